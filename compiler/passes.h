@@ -1,0 +1,41 @@
+// passes.h - the compiler, in pipeline order. Each pass is one file (or one file and its parts), one
+// entry function, and one row of pipeline.c's table. Errors are diagnostics in `sc`; a pass that
+// reported any returns false and the pipeline stops after it.
+#ifndef SC_PASSES_H
+#define SC_PASSES_H
+
+#include "ast.h"
+#include "ir.h"
+
+// What the caller chose: parameters by name, over those of a case (NULL: none), over the defaults.
+typedef struct Choice {
+  const char *unit;      // kernel or sequence; NULL: the last sequence, else the only or the last kernel
+  const char *case_name; // whose parameters apply; NULL: none
+  const schedc_param *param;
+  u32 params;
+} Choice;
+
+// bind.c    AST, choice -> kernel with parameters, dimensions, tensors, rings, roles, grid … declared
+// lower.c   … and its code: names resolved, defs expanded, types and extents checked (R9)
+Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice);
+
+// derive.c  barrier counts, bytes, wait-group numbers, fences, meetings (Plan, Ring.full_count …)
+bool sc_derive(Sc *sc, Kernel *k);
+
+// flow.c    R1-R5, R7 within each role, by data flow to a fixed point: every path, every trip count
+bool sc_flow(Sc *sc, Kernel *k);
+
+// place.c   R8: layouts, shared-memory map, barriers, registers, threads
+bool sc_place(Sc *sc, Kernel *k);
+
+// pipeline.c
+typedef struct Pass {
+  const char *name;     // what --emit names
+  const char *what;     // one line for --help
+  bool (*run)(Sc *sc, Kernel *k);
+  void (*dump)(Str *out, const Kernel *k);
+} Pass;
+extern const Pass sc_pipeline[];  // ends with a NULL name; the rows after `lower`
+void sc_print_place(Str *out, const Kernel *k);  // place.c: the shared-memory map, registers, barriers
+
+#endif

@@ -1,0 +1,276 @@
+/* schedc.h - the public interface of libschedc: a compiler and interpreter for tile-pipeline schedules.
+ *
+ * In the order in which it is used:
+ *   open a context -> parse a source -> look at its kernels -> instantiate one (its parameters fixed,
+ *   everything checked) -> emit text, or run it on the CPU, or evaluate its specification.
+ *
+ * Threads. A context is used by one thread at a time. Sources and kernels are immutable once made and
+ * may be used by any number of threads, each with a context of its own; they may outlive the context
+ * that made them. The library has no global state; it never exits, aborts, prints or changes the
+ * locale, signals or working directory of its caller.
+ *
+ * Ownership. What a function returns through its first parameter belongs to the caller, who gives it
+ * back with the matching close/free call; each accepts NULL. Strings and arrays inside info structs
+ * belong to the object that they describe and live as long as it.
+ *
+ * Errors. Functions return a status. SCHEDC_EINPUT means that one or more diagnostics have been handed to
+ * the context's sink and says that the input is at fault. On any error the out parameter is NULL.
+ *
+ * Versions. Structs with a `size` member are set up with the matching SCHEDC_*_INIT; members are only
+ * ever added at the end.
+ */
+#ifndef SCHEDC_H
+#define SCHEDC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SCHEDC_VERSION_MAJOR 0
+#define SCHEDC_VERSION_MINOR 1
+#define SCHEDC_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define SCHEDC_API __attribute__((visibility("default")))
+#else
+#define SCHEDC_API
+#endif
+
+/* ---- status ------------------------------------------------------------------------------------ */
+
+typedef enum schedc_status {
+  SCHEDC_OK = 0,
+  SCHEDC_EINPUT = 1,  /* the schedule, a parameter or a tensor is at fault; see the diagnostics */
+  SCHEDC_EFAULT = 2,  /* a run found a race, a deadlock or an unwritten output; see the diagnostics */
+  SCHEDC_ENOMEM = 3,
+  SCHEDC_ELIMIT = 4,  /* a limit was passed: text of 2 GiB, expansion budget, step budget */
+  SCHEDC_EIO = 5,     /* a file could not be read or written */
+  SCHEDC_EARG = 6,    /* the call itself is wrong: NULL, an unknown name, an index out of range */
+  SCHEDC_ECANCEL = 7, /* the progress callback asked to stop */
+  SCHEDC_EUNAVAIL = 8 /* not available on this machine: no NVRTC, no driver, no GPU */
+} schedc_status;
+
+/* A name such as "SCHEDC_EINPUT", and a sentence. Never NULL; static. */
+SCHEDC_API const char *schedc_status_name(schedc_status status);
+SCHEDC_API const char *schedc_status_text(schedc_status status);
+
+/* "0.1.0" of the library that is linked. */
+SCHEDC_API const char *schedc_version(void);
+
+/* ---- diagnostics ------------------------------------------------------------------------------- */
+
+typedef enum schedc_severity { SCHEDC_ERROR = 0, SCHEDC_WARNING = 1 } schedc_severity;
+
+/* A range of a source text: lines and columns from 1, columns in bytes, the end exclusive. */
+typedef struct schedc_range {
+  uint32_t offset, length;
+  uint32_t line, column, end_line, end_column;
+} schedc_range;
+
+typedef struct schedc_note {
+  schedc_range where;
+  const char *text;
+} schedc_note;
+
+/* One report. Valid only during the callback. */
+typedef struct schedc_diagnostic {
+  size_t size;
+  schedc_severity severity;
+  const char *code;     /* stable, such as "R3.release"; schedc_explain() knows it */
+  const char *file;     /* the name given to schedc_parse */
+  schedc_range where;
+  const char *text;     /* one sentence */
+  const char *help;     /* what to do, or NULL */
+  const schedc_note *notes; /* the other ends of the conflict */
+  size_t note_count;
+  const char *rendered; /* the whole report as the command line shows it, source lines and carets */
+} schedc_diagnostic;
+
+typedef void (*schedc_sink)(void *user, const schedc_diagnostic *diagnostic);
+
+/* Every code with a summary: index from 0; NULL past the end. */
+SCHEDC_API const char *schedc_code_at(size_t index);
+SCHEDC_API const char *schedc_code_summary(const char *code);
+/* A page of explanation with an example, or NULL for an unknown code. Static. */
+SCHEDC_API const char *schedc_explain(const char *code);
+
+/* ---- context ----------------------------------------------------------------------------------- */
+
+/* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what `alloc` returned. Both are called by the
+ * thread that called the library, but for schedc_run_cpu, whose worker threads never allocate. */
+typedef struct schedc_allocator {
+  void *(*alloc)(void *user, size_t bytes);
+  void (*free)(void *user, void *block);
+  void *user;
+} schedc_allocator;
+
+typedef struct schedc_options {
+  size_t size;
+  const schedc_allocator *allocator; /* copied; NULL: malloc and free */
+  schedc_sink sink;                  /* NULL: diagnostics are dropped */
+  void *sink_user;
+} schedc_options;
+#define SCHEDC_OPTIONS_INIT {sizeof(schedc_options), 0, 0, 0}
+
+typedef struct schedc_context schedc_context;
+SCHEDC_API schedc_status schedc_open(schedc_context **out, const schedc_options *options);
+SCHEDC_API void schedc_close(schedc_context *context);
+
+/* ---- sources ----------------------------------------------------------------------------------- */
+
+typedef struct schedc_source schedc_source;
+
+/* Parses `length` bytes of .sched text. `name` is what diagnostics call it. Both are copied. */
+SCHEDC_API schedc_status schedc_parse(schedc_source **out, schedc_context *context, const char *name,
+                                      const char *text, size_t length);
+SCHEDC_API void schedc_source_free(schedc_source *source);
+
+/* The kernels and sequences of a source, in order of appearance. */
+typedef struct schedc_unit_info {
+  size_t size;
+  const char *name;
+  int is_sequence;
+  size_t param_count, case_count;
+} schedc_unit_info;
+#define SCHEDC_UNIT_INFO_INIT {sizeof(schedc_unit_info), 0, 0, 0, 0}
+SCHEDC_API size_t schedc_unit_count(const schedc_source *source);
+SCHEDC_API schedc_status schedc_unit(const schedc_source *source, size_t index, schedc_unit_info *info);
+SCHEDC_API schedc_status schedc_case_name(const schedc_source *source, size_t unit, size_t index,
+                                          const char **name);
+
+/* Writers get the text in pieces; a nonzero return stops the call with SCHEDC_EIO. */
+typedef int (*schedc_writer)(void *user, const char *bytes, size_t length);
+
+/* The source in canonical form, comments kept. Formatting twice changes nothing. */
+SCHEDC_API schedc_status schedc_format(schedc_context *context, const schedc_source *source,
+                                       schedc_writer writer, void *user);
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+/* A parameter by name, with its value as text: "128", "true", "f16", "0.5". */
+typedef struct schedc_param {
+  const char *name;
+  const char *value;
+} schedc_param;
+
+typedef struct schedc_kernel schedc_kernel;
+
+/* Fixes the parameters (given ones over the case's over the defaults), lowers and checks.
+ * unit: a kernel's or sequence's name; NULL: the last sequence, or else the last kernel.
+ * case_name: whose parameters apply; NULL: none. The source may be freed before the kernel. */
+SCHEDC_API schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
+                                            const schedc_source *source, const char *unit,
+                                            const char *case_name, const schedc_param *params,
+                                            size_t param_count);
+SCHEDC_API void schedc_kernel_free(schedc_kernel *kernel);
+
+/* Stages for schedc_emit and --emit, in pipeline order: index from 0; NULL past the end. "ast", "lower", … */
+SCHEDC_API const char *schedc_stage_at(size_t index);
+SCHEDC_API const char *schedc_stage_summary(const char *stage);
+
+/* Writes what the compiler knows after a stage. (The stage runs again from the source; errors of earlier
+ * stages are reported as by schedc_instantiate.) */
+SCHEDC_API schedc_status schedc_emit(schedc_context *context, const schedc_source *source,
+                                     const char *unit, const char *case_name, const schedc_param *params,
+                                     size_t param_count, const char *stage, schedc_writer writer,
+                                     void *user);
+
+typedef enum schedc_type {
+  SCHEDC_F32, SCHEDC_F16, SCHEDC_BF16, SCHEDC_E4M3, SCHEDC_E5M2, SCHEDC_I32
+} schedc_type;
+SCHEDC_API const char *schedc_type_name(schedc_type type); /* "f16", … */
+SCHEDC_API size_t schedc_type_size(schedc_type type);      /* bytes of an element */
+
+enum { SCHEDC_MAX_RANK = 6 };
+enum { SCHEDC_IN = 1, SCHEDC_OUT = 2, SCHEDC_INOUT = 3 };
+
+/* A tensor that a kernel takes. Dimensions as text: "B", "128", "B + 1". */
+typedef struct schedc_tensor_info {
+  size_t size;
+  const char *name;
+  schedc_type type;
+  int direction;
+  size_t rank;
+  const char *dims[SCHEDC_MAX_RANK];
+} schedc_tensor_info;
+#define SCHEDC_TENSOR_INFO_INIT {sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, {0}}
+SCHEDC_API const char *schedc_kernel_name(const schedc_kernel *kernel);
+SCHEDC_API size_t schedc_tensor_count(const schedc_kernel *kernel);
+SCHEDC_API schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
+                                          schedc_tensor_info *info);
+
+/* ---- running on the CPU ------------------------------------------------------------------------ */
+
+/* A tensor in memory. Strides in elements; the last dimension's must be 1 (or its extent 1 or 0). */
+typedef struct schedc_tensor {
+  const char *name;
+  void *data;
+  schedc_type type;
+  size_t rank;
+  int64_t shape[SCHEDC_MAX_RANK];
+  int64_t strides[SCHEDC_MAX_RANK];
+} schedc_tensor;
+
+/* A scalar argument by name; those with a default may be left out. */
+typedef struct schedc_scalar {
+  const char *name;
+  double value;
+} schedc_scalar;
+
+/* When asynchronous work (copies, products, stores) takes place: as soon as it is issued, as late as its
+ * waits allow, or at moments drawn from the seed. A correct schedule gives the same bits under all. */
+typedef enum schedc_policy { SCHEDC_EARLY, SCHEDC_LATE, SCHEDC_RANDOM } schedc_policy;
+
+/* Called now and then by the thread that called schedc_run_cpu, with the fraction done, 0 to 1. Nonzero stops the run. */
+typedef int (*schedc_progress)(void *user, double done);
+
+typedef struct schedc_run_options {
+  size_t size;
+  schedc_policy policy;
+  uint64_t seed;         /* of SCHEDC_RANDOM, and of the order in which roles run */
+  unsigned threads;      /* worker threads; 0: one a core */
+  unsigned sms;          /* multiprocessors that persistent grids see; 0: a small default */
+  uint64_t step_budget;  /* operations before a run is given up with SCHEDC_ELIMIT; 0: none */
+  schedc_progress progress;
+  void *progress_user;
+} schedc_run_options;
+#define SCHEDC_RUN_OPTIONS_INIT {sizeof(schedc_run_options), SCHEDC_LATE, 0, 0, 0, 0, 0, 0}
+
+/* Interprets the kernel on the CPU, with real concurrency between its roles. Every tensor and every scalar
+ * without default must be given. Races, deadlocks and reads in flight are reported with both source lines and
+ * the seed (SCHEDC_EFAULT). Outputs are undefined after an error. */
+SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel,
+                                        const schedc_tensor *tensors, size_t tensor_count,
+                                        const schedc_scalar *scalars, size_t scalar_count,
+                                        const schedc_run_options *options);
+
+/* How far an output is from its specification (evaluated in float64), and how far it may be:
+ * max |out - ref| <= max_allowed, mean |out - ref| <= mean_allowed. */
+typedef struct schedc_error {
+  size_t size;
+  const char *tensor;
+  uint64_t elements;         /* that were compared */
+  uint64_t unwritten;        /* NaN where the specification has none */
+  double max_error, max_allowed;
+  double mean_error, mean_allowed;
+  int64_t worst[SCHEDC_MAX_RANK]; /* where the largest error is */
+  double worst_out, worst_ref;
+  int pass;
+} schedc_error;
+#define SCHEDC_ERROR_INIT {sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0}
+
+/* Evaluates the kernel's specification on the same tensors and compares every output, in order of declaration.
+ * `errors` has room for schedc_output_count(kernel) entries. */
+SCHEDC_API size_t schedc_output_count(const schedc_kernel *kernel);
+SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,
+                                        const schedc_tensor *tensors, size_t tensor_count,
+                                        const schedc_scalar *scalars, size_t scalar_count,
+                                        unsigned threads, schedc_error *errors);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+// run.h - what running a kernel needs: element conversions, tensors bound to a kernel, evaluation of
+// expressions and maps, the specification, inputs and tolerances, the interpreter.
+#ifndef SC_RUN_H
+#define SC_RUN_H
+
+#include "ir.h"
+
+// float.c ------------------------------------------------------------------------------------------
+// Round to nearest even. 16-bit overflow goes to infinity; 8-bit saturates to the largest finite value
+// (NaN stays NaN), as cvt.rn.satfinite does (PTX ISA 9.0, cvt).
+u16 sc_to_f16(float v);
+u16 sc_to_bf16(float v);
+u8 sc_to_e4m3(float v);
+u8 sc_to_e5m2(float v);
+float sc_of_f16(u16 v);
+float sc_of_bf16(u16 v);
+float sc_of_e4m3(u8 v);
+float sc_of_e5m2(u8 v);
+float sc_round(Elem elem, float v);                                    // to the element type and back; EL_F32: v
+void sc_round_all(Elem elem, float *v, size_t n);                      // the same, vectorised
+void sc_load_elems(Elem elem, float *to, const void *from, size_t n);  // n elements to f32 (EL_I32: bits kept)
+void sc_store_elems(Elem elem, void *to, const float *from, size_t n); // converting; EL_I32: bits kept
+double sc_get_elem(Elem elem, const void *at, i64 index);              // one element's value
+void sc_set_elem(Elem elem, void *at, i64 index, double v);            // one element; double rounds once
+
+// binding.c ----------------------------------------------------------------------------------------
+// Tensors and scalars as the caller gave them, matched to a kernel and checked: types, ranks, shapes,
+// contiguous last dimension, `require`s. Errors name the tensor.
+typedef struct TensorRef {
+  char *at;  // NULL for bufs that are no tensors
+  i64 stride[SC_MAX_RANK];  // elements
+  i64 shape[SC_MAX_RANK];
+} TensorRef;
+typedef struct Binding {
+  const Kernel *k;
+  i64 *dim;        // value of each launch dimension
+  double *arg;     // value of each scalar argument
+  TensorRef *buf;  // indexed by buf number
+} Binding;
+Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t tensors,
+                         const schedc_scalar *scalar, size_t scalars);
+// The binding of one launch of a sequence; workspaces must be allocated in b->buf.
+Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
+
+// eval.c -------------------------------------------------------------------------------------------
+// Uniform expressions. Values are memoised until what they depend on changes (env_touch).
+typedef struct Env {
+  const Kernel *k;
+  const Binding *b;
+  i64 axis[SC_MAX_AXES];
+  i64 inst;          // of the role that evaluates
+  i64 *loop;         // value of each loop variable
+  u32 *stamp;        // per expression: the epoch of its memo
+  double *real;
+  i64 *integer;      // integers and truths
+  u32 epoch;
+} Env;
+void env_init(Sc *sc, Env *e, const Kernel *k, const Binding *b);
+void env_touch(Env *e);  // a loop variable, the tile or the instance changed
+// Integer overflow or division by zero saturates and sets *bad (may be NULL).
+i64 env_int(Env *e, Xid x);
+double env_real(Env *e, Xid x);  // f32 arithmetic, widened
+bool env_bool(Env *e, Xid x);
+
+// strip.c ------------------------------------------------------------------------------------------
+// A map compiled to a program over strips: each node of its expression works on a run of consecutive
+// values of one index variable, in loops that the C compiler vectorises. Immutable; shared by threads.
+typedef struct Strip Strip;
+Strip *sc_strip(Sc *sc, const Kernel *k, const Map *m);
+
+// Where an operand's elements are: element (i0, i1, …) is at `at` + sum of i_v * stride[v]. Register tiles
+// and stages are held as f32 (i32 tiles as i32) whatever their element type; tensors as they are.
+typedef struct Operand {
+  void *at;
+  Elem store;                  // how it is held
+  Elem elem;                   // what writes round to
+  i64 stride[SC_MAX_VARS];
+  i64 lo[SC_MAX_VARS], hi[SC_MAX_VARS];  // where variable v is inside: outside reads 0 and is not written
+  i64 part;                    // partial: distance between parts (4 of them); else 0
+} Operand;
+
+// Operands by the kernel's view number: op[view] for each view that the map mentions. The caller sets
+// the range of rows: variable 0 runs over [row0, row1) only (whole extent: 0, extent).
+// scratch: sc_strip_scratch(s) bytes, 64-byte aligned, one per thread.
+size_t sc_strip_scratch(const Strip *s);
+void sc_strip_run(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
+// A vote's condition: does it hold for any row of [row0, row1)?
+bool sc_strip_any(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
+// tensor += x (map.add); plain read-modify-write, the caller serialises.
+void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
+
+// spec.c -------------------------------------------------------------------------------------------
+// Evaluates the specification in f64 (round = EL_F32 … EL_E5M2: in f32, with each named value rounded to that type:
+// the `pt` of FlashAttention's tests) and hands each output to `to`: f64 arrays, contiguous, by buf number (NULL
+// where the buf is no output). Intermediates are kept only for the outer indices that all equations share.
+// Cost is linear in the number of terms.
+schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Elem round, unsigned threads,
+                      double *const *to);
+// tolerance.c: compares each output with sc_spec's two evaluations, in FlashAttention's self-scaling form.
+schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads, schedc_error *errors);
+
+// input.c ------------------------------------------------------------------------------------------
+typedef enum InputKind {
+  INPUT_NORMAL, INPUT_OUTLIERS, INPUT_LARGE, INPUT_EQUAL, INPUT_SPIKE, INPUT_SINK, INPUT_COUNT
+} InputKind;
+extern const char *const sc_input_name[INPUT_COUNT];
+void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind, u64 seed);
+void sc_fill_nan(Elem elem, void *at, size_t n);  // poison (integers: INT32_MIN)
+
+// npy.c: NumPy's .npy format 1.0 to 3.0, C order. --------------------------------------------------
+typedef struct Npy {
+  char descr;    // kind: 'f', 'i', 'u'
+  u8 bytes;      // of an element
+  u8 rank;
+  i64 shape[SC_MAX_RANK];
+  const void *data;
+  size_t size;   // bytes of data
+} Npy;
+// Parses a file image; the data points into it. Returns NULL, or what is wrong.
+const char *sc_npy_parse(Npy *out, const void *image, size_t n);
+size_t sc_npy_header(char *to, size_t room, char descr, u8 bytes, const i64 *shape, size_t rank);
+
+// cpu/machine.c: the interpreter. -------------------------------------------------------------------
+schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *options);
+
+#endif
