@@ -334,7 +334,8 @@ extern const ElemInfo sc_elem[EL_COUNT];
 
 // expr.c: constructors find an equal node or make one; integers and truths fold, reals never do
 // (their evaluators differ in precision). An operand of 0 gives 0: errors pass through quietly.
-// Division by a constant 0 and overflow give 0: the caller, who has the span, reports.
+// Division by a constant 0, overflow and operands that do not fit the signature give 0: the caller, who
+// has the span, reports.
 Kernel *sc_kernel(Sc *sc);  // an empty kernel
 Xid x_int(Sc *sc, Kernel *k, i64 v);
 Xid x_real(Sc *sc, Kernel *k, double v);
@@ -348,8 +349,11 @@ bool x_const_bool(const Kernel *k, Xid e, bool *out);
 static inline bool x_uniform(const Kernel *k, Xid e) {
   return !(k->expr.at[e].deps & (DEP_IDX | DEP_TILE));
 }
+enum { SC_MAX_OPERANDS = 3 + SC_MAX_RANK };
+u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]);   // its operands, and the bases of a LOAD's positions
 i64 sc_floordiv(i64 a, i64 b);  // b != 0
 i64 sc_floormod(i64 a, i64 b);
+bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out);  // NEG … NE on integers; false: overflow or division by zero
 
 // irprint.c, irparse.c: the text form, and back; print(parse(print(k))) == print(k). sc_parse_ir
 // reports errors as diagnostics and returns NULL.
