@@ -54,12 +54,14 @@ typedef struct Env {
   double *real;
   i64 *integer;      // integers and truths
   u32 epoch;
+  bool wide;         // reals in f64: the exact specification
+  bool bad;          // an integer overflowed, was divided by zero, or an element outside its tensor was read
 } Env;
 void env_init(Sc *sc, Env *e, const Kernel *k, const Binding *b);
 void env_touch(Env *e);  // a loop variable, the tile or the instance changed
-// Integer overflow or division by zero saturates and sets *bad (may be NULL).
+// Integer overflow saturates, division by zero gives 0, an element outside gives 0; each sets e->bad.
 i64 env_int(Env *e, Xid x);
-double env_real(Env *e, Xid x);  // f32 arithmetic, widened
+double env_real(Env *e, Xid x);  // f32 arithmetic, widened (e->wide: f64)
 bool env_bool(Env *e, Xid x);
 
 // strip.c ------------------------------------------------------------------------------------------
