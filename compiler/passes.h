@@ -36,6 +36,8 @@ typedef struct Pass {
   void (*dump)(Str *out, const Kernel *k);
 } Pass;
 extern const Pass sc_pipeline[];  // ends with a NULL name; the rows after `lower`
+// infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
+void sc_print_infix(Str *out, const Kernel *k, Xid x);
 void sc_print_place(Str *out, const Kernel *k);  // place.c: the shared-memory map, registers, barriers
 
 #endif

@@ -1,0 +1,97 @@
+// infix.c - expressions as a person would write them, "B + 1": for diagnostics, tensor infos and `info`.
+// (The IR's own text form is irprint.c.) What would be longer than a line ends in "…".
+#include "passes.h"
+
+#include <string.h>
+
+enum { MAX_TEXT = 240, MAX_DEPTH = 24 };
+
+static const struct {
+  const char *text;
+  int level;  // binds tighter when larger; 0: written as a function
+} infix[X_COUNT] = {
+    [X_OR] = {"or", 1},  [X_AND] = {"and", 2}, [X_LT] = {"<", 3},   [X_LE] = {"<=", 3},
+    [X_EQ] = {"==", 3},  [X_NE] = {"!=", 3},   [X_ADD] = {"+", 4},  [X_SUB] = {"-", 4},
+    [X_MUL] = {"*", 5},  [X_DIV] = {"/", 5},   [X_IDIV] = {"/", 5}, [X_MOD] = {"%", 5},
+};
+
+typedef struct Printer {
+  Str *out;
+  const Kernel *k;
+  u32 start;
+  bool cut;
+} Printer;
+
+static void put(Printer *p, Xid x, int level, int depth);
+
+static void put_leaf(Printer *p, const Expr *e) {
+  const Kernel *k = p->k;
+  switch (e->op) {
+    case X_INT: str_printf(p->out, "%lld", (long long)e->num.i); return;
+    case X_BOOL: str_puts(p->out, e->num.i ? "true" : "false"); return;
+    case X_REAL: str_printf(p->out, "%.9g", e->num.f); return;
+    case X_DIM: str_puts(p->out, k->dim.at[e->ref].name); return;
+    case X_ARG: str_puts(p->out, k->arg.at[e->ref].name); return;
+    case X_AXIS: str_puts(p->out, k->axis.at[e->ref].name); return;
+    case X_LOOP: str_puts(p->out, k->loop.at[e->ref].name); return;
+    case X_INST: str_printf(p->out, "%s#", k->role.at[e->ref].name); return;
+    case X_IDX: str_printf(p->out, "i%u", e->ref); return;
+    default: break;
+  }
+  const View *v = &k->view.at[e->ref];
+  str_printf(p->out, "%s[", k->buf.at[v->buf].name);
+  for (u32 d = 0; d < v->rank; d++) {
+    const Pos *at = &v->at[d];
+    if (d) str_puts(p->out, ", ");
+    if (at->base || at->var < 0) put(p, at->base, 0, MAX_DEPTH - 4);
+    if (at->base && at->var >= 0) str_puts(p->out, " + ");
+    if (at->var >= 0) str_printf(p->out, "i%d", at->var);
+  }
+  str_puts(p->out, "]");
+}
+
+static void put_call(Printer *p, const Expr *e, int depth) {
+  const Xid arg[] = {e->a, e->b, e->c};
+  str_printf(p->out, "%s(", sc_xop[e->op].text);
+  for (u32 i = 0; i < sc_xop[e->op].arity; i++) {
+    if (i) str_puts(p->out, ", ");
+    put(p, arg[i], 0, depth + 1);
+  }
+  str_puts(p->out, ")");
+}
+
+static void put(Printer *p, Xid x, int level, int depth) {
+  if (p->cut) return;
+  if (depth > MAX_DEPTH || p->out->n - p->start > MAX_TEXT) {
+    p->cut = true;
+    str_puts(p->out, "…");
+    return;
+  }
+  if (!x) {
+    str_puts(p->out, "0");
+    return;
+  }
+  const Expr *e = &p->k->expr.at[x];
+  int own = infix[e->op].level;
+  if (e->op == X_TOREAL) {
+    put(p, e->a, level, depth + 1);
+  } else if (sc_xop[e->op].arity == 0) {
+    put_leaf(p, e);
+  } else if (e->op == X_NEG || e->op == X_NOT) {
+    str_puts(p->out, e->op == X_NEG ? "-" : "not ");
+    put(p, e->a, 6, depth + 1);
+  } else if (own) {
+    if (own < level) str_puts(p->out, "(");
+    put(p, e->a, own, depth + 1);
+    str_printf(p->out, " %s ", infix[e->op].text);
+    put(p, e->b, own + 1, depth + 1);
+    if (own < level) str_puts(p->out, ")");
+  } else {
+    put_call(p, e, depth);
+  }
+}
+
+void sc_print_infix(Str *out, const Kernel *k, Xid x) {
+  Printer p = {out, k, out->n, false};
+  put(&p, x, 0, 0);
+}
