@@ -119,6 +119,10 @@ typedef struct Str {
 void str_put(Str *s, const char *bytes, size_t n);
 void str_puts(Str *s, const char *text);
 void str_printf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+// Reals as text, the same in every locale. Printed: the fewest digits that read back as v, always with a
+// point or an exponent, or inf, -inf, nan. Read: digits [. digits] [e [+-] digits]; false: too large.
+void str_real(Str *s, double v);
+bool sc_read_real(Sc *sc, const char *at, size_t n, double *out);
 
 // text.c -------------------------------------------------------------------------------------------
 Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n);  // copies; n < 2^31 checked by the caller

@@ -279,7 +279,7 @@ Xid x_reduce(Sc *sc, Kernel *k, ExprOp op, u32 var, Xid body) {
   if (!body || op < X_SUM || var >= SC_MAX_VARS) return 0;
   const Expr *p = &k->expr.at[body];
   if (p->ty == TY_BOOL) return 0;
-  Expr e = {.op = op, .ty = p->ty, .deps = p->deps, .a = body, .ref = var};
+  Expr e = {.op = op, .ty = p->ty, .deps = p->deps | DEP_TILE, .a = body, .ref = var};
   e.vars = p->vars & (u8) ~(1u << var);
   if (!e.vars) e.deps &= (u8)~DEP_IDX;
   return intern(sc, k, e);

@@ -1,6 +1,9 @@
-// text.c - source texts and the way from a byte offset to a line and column.
+// text.c - source texts, the way from a byte offset to a line and column, and reals as text.
 #include "base.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n) {
@@ -27,4 +30,43 @@ Place sc_line_col(const Text *text, u32 offset) {
     else hi = mid;
   }
   return (Place){lo + 1, offset - text->line[lo] + 1};
+}
+
+// The caller's locale decides what printf and strtod take for a decimal point (some have two bytes).
+// What printf writes between the digits of 0.5 is it: unlike localeconv, that is safe among threads.
+static size_t decimal_point(char point[8]) {
+  char half[16];
+  size_t n = (size_t)snprintf(half, sizeof half, "%.1f", 0.5) - 2;
+  memcpy(point, half + 1, n);
+  return n;
+}
+
+void str_real(Str *s, double v) {
+  if (!isfinite(v)) {
+    str_puts(s, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+    return;
+  }
+  char text[40], point[8];
+  int digits = 1;
+  do snprintf(text, sizeof text, "%.*g", digits, v);
+  while (strtod(text, NULL) != v && digits++ < 17);
+  size_t n = decimal_point(point);
+  char *at = strstr(text, (point[n] = 0, point));
+  if (at) {
+    str_put(s, text, (size_t)(at - text));
+    str_printf(s, ".%s", at + n);
+  } else {
+    str_printf(s, strchr(text, 'e') ? "%s" : "%s.0", text);
+  }
+}
+
+bool sc_read_real(Sc *sc, const char *at, size_t n, double *out) {
+  char point[8], *text = sc_new(sc, n + sizeof point + 1);
+  const char *dot = memchr(at, '.', n);
+  size_t head = dot ? (size_t)(dot - at) : n, p = dot ? decimal_point(point) : 0;
+  memcpy(text, at, head);
+  memcpy(text + head, point, p);
+  if (dot) memcpy(text + head + p, dot + 1, n - head - 1);
+  *out = strtod(text, NULL);
+  return isfinite(*out);
 }

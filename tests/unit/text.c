@@ -1,0 +1,74 @@
+// Texts: lines and columns, and reals that read back exactly, in any locale.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <locale.h>
+#include <math.h>
+#include <string.h>
+
+#include "base.h"
+
+static void lines_and_columns(void **state) {
+  (void)state;
+  Sc sc;
+  sc_init(&sc, NULL);
+  Text *t = sc_text(&sc, "x", "ab\ncd\n", 6);
+  assert_int_equal(t->lines, 3);
+  Place p = sc_line_col(t, 4);
+  assert_int_equal(p.line, 2);
+  assert_int_equal(p.col, 2);
+  p = sc_line_col(t, 6);  // the end of the text
+  assert_int_equal(p.line, 3);
+  assert_int_equal(p.col, 1);
+  sc_free(&sc);
+}
+
+static void print_real(Sc *sc, double v, const char *want) {
+  Str s = {.sc = sc};
+  str_real(&s, v);
+  assert_string_equal(s.at, want);
+  double back;
+  if (isfinite(v) && v >= 0) {
+    assert_true(sc_read_real(sc, s.at, s.n, &back));
+    assert_memory_equal(&back, &v, sizeof v);
+  }
+}
+
+static void check_reals(Sc *sc) {
+  print_real(sc, 0, "0.0");
+  print_real(sc, -0.0, "-0.0");
+  print_real(sc, 1, "1.0");
+  print_real(sc, 0.1, "0.1");
+  print_real(sc, 1.4426950408889634, "1.4426950408889634");
+  print_real(sc, 1e300, "1e+300");
+  print_real(sc, 5e-324, "5e-324");
+  print_real(sc, 1.5e-7, "1.5e-07");
+  print_real(sc, INFINITY, "inf");
+  print_real(sc, -INFINITY, "-inf");
+  print_real(sc, NAN, "nan");
+  double v;
+  assert_false(sc_read_real(sc, "1e999", 5, &v));
+  assert_true(sc_read_real(sc, "2.5e-1 trailing", 6, &v));
+  assert_true(v == 0.25);
+}
+
+static void reals(void **state) {
+  (void)state;
+  Sc sc;
+  sc_init(&sc, NULL);
+  check_reals(&sc);
+  // Locales with a decimal comma must change nothing (skipped silently where none is installed).
+  static const char *const comma[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"};
+  for (size_t i = 0; i < COUNT(comma); i++)
+    if (setlocale(LC_NUMERIC, comma[i])) check_reals(&sc);
+  setlocale(LC_NUMERIC, "C");
+  sc_free(&sc);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(lines_and_columns), cmocka_unit_test(reals)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
