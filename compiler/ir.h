@@ -168,6 +168,13 @@ typedef struct Loop {
   Span span;
 } Loop;
 
+// `let v = e` of a scalar, for the names in what is printed; the value itself is an expression like any other.
+typedef struct Let {
+  Sym name;
+  u32 role;  // SC_NONE: of the kernel
+  Xid value;
+} Let;
+
 enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
 
 // What `derive` worked out for an operation, and `verify` works out again. Zero where it says nothing.
@@ -293,6 +300,7 @@ struct Kernel {
   VEC(Ring) ring;
   VEC(Turn) turn;
   VEC(Loop) loop;
+  VEC(Let) let;
   VEC(Axis) axis;
   VEC(Role) role;
   VEC(Require) require;
