@@ -35,6 +35,8 @@ typedef struct Pass {
   bool (*run)(Sc *sc, Kernel *k);
   void (*dump)(Str *out, const Kernel *k);
 } Pass;
+// lower and the passes, up to and with the one called `stage` ("lower": none; NULL: all). NULL after errors.
+Kernel *sc_compile_to(Sc *sc, const Ast *ast, const Choice *choice, const char *stage);
 extern const Pass sc_pipeline[];  // ends with a NULL name; the rows after `lower`
 // infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
 void sc_print_infix(Str *out, const Kernel *k, Xid x);

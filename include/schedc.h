@@ -97,6 +97,21 @@ SCHEDC_API const char *schedc_code_summary(const char *code);
 /* A page of explanation with an example, or NULL for an unknown code. Static. */
 SCHEDC_API const char *schedc_explain(const char *code);
 
+/* Writers get text in pieces; a nonzero return stops the call with SCHEDC_EIO. */
+typedef int (*schedc_writer)(void *user, const char *bytes, size_t length);
+
+/* One diagnostic as a JSON object (keys: severity, code, file, range, text, help, notes), on one line and
+ * without a newline after it. */
+SCHEDC_API schedc_status schedc_write_json(const schedc_diagnostic *diagnostic, schedc_writer writer,
+                                           void *user);
+
+/* A SARIF 2.1.0 log: the head (with every code as a rule), each result, the tail. `first` is nonzero for
+ * the first result. Notes become related locations and a code flow that ends at the report's place. */
+SCHEDC_API schedc_status schedc_sarif_begin(schedc_writer writer, void *user);
+SCHEDC_API schedc_status schedc_sarif_result(const schedc_diagnostic *diagnostic, int first,
+                                             schedc_writer writer, void *user);
+SCHEDC_API schedc_status schedc_sarif_end(schedc_writer writer, void *user);
+
 /* ---- context ----------------------------------------------------------------------------------- */
 
 /* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what `alloc` returned. Both are called by the
@@ -140,9 +155,6 @@ SCHEDC_API size_t schedc_unit_count(const schedc_source *source);
 SCHEDC_API schedc_status schedc_unit(const schedc_source *source, size_t index, schedc_unit_info *info);
 SCHEDC_API schedc_status schedc_case_name(const schedc_source *source, size_t unit, size_t index,
                                           const char **name);
-
-/* Writers get the text in pieces; a nonzero return stops the call with SCHEDC_EIO. */
-typedef int (*schedc_writer)(void *user, const char *bytes, size_t length);
 
 /* The source in canonical form, comments kept. Formatting twice changes nothing. */
 SCHEDC_API schedc_status schedc_format(schedc_context *context, const schedc_source *source,
@@ -201,6 +213,76 @@ SCHEDC_API const char *schedc_kernel_name(const schedc_kernel *kernel);
 SCHEDC_API size_t schedc_tensor_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
                                           schedc_tensor_info *info);
+
+/* A scalar argument. */
+typedef struct schedc_scalar_info {
+  size_t size;
+  const char *name;
+  schedc_type type; /* SCHEDC_F32 or SCHEDC_I32 */
+  int has_default;
+} schedc_scalar_info;
+#define SCHEDC_SCALAR_INFO_INIT {sizeof(schedc_scalar_info), 0, SCHEDC_F32, 0}
+SCHEDC_API size_t schedc_scalar_count(const schedc_kernel *kernel);
+SCHEDC_API schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index,
+                                          schedc_scalar_info *info);
+
+/* A parameter as instantiated, and its tuning domain (may be empty), as text. */
+typedef struct schedc_param_info {
+  size_t size;
+  const char *name, *value;
+  size_t domain_count;
+  const char *const *domain;
+} schedc_param_info;
+#define SCHEDC_PARAM_INFO_INIT {sizeof(schedc_param_info), 0, 0, 0, 0}
+SCHEDC_API size_t schedc_param_count(const schedc_kernel *kernel);
+SCHEDC_API schedc_status schedc_param_at(const schedc_kernel *kernel, size_t index,
+                                         schedc_param_info *info);
+
+/* The launch dimensions: those that tensors' shapes bind. */
+SCHEDC_API size_t schedc_dim_count(const schedc_kernel *kernel);
+SCHEDC_API const char *schedc_dim_at(const schedc_kernel *kernel, size_t index); /* NULL past the end */
+
+/* A launch dimension with a value. */
+typedef struct schedc_dim {
+  const char *name;
+  int64_t value;
+} schedc_dim;
+
+/* The shape of a tensor under some dimensions: SCHEDC_EARG if it depends on others or overflows. */
+SCHEDC_API schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *kernel,
+                                             size_t index, const schedc_dim *dims, size_t dim_count,
+                                             int64_t *shape);
+
+/* What a case of the kernel says: index `kase` counts its cases, `index` the lines of one. */
+typedef enum schedc_bind_kind {
+  SCHEDC_BIND_DIM, SCHEDC_BIND_SCALAR, SCHEDC_BIND_TENSOR, SCHEDC_BIND_PARAM
+} schedc_bind_kind;
+typedef struct schedc_bind_info {
+  size_t size;
+  const char *name;
+  schedc_bind_kind kind;
+  int is_choice;            /* `in { … }`: any one of the values; else all: one, or a tensor's elements */
+  size_t count;
+  const double *values;     /* NaN for element types */
+  const char *const *texts; /* the same, as text */
+} schedc_bind_info;
+#define SCHEDC_BIND_INFO_INIT {sizeof(schedc_bind_info), 0, SCHEDC_BIND_DIM, 0, 0, 0, 0}
+SCHEDC_API size_t schedc_kernel_case_count(const schedc_kernel *kernel);
+SCHEDC_API const char *schedc_kernel_case_name(const schedc_kernel *kernel, size_t kase); /* NULL past the end */
+SCHEDC_API size_t schedc_bind_count(const schedc_kernel *kernel, size_t kase);
+SCHEDC_API schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index,
+                                        schedc_bind_info *info);
+
+/* Nonzero if every run gives the same bits: no `+=` into a tensor whose order a turn does not fix. */
+SCHEDC_API int schedc_is_deterministic(const schedc_kernel *kernel);
+
+/* Writes what the compiler worked out: parameters, tensors, roles with registers, shared-memory map,
+ * barriers, operations and bytes of one tile (trip counts as numbers where `dims` says enough, else as
+ * expressions), and what has been proved. */
+typedef enum schedc_format_kind { SCHEDC_TEXT, SCHEDC_JSON } schedc_format_kind;
+SCHEDC_API schedc_status schedc_describe(schedc_context *context, const schedc_kernel *kernel,
+                                         const schedc_dim *dims, size_t dim_count, schedc_format_kind kind,
+                                         schedc_writer writer, void *user);
 
 /* ---- running on the CPU ------------------------------------------------------------------------ */
 
