@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""The examples of the language reference are true.
+
+Takes every fenced block of lang/README.md that is marked:
+  ```sched                  a complete file: `schedc check` accepts it and `schedc fmt --check` likes its form
+  ```sched run              … and `schedc run` (its first case) passes
+  ```sched error R3.release    … `schedc check` rejects it, with this code and no other
+A block marked `sched in NAME`, such as ```sched in role, is a fragment: the frame of that name, itself a
+block ```sched frame NAME, is completed with it at the line that consists of `…`.
+
+  docs.py --schedc build/schedc [FILE …]
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+FENCE = re.compile(r"^```sched([^\n]*)\n(.*?)^```$", re.M | re.S)
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, encoding="utf-8")
+    return done.returncode, done.stdout
+
+
+def complete(frame, fragment):
+    """The frame with the fragment, indented, instead of its line `…`."""
+    indent, = re.findall(r"^( *)…$", frame, re.M)
+    body = "\n".join(indent + line if line else "" for line in fragment.splitlines())
+    return re.sub(r"^ *…$", lambda _: body, frame, flags=re.M)
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", default=os.path.join(root, "build", "schedc"))
+    parser.add_argument("files", nargs="*", default=[os.path.join(root, "lang", "README.md")])
+    args = parser.parse_args()
+
+    count = bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "example.sched")
+        for name in args.files:
+            text = open(name, encoding="utf-8").read()
+            frames = {}
+            for block in FENCE.finditer(text):
+                kind, source = block.group(1).split(), block.group(2)
+                line = text.count("\n", 0, block.start()) + 1
+                if kind[:1] == ["frame"]:
+                    frames[kind[1]] = source
+                    continue
+                framed = "in" in kind
+                if framed:
+                    source = complete(frames[kind[kind.index("in") + 1]], source)
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(source)
+                count += 1
+                status, out = run(args.schedc, "check", path)
+                wrong = None
+                if "error" in kind:
+                    want = kind[kind.index("error") + 1]
+                    codes = re.findall(r"error\[([\w.-]+)\]", out)
+                    if codes != [want]:
+                        wrong = f"reports {codes}, not {want}"
+                elif status != 0:
+                    wrong = "is rejected"
+                elif "run" in kind:
+                    status, out = run(args.schedc, "run", path)
+                    wrong = "does not pass" if status else None
+                elif not framed:
+                    status, out = run(args.schedc, "fmt", "--check", path)
+                    wrong = "is not in canonical form" if status else None
+                if wrong:
+                    bad += 1
+                    print(f"{os.path.relpath(name)}:{line}: the example {wrong}\n{out}")
+    print(f"{count} examples, {bad} wrong")
+    return 1 if bad or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
