@@ -2,8 +2,6 @@
 // (The IR's own text form is irprint.c.) What would be longer than a line ends in "…".
 #include "passes.h"
 
-#include <string.h>
-
 enum { MAX_TEXT = 240, MAX_DEPTH = 24 };
 
 static const struct {
@@ -29,7 +27,7 @@ static void put_leaf(Printer *p, const Expr *e) {
   switch (e->op) {
     case X_INT: str_printf(p->out, "%lld", (long long)e->num.i); return;
     case X_BOOL: str_puts(p->out, e->num.i ? "true" : "false"); return;
-    case X_REAL: str_printf(p->out, "%.9g", e->num.f); return;
+    case X_REAL: str_real(p->out, e->num.f); return;
     case X_DIM: str_puts(p->out, k->dim.at[e->ref].name); return;
     case X_ARG: str_puts(p->out, k->arg.at[e->ref].name); return;
     case X_AXIS: str_puts(p->out, k->axis.at[e->ref].name); return;

@@ -131,8 +131,11 @@ static const char *value_text(Sc *sc, const Value *v) {
     case VAL_INT: return sc_printf(sc, "%lld", (long long)v->num.i);
     case VAL_BOOL: return v->num.i ? "true" : "false";
     case VAL_ELEM: return sc_elem[v->num.i].text;
-    default: return sc_printf(sc, "%.17g", v->num.f);
+    default: break;
   }
+  Str s = {.sc = sc};
+  str_real(&s, v->num.f);
+  return s.at;
 }
 
 static double value_number(const Value *v) {

@@ -239,7 +239,7 @@ static void put_values(const Binder *bd, Str *out, Xid root) {
     if (!first) str_puts(out, ", ");
     first = false;
     if (e->op == X_DIM) str_printf(out, "%s = %lld", k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref]);
-    else str_printf(out, "%s = %.9g", k->arg.at[e->ref].name, bd->b->arg[e->ref]);
+    else str_printf(out, "%s = ", k->arg.at[e->ref].name), str_real(out, bd->b->arg[e->ref]);
   }
 }
 
