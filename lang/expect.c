@@ -1,0 +1,122 @@
+// expect.c - what to say about a token that does not fit: what was found, what the grammar would have taken
+// (it is asked about every token), which open bracket it may have to do with, and the usual slip behind it.
+#include "parser.h"
+
+#include <string.h>
+
+#include "parse.h"
+
+enum { MAX_NAMED = 4, MAX_QUOTED = 24 };  // alternatives worth listing; bytes of a quoted token
+
+static const char *quoted(Parser *p, Span at) {
+  u32 n = at.hi - at.lo;
+  const char *text = p->ast->text->at + at.lo;
+  return n <= MAX_QUOTED ? sc_printf(p->sc, "'%.*s'", (int)n, text)
+                         : sc_printf(p->sc, "'%.*s…'", MAX_QUOTED, text);
+}
+
+const char *sc_token_words(Parser *p, Token t) {
+  if (t.span.lo >= p->ast->text->len) return "the end of the text";
+  if (t.kind == T_NL) return "the end of the line";
+  return quoted(p, t.span);
+}
+
+// What could stand here, as alternatives; false if too many to say.
+typedef struct Wanted {
+  const char *word[MAX_NAMED];
+  u32 n;
+  bool too_many;
+} Wanted;
+
+static void want(Wanted *w, const char *word) {
+  if (w->n < MAX_NAMED) w->word[w->n++] = word;
+  else w->too_many = true;
+}
+
+static Wanted wanted(Parser *p) {
+  static const u8 kinds[] = {
+#define TOK(id, text, class) T_##id,
+#include "tokens.def"
+#undef TOK
+  };
+  Wanted w = {0};
+  bool expression = sc_accepts(p, T_INT);
+  bool opener = sc_accepts(p, T_LET), operator = sc_accepts(p, T_PLUS);
+  if (expression) want(&w, "an expression");
+  if (opener) want(&w, sc_accepts(p, T_WAIT) ? "a statement" : "a declaration");
+  for (u32 i = 0; i < COUNT(kinds); i++) {
+    int kind = kinds[i];
+    u8 class = sc_token_info(kind)->class;
+    if (class & SOFT || (expression && class & EXPR) || (operator && class & BINARY)) continue;
+    if (operator && (kind == T_LP || kind == T_LK || kind == T_DOT)) continue;
+    if (opener && (class & OPENS || kind == T_NAME)) continue;
+    if (kind == T_RB && p->open.n && p->open.at[p->open.n - 1].block) continue;
+    if (!sc_accepts(p, kind)) continue;
+    const char *text = sc_token_info(kind)->text;
+    want(&w, class & WORD || strlen(text) <= 2 ? sc_printf(p->sc, "'%s'", text) : text);
+  }
+  if (operator && !w.n) want(&w, "an operator");
+  return w;
+}
+
+static const char *sentence(Parser *p, Token t) {
+  Wanted w = wanted(p);
+  Str s = {.sc = p->sc};
+  if (!w.n || w.too_many) {
+    str_printf(&s, "%s cannot stand here", sc_token_words(p, t));
+    return s.at;
+  }
+  str_puts(&s, "expected ");
+  for (u32 i = 0; i < w.n; i++) {
+    str_printf(&s, "%s%s", !i ? "" : i + 1 < w.n ? ", " : " or ", w.word[i]);
+  }
+  if (!p->fresh) str_printf(&s, " after %s", quoted(p, p->last.span));
+  str_printf(&s, ", found %s", sc_token_words(p, t));
+  return s.at;
+}
+
+// The slip that a token in the wrong place usually is, or NULL.
+static const char *help(Parser *p, Token t) {
+  u8 class = sc_token_info(t.kind)->class;
+  bool operand = sc_accepts(p, T_PLUS);
+  if (t.kind == T_SET && operand) return "'==' compares; '=' is for statements";
+  if (t.kind == T_ARROW && operand) return "put a space between '<' and '-' to compare";
+  if (t.kind == T_SEMI && p->in_brackets) return "the elements of a list are separated by ','";
+  if (t.kind >= T_LT && t.kind <= T_NE && operand && sc_accepts(p, T_AND)) {
+    return "comparisons do not chain: join two of them with 'and'";
+  }
+  if (p->fresh && class & BINARY) {
+    return "a line goes on behind an operator or comma: put this one at the end of the line above";
+  }
+  if (t.kind == T_NL && sc_accepts(p, T_LB)) return "the '{' stands on the line of its head";
+  if (t.kind == T_ELSE) return "'else' follows the '}' of an 'if'";
+  if (!p->fresh && sc_accepts(p, T_NL) && class & OPENS) return "a statement ends with a newline or ';'";
+  if (!p->fresh) return NULL;
+  if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
+    return "statements and 'reg' stand inside a role";
+  }
+  if (sc_accepts(p, T_WAIT) && class & OPENS) return "this is declared in the kernel, outside its roles";
+  if (sc_accepts(p, T_KERNEL)) return "all else stands inside a kernel or a sequence";
+  return NULL;
+}
+
+void sc_unexpected(Parser *p, Token t) {
+  Sc *sc = p->sc;
+  if (t.kind == T_RB && !p->open.n) {
+    Diag *d = sc_report(sc, D_S_BRACE, t.span, "no '{' is open here");
+    if (p->suspect.hi) sc_note(sc, d, p->suspect, "the '}' of this one stands in another column");
+    return;
+  }
+  u8 class = sc_token_info(t.kind)->class;
+  if (class & WORD && !t.first && sc_accepts(p, T_NAME) && !p->fresh) {
+    Diag *d = sc_report(sc, D_S_RESERVED, t.span, "'%s' is a reserved word and cannot be a name", t.name);
+    sc_help(sc, d, "choose another name, such as '%s_'", t.name);
+    return;
+  }
+  Diag *d = sc_report(sc, D_S_TOKEN, t.span, "%s", sentence(p, t));
+  const Open *o = p->open.n ? &p->open.at[p->open.n - 1] : NULL;
+  bool closer = t.kind == T_RP || t.kind == T_RK || t.kind == T_RB;
+  if (o && !o->block && (closer || t.first || t.kind == T_NL)) sc_note(sc, d, o->span, "to close this one");
+  const char *slip = help(p, t);
+  if (slip) sc_help(sc, d, "%s", slip);
+}

@@ -1,0 +1,198 @@
+// lex.re - bytes to tokens (re2c). The text ends with a NUL, which is how the lexer knows; a NUL before the
+// end is an error. Tokens are byte spans; only words are looked at again, to intern them. Comments go
+// into the tree's list. An unreadable character becomes T_BAD, already reported; a bad number counts as 0.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parser.h"
+
+#include "parse.h"
+
+static u32 offset(const Parser *p, const char *at) { return (u32)(at - p->ast->text->at); }
+
+static Token token(Parser *p, int kind, const char *start) {
+  Token t = {.kind = kind, .span = {offset(p, start), offset(p, p->at)}, .first = p->line_start};
+  p->line_start = kind == T_NL;
+  return t;
+}
+
+static Token word(Parser *p, const char *start) {
+  Token t = token(p, T_NAME, start);
+  t.name = sc_intern(p, start, (u32)(p->at - start), &t.kind);
+  return t;
+}
+
+static Token integer(Parser *p, const char *start) {
+  Token t = token(p, T_INT, start);
+  for (const char *c = start; c < p->at; c++) {
+    if (__builtin_mul_overflow(t.num.i, 10, &t.num.i) ||
+        __builtin_add_overflow(t.num.i, *c - '0', &t.num.i)) {
+      sc_report(p->sc, D_S_NUMBER, t.span, "an integer that does not fit 64 bits");
+      t.num.i = 0;
+      break;
+    }
+  }
+  return t;
+}
+
+// strtod's decimal point is the locale's, so the number is handed over without one: 1.25e3 as 125e1.
+static Token real(Parser *p, const char *start) {
+  enum { EXPONENT_CHARS = 16, FAR = 100000000 };
+  Token t = token(p, T_REAL, start);
+  u32 n = t.span.hi - t.span.lo;
+  char *digits = sc_new(p->sc, n + EXPONENT_CHARS), *end = digits;
+  i64 shift = 0, exponent = 0;
+  const char *c = start;
+  for (bool fraction = false; c < p->at && *c != 'e' && *c != 'E'; c++) {
+    if (*c == '.') {
+      fraction = true;
+    } else {
+      *end++ = *c;
+      shift -= fraction;
+    }
+  }
+  if (c < p->at) {
+    bool minus = *++c == '-';
+    for (c += *c == '-' || *c == '+'; c < p->at; c++) {
+      if (exponent < FAR) exponent = exponent * 10 + (*c - '0');
+    }
+    if (minus) exponent = -exponent;
+  }
+  int sign = exponent + shift < 0;
+  i64 size = sign ? -(exponent + shift) : exponent + shift;
+  char back[EXPONENT_CHARS], *b = back + sizeof back;
+  do *--b = (char)('0' + size % 10);
+  while (size /= 10);
+  *end++ = 'e';
+  if (sign) *end++ = '-';
+  memcpy(end, b, (size_t)(back + sizeof back - b));
+  int saved = errno;
+  errno = 0;
+  t.num.f = strtod(digits, NULL);
+  if (errno == ERANGE) {
+    sc_report(p->sc, D_S_NUMBER, t.span, "a number that no 64-bit float comes near");
+    t.num.f = 0;
+  }
+  errno = saved;
+  t.name = sc_intern(p, start, n, NULL);
+  return t;
+}
+
+static Token bad_number(Parser *p, const char *start, const char *text, const char *help) {
+  Token t = token(p, T_REAL, start);
+  sc_help(p->sc, sc_report(p->sc, D_S_NUMBER, t.span, "%s", text), "%s", help);
+  t.name = sc_intern(p, "0.0", 3, NULL);
+  return t;
+}
+
+static Token bad(Parser *p, const char *start, const char *text, const char *help) {
+  Token t = token(p, T_BAD, start);
+  Diag *d = sc_report(p->sc, D_S_CHAR, t.span, "%s", text);
+  if (help) sc_help(p->sc, d, "%s", help);
+  return t;
+}
+
+// A character of several bytes, named by its code point.
+static Token foreign(Parser *p, const char *start) {
+  static const u8 mask[] = {0, 0, 0x1f, 0x0f, 0x07};
+  u32 n = (u32)(p->at - start), code = (u8)*start & mask[n];
+  for (u32 i = 1; i < n; i++) code = code << 6 | ((u8)start[i] & 0x3f);
+  return bad(p, start, sc_printf(p->sc, "U+%04X stands outside a comment", code),
+             "names, numbers and operators are ASCII");
+}
+
+static Token stray(Parser *p, const char *start) {
+  u8 c = (u8)*start;
+  const char *text = c > ' ' && c < 0x7f ? sc_printf(p->sc, "'%c' means nothing here", c)
+                                         : sc_printf(p->sc, "a byte 0x%02x in the text", c);
+  return bad(p, start, text, NULL);
+}
+
+static void comment(Parser *p, const char *start) {
+  const char *end = p->at;
+  while (end > start && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) end--;
+  for (const char *c = start; c < end; c++) {
+    if ((u8)*c < ' ' && *c != '\t') {
+      Span at = {offset(p, c), offset(p, c) + 1};
+      sc_report(p->sc, D_S_CHAR, at, "a byte 0x%02x in a comment", (u8)*c);
+      break;
+    }
+  }
+  PUSH(p->sc, &p->ast->comments, ((Comment){{offset(p, start), offset(p, end)}, p->line_start}));
+}
+
+Token sc_lex(Parser *p) {
+  const char *marker;
+  for (;;) {
+    const char *start = p->at;
+    /*!re2c
+      re2c:define:YYCTYPE = "unsigned char";
+      re2c:define:YYCURSOR = "p->at";
+      re2c:define:YYMARKER = marker;
+      re2c:yyfill:enable = 0;
+
+      digit  = [0-9];
+      letter = [A-Za-z_];
+      exp    = [eE] [+-]? digit+;
+      tail   = [\x80-\xbf];
+
+      "\x00"      { if (start < p->end) return stray(p, start);
+                    p->at = start;
+                    return token(p, T_EOF, start); }
+      [ \t\r]+    { continue; }
+      "\n"        { return token(p, T_NL, start); }
+      "//" [^\x00\n]*  { comment(p, start); continue; }
+      "/*"        { return bad(p, start, "'/*' means nothing here", "a comment is '//' to the end of its line"); }
+
+      letter (letter | digit)*        { return word(p, start); }
+      digit+                          { return integer(p, start); }
+      digit+ ("." digit+)? exp        { return real(p, start); }
+      digit+ "." digit+               { return real(p, start); }
+      "." digit+                      { return bad_number(p, start, "a number starts with a dot", "write a digit before the dot: 0.5"); }
+      digit+ "." / [^.0-9]            { return bad_number(p, start, "a number ends with a dot", "write a digit after the dot: 1.0"); }
+      digit+ ("." digit+)? exp? letter (letter | digit)*
+                                      { return bad_number(p, start, "letters follow a number directly", "a name starts with a letter; a product needs its '*'"); }
+
+      "<-"   { if (p->in_brackets) {
+                 p->at--;
+                 return token(p, T_LT, start);
+               }
+               return token(p, T_ARROW, start); }
+      ";"    { return token(p, T_SEMI, start); }
+      "("    { return token(p, T_LP, start); }
+      ")"    { return token(p, T_RP, start); }
+      "["    { return token(p, T_LK, start); }
+      "]"    { return token(p, T_RK, start); }
+      "{"    { return token(p, T_LB, start); }
+      "}"    { return token(p, T_RB, start); }
+      ","    { return token(p, T_COMMA, start); }
+      ":"    { return token(p, T_COLON, start); }
+      "."    { return token(p, T_DOT, start); }
+      ".."   { return token(p, T_DOTDOT, start); }
+      "?"    { return token(p, T_QUESTION, start); }
+      "="    { return token(p, T_SET, start); }
+      "+="   { return token(p, T_SETADD, start); }
+      "+"    { return token(p, T_PLUS, start); }
+      "-"    { return token(p, T_MINUS, start); }
+      "*"    { return token(p, T_STAR, start); }
+      "/"    { return token(p, T_SLASH, start); }
+      "%"    { return token(p, T_PERCENT, start); }
+      "@"    { return token(p, T_AT, start); }
+      "<"    { return token(p, T_LT, start); }
+      "<="   { return token(p, T_LE, start); }
+      ">"    { return token(p, T_GT, start); }
+      ">="   { return token(p, T_GE, start); }
+      "=="   { return token(p, T_EQ, start); }
+      "!="   { return token(p, T_NE, start); }
+
+      "&&"   { return bad(p, start, "'&&' means nothing here", "the word is 'and'"); }
+      "||"   { return bad(p, start, "'||' means nothing here", "the word is 'or'"); }
+      "!"    { return bad(p, start, "'!' means nothing here", "the word is 'not'"); }
+      "#"    { return bad(p, start, "'#' means nothing here", "a comment is '//' to the end of its line"); }
+
+      [\xc2-\xdf] tail | [\xe0-\xef] tail{2} | [\xf0-\xf4] tail{3}  { return foreign(p, start); }
+      *      { return stray(p, start); }
+    */
+  }
+}
