@@ -83,6 +83,12 @@ static Xid intern(Sc *sc, Kernel *k, Expr e) {
   return *slot = k->expr.n - 1;
 }
 
+void x_forget(Kernel *k, u32 n) {
+  memset(k->hash, 0, sizeof *k->hash * k->hash_cap);
+  k->expr.n = n;
+  for (Xid x = 1; x < n; x++) *slot_of(k, &k->expr.at[x]) = x;
+}
+
 // ---- leaves
 
 Xid x_int(Sc *sc, Kernel *k, i64 v) {

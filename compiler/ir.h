@@ -352,6 +352,7 @@ Xid x_leaf(Sc *sc, Kernel *k, ExprOp op, Ty ty, u32 ref);           // X_DIM …
 Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c);      // converts int operands to real where signatures ask
 Xid x_reduce(Sc *sc, Kernel *k, ExprOp op, u32 var, Xid body);
 Xid x_subst(Sc *sc, Kernel *k, Xid e, const Xid *idx, u32 n);       // replaces IDX v by idx[v] (0 keeps it)
+void x_forget(Kernel *k, u32 n);                                     // takes back the expressions from n on
 bool x_const_int(const Kernel *k, Xid e, i64 *out);                 // e is a known integer (0 is zero: none)
 bool x_const_bool(const Kernel *k, Xid e, bool *out);
 static inline bool x_uniform(const Kernel *k, Xid e) {

@@ -1,0 +1,173 @@
+// scope.c - names: scopes, what a name means, what is predefined, and the reports about names.
+// Scopes form a chain from the innermost block out; a def's body sees the chain where it was declared,
+// not the one where it is used (hygiene), so that no name of the caller is captured.
+#include "lower.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  double value;
+} constant[] = {
+  {"inf", INFINITY}, {"ln2", 0.693147180559945309417}, {"log2e", 1.44269504088896340736},
+  {"pi", 3.14159265358979323846},
+};
+
+bool low_constant_named(const char *name, double *out) {
+  for (size_t i = 0; i < COUNT(constant); i++) {
+    if (strcmp(name, constant[i].name) == 0) return *out = constant[i].value, true;
+  }
+  return false;
+}
+
+bool low_elem_named(const char *name, Elem *out) {
+  for (int i = 0; i < EL_COUNT; i++) {
+    if (strcmp(name, sc_elem[i].text) == 0) return *out = (Elem)i, true;
+  }
+  return false;
+}
+
+// A def may be expanded many times: each place is reported once, with the innermost use as a note.
+Diag *low_error(Low *l, DiagId id, Span at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *text = sc_vprintf(l->sc, fmt, ap);
+  va_end(ap);
+  for (Diag *d = l->sc->diags; d; d = d->next) {
+    if (d->id == id && d->at.lo == at.lo && d->at.hi == at.hi) return NEW(l->sc, Diag);
+  }
+  if (l->dead) return NEW(l->sc, Diag);
+  Diag *d = sc_report(l->sc, id, at, "%s", text);
+  if (l->calls) sc_note(l->sc, d, l->call[l->calls - 1], "expanded from here");
+  return d;
+}
+
+bool low_spend(Low *l, u32 *count, u32 limit, const char *what, Span at) {
+  if (l->dead) return false;
+  if (++*count <= limit) return true;
+  Diag *d = low_error(l, D_P_LIMIT, at, "the kernel grows beyond %u %s", limit, what);
+  sc_help(l->sc, d, "unrolled loops and nested defs multiply: use fewer of them");
+  l->dead = true;
+  return false;
+}
+
+bool low_enter(Low *l, Span at) {
+  if (l->dead) return false;
+  if (l->nest < LOW_MAX_NEST) return l->nest++, true;
+  low_error(l, D_P_LIMIT, at, "defs, blocks and expressions are nested more than %d deep", LOW_MAX_NEST);
+  l->dead = true;
+  return false;
+}
+
+void low_leave(Low *l) { l->nest--; }
+
+void low_push(Low *l) {
+  Scope *s = NEW(l->sc, Scope);
+  s->up = l->scope;
+  l->scope = s;
+}
+
+void low_pop(Low *l) { l->scope = l->scope->up; }
+
+static Name *find_in(const Scope *s, Sym name) {
+  for (Name *n = s->first; n; n = n->next) {
+    if (n->name == name) return n;
+  }
+  return NULL;
+}
+
+static bool reserved(const char *name) {
+  Elem elem;
+  double value;
+  return low_elem_named(name, &elem) || low_constant_named(name, &value) || low_is_builtin(name);
+}
+
+// The kernel's own scope and the one that the specification sees are one to the user.
+Name *low_declare(Low *l, Sym name, Span at, NameKind kind) {
+  Scope *s = l->scope;
+  Name *old = find_in(s, name);
+  if (!old && s == l->top) old = find_in(l->base, name);
+  if (!old && s == l->base && l->top) old = find_in(l->top, name);
+  if (old) {
+    Diag *d = low_error(l, D_N_TWICE, at, "'%s' is declared twice", name);
+    sc_note(l->sc, d, old->span, "%s", low_kind_text(l, old));
+    sc_help(l->sc, d, "give one of them another name");
+  } else if (reserved(name)) {
+    Diag *d = low_error(l, D_N_RESERVED, at, "'%s' is predefined", name);
+    sc_help(l->sc, d, "choose another name");
+  }
+  Name *n = NEW(l->sc, Name);
+  *n = (Name){.name = name, .span = at, .kind = kind, .ref = SC_NONE, .next = s->first};
+  if (!low_spend(l, &s->names, LOW_MAX_NAMES, "names", at)) return n;
+  s->first = n;
+  return n;
+}
+
+Name *low_find(Low *l, Sym name) {
+  for (Scope *s = l->scope; s; s = s->up) {
+    Name *n = find_in(s, name);
+    if (n) return n;
+  }
+  return NULL;
+}
+
+// Levenshtein distance of short names, at most `most` + 1.
+static u32 distance(const char *a, const char *b, u32 most) {
+  size_t na = strlen(a), nb = strlen(b);
+  u32 row[33];
+  if (na > 32 || nb > 32 || (na > nb ? na - nb : nb - na) > most) return most + 1;
+  for (u32 j = 0; j <= nb; j++) row[j] = j;
+  for (u32 i = 1; i <= na; i++) {
+    u32 corner = row[0];
+    row[0] = i;
+    for (u32 j = 1; j <= nb; j++) {
+      u32 best = corner + (a[i - 1] != b[j - 1]);
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      corner = row[j];
+      row[j] = best;
+    }
+  }
+  return row[nb];
+}
+
+void low_unbound(Low *l, Sym name, Span at) {
+  const Name *near = NULL;
+  u32 best = strlen(name) > 3 ? 3 : strlen(name) > 1 ? 2 : 1;  // one more than may differ
+  for (const Scope *s = l->scope; s; s = s->up) {
+    for (const Name *n = s->first; n; n = n->next) {
+      u32 d = distance(name, n->name, best);
+      if (d < best) best = d, near = n;
+    }
+  }
+  Diag *d = low_error(l, D_N_UNBOUND, at, "'%s' is not declared", name);
+  if (near) {
+    sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
+    sc_help(l->sc, d, "did you mean '%s'?", near->name);
+  } else if (l->spec) {
+    sc_help(l->sc, d, "a specification sees params, dimensions, scalars, tensors and its own earlier equations");
+  } else if (l->calls) {
+    sc_help(l->sc, d, "a def sees the names of the place where it is declared, and its parameters");
+  }
+}
+
+const char *low_kind_text(const Low *l, const Name *n) {
+  switch (n->kind) {
+    case NM_ELEM: return "an element type";
+    case NM_RING: return "a ring";
+    case NM_TURN: return "a turn";
+    case NM_ROLE: return "a role";
+    case NM_DEF: return "a def";
+    case NM_INDEX:
+    case NM_INDEXNAME: return "an index";
+    case NM_BUF: break;
+    default: return "a value";
+  }
+  switch (l->k->buf.at[n->ref].space) {
+    case SP_TENSOR: return "a tensor";
+    case SP_STAGE: return "a part of a ring";
+    case SP_REG: return "a register tile";
+    default: return "an equation of the specification";
+  }
+}
