@@ -181,7 +181,9 @@ void low_turn(Low *l, const Node *item);
 void low_declare_role(Low *l, const Node *item);
 bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);
 void low_use_ring(Low *l, RingDecl *d);                        // enters it into the kernel's tables
-void low_participants(Low *l);                                 // who fills and drains each ring
+
+// participants.c: who fills and drains each ring, once all roles are lowered.
+void low_participants(Low *l);
 
 // bind.c, lower_seq.c ------------------------------------------------------------------------------
 // Where parameters come from: over defaults, the sequence; over that, the case; over that, the caller.
@@ -193,6 +195,7 @@ typedef struct Given {
 } Given;
 void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit);
 void low_params(Low *l, const Node *item, Given *g);
+void low_known_params(Low *l, const Choice *choice);
 void low_require(Low *l, const Node *item);
 void low_case(Low *l, const Node *item);
 const char *low_value_text(Low *l, Value v);
