@@ -258,10 +258,10 @@ static void unrolled(Low *l, const Node *n, i64 from, i64 to) {
 
 static void looped(Low *l, const Node *n, Xid from, Xid to) {
   Mark start = mark(l);
-  Span outer = l->undecided, head = span_to(n->span, n->c->span);
+  Span outer = l->undecided, head = span_to(n->span, n->b->span);
   u32 loop = l->k->loop.n;
   PUSH(l->sc, &l->k->loop, ((Loop){n->name, l->role, n->name_span.hi ? n->name_span : n->span}));
-  if (!low_decidable(l, from) || !low_decidable(l, to)) l->undecided = span_to(n->b->span, n->c->span);
+  if (!low_decidable(l, from) || !low_decidable(l, to)) l->undecided = span_to(n->a->span, n->b->span);
   low_emit(l, OP_FOR, n->flags & F_REVERSED ? INS_REVERSED : 0, loop, from, to, head);
   body(l, n, x_leaf(l->sc, l->k, X_LOOP, TY_INT, loop));
   if (!stopped(l)) low_emit(l, OP_ENDFOR, 0, 0, 0, 0, n->span);
