@@ -55,6 +55,7 @@ typedef struct Env {
   u32 *stamp;        // per expression: the epoch of its memo
   double *real;
   i64 *integer;      // integers and truths
+  Xid *path;         // scratch of the evaluation
   u32 epoch;
   bool wide;         // reals in f64: the exact specification
   bool bad;          // an integer overflowed, was divided by zero, or an element outside its tensor was read
@@ -81,6 +82,7 @@ typedef struct Operand {
   i64 stride[SC_MAX_VARS];
   i64 lo[SC_MAX_VARS], hi[SC_MAX_VARS];  // where variable v is inside: outside reads 0 and is not written
   i64 part;                    // partial: distance between parts (4 of them); else 0
+  i64 pos_stride[SC_MAX_RANK], pos_dim[SC_MAX_RANK];  // of computed positions (specifications only)
 } Operand;
 
 // Operands by the kernel's view number: op[view] for each view that the map mentions. The caller sets
