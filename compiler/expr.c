@@ -364,8 +364,7 @@ static Xid became(const Subst *s, Xid e) {
   return 0;
 }
 
-// Splits e into uniform + index variable, as positions of kernels are; false if it is neither.
-static bool split_pos(const Kernel *k, Xid e, Xid *base, i8 *var) {
+bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var) {
   const Expr *p = &k->expr.at[e];
   *base = 0;
   *var = -1;
@@ -393,7 +392,7 @@ static u32 subst_view(Subst *s, u32 view) {
     changed |= base != p->base;
     p->base = base;
     if (p->var < 0 || (u32)p->var >= s->n || !s->idx[p->var]) continue;
-    if (!split_pos(k, s->idx[p->var], &more, &p->var)) return SC_NONE;
+    if (!x_split(k, s->idx[p->var], &more, &p->var)) return SC_NONE;
     changed = true;
     if (more) p->base = base ? x_make(s->sc, k, X_ADD, base, more, 0) : more;
     if (more && !p->base) return SC_NONE;

@@ -207,7 +207,6 @@ typedef struct Role {
   Code code;      // tile … endtile
   u16 live;       // place: estimate of the registers that its tiles take at the worst point
   u16 first_warp; // place: the first warp of instance 0
-  u16 meet;       // place: named barrier at which instance 0's warps meet, the others' follow; 0: they never do
 } Role;
 
 typedef enum GridMode { GRID_PLAIN, GRID_PERSISTENT, GRID_DYNAMIC } GridMode;
@@ -312,8 +311,7 @@ struct Kernel {
   // place
   u32 smem;        // dynamic shared memory, bytes
   u32 threads;     // of a CTA
-  u32 named;       // named barriers in use, with 0, where the whole CTA meets
-  u32 draw;        // dynamic grids: byte offset of two 4-byte slots for tiles drawn, two full and two empty barriers
+  u32 named;       // named barriers in use
 };
 
 typedef struct OpInfo {
@@ -355,6 +353,7 @@ Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c);      // converts 
 Xid x_reduce(Sc *sc, Kernel *k, ExprOp op, u32 var, Xid body);
 Xid x_subst(Sc *sc, Kernel *k, Xid e, const Xid *idx, u32 n);       // replaces IDX v by idx[v] (0 keeps it)
 void x_forget(Kernel *k, u32 n);                                     // takes back the expressions from n on
+bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var);           // e as a kernel's position, uniform + variable; false: it is none
 bool x_const_int(const Kernel *k, Xid e, i64 *out);                 // e is a known integer (0 is zero: none)
 bool x_const_bool(const Kernel *k, Xid e, bool *out);
 static inline bool x_uniform(const Kernel *k, Xid e) {
