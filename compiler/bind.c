@@ -295,6 +295,7 @@ Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
     const Name *n = i->kind == ND_ROLE ? low_find(l, i->name) : NULL;
     if (n && n->kind == NM_ROLE) low_role(l, i, n->ref);
   }
+  if (!l->k->role.n && !sc->errors) low_error(l, D_N_KIND, l->k->span, "the kernel '%s' has no role", unit->name);
   if (!sc->errors) low_participants(l);
   if (!g->seq) low_known_params(l, g->choice);
   return l->k;

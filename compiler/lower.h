@@ -95,6 +95,7 @@ typedef struct Low {
   u64 filling;      // rings between acquire and commit
   Span undecided;   // the innermost condition or bound that the roles cannot agree on; hi 0: none
   u32 vote;         // rows of the vote around; 0: none
+  bool told;        // a report about the condition or vote around was made
   u32 unroll;       // loop that must be unrolled: everything returns to it; SC_NONE: none
   // expansion
   Span call[LOW_MAX_NEST];  // the defs being expanded

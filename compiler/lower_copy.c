@@ -114,6 +114,34 @@ static bool one_filler(Low *l, Span at, const Buf *stage) {
   return false;
 }
 
+// Does x mention an index of the grid along which the cluster's CTAs differ, other than divided by their number?
+static bool differs(const Low *l, Xid x, u32 *steps) {
+  const Expr *e = low_at(l, x);
+  i64 by;
+  if (!x || !(e->deps & DEP_AXIS)) return false;
+  if (++*steps > 1000) return true;
+  if (e->op == X_AXIS) return l->k->axis.at[e->ref].cluster > 1;
+  if (e->op == X_IDIV && low_at(l, e->a)->op == X_AXIS && x_const_int(l->k, e->b, &by)) {
+    return by % l->k->axis.at[low_at(l, e->a)->ref].cluster != 0;
+  }
+  return differs(l, e->a, steps) || differs(l, e->b, steps) || differs(l, e->c, steps);
+}
+
+// A multicast brings the same to all CTAs of a cluster; with one CTA it is an ordinary copy.
+static bool multicast(Low *l, const Node *n, u32 from, u8 *flags) {
+  u32 ctas = 1, steps = 0;
+  for (u32 i = 0; i < l->k->axis.n; i++) ctas *= l->k->axis.at[i].cluster;
+  *flags = n->flags & F_MULTICAST && ctas > 1 ? INS_MULTICAST : 0;
+  const View *v = &l->k->view.at[from];
+  for (u32 i = 0; *flags && i < v->rank; i++) {
+    if (!differs(l, v->at[i].base, &steps)) continue;
+    Diag *d = low_error(l, D_R9_COPY, n->b->span, "a multicast slice must be the same in all CTAs of the cluster");
+    sc_help(l->sc, d, "an index x of 'cluster (x : n)' stands in it as x/n only");
+    return false;
+  }
+  return true;
+}
+
 // `r <- G[…]`: a fill of its own, unless it stands between acquire and commit.
 static void copy_in(Low *l, const Node *n) {
   RingDecl *d = ring_of(l, n->a);
@@ -134,9 +162,10 @@ static void copy_in(Low *l, const Node *n) {
     return;
   }
   u32 from = tensor_slice(l, n->b, tensor);
-  if (from == SC_NONE || !shapes_fit(l, n->span, &l->k->view.at[from], stage)) return;
+  u8 flags;
+  if (from == SC_NONE || !shapes_fit(l, n->span, &l->k->view.at[from], stage) || !multicast(l, n, from, &flags)) return;
   if (!bracket) low_emit(l, OP_ACQUIRE, 0, ring, 0, 0, n->span);
-  low_emit(l, OP_COPYIN, n->flags & F_MULTICAST ? INS_MULTICAST : 0, whole_stage(l, n->a, stage, true), from, 0, n->span);
+  low_emit(l, OP_COPYIN, flags, whole_stage(l, n->a, stage, true), from, 0, n->span);
   if (!bracket) low_emit(l, OP_COMMIT, 0, ring, 0, 0, n->span);
 }
 

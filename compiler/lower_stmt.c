@@ -23,6 +23,8 @@ void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at) {
 }
 
 bool low_ordered(Low *l, Span at, const char *what) {
+  if (l->told && (l->vote || l->undecided.hi)) return false;  // one report a condition
+  l->told = l->vote || l->undecided.hi;
   if (l->vote) {
     Diag *d = low_error(l, D_R9_VOTE, at, "%s stands in a vote's block", what);
     sc_help(l->sc, d, "each warp decides for itself whether it runs the block: no ring, turn or async product inside");
@@ -180,7 +182,7 @@ static void conditional(Low *l, const Node *n) {
     return;
   }
   Span outer = l->undecided;
-  if (!low_decidable(l, c)) l->undecided = n->a->span;
+  if (!low_decidable(l, c)) l->undecided = n->a->span, l->told = false;
   low_emit(l, OP_IF, 0, c, 0, 0, span_to(n->span, n->a->span));
   low_block(l, n->b);
   if (n->c && !stopped(l)) {
@@ -202,6 +204,7 @@ static void vote(Low *l, const Node *n) {
   x_const_int(l->k, l->k->map.at[map].var[0].extent, &rows);
   low_emit(l, OP_VOTE, 0, map, 0, 0, span_to(n->span, n->a->span));
   l->vote = (u32)rows;
+  l->told = false;
   low_block(l, n->b);
   l->vote = 0;
   if (!stopped(l)) low_emit(l, OP_ENDVOTE, 0, 0, 0, 0, n->span);
@@ -261,7 +264,10 @@ static void looped(Low *l, const Node *n, Xid from, Xid to) {
   Span outer = l->undecided, head = span_to(n->span, n->b->span);
   u32 loop = l->k->loop.n;
   PUSH(l->sc, &l->k->loop, ((Loop){n->name, l->role, n->name_span.hi ? n->name_span : n->span}));
-  if (!low_decidable(l, from) || !low_decidable(l, to)) l->undecided = span_to(n->a->span, n->b->span);
+  if (!low_decidable(l, from) || !low_decidable(l, to)) {
+    l->undecided = span_to(n->a->span, n->b->span);
+    l->told = false;
+  }
   low_emit(l, OP_FOR, n->flags & F_REVERSED ? INS_REVERSED : 0, loop, from, to, head);
   body(l, n, x_leaf(l->sc, l->k, X_LOOP, TY_INT, loop));
   if (!stopped(l)) low_emit(l, OP_ENDFOR, 0, 0, 0, 0, n->span);
