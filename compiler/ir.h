@@ -207,6 +207,7 @@ typedef struct Role {
   Code code;      // tile … endtile
   u16 live;       // place: estimate of the registers that its tiles take at the worst point
   u16 first_warp; // place: the first warp of instance 0
+  u16 meet;       // place: named barrier at which instance 0's warps meet, the others' follow; 0: they never do
 } Role;
 
 typedef enum GridMode { GRID_PLAIN, GRID_PERSISTENT, GRID_DYNAMIC } GridMode;
@@ -311,7 +312,8 @@ struct Kernel {
   // place
   u32 smem;        // dynamic shared memory, bytes
   u32 threads;     // of a CTA
-  u32 named;       // named barriers in use
+  u32 named;       // named barriers in use, with 0, where the whole CTA meets
+  u32 draw;        // dynamic grids: byte offset of two 4-byte slots for tiles drawn, two full and two empty barriers
 };
 
 typedef struct OpInfo {

@@ -66,6 +66,8 @@ typedef struct Stmt {
   Span span;
   bool make;   // a free name in a position becomes a variable
   u8 pos;      // positions around the expression at hand
+  bool output; // specifications: the first view is an output, which knows its extents best
+  u8 later;    // specifications: the first `later` variables may take their extent from a later equation
   u8 n;
   u32 view0;   // views from here on are this statement's
   struct {
@@ -73,7 +75,7 @@ typedef struct Stmt {
     Span span;   // first use
     bool live;
     Xid extent;  // 0 until known
-    Span from;   // what gave the extent
+    u32 from;    // the view that gave the extent
   } var[SC_MAX_VARS];
 } Stmt;
 

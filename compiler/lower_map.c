@@ -223,7 +223,7 @@ static u32 buf_of_indices(Low *l, const Stmt *s, Buf b, u8 rank) {
   b.ring = SC_NONE;
   for (u32 i = 0; i < rank; i++) {
     b.dim[i] = s->var[i].extent;
-    x_const_int(l->k, s->var[i].extent, &b.ext[i]);
+    if (b.space == SP_REG) x_const_int(l->k, b.dim[i], &b.ext[i]);
     v.at[i].var = (i8)i;
   }
   PUSH(l->sc, &l->k->buf, b);
@@ -281,6 +281,7 @@ static void output_equation(Low *l, const Node *n, u32 buf) {
   }
   Stmt s;
   low_begin(l, &s, n->span);
+  s.output = true;
   u32 dst = left_view(l, n->a);
   u8 outs = s.n;
   bool ok = dst != SC_NONE;
@@ -300,7 +301,7 @@ static void new_equation(Low *l, const Node *n) {
   Stmt s;
   low_begin(l, &s, n->span);
   bool ok = plain_indices(l, n->a->b);
-  u8 outs = s.n;
+  u8 outs = s.later = s.n;
   Xid root = ok ? low_real(l, n->b, low_expr(l, n->b)) : 0;
   ok = low_end(l, &s, root != 0);
   Name *name = low_declare(l, named->name, named->span, ok ? NM_BUF : NM_BAD);
@@ -331,6 +332,25 @@ static void equation(Low *l, const Node *n) {
   sc_note(l->sc, d, old->span, "declared here");
 }
 
+// What no equation uses (these parameters may have decided so) is empty.
+static void unsettled(Low *l) {
+  for (u32 m = 0; m < l->k->spec.n; m++) {
+    Map *map = &l->k->map.at[l->k->spec.at[m]];
+    Buf *b = &l->k->buf.at[l->k->view.at[map->dst].buf];
+    bool used = false;
+    for (u32 v = 0; v < l->k->view.n; v++) used |= v != map->dst && &l->k->buf.at[l->k->view.at[v].buf] == b;
+    for (u32 v = 0; v < map->outs; v++) {
+      if (map->var[v].extent) continue;
+      if (!used) {
+        map->var[v].extent = b->dim[v] = x_int(l->sc, l->k, 0);
+        continue;
+      }
+      Diag *d = low_error(l, D_R9_EXTENT, map->span, "nothing says how far the index '%s' runs", map->var[v].name);
+      sc_help(l->sc, d, "let it stand alone in a position of a tensor, here or where this is used first");
+    }
+  }
+}
+
 void low_spec(Low *l, const Node *spec) {
   Scope *back = l->scope;
   l->scope = l->base;
@@ -339,6 +359,7 @@ void low_spec(Low *l, const Node *spec) {
   for (const Node *n = spec->a; n && !l->dead; n = n->next) equation(l, n);
   l->spec = false;
   l->scope = back;
+  unsettled(l);
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
     bool done = b->space != SP_TENSOR || !(b->dir & F_OUT) || b->workspace;

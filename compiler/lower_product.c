@@ -71,7 +71,7 @@ static bool indices_fit(Low *l, const Node *n, const Stmt *s, const View *a, con
 
 static bool types_fit(Low *l, const Node *n, const View *a, const View *b) {
   const Buf *p = &l->k->buf.at[a->buf], *q = &l->k->buf.at[b->buf];
-  if (p->elem != q->elem) {
+  if (p->elem != q->elem && (sc_elem[p->elem].bytes != 1 || sc_elem[q->elem].bytes != 1)) {
     Diag *d = low_error(l, D_R9_TYPE, n->b->span, "the factors have different types: %s and %s", sc_elem[p->elem].text,
                         sc_elem[q->elem].text);
     sc_note(l->sc, d, p->span, "'%s'", p->name);
@@ -103,7 +103,7 @@ static bool multiple(Low *l, const Node *n, const Stmt *s, u32 var, i64 of, i64 
   Diag *d = low_error(l, D_R9_SHAPE, n->b->span, "the index '%s' of this product runs over %lld: it must be a multiple of %lld%s",
                       s->var[var].name, (long long)v, (long long)of,
                       most == INT64_MAX ? "" : sc_printf(l->sc, ", at most %lld", (long long)most));
-  sc_note(l->sc, d, s->var[var].from, "its extent comes from here");
+  sc_note(l->sc, d, l->k->view.at[s->var[var].from].span, "its extent comes from here");
   return false;
 }
 

@@ -77,7 +77,7 @@ static void use_turn(Low *l, const Node *n, const Name *name, bool take, Span at
     return;
   }
   if (positions && !(key = low_int(l, n->b))) return;
-  if (key && !low_decidable(l, key)) {
+  if (key && low_at(l, key)->deps & (DEP_INST | DEP_IDX | DEP_TILE)) {
     low_error(l, D_R5_CONDITION, n->b->span, "the key of a turn must be the same for all that take it");
     return;
   }

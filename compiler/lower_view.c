@@ -269,39 +269,64 @@ bool low_range(const Low *l, Xid x, i64 *lo, i64 *hi) {
   return a >= 0 && c >= 0 && !__builtin_mul_overflow(a, c, lo) && !__builtin_mul_overflow(b, d, hi);
 }
 
-// The extent that position `i` of `v` gives its variable in round `round`; 0: none.
-static Xid gives(Low *l, const View *v, u32 i, int round) {
+// The extent that position `i` of view `n` gives its variable in round `round`; 0: none.
+static Xid gives(Low *l, const Stmt *s, u32 n, u32 i, int round) {
+  const View *v = &l->k->view.at[n];
   const Buf *b = &l->k->buf.at[v->buf];
   i64 known;
   if (v->at[i].var < 0 || v->at[i].base) return 0;
-  if (l->spec) return round == 0 ? b->dim[i] : 0;
+  if (l->spec) return round == (s->output && n == s->view0 ? 0 : 1) ? b->dim[i] : 0;
   if (b->space == SP_REG) return round == 0 ? x_int(l->sc, l->k, b->ext[i]) : 0;
   if (b->space == SP_STAGE) return round == 1 ? x_int(l->sc, l->k, b->ext[i]) : 0;
   return round == 2 && x_const_int(l->k, b->dim[i], &known) ? b->dim[i] : 0;
+}
+
+// Two extents of one index. In a specification an output may cover a part of a larger constant dimension.
+static bool agree(const Low *l, Xid have, Xid other, bool same_round) {
+  i64 a, b;
+  if (have == other || (!same_round && !l->spec)) return true;
+  return !same_round && x_const_int(l->k, have, &a) && x_const_int(l->k, other, &b) && a <= b;
 }
 
 static bool extents_of_round(Low *l, Stmt *s, int round) {
   u8 found = 0;
   for (u32 n = s->view0; n < l->k->view.n; n++) {
     const View *v = &l->k->view.at[n];
+    const Buf *b = &l->k->buf.at[v->buf];
     for (u32 i = 0; i < v->rank; i++) {
-      Xid x = gives(l, v, i, round);
+      Xid x = gives(l, s, n, i, round);
       int var = v->at[i].var;
       if (!x) continue;
       if (!s->var[var].extent) {
         s->var[var].extent = x;
-        s->var[var].from = v->span;
+        s->var[var].from = n;
         found |= (u8)(1u << var);
-      } else if (s->var[var].extent != x && (found >> var & 1)) {
+      } else if (!agree(l, s->var[var].extent, x, found >> var & 1)) {
+        const View *other = &l->k->view.at[s->var[var].from];
         Diag *d = low_error(l, D_R9_EXTENT, v->span, "the index '%s' has another extent here", s->var[var].name);
-        sc_note(l->sc, d, s->var[var].from, "'%s' is %s", l->k->buf.at[v->buf].name, low_dims_text(l, v->buf));
-        const Buf *b = &l->k->buf.at[v->buf];
+        sc_note(l->sc, d, other->span, "'%s' is %s", l->k->buf.at[other->buf].name, low_dims_text(l, other->buf));
         sc_note(l->sc, d, b->span, "'%s' is %s", b->name, low_dims_text(l, v->buf));
         return false;
       }
     }
   }
   return true;
+}
+
+// An intermediate whose own equation did not say how large it is takes its extent from its first use.
+static void settle(Low *l, const Stmt *s) {
+  for (u32 n = s->view0; l->spec && n < l->k->view.n; n++) {
+    const View *v = &l->k->view.at[n];
+    for (u32 i = 0; i < v->rank; i++) {
+      Buf *b = &l->k->buf.at[v->buf];
+      if (b->dim[i] || v->at[i].var < 0) continue;
+      b->dim[i] = s->var[v->at[i].var].extent;
+      for (u32 m = 0; m < l->k->spec.n; m++) {
+        Map *map = &l->k->map.at[l->k->spec.at[m]];
+        if (l->k->view.at[map->dst].buf == v->buf) map->var[i].extent = b->dim[i];
+      }
+    }
+  }
 }
 
 // A slice of a stage or register tile lies inside it.
@@ -322,7 +347,7 @@ static bool extents(Low *l, Stmt *s) {
   for (int round = 0; round < 3; round++) {
     if (!extents_of_round(l, s, round)) return false;
   }
-  for (u32 v = 0; v < s->n; v++) {
+  for (u32 v = s->later; v < s->n; v++) {
     if (s->var[v].extent) continue;
     Diag *d = low_error(l, D_R9_EXTENT, s->var[v].span, "nothing says how far the index '%s' runs", s->var[v].name);
     sc_help(l->sc, d, l->spec ? "let it stand alone in a position of a tensor"
@@ -330,6 +355,7 @@ static bool extents(Low *l, Stmt *s) {
                                 "go through one");
     return false;
   }
+  settle(l, s);
   for (u32 n = s->view0; n < l->k->view.n; n++) {
     const View *v = &l->k->view.at[n];
     for (u32 i = 0; i < v->rank; i++) {

@@ -31,40 +31,24 @@ class Statement:
 
 
 def split(source):
-    """The file as statements, one a line: comments dropped, `a;  b` taken apart outside braces."""
+    """The file as statements, one a line: comments dropped, `a;  b` taken apart, one-line blocks kept whole."""
     out, role, depth = [], None, 0
     for line in source.splitlines():
         line = re.sub(r"//.*", "", line).strip()
-        if not line:
-            continue
-        if depth == 1 and line.startswith("role "):
-            role = re.match(r"role (\w+)", line).group(1)
-        if role and line.count("{") == line.count("}") and not re.search(r"[{;]\s*" + SYNC.pattern, line):
-            parts = [line]
-        elif role and line.count("{") == line.count("}"):
-            parts = re.split(r";\s*", line) if "{" not in line else re.split(r"(?<=\{)\s*|;\s*|\s*(?=\})", line)
-        else:
-            parts = [line]
-        for part in parts:
-            part = part.strip()
-            if part:
-                out.append(Statement(part, role))
-                depth += part.count("{") - part.count("}")
         if depth == 1:
-            role = None
+            header = re.match(r"role (\w+)", line)
+            role = header.group(1) if header else None
+        parts = line.split(";") if role and "{" not in line else [line]
+        out += [Statement(part.strip(), role) for part in parts if part.strip()]
+        depth += line.count("{") - line.count("}")
     return out
 
 
 def join(statements):
     lines, depth = [], 0
     for s in statements:
-        if s.text.startswith("}"):
-            depth -= 1
-        lines.append("  " * depth + s.text + "\n")
-        if not s.text.startswith("}"):
-            depth += s.text.count("{") - s.text.count("}")
-        else:
-            depth += s.text.count("{") - s.text.count("}") + 1
+        lines.append("  " * (depth - s.text.startswith("}")) + s.text + "\n")
+        depth += s.text.count("{") - s.text.count("}")
     return "".join(lines)
 
 

@@ -1,0 +1,195 @@
+// args.c - options. One table says for each option its name, argument, the commands that take it and
+// what --help says; getopt_long and --help both read it.
+#include "cli.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN = 1, TEST = 2, CHECK = 4, FMT = 8, INFO = 16, EXPLAIN = 32, ALL = 63, KERNELS = RUN | TEST | CHECK | INFO };
+enum { OPT_CASE = 256, OPT_SET, OPT_IN, OPT_OUT, OPT_ON, OPT_POLICY, OPT_SEED, OPT_INPUTS, OPT_THREADS, OPT_SMS,
+       OPT_FORMAT, OPT_EMIT, OPT_CHECK, OPT_QUICK, OPT_FULL };
+
+static const struct Option {
+  const char *name;
+  int val;          // a letter is also the short form
+  const char *arg;  // NULL: takes none
+  int commands;
+  const char *what;
+} options[] = {
+    {"param", 'p', "NAME=VALUE", KERNELS, "a parameter, over the case's and the default"},
+    {"case", OPT_CASE, "NAME", KERNELS, "the case that gives dimensions and parameters"},
+    {"set", OPT_SET, "NAME=VALUE", RUN | INFO, "a dimension or scalar, over the case's"},
+    {"in", OPT_IN, "TENSOR=FILE.npy", RUN, "an input from a file; its shape sets dimensions"},
+    {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
+    {"on", OPT_ON, "cpu|cuda", RUN, "where to run (default: cpu)"},
+    {"policy", OPT_POLICY, "early|late|random", RUN, "when asynchronous work takes place (default: late)"},
+    {"seed", OPT_SEED, "N", RUN | TEST, "of policy random, the order of roles, and the inputs (default: 0)"},
+    {"inputs", OPT_INPUTS, "KIND", RUN, "distribution: normal outliers large equal spike sink (default: normal)"},
+    {"threads", OPT_THREADS, "N", RUN | TEST, "worker threads (default: one a core)"},
+    {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
+    {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
+    {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
+    {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
+    {"output", 'o', "FILE", CHECK | FMT, "where --emit or the formatted text goes ('-': standard output)"},
+    {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},
+    {"in-place", 'i', NULL, FMT, "rewrite the files"},
+    {"format", OPT_FORMAT, "text|json|sarif", KERNELS, "of results and diagnostics (sarif: check only)"},
+    {"help", 'h', NULL, ALL, "this page"},
+};
+
+static int bit_of(const Command *c) {
+  static const char *const name[] = {"run", "test", "check", "fmt", "info", "explain"};
+  for (size_t i = 0; i < COUNT(name); i++) {
+    if (strcmp(name[i], c->name) == 0) return 1 << i;
+  }
+  return 0;
+}
+
+void args_help(FILE *to, const Command *c) {
+  fprintf(to, "schedc %s: %s\n\nusage: schedc %s %s [options]\n\n%s%s", c->name, c->what, c->name, c->operands, c->more,
+          *c->more ? "\n" : "");
+  for (size_t i = 0; i < COUNT(options); i++) {
+    const struct Option *o = &options[i];
+    if (!(o->commands & bit_of(c))) continue;
+    char left[64];
+    int n = o->val < 256 ? snprintf(left, sizeof left, "-%c, --%s", o->val, o->name)
+                         : snprintf(left, sizeof left, "    --%s", o->name);
+    if (o->arg) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
+    fprintf(to, "  %-30s %s\n", left, o->what);
+  }
+  if (!(bit_of(c) & CHECK)) return;
+  fputs("\nstages:\n", to);
+  for (size_t i = 0; schedc_stage_at(i); i++) {
+    fprintf(to, "  %-12s %s\n", schedc_stage_at(i), schedc_stage_summary(schedc_stage_at(i)));
+  }
+}
+
+static int add_pair(const Args *args, Pairs *pairs, const char *option, const char *text) {
+  const char *eq = strchr(text, '=');
+  if (!eq || eq == text) return cli_usage(args, "--%s wants NAME=VALUE, not '%s'", option, text);
+  pairs->at = need(realloc(pairs->at, sizeof *pairs->at * (pairs->n + 1)));
+  char *name = need(malloc((size_t)(eq - text) + 1));
+  memcpy(name, text, (size_t)(eq - text));
+  name[eq - text] = 0;
+  pairs->at[pairs->n++] = (schedc_param){name, eq + 1};
+  return 0;
+}
+
+static int read_word(const Args *args, const char *option, const char *text, const char *const *words, int n, int *out) {
+  for (int i = 0; i < n; i++) {
+    if (strcmp(words[i], text) == 0) {
+      *out = i;
+      return 0;
+    }
+  }
+  return cli_usage(args, "'%s' is not a value of --%s", text, option);
+}
+
+static int read_number(const Args *args, const char *option, const char *text, uint64_t max, uint64_t *out) {
+  char *end;
+  unsigned long long v = strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || *end || v > max) return cli_usage(args, "--%s wants a number, not '%s'", option, text);
+  *out = v;
+  return 0;
+}
+
+static int take_value(Args *a, int val, const char *name, const char *text) {
+  static const char *const policy[] = {"early", "late", "random"}, *const on[] = {"cpu", "cuda"};
+  static const char *const format[] = {"text", "json", "sarif"};
+  int code = 0, word = 0;
+  uint64_t number = 0;
+  switch (val) {
+    case 'p': return add_pair(a, &a->param, name, text);
+    case OPT_SET: return add_pair(a, &a->set, name, text);
+    case OPT_IN: return add_pair(a, &a->in, name, text);
+    case OPT_OUT: return add_pair(a, &a->out, name, text);
+    case OPT_CASE: a->case_name = text; return 0;
+    case OPT_EMIT: a->emit = text; return 0;
+    case 'o': a->output = text; return 0;
+    case OPT_POLICY:
+      code = read_word(a, name, text, policy, 3, &word);
+      a->policy = (schedc_policy)word;
+      return code;
+    case OPT_INPUTS:
+      code = read_word(a, name, text, sc_input_name, INPUT_COUNT, &word);
+      a->inputs = (InputKind)word;
+      return code;
+    case OPT_ON:
+      code = read_word(a, name, text, on, 2, &word);
+      a->cuda = word == 1;
+      return code;
+    case OPT_FORMAT:
+      code = read_word(a, name, text, format, 3, &word);
+      a->format = (Format)word;
+      if (!code && a->format == FORMAT_SARIF && !(bit_of(a->command) & CHECK)) {
+        return cli_usage(a, "--format sarif is for 'schedc check'");
+      }
+      return code;
+    case OPT_SEED: return read_number(a, name, text, UINT64_MAX, &a->seed);
+    case OPT_THREADS:
+      code = read_number(a, name, text, 4096, &number);
+      a->threads = (unsigned)number;
+      return code;
+    default:
+      code = read_number(a, name, text, 65536, &number);
+      a->sms = (unsigned)number;
+      return code;
+  }
+}
+
+static void take_flag(Args *a, int val) {
+  switch (val) {
+    case OPT_QUICK: a->quick = true; return;
+    case OPT_FULL: a->full = true; return;
+    case OPT_CHECK: a->check = true; return;
+    case 'i': a->in_place = true; return;
+    default: a->help = true; return;
+  }
+}
+
+int args_read(Args *args, const Command *command, int argc, char **argv) {
+  struct option table[COUNT(options) + 1];
+  char letters[2 * COUNT(options) + 1];
+  size_t n = 0, l = 0;
+  memset(table, 0, sizeof table);
+  for (size_t i = 0; i < COUNT(options); i++) {
+    const struct Option *o = &options[i];
+    if (!(o->commands & bit_of(command))) continue;
+    table[n++] = (struct option){o->name, o->arg ? required_argument : no_argument, NULL, o->val};
+    if (o->val < 256) letters[l++] = (char)o->val;
+    if (o->val < 256 && o->arg) letters[l++] = ':';
+  }
+  letters[l] = 0;
+  *args = (Args){.command = command, .policy = SCHEDC_LATE};
+  opterr = 0;
+  optind = 1;
+  for (int val, which = -1; (val = getopt_long(argc, argv, letters, table, &which)) != -1;) {
+    if (val == '?') return cli_usage(args, "'%s' is not an option here, or lacks its argument", argv[optind - 1]);
+    const char *name = "";
+    for (size_t i = 0; i < n; i++) {
+      if (table[i].val == val) name = table[i].name;
+    }
+    if (!optarg) take_flag(args, val);
+    else if (take_value(args, val, name, optarg)) return EXIT_USAGE;
+  }
+  args->operand = argv + optind;
+  args->operands = argc - optind;
+  if (args->help) return 0;
+  if (args->operands < command->min) return cli_usage(args, "an operand is missing: %s", command->operands);
+  if (args->operands > command->max) return cli_usage(args, "'%s' is one operand too many", args->operand[command->max]);
+  if (args->quick && args->full) return cli_usage(args, "--quick and --full exclude each other");
+  return 0;
+}
+
+static void free_pairs(Pairs *p) {
+  for (size_t i = 0; i < p->n; i++) free((char *)p->at[i].name);
+  free(p->at);
+}
+
+void args_free(Args *a) {
+  free_pairs(&a->param);
+  free_pairs(&a->set);
+  free_pairs(&a->in);
+  free_pairs(&a->out);
+}

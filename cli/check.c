@@ -1,0 +1,57 @@
+// check.c - `schedc check`: every kernel and sequence of a file is instantiated, which checks it.
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static schedc_status check_unit(Session *s, const char *unit) {
+  const Args *args = s->args;
+  schedc_kernel *kernel;
+  schedc_status status =
+      schedc_instantiate(&kernel, s->context, s->source, unit, args->case_name, args->param.at, args->param.n);
+  if (status == SCHEDC_OK && args->format == FORMAT_TEXT) printf("%s: ok\n", schedc_kernel_name(kernel));
+  schedc_kernel_free(kernel);
+  return status;
+}
+
+// The worst of all units, so that an error in the first does not hide the second.
+static schedc_status check_all(Session *s) {
+  schedc_status worst = SCHEDC_OK;
+  size_t n = schedc_unit_count(s->source);
+  if (s->args->operands > 1) return check_unit(s, s->args->operand[1]);
+  for (size_t i = 0; i < n; i++) {
+    schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+    schedc_unit(s->source, i, &info);
+    schedc_status status = check_unit(s, info.name);
+    if (status > worst) worst = status;
+  }
+  return n ? worst : check_unit(s, NULL);
+}
+
+static int emit(Session *s) {
+  const Args *args = s->args;
+  Buffer out = {0};
+  const char *unit = args->operands > 1 ? args->operand[1] : NULL;
+  if (!schedc_stage_summary(args->emit)) return cli_usage(args, "'%s' is not a stage", args->emit);
+  schedc_status status = schedc_emit(s->context, s->source, unit, args->case_name, args->param.at, args->param.n, args->emit,
+                                     buffer_write, &out);
+  int code = session_status(s, status);
+  const char *path = args->output ? args->output : "-";
+  if (code == EXIT_GOOD && !file_write(path, out.n ? out.at : "", out.n)) {
+    code = cli_fail(args, "cannot write '%s': %s", path, strerror(errno));
+  }
+  free(out.at);
+  return code;
+}
+
+int command_check(const Args *args) {
+  Session s;
+  int code = session_open(&s, args, 0);
+  if (code == EXIT_GOOD) {
+    code = args->emit ? emit(&s) : session_status(&s, check_all(&s));
+  }
+  if (s.source || s.errors) session_print_reports(&s);
+  session_close(&s);
+  return code;
+}

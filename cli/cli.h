@@ -1,0 +1,160 @@
+// cli.h - the `schedc` command, first embedder of libschedc: it uses schedc.h, and of the library's insides
+// only the npy reader, input distributions, element conversions (run.h) and the JSON writer (json.h).
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "json.h"
+#include "run.h"
+#include "schedc.h"
+
+// Exit codes, as --help documents them.
+enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+
+typedef enum Format { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF } Format;
+
+// NAME=VALUE options in the order given; later ones win. The names are owned.
+typedef struct Pairs {
+  schedc_param *at;
+  size_t n;
+} Pairs;
+
+typedef struct Command Command;
+
+typedef struct Args {
+  const Command *command;
+  char **operand;
+  int operands;
+  const char *case_name, *emit, *output;
+  Pairs param, set, in, out;
+  schedc_policy policy;
+  uint64_t seed;
+  InputKind inputs;
+  unsigned threads, sms;
+  Format format;
+  bool check, in_place, quick, full;
+  bool cuda, help;
+} Args;
+
+struct Command {
+  const char *name;
+  const char *operands;  // "FILE [KERNEL]"
+  const char *what;      // one line
+  const char *more;      // the rest of its --help
+  int min, max;          // operands
+  int (*run)(const Args *args);
+};
+
+// main.c: `schedc: …` or `schedc run: …` on stderr; returns EXIT_ENVIRONMENT or EXIT_USAGE.
+int cli_fail(const Args *args, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int cli_usage(const Args *args, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+// args.c: reads the options of a command. Returns 0, or an exit code after a message.
+int args_read(Args *args, const Command *command, int argc, char **argv);
+void args_free(Args *args);
+void args_help(FILE *to, const Command *command);
+
+int command_run(const Args *args);
+int command_test(const Args *args);
+int command_check(const Args *args);
+int command_fmt(const Args *args);
+int command_info(const Args *args);
+int command_explain(const Args *args);
+
+// ---- buffer.c: bytes that grow, files. Out of memory ends the program (EXIT_ENVIRONMENT).
+void *need(void *block);  // block, unless it is NULL
+typedef struct Buffer {
+  char *at;  // NUL-terminated
+  size_t n, cap;
+} Buffer;
+int buffer_write(void *buffer, const char *bytes, size_t n);  // a schedc_writer
+void buffer_puts(Buffer *b, const char *text);
+void buffer_printf(Buffer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool file_read(const char *path, Buffer *out);  // "-": standard input. False: errno says why
+bool file_write(const char *path, const void *bytes, size_t n);  // "-": standard output
+int stdout_write(void *user, const char *bytes, size_t n);       // a schedc_writer
+
+// ---- session.c: one file, its diagnostics, a kernel of it.
+typedef struct Session {
+  const Args *args;
+  schedc_context *context;
+  schedc_source *source;
+  Buffer text;
+  Buffer reports;   // JSON and SARIF: the elements, comma-separated; text: if `quiet`
+  Buffer seen;      // what was reported, to report it once
+  size_t errors;    // reported so far
+  size_t unmet;     // of these, requirements that do not hold
+  bool quiet;       // collect text reports instead of printing them
+} Session;
+// Opens args->operand[index]. Returns 0, or an exit code after a message or diagnostics.
+int session_open(Session *s, const Args *args, int index);
+void session_close(Session *s);
+// The kernel that the command line names, under its case (by default the first); *kase: the case's number, or SIZE_MAX.
+int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase);
+void session_forget(Session *s);  // drops what was reported
+// Prints the collected reports as JSON array or SARIF log; text: nothing.
+void session_print_reports(const Session *s);
+int session_status(const Session *s, schedc_status status);  // the exit code, after a message where no diagnostic came
+
+// ---- data.c: tensors of a kernel in memory.
+typedef struct Data {
+  const schedc_kernel *kernel;
+  schedc_dim *dims;
+  size_t dim_count;
+  schedc_tensor *tensors;
+  bool *from_file;
+  int *direction;   // SCHEDC_IN …
+  void **original;  // of tensors that are read and written: their values before the run; else NULL
+  size_t tensor_count;
+  size_t *bytes;
+  schedc_scalar *scalars;
+  size_t scalar_count;
+  Buffer *file;     // images of .npy files
+} Data;
+// The dimensions and scalars of case number `kase` (SIZE_MAX: none), with `choice[i]` saying which value of
+// the case's i-th line (NULL: the first), then --in, then --set. Returns 0 or an exit code after a message.
+// data_dims stops there; data_open needs all dimensions and works out the tensors' shapes.
+int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice);
+int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice);
+uint64_t data_elements(const Data *d);
+int data_allocate(Data *d, Session *s);
+void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed);  // inputs; outputs are poisoned
+void data_rewind(Data *d);  // as after data_fill, for another run
+int data_load(Data *d, Session *s);                     // --in: before data_fill
+int data_save(const Data *d, Session *s);               // --out
+void data_close(Data *d);
+
+// ---- cover.c
+typedef struct Cover {
+  size_t lines;
+  const size_t *counts;  // how many values each line has, at least 1
+  size_t widest, total;  // total: of all combinations, capped
+  bool pairwise;
+  bool *open;            // pairs still to be seen
+  size_t left, given;
+} Cover;
+void cover_start(Cover *c, const size_t *counts, size_t lines, bool all);
+bool cover_next(Cover *c, size_t *choice);  // false: no more
+void cover_end(Cover *c);
+
+// ---- table.c
+void table_head(const Session *s, const Data *d, const char *case_name);
+void table_errors(const schedc_error *errors, size_t n);
+void put_shape(char *to, size_t room, const int64_t *shape, size_t rank);
+
+// ---- progress.c: a line on the terminal for what takes longer than a second.
+typedef struct Progress {
+  const char *what;
+  double start, shown;
+  bool terminal;
+} Progress;
+void progress_start(Progress *p, const char *what);
+int progress_report(void *progress, double done);  // a schedc_progress
+void progress_end(Progress *p);
+double seconds(void);
+
+#endif

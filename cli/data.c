@@ -1,0 +1,308 @@
+// data.c - the tensors and scalars of one run: dimensions out of a case, of .npy files and of --set; memory;
+// inputs filled; outputs poisoned.
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+static Elem elem_of(schedc_type type) {
+  static const u8 elem[] = {[SCHEDC_F32] = EL_F32,   [SCHEDC_F16] = EL_F16,   [SCHEDC_BF16] = EL_BF16,
+                            [SCHEDC_E4M3] = EL_E4M3, [SCHEDC_E5M2] = EL_E5M2, [SCHEDC_I32] = EL_I32};
+  return elem[type];
+}
+
+// ---- dimensions and scalars ---------------------------------------------------------------------------
+
+static void set_dim(Data *d, const char *name, int64_t value) {
+  for (size_t i = 0; i < d->dim_count; i++) {
+    if (strcmp(d->dims[i].name, name) == 0) {
+      d->dims[i].value = value;
+      return;
+    }
+  }
+  d->dims[d->dim_count++] = (schedc_dim){name, value};
+}
+
+static void set_scalar(Data *d, const char *name, double value) {
+  for (size_t i = 0; i < d->scalar_count; i++) {
+    if (strcmp(d->scalars[i].name, name) == 0) {
+      d->scalars[i].value = value;
+      return;
+    }
+  }
+  d->scalars[d->scalar_count++] = (schedc_scalar){name, value};
+}
+
+static bool is_dim(const schedc_kernel *k, const char *name) {
+  for (size_t i = 0; i < schedc_dim_count(k); i++) {
+    if (strcmp(schedc_dim_at(k, i), name) == 0) return true;
+  }
+  return false;
+}
+
+static bool is_scalar(const schedc_kernel *k, const char *name) {
+  schedc_scalar_info info = SCHEDC_SCALAR_INFO_INIT;
+  for (size_t i = 0; schedc_scalar_at(k, i, &info) == SCHEDC_OK; i++) {
+    if (strcmp(info.name, name) == 0) return true;
+  }
+  return false;
+}
+
+static void take_case(Data *d, size_t kase, const size_t *choice) {
+  schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
+  for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
+    size_t which = choice ? choice[i] : 0;
+    if (which >= b.count) continue;
+    if (b.kind == SCHEDC_BIND_DIM) set_dim(d, b.name, (int64_t)b.values[which]);
+    if (b.kind == SCHEDC_BIND_SCALAR) set_scalar(d, b.name, b.values[which]);
+  }
+}
+
+// A tensor from a file says what its dimensions are.
+static void take_file_shape(Data *d, const schedc_tensor_info *info, const Npy *npy) {
+  for (size_t i = 0; i < info->rank && i < npy->rank; i++) {
+    if (is_dim(d->kernel, info->dims[i])) set_dim(d, info->dims[i], npy->shape[i]);
+  }
+}
+
+static int take_settings(Data *d, const Args *args) {
+  for (size_t i = 0; i < args->set.n; i++) {
+    const schedc_param *p = &args->set.at[i];
+    char *end;
+    if (is_dim(d->kernel, p->name)) {
+      long long v = strtoll(p->value, &end, 10);
+      if (!*p->value || *end || v < 0) return cli_usage(args, "--set %s wants a length, not '%s'", p->name, p->value);
+      set_dim(d, p->name, v);
+    } else if (is_scalar(d->kernel, p->name)) {
+      double v = strtod(p->value, &end);
+      if (!*p->value || *end) return cli_usage(args, "--set %s wants a number, not '%s'", p->name, p->value);
+      set_scalar(d, p->name, v);
+    } else {
+      return cli_usage(args, "'%s' is not a dimension or scalar of '%s' (parameters are set by -p)", p->name,
+                       schedc_kernel_name(d->kernel));
+    }
+  }
+  return EXIT_GOOD;
+}
+
+// ---- .npy files ---------------------------------------------------------------------------------------
+
+static size_t find_tensor(const Data *d, const char *name) {
+  size_t i = 0;
+  while (i < d->tensor_count && strcmp(d->tensors[i].name, name) != 0) i++;
+  return i;
+}
+
+static bool is_kind(const Npy *n, char descr, unsigned bytes) { return n->descr == descr && n->bytes == bytes; }
+
+// How an element type is stored: the kind and size of NumPy's type.
+static char npy_kind(schedc_type type) {
+  return type == SCHEDC_F32 || type == SCHEDC_F16 ? 'f' : type == SCHEDC_I32 ? 'i' : 'u';
+}
+
+static int read_files(Data *d, const Args *args) {
+  for (size_t i = 0; i < args->in.n; i++) {
+    const schedc_param *p = &args->in.at[i];
+    size_t t = find_tensor(d, p->name);
+    schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
+    if (t == d->tensor_count) return cli_usage(args, "'%s' is not a tensor of the kernel", p->name);
+    schedc_tensor_at(d->kernel, t, &info);
+    if (!(info.direction & SCHEDC_IN)) return cli_usage(args, "'%s' is not an input", p->name);
+    if (!file_read(p->value, &d->file[t])) return cli_fail(args, "cannot read '%s': %s", p->value, strerror(errno));
+    Npy npy;
+    const char *wrong = sc_npy_parse(&npy, d->file[t].at, d->file[t].n);
+    if (wrong) return cli_fail(args, "'%s': %s", p->value, wrong);
+    bool converts = (is_kind(&npy, 'f', 8) && info.type == SCHEDC_F32) || (is_kind(&npy, 'i', 8) && info.type == SCHEDC_I32);
+    if (!converts && !is_kind(&npy, npy_kind(info.type), (unsigned)schedc_type_size(info.type))) {
+      return cli_fail(args, "'%s' holds %c%d, but '%s' is %s", p->value, npy.descr, npy.bytes, p->name,
+                      schedc_type_name(info.type));
+    }
+    d->from_file[t] = true;
+    take_file_shape(d, &info, &npy);
+  }
+  return EXIT_GOOD;
+}
+
+int data_load(Data *d, Session *s) {
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    Npy npy;
+    schedc_tensor *x = &d->tensors[t];
+    if (!d->from_file[t] || sc_npy_parse(&npy, d->file[t].at, d->file[t].n)) continue;
+    size_t n = d->bytes[t] / schedc_type_size(x->type);
+    bool same = npy.rank == x->rank;
+    for (size_t i = 0; same && i < x->rank; i++) same = npy.shape[i] == x->shape[i];
+    if (!same) return cli_fail(s->args, "the file for '%s' has another shape than the other tensors ask", x->name);
+    if (npy.bytes == schedc_type_size(x->type)) {
+      if (n) memcpy(x->data, npy.data, d->bytes[t]);
+      continue;
+    }
+    for (size_t i = 0; i < n; i++) {
+      double f;
+      int64_t v;
+      if (npy.descr == 'f') {
+        memcpy(&f, (const char *)npy.data + 8 * i, 8);
+        ((float *)x->data)[i] = (float)f;
+        continue;
+      }
+      memcpy(&v, (const char *)npy.data + 8 * i, 8);
+      if (v < INT32_MIN || v > INT32_MAX) return cli_fail(s->args, "the file for '%s' passes the range of i32", x->name);
+      ((int32_t *)x->data)[i] = (int32_t)v;
+    }
+  }
+  return EXIT_GOOD;
+}
+
+int data_save(const Data *d, Session *s) {
+  for (size_t i = 0; i < s->args->out.n; i++) {
+    const schedc_param *p = &s->args->out.at[i];
+    const schedc_tensor *x = &d->tensors[find_tensor(d, p->name)];
+    char header[1024];
+    size_t n = sc_npy_header(header, sizeof header, npy_kind(x->type), (u8)schedc_type_size(x->type), x->shape, x->rank);
+    Buffer out = {0};
+    buffer_write(&out, header, n);
+    buffer_write(&out, x->data, d->bytes[x - d->tensors]);
+    bool good = file_write(p->value, out.at, out.n);
+    free(out.at);
+    if (!good) return cli_fail(s->args, "cannot write '%s': %s", p->value, strerror(errno));
+  }
+  return EXIT_GOOD;
+}
+
+static int check_out_names(const Data *d, const Args *args) {
+  for (size_t i = 0; i < args->out.n; i++) {
+    size_t t = find_tensor(d, args->out.at[i].name);
+    if (t == d->tensor_count || !(d->direction[t] & SCHEDC_OUT)) return cli_usage(args, "'%s' is not an output", args->out.at[i].name);
+  }
+  return EXIT_GOOD;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------------
+
+static int shape_tensor(Data *d, Session *s, size_t t) {
+  schedc_tensor *x = &d->tensors[t];
+  if (schedc_tensor_shape(s->context, d->kernel, t, d->dims, d->dim_count, x->shape) != SCHEDC_OK) {
+    return cli_usage(s->args, "the shape of '%s' is not known: give --case or --set", x->name);
+  }
+  int64_t n = 1;
+  for (size_t i = x->rank; i-- > 0;) {
+    x->strides[i] = n;
+    if (x->shape[i] < 0 || __builtin_mul_overflow(n, x->shape[i] ? x->shape[i] : 1, &n) || n > INT64_MAX / 8) {
+      return cli_usage(s->args, "the shape of '%s' is negative or too large", x->name);
+    }
+  }
+  for (size_t i = 0; i < x->rank; i++) {
+    if (x->shape[i] == 0) n = 0;
+  }
+  d->bytes[t] = (size_t)n * schedc_type_size(x->type);
+  return EXIT_GOOD;
+}
+
+int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice) {
+  size_t tensors = schedc_tensor_count(kernel), dims = schedc_dim_count(kernel), scalars = schedc_scalar_count(kernel);
+  *d = (Data){.kernel = kernel, .tensor_count = tensors};
+  d->dims = need(calloc(dims + 1, sizeof *d->dims));
+  d->scalars = need(calloc(scalars + 1, sizeof *d->scalars));
+  d->tensors = need(calloc(tensors + 1, sizeof *d->tensors));
+  d->from_file = need(calloc(tensors + 1, 1));
+  d->direction = need(calloc(tensors + 1, sizeof *d->direction));
+  d->original = need(calloc(tensors + 1, sizeof *d->original));
+  d->bytes = need(calloc(tensors + 1, sizeof *d->bytes));
+  d->file = need(calloc(tensors + 1, sizeof *d->file));
+  for (size_t t = 0; t < tensors; t++) {
+    schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
+    schedc_tensor_at(kernel, t, &info);
+    d->tensors[t] = (schedc_tensor){.name = info.name, .type = info.type, .rank = info.rank};
+    d->direction[t] = info.direction;
+  }
+  take_case(d, kase, choice);
+  int code = read_files(d, s->args);
+  if (!code) code = take_settings(d, s->args);
+  return code ? code : check_out_names(d, s->args);
+}
+
+int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice) {
+  int code = data_dims(d, s, kernel, kase, choice);
+  for (size_t i = 0; !code && i < schedc_dim_count(kernel); i++) {
+    bool known = false;
+    for (size_t j = 0; j < d->dim_count; j++) known |= strcmp(d->dims[j].name, schedc_dim_at(kernel, i)) == 0;
+    if (!known) code = cli_usage(s->args, "dimension '%s' has no value: give --case or --set", schedc_dim_at(kernel, i));
+  }
+  for (size_t t = 0; !code && t < d->tensor_count; t++) code = shape_tensor(d, s, t);
+  return code;
+}
+
+uint64_t data_elements(const Data *d) {
+  uint64_t n = 0;
+  for (size_t t = 0; t < d->tensor_count; t++) n += d->bytes[t] / schedc_type_size(d->tensors[t].type);
+  return n;
+}
+
+// Memory, or NULL; aligned as the caller of a kernel would align it.
+static void *tensor_memory(size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return NULL;
+  return aligned_alloc(ALIGNMENT, (bytes / ALIGNMENT + 1) * ALIGNMENT);
+}
+
+int data_allocate(Data *d, Session *s) {
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    schedc_tensor *x = &d->tensors[t];
+    bool both = d->direction[t] == SCHEDC_INOUT;
+    x->data = tensor_memory(d->bytes[t]);
+    d->original[t] = x->data && both ? tensor_memory(d->bytes[t]) : NULL;
+    if (!x->data || (both && !d->original[t])) return cli_fail(s->args, "no memory for tensor '%s'", x->name);
+  }
+  return EXIT_GOOD;
+}
+
+// `cu = [0, 64, 200]`: the elements of a tensor, in order; further ones are left.
+static void fill_from_case(Data *d, size_t kase, size_t t) {
+  const schedc_tensor *x = &d->tensors[t];
+  schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
+  for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
+    if (b.kind != SCHEDC_BIND_TENSOR || strcmp(b.name, x->name) != 0) continue;
+    size_t n = d->bytes[t] / schedc_type_size(x->type);
+    for (size_t e = 0; e < n && e < b.count; e++) sc_set_elem(elem_of(x->type), x->data, (i64)e, b.values[e]);
+  }
+}
+
+void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    const schedc_tensor *x = &d->tensors[t];
+    size_t n = d->bytes[t] / schedc_type_size(x->type);
+    Elem elem = elem_of(x->type);
+    if (!(d->direction[t] & SCHEDC_IN)) continue;
+    if (!d->from_file[t]) {
+      sc_fill_input(elem, x->data, n, x->shape, x->rank, kind, seed * 1000 + t);
+      fill_from_case(d, kase, t);
+    }
+    if (d->original[t] && n) memcpy(d->original[t], x->data, d->bytes[t]);
+  }
+  data_rewind(d);
+}
+
+void data_rewind(Data *d) {
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    const schedc_tensor *x = &d->tensors[t];
+    if (d->original[t]) memcpy(x->data, d->original[t], d->bytes[t]);
+    else if (d->direction[t] == SCHEDC_OUT) sc_fill_nan(elem_of(x->type), x->data, d->bytes[t] / schedc_type_size(x->type));
+  }
+}
+
+void data_close(Data *d) {
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    if (d->tensors) free(d->tensors[t].data);
+    if (d->original) free(d->original[t]);
+    if (d->file) free(d->file[t].at);
+  }
+  free(d->dims);
+  free(d->scalars);
+  free(d->tensors);
+  free(d->from_file);
+  free(d->direction);
+  free(d->original);
+  free(d->bytes);
+  free(d->file);
+}

@@ -1,0 +1,99 @@
+// main.c - the `schedc` command: finds the subcommand and hands over to it. Exit codes are the same for all:
+// 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is; 3 the machine is.
+#include "cli.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static const Command commands[] = {
+    {"run", "FILE [KERNEL]", "run a kernel on the CPU and compare it with its specification",
+     "Without --case the kernel's first case gives the dimensions. Inputs are drawn from --inputs, or read\n"
+     "from .npy files: float16, float32 and int32 as they are, bfloat16 as uint16, e4m3 and e5m2 as uint8\n"
+     "(their bits); float64 is rounded to float32 and int64 to int32 where the tensor wants these.\n"
+     "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last kernel.\n",
+     1, 2, command_run},
+    {"test", "FILE [KERNEL]", "run all cases under all policies on several inputs",
+     "Every combination of a case's `in { … }` values is run under the policies early, late and random; all\n"
+     "must give the same bits, and be as near to the specification as its tolerance asks. --quick takes a\n"
+     "cover in which each pair of values occurs; --full adds seeds and input distributions.\n",
+     1, 2, command_test},
+    {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
+     "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what the compiler\n"
+     "knows after that stage instead; the stages are listed below.\n",
+     1, 2, command_check},
+    {"fmt", "FILE…", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
+    {"info", "FILE [KERNEL]", "show parameters, tensors, roles, shared memory, barriers, work of a tile", "", 1, 2,
+     command_info},
+    {"explain", "[CODE]", "explain a diagnostic, or list all", "", 0, 1, command_explain},
+};
+
+static void message(const Args *args, const char *fmt, va_list ap) {
+  fputs("schedc", stderr);
+  if (args && args->command) fprintf(stderr, " %s", args->command->name);
+  fputs(": ", stderr);
+  vfprintf(stderr, fmt, ap);
+  fputc('\n', stderr);
+}
+
+int cli_fail(const Args *args, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  message(args, fmt, ap);
+  va_end(ap);
+  return EXIT_ENVIRONMENT;
+}
+
+int cli_usage(const Args *args, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  message(args, fmt, ap);
+  va_end(ap);
+  bool known = args && args->command;
+  fprintf(stderr, "Try 'schedc %s%s--help'.\n", known ? args->command->name : "", known ? " " : "");
+  return EXIT_USAGE;
+}
+
+static void help(FILE *to) {
+  fputs("schedc: a compiler for schedules of GPU tile pipelines\n\nusage: schedc COMMAND …\n\n", to);
+  for (size_t i = 0; i < COUNT(commands); i++) {
+    fprintf(to, "  %-9s%-15s %s\n", commands[i].name, commands[i].operands, commands[i].what);
+  }
+  fputs("\n'schedc COMMAND --help' says more; 'schedc --version' prints the version.\n"
+        "Exit codes: 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is wrong;\n"
+        "3 a file cannot be read or written, memory ran out, or the machine lacks something.\n",
+        to);
+}
+
+static int dispatch(int argc, char **argv) {
+  if (argc < 2) {
+    help(stderr);
+    return EXIT_USAGE;
+  }
+  const char *word = argv[1];
+  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+    help(stdout);
+    return EXIT_GOOD;
+  }
+  if (strcmp(word, "--version") == 0) {
+    printf("schedc %s\n", schedc_version());
+    return EXIT_GOOD;
+  }
+  for (size_t i = 0; i < COUNT(commands); i++) {
+    if (strcmp(commands[i].name, word) != 0) continue;
+    Args args;
+    int code = args_read(&args, &commands[i], argc - 1, argv + 1);
+    if (code == 0) {
+      if (args.help) args_help(stdout, &commands[i]);
+      else code = commands[i].run(&args);
+    }
+    args_free(&args);
+    return code;
+  }
+  return cli_usage(NULL, "'%s' is not a command", word);
+}
+
+int main(int argc, char **argv) {
+  int code = dispatch(argc, argv);
+  if (fflush(stdout) != 0 || ferror(stdout)) return cli_fail(NULL, "cannot write to standard output");
+  return code;
+}

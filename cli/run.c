@@ -1,0 +1,120 @@
+// run.c - `schedc run`: one kernel, one case, one policy, compared with its specification.
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Times {
+  double run, compare;
+} Times;
+
+static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *times) {
+  Progress progress;
+  schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
+  options.policy = s->args->policy;
+  options.seed = s->args->seed;
+  options.threads = s->args->threads;
+  options.sms = s->args->sms;
+  options.progress = progress_report;
+  options.progress_user = &progress;
+  progress_start(&progress, "running");
+  double start = seconds();
+  schedc_status status =
+      schedc_run_cpu(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count, &options);
+  times->run = seconds() - start;
+  progress_end(&progress);
+  if (status) return status;
+  start = seconds();
+  status = schedc_compare(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count,
+                          s->args->threads, errors);
+  times->compare = seconds() - start;
+  return status;
+}
+
+static void json_result(const Session *s, const Data *d, const char *kase, const schedc_error *errors, size_t n,
+                        bool pass, const Times *times) {
+  static const char *const policy[] = {"early", "late", "random"};
+  Json j = {.write = stdout_write};
+  json_open(&j, '{');
+  json_key(&j, "kernel"), json_text(&j, d ? schedc_kernel_name(d->kernel) : NULL);
+  json_key(&j, "case"), json_text(&j, kase);
+  json_key(&j, "policy"), json_text(&j, policy[s->args->policy]);
+  json_key(&j, "seed"), json_uint(&j, s->args->seed);
+  json_key(&j, "inputs"), json_text(&j, sc_input_name[s->args->inputs]);
+  json_key(&j, "dims"), json_open(&j, '{');
+  for (size_t i = 0; d && i < d->dim_count; i++) json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
+  json_close(&j, '}');
+  json_key(&j, "outputs"), json_open(&j, '[');
+  for (size_t i = 0; i < n; i++) {
+    const schedc_error *e = &errors[i];
+    json_open(&j, '{');
+    json_key(&j, "tensor"), json_text(&j, e->tensor);
+    json_key(&j, "elements"), json_uint(&j, e->elements);
+    json_key(&j, "unwritten"), json_uint(&j, e->unwritten);
+    json_key(&j, "max_error"), json_real(&j, e->max_error);
+    json_key(&j, "max_allowed"), json_real(&j, e->max_allowed);
+    json_key(&j, "mean_error"), json_real(&j, e->mean_error);
+    json_key(&j, "mean_allowed"), json_real(&j, e->mean_allowed);
+    json_key(&j, "pass"), json_bool(&j, e->pass);
+    json_close(&j, '}');
+  }
+  json_close(&j, ']');
+  json_key(&j, "pass"), json_bool(&j, pass);
+  json_key(&j, "run_seconds"), json_real(&j, times->run);
+  json_key(&j, "specification_seconds"), json_real(&j, times->compare);
+  json_key(&j, "diagnostics");
+  json_raw(&j, "[");
+  json_raw(&j, s->reports.n ? s->reports.at : "");
+  json_raw(&j, "]}\n");
+}
+
+// Everything after the kernel is there.
+static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
+  Data d;
+  Times times = {0, 0};
+  size_t outputs = schedc_output_count(kernel);
+  schedc_error *errors = need(calloc(outputs + 1, sizeof *errors));
+  for (size_t i = 0; i <= outputs; i++) errors[i].size = sizeof *errors;
+  bool text = s->args->format == FORMAT_TEXT, pass = false;
+  const char *name = schedc_kernel_case_name(kernel, kase);
+  int code = data_open(&d, s, kernel, kase, NULL);
+  if (!code) code = data_allocate(&d, s);
+  if (!code) code = data_load(&d, s);
+  if (!code) {
+    if (text) table_head(s, &d, name);
+    data_fill(&d, kase, s->args->inputs, s->args->seed);
+    code = session_status(s, execute(s, &d, errors, &times));
+    pass = code == EXIT_GOOD && outputs > 0;
+    for (size_t i = 0; i < outputs; i++) pass = pass && errors[i].pass;
+    bool compared = code == EXIT_GOOD;
+    if (compared && text) {
+      table_errors(errors, outputs);
+      printf("\n  ran in %.2f s (interpreted, policy %s), specification in %.2f s\n", times.run,
+             (const char *const[]){"early", "late", "random"}[s->args->policy], times.compare);
+    }
+    if (compared) code = data_save(&d, s);
+    if (text) printf("%s\n", pass ? "PASS" : "FAIL");
+    else json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
+    if (code == EXIT_GOOD && !pass) code = EXIT_BAD;
+  }
+  data_close(&d);
+  free(errors);
+  return code;
+}
+
+int command_run(const Args *args) {
+  Session s;
+  schedc_kernel *kernel = NULL;
+  size_t kase = SIZE_MAX;
+  if (args->cuda) {
+    return cli_fail(args, "--on cuda: %s: this version has no CUDA backend; it runs on the CPU (%s)",
+                    schedc_status_text(SCHEDC_EUNAVAIL), schedc_status_name(SCHEDC_EUNAVAIL));
+  }
+  int code = session_open(&s, args, 0);
+  if (!code) code = session_kernel(&s, &kernel, &kase);
+  if (!code) code = run_kernel(&s, kernel, kase);
+  else if (args->format == FORMAT_JSON) session_print_reports(&s);
+  schedc_kernel_free(kernel);
+  session_close(&s);
+  return code;
+}

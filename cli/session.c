@@ -1,0 +1,117 @@
+// session.c - one schedule file, open, and what has been reported about it. In text form reports go to
+// stderr as they come; JSON and SARIF elements are collected, because they are parts of one document.
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Kernels of a sequence are checked alone and in it: the same report twice helps nobody.
+static bool seen_before(Session *s, const schedc_diagnostic *d) {
+  if (s->seen.n && strstr(s->seen.at, d->rendered)) return true;
+  buffer_puts(&s->seen, d->rendered);
+  return false;
+}
+
+static void on_report(void *user, const schedc_diagnostic *d) {
+  Session *s = user;
+  const char *kind = strchr(d->code, '.');
+  s->errors += d->severity == SCHEDC_ERROR;
+  s->unmet += kind && strcmp(kind, ".require") == 0;
+  if (seen_before(s, d)) return;
+  if (s->args->format == FORMAT_SARIF) {
+    schedc_sarif_result(d, s->reports.n == 0, buffer_write, &s->reports);
+  } else if (s->args->format == FORMAT_JSON) {
+    if (s->reports.n) buffer_puts(&s->reports, ",");
+    schedc_write_json(d, buffer_write, &s->reports);
+  } else if (s->quiet) {
+    buffer_puts(&s->reports, d->rendered);
+  } else {
+    fflush(stdout);
+    fputs(d->rendered, stderr);
+  }
+}
+
+int session_open(Session *s, const Args *args, int index) {
+  *s = (Session){.args = args};
+  const char *path = args->operand[index];
+  if (!file_read(path, &s->text)) return cli_fail(args, "cannot read '%s': %s", path, strerror(errno));
+  schedc_options options = SCHEDC_OPTIONS_INIT;
+  options.sink = on_report;
+  options.sink_user = s;
+  schedc_status status = schedc_open(&s->context, &options);
+  if (!status) {
+    const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
+    status = schedc_parse(&s->source, s->context, name, s->text.at, s->text.n);
+  }
+  return session_status(s, status);
+}
+
+void session_close(Session *s) {
+  schedc_source_free(s->source);
+  schedc_close(s->context);
+  free(s->text.at);
+  free(s->reports.at);
+  free(s->seen.at);
+}
+
+void session_forget(Session *s) {
+  s->reports.n = s->seen.n = 0;
+  s->errors = s->unmet = 0;
+}
+
+void session_print_reports(const Session *s) {
+  const char *elements = s->reports.n ? s->reports.at : "";
+  if (s->args->format == FORMAT_JSON) {
+    printf("[%s]\n", elements);
+  } else if (s->args->format == FORMAT_SARIF) {
+    schedc_sarif_begin(stdout_write, NULL);
+    fputs(elements, stdout);
+    schedc_sarif_end(stdout_write, NULL);
+  }
+}
+
+int session_status(const Session *s, schedc_status status) {
+  if (status == SCHEDC_OK) return EXIT_GOOD;
+  if ((status == SCHEDC_EINPUT || status == SCHEDC_EFAULT) && s->errors) return EXIT_BAD;
+  const char *file = s->args->operand[0];
+  cli_fail(s->args, "%s: %s (%s)", file, schedc_status_text(status), schedc_status_name(status));
+  bool machine = status == SCHEDC_ENOMEM || status == SCHEDC_EIO || status == SCHEDC_EUNAVAIL;
+  return machine ? EXIT_ENVIRONMENT : EXIT_BAD;
+}
+
+// ---- the kernel that the command line means ---------------------------------------------------------
+
+static size_t find_case(const schedc_kernel *k, const char *name) {
+  for (size_t i = 0; i < schedc_kernel_case_count(k); i++) {
+    if (strcmp(schedc_kernel_case_name(k, i), name) == 0) return i;
+  }
+  return SIZE_MAX;
+}
+
+// The name of the first case of the unit that schedc_instantiate would choose, or NULL.
+static const char *first_case(const Session *s) {
+  const char *wanted = s->args->operands > 1 ? s->args->operand[1] : NULL, *name = NULL;
+  size_t n = schedc_unit_count(s->source), chosen = SIZE_MAX;
+  schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+  bool sequence = false;
+  for (size_t i = 0; i < n; i++) {
+    schedc_unit(s->source, i, &info);
+    bool matches = wanted ? strcmp(info.name, wanted) == 0 : info.is_sequence >= sequence;
+    if (!matches) continue;
+    chosen = i;
+    sequence = info.is_sequence;
+  }
+  if (chosen != SIZE_MAX) schedc_case_name(s->source, chosen, 0, &name);
+  return name;
+}
+
+int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase) {
+  const Args *args = s->args;
+  const char *name = args->case_name ? args->case_name : first_case(s);
+  const char *unit = args->operands > 1 ? args->operand[1] : NULL;
+  schedc_status status =
+      schedc_instantiate(kernel, s->context, s->source, unit, name, args->param.at, args->param.n);
+  *kase = *kernel && name ? find_case(*kernel, name) : SIZE_MAX;
+  return session_status(s, status);
+}

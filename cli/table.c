@@ -1,0 +1,63 @@
+// table.c - what `schedc run` prints: the case, the tensors, and how far each output is from its specification.
+#include "cli.h"
+
+#include <string.h>
+
+void put_shape(char *to, size_t room, const int64_t *shape, size_t rank) {
+  size_t n = 0;
+  to[0] = 0;
+  for (size_t i = 0; i < rank && n < room; i++) {
+    n += (size_t)snprintf(to + n, room - n, "%s%lld", i ? " x " : "", (long long)shape[i]);
+  }
+}
+
+static const char *direction_name(int direction) {
+  return direction == SCHEDC_IN ? "in" : direction == SCHEDC_OUT ? "out" : "inout";
+}
+
+static void put_params(const schedc_kernel *k) {
+  schedc_param_info p = SCHEDC_PARAM_INFO_INIT;
+  for (size_t i = 0; schedc_param_at(k, i, &p) == SCHEDC_OK; i++) {
+    printf("%s%s = %s", i ? ", " : "  params  ", p.name, p.value);
+  }
+  if (schedc_param_count(k)) putchar('\n');
+}
+
+void table_head(const Session *s, const Data *d, const char *case_name) {
+  printf("%s  (%s%s%s)\n", schedc_kernel_name(d->kernel), s->args->operand[0], case_name ? ", case " : "",
+         case_name ? case_name : "");
+  put_params(d->kernel);
+  for (size_t i = 0; i < d->dim_count; i++) {
+    printf("%s%s = %lld", i ? ", " : "  dims    ", d->dims[i].name, (long long)d->dims[i].value);
+  }
+  puts(d->dim_count ? "\n" : "");
+  printf("  %-10s %-6s %-5s %s\n", "tensor", "", "type", "shape");
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    const schedc_tensor *x = &d->tensors[t];
+    char shape[160];
+    put_shape(shape, sizeof shape, x->shape, x->rank);
+    printf("  %-10s %-6s %-5s %s%s\n", x->name, direction_name(d->direction[t]), schedc_type_name(x->type), shape,
+           d->from_file[t] ? "  (from file)" : "");
+  }
+  putchar('\n');
+}
+
+void table_errors(const schedc_error *errors, size_t n) {
+  printf("  %-10s %10s  %21s   %21s\n", "output", "elements", "max error   (allowed)", "mean error   (allowed)");
+  for (size_t i = 0; i < n; i++) {
+    const schedc_error *e = &errors[i];
+    printf("  %-10s %10llu   %9.3e (%9.3e)    %9.3e (%9.3e)  %s\n", e->tensor, (unsigned long long)e->elements,
+           e->max_error, e->max_allowed, e->mean_error, e->mean_allowed, e->pass ? "PASS" : "FAIL");
+    if (e->pass) continue;
+    if (e->unwritten) {
+      printf("  %-10s %llu elements are NaN where the specification has a number: never written, or read too early\n", "",
+             (unsigned long long)e->unwritten);
+      continue;
+    }
+    printf("  %-10s worst at [", "");
+    for (size_t a = 0; a < SCHEDC_MAX_RANK && (a == 0 || e->worst[a] >= 0); a++) {
+      printf("%s%lld", a ? ", " : "", (long long)e->worst[a]);
+    }
+    printf("]: is %.6g, specified %.6g\n", e->worst_out, e->worst_ref);
+  }
+}

@@ -1,0 +1,321 @@
+// test.c - `schedc test`: every case of a file's kernels, with the combinations of its choices, under all
+// policies, on several inputs. A test is one run. The first policy's outputs are compared with the
+// specification; those of the others must be the same bits (within tolerance, if the kernel adds into
+// tensors in no fixed order). What is not run is counted and named.
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How much is tried: elements of all tensors together, seeds of the random policy, input distributions.
+typedef struct Level {
+  uint64_t elements;
+  int seeds, inputs;
+  bool all;
+} Level;
+
+typedef struct Tally {
+  size_t passed, failed, too_large, unmet, combinations;
+} Tally;
+
+typedef struct Tester {
+  Session *s;
+  const char *unit, *case_name;
+  size_t kase;
+  Level level;
+  Tally tally;
+  const size_t *choice;
+  schedc_kernel *kernel;
+  Data data;
+  void **kept;  // outputs of the first policy
+  schedc_error *errors;
+  Progress progress;
+  Buffer failures;  // JSON
+} Tester;
+
+static const char *const policy_name[] = {"early", "late", "random"};
+
+// The command that repeats a run.
+static void put_command(Tester *t, Buffer *b, InputKind kind, const schedc_run_options *options) {
+  const Args *args = t->s->args;
+  schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
+  buffer_printf(b, "schedc run %s %s --case %s", args->operand[0], t->unit, t->case_name);
+  for (size_t i = 0; schedc_bind_at(t->kernel, t->kase, i, &line) == SCHEDC_OK; i++) {
+    if (!line.is_choice || line.count < 2) continue;
+    buffer_printf(b, " %s %s=%s", line.kind == SCHEDC_BIND_PARAM ? "-p" : "--set", line.name, line.texts[t->choice[i]]);
+  }
+  for (size_t i = 0; i < args->param.n; i++) buffer_printf(b, " -p %s=%s", args->param.at[i].name, args->param.at[i].value);
+  buffer_printf(b, " --policy %s --seed %llu --inputs %s", policy_name[options->policy],
+                (unsigned long long)options->seed, sc_input_name[kind]);
+}
+
+static void fail(Tester *t, InputKind kind, const schedc_run_options *options, const char *why) {
+  Buffer command = {0};
+  t->tally.failed++;
+  progress_end(&t->progress);
+  put_command(t, &command, kind, options);
+  if (t->s->args->format == FORMAT_JSON) {
+    Json j = {.write = buffer_write, .user = &t->failures, .comma = t->failures.n > 0};
+    json_open(&j, '{');
+    json_key(&j, "command"), json_text(&j, command.at);
+    json_key(&j, "why"), json_text(&j, why);
+    json_close(&j, '}');
+  } else {
+    printf("FAIL %s\n  again: %s\n", why, command.at);
+    if (t->s->reports.n) printf("%s", t->s->reports.at);
+  }
+  session_forget(t->s);
+  free(command.at);
+}
+
+static bool within_tolerance(Tester *t, InputKind kind, const schedc_run_options *options) {
+  Data *d = &t->data;
+  char why[256];
+  schedc_status status = schedc_compare(t->s->context, t->kernel, d->tensors, d->tensor_count, d->scalars,
+                                        d->scalar_count, t->s->args->threads, t->errors);
+  if (status) {
+    fail(t, kind, options, schedc_status_text(status));
+    return false;
+  }
+  for (size_t i = 0; i < schedc_output_count(t->kernel); i++) {
+    const schedc_error *e = &t->errors[i];
+    if (e->pass) continue;
+    snprintf(why, sizeof why, "%s: max error %.3e (allowed %.3e), mean %.3e (%.3e), %llu unwritten", e->tensor,
+             e->max_error, e->max_allowed, e->mean_error, e->mean_allowed, (unsigned long long)e->unwritten);
+    fail(t, kind, options, why);
+    return false;
+  }
+  return true;
+}
+
+static void keep_outputs(Tester *t) {
+  for (size_t i = 0; i < t->data.tensor_count; i++) {
+    if (!(t->data.direction[i] & SCHEDC_OUT) || !t->data.bytes[i]) continue;
+    memcpy(t->kept[i], t->data.tensors[i].data, t->data.bytes[i]);
+  }
+}
+
+static bool same_bits(Tester *t, InputKind kind, const schedc_run_options *options) {
+  char why[128];
+  for (size_t i = 0; i < t->data.tensor_count; i++) {
+    const schedc_tensor *x = &t->data.tensors[i];
+    if (!(t->data.direction[i] & SCHEDC_OUT) || !t->data.bytes[i]) continue;
+    if (memcmp(t->kept[i], x->data, t->data.bytes[i]) == 0) continue;
+    snprintf(why, sizeof why, "%s: other bits than under policy early", x->name);
+    fail(t, kind, options, why);
+    return false;
+  }
+  return true;
+}
+
+// One run. False: the combination's requirements do not hold, nothing was run.
+static bool run_once(Tester *t, InputKind kind, schedc_policy policy, uint64_t seed, bool first) {
+  Data *d = &t->data;
+  schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
+  options.policy = policy;
+  options.seed = seed;
+  options.threads = t->s->args->threads;
+  options.sms = t->s->args->sms;
+  data_rewind(d);
+  schedc_status status =
+      schedc_run_cpu(t->s->context, t->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count, &options);
+  if (status && t->s->unmet && t->s->unmet == t->s->errors) {
+    session_forget(t->s);
+    return false;
+  }
+  if (status) {
+    fail(t, kind, &options, schedc_status_text(status));
+    return true;
+  }
+  bool exact = schedc_is_deterministic(t->kernel);
+  bool good = first || !exact ? within_tolerance(t, kind, &options) : same_bits(t, kind, &options);
+  if (first) keep_outputs(t);
+  t->tally.passed += good;
+  return true;
+}
+
+static void run_policies(Tester *t, InputKind kind) {
+  uint64_t seed = t->s->args->seed;
+  data_fill(&t->data, t->kase, kind, seed);
+  if (!run_once(t, kind, SCHEDC_EARLY, seed, true)) {
+    t->tally.unmet++;
+    return;
+  }
+  run_once(t, kind, SCHEDC_LATE, seed, false);
+  for (int i = 0; i < t->level.seeds; i++) {
+    run_once(t, kind, SCHEDC_RANDOM, seed + t->tally.combinations * 16 + (uint64_t)i + 1, false);
+  }
+}
+
+static int run_data(Tester *t) {
+  size_t outputs = schedc_output_count(t->kernel);
+  int code = data_open(&t->data, t->s, t->kernel, t->kase, t->choice);
+  if (!code && data_elements(&t->data) > t->level.elements) {
+    t->tally.too_large++;
+    return 0;
+  }
+  if (!code) code = data_allocate(&t->data, t->s);
+  if (code) return code;
+  t->errors = need(calloc(outputs + 1, sizeof *t->errors));
+  t->errors[0].size = sizeof *t->errors;
+  t->kept = need(calloc(t->data.tensor_count + 1, sizeof *t->kept));
+  for (size_t i = 0; i < t->data.tensor_count; i++) t->kept[i] = need(malloc(t->data.bytes[i] + 1));
+  size_t unmet = t->tally.unmet;
+  for (int k = 0; k < t->level.inputs && t->tally.unmet == unmet; k++) run_policies(t, (InputKind)k);
+  for (size_t i = 0; i < t->data.tensor_count; i++) free(t->kept[i]);
+  free(t->kept);
+  free(t->errors);
+  return 0;
+}
+
+static bool is_given(const Args *args, const char *name) {
+  for (size_t i = 0; i < args->param.n; i++) {
+    if (strcmp(args->param.at[i].name, name) == 0) return true;
+  }
+  return false;
+}
+
+// Instantiates under the combination's parameters and tests it. `like` is the case's first instance.
+static int test_combination(Tester *t, const schedc_kernel *like, const size_t *choice) {
+  const Args *args = t->s->args;
+  size_t lines = schedc_bind_count(like, t->kase), n = args->param.n;
+  schedc_param *params = need(calloc(n + lines + 1, sizeof *params));
+  if (n) memcpy(params, args->param.at, n * sizeof *params);
+  schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
+  for (size_t i = 0; i < lines; i++) {
+    schedc_bind_at(like, t->kase, i, &line);
+    if (line.kind != SCHEDC_BIND_PARAM || !line.is_choice || is_given(args, line.name)) continue;
+    params[n++] = (schedc_param){line.name, line.texts[choice[i]]};
+  }
+  t->choice = choice;
+  t->tally.combinations++;
+  schedc_status status =
+      schedc_instantiate(&t->kernel, t->s->context, t->s->source, t->unit, t->case_name, params, n);
+  int code = 0;
+  if (status == SCHEDC_OK) {
+    code = run_data(t);
+    data_close(&t->data);
+    t->data = (Data){0};
+  } else if (t->s->unmet && t->s->unmet == t->s->errors) {
+    t->tally.unmet++;
+    session_forget(t->s);
+  } else {
+    schedc_run_options none = SCHEDC_RUN_OPTIONS_INIT;
+    t->kernel = (schedc_kernel *)like;  // for the command's text
+    fail(t, INPUT_NORMAL, &none, schedc_status_text(status));
+    t->kernel = NULL;
+  }
+  schedc_kernel_free(t->kernel);
+  t->kernel = NULL;
+  free(params);
+  return code;
+}
+
+static int test_case(Tester *t) {
+  const Args *args = t->s->args;
+  schedc_kernel *like;
+  schedc_status status = schedc_instantiate(&like, t->s->context, t->s->source, t->unit, t->case_name, args->param.at,
+                                            args->param.n);
+  if (status) {
+    if (t->s->reports.n) fputs(t->s->reports.at, stderr);
+    return session_status(t->s, status);
+  }
+  for (t->kase = 0; strcmp(schedc_kernel_case_name(like, t->kase), t->case_name) != 0;) t->kase++;
+  size_t lines = schedc_bind_count(like, t->kase);
+  size_t *counts = need(calloc(lines + 1, sizeof *counts)), *choice = need(calloc(lines + 1, sizeof *choice));
+  schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
+  for (size_t i = 0; i < lines; i++) {
+    schedc_bind_at(like, t->kase, i, &line);
+    counts[i] = line.is_choice && line.count && !is_given(args, line.name) ? line.count : 1;
+  }
+  Cover cover;
+  cover_start(&cover, counts, lines, t->level.all);
+  int code = 0;
+  while (!code && cover_next(&cover, choice)) {
+    code = test_combination(t, like, choice);
+    progress_report(&t->progress, (double)cover.given / (double)(cover.pairwise ? cover.given + cover.left : cover.total));
+  }
+  cover_end(&cover);
+  free(counts);
+  free(choice);
+  schedc_kernel_free(like);
+  return code;
+}
+
+// All cases of a unit.
+static int test_unit(Tester *t, size_t unit) {
+  schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+  schedc_unit(t->s->source, unit, &info);
+  t->unit = info.name;
+  int worst = 0;
+  for (size_t c = 0; c < info.case_count; c++) {
+    schedc_case_name(t->s->source, unit, c, &t->case_name);
+    if (t->s->args->case_name && strcmp(t->s->args->case_name, t->case_name) != 0) continue;
+    int code = test_case(t);
+    if (code > worst) worst = code;
+  }
+  return worst;
+}
+
+static int test_source(Tester *t) {
+  const Args *args = t->s->args;
+  bool found = false;
+  int worst = 0;
+  for (size_t i = 0; i < schedc_unit_count(t->s->source); i++) {
+    schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+    schedc_unit(t->s->source, i, &info);
+    if (args->operands > 1 && strcmp(info.name, args->operand[1]) != 0) continue;
+    found = true;
+    int code = test_unit(t, i);
+    if (code > worst) worst = code;
+  }
+  if (!found) return cli_usage(args, "the file has no such kernel");
+  return worst;
+}
+
+static void summary(const Tester *t, double took) {
+  const Tally *n = &t->tally;
+  size_t skipped = n->too_large + n->unmet;
+  if (t->s->args->format == FORMAT_JSON) {
+    Json j = {.write = stdout_write};
+    json_open(&j, '{');
+    json_key(&j, "file"), json_text(&j, t->s->args->operand[0]);
+    json_key(&j, "combinations"), json_uint(&j, n->combinations);
+    json_key(&j, "passed"), json_uint(&j, n->passed);
+    json_key(&j, "failed"), json_uint(&j, n->failed);
+    json_key(&j, "skipped_too_large"), json_uint(&j, n->too_large);
+    json_key(&j, "skipped_requirement"), json_uint(&j, n->unmet);
+    json_key(&j, "seconds"), json_real(&j, took);
+    json_key(&j, "failures");
+    json_raw(&j, "[");
+    json_raw(&j, t->failures.n ? t->failures.at : "");
+    json_raw(&j, "]}\n");
+    return;
+  }
+  printf("%s: %zu passed, %zu failed, %zu skipped", t->s->args->operand[0], n->passed, n->failed, skipped);
+  printf(" (%zu combination%s, %.1f s)\n", n->combinations, n->combinations == 1 ? "" : "s", took);
+  if (n->unmet) printf("  skipped: %zu whose `require` does not hold\n", n->unmet);
+  if (n->too_large) printf("  skipped: %zu with more than %llu elements\n", n->too_large,
+                           (unsigned long long)t->level.elements);
+}
+
+int command_test(const Args *args) {
+  static const Level quick = {1 << 18, 1, 1, false}, normal = {1 << 21, 2, 2, true},
+                     full = {1 << 24, 4, INPUT_COUNT, true};
+  Session s;
+  Tester t = {.s = &s, .level = args->quick ? quick : args->full ? full : normal};
+  double start = seconds();
+  int code = session_open(&s, args, 0);
+  s.quiet = true;
+  if (!code) {
+    progress_start(&t.progress, args->operand[0]);
+    code = test_source(&t);
+    progress_end(&t.progress);
+    summary(&t, seconds() - start);
+    if (!code && (t.tally.failed || !t.tally.passed)) code = EXIT_BAD;
+  }
+  free(t.failures.at);
+  session_close(&s);
+  return code;
+}

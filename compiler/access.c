@@ -1,0 +1,162 @@
+// access.c - what operations touch: for each, the places in storage that it reads and writes and
+// the proxy through which it does; for each role and ring, the ways in which the role uses it. The
+// one place that knows; derive, flow and place ask here.
+#include "flow.h"
+
+// The views that an expression loads from, each once a map: a walk over its DAG with an explicit
+// stack.
+typedef struct Seek {
+  VEC(Xid) todo;
+  u32 *seen;  // by expression: the last map that met it, + 1
+  u32 map;
+} Seek;
+
+static void seek(Uses *u, Seek *s, Xid root) {
+  if (root) PUSH(u->sc, &s->todo, root);
+  while (s->todo.n) {
+    Xid e = s->todo.at[--s->todo.n], operand[SC_MAX_OPERANDS];
+    if (s->seen[e] == s->map + 1) continue;
+    s->seen[e] = s->map + 1;
+    if (u->k->expr.at[e].op == X_LOAD) PUSH(u->sc, &u->load, u->k->expr.at[e].ref);
+    u32 n = x_operands(u->k, e, operand);
+    for (u32 i = 0; i < n; i++) {
+      if (operand[i]) PUSH(u->sc, &s->todo, operand[i]);
+    }
+  }
+}
+
+static void find_loads(Uses *u) {
+  const Kernel *k = u->k;
+  Seek s = {.seen = NEWS(u->sc, u32, k->expr.n + 1)};
+  u->first = NEWS(u->sc, u32, k->map.n + 1);
+  for (u32 m = 0; m < k->map.n; m++) {
+    s.map = m;
+    u->first[m] = u->load.n;
+    seek(u, &s, k->map.at[m].root);
+    seek(u, &s, k->map.at[m].cond);
+  }
+  u->first[k->map.n] = u->load.n;
+}
+
+static void put(Uses *u, u32 view, bool write, bool async) {
+  PUSH(u->sc, &u->at, ((Access){view, write, async}));
+}
+
+u32 sc_accesses(Uses *u, const Ins *ins) {
+  const Kernel *k = u->k;
+  u->at.n = 0;
+  switch (ins->op) {
+    case OP_MMA:
+    case OP_MMAWARP: {
+      const Product *p = &k->product.at[ins->arg[0]];
+      bool async = ins->op == OP_MMA;
+      put(u, p->a, false, async);
+      put(u, p->b, false, async);
+      if (p->acc) put(u, p->dst, false, async);
+      put(u, p->dst, true, async);
+      break;
+    }
+    case OP_MAP:
+    case OP_MAPADD:
+    case OP_VOTE: {
+      u32 m = ins->arg[0];
+      for (u32 i = u->first[m]; i < u->first[m + 1]; i++) put(u, u->load.at[i], false, false);
+      if (k->map.at[m].dst != SC_NONE) put(u, k->map.at[m].dst, true, false);
+      break;
+    }
+    case OP_COPYIN:
+    case OP_COPYOUT:
+    case OP_COPYADD:
+      put(u, ins->arg[1], false, true);
+      put(u, ins->arg[0], true, true);
+      break;
+    default:
+      break;
+  }
+  return u->at.n;
+}
+
+static void note_use(Uses *u, u8 *use, const Ins *ins) {
+  const Kernel *k = u->k;
+  if (ins->op == OP_ACQUIRE || ins->op == OP_COMMIT) use[ins->arg[0]] |= USE_FILL;
+  if (ins->op == OP_WAIT || ins->op == OP_RELEASE) use[ins->arg[0]] |= USE_DRAIN;
+  u32 n = sc_accesses(u, ins);
+  for (u32 i = 0; i < n; i++) {
+    const Access *a = &u->at.at[i];
+    const View *v = &k->view.at[a->view];
+    const Buf *b = &k->buf.at[v->buf];
+    if (b->space != SP_STAGE) continue;
+    if (v->fill)
+      use[b->ring] |= a->async ? USE_COPY : USE_STORE;
+    else
+      use[b->ring] |= a->async ? USE_ASYNC : USE_THREADS;
+  }
+}
+
+Uses *sc_uses(Sc *sc, const Kernel *k) {
+  Uses *u = NEW(sc, Uses);
+  u->sc = sc;
+  u->k = k;
+  find_loads(u);
+  u->ring = NEWS(sc, u8, k->role.n * k->ring.n + 1);
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) note_use(u, u->ring + r * k->ring.n, &code->at[i]);
+  }
+  return u;
+}
+
+bool sc_ring_async(const Uses *u, u32 ring) {
+  u8 all = 0;
+  for (u32 r = 0; r < u->k->role.n; r++) all |= sc_ring_use(u, r, ring);
+  return all & (USE_COPY | USE_ASYNC);
+}
+
+// ---- columns of register tiles
+
+static u64 runs_touched(i64 lo, i64 hi, i64 run) {  // [lo, hi), in runs of `run` columns
+  u64 set = 0;
+  for (i64 r = lo / run; r * run < hi && r < 64; r++) set |= (u64)1 << r;
+  return set;
+}
+
+static u64 runs_covered(i64 lo, i64 hi, i64 run, i64 columns) {
+  u64 set = 0;
+  for (i64 r = 0; r < 64 && r * run < columns; r++) {
+    i64 end = (r + 1) * run < columns ? (r + 1) * run : columns;
+    if (lo <= r * run && end <= hi) set |= (u64)1 << r;
+  }
+  return set;
+}
+
+u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover) {
+  const Buf *b = &k->buf.at[v->buf];
+  if (!b->rank) return 1;
+  i64 columns = b->ext[b->rank - 1], run = columns > 512 ? (columns + 63) / 64 : 8;
+  u64 all = runs_touched(0, columns, run);
+  for (u32 d = 0; d < b->rank; d++) {
+    const Pos *p = &v->at[d];
+    i64 lo = 0;
+    bool known = x_const_int(k, p->base, &lo);
+    i64 n = p->var >= 0 ? ext[p->var] : p->slice ? b->ext[d] : 1;
+    if (d + 1 == b->rank) {
+      if (!known || lo < 0) return cover ? 0 : all;
+      return cover ? runs_covered(lo, lo + n, run, columns) : runs_touched(lo, lo + n, run);
+    }
+    if (cover && (!known || lo != 0 || n != b->ext[d])) return 0;
+  }
+  return all;
+}
+
+void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]) {
+  for (u32 i = 0; i < SC_MAX_VARS; i++) ext[i] = 1;
+  if (ins->op == OP_MMA || ins->op == OP_MMAWARP) {
+    const Product *p = &k->product.at[ins->arg[0]];
+    ext[0] = p->m;
+    ext[1] = p->n;
+    ext[2] = p->k;
+  } else if (ins->op == OP_MAP || ins->op == OP_MAPADD || ins->op == OP_VOTE) {
+    const Map *m = &k->map.at[ins->arg[0]];
+    for (u32 i = 0; i < m->vars && i < SC_MAX_VARS; i++) x_const_int(k, m->var[i].extent, &ext[i]);
+  }
+}

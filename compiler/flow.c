@@ -1,0 +1,88 @@
+// flow.c - R1 to R5 and R7 within each role: every path, every trip count.
+//
+// In: a kernel with plans, from `derive` or from IR text. Out: diagnostics, or none: then in each
+// role no tile in flight is touched (R1, R2), no stage is given up or overwritten while an engine
+// reads it (R3), all that is issued is waited for and loops keep their balance (R4), holds and
+// fills pair up (R5), and each path between proxies has its fence (R7). Nothing is assumed of how
+// the plans came about: arrivals and bytes of each barrier's phase are added up again here (an
+// mbarrier completes when exactly as many have come: PTX ISA 9.0, mbarrier phases), numbers, fences
+// and meetings by flow_step.c.
+//
+// The idea: in a schedule, where two paths meet, the same things are in flight and held, in the
+// same order. So one abstract state a place is enough, and a loop is proved for any number of
+// iterations by showing that one of them ends as it began.
+#include "flow.h"
+
+static void wrong_count(Sc *sc, const Ring *ring, const char *which, u32 have, u32 want) {
+  Diag *d = sc_report(sc, D_R5_COUNT, ring->span,
+                      "the %s barriers of '%s' wait for %u arrivals, but %u come", which,
+                      ring->name, have, want);
+  sc_help(sc, d,
+          have > want ? "with too few arrivals the phase never completes"
+                      : "with too many it completes early, and the next one is out of step");
+}
+
+// Do all commits (releases) of a role arrive equally often? Their number, or 0 if there are none.
+static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
+  const Code *code = &k->role.at[role].code;
+  const Ins *first = NULL;
+  for (u32 i = 0; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    if (ins->op != op || ins->arg[0] != ring) continue;
+    if (!first) first = ins;
+    if (ins->plan.arrivals == first->plan.arrivals) continue;
+    Diag *d = sc_report(sc, D_R5_COUNT, ins->span, "%u arrivals here, but %u elsewhere",
+                        ins->plan.arrivals, first->plan.arrivals);
+    sc_note(sc, d, first->span, "on the same barriers");
+    return first->plan.arrivals;
+  }
+  return first ? first->plan.arrivals : 0;
+}
+
+static void check_counts(Sc *sc, const Kernel *k, const Uses *u, u32 ring) {
+  const Ring *r = &k->ring.at[ring];
+  u32 full = 0, empty = 0, peers = 1;
+  for (u32 i = 0; i < k->role.n; i++) {
+    u32 takers = sc_takers(k, i, ring), drained = arrivals_of(sc, k, i, ring, OP_RELEASE);
+    full += takers * arrivals_of(sc, k, i, ring, OP_COMMIT);
+    empty += takers * drained;
+    if (sc_ring_use(u, i, ring) & USE_THREADS && drained && drained < k->role.at[i].warps) {
+      Diag *d = sc_report(
+          sc, D_R5_COUNT, r->span,
+          "'%s' releases '%s' with %u arrival%s, but its %u warps each read it themselves",
+          k->role.at[i].name, r->name, drained, drained == 1 ? "" : "s", k->role.at[i].warps);
+      sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be reading");
+    }
+  }
+  for (u32 i = 0; i < k->axis.n && r->multicast; i++)
+    peers *= k->axis.at[i].cluster ? k->axis.at[i].cluster : 1;
+  if (full != r->full_count) wrong_count(sc, r, "full", r->full_count, full);
+  if (empty * peers != r->empty_count) wrong_count(sc, r, "empty", r->empty_count, empty * peers);
+}
+
+static void check_bytes(Sc *sc, const Kernel *k, const Uses *u, u32 role) {
+  const Code *code = &k->role.at[role].code;
+  for (u32 i = 0; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    if (ins->op != OP_ACQUIRE || !(sc_ring_use(u, role, ins->arg[0]) & USE_COPY)) continue;
+    Fill fill = sc_fill(k, code, i);
+    if (fill.kind == FILL_KNOWN && fill.bytes == ins->plan.bytes) continue;
+    Diag *d = sc_report(sc, D_R5_BYTES, ins->span,
+                        "this fill of '%s' expects %u bytes, but its copies bring %s%lld",
+                        k->ring.at[ins->arg[0]].name, ins->plan.bytes,
+                        fill.kind == FILL_KNOWN ? "" : "more than ", (long long)fill.bytes);
+    sc_help(sc, d, "expecting more than comes hangs; expecting less completes the phase early");
+  }
+}
+
+bool sc_flow(Sc *sc, Kernel *k) {
+  u32 before = sc->errors;
+  Uses *uses = sc_uses(sc, k);
+  for (u32 i = 0; i < k->ring.n; i++) check_counts(sc, k, uses, i);
+  for (u32 i = 0; i < k->role.n; i++) {
+    check_bytes(sc, k, uses, i);
+    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .report = true};
+    sc_walk(&f);
+  }
+  return sc->errors == before;
+}

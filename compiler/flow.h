@@ -1,0 +1,182 @@
+// flow.h - shared by derive, flow and place: what each operation touches, the abstract state of a role, and
+// the walk that carries it over the code.
+#ifndef SC_FLOW_H
+#define SC_FLOW_H
+
+#include "passes.h"
+
+// access.c -----------------------------------------------------------------------------------------
+// One place in storage that an operation reads or writes, and through which proxy: threads (generic), or
+// an engine (async: tensor cores, copy engine).
+typedef struct Access {
+  u32 view;
+  bool write, async;
+} Access;
+
+// What one role does to one ring.
+enum {
+  USE_FILL = 1,    // acquires and commits
+  USE_COPY = 2,    // fills it by copies
+  USE_STORE = 4,   // fills it by threads
+  USE_DRAIN = 8,   // waits and releases
+  USE_THREADS = 16,// its threads read or write a held stage
+  USE_ASYNC = 32   // its products or copies out read a held stage
+};
+
+typedef struct Uses {
+  Sc *sc;
+  const Kernel *k;
+  u32 *first;           // map m's loads are load.at[first[m]] to load.at[first[m + 1]]
+  VEC(u32) load;        // views
+  VEC(Access) at;       // of the operation asked about last
+  u8 *ring;             // USE_* by role * rings + ring
+} Uses;
+
+Uses *sc_uses(Sc *sc, const Kernel *k);
+u32 sc_accesses(Uses *u, const Ins *ins);  // fills u->at, reads before writes; their number
+static inline u8 sc_ring_use(const Uses *u, u32 role, u32 ring) {
+  return u->ring[role * u->k->ring.n + ring];
+}
+// Does any role read the ring's stages through the async proxy, or copy into them?
+bool sc_ring_async(const Uses *u, u32 ring);
+// The columns that a view of a register tile touches, as a set of 64 runs of the last dimension (a vector: of
+// its only one). `ext`: extents of the index variables. cover: only runs that are touched whole, in all rows.
+u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover);
+void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]);  // of a map or product
+
+// derive.c -----------------------------------------------------------------------------------------
+// How many instances of a role take part in each fill and each drain of a ring.
+u32 sc_takers(const Kernel *k, u32 role, u32 ring);
+// The bytes that copies bring to the fill opened by the acquire at `pc`.
+typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
+typedef struct Fill {
+  FillKind kind;  // VARIES: a copy under a condition or count known only at run time; SPLIT: acquire and
+                  // commit stand in different blocks
+  i64 bytes;      // saturates at SC_MAX_TX
+  u32 at;         // VARIES: the copy; SPLIT: the end of the acquire's block, or the commit
+} Fill;
+enum { SC_MAX_TX = 1 << 20 };  // an mbarrier's transaction count stays below this
+Fill sc_fill(const Kernel *k, const Code *code, u32 pc);
+
+// flow_state.c -------------------------------------------------------------------------------------
+enum { MAX_FLIGHT = 32, MAX_HOLDS = 16 };
+
+// A stage that an operation in flight reads: the hold-th held stage of a ring, counted from the oldest.
+typedef struct Ref {
+  u32 ring;  // SC_NONE: none
+  u32 hold;
+} Ref;
+
+// A product, or a copy out of a stage, that has been issued and not waited for.
+typedef struct Flight {
+  u32 site, also;  // operations that issued it: on the first path found, and on another (or the same)
+  u32 dst;         // product: register tile; copy: tensor
+  u32 operand;     // register tile that a product reads; else SC_NONE
+  Ref ref[2];
+  u32 turns;       // turns over CTAs held at its issue, bit t for turn t
+} Flight;
+
+// In order of issue. They retire in that order too, so waiting for one waits for all before it.
+typedef struct Queue {
+  u32 n;
+  Flight at[MAX_FLIGHT];
+} Queue;
+
+// What threads did to a stage since the last fence (proxy) and since their last meeting.
+enum { DIRT_WROTE = 1, DIRT_READ = 2, APART_WROTE = 4, APART_READ = 8 };
+
+typedef struct Hold {
+  u32 site;    // the wait, or the acquire
+  u8 dirt;
+  u32 writer;  // view of the last write since the last meeting
+} Hold;
+
+typedef struct RingState {
+  u32 held;
+  Hold hold[MAX_HOLDS];  // oldest first
+  bool open;             // a fill is open
+  Hold fill;
+  u32 landing;           // parts of the open fill that copies land in, bit p for part p
+} RingState;
+
+typedef struct TurnState {
+  bool held;
+  Xid key;
+  u32 site;
+} TurnState;
+
+// What is known before an operation. Queues, holds, fills and turns are exact: paths that disagree about
+// them are errors. What threads touched and which tiles are defined is joined: the worst of all paths.
+typedef struct State {
+  Queue product, copy;  // copy: those whose source has not been read yet
+  u32 waited;           // the last wait for products, for messages; SC_NONE: none
+  RingState *ring;
+  TurnState *turn;
+  u64 *defined;         // by buf: columns of register tiles that are written on every path
+  u32 *unseen;          // by buf: 0, or copies out to this tensor may not be visible: 1 | turns << 1
+} State;
+
+State *sc_state(Sc *sc, const Kernel *k);
+void sc_state_clear(State *s, const Kernel *k);
+void sc_state_copy(State *to, const State *from, const Kernel *k);
+bool sc_state_join(State *into, const State *from, const Kernel *k);  // the joined part; true if `into` changed
+bool sc_state_same(const State *a, const State *b, const Kernel *k);  // the exact part
+u32 sc_state_weight(const State *s, const Kernel *k);                 // holds and flights
+bool sc_same_flight(const Flight *a, const Flight *b);
+u32 sc_flight_to(const Queue *q, u32 dst, u32 skip);      // place + 1 of the newest but `skip`; 0: none
+u32 sc_flight_reading(const Queue *q, u32 ring, u32 hold);  // place + 1 of the newest; 0: none
+u32 sc_flight_operand(const Queue *q, u32 tile);
+void sc_retire(Queue *q, u32 n);                          // the n oldest are done
+void sc_release_hold(State *s, u32 ring);                 // the oldest hold; nothing in flight refers to it any more
+void sc_state_fence(State *s, const Kernel *k);
+void sc_state_meet(State *s, const Kernel *k);
+
+// flow_walk.c --------------------------------------------------------------------------------------
+typedef struct Flow {
+  Sc *sc;
+  Kernel *k;
+  Uses *uses;
+  u32 role, pc;
+  Role *r;
+  bool derive;   // write plans; else trust and check them
+  bool report;   // the last pass: say what is wrong
+  bool changed;  // some loop's head learnt something in this pass
+  State *now;
+  State **head;  // by operation: what is known at a loop's head, over all paths seen
+  State **room;  // two for each nesting depth: before the block, and at the end of its first branch
+  u32 *open;     // by depth: the operation that opened the block
+  bool *two;     // by depth: its `else` has been met
+  u32 depth;     // open blocks
+  u32 votes;     // of them votes
+  void (*retired)(void *user, u32 pc, const Flight *flight);  // NULL, or told each product that a wait ends
+  void *user;
+} Flow;
+
+// Carries the state over one role's code until nothing changes, and once more with `report` set.
+void sc_walk(Flow *f);
+
+// flow_step.c: the effect of one operation that opens or closes no block.
+void sc_step(Flow *f, Ins *ins);
+void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet);  // plans or checks them, and has them take effect
+void sc_retire_products(Flow *f, u32 n);                       // the n oldest are done
+void sc_retire_copies(Flow *f, u32 n, bool seen);              // … have read their source, or (seen) are visible
+
+// flow_ring.c: the same for rings and turns.
+void sc_step_acquire(Flow *f, Ins *ins);
+void sc_step_commit(Flow *f, Ins *ins);
+void sc_step_wait(Flow *f, Ins *ins);
+void sc_step_release(Flow *f, Ins *ins);
+void sc_step_take(Flow *f, Ins *ins);
+void sc_step_pass(Flow *f, Ins *ins);
+
+// flow_report.c: messages. Called only while f->report is set.
+const char *sc_buf_name(const Flow *f, u32 buf);
+void sc_report_read(Flow *f, const Access *a, const Flight *flight);
+void sc_report_operand(Flow *f, u32 tile, const Flight *flight);
+void sc_report_release(Flow *f, u32 ring, const Flight *flight, bool copy);
+void sc_report_overwrite(Flow *f, const Access *a, const Flight *flight, bool copy);
+void sc_report_loop(Flow *f, const State *head, const State *end, Span loop);
+void sc_report_branch(Flow *f, const State *yes, const State *no, Span at);
+void sc_report_end(Flow *f, const State *end);
+
+#endif

@@ -1,0 +1,249 @@
+// flow_report.c - what the data flow says when it finds a fault: both ends of the conflict, what is
+// missing, and what to do, in the schedule's own names.
+#include "flow.h"
+
+static Span site(const Flow *f, u32 pc) { return f->r->code.at[pc].span; }
+
+// A stage's part is named as the schedule names it: "kv.k", or the ring alone.
+const char *sc_buf_name(const Flow *f, u32 buf) {
+  const Buf *b = &f->k->buf.at[buf];
+  if (b->space != SP_STAGE || b->ring == SC_NONE) return b->name;
+  const Ring *r = &f->k->ring.at[b->ring];
+  return r->parts > 1 ? sc_printf(f->sc, "%s.%s", r->name, b->name) : r->name;
+}
+
+static void note_flight(Flow *f, Diag *d, const Flight *x, const char *text) {
+  sc_note(f->sc, d, site(f, x->site), "%s", text);
+  if (x->also != x->site) sc_note(f->sc, d, site(f, x->also), "and from here");
+}
+
+void sc_report_read(Flow *f, const Access *a, const Flight *x) {
+  const char *name = sc_buf_name(f, x->dst);
+  Span at = a->async ? site(f, f->pc) : f->k->view.at[a->view].span;
+  Diag *d = sc_report(f->sc, D_R1_FLIGHT, at, "'%s' is %s while a product into it may be in flight",
+                      name, a->write ? "overwritten" : "read");
+  note_flight(f, d, x, "in flight from here");
+  sc_help(f->sc, d, "`wait %s` before it", name);
+}
+
+void sc_report_operand(Flow *f, u32 tile, const Flight *x) {
+  const char *name = sc_buf_name(f, tile), *to = sc_buf_name(f, x->dst);
+  if (x->dst == tile) {
+    Diag *d = sc_report(f->sc, D_R2_OPERAND, site(f, f->pc),
+                        "'%s' is an operand of the product that writes it", name);
+    sc_help(f->sc, d, "copy '%s' to another tile first, and multiply that", name);
+    return;
+  }
+  Diag *d = sc_report(f->sc, D_R2_OPERAND, site(f, f->pc),
+                      "'%s' is written while a product in flight may still read it", name);
+  note_flight(f, d, x, sc_printf(f->sc, "the product into '%s' reads '%s' from here on", to, name));
+  sc_help(f->sc, d, "`wait %s` before it", to);
+}
+
+// Who may overwrite a stage of the ring once it is free: "'load'", "'left' or 'right'".
+static const char *refillers(const Flow *f, u32 ring) {
+  const char *all = NULL;
+  for (u32 r = 0; r < f->k->role.n; r++) {
+    if (!(sc_ring_use(f->uses, r, ring) & USE_FILL)) continue;
+    const char *name = f->k->role.at[r].name;
+    all = all ? sc_printf(f->sc, "%s or '%s'", all, name) : sc_printf(f->sc, "'%s'", name);
+  }
+  return all ? all : "the next fill";
+}
+
+// "'s'" or "'s' and 'o'": the tiles that a wait waits for.
+static const char *listed(const Flow *f, const Ins *wait) {
+  const u32 *list = &f->k->list.at[wait->arg[0]];
+  const char *all = "";
+  for (u32 i = 1; i <= list[0]; i++) {
+    all = sc_printf(f->sc, "%s%s'%s'", all,
+                    i == 1         ? ""
+                    : i == list[0] ? " and "
+                                   : ", ",
+                    sc_buf_name(f, list[i]));
+  }
+  return all;
+}
+
+void sc_report_release(Flow *f, u32 ring, const Flight *x, bool copy) {
+  const char *name = f->k->ring.at[ring].name, *to = sc_buf_name(f, x->dst);
+  Diag *d = sc_report(f->sc, D_R3_RELEASE, site(f, f->pc),
+                      "a stage of '%s' is released to %s while a %s may still read it", name,
+                      refillers(f, ring), copy ? "copy" : "product");
+  note_flight(f, d, x,
+              sc_printf(f->sc,
+                        copy ? "reads '%s' on its way to '%s'; in flight from here"
+                             : "reads '%s', writes '%s'; in flight from here",
+                        name, to));
+  if (!copy && f->now->waited != SC_NONE) {
+    const Ins *wait = &f->r->code.at[f->now->waited];
+    sc_note(f->sc, d, wait->span, "covers %s, not this product into '%s'", listed(f, wait), to);
+  }
+  sc_help(f->sc, d,
+          copy ? "`wait %s read` before releasing '%s'" : "`wait %s` before releasing '%s'", to,
+          name);
+}
+
+void sc_report_overwrite(Flow *f, const Access *a, const Flight *x, bool copy) {
+  const View *v = &f->k->view.at[a->view];
+  const char *name = sc_buf_name(f, v->buf), *to = sc_buf_name(f, x->dst);
+  Diag *d = sc_report(f->sc, D_R3_OVERWRITE, v->span,
+                      "a held stage of '%s' is written while a %s may still read it", name,
+                      copy ? "copy out" : "product");
+  note_flight(f, d, x, sc_printf(f->sc, "reads '%s'; in flight from here", name));
+  sc_help(f->sc, d, copy ? "`wait %s read` before it" : "`wait %s` before it", to);
+}
+
+// ---- paths that disagree
+
+typedef struct Meeting {
+  DiagId product, ring, turn;
+  const char *more, *less;  // where there is more in flight or held, and where less: "… at the end
+                            // of the loop's body"
+  Span at;  // the loop or branch
+  const char *label;
+} Meeting;
+
+static u32 flights_to(const Queue *q, u32 dst) {
+  u32 n = 0;
+  for (u32 i = 0; i < q->n; i++) n += q->at[i].dst == dst;
+  return n;
+}
+
+// The newest flight of `q` that goes where `other` has fewer; NULL: none.
+static const Flight *surplus(const Queue *q, const Queue *other) {
+  for (u32 i = q->n; i > 0; i--) {
+    if (flights_to(q, q->at[i - 1].dst) > flights_to(other, q->at[i - 1].dst)) return &q->at[i - 1];
+  }
+  return NULL;
+}
+
+static void report_flight(Flow *f, const Flight *x, const Meeting *m, bool copy) {
+  const char *name = sc_buf_name(f, x->dst);
+  Diag *d = sc_report(f->sc, m->product, site(f, x->site),
+                      copy ? "a copy out to '%s' is under way %s, but not %s"
+                           : "a product into '%s' is in flight %s, but not %s",
+                      name, m->more, m->less);
+  sc_note(f->sc, d, m->at, "%s", m->label);
+  sc_help(f->sc, d,
+          copy ? "`wait %s read` on the way, or issue as many on the other path"
+               : "`wait %s` on the way, or issue as many on the other path",
+          name);
+}
+
+// The same tiles are in flight, but in another order or reading other stages.
+static void report_order(Flow *f, const Queue *a, const Queue *b, const Meeting *m) {
+  for (u32 i = 0; i < a->n && i < b->n; i++) {
+    if (sc_same_flight(&a->at[i], &b->at[i])) continue;
+    Diag *d = sc_report(f->sc, m->product, site(f, a->at[i].site),
+                        "what is in flight %s differs from what is in flight %s in its order, or "
+                        "in the stages that it reads",
+                        m->more, m->less);
+    if (b->at[i].site != a->at[i].site)
+      sc_note(f->sc, d, site(f, b->at[i].site), "the other's counterpart");
+    sc_note(f->sc, d, m->at, "%s", m->label);
+    sc_help(f->sc, d, "issue in the same order, and hold the same stages, on both paths");
+    return;
+  }
+}
+
+static void compare_queues(Flow *f, const Queue *a, const Queue *b, const Meeting *m,
+                           const Meeting *back, bool copy) {
+  const Flight *x = surplus(a, b), *y = surplus(b, a);
+  if (x) report_flight(f, x, m, copy);
+  if (y) report_flight(f, y, back, copy);
+  if (!x && !y) report_order(f, a, b, m);
+}
+
+static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, const Meeting *m) {
+  const char *name = f->k->ring.at[ring].name;
+  Diag *d =
+      sc_report(f->sc, m->ring, site(f, more->hold[more->held - 1].site),
+                "%u stage%s of '%s' %s held %s, but %u %s", more->held, more->held == 1 ? "" : "s",
+                name, more->held == 1 ? "is" : "are", m->more, less, m->less);
+  sc_note(f->sc, d, m->at, "%s", m->label);
+  sc_help(f->sc, d, "every path needs as many `release %s` as `wait %s`", name, name);
+}
+
+static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting *m) {
+  const char *name = f->k->ring.at[ring].name;
+  Diag *d = sc_report(f->sc, m->ring, site(f, more->fill.site),
+                      "a fill of '%s' is open %s, but not %s", name, m->more, m->less);
+  sc_note(f->sc, d, m->at, "%s", m->label);
+  sc_help(f->sc, d, "`commit %s` on every path", name);
+}
+
+static void report_turn(Flow *f, u32 turn, const TurnState *more, const Meeting *m) {
+  const char *name = f->k->turn.at[turn].name;
+  Diag *d = sc_report(f->sc, m->turn, site(f, more->site), "the turn '%s' is held %s, but not %s",
+                      name, m->more, m->less);
+  sc_note(f->sc, d, m->at, "%s", m->label);
+  sc_help(f->sc, d, "`acquire %s` and `release %s` equally often on every path", name, name);
+}
+
+static void compare(Flow *f, const State *a, const State *b, const Meeting *m) {
+  Meeting back = *m;
+  back.more = m->less;
+  back.less = m->more;
+  for (u32 r = 0; r < f->k->ring.n; r++) {
+    const RingState *x = &a->ring[r], *y = &b->ring[r];
+    if (x->held > y->held) report_hold(f, r, x, y->held, m);
+    if (y->held > x->held) report_hold(f, r, y, x->held, &back);
+    if (x->open && !y->open) report_fill(f, r, x, m);
+    if (y->open && !x->open) report_fill(f, r, y, &back);
+  }
+  for (u32 t = 0; t < f->k->turn.n; t++) {
+    const TurnState *x = &a->turn[t], *y = &b->turn[t];
+    if (x->held && (!y->held || x->key != y->key))
+      report_turn(f, t, x, m);
+    else if (y->held && !x->held)
+      report_turn(f, t, y, &back);
+  }
+  compare_queues(f, &a->product, &b->product, m, &back, false);
+  compare_queues(f, &a->copy, &b->copy, m, &back, true);
+}
+
+void sc_report_loop(Flow *f, const State *head, const State *end, Span loop) {
+  Meeting m = {
+      D_R4_LOOP, D_R5_LOOP, D_R5_LOOP, "at the end of the loop's body", "when the loop is entered",
+      loop,      "the loop"};
+  compare(f, end, head, &m);
+}
+
+void sc_report_branch(Flow *f, const State *yes, const State *no, Span at) {
+  Meeting m = {D_R4_BRANCH,      D_R5_BRANCH, D_R5_BRANCH,    "if this condition holds",
+               "if it does not", at,          "the condition"};
+  compare(f, yes, no, &m);
+}
+
+void sc_report_end(Flow *f, const State *end) {
+  for (u32 i = 0; i < end->product.n; i++) {
+    const Flight *x = &end->product.at[i];
+    const char *name = sc_buf_name(f, x->dst);
+    if (sc_flight_to(&end->product, x->dst, 0) != i + 1) continue;
+    Diag *d = sc_report(f->sc, D_R4_UNWAITED, site(f, x->site),
+                        "the product into '%s' is never waited for", name);
+    sc_help(f->sc, d, "`wait %s` before the tile ends", name);
+  }
+  for (u32 r = 0; r < f->k->ring.n; r++) {
+    const RingState *x = &end->ring[r];
+    const char *name = f->k->ring.at[r].name;
+    if (x->held) {
+      Diag *d = sc_report(f->sc, D_R5_UNRELEASED, site(f, x->hold[0].site),
+                          "a stage of '%s' is still held when the tile ends", name);
+      sc_help(f->sc, d, "`release %s` after its last use: who fills it waits for that", name);
+    }
+    if (x->open) {
+      Diag *d = sc_report(f->sc, D_R5_UNRELEASED, site(f, x->fill.site),
+                          "a fill of '%s' is still open when the tile ends", name);
+      sc_help(f->sc, d, "`commit %s`: who reads it waits for that", name);
+    }
+  }
+  for (u32 t = 0; t < f->k->turn.n; t++) {
+    if (!end->turn[t].held) continue;
+    const char *name = f->k->turn.at[t].name;
+    Diag *d = sc_report(f->sc, D_R5_TURN, site(f, end->turn[t].site),
+                        "the turn '%s' is still held when the tile ends", name);
+    sc_help(f->sc, d, "`release %s`: the next in turn waits for it", name);
+  }
+}

@@ -1,0 +1,154 @@
+// flow_ring.c - what the operations on rings and turns do to the state of a role: holds, fills,
+// whose turn it is. The counterpart of flow_step.c, with the same manners after a fault.
+#include "flow.h"
+
+// ---- rings
+
+static void too_deep(Flow *f, const Ins *ins, const RingState *r, const Ring *ring,
+                     const char *what) {
+  if (!f->report) return;
+  Diag *d = sc_report(f->sc, D_R5_DEPTH, ins->span,
+                      "'%s %s' can never go on: this role holds all %u stages of it", what,
+                      ring->name, r->held);
+  sc_note(f->sc, d, f->r->code.at[r->hold[0].site].span, "the oldest of them is held from here");
+  sc_help(f->sc, d, "release one before, or give '%s' more stages", ring->name);
+}
+
+void sc_step_acquire(Flow *f, Ins *ins) {
+  RingState *r = &f->now->ring[ins->arg[0]];
+  const Ring *ring = &f->k->ring.at[ins->arg[0]];
+  if (r->open && f->report) {
+    Diag *d = sc_report(f->sc, D_R5_FILL, ins->span, "a fill of '%s' is open already", ring->name);
+    sc_note(f->sc, d, f->r->code.at[r->fill.site].span,
+            "acquired here, and not committed on the way");
+    sc_help(f->sc, d, "`commit %s` before acquiring the next stage", ring->name);
+  }
+  if (r->held >= ring->stages) too_deep(f, ins, r, ring, "acquire");
+  r->open = true;
+  r->landing = 0;
+  r->fill = (Hold){.site = f->pc};
+}
+
+void sc_step_commit(Flow *f, Ins *ins) {
+  RingState *r = &f->now->ring[ins->arg[0]];
+  const char *name = f->k->ring.at[ins->arg[0]].name;
+  if (!r->open && f->report) {
+    Diag *d = sc_report(f->sc, D_R5_FILL, ins->span,
+                        "there is nothing to commit: no fill of '%s' is open here", name);
+    sc_help(f->sc, d, "`acquire %s` before it", name);
+  }
+  sc_want_order(
+      f, ins, r->open && (r->fill.dirt & DIRT_WROTE) && sc_ring_async(f->uses, ins->arg[0]), false);
+  r->open = false;
+  r->landing = 0;
+  r->fill = (Hold){0};
+}
+
+void sc_step_wait(Flow *f, Ins *ins) {
+  RingState *r = &f->now->ring[ins->arg[0]];
+  const Ring *ring = &f->k->ring.at[ins->arg[0]];
+  if (r->held >= ring->stages) {
+    too_deep(f, ins, r, ring, "wait");
+    sc_release_hold(f->now, ins->arg[0]);
+  } else if (r->held == MAX_HOLDS) {
+    if (f->report) {
+      Diag *d = sc_report(f->sc, D_R5_DEPTH, ins->span, "more than %d stages of '%s' are held here",
+                          MAX_HOLDS, ring->name);
+      sc_help(f->sc, d, "release the older ones first");
+    }
+    sc_release_hold(f->now, ins->arg[0]);
+  }
+  r->hold[r->held++] = (Hold){.site = f->pc};
+}
+
+static bool refilled_by_copies(const Flow *f, u32 ring) {
+  for (u32 r = 0; r < f->k->role.n; r++) {
+    if (sc_ring_use(f->uses, r, ring) & USE_COPY) return true;
+  }
+  return false;
+}
+
+void sc_step_release(Flow *f, Ins *ins) {
+  u32 ring = ins->arg[0];
+  RingState *r = &f->now->ring[ring];
+  const char *name = f->k->ring.at[ring].name;
+  if (!r->held) {
+    if (f->report) {
+      Diag *d = sc_report(f->sc, D_R5_RELEASE, ins->span,
+                          "'%s' is released, but no stage of it is held here", name);
+      sc_help(f->sc, d, "each `release %s` gives back the stage of one `wait %s` before it", name,
+              name);
+    }
+    return;
+  }
+  u32 i = sc_flight_reading(&f->now->product, ring, 0);
+  if (i) {
+    if (f->report) sc_report_release(f, ring, &f->now->product.at[i - 1], false);
+    sc_retire_products(f, i);
+  }
+  i = sc_flight_reading(&f->now->copy, ring, 0);
+  if (i) {
+    if (f->report) sc_report_release(f, ring, &f->now->copy.at[i - 1], true);
+    sc_retire_copies(f, i, false);
+  }
+  sc_want_order(f, ins, (r->hold[0].dirt & (DIRT_WROTE | DIRT_READ)) && refilled_by_copies(f, ring),
+                false);
+  sc_release_hold(f->now, ring);
+}
+
+// ---- turns
+
+void sc_step_take(Flow *f, Ins *ins) {
+  TurnState *t = &f->now->turn[ins->arg[0]];
+  const char *name = f->k->turn.at[ins->arg[0]].name;
+  if (t->held && f->report) {
+    Diag *d = sc_report(f->sc, D_R5_TURN, ins->span,
+                        "the turn '%s' is held already: waiting for it again never ends", name);
+    sc_note(f->sc, d, f->r->code.at[t->site].span, "taken here");
+    sc_help(f->sc, d, "`release %s` before taking it again", name);
+  }
+  *t = (TurnState){true, ins->arg[1], f->pc};
+}
+
+// A turn over CTAs orders what is done under it: the next CTA must see it (verification: T2).
+static void want_published(Flow *f, const Ins *ins) {
+  u32 turn = ins->arg[0], bit = turn < 31 ? 1u << turn : 0, tensor = SC_NONE;
+  const Queue *q = &f->now->copy;
+  for (u32 i = 0; i < f->k->buf.n; i++) {
+    if (f->now->unseen[i] & bit << 1) tensor = i;
+  }
+  for (u32 i = 0; i < q->n; i++) {
+    if (q->at[i].turns & bit) tensor = q->at[i].dst;
+  }
+  if (tensor == SC_NONE || f->k->turn.at[turn].axis == SC_NONE) return;
+  if (f->report) {
+    const char *name = sc_buf_name(f, tensor);
+    Diag *d =
+        sc_report(f->sc, D_R3_TURN, ins->span,
+                  "the turn '%s' is passed on while copies out to '%s' may not be visible yet",
+                  f->k->turn.at[turn].name, name);
+    sc_note(f->sc, d, f->r->code.at[f->now->turn[turn].site].span, "taken here");
+    sc_help(f->sc, d,
+            "`wait %s` before it (not `read`): the next CTA relies on what was done in this turn",
+            name);
+  }
+  f->now->unseen[tensor] = 0;
+}
+
+void sc_step_pass(Flow *f, Ins *ins) {
+  TurnState *t = &f->now->turn[ins->arg[0]];
+  const char *name = f->k->turn.at[ins->arg[0]].name;
+  if (!t->held || t->key != ins->arg[1]) {
+    if (f->report) {
+      Diag *d = sc_report(f->sc, D_R5_TURN, ins->span,
+                          t->held ? "the turn '%s' that is passed on is not the one that is held"
+                                  : "the turn '%s' is passed on, but not held here",
+                          name);
+      if (t->held) sc_note(f->sc, d, f->r->code.at[t->site].span, "taken here, with another index");
+      sc_help(f->sc, d, "`acquire %s` before it", name);
+    }
+  } else {
+    want_published(f, ins);
+  }
+  t->held = false;
+}

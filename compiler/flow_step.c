@@ -1,0 +1,455 @@
+// flow_step.c - what one operation does to the state of its role, and what must hold before it.
+// After a fault the state goes on as if the schedule had been right (as if the product had been
+// waited for, the stage held): one mistake, one report. In derive mode the operation's plan is
+// written; otherwise it is trusted, and compared with what the state asks for.
+#include "flow.h"
+
+enum { MAX_KEEP = 7 };  // wgmma.wait_group N: the queue's counter has three bits
+
+// ---- plans
+
+void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet) {
+  if (f->derive) {
+    ins->plan.fence |= fence;
+    ins->plan.meet |= meet;
+  } else if (f->report) {
+    if (fence && !ins->plan.fence) {
+      Diag *d = sc_report(f->sc, D_R7_FENCE, ins->span,
+                          "'%s' needs a proxy fence before it: threads accessed a stage that an "
+                          "engine accesses next",
+                          sc_op[ins->op].text);
+      sc_help(f->sc, d, "add `fence` to its plan");
+    }
+    if (meet && !ins->plan.meet) {
+      Diag *d = sc_report(f->sc, D_R7_MEET, ins->span,
+                          "the instance's threads must meet before '%s': it touches what others of "
+                          "them wrote or read",
+                          sc_op[ins->op].text);
+      sc_help(f->sc, d, "add `meet` to its plan");
+    }
+  }
+  if (ins->plan.fence) sc_state_fence(f->now, f->k);
+  if (!ins->plan.meet) return;
+  sc_state_meet(f->now, f->k);
+  if (f->votes && f->report) {
+    Diag *d = sc_report(
+        f->sc, D_R7_VOTE, ins->span,
+        "here the role's warps would have to meet, but a vote's block is run by some of them only");
+    sc_help(
+        f->sc, d,
+        "move the statement that writes the stage, or the one that reads it, out of the `vote`");
+  }
+}
+
+static void want_keep(Flow *f, Ins *ins, u32 keep) {
+  if (f->derive) {
+    ins->plan.keep = (u16)(ins->op == OP_MMAWAIT && keep > MAX_KEEP ? MAX_KEEP : keep);
+  } else if (f->report && ins->plan.keep > keep) {
+    Diag *d = sc_report(f->sc, D_R4_KEEP, ins->span,
+                        "this wait lets %u groups stay in flight; it must not let more than %u",
+                        ins->plan.keep, keep);
+    sc_help(f->sc, d, "set `keep` of its plan to %u", keep);
+  }
+}
+
+// ---- faults
+
+void sc_retire_products(Flow *f, u32 n) {
+  for (u32 i = 0; i < n && f->retired; i++) f->retired(f->user, f->pc, &f->now->product.at[i]);
+  sc_retire(&f->now->product, n);
+}
+
+void sc_retire_copies(Flow *f, u32 n, bool seen) {
+  Queue *q = &f->now->copy;
+  for (u32 i = 0; i < n && !seen; i++) f->now->unseen[q->at[i].dst] |= 1 | q->at[i].turns << 1;
+  sc_retire(q, n);
+}
+
+// No product may be writing the tile (R1).
+static void want_landed(Flow *f, const Access *a) {
+  u32 i = sc_flight_to(&f->now->product, f->k->view.at[a->view].buf, 0);
+  if (!i) return;
+  if (f->report) sc_report_read(f, a, &f->now->product.at[i - 1]);
+  sc_retire_products(f, i);
+}
+
+// No product may be reading the tile as a register operand (R2).
+static void want_free(Flow *f, u32 tile) {
+  u32 i = sc_flight_operand(&f->now->product, tile);
+  if (!i) return;
+  if (f->report) sc_report_operand(f, tile, &f->now->product.at[i - 1]);
+  sc_retire_products(f, i);
+}
+
+static void want_defined(Flow *f, const Ins *ins, const Access *a) {
+  i64 ext[SC_MAX_VARS];
+  sc_extents(f->k, ins, ext);
+  const View *v = &f->k->view.at[a->view];
+  u64 *have = &f->now->defined[v->buf], need = sc_columns(f->k, v, ext, false);
+  if (!(need & ~*have)) return;
+  if (f->report) {
+    bool some = (*have & need) != 0;
+    Diag *d = sc_report(f->sc, D_R1_UNDEFINED, a->async ? ins->span : v->span,
+                        "'%s' is read before it is written%s", sc_buf_name(f, v->buf),
+                        some ? " in every column" : " on every path");
+    sc_note(f->sc, d, f->k->buf.at[v->buf].span, "declared here, without a value to start from");
+    sc_help(f->sc, d, "give '%s' a value where it is declared (`= 0`), or write it before",
+            sc_buf_name(f, v->buf));
+  }
+  *have |= need;
+}
+
+static void define(Flow *f, const Ins *ins, u32 view) {
+  i64 ext[SC_MAX_VARS];
+  sc_extents(f->k, ins, ext);
+  const View *v = &f->k->view.at[view];
+  bool sometimes = (ins->op == OP_MAP || ins->op == OP_MAPADD) && f->k->map.at[ins->arg[0]].cond;
+  if (!sometimes) f->now->defined[v->buf] |= sc_columns(f->k, v, ext, true);
+}
+
+// The stage that a view names, held or open for filling; NULL after a fault that leaves none.
+static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
+  const View *v = &f->k->view.at[a->view];
+  u32 ring = f->k->buf.at[v->buf].ring;
+  RingState *r = &f->now->ring[ring];
+  const char *name = f->k->ring.at[ring].name;
+  Span at = a->async && !a->write ? ins->span : v->span;
+  if (v->fill) {
+    if (!r->open) {
+      if (f->report) {
+        Diag *d = sc_report(f->sc, D_R5_FILL, at, "no fill of '%s' is open here", name);
+        sc_help(f->sc, d, "put it between `acquire %s` and `commit %s`", name, name);
+      }
+      *r = (RingState){.held = r->held, .open = true, .fill.site = f->pc};
+    }
+    return &r->fill;
+  }
+  if (!r->held) {
+    if (f->report) {
+      Diag *d = sc_report(f->sc, D_R5_HOLD, at, "no stage of '%s' is held here", name);
+      if (r->open)
+        sc_note(f->sc, d, f->r->code.at[r->fill.site].span,
+                "a fill is open, which is not yet a stage to read");
+      sc_help(f->sc, d, "`wait %s` before it, and `release %s` after its last use", name, name);
+    }
+    r->hold[r->held++] = (Hold){.site = f->pc};
+  }
+  return &r->hold[r->held - 1];
+}
+
+static Ref ref_of(Flow *f, u32 view) {
+  const View *v = &f->k->view.at[view];
+  const Buf *b = &f->k->buf.at[v->buf];
+  if (b->space != SP_STAGE || v->fill || !f->now->ring[b->ring].held) return (Ref){SC_NONE, 0};
+  return (Ref){b->ring, f->now->ring[b->ring].held - 1};
+}
+
+// ---- accesses by threads
+
+// Two writes by threads of one instance need no meeting between them if the same thread writes the
+// same elements, or they are elements of different parts.
+static bool apart(const Kernel *k, u32 x, u32 y) {
+  if (x == SC_NONE || y == SC_NONE) return false;
+  const View *a = &k->view.at[x], *b = &k->view.at[y];
+  if (a->buf != b->buf) return true;
+  for (u32 d = 0; d < a->rank; d++) {
+    i64 p, q;
+    if (a->at[d].var != b->at[d].var) return false;
+    if (a->at[d].base == b->at[d].base) continue;
+    if (!x_const_int(k, a->at[d].base, &p) || !x_const_int(k, b->at[d].base, &q)) return false;
+  }
+  return true;
+}
+
+// No product or copy out in flight may be reading a held stage that threads write (R3).
+static void want_read(Flow *f, const Access *a) {
+  const View *v = &f->k->view.at[a->view];
+  u32 ring = f->k->buf.at[v->buf].ring, newest = f->now->ring[ring].held - 1;
+  u32 i = sc_flight_reading(&f->now->product, ring, newest);
+  if (i) {
+    if (f->report) sc_report_overwrite(f, a, &f->now->product.at[i - 1], false);
+    sc_retire_products(f, i);
+  }
+  i = sc_flight_reading(&f->now->copy, ring, newest);
+  if (i) {
+    if (f->report) sc_report_overwrite(f, a, &f->now->copy.at[i - 1], true);
+    sc_retire_copies(f, i, false);
+  }
+}
+
+static u32 part_bit(const Kernel *k, const Buf *b) {
+  u32 part = (u32)(b - k->buf.at) - k->ring.at[b->ring].part0;
+  return 1u << (part < 31 ? part : 31);
+}
+
+// A part into which a copy is landing is nobody else's until the stage is full.
+static void want_no_copy(Flow *f, const Access *a) {
+  const View *v = &f->k->view.at[a->view];
+  const Buf *b = &f->k->buf.at[v->buf];
+  RingState *r = &f->now->ring[b->ring];
+  if (!(r->landing & part_bit(f->k, b))) return;
+  if (f->report) {
+    Diag *d =
+        sc_report(f->sc, D_R3_LANDING, v->span, "'%s' is %s while a copy into it may be landing",
+                  sc_buf_name(f, v->buf), a->write ? "written" : "read");
+    sc_note(f->sc, d, f->r->code.at[r->fill.site].span, "the fill opens here");
+    sc_help(f->sc, d,
+            "fill this part by a copy or by assignments, not by both in one fill; what a copy "
+            "brings is there after `commit` and `wait`");
+  }
+  r->landing &= ~part_bit(f->k, b);
+}
+
+// No copy out to the tensor may still be on its way when it is read (R3).
+static void want_seen(Flow *f, const Ins *ins, const Access *a) {
+  const View *v = &f->k->view.at[a->view];
+  u32 i = sc_flight_to(&f->now->copy, v->buf, 0);
+  if (!i && !f->now->unseen[v->buf]) return;
+  if (f->report) {
+    Diag *d = sc_report(f->sc, D_R3_VISIBLE, a->async ? ins->span : v->span,
+                        "'%s' is read while copies out to it may not be visible yet",
+                        sc_buf_name(f, v->buf));
+    if (i) sc_note(f->sc, d, f->r->code.at[f->now->copy.at[i - 1].site].span, "copied out here");
+    sc_help(f->sc, d, "`wait %s` before it (not `read`, which only says that the stage is free)",
+            sc_buf_name(f, v->buf));
+  }
+  sc_retire_copies(f, i, true);
+  f->now->unseen[v->buf] = 0;
+}
+
+static bool meets_before(Flow *f, const Ins *ins, const Access *a) {
+  Hold *h = stage_of(f, ins, a);
+  if (!a->write) return h->dirt & APART_WROTE;
+  return (h->dirt & APART_READ) || ((h->dirt & APART_WROTE) && !apart(f->k, h->writer, a->view));
+}
+
+static void touch_stage(Flow *f, const Ins *ins, const Access *a) {
+  if (f->k->view.at[a->view].fill)
+    want_no_copy(f, a);
+  else if (a->write)
+    want_read(f, a);
+  Hold *h = stage_of(f, ins, a);
+  if (!a->write) {
+    h->dirt |= DIRT_READ | APART_READ;
+    return;
+  }
+  h->writer = h->dirt & APART_WROTE && h->writer != a->view ? SC_NONE : a->view;
+  h->dirt |= DIRT_WROTE | APART_WROTE;
+}
+
+static void step_threads(Flow *f, Ins *ins) {
+  u32 n = sc_accesses(f->uses, ins);
+  bool meet = false;
+  for (u32 i = 0; i < n; i++) {
+    const Access *a = &f->uses->at.at[i];
+    if (f->k->buf.at[f->k->view.at[a->view].buf].space == SP_STAGE) meet |= meets_before(f, ins, a);
+  }
+  sc_want_order(f, ins, false, meet);
+  for (u32 i = 0; i < n; i++) {
+    const Access *a = &f->uses->at.at[i];
+    u32 buf = f->k->view.at[a->view].buf;
+    switch (f->k->buf.at[buf].space) {
+      case SP_STAGE:
+        touch_stage(f, ins, a);
+        break;
+      case SP_REG:
+        want_landed(f, a);
+        if (!a->write) want_defined(f, ins, a);
+        if (a->write) want_free(f, buf);
+        if (a->write) define(f, ins, a->view);
+        break;
+      case SP_TENSOR:
+        if (!a->write) want_seen(f, ins, a);
+        break;
+    }
+  }
+}
+
+// ---- products
+
+// Bits for want_order: what an engine needs that reads a stage which this instance's threads may
+// have written.
+enum { NEED_FENCE = 1, NEED_MEET = 2 };
+
+static u32 engine_reads(Flow *f, const Ins *ins, const Access *a) {
+  const View *v = &f->k->view.at[a->view];
+  if (v->fill) {
+    if (f->report) {
+      Diag *d =
+          sc_report(f->sc, D_R5_HOLD, ins->span, "a stage of '%s' that is being filled is read",
+                    f->k->ring.at[f->k->buf.at[v->buf].ring].name);
+      sc_help(f->sc, d, "commit it and wait for it first");
+    }
+    return 0;
+  }
+  u8 dirt = stage_of(f, ins, a)->dirt;
+  return (dirt & DIRT_WROTE ? NEED_FENCE | NEED_MEET : 0) | (dirt & APART_WROTE ? NEED_MEET : 0);
+}
+
+static u32 turns_held(const Flow *f) {
+  u32 set = 0;
+  for (u32 t = 0; t < f->k->turn.n && t < 31; t++) {
+    if (f->now->turn[t].held && f->k->turn.at[t].axis != SC_NONE) set |= 1u << t;
+  }
+  return set;
+}
+
+static void fly(Flow *f, const Ins *ins, Queue *q, Flight flight, bool copy) {
+  if (q->n == MAX_FLIGHT) {
+    if (f->report) {
+      Diag *d = sc_report(f->sc, D_R4_DEPTH, ins->span, "more than %d %s are in flight here",
+                          MAX_FLIGHT, copy ? "copies out" : "products");
+      sc_note(f->sc, d, f->r->code.at[q->at[0].site].span, "the oldest of them");
+      sc_help(f->sc, d, "wait for the older ones first");
+    }
+    if (copy)
+      sc_retire_copies(f, q->n, false);
+    else
+      sc_retire_products(f, q->n);
+  }
+  q->at[q->n++] = flight;
+}
+
+static void step_product(Flow *f, Ins *ins) {
+  const Kernel *k = f->k;
+  const Product *p = &k->product.at[ins->arg[0]];
+  Access a = {p->a, false, true}, b = {p->b, false, true}, dst = {p->dst, true, true};
+  u32 tile = k->view.at[p->dst].buf, left = k->view.at[p->a].buf, need = 0;
+  Flight flight = {f->pc, f->pc, tile, SC_NONE, {{SC_NONE, 0}, {SC_NONE, 0}}, 0};
+  if (k->buf.at[left].space == SP_REG) {
+    want_landed(f, &a);
+    want_defined(f, ins, &a);
+    flight.operand = left;
+  } else {
+    need |= engine_reads(f, ins, &a);
+  }
+  need |= engine_reads(f, ins, &b);
+  if (p->acc && !sc_flight_to(&f->now->product, tile, 0)) want_defined(f, ins, &dst);
+  if (!p->acc) want_landed(f, &dst);
+  want_free(f, tile);
+  if (left == tile && f->report) sc_report_operand(f, tile, &flight);
+  sc_want_order(f, ins, need & NEED_FENCE, need & NEED_MEET);
+  flight.ref[0] = ref_of(f, p->a);
+  flight.ref[1] = ref_of(f, p->b);
+  define(f, ins, p->dst);
+  fly(f, ins, &f->now->product, flight, false);
+}
+
+static void nothing(Flow *f, const Ins *ins, u32 buf) {
+  if (!f->report) return;
+  Diag *d =
+      sc_report(f->sc, D_R4_NOTHING, ins->span,
+                "there is nothing to wait for: '%s' is not in flight here", sc_buf_name(f, buf));
+  if (ins->op == OP_MMAWAIT && f->now->waited != SC_NONE) {
+    sc_note(f->sc, d, f->r->code.at[f->now->waited].span,
+            "the last wait for products; what was issued before those has completed with them");
+  }
+  sc_help(f->sc, d, "drop the wait, or issue before it what it should wait for");
+}
+
+static void step_product_wait(Flow *f, Ins *ins) {
+  Queue *q = &f->now->product;
+  const u32 *list = &f->k->list.at[ins->arg[0]];
+  u32 done = 0;
+  for (u32 i = 1; i <= list[0]; i++) {
+    u32 at = sc_flight_to(q, list[i], ins->arg[1]);
+    if (!at && !sc_flight_to(q, list[i], 0)) nothing(f, ins, list[i]);
+    if (at > done) done = at;
+  }
+  want_keep(f, ins, q->n - done);
+  sc_retire_products(f, done);
+  f->now->waited = f->pc;
+}
+
+// ---- copies
+
+static void step_copy_in(Flow *f, Ins *ins) {
+  Access to = {ins->arg[0], true, true}, from = {ins->arg[1], false, true};
+  const View *v = &f->k->view.at[ins->arg[0]];
+  const Buf *b = &f->k->buf.at[v->buf];
+  bool whole = true;
+  for (u32 d = 0; d < v->rank; d++) whole &= v->at[d].slice && !v->at[d].base;
+  want_seen(f, ins, &from);
+  stage_of(f, ins, &to);
+  if (whole) f->now->ring[b->ring].landing |= part_bit(f->k, b);
+}
+
+static void step_copy_out(Flow *f, Ins *ins) {
+  Access from = {ins->arg[1], false, true};
+  u32 need = engine_reads(f, ins, &from);
+  sc_want_order(f, ins, need & NEED_FENCE, need & NEED_MEET);
+  Flight flight = {f->pc,
+                   f->pc,
+                   f->k->view.at[ins->arg[0]].buf,
+                   SC_NONE,
+                   {ref_of(f, ins->arg[1]), {SC_NONE, 0}},
+                   turns_held(f)};
+  fly(f, ins, &f->now->copy, flight, true);
+}
+
+// Groups whose source has been read lose their place in the queue, but are all older than those
+// that have not: a full wait that finds none of the latter waits for all of the former.
+static void step_copy_wait(Flow *f, Ins *ins) {
+  Queue *q = &f->now->copy;
+  u32 tensor = ins->arg[0], done = sc_flight_to(q, tensor, ins->arg[1]);
+  bool read = ins->flags & INS_READ;
+  if (!sc_flight_to(q, tensor, 0) && (read || !f->now->unseen[tensor])) nothing(f, ins, tensor);
+  want_keep(f, ins, q->n - done);
+  sc_retire_copies(f, done, !read);
+  for (u32 i = 0; i < f->k->buf.n && !read; i++) f->now->unseen[i] = 0;
+}
+
+void sc_step(Flow *f, Ins *ins) {
+  switch ((Op)ins->op) {
+    case OP_ACQUIRE:
+      sc_step_acquire(f, ins);
+      break;
+    case OP_COPYIN:
+      step_copy_in(f, ins);
+      break;
+    case OP_COMMIT:
+      sc_step_commit(f, ins);
+      break;
+    case OP_WAIT:
+      sc_step_wait(f, ins);
+      break;
+    case OP_RELEASE:
+      sc_step_release(f, ins);
+      break;
+    case OP_MMA:
+      step_product(f, ins);
+      break;
+    case OP_MMAWAIT:
+      step_product_wait(f, ins);
+      break;
+    case OP_MMAWARP:
+    case OP_MAP:
+    case OP_MAPADD:
+    case OP_VOTE:
+      step_threads(f, ins);
+      break;
+    case OP_COPYOUT:
+    case OP_COPYADD:
+      step_copy_out(f, ins);
+      break;
+    case OP_COPYWAIT:
+      step_copy_wait(f, ins);
+      break;
+    case OP_TAKE:
+      sc_step_take(f, ins);
+      break;
+    case OP_PASS:
+      sc_step_pass(f, ins);
+      break;
+    case OP_TILE:
+    case OP_ENDTILE:
+    case OP_FOR:
+    case OP_ENDFOR:
+    case OP_IF:
+    case OP_ELSE:
+    case OP_ENDIF:
+    case OP_ENDVOTE:
+    case OP_COUNT:
+      break;
+  }
+}

@@ -1,0 +1,141 @@
+// flow_walk.c - forward data flow over structured code. A loop's head keeps what is known there
+// over all paths; the whole role is walked again until no head learns anything more (so nested
+// loops cost a pass a fact, not a power of the nesting), and a last time to report. Where paths
+// meet, queues, holds, fills and turns must agree (R4, R5): then what holds after one iteration
+// holds after any number of them.
+#include "flow.h"
+
+static State *room(Flow *f, u32 which) {
+  State **at = &f->room[2 * f->depth + which];
+  if (!*at) *at = sc_state(f->sc, f->k);
+  return *at;
+}
+
+static void open_block(Flow *f) {
+  f->open[f->depth] = f->pc;
+  f->two[f->depth] = false;
+  f->depth++;
+}
+
+static bool runs_at_least_once(const Flow *f, const Ins *loop) {
+  i64 from, to;
+  return x_const_int(f->k, loop->arg[1], &from) && x_const_int(f->k, loop->arg[2], &to) &&
+         from < to;
+}
+
+static void enter_loop(Flow *f) {
+  State **head = &f->head[f->pc];
+  if (*head) {
+    f->changed |= sc_state_join(*head, f->now, f->k);
+  } else {
+    *head = sc_state(f->sc, f->k);
+    sc_state_copy(*head, f->now, f->k);
+    f->changed = true;
+  }
+  sc_state_copy(f->now, *head, f->k);
+  open_block(f);
+}
+
+static void leave_loop(Flow *f) {
+  u32 open = f->open[--f->depth];
+  const Ins *loop = &f->r->code.at[open];
+  State *head = f->head[open];
+  bool same = sc_state_same(head, f->now, f->k);
+  if (!same && f->report) sc_report_loop(f, head, f->now, loop->span);
+  if (same) f->changed |= sc_state_join(head, f->now, f->k);
+  if (!same || !runs_at_least_once(f, loop)) sc_state_copy(f->now, head, f->k);
+}
+
+static void enter_branch(Flow *f) {
+  sc_state_copy(room(f, 0), f->now, f->k);
+  open_block(f);
+}
+
+static void other_branch(Flow *f) {
+  f->depth--;
+  sc_state_copy(room(f, 1), f->now, f->k);
+  sc_state_copy(f->now, room(f, 0), f->k);
+  f->two[f->depth++] = true;
+}
+
+// Paths that disagree go on as the one that holds more: releases and waits that follow are then not
+// blamed.
+static void leave_branch(Flow *f) {
+  f->depth--;
+  bool two = f->two[f->depth];
+  State *other = room(f, two ? 1 : 0);
+  if (sc_state_same(f->now, other, f->k)) {
+    sc_state_join(f->now, other, f->k);
+    return;
+  }
+  if (f->report)
+    sc_report_branch(f, two ? other : f->now, two ? f->now : other,
+                     f->r->code.at[f->open[f->depth]].span);
+  if (sc_state_weight(other, f->k) > sc_state_weight(f->now, f->k))
+    sc_state_copy(f->now, other, f->k);
+}
+
+static void step(Flow *f, Ins *ins) {
+  switch (ins->op) {
+    case OP_TILE:
+      sc_state_clear(f->now, f->k);
+      break;
+    case OP_ENDTILE:
+      if (f->report) sc_report_end(f, f->now);
+      break;
+    case OP_FOR:
+      enter_loop(f);
+      break;
+    case OP_ENDFOR:
+      leave_loop(f);
+      break;
+    case OP_VOTE:
+      sc_step(f, ins);
+      enter_branch(f);
+      f->votes++;
+      break;
+    case OP_IF:
+      enter_branch(f);
+      break;
+    case OP_ELSE:
+      other_branch(f);
+      break;
+    case OP_ENDVOTE:
+      f->votes--;
+      leave_branch(f);
+      break;
+    case OP_ENDIF:
+      leave_branch(f);
+      break;
+    default:
+      sc_step(f, ins);
+  }
+}
+
+static void pass(Flow *f) {
+  f->changed = false;
+  f->depth = f->votes = 0;
+  sc_state_clear(f->now, f->k);
+  for (f->pc = 0; f->pc < f->r->code.n; f->pc++) step(f, &f->r->code.at[f->pc]);
+}
+
+void sc_walk(Flow *f) {
+  bool report = f->report;
+  u32 deepest = 0, depth = 0;
+  f->r = &f->k->role.at[f->role];
+  for (u32 i = 0; i < f->r->code.n; i++) {
+    const OpInfo *op = &sc_op[f->r->code.at[i].op];
+    if (op->effects & OPENS && ++depth > deepest) deepest = depth;
+    if (op->effects & CLOSES) depth--;
+  }
+  f->now = sc_state(f->sc, f->k);
+  f->head = NEWS(f->sc, State *, f->r->code.n + 1);
+  f->room = NEWS(f->sc, State *, 2 * (deepest + 1));
+  f->open = NEWS(f->sc, u32, deepest + 1);
+  f->two = NEWS(f->sc, bool, deepest + 1);
+  f->report = false;
+  do pass(f);
+  while (f->changed);
+  f->report = report;
+  if (report) pass(f);
+}
