@@ -17,6 +17,7 @@ typedef struct Printer {
   Str *out;
   const Kernel *k;
   u32 start;
+  bool named;  // `let`s by name
   bool cut;
 } Printer;
 
@@ -58,6 +59,14 @@ static void put_call(Printer *p, const Expr *e, int depth) {
   str_puts(p->out, ")");
 }
 
+// The `let` whose value x is, or NULL.
+static Sym let_of(const Printer *p, Xid x) {
+  for (u32 i = 0; p->named && i < p->k->let.n; i++) {
+    if (p->k->let.at[i].value == x) return p->k->let.at[i].name;
+  }
+  return NULL;
+}
+
 static void put(Printer *p, Xid x, int level, int depth) {
   if (p->cut) return;
   if (depth > MAX_DEPTH || p->out->n - p->start > MAX_TEXT) {
@@ -71,7 +80,10 @@ static void put(Printer *p, Xid x, int level, int depth) {
   }
   const Expr *e = &p->k->expr.at[x];
   int own = infix[e->op].level;
-  if (e->op == X_TOREAL) {
+  Sym let = sc_xop[e->op].arity ? let_of(p, x) : NULL;
+  if (let) {
+    str_puts(p->out, let);
+  } else if (e->op == X_TOREAL) {
     put(p, e->a, level, depth + 1);
   } else if (sc_xop[e->op].arity == 0) {
     put_leaf(p, e);
@@ -90,6 +102,11 @@ static void put(Printer *p, Xid x, int level, int depth) {
 }
 
 void sc_print_infix(Str *out, const Kernel *k, Xid x) {
-  Printer p = {out, k, out->n, false};
+  Printer p = {out, k, out->n, false, false};
+  put(&p, x, 0, 0);
+}
+
+void sc_print_named(Str *out, const Kernel *k, Xid x) {
+  Printer p = {out, k, out->n, true, false};
   put(&p, x, 0, 0);
 }

@@ -40,6 +40,7 @@ Kernel *sc_compile_to(Sc *sc, const Ast *ast, const Choice *choice, const char *
 extern const Pass sc_pipeline[];  // ends with a NULL name; the rows after `lower`
 // infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
 void sc_print_infix(Str *out, const Kernel *k, Xid x);
+void sc_print_named(Str *out, const Kernel *k, Xid x);  // the same with `let`s by name
 void sc_print_place(Str *out, const Kernel *k);  // place.c: the shared-memory map, registers, barriers
 
 #endif

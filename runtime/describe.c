@@ -182,7 +182,7 @@ static void text_arguments(Describer *d) {
 
 // " = 3" where the dimensions say so.
 static void put_known(Describer *d, Xid x) {
-  if (d->value[x].known && d->k->expr.at[x].op != X_INT) str_printf(d->out, " = %lld", (long long)d->value[x].i);
+  if (d->value[x].known && d->k->expr.at[x].ty == TY_INT && d->k->expr.at[x].op != X_INT) str_printf(d->out, " = %lld", (long long)d->value[x].i);
 }
 
 static void text_grid(Describer *d) {
@@ -199,6 +199,18 @@ static void text_grid(Describer *d) {
     str_puts(d->out, "\n");
   }
   if (k->grid != GRID_PLAIN) str_printf(d->out, "%s: a CTA takes tile after tile\n", mode[k->grid]);
+}
+
+static void text_lets(Describer *d) {
+  const Kernel *k = d->k;
+  for (u32 i = 0; i < k->let.n; i++) {
+    const Let *l = &k->let.at[i];
+    if (l->role != SC_NONE) continue;
+    str_printf(d->out, "  let %s = ", l->name);
+    sc_print_infix(d->out, k, l->value);
+    put_known(d, l->value);
+    str_puts(d->out, "\n");
+  }
 }
 
 static void text_roles(Describer *d) {
@@ -226,14 +238,14 @@ static void text_role_work(Describer *d, const Role *r) {
       i64 n;
       str_printf(d->out, "%*sfor %s%s in ", indent, "", k->loop.at[ins->arg[0]].name,
                  ins->flags & INS_REVERSED ? " reversed" : "");
-      sc_print_infix(d->out, k, ins->arg[1]);
+      sc_print_named(d->out, k, ins->arg[1]);
       str_puts(d->out, " .. ");
-      sc_print_infix(d->out, k, ins->arg[2]);
+      sc_print_named(d->out, k, ins->arg[2]);
       if (trips(d, ins, &n)) str_printf(d->out, "  (%lld times)", (long long)n);
       str_puts(d->out, "\n");
     } else if (ins->op == OP_IF) {
       str_printf(d->out, "%*sif ", indent, "");
-      sc_print_infix(d->out, k, ins->arg[0]);
+      sc_print_named(d->out, k, ins->arg[0]);
       str_puts(d->out, "\n");
     } else if (ins->op == OP_ELSE || ins->op == OP_VOTE) {
       str_printf(d->out, "%*s%s\n", indent, "", ins->op == OP_ELSE ? "else" : "vote");
@@ -265,6 +277,7 @@ static void text_kernel(Describer *d) {
   str_puts(d->out, "\n");
   sc_print_place(d->out, k);
   str_puts(d->out, "\nwork of one tile\n");
+  text_lets(d);
   for (u32 i = 0; i < k->role.n; i++) text_role_work(d, &k->role.at[i]);
   str_printf(d->out, "\ncertificate: %s\n", certificate);
 }

@@ -18,19 +18,15 @@ static void put_real(LaunchValue *v, double f) {
 }
 
 static void unary(LaunchValue *v, ExprOp op, Ty ty, const LaunchValue *a) {
-  bool integer = ty == TY_INT;
+  if (ty == TY_INT) {
+    v->known = sc_int_op(op, a->i, 0, &v->i);
+    return;
+  }
   switch (op) {
     case X_TOREAL: put_real(v, (double)a->i); return;
     case X_NOT: put_int(v, !a->i); return;
-    case X_NEG:
-      if (!integer) put_real(v, -a->f);
-      else v->known = !__builtin_sub_overflow((i64)0, a->i, &v->i);
-      return;
-    case X_ABS:
-      if (!integer) put_real(v, fabs(a->f));
-      else if (a->i >= 0) put_int(v, a->i);
-      else v->known = !__builtin_sub_overflow((i64)0, a->i, &v->i);
-      return;
+    case X_NEG: put_real(v, -a->f); return;
+    case X_ABS: put_real(v, fabs(a->f)); return;
     case X_EXP: put_real(v, exp(a->f)); return;
     case X_EXP2: put_real(v, exp2(a->f)); return;
     case X_LOG: put_real(v, log(a->f)); return;
@@ -43,27 +39,9 @@ static void unary(LaunchValue *v, ExprOp op, Ty ty, const LaunchValue *a) {
 }
 
 static void binary_int(LaunchValue *v, ExprOp op, i64 a, i64 b) {
-  switch (op) {
-    case X_ADD: v->known = !__builtin_add_overflow(a, b, &v->i); return;
-    case X_SUB: v->known = !__builtin_sub_overflow(a, b, &v->i); return;
-    case X_MUL: v->known = !__builtin_mul_overflow(a, b, &v->i); return;
-    case X_IDIV:
-    case X_MOD:
-    case X_CDIV:
-      if (b == 0 || (a == INT64_MIN && b == -1)) return;
-      if (op == X_MOD) put_int(v, sc_floormod(a, b));
-      else put_int(v, sc_floordiv(a, b) + (op == X_CDIV && sc_floormod(a, b) != 0));
-      return;
-    case X_MIN: put_int(v, a < b ? a : b); return;
-    case X_MAX: put_int(v, a > b ? a : b); return;
-    case X_LT: put_int(v, a < b); return;
-    case X_LE: put_int(v, a <= b); return;
-    case X_EQ: put_int(v, a == b); return;
-    case X_NE: put_int(v, a != b); return;
-    case X_AND: put_int(v, a && b); return;
-    case X_OR: put_int(v, a || b); return;
-    default: return;
-  }
+  if (op == X_AND) put_int(v, a && b);
+  else if (op == X_OR) put_int(v, a || b);
+  else v->known = sc_int_op(op, a, b, &v->i);
 }
 
 static void binary_real(LaunchValue *v, ExprOp op, double a, double b) {
