@@ -90,11 +90,9 @@ static Ref read_slot(const Maker *mk, u16 slot, i8 x) {
 
 // ---- views
 
-// Positions that are a plain variable (or, in kernels, base + variable) move by the operand's strides;
-// others are computed and have a Ref.
-static i8 plain_var(const Maker *mk, const Pos *p) {
+i8 sc_plain_var(const Kernel *k, const Pos *p) {
   if (p->var >= 0) return p->var;
-  const Expr *e = expr(mk, p->base);
+  const Expr *e = &k->expr.at[p->base];
   return p->base && e->op == X_IDX ? (i8)e->ref : -1;
 }
 
@@ -102,7 +100,7 @@ static Site make_site(Maker *mk, u32 view, u32 scope, i8 x) {
   const View *v = &mk->k->view.at[view];
   Site site = {.view = view, .partial = mk->k->buf.at[v->buf].partial};
   for (u32 i = 0; i < v->rank; i++) {
-    i8 var = plain_var(mk, &v->at[i]);
+    i8 var = sc_plain_var(mk->k, &v->at[i]);
     if (var >= 0) site.vars |= (u8)(1u << var);
     else if (mk->spec && v->at[i].base)
       site.pos[i] = read_slot(mk, home_of(mk, scope, v->at[i].base, true), x);
@@ -162,7 +160,7 @@ static void count_last(Maker *mk, Xid e, i8 p, i8 r, i32 *score, u8 *seen) {
   if (++mk->depth > MAX_DEPTH) sc_unwind(mk->sc, SCHEDC_ELIMIT);
   if (x->op == X_LOAD) {
     const View *v = &mk->k->view.at[x->ref];
-    i8 last = v->rank ? plain_var(mk, &v->at[v->rank - 1]) : -1;
+    i8 last = v->rank ? sc_plain_var(mk->k, &v->at[v->rank - 1]) : -1;
     *score += last == p ? 1 : last == r ? -1 : 0;
   }
   if (x->a) count_last(mk, x->a, p, r, score, seen);
@@ -273,7 +271,7 @@ static u16 home_of(Maker *mk, u32 scope, Xid e, bool total) {
 // The output variable that is last, and so contiguous, in most views outside of reductions.
 static void vote_view(const Maker *mk, u32 view, i32 weight, i32 *score) {
   const View *v = &mk->k->view.at[view];
-  i8 last = v->rank ? plain_var(mk, &v->at[v->rank - 1]) : -1;
+  i8 last = v->rank ? sc_plain_var(mk->k, &v->at[v->rank - 1]) : -1;
   if (last >= 0 && last < mk->m->outs) score[last] += weight;
 }
 

@@ -129,6 +129,10 @@ struct Strip {
 // A map of a specification: positions of views may be any integer expressions, reals are `wide` or f32.
 Strip *sc_strip_spec(Sc *sc, const Kernel *k, const Map *m, bool wide);
 
+// The variable whose operand stride moves the position: it is that variable (plus a base that the operand
+// knows, in kernels); -1: it is computed, or nothing.
+i8 sc_plain_var(const Kernel *k, const Pos *p);
+
 // Runs it for output variables in [from, to) only.
 void sc_strip_range(const Strip *s, Env *env, const Operand *op, const i64 *from, const i64 *to,
                     void *scratch);

@@ -1,0 +1,400 @@
+// spec.c - evaluates a specification. In: a kernel's spec maps and bound tensors. Out: each output in f64,
+// exactly (f64 throughout), or as `pt`: in f32 with every named value rounded to an element type.
+//
+// The idea: equations that read each other usually do so at equal outer indices (batch, head, row). Those
+// indices become one loop around all of them, so that intermediates are kept for one value of it only:
+// attention's S takes a row, not a matrix. Iterations are dealt to threads, which write disjoint elements
+// and allocate nothing. Inputs are converted once, up front, to contiguous copies.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "strip.h"
+
+enum { MAX_THREADS = 64 };
+
+// A named value, or an input: where it is and how it is laid out. Prefix dimensions of intermediates
+// have stride 0: only the current value is kept.
+typedef struct Store {
+  char *at;        // NULL: an intermediate, at `offset` of each worker's block
+  size_t offset;
+  u8 store, elem;
+  i64 stride[SC_MAX_RANK], shape[SC_MAX_RANK];
+  u32 def;         // equation that defines it; SC_NONE: none (so far)
+} Store;
+
+typedef struct Eq {
+  const Map *m;
+  Strip *strip;
+  u32 buf;
+  u32 group;                   // equations that read each other
+  i8 var[SC_MAX_VARS];         // prefix index -> output variable
+  i64 extent[SC_MAX_VARS];
+  u32 *reads;                  // by view: which Store it reads, SC_NONE where it reads none
+} Eq;
+
+typedef struct Spec {
+  Sc *sc;
+  const Kernel *k;
+  const Binding *b;
+  bool exact;
+  Elem round;
+  double *const *to;
+  u32 eqs;
+  Eq *eq;
+  Store *defined;     // by buf: named values
+  Store *input;       // by buf: tensors as they were given
+  Env env;
+  u32 *up;            // union-find over (equation, output variable)
+  bool *broken;       // … by representative: not usable as prefix
+  size_t block;       // bytes of a worker's intermediates
+} Spec;
+
+// A group's loop, shared by its workers.
+typedef struct Task {
+  const Spec *spec;
+  u32 group, depth;
+  i64 extent[SC_MAX_VARS];
+  i64 total;
+  atomic_llong next;
+} Task;
+
+typedef struct Worker {
+  Task *task;
+  Env env;
+  char *block, *scratch;
+  Operand *op;   // by equation, then view
+} Worker;
+
+// ---- which equations read which values
+
+static void mark_reachable(const Kernel *k, Xid root, u8 *mark) {
+  mark[root] = 1;
+  for (Xid x = root; x; x--) {
+    Xid ops[SC_MAX_OPERANDS];
+    if (!mark[x]) continue;
+    u32 n = x_operands(k, x, ops);
+    for (u32 i = 0; i < n; i++) mark[ops[i]] = 1;
+  }
+}
+
+static u32 find(const Spec *s, u32 node) {
+  while (s->up[node] != node) node = s->up[node] = s->up[s->up[node]];
+  return node;
+}
+
+static void unite(Spec *s, u32 a, u32 b) {
+  a = find(s, a);
+  b = find(s, b);
+  s->broken[a] |= s->broken[b];
+  s->up[b] = a;
+}
+
+static u32 node_of(u32 eq, i8 var) { return eq * SC_MAX_VARS + (u32)var; }
+
+// Equation e reads what equation d defines: their groups join, and so do their index variables where they
+// stand at the same position. A variable of d that e has elsewhere cannot be common.
+static void link_read(Spec *s, u32 e, u32 d, const View *read) {
+  const View *dst = &s->k->view.at[s->eq[d].m->dst];
+  u32 from = s->eq[e].group, to = s->eq[d].group;
+  for (u32 i = 0; i <= e; i++)
+    if (s->eq[i].group == from) s->eq[i].group = to;
+  for (u32 i = 0; i < dst->rank; i++) {
+    i8 w = sc_plain_var(s->k, &dst->at[i]), u = sc_plain_var(s->k, &read->at[i]);
+    if (w < 0) continue;
+    if (u >= 0 && u < s->eq[e].m->outs) unite(s, node_of(d, w), node_of(e, u));
+    else s->broken[find(s, node_of(d, w))] = true;
+  }
+}
+
+// A contiguous copy of a tensor as the engine's reals.
+static void copy_input(Spec *s, Store *in, const TensorRef *t, const Buf *b) {
+  const Reals *reals = s->exact ? &sc_reals64 : &sc_reals32;
+  size_t n = 1;
+  for (u32 i = 0; i < b->rank; i++)
+    if (__builtin_mul_overflow(n, (size_t)t->shape[i], &n)) sc_unwind(s->sc, SCHEDC_ELIMIT);
+  if (n > SIZE_MAX / 16) sc_unwind(s->sc, SCHEDC_ELIMIT);
+  in->at = sc_new(s->sc, n * reals->bytes + 1);
+  in->store = reals->store;
+  i64 row = b->rank ? t->shape[b->rank - 1] : 1, step = b->rank ? t->stride[b->rank - 1] : 1;
+  i64 idx[SC_MAX_RANK] = {0};
+  for (size_t done = 0; done < n; done += (size_t)row) {
+    i64 at = 0;
+    for (u32 i = 0; i + 1 < b->rank; i++) at += idx[i] * t->stride[i];
+    for (i64 j = 0; j < row; j += STRIP)
+      reals->load(b->elem, in->at + (done + (size_t)j) * reals->bytes,
+                  t->at + (at + j * step) * sc_elem[b->elem].bytes, step,
+                  (size_t)(row - j < STRIP ? row - j : STRIP));
+    for (u32 i = b->rank; i-- > 1 && ++idx[i - 1] == t->shape[i - 1];) idx[i - 1] = 0;
+  }
+  i64 stride = 1;
+  for (u32 i = b->rank; i-- > 0; stride *= t->shape[i]) in->stride[i] = stride;
+}
+
+static void need_input(Spec *s, u32 buf) {
+  Store *in = &s->input[buf];
+  const TensorRef *t = &s->b->buf[buf];
+  const Buf *b = &s->k->buf.at[buf];
+  if (in->at || !t->at) return;
+  in->elem = b->elem;
+  memcpy(in->shape, t->shape, sizeof in->shape);
+  if (b->elem == EL_I32 || (b->elem == EL_F32 && !s->exact)) {
+    in->at = t->at;
+    in->store = b->elem;
+    memcpy(in->stride, t->stride, sizeof in->stride);
+    return;
+  }
+  copy_input(s, in, t, b);
+}
+
+// Sets up equation e: its strip, and what each of its views reads. A value that no earlier equation
+// defines is the tensor's as it was given.
+static void read_equation(Spec *s, u32 e) {
+  const Kernel *k = s->k;
+  Eq *eq = &s->eq[e];
+  eq->m = &k->map.at[k->spec.at[e]];
+  eq->group = e;
+  eq->buf = k->view.at[eq->m->dst].buf;
+  eq->strip = sc_strip_spec(s->sc, k, eq->m, s->exact);
+  eq->reads = NEWS(s->sc, u32, k->view.n);
+  for (i8 v = 0; v < SC_MAX_VARS; v++) s->up[node_of(e, v)] = node_of(e, v);
+  for (u32 v = 0; v < eq->m->vars; v++) eq->extent[v] = env_int(&s->env, eq->m->var[v].extent);
+  u8 *mark = sc_new(s->sc, k->expr.n);
+  mark_reachable(k, eq->m->root, mark);
+  mark_reachable(k, eq->m->cond, mark);
+  for (u32 i = 0; i < k->view.at[eq->m->dst].rank; i++)
+    mark_reachable(k, k->view.at[eq->m->dst].at[i].base, mark);
+  for (u32 v = 0; v < k->view.n; v++) eq->reads[v] = SC_NONE;
+  for (Xid x = 1; x < k->expr.n; x++) {
+    const Expr *p = &k->expr.at[x];
+    if (!mark[x] || p->op != X_LOAD) continue;
+    const View *view = &k->view.at[p->ref];
+    eq->reads[p->ref] = view->buf;
+    if (s->defined[view->buf].def != SC_NONE) link_read(s, e, s->defined[view->buf].def, view);
+    else need_input(s, view->buf);
+  }
+  s->defined[eq->buf].def = e;
+}
+
+// ---- the common prefix of a group
+
+// Is the class of output variable v of the group's equation e an index of every equation, once?
+static bool is_common(const Spec *s, u32 group, u32 e, i8 v) {
+  u32 class = find(s, node_of(e, v));
+  if (s->broken[class]) return false;
+  for (u32 i = 0; i < s->eqs; i++) {
+    u32 n = 0;
+    if (s->eq[i].group != group) continue;
+    for (i8 u = 0; u < s->eq[i].m->outs; u++) n += find(s, node_of(i, u)) == class;
+    if (n != 1) return false;
+  }
+  return true;
+}
+
+// The class that stays inside although it may be common: what the equation with most indices is
+// vectorised over.
+static u32 inner_class(const Spec *s, u32 group) {
+  u32 best = SC_NONE, outs = 0;
+  for (u32 i = 0; i < s->eqs; i++)
+    if (s->eq[i].group == group && s->eq[i].m->outs > outs) {
+      outs = s->eq[i].m->outs;
+      best = find(s, node_of(i, s->eq[i].strip->v));
+    }
+  return best;
+}
+
+// Fills the group's loop: its depth, extents, and which variable of each equation each level is.
+static void find_prefix(Spec *s, Task *t) {
+  u32 first = 0, inner = inner_class(s, t->group);
+  while (s->eq[first].group != t->group) first++;
+  for (i8 v = 0; v < s->eq[first].m->outs; v++) {
+    u32 class = find(s, node_of(first, v));
+    if (class == inner || !is_common(s, t->group, first, v)) continue;
+    for (u32 i = first; i < s->eqs; i++) {
+      Eq *eq = &s->eq[i];
+      if (eq->group != t->group) continue;
+      for (i8 u = 0; u < eq->m->outs; u++)
+        if (find(s, node_of(i, u)) == class) eq->var[t->depth] = u;
+      i64 n = eq->extent[eq->var[t->depth]];
+      if (n > t->extent[t->depth]) t->extent[t->depth] = n;
+    }
+    t->depth++;
+  }
+  t->total = 1;
+  for (u32 l = 0; l < t->depth; l++)
+    if (__builtin_mul_overflow(t->total, t->extent[l], &t->total)) sc_unwind(s->sc, SCHEDC_ELIMIT);
+}
+
+// ---- where values are kept
+
+static bool in_prefix(const Eq *eq, u32 depth, i8 v) {
+  for (u32 l = 0; l < depth; l++)
+    if (eq->var[l] == v) return true;
+  return false;
+}
+
+// Lays out what equation e defines: in the caller's f64 array, or in the workers' blocks without the
+// prefix's dimensions.
+static void lay_out(Spec *s, u32 e, u32 depth) {
+  const Eq *eq = &s->eq[e];
+  const View *dst = &s->k->view.at[eq->m->dst];
+  const Buf *b = &s->k->buf.at[eq->buf];
+  Store *to = &s->defined[eq->buf];
+  bool output = s->to[eq->buf];
+  size_t n = 1;
+  for (u32 i = dst->rank; i-- > 0;) {
+    i8 v = sc_plain_var(s->k, &dst->at[i]);
+    to->shape[i] = output ? s->b->buf[eq->buf].shape[i] : v >= 0 ? eq->extent[v] : env_int(&s->env, b->dim[i]);
+    if (!output && v >= 0 && in_prefix(eq, depth, v)) continue;
+    to->stride[i] = (i64)n;
+    if (__builtin_mul_overflow(n, (size_t)to->shape[i], &n)) sc_unwind(s->sc, SCHEDC_ELIMIT);
+  }
+  to->elem = b->elem;
+  if (output) {
+    to->at = (char *)s->to[eq->buf];
+    to->store = STORE_F64;
+    for (size_t i = 0; i < n; i++) s->to[eq->buf][i] = 0.0 / 0.0;
+    return;
+  }
+  const Reals *reals = s->exact ? &sc_reals64 : &sc_reals32;
+  to->store = reals->store;
+  to->elem = s->round;
+  to->offset = s->block;
+  if (__builtin_mul_overflow(n, (size_t)8, &n) || __builtin_add_overflow(s->block, (n + 63) & ~(size_t)63, &s->block))
+    sc_unwind(s->sc, SCHEDC_ELIMIT);
+}
+
+static Operand operand(const Spec *s, const Worker *w, u32 view, const Store *from) {
+  const View *v = &s->k->view.at[view];
+  Operand o = {.at = from->at ? from->at : w->block + from->offset, .store = from->store, .elem = from->elem};
+  for (u32 i = 0; i < SC_MAX_VARS; i++) o.hi[i] = INT64_MAX;
+  for (u32 i = 0; i < v->rank; i++) {
+    i8 var = sc_plain_var(s->k, &v->at[i]);
+    o.pos_stride[i] = from->stride[i];
+    o.pos_dim[i] = from->shape[i];
+    if (var < 0) continue;
+    o.stride[var] += from->stride[i];
+    if (from->shape[i] < o.hi[var]) o.hi[var] = from->shape[i];
+  }
+  return o;
+}
+
+// ---- running
+
+static void run_equation(Worker *w, u32 e, const i64 *at) {
+  const Task *t = w->task;
+  const Eq *eq = &t->spec->eq[e];
+  i64 from[SC_MAX_VARS] = {0}, to[SC_MAX_VARS];
+  memcpy(to, eq->extent, sizeof to);
+  for (u32 l = 0; l < t->depth; l++) {
+    i8 v = eq->var[l];
+    if (at[l] >= to[v]) return;
+    from[v] = at[l];
+    to[v] = at[l] + 1;
+  }
+  sc_strip_range(eq->strip, &w->env, w->op + e * t->spec->k->view.n, from, to, w->scratch);
+}
+
+static void *work(void *arg) {
+  Worker *w = arg;
+  Task *t = w->task;
+  for (i64 n; (n = atomic_fetch_add(&t->next, 1)) < t->total;) {
+    i64 at[SC_MAX_VARS];
+    for (u32 l = t->depth; l-- > 0; n /= t->extent[l]) at[l] = n % t->extent[l];
+    for (u32 e = 0; e < t->spec->eqs; e++)
+      if (t->spec->eq[e].group == t->group) run_equation(w, e, at);
+  }
+  return NULL;
+}
+
+static void *aligned(Sc *sc, size_t n) {
+  uintptr_t at = (uintptr_t)sc_new(sc, n + 64);
+  return (void *)((at + 63) & ~(uintptr_t)63);
+}
+
+static Worker *make_workers(Spec *s, u32 threads) {
+  Worker *w = NEWS(s->sc, Worker, threads);
+  size_t scratch = 0;
+  for (u32 e = 0; e < s->eqs; e++) {
+    size_t n = sc_strip_scratch(s->eq[e].strip);
+    if (n > scratch) scratch = n;
+  }
+  for (u32 i = 0; i < threads; i++) {
+    env_init(s->sc, &w[i].env, s->k, s->b);
+    w[i].env.wide = s->exact;
+    w[i].block = aligned(s->sc, s->block);
+    w[i].scratch = aligned(s->sc, scratch);
+    w[i].op = NEWS(s->sc, Operand, (size_t)s->eqs * s->k->view.n);
+    for (u32 e = 0; e < s->eqs; e++) {
+      Operand *op = w[i].op + (size_t)e * s->k->view.n;
+      for (u32 v = 0; v < s->k->view.n; v++) {
+        u32 buf = s->eq[e].reads[v];
+        if (buf == SC_NONE) continue;
+        bool before = s->defined[buf].def < e;
+        op[v] = operand(s, &w[i], v, before ? &s->defined[buf] : &s->input[buf]);
+      }
+      op[s->eq[e].m->dst] = operand(s, &w[i], s->eq[e].m->dst, &s->defined[s->eq[e].buf]);
+    }
+  }
+  return w;
+}
+
+// The calling thread works too; a thread that cannot be had is done without.
+static void run_group(Task *t, Worker *w, u32 threads) {
+  pthread_t id[MAX_THREADS];
+  u32 started = 1;
+  for (u32 i = 0; i < threads; i++) w[i].task = t;
+  while (started < threads && started < t->total && !pthread_create(&id[started], NULL, work, &w[started]))
+    started++;
+  work(&w[0]);
+  while (--started) pthread_join(id[started], NULL);
+}
+
+static void evaluate(Spec *s, u32 threads) {
+  const Kernel *k = s->k;
+  s->eqs = k->spec.n;
+  s->eq = NEWS(s->sc, Eq, s->eqs);
+  s->defined = NEWS(s->sc, Store, k->buf.n);
+  s->input = NEWS(s->sc, Store, k->buf.n);
+  s->up = NEWS(s->sc, u32, s->eqs * SC_MAX_VARS);
+  s->broken = NEWS(s->sc, bool, s->eqs * SC_MAX_VARS);
+  env_init(s->sc, &s->env, k, s->b);
+  for (u32 i = 0; i < k->buf.n; i++) s->defined[i].def = SC_NONE;
+  for (u32 e = 0; e < s->eqs; e++) read_equation(s, e);
+  Task *task = NEWS(s->sc, Task, s->eqs);
+  for (u32 g = 0; g < s->eqs; g++) {
+    bool used = false;
+    for (u32 e = 0; e < s->eqs; e++) used |= s->eq[e].group == g;
+    if (!used) continue;
+    task[g].spec = s;
+    task[g].group = g;
+    find_prefix(s, &task[g]);
+    for (u32 e = 0; e < s->eqs; e++)
+      if (s->eq[e].group == g) lay_out(s, e, task[g].depth);
+  }
+  Worker *w = make_workers(s, threads);
+  for (u32 g = 0; g < s->eqs; g++)
+    if (task[g].spec) run_group(&task[g], w, threads);
+}
+
+schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Elem round,
+                      unsigned threads, double *const *to) {
+  Sc own;  // what it allocates is gone when it returns
+  jmp_buf home;
+  if (!k->spec.n) return SCHEDC_EARG;
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (!threads) threads = cores > 0 ? (unsigned)cores : 1;
+  if (threads > MAX_THREADS) threads = MAX_THREADS;
+  sc_init(&own, &sc->alloc);
+  own.unwind = &home;
+  if (setjmp(home)) {
+    schedc_status why = own.why;
+    sc_free(&own);
+    return why;
+  }
+  Spec s = {.sc = &own, .k = k, .b = b, .exact = exact, .round = round, .to = to};
+  evaluate(&s, threads);
+  sc_free(&own);
+  return SCHEDC_OK;
+}
