@@ -1,0 +1,251 @@
+// machine.c - the interpreter: a kernel bound to tensors, run with real concurrency between its roles.
+// In: a kernel with its plans (derive). Out: the tensors written, or a fault as a diagnostic. CTAs that do not
+// communicate are dealt to threads; those that do run interleaved on one. Every choice is drawn
+// from the seed and the job's number, never from the threads' timing: a run can be repeated.
+#include "machine.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { QUANTUM = 4096, RANDOM_QUANTUM = 8, REPORT_EVERY = 1 << 14 };
+
+// ---- one thread's scheduler ----------------------------------------------------------------------
+
+static void shuffle(Machine *m) {
+  for (u32 i = m->insts; i > 1; i--) {
+    u32 j = (u32)(sc_random(&m->rng) % i), was = m->order[i - 1];
+    m->order[i - 1] = m->order[j];
+    m->order[j] = was;
+  }
+}
+
+static Inst *inst_at(const Machine *m, u32 i) {
+  u32 each = m->slot[0].insts;
+  return &m->slot[m->order[i] / each].inst[m->order[i] % each];
+}
+
+static void give_up(Program *p, schedc_status why) {
+  int none = SCHEDC_OK;
+  atomic_compare_exchange_strong(&p->stop, &none, (int)why);
+}
+
+static void count_steps(Machine *m, u32 ran) {
+  Program *p = m->p;
+  m->steps += ran;
+  if (m->steps < REPORT_EVERY) return;
+  u64 steps = atomic_fetch_add(&p->steps, m->steps) + m->steps;
+  m->steps = 0;
+  if (p->opt->step_budget && steps > p->opt->step_budget) give_up(p, SCHEDC_ELIMIT);
+  if (!m->caller || !p->opt->progress) return;
+  double done = (double)atomic_load(&p->tiles_done) / (double)p->grid.total;
+  if (p->opt->progress(p->opt->progress_user, done)) give_up(p, SCHEDC_ECANCEL);
+}
+
+// Lets each instance run until it blocks; did any get on?
+static bool sweep(Machine *m) {
+  bool moved = false, random = m->p->opt->policy == SCHEDC_RANDOM;
+  for (u32 i = 0; i < m->insts && !m->fault.set; i++) {
+    u32 at = random ? (u32)(sc_random(&m->rng) % m->insts) : i;
+    Inst *in = inst_at(m, at);
+    if (!in->slot->busy || in->done) continue;
+    u32 ran = sc_role_run(in, random ? 1 + (u32)(sc_random(&m->rng) % RANDOM_QUANTUM) : QUANTUM);
+    moved |= ran > 0;
+    count_steps(m, ran);
+    if (random && !(sc_random(&m->rng) & 3)) sc_fire_random(m, in->slot);
+  }
+  return moved;
+}
+
+// The smallest number of a job that failed: those after it need not run, those before it must, so that
+// the report is the same with any number of threads.
+static bool abandoned(const Machine *m, u64 job) {
+  return atomic_load(&m->p->worst) < job || atomic_load(&m->p->stop);
+}
+
+static bool take_job(Machine *m, Slot *s) {
+  u64 job = atomic_fetch_add(&m->p->next, 1);
+  if (job >= m->p->jobs || abandoned(m, job)) return false;
+  if (m->slots == 1) m->rng = m->p->opt->seed ^ job * 0xd1342543de82ef95u;
+  sc_slot_start(m, s, job);
+  shuffle(m);
+  return true;
+}
+
+// Slots whose instances have all ended take the next job; is any busy?
+static bool refill(Machine *m) {
+  bool busy = false;
+  for (u32 i = 0; i < m->slots; i++) {
+    Slot *s = &m->slot[i];
+    if (s->busy && !s->live) {
+      sc_fire_all(s);
+      s->busy = false;
+    }
+    if (!s->busy) take_job(m, s);
+    busy |= s->busy;
+  }
+  return busy;
+}
+
+static bool fire(Machine *m) {
+  bool fired = false;
+  for (u32 i = 0; i < m->slots; i++) {
+    if (m->slot[i].busy) fired |= sc_fire_needed(&m->slot[i]);
+  }
+  return fired;
+}
+
+// All instances blocked in one sweep (random order may miss some) and nothing in flight: a deadlock.
+static bool stuck(Machine *m) {
+  if (m->p->opt->policy != SCHEDC_RANDOM) return true;
+  for (u32 i = 0; i < m->insts; i++) {
+    Inst *in = inst_at(m, i);
+    if (in->slot->busy && !in->done && sc_role_run(in, 1)) return false;
+  }
+  return true;
+}
+
+static void run_machine(Machine *m) {
+  m->rng = m->p->opt->seed;
+  for (u32 i = 0; i < m->slots; i++) m->slot[i].busy = false;
+  while (!m->fault.set && refill(m)) {
+    bool moved = sweep(m);
+    if (atomic_load(&m->p->stop) || (m->slots == 1 && abandoned(m, m->slot[0].job))) break;
+    if (moved || m->fault.set || fire(m)) continue;
+    bool live = false;
+    for (u32 i = 0; i < m->slots; i++) live |= m->slot[i].busy && m->slot[i].live;
+    if (live && stuck(m) && !m->fault.set) sc_deadlock(m);
+  }
+  if (!m->fault.set) return;
+  u64 worst = atomic_load(&m->p->worst);
+  while (m->fault.job < worst && !atomic_compare_exchange_weak(&m->p->worst, &worst, m->fault.job)) {
+  }
+}
+
+// ---- threads -------------------------------------------------------------------------------------
+
+typedef struct Worker {
+  Machine *m;
+  pthread_t thread;
+  bool started;
+  atomic_bool done;
+} Worker;
+
+static void *work(void *arg) {
+  Worker *w = arg;
+  run_machine(w->m);
+  atomic_store(&w->done, true);
+  return NULL;
+}
+
+static u32 worker_count(const Program *p) {
+  long cores = p->opt->threads ? (long)p->opt->threads : sysconf(_SC_NPROCESSORS_ONLN);
+  u64 n = cores < 1 ? 1 : (u64)cores;
+  if (n > 256) n = 256;
+  if (p->talks) return 1;
+  return (u32)(n < p->jobs ? n : p->jobs ? p->jobs : 1);
+}
+
+// The caller's thread works too; then it waits, and goes on telling how far the others are.
+static void join(Program *p, Worker *w, u32 n) {
+  for (u32 i = 1; i < n; i++) {
+    while (w[i].started && p->opt->progress && !atomic_load(&w[i].done)) {
+      nanosleep(&(struct timespec){0, 20000000}, NULL);
+      double done = (double)atomic_load(&p->tiles_done) / (double)p->grid.total;
+      if (p->opt->progress(p->opt->progress_user, done)) give_up(p, SCHEDC_ECANCEL);
+    }
+    if (w[i].started) pthread_join(w[i].thread, NULL);
+  }
+}
+
+static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
+  const Fault *first = NULL;
+  for (u32 i = 0; i < n; i++) {
+    const Fault *f = &w[i].m->fault;
+    if (f->set && (!first || f->job < first->job)) first = f;
+  }
+  schedc_status why = (schedc_status)atomic_load(&p->stop);
+  if (why == SCHEDC_ECANCEL) return why;
+  if (first) {
+    sc_fault_report(sc, p, first);
+    return SCHEDC_EFAULT;
+  }
+  if (why == SCHEDC_ELIMIT) {
+    sc_report(sc, D_X_STEPS, p->k->span, "given up after %llu operations", (unsigned long long)p->opt->step_budget);
+  }
+  return why;
+}
+
+static schedc_status run_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
+  Program *p = sc_program(sc, k, b, opt);
+  if (!p->grid.total || !p->insts) return SCHEDC_OK;
+  u32 n = worker_count(p);
+  Worker *w = NEWS(sc, Worker, n);
+  for (u32 i = 0; i < n; i++) w[i].m = sc_machine(sc, p);
+  w[0].m->caller = true;
+  for (u32 i = 1; i < n; i++) w[i].started = pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
+  work(&w[0]);
+  join(p, w, n);
+  return outcome(sc, p, w, n);
+}
+
+// ---- tensors -------------------------------------------------------------------------------------
+
+// Fills what the kernel only writes with poison, line by line: a caller's padding stays as it is.
+static void poison_tensor(const Buf *b, const TensorRef *t, u32 d, i64 at) {
+  i64 bytes = sc_elem[b->elem].bytes;
+  if (d + 1 >= b->rank) {
+    sc_fill_nan((Elem)b->elem, t->at + at * bytes, b->rank ? (size_t)t->shape[d] : 1);
+    return;
+  }
+  for (i64 i = 0; i < t->shape[d]; i++) poison_tensor(b, t, d + 1, at + i * t->stride[d]);
+}
+
+static void poison_outputs(const Binding *b) {
+  for (u32 i = 0; i < b->k->buf.n; i++) {
+    const Buf *buf = &b->k->buf.at[i];
+    if (buf->space == SP_TENSOR && buf->dir == SCHEDC_OUT && !buf->workspace && b->buf[i].at) {
+      poison_tensor(buf, &b->buf[i], 0, 0);
+    }
+  }
+}
+
+static void make_workspace(Sc *sc, Env *env, const Buf *b, TensorRef *t) {
+  u64 n = 1;
+  for (u32 d = 0; d < b->rank; d++) {
+    t->shape[d] = env_int(env, b->dim[d]);
+    if (t->shape[d] < 0 || __builtin_mul_overflow(n, (u64)t->shape[d], &n) || n > SIZE_MAX / 64) {
+      sc_unwind(sc, SCHEDC_ELIMIT);
+    }
+  }
+  i64 stride = 1;
+  for (u32 d = b->rank; d-- > 0;) {
+    t->stride[d] = stride;
+    stride *= t->shape[d];
+  }
+  t->at = sc_new(sc, n * sc_elem[b->elem].bytes + 1);
+  if (!b->zeroed) sc_fill_nan((Elem)b->elem, t->at, n);
+}
+
+static schedc_status run_sequence(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
+  Env env;
+  env_init(sc, &env, k, b);
+  Binding all = *b;
+  all.buf = NEWS(sc, TensorRef, k->buf.n + 1);
+  memcpy(all.buf, b->buf, k->buf.n * sizeof *all.buf);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].workspace) make_workspace(sc, &env, &k->buf.at[i], &all.buf[i]);
+  }
+  for (u32 i = 0; i < k->launch.n; i++) {
+    const Launch *l = &k->launch.at[i];
+    schedc_status s = run_kernel(sc, l->kernel, sc_bind_launch(sc, &all, l), opt);
+    if (s != SCHEDC_OK) return s;
+  }
+  return SCHEDC_OK;
+}
+
+schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *options) {
+  poison_outputs(b);
+  return k->launch.n ? run_sequence(sc, k, b, options) : run_kernel(sc, k, b, options);
+}

@@ -1,0 +1,348 @@
+// program.c - what is worked out once a kernel before any of it runs: strips, sizes, the order of tiles,
+// and the memory of every slot. From here on nothing is allocated.
+#include "machine.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { DEFAULT_SMS = 4 };
+
+static u64 times(Sc *sc, u64 a, i64 b) {
+  u64 out;
+  if (b < 0 || __builtin_mul_overflow(a, (u64)b, &out) || out > SIZE_MAX / 64) sc_unwind(sc, SCHEDC_ELIMIT);
+  return out;
+}
+
+void sc_poison(Elem elem, float *at, u64 n) {
+  u32 bits = elem == EL_I32 ? 0x80000000u : 0x7fc00000u;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  for (u64 i = 0; i < n; i++) at[i] = value;
+}
+
+// ---- the grid ------------------------------------------------------------------------------------
+
+static void make_grid(Sc *sc, Program *p, Env *env) {
+  Grid *g = &p->grid;
+  *g = (Grid){.axes = p->k->axis.n, .ctas = 1, .total = 1};
+  for (u32 i = 0; i < g->axes; i++) {
+    const Axis *a = &p->k->axis.at[i];
+    i64 n = env_int(env, a->extent), c = a->cluster > 1 ? a->cluster : 1;
+    g->tiles[i] = n < 0 ? 0 : n;
+    g->units[i] = g->tiles[i] / c + (g->tiles[i] % c != 0);
+    i64 s = a->section ? env_int(env, a->section) : 0;
+    if (s > 0) g->section[i] = s / c > 1 ? s / c : 1;
+    g->ctas *= (u32)c;
+    g->total = times(sc, g->total, g->units[i]);
+  }
+}
+
+// Unit number -> axes of its CTA `rank`. Sections are slowest, the last declared of them outermost; inside
+// them the first axis is fastest. All sections of an axis but its last have the same size.
+void sc_tile_axes(const Grid *g, const Kernel *k, u64 unit, u32 rank, i64 *axis) {
+  i64 size[SC_MAX_AXES], first[SC_MAX_AXES] = {0};
+  memcpy(size, g->units, sizeof size);
+  for (u32 a = g->axes; a-- > 0;) {
+    if (!g->section[a]) continue;
+    u64 slab = (u64)g->section[a];
+    for (u32 i = 0; i < g->axes; i++) slab *= i == a ? 1 : (u64)size[i];
+    first[a] = (i64)(unit / slab) * g->section[a];
+    unit %= slab;
+    size[a] = g->units[a] - first[a] < g->section[a] ? g->units[a] - first[a] : g->section[a];
+  }
+  for (u32 a = 0; a < g->axes; a++) {
+    i64 at = first[a] + (i64)(unit % (u64)size[a]), c = k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1;
+    unit /= (u64)size[a];
+    if (k->axis.at[a].reversed) at = g->units[a] - 1 - at;
+    axis[a] = at * c + rank % (u32)c;
+    rank /= (u32)c;
+  }
+}
+
+bool sc_surplus(const Grid *g, const i64 *axis) {
+  for (u32 a = 0; a < g->axes; a++) {
+    if (axis[a] >= g->tiles[a]) return true;
+  }
+  return false;
+}
+
+// ---- maps ----------------------------------------------------------------------------------------
+
+// The views at varying places that an expression reads.
+static void find_views(Sc *sc, const Kernel *k, const Map *m, MapPlan *p) {
+  u8 *seen = NEWS(sc, u8, k->expr.n), *listed = NEWS(sc, u8, k->view.n);
+  u32 *todo = NEWS(sc, u32, k->expr.n * 3 + 2), n = 0;
+  p->view = NEWS(sc, u32, k->view.n);
+  todo[n++] = m->root;
+  todo[n++] = m->cond;
+  while (n) {
+    Xid x = todo[--n];
+    if (!x || seen[x] || x_uniform(k, x)) continue;
+    seen[x] = 1;
+    const Expr *e = &k->expr.at[x];
+    if (e->op == X_LOAD && !listed[e->ref]) {
+      listed[e->ref] = 1;
+      p->view[p->views++] = e->ref;
+    }
+    if (sc_xop[e->op].arity > 0) todo[n++] = e->a;
+    if (sc_xop[e->op].arity > 1) todo[n++] = e->b;
+    if (sc_xop[e->op].arity > 2) todo[n++] = e->c;
+  }
+}
+
+static void plan_map(Sc *sc, Program *p, Env *env, u32 number) {
+  const Map *m = &p->k->map.at[number];
+  MapPlan *to = &p->map[number];
+  if (to->strip) return;
+  to->strip = sc_strip(sc, p->k, m);
+  find_views(sc, p->k, m, to);
+  for (u32 v = 0; v < m->vars; v++) to->ext[v] = env_int(env, m->var[v].extent);
+  size_t need = sc_strip_scratch(to->strip);
+  if (p->scratch < need) p->scratch = need;
+}
+
+static void plan_product(Program *p, const Ins *i) {
+  const Product *x = &p->k->product.at[i->arg[0]];
+  size_t need = sc_product_scratch(x);
+  if (p->scratch < need) p->scratch = need;
+  if (i->op == OP_MMA) p->acc[p->k->view.at[x->dst].buf] = true;
+}
+
+static void plan_code(Sc *sc, Program *p, Env *env, u32 role) {
+  const Role *r = &p->k->role.at[role];
+  for (u32 pc = 0; pc < r->code.n; pc++) {
+    const Ins *i = &r->code.at[pc];
+    if (i->op == OP_MAP || i->op == OP_MAPADD || i->op == OP_VOTE) plan_map(sc, p, env, i->arg[0]);
+    if (i->op == OP_MMA || i->op == OP_MMAWARP) plan_product(p, i);
+    if (i->op == OP_MAPADD || i->op == OP_COPYADD) p->talks = true;
+    if (i->op == OP_TAKE && p->k->turn.at[i->arg[0]].axis != SC_NONE) p->talks = true;
+    if (i->op == OP_COPYIN && p->loader == SC_NONE) p->loader = role;
+  }
+}
+
+// ---- turns ---------------------------------------------------------------------------------------
+
+static void plan_turns(Sc *sc, Program *p, Env *env) {
+  const Kernel *k = p->k;
+  p->counter = NEWS(sc, u32 *, k->turn.n + 1);
+  p->keys = NEWS(sc, i64, k->turn.n + 1);
+  p->token0 = NEWS(sc, u32, k->turn.n + 1);
+  for (u32 t = 0; t < k->turn.n; t++) {
+    const Turn *turn = &k->turn.at[t];
+    p->token0[t] = p->tokens;
+    if (turn->axis == SC_NONE) {
+      for (u32 i = 0; i < turn->members; i++) p->tokens += k->role.at[turn->member[i]].instances;
+      continue;
+    }
+    p->keys[t] = turn->keys ? env_int(env, turn->keys) : 1;
+    u64 n = times(sc, 1, p->keys[t] > 0 ? p->keys[t] : 0);
+    for (u32 a = 0; a < p->grid.axes; a++) {
+      if (a != turn->axis) n = times(sc, n, p->grid.units[a] * (k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1));
+    }
+    p->counter[t] = NEWS(sc, u32, n + 1);
+  }
+}
+
+// ---- the program ---------------------------------------------------------------------------------
+
+static void plan_sizes(Sc *sc, Program *p) {
+  const Kernel *k = p->k;
+  p->elems = NEWS(sc, u64, k->buf.n + 1);
+  p->acc = NEWS(sc, bool, k->buf.n + 1);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    if (b->space != SP_STAGE && b->space != SP_REG) continue;
+    u64 n = b->partial ? 4 : 1;
+    for (u32 d = 0; d < b->rank; d++) n = times(sc, n, b->ext[d] > 0 ? b->ext[d] : 1);
+    p->elems[i] = n;
+  }
+  p->inst0 = NEWS(sc, u32, k->role.n + 1);
+  for (u32 r = 0; r < k->role.n; r++) {
+    p->inst0[r] = p->insts;
+    p->insts += k->role.at[r].instances;
+  }
+  p->pool0 = NEWS(sc, u32, k->ring.n + 1);
+  u64 words = 0;
+  for (u32 r = 0; r < k->ring.n; r++) {
+    const Ring *ring = &k->ring.at[r];
+    u32 n = ring->owner == SC_NONE ? 1 : k->role.at[ring->owner].instances;
+    p->pool0[r] = p->pools;
+    p->pools += n;
+    words += (u64)n * ring->stages * (ring->parts + 2);
+  }
+  p->part_words = p->grid.ctas * p->insts * C_INST;
+  p->words = p->part_words + (u32)times(sc, words, p->grid.ctas);
+}
+
+static void plan_jobs(Program *p) {
+  u64 total = p->grid.total, sms = p->opt->sms ? p->opt->sms : DEFAULT_SMS;
+  if (p->k->grid == GRID_DYNAMIC) p->talks = true;
+  p->jobs = p->k->grid == GRID_PLAIN || total < sms ? total : sms;
+  p->resident = p->talks ? (u32)(p->jobs < sms ? p->jobs : sms) : 1;
+}
+
+Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
+  Program *p = NEW(sc, Program);
+  Env env;
+  env_init(sc, &env, k, b);
+  p->k = k;
+  p->b = b;
+  p->opt = opt;
+  p->loader = SC_NONE;
+  p->map = NEWS(sc, MapPlan, k->map.n + 1);
+  make_grid(sc, p, &env);
+  plan_sizes(sc, p);
+  plan_turns(sc, p, &env);
+  for (u32 r = 0; r < k->role.n; r++) plan_code(sc, p, &env, r);
+  if (p->loader == SC_NONE) p->loader = 0;
+  plan_jobs(p);
+  sc_product_kernel(p);
+  atomic_store(&p->worst, UINT64_MAX);
+  return p;
+}
+
+// ---- slots ---------------------------------------------------------------------------------------
+
+static void make_barrier(Sc *sc, Program *p, Barrier *b, u32 *word) {
+  b->word = (*word)++;
+  b->done = NEWS(sc, u32, p->words);
+  b->arriving = NEWS(sc, u32, p->words);
+}
+
+static void make_stage(Sc *sc, Program *p, Stage *s, const Ring *r, u32 *word) {
+  s->parts = r->parts;
+  s->part = NEWS(sc, Part, r->parts);
+  for (u32 i = 0; i < r->parts; i++) {
+    Part *part = &s->part[i];
+    part->buf = r->part0 + i;
+    part->elems = p->elems[part->buf];
+    part->at = NEWS(sc, float, part->elems);
+    part->word = (*word)++;
+  }
+  make_barrier(sc, p, &s->full, word);
+  make_barrier(sc, p, &s->empty, word);
+  s->empty.frees = s;
+}
+
+static void make_cta(Sc *sc, Program *p, Cta *c, u32 rank, u32 *word) {
+  const Kernel *k = p->k;
+  c->rank = rank;
+  c->pool = NEWS(sc, Stage *, p->pools + 1);
+  for (u32 r = 0; r < k->ring.n; r++) {
+    const Ring *ring = &k->ring.at[r];
+    u32 end = r + 1 < k->ring.n ? p->pool0[r + 1] : p->pools;
+    for (u32 i = p->pool0[r]; i < end; i++) {
+      c->pool[i] = NEWS(sc, Stage, ring->stages);
+      for (u32 s = 0; s < ring->stages; s++) make_stage(sc, p, &c->pool[i][s], ring, word);
+    }
+  }
+  c->token = NEWS(sc, u32, p->tokens + 1);
+  c->token_clock = NEWS(sc, u32 *, p->tokens + 1);
+  for (u32 t = 0; t < p->tokens; t++) c->token_clock[t] = NEWS(sc, u32, p->words);
+}
+
+static void make_inst(Sc *sc, Machine *m, Slot *s, u32 cta, u32 role, u32 number) {
+  Program *p = m->p;
+  const Kernel *k = p->k;
+  u32 id = cta * p->insts + p->inst0[role] + number;
+  Inst *in = &s->inst[id];
+  *in = (Inst){.m = m, .slot = s, .cta = &s->cta[cta], .id = id, .role = role, .number = number};
+  in->of = &k->role.at[role];
+  env_init(sc, &in->env, k, p->b);
+  in->env.inst = number;
+  in->from = NEWS(sc, i64, k->loop.n + 1);
+  in->to = NEWS(sc, i64, k->loop.n + 1);
+  in->ring = NEWS(sc, Cursor, k->ring.n + 1);
+  in->reg = NEWS(sc, Reg, k->buf.n + 1);
+  in->clock = NEWS(sc, u32, p->words);
+  for (u32 b = 0; b < k->buf.n; b++) {
+    if (k->buf.at[b].space != SP_REG || k->buf.at[b].role != role) continue;
+    in->reg[b].at = NEWS(sc, float, p->elems[b]);
+    if (p->acc[b]) in->reg[b].aside = NEWS(sc, float, p->elems[b]);
+  }
+}
+
+static void make_slot(Sc *sc, Machine *m, Slot *s) {
+  Program *p = m->p;
+  u32 ctas = p->grid.ctas, word = p->part_words;
+  s->insts = ctas * p->insts;
+  s->words = p->words;
+  s->cta = NEWS(sc, Cta, ctas);
+  s->inst = NEWS(sc, Inst, s->insts);
+  for (u32 c = 0; c < ctas; c++) {
+    make_cta(sc, p, &s->cta[c], c, &word);
+    for (u32 r = 0; r < p->k->role.n; r++) {
+      for (u32 i = 0; i < p->k->role.at[r].instances; i++) make_inst(sc, m, s, c, r, i);
+    }
+  }
+}
+
+Machine *sc_machine(Sc *sc, Program *p) {
+  Machine *m = NEW(sc, Machine);
+  m->p = p;
+  m->slots = p->resident;
+  m->slot = NEWS(sc, Slot, m->slots);
+  m->op = NEWS(sc, Operand, p->k->view.n + 1);
+  char *scratch = sc_new(sc, p->scratch + 64);
+  m->scratch = (void *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+  for (u32 i = 0; i < m->slots; i++) make_slot(sc, m, &m->slot[i]);
+  m->insts = m->slots * p->grid.ctas * p->insts;
+  m->order = NEWS(sc, u32, m->insts + 1);
+  for (u32 i = 0; i < m->insts; i++) m->order[i] = i;
+  return m;
+}
+
+// ---- starting a job ------------------------------------------------------------------------------
+
+static void reset_stage(const Kernel *k, const Ring *r, Stage *s, u32 words) {
+  sc_barrier_init(&s->full, r->full_count, words);
+  sc_barrier_init(&s->empty, r->empty_count, words);
+  for (u32 i = 0; i < s->parts; i++) {
+    Part *p = &s->part[i];
+    if (!p->clean) sc_poison((Elem)k->buf.at[p->buf].elem, p->at, p->elems);
+    p->clean = true;
+    p->n = p->flying = 0;
+  }
+}
+
+static void reset_cta(const Program *p, Cta *c) {
+  const Kernel *k = p->k;
+  for (u32 r = 0; r < k->ring.n; r++) {
+    u32 end = r + 1 < k->ring.n ? p->pool0[r + 1] : p->pools;
+    for (u32 i = p->pool0[r]; i < end; i++) {
+      for (u32 s = 0; s < k->ring.at[r].stages; s++) reset_stage(k, &k->ring.at[r], &c->pool[i][s], p->words);
+    }
+  }
+  memset(c->token, 0, p->tokens * sizeof *c->token);
+  for (u32 t = 0; t < p->tokens; t++) memset(c->token_clock[t], 0, p->words * sizeof(u32));
+  for (u32 t = 0; t < k->turn.n; t++) {
+    if (k->turn.at[t].axis == SC_NONE && k->turn.at[t].members) c->token[p->token0[t]] = 1;
+  }
+}
+
+static void reset_inst(const Program *p, Inst *in) {
+  in->pc = in->at = 0;
+  in->iter = 0;
+  in->done = in->dry = in->surplus = false;
+  in->mma_issued = in->mma_done = in->mma_waited = 0;
+  in->out_issued = in->out_done = in->out_read = in->out_seen = 0;
+  in->now = 1;
+  in->row0 = in->row1 = 0;
+  in->warps = 0;
+  memset(in->ring, 0, p->k->ring.n * sizeof *in->ring);
+  memset(in->clock, 0, p->words * sizeof *in->clock);
+  for (u32 b = 0; b < p->k->buf.n; b++) {
+    in->reg[b].flying = in->reg[b].written = in->reg[b].read = 0;
+  }
+}
+
+void sc_slot_start(Machine *m, Slot *s, u64 job) {
+  Program *p = m->p;
+  s->busy = true;
+  s->job = job;
+  s->live = s->insts;
+  s->events = 0;
+  s->draws = 0;
+  for (u32 c = 0; c < p->grid.ctas; c++) reset_cta(p, &s->cta[c]);
+  for (u32 i = 0; i < s->insts; i++) reset_inst(p, &s->inst[i]);
+}

@@ -1,0 +1,409 @@
+// role.c - one operation of a role instance. Each row of ops.def has its function here, named after it: an
+// operation without one does not link. An operation that must wait returns STEP_BLOCKED and has done
+// nothing; it is tried again.
+#include "machine.h"
+
+#include <string.h>
+
+Stage *sc_stage(const Inst *in, u32 ring, u32 fill) {
+  const Ring *r = &in->env.k->ring.at[ring];
+  u32 pool = in->m->p->pool0[ring] + (r->owner == SC_NONE ? 0 : in->number);
+  return &in->cta->pool[pool][fill % r->stages];
+}
+
+static Step go(bool fine) { return fine ? STEP_GO : STEP_FAULT; }
+
+// ---- tiles ---------------------------------------------------------------------------------------
+
+// The hidden ring of a dynamic grid has two slots: its filler is at most that far ahead of the slowest role.
+static bool may_draw(const Inst *in) {
+  const Slot *s = in->slot;
+  if (in->role != in->m->p->loader || in->number || in->cta->rank) return false;
+  for (u32 i = 0; i < s->insts; i++) {
+    if (s->inst[i].iter + 1 < in->iter) return false;
+  }
+  return true;
+}
+
+// The tile that the instance takes next, as a unit of the grid; blocked while it has not been drawn.
+static Step next_unit(Inst *in, u64 *unit) {
+  Program *p = in->m->p;
+  Slot *s = in->slot;
+  if (p->k->grid == GRID_DYNAMIC) {
+    if (in->iter == s->draws) {
+      if (!may_draw(in)) return STEP_BLOCKED;
+      s->draw[s->draws++ % COUNT(s->draw)] = atomic_fetch_add(&p->drawn, 1);
+    }
+    *unit = s->draw[in->iter % COUNT(s->draw)];
+  } else {
+    *unit = p->k->grid == GRID_PLAIN ? (in->iter ? p->grid.total : s->job) : s->job + in->iter * p->jobs;
+  }
+  return *unit < p->grid.total ? STEP_GO : STEP_END;
+}
+
+static Step leave(Inst *in) {
+  if (in->out_issued > in->out_read) {
+    sc_fault(in, D_X_FLIGHT, in->of->code.at[in->out_pc].span, "the CTA ends while a copy out may still read its shared memory");
+    sc_fault_help(in, "`wait` for the tensor that is written, with `read` at least");
+    return STEP_FAULT;
+  }
+  in->done = true;
+  in->slot->live--;
+  return STEP_END;
+}
+
+static void forget_registers(Inst *in) {
+  const Kernel *k = in->env.k;
+  for (u32 b = 0; b < k->buf.n; b++) {
+    if (in->reg[b].at) sc_poison((Elem)k->buf.at[b].elem, in->reg[b].at, in->m->p->elems[b]);
+  }
+}
+
+static Step op_TILE(Inst *in, const Ins *i) {
+  const Program *p = in->m->p;
+  u64 unit;
+  (void)i;
+  Step s = next_unit(in, &unit);
+  if (s != STEP_GO) return s == STEP_END ? leave(in) : s;
+  sc_tile_axes(&p->grid, p->k, unit, in->cta->rank, in->env.axis);
+  in->surplus = sc_surplus(&p->grid, in->env.axis);
+  in->dry = in->of->one_tile && in->iter % in->of->instances != in->number;
+  in->iter++;
+  env_touch(&in->env);
+  if (!in->dry) forget_registers(in);
+  return STEP_GO;
+}
+
+static Step op_ENDTILE(Inst *in, const Ins *i) {
+  if (in->mma_issued > in->mma_waited) {
+    return go(sc_fault(in, D_X_FLIGHT, i->span, "the tile ends while %u products have not been waited for",
+                       in->mma_issued - in->mma_waited));
+  }
+  if (in->id == 0) atomic_fetch_add_explicit(&in->m->p->tiles_done, 1, memory_order_relaxed);
+  in->dry = false;
+  in->pc = i->nest;
+  return STEP_GO;
+}
+
+// ---- control -------------------------------------------------------------------------------------
+
+static Step op_FOR(Inst *in, const Ins *i) {
+  u32 loop = in->env.k->expr.at[i->arg[0]].ref;
+  i64 from = env_int(&in->env, i->arg[1]), to = env_int(&in->env, i->arg[2]);
+  in->from[loop] = from;
+  in->to[loop] = to;
+  if (from >= to) {
+    in->pc = i->nest + 1;
+    return STEP_GO;
+  }
+  in->env.loop[loop] = i->flags & INS_REVERSED ? to - 1 : from;
+  env_touch(&in->env);
+  return STEP_GO;
+}
+
+static Step op_ENDFOR(Inst *in, const Ins *i) {
+  const Ins *opener = &in->of->code.at[i->nest];
+  u32 loop = in->env.k->expr.at[opener->arg[0]].ref;
+  i64 *now = &in->env.loop[loop];
+  bool reversed = opener->flags & INS_REVERSED;
+  if (reversed ? *now <= in->from[loop] : *now >= in->to[loop] - 1) return STEP_GO;
+  *now += reversed ? -1 : 1;
+  env_touch(&in->env);
+  in->pc = i->nest + 1;
+  return STEP_GO;
+}
+
+static Step op_IF(Inst *in, const Ins *i) {
+  if (!env_bool(&in->env, i->arg[0])) in->pc = i->nest + 1;
+  return STEP_GO;
+}
+
+static Step op_ELSE(Inst *in, const Ins *i) {
+  in->pc = i->nest + 1;
+  return STEP_GO;
+}
+
+static Step op_ENDIF(Inst *in, const Ins *i) {
+  (void)in, (void)i;
+  return STEP_GO;
+}
+
+// ---- votes ---------------------------------------------------------------------------------------
+
+enum { WARP_ROWS = 16, GROUP_WARPS = 4 };
+
+// The next rows that the block runs on: of a warpgroup, 16 at a time; of a warp, all of them.
+static bool next_warp(Inst *in) {
+  in->row0 = in->row1 = 0;
+  if (!in->warps) return false;
+  u32 at = (u32)__builtin_ctz(in->warps);
+  in->warps &= in->warps - 1;
+  in->row0 = in->of->warps == 1 ? 0 : at * WARP_ROWS;
+  in->row1 = in->of->warps == 1 ? in->rows : in->row0 + WARP_ROWS;
+  return true;
+}
+
+// A warp owns rows 16 w .. of each 64, and votes on all of them.
+static u32 ballot(Inst *in, const MapPlan *p) {
+  Machine *m = in->m;
+  if (in->of->warps == 1) return sc_strip_any(p->strip, &in->env, m->op, 0, in->rows, m->scratch);
+  u32 chosen = 0, chunks = (u32)(in->rows / WARP_ROWS);
+  if (chunks > 32) chunks = 32;
+  for (u32 c = 0; c < chunks; c++) {
+    i64 row = (i64)c * WARP_ROWS;
+    if (!sc_strip_any(p->strip, &in->env, m->op, row, row + WARP_ROWS, m->scratch)) continue;
+    for (u32 d = c % GROUP_WARPS; d < chunks; d += GROUP_WARPS) chosen |= 1u << d;
+  }
+  return chosen;
+}
+
+static Step op_VOTE(Inst *in, const Ins *i) {
+  const Map *m = &in->env.k->map.at[i->arg[0]];
+  const MapPlan *p = &in->m->p->map[i->arg[0]];
+  if (!sc_operands(in, m, p)) return STEP_FAULT;
+  in->rows = m->vars ? p->ext[0] : 1;
+  in->warps = ballot(in, p);
+  if (!next_warp(in)) in->pc = i->nest + 1;
+  return STEP_GO;
+}
+
+static Step op_ENDVOTE(Inst *in, const Ins *i) {
+  if (next_warp(in)) in->pc = i->nest + 1;
+  return STEP_GO;
+}
+
+// ---- rings ---------------------------------------------------------------------------------------
+
+// A wait for a generation passes by parity. It can be trusted only if the instance already knows that the
+// generation before is over (else the one before that would do as well).
+static Step await(Inst *in, const Ins *i, Barrier *b, u32 generation, u32 ring) {
+  const Ring *r = &in->env.k->ring.at[ring];
+  if ((i32)generation > 0 && in->clock[b->word] < generation) {
+    sc_fault(in, D_X_PHASE, i->span,
+             "this wait on `%s` may pass a round early: the role does not know that round %u of the stage is over",
+             r->name, generation);
+    sc_fault_note(in, r->span, "its barriers tell even rounds from odd ones, and no more");
+    sc_fault_help(in, "give the ring more stages, or order the instances by a turn that spans this operation");
+    return STEP_FAULT;
+  }
+  if (!sc_barrier_test(b, generation)) return STEP_BLOCKED;
+  sc_join(in->clock, b->done, in->slot->words);
+  return STEP_GO;
+}
+
+static Step op_ACQUIRE(Inst *in, const Ins *i) {
+  Cursor *c = &in->ring[i->arg[0]];
+  u32 round = c->filled / in->env.k->ring.at[i->arg[0]].stages;
+  if (!in->dry) {
+    Stage *s = sc_stage(in, i->arg[0], c->filled);
+    Step step = await(in, i, &s->empty, round - 1, i->arg[0]);
+    if (step != STEP_GO) return step;
+    sc_expect(in->slot, &s->full, i->plan.bytes);
+  }
+  c->filled++;
+  return STEP_GO;
+}
+
+static Step not_held(Inst *in, const Ins *i, const char *how) {
+  return go(sc_fault(in, D_X_HELD, i->span, "no stage of `%s` is %s here", in->env.k->ring.at[i->arg[0]].name, how));
+}
+
+static Step op_COMMIT(Inst *in, const Ins *i) {
+  Cursor *c = &in->ring[i->arg[0]];
+  if (c->filled == c->committed) return not_held(in, i, "being filled");
+  if (!in->dry) sc_arrive(in, &sc_stage(in, i->arg[0], c->committed)->full, i->plan.arrivals);
+  c->committed++;
+  return STEP_GO;
+}
+
+static Step op_WAIT(Inst *in, const Ins *i) {
+  Cursor *c = &in->ring[i->arg[0]];
+  u32 round = c->waited / in->env.k->ring.at[i->arg[0]].stages;
+  if (!in->dry) {
+    Step step = await(in, i, &sc_stage(in, i->arg[0], c->waited)->full, round, i->arg[0]);
+    if (step != STEP_GO) return step;
+  }
+  c->waited++;
+  return STEP_GO;
+}
+
+static Step op_RELEASE(Inst *in, const Ins *i) {
+  Cursor *c = &in->ring[i->arg[0]];
+  const Ring *r = &in->env.k->ring.at[i->arg[0]];
+  if (c->waited == c->released) return not_held(in, i, "held");
+  if (!in->dry) {
+    Stage *s = sc_stage(in, i->arg[0], c->released);
+    u32 index = c->released % r->stages, ctas = in->m->p->grid.ctas;
+    if (!sc_may_release(in, s, i->arg[0])) return STEP_FAULT;
+    c->release_pc = in->at;
+    for (u32 n = 0; n < (r->multicast ? ctas : 1); n++) {
+      if (r->multicast) s = &in->slot->cta[n].pool[in->m->p->pool0[i->arg[0]]][index];
+      sc_arrive(in, &s->empty, i->plan.arrivals);
+    }
+  }
+  c->released++;
+  return STEP_GO;
+}
+
+// ---- turns ---------------------------------------------------------------------------------------
+
+static u32 token_of(const Inst *in, u32 turn, u32 *count) {
+  const Turn *t = &in->env.k->turn.at[turn];
+  u32 mine = 0;
+  *count = 0;
+  for (u32 i = 0; i < t->members; i++) {
+    if (t->member[i] == in->role) mine = *count + in->number;
+    *count += in->env.k->role.at[t->member[i]].instances;
+  }
+  return mine;
+}
+
+bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index) {
+  const Program *p = in->m->p;
+  const Turn *t = &p->k->turn.at[i->arg[0]];
+  i64 key = t->keys && i->arg[1] ? env_int(&in->env, i->arg[1]) : 0, at = 0;
+  if (key < 0 || key >= p->keys[i->arg[0]]) {
+    return sc_fault(in, D_X_BOUNDS, i->span, "turn `%s` has %lld keys; this asks for %lld", t->name,
+                    (long long)p->keys[i->arg[0]], (long long)key);
+  }
+  for (u32 a = 0; a < p->grid.axes; a++) {
+    i64 n = p->grid.units[a] * (p->k->axis.at[a].cluster > 1 ? p->k->axis.at[a].cluster : 1);
+    if (a != t->axis) at = at * n + in->env.axis[a];
+  }
+  *counter = &p->counter[i->arg[0]][at * p->keys[i->arg[0]] + key];
+  *index = in->env.axis[t->axis];
+  return true;
+}
+
+static Step op_TAKE(Inst *in, const Ins *i) {
+  if (in->env.k->turn.at[i->arg[0]].axis != SC_NONE) {
+    u32 *counter;
+    i64 index;
+    if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
+    return *counter == index ? STEP_GO : STEP_BLOCKED;
+  }
+  u32 count, at = in->m->p->token0[i->arg[0]] + token_of(in, i->arg[0], &count);
+  if (!in->cta->token[at]) return STEP_BLOCKED;
+  in->cta->token[at]--;
+  sc_meet(in);
+  sc_join(in->clock, in->cta->token_clock[at], in->slot->words);
+  return STEP_GO;
+}
+
+// Over CTAs: what the next one adds must come after, so copies out must be visible.
+static Step pass_to_cta(Inst *in, const Ins *i) {
+  u32 *counter;
+  i64 index;
+  if (in->out_issued > in->out_seen) {
+    sc_fault(in, D_X_FLIGHT, i->span, "the turn is passed on while a copy out is in flight");
+    sc_fault_note(in, in->of->code.at[in->out_pc].span, "issued here");
+    sc_fault_help(in, "`wait` for the tensor that is written, without `read`");
+    return STEP_FAULT;
+  }
+  if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
+  ++*counter;
+  return STEP_GO;
+}
+
+static Step op_PASS(Inst *in, const Ins *i) {
+  const Turn *t = &in->env.k->turn.at[i->arg[0]];
+  if (t->axis != SC_NONE) return pass_to_cta(in, i);
+  u32 count, mine = token_of(in, i->arg[0], &count);
+  u32 next = in->m->p->token0[i->arg[0]] + (mine + 1) % count;
+  u32 *clock = in->cta->token_clock[next];
+  sc_join(clock, in->clock, in->slot->words);
+  if (clock[in->id * C_INST + C_TIME] < in->now) clock[in->id * C_INST + C_TIME] = in->now;
+  in->now++;
+  if (++in->cta->token[next] > 1) {
+    sc_fault(in, D_X_TURN, i->span, "turn `%s` is passed on again before the next member took it", t->name);
+    sc_fault_help(in, "every member takes the turn as often as every other: its named barrier counts one arrival at a time");
+    return STEP_FAULT;
+  }
+  return STEP_GO;
+}
+
+// ---- asynchronous work ---------------------------------------------------------------------------
+
+static Step op_COPYIN(Inst *in, const Ins *i) { return go(sc_issue_copy(in, i)); }
+static Step op_COPYOUT(Inst *in, const Ins *i) { return go(sc_issue_out(in, i)); }
+static Step op_COPYADD(Inst *in, const Ins *i) { return go(sc_issue_out(in, i)); }
+static Step op_MMA(Inst *in, const Ins *i) { return go(sc_issue_product(in, &in->env.k->product.at[i->arg[0]])); }
+static Step op_MMAWARP(Inst *in, const Ins *i) { return go(sc_warp_product(in, &in->env.k->product.at[i->arg[0]])); }
+
+static void raise(u32 *to, u32 least) { *to = *to < least ? least : *to; }
+
+static Step op_MMAWAIT(Inst *in, const Ins *i) {
+  u32 keep = i->plan.keep, want = in->mma_issued > keep ? in->mma_issued - keep : 0;
+  if (in->mma_done < want) return STEP_BLOCKED;
+  raise(&in->mma_waited, want);
+  raise(&in->clock[in->id * C_INST + C_MMA], want);
+  return STEP_GO;
+}
+
+static Step op_COPYWAIT(Inst *in, const Ins *i) {
+  u32 keep = i->plan.keep, want = in->out_issued > keep ? in->out_issued - keep : 0;
+  if (in->out_done < want) return STEP_BLOCKED;
+  raise(&in->out_read, want);
+  raise(&in->clock[in->id * C_INST + C_READ], want);
+  if (!(i->flags & INS_READ)) raise(&in->out_seen, want);
+  return STEP_GO;
+}
+
+// ---- maps ----------------------------------------------------------------------------------------
+
+typedef void (*RunMap)(const Strip *, Env *, const Operand *, i64, i64, void *);
+
+static Step run_map(Inst *in, const Ins *i, RunMap run) {
+  const Map *m = &in->env.k->map.at[i->arg[0]];
+  const MapPlan *p = &in->m->p->map[i->arg[0]];
+  i64 rows = m->vars ? p->ext[0] : 1, row0 = 0, row1 = rows;
+  if (in->row1 && m->vars) {
+    row0 = in->row0;
+    row1 = in->row1 < rows ? in->row1 : rows;
+  }
+  if (!sc_operands(in, m, p)) return STEP_FAULT;
+  run(p->strip, &in->env, in->m->op, row0, row1, in->m->scratch);
+  return STEP_GO;
+}
+
+static Step op_MAP(Inst *in, const Ins *i) { return run_map(in, i, sc_strip_run); }
+
+static Step op_MAPADD(Inst *in, const Ins *i) {
+  return in->surplus ? STEP_GO : run_map(in, i, sc_strip_add);
+}
+
+// ---- running -------------------------------------------------------------------------------------
+
+static Step (*const run_op[OP_COUNT])(Inst *, const Ins *) = {
+#define OP(id, text, args, use, unit, effects) op_##id,
+#include "ops.def"
+#undef OP
+};
+
+// In a tile that another instance owns only the control flow and the ring's cursors go on.
+static bool skipped(Inst *in, const Ins *i) {
+  if (sc_op[i->op].unit == UNIT_ctl && i->op != OP_VOTE) return false;
+  if (i->op == OP_ACQUIRE || i->op == OP_COMMIT || i->op == OP_WAIT || i->op == OP_RELEASE) return false;
+  if (i->op == OP_VOTE) in->pc = i->nest + 1;
+  return true;
+}
+
+u32 sc_role_run(Inst *in, u32 limit) {
+  u32 ran = 0;
+  while (ran < limit && !in->done && !in->m->fault.set) {
+    const Ins *i = &in->of->code.at[in->pc];
+    in->at = in->pc++;
+    if (!in->dry) {
+      if (i->plan.fence) sc_fence(in);
+      if (i->plan.meet) sc_meet(in);
+    }
+    if (!in->dry || !skipped(in, i)) {
+      if (run_op[i->op](in, i) == STEP_BLOCKED) {
+        in->pc = in->at;
+        break;
+      }
+    }
+    ran++;
+  }
+  return ran;
+}
