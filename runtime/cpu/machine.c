@@ -118,7 +118,7 @@ static void run_machine(Machine *m) {
     if (live && stuck(m) && !m->fault.set) sc_deadlock(m);
   }
   if (!m->fault.set) return;
-  u64 worst = atomic_load(&m->p->worst);
+  unsigned long long worst = atomic_load(&m->p->worst);
   while (m->fault.job < worst && !atomic_compare_exchange_weak(&m->p->worst, &worst, m->fault.job)) {
   }
 }
@@ -195,7 +195,7 @@ static schedc_status run_kernel(Sc *sc, const Kernel *k, const Binding *b, const
 // Fills what the kernel only writes with poison, line by line: a caller's padding stays as it is.
 static void poison_tensor(const Buf *b, const TensorRef *t, u32 d, i64 at) {
   i64 bytes = sc_elem[b->elem].bytes;
-  if (d + 1 >= b->rank) {
+  if (d + 1 >= b->rank || d + 1 >= SC_MAX_RANK) {
     sc_fill_nan((Elem)b->elem, t->at + at * bytes, b->rank ? (size_t)t->shape[d] : 1);
     return;
   }
@@ -213,7 +213,7 @@ static void poison_outputs(const Binding *b) {
 
 static void make_workspace(Sc *sc, Env *env, const Buf *b, TensorRef *t) {
   u64 n = 1;
-  for (u32 d = 0; d < b->rank; d++) {
+  for (u32 d = 0; d < b->rank && d < SC_MAX_RANK; d++) {
     t->shape[d] = env_int(env, b->dim[d]);
     if (t->shape[d] < 0 || __builtin_mul_overflow(n, (u64)t->shape[d], &n) || n > SIZE_MAX / 64) {
       sc_unwind(sc, SCHEDC_ELIMIT);

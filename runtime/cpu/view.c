@@ -66,6 +66,9 @@ bool sc_spot(Inst *in, const View *v, const i64 *ext, u32 vars, Spot *out) {
 // ---- tensors -------------------------------------------------------------------------------------
 
 static void everything_outside(Operand *o) {
+  bool varies = false;
+  for (u32 v = 0; v < SC_MAX_VARS; v++) varies |= o->stride[v] != 0;
+  if (!varies) o->at = NULL;
   memset(o->lo, 0, sizeof o->lo);
   memset(o->hi, 0, sizeof o->hi);
 }
@@ -98,8 +101,8 @@ static void tensor_operand(Inst *in, const View *v, Operand *o) {
     }
     offset += lo * t->stride[d];
   }
-  if (outside) everything_outside(o);
   o->at = outside ? t->at : t->at + offset * sc_elem[b->elem].bytes;
+  if (outside) everything_outside(o);
 }
 
 // ---- operands of maps ----------------------------------------------------------------------------
