@@ -180,8 +180,8 @@ static Step await(Inst *in, const Ins *i, Barrier *b, u32 generation, u32 ring) 
   const Ring *r = &in->env.k->ring.at[ring];
   if ((i32)generation > 0 && in->clock[b->word] < generation) {
     sc_fault(in, D_X_PHASE, i->span,
-             "this wait on `%s` may pass a round early: the role does not know that round %u of the stage is over",
-             r->name, generation);
+             "this wait on `%s` may pass a round early: nothing tells the role that round %u of the stage is over",
+             r->name, generation - 1);
     sc_fault_note(in, r->span, "its barriers tell even rounds from odd ones, and no more");
     sc_fault_help(in, "give the ring more stages, or order the instances by a turn that spans this operation");
     return STEP_FAULT;
@@ -388,6 +388,14 @@ static bool skipped(Inst *in, const Ins *i) {
   return true;
 }
 
+// Integers are checked: a value that is none ends the run. (Surplus tiles of clusters lie outside tensors.)
+static void check_values(Inst *in, const Ins *i) {
+  if (in->env.bad && !in->surplus) {
+    sc_fault(in, D_X_VALUE, i->span, "an integer overflows, is divided by zero, or is read outside its tensor");
+  }
+  in->env.bad = false;
+}
+
 u32 sc_role_run(Inst *in, u32 limit) {
   u32 ran = 0;
   while (ran < limit && !in->done && !in->m->fault.set) {
@@ -403,6 +411,7 @@ u32 sc_role_run(Inst *in, u32 limit) {
         break;
       }
     }
+    if (in->env.bad) check_values(in, i);
     ran++;
   }
   return ran;
