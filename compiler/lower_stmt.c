@@ -15,7 +15,8 @@ void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at) {
   u16 effects = sc_op[op].effects;
   if (effects & (CLOSES | SPLITS)) {
     u32 opener = l->open.at[--l->open.n];
-    ins.nest = opener;
+    bool split = effects & CLOSES && sc_op[l->code->at[opener].op].effects & SPLITS;  // which knows its opener so far
+    ins.nest = split ? l->code->at[opener].nest : opener;
     l->code->at[opener].nest = here;
   }
   if (effects & (OPENS | SPLITS)) PUSH(l->sc, &l->open, here);
