@@ -13,13 +13,15 @@ void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at) {
   Ins ins = {.op = (u8)op, .flags = flags, .arg = {a, b, c}, .nest = SC_NONE, .span = at};
   u32 here = l->code->n;
   u16 effects = sc_op[op].effects;
+  if (effects & OPENS) PUSH(l->sc, &l->open, here);
   if (effects & (CLOSES | SPLITS)) {
-    u32 opener = l->open.at[--l->open.n];
-    bool split = effects & CLOSES && sc_op[l->code->at[opener].op].effects & SPLITS;  // which knows its opener so far
-    ins.nest = split ? l->code->at[opener].nest : opener;
-    l->code->at[opener].nest = here;
+    u32 opener = l->open.at[l->open.n - 1], split = l->code->at[opener].nest;
+    l->code->at[split == SC_NONE ? opener : split].nest = here;
+    if (effects & CLOSES) {
+      ins.nest = opener;
+      l->open.n--;
+    }
   }
-  if (effects & (OPENS | SPLITS)) PUSH(l->sc, &l->open, here);
   PUSH(l->sc, l->code, ins);
 }
 
