@@ -1,4 +1,4 @@
-// spec.c - specifications: attention against loops in f64, what is kept of intermediates, computed
+// spec.c - specifications and tolerances: attention against loops in f64, what is kept of intermediates, computed
 // positions (packed sequences), and `pt`.
 #include <math.h>
 #include <setjmp.h>
@@ -313,6 +313,96 @@ static void strided_inputs(void **state) {
     for (i64 j = 0; j < 7; j++) assert_true(f->to[b][i * 7 + j] == get(f, a, i * 60 + j * 2));
 }
 
+// ---- tolerance.c
+
+// Stores the last evaluation's results as a kernel would.
+static void store_outputs(Fix *f) {
+  for (u32 t = 0; t < f->k->buf.n; t++) {
+    if (!f->to[t]) continue;
+    i64 n = 1;
+    for (u32 i = 0; i < f->k->buf.at[t].rank; i++) n *= f->b.buf[t].shape[i];
+    for (i64 i = 0; i < n; i++) sc_set_elem(f->k->buf.at[t].elem, f->b.buf[t].at, i, f->to[t][i]);
+  }
+}
+
+static void honest_outputs_pass(void **state) {
+  BEGIN;
+  Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
+  schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
+  attention(f, &a);
+  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  store_outputs(f);
+  size_t before = f->now;
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_true(f->now == before);
+  assert_true(e[0].pass && e[1].pass && e[0].size == sizeof e[0]);
+  assert_int_equal(e[0].elements, 40 * 2 * 16);
+  assert_true(e[0].max_error > 0 && e[0].max_allowed < 0.02 && e[0].mean_allowed < 0.002);
+  assert_true(e[1].max_allowed == 1e-3);
+  assert_string_equal(e[1].tensor, "x");
+  assert_int_equal(sc_spec(sc, k, &f->b, false, EL_F32, 2, f->to), SCHEDC_OK);
+  store_outputs(f);  // computed in f32
+  assert_int_equal(sc_compare(sc, k, &f->b, 1, e), SCHEDC_OK);
+  assert_true(e[0].pass && e[1].pass);
+}
+
+static void wrong_outputs_fail(void **state) {
+  BEGIN;
+  Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
+  schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
+  attention(f, &a);
+  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  store_outputs(f);
+  u16 *o = (u16 *)(void *)f->b.buf[a.o].at;
+  float *l = (float *)(void *)f->b.buf[a.l].at;
+  i64 at = (30 * 2 + 1) * 16 + 5;
+  u16 was = o[at];
+  o[at] = sc_to_f16(sc_of_f16(was) + 0.05f);
+  l[3] = -1e30f;  // -inf is right: the row sees nothing
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_true(!e[0].pass && !e[1].pass);
+  assert_true(e[0].worst[1] == 30 && e[0].worst[2] == 1 && e[0].worst[3] == 5);
+  assert_true(fabs(e[0].max_error - 0.05) < 1e-3 && e[0].unwritten == 0);
+  assert_true(e[1].max_error == INFINITY && e[1].worst[2] == 3 && e[1].worst_ref == -INFINITY);
+  o[at] = 0x7e00;
+  l[3] = -INFINITY;
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_true(!e[0].pass && e[0].unwritten == 1 && e[1].pass);
+  o[at] = was;
+  for (i64 i = 0; i < 40 * 2 * 16; i++)  // each within the largest error, but all of them
+    o[i] = sc_to_f16(sc_of_f16(o[i]) + (float)e[0].max_allowed * 0.6f);
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_true(!e[0].pass && e[0].max_error <= e[0].max_allowed && e[0].mean_error > e[0].mean_allowed);
+}
+
+// NaN inputs must come out; what overflows the type must be what a conversion makes of it.
+static void special_values(void **state) {
+  BEGIN;
+  f->b.dim[0] = 4;
+  Xid N = DIM(0);
+  u32 x = tensor(f, EL_F16, SCHEDC_IN, 1, &N, (i64[]){4}), y = tensor(f, EL_F16, SCHEDC_OUT, 1, &N, (i64[]){4});
+  u32 z = tensor(f, EL_E4M3, SCHEDC_OUT, 1, &N, (i64[]){4}), n = tensor(f, EL_I32, SCHEDC_OUT, 1, &N, (i64[]){4});
+  Xid i = IDX(0), square = OP2(MUL, LOADV(AT(x, i)), LOADV(AT(x, i)));
+  equation(f, AT(y, i), square, 1, 1, &N);
+  equation(f, AT(z, i), square, 1, 1, &N);
+  equation(f, AT(n, i), OP2(MUL, i, i), 1, 1, &N);
+  const double in[] = {NAN, 1000, 2, 0}, yout[] = {NAN, INFINITY, 4, 0}, zout[] = {NAN, 448, 4, 0};
+  schedc_error e[3] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
+  for (int j = 0; j < 4; j++) {
+    sc_set_elem(EL_F16, f->b.buf[x].at, j, in[j]);
+    sc_set_elem(EL_F16, f->b.buf[y].at, j, yout[j]);
+    sc_set_elem(EL_E4M3, f->b.buf[z].at, j, zout[j]);
+    sc_set_elem(EL_I32, f->b.buf[n].at, j, j * j);
+  }
+  assert_int_equal(sc_compare(sc, k, &f->b, 1, e), SCHEDC_OK);
+  assert_true(e[0].pass && e[1].pass && e[2].pass && e[2].max_allowed == 0);
+  sc_set_elem(EL_F16, f->b.buf[y].at, 0, 0);
+  sc_set_elem(EL_F16, f->b.buf[y].at, 1, 65504);
+  sc_set_elem(EL_I32, f->b.buf[n].at, 3, 8);
+  assert_int_equal(sc_compare(sc, k, &f->b, 1, e), SCHEDC_OK);
+  assert_true(!e[0].pass && e[1].pass && !e[2].pass);
+}
+
 // How long a large case takes; run with SCHEDC_LARGE=1.
 static void large_case(void **state) {
   BEGIN;
@@ -334,7 +424,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(attention_exact), TEST(attention_causal), TEST(attention_rounded), TEST(empty_dimensions),
       TEST(memory_is_linear), TEST(matrix_product), TEST(computed_positions), TEST(transposed_reads),
-      TEST(strided_inputs), TEST(large_case),
+      TEST(strided_inputs), TEST(honest_outputs_pass),
+      TEST(wrong_outputs_fail), TEST(special_values), TEST(large_case),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

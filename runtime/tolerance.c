@@ -1,0 +1,148 @@
+// tolerance.c - is an output right? In: bound tensors after a run. Out: for each output, its distance from
+// the specification and what is allowed.
+//
+// The idea is FlashAttention's: evaluate the specification exactly (ref), and once more with every named
+// value rounded to the kernel's element type (pt). What that rounding costs says how much error is honest:
+//   max  |out - ref| <= 2   max  |pt - ref| + 2 max |(ref + 0.3 - 0.3) - ref|   (in the output's type)
+//   mean |out - ref| <= 1.5 mean |pt - ref| +  mean |(ref + 0.3 - 0.3) - ref|
+// The last term of the mean is a floor: it matters where pt happens to be exact. f32 outputs (log-sum-exp,
+// row sums) are held to 1e-3, or 1e-3 / 64 of the largest value beyond 64; integers to equality.
+// Infinities and NaN must be where the specification has them. Values that the type cannot hold count as
+// what a conversion makes of them.
+#include <math.h>
+#include <string.h>
+
+#include "run.h"
+
+static const double ABSOLUTE = 1e-3, ABSOLUTE_UP_TO = 64;
+
+// The kernel's element type: the first narrow input's.
+static Elem narrow_type(const Kernel *k) {
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    bool narrow = sc_elem[b->elem].flt && sc_elem[b->elem].bytes < 4;
+    if (b->space == SP_TENSOR && b->dir & SCHEDC_IN && narrow) return b->elem;
+  }
+  return EL_F32;
+}
+
+static size_t elements(const TensorRef *t, u32 rank) {
+  size_t n = 1;
+  for (u32 i = 0; i < rank; i++) n *= (size_t)t->shape[i];
+  return n;
+}
+
+// |(v + 0.3 - 0.3) - v| in the type's arithmetic.
+static double grain(Elem elem, double v) {
+  if (!isfinite(v)) return 0;
+  float r = sc_round(elem, (float)v);
+  return fabs((double)sc_round(elem, sc_round(elem, r + 0.3f) - 0.3f) - r);
+}
+
+// ref as the output's type can hold it, if that is not finite or saturated.
+static double held(Elem elem, double ref) {
+  return fabs(ref) > sc_elem[elem].max && isfinite(ref) ? sc_round(elem, (float)ref) : ref;
+}
+
+// Distance of an element; infinite where no distance would do.
+static double distance(double out, double ref) {
+  if (out == ref || (isnan(out) && isnan(ref))) return 0;
+  return isfinite(out) && isfinite(ref) ? fabs(out - ref) : INFINITY;
+}
+
+typedef struct Sums {
+  double max_pt, sum_pt, max_grain, sum_grain, max_ref, sum_error;
+} Sums;
+
+// The place of element n (row-major), and its offset in the tensor.
+static i64 place(const TensorRef *t, u32 rank, size_t n, i64 *idx) {
+  i64 at = 0;
+  for (u32 i = rank; i-- > 0; n /= (size_t)t->shape[i]) {
+    idx[i] = (i64)(n % (size_t)t->shape[i]);
+    at += idx[i] * t->stride[i];
+  }
+  return at;
+}
+
+static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, double ref, double pt,
+                            const i64 *idx) {
+  ref = held(elem, ref);
+  double error = distance(out, ref), rounding = isfinite(ref) && isfinite(pt) ? fabs(pt - ref) : 0;
+  double g = sc_elem[elem].flt ? grain(elem, ref) : 0;
+  s->max_pt = fmax(s->max_pt, rounding);
+  s->sum_pt += rounding;
+  s->max_grain = fmax(s->max_grain, g);
+  s->sum_grain += g;
+  if (isfinite(ref)) s->max_ref = fmax(s->max_ref, fabs(ref));
+  s->sum_error += error;
+  e->unwritten += isnan(out) && !isnan(ref);
+  if (error > e->max_error || e->elements == 0) {
+    e->max_error = error;
+    e->worst_out = out;
+    e->worst_ref = ref;
+    memcpy(e->worst, idx, sizeof e->worst);
+  }
+  e->elements++;
+}
+
+static void set_allowed(schedc_error *e, const Sums *s, Elem elem) {
+  double n = e->elements ? (double)e->elements : 1;
+  if (elem == EL_F32) {
+    e->max_allowed = e->mean_allowed = ABSOLUTE * fmax(1, s->max_ref / ABSOLUTE_UP_TO);
+  } else if (sc_elem[elem].flt) {
+    e->max_allowed = 2 * s->max_pt + 2 * s->max_grain;
+    e->mean_allowed = (1.5 * s->sum_pt + s->sum_grain) / n;
+  }
+  e->mean_error = s->sum_error / n;
+  e->pass = e->max_error <= e->max_allowed && e->mean_error <= e->mean_allowed;
+}
+
+static void compare_output(const Kernel *k, const Binding *b, u32 buf, const double *ref,
+                           const double *pt, schedc_error *e) {
+  const TensorRef *t = &b->buf[buf];
+  u32 rank = k->buf.at[buf].rank;
+  Elem elem = k->buf.at[buf].elem;
+  size_t size = e->size, n = elements(t, rank);
+  Sums s = {0};
+  *e = (schedc_error){.size = size, .tensor = k->buf.at[buf].name};
+  for (size_t i = 0; i < n; i++) {
+    i64 idx[SC_MAX_RANK] = {0}, at = place(t, rank, i, idx);
+    compare_element(e, &s, elem, sc_get_elem(elem, t->at, at), ref[i], pt[i], idx);
+  }
+  set_allowed(e, &s, elem);
+}
+
+static bool is_output(const Buf *b) {
+  return b->space == SP_TENSOR && b->dir & SCHEDC_OUT && !b->workspace;
+}
+
+static double **output_arrays(Sc *sc, const Kernel *k, const Binding *b) {
+  double **to = NEWS(sc, double *, k->buf.n);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (!is_output(&k->buf.at[i])) continue;
+    size_t n = elements(&b->buf[i], k->buf.at[i].rank);
+    to[i] = NEWS(sc, double, n + 1);
+    for (size_t j = 0; j < n; j++) to[i][j] = NAN;
+  }
+  return to;
+}
+
+schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads,
+                         schedc_error *errors) {
+  Sc own;  // the two evaluations' results are gone when it returns
+  jmp_buf home;
+  sc_init(&own, &sc->alloc);
+  own.unwind = &home;
+  if (setjmp(home)) {
+    schedc_status why = own.why;
+    sc_free(&own);
+    return why;
+  }
+  double **ref = output_arrays(&own, k, b), **pt = output_arrays(&own, k, b);
+  schedc_status status = sc_spec(sc, k, b, true, EL_F32, threads, ref);
+  if (status == SCHEDC_OK) status = sc_spec(sc, k, b, false, narrow_type(k), threads, pt);
+  for (u32 i = 0, n = 0; status == SCHEDC_OK && i < k->buf.n; i++)
+    if (is_output(&k->buf.at[i])) compare_output(k, b, i, ref[i], pt[i], &errors[n++]);
+  sc_free(&own);
+  return status;
+}

@@ -1,0 +1,17 @@
+// npy.c - libFuzzer target: any bytes as an .npy file. An accepted image's data lies inside it.
+//   clang -fsanitize=fuzzer,address,undefined -Iinclude -Icompiler -Iruntime tests/fuzz/npy.c runtime/npy.c
+#include <stdlib.h>
+
+#include "run.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  Npy npy;
+  if (sc_npy_parse(&npy, bytes, n)) return 0;
+  const uint8_t *data = npy.data;
+  if (data < bytes || data + npy.size > bytes + n) abort();
+  char header[1024];
+  if (!sc_npy_header(header, sizeof header, npy.descr, npy.bytes, npy.shape, npy.rank)) abort();
+  return 0;
+}
