@@ -190,7 +190,7 @@ typedef struct Ins {
   u8 op;     // Op
   u8 flags;  // INS_*
   u32 arg[3];
-  u32 nest;  // block operations: the matching one (for -> endfor, if -> else or endif, else -> endif, end -> opener)
+  u32 nest;  // block operations: the matching one (for -> endfor, if -> else or endif, else -> endif, end -> what opened it: for an endif, the else if there is one)
   Plan plan;
   Span span;
 } Ins;

@@ -26,19 +26,6 @@ static void parse_pos(Parser *p, Pos *pos) {
   pos->slice = sc_rd_accept(p, "..");
 }
 
-// A view equal to v that the same statement already has, or v as a new one.
-static u32 intern_view(Parser *p, const View *v) {
-  for (u32 i = p->views; i < p->k->view.n && i < p->views + 64; i++) {
-    const View *w = &p->k->view.at[i];
-    bool same = w->buf == v->buf && w->rank == v->rank && w->fill == v->fill;
-    for (u32 d = 0; same && d < v->rank; d++)
-      same = w->at[d].base == v->at[d].base && w->at[d].var == v->at[d].var && w->at[d].slice == v->at[d].slice;
-    if (same) return i;
-  }
-  PUSH(p->sc, &p->k->view, *v);
-  return p->k->view.n - 1;
-}
-
 static u32 parse_view(Parser *p) {
   View v = {.span = TOKEN.span};
   v.fill = IS("fill") && sc_lex_peek(&p->lex) != '[' && sc_rd_accept(p, "fill");
@@ -53,7 +40,9 @@ static u32 parse_view(Parser *p) {
   sc_rd_expect(p, "]");
   v.span = sc_rd_since(p, v.span.lo);
   if (v.rank != p->k->buf.at[v.buf].rank) FAIL(D_I_TYPE, v.span, "the number of positions is not the rank");
-  return p->lex.failed ? SC_NONE : intern_view(p, &v);
+  if (p->lex.failed) return SC_NONE;
+  PUSH(p->sc, &p->k->view, v);
+  return p->k->view.n - 1;
 }
 
 static Xid parse_load(Parser *p) {
@@ -304,7 +293,7 @@ static void parse_operands(Parser *p, Ins *ins) {
 static Tok parse_loop(Parser *p, Ins *ins) {
   Tok t = sc_rd_name(p, "a loop variable");
   PUSH(p->sc, &p->k->loop, ((Loop){sc_rd_sym(&t), p->role, t.span}));
-  ins->arg[0] = x_leaf(p->sc, p->k, X_LOOP, TY_INT, p->k->loop.n - 1);
+  ins->arg[0] = p->k->loop.n - 1;
   for (u32 i = 1; i < 3; i++) {
     sc_rd_expect(p, operand_mark(OP_FOR, i));
     ins->arg[i] = sc_rd_typed(p, TY_INT, "an integer");
@@ -331,7 +320,6 @@ void sc_rd_ins(Parser *p) {
     FAIL(D_I_TOKEN, TOKEN.span, "expected an operation here");
     return;
   }
-  p->views = p->k->view.n;
   NEXT;
   if (ins.op == OP_FOR) loop = parse_loop(p, &ins);
   else parse_operands(p, &ins);
@@ -344,7 +332,7 @@ void sc_rd_ins(Parser *p) {
   Block b = {.ins = at};
   if (loop.kind == TOK_NAME) {
     b.loop = (Scope){loop.entry, sc_rd_mean(p, loop.entry)->value};
-    sc_rd_mean(p, loop.entry)->value = ins.arg[0];
+    sc_rd_mean(p, loop.entry)->value = x_leaf(p->sc, p->k, X_LOOP, TY_INT, ins.arg[0]);
   }
   PUSH(p->sc, &p->block, b);
 }
@@ -359,14 +347,11 @@ void sc_rd_close(Parser *p) {
   bool splits = sc_op[opener + 1].effects & SPLITS && sc_rd_accept(p, sc_op[opener + 1].text);
   if (splits) ins.op = opener + 1;
   parse_tail(p, &ins);
-  u32 at = emit(p, &ins), from = b->ins;
-  if (c->at[from].nest != SC_NONE) {
-    if (splits) FAIL(D_I_TOKEN, ins.span, "this block has an else already");
-    from = c->at[from].nest;  // `else`, which `}` closes
-  }
-  c->at[from].nest = at;
-  c->at[at].nest = splits ? SC_NONE : b->ins;
+  ins.nest = splits ? SC_NONE : b->ins;
+  u32 at = emit(p, &ins);
+  c->at[b->ins].nest = at;
   if (splits) {
+    b->ins = at;
     sc_rd_expect(p, "{");
     return;
   }

@@ -101,7 +101,7 @@ static void name_loops(Printer *p, u32 role) {
   *n = copy_names(p->sc, &p->values);
   for (u32 i = 0; i < c->n; i++) {
     if (c->at[i].op != OP_FOR) continue;
-    u32 loop = k->expr.at[c->at[i].arg[0]].ref;
+    u32 loop = c->at[i].arg[0];
     p->loop[loop] = unique(p->sc, n, k->loop.at[loop].name);
   }
 }

@@ -196,7 +196,6 @@ static void parse_grid(Parser *p) {
 static void parse_let(Parser *p) {
   Tok t = sc_rd_name(p, "a name");
   sc_rd_expect(p, "=");
-  p->views = p->k->view.n;
   Xid e = sc_rd_expr(p, 0);
   sc_rd_define_value(p, &t, e);
   if (t.kind == TOK_NAME && t.entry->name[0] != '$')
@@ -282,7 +281,6 @@ static void parse_spec(Parser *p) {
   p->in_spec = true;
   sc_rd_expect(p, "{");
   while (!IS("}") && !ENDED) {
-    p->views = p->k->view.n;
     if (sc_rd_accept(p, "value")) {
       parse_space(p, SP_SPEC);
     } else if (sc_rd_accept(p, "let")) {
@@ -324,7 +322,6 @@ static void parse_role(Parser *p) {
 static void parse_launch(Parser *p);
 
 static void parse_item(Parser *p) {
-  p->views = p->k->view.n;
   if (IS("in") || IS("out") || IS("inout") || IS("workspace") || IS("tensor")) parse_tensor(p);
   else if (sc_rd_accept(p, "param")) parse_param(p);
   else if (sc_rd_accept(p, "dim")) parse_dims(p);

@@ -119,6 +119,7 @@ static void put_operand(Printer *p, const Ins *ins, u32 i) {
     case 'u': str_puts(p->out, p->turn[arg]); break;
     case 't':
     case 'g': str_puts(p->out, p->buf[arg]); break;
+    case 'o': str_puts(p->out, p->loop[arg]); break;
     case 'v': sc_ir_view(p, arg); break;
     case 'x': sc_ir_expr(p, arg, 0); break;
     case 'p': put_product(p, &p->k->product.at[arg]); break;

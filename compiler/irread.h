@@ -70,7 +70,6 @@ typedef struct Parser {
   u32 nest;
   bool in_spec;
   u32 role;         // SC_NONE outside
-  u32 views;        // views made since the statement began are reused
   VEC(Scope) scope; // names of the map that is being read
   VEC(Later) later;
   VEC(Block) block;

@@ -478,15 +478,14 @@ static void check_turn_use(Check *c, const Ins *ins) {
 
 static void check_for(Check *c, const Ins *ins) {
   const Kernel *k = c->k;
-  const Expr *e = ins->arg[0] < k->expr.n ? &k->expr.at[ins->arg[0]] : NULL;
-  if (!e || e->op != X_LOOP) {
-    bad(c, "a loop without a variable");
+  u32 loop = ins->arg[0];
+  if (loop >= k->loop.n || !k->loop.at[loop].name || k->loop.at[loop].role != c->role || c->used[loop]) {
+    bad(c, "no loop, or one without a name, of another role, or used twice");
     return;
   }
-  if (!k->loop.at[e->ref].name || k->loop.at[e->ref].role != c->role || c->used[e->ref]) bad(c, "a loop's variable has no name, or is another loop's");
   check_uniform(c, ins->arg[1], TY_INT, false);
   check_uniform(c, ins->arg[2], TY_INT, false);
-  c->open[e->ref] = c->used[e->ref] = true;
+  c->open[loop] = c->used[loop] = true;
 }
 
 static void check_operation(Check *c, const Ins *ins) {
@@ -503,41 +502,32 @@ static void check_operation(Check *c, const Ins *ins) {
     case 'g':
       if (ins->arg[0] >= c->k->buf.n || c->k->buf.at[ins->arg[0]].space != SP_TENSOR) bad(c, "an operand is no tensor");
       break;
-    case 'x':
-      if (ins->op == OP_FOR) check_for(c, ins);
-      else check_uniform(c, ins->arg[0], TY_BOOL, false);
-      break;
+    case 'o': check_for(c, ins); break;
+    case 'x': check_uniform(c, ins->arg[0], TY_BOOL, false); break;
     default: break;
   }
   u8 flags = ins->op == OP_FOR ? INS_REVERSED : ins->op == OP_COPYIN ? INS_MULTICAST : ins->op == OP_COPYWAIT ? INS_READ : 0;
   if (ins->flags & ~flags) bad(c, "a flag that the operation does not have");
 }
 
-// Openers and closers match, and each knows its partner. `from`: the innermost open block.
+// Openers and closers match, and each knows its partner; an `else` closes its `if` and opens in turn.
+// `from`: the innermost open block. Returns the new one.
 static u32 check_nest(Check *c, const Code *code, u32 i, u32 from, u32 *outer) {
   const Ins *ins = &code->at[i];
   u16 effects = sc_op[ins->op].effects;
-  if (effects & OPENS) {
-    outer[i] = from;
-    return i;
-  }
-  if (!(effects & (CLOSES | SPLITS))) return from;
-  if (from == SC_NONE) {
-    bad(c, "'%s' closes nothing", sc_op[ins->op].text);
-    return from;
-  }
-  const Ins *head = &code->at[from];
-  Op end = head->op;
-  while (!(sc_op[end].effects & CLOSES)) end++;
-  u32 split = sc_op[head->op + 1].effects & SPLITS && head->nest < i && code->at[head->nest].op == head->op + 1 ? head->nest : SC_NONE;
-  if (effects & SPLITS) {
-    if (ins->op != head->op + 1 || head->nest != i) bad(c, "'%s' splits another block", sc_op[ins->op].text);
-    return from;
-  }
-  if (ins->op != end || ins->nest != from || (split == SC_NONE ? head->nest : code->at[split].nest) != i)
+  if (effects & OPENS) outer[i] = from;
+  if (!(effects & (CLOSES | SPLITS))) return effects & OPENS ? i : from;
+  const Ins *head = from == SC_NONE ? NULL : &code->at[from];
+  Op end = head ? head->op + 1 : 0;  // the next row that closes or splits; after a split, the next but one
+  while (head && !(sc_op[end].effects & (CLOSES | SPLITS))) end++;
+  bool fits = head && (ins->op == end || (sc_op[end].effects & SPLITS && ins->op == end + 1));
+  if (!fits || head->nest != i || (effects & CLOSES && ins->nest != from)) {
     bad(c, "'%s' does not close the block that is open", sc_op[ins->op].text);
-  if (head->op == OP_FOR && !c->wrong) c->open[c->k->expr.at[head->arg[0]].ref] = false;
-  return outer[from];
+    return from;
+  }
+  if (head->op == OP_FOR) c->open[head->arg[0]] = false;
+  outer[i] = outer[from];
+  return effects & CLOSES ? outer[from] : i;
 }
 
 // No ring operation, turn or asynchronous operation under a vote.
