@@ -339,7 +339,14 @@ static void test_release_of_another(void **state) {
   expect_same(&t);
   check_product(&t);
   t.k->ring.at[0].empty_count--;
-  expect_fault_always(&t, "X.race", "wait for the product before its stage is given back");
+  u32 races = 0;
+  for (u32 i = 0; i < 12; i++) {  // the second arrival may also be taken for the next round's: then it hangs
+    t.opt.policy = policies[i % 3];
+    t.opt.seed = i;
+    assert_int_equal(run(&t), SCHEDC_EFAULT);
+    races += t.sc.diags->id == D_X_RACE && says(t.sc.diags, "wait for the product before its stage is given back");
+  }
+  assert_true(races > 0);
   close_kit(&t);
 }
 
@@ -355,12 +362,12 @@ static const char staged[] =
   "  ring b : f16[32, 64]\n"
   "  ring d : f16[64, 64] * 2\n"
   "  role load : 1 warp, 40 regs { a <- A[x*64..];  b <- B[0..] }\n"
-  "  role twice : 1 warpgroup, 100 regs {\n"
+  "  role twice : 1 warpgroup, 104 regs {\n"
   "    wait a;  acquire d\n"
   "    d[i,k] = 2 * a[i,k]\n"
   "    commit d;  release a\n"
   "  }\n"
-  "  role math : 1 warpgroup, 100 regs {\n"
+  "  role math : 1 warpgroup, 104 regs {\n"
   "    reg s : f32[64, 32]\n"
   "    wait b, d\n"
   "    async s[i,j] = d[i,k] @ b[j,k]\n"
@@ -415,11 +422,6 @@ static void test_flight(void **state) {
   open_product(&t, "wait a, b\n      async s[i,j] +=", "wait a, b\n      async s[i,j] = a[i,k] @ b[j,k]\n      async s[i,j] =");
   expect_fault_always(&t, "X.flight", "has not been waited for");
   close_kit(&t);
-  open_product(&t, "      wait s;  release a, b", "      release a, b");
-  find(&t, "math", OP_RELEASE, 0)->op = OP_ENDIF;  // releases nothing
-  find(&t, "math", OP_RELEASE, 0)->op = OP_ENDIF;
-  expect_fault(&t, SCHEDC_LATE, "X.flight", "`s` is in flight");
-  close_kit(&t);
 }
 
 static void test_held(void **state) {
@@ -442,7 +444,7 @@ static void test_bounds(void **state) {
   close_kit(&t);
   open_kit(&t);
   s = edit(&t, product, "  out C", "  in cut : i32[1]\n  let z = cut[x + y]\n  out C");
-  load(&t, edit(&t, s, "cdiv(K, 64)", "cdiv(K, 64) + 0*z"));
+  load(&t, edit(&t, s, "cdiv(K, 64)", "cdiv(K, 64) + min(0, z)"));
   bind(&t, product_dims);
   expect_fault_always(&t, "X.value", "outside its tensor");
   close_kit(&t);
@@ -591,7 +593,7 @@ static const char votes[] =
   "  out Y : f32[M, 32]\n"
   "  spec { Y[i,j] = X[i,j] }\n"
   "  grid (x : cdiv(M, 64))\n"
-  "  role all[w] : 1 warpgroup, 100 regs {\n"
+  "  role all[w] : 1 warpgroup, 104 regs {\n"
   "    ring r : f32[64, 32]\n"
   "    reg s : f32[64, 32], m : f32[64]\n"
   "    r <- X[x*64..]\n"
@@ -620,11 +622,11 @@ static void test_vote(void **state) {
 static void test_sequence(void **state) {
   (void)state;
   static const char text[] =
-    "kernel first  { in X : f32[M]  out W : f32[M]  grid (x : cdiv(M, 64))\n"
+    "kernel first  {\n  in X : f32[M]\n  out W : f32[M]\n  grid (x : cdiv(M, 64))\n"
     "  role r : 1 warpgroup, 64 regs { reg a : f32[64]\n    a[i] = X[x*64 + i]\n    W[x*64 + i] = 2 * a[i] } }\n"
-    "kernel second { in W : f32[M]  out Y : f32[M]  grid (x : cdiv(M, 64))\n"
+    "kernel second {\n  in W : f32[M]\n  out Y : f32[M]\n  grid (x : cdiv(M, 64))\n"
     "  role r : 1 warpgroup, 64 regs { reg a : f32[64]\n    a[i] = W[x*64 + i]\n    Y[x*64 + i] = a[i] + 1 } }\n"
-    "sequence both { in X : f32[M]\n  out Y : f32[M]\n  workspace W : f32[M]\n  first\n  second\n  spec { Y[i] = 2 * X[i] + 1 } }\n";
+    "sequence both {\n  workspace W : f32[M]\n  first\n  second\n  spec { Y[i] = 2 * X[i] + 1 } }\n";
   Kit t;
   open_kit(&t);
   load(&t, text);
