@@ -78,11 +78,12 @@ static void check_bytes(Sc *sc, const Kernel *k, const Uses *u, u32 role) {
 bool sc_flow(Sc *sc, Kernel *k) {
   u32 before = sc->errors;
   Uses *uses = sc_uses(sc, k);
-  for (u32 i = 0; i < k->ring.n; i++) check_counts(sc, k, uses, i);
   for (u32 i = 0; i < k->role.n; i++) {
-    check_bytes(sc, k, uses, i);
     Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .report = true};
     sc_walk(&f);
   }
+  if (sc->errors != before) return false;  // counts cannot be right where holds are not
+  for (u32 i = 0; i < k->ring.n; i++) check_counts(sc, k, uses, i);
+  for (u32 i = 0; i < k->role.n; i++) check_bytes(sc, k, uses, i);
   return sc->errors == before;
 }

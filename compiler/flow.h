@@ -141,6 +141,8 @@ typedef struct Flow {
   bool derive;   // write plans; else trust and check them
   bool report;   // the last pass: say what is wrong
   bool changed;  // some loop's head learnt something in this pass
+  // By ring, turn and buf: something has been said about it, and what follows may only be its echo.
+  bool *blamed_ring, *blamed_turn, *blamed_buf;
   State *now;
   State **head;  // by operation: what is known at a loop's head, over all paths seen
   State **room;  // two for each nesting depth: before the block, and at the end of its first branch
@@ -154,11 +156,13 @@ typedef struct Flow {
 
 // Carries the state over one role's code until nothing changes, and once more with `report` set.
 void sc_walk(Flow *f);
+bool sc_blame(Flow *f, bool *blamed);  // is there to be a report, and is it the first one about this?
 
 // flow_step.c: the effect of one operation that opens or closes no block.
 void sc_step(Flow *f, Ins *ins);
 void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet);  // plans or checks them, and has them take effect
 void sc_retire_products(Flow *f, u32 n);                       // the n oldest are done
+void sc_fault_products(Flow *f, u32 n);                        // … after a fault that has been reported
 void sc_retire_copies(Flow *f, u32 n, bool seen);              // … have read their source, or (seen) are visible
 
 // flow_ring.c: the same for rings and turns.

@@ -119,6 +119,7 @@ static const Flight *surplus(const Queue *q, const Queue *other) {
 }
 
 static void report_flight(Flow *f, const Flight *x, const Meeting *m, bool copy) {
+  if (!sc_blame(f, &f->blamed_buf[x->dst])) return;
   const char *name = sc_buf_name(f, x->dst);
   Diag *d = sc_report(f->sc, m->product, site(f, x->site),
                       copy ? "a copy out to '%s' is under way %s, but not %s"
@@ -135,6 +136,7 @@ static void report_flight(Flow *f, const Flight *x, const Meeting *m, bool copy)
 static void report_order(Flow *f, const Queue *a, const Queue *b, const Meeting *m) {
   for (u32 i = 0; i < a->n && i < b->n; i++) {
     if (sc_same_flight(&a->at[i], &b->at[i])) continue;
+    if (!sc_blame(f, &f->blamed_buf[a->at[i].dst])) return;
     Diag *d = sc_report(f->sc, m->product, site(f, a->at[i].site),
                         "what is in flight %s differs from what is in flight %s in its order, or "
                         "in the stages that it reads",
@@ -157,6 +159,7 @@ static void compare_queues(Flow *f, const Queue *a, const Queue *b, const Meetin
 
 static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, const Meeting *m) {
   const char *name = f->k->ring.at[ring].name;
+  if (!sc_blame(f, &f->blamed_ring[ring])) return;
   Diag *d =
       sc_report(f->sc, m->ring, site(f, more->hold[more->held - 1].site),
                 "%u stage%s of '%s' %s held %s, but %u %s", more->held, more->held == 1 ? "" : "s",
@@ -167,6 +170,7 @@ static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, cons
 
 static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting *m) {
   const char *name = f->k->ring.at[ring].name;
+  if (!sc_blame(f, &f->blamed_ring[ring])) return;
   Diag *d = sc_report(f->sc, m->ring, site(f, more->fill.site),
                       "a fill of '%s' is open %s, but not %s", name, m->more, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
@@ -175,6 +179,7 @@ static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting 
 
 static void report_turn(Flow *f, u32 turn, const TurnState *more, const Meeting *m) {
   const char *name = f->k->turn.at[turn].name;
+  if (!sc_blame(f, &f->blamed_turn[turn])) return;
   Diag *d = sc_report(f->sc, m->turn, site(f, more->site), "the turn '%s' is held %s, but not %s",
                       name, m->more, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
@@ -220,7 +225,7 @@ void sc_report_end(Flow *f, const State *end) {
   for (u32 i = 0; i < end->product.n; i++) {
     const Flight *x = &end->product.at[i];
     const char *name = sc_buf_name(f, x->dst);
-    if (sc_flight_to(&end->product, x->dst, 0) != i + 1) continue;
+    if (!sc_blame(f, &f->blamed_buf[x->dst])) continue;
     Diag *d = sc_report(f->sc, D_R4_UNWAITED, site(f, x->site),
                         "the product into '%s' is never waited for", name);
     sc_help(f->sc, d, "`wait %s` before the tile ends", name);
@@ -228,19 +233,19 @@ void sc_report_end(Flow *f, const State *end) {
   for (u32 r = 0; r < f->k->ring.n; r++) {
     const RingState *x = &end->ring[r];
     const char *name = f->k->ring.at[r].name;
-    if (x->held) {
+    if (x->held && sc_blame(f, &f->blamed_ring[r])) {
       Diag *d = sc_report(f->sc, D_R5_UNRELEASED, site(f, x->hold[0].site),
                           "a stage of '%s' is still held when the tile ends", name);
       sc_help(f->sc, d, "`release %s` after its last use: who fills it waits for that", name);
     }
-    if (x->open) {
+    if (x->open && sc_blame(f, &f->blamed_ring[r])) {
       Diag *d = sc_report(f->sc, D_R5_UNRELEASED, site(f, x->fill.site),
                           "a fill of '%s' is still open when the tile ends", name);
       sc_help(f->sc, d, "`commit %s`: who reads it waits for that", name);
     }
   }
   for (u32 t = 0; t < f->k->turn.n; t++) {
-    if (!end->turn[t].held) continue;
+    if (!end->turn[t].held || !sc_blame(f, &f->blamed_turn[t])) continue;
     const char *name = f->k->turn.at[t].name;
     Diag *d = sc_report(f->sc, D_R5_TURN, site(f, end->turn[t].site),
                         "the turn '%s' is still held when the tile ends", name);

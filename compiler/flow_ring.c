@@ -4,9 +4,10 @@
 
 // ---- rings
 
-static void too_deep(Flow *f, const Ins *ins, const RingState *r, const Ring *ring,
-                     const char *what) {
-  if (!f->report) return;
+static void too_deep(Flow *f, const Ins *ins, const char *what) {
+  const RingState *r = &f->now->ring[ins->arg[0]];
+  const Ring *ring = &f->k->ring.at[ins->arg[0]];
+  if (!sc_blame(f, &f->blamed_ring[ins->arg[0]])) return;
   Diag *d = sc_report(f->sc, D_R5_DEPTH, ins->span,
                       "'%s %s' can never go on: this role holds all %u stages of it", what,
                       ring->name, r->held);
@@ -17,13 +18,13 @@ static void too_deep(Flow *f, const Ins *ins, const RingState *r, const Ring *ri
 void sc_step_acquire(Flow *f, Ins *ins) {
   RingState *r = &f->now->ring[ins->arg[0]];
   const Ring *ring = &f->k->ring.at[ins->arg[0]];
-  if (r->open && f->report) {
+  if (r->open && sc_blame(f, &f->blamed_ring[ins->arg[0]])) {
     Diag *d = sc_report(f->sc, D_R5_FILL, ins->span, "a fill of '%s' is open already", ring->name);
     sc_note(f->sc, d, f->r->code.at[r->fill.site].span,
             "acquired here, and not committed on the way");
     sc_help(f->sc, d, "`commit %s` before acquiring the next stage", ring->name);
   }
-  if (r->held >= ring->stages) too_deep(f, ins, r, ring, "acquire");
+  if (r->held >= ring->stages) too_deep(f, ins, "acquire");
   r->open = true;
   r->landing = 0;
   r->fill = (Hold){.site = f->pc};
@@ -32,7 +33,7 @@ void sc_step_acquire(Flow *f, Ins *ins) {
 void sc_step_commit(Flow *f, Ins *ins) {
   RingState *r = &f->now->ring[ins->arg[0]];
   const char *name = f->k->ring.at[ins->arg[0]].name;
-  if (!r->open && f->report) {
+  if (!r->open && sc_blame(f, &f->blamed_ring[ins->arg[0]])) {
     Diag *d = sc_report(f->sc, D_R5_FILL, ins->span,
                         "there is nothing to commit: no fill of '%s' is open here", name);
     sc_help(f->sc, d, "`acquire %s` before it", name);
@@ -48,10 +49,10 @@ void sc_step_wait(Flow *f, Ins *ins) {
   RingState *r = &f->now->ring[ins->arg[0]];
   const Ring *ring = &f->k->ring.at[ins->arg[0]];
   if (r->held >= ring->stages) {
-    too_deep(f, ins, r, ring, "wait");
+    too_deep(f, ins, "wait");
     sc_release_hold(f->now, ins->arg[0]);
   } else if (r->held == MAX_HOLDS) {
-    if (f->report) {
+    if (sc_blame(f, &f->blamed_ring[ins->arg[0]])) {
       Diag *d = sc_report(f->sc, D_R5_DEPTH, ins->span, "more than %d stages of '%s' are held here",
                           MAX_HOLDS, ring->name);
       sc_help(f->sc, d, "release the older ones first");
@@ -73,7 +74,7 @@ void sc_step_release(Flow *f, Ins *ins) {
   RingState *r = &f->now->ring[ring];
   const char *name = f->k->ring.at[ring].name;
   if (!r->held) {
-    if (f->report) {
+    if (sc_blame(f, &f->blamed_ring[ring])) {
       Diag *d = sc_report(f->sc, D_R5_RELEASE, ins->span,
                           "'%s' is released, but no stage of it is held here", name);
       sc_help(f->sc, d, "each `release %s` gives back the stage of one `wait %s` before it", name,
@@ -84,7 +85,7 @@ void sc_step_release(Flow *f, Ins *ins) {
   u32 i = sc_flight_reading(&f->now->product, ring, 0);
   if (i) {
     if (f->report) sc_report_release(f, ring, &f->now->product.at[i - 1], false);
-    sc_retire_products(f, i);
+    sc_fault_products(f, i);
   }
   i = sc_flight_reading(&f->now->copy, ring, 0);
   if (i) {
@@ -101,7 +102,7 @@ void sc_step_release(Flow *f, Ins *ins) {
 void sc_step_take(Flow *f, Ins *ins) {
   TurnState *t = &f->now->turn[ins->arg[0]];
   const char *name = f->k->turn.at[ins->arg[0]].name;
-  if (t->held && f->report) {
+  if (t->held && sc_blame(f, &f->blamed_turn[ins->arg[0]])) {
     Diag *d = sc_report(f->sc, D_R5_TURN, ins->span,
                         "the turn '%s' is held already: waiting for it again never ends", name);
     sc_note(f->sc, d, f->r->code.at[t->site].span, "taken here");
@@ -139,7 +140,7 @@ void sc_step_pass(Flow *f, Ins *ins) {
   TurnState *t = &f->now->turn[ins->arg[0]];
   const char *name = f->k->turn.at[ins->arg[0]].name;
   if (!t->held || t->key != ins->arg[1]) {
-    if (f->report) {
+    if (sc_blame(f, &f->blamed_turn[ins->arg[0]])) {
       Diag *d = sc_report(f->sc, D_R5_TURN, ins->span,
                           t->held ? "the turn '%s' that is passed on is not the one that is held"
                                   : "the turn '%s' is passed on, but not held here",

@@ -59,6 +59,12 @@ void sc_retire_products(Flow *f, u32 n) {
   sc_retire(&f->now->product, n);
 }
 
+// As if they had been waited for: a wait for them that comes too late is an echo of the fault.
+void sc_fault_products(Flow *f, u32 n) {
+  for (u32 i = 0; i < n; i++) sc_blame(f, &f->blamed_buf[f->now->product.at[i].dst]);
+  sc_retire_products(f, n);
+}
+
 void sc_retire_copies(Flow *f, u32 n, bool seen) {
   Queue *q = &f->now->copy;
   for (u32 i = 0; i < n && !seen; i++) f->now->unseen[q->at[i].dst] |= 1 | q->at[i].turns << 1;
@@ -70,7 +76,7 @@ static void want_landed(Flow *f, const Access *a) {
   u32 i = sc_flight_to(&f->now->product, f->k->view.at[a->view].buf, 0);
   if (!i) return;
   if (f->report) sc_report_read(f, a, &f->now->product.at[i - 1]);
-  sc_retire_products(f, i);
+  sc_fault_products(f, i);
 }
 
 // No product may be reading the tile as a register operand (R2).
@@ -78,7 +84,7 @@ static void want_free(Flow *f, u32 tile) {
   u32 i = sc_flight_operand(&f->now->product, tile);
   if (!i) return;
   if (f->report) sc_report_operand(f, tile, &f->now->product.at[i - 1]);
-  sc_retire_products(f, i);
+  sc_fault_products(f, i);
 }
 
 static void want_defined(Flow *f, const Ins *ins, const Access *a) {
@@ -116,7 +122,7 @@ static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
   Span at = a->async && !a->write ? ins->span : v->span;
   if (v->fill) {
     if (!r->open) {
-      if (f->report) {
+      if (sc_blame(f, &f->blamed_ring[ring])) {
         Diag *d = sc_report(f->sc, D_R5_FILL, at, "no fill of '%s' is open here", name);
         sc_help(f->sc, d, "put it between `acquire %s` and `commit %s`", name, name);
       }
@@ -125,7 +131,7 @@ static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
     return &r->fill;
   }
   if (!r->held) {
-    if (f->report) {
+    if (sc_blame(f, &f->blamed_ring[ring])) {
       Diag *d = sc_report(f->sc, D_R5_HOLD, at, "no stage of '%s' is held here", name);
       if (r->open)
         sc_note(f->sc, d, f->r->code.at[r->fill.site].span,
@@ -168,7 +174,7 @@ static void want_read(Flow *f, const Access *a) {
   u32 i = sc_flight_reading(&f->now->product, ring, newest);
   if (i) {
     if (f->report) sc_report_overwrite(f, a, &f->now->product.at[i - 1], false);
-    sc_retire_products(f, i);
+    sc_fault_products(f, i);
   }
   i = sc_flight_reading(&f->now->copy, ring, newest);
   if (i) {
@@ -305,7 +311,7 @@ static void fly(Flow *f, const Ins *ins, Queue *q, Flight flight, bool copy) {
     if (copy)
       sc_retire_copies(f, q->n, false);
     else
-      sc_retire_products(f, q->n);
+      sc_fault_products(f, q->n);
   }
   q->at[q->n++] = flight;
 }
@@ -336,7 +342,7 @@ static void step_product(Flow *f, Ins *ins) {
 }
 
 static void nothing(Flow *f, const Ins *ins, u32 buf) {
-  if (!f->report) return;
+  if (!sc_blame(f, &f->blamed_buf[buf])) return;
   Diag *d =
       sc_report(f->sc, D_R4_NOTHING, ins->span,
                 "there is nothing to wait for: '%s' is not in flight here", sc_buf_name(f, buf));

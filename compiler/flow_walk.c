@@ -112,6 +112,12 @@ static void step(Flow *f, Ins *ins) {
   }
 }
 
+bool sc_blame(Flow *f, bool *blamed) {
+  bool first = f->report && !*blamed;
+  *blamed |= f->report;
+  return first;
+}
+
 static void pass(Flow *f) {
   f->changed = false;
   f->depth = f->votes = 0;
@@ -129,6 +135,9 @@ void sc_walk(Flow *f) {
     if (op->effects & CLOSES) depth--;
   }
   f->now = sc_state(f->sc, f->k);
+  f->blamed_ring = NEWS(f->sc, bool, f->k->ring.n + 1);
+  f->blamed_turn = NEWS(f->sc, bool, f->k->turn.n + 1);
+  f->blamed_buf = NEWS(f->sc, bool, f->k->buf.n + 1);
   f->head = NEWS(f->sc, State *, f->r->code.n + 1);
   f->room = NEWS(f->sc, State *, 2 * (deepest + 1));
   f->open = NEWS(f->sc, u32, deepest + 1);
