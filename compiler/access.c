@@ -15,7 +15,7 @@ static void seek(Uses *u, Seek *s, Xid root) {
   if (root) PUSH(u->sc, &s->todo, root);
   while (s->todo.n) {
     Xid e = s->todo.at[--s->todo.n], operand[SC_MAX_OPERANDS];
-    if (s->seen[e] == s->map + 1) continue;
+    if (s->seen[e] == s->map + 1 || !(u->k->expr.at[e].deps & DEP_TILE)) continue;
     s->seen[e] = s->map + 1;
     if (u->k->expr.at[e].op == X_LOAD) PUSH(u->sc, &u->load, u->k->expr.at[e].ref);
     u32 n = x_operands(u->k, e, operand);

@@ -113,7 +113,7 @@ static bool plan_fill(Sc *sc, Kernel *k, const Role *role, u32 pc) {
             fill.kind == FILL_VARIES
                 ? "copy always (what lies outside the tensor reads zero), or acquire and commit "
                   "'%s' under the same condition"
-                : "put `acquire %s`, its copies and `commit %s` into one block",
+                : "put 'acquire %s', its copies and 'commit %s' into one block",
             ring->name, ring->name);
     return false;
   }
@@ -160,6 +160,7 @@ static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role) {
 
 bool sc_derive(Sc *sc, Kernel *k) {
   Uses *uses = sc_uses(sc, k);
+  u32 before = sc->errors;
   bool ok = true;
   for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i);
   for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i);
@@ -167,5 +168,5 @@ bool sc_derive(Sc *sc, Kernel *k) {
     Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .derive = true};
     sc_walk(&f);
   }
-  return ok;
+  return ok && sc->errors == before;
 }

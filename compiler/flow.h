@@ -114,6 +114,7 @@ typedef struct State {
   TurnState *turn;
   u64 *defined;         // by buf: columns of register tiles that are written on every path
   u32 *unseen;          // by buf: 0, or copies out to this tensor may not be visible: 1 | turns << 1
+  u32 *unseen_site;     // by buf: one of those copies, for messages
 } State;
 
 State *sc_state(Sc *sc, const Kernel *k);

@@ -23,7 +23,7 @@ void sc_report_read(Flow *f, const Access *a, const Flight *x) {
   Diag *d = sc_report(f->sc, D_R1_FLIGHT, at, "'%s' is %s while a product into it may be in flight",
                       name, a->write ? "overwritten" : "read");
   note_flight(f, d, x, "in flight from here");
-  sc_help(f->sc, d, "`wait %s` before it", name);
+  sc_help(f->sc, d, "'wait %s' before it", name);
 }
 
 void sc_report_operand(Flow *f, u32 tile, const Flight *x) {
@@ -37,7 +37,7 @@ void sc_report_operand(Flow *f, u32 tile, const Flight *x) {
   Diag *d = sc_report(f->sc, D_R2_OPERAND, site(f, f->pc),
                       "'%s' is written while a product in flight may still read it", name);
   note_flight(f, d, x, sc_printf(f->sc, "the product into '%s' reads '%s' from here on", to, name));
-  sc_help(f->sc, d, "`wait %s` before it", to);
+  sc_help(f->sc, d, "'wait %s' before it", to);
 }
 
 // Who may overwrite a stage of the ring once it is free: "'load'", "'left' or 'right'".
@@ -77,10 +77,12 @@ void sc_report_release(Flow *f, u32 ring, const Flight *x, bool copy) {
                         name, to));
   if (!copy && f->now->waited != SC_NONE) {
     const Ins *wait = &f->r->code.at[f->now->waited];
-    sc_note(f->sc, d, wait->span, "covers %s, not this product into '%s'", listed(f, wait), to);
+    const char *but = wait->arg[1] ? "all but the newest into " : "";
+    sc_note(f->sc, d, wait->span, "covers %s%s, not this product into '%s'", but, listed(f, wait),
+            to);
   }
   sc_help(f->sc, d,
-          copy ? "`wait %s read` before releasing '%s'" : "`wait %s` before releasing '%s'", to,
+          copy ? "'wait %s read' before releasing '%s'" : "'wait %s' before releasing '%s'", to,
           name);
 }
 
@@ -91,17 +93,17 @@ void sc_report_overwrite(Flow *f, const Access *a, const Flight *x, bool copy) {
                       "a held stage of '%s' is written while a %s may still read it", name,
                       copy ? "copy out" : "product");
   note_flight(f, d, x, sc_printf(f->sc, "reads '%s'; in flight from here", name));
-  sc_help(f->sc, d, copy ? "`wait %s read` before it" : "`wait %s` before it", to);
+  sc_help(f->sc, d, copy ? "'wait %s read' before it" : "'wait %s' before it", to);
 }
 
 // ---- paths that disagree
 
 typedef struct Meeting {
   DiagId product, ring, turn;
-  const char *more, *less;  // where there is more in flight or held, and where less: "… at the end
-                            // of the loop's body"
-  Span at;  // the loop or branch
+  const char *more, *less;  // where there is more, and where less: "at the end of the loop's body"
+  Span at;                  // the loop or condition
   const char *label;
+  const char *where;  // where to wait for a product: "before the loop ends, …"
 } Meeting;
 
 static u32 flights_to(const Queue *q, u32 dst) {
@@ -119,17 +121,12 @@ static const Flight *surplus(const Queue *q, const Queue *other) {
 }
 
 static void report_flight(Flow *f, const Flight *x, const Meeting *m, bool copy) {
-  if (!sc_blame(f, &f->blamed_buf[x->dst])) return;
   const char *name = sc_buf_name(f, x->dst);
-  Diag *d = sc_report(f->sc, m->product, site(f, x->site),
-                      copy ? "a copy out to '%s' is under way %s, but not %s"
-                           : "a product into '%s' is in flight %s, but not %s",
-                      name, m->more, m->less);
+  if (!sc_blame(f, &f->blamed_buf[x->dst])) return;
+  Diag *d = sc_report(f->sc, m->product, site(f, x->site), "a %s '%s' is in flight %s, but not %s",
+                      copy ? "copy out to" : "product into", name, m->more, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
-  sc_help(f->sc, d,
-          copy ? "`wait %s read` on the way, or issue as many on the other path"
-               : "`wait %s` on the way, or issue as many on the other path",
-          name);
+  sc_help(f->sc, d, "'wait %s%s' %s", name, copy ? " read" : "", m->where);
 }
 
 // The same tiles are in flight, but in another order or reading other stages.
@@ -165,7 +162,7 @@ static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, cons
                 "%u stage%s of '%s' %s held %s, but %u %s", more->held, more->held == 1 ? "" : "s",
                 name, more->held == 1 ? "is" : "are", m->more, less, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
-  sc_help(f->sc, d, "every path needs as many `release %s` as `wait %s`", name, name);
+  sc_help(f->sc, d, "every path needs as many 'release %s' as 'wait %s'", name, name);
 }
 
 static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting *m) {
@@ -174,7 +171,7 @@ static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting 
   Diag *d = sc_report(f->sc, m->ring, site(f, more->fill.site),
                       "a fill of '%s' is open %s, but not %s", name, m->more, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
-  sc_help(f->sc, d, "`commit %s` on every path", name);
+  sc_help(f->sc, d, "'commit %s' on every path", name);
 }
 
 static void report_turn(Flow *f, u32 turn, const TurnState *more, const Meeting *m) {
@@ -183,7 +180,7 @@ static void report_turn(Flow *f, u32 turn, const TurnState *more, const Meeting 
   Diag *d = sc_report(f->sc, m->turn, site(f, more->site), "the turn '%s' is held %s, but not %s",
                       name, m->more, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
-  sc_help(f->sc, d, "`acquire %s` and `release %s` equally often on every path", name, name);
+  sc_help(f->sc, d, "'acquire %s' and 'release %s' equally often on every path", name, name);
 }
 
 static void compare(Flow *f, const State *a, const State *b, const Meeting *m) {
@@ -209,15 +206,26 @@ static void compare(Flow *f, const State *a, const State *b, const Meeting *m) {
 }
 
 void sc_report_loop(Flow *f, const State *head, const State *end, Span loop) {
-  Meeting m = {
-      D_R4_LOOP, D_R5_LOOP, D_R5_LOOP, "at the end of the loop's body", "when the loop is entered",
-      loop,      "the loop"};
+  Meeting m = {D_R4_LOOP,
+               D_R5_LOOP,
+               D_R5_LOOP,
+               "at the end of the loop's body",
+               "when the loop is entered",
+               loop,
+               "the loop",
+               "before the body ends, or enter the loop with as many in flight"};
   compare(f, end, head, &m);
 }
 
 void sc_report_branch(Flow *f, const State *yes, const State *no, Span at) {
-  Meeting m = {D_R4_BRANCH,      D_R5_BRANCH, D_R5_BRANCH,    "if this condition holds",
-               "if it does not", at,          "the condition"};
+  Meeting m = {D_R4_BRANCH,
+               D_R5_BRANCH,
+               D_R5_BRANCH,
+               "if the condition is true",
+               "if the condition is false",
+               at,
+               "the condition",
+               "inside the branch, or issue as many on the other path"};
   compare(f, yes, no, &m);
 }
 
@@ -228,7 +236,11 @@ void sc_report_end(Flow *f, const State *end) {
     if (!sc_blame(f, &f->blamed_buf[x->dst])) continue;
     Diag *d = sc_report(f->sc, D_R4_UNWAITED, site(f, x->site),
                         "the product into '%s' is never waited for", name);
-    sc_help(f->sc, d, "`wait %s` before the tile ends", name);
+    sc_help(f->sc, d, "'wait %s', and release the stages that it reads, before the tile ends",
+            name);
+    for (u32 j = 0; j < 2; j++) {
+      if (x->ref[j].ring != SC_NONE) sc_blame(f, &f->blamed_ring[x->ref[j].ring]);
+    }
   }
   for (u32 r = 0; r < f->k->ring.n; r++) {
     const RingState *x = &end->ring[r];
@@ -236,12 +248,12 @@ void sc_report_end(Flow *f, const State *end) {
     if (x->held && sc_blame(f, &f->blamed_ring[r])) {
       Diag *d = sc_report(f->sc, D_R5_UNRELEASED, site(f, x->hold[0].site),
                           "a stage of '%s' is still held when the tile ends", name);
-      sc_help(f->sc, d, "`release %s` after its last use: who fills it waits for that", name);
+      sc_help(f->sc, d, "'release %s' after its last use: who fills it waits for that", name);
     }
     if (x->open && sc_blame(f, &f->blamed_ring[r])) {
       Diag *d = sc_report(f->sc, D_R5_UNRELEASED, site(f, x->fill.site),
                           "a fill of '%s' is still open when the tile ends", name);
-      sc_help(f->sc, d, "`commit %s`: who reads it waits for that", name);
+      sc_help(f->sc, d, "'commit %s': who reads it waits for that", name);
     }
   }
   for (u32 t = 0; t < f->k->turn.n; t++) {
@@ -249,6 +261,6 @@ void sc_report_end(Flow *f, const State *end) {
     const char *name = f->k->turn.at[t].name;
     Diag *d = sc_report(f->sc, D_R5_TURN, site(f, end->turn[t].site),
                         "the turn '%s' is still held when the tile ends", name);
-    sc_help(f->sc, d, "`release %s`: the next in turn waits for it", name);
+    sc_help(f->sc, d, "'release %s': the next in turn waits for it", name);
   }
 }

@@ -22,7 +22,7 @@ void sc_step_acquire(Flow *f, Ins *ins) {
     Diag *d = sc_report(f->sc, D_R5_FILL, ins->span, "a fill of '%s' is open already", ring->name);
     sc_note(f->sc, d, f->r->code.at[r->fill.site].span,
             "acquired here, and not committed on the way");
-    sc_help(f->sc, d, "`commit %s` before acquiring the next stage", ring->name);
+    sc_help(f->sc, d, "'commit %s' before acquiring the next stage", ring->name);
   }
   if (r->held >= ring->stages) too_deep(f, ins, "acquire");
   r->open = true;
@@ -36,7 +36,7 @@ void sc_step_commit(Flow *f, Ins *ins) {
   if (!r->open && sc_blame(f, &f->blamed_ring[ins->arg[0]])) {
     Diag *d = sc_report(f->sc, D_R5_FILL, ins->span,
                         "there is nothing to commit: no fill of '%s' is open here", name);
-    sc_help(f->sc, d, "`acquire %s` before it", name);
+    sc_help(f->sc, d, "'acquire %s' before it", name);
   }
   sc_want_order(
       f, ins, r->open && (r->fill.dirt & DIRT_WROTE) && sc_ring_async(f->uses, ins->arg[0]), false);
@@ -77,7 +77,7 @@ void sc_step_release(Flow *f, Ins *ins) {
     if (sc_blame(f, &f->blamed_ring[ring])) {
       Diag *d = sc_report(f->sc, D_R5_RELEASE, ins->span,
                           "'%s' is released, but no stage of it is held here", name);
-      sc_help(f->sc, d, "each `release %s` gives back the stage of one `wait %s` before it", name,
+      sc_help(f->sc, d, "each 'release %s' gives back the stage of one 'wait %s' before it", name,
               name);
     }
     return;
@@ -106,7 +106,7 @@ void sc_step_take(Flow *f, Ins *ins) {
     Diag *d = sc_report(f->sc, D_R5_TURN, ins->span,
                         "the turn '%s' is held already: waiting for it again never ends", name);
     sc_note(f->sc, d, f->r->code.at[t->site].span, "taken here");
-    sc_help(f->sc, d, "`release %s` before taking it again", name);
+    sc_help(f->sc, d, "'release %s' before taking it again", name);
   }
   *t = (TurnState){true, ins->arg[1], f->pc};
 }
@@ -130,7 +130,7 @@ static void want_published(Flow *f, const Ins *ins) {
                   f->k->turn.at[turn].name, name);
     sc_note(f->sc, d, f->r->code.at[f->now->turn[turn].site].span, "taken here");
     sc_help(f->sc, d,
-            "`wait %s` before it (not `read`): the next CTA relies on what was done in this turn",
+            "'wait %s' before it (not 'read'): the next CTA relies on what was done in this turn",
             name);
   }
   f->now->unseen[tensor] = 0;
@@ -146,7 +146,7 @@ void sc_step_pass(Flow *f, Ins *ins) {
                                   : "the turn '%s' is passed on, but not held here",
                           name);
       if (t->held) sc_note(f->sc, d, f->r->code.at[t->site].span, "taken here, with another index");
-      sc_help(f->sc, d, "`acquire %s` before it", name);
+      sc_help(f->sc, d, "'acquire %s' before it", name);
     }
   } else {
     want_published(f, ins);

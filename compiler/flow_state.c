@@ -11,6 +11,7 @@ State *sc_state(Sc *sc, const Kernel *k) {
   s->turn = NEWS(sc, TurnState, k->turn.n + 1);
   s->defined = NEWS(sc, u64, k->buf.n + 1);
   s->unseen = NEWS(sc, u32, k->buf.n + 1);
+  s->unseen_site = NEWS(sc, u32, k->buf.n + 1);
   s->waited = SC_NONE;
   return s;
 }
@@ -37,6 +38,7 @@ void sc_state_copy(State *to, const State *from, const Kernel *k) {
   if (k->turn.n) memcpy(to->turn, from->turn, k->turn.n * sizeof *to->turn);
   memcpy(to->defined, from->defined, k->buf.n * sizeof *to->defined);
   memcpy(to->unseen, from->unseen, k->buf.n * sizeof *to->unseen);
+  memcpy(to->unseen_site, from->unseen_site, k->buf.n * sizeof *to->unseen_site);
 }
 
 // ---- the joined part
@@ -74,6 +76,7 @@ bool sc_state_join(State *into, const State *from, const Kernel *k) {
     changed |=
         (into->defined[i] & ~from->defined[i]) != 0 || (from->unseen[i] & ~into->unseen[i]) != 0;
     into->defined[i] &= from->defined[i];
+    if (!into->unseen[i]) into->unseen_site[i] = from->unseen_site[i];
     into->unseen[i] |= from->unseen[i];
   }
   return changed;

@@ -18,14 +18,14 @@ void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet) {
                           "'%s' needs a proxy fence before it: threads accessed a stage that an "
                           "engine accesses next",
                           sc_op[ins->op].text);
-      sc_help(f->sc, d, "add `fence` to its plan");
+      sc_help(f->sc, d, "add 'fence' to its plan");
     }
     if (meet && !ins->plan.meet) {
       Diag *d = sc_report(f->sc, D_R7_MEET, ins->span,
                           "the instance's threads must meet before '%s': it touches what others of "
                           "them wrote or read",
                           sc_op[ins->op].text);
-      sc_help(f->sc, d, "add `meet` to its plan");
+      sc_help(f->sc, d, "add 'meet' to its plan");
     }
   }
   if (ins->plan.fence) sc_state_fence(f->now, f->k);
@@ -37,7 +37,7 @@ void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet) {
         "here the role's warps would have to meet, but a vote's block is run by some of them only");
     sc_help(
         f->sc, d,
-        "move the statement that writes the stage, or the one that reads it, out of the `vote`");
+        "move the statement that writes the stage, or the one that reads it, out of the 'vote'");
   }
 }
 
@@ -48,7 +48,7 @@ static void want_keep(Flow *f, Ins *ins, u32 keep) {
     Diag *d = sc_report(f->sc, D_R4_KEEP, ins->span,
                         "this wait lets %u groups stay in flight; it must not let more than %u",
                         ins->plan.keep, keep);
-    sc_help(f->sc, d, "set `keep` of its plan to %u", keep);
+    sc_help(f->sc, d, "set 'keep' of its plan to %u", keep);
   }
 }
 
@@ -67,7 +67,10 @@ void sc_fault_products(Flow *f, u32 n) {
 
 void sc_retire_copies(Flow *f, u32 n, bool seen) {
   Queue *q = &f->now->copy;
-  for (u32 i = 0; i < n && !seen; i++) f->now->unseen[q->at[i].dst] |= 1 | q->at[i].turns << 1;
+  for (u32 i = 0; i < n && !seen; i++) {
+    f->now->unseen[q->at[i].dst] |= 1 | q->at[i].turns << 1;
+    f->now->unseen_site[q->at[i].dst] = q->at[i].site;
+  }
   sc_retire(q, n);
 }
 
@@ -93,13 +96,13 @@ static void want_defined(Flow *f, const Ins *ins, const Access *a) {
   const View *v = &f->k->view.at[a->view];
   u64 *have = &f->now->defined[v->buf], need = sc_columns(f->k, v, ext, false);
   if (!(need & ~*have)) return;
-  if (f->report) {
+  if (sc_blame(f, &f->blamed_buf[v->buf])) {
     bool some = (*have & need) != 0;
     Diag *d = sc_report(f->sc, D_R1_UNDEFINED, a->async ? ins->span : v->span,
                         "'%s' is read before it is written%s", sc_buf_name(f, v->buf),
                         some ? " in every column" : " on every path");
     sc_note(f->sc, d, f->k->buf.at[v->buf].span, "declared here, without a value to start from");
-    sc_help(f->sc, d, "give '%s' a value where it is declared (`= 0`), or write it before",
+    sc_help(f->sc, d, "give '%s' a value where it is declared ('= 0'), or write it before",
             sc_buf_name(f, v->buf));
   }
   *have |= need;
@@ -124,7 +127,7 @@ static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
     if (!r->open) {
       if (sc_blame(f, &f->blamed_ring[ring])) {
         Diag *d = sc_report(f->sc, D_R5_FILL, at, "no fill of '%s' is open here", name);
-        sc_help(f->sc, d, "put it between `acquire %s` and `commit %s`", name, name);
+        sc_help(f->sc, d, "put it between 'acquire %s' and 'commit %s'", name, name);
       }
       *r = (RingState){.held = r->held, .open = true, .fill.site = f->pc};
     }
@@ -136,7 +139,7 @@ static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
       if (r->open)
         sc_note(f->sc, d, f->r->code.at[r->fill.site].span,
                 "a fill is open, which is not yet a stage to read");
-      sc_help(f->sc, d, "`wait %s` before it, and `release %s` after its last use", name, name);
+      sc_help(f->sc, d, "'wait %s' before it, and 'release %s' after its last use", name, name);
     }
     r->hold[r->held++] = (Hold){.site = f->pc};
   }
@@ -201,7 +204,7 @@ static void want_no_copy(Flow *f, const Access *a) {
     sc_note(f->sc, d, f->r->code.at[r->fill.site].span, "the fill opens here");
     sc_help(f->sc, d,
             "fill this part by a copy or by assignments, not by both in one fill; what a copy "
-            "brings is there after `commit` and `wait`");
+            "brings is there after 'commit' and 'wait'");
   }
   r->landing &= ~part_bit(f->k, b);
 }
@@ -215,8 +218,9 @@ static void want_seen(Flow *f, const Ins *ins, const Access *a) {
     Diag *d = sc_report(f->sc, D_R3_VISIBLE, a->async ? ins->span : v->span,
                         "'%s' is read while copies out to it may not be visible yet",
                         sc_buf_name(f, v->buf));
-    if (i) sc_note(f->sc, d, f->r->code.at[f->now->copy.at[i - 1].site].span, "copied out here");
-    sc_help(f->sc, d, "`wait %s` before it (not `read`, which only says that the stage is free)",
+    u32 site = i ? f->now->copy.at[i - 1].site : f->now->unseen_site[v->buf];
+    sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
+    sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)",
             sc_buf_name(f, v->buf));
   }
   sc_retire_copies(f, i, true);

@@ -5,6 +5,8 @@
 // holds after any number of them.
 #include "flow.h"
 
+enum { MAX_WORK = 1 << 29 };
+
 static State *room(Flow *f, u32 which) {
   State **at = &f->room[2 * f->depth + which];
   if (!*at) *at = sc_state(f->sc, f->k);
@@ -125,15 +127,30 @@ static void pass(Flow *f) {
   for (f->pc = 0; f->pc < f->r->code.n; f->pc++) step(f, &f->r->code.at[f->pc]);
 }
 
+// Each block copies a state: what that may come to, in bytes a pass.
+static bool affordable(Flow *f, u32 blocks) {
+  const Kernel *k = f->k;
+  u64 state = sizeof(State) + k->ring.n * sizeof(RingState) + k->turn.n * sizeof(TurnState) +
+              k->buf.n * 16u;
+  if (blocks * state < MAX_WORK) return true;
+  Diag *d = sc_report(f->sc, D_P_LIMIT, f->r->span,
+                      "'%s' has too many blocks (%u) for its number of tiles and rings", f->r->name,
+                      blocks);
+  sc_help(f->sc, d, "loops that index register tiles are unrolled: make them shorter");
+  return false;
+}
+
 void sc_walk(Flow *f) {
   bool report = f->report;
-  u32 deepest = 0, depth = 0;
+  u32 deepest = 0, depth = 0, blocks = 0;
   f->r = &f->k->role.at[f->role];
   for (u32 i = 0; i < f->r->code.n; i++) {
     const OpInfo *op = &sc_op[f->r->code.at[i].op];
     if (op->effects & OPENS && ++depth > deepest) deepest = depth;
     if (op->effects & CLOSES) depth--;
+    blocks += (op->effects & OPENS) != 0;
   }
+  if (!affordable(f, blocks)) return;
   f->now = sc_state(f->sc, f->k);
   f->blamed_ring = NEWS(f->sc, bool, f->k->ring.n + 1);
   f->blamed_turn = NEWS(f->sc, bool, f->k->turn.n + 1);

@@ -271,7 +271,7 @@ static void place_registers(Sc *sc, Kernel *k) {
     note_live(sc, k, d, r, worst.live);
     sc_help(sc, d,
             "tiles take %u of them, and about %u are needed besides: make a tile smaller, let one "
-            "die earlier, or ask for more `regs`",
+            "die earlier, or ask for more 'regs'",
             worst.all, worst.need - worst.all);
   }
 }
