@@ -271,9 +271,8 @@ static void looped(Low *l, const Node *n, Xid from, Xid to) {
     l->undecided = span_to(n->a->span, n->b->span);
     l->told = false;
   }
-  Xid var = x_leaf(l->sc, l->k, X_LOOP, TY_INT, loop);
-  low_emit(l, OP_FOR, n->flags & F_REVERSED ? INS_REVERSED : 0, var, from, to, head);
-  body(l, n, var);
+  low_emit(l, OP_FOR, n->flags & F_REVERSED ? INS_REVERSED : 0, loop, from, to, head);
+  body(l, n, x_leaf(l->sc, l->k, X_LOOP, TY_INT, loop));
   if (!stopped(l)) low_emit(l, OP_ENDFOR, 0, 0, 0, 0, n->span);
   l->undecided = outer;
   if (l->unroll != loop) return;

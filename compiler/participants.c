@@ -2,9 +2,18 @@
 // fillers, drainers and kinds of access of every ring; a ring that only one side uses is an error.
 #include "lower.h"
 
-static Ring *ring_of(Low *l, u32 view) {
-  const Buf *b = &l->k->buf.at[l->k->view.at[view].buf];
-  return b->space == SP_STAGE ? &l->k->ring.at[b->ring] : NULL;
+// The ring whose stage a role touches through the view, if it is one; a held stage has been waited for.
+static Ring *touched(Low *l, u32 role, u32 view) {
+  const View *v = &l->k->view.at[view];
+  const Buf *b = &l->k->buf.at[v->buf];
+  if (b->space != SP_STAGE) return NULL;
+  Ring *r = &l->k->ring.at[b->ring];
+  if (!v->fill && !(r->drainers >> role & 1)) {
+    Diag *d = low_error(l, D_R5_HOLD, v->span, "the role '%s' holds no stage of '%s'", l->k->role.at[role].name, r->name);
+    sc_note(l->sc, d, r->span, "declared here");
+    sc_help(l->sc, d, "'wait %s' before it is read, 'acquire %s' before it is filled", r->name, r->name);
+  }
+  return r;
 }
 
 // A walk over expressions; `stamp` tells which nodes the present one has met.
@@ -15,7 +24,7 @@ typedef struct Walk {
 } Walk;
 
 // Marks the rings whose stages the expression reads. Uniform operands read none.
-static void reads(Low *l, Xid root, Walk *w) {
+static void reads(Low *l, u32 role, Xid root, Walk *w) {
   if (!root) return;
   w->stamp++;
   PUSH(l->sc, &w->todo, root);
@@ -24,47 +33,56 @@ static void reads(Low *l, Xid root, Walk *w) {
     if (w->met[x] == w->stamp || !(low_at(l, x)->deps & DEP_TILE)) continue;
     w->met[x] = w->stamp;
     for (u32 i = x_operands(l->k, x, operand); i--;) PUSH(l->sc, &w->todo, operand[i]);
-    Ring *r = low_at(l, x)->op == X_LOAD ? ring_of(l, low_at(l, x)->ref) : NULL;
+    Ring *r = low_at(l, x)->op == X_LOAD ? touched(l, role, low_at(l, x)->ref) : NULL;
     if (r) r->read = true;
   }
 }
 
-static void map_access(Low *l, const Map *m, Walk *w) {
-  reads(l, m->root, w);
-  reads(l, m->cond, w);
-  Ring *r = m->dst == SC_NONE ? NULL : ring_of(l, m->dst);
+static void map_access(Low *l, u32 role, const Map *m, Walk *w) {
+  reads(l, role, m->root, w);
+  reads(l, role, m->cond, w);
+  Ring *r = m->dst == SC_NONE ? NULL : touched(l, role, m->dst);
   if (r && l->k->view.at[m->dst].fill) r->stored = true;
 }
 
+static void product_access(Low *l, u32 role, const Product *p, bool by_threads) {
+  Ring *a = touched(l, role, p->a), *b = touched(l, role, p->b);
+  if (a) a->read |= by_threads;
+  if (b) b->read |= by_threads;
+}
+
 static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
-  Kernel *k = l->k;
+  const Kernel *k = l->k;
   switch (ins->op) {
-    case OP_ACQUIRE:
-    case OP_COMMIT: k->ring.at[ins->arg[0]].fillers |= (u16)(1u << role); break;
-    case OP_WAIT:
-    case OP_RELEASE: k->ring.at[ins->arg[0]].drainers |= (u16)(1u << role); break;
     case OP_COPYIN: {
-      Ring *r = ring_of(l, ins->arg[0]);
+      Ring *r = touched(l, role, ins->arg[0]);
       r->copied = true;
       r->multicast |= (ins->flags & INS_MULTICAST) != 0;
       break;
     }
+    case OP_COPYOUT:
+    case OP_COPYADD: touched(l, role, ins->arg[1]); break;
     case OP_MAP:
     case OP_MAPADD:
-    case OP_VOTE: map_access(l, &k->map.at[ins->arg[0]], w); break;
-    case OP_MMAWARP: {
-      const Product *p = &k->product.at[ins->arg[0]];
-      Ring *a = ring_of(l, p->a), *b = ring_of(l, p->b);
-      if (a) a->read = true;
-      if (b) b->read = true;
-      break;
-    }
+    case OP_VOTE: map_access(l, role, &k->map.at[ins->arg[0]], w); break;
+    case OP_MMA:
+    case OP_MMAWARP: product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP); break;
     default: break;
   }
 }
 
+static void sides(Low *l, u32 role, const Ins *ins) {
+  Ring *ring = l->k->ring.at;
+  if (ins->op == OP_ACQUIRE || ins->op == OP_COMMIT) ring[ins->arg[0]].fillers |= (u16)(1u << role);
+  if (ins->op == OP_WAIT || ins->op == OP_RELEASE) ring[ins->arg[0]].drainers |= (u16)(1u << role);
+}
+
 void low_participants(Low *l) {
   Walk w = {.met = NEWS(l->sc, u32, l->k->expr.n)};
+  for (u32 r = 0; r < l->k->role.n; r++) {
+    const Code *code = &l->k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) sides(l, r, &code->at[i]);
+  }
   for (u32 r = 0; r < l->k->role.n; r++) {
     const Code *code = &l->k->role.at[r].code;
     for (u32 i = 0; i < code->n; i++) access(l, r, &code->at[i], &w);
