@@ -88,7 +88,7 @@ static Step op_ENDTILE(Inst *in, const Ins *i) {
 // ---- control -------------------------------------------------------------------------------------
 
 static Step op_FOR(Inst *in, const Ins *i) {
-  u32 loop = in->env.k->expr.at[i->arg[0]].ref;
+  u32 loop = i->arg[0];
   i64 from = env_int(&in->env, i->arg[1]), to = env_int(&in->env, i->arg[2]);
   in->from[loop] = from;
   in->to[loop] = to;
@@ -103,7 +103,7 @@ static Step op_FOR(Inst *in, const Ins *i) {
 
 static Step op_ENDFOR(Inst *in, const Ins *i) {
   const Ins *opener = &in->of->code.at[i->nest];
-  u32 loop = in->env.k->expr.at[opener->arg[0]].ref;
+  u32 loop = opener->arg[0];
   i64 *now = &in->env.loop[loop];
   bool reversed = opener->flags & INS_REVERSED;
   if (reversed ? *now <= in->from[loop] : *now >= in->to[loop] - 1) return STEP_GO;
