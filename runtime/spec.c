@@ -3,8 +3,10 @@
 //
 // The idea: equations that read each other usually do so at equal outer indices (batch, head, row). Those
 // indices become one loop around all of them, so that intermediates are kept for one value of it only:
-// attention's S takes a row, not a matrix. Iterations are dealt to threads, which write disjoint elements
-// and allocate nothing. Inputs are converted once, up front, to contiguous copies.
+// attention's S takes a row, not a matrix. What only depends on inputs and is read by equations of more
+// indices (where a sequence ends, which one a row belongs to) would spoil that: it is computed before, and
+// kept whole. Iterations are dealt to threads, which write disjoint elements and allocate nothing. Inputs
+// are converted once, up front, to contiguous copies.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -21,17 +23,23 @@ typedef struct Store {
   size_t offset;
   u8 store, elem;
   i64 stride[SC_MAX_RANK], shape[SC_MAX_RANK];
-  u32 def;         // equation that defines it; SC_NONE: none (so far)
 } Store;
+
+// What a view of an equation reads: a value that an earlier equation defines, or a tensor as it was given.
+typedef struct Read {
+  u32 view;
+  u32 def;  // the equation; SC_NONE: the tensor
+} Read;
 
 typedef struct Eq {
   const Map *m;
   Strip *strip;
   u32 buf;
-  u32 group;                   // equations that read each other
+  u32 group;                   // equations that read each other, by one of them
+  bool before;                 // a group of its own, run before the others
   i8 var[SC_MAX_VARS];         // prefix index -> output variable
   i64 extent[SC_MAX_VARS];
-  u32 *reads;                  // by view: which Store it reads, SC_NONE where it reads none
+  VEC(Read) reads;
 } Eq;
 
 typedef struct Spec {
@@ -43,6 +51,7 @@ typedef struct Spec {
   double *const *to;
   u32 eqs;
   Eq *eq;
+  u32 *definer;       // by buf: the latest equation so far that defines it, or SC_NONE
   Store *defined;     // by buf: named values
   Store *input;       // by buf: tensors as they were given
   Env env;
@@ -93,21 +102,6 @@ static void unite(Spec *s, u32 a, u32 b) {
 
 static u32 node_of(u32 eq, i8 var) { return eq * SC_MAX_VARS + (u32)var; }
 
-// Equation e reads what equation d defines: their groups join, and so do their index variables where they
-// stand at the same position. A variable of d that e has elsewhere cannot be common.
-static void link_read(Spec *s, u32 e, u32 d, const View *read) {
-  const View *dst = &s->k->view.at[s->eq[d].m->dst];
-  u32 from = s->eq[e].group, to = s->eq[d].group;
-  for (u32 i = 0; i <= e; i++)
-    if (s->eq[i].group == from) s->eq[i].group = to;
-  for (u32 i = 0; i < dst->rank; i++) {
-    i8 w = sc_plain_var(s->k, &dst->at[i]), u = sc_plain_var(s->k, &read->at[i]);
-    if (w < 0) continue;
-    if (u >= 0 && u < s->eq[e].m->outs) unite(s, node_of(d, w), node_of(e, u));
-    else s->broken[find(s, node_of(d, w))] = true;
-  }
-}
-
 // A contiguous copy of a tensor as the engine's reals.
 static void copy_input(Spec *s, Store *in, const TensorRef *t, const Buf *b) {
   const Reals *reals = s->exact ? &sc_reals64 : &sc_reals32;
@@ -148,8 +142,7 @@ static void need_input(Spec *s, u32 buf) {
   copy_input(s, in, t, b);
 }
 
-// Sets up equation e: its strip, and what each of its views reads. A value that no earlier equation
-// defines is the tensor's as it was given.
+// Sets up equation e: its strip, and what its views read.
 static void read_equation(Spec *s, u32 e) {
   const Kernel *k = s->k;
   Eq *eq = &s->eq[e];
@@ -157,7 +150,6 @@ static void read_equation(Spec *s, u32 e) {
   eq->group = e;
   eq->buf = k->view.at[eq->m->dst].buf;
   eq->strip = sc_strip_spec(s->sc, k, eq->m, s->exact);
-  eq->reads = NEWS(s->sc, u32, k->view.n);
   for (i8 v = 0; v < SC_MAX_VARS; v++) s->up[node_of(e, v)] = node_of(e, v);
   for (u32 v = 0; v < eq->m->vars; v++) eq->extent[v] = env_int(&s->env, eq->m->var[v].extent);
   u8 *mark = sc_new(s->sc, k->expr.n);
@@ -165,16 +157,55 @@ static void read_equation(Spec *s, u32 e) {
   mark_reachable(k, eq->m->cond, mark);
   for (u32 i = 0; i < k->view.at[eq->m->dst].rank; i++)
     mark_reachable(k, k->view.at[eq->m->dst].at[i].base, mark);
-  for (u32 v = 0; v < k->view.n; v++) eq->reads[v] = SC_NONE;
   for (Xid x = 1; x < k->expr.n; x++) {
     const Expr *p = &k->expr.at[x];
     if (!mark[x] || p->op != X_LOAD) continue;
-    const View *view = &k->view.at[p->ref];
-    eq->reads[p->ref] = view->buf;
-    if (s->defined[view->buf].def != SC_NONE) link_read(s, e, s->defined[view->buf].def, view);
-    else need_input(s, view->buf);
+    u32 buf = k->view.at[p->ref].buf;
+    Read read = {.view = p->ref, .def = s->definer[buf]};
+    PUSH(s->sc, &eq->reads, read);
+    if (read.def == SC_NONE) need_input(s, buf);
   }
-  s->defined[eq->buf].def = e;
+  s->definer[eq->buf] = e;
+}
+
+// Does an equation with more indices read what equation e defines?
+static bool serves_larger(const Spec *s, u32 e) {
+  for (u32 r = e + 1; r < s->eqs; r++)
+    for (u32 i = 0; i < s->eq[r].reads.n; i++)
+      if (s->eq[r].reads.at[i].def == e && s->eq[r].m->outs > s->eq[e].m->outs) return true;
+  return false;
+}
+
+static void choose_before(Spec *s) {
+  for (u32 e = 0; e < s->eqs; e++) {
+    Eq *eq = &s->eq[e];
+    eq->before = serves_larger(s, e);
+    for (u32 i = 0; i < eq->reads.n; i++)
+      eq->before &= eq->reads.at[i].def == SC_NONE || s->eq[eq->reads.at[i].def].before;
+  }
+}
+
+// Equation e reads what equation d defines: their groups join, and so do their index variables where they
+// stand at the same position. A variable of d that e has elsewhere cannot be common.
+static void link_read(Spec *s, u32 e, u32 d, const View *read) {
+  const View *dst = &s->k->view.at[s->eq[d].m->dst];
+  u32 from = s->eq[e].group, to = s->eq[d].group;
+  for (u32 i = 0; i <= e; i++)
+    if (s->eq[i].group == from) s->eq[i].group = to;
+  for (u32 i = 0; i < dst->rank; i++) {
+    i8 w = sc_plain_var(s->k, &dst->at[i]), u = sc_plain_var(s->k, &read->at[i]);
+    if (w < 0) continue;
+    if (u >= 0 && u < s->eq[e].m->outs) unite(s, node_of(d, w), node_of(e, u));
+    else s->broken[find(s, node_of(d, w))] = true;
+  }
+}
+
+static void link_reads(Spec *s) {
+  for (u32 e = 0; e < s->eqs; e++)
+    for (u32 i = 0; i < s->eq[e].reads.n; i++) {
+      const Read *r = &s->eq[e].reads.at[i];
+      if (r->def != SC_NONE && !s->eq[r->def].before) link_read(s, e, r->def, &s->k->view.at[r->view]);
+    }
 }
 
 // ---- the common prefix of a group
@@ -241,12 +272,12 @@ static void lay_out(Spec *s, u32 e, u32 depth) {
   const View *dst = &s->k->view.at[eq->m->dst];
   const Buf *b = &s->k->buf.at[eq->buf];
   Store *to = &s->defined[eq->buf];
-  bool output = s->to[eq->buf];
+  bool output = s->to[eq->buf], whole = output || eq->before;
   size_t n = 1;
   for (u32 i = dst->rank; i-- > 0;) {
     i8 v = sc_plain_var(s->k, &dst->at[i]);
     to->shape[i] = output ? s->b->buf[eq->buf].shape[i] : v >= 0 ? eq->extent[v] : env_int(&s->env, b->dim[i]);
-    if (!output && v >= 0 && in_prefix(eq, depth, v)) continue;
+    if (!whole && v >= 0 && in_prefix(eq, depth, v)) continue;
     to->stride[i] = (i64)n;
     if (__builtin_mul_overflow(n, (size_t)to->shape[i], &n)) sc_unwind(s->sc, SCHEDC_ELIMIT);
   }
@@ -257,12 +288,18 @@ static void lay_out(Spec *s, u32 e, u32 depth) {
     for (size_t i = 0; i < n; i++) s->to[eq->buf][i] = 0.0 / 0.0;
     return;
   }
-  const Reals *reals = s->exact ? &sc_reals64 : &sc_reals32;
-  to->store = reals->store;
-  to->elem = s->round;
+  // Integers are not rounded: they say which elements belong together.
+  bool counts = s->k->expr.at[eq->m->root].op == X_TOREAL;
+  to->store = (s->exact ? &sc_reals64 : &sc_reals32)->store;
+  to->elem = counts ? EL_F32 : s->round;
+  if (__builtin_mul_overflow(n, (size_t)8, &n) || n > SIZE_MAX / 8) sc_unwind(s->sc, SCHEDC_ELIMIT);
+  if (whole) {
+    to->at = sc_new(s->sc, n + 1);
+    return;
+  }
   to->offset = s->block;
-  if (__builtin_mul_overflow(n, (size_t)8, &n) || __builtin_add_overflow(s->block, (n + 63) & ~(size_t)63, &s->block))
-    sc_unwind(s->sc, SCHEDC_ELIMIT);
+  s->block += (n + 63) & ~(size_t)63;
+  if (s->block > SIZE_MAX / 8) sc_unwind(s->sc, SCHEDC_ELIMIT);
 }
 
 static Operand operand(const Spec *s, const Worker *w, u32 view, const Store *from) {
@@ -328,11 +365,10 @@ static Worker *make_workers(Spec *s, u32 threads) {
     w[i].op = NEWS(s->sc, Operand, (size_t)s->eqs * s->k->view.n);
     for (u32 e = 0; e < s->eqs; e++) {
       Operand *op = w[i].op + (size_t)e * s->k->view.n;
-      for (u32 v = 0; v < s->k->view.n; v++) {
-        u32 buf = s->eq[e].reads[v];
-        if (buf == SC_NONE) continue;
-        bool before = s->defined[buf].def < e;
-        op[v] = operand(s, &w[i], v, before ? &s->defined[buf] : &s->input[buf]);
+      for (u32 r = 0; r < s->eq[e].reads.n; r++) {
+        const Read *read = &s->eq[e].reads.at[r];
+        u32 buf = s->k->view.at[read->view].buf;
+        op[read->view] = operand(s, &w[i], read->view, read->def == SC_NONE ? &s->input[buf] : &s->defined[buf]);
       }
       op[s->eq[e].m->dst] = operand(s, &w[i], s->eq[e].m->dst, &s->defined[s->eq[e].buf]);
     }
@@ -351,31 +387,42 @@ static void run_group(Task *t, Worker *w, u32 threads) {
   while (--started) pthread_join(id[started], NULL);
 }
 
+// The loops of all groups, those that the others wait for first.
+static u32 make_tasks(Spec *s, Task *task) {
+  u32 n = 0;
+  for (u32 pass = 0; pass < 2; pass++)
+    for (u32 g = 0; g < s->eqs; g++) {
+      bool used = false;
+      for (u32 e = 0; e < s->eqs; e++) used |= s->eq[e].group == g;
+      if (!used || s->eq[g].before != (pass == 0)) continue;
+      Task *t = &task[n++];
+      t->spec = s;
+      t->group = g;
+      find_prefix(s, t);
+      for (u32 e = 0; e < s->eqs; e++)
+        if (s->eq[e].group == g) lay_out(s, e, t->depth);
+    }
+  return n;
+}
+
 static void evaluate(Spec *s, u32 threads) {
   const Kernel *k = s->k;
   s->eqs = k->spec.n;
   s->eq = NEWS(s->sc, Eq, s->eqs);
   s->defined = NEWS(s->sc, Store, k->buf.n);
   s->input = NEWS(s->sc, Store, k->buf.n);
+  s->definer = NEWS(s->sc, u32, k->buf.n);
   s->up = NEWS(s->sc, u32, s->eqs * SC_MAX_VARS);
   s->broken = NEWS(s->sc, bool, s->eqs * SC_MAX_VARS);
   env_init(s->sc, &s->env, k, s->b);
-  for (u32 i = 0; i < k->buf.n; i++) s->defined[i].def = SC_NONE;
+  for (u32 i = 0; i < k->buf.n; i++) s->definer[i] = SC_NONE;
   for (u32 e = 0; e < s->eqs; e++) read_equation(s, e);
+  choose_before(s);
+  link_reads(s);
   Task *task = NEWS(s->sc, Task, s->eqs);
-  for (u32 g = 0; g < s->eqs; g++) {
-    bool used = false;
-    for (u32 e = 0; e < s->eqs; e++) used |= s->eq[e].group == g;
-    if (!used) continue;
-    task[g].spec = s;
-    task[g].group = g;
-    find_prefix(s, &task[g]);
-    for (u32 e = 0; e < s->eqs; e++)
-      if (s->eq[e].group == g) lay_out(s, e, task[g].depth);
-  }
+  u32 tasks = make_tasks(s, task);
   Worker *w = make_workers(s, threads);
-  for (u32 g = 0; g < s->eqs; g++)
-    if (task[g].spec) run_group(&task[g], w, threads);
+  for (u32 i = 0; i < tasks; i++) run_group(&task[i], w, threads);
 }
 
 schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Elem round,

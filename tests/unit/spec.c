@@ -300,6 +300,36 @@ static void transposed_reads(void **state) {
       }
 }
 
+// Attention over packed sequences: which one a row belongs to is known before, and kept whole; S is not.
+static void packed_sequences(void **state) {
+  BEGIN;
+  enum { T = 1000 };
+  memcpy(f->b.dim, (i64[]){T, 3}, 2 * sizeof(i64));
+  Xid N = DIM(0), B1 = DIM(1);
+  u32 cu = tensor(f, EL_I32, SCHEDC_IN, 1, &B1, (i64[]){3}), x = tensor(f, EL_F16, SCHEDC_IN, 1, &N, (i64[]){T});
+  u32 y = tensor(f, EL_F32, SCHEDC_OUT, 1, &N, (i64[]){T});
+  u32 who = km_buf(sc, k, SP_SPEC, EL_F32, 1, &N), s = km_buf(sc, k, SP_SPEC, EL_F32, 2, (Xid[]){N, N});
+  const i32 cuv[] = {0, 600, 700};
+  memcpy(f->b.buf[cu].at, cuv, sizeof cuv);
+  Xid i = IDX(0), j = IDX(1), c = x_leaf(sc, k, X_LOAD, TY_INT, AT(cu, j));
+  Xid count = REDUCE(SUM, 1, OP3(WHERE, OP2(LE, c, i), INT(1), INT(0)));
+  equation(f, AT(who, i), OP1(TOREAL, OP2(ADD, count, INT(4096))), 1, 2, (Xid[]){N, B1});
+  Xid same = OP2(EQ, LOADV(AT(who, i)), LOADV(AT(who, j)));
+  equation(f, AT(s, i, j), OP3(WHERE, same, LOADV(AT(x, j)), REAL(-INFINITY)), 2, 2, (Xid[]){N, N});
+  equation(f, AT(y, i), REDUCE(RMAX, 1, LOADV(AT(s, i, j))), 1, 2, (Xid[]){N, N});
+  for (int exact = 0; exact < 2; exact++) {
+    size_t before = f->peak = f->now;
+    assert_int_equal(sc_spec(sc, k, &f->b, exact, EL_BF16, 2, f->to), SCHEDC_OK);
+    assert_true(f->peak - before < 1u << 20);
+    for (int a = 0; a < T; a++) {
+      double top = -INFINITY;
+      for (int b = a < 600 ? 0 : a < 700 ? 600 : 700; b < (a < 600 ? 600 : a < 700 ? 700 : T); b++)
+        top = fmax(top, get(f, x, b));
+      assert_true(f->to[y][a] == (exact ? top : sc_round(EL_BF16, (float)top)));
+    }
+  }
+}
+
 static void strided_inputs(void **state) {
   BEGIN;
   memcpy(f->b.dim, (i64[]){6, 7}, 2 * sizeof(i64));
@@ -424,7 +454,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(attention_exact), TEST(attention_causal), TEST(attention_rounded), TEST(empty_dimensions),
       TEST(memory_is_linear), TEST(matrix_product), TEST(computed_positions), TEST(transposed_reads),
-      TEST(strided_inputs), TEST(honest_outputs_pass),
+      TEST(packed_sequences), TEST(strided_inputs), TEST(honest_outputs_pass),
       TEST(wrong_outputs_fail), TEST(special_values), TEST(large_case),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
