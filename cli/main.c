@@ -21,7 +21,7 @@ static const Command commands[] = {
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what the compiler\n"
      "knows after that stage instead; the stages are listed below.\n",
      1, 2, command_check},
-    {"fmt", "FILE…", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
+    {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
     {"info", "FILE [KERNEL]", "show parameters, tensors, roles, shared memory, barriers, work of a tile", "", 1, 2,
      command_info},
     {"explain", "[CODE]", "explain a diagnostic, or list all", "", 0, 1, command_explain},
@@ -54,7 +54,7 @@ int cli_usage(const Args *args, const char *fmt, ...) {
 }
 
 static void help(FILE *to) {
-  fputs("schedc: a compiler for schedules of GPU tile pipelines\n\nusage: schedc COMMAND …\n\n", to);
+  fputs("schedc: a compiler for schedules of GPU tile pipelines\n\nusage: schedc COMMAND ...\n\n", to);
   for (size_t i = 0; i < COUNT(commands); i++) {
     fprintf(to, "  %-9s%-15s %s\n", commands[i].name, commands[i].operands, commands[i].what);
   }

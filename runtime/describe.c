@@ -213,19 +213,6 @@ static void text_lets(Describer *d) {
   }
 }
 
-static void text_roles(Describer *d) {
-  const Kernel *k = d->k;
-  str_printf(d->out, "\nroles%*s\n", 47, "registers a thread");
-  str_printf(d->out, "  %-10s %9s %9s %10s %12s\n", "", "instances", "threads", "granted", "tiles take");
-  for (u32 i = 0; i < k->role.n; i++) {
-    const Role *r = &k->role.at[i];
-    str_printf(d->out, "  %-10s %9u %9u ", r->name, r->instances, r->warps * 32u);
-    if (r->regs) str_printf(d->out, "%10u ", r->regs);
-    else str_printf(d->out, "%10s ", "-");
-    str_printf(d->out, "%12u\n", r->live);
-  }
-}
-
 static void text_role_work(Describer *d, const Role *r) {
   const Kernel *k = d->k;
   int indent = 4;
@@ -273,7 +260,6 @@ static void text_kernel(Describer *d) {
   text_arguments(d);
   if (k->launch.n) return;
   text_grid(d);
-  text_roles(d);
   str_puts(d->out, "\n");
   sc_print_place(d->out, k);
   str_puts(d->out, "\nwork of one tile\n");
