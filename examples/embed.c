@@ -1,0 +1,84 @@
+// embed.c - libschedc inside another program: a schedule out of a string, compiled in a thread, every diagnostic
+// through a callback, run on the CPU and compared with its specification.
+//
+//   cc embed.c $(pkg-config --cflags --libs schedc) -lpthread
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <schedc.h>
+
+static const char text[] =
+    "kernel scale {\n"
+    "  param BM = 64\n"
+    "  in X : f16[M, 64]\n"
+    "  in a : f32 = 2\n"
+    "  out Y : f16[M, 64]\n"
+    "  spec { Y[i,j] = a * X[i,j] }\n"
+    "  grid (x : cdiv(M, BM))\n"
+    "  ring r : f16[BM, 64] * 2\n"
+    "  role load : 1 warp, 24 regs { r <- X[x*BM..] }\n"
+    "  role math : 1 warpgroup, 232 regs {\n"
+    "    reg v : f16[BM, 64]\n"
+    "    wait r\n"
+    "    v[i,j] = a * r[i,j]\n"
+    "    release r\n"
+    "    Y[x*BM + i, j] = v[i,j]\n"
+    "  }\n"
+    "}\n";
+
+enum { M = 100, N = 64 };
+
+static void print_diagnostic(void *user, const schedc_diagnostic *d) {
+  (void)user;
+  fputs(d->rendered, stderr);
+}
+
+// A kernel may be used by any thread, each with a context of its own.
+static void *compile(void *out) {
+  schedc_options options = SCHEDC_OPTIONS_INIT;
+  schedc_context *context;
+  schedc_source *source = NULL;
+  schedc_kernel **kernel = out;
+  options.sink = print_diagnostic;
+  if (schedc_open(&context, &options) != SCHEDC_OK) return NULL;
+  if (schedc_parse(&source, context, "scale", text, sizeof text - 1) == SCHEDC_OK) {
+    schedc_instantiate(kernel, context, source, "scale", NULL, NULL, 0);
+  }
+  schedc_source_free(source);  // the kernel keeps what it needs
+  schedc_close(context);
+  return NULL;
+}
+
+static schedc_status run(const schedc_kernel *kernel, schedc_error *error) {
+  static uint16_t x[M * N], y[M * N];
+  schedc_options options = SCHEDC_OPTIONS_INIT;
+  schedc_context *context;
+  options.sink = print_diagnostic;
+  for (int i = 0; i < M * N; i++) x[i] = 0x3c00;  // 1.0 as f16
+  const schedc_tensor tensors[] = {
+      {"X", x, SCHEDC_F16, 2, {M, N}, {N, 1}},
+      {"Y", y, SCHEDC_F16, 2, {M, N}, {N, 1}},
+  };
+  const schedc_scalar scalars[] = {{"a", 3}};
+  schedc_status status = schedc_open(&context, &options);
+  if (status) return status;
+  status = schedc_run_cpu(context, kernel, tensors, 2, scalars, 1, NULL);
+  if (!status) status = schedc_compare(context, kernel, tensors, 2, scalars, 1, 0, error);
+  schedc_close(context);
+  return status;
+}
+
+int main(void) {
+  pthread_t thread;
+  schedc_kernel *kernel = NULL;
+  schedc_error error = SCHEDC_ERROR_INIT;
+  if (pthread_create(&thread, NULL, compile, &kernel) != 0) return EXIT_FAILURE;
+  pthread_join(thread, NULL);
+  if (!kernel) return EXIT_FAILURE;
+  schedc_status status = run(kernel, &error);
+  if (status) fprintf(stderr, "%s: %s\n", schedc_status_name(status), schedc_status_text(status));
+  else printf("%s: max error %g of %g allowed: %s\n", error.tensor, error.max_error, error.max_allowed, error.pass ? "PASS" : "FAIL");
+  schedc_kernel_free(kernel);
+  return status == SCHEDC_OK && error.pass ? EXIT_SUCCESS : EXIT_FAILURE;
+}

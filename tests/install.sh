@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# install.sh - installs a build into a temporary folder, and builds and runs the embedding example against what
+# is there: through pkg-config's flags with the shared library, and through the CMake package.
+#   install.sh BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$1
+to=$(mktemp -d)
+trap 'rm -rf "$to"' EXIT
+cmake --install "$build" --prefix "$to" >/dev/null
+lib=$(dirname "$(find "$to" -name libschedc.so)")
+cc examples/embed.c -I"$to/include" -L"$lib" -lschedc -lpthread -o "$to/embed"
+LD_LIBRARY_PATH=$lib "$to/embed"
+mkdir "$to/project"
+cat >"$to/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.18)
+project(embed C)
+find_package(schedc 0.1 REQUIRED)
+add_executable(embed embed.c)
+target_link_libraries(embed PRIVATE schedc::schedc_static)
+END
+cp examples/embed.c "$to/project"
+cmake -G Ninja -S "$to/project" -B "$to/project/build" -DCMAKE_PREFIX_PATH="$to" >/dev/null
+cmake --build "$to/project/build" >/dev/null
+"$to/project/build/embed"
+"$to/bin/schedc" --version
+exported=$(nm -D --defined-only "$lib/libschedc.so" | awk '$2 ~ /[TDBR]/ {print $3}' | grep -v '^schedc_' || true)
+[ -z "$exported" ] || { echo "exported, but not public: $exported"; exit 1; }
+echo "2 passed, 0 failed, 0 skipped"

@@ -1,0 +1,334 @@
+// api.c - the public interface as an embedder uses it: every argument checked, versions of structs, allocators that
+// count, diagnostics, kernels shared by threads that outlive the context and source they came from.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedc.h"
+
+static const char good[] =
+    "kernel scale {\n"
+    "  param BM = 64 in { 64, 128 }\n"
+    "  in X : f16[M, 64]\n"
+    "  in cu : i32[M + 1]\n"
+    "  in a : f32 = 2\n"
+    "  out Y : f16[M, 64]\n"
+    "  spec { Y[i,j] = a * X[i,j] }\n"
+    "  case small { M = 100 }\n"
+    "  case many { M in { 1, 64, 65 }, BM in { 64, 128 } }\n"
+    "  grid (x : cdiv(M, BM))\n"
+    "  ring r : f16[BM, 64] * 2\n"
+    "  role load : 1 warp, 24 regs { r <- X[x*BM..] }\n"
+    "  role math : 1 warpgroup, 232 regs {\n"
+    "    reg v : f16[BM, 64]\n"
+    "    wait r\n"
+    "    v[i,j] = a * r[i,j]\n"
+    "    release r\n"
+    "    Y[x*BM + i, j] = v[i,j]\n"
+    "  }\n"
+    "}\n";
+static const char bad[] = "kernel k {\n  in X : f16[M, 64]\n  grid (x : M)\n  role a : 1 warp { wait nothing }\n}\n";
+
+typedef struct Counter {
+  long live;
+} Counter;
+
+static void *count_alloc(void *user, size_t bytes) {
+  void *at = malloc(bytes);
+  ((Counter *)user)->live += at != NULL;
+  return at;
+}
+
+static void count_free(void *user, void *block) {
+  ((Counter *)user)->live -= block != NULL;
+  free(block);
+}
+
+typedef struct Heard {
+  int reports;
+  char code[32];
+  char rendered[2048];
+} Heard;
+
+static void hear(void *user, const schedc_diagnostic *d) {
+  Heard *h = user;
+  assert_non_null(d->rendered);
+  assert_non_null(schedc_explain(d->code));
+  assert_string_equal(d->file, "t.sched");
+  assert_true(d->where.line >= 1 && d->where.column >= 1);
+  h->reports++;
+  strncpy(h->code, d->code, sizeof h->code - 1);
+  strncpy(h->rendered, d->rendered, sizeof h->rendered - 1);
+}
+
+typedef struct Fixture {
+  Counter counter;
+  Heard heard;
+  schedc_context *context;
+} Fixture;
+
+static int setup(void **state) {
+  static Fixture f;
+  memset(&f, 0, sizeof f);
+  schedc_allocator allocator = {count_alloc, count_free, &f.counter};
+  schedc_options options = SCHEDC_OPTIONS_INIT;
+  options.allocator = &allocator;
+  options.sink = hear;
+  options.sink_user = &f.heard;
+  assert_int_equal(schedc_open(&f.context, &options), SCHEDC_OK);
+  *state = &f;
+  return 0;
+}
+
+static int teardown(void **state) {
+  Fixture *f = *state;
+  schedc_close(f->context);
+  assert_int_equal(f->counter.live, 0);
+  return 0;
+}
+
+static schedc_source *parse(Fixture *f, const char *text) {
+  schedc_source *source = NULL;
+  assert_int_equal(schedc_parse(&source, f->context, "t.sched", text, strlen(text)), SCHEDC_OK);
+  return source;
+}
+
+static schedc_kernel *instantiate(Fixture *f) {
+  schedc_kernel *kernel = NULL;
+  schedc_source *source = parse(f, good);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  schedc_source_free(source);  // the kernel keeps it
+  return kernel;
+}
+
+static void statuses_have_names(void **state) {
+  (void)state;
+  for (int s = SCHEDC_OK; s <= SCHEDC_EUNAVAIL; s++) {
+    assert_memory_equal(schedc_status_name((schedc_status)s), "SCHEDC_", 7);
+    assert_non_null(schedc_status_text((schedc_status)s));
+  }
+  assert_non_null(schedc_status_name((schedc_status)99));
+  assert_string_equal(schedc_version(), "0.1.0");
+}
+
+static void codes_are_explained(void **state) {
+  (void)state;
+  size_t n = 0;
+  for (const char *code; (code = schedc_code_at(n)) != NULL; n++) {
+    assert_true(strlen(schedc_code_summary(code)) > 8);
+    assert_true(strlen(schedc_explain(code)) > 80);
+    assert_null(strstr(schedc_explain(code), "\n\n\n"));
+  }
+  assert_true(n > 20);
+  assert_null(schedc_explain("nothing"));
+  assert_null(schedc_explain(NULL));
+  assert_null(schedc_code_summary(NULL));
+}
+
+static void null_is_refused(void **state) {
+  Fixture *f = *state;
+  schedc_source *source = parse(f, good), *none = (schedc_source *)f;
+  schedc_kernel *kernel = (schedc_kernel *)f;
+  int64_t shape[SCHEDC_MAX_RANK];
+  assert_int_equal(schedc_open(NULL, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_parse(NULL, f->context, "n", "", 0), SCHEDC_EARG);
+  assert_int_equal(schedc_parse(&none, NULL, "n", "", 0), SCHEDC_EARG);
+  assert_null(none);
+  assert_int_equal(schedc_parse(&none, f->context, NULL, "", 0), SCHEDC_EARG);
+  assert_int_equal(schedc_parse(&none, f->context, "n", NULL, 1), SCHEDC_EARG);
+  assert_int_equal(schedc_parse(&none, f->context, "n", "", (size_t)1 << 31), SCHEDC_ELIMIT);
+  assert_int_equal(schedc_format(f->context, NULL, NULL, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, NULL, NULL, NULL, NULL, 0), SCHEDC_EARG);
+  assert_null(kernel);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 1), SCHEDC_EARG);
+  schedc_param half = {"BM", NULL};
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, &half, 1), SCHEDC_EARG);
+  assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, "nothing", NULL, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_unit(source, 7, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_tensor_at(NULL, 0, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_tensor_shape(f->context, NULL, 0, NULL, 0, shape), SCHEDC_EARG);
+  assert_int_equal(schedc_run_cpu(f->context, NULL, NULL, 0, NULL, 0, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_compare(f->context, NULL, NULL, 0, NULL, 0, 0, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_describe(f->context, NULL, NULL, 0, SCHEDC_TEXT, NULL, NULL), SCHEDC_EARG);
+  assert_null(schedc_kernel_name(NULL));
+  assert_int_equal(schedc_tensor_count(NULL), 0);
+  schedc_kernel_free(NULL);
+  schedc_source_free(NULL);
+  schedc_close(NULL);
+  schedc_source_free(source);
+  assert_int_equal(f->heard.reports, 0);
+}
+
+static void older_headers(void **state) {
+  Fixture *f = *state;
+  schedc_kernel *kernel = instantiate(f);
+  struct {
+    schedc_tensor_info info;
+    char after;
+  } box = {SCHEDC_TENSOR_INFO_INIT, 'x'};
+  box.info.size = offsetof(schedc_tensor_info, type);  // knew only the name
+  box.info.rank = 77;
+  assert_int_equal(schedc_tensor_at(kernel, 0, &box.info), SCHEDC_OK);
+  assert_string_equal(box.info.name, "X");
+  assert_int_equal(box.info.rank, 77);
+  assert_int_equal(box.info.size, offsetof(schedc_tensor_info, type));
+  box.info.size = 1;
+  assert_int_equal(schedc_tensor_at(kernel, 0, &box.info), SCHEDC_EARG);
+  schedc_options none = {0};
+  schedc_context *context;
+  assert_int_equal(schedc_open(&context, &none), SCHEDC_EARG);
+  assert_null(context);
+  schedc_kernel_free(kernel);
+}
+
+static void faults_are_reported(void **state) {
+  Fixture *f = *state;
+  schedc_source *source = parse(f, bad);
+  schedc_kernel *kernel;
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 0), SCHEDC_EINPUT);
+  assert_null(kernel);
+  assert_true(f->heard.reports > 0);
+  assert_non_null(strstr(f->heard.rendered, "t.sched:4:26: error["));
+  schedc_source_free(source);
+  assert_int_equal(schedc_parse(&source, f->context, "t.sched", "kernel {", 8), SCHEDC_EINPUT);
+  assert_null(source);
+}
+
+static void a_kernel_tells(void **state) {
+  Fixture *f = *state;
+  schedc_source *source = parse(f, good);
+  schedc_kernel *kernel;
+  const schedc_param bm = {"BM", "128"};
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "scale", "small", &bm, 1), SCHEDC_OK);
+  schedc_unit_info unit = SCHEDC_UNIT_INFO_INIT;
+  assert_int_equal(schedc_unit(source, 0, &unit), SCHEDC_OK);
+  assert_int_equal(unit.case_count, 2);
+  assert_int_equal(unit.param_count, 1);
+  schedc_source_free(source);
+  schedc_tensor_info t = SCHEDC_TENSOR_INFO_INIT;
+  assert_int_equal(schedc_tensor_count(kernel), 3);
+  assert_int_equal(schedc_tensor_at(kernel, 1, &t), SCHEDC_OK);
+  assert_string_equal(t.dims[0], "M + 1");
+  assert_int_equal(t.type, SCHEDC_I32);
+  assert_int_equal(schedc_output_count(kernel), 1);
+  schedc_param_info p = SCHEDC_PARAM_INFO_INIT;
+  assert_int_equal(schedc_param_at(kernel, 0, &p), SCHEDC_OK);
+  assert_string_equal(p.value, "128");
+  assert_int_equal(p.domain_count, 2);
+  schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
+  assert_int_equal(schedc_kernel_case_count(kernel), 2);
+  assert_int_equal(schedc_bind_at(kernel, 1, 0, &b), SCHEDC_OK);
+  assert_true(b.is_choice && b.count == 3 && b.values[2] == 65);
+  const schedc_dim m = {"M", 9};
+  int64_t shape[SCHEDC_MAX_RANK];
+  assert_int_equal(schedc_tensor_shape(f->context, kernel, 1, &m, 1, shape), SCHEDC_OK);
+  assert_int_equal(shape[0], 10);
+  assert_int_equal(schedc_tensor_shape(f->context, kernel, 1, NULL, 0, shape), SCHEDC_EARG);
+  assert_true(schedc_is_deterministic(kernel));
+  schedc_kernel_free(kernel);
+}
+
+static int count_bytes(void *user, const char *bytes, size_t n) {
+  (void)bytes;
+  *(size_t *)user += n;
+  return 0;
+}
+
+static int refuse(void *user, const char *bytes, size_t n) {
+  (void)user;
+  (void)bytes;
+  (void)n;
+  return 1;
+}
+
+static void every_stage_is_written(void **state) {
+  Fixture *f = *state;
+  schedc_source *source = parse(f, good);
+  assert_string_equal(schedc_stage_at(0), "ast");
+  for (size_t i = 0; schedc_stage_at(i); i++) {
+    size_t n = 0;
+    const char *stage = schedc_stage_at(i);
+    assert_non_null(schedc_stage_summary(stage));
+    assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, stage, count_bytes, &n), SCHEDC_OK);
+    assert_true(n > 0);
+    assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, stage, refuse, &n), SCHEDC_EIO);
+  }
+  schedc_source_free(source);
+}
+
+static schedc_status run_once(schedc_context *context, const schedc_kernel *kernel) {
+  enum { M = 70 };
+  static const int32_t cu[M + 1];
+  uint16_t *x = calloc(M * 64, 2), *y = calloc(M * 64, 2);
+  schedc_error error = SCHEDC_ERROR_INIT;
+  for (int i = 0; i < M * 64; i++) x[i] = 0x3c00;
+  const schedc_tensor tensors[] = {
+      {"X", x, SCHEDC_F16, 2, {M, 64}, {64, 1}},
+      {"cu", (void *)cu, SCHEDC_I32, 1, {M + 1}, {1}},
+      {"Y", y, SCHEDC_F16, 2, {M, 64}, {64, 1}},
+  };
+  schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
+  options.threads = 2;
+  schedc_status status = schedc_run_cpu(context, kernel, tensors, 3, NULL, 0, &options);
+  if (!status) status = schedc_compare(context, kernel, tensors, 3, NULL, 0, 1, &error);
+  if (!status && (!error.pass || y[M * 64 - 1] != 0x4000)) status = SCHEDC_EFAULT;
+  free(x);
+  free(y);
+  return status;
+}
+
+static void runs_and_compares(void **state) {
+  Fixture *f = *state;
+  schedc_kernel *kernel = instantiate(f);
+  assert_int_equal(run_once(f->context, kernel), SCHEDC_OK);
+  assert_int_equal(schedc_run_cpu(f->context, kernel, NULL, 0, NULL, 0, NULL), SCHEDC_EINPUT);
+  assert_string_equal(f->heard.code, "T.missing");
+  schedc_run_options old = {.size = sizeof old.size, .policy = (schedc_policy)77};
+  assert_int_equal(schedc_run_cpu(f->context, kernel, NULL, 0, NULL, 0, &old), SCHEDC_EINPUT);  // policy not looked at
+  old.size = sizeof old;
+  assert_int_equal(schedc_run_cpu(f->context, kernel, NULL, 0, NULL, 0, &old), SCHEDC_EARG);
+  schedc_kernel_free(kernel);
+}
+
+static void *use_kernel(void *kernel) {
+  schedc_context *context = NULL;
+  intptr_t status = schedc_open(&context, NULL);
+  for (int i = 0; i < 3 && !status; i++) status = run_once(context, kernel);
+  schedc_close(context);
+  return (void *)status;
+}
+
+static void threads_share_a_kernel(void **state) {
+  (void)state;
+  schedc_context *context = NULL;
+  schedc_source *source = NULL;
+  schedc_kernel *kernel = NULL;
+  pthread_t thread[4];
+  assert_int_equal(schedc_open(&context, NULL), SCHEDC_OK);
+  assert_int_equal(schedc_parse(&source, context, "t.sched", good, sizeof good - 1), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  schedc_source_free(source);
+  schedc_close(context);
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&thread[i], NULL, use_kernel, kernel), 0);
+  for (int i = 0; i < 4; i++) {
+    void *status;
+    pthread_join(thread[i], &status);
+    assert_null(status);
+  }
+  schedc_kernel_free(kernel);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(statuses_have_names), TEST(codes_are_explained), TEST(null_is_refused), TEST(older_headers),
+      TEST(faults_are_reported), TEST(a_kernel_tells), TEST(every_stage_is_written), TEST(runs_and_compares),
+      TEST(threads_share_a_kernel),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
