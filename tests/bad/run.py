@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Golden reports: every NAME.sched beside NAME.err, which is the exact output of `schedc check NAME.sched`.
+
+A pair is named after its code (R3.release.sched; several: R3.release-2.sched). Every code of `schedc explain`
+has a pair, but I, T and X codes, which no file can provoke. A first line `// -p NAME=VALUE …` adds options.
+
+  run.py --schedc build/schedc [--update] [NAME …]
+"""
+import argparse
+import difflib
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def check(schedc, name):
+    with open(os.path.join(HERE, name + ".sched"), encoding="utf-8", errors="replace") as file:
+        options = re.match(r"// (-p .*)", file.readline())
+    command = [schedc, "check", name + ".sched"] + (options.group(1).split() if options else [])
+    done = subprocess.run(command, cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+    return done.returncode, done.stderr.decode("utf-8", "replace")
+
+
+def failures(schedc, name, update):
+    code, got = check(schedc, name)
+    path = os.path.join(HERE, name + ".err")
+    if update:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(got)
+    with open(path, encoding="utf-8") as file:
+        want = file.read()
+    rule = re.sub(r"-\d+$", "", name)
+    if code != (1 if "error[" in want else 0):
+        yield f"{name}: exit code {code}"
+    if got != want:
+        yield "".join(difflib.unified_diff(want.splitlines(True), got.splitlines(True), name + ".err", "now"))
+    if f"[{rule}]" not in got:
+        yield f"{name}: does not report {rule}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", required=True)
+    parser.add_argument("--update", action="store_true", help="write the .err files anew: read the difference!")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    schedc = os.path.abspath(args.schedc)
+    everything = sorted(f[:-6] for f in os.listdir(HERE) if f.endswith(".sched"))
+    names, passed, failed = args.names or everything, 0, 0
+    for name in names:
+        found = list(failures(schedc, name, args.update))
+        passed, failed = passed + (not found), failed + bool(found)
+        print("\n".join(found), end="\n" if found else "")
+    codes = [line.split()[0] for line in subprocess.run([schedc, "explain"], stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout.splitlines()]
+    have = {re.sub(r"-\d+$", "", name) for name in everything}
+    for code in codes:
+        if code[0] not in "ITX" and code not in have and not args.names:
+            print(f"{code}: has no pair in tests/bad")
+            failed += 1
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

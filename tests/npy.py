@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""NumPy as a peer of the command: inputs that NumPy wrote, outputs that NumPy reads, results that NumPy agrees with.
+
+  npy.py --schedc build/schedc
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+SCHEDULE = """kernel scale {
+  param T = f16 in { f16, bf16, f32, e4m3 }
+  in X : T[M, 64]
+  in n : f32 = 1
+  out Y : T[M, 64]
+  spec { Y[i,j] = n * X[i,j] }
+  grid (x : cdiv(M, 64))
+  role math : 1 warpgroup, 128 regs {
+    reg v : f32[64, 64]
+    v[i,j] = n * X[x*64 + i, j]
+    Y[x*64 + i, j] = v[i,j]
+  }
+}
+"""
+
+
+def run(schedc, folder, x, *options):
+    source, given, made = (os.path.join(folder, name) for name in ("scale.sched", "x.npy", "y.npy"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(SCHEDULE)
+    numpy.save(given, x)
+    if os.path.exists(made):
+        os.remove(made)
+    done = subprocess.run([schedc, "run", source, "--in", f"X={given}", "--out", f"Y={made}", "--set", "n=2", *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, encoding="utf-8")
+    return done.returncode, done.stdout, numpy.load(made) if os.path.exists(made) else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", required=True)
+    schedc = os.path.abspath(parser.parse_args().schedc)
+    rng = numpy.random.default_rng(1)
+    passed = failed = 0
+
+    def expect(what, holds, text):
+        nonlocal passed, failed
+        passed, failed = passed + bool(holds), failed + (not holds)
+        if not holds:
+            print(f"FAIL {what}\n{text}")
+
+    with tempfile.TemporaryDirectory() as folder:
+        for dtype, option in (("f2", "T=f16"), ("f4", "T=f32"), ("f8", "T=f32")):
+            x = rng.standard_normal((70, 64)).astype(dtype)
+            code, text, y = run(schedc, folder, x, "-p", option)
+            good = code == 0 and y is not None and y.dtype == ("f2" if dtype == "f2" else "f4")
+            expect(f"{dtype} for {option}", good and numpy.array_equal(y, (2 * x.astype(y.dtype)).astype(y.dtype)), text)
+        bits = rng.integers(0x3c00, 0x4000, (70, 64)).astype("u2")  # bf16: doubling adds one to the exponent
+        code, text, y = run(schedc, folder, bits, "-p", "T=bf16")
+        expect("bf16 as its bits", code == 0 and y is not None and numpy.array_equal(y, bits + 0x80), text)
+        bits = rng.integers(0x30, 0x40, (70, 64)).astype("u1")
+        code, text, y = run(schedc, folder, bits, "-p", "T=e4m3")
+        expect("e4m3 as its bits", code == 0 and y is not None and numpy.array_equal(y, bits + 8), text)
+        x = rng.standard_normal((70, 64))
+        code, text, y = run(schedc, folder, x.astype("i4"), "-p", "T=f16")
+        expect("another type is refused", code == 3 and "holds i4" in text, text)
+        code, text, y = run(schedc, folder, x[:, :63].astype("f2"), "-p", "T=f16")
+        expect("another shape is refused", code != 0 and y is None, text)
+        code, text, y = run(schedc, folder, numpy.asfortranarray(x.astype("f2")), "-p", "T=f16")
+        expect("Fortran order is refused", code == 3, text)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

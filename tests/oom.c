@@ -1,0 +1,127 @@
+// oom.c - out of memory at every allocation in turn: parse, instantiate, describe, run and compare with an allocator
+// whose n-th request fails, n = 0, 1, 2 … until all goes through. Each time: SCHEDC_ENOMEM, nothing leaked, no crash.
+//
+//   oom FILE.sched …
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedc.h"
+
+typedef struct Budget {
+  long left, live, failed;
+} Budget;
+
+static void *take(void *user, size_t bytes) {
+  Budget *b = user;
+  void *at = b->left-- > 0 ? malloc(bytes) : NULL;
+  b->live += at != NULL;
+  b->failed += at == NULL;
+  return at;
+}
+
+static void give(void *user, void *block) {
+  Budget *b = user;
+  b->live -= block != NULL;
+  free(block);
+}
+
+static int drop(void *user, const char *bytes, size_t n) {
+  (void)user;
+  (void)bytes;
+  (void)n;
+  return 0;
+}
+
+static void ignore(void *user, const schedc_diagnostic *d) {
+  (void)user;
+  (void)d;
+}
+
+// Tensors of 8 in every dimension.
+static schedc_status run(schedc_context *context, const schedc_kernel *kernel) {
+  schedc_tensor tensor[16];
+  schedc_dim dim[16];
+  schedc_error error[16];
+  size_t tensors = schedc_tensor_count(kernel), dims = schedc_dim_count(kernel);
+  schedc_status status = SCHEDC_OK;
+  memset(tensor, 0, sizeof tensor);
+  memset(error, 0, sizeof error);
+  error[0].size = sizeof *error;
+  if (tensors > 16 || dims > 16) return SCHEDC_EARG;
+  for (size_t i = 0; i < dims; i++) dim[i] = (schedc_dim){schedc_dim_at(kernel, i), 8};
+  for (size_t i = 0; i < tensors && !status; i++) {
+    schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
+    schedc_tensor_at(kernel, i, &info);
+    tensor[i] = (schedc_tensor){.name = info.name, .type = info.type, .rank = info.rank};
+    status = schedc_tensor_shape(context, kernel, i, dim, dims, tensor[i].shape);
+    int64_t n = 1;
+    for (size_t d = info.rank; d-- > 0 && !status;) {
+      tensor[i].strides[d] = n;
+      n *= tensor[i].shape[d];
+    }
+    tensor[i].data = calloc((size_t)n + 1, schedc_type_size(info.type));
+  }
+  schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
+  options.threads = 1;
+  if (!status) status = schedc_run_cpu(context, kernel, tensor, tensors, NULL, 0, &options);
+  if (!status) status = schedc_compare(context, kernel, tensor, tensors, NULL, 0, 1, error);
+  for (size_t i = 0; i < tensors; i++) free(tensor[i].data);
+  return status;
+}
+
+static schedc_status whole(Budget *budget, const char *text, size_t n) {
+  schedc_allocator allocator = {take, give, budget};
+  schedc_options options = SCHEDC_OPTIONS_INIT;
+  schedc_context *context = NULL;
+  schedc_source *source = NULL;
+  schedc_kernel *kernel = NULL;
+  options.allocator = &allocator;
+  options.sink = ignore;
+  schedc_status status = schedc_open(&context, &options);
+  if (!status) status = schedc_parse(&source, context, "oom", text, n);
+  if (!status) status = schedc_format(context, source, drop, NULL);
+  if (!status) status = schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0);
+  if (!status) status = schedc_describe(context, kernel, NULL, 0, SCHEDC_TEXT, drop, NULL);
+  if (!status) status = run(context, kernel);
+  schedc_kernel_free(kernel);
+  schedc_source_free(source);
+  schedc_close(context);
+  return status;
+}
+
+// Returns how many tests passed, or -1 after a message.
+static long test_file(const char *path) {
+  static char text[1 << 16];
+  FILE *f = fopen(path, "rb");
+  if (!f) return fprintf(stderr, "cannot read %s\n", path), -1;
+  size_t n = fread(text, 1, sizeof text, f);
+  fclose(f);
+  Budget all = {1L << 40, 0, 0};
+  schedc_status honest = whole(&all, text, n);
+  long needed = (1L << 40) - all.left, step = needed / 3000 + 1, passed = 0;
+  if (honest != SCHEDC_OK && honest != SCHEDC_EINPUT) {
+    return fprintf(stderr, "%s: %s without a fault\n", path, schedc_status_name(honest)), -1;
+  }
+  for (long k = 0; k < needed; k += k < 1000 ? 1 : step, passed++) {
+    Budget budget = {k, 0, 0};
+    schedc_status status = whole(&budget, text, n);
+    if (budget.live != 0) return fprintf(stderr, "%s: %ld blocks leak when request %ld fails\n", path, budget.live, k), -1;
+    if (status != SCHEDC_ENOMEM) {
+      return fprintf(stderr, "%s: %s when request %ld of %ld fails\n", path, schedc_status_name(status), k, needed), -1;
+    }
+  }
+  printf("%s: %ld requests, %ld made to fail\n", path, needed, passed);
+  return passed;
+}
+
+int main(int argc, char **argv) {
+  long passed = 0, failed = 0;
+  for (int i = 1; i < argc; i++) {
+    long n = test_file(argv[i]);
+    if (n < 0) failed++;
+    else passed += n;
+  }
+  printf("%ld passed, %ld failed, 0 skipped\n", passed, failed);
+  return failed != 0;
+}
