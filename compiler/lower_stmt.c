@@ -15,13 +15,11 @@ void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at) {
   u16 effects = sc_op[op].effects;
   if (effects & OPENS) PUSH(l->sc, &l->open, here);
   if (effects & (CLOSES | SPLITS)) {
-    u32 opener = l->open.at[l->open.n - 1], split = l->code->at[opener].nest;
-    l->code->at[split == SC_NONE ? opener : split].nest = here;
-    if (effects & CLOSES) {
-      ins.nest = opener;
-      l->open.n--;
-    }
+    u32 partner = l->open.at[--l->open.n];
+    l->code->at[partner].nest = here;
+    if (effects & CLOSES) ins.nest = partner;
   }
+  if (effects & SPLITS) PUSH(l->sc, &l->open, here);
   PUSH(l->sc, l->code, ins);
 }
 
