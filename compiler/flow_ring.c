@@ -48,10 +48,8 @@ void sc_step_commit(Flow *f, Ins *ins) {
 void sc_step_wait(Flow *f, Ins *ins) {
   RingState *r = &f->now->ring[ins->arg[0]];
   const Ring *ring = &f->k->ring.at[ins->arg[0]];
-  if (r->held >= ring->stages) {
-    too_deep(f, ins, "wait");
-    sc_release_hold(f->now, ins->arg[0]);
-  } else if (r->held == MAX_HOLDS) {
+  if (r->held >= ring->stages) too_deep(f, ins, "wait");
+  if (r->held == MAX_HOLDS) {
     if (sc_blame(f, &f->blamed_ring[ins->arg[0]])) {
       Diag *d = sc_report(f->sc, D_R5_DEPTH, ins->span, "more than %d stages of '%s' are held here",
                           MAX_HOLDS, ring->name);

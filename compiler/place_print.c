@@ -41,12 +41,22 @@ static void put_ring(Str *out, const Kernel *k, const Ring *r, int width) {
   str_puts(out, "\n");
 }
 
+// In order of address: the ring after `last`, or the first.
+static const Ring *next_ring(const Kernel *k, const Ring *last) {
+  const Ring *next = NULL;
+  for (u32 i = 0; i < k->ring.n; i++) {
+    const Ring *r = &k->ring.at[i];
+    if (last && r->offset <= last->offset) continue;
+    if (!next || r->offset < next->offset) next = r;
+  }
+  return next;
+}
+
 static void put_memory(Str *out, const Kernel *k, int width) {
   u32 barriers = 0, first = k->smem;
   str_printf(out, "shared memory: %u of %d bytes\n", k->smem, SMEM_LIMIT);
-  str_printf(out, "  offset    bytes  %-*s\n", width, "ring");
-  for (u32 i = 0; i < k->ring.n; i++) {
-    const Ring *r = &k->ring.at[i];
+  str_printf(out, "  offset    bytes  ring\n");
+  for (const Ring *r = next_ring(k, NULL); r; r = next_ring(k, r)) {
     put_ring(out, k, r, width);
     barriers += ring_instances(k, r) * r->stages * 2;
     if (r->barrier < first) first = r->barrier;
@@ -60,12 +70,12 @@ static void put_memory(Str *out, const Kernel *k, int width) {
 
 static void put_barriers(Str *out, const Kernel *k, int width) {
   if (!k->ring.n) return;
-  str_printf(out, "\nbarriers\n  %-*s   full when          empty when\n", width, "ring");
+  str_printf(out, "\n%-*s  %-22s  empty when\n", width, "ring", "full when");
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
     const char *full = sc_printf(out->sc, "%u arrived%s", r->full_count,
                                  r->bytes ? sc_printf(out->sc, ", %u bytes", r->bytes) : "");
-    str_printf(out, "  %-*s   %-18s %u arrived\n", width, r->name, full, r->empty_count);
+    str_printf(out, "%-*s  %-22s  %u arrived\n", width, r->name, full, r->empty_count);
   }
 }
 
@@ -73,18 +83,18 @@ static void put_roles(Str *out, const Kernel *k, int width) {
   u32 entry = k->threads ? sc_entry_regs(k->threads) : 0;
   str_printf(out, "\nthreads: %u, with %u registers each at the start\n", k->threads,
              entry < 255 ? entry : 255);
-  str_printf(out, "  %-*s   warps   registers  tiles take\n", width, "role");
+  str_printf(out, "%-*s  warps  registers  tiles take\n", width, "role");
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];
     u32 last = r->first_warp + r->instances * r->warps - 1u;
     const char *warps = last > r->first_warp ? sc_printf(out->sc, "%u-%u", r->first_warp, last)
                                              : sc_printf(out->sc, "%u", r->first_warp);
-    str_printf(out, "  %-*s   %-7s %9u  %10u", width, r->name, warps,
+    str_printf(out, "%-*s  %-5s  %9u  %10u", width, r->name, warps,
                r->regs       ? r->regs
                : entry < 255 ? entry
                              : 255,
                r->live);
-    if (r->instances > 1) str_printf(out, "   %u instances", r->instances);
+    if (r->instances > 1) str_printf(out, "  %u instances", r->instances);
     str_puts(out, "\n");
   }
 }
@@ -95,18 +105,18 @@ static const char *ids(Str *out, u32 first, u32 n) {
 }
 
 static void put_named(Str *out, const Kernel *k) {
-  str_printf(out, "\nnamed barriers: %u of %d\n  %-5s  the CTA\n", k->named, NAMED_LIMIT, "0");
+  str_printf(out, "\nnamed barriers: %u of %d\n%-5s  the CTA\n", k->named, NAMED_LIMIT, "0");
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
     u32 n = 0;
     if (!t->active || t->axis != SC_NONE) continue;
     for (u32 m = 0; m < t->members; m++) n += k->role.at[t->member[m]].instances;
-    str_printf(out, "  %-5s  the turn '%s'\n", ids(out, t->barrier, n), t->name);
+    str_printf(out, "%-5s  the turn '%s'\n", ids(out, t->barrier, n), t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];
     if (r->meet)
-      str_printf(out, "  %-5s  warps of '%s' meet\n", ids(out, r->meet, r->instances), r->name);
+      str_printf(out, "%-5s  warps of '%s' meet\n", ids(out, r->meet, r->instances), r->name);
   }
 }
 

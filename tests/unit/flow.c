@@ -1,0 +1,359 @@
+// Tests of derive and flow: what is derived for schedules whose plans were worked out by hand, and
+// that a wrong plan does not pass. (What wrong schedules get is in tests/bad.)
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+
+typedef struct Fixture {
+  Sc sc;
+  jmp_buf unwind;
+  Kernel *k;
+} Fixture;
+
+static void show(Sc *sc) {
+  Str out = {.sc = sc};
+  for (const Diag *d = sc->diags; d; d = d->next) sc_diag_text(&out, sc->text, d);
+  if (out.n) print_message("%s", out.at);
+}
+
+static bool begin(Fixture *f, const char *source) {
+  sc_init(&f->sc, NULL);
+  f->sc.unwind = &f->unwind;
+  f->sc.text = sc_text(&f->sc, "test.sched", source, strlen(source));
+  const Ast *ast = sc_parse(&f->sc, f->sc.text);
+  f->k = f->sc.errors ? NULL : sc_lower(&f->sc, ast, &(Choice){0});
+  if (!f->k) show(&f->sc);
+  return f->k && sc_derive(&f->sc, f->k);
+}
+
+// The n-th operation of a kind in a role, from 0.
+static Ins *find(Fixture *f, u32 role, Op op, u32 n) {
+  Code *code = &f->k->role.at[role].code;
+  for (u32 i = 0; i < code->n; i++) {
+    if (code->at[i].op == op && n-- == 0) return &code->at[i];
+  }
+  fail_msg("no such operation");
+  return NULL;
+}
+
+static const Ring *ring(Fixture *f, const char *name) {
+  for (u32 i = 0; i < f->k->ring.n; i++) {
+    if (!strcmp(f->k->ring.at[i].name, name)) return &f->k->ring.at[i];
+  }
+  fail_msg("no ring %s", name);
+  return NULL;
+}
+
+static void accepted(const char *source) {
+  Fixture f;
+  assert_true(begin(&f, source));
+  bool ok = sc_flow(&f.sc, f.k);
+  if (!ok) show(&f.sc);
+  assert_true(ok);
+  sc_free(&f.sc);
+}
+
+static void rejected(const char *source, const char *code) {
+  Fixture f;
+  bool ok = begin(&f, source) && sc_flow(&f.sc, f.k);
+  assert_false(ok);
+  assert_non_null(f.sc.diags);
+  assert_string_equal(sc_diag_code(f.sc.diags->id), code);
+  if (f.sc.errors != 1) show(&f.sc);
+  assert_int_equal(f.sc.errors, 1);
+  sc_free(&f.sc);
+}
+
+#define HEAD                            \
+  "kernel test {\n"                     \
+  "  param D = 64, BM = 64, BN = 64\n"  \
+  "  in Q : f16[M, D], K : f16[N, D]\n" \
+  "  out O : f32[M, D]\n"               \
+  "  grid (x : cdiv(M, BM))\n"          \
+  "  let n = cdiv(N, BN)\n"
+
+#define ATTENTION_LIKE(stages, body)                                                     \
+  HEAD "  ring q : f16[BM, D]\n"                                                         \
+       "  ring k : f16[BN, D] * " #stages                                                \
+       "\n"                                                                              \
+       "  role load : 1 warp, 24 regs { q <- Q[x*BM..]\n"                                \
+       "    for t in 0 .. n { k <- K[t*BN..] } }\n"                                      \
+       "  role math : 1 warpgroup, 240 regs {\n"                                         \
+       "    reg s : f32[BM, BN], r : f32[BM, BN], p : f16[BM, BN], o : f32[BM, D] = 0\n" \
+       "    wait q\n" body                                                               \
+       "\n"                                                                              \
+       "    O[x*BM + i, d] = o[i,d]\n"                                                   \
+       "  }\n}\n"
+
+// ---- what is derived
+
+static void keep_numbers(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(begin(&f, ATTENTION_LIKE(2,
+                                       "for t in 0 .. n {\n"
+                                       "  wait k\n"
+                                       "  async s[i,j] = q[i,d] @ k[j,d]\n"
+                                       "  async r[i,j] = q[i,d] @ k[j,d]\n"
+                                       "  wait s\n"
+                                       "  p[i,j] = s[i,j]\n"
+                                       "  async o[i,d] += p[i,j] @ k[j,d]\n"
+                                       "  wait r\n"
+                                       "  wait o;  release k\n"
+                                       "}\n"
+                                       "release q")));
+  assert_int_equal(find(&f, 1, OP_MMAWAIT, 0)->plan.keep, 1);  // r is newer than s
+  assert_int_equal(find(&f, 1, OP_MMAWAIT, 1)->plan.keep, 1);  // o is newer than r
+  assert_int_equal(find(&f, 1, OP_MMAWAIT, 2)->plan.keep, 0);
+  assert_true(sc_flow(&f.sc, f.k));
+  sc_free(&f.sc);
+}
+
+static const char two_math[] = HEAD
+    "  in W : f32[M]\n"
+    "  ring ab : { a : f16[BM, D], b : f16[BN, D], v : f32[BM] } * 2\n"
+    "  ring c : f32[BM, D]\n"
+    "  role load : 1 warp, 24 regs {\n"
+    "    acquire ab;  ab.a <- Q[x*BM..];  ab.b <- K[0..];  ab.v <- W[x*BM..];  commit ab }\n"
+    "  role math[w] : 2 warpgroups, 216 regs {\n"
+    "    reg s : f32[BM, 32], m : f32[BM]\n"
+    "    wait ab\n"
+    "    async s[i,j] = ab.a[i,d] @ ab.b[32*w + j,d]\n"
+    "    wait s\n"
+    "    m[i] = ab.v[i]\n"
+    "    release ab\n"
+    "    acquire c;  c[i, 32*w + j] = s[i,j] * m[i];  commit c\n"
+    "  }\n"
+    "  role store : 1 warp, 24 regs { wait c;  O[x*BM..] <- c;  wait O read;  release c }\n"
+    "}\n";
+
+static void roles_of_several(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(begin(&f, two_math));
+  const Ring *ab = ring(&f, "ab"), *c = ring(&f, "c");
+  assert_int_equal(ab->full_count, 1);       // the producer thread
+  assert_int_equal(ab->empty_count, 2 * 4);  // threads read ab.v: each warp arrives
+  assert_int_equal(ab->bytes, 64 * 64 * 2 + 64 * 64 * 2 + 64 * 4);
+  assert_int_equal(find(&f, 0, OP_ACQUIRE, 0)->plan.bytes, ab->bytes);
+  assert_int_equal(c->full_count, 2 * 4);
+  assert_int_equal(c->empty_count, 1);
+  assert_int_equal(c->bytes, 0);
+  assert_true(
+      find(&f, 1, OP_RELEASE, 0)->plan.fence);  // read by threads, refilled by the copy engine
+  assert_true(
+      find(&f, 1, OP_COMMIT, 0)->plan.fence);  // written by threads, read by the copy engine
+  assert_false(find(&f, 2, OP_RELEASE, 0)->plan.fence);
+  assert_true(sc_flow(&f.sc, f.k));
+  sc_free(&f.sc);
+}
+
+static void no_fence_between_threads(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(begin(&f, HEAD "  ring up : f32[64]\n"
+                             "  role one : 1 warpgroup, 64 regs { reg a : f32[64] = 1\n acquire "
+                             "up;  up[i] = a[i];  commit up }\n"
+                             "  role two : 1 warpgroup, 64 regs { reg b : f32[64]\n wait up;  b[i] "
+                             "= up[i];  release up }\n"
+                             "}\n"));
+  assert_int_equal(ring(&f, "up")->full_count, 4);
+  assert_int_equal(ring(&f, "up")->empty_count, 4);
+  assert_false(find(&f, 0, OP_COMMIT, 0)->plan.fence);
+  assert_false(find(&f, 1, OP_RELEASE, 0)->plan.fence);
+  sc_free(&f.sc);
+}
+
+static void own_writes(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(begin(
+      &f, ATTENTION_LIKE(2,
+                         "for t in 0 .. n {\n"
+                         "  wait k\n"
+                         "  async s[i,j] = q[i,d] @ k[j,d]\n"
+                         "  wait s\n"
+                         "  k[i,j] = s[i,j]\n"  // the stage is used again, for P
+                         "  async o[i,d] += k[i,j] @ q[j,d]\n"
+                         "  wait o\n"
+                         "  s[i,j] = k[j,i]\n"  // other warps' elements: they have met by then
+                         "  k[i,j] = s[i,j]\n"  // and must meet again before they are overwritten
+                         "  release k\n"
+                         "}\n"
+                         "release q")));
+  const Ins *product = find(&f, 1, OP_MMA, 1);
+  assert_true(product->plan.fence && product->plan.meet);
+  assert_false(find(&f, 1, OP_MMA, 0)->plan.fence);
+  const Ins *back = product + 2;
+  assert_int_equal(back->op, OP_MAP);
+  assert_false(back->plan.meet);
+  assert_true((back + 1)->plan.meet);
+  assert_true((back + 2)->plan.fence);
+  assert_int_equal(ring(&f, "k")->empty_count, 4);
+  assert_true(sc_flow(&f.sc, f.k));
+  sc_free(&f.sc);
+}
+
+// ---- what is accepted: states that equal each other only by shape
+
+static void one_behind(void **state) {
+  (void)state;
+  accepted(ATTENTION_LIKE(2,
+                          "if n > 0 {\n"
+                          "  wait k\n"
+                          "  async s[i,j] = q[i,d] @ k[j,d]\n"
+                          "  for t in 1 .. n {\n"
+                          "    wait k\n"
+                          "    async s[i,j] += q[i,d] @ k[j,d]\n"
+                          "    wait s keep 1;  release k\n"
+                          "  }\n"
+                          "  wait s;  release k\n"
+                          "}\n"
+                          "release q"));
+}
+
+static void copy_one_behind(void **state) {
+  (void)state;
+  accepted(HEAD
+           "  ring c : f32[BM, D] * 2\n"
+           "  role math : 1 warpgroup, 64 regs { reg a : f32[BM, D] = 1\n"
+           "    for t in 0 .. n + 1 { acquire c;  c[i,d] = a[i,d];  commit c } }\n"
+           "  role store : 1 warp, 24 regs {\n"
+           "    wait c;  O[x*BM..] <- c\n"
+           "    for t in 0 .. n { wait c;  O[x*BM..] <- c;  wait O read keep 1;  release c }\n"
+           "    wait O read;  release c\n"
+           "  }\n}\n");
+}
+
+static void rejections(void **state) {
+  (void)state;
+  // One behind, with a ring of one stage: the second wait can never return.
+  rejected(ATTENTION_LIKE(1,
+                          "wait k\n async s[i,j] = q[i,d] @ k[j,d]\n"
+                          "for t in 1 .. n { wait k\n async s[i,j] += q[i,d] @ k[j,d]\n wait s "
+                          "keep 1;  release k }\n"
+                          "wait s;  release k, q"),
+           "R5.depth");
+  // Overwrites what is in flight, instead of adding to it.
+  rejected(ATTENTION_LIKE(2,
+                          "for t in 0 .. n { wait k\n async s[i,j] = q[i,d] @ k[j,d]\n async "
+                          "s[i,j] = q[i,d] @ k[j,d]\n"
+                          "wait s;  release k }\nrelease q"),
+           "R1.flight");
+  // Written in a loop that may not run, read after it.
+  rejected(ATTENTION_LIKE(
+               2,
+               "for t in 0 .. n { wait k\n async s[i,j] = q[i,d] @ k[j,d]\n wait s;  release k }\n"
+               "release q\n p[i,j] = s[i,j]"),
+           "R1.undefined");
+  // Written in one branch only.
+  rejected(
+      ATTENTION_LIKE(
+          2,
+          "for t in 0 .. n { wait k\n if t > 0 { p[i,j] = 0 }\n async o[i,d] += p[i,j] @ k[j,d]\n"
+          "wait o;  release k }\nrelease q"),
+      "R1.undefined");
+  // A product is the operand of the next one before it has been waited for.
+  rejected(
+      ATTENTION_LIKE(2,
+                     "for t in 0 .. n { wait k\n p[i,j] = 0\n async o[i,d] += p[i,j] @ k[j,d]\n"
+                     "release k\n wait o }\nrelease q"),
+      "R3.release");
+}
+
+// ---- what a wrong plan gets
+
+typedef enum Break { FENCE, MEET, KEEP, ARRIVALS, BYTES, COUNT, EMPTY } Break;
+
+static void break_plan(Fixture *f, Break what) {
+  switch (what) {
+    case FENCE:
+      find(f, 1, OP_COMMIT, 0)->plan.fence = false;
+      break;
+    case MEET:
+      find(f, 1, OP_MMA, 1)->plan.meet = false;
+      break;
+    case KEEP:
+      find(f, 1, OP_MMAWAIT, 0)->plan.keep++;
+      break;
+    case ARRIVALS:
+      find(f, 1, OP_RELEASE, 0)->plan.arrivals = 1;
+      break;
+    case BYTES:
+      find(f, 0, OP_ACQUIRE, 0)->plan.bytes -= 16;
+      break;
+    case COUNT:
+      f->k->ring.at[0].full_count++;
+      break;
+    case EMPTY:
+      f->k->ring.at[0].empty_count--;
+      break;
+  }
+}
+
+static void broken(const char *source, Break what, const char *code) {
+  Fixture f;
+  assert_true(begin(&f, source));
+  assert_true(sc_flow(&f.sc, f.k));
+  break_plan(&f, what);
+  assert_false(sc_flow(&f.sc, f.k));
+  assert_string_equal(sc_diag_code(f.sc.diags->id), code);
+  sc_free(&f.sc);
+}
+
+static void plans_are_checked(void **state) {
+  (void)state;
+  broken(two_math, FENCE, "R7.fence");
+  broken(two_math, KEEP, "R4.keep");
+  broken(two_math, ARRIVALS, "R5.count");
+  broken(two_math, BYTES, "R5.bytes");
+  broken(two_math, COUNT, "R5.count");
+  broken(two_math, EMPTY, "R5.count");
+  broken(
+      ATTENTION_LIKE(
+          2,
+          "for t in 0 .. n { wait k\n async s[i,j] = q[i,d] @ k[j,d]\n wait s\n k[i,j] = s[i,j]\n"
+          "async o[i,d] += k[i,j] @ q[j,d]\n wait o\n release k }\nrelease q"),
+      MEET, "R7.meet");
+}
+
+// Deep nesting costs a pass a fact, not a power of two.
+static void nested_loops(void **state) {
+  (void)state;
+  Fixture f;
+  char body[4096] = "", *at = body;
+  for (u32 i = 0; i < 40; i++) at += sprintf(at, "for t%u in 0 .. n {\n", i);
+  at += sprintf(at,
+                "wait k\n async s[i,j] = q[i,d] @ k[j,d]\n wait s\n p[i,j] = s[i,j]\n release k\n");
+  for (u32 i = 0; i < 40; i++) at += sprintf(at, "}\n");
+  char *source = malloc(sizeof body + 2048);
+  sprintf(source, ATTENTION_LIKE(2, "%s release q"), body);
+  bool ok = begin(&f, source) && sc_flow(&f.sc, f.k);
+  if (!ok) show(&f.sc);
+  assert_true(ok);
+  sc_free(&f.sc);
+  free(source);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(keep_numbers),
+      cmocka_unit_test(roles_of_several),
+      cmocka_unit_test(no_fence_between_threads),
+      cmocka_unit_test(own_writes),
+      cmocka_unit_test(one_behind),
+      cmocka_unit_test(copy_one_behind),
+      cmocka_unit_test(rejections),
+      cmocka_unit_test(plans_are_checked),
+      cmocka_unit_test(nested_loops),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
