@@ -8,10 +8,13 @@
 
 #include <string.h>
 
-enum { STEP = 2, HANG = 4, MAX_PAD = 16, MAX_COMMENT_PAD = 30 };
+enum { STEP = 2, HANG = 4, MAX_PAD = 16, MAX_COMMENT_PAD = 60 };
 static const char MARK[] = "\v";  // cannot occur in a text that was read without error
 
-typedef enum Run { RUN_NONE, RUN_PARAM, RUN_TENSOR, RUN_RING, RUN_REG, RUN_VALUE } Run;
+// Lines that share columns when they stand in one paragraph; LET lines only when nothing is between them.
+typedef enum Run {
+  RUN_NONE, RUN_PARAM, RUN_TENSOR, RUN_CASE, RUN_RING, RUN_REG, RUN_ASSIGN, RUN_ASYNC, RUN_LET
+} Run;
 
 typedef struct Line {
   Str text;  // empty: a comment on its own
@@ -279,10 +282,12 @@ static void params(Printer *p, const Node *list) {
     put(p, "=");
     gap(p, n->name_span.hi, n->a->span.lo, " ");
     expr(p, n->a, LOOSE);
+    if (!list->next) {
+      put(p, " ");  // also where no `in` follows: such a value widens the column too
+      mark(p, RUN_PARAM);
+    }
     if (n->b) {
-      put(p, " ");
-      if (!list->next) mark(p, RUN_PARAM);
-      put(p, "in ");
+      put(p, list->next ? " in " : "in ");
       brace_list(p, n->b, n->a->span.hi, n->span.hi, element);
     }
     if (!n->next) break;
@@ -296,7 +301,7 @@ static void binds(Printer *p, const Node *list) {
     put(p, n->name);
     if (n->b) positions(p, n->b);
     put(p, " ");
-    if (n == list) mark(p, RUN_VALUE);
+    if (n == list) mark(p, RUN_LET);
     put(p, "=");
     gap(p, n->name_span.hi, n->a->span.lo, " ");
     expr(p, n->a, LOOSE);
@@ -436,7 +441,7 @@ static void assign(Printer *p, const Node *n) {
   if (n->flags & F_ASYNC) put(p, "async ");
   expr(p, n->a, LOOSE);
   put(p, n->op == AST_SETADD ? " +" : " ");
-  mark(p, RUN_VALUE);
+  mark(p, n->flags & F_ASYNC ? RUN_ASYNC : RUN_ASSIGN);
   put(p, "=");
   gap(p, n->a->span.hi, n->b->span.lo, " ");
   expr(p, n->b, LOOSE);
@@ -533,6 +538,7 @@ static void line_of(Printer *p, const Node *n) {
     case ND_SPEC: put(p, "spec "); braces(p, n->a, brace(p, n->span.lo), n->span.hi); break;
     case ND_CASE:
       str_printf(&p->line.text, "case %s ", n->name);
+      mark(p, RUN_CASE);
       brace_list(p, n->a, n->name_span.hi, n->span.hi, fact);
       break;
     case ND_GRID: grid(p, n); break;
@@ -561,48 +567,52 @@ static void line_of(Printer *p, const Node *n) {
 
 // ---- columns
 
-// The width of the cell before the n-th mark (from 0), or -1 if there are fewer.
-static i32 cell(const Line *l, u32 n) {
+// The width of the cell before the n-th mark (from 0) of a line, -1 if it has none in this run.
+static i32 cell(const Line *l, Run run, u32 n) {
   const char *at = l->text.at;
+  if (l->run != run) return -1;
   for (;; n--) {
     const char *end = at ? strchr(at, *MARK) : NULL;
-    if (!end || l->run == RUN_NONE) return -1;
+    if (!end) return -1;
     if (!n) return (i32)(end - at);
     at = end + 1;
   }
 }
 
-// Replaces the n-th mark by spaces that bring its cell to `width`.
+// Fills the cell before the n-th mark to `width`; the + of += stays with its =.
 static void pad(Printer *p, Line *l, u32 n, i32 width) {
   Str padded = {.sc = p->sc};
   const char *at = l->text.at;
   for (u32 i = 0; i < n; i++) at = strchr(at, *MARK) + 1;
   const char *end = strchr(at, *MARK);
+  i32 have = (i32)(end - at);
+  if (end > at && end[-1] == '+') end--;
   str_put(&padded, l->text.at, (size_t)(end - l->text.at));
-  for (i32 have = (i32)(end - at); have < width; have++) str_puts(&padded, " ");
-  str_puts(&padded, MARK);
-  str_puts(&padded, end + 1);
+  str_printf(&padded, "%*s%s", width - have, "", end);
   l->text = padded;
 }
 
-static bool same_run(const Line *a, const Line *b) {
-  return a->run && a->run == b->run && a->indent == b->indent && !b->blank;
-}
-
-// Aligns the n-th marks of lines [lo, hi); a cell much wider than the narrowest stays out of it.
-static void align_run(Printer *p, u32 lo, u32 hi, u32 n) {
+// Aligns the n-th marks of a run among lines [lo, hi); a cell much wider than the narrowest stays out of it.
+static void align_run(Printer *p, u32 lo, u32 hi, Run run, u32 n) {
   i32 least = INT32_MAX, most = -1;
   for (u32 i = lo; i < hi; i++) {
-    i32 w = cell(&p->lines.at[i], n);
+    i32 w = cell(&p->lines.at[i], run, n);
     if (w >= 0 && w < least) least = w;
   }
   for (u32 i = lo; i < hi; i++) {
-    i32 w = cell(&p->lines.at[i], n);
+    i32 w = cell(&p->lines.at[i], run, n);
     if (w > most && w <= least + MAX_PAD) most = w;
   }
   for (u32 i = lo; i < hi; i++) {
-    i32 w = cell(&p->lines.at[i], n);
+    i32 w = cell(&p->lines.at[i], run, n);
     if (w >= 0 && w < most) pad(p, &p->lines.at[i], n, most);
+  }
+}
+
+static void align_lets(Printer *p, u32 lo, u32 hi) {
+  for (u32 end; lo < hi; lo = end) {
+    for (end = lo + 1; end < hi && p->lines.at[end].run == RUN_LET;) end++;
+    align_run(p, lo, end, RUN_LET, 0);
   }
 }
 
@@ -611,13 +621,28 @@ static void drop_marks(Line *l) {
   for (u32 i = 0; i < l->text.n; i++) {
     if (l->text.at[i] != *MARK) l->text.at[n++] = l->text.at[i];
   }
+  while (n && l->text.at[n - 1] == ' ') n--;
   l->text.n = n;
+}
+
+// Where the lines from `lo` on stop to be neighbours: at an empty line and, for columns, another indent.
+static u32 paragraph(const Printer *p, u32 lo, bool one_indent) {
+  u32 hi = lo + 1;
+  while (hi < p->lines.n && !p->lines.at[hi].blank &&
+         (!one_indent || p->lines.at[hi].indent == p->lines.at[lo].indent)) {
+    hi++;
+  }
+  return hi;
 }
 
 static void align(Printer *p) {
   for (u32 lo = 0, hi; lo < p->lines.n; lo = hi) {
-    for (hi = lo + 1; hi < p->lines.n && same_run(&p->lines.at[hi - 1], &p->lines.at[hi]);) hi++;
-    for (u32 n = 0; n < 2; n++) align_run(p, lo, hi, n);
+    hi = paragraph(p, lo, true);
+    for (Run run = RUN_PARAM; run < RUN_LET; run++) {
+      align_run(p, lo, hi, run, 0);
+      align_run(p, lo, hi, run, 1);
+    }
+    align_lets(p, lo, hi);
     for (u32 i = lo; i < hi; i++) drop_marks(&p->lines.at[i]);
   }
 }
@@ -627,13 +652,9 @@ static void align(Printer *p) {
 static bool trailed(const Line *l) { return l->text.n && l->comment.hi; }
 static u32 width(const Line *l) { return l->indent + l->text.n; }
 
-static bool same_paragraph(const Line *a, const Line *b) {
-  return a->indent == b->indent && a->text.n && b->text.n && !b->blank;
-}
-
 // The width to which lines [lo, hi) are filled before their comments; a much longer one stays out of it.
 static u32 comment_column(const Printer *p, u32 lo, u32 hi) {
-  u32 least = UINT32_MAX, most = 0;
+  u32 least = UINT32_MAX / 2, most = 0;
   for (u32 i = lo; i < hi; i++) {
     const Line *l = &p->lines.at[i];
     if (trailed(l) && width(l) < least) least = width(l);
@@ -654,12 +675,11 @@ static void put_line(const Printer *p, Str *out, const Line *l, u32 column) {
   str_puts(out, "\n");
 }
 
-static void put_lines(Printer *p, Str *out) {
+static void put_lines(const Printer *p, Str *out) {
   for (u32 lo = 0, hi; lo < p->lines.n; lo = hi) {
-    const Line *l = p->lines.at;
-    for (hi = lo + 1; hi < p->lines.n && same_paragraph(&l[hi - 1], &l[hi]);) hi++;
+    hi = paragraph(p, lo, false);
     u32 column = comment_column(p, lo, hi);
-    for (u32 i = lo; i < hi; i++) put_line(p, out, &l[i], column);
+    for (u32 i = lo; i < hi; i++) put_line(p, out, &p->lines.at[i], column);
   }
 }
 
