@@ -86,8 +86,10 @@ static Node *bad_reduction(Parser *p, Token op, const char *text, const char *he
 // `sum(j) body`, and `max(j) body`, which the grammar tells from the function `max(a, b)` by its body.
 Node *sc_reduce(Parser *p, Token op, List index, Node *body) {
   if (index.first->kind != ND_NAME || index.first->next) {
-    return bad_reduction(p, op, sc_printf(p->sc, "'%s' reduces over one name", op.name),
-                         sc_printf(p->sc, "nest them: %s(i) %s(j) x[i,j]", op.name, op.name));
+    const char *help = index.first->next
+                           ? sc_printf(p->sc, "nest them: %s(i) %s(j) x[i,j]", op.name, op.name)
+                           : sc_printf(p->sc, "as in %s(j) x[j]", op.name);
+    return bad_reduction(p, op, sc_printf(p->sc, "'%s' reduces over one index, a plain name", op.name), help);
   }
   return MAKE(p, REDUCE, op.span.lo, .name = index.first->name, .name_span = index.first->span, .a = body,
               .op = op.kind == T_SUM ? AST_SUM : op.kind == T_MAX ? AST_MAX : AST_MIN);

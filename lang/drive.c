@@ -37,6 +37,10 @@ static bool starts_unit(Token t) {
   return t.first && (t.kind == T_KERNEL || t.kind == T_SEQUENCE);
 }
 
+bool sc_at_statement(const Parser *p) {
+  return p->fresh && !(p->open.n && !p->open.at[p->open.n - 1].block);
+}
+
 // ---- brackets
 
 // Bytes of white space before the first token of the line that holds `offset`.
@@ -119,7 +123,7 @@ static void recover(Parser *p, Token t) {
   // A bracket left open runs into the next statement: what starts a line may well start that one.
   bool in_brackets = p->in_brackets;
   bool starts = sc_token_info(t.kind)->class & OPENS || (t.kind == T_NAME && in_brackets);
-  bool resume = starts && t.first && !p->fresh;
+  bool resume = starts && t.first && !sc_at_statement(p);
   u32 n = p->open.n, lists = 0;
   Open *open = p->open.at;
   give_up(p, t.span);
@@ -134,6 +138,7 @@ static void recover(Parser *p, Token t) {
 }
 
 static void offer(Parser *p, Token t) {
+  if (sc_token_info(t.kind)->class & FIRST && !sc_accepts(p, t.kind)) t.kind = T_NAME;
   if (t.kind != T_BAD) {
     if (sc_accepts(p, t.kind == T_SEMI ? T_NL : t.kind)) {
       give(p, t);
@@ -141,6 +146,7 @@ static void offer(Parser *p, Token t) {
       return;
     }
     sc_unexpected(p, t);
+    if (t.kind == T_NL && p->held.kind == T_LB && sc_accepts(p, T_LB)) return;  // as if on the head's line
   }
   recover(p, t);
 }

@@ -70,7 +70,7 @@ static const char *sentence(Parser *p, Token t) {
   for (u32 i = 0; i < w.n; i++) {
     str_printf(&s, "%s%s", !i ? "" : i + 1 < w.n ? ", " : " or ", w.word[i]);
   }
-  if (!p->fresh) str_printf(&s, " after %s", quoted(p, p->last.span));
+  if (!sc_at_statement(p)) str_printf(&s, " after %s", quoted(p, p->last.span));
   str_printf(&s, ", found %s", sc_token_words(p, t));
   return s.at;
 }
@@ -78,20 +78,20 @@ static const char *sentence(Parser *p, Token t) {
 // The slip that a token in the wrong place usually is, or NULL.
 static const char *help(Parser *p, Token t) {
   u8 class = sc_token_info(t.kind)->class;
-  bool operand = sc_accepts(p, T_PLUS);
+  bool operand = sc_accepts(p, T_PLUS), start = sc_at_statement(p);
   if (t.kind == T_SET && operand) return "'==' compares; '=' is for statements";
   if (t.kind == T_ARROW && operand) return "put a space between '<' and '-' to compare";
   if (t.kind == T_SEMI && p->in_brackets) return "the elements of a list are separated by ','";
   if (t.kind >= T_LT && t.kind <= T_NE && operand && sc_accepts(p, T_AND)) {
     return "comparisons do not chain: join two of them with 'and'";
   }
-  if (p->fresh && class & BINARY) {
+  if (start && class & BINARY) {
     return "a line goes on behind an operator or comma: put this one at the end of the line above";
   }
   if (t.kind == T_NL && sc_accepts(p, T_LB)) return "the '{' stands on the line of its head";
   if (t.kind == T_ELSE) return "'else' follows the '}' of an 'if'";
-  if (!p->fresh && sc_accepts(p, T_NL) && class & OPENS) return "a statement ends with a newline or ';'";
-  if (!p->fresh) return NULL;
+  if (!start && sc_accepts(p, T_NL) && class & OPENS) return "a statement ends with a newline or ';'";
+  if (!start) return NULL;
   if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
     return "statements and 'reg' stand inside a role";
   }
@@ -108,7 +108,7 @@ void sc_unexpected(Parser *p, Token t) {
     return;
   }
   u8 class = sc_token_info(t.kind)->class;
-  if (class & WORD && !t.first && sc_accepts(p, T_NAME) && !p->fresh) {
+  if (class & WORD && !t.first && sc_accepts(p, T_NAME) && !sc_at_statement(p)) {
     Diag *d = sc_report(sc, D_S_RESERVED, t.span, "'%s' is a reserved word and cannot be a name", t.name);
     sc_help(sc, d, "choose another name, such as '%s_'", t.name);
     return;

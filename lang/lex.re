@@ -1,10 +1,6 @@
 // lex.re - bytes to tokens (re2c). The text ends with a NUL, which is how the lexer knows; a NUL before the
 // end is an error. Tokens are byte spans; only words are looked at again, to intern them. Comments go
 // into the tree's list. An unreadable character becomes T_BAD, already reported; a bad number counts as 0.
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "parser.h"
 
 #include "parse.h"
@@ -36,45 +32,15 @@ static Token integer(Parser *p, const char *start) {
   return t;
 }
 
-// strtod's decimal point is the locale's, so the number is handed over without one: 1.25e3 as 125e1.
 static Token real(Parser *p, const char *start) {
-  enum { EXPONENT_CHARS = 16, FAR = 100000000 };
   Token t = token(p, T_REAL, start);
   u32 n = t.span.hi - t.span.lo;
-  char *digits = sc_new(p->sc, n + EXPONENT_CHARS), *end = digits;
-  i64 shift = 0, exponent = 0;
-  const char *c = start;
-  for (bool fraction = false; c < p->at && *c != 'e' && *c != 'E'; c++) {
-    if (*c == '.') {
-      fraction = true;
-    } else {
-      *end++ = *c;
-      shift -= fraction;
-    }
-  }
-  if (c < p->at) {
-    bool minus = *++c == '-';
-    for (c += *c == '-' || *c == '+'; c < p->at; c++) {
-      if (exponent < FAR) exponent = exponent * 10 + (*c - '0');
-    }
-    if (minus) exponent = -exponent;
-  }
-  int sign = exponent + shift < 0;
-  i64 size = sign ? -(exponent + shift) : exponent + shift;
-  char back[EXPONENT_CHARS], *b = back + sizeof back;
-  do *--b = (char)('0' + size % 10);
-  while (size /= 10);
-  *end++ = 'e';
-  if (sign) *end++ = '-';
-  memcpy(end, b, (size_t)(back + sizeof back - b));
-  int saved = errno;
-  errno = 0;
-  t.num.f = strtod(digits, NULL);
-  if (errno == ERANGE) {
+  bool zero = true;  // as written, not by underflow
+  for (const char *c = start; c < p->at && *c != 'e' && *c != 'E'; c++) zero &= *c == '0' || *c == '.';
+  if (!sc_read_real(p->sc, start, n, &t.num.f) || (t.num.f == 0 && !zero)) {
     sc_report(p->sc, D_S_NUMBER, t.span, "a number that no 64-bit float comes near");
     t.num.f = 0;
   }
-  errno = saved;
   t.name = sc_intern(p, start, n, NULL);
   return t;
 }
@@ -113,7 +79,7 @@ static void comment(Parser *p, const char *start) {
   const char *end = p->at;
   while (end > start && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) end--;
   for (const char *c = start; c < end; c++) {
-    if ((u8)*c < ' ' && *c != '\t') {
+    if (((u8)*c < ' ' && *c != '\t') || *c == 0x7f) {
       Span at = {offset(p, c), offset(p, c) + 1};
       sc_report(p->sc, D_S_CHAR, at, "a byte 0x%02x in a comment", (u8)*c);
       break;

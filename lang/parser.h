@@ -9,7 +9,7 @@ enum {
 };
 
 // Classes of tokens.def.
-enum { WORD = 1, OPENS = 2, SOFT = 4, MORE = 8, EXPR = 16, BINARY = 32 };
+enum { WORD = 1, OPENS = 2, SOFT = 4, FIRST = 8, MORE = 16, EXPR = 32, BINARY = 64 };
 
 typedef struct TokenInfo {
   const char *text;
@@ -68,7 +68,7 @@ typedef struct Parser {
   Token sep;            // a statement's end, held until the next token shows that it is none; kind -1 if none
   VEC(Open) open;
   Span suspect;         // a { whose } stands in another column, hi 0 if none
-  bool fresh;           // at the start of a statement
+  bool fresh;           // nothing given since a newline or `;`
   bool stop;            // a limit was passed: no more tokens
 } Parser;
 
@@ -78,6 +78,7 @@ Token sc_lex(Parser *p);
 // drive.c
 const TokenInfo *sc_token_info(int kind);
 void sc_open_block(Parser *p);  // the { given last starts statements
+bool sc_at_statement(const Parser *p);
 void sc_too_deep(Parser *p, Span at);
 
 // parse.y
