@@ -1,4 +1,4 @@
-// Any bytes as a schedule: no crash, no hang, and what parses survives the formatter. libFuzzer's entry.
+// parse.c - fuzz target: any bytes as a schedule. No crash, no hang, and what parses survives the formatter.
 #include <stdio.h>
 #include <stdlib.h>
 
