@@ -78,7 +78,7 @@ Fill sc_fill(const Kernel *k, const Code *code, u32 pc) {
     u16 effects = sc_op[ins->op].effects;
     if (effects & OPENS) {
       i64 n = times_run(k, ins);
-      if (++depth > SC_MAX_NEST) break;
+      if (++depth > SC_MAX_NEST) return (Fill){FILL_VARIES, 0, i};
       times[depth] = n < 0 || times[depth - 1] < 0      ? -1
                      : n * times[depth - 1] > SC_MAX_TX ? SC_MAX_TX
                                                         : n * times[depth - 1];

@@ -17,9 +17,19 @@ static void note_flight(Flow *f, Diag *d, const Flight *x, const char *text) {
   if (x->also != x->site) sc_note(f->sc, d, site(f, x->also), "and from here");
 }
 
+// A def that is used twice, or a loop that is unrolled, has one place in the text: one report is
+// enough.
+static bool said(const Flow *f, DiagId id, Span at) {
+  for (const Diag *d = f->sc->diags; d; d = d->next) {
+    if (d->id == id && d->at.lo == at.lo && d->at.hi == at.hi) return true;
+  }
+  return false;
+}
+
 void sc_report_read(Flow *f, const Access *a, const Flight *x) {
   const char *name = sc_buf_name(f, x->dst);
   Span at = a->async ? site(f, f->pc) : f->k->view.at[a->view].span;
+  if (said(f, D_R1_FLIGHT, at)) return;
   Diag *d = sc_report(f->sc, D_R1_FLIGHT, at, "'%s' is %s while a product into it may be in flight",
                       name, a->write ? "overwritten" : "read");
   note_flight(f, d, x, "in flight from here");
@@ -28,6 +38,7 @@ void sc_report_read(Flow *f, const Access *a, const Flight *x) {
 
 void sc_report_operand(Flow *f, u32 tile, const Flight *x) {
   const char *name = sc_buf_name(f, tile), *to = sc_buf_name(f, x->dst);
+  if (said(f, D_R2_OPERAND, site(f, f->pc))) return;
   if (x->dst == tile) {
     Diag *d = sc_report(f->sc, D_R2_OPERAND, site(f, f->pc),
                         "'%s' is an operand of the product that writes it", name);
@@ -67,6 +78,7 @@ static const char *listed(const Flow *f, const Ins *wait) {
 
 void sc_report_release(Flow *f, u32 ring, const Flight *x, bool copy) {
   const char *name = f->k->ring.at[ring].name, *to = sc_buf_name(f, x->dst);
+  if (said(f, D_R3_RELEASE, site(f, f->pc))) return;
   Diag *d = sc_report(f->sc, D_R3_RELEASE, site(f, f->pc),
                       "a stage of '%s' is released to %s while a %s may still read it", name,
                       refillers(f, ring), copy ? "copy" : "product");
@@ -89,6 +101,7 @@ void sc_report_release(Flow *f, u32 ring, const Flight *x, bool copy) {
 void sc_report_overwrite(Flow *f, const Access *a, const Flight *x, bool copy) {
   const View *v = &f->k->view.at[a->view];
   const char *name = sc_buf_name(f, v->buf), *to = sc_buf_name(f, x->dst);
+  if (said(f, D_R3_OVERWRITE, v->span)) return;
   Diag *d = sc_report(f->sc, D_R3_OVERWRITE, v->span,
                       "a held stage of '%s' is written while a %s may still read it", name,
                       copy ? "copy out" : "product");
