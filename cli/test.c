@@ -301,7 +301,7 @@ static void summary(const Tester *t, double took) {
 }
 
 int command_test(const Args *args) {
-  static const Level quick = {1 << 18, 1, 1, false}, normal = {1 << 21, 2, 2, true},
+  static const Level quick = {1 << 21, 2, INPUT_COUNT, false}, normal = {1 << 22, 2, INPUT_COUNT, true},
                      full = {1 << 24, 4, INPUT_COUNT, true};
   Session s;
   Tester t = {.s = &s, .level = args->quick ? quick : args->full ? full : normal};

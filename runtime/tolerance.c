@@ -8,8 +8,8 @@
 // The floor of the mean matters where pt happens to be exact. f32 outputs (log-sum-exp, row sums) are held
 // to 1e-3 where the largest value is between 1 and 64, to less or more in proportion beyond, at least to
 // 1e-5; integers to equality.
-// Infinities and NaN must be where the specification has them. Values that the type cannot hold count as
-// what a conversion makes of them.
+// Infinities and NaN must be where the specification has them. Values that the type cannot hold may be what
+// a conversion makes of them: infinity, or the largest number.
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static size_t elements(const TensorRef *t, u32 rank) {
 
 // |(v + 0.3 - 0.3) - v| in the type's arithmetic.
 static double grain(Elem elem, double v) {
-  if (!isfinite(v)) return 0;
+  if (!isfinite(v) || fabs(v) > sc_elem[elem].max) return 0;
   float r = sc_round(elem, (float)v);
   return fabs((double)sc_round(elem, sc_round(elem, r + 0.3f) - 0.3f) - r);
 }
@@ -46,7 +46,7 @@ static double grain(Elem elem, double v) {
 // Half the distance of neighbours at v.
 static double half_unit(Elem elem, double v) {
   u16 code = 0, beside;
-  if (!isfinite(v)) return 0;
+  if (!isfinite(v) || fabs(v) > sc_elem[elem].max) return 0;
   if (sc_elem[elem].bytes == 1) {
     u8 byte;
     sc_set_elem(elem, &byte, 0, fabs(v));
@@ -58,14 +58,20 @@ static double half_unit(Elem elem, double v) {
   return 0.5 * fabs(sc_get_elem(elem, &code, 0) - sc_get_elem(elem, &beside, 0));
 }
 
-// ref as the output's type can hold it, if that is not finite or saturated.
+// ref as the output's type can hold it, if the type saturates.
 static double held(Elem elem, double ref) {
-  return fabs(ref) > sc_elem[elem].max && isfinite(ref) ? sc_round(elem, (float)ref) : ref;
+  if (!isfinite(ref) || fabs(ref) <= sc_elem[elem].max) return ref;
+  double r = sc_round(elem, (float)ref);
+  return isfinite(r) ? r : ref;
 }
 
-// Distance of an element; infinite where no distance would do.
-static double distance(double out, double ref) {
+// Distance of an element; infinite where no distance would do. An overflow to infinity is as far from a
+// finite value as the largest number is: results on both sides of the edge are near each other.
+static double distance(Elem elem, double out, double ref) {
   if (out == ref || (isnan(out) && isnan(ref))) return 0;
+  if (isinf(out) && isfinite(ref) && sc_elem[elem].flt && (out > 0) == (ref > 0)) {
+    return fmax(0, sc_elem[elem].max - fabs(ref));
+  }
   return isfinite(out) && isfinite(ref) ? fabs(out - ref) : INFINITY;
 }
 
@@ -86,7 +92,7 @@ static i64 place(const TensorRef *t, u32 rank, size_t n, i64 *idx) {
 static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, double ref, double pt,
                             const i64 *idx) {
   ref = held(elem, ref);
-  double error = distance(out, ref), rounding = isfinite(ref) && isfinite(pt) ? fabs(pt - ref) : 0;
+  double error = distance(elem, out, ref), rounding = isfinite(ref) && isfinite(pt) ? fabs(pt - ref) : 0;
   s->max_pt = fmax(s->max_pt, rounding);
   s->sum_pt += rounding;
   if (sc_elem[elem].flt && sc_elem[elem].bytes < 4) {
