@@ -97,7 +97,8 @@ static bool chosen(Low *l, const Given *g, const Node *def, Value *v) {
   const Node *bind = case_bind(g, def->name);
   u8 kind = v->kind;
   if (text) {
-    if (read_value(l, text, kind, v)) return true;
+    Value given;
+    if (read_value(l, text, kind, &given)) return *v = given, true;
     Diag *d = low_error(l, D_P_VALUE, def->name_span, "'%s' is no value for the param '%s': %s is needed", text, def->name, kind_text(kind));
     sc_help(l->sc, d, "its default is %s", low_value_text(l, *v));
     return false;
@@ -149,6 +150,8 @@ static void param(Low *l, const Node *def, Given *g) {
   }
   if (!inside) {
     Diag *d = low_error(l, D_P_DOMAIN, def->name_span, "%s%s = %s is outside of its domain", given ? "" : "the default ", p.name, low_value_text(l, p.value));
+    const Node *bind = caller_text(g->choice, p.name) ? NULL : case_bind(g, p.name);
+    if (bind) sc_note(l->sc, d, bind->span, "the case says so");
     sc_help(l->sc, d, "the domain is %s", domain_text(l, &p));
   }
   n->kind = p.value.kind == VAL_ELEM ? NM_ELEM : NM_VALUE;

@@ -12,6 +12,7 @@ enum {
   LOW_MAX_NEST = 256,        // of expansions, blocks and expressions together
   LOW_MAX_DEPTH = 1000,      // of an expression's graph, so that passes may recurse over it
   LOW_MAX_NAMES = 4096,      // in one scope
+  LOW_MAX_PLACES = 4096,     // in one statement
   LOW_MAX_RINGS = 64
 };
 
@@ -74,6 +75,7 @@ typedef struct Stmt {
     Sym name;
     Span span;   // first use
     bool live;
+    u32 calls;   // expansions around its first use
     Xid extent;  // 0 until known
     u32 from;    // the view that gave the extent
   } var[SC_MAX_VARS];
@@ -99,6 +101,7 @@ typedef struct Low {
   u32 vote;         // rows of the vote around; 0: none
   bool told;        // a report about the condition or vote around was made
   u32 unroll;       // loop that must be unrolled: everything returns to it; SC_NONE: none
+  VEC(const Node *) unrolled;  // loops that had to be, which need not be tried again
   // expansion
   Span call[LOW_MAX_NEST];  // the defs being expanded
   u32 calls;

@@ -59,10 +59,11 @@ static u32 tensor_slice(Low *l, const Node *n, u32 buf) {
   return l->k->view.n - 1;
 }
 
-static bool tensor_map_fits(Low *l, Span at, const Buf *t, const Buf *s) {
+static bool tensor_map_fits(Low *l, Span at, const View *slice, const Buf *t, const Buf *s) {
   i64 inner = s->ext[s->rank - 1] * sc_elem[s->elem].bytes;
   Diag *d = NULL;
-  if (t->rank > 5) d = low_error(l, D_R9_COPY, at, "'%s' has %u dimensions: the copy engine knows at most 5", t->name, t->rank);
+  if (!slice->at[slice->rank - 1].slice) d = low_error(l, D_R9_COPY, at, "the copy engine reads along the last dimension of '%s', which is no slice here", t->name);
+  else if (t->rank > 5) d = low_error(l, D_R9_COPY, at, "'%s' has %u dimensions: the copy engine knows at most 5", t->name, t->rank);
   else if (inner % 16) d = low_error(l, D_R9_COPY, at, "the last dimension of '%s' has %lld bytes: the copy engine needs a multiple of 16", s->name, (long long)inner);
   for (u32 i = 0; !d && i + 1 < s->rank; i++) {
     if (s->ext[i] > 256) d = low_error(l, D_R9_COPY, at, "'%s' has %lld rows: the copy engine brings at most 256 at once", s->name, (long long)s->ext[i]);
@@ -91,7 +92,7 @@ static bool shapes_fit(Low *l, Span at, const View *tensor, u32 stage) {
     sc_help(l->sc, d, "give the ring the tensor's element type");
     return false;
   }
-  return tensor_map_fits(l, at, t, s);
+  return tensor_map_fits(l, at, tensor, t, s);
 }
 
 static bool tensor_of(Low *l, const Node *n, u32 *buf) {

@@ -232,7 +232,8 @@ static Xid reduction(Low *l, const Node *n) {
     low_error(l, D_R9_UNIFORM, n->span, "a reduction stands in element-wise statements only");
     return 0;
   }
-  if (low_var(l, name) >= 0) {
+  int outer = low_var(l, name);
+  if (outer >= 0 && l->stmt->var[outer].calls == l->calls) {  // that of a def's user may have the same name
     Diag *d = low_error(l, D_N_INDEX, n->name_span, "'%s' is an index of this statement already", name);
     sc_help(l->sc, d, "reduce over an index of another name");
     return 0;
@@ -328,7 +329,7 @@ bool low_value(Low *l, const Node *n, Value *out) {
 static bool decidable(const Low *l, Xid x, u32 *steps) {
   const Expr *e = low_at(l, x);
   i64 c;
-  if (++*steps > 10000 || e->deps & (DEP_INST | DEP_IDX | DEP_TILE)) return false;
+  if (++*steps > 2000 || e->deps & (DEP_INST | DEP_IDX | DEP_TILE)) return false;
   if (!(e->deps & DEP_LOOP)) return true;
   switch (e->op) {
     case X_LOOP: return true;

@@ -332,16 +332,20 @@ static void equation(Low *l, const Node *n) {
   sc_note(l->sc, d, old->span, "declared here");
 }
 
+static bool is_used(const Low *l, u32 buf) {
+  u32 views = 0;  // one is its own equation's
+  for (u32 v = 0; v < l->k->view.n; v++) views += l->k->view.at[v].buf == buf;
+  return views > 1;
+}
+
 // What no equation uses (these parameters may have decided so) is empty.
 static void unsettled(Low *l) {
   for (u32 m = 0; m < l->k->spec.n; m++) {
     Map *map = &l->k->map.at[l->k->spec.at[m]];
     Buf *b = &l->k->buf.at[l->k->view.at[map->dst].buf];
-    bool used = false;
-    for (u32 v = 0; v < l->k->view.n; v++) used |= v != map->dst && &l->k->buf.at[l->k->view.at[v].buf] == b;
     for (u32 v = 0; v < map->outs; v++) {
       if (map->var[v].extent) continue;
-      if (!used) {
+      if (!is_used(l, l->k->view.at[map->dst].buf)) {
         map->var[v].extent = b->dim[v] = x_int(l->sc, l->k, 0);
         continue;
       }

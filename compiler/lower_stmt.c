@@ -274,6 +274,7 @@ static void looped(Low *l, const Node *n, Xid from, Xid to) {
   if (!stopped(l)) low_emit(l, OP_ENDFOR, 0, 0, 0, 0, n->span);
   l->undecided = outer;
   if (l->unroll != loop) return;
+  PUSH(l->sc, &l->unrolled, n);
   i64 a, b;
   bool known = x_const_int(l->k, from, &a) && x_const_int(l->k, to, &b);
   take_back(l, &start);
@@ -294,8 +295,10 @@ static void loop(Low *l, const Node *n) {
     low_uniform(l, x_uniform(l->k, from) ? n->b : n->a);  // reports
     return;
   }
-  if (x_const_int(l->k, from, &a) && x_const_int(l->k, to, &b) && a >= b) return;
-  looped(l, n, from, to);
+  bool known = x_const_int(l->k, from, &a) && x_const_int(l->k, to, &b), again = false;
+  for (u32 i = 0; i < l->unrolled.n; i++) again |= l->unrolled.at[i] == n;
+  if (known && (again || a >= b)) unrolled(l, n, a, b);
+  else looped(l, n, from, to);
 }
 
 // ---- declarations among statements

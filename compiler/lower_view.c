@@ -26,6 +26,7 @@ int low_new_var(Low *l, Sym name, Span at) {
   s->var[s->n].name = name;
   s->var[s->n].span = at;
   s->var[s->n].live = true;
+  s->var[s->n].calls = l->calls;
   return s->n++;
 }
 
@@ -184,6 +185,8 @@ static u32 intern(Low *l, const View *v) {
   for (u32 i = l->stmt ? l->stmt->view0 : l->k->view.n; i < l->k->view.n; i++) {
     if (same_view(&l->k->view.at[i], v)) return i;
   }
+  u32 places = l->stmt ? l->k->view.n - l->stmt->view0 : 0;
+  if (!low_spend(l, &places, LOW_MAX_PLACES, "elements in one statement", v->span)) return SC_NONE;
   PUSH(l->sc, &l->k->view, *v);
   return l->k->view.n - 1;
 }
