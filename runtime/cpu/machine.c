@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { QUANTUM = 4096, RANDOM_QUANTUM = 8, REPORT_EVERY = 1 << 14 };
+enum { QUANTUM = 4096, RANDOM_QUANTUM = 8, REPORT_EVERY = 1 << 14, BUDGET_EVERY = 64 };
 
 // ---- one thread's scheduler ----------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ static void give_up(Program *p, schedc_status why) {
 static void count_steps(Machine *m, u32 ran) {
   Program *p = m->p;
   m->steps += ran;
-  if (m->steps < REPORT_EVERY) return;
+  if (m->steps < (p->opt->step_budget ? BUDGET_EVERY : REPORT_EVERY)) return;
   u64 steps = atomic_fetch_add(&p->steps, m->steps) + m->steps;
   m->steps = 0;
   if (p->opt->step_budget && steps > p->opt->step_budget) give_up(p, SCHEDC_ELIMIT);

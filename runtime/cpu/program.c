@@ -68,35 +68,42 @@ bool sc_surplus(const Grid *g, const i64 *axis) {
 
 // ---- maps ----------------------------------------------------------------------------------------
 
-// The views at varying places that an expression reads.
-static void find_views(Sc *sc, const Kernel *k, const Map *m, MapPlan *p) {
-  u8 *seen = NEWS(sc, u8, k->expr.n), *listed = NEWS(sc, u8, k->view.n);
-  u32 *todo = NEWS(sc, u32, k->expr.n * 3 + 2), n = 0;
-  p->view = NEWS(sc, u32, k->view.n);
-  todo[n++] = m->root;
-  todo[n++] = m->cond;
-  while (n) {
-    Xid x = todo[--n];
-    if (!x || seen[x] || x_uniform(k, x)) continue;
-    seen[x] = 1;
+// Scratch of find_views, for all maps of a kernel.
+typedef struct Finder {
+  Env env;
+  u32 *seen, *listed;  // per expression and view: the last map (from 1) that met it
+  VEC(Xid) todo;
+  VEC(u32) found;
+} Finder;
+
+// The views at varying places that a map reads.
+static void find_views(Sc *sc, Finder *f, const Kernel *k, u32 map, MapPlan *p) {
+  f->todo.n = f->found.n = 0;
+  PUSH(sc, &f->todo, k->map.at[map].root);
+  PUSH(sc, &f->todo, k->map.at[map].cond);
+  while (f->todo.n) {
+    Xid x = f->todo.at[--f->todo.n], operand[SC_MAX_OPERANDS];
+    if (!x || f->seen[x] == map + 1 || x_uniform(k, x)) continue;
+    f->seen[x] = map + 1;
     const Expr *e = &k->expr.at[x];
-    if (e->op == X_LOAD && !listed[e->ref]) {
-      listed[e->ref] = 1;
-      p->view[p->views++] = e->ref;
+    if (e->op == X_LOAD && f->listed[e->ref] != map + 1) {
+      f->listed[e->ref] = map + 1;
+      PUSH(sc, &f->found, e->ref);
     }
-    if (sc_xop[e->op].arity > 0) todo[n++] = e->a;
-    if (sc_xop[e->op].arity > 1) todo[n++] = e->b;
-    if (sc_xop[e->op].arity > 2) todo[n++] = e->c;
+    for (u32 n = x_operands(k, x, operand); n--;) PUSH(sc, &f->todo, operand[n]);
   }
+  p->views = f->found.n;
+  p->view = NEWS(sc, u32, p->views + 1);
+  if (p->views) memcpy(p->view, f->found.at, p->views * sizeof *p->view);
 }
 
-static void plan_map(Sc *sc, Program *p, Env *env, u32 number) {
+static void plan_map(Sc *sc, Program *p, Finder *f, u32 number) {
   const Map *m = &p->k->map.at[number];
   MapPlan *to = &p->map[number];
   if (to->strip) return;
   to->strip = sc_strip(sc, p->k, m);
-  find_views(sc, p->k, m, to);
-  for (u32 v = 0; v < m->vars; v++) to->ext[v] = env_int(env, m->var[v].extent);
+  find_views(sc, f, p->k, number, to);
+  for (u32 v = 0; v < m->vars; v++) to->ext[v] = env_int(&f->env, m->var[v].extent);
   size_t need = sc_strip_scratch(to->strip);
   if (p->scratch < need) p->scratch = need;
 }
@@ -108,11 +115,11 @@ static void plan_product(Program *p, const Ins *i) {
   if (i->op == OP_MMA) p->acc[p->k->view.at[x->dst].buf] = true;
 }
 
-static void plan_code(Sc *sc, Program *p, Env *env, u32 role) {
+static void plan_code(Sc *sc, Program *p, Finder *f, u32 role) {
   const Role *r = &p->k->role.at[role];
   for (u32 pc = 0; pc < r->code.n; pc++) {
     const Ins *i = &r->code.at[pc];
-    if (i->op == OP_MAP || i->op == OP_MAPADD || i->op == OP_VOTE) plan_map(sc, p, env, i->arg[0]);
+    if (i->op == OP_MAP || i->op == OP_MAPADD || i->op == OP_VOTE) plan_map(sc, p, f, i->arg[0]);
     if (i->op == OP_MMA || i->op == OP_MMAWARP) plan_product(p, i);
     if (i->op == OP_MAPADD || i->op == OP_COPYADD) p->talks = true;
     if (i->op == OP_TAKE && p->k->turn.at[i->arg[0]].axis != SC_NONE) p->talks = true;
@@ -183,17 +190,17 @@ static void plan_jobs(Program *p) {
 
 Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
   Program *p = NEW(sc, Program);
-  Env env;
-  env_init(sc, &env, k, b);
+  Finder f = {.seen = NEWS(sc, u32, k->expr.n + 1), .listed = NEWS(sc, u32, k->view.n + 1)};
+  env_init(sc, &f.env, k, b);
   p->k = k;
   p->b = b;
   p->opt = opt;
   p->loader = SC_NONE;
   p->map = NEWS(sc, MapPlan, k->map.n + 1);
-  make_grid(sc, p, &env);
+  make_grid(sc, p, &f.env);
   plan_sizes(sc, p);
-  plan_turns(sc, p, &env);
-  for (u32 r = 0; r < k->role.n; r++) plan_code(sc, p, &env, r);
+  plan_turns(sc, p, &f.env);
+  for (u32 r = 0; r < k->role.n; r++) plan_code(sc, p, &f, r);
   if (p->loader == SC_NONE) p->loader = 0;
   plan_jobs(p);
   sc_product_kernel(p);

@@ -74,11 +74,24 @@ static Step op_TILE(Inst *in, const Ins *i) {
   return STEP_GO;
 }
 
-static Step op_ENDTILE(Inst *in, const Ins *i) {
-  if (in->mma_issued > in->mma_waited) {
-    return go(sc_fault(in, D_X_FLIGHT, i->span, "the tile ends while %u products have not been waited for",
-                       in->mma_issued - in->mma_waited));
+// What a tile begins, it ends: products, holds and fills.
+static bool tidy(Inst *in, const Ins *i) {
+  u32 products = in->mma_issued - in->mma_waited;
+  if (products) {
+    return sc_fault(in, D_X_FLIGHT, i->span, "the tile ends, and %u product%s not been waited for", products,
+                    products == 1 ? " has" : "s have");
   }
+  for (u32 r = 0; r < in->env.k->ring.n; r++) {
+    const Cursor *c = &in->ring[r];
+    if (c->waited == c->released && c->filled == c->committed) continue;
+    return sc_fault(in, D_X_HELD, i->span, "the tile ends, and a stage of `%s` has not been %s",
+                    in->env.k->ring.at[r].name, c->waited == c->released ? "committed" : "released");
+  }
+  return true;
+}
+
+static Step op_ENDTILE(Inst *in, const Ins *i) {
+  if (!tidy(in, i)) return STEP_FAULT;
   if (in->id == 0) atomic_fetch_add_explicit(&in->m->p->tiles_done, 1, memory_order_relaxed);
   in->dry = false;
   in->pc = i->nest;

@@ -431,6 +431,10 @@ static void test_held(void **state) {
   find(&t, "math", OP_WAIT, 1)->op = OP_ENDIF;  // waits for nothing
   expect_fault_always(&t, "X.held", "no stage of `b` is held");
   close_kit(&t);
+  open_product(&t, "wait s;  release a, b", "wait s;  release b");
+  bind(&t, (i64[]){64, 64, 32});
+  expect_fault_always(&t, "X.held", "a stage of `a` has not been released");
+  close_kit(&t);
 }
 
 static void test_bounds(void **state) {
@@ -537,12 +541,16 @@ static void test_turn_twice(void **state) {
   (void)state;
   Kit t;
   open_kit(&t);
-  load(&t, turns);
-  bind(&t, (i64[]){200, 150, 104});
+  const char *s = edit(&t, product, "role math : 1 warpgroup", "turn t : math\n  role math[w] : 2 warpgroups");
+  s = edit(&t, s, "      async s[i,j] += a[i,k] @ b[j,k]\n", "      acquire t\n      async s[i,j] += a[i,k] @ b[j,k]\n      release t\n");
+  load(&t, s);
+  bind(&t, product_dims);
+  expect_same(&t);
   find(&t, "math", OP_TAKE, 0)->op = OP_ENDIF;
-  t.opt.sms = 1;
-  t.opt.policy = SCHEDC_LATE;
-  assert_int_equal(run(&t), SCHEDC_EFAULT);  // the instances run into each other: a phase, a race or the turn itself
+  expect_fault(&t, SCHEDC_LATE, "X.turn", "before the next member took it");
+  find(&t, "math", OP_PASS, 0)->op = OP_ENDIF;
+  find(&t, "math", OP_ENDIF, 0)->op = OP_TAKE;
+  expect_fault_always(&t, "X.deadlock", "math[1] waits for its turn `t`");
   close_kit(&t);
 }
 
@@ -651,7 +659,7 @@ static void test_limits(void **state) {
   load(&t, product);
   bind(&t, (i64[]){640, 64000, 64});
   t.opt.threads = 1;
-  t.opt.step_budget = 20000;
+  t.opt.step_budget = 2000;
   assert_int_equal(run(&t), SCHEDC_ELIMIT);
   assert_string_equal(sc_diag_code(t.sc.diags->id), "X.steps");
   int calls = 0;
