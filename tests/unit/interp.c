@@ -93,6 +93,7 @@ static void bind(Kit *t, const i64 *dims) {
       n *= (size_t)r->shape[d];
     }
     t->count[i] = n;
+    free(t->data[i]);
     t->data[i] = calloc(n + 1, sizeof(float));
     r->at = (char *)t->data[i];
     fill(t, i);
@@ -541,8 +542,8 @@ static void test_turn_twice(void **state) {
   (void)state;
   Kit t;
   open_kit(&t);
-  const char *s = edit(&t, product, "role math : 1 warpgroup", "turn t : math\n  role math[w] : 2 warpgroups");
-  s = edit(&t, s, "      async s[i,j] += a[i,k] @ b[j,k]\n", "      acquire t\n      async s[i,j] += a[i,k] @ b[j,k]\n      release t\n");
+  const char *s = edit(&t, product, "role math : 1 warpgroup", "turn tc : math\n  role math[w] : 2 warpgroups");
+  s = edit(&t, s, "      async s[i,j] += a[i,k] @ b[j,k]\n", "      acquire tc\n      async s[i,j] += a[i,k] @ b[j,k]\n      release tc\n");
   load(&t, s);
   bind(&t, product_dims);
   expect_same(&t);
@@ -550,7 +551,7 @@ static void test_turn_twice(void **state) {
   expect_fault(&t, SCHEDC_LATE, "X.turn", "before the next member took it");
   find(&t, "math", OP_PASS, 0)->op = OP_ENDIF;
   find(&t, "math", OP_ENDIF, 0)->op = OP_TAKE;
-  expect_fault_always(&t, "X.deadlock", "math[1] waits for its turn `t`");
+  expect_fault_always(&t, "X.deadlock", "math[1] waits for its turn `tc`");
   close_kit(&t);
 }
 
