@@ -6,10 +6,10 @@
 // Kernel.
 //
 // A tile in a stage is stored as panels as wide as its swizzle, [panel][row][swizzle bytes], each
-// panel's start a multiple of 1024 bytes (TMA and wgmma descriptors, PTX ISA 9.0); 128-byte swizzle
-// where the rows divide into 128 bytes, narrower ones where not. Register limits are those that
-// were measured (compiler/README.md): matrices may take all but 32 of a thread's registers,
-// matrices and vectors all but 24.
+// tile's start a multiple of 1024 bytes (TMA and wgmma descriptors, PTX ISA 9.0); 128-byte swizzle
+// where the rows divide into 128 bytes, narrower ones where not. Registers: matrices may take all but
+// 32 of a thread's, matrices and vectors all but 24. That is where ptxas 13.0 begins to spill or to
+// serialize products; tests/unit/place.c has the kernels on both sides of the line.
 #include "place.h"
 
 enum { TILE_ALIGN = 1024, VECTOR_ALIGN = 128, HUGE_BYTES = 1 << 30 };
@@ -130,16 +130,14 @@ typedef struct Group {  // a warpgroup of the CTA
 
 typedef VEC(Group) Groups;
 
-static bool regs_agree(Sc *sc, const Kernel *k, const Role *a, const Role *b) {
-  if (a->regs == b->regs) return true;
+static void regs_agree(Sc *sc, const Role *a, const Role *b) {
+  if (a->regs == b->regs) return;
   Diag *d = sc_report(sc, D_R8_REGS, b->span,
                       "'%s' shares a warpgroup with '%s', but asks for another number of registers",
                       b->name, a->name);
   sc_note(sc, d, a->span, "roles of one warp are packed four to a warpgroup");
   sc_help(sc, d, "a warpgroup has one register count: say %u regs in both",
           a->regs > b->regs ? a->regs : b->regs);
-  (void)k;
-  return false;
 }
 
 static void place_role(Sc *sc, Kernel *k, u32 role, Groups *groups, u32 *pack) {
@@ -149,7 +147,7 @@ static void place_role(Sc *sc, Kernel *k, u32 role, Groups *groups, u32 *pack) {
     Group *g = &groups->at[*pack];
     r->first_warp = (u16)(*pack * 4 + g->warps);
     g->warps += need;
-    regs_agree(sc, k, &k->role.at[g->role], r);
+    regs_agree(sc, &k->role.at[g->role], r);
     return;
   }
   r->first_warp = (u16)(groups->n * 4);

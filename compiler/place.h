@@ -12,7 +12,7 @@ enum {
   SETMAXNREG_LO = 24,
   SETMAXNREG_HI = 256,
   FOR_TILES = 32,         // registers that matrices have to leave to everything else,
-  FOR_ALL = 24            // and matrices and vectors together (compiler/README.md: measured)
+  FOR_ALL = 24            // and matrices and vectors together (place.c)
 };
 
 u32 sc_tile_regs(const Buf *b, u32 warps);    // registers a thread that a register tile takes
