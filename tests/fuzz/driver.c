@@ -28,7 +28,7 @@ static uint64_t next(uint64_t *state) {  // splitmix64
 static void replace(Bytes *b, size_t at, size_t cut, const uint8_t *in, size_t n) {
   if (b->n - cut + n > MAX_INPUT) return;
   memmove(b->at + at + n, b->at + at + cut, b->n - at - cut);
-  memcpy(b->at + at, in, n);
+  if (n) memcpy(b->at + at, in, n);
   b->n += n - cut;
 }
 
