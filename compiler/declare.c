@@ -1,16 +1,17 @@
-// declare.c - declarations: tensors and scalars (and with them launch dimensions), rings, register tiles, the
-// grid, turns and roles -> the kernel's tables.
+// declare.c - declarations: tensors and scalars (and with them launch dimensions), rings, register
+// tiles, the grid, turns and roles -> the kernel's tables.
 #include "lower.h"
 
 #include <string.h>
 
-bool low_type(Low *l, const Node *type, Elem *out) {
+static bool element_type(Low *l, const Node *type, Elem *out) {
   const Name *n = low_find(l, type->name);
   if (n && n->kind == NM_ELEM) return *out = (Elem)n->elem, true;
   if (!n && low_elem_named(type->name, out)) return true;
   Span at = type->name_span.hi ? type->name_span : type->span;
   if (!n) return low_unbound(l, type->name, at), false;
-  Diag *d = low_error(l, D_N_KIND, at, "'%s' is %s, not an element type", type->name, low_kind_text(l, n));
+  Diag *d = low_error(l, D_N_KIND, at, "'%s' is %s, not an element type", type->name,
+                      low_kind_text(l, n));
   sc_note(l->sc, d, n->span, "declared here");
   return false;
 }
@@ -19,7 +20,9 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
   u32 n = 0;
   for (const Node *d = type->a; d; d = d->next) n++;
   *rank = (u8)(n <= SC_MAX_RANK ? n : 0);
-  if (n > SC_MAX_RANK) low_error(l, D_R9_RANK, type->span, "at most %d dimensions are possible, and these are %u", SC_MAX_RANK, n);
+  if (n > SC_MAX_RANK)
+    low_error(l, D_R9_RANK, type->span, "at most %d dimensions are possible, and these are %u",
+              SC_MAX_RANK, n);
   return n <= SC_MAX_RANK;
 }
 
@@ -28,7 +31,8 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
 static void scalar(Low *l, const Node *group, const Node *name, Elem elem, bool input) {
   Name *n = low_declare(l, name->name, name->span, NM_BAD);
   if (!input) {
-    Diag *d = low_error(l, D_R9_RANK, name->span, "'%s' has no dimensions: only 'in' scalars are possible", name->name);
+    Diag *d = low_error(l, D_R9_RANK, name->span,
+                        "'%s' has no dimensions: only 'in' scalars are possible", name->name);
     sc_help(l->sc, d, "give it a dimension: %s : f32[1]", name->name);
     return;
   }
@@ -37,7 +41,9 @@ static void scalar(Low *l, const Node *group, const Node *name, Elem elem, bool 
     return;
   }
   Xid init = 0;
-  if (group->c && !(init = elem == EL_I32 ? low_int(l, group->c) : low_real(l, group->c, low_uniform(l, group->c)))) return;
+  if (group->c && !(init = elem == EL_I32 ? low_int(l, group->c)
+                                          : low_real(l, group->c, low_uniform(l, group->c))))
+    return;
   PUSH(l->sc, &l->k->arg, ((Arg){name->name, name->span, (u8)elem, init}));
   n->kind = NM_VALUE;
   n->x = x_leaf(l->sc, l->k, X_ARG, elem == EL_I32 ? TY_INT : TY_REAL, l->k->arg.n - 1);
@@ -52,7 +58,8 @@ static bool tensor_dims(Low *l, const Node *type, Buf *b) {
     i64 known;
     ok &= b->dim[i] != 0;
     if (b->dim[i] && low_at(l, b->dim[i])->deps & ~DEP_DIM) {
-      low_error(l, D_R9_UNIFORM, d->span, "a tensor's dimension is built from params and launch dimensions");
+      low_error(l, D_R9_UNIFORM, d->span,
+                "a tensor's dimension is built from params and launch dimensions");
       ok = false;
     } else if (b->dim[i] && x_const_int(l->k, b->dim[i], &known) && known < 0) {
       low_error(l, D_R9_RANGE, d->span, "this dimension is %lld", (long long)known);
@@ -78,20 +85,28 @@ static void tensor(Low *l, const Node *group, const Node *name, Buf b) {
 void low_tensors(Low *l, const Node *item, bool workspace) {
   for (const Node *g = item->a; g; g = g->next) {
     if (g->kind != ND_GROUP || g->b->kind != ND_TYPE) continue;
-    Buf b = {.space = SP_TENSOR, .dir = (u8)(workspace ? F_IN | F_OUT : item->flags & (F_IN | F_OUT)),
-             .workspace = workspace, .zeroed = workspace && g->c, .ring = SC_NONE, .role = SC_NONE};
+    Buf b = {.space = SP_TENSOR,
+             .dir = (u8)(workspace ? F_IN | F_OUT : item->flags & (F_IN | F_OUT)),
+             .workspace = workspace,
+             .zeroed = workspace && g->c,
+             .ring = SC_NONE,
+             .role = SC_NONE};
     Elem elem = EL_F32;
-    bool ok = low_type(l, g->b, &elem) && rank_of(l, g->b, &b.rank);
+    bool ok = element_type(l, g->b, &elem) && rank_of(l, g->b, &b.rank);
     Value zero;
     b.elem = (u8)elem;
     if (ok && b.rank) ok = tensor_dims(l, g->b, &b);
-    if (ok && b.zeroed && (!low_value(l, g->c, &zero) || zero.kind > VAL_REAL ||
-                           (zero.kind == VAL_INT ? zero.num.i != 0 : zero.num.f != 0)))
+    if (ok && b.zeroed &&
+        (!low_value(l, g->c, &zero) || zero.kind > VAL_REAL ||
+         (zero.kind == VAL_INT ? zero.num.i != 0 : zero.num.f != 0)))
       low_error(l, D_N_KIND, g->c->span, "a workspace can be set to 0 only");
     for (const Node *n = g->a; n; n = n->next) {
-      if (!ok) low_declare(l, n->name, n->span, NM_BAD);
-      else if (b.rank) tensor(l, g, n, b);
-      else scalar(l, g, n, elem, !workspace && item->flags == (item->flags & ~F_OUT));
+      if (!ok)
+        low_declare(l, n->name, n->span, NM_BAD);
+      else if (b.rank)
+        tensor(l, g, n, b);
+      else
+        scalar(l, g, n, elem, !workspace && item->flags == (item->flags & ~F_OUT));
     }
   }
 }
@@ -116,7 +131,8 @@ static bool constant_dims(Low *l, const Node *type, Buf *b) {
 
 static bool tile_type(Low *l, const Node *type, Buf *b) {
   Elem elem = EL_F32;
-  if (type->kind != ND_TYPE || !low_type(l, type, &elem) || !rank_of(l, type, &b->rank)) return false;
+  if (type->kind != ND_TYPE || !element_type(l, type, &elem) || !rank_of(l, type, &b->rank))
+    return false;
   b->elem = (u8)elem;
   return constant_dims(l, type, b);
 }
@@ -136,7 +152,8 @@ static bool record_parts(Low *l, const Node *record, RingDecl *d, Buf b) {
     for (const Node *p = g->a; p; p = p->next) {
       for (u32 i = 0; i < at; i++) {
         if (d->part[i].name != p->name) continue;
-        sc_note(l->sc, low_error(l, D_N_TWICE, p->span, "'%s' is declared twice", p->name), d->part[i].span, "a part");
+        sc_note(l->sc, low_error(l, D_N_TWICE, p->span, "'%s' is declared twice", p->name),
+                d->part[i].span, "a part");
         return false;
       }
       b.name = p->name;
@@ -198,7 +215,8 @@ bool low_regs(Low *l, const Node *g, u32 *first, u32 *count) {
     ok = false;
   }
   if (ok && b.partial && (b.rank != 1 || b.elem != EL_F32)) {
-    low_error(l, D_R9_TILE, g->span, "'partial' is for f32 vectors: a part of each element for each lane of a quad");
+    low_error(l, D_R9_TILE, g->span,
+              "'partial' is for f32 vectors: a part of each element for each lane of a quad");
     ok = false;
   }
   *first = l->k->buf.n;
@@ -218,7 +236,10 @@ bool low_regs(Low *l, const Node *g, u32 *first, u32 *count) {
 // ---- the grid
 
 static void axis(Low *l, const Node *a) {
-  Axis x = {.name = a->name, .span = a->name_span.hi ? a->name_span : a->span, .reversed = a->flags & F_REVERSED, .cluster = 1};
+  Axis x = {.name = a->name,
+            .span = a->name_span.hi ? a->name_span : a->span,
+            .reversed = a->flags & F_REVERSED,
+            .cluster = 1};
   if (l->k->axis.n == SC_MAX_AXES) {
     low_error(l, D_R9_RANK, a->span, "a grid has at most %d indices", SC_MAX_AXES);
     return;
@@ -230,7 +251,8 @@ static void axis(Low *l, const Node *a) {
   const Xid value[2] = {x.extent, x.section};
   for (int i = 0; i < 2; i++) {
     if (!value[i] || !(low_at(l, value[i])->deps & ~DEP_DIM)) continue;
-    low_error(l, D_R9_UNIFORM, part[i]->span, "the grid is built from params, dimensions and scalars");
+    low_error(l, D_R9_UNIFORM, part[i]->span,
+              "the grid is built from params, dimensions and scalars");
     ok = false;
   }
   i64 known;
@@ -254,7 +276,8 @@ static Axis *axis_named(Low *l, Sym name, Span at) {
 
 void low_grid(Low *l, const Node *item) {
   if (l->k->axis.n) {
-    sc_note(l->sc, low_error(l, D_N_TWICE, item->span, "a kernel has one grid"), l->k->axis.at[0].span, "the first one");
+    sc_note(l->sc, low_error(l, D_N_TWICE, item->span, "a kernel has one grid"),
+            l->k->axis.at[0].span, "the first one");
     return;
   }
   for (const Node *a = item->a; a; a = a->next) {
@@ -268,8 +291,12 @@ void low_grid(Low *l, const Node *item) {
     x->cluster = (u32)n;
     ctas *= n;
   }
-  if (ctas > 8) low_error(l, D_R9_RANGE, item->span, "a cluster of %lld CTAs: at most 8 are portable", (long long)ctas);
-  l->k->grid = item->flags & F_PERSISTENT ? GRID_PERSISTENT : item->flags & F_DYNAMIC ? GRID_DYNAMIC : GRID_PLAIN;
+  if (ctas > 8)
+    low_error(l, D_R9_RANGE, item->span, "a cluster of %lld CTAs: at most 8 are portable",
+              (long long)ctas);
+  l->k->grid = item->flags & F_PERSISTENT ? GRID_PERSISTENT
+               : item->flags & F_DYNAMIC  ? GRID_DYNAMIC
+                                          : GRID_PLAIN;
 }
 
 // ---- roles and turns
@@ -280,7 +307,9 @@ void low_declare_role(Low *l, const Node *item) {
   bool ok = (!item->b || low_const(l, item->b, "the number of instances", 1, 32, &count)) &&
             (!item->d || low_const(l, item->d, "the number of registers", 24, 256, &regs));
   if (ok && regs % 8) {
-    low_error(l, D_R9_RANGE, item->d->span, "registers of a thread are given in multiples of 8, and this is %lld", (long long)regs);
+    low_error(l, D_R9_RANGE, item->d->span,
+              "registers of a thread are given in multiples of 8, and this is %lld",
+              (long long)regs);
     ok = false;
   }
   if (l->k->role.n == SC_MAX_ROLES) {
@@ -290,8 +319,12 @@ void low_declare_role(Low *l, const Node *item) {
   Name *n = low_declare(l, item->name, at, ok ? NM_ROLE : NM_BAD);
   if (!ok) return;
   n->ref = l->k->role.n;
-  Role r = {.name = item->name, .span = at, .instances = (u32)count, .warps = item->op == AST_WARP ? 1 : 4,
-            .regs = (u16)regs, .one_tile = item->flags & F_ONE_TILE};
+  Role r = {.name = item->name,
+            .span = at,
+            .instances = (u32)count,
+            .warps = item->op == AST_WARP ? 1 : 4,
+            .regs = (u16)regs,
+            .one_tile = item->flags & F_ONE_TILE};
   PUSH(l->sc, &l->k->role, r);
 }
 
@@ -309,35 +342,46 @@ static bool turn_member(Low *l, const Node *m, Turn *t, u32 *instances) {
     return true;
   }
   if (n->kind == NM_BAD) return false;
-  Diag *d = low_error(l, D_N_KIND, m->span, "a turn passes over roles or a grid index, and '%s' is %s", m->name, low_kind_text(l, n));
+  Diag *d =
+      low_error(l, D_N_KIND, m->span, "a turn passes over roles or a grid index, and '%s' is %s",
+                m->name, low_kind_text(l, n));
   sc_note(l->sc, d, n->span, "declared here");
   return false;
 }
 
 void low_turn(Low *l, const Node *item) {
-  Turn t = {.name = item->name, .span = item->name_span.hi ? item->name_span : item->span, .active = true, .axis = SC_NONE};
+  Turn t = {.name = item->name,
+            .span = item->name_span.hi ? item->name_span : item->span,
+            .active = true,
+            .axis = SC_NONE};
   u32 instances = 0, listed = 0;
   bool ok = true;
-  for (const Node *m = item->a; m && listed < SC_MAX_ROLES; m = m->next, listed++) ok &= turn_member(l, m, &t, &instances);
+  for (const Node *m = item->a; m && listed < SC_MAX_ROLES; m = m->next, listed++)
+    ok &= turn_member(l, m, &t, &instances);
   if (ok && t.axis != SC_NONE && listed > 1) {
     low_error(l, D_N_KIND, item->span, "a turn passes over roles, or over one grid index");
     ok = false;
   }
   if (ok && t.axis != SC_NONE && l->k->axis.at[t.axis].reversed) {
-    Diag *d = low_error(l, D_R6_REVERSED, t.span, "'%s' counts down, and the turn goes up: a CTA could wait for one that has not started",
-                        l->k->axis.at[t.axis].name);
+    Diag *d = low_error(
+        l, D_R6_REVERSED, t.span,
+        "'%s' counts down, and the turn goes up: a CTA could wait for one that has not started",
+        l->k->axis.at[t.axis].name);
     sc_note(l->sc, d, l->k->axis.at[t.axis].span, "reversed here");
     ok = false;
   }
   if (item->c && ok) {
     t.keys = low_int(l, item->c->a);
-    if (t.axis == SC_NONE) low_error(l, D_N_KIND, item->c->span, "only turns over CTAs have keys"), ok = false;
+    if (t.axis == SC_NONE)
+      low_error(l, D_N_KIND, item->c->span, "only turns over CTAs have keys"), ok = false;
     ok &= t.keys != 0;
   }
   if (item->b && ok) {
     Xid c = low_bool(l, item->b);
     ok = x_const_bool(l->k, c, &t.active);
-    if (c && !ok) low_error(l, D_P_CONST, item->b->span, "whether there is a turn must be known at compile time");
+    if (c && !ok)
+      low_error(l, D_P_CONST, item->b->span,
+                "whether there is a turn must be known at compile time");
   }
   if (t.axis == SC_NONE && instances < 2) t.active = false;
   Name *n = low_declare(l, item->name, t.span, ok ? NM_TURN : NM_BAD);

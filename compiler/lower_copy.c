@@ -1,6 +1,7 @@
-// lower_copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`. Out: views in
-// which every dimension of the stage meets one slice of the tensor, in order; the stage says how far
-// slices reach. What one tensor map can do is checked here (CUDA driver API, cuTensorMapEncodeTiled).
+// lower_copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`. Out:
+// views in which every dimension of the stage meets one slice of the tensor, in order; the stage
+// says how far slices reach. What one tensor map can do is checked here (CUDA driver API,
+// cuTensorMapEncodeTiled).
 #include "lower.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ static RingDecl *ring_of(Low *l, const Node *n) {
 // A part of a ring, by name or as the argument of a def.
 static bool is_part(Low *l, const Node *n) {
   const Name *name = n->kind == ND_NAME ? low_find(l, n->name) : NULL;
-  return ring_of(l, n) || (name && name->kind == NM_BUF && l->k->buf.at[name->ref].space == SP_STAGE);
+  return ring_of(l, n) ||
+         (name && name->kind == NM_BUF && l->k->buf.at[name->ref].space == SP_STAGE);
 }
 
 static u32 whole_stage(Low *l, const Node *n, u32 buf, bool fill) {
@@ -32,7 +34,8 @@ static bool slice(Low *l, const Node *p, Pos *out) {
   i64 zero;
   if (!x) return false;
   if (!x_uniform(l->k, x)) {
-    low_error(l, D_R9_UNIFORM, start->span, "where a slice starts must be the same for the whole role instance");
+    low_error(l, D_R9_UNIFORM, start->span,
+              "where a slice starts must be the same for the whole role instance");
     return false;
   }
   out->base = x_const_int(l->k, x, &zero) && !zero ? 0 : x;
@@ -49,7 +52,8 @@ static u32 tensor_slice(Low *l, const Node *n, u32 buf) {
     if (i < v.rank) ok &= slice(l, p, &v.at[i]);
   }
   if (i > v.rank) {
-    Diag *d = low_error(l, D_R9_RANK, n->span, "'%s' has %u dimension%s, not %u", b->name, b->rank, b->rank == 1 ? "" : "s", i);
+    Diag *d = low_error(l, D_R9_RANK, n->span, "'%s' has %u dimension%s, not %u", b->name, b->rank,
+                        b->rank == 1 ? "" : "s", i);
     sc_note(l->sc, d, b->span, "%s", low_dims_text(l, buf));
     return SC_NONE;
   }
@@ -62,11 +66,23 @@ static u32 tensor_slice(Low *l, const Node *n, u32 buf) {
 static bool tensor_map_fits(Low *l, Span at, const View *slice, const Buf *t, const Buf *s) {
   i64 inner = s->ext[s->rank - 1] * sc_elem[s->elem].bytes;
   Diag *d = NULL;
-  if (!slice->at[slice->rank - 1].slice) d = low_error(l, D_R9_COPY, at, "the copy engine reads along the last dimension of '%s', which is no slice here", t->name);
-  else if (t->rank > 5) d = low_error(l, D_R9_COPY, at, "'%s' has %u dimensions: the copy engine knows at most 5", t->name, t->rank);
-  else if (inner % 16) d = low_error(l, D_R9_COPY, at, "the last dimension of '%s' has %lld bytes: the copy engine needs a multiple of 16", s->name, (long long)inner);
+  if (!slice->at[slice->rank - 1].slice)
+    d = low_error(l, D_R9_COPY, at,
+                  "the copy engine reads along the last dimension of '%s', which is no slice here",
+                  t->name);
+  else if (t->rank > 5)
+    d = low_error(l, D_R9_COPY, at, "'%s' has %u dimensions: the copy engine knows at most 5",
+                  t->name, t->rank);
+  else if (inner % 16)
+    d = low_error(
+        l, D_R9_COPY, at,
+        "the last dimension of '%s' has %lld bytes: the copy engine needs a multiple of 16",
+        s->name, (long long)inner);
   for (u32 i = 0; !d && i + 1 < s->rank; i++) {
-    if (s->ext[i] > 256) d = low_error(l, D_R9_COPY, at, "'%s' has %lld rows: the copy engine brings at most 256 at once", s->name, (long long)s->ext[i]);
+    if (s->ext[i] > 256)
+      d = low_error(l, D_R9_COPY, at,
+                    "'%s' has %lld rows: the copy engine brings at most 256 at once", s->name,
+                    (long long)s->ext[i]);
   }
   if (d) sc_note(l->sc, d, s->span, "declared here");
   return !d;
@@ -78,16 +94,18 @@ static bool shapes_fit(Low *l, Span at, const View *tensor, u32 stage) {
   u32 slices = 0;
   for (u32 i = 0; i < tensor->rank; i++) slices += tensor->at[i].slice;
   if (slices != s->rank) {
-    Diag *d = low_error(l, D_R9_RANK, at, "%u dimension%s of '%s' are sliced, and a stage of '%s' has %u", slices,
-                        slices == 1 ? "" : "s", t->name, s->name, s->rank);
+    Diag *d =
+        low_error(l, D_R9_RANK, at, "%u dimension%s of '%s' are sliced, and a stage of '%s' has %u",
+                  slices, slices == 1 ? "" : "s", t->name, s->name, s->rank);
     sc_note(l->sc, d, s->span, "%s", low_dims_text(l, stage));
     sc_note(l->sc, d, t->span, "%s", low_dims_text(l, tensor->buf));
-    sc_help(l->sc, d, "e.. starts a slice, e picks one; trailing dimensions that are left out are whole");
+    sc_help(l->sc, d,
+            "e.. starts a slice, e picks one; trailing dimensions that are left out are whole");
     return false;
   }
   if (t->elem != s->elem) {
-    Diag *d = low_error(l, D_R9_TYPE, at, "a copy does not convert: '%s' has %s, '%s' has %s", t->name,
-                        sc_elem[t->elem].text, s->name, sc_elem[s->elem].text);
+    Diag *d = low_error(l, D_R9_TYPE, at, "a copy does not convert: '%s' has %s, '%s' has %s",
+                        t->name, sc_elem[t->elem].text, s->name, sc_elem[s->elem].text);
     sc_note(l->sc, d, s->span, "declared here");
     sc_help(l->sc, d, "give the ring the tensor's element type");
     return false;
@@ -99,8 +117,11 @@ static bool tensor_of(Low *l, const Node *n, u32 *buf) {
   if (!low_buf(l, n->kind == ND_INDEX ? n->a : n, buf)) return false;
   const Buf *b = &l->k->buf.at[*buf];
   if (b->space == SP_TENSOR) return true;
-  Diag *d = low_error(l, D_N_KIND, n->span, "a copy is between a ring and a tensor, and '%s' is neither", b->name);
-  if (b->space == SP_STAGE) d->text = sc_printf(l->sc, "a copy is between a ring and a tensor, and '%s' is no tensor", b->name);
+  Diag *d = low_error(l, D_N_KIND, n->span,
+                      "a copy is between a ring and a tensor, and '%s' is neither", b->name);
+  if (b->space == SP_STAGE)
+    d->text =
+        sc_printf(l->sc, "a copy is between a ring and a tensor, and '%s' is no tensor", b->name);
   sc_note(l->sc, d, b->span, "declared here");
   return false;
 }
@@ -108,14 +129,18 @@ static bool tensor_of(Low *l, const Node *n, u32 *buf) {
 static bool one_filler(Low *l, Span at, const Buf *stage) {
   const Role *r = &l->k->role.at[l->role];
   if (r->instances == 1 || stage->role != SC_NONE) return true;
-  Diag *d = low_error(l, D_R5_COPY, at, "a role of %u instances copies into '%s': each of them would", r->instances,
-                      l->k->ring.at[stage->ring].name);
+  Diag *d =
+      low_error(l, D_R5_COPY, at, "a role of %u instances copies into '%s': each of them would",
+                r->instances, l->k->ring.at[stage->ring].name);
   sc_note(l->sc, d, r->span, "the role");
-  sc_help(l->sc, d, "let a role of one instance copy, or declare the ring inside the role: one for each instance");
+  sc_help(l->sc, d,
+          "let a role of one instance copy, or declare the ring inside the role: one for each "
+          "instance");
   return false;
 }
 
-// Does x mention an index of the grid along which the cluster's CTAs differ, other than divided by their number?
+// Does x mention an index of the grid along which the cluster's CTAs differ, other than divided by
+// their number?
 static bool differs(const Low *l, Xid x, u32 *steps) {
   const Expr *e = low_at(l, x);
   i64 by;
@@ -136,7 +161,8 @@ static bool multicast(Low *l, const Node *n, u32 from, u8 *flags) {
   const View *v = &l->k->view.at[from];
   for (u32 i = 0; *flags && i < v->rank; i++) {
     if (!differs(l, v->at[i].base, &steps)) continue;
-    Diag *d = low_error(l, D_R9_COPY, n->b->span, "a multicast slice must be the same in all CTAs of the cluster");
+    Diag *d = low_error(l, D_R9_COPY, n->b->span,
+                        "a multicast slice must be the same in all CTAs of the cluster");
     sc_help(l->sc, d, "an index x of 'cluster (x : n)' stands in it as x/n only");
     return false;
   }
@@ -147,24 +173,31 @@ static bool multicast(Low *l, const Node *n, u32 from, u8 *flags) {
 static void copy_in(Low *l, const Node *n) {
   RingDecl *d = ring_of(l, n->a);
   u32 stage, tensor;
-  if (!low_buf(l, n->a, &stage) || !tensor_of(l, n->b, &tensor) || !low_ordered(l, n->span, "a copy")) return;
+  if (!low_buf(l, n->a, &stage) || !tensor_of(l, n->b, &tensor) ||
+      !low_ordered(l, n->span, "a copy"))
+    return;
   const Buf *t = &l->k->buf.at[tensor];
   if (!(t->dir & F_IN)) {
-    sc_note(l->sc, low_error(l, D_N_READ, n->b->span, "'%s' is an output: it cannot be read", t->name), t->span, "declared here");
+    sc_note(l->sc,
+            low_error(l, D_N_READ, n->b->span, "'%s' is an output: it cannot be read", t->name),
+            t->span, "declared here");
     return;
   }
   u32 ring = l->k->buf.at[stage].ring;
   bool bracket = low_is_filling(l, stage);
   if (!one_filler(l, n->span, &l->k->buf.at[stage])) return;
   if (!bracket && (l->k->ring.at[ring].parts > 1 || !d)) {
-    Diag *e = low_error(l, D_R5_BRACKET, n->span, "'%s' is not being filled here", l->k->ring.at[ring].name);
-    sc_help(l->sc, e, "put the copies of one stage between 'acquire %s' and 'commit %s'", l->k->ring.at[ring].name,
-            l->k->ring.at[ring].name);
+    Diag *e = low_error(l, D_R5_BRACKET, n->span, "'%s' is not being filled here",
+                        l->k->ring.at[ring].name);
+    sc_help(l->sc, e, "put the copies of one stage between 'acquire %s' and 'commit %s'",
+            l->k->ring.at[ring].name, l->k->ring.at[ring].name);
     return;
   }
   u32 from = tensor_slice(l, n->b, tensor);
   u8 flags;
-  if (from == SC_NONE || !shapes_fit(l, n->span, &l->k->view.at[from], stage) || !multicast(l, n, from, &flags)) return;
+  if (from == SC_NONE || !shapes_fit(l, n->span, &l->k->view.at[from], stage) ||
+      !multicast(l, n, from, &flags))
+    return;
   if (!bracket) low_emit(l, OP_ACQUIRE, 0, ring, 0, 0, n->span);
   low_emit(l, OP_COPYIN, flags, whole_stage(l, n->a, stage, true), from, 0, n->span);
   if (!bracket) low_emit(l, OP_COMMIT, 0, ring, 0, 0, n->span);
@@ -176,7 +209,9 @@ static void copy_out(Low *l, const Node *n, bool add) {
   if (!low_ordered(l, n->span, "a copy")) return;
   const Buf *t = &l->k->buf.at[tensor];
   if (!(t->dir & F_OUT)) {
-    sc_note(l->sc, low_error(l, D_N_WRITE, n->a->span, "'%s' is an input: it cannot be written", t->name), t->span, "declared here");
+    sc_note(l->sc,
+            low_error(l, D_N_WRITE, n->a->span, "'%s' is an input: it cannot be written", t->name),
+            t->span, "declared here");
     return;
   }
   if (n->flags & F_MULTICAST) {
@@ -196,12 +231,15 @@ void low_copy(Low *l, const Node *n) {
   } else {
     u32 buf;
     if (!low_buf(l, n->a->kind == ND_INDEX ? n->a->a : n->a, &buf)) return;
-    Diag *d = low_error(l, D_N_KIND, n->span, "a copy is between a ring and a tensor, and there is no ring here");
+    Diag *d = low_error(l, D_N_KIND, n->span,
+                        "a copy is between a ring and a tensor, and there is no ring here");
     sc_help(l->sc, d, "elements are assigned with '='; r <- G[…] fills a stage of ring r");
   }
 }
 
 void low_copy_add(Low *l, const Node *n) {
-  if (n->c) low_error(l, D_R9_COPY, n->c->span, "a copy takes no condition");
-  else copy_out(l, n, true);
+  if (n->c)
+    low_error(l, D_R9_COPY, n->c->span, "a copy takes no condition");
+  else
+    copy_out(l, n, true);
 }

@@ -1,7 +1,7 @@
-// lower_def.c - built-in functions, and defs: hygienic substitution. Arguments are bound before the body is
-// looked at: a name stands for what it means where the def is used (a value, a tile, a ring, a flag, or an
-// index that is free there), anything else for its value. So nothing of the body can capture a name of an
-// argument, and an argument is evaluated once.
+// lower_def.c - built-in functions, and defs: hygienic substitution. Arguments are bound before the
+// body is looked at: a name stands for what it means where the def is used (a value, a tile, a
+// ring, a flag, or an index that is free there), anything else for its value. So nothing of the
+// body can capture a name of an argument, and an argument is evaluated once.
 #include "lower.h"
 
 #include <string.h>
@@ -10,9 +10,10 @@ static const struct {
   const char *name;
   u8 op, least, most;  // numbers of arguments
 } function[] = {
-  {"abs", X_ABS, 1, 1},     {"cdiv", X_CDIV, 2, 2}, {"exp", X_EXP, 1, 1},   {"exp2", X_EXP2, 1, 1},
-  {"log", X_LOG, 1, 1},     {"log2", X_LOG2, 1, 1}, {"max", X_MAX, 2, 255}, {"min", X_MIN, 2, 255},
-  {"rsqrt", X_RSQRT, 1, 1}, {"sqrt", X_SQRT, 1, 1}, {"tanh", X_TANH, 1, 1}, {"where", X_WHERE, 3, 3},
+    {"abs", X_ABS, 1, 1},   {"cdiv", X_CDIV, 2, 2}, {"exp", X_EXP, 1, 1},
+    {"exp2", X_EXP2, 1, 1}, {"log", X_LOG, 1, 1},   {"log2", X_LOG2, 1, 1},
+    {"max", X_MAX, 2, 255}, {"min", X_MIN, 2, 255}, {"rsqrt", X_RSQRT, 1, 1},
+    {"sqrt", X_SQRT, 1, 1}, {"tanh", X_TANH, 1, 1}, {"where", X_WHERE, 3, 3},
 };
 
 static int builtin(const char *name) {
@@ -112,7 +113,8 @@ static Name *def_named(Low *l, const Node *n) {
   }
   if (def->kind == NM_DEF) return def;
   if (def->kind != NM_BAD) {
-    Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is %s, not a def or function", n->name, low_kind_text(l, def));
+    Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is %s, not a def or function", n->name,
+                        low_kind_text(l, def));
     sc_note(l->sc, d, def->span, "declared here");
   }
   return NULL;
@@ -130,7 +132,8 @@ static bool enter_def(Low *l, const Node *n, Use *u) {
   }
   u32 want = length(def->node->a), have = length(n->a);
   if (want != have) {
-    Diag *d = low_error(l, D_N_ARGS, n->span, "'%s' takes %u argument%s, not %u", n->name, want, want == 1 ? "" : "s", have);
+    Diag *d = low_error(l, D_N_ARGS, n->span, "'%s' takes %u argument%s, not %u", n->name, want,
+                        want == 1 ? "" : "s", have);
     sc_note(l->sc, d, def->span, "declared here");
     return false;
   }
@@ -161,7 +164,8 @@ Xid low_apply(Low *l, const Node *n) {
   if (!enter_def(l, n, &u)) return 0;
   Xid x = 0;
   if (u.def->node->b->kind == ND_BLOCK) {
-    Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is a block of statements, not a value", n->name);
+    Diag *d =
+        low_error(l, D_N_KIND, n->span, "'%s' is a block of statements, not a value", n->name);
     sc_note(l->sc, d, u.def->span, "declared here");
   } else {
     x = low_expr(l, u.def->node->b);
@@ -174,7 +178,8 @@ void low_call(Low *l, const Node *n) {
   Use u;
   if (!enter_def(l, n, &u)) return;
   if (u.def->node->b->kind != ND_BLOCK) {
-    Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is a value, not a block of statements", n->name);
+    Diag *d =
+        low_error(l, D_N_KIND, n->span, "'%s' is a value, not a block of statements", n->name);
     sc_note(l->sc, d, u.def->span, "declared here");
   } else {
     low_block(l, u.def->node->b);
@@ -192,7 +197,8 @@ void low_def(Low *l, const Node *n, Scope *where, Scope *home) {
   for (const Node *p = n->a; p; p = p->next) {
     for (const Node *q = n->a; q != p; q = q->next) {
       if (q->name != p->name) continue;
-      sc_note(l->sc, low_error(l, D_N_TWICE, p->span, "'%s' is declared twice", p->name), q->span, "a parameter");
+      sc_note(l->sc, low_error(l, D_N_TWICE, p->span, "'%s' is declared twice", p->name), q->span,
+              "a parameter");
     }
   }
 }

@@ -1,6 +1,6 @@
-// lower_expr.c - expressions: syntax -> the kernel's expression graph, with types. Conditions that the
-// parameters decide disappear here, and with them the branch that is not taken (it need not make
-// sense for these parameters).
+// lower_expr.c - expressions: syntax -> the kernel's expression graph, with types. Conditions that
+// the parameters decide disappear here, and with them the branch that is not taken (it need not
+// make sense for these parameters).
 #include "lower.h"
 
 #include <math.h>
@@ -8,11 +8,14 @@
 
 static Ty ty_of(const Low *l, Xid x) { return (Ty)low_at(l, x)->ty; }
 
-static const char *ty_text(Ty ty) { return ty == TY_INT ? "an integer" : ty == TY_REAL ? "a real" : "a truth"; }
+static const char *ty_text(Ty ty) {
+  return ty == TY_INT ? "an integer" : ty == TY_REAL ? "a real" : "a truth";
+}
 
 // ---- making nodes
 
-// Keeps the depth of the graph, so that a long chain of `let`s cannot make later passes recurse too deep.
+// Keeps the depth of the graph, so that a long chain of `let`s cannot make later passes recurse too
+// deep.
 static Xid measured(Low *l, Span at, Xid x) {
   if (!x) return 0;
   while (l->depth.n < l->k->expr.n) {
@@ -24,7 +27,8 @@ static Xid measured(Low *l, Span at, Xid x) {
     PUSH(l->sc, &l->depth, (u16)(deepest + (deepest < UINT16_MAX)));
   }
   if (l->depth.at[x] <= LOW_MAX_DEPTH) return x;
-  low_error(l, D_P_LIMIT, at, "this value is computed in more than %d steps, one from the other", LOW_MAX_DEPTH);
+  low_error(l, D_P_LIMIT, at, "this value is computed in more than %d steps, one from the other",
+            LOW_MAX_DEPTH);
   l->dead = true;
   return 0;
 }
@@ -35,7 +39,8 @@ Xid low_make(Low *l, Span at, ExprOp op, Xid a, Xid b, Xid c) {
   Xid x = x_make(l->sc, l->k, op, a, b, c);
   if (!x) {
     i64 zero;
-    bool by_zero = (op == X_IDIV || op == X_MOD || op == X_CDIV) && x_const_int(l->k, b, &zero) && !zero;
+    bool by_zero =
+        (op == X_IDIV || op == X_MOD || op == X_CDIV) && x_const_int(l->k, b, &zero) && !zero;
     low_error(l, D_R9_RANGE, at, by_zero ? "division by zero" : "the value does not fit 64 bits");
   }
   return measured(l, at, x);
@@ -55,8 +60,11 @@ Xid low_real(Low *l, const Node *n, Xid x) {
   }
   const Node *inner = bare(n);
   if (inner->kind == ND_BINARY && inner->op == AST_DIV) {
-    Diag *d = low_error(l, D_R9_QUOTIENT, n->span, "an integer quotient is used as a real: it is rounded down first");
-    sc_help(l->sc, d, "write 1.0 * a / b for the real quotient; name the quotient with 'let' if it is meant to be whole");
+    Diag *d = low_error(l, D_R9_QUOTIENT, n->span,
+                        "an integer quotient is used as a real: it is rounded down first");
+    sc_help(l->sc, d,
+            "write 1.0 * a / b for the real quotient; name the quotient with 'let' if it is meant "
+            "to be whole");
     return 0;
   }
   return low_make(l, n->span, X_TOREAL, x, 0, 0);
@@ -65,7 +73,8 @@ Xid low_real(Low *l, const Node *n, Xid x) {
 static Xid need(Low *l, const Node *n, Ty ty) {
   Xid x = low_expr(l, n);
   if (!x || ty_of(l, x) == ty) return x;
-  Diag *d = low_error(l, D_R9_TYPE, n->span, "%s is needed here, and this is %s", ty_text(ty), ty_text(ty_of(l, x)));
+  Diag *d = low_error(l, D_R9_TYPE, n->span, "%s is needed here, and this is %s", ty_text(ty),
+                      ty_text(ty_of(l, x)));
   if (ty == TY_BOOL) sc_help(l->sc, d, "compare it: x != 0");
   return 0;
 }
@@ -76,9 +85,11 @@ Xid low_bool(Low *l, const Node *n) { return need(l, n, TY_BOOL); }
 Xid low_uniform(Low *l, const Node *n) {
   Xid x = low_expr(l, n);
   if (!x || x_uniform(l->k, x)) return x;
-  Diag *d = low_error(l, D_R9_UNIFORM, n->span, "this value is not the same for the whole role instance");
-  sc_help(l->sc, d, "conditions, bounds and values outside of element-wise statements are built from params, "
-                    "dimensions, scalars, grid indices, loop variables and elements of 'in' tensors");
+  Diag *d =
+      low_error(l, D_R9_UNIFORM, n->span, "this value is not the same for the whole role instance");
+  sc_help(l->sc, d,
+          "conditions, bounds and values outside of element-wise statements are built from params, "
+          "dimensions, scalars, grid indices, loop variables and elements of 'in' tensors");
   return 0;
 }
 
@@ -91,8 +102,8 @@ bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out
     return false;
   }
   if (*out >= lo && *out <= hi) return true;
-  low_error(l, D_R9_RANGE, n->span, "%s is %lld: it must be from %lld to %lld", what, (long long)*out, (long long)lo,
-            (long long)hi);
+  low_error(l, D_R9_RANGE, n->span, "%s is %lld: it must be from %lld to %lld", what,
+            (long long)*out, (long long)lo, (long long)hi);
   return false;
 }
 
@@ -100,10 +111,13 @@ bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out
 
 static Xid wrong_kind(Low *l, const Node *n, const Name *name) {
   if (name->kind == NM_BAD) return 0;
-  Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is %s, not a value", n->name, low_kind_text(l, name));
+  Diag *d =
+      low_error(l, D_N_KIND, n->span, "'%s' is %s, not a value", n->name, low_kind_text(l, name));
   sc_note(l->sc, d, name->span, "declared here");
-  if (name->kind == NM_BUF || name->kind == NM_RING) sc_help(l->sc, d, "name an element: %s[i, …]", n->name);
-  else if (name->kind == NM_DEF) sc_help(l->sc, d, "expand it: %s(…)", n->name);
+  if (name->kind == NM_BUF || name->kind == NM_RING)
+    sc_help(l->sc, d, "name an element: %s[i, …]", n->name);
+  else if (name->kind == NM_DEF)
+    sc_help(l->sc, d, "expand it: %s(…)", n->name);
   return 0;
 }
 
@@ -120,10 +134,14 @@ static Xid name_value(Low *l, const Node *n) {
     return low_index(l, n->name, n->span);
   }
   switch (name->kind) {
-    case NM_VALUE: return name->x;
-    case NM_INDEX: return x_leaf(l->sc, l->k, X_IDX, TY_INT, name->ref);
-    case NM_INDEXNAME: return low_index(l, name->index, n->span);
-    default: return wrong_kind(l, n, name);
+    case NM_VALUE:
+      return name->x;
+    case NM_INDEX:
+      return x_leaf(l->sc, l->k, X_IDX, TY_INT, name->ref);
+    case NM_INDEXNAME:
+      return low_index(l, name->index, n->span);
+    default:
+      return wrong_kind(l, n, name);
   }
 }
 
@@ -144,9 +162,9 @@ bool low_elem(Low *l, const Node *n, Elem *out) {
 // ---- operators
 
 static const u8 binary_op[] = {
-  [AST_ADD] = X_ADD, [AST_SUB] = X_SUB, [AST_MUL] = X_MUL, [AST_DIV] = X_DIV, [AST_MOD] = X_MOD,
-  [AST_LT] = X_LT,   [AST_LE] = X_LE,   [AST_GT] = X_LT,   [AST_GE] = X_LE,   [AST_EQ] = X_EQ,
-  [AST_NE] = X_NE,   [AST_AND] = X_AND, [AST_OR] = X_OR,
+    [AST_ADD] = X_ADD, [AST_SUB] = X_SUB, [AST_MUL] = X_MUL, [AST_DIV] = X_DIV, [AST_MOD] = X_MOD,
+    [AST_LT] = X_LT,   [AST_LE] = X_LE,   [AST_GT] = X_LT,   [AST_GE] = X_LE,   [AST_EQ] = X_EQ,
+    [AST_NE] = X_NE,   [AST_AND] = X_AND, [AST_OR] = X_OR,
 };
 
 // The right operand of `and`, `or` is not looked at where the left one decides.
@@ -161,7 +179,8 @@ static Xid binary(Low *l, const Node *n) {
   Elem p, q;
   if (n->op == AST_AND || n->op == AST_OR) return logic(l, n);
   if (n->op == AST_MATMUL) {
-    Diag *d = low_error(l, D_R9_PRODUCT, n->span, "a product stands alone on the right of its statement");
+    Diag *d =
+        low_error(l, D_R9_PRODUCT, n->span, "a product stands alone on the right of its statement");
     sc_help(l->sc, d, "accumulate it into a register tile first: async x[i,j] = a[i,k] @ b[k,j]");
     return 0;
   }
@@ -207,7 +226,8 @@ static Xid selection(Low *l, Span at, const Node *cond, const Node *yes, const N
   if (!a || !b) return 0;
   if (ty_of(l, a) == TY_BOOL && ty_of(l, b) == TY_BOOL) {
     Xid other = low_make(l, at, X_NOT, c, 0, 0);
-    return low_make(l, at, X_OR, low_make(l, at, X_AND, c, a, 0), low_make(l, at, X_AND, other, b, 0), 0);
+    return low_make(l, at, X_OR, low_make(l, at, X_AND, c, a, 0),
+                    low_make(l, at, X_AND, other, b, 0), 0);
   }
   if (ty_of(l, a) != ty_of(l, b)) {
     a = low_real(l, yes, a);
@@ -222,8 +242,8 @@ static Xid reduction(Low *l, const Node *n) {
   const Name *bound = low_find(l, n->name);
   Sym name = bound && bound->kind == NM_INDEXNAME ? bound->index : n->name;
   if (bound && bound->kind != NM_INDEXNAME) {
-    Diag *d = low_error(l, D_N_INDEX, n->name_span, "'%s' is %s here, it cannot be reduced over", n->name,
-                        low_kind_text(l, bound));
+    Diag *d = low_error(l, D_N_INDEX, n->name_span, "'%s' is %s here, it cannot be reduced over",
+                        n->name, low_kind_text(l, bound));
     sc_note(l->sc, d, bound->span, "declared here");
     sc_help(l->sc, d, "choose another name for the index");
     return 0;
@@ -233,8 +253,10 @@ static Xid reduction(Low *l, const Node *n) {
     return 0;
   }
   int outer = low_var(l, name);
-  if (outer >= 0 && l->stmt->var[outer].calls == l->calls) {  // that of a def's user may have the same name
-    Diag *d = low_error(l, D_N_INDEX, n->name_span, "'%s' is an index of this statement already", name);
+  if (outer >= 0 &&
+      l->stmt->var[outer].calls == l->calls) {  // that of a def's user may have the same name
+    Diag *d =
+        low_error(l, D_N_INDEX, n->name_span, "'%s' is an index of this statement already", name);
     sc_help(l->sc, d, "reduce over an index of another name");
     return 0;
   }
@@ -248,19 +270,31 @@ static Xid reduction(Low *l, const Node *n) {
 
 static Xid one(Low *l, const Node *n) {
   switch (n->kind) {
-    case ND_INT: return x_int(l->sc, l->k, n->num.i);
-    case ND_REAL: return x_real(l->sc, l->k, n->num.f);
-    case ND_BOOL: return x_bool(l->sc, l->k, n->num.i != 0);
-    case ND_NAME: return name_value(l, n);
-    case ND_INDEX: return measured(l, n->span, low_load(l, n));
-    case ND_APPLY: return low_apply(l, n);
-    case ND_UNARY: return unary(l, n);
-    case ND_BINARY: return binary(l, n);
-    case ND_SELECT: return selection(l, n->span, n->a, n->b, n->c);
-    case ND_REDUCE: return reduction(l, n);
-    case ND_ERROR: return 0;
+    case ND_INT:
+      return x_int(l->sc, l->k, n->num.i);
+    case ND_REAL:
+      return x_real(l->sc, l->k, n->num.f);
+    case ND_BOOL:
+      return x_bool(l->sc, l->k, n->num.i != 0);
+    case ND_NAME:
+      return name_value(l, n);
+    case ND_INDEX:
+      return measured(l, n->span, low_load(l, n));
+    case ND_APPLY:
+      return low_apply(l, n);
+    case ND_UNARY:
+      return unary(l, n);
+    case ND_BINARY:
+      return binary(l, n);
+    case ND_SELECT:
+      return selection(l, n->span, n->a, n->b, n->c);
+    case ND_REDUCE:
+      return reduction(l, n);
+    case ND_ERROR:
+      return 0;
     case ND_FIELD:
-      sc_help(l->sc, low_error(l, D_N_KIND, n->span, "a part of a ring is not a value"), "name an element: r.x[i, j]");
+      sc_help(l->sc, low_error(l, D_N_KIND, n->span, "a part of a ring is not a value"),
+              "name an element: r.x[i, j]");
       return 0;
     default:
       low_error(l, D_N_KIND, n->span, "this is not a value");
@@ -269,9 +303,10 @@ static Xid one(Low *l, const Node *n) {
 }
 
 Xid low_expr(Low *l, const Node *n) {
-  if (!low_spend(l, &l->exprs, LOW_MAX_EXPRS, "expressions", n->span) || !low_enter(l, n->span)) return 0;
-  bool where = n->kind == ND_APPLY && !strcmp(n->name, "where") && n->a && n->a->next && n->a->next->next &&
-               !n->a->next->next->next;
+  if (!low_spend(l, &l->exprs, LOW_MAX_EXPRS, "expressions", n->span) || !low_enter(l, n->span))
+    return 0;
+  bool where = n->kind == ND_APPLY && !strcmp(n->name, "where") && n->a && n->a->next &&
+               n->a->next->next && !n->a->next->next->next;
   Xid x = where ? selection(l, n->span, n->a, n->a->next, n->a->next->next) : one(l, n);
   low_leave(l);
   return x;
@@ -286,24 +321,57 @@ static bool known_real(const Kernel *k, Xid x, double *out, u32 *steps) {
   if (!x || ++*steps > 1000) return false;
   if (e->op == X_REAL) return *out = e->num.f, true;
   if (e->op == X_INT) return *out = (double)e->num.i, true;
-  if (e->deps || (e->a && !known_real(k, e->a, &a, steps)) || (e->b && !known_real(k, e->b, &b, steps))) return false;
+  if (e->deps || (e->a && !known_real(k, e->a, &a, steps)) ||
+      (e->b && !known_real(k, e->b, &b, steps)))
+    return false;
   switch (e->op) {
-    case X_TOREAL: *out = a; return true;
-    case X_NEG: *out = -a; return true;
-    case X_ABS: *out = fabs(a); return true;
-    case X_SQRT: *out = sqrt(a); return true;
-    case X_RSQRT: *out = 1 / sqrt(a); return true;
-    case X_EXP: *out = exp(a); return true;
-    case X_EXP2: *out = exp2(a); return true;
-    case X_LOG: *out = log(a); return true;
-    case X_LOG2: *out = log2(a); return true;
-    case X_ADD: *out = a + b; return true;
-    case X_SUB: *out = a - b; return true;
-    case X_MUL: *out = a * b; return true;
-    case X_DIV: *out = a / b; return true;
-    case X_MIN: *out = fmin(a, b); return true;
-    case X_MAX: *out = fmax(a, b); return true;
-    default: return false;
+    case X_TOREAL:
+      *out = a;
+      return true;
+    case X_NEG:
+      *out = -a;
+      return true;
+    case X_ABS:
+      *out = fabs(a);
+      return true;
+    case X_SQRT:
+      *out = sqrt(a);
+      return true;
+    case X_RSQRT:
+      *out = 1 / sqrt(a);
+      return true;
+    case X_EXP:
+      *out = exp(a);
+      return true;
+    case X_EXP2:
+      *out = exp2(a);
+      return true;
+    case X_LOG:
+      *out = log(a);
+      return true;
+    case X_LOG2:
+      *out = log2(a);
+      return true;
+    case X_ADD:
+      *out = a + b;
+      return true;
+    case X_SUB:
+      *out = a - b;
+      return true;
+    case X_MUL:
+      *out = a * b;
+      return true;
+    case X_DIV:
+      *out = a / b;
+      return true;
+    case X_MIN:
+      *out = fmin(a, b);
+      return true;
+    case X_MAX:
+      *out = fmax(a, b);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -332,16 +400,35 @@ static bool decidable(const Low *l, Xid x, u32 *steps) {
   if (++*steps > 2000 || e->deps & (DEP_INST | DEP_IDX | DEP_TILE)) return false;
   if (!(e->deps & DEP_LOOP)) return true;
   switch (e->op) {
-    case X_LOOP: return true;
-    case X_MUL: if (!x_const_int(l->k, e->a, &c) && !x_const_int(l->k, e->b, &c)) return false; break;
+    case X_LOOP:
+      return true;
+    case X_MUL:
+      if (!x_const_int(l->k, e->a, &c) && !x_const_int(l->k, e->b, &c)) return false;
+      break;
     case X_IDIV:
     case X_CDIV:
-    case X_MOD: if (!x_const_int(l->k, e->b, &c)) return false; break;
-    case X_NEG: case X_NOT: case X_ADD: case X_SUB: case X_MIN: case X_MAX: case X_LT: case X_LE: case X_EQ:
-    case X_NE: case X_AND: case X_OR: case X_WHERE: break;
-    default: return false;
+    case X_MOD:
+      if (!x_const_int(l->k, e->b, &c)) return false;
+      break;
+    case X_NEG:
+    case X_NOT:
+    case X_ADD:
+    case X_SUB:
+    case X_MIN:
+    case X_MAX:
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE:
+    case X_AND:
+    case X_OR:
+    case X_WHERE:
+      break;
+    default:
+      return false;
   }
-  return decidable(l, e->a, steps) && (!e->b || decidable(l, e->b, steps)) && (!e->c || decidable(l, e->c, steps));
+  return decidable(l, e->a, steps) && (!e->b || decidable(l, e->b, steps)) &&
+         (!e->c || decidable(l, e->c, steps));
 }
 
 // Is x built so that "do the roles agree" is decidable? What no loop variable is in has one value a

@@ -1,10 +1,10 @@
-// lower_map.c - element-wise statements, vectors, votes' conditions, and the specification -> maps. Out:
-// maps whose first variables are those of the left side, in order, each with an extent; the right side
-// converted to what the left side holds.
+// lower_map.c - element-wise statements, vectors, votes' conditions, and the specification -> maps.
+// Out: maps whose first variables are those of the left side, in order, each with an extent; the
+// right side converted to what the left side holds.
 //
-// A `partial` vector is four parts, one a lane of a quad. A statement acts on the parts when it is linear
-// in them: scaling, adding, summing over columns (each lane has its own columns). Anything else needs
-// the total.
+// A `partial` vector is four parts, one a lane of a quad. A statement acts on the parts when it is
+// linear in them: scaling, adding, summing over columns (each lane has its own columns). Anything
+// else needs the total.
 #include "lower.h"
 
 #include <string.h>
@@ -24,17 +24,23 @@ static Parts parts_of(const Low *l, Xid x, u32 *steps) {
   if (a == TOTAL || b == TOTAL || c == TOTAL) return TOTAL;
   bool plain = a < LINEAR && b < LINEAR && c < LINEAR;
   switch (e->op) {
-    case X_SUM: return a == LINEAR ? TOTAL : LINEAR;
+    case X_SUM:
+      return a == LINEAR ? TOTAL : LINEAR;
     case X_TOREAL:
-    case X_NEG: return a;
+    case X_NEG:
+      return a;
     case X_ADD:
-    case X_SUB: return a == ZERO ? b : b == ZERO ? a : a == b ? a : TOTAL;
-    case X_MUL: return plain ? PLAIN : a == LINEAR && b == LINEAR ? TOTAL : LINEAR;
-    case X_DIV: return plain ? PLAIN : a == LINEAR && b == PLAIN ? LINEAR : TOTAL;
+    case X_SUB:
+      return a == ZERO ? b : b == ZERO ? a : a == b ? a : TOTAL;
+    case X_MUL:
+      return plain ? PLAIN : a == LINEAR && b == LINEAR ? TOTAL : LINEAR;
+    case X_DIV:
+      return plain ? PLAIN : a == LINEAR && b == PLAIN ? LINEAR : TOTAL;
     case X_WHERE:
       if (plain) return b == ZERO && c == ZERO ? ZERO : PLAIN;
       return a != LINEAR && b != PLAIN && c != PLAIN ? LINEAR : TOTAL;
-    default: return plain ? PLAIN : TOTAL;
+    default:
+      return plain ? PLAIN : TOTAL;
   }
 }
 
@@ -96,7 +102,8 @@ static u32 left_view(Low *l, const Node *left) {
 static Xid converted(Low *l, const Node *n, Xid x, Elem elem) {
   if (!x || elem != EL_I32) return low_real(l, n, x);
   if (low_at(l, x)->ty == TY_INT) return x;
-  low_error(l, D_R9_TYPE, n->span, "an i32 holds integers, and this is %s", low_at(l, x)->ty == TY_REAL ? "a real" : "a truth");
+  low_error(l, D_R9_TYPE, n->span, "an i32 holds integers, and this is %s",
+            low_at(l, x)->ty == TY_REAL ? "a real" : "a truth");
   return 0;
 }
 
@@ -111,13 +118,16 @@ static u32 put_map(Low *l, const Stmt *s, u8 outs, u32 dst, Xid root, Xid cond) 
 // In a vote a statement acts on the rows of the warp: its first index runs over the same rows.
 static bool rows_of_vote(Low *l, const Stmt *s, u8 outs) {
   i64 rows = 0;
-  if (!l->vote || (outs && x_const_int(l->k, s->var[0].extent, &rows) && rows == l->vote)) return true;
-  Diag *d = low_error(l, D_R9_VOTE, s->span, "this statement does not run over the %u rows that were voted on", l->vote);
+  if (!l->vote || (outs && x_const_int(l->k, s->var[0].extent, &rows) && rows == l->vote))
+    return true;
+  Diag *d = low_error(l, D_R9_VOTE, s->span,
+                      "this statement does not run over the %u rows that were voted on", l->vote);
   sc_help(l->sc, d, "the first index on the left is the row");
   return false;
 }
 
-u32 low_map(Low *l, const Node *n, const Node *left, const Node *right, const Node *cond, bool add) {
+static u32 assignment(Low *l, const Node *n, const Node *left, const Node *right, const Node *cond,
+                      bool add) {
   Stmt s;
   low_begin(l, &s, n->span);
   u32 dst = left_view(l, left);
@@ -128,10 +138,13 @@ u32 low_map(Low *l, const Node *n, const Node *left, const Node *right, const No
   if (add && b.space != SP_TENSOR && root) {
     u32 old = dst;
     if (l->k->view.at[dst].fill) {
-      low_error(l, D_N_READ, left->span, "the stage of '%s' that is being filled has no value yet", b.name);
+      low_error(l, D_N_READ, left->span, "the stage of '%s' that is being filled has no value yet",
+                b.name);
       root = 0;
     } else {
-      root = low_make(l, n->span, X_ADD, x_leaf(l->sc, l->k, X_LOAD, b.elem == EL_I32 ? TY_INT : TY_REAL, old), root, 0);
+      root =
+          low_make(l, n->span, X_ADD,
+                   x_leaf(l->sc, l->k, X_LOAD, b.elem == EL_I32 ? TY_INT : TY_REAL, old), root, 0);
     }
   }
   if (cond && b.space != SP_TENSOR && c) {
@@ -148,7 +161,8 @@ static bool is_stage(Low *l, const Node *n) {
   const Node *named = n->kind == ND_FIELD ? n->a : n;
   if (named->kind != ND_NAME) return false;
   const Name *name = low_find(l, named->name);
-  return name && (name->kind == NM_RING || (name->kind == NM_BUF && l->k->buf.at[name->ref].space == SP_STAGE));
+  return name && (name->kind == NM_RING ||
+                  (name->kind == NM_BUF && l->k->buf.at[name->ref].space == SP_STAGE));
 }
 
 void low_assign(Low *l, const Node *n) {
@@ -165,12 +179,13 @@ void low_assign(Low *l, const Node *n) {
     low_copy_add(l, n);
     return;
   }
-  u32 map = low_map(l, n, n->a, n->b, n->c, add);
+  u32 map = assignment(l, n, n->a, n->b, n->c, add);
   if (map == SC_NONE) return;
   const Buf *b = &l->k->buf.at[l->k->view.at[l->k->map.at[map].dst].buf];
   bool to_memory = add && b->space == SP_TENSOR;
   if (to_memory && b->elem != EL_F32) {
-    Diag *d = low_error(l, D_R9_TYPE, n->a->span, "adding into a tensor needs f32 elements, and '%s' has %s", b->name,
+    Diag *d = low_error(l, D_R9_TYPE, n->a->span,
+                        "adding into a tensor needs f32 elements, and '%s' has %s", b->name,
                         sc_elem[b->elem].text);
     sc_note(l->sc, d, b->span, "declared here");
     return;
@@ -190,7 +205,8 @@ void low_init(Low *l, u32 buf, const Node *value, Span at) {
   View v = {.span = at, .buf = buf, .rank = b.rank};
   for (u32 i = 0; i < b.rank; i++) v.at[i].var = (i8)low_new_var(l, names[i], at);
   PUSH(l->sc, &l->k->view, v);
-  if (low_end(l, &s, true)) low_emit(l, OP_MAP, 0, put_map(l, &s, b.rank, l->k->view.n - 1, root, 0), 0, 0, at);
+  if (low_end(l, &s, true))
+    low_emit(l, OP_MAP, 0, put_map(l, &s, b.rank, l->k->view.n - 1, root, 0), 0, 0, at);
 }
 
 // The indices that a vector or an equation of the specification names: they are new, and plain.
@@ -199,7 +215,8 @@ static bool plain_indices(Low *l, const Node *list) {
   for (const Node *i = list; i; i = i->next) {
     const Name *old = i->kind == ND_NAME ? low_find(l, i->name) : NULL;
     if (old && old->kind != NM_INDEXNAME) {
-      Diag *d = low_error(l, D_N_INDEX, i->span, "'%s' is %s here, not an index", i->name, low_kind_text(l, old));
+      Diag *d = low_error(l, D_N_INDEX, i->span, "'%s' is %s here, not an index", i->name,
+                          low_kind_text(l, old));
       sc_note(l->sc, d, old->span, "declared here");
       ok = false;
     } else if (i->kind != ND_NAME || low_var(l, old ? old->index : i->name) >= 0) {
@@ -256,12 +273,17 @@ u32 low_condition(Low *l, const Node *n) {
   bool reduced = false;
   for (u32 v = 0; v < s.n; v++) reduced |= !s.var[v].live;
   if (reduced || !s.n) {
-    Diag *d = low_error(l, D_R9_VOTE, n->span, reduced ? "a vote's condition has no reduction" : "a vote is about rows, and no index stands here");
-    sc_help(l->sc, d, reduced ? "put it into a vector first: let z[i] = max(j) …" : "use 'if' for a condition that is the same for all");
+    Diag *d = low_error(l, D_R9_VOTE, n->span,
+                        reduced ? "a vote's condition has no reduction"
+                                : "a vote is about rows, and no index stands here");
+    sc_help(l->sc, d,
+            reduced ? "put it into a vector first: let z[i] = max(j) …"
+                    : "use 'if' for a condition that is the same for all");
     return SC_NONE;
   }
   u32 map = put_map(l, &s, s.n, SC_NONE, root, 0);
-  for (u32 v = view0; v < l->k->view.n; v++) l->k->map.at[map].parts |= l->k->buf.at[l->k->view.at[v].buf].partial;
+  for (u32 v = view0; v < l->k->view.n; v++)
+    l->k->map.at[map].parts |= l->k->buf.at[l->k->view.at[v].buf].partial;
   return map;
 }
 
@@ -287,12 +309,15 @@ static void output_equation(Low *l, const Node *n, u32 buf) {
   bool ok = dst != SC_NONE;
   for (u32 i = 0; ok && i < l->k->view.at[dst].rank; i++) {
     if (l->k->view.at[dst].at[i].var >= 0) continue;
-    low_error(l, D_N_SPEC, n->a->span, "an equation says every element: the left side names plain indices");
+    low_error(l, D_N_SPEC, n->a->span,
+              "an equation says every element: the left side names plain indices");
     ok = false;
   }
   Xid root = ok ? converted(l, n->b, low_expr(l, n->b), l->k->buf.at[buf].elem) : 0;
-  if (low_end(l, &s, root != 0)) specify(l, dst, &s, outs, root);
-  else PUSH(l->sc, &l->done, buf);
+  if (low_end(l, &s, root != 0))
+    specify(l, dst, &s, outs, root);
+  else
+    PUSH(l->sc, &l->done, buf);
 }
 
 // The equation of a name that it introduces.
@@ -328,7 +353,8 @@ static void equation(Low *l, const Node *n) {
     return;
   }
   if (old->kind == NM_BAD) return;
-  Diag *d = low_error(l, D_N_SPEC, n->a->span, "'%s' is %s already", old->name, low_kind_text(l, old));
+  Diag *d =
+      low_error(l, D_N_SPEC, n->a->span, "'%s' is %s already", old->name, low_kind_text(l, old));
   sc_note(l->sc, d, old->span, "declared here");
 }
 
@@ -349,8 +375,10 @@ static void unsettled(Low *l) {
         map->var[v].extent = b->dim[v] = x_int(l->sc, l->k, 0);
         continue;
       }
-      Diag *d = low_error(l, D_R9_EXTENT, map->span, "nothing says how far the index '%s' runs", map->var[v].name);
-      sc_help(l->sc, d, "let it stand alone in a position of a tensor, here or where this is used first");
+      Diag *d = low_error(l, D_R9_EXTENT, map->span, "nothing says how far the index '%s' runs",
+                          map->var[v].name);
+      sc_help(l->sc, d,
+              "let it stand alone in a position of a tensor, here or where this is used first");
     }
   }
 }
@@ -369,7 +397,8 @@ void low_spec(Low *l, const Node *spec) {
     bool done = b->space != SP_TENSOR || !(b->dir & F_OUT) || b->workspace;
     for (u32 j = 0; j < l->done.n; j++) done |= l->done.at[j] == i;
     if (done) continue;
-    Diag *d = low_error(l, D_N_SPEC, spec->span, "the specification does not say what '%s' is", b->name);
+    Diag *d =
+        low_error(l, D_N_SPEC, spec->span, "the specification does not say what '%s' is", b->name);
     sc_note(l->sc, d, b->span, "an output");
     sc_help(l->sc, d, "add the equation %s[…] = …", b->name);
   }

@@ -1,11 +1,16 @@
-// lower_product.c - tensor-core products: x[m,n] (+)= a[..] @ b[..]. Out: a Product whose variables are
-// 0 = m, 1 = n, 2 = the contracted index, and whose shape wgmma or mma.sync can do (PTX ISA 9.0,
-// asynchronous warpgroup matrix multiply: m 64, n up to 256 in steps of 8, k 16 elements, 32 of 8 bits).
+// lower_product.c - tensor-core products: x[m,n] (+)= a[..] @ b[..]. Out: a Product whose variables
+// are 0 = m, 1 = n, 2 = the contracted index, and whose shape wgmma or mma.sync can do (PTX
+// ISA 9.0, asynchronous warpgroup matrix multiply: m 64, n up to 256 in steps of 8, k 16 elements,
+// 32 of 8 bits).
 #include "lower.h"
 
-static bool is_float(u8 elem) { return elem == EL_F16 || elem == EL_BF16 || elem == EL_E4M3 || elem == EL_E5M2; }
+static bool is_float(u8 elem) {
+  return elem == EL_F16 || elem == EL_BF16 || elem == EL_E4M3 || elem == EL_E5M2;
+}
 
-static Diag *product_error(Low *l, Span at, const char *text) { return low_error(l, D_R9_PRODUCT, at, "%s", text); }
+static Diag *product_error(Low *l, Span at, const char *text) {
+  return low_error(l, D_R9_PRODUCT, at, "%s", text);
+}
 
 // Which position of a view holds a variable: -1: none.
 static int where(const View *v, int var) {
@@ -17,11 +22,13 @@ static int where(const View *v, int var) {
 
 static u32 accumulator(Low *l, const Node *left) {
   u32 buf;
-  if (left->kind != ND_INDEX) return product_error(l, left->span, "a product goes into a register tile: x[i, j]"), SC_NONE;
+  if (left->kind != ND_INDEX)
+    return product_error(l, left->span, "a product goes into a register tile: x[i, j]"), SC_NONE;
   if (!low_buf(l, left->a, &buf)) return SC_NONE;
   const Buf *b = &l->k->buf.at[buf];
   if (b->space != SP_REG || b->elem != EL_F32 || b->rank != 2 || b->partial) {
-    Diag *d = product_error(l, left->span, "a product accumulates in a register tile of f32 with two dimensions");
+    Diag *d = product_error(l, left->span,
+                            "a product accumulates in a register tile of f32 with two dimensions");
     sc_note(l->sc, d, b->span, "declared here");
     return SC_NONE;
   }
@@ -40,14 +47,18 @@ static u32 factor(Low *l, const Node *n, bool right) {
   if (!low_buf(l, n->a, &buf)) return SC_NONE;
   const Buf *b = &l->k->buf.at[buf];
   if (b->space != SP_STAGE && (right || b->space != SP_REG)) {
-    Diag *d = product_error(l, n->span, right ? "the right factor is a held stage of a ring"
-                                              : "the left factor is a register tile or a held stage of a ring");
+    Diag *d = product_error(l, n->span,
+                            right ? "the right factor is a held stage of a ring"
+                                  : "the left factor is a register tile or a held stage of a ring");
     sc_note(l->sc, d, b->span, "declared here");
-    sc_help(l->sc, d, b->space == SP_TENSOR ? "copy it into a ring: r <- %s[…]" : "'%s' goes through a ring", b->name);
+    sc_help(l->sc, d,
+            b->space == SP_TENSOR ? "copy it into a ring: r <- %s[…]" : "'%s' goes through a ring",
+            b->name);
     return SC_NONE;
   }
   if (b->partial || !is_float(b->elem)) {
-    Diag *d = low_error(l, D_R9_TYPE, n->span, "factors of a product are f16, bf16, e4m3 or e5m2, and '%s' is %s", b->name,
+    Diag *d = low_error(l, D_R9_TYPE, n->span,
+                        "factors of a product are f16, bf16, e4m3 or e5m2, and '%s' is %s", b->name,
                         sc_elem[b->elem].text);
     sc_note(l->sc, d, b->span, "declared here");
     return SC_NONE;
@@ -57,14 +68,18 @@ static u32 factor(Low *l, const Node *n, bool right) {
 
 // The rows belong to the left factor, the columns to the right one, and one index is in both.
 static bool indices_fit(Low *l, const Node *n, const Stmt *s, const View *a, const View *b) {
-  if (s->n == 3 && where(a, 0) >= 0 && where(a, 1) < 0 && where(b, 1) >= 0 && where(b, 0) < 0 && where(a, 2) >= 0 &&
-      where(b, 2) >= 0)
+  if (s->n == 3 && where(a, 0) >= 0 && where(a, 1) < 0 && where(b, 1) >= 0 && where(b, 0) < 0 &&
+      where(a, 2) >= 0 && where(b, 2) >= 0)
     return true;
-  Diag *d = product_error(l, n->b->span, s->n == 2 ? "a product contracts one index that is missing on the left"
-                                         : s->n > 3 ? "a product contracts one index, and here are more"
-                                                    : "the indices of this product do not fit");
-  const char *i = s->var[0].name, *j = s->n > 1 ? s->var[1].name : "j", *k = s->n > 2 ? s->var[2].name : "k";
-  sc_help(l->sc, d, "the left factor has '%s' and the contracted index, the right one that and '%s': a[%s, %s] @ b[%s, %s]",
+  Diag *d = product_error(l, n->b->span,
+                          s->n == 2  ? "a product contracts one index that is missing on the left"
+                          : s->n > 3 ? "a product contracts one index, and here are more"
+                                     : "the indices of this product do not fit");
+  const char *i = s->var[0].name, *j = s->n > 1 ? s->var[1].name : "j",
+             *k = s->n > 2 ? s->var[2].name : "k";
+  sc_help(l->sc, d,
+          "the left factor has '%s' and the contracted index, the right one that and '%s': a[%s, "
+          "%s] @ b[%s, %s]",
           i, j, i, k, k, j);
   return false;
 }
@@ -72,14 +87,15 @@ static bool indices_fit(Low *l, const Node *n, const Stmt *s, const View *a, con
 static bool types_fit(Low *l, const Node *n, const View *a, const View *b) {
   const Buf *p = &l->k->buf.at[a->buf], *q = &l->k->buf.at[b->buf];
   if (p->elem != q->elem && (sc_elem[p->elem].bytes != 1 || sc_elem[q->elem].bytes != 1)) {
-    Diag *d = low_error(l, D_R9_TYPE, n->b->span, "the factors have different types: %s and %s", sc_elem[p->elem].text,
-                        sc_elem[q->elem].text);
+    Diag *d = low_error(l, D_R9_TYPE, n->b->span, "the factors have different types: %s and %s",
+                        sc_elem[p->elem].text, sc_elem[q->elem].text);
     sc_note(l->sc, d, p->span, "'%s'", p->name);
     sc_note(l->sc, d, q->span, "'%s'", q->name);
     return false;
   }
   if (p->space == SP_REG && (where(a, 0) != 0 || where(a, 2) != 1 || a->at[1].base)) {
-    Diag *d = product_error(l, a->span, "a register tile as left factor is read as it lies: [row, contracted index]");
+    Diag *d = product_error(
+        l, a->span, "a register tile as left factor is read as it lies: [row, contracted index]");
     sc_help(l->sc, d, "a transpose goes through a ring");
     return false;
   }
@@ -88,9 +104,12 @@ static bool types_fit(Low *l, const Node *n, const View *a, const View *b) {
   for (int i = 0; i < 2; i++) {
     const Buf *f = &l->k->buf.at[v[i]->buf];
     if (f->space == SP_REG || where(v[i], 2) == v[i]->rank - 1) continue;
-    Diag *d = low_error(l, D_R9_KMAJOR, v[i]->span, "8-bit factors lie with the contracted index last, and '%s' does not", f->name);
+    Diag *d =
+        low_error(l, D_R9_KMAJOR, v[i]->span,
+                  "8-bit factors lie with the contracted index last, and '%s' does not", f->name);
     sc_note(l->sc, d, f->span, "'%s' is %s", f->name, low_dims_text(l, v[i]->buf));
-    sc_help(l->sc, d, "transpose it into a ring first: acquire t;  t[j, k] = %s[k, j];  commit t", f->name);
+    sc_help(l->sc, d, "transpose it into a ring first: acquire t;  t[j, k] = %s[k, j];  commit t",
+            f->name);
     return false;
   }
   return true;
@@ -100,9 +119,11 @@ static bool multiple(Low *l, const Node *n, const Stmt *s, u32 var, i64 of, i64 
   i64 v = 0;
   x_const_int(l->k, s->var[var].extent, &v);
   if (v % of == 0 && v > 0 && v <= most) return true;
-  Diag *d = low_error(l, D_R9_SHAPE, n->b->span, "the index '%s' of this product runs over %lld: it must be a multiple of %lld%s",
-                      s->var[var].name, (long long)v, (long long)of,
-                      most == INT64_MAX ? "" : sc_printf(l->sc, ", at most %lld", (long long)most));
+  Diag *d =
+      low_error(l, D_R9_SHAPE, n->b->span,
+                "the index '%s' of this product runs over %lld: it must be a multiple of %lld%s",
+                s->var[var].name, (long long)v, (long long)of,
+                most == INT64_MAX ? "" : sc_printf(l->sc, ", at most %lld", (long long)most));
   sc_note(l->sc, d, l->k->view.at[s->var[var].from].span, "its extent comes from here");
   return false;
 }
@@ -120,11 +141,12 @@ void low_product(Low *l, const Node *n) {
        types_fit(l, n, &l->k->view.at[a], &l->k->view.at[b]);
   if (!low_end(l, &s, ok)) return;
   i64 step = sc_elem[l->k->buf.at[l->k->view.at[b].buf].elem].bytes == 1 ? 32 : 16;
-  if (!multiple(l, n, &s, 0, async ? 64 : 16, INT64_MAX) || !multiple(l, n, &s, 1, 8, async ? 256 : INT64_MAX) ||
-      !multiple(l, n, &s, 2, step, INT64_MAX))
+  if (!multiple(l, n, &s, 0, async ? 64 : 16, INT64_MAX) ||
+      !multiple(l, n, &s, 1, 8, async ? 256 : INT64_MAX) || !multiple(l, n, &s, 2, step, INT64_MAX))
     return;
   if (async && l->k->role.at[l->role].warps != 4) {
-    Diag *d = product_error(l, n->span, "an async product needs a warpgroup, and this role is one warp");
+    Diag *d =
+        product_error(l, n->span, "an async product needs a warpgroup, and this role is one warp");
     sc_note(l->sc, d, l->k->role.at[l->role].span, "declared here");
     return;
   }

@@ -1,6 +1,6 @@
-// lower_seq.c - a sequence: kernels launched one after the other, called as one. Each is lowered by itself,
-// with the sequence's parameters; then dimensions, scalars and tensors of the same name become one, and
-// must agree. What only passes between the kernels is a workspace.
+// lower_seq.c - a sequence: kernels launched one after the other, called as one. Each is lowered by
+// itself, with the sequence's parameters; then dimensions, scalars and tensors of the same name
+// become one, and must agree. What only passes between the kernels is a workspace.
 #include "lower.h"
 
 #include <string.h>
@@ -34,12 +34,24 @@ static Xid said(Said *s, Xid x) {
   const Expr e = s->k->expr.at[x];
   Xid r = 0;
   switch (e.op) {
-    case X_INT: r = x_int(l->sc, l->k, e.num.i); break;
-    case X_REAL: r = x_real(l->sc, l->k, e.num.f); break;
-    case X_BOOL: r = x_bool(l->sc, l->k, e.num.i); break;
-    case X_DIM: r = dimension(l, &s->k->dim.at[e.ref]); break;
-    case X_ARG: r = x_leaf(l->sc, l->k, X_ARG, (Ty)e.ty, scalar_named(l, s->k->arg.at[e.ref].name)); break;
-    default: r = x_make(l->sc, l->k, (ExprOp)e.op, said(s, e.a), said(s, e.b), said(s, e.c)); break;
+    case X_INT:
+      r = x_int(l->sc, l->k, e.num.i);
+      break;
+    case X_REAL:
+      r = x_real(l->sc, l->k, e.num.f);
+      break;
+    case X_BOOL:
+      r = x_bool(l->sc, l->k, e.num.i);
+      break;
+    case X_DIM:
+      r = dimension(l, &s->k->dim.at[e.ref]);
+      break;
+    case X_ARG:
+      r = x_leaf(l->sc, l->k, X_ARG, (Ty)e.ty, scalar_named(l, s->k->arg.at[e.ref].name));
+      break;
+    default:
+      r = x_make(l->sc, l->k, (ExprOp)e.op, said(s, e.a), said(s, e.b), said(s, e.c));
+      break;
   }
   return s->as[x] = r;
 }
@@ -47,7 +59,8 @@ static Xid said(Said *s, Xid x) {
 // ---- tensors of the same name
 
 static void disagree(Low *l, const Buf *a, const Buf *b, const char *what) {
-  Diag *d = low_error(l, D_P_SEQUENCE, a->span, "'%s' has another %s in another kernel of the sequence", a->name, what);
+  Diag *d = low_error(l, D_P_SEQUENCE, a->span,
+                      "'%s' has another %s in another kernel of the sequence", a->name, what);
   sc_note(l->sc, d, b->span, "the other one");
   sc_help(l->sc, d, "tensors of the same name are the same: rename one");
 }
@@ -59,8 +72,8 @@ static u32 tensor_named(const Low *l, Sym name) {
   return SC_NONE;
 }
 
-// The sequence's tensor that is the kernel's: the one of that name, or a new one. What is written before
-// it is read is an output only.
+// The sequence's tensor that is the kernel's: the one of that name, or a new one. What is written
+// before it is read is an output only.
 static u32 unite(Low *l, Said *s, const Buf *b) {
   Buf mine = *b;
   for (u32 i = 0; i < b->rank; i++) mine.dim[i] = said(s, b->dim[i]);
@@ -70,9 +83,12 @@ static u32 unite(Low *l, Said *s, const Buf *b) {
     return l->k->buf.n - 1;
   }
   Buf *old = &l->k->buf.at[at];
-  if (old->elem != b->elem) disagree(l, b, old, "element type");
-  else if (old->rank != b->rank) disagree(l, b, old, "rank");
-  else if (memcmp(old->dim, mine.dim, sizeof(Xid) * b->rank)) disagree(l, b, old, "shape");
+  if (old->elem != b->elem)
+    disagree(l, b, old, "element type");
+  else if (old->rank != b->rank)
+    disagree(l, b, old, "rank");
+  else if (memcmp(old->dim, mine.dim, sizeof(Xid) * b->rank))
+    disagree(l, b, old, "shape");
   if (!old->workspace && b->dir & F_OUT) old->dir |= F_OUT;
   return at;
 }
@@ -87,8 +103,9 @@ static u32 unite_scalar(Low *l, Said *s, const Arg *a) {
   const Arg *old = &l->k->arg.at[at];
   Xid init = said(s, a->init);
   if (old->elem == a->elem && old->init == init) return at;
-  Diag *d = low_error(l, D_P_SEQUENCE, a->span, "'%s' has another %s in another kernel of the sequence", a->name,
-                      old->elem == a->elem ? "default" : "type");
+  Diag *d =
+      low_error(l, D_P_SEQUENCE, a->span, "'%s' has another %s in another kernel of the sequence",
+                a->name, old->elem == a->elem ? "default" : "type");
   sc_note(l->sc, d, old->span, "the other one");
   return at;
 }
@@ -124,12 +141,14 @@ static void unite_kernel(Low *l, const Node *item, Kernel *k) {
 static void declare_united(Low *l) {
   for (u32 i = 0; i < l->k->dim.n; i++) {
     const Dim *d = &l->k->dim.at[i];
-    if (!low_find(l, d->name)) low_declare(l, d->name, d->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, i);
+    if (!low_find(l, d->name))
+      low_declare(l, d->name, d->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, i);
   }
   for (u32 i = 0; i < l->k->arg.n; i++) {
     const Arg *a = &l->k->arg.at[i];
     Ty ty = a->elem == EL_I32 ? TY_INT : TY_REAL;
-    if (!low_find(l, a->name)) low_declare(l, a->name, a->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_ARG, ty, i);
+    if (!low_find(l, a->name))
+      low_declare(l, a->name, a->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_ARG, ty, i);
   }
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
@@ -165,8 +184,10 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   low_open(l, sc, ast, unit);
   g->seq = l->k;
   for (const Node *i = unit->a; i; i = i->next) {
-    if (i->kind == ND_PARAM) low_params(l, i, g);
-    else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
+    if (i->kind == ND_PARAM)
+      low_params(l, i, g);
+    else if (i->kind == ND_DEF)
+      low_def(l, i, l->base, l->top);
   }
   VEC(Kernel *) kernel = {0};
   for (const Node *i = unit->a; i && !sc->errors; i = i->next) {
@@ -184,9 +205,12 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   }
   declare_united(l);
   for (const Node *i = unit->a; i; i = i->next) {
-    if (i->kind == ND_REQUIRE) low_require(l, i);
-    else if (i->kind == ND_CASE) low_case(l, i);
-    else if (i->kind == ND_SPEC) low_spec(l, i);
+    if (i->kind == ND_REQUIRE)
+      low_require(l, i);
+    else if (i->kind == ND_CASE)
+      low_case(l, i);
+    else if (i->kind == ND_SPEC)
+      low_spec(l, i);
   }
   nothing_launched(l);
   low_known_params(l, g->choice);

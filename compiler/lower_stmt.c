@@ -1,6 +1,7 @@
-// lower_stmt.c - statements -> the code of a role, one after the other as they are written. Conditions and
-// loops that the parameters decide vanish; a loop whose variable indexes a register tile is unrolled:
-// its body is lowered as a loop first, and taken back when a register position asks for a constant.
+// lower_stmt.c - statements -> the code of a role, one after the other as they are written.
+// Conditions and loops that the parameters decide vanish; a loop whose variable indexes a register
+// tile is unrolled: its body is lowered as a loop first, and taken back when a register position
+// asks for a constant.
 #include "lower.h"
 
 static void statement(Low *l, const Node *n);
@@ -28,14 +29,19 @@ bool low_ordered(Low *l, Span at, const char *what) {
   l->told = l->vote || l->undecided.hi;
   if (l->vote) {
     Diag *d = low_error(l, D_R9_VOTE, at, "%s stands in a vote's block", what);
-    sc_help(l->sc, d, "each warp decides for itself whether it runs the block: no ring, turn or async product inside");
+    sc_help(l->sc, d,
+            "each warp decides for itself whether it runs the block: no ring, turn or async "
+            "product inside");
     return false;
   }
   if (!l->undecided.hi) return true;
-  Diag *d = low_error(l, D_R5_CONDITION, at, "%s depends on a condition that roles cannot agree on", what);
+  Diag *d = low_error(l, D_R5_CONDITION, at, "%s depends on a condition that roles cannot agree on",
+                      what);
   sc_note(l->sc, d, l->undecided, "this one");
-  sc_help(l->sc, d, "build it from params, dimensions, scalars, grid indices, loop variables and kernel-level lets; "
-                    "loop variables only by +, -, min, max, comparisons, and * / by constants");
+  sc_help(l->sc, d,
+          "build it from params, dimensions, scalars, grid indices, loop variables and "
+          "kernel-level lets; "
+          "loop variables only by +, -, min, max, comparisons, and * / by constants");
   return false;
 }
 
@@ -53,7 +59,8 @@ static Name *named(Low *l, const Node *n) {
 }
 
 static void not_this(Low *l, const Node *n, const Name *name, const char *wanted) {
-  Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is %s: %s is needed here", name->name, low_kind_text(l, name), wanted);
+  Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is %s: %s is needed here", name->name,
+                      low_kind_text(l, name), wanted);
   sc_note(l->sc, d, name->span, "declared here");
 }
 
@@ -64,7 +71,8 @@ static void use_turn(Low *l, const Node *n, const Name *name, bool take, Span at
   bool member = t->axis != SC_NONE;
   for (u32 i = 0; i < t->members; i++) member |= t->member[i] == l->role;
   if (!member) {
-    Diag *d = low_error(l, D_R6_MEMBER, at, "this role does not take part in the turn '%s'", t->name);
+    Diag *d =
+        low_error(l, D_R6_MEMBER, at, "this role does not take part in the turn '%s'", t->name);
     sc_note(l->sc, d, t->span, "declared here");
     sc_help(l->sc, d, "add '%s' to its roles", l->k->role.at[l->role].name);
     return;
@@ -72,17 +80,21 @@ static void use_turn(Low *l, const Node *n, const Name *name, bool take, Span at
   u32 positions = 0;
   for (const Node *p = n->kind == ND_INDEX ? n->b : NULL; p; p = p->next) positions++;
   if (positions != (t->keys ? 1 : 0)) {
-    Diag *d = low_error(l, D_R9_RANK, n->span, t->keys ? "the turn '%s' is one for each key: %s[…]" : "the turn '%s' has no key: just '%s'",
+    Diag *d = low_error(l, D_R9_RANK, n->span,
+                        t->keys ? "the turn '%s' is one for each key: %s[…]"
+                                : "the turn '%s' has no key: just '%s'",
                         t->name, t->name);
     sc_note(l->sc, d, t->span, "declared here");
     return;
   }
   if (positions && !(key = low_int(l, n->b))) return;
   if (key && low_at(l, key)->deps & (DEP_INST | DEP_IDX | DEP_TILE)) {
-    low_error(l, D_R5_CONDITION, n->b->span, "the key of a turn must be the same for all that take it");
+    low_error(l, D_R5_CONDITION, n->b->span,
+              "the key of a turn must be the same for all that take it");
     return;
   }
-  if (low_ordered(l, at, "a turn") && t->active) low_emit(l, take ? OP_TAKE : OP_PASS, 0, name->ref, key, 0, at);
+  if (low_ordered(l, at, "a turn") && t->active)
+    low_emit(l, take ? OP_TAKE : OP_PASS, 0, name->ref, key, 0, at);
 }
 
 // One element of acquire, commit, release, or a ring in wait.
@@ -100,9 +112,12 @@ static void ring_list(Low *l, const Node *n, Op op) {
     Name *name = named(l, e);
     Span at = n->a->next ? e->span : n->span;
     if (!name) continue;
-    if (name->kind == NM_TURN && op != OP_COMMIT) use_turn(l, e, name, op == OP_ACQUIRE, at);
-    else if (name->kind == NM_RING && e->kind == ND_NAME) use_ring(l, op, name, at);
-    else not_this(l, e, name, op == OP_COMMIT ? "a ring" : "a ring or turn");
+    if (name->kind == NM_TURN && op != OP_COMMIT)
+      use_turn(l, e, name, op == OP_ACQUIRE, at);
+    else if (name->kind == NM_RING && e->kind == ND_NAME)
+      use_ring(l, op, name, at);
+    else
+      not_this(l, e, name, op == OP_COMMIT ? "a ring" : "a ring or turn");
   }
 }
 
@@ -118,7 +133,8 @@ static void copy_wait(Low *l, const Node *n, const Name *name, i64 keep, Span at
     sc_help(l->sc, d, "what a copy brings is waited for by its ring: wait r");
     return;
   }
-  if (low_ordered(l, at, "a wait for a copy")) low_emit(l, OP_COPYWAIT, n->flags & F_READ ? INS_READ : 0, name->ref, (u32)keep, 0, at);
+  if (low_ordered(l, at, "a wait for a copy"))
+    low_emit(l, OP_COPYWAIT, n->flags & F_READ ? INS_READ : 0, name->ref, (u32)keep, 0, at);
 }
 
 // The register tiles of one `wait` make one wait for products.
@@ -146,7 +162,9 @@ static void wait(Low *l, const Node *n) {
     if (name->kind == NM_RING && !n->b && !(n->flags & F_READ)) {
       use_ring(l, OP_WAIT, name, at);
     } else if (name->kind == NM_RING) {
-      Diag *d = low_error(l, D_N_KIND, n->span, "'%s' stands with copies out and products, not with rings", n->b ? "keep" : "read");
+      Diag *d = low_error(l, D_N_KIND, n->span,
+                          "'%s' stands with copies out and products, not with rings",
+                          n->b ? "keep" : "read");
       sc_note(l->sc, d, name->span, "'%s' is a ring", name->name);
     } else if (is_space(l, name, SP_TENSOR)) {
       copy_wait(l, n, name, keep, at);
@@ -174,8 +192,10 @@ static void conditional(Low *l, const Node *n) {
   Xid c = low_bool(l, n->a);
   if (!c) return;
   if (x_const_bool(l->k, c, &known)) {
-    if (known) low_block(l, n->b);
-    else if (n->c) statement(l, n->c);
+    if (known)
+      low_block(l, n->b);
+    else if (n->c)
+      statement(l, n->c);
     return;
   }
   if (!x_uniform(l->k, c)) {
@@ -221,8 +241,8 @@ typedef struct Mark {
 
 static Mark mark(const Low *l) {
   const Kernel *k = l->k;
-  return (Mark){k->expr.n, k->view.n, k->map.n, k->product.n, k->list.n, k->buf.n, k->ring.n, k->loop.n, k->let.n,
-                l->code->n, l->open.n, l->depth.n, l->filling};
+  return (Mark){k->expr.n, k->view.n, k->map.n,   k->product.n, k->list.n,  k->buf.n,  k->ring.n,
+                k->loop.n, k->let.n,  l->code->n, l->open.n,    l->depth.n, l->filling};
 }
 
 static void take_back(Low *l, const Mark *m) {
@@ -283,7 +303,9 @@ static void looped(Low *l, const Node *n, Xid from, Xid to) {
     unrolled(l, n, a, b);
     return;
   }
-  Diag *d = low_error(l, D_R9_TILE, head, "'%s' indexes a register tile: its bounds must be known at compile time", n->name);
+  Diag *d =
+      low_error(l, D_R9_TILE, head,
+                "'%s' indexes a register tile: its bounds must be known at compile time", n->name);
   sc_help(l->sc, d, "registers have no addresses, so that such a loop is unrolled");
 }
 
@@ -297,8 +319,10 @@ static void loop(Low *l, const Node *n) {
   }
   bool known = x_const_int(l->k, from, &a) && x_const_int(l->k, to, &b), again = false;
   for (u32 i = 0; i < l->unrolled.n; i++) again |= l->unrolled.at[i] == n;
-  if (known && (again || a >= b)) unrolled(l, n, a, b);
-  else looped(l, n, from, to);
+  if (known && (again || a >= b))
+    unrolled(l, n, a, b);
+  else
+    looped(l, n, from, to);
 }
 
 // ---- declarations among statements
@@ -334,25 +358,52 @@ static void regs(Low *l, const Node *n) {
 static void statement(Low *l, const Node *n) {
   if (stopped(l) || !low_spend(l, &l->stmts, LOW_MAX_STMTS, "statements", n->span)) return;
   switch (n->kind) {
-    case ND_COPY: low_copy(l, n); break;
-    case ND_ACQUIRE: ring_list(l, n, OP_ACQUIRE); break;
-    case ND_COMMIT: ring_list(l, n, OP_COMMIT); break;
-    case ND_RELEASE: ring_list(l, n, OP_RELEASE); break;
-    case ND_WAIT: wait(l, n); break;
-    case ND_ASSIGN: low_assign(l, n); break;
-    case ND_LET: low_let(l, n); break;
-    case ND_REG: regs(l, n); break;
-    case ND_DEF: low_def(l, n, l->scope, l->scope); break;
-    case ND_CALLST: low_call(l, n); break;
-    case ND_VOTE: vote(l, n); break;
-    case ND_FOR: loop(l, n); break;
+    case ND_COPY:
+      low_copy(l, n);
+      break;
+    case ND_ACQUIRE:
+      ring_list(l, n, OP_ACQUIRE);
+      break;
+    case ND_COMMIT:
+      ring_list(l, n, OP_COMMIT);
+      break;
+    case ND_RELEASE:
+      ring_list(l, n, OP_RELEASE);
+      break;
+    case ND_WAIT:
+      wait(l, n);
+      break;
+    case ND_ASSIGN:
+      low_assign(l, n);
+      break;
+    case ND_LET:
+      low_let(l, n);
+      break;
+    case ND_REG:
+      regs(l, n);
+      break;
+    case ND_DEF:
+      low_def(l, n, l->scope, l->scope);
+      break;
+    case ND_CALLST:
+      low_call(l, n);
+      break;
+    case ND_VOTE:
+      vote(l, n);
+      break;
+    case ND_FOR:
+      loop(l, n);
+      break;
     case ND_IF:
       if (!low_enter(l, n->span)) break;
       conditional(l, n);
       low_leave(l);
       break;
-    case ND_BLOCK: low_block(l, n); break;
-    case ND_ERROR: break;
+    case ND_BLOCK:
+      low_block(l, n);
+      break;
+    case ND_ERROR:
+      break;
     case ND_RING:
       if (!l->open.n || l->open.n > 1) {
         low_error(l, D_N_KIND, n->span, "a ring is declared in the kernel, or first in a role");
@@ -360,7 +411,9 @@ static void statement(Low *l, const Node *n) {
       }
       low_rings(l, n, l->role);
       break;
-    default: low_error(l, D_N_KIND, n->span, "this cannot stand in a role"); break;
+    default:
+      low_error(l, D_N_KIND, n->span, "this cannot stand in a role");
+      break;
   }
 }
 
@@ -371,7 +424,8 @@ void low_role(Low *l, const Node *n, u32 role) {
   l->filling = 0;
   l->undecided = (Span){0, 0};
   low_push(l);
-  if (n->sym2) low_declare(l, n->sym2, n->name_span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_INST, TY_INT, role);
+  if (n->sym2)
+    low_declare(l, n->sym2, n->name_span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_INST, TY_INT, role);
   low_emit(l, OP_TILE, 0, 0, 0, 0, n->name_span.hi ? n->name_span : n->span);
   for (const Node *s = n->a; s && !stopped(l); s = s->next) statement(l, s);
   if (!stopped(l)) low_emit(l, OP_ENDTILE, 0, 0, 0, 0, n->name_span.hi ? n->name_span : n->span);

@@ -1,7 +1,7 @@
-// lower_view.c - places: INDEX syntax -> views, and the index variables of a statement. In a kernel a
-// position is uniform + at most one variable; a specification allows any integer expression. Where a
-// variable takes its extent from is decided when the whole statement has been seen: a register tile,
-// else a whole dimension of a stage, else a constant dimension of a tensor.
+// lower_view.c - places: INDEX syntax -> views, and the index variables of a statement. In a kernel
+// a position is uniform + at most one variable; a specification allows any integer expression.
+// Where a variable takes its extent from is decided when the whole statement has been seen: a
+// register tile, else a whole dimension of a stage, else a constant dimension of a tensor.
 #include "lower.h"
 
 #include <string.h>
@@ -19,7 +19,8 @@ int low_var(Low *l, Sym name) {
 int low_new_var(Low *l, Sym name, Span at) {
   Stmt *s = l->stmt;
   if (s->n == SC_MAX_VARS) {
-    Diag *d = low_error(l, D_P_LIMIT, at, "a statement has at most %d indices, its reductions' counted", SC_MAX_VARS);
+    Diag *d = low_error(l, D_P_LIMIT, at,
+                        "a statement has at most %d indices, its reductions' counted", SC_MAX_VARS);
     sc_help(l->sc, d, "give a part of it a name of its own: let v[i] = …");
     return -1;
   }
@@ -33,9 +34,11 @@ int low_new_var(Low *l, Sym name, Span at) {
 Xid low_index(Low *l, Sym name, Span at) {
   int v = low_var(l, name);
   Stmt *s = l->stmt;
-  if (v < 0 && s && s->make && s->pos) v = low_new_var(l, name, at);
+  if (v < 0 && s && s->make && s->pos)
+    v = low_new_var(l, name, at);
   else if (v < 0 && s && s->pos) {
-    Diag *d = low_error(l, D_N_INDEX, at, "the index '%s' is neither on the left nor reduced", name);
+    Diag *d =
+        low_error(l, D_N_INDEX, at, "the index '%s' is neither on the left nor reduced", name);
     sc_note(l->sc, d, s->span, "this statement");
     sc_help(l->sc, d, "write it on the left, or reduce over it: sum(%s) …", name);
   } else if (v < 0) {
@@ -57,7 +60,8 @@ static bool ring_part(Low *l, const Node *at, RingDecl *d, Sym part, u32 *buf) {
   low_use_ring(l, d);
   const Ring *r = &l->k->ring.at[d->id];
   for (u32 i = 0; i < r->parts; i++) {
-    if (part ? l->k->buf.at[r->part0 + i].name == part : r->parts == 1) return *buf = r->part0 + i, true;
+    if (part ? l->k->buf.at[r->part0 + i].name == part : r->parts == 1)
+      return *buf = r->part0 + i, true;
   }
   Diag *e = part ? low_error(l, D_N_KIND, at->span, "the ring '%s' has no part '%s'", r->name, part)
                  : low_error(l, D_N_KIND, at->span, "'%s' is a ring of several parts", r->name);
@@ -78,7 +82,8 @@ bool low_buf(Low *l, const Node *base, u32 *buf) {
   if (n->kind == NM_RING) return ring_part(l, base, n->ring, field ? base->name : NULL, buf);
   if (n->kind == NM_BUF && !field) return *buf = n->ref, true;
   if (n->kind == NM_BAD) return false;
-  Diag *d = low_error(l, D_N_KIND, base->span, field ? "'%s' is %s: it has no parts" : "'%s' is %s: it has no elements",
+  Diag *d = low_error(l, D_N_KIND, base->span,
+                      field ? "'%s' is %s: it has no parts" : "'%s' is %s: it has no elements",
                       named->name, low_kind_text(l, n));
   sc_note(l->sc, d, n->span, "declared here");
   return false;
@@ -92,9 +97,12 @@ const char *low_dims_text(Low *l, u32 buf) {
     i64 v = b->ext[i];
     bool known = b->space == SP_STAGE || b->space == SP_REG || x_const_int(l->k, b->dim[i], &v);
     if (i) str_puts(&s, ", ");
-    if (known) str_printf(&s, "%lld", (long long)v);
-    else if (low_at(l, b->dim[i])->op == X_DIM) str_puts(&s, l->k->dim.at[low_at(l, b->dim[i])->ref].name);
-    else str_puts(&s, "…");
+    if (known)
+      str_printf(&s, "%lld", (long long)v);
+    else if (low_at(l, b->dim[i])->op == X_DIM)
+      str_puts(&s, l->k->dim.at[low_at(l, b->dim[i])->ref].name);
+    else
+      str_puts(&s, "…");
   }
   str_puts(&s, "]");
   return s.at;
@@ -116,8 +124,10 @@ static bool split(Low *l, Span at, Xid x, Pos *p) {
   bool sub = e->op == X_SUB;
   if (!sub && x_uniform(l->k, a)) a = e->b, b = e->a;
   if (!x_uniform(l->k, b) || !split(l, at, a, p)) return false;
-  if (sub) p->base = p->base ? low_make(l, at, X_SUB, p->base, b, 0) : low_make(l, at, X_NEG, b, 0, 0);
-  else p->base = p->base ? low_make(l, at, X_ADD, p->base, b, 0) : b;
+  if (sub)
+    p->base = p->base ? low_make(l, at, X_SUB, p->base, b, 0) : low_make(l, at, X_NEG, b, 0, 0);
+  else
+    p->base = p->base ? low_make(l, at, X_ADD, p->base, b, 0) : b;
   return p->base != 0;
 }
 
@@ -138,12 +148,14 @@ static bool register_position(Low *l, const Node *n, const Buf *b, u32 dim, Pos 
   i64 c;
   u32 steps = 0;
   bool known = p.base && x_const_int(l->k, p.base, &c);
-  if (p.var >= 0 && (!p.base || (known && dim + 1 == b->rank && dim && c >= 0 && c % 8 == 0))) return true;
+  if (p.var >= 0 && (!p.base || (known && dim + 1 == b->rank && dim && c >= 0 && c % 8 == 0)))
+    return true;
   u32 loop = known ? SC_NONE : loop_in(l, p.base, &steps);
   if (loop != SC_NONE) return l->unroll = loop, false;
   Diag *d = low_error(l, D_R9_TILE, n->span, "a register tile is indexed by plain indices");
   sc_note(l->sc, d, b->span, "'%s' is a register tile", b->name);
-  sc_help(l->sc, d, "columns may start at a constant multiple of 8; anything else goes through a ring");
+  sc_help(l->sc, d,
+          "columns may start at a constant multiple of 8; anything else goes through a ring");
   return false;
 }
 
@@ -160,12 +172,15 @@ static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
   if (!x) return false;
   const Buf *b = &l->k->buf.at[buf];
   if (l->spec) {
-    if (low_at(l, x)->op == X_IDX) p->var = (i8)low_at(l, x)->ref;
-    else p->base = x;
+    if (low_at(l, x)->op == X_IDX)
+      p->var = (i8)low_at(l, x)->ref;
+    else
+      p->base = x;
     return true;
   }
   if (!split(l, n->span, x, p)) {
-    Diag *d = low_error(l, D_N_POSITION, n->span, "a position is a uniform value, an index, or the sum of both");
+    Diag *d = low_error(l, D_N_POSITION, n->span,
+                        "a position is a uniform value, an index, or the sum of both");
     sc_help(l->sc, d, "an index has the factor 1; two indices cannot share a position");
     return false;
   }
@@ -243,7 +258,8 @@ static bool readable(Low *l, const Node *n, u32 buf) {
     return false;
   }
   if (l->stmt || (b->space == SP_TENSOR && b->dir == F_IN)) return true;
-  Diag *d = low_error(l, D_R9_UNIFORM, n->span, "an element of '%s' is not a value that all see alike", b->name);
+  Diag *d = low_error(l, D_R9_UNIFORM, n->span,
+                      "an element of '%s' is not a value that all see alike", b->name);
   sc_note(l->sc, d, b->span, "declared here");
   sc_help(l->sc, d, "outside of element-wise statements only elements of 'in' tensors can be read");
   return false;
@@ -284,7 +300,8 @@ static Xid gives(Low *l, const Stmt *s, u32 n, u32 i, int round) {
   return round == 2 && x_const_int(l->k, b->dim[i], &known) ? b->dim[i] : 0;
 }
 
-// Two extents of one index. In a specification an output may cover a part of a larger constant dimension.
+// Two extents of one index. In a specification an output may cover a part of a larger constant
+// dimension.
 static bool agree(const Low *l, Xid have, Xid other, bool same_round) {
   i64 a, b;
   if (have == other || (!same_round && !l->spec)) return true;
@@ -306,8 +323,10 @@ static bool extents_of_round(Low *l, Stmt *s, int round) {
         found |= (u8)(1u << var);
       } else if (!agree(l, s->var[var].extent, x, found >> var & 1)) {
         const View *other = &l->k->view.at[s->var[var].from];
-        Diag *d = low_error(l, D_R9_EXTENT, v->span, "the index '%s' has another extent here", s->var[var].name);
-        sc_note(l->sc, d, other->span, "'%s' is %s", l->k->buf.at[other->buf].name, low_dims_text(l, other->buf));
+        Diag *d = low_error(l, D_R9_EXTENT, v->span, "the index '%s' has another extent here",
+                            s->var[var].name);
+        sc_note(l->sc, d, other->span, "'%s' is %s", l->k->buf.at[other->buf].name,
+                low_dims_text(l, other->buf));
         sc_note(l->sc, d, b->span, "'%s' is %s", b->name, low_dims_text(l, v->buf));
         return false;
       }
@@ -316,7 +335,8 @@ static bool extents_of_round(Low *l, Stmt *s, int round) {
   return true;
 }
 
-// An intermediate whose own equation did not say how large it is takes its extent from its first use.
+// An intermediate whose own equation did not say how large it is takes its extent from its first
+// use.
 static void settle(Low *l, const Stmt *s) {
   for (u32 n = s->view0; l->spec && n < l->k->view.n; n++) {
     const View *v = &l->k->view.at[n];
@@ -340,8 +360,10 @@ static bool inside(Low *l, const Stmt *s, const View *v, u32 i) {
   if (v->at[i].base && !low_range(l, v->at[i].base, &lo, &hi)) return true;
   if (v->at[i].var >= 0) x_const_int(l->k, s->var[v->at[i].var].extent, &extent);
   if (lo >= 0 && !__builtin_add_overflow(hi, extent, &last) && last <= b->ext[i]) return true;
-  Diag *d = low_error(l, D_R9_SLICE, v->span, "positions %lld to %lld of dimension %u of '%s' reach outside of its %lld",
-                      (long long)lo, (long long)(hi + extent - 1), i + 1, b->name, (long long)b->ext[i]);
+  Diag *d =
+      low_error(l, D_R9_SLICE, v->span,
+                "positions %lld to %lld of dimension %u of '%s' reach outside of its %lld",
+                (long long)lo, (long long)(hi + extent - 1), i + 1, b->name, (long long)b->ext[i]);
   sc_note(l->sc, d, b->span, "'%s' is %s", b->name, low_dims_text(l, v->buf));
   return false;
 }
@@ -352,10 +374,13 @@ static bool extents(Low *l, Stmt *s) {
   }
   for (u32 v = s->later; v < s->n; v++) {
     if (s->var[v].extent) continue;
-    Diag *d = low_error(l, D_R9_EXTENT, s->var[v].span, "nothing says how far the index '%s' runs", s->var[v].name);
-    sc_help(l->sc, d, l->spec ? "let it stand alone in a position of a tensor"
-                              : "an index takes its extent from a register tile or a whole dimension of a stage: "
-                                "go through one");
+    Diag *d = low_error(l, D_R9_EXTENT, s->var[v].span, "nothing says how far the index '%s' runs",
+                        s->var[v].name);
+    sc_help(l->sc, d,
+            l->spec
+                ? "let it stand alone in a position of a tensor"
+                : "an index takes its extent from a register tile or a whole dimension of a stage: "
+                  "go through one");
     return false;
   }
   settle(l, s);

@@ -1,17 +1,21 @@
-// participants.c - who takes part in each ring: read off the code of all roles, once it stands. Out: the
-// fillers, drainers and kinds of access of every ring; a ring that only one side uses is an error.
+// participants.c - who takes part in each ring: read off the code of all roles, once it stands.
+// Out: the fillers, drainers and kinds of access of every ring; a ring that only one side uses is
+// an error.
 #include "lower.h"
 
-// The ring whose stage a role touches through the view, if it is one; a held stage has been waited for.
+// The ring whose stage a role touches through the view, if it is one; a held stage has been waited
+// for.
 static Ring *touched(Low *l, u32 role, u32 view) {
   const View *v = &l->k->view.at[view];
   const Buf *b = &l->k->buf.at[v->buf];
   if (b->space != SP_STAGE) return NULL;
   Ring *r = &l->k->ring.at[b->ring];
   if (!v->fill && !(r->drainers >> role & 1)) {
-    Diag *d = low_error(l, D_R5_HOLD, v->span, "the role '%s' holds no stage of '%s'", l->k->role.at[role].name, r->name);
+    Diag *d = low_error(l, D_R5_HOLD, v->span, "the role '%s' holds no stage of '%s'",
+                        l->k->role.at[role].name, r->name);
     sc_note(l->sc, d, r->span, "declared here");
-    sc_help(l->sc, d, "'wait %s' before it is read, 'acquire %s' before it is filled", r->name, r->name);
+    sc_help(l->sc, d, "'wait %s' before it is read, 'acquire %s' before it is filled", r->name,
+            r->name);
   }
   return r;
 }
@@ -61,13 +65,20 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
       break;
     }
     case OP_COPYOUT:
-    case OP_COPYADD: touched(l, role, ins->arg[1]); break;
+    case OP_COPYADD:
+      touched(l, role, ins->arg[1]);
+      break;
     case OP_MAP:
     case OP_MAPADD:
-    case OP_VOTE: map_access(l, role, &k->map.at[ins->arg[0]], w); break;
+    case OP_VOTE:
+      map_access(l, role, &k->map.at[ins->arg[0]], w);
+      break;
     case OP_MMA:
-    case OP_MMAWARP: product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP); break;
-    default: break;
+    case OP_MMAWARP:
+      product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP);
+      break;
+    default:
+      break;
   }
 }
 
@@ -90,9 +101,13 @@ void low_participants(Low *l) {
   for (u32 i = 0; i < l->k->ring.n; i++) {
     const Ring *r = &l->k->ring.at[i];
     if (r->fillers && r->drainers) continue;
-    Diag *d = low_error(l, D_R5_UNUSED, r->span, r->fillers ? "the ring '%s' is filled, and nobody waits for it"
-                                                            : "the ring '%s' is used, and nobody fills it", r->name);
-    sc_help(l->sc, d, r->fillers ? "'wait %s' and 'release %s' where its tiles are used"
-                                 : "%s <- G[…], or 'acquire %s' … 'commit %s'", r->name, r->name, r->name);
+    Diag *d = low_error(l, D_R5_UNUSED, r->span,
+                        r->fillers ? "the ring '%s' is filled, and nobody waits for it"
+                                   : "the ring '%s' is used, and nobody fills it",
+                        r->name);
+    sc_help(l->sc, d,
+            r->fillers ? "'wait %s' and 'release %s' where its tiles are used"
+                       : "%s <- G[…], or 'acquire %s' … 'commit %s'",
+            r->name, r->name, r->name);
   }
 }

@@ -1,6 +1,6 @@
 // scope.c - names: scopes, what a name means, what is predefined, and the reports about names.
-// Scopes form a chain from the innermost block out; a def's body sees the chain where it was declared,
-// not the one where it is used (hygiene), so that no name of the caller is captured.
+// Scopes form a chain from the innermost block out; a def's body sees the chain where it was
+// declared, not the one where it is used (hygiene), so that no name of the caller is captured.
 #include "lower.h"
 
 #include <math.h>
@@ -10,8 +10,10 @@ static const struct {
   const char *name;
   double value;
 } constant[] = {
-  {"inf", INFINITY}, {"ln2", 0.693147180559945309417}, {"log2e", 1.44269504088896340736},
-  {"pi", 3.14159265358979323846},
+    {"inf", INFINITY},
+    {"ln2", 0.693147180559945309417},
+    {"log2e", 1.44269504088896340736},
+    {"pi", 3.14159265358979323846},
 };
 
 bool low_constant_named(const char *name, double *out) {
@@ -55,7 +57,8 @@ bool low_spend(Low *l, u32 *count, u32 limit, const char *what, Span at) {
 bool low_enter(Low *l, Span at) {
   if (l->dead) return false;
   if (l->nest < LOW_MAX_NEST) return l->nest++, true;
-  low_error(l, D_P_LIMIT, at, "defs, blocks and expressions are nested more than %d deep", LOW_MAX_NEST);
+  low_error(l, D_P_LIMIT, at, "defs, blocks and expressions are nested more than %d deep",
+            LOW_MAX_NEST);
   l->dead = true;
   return false;
 }
@@ -146,7 +149,9 @@ void low_unbound(Low *l, Sym name, Span at) {
     sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
     sc_help(l->sc, d, "did you mean '%s'?", near->name);
   } else if (l->spec) {
-    sc_help(l->sc, d, "a specification sees params, dimensions, scalars, tensors and its own earlier equations");
+    sc_help(
+        l->sc, d,
+        "a specification sees params, dimensions, scalars, tensors and its own earlier equations");
   } else if (l->calls) {
     sc_help(l->sc, d, "a def sees the names of the place where it is declared, and its parameters");
   }
@@ -154,20 +159,32 @@ void low_unbound(Low *l, Sym name, Span at) {
 
 const char *low_kind_text(const Low *l, const Name *n) {
   switch (n->kind) {
-    case NM_ELEM: return "an element type";
-    case NM_RING: return "a ring";
-    case NM_TURN: return "a turn";
-    case NM_ROLE: return "a role";
-    case NM_DEF: return "a def";
+    case NM_ELEM:
+      return "an element type";
+    case NM_RING:
+      return "a ring";
+    case NM_TURN:
+      return "a turn";
+    case NM_ROLE:
+      return "a role";
+    case NM_DEF:
+      return "a def";
     case NM_INDEX:
-    case NM_INDEXNAME: return "an index";
-    case NM_BUF: break;
-    default: return "a value";
+    case NM_INDEXNAME:
+      return "an index";
+    case NM_BUF:
+      break;
+    default:
+      return "a value";
   }
   switch (l->k->buf.at[n->ref].space) {
-    case SP_TENSOR: return "a tensor";
-    case SP_STAGE: return "a part of a ring";
-    case SP_REG: return "a register tile";
-    default: return "an equation of the specification";
+    case SP_TENSOR:
+      return "a tensor";
+    case SP_STAGE:
+      return "a part of a ring";
+    case SP_REG:
+      return "a register tile";
+    default:
+      return "an equation of the specification";
   }
 }

@@ -30,7 +30,8 @@ static void lower(Run *r, const char *text, const Choice *choice) {
   Ast *ast = sc_parse(&r->sc, t);
   if (ast && !r->sc.errors) r->k = sc_lower(&r->sc, ast, choice);
   str_puts(&r->code, "");
-  for (const Diag *d = r->sc.diags; d; d = d->next) str_printf(&r->code, "%s ", sc_diag_code(d->id));
+  for (const Diag *d = r->sc.diags; d; d = d->next)
+    str_printf(&r->code, "%s ", sc_diag_code(d->id));
   if (!r->k) return;
   assert_null(sc_wellformed(&r->sc, r->k));
   sc_print_ir(&r->ir, r->k);
@@ -49,20 +50,23 @@ static void has_not(const Run *r, const char *part) {
 // A kernel of one warpgroup role with the given declarations and body.
 static void role(Run *r, const char *items, const char *body) {
   static char text[4096];
-  snprintf(text, sizeof text,
-           "kernel k {\n  in A : f16[M, N], cu : i32[B + 1]\n  out O : f32[M]\n  inout S : f32[M, 64]\n"
-           "  grid (x : cdiv(M, 64), b : B)\n  %s\n  role all[w] : 1 warpgroup {\n    %s\n  }\n}\n",
-           items, body);
+  snprintf(
+      text, sizeof text,
+      "kernel k {\n  in A : f16[M, N], cu : i32[B + 1]\n  out O : f32[M]\n  inout S : f32[M, 64]\n"
+      "  grid (x : cdiv(M, 64), b : B)\n  %s\n  role all[w] : 1 warpgroup {\n    %s\n  }\n}\n",
+      items, body);
   lower(r, text, NULL);
 }
 
 static const char *const params =
-  "kernel k {\n"
-  "  param D = 128 in { 64, 128 }, W = D == 128 ? 176 : 80, T = f16 in { f16, bf16 }, fast = true, e = 0.5\n"
-  "  in A : T[M]\n  out O : f32[M]\n  require W > 4\n"
-  "  case other { D = 64, fast in { false, true }, M = 3 }\n"
-  "  grid (x : cdiv(M, D))\n"
-  "  role all : 1 warpgroup {\n    reg s : f32[D]\n    s[i] = fast ? e : 2\n    O[x*D + i] = s[i]\n  }\n}\n";
+    "kernel k {\n"
+    "  param D = 128 in { 64, 128 }, W = D == 128 ? 176 : 80, T = f16 in { f16, bf16 }, fast = "
+    "true, e = 0.5\n"
+    "  in A : T[M]\n  out O : f32[M]\n  require W > 4\n"
+    "  case other { D = 64, fast in { false, true }, M = 3 }\n"
+    "  grid (x : cdiv(M, D))\n"
+    "  role all : 1 warpgroup {\n    reg s : f32[D]\n    s[i] = fast ? e : 2\n    O[x*D + i] = "
+    "s[i]\n  }\n}\n";
 
 static void params_by_caller_case_and_default(void **state) {
   (void)state;
@@ -88,8 +92,14 @@ static void params_refused(void **state) {
   static const struct {
     const char *name, *value, *code;
   } bad[] = {
-    {"D", "100", "P.domain "}, {"D", "f16", "P.value "}, {"D", "64x", "P.value "}, {"fast", "1", "P.value "},
-    {"T", "f32", "P.domain "}, {"E", "1", "P.unknown "}, {"D", "99999999999999999999", "P.value "}, {"W", "4", "P.require "},
+      {"D", "100", "P.domain "},
+      {"D", "f16", "P.value "},
+      {"D", "64x", "P.value "},
+      {"fast", "1", "P.value "},
+      {"T", "f32", "P.domain "},
+      {"E", "1", "P.unknown "},
+      {"D", "99999999999999999999", "P.value "},
+      {"W", "4", "P.require "},
   };
   for (size_t i = 0; i < COUNT(bad); i++) {
     Run r;
@@ -113,22 +123,24 @@ static void partial_vectors(void **state) {
   static const struct {
     const char *right, *map;
   } row[] = {
-    {"l[i] * a[i] + sum(j) s[i,j]", "parts l[i] ="},
-    {"l[i] / a[i] - 0", "parts l[i] ="},
-    {"where(a[i] > 0, l[i], 0)", "parts l[i] ="},
-    {"0", "parts l[i] ="},
-    {"a[i]", "] l[i] ="},                // a total goes into part 0
-    {"l[i] + a[i]", "] l[i] ="},         // adding a total to each part would add it four times
-    {"l[i] * l[i]", "] l[i] ="},
-    {"a[i] / l[i]", "] l[i] ="},
-    {"exp2(l[i])", "] l[i] ="},
-    {"where(l[i] > 0, l[i], 0)", "] l[i] ="},
-    {"l[i] * sum(j) s[i,j]", "] l[i] ="},
+      {"l[i] * a[i] + sum(j) s[i,j]", "parts l[i] ="},
+      {"l[i] / a[i] - 0", "parts l[i] ="},
+      {"where(a[i] > 0, l[i], 0)", "parts l[i] ="},
+      {"0", "parts l[i] ="},
+      {"a[i]", "] l[i] ="},         // a total goes into part 0
+      {"l[i] + a[i]", "] l[i] ="},  // adding a total to each part would add it four times
+      {"l[i] * l[i]", "] l[i] ="},
+      {"a[i] / l[i]", "] l[i] ="},
+      {"exp2(l[i])", "] l[i] ="},
+      {"where(l[i] > 0, l[i], 0)", "] l[i] ="},
+      {"l[i] * sum(j) s[i,j]", "] l[i] ="},
   };
   for (size_t i = 0; i < COUNT(row); i++) {
     char body[512];
     Run r;
-    snprintf(body, sizeof body, "reg s : f32[64, 64] = 1, a : f32[64] = 1, l : f32[64] = 1 partial\n    l[i] = %s", row[i].right);
+    snprintf(body, sizeof body,
+             "reg s : f32[64, 64] = 1, a : f32[64] = 1, l : f32[64] = 1 partial\n    l[i] = %s",
+             row[i].right);
     role(&r, "", body);
     has(&r, row[i].map);
     sc_free(&r.sc);
@@ -138,12 +150,16 @@ static void partial_vectors(void **state) {
 static void loops_unroll_for_registers_only(void **state) {
   (void)state;
   Run r;
-  role(&r, "", "reg t : f32[64, 64] = 0, y : f32[64, 8] = 0\n    for c in reversed 2 .. 4 { let at = 8*c\n y[i,j] = t[i, at + j] }");
+  role(&r, "",
+       "reg t : f32[64, 64] = 0, y : f32[64, 8] = 0\n    for c in reversed 2 .. 4 { let at = 8*c\n "
+       "y[i,j] = t[i, at + j] }");
   has(&r, "y[i, j] = t[i, 24 + j]");
   has(&r, "y[i, j] = t[i, 16 + j]");
   has_not(&r, "for c");
   sc_free(&r.sc);
-  role(&r, "", "reg s : f32[64] = 0\n    for c in 0 .. 4 { s[i] = s[i] + c }\n    for c in 3 .. 3 { s[i] = 7 }");
+  role(&r, "",
+       "reg s : f32[64] = 0\n    for c in 0 .. 4 { s[i] = s[i] + c }\n    for c in 3 .. 3 { s[i] = "
+       "7 }");
   has(&r, "for c in 0 .. 4 {");
   has_not(&r, "7");
   sc_free(&r.sc);
@@ -167,7 +183,10 @@ static void defs_are_hygienic(void **state) {
   role(&r, "", "reg s : f32[64] = 0\n    def f(n) = g(n)\n    def g(n) = f(n)\n    s[i] = f(1)");
   assert_string_equal(r.code.at, "N.recursion ");
   sc_free(&r.sc);
-  role(&r, "", "reg s : f32[64] = 0\n    def sq(v) = v * v\n    s[i] = sq(sq(s[i]))");  // no recursion: arguments come first
+  role(&r, "",
+       "reg s : f32[64] = 0\n    def sq(v) = v * v\n    s[i] = sq(sq(s[i]))");  // no recursion:
+                                                                                // arguments come
+                                                                                // first
   has(&r, "s[i] = s[i] * s[i] * (s[i] * s[i])");
   sc_free(&r.sc);
 }
@@ -175,8 +194,12 @@ static void defs_are_hygienic(void **state) {
 static void elements_of_in_tensors_are_values(void **state) {
   (void)state;
   Run r;
-  role(&r, "let n = cu[b + 1] - cu[b]", "reg s : f32[64] = 0\n    let m = cu[b + 1] - cu[b]\n    if m > 3 { s[i] = 1 }\n    if n > 3 { s[i] = 2 }");
-  has(&r, "if 3 < n {\n        map [i < 64] s[i] = 1.0\n      }\n      if 3 < n {");  // one value, by either name
+  role(&r, "let n = cu[b + 1] - cu[b]",
+       "reg s : f32[64] = 0\n    let m = cu[b + 1] - cu[b]\n    if m > 3 { s[i] = 1 }\n    if n > "
+       "3 { s[i] = 2 }");
+  has(&r,
+      "if 3 < n {\n        map [i < 64] s[i] = 1.0\n      }\n      if 3 < n {");  // one value, by
+                                                                                  // either name
   sc_free(&r.sc);
   role(&r, "", "let m = S[0, 0]");
   assert_string_equal(r.code.at, "R9.uniform ");
@@ -187,7 +210,8 @@ static void ring_that_params_make_unused_takes_no_memory(void **state) {
   (void)state;
   Run r;
   role(&r, "param staged = false\n  ring c : f32[64, 64]",
-       "reg s : f32[64, 64] = 0\n    if staged { acquire c;  c[i,j] = s[i,j];  commit c;  wait c;  S[x*64.., 0..] <- c;  wait S;  release c }");
+       "reg s : f32[64, 64] = 0\n    if staged { acquire c;  c[i,j] = s[i,j];  commit c;  wait c;  "
+       "S[x*64.., 0..] <- c;  wait S;  release c }");
   has_not(&r, "ring c");
   sc_free(&r.sc);
 }
@@ -197,13 +221,16 @@ static void conditions_that_all_roles_share(void **state) {
   static const struct {
     const char *condition, *code;
   } row[] = {
-    {"t < N - 4*x", ""},      {"t % 3 == cdiv(N, M)", ""}, {"(t + 1)*2 >= cu[b]", ""}, {"w == 0", "R5.condition "},
-    {"t * t < 9", "R5.condition "}, {"t * N < 9", "R5.condition "},
+      {"t < N - 4*x", ""},         {"t % 3 == cdiv(N, M)", ""},    {"(t + 1)*2 >= cu[b]", ""},
+      {"w == 0", "R5.condition "}, {"t * t < 9", "R5.condition "}, {"t * N < 9", "R5.condition "},
   };
   for (size_t i = 0; i < COUNT(row); i++) {
     char body[512];
     Run r;
-    snprintf(body, sizeof body, "ring r : f16[64, 64]\n    for t in 0 .. 5 { if %s { r <- A[x*64.., t*64..];  wait r;  release r } }", row[i].condition);
+    snprintf(body, sizeof body,
+             "ring r : f16[64, 64]\n    for t in 0 .. 5 { if %s { r <- A[x*64.., t*64..];  wait r; "
+             " release r } }",
+             row[i].condition);
     role(&r, "", body);
     assert_string_equal(r.code.at, row[i].code);
     sc_free(&r.sc);
@@ -215,8 +242,14 @@ static void integers(void **state) {
   static const struct {
     const char *right, *code;
   } row[] = {
-    {"(N / 2) * 1.0", "R9.quotient "}, {"9223372036854775807 + 1", "R9.range "}, {"N % 0", "R9.range "}, {"1.5 % 2", "R9.type "},
-    {"N > 2", "R9.type "},             {"1 / sqrt(N)", ""},                      {"1.0 * N / 2", ""},    {"cdiv(N, 2)", ""},
+      {"(N / 2) * 1.0", "R9.quotient "},
+      {"9223372036854775807 + 1", "R9.range "},
+      {"N % 0", "R9.range "},
+      {"1.5 % 2", "R9.type "},
+      {"N > 2", "R9.type "},
+      {"1 / sqrt(N)", ""},
+      {"1.0 * N / 2", ""},
+      {"cdiv(N, 2)", ""},
   };
   for (size_t i = 0; i < COUNT(row); i++) {
     char body[256];
@@ -229,16 +262,20 @@ static void integers(void **state) {
 }
 
 static const char *const sequence =
-  "kernel first {\n  param T = f16\n  in A : f32[M], s : f32 = 2\n  out W : T[M]\n  grid (x : cdiv(M, 64))\n"
-  "  role r : 1 warpgroup { reg v : f32[64]\n v[i] = A[x*64 + i] * s\n W[x*64 + i] = v[i] }\n}\n"
-  "kernel second {\n  param T = f16\n  in W : T[M]\n  out O : f32[M]\n  grid (x : cdiv(M, 64))\n"
-  "  role r : 1 warpgroup { reg v : f32[64]\n v[i] = W[x*64 + i]\n O[x*64 + i] = v[i] }\n}\n";
+    "kernel first {\n  param T = f16\n  in A : f32[M], s : f32 = 2\n  out W : T[M]\n  grid (x : "
+    "cdiv(M, 64))\n"
+    "  role r : 1 warpgroup { reg v : f32[64]\n v[i] = A[x*64 + i] * s\n W[x*64 + i] = v[i] }\n}\n"
+    "kernel second {\n  param T = f16\n  in W : T[M]\n  out O : f32[M]\n  grid (x : cdiv(M, 64))\n"
+    "  role r : 1 warpgroup { reg v : f32[64]\n v[i] = W[x*64 + i]\n O[x*64 + i] = v[i] }\n}\n";
 
 static void sequences(void **state) {
   (void)state;
   char text[2048];
   Run r;
-  snprintf(text, sizeof text, "%ssequence s {\n  workspace W : T[M] = 0\n  first\n  second\n  spec { O[i] = A[i] * s }\n}\n", sequence);
+  snprintf(text, sizeof text,
+           "%ssequence s {\n  workspace W : T[M] = 0\n  first\n  second\n  spec { O[i] = A[i] * s "
+           "}\n}\n",
+           sequence);
   lower(&r, text, &(Choice){.param = &(schedc_param){"T", "bf16"}, .params = 1});
   has(&r, "workspace inout W : bf16[M], zeroed");
   has(&r, "map [i < M] O[i] = A[i] * s");
@@ -258,16 +295,22 @@ static void limits(void **state) {
   static char text[200000];
   Run r;
   // A chain of values, each computed from the one before.
-  size_t n = (size_t)snprintf(text, sizeof text, "kernel k {\n  in A : f32[M]\n  out O : f32[M]\n  let v0 = M\n");
-  for (int i = 1; i < 2000; i++) n += (size_t)snprintf(text + n, sizeof text - n, "  let v%d = v%d * 3 + 1\n", i, i - 1);
+  size_t n = (size_t)snprintf(text, sizeof text,
+                              "kernel k {\n  in A : f32[M]\n  out O : f32[M]\n  let v0 = M\n");
+  for (int i = 1; i < 2000; i++)
+    n += (size_t)snprintf(text + n, sizeof text - n, "  let v%d = v%d * 3 + 1\n", i, i - 1);
   snprintf(text + n, sizeof text - n, "  grid (x : M)\n  role r : 1 warp { }\n}\n");
   lower(&r, text, NULL);
   assert_string_equal(r.code.at, "P.limit ");
   sc_free(&r.sc);
   // Defs in defs, each of which uses the next twice.
-  n = (size_t)snprintf(text, sizeof text, "kernel k {\n  in A : f32[M]\n  out O : f32[M]\n  grid (x : M)\n");
-  for (int i = 0; i < 60; i++) n += (size_t)snprintf(text + n, sizeof text - n, "  def g%d(a) = g%d(a) + g%d(a)\n", i, i + 1, i + 1);
-  snprintf(text + n, sizeof text - n, "  def g60(a) = a\n  role r : 1 warp { reg s : f32[32]\n s[i] = g0(1.5) }\n}\n");
+  n = (size_t)snprintf(text, sizeof text,
+                       "kernel k {\n  in A : f32[M]\n  out O : f32[M]\n  grid (x : M)\n");
+  for (int i = 0; i < 60; i++)
+    n += (size_t)snprintf(text + n, sizeof text - n, "  def g%d(a) = g%d(a) + g%d(a)\n", i, i + 1,
+                          i + 1);
+  snprintf(text + n, sizeof text - n,
+           "  def g60(a) = a\n  role r : 1 warp { reg s : f32[32]\n s[i] = g0(1.5) }\n}\n");
   lower(&r, text, NULL);
   assert_string_equal(r.code.at, "P.limit ");
   sc_free(&r.sc);
@@ -275,17 +318,17 @@ static void limits(void **state) {
 
 int main(void) {
   const struct CMUnitTest test[] = {
-    cmocka_unit_test(params_by_caller_case_and_default),
-    cmocka_unit_test(params_refused),
-    cmocka_unit_test(partial_vectors),
-    cmocka_unit_test(loops_unroll_for_registers_only),
-    cmocka_unit_test(defs_are_hygienic),
-    cmocka_unit_test(elements_of_in_tensors_are_values),
-    cmocka_unit_test(ring_that_params_make_unused_takes_no_memory),
-    cmocka_unit_test(conditions_that_all_roles_share),
-    cmocka_unit_test(integers),
-    cmocka_unit_test(sequences),
-    cmocka_unit_test(limits),
+      cmocka_unit_test(params_by_caller_case_and_default),
+      cmocka_unit_test(params_refused),
+      cmocka_unit_test(partial_vectors),
+      cmocka_unit_test(loops_unroll_for_registers_only),
+      cmocka_unit_test(defs_are_hygienic),
+      cmocka_unit_test(elements_of_in_tensors_are_values),
+      cmocka_unit_test(ring_that_params_make_unused_takes_no_memory),
+      cmocka_unit_test(conditions_that_all_roles_share),
+      cmocka_unit_test(integers),
+      cmocka_unit_test(sequences),
+      cmocka_unit_test(limits),
   };
   return cmocka_run_group_tests(test, NULL, NULL);
 }
