@@ -1,4 +1,4 @@
-// clones.h - SC_CLONES before a function compiles it for several x86-64 levels; the loader picks one. The
+// clones.h - SC_CLONES before a function compiles it a second time for AVX2; the loader picks one. The
 // results are the same bits on all: CMakeLists.txt forbids contraction to fused multiply-add.
 #ifndef SC_CLONES_H
 #define SC_CLONES_H
@@ -16,7 +16,7 @@
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) && \
     defined(__GNUC__) && !defined(__clang__) && !defined(SC_SANITIZED)
-#define SC_CLONES __attribute__((target_clones("default", "avx2", "arch=skylake-avx512")))
+#define SC_CLONES __attribute__((target_clones("default", "avx2")))
 #else
 #define SC_CLONES
 #endif

@@ -23,13 +23,15 @@ static inline float from_bits(u32 u) {
   return v;
 }
 
-// A narrow format: `mant` explicit mantissa bits, exponent bias, the code of infinity or of the largest
-// finite value, which overflow goes to, and of a NaN. All constants where it is used.
+// A narrow format: `mant` explicit mantissa bits, exponent bias, the code that overflow goes to (infinity or
+// the largest finite value), and that of a NaN; as f32 bits, the largest finite value, and again what
+// overflow and NaN are. All constants where it is used.
 typedef struct Format {
-  u32 mant, bias, over, nan;
+  u32 mant, bias, over, nan, max_bits, over_bits, nan_bits;
 } Format;
-static const Format F16 = {10, 15, 0x7c00, 0x7e00}, E4M3 = {3, 7, 0x7e, 0x7f},
-                    E5M2 = {2, 15, 0x7b, 0x7f};
+static const Format F16 = {10, 15, 0x7c00, 0x7e00, 0x477fe000, 0x7f800000, 0x7fc00000},
+                    E4M3 = {3, 7, 0x7e, 0x7f, 0x43e00000, 0x43e00000, 0x7ff00000},
+                    E5M2 = {2, 15, 0x7b, 0x7f, 0x47600000, 0x47600000, 0x7fe00000};
 
 // |v| given as bits `u` -> code without sign. Nearest even.
 static inline u32 encode(Format f, u32 u) {
@@ -41,6 +43,18 @@ static inline u32 encode(Format f, u32 u) {
   u32 code = u < (128 - f.bias) << 23 ? denormal : normal;
   code = code < f.over ? code : f.over;
   return u > 0x7f800000 ? f.nan : code;
+}
+
+// v encoded and decoded, without the way there and back.
+static inline float rounded(Format f, float v) {
+  u32 u = bits_of(v) & 0x7fffffff, drop = 23 - f.mant;
+  u32 normal = (u + ((1u << (drop - 1)) - 1) + ((u >> drop) & 1)) & ~((1u << drop) - 1);
+  float magic = from_bits((127 + 23 + 1 - f.bias - f.mant) << 23);
+  u32 denormal = bits_of(from_bits(u) + magic - magic);
+  u32 r = u < (128 - f.bias) << 23 ? denormal : normal;
+  r = r > f.max_bits ? f.over_bits : r;
+  r = u > 0x7f800000 ? f.nan_bits : r;
+  return from_bits(r | (bits_of(v) & 0x80000000));
 }
 
 // Code without sign -> |v|; codes from `top` on are infinity and NaN, or (E4M3) NaN alone.
@@ -75,7 +89,13 @@ static inline float of_f16(u16 v) {
   return from_bits(bits_of(decode(F16, v & 0x7fff, 0x7c00)) | (u32)(v & 0x8000) << 16);
 }
 
+static inline float round_f16(float v) { return rounded(F16, v); }
+static inline float round_e4m3(float v) { return rounded(E4M3, v); }
+static inline float round_e5m2(float v) { return rounded(E5M2, v); }
+
 static inline float of_bf16(u16 v) { return from_bits((u32)v << 16); }
+
+static inline float round_bf16(float v) { return of_bf16(to_bf16(v)); }
 
 static inline float of_e4m3(u8 v) {
   return from_bits(bits_of(decode(E4M3, v & 0x7f, 0x7f)) | (u32)(v & 0x80) << 24);
@@ -100,8 +120,8 @@ float sc_of_e5m2(u8 v) { return of_e5m2(v); }
   SC_CLONES static void store_##name(T *restrict to, const float *restrict from, size_t n) { \
     for (size_t i = 0; i < n; i++) to[i] = to_##name(from[i]);                          \
   }                                                                                     \
-  SC_CLONES static void round_##name(float *v, size_t n) {                              \
-    for (size_t i = 0; i < n; i++) v[i] = of_##name(to_##name(v[i]));                   \
+  SC_CLONES static void round_all_##name(float *v, size_t n) {                          \
+    for (size_t i = 0; i < n; i++) v[i] = round_##name(v[i]);                           \
   }
 BULK(f16, u16)
 BULK(bf16, u16)
@@ -111,20 +131,20 @@ BULK(e5m2, u8)
 
 float sc_round(Elem elem, float v) {
   switch (elem) {
-    case EL_F16: return of_f16(to_f16(v));
-    case EL_BF16: return of_bf16(to_bf16(v));
-    case EL_E4M3: return of_e4m3(to_e4m3(v));
-    case EL_E5M2: return of_e5m2(to_e5m2(v));
+    case EL_F16: return round_f16(v);
+    case EL_BF16: return round_bf16(v);
+    case EL_E4M3: return round_e4m3(v);
+    case EL_E5M2: return round_e5m2(v);
     default: return v;
   }
 }
 
 void sc_round_all(Elem elem, float *v, size_t n) {
   switch (elem) {
-    case EL_F16: round_f16(v, n); break;
-    case EL_BF16: round_bf16(v, n); break;
-    case EL_E4M3: round_e4m3(v, n); break;
-    case EL_E5M2: round_e5m2(v, n); break;
+    case EL_F16: round_all_f16(v, n); break;
+    case EL_BF16: round_all_bf16(v, n); break;
+    case EL_E4M3: round_all_e4m3(v, n); break;
+    case EL_E5M2: round_all_e5m2(v, n); break;
     default: break;
   }
 }

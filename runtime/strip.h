@@ -87,15 +87,18 @@ typedef struct Uniform {
 typedef struct Reals {
   u8 bytes;
   u8 store;  // the Operand.store that needs no conversion
-  StripFn *op[X_COUNT];                                       // operands are real
-  StripFn *of_int;                                            // TOREAL
+  StripFn *op[X_COUNT];  // by ExprOp, for real operands
+  StripFn *of_int;       // TOREAL
   void (*fill)(void *to, double v, size_t n);
-  // Lanes: value i goes to lane i % 16. Rows: to row i % … each. `b` NULL: a alone, else a * b.
-  void (*lanes[3])(void *acc, const void *a, const void *b, unsigned ones, size_t n);  // SUM, RMAX, RMIN
+  // Reductions by SUM, RMAX, RMIN of a, or of a * b if b is there. Lanes: value i into acc[i % 16]; rows:
+  // into acc[i].
+  void (*lanes[3])(void *acc, const void *a, const void *b, unsigned ones, size_t n);
   void (*rows[3])(void *acc, const void *a, const void *b, unsigned ones, size_t n);
-  void (*fold)(u8 op, const void *lanes, void *parts);        // 16 lanes to 4 parts
-  void (*join)(u8 op, void *to, const void *parts, size_t plane, size_t n);  // 4 parts to one
-  void (*load)(u8 store, void *to, const char *from, i64 stride, size_t n);  // stride in elements
+  void (*fold)(u8 op, const void *lanes, void *parts);  // 16 lanes to 4 parts
+  // n values, each of 4 parts that are `plane` values apart, to one each.
+  void (*join)(u8 op, void *to, const void *parts, size_t plane, size_t n);
+  // At most STRIP elements `stride` apart; save rounds to `elem` on the way.
+  void (*load)(u8 store, void *to, const char *from, i64 stride, size_t n);
   void (*save)(u8 store, u8 elem, char *to, i64 stride, const void *from, size_t n);
 } Reals;
 extern const Reals sc_reals32, sc_reals64, sc_ints;

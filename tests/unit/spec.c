@@ -23,10 +23,12 @@ typedef struct Fix {
   Binding b;
   double *to[MAX_BUFS];
   size_t peak, now;  // bytes asked of the allocator
+  int left;          // allocations before it fails; negative: never
 } Fix;
 
 static void *counted_alloc(void *user, size_t n) {
   Fix *f = user;
+  if (f->left >= 0 && f->left-- == 0) return NULL;
   size_t *at = malloc(n + 16);
   *at = n;
   f->now += n;
@@ -43,6 +45,7 @@ static void counted_free(void *user, void *at) {
 
 static int setup(void **state) {
   Fix *f = calloc(1, sizeof *f);
+  f->left = -1;
   sc_init(&f->sc, &(schedc_allocator){counted_alloc, counted_free, f});
   if (setjmp(f->home)) return -1;
   f->sc.unwind = &f->home;
@@ -433,6 +436,29 @@ static void special_values(void **state) {
   assert_true(!e[0].pass && e[1].pass && !e[2].pass);
 }
 
+// Whichever allocation fails: a status, and nothing leaks (the allocator's balance is checked at the end).
+static void memory_runs_out(void **state) {
+  BEGIN;
+  Attention a = {.b = 1, .h = 2, .g = 1, .m = 20, .n = 33, .d = 16};
+  schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
+  attention(f, &a);
+  int fails = 0;
+  for (schedc_status got = SCHEDC_ENOMEM; got != SCHEDC_OK; fails++) {
+    f->left = fails;
+    size_t before = f->now;
+    got = sc_compare(sc, k, &f->b, 2, e);
+    f->left = -1;
+    assert_true(got == SCHEDC_OK || got == SCHEDC_ENOMEM);
+    assert_true(f->now == before);
+  }
+  assert_true(fails > 5);
+}
+
+static void no_specification(void **state) {
+  BEGIN;
+  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 1, f->to), SCHEDC_EARG);
+}
+
 // How long a large case takes; run with SCHEDC_LARGE=1.
 static void large_case(void **state) {
   BEGIN;
@@ -455,7 +481,8 @@ int main(void) {
       TEST(attention_exact), TEST(attention_causal), TEST(attention_rounded), TEST(empty_dimensions),
       TEST(memory_is_linear), TEST(matrix_product), TEST(computed_positions), TEST(transposed_reads),
       TEST(packed_sequences), TEST(strided_inputs), TEST(honest_outputs_pass),
-      TEST(wrong_outputs_fail), TEST(special_values), TEST(large_case),
+      TEST(wrong_outputs_fail), TEST(special_values), TEST(memory_runs_out),
+      TEST(no_specification), TEST(large_case),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

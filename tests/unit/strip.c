@@ -351,6 +351,24 @@ static void sums_of_products(void **state) {
   check(f, low, 0);
 }
 
+// The same bits however rows are dealt out.
+static void cuts_do_not_show(void **state) {
+  BEGIN;
+  const Xid dim[] = {INT(150), INT(300)};
+  u32 s = km_buf(sc, k, SP_REG, EL_F32, 2, dim), l = km_buf(sc, k, SP_REG, EL_F32, 1, dim);
+  u32 sv = VIEW(s, 0, 1), lv = VIEW(l, 0);
+  u32 map = km_map(sc, k, lv, REDUCE(SUM, 1, OP1(EXP, LOADV(sv))), 1, 2, dim);
+  randomise(tile(f, s, EL_F32, 150, 300), 150 * 300, 13);
+  float *at = tile(f, l, EL_F32, 150, 0), whole[150];
+  run_map(f, map);
+  memcpy(whole, at, sizeof whole);
+  memset(at, 0, sizeof whole);
+  run_rows(f, map, 0, 7);
+  run_rows(f, map, 100, 150);
+  run_rows(f, map, 7, 100);
+  assert_memory_equal(at, whole, sizeof whole);
+}
+
 // b[i] = max(j) sum(d) q[i,d] * k[j,d]: a reduction inside a reduction.
 static void nested_reductions(void **state) {
   BEGIN;
@@ -576,7 +594,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(softmax_of_a_tile), TEST(causal_mask), TEST(votes), TEST(outside_reads_zero),
-      TEST(transposes), TEST(sums_of_products), TEST(nested_reductions), TEST(reads_before_writes),
+      TEST(transposes), TEST(sums_of_products), TEST(cuts_do_not_show), TEST(nested_reductions), TEST(reads_before_writes),
       TEST(conditions), TEST(adds_to_tensors), TEST(integer_tiles), TEST(empty_and_special),
       TEST(random_maps), TEST(deep_and_shared), cmocka_unit_test(functions_are_accurate),
   };
