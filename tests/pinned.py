@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""What attention schedules must do with NaN and infinity.
+
+A query or key that is NaN makes NaN of the rows that see it and of no others; what lies past a sequence's
+end, and what is masked by a key's position, never shows. The specification says the same, so a run must
+match it, NaN for NaN; beyond that the rows are counted here.
+
+  pinned.py --schedc build/schedc
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+FIXED = ["fa3_alg1", "fa3_fwd", "fa3_stage3", "fa3_stale", "gqa_fwd_2wg"]
+POLICIES = ["early", "late", "random"]
+
+
+class Bench:
+    def __init__(self, schedc, root, folder):
+        self.schedc, self.root, self.folder = schedc, root, folder
+        self.passed, self.failed = 0, 0
+
+    def run(self, name, what, options, inputs, count_nan):
+        """Runs a schedule on the given arrays. count_nan(O, L): what is wrong with the outputs, or None."""
+        command = [self.schedc, "run", os.path.join(self.root, "schedules", name + ".sched")] + options
+        for tensor, array in inputs.items():
+            path = os.path.join(self.folder, tensor + ".npy")
+            np.save(path, array)
+            command += ["--in", f"{tensor}={path}"]
+        for tensor in "OL":
+            command += ["--out", f"{tensor}=" + os.path.join(self.folder, tensor + ".npy")]
+        for policy in POLICIES:
+            done = subprocess.run(command + ["--policy", policy], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  encoding="utf-8", timeout=120)
+            wrong = None if done.returncode == 0 else done.stdout
+            if not wrong:
+                wrong = count_nan(*(np.load(os.path.join(self.folder, t + ".npy")) for t in "OL"))
+            if wrong:
+                self.failed += 1
+                print(f"{name}: {what} ({policy}): {wrong}")
+            else:
+                self.passed += 1
+
+
+def rows_with_nan(output):
+    """Of O [B, M, H, D]: which rows (M) hold NaN; mixed rows are an error."""
+    bad = np.isnan(output)
+    return set(np.argwhere(bad.any(axis=(0, 2, 3))).ravel().tolist())
+
+
+def expect_rows(rows):
+    def check(o, l):
+        of_o, of_l = rows_with_nan(o), set(np.argwhere(np.isnan(l).any(axis=(0, 1))).ravel().tolist())
+        if of_o != rows or of_l != rows:
+            return f"NaN in rows {sorted(of_o ^ rows)[:8]} of O and {sorted(of_l ^ rows)[:8]} of L is not as expected"
+        return None
+    return check
+
+
+def dense(bench, name):
+    rng = np.random.default_rng(1)
+    m, n, d = 70, 300, 64
+    base = {"Q": (1, m, 1, d), "K": (1, n, 1, d), "V": (1, n, 1, d)}
+    fresh = lambda: {k: rng.standard_normal(s).astype(np.float16) for k, s in base.items()}
+    plain, causal = ["-p", "D=64"], ["-p", "D=64", "-p", "causal=true"]
+
+    x = fresh()
+    x["Q"][0, 5, 0, 3] = np.nan
+    bench.run(name, "a query is NaN", plain, x, expect_rows({5}))
+    x = fresh()
+    x["K"][0, 7, 0, 3] = np.nan
+    bench.run(name, "a key is NaN", plain, x, expect_rows(set(range(m))))
+    x = fresh()
+    x["K"][0, 260, 0, 3] = np.nan
+    bench.run(name, "a masked key is NaN", causal, x, expect_rows(set(range(260 - (n - m), m))))
+    x = fresh()
+    x["V"][0, 9, 0, :] = np.nan
+    bench.run(name, "a value is NaN", plain, x,
+              lambda o, l: None if np.isnan(o).all() and not np.isnan(l).any() else "NaN is not as expected")
+    # More queries than keys: the first rows see nothing.
+    x = {k: v[:, : 40 if k != "Q" else m] for k, v in fresh().items()}
+    bench.run(name, "rows that see no key", causal, x,
+              lambda o, l: None if (o[0, : m - 40] == 0).all() and np.isneginf(l[0, 0, : m - 40]).all()
+              and np.isfinite(l[0, 0, m - 40:]).all() else "O is not 0 or L is not -inf")
+
+
+def ragged(bench):
+    """Rows of a neighbouring sequence, beyond the end of the own one in the same tile, may be anything."""
+    rng = np.random.default_rng(2)
+    cq, ck = np.array([0, 30, 100], np.int32), np.array([0, 140, 300], np.int32)
+    x = {"Q": rng.standard_normal((100, 1, 64)).astype(np.float16), "cq": cq, "ck": ck}
+    for tensor in "KV":
+        x[tensor] = rng.standard_normal((300, 1, 64)).astype(np.float16)
+        x[tensor][140:] = np.nan
+    x["K"][141:150] = np.inf
+
+    def check(o, l):
+        if np.isnan(o[:30]).any() or np.isnan(l[:, :30]).any():
+            return "NaN of the next sequence shows"
+        return None if np.isnan(o[30:]).all() else "NaN is lost"
+    bench.run("fa_varlen", "the next sequence is NaN", ["-p", "D=64", "--set", "B=2", "--set", "maxq=70"], x, check)
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", default=os.path.join(root, "build", "schedc"))
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(args.schedc, root, folder)
+        for name in FIXED:
+            dense(bench, name)
+        ragged(bench)
+    print(f"{bench.passed} passed, {bench.failed} failed, 0 skipped")
+    return 1 if bench.failed or not bench.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
