@@ -75,7 +75,7 @@ def main():
                 if wrong:
                     bad += 1
                     print(f"{os.path.relpath(name)}:{line}: the example {wrong}\n{out}")
-    print(f"{count} examples, {bad} wrong")
+    print(f"{count - bad} passed, {bad} failed, 0 skipped")
     return 1 if bad or not count else 0
 
 

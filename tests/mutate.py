@@ -209,7 +209,9 @@ def main():
     for key in known:
         print(f"\n{args.expected}: no longer survives: {key}")
         unexpected += 1
-    print(f"\n{sum(total.values())} mutants, {len(survivors)} survivors, {unexpected} not as expected")
+    count = sum(total.values())
+    print(f"\n{count} mutants, {len(survivors)} equivalent ones among them\n"
+          f"{count - unexpected} passed, {unexpected} failed, 0 skipped")
     return 1 if unexpected else 0
 
 
