@@ -28,6 +28,30 @@ bool sc_flow(Sc *sc, Kernel *k);
 // place.c   R8: layouts, shared-memory map, barriers, registers, threads
 bool sc_place(Sc *sc, Kernel *k);
 
+// cuda.c    … -> CUDA C for sm_90a, and what a launcher needs to call it
+//
+// A tensor map: how the copy engine sees a tensor for copies of one box.
+typedef struct TmaMap {
+  u32 tensor;
+  u32 part;                // the stage part that gives the box
+  u32 ctas;                // multicast: the CTAs among which a copy is split, by panels or else by rows; 1 if not
+  u8 sliced[SC_MAX_RANK];  // 1: this dimension of the tensor is sliced
+  bool whole;              // one copy brings all panels of a stage; else one copy a panel
+} TmaMap;
+typedef struct CudaText {
+  const char *name;        // of the kernel function
+  Str text;
+  u32 maps;                // parameters: the maps, then struct Args
+  const TmaMap *map;
+  const bool *by_thread;   // by buf: tensors of struct Args, each a pointer and its strides; then dims,
+                           // scalars, the counter of a dynamic grid, the number of tiles
+} CudaText;
+CudaText *sc_cuda(Sc *sc, const Kernel *k);
+void sc_print_cuda(Str *out, const Kernel *k);  // the text alone; of a sequence, every kernel's
+// The dimensions of a tensor map, innermost first, as the tensor's dimensions or these two:
+enum { MAP_PANEL_COL = -1, MAP_PANEL = -2 };
+u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]);
+
 // pipeline.c
 typedef struct Pass {
   const char *name;     // what --emit names

@@ -16,6 +16,7 @@ const Pass sc_pipeline[] = {
     {"flow", "… checked by data flow within each role (R1-R5, R7): the same text, if there is no error",
      sc_flow, sc_print_ir},
     {"place", "shared memory, barriers, warps and registers as they are placed (R8)", sc_place, sc_print_place},
+    {"cuda", "CUDA C for sm_90a", NULL, sc_print_cuda},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -35,6 +36,7 @@ static bool launched_before(const Kernel *k, u32 step) {
 // The pass over a kernel, or over every kernel of a sequence. The compiler made them and owns them still,
 // hence the cast: `const` is for those who come after.
 static bool run(Sc *sc, const Pass *pass, Kernel *k) {
+  if (!pass->run) return true;
   bool ok = k->launch.n || pass->run(sc, k);
   for (u32 i = 0; i < k->launch.n; i++)
     if (!launched_before(k, i)) ok &= pass->run(sc, (Kernel *)k->launch.at[i].kernel);

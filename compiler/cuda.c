@@ -1,0 +1,339 @@
+// cuda.c - the frame of an emitted kernel: what it is called with, barriers, one branch a warpgroup, the loop
+// over tiles. In: a kernel after `place`. Out: self-contained CUDA C for sm_90a, to be built by NVRTC with no
+// header. The text is meant to be read beside the schedule: each statement carries its line.
+#include "cuda.h"
+
+#include <string.h>
+
+static const char *const prim_text[PRIM_COUNT] = {
+#define PRIM(id, text) text,
+#include "cuda_prims.def"
+#undef PRIM
+};
+
+void cu_use(Cuda *c, Prim p) { c->prim[p] = true; }
+
+static void put_indent(Cuda *c) {
+  for (u32 i = 0; i < c->indent; i++) str_puts(&c->out, "  ");
+}
+
+void cu_line(Cuda *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *s = sc_vprintf(c->sc, fmt, ap);
+  va_end(ap);
+  if (*s != '#') put_indent(c);
+  str_puts(&c->out, s);
+  str_puts(&c->out, "\n");
+}
+
+void cu_open(Cuda *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *s = sc_vprintf(c->sc, fmt, ap);
+  va_end(ap);
+  put_indent(c);
+  str_puts(&c->out, s);
+  str_puts(&c->out, *s ? " {\n" : "{\n");
+  c->indent++;
+}
+
+void cu_close(Cuda *c) {
+  c->indent--;
+  put_indent(c);
+  str_puts(&c->out, "}\n");
+}
+
+// ---- names
+
+static bool taken(const char *name) {
+  static const char *const words[] = {
+      "a", "b", "e", "n", "r", "x", "y", "lane", "warp", "warpgroup", "thread", "instance", "tile", "tiles", "smem",
+      "memory", "row", "col", "row0", "col0", "row_out", "inside", "a_desc", "b_desc", "int", "float", "bool",
+      "char", "short", "long", "double", "void", "unsigned", "signed", "const", "volatile", "static", "inline",
+      "extern", "register", "return", "break", "continue", "switch", "case", "default", "do", "while", "goto",
+      "sizeof", "struct", "union", "enum", "typedef", "class", "public", "private", "template", "typename", "this",
+      "new", "delete", "operator", "namespace", "using", "auto", "asm", "u16", "u32", "u64", "min", "max", "abs",
+      "half", "uint4", "Args", "TensorMap", "DEV", "SC_INF", "signed", "catch", "try", "throw", "friend", "virtual"};
+  for (u32 i = 0; i < COUNT(words); i++) {
+    if (!strcmp(words[i], name)) return true;
+  }
+  return !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
+}
+
+const char *cu_name(Cuda *c, Sym name) { return taken(name) ? cu_text(c, "%s_", name) : name; }
+
+static bool repeats(const Kernel *k, u32 buf) {
+  for (u32 i = 0; i < buf; i++) {
+    const Buf *a = &k->buf.at[i], *b = &k->buf.at[buf];
+    if (a->space == SP_REG && b->space == SP_REG && a->role == b->role && !strcmp(a->name, b->name)) return true;
+  }
+  return false;
+}
+
+static void names(Cuda *c) {
+  const Kernel *k = c->k;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    c->name[i] = cu_name(c, k->buf.at[i].name);
+    if (k->buf.at[i].space == SP_REG && repeats(k, i)) c->name[i] = cu_text(c, "%s_%u", k->buf.at[i].name, i);
+  }
+  for (u32 i = 0; i < k->ring.n; i++) {
+    c->ring[i] = k->ring.at[i].name;
+    for (u32 j = 0; j < i; j++) {
+      if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s%u", k->ring.at[i].name, i);
+    }
+  }
+  for (u32 i = 0; i < k->loop.n; i++) {
+    c->loop[i] = cu_name(c, k->loop.at[i].name);
+    for (u32 j = 0; j < i; j++) {
+      if (k->loop.at[j].role == k->loop.at[i].role && !strcmp(k->loop.at[j].name, k->loop.at[i].name)) {
+        c->loop[i] = cu_text(c, "%s_%u", k->loop.at[i].name, i);
+      }
+    }
+  }
+}
+
+// ---- statements
+
+// The schedule's line as a comment, and for profilers and debuggers.
+static void cite(Cuda *c, Span at) {
+  if (!c->k->text || at.hi <= at.lo) return;
+  u32 line = sc_line_col(c->k->text, at.lo).line;
+  if (line == c->line) return;
+  c->line = line;
+  u32 lo = c->k->text->line[line - 1], hi = lo;
+  while (hi < c->k->text->len && c->k->text->at[hi] != '\n' && c->k->text->at[hi] != '\r') hi++;
+  while (lo < hi && c->k->text->at[lo] == ' ') lo++;
+  for (u32 i = lo; i + 1 < hi; i++) {
+    if (c->k->text->at[i] == '/' && c->k->text->at[i + 1] == '/') hi = i;
+  }
+  while (hi > lo && (c->k->text->at[hi - 1] == ' ' || c->k->text->at[hi - 1] == '\\')) hi--;
+  cu_line(c, "// %u: %.*s", line, (int)(hi - lo), c->k->text->at + lo);
+}
+
+static void open_for(Cuda *c, const Ins *ins) {
+  const char *v = c->loop[ins->arg[0]], *lo = cu_uniform(c, ins->arg[1]), *hi = cu_uniform(c, ins->arg[2]);
+  cu_line(c, "#pragma unroll 1");
+  if (ins->flags & INS_REVERSED) cu_open(c, "for (int %s = %s - 1; %s >= %s; %s--)", v, cu_paren(c, cu_expr(c, NULL, ins->arg[2]), P_ADD), v, lo, v);
+  else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo, v, hi, v);
+}
+
+static void statement(Cuda *c, const Ins *ins) {
+  if (!(sc_op[ins->op].effects & CLOSES)) cite(c, ins->span);
+  switch ((Op)ins->op) {
+    case OP_TILE: cu_open_tile(c); break;
+    case OP_FOR: open_for(c, ins); break;
+    case OP_IF: cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0])); break;
+    case OP_ELSE: c->indent--; cu_open(c, "} else"); break;
+    case OP_ENDTILE:
+      cu_close_tile(c);
+      break;
+    case OP_ENDFOR: case OP_ENDIF: case OP_ENDVOTE: cu_close(c); break;
+    case OP_ACQUIRE: cu_acquire(c, ins); break;
+    case OP_COPYIN: cu_copy_in(c, ins); break;
+    case OP_COMMIT: cu_commit(c, ins); break;
+    case OP_WAIT: cu_wait(c, ins); break;
+    case OP_RELEASE: cu_release(c, ins); break;
+    case OP_MMA: cu_mma(c, ins); break;
+    case OP_MMAWAIT: cu_mma_wait(c, ins); break;
+    case OP_MAP: case OP_MAPADD: cu_map(c, ins); break;
+    case OP_COPYOUT: case OP_COPYADD: cu_copy_out(c, ins); break;
+    case OP_COPYWAIT: cu_copy_wait(c, ins); break;
+    case OP_TAKE: cu_take(c, ins); break;
+    case OP_PASS: cu_pass(c, ins); break;
+    case OP_VOTE: cu_vote(c, ins); break;
+    case OP_MMAWARP: cu_mma_warp(c, ins); break;
+    case OP_COUNT: break;
+  }
+}
+
+// ---- roles
+
+static void role(Cuda *c, u32 r) {
+  const Role *role = &c->k->role.at[r];
+  c->r = r;
+  c->single = cu_single(role);
+  c->line = 0;
+  memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
+  memset(c->xused, 0, sizeof *c->xused * c->k->expr.n);
+  if (role->warps == 4) {
+    cu_line(c, "[[maybe_unused]] const int instance = warpgroup - %u, thread = threadIdx.x & 127, lane = thread & 31, warp = warp_of_cta & 3;", role->first_warp / 4);
+  } else {
+    cu_line(c, "[[maybe_unused]] const int instance = warp_of_cta - %u, lane = threadIdx.x & 31, thread = lane, warp = 0;", role->first_warp);
+  }
+  cu_line(c, "[[maybe_unused]] const int row0 = 16 * warp + (lane >> 2), col0 = 2 * (lane & 3);  // of this thread's first accumulator element");
+  cu_cursors(c);
+  for (u32 i = 0; i < c->k->turn.n; i++) {
+    const Turn *t = &c->k->turn.at[i];
+    if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != r) continue;
+    cu_use(c, PRIM_named);
+    cu_line(c, "if (instance == %u) sc_bar_arrive(%u, 256);  // the first turn of '%s' is free", role->instances - 1, t->barrier, t->name);
+  }
+  for (u32 i = 0; i < role->code.n; i++) statement(c, &role->code.at[i]);
+}
+
+static void roles(Cuda *c) {
+  const Kernel *k = c->k;
+  for (u32 wg = 0; wg < k->threads / 128; wg++) {
+    bool opened = false;
+    for (u32 r = 0; r < k->role.n; r++) {
+      const Role *ro = &k->role.at[r];
+      u32 first = ro->first_warp, last = first + cu_warps(ro) - 1;
+      if (ro->warps == 4 && first / 4 != wg) continue;
+      if (ro->warps == 1 && (first / 4 > wg || last / 4 < wg)) continue;
+      if (!opened) {
+        u32 end = ro->warps == 4 ? last / 4 : wg;
+        if (end > wg) cu_open(c, "%sif (warpgroup >= %u && warpgroup <= %u)", wg ? "else " : "", wg, end);
+        else cu_open(c, "%sif (warpgroup == %u)", wg ? "else " : "", wg);
+        if (ro->regs) cu_line(c, "asm volatile(\"setmaxnreg.%s.sync.aligned.u32 %u;\");", ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
+        opened = true;
+      }
+      if (ro->warps == 1) {
+        const char *lane = cu_single(ro) ? " && (threadIdx.x & 31) == 0" : "";
+        if (ro->instances == 1) cu_open(c, "if (warp_of_cta == %u%s)", first, lane);
+        else cu_open(c, "if (warp_of_cta >= %u && warp_of_cta <= %u%s)", first, last, lane);
+      }
+      cu_line(c, "// ---- role %s", ro->name);
+      role(c, r);
+      if (ro->warps == 1) cu_close(c);
+    }
+    if (opened) cu_close(c);
+  }
+}
+
+static void barriers(Cuda *c) {
+  const Kernel *k = c->k;
+  if (!k->ring.n && k->grid != GRID_DYNAMIC) return;
+  cu_use(c, PRIM_mbarrier);
+  cu_open(c, "if (threadIdx.x == 0)");
+  for (u32 i = 0; i < k->ring.n; i++) {
+    const Ring *r = &k->ring.at[i];
+    u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
+    for (u32 n = 0; n < copies; n++) {
+      u32 at = r->barrier + n * 16 * r->stages;
+      cu_line(c, "for (u32 s = 0; s < %u; s++) { sc_mbar_init(smem + %u + 8 * s, %u); sc_mbar_init(smem + %u + 8 * s, %u); }  // %s: full, empty",
+              r->stages, at, r->full_count, at + 8 * r->stages, r->empty_count, c->ring[i]);  // (of all CTAs, where it is multicast)
+    }
+  }
+  if (k->grid == GRID_DYNAMIC) {
+    cu_use(c, PRIM_tile_slot);
+    cu_line(c, "for (u32 s = 0; s < 2; s++) { sc_mbar_init(smem + %u + 8 * s, 1); sc_mbar_init(smem + %u + 8 * s, %u); }  // the next tile: full, empty",
+            k->draw + 8, k->draw + 24, cu_slot_readers(k));
+  }
+  cu_line(c, "asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");");
+  cu_close(c);
+  if (cu_cluster(k) == 1) cu_line(c, "__syncthreads();");
+  else cu_line(c, "sc_cluster_sync();");
+}
+
+// ---- the text
+
+static void args(Cuda *c, Str *out) {
+  const Kernel *k = c->k;
+  str_puts(out, "struct Args {\n");
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    if (b->space != SP_TENSOR || !c->by_thread[i]) continue;
+    const char *type = b->elem == EL_F32 ? "float" : b->elem == EL_I32 ? "int" : sc_elem[b->elem].bytes == 2 ? "u16" : "unsigned char";
+    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, b->name, sc_elem[b->elem].text, b->name, b->rank);
+  }
+  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "  int %s;\n", k->dim.at[i].name);
+  for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", k->arg.at[i].name);
+  if (k->grid == GRID_DYNAMIC) str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
+  str_puts(out, "  int tiles;\n};\n\n");
+}
+
+static void wgmma(Str *out, const Wgmma *w) {
+  u32 d = w->n / 2, k = w->regs ? 4 : 1;
+  const char *t = sc_elem[w->elem].text;
+  str_printf(out, "DEV void sc_wgmma_n%u_%s%s%s(float *d, %s, u64 b, int keep) {\n  asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n"
+             "    \"wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", w->n, w->regs ? "r" : "s", w->a_mn ? "t" : "", w->b_mn ? "t" : "",
+             w->regs ? "const u32 *a" : "u64 a", d + k + 1, w->n, t, t);
+  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", %%%u" : "%%%u", i);
+  if (w->regs) str_printf(out, "}, {%%%u, %%%u, %%%u, %%%u}, %%%u, p, 1, 1, %d;\\n}\"\n    : ", d, d + 1, d + 2, d + 3, d + 4, w->b_mn);
+  else str_printf(out, "}, %%%u, %%%u, p, 1, 1, %d, %d;\\n}\"\n    : ", d, d + 1, w->a_mn, w->b_mn);
+  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", \"+f\"(d[%u])" : "\"+f\"(d[%u])", i);
+  str_puts(out, w->regs ? "\n    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(keep));\n}\n" : "\n    : \"l\"(a), \"l\"(b), \"r\"(keep));\n}\n");
+}
+
+static void head(Cuda *c, Str *out) {
+  const Kernel *k = c->k;
+  str_printf(out, "// %s, emitted by schedc from %s:", k->name, k->text ? k->text->name : "IR");
+  for (u32 i = 0; i < k->param.n; i++) {
+    const Value *v = &k->param.at[i].value;
+    str_printf(out, "%s %s = ", i ? "," : "", k->param.at[i].name);
+    if (v->kind == VAL_ELEM) str_puts(out, sc_elem[v->num.i].text);
+    else if (v->kind == VAL_REAL) str_printf(out, "%g", v->num.f);
+    else if (v->kind == VAL_BOOL) str_puts(out, v->num.i ? "true" : "false");
+    else str_printf(out, "%lld", (long long)v->num.i);
+  }
+  str_puts(out, "\n// sm_90a; no header is needed. Comments give the schedule's lines.\n\n"
+                "typedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
+                "#define DEV static __device__ __forceinline__\n#define SC_INF __int_as_float(0x7f800000)\n"
+                "struct __align__(64) TensorMap { u64 x[16]; };\n\n");
+}
+
+static const char *kernel_params(Cuda *c) {
+  Str s = {.sc = c->sc};
+  for (u32 i = 0; i < c->tma.n; i++) {
+    const TmaMap *m = &c->tma.at[i];
+    str_printf(&s, "const __grid_constant__ TensorMap map%u /* %s as %s */, ", i, c->k->buf.at[m->tensor].name, c->k->buf.at[m->part].name);
+  }
+  str_puts(&s, "const __grid_constant__ Args a");
+  return s.at;
+}
+
+CudaText *sc_cuda(Sc *sc, const Kernel *k) {
+  Cuda *c = NEW(sc, Cuda);
+  CudaText *t = NEW(sc, CudaText);
+  Str *out = &t->text;
+  out->sc = c->out.sc = c->sc = sc;
+  c->k = k;
+  c->name = NEWS(sc, const char *, k->buf.n + 1);
+  c->layout = NEWS(sc, u8, k->buf.n + 1);
+  c->by_thread = NEWS(sc, bool, k->buf.n + 1);
+  c->xname = NEWS(sc, const char *, k->expr.n + 1);
+  c->xused = NEWS(sc, bool, k->expr.n + 1);
+  c->loop = NEWS(sc, const char *, k->loop.n + 1);
+  c->ring = NEWS(sc, const char *, k->ring.n + 1);
+  names(c);
+  cu_layouts(c);
+  c->indent = 1;
+  u32 ctas = cu_cluster(k);
+  if (ctas > 1) {
+    cu_use(c, PRIM_cluster);
+    cu_line(c, "const int cta_rank = sc_cta_rank(), first_tile = blockIdx.x / %u, tile_step = gridDim.x / %u;", ctas, ctas);
+  } else {
+    cu_line(c, "const int first_tile = blockIdx.x, tile_step = gridDim.x;");
+  }
+  barriers(c);
+  roles(c);
+  if (ctas > 1) cu_line(c, "sc_cluster_sync();  // no CTA leaves while another may still arrive on its barriers");
+  t->name = cu_name(c, k->name);
+  t->maps = c->tma.n;
+  t->map = c->tma.at;
+  t->by_thread = c->by_thread;
+  head(c, out);
+  for (u32 p = 0; p < PRIM_COUNT; p++) {
+    if (c->prim[p]) str_printf(out, "%s\n", prim_text[p]);
+  }
+  for (u32 i = 0; i < c->wgmma.n; i++) wgmma(out, &c->wgmma.at[i]);
+  str_puts(out, "\n");
+  args(c, out);
+  str_printf(out, "extern \"C\" __global__ void __launch_bounds__(%u, 1) %s%s(%s) {\n", k->threads,
+             ctas > 1 ? sc_printf(sc, "__cluster_dims__(%u, 1, 1) ", ctas) : "", t->name, kernel_params(c));
+  str_puts(out, "  extern __shared__ __align__(1024) unsigned char memory[];\n"
+                "  const u32 smem = (u32)__cvta_generic_to_shared(memory);\n"
+                "  const int warp_of_cta = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp_of_cta / 4;\n");
+  str_put(out, c->out.at, c->out.n);
+  str_puts(out, "}\n");
+  return t;
+}
+
+void sc_print_cuda(Str *out, const Kernel *k) {
+  if (!k->launch.n) {
+    const CudaText *t = sc_cuda(out->sc, k);
+    str_put(out, t->text.at, t->text.n);
+  }
+  for (u32 i = 0; i < k->launch.n; i++) sc_print_cuda(out, k->launch.at[i].kernel);
+}

@@ -1,0 +1,154 @@
+// cuda.h - inside the emitter: IR -> CUDA C for sm_90a. Files in the order of the text that they write:
+//   cuda.c        the frame: arguments, barriers, roles, the loop over tiles
+//   cuda_grid.c   the loop over tiles
+//   cuda_expr.c   expressions
+//   cuda_tile.c   where a tile's elements are: register fragments, swizzled stages, tensors
+//   cuda_map.c    element-wise statements
+//   cuda_mma.c    products
+//   cuda_ring.c   rings, copies, turns
+//   cuda_prims.c  the few lines of PTX that all of them call
+#ifndef SC_CUDA_H
+#define SC_CUDA_H
+
+#include "passes.h"
+
+// How a register tile is spread over the threads of its role instance.
+typedef enum Layout {
+  LAY_NONE,  // no register tile
+  LAY_ACC,   // [64 b, n]: the wgmma accumulator fragment (PTX ISA 9.0, wgmma, figure of the D fragment);
+             // 16-bit tiles hold the same elements packed in pairs, which is also the A fragment
+  LAY_ROW,   // a vector over the rows of LAY_ACC tiles: 2 b elements a thread, the same in a quad
+  LAY_COL    // a vector over their columns: n / 4 elements a thread
+} Layout;
+
+#define PRIM(id, text) PRIM_##id,
+typedef enum Prim {
+#include "cuda_prims.def"
+  PRIM_COUNT
+} Prim;
+#undef PRIM
+
+// A wgmma instruction in use; `name` says all.
+typedef struct Wgmma {
+  bool regs;        // A from registers
+  bool a_mn, b_mn;  // operand stored MN-major
+  u8 elem;
+  u32 n;
+} Wgmma;
+
+typedef struct Cuda {
+  Sc *sc;
+  const Kernel *k;
+  Str out;             // the body being written
+  u32 indent;
+  u32 lets_at;         // where in `out` the tile's named values belong, once it is known which are used
+  u32 r;               // the role being written
+  bool single;         // … is run by one thread: it only copies and hands over
+  const char **name;   // of each buf, a C identifier
+  const char **xname;  // of each expression that has one in the scope being written, else NULL
+  bool *xused;         // … and whether it was used
+  const char **loop;   // of each loop
+  const char **ring;   // of each ring
+  u8 *layout;          // of each register buf
+  bool *by_thread;     // tensors that threads read or write: they need a pointer
+  bool prim[PRIM_COUNT];
+  VEC(Wgmma) wgmma;
+  VEC(TmaMap) tma;
+  u32 line;            // of the last #line
+  u32 temps;           // for fresh names
+} Cuda;
+
+// An expression as C text, with its precedence (higher binds tighter).
+typedef struct Txt {
+  const char *s;
+  u8 prec;
+} Txt;
+enum { P_ATOM = 15, P_UNARY = 13, P_MUL = 12, P_ADD = 11, P_SHIFT = 10, P_LT = 9, P_EQ = 8, P_AND = 4, P_OR = 3, P_COND = 2 };
+
+// A part of a map's expression that is computed before its loop over elements.
+typedef enum HoistKind {
+  HOIST_ONE,    // one value: name
+  HOIST_ROW,    // one a row: name[r]
+  HOIST_BELOW,  // a comparison: the thread's column < name or name[r]
+  HOIST_ABOVE,  // … > …
+  HOIST_OVER,   // a quotient: its dividend * name[r], the divisor's inverse
+} HoistKind;
+typedef struct Hoist {
+  const char *name;
+  u8 kind;
+  bool by_row;
+} Hoist;
+
+// Where an element of a map is being computed.
+typedef struct At {
+  int row, col;        // the map's row and column variables, -1 if there are none
+  const char *e;       // the index of the accumulator element in its block: "e", "e + 1"; NULL: none
+  int odd;             // its lowest bit if known, else -1
+  const char *r;       // the index into row vectors: "r", "(e >> 1 & 1)"; NULL: none
+  const char *block;   // the block of 64 rows: "b", "0"
+  bool parts;          // partial tiles are read part by part
+  Hoist **hoist;     // per expression: what stands for it here, or NULL
+} At;
+
+// cuda_expr.c
+const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *cu_paren(Cuda *c, Txt t, int prec);         // in parentheses if it binds less tightly
+Txt cu_expr(Cuda *c, const At *at, Xid x);              // at NULL: uniform
+const char *cu_uniform(Cuda *c, Xid x);
+const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
+const char *cu_real(Cuda *c, double v);
+bool cu_nonneg(const Kernel *k, Xid x);
+Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
+
+// cuda_tile.c
+void cu_layouts(Cuda *c);
+u32 cu_blocks(const Cuda *c, const Buf *b);             // blocks of 64 rows (16 for one-warp roles)
+u32 cu_regs(const Cuda *c, u32 buf);                    // C array elements of one block (accumulators), or of the vector
+void cu_declare(Cuda *c, u32 buf);
+const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
+const char *cu_row(Cuda *c, const At *at);              // the row in the instance's tile
+const char *cu_col(Cuda *c, const At *at);
+const char *cu_col_step(Cuda *c, const At *at);         // the same without the lane's part: a constant once unrolled
+void cu_map_views(Cuda *c, const Map *m, u32 *views, u32 *n, u32 max);  // dst and all loads
+i64 cu_rows(const Buf *part);                           // rows of a stage part: all dimensions but the last
+u32 cu_panel(const Buf *part);                          // bytes of a row in one panel
+const char *cu_stage(Cuda *c, const View *v);           // shared-memory address of the part in the stage a view means
+const char *cu_stage_elem(Cuda *c, const View *v, const char *row, const char *col);
+const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
+const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL
+
+// cuda_map.c, cuda_mma.c, cuda_ring.c: one function an operation
+void cu_map(Cuda *c, const Ins *ins);
+void cu_mma(Cuda *c, const Ins *ins);
+void cu_vote(Cuda *c, const Ins *ins);
+void cu_mma_wait(Cuda *c, const Ins *ins);
+void cu_mma_warp(Cuda *c, const Ins *ins);
+void cu_acquire(Cuda *c, const Ins *ins);
+void cu_copy_in(Cuda *c, const Ins *ins);
+void cu_commit(Cuda *c, const Ins *ins);
+void cu_wait(Cuda *c, const Ins *ins);
+void cu_release(Cuda *c, const Ins *ins);
+void cu_copy_out(Cuda *c, const Ins *ins);
+void cu_copy_wait(Cuda *c, const Ins *ins);
+void cu_take(Cuda *c, const Ins *ins);
+void cu_pass(Cuda *c, const Ins *ins);
+void cu_cursors(Cuda *c);                               // the role's ring cursors, declared
+void cu_skip_tile(Cuda *c);                             // moves the cursors past a tile of another instance
+u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);  // stages of a ring that a role holds at once, at most
+
+// cuda_grid.c
+bool cu_single(const Role *r);       // run by one thread: it only copies and hands over
+u32 cu_warps(const Role *r);         // of all instances
+u32 cu_cluster(const Kernel *k);     // CTAs of a cluster
+u32 cu_slot_readers(const Kernel *k);
+void cu_open_tile(Cuda *c);
+void cu_close_tile(Cuda *c);
+
+// cuda.c
+const char *cu_name(Cuda *c, Sym name);  // a C identifier for it
+void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line of text
+void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
+void cu_close(Cuda *c);
+void cu_use(Cuda *c, Prim p);
+
+#endif

@@ -1,0 +1,159 @@
+// cuda_expr.c - expressions as CUDA C. Integers are 32-bit in kernels: the launcher checks with the actual
+// dimensions that no integer of the schedule leaves that range. Reals are f32; exp2 and its kin are the
+// hardware's approximations (ex2.approx.ftz, PTX ISA 9.0).
+#include "cuda.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *cu_text(Cuda *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *s = sc_vprintf(c->sc, fmt, ap);
+  va_end(ap);
+  return s;
+}
+
+const char *cu_paren(Cuda *c, Txt t, int prec) {
+  return t.prec >= prec ? t.s : cu_text(c, "(%s)", t.s);
+}
+
+const char *cu_uniform(Cuda *c, Xid x) { return x ? cu_expr(c, NULL, x).s : "0"; }
+
+const char *cu_ctype(const Cuda *c, Xid x) {
+  u8 ty = c->k->expr.at[x].ty;
+  return ty == TY_REAL ? "float" : ty == TY_INT ? "int" : "bool";
+}
+
+const char *cu_real(Cuda *c, double v) {
+  if (isinf(v)) return v > 0 ? "SC_INF" : "-SC_INF";
+  char buf[40];
+  snprintf(buf, sizeof buf, "%.9g", (double)(float)v);
+  if (!strpbrk(buf, ".e")) strcat(buf, ".0");
+  return cu_text(c, "%sf", buf);
+}
+
+// Known to be >= 0 from its form alone.
+bool cu_nonneg(const Kernel *k, Xid x) {
+  const Expr *e = &k->expr.at[x];
+  switch (e->op) {
+    case X_INT: return e->num.i >= 0;
+    case X_DIM: case X_AXIS: case X_INST: return true;
+    case X_ADD: case X_MUL: case X_MIN: return cu_nonneg(k, e->a) && cu_nonneg(k, e->b);
+    case X_MAX: return cu_nonneg(k, e->a) || cu_nonneg(k, e->b);
+    case X_IDIV: case X_CDIV: return cu_nonneg(k, e->a) && cu_nonneg(k, e->b);
+    case X_MOD: return cu_nonneg(k, e->b);
+    case X_WHERE: return cu_nonneg(k, e->b) && cu_nonneg(k, e->c);
+    default: return false;
+  }
+}
+
+static Txt call1(Cuda *c, const char *f, Txt a) { return (Txt){cu_text(c, "%s(%s)", f, a.s), P_ATOM}; }
+static Txt call2(Cuda *c, const char *f, Txt a, Txt b) {
+  return (Txt){cu_text(c, "%s(%s, %s)", f, a.s, b.s), P_ATOM};
+}
+static Txt infix(Cuda *c, Txt a, const char *op, Txt b, int prec) {
+  // The right operand is put in parentheses at equal precedence: a - (b - c).
+  return (Txt){cu_text(c, "%s %s %s", cu_paren(c, a, prec), op, cu_paren(c, b, prec + 1)), (u8)prec};
+}
+
+static bool literal(Txt t) { return (*t.s >= '0' && *t.s <= '9') || (*t.s == '-' && t.s[1] >= '0' && t.s[1] <= '9'); }
+
+Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b) {
+  switch (op) {
+    case X_ADD: return infix(c, a, "+", b, P_ADD);
+    case X_SUB: return infix(c, a, "-", b, P_ADD);
+    case X_MUL: return infix(c, a, "*", b, P_MUL);
+    case X_MIN: return call2(c, integer ? "min" : "fminf", a, b);
+    case X_MAX: return call2(c, integer ? "max" : "fmaxf", a, b);
+    case X_LT: return literal(a) ? infix(c, b, ">", a, P_LT) : infix(c, a, "<", b, P_LT);
+    case X_LE: return literal(a) ? infix(c, b, ">=", a, P_LT) : infix(c, a, "<=", b, P_LT);
+    case X_EQ: return infix(c, a, "==", b, P_EQ);
+    case X_NE: return infix(c, a, "!=", b, P_EQ);
+    case X_AND: return infix(c, a, "&&", b, P_AND);
+    case X_OR: return infix(c, a, "||", b, P_OR);
+    case X_DIV: return infix(c, a, "/", b, P_MUL);
+    default: return call2(c, "?", a, b);
+  }
+}
+
+static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
+  const Kernel *k = c->k;
+  bool plain = cu_nonneg(k, e->a) && cu_nonneg(k, e->b);
+  if (e->op == X_CDIV) {
+    if (plain) {
+      i64 n;
+      Txt less = x_const_int(k, e->b, &n) ? (Txt){cu_text(c, "%lld", (long long)n - 1), P_ATOM}
+                                          : infix(c, b, "-", (Txt){"1", P_ATOM}, P_ADD);
+      return infix(c, infix(c, a, "+", less, P_ADD), "/", b, P_MUL);
+    }
+    cu_use(c, PRIM_floordiv);
+    return call2(c, "sc_cdiv", a, b);
+  }
+  if (plain) return infix(c, a, e->op == X_IDIV ? "/" : "%", b, P_MUL);
+  cu_use(c, PRIM_floordiv);
+  return call2(c, e->op == X_IDIV ? "sc_floordiv" : "sc_floormod", a, b);
+}
+
+static Txt leaf(Cuda *c, const At *at, const Expr *e) {
+  const Kernel *k = c->k;
+  switch (e->op) {
+    case X_INT: return (Txt){cu_text(c, "%lld", (long long)e->num.i), e->num.i < 0 ? P_UNARY : P_ATOM};
+    case X_REAL: {
+      const char *s = cu_real(c, e->num.f);
+      return (Txt){s, *s == '-' ? P_UNARY : P_ATOM};
+    }
+    case X_BOOL: return (Txt){e->num.i ? "true" : "false", P_ATOM};
+    case X_DIM: return (Txt){cu_text(c, "a.%s", k->dim.at[e->ref].name), P_ATOM};
+    case X_ARG: return (Txt){cu_text(c, "a.%s", k->arg.at[e->ref].name), P_ATOM};
+    case X_AXIS: return (Txt){cu_text(c, "%s_tile", k->axis.at[e->ref].name), P_ATOM};
+    case X_INST: return (Txt){"instance", P_ATOM};
+    case X_LOOP: return (Txt){c->loop[e->ref], P_ATOM};
+    case X_IDX:
+      if ((int)e->ref == at->row) return (Txt){cu_row(c, at), P_ATOM};
+      return (Txt){cu_col(c, at), P_ATOM};
+    default: return (Txt){cu_load(c, at, e->ref), P_ATOM};
+  }
+}
+
+// What was computed before the loop.
+static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
+  const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r) : h->name;
+  if (h->kind == HOIST_OVER) return infix(c, cu_expr(c, at, e->a), "*", (Txt){s, P_ATOM}, P_MUL);
+  if (h->kind == HOIST_BELOW) return (Txt){cu_text(c, "%s < %s", cu_col_step(c, at), s), P_LT};
+  if (h->kind == HOIST_ABOVE) return (Txt){cu_text(c, "%s > %s", cu_col_step(c, at), s), P_LT};
+  return (Txt){s, P_ATOM};
+}
+
+Txt cu_expr(Cuda *c, const At *at, Xid x) {
+  const Expr *e = &c->k->expr.at[x];
+  if (at && at->hoist && at->hoist[x]) return hoisted(c, at, e, at->hoist[x]);
+  if (c->xname[x]) {
+    c->xused[x] = true;
+    return (Txt){c->xname[x], P_ATOM};
+  }
+  u8 arity = sc_xop[e->op].arity;
+  if (arity == 0) return leaf(c, at, e);
+  Txt a = cu_expr(c, at, e->a), b = {0}, d = {0};
+  if (arity > 1) b = cu_expr(c, at, e->b);
+  if (arity > 2) d = cu_expr(c, at, e->c);
+  bool integer = c->k->expr.at[e->a].ty == TY_INT;
+  switch (e->op) {
+    case X_TOREAL: return (Txt){cu_text(c, "(float)%s", cu_paren(c, a, P_UNARY)), P_UNARY};
+    case X_NEG: return (Txt){cu_text(c, "-%s", cu_paren(c, a, P_ATOM)), P_UNARY};
+    case X_NOT: return (Txt){cu_text(c, "!%s", cu_paren(c, a, P_UNARY)), P_UNARY};
+    case X_ABS: return call1(c, integer ? "abs" : "fabsf", a);
+    case X_EXP: return call1(c, "__expf", a);
+    case X_EXP2: cu_use(c, PRIM_exp2); return call1(c, "sc_exp2", a);
+    case X_LOG: return call1(c, "__logf", a);
+    case X_LOG2: return call1(c, "__log2f", a);
+    case X_SQRT: return call1(c, "sqrtf", a);
+    case X_RSQRT: return call1(c, "rsqrtf", a);
+    case X_TANH: return call1(c, "tanhf", a);
+    case X_IDIV: case X_MOD: case X_CDIV: return quotient(c, e, a, b);
+    case X_WHERE:
+      return (Txt){cu_text(c, "%s ? %s : %s", cu_paren(c, a, P_COND + 1), cu_paren(c, b, P_COND), cu_paren(c, d, P_COND)), P_COND};
+    default: return cu_binary(c, e->op, integer, a, b);
+  }
+}

@@ -1,0 +1,152 @@
+// cuda_mma.c - products: one wgmma for each 64 rows, 256 columns and 32 bytes of the contracted index (PTX ISA
+// 9.0, wgmma.mma_async), all unrolled, one commit group a statement. Tiles are tied before the fence that
+// precedes the issue and after the wait: their registers are the tensor cores' in between.
+#include "cuda.h"
+
+#include <string.h>
+
+typedef struct Operand {
+  const View *v;
+  const Buf *b;
+  bool regs, mn;  // from registers; stored MN-major: the contracted index is not the last
+  const char *desc;
+} Operand;
+
+static Operand operand(Cuda *c, u32 view) {
+  const View *v = &c->k->view.at[view];
+  const Buf *b = &c->k->buf.at[v->buf];
+  return (Operand){v, b, b->space == SP_REG, b->space == SP_STAGE && v->at[b->rank - 1].var != 2, NULL};
+}
+
+static const char *instruction(Cuda *c, bool regs, bool a_mn, bool b_mn, Elem elem, u32 n) {
+  Wgmma w = {regs, a_mn, b_mn, (u8)elem, n};
+  bool known = false;
+  for (u32 i = 0; i < c->wgmma.n; i++) {
+    const Wgmma *o = &c->wgmma.at[i];
+    known |= o->regs == regs && o->a_mn == a_mn && o->b_mn == b_mn && o->elem == elem && o->n == n;
+  }
+  if (!known) PUSH(c->sc, &c->wgmma, w);
+  return cu_text(c, "sc_wgmma_n%u_%s%s%s", n, regs ? "r" : "s", a_mn ? "t" : "", b_mn ? "t" : "");
+}
+
+static const char *base_of(Cuda *c, const Pos *p) {
+  return p->base ? cu_paren(c, cu_expr(c, NULL, p->base), P_MUL) : NULL;
+}
+
+// The descriptor of the operand's first slice. A panel is W = 128, 64 or 32 bytes wide and rows * W bytes long.
+// K-major (contracted index last): 8 rows are 8 W bytes apart, slices of it 32 bytes, W / 32 of them in a panel.
+// MN-major: panels are side by side along the other index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
+static const char *descriptor(Cuda *c, Operand *o, const char *name) {
+  i64 width = cu_panel(o->b), panel = cu_rows(o->b) * width, n;
+  const char *row = base_of(c, &o->v->at[0]), *col = base_of(c, &o->v->at[1]);
+  Str at = {.sc = c->sc};
+  str_puts(&at, cu_stage(c, o->v));
+  if (row) str_printf(&at, " + %s * %lld", row, (long long)width);
+  if (col && x_const_int(c->k, o->v->at[1].base, &n)) {
+    if (n) str_printf(&at, " + %lld", (long long)(2 * n / width * panel + 2 * n % width));
+  } else if (col) {
+    str_printf(&at, " + %s / %lld * %lld", col, (long long)width / 2, (long long)panel);
+  }
+  cu_line(c, "const u64 %s = sc_desc(%s, %lld, %lld, %d);", name, at.at, (long long)(o->mn ? panel : 16), (long long)width * 8,
+          width == 128 ? 1 : width == 64 ? 2 : 3);
+  return name;
+}
+
+// The descriptor's increment, in 16 bytes, to slice `s` of the contracted index and element `other` of the other.
+static i64 advance(const Operand *o, i64 s, i64 other) {
+  i64 width = cu_panel(o->b), panel = cu_rows(o->b) * width, each = width / 32;
+  if (o->mn) return (s * 16 * width + 2 * other / width * panel) / 16;
+  return (s / each * panel + s % each * 32 + other * width) / 16;
+}
+
+static const char *advanced(Cuda *c, const Operand *o, i64 s, i64 other) {
+  i64 by = advance(o, s, other);
+  return by ? cu_text(c, "%s + %lld", o->desc, (long long)by) : o->desc;
+}
+
+static void tie(Cuda *c, u32 buf) {
+  const Buf *b = &c->k->buf.at[buf];
+  u32 blocks = cu_blocks(c, b);
+  if (blocks == 1) {
+    cu_line(c, "sc_tie(%s);", c->name[buf]);
+    return;
+  }
+  for (u32 i = 0; i < blocks; i++) cu_line(c, "sc_tie(%s[%u]);", c->name[buf], i);
+}
+
+static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *dst, u32 dst_buf) {
+  i64 slices = p->k / 16, blocks = p->m / 64, chunk = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
+  for (i64 m = 0; m < blocks; m++) {
+    for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
+      const char *f = instruction(c, a->regs, a->mn, b->mn, (Elem)b->b->elem, (u32)chunk);
+      const char *d = cu_blocks(c, dst) > 1 ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m) : c->name[dst_buf];
+      if (n0) d = cu_text(c, "%s + %lld", d, (long long)n0 / 2);
+      for (i64 s = 0; s < slices; s++) {
+        const char *scale = s || p->acc ? "1" : "0", *db = advanced(c, b, s, n0);
+        if (a->regs) {
+          const char *x = cu_blocks(c, a->b) > 1 ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m) : c->name[a->v->buf];
+          cu_line(c, "%s(%s, %s + %lld, %s, %s);", f, d, x, (long long)s * 4, db, scale);
+        } else {
+          cu_line(c, "%s(%s, %s, %s, %s);", f, d, advanced(c, a, s, m * 64), db, scale);
+        }
+      }
+    }
+  }
+}
+
+void cu_mma(Cuda *c, const Ins *ins) {
+  const Product *p = &c->k->product.at[ins->arg[0]];
+  u32 dst = c->k->view.at[p->dst].buf;
+  Operand a = operand(c, p->a), b = operand(c, p->b);
+  cu_use(c, PRIM_wgmma);
+  cu_open(c, "%s", "");
+  if (!a.regs) a.desc = descriptor(c, &a, "a_desc");
+  b.desc = descriptor(c, &b, "b_desc");
+  if (a.regs) tie(c, a.v->buf);
+  tie(c, dst);
+  if (ins->plan.fence) {
+    cu_use(c, PRIM_fence_async);
+    cu_line(c, "sc_fence_async();");
+  }
+  if (ins->plan.meet) {
+    cu_use(c, PRIM_named);
+    cu_line(c, "sc_bar_sync(%u + instance, 128);  // what the other warps stored is there", c->k->role.at[c->r].meet);
+  }
+  cu_line(c, "sc_wgmma_fence();");
+  issue(c, p, &a, &b, &c->k->buf.at[dst], dst);
+  cu_line(c, "sc_wgmma_commit();");
+  cu_close(c);
+}
+
+void cu_mma_wait(Cuda *c, const Ins *ins) {
+  const u32 *list = &c->k->list.at[ins->arg[0]];
+  cu_line(c, "sc_wgmma_wait<%u>();%s", ins->plan.keep, ins->plan.keep ? cu_text(c, "  // newer groups in flight: %u", ins->plan.keep) : "");
+  for (u32 i = 1; i <= list[0]; i++) tie(c, list[i]);
+}
+
+// A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.
+void cu_mma_warp(Cuda *c, const Ins *ins) {
+  const Product *p = &c->k->product.at[ins->arg[0]];
+  u32 dst = c->k->view.at[p->dst].buf;
+  Operand a = operand(c, p->a), b = operand(c, p->b);
+  const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text;
+  const char *row = a.v->at[0].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, a.v->at[0].base), P_ADD)) : "";
+  cu_use(c, PRIM_mma_warp);
+  cu_open(c, "%s", "");
+  if (!p->acc) {
+    cu_line(c, "#pragma unroll");
+    cu_line(c, "for (int e = 0; e < %u; e++) %s[e] = 0.f;", cu_regs(c, dst), d);
+  }
+  cu_line(c, "#pragma unroll 1");
+  cu_open(c, "for (int n_k = 0; n_k < %lld; n_k += 16)", (long long)p->k);
+  cu_line(c, "u32 x[4], y[4];");
+  cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, cu_text(c, "%s16 * warp + (lane & 15)", row), "n_k + 8 * (lane >> 4)"));
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int n = 0; n < %lld; n += 16)", (long long)p->n);
+  cu_line(c, "sc_ldmatrix(%s, y);", cu_stage_elem(c, b.v, "n + (lane & 7) + 8 * (lane >> 4)", "n_k + (lane & 8)"));
+  cu_line(c, "sc_mma_%s(%s + n / 2, x, y[0], y[1]);", elem, d);
+  cu_line(c, "sc_mma_%s(%s + n / 2 + 4, x, y[2], y[3]);", elem, d);
+  cu_close(c);
+  cu_close(c);
+  cu_close(c);
+}

@@ -1,0 +1,343 @@
+// cuda_ring.c - rings, copies and turns. A ring's barriers lie together: full[stages], empty[stages]. Each
+// role keeps, for each ring that it takes part in, a cursor (stage and parity); its n-th fill meets its n-th
+// wait because both count in the same way.
+#include "cuda.h"
+
+#include <string.h>
+
+static bool fills(const Cuda *c, const Ring *r) { return r->fillers >> c->r & 1; }
+static bool drains(const Cuda *c, const Ring *r) { return r->drainers >> c->r & 1; }
+
+u32 cu_max_holds(const Kernel *k, u32 role, u32 ring) {
+  // Holds do not depend on the path (R4, R5), so a walk in program order sees the most there are; loops that
+  // hold across their back edge reach their height within one pass.
+  const Code *code = &k->role.at[role].code;
+  i32 now = 0, most = 0;
+  for (u32 i = 0; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    if (ins->op == OP_WAIT && ins->arg[0] == ring && ++now > most) most = now;
+    if (ins->op == OP_RELEASE && ins->arg[0] == ring && now > 0) now--;
+  }
+  return (u32)most;
+}
+
+static const char *barrier(Cuda *c, const Ring *r, bool full, const char *stage) {
+  u32 at = r->barrier + (full ? 0 : 8 * r->stages);
+  const char *base = cu_text(c, "smem + %u", at);
+  if (r->owner != SC_NONE) base = cu_text(c, "%s + instance * %u", base, 16 * r->stages);
+  return r->stages == 1 ? base : cu_text(c, "%s + 8 * %s", base, stage);
+}
+
+void cu_cursors(Cuda *c) {
+  for (u32 i = 0; i < c->k->ring.n; i++) {
+    const Ring *r = &c->k->ring.at[i];
+    const char *name = c->ring[i];
+    bool many = r->stages > 1;
+    // A filler's first waits find every stage empty: parity 1 is that of the phase before the first.
+    if (fills(c, r) && many) cu_line(c, "u32 %s_fill = 0, %s_fill_parity = 1;", name, name);
+    if (fills(c, r) && !many) cu_line(c, "u32 %s_fill_parity = 1;", name);
+    if (!drains(c, r)) continue;
+    if (many && cu_max_holds(c->k, c->r, i) > 1) {
+      cu_line(c, "u32 %s_next = 0, %s_held = 0, %s_oldest = 0, %s_parity = 0;", name, name, name, name);
+    } else if (many) {
+      cu_line(c, "u32 %s_held = 0, %s_parity = 0;", name, name);
+    } else {
+      cu_line(c, "u32 %s_parity = 0;", name);
+    }
+  }
+}
+
+static void step(Cuda *c, const Ring *r, const char *stage, const char *parity) {
+  if (r->stages == 1) cu_line(c, "%s ^= 1;", parity);
+  else if (!parity) cu_line(c, "if (++%s == %u) %s = 0;", stage, r->stages, stage);
+  else cu_line(c, "if (++%s == %u) { %s = 0; %s ^= 1; }", stage, r->stages, stage, parity);
+}
+
+// How often the operations [from, to) of the role's code do `op` on the ring, as an integer expression.
+static const char *count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
+  const Code *code = &c->k->role.at[c->r].code;
+  Str s = {.sc = c->sc};
+  u32 plain = 0;
+  for (u32 i = from; i < to; i++) {
+    const Ins *ins = &code->at[i];
+    plain += ins->op == op && ins->arg[0] == ring;
+    const char *inner, *other = "0";
+    if (ins->op == OP_FOR) {
+      inner = count(c, i + 1, ins->nest, op, ring);
+      if (strcmp(inner, "0")) {
+        str_printf(&s, "%smax(0, %s - %s) * (%s)", s.n ? " + " : "", cu_paren(c, cu_expr(c, NULL, ins->arg[2]), P_ADD),
+                   ins->arg[1] ? cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_MUL) : "0", inner);
+      }
+      i = ins->nest;
+    } else if (ins->op == OP_IF) {
+      u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+      inner = count(c, i + 1, mid, op, ring);
+      if (end != mid) other = count(c, mid + 1, end, op, ring);
+      if (strcmp(inner, "0") || strcmp(other, "0")) {
+        str_printf(&s, "%s(%s ? %s : %s)", s.n ? " + " : "", cu_paren(c, cu_expr(c, NULL, ins->arg[0]), P_COND + 1), inner, other);
+      }
+      i = end;
+    }
+  }
+  if (plain || !s.n) str_printf(&s, s.n ? " + %u" : "%u", plain);
+  return s.at;
+}
+
+static void skip(Cuda *c, const Ring *r, const char *stage, const char *parity, const char *n) {
+  if (!strcmp(n, "0")) return;
+  cu_use(c, PRIM_skip);
+  if (r->stages == 1) cu_line(c, "%s ^= (%s) & 1;", parity, n);
+  else cu_line(c, "sc_skip(%s, %s, %s, %u);", stage, parity, n, r->stages);
+}
+
+void cu_skip_tile(Cuda *c) {
+  u32 end = c->k->role.at[c->r].code.n - 1;
+  for (u32 i = 0; i < c->k->ring.n; i++) {
+    const Ring *r = &c->k->ring.at[i];
+    const char *name = c->ring[i];
+    if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_parity", name), count(c, 1, end, OP_ACQUIRE, i));
+    if (!drains(c, r)) continue;
+    bool many = r->stages > 1 && cu_max_holds(c->k, c->r, i) > 1;
+    const char *n = count(c, 1, end, OP_WAIT, i);
+    skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name), cu_text(c, "%s_parity", name), n);
+    if (many && strcmp(n, "0")) cu_line(c, "%s_oldest = %s_next;", name, name);
+  }
+}
+
+
+static const char *cursor(Cuda *c, u32 ring, const char *what) { return cu_text(c, "%s_%s", c->ring[ring], what); }
+
+// Whether the role fills the ring by copies alone: one thread does it all, and its one arrival goes with the
+// expected bytes. Else every warp arrives at the commit.
+static bool only_copies(const Cuda *c, u32 ring) {
+  const Code *code = &c->k->role.at[c->r].code;
+  bool copies = false;
+  for (u32 i = 0; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    if (ins->op != OP_MAP && ins->op != OP_COPYIN) continue;
+    const View *v = &c->k->view.at[ins->op == OP_MAP ? c->k->map.at[ins->arg[0]].dst : ins->arg[0]];
+    if (!v->fill || c->k->buf.at[v->buf].ring != ring) continue;
+    if (ins->op == OP_MAP) return false;
+    copies = true;
+  }
+  return copies;
+}
+
+void cu_acquire(Cuda *c, const Ins *ins) {
+  u32 ring = ins->arg[0];
+  const Ring *r = &c->k->ring.at[ring];
+  cu_use(c, PRIM_mbarrier);
+  const char *stage = cursor(c, ring, "fill"), *full = barrier(c, r, true, stage);
+  bool shared = !only_copies(c, ring), elect = !shared && !c->single;
+  if (elect) cu_open(c, "if (thread == 0)");
+  cu_line(c, "sc_mbar_wait(%s, %s);", barrier(c, r, false, stage), cursor(c, ring, "fill_parity"));
+  if (ins->plan.bytes && shared) {
+    cu_use(c, PRIM_expect_only);
+    cu_line(c, "if (thread == 0) sc_mbar_expect_only(%s, %u);", full, ins->plan.bytes);
+  } else if (ins->plan.bytes) {
+    cu_line(c, "sc_mbar_expect(%s, %u);", full, ins->plan.bytes);
+  }
+  if (elect) cu_close(c);
+}
+
+// ---- copies
+//
+// A stage is stored panel by panel, so the copy engine has to bring it so. Where the tensor's last dimension is
+// known to be whole panels, the map splits it in two (column in the panel, panel) and one copy brings all of
+// them; else there is one copy a panel, so that what lies outside the tensor is cut off at its last column.
+
+// The dimensions of a tensor map, innermost first: the last one, the other sliced ones, the panels, then those at
+// which the copy takes one index. `to` gets the tensor's dimension for each, or MAP_PANEL_COL, MAP_PANEL.
+u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]) {
+  u32 n = 0;
+  to[n++] = m->whole ? MAP_PANEL_COL : (i8)(rank - 1);
+  for (u32 d = rank - 1; d-- > 0 && n < 5;) {
+    if (m->sliced[d]) to[n++] = (i8)d;
+  }
+  if (m->whole && n < 5) to[n++] = MAP_PANEL;
+  for (u32 d = rank - 1; d-- > 0 && n < 5;) {
+    if (!m->sliced[d]) to[n++] = (i8)d;
+  }
+  return n;
+}
+
+typedef struct Copy {
+  const View *tensor, *stage;
+  const Buf *part;
+  TmaMap m;
+  u32 number;      // of the map
+  u32 panels;      // copies
+  bool by_panels;  // multicast: CTAs bring panels (else rows)
+} Copy;
+
+static Copy copy(Cuda *c, u32 tensor, u32 stage, u32 ctas) {
+  Copy y = {.tensor = &c->k->view.at[tensor], .stage = &c->k->view.at[stage]};
+  y.part = &c->k->buf.at[y.stage->buf];
+  const Buf *t = &c->k->buf.at[y.tensor->buf];
+  y.m = (TmaMap){.tensor = y.tensor->buf, .part = y.stage->buf, .ctas = ctas};
+  for (u32 d = 0; d < t->rank; d++) y.m.sliced[d] = y.tensor->at[d].slice;
+  u32 bytes = sc_elem[t->elem].bytes, panels = (u32)y.part->ext[y.part->rank - 1] * bytes / cu_panel(y.part);
+  i64 last, base = 0;
+  const Pos *col = &y.tensor->at[t->rank - 1];
+  bool aligned = !col->base || (x_const_int(c->k, col->base, &base) && base * bytes % cu_panel(y.part) == 0);
+  y.m.whole = panels > 1 && t->rank < 5 && aligned && x_const_int(c->k, t->dim[t->rank - 1], &last) && last * bytes % cu_panel(y.part) == 0;
+  y.by_panels = ctas > 1 && panels % ctas == 0;
+  y.panels = y.m.whole ? 1 : y.by_panels ? panels / ctas : panels;
+  for (y.number = 0; y.number < c->tma.n; y.number++) {
+    const TmaMap *o = &c->tma.at[y.number];
+    if (o->tensor == y.m.tensor && o->part == y.m.part && o->ctas == ctas && !memcmp(o->sliced, y.m.sliced, sizeof o->sliced) && o->whole == y.m.whole) return y;
+  }
+  PUSH(c->sc, &c->tma, y.m);
+  return y;
+}
+
+static const char *plus(Cuda *c, const char *a, const char *b) {
+  return !strcmp(b, "0") ? a : !strcmp(a, "0") ? b : cu_text(c, "%s + %s", a, b);
+}
+
+// Coordinates of the copy of panel `p`, innermost first, filled up to five.
+static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
+  const char *at[5] = {"0", "0", "0", "0", "0"};
+  i8 dims[5];
+  u32 n = sc_cuda_map_dims(&y->m, y->tensor->rank, dims), ctas = y->m.ctas;
+  u32 width = cu_panel(y->part) / sc_elem[y->part->elem].bytes, panels = (u32)y->part->ext[y->part->rank - 1] / width;
+  for (u32 i = 0; i < n; i++) {
+    if (dims[i] == MAP_PANEL_COL) continue;
+    const Pos *pos = &y->tensor->at[dims[i] == MAP_PANEL ? y->tensor->rank - 1u : (u32)dims[i]];
+    const char *base = pos->base ? cu_uniform(c, pos->base) : "0";
+    if (dims[i] == MAP_PANEL) {
+      i64 first = 0;
+      if (pos->base) x_const_int(c->k, pos->base, &first);
+      at[i] = plus(c, cu_text(c, "%lld", (long long)first / width), y->by_panels ? cu_text(c, "cta_rank * %u", panels / ctas) : "0");
+    } else if (i == 0) {
+      at[i] = plus(c, base, y->by_panels ? cu_text(c, "cta_rank * %u", panels / ctas * width) : "0");
+      at[i] = plus(c, at[i], cu_text(c, "%u", p * width));
+    } else {
+      at[i] = i == 1 && ctas > 1 && !y->by_panels ? plus(c, base, cu_text(c, "cta_rank * %lld", (long long)cu_rows(y->part) / ctas)) : base;
+    }
+  }
+  return cu_text(c, "%s, %s, %s, %s, %s", at[0], at[1], at[2], at[3], at[4]);
+}
+
+// Where panel `p` of the stage goes, or this CTA's share of it.
+static const char *panel_at(Cuda *c, const Copy *y, u32 p) {
+  i64 panel = cu_rows(y->part) * cu_panel(y->part);
+  u32 panels = (u32)y->part->ext[y->part->rank - 1] * sc_elem[y->part->elem].bytes / cu_panel(y->part);
+  const char *at = cu_stage(c, y->stage);
+  if (y->m.ctas > 1) at = cu_text(c, "%s + cta_rank * %lld", at, (long long)(y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
+  return p ? cu_text(c, "%s + %lld", at, (long long)p * panel) : at;
+}
+
+void cu_copy_in(Cuda *c, const Ins *ins) {
+  u32 ctas = ins->flags & INS_MULTICAST ? cu_cluster(c->k) : 1;
+  Copy y = copy(c, ins->arg[1], ins->arg[0], ctas);
+  const char *bar = barrier(c, &c->k->ring.at[y.part->ring], true, cursor(c, y.part->ring, "fill"));
+  const char *who = c->single ? "" : "if (thread == 0) ";
+  cu_use(c, ctas > 1 ? PRIM_tma_multicast : PRIM_tma_load);
+  for (u32 p = 0; p < y.panels; p++) {
+    const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
+    if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &map%u, %s, 0x%x, %s);", who, to, y.number, bar, (1u << ctas) - 1, from);
+    else cu_line(c, "%ssc_tma_load(%s, &map%u, %s, %s);", who, to, y.number, bar, from);
+  }
+}
+
+static const char *arriver(const Cuda *c, const Ins *ins) {
+  const Role *role = &c->k->role.at[c->r];
+  if (c->single) return "";
+  return ins->plan.arrivals == role->warps && role->warps > 1 ? "if (lane == 0) " : "if (thread == 0) ";
+}
+
+static void before_arrival(Cuda *c, const Ins *ins) {
+  if (ins->plan.fence) {
+    cu_use(c, PRIM_fence_async);
+    cu_line(c, "sc_fence_async();");
+  }
+  if (c->single) return;
+  if (!ins->plan.meet) {
+    if (ins->plan.arrivals > 1) cu_line(c, "__syncwarp();");
+    return;
+  }
+  const Role *role = &c->k->role.at[c->r];
+  cu_use(c, PRIM_named);
+  if (role->warps == 1) cu_line(c, "__syncwarp();");
+  else cu_line(c, role->instances > 1 ? "sc_bar_sync(%u + instance, 128);" : "sc_bar_sync(%u, 128);", role->meet);
+}
+
+void cu_commit(Cuda *c, const Ins *ins) {
+  const Ring *r = &c->k->ring.at[ins->arg[0]];
+  if (!only_copies(c, ins->arg[0])) {
+    before_arrival(c, ins);
+    cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, true, cursor(c, ins->arg[0], "fill")));
+  }
+  step(c, r, cursor(c, ins->arg[0], "fill"), cursor(c, ins->arg[0], "fill_parity"));
+}
+
+void cu_wait(Cuda *c, const Ins *ins) {
+  u32 ring = ins->arg[0];
+  const Ring *r = &c->k->ring.at[ring];
+  cu_use(c, PRIM_mbarrier);
+  bool many = r->stages > 1 && cu_max_holds(c->k, c->r, ring) > 1;
+  const char *stage = cursor(c, ring, many ? "next" : "held");
+  cu_line(c, "sc_mbar_wait(%s, %s);", barrier(c, r, true, stage), cursor(c, ring, "parity"));
+  if (!many) return;
+  cu_line(c, "%s = %s;", cursor(c, ring, "held"), stage);
+  step(c, r, stage, cursor(c, ring, "parity"));
+}
+
+void cu_release(Cuda *c, const Ins *ins) {
+  u32 ring = ins->arg[0];
+  const Ring *r = &c->k->ring.at[ring];
+  bool many = r->stages > 1 && cu_max_holds(c->k, c->r, ring) > 1;
+  const char *stage = cursor(c, ring, many ? "oldest" : "held");
+  before_arrival(c, ins);
+  u32 ctas = r->multicast ? cu_cluster(c->k) : 1;
+  if (ctas > 1) cu_line(c, "%sfor (u32 cta = 0; cta < %u; cta++) sc_mbar_arrive_cta(%s, cta);", arriver(c, ins), ctas, barrier(c, r, false, stage));
+  else cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, false, stage));
+  step(c, r, stage, many ? NULL : cursor(c, ring, "parity"));
+}
+
+void cu_copy_out(Cuda *c, const Ins *ins) {
+  Copy y = copy(c, ins->arg[0], ins->arg[1], 1);
+  bool add = ins->op == OP_COPYADD;
+  cu_use(c, add ? PRIM_tma_add : PRIM_tma_store);
+  cu_use(c, PRIM_tma_commit);
+  if (!c->single) cu_open(c, "if (thread == 0)");
+  for (u32 p = 0; p < y.panels; p++) {
+    cu_line(c, "sc_tma_%s(&map%u, %s, %s);", add ? "add" : "store", y.number, panel_at(c, &y, p), coordinates(c, &y, p));
+  }
+  cu_line(c, "sc_tma_commit();");
+  if (!c->single) cu_close(c);
+}
+
+void cu_copy_wait(Cuda *c, const Ins *ins) {
+  cu_use(c, PRIM_tma_wait);
+  cu_line(c, "%ssc_tma_wait%s<%u>();", c->single ? "" : "if (thread == 0) ", ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
+}
+
+// ---- turns over instances: a named barrier for each member; taking one is to meet there with whoever passes it on
+
+static u32 member_count(const Kernel *k, const Turn *t) {
+  u32 n = 0;
+  for (u32 i = 0; i < t->members; i++) n += k->role.at[t->member[i]].instances;
+  return n;
+}
+
+static u32 first_of(const Cuda *c, const Turn *t) {
+  u32 n = 0;
+  for (u32 i = 0; i < t->members && t->member[i] != c->r; i++) n += c->k->role.at[t->member[i]].instances;
+  return n;
+}
+
+void cu_take(Cuda *c, const Ins *ins) {
+  const Turn *t = &c->k->turn.at[ins->arg[0]];
+  cu_use(c, PRIM_named);
+  cu_line(c, "sc_bar_sync(%u + instance, 256);  // take '%s'", t->barrier + first_of(c, t), t->name);
+}
+
+void cu_pass(Cuda *c, const Ins *ins) {
+  const Turn *t = &c->k->turn.at[ins->arg[0]];
+  u32 n = member_count(c->k, t), first = first_of(c, t);
+  cu_use(c, PRIM_named);
+  const char *next = first ? cu_text(c, "(instance + %u) %% %u", first + 1, n) : cu_text(c, "(instance + 1 == %u ? 0 : instance + 1)", n);
+  cu_line(c, "sc_bar_arrive(%u + %s, 256);  // pass '%s' on", t->barrier, next, t->name);
+}

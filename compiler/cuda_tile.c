@@ -1,0 +1,229 @@
+// cuda_tile.c - where the elements of tiles are: which thread and register, which byte of a stage, which
+// element of a tensor. Register tiles [64 b, n] take the layout of the wgmma accumulator, so that they meet
+// products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 % 2), column
+// 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment).
+#include "cuda.h"
+
+#include <string.h>
+
+// ---- layouts
+
+static void loads(Cuda *c, Xid x, u32 *views, u32 *n, u32 max) {
+  const Expr *e = &c->k->expr.at[x];
+  if (e->op == X_LOAD && *n < max) views[(*n)++] = e->ref;
+  if (e->a) loads(c, e->a, views, n, max);
+  if (e->b) loads(c, e->b, views, n, max);
+  if (e->c) loads(c, e->c, views, n, max);
+}
+
+void cu_map_views(Cuda *c, const Map *m, u32 *views, u32 *n, u32 max) {
+  *n = 0;
+  if (m->dst != SC_NONE) views[(*n)++] = m->dst;
+  loads(c, m->root, views, n, max);
+  if (m->cond) loads(c, m->cond, views, n, max);
+}
+
+// A vector whose index is the second index of a matrix in the same statement runs along its columns.
+static void vectors(Cuda *c, const Map *m) {
+  u32 views[64], n;
+  cu_map_views(c, m, views, &n, COUNT(views));
+  for (u32 i = 0; i < n; i++) {
+    const View *v = &c->k->view.at[views[i]];
+    if (c->layout[v->buf] != LAY_ACC) continue;
+    for (u32 j = 0; j < n; j++) {
+      const View *w = &c->k->view.at[views[j]];
+      if (c->layout[w->buf] == LAY_ROW && w->at[0].var >= 0 && w->at[0].var == v->at[1].var) {
+        c->layout[w->buf] = LAY_COL;
+      }
+    }
+  }
+}
+
+void cu_layouts(Cuda *c) {
+  const Kernel *k = c->k;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    if (b->space == SP_REG) c->layout[i] = b->rank == 2 ? LAY_ACC : LAY_ROW;
+  }
+  for (u32 i = 0; i < k->map.n; i++) vectors(c, &k->map.at[i]);
+}
+
+u32 cu_blocks(const Cuda *c, const Buf *b) {
+  (void)c;
+  return (u32)((b->ext[0] + 63) / 64);
+}
+
+u32 cu_regs(const Cuda *c, u32 buf) {
+  const Buf *b = &c->k->buf.at[buf];
+  bool packed = sc_elem[b->elem].bytes == 2;
+  switch (c->layout[buf]) {
+    case LAY_ACC: return (u32)b->ext[1] / (packed ? 4 : 2);
+    case LAY_COL: return (u32)b->ext[0] / 4;
+    default: return 2 * cu_blocks(c, b);
+  }
+}
+
+void cu_declare(Cuda *c, u32 buf) {
+  const Buf *b = &c->k->buf.at[buf];
+  bool acc = c->layout[buf] == LAY_ACC;
+  const char *type = acc && sc_elem[b->elem].bytes == 2 ? "u32" : b->elem == EL_I32 ? "int" : "float";
+  if (acc && cu_blocks(c, b) > 1) {
+    cu_line(c, "%s %s[%u][%u];  // %s[%lld, %lld]", type, c->name[buf], cu_blocks(c, b), cu_regs(c, buf),
+            sc_elem[b->elem].text, (long long)b->ext[0], (long long)b->ext[1]);
+  } else if (acc) {
+    cu_line(c, "%s %s[%u];  // %s[%lld, %lld]", type, c->name[buf], cu_regs(c, buf), sc_elem[b->elem].text,
+            (long long)b->ext[0], (long long)b->ext[1]);
+  } else {
+    cu_line(c, "%s %s[%u];  // %s[%lld]%s", type, c->name[buf], cu_regs(c, buf), sc_elem[b->elem].text,
+            (long long)b->ext[0], b->partial ? " partial: this lane's columns" : "");
+  }
+}
+
+// ---- where a thread's element is
+
+const char *cu_row(Cuda *c, const At *at) {
+  if (!at->r) return "row";  // maps without register tiles name their own
+  if (!strcmp(at->block, "0")) return cu_text(c, "(row0 + 8 * %s)", at->r);
+  return cu_text(c, "(row0 + 64 * %s + 8 * %s)", at->block, at->r);
+}
+
+const char *cu_col_step(Cuda *c, const At *at) {
+  (void)c;
+  return at->odd < 0 ? "8 * (e >> 2) + (e & 1)" : at->odd ? "8 * (e >> 2) + 1" : "8 * (e >> 2)";
+}
+
+const char *cu_col(Cuda *c, const At *at) {
+  return at->e ? cu_text(c, "(%s + col0)", cu_col_step(c, at)) : "col";
+}
+
+static const char *reg_elem(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  const char *name = c->name[v->buf];
+  if (c->layout[v->buf] == LAY_ROW) {
+    const char *elem = !strcmp(at->block, "0") ? cu_text(c, "%s[%s]", name, at->r)
+                                               : cu_text(c, "%s[2 * %s + %s]", name, at->block, at->r);
+    if (!b->partial || at->parts) return elem;
+    cu_use(c, PRIM_quad);
+    return cu_text(c, "sc_quad_sum(%s)", elem);
+  }
+  if (c->layout[v->buf] == LAY_COL) return cu_text(c, "%s[2 * (%s >> 2) + (%s & 1)]", name, at->e, at->e);
+  i64 shift = 0;
+  if (v->at[1].base) x_const_int(c->k, v->at[1].base, &shift);
+  const char *e = shift ? cu_text(c, "%s + %lld", at->e, (long long)shift / 2) : at->e;
+  if (cu_blocks(c, b) > 1) name = cu_text(c, "%s[%s]", name, at->block);
+  if (sc_elem[b->elem].bytes != 2) return cu_text(c, "%s[%s]", name, e);
+  const char *half = at->odd ? cu_text(c, "%s[(%s) / 2] >> 16", name, e) : cu_text(c, "%s[(%s) / 2] & 0xffff", name, e);
+  cu_use(c, b->elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
+  return cu_text(c, "sc_of_%s(%s)", sc_elem[b->elem].text, half);
+}
+
+// ---- stages
+
+const char *cu_stage(Cuda *c, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  const Ring *r = &c->k->ring.at[b->ring];
+  u32 offset = r->offset + b->offset;
+  const char *base = offset ? cu_text(c, "smem + %u", offset) : "smem";
+  if (r->owner != SC_NONE) base = cu_text(c, "%s + instance * %u", base, r->stages * r->stage_bytes);
+  if (r->stages == 1) return base;
+  return cu_text(c, "%s + %s_%s * %u", base, c->ring[b->ring], v->fill ? "fill" : "held", r->stage_bytes);
+}
+
+i64 cu_rows(const Buf *part) {
+  i64 n = 1;
+  for (u32 d = 0; d + 1 < part->rank; d++) n *= part->ext[d];
+  return n;
+}
+
+u32 cu_panel(const Buf *part) {
+  return part->swizzle ? part->swizzle : (u32)part->ext[part->rank - 1] * sc_elem[part->elem].bytes;
+}
+
+const char *cu_stage_elem(Cuda *c, const View *v, const char *row, const char *col) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  u32 bytes = sc_elem[b->elem].bytes;
+  cu_use(c, PRIM_stage);
+  if (b->rank == 1) return cu_text(c, "%s + %u * (%s)", cu_stage(c, v), bytes, row);
+  if (b->swizzle) return cu_text(c, "sc_at<%u, %lld>(%s, %s, %u * (%s))", b->swizzle, (long long)cu_rows(b), cu_stage(c, v), row, bytes, col);
+  return cu_text(c, "%s + %u * ((%s) * %lld + %s)", cu_stage(c, v), bytes, row, (long long)b->ext[1], col);
+}
+
+// Position p of a view as an integer expression.
+static const char *position(Cuda *c, const At *at, const Pos *p) {
+  const char *var = NULL, *base = NULL;
+  if (p->var >= 0) var = (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at);
+  if (p->base) base = cu_paren(c, cu_expr(c, NULL, p->base), P_ADD);
+  if (var && base) return cu_text(c, "%s + %s", base, var);
+  return var ? var : base ? base : "0";
+}
+
+static const char *stage_load(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  const char *row = position(c, at, &v->at[0]);
+  const char *addr = cu_stage_elem(c, v, row, b->rank > 1 ? position(c, at, &v->at[1]) : NULL);
+  if (sc_elem[b->elem].bytes == 4) return cu_text(c, "sc_lds32(%s)", addr);
+  cu_use(c, b->elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
+  return cu_text(c, "sc_of_%s(sc_lds16(%s))", sc_elem[b->elem].text, addr);
+}
+
+// ---- tensors
+
+const char *cu_offset(Cuda *c, const At *at, const View *v) {
+  Str s = {.sc = c->sc};
+  const Buf *b = &c->k->buf.at[v->buf];
+  for (u32 d = 0; d < v->rank; d++) {
+    const char *p = position(c, at, &v->at[d]);
+    if (!strcmp(p, "0")) continue;
+    if (s.n) str_puts(&s, " + ");
+    if (d + 1 == v->rank) str_printf(&s, strchr(p, ' ') && s.n == 0 ? "(%s)" : "%s", p);
+    else str_printf(&s, "(long long)(%s) * a.%s_stride[%u]", p, b->name, d);
+  }
+  return s.n ? s.at : "0";
+}
+
+static bool inside_by_form(Cuda *c, const Buf *b, const Pos *p, i64 extent) {
+  i64 dim, base = 0;
+  if (!b->dim[0]) return false;
+  if (p->base && !x_const_int(c->k, p->base, &base)) return false;
+  return x_const_int(c->k, (Xid)extent, &dim) && base >= 0;
+}
+
+const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols) {
+  Str s = {.sc = c->sc};
+  const Buf *b = &c->k->buf.at[v->buf];
+  for (u32 d = 0; d < v->rank; d++) {
+    const Pos *p = &v->at[d];
+    bool is_row = p->var >= 0 && p->var == at->row, is_col = p->var >= 0 && p->var == at->col;
+    if ((is_row && !rows) || (is_col && !cols) || p->var < 0) continue;
+    if (is_col && inside_by_form(c, b, p, b->dim[d])) continue;
+    if (s.n) str_puts(&s, " && ");
+    const char *pos = position(c, at, p);
+    bool low = p->base && !cu_nonneg(c->k, p->base);
+    if (low) str_printf(&s, "%s >= 0 && ", pos);
+    str_printf(&s, "%s < %s", pos, cu_paren(c, cu_expr(c, NULL, b->dim[d]), P_ADD));
+  }
+  return s.n ? s.at : NULL;
+}
+
+static const char *tensor_load(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  static const At nowhere = {.row = -1, .col = -1};
+  if (!at) at = &nowhere;
+  c->by_thread[v->buf] = true;
+  const char *elem = cu_text(c, "a.%s[%s]", b->name, cu_offset(c, at, v));
+  if (b->elem == EL_F16 || b->elem == EL_BF16) {
+    cu_use(c, b->elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
+    elem = cu_text(c, "sc_of_%s(%s)", sc_elem[b->elem].text, elem);
+  }
+  const char *in = cu_inside(c, at, v, true, true);
+  return in ? cu_text(c, "(%s ? %s : 0)", in, elem) : elem;
+}
+
+const char *cu_load(Cuda *c, const At *at, u32 view) {
+  const View *v = &c->k->view.at[view];
+  switch (c->k->buf.at[v->buf].space) {
+    case SP_REG: return reg_elem(c, at, v);
+    case SP_STAGE: return stage_load(c, at, v);
+    default: return tensor_load(c, at, v);
+  }
+}
