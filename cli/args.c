@@ -8,7 +8,7 @@
 
 enum { RUN = 1, TEST = 2, CHECK = 4, FMT = 8, INFO = 16, EXPLAIN = 32, ALL = 63, KERNELS = RUN | TEST | CHECK | INFO };
 enum { OPT_CASE = 256, OPT_SET, OPT_IN, OPT_OUT, OPT_ON, OPT_POLICY, OPT_SEED, OPT_INPUTS, OPT_THREADS, OPT_SMS,
-       OPT_FORMAT, OPT_EMIT, OPT_CHECK, OPT_QUICK, OPT_FULL };
+       OPT_FORMAT, OPT_EMIT, OPT_CHECK, OPT_QUICK, OPT_FULL, OPT_TIME };
 
 static const struct Option {
   const char *name;
@@ -28,6 +28,7 @@ static const struct Option {
     {"inputs", OPT_INPUTS, "KIND", RUN, "distribution: normal outliers large equal spike sink (default: normal)"},
     {"threads", OPT_THREADS, "N", RUN | TEST, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
+    {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
     {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
     {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
@@ -142,6 +143,7 @@ static void take_flag(Args *a, int val) {
   switch (val) {
     case OPT_QUICK: a->quick = true; return;
     case OPT_FULL: a->full = true; return;
+    case OPT_TIME: a->bench = true; return;
     case OPT_CHECK: a->check = true; return;
     case 'i': a->in_place = true; return;
     default: a->help = true; return;

@@ -37,7 +37,7 @@ typedef struct Args {
   unsigned threads, sms;
   Format format;
   bool check, in_place, quick, full;
-  bool cuda, help;
+  bool cuda, bench, help;
 } Args;
 
 struct Command {

@@ -6,9 +6,10 @@
 
 typedef struct Times {
   double run, compare;
+  schedc_cuda_times cuda;
 } Times;
 
-static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *times) {
+static schedc_status interpret(Session *s, Data *d) {
   Progress progress;
   schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
   options.policy = s->args->policy;
@@ -18,11 +19,23 @@ static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *t
   options.progress = progress_report;
   options.progress_user = &progress;
   progress_start(&progress, "running");
-  double start = seconds();
   schedc_status status =
       schedc_run_cpu(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count, &options);
-  times->run = seconds() - start;
   progress_end(&progress);
+  return status;
+}
+
+static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *times) {
+  schedc_status status;
+  double start = seconds();
+  if (s->args->cuda) {
+    times->cuda = (schedc_cuda_times)SCHEDC_CUDA_TIMES_INIT;
+    status = schedc_run_cuda(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count,
+                             s->args->bench ? &times->cuda : NULL);
+  } else {
+    status = interpret(s, d);
+  }
+  times->run = seconds() - start;
   if (status) return status;
   start = seconds();
   status = schedc_compare(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count,
@@ -30,7 +43,6 @@ static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *t
   times->compare = seconds() - start;
   return status;
 }
-
 static void json_result(const Session *s, const Data *d, const char *kase, const schedc_error *errors, size_t n,
                         bool pass, const Times *times) {
   static const char *const policy[] = {"early", "late", "random"};
@@ -71,7 +83,7 @@ static void json_result(const Session *s, const Data *d, const char *kase, const
 // Everything after the kernel is there.
 static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
   Data d;
-  Times times = {0, 0};
+  Times times = {0};
   size_t outputs = schedc_output_count(kernel);
   schedc_error *errors = need(calloc(outputs + 1, sizeof *errors));
   for (size_t i = 0; i <= outputs; i++) errors[i].size = sizeof *errors;
@@ -89,8 +101,10 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
     bool compared = code == EXIT_GOOD;
     if (compared && text) {
       table_errors(errors, outputs);
-      printf("\n  ran in %.2f s (interpreted, policy %s), specification in %.2f s\n", times.run,
-             (const char *const[]){"early", "late", "random"}[s->args->policy], times.compare);
+      if (s->args->cuda) printf("\n  ran in %.2f s (on the GPU, built with NVRTC), specification in %.2f s\n", times.run, times.compare);
+      else printf("\n  ran in %.2f s (interpreted, policy %s), specification in %.2f s\n", times.run,
+                  (const char *const[]){"early", "late", "random"}[s->args->policy], times.compare);
+      if (s->args->cuda && s->args->bench) printf("  %.4f ms cold, %.4f ms sustained (%.4f to %.4f)\n", times.cuda.cold_ms, times.cuda.sustained_ms, times.cuda.least_ms, times.cuda.most_ms);
     }
     if (compared) code = data_save(&d, s);
     if (text) printf("%s\n", pass ? "PASS" : "FAIL");
@@ -106,10 +120,6 @@ int command_run(const Args *args) {
   Session s;
   schedc_kernel *kernel = NULL;
   size_t kase = SIZE_MAX;
-  if (args->cuda) {
-    return cli_fail(args, "--on cuda: %s: this version has no CUDA backend; it runs on the CPU (%s)",
-                    schedc_status_text(SCHEDC_EUNAVAIL), schedc_status_name(SCHEDC_EUNAVAIL));
-  }
   int code = session_open(&s, args, 0);
   if (!code) code = session_kernel(&s, &kernel, &kase);
   if (!code) code = run_kernel(&s, kernel, kase);

@@ -329,6 +329,24 @@ SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_ke
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         const schedc_run_options *options);
 
+/* ---- running on a GPU -------------------------------------------------------------------------- */
+
+/* Milliseconds of a launch, by CUDA events. cold: the median over 3 rounds of a 150 ms pause, 5 launches to warm up
+ * and 20 that count; sustained: the median of the last 80 of 120 launches back to back; least and most: of those. */
+typedef struct schedc_cuda_times {
+  size_t size;
+  double cold_ms, sustained_ms, least_ms, most_ms;
+} schedc_cuda_times;
+#define SCHEDC_CUDA_TIMES_INIT {sizeof(schedc_cuda_times), 0, 0, 0, 0}
+
+/* Builds the kernel with NVRTC and runs it on the first CUDA device, on tensors in host memory (copied there and back).
+ * The driver and NVRTC are opened by this call: SCHEDC_EUNAVAIL, with a diagnostic that says what is missing, where they
+ * are not there. times: NULL, or measured as well (outputs are then those of the first run). */
+SCHEDC_API schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
+                                         const schedc_tensor *tensors, size_t tensor_count,
+                                         const schedc_scalar *scalars, size_t scalar_count,
+                                         schedc_cuda_times *times);
+
 /* How far an output is from its specification (evaluated in float64), and how far it may be:
  * max |out - ref| <= max_allowed, mean |out - ref| <= mean_allowed. */
 typedef struct schedc_error {

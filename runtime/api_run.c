@@ -3,6 +3,8 @@
 // launches one after the other, on workspaces that live for the call.
 #include "api.h"
 
+#include "cuda/gpu.h"
+
 #include <string.h>
 
 typedef struct RunJob {
@@ -14,6 +16,7 @@ typedef struct RunJob {
   schedc_run_options options;
   unsigned threads;      // compare
   schedc_error *errors;  // compare
+  schedc_cuda_times *times;
 } RunJob;
 
 static bool good_arguments(const RunJob *j) {
@@ -78,6 +81,15 @@ static schedc_status run(Sc *sc, void *job) {
   return SCHEDC_OK;
 }
 
+static schedc_status run_cuda(Sc *sc, void *job) {
+  RunJob *j = job;
+  Binding *b = bind(sc, j);
+  if (!b) return SCHEDC_EINPUT;
+  const char *log, *wrong = sc_gpu_run(sc, j->kernel->k, b, j->times, &log);
+  if (wrong) sc_report(sc, D_G_RUN, j->kernel->k->span, "%s", wrong);
+  return wrong ? SCHEDC_EUNAVAIL : SCHEDC_OK;
+}
+
 static schedc_status compare(Sc *sc, void *job) {
   RunJob *j = job;
   Binding *b = bind(sc, j);
@@ -96,7 +108,7 @@ static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
 schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_run_options *options) {
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, NULL};
+  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, NULL, NULL};
   if (!context || !kernel || !good_arguments(&job)) return SCHEDC_EARG;
   if (options) {
     if (options->size < sizeof options->size) return SCHEDC_EARG;
@@ -108,10 +120,21 @@ schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kerne
   return enter(context, run, &job);
 }
 
+schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
+                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
+                              schedc_cuda_times *times) {
+  schedc_cuda_times own = SCHEDC_CUDA_TIMES_INIT;
+  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, NULL, times ? &own : NULL};
+  if (!context || !kernel || !good_arguments(&job) || (times && times->size < sizeof times->size)) return SCHEDC_EARG;
+  schedc_status status = enter(context, run_cuda, &job);
+  if (times) COPY_OUT(times, &own);
+  return status;
+}
+
 schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
                              unsigned threads, schedc_error *errors) {
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, threads, NULL};
+  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, threads, NULL, NULL};
   if (!context || !kernel || !errors || !good_arguments(&job)) return SCHEDC_EARG;
   size_t step = errors->size;  // of the caller's header
   if (step < sizeof errors->size || kernel->outputs == 0) return kernel->outputs ? SCHEDC_EARG : SCHEDC_OK;

@@ -1,0 +1,39 @@
+// driver.c - the CUDA driver, opened at run time.
+#include "gpu.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+const char *sc_driver_error(const Driver *d, int error) {
+  const char *text = NULL;
+  if (d->cuGetErrorString(error, &text) || !text) return "unknown CUDA error";
+  return text;
+}
+
+static const char *resolve(Sc *sc, Driver *d) {
+#define CU(name, symbol, params)                                                               \
+  {                                                                                            \
+    void *f = dlsym(d->library, symbol);                                                       \
+    if (!f) return sc_printf(sc, "the CUDA driver lacks %s: version 12.0 or newer is needed", symbol); \
+    memcpy(&d->name, &f, sizeof f);                                                            \
+  }
+#include "driver.def"
+#undef CU
+  return NULL;
+}
+
+const char *sc_driver_open(Sc *sc, Driver *d) {
+  memset(d, 0, sizeof *d);
+  d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!d->library) return "no CUDA driver (libcuda.so.1): it comes with NVIDIA's GPU driver";
+  const char *wrong = resolve(sc, d);
+  int e;
+  if (!wrong && (e = d->cuInit(0))) wrong = sc_printf(sc, "the CUDA driver does not start: %s", sc_driver_error(d, e));
+  if (wrong) sc_driver_close(d);
+  return wrong;
+}
+
+void sc_driver_close(Driver *d) {
+  if (d->library) dlclose(d->library);
+  d->library = NULL;
+}
