@@ -1,5 +1,5 @@
-// clones.h - SC_CLONES before a function compiles it a second time for AVX2; the loader picks one. The
-// results are the same bits on all: CMakeLists.txt forbids contraction to fused multiply-add.
+// clones.h - SC_CLONES before a function compiles it a second time for AVX2; the loader picks one.
+// The results are the same bits on all: CMakeLists.txt forbids contraction to fused multiply-add.
 #ifndef SC_CLONES_H
 #define SC_CLONES_H
 

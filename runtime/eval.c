@@ -1,9 +1,10 @@
-// eval.c - uniform expressions: the scalars of a schedule. In: an expression without index variables and
-// tiles, and an Env that says which tile, instance and iteration it is. Out: its value, remembered until
-// env_touch. Reals are f32 like everywhere in a kernel (f64 where e->wide says so, for specifications).
+// eval.c - uniform expressions: the scalars of a schedule. In: an expression without index
+// variables and tiles, and an Env that says which tile, instance and iteration it is. Out: its
+// value, remembered until env_touch. Reals are f32 like everywhere in a kernel (f64 where e->wide
+// says so, for specifications).
 //
-// A node's operands have smaller numbers than the node. The walk keeps its own path instead of recursing,
-// for hostile text chooses the depth.
+// A node's operands have smaller numbers than the node. The walk keeps its own path instead of
+// recursing, for hostile text chooses the depth.
 #include "mathf.h"
 #include "run.h"
 
@@ -37,7 +38,9 @@ static i64 int_op(Env *e, const Expr *p) {
   bool divides = p->op == X_IDIV || p->op == X_MOD || p->op == X_CDIV;
   if (divides && b == 0) return 0;
   if (p->op == X_MOD) return 0;
-  bool down = p->op == X_ADD ? a < 0 : p->op == X_SUB ? b > 0 : p->op == X_MUL && (a < 0) != (b < 0);
+  bool down = p->op == X_ADD   ? a < 0
+              : p->op == X_SUB ? b > 0
+                               : p->op == X_MUL && (a < 0) != (b < 0);
   return down ? INT64_MIN : INT64_MAX;
 }
 

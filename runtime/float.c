@@ -1,10 +1,11 @@
-// float.c - element types to and from f32. Each conversion is branch-free arithmetic on the bits of an
-// f32, so that the bulk loops vectorise; one encoder and one decoder serve all four narrow types.
+// float.c - element types to and from f32. Each conversion is branch-free arithmetic on the bits of
+// an f32, so that the bulk loops vectorise; one encoder and one decoder serve all four narrow
+// types.
 //
-// The idea: an f32 whose exponent field holds a narrow float's is that float times a power of two, so one
-// exact multiplication decodes normals and denormals alike. Encoding normals adds half a unit in the last
-// place to the bits; denormals are rounded by the adder, at a magic number whose last place is the
-// smallest denormal.
+// The idea: an f32 whose exponent field holds a narrow float's is that float times a power of two,
+// so one exact multiplication decodes normals and denormals alike. Encoding normals adds half a
+// unit in the last place to the bits; denormals are rounded by the adder, at a magic number whose
+// last place is the smallest denormal.
 #include "clones.h"
 #include "run.h"
 
@@ -23,9 +24,9 @@ static inline float from_bits(u32 u) {
   return v;
 }
 
-// A narrow format: `mant` explicit mantissa bits, exponent bias, the code that overflow goes to (infinity or
-// the largest finite value), and that of a NaN; as f32 bits, the largest finite value, and again what
-// overflow and NaN are. All constants where it is used.
+// A narrow format: `mant` explicit mantissa bits, exponent bias, the code that overflow goes to
+// (infinity or the largest finite value), and that of a NaN; as f32 bits, the largest finite value,
+// and again what overflow and NaN are. All constants where it is used.
 typedef struct Format {
   u32 mant, bias, over, nan, max_bits, over_bits, nan_bits;
 } Format;
@@ -180,8 +181,8 @@ double sc_get_elem(Elem elem, const void *at, i64 index) {
   }
 }
 
-// To f32 by rounding to odd: what is narrower by two bits or more can then be rounded to as if from v
-// itself (Boldo and Melquiond, "When double rounding is odd", 2005).
+// To f32 by rounding to odd: what is narrower by two bits or more can then be rounded to as if from
+// v itself (Boldo and Melquiond, "When double rounding is odd", 2005).
 static float to_odd(double v) {
   float f = (float)v;
   if ((double)f == v || v != v) return f;

@@ -1,6 +1,7 @@
-// input.c - test inputs: distributions under which kernels go wrong in different ways. In: an element type, a
-// shape, a seed. Out: values that depend on the seed and the element's index alone, so that they are
-// the same on every machine. Normal numbers are sums of uniform ones (Irwin-Hall), not libm's logarithms.
+// input.c - test inputs: distributions under which kernels go wrong in different ways. In: an
+// element type, a shape, a seed. Out: values that depend on the seed and the element's index alone,
+// so that they are the same on every machine. Normal numbers are sums of uniform ones (Irwin-Hall),
+// not libm's logarithms.
 #include <math.h>
 
 #include "run.h"
@@ -42,8 +43,9 @@ static double value(InputKind kind, u64 seed, u64 n, u64 row, u64 width) {
   }
 }
 
-// A row is the last dimension; rows of INPUT_SINK are counted along the second dimension (the sequence), so
-// that the first key of each batch draws all attention. Integers are left to cases: they get small ones.
+// A row is the last dimension; rows of INPUT_SINK are counted along the second dimension (the
+// sequence), so that the first key of each batch draws all attention. Integers are left to cases:
+// they get small ones.
 void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind,
                    u64 seed) {
   u64 width = rank && shape[rank - 1] > 0 ? (u64)shape[rank - 1] : 1, inner = width, along = 1;

@@ -1,10 +1,11 @@
-// mathf.h - elementary functions of f32, for loops that the C compiler vectorises: no branches, no tables,
-// no calls. Error at most 2 units in the last place (tests/unit/strip.c measures it); NaN in, NaN out;
-// results below the smallest normal number are 0, as ex2.approx.ftz gives. The same bits on every
-// machine, unlike libm's.
+// mathf.h - elementary functions of f32, for loops that the C compiler vectorises: no branches, no
+// tables, no calls. Error at most 2 units in the last place (tests/unit/strip.c measures it); NaN
+// in, NaN out; results below the smallest normal number are 0, as ex2.approx.ftz gives. The same
+// bits on every machine, unlike libm's.
 //
-// exp and exp2: 2^n times a polynomial on [-1/2, 1/2], fitted for least relative error. log, log2 and
-// tanh are rare (once a row, not once an element): they work in f64, where the textbook series is enough.
+// exp and exp2: 2^n times a polynomial on [-1/2, 1/2], fitted for least relative error. log, log2
+// and tanh are rare (once a row, not once an element): they work in f64, where the textbook series
+// is enough.
 #ifndef SC_MATHF_H
 #define SC_MATHF_H
 
@@ -72,8 +73,8 @@ static inline float mf_exp(float x) {
   return x != x ? x : r;
 }
 
-// Natural logarithm times `unit`, in f64: x = 2^e m, m in [sqrt 1/2, sqrt 2), and ln m by the series of
-// artanh((m - 1) / (m + 1)).
+// Natural logarithm times `unit`, in f64: x = 2^e m, m in [sqrt 1/2, sqrt 2), and ln m by the
+// series of artanh((m - 1) / (m + 1)).
 static inline double mf_log_of(double x, double unit) {
   u64 u = mf_bits64(x) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
   double e = (double)(i32)(u32)(u >> 52) - 1023;

@@ -1,6 +1,7 @@
-// npy.c - NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0). In: a file image, perhaps an enemy's.
-// Out: type, shape, and where the data is in the image. The header is a Python dictionary literal; only
-// what NumPy writes is read: string keys, a string, True or False, a tuple of integers, any spacing.
+// npy.c - NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0). In: a file image, perhaps an
+// enemy's. Out: type, shape, and where the data is in the image. The header is a Python dictionary
+// literal; only what NumPy writes is read: string keys, a string, True or False, a tuple of
+// integers, any spacing.
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +46,8 @@ static bool take_int(Reader *r, i64 *out) {
   skip_space(r);
   const char *from = r->at;
   for (*out = 0; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
-    if (__builtin_mul_overflow(*out, (i64)10, out) || __builtin_add_overflow(*out, (i64)(*r->at - '0'), out))
+    if (__builtin_mul_overflow(*out, (i64)10, out) ||
+        __builtin_add_overflow(*out, (i64)(*r->at - '0'), out))
       return false;
   return r->at > from;
 }
@@ -53,11 +55,14 @@ static bool take_int(Reader *r, i64 *out) {
 static const char *read_descr(Reader *r, Npy *out) {
   const char *s;
   size_t n;
-  if (!take_string(r, &s, &n)) return "its descr is not a string: structured types are not supported";
-  if (n == 3 && s[0] == '>' && s[2] != '1') return "it is big-endian: write it with native byte order";
+  if (!take_string(r, &s, &n))
+    return "its descr is not a string: structured types are not supported";
+  if (n == 3 && s[0] == '>' && s[2] != '1')
+    return "it is big-endian: write it with native byte order";
   bool order = n == 3 && (s[0] == '<' || s[0] == '|' || s[0] == '=' || s[0] == '>');
   bool kind = order && (s[1] == 'f' || s[1] == 'i' || s[1] == 'u');
-  if (!kind || !strchr("1248", s[2])) return "its element type is no plain float or integer of 1 to 8 bytes";
+  if (!kind || !strchr("1248", s[2]))
+    return "its element type is no plain float or integer of 1 to 8 bytes";
   out->descr = s[1];
   out->bytes = (u8)(s[2] - '0');
   return NULL;
@@ -67,7 +72,8 @@ static const char *read_shape(Reader *r, Npy *out) {
   if (!take(r, '(')) return "its shape is not a tuple";
   while (!take(r, ')')) {
     if (out->rank == SC_MAX_RANK) return "it has more than 6 dimensions";
-    if (!take_int(r, &out->shape[out->rank++])) return "its shape has an entry that is no valid size";
+    if (!take_int(r, &out->shape[out->rank++]))
+      return "its shape has an entry that is no valid size";
     if (take(r, ',')) continue;
     if (!take(r, ')')) return "its shape is not a tuple";
     break;
@@ -125,15 +131,16 @@ const char *sc_npy_parse(Npy *out, const void *image, size_t n) {
   if (wrong) return wrong;
   size_t bytes = out->bytes;
   for (u32 i = 0; i < out->rank; i++)
-    if (__builtin_mul_overflow(bytes, (size_t)out->shape[i], &bytes)) return "its shape is too large";
+    if (__builtin_mul_overflow(bytes, (size_t)out->shape[i], &bytes))
+      return "its shape is too large";
   if (bytes > n - prefix - header) return "it has less data than its shape says";
   out->data = at + prefix + header;
   out->size = bytes;
   return NULL;
 }
 
-// Writes a version 1.0 header of a multiple of 64 bytes, as NumPy does. Returns its length, or 0 if it does
-// not fit.
+// Writes a version 1.0 header of a multiple of 64 bytes, as NumPy does. Returns its length, or 0 if
+// it does not fit.
 size_t sc_npy_header(char *to, size_t room, char descr, u8 bytes, const i64 *shape, size_t rank) {
   char text[256];
   if (rank > SC_MAX_RANK) return 0;

@@ -1,12 +1,13 @@
-// spec.c - evaluates a specification. In: a kernel's spec maps and bound tensors. Out: each output in f64,
-// exactly (f64 throughout), or as `pt`: in f32 with every named value rounded to an element type.
+// spec.c - evaluates a specification. In: a kernel's spec maps and bound tensors. Out: each output
+// in f64, exactly (f64 throughout), or as `pt`: in f32 with every named value rounded to an element
+// type.
 //
-// The idea: equations that read each other usually do so at equal outer indices (batch, head, row). Those
-// indices become one loop around all of them, so that intermediates are kept for one value of it only:
-// attention's S takes a row, not a matrix. What only depends on inputs and is read by equations of more
-// indices (where a sequence ends, which one a row belongs to) would spoil that: it is computed before, and
-// kept whole. Iterations are dealt to threads, which write disjoint elements and allocate nothing. Inputs
-// are converted once, up front, to contiguous copies.
+// The idea: equations that read each other usually do so at equal outer indices (batch, head, row).
+// Those indices become one loop around all of them, so that intermediates are kept for one value of
+// it only: attention's S takes a row, not a matrix. What only depends on inputs and is read by
+// equations of more indices (where a sequence ends, which one a row belongs to) would spoil that:
+// it is computed before, and kept whole. Iterations are dealt to threads, which write disjoint
+// elements and allocate nothing. Inputs are converted once, up front, to contiguous copies.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 
 enum { MAX_THREADS = 64 };
 
-// A named value, or an input: where it is and how it is laid out. Prefix dimensions of intermediates
-// have stride 0: only the current value is kept.
+// A named value, or an input: where it is and how it is laid out. Prefix dimensions of
+// intermediates have stride 0: only the current value is kept.
 typedef struct Store {
   char *at;        // NULL: an intermediate, at `offset` of each worker's block
   size_t offset;
@@ -25,7 +26,8 @@ typedef struct Store {
   i64 stride[SC_MAX_RANK], shape[SC_MAX_RANK];
 } Store;
 
-// What a view of an equation reads: a value that an earlier equation defines, or a tensor as it was given.
+// What a view of an equation reads: a value that an earlier equation defines, or a tensor as it was
+// given.
 typedef struct Read {
   u32 view;
   u32 def;  // the equation; SC_NONE: the tensor
@@ -185,8 +187,8 @@ static void choose_before(Spec *s) {
   }
 }
 
-// Equation e reads what equation d defines: their groups join, and so do their index variables where they
-// stand at the same position. A variable of d that e has elsewhere cannot be common.
+// Equation e reads what equation d defines: their groups join, and so do their index variables
+// where they stand at the same position. A variable of d that e has elsewhere cannot be common.
 static void link_read(Spec *s, u32 e, u32 d, const View *read) {
   const View *dst = &s->k->view.at[s->eq[d].m->dst];
   u32 from = s->eq[e].group, to = s->eq[d].group;
@@ -204,7 +206,8 @@ static void link_reads(Spec *s) {
   for (u32 e = 0; e < s->eqs; e++)
     for (u32 i = 0; i < s->eq[e].reads.n; i++) {
       const Read *r = &s->eq[e].reads.at[i];
-      if (r->def != SC_NONE && !s->eq[r->def].before) link_read(s, e, r->def, &s->k->view.at[r->view]);
+      if (r->def != SC_NONE && !s->eq[r->def].before)
+        link_read(s, e, r->def, &s->k->view.at[r->view]);
     }
 }
 
@@ -265,8 +268,8 @@ static bool in_prefix(const Eq *eq, u32 depth, i8 v) {
   return false;
 }
 
-// Lays out what equation e defines: in the caller's f64 array, or in the workers' blocks without the
-// prefix's dimensions.
+// Lays out what equation e defines: in the caller's f64 array, or in the workers' blocks without
+// the prefix's dimensions.
 static void lay_out(Spec *s, u32 e, u32 depth) {
   const Eq *eq = &s->eq[e];
   const View *dst = &s->k->view.at[eq->m->dst];
@@ -276,7 +279,9 @@ static void lay_out(Spec *s, u32 e, u32 depth) {
   size_t n = 1;
   for (u32 i = dst->rank; i-- > 0;) {
     i8 v = sc_plain_var(s->k, &dst->at[i]);
-    to->shape[i] = output ? s->b->buf[eq->buf].shape[i] : v >= 0 ? eq->extent[v] : env_int(&s->env, b->dim[i]);
+    to->shape[i] = output   ? s->b->buf[eq->buf].shape[i]
+                   : v >= 0 ? eq->extent[v]
+                            : env_int(&s->env, b->dim[i]);
     if (!whole && v >= 0 && in_prefix(eq, depth, v)) continue;
     to->stride[i] = (i64)n;
     if (__builtin_mul_overflow(n, (size_t)to->shape[i], &n)) sc_unwind(s->sc, SCHEDC_ELIMIT);
@@ -304,7 +309,9 @@ static void lay_out(Spec *s, u32 e, u32 depth) {
 
 static Operand operand(const Spec *s, const Worker *w, u32 view, const Store *from) {
   const View *v = &s->k->view.at[view];
-  Operand o = {.at = from->at ? from->at : w->block + from->offset, .store = from->store, .elem = from->elem};
+  Operand o = {.at = from->at ? from->at : w->block + from->offset,
+               .store = from->store,
+               .elem = from->elem};
   for (u32 i = 0; i < SC_MAX_VARS; i++) o.hi[i] = INT64_MAX;
   for (u32 i = 0; i < v->rank; i++) {
     i8 var = sc_plain_var(s->k, &v->at[i]);
@@ -368,7 +375,8 @@ static Worker *make_workers(Spec *s, u32 threads) {
       for (u32 r = 0; r < s->eq[e].reads.n; r++) {
         const Read *read = &s->eq[e].reads.at[r];
         u32 buf = s->k->view.at[read->view].buf;
-        op[read->view] = operand(s, &w[i], read->view, read->def == SC_NONE ? &s->input[buf] : &s->defined[buf]);
+        op[read->view] =
+            operand(s, &w[i], read->view, read->def == SC_NONE ? &s->input[buf] : &s->defined[buf]);
       }
       op[s->eq[e].m->dst] = operand(s, &w[i], s->eq[e].m->dst, &s->defined[s->eq[e].buf]);
     }
@@ -381,7 +389,8 @@ static void run_group(Task *t, Worker *w, u32 threads) {
   pthread_t id[MAX_THREADS];
   u32 started = 1;
   for (u32 i = 0; i < threads; i++) w[i].task = t;
-  while (started < threads && started < t->total && !pthread_create(&id[started], NULL, work, &w[started]))
+  while (started < threads && started < t->total &&
+         !pthread_create(&id[started], NULL, work, &w[started]))
     started++;
   work(&w[0]);
   while (--started) pthread_join(id[started], NULL);

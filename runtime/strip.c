@@ -1,8 +1,8 @@
-// strip.c - a map made into a program over strips. In: a map of well-formed IR. Out: a Strip: steps in
-// lists that run as seldom as what they depend on allows (strip.h says which lists there are).
-// Invariant: a step's operands have been computed when it runs, in the same list before it or in a list
-// that runs less often. The idea is loop-invariant motion done by construction: a node's home is the
-// outermost place where all its index variables have values.
+// strip.c - a map made into a program over strips. In: a map of well-formed IR. Out: a Strip: steps
+// in lists that run as seldom as what they depend on allows (strip.h says which lists there are).
+// Invariant: a step's operands have been computed when it runs, in the same list before it or in a
+// list that runs less often. The idea is loop-invariant motion done by construction: a node's home
+// is the outermost place where all its index variables have values.
 #include "strip.h"
 
 #include <string.h>
@@ -56,7 +56,9 @@ static void find_traits(Maker *mk) {
 
 // Does the node differ from part to part of a partial value?
 static bool parted(const Maker *mk, Xid e) { return mk->traits[e] & PARTED; }
-static bool uniform(const Maker *mk, Xid e) { return x_uniform(mk->k, e) && !(mk->traits[e] & REDUCES); }
+static bool uniform(const Maker *mk, Xid e) {
+  return x_uniform(mk->k, e) && !(mk->traits[e] & REDUCES);
+}
 
 static bool has(u8 vars, i8 v) { return v >= 0 && vars >> v & 1; }
 
@@ -77,7 +79,8 @@ static u16 new_slot(Maker *mk, i8 x, u8 bytes, u32 planes) {
   return (u16)(s->slot.n - 1);
 }
 
-// How a step over x reads a slot: a strip over another variable is read at that one's current value.
+// How a step over x reads a slot: a strip over another variable is read at that one's current
+// value.
 static Ref read_slot(const Maker *mk, u16 slot, i8 x) {
   const Slot *p = &mk->s->slot.at[slot];
   Ref r = {.slot = slot, .var = -1, .bytes = p->bytes, .one = p->x < 0};
@@ -169,7 +172,9 @@ static void count_last(Maker *mk, Xid e, i8 p, i8 r, i32 *score, u8 *seen) {
   mk->depth--;
 }
 
-static const Reals *kind_of(const Maker *mk, u8 ty) { return ty == TY_INT ? &sc_ints : mk->s->reals; }
+static const Reals *kind_of(const Maker *mk, u8 ty) {
+  return ty == TY_INT ? &sc_ints : mk->s->reals;
+}
 
 // The nest of reduction e, whose value is wanted as a strip over p.
 static u32 make_nest(Maker *mk, u32 up, Xid e, i8 p, bool planes) {
@@ -210,7 +215,9 @@ static u16 uniform_slot(Maker *mk, Xid e) {
 static StripFn *fn_of(const Maker *mk, const Expr *p) {
   if (p->op == X_TOREAL) return mk->s->reals->of_int;
   u8 from = expr(mk, p->op == X_WHERE ? p->b : p->a)->ty;
-  return from == TY_BOOL ? sc_bool_fn(p->op) : from == TY_INT ? sc_int_fn(p->op) : mk->s->reals->op[p->op];
+  return from == TY_BOOL  ? sc_bool_fn(p->op)
+         : from == TY_INT ? sc_int_fn(p->op)
+                          : mk->s->reals->op[p->op];
 }
 
 // An operand as a step of list `at` reads it.

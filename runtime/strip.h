@@ -1,9 +1,9 @@
 // strip.h - a compiled map, between strip.c (which makes it), strip_run.c (which runs it) and
 // strip_ops.c (the loops it is made of). spec.c runs it too, in f64 or f32.
 //
-// A step computes one node of the map's expression for a strip: up to STRIP consecutive values of one
-// index variable `x`, all others fixed (x < 0: a single value). Each node has one slot for its values,
-// and stands in the list that runs as seldom as what it depends on allows:
+// A step computes one node of the map's expression for a strip: up to STRIP consecutive values of
+// one index variable `x`, all others fixed (x < 0: a single value). Each node has one slot for its
+// values, and stands in the list that runs as seldom as what it depends on allows:
 //
 //   the run       uniform nodes (from Env), then for each strip of the vector variable v
 //     level[0]      nodes of v alone, and of nothing
@@ -11,11 +11,11 @@
 //     parts         nodes that differ from part to part of a partial tile
 //   a reduction   over r of a body that also depends on the strip's variable p: a Nest
 //     ahead         nodes of r but not p, as strips over r
-//     body          nodes of both: strips over r for each p (dot products), or strips over p for each r
-//                   (sums of rows), whichever finds more of its loads contiguous
+//     body          nodes of both: strips over r for each p (dot products), or strips over p for
+//                   each r (sums of rows), whichever finds more of its loads contiguous
 //
-// What a nest needs of neither is computed outside of it: exp(S[i,j] - L[i]) * V[j,d] summed over j takes
-// one exp for each (i, j), whatever the extent of d.
+// What a nest needs of neither is computed outside of it: exp(S[i,j] - L[i]) * V[j,d] summed over j
+// takes one exp for each (i, j), whatever the extent of d.
 #ifndef SC_STRIP_H
 #define SC_STRIP_H
 
@@ -24,8 +24,8 @@
 enum { STRIP = 256, LANES = 16, PARTS = 4 };
 enum { STORE_F64 = EL_COUNT };  // Operand.store besides Elem: f64
 
-// Where a step finds an operand: a strip over its own variable, or one value (of a strip over the looped
-// variable `var`, at its current place). Slot 0: no operand.
+// Where a step finds an operand: a strip over its own variable, or one value (of a strip over the
+// looped variable `var`, at its current place). Slot 0: no operand.
 typedef struct Ref {
   u16 slot;
   i8 var;     // one: the variable whose strip it is taken from; -1: a single value
@@ -49,8 +49,8 @@ typedef struct Step {
 } Step;
 typedef VEC(Step) Steps;
 
-// How a view finds its elements: variables that move it by the operand's strides, and positions that are
-// computed (specifications only).
+// How a view finds its elements: variables that move it by the operand's strides, and positions
+// that are computed (specifications only).
 typedef struct Site {
   u32 view;
   u8 vars;   // bit v: variable v, by stride
@@ -90,8 +90,8 @@ typedef struct Reals {
   StripFn *op[X_COUNT];  // by ExprOp, for real operands
   StripFn *of_int;       // TOREAL
   void (*fill)(void *to, double v, size_t n);
-  // Reductions by SUM, RMAX, RMIN of a, or of a * b if b is there. Lanes: value i into acc[i % 16]; rows:
-  // into acc[i].
+  // Reductions by SUM, RMAX, RMIN of a, or of a * b if b is there. Lanes: value i into acc[i % 16];
+  // rows: into acc[i].
   void (*lanes[3])(void *acc, const void *a, const void *b, unsigned ones, size_t n);
   void (*rows[3])(void *acc, const void *a, const void *b, unsigned ones, size_t n);
   void (*fold)(u8 op, const void *lanes, void *parts);  // 16 lanes to 4 parts
@@ -129,11 +129,12 @@ struct Strip {
   u32 size;
 };
 
-// A map of a specification: positions of views may be any integer expressions, reals are `wide` or f32.
+// A map of a specification: positions of views may be any integer expressions, reals are `wide` or
+// f32.
 Strip *sc_strip_spec(Sc *sc, const Kernel *k, const Map *m, bool wide);
 
-// The variable whose operand stride moves the position: it is that variable (plus a base that the operand
-// knows, in kernels); -1: it is computed, or nothing.
+// The variable whose operand stride moves the position: it is that variable (plus a base that the
+// operand knows, in kernels); -1: it is computed, or nothing.
 i8 sc_plain_var(const Kernel *k, const Pos *p);
 
 // Runs it for output variables in [from, to) only.

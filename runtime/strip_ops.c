@@ -1,6 +1,7 @@
-// strip_ops.c - the loops that strips are made of, for f32, f64, 64-bit integers and truths, and the
-// moving of strips between memory and slots, with conversion. In: pointers to values. Out: the same.
-// Strips of integers wrap on overflow; indices far outside of any tensor are outside of it all the same.
+// strip_ops.c - the loops that strips are made of, for f32, f64, 64-bit integers and truths, and
+// the moving of strips between memory and slots, with conversion. In: pointers to values. Out: the
+// same. Strips of integers wrap on overflow; indices far outside of any tensor are outside of it
+// all the same.
 #include <string.h>
 
 #include "clones.h"
@@ -102,7 +103,12 @@ SC_CLONES static void of_int_f32(void *restrict out, const void *pa, const void 
 }
 
 const Reals sc_reals32 = {
-    LOOPS, .store = EL_F32, .op = {REAL_OPS}, .of_int = of_int_f32, .load = load_f32, .save = save_f32,
+    LOOPS,
+    .store = EL_F32,
+    .op = {REAL_OPS},
+    .of_int = of_int_f32,
+    .load = load_f32,
+    .save = save_f32,
 };
 
 // ---- f64: transcendental functions are libm's

@@ -1,7 +1,7 @@
-// strip_run.c - runs a Strip. In: operands (where each view's elements are), an Env for uniform values, a
-// scratch. Out: the map's elements written, or whether a vote's condition holds.
-// Invariant: results do not depend on how ranges are cut into strips or calls: reductions always run
-// over the whole of their variable, in 16 lanes (or 4 parts) chosen by the index alone.
+// strip_run.c - runs a Strip. In: operands (where each view's elements are), an Env for uniform
+// values, a scratch. Out: the map's elements written, or whether a vote's condition holds.
+// Invariant: results do not depend on how ranges are cut into strips or calls: reductions always
+// run over the whole of their variable, in 16 lanes (or 4 parts) chosen by the index alone.
 #include "strip.h"
 
 #include <string.h>
@@ -39,8 +39,9 @@ static i64 length(const Run *r, i8 x) { return x < 0 ? 1 : r->len[x]; }
 
 // ---- elements of views
 
-// The elements of a view along the current strip: element i, lo <= i < hi, is `step` elements after the
-// one before. Where a computed position varies along the strip, each has its own offset instead.
+// The elements of a view along the current strip: element i, lo <= i < hi, is `step` elements after
+// the one before. Where a computed position varies along the strip, each has its own offset
+// instead.
 typedef struct Window {
   char *at;
   i64 step, lo, hi;
@@ -91,7 +92,8 @@ static char *scattered(const Run *r, const Site *site, const Window *w, i64 i) {
   i64 offset = i * w->step;
   for (u32 d = 0; d < SC_MAX_RANK; d++) {
     const Ref *p = &site->pos[d];
-    if (p->slot && !p->one && !add_position(o, d, ((const i64 *)values(r, *p))[i], &offset)) return NULL;
+    if (p->slot && !p->one && !add_position(o, d, ((const i64 *)values(r, *p))[i], &offset))
+      return NULL;
   }
   return w->at + offset * element_bytes(o->store);
 }
@@ -110,7 +112,8 @@ static void copy_in(const Run *r, const Site *site, const Window *w, u8 ty, char
   if (!w->scattered) {
     if (w->hi > w->lo)
       kind->load(o->store, to + w->lo * kind->bytes,
-                 w->at + w->lo * w->step * element_bytes(o->store), w->step, (size_t)(w->hi - w->lo));
+                 w->at + w->lo * w->step * element_bytes(o->store), w->step,
+                 (size_t)(w->hi - w->lo));
     return;
   }
   for (i64 i = w->lo; i < w->hi; i++) {
@@ -151,7 +154,10 @@ static void clear(const Run *r, const Nest *t, i64 n) {
     for (i64 i = 0; i < n; i++) ((i64 *)acc)[i] = INT64_MAX;
     return;
   }
-  double none = t->op == X_SUM ? 0 : t->ty == TY_INT ? -0x1p63 : t->op == X_RMAX ? -1 / 0.0 : 1 / 0.0;
+  double none = t->op == X_SUM    ? 0
+                : t->ty == TY_INT ? -0x1p63
+                : t->op == X_RMAX ? -1 / 0.0
+                                  : 1 / 0.0;
   kind->fill(acc, none, (size_t)n);
 }
 
@@ -261,7 +267,8 @@ static void save(const Run *r, const Window *w, u8 ty, const char *from, i64 lo,
   }
 }
 
-// The strip's values (of part q) to dst where `mask` (NULL: everywhere) says so and dst has elements.
+// The strip's values (of part q) to dst where `mask` (NULL: everywhere) says so and dst has
+// elements.
 static void write_strip(const Run *r, u8 ty, const char *from, const u8 *mask, u32 q) {
   const Operand *o = &r->op[r->s->dst.view];
   Window w = window(r, &r->s->dst, r->s->v);
@@ -331,7 +338,8 @@ static const u8 *mask_of(const Run *r, bool *none) {
   const Strip *s = r->s;
   *none = false;
   if (r->mode == UNSTASH)
-    return (u8 *)r->base + s->buffer + 8 * buffer_size(r) * (s->m->parts ? PARTS : 1) + buffer_index(r);
+    return (u8 *)r->base + s->buffer + 8 * buffer_size(r) * (s->m->parts ? PARTS : 1) +
+           buffer_index(r);
   if (!s->cond.slot) return NULL;
   const u8 *mask = (const u8 *)values(r, s->cond);
   if (!s->cond.one && s->v >= 0) return mask;

@@ -1,15 +1,16 @@
-// tolerance.c - is an output right? In: bound tensors after a run. Out: for each output, its distance from
-// the specification and what is allowed.
+// tolerance.c - is an output right? In: bound tensors after a run. Out: for each output, its
+// distance from the specification and what is allowed.
 //
-// The idea is FlashAttention's: evaluate the specification exactly (ref), and once more with every named
-// value rounded to the kernel's element type (pt). What that rounding costs says how much error is honest:
-//   max  |out - ref| <= 2   max  |pt - ref| + 2 max |(ref + 0.3 - 0.3) - ref|   (in the output's type)
-//   mean |out - ref| <= 1.5 mean |pt - ref|, or half a unit in the last place of ref (its mean) if that is more
-// The floor of the mean matters where pt happens to be exact. f32 outputs (log-sum-exp, row sums) are held
-// to 1e-3 where the largest value is between 1 and 64, to less or more in proportion beyond, at least to
-// 1e-5; integers to equality.
-// Infinities and NaN must be where the specification has them. Values that the type cannot hold may be what
-// a conversion makes of them: infinity, or the largest number.
+// The idea is FlashAttention's: evaluate the specification exactly (ref), and once more with every
+// named value rounded to the kernel's element type (pt). What that rounding costs says how much
+// error is honest:
+//   max  |out - ref| <= 2 max |pt - ref| + 2 max |(ref + 0.3 - 0.3) - ref|   (in the output's type)
+//   mean |out - ref| <= 1.5 mean |pt - ref|, or the mean of half a unit in ref's last place
+// The floor of the mean matters where pt happens to be exact. f32 outputs (log-sum-exp, row sums)
+// are held to 1e-3 where the largest value is between 1 and 64, to less or more in proportion
+// beyond, at least to 1e-5; integers to equality. Infinities and NaN must be where the
+// specification has them. Values that the type cannot hold may be what a conversion makes of them:
+// infinity, or the largest number.
 #include <math.h>
 #include <string.h>
 
@@ -65,8 +66,9 @@ static double held(Elem elem, double ref) {
   return isfinite(r) ? r : ref;
 }
 
-// Distance of an element; infinite where no distance would do. An overflow to infinity is as far from a
-// finite value as the largest number is: results on both sides of the edge are near each other.
+// Distance of an element; infinite where no distance would do. An overflow to infinity is as far
+// from a finite value as the largest number is: results on both sides of the edge are near each
+// other.
 static double distance(Elem elem, double out, double ref) {
   if (out == ref || (isnan(out) && isnan(ref))) return 0;
   if (isinf(out) && isfinite(ref) && sc_elem[elem].flt && (out > 0) == (ref > 0)) {
@@ -92,7 +94,8 @@ static i64 place(const TensorRef *t, u32 rank, size_t n, i64 *idx) {
 static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, double ref, double pt,
                             const i64 *idx) {
   ref = held(elem, ref);
-  double error = distance(elem, out, ref), rounding = isfinite(ref) && isfinite(pt) ? fabs(pt - ref) : 0;
+  double error = distance(elem, out, ref),
+         rounding = isfinite(ref) && isfinite(pt) ? fabs(pt - ref) : 0;
   s->max_pt = fmax(s->max_pt, rounding);
   s->sum_pt += rounding;
   if (sc_elem[elem].flt && sc_elem[elem].bytes < 4) {

@@ -134,7 +134,8 @@ static void elements_of_tensors(void **state) {
   u32 cu = km_buf(sc, k, SP_TENSOR, EL_I32, 1, dim);
   k->buf.at[cu].dir = SCHEDC_IN;
   Xid b = x_leaf(sc, k, X_AXIS, TY_INT, 0), next = OP2(ADD, b, INT(1));
-  Xid from = x_leaf(sc, k, X_LOAD, TY_INT, AT(cu, b)), to = x_leaf(sc, k, X_LOAD, TY_INT, AT(cu, next));
+  Xid from = x_leaf(sc, k, X_LOAD, TY_INT, AT(cu, b)),
+      to = x_leaf(sc, k, X_LOAD, TY_INT, AT(cu, next));
   Xid len = OP2(SUB, to, from);
   i32 at[] = {0, -1, 5, -1, 12};
   f->b.dim[0] = 2;

@@ -1,5 +1,5 @@
-// float.c - conversions of the narrow types: every code and every rounding midpoint, against hashes of
-// what NumPy and ml_dtypes do (float_oracle.py), and the cases where saturation is ours.
+// float.c - conversions of the narrow types: every code and every rounding midpoint, against hashes
+// of what NumPy and ml_dtypes do (float_oracle.py), and the cases where saturation is ours.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,12 @@
 #include "run.h"
 
 static inline u32 km_buf(Sc *sc, Kernel *k, Space space, Elem elem, u32 rank, const Xid *dim) {
-  Buf b = {.name = "x", .space = space, .elem = elem, .rank = (u8)rank, .ring = SC_NONE, .role = SC_NONE};
+  Buf b = {.name = "x",
+           .space = space,
+           .elem = elem,
+           .rank = (u8)rank,
+           .ring = SC_NONE,
+           .role = SC_NONE};
   for (u32 i = 0; i < rank; i++) {
     b.dim[i] = dim[i];
     x_const_int(k, dim[i], &b.ext[i]);
@@ -32,7 +37,8 @@ static inline u32 km_at(Sc *sc, Kernel *k, u32 buf, const Xid *at) {
   return k->view.n - 1;
 }
 
-static inline u32 km_map(Sc *sc, Kernel *k, u32 dst, Xid root, u32 outs, u32 vars, const Xid *extent) {
+static inline u32 km_map(Sc *sc, Kernel *k, u32 dst, Xid root, u32 outs, u32 vars,
+                         const Xid *extent) {
   Map m = {.dst = dst, .root = root, .outs = (u8)outs, .vars = (u8)vars};
   for (u32 i = 0; i < vars; i++) m.var[i] = (Var){"v", extent[i]};
   PUSH(sc, &k->map, m);

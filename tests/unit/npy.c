@@ -1,4 +1,5 @@
-// npy.c - .npy files: what NumPy wrote, what an enemy may have written, and headers of our own; test inputs.
+// npy.c - .npy files: what NumPy wrote, what an enemy may have written, and headers of our own;
+// test inputs.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,9 +61,11 @@ static void hostile_headers(void **state) {
   Npy n;
 #define REST ", 'fortran_order': False, 'descr': '<f4'}"
   assert_null(parse_text(&n, "{'shape':(2,)" REST, 8));
-  assert_null(parse_text(&n, " { \"descr\" : '<f4' , 'fortran_order' : False,'shape' : ( 1 , 2 ) , } \n", 8));
+  assert_null(parse_text(
+      &n, " { \"descr\" : '<f4' , 'fortran_order' : False,'shape' : ( 1 , 2 ) , } \n", 8));
   assert_non_null(strstr(parse_text(&n, "{'shape': (3,)" REST, 8), "less data"));
-  assert_non_null(strstr(parse_text(&n, "{'shape': (4294967296, 4294967296)" REST, 8), "too large"));
+  assert_non_null(
+      strstr(parse_text(&n, "{'shape': (4294967296, 4294967296)" REST, 8), "too large"));
   assert_non_null(parse_text(&n, "{'shape': (99999999999999999999,)" REST, 8));
   assert_non_null(parse_text(&n, "{'shape': (-1,)" REST, 8));
   assert_non_null(parse_text(&n, "{'shape': (,)" REST, 8));

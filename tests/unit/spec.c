@@ -1,5 +1,5 @@
-// spec.c - specifications and tolerances: attention against loops in f64, what is kept of intermediates, computed
-// positions (packed sequences), and `pt`.
+// spec.c - specifications and tolerances: attention against loops in f64, what is kept of
+// intermediates, computed positions (packed sequences), and `pt`.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,7 +89,9 @@ static u32 tensor(Fix *f, Elem elem, u8 dir, u32 rank, const Xid *dim, const i64
   return t;
 }
 
-static double get(Fix *f, u32 t, i64 at) { return sc_get_elem(f->k->buf.at[t].elem, f->b.buf[t].at, at); }
+static double get(Fix *f, u32 t, i64 at) {
+  return sc_get_elem(f->k->buf.at[t].elem, f->b.buf[t].at, at);
+}
 
 static void equation(Fix *f, u32 dst, Xid root, u32 outs, u32 vars, const Xid *extent) {
   u32 map = km_map(&f->sc, f->k, dst, root, outs, vars, extent);
@@ -120,17 +122,19 @@ static void attention(Fix *f, Attention *a) {
   Xid i0 = IDX(0), i1 = IDX(1), i2 = IDX(2), i3 = IDX(3), i4 = IDX(4);
   Xid scale = x_leaf(sc, k, X_ARG, TY_REAL, 0);
   Xid group = OP2(IDIV, OP2(MUL, i1, G), H);
-  Xid dot = REDUCE(SUM, 4, OP2(MUL, LOADV(AT(a->q, i0, i2, i1, i4)), LOADV(AT(a->k, i0, i3, group, i4))));
+  Xid dot =
+      REDUCE(SUM, 4, OP2(MUL, LOADV(AT(a->q, i0, i2, i1, i4)), LOADV(AT(a->k, i0, i3, group, i4))));
   Xid see = OP2(LE, i3, OP2(SUB, OP2(ADD, i2, N), M));
   Xid keep = OP2(OR, x_bool(sc, k, !a->causal), see);
   equation(f, AT(s, i0, i1, i2, i3), OP3(WHERE, keep, OP2(MUL, scale, dot), REAL(-INFINITY)), 4, 5,
            (Xid[]){B, H, M, N, D});
 
-  Xid sl = LOADV(AT(s, i0, i1, i2, i3)), xl = LOADV(AT(x, i0, i1, i2)), none = OP2(EQ, xl, REAL(-INFINITY));
+  Xid sl = LOADV(AT(s, i0, i1, i2, i3)), xl = LOADV(AT(x, i0, i1, i2)),
+      none = OP2(EQ, xl, REAL(-INFINITY));
   equation(f, AT(x, i0, i1, i2), REDUCE(RMAX, 3, sl), 3, 4, (Xid[]){B, H, M, N});
   Xid sum = REDUCE(SUM, 3, OP1(EXP, OP2(SUB, sl, xl)));
-  equation(f, AT(a->l, i0, i1, i2), OP3(WHERE, none, REAL(-INFINITY), OP2(ADD, xl, OP1(LOG, sum))), 3, 4,
-           (Xid[]){B, H, M, N});
+  equation(f, AT(a->l, i0, i1, i2), OP3(WHERE, none, REAL(-INFINITY), OP2(ADD, xl, OP1(LOG, sum))),
+           3, 4, (Xid[]){B, H, M, N});
 
   // O[b,i,h,d]: variables b 0, i 1, h 2, d 3, j 4
   Xid so = LOADV(AT(s, i0, i2, i1, i4)), lo = LOADV(AT(a->l, i0, i2, i1));
@@ -157,12 +161,14 @@ static void check_attention(Fix *f, const Attention *a, double eps) {
           top = fmax(top, s[j]);
         }
         for (i64 j = 0; j < a->n; j++) sum += top == -INFINITY ? 0 : exp(s[j] - top);
-        double l = top == -INFINITY ? -INFINITY : top + log(sum), got = f->to[a->l][(b * a->h + h) * a->m + i];
+        double l = top == -INFINITY ? -INFINITY : top + log(sum),
+               got = f->to[a->l][(b * a->h + h) * a->m + i];
         assert_true(got == l || fabs(got - l) <= eps);
         for (i64 d = 0; d < a->d; d++) {
           double o = 0;
           for (i64 j = 0; j < a->n; j++)
-            if (s[j] != -INFINITY) o += exp(s[j] - l) * get(f, a->v, ((b * a->n + j) * a->g + g) * a->d + d);
+            if (s[j] != -INFINITY)
+              o += exp(s[j] - l) * get(f, a->v, ((b * a->n + j) * a->g + g) * a->d + d);
           assert_true(fabs(f->to[a->o][((b * a->m + i) * a->h + h) * a->d + d] - o) <= eps);
         }
       }
@@ -230,7 +236,8 @@ static void matrix_product(void **state) {
   u32 b = tensor(f, EL_BF16, SCHEDC_IN, 2, (Xid[]){N, K}, (i64[]){70, 50});
   u32 c = tensor(f, EL_F32, SCHEDC_OUT, 2, (Xid[]){M, N}, (i64[]){33, 70});
   Xid i = IDX(0), j = IDX(1), d = IDX(2);
-  equation(f, AT(c, i, j), REDUCE(SUM, 2, OP2(MUL, LOADV(AT(a, i, d)), LOADV(AT(b, j, d)))), 2, 3, ext);
+  equation(f, AT(c, i, j), REDUCE(SUM, 2, OP2(MUL, LOADV(AT(a, i, d)), LOADV(AT(b, j, d)))), 2, 3,
+           ext);
   assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
   for (i64 x = 0; x < 33; x++)
     for (i64 y = 0; y < 70; y++) {
@@ -240,16 +247,19 @@ static void matrix_product(void **state) {
     }
 }
 
-// y[t] = sum(j) where(j < cu[s+1] - cu[s], x[cu[s] + j] * w[perm[t], j], 0) with s = seq[t]: elements whose
-// places are read from memory, some of them outside.
+// y[t] = sum(j) where(j < cu[s+1] - cu[s], x[cu[s] + j] * w[perm[t], j], 0) with s = seq[t]:
+// elements whose places are read from memory, some of them outside.
 static void computed_positions(void **state) {
   BEGIN;
   memcpy(f->b.dim, (i64[]){40, 5}, 2 * sizeof(i64));
   Xid T = DIM(0), P = DIM(1), P1 = OP2(ADD, P, INT(1)), ext[] = {T, T};
-  u32 cu = tensor(f, EL_I32, SCHEDC_IN, 1, &P1, (i64[]){6}), seq = tensor(f, EL_I32, SCHEDC_IN, 1, &T, (i64[]){40});
-  u32 x = tensor(f, EL_F16, SCHEDC_IN, 1, &T, (i64[]){40}), perm = tensor(f, EL_I32, SCHEDC_IN, 1, &T, (i64[]){40});
+  u32 cu = tensor(f, EL_I32, SCHEDC_IN, 1, &P1, (i64[]){6}),
+      seq = tensor(f, EL_I32, SCHEDC_IN, 1, &T, (i64[]){40});
+  u32 x = tensor(f, EL_F16, SCHEDC_IN, 1, &T, (i64[]){40}),
+      perm = tensor(f, EL_I32, SCHEDC_IN, 1, &T, (i64[]){40});
   u32 w = tensor(f, EL_F32, SCHEDC_IN, 2, (Xid[]){T, T}, (i64[]){40, 40});
-  u32 y = tensor(f, EL_F32, SCHEDC_OUT, 1, &T, (i64[]){40}), z = tensor(f, EL_F32, SCHEDC_OUT, 1, &T, (i64[]){40});
+  u32 y = tensor(f, EL_F32, SCHEDC_OUT, 1, &T, (i64[]){40}),
+      z = tensor(f, EL_F32, SCHEDC_OUT, 1, &T, (i64[]){40});
   const i32 cuv[] = {0, 3, 3, 20, 31, 40};
   memcpy(f->b.buf[cu].at, cuv, sizeof cuv);
   for (i32 t = 0; t < 40; t++) {
@@ -291,27 +301,32 @@ static void transposed_reads(void **state) {
   u32 p = km_buf(sc, k, SP_SPEC, EL_F32, 3, (Xid[]){B, M, N});
   Xid i0 = IDX(0), i1 = IDX(1), i2 = IDX(2), i3 = IDX(3);
   equation(f, AT(p, i0, i1, i2), OP1(EXP, LOADV(AT(a, i0, i1, i2))), 3, 3, (Xid[]){B, M, N});
-  equation(f, AT(dk, i0, i1, i2), REDUCE(SUM, 3, OP2(MUL, LOADV(AT(p, i0, i3, i1)), LOADV(AT(q, i0, i3, i2)))), 3, 4,
+  equation(f, AT(dk, i0, i1, i2),
+           REDUCE(SUM, 3, OP2(MUL, LOADV(AT(p, i0, i3, i1)), LOADV(AT(q, i0, i3, i2)))), 3, 4,
            (Xid[]){B, N, D, M});
   assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
   for (i64 b = 0; b < 3; b++)
     for (i64 j = 0; j < 30; j++)
       for (i64 d = 0; d < 9; d++) {
         double want = 0;
-        for (i64 i = 0; i < 21; i++) want += exp(get(f, a, (b * 21 + i) * 30 + j)) * get(f, q, (b * 21 + i) * 9 + d);
+        for (i64 i = 0; i < 21; i++)
+          want += exp(get(f, a, (b * 21 + i) * 30 + j)) * get(f, q, (b * 21 + i) * 9 + d);
         assert_true(fabs(f->to[dk][(b * 30 + j) * 9 + d] - want) < 1e-12);
       }
 }
 
-// Attention over packed sequences: which one a row belongs to is known before, and kept whole; S is not.
+// Attention over packed sequences: which one a row belongs to is known before, and kept whole; S is
+// not.
 static void packed_sequences(void **state) {
   BEGIN;
   enum { T = 1000 };
   memcpy(f->b.dim, (i64[]){T, 3}, 2 * sizeof(i64));
   Xid N = DIM(0), B1 = DIM(1);
-  u32 cu = tensor(f, EL_I32, SCHEDC_IN, 1, &B1, (i64[]){3}), x = tensor(f, EL_F16, SCHEDC_IN, 1, &N, (i64[]){T});
+  u32 cu = tensor(f, EL_I32, SCHEDC_IN, 1, &B1, (i64[]){3}),
+      x = tensor(f, EL_F16, SCHEDC_IN, 1, &N, (i64[]){T});
   u32 y = tensor(f, EL_F32, SCHEDC_OUT, 1, &N, (i64[]){T});
-  u32 who = km_buf(sc, k, SP_SPEC, EL_F32, 1, &N), s = km_buf(sc, k, SP_SPEC, EL_F32, 2, (Xid[]){N, N});
+  u32 who = km_buf(sc, k, SP_SPEC, EL_F32, 1, &N),
+      s = km_buf(sc, k, SP_SPEC, EL_F32, 2, (Xid[]){N, N});
   const i32 cuv[] = {0, 600, 700};
   memcpy(f->b.buf[cu].at, cuv, sizeof cuv);
   Xid i = IDX(0), j = IDX(1), c = x_leaf(sc, k, X_LOAD, TY_INT, AT(cu, j));
@@ -337,7 +352,8 @@ static void strided_inputs(void **state) {
   BEGIN;
   memcpy(f->b.dim, (i64[]){6, 7}, 2 * sizeof(i64));
   Xid M = DIM(0), N = DIM(1), ext[] = {M, N};
-  u32 a = tensor(f, EL_E4M3, SCHEDC_IN, 2, ext, (i64[]){20, 30}), b = tensor(f, EL_F32, SCHEDC_OUT, 2, ext, (i64[]){6, 7});
+  u32 a = tensor(f, EL_E4M3, SCHEDC_IN, 2, ext, (i64[]){20, 30}),
+      b = tensor(f, EL_F32, SCHEDC_OUT, 2, ext, (i64[]){6, 7});
   f->b.buf[a] = (TensorRef){f->b.buf[a].at + 5, {90, 2}, {6, 7}};
   f->b.buf[a].stride[0] = 60;
   equation(f, AT(b, IDX(0), IDX(1)), LOADV(AT(a, IDX(0), IDX(1))), 2, 2, ext);
@@ -405,7 +421,8 @@ static void wrong_outputs_fail(void **state) {
   for (i64 i = 0; i < 40 * 2 * 16; i++)  // each within the largest error, but all of them
     o[i] = sc_to_f16(sc_of_f16(o[i]) + (float)e[0].max_allowed * 0.6f);
   assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
-  assert_true(!e[0].pass && e[0].max_error <= e[0].max_allowed && e[0].mean_error > e[0].mean_allowed);
+  assert_true(!e[0].pass && e[0].max_error <= e[0].max_allowed &&
+              e[0].mean_error > e[0].mean_allowed);
 }
 
 // NaN inputs must come out; what overflows the type must be what a conversion makes of it.
@@ -413,8 +430,10 @@ static void special_values(void **state) {
   BEGIN;
   f->b.dim[0] = 4;
   Xid N = DIM(0);
-  u32 x = tensor(f, EL_F16, SCHEDC_IN, 1, &N, (i64[]){4}), y = tensor(f, EL_F16, SCHEDC_OUT, 1, &N, (i64[]){4});
-  u32 z = tensor(f, EL_E4M3, SCHEDC_OUT, 1, &N, (i64[]){4}), n = tensor(f, EL_I32, SCHEDC_OUT, 1, &N, (i64[]){4});
+  u32 x = tensor(f, EL_F16, SCHEDC_IN, 1, &N, (i64[]){4}),
+      y = tensor(f, EL_F16, SCHEDC_OUT, 1, &N, (i64[]){4});
+  u32 z = tensor(f, EL_E4M3, SCHEDC_OUT, 1, &N, (i64[]){4}),
+      n = tensor(f, EL_I32, SCHEDC_OUT, 1, &N, (i64[]){4});
   Xid i = IDX(0), square = OP2(MUL, LOADV(AT(x, i)), LOADV(AT(x, i)));
   equation(f, AT(y, i), square, 1, 1, &N);
   equation(f, AT(z, i), square, 1, 1, &N);
@@ -436,7 +455,8 @@ static void special_values(void **state) {
   assert_true(!e[0].pass && e[1].pass && !e[2].pass);
 }
 
-// Whichever allocation fails: a status, and nothing leaks (the allocator's balance is checked at the end).
+// Whichever allocation fails: a status, and nothing leaks (the allocator's balance is checked at
+// the end).
 static void memory_runs_out(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 20, .n = 33, .d = 16};
@@ -478,11 +498,12 @@ static void large_case(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(attention_exact), TEST(attention_causal), TEST(attention_rounded), TEST(empty_dimensions),
-      TEST(memory_is_linear), TEST(matrix_product), TEST(computed_positions), TEST(transposed_reads),
-      TEST(packed_sequences), TEST(strided_inputs), TEST(honest_outputs_pass),
-      TEST(wrong_outputs_fail), TEST(special_values), TEST(memory_runs_out),
-      TEST(no_specification), TEST(large_case),
+      TEST(attention_exact),    TEST(attention_causal),    TEST(attention_rounded),
+      TEST(empty_dimensions),   TEST(memory_is_linear),    TEST(matrix_product),
+      TEST(computed_positions), TEST(transposed_reads),    TEST(packed_sequences),
+      TEST(strided_inputs),     TEST(honest_outputs_pass), TEST(wrong_outputs_fail),
+      TEST(special_values),     TEST(memory_runs_out),     TEST(no_specification),
+      TEST(large_case),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,8 +184,8 @@ static void assert_near(double got, double want, double eps) {
   fail_msg("%.9g where %.9g is right", got, want);
 }
 
-// Runs the map and compares every element of dst with what it should be. The naive evaluator reads the
-// operands before anything is written.
+// Runs the map and compares every element of dst with what it should be. The naive evaluator reads
+// the operands before anything is written.
 static void check(Fix *f, u32 map, double eps) {
   const Map *m = &f->k->map.at[map];
   i64 ext[SC_MAX_VARS] = {0}, idx[SC_MAX_VARS] = {0}, n = 1;
@@ -228,8 +228,10 @@ static void softmax_of_a_tile(void **state) {
   u32 sv = VIEW(s, 0, 1), mv = VIEW(m, 0), pv = VIEW(p, 0, 1), lv = VIEW(l, 0);
   Xid c = REAL(0.1275);
   u32 top = km_map(sc, k, mv, OP2(MAX, LOADV(mv), REDUCE(RMAX, 1, LOADV(sv))), 1, 2, dim);
-  u32 ex = km_map(sc, k, sv, OP1(EXP2, OP2(SUB, OP2(MUL, LOADV(sv), c), OP2(MUL, LOADV(mv), c))), 2, 2, dim);
-  u32 sum = km_map(sc, k, lv, OP2(ADD, OP2(MUL, LOADV(lv), LOADV(mv)), REDUCE(SUM, 1, LOADV(sv))), 1, 2, dim);
+  u32 ex = km_map(sc, k, sv, OP1(EXP2, OP2(SUB, OP2(MUL, LOADV(sv), c), OP2(MUL, LOADV(mv), c))), 2,
+                  2, dim);
+  u32 sum = km_map(sc, k, lv, OP2(ADD, OP2(MUL, LOADV(lv), LOADV(mv)), REDUCE(SUM, 1, LOADV(sv))),
+                   1, 2, dim);
   k->map.at[sum].parts = true;
   u32 cast = km_map(sc, k, pv, LOADV(sv), 2, 2, dim);
   u32 total = km_map(sc, k, mv, LOADV(lv), 1, 1, dim);
@@ -275,7 +277,8 @@ static void votes(void **state) {
   u32 r = km_buf(sc, k, SP_REG, EL_F32, 1, dim), rv = VIEW(r, 0);
   k->buf.at[r].partial = true;
   Xid holds = OP1(NOT, OP2(LE, LOADV(rv), REAL(10)));
-  u32 each = km_map(sc, k, SC_NONE, holds, 1, 1, dim), whole = km_map(sc, k, SC_NONE, holds, 1, 1, dim);
+  u32 each = km_map(sc, k, SC_NONE, holds, 1, 1, dim),
+      whole = km_map(sc, k, SC_NONE, holds, 1, 1, dim);
   k->map.at[each].parts = true;
   float *at = tile(f, r, EL_F32, 64, 0);
   Env env;
@@ -378,7 +381,8 @@ static void nested_reductions(void **state) {
   u32 qv = VIEW(q, 0, 2), kv = VIEW(kk, 1, 2), ov = VIEW(o, 0);
   Xid dot = REDUCE(SUM, 2, OP2(MUL, LOADV(qv), LOADV(kv)));
   u32 top = km_map(sc, k, ov, REDUCE(RMAX, 1, OP2(SUB, dot, OP1(TOREAL, IDX(1)))), 1, 3, dim);
-  u32 count = km_map(sc, k, ov, OP2(ADD, REDUCE(SUM, 1, OP1(TOREAL, IDX(1))), REDUCE(SUM, 2, REAL(2))), 1, 3, dim);
+  u32 count = km_map(
+      sc, k, ov, OP2(ADD, REDUCE(SUM, 1, OP1(TOREAL, IDX(1))), REDUCE(SUM, 2, REAL(2))), 1, 3, dim);
   randomise(tile(f, q, EL_F32, 20, 33), 20 * 33, 9);
   randomise(tile(f, kk, EL_F32, 270, 33), 270 * 33, 10);
   tile(f, o, EL_F32, 20, 0);
@@ -479,7 +483,8 @@ static void empty_and_special(void **state) {
   assert_true(at[0] == 0 && at[5] == 0);
   memcpy(at, (float[]){NAN, 1, 4, -INFINITY, INFINITY, -0.0f}, 24);
   run_map(f, nan);
-  assert_true(at[0] == 3 && at[1] == 1 && at[2] == 3 && at[3] == -INFINITY && at[4] == 3 && at[5] == 0);
+  assert_true(at[0] == 3 && at[1] == 1 && at[2] == 3 && at[3] == -INFINITY && at[4] == 3 &&
+              at[5] == 0);
 }
 
 // ---- random expressions
@@ -532,7 +537,8 @@ static void random_maps(void **state) {
   u32 z = km_buf(sc, k, SP_REG, EL_F32, 1, dim + 1), a = km_buf(sc, k, SP_REG, EL_F32, 2, ad);
   u32 b = km_buf(sc, k, SP_STAGE, EL_F32, 2, bd), c = km_buf(sc, k, SP_REG, EL_F32, 1, dim + 2);
   u32 o = km_buf(sc, k, SP_REG, EL_F32, 2, dim), ov = VIEW(o, 0, 1);
-  Gen g = {f, 77, {VIEW(x, 0, 1), VIEW(y, 0), VIEW(z, 1), VIEW(a, 0, 2), VIEW(b, 2, 1), VIEW(c, 2)}, 0};
+  Gen g = {
+      f, 77, {VIEW(x, 0, 1), VIEW(y, 0), VIEW(z, 1), VIEW(a, 0, 2), VIEW(b, 2, 1), VIEW(c, 2)}, 0};
   randomise(tile(f, x, EL_F32, 7, 19), 7 * 19, 21);
   randomise(tile(f, y, EL_F32, 7, 0), 7, 22);
   randomise(tile(f, z, EL_F32, 19, 0), 19, 23);
@@ -587,16 +593,29 @@ static void functions_are_accurate(void **state) {
     assert_true(ulps(mf_tanh(x), tanh((double)x)) <= 2);
   }
   assert_true(mf_exp2(-INFINITY) == 0 && mf_exp(INFINITY) == INFINITY && mf_log(0) == -INFINITY);
-  assert_true(isnan(mf_log(-1)) && isnan(mf_exp2(NAN)) && isnan(mf_tanh(NAN)) && mf_tanh(-INFINITY) == -1);
+  assert_true(isnan(mf_log(-1)) && isnan(mf_exp2(NAN)) && isnan(mf_tanh(NAN)) &&
+              mf_tanh(-INFINITY) == -1);
 }
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(softmax_of_a_tile), TEST(causal_mask), TEST(votes), TEST(outside_reads_zero),
-      TEST(transposes), TEST(sums_of_products), TEST(cuts_do_not_show), TEST(nested_reductions), TEST(reads_before_writes),
-      TEST(conditions), TEST(adds_to_tensors), TEST(integer_tiles), TEST(empty_and_special),
-      TEST(random_maps), TEST(deep_and_shared), cmocka_unit_test(functions_are_accurate),
+      TEST(softmax_of_a_tile),
+      TEST(causal_mask),
+      TEST(votes),
+      TEST(outside_reads_zero),
+      TEST(transposes),
+      TEST(sums_of_products),
+      TEST(cuts_do_not_show),
+      TEST(nested_reductions),
+      TEST(reads_before_writes),
+      TEST(conditions),
+      TEST(adds_to_tensors),
+      TEST(integer_tiles),
+      TEST(empty_and_special),
+      TEST(random_maps),
+      TEST(deep_and_shared),
+      cmocka_unit_test(functions_are_accurate),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
