@@ -1,12 +1,12 @@
-// async.c - work that outlives the operation that starts it. At issue its destination turns to poison
-// and the access is recorded; it lands at issue (policy early), when a wait can do no longer without it
-// (late), or at a moment drawn from the seed (random). Products of an instance finish in order, and so do its
-// copies out; copies in land in any order.
+// async.c - work that outlives the operation that starts it. At issue its destination turns to
+// poison and the access is recorded; it lands at issue (policy early), when a wait can do no longer
+// without it (late), or at a moment drawn from the seed (random). Products of an instance finish in
+// order, and so do its copies out; copies in land in any order.
 #include "machine.h"
 
 #include <string.h>
 
-// ---- landing -------------------------------------------------------------------------------------
+// ---- landing
 
 static void finish_product(Event *e) {
   Inst *in = e->by;
@@ -14,9 +14,10 @@ static void finish_product(Event *e) {
   const Buf *b = &in->env.k->buf.at[in->env.k->view.at[e->view].buf];
   float *c = (dst->flying ? dst->aside : dst->at) + e->dst_at;
   const float *a = e->a_reg == SC_NONE ? e->a : in->reg[e->a_reg].at + e->a_at;
-  sc_multiply(in->m->p, in->m->scratch, c, e->crow, e->ccol, a, e->arow, e->ak, e->b, e->bcol, e->bk, e->m,
-              e->n, e->k, e->acc);
-  if (b->elem != EL_F32) sc_round_all((Elem)b->elem, dst->flying ? dst->aside : dst->at, in->m->p->elems[e->dst]);
+  sc_multiply(in->m->p, in->m->scratch, c, e->crow, e->ccol, a, e->arow, e->ak, e->b, e->bcol,
+              e->bk, e->m, e->n, e->k, e->acc);
+  if (b->elem != EL_F32)
+    sc_round_all((Elem)b->elem, dst->flying ? dst->aside : dst->at, in->m->p->elems[e->dst]);
   if (dst->flying && --dst->flying == 0) {
     float *now = dst->at;
     dst->at = dst->aside;
@@ -36,7 +37,8 @@ static void finish(Slot *s, Event *e) {
     const Buf *b = &e->by->env.k->buf.at[e->part->buf];
     u64 row = e->part->elems / (u64)b->ext[0];
     u32 known = --e->part->flying ? 0 : e->value;
-    sc_land(s, e->full, (i64)((u64)(e->row1 - e->row0) * row * sc_elem[b->elem].bytes), e->part->word, known);
+    sc_land(s, e->full, (i64)((u64)(e->row1 - e->row0) * row * sc_elem[b->elem].bytes),
+            e->part->word, known);
   }
 }
 
@@ -64,7 +66,8 @@ static bool needed(const Slot *s, const Event *e) {
     const Ins *op = &in->of->code.at[in->pc];
     if (op->op == OP_MMAWAIT && e->kind == EV_PRODUCT && e->by == in) return true;
     if (op->op == OP_COPYWAIT && e->kind == EV_OUT && e->by == in) return true;
-    if (op->op == OP_WAIT && e->kind == EV_COPY && e->full == &sc_stage(in, op->arg[0], in->ring[op->arg[0]].waited)->full) {
+    if (op->op == OP_WAIT && e->kind == EV_COPY &&
+        e->full == &sc_stage(in, op->arg[0], in->ring[op->arg[0]].waited)->full) {
       return true;
     }
   }
@@ -103,12 +106,13 @@ static void issue(Inst *in, const Event *e) {
   s->event[s->events++] = *e;
 }
 
-// ---- copies in -----------------------------------------------------------------------------------
+// ---- copies in
 
 static void evaluate(Inst *in, u32 view, Event *e) {
   const View *v = &in->env.k->view.at[view];
   e->view = view;
-  for (u32 d = 0; d < v->rank; d++) e->base[d] = v->at[d].base ? env_int(&in->env, v->at[d].base) : 0;
+  for (u32 d = 0; d < v->rank; d++)
+    e->base[d] = v->at[d].base ? env_int(&in->env, v->at[d].base) : 0;
 }
 
 // The rows [row0, row1) of the copy into one CTA's stage.
@@ -140,24 +144,26 @@ bool sc_issue_copy(Inst *in, const Ins *i) {
   Event e = {.kind = EV_COPY, .by = in, .pc = in->at, .row1 = b->ext[0]};
   evaluate(in, i->arg[1], &e);
   u32 fill = c->filled - 1, part = to->buf - r->part0, ctas = in->m->p->grid.ctas;
-  if (!(i->flags & INS_MULTICAST) || ctas == 1) return copy_to(in, &e, sc_stage(in, b->ring, fill), part, fill, r->stages);
+  if (!(i->flags & INS_MULTICAST) || ctas == 1)
+    return copy_to(in, &e, sc_stage(in, b->ring, fill), part, fill, r->stages);
   e.row0 = b->ext[0] * in->cta->rank / ctas;
   e.row1 = b->ext[0] * (in->cta->rank + 1) / ctas;
   u32 index = fill % r->stages, pool = in->m->p->pool0[b->ring];
   for (u32 n = 0; n < ctas; n++) {
     Event one = e;
-    if (!copy_to(in, &one, &in->slot->cta[n].pool[pool][index], part, fill, r->stages)) return false;
+    if (!copy_to(in, &one, &in->slot->cta[n].pool[pool][index], part, fill, r->stages))
+      return false;
   }
   return true;
 }
 
-// ---- products ------------------------------------------------------------------------------------
+// ---- products
 
 static bool product_spots(Inst *in, const Product *p, Spot *dst, Spot *a, Spot *b) {
   const Kernel *k = in->env.k;
   i64 ext[3] = {p->m, p->n, p->k};
-  return sc_spot(in, &k->view.at[p->dst], ext, 3, dst) && sc_spot(in, &k->view.at[p->a], ext, 3, a) &&
-         sc_spot(in, &k->view.at[p->b], ext, 3, b);
+  return sc_spot(in, &k->view.at[p->dst], ext, 3, dst) &&
+         sc_spot(in, &k->view.at[p->a], ext, 3, a) && sc_spot(in, &k->view.at[p->b], ext, 3, b);
 }
 
 static bool in_flight(Inst *in, u32 view, u32 pc, const char *what) {
@@ -169,13 +175,15 @@ static bool in_flight(Inst *in, u32 view, u32 pc, const char *what) {
 }
 
 // Accumulators and register operands may be touched only by products that add to the same tile.
-static bool registers_free(Inst *in, const Product *p, const Spot *dst, const Spot *a, bool asynchronous) {
+static bool registers_free(Inst *in, const Product *p, const Spot *dst, const Spot *a,
+                           bool asynchronous) {
   u32 waited = in->mma_waited;
   if (dst->reg->written > waited && !(p->acc && asynchronous)) {
     return in_flight(in, p->dst, dst->reg->write_pc, "a product into it has not been waited for");
   }
   if (dst->reg->read > waited) {
-    return in_flight(in, p->dst, dst->reg->read_pc, "a product that reads it has not been waited for");
+    return in_flight(in, p->dst, dst->reg->read_pc,
+                     "a product that reads it has not been waited for");
   }
   if (a->reg && a->reg->written > waited) {
     return in_flight(in, p->a, a->reg->write_pc, "a product into it has not been waited for");
@@ -194,11 +202,27 @@ bool sc_issue_product(Inst *in, const Product *p) {
   if (!product_spots(in, p, &dst, &a, &b) || !registers_free(in, p, &dst, &a, true)) return false;
   u32 group = ++in->mma_issued;
   if (!record(in, &a, A_MMA, group) || !record(in, &b, A_MMA, group)) return false;
-  Event e = {.kind = EV_PRODUCT, .by = in, .pc = in->at, .group = group, .view = p->dst, .acc = p->acc,
-             .dst = k->view.at[p->dst].buf, .a_reg = a.reg ? k->view.at[p->a].buf : SC_NONE,
-             .a = a.at, .b = b.at, .dst_at = dst.at - dst.reg->at, .crow = dst.stride[0], .ccol = dst.stride[1],
-             .a_at = a.reg ? a.at - a.reg->at : 0, .arow = a.stride[0], .ak = a.stride[2],
-             .bcol = b.stride[1], .bk = b.stride[2], .m = p->m, .n = p->n, .k = p->k};
+  Event e = {.kind = EV_PRODUCT,
+             .by = in,
+             .pc = in->at,
+             .group = group,
+             .view = p->dst,
+             .acc = p->acc,
+             .dst = k->view.at[p->dst].buf,
+             .a_reg = a.reg ? k->view.at[p->a].buf : SC_NONE,
+             .a = a.at,
+             .b = b.at,
+             .dst_at = dst.at - dst.reg->at,
+             .crow = dst.stride[0],
+             .ccol = dst.stride[1],
+             .a_at = a.reg ? a.at - a.reg->at : 0,
+             .arow = a.stride[0],
+             .ak = a.stride[2],
+             .bcol = b.stride[1],
+             .bk = b.stride[2],
+             .m = p->m,
+             .n = p->n,
+             .k = p->k};
   dst.reg->written = group;
   dst.reg->write_pc = in->at;
   if (a.reg) {
@@ -222,13 +246,14 @@ bool sc_warp_product(Inst *in, const Product *p) {
   const Buf *to = &in->env.k->buf.at[in->env.k->view.at[p->dst].buf];
   i64 row0 = in->row1 ? in->row0 : 0, row1 = in->row1 && in->row1 < p->m ? in->row1 : p->m;
   float *c = dst.at + row0 * dst.stride[0];
-  sc_multiply(in->m->p, in->m->scratch, c, dst.stride[0], dst.stride[1], a.at + row0 * a.stride[0], a.stride[0],
-              a.stride[2], b.at, b.stride[1], b.stride[2], row1 - row0, p->n, p->k, p->acc);
+  sc_multiply(in->m->p, in->m->scratch, c, dst.stride[0], dst.stride[1], a.at + row0 * a.stride[0],
+              a.stride[0], a.stride[2], b.at, b.stride[1], b.stride[2], row1 - row0, p->n, p->k,
+              p->acc);
   if (to->elem != EL_F32) sc_round_all((Elem)to->elem, dst.reg->at, dst.count);
   return true;
 }
 
-// ---- copies out ----------------------------------------------------------------------------------
+// ---- copies out
 
 bool sc_issue_out(Inst *in, const Ins *i) {
   const Kernel *k = in->env.k;
@@ -238,8 +263,13 @@ bool sc_issue_out(Inst *in, const Ins *i) {
   const Buf *b = &k->buf.at[k->view.at[i->arg[1]].buf];
   Rect whole = {{0, 0}, {b->ext[0], b->rank > 1 ? (i64)(from.count / (u64)b->ext[0]) : 1}};
   if (!sc_access(in, from.part, A_OUT, in->id * C_INST + C_READ, group, whole)) return false;
-  Event e = {.kind = EV_OUT, .by = in, .pc = in->at, .group = group, .add = i->op == OP_COPYADD,
-             .row1 = b->ext[0], .part = from.part};
+  Event e = {.kind = EV_OUT,
+             .by = in,
+             .pc = in->at,
+             .group = group,
+             .add = i->op == OP_COPYADD,
+             .row1 = b->ext[0],
+             .part = from.part};
   evaluate(in, i->arg[0], &e);
   in->out_pc = in->at;
   if (!e.add) sc_slice(in, &e, MOVE_POISON);

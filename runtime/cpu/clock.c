@@ -1,8 +1,9 @@
-// clock.c - who knows what: mbarriers, and vector clocks over role instances, their products and copies
-// out, the copies in, and the proxy through which memory is touched. One execution finds every race, because
-// generations and happens-before are the same in all executions as long as each wait knows that the
-// phase before its own is over (else X.phase). After Lamport (1978), Mattern (1989); the promises of
-// PTX ISA 9.0, 9.7.13.15 (mbarrier), 9.7.9.25 (bulk copies), 9.7.15 (wgmma) and 8.8 (proxies).
+// clock.c - who knows what: mbarriers, and vector clocks over role instances, their products and
+// copies out, the copies in, and the proxy through which memory is touched. One execution finds
+// every race, because generations and happens-before are the same in all executions as long as each
+// wait knows that the phase before its own is over (else X.phase). After Lamport (1978), Mattern
+// (1989); the promises of PTX ISA 9.0, 9.7.13.15 (mbarrier), 9.7.9.25 (bulk copies), 9.7.15 (wgmma)
+// and 8.8 (proxies).
 #include "machine.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ void sc_join(u32 *to, const u32 *from, u32 n) {
 
 static u32 *own(const Inst *in) { return in->clock + in->id * C_INST; }
 
-// ---- barriers ------------------------------------------------------------------------------------
+// ---- barriers
 
 void sc_barrier_init(Barrier *b, u32 count, u32 words) {
   b->count = b->pending = count;
@@ -45,8 +46,8 @@ static void settle(Slot *s, Barrier *b) {
 
 bool sc_barrier_test(const Barrier *b, u32 generation) { return (b->phase ^ generation) & 1; }
 
-// Fewer arrivals than warps come from one elected thread: it knows of the others' accesses only what the
-// last meeting told it.
+// Fewer arrivals than warps come from one elected thread: it knows of the others' accesses only
+// what the last meeting told it.
 void sc_arrive(Inst *in, Barrier *b, u32 arrivals) {
   bool whole = arrivals >= in->of->warps;
   for (u32 i = 0; i < arrivals; i++) {
@@ -70,7 +71,7 @@ void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value) {
   settle(s, b);
 }
 
-// ---- meetings and fences -------------------------------------------------------------------------
+// ---- meetings and fences
 
 // Generic accesses that the instance knows of, its own included, come before its later async ones.
 void sc_fence(Inst *in) {
@@ -84,21 +85,23 @@ void sc_fence(Inst *in) {
 // All threads of the instance know of each other's accesses.
 void sc_meet(Inst *in) { own(in)[C_TIME] = in->now++; }
 
-// ---- accesses ------------------------------------------------------------------------------------
+// ---- accesses
 
 static bool writes(AccessKind kind) { return kind == A_WRITE || kind == A_COPY; }
 static bool generic(AccessKind kind) { return kind == A_READ || kind == A_WRITE; }
 
 static bool apart(const Rect *a, const Rect *b) {
-  return a->hi[0] <= b->lo[0] || b->hi[0] <= a->lo[0] || a->hi[1] <= b->lo[1] || b->hi[1] <= a->lo[1];
+  return a->hi[0] <= b->lo[0] || b->hi[0] <= a->lo[0] || a->hi[1] <= b->lo[1] ||
+         b->hi[1] <= a->lo[1];
 }
 
 static bool inside(const Rect *a, const Rect *b) {
-  return a->lo[0] >= b->lo[0] && a->hi[0] <= b->hi[0] && a->lo[1] >= b->lo[1] && a->hi[1] <= b->hi[1];
+  return a->lo[0] >= b->lo[0] && a->hi[0] <= b->hi[0] && a->lo[1] >= b->lo[1] &&
+         a->hi[1] <= b->hi[1];
 }
 
-// Does `old` come before what `in` does now? Generic accesses of one instance keep the program's order;
-// between the proxies a fence must lie on the path.
+// Does `old` come before what `in` does now? Generic accesses of one instance keep the program's
+// order; between the proxies a fence must lie on the path.
 static bool before(const Inst *in, const Access *old, AccessKind kind) {
   if (!generic(old->kind)) return in->clock[old->word] >= old->value;
   if (generic(kind)) return old->inst == in->id || in->clock[old->word] >= old->value;
@@ -116,7 +119,8 @@ bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at)
   for (u32 i = 0; i < p->n; i++) {
     Access *old = &p->log[i];
     if (apart(&old->at, &at)) continue;
-    if ((writes(kind) || writes(old->kind)) && !before(in, old, kind)) return sc_race(in, p, old, kind);
+    if ((writes(kind) || writes(old->kind)) && !before(in, old, kind))
+      return sc_race(in, p, old, kind);
   }
   for (u32 i = 0; i < p->n;) {
     Access *old = &p->log[i];
@@ -143,7 +147,8 @@ bool sc_may_release(Inst *in, const Stage *s, u32 ring) {
       if (a->inst != in->id || (a->kind != A_MMA && a->kind != A_OUT)) continue;
       if (in->clock[a->word] >= a->value) continue;
       const char *name = in->env.k->ring.at[ring].name;
-      sc_fault(in, D_X_RACE, sc_here(in), "a stage of `%s` is released while a %s may still read it", name,
+      sc_fault(in, D_X_RACE, sc_here(in),
+               "a stage of `%s` is released while a %s may still read it", name,
                a->kind == A_MMA ? "product" : "copy out");
       sc_fault_note(in, in->of->code.at[a->pc].span, "reads it; not waited for");
       sc_fault_help(in, "wait for it before the stage is released");

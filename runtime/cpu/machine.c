@@ -1,7 +1,8 @@
-// machine.c - the interpreter: a kernel bound to tensors, run with real concurrency between its roles.
-// In: a kernel with its plans (derive). Out: the tensors written, or a fault as a diagnostic. CTAs that do not
-// communicate are dealt to threads; those that do run interleaved on one. Every choice is drawn
-// from the seed and the job's number, never from the threads' timing: a run can be repeated.
+// machine.c - the interpreter: a kernel bound to tensors, run with real concurrency between its
+// roles. In: a kernel with its plans (derive). Out: the tensors written, or a fault as a
+// diagnostic. CTAs that do not communicate are dealt to threads; those that do run interleaved on
+// one. Every choice is drawn from the seed and the job's number, never from the threads' timing: a
+// run can be repeated.
 #include "machine.h"
 
 #include <pthread.h>
@@ -11,7 +12,7 @@
 
 enum { QUANTUM = 4096, RANDOM_QUANTUM = 8, REPORT_EVERY = 1 << 14, BUDGET_EVERY = 64 };
 
-// ---- one thread's scheduler ----------------------------------------------------------------------
+// ---- one thread's scheduler
 
 static void shuffle(Machine *m) {
   for (u32 i = m->insts; i > 1; i--) {
@@ -58,8 +59,8 @@ static bool sweep(Machine *m) {
   return moved;
 }
 
-// The smallest number of a job that failed: those after it need not run, those before it must, so that
-// the report is the same with any number of threads.
+// The smallest number of a job that failed: those after it need not run, those before it must, so
+// that the report is the same with any number of threads.
 static bool abandoned(const Machine *m, u64 job) {
   return atomic_load(&m->p->worst) < job || atomic_load(&m->p->stop);
 }
@@ -96,7 +97,8 @@ static bool fire(Machine *m) {
   return fired;
 }
 
-// All instances blocked in one sweep (random order may miss some) and nothing in flight: a deadlock.
+// All instances blocked in one sweep (random order may miss some) and nothing in flight: a
+// deadlock.
 static bool stuck(Machine *m) {
   if (m->p->opt->policy != SCHEDC_RANDOM) return true;
   for (u32 i = 0; i < m->insts; i++) {
@@ -119,11 +121,12 @@ static void run_machine(Machine *m) {
   }
   if (!m->fault.set) return;
   unsigned long long worst = atomic_load(&m->p->worst);
-  while (m->fault.job < worst && !atomic_compare_exchange_weak(&m->p->worst, &worst, m->fault.job)) {
+  while (m->fault.job < worst &&
+         !atomic_compare_exchange_weak(&m->p->worst, &worst, m->fault.job)) {
   }
 }
 
-// ---- threads -------------------------------------------------------------------------------------
+// ---- threads
 
 typedef struct Worker {
   Machine *m;
@@ -172,12 +175,14 @@ static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
     return SCHEDC_EFAULT;
   }
   if (why == SCHEDC_ELIMIT) {
-    sc_report(sc, D_X_STEPS, p->k->span, "given up after %llu operations", (unsigned long long)p->opt->step_budget);
+    sc_report(sc, D_X_STEPS, p->k->span, "given up after %llu operations",
+              (unsigned long long)p->opt->step_budget);
   }
   return why;
 }
 
-static schedc_status run_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
+static schedc_status run_kernel(Sc *sc, const Kernel *k, const Binding *b,
+                                const schedc_run_options *opt) {
   Program *p = sc_program(sc, k, b, opt);
   if (!p->grid.total || !p->insts) return SCHEDC_OK;
   u32 n = worker_count(p);
@@ -190,7 +195,7 @@ static schedc_status run_kernel(Sc *sc, const Kernel *k, const Binding *b, const
   return outcome(sc, p, w, n);
 }
 
-// ---- tensors -------------------------------------------------------------------------------------
+// ---- tensors
 
 // Fills what the kernel only writes with poison, line by line: a caller's padding stays as it is.
 static void poison_tensor(const Buf *b, const TensorRef *t, u32 d, i64 at) {
@@ -228,7 +233,8 @@ static void make_workspace(Sc *sc, Env *env, const Buf *b, TensorRef *t) {
   if (!b->zeroed) sc_fill_nan((Elem)b->elem, t->at, n);
 }
 
-static schedc_status run_sequence(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
+static schedc_status run_sequence(Sc *sc, const Kernel *k, const Binding *b,
+                                  const schedc_run_options *opt) {
   Env env;
   env_init(sc, &env, k, b);
   Binding all = *b;
@@ -245,7 +251,8 @@ static schedc_status run_sequence(Sc *sc, const Kernel *k, const Binding *b, con
   return SCHEDC_OK;
 }
 
-schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *options) {
+schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b,
+                           const schedc_run_options *options) {
   poison_outputs(b);
   return k->launch.n ? run_sequence(sc, k, b, options) : run_kernel(sc, k, b, options);
 }

@@ -1,7 +1,8 @@
-// machine.h - the interpreter's machine. A job is one CTA, or one cluster of them: a slot runs it. Its
-// role instances are state machines (a program counter, loop counters, an Env), so that a scheduler can
-// stop each at any operation and go on with another. Copies, products and copies out are events, which
-// land when the policy says so. Everything a thread touches is allocated before it starts.
+// machine.h - the interpreter's machine. A job is one CTA, or one cluster of them: a slot runs it.
+// Its role instances are state machines (a program counter, loop counters, an Env), so that a
+// scheduler can stop each at any operation and go on with another. Copies, products and copies out
+// are events, which land when the policy says so. Everything a thread touches is allocated before
+// it starts.
 //
 //   program.c  what is worked out once a kernel: strips, sizes, the grid; allocates slots
 //   machine.c  sc_interpret, worker threads, the scheduler
@@ -23,7 +24,7 @@ typedef struct Machine Machine;
 typedef struct Inst Inst;
 typedef struct Stage Stage;
 
-// ---- what is common to all threads ---------------------------------------------------------------
+// ---- what is common to all threads
 
 // A map, ready to run.
 typedef struct MapPlan {
@@ -34,11 +35,11 @@ typedef struct MapPlan {
 
 // The grid in units of clusters; a kernel without clusters has clusters of one CTA.
 typedef struct Grid {
-  u32 axes, ctas;                 // ctas: CTAs of a cluster
-  i64 tiles[SC_MAX_AXES];         // extent of each axis
-  i64 units[SC_MAX_AXES];         // the same in clusters, rounded up
-  i64 section[SC_MAX_AXES];       // `by`, in clusters; 0: none
-  u64 total;                      // clusters in all
+  u32 axes, ctas;            // ctas: CTAs of a cluster
+  i64 tiles[SC_MAX_AXES];    // extent of each axis
+  i64 units[SC_MAX_AXES];    // the same in clusters, rounded up
+  i64 section[SC_MAX_AXES];  // `by`, in clusters; 0: none
+  u64 total;                 // clusters in all
 } Grid;
 
 typedef struct Program {
@@ -46,35 +47,35 @@ typedef struct Program {
   const Binding *b;
   const schedc_run_options *opt;
   Grid grid;
-  bool talks;         // CTAs communicate: they run interleaved on one thread
-  u64 jobs;           // plain grids: clusters of the grid; else: resident ones
-  u32 resident;       // slots of a machine
-  u32 insts;          // role instances of a CTA
-  u32 *inst0;         // per role: its first instance
-  u32 loader;         // the role that draws tiles (dynamic grids)
+  bool talks;    // CTAs communicate: they run interleaved on one thread
+  u64 jobs;      // plain grids: clusters of the grid; else: resident ones
+  u32 resident;  // slots of a machine
+  u32 insts;     // role instances of a CTA
+  u32 *inst0;    // per role: its first instance
+  u32 loader;    // the role that draws tiles (dynamic grids)
   MapPlan *map;
-  u64 *elems;         // per stage part or register tile: elements
-  bool *acc;          // per register tile: a product may write it asynchronously
-  u32 *pool0, pools;  // per ring: its first pool (private rings have one an instance)
+  u64 *elems;             // per stage part or register tile: elements
+  bool *acc;              // per register tile: a product may write it asynchronously
+  u32 *pool0, pools;      // per ring: its first pool (private rings have one an instance)
   u32 part_words, words;  // length of a clock, and where its stages' words begin
-  u32 **counter;      // turns over CTAs: passes so far, by other indices and key; else NULL
-  i64 *keys;          // turns over CTAs: keys
-  u32 *token0, tokens;  // turns over instances: the first member's token
-  size_t scratch;     // bytes that a strip or product needs
+  u32 **counter;          // turns over CTAs: passes so far, by other indices and key; else NULL
+  i64 *keys;              // turns over CTAs: keys
+  u32 *token0, tokens;    // turns over instances: the first member's token
+  size_t scratch;         // bytes that a strip or product needs
   void (*multiply)(float *c, i64 crow, i64 ccol, const float *a, i64 arow, i64 ak, const float *b,
                    i64 rows, i64 cols, i64 k, bool acc);
-  atomic_ullong next;     // the next job that nobody has taken
-  atomic_ullong drawn;    // dynamic grids: the next tile
-  atomic_ullong worst;    // the smallest job with a fault; later ones are not run
+  atomic_ullong next;   // the next job that nobody has taken
+  atomic_ullong drawn;  // dynamic grids: the next tile
+  atomic_ullong worst;  // the smallest job with a fault; later ones are not run
   atomic_ullong steps, tiles_done;
-  atomic_int stop;        // a schedc_status other than OK: give up
+  atomic_int stop;  // a schedc_status other than OK: give up
 } Program;
 
-// ---- clocks and barriers -------------------------------------------------------------------------
+// ---- clocks and barriers
 
-// A clock is an array of words, joined by maximum: C_INST words for each instance of the slot, then one
-// for each stage part (the generation of copies known to have landed), then one for each barrier (phases
-// known to be complete).
+// A clock is an array of words, joined by maximum: C_INST words for each instance of the slot, then
+// one for each stage part (the generation of copies known to have landed), then one for each
+// barrier (phases known to be complete).
 enum {
   C_TIME,   // its generic accesses up to this epoch are known
   C_FENCE,  // ... and to the async proxy
@@ -109,7 +110,7 @@ typedef enum AccessKind {
 
 typedef struct Access {
   u8 kind;
-  u32 inst, pc;  // who, where in its code
+  u32 inst, pc;     // who, where in its code
   u32 word, value;  // it lies before whoever's clock has clock[word] >= value
   Rect at;
 } Access;
@@ -133,7 +134,7 @@ struct Stage {
   u32 parts;
 };
 
-// ---- role instances ------------------------------------------------------------------------------
+// ---- role instances
 
 // How far an instance is with a ring: numbers of fills.
 typedef struct Cursor {
@@ -143,44 +144,44 @@ typedef struct Cursor {
 
 // A register tile.
 typedef struct Reg {
-  float *at, *aside;         // aside: the accumulator's true value while products are in flight
-  u32 flying;                // products that have not finished
-  u32 written, write_pc;     // newest product group into it
-  u32 read, read_pc;         // newest product group that reads it
+  float *at, *aside;      // aside: the accumulator's true value while products are in flight
+  u32 flying;             // products that have not finished
+  u32 written, write_pc;  // newest product group into it
+  u32 read, read_pc;      // newest product group that reads it
 } Reg;
 
 typedef struct Cta {
   Stage **pool;  // per pool: its stages
   u32 *token;    // per turn and member: may take
   u32 **token_clock;
-  u32 rank;      // in its cluster
+  u32 rank;  // in its cluster
 } Cta;
 
 struct Inst {
   Machine *m;
   Slot *slot;
   Cta *cta;
-  u32 id;            // in the slot
+  u32 id;  // in the slot
   u32 role, number;
   const Role *of;
-  u32 pc, at;        // next operation; the one that runs
-  u64 iter;          // tiles begun
+  u32 pc, at;  // next operation; the one that runs
+  u64 iter;    // tiles begun
   bool done, dry, surplus;
   Env env;
-  i64 *from, *to;    // of each loop
+  i64 *from, *to;  // of each loop
   Cursor *ring;
-  Reg *reg;          // by buf number
+  Reg *reg;  // by buf number
   u32 mma_issued, mma_done, mma_waited;
   u32 out_issued, out_done, out_read, out_seen;
   u32 out_pc;
-  u32 now;           // epoch of its generic accesses
+  u32 now;  // epoch of its generic accesses
   u32 *clock;
-  i64 row0, row1;    // rows of a vote's warp; row1 0: all
-  u32 warps;         // that the vote chose and that have not run, a bit each
-  i64 rows;          // of the vote
+  i64 row0, row1;  // rows of a vote's warp; row1 0: all
+  u32 warps;       // that the vote chose and that have not run, a bit each
+  i64 rows;        // of the vote
 };
 
-// ---- events --------------------------------------------------------------------------------------
+// ---- events
 
 typedef enum EventKind { EV_COPY, EV_PRODUCT, EV_OUT } EventKind;
 
@@ -189,15 +190,15 @@ typedef struct Event {
   bool add;
   Inst *by;
   u32 pc;
-  u32 group;           // products, copies out
-  u32 view;            // copies: the tensor's
+  u32 group;              // products, copies out
+  u32 view;               // copies: the tensor's
   i64 base[SC_MAX_RANK];  // copies: where the slice starts
-  i64 row0, row1;      // copies: rows of the stage
+  i64 row0, row1;         // copies: rows of the stage
   Part *part;
   Barrier *full;
-  u32 value;           // what the part's word becomes
-  bool acc;            // products …
-  u32 dst, a_reg;      // register tiles; a_reg SC_NONE: a stage
+  u32 value;       // what the part's word becomes
+  bool acc;        // products …
+  u32 dst, a_reg;  // register tiles; a_reg SC_NONE: a stage
   const float *a, *b;
   i64 dst_at, crow, ccol, a_at, arow, ak, bcol, bk, m, n, k;
 } Event;
@@ -216,7 +217,7 @@ struct Slot {
   u32 words;
 };
 
-// ---- faults --------------------------------------------------------------------------------------
+// ---- faults
 
 enum { FAULT_NOTES = 24, FAULT_TEXT = 320 };
 typedef struct Fault {
@@ -242,8 +243,8 @@ struct Machine {
   void *scratch;  // aligned to 64
   u32 *order;     // instances of all slots, in the order in which they get their turn
   u32 insts;
-  u32 steps;      // not yet added to the program's
-  bool caller;    // this is the thread that called the library
+  u32 steps;    // not yet added to the program's
+  bool caller;  // this is the thread that called the library
   Fault fault;
 };
 
@@ -271,46 +272,55 @@ typedef struct Spot {
   Reg *reg;    // registers
   u64 count;   // elements of the buf
 } Spot;
-bool sc_spot(Inst *in, const View *v, const i64 *ext, u32 vars, Spot *out);  // stages and registers
-bool sc_operands(Inst *in, const Map *m, const MapPlan *p);  // fills in->m->op, checks, records accesses
+// Where a view of a stage or of registers is; ext: the extents of its variables.
+bool sc_spot(Inst *in, const View *v, const i64 *ext, u32 vars, Spot *out);
+// Fills in->m->op for a map; checks and records what it touches.
+bool sc_operands(Inst *in, const Map *m, const MapPlan *p);
+// Moves elements between the stage of a copy and its tensor.
 typedef enum Move { MOVE_IN, MOVE_OUT, MOVE_ADD, MOVE_POISON } Move;
-void sc_slice(const Inst *in, const Event *e, Move move);  // between the event's stage and its tensor
+void sc_slice(const Inst *in, const Event *e, Move move);
 
 // async.c
 bool sc_issue_copy(Inst *in, const Ins *i);
 bool sc_issue_product(Inst *in, const Product *p);
 bool sc_issue_out(Inst *in, const Ins *i);
 bool sc_warp_product(Inst *in, const Product *p);
-bool sc_fire_needed(Slot *s);               // lands one event, if any are pending: the one that a wait needs first
+// Lands one event if any are pending, the oldest that a wait needs before others.
+bool sc_fire_needed(Slot *s);
 void sc_fire_random(Machine *m, Slot *s);
 void sc_fire_all(Slot *s);
 
 // clock.c
 void sc_join(u32 *to, const u32 *from, u32 n);
 void sc_barrier_init(Barrier *b, u32 count, u32 words);
-bool sc_barrier_test(const Barrier *b, u32 generation);  // as try_wait.parity: the parity, not the number
+// As mbarrier.try_wait.parity: looks at the generation's parity, not at its number.
+bool sc_barrier_test(const Barrier *b, u32 generation);
 void sc_arrive(Inst *in, Barrier *b, u32 arrivals);
 void sc_expect(Slot *s, Barrier *b, i64 bytes);
 void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value);
 void sc_fence(Inst *in);
 void sc_meet(Inst *in);
-bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at);  // false: a race
-bool sc_may_release(Inst *in, const Stage *s, u32 ring);  // no own product or copy out may still read it
+// Records an access; false: it races with an earlier one.
+bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at);
+// Does no product or copy out of the instance itself still read the stage?
+bool sc_may_release(Inst *in, const Stage *s, u32 ring);
 
 // product.c
 void sc_product_kernel(Program *p);
 size_t sc_product_scratch(const Product *p);
-void sc_multiply(const Program *p, void *scratch, float *c, i64 crow, i64 ccol, const float *a, i64 arow,
-                 i64 ak, const float *b, i64 bcol, i64 bk, i64 m, i64 n, i64 k, bool acc);
+void sc_multiply(const Program *p, void *scratch, float *c, i64 crow, i64 ccol, const float *a,
+                 i64 arow, i64 ak, const float *b, i64 bcol, i64 bk, i64 m, i64 n, i64 k, bool acc);
 
 // report.c: the first fault of a machine stays. Each returns false.
-bool sc_fault(Inst *in, DiagId id, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+bool sc_fault(Inst *in, DiagId id, Span at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 void sc_fault_note(Inst *in, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void sc_fault_help(Inst *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sc_deadlock(Machine *m);
 void sc_fault_report(Sc *sc, const Program *p, const Fault *f);
 bool sc_race(Inst *in, const Part *p, const Access *old, AccessKind kind);
-const char *sc_inst_name(const Inst *in, char *to, size_t n);  // `math[1]`, or `load` if it is the only one
+// `math[1]`, or `load` if it is the only one.
+const char *sc_inst_name(const Inst *in, char *to, size_t n);
 
 static inline Span sc_here(const Inst *in) { return in->of->code.at[in->at].span; }
 static inline u64 sc_random(u64 *state) {  // splitmix64 (Steele, Lea, Flood 2014)

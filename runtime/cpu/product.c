@@ -1,8 +1,8 @@
-// product.c - c (+)= a @ b in f32: what a wgmma or mma.sync computes, fast enough that the interpreter
-// is used. b is packed into panels of 16 columns, so that a block of rows keeps its accumulators in vector
-// registers and each step is one broadcast and one multiply-add a row. The sum over k runs in
-// order, whatever the policy or the rows asked for: equal operands give equal bits.
-// After Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008).
+// product.c - c (+)= a @ b in f32: what a wgmma or mma.sync computes, fast enough that the
+// interpreter is used. b is packed into panels of 16 columns, so that a block of rows keeps its
+// accumulators in vector registers and each step is one broadcast and one multiply-add a row. The
+// sum over k runs in order, whatever the policy or the rows asked for: equal operands give equal
+// bits. After Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008).
 #include "machine.h"
 
 #include <string.h>
@@ -34,14 +34,15 @@ static inline __attribute__((always_inline)) void block(u32 rows, float *c, i64 
   }
 }
 
-#define KERNEL(name, at_once, attribute)                                                              \
-  attribute static void name(float *c, i64 crow, i64 ccol, const float *a, i64 arow, i64 ak,         \
-                             const float *b, i64 rows, i64 cols, i64 k, bool acc) {                   \
-    i64 r = 0;                                                                                        \
-    for (; r + at_once <= rows; r += at_once) {                                                       \
-      block(at_once, c + r * crow, crow, ccol, a + r * arow, arow, ak, b, cols, k, acc);              \
-    }                                                                                                 \
-    for (; r < rows; r++) block(1, c + r * crow, crow, ccol, a + r * arow, arow, ak, b, cols, k, acc); \
+#define KERNEL(name, at_once, attribute)                                                     \
+  attribute static void name(float *c, i64 crow, i64 ccol, const float *a, i64 arow, i64 ak, \
+                             const float *b, i64 rows, i64 cols, i64 k, bool acc) {          \
+    i64 r = 0;                                                                               \
+    for (; r + at_once <= rows; r += at_once) {                                              \
+      block(at_once, c + r * crow, crow, ccol, a + r * arow, arow, ak, b, cols, k, acc);     \
+    }                                                                                        \
+    for (; r < rows; r++)                                                                    \
+      block(1, c + r * crow, crow, ccol, a + r * arow, arow, ak, b, cols, k, acc);           \
   }
 
 KERNEL(multiply_any, 2, )
@@ -76,8 +77,9 @@ static void pack(float *to, const float *b, i64 bcol, i64 bk, i64 cols, i64 k) {
   }
 }
 
-void sc_multiply(const Program *p, void *scratch, float *c, i64 crow, i64 ccol, const float *a, i64 arow,
-                 i64 ak, const float *b, i64 bcol, i64 bk, i64 m, i64 n, i64 k, bool acc) {
+void sc_multiply(const Program *p, void *scratch, float *c, i64 crow, i64 ccol, const float *a,
+                 i64 arow, i64 ak, const float *b, i64 bcol, i64 bk, i64 m, i64 n, i64 k,
+                 bool acc) {
   for (i64 j = 0; j < n; j += PANEL) {
     i64 cols = n - j < PANEL ? n - j : PANEL;
     pack(scratch, b + j * bcol, bcol, bk, cols, k);

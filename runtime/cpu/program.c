@@ -1,5 +1,5 @@
-// program.c - what is worked out once a kernel before any of it runs: strips, sizes, the order of tiles,
-// and the memory of every slot. From here on nothing is allocated.
+// program.c - what is worked out once a kernel before any of it runs: strips, sizes, the order of
+// tiles, and the memory of every slot. From here on nothing is allocated.
 #include "machine.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@ enum { DEFAULT_SMS = 4 };
 
 static u64 times(Sc *sc, u64 a, i64 b) {
   u64 out;
-  if (b < 0 || __builtin_mul_overflow(a, (u64)b, &out) || out > SIZE_MAX / 64) sc_unwind(sc, SCHEDC_ELIMIT);
+  if (b < 0 || __builtin_mul_overflow(a, (u64)b, &out) || out > SIZE_MAX / 64)
+    sc_unwind(sc, SCHEDC_ELIMIT);
   return out;
 }
 
@@ -20,7 +21,7 @@ void sc_poison(Elem elem, float *at, u64 n) {
   for (u64 i = 0; i < n; i++) at[i] = value;
 }
 
-// ---- the grid ------------------------------------------------------------------------------------
+// ---- the grid
 
 static void make_grid(Sc *sc, Program *p, Env *env) {
   Grid *g = &p->grid;
@@ -37,8 +38,8 @@ static void make_grid(Sc *sc, Program *p, Env *env) {
   }
 }
 
-// Unit number -> axes of its CTA `rank`. Sections are slowest, the last declared of them outermost; inside
-// them the first axis is fastest. All sections of an axis but its last have the same size.
+// Unit number -> axes of its CTA `rank`. Sections are slowest, the last declared of them outermost;
+// inside them the first axis is fastest. All sections of an axis but its last have the same size.
 void sc_tile_axes(const Grid *g, const Kernel *k, u64 unit, u32 rank, i64 *axis) {
   i64 size[SC_MAX_AXES], first[SC_MAX_AXES] = {0};
   memcpy(size, g->units, sizeof size);
@@ -51,7 +52,8 @@ void sc_tile_axes(const Grid *g, const Kernel *k, u64 unit, u32 rank, i64 *axis)
     size[a] = g->units[a] - first[a] < g->section[a] ? g->units[a] - first[a] : g->section[a];
   }
   for (u32 a = 0; a < g->axes; a++) {
-    i64 at = first[a] + (i64)(unit % (u64)size[a]), c = k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1;
+    i64 at = first[a] + (i64)(unit % (u64)size[a]),
+        c = k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1;
     unit /= (u64)size[a];
     if (k->axis.at[a].reversed) at = g->units[a] - 1 - at;
     axis[a] = at * c + rank % (u32)c;
@@ -66,7 +68,7 @@ bool sc_surplus(const Grid *g, const i64 *axis) {
   return false;
 }
 
-// ---- maps ----------------------------------------------------------------------------------------
+// ---- maps
 
 // Scratch of find_views, for all maps of a kernel.
 typedef struct Finder {
@@ -127,7 +129,7 @@ static void plan_code(Sc *sc, Program *p, Finder *f, u32 role) {
   }
 }
 
-// ---- turns ---------------------------------------------------------------------------------------
+// ---- turns
 
 static void plan_turns(Sc *sc, Program *p, Env *env) {
   const Kernel *k = p->k;
@@ -144,13 +146,15 @@ static void plan_turns(Sc *sc, Program *p, Env *env) {
     p->keys[t] = turn->keys ? env_int(env, turn->keys) : 1;
     u64 n = times(sc, 1, p->keys[t] > 0 ? p->keys[t] : 0);
     for (u32 a = 0; a < p->grid.axes; a++) {
-      if (a != turn->axis) n = times(sc, n, p->grid.units[a] * (k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1));
+      if (a != turn->axis)
+        n = times(sc, n,
+                  p->grid.units[a] * (k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1));
     }
     p->counter[t] = NEWS(sc, u32, n + 1);
   }
 }
 
-// ---- the program ---------------------------------------------------------------------------------
+// ---- the program
 
 static void plan_sizes(Sc *sc, Program *p) {
   const Kernel *k = p->k;
@@ -208,7 +212,7 @@ Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_
   return p;
 }
 
-// ---- slots ---------------------------------------------------------------------------------------
+// ---- slots
 
 static void make_barrier(Sc *sc, Program *p, Barrier *b, u32 *word) {
   b->word = (*word)++;
@@ -299,7 +303,7 @@ Machine *sc_machine(Sc *sc, Program *p) {
   return m;
 }
 
-// ---- starting a job ------------------------------------------------------------------------------
+// ---- starting a job
 
 static void reset_stage(const Kernel *k, const Ring *r, Stage *s, u32 words) {
   sc_barrier_init(&s->full, r->full_count, words);
@@ -317,7 +321,8 @@ static void reset_cta(const Program *p, Cta *c) {
   for (u32 r = 0; r < k->ring.n; r++) {
     u32 end = r + 1 < k->ring.n ? p->pool0[r + 1] : p->pools;
     for (u32 i = p->pool0[r]; i < end; i++) {
-      for (u32 s = 0; s < k->ring.at[r].stages; s++) reset_stage(k, &k->ring.at[r], &c->pool[i][s], p->words);
+      for (u32 s = 0; s < k->ring.at[r].stages; s++)
+        reset_stage(k, &k->ring.at[r], &c->pool[i][s], p->words);
     }
   }
   memset(c->token, 0, p->tokens * sizeof *c->token);

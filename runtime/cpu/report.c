@@ -1,6 +1,7 @@
-// report.c - faults of a run, in words: what went wrong, both places, what was missing, and how to see it
-// again. Worker threads may not allocate, so a fault is text of fixed size in the machine; the calling
-// thread turns the one of the smallest job into a diagnostic, so that the report does not depend on threads.
+// report.c - faults of a run, in words: what went wrong, both places, what was missing, and how to
+// see it again. Worker threads may not allocate, so a fault is text of fixed size in the machine;
+// the calling thread turns the one of the smallest job into a diagnostic, so that the report does
+// not depend on threads.
 #include "machine.h"
 
 #include <stdio.h>
@@ -40,7 +41,8 @@ bool sc_fault(Inst *in, DiagId id, Span at, const char *fmt, ...) {
   put_tile(in, tile, sizeof tile);
   if (n > 0 && (size_t)n < sizeof f->text) {
     char who[64];
-    snprintf(f->text + n, sizeof f->text - (size_t)n, " (%s%s)", sc_inst_name(in, who, sizeof who), tile);
+    snprintf(f->text + n, sizeof f->text - (size_t)n, " (%s%s)", sc_inst_name(in, who, sizeof who),
+             tile);
   }
   return false;
 }
@@ -70,12 +72,12 @@ void sc_fault_report(Sc *sc, const Program *p, const Fault *f) {
           policy[p->opt->policy], (unsigned long long)p->opt->seed);
 }
 
-// ---- races ---------------------------------------------------------------------------------------
+// ---- races
 
 static const char *deed(u8 kind) {
   static const char *const is[] = {
-    [A_READ] = "threads read", [A_WRITE] = "threads write", [A_MMA] = "a product reads",
-    [A_COPY] = "a copy fills", [A_OUT] = "a copy out reads",
+      [A_READ] = "threads read", [A_WRITE] = "threads write",  [A_MMA] = "a product reads",
+      [A_COPY] = "a copy fills", [A_OUT] = "a copy out reads",
   };
   return is[kind];
 }
@@ -84,13 +86,17 @@ static const char *deed(u8 kind) {
 static const char *remedy(const Inst *in, const Access *old, AccessKind kind) {
   bool threads = old->kind == A_READ || old->kind == A_WRITE;
   if (old->kind == A_MMA) return "wait for the product before its stage is given back";
-  if (old->kind == A_OUT) return "`wait … read` before the stage that a copy out reads is given back";
+  if (old->kind == A_OUT)
+    return "`wait … read` before the stage that a copy out reads is given back";
   if (old->kind == A_COPY) return "nothing makes sure that the copy has landed: wait for the stage";
-  if (threads && in->clock[old->word] >= old->value && (kind == A_MMA || kind == A_COPY || kind == A_OUT)) {
+  if (threads && in->clock[old->word] >= old->value &&
+      (kind == A_MMA || kind == A_COPY || kind == A_OUT)) {
     return "fence.proxy.async is missing between what threads did and the asynchronous access";
   }
-  if (old->inst == in->id) return "the threads of the instance do not meet before one of them goes on";
-  return "no barrier orders the two: one side must release or commit, and the other wait or acquire";
+  if (old->inst == in->id)
+    return "the threads of the instance do not meet before one of them goes on";
+  return "no barrier orders the two: one side must release or commit, and the other wait or "
+         "acquire";
 }
 
 bool sc_race(Inst *in, const Part *p, const Access *old, AccessKind kind) {
@@ -102,17 +108,18 @@ bool sc_race(Inst *in, const Part *p, const Access *old, AccessKind kind) {
   sc_inst_name(other, who, sizeof who);
   bool record = k->ring.at[b->ring].parts > 1;
   snprintf(part, sizeof part, "%s%s%s", ring, record ? "." : "", record ? b->name : "");
-  sc_fault(in, D_X_RACE, sc_here(in), "%s `%s` in a race: nothing puts it after what %s did", deed(kind),
-           part, other == in ? "the same role" : who);
+  sc_fault(in, D_X_RACE, sc_here(in), "%s `%s` in a race: nothing puts it after what %s did",
+           deed(kind), part, other == in ? "the same role" : who);
   sc_fault_note(in, other->of->code.at[old->pc].span, "%s it here (%s)", deed(old->kind), who);
   if (other != in && other->ring[b->ring].released && kind == A_COPY && old->kind != A_COPY) {
-    sc_fault_note(in, other->of->code.at[other->ring[b->ring].release_pc].span, "%s gives stages back here", who);
+    sc_fault_note(in, other->of->code.at[other->ring[b->ring].release_pc].span,
+                  "%s gives stages back here", who);
   }
   sc_fault_help(in, "%s", remedy(in, old, kind));
   return false;
 }
 
-// ---- deadlock ------------------------------------------------------------------------------------
+// ---- deadlock
 
 // "load, math[0]": the roles of a set.
 static void put_roles(const Kernel *k, u16 set, char *to, size_t n) {
@@ -136,26 +143,42 @@ static void explain_ring(Inst *in, const Ins *i, const char *who) {
   char roles[120], bytes[48] = "";
   put_roles(k, full ? r->fillers : r->drainers, roles, sizeof roles);
   if (b->tx) snprintf(bytes, sizeof bytes, ", %lld bytes to come", (long long)b->tx);
-  sc_fault_note(in, i->span, "%s waits for %s %u of `%s` (stage %u: %u of %u arrivals%s); %s could %s", who,
-                full ? "fill" : "an empty stage for fill", n, r->name, n % r->stages, b->count - b->pending,
-                b->count, bytes, roles[0] ? roles : "nobody", full ? "fill it" : "give it back");
+  sc_fault_note(
+      in, i->span, "%s waits for %s %u of `%s` (stage %u: %u of %u arrivals%s); %s could %s", who,
+      full ? "fill" : "an empty stage for fill", n, r->name, n % r->stages, b->count - b->pending,
+      b->count, bytes, roles[0] ? roles : "nobody", full ? "fill it" : "give it back");
+}
+
+// The member whose pass `in` waits for.
+static const Inst *passes_to(const Inst *in, const Turn *t) {
+  u32 first = in->id - in->m->p->inst0[in->role] - in->number;  // of this CTA
+  const Inst *before = NULL, *last = NULL;
+  bool met = false;
+  for (u32 m = 0; m < t->members; m++) {
+    for (u32 i = 0; i < in->env.k->role.at[t->member[m]].instances; i++) {
+      const Inst *at = &in->slot->inst[first + in->m->p->inst0[t->member[m]] + i];
+      met |= at == in;
+      if (!met) before = at;
+      last = at;
+    }
+  }
+  return before ? before : last;
 }
 
 static void explain_turn(Inst *in, const Ins *i, const char *who) {
-  const Kernel *k = in->env.k;
-  const Turn *t = &k->turn.at[i->arg[0]];
+  const Turn *t = &in->env.k->turn.at[i->arg[0]];
   u32 *counter;
   i64 index;
   if (t->axis == SC_NONE) {
-    u16 set = 0;
-    for (u32 m = 0; m < t->members; m++) set |= (u16)(1u << t->member[m]);
-    char roles[120];
-    put_roles(k, set, roles, sizeof roles);
-    sc_fault_note(in, i->span, "%s waits for its turn `%s`; the member before it among %s could pass it on", who,
-                  t->name, roles);
+    char other[64];
+    sc_inst_name(passes_to(in, t), other, sizeof other);
+    sc_fault_note(in, i->span, "%s waits for its turn `%s`; %s could pass it on", who, t->name,
+                  other);
   } else if (sc_turn_counter(in, i, &counter, &index)) {
-    sc_fault_note(in, i->span, "%s waits for turn %lld of `%s`; %u passed so far, the CTA of the next could pass it on",
-                  who, (long long)index, t->name, *counter);
+    sc_fault_note(
+        in, i->span,
+        "%s waits for turn %lld of `%s`; %u passed so far, the CTA of the next could pass it on",
+        who, (long long)index, t->name, *counter);
   }
 }
 

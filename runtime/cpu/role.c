@@ -1,6 +1,6 @@
-// role.c - one operation of a role instance. Each row of ops.def has its function here, named after it: an
-// operation without one does not link. An operation that must wait returns STEP_BLOCKED and has done
-// nothing; it is tried again.
+// role.c - one operation of a role instance. Each row of ops.def has its function here, named after
+// it: an operation without one does not link. An operation that must wait returns STEP_BLOCKED and
+// has done nothing; it is tried again.
 #include "machine.h"
 
 #include <string.h>
@@ -13,9 +13,10 @@ Stage *sc_stage(const Inst *in, u32 ring, u32 fill) {
 
 static Step go(bool fine) { return fine ? STEP_GO : STEP_FAULT; }
 
-// ---- tiles ---------------------------------------------------------------------------------------
+// ---- tiles
 
-// The hidden ring of a dynamic grid has two slots: its filler is at most that far ahead of the slowest role.
+// The hidden ring of a dynamic grid has two slots: its filler is at most that far ahead of the
+// slowest role.
 static bool may_draw(const Inst *in) {
   const Slot *s = in->slot;
   if (in->role != in->m->p->loader || in->number || in->cta->rank) return false;
@@ -25,7 +26,8 @@ static bool may_draw(const Inst *in) {
   return true;
 }
 
-// The tile that the instance takes next, as a unit of the grid; blocked while it has not been drawn.
+// The tile that the instance takes next, as a unit of the grid; blocked while it has not been
+// drawn.
 static Step next_unit(Inst *in, u64 *unit) {
   Program *p = in->m->p;
   Slot *s = in->slot;
@@ -36,14 +38,16 @@ static Step next_unit(Inst *in, u64 *unit) {
     }
     *unit = s->draw[in->iter % COUNT(s->draw)];
   } else {
-    *unit = p->k->grid == GRID_PLAIN ? (in->iter ? p->grid.total : s->job) : s->job + in->iter * p->jobs;
+    *unit = p->k->grid == GRID_PLAIN ? (in->iter ? p->grid.total : s->job)
+                                     : s->job + in->iter * p->jobs;
   }
   return *unit < p->grid.total ? STEP_GO : STEP_END;
 }
 
 static Step leave(Inst *in) {
   if (in->out_issued > in->out_read) {
-    sc_fault(in, D_X_FLIGHT, in->of->code.at[in->out_pc].span, "the CTA ends while a copy out may still read its shared memory");
+    sc_fault(in, D_X_FLIGHT, in->of->code.at[in->out_pc].span,
+             "the CTA ends while a copy out may still read its shared memory");
     sc_fault_help(in, "`wait` for the tensor that is written, with `read` at least");
     return STEP_FAULT;
   }
@@ -78,14 +82,15 @@ static Step op_TILE(Inst *in, const Ins *i) {
 static bool tidy(Inst *in, const Ins *i) {
   u32 products = in->mma_issued - in->mma_waited;
   if (products) {
-    return sc_fault(in, D_X_FLIGHT, i->span, "the tile ends, and %u product%s not been waited for", products,
-                    products == 1 ? " has" : "s have");
+    return sc_fault(in, D_X_FLIGHT, i->span, "the tile ends, and %u product%s not been waited for",
+                    products, products == 1 ? " has" : "s have");
   }
   for (u32 r = 0; r < in->env.k->ring.n; r++) {
     const Cursor *c = &in->ring[r];
     if (c->waited == c->released && c->filled == c->committed) continue;
     return sc_fault(in, D_X_HELD, i->span, "the tile ends, and a stage of `%s` has not been %s",
-                    in->env.k->ring.at[r].name, c->waited == c->released ? "committed" : "released");
+                    in->env.k->ring.at[r].name,
+                    c->waited == c->released ? "committed" : "released");
   }
   return true;
 }
@@ -98,7 +103,7 @@ static Step op_ENDTILE(Inst *in, const Ins *i) {
   return STEP_GO;
 }
 
-// ---- control -------------------------------------------------------------------------------------
+// ---- control
 
 static Step op_FOR(Inst *in, const Ins *i) {
   u32 loop = i->arg[0];
@@ -141,7 +146,7 @@ static Step op_ENDIF(Inst *in, const Ins *i) {
   return STEP_GO;
 }
 
-// ---- votes ---------------------------------------------------------------------------------------
+// ---- votes
 
 enum { WARP_ROWS = 16, GROUP_WARPS = 4 };
 
@@ -185,18 +190,21 @@ static Step op_ENDVOTE(Inst *in, const Ins *i) {
   return STEP_GO;
 }
 
-// ---- rings ---------------------------------------------------------------------------------------
+// ---- rings
 
-// A wait for a generation passes by parity. It can be trusted only if the instance already knows that the
-// generation before is over (else the one before that would do as well).
+// A wait for a generation passes by parity. It can be trusted only if the instance already knows
+// that the generation before is over (else the one before that would do as well).
 static Step await(Inst *in, const Ins *i, Barrier *b, u32 generation, u32 ring) {
   const Ring *r = &in->env.k->ring.at[ring];
   if ((i32)generation > 0 && in->clock[b->word] < generation) {
     sc_fault(in, D_X_PHASE, i->span,
-             "this wait on `%s` may pass a round early: nothing tells the role that round %u of the stage is over",
+             "this wait on `%s` may pass a round early: nothing tells the role that round %u of "
+             "the stage is over",
              r->name, generation - 1);
     sc_fault_note(in, r->span, "its barriers tell even rounds from odd ones, and no more");
-    sc_fault_help(in, "give the ring more stages, or order the instances by a turn that spans this operation");
+    sc_fault_help(
+        in,
+        "give the ring more stages, or order the instances by a turn that spans this operation");
     return STEP_FAULT;
   }
   if (!sc_barrier_test(b, generation)) return STEP_BLOCKED;
@@ -218,7 +226,8 @@ static Step op_ACQUIRE(Inst *in, const Ins *i) {
 }
 
 static Step not_held(Inst *in, const Ins *i, const char *how) {
-  return go(sc_fault(in, D_X_HELD, i->span, "no stage of `%s` is %s here", in->env.k->ring.at[i->arg[0]].name, how));
+  return go(sc_fault(in, D_X_HELD, i->span, "no stage of `%s` is %s here",
+                     in->env.k->ring.at[i->arg[0]].name, how));
 }
 
 static Step op_COMMIT(Inst *in, const Ins *i) {
@@ -258,7 +267,7 @@ static Step op_RELEASE(Inst *in, const Ins *i) {
   return STEP_GO;
 }
 
-// ---- turns ---------------------------------------------------------------------------------------
+// ---- turns
 
 static u32 token_of(const Inst *in, u32 turn, u32 *count) {
   const Turn *t = &in->env.k->turn.at[turn];
@@ -328,20 +337,27 @@ static Step op_PASS(Inst *in, const Ins *i) {
   if (clock[in->id * C_INST + C_TIME] < in->now) clock[in->id * C_INST + C_TIME] = in->now;
   in->now++;
   if (++in->cta->token[next] > 1) {
-    sc_fault(in, D_X_TURN, i->span, "turn `%s` is passed on again before the next member took it", t->name);
-    sc_fault_help(in, "every member takes the turn as often as every other: its named barrier counts one arrival at a time");
+    sc_fault(in, D_X_TURN, i->span, "turn `%s` is passed on again before the next member took it",
+             t->name);
+    sc_fault_help(in,
+                  "every member takes the turn as often as every other: its named barrier counts "
+                  "one arrival at a time");
     return STEP_FAULT;
   }
   return STEP_GO;
 }
 
-// ---- asynchronous work ---------------------------------------------------------------------------
+// ---- asynchronous work
 
 static Step op_COPYIN(Inst *in, const Ins *i) { return go(sc_issue_copy(in, i)); }
 static Step op_COPYOUT(Inst *in, const Ins *i) { return go(sc_issue_out(in, i)); }
 static Step op_COPYADD(Inst *in, const Ins *i) { return go(sc_issue_out(in, i)); }
-static Step op_MMA(Inst *in, const Ins *i) { return go(sc_issue_product(in, &in->env.k->product.at[i->arg[0]])); }
-static Step op_MMAWARP(Inst *in, const Ins *i) { return go(sc_warp_product(in, &in->env.k->product.at[i->arg[0]])); }
+static Step op_MMA(Inst *in, const Ins *i) {
+  return go(sc_issue_product(in, &in->env.k->product.at[i->arg[0]]));
+}
+static Step op_MMAWARP(Inst *in, const Ins *i) {
+  return go(sc_warp_product(in, &in->env.k->product.at[i->arg[0]]));
+}
 
 static void raise(u32 *to, u32 least) { *to = *to < least ? least : *to; }
 
@@ -362,7 +378,7 @@ static Step op_COPYWAIT(Inst *in, const Ins *i) {
   return STEP_GO;
 }
 
-// ---- maps ----------------------------------------------------------------------------------------
+// ---- maps
 
 typedef void (*RunMap)(const Strip *, Env *, const Operand *, i64, i64, void *);
 
@@ -385,7 +401,7 @@ static Step op_MAPADD(Inst *in, const Ins *i) {
   return in->surplus ? STEP_GO : run_map(in, i, sc_strip_add);
 }
 
-// ---- running -------------------------------------------------------------------------------------
+// ---- running
 
 static Step (*const run_op[OP_COUNT])(Inst *, const Ins *) = {
 #define OP(id, text, args, use, unit, effects) op_##id,
@@ -396,15 +412,18 @@ static Step (*const run_op[OP_COUNT])(Inst *, const Ins *) = {
 // In a tile that another instance owns only the control flow and the ring's cursors go on.
 static bool skipped(Inst *in, const Ins *i) {
   if (sc_op[i->op].unit == UNIT_ctl && i->op != OP_VOTE) return false;
-  if (i->op == OP_ACQUIRE || i->op == OP_COMMIT || i->op == OP_WAIT || i->op == OP_RELEASE) return false;
+  if (i->op == OP_ACQUIRE || i->op == OP_COMMIT || i->op == OP_WAIT || i->op == OP_RELEASE)
+    return false;
   if (i->op == OP_VOTE) in->pc = i->nest + 1;
   return true;
 }
 
-// Integers are checked: a value that is none ends the run. (Surplus tiles of clusters lie outside tensors.)
+// Integers are checked: a value that is none ends the run. (Surplus tiles of clusters lie outside
+// tensors.)
 static void check_values(Inst *in, const Ins *i) {
   if (in->env.bad && !in->surplus) {
-    sc_fault(in, D_X_VALUE, i->span, "an integer overflows, is divided by zero, or is read outside its tensor");
+    sc_fault(in, D_X_VALUE, i->span,
+             "an integer overflows, is divided by zero, or is read outside its tensor");
   }
   in->env.bad = false;
 }

@@ -1,11 +1,11 @@
-// view.c - where the elements of a view are: in the newest stage that the instance holds, the one that it
-// fills, its registers, or a tensor. Bases are evaluated here, ranges checked, accesses recorded; what a
-// role may not touch (a tile in flight, a stage that it does not hold) is a fault.
+// view.c - where the elements of a view are: in the newest stage that the instance holds, the one
+// that it fills, its registers, or a tensor. Bases are evaluated here, ranges checked, accesses
+// recorded; what a role may not touch (a tile in flight, a stage that it does not hold) is a fault.
 #include "machine.h"
 
 #include <string.h>
 
-// ---- stages and registers ------------------------------------------------------------------------
+// ---- stages and registers
 
 static Part *stage_part(Inst *in, const View *v, const Buf *b) {
   const Kernel *k = in->env.k;
@@ -13,7 +13,8 @@ static Part *stage_part(Inst *in, const View *v, const Buf *b) {
   const char *name = k->ring.at[b->ring].name;
   u32 fill = v->fill ? c->filled : c->waited, least = v->fill ? c->committed : c->released;
   if (fill == least) {
-    sc_fault(in, D_X_HELD, sc_here(in), "no stage of `%s` is %s here", name, v->fill ? "being filled" : "held");
+    sc_fault(in, D_X_HELD, sc_here(in), "no stage of `%s` is %s here", name,
+             v->fill ? "being filled" : "held");
     return NULL;
   }
   return &sc_stage(in, b->ring, fill - 1)->part[v->buf - k->ring.at[b->ring].part0];
@@ -48,7 +49,8 @@ bool sc_spot(Inst *in, const View *v, const i64 *ext, u32 vars, Spot *out) {
       out->stride[pos->var] += step;
     }
     if (lo < 0 || n > b->ext[d] || lo > b->ext[d] - n) {
-      return sc_fault(in, D_X_BOUNDS, sc_here(in), "`%s` has %lld elements along dimension %u; this reaches for %lld to %lld",
+      return sc_fault(in, D_X_BOUNDS, sc_here(in),
+                      "`%s` has %lld elements along dimension %u; this reaches for %lld to %lld",
                       b->name, (long long)b->ext[d], d + 1, (long long)lo, (long long)(lo + n - 1));
     }
     out->at += lo * step;
@@ -63,7 +65,7 @@ bool sc_spot(Inst *in, const View *v, const i64 *ext, u32 vars, Spot *out) {
   return true;
 }
 
-// ---- tensors -------------------------------------------------------------------------------------
+// ---- tensors
 
 static void everything_outside(Operand *o) {
   bool varies = false;
@@ -105,11 +107,11 @@ static void tensor_operand(Inst *in, const View *v, Operand *o) {
   if (outside) everything_outside(o);
 }
 
-// ---- operands of maps ----------------------------------------------------------------------------
+// ---- operands of maps
 
 static bool in_flight(Inst *in, const Buf *b, u32 pc, const char *deed) {
-  sc_fault(in, D_X_FLIGHT, sc_here(in), "`%s` is in flight: a product that %s it has not been waited for", b->name,
-           deed);
+  sc_fault(in, D_X_FLIGHT, sc_here(in),
+           "`%s` is in flight: a product that %s it has not been waited for", b->name, deed);
   sc_fault_note(in, in->of->code.at[pc].span, "issued here");
   sc_fault_help(in, "`wait` for the product first");
   return false;
@@ -126,7 +128,8 @@ static bool touch(Inst *in, const View *v, const Spot *s, bool write) {
   return true;
 }
 
-static bool local_operand(Inst *in, const View *v, const Map *m, const MapPlan *p, bool write, Operand *o) {
+static bool local_operand(Inst *in, const View *v, const Map *m, const MapPlan *p, bool write,
+                          Operand *o) {
   const Buf *b = &in->env.k->buf.at[v->buf];
   Spot s;
   if (!sc_spot(in, v, p->ext, m->vars, &s) || !touch(in, v, &s, write)) return false;
@@ -155,7 +158,7 @@ bool sc_operands(Inst *in, const Map *m, const MapPlan *p) {
   return m->dst == SC_NONE || operand(in, m->dst, m, p, true);
 }
 
-// ---- slices --------------------------------------------------------------------------------------
+// ---- slices
 
 // One dimension of a slice: how far it goes in the stage and the tensor, and which of it is inside.
 typedef struct Reach {
@@ -174,7 +177,8 @@ static bool reach(const Inst *in, const Event *e, Reach *r, u32 *rank, i64 *offs
       if (base < 0 || base >= t->shape[d]) return false;
     } else if (*rank < stage->rank) {
       i64 n = stage->ext[*rank], room = t->shape[d] - base;
-      r[*rank] = (Reach){n, base < 0 ? -base : 0, room < n ? room : n, t->stride[d], pitch(stage, *rank)};
+      r[*rank] =
+          (Reach){n, base < 0 ? -base : 0, room < n ? room : n, t->stride[d], pitch(stage, *rank)};
       ++*rank;
     }
     *offset += base * t->stride[d];
@@ -192,7 +196,8 @@ static void line_in(Elem elem, float *stage, const char *base, i64 at, i64 strid
   }
 }
 
-static void line_out(Elem elem, const float *stage, char *base, i64 at, i64 stride, i64 n, Move move) {
+static void line_out(Elem elem, const float *stage, char *base, i64 at, i64 stride, i64 n,
+                     Move move) {
   i64 bytes = sc_elem[elem].bytes, step = stride == 1 && move != MOVE_ADD ? n : 1;
   for (i64 i = 0; i < n; i += step) {
     i64 where = at + i * stride;
@@ -207,8 +212,8 @@ static void line_out(Elem elem, const float *stage, char *base, i64 at, i64 stri
 }
 
 // Walks the lines of the slice that lie inside the tensor; what lies outside was set to 0 before.
-static void lines(const Inst *in, const Event *e, const Reach *r, u32 rank, u32 d, i64 tensor, i64 stage,
-                  Move move) {
+static void lines(const Inst *in, const Event *e, const Reach *r, u32 rank, u32 d, i64 tensor,
+                  i64 stage, Move move) {
   if (r[d].lo >= r[d].hi) return;
   u32 buf = in->env.k->view.at[e->view].buf;
   Elem elem = (Elem)in->env.k->buf.at[buf].elem;

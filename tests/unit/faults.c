@@ -1,0 +1,305 @@
+// faults.c - what the interpreter must find: schedules with a bug, which `flow` would refuse, and
+// bugs that no schedule can have, put into the plans that `derive` made.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "machinekit.h"
+
+static void test_deadlock(void **state) {
+  (void)state;
+  Kit t;
+  open_product(&t, "for t in 0 .. n {\n      wait", "for t in 0 .. n + 1 {\n      wait");
+  t.opt.threads = 2;
+  expect_fault_always(&t, "X.deadlock", "math waits for fill");
+  expect_fault(&t, SCHEDC_LATE, "X.deadlock", "load could fill it");
+  close_kit(&t);
+  open_product(&t, "wait s;  release a, b", "wait s;  release a");
+  expect_fault_always(&t, "X.deadlock", "load waits for an empty stage for fill 2 of `b`");
+  close_kit(&t);
+}
+
+static void test_counts(void **state) {
+  (void)state;
+  Kit t;
+  open_product(&t, NULL, NULL);
+  find(&t, "load", OP_ACQUIRE, 0)->plan.bytes += 16;
+  expect_fault_always(&t, "X.deadlock", "16 bytes to come");
+  find(&t, "load", OP_ACQUIRE, 0)->plan.bytes -= 16;
+  t.k->ring.at[0].full_count++;
+  expect_fault_always(&t, "X.deadlock", "1 of 2 arrivals");
+  t.k->ring.at[0].full_count--;
+  t.k->ring.at[1].empty_count++;
+  expect_fault_always(&t, "X.deadlock", "1 of 2 arrivals");
+  close_kit(&t);
+}
+
+static void test_multicast_unreleased(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  const char *s = edit(&t, product, "persistent", "persistent cluster (y : 2)");
+  load(&t, edit(&t, s, "a <- A[x*64.., t*64..];", "a <- A[x*64.., t*64..] multicast;"));
+  bind(&t, product_dims);
+  find(&t, "math", OP_RELEASE, 0)->plan.arrivals =
+      0;  // the peers never hear that the stage is free
+  expect_fault_always(&t, "X.deadlock", "waits for an empty stage");
+  close_kit(&t);
+}
+
+static void test_early_completion(void **state) {
+  (void)state;
+  Kit t;
+  open_product(&t, NULL, NULL);
+  find(&t, "load", OP_ACQUIRE, 0)->plan.bytes =
+      0;  // the phase ends with the commit, whenever the copy lands
+  expect_fault(&t, SCHEDC_LATE, "X.race", "has landed");
+  close_kit(&t);
+}
+
+static void test_release_early(void **state) {
+  (void)state;
+  Kit t;
+  open_product(&t, "wait s;  release a, b", "release a, b;  wait s");
+  expect_fault_always(&t, "X.race", "released while a product may still read it");
+  close_kit(&t);
+  open_product(&t, NULL, NULL);
+  find(&t, "math", OP_MMAWAIT, 0)->plan.keep = 1;
+  expect_fault_always(&t, "X.race", "not waited for");
+  close_kit(&t);
+}
+
+// One arrival too many frees the stage while the other instance still reads it.
+static void test_release_of_another(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  const char *s = edit(&t, product, "role math : 1 warpgroup", "role math[w] : 2 warpgroups");
+  s = edit(&t, s, "ring b : f16[32, 64]", "ring b : f16[64, 64]");
+  s = edit(&t, s, "b[j,k]", "b[32*w + j,k]");
+  s = edit(&t, s, "y*32 + j", "y*64 + 32*w + j");
+  s = edit(&t, s, "B[y*32..", "B[y*64..");
+  load(&t, edit(&t, s, "y : cdiv(N, 32)", "y : cdiv(N, 64)"));
+  bind(&t, product_dims);
+  expect_same(&t);
+  check_product(&t);
+  t.k->ring.at[0].empty_count--;
+  u32 races = 0;
+  for (u32 i = 0; i < 12;
+       i++) {  // the second arrival may also be taken for the next round's: then it hangs
+    t.opt.policy = policies[i % 3];
+    t.opt.seed = i;
+    assert_int_equal(run(&t), SCHEDC_EFAULT);
+    races += t.sc.diags->id == D_X_RACE &&
+             says(t.sc.diags, "wait for the product before its stage is given back");
+  }
+  assert_true(races > 0);
+  close_kit(&t);
+}
+
+// Threads write what a product reads.
+static const char staged[] =
+    "kernel staged {\n"
+    "  in A : f16[M, 64]\n"
+    "  in B : f16[32, 64]\n"
+    "  out C : f32[M, 32]\n"
+    "  spec { C[i,j] = sum(k) 2 * A[i,k] * B[j,k] }\n"
+    "  grid (x : cdiv(M, 64)) persistent\n"
+    "  ring a : f16[64, 64] * 2\n"
+    "  ring b : f16[32, 64]\n"
+    "  ring d : f16[64, 64] * 2\n"
+    "  role load : 1 warp, 40 regs { a <- A[x*64..];  b <- B[0..] }\n"
+    "  role twice : 1 warpgroup, 104 regs {\n"
+    "    wait a;  acquire d\n"
+    "    d[i,k] = 2 * a[i,k]\n"
+    "    commit d;  release a\n"
+    "  }\n"
+    "  role math : 1 warpgroup, 104 regs {\n"
+    "    reg s : f32[64, 32]\n"
+    "    wait b, d\n"
+    "    async s[i,j] = d[i,k] @ b[j,k]\n"
+    "    wait s;  release b, d\n"
+    "    C[x*64 + i, j] = s[i,j]\n"
+    "  }\n"
+    "}\n";
+
+static void test_fence(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, staged);
+  bind(&t, (i64[]){700});
+  t.opt.sms = 2;
+  expect_same(&t);
+  assert_float_equal(at2(&t, "C", 0, 0), at2(&t, "C", 0, 0), 0);
+  Ins *commit = find(&t, "twice", OP_COMMIT, 0), *release = find(&t, "twice", OP_RELEASE, 0);
+  assert_true(commit->plan.fence);
+  commit->plan.fence = false;
+  expect_fault_always(&t, "X.race", "fence.proxy.async is missing");
+  commit->plan.fence = true;
+  bool fenced = release->plan.fence;
+  release->plan.fence = false;
+  if (fenced) expect_fault_always(&t, "X.race", "a copy fills `a`");
+  close_kit(&t);
+}
+
+// One thread arrives for a warpgroup whose warps have not met.
+static void test_meeting(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, staged);
+  bind(&t, (i64[]){700});
+  find(&t, "twice", OP_COMMIT, 0)->plan.arrivals = 1;
+  t.k->ring.at[2].full_count = 1;
+  expect_fault_always(&t, "X.race", "no barrier orders the two");
+  find(&t, "twice", OP_COMMIT, 0)->plan.meet = true;
+  expect_same(&t);
+  close_kit(&t);
+}
+
+static void test_flight(void **state) {
+  (void)state;
+  Kit t;
+  open_product(&t, "      wait s;  release", "      s[i,j] = 2 * s[i,j];  wait s;  release");
+  expect_fault_always(&t, "X.flight", "`s` is in flight");
+  close_kit(&t);
+  open_product(&t, "wait a, b\n      async s[i,j] +=",
+               "wait a, b\n      async s[i,j] = a[i,k] @ b[j,k]\n      async s[i,j] =");
+  expect_fault_always(&t, "X.flight", "has not been waited for");
+  close_kit(&t);
+}
+
+static void test_held(void **state) {
+  (void)state;
+  Kit t;
+  open_product(&t, "wait s;  release a, b", "wait s;  release a, b");
+  find(&t, "math", OP_WAIT, 1)->op = OP_ENDIF;  // waits for nothing
+  expect_fault_always(&t, "X.held", "no stage of `b` is held");
+  close_kit(&t);
+  open_product(&t, "wait s;  release a, b", "wait s;  release b");
+  bind(&t, (i64[]){64, 64, 32});
+  expect_fault_always(&t, "X.held", "a stage of `a` has not been released");
+  close_kit(&t);
+}
+
+static void test_bounds(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  const char *s = edit(&t, product, "  out C", "  in cut : i32[1]\n  let z = cut[0] + 8\n  out C");
+  load(&t, edit(&t, s, "b[j,k]", "b[z + j,k]"));
+  bind(&t, product_dims);
+  expect_fault_always(&t, "X.bounds",
+                      "`b` has 32 elements along dimension 1; this reaches for 8 to 39");
+  close_kit(&t);
+  open_kit(&t);
+  s = edit(&t, product, "  out C", "  in cut : i32[1]\n  let z = cut[x + y]\n  out C");
+  load(&t, edit(&t, s, "cdiv(K, 64)", "cdiv(K, 64) + min(0, z)"));
+  bind(&t, product_dims);
+  expect_fault_always(&t, "X.value", "outside its tensor");
+  close_kit(&t);
+}
+
+static void test_copy_out_reads(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, copies);
+  bind(&t, (i64[]){77});
+  find(&t, "store", OP_COPYWAIT, 0)->plan.keep = 1;
+  expect_fault_always(&t, "X.race", "released while a copy out may still read it");
+  close_kit(&t);
+  open_kit(&t);
+  load(&t, edit(&t, copies, "wait Y read;  release r", "release r;  wait Y read"));
+  bind(&t, (i64[]){77});
+  expect_fault_always(&t, "X.race", "copy out");
+  close_kit(&t);
+}
+
+// A stage filled by two instances in turn: neither knows that the other's round is over.
+static void test_phase(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, edit(&t, turns, "ring c : f16[64, 32] * 2", "ring c : f16[64, 32]"));
+  bind(&t, (i64[]){200, 150, 104});
+  t.opt.sms = 1;
+  expect_fault_always(&t, "X.phase", "more stages");
+  close_kit(&t);
+}
+
+static void test_turn_twice(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  const char *s =
+      edit(&t, product, "role math : 1 warpgroup", "turn tc : math\n  role math[w] : 2 warpgroups");
+  s = edit(&t, s, "      async s[i,j] += a[i,k] @ b[j,k]\n",
+           "      acquire tc\n      async s[i,j] += a[i,k] @ b[j,k]\n      release tc\n");
+  load(&t, s);
+  bind(&t, product_dims);
+  expect_same(&t);
+  find(&t, "math", OP_TAKE, 0)->op = OP_ENDIF;
+  expect_fault(&t, SCHEDC_LATE, "X.turn", "before the next member took it");
+  find(&t, "math", OP_PASS, 0)->op = OP_ENDIF;
+  find(&t, "math", OP_ENDIF, 0)->op = OP_TAKE;
+  expect_fault_always(&t, "X.deadlock",
+                      "math[1] waits for its turn `tc`; math[0] could pass it on");
+  close_kit(&t);
+}
+
+static void test_order_lost(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, ordered);
+  bind(&t, (i64[]){17});
+  find(&t, "add", OP_COPYWAIT, 0)->flags |= INS_READ;
+  expect_fault_always(&t, "X.flight", "turn is passed on while a copy out is in flight");
+  find(&t, "add", OP_PASS, 0)->op = OP_ENDIF;
+  expect_fault_always(&t, "X.deadlock", "of `t`");
+  close_kit(&t);
+}
+
+// The same fault, word for word, with any number of threads.
+static void test_report_is_stable(void **state) {
+  (void)state;
+  char first[4096] = "";
+  Kit t;
+  open_product(&t, "wait s;  release a, b", "release a, b;  wait s");
+  for (u32 i = 0; i < 20; i++) {
+    Str s = {.sc = &t.sc};
+    t.opt.threads = 1 + i % 4;
+    expect_fault(&t, SCHEDC_LATE, "X.race", "product");
+    sc_diag_text(&s, t.sc.text, t.sc.diags);
+    if (!i) snprintf(first, sizeof first, "%s", s.at);
+    assert_string_equal(s.at, first);
+  }
+  close_kit(&t);
+}
+
+int main(void) {
+  if (setjmp(unwound)) return 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_deadlock),
+      cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_multicast_unreleased),
+      cmocka_unit_test(test_early_completion),
+      cmocka_unit_test(test_release_early),
+      cmocka_unit_test(test_release_of_another),
+      cmocka_unit_test(test_fence),
+      cmocka_unit_test(test_meeting),
+      cmocka_unit_test(test_flight),
+      cmocka_unit_test(test_held),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_copy_out_reads),
+      cmocka_unit_test(test_phase),
+      cmocka_unit_test(test_turn_twice),
+      cmocka_unit_test(test_order_lost),
+      cmocka_unit_test(test_report_is_stable),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
