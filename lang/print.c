@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { STEP = 2, HANG = 4, MAX_PAD = 16, MAX_COMMENT_PAD = 60 };
+enum { STEP = 2, HANG = 4, MAX_PAD = 16, MAX_COMMENT_PAD = 40, GUTTER = 2 };
 static const char MARK[] = "\v";  // cannot occur in a text that was read without error
 
 // Lines that share columns when they stand in one paragraph; LET lines only when nothing is between them.
@@ -21,6 +21,7 @@ typedef struct Line {
   u32 indent;
   Run run;
   bool blank;    // an empty line stands before it
+  bool goes_on;  // with the statement of the line before it
   Span comment;  // hi 0: none
 } Line;
 
@@ -82,6 +83,7 @@ static void next_line(Printer *p, u32 at, u32 comment_indent, u32 indent) {
 static void gap(Printer *p, u32 lo, u32 hi, const char *text) {
   if (newline_in(p, lo, hi)) {
     next_line(p, hi, p->indent + p->hang, p->indent + p->hang);
+    p->line.goes_on = true;
   } else {
     put(p, text);
   }
@@ -108,6 +110,12 @@ static bool simple(const Node *n) {
   }
 }
 
+// b+1, in brackets.
+static bool neighbour(const Node *n) {
+  return n->kind == ND_BINARY && (n->op == AST_ADD || n->op == AST_SUB) && !(n->flags & F_PAREN) &&
+         n->a->kind == ND_NAME && n->b->kind == ND_INT;
+}
+
 static void comma_list(Printer *p, const Node *list, const char *space, Air air) {
   for (const Node *n = list; n; n = n->next) {
     expr(p, n, air);
@@ -117,13 +125,22 @@ static void comma_list(Printer *p, const Node *list, const char *space, Air air)
   }
 }
 
+static void bracket_list(Printer *p, const Node *list, const char *space) {
+  put(p, "[");
+  for (const Node *n = list; n; n = n->next) {
+    expr(p, n, neighbour(n) ? TIGHT : NEAT);
+    if (!n->next) break;
+    put(p, ",");
+    gap(p, n->span.hi, n->next->span.lo, space);
+  }
+  put(p, "]");
+}
+
 // Positions stand close together unless one of them holds a space or starts a slice.
 static void positions(Printer *p, const Node *list) {
   bool close = true;
-  for (const Node *n = list; n; n = n->next) close &= simple(n) && !(n->flags & F_PAREN);
-  put(p, "[");
-  comma_list(p, list, close ? "" : " ", NEAT);
-  put(p, "]");
+  for (const Node *n = list; n; n = n->next) close &= (simple(n) && !(n->flags & F_PAREN)) || neighbour(n);
+  bracket_list(p, list, close ? "" : " ");
 }
 
 static void binary(Printer *p, const Node *n, Air air) {
@@ -217,10 +234,7 @@ static void element(Printer *p, const Node *n) { expr(p, n, LOOSE); }
 
 static void type(Printer *p, const Node *n) {
   put(p, n->name);
-  if (!n->a) return;
-  put(p, "[");
-  comma_list(p, n->a, " ", NEAT);
-  put(p, "]");
+  if (n->a) bracket_list(p, n->a, " ");
 }
 
 static void group(Printer *p, const Node *n);
@@ -232,9 +246,7 @@ static void fact(Printer *p, const Node *n) {
   if (v->kind == ND_SET) {
     brace_list(p, v->a, v->span.lo, v->span.hi, element);
   } else if (v->kind == ND_TUPLE) {
-    put(p, "[");
-    comma_list(p, v->a, " ", NEAT);
-    put(p, "]");
+    bracket_list(p, v->a, " ");
   } else {
     expr(p, v, LOOSE);
   }
@@ -625,11 +637,13 @@ static void drop_marks(Line *l) {
   l->text.n = n;
 }
 
-// Where the lines from `lo` on stop to be neighbours: at an empty line and, for columns, another indent.
+// Where the lines from `lo` on stop to be neighbours: at an empty line and, for columns, at a statement with
+// another indent.
 static u32 paragraph(const Printer *p, u32 lo, bool one_indent) {
+  const Line *l = p->lines.at;
   u32 hi = lo + 1;
-  while (hi < p->lines.n && !p->lines.at[hi].blank &&
-         (!one_indent || p->lines.at[hi].indent == p->lines.at[lo].indent)) {
+  while (hi < p->lines.n && !l[hi].blank &&
+         (!one_indent || l[hi].indent == l[lo].indent || l[hi].goes_on)) {
     hi++;
   }
   return hi;
@@ -652,25 +666,43 @@ static void align(Printer *p) {
 static bool trailed(const Line *l) { return l->text.n && l->comment.hi; }
 static u32 width(const Line *l) { return l->indent + l->text.n; }
 
-// The width to which lines [lo, hi) are filled before their comments; a much longer one stays out of it.
+// The column that the author gave to all comments of lines [lo, hi) but those behind longer lines; 0 if
+// they differ.
+static u32 common_column(const Printer *p, u32 lo, u32 hi) {
+  u32 common = 0;
+  for (u32 i = lo; i < hi; i++) {
+    const Line *l = &p->lines.at[i];
+    if (!trailed(l)) continue;
+    u32 column = sc_line_col(p->ast->text, l->comment.lo).col - 1;
+    bool first = !common;
+    if (first) common = column;
+    bool fits = width(l) + GUTTER <= common;
+    if (first ? !fits : column != common && (fits || column != width(l) + GUTTER)) return 0;
+  }
+  return common;
+}
+
+// The column for the comments of lines [lo, hi): the author's if there is one, else behind the longest
+// line that is not much longer than the others.
 static u32 comment_column(const Printer *p, u32 lo, u32 hi) {
-  u32 least = UINT32_MAX / 2, most = 0;
+  u32 least = UINT32_MAX / 2, most = 0, common = common_column(p, lo, hi);
   for (u32 i = lo; i < hi; i++) {
     const Line *l = &p->lines.at[i];
     if (trailed(l) && width(l) < least) least = width(l);
   }
+  if (least + GUTTER <= common) return common;
   for (u32 i = lo; i < hi; i++) {
     const Line *l = &p->lines.at[i];
     if (trailed(l) && width(l) > most && width(l) <= least + MAX_COMMENT_PAD) most = width(l);
   }
-  return most;
+  return most + GUTTER;
 }
 
 static void put_line(const Printer *p, Str *out, const Line *l, u32 column) {
   if (l->blank && out->n) str_puts(out, "\n");
   str_printf(out, "%*s", (int)l->indent, "");
   if (l->text.n) str_put(out, l->text.at, l->text.n);
-  if (trailed(l)) str_printf(out, "%*s", (int)(column > width(l) ? column - width(l) : 0) + 2, "");
+  if (trailed(l)) str_printf(out, "%*s", (int)(width(l) + GUTTER < column ? column - width(l) : GUTTER), "");
   str_put(out, p->ast->text->at + l->comment.lo, l->comment.hi - l->comment.lo);
   str_puts(out, "\n");
 }
