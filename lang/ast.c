@@ -1,4 +1,5 @@
-// ast.c - how the grammar makes nodes and names, and the tree as an indented s-expression (--emit=ast).
+// ast.c - how the grammar makes nodes and names, and the tree as an indented s-expression
+// (--emit=ast).
 #include "parser.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static u32 hash(const char *at, u32 n) {
 // The slot of a word: its own, or the empty one where it belongs.
 static Word *slot(Word *words, u32 cap, const char *at, u32 n) {
   u32 i = hash(at, n) & (cap - 1);
-  while (words[i].name && (strncmp(words[i].name, at, n) != 0 || words[i].name[n])) i = (i + 1) & (cap - 1);
+  while (words[i].name && (strncmp(words[i].name, at, n) != 0 || words[i].name[n]))
+    i = (i + 1) & (cap - 1);
   return &words[i];
 }
 
@@ -83,62 +85,85 @@ static Node *bad_reduction(Parser *p, Token op, const char *text, const char *he
   return n;
 }
 
-// `sum(j) body`, and `max(j) body`, which the grammar tells from the function `max(a, b)` by its body.
+// `sum(j) body`, and `max(j) body`, which the grammar tells from the function `max(a, b)` by its
+// body.
 Node *sc_reduce(Parser *p, Token op, List index, Node *body) {
   if (index.first->kind != ND_NAME || index.first->next) {
     const char *help = index.first->next
                            ? sc_printf(p->sc, "nest them: %s(i) %s(j) x[i,j]", op.name, op.name)
                            : sc_printf(p->sc, "as in %s(j) x[j]", op.name);
-    return bad_reduction(p, op, sc_printf(p->sc, "'%s' reduces over one index, a plain name", op.name), help);
+    return bad_reduction(
+        p, op, sc_printf(p->sc, "'%s' reduces over one index, a plain name", op.name), help);
   }
-  return MAKE(p, REDUCE, op.span.lo, .name = index.first->name, .name_span = index.first->span, .a = body,
-              .op = op.kind == T_SUM ? AST_SUM : op.kind == T_MAX ? AST_MAX : AST_MIN);
+  return MAKE(p, REDUCE, op.span.lo, .name = index.first->name, .name_span = index.first->span,
+              .a = body,
+              .op = op.kind == T_SUM   ? AST_SUM
+                    : op.kind == T_MAX ? AST_MAX
+                                       : AST_MIN);
 }
 
 // `max(a, b)`; with one argument it is a reduction that lacks its body.
 Node *sc_minmax(Parser *p, Token op, List args) {
   if (op.kind == T_SUM || args.first == args.last) {
-    return bad_reduction(p, op, sc_printf(p->sc, "nothing stands behind this '%s' for it to reduce", op.name),
-                         sc_printf(p->sc, "write %s(j) x[j]; put a negative operand in parentheses: "
-                                          "%s(j) (-x[j])", op.name, op.name));
+    return bad_reduction(
+        p, op, sc_printf(p->sc, "nothing stands behind this '%s' for it to reduce", op.name),
+        sc_printf(p->sc,
+                  "write %s(j) x[j]; put a negative operand in parentheses: "
+                  "%s(j) (-x[j])",
+                  op.name, op.name));
   }
   return MAKE(p, APPLY, op.span.lo, .name = op.name, .name_span = op.span, .a = args.first);
 }
 
-u16 sc_direction(Token t) {
-  return t.kind == T_IN ? F_IN : t.kind == T_OUT ? F_OUT : F_IN | F_OUT;
-}
+u16 sc_direction(Token t) { return t.kind == T_IN ? F_IN : t.kind == T_OUT ? F_OUT : F_IN | F_OUT; }
 
 AstOp sc_token_op(Token t) {
   switch (t.kind) {
-    case T_SET: return AST_SET;
-    case T_SETADD: return AST_SETADD;
-    case T_PLUS: return AST_ADD;
-    case T_MINUS: return AST_SUB;
-    case T_STAR: return AST_MUL;
-    case T_SLASH: return AST_DIV;
-    case T_PERCENT: return AST_MOD;
-    case T_AT: return AST_MATMUL;
-    case T_LT: return AST_LT;
-    case T_LE: return AST_LE;
-    case T_GT: return AST_GT;
-    case T_GE: return AST_GE;
-    case T_EQ: return AST_EQ;
-    case T_NE: return AST_NE;
-    case T_AND: return AST_AND;
-    case T_OR: return AST_OR;
-    default: return AST_NONE;
+    case T_SET:
+      return AST_SET;
+    case T_SETADD:
+      return AST_SETADD;
+    case T_PLUS:
+      return AST_ADD;
+    case T_MINUS:
+      return AST_SUB;
+    case T_STAR:
+      return AST_MUL;
+    case T_SLASH:
+      return AST_DIV;
+    case T_PERCENT:
+      return AST_MOD;
+    case T_AT:
+      return AST_MATMUL;
+    case T_LT:
+      return AST_LT;
+    case T_LE:
+      return AST_LE;
+    case T_GT:
+      return AST_GT;
+    case T_GE:
+      return AST_GE;
+    case T_EQ:
+      return AST_EQ;
+    case T_NE:
+      return AST_NE;
+    case T_AND:
+      return AST_AND;
+    case T_OR:
+      return AST_OR;
+    default:
+      return AST_NONE;
   }
 }
 
 const char *sc_op_text(AstOp op) {
   static const char *const text[] = {
-      [AST_NONE] = "",    [AST_NEG] = "-",        [AST_NOT] = "not", [AST_ADD] = "+",
-      [AST_SUB] = "-",    [AST_MUL] = "*",        [AST_DIV] = "/",   [AST_MOD] = "%",
-      [AST_MATMUL] = "@", [AST_LT] = "<",         [AST_LE] = "<=",   [AST_GT] = ">",
-      [AST_GE] = ">=",    [AST_EQ] = "==",        [AST_NE] = "!=",   [AST_AND] = "and",
-      [AST_OR] = "or",    [AST_SET] = "=",        [AST_SETADD] = "+=", [AST_SUM] = "sum",
-      [AST_MAX] = "max",  [AST_MIN] = "min",      [AST_WARP] = "warp", [AST_WARPGROUP] = "warpgroup",
+      [AST_NONE] = "",    [AST_NEG] = "-",   [AST_NOT] = "not",   [AST_ADD] = "+",
+      [AST_SUB] = "-",    [AST_MUL] = "*",   [AST_DIV] = "/",     [AST_MOD] = "%",
+      [AST_MATMUL] = "@", [AST_LT] = "<",    [AST_LE] = "<=",     [AST_GT] = ">",
+      [AST_GE] = ">=",    [AST_EQ] = "==",   [AST_NE] = "!=",     [AST_AND] = "and",
+      [AST_OR] = "or",    [AST_SET] = "=",   [AST_SETADD] = "+=", [AST_SUM] = "sum",
+      [AST_MAX] = "max",  [AST_MIN] = "min", [AST_WARP] = "warp", [AST_WARPGROUP] = "warpgroup",
   };
   return text[op];
 }
@@ -155,17 +180,31 @@ static const struct {
   u16 flag;
   const char *text;
 } flag_text[] = {
-    {F_IN, "in"},           {F_OUT, "out"},           {F_PARTIAL, "partial"}, {F_PERSISTENT, "persistent"},
-    {F_DYNAMIC, "dynamic"}, {F_REVERSED, "reversed"}, {F_ONE_TILE, "one-tile"}, {F_MULTICAST, "multicast"},
-    {F_READ, "read"},       {F_ASYNC, "async"},
+    {F_IN, "in"},
+    {F_OUT, "out"},
+    {F_PARTIAL, "partial"},
+    {F_PERSISTENT, "persistent"},
+    {F_DYNAMIC, "dynamic"},
+    {F_REVERSED, "reversed"},
+    {F_ONE_TILE, "one-tile"},
+    {F_MULTICAST, "multicast"},
+    {F_READ, "read"},
+    {F_ASYNC, "async"},
 };
 
 // Statements and declarations stand on lines of their own; what is inside them does not.
 static bool own_line(NodeKind kind) {
   switch (kind) {
-    case ND_TYPE: case ND_RECORD: case ND_SET: case ND_TUPLE: case ND_AXIS: case ND_CLUSTER: case ND_BIND:
+    case ND_TYPE:
+    case ND_RECORD:
+    case ND_SET:
+    case ND_TUPLE:
+    case ND_AXIS:
+    case ND_CLUSTER:
+    case ND_BIND:
       return false;
-    default: return kind < ND_INT || kind == ND_ERROR;
+    default:
+      return kind < ND_INT || kind == ND_ERROR;
   }
 }
 

@@ -1,9 +1,11 @@
-// drive.c - sc_parse: takes tokens from the lexer and gives them to the grammar, one that fits after the other.
+// drive.c - sc_parse: takes tokens from the lexer and gives them to the grammar, one that fits
+// after the other.
 //
 // Between the two it decides which newlines end a statement, keeps the stack of open brackets, and
 // recovers: the grammar is asked before each token whether it fits. One that does not is reported
-// (expect.c), the grammar falls back to the innermost list of statements, and reading goes on at the next
-// statement, past whole { … } only, so that a slip in a head does not take the lines after its body with it.
+// (expect.c), the grammar falls back to the innermost list of statements, and reading goes on at
+// the next statement, past whole { … } only, so that a slip in a head does not take the lines after
+// its body with it.
 #include "parser.h"
 
 #include <string.h>
@@ -29,13 +31,9 @@ void sc_too_deep(Parser *p, Span at) {
   p->stop = true;
 }
 
-static Token end_before(Token t) {
-  return (Token){.kind = T_NL, .span = {t.span.lo, t.span.lo}};
-}
+static Token end_before(Token t) { return (Token){.kind = T_NL, .span = {t.span.lo, t.span.lo}}; }
 
-static bool starts_unit(Token t) {
-  return t.first && (t.kind == T_KERNEL || t.kind == T_SEQUENCE);
-}
+static bool starts_unit(Token t) { return t.first && (t.kind == T_KERNEL || t.kind == T_SEQUENCE); }
 
 bool sc_at_statement(const Parser *p) {
   return p->fresh && !(p->open.n && !p->open.at[p->open.n - 1].block);
@@ -89,8 +87,8 @@ static void give_up(Parser *p, Span at) {
   p->in_brackets = false;
 }
 
-// Goes from the bad token t to the end of its statement, or to the } or the unit that ends more than that.
-// `lists`: how many of the braces around t hold lists; their } ends nothing.
+// Goes from the bad token t to the end of its statement, or to the } or the unit that ends more
+// than that. `lists`: how many of the braces around t hold lists; their } ends nothing.
 static void skip_statement(Parser *p, Token t, u32 lists) {
   u32 depth = 0;
   for (int before = T_BAD;; before = t.kind, t = take(p)) {
@@ -100,9 +98,12 @@ static void skip_statement(Parser *p, Token t, u32 lists) {
     }
     if (t.kind == T_LB) depth++;
     if (t.kind == T_RB) {
-      if (depth) depth--;
-      else if (lists) lists--;
-      else if (p->open.n) break;
+      if (depth)
+        depth--;
+      else if (lists)
+        lists--;
+      else if (p->open.n)
+        break;
     }
     if (depth || (t.kind != T_NL && t.kind != T_SEMI)) continue;
     if (t.kind == T_NL && sc_token_info(before)->class & MORE) continue;
@@ -146,7 +147,8 @@ static void offer(Parser *p, Token t) {
       return;
     }
     sc_unexpected(p, t);
-    if (t.kind == T_NL && p->held.kind == T_LB && sc_accepts(p, T_LB)) return;  // as if on the head's line
+    if (t.kind == T_NL && p->held.kind == T_LB && sc_accepts(p, T_LB))
+      return;  // as if on the head's line
   }
   recover(p, t);
 }
@@ -155,7 +157,10 @@ static void offer(Parser *p, Token t) {
 static void close_all(Parser *p, Token t) {
   Open o = p->open.at[p->open.n - 1];
   Diag *d = sc_report(p->sc, D_S_BRACE, t.span, "'%s' is missing before %s",
-                      o.kind == T_LP ? ")" : o.kind == T_LK ? "]" : "}", sc_token_words(p, t));
+                      o.kind == T_LP   ? ")"
+                      : o.kind == T_LK ? "]"
+                                       : "}",
+                      sc_token_words(p, t));
   sc_note(p->sc, d, o.span, "to close this one");
   if (p->suspect.hi) sc_note(p->sc, d, p->suspect, "its '}' stands in another column");
   while (p->open.n) {
@@ -176,7 +181,8 @@ static void statement_end(Parser *p, Token t) {
   if (p->fresh) return;
   if (p->sep.kind >= 0) {
     if (t.kind == T_NL) p->sep.kind = T_NL;  // `a;` and a newline: what follows has its own line
-  } else if (t.kind == T_SEMI || (!p->in_brackets && !(sc_token_info(p->last.kind)->class & MORE))) {
+  } else if (t.kind == T_SEMI ||
+             (!p->in_brackets && !(sc_token_info(p->last.kind)->class & MORE))) {
     p->sep = t;
   }
 }
@@ -209,8 +215,8 @@ static bool step(Parser *p) {
 
 enum { MAX_CHAIN = 1000 };  // operators of a + b + … that lean on one another
 
-// Whether a tree is deeper than every later pass may recurse. What nests counts; the left operands of a
-// chain count by their number alone.
+// Whether a tree is deeper than every later pass may recurse. What nests counts; the left operands
+// of a chain count by their number alone.
 static bool too_deep(const Node *list, u32 nest, Span *at) {
   for (const Node *n = list; n; n = n->next) {
     const Node *top = n;
@@ -219,8 +225,9 @@ static bool too_deep(const Node *list, u32 nest, Span *at) {
     for (; n->kind == ND_BINARY && !(n->flags & F_PAREN); n = n->a) {
       if (++chain > MAX_CHAIN || too_deep(n->b, nest, at)) return true;
     }
-    bool counts = n->flags & F_PAREN || n->kind == ND_BLOCK || n->kind == ND_INDEX || n->kind == ND_APPLY ||
-                  n->kind == ND_UNARY || n->kind == ND_SELECT || n->kind == ND_REDUCE || n->kind == ND_IF;
+    bool counts = n->flags & F_PAREN || n->kind == ND_BLOCK || n->kind == ND_INDEX ||
+                  n->kind == ND_APPLY || n->kind == ND_UNARY || n->kind == ND_SELECT ||
+                  n->kind == ND_REDUCE || n->kind == ND_IF;
     u32 inside = nest + counts;
     if (inside > SC_MAX_NEST) return true;
     if (too_deep(n->a, inside, at) || too_deep(n->b, inside, at) || too_deep(n->c, inside, at) ||
@@ -235,7 +242,8 @@ static bool too_deep(const Node *list, u32 nest, Span *at) {
 static void add_words(Parser *p) {
   for (int kind = 1; kind < (int)COUNT(info); kind++) {
     int as = kind;
-    if (info[kind].class & (WORD | SOFT)) sc_intern(p, info[kind].text, (u32)strlen(info[kind].text), &as);
+    if (info[kind].class & (WORD | SOFT))
+      sc_intern(p, info[kind].text, (u32)strlen(info[kind].text), &as);
   }
 }
 
@@ -248,7 +256,8 @@ Ast *sc_parse(Sc *sc, const Text *text) {
   if (text->len >= 3 && !memcmp(text->at, "\xef\xbb\xbf", 3)) p.at += 3;
   add_words(&p);
   sc_lalrInit(p.lalr, &p);
-  while (!p.stop && sc->errors < SC_MAX_ERRORS && step(&p)) {}
+  while (!p.stop && sc->errors < SC_MAX_ERRORS && step(&p)) {
+  }
   Span at;
   if (!p.stop && p.ast->file && too_deep(p.ast->file, 0, &at)) sc_too_deep(&p, at);
   if (p.stop || !p.ast->file) p.ast->file = MAKE(&p, FILE, 0);

@@ -1,5 +1,6 @@
-// expect.c - what to say about a token that does not fit: what was found, what the grammar would have taken
-// (it is asked about every token), which open bracket it may have to do with, and the usual slip behind it.
+// expect.c - what to say about a token that does not fit: what was found, what the grammar would
+// have taken (it is asked about every token), which open bracket it may have to do with, and the
+// usual slip behind it.
 #include "parser.h"
 
 #include <string.h>
@@ -29,8 +30,10 @@ typedef struct Wanted {
 } Wanted;
 
 static void want(Wanted *w, const char *word) {
-  if (w->n < MAX_NAMED) w->word[w->n++] = word;
-  else w->too_many = true;
+  if (w->n < MAX_NAMED)
+    w->word[w->n++] = word;
+  else
+    w->too_many = true;
 }
 
 static Wanted wanted(Parser *p) {
@@ -41,21 +44,21 @@ static Wanted wanted(Parser *p) {
   };
   Wanted w = {0};
   bool expression = sc_accepts(p, T_INT);
-  bool opener = sc_accepts(p, T_LET), operator = sc_accepts(p, T_PLUS);
+  bool opener = sc_accepts(p, T_LET), operator= sc_accepts(p, T_PLUS);
   if (expression) want(&w, "an expression");
   if (opener) want(&w, sc_accepts(p, T_WAIT) ? "a statement" : "a declaration");
   for (u32 i = 0; i < COUNT(kinds); i++) {
     int kind = kinds[i];
     u8 class = sc_token_info(kind)->class;
-    if (class & SOFT || (expression && class & EXPR) || (operator && class & BINARY)) continue;
-    if (operator && (kind == T_LP || kind == T_LK || kind == T_DOT)) continue;
+    if (class & SOFT || (expression && class & EXPR) || (operator&& class & BINARY)) continue;
+    if (operator&&(kind == T_LP || kind == T_LK || kind == T_DOT)) continue;
     if (opener && (class & OPENS || kind == T_NAME)) continue;
     if (kind == T_RB && p->open.n && p->open.at[p->open.n - 1].block) continue;
     if (!sc_accepts(p, kind)) continue;
     const char *text = sc_token_info(kind)->text;
     want(&w, class & WORD || strlen(text) <= 2 ? sc_printf(p->sc, "'%s'", text) : text);
   }
-  if (operator && !w.n) want(&w, "an operator");
+  if (operator&& !w.n) want(&w, "an operator");
   return w;
 }
 
@@ -90,12 +93,14 @@ static const char *help(Parser *p, Token t) {
   }
   if (t.kind == T_NL && sc_accepts(p, T_LB)) return "the '{' stands on the line of its head";
   if (t.kind == T_ELSE) return "'else' follows the '}' of an 'if'";
-  if (!start && sc_accepts(p, T_NL) && class & OPENS) return "a statement ends with a newline or ';'";
+  if (!start && sc_accepts(p, T_NL) && class & OPENS)
+    return "a statement ends with a newline or ';'";
   if (!start) return NULL;
   if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
     return "statements and 'reg' stand inside a role";
   }
-  if (sc_accepts(p, T_WAIT) && class & OPENS) return "this is declared in the kernel, outside its roles";
+  if (sc_accepts(p, T_WAIT) && class & OPENS)
+    return "this is declared in the kernel, outside its roles";
   if (sc_accepts(p, T_KERNEL)) return "all else stands inside a kernel or a sequence";
   return NULL;
 }
@@ -109,14 +114,16 @@ void sc_unexpected(Parser *p, Token t) {
   }
   u8 class = sc_token_info(t.kind)->class;
   if (class & WORD && !t.first && sc_accepts(p, T_NAME) && !sc_at_statement(p)) {
-    Diag *d = sc_report(sc, D_S_RESERVED, t.span, "'%s' is a reserved word and cannot be a name", t.name);
+    Diag *d =
+        sc_report(sc, D_S_RESERVED, t.span, "'%s' is a reserved word and cannot be a name", t.name);
     sc_help(sc, d, "choose another name, such as '%s_'", t.name);
     return;
   }
   Diag *d = sc_report(sc, D_S_TOKEN, t.span, "%s", sentence(p, t));
   const Open *o = p->open.n ? &p->open.at[p->open.n - 1] : NULL;
   bool closer = t.kind == T_RP || t.kind == T_RK || t.kind == T_RB;
-  if (o && !o->block && (closer || t.first || t.kind == T_NL)) sc_note(sc, d, o->span, "to close this one");
+  if (o && !o->block && (closer || t.first || t.kind == T_NL))
+    sc_note(sc, d, o->span, "to close this one");
   const char *slip = help(p, t);
   if (slip) sc_help(sc, d, "%s", slip);
 }

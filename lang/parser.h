@@ -17,7 +17,7 @@ typedef struct TokenInfo {
 } TokenInfo;
 
 typedef struct Token {
-  int kind;    // T_…
+  int kind;  // T_…
   Span span;
   Sym name;    // words: interned; numbers: as written
   bool first;  // nothing but white space stands before it on its line
@@ -38,8 +38,8 @@ typedef struct Limits {
   u16 flags;
 } Limits;
 
-// An open ( [ or {. `block` once the grammar has taken a { as the start of statements: there the parser
-// can recover; other braces hold lists.
+// An open ( [ or {. `block` once the grammar has taken a { as the start of statements: there the
+// parser can recover; other braces hold lists.
 typedef struct Open {
   int kind;
   Span span;
@@ -57,19 +57,19 @@ typedef struct Parser {
   Ast *ast;
   // lex.re
   const char *at, *end;
-  bool line_start;      // no token yet on this line
-  bool in_brackets;     // the innermost open bracket is ( or [
-  Word *words;          // interned words, open addressing
+  bool line_start;   // no token yet on this line
+  bool in_brackets;  // the innermost open bracket is ( or [
+  Word *words;       // interned words, open addressing
   u32 word_count, word_cap;
   // parse.c, driven by drive.c
   void *lalr;
-  Token last;           // given to the grammar last, T_NL excepted: its end is the end of what is reduced
-  Token held;           // given back by the driver, kind -1 if none
-  Token sep;            // a statement's end, held until the next token shows that it is none; kind -1 if none
+  Token last;  // given to the grammar last, T_NL excepted: its end is the end of what is reduced
+  Token held;  // given back by the driver, kind -1 if none
+  Token sep;  // a statement's end, held until the next token shows that it is none; kind -1 if none
   VEC(Open) open;
-  Span suspect;         // a { whose } stands in another column, hi 0 if none
-  bool fresh;           // nothing given since a newline or `;`
-  bool stop;            // a limit was passed: no more tokens
+  Span suspect;  // a { whose } stands in another column, hi 0 if none
+  bool fresh;    // nothing given since a newline or `;`
+  bool stop;     // a limit was passed: no more tokens
 } Parser;
 
 // lex.re: the next token; T_NL and T_SEMI as written, comments into the tree's list.
@@ -82,9 +82,9 @@ bool sc_at_statement(const Parser *p);
 void sc_too_deep(Parser *p, Span at);
 
 // parse.y
-extern const size_t sc_lalr_size;                // of the automaton, stack included
-bool sc_accepts(const Parser *p, int kind);      // would the grammar take this token now?
-void sc_fall_back(Parser *p);                    // an `error` in place of the statement begun
+extern const size_t sc_lalr_size;            // of the automaton, stack included
+bool sc_accepts(const Parser *p, int kind);  // would the grammar take this token now?
+void sc_fall_back(Parser *p);                // an `error` in place of the statement begun
 
 // expect.c
 void sc_unexpected(Parser *p, Token t);          // reports a token that the grammar does not take

@@ -1,40 +1,28 @@
-// print.c - the formatter: the tree and its comments in, canonical text out. Formatting twice changes nothing.
+// print.c - the formatter: the tree and its comments in, canonical text out. Formatting twice
+// changes nothing.
 //
-// From the author it keeps what carries meaning to a reader: which statements share a line, which blocks
-// stand on one, where a list or expression was broken, single blank lines, comments. All else is decided
-// here: indentation, spaces, and the columns of runs of like lines. Lines are collected first, with a
-// MARK where a column may be padded; runs are aligned when all lines are known (Go's formatter does so).
+// From the author it keeps what carries meaning to a reader: which statements share a line, which
+// blocks stand on one, where a list or expression was broken, single blank lines, comments. All
+// else is decided here: indentation, spaces, and the columns of runs of like lines. Lines are
+// collected first, with a MARK where a column may begin; lines.c aligns them when all are known
+// (Go's formatter works so).
+#include "lines.h"
 #include "parser.h"
 
 #include <string.h>
 
-enum { STEP = 2, HANG = 4, MAX_PAD = 16, MAX_COMMENT_PAD = 40, GUTTER = 2 };
-static const char MARK[] = "\v";  // cannot occur in a text that was read without error
-
-// Lines that share columns when they stand in one paragraph; LET lines only when nothing is between them.
-typedef enum Run {
-  RUN_NONE, RUN_PARAM, RUN_TENSOR, RUN_CASE, RUN_RING, RUN_REG, RUN_ASSIGN, RUN_ASYNC, RUN_LET
-} Run;
-
-typedef struct Line {
-  Str text;  // empty: a comment on its own
-  u32 indent;
-  Run run;
-  bool blank;    // an empty line stands before it
-  bool goes_on;  // with the statement of the line before it
-  Span comment;  // hi 0: none
-} Line;
+enum { STEP = 2, HANG = 4 };
 
 typedef struct Printer {
   Sc *sc;
   const Ast *ast;
-  VEC(Line) lines;
-  Line line;     // the one being written
-  bool any;      // … has been begun
-  u32 comment;   // the next one to print
-  u32 indent;    // of statements here
-  u32 hang;      // further indent of a broken statement's next lines
-  bool opened;   // the last line opened a block: no blank line behind it
+  Lines lines;
+  Line line;    // the one being written
+  bool any;     // … has been begun
+  u32 comment;  // the next one to print
+  u32 indent;   // of statements here
+  u32 hang;     // further indent of a broken statement's next lines
+  bool opened;  // the last line opened a block: no blank line behind it
 } Printer;
 
 // How much space an expression has around it: o[i,d] / l[i], then x*BM + 1, then (x+1)*BM.
@@ -62,13 +50,15 @@ static void end_line(Printer *p) {
 
 static void begin_line(Printer *p, u32 at, u32 indent) {
   end_line(p);
-  p->line = (Line){.text = {.sc = p->sc}, .indent = indent, .blank = blank_before(p, at) && !p->opened};
+  p->line =
+      (Line){.text = {.sc = p->sc}, .indent = indent, .blank = blank_before(p, at) && !p->opened};
   p->opened = false;
   p->any = true;
 }
 
-// Begins the line of what stands at `at` in the source, after the comments before it: the first that
-// shares a line with other text goes behind the line that ends here, others get lines of their own.
+// Begins the line of what stands at `at` in the source, after the comments before it: the first
+// that shares a line with other text goes behind the line that ends here, others get lines of their
+// own.
 static void next_line(Printer *p, u32 at, u32 comment_indent, u32 indent) {
   for (; p->comment < p->ast->comments.n; p->comment++) {
     Comment c = p->ast->comments.at[p->comment];
@@ -89,9 +79,16 @@ static void gap(Printer *p, u32 lo, u32 hi, const char *text) {
   }
 }
 
+// Between an element of a list and the next, if there is one.
+static void comma(Printer *p, const Node *n, const char *space) {
+  if (!n->next) return;
+  put(p, ",");
+  gap(p, n->span.hi, n->next->span.lo, space);
+}
+
 static void mark(Printer *p, Run run) {
   if (p->line.run == RUN_NONE) p->line.run = run;
-  put(p, MARK);
+  put(p, SC_MARK);
 }
 
 // ---- expressions
@@ -101,12 +98,17 @@ static void expr(Printer *p, const Node *n, Air air);
 // A product that may do without spaces inside a sum or an index: names, numbers and (x+1).
 static bool simple(const Node *n) {
   switch (n->kind) {
-    case ND_NAME: case ND_INT: return true;
-    case ND_UNARY: return n->op == AST_NEG && simple(n->a);
+    case ND_NAME:
+    case ND_INT:
+      return true;
+    case ND_UNARY:
+      return n->op == AST_NEG && simple(n->a);
     case ND_BINARY:
       if (n->op == AST_MUL || n->op == AST_DIV) return simple(n->a) && simple(n->b);
-      return (n->op == AST_ADD || n->op == AST_SUB) && n->flags & F_PAREN && simple(n->a) && simple(n->b);
-    default: return false;
+      return (n->op == AST_ADD || n->op == AST_SUB) && n->flags & F_PAREN && simple(n->a) &&
+             simple(n->b);
+    default:
+      return false;
   }
 }
 
@@ -119,9 +121,7 @@ static bool neighbour(const Node *n) {
 static void comma_list(Printer *p, const Node *list, const char *space, Air air) {
   for (const Node *n = list; n; n = n->next) {
     expr(p, n, air);
-    if (!n->next) break;
-    put(p, ",");
-    gap(p, n->span.hi, n->next->span.lo, space);
+    comma(p, n, space);
   }
 }
 
@@ -129,9 +129,7 @@ static void bracket_list(Printer *p, const Node *list, const char *space) {
   put(p, "[");
   for (const Node *n = list; n; n = n->next) {
     expr(p, n, neighbour(n) ? TIGHT : NEAT);
-    if (!n->next) break;
-    put(p, ",");
-    gap(p, n->span.hi, n->next->span.lo, space);
+    comma(p, n, space);
   }
   put(p, "]");
 }
@@ -139,7 +137,8 @@ static void bracket_list(Printer *p, const Node *list, const char *space) {
 // Positions stand close together unless one of them holds a space or starts a slice.
 static void positions(Printer *p, const Node *list) {
   bool close = true;
-  for (const Node *n = list; n; n = n->next) close &= (simple(n) && !(n->flags & F_PAREN)) || neighbour(n);
+  for (const Node *n = list; n; n = n->next)
+    close &= (simple(n) && !(n->flags & F_PAREN)) || neighbour(n);
   bracket_list(p, list, close ? "" : " ");
 }
 
@@ -157,9 +156,16 @@ static void binary(Printer *p, const Node *n, Air air) {
 
 static void bare_expr(Printer *p, const Node *n, Air air) {
   switch (n->kind) {
-    case ND_INT: str_printf(&p->line.text, "%lld", (long long)n->num.i); break;
-    case ND_BOOL: put(p, n->num.i ? "true" : "false"); break;
-    case ND_REAL: case ND_NAME: put(p, n->name); break;
+    case ND_INT:
+      str_printf(&p->line.text, "%lld", (long long)n->num.i);
+      break;
+    case ND_BOOL:
+      put(p, n->num.i ? "true" : "false");
+      break;
+    case ND_REAL:
+    case ND_NAME:
+      put(p, n->name);
+      break;
     case ND_FIELD:
       expr(p, n->a, air);
       put(p, ".");
@@ -183,7 +189,9 @@ static void bare_expr(Printer *p, const Node *n, Air air) {
       put(p, n->op == AST_NOT ? "not " : "-");
       expr(p, n->a, n->op == AST_NOT ? NEAT : air);
       break;
-    case ND_BINARY: binary(p, n, air); break;
+    case ND_BINARY:
+      binary(p, n, air);
+      break;
     case ND_SELECT:
       expr(p, n->a, NEAT);
       put(p, " ?");
@@ -197,7 +205,8 @@ static void bare_expr(Printer *p, const Node *n, Air air) {
       str_printf(&p->line.text, "%s(%s) ", sc_op_text(n->op), n->name);
       expr(p, n->a, NEAT);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -209,9 +218,10 @@ static void expr(Printer *p, const Node *n, Air air) {
 
 // ---- parts of declarations
 
-// { a, b }: `from` is where the brace stands or shortly before it, `to` where it closes. Elements that the
-// author broke stand one step in.
-static void brace_list(Printer *p, const Node *list, u32 from, u32 to, void (*each)(Printer *, const Node *)) {
+// { a, b }: `from` is where the brace stands or shortly before it, `to` where it closes. Elements
+// that the author broke stand one step in.
+static void brace_list(Printer *p, const Node *list, u32 from, u32 to,
+                       void (*each)(Printer *, const Node *)) {
   u32 hang = p->hang;
   put(p, "{");
   p->hang = STEP;
@@ -219,9 +229,7 @@ static void brace_list(Printer *p, const Node *list, u32 from, u32 to, void (*ea
   for (const Node *n = list; n; n = n->next) {
     each(p, n);
     p->hang = STEP;
-    if (!n->next) break;
-    put(p, ",");
-    gap(p, n->span.hi, n->next->span.lo, " ");
+    comma(p, n, " ");
   }
   while (list && list->next) list = list->next;
   p->hang = 0;
@@ -254,8 +262,10 @@ static void fact(Printer *p, const Node *n) {
 
 static void group_type(Printer *p, const Node *n) {
   put(p, ": ");
-  if (n->b->kind == ND_RECORD) brace_list(p, n->b->a, n->b->span.lo, n->b->span.hi, group);
-  else type(p, n->b);
+  if (n->b->kind == ND_RECORD)
+    brace_list(p, n->b->a, n->b->span.lo, n->b->span.hi, group);
+  else
+    type(p, n->b);
   if (n->c) {
     put(p, " = ");
     expr(p, n->c, LOOSE);
@@ -280,9 +290,7 @@ static void groups(Printer *p, const Node *list, Run run) {
     put(p, " ");
     if (n == list && run) mark(p, run);
     group_type(p, n);
-    if (!n->next) break;
-    put(p, ",");
-    gap(p, n->span.hi, n->next->span.lo, " ");
+    comma(p, n, " ");
   }
 }
 
@@ -302,9 +310,7 @@ static void params(Printer *p, const Node *list) {
       put(p, list->next ? " in " : "in ");
       brace_list(p, n->b, n->a->span.hi, n->span.hi, element);
     }
-    if (!n->next) break;
-    put(p, ",");
-    gap(p, n->span.hi, n->next->span.lo, " ");
+    comma(p, n, " ");
   }
 }
 
@@ -317,9 +323,7 @@ static void binds(Printer *p, const Node *list) {
     put(p, "=");
     gap(p, n->name_span.hi, n->a->span.lo, " ");
     expr(p, n->a, LOOSE);
-    if (!n->next) break;
-    put(p, ",");
-    gap(p, n->span.hi, n->next->span.lo, " ");
+    comma(p, n, " ");
   }
 }
 
@@ -333,9 +337,7 @@ static void axes(Printer *p, const Node *list) {
       put(p, " by ");
       expr(p, n->b, LOOSE);
     }
-    if (!n->next) break;
-    put(p, ",");
-    gap(p, n->span.hi, n->next->span.lo, " ");
+    comma(p, n, " ");
   }
 }
 
@@ -425,8 +427,10 @@ static void branch(Printer *p, const Node *n) {
     put(p, " ");
   }
   put(p, "else ");
-  if (n->c->kind == ND_IF) branch(p, n->c);
-  else block(p, n->c);
+  if (n->c->kind == ND_IF)
+    branch(p, n->c);
+  else
+    block(p, n->c);
 }
 
 static void role(Printer *p, const Node *n) {
@@ -539,190 +543,109 @@ static void named_braces(Printer *p, const Node *n, const char *keyword) {
 // One declaration or statement, on the line begun for it.
 static void line_of(Printer *p, const Node *n) {
   switch ((NodeKind)n->kind) {
-    case ND_KERNEL: named_braces(p, n, "kernel"); break;
-    case ND_SEQUENCE: named_braces(p, n, "sequence"); break;
-    case ND_PARAM: put(p, "param "); params(p, n->a); break;
-    case ND_REQUIRE: put(p, "require "); expr(p, n->a, LOOSE); break;
-    case ND_TENSOR: tensor(p, n); break;
-    case ND_WORKSPACE: put(p, "workspace "); groups(p, n->a, RUN_NONE); break;
-    case ND_RING: put(p, "ring "); groups(p, n->a, RUN_RING); break;
-    case ND_REG: put(p, "reg "); groups(p, n->a, RUN_REG); break;
-    case ND_SPEC: put(p, "spec "); braces(p, n->a, brace(p, n->span.lo), n->span.hi); break;
+    case ND_KERNEL:
+      named_braces(p, n, "kernel");
+      break;
+    case ND_SEQUENCE:
+      named_braces(p, n, "sequence");
+      break;
+    case ND_PARAM:
+      put(p, "param ");
+      params(p, n->a);
+      break;
+    case ND_REQUIRE:
+      put(p, "require ");
+      expr(p, n->a, LOOSE);
+      break;
+    case ND_TENSOR:
+      tensor(p, n);
+      break;
+    case ND_WORKSPACE:
+      put(p, "workspace ");
+      groups(p, n->a, RUN_NONE);
+      break;
+    case ND_RING:
+      put(p, "ring ");
+      groups(p, n->a, RUN_RING);
+      break;
+    case ND_REG:
+      put(p, "reg ");
+      groups(p, n->a, RUN_REG);
+      break;
+    case ND_SPEC:
+      put(p, "spec ");
+      braces(p, n->a, brace(p, n->span.lo), n->span.hi);
+      break;
     case ND_CASE:
       str_printf(&p->line.text, "case %s ", n->name);
       mark(p, RUN_CASE);
       brace_list(p, n->a, n->name_span.hi, n->span.hi, fact);
       break;
-    case ND_GRID: grid(p, n); break;
-    case ND_TURN: turn(p, n); break;
-    case ND_ROLE: role(p, n); break;
-    case ND_LAUNCH: put(p, n->name); break;
-    case ND_COPY: copy(p, n); break;
-    case ND_ACQUIRE: words(p, "acquire ", n->a); break;
-    case ND_COMMIT: words(p, "commit ", n->a); break;
-    case ND_WAIT: wait(p, n); break;
-    case ND_RELEASE: words(p, "release ", n->a); break;
-    case ND_ASSIGN: assign(p, n); break;
-    case ND_LET: put(p, "let "); binds(p, n->a); break;
-    case ND_DEF: def(p, n); break;
+    case ND_GRID:
+      grid(p, n);
+      break;
+    case ND_TURN:
+      turn(p, n);
+      break;
+    case ND_ROLE:
+      role(p, n);
+      break;
+    case ND_LAUNCH:
+      put(p, n->name);
+      break;
+    case ND_COPY:
+      copy(p, n);
+      break;
+    case ND_ACQUIRE:
+      words(p, "acquire ", n->a);
+      break;
+    case ND_COMMIT:
+      words(p, "commit ", n->a);
+      break;
+    case ND_WAIT:
+      wait(p, n);
+      break;
+    case ND_RELEASE:
+      words(p, "release ", n->a);
+      break;
+    case ND_ASSIGN:
+      assign(p, n);
+      break;
+    case ND_LET:
+      put(p, "let ");
+      binds(p, n->a);
+      break;
+    case ND_DEF:
+      def(p, n);
+      break;
     case ND_CALLST:
       str_printf(&p->line.text, "%s(", n->name);
       comma_list(p, n->a, " ", NEAT);
       put(p, ")");
       break;
-    case ND_VOTE: vote(p, n); break;
-    case ND_FOR: loop(p, n); break;
-    case ND_IF: branch(p, n); break;
-    default: break;
-  }
-}
-
-// ---- columns
-
-// The width of the cell before the n-th mark (from 0) of a line, -1 if it has none in this run.
-static i32 cell(const Line *l, Run run, u32 n) {
-  const char *at = l->text.at;
-  if (l->run != run) return -1;
-  for (;; n--) {
-    const char *end = at ? strchr(at, *MARK) : NULL;
-    if (!end) return -1;
-    if (!n) return (i32)(end - at);
-    at = end + 1;
-  }
-}
-
-// Fills the cell before the n-th mark to `width`; the + of += stays with its =.
-static void pad(Printer *p, Line *l, u32 n, i32 width) {
-  Str padded = {.sc = p->sc};
-  const char *at = l->text.at;
-  for (u32 i = 0; i < n; i++) at = strchr(at, *MARK) + 1;
-  const char *end = strchr(at, *MARK);
-  i32 have = (i32)(end - at);
-  if (end > at && end[-1] == '+') end--;
-  str_put(&padded, l->text.at, (size_t)(end - l->text.at));
-  str_printf(&padded, "%*s%s", width - have, "", end);
-  l->text = padded;
-}
-
-// Aligns the n-th marks of a run among lines [lo, hi); a cell much wider than the narrowest stays out of it.
-static void align_run(Printer *p, u32 lo, u32 hi, Run run, u32 n) {
-  i32 least = INT32_MAX, most = -1;
-  for (u32 i = lo; i < hi; i++) {
-    i32 w = cell(&p->lines.at[i], run, n);
-    if (w >= 0 && w < least) least = w;
-  }
-  for (u32 i = lo; i < hi; i++) {
-    i32 w = cell(&p->lines.at[i], run, n);
-    if (w > most && w <= least + MAX_PAD) most = w;
-  }
-  for (u32 i = lo; i < hi; i++) {
-    i32 w = cell(&p->lines.at[i], run, n);
-    if (w >= 0 && w < most) pad(p, &p->lines.at[i], n, most);
-  }
-}
-
-static void align_lets(Printer *p, u32 lo, u32 hi) {
-  for (u32 end; lo < hi; lo = end) {
-    for (end = lo + 1; end < hi && p->lines.at[end].run == RUN_LET;) end++;
-    align_run(p, lo, end, RUN_LET, 0);
-  }
-}
-
-static void drop_marks(Line *l) {
-  u32 n = 0;
-  for (u32 i = 0; i < l->text.n; i++) {
-    if (l->text.at[i] != *MARK) l->text.at[n++] = l->text.at[i];
-  }
-  while (n && l->text.at[n - 1] == ' ') n--;
-  l->text.n = n;
-}
-
-// Where the lines from `lo` on stop to be neighbours: at an empty line and, for columns, at a statement with
-// another indent.
-static u32 paragraph(const Printer *p, u32 lo, bool one_indent) {
-  const Line *l = p->lines.at;
-  u32 hi = lo + 1;
-  while (hi < p->lines.n && !l[hi].blank &&
-         (!one_indent || l[hi].indent == l[lo].indent || l[hi].goes_on)) {
-    hi++;
-  }
-  return hi;
-}
-
-static void align(Printer *p) {
-  for (u32 lo = 0, hi; lo < p->lines.n; lo = hi) {
-    hi = paragraph(p, lo, true);
-    for (Run run = RUN_PARAM; run < RUN_LET; run++) {
-      align_run(p, lo, hi, run, 0);
-      align_run(p, lo, hi, run, 1);
-    }
-    align_lets(p, lo, hi);
-    for (u32 i = lo; i < hi; i++) drop_marks(&p->lines.at[i]);
-  }
-}
-
-// ---- comments behind lines
-
-static bool trailed(const Line *l) { return l->text.n && l->comment.hi; }
-static u32 width(const Line *l) { return l->indent + l->text.n; }
-
-// The column that the author gave to all comments of lines [lo, hi) but those behind longer lines; 0 if
-// they differ.
-static u32 common_column(const Printer *p, u32 lo, u32 hi) {
-  u32 common = 0;
-  for (u32 i = lo; i < hi; i++) {
-    const Line *l = &p->lines.at[i];
-    if (!trailed(l)) continue;
-    u32 column = sc_line_col(p->ast->text, l->comment.lo).col - 1;
-    bool first = !common;
-    if (first) common = column;
-    bool fits = width(l) + GUTTER <= common;
-    if (first ? !fits : column != common && (fits || column != width(l) + GUTTER)) return 0;
-  }
-  return common;
-}
-
-// The column for the comments of lines [lo, hi): the author's if there is one, else behind the longest
-// line that is not much longer than the others.
-static u32 comment_column(const Printer *p, u32 lo, u32 hi) {
-  u32 least = UINT32_MAX / 2, most = 0, common = common_column(p, lo, hi);
-  for (u32 i = lo; i < hi; i++) {
-    const Line *l = &p->lines.at[i];
-    if (trailed(l) && width(l) < least) least = width(l);
-  }
-  if (least + GUTTER <= common) return common;
-  for (u32 i = lo; i < hi; i++) {
-    const Line *l = &p->lines.at[i];
-    if (trailed(l) && width(l) > most && width(l) <= least + MAX_COMMENT_PAD) most = width(l);
-  }
-  return most + GUTTER;
-}
-
-static void put_line(const Printer *p, Str *out, const Line *l, u32 column) {
-  if (l->blank && out->n) str_puts(out, "\n");
-  str_printf(out, "%*s", (int)l->indent, "");
-  if (l->text.n) str_put(out, l->text.at, l->text.n);
-  if (trailed(l)) str_printf(out, "%*s", (int)(width(l) + GUTTER < column ? column - width(l) : GUTTER), "");
-  str_put(out, p->ast->text->at + l->comment.lo, l->comment.hi - l->comment.lo);
-  str_puts(out, "\n");
-}
-
-static void put_lines(const Printer *p, Str *out) {
-  for (u32 lo = 0, hi; lo < p->lines.n; lo = hi) {
-    hi = paragraph(p, lo, false);
-    u32 column = comment_column(p, lo, hi);
-    for (u32 i = lo; i < hi; i++) put_line(p, out, &p->lines.at[i], column);
+    case ND_VOTE:
+      vote(p, n);
+      break;
+    case ND_FOR:
+      loop(p, n);
+      break;
+    case ND_IF:
+      branch(p, n);
+      break;
+    default:
+      break;
   }
 }
 
 void sc_print_source(Str *out, const Ast *ast) {
   Printer p = {.sc = out->sc, .ast = ast, .hang = HANG};
   for (const Node *n = ast->file->a; n; n = n->next) {
-    if (n->flags & F_SAME_LINE) put(&p, ";  ");
-    else next_line(&p, n->span.lo, 0, 0);
+    if (n->flags & F_SAME_LINE)
+      put(&p, ";  ");
+    else
+      next_line(&p, n->span.lo, 0, 0);
     line_of(&p, n);
   }
   next_line(&p, ast->text->len, 0, 0);
-  align(&p);
-  put_lines(&p, out);
+  sc_put_lines(out, ast->text, &p.lines);
 }

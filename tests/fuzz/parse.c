@@ -1,4 +1,5 @@
-// parse.c - fuzz target: any bytes as a schedule. No crash, no hang, and what parses survives the formatter.
+// parse.c - fuzz target: any bytes as a schedule. No crash, no hang, and what parses survives the
+// formatter.
 #include <stdio.h>
 #include <stdlib.h>
 

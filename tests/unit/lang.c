@@ -1,5 +1,5 @@
-// The language front end: golden trees, the formatter on everything there is and on random texts, limits,
-// recovery, hostile bytes. SCHEDC_UPDATE=1 rewrites the golden files.
+// The language front end: golden trees, the formatter on everything there is and on random texts,
+// limits, recovery, hostile bytes. SCHEDC_UPDATE=1 rewrites the golden files.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,7 +122,8 @@ static void expressions(void **state) {
       {"sum(j) a*b + c", "(binary + (reduce sum j (binary * (name a) (name b))) (name c))"},
       {"a * sum(j) b * c", "(binary * (name a) (reduce sum j (binary * (name b) (name c))))"},
       {"sum(i) sum(j) x", "(reduce sum i (reduce sum j (name x)))"},
-      {"sum(j) a * -sum(k) b", "(reduce sum j (binary * (name a) (unary - (reduce sum k (name b)))))"},
+      {"sum(j) a * -sum(k) b",
+       "(reduce sum j (binary * (name a) (unary - (reduce sum k (name b)))))"},
       {"-sum(j) x", "(unary - (reduce sum j (name x)))"},
       {"sum(j) (-x)", "(reduce sum j (unary - (name x)))"},
       {"max(j) s - 1", "(binary - (reduce max j (name s)) (int 1))"},
@@ -144,8 +145,10 @@ static void numbers(void **state) {
   static const struct {
     const char *text;
     double value;
-  } reals[] = {{"0.1", 0.1},       {"1e-3", 1e-3},          {"1.25E+2", 125}, {"0.0", 0},
-               {"4.9e-324", 4.9e-324}, {"1e22", 1e22}, {"0e99999999999", 0}, {"1.7976931348623157e308", 1.7976931348623157e308}};
+  } reals[] = {{"0.1", 0.1},           {"1e-3", 1e-3},
+               {"1.25E+2", 125},       {"0.0", 0},
+               {"4.9e-324", 4.9e-324}, {"1e22", 1e22},
+               {"0e99999999999", 0},   {"1.7976931348623157e308", 1.7976931348623157e308}};
   for (u32 i = 0; i < COUNT(reals); i++) {
     restart(sc);
     const Ast *ast = parse(sc, sc_printf(sc, "kernel k { require %s }", reals[i].text));
@@ -157,20 +160,20 @@ static void numbers(void **state) {
   restart(sc);
   const Ast *ast = parse(sc, "kernel k { require 9223372036854775807 }");
   assert_true(ast->file->a->a->a->num.i == INT64_MAX);
-  static const char *const bad[] = {"9223372036854775808", "1e309", "1e-400", "1.", ".5", "1.x", "0x10", "1e", "1e+"};
+  static const char *const bad[] = {
+      "9223372036854775808", "1e309", "1e-400", "1.", ".5", "1.x", "0x10", "1e", "1e+"};
   for (u32 i = 0; i < COUNT(bad); i++) {
     expect_code(sc, sc_printf(sc, "kernel k { require %s }", bad[i]), "S.number");
   }
 }
 
-// Spans are what reports underline: a node's begins and ends with its text, its parentheses included.
+// Spans are what reports underline: a node's begins and ends with its text, its parentheses
+// included.
 static void spans(void **state) {
   Sc *sc = &((Bench *)*state)->sc;
   const Ast *ast = parse(sc, "kernel k {\n  let x = (a + b) * c[i, j]  // end\n}\n");
   const Node *let = ast->file->a->a, *product = let->a->a;
-  static const struct {
-    u32 lo, hi;
-  } want[] = {{13, 38}, {21, 38}, {21, 28}, {31, 38}};
+  static const struct { u32 lo, hi; } want[] = {{13, 38}, {21, 38}, {21, 28}, {31, 38}};
   const Node *nodes[] = {let, product, product->a, product->b};
   for (u32 i = 0; i < COUNT(want); i++) {
     assert_int_equal(nodes[i]->span.lo, want[i].lo);
@@ -180,8 +183,11 @@ static void spans(void **state) {
 
 static void ends_of_statements(void **state) {
   Sc *sc = &((Bench *)*state)->sc;
-  const char *split = "kernel k {\n\n role r : 1 warp, \n 24 regs {\n a = b +\n\n c; \n d = f(\n1\n)\n if a { }\n\n else { }\n}\n}";
-  const char *tidy = "kernel k { role r : 1 warp, 24 regs { a = b + c; d = f(1); if a { } else { } } }";
+  const char *split =
+      "kernel k {\n\n role r : 1 warp, \n 24 regs {\n a = b +\n\n c; \n d = f(\n1\n)\n if a { "
+      "}\n\n else { }\n}\n}";
+  const char *tidy =
+      "kernel k { role r : 1 warp, 24 regs { a = b + c; d = f(1); if a { } else { } } }";
   const char *first = tree_text(sc, parse(sc, split));
   assert_int_equal(sc->errors, 0);
   assert_string_equal(first, tree_text(sc, parse(sc, tidy)));
@@ -228,7 +234,8 @@ static bool check_roundtrip(const char *name, const char *text, size_t n) {
 
 static void all_schedules(void **state) {
   (void)state;
-  static const char *const patterns[] = {"schedules/*.sched", "tests/corpus/*.sched", "tests/golden/*.sched", "tests/bad/*.sched"};
+  static const char *const patterns[] = {"schedules/*.sched", "tests/corpus/*.sched",
+                                         "tests/golden/*.sched", "tests/bad/*.sched"};
   u32 files = 0;
   for (u32 i = 0; i < COUNT(patterns); i++) {
     glob_t found;
@@ -259,7 +266,8 @@ static u32 below(Random *r, u32 n) {
 }
 
 static void newline(Random *r) {
-  static const char *const comments[] = {"", "", " // c", "//c\n // own\n", "\n", "\n\n\n", "// \xe2\x82\xac\r\n//\n"};
+  static const char *const comments[] = {
+      "", "", " // c", "//c\n // own\n", "\n", "\n\n\n", "// \xe2\x82\xac\r\n//\n"};
   str_printf(&r->s, "%s\n", comments[below(r, COUNT(comments))]);
 }
 
@@ -277,7 +285,8 @@ static void out(Random *r, const char *token) {
 static void expr(Random *r);
 
 static const char *name(Random *r) {
-  static const char *const names[] = {"a", "b", "x", "stages", "keep", "read", "partial", "long_name_of_a_thing", "T"};
+  static const char *const names[] = {
+      "a", "b", "x", "stages", "keep", "read", "partial", "long_name_of_a_thing", "T"};
   return names[below(r, COUNT(names))];
 }
 
@@ -306,9 +315,13 @@ static void place(Random *r) {
 }
 
 static void atom(Random *r) {
-  static const char *const literals[] = {"0", "1", "17", "64", "1.5", "1e-3", "2.50e4", "true", "false", "inf"};
+  static const char *const literals[] = {"0",    "1",      "17",   "64",    "1.5",
+                                         "1e-3", "2.50e4", "true", "false", "inf"};
   switch (r->depth > 6 ? 0 : below(r, 8)) {
-    case 0: case 1: out(r, literals[below(r, COUNT(literals))]); break;
+    case 0:
+    case 1:
+      out(r, literals[below(r, COUNT(literals))]);
+      break;
     case 2:
       out(r, "(");
       expr(r);
@@ -328,7 +341,8 @@ static void atom(Random *r) {
       expr(r);
       out(r, ")");
       break;
-    default: r->depth > 4 ? out(r, name(r)) : place(r);
+    default:
+      r->depth > 4 ? out(r, name(r)) : place(r);
   }
 }
 
@@ -452,9 +466,19 @@ static void param(Random *r) {
 static void fact(Random *r) {
   out(r, name(r));
   switch (below(r, 3)) {
-    case 0: out(r, "="); expr(r); break;
-    case 1: out(r, "in"); set(r); break;
-    default: out(r, "="); out(r, "["); list(r, expr); out(r, "]");
+    case 0:
+      out(r, "=");
+      expr(r);
+      break;
+    case 1:
+      out(r, "in");
+      set(r);
+      break;
+    default:
+      out(r, "=");
+      out(r, "[");
+      list(r, expr);
+      out(r, "]");
   }
 }
 
@@ -474,8 +498,10 @@ static void block(Random *r, void (*each)(Random *)) {
   out(r, "{");
   for (u32 n = below(r, 4); n; n--) {
     each(r);
-    if (n > 1 && !below(r, 3)) out(r, ";");
-    else if (n > 1 || below(r, 2)) newline(r);
+    if (n > 1 && !below(r, 3))
+      out(r, ";");
+    else if (n > 1 || below(r, 2))
+      newline(r);
   }
   str_puts(&r->s, "} ");
   r->depth--;
@@ -483,8 +509,14 @@ static void block(Random *r, void (*each)(Random *)) {
 
 static void local(Random *r) {
   switch (below(r, 3)) {
-    case 0: out(r, "ring"); list(r, ring); break;
-    case 1: out(r, "let"); list(r, bind); break;
+    case 0:
+      out(r, "ring");
+      list(r, ring);
+      break;
+    case 1:
+      out(r, "let");
+      list(r, bind);
+      break;
     default:
       out(r, "def f (");
       list(r, plain_name);
@@ -526,25 +558,50 @@ static void branch(Random *r) {
   if (!below(r, 4)) newline(r);
   if (below(r, 2)) return;
   out(r, "else");
-  if (r->depth < 4 && !below(r, 2)) branch(r);
-  else block(r, statement);
+  if (r->depth < 4 && !below(r, 2))
+    branch(r);
+  else
+    block(r, statement);
 }
 
 static void statement(Random *r) {
   switch (below(r, r->depth > 4 ? 6 : 10)) {
-    case 0: local(r); break;
-    case 1: verb(r); break;
-    case 2: case 3: assign(r); break;
+    case 0:
+      local(r);
+      break;
+    case 1:
+      verb(r);
+      break;
+    case 2:
+    case 3:
+      assign(r);
+      break;
     case 4:
       place(r);
       out(r, "<-");
       place(r);
       if (!below(r, 3)) out(r, "multicast");
       break;
-    case 5: out(r, name(r)); out(r, "("); if (below(r, 2)) list(r, expr); out(r, ")"); break;
-    case 6: out(r, "reg"); list(r, tile); if (!below(r, 3)) out(r, "partial"); break;
-    case 7: branch(r); break;
-    case 8: out(r, "vote any ("); expr(r); out(r, ")"); block(r, statement); break;
+    case 5:
+      out(r, name(r));
+      out(r, "(");
+      if (below(r, 2)) list(r, expr);
+      out(r, ")");
+      break;
+    case 6:
+      out(r, "reg");
+      list(r, tile);
+      if (!below(r, 3)) out(r, "partial");
+      break;
+    case 7:
+      branch(r);
+      break;
+    case 8:
+      out(r, "vote any (");
+      expr(r);
+      out(r, ")");
+      block(r, statement);
+      break;
     default:
       out(r, "for t in");
       if (below(r, 2)) out(r, "reversed");
@@ -574,19 +631,44 @@ static void axis(Random *r) {
 static void item(Random *r) {
   static const char *const directions[] = {"in", "out", "inout"};
   switch (below(r, 9)) {
-    case 0: out(r, "param"); list(r, param); break;
-    case 1: out(r, directions[below(r, 3)]); list(r, tile); break;
-    case 2: out(r, "require"); expr(r); break;
-    case 3: out(r, "spec"); block(r, equation); break;
-    case 4: out(r, "case c {"); list(r, fact); out(r, "}"); break;
+    case 0:
+      out(r, "param");
+      list(r, param);
+      break;
+    case 1:
+      out(r, directions[below(r, 3)]);
+      list(r, tile);
+      break;
+    case 2:
+      out(r, "require");
+      expr(r);
+      break;
+    case 3:
+      out(r, "spec");
+      block(r, equation);
+      break;
+    case 4:
+      out(r, "case c {");
+      list(r, fact);
+      out(r, "}");
+      break;
     case 5:
       out(r, "grid (");
       list(r, axis);
       out(r, ")");
       if (below(r, 2)) out(r, "persistent");
       break;
-    case 6: out(r, "turn t :"); list(r, plain_name); if (below(r, 2)) { out(r, "if"); expr(r); } break;
-    case 7: local(r); break;
+    case 6:
+      out(r, "turn t :");
+      list(r, plain_name);
+      if (below(r, 2)) {
+        out(r, "if");
+        expr(r);
+      }
+      break;
+    case 7:
+      local(r);
+      break;
     default:
       out(r, below(r, 2) ? "role r :" : "role r[w] :");
       expr(r);
@@ -611,7 +693,8 @@ static void random_texts(void **state) {
 
 // ---- limits and hostile texts
 
-static char *repeat(Sc *sc, const char *head, const char *each, u32 n, const char *middle, const char *close, const char *tail) {
+static char *repeat(Sc *sc, const char *head, const char *each, u32 n, const char *middle,
+                    const char *close, const char *tail) {
   Str s = {.sc = sc};
   str_puts(&s, head);
   for (u32 i = 0; i < n; i++) str_puts(&s, each);
@@ -638,7 +721,8 @@ static void nesting(void **state) {
       {"kernel k { let x = ", "x * -sum(i) ", "1", "", " }"},
       {"kernel k { role r : 1 warp { ", "if a { ", "x = 1", " }", " } }"},
       {"kernel k { role r : 1 warp { ", "if a { } else ", "if b { }", "", " } }"},
-      {"kernel k { role r : 1 warp { ", "for i in 0 .. 1 { vote any(x) { ", "x = 1", " } }", " } }"},
+      {"kernel k { role r : 1 warp { ", "for i in 0 .. 1 { vote any(x) { ", "x = 1", " } }",
+       " } }"},
       {"", "{", "", "}", ""},
       {"", "(", "", "", ""},
       {"kernel k ", "{", "", "", ""},
@@ -646,11 +730,13 @@ static void nesting(void **state) {
   static const u32 many[] = {65, 130, 1000, 5000, 100000};
   for (u32 i = 0; i < COUNT(kinds); i++) {
     restart(sc);
-    parse(sc, repeat(sc, kinds[i].head, kinds[i].each, 20, kinds[i].middle, kinds[i].close, kinds[i].tail));
+    parse(sc, repeat(sc, kinds[i].head, kinds[i].each, 20, kinds[i].middle, kinds[i].close,
+                     kinds[i].tail));
     if (kinds[i].head[0] && kinds[i].middle[0]) assert_int_equal(sc->errors, 0);
     for (u32 k = 0; k < COUNT(many); k++) {
       restart(sc);
-      const Ast *ast = parse(sc, repeat(sc, kinds[i].head, kinds[i].each, many[k], kinds[i].middle, kinds[i].close, kinds[i].tail));
+      const Ast *ast = parse(sc, repeat(sc, kinds[i].head, kinds[i].each, many[k], kinds[i].middle,
+                                        kinds[i].close, kinds[i].tail));
       assert_non_null(tree_text(sc, ast));
       assert_true(sc->errors > 0 && sc->errors <= SC_MAX_ERRORS);
       if (kinds[i].middle[0]) assert_string_equal(first_code(sc), "S.nest");
@@ -690,7 +776,8 @@ static void strange_bytes(void **state) {
   expect_code(sc, "// only a comment", "none");
 }
 
-// What is cut off anywhere, or lacks any one byte, is read to its end; the tree is whole if nothing is reported.
+// What is cut off anywhere, or lacks any one byte, is read to its end; the tree is whole if nothing
+// is reported.
 static void cut_texts(void **state) {
   (void)state;
   size_t n;
@@ -752,9 +839,11 @@ static void recovery(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(trees),         TEST(expressions),  TEST(numbers), TEST(spans),         TEST(ends_of_statements),
-      TEST(formatted),     TEST(all_schedules), TEST(random_texts), TEST(nesting), TEST(chains),
-      TEST(strange_bytes), TEST(cut_texts),    TEST(recovery),
+      TEST(trees),         TEST(expressions),        TEST(numbers),
+      TEST(spans),         TEST(ends_of_statements), TEST(formatted),
+      TEST(all_schedules), TEST(random_texts),       TEST(nesting),
+      TEST(chains),        TEST(strange_bytes),      TEST(cut_texts),
+      TEST(recovery),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

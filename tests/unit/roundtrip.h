@@ -1,5 +1,6 @@
-// roundtrip.h - what must hold of every text: parsing ends, and a text without errors survives the formatter
-// with its tree and comments, which leaves its own output alone. Used by unit tests and the fuzzer.
+// roundtrip.h - what must hold of every text: parsing ends, and a text without errors survives the
+// formatter with its tree and comments, which leaves its own output alone. Used by unit tests and
+// the fuzzer.
 #ifndef ROUNDTRIP_H
 #define ROUNDTRIP_H
 
@@ -44,7 +45,8 @@ static const char *roundtrip(Sc *sc, const char *bytes, size_t n) {
   Str once = source_text(sc, ast);
   const Ast *again = parse_text(sc, once.at, once.n);
   if (sc->errors) return "the formatted text is not read without error";
-  if (strcmp(tree_text(sc, ast), tree_text(sc, again)) != 0) return "the formatted text has another tree";
+  if (strcmp(tree_text(sc, ast), tree_text(sc, again)) != 0)
+    return "the formatted text has another tree";
   if (!same_comments(ast, again)) return "the formatted text has other comments";
   Str twice = source_text(sc, again);
   if (strcmp(once.at, twice.at) != 0) return "formatting twice changes something";
