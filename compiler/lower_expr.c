@@ -124,8 +124,13 @@ static Xid wrong_kind(Low *l, const Node *n, const Name *name) {
 static Xid name_value(Low *l, const Node *n) {
   const Name *name = low_find(l, n->name);
   double c;
+  Elem elem;
   if (!name) {
     if (low_constant_named(n->name, &c)) return x_real(l->sc, l->k, c);
+    if (low_elem_named(n->name, &elem)) {
+      low_error(l, D_N_KIND, n->span, "'%s' is an element type, not a value", n->name);
+      return 0;
+    }
     if (l->dims) {
       Name *d = low_declare(l, n->name, n->span, NM_VALUE);
       PUSH(l->sc, &l->k->dim, ((Dim){n->name, n->span}));
@@ -185,13 +190,18 @@ static Xid binary(Low *l, const Node *n) {
     return 0;
   }
   bool order = n->op >= AST_LT && n->op <= AST_NE;
-  if ((n->op == AST_EQ || n->op == AST_NE) && low_elem(l, n->a, &p) && low_elem(l, n->b, &q)) {
-    return x_bool(l->sc, l->k, (p == q) == (n->op == AST_EQ));
+  bool equality = n->op == AST_EQ || n->op == AST_NE;
+  bool p_elem = equality && low_elem(l, n->a, &p), q_elem = equality && low_elem(l, n->b, &q);
+  if (p_elem && q_elem) return x_bool(l->sc, l->k, (p == q) == (n->op == AST_EQ));
+  if (p_elem || q_elem) {
+    const Node *other = p_elem ? n->b : n->a;
+    if (low_expr(l, other)) low_error(l, D_R9_TYPE, other->span, "an element type is needed here");
+    return 0;
   }
   Xid a = low_expr(l, n->a), b = low_expr(l, n->b);
   if (!a || !b) return 0;
   Ty ta = ty_of(l, a), tb = ty_of(l, b);
-  if (ta == TY_BOOL && tb == TY_BOOL && (n->op == AST_EQ || n->op == AST_NE)) {
+  if (ta == TY_BOOL && tb == TY_BOOL && equality) {
     Xid both = low_make(l, n->span, X_AND, a, b, 0);
     Xid none = low_make(l, n->span, X_NOT, low_make(l, n->span, X_OR, a, b, 0), 0, 0);
     Xid same = low_make(l, n->span, X_OR, both, none, 0);

@@ -136,7 +136,6 @@ static u32 assignment(Low *l, const Node *n, const Node *left, const Node *right
   const Buf b = l->k->buf.at[l->k->view.at[dst].buf];
   Xid root = converted(l, right, low_expr(l, right), b.elem), c = cond ? low_bool(l, cond) : 0;
   if (add && b.space != SP_TENSOR && root) {
-    u32 old = dst;
     if (l->k->view.at[dst].fill) {
       low_error(l, D_N_READ, left->span, "the stage of '%s' that is being filled has no value yet",
                 b.name);
@@ -144,7 +143,7 @@ static u32 assignment(Low *l, const Node *n, const Node *left, const Node *right
     } else {
       root =
           low_make(l, n->span, X_ADD,
-                   x_leaf(l->sc, l->k, X_LOAD, b.elem == EL_I32 ? TY_INT : TY_REAL, old), root, 0);
+                   x_leaf(l->sc, l->k, X_LOAD, b.elem == EL_I32 ? TY_INT : TY_REAL, dst), root, 0);
     }
   }
   if (cond && b.space != SP_TENSOR && c) {
@@ -338,10 +337,6 @@ static void new_equation(Low *l, const Node *n) {
 
 static void equation(Low *l, const Node *n) {
   if (n->kind != ND_ASSIGN) return;
-  if (n->op != AST_SET || n->c || n->flags & F_ASYNC) {
-    low_error(l, D_N_SPEC, n->span, "a specification consists of equations: name[indices] = value");
-    return;
-  }
   if (!is_element(l, n->a) || n->a->a->kind != ND_NAME) return;
   const Name *old = low_find(l, n->a->a->name);
   if (!old) {

@@ -183,12 +183,6 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   Low *l = NEW(sc, Low);
   low_open(l, sc, ast, unit);
   g->seq = l->k;
-  for (const Node *i = unit->a; i; i = i->next) {
-    if (i->kind == ND_PARAM)
-      low_params(l, i, g);
-    else if (i->kind == ND_DEF)
-      low_def(l, i, l->base, l->top);
-  }
   VEC(Kernel *) kernel = {0};
   for (const Node *i = unit->a; i && !sc->errors; i = i->next) {
     const Node *u = i->kind == ND_LAUNCH ? kernel_named(l, i) : NULL;

@@ -100,7 +100,7 @@ void low_participants(Low *l) {
   }
   for (u32 i = 0; i < l->k->ring.n; i++) {
     const Ring *r = &l->k->ring.at[i];
-    if (r->fillers && r->drainers) continue;
+    if (!r->fillers == !r->drainers) continue;  // with neither, the stage in use is not held
     Diag *d = low_error(l, D_R5_UNUSED, r->span,
                         r->fillers ? "the ring '%s' is filled, and nobody waits for it"
                                    : "the ring '%s' is used, and nobody fills it",
