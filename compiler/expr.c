@@ -1,7 +1,7 @@
-// expr.c - the expressions of a kernel: a hash-consed DAG. In: operands that exist. Out: the number of
-// the one node that says this, made if need be; so that "the roles agree on a condition" is equality
-// of numbers. Invariant: a node's operands have smaller numbers than the node, whatever depends on
-// nothing is folded, and types are as expr.def's signature says.
+// expr.c - the expressions of a kernel: a hash-consed DAG. In: operands that exist. Out: the number
+// of the one node that says this, made if need be; so that "the roles agree on a condition" is
+// equality of numbers. Invariant: a node's operands have smaller numbers than the node, whatever
+// depends on nothing is folded, and types are as expr.def's signature says.
 //
 // What folds must not be visible in any result: integers and truths fold where nothing overflows,
 // reals only where every precision gives the same (selection by a known condition, negation of a
@@ -111,7 +111,8 @@ static void load_deps(const Kernel *k, Expr *e) {
     if (v->at[i].var >= 0) e->vars |= (u8)(1u << v->at[i].var);
   }
   if (e->vars) e->deps |= DEP_IDX;
-  bool constant = b->space == SP_TENSOR && b->dir == SCHEDC_IN;  // nothing writes it while the kernel runs
+  bool constant =
+      b->space == SP_TENSOR && b->dir == SCHEDC_IN;  // nothing writes it while the kernel runs
   e->deps |= constant && !(e->deps & (DEP_IDX | DEP_TILE)) ? DEP_FETCH : DEP_TILE;
 }
 
@@ -150,7 +151,8 @@ static Xid to_real(Sc *sc, Kernel *k, Xid a) {
   if (e->ty != TY_INT) return a;
   i64 v = e->num.i;
   if (e->op == X_INT && v >= -(1ll << 53) && v <= 1ll << 53) return x_real(sc, k, (double)v);
-  return intern(sc, k, (Expr){.op = X_TOREAL, .ty = TY_REAL, .deps = e->deps, .vars = e->vars, .a = a});
+  return intern(sc, k,
+                (Expr){.op = X_TOREAL, .ty = TY_REAL, .deps = e->deps, .vars = e->vars, .a = a});
 }
 
 // Makes the operands fit the signature, or returns false. `*ty` is the result's type.
@@ -215,7 +217,8 @@ static Xid fold_int(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b) {
   switch (op) {
     case X_ADD: return is_int(k, a, 0) ? b : is_int(k, b, 0) ? a : 0;
     case X_SUB: return is_int(k, b, 0) ? a : a == b ? x_int(sc, k, 0) : 0;
-    case X_MUL: return is_int(k, a, 0) || is_int(k, b, 1) ? a : is_int(k, b, 0) || is_int(k, a, 1) ? b : 0;
+    case X_MUL:
+      return is_int(k, a, 0) || is_int(k, b, 1) ? a : is_int(k, b, 0) || is_int(k, a, 1) ? b : 0;
     case X_IDIV:
     case X_CDIV: return is_int(k, b, 1) ? a : 0;
     case X_MOD: return is_int(k, b, 1) ? x_int(sc, k, 0) : 0;
@@ -244,10 +247,10 @@ static Xid fold_logic(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c) {
   }
 }
 
-// An equal node with its operands swapped, for operations on integers and truths that commute; or 0.
+// An equal node with its operands swapped, of operations on integers and truths that commute; or 0.
 static Xid find_swapped(const Kernel *k, Expr e) {
-  bool commutes = e.op == X_ADD || e.op == X_MUL || e.op == X_MIN || e.op == X_MAX || e.op == X_EQ ||
-                  e.op == X_NE || e.op == X_AND || e.op == X_OR;
+  bool commutes = e.op == X_ADD || e.op == X_MUL || e.op == X_MIN || e.op == X_MAX ||
+                  e.op == X_EQ || e.op == X_NE || e.op == X_AND || e.op == X_OR;
   if (!commutes || k->expr.at[e.a].ty == TY_REAL) return 0;
   Xid a = e.a;
   e.a = e.b;
@@ -380,7 +383,8 @@ bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var) {
   return p->op == X_IDX;
 }
 
-// The load's view with its positions substituted: itself if none changes, SC_NONE if one cannot be said.
+// The load's view with its positions substituted: itself if none changes, SC_NONE if one cannot be
+// said.
 static u32 subst_view(Subst *s, u32 view) {
   Kernel *k = s->k;
   View v = k->view.at[view];

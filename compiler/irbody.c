@@ -1,5 +1,6 @@
-// irbody.c - expressions, maps, products and operations of IR text. In: tokens. Out: nodes, views, maps and
-// a role's code, the operations read by ops.def's letters as irprint.c writes them. Nesting is limited.
+// irbody.c - expressions, maps, products and operations of IR text. In: tokens. Out: nodes, views,
+// maps and a role's code, the operations read by ops.def's letters as irprint.c writes them.
+// Nesting is limited.
 #include "irread.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 // ---- expressions
 
 static Xid no_value(Parser *p, u32 lo) {
-  FAIL(D_I_TYPE, sc_rd_since(p, lo), "this has no value: the types do not fit, or the constants overflow");
+  FAIL(D_I_TYPE, sc_rd_since(p, lo),
+       "this has no value: the types do not fit, or the constants overflow");
   return 0;
 }
 
@@ -21,7 +23,8 @@ static void parse_pos(Parser *p, Pos *pos) {
   if (p->k->expr.at[pos->base].ty != TY_INT)
     FAIL(D_I_TYPE, sc_rd_since(p, lo), "a position is an integer");
   if (!p->in_spec && !x_split(p->k, pos->base, &pos->base, &pos->var))
-    FAIL(D_I_TYPE, sc_rd_since(p, lo), "a position is a uniform value, an index variable, or their sum");
+    FAIL(D_I_TYPE, sc_rd_since(p, lo),
+         "a position is a uniform value, an index variable, or their sum");
   if (x_const_int(p->k, pos->base, &zero) && zero == 0) pos->base = 0;
   pos->slice = sc_rd_accept(p, "..");
 }
@@ -39,7 +42,8 @@ static u32 parse_view(Parser *p) {
   }
   sc_rd_expect(p, "]");
   v.span = sc_rd_since(p, v.span.lo);
-  if (v.rank != p->k->buf.at[v.buf].rank) FAIL(D_I_TYPE, v.span, "the number of positions is not the rank");
+  if (v.rank != p->k->buf.at[v.buf].rank)
+    FAIL(D_I_TYPE, v.span, "the number of positions is not the rank");
   if (p->lex.failed) return SC_NONE;
   PUSH(p->sc, &p->k->view, v);
   return p->k->view.n - 1;
@@ -80,7 +84,9 @@ static Xid parse_call(Parser *p, ExprOp op, u32 lo) {
   }
   sc_rd_expect(p, ")");
   if (p->lex.failed) return 0;
-  return checked(p, lo, op >= X_SUM ? x_reduce(p->sc, p->k, op, var, x[0]) : x_make(p->sc, p->k, op, x[0], x[1], x[2]));
+  return checked(p, lo,
+                 op >= X_SUM ? x_reduce(p->sc, p->k, op, var, x[0])
+                             : x_make(p->sc, p->k, op, x[0], x[1], x[2]));
 }
 
 static Xid parse_word(Parser *p) {
@@ -105,7 +111,8 @@ Xid sc_rd_prefix(Parser *p) {
   u32 lo = TOKEN.span.lo, role;
   Xid e;
   if (TOKEN.kind == TOK_INT || TOKEN.kind == TOK_REAL) return parse_number(p, false);
-  if (sc_rd_accept(p, "not")) return checked(p, lo, x_make(p->sc, p->k, X_NOT, sc_rd_expr(p, BIND_NOT), 0, 0));
+  if (sc_rd_accept(p, "not"))
+    return checked(p, lo, x_make(p->sc, p->k, X_NOT, sc_rd_expr(p, BIND_NOT), 0, 0));
   if (sc_rd_accept(p, "-")) {
     if (TOKEN.kind == TOK_INT || TOKEN.kind == TOK_REAL) return parse_number(p, true);
     return checked(p, lo, x_make(p->sc, p->k, X_NEG, sc_rd_expr(p, BIND_SIGN), 0, 0));

@@ -1,9 +1,9 @@
-// irexpr.c - the part of IR text that is not in the IR: names, and `let`s. In: a kernel. Out: names that are
-// unique in their name space (`t.2`), and lines `let n = …` before the first line that needs them: of
-// values that the schedule itself named, and of expressions that are used more than once or too large
-// (`$3`). Invariant: which, where and in what order depends on the order of print alone, never on
-// numbers of nodes, else printing what was parsed would not give the same text; and the text is linear
-// in the size of the DAG.
+// irexpr.c - the part of IR text that is not in the IR: names, and `let`s. In: a kernel. Out: names
+// that are unique in their name space (`t.2`), and lines `let n = …` before the first line that
+// needs them: of values that the schedule itself named, and of expressions that are used more than
+// once or too large (`$3`). Invariant: which, where and in what order depends on the order of print
+// alone, never on numbers of nodes, else printing what was parsed would not give the same text; and
+// the text is linear in the size of the DAG.
 #include "irtext.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 enum {
   INLINE_SHARED = 6,  // an expression of at most so many nodes is written again rather than named
   INLINE_SIZE = 60,   // … and one of more is named even if it is used once
-  INLINE_DEPTH = 20   // what nests deeper is named: the printer recurses, and the parser has a limit
+  INLINE_DEPTH = 20  // what nests deeper is named: the printer recurses, and the parser has a limit
 };
 
 // ---- names
@@ -106,7 +106,8 @@ static void name_loops(Printer *p, u32 role) {
   }
 }
 
-// After all counts. Values that the schedule named keep their names if they are used and more than a leaf.
+// After all counts. Values that the schedule named keep their names if they are used and more than
+// a leaf.
 void sc_ir_values(Printer *p) {
   for (u32 i = 0; i < p->k->let.n; i++) {
     const Let *l = &p->k->let.at[i];
@@ -136,8 +137,8 @@ void sc_ir_vars(Printer *p, const Var *var, u32 n, const char **name) {
 
 // ---- which expressions get a `let`
 
-// Counts the edges below a root: of scalars once a kernel, of the rest once a map. (`local`: only the
-// rest are wanted.) Scalars below a map are counted for each map, as each names its own.
+// Counts the edges below a root: of scalars once a kernel, of the rest once a map. (`local`: only
+// the rest are wanted.) Scalars below a map are counted for each map, as each names its own.
 void sc_ir_count(Printer *p, Xid root, bool local) {
   Xid operand[SC_MAX_OPERANDS] = {root};
   u32 n = root != 0;
@@ -198,8 +199,8 @@ static void settle_one(Printer *p, Xid e, bool root) {
   }
 }
 
-// Walks below a root, operands first, and prints the `let` lines that it needs. `shared`: only those
-// that all roles may use, and the rest is left for later.
+// Walks below a root, operands first, and prints the `let` lines that it needs. `shared`: only
+// those that all roles may use, and the rest is left for later.
 void sc_ir_settle(Printer *p, Xid root, bool shared) {
   if (root) PUSH(p->sc, &p->stack, ((Step){root, 0}));
   while (p->stack.n) {
@@ -213,7 +214,8 @@ void sc_ir_settle(Printer *p, Xid root, bool shared) {
       continue;
     }
     p->stack.n--;
-    if (seen || (shared && (!x_uniform(p->k, e) || p->k->expr.at[e].deps & (DEP_LOOP | DEP_INST)))) continue;
+    if (seen || (shared && (!x_uniform(p->k, e) || p->k->expr.at[e].deps & (DEP_LOOP | DEP_INST))))
+      continue;
     settle_one(p, e, e == root && !shared);
     m->settled = x_uniform(p->k, e);
   }

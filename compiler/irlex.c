@@ -1,6 +1,6 @@
-// irlex.c - IR text to tokens. In: any bytes. Out: names (interned: equal names are one entry), numbers
-// and marks; white space, line ends and `//` comments separate. Invariant: after the first error, which
-// alone is reported, only the end follows, so that every loop of the parser ends.
+// irlex.c - IR text to tokens. In: any bytes. Out: names (interned: equal names are one entry),
+// numbers and marks; white space, line ends and `//` comments separate. Invariant: after the first
+// error, which alone is reported, only the end follows, so that every loop of the parser ends.
 #include "irread.h"
 
 #include <string.h>
@@ -22,7 +22,9 @@ bool sc_lex_is(const Lexer *l, const char *word) {
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; }
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+}
 static bool is_word(char c) { return is_letter(c) || is_digit(c); }
 
 static u32 skip_space(const Text *t, u32 at) {
@@ -40,7 +42,8 @@ static Entry **find_entry(Entry **table, u32 cap, const char *name, u32 n) {
   u32 h = 2166136261u;
   for (u32 i = 0; i < n; i++) h = (h ^ (u8)name[i]) * 16777619u;
   u32 i = h & (cap - 1);
-  while (table[i] && (strncmp(table[i]->name, name, n) || table[i]->name[n])) i = (i + 1) & (cap - 1);
+  while (table[i] && (strncmp(table[i]->name, name, n) || table[i]->name[n]))
+    i = (i + 1) & (cap - 1);
   return &table[i];
 }
 
@@ -78,7 +81,8 @@ static void lex_number(Lexer *l, const char *at) {
   bool real = false, fits = true;
   u64 v = 0;
   for (; is_digit(at[n]); n++)
-    fits &= !__builtin_mul_overflow(v, (u64)10, &v) && !__builtin_add_overflow(v, (u64)(at[n] - '0'), &v);
+    fits &= !__builtin_mul_overflow(v, (u64)10, &v) &&
+            !__builtin_add_overflow(v, (u64)(at[n] - '0'), &v);
   if (at[n] == '.' && is_digit(at[n + 1])) {
     real = true;
     for (n++; is_digit(at[n]);) n++;
@@ -93,7 +97,8 @@ static void lex_number(Lexer *l, const char *at) {
   l->tok.i = v;
   if (real) fits = sc_read_real(l->sc, at, n, &l->tok.f);
   if (!fits || is_word(at[n]))
-    sc_lex_fail(l, D_I_TOKEN, (Span){l->at - n, l->at}, "this is no number that can be represented");
+    sc_lex_fail(l, D_I_TOKEN, (Span){l->at - n, l->at},
+                "this is no number that can be represented");
 }
 
 void sc_lex_next(Lexer *l) {

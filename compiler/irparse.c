@@ -1,7 +1,7 @@
-// irparse.c - IR text to a kernel: what tests and people write to feed any pass. In: any bytes. Out: a
-// well-formed kernel that prints as the same text, with spans into this text; or NULL and one report.
-// Recursive descent over one token; nesting is limited, and nothing is allocated that the text does not
-// pay for.
+// irparse.c - IR text to a kernel: what tests and people write to feed any pass. In: any bytes.
+// Out: a well-formed kernel that prints as the same text, with spans into this text; or NULL and
+// one report. Recursive descent over one token; nesting is limited, and nothing is allocated that
+// the text does not pay for.
 #include "irread.h"
 
 #include <string.h>
@@ -64,7 +64,8 @@ static Tok parse_buf(Parser *p, Buf *b) {
       if (b->rank) sc_rd_expect(p, ",");
       if (b->rank == SC_MAX_RANK) FAIL(D_I_LIMIT, TOKEN.span, "at most %d dimensions", SC_MAX_RANK);
       if (p->lex.failed) return t;
-      if (b->space == SP_REG || b->space == SP_STAGE) b->ext[b->rank] = (i64)sc_rd_int(p, INT64_MAX);
+      if (b->space == SP_REG || b->space == SP_STAGE)
+        b->ext[b->rank] = (i64)sc_rd_int(p, INT64_MAX);
       else b->dim[b->rank] = sc_rd_typed(p, TY_INT, "a dimension");
       b->rank++;
     }
@@ -83,7 +84,10 @@ static void add_buf(Parser *p, Buf b, const Tok *name) {
 static void parse_tensor(Parser *p) {
   Buf b = {.space = SP_TENSOR};
   b.workspace = sc_rd_accept(p, "workspace");
-  b.dir = sc_rd_accept(p, "in") ? SCHEDC_IN : sc_rd_accept(p, "out") ? SCHEDC_OUT : sc_rd_accept(p, "inout") ? SCHEDC_INOUT : 0;
+  b.dir = sc_rd_accept(p, "in")      ? SCHEDC_IN
+          : sc_rd_accept(p, "out")   ? SCHEDC_OUT
+          : sc_rd_accept(p, "inout") ? SCHEDC_INOUT
+                                     : 0;
   if (!b.dir && !b.workspace) sc_rd_expect(p, "tensor");
   Tok t = parse_buf(p, &b);
   add_buf(p, b, &t);
@@ -138,7 +142,8 @@ static void parse_turn(Parser *p) {
   while (sc_rd_accept(p, ",")) {
     if (sc_rd_accept(p, "over")) {
       Xid axis = sc_rd_expr(p, 0);
-      if (p->k->expr.at[axis].op != X_AXIS) FAIL(D_I_NAME, t.span, "a turn passes over a grid axis");
+      if (p->k->expr.at[axis].op != X_AXIS)
+        FAIL(D_I_NAME, t.span, "a turn passes over a grid axis");
       u.axis = p->k->expr.at[axis].ref;
     } else if (sc_rd_accept(p, "keys")) {
       u.keys = sc_rd_typed(p, TY_INT, "a number of keys");
@@ -160,7 +165,8 @@ static void resolve_roles(Parser *p) {
     Turn *t = l->what == AMONG ? &p->k->turn.at[l->of] : NULL;
     Ring *r = t ? NULL : &p->k->ring.at[l->of];
     if (role == SC_NONE) FAIL(D_I_NAME, l->at.span, "'%s' is not a role", l->at.entry->name);
-    else if (t && t->members == SC_MAX_ROLES) FAIL(D_I_LIMIT, l->at.span, "at most %d roles", SC_MAX_ROLES);
+    else if (t && t->members == SC_MAX_ROLES)
+      FAIL(D_I_LIMIT, l->at.span, "at most %d roles", SC_MAX_ROLES);
     else if (t) t->member[t->members++] = (u8)role;
     else if (l->what == FILL) r->fillers |= (u16)(1u << role);
     else if (l->what == DRAIN) r->drainers |= (u16)(1u << role);
@@ -190,7 +196,9 @@ static void parse_grid(Parser *p) {
     PUSH(p->sc, &p->k->axis, a);
   }
   sc_rd_expect(p, ")");
-  p->k->grid = sc_rd_accept(p, "persistent") ? GRID_PERSISTENT : sc_rd_accept(p, "dynamic") ? GRID_DYNAMIC : GRID_PLAIN;
+  p->k->grid = sc_rd_accept(p, "persistent") ? GRID_PERSISTENT
+               : sc_rd_accept(p, "dynamic")  ? GRID_DYNAMIC
+                                             : GRID_PLAIN;
 }
 
 static void parse_let(Parser *p) {
@@ -234,14 +242,17 @@ static void parse_arg(Parser *p) {
   sc_rd_define_value(p, &t, x_leaf(p->sc, p->k, X_ARG, ty, p->k->arg.n - 1));
 }
 
-// What a name of one kind stands for: a dimension's, an argument's, a tensor's or a parameter's number.
+// What a name of one kind stands for: a dimension's, an argument's, a tensor's or a parameter's
+// number.
 static u32 parse_named(Parser *p, CaseKind kind) {
   static const u8 leaf[] = {[CASE_DIM] = X_DIM, [CASE_ARG] = X_ARG};
   if (kind == CASE_TENSOR) return KNOWN(buf, "a tensor");
   if (kind == CASE_PARAM) return KNOWN(param, "a parameter");
   Tok t = sc_rd_name(p, "a name");
-  const Expr *e = t.kind == TOK_NAME ? &p->k->expr.at[sc_rd_mean(p, t.entry)->value] : p->k->expr.at;
-  if (e->op != leaf[kind]) FAIL(D_I_NAME, t.span, "this is no name of the kind '%s'", case_word[kind]);
+  const Expr *e =
+      t.kind == TOK_NAME ? &p->k->expr.at[sc_rd_mean(p, t.entry)->value] : p->k->expr.at;
+  if (e->op != leaf[kind])
+    FAIL(D_I_NAME, t.span, "this is no name of the kind '%s'", case_word[kind]);
   return e->ref;
 }
 
@@ -360,7 +371,8 @@ static Kernel *parse_kernel(Parser *p) {
   while (!IS("}") && !ENDED) parse_item(p);
   sc_rd_expect(p, "}");
   resolve_roles(p);
-  if (sequence != (k->launch.n > 0)) FAIL(D_I_TOKEN, t.span, "a sequence launches kernels, a kernel does not");
+  if (sequence != (k->launch.n > 0))
+    FAIL(D_I_TOKEN, t.span, "a sequence launches kernels, a kernel does not");
   const char *wrong = p->lex.failed ? NULL : sc_wellformed(p->sc, k);
   if (wrong) FAIL(D_I_FORM, t.span, "%s", wrong);
   return k;

@@ -1,7 +1,7 @@
-// irprint.c - the text form of a kernel: what --emit shows, golden tests compare and people read. In:
-// a well-formed kernel at any stage. Out: one line an operation, from which irparse.c builds the same
-// kernel; print(parse(print(k))) == print(k). Operations print by ops.def's letters, members by the
-// tables of irtext.h; irexpr.c makes names and `let`s.
+// irprint.c - the text form of a kernel: what --emit shows, golden tests compare and people read.
+// In: a well-formed kernel at any stage. Out: one line an operation, from which irparse.c builds
+// the same kernel; print(parse(print(k))) == print(k). Operations print by ops.def's letters,
+// members by the tables of irtext.h; irexpr.c makes names and `let`s.
 #include "irtext.h"
 
 static void put_prefix(Printer *p, const char *text, Xid a, u32 bind) {
@@ -226,7 +226,8 @@ static void put_bufs(Printer *p, Space space, u32 role) {
     if (space == SP_TENSOR || space == SP_SPEC)
       for (u32 d = 0; d < b->rank; d++) settle_line(p, b->dim[d]);
     sc_ir_line(p);
-    if (space == SP_TENSOR) str_printf(p->out, "%s%s", b->workspace ? "workspace " : "", dir_word[b->dir & 3]);
+    if (space == SP_TENSOR)
+      str_printf(p->out, "%s%s", b->workspace ? "workspace " : "", dir_word[b->dir & 3]);
     else str_puts(p->out, space == SP_SPEC ? "value " : "reg ");
     if (space == SP_TENSOR && !b->workspace && !b->dir) str_puts(p->out, "tensor ");
     put_buf(p, b, p->buf[i]);

@@ -1,5 +1,5 @@
-// irread.h - reading IR text: tokens (irlex.c), expressions and operations (irbody.c), declarations and
-// kernels (irparse.c).
+// irread.h - reading IR text: tokens (irlex.c), expressions and operations (irbody.c), declarations
+// and kernels (irparse.c).
 #ifndef SC_IRREAD_H
 #define SC_IRREAD_H
 
@@ -40,10 +40,11 @@ typedef struct Lexer {
   u32 cap, names;
 } Lexer;
 
-Entry *sc_lex_entry(Lexer *l, const char *name);  // the entry of a name that may not stand in the text
+Entry *sc_lex_entry(Lexer *l, const char *name);  // of a name that may not stand in the text
 void sc_lex_next(Lexer *l);
 char sc_lex_peek(const Lexer *l);  // the first character after the current token, NUL at the end
-void sc_lex_fail(Lexer *l, DiagId id, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void sc_lex_fail(Lexer *l, DiagId id, Span at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 bool sc_lex_is(const Lexer *l, const char *word);  // the current token is this name or mark
 
 // A role named before it is declared: by a ring or a turn.
@@ -82,12 +83,14 @@ Sym sc_rd_sym(const Tok *t);
 Meaning *sc_rd_mean(Parser *p, Entry *e);        // in the kernel that is being read
 void sc_rd_define(Parser *p, const Tok *t, u32 *meaning, u32 none, u32 value);
 void sc_rd_define_value(Parser *p, const Tok *t, Xid value);
-u32 sc_rd_known(Parser *p, size_t member, const char *what);  // what a name stands for; SC_NONE: reported
+// What a name stands for: the meaning at this offset; SC_NONE: reported.
+u32 sc_rd_known(Parser *p, size_t member, const char *what);
 u64 sc_rd_int(Parser *p, u64 max);
 Span sc_rd_since(const Parser *p, u32 lo);       // from lo to the end of what is read
-void sc_rd_attr(Parser *p, const Attr *attr, u32 n, void *of);  // one `word number` or `word` of a table
+// One `word number` or `word` of a table.
+void sc_rd_attr(Parser *p, const Attr *attr, u32 n, void *of);
 
-Xid sc_rd_expr(Parser *p, u32 bind);             // operators that bind at least as tightly as `bind`
+Xid sc_rd_expr(Parser *p, u32 bind);  // operators that bind at least as tightly as `bind`
 Xid sc_rd_typed(Parser *p, Ty ty, const char *what);
 Xid sc_rd_prefix(Parser *p);                     // what stands between operators
 u32 sc_rd_map(Parser *p, Op op);

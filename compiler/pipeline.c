@@ -1,6 +1,7 @@
-// pipeline.c - the compiler as a table. In: a tree and a choice of parameters. Out: a kernel that every
-// pass accepted, or NULL and reports. A sequence is compiled kernel by kernel. Builds with checks look
-// at the IR after lowering and after every pass: what a pass breaks is reported as its fault.
+// pipeline.c - the compiler as a table. In: a tree and a choice of parameters. Out: a kernel that
+// every pass accepted, or NULL and reports. A sequence is compiled kernel by kernel. Builds with
+// checks look at the IR after lowering and after every pass: what a pass breaks is reported as its
+// fault.
 #include "passes.h"
 
 #include <string.h>
@@ -12,10 +13,13 @@ enum { CHECKED = 0 };
 #endif
 
 const Pass sc_pipeline[] = {
-    {"derive", "… with barrier counts, bytes, wait-group numbers, fences and meetings", sc_derive, sc_print_ir},
-    {"flow", "… checked by data flow within each role (R1-R5, R7): the same text, if there is no error",
+    {"derive", "… with barrier counts, bytes, wait-group numbers, fences and meetings", sc_derive,
+     sc_print_ir},
+    {"flow",
+     "… checked by data flow within each role (R1-R5, R7): the same text, if there is no error",
      sc_flow, sc_print_ir},
-    {"place", "shared memory, barriers, warps and registers as they are placed (R8)", sc_place, sc_print_place},
+    {"place", "shared memory, barriers, warps and registers as they are placed (R8)", sc_place,
+     sc_print_place},
     {"cuda", "CUDA C for sm_90a", NULL, sc_print_cuda},
     {NULL, NULL, NULL, NULL},
 };
@@ -33,8 +37,8 @@ static bool launched_before(const Kernel *k, u32 step) {
   return false;
 }
 
-// The pass over a kernel, or over every kernel of a sequence. The compiler made them and owns them still,
-// hence the cast: `const` is for those who come after.
+// The pass over a kernel, or over every kernel of a sequence. The compiler made them and owns them
+// still, hence the cast: `const` is for those who come after.
 static bool run(Sc *sc, const Pass *pass, Kernel *k) {
   if (!pass->run) return true;
   bool ok = k->launch.n || pass->run(sc, k);

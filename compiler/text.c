@@ -32,8 +32,9 @@ Place sc_line_col(const Text *text, u32 offset) {
   return (Place){lo + 1, offset - text->line[lo] + 1};
 }
 
-// The caller's locale decides what printf and strtod take for a decimal point (some have two bytes).
-// What printf writes between the digits of 0.5 is it: unlike localeconv, that is safe among threads.
+// The caller's locale decides what printf and strtod take for a decimal point (some have two
+// bytes). What printf writes between the digits of 0.5 is it: unlike localeconv, that is safe among
+// threads.
 static size_t decimal_point(char point[8]) {
   char half[16];
   size_t n = (size_t)snprintf(half, sizeof half, "%.1f", 0.5) - 2;

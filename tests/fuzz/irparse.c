@@ -1,5 +1,5 @@
-// irparse.c - fuzz target: any bytes as IR text. What can be read prints, and prints again from the print; and
-// every pass takes it without a crash and leaves it well-formed.
+// irparse.c - fuzz target: any bytes as IR text. What can be read prints, and prints again from the
+// print; and every pass takes it without a crash and leaves it well-formed.
 #include <assert.h>
 #include <setjmp.h>
 #include <string.h>

@@ -166,7 +166,8 @@ static void dependences(void **state) {
 
 static void loads(void **state) {
   Fix *f = *state;
-  u32 in = buf(f, SP_TENSOR, EL_I32, SCHEDC_IN, 1), out = buf(f, SP_TENSOR, EL_F32, SCHEDC_INOUT, 1);
+  u32 in = buf(f, SP_TENSOR, EL_I32, SCHEDC_IN, 1),
+      out = buf(f, SP_TENSOR, EL_F32, SCHEDC_INOUT, 1);
   u32 reg = buf(f, SP_REG, EL_F32, 0, 1);
   Xid fetch = x_leaf(&f->sc, f->k, X_LOAD, TY_INT, view(f, in, f->h, -1));
   assert_int_equal(AT(fetch).deps, DEP_FETCH | DEP_AXIS);

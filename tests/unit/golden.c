@@ -1,5 +1,6 @@
-// Golden files: tests/golden/SCHEDULE.STAGE is what --emit=STAGE says of schedules/SCHEDULE.sched. After a
-// change that is meant, SCHEDC_UPDATE=1 build/tests/unit_golden writes them anew; read the difference.
+// Golden files: tests/golden/SCHEDULE.STAGE is what --emit=STAGE says of schedules/SCHEDULE.sched.
+// After a change that is meant, SCHEDC_UPDATE=1 build/tests/unit_golden writes them anew; read the
+// difference.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +62,8 @@ static void golden_files(void **state) {
     if (getenv("SCHEDC_UPDATE")) write_file(path, &got);
     const char *want = read_file(&sc, path, &n);
     assert_non_null(want);
-    if (strcmp(got.at, want)) fail_msg("%s differs; run with SCHEDC_UPDATE=1 and read the difference", path);
+    if (strcmp(got.at, want))
+      fail_msg("%s differs; run with SCHEDC_UPDATE=1 and read the difference", path);
     sc_free(&sc);
   }
 }
