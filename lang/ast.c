@@ -80,7 +80,7 @@ Node *sc_async(Node *assign, Token async) {
 }
 
 static Node *bad_reduction(Parser *p, Token op, const char *text, const char *help) {
-  Node *n = MAKE(p, ERROR, op.span.lo);
+  Node *n = MAKE(p, ERROR, op.span.lo, .a = NULL);
   sc_help(p->sc, sc_report(p->sc, D_S_REDUCE, n->span, "%s", text), "%s", help);
   return n;
 }

@@ -260,6 +260,6 @@ Ast *sc_parse(Sc *sc, const Text *text) {
   }
   Span at;
   if (!p.stop && p.ast->file && too_deep(p.ast->file, 0, &at)) sc_too_deep(&p, at);
-  if (p.stop || !p.ast->file) p.ast->file = MAKE(&p, FILE, 0);
+  if (p.stop || !p.ast->file) p.ast->file = MAKE(&p, FILE, 0, .a = NULL);
   return p.ast;
 }

@@ -756,6 +756,21 @@ static void chains(void **state) {
   assert_int_equal(sc->errors, 0);
 }
 
+// The table of names grows; equal names stay one.
+static void many_names(void **state) {
+  Sc *sc = &((Bench *)*state)->sc;
+  Str s = {.sc = sc};
+  str_puts(&s, "kernel k { let x = f(first");
+  for (u32 i = 0; i < 3000; i++) str_printf(&s, ", n%u", i);
+  str_puts(&s, ", first) }");
+  const Ast *ast = parse(sc, s.at);
+  assert_int_equal(sc->errors, 0);
+  const Node *first = ast->file->a->a->a->a->a, *last = first;
+  while (last->next) last = last->next;
+  assert_ptr_equal(first->name, last->name);
+  assert_string_equal(first->next->name, "n0");
+}
+
 static void strange_bytes(void **state) {
   Sc *sc = &((Bench *)*state)->sc;
   static const char nul[] = "kernel k { let x = \0 1 }";
@@ -842,8 +857,8 @@ int main(void) {
       TEST(trees),         TEST(expressions),        TEST(numbers),
       TEST(spans),         TEST(ends_of_statements), TEST(formatted),
       TEST(all_schedules), TEST(random_texts),       TEST(nesting),
-      TEST(chains),        TEST(strange_bytes),      TEST(cut_texts),
-      TEST(recovery),
+      TEST(chains),        TEST(many_names),         TEST(strange_bytes),
+      TEST(cut_texts),     TEST(recovery),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
