@@ -337,7 +337,11 @@ static void new_equation(Low *l, const Node *n) {
 
 static void equation(Low *l, const Node *n) {
   if (n->kind != ND_ASSIGN) return;
-  if (!is_element(l, n->a) || n->a->a->kind != ND_NAME) return;
+  if (!is_element(l, n->a)) return;
+  if (n->a->a->kind != ND_NAME) {
+    low_error(l, D_N_SPEC, n->a->span, "an equation defines an output or a name of its own");
+    return;
+  }
   const Name *old = low_find(l, n->a->a->name);
   if (!old) {
     new_equation(l, n);

@@ -193,6 +193,8 @@ static void assignments(void **state) {
 static void specifications(void **state) {
   (void)state;
   static const Row row[] = {
+      {"spec { O[i] = 1;  S[i,j] = 1;  H[i,j] = 1;  O.x[i] = 1 }", "",
+       "an equation defines an output or a name of its own"},
       {"spec { O[i] = 1;  S[i,j] = S[i,j];  H[i,j] = 1;  O[i] = 2 }", "",
        "'O' has an equation already"},
       {"spec { O[0] = 1;  S[i,j] = 1;  H[i,j] = 1 }", "",
