@@ -30,10 +30,8 @@ typedef struct Wanted {
 } Wanted;
 
 static void want(Wanted *w, const char *word) {
-  if (w->n < MAX_NAMED)
-    w->word[w->n++] = word;
-  else
-    w->too_many = true;
+  w->too_many |= w->n == MAX_NAMED;
+  if (!w->too_many) w->word[w->n++] = word;
 }
 
 static Wanted wanted(Parser *p) {
@@ -44,21 +42,21 @@ static Wanted wanted(Parser *p) {
   };
   Wanted w = {0};
   bool expression = sc_accepts(p, T_INT);
-  bool opener = sc_accepts(p, T_LET), operator= sc_accepts(p, T_PLUS);
+  bool opener = sc_accepts(p, T_LET), infix = sc_accepts(p, T_PLUS);
   if (expression) want(&w, "an expression");
   if (opener) want(&w, sc_accepts(p, T_WAIT) ? "a statement" : "a declaration");
   for (u32 i = 0; i < COUNT(kinds); i++) {
     int kind = kinds[i];
     u8 class = sc_token_info(kind)->class;
-    if (class & SOFT || (expression && class & EXPR) || (operator&& class & BINARY)) continue;
-    if (operator&&(kind == T_LP || kind == T_LK || kind == T_DOT)) continue;
+    if (class & SOFT || (expression && class & EXPR) || (infix && class & BINARY)) continue;
+    if (infix && (kind == T_LP || kind == T_LK || kind == T_DOT)) continue;
     if (opener && (class & OPENS || kind == T_NAME)) continue;
     if (kind == T_RB && p->open.n && p->open.at[p->open.n - 1].block) continue;
     if (!sc_accepts(p, kind)) continue;
     const char *text = sc_token_info(kind)->text;
     want(&w, class & WORD || strlen(text) <= 2 ? sc_printf(p->sc, "'%s'", text) : text);
   }
-  if (operator&& !w.n) want(&w, "an operator");
+  if (infix && !w.n) want(&w, "an operator");
   return w;
 }
 
@@ -85,7 +83,7 @@ static const char *help(Parser *p, Token t) {
   if (t.kind == T_SET && operand) return "'==' compares; '=' is for statements";
   if (t.kind == T_ARROW && operand) return "put a space between '<' and '-' to compare";
   if (t.kind == T_SEMI && p->in_brackets) return "the elements of a list are separated by ','";
-  if (t.kind >= T_LT && t.kind <= T_NE && operand && sc_accepts(p, T_AND)) {
+  if (class & BINARY && operand && sc_accepts(p, T_AND)) {
     return "comparisons do not chain: join two of them with 'and'";
   }
   if (start && class & BINARY) {
@@ -93,14 +91,16 @@ static const char *help(Parser *p, Token t) {
   }
   if (t.kind == T_NL && sc_accepts(p, T_LB)) return "the '{' stands on the line of its head";
   if (t.kind == T_ELSE) return "'else' follows the '}' of an 'if'";
-  if (!start && sc_accepts(p, T_NL) && class & OPENS)
+  if (!start && sc_accepts(p, T_NL) && class & OPENS) {
     return "a statement ends with a newline or ';'";
+  }
   if (!start) return NULL;
   if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
     return "statements and 'reg' stand inside a role";
   }
-  if (sc_accepts(p, T_WAIT) && class & OPENS)
+  if (sc_accepts(p, T_WAIT) && class & OPENS) {
     return "this is declared in the kernel, outside its roles";
+  }
   if (sc_accepts(p, T_KERNEL)) return "all else stands inside a kernel or a sequence";
   return NULL;
 }
