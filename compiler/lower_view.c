@@ -393,8 +393,30 @@ static bool extents(Low *l, Stmt *s) {
   return true;
 }
 
+// Register tiles of one statement lie alike: no index runs along the rows of one and the columns of another.
+static bool aligned(Low *l, const Stmt *s) {
+  u32 row[SC_MAX_VARS] = {0};  // a view whose rows the variable runs along, plus 1
+  for (int column = 0; column < 2; column++) {
+    for (u32 n = s->view0; n < l->k->view.n; n++) {
+      const View *v = &l->k->view.at[n];
+      const Buf *b = &l->k->buf.at[v->buf];
+      int var = v->at[column].var;
+      if (b->space != SP_REG || v->rank != 2 || var < 0) continue;
+      if (!column) {
+        row[var] = n + 1;
+      } else if (row[var]) {
+        Diag *d = low_error(l, D_R9_TILE, v->span, "the index '%s' runs along columns here, and along rows of another register tile", s->var[var].name);
+        sc_note(l->sc, d, l->k->view.at[row[var] - 1].span, "along rows");
+        sc_help(l->sc, d, "registers have no addresses: a transpose goes through a ring");
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 bool low_end(Low *l, Stmt *s, bool ok) {
-  ok = ok && !l->dead && extents(l, s);
+  ok = ok && !l->dead && extents(l, s) && aligned(l, s);
   l->stmt = NULL;
   return ok;
 }
