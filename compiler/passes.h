@@ -56,7 +56,7 @@ u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]);
 typedef struct Pass {
   const char *name;     // what --emit names
   const char *what;     // one line for --help
-  bool (*run)(Sc *sc, Kernel *k);
+  bool (*run)(Sc *sc, Kernel *k);  // NULL: the stage only prints
   void (*dump)(Str *out, const Kernel *k);
 } Pass;
 // lower and the passes, up to and with the one called `stage` ("lower": none; NULL: all). NULL after errors.
