@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "passes.h"
@@ -227,6 +228,54 @@ static void broken_text(void **state) {
   sc_free(&sc);
 }
 
+// ---- out of memory
+
+typedef struct Budget {
+  long left, live;
+} Budget;
+
+static void *take(void *user, size_t bytes) {
+  Budget *b = user;
+  void *at = b->left-- > 0 ? malloc(bytes) : NULL;
+  b->live += at != NULL;
+  return at;
+}
+
+static void give(void *user, void *block) {
+  Budget *b = user;
+  b->live--;
+  free(block);
+}
+
+// Reads, checks and prints with memory for `left` requests.
+static schedc_status with_memory(Budget *b, const Text *text) {
+  Sc sc;
+  jmp_buf unwind;
+  sc_init(&sc, &(schedc_allocator){take, give, b});
+  sc.unwind = &unwind;
+  volatile schedc_status status = SCHEDC_OK;
+  if (setjmp(unwind)) status = sc.why;
+  else assert_string_equal(print(&sc, sc_parse_ir(&sc, text)), text->at);
+  sc_free(&sc);
+  assert_int_equal(b->live, 0);
+  return status;
+}
+
+static void out_of_memory(void **state) {
+  (void)state;
+  Sc sc;
+  sc_init(&sc, NULL);
+  const Text *text = read_text(&sc, "tests/ir/sequence.ir");
+  for (long n = 0;; n++) {
+    Budget b = {n, 0};
+    schedc_status status = with_memory(&b, text);
+    if (status == SCHEDC_OK) break;
+    assert_int_equal(status, SCHEDC_ENOMEM);
+    assert_true(n < 100000);
+  }
+  sc_free(&sc);
+}
+
 // ---- invariants
 
 typedef void Break(Sc *sc, Kernel *k);
@@ -397,7 +446,8 @@ int main(void) {
       cmocka_unit_test(text_reads_back),    cmocka_unit_test(schedules_read_back),
       cmocka_unit_test(loose_text),         cmocka_unit_test(large_expressions),
       cmocka_unit_test(reports),            cmocka_unit_test(nesting_is_limited),
-      cmocka_unit_test(broken_text),        cmocka_unit_test(broken_invariants),
+      cmocka_unit_test(broken_text),        cmocka_unit_test(out_of_memory),
+      cmocka_unit_test(broken_invariants),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
