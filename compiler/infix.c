@@ -1,29 +1,21 @@
 // infix.c - expressions as a person would write them, "B + 1": for diagnostics, tensor infos and `info`.
 // (The IR's own text form is irprint.c.) What would be longer than a line ends in "…".
+#include "irtext.h"
 #include "passes.h"
 
 enum { MAX_TEXT = 240, MAX_DEPTH = 24 };
 
-static const struct {
-  const char *text;
-  int level;  // binds tighter when larger; 0: written as a function
-} infix[X_COUNT] = {
-    [X_OR] = {"or", 1},  [X_AND] = {"and", 2}, [X_LT] = {"<", 3},   [X_LE] = {"<=", 3},
-    [X_EQ] = {"==", 3},  [X_NE] = {"!=", 3},   [X_ADD] = {"+", 4},  [X_SUB] = {"-", 4},
-    [X_MUL] = {"*", 5},  [X_DIV] = {"/", 5},   [X_IDIV] = {"/", 5}, [X_MOD] = {"%", 5},
-};
-
-typedef struct Printer {
+typedef struct Line {
   Str *out;
   const Kernel *k;
   u32 start;
   bool named;  // `let`s by name
   bool cut;
-} Printer;
+} Line;
 
-static void put(Printer *p, Xid x, int level, int depth);
+static void put(Line *p, Xid x, int level, int depth);
 
-static void put_leaf(Printer *p, const Expr *e) {
+static void put_leaf(Line *p, const Expr *e) {
   const Kernel *k = p->k;
   switch (e->op) {
     case X_INT: str_printf(p->out, "%lld", (long long)e->num.i); return;
@@ -49,7 +41,7 @@ static void put_leaf(Printer *p, const Expr *e) {
   str_puts(p->out, "]");
 }
 
-static void put_call(Printer *p, const Expr *e, int depth) {
+static void put_call(Line *p, const Expr *e, int depth) {
   const Xid arg[] = {e->a, e->b, e->c};
   str_printf(p->out, "%s(", sc_xop[e->op].text);
   for (u32 i = 0; i < sc_xop[e->op].arity; i++) {
@@ -60,14 +52,14 @@ static void put_call(Printer *p, const Expr *e, int depth) {
 }
 
 // The `let` whose value x is, or NULL.
-static Sym let_of(const Printer *p, Xid x) {
+static Sym let_of(const Line *p, Xid x) {
   for (u32 i = 0; p->named && i < p->k->let.n; i++) {
     if (p->k->let.at[i].value == x) return p->k->let.at[i].name;
   }
   return NULL;
 }
 
-static void put(Printer *p, Xid x, int level, int depth) {
+static void put(Line *p, Xid x, int level, int depth) {
   if (p->cut) return;
   if (depth > MAX_DEPTH || p->out->n - p->start > MAX_TEXT) {
     p->cut = true;
@@ -79,7 +71,7 @@ static void put(Printer *p, Xid x, int level, int depth) {
     return;
   }
   const Expr *e = &p->k->expr.at[x];
-  int own = infix[e->op].level;
+  const Infix *in = infix_of(e->op);
   Sym let = sc_xop[e->op].arity ? let_of(p, x) : NULL;
   if (let) {
     str_puts(p->out, let);
@@ -89,24 +81,24 @@ static void put(Printer *p, Xid x, int level, int depth) {
     put_leaf(p, e);
   } else if (e->op == X_NEG || e->op == X_NOT) {
     str_puts(p->out, e->op == X_NEG ? "-" : "not ");
-    put(p, e->a, 6, depth + 1);
-  } else if (own) {
-    if (own < level) str_puts(p->out, "(");
-    put(p, e->a, own, depth + 1);
-    str_printf(p->out, " %s ", infix[e->op].text);
-    put(p, e->b, own + 1, depth + 1);
-    if (own < level) str_puts(p->out, ")");
+    put(p, e->a, BIND_SIGN, depth + 1);
+  } else if (in) {
+    if (in->bind < level) str_puts(p->out, "(");
+    put(p, e->a, in->bind, depth + 1);
+    str_printf(p->out, " %s ", in->text);
+    put(p, e->b, in->bind + 1, depth + 1);
+    if (in->bind < level) str_puts(p->out, ")");
   } else {
     put_call(p, e, depth);
   }
 }
 
 void sc_print_infix(Str *out, const Kernel *k, Xid x) {
-  Printer p = {out, k, out->n, false, false};
+  Line p = {out, k, out->n, false, false};
   put(&p, x, 0, 0);
 }
 
 void sc_print_named(Str *out, const Kernel *k, Xid x) {
-  Printer p = {out, k, out->n, true, false};
+  Line p = {out, k, out->n, true, false};
   put(&p, x, 0, 0);
 }

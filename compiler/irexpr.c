@@ -223,12 +223,6 @@ void sc_ir_settle(Printer *p, Xid root, bool shared) {
 
 // ---- expressions
 
-static const Infix *infix_of(u8 op) {
-  for (u32 i = 0; i < COUNT(infix); i++)
-    if (infix[i].op == op) return &infix[i];
-  return NULL;
-}
-
 static void put_pos(Printer *p, const Pos *at) {
   if (at->base) sc_ir_expr(p, at->base, at->var < 0 ? 0 : BIND_SUM);
   if (at->base && at->var >= 0) str_puts(p->out, " + ");

@@ -22,6 +22,13 @@ static const Infix infix[] = {
     {X_IDIV, BIND_TERM, "/"}, {X_DIV, BIND_TERM, "/"},  {X_MOD, BIND_TERM, "%"},
 };
 
+// NULL: written as a call or a leaf.
+static inline const Infix *infix_of(u8 op) {
+  for (u32 i = 0; i < COUNT(infix); i++)
+    if (infix[i].op == op) return &infix[i];
+  return NULL;
+}
+
 static const struct {
   u8 bit;
   const char *word;
