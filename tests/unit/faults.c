@@ -21,6 +21,15 @@ static void test_deadlock(void **state) {
   close_kit(&t);
 }
 
+// The ring has room for it, so nobody waits.
+static void test_left_over(void **state) {
+  (void)state;
+  Kit t;
+  open_product(&t, "for t in 0 .. n {\n      wait", "for t in 1 .. n {\n      wait");
+  expect_fault_always(&t, "X.left", "left over");
+  close_kit(&t);
+}
+
 static void test_counts(void **state) {
   (void)state;
   Kit t;
@@ -285,6 +294,7 @@ int main(void) {
   if (setjmp(unwound)) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_deadlock),
+      cmocka_unit_test(test_left_over),
       cmocka_unit_test(test_counts),
       cmocka_unit_test(test_multicast_unreleased),
       cmocka_unit_test(test_early_completion),
