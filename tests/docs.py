@@ -66,12 +66,13 @@ def main():
                         wrong = f"reports {codes}, not {want}"
                 elif status != 0:
                     wrong = "is rejected"
-                elif "run" in kind:
-                    status, out = run(args.schedc, "run", path)
-                    wrong = "does not pass" if status else None
-                elif not framed:
-                    status, out = run(args.schedc, "fmt", "--check", path)
-                    wrong = "is not in canonical form" if status else None
+                else:
+                    if "run" in kind:
+                        status, out = run(args.schedc, "run", path)
+                        wrong = "does not pass" if status else None
+                    if not wrong and not framed:
+                        status, out = run(args.schedc, "fmt", "--check", path)
+                        wrong = "is not in canonical form" if status else None
                 if wrong:
                     bad += 1
                     print(f"{os.path.relpath(name)}:{line}: the example {wrong}\n{out}")
