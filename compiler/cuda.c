@@ -3,6 +3,7 @@
 // header. The text is meant to be read beside the schedule: each statement carries its line.
 #include "cuda.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const prim_text[PRIM_COUNT] = {
@@ -45,23 +46,57 @@ void cu_close(Cuda *c) {
 }
 
 // ---- names
+//
+// The schedule's names are kept where they can be. One that C++, CUDA or the emitter itself uses gets a '_' at its
+// end, and so does one that ends in '_' already: no two names become one.
 
-static bool taken(const char *name) {
+static bool is_word(const char *name) {
   static const char *const words[] = {
-      "a", "b", "e", "n", "r", "x", "y", "lane", "warp", "warpgroup", "thread", "instance", "tile", "tiles", "smem",
-      "memory", "row", "col", "row0", "col0", "row_out", "inside", "a_desc", "b_desc", "int", "float", "bool",
-      "char", "short", "long", "double", "void", "unsigned", "signed", "const", "volatile", "static", "inline",
-      "extern", "register", "return", "break", "continue", "switch", "case", "default", "do", "while", "goto",
-      "sizeof", "struct", "union", "enum", "typedef", "class", "public", "private", "template", "typename", "this",
-      "new", "delete", "operator", "namespace", "using", "auto", "asm", "u16", "u32", "u64", "min", "max", "abs",
-      "half", "uint4", "Args", "TensorMap", "DEV", "SC_INF", "signed", "catch", "try", "throw", "friend", "virtual"};
+      // C++
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+      "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr",
+      "constinit", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
+      "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+      "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator",
+      "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short",
+      "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
+      "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
+      "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+      // CUDA, as far as emitted code calls it
+      "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "fmaxf", "fminf", "gridDim", "half", "make_uint4", "max",
+      "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
+      // the emitter's own
+      "Args", "DEV", "SC_INF", "TensorMap", "a", "a_desc", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
+      "in_section", "inside", "instance", "lane", "memory", "n", "owner", "r", "row", "row0", "row_out", "section",
+      "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "warp", "warp_of_cta",
+      "warpgroup", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {
     if (!strcmp(words[i], name)) return true;
   }
-  return !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
+  return false;
 }
 
-const char *cu_name(Cuda *c, Sym name) { return taken(name) ? cu_text(c, "%s_", name) : name; }
+// Names that the emitter forms: k_fill, x_tile, Q_stride, old_19, limit3, sum_j2.
+static bool is_formed(const char *name) {
+  static const char *const ends[] = {"_", "_fill", "_held", "_next", "_oldest", "_parity", "_stride", "_tile"};
+  static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "rest", "row_value", "sum_", "vote"};
+  size_t n = strlen(name), digits = n;
+  for (u32 i = 0; i < COUNT(ends); i++) {
+    size_t m = strlen(ends[i]);
+    if (n > m && !strcmp(name + n - m, ends[i])) return true;
+  }
+  while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9') digits--;
+  if (digits == n || !digits) return false;
+  for (u32 i = 0; i < COUNT(stems); i++) {
+    if (!strncmp(stems[i], name, strlen(stems[i]))) return true;
+  }
+  return name[digits - 1] == '_';
+}
+
+const char *cu_name(Cuda *c, Sym name) {
+  bool taken = is_word(name) || is_formed(name) || !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
+  return taken ? cu_text(c, "%s_", name) : name;
+}
 
 static bool repeats(const Kernel *k, u32 buf) {
   for (u32 i = 0; i < buf; i++) {
@@ -78,9 +113,10 @@ static void names(Cuda *c) {
     if (k->buf.at[i].space == SP_REG && repeats(k, i)) c->name[i] = cu_text(c, "%s_%u", k->buf.at[i].name, i);
   }
   for (u32 i = 0; i < k->ring.n; i++) {
-    c->ring[i] = k->ring.at[i].name;
+    c->ring[i] = k->ring.at[i].name;  // names formed of it are nobody else's, but for slot_parity
+    if (is_formed(c->ring[i]) || !strcmp(c->ring[i], "slot")) c->ring[i] = cu_text(c, "%s_", c->ring[i]);
     for (u32 j = 0; j < i; j++) {
-      if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s%u", k->ring.at[i].name, i);
+      if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s_%u", k->ring.at[i].name, i);
     }
   }
   for (u32 i = 0; i < k->loop.n; i++) {
@@ -95,20 +131,53 @@ static void names(Cuda *c) {
 
 // ---- statements
 
-// The schedule's line as a comment, and for profilers and debuggers.
+// Bytes of the schedule or of its name inside a comment: nothing in them may end it or run on to the next line.
+static void put_comment(Str *out, const char *at, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    u8 c = (u8)at[i];
+    bool unsafe = c < 32 || c == 127 || c == '\\' || (c == '/' && i && at[i - 1] == '?');
+    str_put(out, unsafe ? " " : &at[i], 1);
+  }
+}
+
+// A string literal. Octal escapes have three digits, so that what follows is never taken for a fourth.
+static void put_string(Str *out, const char *text) {
+  str_puts(out, "\"");
+  for (const char *p = text; *p; p++) {
+    u8 c = (u8)*p;
+    if (c < 32 || c >= 127 || c == '"' || c == '\\' || c == '?') str_printf(out, "\\%03o", c);
+    else str_put(out, p, 1);
+  }
+  str_puts(out, "\"");
+}
+
+// What follows belongs to the role as a whole.
+static void cite_role(Cuda *c) {
+  const Role *role = &c->k->role.at[c->r];
+  if (!c->k->text || role->span.hi <= role->span.lo) return;
+  c->line = sc_line_col(c->k->text, role->span.lo).line;
+  put_indent(c);
+  str_printf(&c->out, "#line %u  // role %s\n", c->line, role->name);
+}
+
+// The schedule's line for compiler, profiler and debugger, and for the reader as a comment beside it.
 static void cite(Cuda *c, Span at) {
-  if (!c->k->text || at.hi <= at.lo) return;
-  u32 line = sc_line_col(c->k->text, at.lo).line;
+  const Text *text = c->k->text;
+  if (!text || at.hi <= at.lo) return;
+  u32 line = sc_line_col(text, at.lo).line;
   if (line == c->line) return;
   c->line = line;
-  u32 lo = c->k->text->line[line - 1], hi = lo;
-  while (hi < c->k->text->len && c->k->text->at[hi] != '\n' && c->k->text->at[hi] != '\r') hi++;
-  while (lo < hi && c->k->text->at[lo] == ' ') lo++;
+  u32 lo = text->line[line - 1], hi = lo;
+  while (hi < text->len && text->at[hi] != '\n' && text->at[hi] != '\r') hi++;
+  while (lo < hi && text->at[lo] == ' ') lo++;
   for (u32 i = lo; i + 1 < hi; i++) {
-    if (c->k->text->at[i] == '/' && c->k->text->at[i + 1] == '/') hi = i;
+    if (text->at[i] == '/' && text->at[i + 1] == '/') hi = i;
   }
-  while (hi > lo && (c->k->text->at[hi - 1] == ' ' || c->k->text->at[hi - 1] == '\\')) hi--;
-  cu_line(c, "// %u: %.*s", line, (int)(hi - lo), c->k->text->at + lo);
+  while (hi > lo && text->at[hi - 1] == ' ') hi--;
+  put_indent(c);
+  str_printf(&c->out, "#line %u  // ", line);
+  put_comment(&c->out, text->at + lo, hi - lo);
+  str_puts(&c->out, "\n");
 }
 
 static void open_for(Cuda *c, const Ins *ins) {
@@ -119,7 +188,8 @@ static void open_for(Cuda *c, const Ins *ins) {
 }
 
 static void statement(Cuda *c, const Ins *ins) {
-  if (!(sc_op[ins->op].effects & CLOSES)) cite(c, ins->span);
+  if (ins->op == OP_ENDTILE) cite_role(c);
+  else if (!(sc_op[ins->op].effects & CLOSES)) cite(c, ins->span);
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: open_for(c, ins); break;
@@ -153,7 +223,7 @@ static void role(Cuda *c, u32 r) {
   const Role *role = &c->k->role.at[r];
   c->r = r;
   c->single = cu_single(role);
-  c->line = 0;
+  cite_role(c);
   memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
   memset(c->xused, 0, sizeof *c->xused * c->k->expr.n);
   if (role->warps == 4) {
@@ -193,7 +263,6 @@ static void roles(Cuda *c) {
         if (ro->instances == 1) cu_open(c, "if (warp_of_cta == %u%s)", first, lane);
         else cu_open(c, "if (warp_of_cta >= %u && warp_of_cta <= %u%s)", first, last, lane);
       }
-      cu_line(c, "// ---- role %s", ro->name);
       role(c, r);
       if (ro->warps == 1) cu_close(c);
     }
@@ -235,10 +304,10 @@ static void args(Cuda *c, Str *out) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR || !c->by_thread[i]) continue;
     const char *type = b->elem == EL_F32 ? "float" : b->elem == EL_I32 ? "int" : sc_elem[b->elem].bytes == 2 ? "u16" : "unsigned char";
-    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, b->name, sc_elem[b->elem].text, b->name, b->rank);
+    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, c->name[i], sc_elem[b->elem].text, c->name[i], b->rank);
   }
-  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "  int %s;\n", k->dim.at[i].name);
-  for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", k->arg.at[i].name);
+  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "  int %s;\n", cu_name(c, k->dim.at[i].name));
+  for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", cu_name(c, k->arg.at[i].name));
   if (k->grid == GRID_DYNAMIC) str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
   str_puts(out, "  int tiles;\n};\n\n");
 }
@@ -258,16 +327,18 @@ static void wgmma(Str *out, const Wgmma *w) {
 
 static void head(Cuda *c, Str *out) {
   const Kernel *k = c->k;
-  str_printf(out, "// %s, emitted by schedc from %s:", k->name, k->text ? k->text->name : "IR");
+  str_printf(out, "// %s, emitted by schedc from ", k->name);
+  if (k->text) put_comment(out, k->text->name, strlen(k->text->name));
+  str_puts(out, k->text ? ":" : "IR:");
   for (u32 i = 0; i < k->param.n; i++) {
     const Value *v = &k->param.at[i].value;
     str_printf(out, "%s %s = ", i ? "," : "", k->param.at[i].name);
     if (v->kind == VAL_ELEM) str_puts(out, sc_elem[v->num.i].text);
-    else if (v->kind == VAL_REAL) str_printf(out, "%g", v->num.f);
+    else if (v->kind == VAL_REAL) str_real(out, v->num.f);
     else if (v->kind == VAL_BOOL) str_puts(out, v->num.i ? "true" : "false");
     else str_printf(out, "%lld", (long long)v->num.i);
   }
-  str_puts(out, "\n// sm_90a; no header is needed. Comments give the schedule's lines.\n\n"
+  str_puts(out, "\n// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines.\n\n"
                 "typedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
                 "#define DEV static __device__ __forceinline__\n#define SC_INF __int_as_float(0x7f800000)\n"
                 "struct __align__(64) TensorMap { u64 x[16]; };\n\n");
@@ -302,9 +373,9 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k) {
   u32 ctas = cu_cluster(k);
   if (ctas > 1) {
     cu_use(c, PRIM_cluster);
-    cu_line(c, "const int cta_rank = sc_cta_rank(), first_tile = blockIdx.x / %u, tile_step = gridDim.x / %u;", ctas, ctas);
+    cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u, tile_step = gridDim.x / %u;", ctas, ctas);
   } else {
-    cu_line(c, "const int first_tile = blockIdx.x, tile_step = gridDim.x;");
+    cu_line(c, "const int tile0 = blockIdx.x, tile_step = gridDim.x;");
   }
   barriers(c);
   roles(c);
@@ -320,6 +391,11 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k) {
   for (u32 i = 0; i < c->wgmma.n; i++) wgmma(out, &c->wgmma.at[i]);
   str_puts(out, "\n");
   args(c, out);
+  if (k->text) {
+    str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
+    put_string(out, k->text->name);
+    str_puts(out, "\n");
+  }
   str_printf(out, "extern \"C\" __global__ void __launch_bounds__(%u, 1) %s%s(%s) {\n", k->threads,
              ctas > 1 ? sc_printf(sc, "__cluster_dims__(%u, 1, 1) ", ctas) : "", t->name, kernel_params(c));
   str_puts(out, "  extern __shared__ __align__(1024) unsigned char memory[];\n"
@@ -328,6 +404,22 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k) {
   str_put(out, c->out.at, c->out.n);
   str_puts(out, "}\n");
   return t;
+}
+
+// A statement of the schedule becomes several lines; each gets the statement's number, where a person needs it once.
+const char *sc_cuda_lined(Sc *sc, const CudaText *t) {
+  Str out = {.sc = sc};
+  u32 line = 0;
+  for (const char *p = t->text.at, *end; *p; p = end) {
+    end = p + strcspn(p, "\n");
+    end += *end == '\n';
+    const char *word = p + strspn(p, " ");
+    bool directive = !strncmp(word, "#line ", 6);
+    if (line && !directive) str_printf(&out, "#line %u\n", line);
+    if (directive) line = (u32)strtoul(word + 6, NULL, 10);
+    str_put(&out, p, (size_t)(end - p));
+  }
+  return out.at;
 }
 
 void sc_print_cuda(Str *out, const Kernel *k) {

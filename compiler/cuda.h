@@ -36,6 +36,8 @@ typedef struct Wgmma {
   u32 n;
 } Wgmma;
 
+enum { CU_MAX_TEXT = 64 << 20 };
+
 typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
@@ -56,6 +58,7 @@ typedef struct Cuda {
   VEC(TmaMap) tma;
   u32 line;            // of the last #line
   u32 temps;           // for fresh names
+  size_t written;      // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
 
 // An expression as C text, with its precedence (higher binds tighter).
@@ -145,7 +148,7 @@ void cu_open_tile(Cuda *c);
 void cu_close_tile(Cuda *c);
 
 // cuda.c
-const char *cu_name(Cuda *c, Sym name);  // a C identifier for it
+const char *cu_name(Cuda *c, Sym name);  // a C identifier for it, different ones for different names
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line of text
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_close(Cuda *c);

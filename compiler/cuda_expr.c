@@ -4,7 +4,6 @@
 #include "cuda.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 const char *cu_text(Cuda *c, const char *fmt, ...) {
@@ -12,6 +11,9 @@ const char *cu_text(Cuda *c, const char *fmt, ...) {
   va_start(ap, fmt);
   const char *s = sc_vprintf(c->sc, fmt, ap);
   va_end(ap);
+  // Shared parts of an expression are written out at each use: there is a limit to what that may come to.
+  c->written += strlen(s);
+  if (c->written > CU_MAX_TEXT) sc_unwind(c->sc, SCHEDC_ELIMIT);
   return s;
 }
 
@@ -28,10 +30,9 @@ const char *cu_ctype(const Cuda *c, Xid x) {
 
 const char *cu_real(Cuda *c, double v) {
   if (isinf(v)) return v > 0 ? "SC_INF" : "-SC_INF";
-  char buf[40];
-  snprintf(buf, sizeof buf, "%.9g", (double)(float)v);
-  if (!strpbrk(buf, ".e")) strcat(buf, ".0");
-  return cu_text(c, "%sf", buf);
+  Str s = {.sc = c->sc};
+  str_float(&s, (float)v);
+  return cu_text(c, "%sf", s.at);
 }
 
 // Known to be >= 0 from its form alone.
@@ -105,8 +106,8 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
       return (Txt){s, *s == '-' ? P_UNARY : P_ATOM};
     }
     case X_BOOL: return (Txt){e->num.i ? "true" : "false", P_ATOM};
-    case X_DIM: return (Txt){cu_text(c, "a.%s", k->dim.at[e->ref].name), P_ATOM};
-    case X_ARG: return (Txt){cu_text(c, "a.%s", k->arg.at[e->ref].name), P_ATOM};
+    case X_DIM: return (Txt){cu_text(c, "a.%s", cu_name(c, k->dim.at[e->ref].name)), P_ATOM};
+    case X_ARG: return (Txt){cu_text(c, "a.%s", cu_name(c, k->arg.at[e->ref].name)), P_ATOM};
     case X_AXIS: return (Txt){cu_text(c, "%s_tile", k->axis.at[e->ref].name), P_ATOM};
     case X_INST: return (Txt){"instance", P_ATOM};
     case X_LOOP: return (Txt){c->loop[e->ref], P_ATOM};

@@ -166,11 +166,11 @@ void cu_open_tile(Cuda *c) {
   if (k->grid == GRID_DYNAMIC) cu_line(c, "u32 slot = 0, slot_parity = 0;");
   if (k->grid != GRID_PLAIN) cu_line(c, "#pragma unroll 1");
   if (k->grid == GRID_DYNAMIC) {
-    cu_open(c, "for (int tile = first_tile; tile < a.tiles;)");
+    cu_open(c, "for (int tile = tile0; tile < a.tiles;)");
   } else if (k->role.at[c->r].one_tile) {
-    cu_open(c, "for (int tile = first_tile, owner = 0; tile < a.tiles; tile += tile_step, owner = owner + 1 == %u ? 0 : owner + 1)", k->role.at[c->r].instances);
+    cu_open(c, "for (int tile = tile0, owner = 0; tile < a.tiles; tile += tile_step, owner = owner + 1 == %u ? 0 : owner + 1)", k->role.at[c->r].instances);
   } else {
-    cu_open(c, "for (int tile = first_tile; tile < a.tiles; tile += tile_step)");
+    cu_open(c, "for (int tile = tile0; tile < a.tiles; tile += tile_step)");
   }
   decode(c);
   name_lets(c);

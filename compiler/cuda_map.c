@@ -321,7 +321,7 @@ static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
   const char *in = cu_inside(c, &at, dst, true, true);
   if (g->m->cond) in = cu_text(c, in ? "%s && %s" : "%s%s", in ? in : "", cu_paren(c, cu_expr(c, &at, g->m->cond), P_AND));
   cu_line(c, "if ((lane & 3) == 0%s%s)", in ? " && " : "", in ? in : "");
-  const char *to = cu_text(c, "a.%s[%s]", b->name, cu_offset(c, &at, dst));
+  const char *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
   if (add) cu_line(c, "  atomicAdd(&%s, %s);", to, value(g, &at));
   else cu_line(c, "  %s = %s;", to, convert(c, b->elem, value(g, &at)));
   cu_close(c);
@@ -356,7 +356,7 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   first.at[first.rank - 1].var = -1;
   const char *in = cu_inside(c, &at, &first, true, false);
   if (g->m->cond) in = cu_text(c, in ? "%s && %s" : "%s%s", in ? in : "", cu_paren(c, cu_expr(c, &at, g->m->cond), P_AND));
-  cu_line(c, "%s *row_out = a.%s + %s;", "u16", b->name, cu_offset(c, &at, &first));
+  cu_line(c, "%s *row_out = a.%s + %s;", "u16", c->name[dst->buf], cu_offset(c, &at, &first));
   if (in) cu_line(c, "const bool inside = %s;", in);
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 32);
@@ -383,7 +383,7 @@ static void to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
   open_elems(g);
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = elem_at(g, odd);
-    const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", b->name, cu_offset(c, &at, dst));
+    const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
     const char *test = in ? cu_text(c, "if (%s) ", in) : "";
     if (add) cu_line(c, "%satomicAdd(&%s, %s);", test, to, value(g, &at));
     else cu_line(c, "%s%s = %s;", test, to, convert(c, b->elem, value(g, &at)));
@@ -410,7 +410,7 @@ static void linear(MapGen *g, const View *dst, const Buf *b, bool add) {
     cu_line(c, "sc_sts%s(%s, %s);", half ? "16" : "32", cu_stage_elem(c, dst, pos[0], pos[1]), convert(c, b->elem, value(g, &at)));
   } else {
     c->by_thread[dst->buf] = true;
-    const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", b->name, cu_offset(c, &at, dst));
+    const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
     const char *test = in ? cu_text(c, "if (%s) ", in) : "";
     if (add) cu_line(c, "%satomicAdd(&%s, %s);", test, to, value(g, &at));
     else cu_line(c, "%s%s = %s;", test, to, convert(c, b->elem, value(g, &at)));

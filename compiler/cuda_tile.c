@@ -170,13 +170,12 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
 
 const char *cu_offset(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
-  const Buf *b = &c->k->buf.at[v->buf];
   for (u32 d = 0; d < v->rank; d++) {
     const char *p = position(c, at, &v->at[d]);
     if (!strcmp(p, "0")) continue;
     if (s.n) str_puts(&s, " + ");
     if (d + 1 == v->rank) str_printf(&s, strchr(p, ' ') && s.n == 0 ? "(%s)" : "%s", p);
-    else str_printf(&s, "(long long)(%s) * a.%s_stride[%u]", p, b->name, d);
+    else str_printf(&s, "(long long)(%s) * a.%s_stride[%u]", p, c->name[v->buf], d);
   }
   return s.n ? s.at : "0";
 }
@@ -210,7 +209,7 @@ static const char *tensor_load(Cuda *c, const At *at, const View *v) {
   static const At nowhere = {.row = -1, .col = -1};
   if (!at) at = &nowhere;
   c->by_thread[v->buf] = true;
-  const char *elem = cu_text(c, "a.%s[%s]", b->name, cu_offset(c, at, v));
+  const char *elem = cu_text(c, "a.%s[%s]", c->name[v->buf], cu_offset(c, at, v));
   if (b->elem == EL_F16 || b->elem == EL_BF16) {
     cu_use(c, b->elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
     elem = cu_text(c, "sc_of_%s(%s)", sc_elem[b->elem].text, elem);

@@ -47,6 +47,7 @@ typedef struct CudaText {
                            // scalars, the counter of a dynamic grid, the number of tiles
 } CudaText;
 CudaText *sc_cuda(Sc *sc, const Kernel *k);
+const char *sc_cuda_lined(Sc *sc, const CudaText *t);  // for NVRTC: with `#line` before every line of the kernel
 void sc_print_cuda(Str *out, const Kernel *k);  // the text alone; of a sequence, every kernel's
 // The dimensions of a tensor map, innermost first, as the tensor's dimensions or these two:
 enum { MAP_PANEL_COL = -1, MAP_PANEL = -2 };

@@ -42,15 +42,19 @@ static size_t decimal_point(char point[8]) {
   return n;
 }
 
-void str_real(Str *s, double v) {
+// Fewest digits, `most` at most; f32: v is one, and that is what must come back.
+static void put_real(Str *s, double v, int most, bool f32) {
   if (!isfinite(v)) {
     str_puts(s, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
     return;
   }
   char text[40], point[8];
+  double back;
   int digits = 1;
-  do snprintf(text, sizeof text, "%.*g", digits, v);
-  while (strtod(text, NULL) != v && digits++ < 17);
+  do {
+    snprintf(text, sizeof text, "%.*g", digits, v);
+    back = f32 ? (double)strtof(text, NULL) : strtod(text, NULL);
+  } while (back != v && digits++ < most);
   size_t n = decimal_point(point);
   char *at = strstr(text, (point[n] = 0, point));
   if (at) {
@@ -60,6 +64,9 @@ void str_real(Str *s, double v) {
     str_printf(s, strchr(text, 'e') ? "%s" : "%s.0", text);
   }
 }
+
+void str_real(Str *s, double v) { put_real(s, v, 17, false); }
+void str_float(Str *s, float v) { put_real(s, (double)v, 9, true); }
 
 bool sc_read_real(Sc *sc, const char *at, size_t n, double *out) {
   char point[8], *text = sc_new(sc, n + sizeof point + 1);

@@ -57,7 +57,7 @@ static const char *start(Job *j) {
 static const char *build(Job *j, const Kernel *k, Step *s) {
   Cubin cubin;
   const CudaText *text = sc_cuda(j->sc, k);
-  const char *wrong = sc_nvrtc(j->sc, k->name, text->text.at, &cubin);
+  const char *wrong = sc_nvrtc(j->sc, k->name, sc_cuda_lined(j->sc, text), &cubin);
   if (wrong) return wrong;
   j->log = j->log ? sc_printf(j->sc, "%s%s", j->log, cubin.log) : cubin.log;
   return sc_load(j->sc, &j->d, k, text, cubin.at, &s->loaded);
