@@ -356,7 +356,7 @@ typedef struct schedc_error {
   uint64_t unwritten;        /* NaN where the specification has none */
   double max_error, max_allowed;
   double mean_error, mean_allowed;
-  int64_t worst[SCHEDC_MAX_RANK]; /* where the largest error is */
+  int64_t worst[SCHEDC_MAX_RANK]; /* where the largest error is; -1 beyond the tensor's rank */
   double worst_out, worst_ref;
   int pass;
 } schedc_error;

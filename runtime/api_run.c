@@ -94,6 +94,12 @@ static schedc_status compare(Sc *sc, void *job) {
   RunJob *j = job;
   Binding *b = bind(sc, j);
   if (!b) return SCHEDC_EINPUT;
+  const Kernel *k = j->kernel->k;
+  if (!k->spec.n) {
+    Diag *d = sc_report(sc, D_T_SPEC, k->span, "'%s' has no specification: there is nothing to compare with", k->name);
+    sc_help(sc, d, "add `spec { … }`, with an equation for each output");
+    return SCHEDC_EINPUT;
+  }
   return sc_compare(sc, j->kernel->k, b, j->threads, j->errors);
 }
 

@@ -135,7 +135,7 @@ static void compare_output(const Kernel *k, const Binding *b, u32 buf, const dou
   Sums s = {0};
   *e = (schedc_error){.size = size, .tensor = k->buf.at[buf].name};
   for (size_t i = 0; i < n; i++) {
-    i64 idx[SC_MAX_RANK] = {0}, at = place(t, rank, i, idx);
+    i64 idx[SC_MAX_RANK] = {-1, -1, -1, -1, -1, -1}, at = place(t, rank, i, idx);
     compare_element(e, &s, elem, sc_get_elem(elem, t->at, at), ref[i], pt[i], idx);
   }
   set_allowed(e, &s, elem);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -295,6 +296,20 @@ static void runs_and_compares(void **state) {
   schedc_kernel_free(kernel);
 }
 
+static void no_specification(void **state) {
+  Fixture *f = *state;
+  const char *line = strstr(good, "  spec {");
+  char text[sizeof good];
+  snprintf(text, sizeof text, "%.*s%s", (int)(line - good), good, strchr(line, '\n') + 1);
+  schedc_kernel *kernel = NULL;
+  schedc_source *source = parse(f, text);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  schedc_source_free(source);
+  assert_int_equal(run_once(f->context, kernel), SCHEDC_EINPUT);
+  assert_string_equal(f->heard.code, "T.spec");
+  schedc_kernel_free(kernel);
+}
+
 static void *use_kernel(void *kernel) {
   schedc_context *context = NULL;
   intptr_t status = schedc_open(&context, NULL);
@@ -328,7 +343,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(statuses_have_names), TEST(codes_are_explained), TEST(null_is_refused), TEST(older_headers),
       TEST(faults_are_reported), TEST(a_kernel_tells), TEST(every_stage_is_written), TEST(runs_and_compares),
-      TEST(threads_share_a_kernel),
+      TEST(no_specification), TEST(threads_share_a_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
