@@ -231,13 +231,13 @@ static bool plain_indices(Low *l, const Node *list) {
   return ok;
 }
 
-// A buffer with a dimension for each of the first `rank` variables of the statement.
+// A buffer with a dimension for each of the first `rank` variables of the statement, SC_MAX_RANK at most.
 static u32 buf_of_indices(Low *l, const Stmt *s, Buf b, u8 rank) {
   View v = {.span = b.span, .rank = rank};
   b.rank = rank;
   b.elem = EL_F32;
   b.ring = SC_NONE;
-  for (u32 i = 0; i < rank; i++) {
+  for (u32 i = 0; i < rank && i < SC_MAX_RANK; i++) {
     b.dim[i] = s->var[i].extent;
     if (b.space == SP_REG) x_const_int(l->k, b.dim[i], &b.ext[i]);
     v.at[i].var = (i8)i;
