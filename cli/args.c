@@ -8,7 +8,7 @@
 
 enum { RUN = 1, TEST = 2, CHECK = 4, FMT = 8, INFO = 16, EXPLAIN = 32, ALL = 63, KERNELS = RUN | TEST | CHECK | INFO };
 enum { OPT_CASE = 256, OPT_SET, OPT_IN, OPT_OUT, OPT_ON, OPT_POLICY, OPT_SEED, OPT_INPUTS, OPT_THREADS, OPT_SMS,
-       OPT_FORMAT, OPT_EMIT, OPT_CHECK, OPT_QUICK, OPT_FULL, OPT_TIME };
+       OPT_FORMAT, OPT_EMIT, OPT_CHECK, OPT_QUICK, OPT_FULL, OPT_TIME, OPT_SAMPLE };
 
 static const struct Option {
   const char *name;
@@ -29,6 +29,7 @@ static const struct Option {
     {"threads", OPT_THREADS, "N", RUN | TEST, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
+    {"sample", OPT_SAMPLE, "N", RUN, "compare at N places of the specification's loop (0: all; default: few seconds')"},
     {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
     {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
@@ -127,6 +128,7 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
         return cli_usage(a, "--format sarif is for 'schedc check'");
       }
       return code;
+    case OPT_SAMPLE: a->sample_given = true; return read_number(a, name, text, UINT64_MAX, &a->sample);
     case OPT_SEED: return read_number(a, name, text, UINT64_MAX, &a->seed);
     case OPT_THREADS:
       code = read_number(a, name, text, 4096, &number);

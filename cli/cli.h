@@ -35,6 +35,8 @@ typedef struct Args {
   uint64_t seed;
   InputKind inputs;
   unsigned threads, sms;
+  uint64_t sample;  // places of the specification; 0: all
+  bool sample_given;
   Format format;
   bool check, in_place, quick, full;
   bool cuda, bench, help;
@@ -127,6 +129,9 @@ void data_rewind(Data *d);  // as after data_fill, for another run
 int data_load(Data *d, Session *s);                     // --in: before data_fill
 int data_save(const Data *d, Session *s);               // --out
 void data_close(Data *d);
+
+// run.c: with the specification, or a sample of it.
+schedc_status compare(const Session *s, const Data *d, schedc_error *errors);
 
 // ---- cover.c
 typedef struct Cover {

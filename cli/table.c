@@ -48,6 +48,9 @@ void table_errors(const schedc_error *errors, size_t n) {
     const schedc_error *e = &errors[i];
     printf("  %-10s %10llu   %9.3e (%9.3e)    %9.3e (%9.3e)  %s\n", e->tensor, (unsigned long long)e->elements,
            e->max_error, e->max_allowed, e->mean_error, e->mean_allowed, e->pass ? "PASS" : "FAIL");
+    if (e->elements < e->total) {
+      printf("  %-10s of %llu, a sample; all were searched for NaN\n", "", (unsigned long long)e->total);
+    }
     if (e->pass) continue;
     if (e->unwritten) {
       printf("  %-10s %llu elements are NaN where the specification has a number: never written, or read too early\n", "",

@@ -353,14 +353,15 @@ typedef struct schedc_error {
   size_t size;
   const char *tensor;
   uint64_t elements;         /* that were compared */
-  uint64_t unwritten;        /* NaN where the specification has none */
+  uint64_t unwritten;        /* NaN where the specification has none; of a sample, NaN anywhere if it has none at all */
   double max_error, max_allowed;
   double mean_error, mean_allowed;
   int64_t worst[SCHEDC_MAX_RANK]; /* where the largest error is; -1 beyond the tensor's rank */
   double worst_out, worst_ref;
   int pass;
+  uint64_t total;            /* elements of the output */
 } schedc_error;
-#define SCHEDC_ERROR_INIT {sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0}
+#define SCHEDC_ERROR_INIT {sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, 0}
 
 /* Evaluates the kernel's specification on the same tensors and compares every output, in order of declaration.
  * `errors` has room for schedc_output_count(kernel) entries. */
@@ -369,6 +370,21 @@ SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_ke
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         unsigned threads, schedc_error *errors);
+
+/* The same for large tensors: of the indices that all equations of a specification share (of attention: batch, head,
+ * row), only some places are evaluated, of each of them all elements. They are the first, the last, those beside edges
+ * of tiles, and others drawn at random, always the same. Every element of the outputs is searched for NaN. */
+typedef struct schedc_compare_options {
+  size_t size;
+  unsigned threads;    /* 0: one a core */
+  uint64_t places;     /* at most so many; 0: no limit */
+  uint64_t operations; /* as many as fit in so many arithmetic operations, if all would take more; 0: no limit */
+} schedc_compare_options;
+#define SCHEDC_COMPARE_OPTIONS_INIT {sizeof(schedc_compare_options), 0, 0, 0}
+SCHEDC_API schedc_status schedc_compare_sampled(schedc_context *context, const schedc_kernel *kernel,
+                                                const schedc_tensor *tensors, size_t tensor_count,
+                                                const schedc_scalar *scalars, size_t scalar_count,
+                                                const schedc_compare_options *options, schedc_error *errors);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@ typedef struct RunJob {
   size_t scalar_count;
   schedc_run_options options;
   unsigned threads;      // compare
+  Sample sample;         // compare
   schedc_error *errors;  // compare
   schedc_cuda_times *times;
 } RunJob;
@@ -100,7 +101,7 @@ static schedc_status compare(Sc *sc, void *job) {
     sc_help(sc, d, "add `spec { … }`, with an equation for each output");
     return SCHEDC_EINPUT;
   }
-  return sc_compare(sc, j->kernel->k, b, j->threads, j->errors);
+  return sc_compare(sc, j->kernel->k, b, j->threads, &j->sample, j->errors);
 }
 
 static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
@@ -114,7 +115,7 @@ static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
 schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_run_options *options) {
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, NULL, NULL};
+  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, {0}, NULL, NULL};
   if (!context || !kernel || !good_arguments(&job)) return SCHEDC_EARG;
   if (options) {
     if (options->size < sizeof options->size) return SCHEDC_EARG;
@@ -130,7 +131,7 @@ schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kern
                               size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
                               schedc_cuda_times *times) {
   schedc_cuda_times own = SCHEDC_CUDA_TIMES_INIT;
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, NULL, times ? &own : NULL};
+  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, {0}, NULL, times ? &own : NULL};
   if (!context || !kernel || !good_arguments(&job) || (times && times->size < sizeof times->size)) return SCHEDC_EARG;
   schedc_status status = enter(context, run_cuda, &job);
   if (times) COPY_OUT(times, &own);
@@ -140,7 +141,20 @@ schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kern
 schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
                              unsigned threads, schedc_error *errors) {
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, threads, NULL, NULL};
+  schedc_compare_options options = SCHEDC_COMPARE_OPTIONS_INIT;
+  options.threads = threads;
+  return schedc_compare_sampled(context, kernel, tensors, tensor_count, scalars, scalar_count, &options, errors);
+}
+
+schedc_status schedc_compare_sampled(schedc_context *context, const schedc_kernel *kernel,
+                                     const schedc_tensor *tensors, size_t tensor_count, const schedc_scalar *scalars,
+                                     size_t scalar_count, const schedc_compare_options *options,
+                                     schedc_error *errors) {
+  schedc_compare_options known = SCHEDC_COMPARE_OPTIONS_INIT;
+  if (options && options->size < sizeof options->size) return SCHEDC_EARG;
+  if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, known.threads,
+                {known.places, known.operations}, NULL, NULL};
   if (!context || !kernel || !errors || !good_arguments(&job)) return SCHEDC_EARG;
   size_t step = errors->size;  // of the caller's header
   if (step < sizeof errors->size || kernel->outputs == 0) return kernel->outputs ? SCHEDC_EARG : SCHEDC_OK;

@@ -3,8 +3,13 @@
 // so that they are the same on every machine. Normal numbers are sums of uniform ones (Irwin-Hall),
 // not libm's logarithms.
 #include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "run.h"
+
+enum { MAX_THREADS = 64, WORTH_A_THREAD = 1 << 16 };
 
 const char *const sc_input_name[INPUT_COUNT] = {
     [INPUT_NORMAL] = "normal", [INPUT_OUTLIERS] = "outliers", [INPUT_LARGE] = "large",
@@ -34,13 +39,63 @@ static double value(InputKind kind, u64 seed, u64 n, u64 row, u64 width) {
   double x = normal(seed, n);
   u64 other = seed ^ 0x6a09e667f3bcc908u;
   switch (kind) {
-    case INPUT_OUTLIERS: return draw(other, n) % 1000 ? x : x + 10 * normal(other + 1, n);
-    case INPUT_LARGE: return 8 * x;
-    case INPUT_EQUAL: return normal(seed, n % width);
-    case INPUT_SPIKE: return n % width == draw(other, row) % width ? 16 : x / 8;
-    case INPUT_SINK: return row == 0 ? 4 * fabs(x) + 2 : x;
-    default: return x;
+    case INPUT_OUTLIERS:
+      return draw(other, n) % 1000 ? x : x + 10 * normal(other + 1, n);
+    case INPUT_LARGE:
+      return 8 * x;
+    case INPUT_EQUAL:
+      return normal(seed, n % width);
+    case INPUT_SPIKE:
+      return n % width == draw(other, row) % width ? 16 : x / 8;
+    case INPUT_SINK:
+      return row == 0 ? 4 * fabs(x) + 2 : x;
+    default:
+      return x;
   }
+}
+
+// A stretch of elements, for a thread.
+typedef struct Fill {
+  Elem elem;
+  void *at;
+  size_t from, to;
+  InputKind kind;
+  u64 seed, width, inner, along;
+  bool columns;  // rows are counted along the second dimension
+} Fill;
+
+static void *fill(void *arg) {
+  const Fill *f = arg;
+  for (size_t i = f->from; i < f->to; i++) {
+    u64 row = f->columns ? i / f->inner % f->along : i / f->width;
+    double v = f->elem == EL_I32 ? (double)(draw(f->seed, i) % 16)
+                                 : value(f->kind, f->seed, i, row, f->width);
+    sc_set_elem(f->elem, f->at, (i64)i, v);
+  }
+  return NULL;
+}
+
+// A thread that cannot be had is done without.
+static void fill_in_parallel(const Fill *all) {
+  Fill part[MAX_THREADS];
+  pthread_t id[MAX_THREADS];
+  bool started[MAX_THREADS] = {false};
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  size_t n = all->to / WORTH_A_THREAD, most = cores < 1             ? 1
+                                              : cores > MAX_THREADS ? MAX_THREADS
+                                                                    : (size_t)cores;
+  if (n > most) n = most;
+  if (n < 1) n = 1;
+  for (size_t t = 0; t < n; t++) {
+    part[t] = *all;
+    part[t].from = all->to / n * t;
+    if (t + 1 < n) part[t].to = all->to / n * (t + 1);
+    started[t] = t && !pthread_create(&id[t], NULL, fill, &part[t]);
+  }
+  for (size_t t = 0; t < n; t++)
+    if (!started[t]) fill(&part[t]);
+  for (size_t t = 0; t < n; t++)
+    if (started[t]) pthread_join(id[t], NULL);
 }
 
 // A row is the last dimension; rows of INPUT_SINK are counted along the second dimension (the
@@ -51,13 +106,16 @@ void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank,
   u64 width = rank && shape[rank - 1] > 0 ? (u64)shape[rank - 1] : 1, inner = width, along = 1;
   for (size_t i = 2; i + 1 < rank; i++) inner *= (u64)(shape[i] > 0 ? shape[i] : 1);
   if (rank > 2 && shape[1] > 0) along = (u64)shape[1];
-  for (size_t i = 0; i < n; i++) {
-    u64 row = kind == INPUT_SINK && rank > 2 ? i / inner % along : i / width;
-    double v = elem == EL_I32 ? (double)(draw(seed, i) % 16) : value(kind, seed, i, row, width);
-    sc_set_elem(elem, at, (i64)i, v);
-  }
+  fill_in_parallel(
+      &(Fill){elem, at, 0, n, kind, seed, width, inner, along, kind == INPUT_SINK && rank > 2});
 }
 
+// Doubling what is filled: as fast as memory is.
 void sc_fill_nan(Elem elem, void *at, size_t n) {
-  for (size_t i = 0; i < n; i++) sc_set_elem(elem, at, (i64)i, elem == EL_I32 ? INT32_MIN : NAN);
+  size_t bytes = n * sc_elem[elem].bytes;
+  if (!n) return;
+  sc_set_elem(elem, at, 0, elem == EL_I32 ? INT32_MIN : NAN);
+  for (size_t done = sc_elem[elem].bytes; done < bytes; done *= 2) {
+    memcpy((char *)at + done, at, done < bytes - done ? done : bytes - done);
+  }
 }

@@ -96,14 +96,35 @@ bool sc_strip_any(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row
 void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
 
 // spec.c -------------------------------------------------------------------------------------------
+// How much of a specification is evaluated. The indices that all its equations share (of attention:
+// batch, head, row) are one loop; each limit that is not 0 holds its passes to a sample of them.
+typedef struct Sample {
+  u64 places;      // passes
+  u64 operations;  // if all of it would take more than these: as many passes as fit in them
+} Sample;
+// An output's values: `n` boxes of `extent` elements each, row-major; box i begins at the element
+// origin[i]. A whole output is one box.
+typedef struct Boxes {
+  double *at;
+  i64 n;
+  i64 extent[SC_MAX_RANK];
+  i64 (*origin)[SC_MAX_RANK];
+} Boxes;
 // Evaluates the specification in f64 (round = EL_F32 … EL_E5M2: in f32, with each named value rounded to that type:
-// the `pt` of FlashAttention's tests) and hands each output to `to`: f64 arrays, contiguous, by buf number (NULL
-// where the buf is no output). Intermediates are kept only for the outer indices that all equations share.
-// Cost is linear in the number of terms.
+// the `pt` of FlashAttention's tests). Out: the outputs by buf number, in sc's arena. sample NULL: all of them.
+// Intermediates are kept only for the outer indices that all equations share. Cost is linear in the number of terms.
 schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Elem round, unsigned threads,
-                      double *const *to);
-// tolerance.c: compares each output with sc_spec's two evaluations, in FlashAttention's self-scaling form.
-schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads, schedc_error *errors);
+                      const Sample *sample, Boxes *out);
+// sample.c: draws n of the passes of a loop over extent[0] x extent[1] …: ascending numbers, row-major, always the
+// same for the same arguments. The first and the last pass and those beside the edges of tiles (tile[i] indices
+// long) come first. Returns how many there are, at most n.
+size_t sc_draw_places(const i64 *extent, const i64 *tile, u32 depth, size_t n, i64 *to);
+// How far apart the tiles of an output are along a dimension; a multiple of it for every schedule, if unknown.
+i64 sc_tile_length(const Kernel *k, u32 buf, u32 dim);
+// tolerance.c: compares each output with sc_spec's two evaluations, in FlashAttention's self-scaling form. What a
+// sample leaves out is searched for NaN.
+schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads, const Sample *sample,
+                         schedc_error *errors);
 
 // input.c ------------------------------------------------------------------------------------------
 typedef enum InputKind {

@@ -7,7 +7,9 @@
 // it only: attention's S takes a row, not a matrix. What only depends on inputs and is read by
 // equations of more indices (where a sequence ends, which one a row belongs to) would spoil that:
 // it is computed before, and kept whole. Iterations are dealt to threads, which write disjoint
-// elements and allocate nothing. Inputs are converted once, up front, to contiguous copies.
+// elements and allocate nothing. Inputs are converted once, up front, to contiguous copies; of a
+// loop of which only a sample of iterations is run, where they are read.
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -20,7 +22,7 @@ enum { MAX_THREADS = 64 };
 // A named value, or an input: where it is and how it is laid out. Prefix dimensions of
 // intermediates have stride 0: only the current value is kept.
 typedef struct Store {
-  char *at;        // NULL: an intermediate, at `offset` of each worker's block
+  char *at;  // NULL: an intermediate, at `offset` of each worker's block
   size_t offset;
   u8 store, elem;
   i64 stride[SC_MAX_RANK], shape[SC_MAX_RANK];
@@ -37,9 +39,9 @@ typedef struct Eq {
   const Map *m;
   Strip *strip;
   u32 buf;
-  u32 group;                   // equations that read each other, by one of them
-  bool before;                 // a group of its own, run before the others
-  i8 var[SC_MAX_VARS];         // prefix index -> output variable
+  u32 group;            // equations that read each other, by one of them
+  bool before;          // a group of its own, run before the others
+  i8 var[SC_MAX_VARS];  // prefix index -> output variable
   i64 extent[SC_MAX_VARS];
   VEC(Read) reads;
 } Eq;
@@ -50,16 +52,19 @@ typedef struct Spec {
   const Binding *b;
   bool exact;
   Elem round;
-  double *const *to;
+  const Sample *sample;
+  bool sampled;  // some group's loop is
+  Sc *keep;      // the outputs' arena
+  Boxes *out;    // by buf
   u32 eqs;
   Eq *eq;
-  u32 *definer;       // by buf: the latest equation so far that defines it, or SC_NONE
-  Store *defined;     // by buf: named values
-  Store *input;       // by buf: tensors as they were given
+  u32 *definer;    // by buf: the latest equation so far that defines it, or SC_NONE
+  Store *defined;  // by buf: named values
+  Store *input;    // by buf: tensors as they were given
   Env env;
-  u32 *up;            // union-find over (equation, output variable)
-  bool *broken;       // … by representative: not usable as prefix
-  size_t block;       // bytes of a worker's intermediates
+  u32 *up;       // union-find over (equation, output variable)
+  bool *broken;  // … by representative: not usable as prefix
+  size_t block;  // bytes of a worker's intermediates
 } Spec;
 
 // A group's loop, shared by its workers.
@@ -67,7 +72,8 @@ typedef struct Task {
   const Spec *spec;
   u32 group, depth;
   i64 extent[SC_MAX_VARS];
-  i64 total;
+  i64 total;         // iterations to be run
+  const i64 *place;  // their numbers; NULL: all of them
   atomic_llong next;
 } Task;
 
@@ -75,8 +81,13 @@ typedef struct Worker {
   Task *task;
   Env env;
   char *block, *scratch;
-  Operand *op;   // by equation, then view
+  Operand *op;  // by equation, then view
 } Worker;
+
+static bool is_output(const Spec *s, u32 buf) {
+  const Buf *b = &s->k->buf.at[buf];
+  return b->space == SP_TENSOR && b->dir & SCHEDC_OUT && !b->workspace;
+}
 
 // ---- which equations read which values
 
@@ -135,7 +146,7 @@ static void need_input(Spec *s, u32 buf) {
   if (in->at || !t->at) return;
   in->elem = b->elem;
   memcpy(in->shape, t->shape, sizeof in->shape);
-  if (b->elem == EL_I32 || (b->elem == EL_F32 && !s->exact)) {
+  if (s->sampled || b->elem == EL_I32 || (b->elem == EL_F32 && !s->exact)) {
     in->at = t->at;
     in->store = b->elem;
     memcpy(in->stride, t->stride, sizeof in->stride);
@@ -165,7 +176,6 @@ static void read_equation(Spec *s, u32 e) {
     u32 buf = k->view.at[p->ref].buf;
     Read read = {.view = p->ref, .def = s->definer[buf]};
     PUSH(s->sc, &eq->reads, read);
-    if (read.def == SC_NONE) need_input(s, buf);
   }
   s->definer[eq->buf] = e;
 }
@@ -197,8 +207,10 @@ static void link_read(Spec *s, u32 e, u32 d, const View *read) {
   for (u32 i = 0; i < dst->rank; i++) {
     i8 w = sc_plain_var(s->k, &dst->at[i]), u = sc_plain_var(s->k, &read->at[i]);
     if (w < 0) continue;
-    if (u >= 0 && u < s->eq[e].m->outs) unite(s, node_of(d, w), node_of(e, u));
-    else s->broken[find(s, node_of(d, w))] = true;
+    if (u >= 0 && u < s->eq[e].m->outs)
+      unite(s, node_of(d, w), node_of(e, u));
+    else
+      s->broken[find(s, node_of(d, w))] = true;
   }
 }
 
@@ -260,46 +272,143 @@ static void find_prefix(Spec *s, Task *t) {
     if (__builtin_mul_overflow(t->total, t->extent[l], &t->total)) sc_unwind(s->sc, SCHEDC_ELIMIT);
 }
 
-// ---- where values are kept
-
 static bool in_prefix(const Eq *eq, u32 depth, i8 v) {
   for (u32 l = 0; l < depth; l++)
     if (eq->var[l] == v) return true;
   return false;
 }
 
-// Lays out what equation e defines: in the caller's f64 array, or in the workers' blocks without
-// the prefix's dimensions.
-static void lay_out(Spec *s, u32 e, u32 depth) {
+// ---- a sample of the loop
+
+static double extents(const Eq *eq, u32 depth, u8 vars) {
+  double n = 1;
+  for (i8 v = 0; v < (i8)eq->m->vars; v++)
+    if (vars >> v & 1 && !in_prefix(eq, depth, v)) n *= (double)eq->extent[v];
+  return n;
+}
+
+// Operations of an iteration, roughly: two for each term of a reduction, and what it takes to
+// evaluate and compare an element.
+static double operations(Spec *s, const Task *t) {
+  enum { ELEMENT = 64 };
+  double n = 0;
+  for (u32 e = 0; e < s->eqs; e++) {
+    const Eq *eq = &s->eq[e];
+    if (eq->group != t->group) continue;
+    u8 *mark = sc_new(s->sc, s->k->expr.n);
+    mark_reachable(s->k, eq->m->root, mark);
+    for (Xid x = 1; x < s->k->expr.n; x++) {
+      const Expr *p = &s->k->expr.at[x];
+      if (mark[x] && p->op >= X_SUM) n += 2 * extents(eq, t->depth, s->k->expr.at[p->a].vars);
+    }
+    n += (is_output(s, eq->buf) ? ELEMENT : 2) *
+         extents(eq, t->depth, (u8)((1u << eq->m->outs) - 1));
+  }
+  return n;
+}
+
+// Can an iteration's part of each output be told from the others'?
+static bool separable(const Spec *s, const Task *t) {
+  for (u32 e = 0; e < s->eqs; e++) {
+    const View *dst = &s->k->view.at[s->eq[e].m->dst];
+    if (s->eq[e].group != t->group || !is_output(s, s->eq[e].buf)) continue;
+    for (u32 i = 0; i < dst->rank; i++)
+      if (dst->at[i].base && sc_plain_var(s->k, &dst->at[i]) < 0) return false;
+  }
+  return true;
+}
+
+// The distance of tiles along level l of the loop.
+static i64 tile_length(const Spec *s, const Task *t, u32 l) {
+  for (u32 e = 0; e < s->eqs; e++) {
+    const Eq *eq = &s->eq[e];
+    const View *dst = &s->k->view.at[eq->m->dst];
+    if (eq->group != t->group || !is_output(s, eq->buf)) continue;
+    for (u32 i = 0; i < dst->rank; i++)
+      if (sc_plain_var(s->k, &dst->at[i]) == eq->var[l]) return sc_tile_length(s->k, eq->buf, i);
+  }
+  return 1;
+}
+
+// Of the whole loop, the iterations that the sample's limits allow.
+static void choose_places(Spec *s, Task *t) {
+  double each = operations(s, t), most = (double)t->total;
+  i64 tile[SC_MAX_VARS];
+  if (s->sample->places) most = fmin(most, (double)s->sample->places);
+  if (s->sample->operations && each * (double)t->total > (double)s->sample->operations)
+    most = fmin(most, fmax(1, (double)s->sample->operations / each));
+  if (most >= (double)t->total || !separable(s, t)) return;
+  for (u32 l = 0; l < t->depth; l++) tile[l] = tile_length(s, t, l);
+  i64 *place = NEWS(s->sc, i64, (size_t)most);
+  t->total = (i64)sc_draw_places(t->extent, tile, t->depth, (size_t)most, place);
+  t->place = place;
+  s->sampled = true;
+}
+
+// ---- where values are kept
+
+// The place of iteration n of the loop.
+static void place_of(const Task *t, i64 n, i64 *at) {
+  if (t->place) n = t->place[n];
+  for (u32 l = t->depth; l-- > 0; n /= t->extent[l]) at[l] = n % t->extent[l];
+}
+
+// Room for an output: one box, or one for each iteration.
+static void make_boxes(Spec *s, const Task *t, const Eq *eq, const Store *like, size_t size) {
+  const View *dst = &s->k->view.at[eq->m->dst];
+  Boxes *to = &s->out[eq->buf];
+  to->n = t->place ? t->total : 1;
+  to->origin = sc_new(s->keep, sizeof *to->origin * (size_t)to->n);
+  size_t n;
+  if (__builtin_mul_overflow(size, (size_t)to->n, &n) || n > SIZE_MAX / 16)
+    sc_unwind(s->sc, SCHEDC_ELIMIT);
+  to->at = NEWS(s->keep, double, n + 1);
+  for (size_t i = 0; i < n; i++) to->at[i] = NAN;
+  for (u32 d = 0; d < dst->rank; d++) {
+    i8 v = sc_plain_var(s->k, &dst->at[d]);
+    bool one = t->place && v >= 0 && in_prefix(eq, t->depth, v);
+    to->extent[d] = one ? 1 : like->shape[d];
+    for (i64 i = 0; one && i < to->n; i++) {
+      i64 at[SC_MAX_VARS];
+      place_of(t, i, at);
+      for (u32 l = 0; l < t->depth; l++)
+        if (eq->var[l] == v) to->origin[i][d] = at[l];
+    }
+  }
+}
+
+// Lays out what equation e defines: in the outputs' boxes, or in the workers' blocks without the
+// prefix's dimensions. From there, what a sample defines of an output is copied.
+static void lay_out(Spec *s, u32 e, const Task *t) {
   const Eq *eq = &s->eq[e];
   const View *dst = &s->k->view.at[eq->m->dst];
   const Buf *b = &s->k->buf.at[eq->buf];
   Store *to = &s->defined[eq->buf];
-  bool output = s->to[eq->buf], whole = output || eq->before;
+  bool output = is_output(s, eq->buf), whole = (output && !t->place) || eq->before;
   size_t n = 1;
   for (u32 i = dst->rank; i-- > 0;) {
     i8 v = sc_plain_var(s->k, &dst->at[i]);
     to->shape[i] = output   ? s->b->buf[eq->buf].shape[i]
                    : v >= 0 ? eq->extent[v]
                             : env_int(&s->env, b->dim[i]);
-    if (!whole && v >= 0 && in_prefix(eq, depth, v)) continue;
+    if (!whole && v >= 0 && in_prefix(eq, t->depth, v)) continue;
     to->stride[i] = (i64)n;
     if (__builtin_mul_overflow(n, (size_t)to->shape[i], &n)) sc_unwind(s->sc, SCHEDC_ELIMIT);
   }
   to->elem = b->elem;
   if (output) {
-    to->at = (char *)s->to[eq->buf];
+    make_boxes(s, t, eq, to, n);
     to->store = STORE_F64;
-    for (size_t i = 0; i < n; i++) s->to[eq->buf][i] = 0.0 / 0.0;
-    return;
+    if (whole) to->at = (char *)s->out[eq->buf].at;
+  } else {
+    // Integers are not rounded: they say which elements belong together.
+    bool counts = s->k->expr.at[eq->m->root].op == X_TOREAL;
+    to->store = (s->exact ? &sc_reals64 : &sc_reals32)->store;
+    to->elem = counts ? EL_F32 : s->round;
   }
-  // Integers are not rounded: they say which elements belong together.
-  bool counts = s->k->expr.at[eq->m->root].op == X_TOREAL;
-  to->store = (s->exact ? &sc_reals64 : &sc_reals32)->store;
-  to->elem = counts ? EL_F32 : s->round;
   if (__builtin_mul_overflow(n, (size_t)8, &n) || n > SIZE_MAX / 8) sc_unwind(s->sc, SCHEDC_ELIMIT);
   if (whole) {
-    to->at = sc_new(s->sc, n + 1);
+    if (!output) to->at = sc_new(s->sc, n + 1);
     return;
   }
   to->offset = s->block;
@@ -340,14 +449,31 @@ static void run_equation(Worker *w, u32 e, const i64 *at) {
   sc_strip_range(eq->strip, &w->env, w->op + e * t->spec->k->view.n, from, to, w->scratch);
 }
 
+// The outputs of a sample's iteration n: poisoned in the worker's block before it, and copied to
+// their boxes after it.
+static void move_outputs(Worker *w, i64 n, bool before) {
+  const Spec *s = w->task->spec;
+  for (u32 e = 0; e < s->eqs; e++) {
+    if (s->eq[e].group != w->task->group || !is_output(s, s->eq[e].buf)) continue;
+    const Boxes *to = &s->out[s->eq[e].buf];
+    double *from = (double *)(void *)(w->block + s->defined[s->eq[e].buf].offset);
+    size_t size = 1;
+    for (u32 i = 0; i < s->k->buf.at[s->eq[e].buf].rank; i++) size *= (size_t)to->extent[i];
+    for (size_t i = 0; before && i < size; i++) from[i] = NAN;
+    if (!before) memcpy(to->at + (size_t)n * size, from, size * sizeof *from);
+  }
+}
+
 static void *work(void *arg) {
   Worker *w = arg;
   Task *t = w->task;
   for (i64 n; (n = atomic_fetch_add(&t->next, 1)) < t->total;) {
     i64 at[SC_MAX_VARS];
-    for (u32 l = t->depth; l-- > 0; n /= t->extent[l]) at[l] = n % t->extent[l];
+    place_of(t, n, at);
+    if (t->place) move_outputs(w, n, true);
     for (u32 e = 0; e < t->spec->eqs; e++)
       if (t->spec->eq[e].group == t->group) run_equation(w, e, at);
+    if (t->place) move_outputs(w, n, false);
   }
   return NULL;
 }
@@ -408,8 +534,9 @@ static u32 make_tasks(Spec *s, Task *task) {
       t->spec = s;
       t->group = g;
       find_prefix(s, t);
+      if (s->sample && pass && t->depth) choose_places(s, t);
       for (u32 e = 0; e < s->eqs; e++)
-        if (s->eq[e].group == g) lay_out(s, e, t->depth);
+        if (s->eq[e].group == g) lay_out(s, e, t);
     }
   return n;
 }
@@ -422,7 +549,7 @@ static void evaluate(Spec *s, u32 threads) {
   s->input = NEWS(s->sc, Store, k->buf.n);
   s->definer = NEWS(s->sc, u32, k->buf.n);
   s->up = NEWS(s->sc, u32, s->eqs * SC_MAX_VARS);
-  s->broken = NEWS(s->sc, bool, s->eqs * SC_MAX_VARS);
+  s->broken = NEWS(s->sc, bool, s->eqs *SC_MAX_VARS);
   env_init(s->sc, &s->env, k, s->b);
   for (u32 i = 0; i < k->buf.n; i++) s->definer[i] = SC_NONE;
   for (u32 e = 0; e < s->eqs; e++) read_equation(s, e);
@@ -430,27 +557,42 @@ static void evaluate(Spec *s, u32 threads) {
   link_reads(s);
   Task *task = NEWS(s->sc, Task, s->eqs);
   u32 tasks = make_tasks(s, task);
+  for (u32 e = 0; e < s->eqs; e++)
+    for (u32 i = 0; i < s->eq[e].reads.n; i++) {
+      const Read *r = &s->eq[e].reads.at[i];
+      if (r->def == SC_NONE) need_input(s, k->view.at[r->view].buf);
+    }
   Worker *w = make_workers(s, threads);
   for (u32 i = 0; i < tasks; i++) run_group(&task[i], w, threads);
 }
 
 schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Elem round,
-                      unsigned threads, double *const *to) {
+                      unsigned threads, const Sample *sample, Boxes *out) {
   Sc own;  // what it allocates is gone when it returns
-  jmp_buf home;
+  jmp_buf home, *outside = sc->unwind;
   if (!k->spec.n) return SCHEDC_EARG;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   if (!threads) threads = cores > 0 ? (unsigned)cores : 1;
   if (threads > MAX_THREADS) threads = MAX_THREADS;
   sc_init(&own, &sc->alloc);
   own.unwind = &home;
+  sc->unwind = &home;
   if (setjmp(home)) {
-    schedc_status why = own.why;
+    schedc_status why = own.why ? own.why : sc->why;
+    sc->unwind = outside;
     sc_free(&own);
     return why;
   }
-  Spec s = {.sc = &own, .k = k, .b = b, .exact = exact, .round = round, .to = to};
+  Spec s = {.sc = &own,
+            .k = k,
+            .b = b,
+            .exact = exact,
+            .round = round,
+            .sample = sample,
+            .keep = sc,
+            .out = out};
   evaluate(&s, threads);
+  sc->unwind = outside;
   sc_free(&own);
   return SCHEDC_OK;
 }

@@ -8,9 +8,10 @@
 //   mean |out - ref| <= 1.5 mean |pt - ref|, or the mean of half a unit in ref's last place
 // The floor of the mean matters where pt happens to be exact. f32 outputs (log-sum-exp, row sums)
 // are held to 1e-3 where the largest value is between 1 and 64, to less or more in proportion
-// beyond, at least to 1e-5; integers to equality. Infinities and NaN must be where the
-// specification has them. Values that the type cannot hold may be what a conversion makes of them:
-// infinity, or the largest number.
+// beyond, at least to 1e-5; integers to equality. Of a sampled specification this is said of the
+// sample; the other elements must not be NaN, unless some of the sample are. Infinities and NaN
+// must be where the specification has them. Values that the type cannot hold may be what a
+// conversion makes of them: infinity, or the largest number.
 #include <math.h>
 #include <string.h>
 
@@ -79,13 +80,14 @@ static double distance(Elem elem, double out, double ref) {
 
 typedef struct Sums {
   double max_pt, sum_pt, max_grain, sum_unit, max_ref, sum_error;
+  bool nan;  // some element of the specification is
 } Sums;
 
-// The place of element n (row-major), and its offset in the tensor.
-static i64 place(const TensorRef *t, u32 rank, size_t n, i64 *idx) {
+// The place of element n (row-major) of box `box`, and its offset in the tensor.
+static i64 place(const TensorRef *t, u32 rank, const Boxes *in, i64 box, size_t n, i64 *idx) {
   i64 at = 0;
-  for (u32 i = rank; i-- > 0; n /= (size_t)t->shape[i]) {
-    idx[i] = (i64)(n % (size_t)t->shape[i]);
+  for (u32 i = rank; i-- > 0; n /= (size_t)in->extent[i]) {
+    idx[i] = in->origin[box][i] + (i64)(n % (size_t)in->extent[i]);
     at += idx[i] * t->stride[i];
   }
   return at;
@@ -104,6 +106,7 @@ static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, dou
   }
   if (isfinite(ref)) s->max_ref = fmax(s->max_ref, fabs(ref));
   s->sum_error += error;
+  s->nan |= isnan(ref);
   e->unwritten += isnan(out) && !isnan(ref);
   if (error > e->max_error || e->elements == 0) {
     e->max_error = error;
@@ -123,21 +126,42 @@ static void set_allowed(schedc_error *e, const Sums *s, Elem elem) {
     e->mean_allowed = fmax(1.5 * s->sum_pt, s->sum_unit) / n;
   }
   e->mean_error = s->sum_error / n;
-  e->pass = e->max_error <= e->max_allowed && e->mean_error <= e->mean_allowed;
+  e->pass = e->max_error <= e->max_allowed && e->mean_error <= e->mean_allowed && !e->unwritten;
 }
 
-static void compare_output(const Kernel *k, const Binding *b, u32 buf, const double *ref,
-                           const double *pt, schedc_error *e) {
+// Counts an output's NaN. The last dimension is contiguous.
+static void count_unwritten(schedc_error *e, const TensorRef *t, u32 rank, Elem elem) {
+  enum { CHUNK = 1024 };
+  float value[CHUNK];
+  i64 idx[SC_MAX_RANK] = {0}, row = rank ? t->shape[rank - 1] : 1;
+  e->unwritten = 0;
+  for (size_t left = elements(t, rank); left; left -= (size_t)row) {
+    i64 at = 0;
+    for (u32 i = 0; i + 1 < rank; i++) at += idx[i] * t->stride[i];
+    for (i64 j = 0, n; j < row; j += n) {
+      n = row - j < CHUNK ? row - j : CHUNK;
+      sc_load_elems(elem, value, t->at + (at + j) * sc_elem[elem].bytes, (size_t)n);
+      for (i64 i = 0; i < n; i++) e->unwritten += isnan(value[i]);
+    }
+    for (u32 i = rank; i-- > 1 && ++idx[i - 1] == t->shape[i - 1];) idx[i - 1] = 0;
+  }
+}
+
+static void compare_output(const Kernel *k, const Binding *b, u32 buf, const Boxes *ref,
+                           const Boxes *pt, schedc_error *e) {
   const TensorRef *t = &b->buf[buf];
   u32 rank = k->buf.at[buf].rank;
   Elem elem = k->buf.at[buf].elem;
-  size_t size = e->size, n = elements(t, rank);
+  size_t size = e->size, n = 1, at = 0;
   Sums s = {0};
-  *e = (schedc_error){.size = size, .tensor = k->buf.at[buf].name};
-  for (size_t i = 0; i < n; i++) {
-    i64 idx[SC_MAX_RANK] = {-1, -1, -1, -1, -1, -1}, at = place(t, rank, i, idx);
-    compare_element(e, &s, elem, sc_get_elem(elem, t->at, at), ref[i], pt[i], idx);
-  }
+  *e = (schedc_error){.size = size, .tensor = k->buf.at[buf].name, .total = elements(t, rank)};
+  for (u32 i = 0; i < rank; i++) n *= (size_t)ref->extent[i];
+  for (i64 box = 0; box < ref->n; box++)
+    for (size_t i = 0; i < n; i++, at++) {
+      i64 idx[SC_MAX_RANK] = {-1, -1, -1, -1, -1, -1}, offset = place(t, rank, ref, box, i, idx);
+      compare_element(e, &s, elem, sc_get_elem(elem, t->at, offset), ref->at[at], pt->at[at], idx);
+    }
+  if (e->elements < e->total && !s.nan && sc_elem[elem].flt) count_unwritten(e, t, rank, elem);
   set_allowed(e, &s, elem);
 }
 
@@ -145,19 +169,8 @@ static bool is_output(const Buf *b) {
   return b->space == SP_TENSOR && b->dir & SCHEDC_OUT && !b->workspace;
 }
 
-static double **output_arrays(Sc *sc, const Kernel *k, const Binding *b) {
-  double **to = NEWS(sc, double *, k->buf.n);
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (!is_output(&k->buf.at[i])) continue;
-    size_t n = elements(&b->buf[i], k->buf.at[i].rank);
-    to[i] = NEWS(sc, double, n + 1);
-    for (size_t j = 0; j < n; j++) to[i][j] = NAN;
-  }
-  return to;
-}
-
 schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads,
-                         schedc_error *errors) {
+                         const Sample *sample, schedc_error *errors) {
   Sc own;  // the two evaluations' results are gone when it returns
   jmp_buf home;
   sc_init(&own, &sc->alloc);
@@ -167,11 +180,11 @@ schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned thr
     sc_free(&own);
     return why;
   }
-  double **ref = output_arrays(&own, k, b), **pt = output_arrays(&own, k, b);
-  schedc_status status = sc_spec(sc, k, b, true, EL_F32, threads, ref);
-  if (status == SCHEDC_OK) status = sc_spec(sc, k, b, false, narrow_type(k), threads, pt);
+  Boxes *ref = NEWS(&own, Boxes, k->buf.n), *pt = NEWS(&own, Boxes, k->buf.n);
+  schedc_status status = sc_spec(&own, k, b, true, EL_F32, threads, sample, ref);
+  if (status == SCHEDC_OK) status = sc_spec(&own, k, b, false, narrow_type(k), threads, sample, pt);
   for (u32 i = 0, n = 0; status == SCHEDC_OK && i < k->buf.n; i++)
-    if (is_output(&k->buf.at[i])) compare_output(k, b, i, ref[i], pt[i], &errors[n++]);
+    if (is_output(&k->buf.at[i])) compare_output(k, b, i, &ref[i], &pt[i], &errors[n++]);
   sc_free(&own);
   return status;
 }

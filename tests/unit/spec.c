@@ -50,7 +50,9 @@ static int setup(void **state) {
   if (setjmp(f->home)) return -1;
   f->sc.unwind = &f->home;
   f->k = sc_kernel(&f->sc);
-  f->b = (Binding){.k = f->k, .dim = NEWS(&f->sc, i64, 8), .arg = NEWS(&f->sc, double, 8),
+  f->b = (Binding){.k = f->k,
+                   .dim = NEWS(&f->sc, i64, 8),
+                   .arg = NEWS(&f->sc, double, 8),
                    .buf = NEWS(&f->sc, TensorRef, MAX_BUFS)};
   *state = f;
   return 0;
@@ -65,10 +67,11 @@ static int teardown(void **state) {
   return 0;
 }
 
-#define BEGIN             \
-  Fix *f = *state;        \
-  Sc *sc = &f->sc;        \
-  Kernel *k = f->k
+#define BEGIN       \
+  Fix *f = *state;  \
+  Sc *sc = &f->sc;  \
+  Kernel *k = f->k; \
+  (void)sc, (void)k
 
 // A contiguous tensor filled with values that its element type holds exactly.
 static u32 tensor(Fix *f, Elem elem, u8 dir, u32 rank, const Xid *dim, const i64 *shape) {
@@ -87,6 +90,30 @@ static u32 tensor(Fix *f, Elem elem, u8 dir, u32 rank, const Xid *dim, const i64
   }
   if (dir & SCHEDC_OUT) f->to[t] = malloc((size_t)(n + 1) * sizeof(double));
   return t;
+}
+
+static size_t box_size(const Fix *f, u32 t, const Boxes *of) {
+  size_t n = 1;
+  for (u32 i = 0; i < f->k->buf.at[t].rank; i++) n *= (size_t)of->extent[i];
+  return n;
+}
+
+// Evaluates the specification into f->to.
+static schedc_status spec(Fix *f, bool exact, Elem round, unsigned threads) {
+  Boxes out[MAX_BUFS] = {0};
+  Sc own;
+  jmp_buf home;
+  sc_init(&own, &f->sc.alloc);
+  own.unwind = &home;
+  schedc_status status = setjmp(home) ? own.why : SCHEDC_OK;
+  if (!status) status = sc_spec(&own, f->k, &f->b, exact, round, threads, NULL, out);
+  for (u32 t = 0; status == SCHEDC_OK && t < MAX_BUFS; t++) {
+    if (!f->to[t]) continue;
+    assert_int_equal(out[t].n, 1);
+    memcpy(f->to[t], out[t].at, box_size(f, t, &out[t]) * sizeof(double));
+  }
+  sc_free(&own);
+  return status;
 }
 
 static double get(Fix *f, u32 t, i64 at) {
@@ -179,7 +206,7 @@ static void attention_exact(void **state) {
   BEGIN;
   Attention a = {.b = 2, .h = 4, .g = 2, .m = 19, .n = 300, .d = 24};
   attention(f, &a);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   check_attention(f, &a, 1e-12);
 }
 
@@ -188,7 +215,7 @@ static void attention_causal(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
   attention(f, &a);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 3, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 3), SCHEDC_OK);
   check_attention(f, &a, 1e-12);
   assert_true(f->to[a.l][0] == -INFINITY && f->to[a.o][0] == 0);
 }
@@ -197,13 +224,13 @@ static void attention_rounded(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 2, .m = 17, .n = 130, .d = 64};
   attention(f, &a);
-  assert_int_equal(sc_spec(sc, k, &f->b, false, EL_F16, 1, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, false, EL_F16, 1), SCHEDC_OK);
   check_attention(f, &a, 2e-2);
   for (i64 i = 0; i < 17 * 2 * 64; i++)
     assert_true(f->to[a.o][i] == sc_round(EL_F16, (float)f->to[a.o][i]));
   double *first = malloc(17 * 2 * 64 * sizeof *first);
   memcpy(first, f->to[a.o], 17 * 2 * 64 * sizeof *first);
-  assert_int_equal(sc_spec(sc, k, &f->b, false, EL_F16, 5, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, false, EL_F16, 5), SCHEDC_OK);
   assert_memory_equal(first, f->to[a.o], 17 * 2 * 64 * sizeof *first);  // whatever the threads
   free(first);
 }
@@ -212,7 +239,7 @@ static void empty_dimensions(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 1, .g = 1, .m = 3, .n = 0, .d = 8};
   attention(f, &a);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   assert_true(f->to[a.l][2] == -INFINITY && f->to[a.o][23] == 0);
 }
 
@@ -223,7 +250,7 @@ static void memory_is_linear(void **state) {
   attention(f, &a);
   size_t before = f->now;
   f->peak = before;
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   assert_true(f->now == before);
   assert_true(f->peak - before < 2u << 20);  // S whole would be 8 MiB
 }
@@ -238,7 +265,7 @@ static void matrix_product(void **state) {
   Xid i = IDX(0), j = IDX(1), d = IDX(2);
   equation(f, AT(c, i, j), REDUCE(SUM, 2, OP2(MUL, LOADV(AT(a, i, d)), LOADV(AT(b, j, d)))), 2, 3,
            ext);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   for (i64 x = 0; x < 33; x++)
     for (i64 y = 0; y < 70; y++) {
       double want = 0;
@@ -274,7 +301,7 @@ static void computed_positions(void **state) {
   Xid term = OP3(WHERE, OP2(LT, j, OP2(SUB, to, from)), OP2(MUL, xs, ws), REAL(0));
   equation(f, AT(y, t), REDUCE(SUM, 1, term), 1, 2, ext);
   equation(f, AT(z, p), LOADV(AT(y, OP2(SUB, INT(39), t))), 1, 1, ext);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   double want[40];
   for (int a = 0; a < 40; a++) {
     int q = a % 5, row = a == 7 || a == 9 ? -1 : 39 - a;
@@ -285,8 +312,10 @@ static void computed_positions(void **state) {
   }
   for (int a = 0; a < 40; a++) {
     int at = 39 - a;
-    if (at == 7 || at == 9) assert_true(isnan(f->to[z][a]));  // nobody writes it
-    else assert_true(f->to[z][a] == f->to[y][a]);
+    if (at == 7 || at == 9)
+      assert_true(isnan(f->to[z][a]));  // nobody writes it
+    else
+      assert_true(f->to[z][a] == f->to[y][a]);
   }
 }
 
@@ -304,7 +333,7 @@ static void transposed_reads(void **state) {
   equation(f, AT(dk, i0, i1, i2),
            REDUCE(SUM, 3, OP2(MUL, LOADV(AT(p, i0, i3, i1)), LOADV(AT(q, i0, i3, i2)))), 3, 4,
            (Xid[]){B, N, D, M});
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   for (i64 b = 0; b < 3; b++)
     for (i64 j = 0; j < 30; j++)
       for (i64 d = 0; d < 9; d++) {
@@ -337,7 +366,7 @@ static void packed_sequences(void **state) {
   equation(f, AT(y, i), REDUCE(RMAX, 1, LOADV(AT(s, i, j))), 1, 2, (Xid[]){N, N});
   for (int exact = 0; exact < 2; exact++) {
     size_t before = f->peak = f->now;
-    assert_int_equal(sc_spec(sc, k, &f->b, exact, EL_BF16, 2, f->to), SCHEDC_OK);
+    assert_int_equal(spec(f, exact, EL_BF16, 2), SCHEDC_OK);
     assert_true(f->peak - before < 1u << 20);
     for (int a = 0; a < T; a++) {
       double top = -INFINITY;
@@ -357,7 +386,7 @@ static void strided_inputs(void **state) {
   f->b.buf[a] = (TensorRef){f->b.buf[a].at + 5, {90, 2}, {6, 7}};
   f->b.buf[a].stride[0] = 60;
   equation(f, AT(b, IDX(0), IDX(1)), LOADV(AT(a, IDX(0), IDX(1))), 2, 2, ext);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 1, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 1), SCHEDC_OK);
   for (i64 i = 0; i < 6; i++)
     for (i64 j = 0; j < 7; j++) assert_true(f->to[b][i * 7 + j] == get(f, a, i * 60 + j * 2));
 }
@@ -379,19 +408,19 @@ static void honest_outputs_pass(void **state) {
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
   schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
   attention(f, &a);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   store_outputs(f);
   size_t before = f->now;
-  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, NULL, e), SCHEDC_OK);
   assert_true(f->now == before);
   assert_true(e[0].pass && e[1].pass && e[0].size == sizeof e[0]);
   assert_int_equal(e[0].elements, 40 * 2 * 16);
   assert_true(e[0].max_error > 0 && e[0].max_allowed < 0.02 && e[0].mean_allowed < 0.002);
   assert_true(e[1].max_allowed == 1e-3);
   assert_string_equal(e[1].tensor, "x");
-  assert_int_equal(sc_spec(sc, k, &f->b, false, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, false, EL_F32, 2), SCHEDC_OK);
   store_outputs(f);  // computed in f32
-  assert_int_equal(sc_compare(sc, k, &f->b, 1, e), SCHEDC_OK);
+  assert_int_equal(sc_compare(sc, k, &f->b, 1, NULL, e), SCHEDC_OK);
   assert_true(e[0].pass && e[1].pass);
 }
 
@@ -400,7 +429,7 @@ static void wrong_outputs_fail(void **state) {
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
   schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
   attention(f, &a);
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 2, f->to), SCHEDC_OK);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
   store_outputs(f);
   u16 *o = (u16 *)(void *)f->b.buf[a.o].at;
   float *l = (float *)(void *)f->b.buf[a.l].at;
@@ -408,19 +437,19 @@ static void wrong_outputs_fail(void **state) {
   u16 was = o[at];
   o[at] = sc_to_f16(sc_of_f16(was) + 0.05f);
   l[3] = -1e30f;  // -inf is right: the row sees nothing
-  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, NULL, e), SCHEDC_OK);
   assert_true(!e[0].pass && !e[1].pass);
   assert_true(e[0].worst[1] == 30 && e[0].worst[2] == 1 && e[0].worst[3] == 5);
   assert_true(fabs(e[0].max_error - 0.05) < 1e-3 && e[0].unwritten == 0);
   assert_true(e[1].max_error == INFINITY && e[1].worst[2] == 3 && e[1].worst_ref == -INFINITY);
   o[at] = 0x7e00;
   l[3] = -INFINITY;
-  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, NULL, e), SCHEDC_OK);
   assert_true(!e[0].pass && e[0].unwritten == 1 && e[1].pass);
   o[at] = was;
   for (i64 i = 0; i < 40 * 2 * 16; i++)  // each within the largest error, but all of them
     o[i] = sc_to_f16(sc_of_f16(o[i]) + (float)e[0].max_allowed * 0.6f);
-  assert_int_equal(sc_compare(sc, k, &f->b, 2, e), SCHEDC_OK);
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, NULL, e), SCHEDC_OK);
   assert_true(!e[0].pass && e[0].max_error <= e[0].max_allowed &&
               e[0].mean_error > e[0].mean_allowed);
 }
@@ -446,13 +475,126 @@ static void special_values(void **state) {
     sc_set_elem(EL_E4M3, f->b.buf[z].at, j, zout[j]);
     sc_set_elem(EL_I32, f->b.buf[n].at, j, j * j);
   }
-  assert_int_equal(sc_compare(sc, k, &f->b, 1, e), SCHEDC_OK);
+  assert_int_equal(sc_compare(sc, k, &f->b, 1, NULL, e), SCHEDC_OK);
   assert_true(e[0].pass && e[1].pass && e[2].pass && e[2].max_allowed == 0);
   sc_set_elem(EL_F16, f->b.buf[y].at, 0, 0);
   sc_set_elem(EL_F16, f->b.buf[y].at, 1, 65504);
   sc_set_elem(EL_I32, f->b.buf[n].at, 3, 8);
-  assert_int_equal(sc_compare(sc, k, &f->b, 1, e), SCHEDC_OK);
+  assert_int_equal(sc_compare(sc, k, &f->b, 1, NULL, e), SCHEDC_OK);
   assert_true(!e[0].pass && e[1].pass && !e[2].pass);
+}
+
+// ---- samples
+
+static i64 flat(const Fix *f, u32 t, const Boxes *of, i64 box, size_t n) {
+  i64 at = 0;
+  i64 idx[SC_MAX_RANK];
+  for (u32 i = f->k->buf.at[t].rank; i-- > 0; n /= (size_t)of->extent[i])
+    idx[i] = of->origin[box][i] + (i64)(n % (size_t)of->extent[i]);
+  for (u32 i = 0; i < f->k->buf.at[t].rank; i++) at += idx[i] * f->b.buf[t].stride[i];
+  return at;
+}
+
+// A sample's values are those of the whole, bit for bit, exactly and rounded.
+static void samples_agree(void **state) {
+  BEGIN;
+  Attention a = {.b = 2, .h = 4, .g = 2, .m = 75, .n = 90, .d = 16, .causal = true};
+  attention(f, &a);
+  for (int exact = 0; exact < 2; exact++) {
+    Boxes out[MAX_BUFS] = {0};
+    assert_int_equal(spec(f, exact, EL_F16, 2), SCHEDC_OK);
+    assert_int_equal(sc_spec(sc, k, &f->b, exact, EL_F16, 3, &(Sample){.places = 50}, out),
+                     SCHEDC_OK);
+    for (u32 t = 0; t < MAX_BUFS; t++) {
+      if (!f->to[t]) continue;
+      size_t n = box_size(f, t, &out[t]);
+      assert_int_equal(out[t].n, 50);
+      assert_int_equal(n, t == a.o ? 16 : 1);
+      for (size_t i = 0; i < n * 50; i++) {
+        i64 at = flat(f, t, &out[t], (i64)(i / n), i % n);
+        assert_true(out[t].at[i] == f->to[t][at]);
+      }
+      assert_int_equal(flat(f, t, &out[t], 0, 0), 0);
+      assert_int_equal(flat(f, t, &out[t], 49, n - 1), 2 * 75 * 4 * (t == a.o ? 16 : 1) - 1);
+    }
+  }
+}
+
+static u64 compared(Fix *f, Sample sample) {
+  schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
+  assert_int_equal(sc_compare(&f->sc, f->k, &f->b, 2, &sample, e), SCHEDC_OK);
+  assert_true(e[0].pass && e[1].pass && e[0].total == 40 * 2 * 16 && e[1].total == 40 * 2);
+  assert_int_equal(e[0].elements, e[1].elements * 16);
+  return e[1].elements;
+}
+
+static void limits_of_samples(void **state) {
+  BEGIN;
+  Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16};
+  attention(f, &a);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  store_outputs(f);
+  assert_int_equal(compared(f, (Sample){0}), 80);
+  assert_int_equal(compared(f, (Sample){.places = 80}), 80);
+  assert_int_equal(compared(f, (Sample){.places = 1}), 1);
+  assert_int_equal(compared(f, (Sample){.places = 30}), 30);
+  assert_int_equal(compared(f, (Sample){.operations = 1u << 30}), 80);
+  assert_int_equal(compared(f, (Sample){.operations = 1}), 1);
+  // A row: two products of 2 * 33 * 16, two sums, and the elements.
+  u64 some = compared(f, (Sample){.operations = 40000});
+  assert_true(some > 8 && some < 19);
+}
+
+// What is wrong in the sample fails; what was not written fails wherever it is.
+static void samples_find(void **state) {
+  BEGIN;
+  Attention a = {.b = 1, .h = 2, .g = 1, .m = 300, .n = 33, .d = 16};
+  schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
+  Sample sample = {.places = 20};
+  attention(f, &a);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  store_outputs(f);
+  u16 *o = (u16 *)(void *)f->b.buf[a.o].at;
+  for (i64 i = 0; i < 2 * 300 * 16; i += 16) {
+    u16 was = o[i + 3];
+    o[i + 3] = sc_to_f16(NAN);
+    assert_int_equal(sc_compare(sc, k, &f->b, 1, &sample, e), SCHEDC_OK);
+    assert_true(!e[0].pass && e[0].unwritten == 1 && e[1].pass && e[0].elements == 320);
+    o[i + 3] = was;
+  }
+  o[(299 * 2 + 1) * 16 + 15] = sc_to_f16(9);
+  assert_int_equal(sc_compare(sc, k, &f->b, 1, &sample, e), SCHEDC_OK);
+  assert_true(!e[0].pass && e[0].worst[1] == 299 && e[0].worst[2] == 1 && e[0].worst[3] == 15);
+}
+
+static bool drawn(const i64 *to, size_t n, i64 place) {
+  for (size_t i = 0; i < n; i++)
+    if (to[i] == place) return true;
+  return false;
+}
+
+static void draws(void **state) {
+  (void)state;
+  const i64 line = 8448, tile = 128, box[] = {4, 16, 8448}, tiles[] = {1, 1, 128};
+  i64 to[1000], again[1000];
+  assert_int_equal(sc_draw_places(&line, &tile, 1, 40, to), 40);
+  for (int i = 1; i < 40; i++) assert_true(to[i] > to[i - 1]);
+  const i64 wanted[] = {0, 127, 128, 33 * 128 - 1, 33 * 128, 8319, 8320, 8447};
+  for (size_t i = 0; i < COUNT(wanted); i++) assert_true(drawn(to, 40, wanted[i]));
+  assert_int_equal(sc_draw_places(box, tiles, 3, 1000, to), 1000);
+  assert_int_equal(sc_draw_places(box, tiles, 3, 1000, again), 1000);
+  assert_memory_equal(to, again, sizeof to);
+  int edges = 0;
+  u64 heads = 0;
+  for (int i = 0; i < 1000; i++) {
+    assert_true(to[i] >= 0 && to[i] < 4 * 16 * 8448);
+    edges += to[i] % 8448 % 128 == 0 || to[i] % 8448 % 128 == 127;
+    heads |= (u64)1 << to[i] / 8448;
+  }
+  assert_true(edges > 400 && edges < 600 && heads == UINT64_MAX);
+  assert_int_equal(sc_draw_places(box, tiles, 1, 7, to), 4);  // all
+  assert_int_equal(sc_draw_places(box, tiles, 3, 1, to), 1);
+  assert_int_equal(sc_draw_places((i64[]){3, 0}, tiles, 2, 9, to), 0);
 }
 
 // Whichever allocation fails: a status, and nothing leaks (the allocator's balance is checked at
@@ -466,7 +608,7 @@ static void memory_runs_out(void **state) {
   for (schedc_status got = SCHEDC_ENOMEM; got != SCHEDC_OK; fails++) {
     f->left = fails;
     size_t before = f->now;
-    got = sc_compare(sc, k, &f->b, 2, e);
+    got = sc_compare(sc, k, &f->b, 2, NULL, e);
     f->left = -1;
     assert_true(got == SCHEDC_OK || got == SCHEDC_ENOMEM);
     assert_true(f->now == before);
@@ -476,7 +618,7 @@ static void memory_runs_out(void **state) {
 
 static void no_specification(void **state) {
   BEGIN;
-  assert_int_equal(sc_spec(sc, k, &f->b, true, EL_F32, 1, f->to), SCHEDC_EARG);
+  assert_int_equal(spec(f, true, EL_F32, 1), SCHEDC_EARG);
 }
 
 // How long a large case takes; run with SCHEDC_LARGE=1.
@@ -488,7 +630,7 @@ static void large_case(void **state) {
   for (int exact = 1; exact >= 0; exact--) {
     struct timespec t0, t1;
     clock_gettime(CLOCK_MONOTONIC, &t0);
-    assert_int_equal(sc_spec(sc, k, &f->b, exact, EL_F16, 2, f->to), SCHEDC_OK);
+    assert_int_equal(spec(f, exact, EL_F16, 2), SCHEDC_OK);
     clock_gettime(CLOCK_MONOTONIC, &t1);
     print_message("%s %.3f s\n", exact ? "exact" : "pt",
                   (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec));
@@ -498,11 +640,25 @@ static void large_case(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(attention_exact),    TEST(attention_causal),    TEST(attention_rounded),
-      TEST(empty_dimensions),   TEST(memory_is_linear),    TEST(matrix_product),
-      TEST(computed_positions), TEST(transposed_reads),    TEST(packed_sequences),
-      TEST(strided_inputs),     TEST(honest_outputs_pass), TEST(wrong_outputs_fail),
-      TEST(special_values),     TEST(memory_runs_out),     TEST(no_specification),
+      TEST(attention_exact),
+      TEST(attention_causal),
+      TEST(attention_rounded),
+      TEST(empty_dimensions),
+      TEST(memory_is_linear),
+      TEST(matrix_product),
+      TEST(computed_positions),
+      TEST(transposed_reads),
+      TEST(packed_sequences),
+      TEST(strided_inputs),
+      TEST(honest_outputs_pass),
+      TEST(wrong_outputs_fail),
+      TEST(special_values),
+      TEST(memory_runs_out),
+      TEST(no_specification),
+      TEST(samples_agree),
+      TEST(limits_of_samples),
+      TEST(samples_find),
+      TEST(draws),
       TEST(large_case),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
