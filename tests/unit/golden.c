@@ -39,7 +39,7 @@ static void write_file(const char *path, const Str *s) {
 }
 
 static void print_stage(Sc *sc, Str *out, const char *schedule, const char *stage) {
-  size_t n;
+  size_t n = 0;
   const char *path = sc_printf(sc, "schedules/%s.sched", schedule), *text = read_file(sc, path, &n);
   assert_non_null(text);
   const Ast *ast = sc_parse(sc, sc_text(sc, path, text, n));
