@@ -126,12 +126,11 @@ uint64_t data_elements(const Data *d);
 int data_allocate(Data *d, Session *s);
 void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed);  // inputs; outputs are poisoned
 void data_rewind(Data *d);  // as after data_fill, for another run
+// The outputs against the specification, or a sample of it.
+schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors);
 int data_load(Data *d, Session *s);                     // --in: before data_fill
 int data_save(const Data *d, Session *s);               // --out
 void data_close(Data *d);
-
-// run.c: with the specification, or a sample of it.
-schedc_status compare(const Session *s, const Data *d, schedc_error *errors);
 
 // ---- cover.c
 typedef struct Cover {

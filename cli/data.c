@@ -291,6 +291,26 @@ void data_rewind(Data *d) {
   }
 }
 
+// Large specifications are sampled: by --sample, or such that it takes a few seconds.
+schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors) {
+  enum { SOME_SECONDS = 10000 };  // million operations
+  schedc_tensor *before = need(calloc(d->tensor_count + 1, sizeof *before));
+  schedc_compare_options options = SCHEDC_COMPARE_OPTIONS_INIT;
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    if (!d->original[t]) continue;
+    before[options.before_count] = d->tensors[t];
+    before[options.before_count++].data = d->original[t];
+  }
+  options.before = before;
+  options.threads = s->args->threads;
+  if (s->args->sample_given) options.places = s->args->sample;
+  else options.operations = SOME_SECONDS * UINT64_C(1000000);
+  schedc_status status = schedc_compare(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars,
+                                        d->scalar_count, &options, errors);
+  free(before);
+  return status;
+}
+
 void data_close(Data *d) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     if (d->tensors) free(d->tensors[t].data);

@@ -25,17 +25,6 @@ static schedc_status interpret(Session *s, Data *d) {
   return status;
 }
 
-// Large specifications are sampled: by --sample, or such that it takes a few seconds.
-schedc_status compare(const Session *s, const Data *d, schedc_error *errors) {
-  enum { SOME_SECONDS = 10000 };  // million operations
-  schedc_compare_options options = SCHEDC_COMPARE_OPTIONS_INIT;
-  options.threads = s->args->threads;
-  if (s->args->sample_given) options.places = s->args->sample;
-  else options.operations = SOME_SECONDS * UINT64_C(1000000);
-  return schedc_compare_sampled(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count,
-                                &options, errors);
-}
-
 static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *times) {
   schedc_status status;
   double start = seconds();
@@ -49,19 +38,32 @@ static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *t
   times->run = seconds() - start;
   if (status) return status;
   start = seconds();
-  status = compare(s, d, errors);
+  status = data_compare(d, s, errors);
   times->compare = seconds() - start;
   return status;
 }
 
+// ---- what is printed ----------------------------------------------------------------------------------
+
+static const char *const policy_name[] = {"early", "late", "random"};
+
+static void text_result(const Session *s, const schedc_error *errors, size_t n, const Times *times) {
+  table_errors(errors, n);
+  if (s->args->cuda) printf("\n  ran in %.2f s (on the GPU, built with NVRTC)", times->run);
+  else printf("\n  ran in %.2f s (interpreted, policy %s)", times->run, policy_name[s->args->policy]);
+  printf(", specification in %.2f s\n", times->compare);
+  if (!s->args->cuda || !s->args->bench) return;
+  printf("  %.4f ms cold, %.4f ms sustained (%.4f to %.4f)\n", times->cuda.cold_ms, times->cuda.sustained_ms,
+         times->cuda.least_ms, times->cuda.most_ms);
+}
+
 static void json_result(const Session *s, const Data *d, const char *kase, const schedc_error *errors, size_t n,
                         bool pass, const Times *times) {
-  static const char *const policy[] = {"early", "late", "random"};
   Json j = {.write = stdout_write};
   json_open(&j, '{');
   json_key(&j, "kernel"), json_text(&j, d ? schedc_kernel_name(d->kernel) : NULL);
   json_key(&j, "case"), json_text(&j, kase);
-  json_key(&j, "policy"), json_text(&j, policy[s->args->policy]);
+  json_key(&j, "policy"), json_text(&j, policy_name[s->args->policy]);
   json_key(&j, "seed"), json_uint(&j, s->args->seed);
   json_key(&j, "inputs"), json_text(&j, sc_input_name[s->args->inputs]);
   json_key(&j, "dims"), json_open(&j, '{');
@@ -110,17 +112,11 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
     code = session_status(s, execute(s, &d, errors, &times));
     pass = code == EXIT_GOOD && outputs > 0;
     for (size_t i = 0; i < outputs; i++) pass = pass && errors[i].pass;
-    bool compared = code == EXIT_GOOD;
-    if (compared && text) {
-      table_errors(errors, outputs);
-      if (s->args->cuda) printf("\n  ran in %.2f s (on the GPU, built with NVRTC), specification in %.2f s\n", times.run, times.compare);
-      else printf("\n  ran in %.2f s (interpreted, policy %s), specification in %.2f s\n", times.run,
-                  (const char *const[]){"early", "late", "random"}[s->args->policy], times.compare);
-      if (s->args->cuda && s->args->bench) printf("  %.4f ms cold, %.4f ms sustained (%.4f to %.4f)\n", times.cuda.cold_ms, times.cuda.sustained_ms, times.cuda.least_ms, times.cuda.most_ms);
-    }
+    bool compared = code == EXIT_GOOD, ran = code != EXIT_ENVIRONMENT;
+    if (compared && text) text_result(s, errors, outputs, &times);
     if (compared) code = data_save(&d, s);
-    if (text) printf("%s\n", pass ? "PASS" : "FAIL");
-    else json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
+    if (!text) json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
+    else if (ran) printf("%s\n", pass ? "PASS" : "FAIL");
     if (code == EXIT_GOOD && !pass) code = EXIT_BAD;
   }
   data_close(&d);

@@ -70,10 +70,8 @@ static void fail(Tester *t, InputKind kind, const schedc_run_options *options, c
 }
 
 static bool within_tolerance(Tester *t, InputKind kind, const schedc_run_options *options) {
-  Data *d = &t->data;
   char why[256];
-  schedc_status status = schedc_compare(t->s->context, t->kernel, d->tensors, d->tensor_count, d->scalars,
-                                        d->scalar_count, t->s->args->threads, t->errors);
+  schedc_status status = data_compare(&t->data, t->s, t->errors);
   if (status) {
     fail(t, kind, options, schedc_status_text(status));
     return false;

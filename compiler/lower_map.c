@@ -288,8 +288,14 @@ u32 low_condition(Low *l, const Node *n) {
 
 // ---- the specification
 
+// The left side is a place of its own: an inout tensor on the right means its values before the run.
 static void specify(Low *l, u32 dst, const Stmt *s, u8 outs, Xid root) {
-  PUSH(l->sc, &l->done, l->k->view.at[dst].buf);
+  View left = l->k->view.at[dst];
+  PUSH(l->sc, &l->done, left.buf);
+  if (l->k->buf.at[left.buf].dir & F_IN) {
+    PUSH(l->sc, &l->k->view, left);
+    dst = l->k->view.n - 1;
+  }
   PUSH(l->sc, &l->k->spec, put_map(l, s, outs, dst, root, 0));
 }
 

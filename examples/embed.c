@@ -64,7 +64,7 @@ static schedc_status run(const schedc_kernel *kernel, schedc_error *error) {
   schedc_status status = schedc_open(&context, &options);
   if (status) return status;
   status = schedc_run_cpu(context, kernel, tensors, 2, scalars, 1, NULL);
-  if (!status) status = schedc_compare(context, kernel, tensors, 2, scalars, 1, 0, error);
+  if (!status) status = schedc_compare(context, kernel, tensors, 2, scalars, 1, NULL, error);
   schedc_close(context);
   return status;
 }

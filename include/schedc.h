@@ -363,28 +363,28 @@ typedef struct schedc_error {
 } schedc_error;
 #define SCHEDC_ERROR_INIT {sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, 0}
 
+typedef struct schedc_compare_options {
+  size_t size;
+  unsigned threads;            /* 0: one a core */
+  uint64_t places;             /* at most so many; 0: no limit */
+  uint64_t operations;         /* as many as fit in so many arithmetic operations, if all would take more; 0: no limit */
+  const schedc_tensor *before; /* tensors that the kernel reads and writes (inout), as they were before the run */
+  size_t before_count;
+} schedc_compare_options;
+#define SCHEDC_COMPARE_OPTIONS_INIT {sizeof(schedc_compare_options), 0, 0, 0, 0, 0}
+
 /* Evaluates the kernel's specification on the same tensors and compares every output, in order of declaration.
- * `errors` has room for schedc_output_count(kernel) entries. */
+ * `errors` has room for schedc_output_count(kernel) entries, the first of which is set up with SCHEDC_ERROR_INIT.
+ *
+ * Options (NULL: as initialised) may limit the places of large tensors: of the indices that all equations of a
+ * specification share (of attention: batch, head, row), only some values are evaluated, of each of them all elements.
+ * They are the first, the last, those beside edges of tiles, and others drawn at random, always the same. Every
+ * element of the outputs is searched for NaN. */
 SCHEDC_API size_t schedc_output_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,
-                                        unsigned threads, schedc_error *errors);
-
-/* The same for large tensors: of the indices that all equations of a specification share (of attention: batch, head,
- * row), only some places are evaluated, of each of them all elements. They are the first, the last, those beside edges
- * of tiles, and others drawn at random, always the same. Every element of the outputs is searched for NaN. */
-typedef struct schedc_compare_options {
-  size_t size;
-  unsigned threads;    /* 0: one a core */
-  uint64_t places;     /* at most so many; 0: no limit */
-  uint64_t operations; /* as many as fit in so many arithmetic operations, if all would take more; 0: no limit */
-} schedc_compare_options;
-#define SCHEDC_COMPARE_OPTIONS_INIT {sizeof(schedc_compare_options), 0, 0, 0}
-SCHEDC_API schedc_status schedc_compare_sampled(schedc_context *context, const schedc_kernel *kernel,
-                                                const schedc_tensor *tensors, size_t tensor_count,
-                                                const schedc_scalar *scalars, size_t scalar_count,
-                                                const schedc_compare_options *options, schedc_error *errors);
+                                        const schedc_compare_options *options, schedc_error *errors);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,8 @@ typedef struct RunJob {
   size_t tensor_count;
   const schedc_scalar *scalars;
   size_t scalar_count;
+  const schedc_tensor *before;  // compare
+  size_t before_count;
   schedc_run_options options;
   unsigned threads;      // compare
   Sample sample;         // compare
@@ -20,11 +22,17 @@ typedef struct RunJob {
   schedc_cuda_times *times;
 } RunJob;
 
-static bool good_arguments(const RunJob *j) {
-  if ((j->tensor_count && !j->tensors) || (j->scalar_count && !j->scalars)) return false;
-  for (size_t i = 0; i < j->tensor_count; i++) {
-    if (!j->tensors[i].name) return false;
+static bool good_tensors(const schedc_tensor *t, size_t n) {
+  if (n && !t) return false;
+  for (size_t i = 0; i < n; i++) {
+    if (!t[i].name) return false;
   }
+  return true;
+}
+
+static bool good_arguments(const RunJob *j) {
+  if (!good_tensors(j->tensors, j->tensor_count) || !good_tensors(j->before, j->before_count)) return false;
+  if (j->scalar_count && !j->scalars) return false;
   for (size_t i = 0; i < j->scalar_count; i++) {
     if (!j->scalars[i].name) return false;
   }
@@ -91,10 +99,26 @@ static schedc_status run_cuda(Sc *sc, void *job) {
   return wrong ? SCHEDC_EUNAVAIL : SCHEDC_OK;
 }
 
+// The tensors with those of `before` in the place of their namesakes.
+static const schedc_tensor *before_run(Sc *sc, const RunJob *j) {
+  schedc_tensor *t = NEWS(sc, schedc_tensor, j->tensor_count + 1);
+  for (size_t i = 0; i < j->tensor_count; i++) {
+    t[i] = j->tensors[i];
+    for (size_t n = 0; n < j->before_count; n++) {
+      if (strcmp(j->before[n].name, t[i].name) == 0) t[i] = j->before[n];
+    }
+  }
+  return t;
+}
+
 static schedc_status compare(Sc *sc, void *job) {
   RunJob *j = job;
-  Binding *b = bind(sc, j);
-  if (!b) return SCHEDC_EINPUT;
+  Binding *b = bind(sc, j), *old = b;
+  if (b && j->before_count) {
+    old = sc_bind_tensors(sc, j->kernel->k, before_run(sc, j), j->tensor_count, j->scalars, j->scalar_count);
+  }
+  if (!b || !old) return SCHEDC_EINPUT;
+  b->before = old->buf;
   const Kernel *k = j->kernel->k;
   if (!k->spec.n) {
     Diag *d = sc_report(sc, D_T_SPEC, k->span, "'%s' has no specification: there is nothing to compare with", k->name);
@@ -115,7 +139,12 @@ static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
 schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_run_options *options) {
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, {0}, NULL, NULL};
+  RunJob job = {.kernel = kernel,
+                .tensors = tensors,
+                .tensor_count = tensor_count,
+                .scalars = scalars,
+                .scalar_count = scalar_count,
+                .options = SCHEDC_RUN_OPTIONS_INIT};
   if (!context || !kernel || !good_arguments(&job)) return SCHEDC_EARG;
   if (options) {
     if (options->size < sizeof options->size) return SCHEDC_EARG;
@@ -131,7 +160,12 @@ schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kern
                               size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
                               schedc_cuda_times *times) {
   schedc_cuda_times own = SCHEDC_CUDA_TIMES_INIT;
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, 0, {0}, NULL, times ? &own : NULL};
+  RunJob job = {.kernel = kernel,
+                .tensors = tensors,
+                .tensor_count = tensor_count,
+                .scalars = scalars,
+                .scalar_count = scalar_count,
+                .times = times ? &own : NULL};
   if (!context || !kernel || !good_arguments(&job) || (times && times->size < sizeof times->size)) return SCHEDC_EARG;
   schedc_status status = enter(context, run_cuda, &job);
   if (times) COPY_OUT(times, &own);
@@ -140,21 +174,19 @@ schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kern
 
 schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
-                             unsigned threads, schedc_error *errors) {
-  schedc_compare_options options = SCHEDC_COMPARE_OPTIONS_INIT;
-  options.threads = threads;
-  return schedc_compare_sampled(context, kernel, tensors, tensor_count, scalars, scalar_count, &options, errors);
-}
-
-schedc_status schedc_compare_sampled(schedc_context *context, const schedc_kernel *kernel,
-                                     const schedc_tensor *tensors, size_t tensor_count, const schedc_scalar *scalars,
-                                     size_t scalar_count, const schedc_compare_options *options,
-                                     schedc_error *errors) {
+                             const schedc_compare_options *options, schedc_error *errors) {
   schedc_compare_options known = SCHEDC_COMPARE_OPTIONS_INIT;
   if (options && options->size < sizeof options->size) return SCHEDC_EARG;
   if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-  RunJob job = {kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_RUN_OPTIONS_INIT, known.threads,
-                {known.places, known.operations}, NULL, NULL};
+  RunJob job = {.kernel = kernel,
+                .tensors = tensors,
+                .tensor_count = tensor_count,
+                .scalars = scalars,
+                .scalar_count = scalar_count,
+                .before = known.before,
+                .before_count = known.before_count,
+                .threads = known.threads,
+                .sample = {known.places, known.operations}};
   if (!context || !kernel || !errors || !good_arguments(&job)) return SCHEDC_EARG;
   size_t step = errors->size;  // of the caller's header
   if (step < sizeof errors->size || kernel->outputs == 0) return kernel->outputs ? SCHEDC_EARG : SCHEDC_OK;

@@ -36,6 +36,7 @@ typedef struct Binding {
   i64 *dim;        // value of each launch dimension
   double *arg;     // value of each scalar argument
   TensorRef *buf;  // indexed by buf number
+  const TensorRef *before;  // what a specification reads, if that differs: inout tensors before the run; or NULL
 } Binding;
 Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t tensors,
                          const schedc_scalar *scalar, size_t scalars);

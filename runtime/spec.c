@@ -141,7 +141,7 @@ static void copy_input(Spec *s, Store *in, const TensorRef *t, const Buf *b) {
 
 static void need_input(Spec *s, u32 buf) {
   Store *in = &s->input[buf];
-  const TensorRef *t = &s->b->buf[buf];
+  const TensorRef *t = s->b->before ? &s->b->before[buf] : &s->b->buf[buf];
   const Buf *b = &s->k->buf.at[buf];
   if (in->at || !t->at) return;
   in->elem = b->elem;

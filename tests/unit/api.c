@@ -154,7 +154,7 @@ static void null_is_refused(void **state) {
   assert_int_equal(schedc_tensor_at(NULL, 0, NULL), SCHEDC_EARG);
   assert_int_equal(schedc_tensor_shape(f->context, NULL, 0, NULL, 0, shape), SCHEDC_EARG);
   assert_int_equal(schedc_run_cpu(f->context, NULL, NULL, 0, NULL, 0, NULL), SCHEDC_EARG);
-  assert_int_equal(schedc_compare(f->context, NULL, NULL, 0, NULL, 0, 0, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_compare(f->context, NULL, NULL, 0, NULL, 0, NULL, NULL), SCHEDC_EARG);
   assert_int_equal(schedc_describe(f->context, NULL, NULL, 0, SCHEDC_TEXT, NULL, NULL), SCHEDC_EARG);
   assert_null(schedc_kernel_name(NULL));
   assert_int_equal(schedc_tensor_count(NULL), 0);
@@ -276,7 +276,7 @@ static schedc_status run_once(schedc_context *context, const schedc_kernel *kern
   schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
   options.threads = 2;
   schedc_status status = schedc_run_cpu(context, kernel, tensors, 3, NULL, 0, &options);
-  if (!status) status = schedc_compare(context, kernel, tensors, 3, NULL, 0, 1, &error);
+  if (!status) status = schedc_compare(context, kernel, tensors, 3, NULL, 0, NULL, &error);
   if (!status && (!error.pass || y[M * 64 - 1] != 0x4000)) status = SCHEDC_EFAULT;
   free(x);
   free(y);
@@ -307,6 +307,26 @@ static void no_specification(void **state) {
   schedc_source_free(source);
   assert_int_equal(run_once(f->context, kernel), SCHEDC_EINPUT);
   assert_string_equal(f->heard.code, "T.spec");
+  schedc_kernel_free(kernel);
+}
+
+// With a GPU it runs; without one it says what is missing.
+static void cuda_runs_or_says_why(void **state) {
+  Fixture *f = *state;
+  enum { M = 64 };
+  static uint16_t x[M * 64], y[M * 64];
+  static const int32_t cu[M + 1];
+  const schedc_tensor tensors[] = {
+      {"X", x, SCHEDC_F16, 2, {M, 64}, {64, 1}},
+      {"cu", (void *)cu, SCHEDC_I32, 1, {M + 1}, {1}},
+      {"Y", y, SCHEDC_F16, 2, {M, 64}, {64, 1}},
+  };
+  schedc_kernel *kernel = instantiate(f);
+  schedc_status status = schedc_run_cuda(f->context, kernel, tensors, 3, NULL, 0, NULL);
+  if (status) {
+    assert_int_equal(status, SCHEDC_EUNAVAIL);
+    assert_string_equal(f->heard.code, "G.run");
+  }
   schedc_kernel_free(kernel);
 }
 
@@ -343,7 +363,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(statuses_have_names), TEST(codes_are_explained), TEST(null_is_refused), TEST(older_headers),
       TEST(faults_are_reported), TEST(a_kernel_tells), TEST(every_stage_is_written), TEST(runs_and_compares),
-      TEST(no_specification), TEST(threads_share_a_kernel),
+      TEST(no_specification), TEST(cuda_runs_or_says_why), TEST(threads_share_a_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
