@@ -64,6 +64,7 @@ typedef struct Note {
 
 typedef struct Diag {
   DiagId id;
+  schedc_severity severity;  // the table's, unless demoted
   Span at;
   const char *text;  // one sentence, no full stop, lower case
   const char *help;  // what to do, or NULL
@@ -136,10 +137,10 @@ Place sc_line_col(const Text *text, u32 offset);
 // Each appends to sc->diags and returns the report, so that notes and a help line can follow. After
 // SC_MAX_ERRORS errors further ones are dropped (a valid object is still returned).
 Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void sc_demote(Sc *sc, Diag *d);  // an error that the caller chose to hear of as a warning
 void sc_note(Sc *sc, Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void sc_help(Sc *sc, Diag *d, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 const char *sc_diag_code(DiagId id);
-schedc_severity sc_diag_severity(DiagId id);
 const char *sc_diag_summary(DiagId id);
 const char *sc_diag_explain(DiagId id);
 void sc_diag_text(Str *out, const Text *text, const Diag *d);  // the compiler-style report with source lines and carets

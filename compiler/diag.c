@@ -13,7 +13,6 @@ static const struct {
 };
 
 const char *sc_diag_code(DiagId id) { return table[id].code; }
-schedc_severity sc_diag_severity(DiagId id) { return table[id].severity; }
 const char *sc_diag_summary(DiagId id) { return table[id].summary; }
 const char *sc_diag_explain(DiagId id) { return table[id].explain; }
 
@@ -24,11 +23,17 @@ Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) {
   d->text = sc_vprintf(sc, fmt, ap);
   va_end(ap);
   d->id = id;
+  d->severity = table[id].severity;
   d->at = at;
   if (table[id].severity == SCHEDC_ERROR && sc->errors++ >= SC_MAX_ERRORS) return d;
   *sc->diag_end = d;
   sc->diag_end = &d->next;
   return d;
+}
+
+void sc_demote(Sc *sc, Diag *d) {
+  if (d->severity == SCHEDC_ERROR) sc->errors--;
+  d->severity = SCHEDC_WARNING;
 }
 
 void sc_note(Sc *sc, Diag *d, Span at, const char *fmt, ...) {
@@ -147,7 +152,7 @@ void sc_diag_text(Str *out, const Text *text, const Diag *d) {
   u32 n = gather(out->sc, text, d, &mark);
   put_clean(out, text->name, (u32)strlen(text->name));
   str_printf(out, ":%u:%u: %s[%s]: %s\n", p.line, p.col,
-             table[d->id].severity == SCHEDC_ERROR ? "error" : "warning", table[d->id].code, d->text);
+             d->severity == SCHEDC_ERROR ? "error" : "warning", table[d->id].code, d->text);
   Span shown = {0, 0};
   for (u32 i = 0; i < n; i++) {
     if (i && mark[i].line > mark[i - 1].line + 2) str_puts(out, "  ...\n");

@@ -35,7 +35,7 @@ static void deliver_one(Sc *sc, const Delivery *to, const Diag *d) {
   size_t i = 0;
   for (const Note *n = d->notes; n; n = n->next) note[i++] = (schedc_note){range_of(to->text, n->at), n->text};
   schedc_diagnostic out = {.size = sizeof out,
-                           .severity = sc_diag_severity(d->id),
+                           .severity = d->severity,
                            .code = sc_diag_code(d->id),
                            .file = to->text->name,
                            .where = range_of(to->text, d->at),

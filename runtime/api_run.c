@@ -95,7 +95,7 @@ static schedc_status run_cuda(Sc *sc, void *job) {
   Binding *b = bind(sc, j);
   if (!b) return SCHEDC_EINPUT;
   const char *log, *wrong = sc_gpu_run(sc, j->kernel->k, b, j->times, &log);
-  if (wrong) sc_report(sc, D_G_RUN, j->kernel->k->span, "%s", wrong);
+  if (wrong && *wrong) sc_report(sc, D_G_RUN, j->kernel->k->span, "%s", wrong);
   return wrong ? SCHEDC_EUNAVAIL : SCHEDC_OK;
 }
 

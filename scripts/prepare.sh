@@ -27,6 +27,7 @@ need_build_tools() {
   need ninja ninja-build
   need re2c re2c
   need lemon lemon
+  need_file "/usr/include/xxhash.h" libxxhash-dev
 }
 
 need_test_tools() {

@@ -55,12 +55,11 @@ static const char *start(Job *j) {
 }
 
 static const char *build(Job *j, const Kernel *k, Step *s) {
-  Cubin cubin;
+  Built built;
   const CudaText *text = sc_cuda(j->sc, k);
-  const char *wrong = sc_nvrtc(j->sc, k->name, sc_cuda_lined(j->sc, text), &cubin);
-  if (wrong) return wrong;
-  j->log = j->log ? sc_printf(j->sc, "%s%s", j->log, cubin.log) : cubin.log;
-  return sc_load(j->sc, &j->d, k, text, cubin.at, &s->loaded);
+  if (sc_build(j->sc, k, text, TARGET_CUBIN, &(BuildOptions){0}, &built)) return "";  // it has been reported
+  j->log = j->log ? sc_printf(j->sc, "%s%s", j->log, built.code.log) : built.code.log;
+  return sc_load(j->sc, &j->d, k, text, built.code.at, &s->loaded);
 }
 
 static const char *copy_in(Job *j) {

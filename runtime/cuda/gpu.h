@@ -3,6 +3,7 @@
 #ifndef SC_GPU_H
 #define SC_GPU_H
 
+#include "build.h"
 #include "passes.h"
 #include "run.h"
 
@@ -17,14 +18,6 @@ typedef struct Driver {
 const char *sc_driver_open(Sc *sc, Driver *d);
 void sc_driver_close(Driver *d);
 const char *sc_driver_error(const Driver *d, int error);
-
-// nvrtc.c: CUDA C -> cubin for sm_90a. `log` is the compiler's and ptxas's text (registers, spills, warnings).
-typedef struct Cubin {
-  const void *at;
-  size_t n;
-  const char *log;
-} Cubin;
-const char *sc_nvrtc(Sc *sc, const char *name, const char *text, Cubin *out);  // NULL, or what went wrong
 
 // launch.c: one kernel, loaded, with the layout of its parameters.
 typedef struct Loaded {

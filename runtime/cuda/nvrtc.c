@@ -1,67 +1,155 @@
-// nvrtc.c - CUDA C to machine code by NVRTC, opened at run time. Options are fixed; nothing is included.
-#include "gpu.h"
+// nvrtc.c - CUDA C to PTX or machine code by NVRTC, found and opened at run time. Options are fixed; nothing is
+// included. Where the library is can be said without opening it, which takes longer than a hit in the cache may.
+#define _GNU_SOURCE  // secure_getenv, dladdr
+#include "build.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-typedef struct Nvrtc {
-  void *library;
-  int (*create)(void **program, const char *source, const char *name, int headers, const char *const *texts, const char *const *names);
-  int (*compile)(void *program, int options, const char *const *option);
-  int (*destroy)(void **program);
-  int (*log_size)(void *program, size_t *n);
-  int (*log)(void *program, char *to);
-  int (*cubin_size)(void *program, size_t *n);
-  int (*cubin)(void *program, char *to);
-} Nvrtc;
+// Unused primitives are no concern of the reader's (177).
+const char *const sc_nvrtc_options[2][6] = {
+    [TARGET_PTX] = {"--gpu-architecture=compute_90a", "-lineinfo", "--std=c++17", "--diag-suppress=177", NULL},
+    [TARGET_CUBIN] = {"--gpu-architecture=sm_90a", "-lineinfo", "--ptxas-options=-v", "--std=c++17", "--diag-suppress=177", NULL},
+};
 
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
-static bool resolve(Nvrtc *n) {
-  struct { const char *name; void *to; } f[] = {
-      {"nvrtcCreateProgram", &n->create}, {"nvrtcCompileProgram", &n->compile}, {"nvrtcDestroyProgram", &n->destroy},
-      {"nvrtcGetProgramLogSize", &n->log_size}, {"nvrtcGetProgramLog", &n->log},
-      {"nvrtcGetCUBINSize", &n->cubin_size}, {"nvrtcGetCUBIN", &n->cubin}};
-  for (u32 i = 0; i < COUNT(f); i++) {
-    void *at = dlsym(n->library, f[i].name);
-    if (!at) return false;
-    memcpy(f[i].to, &at, sizeof at);
-  }
-  return true;
+#define HOW_TO_GET_IT                                                                                        \
+  "it comes with the CUDA toolkit (12.3 or newer); or `pip install nvidia-cuda-nvrtc`, and set SCHEDC_NVRTC " \
+  "to the path of the libnvrtc.so.13 that it installs"
+
+// ---- finding it
+
+// A setuid program does not let its caller choose what it loads.
+static const char *variable(const char *name) {
+  const char *value = secure_getenv(name);
+  return value && *value ? value : NULL;
 }
 
-static const char *open_library(Nvrtc *n) {
-  for (u32 i = 0; i < COUNT(sonames) && !n->library; i++) n->library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
-  if (!n->library) {
-    return "no NVRTC (libnvrtc.so.13 or .12): it comes with the CUDA toolkit, or with `pip install nvidia-cuda-nvrtc`; "
-           "its folder must be on LD_LIBRARY_PATH";
+static const char *identity_of(Sc *sc, const char *path) {
+  struct stat st;
+  char *real = realpath(path, NULL);
+  const char *text = NULL;
+  if (real && stat(real, &st) == 0 && S_ISREG(st.st_mode)) {
+    text = sc_printf(sc, "%s %lld %lld.%09ld", real, (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
   }
-  return resolve(n) ? NULL : "this NVRTC is too old: version 12.0 or newer is needed";
+  free(real);
+  return text;
 }
 
-static const char *build(Sc *sc, const Nvrtc *n, void *program, Cubin *out) {
-  static const char *const options[] = {"--gpu-architecture=sm_90a", "-lineinfo", "--ptxas-options=-v"};
-  int wrong = n->compile(program, COUNT(options), options);
-  size_t size = 0;
-  n->log_size(program, &size);
-  char *log = sc_new(sc, size + 1);
-  n->log(program, log);
-  out->log = log;
-  if (wrong) return sc_printf(sc, "NVRTC refuses the emitted code (a defect of schedc):\n%s", log);
-  n->cubin_size(program, &size);
-  char *at = sc_new(sc, size);
-  n->cubin(program, at);
-  out->at = at;
-  out->n = size;
+static bool found_at(Sc *sc, const char *path, NvrtcFile *out) {
+  out->path = path;
+  out->identity = identity_of(sc, path);
+  return out->identity != NULL;
+}
+
+static bool found_in(Sc *sc, const char *folder, NvrtcFile *out) {
+  for (u32 i = 0; i < COUNT(sonames); i++) {
+    if (found_at(sc, sc_printf(sc, "%s/%s", folder, sonames[i]), out)) return true;
+  }
+  return false;
+}
+
+static bool found_in_list(Sc *sc, const char *folders, NvrtcFile *out) {
+  for (size_t n; folders && *folders; folders += n + (folders[n] == ':')) {
+    n = strcspn(folders, ":");
+    if (n && found_in(sc, sc_printf(sc, "%.*s", (int)n, folders), out)) return true;
+  }
+  return false;
+}
+
+const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out) {
+  const char *chosen = variable("SCHEDC_NVRTC");
+  if (chosen) return found_at(sc, chosen, out) ? NULL : sc_printf(sc, "SCHEDC_NVRTC names '%s', where there is no file", chosen);
+  static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
+  if (found_in_list(sc, variable("LD_LIBRARY_PATH"), out)) return NULL;
+  for (u32 i = 0; i < COUNT(homes); i++) {
+    const char *home = variable(homes[i]);
+    if (home && found_in(sc, sc_printf(sc, "%s/lib64", home), out)) return NULL;
+  }
+  if (!found_in(sc, "/usr/local/cuda/lib64", out)) *out = (NvrtcFile){NULL, NULL};
   return NULL;
 }
 
-const char *sc_nvrtc(Sc *sc, const char *name, const char *text, Cubin *out) {
-  Nvrtc n = {0};
+// ---- opening it
+
+static bool resolve(Nvrtc *n) {
+#define NVRTC(name, symbol, params)        \
+  {                                        \
+    void *f = dlsym(n->library, symbol);   \
+    if (!f) return false;                  \
+    memcpy(&n->name, &f, sizeof f);        \
+  }
+#include "nvrtc.def"
+#undef NVRTC
+  return true;
+}
+
+static void open_by_name(Sc *sc, NvrtcFile *file, Nvrtc *n) {
+  for (u32 i = 0; i < COUNT(sonames) && !n->library; i++) n->library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
+  Dl_info info;
+  void *f = n->library ? dlsym(n->library, "nvrtcVersion") : NULL;
+  if (f && dladdr(f, &info) && info.dli_fname) found_at(sc, sc_printf(sc, "%s", info.dli_fname), file);
+}
+
+const char *sc_nvrtc_open(Sc *sc, NvrtcFile *file, Nvrtc *out) {
+  *out = (Nvrtc){0};
+  if (file->path) out->library = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
+  else open_by_name(sc, file, out);
+  if (!out->library && file->path) return sc_printf(sc, "NVRTC cannot be opened (%s): " HOW_TO_GET_IT, dlerror());
+  if (!out->library) return "NVRTC is missing (libnvrtc.so.13 or .12): " HOW_TO_GET_IT;
+  int major = 0, minor = 0;
+  bool good = resolve(out) && !out->version(&major, &minor);
+  // wgmma and setmaxnreg came with 12.0; 12.3 is the first that knows all forms that are emitted.
+  if (!good || major < 12 || (major == 12 && minor < 3)) {
+    return sc_printf(sc, "NVRTC %d.%d (%s) is too old: " HOW_TO_GET_IT, major, minor, file->path ? file->path : "libnvrtc.so");
+  }
+  return NULL;
+}
+
+// ---- building
+
+static void take_log(Sc *sc, const Nvrtc *n, void *program, Binary *out) {
+  size_t size = 0;
+  if (n->log_size(program, &size) || !size) return;
+  char *log = sc_new(sc, size + 1);
+  if (!n->log(program, log)) out->log = log;
+}
+
+static bool take_code(Sc *sc, const Nvrtc *n, void *program, Target target, Binary *out) {
+  bool ptx = target == TARGET_PTX;
+  size_t size = 0;
+  if ((ptx ? n->ptx_size : n->cubin_size)(program, &size) || !size) return false;
+  char *at = sc_new(sc, size);
+  out->at = at;
+  out->n = size;
+  return !(ptx ? n->ptx : n->cubin)(program, at);
+}
+
+// Nothing may unwind while a program is open: it would stay so.
+static const char *compile(Sc *sc, const Nvrtc *n, void *program, Target target, Binary *out) {
+  const char *const *option = sc_nvrtc_options[target];
+  int options = 0;
+  while (option[options]) options++;
+  int wrong = n->compile(program, options, option);
+  take_log(sc, n, program, out);
+  if (wrong) return "NVRTC refuses the emitted code";
+  return take_code(sc, n, program, target, out) ? NULL : "NVRTC gives no code";
+}
+
+const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, const char *text, Binary *out) {
+  *out = (Binary){.log = ""};
   void *program = NULL;
-  const char *wrong = open_library(&n);
-  if (!wrong && n.create(&program, text, name, 0, NULL, NULL)) wrong = "NVRTC does not start";
-  if (!wrong) wrong = build(sc, &n, program, out);
-  if (program) n.destroy(&program);
-  return wrong;  // the library stays open: NVRTC does not survive being unloaded and loaded again
+  if (n->create(&program, text, name, 0, NULL, NULL)) return "NVRTC does not start";
+  jmp_buf *caller = sc->unwind, here;
+  sc->unwind = &here;
+  const char *wrong = NULL;
+  bool unwinding = setjmp(here);
+  if (!unwinding) wrong = compile(sc, n, program, target, out);
+  sc->unwind = caller;
+  n->destroy(&program);
+  if (unwinding) sc_unwind(sc, sc->why);
+  return wrong;
 }

@@ -1,0 +1,73 @@
+// build.c - a kernel's text to machine code, once: what was built before comes from the cache, without NVRTC being
+// opened. What ptxas said then is stored with it, so that a kernel that spills is told of every time.
+#include "build.h"
+
+#include <string.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+enum { KEY_PARTS = 4 };
+
+static Blob text_blob(const char *text) { return (Blob){text, strlen(text)}; }
+
+// Everything that the code depends on.
+static void make_key(Sc *sc, const char *text, Target target, const NvrtcFile *file, Blob key[KEY_PARTS]) {
+  Str options = {.sc = sc};
+  for (const char *const *o = sc_nvrtc_options[target]; *o; o++) str_printf(&options, "%s\n", *o);
+  key[0] = text_blob(text);
+  key[1] = text_blob(file->identity);
+  key[2] = text_blob(options.at);  // the architecture is one of them
+  key[3] = text_blob(schedc_version());
+}
+
+static schedc_status unavailable(Sc *sc, const Kernel *k, const char *wrong) {
+  sc_report(sc, D_G_NVRTC, k->span, "%s", wrong);
+  return SCHEDC_EUNAVAIL;
+}
+
+static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Target target, const Nvrtc *n, Built *out) {
+  const char *wrong = sc_nvrtc(sc, n, target, sc_printf(sc, "%s.cu", k->name), text, &out->code);
+  sc_read_log(sc, out->code.log, &out->log);
+  if (!wrong) return SCHEDC_OK;
+  u32 before = sc->errors;
+  sc_report_log(sc, k, &out->log, false);
+  if (sc->errors == before) sc_report(sc, D_G_NVRTC, k->span, "%s", wrong);
+  return SCHEDC_EINPUT;
+}
+
+schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target target, const BuildOptions *options, Built *out) {
+  *out = (Built){.code.log = ""};
+  double start = now();
+  const char *text = sc_cuda_lined(sc, cuda), *folder = NULL, *wrong;
+  NvrtcFile file;
+  Nvrtc nvrtc;
+  Blob key[KEY_PARTS];
+  bool opened = false;
+  if ((wrong = sc_nvrtc_find(sc, &file))) return unavailable(sc, k, wrong);
+  if (!options->no_cache) folder = sc_cache_folder(sc, options->cache);
+  if (folder && !file.identity) {  // the loader alone knows which file it is
+    if ((wrong = sc_nvrtc_open(sc, &file, &nvrtc))) return unavailable(sc, k, wrong);
+    opened = true;
+  }
+  if (!file.identity) folder = NULL;
+  if (folder) {
+    make_key(sc, text, target, &file, key);
+    out->cached = sc_cache_load(sc, folder, key, KEY_PARTS, &out->code);
+  }
+  if (out->cached) {
+    sc_read_log(sc, out->code.log, &out->log);
+  } else {
+    if (!opened && (wrong = sc_nvrtc_open(sc, &file, &nvrtc))) return unavailable(sc, k, wrong);
+    schedc_status status = build_anew(sc, k, text, target, &nvrtc, out);
+    if (status) return status;
+    if (folder) sc_cache_store(sc, folder, key, KEY_PARTS, &out->code);
+  }
+  out->seconds = now() - start;
+  sc_report_log(sc, k, &out->log, options->lenient);
+  return sc->errors ? SCHEDC_EINPUT : SCHEDC_OK;
+}
