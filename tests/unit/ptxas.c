@@ -1,0 +1,182 @@
+// Tests of the log reader: logs as NVRTC 13.0 and ptxas write them, cut to what matters, and what becomes of them.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "cuda/build.h"
+
+static const char clean[] =
+    "ptxas info    : 0 bytes gmem\n"
+    "ptxas info    : Compiling entry function 'fa3_fwd' for 'sm_90a'\n"
+    "ptxas info    : Function properties for fa3_fwd\n"
+    "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    "ptxas info    : Used 168 registers, used 16 barriers\n"
+    "ptxas info    : Compile time = 688.624 ms\n";
+
+static const char spilled[] =
+    "ptxas info    : (C7512) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+    "insufficient register resources for the function 'fa3_fwd'\n"
+    "ptxas info    : Function properties for fa3_fwd\n"
+    "ptxas         .     512 bytes stack frame, 1552 bytes spill stores, 1292 bytes spill loads\n"
+    "ptxas info    : Used 160 registers, used 16 barriers, 512 bytes cumulative stack size\n";
+
+static const char ignored[] =
+    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at "
+    "entry.\n"
+    "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    "ptxas info    : Used 222 registers, used 16 barriers\n";
+
+static const char refused[] =
+    "my (1).sched(4): error: identifier \"foo\" is undefined\n"
+    "   for (int t=0; t < last; t++) foo();\n"
+    "                                ^\n"
+    "\n"
+    "x.cu(16): warning #177-D: function \"sc_quad_min\" was declared but never referenced\n"
+    "  DEV float sc_quad_min(float x) { return x; /* no error: here */ }\n"
+    "\n"
+    "1 error detected in the compilation of \"x.cu\".\n";
+
+static const char source[] =
+    "kernel k {\n"
+    "  in A : f16[M, 64], B : f16[64, 64]\n"
+    "  out C : f32[M, 64]\n"
+    "  grid (x : cdiv(M, 64))\n"
+    "  ring a : f16[64, 64], b : f16[64, 64]\n"
+    "  role load : 1 warp, 24 regs { a <- A[x*64..];  b <- B[0..] }\n"
+    "  role math : 1 warpgroups, 240 regs {\n"
+    "    reg c : f32[64, 64]\n"
+    "    wait a, b\n"
+    "    async c[i,j] = a[i,d] @ b[j,d]\n"
+    "    wait c;  release a, b\n"
+    "    C[x*64 + i, j] = c[i,j]\n"
+    "  }\n"
+    "}\n";
+
+typedef struct Fixture {
+  Sc sc;
+  jmp_buf unwind;
+  BuildLog log;
+} Fixture;
+
+static int begin(void **state) {
+  static Fixture f;
+  sc_init(&f.sc, NULL);
+  f.sc.unwind = &f.unwind;
+  *state = &f;
+  return 0;
+}
+
+static int end(void **state) {
+  Fixture *f = *state;
+  sc_free(&f->sc);
+  return 0;
+}
+
+static const Kernel *kernel(Fixture *f) {
+  f->sc.text = sc_text(&f->sc, "my (1).sched", source, strlen(source));
+  const Ast *ast = sc_parse(&f->sc, f->sc.text);
+  const Kernel *k = sc_compile_to(&f->sc, ast, &(Choice){0}, NULL);
+  if (!k) fail_msg("%s", f->sc.diags->text);
+  return k;
+}
+
+static const char *report(Fixture *f, const char *log, bool lenient) {
+  const Kernel *k = kernel(f);
+  Str out = {.sc = &f->sc};
+  sc_read_log(&f->sc, log, &f->log);
+  sc_report_log(&f->sc, k, &f->log, lenient);
+  for (const Diag *d = f->sc.diags; d; d = d->next) sc_diag_text(&out, f->sc.text, d);
+  return out.at ? out.at : "";
+}
+
+static void of_a_clean_build(void **state) {
+  Fixture *f = *state;
+  assert_string_equal(report(f, clean, false), "");
+  assert_int_equal(f->log.registers, 168);
+  assert_int_equal(f->log.barriers, 16);
+  assert_int_equal(f->log.stack + f->log.spill_stores + f->log.spill_loads, 0);
+  assert_int_equal(f->log.remark.n, 0);
+}
+
+static void of_spills_and_serialized_products(void **state) {
+  Fixture *f = *state;
+  const char *text = report(f, spilled, false);
+  assert_int_equal(f->log.stack, 512);
+  assert_int_equal(f->log.spill_stores, 1552);
+  assert_int_equal(f->log.spill_loads, 1292);
+  assert_int_equal(f->log.remark.n, 1);
+  assert_int_equal(f->log.remark.at[0].kind, REMARK_SERIAL);
+  assert_int_equal(f->log.remark.at[0].code, 7512);
+  assert_int_equal(f->sc.errors, 2);
+  assert_non_null(strstr(text, "my (1).sched:7:8: error[G.serial]: wgmma.mma_async instructions are serialized"));
+  assert_non_null(strstr(text, "   10 |     async c[i,j] = a[i,d] @ b[j,d]"));
+  assert_non_null(strstr(text, "my (1).sched:7:8: error[G.spill]: registers of 'k' are kept in memory: stack frame 512"));
+}
+
+static void demoted(void **state) {
+  Fixture *f = *state;
+  const char *text = report(f, spilled, true);
+  assert_int_equal(f->sc.errors, 0);
+  assert_null(strstr(text, "error["));
+  assert_non_null(strstr(text, "warning[G.serial]"));
+  assert_non_null(strstr(text, "warning[G.spill]"));
+}
+
+static void of_ignored_setmaxnreg(void **state) {
+  Fixture *f = *state;
+  const char *text = report(f, ignored, false);
+  assert_int_equal(f->log.remark.n, 1);
+  assert_int_equal(f->log.remark.at[0].kind, REMARK_SETMAXNREG);
+  assert_int_equal(f->log.registers, 222);
+  assert_non_null(strstr(text, "error[G.setmaxnreg]: 'setmaxnreg' ignored; unable to determine register count at entry. (ptxas C7508)"));
+}
+
+static void of_refused_code(void **state) {
+  Fixture *f = *state;
+  const char *text = report(f, refused, true);
+  assert_int_equal(f->log.remark.n, 2);
+  assert_string_equal(f->log.remark.at[0].file, "my (1).sched");
+  assert_int_equal(f->log.remark.at[0].line, 4);
+  assert_string_equal(f->log.remark.at[1].file, "x.cu");
+  assert_int_equal(f->sc.errors, 1);  // an error stays one
+  assert_non_null(strstr(text, "my (1).sched:4:3: error[G.nvrtc]: the emitted code is refused: identifier \"foo\" is undefined"));
+  assert_non_null(strstr(text, "my (1).sched:1:8: warning[G.nvrtc]: function \"sc_quad_min\" was declared"));
+}
+
+// Each remark of ptxas's that is known, and one that is not.
+static void of_all_kinds(void **state) {
+  Fixture *f = *state;
+  static const char *const serial[] = {"Extern calls", "ill formed pipeline stage", "non wgmma instructions"};
+  Str log = {.sc = &f->sc};
+  for (u32 i = 0; i < COUNT(serial); i++) {
+    str_printf(&log, "ptxas info    : (C75%u) Potential Performance Loss: wgmma.mma_async instructions are serialized due to %s\n", 10 + i, serial[i]);
+  }
+  str_puts(&log, "ptxas info    : (C7999) Potential Performance Loss: something new\nptxas warning : (C7000) beware\n"
+                 "ptxas fatal   : Unresolved extern function 'f'\nptxas info    : Compile time = 1 ms");
+  sc_read_log(&f->sc, log.at, &f->log);
+  assert_int_equal(f->log.remark.n, 6);
+  for (u32 i = 0; i < 3; i++) assert_int_equal(f->log.remark.at[i].kind, REMARK_SERIAL);
+  assert_int_equal(f->log.remark.at[3].kind, REMARK_WARNING);
+  assert_string_equal(f->log.remark.at[3].text, "something new");
+  assert_int_equal(f->log.remark.at[4].kind, REMARK_WARNING);
+  assert_int_equal(f->log.remark.at[5].kind, REMARK_ERROR);
+}
+
+// Anything may stand in a log.
+static void of_rubbish(void **state) {
+  Fixture *f = *state;
+  static const char *const rubbish[] = {"", "\n\n", "error: ", "(): error: x", "): error: x", "): warning ", "warning ", "ptxas", "ptxas (C", "ptxas : (C99999999999999999999) ",
+                                        "ptxas  bytes stack frame", "99999999999999999999 bytes stack frame", "a(b): error: c"};
+  for (u32 i = 0; i < COUNT(rubbish); i++) sc_read_log(&f->sc, rubbish[i], &f->log);
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+  const struct CMUnitTest tests[] = {TEST(of_a_clean_build), TEST(of_spills_and_serialized_products), TEST(demoted), TEST(of_ignored_setmaxnreg),
+                                     TEST(of_refused_code), TEST(of_all_kinds), TEST(of_rubbish)};
+  return cmocka_run_group_tests_name("ptxas", tests, NULL, NULL);
+}
