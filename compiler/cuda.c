@@ -198,7 +198,11 @@ static void statement(Cuda *c, const Ins *ins) {
     case OP_ENDTILE:
       cu_close_tile(c);
       break;
-    case OP_ENDFOR: case OP_ENDIF: case OP_ENDVOTE: cu_close(c); break;
+    case OP_ENDVOTE:
+      if (ins->plan.fence) cu_fence(c);
+      cu_close(c);
+      break;
+    case OP_ENDFOR: case OP_ENDIF: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
     case OP_COPYIN: cu_copy_in(c, ins); break;
     case OP_COMMIT: cu_commit(c, ins); break;

@@ -104,10 +104,7 @@ void cu_mma(Cuda *c, const Ins *ins) {
   b.desc = descriptor(c, &b, "b_desc");
   if (a.regs) tie(c, a.v->buf);
   tie(c, dst);
-  if (ins->plan.fence) {
-    cu_use(c, PRIM_fence_async);
-    cu_line(c, "sc_fence_async();");
-  }
+  if (ins->plan.fence) cu_fence(c);
   if (ins->plan.meet) {
     cu_use(c, PRIM_named);
     cu_line(c, "sc_bar_sync(%u + instance, 128);  // what the other warps stored is there", c->k->role.at[c->r].meet);

@@ -247,11 +247,13 @@ static const char *arriver(const Cuda *c, const Ins *ins) {
   return ins->plan.arrivals == role->warps && role->warps > 1 ? "if (lane == 0) " : "if (thread == 0) ";
 }
 
+void cu_fence(Cuda *c) {
+  cu_use(c, PRIM_fence_async);
+  cu_line(c, "sc_fence_async();");
+}
+
 static void before_arrival(Cuda *c, const Ins *ins) {
-  if (ins->plan.fence) {
-    cu_use(c, PRIM_fence_async);
-    cu_line(c, "sc_fence_async();");
-  }
+  if (ins->plan.fence) cu_fence(c);
   if (c->single) return;
   if (!ins->plan.meet) {
     if (ins->plan.arrivals > 1) cu_line(c, "__syncwarp();");
@@ -291,8 +293,14 @@ void cu_release(Cuda *c, const Ins *ins) {
   const char *stage = cursor(c, ring, many ? "oldest" : "held");
   before_arrival(c, ins);
   u32 ctas = r->multicast ? cu_cluster(c->k) : 1;
-  if (ctas > 1) cu_line(c, "%sfor (u32 cta = 0; cta < %u; cta++) sc_mbar_arrive_cta(%s, cta);", arriver(c, ins), ctas, barrier(c, r, false, stage));
-  else cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, false, stage));
+  const char *bar = barrier(c, r, false, stage), *who = arriver(c, ins);
+  if (ctas == 1) {
+    cu_line(c, "%ssc_mbar_arrive(%s);", who, bar);
+  } else {
+    if (*who) cu_open(c, "%.*s", (int)strlen(who) - 1, who);
+    for (u32 cta = 0; cta < ctas; cta++) cu_line(c, "sc_mbar_arrive_cta(%s, %u);", bar, cta);
+    if (*who) cu_close(c);
+  }
   step(c, r, stage, many ? NULL : cursor(c, ring, "parity"));
 }
 

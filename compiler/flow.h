@@ -171,6 +171,7 @@ void sc_step_acquire(Flow *f, Ins *ins);
 void sc_step_commit(Flow *f, Ins *ins);
 void sc_step_wait(Flow *f, Ins *ins);
 void sc_step_release(Flow *f, Ins *ins);
+void sc_step_endvote(Flow *f, Ins *ins);
 void sc_step_take(Flow *f, Ins *ins);
 void sc_step_pass(Flow *f, Ins *ins);
 

@@ -103,6 +103,7 @@ static void step(Flow *f, Ins *ins) {
       other_branch(f);
       break;
     case OP_ENDVOTE:
+      sc_step_endvote(f, ins);
       f->votes--;
       leave_branch(f);
       break;
