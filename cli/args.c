@@ -1,14 +1,40 @@
-// args.c - options. One table says for each option its name, argument, the commands that take it and
-// what --help says; getopt_long and --help both read it.
+// args.c - options. One table says for each option its name, argument, the commands that take it
+// and what --help says; getopt_long and --help both read it.
 #include "cli.h"
 
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN = 1, TEST = 2, CHECK = 4, FMT = 8, INFO = 16, EXPLAIN = 32, ALL = 63, KERNELS = RUN | TEST | CHECK | INFO };
-enum { OPT_CASE = 256, OPT_SET, OPT_IN, OPT_OUT, OPT_ON, OPT_POLICY, OPT_SEED, OPT_INPUTS, OPT_THREADS, OPT_SMS,
-       OPT_FORMAT, OPT_EMIT, OPT_CHECK, OPT_QUICK, OPT_FULL, OPT_TIME, OPT_SAMPLE };
+enum {
+  RUN = 1,
+  TEST = 2,
+  CHECK = 4,
+  FMT = 8,
+  INFO = 16,
+  EXPLAIN = 32,
+  ALL = 63,
+  KERNELS = RUN | TEST | CHECK | INFO
+};
+enum {
+  OPT_CASE = 256,
+  OPT_SET,
+  OPT_IN,
+  OPT_OUT,
+  OPT_ON,
+  OPT_POLICY,
+  OPT_SEED,
+  OPT_INPUTS,
+  OPT_THREADS,
+  OPT_SMS,
+  OPT_FORMAT,
+  OPT_EMIT,
+  OPT_CHECK,
+  OPT_QUICK,
+  OPT_FULL,
+  OPT_TIME,
+  OPT_SAMPLE
+};
 
 static const struct Option {
   const char *name;
@@ -23,20 +49,26 @@ static const struct Option {
     {"in", OPT_IN, "TENSOR=FILE.npy", RUN, "an input from a file; its shape sets dimensions"},
     {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
     {"on", OPT_ON, "cpu|cuda", RUN, "where to run (default: cpu)"},
-    {"policy", OPT_POLICY, "early|late|random", RUN, "when asynchronous work takes place (default: late)"},
-    {"seed", OPT_SEED, "N", RUN | TEST, "of policy random, the order of roles, and the inputs (default: 0)"},
-    {"inputs", OPT_INPUTS, "KIND", RUN, "distribution: normal outliers large equal spike sink (default: normal)"},
+    {"policy", OPT_POLICY, "early|late|random", RUN,
+     "when asynchronous work takes place (default: late)"},
+    {"seed", OPT_SEED, "N", RUN | TEST,
+     "of policy random, the order of roles, and the inputs (default: 0)"},
+    {"inputs", OPT_INPUTS, "KIND", RUN,
+     "distribution: normal outliers large equal spike sink (default: normal)"},
     {"threads", OPT_THREADS, "N", RUN | TEST, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
-    {"sample", OPT_SAMPLE, "N", RUN, "compare at N places of the specification's loop (0: all; default: few seconds')"},
+    {"sample", OPT_SAMPLE, "N", RUN,
+     "compare at N places of the specification's loop (0: all; default: few seconds')"},
     {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
     {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
-    {"output", 'o', "FILE", CHECK | FMT, "where --emit or the formatted text goes ('-': standard output)"},
+    {"output", 'o', "FILE", CHECK | FMT,
+     "where --emit or the formatted text goes ('-': standard output)"},
     {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},
     {"in-place", 'i', NULL, FMT, "rewrite the files"},
-    {"format", OPT_FORMAT, "text|json|sarif", KERNELS, "of results and diagnostics (sarif: check only)"},
+    {"format", OPT_FORMAT, "text|json|sarif", KERNELS,
+     "of results and diagnostics (sarif: check only)"},
     {"help", 'h', NULL, ALL, "this page"},
 };
 
@@ -49,8 +81,8 @@ static int bit_of(const Command *c) {
 }
 
 void args_help(FILE *to, const Command *c) {
-  fprintf(to, "schedc %s: %s\n\nusage: schedc %s %s [options]\n\n%s%s", c->name, c->what, c->name, c->operands, c->more,
-          *c->more ? "\n" : "");
+  fprintf(to, "schedc %s: %s\n\nusage: schedc %s %s [options]\n\n%s%s", c->name, c->what, c->name,
+          c->operands, c->more, *c->more ? "\n" : "");
   for (size_t i = 0; i < COUNT(options); i++) {
     const struct Option *o = &options[i];
     if (!(o->commands & bit_of(c))) continue;
@@ -78,7 +110,8 @@ static int add_pair(const Args *args, Pairs *pairs, const char *option, const ch
   return 0;
 }
 
-static int read_word(const Args *args, const char *option, const char *text, const char *const *words, int n, int *out) {
+static int read_word(const Args *args, const char *option, const char *text,
+                     const char *const *words, int n, int *out) {
   for (int i = 0; i < n; i++) {
     if (strcmp(words[i], text) == 0) {
       *out = i;
@@ -88,10 +121,12 @@ static int read_word(const Args *args, const char *option, const char *text, con
   return cli_usage(args, "'%s' is not a value of --%s", text, option);
 }
 
-static int read_number(const Args *args, const char *option, const char *text, uint64_t max, uint64_t *out) {
+static int read_number(const Args *args, const char *option, const char *text, uint64_t max,
+                       uint64_t *out) {
   char *end;
   unsigned long long v = strtoull(text, &end, 10);
-  if (*text < '0' || *text > '9' || *end || v > max) return cli_usage(args, "--%s wants a number, not '%s'", option, text);
+  if (*text < '0' || *text > '9' || *end || v > max)
+    return cli_usage(args, "--%s wants a number, not '%s'", option, text);
   *out = v;
   return 0;
 }
@@ -102,13 +137,23 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
   int code = 0, word = 0;
   uint64_t number = 0;
   switch (val) {
-    case 'p': return add_pair(a, &a->param, name, text);
-    case OPT_SET: return add_pair(a, &a->set, name, text);
-    case OPT_IN: return add_pair(a, &a->in, name, text);
-    case OPT_OUT: return add_pair(a, &a->out, name, text);
-    case OPT_CASE: a->case_name = text; return 0;
-    case OPT_EMIT: a->emit = text; return 0;
-    case 'o': a->output = text; return 0;
+    case 'p':
+      return add_pair(a, &a->param, name, text);
+    case OPT_SET:
+      return add_pair(a, &a->set, name, text);
+    case OPT_IN:
+      return add_pair(a, &a->in, name, text);
+    case OPT_OUT:
+      return add_pair(a, &a->out, name, text);
+    case OPT_CASE:
+      a->case_name = text;
+      return 0;
+    case OPT_EMIT:
+      a->emit = text;
+      return 0;
+    case 'o':
+      a->output = text;
+      return 0;
     case OPT_POLICY:
       code = read_word(a, name, text, policy, 3, &word);
       a->policy = (schedc_policy)word;
@@ -128,8 +173,11 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
         return cli_usage(a, "--format sarif is for 'schedc check'");
       }
       return code;
-    case OPT_SAMPLE: a->sample_given = true; return read_number(a, name, text, UINT64_MAX, &a->sample);
-    case OPT_SEED: return read_number(a, name, text, UINT64_MAX, &a->seed);
+    case OPT_SAMPLE:
+      a->sample_given = true;
+      return read_number(a, name, text, UINT64_MAX, &a->sample);
+    case OPT_SEED:
+      return read_number(a, name, text, UINT64_MAX, &a->seed);
     case OPT_THREADS:
       code = read_number(a, name, text, 4096, &number);
       a->threads = (unsigned)number;
@@ -143,12 +191,24 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
 
 static void take_flag(Args *a, int val) {
   switch (val) {
-    case OPT_QUICK: a->quick = true; return;
-    case OPT_FULL: a->full = true; return;
-    case OPT_TIME: a->bench = true; return;
-    case OPT_CHECK: a->check = true; return;
-    case 'i': a->in_place = true; return;
-    default: a->help = true; return;
+    case OPT_QUICK:
+      a->quick = true;
+      return;
+    case OPT_FULL:
+      a->full = true;
+      return;
+    case OPT_TIME:
+      a->bench = true;
+      return;
+    case OPT_CHECK:
+      a->check = true;
+      return;
+    case 'i':
+      a->in_place = true;
+      return;
+    default:
+      a->help = true;
+      return;
   }
 }
 
@@ -169,19 +229,24 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
   opterr = 0;
   optind = 1;
   for (int val, which = -1; (val = getopt_long(argc, argv, letters, table, &which)) != -1;) {
-    if (val == '?') return cli_usage(args, "'%s' is not an option here, or lacks its argument", argv[optind - 1]);
+    if (val == '?')
+      return cli_usage(args, "'%s' is not an option here, or lacks its argument", argv[optind - 1]);
     const char *name = "";
     for (size_t i = 0; i < n; i++) {
       if (table[i].val == val) name = table[i].name;
     }
-    if (!optarg) take_flag(args, val);
-    else if (take_value(args, val, name, optarg)) return EXIT_USAGE;
+    if (!optarg)
+      take_flag(args, val);
+    else if (take_value(args, val, name, optarg))
+      return EXIT_USAGE;
   }
   args->operand = argv + optind;
   args->operands = argc - optind;
   if (args->help) return 0;
-  if (args->operands < command->min) return cli_usage(args, "an operand is missing: %s", command->operands);
-  if (args->operands > command->max) return cli_usage(args, "'%s' is one operand too many", args->operand[command->max]);
+  if (args->operands < command->min)
+    return cli_usage(args, "an operand is missing: %s", command->operands);
+  if (args->operands > command->max)
+    return cli_usage(args, "'%s' is one operand too many", args->operand[command->max]);
   if (args->quick && args->full) return cli_usage(args, "--quick and --full exclude each other");
   return 0;
 }

@@ -8,9 +8,10 @@
 static schedc_status check_unit(Session *s, const char *unit) {
   const Args *args = s->args;
   schedc_kernel *kernel;
-  schedc_status status =
-      schedc_instantiate(&kernel, s->context, s->source, unit, args->case_name, args->param.at, args->param.n);
-  if (status == SCHEDC_OK && args->format == FORMAT_TEXT) printf("%s: ok\n", schedc_kernel_name(kernel));
+  schedc_status status = schedc_instantiate(&kernel, s->context, s->source, unit, args->case_name,
+                                            args->param.at, args->param.n);
+  if (status == SCHEDC_OK && args->format == FORMAT_TEXT)
+    printf("%s: ok\n", schedc_kernel_name(kernel));
   schedc_kernel_free(kernel);
   return status;
 }
@@ -34,8 +35,8 @@ static int emit(Session *s) {
   Buffer out = {0};
   const char *unit = args->operands > 1 ? args->operand[1] : NULL;
   if (!schedc_stage_summary(args->emit)) return cli_usage(args, "'%s' is not a stage", args->emit);
-  schedc_status status = schedc_emit(s->context, s->source, unit, args->case_name, args->param.at, args->param.n, args->emit,
-                                     buffer_write, &out);
+  schedc_status status = schedc_emit(s->context, s->source, unit, args->case_name, args->param.at,
+                                     args->param.n, args->emit, buffer_write, &out);
   int code = session_status(s, status);
   const char *path = args->output ? args->output : "-";
   if (code == EXIT_GOOD && !file_write(path, out.n ? out.at : "", out.n)) {

@@ -1,5 +1,6 @@
-// cli.h - the `schedc` command, first embedder of libschedc: it uses schedc.h, and of the library's insides
-// only the npy reader, input distributions, element conversions (run.h) and the JSON writer (json.h).
+// cli.h - the `schedc` command, first embedder of libschedc: it uses schedc.h, and of the library's
+// insides only the npy reader, input distributions, element conversions (run.h) and the JSON writer
+// (json.h).
 #ifndef CLI_H
 #define CLI_H
 
@@ -86,21 +87,24 @@ typedef struct Session {
   schedc_context *context;
   schedc_source *source;
   Buffer text;
-  Buffer reports;   // JSON and SARIF: the elements, comma-separated; text: if `quiet`
-  Buffer seen;      // what was reported, to report it once
-  size_t errors;    // reported so far
-  size_t unmet;     // of these, requirements that do not hold
-  bool quiet;       // collect text reports instead of printing them
+  Buffer reports;  // JSON and SARIF: the elements, comma-separated; text: if `quiet`
+  Buffer seen;     // what was reported, to report it once
+  size_t errors;   // reported so far
+  size_t unmet;    // of these, requirements that do not hold
+  bool quiet;      // collect text reports instead of printing them
 } Session;
 // Opens args->operand[index]. Returns 0, or an exit code after a message or diagnostics.
 int session_open(Session *s, const Args *args, int index);
 void session_close(Session *s);
-// The kernel that the command line names, under its case (by default the first); *kase: the case's number, or SIZE_MAX.
+// The kernel that the command line names, under its case (by default the first); *kase: the case's
+// number, or SIZE_MAX.
 int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase);
 void session_forget(Session *s);  // drops what was reported
 // Prints the collected reports as JSON array or SARIF log; text: nothing.
 void session_print_reports(const Session *s);
-int session_status(const Session *s, schedc_status status);  // the exit code, after a message where no diagnostic came
+int session_status(
+    const Session *s,
+    schedc_status status);  // the exit code, after a message where no diagnostic came
 
 // ---- data.c: tensors of a kernel in memory.
 typedef struct Data {
@@ -115,21 +119,23 @@ typedef struct Data {
   size_t *bytes;
   schedc_scalar *scalars;
   size_t scalar_count;
-  Buffer *file;     // images of .npy files
+  Buffer *file;  // images of .npy files
 } Data;
-// The dimensions and scalars of case number `kase` (SIZE_MAX: none), with `choice[i]` saying which value of
-// the case's i-th line (NULL: the first), then --in, then --set. Returns 0 or an exit code after a message.
-// data_dims stops there; data_open needs all dimensions and works out the tensors' shapes.
+// The dimensions and scalars of case number `kase` (SIZE_MAX: none), with `choice[i]` saying which
+// value of the case's i-th line (NULL: the first), then --in, then --set. Returns 0 or an exit code
+// after a message. data_dims stops there; data_open needs all dimensions and works out the tensors'
+// shapes.
 int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice);
 int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice);
 uint64_t data_elements(const Data *d);
 int data_allocate(Data *d, Session *s);
-void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed);  // inputs; outputs are poisoned
-void data_rewind(Data *d);  // as after data_fill, for another run
+void data_fill(Data *d, size_t kase, InputKind kind,
+               uint64_t seed);  // inputs; outputs are poisoned
+void data_rewind(Data *d);      // as after data_fill, for another run
 // The outputs against the specification, or a sample of it.
 schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors);
-int data_load(Data *d, Session *s);                     // --in: before data_fill
-int data_save(const Data *d, Session *s);               // --out
+int data_load(Data *d, Session *s);        // --in: before data_fill
+int data_save(const Data *d, Session *s);  // --out
 void data_close(Data *d);
 
 // ---- cover.c
@@ -138,7 +144,7 @@ typedef struct Cover {
   const size_t *counts;  // how many values each line has, at least 1
   size_t widest, total;  // total: of all combinations, capped
   bool pairwise;
-  bool *open;            // pairs still to be seen
+  bool *open;  // pairs still to be seen
   size_t left, given;
 } Cover;
 void cover_start(Cover *c, const size_t *counts, size_t lines, bool all);

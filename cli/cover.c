@@ -1,5 +1,5 @@
-// cover.c - which combinations of a case's choices are tried: all of them, or few in which each pair of
-// values of two lines occurs together (a greedy pairwise cover, the same every time).
+// cover.c - which combinations of a case's choices are tried: all of them, or few in which each
+// pair of values of two lines occurs together (a greedy pairwise cover, the same every time).
 #include "cli.h"
 
 #include <stdlib.h>
@@ -16,7 +16,8 @@ void cover_start(Cover *c, const size_t *counts, size_t lines, bool all) {
   *c = (Cover){.lines = lines, .counts = counts, .widest = 1, .total = 1};
   for (size_t i = 0; i < lines; i++) {
     if (counts[i] > c->widest) c->widest = counts[i];
-    if (__builtin_mul_overflow(c->total, counts[i], &c->total) || c->total > MAX_ALL) c->total = MAX_ALL + 1;
+    if (__builtin_mul_overflow(c->total, counts[i], &c->total) || c->total > MAX_ALL)
+      c->total = MAX_ALL + 1;
   }
   c->pairwise = !all || c->total > MAX_ALL;
   if (!c->pairwise) return;

@@ -1,5 +1,5 @@
-// data.c - the tensors and scalars of one run: dimensions out of a case, of .npy files and of --set; memory;
-// inputs filled; outputs poisoned.
+// data.c - the tensors and scalars of one run: dimensions out of a case, of .npy files and of
+// --set; memory; inputs filled; outputs poisoned.
 #include "cli.h"
 
 #include <errno.h>
@@ -9,12 +9,14 @@
 enum { ALIGNMENT = 64 };
 
 static Elem elem_of(schedc_type type) {
-  static const u8 elem[] = {[SCHEDC_F32] = EL_F32,   [SCHEDC_F16] = EL_F16,   [SCHEDC_BF16] = EL_BF16,
-                            [SCHEDC_E4M3] = EL_E4M3, [SCHEDC_E5M2] = EL_E5M2, [SCHEDC_I32] = EL_I32};
+  static const u8 elem[] = {
+      [SCHEDC_F32] = EL_F32,   [SCHEDC_F16] = EL_F16,   [SCHEDC_BF16] = EL_BF16,
+      [SCHEDC_E4M3] = EL_E4M3, [SCHEDC_E5M2] = EL_E5M2, [SCHEDC_I32] = EL_I32};
   return elem[type];
 }
 
-// ---- dimensions and scalars ---------------------------------------------------------------------------
+// ---- dimensions and scalars
+// ---------------------------------------------------------------------------
 
 static void set_dim(Data *d, const char *name, int64_t value) {
   for (size_t i = 0; i < d->dim_count; i++) {
@@ -74,21 +76,24 @@ static int take_settings(Data *d, const Args *args) {
     char *end;
     if (is_dim(d->kernel, p->name)) {
       long long v = strtoll(p->value, &end, 10);
-      if (!*p->value || *end || v < 0) return cli_usage(args, "--set %s wants a length, not '%s'", p->name, p->value);
+      if (!*p->value || *end || v < 0)
+        return cli_usage(args, "--set %s wants a length, not '%s'", p->name, p->value);
       set_dim(d, p->name, v);
     } else if (is_scalar(d->kernel, p->name)) {
       double v = strtod(p->value, &end);
-      if (!*p->value || *end) return cli_usage(args, "--set %s wants a number, not '%s'", p->name, p->value);
+      if (!*p->value || *end)
+        return cli_usage(args, "--set %s wants a number, not '%s'", p->name, p->value);
       set_scalar(d, p->name, v);
     } else {
-      return cli_usage(args, "'%s' is not a dimension or scalar of '%s' (parameters are set by -p)", p->name,
-                       schedc_kernel_name(d->kernel));
+      return cli_usage(args, "'%s' is not a dimension or scalar of '%s' (parameters are set by -p)",
+                       p->name, schedc_kernel_name(d->kernel));
     }
   }
   return EXIT_GOOD;
 }
 
-// ---- .npy files ---------------------------------------------------------------------------------------
+// ---- .npy files
+// ---------------------------------------------------------------------------------------
 
 static size_t find_tensor(const Data *d, const char *name) {
   size_t i = 0;
@@ -96,7 +101,9 @@ static size_t find_tensor(const Data *d, const char *name) {
   return i;
 }
 
-static bool is_kind(const Npy *n, char descr, unsigned bytes) { return n->descr == descr && n->bytes == bytes; }
+static bool is_kind(const Npy *n, char descr, unsigned bytes) {
+  return n->descr == descr && n->bytes == bytes;
+}
 
 // How an element type is stored: the kind and size of NumPy's type.
 static char npy_kind(schedc_type type) {
@@ -111,14 +118,16 @@ static int read_files(Data *d, const Args *args) {
     if (t == d->tensor_count) return cli_usage(args, "'%s' is not a tensor of the kernel", p->name);
     schedc_tensor_at(d->kernel, t, &info);
     if (!(info.direction & SCHEDC_IN)) return cli_usage(args, "'%s' is not an input", p->name);
-    if (!file_read(p->value, &d->file[t])) return cli_fail(args, "cannot read '%s': %s", p->value, strerror(errno));
+    if (!file_read(p->value, &d->file[t]))
+      return cli_fail(args, "cannot read '%s': %s", p->value, strerror(errno));
     Npy npy;
     const char *wrong = sc_npy_parse(&npy, d->file[t].at, d->file[t].n);
     if (wrong) return cli_fail(args, "'%s': %s", p->value, wrong);
-    bool converts = (is_kind(&npy, 'f', 8) && info.type == SCHEDC_F32) || (is_kind(&npy, 'i', 8) && info.type == SCHEDC_I32);
+    bool converts = (is_kind(&npy, 'f', 8) && info.type == SCHEDC_F32) ||
+                    (is_kind(&npy, 'i', 8) && info.type == SCHEDC_I32);
     if (!converts && !is_kind(&npy, npy_kind(info.type), (unsigned)schedc_type_size(info.type))) {
-      return cli_fail(args, "'%s' holds %c%d, but '%s' is %s", p->value, npy.descr, npy.bytes, p->name,
-                      schedc_type_name(info.type));
+      return cli_fail(args, "'%s' holds %c%d, but '%s' is %s", p->value, npy.descr, npy.bytes,
+                      p->name, schedc_type_name(info.type));
     }
     d->from_file[t] = true;
     take_file_shape(d, &info, &npy);
@@ -134,7 +143,9 @@ int data_load(Data *d, Session *s) {
     size_t n = d->bytes[t] / schedc_type_size(x->type);
     bool same = npy.rank == x->rank;
     for (size_t i = 0; same && i < x->rank; i++) same = npy.shape[i] == x->shape[i];
-    if (!same) return cli_fail(s->args, "the file for '%s' has another shape than the other tensors ask", x->name);
+    if (!same)
+      return cli_fail(s->args, "the file for '%s' has another shape than the other tensors ask",
+                      x->name);
     if (npy.bytes == schedc_type_size(x->type)) {
       if (n) memcpy(x->data, npy.data, d->bytes[t]);
       continue;
@@ -148,7 +159,8 @@ int data_load(Data *d, Session *s) {
         continue;
       }
       memcpy(&v, (const char *)npy.data + 8 * i, 8);
-      if (v < INT32_MIN || v > INT32_MAX) return cli_fail(s->args, "the file for '%s' passes the range of i32", x->name);
+      if (v < INT32_MIN || v > INT32_MAX)
+        return cli_fail(s->args, "the file for '%s' passes the range of i32", x->name);
       ((int32_t *)x->data)[i] = (int32_t)v;
     }
   }
@@ -160,7 +172,8 @@ int data_save(const Data *d, Session *s) {
     const schedc_param *p = &s->args->out.at[i];
     const schedc_tensor *x = &d->tensors[find_tensor(d, p->name)];
     char header[1024];
-    size_t n = sc_npy_header(header, sizeof header, npy_kind(x->type), (u8)schedc_type_size(x->type), x->shape, x->rank);
+    size_t n = sc_npy_header(header, sizeof header, npy_kind(x->type),
+                             (u8)schedc_type_size(x->type), x->shape, x->rank);
     Buffer out = {0};
     buffer_write(&out, header, n);
     buffer_write(&out, x->data, d->bytes[x - d->tensors]);
@@ -174,12 +187,14 @@ int data_save(const Data *d, Session *s) {
 static int check_out_names(const Data *d, const Args *args) {
   for (size_t i = 0; i < args->out.n; i++) {
     size_t t = find_tensor(d, args->out.at[i].name);
-    if (t == d->tensor_count || !(d->direction[t] & SCHEDC_OUT)) return cli_usage(args, "'%s' is not an output", args->out.at[i].name);
+    if (t == d->tensor_count || !(d->direction[t] & SCHEDC_OUT))
+      return cli_usage(args, "'%s' is not an output", args->out.at[i].name);
   }
   return EXIT_GOOD;
 }
 
-// ---- the whole ----------------------------------------------------------------------------------------
+// ---- the whole
+// ----------------------------------------------------------------------------------------
 
 static int shape_tensor(Data *d, Session *s, size_t t) {
   schedc_tensor *x = &d->tensors[t];
@@ -189,7 +204,8 @@ static int shape_tensor(Data *d, Session *s, size_t t) {
   int64_t n = 1;
   for (size_t i = x->rank; i-- > 0;) {
     x->strides[i] = n;
-    if (x->shape[i] < 0 || __builtin_mul_overflow(n, x->shape[i] ? x->shape[i] : 1, &n) || n > INT64_MAX / 8) {
+    if (x->shape[i] < 0 || __builtin_mul_overflow(n, x->shape[i] ? x->shape[i] : 1, &n) ||
+        n > INT64_MAX / 8) {
       return cli_usage(s->args, "the shape of '%s' is negative or too large", x->name);
     }
   }
@@ -201,7 +217,8 @@ static int shape_tensor(Data *d, Session *s, size_t t) {
 }
 
 int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice) {
-  size_t tensors = schedc_tensor_count(kernel), dims = schedc_dim_count(kernel), scalars = schedc_scalar_count(kernel);
+  size_t tensors = schedc_tensor_count(kernel), dims = schedc_dim_count(kernel),
+         scalars = schedc_scalar_count(kernel);
   *d = (Data){.kernel = kernel, .tensor_count = tensors};
   d->dims = need(calloc(dims + 1, sizeof *d->dims));
   d->scalars = need(calloc(scalars + 1, sizeof *d->scalars));
@@ -227,8 +244,11 @@ int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
   int code = data_dims(d, s, kernel, kase, choice);
   for (size_t i = 0; !code && i < schedc_dim_count(kernel); i++) {
     bool known = false;
-    for (size_t j = 0; j < d->dim_count; j++) known |= strcmp(d->dims[j].name, schedc_dim_at(kernel, i)) == 0;
-    if (!known) code = cli_usage(s->args, "dimension '%s' has no value: give --case or --set", schedc_dim_at(kernel, i));
+    for (size_t j = 0; j < d->dim_count; j++)
+      known |= strcmp(d->dims[j].name, schedc_dim_at(kernel, i)) == 0;
+    if (!known)
+      code = cli_usage(s->args, "dimension '%s' has no value: give --case or --set",
+                       schedc_dim_at(kernel, i));
   }
   for (size_t t = 0; !code && t < d->tensor_count; t++) code = shape_tensor(d, s, t);
   return code;
@@ -236,7 +256,8 @@ int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
 
 uint64_t data_elements(const Data *d) {
   uint64_t n = 0;
-  for (size_t t = 0; t < d->tensor_count; t++) n += d->bytes[t] / schedc_type_size(d->tensors[t].type);
+  for (size_t t = 0; t < d->tensor_count; t++)
+    n += d->bytes[t] / schedc_type_size(d->tensors[t].type);
   return n;
 }
 
@@ -252,7 +273,8 @@ int data_allocate(Data *d, Session *s) {
     bool both = d->direction[t] == SCHEDC_INOUT;
     x->data = tensor_memory(d->bytes[t]);
     d->original[t] = x->data && both ? tensor_memory(d->bytes[t]) : NULL;
-    if (!x->data || (both && !d->original[t])) return cli_fail(s->args, "no memory for tensor '%s'", x->name);
+    if (!x->data || (both && !d->original[t]))
+      return cli_fail(s->args, "no memory for tensor '%s'", x->name);
   }
   return EXIT_GOOD;
 }
@@ -264,7 +286,8 @@ static void fill_from_case(Data *d, size_t kase, size_t t) {
   for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
     if (b.kind != SCHEDC_BIND_TENSOR || strcmp(b.name, x->name) != 0) continue;
     size_t n = d->bytes[t] / schedc_type_size(x->type);
-    for (size_t e = 0; e < n && e < b.count; e++) sc_set_elem(elem_of(x->type), x->data, (i64)e, b.values[e]);
+    for (size_t e = 0; e < n && e < b.count; e++)
+      sc_set_elem(elem_of(x->type), x->data, (i64)e, b.values[e]);
   }
 }
 
@@ -286,8 +309,10 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
 void data_rewind(Data *d) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     const schedc_tensor *x = &d->tensors[t];
-    if (d->original[t]) memcpy(x->data, d->original[t], d->bytes[t]);
-    else if (d->direction[t] == SCHEDC_OUT) sc_fill_nan(elem_of(x->type), x->data, d->bytes[t] / schedc_type_size(x->type));
+    if (d->original[t])
+      memcpy(x->data, d->original[t], d->bytes[t]);
+    else if (d->direction[t] == SCHEDC_OUT)
+      sc_fill_nan(elem_of(x->type), x->data, d->bytes[t] / schedc_type_size(x->type));
   }
 }
 
@@ -303,10 +328,12 @@ schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors
   }
   options.before = before;
   options.threads = s->args->threads;
-  if (s->args->sample_given) options.places = s->args->sample;
-  else options.operations = SOME_SECONDS * UINT64_C(1000000);
-  schedc_status status = schedc_compare(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars,
-                                        d->scalar_count, &options, errors);
+  if (s->args->sample_given)
+    options.places = s->args->sample;
+  else
+    options.operations = SOME_SECONDS * UINT64_C(1000000);
+  schedc_status status = schedc_compare(s->context, d->kernel, d->tensors, d->tensor_count,
+                                        d->scalars, d->scalar_count, &options, errors);
   free(before);
   return status;
 }

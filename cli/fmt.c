@@ -1,4 +1,5 @@
-// fmt.c - `schedc fmt`: files in canonical form, to standard output, back in place, or only compared.
+// fmt.c - `schedc fmt`: files in canonical form, to standard output, back in place, or only
+// compared.
 #include "cli.h"
 
 #include <errno.h>
@@ -29,7 +30,9 @@ static int put(const Args *args, const char *path, const Session *s, const Buffe
   }
   if (args->in_place) return same ? EXIT_GOOD : replace(args, path, text);
   const char *to = args->output ? args->output : "-";
-  return file_write(to, text->at, text->n) ? EXIT_GOOD : cli_fail(args, "cannot write '%s': %s", to, strerror(errno));
+  return file_write(to, text->at, text->n)
+             ? EXIT_GOOD
+             : cli_fail(args, "cannot write '%s': %s", to, strerror(errno));
 }
 
 static int format_one(const Args *args, int index) {
@@ -37,7 +40,8 @@ static int format_one(const Args *args, int index) {
   Buffer text = {0};
   buffer_puts(&text, "");
   int code = session_open(&s, args, index);
-  if (code == EXIT_GOOD) code = session_status(&s, schedc_format(s.context, s.source, buffer_write, &text));
+  if (code == EXIT_GOOD)
+    code = session_status(&s, schedc_format(s.context, s.source, buffer_write, &text));
   if (code == EXIT_GOOD) code = put(args, args->operand[index], &s, &text);
   free(text.at);
   session_close(&s);

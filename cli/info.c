@@ -11,7 +11,8 @@ int command_info(const Args *args) {
   if (!code) code = data_dims(&d, &s, kernel, kase, NULL);
   if (!code) {
     schedc_format_kind kind = args->format == FORMAT_JSON ? SCHEDC_JSON : SCHEDC_TEXT;
-    code = session_status(&s, schedc_describe(s.context, kernel, d.dims, d.dim_count, kind, stdout_write, NULL));
+    code = session_status(
+        &s, schedc_describe(s.context, kernel, d.dims, d.dim_count, kind, stdout_write, NULL));
   }
   data_close(&d);
   schedc_kernel_free(kernel);

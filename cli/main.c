@@ -1,5 +1,6 @@
-// main.c - the `schedc` command: finds the subcommand and hands over to it. Exit codes are the same for all:
-// 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is; 3 the machine is.
+// main.c - the `schedc` command: finds the subcommand and hands over to it. Exit codes are the same
+// for all: 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is; 3 the
+// machine is.
 #include "cli.h"
 
 #include <stdarg.h>
@@ -7,22 +8,30 @@
 
 static const Command commands[] = {
     {"run", "FILE [KERNEL]", "run a kernel on the CPU and compare it with its specification",
-     "Without --case the kernel's first case gives the dimensions. Inputs are drawn from --inputs, or read\n"
-     "from .npy files: float16, float32 and int32 as they are, bfloat16 as uint16, e4m3 and e5m2 as uint8\n"
-     "(their bits); float64 is rounded to float32 and int64 to int32 where the tensor wants these.\n"
-     "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last kernel.\n",
+     "Without --case the kernel's first case gives the dimensions. Inputs are drawn from --inputs, "
+     "or read\n"
+     "from .npy files: float16, float32 and int32 as they are, bfloat16 as uint16, e4m3 and e5m2 "
+     "as uint8\n"
+     "(their bits); float64 is rounded to float32 and int64 to int32 where the tensor wants "
+     "these.\n"
+     "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last "
+     "kernel.\n",
      1, 2, command_run},
     {"test", "FILE [KERNEL]", "run all cases under all policies on several inputs",
-     "Every combination of a case's `in { … }` values is run under the policies early, late and random; all\n"
-     "must give the same bits, and be as near to the specification as its tolerance asks. --quick takes a\n"
+     "Every combination of a case's `in { … }` values is run under the policies early, late and "
+     "random; all\n"
+     "must give the same bits, and be as near to the specification as its tolerance asks. --quick "
+     "takes a\n"
      "cover in which each pair of values occurs; --full adds seeds and input distributions.\n",
      1, 2, command_test},
     {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
-     "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what the compiler\n"
+     "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "
+     "the compiler\n"
      "knows after that stage instead; the stages are listed below.\n",
      1, 2, command_check},
     {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
-    {"info", "FILE [KERNEL]", "show parameters, tensors, roles, shared memory, barriers, work of a tile", "", 1, 2,
+    {"info", "FILE [KERNEL]",
+     "show parameters, tensors, roles, shared memory, barriers, work of a tile", "", 1, 2,
      command_info},
     {"explain", "[CODE]", "explain a diagnostic, or list all", "", 0, 1, command_explain},
 };
@@ -54,14 +63,17 @@ int cli_usage(const Args *args, const char *fmt, ...) {
 }
 
 static void help(FILE *to) {
-  fputs("schedc: a compiler for schedules of GPU tile pipelines\n\nusage: schedc COMMAND ...\n\n", to);
+  fputs("schedc: a compiler for schedules of GPU tile pipelines\n\nusage: schedc COMMAND ...\n\n",
+        to);
   for (size_t i = 0; i < COUNT(commands); i++) {
     fprintf(to, "  %-9s%-15s %s\n", commands[i].name, commands[i].operands, commands[i].what);
   }
-  fputs("\n'schedc COMMAND --help' says more; 'schedc --version' prints the version.\n"
-        "Exit codes: 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is wrong;\n"
-        "3 a file cannot be read or written, memory ran out, or the machine lacks something.\n",
-        to);
+  fputs(
+      "\n'schedc COMMAND --help' says more; 'schedc --version' prints the version.\n"
+      "Exit codes: 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is "
+      "wrong;\n"
+      "3 a file cannot be read or written, memory ran out, or the machine lacks something.\n",
+      to);
 }
 
 static int dispatch(int argc, char **argv) {
@@ -83,8 +95,10 @@ static int dispatch(int argc, char **argv) {
     Args args;
     int code = args_read(&args, &commands[i], argc - 1, argv + 1);
     if (code == 0) {
-      if (args.help) args_help(stdout, &commands[i]);
-      else code = commands[i].run(&args);
+      if (args.help)
+        args_help(stdout, &commands[i]);
+      else
+        code = commands[i].run(&args);
     }
     args_free(&args);
     return code;
@@ -94,6 +108,7 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   int code = dispatch(argc, argv);
-  if (fflush(stdout) != 0 || ferror(stdout)) return cli_fail(NULL, "cannot write to standard output");
+  if (fflush(stdout) != 0 || ferror(stdout))
+    return cli_fail(NULL, "cannot write to standard output");
   return code;
 }

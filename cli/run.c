@@ -19,8 +19,8 @@ static schedc_status interpret(Session *s, Data *d) {
   options.progress = progress_report;
   options.progress_user = &progress;
   progress_start(&progress, "running");
-  schedc_status status =
-      schedc_run_cpu(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count, &options);
+  schedc_status status = schedc_run_cpu(s->context, d->kernel, d->tensors, d->tensor_count,
+                                        d->scalars, d->scalar_count, &options);
   progress_end(&progress);
   return status;
 }
@@ -30,8 +30,8 @@ static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *t
   double start = seconds();
   if (s->args->cuda) {
     times->cuda = (schedc_cuda_times)SCHEDC_CUDA_TIMES_INIT;
-    status = schedc_run_cuda(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count,
-                             s->args->bench ? &times->cuda : NULL);
+    status = schedc_run_cuda(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars,
+                             d->scalar_count, s->args->bench ? &times->cuda : NULL);
   } else {
     status = interpret(s, d);
   }
@@ -43,22 +43,26 @@ static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *t
   return status;
 }
 
-// ---- what is printed ----------------------------------------------------------------------------------
+// ---- what is printed
+// ----------------------------------------------------------------------------------
 
 static const char *const policy_name[] = {"early", "late", "random"};
 
-static void text_result(const Session *s, const schedc_error *errors, size_t n, const Times *times) {
+static void text_result(const Session *s, const schedc_error *errors, size_t n,
+                        const Times *times) {
   table_errors(errors, n);
-  if (s->args->cuda) printf("\n  ran in %.2f s (on the GPU, built with NVRTC)", times->run);
-  else printf("\n  ran in %.2f s (interpreted, policy %s)", times->run, policy_name[s->args->policy]);
+  if (s->args->cuda)
+    printf("\n  ran in %.2f s (on the GPU, built with NVRTC)", times->run);
+  else
+    printf("\n  ran in %.2f s (interpreted, policy %s)", times->run, policy_name[s->args->policy]);
   printf(", specification in %.2f s\n", times->compare);
   if (!s->args->cuda || !s->args->bench) return;
-  printf("  %.4f ms cold, %.4f ms sustained (%.4f to %.4f)\n", times->cuda.cold_ms, times->cuda.sustained_ms,
-         times->cuda.least_ms, times->cuda.most_ms);
+  printf("  %.4f ms cold, %.4f ms sustained (%.4f to %.4f)\n", times->cuda.cold_ms,
+         times->cuda.sustained_ms, times->cuda.least_ms, times->cuda.most_ms);
 }
 
-static void json_result(const Session *s, const Data *d, const char *kase, const schedc_error *errors, size_t n,
-                        bool pass, const Times *times) {
+static void json_result(const Session *s, const Data *d, const char *kase,
+                        const schedc_error *errors, size_t n, bool pass, const Times *times) {
   Json j = {.write = stdout_write};
   json_open(&j, '{');
   json_key(&j, "kernel"), json_text(&j, d ? schedc_kernel_name(d->kernel) : NULL);
@@ -67,7 +71,8 @@ static void json_result(const Session *s, const Data *d, const char *kase, const
   json_key(&j, "seed"), json_uint(&j, s->args->seed);
   json_key(&j, "inputs"), json_text(&j, sc_input_name[s->args->inputs]);
   json_key(&j, "dims"), json_open(&j, '{');
-  for (size_t i = 0; d && i < d->dim_count; i++) json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
+  for (size_t i = 0; d && i < d->dim_count; i++)
+    json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
   json_close(&j, '}');
   json_key(&j, "outputs"), json_open(&j, '[');
   for (size_t i = 0; i < n; i++) {
@@ -115,8 +120,10 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
     bool compared = code == EXIT_GOOD, ran = code != EXIT_ENVIRONMENT;
     if (compared && text) text_result(s, errors, outputs, &times);
     if (compared) code = data_save(&d, s);
-    if (!text) json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
-    else if (ran) printf("%s\n", pass ? "PASS" : "FAIL");
+    if (!text)
+      json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
+    else if (ran)
+      printf("%s\n", pass ? "PASS" : "FAIL");
     if (code == EXIT_GOOD && !pass) code = EXIT_BAD;
   }
   data_close(&d);
@@ -130,8 +137,10 @@ int command_run(const Args *args) {
   size_t kase = SIZE_MAX;
   int code = session_open(&s, args, 0);
   if (!code) code = session_kernel(&s, &kernel, &kase);
-  if (!code) code = run_kernel(&s, kernel, kase);
-  else if (args->format == FORMAT_JSON) session_print_reports(&s);
+  if (!code)
+    code = run_kernel(&s, kernel, kase);
+  else if (args->format == FORMAT_JSON)
+    session_print_reports(&s);
   schedc_kernel_free(kernel);
   session_close(&s);
   return code;

@@ -1,5 +1,6 @@
-// session.c - one schedule file, open, and what has been reported about it. In text form reports go to
-// stderr as they come; JSON and SARIF elements are collected, because they are parts of one document.
+// session.c - one schedule file, open, and what has been reported about it. In text form reports go
+// to stderr as they come; JSON and SARIF elements are collected, because they are parts of one
+// document.
 #include "cli.h"
 
 #include <errno.h>
@@ -35,7 +36,8 @@ static void on_report(void *user, const schedc_diagnostic *d) {
 int session_open(Session *s, const Args *args, int index) {
   *s = (Session){.args = args};
   const char *path = args->operand[index];
-  if (!file_read(path, &s->text)) return cli_fail(args, "cannot read '%s': %s", path, strerror(errno));
+  if (!file_read(path, &s->text))
+    return cli_fail(args, "cannot read '%s': %s", path, strerror(errno));
   schedc_options options = SCHEDC_OPTIONS_INIT;
   options.sink = on_report;
   options.sink_user = s;
@@ -80,7 +82,8 @@ int session_status(const Session *s, schedc_status status) {
   return machine ? EXIT_ENVIRONMENT : EXIT_BAD;
 }
 
-// ---- the kernel that the command line means ---------------------------------------------------------
+// ---- the kernel that the command line means
+// ---------------------------------------------------------
 
 static size_t find_case(const schedc_kernel *k, const char *name) {
   for (size_t i = 0; i < schedc_kernel_case_count(k); i++) {

@@ -1,4 +1,5 @@
-// table.c - what `schedc run` prints: the case, the tensors, and how far each output is from its specification.
+// table.c - what `schedc run` prints: the case, the tensors, and how far each output is from its
+// specification.
 #include "cli.h"
 
 #include <string.h>
@@ -24,8 +25,8 @@ static void put_params(const schedc_kernel *k) {
 }
 
 void table_head(const Session *s, const Data *d, const char *case_name) {
-  printf("%s  (%s%s%s)\n", schedc_kernel_name(d->kernel), s->args->operand[0], case_name ? ", case " : "",
-         case_name ? case_name : "");
+  printf("%s  (%s%s%s)\n", schedc_kernel_name(d->kernel), s->args->operand[0],
+         case_name ? ", case " : "", case_name ? case_name : "");
   put_params(d->kernel);
   for (size_t i = 0; i < d->dim_count; i++) {
     printf("%s%s = %lld", i ? ", " : "  dims    ", d->dims[i].name, (long long)d->dims[i].value);
@@ -36,25 +37,30 @@ void table_head(const Session *s, const Data *d, const char *case_name) {
     const schedc_tensor *x = &d->tensors[t];
     char shape[160];
     put_shape(shape, sizeof shape, x->shape, x->rank);
-    printf("  %-10s %-6s %-5s %s%s\n", x->name, direction_name(d->direction[t]), schedc_type_name(x->type), shape,
-           d->from_file[t] ? "  (from file)" : "");
+    printf("  %-10s %-6s %-5s %s%s\n", x->name, direction_name(d->direction[t]),
+           schedc_type_name(x->type), shape, d->from_file[t] ? "  (from file)" : "");
   }
   putchar('\n');
 }
 
 void table_errors(const schedc_error *errors, size_t n) {
-  printf("  %-10s %10s  %21s   %21s\n", "output", "elements", "max error   (allowed)", "mean error   (allowed)");
+  printf("  %-10s %10s  %21s   %21s\n", "output", "elements", "max error   (allowed)",
+         "mean error   (allowed)");
   for (size_t i = 0; i < n; i++) {
     const schedc_error *e = &errors[i];
-    printf("  %-10s %10llu   %9.3e (%9.3e)    %9.3e (%9.3e)  %s\n", e->tensor, (unsigned long long)e->elements,
-           e->max_error, e->max_allowed, e->mean_error, e->mean_allowed, e->pass ? "PASS" : "FAIL");
+    printf("  %-10s %10llu   %9.3e (%9.3e)    %9.3e (%9.3e)  %s\n", e->tensor,
+           (unsigned long long)e->elements, e->max_error, e->max_allowed, e->mean_error,
+           e->mean_allowed, e->pass ? "PASS" : "FAIL");
     if (e->elements < e->total) {
-      printf("  %-10s of %llu, a sample; all were searched for NaN\n", "", (unsigned long long)e->total);
+      printf("  %-10s of %llu, a sample; all were searched for NaN\n", "",
+             (unsigned long long)e->total);
     }
     if (e->pass) continue;
     if (e->unwritten) {
-      printf("  %-10s %llu elements are NaN where the specification has a number: never written, or read too early\n", "",
-             (unsigned long long)e->unwritten);
+      printf(
+          "  %-10s %llu elements are NaN where the specification has a number: never written, or "
+          "read too early\n",
+          "", (unsigned long long)e->unwritten);
       continue;
     }
     printf("  %-10s worst at [", "");

@@ -1,14 +1,15 @@
-// test.c - `schedc test`: every case of a file's kernels, with the combinations of its choices, under all
-// policies, on several inputs. A test is one run. The first policy's outputs are compared with the
-// specification; those of the others must be the same bits (within tolerance, if the kernel adds into
-// tensors in no fixed order). What is not run is counted and named.
+// test.c - `schedc test`: every case of a file's kernels, with the combinations of its choices,
+// under all policies, on several inputs. A test is one run. The first policy's outputs are compared
+// with the specification; those of the others must be the same bits (within tolerance, if the
+// kernel adds into tensors in no fixed order). What is not run is counted and named.
 #include "cli.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// How much is tried: elements of all tensors together, seeds of the random policy, input distributions.
+// How much is tried: elements of all tensors together, seeds of the random policy, input
+// distributions.
 typedef struct Level {
   uint64_t elements;
   int seeds, inputs;
@@ -43,9 +44,11 @@ static void put_command(Tester *t, Buffer *b, InputKind kind, const schedc_run_o
   buffer_printf(b, "schedc run %s %s --case %s", args->operand[0], t->unit, t->case_name);
   for (size_t i = 0; schedc_bind_at(t->kernel, t->kase, i, &line) == SCHEDC_OK; i++) {
     if (!line.is_choice || line.count < 2) continue;
-    buffer_printf(b, " %s %s=%s", line.kind == SCHEDC_BIND_PARAM ? "-p" : "--set", line.name, line.texts[t->choice[i]]);
+    buffer_printf(b, " %s %s=%s", line.kind == SCHEDC_BIND_PARAM ? "-p" : "--set", line.name,
+                  line.texts[t->choice[i]]);
   }
-  for (size_t i = 0; i < args->param.n; i++) buffer_printf(b, " -p %s=%s", args->param.at[i].name, args->param.at[i].value);
+  for (size_t i = 0; i < args->param.n; i++)
+    buffer_printf(b, " -p %s=%s", args->param.at[i].name, args->param.at[i].value);
   buffer_printf(b, " --policy %s --seed %llu --inputs %s", policy_name[options->policy],
                 (unsigned long long)options->seed, sc_input_name[kind]);
 }
@@ -79,8 +82,9 @@ static bool within_tolerance(Tester *t, InputKind kind, const schedc_run_options
   for (size_t i = 0; i < schedc_output_count(t->kernel); i++) {
     const schedc_error *e = &t->errors[i];
     if (e->pass) continue;
-    snprintf(why, sizeof why, "%s: max error %.3e (allowed %.3e), mean %.3e (%.3e), %llu unwritten", e->tensor,
-             e->max_error, e->max_allowed, e->mean_error, e->mean_allowed, (unsigned long long)e->unwritten);
+    snprintf(why, sizeof why, "%s: max error %.3e (allowed %.3e), mean %.3e (%.3e), %llu unwritten",
+             e->tensor, e->max_error, e->max_allowed, e->mean_error, e->mean_allowed,
+             (unsigned long long)e->unwritten);
     fail(t, kind, options, why);
     return false;
   }
@@ -116,8 +120,8 @@ static bool run_once(Tester *t, InputKind kind, schedc_policy policy, uint64_t s
   options.threads = t->s->args->threads;
   options.sms = t->s->args->sms;
   data_rewind(d);
-  schedc_status status =
-      schedc_run_cpu(t->s->context, t->kernel, d->tensors, d->tensor_count, d->scalars, d->scalar_count, &options);
+  schedc_status status = schedc_run_cpu(t->s->context, t->kernel, d->tensors, d->tensor_count,
+                                        d->scalars, d->scalar_count, &options);
   if (status && t->s->unmet && t->s->unmet == t->s->errors) {
     session_forget(t->s);
     return false;
@@ -160,7 +164,8 @@ static int run_data(Tester *t) {
   t->kept = need(calloc(t->data.tensor_count + 1, sizeof *t->kept));
   for (size_t i = 0; i < t->data.tensor_count; i++) t->kept[i] = need(malloc(t->data.bytes[i] + 1));
   size_t unmet = t->tally.unmet;
-  for (int k = 0; k < t->level.inputs && t->tally.unmet == unmet; k++) run_policies(t, (InputKind)k);
+  for (int k = 0; k < t->level.inputs && t->tally.unmet == unmet; k++)
+    run_policies(t, (InputKind)k);
   for (size_t i = 0; i < t->data.tensor_count; i++) free(t->kept[i]);
   free(t->kept);
   free(t->errors);
@@ -174,7 +179,8 @@ static bool is_given(const Args *args, const char *name) {
   return false;
 }
 
-// Instantiates under the combination's parameters and tests it. `like` is the case's first instance.
+// Instantiates under the combination's parameters and tests it. `like` is the case's first
+// instance.
 static int test_combination(Tester *t, const schedc_kernel *like, const size_t *choice) {
   const Args *args = t->s->args;
   size_t lines = schedc_bind_count(like, t->kase), n = args->param.n;
@@ -213,15 +219,16 @@ static int test_combination(Tester *t, const schedc_kernel *like, const size_t *
 static int test_case(Tester *t) {
   const Args *args = t->s->args;
   schedc_kernel *like;
-  schedc_status status = schedc_instantiate(&like, t->s->context, t->s->source, t->unit, t->case_name, args->param.at,
-                                            args->param.n);
+  schedc_status status = schedc_instantiate(&like, t->s->context, t->s->source, t->unit,
+                                            t->case_name, args->param.at, args->param.n);
   if (status) {
     if (t->s->reports.n) fputs(t->s->reports.at, stderr);
     return session_status(t->s, status);
   }
   for (t->kase = 0; strcmp(schedc_kernel_case_name(like, t->kase), t->case_name) != 0;) t->kase++;
   size_t lines = schedc_bind_count(like, t->kase);
-  size_t *counts = need(calloc(lines + 1, sizeof *counts)), *choice = need(calloc(lines + 1, sizeof *choice));
+  size_t *counts = need(calloc(lines + 1, sizeof *counts)),
+         *choice = need(calloc(lines + 1, sizeof *choice));
   schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; i < lines; i++) {
     schedc_bind_at(like, t->kase, i, &line);
@@ -232,7 +239,9 @@ static int test_case(Tester *t) {
   int code = 0;
   while (!code && cover_next(&cover, choice)) {
     code = test_combination(t, like, choice);
-    progress_report(&t->progress, (double)cover.given / (double)(cover.pairwise ? cover.given + cover.left : cover.total));
+    progress_report(
+        &t->progress,
+        (double)cover.given / (double)(cover.pairwise ? cover.given + cover.left : cover.total));
   }
   cover_end(&cover);
   free(counts);
@@ -291,15 +300,18 @@ static void summary(const Tester *t, double took) {
     json_raw(&j, "]}\n");
     return;
   }
-  printf("%s: %zu passed, %zu failed, %zu skipped", t->s->args->operand[0], n->passed, n->failed, skipped);
+  printf("%s: %zu passed, %zu failed, %zu skipped", t->s->args->operand[0], n->passed, n->failed,
+         skipped);
   printf(" (%zu combination%s, %.1f s)\n", n->combinations, n->combinations == 1 ? "" : "s", took);
   if (n->unmet) printf("  skipped: %zu whose `require` does not hold\n", n->unmet);
-  if (n->too_large) printf("  skipped: %zu with more than %llu elements\n", n->too_large,
-                           (unsigned long long)t->level.elements);
+  if (n->too_large)
+    printf("  skipped: %zu with more than %llu elements\n", n->too_large,
+           (unsigned long long)t->level.elements);
 }
 
 int command_test(const Args *args) {
-  static const Level quick = {1 << 21, 2, INPUT_COUNT, false}, normal = {1 << 22, 2, INPUT_COUNT, true},
+  static const Level quick = {1 << 21, 2, INPUT_COUNT, false},
+                     normal = {1 << 22, 2, INPUT_COUNT, true},
                      full = {1 << 24, 4, INPUT_COUNT, true};
   Session s;
   Tester t = {.s = &s, .level = args->quick ? quick : args->full ? full : normal};

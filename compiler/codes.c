@@ -12,7 +12,8 @@ static const struct {
     [SCHEDC_ENOMEM] = {"SCHEDC_ENOMEM", "out of memory"},
     [SCHEDC_ELIMIT] = {"SCHEDC_ELIMIT", "a limit was passed"},
     [SCHEDC_EIO] = {"SCHEDC_EIO", "a file could not be read or written"},
-    [SCHEDC_EARG] = {"SCHEDC_EARG", "the call is wrong: NULL, an unknown name or an index out of range"},
+    [SCHEDC_EARG] = {"SCHEDC_EARG",
+                     "the call is wrong: NULL, an unknown name or an index out of range"},
     [SCHEDC_ECANCEL] = {"SCHEDC_ECANCEL", "stopped by the progress callback"},
     [SCHEDC_EUNAVAIL] = {"SCHEDC_EUNAVAIL", "not available on this machine"},
 };
@@ -28,7 +29,8 @@ const char *schedc_status_text(schedc_status status) {
 #define TEXT_OF_(x) #x
 #define TEXT_OF(x) TEXT_OF_(x)
 const char *schedc_version(void) {
-  return TEXT_OF(SCHEDC_VERSION_MAJOR) "." TEXT_OF(SCHEDC_VERSION_MINOR) "." TEXT_OF(SCHEDC_VERSION_PATCH);
+  return TEXT_OF(SCHEDC_VERSION_MAJOR) "." TEXT_OF(SCHEDC_VERSION_MINOR) "." TEXT_OF(
+      SCHEDC_VERSION_PATCH);
 }
 
 static DiagId find_code(const char *code) {
@@ -37,7 +39,9 @@ static DiagId find_code(const char *code) {
   return id;
 }
 
-const char *schedc_code_at(size_t index) { return index < D_COUNT ? sc_diag_code((DiagId)index) : NULL; }
+const char *schedc_code_at(size_t index) {
+  return index < D_COUNT ? sc_diag_code((DiagId)index) : NULL;
+}
 
 const char *schedc_code_summary(const char *code) {
   DiagId id = find_code(code);

@@ -54,9 +54,13 @@ void sc_help(Sc *sc, Diag *d, const char *fmt, ...) {
   va_end(ap);
 }
 
-// ---- the text form ----------------------------------------------------------------------------------
+// ---- the text form
+// ----------------------------------------------------------------------------------
 
-enum { LINE_SHOWN = 160, LINE_BEFORE = 60 };  // bytes of a long line that are shown, and before its first mark
+enum {
+  LINE_SHOWN = 160,
+  LINE_BEFORE = 60
+};  // bytes of a long line that are shown, and before its first mark
 
 // A range to underline, on one line of the source.
 typedef struct Mark {
@@ -75,7 +79,9 @@ static Mark mark_of(const Text *text, Span at, char with, const char *label) {
   return m;
 }
 
-static bool before(const Mark *a, const Mark *b) { return a->line != b->line ? a->line < b->line : a->lo < b->lo; }
+static bool before(const Mark *a, const Mark *b) {
+  return a->line != b->line ? a->line < b->line : a->lo < b->lo;
+}
 
 // All places in the order of the text. A note at the report's own place becomes its label.
 static u32 gather(Sc *sc, const Text *text, const Diag *d, Mark **out) {
@@ -85,8 +91,10 @@ static u32 gather(Sc *sc, const Text *text, const Diag *d, Mark **out) {
   mark[n++] = mark_of(text, d->at, '^', NULL);
   for (const Note *p = d->notes; p; p = p->next) {
     bool same = p->at.lo == d->at.lo && p->at.hi == d->at.hi && !mark[0].label;
-    if (same) mark[0].label = p->text;
-    else mark[n++] = mark_of(text, p->at, '-', p->text);
+    if (same)
+      mark[0].label = p->text;
+    else
+      mark[n++] = mark_of(text, p->at, '-', p->text);
   }
   for (u32 i = 1; i < n; i++) {
     Mark m = mark[i];

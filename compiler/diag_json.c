@@ -1,6 +1,6 @@
-// diag_json.c - diagnostics for machines: JSON objects, and SARIF 2.1.0 logs (OASIS standard, 2020) in
-// which the notes of a report are its related locations and, in the order of the text with the report's
-// own place last, a code flow.
+// diag_json.c - diagnostics for machines: JSON objects, and SARIF 2.1.0 logs (OASIS standard, 2020)
+// in which the notes of a report are its related locations and, in the order of the text with the
+// report's own place last, a code flow.
 #include "json.h"
 
 #include <string.h>
@@ -38,7 +38,8 @@ schedc_status schedc_write_json(const schedc_diagnostic *d, schedc_writer writer
   return j.failed ? SCHEDC_EIO : SCHEDC_OK;
 }
 
-// ---- SARIF ------------------------------------------------------------------------------------------
+// ---- SARIF
+// ------------------------------------------------------------------------------------------
 
 static void put_message(Json *j, const char *text) {
   json_open(j, '{');
@@ -134,7 +135,8 @@ static void put_code_flow(Json *j, const schedc_diagnostic *d) {
   json_close(j, ']');
 }
 
-schedc_status schedc_sarif_result(const schedc_diagnostic *d, int first, schedc_writer writer, void *user) {
+schedc_status schedc_sarif_result(const schedc_diagnostic *d, int first, schedc_writer writer,
+                                  void *user) {
   if (!d || !writer) return SCHEDC_EARG;
   size_t rule = 0;
   while (schedc_code_at(rule) && strcmp(schedc_code_at(rule), d->code) != 0) rule++;
@@ -149,7 +151,8 @@ schedc_status schedc_sarif_result(const schedc_diagnostic *d, int first, schedc_
   json_close(&j, ']');
   if (d->note_count) {
     json_key(&j, "relatedLocations"), json_open(&j, '[');
-    for (size_t i = 0; i < d->note_count; i++) put_location(&j, d->file, &d->notes[i].where, d->notes[i].text);
+    for (size_t i = 0; i < d->note_count; i++)
+      put_location(&j, d->file, &d->notes[i].where, d->notes[i].text);
     json_close(&j, ']');
     put_code_flow(&j, d);
   }

@@ -1,5 +1,5 @@
-// json.c - writes JSON through a writer callback, in pieces. In: calls in the order of the text. Out:
-// valid JSON in any locale, whatever bytes the strings hold. Nothing is allocated.
+// json.c - writes JSON through a writer callback, in pieces. In: calls in the order of the text.
+// Out: valid JSON in any locale, whatever bytes the strings hold. Nothing is allocated.
 #include "json.h"
 
 #include <inttypes.h>
@@ -29,7 +29,8 @@ void json_close(Json *j, char bracket) {
   j->comma = true;
 }
 
-// The length of the UTF-8 sequence at s, 0 if it is none (RFC 3629: no surrogates, nothing overlong).
+// The length of the UTF-8 sequence at s, 0 if it is none (RFC 3629: no surrogates, nothing
+// overlong).
 static size_t sequence(const unsigned char *s) {
   if (s[0] < 0x80) return 1;
   size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
@@ -77,8 +78,10 @@ void json_key(Json *j, const char *key) {
 
 void json_text(Json *j, const char *text) {
   element(j);
-  if (text) quoted(j, text);
-  else json_raw(j, "null");
+  if (text)
+    quoted(j, text);
+  else
+    json_raw(j, "null");
 }
 
 void json_int(Json *j, int64_t value) {

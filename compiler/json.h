@@ -1,4 +1,5 @@
-// json.h - JSON, written as it goes: the one escaper of the project. Depends on nothing but schedc.h.
+// json.h - JSON, written as it goes: the one escaper of the project. Depends on nothing but
+// schedc.h.
 #ifndef SC_JSON_H
 #define SC_JSON_H
 

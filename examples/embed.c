@@ -1,5 +1,5 @@
-// embed.c - libschedc inside another program: a schedule out of a string, compiled in a thread, every diagnostic
-// through a callback, run on the CPU and compared with its specification.
+// embed.c - libschedc inside another program: a schedule out of a string, compiled in a thread,
+// every diagnostic through a callback, run on the CPU and compared with its specification.
 //
 //   cc embed.c $(pkg-config --cflags --libs schedc) -lpthread
 #include <pthread.h>
@@ -77,8 +77,11 @@ int main(void) {
   pthread_join(thread, NULL);
   if (!kernel) return EXIT_FAILURE;
   schedc_status status = run(kernel, &error);
-  if (status) fprintf(stderr, "%s: %s\n", schedc_status_name(status), schedc_status_text(status));
-  else printf("%s: max error %g of %g allowed: %s\n", error.tensor, error.max_error, error.max_allowed, error.pass ? "PASS" : "FAIL");
+  if (status)
+    fprintf(stderr, "%s: %s\n", schedc_status_name(status), schedc_status_text(status));
+  else
+    printf("%s: max error %g of %g allowed: %s\n", error.tensor, error.max_error, error.max_allowed,
+           error.pass ? "PASS" : "FAIL");
   schedc_kernel_free(kernel);
   return status == SCHEDC_OK && error.pass ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,23 +1,24 @@
-/* schedc.h - the public interface of libschedc: a compiler and interpreter for tile-pipeline schedules.
+/* schedc.h - the public interface of libschedc: a compiler and interpreter for schedules.
  *
  * In the order in which it is used:
- *   open a context -> parse a source -> look at its kernels -> instantiate one (its parameters fixed,
- *   everything checked) -> emit text, or run it on the CPU, or evaluate its specification.
+ * open a context -> parse a source -> look at its kernels -> instantiate one (its parameters fixed,
+ * everything checked) -> emit text, or run it on the CPU, or evaluate its specification.
  *
- * Threads. A context is used by one thread at a time. Sources and kernels are immutable once made and
- * may be used by any number of threads, each with a context of its own; they may outlive the context
- * that made them. The library has no global state; it never exits, aborts, prints or changes the
- * locale, signals or working directory of its caller.
+ * Threads. A context is used by one thread at a time. Sources and kernels are immutable once made
+ * and may be used by any number of threads, each with a context of its own; they may outlive the
+ * context that made them. The library has no global state; it never exits, aborts, prints or
+ * changes the locale, signals or working directory of its caller.
  *
- * Ownership. What a function returns through its first parameter belongs to the caller, who gives it
- * back with the matching close/free call; each accepts NULL. Strings and arrays inside info structs
- * belong to the object that they describe and live as long as it.
+ * Ownership. What a function returns through its first parameter belongs to the caller, who gives
+ * it back with the matching close/free call; each accepts NULL. Strings and arrays inside info
+ * structs belong to the object that they describe and live as long as it.
  *
- * Errors. Functions return a status. SCHEDC_EINPUT means that one or more diagnostics have been handed to
- * the context's sink and says that the input is at fault. On any error the out parameter is NULL.
+ * Errors. Functions return a status. SCHEDC_EINPUT means that one or more diagnostics have been
+ * handed to the context's sink and says that the input is at fault. On any error the out parameter
+ * is NULL.
  *
- * Versions. Structs with a `size` member are set up with the matching SCHEDC_*_INIT; members are only
- * ever added at the end.
+ * Versions. Structs with a `size` member are set up with the matching SCHEDC_*_INIT; members are
+ * only ever added at the end.
  */
 #ifndef SCHEDC_H
 #define SCHEDC_H
@@ -39,16 +40,16 @@ extern "C" {
 #define SCHEDC_API
 #endif
 
-/* ---- status ------------------------------------------------------------------------------------ */
+/* ---- status -------------------------------------------------------------------------- */
 
 typedef enum schedc_status {
   SCHEDC_OK = 0,
-  SCHEDC_EINPUT = 1,  /* the schedule, a parameter or a tensor is at fault; see the diagnostics */
-  SCHEDC_EFAULT = 2,  /* a run found a race, a deadlock or an unwritten output; see the diagnostics */
+  SCHEDC_EINPUT = 1, /* the schedule, a parameter or a tensor is at fault: diagnostics */
+  SCHEDC_EFAULT = 2, /* a run found a race or a deadlock; see the diagnostics */
   SCHEDC_ENOMEM = 3,
   SCHEDC_ELIMIT = 4,  /* a limit was passed: text of 2 GiB, expansion budget, step budget */
   SCHEDC_EIO = 5,     /* a file could not be read or written */
-  SCHEDC_EARG = 6,    /* the call itself is wrong: NULL, an unknown name, an index out of range */
+  SCHEDC_EARG = 6,    /* the call is wrong: NULL, an unknown name, an index too large */
   SCHEDC_ECANCEL = 7, /* the progress callback asked to stop */
   SCHEDC_EUNAVAIL = 8 /* not available on this machine: no NVRTC, no driver, no GPU */
 } schedc_status;
@@ -60,7 +61,7 @@ SCHEDC_API const char *schedc_status_text(schedc_status status);
 /* "0.1.0" of the library that is linked. */
 SCHEDC_API const char *schedc_version(void);
 
-/* ---- diagnostics ------------------------------------------------------------------------------- */
+/* ---- diagnostics --------------------------------------------------------------------- */
 
 typedef enum schedc_severity { SCHEDC_ERROR = 0, SCHEDC_WARNING = 1 } schedc_severity;
 
@@ -79,11 +80,11 @@ typedef struct schedc_note {
 typedef struct schedc_diagnostic {
   size_t size;
   schedc_severity severity;
-  const char *code;     /* stable, such as "R3.release"; schedc_explain() knows it */
-  const char *file;     /* the name given to schedc_parse */
+  const char *code; /* stable, such as "R3.release"; schedc_explain() knows it */
+  const char *file; /* the name given to schedc_parse */
   schedc_range where;
-  const char *text;     /* one sentence */
-  const char *help;     /* what to do, or NULL */
+  const char *text;         /* one sentence */
+  const char *help;         /* what to do, or NULL */
   const schedc_note *notes; /* the other ends of the conflict */
   size_t note_count;
   const char *rendered; /* the whole report as the command line shows it, source lines and carets */
@@ -100,22 +101,24 @@ SCHEDC_API const char *schedc_explain(const char *code);
 /* Writers get text in pieces; a nonzero return stops the call with SCHEDC_EIO. */
 typedef int (*schedc_writer)(void *user, const char *bytes, size_t length);
 
-/* One diagnostic as a JSON object (keys: severity, code, file, range, text, help, notes), on one line and
- * without a newline after it. */
-SCHEDC_API schedc_status schedc_write_json(const schedc_diagnostic *diagnostic, schedc_writer writer,
-                                           void *user);
+/* One diagnostic as a JSON object (keys: severity, code, file, range, text, help, notes), on one
+ * line and without a newline after it. */
+SCHEDC_API schedc_status schedc_write_json(const schedc_diagnostic *diagnostic,
+                                           schedc_writer writer, void *user);
 
-/* A SARIF 2.1.0 log: the head (with every code as a rule), each result, the tail. `first` is nonzero for
- * the first result. Notes become related locations and a code flow that ends at the report's place. */
+/* A SARIF 2.1.0 log: the head (with every code as a rule), each result, the tail. `first` is
+ * nonzero for the first result. Notes become related locations and a code flow that ends at the
+ * report's place. */
 SCHEDC_API schedc_status schedc_sarif_begin(schedc_writer writer, void *user);
 SCHEDC_API schedc_status schedc_sarif_result(const schedc_diagnostic *diagnostic, int first,
                                              schedc_writer writer, void *user);
 SCHEDC_API schedc_status schedc_sarif_end(schedc_writer writer, void *user);
 
-/* ---- context ----------------------------------------------------------------------------------- */
+/* ---- context ------------------------------------------------------------------------- */
 
-/* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what `alloc` returned. Both are called by the
- * thread that called the library, but for schedc_run_cpu, whose worker threads never allocate. */
+/* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what `alloc` returned. Both are
+ * called by the thread that called the library, but for schedc_run_cpu, whose worker threads never
+ * allocate. */
 typedef struct schedc_allocator {
   void *(*alloc)(void *user, size_t bytes);
   void (*free)(void *user, void *block);
@@ -128,19 +131,20 @@ typedef struct schedc_options {
   schedc_sink sink;                  /* NULL: diagnostics are dropped */
   void *sink_user;
 } schedc_options;
-#define SCHEDC_OPTIONS_INIT {sizeof(schedc_options), 0, 0, 0}
+#define SCHEDC_OPTIONS_INIT \
+  { sizeof(schedc_options), 0, 0, 0 }
 
 typedef struct schedc_context schedc_context;
 SCHEDC_API schedc_status schedc_open(schedc_context **out, const schedc_options *options);
 SCHEDC_API void schedc_close(schedc_context *context);
 
-/* ---- sources ----------------------------------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------------------- */
 
 typedef struct schedc_source schedc_source;
 
 /* Parses `length` bytes of .sched text. `name` is what diagnostics call it. Both are copied. */
-SCHEDC_API schedc_status schedc_parse(schedc_source **out, schedc_context *context, const char *name,
-                                      const char *text, size_t length);
+SCHEDC_API schedc_status schedc_parse(schedc_source **out, schedc_context *context,
+                                      const char *name, const char *text, size_t length);
 SCHEDC_API void schedc_source_free(schedc_source *source);
 
 /* The kernels and sequences of a source, in order of appearance. */
@@ -150,9 +154,11 @@ typedef struct schedc_unit_info {
   int is_sequence;
   size_t param_count, case_count;
 } schedc_unit_info;
-#define SCHEDC_UNIT_INFO_INIT {sizeof(schedc_unit_info), 0, 0, 0, 0}
+#define SCHEDC_UNIT_INFO_INIT \
+  { sizeof(schedc_unit_info), 0, 0, 0, 0 }
 SCHEDC_API size_t schedc_unit_count(const schedc_source *source);
-SCHEDC_API schedc_status schedc_unit(const schedc_source *source, size_t index, schedc_unit_info *info);
+SCHEDC_API schedc_status schedc_unit(const schedc_source *source, size_t index,
+                                     schedc_unit_info *info);
 SCHEDC_API schedc_status schedc_case_name(const schedc_source *source, size_t unit, size_t index,
                                           const char **name);
 
@@ -160,7 +166,7 @@ SCHEDC_API schedc_status schedc_case_name(const schedc_source *source, size_t un
 SCHEDC_API schedc_status schedc_format(schedc_context *context, const schedc_source *source,
                                        schedc_writer writer, void *user);
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------------------- */
 
 /* A parameter by name, with its value as text: "128", "true", "f16", "0.5". */
 typedef struct schedc_param {
@@ -179,19 +185,25 @@ SCHEDC_API schedc_status schedc_instantiate(schedc_kernel **out, schedc_context 
                                             size_t param_count);
 SCHEDC_API void schedc_kernel_free(schedc_kernel *kernel);
 
-/* Stages for schedc_emit and --emit, in pipeline order: index from 0; NULL past the end. "ast", "lower", … */
+/* Stages for schedc_emit and --emit, in pipeline order: index from 0; NULL past the end. "ast",
+ * "lower", … */
 SCHEDC_API const char *schedc_stage_at(size_t index);
 SCHEDC_API const char *schedc_stage_summary(const char *stage);
 
-/* Writes what the compiler knows after a stage. (The stage runs again from the source; errors of earlier
- * stages are reported as by schedc_instantiate.) */
+/* Writes what the compiler knows after a stage. (The stage runs again from the source; errors of
+ * earlier stages are reported as by schedc_instantiate.) */
 SCHEDC_API schedc_status schedc_emit(schedc_context *context, const schedc_source *source,
-                                     const char *unit, const char *case_name, const schedc_param *params,
-                                     size_t param_count, const char *stage, schedc_writer writer,
-                                     void *user);
+                                     const char *unit, const char *case_name,
+                                     const schedc_param *params, size_t param_count,
+                                     const char *stage, schedc_writer writer, void *user);
 
 typedef enum schedc_type {
-  SCHEDC_F32, SCHEDC_F16, SCHEDC_BF16, SCHEDC_E4M3, SCHEDC_E5M2, SCHEDC_I32
+  SCHEDC_F32,
+  SCHEDC_F16,
+  SCHEDC_BF16,
+  SCHEDC_E4M3,
+  SCHEDC_E5M2,
+  SCHEDC_I32
 } schedc_type;
 SCHEDC_API const char *schedc_type_name(schedc_type type); /* "f16", … */
 SCHEDC_API size_t schedc_type_size(schedc_type type);      /* bytes of an element */
@@ -208,7 +220,10 @@ typedef struct schedc_tensor_info {
   size_t rank;
   const char *dims[SCHEDC_MAX_RANK];
 } schedc_tensor_info;
-#define SCHEDC_TENSOR_INFO_INIT {sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, {0}}
+#define SCHEDC_TENSOR_INFO_INIT                            \
+  {                                                        \
+    sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, { 0 } \
+  }
 SCHEDC_API const char *schedc_kernel_name(const schedc_kernel *kernel);
 SCHEDC_API size_t schedc_tensor_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
@@ -221,7 +236,8 @@ typedef struct schedc_scalar_info {
   schedc_type type; /* SCHEDC_F32 or SCHEDC_I32 */
   int has_default;
 } schedc_scalar_info;
-#define SCHEDC_SCALAR_INFO_INIT {sizeof(schedc_scalar_info), 0, SCHEDC_F32, 0}
+#define SCHEDC_SCALAR_INFO_INIT \
+  { sizeof(schedc_scalar_info), 0, SCHEDC_F32, 0 }
 SCHEDC_API size_t schedc_scalar_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index,
                                           schedc_scalar_info *info);
@@ -233,14 +249,16 @@ typedef struct schedc_param_info {
   size_t domain_count;
   const char *const *domain;
 } schedc_param_info;
-#define SCHEDC_PARAM_INFO_INIT {sizeof(schedc_param_info), 0, 0, 0, 0}
+#define SCHEDC_PARAM_INFO_INIT \
+  { sizeof(schedc_param_info), 0, 0, 0, 0 }
 SCHEDC_API size_t schedc_param_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_param_at(const schedc_kernel *kernel, size_t index,
                                          schedc_param_info *info);
 
 /* The launch dimensions: those that tensors' shapes bind. */
 SCHEDC_API size_t schedc_dim_count(const schedc_kernel *kernel);
-SCHEDC_API const char *schedc_dim_at(const schedc_kernel *kernel, size_t index); /* NULL past the end */
+SCHEDC_API const char *schedc_dim_at(const schedc_kernel *kernel,
+                                     size_t index); /* NULL past the end */
 
 /* A launch dimension with a value. */
 typedef struct schedc_dim {
@@ -255,38 +273,43 @@ SCHEDC_API schedc_status schedc_tensor_shape(schedc_context *context, const sche
 
 /* What a case of the kernel says: index `kase` counts its cases, `index` the lines of one. */
 typedef enum schedc_bind_kind {
-  SCHEDC_BIND_DIM, SCHEDC_BIND_SCALAR, SCHEDC_BIND_TENSOR, SCHEDC_BIND_PARAM
+  SCHEDC_BIND_DIM,
+  SCHEDC_BIND_SCALAR,
+  SCHEDC_BIND_TENSOR,
+  SCHEDC_BIND_PARAM
 } schedc_bind_kind;
 typedef struct schedc_bind_info {
   size_t size;
   const char *name;
   schedc_bind_kind kind;
-  int is_choice;            /* `in { … }`: any one of the values; else all: one, or a tensor's elements */
+  int is_choice; /* `in { … }`: any one of the values; else all: one, or a tensor's elements */
   size_t count;
   const double *values;     /* NaN for element types */
   const char *const *texts; /* the same, as text */
 } schedc_bind_info;
-#define SCHEDC_BIND_INFO_INIT {sizeof(schedc_bind_info), 0, SCHEDC_BIND_DIM, 0, 0, 0, 0}
+#define SCHEDC_BIND_INFO_INIT \
+  { sizeof(schedc_bind_info), 0, SCHEDC_BIND_DIM, 0, 0, 0, 0 }
 SCHEDC_API size_t schedc_kernel_case_count(const schedc_kernel *kernel);
-SCHEDC_API const char *schedc_kernel_case_name(const schedc_kernel *kernel, size_t kase); /* NULL past the end */
+SCHEDC_API const char *schedc_kernel_case_name(const schedc_kernel *kernel,
+                                               size_t kase); /* NULL past the end */
 SCHEDC_API size_t schedc_bind_count(const schedc_kernel *kernel, size_t kase);
 SCHEDC_API schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index,
                                         schedc_bind_info *info);
 
-/* Nonzero if every run gives the same bits: no `+=` into a tensor whose order a turn does not fix. */
+/* Nonzero if every run gives the same bits: a turn orders each `+=` into a tensor. */
 SCHEDC_API int schedc_is_deterministic(const schedc_kernel *kernel);
 
-/* Writes what the compiler worked out: parameters, tensors, roles with registers, shared-memory map,
- * barriers, operations and bytes of one tile (trip counts as numbers where `dims` says enough, else as
- * expressions), and what has been proved. */
+/* Writes what the compiler worked out: parameters, tensors, roles with registers, shared-memory
+ * map, barriers, operations and bytes of one tile (trip counts as numbers where `dims` says enough,
+ * else as expressions), and what has been proved. */
 typedef enum schedc_format_kind { SCHEDC_TEXT, SCHEDC_JSON } schedc_format_kind;
 SCHEDC_API schedc_status schedc_describe(schedc_context *context, const schedc_kernel *kernel,
-                                         const schedc_dim *dims, size_t dim_count, schedc_format_kind kind,
-                                         schedc_writer writer, void *user);
+                                         const schedc_dim *dims, size_t dim_count,
+                                         schedc_format_kind kind, schedc_writer writer, void *user);
 
-/* ---- running on the CPU ------------------------------------------------------------------------ */
+/* ---- running on the CPU -------------------------------------------------------------- */
 
-/* A tensor in memory. Strides in elements; the last dimension's must be 1 (or its extent 1 or 0). */
+/* A tensor in memory. Strides in elements; the last one is 1 (unless its extent is 1 or 0). */
 typedef struct schedc_tensor {
   const char *name;
   void *data;
@@ -302,46 +325,52 @@ typedef struct schedc_scalar {
   double value;
 } schedc_scalar;
 
-/* When asynchronous work (copies, products, stores) takes place: as soon as it is issued, as late as its
- * waits allow, or at moments drawn from the seed. A correct schedule gives the same bits under all. */
+/* When asynchronous work (copies, products, stores) takes place: as soon as it is issued, as late
+ * as its waits allow, or at moments drawn from the seed. A correct schedule gives the same bits
+ * under all. */
 typedef enum schedc_policy { SCHEDC_EARLY, SCHEDC_LATE, SCHEDC_RANDOM } schedc_policy;
 
-/* Called now and then by the thread that called schedc_run_cpu, with the fraction done, 0 to 1. Nonzero stops the run. */
+/* Called now and then by the thread that called schedc_run_cpu, with the fraction done, 0 to 1.
+ * Nonzero stops the run. */
 typedef int (*schedc_progress)(void *user, double done);
 
 typedef struct schedc_run_options {
   size_t size;
   schedc_policy policy;
-  uint64_t seed;         /* of SCHEDC_RANDOM, and of the order in which roles run */
-  unsigned threads;      /* worker threads; 0: one a core */
-  unsigned sms;          /* multiprocessors that persistent grids see; 0: a small default */
-  uint64_t step_budget;  /* operations before a run is given up with SCHEDC_ELIMIT; 0: none */
+  uint64_t seed;        /* of SCHEDC_RANDOM, and of the order in which roles run */
+  unsigned threads;     /* worker threads; 0: one a core */
+  unsigned sms;         /* multiprocessors that persistent grids see; 0: a small default */
+  uint64_t step_budget; /* operations before a run is given up with SCHEDC_ELIMIT; 0: none */
   schedc_progress progress;
   void *progress_user;
 } schedc_run_options;
-#define SCHEDC_RUN_OPTIONS_INIT {sizeof(schedc_run_options), SCHEDC_LATE, 0, 0, 0, 0, 0, 0}
+#define SCHEDC_RUN_OPTIONS_INIT \
+  { sizeof(schedc_run_options), SCHEDC_LATE, 0, 0, 0, 0, 0, 0 }
 
-/* Interprets the kernel on the CPU, with real concurrency between its roles. Every tensor and every scalar
- * without default must be given. Races, deadlocks and reads in flight are reported with both source lines and
- * the seed (SCHEDC_EFAULT). Outputs are undefined after an error. */
+/* Interprets the kernel on the CPU, with real concurrency between its roles. Every tensor and every
+ * scalar without default must be given. Races, deadlocks and reads in flight are reported with both
+ * source lines and the seed (SCHEDC_EFAULT). Outputs are undefined after an error. */
 SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         const schedc_run_options *options);
 
-/* ---- running on a GPU -------------------------------------------------------------------------- */
+/* ---- running on a GPU ---------------------------------------------------------------- */
 
-/* Milliseconds of a launch, by CUDA events. cold: the median over 3 rounds of a 150 ms pause, 5 launches to warm up
- * and 20 that count; sustained: the median of the last 80 of 120 launches back to back; least and most: of those. */
+/* Milliseconds of a launch, by CUDA events. cold: the median over 3 rounds of a 150 ms pause, 5
+ * launches to warm up and 20 that count; sustained: the median of the last 80 of 120 launches back
+ * to back; least and most: of those. */
 typedef struct schedc_cuda_times {
   size_t size;
   double cold_ms, sustained_ms, least_ms, most_ms;
 } schedc_cuda_times;
-#define SCHEDC_CUDA_TIMES_INIT {sizeof(schedc_cuda_times), 0, 0, 0, 0}
+#define SCHEDC_CUDA_TIMES_INIT \
+  { sizeof(schedc_cuda_times), 0, 0, 0, 0 }
 
-/* Builds the kernel with NVRTC and runs it on the first CUDA device, on tensors in host memory (copied there and back).
- * The driver and NVRTC are opened by this call: SCHEDC_EUNAVAIL, with a diagnostic that says what is missing, where they
- * are not there. times: NULL, or measured as well (outputs are then those of the first run). */
+/* Builds the kernel with NVRTC and runs it on the first CUDA device, on tensors in host memory
+ * (copied there and back). The driver and NVRTC are opened by this call: SCHEDC_EUNAVAIL, with a
+ * diagnostic that says what is missing, where they are not there. times: NULL, or measured as well
+ * (outputs are then those of the first run). */
 SCHEDC_API schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
                                          const schedc_tensor *tensors, size_t tensor_count,
                                          const schedc_scalar *scalars, size_t scalar_count,
@@ -352,39 +381,47 @@ SCHEDC_API schedc_status schedc_run_cuda(schedc_context *context, const schedc_k
 typedef struct schedc_error {
   size_t size;
   const char *tensor;
-  uint64_t elements;         /* that were compared */
-  uint64_t unwritten;        /* NaN where the specification has none; of a sample, NaN anywhere if it has none at all */
+  uint64_t elements;  /* that were compared */
+  uint64_t unwritten; /* NaN where the specification has none; of a sample, NaN anywhere if it has
+                         none at all */
   double max_error, max_allowed;
   double mean_error, mean_allowed;
   int64_t worst[SCHEDC_MAX_RANK]; /* where the largest error is; -1 beyond the tensor's rank */
   double worst_out, worst_ref;
   int pass;
-  uint64_t total;            /* elements of the output */
+  uint64_t total; /* elements of the output */
 } schedc_error;
-#define SCHEDC_ERROR_INIT {sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, 0}
+#define SCHEDC_ERROR_INIT \
+  { sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, 0 }
 
 typedef struct schedc_compare_options {
   size_t size;
-  unsigned threads;            /* 0: one a core */
-  uint64_t places;             /* at most so many; 0: no limit */
-  uint64_t operations;         /* as many as fit in so many arithmetic operations, if all would take more; 0: no limit */
-  const schedc_tensor *before; /* tensors that the kernel reads and writes (inout), as they were before the run */
+  unsigned threads;    /* 0: one a core */
+  uint64_t places;     /* at most so many; 0: no limit */
+  uint64_t operations; /* as many as fit in so many arithmetic operations, if all would take more;
+                          0: no limit */
+  const schedc_tensor
+      *before; /* tensors that the kernel reads and writes (inout), as they were before the run */
   size_t before_count;
 } schedc_compare_options;
-#define SCHEDC_COMPARE_OPTIONS_INIT {sizeof(schedc_compare_options), 0, 0, 0, 0, 0}
+#define SCHEDC_COMPARE_OPTIONS_INIT \
+  { sizeof(schedc_compare_options), 0, 0, 0, 0, 0 }
 
-/* Evaluates the kernel's specification on the same tensors and compares every output, in order of declaration.
- * `errors` has room for schedc_output_count(kernel) entries, the first of which is set up with SCHEDC_ERROR_INIT.
+/* Evaluates the kernel's specification on the same tensors and compares every output, in order of
+ * declaration. `errors` has room for schedc_output_count(kernel) entries, the first of which is set
+ * up with SCHEDC_ERROR_INIT.
  *
- * Options (NULL: as initialised) may limit the places of large tensors: of the indices that all equations of a
- * specification share (of attention: batch, head, row), only some values are evaluated, of each of them all elements.
- * They are the first, the last, those beside edges of tiles, and others drawn at random, always the same. Every
- * element of the outputs is searched for NaN. */
+ * Options (NULL: as initialised) may limit the places of large tensors: of the indices that all
+ * equations of a specification share (of attention: batch, head, row), only some values are
+ * evaluated, of each of them all elements. They are the first, the last, those beside edges of
+ * tiles, and others drawn at random, always the same. Every element of the outputs is searched for
+ * NaN. */
 SCHEDC_API size_t schedc_output_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,
-                                        const schedc_compare_options *options, schedc_error *errors);
+                                        const schedc_compare_options *options,
+                                        schedc_error *errors);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,13 @@
-// api.c - the boundary of the library: contexts and sources, diagnostics handed to the sink. What comes
-// in is trusted in nothing; what unwinds inside ends here (sc_guard), and everything allocated belongs to
-// an Sc that the call or the handle frees.
+// api.c - the boundary of the library: contexts and sources, diagnostics handed to the sink. What
+// comes in is trusted in nothing; what unwinds inside ends here (sc_guard), and everything
+// allocated belongs to an Sc that the call or the handle frees.
 #include "api.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// ---- the way in ---------------------------------------------------------------------------------------
+// ---- the way in
+// ---------------------------------------------------------------------------------------
 
 schedc_status sc_guard(Sc *sc, Step step, void *job) {
   jmp_buf here;
@@ -33,7 +34,8 @@ static void deliver_one(Sc *sc, const Delivery *to, const Diag *d) {
   for (const Note *n = d->notes; n; n = n->next) notes++;
   schedc_note *note = NEWS(sc, schedc_note, notes);
   size_t i = 0;
-  for (const Note *n = d->notes; n; n = n->next) note[i++] = (schedc_note){range_of(to->text, n->at), n->text};
+  for (const Note *n = d->notes; n; n = n->next)
+    note[i++] = (schedc_note){range_of(to->text, n->at), n->text};
   schedc_diagnostic out = {.size = sizeof out,
                            .severity = d->severity,
                            .code = sc_diag_code(d->id),
@@ -52,7 +54,8 @@ static schedc_status deliver(Sc *sc, void *job) {
   return SCHEDC_OK;
 }
 
-schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, Step step, void *job) {
+schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, Step step,
+                       void *job) {
   sc->text = text;
   schedc_status status = sc_guard(sc, step, job);
   if (status == SCHEDC_OK && sc->errors) status = SCHEDC_EINPUT;
@@ -67,7 +70,8 @@ schedc_status sc_write(schedc_writer writer, void *user, const Str *text) {
   return text->n && writer(user, text->at, text->n) ? SCHEDC_EIO : SCHEDC_OK;
 }
 
-// ---- contexts -----------------------------------------------------------------------------------------
+// ---- contexts
+// -----------------------------------------------------------------------------------------
 
 static void *host_alloc(void *user, size_t bytes) {
   (void)user;
@@ -87,7 +91,8 @@ schedc_status schedc_open(schedc_context **out, const schedc_options *options) {
     if (options->size < sizeof options->size) return SCHEDC_EARG;
     memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
   }
-  schedc_allocator alloc = known.allocator ? *known.allocator : (schedc_allocator){host_alloc, host_free, NULL};
+  schedc_allocator alloc =
+      known.allocator ? *known.allocator : (schedc_allocator){host_alloc, host_free, NULL};
   if (!alloc.alloc || !alloc.free) return SCHEDC_EARG;
   schedc_context *context = alloc.alloc(alloc.user, sizeof *context);
   if (!context) return SCHEDC_ENOMEM;
@@ -102,7 +107,8 @@ void schedc_close(schedc_context *context) {
   alloc.free(alloc.user, context);
 }
 
-// ---- sources ------------------------------------------------------------------------------------------
+// ---- sources
+// ------------------------------------------------------------------------------------------
 
 typedef struct ParseJob {
   schedc_source *source;
@@ -146,8 +152,8 @@ static schedc_status parse_and_report(const schedc_context *context, ParseJob *j
   return status;
 }
 
-schedc_status schedc_parse(schedc_source **out, schedc_context *context, const char *name, const char *text,
-                           size_t length) {
+schedc_status schedc_parse(schedc_source **out, schedc_context *context, const char *name,
+                           const char *text, size_t length) {
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !name || (!text && length)) return SCHEDC_EARG;
@@ -158,8 +164,10 @@ schedc_status schedc_parse(schedc_source **out, schedc_context *context, const c
   atomic_init(&source->refs, 1);
   sc_init(&source->sc, &context->alloc);
   schedc_status status = parse_and_report(context, &(ParseJob){source, name, text, length});
-  if (status == SCHEDC_OK) *out = source;
-  else schedc_source_free(source);
+  if (status == SCHEDC_OK)
+    *out = source;
+  else
+    schedc_source_free(source);
   return status;
 }
 
@@ -177,21 +185,25 @@ void schedc_source_free(schedc_source *source) {
 size_t schedc_unit_count(const schedc_source *source) { return source ? source->unit.n : 0; }
 
 schedc_status schedc_unit(const schedc_source *source, size_t index, schedc_unit_info *info) {
-  if (!source || !info || info->size < sizeof info->size || index >= source->unit.n) return SCHEDC_EARG;
+  if (!source || !info || info->size < sizeof info->size || index >= source->unit.n)
+    return SCHEDC_EARG;
   const Unit *u = &source->unit.at[index];
   schedc_unit_info out = {0, u->name, u->is_sequence, u->params, u->cases};
   COPY_OUT(info, &out);
   return SCHEDC_OK;
 }
 
-schedc_status schedc_case_name(const schedc_source *source, size_t unit, size_t index, const char **name) {
+schedc_status schedc_case_name(const schedc_source *source, size_t unit, size_t index,
+                               const char **name) {
   if (name) *name = NULL;
-  if (!source || !name || unit >= source->unit.n || index >= source->unit.at[unit].cases) return SCHEDC_EARG;
+  if (!source || !name || unit >= source->unit.n || index >= source->unit.at[unit].cases)
+    return SCHEDC_EARG;
   *name = source->unit.at[unit].kase[index];
   return SCHEDC_OK;
 }
 
-// ---- formatting ---------------------------------------------------------------------------------------
+// ---- formatting
+// ---------------------------------------------------------------------------------------
 
 typedef struct FormatJob {
   const schedc_source *source;
@@ -206,12 +218,13 @@ static schedc_status format(Sc *sc, void *job) {
   return sc_write(j->writer, j->user, &out);
 }
 
-schedc_status schedc_format(schedc_context *context, const schedc_source *source, schedc_writer writer,
-                            void *user) {
+schedc_status schedc_format(schedc_context *context, const schedc_source *source,
+                            schedc_writer writer, void *user) {
   if (!context || !source || !writer) return SCHEDC_EARG;
   Sc sc;
   sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, source->text, format, &(FormatJob){source, writer, user});
+  schedc_status status =
+      sc_enter(context, &sc, source->text, format, &(FormatJob){source, writer, user});
   sc_free(&sc);
   return status;
 }

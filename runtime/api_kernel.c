@@ -1,17 +1,19 @@
-// api_kernel.c - instantiating kernels, emitting stages, and what can be asked about a kernel. All texts
-// that infos hand out are made once, when the kernel is: a kernel is immutable and shared by threads.
+// api_kernel.c - instantiating kernels, emitting stages, and what can be asked about a kernel. All
+// texts that infos hand out are made once, when the kernel is: a kernel is immutable and shared by
+// threads.
 #include "api.h"
 
 #include <math.h>
 #include <string.h>
 
-// ---- instantiate --------------------------------------------------------------------------------------
+// ---- instantiate
+// --------------------------------------------------------------------------------------
 
 typedef struct CompileJob {
   schedc_kernel *kernel;  // instantiate: where the result goes
   const Ast *ast;
   Choice choice;
-  const char *stage;      // emit
+  const char *stage;  // emit
   schedc_writer writer;
   void *user;
 } CompileJob;
@@ -32,8 +34,9 @@ static bool good_params(const schedc_param *params, size_t n) {
   return n < UINT32_MAX;
 }
 
-schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context, const schedc_source *source,
-                                 const char *unit, const char *case_name, const schedc_param *params,
+schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
+                                 const schedc_source *source, const char *unit,
+                                 const char *case_name, const schedc_param *params,
                                  size_t param_count) {
   if (!out) return SCHEDC_EARG;
   *out = NULL;
@@ -44,12 +47,13 @@ schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context, c
   sc_init(&kernel->sc, &context->alloc);
   sc_source_keep(source);
   kernel->source = (schedc_source *)source;
-  CompileJob job = {.kernel = kernel,
-                    .ast = source->ast,
-                    .choice = {unit, case_name, params, (u32)param_count}};
+  CompileJob job = {
+      .kernel = kernel, .ast = source->ast, .choice = {unit, case_name, params, (u32)param_count}};
   schedc_status status = sc_enter(context, &kernel->sc, source->text, compile, &job);
-  if (status == SCHEDC_OK) *out = kernel;
-  else schedc_kernel_free(kernel);
+  if (status == SCHEDC_OK)
+    *out = kernel;
+  else
+    schedc_kernel_free(kernel);
   return status;
 }
 
@@ -62,7 +66,8 @@ void schedc_kernel_free(schedc_kernel *kernel) {
   schedc_source_free(source);
 }
 
-// ---- emit ---------------------------------------------------------------------------------------------
+// ---- emit
+// ---------------------------------------------------------------------------------------------
 
 // Stages: the tree, the lowered kernel, then the rows of the pipeline.
 static const struct {
@@ -102,8 +107,10 @@ static schedc_status emit(Sc *sc, void *job) {
   if (!k || sc->errors) return SCHEDC_EINPUT;
   const Pass *pass = sc_pipeline;
   while (pass->name && strcmp(pass->name, j->stage) != 0) pass++;
-  if (pass->name && pass->dump) pass->dump(&out, k);
-  else sc_print_ir(&out, k);
+  if (pass->name && pass->dump)
+    pass->dump(&out, k);
+  else
+    sc_print_ir(&out, k);
   return sc_write(j->writer, j->user, &out);
 }
 
@@ -124,14 +131,19 @@ schedc_status schedc_emit(schedc_context *context, const schedc_source *source, 
   return status;
 }
 
-// ---- what a kernel takes ------------------------------------------------------------------------------
+// ---- what a kernel takes
+// ------------------------------------------------------------------------------
 
 static const char *value_text(Sc *sc, const Value *v) {
   switch (v->kind) {
-    case VAL_INT: return sc_printf(sc, "%lld", (long long)v->num.i);
-    case VAL_BOOL: return v->num.i ? "true" : "false";
-    case VAL_ELEM: return sc_elem[v->num.i].text;
-    default: break;
+    case VAL_INT:
+      return sc_printf(sc, "%lld", (long long)v->num.i);
+    case VAL_BOOL:
+      return v->num.i ? "true" : "false";
+    case VAL_ELEM:
+      return sc_elem[v->num.i].text;
+    default:
+      break;
   }
   Str s = {.sc = sc};
   str_real(&s, v->num.f);
@@ -236,18 +248,25 @@ static const ElemInfo *elem_of(schedc_type type) {
   return NULL;
 }
 
-const char *schedc_type_name(schedc_type type) { return elem_of(type) ? elem_of(type)->text : NULL; }
+const char *schedc_type_name(schedc_type type) {
+  return elem_of(type) ? elem_of(type)->text : NULL;
+}
 size_t schedc_type_size(schedc_type type) { return elem_of(type) ? elem_of(type)->bytes : 0; }
 
-const char *schedc_kernel_name(const schedc_kernel *kernel) { return kernel ? kernel->k->name : NULL; }
+const char *schedc_kernel_name(const schedc_kernel *kernel) {
+  return kernel ? kernel->k->name : NULL;
+}
 size_t schedc_tensor_count(const schedc_kernel *kernel) { return kernel ? kernel->tensors : 0; }
 size_t schedc_output_count(const schedc_kernel *kernel) { return kernel ? kernel->outputs : 0; }
 int schedc_is_deterministic(const schedc_kernel *kernel) { return kernel && kernel->deterministic; }
 
-schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index, schedc_tensor_info *info) {
-  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->tensors) return SCHEDC_EARG;
+schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
+                               schedc_tensor_info *info) {
+  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->tensors)
+    return SCHEDC_EARG;
   const Buf *buf = &kernel->k->buf.at[kernel->tensor[index]];
-  schedc_tensor_info out = {0, buf->name, type_of[buf->elem], buf->dir & (F_IN | F_OUT), buf->rank, {0}};
+  schedc_tensor_info out = {0,         buf->name, type_of[buf->elem], buf->dir & (F_IN | F_OUT),
+                            buf->rank, {0}};
   for (u32 d = 0; d < buf->rank; d++) out.dims[d] = kernel->dims[index][d];
   COPY_OUT(info, &out);
   return SCHEDC_OK;
@@ -255,8 +274,10 @@ schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index, schedc
 
 size_t schedc_scalar_count(const schedc_kernel *kernel) { return kernel ? kernel->k->arg.n : 0; }
 
-schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index, schedc_scalar_info *info) {
-  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->k->arg.n) return SCHEDC_EARG;
+schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index,
+                               schedc_scalar_info *info) {
+  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->k->arg.n)
+    return SCHEDC_EARG;
   const Arg *arg = &kernel->k->arg.at[index];
   schedc_scalar_info out = {0, arg->name, type_of[arg->elem], arg->init != 0};
   COPY_OUT(info, &out);
@@ -266,7 +287,8 @@ schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index, schedc
 size_t schedc_param_count(const schedc_kernel *kernel) { return kernel ? kernel->k->param.n : 0; }
 
 schedc_status schedc_param_at(const schedc_kernel *kernel, size_t index, schedc_param_info *info) {
-  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->k->param.n) return SCHEDC_EARG;
+  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->k->param.n)
+    return SCHEDC_EARG;
   schedc_param_info out = kernel->param[index];
   COPY_OUT(info, &out);
   return SCHEDC_OK;
@@ -278,7 +300,9 @@ const char *schedc_dim_at(const schedc_kernel *kernel, size_t index) {
   return index < schedc_dim_count(kernel) ? kernel->k->dim.at[index].name : NULL;
 }
 
-size_t schedc_kernel_case_count(const schedc_kernel *kernel) { return kernel ? kernel->k->kase.n : 0; }
+size_t schedc_kernel_case_count(const schedc_kernel *kernel) {
+  return kernel ? kernel->k->kase.n : 0;
+}
 
 const char *schedc_kernel_case_name(const schedc_kernel *kernel, size_t kase) {
   return kase < schedc_kernel_case_count(kernel) ? kernel->k->kase.at[kase].name : NULL;
@@ -288,14 +312,17 @@ size_t schedc_bind_count(const schedc_kernel *kernel, size_t kase) {
   return kase < schedc_kernel_case_count(kernel) ? kernel->k->kase.at[kase].bind.n : 0;
 }
 
-schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index, schedc_bind_info *info) {
-  if (!info || info->size < sizeof info->size || index >= schedc_bind_count(kernel, kase)) return SCHEDC_EARG;
+schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index,
+                             schedc_bind_info *info) {
+  if (!info || info->size < sizeof info->size || index >= schedc_bind_count(kernel, kase))
+    return SCHEDC_EARG;
   schedc_bind_info out = kernel->bind[kase][index];
   COPY_OUT(info, &out);
   return SCHEDC_OK;
 }
 
-// ---- shapes -------------------------------------------------------------------------------------------
+// ---- shapes
+// -------------------------------------------------------------------------------------------
 
 typedef struct ShapeJob {
   const Kernel *k;
@@ -305,7 +332,8 @@ typedef struct ShapeJob {
   i64 *shape;
 } ShapeJob;
 
-schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value, bool **known) {
+schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
+                           bool **known) {
   *value = NEWS(sc, i64, k->dim.n + 1);
   *known = NEWS(sc, bool, k->dim.n + 1);
   for (size_t i = 0; i < n; i++) {
@@ -335,8 +363,9 @@ static schedc_status shape(Sc *sc, void *job) {
   return sc_tensor_shape(sc, j->k, value, known, j->buf, j->shape) ? SCHEDC_OK : SCHEDC_EARG;
 }
 
-schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *kernel, size_t index,
-                                  const schedc_dim *dims, size_t dim_count, int64_t *out) {
+schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *kernel,
+                                  size_t index, const schedc_dim *dims, size_t dim_count,
+                                  int64_t *out) {
   if (!context || !kernel || index >= kernel->tensors || !out || !sc_good_dims(dims, dim_count)) {
     return SCHEDC_EARG;
   }

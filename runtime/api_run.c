@@ -1,6 +1,6 @@
 // api_run.c - running a kernel or a sequence on the CPU, and comparing what came out with the
-// specification. In: tensors of the caller, bound by binding.c before anything runs. A sequence runs its
-// launches one after the other, on workspaces that live for the call.
+// specification. In: tensors of the caller, bound by binding.c before anything runs. A sequence
+// runs its launches one after the other, on workspaces that live for the call.
 #include "api.h"
 
 #include "cuda/gpu.h"
@@ -31,7 +31,8 @@ static bool good_tensors(const schedc_tensor *t, size_t n) {
 }
 
 static bool good_arguments(const RunJob *j) {
-  if (!good_tensors(j->tensors, j->tensor_count) || !good_tensors(j->before, j->before_count)) return false;
+  if (!good_tensors(j->tensors, j->tensor_count) || !good_tensors(j->before, j->before_count))
+    return false;
   if (j->scalar_count && !j->scalars) return false;
   for (size_t i = 0; i < j->scalar_count; i++) {
     if (!j->scalars[i].name) return false;
@@ -40,7 +41,8 @@ static bool good_arguments(const RunJob *j) {
 }
 
 static Binding *bind(Sc *sc, const RunJob *j) {
-  return sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars, j->scalar_count);
+  return sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars,
+                         j->scalar_count);
 }
 
 // Poisoned, unless they are declared zero.
@@ -115,13 +117,15 @@ static schedc_status compare(Sc *sc, void *job) {
   RunJob *j = job;
   Binding *b = bind(sc, j), *old = b;
   if (b && j->before_count) {
-    old = sc_bind_tensors(sc, j->kernel->k, before_run(sc, j), j->tensor_count, j->scalars, j->scalar_count);
+    old = sc_bind_tensors(sc, j->kernel->k, before_run(sc, j), j->tensor_count, j->scalars,
+                          j->scalar_count);
   }
   if (!b || !old) return SCHEDC_EINPUT;
   b->before = old->buf;
   const Kernel *k = j->kernel->k;
   if (!k->spec.n) {
-    Diag *d = sc_report(sc, D_T_SPEC, k->span, "'%s' has no specification: there is nothing to compare with", k->name);
+    Diag *d = sc_report(sc, D_T_SPEC, k->span,
+                        "'%s' has no specification: there is nothing to compare with", k->name);
     sc_help(sc, d, "add `spec { … }`, with an equation for each output");
     return SCHEDC_EINPUT;
   }
@@ -136,8 +140,9 @@ static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
   return status;
 }
 
-schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
-                             size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
+schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel,
+                             const schedc_tensor *tensors, size_t tensor_count,
+                             const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_run_options *options) {
   RunJob job = {.kernel = kernel,
                 .tensors = tensors,
@@ -156,8 +161,9 @@ schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kerne
   return enter(context, run, &job);
 }
 
-schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
-                              size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
+schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
+                              const schedc_tensor *tensors, size_t tensor_count,
+                              const schedc_scalar *scalars, size_t scalar_count,
                               schedc_cuda_times *times) {
   schedc_cuda_times own = SCHEDC_CUDA_TIMES_INIT;
   RunJob job = {.kernel = kernel,
@@ -166,14 +172,16 @@ schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kern
                 .scalars = scalars,
                 .scalar_count = scalar_count,
                 .times = times ? &own : NULL};
-  if (!context || !kernel || !good_arguments(&job) || (times && times->size < sizeof times->size)) return SCHEDC_EARG;
+  if (!context || !kernel || !good_arguments(&job) || (times && times->size < sizeof times->size))
+    return SCHEDC_EARG;
   schedc_status status = enter(context, run_cuda, &job);
   if (times) COPY_OUT(times, &own);
   return status;
 }
 
-schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel, const schedc_tensor *tensors,
-                             size_t tensor_count, const schedc_scalar *scalars, size_t scalar_count,
+schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,
+                             const schedc_tensor *tensors, size_t tensor_count,
+                             const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_compare_options *options, schedc_error *errors) {
   schedc_compare_options known = SCHEDC_COMPARE_OPTIONS_INIT;
   if (options && options->size < sizeof options->size) return SCHEDC_EARG;
@@ -189,7 +197,8 @@ schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kerne
                 .sample = {known.places, known.operations}};
   if (!context || !kernel || !errors || !good_arguments(&job)) return SCHEDC_EARG;
   size_t step = errors->size;  // of the caller's header
-  if (step < sizeof errors->size || kernel->outputs == 0) return kernel->outputs ? SCHEDC_EARG : SCHEDC_OK;
+  if (step < sizeof errors->size || kernel->outputs == 0)
+    return kernel->outputs ? SCHEDC_EARG : SCHEDC_OK;
   job.errors = context->alloc.alloc(context->alloc.user, sizeof *job.errors * kernel->outputs);
   if (!job.errors) return SCHEDC_ENOMEM;
   memset(job.errors, 0, sizeof *job.errors * kernel->outputs);

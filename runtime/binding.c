@@ -1,8 +1,8 @@
-// binding.c - the caller's tensors and scalars, matched to a kernel by name and checked. In: what the
-// caller gave, trusted in nothing. Out: a Binding with which the kernel may run, or T diagnostics that
-// name the tensor and point at its declaration. The invariant: after sc_bind_tensors each dimension has
-// one value, every tensor's shape is what its declaration says under these values, and every element is
-// addressable without 64-bit overflow.
+// binding.c - the caller's tensors and scalars, matched to a kernel by name and checked. In: what
+// the caller gave, trusted in nothing. Out: a Binding with which the kernel may run, or T
+// diagnostics that name the tensor and point at its declaration. The invariant: after
+// sc_bind_tensors each dimension has one value, every tensor's shape is what its declaration says
+// under these values, and every element is addressable without 64-bit overflow.
 #include "run.h"
 #include "launchvalue.h"
 #include "passes.h"
@@ -31,27 +31,30 @@ static Elem elem_of(schedc_type type) {
   return (u32)type < COUNT(elem) ? elem[type] : EL_COUNT;
 }
 
-// ---- one tensor by itself: type, rank, strides, address ---------------------------------------------
+// ---- one tensor by itself: type, rank, strides, address
+// ---------------------------------------------
 
 static bool fits_type(Sc *sc, const Buf *buf, const schedc_tensor *t) {
   Elem got = elem_of(t->type);
   if (got == buf->elem) return true;
-  Diag *d = sc_report(sc, D_T_TYPE, buf->span, "tensor '%s' is given as %s, but declared %s", buf->name,
-                      got == EL_COUNT ? "an unknown type" : sc_elem[got].text, sc_elem[buf->elem].text);
+  Diag *d =
+      sc_report(sc, D_T_TYPE, buf->span, "tensor '%s' is given as %s, but declared %s", buf->name,
+                got == EL_COUNT ? "an unknown type" : sc_elem[got].text, sc_elem[buf->elem].text);
   sc_help(sc, d, "convert the tensor, or choose another value of the parameter that sets its type");
   return false;
 }
 
 static bool fits_rank(Sc *sc, const Buf *buf, const schedc_tensor *t) {
   if (t->rank != buf->rank) {
-    sc_report(sc, D_T_RANK, buf->span, "tensor '%s' is given with %zu dimension%s, but declared with %u",
-              buf->name, t->rank, t->rank == 1 ? "" : "s", buf->rank);
+    sc_report(sc, D_T_RANK, buf->span,
+              "tensor '%s' is given with %zu dimension%s, but declared with %u", buf->name, t->rank,
+              t->rank == 1 ? "" : "s", buf->rank);
     return false;
   }
   for (u32 d = 0; d < buf->rank; d++) {
     if (t->shape[d] >= 0) continue;
-    sc_report(sc, D_T_SHAPE, buf->span, "tensor '%s' has a negative extent, %lld in dimension %u", buf->name,
-              (long long)t->shape[d], d);
+    sc_report(sc, D_T_SHAPE, buf->span, "tensor '%s' has a negative extent, %lld in dimension %u",
+              buf->name, (long long)t->shape[d], d);
     return false;
   }
   return true;
@@ -64,8 +67,8 @@ static bool is_empty(const schedc_tensor *t) {
   return false;
 }
 
-// Do different indices of an output always mean different elements? Dimensions by rising stride: each
-// must step over all that the smaller ones reach.
+// Do different indices of an output always mean different elements? Dimensions by rising stride:
+// each must step over all that the smaller ones reach.
 static bool disjoint(const schedc_tensor *t) {
   i64 reach = 0;  // of the dimensions taken so far
   bool taken[SC_MAX_RANK] = {false};
@@ -103,14 +106,15 @@ static bool fits_layout(Sc *sc, const Buf *buf, const schedc_tensor *t) {
   for (u32 d = 0; d < buf->rank; d++) {
     if (t->shape[d] == 1) continue;
     if (t->strides[d] < 0) {
-      sc_report(sc, D_T_STRIDE, buf->span, "tensor '%s' has a negative stride, %lld in dimension %u", buf->name,
+      sc_report(sc, D_T_STRIDE, buf->span,
+                "tensor '%s' has a negative stride, %lld in dimension %u", buf->name,
                 (long long)t->strides[d], d);
       return false;
     }
     if (d == last && t->strides[d] != 1) {
       Diag *g = sc_report(sc, D_T_STRIDE, buf->span,
-                          "the last dimension of tensor '%s' is not contiguous: its stride is %lld", buf->name,
-                          (long long)t->strides[d]);
+                          "the last dimension of tensor '%s' is not contiguous: its stride is %lld",
+                          buf->name, (long long)t->strides[d]);
       sc_help(sc, g, "make a contiguous copy, or declare the dimensions in the order of memory");
       return false;
     }
@@ -120,7 +124,8 @@ static bool fits_layout(Sc *sc, const Buf *buf, const schedc_tensor *t) {
     return false;
   }
   if ((buf->dir & F_OUT) && !disjoint(t)) {
-    sc_report(sc, D_T_STRIDE, buf->span, "elements of output '%s' share memory: its strides overlap", buf->name);
+    sc_report(sc, D_T_STRIDE, buf->span,
+              "elements of output '%s' share memory: its strides overlap", buf->name);
     return false;
   }
   return true;
@@ -128,7 +133,8 @@ static bool fits_layout(Sc *sc, const Buf *buf, const schedc_tensor *t) {
 
 static void take_tensor(Binder *bd, u32 number, const schedc_tensor *t) {
   const Buf *buf = &bd->k->buf.at[number];
-  if (!fits_type(bd->sc, buf, t) || !fits_rank(bd->sc, buf, t) || !fits_layout(bd->sc, buf, t)) return;
+  if (!fits_type(bd->sc, buf, t) || !fits_rank(bd->sc, buf, t) || !fits_layout(bd->sc, buf, t))
+    return;
   TensorRef *ref = &bd->b->buf[number];
   ref->at = t->data;
   for (u32 d = 0; d < buf->rank; d++) {
@@ -154,7 +160,8 @@ static void take_tensors(Binder *bd, const schedc_tensor *tensor, size_t n) {
       sc_report(sc, D_T_UNKNOWN, k->span, "'%s' is %s of '%s'", tensor[i].name,
                 number == SC_NONE ? "not a tensor" : "a workspace, not an argument,", k->name);
     } else if (given[number]) {
-      sc_report(sc, D_T_TWICE, k->buf.at[number].span, "tensor '%s' is given twice", tensor[i].name);
+      sc_report(sc, D_T_TWICE, k->buf.at[number].span, "tensor '%s' is given twice",
+                tensor[i].name);
     } else {
       given[number] = true;
       take_tensor(bd, number, &tensor[i]);
@@ -166,7 +173,8 @@ static void take_tensors(Binder *bd, const schedc_tensor *tensor, size_t n) {
   }
 }
 
-// ---- dimensions out of shapes -----------------------------------------------------------------------
+// ---- dimensions out of shapes
+// -----------------------------------------------------------------------
 
 // Binds the one unknown dimension of x so that x == want, through + - and multiplication by what is
 // known: `i32[B + 1]` says what B is. False: nothing could be bound here.
@@ -186,15 +194,19 @@ static bool solve(Binder *bd, Xid x, i64 want, u32 from) {
     i64 c = a.known ? a.i : b.i;
     bool overflow;
     switch (e->op) {
-      case X_ADD: overflow = __builtin_sub_overflow(want, c, &want); break;
+      case X_ADD:
+        overflow = __builtin_sub_overflow(want, c, &want);
+        break;
       case X_SUB:
-        overflow = a.known ? __builtin_sub_overflow(c, want, &want) : __builtin_add_overflow(want, c, &want);
+        overflow = a.known ? __builtin_sub_overflow(c, want, &want)
+                           : __builtin_add_overflow(want, c, &want);
         break;
       case X_MUL:
         overflow = c <= 0 || want % c != 0;
         if (!overflow) want /= c;
         break;
-      default: return false;
+      default:
+        return false;
     }
     if (overflow) return false;
     x = a.known ? e->b : e->a;
@@ -216,7 +228,8 @@ static void bind_dims(Binder *bd) {
   }
   for (u32 i = 0; i < k->dim.n; i++) {
     if (bd->dim_known[i]) continue;
-    sc_report(bd->sc, D_T_SHAPE, k->dim.at[i].span, "no tensor's shape says what '%s' is", k->dim.at[i].name);
+    sc_report(bd->sc, D_T_SHAPE, k->dim.at[i].span, "no tensor's shape says what '%s' is",
+              k->dim.at[i].name);
   }
 }
 
@@ -238,12 +251,15 @@ static void put_values(const Binder *bd, Str *out, Xid root) {
     if (!used[x] || (e->op != X_DIM && e->op != X_ARG)) continue;
     if (!first) str_puts(out, ", ");
     first = false;
-    if (e->op == X_DIM) str_printf(out, "%s = %lld", k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref]);
-    else str_printf(out, "%s = ", k->arg.at[e->ref].name), str_real(out, bd->b->arg[e->ref]);
+    if (e->op == X_DIM)
+      str_printf(out, "%s = %lld", k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref]);
+    else
+      str_printf(out, "%s = ", k->arg.at[e->ref].name), str_real(out, bd->b->arg[e->ref]);
   }
 }
 
-// The dimension that x names, or that is the only one bound from another tensor in it: where its value is from.
+// The dimension that x names, or that is the only one bound from another tensor in it: where its
+// value is from.
 static void note_origin(const Binder *bd, Diag *report, Xid x, u32 not_here) {
   const Expr *e = &bd->k->expr.at[x];
   if (e->op != X_DIM) {
@@ -254,8 +270,8 @@ static void note_origin(const Binder *bd, Diag *report, Xid x, u32 not_here) {
   }
   u32 from = bd->dim_from[e->ref];
   if (from == SC_NONE || from == not_here) return;
-  sc_note(bd->sc, report, bd->k->buf.at[from].span, "%s = %lld comes from '%s'", bd->k->dim.at[e->ref].name,
-          (long long)bd->b->dim[e->ref], bd->k->buf.at[from].name);
+  sc_note(bd->sc, report, bd->k->buf.at[from].span, "%s = %lld comes from '%s'",
+          bd->k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref], bd->k->buf.at[from].name);
 }
 
 static void check_shape(const Binder *bd, u32 number) {
@@ -268,27 +284,30 @@ static void check_shape(const Binder *bd, u32 number) {
     Str dim = {.sc = bd->sc};
     sc_print_infix(&dim, k, buf->dim[d]);
     if (!want.known) {
-      sc_report(bd->sc, D_T_SHAPE, buf->span, "dimension %u of tensor '%s', %s, has no 64-bit value", d, buf->name,
-                dim.at);
+      sc_report(bd->sc, D_T_SHAPE, buf->span,
+                "dimension %u of tensor '%s', %s, has no 64-bit value", d, buf->name, dim.at);
       continue;
     }
     bool constant = k->expr.at[buf->dim[d]].op == X_INT;
-    Diag *r = constant ? sc_report(bd->sc, D_T_SHAPE, buf->span,
-                                   "tensor '%s' has extent %lld in dimension %u, where %lld is declared",
-                                   buf->name, (long long)got, d, (long long)want.i)
-                       : sc_report(bd->sc, D_T_SHAPE, buf->span,
-                                   "tensor '%s' has extent %lld in dimension %u, but %s is %lld", buf->name,
-                                   (long long)got, d, dim.at, (long long)want.i);
+    Diag *r = constant
+                  ? sc_report(bd->sc, D_T_SHAPE, buf->span,
+                              "tensor '%s' has extent %lld in dimension %u, where %lld is declared",
+                              buf->name, (long long)got, d, (long long)want.i)
+                  : sc_report(bd->sc, D_T_SHAPE, buf->span,
+                              "tensor '%s' has extent %lld in dimension %u, but %s is %lld",
+                              buf->name, (long long)got, d, dim.at, (long long)want.i);
     note_origin(bd, r, buf->dim[d], number);
   }
 }
 
-// ---- scalars ----------------------------------------------------------------------------------------
+// ---- scalars
+// ----------------------------------------------------------------------------------------
 
 static void take_scalar(Binder *bd, u32 number, double v) {
   const Arg *arg = &bd->k->arg.at[number];
   if (arg->elem == EL_I32 && (v != floor(v) || v < INT32_MIN || v > INT32_MAX)) {
-    sc_report(bd->sc, D_T_SCALAR, arg->span, "scalar '%s' is an i32, but %.9g is given", arg->name, v);
+    sc_report(bd->sc, D_T_SCALAR, arg->span, "scalar '%s' is an i32, but %.9g is given", arg->name,
+              v);
     v = 0;
   }
   bd->b->arg[number] = arg->elem == EL_I32 ? v : (double)(float)v;
@@ -301,7 +320,8 @@ static void take_scalars(Binder *bd, const schedc_scalar *scalar, size_t n) {
     u32 a = 0;
     while (a < k->arg.n && strcmp(k->arg.at[a].name, scalar[i].name) != 0) a++;
     if (a == k->arg.n) {
-      sc_report(bd->sc, D_T_UNKNOWN, k->span, "'%s' is not a scalar of '%s'", scalar[i].name, k->name);
+      sc_report(bd->sc, D_T_UNKNOWN, k->span, "'%s' is not a scalar of '%s'", scalar[i].name,
+                k->name);
     } else if (bd->arg_known[a]) {
       sc_report(bd->sc, D_T_TWICE, k->arg.at[a].span, "scalar '%s' is given twice", scalar[i].name);
     } else {
@@ -317,12 +337,14 @@ static void default_scalars(Binder *bd) {
     const Arg *arg = &k->arg.at[a];
     if (bd->arg_known[a]) continue;
     if (!arg->init) {
-      sc_report(bd->sc, D_T_MISSING, arg->span, "scalar '%s' is not given, and has no default", arg->name);
+      sc_report(bd->sc, D_T_MISSING, arg->span, "scalar '%s' is not given, and has no default",
+                arg->name);
       continue;
     }
     LaunchValue v = bd->value[arg->init];
     if (!v.known) {
-      sc_report(bd->sc, D_T_SCALAR, arg->span, "the default of scalar '%s' has no value here", arg->name);
+      sc_report(bd->sc, D_T_SCALAR, arg->span, "the default of scalar '%s' has no value here",
+                arg->name);
       continue;
     }
     take_scalar(bd, a, k->expr.at[arg->init].ty == TY_REAL ? v.f : (double)v.i);
@@ -330,7 +352,8 @@ static void default_scalars(Binder *bd) {
   }
 }
 
-// ---- the whole ----------------------------------------------------------------------------------------
+// ---- the whole
+// ----------------------------------------------------------------------------------------
 
 static void check_requires(const Binder *bd) {
   const Kernel *k = bd->k;
@@ -341,7 +364,8 @@ static void check_requires(const Binder *bd) {
     Str s = {.sc = bd->sc};
     put_values(bd, &s, q->cond);
     sc_report(bd->sc, D_T_REQUIRE, q->span, "'%s' requires what %s%s%s", k->name,
-              v.known ? "does not hold here" : "cannot be evaluated here", s.n ? ": " : "", s.n ? s.at : "");
+              v.known ? "does not hold here" : "cannot be evaluated here", s.n ? ": " : "",
+              s.n ? s.at : "");
   }
 }
 
@@ -421,7 +445,8 @@ Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l) {
   evaluate(&bd);
   default_scalars(&bd);
   for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].space == SP_TENSOR && l->tensor[i] != SC_NONE) bd.b->buf[i] = b->buf[l->tensor[i]];
+    if (k->buf.at[i].space == SP_TENSOR && l->tensor[i] != SC_NONE)
+      bd.b->buf[i] = b->buf[l->tensor[i]];
   }
   for (u32 i = 0; i < k->buf.n; i++) {
     if (k->buf.at[i].space == SP_TENSOR) check_shape(&bd, i);
@@ -430,7 +455,8 @@ Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l) {
   return sc->errors == before ? bd.b : NULL;
 }
 
-bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf, i64 *shape) {
+bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
+                     i64 *shape) {
   bool *arg_known = NEWS(sc, bool, k->arg.n + 1);
   LaunchValue *value = NEWS(sc, LaunchValue, k->expr.n + 1);
   LaunchKnown known = {dim, dim_known, NULL, arg_known};

@@ -1,7 +1,7 @@
-// describe.c - what the compiler worked out about a kernel, for people (`schedc info`) and as JSON. In: a
-// placed kernel, and the launch dimensions that are known. Out: text. Work is counted for one tile: each
-// role's copies, products and element-wise statements under the loops that repeat them; a trip count is a
-// number where the dimensions say enough, and an expression else.
+// describe.c - what the compiler worked out about a kernel, for people (`schedc info`) and as JSON.
+// In: a placed kernel, and the launch dimensions that are known. Out: text. Work is counted for one
+// tile: each role's copies, products and element-wise statements under the loops that repeat them;
+// a trip count is a number where the dimensions say enough, and an expression else.
 #include "api.h"
 #include "json.h"
 #include "launchvalue.h"
@@ -46,9 +46,11 @@ static i64 stage_bytes(const Kernel *k, u32 view) {
 
 static Work work_of(const Kernel *k, const Ins *ins) {
   switch (ins->op) {
-    case OP_COPYIN: return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[0])};
+    case OP_COPYIN:
+      return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[0])};
     case OP_COPYOUT:
-    case OP_COPYADD: return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[1])};
+    case OP_COPYADD:
+      return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[1])};
     case OP_MMA:
     case OP_MMAWARP: {
       const Product *p = &k->product.at[ins->arg[0]];
@@ -56,8 +58,10 @@ static Work work_of(const Kernel *k, const Ins *ins) {
     }
     case OP_MAP:
     case OP_MAPADD:
-      return (Work){.what = "elements", .elements = extents(k, &k->map.at[ins->arg[0]], k->map.at[ins->arg[0]].vars)};
-    default: return (Work){0};
+      return (Work){.what = "elements",
+                    .elements = extents(k, &k->map.at[ins->arg[0]], k->map.at[ins->arg[0]].vars)};
+    default:
+      return (Work){0};
   }
 }
 
@@ -69,10 +73,12 @@ static const char *view_name(const Kernel *k, u32 view) {
 static void put_operands(Str *out, const Kernel *k, const Ins *ins) {
   if (ins->op == OP_MMA || ins->op == OP_MMAWARP) {
     const Product *p = &k->product.at[ins->arg[0]];
-    str_printf(out, "%s %s %s @ %s  %lldx%lldx%lld", view_name(k, p->dst), p->acc ? "+=" : "=", view_name(k, p->a),
-               view_name(k, p->b), (long long)p->m, (long long)p->n, (long long)p->k);
+    str_printf(out, "%s %s %s @ %s  %lldx%lldx%lld", view_name(k, p->dst), p->acc ? "+=" : "=",
+               view_name(k, p->a), view_name(k, p->b), (long long)p->m, (long long)p->n,
+               (long long)p->k);
   } else if (ins->op == OP_MAP || ins->op == OP_MAPADD) {
-    str_printf(out, "%s %s", view_name(k, k->map.at[ins->arg[0]].dst), ins->op == OP_MAP ? "=" : "+=");
+    str_printf(out, "%s %s", view_name(k, k->map.at[ins->arg[0]].dst),
+               ins->op == OP_MAP ? "=" : "+=");
   } else {
     str_printf(out, "%s %s %s", view_name(k, ins->arg[0]), ins->op == OP_COPYADD ? "+=" : "<-",
                view_name(k, ins->arg[1]));
@@ -113,7 +119,8 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
   for (u32 i = 0; i < r->code.n; i++) {
     const Ins *ins = &r->code.at[i];
     if (ins->op == OP_FOR) {
-      if (depth + 1 == COUNT(times) || !trips(d, ins, &n) || __builtin_mul_overflow(times[depth], n, &times[depth + 1])) {
+      if (depth + 1 == COUNT(times) || !trips(d, ins, &n) ||
+          __builtin_mul_overflow(times[depth], n, &times[depth + 1])) {
         return false;
       }
       depth++;
@@ -123,8 +130,10 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
     Work w = work_of(d->k, ins);
     i64 t = times[depth];
     if (!w.what) continue;
-    if (__builtin_mul_overflow(w.bytes, t, &w.bytes) || __builtin_add_overflow(total->bytes, w.bytes, &total->bytes) ||
-        __builtin_mul_overflow(w.flops, t, &w.flops) || __builtin_add_overflow(total->flops, w.flops, &total->flops) ||
+    if (__builtin_mul_overflow(w.bytes, t, &w.bytes) ||
+        __builtin_add_overflow(total->bytes, w.bytes, &total->bytes) ||
+        __builtin_mul_overflow(w.flops, t, &w.flops) ||
+        __builtin_add_overflow(total->flops, w.flops, &total->flops) ||
         __builtin_mul_overflow(w.elements, t, &w.elements) ||
         __builtin_add_overflow(total->elements, w.elements, &total->elements)) {
       return false;
@@ -133,13 +142,18 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
   return true;
 }
 
-// ---- text -------------------------------------------------------------------------------------------
+// ---- text
+// -------------------------------------------------------------------------------------------
 
 static void put_value(Str *out, const Value *v) {
-  if (v->kind == VAL_INT) str_printf(out, "%lld", (long long)v->num.i);
-  else if (v->kind == VAL_BOOL) str_puts(out, v->num.i ? "true" : "false");
-  else if (v->kind == VAL_ELEM) str_puts(out, sc_elem[v->num.i].text);
-  else str_real(out, v->num.f);
+  if (v->kind == VAL_INT)
+    str_printf(out, "%lld", (long long)v->num.i);
+  else if (v->kind == VAL_BOOL)
+    str_puts(out, v->num.i ? "true" : "false");
+  else if (v->kind == VAL_ELEM)
+    str_puts(out, sc_elem[v->num.i].text);
+  else
+    str_real(out, v->num.f);
 }
 
 static void text_arguments(Describer *d) {
@@ -159,7 +173,10 @@ static void text_arguments(Describer *d) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR) continue;
-    const char *dir = b->workspace ? "workspace" : b->dir == F_IN ? "in" : b->dir == F_OUT ? "out" : "inout";
+    const char *dir = b->workspace      ? "workspace"
+                      : b->dir == F_IN  ? "in"
+                      : b->dir == F_OUT ? "out"
+                                        : "inout";
     str_printf(d->out, "  %-10s %-9s %s[", b->name, dir, sc_elem[b->elem].text);
     for (u32 a = 0; a < b->rank; a++) {
       if (a) str_puts(d->out, ", ");
@@ -182,7 +199,8 @@ static void text_arguments(Describer *d) {
 
 // " = 3" where the dimensions say so.
 static void put_known(Describer *d, Xid x) {
-  if (d->value[x].known && d->k->expr.at[x].ty == TY_INT && d->k->expr.at[x].op != X_INT) str_printf(d->out, " = %lld", (long long)d->value[x].i);
+  if (d->value[x].known && d->k->expr.at[x].ty == TY_INT && d->k->expr.at[x].op != X_INT)
+    str_printf(d->out, " = %lld", (long long)d->value[x].i);
 }
 
 static void text_grid(Describer *d) {
@@ -219,7 +237,8 @@ static void text_role_work(Describer *d, const Role *r) {
   str_printf(d->out, "  %s%s\n", r->name, r->instances > 1 ? "  (each instance)" : "");
   for (u32 i = 0; i < r->code.n; i++) {
     const Ins *ins = &r->code.at[i];
-    bool closes = ins->op == OP_ENDFOR || ins->op == OP_ENDIF || ins->op == OP_ENDVOTE || ins->op == OP_ELSE;
+    bool closes =
+        ins->op == OP_ENDFOR || ins->op == OP_ENDIF || ins->op == OP_ENDVOTE || ins->op == OP_ELSE;
     if (closes) indent -= 2;
     if (ins->op == OP_FOR) {
       i64 n;
@@ -237,15 +256,19 @@ static void text_role_work(Describer *d, const Role *r) {
     } else if (ins->op == OP_ELSE || ins->op == OP_VOTE) {
       str_printf(d->out, "%*s%s\n", indent, "", ins->op == OP_ELSE ? "else" : "vote");
     }
-    if (ins->op == OP_FOR || ins->op == OP_IF || ins->op == OP_ELSE || ins->op == OP_VOTE) indent += 2;
+    if (ins->op == OP_FOR || ins->op == OP_IF || ins->op == OP_ELSE || ins->op == OP_VOTE)
+      indent += 2;
     Work w = work_of(k, ins);
     if (!w.what) continue;
     Str what = {.sc = d->sc};
     put_operands(&what, k, ins);
     str_printf(d->out, "%*s%-*s", indent, "", indent < 52 ? 52 - indent : 1, what.at);
-    if (w.bytes) str_printf(d->out, "%10lld bytes\n", (long long)w.bytes);
-    else if (w.flops) str_printf(d->out, "%10.3f MFLOP\n", (double)w.flops * 1e-6);
-    else str_printf(d->out, "%10lld elements\n", (long long)w.elements);
+    if (w.bytes)
+      str_printf(d->out, "%10lld bytes\n", (long long)w.bytes);
+    else if (w.flops)
+      str_printf(d->out, "%10.3f MFLOP\n", (double)w.flops * 1e-6);
+    else
+      str_printf(d->out, "%10lld elements\n", (long long)w.elements);
   }
   Work all;
   if (total_work(d, r, &all)) {
@@ -268,7 +291,8 @@ static void text_kernel(Describer *d) {
   str_printf(d->out, "\ncertificate: %s\n", certificate);
 }
 
-// ---- JSON -------------------------------------------------------------------------------------------
+// ---- JSON
+// -------------------------------------------------------------------------------------------
 
 static void json_infix(Describer *d, const char *key, Xid x) {
   Str s = {.sc = d->sc};
@@ -314,7 +338,11 @@ static void json_arguments(Describer *d) {
     json_open(j, '{');
     json_member_text(j, "name", b->name);
     json_member_text(j, "type", sc_elem[b->elem].text);
-    json_member_text(j, "direction", b->workspace ? "workspace" : b->dir == F_IN ? "in" : b->dir == F_OUT ? "out" : "inout");
+    json_member_text(j, "direction",
+                     b->workspace      ? "workspace"
+                     : b->dir == F_IN  ? "in"
+                     : b->dir == F_OUT ? "out"
+                                       : "inout");
     json_key(j, "dims"), json_open(j, '[');
     for (u32 a = 0; a < b->rank; a++) {
       Str s = {.sc = d->sc};
@@ -375,7 +403,8 @@ static void json_kernel(Describer *d) {
       json_open(j, '{');
       json_member_text(j, "name", k->axis.at[i].name);
       json_infix(d, "extent", k->axis.at[i].extent);
-      if (d->value[k->axis.at[i].extent].known) json_member_int(j, "value", d->value[k->axis.at[i].extent].i);
+      if (d->value[k->axis.at[i].extent].known)
+        json_member_int(j, "value", d->value[k->axis.at[i].extent].i);
       json_close(j, '}');
     }
     json_close(j, ']');
@@ -404,7 +433,8 @@ static void json_kernel(Describer *d) {
   json_close(j, '}');
 }
 
-// ---- the way in -------------------------------------------------------------------------------------
+// ---- the way in
+// -------------------------------------------------------------------------------------
 
 typedef struct DescribeJob {
   const Kernel *k;
@@ -432,16 +462,19 @@ static schedc_status describe(Sc *sc, void *job) {
     Describer d = {sc, k, job_->dims, job_->dim_count, &out, &json, NULL};
     evaluate(&d);
     if (text && i) str_puts(&out, "\n");
-    if (text) text_kernel(&d);
-    else json_kernel(&d);
+    if (text)
+      text_kernel(&d);
+    else
+      json_kernel(&d);
   }
   if (!text) json_close(&json, ']');
   if (!text) str_puts(&out, "\n");
   return sc_write(job_->writer, job_->user, &out);
 }
 
-schedc_status schedc_describe(schedc_context *context, const schedc_kernel *kernel, const schedc_dim *dims,
-                              size_t dim_count, schedc_format_kind kind, schedc_writer writer, void *user) {
+schedc_status schedc_describe(schedc_context *context, const schedc_kernel *kernel,
+                              const schedc_dim *dims, size_t dim_count, schedc_format_kind kind,
+                              schedc_writer writer, void *user) {
   if (!context || !kernel || !writer || !sc_good_dims(dims, dim_count)) return SCHEDC_EARG;
   if (kind != SCHEDC_TEXT && kind != SCHEDC_JSON) return SCHEDC_EARG;
   Sc sc;

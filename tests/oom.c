@@ -1,5 +1,6 @@
-// oom.c - out of memory at every allocation in turn: parse, instantiate, describe, run and compare with an allocator
-// whose n-th request fails, n = 0, 1, 2 … until all goes through. Each time: SCHEDC_ENOMEM, nothing leaked, no crash.
+// oom.c - out of memory at every allocation in turn: parse, instantiate, describe, run and compare
+// with an allocator whose n-th request fails, n = 0, 1, 2 … until all goes through. Each time:
+// SCHEDC_ENOMEM, nothing leaked, no crash.
 //
 //   oom FILE.sched …
 #include <stdio.h>
@@ -106,9 +107,13 @@ static long test_file(const char *path) {
   for (long k = 0; k < needed; k += k < 1000 ? 1 : step, passed++) {
     Budget budget = {k, 0, 0};
     schedc_status status = whole(&budget, text, n);
-    if (budget.live != 0) return fprintf(stderr, "%s: %ld blocks leak when request %ld fails\n", path, budget.live, k), -1;
+    if (budget.live != 0)
+      return fprintf(stderr, "%s: %ld blocks leak when request %ld fails\n", path, budget.live, k),
+             -1;
     if (status != SCHEDC_ENOMEM) {
-      return fprintf(stderr, "%s: %s when request %ld of %ld fails\n", path, schedc_status_name(status), k, needed), -1;
+      return fprintf(stderr, "%s: %s when request %ld of %ld fails\n", path,
+                     schedc_status_name(status), k, needed),
+             -1;
     }
   }
   printf("%s: %ld requests, %ld made to fail\n", path, needed, passed);
@@ -119,8 +124,10 @@ int main(int argc, char **argv) {
   long passed = 0, failed = 0;
   for (int i = 1; i < argc; i++) {
     long n = test_file(argv[i]);
-    if (n < 0) failed++;
-    else passed += n;
+    if (n < 0)
+      failed++;
+    else
+      passed += n;
   }
   printf("%ld passed, %ld failed, 0 skipped\n", passed, failed);
   return failed != 0;

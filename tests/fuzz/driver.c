@@ -1,6 +1,7 @@
-// driver.c - runs a fuzz target on mutants of seed files for a bounded time, the same mutants every time
-// (with libFuzzer instead: clang -fsanitize=fuzzer and the target alone). A crash is the sanitizer's; before
-// each input it is written to the file named by SCHEDC_FUZZ_LAST, if that is set.
+// driver.c - runs a fuzz target on mutants of seed files for a bounded time, the same mutants every
+// time (with libFuzzer instead: clang -fsanitize=fuzzer and the target alone). A crash is the
+// sanitizer's; before each input it is written to the file named by SCHEDC_FUZZ_LAST, if that is
+// set.
 //
 //   fuzz_NAME SECONDS [SEED-FILE …]
 #include <stdint.h>
@@ -34,8 +35,29 @@ static void replace(Bytes *b, size_t at, size_t cut, const uint8_t *in, size_t n
 
 // One change: a byte, a range removed, a piece of another seed put in, a token put in.
 static void mutate(Bytes *b, const Bytes *other, uint64_t *state) {
-  static const char *const token[] = {"wait ", "release ", "(", "[", "{", "}", "]", ")", "..", "0", "-", "not ", "9223372036854775807",
-                                      " @ ", "if ", "for t in 0 .. 9 {", "1e999", "\n", "\0", "\xff", " = ", "sum(j) ", "def f(x) = f(x)"};
+  static const char *const token[] = {"wait ",
+                                      "release ",
+                                      "(",
+                                      "[",
+                                      "{",
+                                      "}",
+                                      "]",
+                                      ")",
+                                      "..",
+                                      "0",
+                                      "-",
+                                      "not ",
+                                      "9223372036854775807",
+                                      " @ ",
+                                      "if ",
+                                      "for t in 0 .. 9 {",
+                                      "1e999",
+                                      "\n",
+                                      "\0",
+                                      "\xff",
+                                      " = ",
+                                      "sum(j) ",
+                                      "def f(x) = f(x)"};
   size_t at = next(state) % (b->n + 1), left = b->n - at;
   uint8_t byte = (uint8_t)next(state);
   switch (next(state) % 4) {
@@ -88,7 +110,8 @@ int main(int argc, char **argv) {
   for (; difftime(time(NULL), start) < limit; runs++) {
     *input = seed[runs % seeds];
     if (runs >= seeds) {
-      for (uint64_t n = next(&state) % 6; n-- > 0;) mutate(input, &seed[next(&state) % seeds], &state);
+      for (uint64_t n = next(&state) % 6; n-- > 0;)
+        mutate(input, &seed[next(&state) % seeds], &state);
     }
     save(input);
     uint8_t *exact = malloc(input->n + 1);  // so that reading past the end is seen

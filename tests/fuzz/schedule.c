@@ -1,5 +1,6 @@
-// schedule.c - fuzz target: any bytes as a schedule. Parsed, formatted (twice, which must agree), and every unit
-// instantiated, described and emitted. Reports must be renderable; nothing may crash, leak or hang.
+// schedule.c - fuzz target: any bytes as a schedule. Parsed, formatted (twice, which must agree),
+// and every unit instantiated, described and emitted. Reports must be renderable; nothing may
+// crash, leak or hang.
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static void format_twice(schedc_context *context, const schedc_source *source) {
   free(twice.at);
 }
 
-static void use_unit(schedc_context *context, const schedc_source *source, const char *name, size_t *total) {
+static void use_unit(schedc_context *context, const schedc_source *source, const char *name,
+                     size_t *total) {
   schedc_kernel *kernel;
   schedc_emit(context, source, name, NULL, NULL, 0, "lower", drop, total);
   if (schedc_instantiate(&kernel, context, source, name, NULL, NULL, 0) != SCHEDC_OK) return;

@@ -1,5 +1,6 @@
-// api.c - the public interface as an embedder uses it: every argument checked, versions of structs, allocators that
-// count, diagnostics, kernels shared by threads that outlive the context and source they came from.
+// api.c - the public interface as an embedder uses it: every argument checked, versions of structs,
+// allocators that count, diagnostics, kernels shared by threads that outlive the context and source
+// they came from.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +34,8 @@ static const char good[] =
     "    Y[x*BM + i, j] = v[i,j]\n"
     "  }\n"
     "}\n";
-static const char bad[] = "kernel k {\n  in X : f16[M, 64]\n  grid (x : M)\n  role a : 1 warp { wait nothing }\n}\n";
+static const char bad[] =
+    "kernel k {\n  in X : f16[M, 64]\n  grid (x : M)\n  role a : 1 warp { wait nothing }\n}\n";
 
 typedef struct Counter {
   long live;
@@ -146,16 +148,20 @@ static void null_is_refused(void **state) {
   assert_int_equal(schedc_format(f->context, NULL, NULL, NULL), SCHEDC_EARG);
   assert_int_equal(schedc_instantiate(&kernel, f->context, NULL, NULL, NULL, NULL, 0), SCHEDC_EARG);
   assert_null(kernel);
-  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 1), SCHEDC_EARG);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 1),
+                   SCHEDC_EARG);
   schedc_param half = {"BM", NULL};
-  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, &half, 1), SCHEDC_EARG);
-  assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, "nothing", NULL, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, &half, 1),
+                   SCHEDC_EARG);
+  assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, "nothing", NULL, NULL),
+                   SCHEDC_EARG);
   assert_int_equal(schedc_unit(source, 7, NULL), SCHEDC_EARG);
   assert_int_equal(schedc_tensor_at(NULL, 0, NULL), SCHEDC_EARG);
   assert_int_equal(schedc_tensor_shape(f->context, NULL, 0, NULL, 0, shape), SCHEDC_EARG);
   assert_int_equal(schedc_run_cpu(f->context, NULL, NULL, 0, NULL, 0, NULL), SCHEDC_EARG);
   assert_int_equal(schedc_compare(f->context, NULL, NULL, 0, NULL, 0, NULL, NULL), SCHEDC_EARG);
-  assert_int_equal(schedc_describe(f->context, NULL, NULL, 0, SCHEDC_TEXT, NULL, NULL), SCHEDC_EARG);
+  assert_int_equal(schedc_describe(f->context, NULL, NULL, 0, SCHEDC_TEXT, NULL, NULL),
+                   SCHEDC_EARG);
   assert_null(schedc_kernel_name(NULL));
   assert_int_equal(schedc_tensor_count(NULL), 0);
   schedc_kernel_free(NULL);
@@ -191,7 +197,8 @@ static void faults_are_reported(void **state) {
   Fixture *f = *state;
   schedc_source *source = parse(f, bad);
   schedc_kernel *kernel;
-  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 0), SCHEDC_EINPUT);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 0),
+                   SCHEDC_EINPUT);
   assert_null(kernel);
   assert_true(f->heard.reports > 0);
   assert_non_null(strstr(f->heard.rendered, "t.sched:4:26: error["));
@@ -205,7 +212,8 @@ static void a_kernel_tells(void **state) {
   schedc_source *source = parse(f, good);
   schedc_kernel *kernel;
   const schedc_param bm = {"BM", "128"};
-  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "scale", "small", &bm, 1), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "scale", "small", &bm, 1),
+                   SCHEDC_OK);
   schedc_unit_info unit = SCHEDC_UNIT_INFO_INIT;
   assert_int_equal(schedc_unit(source, 0, &unit), SCHEDC_OK);
   assert_int_equal(unit.case_count, 2);
@@ -255,9 +263,11 @@ static void every_stage_is_written(void **state) {
     size_t n = 0;
     const char *stage = schedc_stage_at(i);
     assert_non_null(schedc_stage_summary(stage));
-    assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, stage, count_bytes, &n), SCHEDC_OK);
+    assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, stage, count_bytes, &n),
+                     SCHEDC_OK);
     assert_true(n > 0);
-    assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, stage, refuse, &n), SCHEDC_EIO);
+    assert_int_equal(schedc_emit(f->context, source, NULL, NULL, NULL, 0, stage, refuse, &n),
+                     SCHEDC_EIO);
   }
   schedc_source_free(source);
 }
@@ -290,7 +300,8 @@ static void runs_and_compares(void **state) {
   assert_int_equal(schedc_run_cpu(f->context, kernel, NULL, 0, NULL, 0, NULL), SCHEDC_EINPUT);
   assert_string_equal(f->heard.code, "T.missing");
   schedc_run_options old = {.size = sizeof old.size, .policy = (schedc_policy)77};
-  assert_int_equal(schedc_run_cpu(f->context, kernel, NULL, 0, NULL, 0, &old), SCHEDC_EINPUT);  // policy not looked at
+  assert_int_equal(schedc_run_cpu(f->context, kernel, NULL, 0, NULL, 0, &old),
+                   SCHEDC_EINPUT);  // policy not looked at
   old.size = sizeof old;
   assert_int_equal(schedc_run_cpu(f->context, kernel, NULL, 0, NULL, 0, &old), SCHEDC_EARG);
   schedc_kernel_free(kernel);
@@ -349,7 +360,8 @@ static void threads_share_a_kernel(void **state) {
   assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
   schedc_source_free(source);
   schedc_close(context);
-  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&thread[i], NULL, use_kernel, kernel), 0);
+  for (int i = 0; i < 4; i++)
+    assert_int_equal(pthread_create(&thread[i], NULL, use_kernel, kernel), 0);
   for (int i = 0; i < 4; i++) {
     void *status;
     pthread_join(thread[i], &status);
@@ -361,9 +373,10 @@ static void threads_share_a_kernel(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(statuses_have_names), TEST(codes_are_explained), TEST(null_is_refused), TEST(older_headers),
-      TEST(faults_are_reported), TEST(a_kernel_tells), TEST(every_stage_is_written), TEST(runs_and_compares),
-      TEST(no_specification), TEST(cuda_runs_or_says_why), TEST(threads_share_a_kernel),
+      TEST(statuses_have_names),    TEST(codes_are_explained),    TEST(null_is_refused),
+      TEST(older_headers),          TEST(faults_are_reported),    TEST(a_kernel_tells),
+      TEST(every_stage_is_written), TEST(runs_and_compares),      TEST(no_specification),
+      TEST(cuda_runs_or_says_why),  TEST(threads_share_a_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// binding.c - tensors and scalars bound to a kernel built by hand: what is accepted, and every T code.
+// binding.c - tensors and scalars bound to a kernel built by hand: what is accepted, and every T
+// code.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,8 @@
 #include "ast.h"
 #include "run.h"
 
-// in Q : f16[B, M, 8]   in cu : i32[B + 1]   out O : f32[B, M]   scale : f32 = 1 / sqrt(8)   n : i32 = M / 2
+// in Q : f16[B, M, 8]   in cu : i32[B + 1]   out O : f32[B, M]   scale : f32 = 1 / sqrt(8)   n :
+// i32 = M / 2
 static const char text[] = "Q cu O scale n require\n";
 enum { DIM_B, DIM_M, BUF_Q = 0, BUF_CU, BUF_O };
 
@@ -26,8 +28,13 @@ typedef struct Fixture {
 static char memory[4096];
 
 static Buf tensor_buf(const char *name, u32 lo, Elem elem, int dir) {
-  return (Buf){.name = name, .span = {lo, lo + (u32)strlen(name)}, .space = SP_TENSOR, .elem = elem, .dir = (u8)dir,
-               .ring = SC_NONE, .role = SC_NONE};
+  return (Buf){.name = name,
+               .span = {lo, lo + (u32)strlen(name)},
+               .space = SP_TENSOR,
+               .elem = elem,
+               .dir = (u8)dir,
+               .ring = SC_NONE,
+               .role = SC_NONE};
 }
 
 static void build(Fixture *f) {
@@ -160,7 +167,8 @@ static void code_scalar(void **state) {
 static void code_scalar_division(void **state) {
   Fixture *f = *state;
   Xid m = x_leaf(&f->sc, f->k, X_DIM, TY_INT, DIM_M);
-  f->k->arg.at[1].init = x_make(&f->sc, f->k, X_IDIV, m, x_make(&f->sc, f->k, X_SUB, m, x_int(&f->sc, f->k, 4), 0), 0);
+  f->k->arg.at[1].init =
+      x_make(&f->sc, f->k, X_IDIV, m, x_make(&f->sc, f->k, X_SUB, m, x_int(&f->sc, f->k, 4), 0), 0);
   refused(f, D_T_SCALAR, "the default of scalar 'n' has no value here");
 }
 
@@ -252,15 +260,83 @@ static void workspaces_get_rows_of_16_bytes(void **state) {
   assert_int_equal(b->buf[3].stride[0], 8);
 }
 
+// ---- values before a launch, by a kernel of one argument whose default they are
+
+static double default_of(Fixture *f, Xid x) {
+  f->k->arg.at[0].init = x;
+  Binding *b = bind(f);
+  assert_non_null(b);
+  return b->arg[0];
+}
+
+static void launch_reals(void **state) {
+  Fixture *f = *state;
+  Sc *sc = &f->sc;
+  Kernel *k = f->k;
+  Xid m = x_make(sc, k, X_TOREAL, x_leaf(sc, k, X_DIM, TY_INT, DIM_M), 0, 0);  // 4
+  Xid three = x_real(sc, k, 3);
+  static const struct {
+    ExprOp op;
+    double want;
+  } one[] = {{X_NEG, -4},    {X_EXP, 54.598150033144236},
+             {X_EXP2, 16},   {X_LOG, 1.3862943611198906},
+             {X_LOG2, 2},    {X_SQRT, 2},
+             {X_RSQRT, 0.5}, {X_TANH, 0.999329299739067},
+             {X_ABS, 4}},
+    two[] = {{X_ADD, 7}, {X_SUB, 1}, {X_MUL, 12}, {X_DIV, 4.0 / 3}, {X_MIN, 3}, {X_MAX, 4}};
+  for (size_t i = 0; i < COUNT(one); i++) {
+    assert_true(default_of(f, x_make(sc, k, one[i].op, m, 0, 0)) == (double)(float)one[i].want);
+  }
+  for (size_t i = 0; i < COUNT(two); i++) {
+    assert_true(default_of(f, x_make(sc, k, two[i].op, m, three, 0)) == (double)(float)two[i].want);
+  }
+  Xid less = x_make(sc, k, X_LT, m, three, 0), not_less = x_make(sc, k, X_NOT, less, 0, 0);
+  assert_true(default_of(f, x_make(sc, k, X_WHERE, less, m, three)) == 3);
+  assert_true(default_of(f, x_make(sc, k, X_WHERE, not_less, m, three)) == 4);
+  Xid both = x_make(sc, k, X_AND, not_less, x_make(sc, k, X_LE, three, m, 0), 0);
+  Xid any = x_make(sc, k, X_OR, less, x_make(sc, k, X_EQ, m, three, 0), 0);
+  assert_true(default_of(f, x_make(sc, k, X_WHERE, both, m, three)) == 4);
+  assert_true(default_of(f, x_make(sc, k, X_WHERE, any, m, three)) == 3);
+  Xid differ = x_make(sc, k, X_NE, m, three, 0);
+  assert_true(default_of(f, x_make(sc, k, X_WHERE, differ, m, three)) == 4);
+}
+
+static void launch_overflow(void **state) {
+  Fixture *f = *state;
+  Xid m = x_leaf(&f->sc, f->k, X_DIM, TY_INT, DIM_M);
+  f->k->arg.at[1].init = x_make(&f->sc, f->k, X_MUL, m, x_int(&f->sc, f->k, INT64_MAX / 2), 0);
+  refused(f, D_T_SCALAR, "the default of scalar 'n' has no value here");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(accepts), TEST(solves_expressions), TEST(empty_needs_no_data), TEST(broadcast_inputs),
-      TEST(code_missing), TEST(code_missing_scalar), TEST(code_null), TEST(code_rank), TEST(code_require),
-      TEST(code_scalar), TEST(code_scalar_division), TEST(code_shape), TEST(code_shape_expression),
-      TEST(code_shape_constant), TEST(code_shape_huge), TEST(code_shape_negative), TEST(code_stride),
-      TEST(code_stride_negative), TEST(code_stride_overlap), TEST(code_twice), TEST(code_type),
-      TEST(code_unknown), TEST(code_unknown_scalar), TEST(workspaces_get_rows_of_16_bytes),
+      TEST(accepts),
+      TEST(solves_expressions),
+      TEST(empty_needs_no_data),
+      TEST(broadcast_inputs),
+      TEST(code_missing),
+      TEST(code_missing_scalar),
+      TEST(code_null),
+      TEST(code_rank),
+      TEST(code_require),
+      TEST(code_scalar),
+      TEST(code_scalar_division),
+      TEST(code_shape),
+      TEST(code_shape_expression),
+      TEST(code_shape_constant),
+      TEST(code_shape_huge),
+      TEST(code_shape_negative),
+      TEST(code_stride),
+      TEST(code_stride_negative),
+      TEST(code_stride_overlap),
+      TEST(code_twice),
+      TEST(code_type),
+      TEST(code_unknown),
+      TEST(code_unknown_scalar),
+      TEST(workspaces_get_rows_of_16_bytes),
+      TEST(launch_reals),
+      TEST(launch_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,9 @@ static void far_lines_show_a_gap(void **state) {
   Fixture f = open_text("a\n\n\n\nb\n");
   Diag *d = sc_report(&f.sc, D_S_TOKEN, (Span){5, 6}, "b");
   sc_note(&f.sc, d, (Span){0, 1}, "a");
-  assert_string_equal(render(&f, d), "a.sched:5:1: error[S.token]: b\n    1 | a\n      | - a\n  ...\n    5 | b\n      | ^\n");
+  assert_string_equal(
+      render(&f, d),
+      "a.sched:5:1: error[S.token]: b\n    1 | a\n      | - a\n  ...\n    5 | b\n      | ^\n");
   sc_free(&f.sc);
 }
 
@@ -137,7 +139,8 @@ static void json_escapes(void **state) {
   assert_false(j.failed);
   assert_string_equal(s.at,
                       "[\"q\\\" b\\\\ n\\n t\\u0009 \\u0001 \xc3\xa4 \xef\xbf\xbd "
-                      "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",null,-9223372036854775808,0.5,\"-inf\",{\"k\":true}]");
+                      "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",null,-9223372036854775808,0.5,\"-"
+                      "inf\",{\"k\":true}]");
 }
 
 static int refuse(void *user, const char *bytes, size_t n) {
@@ -149,7 +152,8 @@ static int refuse(void *user, const char *bytes, size_t n) {
 static void writers_may_refuse(void **state) {
   (void)state;
   int calls = 0;
-  schedc_diagnostic d = {.size = sizeof d, .code = "S.token", .file = "a", .text = "t", .rendered = ""};
+  schedc_diagnostic d = {
+      .size = sizeof d, .code = "S.token", .file = "a", .text = "t", .rendered = ""};
   assert_int_equal(schedc_write_json(&d, refuse, &calls), SCHEDC_EIO);
   assert_int_equal(calls, 3);  // not called again after it refused
   assert_int_equal(schedc_sarif_begin(NULL, NULL), SCHEDC_EARG);
@@ -159,14 +163,22 @@ static void json_of_a_report(void **state) {
   (void)state;
   Sink s = {.n = 0};
   schedc_note note = {{1, 2, 1, 2, 1, 4}, "here"};
-  schedc_diagnostic d = {.size = sizeof d, .code = "S.token", .file = "a b", .where = {5, 1, 2, 1, 2, 2},
-                         .text = "wrong", .notes = &note, .note_count = 1, .rendered = ""};
+  schedc_diagnostic d = {.size = sizeof d,
+                         .code = "S.token",
+                         .file = "a b",
+                         .where = {5, 1, 2, 1, 2, 2},
+                         .text = "wrong",
+                         .notes = &note,
+                         .note_count = 1,
+                         .rendered = ""};
   assert_int_equal(schedc_write_json(&d, sink_write, &s), SCHEDC_OK);
-  assert_string_equal(s.at,
-                      "{\"severity\":\"error\",\"code\":\"S.token\",\"file\":\"a b\",\"range\":{\"offset\":5,\"length\":1,"
-                      "\"line\":2,\"column\":1,\"end_line\":2,\"end_column\":2},\"text\":\"wrong\",\"help\":null,"
-                      "\"notes\":[{\"range\":{\"offset\":1,\"length\":2,\"line\":1,\"column\":2,\"end_line\":1,"
-                      "\"end_column\":4},\"text\":\"here\"}]}");
+  assert_string_equal(
+      s.at,
+      "{\"severity\":\"error\",\"code\":\"S.token\",\"file\":\"a "
+      "b\",\"range\":{\"offset\":5,\"length\":1,"
+      "\"line\":2,\"column\":1,\"end_line\":2,\"end_column\":2},\"text\":\"wrong\",\"help\":null,"
+      "\"notes\":[{\"range\":{\"offset\":1,\"length\":2,\"line\":1,\"column\":2,\"end_line\":1,"
+      "\"end_column\":4},\"text\":\"here\"}]}");
   s.n = 0;
   assert_int_equal(schedc_sarif_result(&d, 1, sink_write, &s), SCHEDC_OK);
   assert_non_null(strstr(s.at, "\"uri\":\"a%20b\""));
@@ -175,10 +187,14 @@ static void json_of_a_report(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_place),          cmocka_unit_test(notes_share_a_line),
-      cmocka_unit_test(far_lines_show_a_gap), cmocka_unit_test(odd_places),
-      cmocka_unit_test(long_lines_are_cut), cmocka_unit_test(terminals_are_safe),
-      cmocka_unit_test(json_escapes),       cmocka_unit_test(writers_may_refuse),
+      cmocka_unit_test(one_place),
+      cmocka_unit_test(notes_share_a_line),
+      cmocka_unit_test(far_lines_show_a_gap),
+      cmocka_unit_test(odd_places),
+      cmocka_unit_test(long_lines_are_cut),
+      cmocka_unit_test(terminals_are_safe),
+      cmocka_unit_test(json_escapes),
+      cmocka_unit_test(writers_may_refuse),
       cmocka_unit_test(json_of_a_report),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
