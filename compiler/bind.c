@@ -233,6 +233,17 @@ void low_require(Low *l, const Node *item) {
   }
 }
 
+void low_work(Low *l, const Node *item) {
+  Xid x = low_int(l, item->a);
+  if (!x) return;
+  if (low_at(l, x)->deps & ~DEP_DIM)
+    low_error(l, D_R9_UNIFORM, item->a->span, "work is counted from params, dimensions and scalars");
+  else if (l->k->work)
+    low_error(l, D_N_TWICE, item->span, "'%s' has said its work already", l->k->name);
+  else
+    l->k->work = x;
+}
+
 // What a name of a case binds.
 static bool case_target(Low *l, const Node *b, CaseBind *c) {
   const Kernel *k = l->k;
@@ -315,6 +326,8 @@ static void declarations(Low *l, Given *g) {
   for (const Node *i = items; i; i = i->next) {
     if (i->kind == ND_REQUIRE)
       low_require(l, i);
+    else if (i->kind == ND_WORK)
+      low_work(l, i);
     else if (i->kind == ND_CASE)
       low_case(l, i);
   }

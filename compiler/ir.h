@@ -305,6 +305,7 @@ struct Kernel {
   VEC(Axis) axis;
   VEC(Role) role;
   VEC(Require) require;
+  Xid work;        // operations that a user would count; 0: not said
   VEC(u32) spec;   // maps, in order
   VEC(Case) kase;
   VEC(Launch) launch;

@@ -349,6 +349,8 @@ static void parse_item(Parser *p) {
     u32 lo = TOKEN.span.lo;
     Xid cond = sc_rd_typed(p, TY_BOOL, "a truth");
     PUSH(p->sc, &p->k->require, ((Require){cond, sc_rd_since(p, lo)}));
+  } else if (sc_rd_accept(p, "work")) {
+    p->k->work = sc_rd_typed(p, TY_INT, "an integer");
   } else if (sc_rd_accept(p, "place")) {
     do PARSE_ATTR(kernel_attr, p->k);
     while (sc_rd_accept(p, ","));

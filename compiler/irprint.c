@@ -350,6 +350,7 @@ static void count_kernel(Printer *p) {
   for (u32 i = 0; i < k->buf.n; i++)
     for (u32 d = 0; d < k->buf.at[i].rank; d++) count_scalars(p, k->buf.at[i].dim[d]);
   for (u32 i = 0; i < k->require.n; i++) count_scalars(p, k->require.at[i].cond);
+  count_scalars(p, k->work);
   for (u32 i = 0; i < k->spec.n; i++) {
     begin(p);
     visit_map(p, &k->map.at[k->spec.at[i]], count_scalars);
@@ -400,6 +401,7 @@ static void put_interface(Printer *p) {
   }
   put_bufs(p, SP_TENSOR, 0);
   for (u32 i = 0; i < k->require.n; i++) put_line_of(p, "require", "", " ", k->require.at[i].cond);
+  if (k->work) put_line_of(p, "work", "", " ", k->work);
 }
 
 static void put_kernel(Printer *p);

@@ -213,6 +213,7 @@ void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit);
 void low_params(Low *l, const Node *item, Given *g);
 void low_known_params(Low *l, const Choice *choice);
 void low_require(Low *l, const Node *item);
+void low_work(Low *l, const Node *item);
 void low_case(Low *l, const Node *item);
 Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g);
 Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g);

@@ -201,6 +201,8 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_REQUIRE)
       low_require(l, i);
+    else if (i->kind == ND_WORK)
+      low_work(l, i);
     else if (i->kind == ND_CASE)
       low_case(l, i);
     else if (i->kind == ND_SPEC)

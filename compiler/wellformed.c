@@ -206,6 +206,7 @@ static void check_interface(Check *c) {
     if (!k->require.at[i].cond) sc_bad(c, "require %u: no condition", i);
     sc_check_scalar(c, k->require.at[i].cond, TY_BOOL, DEP_DIM, "a requirement");
   }
+  sc_check_scalar(c, k->work, TY_INT, DEP_DIM, "the work");
   for (u32 i = 0; i < k->axis.n; i++) {
     const Axis *a = &k->axis.at[i];
     if (!a->name || !a->extent || !a->cluster) sc_bad(c, "axis %u: no name, extent or cluster", i);

@@ -26,7 +26,7 @@
 %stack_overflow { sc_too_deep(p, p->last.span); }
 
 %token BAD SEMI.
-%fallback NAME CLUSTER DYNAMIC EACH KEEP MULTICAST ONE PERSISTENT READ REVERSED TILE.
+%fallback NAME CLUSTER DYNAMIC EACH KEEP MULTICAST ONE PERSISTENT READ REVERSED TILE WORK.
 
 // ---- units
 
@@ -94,6 +94,7 @@ set(L) ::= LB exprs(M) end RB. { L = M; }
 
 // What a kernel or sequence must do, and on which inputs.
 goal(A) ::= REQUIRE(K) expr(E). { A = MAKE(p, REQUIRE, K.span.lo, .a = E); }
+goal(A) ::= WORK(K) expr(E). { A = MAKE(p, WORK, K.span.lo, .a = E); }
 goal(A) ::= SPEC(K) equations(L). { A = MAKE(p, SPEC, K.span.lo, .a = L.first); }
 goal(A) ::= CASE(K) NAME(N) LB RB. { A = MAKE(p, CASE, K.span.lo, NAMED(N)); }
 goal(A) ::= CASE(K) NAME(N) LB facts(L) end RB. { A = MAKE(p, CASE, K.span.lo, NAMED(N), .a = L.first); }

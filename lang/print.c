@@ -557,6 +557,10 @@ static void line_of(Printer *p, const Node *n) {
       put(p, "require ");
       expr(p, n->a, LOOSE);
       break;
+    case ND_WORK:
+      put(p, "work ");
+      expr(p, n->a, LOOSE);
+      break;
     case ND_TENSOR:
       tensor(p, n);
       break;
