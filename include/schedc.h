@@ -363,9 +363,10 @@ SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_ke
 typedef struct schedc_cuda_times {
   size_t size;
   double cold_ms, sustained_ms, least_ms, most_ms;
+  double clock_mhz; /* of the multiprocessors, while sustained; 0: not known (it needs NVML) */
 } schedc_cuda_times;
 #define SCHEDC_CUDA_TIMES_INIT \
-  { sizeof(schedc_cuda_times), 0, 0, 0, 0 }
+  { sizeof(schedc_cuda_times), 0, 0, 0, 0, 0 }
 
 /* Builds the kernel with NVRTC and runs it on the first CUDA device, on tensors in host memory
  * (copied there and back). The driver and NVRTC are opened by this call: SCHEDC_EUNAVAIL, with a
@@ -375,6 +376,60 @@ SCHEDC_API schedc_status schedc_run_cuda(schedc_context *context, const schedc_k
                                          const schedc_tensor *tensors, size_t tensor_count,
                                          const schedc_scalar *scalars, size_t scalar_count,
                                          schedc_cuda_times *times);
+
+/* A GPU that stays open, with the kernels built for it: the first CUDA device. It is opened by the first run. Used by one
+ * thread at a time, and closed before its context is. The caller's current CUDA context is left as it was found. */
+typedef struct schedc_gpu schedc_gpu;
+SCHEDC_API schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context);
+SCHEDC_API void schedc_gpu_free(schedc_gpu *gpu);
+
+typedef struct schedc_gpu_info {
+  size_t size;
+  const char *name;          /* "NVIDIA H100 80GB HBM3" */
+  unsigned multiprocessors;
+  unsigned driver_version;   /* of CUDA: 13000 */
+} schedc_gpu_info;
+#define SCHEDC_GPU_INFO_INIT {sizeof(schedc_gpu_info), 0, 0, 0}
+SCHEDC_API schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info); /* SCHEDC_EUNAVAIL before a run */
+
+/* A run: of a kernel or sequence, on tensors in host memory. */
+typedef struct schedc_gpu_job {
+  size_t size;
+  const schedc_kernel *kernel;
+  const schedc_tensor *tensors;
+  size_t tensor_count;
+  const schedc_scalar *scalars;
+  size_t scalar_count;
+  schedc_cuda_times times;   /* out */
+  uint64_t differing;        /* out: how many repeats had other bits in an output */
+} schedc_gpu_job;
+#define SCHEDC_GPU_JOB_INIT {sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0}
+
+/* Runs the jobs one after the other; then all of them again until each has run `repeats` times with the same inputs,
+ * comparing outputs with those of the first run (which are the ones handed back); then measures them, if rounds is not
+ * 0: in turns, so that they meet the same clocks. cold is as in schedc_cuda_times, sustained the median of `rounds`
+ * rounds of 120 launches. Each kernel is built once while the GPU is open. */
+typedef struct schedc_gpu_options {
+  size_t size;
+  uint64_t repeats; /* 0 and 1: none */
+  unsigned rounds;  /* at most 16; 0: nothing is measured */
+} schedc_gpu_options;
+#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0}
+SCHEDC_API schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_count,
+                                        const schedc_gpu_options *options);
+
+/* What one launch takes. */
+typedef struct schedc_work {
+  size_t size;
+  double said;          /* operations that a user would count: the kernel's `work`; 0: it has none */
+  double products;      /* operations of its products, as scheduled: with padding, and with what is masked */
+  double tensor_cycles; /* cycles that these take at least, on one multiprocessor's tensor cores */
+  double bytes;         /* of the tensors that it reads and writes, each once */
+} schedc_work;
+#define SCHEDC_WORK_INIT {sizeof(schedc_work), 0, 0, 0, 0}
+SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
+                                           const schedc_tensor *tensors, size_t tensor_count,
+                                           const schedc_scalar *scalars, size_t scalar_count, schedc_work *work);
 
 /* How far an output is from its specification (evaluated in float64), and how far it may be:
  * max |out - ref| <= max_allowed, mean |out - ref| <= mean_allowed. */

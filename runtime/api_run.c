@@ -3,8 +3,6 @@
 // runs its launches one after the other, on workspaces that live for the call.
 #include "api.h"
 
-#include "cuda/gpu.h"
-
 #include <string.h>
 
 typedef struct RunJob {
@@ -19,7 +17,6 @@ typedef struct RunJob {
   unsigned threads;      // compare
   Sample sample;         // compare
   schedc_error *errors;  // compare
-  schedc_cuda_times *times;
 } RunJob;
 
 static bool good_tensors(const schedc_tensor *t, size_t n) {
@@ -92,15 +89,6 @@ static schedc_status run(Sc *sc, void *job) {
   return SCHEDC_OK;
 }
 
-static schedc_status run_cuda(Sc *sc, void *job) {
-  RunJob *j = job;
-  Binding *b = bind(sc, j);
-  if (!b) return SCHEDC_EINPUT;
-  const char *log, *wrong = sc_gpu_run(sc, j->kernel->k, b, j->times, &log);
-  if (wrong && *wrong) sc_report(sc, D_G_RUN, j->kernel->k->span, "%s", wrong);
-  return wrong ? SCHEDC_EUNAVAIL : SCHEDC_OK;
-}
-
 // The tensors with those of `before` in the place of their namesakes.
 static const schedc_tensor *before_run(Sc *sc, const RunJob *j) {
   schedc_tensor *t = NEWS(sc, schedc_tensor, j->tensor_count + 1);
@@ -159,24 +147,6 @@ schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kerne
   }
   if ((u32)job.options.policy > SCHEDC_RANDOM) return SCHEDC_EARG;
   return enter(context, run, &job);
-}
-
-schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
-                              const schedc_tensor *tensors, size_t tensor_count,
-                              const schedc_scalar *scalars, size_t scalar_count,
-                              schedc_cuda_times *times) {
-  schedc_cuda_times own = SCHEDC_CUDA_TIMES_INIT;
-  RunJob job = {.kernel = kernel,
-                .tensors = tensors,
-                .tensor_count = tensor_count,
-                .scalars = scalars,
-                .scalar_count = scalar_count,
-                .times = times ? &own : NULL};
-  if (!context || !kernel || !good_arguments(&job) || (times && times->size < sizeof times->size))
-    return SCHEDC_EARG;
-  schedc_status status = enter(context, run_cuda, &job);
-  if (times) COPY_OUT(times, &own);
-  return status;
 }
 
 schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,

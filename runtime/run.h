@@ -127,6 +127,9 @@ i64 sc_tile_length(const Kernel *k, u32 buf, u32 dim);
 schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads, const Sample *sample,
                          schedc_error *errors);
 
+// work.c: what a launch of a kernel or sequence takes, but for `size`.
+schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_work *work);
+
 // input.c ------------------------------------------------------------------------------------------
 typedef enum InputKind {
   INPUT_NORMAL, INPUT_OUTLIERS, INPUT_LARGE, INPUT_EQUAL, INPUT_SPIKE, INPUT_SINK, INPUT_COUNT
