@@ -13,8 +13,9 @@ enum {
   FMT = 8,
   INFO = 16,
   EXPLAIN = 32,
-  ALL = 63,
-  KERNELS = RUN | TEST | CHECK | INFO
+  BUILD = 64,
+  ALL = 127,
+  KERNELS = RUN | TEST | CHECK | INFO | BUILD
 };
 enum {
   OPT_CASE = 256,
@@ -33,7 +34,10 @@ enum {
   OPT_QUICK,
   OPT_FULL,
   OPT_TIME,
-  OPT_SAMPLE
+  OPT_SAMPLE,
+  OPT_TO,
+  OPT_LENIENT,
+  OPT_NO_CACHE
 };
 
 static const struct Option {
@@ -63,8 +67,10 @@ static const struct Option {
     {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
     {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
-    {"output", 'o', "FILE", CHECK | FMT,
-     "where --emit or the formatted text goes ('-': standard output)"},
+    {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
+    {"to", OPT_TO, "cu|ptx|cubin", BUILD, "what to build, where FILE's ending does not say it"},
+    {"lenient", OPT_LENIENT, NULL, BUILD, "spills, serialized products and the like are warnings"},
+    {"no-cache", OPT_NO_CACHE, NULL, BUILD, "neither use the cache of machine code nor add to it"},
     {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},
     {"in-place", 'i', NULL, FMT, "rewrite the files"},
     {"format", OPT_FORMAT, "text|json|sarif", KERNELS,
@@ -73,7 +79,7 @@ static const struct Option {
 };
 
 static int bit_of(const Command *c) {
-  static const char *const name[] = {"run", "test", "check", "fmt", "info", "explain"};
+  static const char *const name[] = {"run", "test", "check", "fmt", "info", "explain", "build"};
   for (size_t i = 0; i < COUNT(name); i++) {
     if (strcmp(name[i], c->name) == 0) return 1 << i;
   }
@@ -154,6 +160,9 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
     case 'o':
       a->output = text;
       return 0;
+    case OPT_TO:
+      a->to = text;
+      return 0;
     case OPT_POLICY:
       code = read_word(a, name, text, policy, 3, &word);
       a->policy = (schedc_policy)word;
@@ -199,6 +208,12 @@ static void take_flag(Args *a, int val) {
       return;
     case OPT_TIME:
       a->bench = true;
+      return;
+    case OPT_LENIENT:
+      a->lenient = true;
+      return;
+    case OPT_NO_CACHE:
+      a->no_cache = true;
       return;
     case OPT_CHECK:
       a->check = true;

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 void *need(void *block) {
   if (block) return block;
@@ -55,6 +57,28 @@ bool file_write(const char *path, const void *bytes, size_t n) {
   bool good = fwrite(bytes, 1, n, f) == n;
   if (f == stdout) return fflush(f) == 0 && good;
   return fclose(f) == 0 && good;
+}
+
+// A file of its own beside `path`; what is there is a plain file, or nothing.
+static bool replace_file(const char *path, const void *bytes, size_t n, const struct stat *old) {
+  size_t room = strlen(path) + 40;
+  char *temporary = need(malloc(room));
+  snprintf(temporary, room, "%s.schedc-%ld", path, (long)getpid());
+  bool good = file_write(temporary, bytes, n);
+  if (good && old) good = chmod(temporary, old->st_mode & 07777) == 0;
+  good = good && rename(temporary, path) == 0;
+  int why = errno;
+  if (!good) unlink(temporary);
+  free(temporary);
+  errno = why;
+  return good;
+}
+
+bool file_replace(const char *path, const void *bytes, size_t n) {
+  struct stat old;
+  if (strcmp(path, "-") == 0) return file_write(path, bytes, n);
+  if (stat(path, &old) != 0) return errno == ENOENT && replace_file(path, bytes, n, NULL);
+  return S_ISREG(old.st_mode) ? replace_file(path, bytes, n, &old) : file_write(path, bytes, n);
 }
 
 int stdout_write(void *user, const char *bytes, size_t n) {

@@ -39,7 +39,7 @@ static int emit(Session *s) {
                                      args->param.n, args->emit, buffer_write, &out);
   int code = session_status(s, status);
   const char *path = args->output ? args->output : "-";
-  if (code == EXIT_GOOD && !file_write(path, out.n ? out.at : "", out.n)) {
+  if (code == EXIT_GOOD && !file_replace(path, out.n ? out.at : "", out.n)) {
     code = cli_fail(args, "cannot write '%s': %s", path, strerror(errno));
   }
   free(out.at);

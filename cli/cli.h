@@ -30,7 +30,7 @@ typedef struct Args {
   const Command *command;
   char **operand;
   int operands;
-  const char *case_name, *emit, *output;
+  const char *case_name, *emit, *output, *to;
   Pairs param, set, in, out;
   schedc_policy policy;
   uint64_t seed;
@@ -40,6 +40,7 @@ typedef struct Args {
   bool sample_given;
   Format format;
   bool check, in_place, quick, full;
+  bool lenient, no_cache;
   bool cuda, bench, help;
 } Args;
 
@@ -63,6 +64,7 @@ void args_help(FILE *to, const Command *command);
 
 int command_run(const Args *args);
 int command_test(const Args *args);
+int command_build(const Args *args);
 int command_check(const Args *args);
 int command_fmt(const Args *args);
 int command_info(const Args *args);
@@ -79,7 +81,9 @@ void buffer_puts(Buffer *b, const char *text);
 void buffer_printf(Buffer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool file_read(const char *path, Buffer *out);  // "-": standard input. False: errno says why
 bool file_write(const char *path, const void *bytes, size_t n);  // "-": standard output
-int stdout_write(void *user, const char *bytes, size_t n);       // a schedc_writer
+bool file_replace(const char *path, const void *bytes,
+                  size_t n);  // … that takes the old one's place whole, or not at all
+int stdout_write(void *user, const char *bytes, size_t n);  // a schedc_writer
 
 // ---- session.c: one file, its diagnostics, a kernel of it.
 typedef struct Session {

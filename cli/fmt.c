@@ -5,22 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-// The new text goes to a file beside the old one and takes its place whole.
-static int replace(const Args *args, const char *path, const Buffer *text) {
-  Buffer temporary = {0};
-  struct stat old;
-  buffer_printf(&temporary, "%s.schedc-%ld", path, (long)getpid());
-  bool good = file_write(temporary.at, text->at, text->n);
-  if (good && stat(path, &old) == 0) good = chmod(temporary.at, old.st_mode & 07777) == 0;
-  good = good && rename(temporary.at, path) == 0;
-  int code = good ? EXIT_GOOD : cli_fail(args, "cannot write '%s': %s", path, strerror(errno));
-  if (!good) unlink(temporary.at);
-  free(temporary.at);
-  return code;
-}
 
 static int put(const Args *args, const char *path, const Session *s, const Buffer *text) {
   bool same = text->n == s->text.n && memcmp(text->at, s->text.at, text->n) == 0;
@@ -28,9 +12,9 @@ static int put(const Args *args, const char *path, const Session *s, const Buffe
     if (!same) printf("%s\n", path);
     return same ? EXIT_GOOD : EXIT_BAD;
   }
-  if (args->in_place) return same ? EXIT_GOOD : replace(args, path, text);
-  const char *to = args->output ? args->output : "-";
-  return file_write(to, text->at, text->n)
+  if (args->in_place && same) return EXIT_GOOD;
+  const char *to = args->in_place ? path : args->output ? args->output : "-";
+  return file_replace(to, text->at, text->n)
              ? EXIT_GOOD
              : cli_fail(args, "cannot write '%s': %s", to, strerror(errno));
 }

@@ -29,6 +29,15 @@ static const Command commands[] = {
      "the compiler\n"
      "knows after that stage instead; the stages are listed below.\n",
      1, 2, command_check},
+    {"build", "FILE [KERNEL]", "make CUDA C, PTX or machine code",
+     "The ending of -o FILE says which: .cu, .ptx (compute_90a), .cubin (sm_90a); without -o, --to "
+     "does and the file\n"
+     "is KERNEL with that ending. Parameters have their defaults, or what --case and -p say. All "
+     "but .cu need NVRTC\n"
+     "(SCHEDC_NVRTC=PATH says where it is), none a GPU. Machine code is kept in $SCHEDC_CACHE, "
+     "$XDG_CACHE_HOME/schedc or\n"
+     "~/.cache/schedc.\n",
+     1, 2, command_build},
     {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
     {"info", "FILE [KERNEL]",
      "show parameters, tensors, roles, shared memory, barriers, work of a tile", "", 1, 2,

@@ -355,7 +355,49 @@ SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_ke
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         const schedc_run_options *options);
 
-/* ---- running on a GPU ---------------------------------------------------------------- */
+/* ---- building for a GPU ------------------------------------------------------------------------
+ */
+
+/* What a kernel can be built to: CUDA C (one file, nothing included), PTX for compute_90a, machine
+ * code for sm_90a. */
+typedef enum schedc_artifact { SCHEDC_CUDA_C, SCHEDC_PTX, SCHEDC_CUBIN } schedc_artifact;
+
+typedef struct schedc_build_options {
+  size_t size;
+  int lenient;  /* what makes a kernel slow, not wrong (spills, serialized products), is a warning,
+                   not an error */
+  int no_cache; /* neither look into the cache of machine code nor add to it */
+  const char *cache; /* its folder; NULL: $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc */
+  schedc_writer log; /* NULL, or gets what NVRTC and ptxas say, word for word */
+  void *log_user;
+} schedc_build_options;
+#define SCHEDC_BUILD_OPTIONS_INIT \
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0 }
+
+typedef struct schedc_build_info {
+  size_t size;
+  unsigned threads;             /* of a CTA */
+  unsigned entry_registers;     /* of a thread, as schedc predicts it from the launch bounds */
+  unsigned shared_bytes;        /* of a CTA, dynamic */
+  unsigned registers, barriers; /* by ptxas; all that follows is 0 for CUDA C and PTX … */
+  unsigned static_shared_bytes; /* … and should be 0 */
+  unsigned stack_bytes, spill_store_bytes, spill_load_bytes;
+  size_t code_bytes; /* PTX or machine code */
+  int cached;        /* nonzero: NVRTC was not needed */
+  double seconds;    /* in NVRTC or the cache */
+} schedc_build_info;
+#define SCHEDC_BUILD_INFO_INIT \
+  { sizeof(schedc_build_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Builds a kernel (no sequence: its kernels are built one by one) and writes the artifact. All but
+ * CUDA C need NVRTC: SCHEDC_EUNAVAIL where there is none. Nothing is written on errors. info: NULL,
+ * or gets the figures, on errors too as far as they are known. */
+SCHEDC_API schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
+                                      schedc_artifact artifact, const schedc_build_options *options,
+                                      schedc_writer writer, void *user, schedc_build_info *info);
+
+/* ---- running on a GPU --------------------------------------------------------------------------
+ */
 
 /* Milliseconds of a launch, by CUDA events. cold: the median over 3 rounds of a 150 ms pause, 5
  * launches to warm up and 20 that count; sustained: the median of the last 80 of 120 launches back

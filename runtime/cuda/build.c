@@ -1,5 +1,6 @@
-// build.c - a kernel's text to machine code, once: what was built before comes from the cache, without NVRTC being
-// opened. What ptxas said then is stored with it, so that a kernel that spills is told of every time.
+// build.c - a kernel's text to machine code, once: what was built before comes from the cache,
+// without NVRTC being opened. What ptxas said then is stored with it, so that a kernel that spills
+// is told of every time.
 #include "build.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ enum { KEY_PARTS = 4 };
 static Blob text_blob(const char *text) { return (Blob){text, strlen(text)}; }
 
 // Everything that the code depends on.
-static void make_key(Sc *sc, const char *text, Target target, const NvrtcFile *file, Blob key[KEY_PARTS]) {
+static void make_key(Sc *sc, const char *text, Target target, const NvrtcFile *file,
+                     Blob key[KEY_PARTS]) {
   Str options = {.sc = sc};
   for (const char *const *o = sc_nvrtc_options[target]; *o; o++) str_printf(&options, "%s\n", *o);
   key[0] = text_blob(text);
@@ -30,7 +32,8 @@ static schedc_status unavailable(Sc *sc, const Kernel *k, const char *wrong) {
   return SCHEDC_EUNAVAIL;
 }
 
-static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Target target, const Nvrtc *n, Built *out) {
+static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Target target,
+                                const Nvrtc *n, Built *out) {
   const char *wrong = sc_nvrtc(sc, n, target, sc_printf(sc, "%s.cu", k->name), text, &out->code);
   sc_read_log(sc, out->code.log, &out->log);
   if (!wrong) return SCHEDC_OK;
@@ -40,7 +43,8 @@ static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Targe
   return SCHEDC_EINPUT;
 }
 
-schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target target, const BuildOptions *options, Built *out) {
+schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target target,
+                       const BuildOptions *options, Built *out) {
   *out = (Built){.code.log = ""};
   double start = now();
   const char *text = sc_cuda_lined(sc, cuda), *folder = NULL, *wrong;

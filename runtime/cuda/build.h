@@ -4,12 +4,14 @@
 
 #include "passes.h"
 
-// nvrtc.c ------------------------------------------------------------------------------------------
-// Where NVRTC is, without opening it: SCHEDC_NVRTC, or the first that is found in LD_LIBRARY_PATH, CUDA_HOME, CUDA_PATH and
-// /usr/local/cuda, or else by its name alone.
+// nvrtc.c
+// ------------------------------------------------------------------------------------------ Where
+// NVRTC is, without opening it: SCHEDC_NVRTC, or the first that is found in LD_LIBRARY_PATH,
+// CUDA_HOME, CUDA_PATH and /usr/local/cuda, or else by its name alone.
 typedef struct NvrtcFile {
-  const char *path;      // for dlopen
-  const char *identity;  // the file's real path, size and time of change; NULL: known only once it is open
+  const char *path;  // for dlopen
+  const char
+      *identity;  // the file's real path, size and time of change; NULL: known only once it is open
 } NvrtcFile;
 const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out);  // NULL, or what is missing and how to get it
 
@@ -19,7 +21,8 @@ typedef struct Nvrtc {
 #include "nvrtc.def"
 #undef NVRTC
 } Nvrtc;
-// Opens it; it stays open for the life of the process: NVRTC does not survive being unloaded and loaded again.
+// Opens it; it stays open for the life of the process: NVRTC does not survive being unloaded and
+// loaded again.
 const char *sc_nvrtc_open(Sc *sc, NvrtcFile *file, Nvrtc *out);
 
 typedef enum Target { TARGET_PTX, TARGET_CUBIN } Target;
@@ -29,12 +32,20 @@ typedef struct Binary {
   const char *log;  // NVRTC's and ptxas's words, never NULL
 } Binary;
 extern const char *const sc_nvrtc_options[2][6];  // by target, ends with NULL
-// `name` is what NVRTC calls the file where no #line says otherwise. NULL, or what went wrong; out->log is set all the same.
-const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, const char *text, Binary *out);
+// `name` is what NVRTC calls the file where no #line says otherwise. NULL, or what went wrong;
+// out->log is set all the same.
+const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, const char *text,
+                     Binary *out);
 
-// ptxas.c ------------------------------------------------------------------------------------------
-// What the log of a build says.
-typedef enum RemarkKind { REMARK_ERROR, REMARK_WARNING, REMARK_SERIAL, REMARK_SETMAXNREG } RemarkKind;
+// ptxas.c
+// ------------------------------------------------------------------------------------------ What
+// the log of a build says.
+typedef enum RemarkKind {
+  REMARK_ERROR,
+  REMARK_WARNING,
+  REMARK_SERIAL,
+  REMARK_SETMAXNREG
+} RemarkKind;
 typedef struct Remark {
   u8 kind;
   u32 code;          // ptxas's: 7512; 0: it has none
@@ -43,32 +54,38 @@ typedef struct Remark {
   const char *text;
 } Remark;
 typedef struct BuildLog {
-  u32 registers;     // at entry
-  u32 barriers;      // named barriers
+  u32 registers;                         // at entry
+  u32 barriers;                          // named barriers
+  u32 shared;                            // static shared memory, bytes
   u32 stack, spill_stores, spill_loads;  // bytes a thread
   VEC(Remark) remark;
 } BuildLog;
 void sc_read_log(Sc *sc, const char *log, BuildLog *out);
-// As diagnostics at lines of the schedule. lenient: what makes a kernel slow, not wrong, is a warning.
+// As diagnostics at lines of the schedule. lenient: what makes a kernel slow, not wrong, is a
+// warning.
 void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient);
 // Registers a thread that the launch bounds leave at entry.
 u32 sc_entry_registers(const Kernel *k);
 
-// cache.c ------------------------------------------------------------------------------------------
+// cache.c
+// ------------------------------------------------------------------------------------------
 typedef struct Blob {
   const void *at;
   size_t n;
 } Blob;
-// The folder: `chosen`, or $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc; NULL: there is none.
+// The folder: `chosen`, or $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc; NULL: there is
+// none.
 const char *sc_cache_folder(Sc *sc, const char *chosen);
-// What was stored under exactly this key. False where there is nothing, or nothing that can be trusted.
+// What was stored under exactly this key. False where there is nothing, or nothing that can be
+// trusted.
 bool sc_cache_load(Sc *sc, const char *folder, const Blob *key, u32 parts, Binary *out);
 // Stores it if it can: no error is one of the caller's.
 void sc_cache_store(Sc *sc, const char *folder, const Blob *key, u32 parts, const Binary *code);
 // An entry's image, from memory. The result points into it.
 bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *code);
 
-// build.c ------------------------------------------------------------------------------------------
+// build.c
+// ------------------------------------------------------------------------------------------
 typedef struct BuildOptions {
   bool lenient, no_cache;
   const char *cache;  // folder, NULL: the usual one
@@ -79,7 +96,9 @@ typedef struct Built {
   bool cached;
   double seconds;
 } Built;
-// The kernel's text to PTX or machine code. SCHEDC_OK may come with warnings; SCHEDC_EUNAVAIL: no NVRTC. Errors are reported.
-schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *text, Target target, const BuildOptions *options, Built *out);
+// The kernel's text to PTX or machine code. SCHEDC_OK may come with warnings; SCHEDC_EUNAVAIL: no
+// NVRTC. Errors are reported.
+schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *text, Target target,
+                       const BuildOptions *options, Built *out);
 
 #endif

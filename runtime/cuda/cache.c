@@ -1,8 +1,9 @@
-// cache.c - what NVRTC made, on disk. An entry is one file: a head, the key, the log, the code. Its name is a hash of the
-// key; the key itself is stored and compared, so that two kernels with one hash do not meet. Damage is found by a
-// checksum over all of it. That nobody else put the entry there is a matter of the folder: it must be the user's own,
-// closed to others and no link, and every file is opened through it. Entries appear whole, by renaming. Whatever is
-// wrong, the kernel is built again; nothing here is an error of the caller's.
+// cache.c - what NVRTC made, on disk. An entry is one file: a head, the key, the log, the code. Its
+// name is a hash of the key; the key itself is stored and compared, so that two kernels with one
+// hash do not meet. Damage is found by a checksum over all of it. That nobody else put the entry
+// there is a matter of the folder: it must be the user's own, closed to others and no link, and
+// every file is opened through it. Entries appear whole, by renaming. Whatever is wrong, the kernel
+// is built again; nothing here is an error of the caller's.
 #define _GNU_SOURCE  // secure_getenv
 #include "build.h"
 
@@ -22,7 +23,7 @@ enum { MAX_ENTRY = 256 << 20 };
 
 typedef struct Head {
   char magic[16];
-  u64 check;  // XXH3 of all that follows
+  u64 check;           // XXH3 of all that follows
   u64 key, log, code;  // bytes of each; they follow in this order
 } Head;
 
@@ -35,7 +36,9 @@ bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *cod
   if (n < sizeof h || n > MAX_ENTRY) return false;
   memcpy(&h, image, sizeof h);
   size_t left = n - sizeof h;
-  if (memcmp(h.magic, magic, sizeof magic) || h.key > left || h.log > left - h.key || h.code != left - h.key - h.log) return false;
+  if (memcmp(h.magic, magic, sizeof magic) || h.key > left || h.log > left - h.key ||
+      h.code != left - h.key - h.log)
+    return false;
   const char *at = image;
   if (XXH3_64bits(at + offsetof(Head, key), n - offsetof(Head, key)) != h.check) return false;
   at += sizeof h;
@@ -133,8 +136,9 @@ static bool read_all(int fd, char *to, size_t n) {
 // Its size; 0 if it is not a plain file of the user's own. Closes `dir`.
 static size_t entry_size(int dir, const char *name) {
   struct stat st;
-  bool good = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-              !(st.st_mode & 022) && st.st_size > 0 && st.st_size <= MAX_ENTRY;
+  bool good = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+              S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) &&
+              st.st_size > 0 && st.st_size <= MAX_ENTRY;
   if (dir >= 0) close(dir);
   return good ? (size_t)st.st_size : 0;
 }
@@ -157,7 +161,9 @@ bool sc_cache_load(Sc *sc, const char *folder, const Blob *key, u32 parts, Binar
   size_t n = entry_size(open_folder(folder), name);
   if (!n) return false;
   char *image = sc_new(sc, n);
-  if (!read_entry(open_folder(folder), name, image, n) || !sc_cache_parse(image, n, &have, &log, &code)) return false;
+  if (!read_entry(open_folder(folder), name, image, n) ||
+      !sc_cache_parse(image, n, &have, &log, &code))
+    return false;
   if (!equal(want, have)) return false;
   *out = (Binary){code.at, code.n, sc_printf(sc, "%.*s", (int)log.n, (const char *)log.at)};
   return true;

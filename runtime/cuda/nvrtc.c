@@ -1,5 +1,6 @@
-// nvrtc.c - CUDA C to PTX or machine code by NVRTC, found and opened at run time. Options are fixed; nothing is
-// included. Where the library is can be said without opening it, which takes longer than a hit in the cache may.
+// nvrtc.c - CUDA C to PTX or machine code by NVRTC, found and opened at run time. Options are
+// fixed; nothing is included. Where the library is can be said without opening it, which takes
+// longer than a hit in the cache may.
 #define _GNU_SOURCE  // secure_getenv, dladdr
 #include "build.h"
 
@@ -10,14 +11,17 @@
 
 // Unused primitives are no concern of the reader's (177).
 const char *const sc_nvrtc_options[2][6] = {
-    [TARGET_PTX] = {"--gpu-architecture=compute_90a", "-lineinfo", "--std=c++17", "--diag-suppress=177", NULL},
-    [TARGET_CUBIN] = {"--gpu-architecture=sm_90a", "-lineinfo", "--ptxas-options=-v", "--std=c++17", "--diag-suppress=177", NULL},
+    [TARGET_PTX] = {"--gpu-architecture=compute_90a", "-lineinfo", "--std=c++17",
+                    "--diag-suppress=177", NULL},
+    [TARGET_CUBIN] = {"--gpu-architecture=sm_90a", "-lineinfo", "--ptxas-options=-v", "--std=c++17",
+                      "--diag-suppress=177", NULL},
 };
 
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
-#define HOW_TO_GET_IT                                                                                        \
-  "it comes with the CUDA toolkit (12.3 or newer); or `pip install nvidia-cuda-nvrtc`, and set SCHEDC_NVRTC " \
+#define HOW_TO_GET_IT                                                                            \
+  "it comes with the CUDA toolkit (12.3 or newer); or `pip install nvidia-cuda-nvrtc`, and set " \
+  "SCHEDC_NVRTC "                                                                                \
   "to the path of the libnvrtc.so.13 that it installs"
 
 // ---- finding it
@@ -33,7 +37,8 @@ static const char *identity_of(Sc *sc, const char *path) {
   char *real = realpath(path, NULL);
   const char *text = NULL;
   if (real && stat(real, &st) == 0 && S_ISREG(st.st_mode)) {
-    text = sc_printf(sc, "%s %lld %lld.%09ld", real, (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    text = sc_printf(sc, "%s %lld %lld.%09ld", real, (long long)st.st_size,
+                     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
   }
   free(real);
   return text;
@@ -62,7 +67,10 @@ static bool found_in_list(Sc *sc, const char *folders, NvrtcFile *out) {
 
 const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out) {
   const char *chosen = variable("SCHEDC_NVRTC");
-  if (chosen) return found_at(sc, chosen, out) ? NULL : sc_printf(sc, "SCHEDC_NVRTC names '%s', where there is no file", chosen);
+  if (chosen)
+    return found_at(sc, chosen, out)
+               ? NULL
+               : sc_printf(sc, "SCHEDC_NVRTC names '%s', where there is no file", chosen);
   static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
   if (found_in_list(sc, variable("LD_LIBRARY_PATH"), out)) return NULL;
   for (u32 i = 0; i < COUNT(homes); i++) {
@@ -76,11 +84,11 @@ const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out) {
 // ---- opening it
 
 static bool resolve(Nvrtc *n) {
-#define NVRTC(name, symbol, params)        \
-  {                                        \
-    void *f = dlsym(n->library, symbol);   \
-    if (!f) return false;                  \
-    memcpy(&n->name, &f, sizeof f);        \
+#define NVRTC(name, symbol, params)      \
+  {                                      \
+    void *f = dlsym(n->library, symbol); \
+    if (!f) return false;                \
+    memcpy(&n->name, &f, sizeof f);      \
   }
 #include "nvrtc.def"
 #undef NVRTC
@@ -88,23 +96,29 @@ static bool resolve(Nvrtc *n) {
 }
 
 static void open_by_name(Sc *sc, NvrtcFile *file, Nvrtc *n) {
-  for (u32 i = 0; i < COUNT(sonames) && !n->library; i++) n->library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
+  for (u32 i = 0; i < COUNT(sonames) && !n->library; i++)
+    n->library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
   Dl_info info;
   void *f = n->library ? dlsym(n->library, "nvrtcVersion") : NULL;
-  if (f && dladdr(f, &info) && info.dli_fname) found_at(sc, sc_printf(sc, "%s", info.dli_fname), file);
+  if (f && dladdr(f, &info) && info.dli_fname)
+    found_at(sc, sc_printf(sc, "%s", info.dli_fname), file);
 }
 
 const char *sc_nvrtc_open(Sc *sc, NvrtcFile *file, Nvrtc *out) {
   *out = (Nvrtc){0};
-  if (file->path) out->library = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
-  else open_by_name(sc, file, out);
-  if (!out->library && file->path) return sc_printf(sc, "NVRTC cannot be opened (%s): " HOW_TO_GET_IT, dlerror());
+  if (file->path)
+    out->library = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
+  else
+    open_by_name(sc, file, out);
+  if (!out->library && file->path)
+    return sc_printf(sc, "NVRTC cannot be opened (%s): " HOW_TO_GET_IT, dlerror());
   if (!out->library) return "NVRTC is missing (libnvrtc.so.13 or .12): " HOW_TO_GET_IT;
   int major = 0, minor = 0;
   bool good = resolve(out) && !out->version(&major, &minor);
   // wgmma and setmaxnreg came with 12.0; 12.3 is the first that knows all forms that are emitted.
   if (!good || major < 12 || (major == 12 && minor < 3)) {
-    return sc_printf(sc, "NVRTC %d.%d (%s) is too old: " HOW_TO_GET_IT, major, minor, file->path ? file->path : "libnvrtc.so");
+    return sc_printf(sc, "NVRTC %d.%d (%s) is too old: " HOW_TO_GET_IT, major, minor,
+                     file->path ? file->path : "libnvrtc.so");
   }
   return NULL;
 }
@@ -139,7 +153,8 @@ static const char *compile(Sc *sc, const Nvrtc *n, void *program, Target target,
   return take_code(sc, n, program, target, out) ? NULL : "NVRTC gives no code";
 }
 
-const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, const char *text, Binary *out) {
+const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, const char *text,
+                     Binary *out) {
   *out = (Binary){.log = ""};
   void *program = NULL;
   if (n->create(&program, text, name, 0, NULL, NULL)) return "NVRTC does not start";

@@ -1,7 +1,8 @@
-// ptxas.c - what NVRTC and ptxas say about a build, read and put into the schedule's terms. In: the log. NVRTC's
-// messages have the form `FILE(LINE): error: TEXT`, and #line made FILE and LINE the schedule's. ptxas names the function
-// alone, `ptxas info    : (C7512) Potential Performance Loss: …`, so its remarks are shown at the role that they concern
-// by all that is known: the one that its products, or its need of registers, single out.
+// ptxas.c - what NVRTC and ptxas say about a build, read and put into the schedule's terms. In: the
+// log. NVRTC's messages have the form `FILE(LINE): error: TEXT`, and #line made FILE and LINE the
+// schedule's. ptxas names the function alone, `ptxas info    : (C7512) Potential Performance Loss:
+// …`, so its remarks are shown at the role that they concern by all that is known: the one that its
+// products, or its need of registers, single out.
 #include "build.h"
 
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 // ---- reading
 
-static bool starts(const char *text, const char *with) { return !strncmp(text, with, strlen(with)); }
+static bool starts(const char *text, const char *with) {
+  return !strncmp(text, with, strlen(with));
+}
 
 // The number that ends where `at` begins: "8 bytes stack frame".
 static u32 number_before(const char *line, const char *at) {
@@ -30,7 +33,8 @@ static const char *after_colon(const char *line) {
   return at ? at + 2 : line;
 }
 
-// ptxas's own lines: "ptxas info    : …", "ptxas warning : …", "ptxas error   : …", "ptxas fatal   : …".
+// ptxas's own lines: "ptxas info    : …", "ptxas warning : …", "ptxas error   : …", "ptxas fatal :
+// …".
 static void read_ptxas(Sc *sc, const char *line, BuildLog *out) {
   read_figure(line, " bytes stack frame", &out->stack);
   read_figure(line, " bytes spill stores", &out->spill_stores);
@@ -38,6 +42,7 @@ static void read_ptxas(Sc *sc, const char *line, BuildLog *out) {
   if (strstr(line, ": Used ")) {
     read_figure(line, " registers", &out->registers);
     read_figure(line, " barriers", &out->barriers);
+    read_figure(line, " bytes smem", &out->shared);
   }
   const char *text = after_colon(line);
   Remark r = {.kind = REMARK_WARNING, .text = text};
@@ -48,14 +53,19 @@ static void read_ptxas(Sc *sc, const char *line, BuildLog *out) {
   }
   if (starts(text, "Potential Performance Loss: ")) r.text = after_colon(text);
   // By number, and by their words, since numbers may change.
-  if (strstr(text, "instructions are serialized") || (r.code >= 7510 && r.code <= 7519)) r.kind = REMARK_SERIAL;
-  else if (strstr(text, "'setmaxnreg' ignored") || r.code == 7508) r.kind = REMARK_SETMAXNREG;
-  else if (starts(line, "ptxas error") || starts(line, "ptxas fatal")) r.kind = REMARK_ERROR;
-  else if (!starts(line, "ptxas warning") && r.text == text && !r.code) return;
+  if (strstr(text, "instructions are serialized") || (r.code >= 7510 && r.code <= 7519))
+    r.kind = REMARK_SERIAL;
+  else if (strstr(text, "'setmaxnreg' ignored") || r.code == 7508)
+    r.kind = REMARK_SETMAXNREG;
+  else if (starts(line, "ptxas error") || starts(line, "ptxas fatal"))
+    r.kind = REMARK_ERROR;
+  else if (!starts(line, "ptxas warning") && r.text == text && !r.code)
+    return;
   PUSH(sc, &out->remark, r);
 }
 
-// "FILE(LINE): error: TEXT", "FILE(LINE): warning #177-D: TEXT", or without a place "nvrtc: error: …".
+// "FILE(LINE): error: TEXT", "FILE(LINE): warning #177-D: TEXT", or without a place "nvrtc: error:
+// …".
 static void read_nvrtc(Sc *sc, const char *line, BuildLog *out) {
   const char *error = strstr(line, "error: "), *warning = strstr(line, "warning ");
   bool is_error = error && (!warning || error < warning);
@@ -77,8 +87,10 @@ void sc_read_log(Sc *sc, const char *log, BuildLog *out) {
   for (const char *p = log; *p;) {
     size_t n = strcspn(p, "\n");
     const char *line = sc_printf(sc, "%.*s", (int)(n < 4096 ? n : 4096), p);
-    if (starts(line, "ptxas")) read_ptxas(sc, line, out);
-    else if (*line != ' ') read_nvrtc(sc, line, out);
+    if (starts(line, "ptxas"))
+      read_ptxas(sc, line, out);
+    else if (*line != ' ')
+      read_nvrtc(sc, line, out);
     p += n + (p[n] == '\n');
   }
 }
@@ -126,10 +138,14 @@ static Span at_line(const Kernel *k, const Remark *r) {
 static void report_spill(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient) {
   const Role *role = heaviest(k);
   Diag *d = sc_report(sc, D_G_SPILL, at_role(k, role),
-                      "registers of '%s' are kept in memory: stack frame %u bytes a thread, spills stored %u, loaded %u",
+                      "registers of '%s' are kept in memory: stack frame %u bytes a thread, spills "
+                      "stored %u, loaded %u",
                       k->name, log->stack, log->spill_stores, log->spill_loads);
-  if (role) sc_note(sc, d, role->span, "needs most: its tiles take about %u registers of %u", role->live, role->regs ? role->regs : sc_entry_registers(k));
-  sc_help(sc, d, "make its tiles smaller or give it more registers; --lenient makes this a warning");
+  if (role)
+    sc_note(sc, d, role->span, "needs most: its tiles take about %u registers of %u", role->live,
+            role->regs ? role->regs : sc_entry_registers(k));
+  sc_help(sc, d,
+          "make its tiles smaller or give it more registers; --lenient makes this a warning");
   if (lenient) sc_demote(sc, d);
 }
 
@@ -161,10 +177,18 @@ void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient) {
   for (u32 i = 0; i < log->remark.n; i++) {
     const Remark *r = &log->remark.at[i];
     switch ((RemarkKind)r->kind) {
-      case REMARK_SERIAL: report_serial(sc, k, r, lenient); break;
-      case REMARK_SETMAXNREG: report_setmaxnreg(sc, k, r, lenient); break;
-      case REMARK_ERROR: sc_report(sc, D_G_NVRTC, at_line(k, r), "the emitted code is refused: %s", r->text); break;
-      case REMARK_WARNING: sc_demote(sc, sc_report(sc, D_G_NVRTC, at_line(k, r), "%s", r->text)); break;
+      case REMARK_SERIAL:
+        report_serial(sc, k, r, lenient);
+        break;
+      case REMARK_SETMAXNREG:
+        report_setmaxnreg(sc, k, r, lenient);
+        break;
+      case REMARK_ERROR:
+        sc_report(sc, D_G_NVRTC, at_line(k, r), "the emitted code is refused: %s", r->text);
+        break;
+      case REMARK_WARNING:
+        sc_demote(sc, sc_report(sc, D_G_NVRTC, at_line(k, r), "%s", r->text));
+        break;
     }
   }
   if (log->stack || log->spill_stores || log->spill_loads) report_spill(sc, k, log, lenient);

@@ -1,6 +1,8 @@
-// cache.c - libFuzzer target: any bytes as an entry of the cache. As they are, and behind a head with a checksum that
-// fits, so that what lies behind it is reached too. The parts of an accepted image lie inside it.
-//   clang -fsanitize=fuzzer,address,undefined -Iinclude -Ilang -Icompiler -Iruntime tests/fuzz/cache.c …
+// cache.c - libFuzzer target: any bytes as an entry of the cache. As they are, and behind a head
+// with a checksum that fits, so that what lies behind it is reached too. The parts of an accepted
+// image lie inside it.
+//   clang -fsanitize=fuzzer,address,undefined -Iinclude -Ilang -Icompiler -Iruntime
+//   tests/fuzz/cache.c …
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +26,8 @@ static void try(const uint8_t *image, size_t n) {
   inside(image, n, code);
 }
 
-// With a head that is right but for lengths, which the first three bytes give: the last of them may be off by a few.
+// With a head that is right but for lengths, which the first three bytes give: the last of them may
+// be off by a few.
 static void with_head(const uint8_t *bytes, size_t n) {
   enum { HEAD = 48, CHECK = 16, AFTER = 24 };
   uint8_t *image = malloc(HEAD + n);

@@ -1,5 +1,5 @@
-// Tests of the cache: what is stored comes back, and only under its own key; damage, links, strangers' folders and full
-// disks are met by building anew.
+// Tests of the cache: what is stored comes back, and only under its own key; damage, links,
+// strangers' folders and full disks are met by building anew.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,8 @@ static const char *entry(Fixture *f, int n) {
   const char *path = NULL;
   if (!d) return NULL;
   for (struct dirent *e; !path && (e = readdir(d));) {
-    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && n-- == 0) path = sc_printf(&f->sc, "%s/%s", f->folder, e->d_name);
+    if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && n-- == 0)
+      path = sc_printf(&f->sc, "%s/%s", f->folder, e->d_name);
   }
   closedir(d);
   return path;
@@ -93,9 +94,12 @@ static void empty_parts(void **state) {
 // The parts' borders belong to the key.
 static void only_under_its_key(void **state) {
   Fixture *f = *state;
-  static const Blob other[][PARTS] = {{{"kernel", 6}, {"nvrtc 12", 8}}, {{"kerneln", 7}, {"vrtc 13", 7}}, {{"kernelnvrtc 13", 14}, {"", 0}}};
+  static const Blob other[][PARTS] = {{{"kernel", 6}, {"nvrtc 12", 8}},
+                                      {{"kerneln", 7}, {"vrtc 13", 7}},
+                                      {{"kernelnvrtc 13", 14}, {"", 0}}};
   store(f);
-  for (u32 i = 0; i < COUNT(other); i++) assert_false(sc_cache_load(&f->sc, f->folder, other[i], PARTS, &f->got));
+  for (u32 i = 0; i < COUNT(other); i++)
+    assert_false(sc_cache_load(&f->sc, f->folder, other[i], PARTS, &f->got));
   assert_false(sc_cache_load(&f->sc, f->folder, key, 1, &f->got));
 }
 
@@ -155,7 +159,8 @@ static void of_a_folder_open_to_others(void **state) {
 static void through_links(void **state) {
   Fixture *f = *state;
   store(f);
-  const char *path = entry(f, 0), *aside = sc_printf(&f->sc, "%s/aside", f->root), *real = f->folder;
+  const char *path = entry(f, 0), *aside = sc_printf(&f->sc, "%s/aside", f->root),
+             *real = f->folder;
   assert_int_equal(rename(path, aside), 0);
   assert_int_equal(symlink(aside, path), 0);
   assert_false(load(f));  // an entry that is a link
@@ -230,8 +235,16 @@ static void which_folder(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {TEST(comes_back), TEST(empty_parts), TEST(only_under_its_key), TEST(not_under_its_name_alone), TEST(damaged),
-                                     TEST(of_a_folder_open_to_others), TEST(through_links), TEST(odd_files), TEST(where_no_folder_can_be),
-                                     TEST(full_disk), TEST(which_folder)};
+  const struct CMUnitTest tests[] = {TEST(comes_back),
+                                     TEST(empty_parts),
+                                     TEST(only_under_its_key),
+                                     TEST(not_under_its_name_alone),
+                                     TEST(damaged),
+                                     TEST(of_a_folder_open_to_others),
+                                     TEST(through_links),
+                                     TEST(odd_files),
+                                     TEST(where_no_folder_can_be),
+                                     TEST(full_disk),
+                                     TEST(which_folder)};
   return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// Tests of the log reader: logs as NVRTC 13.0 and ptxas write them, cut to what matters, and what becomes of them.
+// Tests of the log reader: logs as NVRTC 13.0 and ptxas write them, cut to what matters, and what
+// becomes of them.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +19,16 @@ static const char clean[] =
     "ptxas info    : Compile time = 688.624 ms\n";
 
 static const char spilled[] =
-    "ptxas info    : (C7512) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+    "ptxas info    : (C7512) Potential Performance Loss: wgmma.mma_async instructions are "
+    "serialized due to "
     "insufficient register resources for the function 'fa3_fwd'\n"
     "ptxas info    : Function properties for fa3_fwd\n"
     "ptxas         .     512 bytes stack frame, 1552 bytes spill stores, 1292 bytes spill loads\n"
     "ptxas info    : Used 160 registers, used 16 barriers, 512 bytes cumulative stack size\n";
 
 static const char ignored[] =
-    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at "
+    "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine "
+    "register count at "
     "entry.\n"
     "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
     "ptxas info    : Used 222 registers, used 16 barriers\n";
@@ -112,9 +115,12 @@ static void of_spills_and_serialized_products(void **state) {
   assert_int_equal(f->log.remark.at[0].kind, REMARK_SERIAL);
   assert_int_equal(f->log.remark.at[0].code, 7512);
   assert_int_equal(f->sc.errors, 2);
-  assert_non_null(strstr(text, "my (1).sched:7:8: error[G.serial]: wgmma.mma_async instructions are serialized"));
+  assert_non_null(strstr(
+      text, "my (1).sched:7:8: error[G.serial]: wgmma.mma_async instructions are serialized"));
   assert_non_null(strstr(text, "   10 |     async c[i,j] = a[i,d] @ b[j,d]"));
-  assert_non_null(strstr(text, "my (1).sched:7:8: error[G.spill]: registers of 'k' are kept in memory: stack frame 512"));
+  assert_non_null(strstr(
+      text,
+      "my (1).sched:7:8: error[G.spill]: registers of 'k' are kept in memory: stack frame 512"));
 }
 
 static void demoted(void **state) {
@@ -132,7 +138,9 @@ static void of_ignored_setmaxnreg(void **state) {
   assert_int_equal(f->log.remark.n, 1);
   assert_int_equal(f->log.remark.at[0].kind, REMARK_SETMAXNREG);
   assert_int_equal(f->log.registers, 222);
-  assert_non_null(strstr(text, "error[G.setmaxnreg]: 'setmaxnreg' ignored; unable to determine register count at entry. (ptxas C7508)"));
+  assert_non_null(strstr(text,
+                         "error[G.setmaxnreg]: 'setmaxnreg' ignored; unable to determine register "
+                         "count at entry. (ptxas C7508)"));
 }
 
 static void of_refused_code(void **state) {
@@ -143,20 +151,29 @@ static void of_refused_code(void **state) {
   assert_int_equal(f->log.remark.at[0].line, 4);
   assert_string_equal(f->log.remark.at[1].file, "x.cu");
   assert_int_equal(f->sc.errors, 1);  // an error stays one
-  assert_non_null(strstr(text, "my (1).sched:4:3: error[G.nvrtc]: the emitted code is refused: identifier \"foo\" is undefined"));
-  assert_non_null(strstr(text, "my (1).sched:1:8: warning[G.nvrtc]: function \"sc_quad_min\" was declared"));
+  assert_non_null(strstr(text,
+                         "my (1).sched:4:3: error[G.nvrtc]: the emitted code is refused: "
+                         "identifier \"foo\" is undefined"));
+  assert_non_null(
+      strstr(text, "my (1).sched:1:8: warning[G.nvrtc]: function \"sc_quad_min\" was declared"));
 }
 
 // Each remark of ptxas's that is known, and one that is not.
 static void of_all_kinds(void **state) {
   Fixture *f = *state;
-  static const char *const serial[] = {"Extern calls", "ill formed pipeline stage", "non wgmma instructions"};
+  static const char *const serial[] = {"Extern calls", "ill formed pipeline stage",
+                                       "non wgmma instructions"};
   Str log = {.sc = &f->sc};
   for (u32 i = 0; i < COUNT(serial); i++) {
-    str_printf(&log, "ptxas info    : (C75%u) Potential Performance Loss: wgmma.mma_async instructions are serialized due to %s\n", 10 + i, serial[i]);
+    str_printf(&log,
+               "ptxas info    : (C75%u) Potential Performance Loss: wgmma.mma_async instructions "
+               "are serialized due to %s\n",
+               10 + i, serial[i]);
   }
-  str_puts(&log, "ptxas info    : (C7999) Potential Performance Loss: something new\nptxas warning : (C7000) beware\n"
-                 "ptxas fatal   : Unresolved extern function 'f'\nptxas info    : Compile time = 1 ms");
+  str_puts(&log,
+           "ptxas info    : (C7999) Potential Performance Loss: something new\nptxas warning : "
+           "(C7000) beware\n"
+           "ptxas fatal   : Unresolved extern function 'f'\nptxas info    : Compile time = 1 ms");
   sc_read_log(&f->sc, log.at, &f->log);
   assert_int_equal(f->log.remark.n, 6);
   for (u32 i = 0; i < 3; i++) assert_int_equal(f->log.remark.at[i].kind, REMARK_SERIAL);
@@ -169,14 +186,28 @@ static void of_all_kinds(void **state) {
 // Anything may stand in a log.
 static void of_rubbish(void **state) {
   Fixture *f = *state;
-  static const char *const rubbish[] = {"", "\n\n", "error: ", "(): error: x", "): error: x", "): warning ", "warning ", "ptxas", "ptxas (C", "ptxas : (C99999999999999999999) ",
-                                        "ptxas  bytes stack frame", "99999999999999999999 bytes stack frame", "a(b): error: c"};
+  static const char *const rubbish[] = {"",
+                                        "\n\n",
+                                        "error: ",
+                                        "(): error: x",
+                                        "): error: x",
+                                        "): warning ",
+                                        "warning ",
+                                        "ptxas",
+                                        "ptxas (C",
+                                        "ptxas : (C99999999999999999999) ",
+                                        "ptxas  bytes stack frame",
+                                        "99999999999999999999 bytes stack frame",
+                                        "a(b): error: c"};
   for (u32 i = 0; i < COUNT(rubbish); i++) sc_read_log(&f->sc, rubbish[i], &f->log);
 }
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {TEST(of_a_clean_build), TEST(of_spills_and_serialized_products), TEST(demoted), TEST(of_ignored_setmaxnreg),
-                                     TEST(of_refused_code), TEST(of_all_kinds), TEST(of_rubbish)};
+  const struct CMUnitTest tests[] = {
+      TEST(of_a_clean_build), TEST(of_spills_and_serialized_products),
+      TEST(demoted),          TEST(of_ignored_setmaxnreg),
+      TEST(of_refused_code),  TEST(of_all_kinds),
+      TEST(of_rubbish)};
   return cmocka_run_group_tests_name("ptxas", tests, NULL, NULL);
 }

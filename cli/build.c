@@ -1,0 +1,131 @@
+// build.c - `schedc build`: a kernel as CUDA C, PTX or machine code, in a file of its own.
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const ending[] = {
+    [SCHEDC_CUDA_C] = "cu", [SCHEDC_PTX] = "ptx", [SCHEDC_CUBIN] = "cubin"};
+
+// What --to says, else the ending of the output's name.
+static int find_artifact(const Args *args, schedc_artifact *out) {
+  const char *dot = args->output ? strrchr(args->output, '.') : NULL;
+  const char *word = args->to ? args->to : dot && !strchr(dot, '/') ? dot + 1 : "";
+  for (size_t i = 0; i < COUNT(ending); i++) {
+    if (strcmp(ending[i], word) != 0) continue;
+    *out = (schedc_artifact)i;
+    return EXIT_GOOD;
+  }
+  if (*word) return cli_usage(args, "'%s' is not something to build: cu, ptx or cubin is", word);
+  return cli_usage(args, "say what to build: -o FILE.cubin, or --to cubin");
+}
+
+// A sequence is many kernels: which one?
+static int refuse_sequence(const Session *s, const char *name) {
+  Buffer names = {0};
+  for (size_t i = 0; i < schedc_unit_count(s->source); i++) {
+    schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+    schedc_unit(s->source, i, &info);
+    if (!info.is_sequence) buffer_printf(&names, "%s%s", names.n ? ", " : "", info.name);
+  }
+  int code = cli_usage(s->args, "'%s' is a sequence; name one of its kernels: %s", name,
+                       names.n ? names.at : "");
+  free(names.at);
+  return code;
+}
+
+static bool is_sequence(const Session *s, const char *name) {
+  for (size_t i = 0; i < schedc_unit_count(s->source); i++) {
+    schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+    schedc_unit(s->source, i, &info);
+    if (strcmp(info.name, name) == 0) return info.is_sequence;
+  }
+  return false;
+}
+
+static void show_text(const char *name, const char *path, schedc_artifact artifact,
+                      const schedc_build_info *b) {
+  printf("%s -> %s: %u threads, %u bytes of shared memory", name, path, b->threads,
+         b->shared_bytes);
+  if (artifact == SCHEDC_CUBIN) {
+    printf(", %u registers at entry, %zu bytes of code", b->registers, b->code_bytes);
+    if (b->stack_bytes) printf(", SPILLS (%u bytes a thread)", b->stack_bytes);
+  }
+  if (artifact != SCHEDC_CUDA_C)
+    printf("; %s %.3f s", b->cached ? "from the cache in" : "built in", b->seconds);
+  printf("\n");
+}
+
+static void show_json(const Session *s, const char *name, const char *path,
+                      const schedc_build_info *b) {
+  Json j = {.write = stdout_write};
+  json_open(&j, '{');
+  json_key(&j, "kernel"), json_text(&j, name);
+  json_key(&j, "output"), json_text(&j, path);
+  json_key(&j, "threads"), json_uint(&j, b->threads);
+  json_key(&j, "shared_bytes"), json_uint(&j, b->shared_bytes);
+  json_key(&j, "static_shared_bytes"), json_uint(&j, b->static_shared_bytes);
+  json_key(&j, "entry_registers"), json_uint(&j, b->entry_registers);
+  json_key(&j, "registers"), json_uint(&j, b->registers);
+  json_key(&j, "barriers"), json_uint(&j, b->barriers);
+  json_key(&j, "stack_bytes"), json_uint(&j, b->stack_bytes);
+  json_key(&j, "spill_store_bytes"), json_uint(&j, b->spill_store_bytes);
+  json_key(&j, "spill_load_bytes"), json_uint(&j, b->spill_load_bytes);
+  json_key(&j, "code_bytes"), json_uint(&j, b->code_bytes);
+  json_key(&j, "cached"), json_bool(&j, b->cached);
+  json_key(&j, "seconds"), json_real(&j, b->seconds);
+  json_key(&j, "diagnostics");
+  json_raw(&j, "[");
+  json_raw(&j, s->reports.n ? s->reports.at : "");
+  json_raw(&j, "]}\n");
+}
+
+static int build(Session *s, const schedc_kernel *kernel, schedc_artifact artifact) {
+  const Args *args = s->args;
+  const char *name = schedc_kernel_name(kernel);
+  Buffer out = {0}, path = {0};
+  schedc_build_options options = SCHEDC_BUILD_OPTIONS_INIT;
+  schedc_build_info info = SCHEDC_BUILD_INFO_INIT;
+  options.lenient = args->lenient;
+  options.no_cache = args->no_cache;
+  buffer_puts(&path, args->output ? args->output : name);
+  if (!args->output) buffer_printf(&path, ".%s", ending[artifact]);
+  int code = session_status(
+      s, schedc_build(s->context, kernel, artifact, &options, buffer_write, &out, &info));
+  if (!code && !file_replace(path.at, out.at, out.n))
+    code = cli_fail(args, "cannot write '%s': %s", path.at, strerror(errno));
+  if (args->format == FORMAT_JSON)
+    show_json(s, name, path.at, &info);
+  else if (!code && strcmp(path.at, "-") != 0)
+    show_text(name, path.at, artifact, &info);
+  free(out.at);
+  free(path.at);
+  return code;
+}
+
+int command_build(const Args *args) {
+  Session s;
+  schedc_kernel *kernel = NULL;
+  schedc_artifact artifact = SCHEDC_CUDA_C;
+  int code = find_artifact(args, &artifact);
+  if (code) return code;
+  if (args->format == FORMAT_JSON && args->output && strcmp(args->output, "-") == 0) {
+    return cli_usage(args, "--format json and -o - both want the standard output");
+  }
+  code = session_open(&s, args, 0);
+  const char *unit = args->operands > 1 ? args->operand[1] : NULL;
+  if (!code) {
+    code = session_status(&s, schedc_instantiate(&kernel, s.context, s.source, unit,
+                                                 args->case_name, args->param.at, args->param.n));
+  }
+  if (!code && is_sequence(&s, schedc_kernel_name(kernel)))
+    code = refuse_sequence(&s, schedc_kernel_name(kernel));
+  else if (!code)
+    code = build(&s, kernel, artifact);
+  else if (args->format == FORMAT_JSON)
+    session_print_reports(&s);
+  schedc_kernel_free(kernel);
+  session_close(&s);
+  return code;
+}

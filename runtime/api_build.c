@@ -1,0 +1,71 @@
+// api_build.c - building kernels: to CUDA C, PTX or machine code.
+#include "api.h"
+
+#include "cuda/build.h"
+
+#include <string.h>
+
+typedef struct BuildJob {
+  const schedc_kernel *kernel;
+  schedc_artifact artifact;
+  schedc_build_options options;
+  schedc_writer writer;
+  void *user;
+  schedc_build_info info;
+} BuildJob;
+
+static void take_figures(schedc_build_info *info, const Built *b) {
+  info->registers = b->log.registers;
+  info->barriers = b->log.barriers;
+  info->static_shared_bytes = b->log.shared;
+  info->stack_bytes = b->log.stack;
+  info->spill_store_bytes = b->log.spill_stores;
+  info->spill_load_bytes = b->log.spill_loads;
+  info->code_bytes = b->code.n;
+  info->cached = b->cached;
+  info->seconds = b->seconds;
+}
+
+static schedc_status build(Sc *sc, void *job) {
+  BuildJob *j = job;
+  const Kernel *k = j->kernel->k;
+  const schedc_build_options *o = &j->options;
+  const CudaText *text = sc_cuda(sc, k);
+  j->info.threads = k->threads;
+  j->info.entry_registers = sc_entry_registers(k);
+  j->info.shared_bytes = k->smem;
+  if (j->artifact == SCHEDC_CUDA_C) return sc_write(j->writer, j->user, &text->text);
+  Built built;
+  BuildOptions options = {o->lenient != 0, o->no_cache != 0, o->cache};
+  Target target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN;
+  schedc_status status = sc_build(sc, k, text, target, &options, &built);
+  take_figures(&j->info, &built);
+  size_t log = strlen(built.code.log);
+  if (o->log && log && o->log(o->log_user, built.code.log, log)) return SCHEDC_EIO;
+  if (status) return status;
+  size_t n = built.code.n - (target == TARGET_PTX);  // without its NUL
+  return n && j->writer(j->user, built.code.at, n) ? SCHEDC_EIO : SCHEDC_OK;
+}
+
+schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
+                           schedc_artifact artifact, const schedc_build_options *options,
+                           schedc_writer writer, void *user, schedc_build_info *info) {
+  if (!context || !kernel || kernel->k->launch.n || (u32)artifact > SCHEDC_CUBIN || !writer)
+    return SCHEDC_EARG;
+  if ((options && options->size < sizeof options->size) || (info && info->size < sizeof info->size))
+    return SCHEDC_EARG;
+  BuildJob job = {.kernel = kernel,
+                  .artifact = artifact,
+                  .options = SCHEDC_BUILD_OPTIONS_INIT,
+                  .writer = writer,
+                  .user = user};
+  if (options)
+    memcpy(&job.options, options,
+           options->size < sizeof job.options ? options->size : sizeof job.options);
+  Sc sc;
+  sc_init(&sc, &context->alloc);
+  schedc_status status = sc_enter(context, &sc, kernel->k->text, build, &job);
+  sc_free(&sc);
+  if (info) COPY_OUT(info, &job.info);
+  return status;
+}
