@@ -68,7 +68,7 @@ static bool is_word(const char *name) {
       // the emitter's own
       "Args", "DEV", "SC_INF", "TensorMap", "a", "a_desc", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
       "in_section", "inside", "instance", "lane", "memory", "n", "owner", "r", "row", "row0", "row_out", "section",
-      "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "warp", "warp_of_cta",
+      "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp", "warp_of_cta",
       "warpgroup", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {
     if (!strcmp(words[i], name)) return true;
@@ -79,7 +79,7 @@ static bool is_word(const char *name) {
 // Names that the emitter forms: k_fill, x_tile, Q_stride, old_19, limit3, sum_j2.
 static bool is_formed(const char *name) {
   static const char *const ends[] = {"_", "_fill", "_held", "_next", "_oldest", "_parity", "_stride", "_tile"};
-  static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "rest", "row_value", "sum_", "vote"};
+  static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "rest", "row_value", "sum_", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {
     size_t m = strlen(ends[i]);
@@ -188,6 +188,7 @@ static void open_for(Cuda *c, const Ins *ins) {
 }
 
 static void statement(Cuda *c, const Ins *ins) {
+  c->at = ins->span;
   if (ins->op == OP_ENDTILE) cite_role(c);
   else if (!(sc_op[ins->op].effects & CLOSES)) cite(c, ins->span);
   switch ((Op)ins->op) {
@@ -226,7 +227,7 @@ static void statement(Cuda *c, const Ins *ins) {
 static void role(Cuda *c, u32 r) {
   const Role *role = &c->k->role.at[r];
   c->r = r;
-  c->single = cu_single(role);
+  c->single = cu_single(c->k, role);
   cite_role(c);
   memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
   memset(c->xused, 0, sizeof *c->xused * c->k->expr.n);
@@ -237,12 +238,7 @@ static void role(Cuda *c, u32 r) {
   }
   cu_line(c, "[[maybe_unused]] const int row0 = 16 * warp + (lane >> 2), col0 = 2 * (lane & 3);  // of this thread's first accumulator element");
   cu_cursors(c);
-  for (u32 i = 0; i < c->k->turn.n; i++) {
-    const Turn *t = &c->k->turn.at[i];
-    if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != r) continue;
-    cu_use(c, PRIM_named);
-    cu_line(c, "if (instance == %u) sc_bar_arrive(%u, 256);  // the first turn of '%s' is free", role->instances - 1, t->barrier, t->name);
-  }
+  cu_first_turns(c);
   for (u32 i = 0; i < role->code.n; i++) statement(c, &role->code.at[i]);
 }
 
@@ -263,7 +259,7 @@ static void roles(Cuda *c) {
         opened = true;
       }
       if (ro->warps == 1) {
-        const char *lane = cu_single(ro) ? " && (threadIdx.x & 31) == 0" : "";
+        const char *lane = cu_single(k, ro) ? " && (threadIdx.x & 31) == 0" : "";
         if (ro->instances == 1) cu_open(c, "if (warp_of_cta == %u%s)", first, lane);
         else cu_open(c, "if (warp_of_cta >= %u && warp_of_cta <= %u%s)", first, last, lane);
       }
@@ -313,6 +309,10 @@ static void args(Cuda *c, Str *out) {
   for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "  int %s;\n", cu_name(c, k->dim.at[i].name));
   for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", cu_name(c, k->arg.at[i].name));
   if (k->grid == GRID_DYNAMIC) str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
+  for (u32 i = 0; i < k->turn.n; i++) {
+    if (sc_turn_over_ctas(&k->turn.at[i])) str_printf(out, "  int *turn%u;  // %s: how often it was passed on; 0 at launch\n", i, k->turn.at[i].name);
+  }
+  if (c->site.n) str_puts(out, "  u32 *waits;  // those that expired\n");
   str_puts(out, "  int tiles;\n};\n\n");
 }
 
@@ -358,12 +358,14 @@ static const char *kernel_params(Cuda *c) {
   return s.at;
 }
 
-CudaText *sc_cuda(Sc *sc, const Kernel *k) {
+CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   Cuda *c = NEW(sc, Cuda);
   CudaText *t = NEW(sc, CudaText);
   Str *out = &t->text;
   out->sc = c->out.sc = c->sc = sc;
   c->k = k;
+  c->options = *options;
+  c->wide = NEWS(sc, bool, k->buf.n + 1);
   c->name = NEWS(sc, const char *, k->buf.n + 1);
   c->layout = NEWS(sc, u8, k->buf.n + 1);
   c->by_thread = NEWS(sc, bool, k->buf.n + 1);
@@ -388,6 +390,9 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k) {
   t->maps = c->tma.n;
   t->map = c->tma.at;
   t->by_thread = c->by_thread;
+  t->wide = c->wide;
+  t->site = c->site.at;
+  t->sites = c->site.n;
   head(c, out);
   for (u32 p = 0; p < PRIM_COUNT; p++) {
     if (c->prim[p]) str_printf(out, "%s\n", prim_text[p]);
@@ -428,8 +433,8 @@ const char *sc_cuda_lined(Sc *sc, const CudaText *t) {
 
 void sc_print_cuda(Str *out, const Kernel *k) {
   if (!k->launch.n) {
-    const CudaText *t = sc_cuda(out->sc, k);
-    str_put(out, t->text.at, t->text.n);
+    const CudaText *t = sc_cuda(out->sc, k, &(CudaOptions){0});
+    if (t) str_put(out, t->text.at, t->text.n);
   }
   for (u32 i = 0; i < k->launch.n; i++) sc_print_cuda(out, k->launch.at[i].kernel);
 }

@@ -56,6 +56,10 @@ typedef struct Cuda {
   bool prim[PRIM_COUNT];
   VEC(Wgmma) wgmma;
   VEC(TmaMap) tma;
+  bool *wide;          // tensors that threads access by 16 bytes
+  CudaOptions options;
+  VEC(WaitSite) site;
+  Span at;             // of the statement being written
   u32 line;            // of the last #line
   u32 temps;           // for fresh names
   size_t written;      // bytes of all texts, CU_MAX_TEXT at most
@@ -136,15 +140,21 @@ void cu_copy_out(Cuda *c, const Ins *ins);
 void cu_copy_wait(Cuda *c, const Ins *ins);
 void cu_take(Cuda *c, const Ins *ins);
 void cu_pass(Cuda *c, const Ins *ins);
+void cu_meet(Cuda *c);                                  // the instance's threads meet
+void cu_first_turns(Cuda *c);                           // what each turn's first member finds
 void cu_cursors(Cuda *c);                               // the role's ring cursors, declared
 void cu_skip_tile(Cuda *c);                             // moves the cursors past a tile of another instance
 u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);  // stages of a ring that a role holds at once, at most
 
+// A wait for an mbarrier: of a ring (else SC_NONE: the next tile's slot), its full or its empty one.
+void cu_mbar_wait(Cuda *c, const char *bar, const char *parity, u32 ring, bool full);
+
 // cuda_grid.c
-bool cu_single(const Role *r);       // run by one thread: it only copies and hands over
+bool cu_single(const Kernel *k, const Role *r);       // run by one thread: it only copies and hands over
 u32 cu_warps(const Role *r);         // of all instances
 u32 cu_cluster(const Kernel *k);     // CTAs of a cluster
 u32 cu_slot_readers(const Kernel *k);
+const char *cu_axis_places(Cuda *c, u32 axis);  // tiles along an axis, rounded up to whole clusters
 void cu_open_tile(Cuda *c);
 void cu_close_tile(Cuda *c);
 

@@ -7,10 +7,11 @@
 // ---- roles by their form
 
 // Run by one thread: it only copies and hands over.
-bool cu_single(const Role *r) {
+bool cu_single(const Kernel *k, const Role *r) {
   for (u32 i = 0; i < r->code.n; i++) {
     u8 op = r->code.at[i].op;
-    if (op == OP_MAP || op == OP_MAPADD || op == OP_MMA || op == OP_MMAWARP || op == OP_VOTE || op == OP_TAKE) return false;
+    if (op == OP_MAP || op == OP_MAPADD || op == OP_MMA || op == OP_MMAWARP || op == OP_VOTE) return false;
+    if (op == OP_TAKE && k->turn.at[r->code.at[i].arg[0]].axis == SC_NONE) return false;
   }
   return r->warps == 1;
 }
@@ -26,6 +27,12 @@ static const char *clusters(Cuda *c, const Axis *x, int prec) {
   Txt e = cu_expr(c, NULL, x->extent);
   if (x->cluster == 1) return cu_paren(c, e, prec);
   return cu_text(c, "((%s + %u) / %u)", cu_paren(c, e, P_ADD), x->cluster - 1, x->cluster);
+}
+
+const char *cu_axis_places(Cuda *c, u32 axis) {
+  const Axis *x = &c->k->axis.at[axis];
+  const char *n = clusters(c, x, P_MUL + 1);
+  return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
 }
 
 // Tile number -> index along each axis: the first axis fastest, sections of a `by` axis slowest.
@@ -106,7 +113,7 @@ u32 cu_cluster(const Kernel *k) {
 // The first role that one thread runs draws; where there is none, the first role's first thread.
 static u32 drawer(const Kernel *k) {
   for (u32 r = 0; r < k->role.n; r++) {
-    if (cu_single(&k->role.at[r])) return r;
+    if (cu_single(k, &k->role.at[r])) return r;
   }
   return 0;
 }
@@ -116,7 +123,7 @@ u32 cu_slot_readers(const Kernel *k) {
   u32 n = 0;
   for (u32 r = 0; r < k->role.n; r++) {
     // (In a cluster the drawers of the other CTAs read too.)
-    if (r != drawer(k)) n += cu_single(&k->role.at[r]) ? 1 : cu_warps(&k->role.at[r]);
+    if (r != drawer(k)) n += cu_single(k, &k->role.at[r]) ? 1 : cu_warps(&k->role.at[r]);
   }
   u32 ctas = cu_cluster(k);
   return n * ctas + ctas - 1;
@@ -126,7 +133,7 @@ static void draw(Cuda *c) {
   u32 at = c->k->draw, n = cu_cluster(c->k);
   cu_line(c, "tile = tile_step + atomicAdd(a.counter, 1);");
   cu_line(c, "if (tile == tile_step + a.tiles - 1) *a.counter = 0;  // the last draw of the launch");
-  cu_line(c, "sc_mbar_wait(smem + %u + 8 * slot, slot_parity ^ 1);", at + 24);
+  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", at + 24), "slot_parity ^ 1", SC_NONE, false);
   if (n == 1) {
     cu_line(c, "sc_sts_int(smem + %u + 4 * slot, tile);", at);
     cu_line(c, "sc_mbar_arrive(smem + %u + 8 * slot);", at + 8);
@@ -138,7 +145,7 @@ static void draw(Cuda *c) {
 
 static void receive(Cuda *c) {
   u32 at = c->k->draw;
-  cu_line(c, "sc_mbar_wait(smem + %u + 8 * slot, slot_parity);", at + 8);
+  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", at + 8), "slot_parity", SC_NONE, true);
   cu_line(c, c->single ? "tile = sc_lds_int(smem + %u + 4 * slot);" : "tile = __shfl_sync(~0u, sc_lds_int(smem + %u + 4 * slot), 0);", at);
   cu_line(c, cu_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", at + 24);
 }
@@ -158,6 +165,7 @@ static void next_tile(Cuda *c) {
     receive(c);
     cu_close(c);
   }
+  if (c->options.debug_waits) cu_line(c, "if (sc_gave_up(a.waits)) break;");
   cu_line(c, "if ((slot ^= 1) == 0) slot_parity ^= 1;");
 }
 

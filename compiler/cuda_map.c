@@ -347,6 +347,7 @@ static const char *guard(MapGen *g, const At *at, const View *dst) {
 static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
+  c->wide[dst->buf] = true;
   cu_use(c, PRIM_quad_transpose);
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int r = 0; r < 2; r++)");

@@ -123,14 +123,24 @@ static bool only_copies(const Cuda *c, u32 ring) {
   return copies;
 }
 
+void cu_mbar_wait(Cuda *c, const char *bar, const char *parity, u32 ring, bool full) {
+  cu_use(c, PRIM_mbarrier);
+  if (!c->options.debug_waits) {
+    cu_line(c, "sc_mbar_wait(%s, %s);", bar, parity);
+    return;
+  }
+  cu_use(c, PRIM_mbar_wait_for);
+  PUSH(c->sc, &c->site, ((WaitSite){c->r, ring, SC_NONE, full, c->at}));
+  cu_line(c, "sc_mbar_wait_for(%s, %s, a.waits, %u);", bar, parity, c->site.n);
+}
+
 void cu_acquire(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
-  cu_use(c, PRIM_mbarrier);
   const char *stage = cursor(c, ring, "fill"), *full = barrier(c, r, true, stage);
   bool shared = !only_copies(c, ring), elect = !shared && !c->single;
   if (elect) cu_open(c, "if (thread == 0)");
-  cu_line(c, "sc_mbar_wait(%s, %s);", barrier(c, r, false, stage), cursor(c, ring, "fill_parity"));
+  cu_mbar_wait(c, barrier(c, r, false, stage), cursor(c, ring, "fill_parity"), ring, false);
   if (ins->plan.bytes && shared) {
     cu_use(c, PRIM_expect_only);
     cu_line(c, "if (thread == 0) sc_mbar_expect_only(%s, %u);", full, ins->plan.bytes);
@@ -241,6 +251,18 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   }
 }
 
+// The instance's threads meet.
+void cu_meet(Cuda *c) {
+  const Role *role = &c->k->role.at[c->r];
+  if (c->single) return;
+  if (role->warps == 1) {
+    cu_line(c, "__syncwarp();");
+    return;
+  }
+  cu_use(c, PRIM_named);
+  cu_line(c, role->instances > 1 ? "sc_bar_sync(%u + instance, 128);" : "sc_bar_sync(%u, 128);", role->meet);
+}
+
 static const char *arriver(const Cuda *c, const Ins *ins) {
   const Role *role = &c->k->role.at[c->r];
   if (c->single) return "";
@@ -259,10 +281,7 @@ static void before_arrival(Cuda *c, const Ins *ins) {
     if (ins->plan.arrivals > 1) cu_line(c, "__syncwarp();");
     return;
   }
-  const Role *role = &c->k->role.at[c->r];
-  cu_use(c, PRIM_named);
-  if (role->warps == 1) cu_line(c, "__syncwarp();");
-  else cu_line(c, role->instances > 1 ? "sc_bar_sync(%u + instance, 128);" : "sc_bar_sync(%u, 128);", role->meet);
+  cu_meet(c);
 }
 
 void cu_commit(Cuda *c, const Ins *ins) {
@@ -277,10 +296,9 @@ void cu_commit(Cuda *c, const Ins *ins) {
 void cu_wait(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
-  cu_use(c, PRIM_mbarrier);
   bool many = r->stages > 1 && cu_max_holds(c->k, c->r, ring) > 1;
   const char *stage = cursor(c, ring, many ? "next" : "held");
-  cu_line(c, "sc_mbar_wait(%s, %s);", barrier(c, r, true, stage), cursor(c, ring, "parity"));
+  cu_mbar_wait(c, barrier(c, r, true, stage), cursor(c, ring, "parity"), ring, true);
   if (!many) return;
   cu_line(c, "%s = %s;", cursor(c, ring, "held"), stage);
   step(c, r, stage, cursor(c, ring, "parity"));
@@ -336,16 +354,80 @@ static u32 first_of(const Cuda *c, const Turn *t) {
   return n;
 }
 
+// Threads that meet at a member's barrier: its own and those of the member before. (All members have as many.)
+static u32 turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
+
+void cu_first_turns(Cuda *c) {
+  for (u32 i = 0; i < c->k->turn.n; i++) {
+    const Turn *t = &c->k->turn.at[i];
+    if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
+    cu_use(c, PRIM_named);
+    cu_line(c, "if (instance == %u) sc_bar_arrive(%u, %u);  // the first turn of '%s' is free", c->k->role.at[c->r].instances - 1,
+            t->barrier, turn_threads(c->k, t), t->name);
+  }
+}
+
+// ---- turns over CTAs: a counter for each key and each place on the other axes; its value says whose turn it is
+
+static const char *counter(Cuda *c, const Ins *ins) {
+  const Kernel *k = c->k;
+  const Turn *t = &k->turn.at[ins->arg[0]];
+  Txt at = {"0", P_ATOM};
+  bool first = true;
+  for (u32 i = 0; i < k->axis.n; i++) {
+    if (i == t->axis) continue;
+    Txt tile = {cu_text(c, "%s_tile", k->axis.at[i].name), P_ATOM};
+    if (!first) tile = (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_axis_places(c, i), tile.s), P_ADD};
+    at = tile;
+    first = false;
+  }
+  if (t->keys) {
+    const char *key = cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_ADD);
+    if (!ins->arg[1]) key = "0";
+    at = first ? (Txt){key, P_ADD} : (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_paren(c, cu_expr(c, NULL, t->keys), P_MUL + 1), key), P_ADD};
+  }
+  return cu_text(c, "a.turn%u + %s", ins->arg[0], cu_paren(c, at, P_ADD));
+}
+
+static void take_from_cta(Cuda *c, const Ins *ins) {
+  const Turn *t = &c->k->turn.at[ins->arg[0]];
+  const char *who = c->single ? "" : "if (thread == 0) ";
+  const char *mine = cu_text(c, "%s_tile", c->k->axis.at[t->axis].name);
+  cu_use(c, PRIM_turn);
+  if (c->options.debug_waits) {
+    PUSH(c->sc, &c->site, ((WaitSite){c->r, SC_NONE, ins->arg[0], false, c->at}));
+    cu_use(c, PRIM_turn_for);
+    cu_line(c, "%ssc_turn_take_for(%s, %s, a.waits, %u);  // take '%s'", who, counter(c, ins), mine, c->site.n, t->name);
+  } else {
+    cu_line(c, "%ssc_turn_take(%s, %s);  // take '%s'", who, counter(c, ins), mine, t->name);
+  }
+  cu_meet(c);
+}
+
+static void pass_to_cta(Cuda *c, const Ins *ins) {
+  cu_use(c, PRIM_turn);
+  cu_meet(c);
+  cu_line(c, "%ssc_turn_pass(%s);  // pass '%s' on", c->single ? "" : "if (thread == 0) ", counter(c, ins), c->k->turn.at[ins->arg[0]].name);
+}
+
 void cu_take(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
+  if (t->axis != SC_NONE) {
+    take_from_cta(c, ins);
+    return;
+  }
   cu_use(c, PRIM_named);
-  cu_line(c, "sc_bar_sync(%u + instance, 256);  // take '%s'", t->barrier + first_of(c, t), t->name);
+  cu_line(c, "sc_bar_sync(%u + instance, %u);  // take '%s'", t->barrier + first_of(c, t), turn_threads(c->k, t), t->name);
 }
 
 void cu_pass(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
+  if (t->axis != SC_NONE) {
+    pass_to_cta(c, ins);
+    return;
+  }
   u32 n = member_count(c->k, t), first = first_of(c, t);
   cu_use(c, PRIM_named);
   const char *next = first ? cu_text(c, "(instance + %u) %% %u", first + 1, n) : cu_text(c, "(instance + 1 == %u ? 0 : instance + 1)", n);
-  cu_line(c, "sc_bar_arrive(%u + %s, 256);  // pass '%s' on", t->barrier, next, t->name);
+  cu_line(c, "sc_bar_arrive(%u + %s, %u);  // pass '%s' on", t->barrier, next, turn_threads(c->k, t), t->name);
 }

@@ -38,15 +38,32 @@ typedef struct TmaMap {
   u8 sliced[SC_MAX_RANK];  // 1: this dimension of the tensor is sliced
   bool whole;              // one copy brings all panels of a stage; else one copy a panel
 } TmaMap;
+// A wait that --debug-waits bounds: what a report of its expiry says.
+typedef struct WaitSite {
+  u32 role;
+  u32 ring, turn;          // of a ring's barrier, or a turn; both SC_NONE: the slots of a dynamic grid's tiles
+  bool full;
+  Span span;
+} WaitSite;
+typedef struct CudaOptions {
+  bool debug_waits;        // bound every wait: what expires is written to Args.waits (WAIT_WORDS words a site, after
+                           // as many that say that something did), and the role goes on
+} CudaOptions;
+enum { WAIT_WORDS = 4 };   // CTA + 1, thread, barrier's address in shared memory (turns: what was seen), parity
 typedef struct CudaText {
   const char *name;        // of the kernel function
   Str text;
   u32 maps;                // parameters: the maps, then struct Args
   const TmaMap *map;
-  const bool *by_thread;   // by buf: tensors of struct Args, each a pointer and its strides; then dims,
-                           // scalars, the counter of a dynamic grid, the number of tiles
+  const bool *by_thread;   // by buf: tensors of struct Args, each a pointer and its strides; then dims, scalars,
+                           // the counter of a dynamic grid, one a turn over CTAs, the waits, the number of tiles
+  const bool *wide;        // by buf: threads access it by 16 bytes
+  const WaitSite *site;
+  u32 sites;
 } CudaText;
-CudaText *sc_cuda(Sc *sc, const Kernel *k);
+// NULL: the emitter cannot write this kernel (reports).
+CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
+static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }
 const char *sc_cuda_lined(Sc *sc, const CudaText *t);  // for NVRTC: with `#line` before every line of the kernel
 void sc_print_cuda(Str *out, const Kernel *k);  // the text alone; of a sequence, every kernel's
 // The dimensions of a tensor map, innermost first, as the tensor's dimensions or these two:

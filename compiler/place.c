@@ -277,9 +277,12 @@ static void place_registers(Sc *sc, Kernel *k) {
 // ---- named barriers: 0 for the CTA, one a member instance of a turn, one an instance whose warps
 // meet
 
-static bool meets(const Role *r) {
+static bool meets(const Kernel *k, const Role *r) {
   for (u32 i = 0; i < r->code.n && r->warps > 1; i++) {
-    if (r->code.at[i].plan.meet) return true;
+    const Ins *ins = &r->code.at[i];
+    if (ins->plan.meet) return true;
+    bool turn = ins->op == OP_TAKE || ins->op == OP_PASS;  // over CTAs: one thread asks, for all
+    if (turn && k->turn.at[ins->arg[0]].axis != SC_NONE) return true;
   }
   return false;
 }
@@ -295,7 +298,7 @@ static void place_named(Sc *sc, Kernel *k) {
   for (u32 i = 0; i < k->role.n; i++) {
     Role *r = &k->role.at[i];
     r->meet = 0;
-    if (!meets(r)) continue;
+    if (!meets(k, r)) continue;
     r->meet = (u16)id;
     id += r->instances;
   }

@@ -44,7 +44,8 @@ schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
     GpuStep *s = &j->step[i];
     Built built;
     s->k = k->launch.n ? k->launch.at[i].kernel : k;
-    s->text = sc_cuda(sc, s->k);
+    s->text = sc_cuda(sc, s->k, &(CudaOptions){0});
+    if (!s->text) return SCHEDC_EINPUT;
     schedc_status status = sc_build(sc, s->k, s->text, TARGET_CUBIN, &(BuildOptions){0}, &built);
     if (status) return status;
     s->code = built.code.at;
