@@ -30,7 +30,8 @@ static schedc_status build(Sc *sc, void *job) {
   BuildJob *j = job;
   const Kernel *k = j->kernel->k;
   const schedc_build_options *o = &j->options;
-  const CudaText *text = sc_cuda(sc, k);
+  const CudaText *text = sc_cuda(sc, k, &(CudaOptions){0});
+  if (!text) return SCHEDC_EINPUT;
   j->info.threads = k->threads;
   j->info.entry_registers = sc_entry_registers(k);
   j->info.shared_bytes = k->smem;
