@@ -37,7 +37,8 @@ enum {
   OPT_SAMPLE,
   OPT_TO,
   OPT_LENIENT,
-  OPT_NO_CACHE
+  OPT_NO_CACHE,
+  OPT_DEBUG_WAITS
 };
 
 static const struct Option {
@@ -52,7 +53,7 @@ static const struct Option {
     {"set", OPT_SET, "NAME=VALUE", RUN | INFO, "a dimension or scalar, over the case's"},
     {"in", OPT_IN, "TENSOR=FILE.npy", RUN, "an input from a file; its shape sets dimensions"},
     {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
-    {"on", OPT_ON, "cpu|cuda", RUN, "where to run (default: cpu)"},
+    {"on", OPT_ON, "cpu|cuda", RUN, "where to run (default: cuda where there is a Hopper GPU)"},
     {"policy", OPT_POLICY, "early|late|random", RUN,
      "when asynchronous work takes place (default: late)"},
     {"seed", OPT_SEED, "N", RUN | TEST,
@@ -61,6 +62,8 @@ static const struct Option {
      "distribution: normal outliers large equal spike sink (default: normal)"},
     {"threads", OPT_THREADS, "N", RUN | TEST, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
+    {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN,
+     "on a GPU: say which wait does not end, instead of hanging"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
     {"sample", OPT_SAMPLE, "N", RUN,
      "compare at N places of the specification's loop (0: all; default: few seconds')"},
@@ -166,6 +169,7 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
     case OPT_POLICY:
       code = read_word(a, name, text, policy, 3, &word);
       a->policy = (schedc_policy)word;
+      a->policy_given = true;
       return code;
     case OPT_INPUTS:
       code = read_word(a, name, text, sc_input_name, INPUT_COUNT, &word);
@@ -174,6 +178,7 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
     case OPT_ON:
       code = read_word(a, name, text, on, 2, &word);
       a->cuda = word == 1;
+      a->on_given = true;
       return code;
     case OPT_FORMAT:
       code = read_word(a, name, text, format, 3, &word);
@@ -208,6 +213,9 @@ static void take_flag(Args *a, int val) {
       return;
     case OPT_TIME:
       a->bench = true;
+      return;
+    case OPT_DEBUG_WAITS:
+      a->debug_waits = true;
       return;
     case OPT_LENIENT:
       a->lenient = true;

@@ -41,7 +41,8 @@ typedef struct Args {
   Format format;
   bool check, in_place, quick, full;
   bool lenient, no_cache;
-  bool cuda, bench, help;
+  bool cuda, on_given, policy_given, bench, debug_waits, help;
+  const char *not_cuda;  // why the CPU was chosen; NULL: it was asked for
 } Args;
 
 struct Command {

@@ -25,16 +25,27 @@ static schedc_status interpret(Session *s, Data *d) {
   return status;
 }
 
+static schedc_status run_on_gpu(Session *s, Data *d, Times *times) {
+  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
+  schedc_gpu *gpu;
+  job.kernel = d->kernel;
+  job.tensors = d->tensors;
+  job.tensor_count = d->tensor_count;
+  job.scalars = d->scalars;
+  job.scalar_count = d->scalar_count;
+  options.rounds = s->args->bench;
+  options.debug_waits = s->args->debug_waits;
+  schedc_status status = schedc_gpu_new(&gpu, s->context);
+  if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
+  times->cuda = job.times;
+  schedc_gpu_free(gpu);
+  return status;
+}
+
 static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *times) {
-  schedc_status status;
   double start = seconds();
-  if (s->args->cuda) {
-    times->cuda = (schedc_cuda_times)SCHEDC_CUDA_TIMES_INIT;
-    status = schedc_run_cuda(s->context, d->kernel, d->tensors, d->tensor_count, d->scalars,
-                             d->scalar_count, s->args->bench ? &times->cuda : NULL);
-  } else {
-    status = interpret(s, d);
-  }
+  schedc_status status = s->args->cuda ? run_on_gpu(s, d, times) : interpret(s, d);
   times->run = seconds() - start;
   if (status) return status;
   start = seconds();
@@ -56,6 +67,7 @@ static void text_result(const Session *s, const schedc_error *errors, size_t n,
   else
     printf("\n  ran in %.2f s (interpreted, policy %s)", times->run, policy_name[s->args->policy]);
   printf(", specification in %.2f s\n", times->compare);
+  if (s->args->not_cuda) printf("  on the CPU: %s\n", s->args->not_cuda);
   if (!s->args->cuda || !s->args->bench) return;
   printf("  %.4f ms cold, %.4f ms sustained (%.4f to %.4f)\n", times->cuda.cold_ms,
          times->cuda.sustained_ms, times->cuda.least_ms, times->cuda.most_ms);
@@ -67,6 +79,7 @@ static void json_result(const Session *s, const Data *d, const char *kase,
   json_open(&j, '{');
   json_key(&j, "kernel"), json_text(&j, d ? schedc_kernel_name(d->kernel) : NULL);
   json_key(&j, "case"), json_text(&j, kase);
+  json_key(&j, "on"), json_text(&j, s->args->cuda ? "cuda" : "cpu");
   json_key(&j, "policy"), json_text(&j, policy_name[s->args->policy]);
   json_key(&j, "seed"), json_uint(&j, s->args->seed);
   json_key(&j, "inputs"), json_text(&j, sc_input_name[s->args->inputs]);
@@ -131,11 +144,23 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
   return code;
 }
 
-int command_run(const Args *args) {
+// Where --on does not say: on a Hopper GPU, if there is one; but what only the interpreter knows
+// asks for it.
+static void choose_where(Args *args, schedc_context *context, char *why, size_t room) {
+  if (args->on_given || args->policy_given || args->sms) return;
+  args->cuda = schedc_gpu_available(context, why, room) == SCHEDC_OK;
+  args->not_cuda = args->cuda ? NULL : why;
+}
+
+int command_run(const Args *asked) {
   Session s;
+  Args chosen = *asked;
+  const Args *args = &chosen;
+  char why[256] = "";
   schedc_kernel *kernel = NULL;
   size_t kase = SIZE_MAX;
   int code = session_open(&s, args, 0);
+  if (!code) choose_where(&chosen, s.context, why, sizeof why);
   if (!code) code = session_kernel(&s, &kernel, &kase);
   if (!code)
     code = run_kernel(&s, kernel, kase);

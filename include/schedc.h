@@ -455,8 +455,13 @@ typedef struct schedc_gpu_options {
   size_t size;
   uint64_t repeats; /* 0 and 1: none */
   unsigned rounds;  /* at most 16; 0: nothing is measured */
+  int debug_waits;  /* bound every wait of the kernels: SCHEDC_EFAULT if one does not end */
 } schedc_gpu_options;
-#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0}
+#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0, 0}
+
+/* SCHEDC_OK: this machine has a CUDA driver, a Hopper GPU and NVRTC. Else SCHEDC_EUNAVAIL, and what
+ * is missing is written to `why` (NULL, or `room` bytes: cut off there). */
+SCHEDC_API schedc_status schedc_gpu_available(schedc_context *context, char *why, size_t room);
 SCHEDC_API schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_count,
                                         const schedc_gpu_options *options);
 
@@ -472,6 +477,62 @@ typedef struct schedc_work {
 SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
                                            const schedc_tensor *tensors, size_t tensor_count,
                                            const schedc_scalar *scalars, size_t scalar_count, schedc_work *work);
+
+/* ---- launching from a CUDA program -------------------------------------------------------------
+ *
+ * For programs that have a CUDA context, streams and tensors on the GPU of their own. */
+
+typedef struct schedc_load_options {
+  size_t size;
+  int debug_waits; /* bound every wait of the kernels: see schedc_check_waits */
+  const schedc_build_options *build; /* NULL: the defaults */
+} schedc_load_options;
+#define SCHEDC_LOAD_OPTIONS_INIT \
+  { sizeof(schedc_load_options), 0, 0 }
+
+/* A kernel or sequence, built and loaded on the CUDA context that is current, which is left current
+ * and must be current when it is launched. The kernel must outlive it. Allocates on the GPU (about
+ * 16 KB): not to be called while a stream is being captured. SCHEDC_EUNAVAIL: no driver, no NVRTC,
+ * no context, no Hopper GPU; a diagnostic says which. */
+typedef struct schedc_loaded schedc_loaded;
+SCHEDC_API schedc_status schedc_load(schedc_loaded **out, schedc_context *context,
+                                     const schedc_kernel *kernel,
+                                     const schedc_load_options *options);
+/* After its last launch has ended. */
+SCHEDC_API void schedc_unload(schedc_loaded *loaded);
+
+/* What NVRTC and ptxas said, word for word. */
+SCHEDC_API const char *schedc_loaded_log(const schedc_loaded *loaded);
+
+/* Bytes of workspace that a launch on these tensors needs (their data is not looked at, but must be
+ * as aligned as it will be): temporaries of a sequence, counters of turns over CTAs. Often 0. */
+SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_loaded *loaded,
+                                               const schedc_tensor *tensors, const double *scalars,
+                                               size_t *bytes);
+
+/* Enqueues a launch on a stream (a CUstream or cudaStream_t; NULL: the default one).
+ *
+ * tensors: one for each that schedc_tensor_at lists, in its order; names are not looked at, `data` is
+ * an address on the GPU. scalars: one for each that schedc_scalar_at lists, NaN for the default; NULL:
+ * all defaults. workspace: an address that is a multiple of 256, of at least schedc_workspace_size
+ * bytes; it is in use until the launch has ended; what must be zero in it is set by the launch.
+ *
+ * Types, shapes, strides, alignment, `require`s, and whether all integers of the kernel fit in 32
+ * bits, are checked when shapes, strides or scalars are new (the last eight sets are remembered);
+ * reports name the tensor. After that a launch costs about a microsecond more than the driver's own.
+ * It never waits, allocates nothing on the GPU, and may be captured into a graph.
+ *
+ * Threads: any number, each with its own context; launches of one `loaded` take turns on the host.
+ * Streams: launches may overlap freely if their workspaces differ; those of a kernel with a dynamic
+ * grid up to 256 at a time, and as many again that are in captured graphs. */
+SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void *stream,
+                                       const schedc_tensor *tensors, const double *scalars,
+                                       void *workspace, size_t workspace_bytes);
+
+/* Of what was loaded with debug_waits, once its launches have ended: SCHEDC_EFAULT if a wait took
+ * more than two seconds, with diagnostics that name role, ring, stage and line. Outputs then mean
+ * nothing. Without debug_waits: SCHEDC_OK. */
+SCHEDC_API schedc_status schedc_check_waits(schedc_context *context, schedc_loaded *loaded);
 
 /* How far an output is from its specification (evaluated in float64), and how far it may be:
  * max |out - ref| <= max_allowed, mean |out - ref| <= mean_allowed. */

@@ -39,6 +39,33 @@ schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info) 
   return SCHEDC_OK;
 }
 
+// ---- is there one?
+
+typedef struct Ask {
+  char *why;
+  size_t room;
+} Ask;
+
+static schedc_status ask(Sc *sc, void *arg) {
+  Ask *a = arg;
+  const char *wrong = sc_gpu_missing(sc);
+  if (wrong && a->room) {
+    size_t n = strlen(wrong) < a->room ? strlen(wrong) : a->room - 1;
+    memcpy(a->why, wrong, n);
+    a->why[n] = 0;
+  }
+  return wrong ? SCHEDC_EUNAVAIL : SCHEDC_OK;
+}
+
+schedc_status schedc_gpu_available(schedc_context *context, char *why, size_t room) {
+  if (!context) return SCHEDC_EARG;
+  Sc sc;
+  sc_init(&sc, &context->alloc);
+  schedc_status status = sc_guard(&sc, ask, &(Ask){why, why ? room : 0});
+  sc_free(&sc);
+  return status;
+}
+
 // ---- jobs
 
 // A job of the caller's, and where it is worked on.
@@ -47,6 +74,7 @@ typedef struct Task {
   schedc_gpu_job job;
   GpuJob gpu;
   const char *wrong;
+  Diag *reported;
 } Task;
 
 typedef struct Batch {
@@ -84,10 +112,17 @@ static schedc_status build(Sc *sc, void *arg) {
   return sc_gpu_build(sc, &t->gpu);
 }
 
+// What went wrong in the job, or what has been reported already.
 static schedc_status report(Sc *sc, void *arg) {
   Task *t = arg;
-  sc_report(sc, D_G_RUN, t->job.kernel->k->span, "%s", t->wrong);
-  return SCHEDC_EUNAVAIL;
+  if (*t->wrong) {
+    sc_report(sc, D_G_RUN, t->job.kernel->k->span, "%s", t->wrong);
+    return SCHEDC_EUNAVAIL;
+  }
+  sc->diags = t->reported;
+  for (const Diag *d = sc->diags; d; d = d->next)
+    if (d->id == D_G_WAIT) return SCHEDC_EFAULT;
+  return SCHEDC_EINPUT;
 }
 
 static schedc_status open_gpu(Sc *sc, void *arg) {
@@ -133,6 +168,7 @@ static schedc_status run_batch(Batch *b) {
   if (!status && b->wrong) {
     Task *t = &b->task[b->which];
     t->wrong = b->wrong;
+    t->reported = work.diags;
     t->sc.diags = NULL;
     status = sc_enter(context, &t->sc, t->job.kernel->k->text, report, t);
   }
@@ -160,7 +196,7 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
   b.task = alloc.alloc(alloc.user, sizeof *b.task * job_count);
   if (!b.task) return SCHEDC_ENOMEM;
   for (u32 i = 0; i < b.n; i++) {
-    b.task[i] = (Task){.job = *job_at(jobs, i)};
+    b.task[i] = (Task){.job = *job_at(jobs, i), .gpu.debug_waits = known.debug_waits != 0};
     sc_init(&b.task[i].sc, &alloc);
   }
   schedc_status status = run_batch(&b);
@@ -183,7 +219,7 @@ schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kern
                               schedc_cuda_times *times) {
   schedc_gpu_job job = {
       sizeof job, kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_CUDA_TIMES_INIT, 0};
-  schedc_gpu_options options = {sizeof options, 1, times != NULL};
+  schedc_gpu_options options = {sizeof options, 1, times != NULL, 0};
   schedc_gpu *gpu;
   if (times && times->size < sizeof times->size) return SCHEDC_EARG;
   schedc_status status = schedc_gpu_new(&gpu, context);

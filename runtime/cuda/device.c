@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { ATTR_SMS = 16 };
+enum { ATTR_SMS = 16, ATTR_MAJOR = 75, ATTR_MINOR = 76, NAN_BYTE = 0xff };
 
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int e) {
   return sc_printf(sc, "%s: %s", what, sc_driver_error(&g->d, e));
@@ -34,47 +34,51 @@ void sc_gpu_close(Gpu *g) {
   sc_driver_close(&g->d);
 }
 
-// ---- a job's kernels
-
-schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
-  const Kernel *k = j->k;
-  j->steps = k->launch.n ? k->launch.n : 1;
-  j->step = NEWS(sc, GpuStep, j->steps);
-  for (u32 i = 0; i < j->steps; i++) {
-    GpuStep *s = &j->step[i];
-    Built built;
-    s->k = k->launch.n ? k->launch.at[i].kernel : k;
-    s->text = sc_cuda(sc, s->k, &(CudaOptions){0});
-    if (!s->text) return SCHEDC_EINPUT;
-    schedc_status status = sc_build(sc, s->k, s->text, TARGET_CUBIN, &(BuildOptions){0}, &built);
-    if (status) return status;
-    s->code = built.code.at;
-  }
-  return SCHEDC_OK;
+static const char *no_hopper(Sc *sc, const Driver *d) {
+  int n = 0, device, major = 0, minor = 0;
+  if (d->cuDeviceGetCount(&n) || !n) return "no CUDA device";
+  int e = d->cuDeviceGet(&device, 0);
+  if (!e) e = d->cuDeviceGetAttribute(&major, ATTR_MAJOR, device);
+  if (!e) e = d->cuDeviceGetAttribute(&minor, ATTR_MINOR, device);
+  if (e) return sc_printf(sc, "the CUDA device does not answer: %s", sc_driver_error(d, e));
+  if (major == 9 && minor == 0) return NULL;
+  return sc_printf(sc, "the GPU has compute capability %d.%d, not 9.0 (Hopper)", major, minor);
 }
 
-static const char *load(Gpu *g, Sc *sc, GpuJob *j) {
-  for (u32 i = 0; i < j->steps; i++) {
-    GpuStep *s = &j->step[i];
-    s->b = j->k->launch.n ? sc_bind_launch(sc, &j->dev, &j->k->launch.at[i]) : &j->dev;
-    if (!s->b) return "a launch of the sequence cannot be bound";
-    const char *wrong = sc_load(sc, &g->d, s->k, s->text, s->code, &s->loaded);
-    if (wrong) return wrong;
-  }
-  return NULL;
+const char *sc_gpu_missing(Sc *sc) {
+  Driver d;
+  NvrtcFile file;
+  const char *wrong = sc_driver_open(sc, &d);
+  if (wrong) return wrong;
+  wrong = no_hopper(sc, &d);
+  sc_driver_close(&d);
+  return wrong ? wrong : sc_nvrtc_find(sc, &file);
 }
 
 // ---- a job's tensors
 
-static u64 address(const Binding *b, u32 buf) {
+schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
+  const CudaOptions emission = {.debug_waits = j->debug_waits};
+  return sc_build_all(sc, j->k, &emission, &(BuildOptions){0}, &j->loaded);
+}
+
+static const Buf *buf_of(const GpuJob *j, u32 tensor) {
+  return &j->k->buf.at[j->loaded.tensor[tensor]];
+}
+
+static TensorRef *host_of(const GpuJob *j, u32 tensor) {
+  return &j->host->buf[j->loaded.tensor[tensor]];
+}
+
+static u64 address(const GpuJob *j, u32 tensor) {
   u64 at;
-  memcpy(&at, &b->buf[buf].at, sizeof at);
+  memcpy(&at, &j->tensor[tensor].data, sizeof at);
   return at;
 }
 
-static size_t storage(const GpuJob *j, u32 buf) {
-  const Buf *b = &j->k->buf.at[buf];
-  const TensorRef *t = &j->host->buf[buf];
+static size_t storage(const GpuJob *j, u32 tensor) {
+  const Buf *b = buf_of(j, tensor);
+  const TensorRef *t = host_of(j, tensor);
   i64 n = 1;
   for (u32 d = 0; d < b->rank; d++) {
     if (t->shape[d] <= 0) return 0;
@@ -83,88 +87,96 @@ static size_t storage(const GpuJob *j, u32 buf) {
   return (size_t)n * sc_elem[b->elem].bytes;
 }
 
-static bool is_written(const GpuJob *j, u32 buf) {
-  const Buf *b = &j->k->buf.at[buf];
-  return b->space == SP_TENSOR && !b->workspace && b->dir & SCHEDC_OUT && storage(j, buf);
+static bool is_written(const GpuJob *j, u32 tensor) {
+  return buf_of(j, tensor)->dir & SCHEDC_OUT && storage(j, tensor);
 }
 
 static const char *copy_in(Gpu *g, Sc *sc, GpuJob *j) {
-  j->dev = *j->host;
-  j->dev.buf = NEWS(sc, TensorRef, j->k->buf.n);
-  for (u32 i = 0; i < j->k->buf.n; i++) {
-    const Buf *b = &j->k->buf.at[i];
-    j->dev.buf[i] = j->host->buf[i];
-    j->dev.buf[i].at = NULL;
-    if (b->space != SP_TENSOR) continue;
+  j->tensor = NEWS(sc, schedc_tensor, j->loaded.tensors + 1);
+  for (u32 i = 0; i < j->loaded.tensors; i++) {
+    const Buf *b = buf_of(j, i);
+    const TensorRef *t = host_of(j, i);
     size_t n = storage(j, i);
     u64 at = 0;
+    j->tensor[i] = (schedc_tensor){.name = b->name, .type = (schedc_type)b->elem, .rank = b->rank};
+    memcpy(j->tensor[i].shape, t->shape, sizeof t->shape);
+    memcpy(j->tensor[i].strides, t->stride, sizeof t->stride);
     int e = g->d.cuMemAlloc(&at, n ? n : 16);
-    memcpy(&j->dev.buf[i].at, &at, sizeof at);
-    if (!e && n && j->host->buf[i].at) e = g->d.cuMemcpyHtoD(at, j->host->buf[i].at, n);
+    memcpy(&j->tensor[i].data, &at, sizeof at);
+    if (!e && n) e = g->d.cuMemcpyHtoD(at, t->at, n);
     if (e) return sc_gpu_failed(g, sc, sc_printf(sc, "tensor '%s' (%zu bytes)", b->name, n), e);
   }
   return NULL;
 }
 
-static const char *read_back(Gpu *g, Sc *sc, const GpuJob *j, u32 buf, void *to) {
-  int e = g->d.cuMemcpyDtoH(to, address(&j->dev, buf), storage(j, buf));
-  return e ? sc_gpu_failed(
-                 g, sc, sc_printf(sc, "tensor '%s' cannot be read back", j->k->buf.at[buf].name), e)
-           : NULL;
+// Workspaces are poisoned: what a kernel takes for granted shows.
+static const char *load(Gpu *g, Sc *sc, GpuJob *j) {
+  j->loaded.sc = sc;
+  const char *wrong = sc_load(&j->loaded, &g->d);
+  if (wrong) return wrong;
+  j->call = (LaunchCall){.tensor = j->tensor, .scalar = j->host->arg};
+  const LaunchPlan *p = sc_plan(sc, &j->loaded, &j->call);
+  if (!p) return "";
+  j->call.workspace_bytes = p->bytes;
+  int e = p->bytes ? g->d.cuMemAlloc(&j->call.workspace, p->bytes) : 0;
+  if (!e && p->bytes) e = g->d.cuMemsetD8(j->call.workspace, NAN_BYTE, p->bytes);
+  return e ? sc_gpu_failed(g, sc, sc_printf(sc, "the workspace (%zu bytes)", p->bytes), e) : NULL;
+}
+
+static const char *read_back(Gpu *g, Sc *sc, const GpuJob *j, u32 tensor, void *to) {
+  int e = g->d.cuMemcpyDtoH(to, address(j, tensor), storage(j, tensor));
+  const char *name = buf_of(j, tensor)->name;
+  return e ? sc_gpu_failed(g, sc, sc_printf(sc, "tensor '%s' cannot be read back", name), e) : NULL;
 }
 
 static const char *copy_out(Gpu *g, Sc *sc, const GpuJob *j) {
   const char *wrong = NULL;
-  for (u32 i = 0; i < j->k->buf.n && !wrong; i++)
-    if (is_written(j, i)) wrong = read_back(g, sc, j, i, j->host->buf[i].at);
+  for (u32 i = 0; i < j->loaded.tensors && !wrong; i++)
+    if (is_written(j, i)) wrong = read_back(g, sc, j, i, host_of(j, i)->at);
   return wrong;
 }
 
 static void keep_before(Sc *sc, GpuJob *j) {
-  j->before = NEWS(sc, void *, j->k->buf.n);
-  for (u32 i = 0; i < j->k->buf.n; i++) {
+  j->before = NEWS(sc, void *, j->loaded.tensors + 1);
+  for (u32 i = 0; i < j->loaded.tensors; i++) {
     if (!is_written(j, i)) continue;
     j->before[i] = sc_new(sc, storage(j, i));
-    memcpy(j->before[i], j->host->buf[i].at, storage(j, i));
+    memcpy(j->before[i], host_of(j, i)->at, storage(j, i));
   }
 }
 
 // ---- launches
 
-// Workspaces that start at zero, then every kernel in order.
-const char *sc_gpu_enqueue(Gpu *g, Sc *sc, const GpuJob *j) {
-  for (u32 i = 0; i < j->k->buf.n; i++) {
-    const Buf *b = &j->k->buf.at[i];
-    if (!b->workspace || !b->zeroed) continue;
-    int e = g->d.cuMemsetD8Async(address(&j->dev, i), 0, storage(j, i), NULL);
-    if (e) return sc_gpu_failed(g, sc, "a workspace cannot be set to zero", e);
-  }
-  for (u32 i = 0; i < j->steps; i++) {
-    const char *wrong = sc_launch(sc, &g->d, &j->step[i].loaded, j->step[i].b, NULL);
-    if (wrong) return wrong;
-  }
-  return NULL;
+const char *sc_gpu_enqueue(Gpu *g, Sc *sc, GpuJob *j) {
+  (void)g;
+  return sc_launch(sc, &j->loaded, &j->call) ? "" : NULL;
 }
 
-static const char *once(Gpu *g, Sc *sc, const GpuJob *j) {
+// What a wait that did not end says comes before what the driver makes of it.
+const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j) {
+  int e = g->d.cuStreamSynchronize(NULL);
+  if (sc_report_waits(sc, &j->loaded)) return "";
+  return e ? sc_gpu_failed(g, sc, "the kernel did not finish", e) : NULL;
+}
+
+static const char *once(Gpu *g, Sc *sc, GpuJob *j) {
   const char *wrong = sc_gpu_enqueue(g, sc, j);
-  int e = wrong ? 0 : g->d.cuStreamSynchronize(NULL);
-  return e ? sc_gpu_failed(g, sc, "the kernel did not finish", e) : wrong;
+  return wrong ? wrong : sc_gpu_finish(g, sc, j);
 }
 
 // From the same start: are the outputs the first run's bits?
 static const char *repeat(Gpu *g, Sc *sc, GpuJob *j, void *room) {
-  for (u32 i = 0; i < j->k->buf.n; i++) {
-    int e =
-        is_written(j, i) ? g->d.cuMemcpyHtoD(address(&j->dev, i), j->before[i], storage(j, i)) : 0;
-    if (e) return sc_gpu_failed(g, sc, sc_printf(sc, "tensor '%s'", j->k->buf.at[i].name), e);
+  for (u32 i = 0; i < j->loaded.tensors; i++) {
+    if (!is_written(j, i)) continue;
+    int e = g->d.cuMemcpyHtoD(address(j, i), j->before[i], storage(j, i));
+    if (e) return sc_gpu_failed(g, sc, sc_printf(sc, "tensor '%s'", buf_of(j, i)->name), e);
   }
   const char *wrong = once(g, sc, j);
   bool same = true;
-  for (u32 i = 0; i < j->k->buf.n && !wrong; i++) {
+  for (u32 i = 0; i < j->loaded.tensors && !wrong; i++) {
     if (!is_written(j, i)) continue;
     wrong = read_back(g, sc, j, i, room);
-    same &= !wrong && memcmp(room, j->host->buf[i].at, storage(j, i)) == 0;
+    same &= !wrong && memcmp(room, host_of(j, i)->at, storage(j, i)) == 0;
   }
   j->differing += !same;
   return wrong;
@@ -174,29 +186,27 @@ static const char *repeats_of(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u
   const char *wrong = NULL;
   size_t most = 1;
   for (u32 i = 0; i < n; i++)
-    for (u32 b = 0; b < job[i].k->buf.n; b++)
-      if (is_written(&job[i], b) && storage(&job[i], b) > most) most = storage(&job[i], b);
+    for (u32 t = 0; t < job[i].loaded.tensors; t++)
+      if (is_written(&job[i], t) && storage(&job[i], t) > most) most = storage(&job[i], t);
   void *room = sc_new(sc, most);
   for (u64 r = 1; r < repeats && !wrong; r++)
-    for (u32 i = 0; i < n && !wrong; i++) wrong = repeat(g, sc, &job[ *which = i], room);
+    for (u32 i = 0; i < n && !wrong; i++) wrong = repeat(g, sc, &job[*which = i], room);
   return wrong;
 }
 
 static void release(Gpu *g, GpuJob *j) {
-  for (u32 i = 0; j->dev.buf && i < j->k->buf.n; i++) {
-    if (j->k->buf.at[i].space == SP_TENSOR && j->dev.buf[i].at) g->d.cuMemFree(address(&j->dev, i));
+  for (u32 i = 0; j->tensor && i < j->loaded.tensors; i++) {
+    if (j->tensor[i].data) g->d.cuMemFree(address(j, i));
   }
-  for (u32 i = 0; j->step && i < j->steps; i++) {
-    if (j->step[i].loaded.counter) g->d.cuMemFree(j->step[i].loaded.counter);
-    if (j->step[i].loaded.module) g->d.cuModuleUnload(j->step[i].loaded.module);
-  }
+  if (j->call.workspace) g->d.cuMemFree(j->call.workspace);
+  sc_unload(&j->loaded);
 }
 
 static const char *run_all(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 rounds,
                            u32 *which) {
   const char *wrong = NULL;
   for (u32 i = 0; i < n && !wrong; i++) {
-    *which = i;
+   *which = i;
     if (repeats > 1) keep_before(sc, &job[i]);
     wrong = copy_in(g, sc, &job[i]);
     if (!wrong) wrong = load(g, sc, &job[i]);

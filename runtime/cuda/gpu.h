@@ -20,18 +20,126 @@ const char *sc_driver_open(Sc *sc, Driver *d);
 void sc_driver_close(Driver *d);
 const char *sc_driver_error(const Driver *d, int error);
 
-// launch.c: one kernel, loaded, with the layout of its parameters.
-typedef struct Loaded {
+// range.c: do all integers of the kernel's code fit in 32 bits under these dimensions? False after
+// a report.
+bool sc_range(Sc *sc, const Kernel *k, const Binding *b);
+
+// fit.c: what the emitted code takes for granted of its tensors, whose addresses are the device's.
+// False after reports.
+bool sc_fit(Sc *sc, const Kernel *k, const CudaText *text, const Binding *b);
+u64 sc_align_mask(const Kernel *k, const CudaText *text, u32 buf);  // address bits that must be 0
+
+// How large a launch is.
+typedef struct Grid {
+  i64 tiles;
+  u32 ctas;
+} Grid;
+bool sc_grid(Sc *sc, const Kernel *k, const Binding *b, u32 sms,
+             Grid *out);  // false after a report
+// Counters of a turn over CTAs. False after a report.
+bool sc_turn_counters(Sc *sc, const Kernel *k, const Binding *b, u32 turn, i64 *n);
+
+// params.c: the parameters of a kernel. What cuTensorMapEncodeTiled gets for a map, innermost
+// dimension first.
+typedef struct MapShape {
+  u64 extent[5], stride[5];  // stride[0] is not passed
+  u32 box[5];
+  int type, swizzle;
+  bool empty;  // the tensor has no elements: the map's address is a stand-in
+} MapShape;
+void sc_map_shape(const Kernel *k, const TmaMap *m, const TensorRef *ref, MapShape *out);
+// Where an address goes in an argument block.
+typedef enum SlotKind { SLOT_TENSOR, SLOT_COUNTER, SLOT_TURN, SLOT_WAITS } SlotKind;
+typedef struct ArgSlot {
+  u8 kind;
+  u32 ref;     // tensor: buf; turn: its number
+  u32 offset;  // in the block
+} ArgSlot;
+size_t sc_arg_bytes(const Kernel *k, const CudaText *text);
+// Everything but addresses, which go where slot[] says (room: k->buf.n + k->turn.n + 2). Returns
+// their number.
+u32 sc_pack(const Kernel *k, const CudaText *text, const Binding *b, i64 tiles, unsigned char *args,
+            ArgSlot *slot);
+
+// load.c: a kernel or sequence, built, and loaded on a CUDA context.
+typedef struct __attribute__((aligned(64))) Map128 {
+  unsigned char bytes[128];
+} Map128;
+typedef struct LoadedStep {  // a kernel of it
   const Kernel *k;
+  const Launch *launch;  // of the sequence, or NULL
   const CudaText *text;
+  const void *code;
   void *module, *function;
-  u64 counter;  // of a dynamic grid; launches of one Loaded must not overlap then
-  int sms;
+  size_t arg_bytes;
+} LoadedStep;
+
+typedef struct StepPlan {
+  Grid grid;
+  Map128 *map;
+  u64 *map_at;  // the address that map[i] has; 0: a stand-in for no elements
+  unsigned char *args;
+  ArgSlot *slot;
+  u32 slots;
+  size_t *turn;  // where the counters of each turn are in the workspace
+} StepPlan;
+
+// What one set of shapes, strides and scalars comes to: only addresses change from launch to
+// launch.
+typedef struct LaunchPlan {
+  u64 used;              // when last; 0: never filled
+  i64 *shape, *stride;   // the key: SC_MAX_RANK for each tensor …
+  double *scalar;        // … and the scalars (NaN: default)
+  size_t *offset;        // of each workspace (by buf), in the caller's
+  size_t zeroed, bytes;  // the first part is set to 0 by each launch; all
+  StepPlan *step;
+} LaunchPlan;
+
+enum { PLANS = 8, COUNTERS = 512, COUNTER_BYTES = 32 };
+
+typedef struct Loaded {
+  Sc *sc;  // owns everything below but the device's
+  const Kernel *k;
+  u32 *tensor;  // bufs that are arguments, in order
+  u32 tensors;
+  LoadedStep *step;  // in launch order
+  u32 steps;
+  const char *log;  // NVRTC's and ptxas's
+  // once it is loaded
+  const Driver *d;
+  void *context;
+  u32 sms;
+  u64 device;             // one allocation: zeros, a place for writes that mean nothing, counters
+  u32 counter, captured;  // the next of dynamic grids, for launches and for captured launches
+  u32 *waits;             // debug waits: what expired, seen from the host; NULL: off
+  u64 waits_device;
+  u64 clock;
+  LaunchPlan plan[PLANS];
+  u64 *address;  // scratch of a launch: by buf
+  void **param;  // … the parameters of a kernel
 } Loaded;
-const char *sc_load(Sc *sc, const Driver *d, const Kernel *k, const CudaText *text,
-                    const void *cubin, Loaded *out);
-// Enqueues the kernel; b's tensors are device addresses.
-const char *sc_launch(Sc *sc, const Driver *d, const Loaded *l, const Binding *b, void *stream);
+enum { ZERO_AT = 0, SINK_AT = 256, COUNTERS_AT = 512 };
+
+// Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
+schedc_status sc_build_all(Sc *sc, const Kernel *k, const CudaOptions *emission,
+                           const BuildOptions *building, Loaded *out);
+// On the current context. NULL, or what went wrong; sc_unload it in both cases.
+const char *sc_load(Loaded *l, const Driver *d);
+void sc_unload(Loaded *l);
+
+// launch.c
+typedef struct LaunchCall {
+  void *stream;
+  const schedc_tensor *tensor;  // in the kernel's order, without names
+  const double *scalar;         // NULL: all defaults; NaN: default
+  u64 workspace;
+  size_t workspace_bytes;
+} LaunchCall;
+// The plan for these shapes: remembered, or worked out after every check. NULL after reports.
+const LaunchPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call);
+schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call);
+// After the launches have ended: SCHEDC_EFAULT, after reports, if a wait did not.
+schedc_status sc_report_waits(Sc *sc, Loaded *l);
 
 // device.c: a GPU, and jobs for it: kernels or sequences on tensors in host memory.
 typedef struct Gpu {
@@ -43,29 +151,24 @@ typedef struct Gpu {
   int sms, version;
 } Gpu;
 
+// What a run on the first GPU would lack: a driver, a device, a Hopper, NVRTC; NULL: nothing.
+const char *sc_gpu_missing(Sc *sc);
+
 // NULL, or what is missing. `g` is to be closed in both cases.
 const char *sc_gpu_open(Gpu *g);
 void sc_gpu_close(Gpu *g);
-
-// A kernel of a job, and what it is launched on.
-typedef struct GpuStep {
-  const Kernel *k;
-  const CudaText *text;
-  const void *code;
-  Loaded loaded;
-  const Binding *b;
-} GpuStep;
 
 typedef struct GpuJob {
   const Kernel *k;      // a kernel or a sequence
   const Binding *host;  // in: tensors in host memory; out: its outputs after the first run
   schedc_cuda_times times;
   u64 differing;  // of the repeats
-  GpuStep *step;  // in launch order
-  u32 steps;
+  bool debug_waits;
+  Loaded loaded;
   // sc_gpu_run's own
-  Binding dev;    // host with device addresses
-  void **before;  // by buf: what is written was this before the first run
+  schedc_tensor *tensor;  // on the device
+  LaunchCall call;
+  void **before;  // by tensor: what is written was this before the first run
 } GpuJob;
 
 // Builds the job's kernels; needs no GPU. What goes wrong is reported.
@@ -73,11 +176,12 @@ schedc_status sc_gpu_build(Sc *sc, GpuJob *j);
 
 // Runs the jobs one after the other; then all of them again, `repeats - 1` times, with the same
 // inputs, and counts the outputs with other bits; then measures, interleaved, in `rounds`. Returns
-// NULL, or what went wrong in which.
+// NULL, or what went wrong in which ("": it is reported in `sc`).
 const char *sc_gpu_run(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 rounds, u32 *which);
 
 // One launch of a job, asynchronous; and an error's text.
-const char *sc_gpu_enqueue(Gpu *g, Sc *sc, const GpuJob *j);
+const char *sc_gpu_enqueue(Gpu *g, Sc *sc, GpuJob *j);
+const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j);  // waits for all
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);
 
 // measure.c: the times of jobs, interleaved.

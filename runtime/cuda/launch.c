@@ -1,119 +1,333 @@
-// launch.c - parameters of a launch: tensor maps (CUDA driver API, cuTensorMapEncodeTiled) and the argument
-// block, in the order in which cuda.c declares them.
+// launch.c - launching what load.c loaded. In: tensors with device addresses, in the kernel's
+// order. The first launch with new shapes, strides or scalars checks everything and writes down
+// what it comes to (a plan: tensor maps, argument blocks, grids); the next ones find the plan and
+// change addresses. Nothing is allocated on the device, nothing waits, and all that is enqueued (a
+// memset of what must be zero, the kernels) may be captured in a graph.
 #include "gpu.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { ATTR_SMS = 16, FUNC_MAX_DYNAMIC_SHARED = 8, MAX_MAPS = 16, MAX_ARGS = 2048 };
+enum { WORKSPACE_ALIGN = 256 };
+_Static_assert((int)SCHEDC_F32 == EL_F32 && (int)SCHEDC_E4M3 == EL_E4M3 &&
+                   (int)SCHEDC_I32 == EL_I32,
+               "schedc_type is Elem");
 
-typedef struct __attribute__((aligned(64))) Map128 {
-  unsigned char bytes[128];
-} Map128;
+// ---- plans: is this one of those known?
 
-const char *sc_load(Sc *sc, const Driver *d, const Kernel *k, const CudaText *text, const void *cubin, Loaded *out) {
-  *out = (Loaded){.k = k, .text = text};
-  int e = d->cuModuleLoadData(&out->module, cubin);
-  if (!e) e = d->cuModuleGetFunction(&out->function, out->module, text->name);
-  if (!e) e = d->cuFuncSetAttribute(out->function, FUNC_MAX_DYNAMIC_SHARED, (int)k->smem);
-  if (!e && k->grid == GRID_DYNAMIC) e = d->cuMemAlloc(&out->counter, 4);
-  if (!e && k->grid == GRID_DYNAMIC) e = d->cuMemcpyHtoD(out->counter, &(int){0}, 4);
-  if (!e) e = d->cuDeviceGetAttribute(&out->sms, ATTR_SMS, 0);
-  return e ? sc_printf(sc, "kernel '%s' cannot be loaded: %s", k->name, sc_driver_error(d, e)) : NULL;
+static bool same_scalar(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+static double scalar_of(const LaunchCall *call, u32 i) {
+  return call->scalar ? call->scalar[i] : (double)NAN;
 }
 
-static int map_type(Elem e) {
-  switch (e) {
-    case EL_F32: return 7;
-    case EL_F16: return 6;
-    case EL_BF16: return 9;
-    case EL_I32: return 3;
-    default: return 0;  // 8-bit: bytes
+static bool same(const Loaded *l, const LaunchPlan *p, const LaunchCall *call) {
+  if (!p->used) return false;
+  for (u32 i = 0; i < l->tensors; i++) {
+    const schedc_tensor *t = &call->tensor[i];
+    const Buf *b = &l->k->buf.at[l->tensor[i]];
+    if (t->rank != b->rank || (int)t->type != (int)b->elem) return false;
+    if (memcmp(p->shape + i * SC_MAX_RANK, t->shape, sizeof *t->shape * b->rank) != 0) return false;
+    if (memcmp(p->stride + i * SC_MAX_RANK, t->strides, sizeof *t->strides * b->rank) != 0)
+      return false;
+  }
+  for (u32 i = 0; i < l->k->arg.n; i++) {
+    if (!same_scalar(p->scalar[i], scalar_of(call, i))) return false;
+  }
+  return true;
+}
+
+static void remember(const Loaded *l, LaunchPlan *p, const LaunchCall *call) {
+  for (u32 i = 0; i < l->tensors; i++) {
+    memcpy(p->shape + i * SC_MAX_RANK, call->tensor[i].shape, sizeof(i64) * call->tensor[i].rank);
+    memcpy(p->stride + i * SC_MAX_RANK, call->tensor[i].strides,
+           sizeof(i64) * call->tensor[i].rank);
+  }
+  for (u32 i = 0; i < l->k->arg.n; i++) p->scalar[i] = scalar_of(call, i);
+}
+
+// ---- a new plan
+
+static Binding *bind(Sc *sc, const Loaded *l, const LaunchCall *call) {
+  schedc_tensor *tensor = NEWS(sc, schedc_tensor, l->tensors + 1);
+  schedc_scalar *scalar = NEWS(sc, schedc_scalar, l->k->arg.n + 1);
+  u32 scalars = 0;
+  for (u32 i = 0; i < l->tensors; i++) {
+    tensor[i] = call->tensor[i];
+    tensor[i].name = l->k->buf.at[l->tensor[i]].name;
+  }
+  for (u32 i = 0; i < l->k->arg.n; i++) {
+    if (!isnan(scalar_of(call, i)))
+      scalar[scalars++] = (schedc_scalar){l->k->arg.at[i].name, call->scalar[i]};
+  }
+  return sc_bind_tensors(sc, l->k, tensor, l->tensors, scalar, scalars);
+}
+
+static size_t aligned(size_t n) {
+  return (n + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
+}
+
+// Workspaces behind turn counters; those that start at zero first.
+static void place_workspaces(const Loaded *l, const Binding *b, LaunchPlan *p) {
+  size_t at = p->bytes;
+  for (u32 zeroed = 2; zeroed-- > 0;) {
+    for (u32 i = 0; i < l->k->buf.n; i++) {
+      const Buf *buf = &l->k->buf.at[i];
+      if (!buf->workspace || buf->zeroed != zeroed) continue;
+      p->offset[i] = at;
+      size_t n = 1;
+      if (buf->rank) n = (size_t)(b->buf[i].stride[0] * b->buf[i].shape[0]);
+      if (buf->rank == 1) n = (size_t)b->buf[i].shape[0] + WORKSPACE_ALIGN / 4;
+      at += aligned(n * sc_elem[buf->elem].bytes);
+    }
+    if (zeroed) p->zeroed = at;
+  }
+  p->bytes = at;
+}
+
+// Stand-ins for the addresses of workspaces: the checks of a plan want to see that they are
+// aligned.
+static void stand_in(const Loaded *l, Binding *b) {
+  for (u32 i = 0; i < l->k->buf.n; i++) {
+    u64 at = WORKSPACE_ALIGN;
+    if (l->k->buf.at[i].workspace) memcpy(&b->buf[i].at, &at, sizeof at);
   }
 }
 
-// The map's dimensions are those of sc_cuda_map_dims, filled up to five with extents of one. A dimension of extent one
-// or less is never stepped over, so that its stride may be anything valid.
-static const char *encode(Sc *sc, const Driver *d, const Kernel *k, const Binding *b, const TmaMap *m, Map128 *out) {
-  const Buf *t = &k->buf.at[m->tensor], *part = &k->buf.at[m->part];
-  const TensorRef *ref = &b->buf[m->tensor];
-  i8 dims[5];
-  u32 n = sc_cuda_map_dims(m, t->rank, dims), bytes = sc_elem[t->elem].bytes;
-  u32 width = (part->swizzle ? part->swizzle : (u32)part->ext[part->rank - 1] * bytes) / bytes;
-  u32 panels = (u32)part->ext[part->rank - 1] / width, part_dim = part->rank - 1u;
-  u64 extent[5] = {1, 1, 1, 1, 1}, stride[5];
-  unsigned box[5] = {1, 1, 1, 1, 1}, ones[5] = {1, 1, 1, 1, 1};
-  for (u32 i = 0; i < 5; i++) stride[i] = 16;
-  box[0] = width;
-  bool empty = false;
-  for (u32 i = 0; i < t->rank; i++) empty |= ref->shape[i] == 0;
-  for (u32 i = 0; i < n; i++) {
-    if (dims[i] == MAP_PANEL_COL) {
-      extent[i] = width;
-    } else if (dims[i] == MAP_PANEL) {
-      extent[i] = empty ? 1 : (u64)ref->shape[t->rank - 1] / width;
-      stride[i] = (u64)width * bytes;
-      box[i] = panels % m->ctas ? panels : panels / m->ctas;
-    } else {
-      u32 dim = (u32)dims[i];
-      extent[i] = ref->shape[dim] > 1 && !empty ? (u64)ref->shape[dim] : 1;
-      if (ref->shape[dim] > 1 && !empty) stride[i] = (u64)ref->stride[dim] * bytes;
-      if (i > 0 && m->sliced[dim]) box[i] = (unsigned)part->ext[--part_dim];
+static bool encode(Sc *sc, const Loaded *l, const LoadedStep *s, const Binding *b, StepPlan *sp) {
+  for (u32 i = 0; i < s->text->maps; i++) {
+    const TmaMap *m = &s->text->map[i];
+    const Buf *t = &s->k->buf.at[m->tensor];
+    MapShape shape;
+    sc_map_shape(s->k, m, &b->buf[m->tensor], &shape);
+    u64 at = l->device + (t->dir & SCHEDC_OUT ? SINK_AT : ZERO_AT);
+    if (!shape.empty) memcpy(&at, &b->buf[m->tensor].at, sizeof at);
+    static const unsigned ones[5] = {1, 1, 1, 1, 1};
+    int e = l->d->cuTensorMapEncodeTiled(&sp->map[i], shape.type, 5, (void *)(uintptr_t)at,
+                                         shape.extent, shape.stride + 1, shape.box, ones, 0,
+                                         shape.swizzle, 3, 0);
+    sp->map_at[i] = shape.empty ? 0 : at;
+    if (!e) continue;
+    Diag *d = sc_report(sc, D_T_STRIDE, t->span,
+                        "the copy engine cannot be told of tensor '%s' as it is: %s", t->name,
+                        sc_driver_error(l->d, e));
+    for (u32 dim = 0; dim < t->rank; dim++) {
+      if (b->buf[m->tensor].stride[dim]) continue;
+      sc_help(sc, d, "this driver has no stride 0 (dimension %u): make a contiguous copy", dim);
+      break;
+    }
+    return false;
+  }
+  return true;
+}
+
+static bool plan_step(Sc *sc, const Loaded *l, u32 i, const Binding *all, LaunchPlan *p) {
+  const LoadedStep *s = &l->step[i];
+  StepPlan *sp = &p->step[i];
+  const Binding *b = s->launch ? sc_bind_launch(sc, all, s->launch) : all;
+  if (!b || !sc_fit(sc, s->k, s->text, b) || !sc_grid(sc, s->k, b, l->sms, &sp->grid)) return false;
+  if (!sp->grid.tiles) return true;
+  if (!sc_range(sc, s->k, b) || !encode(sc, l, s, b, sp)) return false;
+  sp->slots = sc_pack(s->k, s->text, b, sp->grid.tiles, sp->args, sp->slot);
+  for (u32 t = 0; t < s->k->turn.n; t++) {
+    i64 n = 0;
+    if (sc_turn_over_ctas(&s->k->turn.at[t]) && !sc_turn_counters(sc, s->k, b, t, &n)) return false;
+    sp->turn[t] = p->bytes;
+    p->bytes = aligned(p->bytes + (size_t)n * 4);
+  }
+  return true;
+}
+
+static bool fill(Sc *sc, Loaded *l, const LaunchCall *call, LaunchPlan *p) {
+  Binding *b = bind(sc, l, call);
+  if (!b) return false;
+  stand_in(l, b);
+  p->zeroed = p->bytes = 0;
+  for (u32 i = 0; i < l->steps; i++) {
+    if (!plan_step(sc, l, i, b, p)) return false;
+  }
+  place_workspaces(l, b, p);
+  remember(l, p, call);
+  return true;
+}
+
+const LaunchPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call) {
+  LaunchPlan *oldest = &l->plan[0];
+  for (u32 i = 0; i < PLANS; i++) {
+    if (same(l, &l->plan[i], call)) {
+      l->plan[i].used = ++l->clock;
+      return &l->plan[i];
+    }
+    if (l->plan[i].used < oldest->used) oldest = &l->plan[i];
+  }
+  oldest->used = 0;
+  if (!fill(sc, l, call, oldest)) return NULL;
+  oldest->used = ++l->clock;
+  return oldest;
+}
+
+// ---- a launch
+
+// Addresses of arguments and workspaces. What a plan cannot know is whether the address is fit.
+static bool find_addresses(Sc *sc, Loaded *l, const LaunchCall *call, const LaunchPlan *p) {
+  for (u32 i = 0; i < l->tensors; i++) {
+    u32 buf = l->tensor[i];
+    const schedc_tensor *t = &call->tensor[i];
+    const Buf *b = &l->k->buf.at[buf];
+    bool none = false;
+    for (u32 d = 0; d < b->rank; d++) none |= t->shape[d] == 0;
+    memcpy(&l->address[buf], &t->data, sizeof t->data);
+    if (!none && !t->data)
+      return sc_report(sc, D_T_NULL, b->span, "tensor '%s' has no data: its pointer is NULL",
+                       b->name),
+             false;
+  }
+  for (u32 i = 0; i < l->k->buf.n; i++) {
+    if (l->k->buf.at[i].workspace) l->address[i] = call->workspace + p->offset[i];
+  }
+  return true;
+}
+
+static bool check_workspace(Sc *sc, const Loaded *l, const LaunchCall *call, const LaunchPlan *p) {
+  if (!p->bytes) return true;
+  if (!call->workspace || call->workspace_bytes < p->bytes) {
+    sc_report(sc, D_T_NULL, l->k->span,
+              "'%s' needs a workspace of %zu bytes here, but is given %zu", l->k->name, p->bytes,
+              call->workspace ? call->workspace_bytes : 0);
+    return false;
+  }
+  if (call->workspace % WORKSPACE_ALIGN) {
+    sc_report(sc, D_T_ALIGN, l->k->span, "the workspace's address is not a multiple of %d bytes",
+              WORKSPACE_ALIGN);
+    return false;
+  }
+  return true;
+}
+
+static u64 address_of(const Loaded *l, const LoadedStep *s, u32 buf) {
+  u32 top = s->launch ? s->launch->tensor[buf] : buf;
+  return top == SC_NONE ? 0 : l->address[top];
+}
+
+// The tile counter of a dynamic grid: it is 0 again when the launch has ended. Launches that may
+// overlap need several, and what is captured keeps its own, for the graph may run beside any later
+// launch.
+static u64 next_counter(Loaded *l, void *stream) {
+  int status = 0;
+  bool captured = !l->d->cuStreamIsCapturing(stream, &status) && status != 0;
+  u32 *next = captured ? &l->captured : &l->counter, half = COUNTERS / 2;
+  u32 at = (captured ? half : 0) + (*next)++ % half;
+  return l->device + COUNTERS_AT + (u64)at * COUNTER_BYTES;
+}
+
+static bool put_addresses(Sc *sc, Loaded *l, const LoadedStep *s, const StepPlan *sp,
+                          const LaunchCall *call, u64 waits) {
+  for (u32 i = 0; i < sp->slots; i++) {
+    const ArgSlot *slot = &sp->slot[i];
+    u64 at = waits;
+    if (slot->kind == SLOT_TENSOR) at = address_of(l, s, slot->ref);
+    if (slot->kind == SLOT_COUNTER) at = next_counter(l, call->stream);
+    if (slot->kind == SLOT_TURN) at = call->workspace + sp->turn[slot->ref];
+    memcpy(sp->args + slot->offset, &at, sizeof at);
+    if (slot->kind == SLOT_TENSOR && at & sc_align_mask(s->k, s->text, slot->ref)) {
+      sc_report(sc, D_T_ALIGN, s->k->buf.at[slot->ref].span,
+                "the address of tensor '%s' is not a multiple of 16 bytes",
+                s->k->buf.at[slot->ref].name);
+      return false;
     }
   }
-  if (panels % m->ctas) box[1] /= m->ctas;
-  int swizzle = part->swizzle == 128 ? 3 : part->swizzle == 64 ? 2 : part->swizzle == 32 ? 1 : 0;
-  int e = d->cuTensorMapEncodeTiled(out, map_type((Elem)t->elem), 5, ref->at, extent, stride + 1, box, ones, 0, swizzle, 3, 0);
-  return e ? sc_printf(sc, "tensor '%s' cannot be copied in boxes: its address and strides must be multiples of 16 bytes (%s)", t->name, sc_driver_error(d, e)) : NULL;
+  for (u32 i = 0; i < s->text->maps; i++) {
+    u64 at = address_of(l, s, s->text->map[i].tensor);
+    l->param[i] = &sp->map[i];
+    if (!sp->map_at[i] || sp->map_at[i] == at) continue;
+    const Buf *b = &s->k->buf.at[s->text->map[i].tensor];
+    int e = at % 16 ? 1 : l->d->cuTensorMapReplaceAddress(&sp->map[i], (void *)(uintptr_t)at);
+    if (e)
+      return sc_report(sc, D_T_ALIGN, b->span,
+                       "the address of tensor '%s' is not a multiple of 16 bytes", b->name),
+             false;
+    sp->map_at[i] = at;
+  }
+  l->param[s->text->maps] = sp->args;
+  return true;
 }
 
-static void put(unsigned char *args, size_t *n, size_t align, const void *v, size_t bytes) {
-  *n = (*n + align - 1) / align * align;
-  memcpy(args + *n, v, bytes);
-  *n += bytes;
+static schedc_status enqueue(Sc *sc, Loaded *l, const LaunchCall *call, const LaunchPlan *p) {
+  int e = p->zeroed ? l->d->cuMemsetD8Async(call->workspace, 0, p->zeroed, call->stream) : 0;
+  u64 waits = l->waits_device;
+  for (u32 i = 0; i < l->steps && !e; i++) {
+    const LoadedStep *s = &l->step[i];
+    const StepPlan *sp = &p->step[i];
+    if (sp->grid.tiles) {
+      if (!put_addresses(sc, l, s, sp, call, waits)) return SCHEDC_EINPUT;
+      e = l->d->cuLaunchKernel(s->function, sp->grid.ctas, 1, 1, s->k->threads, 1, 1, s->k->smem,
+                               call->stream, l->param, NULL);
+    }
+    waits += (u64)(s->text->sites + 1) * WAIT_WORDS * 4;
+  }
+  if (!e) return SCHEDC_OK;
+  sc_report(sc, D_G_RUN, l->k->span, "'%s' does not start: %s", l->k->name,
+            sc_driver_error(l->d, e));
+  return SCHEDC_EUNAVAIL;
 }
 
-static size_t pack(const Loaded *l, const Binding *b, i64 tiles, unsigned char *args) {
-  const Kernel *k = l->k;
-  size_t n = 0;
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].space != SP_TENSOR || !l->text->by_thread[i]) continue;
-    put(args, &n, 8, &b->buf[i].at, 8);
-    for (u32 d = 0; d < k->buf.at[i].rank; d++) put(args, &n, 8, &b->buf[i].stride[d], 8);
+schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call) {
+  void *context = NULL;
+  if (l->d->cuCtxGetCurrent(&context) || context != l->context) {
+    sc_report(sc, D_G_RUN, l->k->span,
+              "'%s' was loaded on another CUDA context than the current one", l->k->name);
+    return SCHEDC_EINPUT;
   }
-  for (u32 i = 0; i < k->dim.n; i++) put(args, &n, 4, &(int){(int)b->dim[i]}, 4);
-  for (u32 i = 0; i < k->arg.n; i++) {
-    if (k->arg.at[i].elem == EL_I32) put(args, &n, 4, &(int){(int)b->arg[i]}, 4);
-    else put(args, &n, 4, &(float){(float)b->arg[i]}, 4);
-  }
-  if (k->grid == GRID_DYNAMIC) put(args, &n, 8, &l->counter, 8);
-  put(args, &n, 4, &(int){(int)tiles}, 4);
-  return n;
+  const LaunchPlan *p = sc_plan(sc, l, call);
+  if (!p || !find_addresses(sc, l, call, p) || !check_workspace(sc, l, call, p))
+    return SCHEDC_EINPUT;
+  return enqueue(sc, l, call, p);
 }
 
-const char *sc_launch(Sc *sc, const Driver *d, const Loaded *l, const Binding *b, void *stream) {
-  const Kernel *k = l->k;
-  Map128 maps[MAX_MAPS];
-  unsigned char args[MAX_ARGS] __attribute__((aligned(16)));
-  void *params[MAX_MAPS + 1];
-  if (l->text->maps > MAX_MAPS) return "too many tensor maps";
-  for (u32 i = 0; i < l->text->maps; i++) {
-    const char *wrong = encode(sc, d, k, b, &l->text->map[i], &maps[i]);
-    if (wrong) return wrong;
-    params[i] = &maps[i];
+// ---- waits that expired
+
+static void report_wait(Sc *sc, const LoadedStep *s, const WaitSite *w, const u32 *what) {
+  const Kernel *k = s->k;
+  const char *role = k->role.at[w->role].name;
+  if (w->turn != SC_NONE) {
+    sc_report(sc, D_G_WAIT, w->span,
+              "role '%s', thread %u of CTA %u: the turn '%s' did not come: it is at %d, and is "
+              "awaited at %d",
+              role, what[1], what[0] - 1, k->turn.at[w->turn].name, (int)what[2], (int)what[3]);
+    return;
   }
-  Env env;
-  env_init(sc, &env, k, b);
-  i64 tiles = 1, ctas = 1;
-  for (u32 i = 0; i < k->axis.n; i++) {
-    i64 n = k->axis.at[i].cluster, extent = env_int(&env, k->axis.at[i].extent);
-    ctas *= n;
-    if (__builtin_mul_overflow(tiles, (extent + n - 1) / n, &tiles) || tiles > INT32_MAX) return "the grid has more than 2^31 tiles";
+  u32 barriers = w->ring == SC_NONE ? k->draw + 8u : k->ring.at[w->ring].barrier,
+      stages = w->ring == SC_NONE ? 2 : k->ring.at[w->ring].stages;
+  u32 stage = (what[2] - barriers) % 1024 / 8 %
+              stages;  // dynamic shared memory begins at a multiple of 1024
+  const char *name =
+      w->ring == SC_NONE ? "the next tile" : sc_printf(sc, "ring '%s'", k->ring.at[w->ring].name);
+  sc_report(sc, D_G_WAIT, w->span,
+            "role '%s', thread %u of CTA %u: the %s barrier of %s, stage %u, did not end its phase "
+            "of parity %u",
+            role, what[1], what[0] - 1, w->full ? "full" : "empty", name, stage, what[3] & 1);
+}
+
+schedc_status sc_report_waits(Sc *sc, Loaded *l) {
+  if (!l->waits) return SCHEDC_OK;
+  bool any = false;
+  const volatile u32 *at = l->waits;
+  for (u32 i = 0; i < l->steps; i++) {
+    const LoadedStep *s = &l->step[i];
+    for (u32 w = 0; w < s->text->sites; w++) {
+      u32 what[WAIT_WORDS];
+      for (u32 n = 0; n < WAIT_WORDS; n++) what[n] = at[(w + 1) * WAIT_WORDS + n];
+      if (!what[0]) continue;
+      report_wait(sc, s, &s->text->site[w], what);
+      any = true;
+    }
+    at += (s->text->sites + 1) * WAIT_WORDS;
   }
-  if (tiles <= 0) return NULL;
-  pack(l, b, tiles, args);
-  params[l->text->maps] = args;
-  i64 room = l->sms / ctas;
-  unsigned grid = (unsigned)((k->grid == GRID_PLAIN || tiles < room ? tiles : room) * ctas);
-  int e = d->cuLaunchKernel(l->function, grid, 1, 1, k->threads, 1, 1, k->smem, stream, params, NULL);
-  return e ? sc_printf(sc, "kernel '%s' does not start: %s", k->name, sc_driver_error(d, e)) : NULL;
+  if (!any) return SCHEDC_OK;
+  u32 sites = 0;
+  for (u32 i = 0; i < l->steps; i++) sites += l->step[i].text->sites + 1;
+  memset(l->waits, 0, (size_t)sites * WAIT_WORDS * 4);
+  l->d->cuMemsetD8(l->device + COUNTERS_AT, 0,
+                   (size_t)COUNTERS * COUNTER_BYTES);  // draws that did not end
+  return SCHEDC_EFAULT;
 }

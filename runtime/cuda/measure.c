@@ -41,7 +41,7 @@ static void watch_clock(const Driver *d, const Nvml *nvml, void *settled, void *
 }
 
 // Milliseconds of each of n launches back to back.
-static const char *clock_launches(Gpu *g, Sc *sc, const GpuJob *j, u32 n, float *ms,
+static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms,
                                   const Nvml *nvml, Samples *s) {
   const Driver *d = &g->d;
   void *event[SUSTAINED + 1] = {0};
@@ -64,14 +64,14 @@ static const char *clock_launches(Gpu *g, Sc *sc, const GpuJob *j, u32 n, float 
   return wrong ? wrong : e ? sc_gpu_failed(g, sc, "the kernel did not finish", e) : NULL;
 }
 
-static const char *cold_round(Gpu *g, Sc *sc, const GpuJob *j, u32 round, Samples *s) {
+static const char *cold_round(Gpu *g, Sc *sc, GpuJob *j, u32 round, Samples *s) {
   float ms[WARM_UP];
   nanosleep(&(struct timespec){0, 150000000}, NULL);
   const char *wrong = clock_launches(g, sc, j, WARM_UP, ms, NULL, NULL);
   return wrong ? wrong : clock_launches(g, sc, j, COLD, s->cold + COLD * round, NULL, NULL);
 }
 
-static const char *sustained_round(Gpu *g, Sc *sc, const GpuJob *j, u32 round, const Nvml *nvml,
+static const char *sustained_round(Gpu *g, Sc *sc, GpuJob *j, u32 round, const Nvml *nvml,
                                    Samples *s) {
   float ms[SUSTAINED];
   const char *wrong = clock_launches(g, sc, j, SUSTAINED, ms, nvml, s);

@@ -1,0 +1,163 @@
+// load.c - a kernel or sequence, built and loaded on the current CUDA context. In: IR after
+// `place`. Out: modules, and all the memory that launches will need, so that they allocate nothing.
+// The context is found and left current.
+#include "gpu.h"
+
+#include <string.h>
+
+enum {
+  ATTR_SMS = 16,
+  ATTR_MAJOR = 75,
+  ATTR_MINOR = 76,
+  FUNC_MAX_DYNAMIC_SHARED = 8,
+  HOST_PORTABLE_MAPPED = 3
+};
+
+static const char *failed(Loaded *l, const char *what, int e) {
+  return sc_printf(l->sc, "%s: %s", what, sc_driver_error(l->d, e));
+}
+
+// The current context, which must be on a Hopper GPU.
+static const char *find_device(Loaded *l) {
+  const Driver *d = l->d;
+  int device, major = 0, minor = 0, sms = 0, e = d->cuCtxGetCurrent(&l->context);
+  if (e) return failed(l, "the CUDA context cannot be asked for", e);
+  if (!l->context)
+    return "no CUDA context is current: make one first (cuCtxSetCurrent, cudaFree(0), "
+           "torch.cuda.init())";
+  if ((e = d->cuCtxGetDevice(&device)) ||
+      (e = d->cuDeviceGetAttribute(&major, ATTR_MAJOR, device)) ||
+      (e = d->cuDeviceGetAttribute(&minor, ATTR_MINOR, device)) ||
+      (e = d->cuDeviceGetAttribute(&sms, ATTR_SMS, device))) {
+    return failed(l, "the GPU cannot be asked what it is", e);
+  }
+  if (major != 9 || minor != 0) {
+    return sc_printf(l->sc,
+                     "this GPU has compute capability %d.%d: emitted code is for 9.0 (Hopper)",
+                     major, minor);
+  }
+  l->sms = (u32)sms;
+  return NULL;
+}
+
+// A kernel that the sequence launches twice is built once.
+static bool built_before(Loaded *l, u32 i) {
+  for (u32 j = 0; j < i; j++) {
+    if (l->step[j].k != l->step[i].k) continue;
+    const Launch *launch = l->step[i].launch;
+    l->step[i] = l->step[j];
+    l->step[i].launch = launch;
+    return true;
+  }
+  return false;
+}
+
+static schedc_status build(Loaded *l, LoadedStep *s, const CudaOptions *emission,
+                           const BuildOptions *building) {
+  Built built;
+  s->text = sc_cuda(l->sc, s->k, emission);
+  if (!s->text) return SCHEDC_EINPUT;
+  schedc_status status = sc_build(l->sc, s->k, s->text, TARGET_CUBIN, building, &built);
+  if (status) return status;
+  s->code = built.code.at;
+  s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
+  l->log = sc_printf(l->sc, "%s%s", l->log, built.code.log);
+  return SCHEDC_OK;
+}
+
+schedc_status sc_build_all(Sc *sc, const Kernel *k, const CudaOptions *emission,
+                           const BuildOptions *building, Loaded *l) {
+  *l = (Loaded){.sc = sc, .k = k, .log = ""};
+  l->tensor = NEWS(sc, u32, k->buf.n + 1);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].space == SP_TENSOR && !k->buf.at[i].workspace) l->tensor[l->tensors++] = i;
+  }
+  l->steps = k->launch.n ? k->launch.n : 1;
+  l->step = NEWS(sc, LoadedStep, l->steps);
+  for (u32 i = 0; i < l->steps; i++) {
+    l->step[i].k = k->launch.n ? k->launch.at[i].kernel : k;
+    l->step[i].launch = k->launch.n ? &k->launch.at[i] : NULL;
+    schedc_status status =
+        built_before(l, i) ? SCHEDC_OK : build(l, &l->step[i], emission, building);
+    if (status) return status;
+  }
+  return SCHEDC_OK;
+}
+
+// ---- loading
+
+static const char *load_step(Loaded *l, LoadedStep *s) {
+  int e = l->d->cuModuleLoadData(&s->module, s->code);
+  if (!e) e = l->d->cuModuleGetFunction(&s->function, s->module, s->text->name);
+  if (!e) e = l->d->cuFuncSetAttribute(s->function, FUNC_MAX_DYNAMIC_SHARED, (int)s->k->smem);
+  return e ? failed(l, sc_printf(l->sc, "kernel '%s' cannot be loaded", s->k->name), e) : NULL;
+}
+
+static const char *device_memory(Loaded *l) {
+  size_t bytes = COUNTERS_AT + (size_t)COUNTERS * COUNTER_BYTES;
+  u32 sites = 0;
+  int e = l->d->cuMemAlloc(&l->device, bytes);
+  if (!e) e = l->d->cuMemsetD8(l->device, 0, bytes);
+  for (u32 i = 0; i < l->steps; i++) sites += l->step[i].text->sites + 1;
+  bool waits = false;
+  for (u32 i = 0; i < l->steps; i++) waits |= l->step[i].text->sites != 0;
+  if (e || !waits) return e ? failed(l, "no memory on the GPU", e) : NULL;
+  bytes = (size_t)sites * WAIT_WORDS * 4;
+  void *at;
+  if ((e = l->d->cuMemHostAlloc(&at, bytes, HOST_PORTABLE_MAPPED)))
+    return failed(l, "no pinned memory for --debug-waits", e);
+  l->waits = at;
+  memset(at, 0, bytes);
+  e = l->d->cuMemHostGetDevicePointer(&l->waits_device, at, 0);
+  return e ? failed(l, "the GPU does not see pinned memory", e) : NULL;
+}
+
+// Room for plans: maps aligned as the driver wants them.
+static void plan_room(Loaded *l, LaunchPlan *p) {
+  Sc *sc = l->sc;
+  p->shape = NEWS(sc, i64, l->tensors * SC_MAX_RANK + 1);
+  p->stride = NEWS(sc, i64, l->tensors * SC_MAX_RANK + 1);
+  p->scalar = NEWS(sc, double, l->k->arg.n + 1);
+  p->offset = NEWS(sc, size_t, l->k->buf.n + 1);
+  p->step = NEWS(sc, StepPlan, l->steps);
+  for (u32 i = 0; i < l->steps; i++) {
+    const LoadedStep *s = &l->step[i];
+    StepPlan *sp = &p->step[i];
+    uintptr_t maps = (uintptr_t)sc_new(sc, sizeof(Map128) * (s->text->maps + 1));
+    sp->map = (Map128 *)((maps + 63) / 64 * 64);
+    sp->map_at = NEWS(sc, u64, s->text->maps + 1);
+    sp->args = sc_new(sc, s->arg_bytes);
+    sp->slot = NEWS(sc, ArgSlot, s->k->buf.n + s->k->turn.n + 2);
+    sp->turn = NEWS(sc, size_t, s->k->turn.n + 1);
+  }
+}
+
+static void launch_room(Loaded *l) {
+  u32 maps = 0;
+  for (u32 i = 0; i < l->steps; i++) {
+    if (l->step[i].text->maps > maps) maps = l->step[i].text->maps;
+  }
+  l->param = NEWS(l->sc, void *, maps + 1);
+  l->address = NEWS(l->sc, u64, l->k->buf.n + 1);
+  for (u32 i = 0; i < PLANS; i++) plan_room(l, &l->plan[i]);
+}
+
+const char *sc_load(Loaded *l, const Driver *d) {
+  l->d = d;
+  const char *wrong = find_device(l);
+  for (u32 i = 0; i < l->steps && !wrong; i++) wrong = load_step(l, &l->step[i]);
+  if (!wrong) wrong = device_memory(l);
+  if (!wrong) launch_room(l);
+  return wrong;
+}
+
+void sc_unload(Loaded *l) {
+  void *other;
+  if (!l->context || l->d->cuCtxPushCurrent(l->context)) return;
+  for (u32 i = 0; i < l->steps; i++) {
+    if (l->step[i].module) l->d->cuModuleUnload(l->step[i].module);
+  }
+  if (l->device) l->d->cuMemFree(l->device);
+  if (l->waits) l->d->cuMemFreeHost(l->waits);
+  l->d->cuCtxPopCurrent(&other);
+}

@@ -1,0 +1,290 @@
+// range.c - do the integers of a kernel's code fit in the 32 bits that the emitted code gives them?
+// In: a kernel, and its dimensions. Out: yes, or a report at the first place that may leave them.
+// The idea: an interval for every expression, from exact dimensions and scalars, with tile indices,
+// instances and loop variables anywhere in their ranges. Operands have smaller numbers than what is
+// made of them, so one walk over the table does; loops' bounds are known after a walk, so there are
+// as many walks as loops nest. What depends on elements of tensors is not bounded, but for those
+// that name places (`let n = len[b]`): they are taken to be no larger than the largest extent.
+#include "gpu.h"
+
+__extension__ typedef __int128 Wide;
+
+typedef struct Range {
+  i64 lo, hi;
+  bool known;
+} Range;
+
+typedef struct Ranges {
+  Sc *sc;
+  const Kernel *k;
+  const Binding *b;
+  Range *at;  // by expression
+  Range *loop;
+  i64 var[SC_MAX_VARS];  // largest extent of a variable of this number
+  i64 extent;            // of all tensors
+  bool bad;
+} Ranges;
+
+// Room for what the emitter adds to positions: rows and columns of a tile, the step of a persistent
+// grid.
+enum { LIMIT = INT32_MAX - (1 << 17), FAR = 62 };
+
+static i64 cap(Wide v) {
+  const i64 most = (i64)1 << FAR;
+  return v > most ? most : v < -most ? -most : (i64)v;
+}
+
+static Range range(Wide lo, Wide hi) { return (Range){cap(lo), cap(hi), true}; }
+
+static i64 least(i64 a, i64 b) { return a < b ? a : b; }
+static i64 most(i64 a, i64 b) { return a > b ? a : b; }
+
+static i64 divide(ExprOp op, i64 a, i64 b) {
+  return op == X_CDIV ? -sc_floordiv(-a, b) : sc_floordiv(a, b);
+}
+
+// Quotients are monotone in each operand as long as the divisor keeps its sign.
+static void quotients(ExprOp op, Range a, i64 lo, i64 hi, Range *out) {
+  if (lo > hi) return;
+  const i64 n[2] = {a.lo, a.hi}, d[2] = {lo, hi};
+  for (u32 i = 0; i < 4; i++) {
+    i64 q = divide(op, n[i / 2], d[i % 2]);
+    *out = out->known ? range(least(out->lo, q), most(out->hi, q)) : range(q, q);
+  }
+}
+
+static Range quotient(ExprOp op, Range a, Range b) {
+  Range r = {0};
+  quotients(op, a, most(b.lo, 1), b.hi, &r);
+  quotients(op, a, b.lo, least(b.hi, -1), &r);
+  return r.known ? r
+                 : range(0, 0);  // divided by zero: the tensors are empty, or it is never evaluated
+}
+
+static Range modulo(Range a, Range b) {
+  if (b.lo > 0 && a.lo >= 0 && a.hi < b.lo) return a;
+  return range(least(0, b.lo + 1), most(0, b.hi - 1));
+}
+
+static Range product(Range a, Range b) {
+  Wide p[4] = {(Wide)a.lo * b.lo, (Wide)a.lo * b.hi, (Wide)a.hi * b.lo, (Wide)a.hi * b.hi};
+  Wide lo = p[0], hi = p[0];
+  for (u32 i = 1; i < 4; i++) {
+    if (p[i] < lo) lo = p[i];
+    if (p[i] > hi) hi = p[i];
+  }
+  return range(lo, hi);
+}
+
+static Range binary(ExprOp op, Range a, Range b) {
+  switch (op) {
+    case X_ADD:
+      return range((Wide)a.lo + b.lo, (Wide)a.hi + b.hi);
+    case X_SUB:
+      return range((Wide)a.lo - b.hi, (Wide)a.hi - b.lo);
+    case X_MUL:
+      return product(a, b);
+    case X_IDIV:
+    case X_CDIV:
+      return quotient(op, a, b);
+    case X_MOD:
+      return modulo(a, b);
+    case X_MIN:
+      return range(least(a.lo, b.lo), least(a.hi, b.hi));
+    case X_MAX:
+      return range(most(a.lo, b.lo), most(a.hi, b.hi));
+    default:
+      return (Range){0};
+  }
+}
+
+static Range leaf(const Ranges *r, const Expr *e) {
+  switch (e->op) {
+    case X_INT:
+      return range(e->num.i, e->num.i);
+    case X_DIM:
+      return range(r->b->dim[e->ref], r->b->dim[e->ref]);
+    case X_ARG:
+      return range((i64)r->b->arg[e->ref], (i64)r->b->arg[e->ref]);
+    case X_INST:
+      return range(0, r->k->role.at[e->ref].instances - 1);
+    case X_LOOP:
+      return r->loop[e->ref];
+    case X_IDX:
+      return range(0, r->var[e->ref % SC_MAX_VARS]);
+    case X_AXIS: {
+      const Axis *x = &r->k->axis.at[e->ref];
+      Range n = r->at[x->extent];
+      return n.known ? range(0, most(0, (Wide)n.hi + x->cluster - 2)) : n;
+    }
+    case X_LOAD:
+      return e->deps & DEP_TILE ? (Range){0} : range(-r->extent, r->extent);
+    default:
+      return (Range){0};
+  }
+}
+
+static Range value(const Ranges *r, const Expr *e) {
+  const Range a = r->at[e->a], b = r->at[e->b], c = r->at[e->c];
+  switch (sc_xop[e->op].arity) {
+    case 0:
+      return leaf(r, e);
+    case 1:
+      if (!a.known) return a;
+      if (e->op == X_NEG) return range(-(Wide)a.hi, -(Wide)a.lo);
+      if (e->op == X_ABS) return range(a.lo > 0 ? a.lo : 0, most(-a.lo, a.hi));
+      return (Range){0};
+    case 2:
+      return a.known && b.known ? binary(e->op, a, b) : (Range){0};
+    default:
+      return b.known && c.known ? range(least(b.lo, c.lo), most(b.hi, c.hi)) : (Range){0};
+  }
+}
+
+static void walk(Ranges *r) {
+  for (Xid x = 1; x < r->k->expr.n; x++) {
+    const Expr *e = &r->k->expr.at[x];
+    if (e->ty == TY_INT && e->a < x && e->b < x && e->c < x) r->at[x] = value(r, e);
+  }
+}
+
+static Range bound(const Ranges *r, Xid x) { return x ? r->at[x] : range(0, 0); }
+
+// The loops whose bounds are known now. True if there were new ones.
+static bool find_loops(Ranges *r) {
+  bool found = false;
+  for (u32 i = 0; i < r->k->role.n; i++) {
+    const Code *code = &r->k->role.at[i].code;
+    for (u32 pc = 0; pc < code->n; pc++) {
+      const Ins *ins = &code->at[pc];
+      if (ins->op != OP_FOR || r->loop[ins->arg[0]].known) continue;
+      Range from = bound(r, ins->arg[1]), to = bound(r, ins->arg[2]);
+      if (!from.known || !to.known) continue;
+      r->loop[ins->arg[0]] = range(from.lo, most(from.lo, to.hi - 1));
+      found = true;
+    }
+  }
+  return found;
+}
+
+// ---- what the code evaluates
+
+static void check(Ranges *r, Xid root, Span at);
+
+static void check_view(Ranges *r, u32 view, Span at) {
+  const View *v = &r->k->view.at[view];
+  for (u32 i = 0; i < v->rank; i++) check(r, v->at[i].base, at);
+}
+
+static void refuse(Ranges *r, Xid x, Span at) {
+  Str s = {.sc = r->sc};
+  r->bad = true;
+  sc_print_named(&s, r->k, x);
+  Diag *d = sc_report(r->sc, D_T_RANGE, at,
+                      "'%s' may be as %s as %lld here: emitted code has 32 bits for it", s.at,
+                      r->at[x].hi > LIMIT ? "large" : "small",
+                      (long long)(r->at[x].hi > LIMIT ? r->at[x].hi : r->at[x].lo));
+  Str dims = {.sc = r->sc};
+  for (u32 i = 0; i < r->k->dim.n; i++) {
+    str_printf(&dims, "%s%s = %lld", i ? ", " : "", r->k->dim.at[i].name, (long long)r->b->dim[i]);
+  }
+  if (dims.n) sc_help(r->sc, d, "dimensions: %s", dims.at);
+}
+
+// Comparisons are written as one index against a sum of all other terms, whatever their order.
+static i64 terms(const Ranges *r, Xid x) {
+  const Expr *e = &r->k->expr.at[x];
+  if (e->op == X_ADD || e->op == X_SUB) return cap((Wide)terms(r, e->a) + terms(r, e->b));
+  return r->at[x].known ? most(-r->at[x].lo, r->at[x].hi) : 0;
+}
+
+// Each expression below `root` once: those seen have no range any more.
+static void check(Ranges *r, Xid root, Span at) {
+  u32 n = 0;
+  Xid *path = NEWS(r->sc, Xid, r->k->expr.n + SC_MAX_OPERANDS + 1);
+  bool *seen = NEWS(r->sc, bool, r->k->expr.n + 1);
+  if (root) path[n++] = root;
+  while (n && !r->bad) {
+    Xid x = path[--n], operand[SC_MAX_OPERANDS];
+    if (seen[x]) continue;
+    seen[x] = true;
+    const Expr *e = &r->k->expr.at[x];
+    const Range *v = &r->at[x];
+    if (e->ty == TY_INT && v->known && (v->lo < -(i64)LIMIT || v->hi > LIMIT)) refuse(r, x, at);
+    if ((e->op == X_LT || e->op == X_LE) && r->k->expr.at[e->a].ty == TY_INT) {
+      if (cap((Wide)terms(r, e->a) + terms(r, e->b)) > LIMIT)
+        refuse(r, terms(r, e->a) > terms(r, e->b) ? e->a : e->b, at);
+    }
+    u32 m = x_operands(r->k, x, operand);
+    for (u32 i = 0; i < m; i++) {
+      if (operand[i] && !seen[operand[i]] && n < r->k->expr.n) path[n++] = operand[i];
+    }
+  }
+}
+
+static void check_map(Ranges *r, const Map *m, Span at) {
+  check(r, m->root, at);
+  check(r, m->cond, at);
+  if (m->dst != SC_NONE) check_view(r, m->dst, at);
+}
+
+static void check_ins(Ranges *r, const Ins *ins) {
+  const char *args = sc_op[ins->op].args;
+  for (u32 i = 0; args[i]; i++) {
+    u32 a = ins->arg[i];
+    if (args[i] == 'x') check(r, a, ins->span);
+    if (args[i] == 'v') check_view(r, a, ins->span);
+    if (args[i] == 'm') check_map(r, &r->k->map.at[a], ins->span);
+    if (args[i] != 'p') continue;
+    const Product *p = &r->k->product.at[a];
+    check_view(r, p->dst, ins->span);
+    check_view(r, p->a, ins->span);
+    check_view(r, p->b, ins->span);
+  }
+}
+
+static void find_extents(Ranges *r) {
+  const Kernel *k = r->k;
+  for (u32 i = 0; i < k->role.n; i++) {
+    for (u32 pc = 0; pc < k->role.at[i].code.n; pc++) {
+      const Ins *ins = &k->role.at[i].code.at[pc];
+      if (*sc_op[ins->op].args != 'm') continue;
+      const Map *m = &k->map.at[ins->arg[0]];
+      for (u32 v = 0; v < m->vars; v++) {
+        i64 n;
+        if (x_const_int(k, m->var[v].extent, &n) && n > r->var[v]) r->var[v] = n;
+      }
+    }
+  }
+  for (u32 i = 0; i < k->buf.n; i++) {
+    for (u32 d = 0; k->buf.at[i].space == SP_TENSOR && d < k->buf.at[i].rank; d++) {
+      if (r->b->buf[i].shape[d] > r->extent) r->extent = r->b->buf[i].shape[d];
+    }
+  }
+}
+
+bool sc_range(Sc *sc, const Kernel *k, const Binding *b) {
+  Ranges r = {.sc = sc, .k = k, .b = b};
+  r.at = NEWS(sc, Range, k->expr.n + 1);
+  r.loop = NEWS(sc, Range, k->loop.n + 1);
+  find_extents(&r);
+  do {
+    walk(&r);
+  } while (find_loops(&r));
+  for (u32 i = 0; i < k->dim.n && !r.bad; i++) {
+    if (b->dim[i] <= LIMIT) continue;
+    r.bad = true;
+    sc_report(sc, D_T_RANGE, k->dim.at[i].span, "%s = %lld: emitted code has 32 bits for it",
+              k->dim.at[i].name, (long long)b->dim[i]);
+  }
+  for (u32 i = 0; i < k->axis.n && !r.bad; i++) {
+    check(&r, k->axis.at[i].extent, k->axis.at[i].span);
+    check(&r, k->axis.at[i].section, k->axis.at[i].span);
+  }
+  for (u32 i = 0; i < k->turn.n && !r.bad; i++) check(&r, k->turn.at[i].keys, k->turn.at[i].span);
+  for (u32 i = 0; i < k->role.n; i++) {
+    for (u32 pc = 0; pc < k->role.at[i].code.n && !r.bad; pc++)
+      check_ins(&r, &k->role.at[i].code.at[pc]);
+  }
+  return !r.bad;
+}
