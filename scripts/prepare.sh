@@ -38,3 +38,23 @@ need_test_tools() {
   need_file "/usr/lib/python3/dist-packages/numpy" python3-numpy
   need_file "/usr/lib/python3/dist-packages/jsonschema" python3-jsonschema
 }
+
+# NVRTC, for building CUDA C: the toolkit's where there is one, else the package from PyPI in a folder of ours. Where
+# neither can be had, the tests that need it say so and are counted as skipped.
+NVRTC_VERSION=13.0.88
+find_nvrtc() {
+  [ -n "${SCHEDC_NVRTC:-}" ] && return 0
+  local folder
+  for folder in ${CUDA_HOME:+"$CUDA_HOME"} ${CUDA_PATH:+"$CUDA_PATH"} /usr/local/cuda; do
+    compgen -G "$folder/lib64/libnvrtc.so*" >/dev/null && return 0
+  done
+  ldconfig -p 2>/dev/null | grep -q 'libnvrtc\.so\.1[23]' && return 0
+  local venv=build/nvrtc-$NVRTC_VERSION
+  if ! compgen -G "$venv/lib/python*/site-packages/nvidia/cu13/lib/libnvrtc.so.13" >/dev/null; then
+    need_file "/usr/lib/python3*/ensurepip" python3-venv
+    install_missing
+    python3 -m venv "$venv" && "$venv/bin/pip" -q --disable-pip-version-check install nvidia-cuda-nvrtc==$NVRTC_VERSION || return 0
+  fi
+  SCHEDC_NVRTC=$(compgen -G "$PWD/$venv/lib/python*/site-packages/nvidia/cu13/lib/libnvrtc.so.13" | head -1)
+  export SCHEDC_NVRTC
+}

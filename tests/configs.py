@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Every shipped configuration through NVRTC and ptxas: each kernel of schedules/ with its defaults and with the
+parameters of each of its cases, each code once. No spills, no stack frame, no serialized products, no ignored
+setmaxnreg; registers at entry, shared memory and barriers as schedc predicts them, and each role's tiles within
+the registers that it asks for.
+
+  configs.py --schedc build/schedc [-j 2] [FILE …]
+
+Where there is no NVRTC, the configurations are counted as skipped.
+"""
+import argparse
+import glob
+import hashlib
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+MOST_SHARED = 227 * 1024  # bytes that a CTA can have on sm_90
+MISSING = 3               # exit code: the machine lacks something
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, encoding="utf-8")
+
+
+def info(schedc, path, *options):
+    done = run(schedc, "info", path, *options, "--format", "json")
+    if done.returncode:
+        raise RuntimeError(f"{path} {options}: {done.stderr or done.stdout}")
+    return json.loads(done.stdout)[0]
+
+
+def kernels(text):
+    """Name and text of each kernel of a schedule."""
+    text = re.sub(r"//[^\n]*", "", text)
+    starts = list(re.finditer(r"^(kernel|sequence)\s+(\w+)", text, re.M))
+    for this, after in zip(starts, starts[1:] + [None]):
+        if this.group(1) == "kernel":
+            yield this.group(2), text[this.start() : after.start() if after else len(text)]
+
+
+def choices(case, params):
+    """The parameters that a case sets, in every combination of its `in { … }`."""
+    bound = re.findall(r"(\w+)\s*(?:=|\bin\b)\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s}]+)", case)
+    names = [name for name, _ in bound if name in params]
+    values = [re.findall(r"[^\s,{}]+", value) for name, value in bound if name in params]
+    for combination in itertools.product(*values):
+        yield tuple(zip(names, combination))
+
+
+def configurations(schedc, path):
+    """(kernel, options) for schedc, the defaults first."""
+    for kernel, text in kernels(open(path, encoding="utf-8").read()):
+        params = {p["name"] for p in info(schedc, path, kernel)["parameters"]}
+        found = [()]
+        for case in re.findall(r"\bcase\s+\w+\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text):
+            found += choices(case, params)
+        for given in dict.fromkeys(found):
+            yield kernel, [word for name, value in given for word in ("-p", f"{name}={value}")]
+
+
+def judge(built, known):
+    """What is not as it should be."""
+    if built["registers"] > built["entry_registers"]:
+        yield f"{built['registers']} registers at entry, predicted {built['entry_registers']}"
+    if any(r["registers"] for r in known["roles"]) and built["registers"] != built["entry_registers"]:
+        yield f"{built['registers']} registers at entry where setmaxnreg needs {built['entry_registers']}"
+    if built["static_shared_bytes"] or built["shared_bytes"] != known["shared_memory_bytes"]:
+        yield f"{built['static_shared_bytes']} + {built['shared_bytes']} bytes of shared memory, predicted {known['shared_memory_bytes']}"
+    if built["shared_bytes"] > MOST_SHARED:
+        yield f"{built['shared_bytes']} bytes of shared memory"
+    # A barrier whose number is computed (one an instance) counts as all 16.
+    if not known["named_barriers"] <= built["barriers"] <= 16:
+        yield f"{built['barriers']} named barriers, predicted {known['named_barriers']}"
+    if built["stack_bytes"] or built["spill_store_bytes"] or built["spill_load_bytes"]:
+        yield "spills"
+    for role in known["roles"]:
+        room = role["registers"] or built["entry_registers"]
+        if role["registers_of_tiles"] > room:
+            yield f"the tiles of role {role['name']} take {role['registers_of_tiles']} registers of {room}"
+
+
+def build(schedc, folder, job):
+    path, kernel, options = job
+    out = os.path.join(folder, hashlib.sha256(repr(job).encode()).hexdigest() + ".cubin")
+    done = run(schedc, "build", path, kernel, *options, "--no-cache", "--format", "json", "-o", out)
+    if done.returncode == MISSING:
+        return job, None, None
+    try:
+        built = json.loads(done.stdout)
+    except ValueError:
+        return job, None, [done.stdout + done.stderr]
+    wrong = [d["code"] + ": " + d["text"] for d in built["diagnostics"]]
+    wrong += judge(built, info(schedc, path, kernel, *options))
+    if not wrong and not os.path.getsize(out) == built["code_bytes"]:
+        wrong.append("the file is not the code")
+    return job, built, wrong
+
+
+def main():
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", default=os.path.join(root, "build", "schedc"))
+    parser.add_argument("-j", type=int, default=2)
+    parser.add_argument("files", nargs="*", default=sorted(glob.glob(os.path.join(root, "schedules", "*.sched"))))
+    args = parser.parse_args()
+
+    jobs, seen = [], set()
+    for path in args.files:
+        for kernel, options in configurations(args.schedc, path):
+            text = run(args.schedc, "build", path, kernel, *options, "--to", "cu", "-o", "-")
+            if text.returncode == 0 and text.stdout not in seen:
+                seen.add(text.stdout)
+                jobs.append((path, kernel, options))
+            elif text.returncode:
+                print(f"{path} {kernel} {options}: {text.stderr}")
+                return 1
+    passed = failed = skipped = 0
+    slowest, start = (0, ""), time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.j) as pool:
+        for (_, kernel, options), built, wrong in pool.map(lambda job: build(args.schedc, folder, job), jobs):
+            name = " ".join([kernel] + options[1::2])
+            if wrong is None:
+                skipped += 1
+                continue
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            for text in wrong:
+                print(f"FAIL {name}: {text}")
+            if built:
+                slowest = max(slowest, (built["seconds"], name))
+    print(f"NVRTC: {time.monotonic() - start:.0f} s in all, slowest {slowest[1] or 'none'} {slowest[0]:.2f} s")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not jobs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
