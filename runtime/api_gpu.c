@@ -146,12 +146,18 @@ static schedc_status run(Sc *sc, void *arg) {
   return SCHEDC_OK;
 }
 
+// What has been handed over is not handed over again.
+static void forget(Sc *sc) {
+  sc->diags = NULL;
+  sc->diag_end = &sc->diags;
+}
+
 // A step of each task, its diagnostics handed over.
 static schedc_status each(const Batch *b, Step step) {
   schedc_status status = SCHEDC_OK;
   for (u32 i = 0; i < b->n && !status; i++) {
     Task *t = &b->task[i];
-    t->sc.diags = NULL;
+    forget(&t->sc);
     status = sc_enter(b->gpu->context, &t->sc, t->job.kernel->k->text, step, t);
   }
   return status;
@@ -169,7 +175,7 @@ static schedc_status run_batch(Batch *b) {
     Task *t = &b->task[b->which];
     t->wrong = b->wrong;
     t->reported = work.diags;
-    t->sc.diags = NULL;
+    forget(&t->sc);
     status = sc_enter(context, &t->sc, t->job.kernel->k->text, report, t);
   }
   sc_free(&work);
