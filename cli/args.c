@@ -14,8 +14,9 @@ enum {
   INFO = 16,
   EXPLAIN = 32,
   BUILD = 64,
-  ALL = 127,
-  KERNELS = RUN | TEST | CHECK | INFO | BUILD
+  BENCH = 128,
+  ALL = 255,
+  KERNELS = RUN | TEST | CHECK | INFO | BUILD | BENCH
 };
 enum {
   OPT_CASE = 256,
@@ -38,7 +39,11 @@ enum {
   OPT_TO,
   OPT_LENIENT,
   OPT_NO_CACHE,
-  OPT_DEBUG_WAITS
+  OPT_DEBUG_WAITS,
+  OPT_VARY,
+  OPT_ROUNDS,
+  OPT_REPEAT,
+  OPT_DRY_RUN
 };
 
 static const struct Option {
@@ -50,22 +55,30 @@ static const struct Option {
 } options[] = {
     {"param", 'p', "NAME=VALUE", KERNELS, "a parameter, over the case's and the default"},
     {"case", OPT_CASE, "NAME", KERNELS, "the case that gives dimensions and parameters"},
-    {"set", OPT_SET, "NAME=VALUE", RUN | INFO, "a dimension or scalar, over the case's"},
-    {"in", OPT_IN, "TENSOR=FILE.npy", RUN, "an input from a file; its shape sets dimensions"},
+    {"set", OPT_SET, "NAME=VALUE", RUN | INFO | BENCH, "a dimension or scalar, over the case's"},
+    {"vary", OPT_VARY, "NAME=V,V,...", BENCH,
+     "a variant for each value (several of them: each combination)"},
+    {"in", OPT_IN, "TENSOR=FILE.npy", RUN | BENCH,
+     "an input from a file; its shape sets dimensions"},
     {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
-    {"on", OPT_ON, "cpu|cuda", RUN, "where to run (default: cuda where there is a Hopper GPU)"},
+    {"on", OPT_ON, "cpu|cuda", RUN | TEST,
+     "where to run (default: run: cuda where there is a Hopper GPU; test: cpu)"},
     {"policy", OPT_POLICY, "early|late|random", RUN,
      "when asynchronous work takes place (default: late)"},
-    {"seed", OPT_SEED, "N", RUN | TEST,
+    {"seed", OPT_SEED, "N", RUN | TEST | BENCH,
      "of policy random, the order of roles, and the inputs (default: 0)"},
-    {"inputs", OPT_INPUTS, "KIND", RUN,
+    {"inputs", OPT_INPUTS, "KIND", RUN | BENCH,
      "distribution: normal outliers large equal spike sink (default: normal)"},
-    {"threads", OPT_THREADS, "N", RUN | TEST, "worker threads (default: one a core)"},
+    {"threads", OPT_THREADS, "N", RUN | TEST | BENCH, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
-    {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN,
+    {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN | TEST,
      "on a GPU: say which wait does not end, instead of hanging"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
-    {"sample", OPT_SAMPLE, "N", RUN,
+    {"rounds", OPT_ROUNDS, "N", BENCH, "of 120 launches of each variant (0: none; default: 3)"},
+    {"repeat", OPT_REPEAT, "N", TEST | BENCH,
+     "on the GPU: runs that must give the same bits (default: test 3, bench 1)"},
+    {"dry-run", OPT_DRY_RUN, NULL, BENCH, "say what would be measured; needs no GPU"},
+    {"sample", OPT_SAMPLE, "N", RUN | BENCH,
      "compare at N places of the specification's loop (0: all; default: few seconds')"},
     {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
     {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
@@ -82,7 +95,8 @@ static const struct Option {
 };
 
 static int bit_of(const Command *c) {
-  static const char *const name[] = {"run", "test", "check", "fmt", "info", "explain", "build"};
+  static const char *const name[] = {"run",  "test",    "check", "fmt",
+                                     "info", "explain", "build", "bench"};
   for (size_t i = 0; i < COUNT(name); i++) {
     if (strcmp(name[i], c->name) == 0) return 1 << i;
   }
@@ -150,6 +164,8 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
       return add_pair(a, &a->param, name, text);
     case OPT_SET:
       return add_pair(a, &a->set, name, text);
+    case OPT_VARY:
+      return add_pair(a, &a->vary, name, text);
     case OPT_IN:
       return add_pair(a, &a->in, name, text);
     case OPT_OUT:
@@ -187,6 +203,12 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
         return cli_usage(a, "--format sarif is for 'schedc check'");
       }
       return code;
+    case OPT_REPEAT:
+      return read_number(a, name, text, 1000000, &a->repeat);
+    case OPT_ROUNDS:
+      code = read_number(a, name, text, 16, &number);
+      a->rounds = (unsigned)number;
+      return code;
     case OPT_SAMPLE:
       a->sample_given = true;
       return read_number(a, name, text, UINT64_MAX, &a->sample);
@@ -216,6 +238,9 @@ static void take_flag(Args *a, int val) {
       return;
     case OPT_DEBUG_WAITS:
       a->debug_waits = true;
+      return;
+    case OPT_DRY_RUN:
+      a->dry_run = true;
       return;
     case OPT_LENIENT:
       a->lenient = true;
@@ -248,7 +273,8 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
     if (o->val < 256 && o->arg) letters[l++] = ':';
   }
   letters[l] = 0;
-  *args = (Args){.command = command, .policy = SCHEDC_LATE};
+  *args =
+      (Args){.command = command, .policy = SCHEDC_LATE, .rounds = 3, .argc = argc, .argv = argv};
   opterr = 0;
   optind = 1;
   for (int val, which = -1; (val = getopt_long(argc, argv, letters, table, &which)) != -1;) {
@@ -282,6 +308,7 @@ static void free_pairs(Pairs *p) {
 void args_free(Args *a) {
   free_pairs(&a->param);
   free_pairs(&a->set);
+  free_pairs(&a->vary);
   free_pairs(&a->in);
   free_pairs(&a->out);
 }

@@ -31,18 +31,22 @@ typedef struct Args {
   char **operand;
   int operands;
   const char *case_name, *emit, *output, *to;
-  Pairs param, set, in, out;
+  Pairs param, set, vary, in, out;
   schedc_policy policy;
   uint64_t seed;
   InputKind inputs;
   unsigned threads, sms;
+  unsigned rounds;
+  uint64_t repeat;  // 0: not given
   uint64_t sample;  // places of the specification; 0: all
   bool sample_given;
   Format format;
   bool check, in_place, quick, full;
   bool lenient, no_cache;
-  bool cuda, on_given, policy_given, bench, debug_waits, help;
+  bool cuda, on_given, policy_given, bench, dry_run, debug_waits, help;
   const char *not_cuda;  // why the CPU was chosen; NULL: it was asked for
+  int argc;
+  char **argv;  // from the subcommand's name on, options first
 } Args;
 
 struct Command {
@@ -65,6 +69,7 @@ void args_help(FILE *to, const Command *command);
 
 int command_run(const Args *args);
 int command_test(const Args *args);
+int command_bench(const Args *args);
 int command_build(const Args *args);
 int command_check(const Args *args);
 int command_fmt(const Args *args);
@@ -158,6 +163,7 @@ void cover_end(Cover *c);
 
 // ---- table.c
 void table_head(const Session *s, const Data *d, const char *case_name);
+void table_json(Json *j, const schedc_error *errors, size_t n);
 void table_errors(const schedc_error *errors, size_t n);
 void put_shape(char *to, size_t room, const int64_t *shape, size_t rank);
 

@@ -22,8 +22,20 @@ static const Command commands[] = {
      "random; all\n"
      "must give the same bits, and be as near to the specification as its tolerance asks. --quick "
      "takes a\n"
-     "cover in which each pair of values occurs; --full adds seeds and input distributions.\n",
+     "cover in which each pair of values occurs; --full adds seeds and input distributions. With --on cuda\n"
+     "each combination is run on the GPU, several times on each input.\n",
      1, 2, command_test},
+    {"bench", "FILE [KERNEL]...",
+     "measure kernels on the GPU, and compare them with their specifications",
+     "Each variant is run, compared with its specification, and measured, in turns with the "
+     "others: `cold` is\n"
+     "the median of 60 launches after pauses, `sustained` of launches back to back, when power "
+     "limits the\n"
+     "clock. Rates count the operations that the kernel's `work` states, else those of its "
+     "products. `tensor`\n"
+     "is the tensor cores' ideal time over the measured one. If a variant is wrong, no figure is "
+     "printed.\n",
+     1, 1 << 10, command_bench},
     {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "
      "the compiler\n"

@@ -87,22 +87,7 @@ static void json_result(const Session *s, const Data *d, const char *kase,
   for (size_t i = 0; d && i < d->dim_count; i++)
     json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
   json_close(&j, '}');
-  json_key(&j, "outputs"), json_open(&j, '[');
-  for (size_t i = 0; i < n; i++) {
-    const schedc_error *e = &errors[i];
-    json_open(&j, '{');
-    json_key(&j, "tensor"), json_text(&j, e->tensor);
-    json_key(&j, "elements"), json_uint(&j, e->total);
-    json_key(&j, "compared"), json_uint(&j, e->elements);
-    json_key(&j, "unwritten"), json_uint(&j, e->unwritten);
-    json_key(&j, "max_error"), json_real(&j, e->max_error);
-    json_key(&j, "max_allowed"), json_real(&j, e->max_allowed);
-    json_key(&j, "mean_error"), json_real(&j, e->mean_error);
-    json_key(&j, "mean_allowed"), json_real(&j, e->mean_allowed);
-    json_key(&j, "pass"), json_bool(&j, e->pass);
-    json_close(&j, '}');
-  }
-  json_close(&j, ']');
+  json_key(&j, "outputs"), table_json(&j, errors, n);
   json_key(&j, "pass"), json_bool(&j, pass);
   json_key(&j, "run_seconds"), json_real(&j, times->run);
   json_key(&j, "specification_seconds"), json_real(&j, times->compare);

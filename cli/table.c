@@ -70,3 +70,22 @@ void table_errors(const schedc_error *errors, size_t n) {
     printf("]: is %.6g, specified %.6g\n", e->worst_out, e->worst_ref);
   }
 }
+
+void table_json(Json *j, const schedc_error *errors, size_t n) {
+  json_open(j, '[');
+  for (size_t i = 0; i < n; i++) {
+    const schedc_error *e = &errors[i];
+    json_open(j, '{');
+    json_key(j, "tensor"), json_text(j, e->tensor);
+    json_key(j, "elements"), json_uint(j, e->total);
+    json_key(j, "compared"), json_uint(j, e->elements);
+    json_key(j, "unwritten"), json_uint(j, e->unwritten);
+    json_key(j, "max_error"), json_real(j, e->max_error);
+    json_key(j, "max_allowed"), json_real(j, e->max_allowed);
+    json_key(j, "mean_error"), json_real(j, e->mean_error);
+    json_key(j, "mean_allowed"), json_real(j, e->mean_allowed);
+    json_key(j, "pass"), json_bool(j, e->pass);
+    json_close(j, '}');
+  }
+  json_close(j, ']');
+}

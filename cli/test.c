@@ -1,7 +1,9 @@
 // test.c - `schedc test`: every case of a file's kernels, with the combinations of its choices,
 // under all policies, on several inputs. A test is one run. The first policy's outputs are compared
 // with the specification; those of the others must be the same bits (within tolerance, if the
-// kernel adds into tensors in no fixed order). What is not run is counted and named.
+// kernel adds into tensors in no fixed order). On a GPU there are no policies: a test is a
+// combination on one input, run several times, with the same bits each time. What is not run is
+// counted and named.
 #include "cli.h"
 
 #include <math.h>
@@ -33,7 +35,12 @@ typedef struct Tester {
   schedc_error *errors;
   Progress progress;
   Buffer failures;  // JSON
+  schedc_gpu *gpu;  // --on cuda
+  bool no_gpu;
 } Tester;
+
+// Above these, a GPU is given two inputs instead of all, once each.
+enum { LARGE = 1 << 24, REPEATS = 3 };
 
 static const char *const policy_name[] = {"early", "late", "random"};
 
@@ -49,8 +56,12 @@ static void put_command(Tester *t, Buffer *b, InputKind kind, const schedc_run_o
   }
   for (size_t i = 0; i < args->param.n; i++)
     buffer_printf(b, " -p %s=%s", args->param.at[i].name, args->param.at[i].value);
-  buffer_printf(b, " --policy %s --seed %llu --inputs %s", policy_name[options->policy],
-                (unsigned long long)options->seed, sc_input_name[kind]);
+  if (args->cuda)
+    buffer_puts(b, " --on cuda");
+  else
+    buffer_printf(b, " --policy %s", policy_name[options->policy]);
+  buffer_printf(b, " --seed %llu --inputs %s", (unsigned long long)options->seed,
+                sc_input_name[kind]);
 }
 
 static void fail(Tester *t, InputKind kind, const schedc_run_options *options, const char *why) {
@@ -150,6 +161,53 @@ static void run_policies(Tester *t, InputKind kind) {
   }
 }
 
+// After a fault the context is of no more use: the next run opens another.
+static void forget_gpu(Tester *t) {
+  schedc_gpu_info info = SCHEDC_GPU_INFO_INIT;
+  t->no_gpu = schedc_gpu_get_info(t->gpu, &info) != SCHEDC_OK;
+  schedc_gpu_free(t->gpu);
+  t->gpu = NULL;
+}
+
+static void run_on_gpu(Tester *t, InputKind kind) {
+  const Args *args = t->s->args;
+  Data *d = &t->data;
+  bool large = data_elements(d) > LARGE;
+  schedc_run_options none = SCHEDC_RUN_OPTIONS_INIT;
+  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
+  if (large && kind > INPUT_OUTLIERS) return;
+  none.seed = args->seed;
+  options.repeats = args->repeat ? args->repeat : large ? 1 : REPEATS;
+  job.kernel = t->kernel;
+  job.tensors = d->tensors;
+  job.tensor_count = d->tensor_count;
+  job.scalars = d->scalars;
+  job.scalar_count = d->scalar_count;
+  data_fill(d, t->kase, kind, args->seed);
+  schedc_status status = t->gpu ? SCHEDC_OK : schedc_gpu_new(&t->gpu, t->s->context);
+  if (!status) status = schedc_gpu_run(t->gpu, &job, 1, &options);
+  if (status && t->s->unmet && t->s->unmet == t->s->errors) {
+    session_forget(t->s);
+    t->tally.unmet++;
+    return;
+  }
+  if (status == SCHEDC_EUNAVAIL) forget_gpu(t);
+  if (t->no_gpu) return;
+  if (status) {
+    fail(t, kind, &none, schedc_status_text(status));
+    return;
+  }
+  char why[128];
+  bool same = !job.differing || !schedc_is_deterministic(t->kernel);
+  snprintf(why, sizeof why, "%llu of %llu repeats gave other bits than the first run",
+           (unsigned long long)job.differing, (unsigned long long)options.repeats - 1);
+  if (!same)
+    fail(t, kind, &none, why);
+  else
+    t->tally.passed += within_tolerance(t, kind, &none);
+}
+
 static int run_data(Tester *t) {
   size_t outputs = schedc_output_count(t->kernel);
   int code = data_open(&t->data, t->s, t->kernel, t->kase, t->choice);
@@ -164,12 +222,18 @@ static int run_data(Tester *t) {
   t->kept = need(calloc(t->data.tensor_count + 1, sizeof *t->kept));
   for (size_t i = 0; i < t->data.tensor_count; i++) t->kept[i] = need(malloc(t->data.bytes[i] + 1));
   size_t unmet = t->tally.unmet;
-  for (int k = 0; k < t->level.inputs && t->tally.unmet == unmet; k++)
-    run_policies(t, (InputKind)k);
+  for (int k = 0; k < t->level.inputs && t->tally.unmet == unmet && !t->no_gpu; k++) {
+    if (t->s->args->cuda)
+      run_on_gpu(t, (InputKind)k);
+    else
+      run_policies(t, (InputKind)k);
+  }
   for (size_t i = 0; i < t->data.tensor_count; i++) free(t->kept[i]);
   free(t->kept);
   free(t->errors);
-  return 0;
+  if (!t->no_gpu) return 0;
+  fputs(t->s->reports.n ? t->s->reports.at : "", stderr);
+  return session_status(t->s, SCHEDC_EUNAVAIL);
 }
 
 static bool is_given(const Args *args, const char *name) {
@@ -256,7 +320,7 @@ static int test_unit(Tester *t, size_t unit) {
   schedc_unit(t->s->source, unit, &info);
   t->unit = info.name;
   int worst = 0;
-  for (size_t c = 0; c < info.case_count; c++) {
+  for (size_t c = 0; c < info.case_count && !t->no_gpu; c++) {
     schedc_case_name(t->s->source, unit, c, &t->case_name);
     if (t->s->args->case_name && strcmp(t->s->args->case_name, t->case_name) != 0) continue;
     int code = test_case(t);
@@ -269,7 +333,7 @@ static int test_source(Tester *t) {
   const Args *args = t->s->args;
   bool found = false;
   int worst = 0;
-  for (size_t i = 0; i < schedc_unit_count(t->s->source); i++) {
+  for (size_t i = 0; i < schedc_unit_count(t->s->source) && !t->no_gpu; i++) {
     schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
     schedc_unit(t->s->source, i, &info);
     if (args->operands > 1 && strcmp(info.name, args->operand[1]) != 0) continue;
@@ -312,9 +376,13 @@ static void summary(const Tester *t, double took) {
 int command_test(const Args *args) {
   static const Level quick = {1 << 21, 2, INPUT_COUNT, false},
                      normal = {1 << 22, 2, INPUT_COUNT, true},
-                     full = {1 << 24, 4, INPUT_COUNT, true};
+                     full = {1 << 24, 4, INPUT_COUNT, true}, gpu = {1 << 30, 0, INPUT_COUNT, true};
   Session s;
-  Tester t = {.s = &s, .level = args->quick ? quick : args->full ? full : normal};
+  Tester t = {.s = &s,
+              .level = args->quick  ? quick
+                       : args->full ? full
+                       : args->cuda ? gpu
+                                    : normal};
   double start = seconds();
   int code = session_open(&s, args, 0);
   s.quiet = true;
@@ -326,6 +394,7 @@ int command_test(const Args *args) {
     if (!code && (t.tally.failed || !t.tally.passed)) code = EXIT_BAD;
   }
   free(t.failures.at);
+  schedc_gpu_free(t.gpu);
   session_close(&s);
   return code;
 }

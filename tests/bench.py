@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""`schedc bench` and samples as far as no GPU is needed: variants, what a launch takes, JSON, errors.
+
+  bench.py --schedc build/schedc
+"""
+import argparse
+import json
+import subprocess
+import sys
+
+FA3 = "schedules/fa3_fwd.sched"
+passed, failed = 0, 0
+
+
+def call(schedc, *arguments):
+    done = subprocess.run([schedc, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                          encoding="utf-8")
+    return done.returncode, done.stdout, done.stderr
+
+
+def expect(what, holds):
+    global passed, failed
+    passed += bool(holds)
+    failed += not holds
+    if not holds:
+        print("FAIL", what)
+
+
+def dry(schedc, *arguments):
+    code, out, _ = call(schedc, "bench", "--dry-run", "--format", "json", *arguments)
+    return json.loads(out)["variants"] if code == 0 else []
+
+
+def variants(schedc):
+    got = dry(schedc, FA3, "--case", "small", "--vary", "stages=1,2", "--vary", "B=1,3")
+    expect("four variants", [v["variant"] for v in got]
+           == ["stages=1 B=1", "stages=1 B=3", "stages=2 B=1", "stages=2 B=3"])
+    expect("params are set", [v["params"]["stages"] for v in got] == ["1", "1", "2", "2"])
+    expect("dimensions are set", [v["dims"]["B"] for v in got] == [1, 3, 1, 3])
+    got = dry(schedc, FA3, "schedules/gemm.sched", "gemm", "schedules/copy.sched", "--case", "small")
+    expect("three files", [v["kernel"] for v in got] == ["fa3_fwd", "gemm", "copy"])
+    got = dry(schedc, FA3, "--case", "small", "--vary", "causal=false,true", "-p", "stages=1", "--set", "B=2")
+    expect("with -p and --set", [(v["params"]["causal"], v["params"]["stages"], v["dims"]["B"]) for v in got]
+           == [("false", "1", 2), ("true", "1", 2)])
+
+
+def work(schedc):
+    small = ["--case", "small", "--set", "M=256", "--set", "N=352"]
+    full, causal = dry(schedc, FA3, *small, "--vary", "causal=false,true")
+    products = 2 * 2 * 2 * 256 * 352 * 128  # two heads, two products; tiles of 128 by 176 fit
+    expect("as the schedule says", full["operations"] == products and full["operations_from"] == "work")
+    expect("of products", full["product_operations"] == products)
+    expect("cycles", full["tensor_cycles"] == products / 4096)
+    expect("bytes", full["bytes"] == 2 * 128 * (256 * 2 + 352 * 2 + 256 * 2) + 4 * 2 * 256)
+    expect("causal counts half", causal["operations"] == products / 2)
+    # Tile 0 of rows sees keys up to 128 + 96 = 224: two tiles; tile 1 all of 352: two.
+    expect("causal, as scheduled", causal["product_operations"] == products)
+    (mlp,) = dry(schedc, "schedules/mlp.sched", "--case", "small")
+    expect("no work is said", mlp["operations_from"] == "products"
+           and mlp["operations"] == mlp["product_operations"] > 0)
+    (gemm,) = dry(schedc, "schedules/gemm_pingpong.sched", "--case", "small")  # one tile each
+    expect("tiles dealt", gemm["product_operations"] == gemm["operations"] == 2 * 192 * 512 * 192)
+
+
+def errors(schedc):
+    for arguments, code, text in (
+            (["--vary", "stages"], 2, "NAME=VALUE"),
+            (["--vary", "Z=1"], 2, "'Z' is not a dimension or scalar"),
+            (["--vary", "B=1,x"], 2, "wants a length"),
+            (["--vary", "stages=1,9"], 1, "P.domain"),
+            (["--rounds", "99"], 2, "--rounds wants a number"),
+            (["--repeat", "-1"], 2, "--repeat wants a number"),
+            (["--vary", "B=" + ",".join("1" * 300)], 2, "more than 256 variants"),
+            (["nokernel"], 1, "P.unit"),
+            (["missing.sched"], 3, "cannot read")):
+        got, _, err = call(schedc, "bench", "--dry-run", FA3, "--case", "small", *arguments)
+        expect(f"bench {' '.join(arguments)[:40]}: {code}, {text}", got == code and text in err)
+    code, out, err = call(schedc, "bench", FA3, "--case", "small")
+    expect("without a GPU: says so; with one: passes", (code == 3 and "G.run" in err and not out) or "PASS" in out)
+    code, out, err = call(schedc, "test", "--on", "cuda", "schedules/copy.sched")
+    expect("test without a GPU", (code == 3 and err.count("G.run") == 1) or " 0 failed" in out)
+
+
+def samples(schedc):
+    code, out, _ = call(schedc, "run", FA3, "--case", "small", "--sample", "20", "--format", "json")
+    o, l = json.loads(out)["outputs"]
+    expect("a sample", code == 0 and o["compared"] == 20 * 128 and o["elements"] == 192 * 2 * 128)
+    expect("a sample of rows", l["compared"] == 20 and l["elements"] == 192 * 2)
+    code, out, _ = call(schedc, "run", FA3, "--case", "small", "--sample", "20")
+    expect("the sample is told of", "of 49152, a sample" in out)
+    code, out, _ = call(schedc, "run", FA3, "--case", "small")
+    expect("small cases are compared whole", "sample" not in out)
+    code, _, err = call(schedc, "run", FA3, "--sample", "few")
+    expect("--sample few", code == 2 and "--sample wants a number" in err)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--schedc", required=True)
+    schedc = parser.parse_args().schedc
+    for part in (variants, work, errors, samples):
+        part(schedc)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
