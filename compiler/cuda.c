@@ -359,6 +359,7 @@ static const char *kernel_params(Cuda *c) {
 }
 
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
+  if (!sc_cuda_able(sc, k)) return NULL;
   Cuda *c = NEW(sc, Cuda);
   CudaText *t = NEW(sc, CudaText);
   Str *out = &t->text;
