@@ -316,19 +316,6 @@ static void args(Cuda *c, Str *out) {
   str_puts(out, "  int tiles;\n};\n\n");
 }
 
-static void wgmma(Str *out, const Wgmma *w) {
-  u32 d = w->n / 2, k = w->regs ? 4 : 1;
-  const char *t = sc_elem[w->elem].text;
-  str_printf(out, "DEV void sc_wgmma_n%u_%s%s%s(float *d, %s, u64 b, int keep) {\n  asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n"
-             "    \"wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", w->n, w->regs ? "r" : "s", w->a_mn ? "t" : "", w->b_mn ? "t" : "",
-             w->regs ? "const u32 *a" : "u64 a", d + k + 1, w->n, t, t);
-  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", %%%u" : "%%%u", i);
-  if (w->regs) str_printf(out, "}, {%%%u, %%%u, %%%u, %%%u}, %%%u, p, 1, 1, %d;\\n}\"\n    : ", d, d + 1, d + 2, d + 3, d + 4, w->b_mn);
-  else str_printf(out, "}, %%%u, %%%u, p, 1, 1, %d, %d;\\n}\"\n    : ", d, d + 1, w->a_mn, w->b_mn);
-  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", \"+f\"(d[%u])" : "\"+f\"(d[%u])", i);
-  str_puts(out, w->regs ? "\n    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(keep));\n}\n" : "\n    : \"l\"(a), \"l\"(b), \"r\"(keep));\n}\n");
-}
-
 static void head(Cuda *c, Str *out) {
   const Kernel *k = c->k;
   str_printf(out, "// %s, emitted by schedc from ", k->name);
@@ -359,7 +346,6 @@ static const char *kernel_params(Cuda *c) {
 }
 
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
-  if (!sc_cuda_able(sc, k)) return NULL;
   Cuda *c = NEW(sc, Cuda);
   CudaText *t = NEW(sc, CudaText);
   Str *out = &t->text;
@@ -398,7 +384,7 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   for (u32 p = 0; p < PRIM_COUNT; p++) {
     if (c->prim[p]) str_printf(out, "%s\n", prim_text[p]);
   }
-  for (u32 i = 0; i < c->wgmma.n; i++) wgmma(out, &c->wgmma.at[i]);
+  for (u32 i = 0; i < c->wgmma.n; i++) cu_wgmma_text(c, out, &c->wgmma.at[i]);
   str_puts(out, "\n");
   args(c, out);
   if (k->text) {

@@ -28,7 +28,7 @@ typedef enum Prim {
 } Prim;
 #undef PRIM
 
-// A wgmma instruction in use; `name` says all.
+// A wgmma instruction in use; its name says all.
 typedef struct Wgmma {
   bool regs;        // A from registers
   bool a_mn, b_mn;  // operand stored MN-major
@@ -123,6 +123,10 @@ const char *cu_stage(Cuda *c, const View *v);           // shared-memory address
 const char *cu_stage_elem(Cuda *c, const View *v, const char *row, const char *col);
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL
+
+// cuda_mma.c
+const char *cu_wgmma_name(Cuda *c, const Wgmma *w);
+void cu_wgmma_text(Cuda *c, Str *out, const Wgmma *w);  // the function that holds the instruction
 
 // cuda_map.c, cuda_mma.c, cuda_ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);

@@ -18,15 +18,36 @@ static Operand operand(Cuda *c, u32 view) {
   return (Operand){v, b, b->space == SP_REG, b->space == SP_STAGE && v->at[b->rank - 1].var != 2, NULL};
 }
 
-static const char *instruction(Cuda *c, bool regs, bool a_mn, bool b_mn, Elem elem, u32 n) {
-  Wgmma w = {regs, a_mn, b_mn, (u8)elem, n};
-  bool known = false;
+// "sc_wgmma_n176_st": 176 columns, A from shared memory, B stored MN-major.
+const char *cu_wgmma_name(Cuda *c, const Wgmma *w) {
+  return cu_text(c, "sc_wgmma_n%u_%s%s%s", w->n, w->regs ? "r" : "s", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
+}
+
+// How far the slice's operands are from the descriptors is added inside the instruction's text: so only the
+// descriptors are live, and ptxas adds in uniform registers.
+void cu_wgmma_text(Cuda *c, Str *out, const Wgmma *w) {
+  u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), at = b + 2;
+  const char *t = sc_elem[w->elem].text;
+  str_printf(out, "template <int %s> DEV void %s(float *d, %s, u64 b, int keep) {\n  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"",
+             w->regs ? "b_at" : "a_at, int b_at", cu_wgmma_name(c, w), w->regs ? "const u32 *a" : "u64 a", b + 1);
+  if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, at + 1);
+  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", b, at, w->n, t, t);
+  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", %%%u" : "%%%u", i);
+  if (w->regs) str_printf(out, "}, {%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1, %d;\\n}\"\n    : ", d, d + 1, d + 2, d + 3, w->b_mn);
+  else str_printf(out, "}, a, b, p, 1, 1, %d, %d;\\n}\"\n    : ", w->a_mn, w->b_mn);
+  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", \"+f\"(d[%u])" : "\"+f\"(d[%u])", i);
+  str_puts(out, w->regs ? "\n    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(keep), \"n\"(b_at));\n}\n"
+                        : "\n    : \"l\"(a), \"l\"(b), \"r\"(keep), \"n\"(b_at), \"n\"(a_at));\n}\n");
+}
+
+static const char *instruction(Cuda *c, const Operand *a, const Operand *b, u32 n) {
+  Wgmma w = {a->regs, a->mn, b->mn, b->b->elem, n};
+  const char *name = cu_wgmma_name(c, &w);
   for (u32 i = 0; i < c->wgmma.n; i++) {
-    const Wgmma *o = &c->wgmma.at[i];
-    known |= o->regs == regs && o->a_mn == a_mn && o->b_mn == b_mn && o->elem == elem && o->n == n;
+    if (!strcmp(cu_wgmma_name(c, &c->wgmma.at[i]), name)) return name;
   }
-  if (!known) PUSH(c->sc, &c->wgmma, w);
-  return cu_text(c, "sc_wgmma_n%u_%s%s%s", n, regs ? "r" : "s", a_mn ? "t" : "", b_mn ? "t" : "");
+  PUSH(c->sc, &c->wgmma, w);
+  return name;
 }
 
 static const char *base_of(Cuda *c, const Pos *p) {
@@ -59,11 +80,6 @@ static i64 advance(const Operand *o, i64 s, i64 other) {
   return (s / each * panel + s % each * 32 + other * width) / 16;
 }
 
-static const char *advanced(Cuda *c, const Operand *o, i64 s, i64 other) {
-  i64 by = advance(o, s, other);
-  return by ? cu_text(c, "%s + %lld", o->desc, (long long)by) : o->desc;
-}
-
 static void tie(Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
   u32 blocks = cu_blocks(c, b);
@@ -78,16 +94,17 @@ static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *
   i64 slices = p->k / 16, blocks = p->m / 64, chunk = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
   for (i64 m = 0; m < blocks; m++) {
     for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
-      const char *f = instruction(c, a->regs, a->mn, b->mn, (Elem)b->b->elem, (u32)chunk);
+      const char *f = instruction(c, a, b, (u32)chunk);
       const char *d = cu_blocks(c, dst) > 1 ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m) : c->name[dst_buf];
       if (n0) d = cu_text(c, "%s + %lld", d, (long long)n0 / 2);
       for (i64 s = 0; s < slices; s++) {
-        const char *scale = s || p->acc ? "1" : "0", *db = advanced(c, b, s, n0);
+        const char *scale = s || p->acc ? "1" : "0";
+        long long b_at = advance(b, s, n0);
         if (a->regs) {
           const char *x = cu_blocks(c, a->b) > 1 ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m) : c->name[a->v->buf];
-          cu_line(c, "%s(%s, %s + %lld, %s, %s);", f, d, x, (long long)s * 4, db, scale);
+          cu_line(c, "%s<%lld>(%s, %s + %lld, %s, %s);", f, b_at, d, x, (long long)s * 4, b->desc, scale);
         } else {
-          cu_line(c, "%s(%s, %s, %s, %s);", f, d, advanced(c, a, s, m * 64), db, scale);
+          cu_line(c, "%s<%lld, %lld>(%s, %s, %s, %s);", f, (long long)advance(a, s, m * 64), b_at, d, a->desc, b->desc, scale);
         }
       }
     }

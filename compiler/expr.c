@@ -317,6 +317,56 @@ u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]) {
   return kept;
 }
 
+// ---- substitution
+
+// One x_subst: the nodes reached from the root in descending order, and what each became. Every
+// operand has a smaller number than its node, so walking the list backwards meets operands first;
+// no recursion, whose depth hostile text would choose.
+typedef struct Subst {
+  Sc *sc;
+  Kernel *k;
+  const Xid *idx;
+  u32 n;
+  VEC(Xid) heap;
+  VEC(Xid) from;  // descending
+  VEC(Xid) to;
+} Subst;
+
+static void heap_put(Subst *s, Xid e) {
+  PUSH(s->sc, &s->heap, e);
+  Xid *h = s->heap.at;
+  for (u32 i = s->heap.n - 1; i && h[(i - 1) / 2] < h[i]; i = (i - 1) / 2) {
+    Xid t = h[i];
+    h[i] = h[(i - 1) / 2];
+    h[(i - 1) / 2] = t;
+  }
+}
+
+static Xid heap_take(Subst *s) {
+  Xid *h = s->heap.at, top = h[0];
+  u32 n = --s->heap.n;
+  h[0] = h[n];
+  for (u32 i = 0, c; (c = 2 * i + 1) < n; i = c) {
+    if (c + 1 < n && h[c + 1] > h[c]) c++;
+    if (h[i] >= h[c]) break;
+    Xid t = h[i];
+    h[i] = h[c];
+    h[c] = t;
+  }
+  return top;
+}
+
+static Xid became(const Subst *s, Xid e) {
+  u32 lo = 0, hi = s->from.n;
+  while (e && lo < hi) {
+    u32 mid = lo + (hi - lo) / 2;
+    if (s->from.at[mid] == e) return s->to.at[mid];
+    if (s->from.at[mid] > e) lo = mid + 1;
+    else hi = mid;
+  }
+  return 0;
+}
+
 bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var) {
   const Expr *p = &k->expr.at[e];
   *base = 0;
@@ -331,4 +381,66 @@ bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var) {
   }
   *var = (i8)p->ref;
   return p->op == X_IDX;
+}
+
+// The load's view with its positions substituted: itself if none changes, SC_NONE if one cannot be
+// said.
+static u32 subst_view(Subst *s, u32 view) {
+  Kernel *k = s->k;
+  View v = k->view.at[view];
+  bool changed = false;
+  for (u32 i = 0; i < v.rank; i++) {
+    Pos *p = &v.at[i];
+    Xid base = p->base ? became(s, p->base) : 0, more;
+    if (p->base && !base) return SC_NONE;
+    changed |= base != p->base;
+    p->base = base;
+    if (p->var < 0 || (u32)p->var >= s->n || !s->idx[p->var]) continue;
+    if (!x_split(k, s->idx[p->var], &more, &p->var)) return SC_NONE;
+    changed = true;
+    if (more) p->base = base ? x_make(s->sc, k, X_ADD, base, more, 0) : more;
+    if (more && !p->base) return SC_NONE;
+  }
+  if (!changed) return view;
+  PUSH(s->sc, &k->view, v);
+  return k->view.n - 1;
+}
+
+static Xid subst_node(Subst *s, Xid e) {
+  Kernel *k = s->k;
+  Expr p = k->expr.at[e];
+  u32 view;
+  switch (p.op) {
+    case X_IDX: return p.ref < s->n && s->idx[p.ref] ? s->idx[p.ref] : e;
+    case X_LOAD:
+      view = subst_view(s, p.ref);
+      return view == SC_NONE ? 0 : view == p.ref ? e : x_leaf(s->sc, k, X_LOAD, p.ty, view);
+    case X_SUM:
+    case X_RMAX:
+    case X_RMIN:  // a reduction's own variable may be renamed
+      if (p.ref < s->n && s->idx[p.ref]) {
+        if (k->expr.at[s->idx[p.ref]].op != X_IDX) return 0;
+        p.ref = k->expr.at[s->idx[p.ref]].ref;
+      }
+      return x_reduce(s->sc, k, p.op, p.ref, became(s, p.a));
+    default:
+      if (!sc_xop[p.op].arity) return e;
+      return x_make(s->sc, k, p.op, became(s, p.a), became(s, p.b), became(s, p.c));
+  }
+}
+
+Xid x_subst(Sc *sc, Kernel *k, Xid e, const Xid *idx, u32 n) {
+  if (!e) return 0;
+  Subst s = {.sc = sc, .k = k, .idx = idx, .n = n};
+  heap_put(&s, e);
+  while (s.heap.n) {
+    Xid x = heap_take(&s), operand[SC_MAX_OPERANDS];
+    if (s.from.n && s.from.at[s.from.n - 1] == x) continue;
+    PUSH(sc, &s.from, x);
+    for (u32 i = x_operands(k, x, operand); i--;) heap_put(&s, operand[i]);
+  }
+  s.to.at = NEWS(sc, Xid, s.from.n);
+  s.to.n = s.from.n;
+  for (u32 i = s.from.n; i--;) s.to.at[i] = subst_node(&s, s.from.at[i]);
+  return s.to.at[0];
 }

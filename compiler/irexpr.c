@@ -53,9 +53,10 @@ static const char *unique(Sc *sc, Names *n, const char *name) {
   return got;
 }
 
-#define NAME_ALL(field, space)                      \
-  p->field = NEWS(p->sc, const char *, k->field.n); \
-  for (u32 i = 0; i < k->field.n; i++) p->field[i] = unique(p->sc, &p->space, k->field.at[i].name)
+#define NAME_ALL(field, space)                                              \
+  p->field = NEWS(p->sc, const char *, k->field.n);                         \
+  for (u32 i = 0; i < k->field.n; i++)                                      \
+    p->field[i] = unique(p->sc, &p->space, k->field.at[i].name)
 
 static void name_ring(Printer *p, u32 ring) {
   const Ring *r = &p->k->ring.at[ring];
@@ -296,3 +297,4 @@ void sc_ir_expr(Printer *p, Xid x, u32 bind) {
   }
   if (own < bind) str_puts(p->out, ")");
 }
+

@@ -65,15 +65,20 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
       break;
     }
     case OP_COPYOUT:
-    case OP_COPYADD: touched(l, role, ins->arg[1]); break;
+    case OP_COPYADD:
+      touched(l, role, ins->arg[1]);
+      break;
     case OP_MAP:
     case OP_MAPADD:
-    case OP_VOTE: map_access(l, role, &k->map.at[ins->arg[0]], w); break;
+    case OP_VOTE:
+      map_access(l, role, &k->map.at[ins->arg[0]], w);
+      break;
     case OP_MMA:
     case OP_MMAWARP:
       product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 

@@ -62,7 +62,6 @@ typedef struct CudaText {
   u32 sites;
 } CudaText;
 // NULL: the emitter cannot write this kernel (reports).
-bool sc_cuda_able(Sc *sc, const Kernel *k);  // cuda_able.c: what sc_cuda asks first
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
 static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }
 const char *sc_cuda_lined(Sc *sc, const CudaText *t);  // for NVRTC: with `#line` before every line of the kernel
