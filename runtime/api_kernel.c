@@ -111,7 +111,7 @@ static schedc_status emit(Sc *sc, void *job) {
     pass->dump(&out, k);
   else
     sc_print_ir(&out, k);
-  return sc->errors ? SCHEDC_EINPUT : sc_write(j->writer, j->user, &out);
+  return sc_write(j->writer, j->user, &out);
 }
 
 schedc_status schedc_emit(schedc_context *context, const schedc_source *source, const char *unit,

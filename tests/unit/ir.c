@@ -1,7 +1,6 @@
-// IR text: printing what was parsed gives the text again, for every operation and expression and
-// for all schedules; what cannot be read is reported where it stands; and each invariant that
-// wellformed.c checks is found when it is broken.
-// clang-format off
+// IR text: printing what was parsed gives the text again, for every operation and expression and for all
+// schedules; what cannot be read is reported where it stands; and each invariant that wellformed.c
+// checks is found when it is broken.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
