@@ -74,6 +74,8 @@ typedef struct Flight {
   u32 operand;     // register tile that a product reads; else SC_NONE
   Ref ref[2];
   u32 turns;       // turns over CTAs held at its issue, bit t for turn t
+  u32 spared;      // product: the last wait since its issue, which left it in flight, for messages;
+                   // SC_NONE: none
 } Flight;
 
 // In order of issue. They retire in that order too, so waiting for one waits for all before it.
@@ -97,6 +99,7 @@ typedef struct RingState {
   bool open;             // a fill is open
   Hold fill;
   u32 landing;           // parts of the open fill that copies land in, bit p for part p
+  u32 gave;              // the last release, + 1, for messages; 0: none
 } RingState;
 
 typedef struct TurnState {
@@ -180,6 +183,8 @@ const char *sc_buf_name(const Flow *f, u32 buf);
 void sc_report_read(Flow *f, const Access *a, const Flight *flight);
 void sc_report_operand(Flow *f, u32 tile, const Flight *flight);
 void sc_report_release(Flow *f, u32 ring, const Flight *flight, bool copy);
+const char *sc_waited(const Flow *f,
+                      const Ins *wait);  // "'s' and 'o'": the tiles that a wait waits for
 void sc_report_overwrite(Flow *f, const Access *a, const Flight *flight, bool copy);
 void sc_report_loop(Flow *f, const State *head, const State *end, Span loop);
 void sc_report_branch(Flow *f, const State *yes, const State *no, Span at);

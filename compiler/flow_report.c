@@ -62,8 +62,7 @@ static const char *refillers(const Flow *f, u32 ring) {
   return all ? all : "the next fill";
 }
 
-// "'s'" or "'s' and 'o'": the tiles that a wait waits for.
-static const char *listed(const Flow *f, const Ins *wait) {
+const char *sc_waited(const Flow *f, const Ins *wait) {
   const u32 *list = &f->k->list.at[wait->arg[0]];
   const char *all = "";
   for (u32 i = 1; i <= list[0]; i++) {
@@ -74,6 +73,29 @@ static const char *listed(const Flow *f, const Ins *wait) {
                     sc_buf_name(f, list[i]));
   }
   return all;
+}
+
+// The wait that came since the product's issue, and why it does not cover it.
+static void note_spared(Flow *f, Diag *d, const Flight *x, const char *to) {
+  const Ins *wait = &f->r->code.at[x->spared];
+  const u32 *list = &f->k->list.at[wait->arg[0]], keep = wait->arg[1];
+  bool named = false;
+  for (u32 i = 1; i <= list[0]; i++) named |= list[i] == x->dst;
+  if (named && keep == 1)
+    sc_note(f->sc, d, wait->span, "keeps the newest product into '%s' in flight: this one", to);
+  else if (named && keep)
+    sc_note(f->sc, d, wait->span, "keeps the %u newest products into '%s' in flight: this is one",
+            keep, to);
+  else
+    sc_note(f->sc, d, wait->span, "covers %s, not this product into '%s'", sc_waited(f, wait), to);
+}
+
+// How many products into the same tile were issued after this one: a wait for this one may keep
+// them.
+static u32 newer_flights(const Queue *q, const Flight *x) {
+  u32 n = 0;
+  for (const Flight *y = x + 1; y < q->at + q->n; y++) n += y->dst == x->dst;
+  return n;
 }
 
 void sc_report_release(Flow *f, u32 ring, const Flight *x, bool copy) {
@@ -87,15 +109,10 @@ void sc_report_release(Flow *f, u32 ring, const Flight *x, bool copy) {
                         copy ? "reads '%s' on its way to '%s'; in flight from here"
                              : "reads '%s', writes '%s'; in flight from here",
                         name, to));
-  if (!copy && f->now->waited != SC_NONE) {
-    const Ins *wait = &f->r->code.at[f->now->waited];
-    const char *but = wait->arg[1] ? "all but the newest into " : "";
-    sc_note(f->sc, d, wait->span, "covers %s%s, not this product into '%s'", but, listed(f, wait),
-            to);
-  }
-  sc_help(f->sc, d,
-          copy ? "'wait %s read' before releasing '%s'" : "'wait %s' before releasing '%s'", to,
-          name);
+  if (!copy && x->spared != SC_NONE) note_spared(f, d, x, to);
+  u32 newer = copy ? 0 : newer_flights(&f->now->product, x);
+  const char *keep = newer ? sc_printf(f->sc, " keep %u", newer) : copy ? " read" : "";
+  sc_help(f->sc, d, "'wait %s%s' before releasing '%s'", to, keep, name);
 }
 
 void sc_report_overwrite(Flow *f, const Access *a, const Flight *x, bool copy) {
@@ -117,6 +134,7 @@ typedef struct Meeting {
   Span at;                  // the loop or condition
   const char *label;
   const char *where;  // where to wait for a product: "before the loop ends, …"
+  bool turned;        // the other way round: `more` is the second state
 } Meeting;
 
 static u32 flights_to(const Queue *q, u32 dst) {
@@ -175,7 +193,20 @@ static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, cons
                 "%u stage%s of '%s' %s held %s, but %u %s", more->held, more->held == 1 ? "" : "s",
                 name, more->held == 1 ? "is" : "are", m->more, less, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
-  sc_help(f->sc, d, "every path needs as many 'release %s' as 'wait %s'", name, name);
+  if (m->ring == D_R5_BRANCH)
+    sc_help(f->sc, d,
+            "every path needs as many 'release %s' as 'wait %s', and both are tried whatever the "
+            "condition is; take a loop's odd round out of the loop",
+            name, name);
+  else if (m->turned)
+    sc_help(f->sc, d,
+            "the body gives back more than it takes: as many 'wait %s' as 'release %s' in it", name,
+            name);
+  else
+    sc_help(f->sc, d,
+            "as many 'release %s' as 'wait %s' in the body: if each round keeps a stage, %s soon "
+            "has none to fill",
+            name, name, refillers(f, ring));
 }
 
 static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting *m) {
@@ -200,6 +231,7 @@ static void compare(Flow *f, const State *a, const State *b, const Meeting *m) {
   Meeting back = *m;
   back.more = m->less;
   back.less = m->more;
+  back.turned = true;
   for (u32 r = 0; r < f->k->ring.n; r++) {
     const RingState *x = &a->ring[r], *y = &b->ring[r];
     if (x->held > y->held) report_hold(f, r, x, y->held, m);
@@ -226,7 +258,8 @@ void sc_report_loop(Flow *f, const State *head, const State *end, Span loop) {
                "when the loop is entered",
                loop,
                "the loop",
-               "before the body ends, or enter the loop with as many in flight"};
+               "before the body ends, or enter the loop with as many in flight",
+               false};
   compare(f, end, head, &m);
 }
 
@@ -238,7 +271,8 @@ void sc_report_branch(Flow *f, const State *yes, const State *no, Span at) {
                "if the condition is false",
                at,
                "the condition",
-               "inside the branch, or issue as many on the other path"};
+               "inside the branch, or issue as many on the other path",
+               false};
   compare(f, yes, no, &m);
 }
 

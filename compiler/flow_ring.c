@@ -75,6 +75,9 @@ void sc_step_release(Flow *f, Ins *ins) {
     if (sc_blame(f, &f->blamed_ring[ring])) {
       Diag *d = sc_report(f->sc, D_R5_RELEASE, ins->span,
                           "'%s' is released, but no stage of it is held here", name);
+      if (r->gave)
+        sc_note(f->sc, d, f->r->code.at[r->gave - 1].span,
+                "the one held before was given back here");
       sc_help(f->sc, d, "each 'release %s' gives back the stage of one 'wait %s' before it", name,
               name);
     }
@@ -93,6 +96,7 @@ void sc_step_release(Flow *f, Ins *ins) {
   sc_want_order(f, ins, (r->hold[0].dirt & (DIRT_WROTE | DIRT_READ)) && refilled_by_copies(f, ring),
                 false);
   sc_release_hold(f->now, ring);
+  r->gave = f->pc + 1;
 }
 
 // What a vote's block did to stages is fenced at its end, by the warps that ran it: the release that comes later

@@ -71,6 +71,7 @@ bool sc_state_join(State *into, const State *from, const Kernel *k) {
     if (a->open && b->open) changed |= join_hold(&a->fill, &b->fill);
     changed |= (b->landing & ~a->landing) != 0;
     a->landing |= b->landing;
+    if (!a->gave) a->gave = b->gave;
   }
   for (u32 i = 0; i < k->buf.n; i++) {
     changed |=

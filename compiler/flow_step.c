@@ -129,7 +129,7 @@ static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
         Diag *d = sc_report(f->sc, D_R5_FILL, at, "no fill of '%s' is open here", name);
         sc_help(f->sc, d, "put it between 'acquire %s' and 'commit %s'", name, name);
       }
-      *r = (RingState){.held = r->held, .open = true, .fill.site = f->pc};
+      *r = (RingState){.held = r->held, .open = true, .fill.site = f->pc, .gave = r->gave};
     }
     return &r->fill;
   }
@@ -139,7 +139,19 @@ static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
       if (r->open)
         sc_note(f->sc, d, f->r->code.at[r->fill.site].span,
                 "a fill is open, which is not yet a stage to read");
-      sc_help(f->sc, d, "'wait %s' before it, and 'release %s' after its last use", name, name);
+      else if (r->gave)
+        sc_note(f->sc, d, f->r->code.at[r->gave - 1].span,
+                "the one held before was given back here");
+      bool filler = sc_ring_use(f->uses, (u32)(f->r - f->k->role.at), ring) & USE_FILL;
+      if (!r->open && r->gave)
+        sc_help(f->sc, d, "release it after its last use, or 'wait %s' for the next one", name);
+      else if (a->write && filler && !r->open)
+        sc_help(f->sc, d,
+                "to fill a stage, 'acquire %s' before it and 'commit %s' after; to change one that "
+                "is full, 'wait %s' before it",
+                name, name, name);
+      else
+        sc_help(f->sc, d, "'wait %s' before it, and 'release %s' after its last use", name, name);
     }
     r->hold[r->held++] = (Hold){.site = f->pc};
   }
@@ -317,6 +329,7 @@ static void fly(Flow *f, const Ins *ins, Queue *q, Flight flight, bool copy) {
     else
       sc_fault_products(f, q->n);
   }
+  flight.spared = SC_NONE;
   q->at[q->n++] = flight;
 }
 
@@ -351,8 +364,10 @@ static void nothing(Flow *f, const Ins *ins, u32 buf) {
       sc_report(f->sc, D_R4_NOTHING, ins->span,
                 "there is nothing to wait for: '%s' is not in flight here", sc_buf_name(f, buf));
   if (ins->op == OP_MMAWAIT && f->now->waited != SC_NONE) {
-    sc_note(f->sc, d, f->r->code.at[f->now->waited].span,
-            "the last wait for products; what was issued before those has completed with them");
+    const Ins *wait = &f->r->code.at[f->now->waited];
+    sc_note(f->sc, d, wait->span,
+            "the last wait for products: besides %s it covers all that was issued before",
+            sc_waited(f, wait));
   }
   sc_help(f->sc, d, "drop the wait, or issue before it what it should wait for");
 }
@@ -368,6 +383,7 @@ static void step_product_wait(Flow *f, Ins *ins) {
   }
   want_keep(f, ins, q->n - done);
   sc_retire_products(f, done);
+  for (u32 i = 0; i < q->n; i++) q->at[i].spared = f->pc;
   f->now->waited = f->pc;
 }
 

@@ -129,6 +129,7 @@ void low_pop(Low *l);
 Name *low_declare(Low *l, Sym name, Span at, NameKind kind);  // in l->scope; reports a second one
 Name *low_find(Low *l, Sym name);                             // NULL: free
 void low_unbound(Low *l, Sym name, Span at);                  // reports, with what may be meant
+void low_unbound_call(Low *l, Sym name, Span at);             // the same of a def or function
 const char *low_kind_text(const Low *l, const Name *n);       // "a ring"
 bool low_elem_named(const char *name, Elem *out);
 bool low_constant_named(const char *name, double *out);  // inf, log2e, …

@@ -108,7 +108,7 @@ typedef struct Use {
 static Name *def_named(Low *l, const Node *n) {
   Name *def = low_find(l, n->name);
   if (!def) {
-    low_unbound(l, n->name, n->name_span.hi ? n->name_span : n->span);
+    low_unbound_call(l, n->name, n->name_span.hi ? n->name_span : n->span);
     return NULL;
   }
   if (def->kind == NM_DEF) return def;

@@ -1,6 +1,6 @@
 // participants.c - who takes part in each ring: read off the code of all roles, once it stands.
-// Out: the fillers, drainers and kinds of access of every ring; a ring that only one side uses is
-// an error.
+// Out: the fillers, drainers and kinds of access of every ring; a ring that only one side uses, or
+// a part that is read and never filled, is an error.
 #include "lower.h"
 
 // The ring whose stage a role touches through the view, if it is one; a held stage has been waited
@@ -25,7 +25,17 @@ typedef struct Walk {
   u32 *met;
   u32 stamp;
   VEC(Xid) todo;
+  u32 *read;      // by buf: a view that reads it, + 1; 0: none
+  bool *written;  // by buf
 } Walk;
+
+static void mark(Low *l, Walk *w, u32 view, bool write) {
+  u32 buf = l->k->view.at[view].buf;
+  if (write)
+    w->written[buf] = true;
+  else if (!w->read[buf])
+    w->read[buf] = view + 1;
+}
 
 // Marks the rings whose stages the expression reads. Uniform operands read none.
 static void reads(Low *l, u32 role, Xid root, Walk *w) {
@@ -38,7 +48,9 @@ static void reads(Low *l, u32 role, Xid root, Walk *w) {
     w->met[x] = w->stamp;
     for (u32 i = x_operands(l->k, x, operand); i--;) PUSH(l->sc, &w->todo, operand[i]);
     Ring *r = low_at(l, x)->op == X_LOAD ? touched(l, role, low_at(l, x)->ref) : NULL;
-    if (r) r->read = true;
+    if (!r) continue;
+    r->read = true;
+    mark(l, w, low_at(l, x)->ref, false);
   }
 }
 
@@ -46,13 +58,17 @@ static void map_access(Low *l, u32 role, const Map *m, Walk *w) {
   reads(l, role, m->root, w);
   reads(l, role, m->cond, w);
   Ring *r = m->dst == SC_NONE ? NULL : touched(l, role, m->dst);
-  if (r && l->k->view.at[m->dst].fill) r->stored = true;
+  if (!r) return;
+  mark(l, w, m->dst, true);
+  if (l->k->view.at[m->dst].fill) r->stored = true;
 }
 
-static void product_access(Low *l, u32 role, const Product *p, bool by_threads) {
+static void product_access(Low *l, u32 role, const Product *p, bool by_threads, Walk *w) {
   Ring *a = touched(l, role, p->a), *b = touched(l, role, p->b);
   if (a) a->read |= by_threads;
   if (b) b->read |= by_threads;
+  mark(l, w, p->a, false);
+  mark(l, w, p->b, false);
 }
 
 static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
@@ -60,6 +76,7 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
   switch (ins->op) {
     case OP_COPYIN: {
       Ring *r = touched(l, role, ins->arg[0]);
+      mark(l, w, ins->arg[0], true);
       r->copied = true;
       r->multicast |= (ins->flags & INS_MULTICAST) != 0;
       break;
@@ -67,6 +84,7 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
     case OP_COPYOUT:
     case OP_COPYADD:
       touched(l, role, ins->arg[1]);
+      mark(l, w, ins->arg[1], false);
       break;
     case OP_MAP:
     case OP_MAPADD:
@@ -75,7 +93,7 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
       break;
     case OP_MMA:
     case OP_MMAWARP:
-      product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP);
+      product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP, w);
       break;
     default:
       break;
@@ -88,8 +106,24 @@ static void sides(Low *l, u32 role, const Ins *ins) {
   if (ins->op == OP_WAIT || ins->op == OP_RELEASE) ring[ins->arg[0]].drainers |= (u16)(1u << role);
 }
 
+// Tiles of the ring's stages that are read, and that no role writes.
+static void unfilled(Low *l, const Ring *r, const Walk *w) {
+  for (u32 b = r->part0; b < r->part0 + r->parts; b++) {
+    if (!w->read[b] || w->written[b]) continue;
+    const char *name = l->k->buf.at[b].name;
+    if (r->parts > 1) name = sc_printf(l->sc, "%s.%s", r->name, name);
+    Diag *d = low_error(l, D_R5_UNUSED, l->k->view.at[w->read[b] - 1].span,
+                        "'%s' is read, and nobody fills it", name);
+    sc_note(l->sc, d, r->span, "its stages are acquired and committed without it");
+    sc_help(l->sc, d, "'%s <- G[…]' or '%s[…] = …' between 'acquire %s' and 'commit %s'", name,
+            name, r->name, r->name);
+  }
+}
+
 void low_participants(Low *l) {
-  Walk w = {.met = NEWS(l->sc, u32, l->k->expr.n)};
+  Walk w = {.met = NEWS(l->sc, u32, l->k->expr.n),
+            .read = NEWS(l->sc, u32, l->k->buf.n + 1),
+            .written = NEWS(l->sc, bool, l->k->buf.n + 1)};
   for (u32 r = 0; r < l->k->role.n; r++) {
     const Code *code = &l->k->role.at[r].code;
     for (u32 i = 0; i < code->n; i++) sides(l, r, &code->at[i]);
@@ -100,6 +134,7 @@ void low_participants(Low *l) {
   }
   for (u32 i = 0; i < l->k->ring.n; i++) {
     const Ring *r = &l->k->ring.at[i];
+    if (r->fillers && r->drainers) unfilled(l, r, &w);
     if (!r->fillers == !r->drainers) continue;  // with neither, the stage in use is not held
     Diag *d = low_error(l, D_R5_UNUSED, r->span,
                         r->fillers ? "the ring '%s' is filled, and nobody waits for it"

@@ -191,8 +191,9 @@ static void check_pool(Sc *sc, const Kernel *k, const Groups *groups, u32 entry)
   for (u32 g = 0; g < groups->n; g++) of_most += groups->at[g].role == most;
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *o = &k->role.at[i];
-    sc_note(sc, d, o->span, "'%s': %u x %u warp%s of %u registers a thread", o->name, o->instances,
-            o->warps, o->warps == 1 ? "" : "s", regs_of(k, i, entry));
+    sc_note(sc, d, o->span, "'%s': %u x %u warp%s of %u registers a thread%s", o->name,
+            o->instances, o->warps, o->warps == 1 ? "" : "s", regs_of(k, i, entry),
+            o->warps < 4 ? ", in a warpgroup that counts whole" : "");
   }
   u32 rest = sum - of_most * 128 * regs_of(k, most, entry);
   u32 fits = rest < pool ? (pool - rest) / (of_most * 128) / 8 * 8 : 0;

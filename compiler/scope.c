@@ -135,7 +135,7 @@ static u32 distance(const char *a, const char *b, u32 most) {
   return row[nb];
 }
 
-void low_unbound(Low *l, Sym name, Span at) {
+static void unbound(Low *l, Sym name, Span at, bool call) {
   const Name *near = NULL;
   u32 best = strlen(name) > 3 ? 3 : strlen(name) > 1 ? 2 : 1;  // one more than may differ
   for (const Scope *s = l->scope; s; s = s->up) {
@@ -148,6 +148,11 @@ void low_unbound(Low *l, Sym name, Span at) {
   if (near) {
     sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
     sc_help(l->sc, d, "did you mean '%s'?", near->name);
+  } else if (call) {
+    sc_help(
+        l->sc, d,
+        "there is no def of this name here; the functions are exp, exp2, log, log2, sqrt, rsqrt, "
+        "tanh, abs, min, max, where and cdiv");
   } else if (l->spec) {
     sc_help(
         l->sc, d,
@@ -156,6 +161,9 @@ void low_unbound(Low *l, Sym name, Span at) {
     sc_help(l->sc, d, "a def sees the names of the place where it is declared, and its parameters");
   }
 }
+
+void low_unbound(Low *l, Sym name, Span at) { unbound(l, name, at, false); }
+void low_unbound_call(Low *l, Sym name, Span at) { unbound(l, name, at, true); }
 
 const char *low_kind_text(const Low *l, const Name *n) {
   switch (n->kind) {

@@ -155,6 +155,8 @@ Token sc_lex(Parser *p) {
       "&&"   { return bad(p, start, "'&&' means nothing here", "the word is 'and'"); }
       "||"   { return bad(p, start, "'||' means nothing here", "the word is 'or'"); }
       "!"    { return bad(p, start, "'!' means nothing here", "the word is 'not'"); }
+      "**"   { return bad(p, start, "'**' means nothing here", "there is no power: write x*x, or exp2(y*log2(x))"); }
+      "^"    { return bad(p, start, "'^' means nothing here", "there is no power: write x*x, or exp2(y*log2(x))"); }
       "#"    { return bad(p, start, "'#' means nothing here", "a comment is '//' to the end of its line"); }
 
       [\xc2-\xdf] tail | [\xe0-\xef] tail{2} | [\xf0-\xf4] tail{3}  { return foreign(p, start); }
