@@ -329,7 +329,6 @@ static void fly(Flow *f, const Ins *ins, Queue *q, Flight flight, bool copy) {
     else
       sc_fault_products(f, q->n);
   }
-  flight.spared = SC_NONE;
   q->at[q->n++] = flight;
 }
 
@@ -338,7 +337,7 @@ static void step_product(Flow *f, Ins *ins) {
   const Product *p = &k->product.at[ins->arg[0]];
   Access a = {p->a, false, true}, b = {p->b, false, true}, dst = {p->dst, true, true};
   u32 tile = k->view.at[p->dst].buf, left = k->view.at[p->a].buf, need = 0;
-  Flight flight = {f->pc, f->pc, tile, SC_NONE, {{SC_NONE, 0}, {SC_NONE, 0}}, 0};
+  Flight flight = {f->pc, f->pc, tile, SC_NONE, {{SC_NONE, 0}, {SC_NONE, 0}}, 0, SC_NONE};
   if (k->buf.at[left].space == SP_REG) {
     want_landed(f, &a);
     want_defined(f, ins, &a);
@@ -409,7 +408,8 @@ static void step_copy_out(Flow *f, Ins *ins) {
                    f->k->view.at[ins->arg[0]].buf,
                    SC_NONE,
                    {ref_of(f, ins->arg[1]), {SC_NONE, 0}},
-                   turns_held(f)};
+                   turns_held(f),
+                   SC_NONE};
   fly(f, ins, &f->now->copy, flight, true);
 }
 
