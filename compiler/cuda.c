@@ -353,6 +353,7 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   c->k = k;
   c->options = *options;
   c->wide = NEWS(sc, bool, k->buf.n + 1);
+  c->permuted = NEWS(sc, bool, k->buf.n + 1);
   c->name = NEWS(sc, const char *, k->buf.n + 1);
   c->layout = NEWS(sc, u8, k->buf.n + 1);
   c->by_thread = NEWS(sc, bool, k->buf.n + 1);
@@ -362,6 +363,7 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
   names(c);
   cu_layouts(c);
+  if (!cu_check(c)) return NULL;
   c->indent = 1;
   u32 ctas = cu_cluster(k);
   if (ctas > 1) {

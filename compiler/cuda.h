@@ -56,6 +56,7 @@ typedef struct Cuda {
   bool prim[PRIM_COUNT];
   VEC(Wgmma) wgmma;
   VEC(TmaMap) tma;
+  bool *permuted;      // stage parts of 8 bits whose columns are stored as a register operand's are packed
   bool *wide;          // tensors that threads access by 16 bytes
   CudaOptions options;
   VEC(WaitSite) site;
@@ -110,6 +111,11 @@ Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 // cuda_tile.c
 void cu_layouts(Cuda *c);
 u32 cu_blocks(const Cuda *c, const Buf *b);             // blocks of 64 rows (16 for one-warp roles)
+u32 cu_block_rows(const Cuda *c);                       // rows of a block, in the role being written
+const char *cu_position(Cuda *c, const At *at, const Pos *p);  // a position of a view as an integer
+void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);  // a line that stores one element in a stage
+const char *cu_of(Cuda *c, Elem elem, const char *bits);  // an element as float, from its bits
+const char *cu_to(Cuda *c, Elem elem, const char *value); // and back
 u32 cu_regs(const Cuda *c, u32 buf);                    // C array elements of one block (accumulators), or of the vector
 void cu_declare(Cuda *c, u32 buf);
 const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
@@ -130,6 +136,7 @@ void cu_wgmma_text(Cuda *c, Str *out, const Wgmma *w);  // the function that hol
 
 // cuda_map.c, cuda_mma.c, cuda_ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);
+bool cu_check(Cuda *c);                                 // can all of it be written? False after reports
 void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);

@@ -179,7 +179,7 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   const char *name = cu_text(c, "%s%u", stem, ++c->temps);
   At r0 = row_at(g, "0"), r1 = row_at(g, "1");
   const char *t0 = cu_paren(c, cu_expr(c, &r0, value), kind == HOIST_OVER ? P_UNARY : 0), *t1 = cu_paren(c, cu_expr(c, &r1, value), kind == HOIST_OVER ? P_UNARY : 0);
-  const char *type = c->k->expr.at[value].ty == TY_BOOL ? "bool" : "float";
+  const char *type = cu_ctype(c, value);
   cu_line(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
   hoist(g, x, name, kind, true);
 }
@@ -214,18 +214,30 @@ static void prepare(MapGen *g, Xid x) {
 
 // ---- writing
 
-static const char *convert(Cuda *c, Elem elem, const char *v) {
-  if (elem == EL_F32 || elem == EL_I32) return v;
-  cu_use(c, elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
-  return cu_text(c, "sc_to_%s(%s)", sc_elem[elem].text, v);
-}
-
 static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
   cu_use(c, elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
   return cu_text(c, "sc_pack_%s(%s, %s)", sc_elem[elem].text, lo, hi);
 }
 
 static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->m->root).s; }
+
+// Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is renumbered: a thread's
+// columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
+static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
+  Cuda *c = g->c;
+  cu_use(c, b->elem == EL_E4M3 ? PRIM_e4m3 : PRIM_e5m2);
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
+  cu_line(c, "float y[4];");
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int q = 0; q < 4; q++)");
+  cu_line(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (q >> 1) + (q & 1);");
+  At at = elem_at(g, -1);
+  cu_line(c, "y[q] = %s;", value(g, &at));
+  cu_close(c);
+  cu_line(c, "%s%s[n] = sc_pack_%s(y);", name, blocked ? "[b]" : "", sc_elem[b->elem].text);
+  cu_close(c);
+}
 
 static void to_registers(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
@@ -237,6 +249,10 @@ static void to_registers(MapGen *g, const View *dst, const Buf *b) {
     At at = row_at(g, "r");
     cu_line(c, "%s[%sr] = %s;", name, blocked ? "2 * b + " : "", value(g, &at));
     cu_close(c);
+    return;
+  }
+  if (sc_elem[b->elem].bytes == 1) {
+    bytes_to_registers(g, name, b, blocked);
     return;
   }
   i64 shift = 0;
@@ -275,38 +291,49 @@ static const char *packed_values(MapGen *g, Elem elem) {
 }
 
 // Shared memory [row][col]: stmatrix where 16-bit elements fill blocks of 16 columns, else one by one.
-static void to_stage(MapGen *g, const View *dst, const Buf *b) {
+static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
-  const char *row = dst->at[0].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, dst->at[0].base), P_ADD)) : "";
-  bool half = sc_elem[b->elem].bytes == 2;
-  if (b->rank == 1) {
+  bool along_row = dst->at[0].var >= 0 && dst->at[0].var == g->at.col;
+  if (along_row) {
+    open_elems(g);
+    At at = elem_at(g, -1);
+    cu_line(c, "if ((e & 2) == 0 && thread < 4)");
+    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
+  } else {
     cu_line(c, "#pragma unroll");
     cu_open(c, "for (int r = 0; r < 2; r++)");
     At at = row_at(g, "r");
-    const char *to = cu_stage_elem(c, dst, cu_text(c, "%s%s", row, cu_row(c, &at)), NULL);
-    cu_line(c, "if ((lane & 3) == 0) sc_sts%s(%s, %s);", half ? "16" : "32", to, convert(c, b->elem, value(g, &at)));
-    cu_close(c);
+    cu_line(c, "if ((lane & 3) == 0)");
+    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
+  }
+  cu_close(c);
+}
+
+static void to_stage(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  bool half = sc_elem[b->elem].bytes == 2;
+  if (b->rank == 1) {
+    to_stage_vector(g, dst, b);
     return;
   }
-  const char *col = dst->at[1].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, dst->at[1].base), P_ADD)) : "";
-  if (half && b->swizzle && dst->at[0].var == g->at.row && g->cols % 16 == 0) {
+  if (half && b->swizzle && dst->at[0].var == g->at.row && dst->at[1].var == g->at.col && g->rows && g->cols % 16 == 0) {
+    const char *row = dst->at[0].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, dst->at[0].base), P_ADD)) : "";
+    const char *col = dst->at[1].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, dst->at[1].base), P_ADD)) : "";
+    const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
     const char *x = packed_values(g, b->elem);
     cu_use(c, PRIM_stmatrix);
     cu_line(c, "#pragma unroll");
     cu_line(c, "for (int n = 0; n < %lld; n++) sc_stmatrix(%s, %s[4 * n], %s[4 * n + 1], %s[4 * n + 2], %s[4 * n + 3]);",
             (long long)g->cols / 16,
-            cu_stage_elem(c, dst, cu_text(c, "%s%s16 * warp + (lane & 15)", row, strcmp(g->at.block, "0") ? "64 * b + " : ""),
-                          cu_text(c, "%s16 * n + 8 * (lane >> 4)", col)),
+            cu_stage_elem(c, dst, cu_text(c, "%s%s16 * warp + (lane & 15)", row, block), cu_text(c, "%s16 * n + 8 * (lane >> 4)", col)),
             x, x, x, x);
     return;
   }
   open_elems(g);
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = elem_at(g, odd);
-    bool turned = dst->at[0].var == g->at.col;
-    const char *i = turned ? cu_col(c, &at) : cu_row(c, &at), *j = turned ? cu_row(c, &at) : cu_col(c, &at);
-    const char *to = cu_stage_elem(c, dst, cu_text(c, "%s%s", row, i), cu_text(c, "%s%s", col, j));
-    cu_line(c, "sc_sts%s(%s, %s);", half ? "16" : "32", to, convert(c, b->elem, value(g, &at)));
+    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[1]));
+    cu_store(c, b, to, value(g, &at));
   }
   cu_close(c);
 }
@@ -323,7 +350,7 @@ static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
   cu_line(c, "if ((lane & 3) == 0%s%s)", in ? " && " : "", in ? in : "");
   const char *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
   if (add) cu_line(c, "  atomicAdd(&%s, %s);", to, value(g, &at));
-  else cu_line(c, "  %s = %s;", to, convert(c, b->elem, value(g, &at)));
+  else cu_line(c, "  %s = %s;", to, cu_to(c, (Elem)b->elem, value(g, &at)));
   cu_close(c);
 }
 
@@ -387,7 +414,7 @@ static void to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
     const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
     const char *test = in ? cu_text(c, "if (%s) ", in) : "";
     if (add) cu_line(c, "%satomicAdd(&%s, %s);", test, to, value(g, &at));
-    else cu_line(c, "%s%s = %s;", test, to, convert(c, b->elem, value(g, &at)));
+    else cu_line(c, "%s%s = %s;", test, to, cu_to(c, (Elem)b->elem, value(g, &at)));
   }
   cu_close(c);
 }
@@ -402,19 +429,14 @@ static void linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   if (g->cols) cu_line(c, rows > 1 ? "const int col = n %% %lld;" : "const int col = n;", (long long)cols);
   At at = g->at;
   if (b->space == SP_STAGE) {
-    const char *pos[2] = {NULL, NULL};
-    for (u32 d = 0; d < dst->rank && d < 2; d++) {
-      const char *var = dst->at[d].var < 0 ? "0" : dst->at[d].var == at.row ? "row" : "col";
-      pos[d] = dst->at[d].base ? cu_text(c, "%s + %s", cu_paren(c, cu_expr(c, NULL, dst->at[d].base), P_ADD), var) : var;
-    }
-    bool half = sc_elem[b->elem].bytes == 2;
-    cu_line(c, "sc_sts%s(%s, %s);", half ? "16" : "32", cu_stage_elem(c, dst, pos[0], pos[1]), convert(c, b->elem, value(g, &at)));
+    const char *j = b->rank > 1 ? cu_position(c, &at, &dst->at[1]) : NULL;
+    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), j), value(g, &at));
   } else {
     c->by_thread[dst->buf] = true;
     const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
     const char *test = in ? cu_text(c, "if (%s) ", in) : "";
     if (add) cu_line(c, "%satomicAdd(&%s, %s);", test, to, value(g, &at));
-    else cu_line(c, "%s%s = %s;", test, to, convert(c, b->elem, value(g, &at)));
+    else cu_line(c, "%s%s = %s;", test, to, cu_to(c, (Elem)b->elem, value(g, &at)));
   }
   cu_close(c);
 }
@@ -431,7 +453,7 @@ void cu_map(Cuda *c, const Ins *ins) {
     linear(&g, dst, b, ins->op == OP_MAPADD);
     return;
   }
-  i64 blocks = (g.rows + 63) / 64;
+  i64 blocks = (g.rows + cu_block_rows(c) - 1) / cu_block_rows(c);
   cu_open(c, "%s", "");
   if (blocks > 1) {
     cu_line(c, "#pragma unroll");

@@ -18,9 +18,9 @@ static Operand operand(Cuda *c, u32 view) {
   return (Operand){v, b, b->space == SP_REG, b->space == SP_STAGE && v->at[b->rank - 1].var != 2, NULL};
 }
 
-// "sc_wgmma_n176_st": 176 columns, A from shared memory, B stored MN-major.
+// "sc_wgmma_f16_n176_st": 176 columns, A from shared memory, B stored MN-major.
 const char *cu_wgmma_name(Cuda *c, const Wgmma *w) {
-  return cu_text(c, "sc_wgmma_n%u_%s%s%s", w->n, w->regs ? "r" : "s", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
+  return cu_text(c, "sc_wgmma_%s_n%u_%s%s%s", sc_elem[w->elem].text, w->n, w->regs ? "r" : "s", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
 }
 
 // How far the slice's operands are from the descriptors is added inside the instruction's text: so only the
@@ -28,13 +28,17 @@ const char *cu_wgmma_name(Cuda *c, const Wgmma *w) {
 void cu_wgmma_text(Cuda *c, Str *out, const Wgmma *w) {
   u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), at = b + 2;
   const char *t = sc_elem[w->elem].text;
+  bool bytes = sc_elem[w->elem].bytes == 1;  // K-major always: the instruction has no operands to say otherwise
   str_printf(out, "template <int %s> DEV void %s(float *d, %s, u64 b, int keep) {\n  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"",
              w->regs ? "b_at" : "a_at, int b_at", cu_wgmma_name(c, w), w->regs ? "const u32 *a" : "u64 a", b + 1);
   if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, at + 1);
-  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", b, at, w->n, t, t);
+  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {", b, at, w->n, bytes ? 32 : 16, t, t);
   for (u32 i = 0; i < d; i++) str_printf(out, i ? ", %%%u" : "%%%u", i);
-  if (w->regs) str_printf(out, "}, {%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1, %d;\\n}\"\n    : ", d, d + 1, d + 2, d + 3, w->b_mn);
-  else str_printf(out, "}, a, b, p, 1, 1, %d, %d;\\n}\"\n    : ", w->a_mn, w->b_mn);
+  if (w->regs) str_printf(out, "}, {%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1", d, d + 1, d + 2, d + 3);
+  else str_puts(out, "}, a, b, p, 1, 1");
+  if (!bytes && !w->regs) str_printf(out, ", %d", w->a_mn);
+  if (!bytes) str_printf(out, ", %d", w->b_mn);
+  str_puts(out, ";\\n}\"\n    : ");
   for (u32 i = 0; i < d; i++) str_printf(out, i ? ", \"+f\"(d[%u])" : "\"+f\"(d[%u])", i);
   str_puts(out, w->regs ? "\n    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(keep), \"n\"(b_at));\n}\n"
                         : "\n    : \"l\"(a), \"l\"(b), \"r\"(keep), \"n\"(b_at), \"n\"(a_at));\n}\n");
@@ -54,6 +58,15 @@ static const char *base_of(Cuda *c, const Pos *p) {
   return p->base ? cu_paren(c, cu_expr(c, NULL, p->base), P_MUL) : NULL;
 }
 
+// Is the position a multiple of n, by its form?
+static bool whole_panels(const Kernel *k, Xid x, i64 n) {
+  const Expr *e = &k->expr.at[x];
+  i64 v;
+  if (x_const_int(k, x, &v)) return v % n == 0;
+  if (e->op == X_MUL) return whole_panels(k, e->a, n) || whole_panels(k, e->b, n);
+  return (e->op == X_ADD || e->op == X_SUB) && whole_panels(k, e->a, n) && whole_panels(k, e->b, n);
+}
+
 // The descriptor of the operand's first slice. A panel is W = 128, 64 or 32 bytes wide and rows * W bytes long.
 // K-major (contracted index last): 8 rows are 8 W bytes apart, slices of it 32 bytes, W / 32 of them in a panel.
 // MN-major: panels are side by side along the other index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
@@ -63,10 +76,12 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
   Str at = {.sc = c->sc};
   str_puts(&at, cu_stage(c, o->v));
   if (row) str_printf(&at, " + %s * %lld", row, (long long)width);
+  i64 bytes = sc_elem[o->b->elem].bytes;
   if (col && x_const_int(c->k, o->v->at[1].base, &n)) {
-    if (n) str_printf(&at, " + %lld", (long long)(2 * n / width * panel + 2 * n % width));
+    if (n) str_printf(&at, " + %lld", (long long)(bytes * n / width * panel + bytes * n % width));
   } else if (col) {
-    str_printf(&at, " + %s / %lld * %lld", col, (long long)width / 2, (long long)panel);
+    str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
+    if (!whole_panels(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
   }
   cu_line(c, "const u64 %s = sc_desc(%s, %lld, %lld, %d);", name, at.at, (long long)(o->mn ? panel : 16), (long long)width * 8,
           width == 128 ? 1 : width == 64 ? 2 : 3);
@@ -90,19 +105,28 @@ static void tie(Cuda *c, u32 buf) {
   for (u32 i = 0; i < blocks; i++) cu_line(c, "sc_tie(%s[%u]);", c->name[buf], i);
 }
 
+// The first column of a register tile that a view means.
+static i64 shift(Cuda *c, u32 view) {
+  i64 n = 0;
+  const View *v = &c->k->view.at[view];
+  if (v->at[1].base) x_const_int(c->k, v->at[1].base, &n);
+  return n;
+}
+
 static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *dst, u32 dst_buf) {
-  i64 slices = p->k / 16, blocks = p->m / 64, chunk = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
+  i64 slices = p->k * sc_elem[b->b->elem].bytes / 32, into = shift(c, p->dst) / 2, from = a->regs ? shift(c, p->a) * sc_elem[a->b->elem].bytes / 8 : 0;
+  i64 blocks = p->m / 64, chunk = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
   for (i64 m = 0; m < blocks; m++) {
     for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
       const char *f = instruction(c, a, b, (u32)chunk);
       const char *d = cu_blocks(c, dst) > 1 ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m) : c->name[dst_buf];
-      if (n0) d = cu_text(c, "%s + %lld", d, (long long)n0 / 2);
+      if (n0 + into) d = cu_text(c, "%s + %lld", d, (long long)(n0 / 2 + into));
       for (i64 s = 0; s < slices; s++) {
         const char *scale = s || p->acc ? "1" : "0";
         long long b_at = advance(b, s, n0);
         if (a->regs) {
           const char *x = cu_blocks(c, a->b) > 1 ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m) : c->name[a->v->buf];
-          cu_line(c, "%s<%lld>(%s, %s + %lld, %s, %s);", f, b_at, d, x, (long long)s * 4, b->desc, scale);
+          cu_line(c, "%s<%lld>(%s, %s + %lld, %s, %s);", f, b_at, d, x, (long long)(s * 4 + from), b->desc, scale);
         } else {
           cu_line(c, "%s<%lld, %lld>(%s, %s, %s, %s);", f, (long long)advance(a, s, m * 64), b_at, d, a->desc, b->desc, scale);
         }
@@ -138,13 +162,17 @@ void cu_mma_wait(Cuda *c, const Ins *ins) {
   for (u32 i = 1; i <= list[0]; i++) tie(c, list[i]);
 }
 
+static const char *offset(Cuda *c, const Pos *p) {
+  return p->base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, p->base), P_ADD)) : "";
+}
+
 // A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.
 void cu_mma_warp(Cuda *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];
   u32 dst = c->k->view.at[p->dst].buf;
   Operand a = operand(c, p->a), b = operand(c, p->b);
   const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text;
-  const char *row = a.v->at[0].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, a.v->at[0].base), P_ADD)) : "";
+  const char *row = offset(c, &a.v->at[0]), *a_col = offset(c, &a.v->at[1]), *b_row = offset(c, &b.v->at[0]), *b_col = offset(c, &b.v->at[1]);
   cu_use(c, PRIM_mma_warp);
   cu_open(c, "%s", "");
   if (!p->acc) {
@@ -154,10 +182,10 @@ void cu_mma_warp(Cuda *c, const Ins *ins) {
   cu_line(c, "#pragma unroll 1");
   cu_open(c, "for (int n_k = 0; n_k < %lld; n_k += 16)", (long long)p->k);
   cu_line(c, "u32 x[4], y[4];");
-  cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, cu_text(c, "%s16 * warp + (lane & 15)", row), "n_k + 8 * (lane >> 4)"));
+  cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, cu_text(c, "%s16 * warp + (lane & 15)", row), cu_text(c, "%sn_k + 8 * (lane >> 4)", a_col)));
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int n = 0; n < %lld; n += 16)", (long long)p->n);
-  cu_line(c, "sc_ldmatrix(%s, y);", cu_stage_elem(c, b.v, "n + (lane & 7) + 8 * (lane >> 4)", "n_k + (lane & 8)"));
+  cu_line(c, "sc_ldmatrix(%s, y);", cu_stage_elem(c, b.v, cu_text(c, "%sn + (lane & 7) + 8 * (lane >> 4)", b_row), cu_text(c, "%sn_k + (lane & 8)", b_col)));
   cu_line(c, "sc_mma_%s(%s + n / 2, x, y[0], y[1]);", elem, d);
   cu_line(c, "sc_mma_%s(%s + n / 2 + 4, x, y[2], y[3]);", elem, d);
   cu_close(c);

@@ -48,16 +48,17 @@ void cu_layouts(Cuda *c) {
   for (u32 i = 0; i < k->map.n; i++) vectors(c, &k->map.at[i]);
 }
 
+u32 cu_block_rows(const Cuda *c) { return 16u * c->k->role.at[c->r].warps; }
+
 u32 cu_blocks(const Cuda *c, const Buf *b) {
-  (void)c;
-  return (u32)((b->ext[0] + 63) / 64);
+  u32 rows = 16u * c->k->role.at[b->role].warps;
+  return ((u32)b->ext[0] + rows - 1) / rows;
 }
 
 u32 cu_regs(const Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
-  bool packed = sc_elem[b->elem].bytes == 2;
   switch (c->layout[buf]) {
-    case LAY_ACC: return (u32)b->ext[1] / (packed ? 4 : 2);
+    case LAY_ACC: return (u32)b->ext[1] * sc_elem[b->elem].bytes / 8;
     case LAY_COL: return (u32)b->ext[0] / 4;
     default: return 2 * cu_blocks(c, b);
   }
@@ -66,7 +67,7 @@ u32 cu_regs(const Cuda *c, u32 buf) {
 void cu_declare(Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
   bool acc = c->layout[buf] == LAY_ACC;
-  const char *type = acc && sc_elem[b->elem].bytes == 2 ? "u32" : b->elem == EL_I32 ? "int" : "float";
+  const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
   if (acc && cu_blocks(c, b) > 1) {
     cu_line(c, "%s %s[%u][%u];  // %s[%lld, %lld]", type, c->name[buf], cu_blocks(c, b), cu_regs(c, buf),
             sc_elem[b->elem].text, (long long)b->ext[0], (long long)b->ext[1]);
@@ -84,7 +85,7 @@ void cu_declare(Cuda *c, u32 buf) {
 const char *cu_row(Cuda *c, const At *at) {
   if (!at->r) return "row";  // maps without register tiles name their own
   if (!strcmp(at->block, "0")) return cu_text(c, "(row0 + 8 * %s)", at->r);
-  return cu_text(c, "(row0 + 64 * %s + 8 * %s)", at->block, at->r);
+  return cu_text(c, "(row0 + %u * %s + 8 * %s)", cu_block_rows(c), at->block, at->r);
 }
 
 const char *cu_col_step(Cuda *c, const At *at) {
@@ -94,6 +95,28 @@ const char *cu_col_step(Cuda *c, const At *at) {
 
 const char *cu_col(Cuda *c, const At *at) {
   return at->e ? cu_text(c, "(%s + col0)", cu_col_step(c, at)) : "col";
+}
+
+const char *cu_of(Cuda *c, Elem elem, const char *bits) {
+  static const Prim prim[EL_COUNT] = {[EL_F16] = PRIM_f16, [EL_BF16] = PRIM_bf16, [EL_E4M3] = PRIM_e4m3, [EL_E5M2] = PRIM_e5m2};
+  if (elem == EL_F32 || elem == EL_I32) return bits;
+  cu_use(c, prim[elem]);
+  return cu_text(c, "sc_of_%s(%s)", sc_elem[elem].text, bits);
+}
+
+const char *cu_to(Cuda *c, Elem elem, const char *value) {
+  static const Prim prim[EL_COUNT] = {[EL_F16] = PRIM_f16, [EL_BF16] = PRIM_bf16, [EL_E4M3] = PRIM_e4m3, [EL_E5M2] = PRIM_e5m2};
+  if (elem == EL_F32 || elem == EL_I32) return value;
+  cu_use(c, prim[elem]);
+  return cu_text(c, "sc_to_%s(%s)", sc_elem[elem].text, value);
+}
+
+void cu_store(Cuda *c, const Buf *b, const char *to, const char *value) {
+  u32 bytes = sc_elem[b->elem].bytes;
+  if (b->elem == EL_I32) cu_use(c, PRIM_stage_int);
+  if (bytes == 1) cu_use(c, PRIM_stage_byte);
+  const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
+  cu_line(c, "sc_sts%s(%s, %s);", how, to, cu_to(c, (Elem)b->elem, value));
 }
 
 static const char *reg_elem(Cuda *c, const At *at, const View *v) {
@@ -111,10 +134,13 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   if (v->at[1].base) x_const_int(c->k, v->at[1].base, &shift);
   const char *e = shift ? cu_text(c, "%s + %lld", at->e, (long long)shift / 2) : at->e;
   if (cu_blocks(c, b) > 1) name = cu_text(c, "%s[%s]", name, at->block);
-  if (sc_elem[b->elem].bytes != 2) return cu_text(c, "%s[%s]", name, e);
+  if (sc_elem[b->elem].bytes == 4) return cu_text(c, "%s[%s]", name, e);
+  if (sc_elem[b->elem].bytes == 1) {
+    e = cu_text(c, "(%s)", e);
+    return cu_of(c, (Elem)b->elem, cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff", name, e, e, e, e));
+  }
   const char *half = at->odd ? cu_text(c, "%s[(%s) / 2] >> 16", name, e) : cu_text(c, "%s[(%s) / 2] & 0xffff", name, e);
-  cu_use(c, b->elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
-  return cu_text(c, "sc_of_%s(%s)", sc_elem[b->elem].text, half);
+  return cu_of(c, (Elem)b->elem, half);
 }
 
 // ---- stages
@@ -143,13 +169,17 @@ const char *cu_stage_elem(Cuda *c, const View *v, const char *row, const char *c
   const Buf *b = &c->k->buf.at[v->buf];
   u32 bytes = sc_elem[b->elem].bytes;
   cu_use(c, PRIM_stage);
+  if (c->permuted[v->buf]) {
+    cu_use(c, PRIM_order8);
+    col = cu_text(c, "sc_order8(%s)", col);
+  }
   if (b->rank == 1) return cu_text(c, "%s + %u * (%s)", cu_stage(c, v), bytes, row);
   if (b->swizzle) return cu_text(c, "sc_at<%u, %lld>(%s, %s, %u * (%s))", b->swizzle, (long long)cu_rows(b), cu_stage(c, v), row, bytes, col);
   return cu_text(c, "%s + %u * ((%s) * %lld + %s)", cu_stage(c, v), bytes, row, (long long)b->ext[1], col);
 }
 
 // Position p of a view as an integer expression.
-static const char *position(Cuda *c, const At *at, const Pos *p) {
+const char *cu_position(Cuda *c, const At *at, const Pos *p) {
   const char *var = NULL, *base = NULL;
   if (p->var >= 0) var = (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at);
   if (p->base) base = cu_paren(c, cu_expr(c, NULL, p->base), P_ADD);
@@ -159,11 +189,13 @@ static const char *position(Cuda *c, const At *at, const Pos *p) {
 
 static const char *stage_load(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
-  const char *row = position(c, at, &v->at[0]);
-  const char *addr = cu_stage_elem(c, v, row, b->rank > 1 ? position(c, at, &v->at[1]) : NULL);
-  if (sc_elem[b->elem].bytes == 4) return cu_text(c, "sc_lds32(%s)", addr);
-  cu_use(c, b->elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
-  return cu_text(c, "sc_of_%s(sc_lds16(%s))", sc_elem[b->elem].text, addr);
+  const char *row = cu_position(c, at, &v->at[0]);
+  const char *addr = cu_stage_elem(c, v, row, b->rank > 1 ? cu_position(c, at, &v->at[1]) : NULL);
+  u32 bytes = sc_elem[b->elem].bytes;
+  if (b->elem == EL_I32) cu_use(c, PRIM_stage_int);
+  if (bytes == 1) cu_use(c, PRIM_stage_byte);
+  const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
+  return cu_of(c, (Elem)b->elem, cu_text(c, "sc_lds%s(%s)", how, addr));
 }
 
 // ---- tensors
@@ -171,7 +203,7 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
 const char *cu_offset(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
   for (u32 d = 0; d < v->rank; d++) {
-    const char *p = position(c, at, &v->at[d]);
+    const char *p = cu_position(c, at, &v->at[d]);
     if (!strcmp(p, "0")) continue;
     if (s.n) str_puts(&s, " + ");
     if (d + 1 == v->rank) str_printf(&s, strchr(p, ' ') && s.n == 0 ? "(%s)" : "%s", p);
@@ -196,7 +228,7 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
     if ((is_row && !rows) || (is_col && !cols) || p->var < 0) continue;
     if (is_col && inside_by_form(c, b, p, b->dim[d])) continue;
     if (s.n) str_puts(&s, " && ");
-    const char *pos = position(c, at, p);
+    const char *pos = cu_position(c, at, p);
     bool low = p->base && !cu_nonneg(c->k, p->base);
     if (low) str_printf(&s, "%s >= 0 && ", pos);
     str_printf(&s, "%s < %s", pos, cu_paren(c, cu_expr(c, NULL, b->dim[d]), P_ADD));
@@ -210,10 +242,7 @@ static const char *tensor_load(Cuda *c, const At *at, const View *v) {
   if (!at) at = &nowhere;
   c->by_thread[v->buf] = true;
   const char *elem = cu_text(c, "a.%s[%s]", c->name[v->buf], cu_offset(c, at, v));
-  if (b->elem == EL_F16 || b->elem == EL_BF16) {
-    cu_use(c, b->elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
-    elem = cu_text(c, "sc_of_%s(%s)", sc_elem[b->elem].text, elem);
-  }
+  elem = cu_of(c, (Elem)b->elem, elem);
   const char *in = cu_inside(c, at, v, true, true);
   return in ? cu_text(c, "(%s ? %s : 0)", in, elem) : elem;
 }

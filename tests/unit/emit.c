@@ -1,0 +1,154 @@
+// Tests of the emitter: what it cannot write it refuses, at the line; what it writes, NVRTC builds,
+// where there is one: every kernel of schedules/ and tests/corpus/, with and without debug waits.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/build.h"
+
+typedef struct Fixture {
+  Sc sc;
+  jmp_buf unwind;
+} Fixture;
+
+static const CudaText *emit(Fixture *f, const char *name, const char *source, const char *unit,
+                            bool debug_waits, const Kernel **k) {
+  sc_init(&f->sc, NULL);
+  f->sc.unwind = &f->unwind;
+  if (setjmp(f->unwind)) fail_msg("unwound");
+  f->sc.text = sc_text(&f->sc, name, source, strlen(source));
+  const Ast *ast = sc_parse(&f->sc, f->sc.text);
+  *k = f->sc.errors ? NULL : sc_compile_to(&f->sc, ast, &(Choice){.unit = unit}, NULL);
+  if (!*k) fail_msg("%s: %s", name, f->sc.diags ? f->sc.diags->text : "no kernel");
+  return (*k)->launch.n ? NULL : sc_cuda(&f->sc, *k, &(CudaOptions){debug_waits});
+}
+
+// ---- refused
+
+static void refused(const char *body, const char *word) {
+  Fixture f;
+  const Kernel *k;
+  char source[4096];
+  snprintf(source, sizeof source,
+           "kernel k {\n  in X : f32[M, 64], H : f16[M, 64], S : f32[M, 40], I : i32[M, 64], V : "
+           "f32[64], T : f32[M, 4, 64]\n"
+           "  out Y : f32[M, 64]\n  out Z : f32[M]\n  inout W : f16[M, 64]\n  inout A : f32[64]\n  "
+           "grid (x : cdiv(M, 64))\n  %s}\n",
+           body);
+  const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
+  if (t) fail_msg("emitted, where '%s' is expected", word);
+  assert_int_equal(f.sc.diags->id, D_G_EMIT);
+  Str all = {.sc = &f.sc};
+  for (const Diag *d = f.sc.diags; d; d = d->next) str_printf(&all, "%s\n", d->text);
+  if (!strstr(all.at, word)) fail_msg("'%s' lacks '%s'", all.at, word);
+  sc_free(&f.sc);
+}
+
+#define ROLE "role r : 1 warpgroup, 128 regs {\n"
+
+static void what_cannot_be_written(void **state) {
+  (void)state;
+  refused(ROLE "reg s : f32[40, 64]\n s[i,j] = 1\n Y[x*64 + i, j] = s[i,j] }\n",
+          "whole blocks of rows");
+  refused(ROLE "reg s : f32[64, 36]\n s[i,j] = 1\n Y[x*64 + i, j] = s[i,j] }\n", "multiple of 8");
+  refused(ROLE
+          "reg s : f32[64, 64], c : f32[64]\n s[i,j] = X[x*64 + i, j]\n c[j] = max(i) s[i,j]\n "
+          "A[j] = c[j] }\n",
+          "does not run along the rows");
+  refused(ROLE "Z[x*64] = sum(j) X[x*64, j] }\n", "does not run along the rows");
+  refused(ROLE "reg s : f32[64, 64], n : f32[64]\n s[i,j] = X[x*64 + i, j]\n n[j] = V[j]\n"
+               " s[i,j] = s[i,j] * n[j]\n Y[x*64 + i, j] = s[i,j]\n A[j] += n[j] }\n",
+          "vector along columns");
+  refused("ring g : f32[4, 64, 64]\n" ROLE
+          "reg s : f32[64, 64]\n acquire g\n g[0, i, j] = X[x*64 + i, j]\n commit g\n wait g\n "
+          "s[i,j] = g[1, i, j]\n release g\n Y[x*64 + i, j] = s[i,j] }\n",
+          "more than two dimensions");
+}
+
+// ---- written, and built
+
+static char *read_file(const char *path) {
+  static char bytes[1 << 20];
+  FILE *f = fopen(path, "rb");
+  if (!f) return NULL;
+  size_t n = fread(bytes, 1, sizeof bytes - 1, f);
+  fclose(f);
+  bytes[n] = 0;
+  return bytes;
+}
+
+static bool next_unit(const char **at, char *name, size_t room) {
+  const char *p = strncmp(*at, "kernel ", 7) == 0 ? *at - 1 : strstr(*at, "\nkernel ");
+  if (!p) return false;
+  p += 8;
+  size_t n = strcspn(p, " {\n");
+  assert_true(n < room);
+  memcpy(name, p, n);
+  name[n] = 0;
+  *at = p + n;
+  return true;
+}
+
+static u32 build_file(const char *path, const Nvrtc *nvrtc) {
+  const char *text = read_file(path), *at = text;
+  char unit[64];
+  u32 units = 0;
+  for (; next_unit(&at, unit, sizeof unit); units++) {
+    for (u32 debug = 0; debug < 2; debug++) {
+      Fixture f;
+      const Kernel *k;
+      Binary out;
+      const CudaText *t = emit(&f, path, text, unit, debug, &k);
+      if (!t) fail_msg("%s, %s: %s", path, unit, f.sc.diags->text);
+      if (!debug) assert_null(strstr(t->text.at, "a.waits"));
+      const char *wrong =
+          nvrtc ? sc_nvrtc(&f.sc, nvrtc, TARGET_PTX, unit, sc_cuda_lined(&f.sc, t), &out) : NULL;
+      if (wrong) fail_msg("%s, %s: %s\n%s", path, unit, wrong, out.log);
+      sc_free(&f.sc);
+    }
+  }
+  return units;
+}
+
+static u32 build_folder(const char *folder, const Nvrtc *nvrtc) {
+  DIR *d = opendir(folder);
+  u32 units = 0;
+  assert_non_null(d);
+  for (const struct dirent *e; (e = readdir(d));) {
+    const char *dot = strrchr(e->d_name, '.');
+    char path[512];
+    if (!dot || strcmp(dot, ".sched") != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    units += build_file(path, nvrtc);
+  }
+  closedir(d);
+  return units;
+}
+
+static void what_is_written_builds(void **state) {
+  (void)state;
+  Sc sc;
+  sc_init(&sc, NULL);
+  NvrtcFile file;
+  Nvrtc nvrtc;
+  bool there = !sc_nvrtc_find(&sc, &file) && !sc_nvrtc_open(&sc, &file, &nvrtc);
+  if (!there) print_message("no NVRTC: emitted only\n");
+  assert_true(build_folder("schedules", there ? &nvrtc : NULL) >= 10);
+  assert_true(build_folder("tests/corpus", there ? &nvrtc : NULL) >= 20);
+  sc_free(&sc);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_cannot_be_written),
+      cmocka_unit_test(what_is_written_builds),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
