@@ -1,6 +1,7 @@
 // cuda.h - inside the emitter: IR -> CUDA C for sm_90a. Files in the order of the text that they write:
 //   cuda.c        the frame: arguments, barriers, roles, the loop over tiles
 //   cuda_grid.c   the loop over tiles
+//   cuda_check.c  what cannot be written, found before
 //   cuda_expr.c   expressions
 //   cuda_tile.c   where a tile's elements are: register fragments, swizzled stages, tensors
 //   cuda_map.c    element-wise statements
