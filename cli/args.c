@@ -84,7 +84,7 @@ static const struct Option {
     {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
     {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
-    {"to", OPT_TO, "cu|ptx|cubin", BUILD, "what to build, where FILE's ending does not say it"},
+    {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
     {"lenient", OPT_LENIENT, NULL, BUILD, "spills, serialized products and the like are warnings"},
     {"no-cache", OPT_NO_CACHE, NULL, BUILD, "neither use the cache of machine code nor add to it"},
     {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},

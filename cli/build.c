@@ -1,12 +1,15 @@
-// build.c - `schedc build`: a kernel as CUDA C, PTX or machine code, in a file of its own.
+// build.c - `schedc build`: a kernel as CUDA C, PTX, machine code or a C header, in a file of its
+// own.
 #include "cli.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const ending[] = {
-    [SCHEDC_CUDA_C] = "cu", [SCHEDC_PTX] = "ptx", [SCHEDC_CUBIN] = "cubin"};
+static const char *const ending[] = {[SCHEDC_CUDA_C] = "cu",
+                                     [SCHEDC_PTX] = "ptx",
+                                     [SCHEDC_CUBIN] = "cubin",
+                                     [SCHEDC_C_HEADER] = "h"};
 
 // What --to says, else the ending of the output's name.
 static int find_artifact(const Args *args, schedc_artifact *out) {
@@ -17,7 +20,7 @@ static int find_artifact(const Args *args, schedc_artifact *out) {
     *out = (schedc_artifact)i;
     return EXIT_GOOD;
   }
-  if (*word) return cli_usage(args, "'%s' is not something to build: cu, ptx or cubin is", word);
+  if (*word) return cli_usage(args, "'%s' is not something to build: cu, ptx, cubin or h is", word);
   return cli_usage(args, "say what to build: -o FILE.cubin, or --to cubin");
 }
 
@@ -48,7 +51,7 @@ static void show_text(const char *name, const char *path, schedc_artifact artifa
                       const schedc_build_info *b) {
   printf("%s -> %s: %u threads, %u bytes of shared memory", name, path, b->threads,
          b->shared_bytes);
-  if (artifact == SCHEDC_CUBIN) {
+  if (artifact == SCHEDC_CUBIN || artifact == SCHEDC_C_HEADER) {
     printf(", %u registers at entry, %zu bytes of code", b->registers, b->code_bytes);
     if (b->stack_bytes) printf(", SPILLS (%u bytes a thread)", b->stack_bytes);
   }

@@ -22,7 +22,8 @@ static const Command commands[] = {
      "random; all\n"
      "must give the same bits, and be as near to the specification as its tolerance asks. --quick "
      "takes a\n"
-     "cover in which each pair of values occurs; --full adds seeds and input distributions. With --on cuda\n"
+     "cover in which each pair of values occurs; --full adds seeds and input distributions. With "
+     "--on cuda\n"
      "each combination is run on the GPU, several times on each input.\n",
      1, 2, command_test},
     {"bench", "FILE [KERNEL]...",
@@ -41,14 +42,16 @@ static const Command commands[] = {
      "the compiler\n"
      "knows after that stage instead; the stages are listed below.\n",
      1, 2, command_check},
-    {"build", "FILE [KERNEL]", "make CUDA C, PTX or machine code",
-     "The ending of -o FILE says which: .cu, .ptx (compute_90a), .cubin (sm_90a); without -o, --to "
-     "does and the file\n"
-     "is KERNEL with that ending. Parameters have their defaults, or what --case and -p say. All "
-     "but .cu need NVRTC\n"
-     "(SCHEDC_NVRTC=PATH says where it is), none a GPU. Machine code is kept in $SCHEDC_CACHE, "
-     "$XDG_CACHE_HOME/schedc or\n"
-     "~/.cache/schedc.\n",
+    {"build", "FILE [KERNEL]", "make CUDA C, PTX, machine code or a C header with it",
+     "The ending of -o FILE says which: .cu, .ptx (compute_90a), .cubin (sm_90a), .h; without -o, "
+     "--to\n"
+     "does and the file is KERNEL with that ending. Parameters have their defaults, or what --case "
+     "and\n"
+     "-p say. All but .cu need NVRTC (SCHEDC_NVRTC=PATH says where it is), none a GPU. Machine "
+     "code is\n"
+     "kept in $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc or ~/.cache/schedc. The header holds machine "
+     "code\n"
+     "and functions that load and launch it; it needs the driver's cuda.h alone.\n",
      1, 2, command_build},
     {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
     {"info", "FILE [KERNEL]",

@@ -46,57 +46,6 @@ void cu_close(Cuda *c) {
 }
 
 // ---- names
-//
-// The schedule's names are kept where they can be. One that C++, CUDA or the emitter itself uses gets a '_' at its
-// end, and so does one that ends in '_' already: no two names become one.
-
-static bool is_word(const char *name) {
-  static const char *const words[] = {
-      // C++
-      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-      "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr",
-      "constinit", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
-      "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-      "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator",
-      "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short",
-      "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
-      "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
-      "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-      // CUDA, as far as emitted code calls it
-      "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "fmaxf", "fminf", "gridDim", "half", "make_uint4", "max",
-      "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
-      // the emitter's own
-      "Args", "DEV", "SC_INF", "TensorMap", "a", "a_desc", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
-      "in_section", "inside", "instance", "lane", "memory", "n", "owner", "r", "row", "row0", "row_out", "section",
-      "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp", "warp_of_cta",
-      "warpgroup", "x", "y"};
-  for (u32 i = 0; i < COUNT(words); i++) {
-    if (!strcmp(words[i], name)) return true;
-  }
-  return false;
-}
-
-// Names that the emitter forms: k_fill, x_tile, Q_stride, old_19, limit3, sum_j2.
-static bool is_formed(const char *name) {
-  static const char *const ends[] = {"_", "_fill", "_held", "_next", "_oldest", "_parity", "_stride", "_tile"};
-  static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "rest", "row_value", "sum_", "turn", "vote"};
-  size_t n = strlen(name), digits = n;
-  for (u32 i = 0; i < COUNT(ends); i++) {
-    size_t m = strlen(ends[i]);
-    if (n > m && !strcmp(name + n - m, ends[i])) return true;
-  }
-  while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9') digits--;
-  if (digits == n || !digits) return false;
-  for (u32 i = 0; i < COUNT(stems); i++) {
-    if (!strncmp(stems[i], name, strlen(stems[i]))) return true;
-  }
-  return name[digits - 1] == '_';
-}
-
-const char *cu_name(Cuda *c, Sym name) {
-  bool taken = is_word(name) || is_formed(name) || !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
-  return taken ? cu_text(c, "%s_", name) : name;
-}
 
 static bool repeats(const Kernel *k, u32 buf) {
   for (u32 i = 0; i < buf; i++) {
@@ -109,18 +58,18 @@ static bool repeats(const Kernel *k, u32 buf) {
 static void names(Cuda *c) {
   const Kernel *k = c->k;
   for (u32 i = 0; i < k->buf.n; i++) {
-    c->name[i] = cu_name(c, k->buf.at[i].name);
+    c->name[i] = sc_cuda_name(c->sc, k->buf.at[i].name);
     if (k->buf.at[i].space == SP_REG && repeats(k, i)) c->name[i] = cu_text(c, "%s_%u", k->buf.at[i].name, i);
   }
   for (u32 i = 0; i < k->ring.n; i++) {
     c->ring[i] = k->ring.at[i].name;  // names formed of it are nobody else's, but for slot_parity
-    if (is_formed(c->ring[i]) || !strcmp(c->ring[i], "slot")) c->ring[i] = cu_text(c, "%s_", c->ring[i]);
+    if (cu_is_formed(c->ring[i]) || !strcmp(c->ring[i], "slot")) c->ring[i] = cu_text(c, "%s_", c->ring[i]);
     for (u32 j = 0; j < i; j++) {
       if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s_%u", k->ring.at[i].name, i);
     }
   }
   for (u32 i = 0; i < k->loop.n; i++) {
-    c->loop[i] = cu_name(c, k->loop.at[i].name);
+    c->loop[i] = sc_cuda_name(c->sc, k->loop.at[i].name);
     for (u32 j = 0; j < i; j++) {
       if (k->loop.at[j].role == k->loop.at[i].role && !strcmp(k->loop.at[j].name, k->loop.at[i].name)) {
         c->loop[i] = cu_text(c, "%s_%u", k->loop.at[i].name, i);
@@ -130,26 +79,6 @@ static void names(Cuda *c) {
 }
 
 // ---- statements
-
-// Bytes of the schedule or of its name inside a comment: nothing in them may end it or run on to the next line.
-static void put_comment(Str *out, const char *at, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    u8 c = (u8)at[i];
-    bool unsafe = c < 32 || c == 127 || c == '\\' || (c == '/' && i && at[i - 1] == '?');
-    str_put(out, unsafe ? " " : &at[i], 1);
-  }
-}
-
-// A string literal. Octal escapes have three digits, so that what follows is never taken for a fourth.
-static void put_string(Str *out, const char *text) {
-  str_puts(out, "\"");
-  for (const char *p = text; *p; p++) {
-    u8 c = (u8)*p;
-    if (c < 32 || c >= 127 || c == '"' || c == '\\' || c == '?') str_printf(out, "\\%03o", c);
-    else str_put(out, p, 1);
-  }
-  str_puts(out, "\"");
-}
 
 // What follows belongs to the role as a whole.
 static void cite_role(Cuda *c) {
@@ -176,7 +105,7 @@ static void cite(Cuda *c, Span at) {
   while (hi > lo && text->at[hi - 1] == ' ') hi--;
   put_indent(c);
   str_printf(&c->out, "#line %u  // ", line);
-  put_comment(&c->out, text->at + lo, hi - lo);
+  sc_cuda_comment(&c->out, text->at + lo, hi - lo);
   str_puts(&c->out, "\n");
 }
 
@@ -306,8 +235,8 @@ static void args(Cuda *c, Str *out) {
     const char *type = b->elem == EL_F32 ? "float" : b->elem == EL_I32 ? "int" : sc_elem[b->elem].bytes == 2 ? "u16" : "unsigned char";
     str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, c->name[i], sc_elem[b->elem].text, c->name[i], b->rank);
   }
-  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "  int %s;\n", cu_name(c, k->dim.at[i].name));
-  for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", cu_name(c, k->arg.at[i].name));
+  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "  int %s;\n", sc_cuda_name(c->sc, k->dim.at[i].name));
+  for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", sc_cuda_name(c->sc, k->arg.at[i].name));
   if (k->grid == GRID_DYNAMIC) str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
   for (u32 i = 0; i < k->turn.n; i++) {
     if (sc_turn_over_ctas(&k->turn.at[i])) str_printf(out, "  int *turn%u;  // %s: how often it was passed on; 0 at launch\n", i, k->turn.at[i].name);
@@ -319,16 +248,7 @@ static void args(Cuda *c, Str *out) {
 static void head(Cuda *c, Str *out) {
   const Kernel *k = c->k;
   str_printf(out, "// %s, emitted by schedc from ", k->name);
-  if (k->text) put_comment(out, k->text->name, strlen(k->text->name));
-  str_puts(out, k->text ? ":" : "IR:");
-  for (u32 i = 0; i < k->param.n; i++) {
-    const Value *v = &k->param.at[i].value;
-    str_printf(out, "%s %s = ", i ? "," : "", k->param.at[i].name);
-    if (v->kind == VAL_ELEM) str_puts(out, sc_elem[v->num.i].text);
-    else if (v->kind == VAL_REAL) str_real(out, v->num.f);
-    else if (v->kind == VAL_BOOL) str_puts(out, v->num.i ? "true" : "false");
-    else str_printf(out, "%lld", (long long)v->num.i);
-  }
+  sc_cuda_origin(out, k);
   str_puts(out, "\n// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines.\n\n"
                 "typedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
                 "#define DEV static __device__ __forceinline__\n#define SC_INF __int_as_float(0x7f800000)\n"
@@ -375,7 +295,7 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   barriers(c);
   roles(c);
   if (ctas > 1) cu_line(c, "sc_cluster_sync();  // no CTA leaves while another may still arrive on its barriers");
-  t->name = cu_name(c, k->name);
+  t->name = sc_cuda_name(c->sc, k->name);
   t->maps = c->tma.n;
   t->map = c->tma.at;
   t->by_thread = c->by_thread;
@@ -391,7 +311,7 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   args(c, out);
   if (k->text) {
     str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
-    put_string(out, k->text->name);
+    sc_cuda_string(out, k->text->name);
     str_puts(out, "\n");
   }
   str_printf(out, "extern \"C\" __global__ void __launch_bounds__(%u, 1) %s%s(%s) {\n", k->threads,

@@ -1,5 +1,6 @@
 // cuda.h - inside the emitter: IR -> CUDA C for sm_90a. Files in the order of the text that they write:
 //   cuda.c        the frame: arguments, barriers, roles, the loop over tiles
+//   cuda_name.c   names, comments, paths
 //   cuda_grid.c   the loop over tiles
 //   cuda_check.c  what cannot be written, found before
 //   cuda_expr.c   expressions
@@ -99,6 +100,9 @@ typedef struct At {
   Hoist **hoist;     // per expression: what stands for it here, or NULL
 } At;
 
+// cuda_name.c (and sc_cuda_name, … in passes.h)
+bool cu_is_formed(const char *name);                    // like a name that the emitter makes
+
 // cuda_expr.c
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *cu_paren(Cuda *c, Txt t, int prec);         // in parentheses if it binds less tightly
@@ -171,7 +175,6 @@ void cu_open_tile(Cuda *c);
 void cu_close_tile(Cuda *c);
 
 // cuda.c
-const char *cu_name(Cuda *c, Sym name);  // a C identifier for it, different ones for different names
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line of text
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_close(Cuda *c);

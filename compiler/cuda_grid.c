@@ -78,7 +78,7 @@ static void name_lets(Cuda *c) {
     const Let *l = &c->k->let.at[i];
     const Expr *e = &c->k->expr.at[l->value];
     if (e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE) || c->xname[l->value] || sc_xop[e->op].arity == 0) continue;
-    c->xname[l->value] = cu_name(c, l->name);
+    c->xname[l->value] = sc_cuda_name(c->sc, l->name);
   }
   c->lets_at = c->out.n;
 }
@@ -89,7 +89,7 @@ static void put_lets(Cuda *c) {
   for (u32 i = c->k->let.n; i-- > 0;) {  // backwards: a value that is used may use earlier ones
     Xid x = c->k->let.at[i].value;
     const char *name = c->xname[x];
-    if (!name || !c->xused[x] || strcmp(name, cu_name(c, c->k->let.at[i].name))) continue;
+    if (!name || !c->xused[x] || strcmp(name, sc_cuda_name(c->sc, c->k->let.at[i].name))) continue;
     c->xname[x] = NULL;
     lines[i] = cu_text(c, "const %s %s = %s;", cu_ctype(c, x), name, cu_uniform(c, x));
   }

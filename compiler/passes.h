@@ -65,6 +65,10 @@ typedef struct CudaText {
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
 static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }
 const char *sc_cuda_lined(Sc *sc, const CudaText *t);  // for NVRTC: with `#line` before every line of the kernel
+const char *sc_cuda_name(Sc *sc, Sym name);  // an identifier of C++ for it, different ones for different names
+void sc_cuda_comment(Str *out, const char *at, size_t n);  // inside a comment, of either kind
+void sc_cuda_string(Str *out, const char *text);           // as a string literal
+void sc_cuda_origin(Str *out, const Kernel *k);            // file and parameters, inside a comment
 void sc_print_cuda(Str *out, const Kernel *k);  // the text alone; of a sequence, every kernel's
 // The dimensions of a tensor map, innermost first, as the tensor's dimensions or these two:
 enum { MAP_PANEL_COL = -1, MAP_PANEL = -2 };

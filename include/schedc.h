@@ -359,8 +359,14 @@ SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_ke
  */
 
 /* What a kernel can be built to: CUDA C (one file, nothing included), PTX for compute_90a, machine
- * code for sm_90a. */
-typedef enum schedc_artifact { SCHEDC_CUDA_C, SCHEDC_PTX, SCHEDC_CUBIN } schedc_artifact;
+ * code for sm_90a, or a C header with the machine code and functions that load and launch it and
+ * need the driver's cuda.h alone. */
+typedef enum schedc_artifact {
+  SCHEDC_CUDA_C,
+  SCHEDC_PTX,
+  SCHEDC_CUBIN,
+  SCHEDC_C_HEADER
+} schedc_artifact;
 
 typedef struct schedc_build_options {
   size_t size;

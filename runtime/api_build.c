@@ -1,7 +1,7 @@
-// api_build.c - building kernels: to CUDA C, PTX or machine code.
+// api_build.c - building kernels: to CUDA C, PTX, machine code, or a header that holds it.
 #include "api.h"
 
-#include "cuda/build.h"
+#include "cuda/gpu.h"
 
 #include <string.h>
 
@@ -44,6 +44,11 @@ static schedc_status build(Sc *sc, void *job) {
   size_t log = strlen(built.code.log);
   if (o->log && log && o->log(o->log_user, built.code.log, log)) return SCHEDC_EIO;
   if (status) return status;
+  if (j->artifact == SCHEDC_C_HEADER) {
+    Str out = {.sc = sc};
+    return sc_header(&out, k, text, &built.code) ? sc_write(j->writer, j->user, &out)
+                                                 : SCHEDC_EINPUT;
+  }
   size_t n = built.code.n - (target == TARGET_PTX);  // without its NUL
   return n && j->writer(j->user, built.code.at, n) ? SCHEDC_EIO : SCHEDC_OK;
 }
@@ -51,7 +56,7 @@ static schedc_status build(Sc *sc, void *job) {
 schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                            schedc_artifact artifact, const schedc_build_options *options,
                            schedc_writer writer, void *user, schedc_build_info *info) {
-  if (!context || !kernel || kernel->k->launch.n || (u32)artifact > SCHEDC_CUBIN || !writer)
+  if (!context || !kernel || kernel->k->launch.n || (u32)artifact > SCHEDC_C_HEADER || !writer)
     return SCHEDC_EARG;
   if ((options && options->size < sizeof options->size) || (info && info->size < sizeof info->size))
     return SCHEDC_EARG;

@@ -61,6 +61,9 @@ size_t sc_arg_bytes(const Kernel *k, const CudaText *text);
 u32 sc_pack(const Kernel *k, const CudaText *text, const Binding *b, i64 tiles, unsigned char *args,
             ArgSlot *slot);
 
+// header.c: a C header with the machine code and functions that load and launch it. False after reports.
+bool sc_header(Str *out, const Kernel *k, const CudaText *text, const Binary *cubin);
+
 // load.c: a kernel or sequence, built, and loaded on a CUDA context.
 typedef struct __attribute__((aligned(64))) Map128 {
   unsigned char bytes[128];

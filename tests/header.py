@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""C headers: each kernel of schedules/ and of tests/corpus as a header compiles without a warning, as C and as C++, with
+nothing but a few declarations of the driver (tests/header/cuda.h; with the toolkit's cuda.h too where there is one),
+and its functions ask the driver for what the library's own launcher would: the same maps, arguments and grid.
+
+  header.py --schedc build/schedc --expect build/tests/expect_launch [FILE …]
+
+Where there is no NVRTC, the kernels are counted as skipped.
+"""
+import argparse
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+TOOLKIT = os.path.join(os.environ.get("CUDA_HOME") or "/usr/local/cuda", "include")
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
+SIZES = {"B": 2, "M": 200, "H": 4, "N": 320, "G": 2, "K": 192, "F": 320, "TQ": 200, "TK": 328}
+MISSING = 3
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, encoding="utf-8")
+
+
+def interface(header):
+    """Tensors with their extents, dimensions and scalars of a header's arguments."""
+    fields = re.search(r"typedef struct \w+_args \{(.*?)\n\} ", header, re.S).group(1)
+    tensors = {name: shape for name, shape in re.findall(r"CUdeviceptr (\w+);\s*/\* \w+\[(.*?)\], ", fields)}
+    dims = re.findall(r"^\s*int64_t (\w+);", fields, re.M)
+    scalars = re.findall(r"^\s*(float|int32_t) (\w+);", fields, re.M)
+    return tensors, dims, scalars
+
+
+def extents(shape, dims):
+    def cdiv(a, b):
+        return -(-a // b)
+    return [int(eval(e.replace("/", "//"), {"cdiv": cdiv}, dims)) for e in re.split(r",\s*(?![^()]*\))", shape)]
+
+
+def strides(extent, pad):
+    out = [1]
+    for n in extent[:0:-1]:
+        out.append(out[-1] * max(n, 1) + (pad if len(out) == 1 else 2 * pad))
+    return out[::-1]
+
+
+def trials(tensors, dims):
+    """Dimensions, and the padding of rows, and tensors that are broadcast."""
+    usual = {d: SIZES.get(d, 64) for d in dims}
+    yield usual, 0
+    yield usual, 64
+    yield {**usual, **{d: 1 for d in dims if d in "BMN"}}, 16
+    yield {**usual, **{d: 0 for d in dims if d in ("N", "K")}}, 0
+    yield {**usual, **{d: 0 for d in dims if d in ("M", "TQ")}}, 0
+
+
+def arguments(tensors, dims, scalars, pad):
+    """As words for expect_launch, and as statements in C."""
+    words, code = [], []
+    for i, (name, shape) in enumerate(tensors.items()):
+        extent = extents(shape, dims)
+        stride = strides(extent, pad)
+        at = 0x10000000 * (i + 1)
+        words.append(f"{name}={at:x}:{','.join(map(str, extent))}:{','.join(map(str, stride))}")
+        code.append(f"a.{name} = 0x{at:x};")
+        code += [f"a.{name}_stride[{d}] = {s};" for d, s in enumerate(stride)]
+    code += [f"a.{name} = {value};" for name, value in dims.items()]
+    for kind, name in scalars:
+        value = 0.25 if kind == "float" else 130
+        words.append(f"{name}={value}")
+        code.append(f"a.{name} = {value};")
+    return words, code
+
+
+def check(args, folder, path, kernel):
+    """None: no NVRTC; else what is wrong."""
+    header = os.path.join(folder, kernel + ".h")
+    done = run(args.schedc, "build", path, kernel, "--lenient", "--no-cache", "-o", header)
+    if done.returncode == MISSING:
+        return None
+    if done.returncode:
+        return done.stdout
+    text = open(header, encoding="utf-8").read()
+    name = re.search(r"typedef struct (\w+)_args", text).group(1)
+    tensors, dims, scalars = interface(text)
+    source = os.path.join(folder, "main.c")
+    expected, cases = [], []
+    for sizes, pad in trials(tensors, dims):
+        words, code = arguments(tensors, sizes, scalars, pad)
+        if "workspace;" in text:
+            code.append("a.workspace = 0x6000000;")
+        lines = run(args.expect, path, kernel, *words).stdout.split("\n", 1)
+        block, maps = lines[0].split()
+        expected.append(lines[1])
+        cases.append(" ".join(code))
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(f'#include "{header}"\n#include <stdlib.h>\n#include <stdio.h>\n'
+                f"int main(int argc, char **argv) {{\n  {name}_kernel k;\n  {name}_args a;\n  memset(&a, 0, sizeof a);\n"
+                f"  switch (argc > 1 ? atoi(argv[1]) : 0) {{\n"
+                + "".join(f"    case {i}: {code} break;\n" for i, code in enumerate(cases))
+                + f'  }}\n  if ({name}_load(&k)) return 1;\n  if ({name}_launch(&k, &a, NULL)) printf("refused\\n");\n'
+                f"  {name}_unload(&k);\n  return 0;\n}}\n")
+    program = os.path.join(folder, "main")
+    done = run("gcc", "-std=gnu99", *WARNINGS, "-I", os.path.join(HERE, "header"), f"-DBLOCK_BYTES={block}", f"-DMAPS={maps}",
+               source, os.path.join(HERE, "header", "driver.c"), "-o", program)
+    if done.returncode:
+        return done.stdout
+    for language in ["c", "c++"] if os.path.exists(os.path.join(TOOLKIT, "cuda.h")) else []:
+        done = run("gcc", "-x", language, *WARNINGS, "-isystem", TOOLKIT, "-fsyntax-only", source)
+        if done.returncode:
+            return done.stdout
+    for i, want in enumerate(expected):
+        got = run(program, str(i)).stdout
+        if got != want:
+            return f"launch {i}\nexpected:\n{want}\nasked of the driver:\n{got}"
+    return ""
+
+
+def main():
+    files = sorted(glob.glob(os.path.join(ROOT, "schedules", "*.sched"))) + [os.path.join(ROOT, "tests", "corpus", "bwd_ordered.sched")]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", required=True)
+    parser.add_argument("--expect", required=True)
+    parser.add_argument("files", nargs="*", default=files)
+    args = parser.parse_args()
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for path in args.files:
+            for kernel in re.findall(r"^kernel\s+(\w+)", open(path, encoding="utf-8").read(), re.M):
+                wrong = check(args, folder, path, kernel)
+                passed, failed, skipped = passed + (wrong == ""), failed + bool(wrong), skipped + (wrong is None)
+                if wrong:
+                    print(f"FAIL {os.path.basename(path)} {kernel}: {wrong}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+// driver.c - a CUDA driver that prints what a launch asks of it, in the form of expect.c. BLOCK_BYTES and MAPS are the
+// size of the argument block and the number of tensor maps of the kernel at hand.
+#include "cuda.h"
+
+#include <stdio.h>
+
+enum { SMS = 132, MEMORY = 0x7000000 };
+
+CUresult cuCtxGetDevice(CUdevice *device) { return *device = 0, CUDA_SUCCESS; }
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+  (void)attribute;
+  (void)device;
+  return *value = SMS, CUDA_SUCCESS;
+}
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+  const unsigned char *elf = image;
+  *module = (CUmodule)image;
+  return elf[0] == 0x7f && elf[1] == 'E' ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuModuleUnload(CUmodule module) { return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  *function = (CUfunction)module;
+  printf("function %s\n", name);
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  (void)function;
+  printf("attribute %d %d\n", attribute, value);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAlloc(CUdeviceptr *at, size_t n) { return *at = n ? MEMORY : 0, CUDA_SUCCESS; }
+CUresult cuMemFree(CUdeviceptr at) { return at == MEMORY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
+CUresult cuMemsetD8(CUdeviceptr at, unsigned char value, size_t n) {
+  return at == MEMORY && !value && n ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t n, CUstream stream) {
+  (void)stream;
+  printf("zero %llx %d %zu\n", at, value, n);
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
+  (void)stream;
+  return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+}
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at,
+                                const cuuint64_t *extent, const cuuint64_t *stride, const cuuint32_t *box,
+                                const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  printf("map %d %u %p", type, rank, at);
+  for (int i = 0; i < 5; i++) printf(" %llu", (unsigned long long)extent[i]);
+  for (int i = 0; i < 4; i++) printf(" %llu", (unsigned long long)stride[i]);
+  for (int i = 0; i < 5; i++) printf(" %u %u", box[i], step[i]);
+  printf(" %d %d %d %d %d\n", (uintptr_t)map % 64 == 0, interleave, swizzle, promotion, fill);
+  return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream stream, void **param, void **extra) {
+  const unsigned char *block = param[MAPS];
+  (void)stream;
+  printf("launch %d %u %u %u %u %u %u %u %d\nblock ", function != NULL, gx, gy, gz, bx, by, bz, shared, extra == NULL);
+  for (int i = 0; i < BLOCK_BYTES; i++) printf("%02x", block[i]);
+  printf("\n");
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,179 @@
+// Tests of what the schedule's own text may do to the emitted text: nothing. Names, comments,
+// paths, numbers, sizes.
+#define _GNU_SOURCE  // memmem
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <locale.h>
+#include <string.h>
+
+#include "passes.h"
+
+typedef struct Fixture {
+  Sc sc;
+  jmp_buf unwind;
+} Fixture;
+
+static int begin(void **state) {
+  static Fixture f;
+  sc_init(&f.sc, NULL);
+  f.sc.unwind = &f.unwind;
+  *state = &f;
+  return 0;
+}
+
+static int end(void **state) {
+  Fixture *f = *state;
+  sc_free(&f->sc);
+  return 0;
+}
+
+static const CudaText *emit(Fixture *f, const char *name, const char *source) {
+  f->sc.text = sc_text(&f->sc, name, source, strlen(source));
+  const Ast *ast = sc_parse(&f->sc, f->sc.text);
+  const Kernel *k = ast && !f->sc.errors ? sc_compile_to(&f->sc, ast, &(Choice){0}, NULL) : NULL;
+  if (!k) fail_msg("%s", f->sc.diags->text);
+  return sc_cuda(&f->sc, k, &(CudaOptions){0});
+}
+
+static void names(void **state) {
+  Fixture *f = *state;
+  static const char *const kept[] = {"q", "k", "BM", "last", "z9", "old", "limits", "T", "mapped"};
+  static const char *const taken[] = {
+      "int",      "a",      "class",  "threadIdx", "sc_exp2", "__x",   "a_",    "k_fill",  "x_tile",
+      "Q_stride", "old_19", "limit3", "sum_j2",    "map0",    "turn1", "tiles", "restrict"};
+  for (u32 i = 0; i < COUNT(kept); i++) assert_string_equal(sc_cuda_name(&f->sc, kept[i]), kept[i]);
+  for (u32 i = 0; i < COUNT(taken); i++) {
+    const char *name = sc_cuda_name(&f->sc, taken[i]);
+    assert_int_equal(strlen(name), strlen(taken[i]) + 1);
+    assert_string_equal(name + strlen(taken[i]), "_");
+    assert_memory_equal(name, taken[i], strlen(taken[i]));
+  }
+}
+
+static void comments(void **state) {
+  Fixture *f = *state;
+  static const char *const row[] = {"x = 1",
+                                    "ends \\",
+                                    "two\nlines",
+                                    "a */ b",
+                                    "a ?"
+                                    "?/",
+                                    "\033[2J\177",
+                                    "a / b // c"};
+  for (u32 i = 0; i < COUNT(row); i++) {
+    Str s = {.sc = &f->sc};
+    sc_cuda_comment(&s, row[i], strlen(row[i]));
+    assert_int_equal(s.n, strlen(row[i]));
+    assert_null(strpbrk(s.at, "\n\r\\\033"));
+    assert_null(strstr(s.at, "*/"));
+    assert_null(strstr(s.at,
+                       "?"
+                       "?/"));
+  }
+}
+
+static void paths(void **state) {
+  Fixture *f = *state;
+  Str s = {.sc = &f->sc};
+  sc_cuda_string(&s, "a\"b\\c\n?/\303\2441.sched");
+  assert_string_equal(s.at, "\"a\\042b\\134c\\012\\077/\\303\\2441.sched\"");
+}
+
+// A schedule whose every name means something to C++ or to the emitter, from a file with a name
+// that would end the line.
+static const char hostile[] =
+    "kernel int {\n"
+    "  param class = 64\n"
+    "  in sizeof : f16[new, 64], threadIdx : f16[64, 64]\n"
+    "  out float : f32[new, 64]\n"
+    "  grid (tile0 : cdiv(new, 64))\n"
+    "  ring slot : f16[64, 64], k_fill : f16[64, 64]  // a comment that ends in \\\n"
+    "  role k : 1 warp, 24 regs { slot <- sizeof[tile0*64..];  k_fill <- threadIdx[0..] }\n"
+    "  role a : 1 warpgroups, 240 regs {\n"
+    "    reg a_ : f32[64, 64]\n"
+    "    wait slot, k_fill\n"
+    "    async a_[i,j] = slot[i,d] @ k_fill[j,d]\n"
+    "    wait a_;  release slot, k_fill\n"
+    "    float[tile0*64 + i, j] = a_[i,j]\n"
+    "  }\n"
+    "}\n";
+
+static void names_in_place(void **state) {
+  Fixture *f = *state;
+  const CudaText *t = emit(f, "x\"\n#error out\n.sched", hostile);
+  assert_non_null(t);
+  assert_string_equal(t->name, "int_");
+  assert_null(strstr(t->text.at, "\n#error"));
+  assert_non_null(strstr(t->text.at, "#line 1 \"x\\042\\012#error out\\012.sched\"\n"));
+  assert_non_null(strstr(t->text.at, "float a__["));
+  assert_non_null(strstr(t->text.at, "float *float_;"));
+  assert_non_null(strstr(t->text.at, "  int new_;"));
+  assert_null(strstr(t->text.at, "\\\n"));
+}
+
+// NVRTC sees a number before every line of the kernel, and the text is otherwise the same.
+static void lines(void **state) {
+  Fixture *f = *state;
+  const CudaText *t = emit(f, "t.sched", hostile);
+  const char *lined = sc_cuda_lined(&f->sc, t), *kernel = strstr(lined, "extern \"C\"");
+  u32 of_product = 0;
+  assert_non_null(kernel);
+  for (const char *p = kernel, *end; *p; p = end + 1) {
+    end = strchr(p, '\n');
+    bool directive = !strncmp(p + strspn(p, " "), "#line ", 6);
+    const char *before = p - 1;
+    while (before > lined && before[-1] != '\n') before--;
+    if (!directive) assert_int_equal(strncmp(before + strspn(before, " "), "#line ", 6), 0);
+    if (!directive && memmem(p, (size_t)(end - p), "sc_wgmma_n64", 12)) {
+      assert_int_equal(strncmp(before + strspn(before, " "), "#line 11", 8), 0);
+      of_product++;
+    }
+  }
+  assert_true(of_product == 4);
+}
+
+// A value used twice in the next, forty times over, would be 2^40 long.
+static void growth(void **state) {
+  Fixture *f = *state;
+  Str s = {.sc = &f->sc};
+  str_puts(
+      &s,
+      "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  role r : 1 warpgroups {\n    reg c : f32[64, 64] = 0.0\n    for t in 0 .. M {\n      let "
+      "v0 = t % (x + 2)\n");
+  for (u32 i = 1; i < 40; i++)
+    str_printf(&s, "      let v%u = min(v%u, 7) * (v%u %% 5)\n", i, i - 1, i - 1);
+  str_puts(
+      &s,
+      "      if v39 > 3 { c[i,j] = c[i,j] + 1.0 }\n    }\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
+  if (setjmp(f->unwind)) {
+    assert_int_equal(f->sc.why, SCHEDC_ELIMIT);
+    return;
+  }
+  const CudaText *t = emit(f, "t.sched", s.at);
+  assert_true(t->text.n < 1 << 20);  // or they have names
+}
+
+static void locale(void **state) {
+  Fixture *f = *state;
+  if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
+    setlocale(LC_NUMERIC, "");
+  const CudaText *t =
+      emit(f, "t.sched",
+           "kernel k {\n  param h = 0.5\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+           "  role r : 1 warpgroups { reg c : f32[64, 64] = 0.1;  C[x*64 + i, j] = c[i,j] }\n}\n");
+  setlocale(LC_NUMERIC, "C");
+  assert_non_null(strstr(t->text.at, "h = 0.5"));
+  assert_non_null(strstr(t->text.at, "0.1f"));
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+  const struct CMUnitTest tests[] = {TEST(names), TEST(comments), TEST(paths), TEST(names_in_place),
+                                     TEST(lines), TEST(growth),   TEST(locale)};
+  return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
+}
