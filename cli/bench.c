@@ -1,6 +1,6 @@
 // bench.c - `schedc bench`: variants of kernels, each compared with its specification and measured
-// in the same run on a GPU, in turns. A variant is a file with one choice of what --vary names. If
-// one of them is wrong, no figure is printed.
+// in the same run on a GPU, in turns. A variant is a file, with the settings that follow it and one
+// choice of what --vary names. If one of them is wrong, no figure is printed.
 #include "cli.h"
 
 #include <stdlib.h>
@@ -8,8 +8,9 @@
 #include <time.h>
 
 typedef struct Variant {
-  Args args;    // the command line's, with this variant's settings
-  Buffer name;  // what tells it from the others
+  Args args;         // the command line's, with this variant's settings
+  char *operand[2];  // file and kernel
+  Buffer name;       // what tells it from the others
   bool opened;
   Session session;
   schedc_kernel *kernel;
@@ -31,7 +32,7 @@ typedef struct Bench {
   double run, compare;  // seconds
 } Bench;
 
-enum { MAX_VARIANTS = 256 };
+enum { MAX_VARIANTS = 256, SMALL = 1 << 22 };
 
 // ---- the variants
 
@@ -75,18 +76,28 @@ static bool is_param(const schedc_kernel *k, const char *name) {
   return false;
 }
 
-// What --vary names may be a param, a dimension or a scalar: the kernel says. There are `all`
-// variants.
-static void settle(Variant *v, const schedc_kernel *k, const Args *args, size_t which, size_t all) {
-  v->args.param = copy_pairs(&args->param);
-  v->args.set = copy_pairs(&args->set);
-  for (size_t i = 0; i < args->vary.n; i++) {
-    const schedc_param *p = &args->vary.at[i];
-    size_t n = count_values(p->value);
+// `name` of kernel k, which may be a param, a dimension or a scalar. Takes the value.
+static void set_value(Variant *v, const schedc_kernel *k, const char *name, char *value) {
+  char *own = strdup(name);
+  add_pair(is_param(k, name) ? &v->args.param : &v->args.set, need(own), value);
+  buffer_printf(&v->name, "%s%s=%s", v->name.n ? " " : "", name, value);
+}
+
+// The settings behind the file's name, and choice `which` of `all` that --vary asks for.
+static void settle(Variant *v, const schedc_kernel *k, char **word, int words, size_t which,
+                   size_t all) {
+  const Pairs *vary = &v->args.vary;
+  for (int i = 0; i < words; i++) {
+    const char *eq = strchr(word[i], '=');
+    if (!eq) continue;
+    char *name = need(strndup(word[i], (size_t)(eq - word[i])));
+    set_value(v, k, name, need(strdup(eq + 1)));
+    free(name);
+  }
+  for (size_t i = 0; i < vary->n; i++) {
+    size_t n = count_values(vary->at[i].value);
     all /= n;
-    char *value = value_at(p->value, which / all % n);
-    add_pair(is_param(k, p->name) ? &v->args.param : &v->args.set, p->name, value);
-    buffer_printf(&v->name, "%s%s=%s", v->name.n ? " " : "", p->name, value);
+    set_value(v, k, vary->at[i].name, value_at(vary->at[i].value, which / all % n));
   }
 }
 
@@ -97,23 +108,27 @@ static int open_variant(Variant *v) {
   return code;
 }
 
-// File `operand` (and a kernel's name after it) in variant number `which`.
-static int make_variant(Bench *b, Variant *v, char **operand, int operands, size_t which,
-                        size_t all) {
+// A file, what follows it (a kernel's name, settings), and choice number `which`.
+static int make_variant(Bench *b, Variant *v, char **word, int words, size_t which, size_t all) {
   v->args = *b->args;
-  v->args.operand = operand;
-  v->args.operands = operands;
-  v->session.args = &v->args;
-  if (b->args->vary.n) {
+  v->args.param = copy_pairs(&b->args->param);
+  v->args.set = copy_pairs(&b->args->set);
+  v->args.operand = v->operand;
+  v->args.operands = 1;
+  v->operand[0] = word[0];
+  for (int i = 1; i < words; i++) {
+    if (strchr(word[i], '=')) continue;
+    if (v->args.operands == 2)
+      return cli_usage(b->args, "'%s' is neither a file nor a setting", word[i]);
+    v->operand[v->args.operands++] = word[i];
+  }
+  if (words > v->args.operands || v->args.vary.n) {
     Variant any = {.args = v->args};  // which names are params does not depend on their values
     int code = open_variant(&any);
-    if (!code) settle(v, any.kernel, b->args, which, all);
+    if (!code) settle(v, any.kernel, word + 1, words - 1, which, all);
     schedc_kernel_free(any.kernel);
     session_close(&any.session);
     if (code) return code;
-  } else {
-    v->args.param = copy_pairs(&b->args->param);
-    v->args.set = copy_pairs(&b->args->set);
   }
   return open_variant(v);
 }
@@ -126,14 +141,13 @@ static int make_variants(Bench *b) {
     if (each > MAX_VARIANTS) return cli_usage(args, "more than %d variants", MAX_VARIANTS);
   }
   b->variant = need(calloc(each * (size_t)args->operands, sizeof *b->variant));
-  for (int i = 0; i < args->operands; i++) {
-    int operands = i + 1 < args->operands && !is_file(args->operand[i + 1]) ? 2 : 1;
+  for (int i = 0, words; i < args->operands; i += words) {
+    for (words = 1; i + words < args->operands && !is_file(args->operand[i + words]);) words++;
     if (b->n + each > MAX_VARIANTS) return cli_usage(args, "more than %d variants", MAX_VARIANTS);
     for (size_t w = 0; w < each; w++) {
-      int code = make_variant(b, &b->variant[b->n++], args->operand + i, operands, w, each);
+      int code = make_variant(b, &b->variant[b->n++], args->operand + i, words, w, each);
       if (code) return code;
     }
-    i += operands - 1;
   }
   return EXIT_GOOD;
 }
@@ -144,7 +158,9 @@ static int fill_variant(Variant *v) {
   if (!code) code = data_allocate(&v->data, s);
   if (!code) code = data_load(&v->data, s);
   if (code) return code;
-  data_fill(&v->data, v->kase, v->args.inputs, v->args.seed);
+  // What is counted may depend on lengths in small tensors.
+  if (!v->args.dry_run || data_elements(&v->data) < SMALL)
+    data_fill(&v->data, v->kase, v->args.inputs, v->args.seed);
   v->outputs = schedc_output_count(v->kernel);
   v->errors = need(calloc(v->outputs + 1, sizeof *v->errors));
   for (size_t i = 0; i <= v->outputs; i++) v->errors[i].size = sizeof *v->errors;
@@ -160,16 +176,21 @@ static void close_variant(Variant *v) {
   schedc_kernel_free(v->kernel);
   session_close(&v->session);
   free(v->errors);
-  free(v->name.at);
 }
 
-// The values that settle() made are the last of a variant's settings.
+static void free_pairs(Pairs *of, size_t shared) {
+  for (size_t i = shared; i < of->n; i++) {
+    free((char *)of->at[i].name);
+    free((char *)of->at[i].value);
+  }
+  free(of->at);
+}
+
+// What set_value() made are the last of a variant's settings.
 static void free_settings(const Bench *b, Variant *v) {
-  for (size_t i = b->args->param.n; i < v->args.param.n; i++)
-    free((char *)v->args.param.at[i].value);
-  for (size_t i = b->args->set.n; i < v->args.set.n; i++) free((char *)v->args.set.at[i].value);
-  if (v->args.param.at != b->args->param.at) free(v->args.param.at);
-  if (v->args.set.at != b->args->set.at) free(v->args.set.at);
+  free_pairs(&v->args.param, b->args->param.n);
+  free_pairs(&v->args.set, b->args->set.n);
+  free(v->name.at);
 }
 
 // ---- running
@@ -242,8 +263,11 @@ static Figures figures(const Bench *b, size_t i) {
   return f;
 }
 
-static const char *variant_name(const Variant *v) {
-  return v->name.n ? v->name.at : schedc_kernel_name(v->kernel);
+// "fa3_fwd stages=2", cut to what a column has room for.
+static const char *variant_name(const Variant *v, char *to, size_t room) {
+  snprintf(to, room, "%s%s%s", schedc_kernel_name(v->kernel), v->name.n ? " " : "",
+           v->name.n ? v->name.at : "");
+  return to;
 }
 
 static void text_head(const Variant *v) {
@@ -263,13 +287,15 @@ static void text_head(const Variant *v) {
 
 static void text_result(const Bench *b) {
   printf("\n%s, %u multiprocessors\n\n", b->gpu.name, b->gpu.multiprocessors);
-  printf("  %-32s %9s %9s  %14s  %7s %5s %6s %7s %6s\n", "", "ms cold", "sust.", "TFLOP/s  sust.",
+  printf("  %-44s %9s %9s  %14s  %7s %5s %6s %7s %6s\n", "", "ms cold", "sust.", "TFLOP/s  sust.",
          "GB/s", "MHz", "tensor", "spread", "ratio");
   for (size_t i = 0; i < b->n; i++) {
+    char name[45];
     const schedc_cuda_times *t = &b->job[i].times;
     Figures f = figures(b, i);
-    printf("  %-32s %9.4f %9.4f  %6.1f  %6.1f  %7.1f %5.0f", variant_name(&b->variant[i]),
-           t->cold_ms, t->sustained_ms, f.cold, f.sustained, f.bytes, t->clock_mhz);
+    printf("  %-44s %9.4f %9.4f  %6.1f  %6.1f  %7.1f %5.0f",
+           variant_name(&b->variant[i], name, sizeof name), t->cold_ms, t->sustained_ms, f.cold,
+           f.sustained, f.bytes, t->clock_mhz);
     if (f.tensor > 0)
       printf(" %4.1f %%", f.tensor * 100);
     else
@@ -281,8 +307,10 @@ static void text_result(const Bench *b) {
 
 static void text_repeats(const Bench *b) {
   for (size_t i = 0; b->args->repeat > 1 && i < b->n; i++) {
-    printf("  %-32s %llu runs, %llu with other bits than the first\n", variant_name(&b->variant[i]),
-           (unsigned long long)b->args->repeat, (unsigned long long)b->job[i].differing);
+    char name[45];
+    printf("  %-44s %llu runs, %llu with other bits than the first\n",
+           variant_name(&b->variant[i], name, sizeof name), (unsigned long long)b->args->repeat,
+           (unsigned long long)b->job[i].differing);
   }
 }
 
@@ -371,19 +399,32 @@ static void json_report(const Bench *b, bool right) {
 
 // ---- the command
 
+// Before gigabytes of inputs are made.
+static int need_gpu(const Bench *b) {
+  char why[512];
+  const Session *s = &b->variant[0].session;
+  if (schedc_gpu_available(s->context, why, sizeof why) == SCHEDC_OK) return EXIT_GOOD;
+  return cli_fail(b->args, "%s", why);
+}
+
 static int bench(Bench *b) {
   bool text = b->args->format == FORMAT_TEXT, right = false;
   int code = make_variants(b);
+  if (!code && !b->args->dry_run) code = need_gpu(b);
   for (size_t i = 0; i < b->n && !code; i++) code = fill_variant(&b->variant[i]);
-  if (code) return code;
-  if (b->args->dry_run) {
+  if (!code && b->args->dry_run) {
     for (size_t i = 0; i < b->n && text; i++) text_head(&b->variant[i]);
     if (!text) json_report(b, false);
     return EXIT_GOOD;
   }
-  code = session_status(&b->variant[0].session, run_jobs(b));
+  if (!code) code = session_status(&b->variant[0].session, run_jobs(b));
   if (!code) code = verify(b, &right);
-  if (code) return code;
+  if (code) {
+    size_t i = 0;
+    while (i + 1 < b->n && !b->variant[i].session.reports.n) i++;
+    if (b->n) session_print_reports(&b->variant[i].session);
+    return code;
+  }
   if (text)
     text_report(b, right);
   else

@@ -26,9 +26,12 @@ static const Command commands[] = {
      "--on cuda\n"
      "each combination is run on the GPU, several times on each input.\n",
      1, 2, command_test},
-    {"bench", "FILE [KERNEL]...",
+    {"bench", "FILE [KERNEL] [NAME=VALUE...]...",
      "measure kernels on the GPU, and compare them with their specifications",
-     "Each variant is run, compared with its specification, and measured, in turns with the "
+     "A variant is a file with the settings that follow it (of params, dimensions, scalars), and "
+     "each choice of\n"
+     "what --vary names. Each variant is run, compared with its specification, and measured, in "
+     "turns with the "
      "others: `cold` is\n"
      "the median of 60 launches after pauses, `sustained` of launches back to back, when power "
      "limits the\n"

@@ -178,6 +178,7 @@ static void run_on_gpu(Tester *t, InputKind kind) {
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
   if (large && kind > INPUT_OUTLIERS) return;
   none.seed = args->seed;
+  options.debug_waits = args->debug_waits;
   options.repeats = args->repeat ? args->repeat : large ? 1 : REPEATS;
   job.kernel = t->kernel;
   job.tensors = d->tensors;

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Our kernels beside cuDNN, FlashAttention-2 and cuBLAS: one process, the same inputs, in turns.
+
+  bench/peers.py [--points bench/points.json] [--only REGEX] [--out bench/results/peers.json] [--rounds N] [--dry-run]
+
+Every point's output is compared with its specification (a sample of it, in float64, and all of it for NaN); a point
+that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
+count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. The ratio is of
+sustained times. Peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends,
+and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
+"""
+import argparse
+import datetime
+import json
+import os
+import re
+import statistics
+import sys
+import time
+
+from libschedc import OUT, SIZES, Failed, Kernel, Library
+
+COLD_ROUNDS, WARM_UP, COLD, SUSTAINED, COUNTED = 3, 5, 20, 120, 80
+
+
+# ---- times
+
+def launches(torch, run, n):
+    """Milliseconds of each of n launches back to back."""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(n + 1)]
+    events[0].record()
+    for event in events[1:]:
+        run()
+        event.record()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) for a, b in zip(events, events[1:])]
+
+
+def measure(torch, runs, rounds):
+    """For each of the named functions: its times in ms. They take turns, round by round."""
+    cold = {name: [] for name in runs}
+    sustained = {name: [] for name in runs}
+    spread = {name: [] for name in runs}
+    for _ in range(COLD_ROUNDS):
+        for name, run in runs.items():
+            time.sleep(0.15)
+            launches(torch, run, WARM_UP)
+            cold[name] += launches(torch, run, COLD)
+    for _ in range(rounds):
+        for name, run in runs.items():
+            last = launches(torch, run, SUSTAINED)[-COUNTED:]
+            sustained[name].append(statistics.median(last))
+            spread[name] += last
+    return {name: {"cold_ms": statistics.median(cold[name]), "sustained_ms": statistics.median(sustained[name]),
+                   "least_ms": min(spread[name]), "most_ms": max(spread[name])} for name in runs}
+
+
+# ---- one point
+
+def open_kernel(library, point):
+    kernel = Kernel(library, point["schedule"], point.get("kernel"), point["params"], point.get("case"))
+    shapes = [kernel.shape(i, point["dims"]) for i in range(len(kernel.tensors))]
+    return kernel, shapes
+
+
+def torch_type(torch, kind):
+    return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32,
+            "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[kind]
+
+
+def make_tensors(torch, kernel, shapes):
+    """Normal inputs, and outputs full of NaN, on the GPU."""
+    torch.manual_seed(0)
+    tensors = []
+    for (_, kind, direction, _), shape in zip(kernel.tensors, shapes):
+        if direction & OUT:
+            made = torch.full(shape, float("nan"), device="cuda", dtype=torch.float32)
+        else:
+            made = torch.randn(shape, device="cuda", dtype=torch.float32)
+        tensors.append(made.to(torch_type(torch, kind)).contiguous())
+    return tensors
+
+
+def our_run(torch, kernel, tensors, shapes):
+    kernel.load()
+    described = kernel.describe([t.data_ptr() for t in tensors], shapes)
+    room = kernel.workspace(described)
+    workspace = torch.empty(room + 256, dtype=torch.uint8, device="cuda")
+    at = (workspace.data_ptr() + 255) // 256 * 256
+    stream = torch.cuda.current_stream().cuda_stream
+
+    def run():
+        kernel.launch(stream, described, at, room)
+    run.keeps = workspace  # which must live as long as it
+    return run
+
+
+def verify(torch, kernel, tensors, shapes):
+    """The outputs of the run just made, against the specification."""
+    torch.cuda.synchronize()
+    host = [t.cpu() for t in tensors]
+    errors = kernel.compare(kernel.describe([t.data_ptr() for t in host], shapes))
+    return [{"tensor": e.tensor.decode(), "compared": e.elements, "elements": e.total, "unwritten": e.unwritten,
+             "max_error": e.max_error, "max_allowed": e.max_allowed, "mean_error": e.mean_error,
+             "mean_allowed": e.mean_allowed, "pass": bool(e.pass_)} for e in errors]
+
+
+def attention_peers(torch, kernel, point, tensors):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    named = {name: t for (name, *_), t in zip(kernel.tensors, tensors)}
+    q, k, v = (named[name].transpose(1, 2) for name in "QKV")
+    causal = bool(point["params"].get("causal", False))
+
+    def through(backend):
+        def run():
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return run
+    return {"cudnn": through(SDPBackend.CUDNN_ATTENTION), "flash2": through(SDPBackend.FLASH_ATTENTION)}
+
+
+def gemm_peers(torch, kernel, point, tensors):
+    a, b, c = tensors
+    out = torch.empty_like(c)
+    return {"cublas": lambda: torch.matmul(a, b.t(), out=out)}
+
+
+PEERS = {"attention": (attention_peers, "cudnn"), "gemm": (gemm_peers, "cublas")}
+
+
+def usable(torch, peers, result):
+    """Those peers that run here; why the others do not."""
+    runs = {}
+    for name, run in peers.items():
+        try:
+            with torch.no_grad():
+                run()
+            torch.cuda.synchronize()
+            runs[name] = run
+        except RuntimeError as error:
+            result["unavailable"][name] = str(error).strip().splitlines()[0]
+    return runs
+
+
+def measure_point(torch, library, point, rounds):
+    result = {"name": point["name"], "schedule": point["schedule"], "dims": point["dims"], "bar": point.get("bar"),
+              "unavailable": {}, "pass": False}
+    kernel, shapes = open_kernel(library, point)
+    result["params"] = kernel.params()
+    try:
+        tensors = make_tensors(torch, kernel, shapes)
+        ours = our_run(torch, kernel, tensors, shapes)
+        ours()
+        result["outputs"] = verify(torch, kernel, tensors, shapes)
+        result["pass"] = all(o["pass"] for o in result["outputs"])
+        if not result["pass"]:
+            return result
+        work = kernel.work(kernel.describe([t.data_ptr() for t in tensors], shapes))
+        make_peers, first = PEERS[point["peer"]]
+        runs = {"schedc": ours, **usable(torch, make_peers(torch, kernel, point, tensors), result)}
+        with torch.no_grad():
+            times = measure(torch, runs, rounds)
+        result["operations"] = work.said or work.products
+        for one in times.values():
+            one["tflops_cold"] = result["operations"] / one["cold_ms"] * 1e-9
+            one["tflops_sustained"] = result["operations"] / one["sustained_ms"] * 1e-9
+        result["times"] = times
+        if first in times:
+            result["ratio"] = times[first]["sustained_ms"] / times["schedc"]["sustained_ms"]
+            result["ratio_cold"] = times[first]["cold_ms"] / times["schedc"]["cold_ms"]
+            if result["bar"]:
+                result["met"] = result["ratio"] >= result["bar"]
+    finally:
+        kernel.close()
+        torch.cuda.empty_cache()
+    return result
+
+
+# ---- what is printed
+
+def head():
+    print(f"{'':42} {'schedc':>15} {'cuDNN, cuBLAS':>15} {'flash-attn 2':>15}   ratio    bar")
+
+
+def line(result):
+    if not result["pass"]:
+        print(f"{result['name']:42} WRONG: {result.get('error') or [o for o in result['outputs'] if not o['pass']]}")
+        return
+    times = result["times"]
+
+    def cell(*names):
+        for name in names:
+            if name in times:
+                return f"{times[name]['tflops_cold']:.0f} / {times[name]['tflops_sustained']:.0f}"
+        return "-"
+    ratio = f"{result['ratio']:6.3f}" if "ratio" in result else "     -"
+    bar = f"{result['bar']:6.2f} {'met' if result.get('met') else 'missed' if 'met' in result else ''}" if result["bar"] else ""
+    print(f"{result['name']:42} {cell('schedc'):>15} {cell('cudnn', 'cublas'):>15} {cell('flash2'):>15}  {ratio} {bar}",
+          flush=True)
+
+
+def describe_points(library, points):
+    """--dry-run: every point's kernel is checked; what it would take."""
+    for point in points:
+        kernel, shapes = open_kernel(library, point)
+        work = kernel.work(kernel.describe([64] * len(shapes), shapes))
+        size = sum(SIZES[t[1]] * max(1, n) for t, n in zip(kernel.tensors, map(product, shapes)))
+        print(f"{point['name']:42} {kernel.name:14} {(work.said or work.products) * 1e-12:7.3f} TFLOP "
+              f"{work.products * 1e-12:7.3f} of products {size * 1e-9:6.2f} GB")
+        kernel.close()
+
+
+def product(shape):
+    n = 1
+    for extent in shape:
+        n *= extent
+    return n
+
+
+# ---- the program
+
+def read_points(path, only):
+    with open(path, encoding="utf-8") as file:
+        points = json.load(file)["points"]
+    return [p for p in points if not only or re.search(only, p["name"])]
+
+
+def environment(torch, library):
+    properties = torch.cuda.get_device_properties(0)
+    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": sys.argv,
+            "device": properties.name, "multiprocessors": properties.multi_processor_count, "torch": torch.__version__,
+            "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "schedc": library.version}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser.add_argument("--points", default=os.path.join(here, "points.json"))
+    parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
+    parser.add_argument("--out", metavar="FILE", help="write JSON")
+    parser.add_argument("--rounds", type=int, default=2, help="of 120 launches (default: 2)")
+    parser.add_argument("--library", help="libschedc.so (default: build/release's)")
+    parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
+    args = parser.parse_args()
+    os.chdir(os.path.dirname(here))
+    points = read_points(args.points, args.only)
+    if not points:
+        parser.error("no such point")
+    library = Library(args.library)
+    if args.dry_run:
+        describe_points(library, points)
+        return 0
+    try:
+        import torch
+    except ImportError:
+        print("peers.py: PyTorch is needed (python3 -c 'import torch')", file=sys.stderr)
+        return 3
+    if not torch.cuda.is_available():
+        print("peers.py: PyTorch sees no GPU", file=sys.stderr)
+        return 3
+    torch.zeros(1, device="cuda")  # makes its context current
+    document = environment(torch, library)
+    print(f"{document['device']}, PyTorch {document['torch']}, cuDNN {document['cudnn']}; TFLOP/s, cold / sustained\n")
+    document["points"] = []
+    head()
+    for point in points:
+        try:
+            result = measure_point(torch, library, point, args.rounds)
+        except (Failed, RuntimeError) as error:
+            result = {"name": point["name"], "pass": False, "error": str(error).strip()}
+        document["points"].append(result)
+        line(result)
+        if args.out:  # after each: a run that is cut short leaves what it has
+            with open(args.out, "w", encoding="utf-8") as file:
+                json.dump(document, file, indent=1)
+    wrong = sum(not p["pass"] for p in document["points"])
+    print(f"\n{len(points) - wrong} passed, {wrong} failed, 0 skipped")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
