@@ -422,7 +422,7 @@ static int bench(Bench *b) {
   if (code) {
     size_t i = 0;
     while (i + 1 < b->n && !b->variant[i].session.reports.n) i++;
-    if (b->n) session_print_reports(&b->variant[i].session);
+    if (b->n && b->variant[i].opened) session_print_reports(&b->variant[i].session);
     return code;
   }
   if (text)
