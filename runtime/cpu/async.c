@@ -139,7 +139,7 @@ bool sc_issue_copy(Inst *in, const Ins *i) {
   const Ring *r = &k->ring.at[b->ring];
   const Cursor *c = &in->ring[b->ring];
   if (c->filled == c->committed) {
-    return sc_fault(in, D_X_HELD, sc_here(in), "no stage of `%s` is being filled here", r->name);
+    return sc_fault(in, D_X_HELD, sc_here(in), "no stage of '%s' is being filled here", r->name);
   }
   Event e = {.kind = EV_COPY, .by = in, .pc = in->at, .row1 = b->ext[0]};
   evaluate(in, i->arg[1], &e);
@@ -168,9 +168,9 @@ static bool product_spots(Inst *in, const Product *p, Spot *dst, Spot *a, Spot *
 
 static bool in_flight(Inst *in, u32 view, u32 pc, const char *what) {
   const Buf *b = &in->env.k->buf.at[in->env.k->view.at[view].buf];
-  sc_fault(in, D_X_FLIGHT, sc_here(in), "`%s` is in flight: %s", b->name, what);
+  sc_fault(in, D_X_FLIGHT, sc_here(in), "'%s' is in flight: %s", b->name, what);
   sc_fault_note(in, in->of->code.at[pc].span, "issued here");
-  sc_fault_help(in, "`wait` for the product first");
+  sc_fault_help(in, "'wait' for the product first");
   return false;
 }
 

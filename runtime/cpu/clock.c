@@ -148,7 +148,7 @@ bool sc_may_release(Inst *in, const Stage *s, u32 ring) {
       if (in->clock[a->word] >= a->value) continue;
       const char *name = in->env.k->ring.at[ring].name;
       sc_fault(in, D_X_RACE, sc_here(in),
-               "a stage of `%s` is released while a %s may still read it", name,
+               "a stage of '%s' is released while a %s may still read it", name,
                a->kind == A_MMA ? "product" : "copy out");
       sc_fault_note(in, in->of->code.at[a->pc].span, "reads it; not waited for");
       sc_fault_help(in, "wait for it before the stage is released");

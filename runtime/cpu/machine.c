@@ -84,7 +84,7 @@ static bool all_taken(Inst *from, Inst *to) {
     if (!(r->fillers >> from->role & 1) || !(r->drainers >> to->role & 1) || filled == taken) continue;
     if (r->owner != SC_NONE && from != to) continue;
     char who[64];
-    sc_fault(from, D_X_LEFT, r->span, "%u of the fills of `%s` %s left over", filled - taken,
+    sc_fault(from, D_X_LEFT, r->span, "%u of the fills of '%s' %s left over", filled - taken,
              r->name, filled - taken == 1 ? "is" : "are");
     sc_fault_note(from, from->of->span, "%s filled %u", sc_inst_name(from, who, sizeof who), filled);
     sc_fault_note(from, to->of->span, "%s waited for %u", sc_inst_name(to, who, sizeof who), taken);

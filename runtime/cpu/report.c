@@ -87,7 +87,7 @@ static const char *remedy(const Inst *in, const Access *old, AccessKind kind) {
   bool threads = old->kind == A_READ || old->kind == A_WRITE;
   if (old->kind == A_MMA) return "wait for the product before its stage is given back";
   if (old->kind == A_OUT)
-    return "`wait … read` before the stage that a copy out reads is given back";
+    return "'wait … read' before the stage that a copy out reads is given back";
   if (old->kind == A_COPY) return "nothing makes sure that the copy has landed: wait for the stage";
   if (threads && in->clock[old->word] >= old->value &&
       (kind == A_MMA || kind == A_COPY || kind == A_OUT)) {
@@ -108,7 +108,7 @@ bool sc_race(Inst *in, const Part *p, const Access *old, AccessKind kind) {
   sc_inst_name(other, who, sizeof who);
   bool record = k->ring.at[b->ring].parts > 1;
   snprintf(part, sizeof part, "%s%s%s", ring, record ? "." : "", record ? b->name : "");
-  sc_fault(in, D_X_RACE, sc_here(in), "%s `%s` in a race: nothing puts it after what %s did",
+  sc_fault(in, D_X_RACE, sc_here(in), "%s '%s' in a race: nothing puts it after what %s did",
            deed(kind), part, other == in ? "the same role" : who);
   sc_fault_note(in, other->of->code.at[old->pc].span, "%s it here (%s)", deed(old->kind), who);
   if (other != in && other->ring[b->ring].released && kind == A_COPY && old->kind != A_COPY) {
@@ -144,7 +144,7 @@ static void explain_ring(Inst *in, const Ins *i, const char *who) {
   put_roles(k, full ? r->fillers : r->drainers, roles, sizeof roles);
   if (b->tx) snprintf(bytes, sizeof bytes, ", %lld bytes to come", (long long)b->tx);
   sc_fault_note(
-      in, i->span, "%s waits for %s %u of `%s` (stage %u: %u of %u arrivals%s); %s could %s", who,
+      in, i->span, "%s waits for %s %u of '%s' (stage %u: %u of %u arrivals%s); %s could %s", who,
       full ? "fill" : "an empty stage for fill", n, r->name, n % r->stages, b->count - b->pending,
       b->count, bytes, roles[0] ? roles : "nobody", full ? "fill it" : "give it back");
 }
@@ -172,12 +172,12 @@ static void explain_turn(Inst *in, const Ins *i, const char *who) {
   if (t->axis == SC_NONE) {
     char other[64];
     sc_inst_name(passes_to(in, t), other, sizeof other);
-    sc_fault_note(in, i->span, "%s waits for its turn `%s`; %s could pass it on", who, t->name,
+    sc_fault_note(in, i->span, "%s waits for its turn '%s'; %s could pass it on", who, t->name,
                   other);
   } else if (sc_turn_counter(in, i, &counter, &index)) {
     sc_fault_note(
         in, i->span,
-        "%s waits for turn %lld of `%s`; %u passed so far, the CTA of the next could pass it on",
+        "%s waits for turn %lld of '%s'; %u passed so far, the CTA of the next could pass it on",
         who, (long long)index, t->name, *counter);
   }
 }

@@ -48,7 +48,7 @@ static Step leave(Inst *in) {
   if (in->out_issued > in->out_read) {
     sc_fault(in, D_X_FLIGHT, in->of->code.at[in->out_pc].span,
              "the CTA ends while a copy out may still read its shared memory");
-    sc_fault_help(in, "`wait` for the tensor that is written, with `read` at least");
+    sc_fault_help(in, "'wait' for the tensor that is written, with 'read' at least");
     return STEP_FAULT;
   }
   in->done = true;
@@ -88,7 +88,7 @@ static bool tidy(Inst *in, const Ins *i) {
   for (u32 r = 0; r < in->env.k->ring.n; r++) {
     const Cursor *c = &in->ring[r];
     if (c->waited == c->released && c->filled == c->committed) continue;
-    return sc_fault(in, D_X_HELD, i->span, "the tile ends, and a stage of `%s` has not been %s",
+    return sc_fault(in, D_X_HELD, i->span, "the tile ends, and a stage of '%s' has not been %s",
                     in->env.k->ring.at[r].name,
                     c->waited == c->released ? "committed" : "released");
   }
@@ -198,7 +198,7 @@ static Step await(Inst *in, const Ins *i, Barrier *b, u32 generation, u32 ring) 
   const Ring *r = &in->env.k->ring.at[ring];
   if ((i32)generation > 0 && in->clock[b->word] < generation) {
     sc_fault(in, D_X_PHASE, i->span,
-             "this wait on `%s` may pass a round early: nothing tells the role that round %u of "
+             "this wait on '%s' may pass a round early: nothing tells the role that round %u of "
              "the stage is over",
              r->name, generation - 1);
     sc_fault_note(in, r->span, "its barriers tell even rounds from odd ones, and no more");
@@ -226,7 +226,7 @@ static Step op_ACQUIRE(Inst *in, const Ins *i) {
 }
 
 static Step not_held(Inst *in, const Ins *i, const char *how) {
-  return go(sc_fault(in, D_X_HELD, i->span, "no stage of `%s` is %s here",
+  return go(sc_fault(in, D_X_HELD, i->span, "no stage of '%s' is %s here",
                      in->env.k->ring.at[i->arg[0]].name, how));
 }
 
@@ -285,7 +285,7 @@ bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index) {
   const Turn *t = &p->k->turn.at[i->arg[0]];
   i64 key = t->keys && i->arg[1] ? env_int(&in->env, i->arg[1]) : 0, at = 0;
   if (key < 0 || key >= p->keys[i->arg[0]]) {
-    return sc_fault(in, D_X_BOUNDS, i->span, "turn `%s` has %lld keys; this asks for %lld", t->name,
+    return sc_fault(in, D_X_BOUNDS, i->span, "turn '%s' has %lld keys; this asks for %lld", t->name,
                     (long long)p->keys[i->arg[0]], (long long)key);
   }
   for (u32 a = 0; a < p->grid.axes; a++) {
@@ -319,7 +319,7 @@ static Step pass_to_cta(Inst *in, const Ins *i) {
   if (in->out_issued > in->out_seen) {
     sc_fault(in, D_X_FLIGHT, i->span, "the turn is passed on while a copy out is in flight");
     sc_fault_note(in, in->of->code.at[in->out_pc].span, "issued here");
-    sc_fault_help(in, "`wait` for the tensor that is written, without `read`");
+    sc_fault_help(in, "'wait' for the tensor that is written, without 'read'");
     return STEP_FAULT;
   }
   if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
@@ -337,7 +337,7 @@ static Step op_PASS(Inst *in, const Ins *i) {
   if (clock[in->id * C_INST + C_TIME] < in->now) clock[in->id * C_INST + C_TIME] = in->now;
   in->now++;
   if (++in->cta->token[next] > 1) {
-    sc_fault(in, D_X_TURN, i->span, "turn `%s` is passed on again before the next member took it",
+    sc_fault(in, D_X_TURN, i->span, "turn '%s' is passed on again before the next member took it",
              t->name);
     sc_fault_help(in,
                   "every member takes the turn as often as every other: its named barrier counts "

@@ -13,7 +13,7 @@ static Part *stage_part(Inst *in, const View *v, const Buf *b) {
   const char *name = k->ring.at[b->ring].name;
   u32 fill = v->fill ? c->filled : c->waited, least = v->fill ? c->committed : c->released;
   if (fill == least) {
-    sc_fault(in, D_X_HELD, sc_here(in), "no stage of `%s` is %s here", name,
+    sc_fault(in, D_X_HELD, sc_here(in), "no stage of '%s' is %s here", name,
              v->fill ? "being filled" : "held");
     return NULL;
   }
@@ -50,7 +50,7 @@ bool sc_spot(Inst *in, const View *v, const i64 *ext, u32 vars, Spot *out) {
     }
     if (lo < 0 || n > b->ext[d] || lo > b->ext[d] - n) {
       return sc_fault(in, D_X_BOUNDS, sc_here(in),
-                      "`%s` has %lld elements along dimension %u; this reaches for %lld to %lld",
+                      "'%s' has %lld elements along dimension %u; this reaches for %lld to %lld",
                       b->name, (long long)b->ext[d], d + 1, (long long)lo, (long long)(lo + n - 1));
     }
     out->at += lo * step;
@@ -111,9 +111,9 @@ static void tensor_operand(Inst *in, const View *v, Operand *o) {
 
 static bool in_flight(Inst *in, const Buf *b, u32 pc, const char *deed) {
   sc_fault(in, D_X_FLIGHT, sc_here(in),
-           "`%s` is in flight: a product that %s it has not been waited for", b->name, deed);
+           "'%s' is in flight: a product that %s it has not been waited for", b->name, deed);
   sc_fault_note(in, in->of->code.at[pc].span, "issued here");
-  sc_fault_help(in, "`wait` for the product first");
+  sc_fault_help(in, "'wait' for the product first");
   return false;
 }
 

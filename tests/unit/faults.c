@@ -17,7 +17,7 @@ static void test_deadlock(void **state) {
   expect_fault(&t, SCHEDC_LATE, "X.deadlock", "load could fill it");
   close_kit(&t);
   open_product(&t, "wait s;  release a, b", "wait s;  release a");
-  expect_fault_always(&t, "X.deadlock", "load waits for an empty stage for fill 2 of `b`");
+  expect_fault_always(&t, "X.deadlock", "load waits for an empty stage for fill 2 of 'b'");
   close_kit(&t);
 }
 
@@ -150,7 +150,7 @@ static void test_fence(void **state) {
   commit->plan.fence = true;
   bool fenced = release->plan.fence;
   release->plan.fence = false;
-  if (fenced) expect_fault_always(&t, "X.race", "a copy fills `a`");
+  if (fenced) expect_fault_always(&t, "X.race", "a copy fills 'a'");
   close_kit(&t);
 }
 
@@ -173,7 +173,7 @@ static void test_flight(void **state) {
   (void)state;
   Kit t;
   open_product(&t, "      wait s;  release", "      s[i,j] = 2 * s[i,j];  wait s;  release");
-  expect_fault_always(&t, "X.flight", "`s` is in flight");
+  expect_fault_always(&t, "X.flight", "'s' is in flight");
   close_kit(&t);
   open_product(&t, "wait a, b\n      async s[i,j] +=",
                "wait a, b\n      async s[i,j] = a[i,k] @ b[j,k]\n      async s[i,j] =");
@@ -186,11 +186,11 @@ static void test_held(void **state) {
   Kit t;
   open_product(&t, "wait s;  release a, b", "wait s;  release a, b");
   find(&t, "math", OP_WAIT, 1)->op = OP_ENDIF;  // waits for nothing
-  expect_fault_always(&t, "X.held", "no stage of `b` is held");
+  expect_fault_always(&t, "X.held", "no stage of 'b' is held");
   close_kit(&t);
   open_product(&t, "wait s;  release a, b", "wait s;  release b");
   bind(&t, (i64[]){64, 64, 32});
-  expect_fault_always(&t, "X.held", "a stage of `a` has not been released");
+  expect_fault_always(&t, "X.held", "a stage of 'a' has not been released");
   close_kit(&t);
 }
 
@@ -202,7 +202,7 @@ static void test_bounds(void **state) {
   load(&t, edit(&t, s, "b[j,k]", "b[z + j,k]"));
   bind(&t, product_dims);
   expect_fault_always(&t, "X.bounds",
-                      "`b` has 32 elements along dimension 1; this reaches for 8 to 39");
+                      "'b' has 32 elements along dimension 1; this reaches for 8 to 39");
   close_kit(&t);
   open_kit(&t);
   s = edit(&t, product, "  out C", "  in cut : i32[1]\n  let z = cut[x + y]\n  out C");
@@ -256,7 +256,7 @@ static void test_turn_twice(void **state) {
   find(&t, "math", OP_PASS, 0)->op = OP_ENDIF;
   find(&t, "math", OP_ENDIF, 0)->op = OP_TAKE;
   expect_fault_always(&t, "X.deadlock",
-                      "math[1] waits for its turn `tc`; math[0] could pass it on");
+                      "math[1] waits for its turn 'tc'; math[0] could pass it on");
   close_kit(&t);
 }
 
@@ -269,7 +269,7 @@ static void test_order_lost(void **state) {
   find(&t, "add", OP_COPYWAIT, 0)->flags |= INS_READ;
   expect_fault_always(&t, "X.flight", "turn is passed on while a copy out is in flight");
   find(&t, "add", OP_PASS, 0)->op = OP_ENDIF;
-  expect_fault_always(&t, "X.deadlock", "of `t`");
+  expect_fault_always(&t, "X.deadlock", "of 't'");
   close_kit(&t);
 }
 
