@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of the language reference are true.
+"""The examples of the language reference are true, and so is what README.md shows of commands.
 
 Takes every fenced block of lang/README.md that is marked:
   ```sched                  a complete file: `schedc check` accepts it and `schedc fmt --check` likes its form
@@ -7,6 +7,8 @@ Takes every fenced block of lang/README.md that is marked:
   ```sched error R3.release    … `schedc check` rejects it, with this code and no other
 A block marked `sched in NAME`, such as ```sched in role, is a fragment: the frame of that name, itself a
 block ```sched frame NAME, is completed with it at the line that consists of `…`.
+In README.md a block that begins with `$ schedc …` shows that command's output (times apart), and one that
+begins with `fa3_fwd.sched:` the report on that schedule if the loop releases v with k, not after `wait o`.
 
   docs.py --schedc build/schedc [FILE …]
 """
@@ -30,6 +32,26 @@ def complete(frame, fragment):
     indent, = re.findall(r"^( *)…$", frame, re.M)
     body = "\n".join(indent + line if line else "" for line in fragment.splitlines())
     return re.sub(r"^ *…$", lambda _: body, frame, flags=re.M)
+
+
+def shown(schedc, root):
+    """Yields (what, is it as README.md shows it?)."""
+    text = open(os.path.join(root, "README.md"), encoding="utf-8").read()
+    for command, want in re.findall(r"^```\n\$ schedc ([^\n]*)\n(.*?)^```$", text, re.M | re.S):
+        done = subprocess.run([schedc] + command.split(), cwd=root, stdout=subprocess.PIPE, timeout=60, encoding="utf-8")
+        times = re.compile(r"\d+\.\d+ s\b")
+        yield "schedc " + command, times.sub("", done.stdout) == times.sub("", want)
+    want, = re.findall(r"^```\n(fa3_fwd\.sched:.*?)^```$", text, re.M | re.S)
+    with open(os.path.join(root, "schedules", "fa3_fwd.sched"), encoding="utf-8") as f:
+        before, loop = f.read().split("release tensor")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "fa3_fwd.sched"), "w", encoding="utf-8") as f:
+            loop = re.sub(r"release k\b.*", "release k, v", loop, count=1).replace(";  release v", "", 1)
+            f.write(before + "release tensor" + loop)
+        done = subprocess.run([schedc, "check", "fa3_fwd.sched"], cwd=folder, stderr=subprocess.PIPE, timeout=60, encoding="utf-8")
+    if done.stderr != want:
+        print(done.stderr)
+    yield "the mistake", done.stderr == want
 
 
 def main():
@@ -76,6 +98,11 @@ def main():
                 if wrong:
                     bad += 1
                     print(f"{os.path.relpath(name)}:{line}: the example {wrong}\n{out}")
+    for what, same in [] if args.files != parser.get_default("files") else shown(os.path.abspath(args.schedc), root):
+        count += 1
+        if not same:
+            bad += 1
+            print(f"README.md: {what}: not as it shows")
     print(f"{count - bad} passed, {bad} failed, 0 skipped")
     return 1 if bad or not count else 0
 
