@@ -225,7 +225,8 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
   for (u32 d = 0; d < v->rank; d++) {
     const Pos *p = &v->at[d];
     bool is_row = p->var >= 0 && p->var == at->row, is_col = p->var >= 0 && p->var == at->col;
-    if ((is_row && !rows) || (is_col && !cols) || p->var < 0) continue;
+    bool told = p->base && c->k->expr.at[p->base].deps & DEP_FETCH;  // by an element of a tensor: it may say anything
+    if ((is_row && !rows) || (is_col && !cols) || (p->var < 0 && !told)) continue;
     if (is_col && inside_by_form(c, b, p, b->dim[d])) continue;
     if (s.n) str_puts(&s, " && ");
     const char *pos = cu_position(c, at, p);
