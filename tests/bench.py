@@ -5,6 +5,7 @@
 """
 import argparse
 import json
+import os
 import subprocess
 import sys
 
@@ -99,11 +100,48 @@ def samples(schedc):
     expect("--sample few", code == 2 and "--sample wants a number" in err)
 
 
+def peers(schedc):
+    """bench/libschedc.py and the scripts above it, against the shared library beside the command."""
+    library = os.path.join(os.path.dirname(os.path.abspath(schedc)), "libschedc.so")
+    env = dict(os.environ, SCHEDC_LIBRARY=library)
+    done = subprocess.run([sys.executable, "bench/peers.py", "--dry-run"], stdout=subprocess.PIPE, env=env, timeout=120,
+                          encoding="utf-8", check=False)
+    with open("bench/points.json", encoding="utf-8") as file:
+        points = json.load(file)["points"]
+    expect("every point's kernel", done.returncode == 0 and all(p["name"] in done.stdout for p in points))
+    done = subprocess.run([sys.executable, "bench/ablation.py", "--schedc", schedc, "--dry-run"], stdout=subprocess.PIPE,
+                          timeout=300, encoding="utf-8", check=False)
+    expect("every variant of the ablation", done.returncode == 0 and "4 passed, 0 failed" in done.stdout)
+    sys.path.insert(0, "bench")
+    import numpy
+    from libschedc import Failed, Kernel, Library
+    opened = Library(library)
+    kernel = Kernel(opened, "schedules/gemm.sched", params={"stages": 2})
+    expect("params through ctypes", kernel.params()["stages"] == "2" and kernel.name == "gemm")
+    shapes = [kernel.shape(i, {"M": 70, "N": 40, "K": 24}) for i in range(3)]
+    expect("shapes through ctypes", shapes == [[70, 24], [40, 24], [70, 40]])
+    draw = numpy.random.default_rng(1)
+    a, b = (draw.standard_normal(s).astype(numpy.float16) for s in shapes[:2])
+    c = (a.astype(numpy.float64) @ b.astype(numpy.float64).T).astype(numpy.float16)
+    tensors = kernel.describe([x.ctypes.data for x in (a, b, c)], shapes)
+    expect("NumPy's product passes", [e.pass_ for e in kernel.compare(tensors)] == [1])
+    c[3, 5] += 1
+    (error,) = kernel.compare(tensors)
+    expect("a wrong one fails", not error.pass_ and list(error.worst[:2]) == [3, 5])
+    expect("work through ctypes", kernel.work(tensors).said == 2 * 70 * 40 * 24)
+    kernel.close()
+    try:
+        Kernel(opened, "schedules/gemm.sched", params={"stages": 99})
+        expect("a value outside the domain", False)
+    except Failed as report:
+        expect("a value outside the domain", "P.domain" in str(report))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--schedc", required=True)
     schedc = parser.parse_args().schedc
-    for part in (variants, work, errors, samples):
+    for part in (variants, work, errors, samples, peers):
         part(schedc)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0

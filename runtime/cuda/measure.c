@@ -9,6 +9,7 @@
 #include "gpu.h"
 
 enum { COLD_ROUNDS = 3, WARM_UP = 5, COLD = 20, SUSTAINED = 120, SETTLING = 40, MAX_ROUNDS = 16 };
+enum { NOT_READY = 600 };  // CUDA_ERROR_NOT_READY
 
 // What the rounds of a job gave.
 typedef struct Samples {
@@ -31,8 +32,7 @@ static float median(float *v, u32 n) {
 
 // Reads the clock until the last launch is done, from when the first ones are.
 static void watch_clock(const Driver *d, const Nvml *nvml, void *settled, void *last, Samples *s) {
-  while (d->cuEventQuery(last)) {
-    if (!nvml->device) return;
+  while (d->cuEventQuery(last) == NOT_READY && nvml->device) {
     unsigned mhz = d->cuEventQuery(settled) ? 0 : sc_nvml_clock(nvml);
     s->clocks += mhz;
     s->readings += mhz > 0;
@@ -41,8 +41,8 @@ static void watch_clock(const Driver *d, const Nvml *nvml, void *settled, void *
 }
 
 // Milliseconds of each of n launches back to back.
-static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms,
-                                  const Nvml *nvml, Samples *s) {
+static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms, const Nvml *nvml,
+                                  Samples *s) {
   const Driver *d = &g->d;
   void *event[SUSTAINED + 1] = {0};
   const char *wrong = NULL;
