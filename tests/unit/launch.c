@@ -24,7 +24,7 @@ typedef struct DriverLog {
   size_t arg_bytes;
   u32 maps;
   bool capturing, refuse_stride_0;
-  unsigned char host[4096];
+  _Alignas(16) unsigned char host[4096];
 } DriverLog;
 static DriverLog note;
 static int context_a, context_b;
@@ -480,13 +480,45 @@ static void waits_are_told(void **state) {
   end(&f);
 }
 
+static void hear(void *user, const schedc_diagnostic *d) { strcpy(user, d->code); }
+
+// Without a driver, NVRTC or a current context; the arguments are looked at first.
+static void loading_says_what_is_missing(void **state) {
+  (void)state;
+  char code[32] = "", why[8] = "";
+  schedc_options options = SCHEDC_OPTIONS_INIT;
+  schedc_context *context;
+  schedc_source *source;
+  schedc_kernel *kernel;
+  schedc_loaded *loaded = (schedc_loaded *)&note;
+  size_t bytes;
+  options.sink = hear;
+  options.sink_user = code;
+  assert_int_equal(schedc_open(&context, &options), SCHEDC_OK);
+  assert_int_equal(schedc_parse(&source, context, "copy.sched", copy, sizeof copy - 1), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  assert_int_equal(schedc_load(&loaded, context, NULL, NULL), SCHEDC_EARG);
+  assert_null(loaded);
+  assert_int_equal(schedc_load(&loaded, context, kernel, NULL), SCHEDC_EUNAVAIL);
+  assert_null(loaded);
+  assert_int_equal(strncmp(code, "G.", 2), 0);
+  assert_int_equal(schedc_launch(context, NULL, NULL, NULL, NULL, NULL, 0), SCHEDC_EARG);
+  assert_int_equal(schedc_workspace_size(context, NULL, NULL, NULL, &bytes), SCHEDC_EARG);
+  assert_int_equal(schedc_check_waits(context, NULL), SCHEDC_EARG);
+  if (schedc_gpu_available(context, why, sizeof why)) assert_true(strlen(why) == sizeof why - 1);
+  schedc_unload(NULL);
+  schedc_kernel_free(kernel);
+  schedc_source_free(source);
+  schedc_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plans_are_kept),      cmocka_unit_test(arguments_lie_as_declared),
       cmocka_unit_test(tensors_are_checked), cmocka_unit_test(broadcast_has_stride_zero),
       cmocka_unit_test(empty_tensors),       cmocka_unit_test(integers_stay_in_range),
       cmocka_unit_test(counters_differ),     cmocka_unit_test(workspaces_are_the_callers),
-      cmocka_unit_test(waits_are_told),
+      cmocka_unit_test(waits_are_told),      cmocka_unit_test(loading_says_what_is_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
