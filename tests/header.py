@@ -36,7 +36,14 @@ def interface(header):
     return tensors, dims, scalars
 
 
+def own(name):
+    """The schedule's name for it: those that C++ or the emitter use have a '_' more."""
+    return name[:-1] if name.endswith("_") else name
+
+
 def extents(shape, dims):
+    dims = {own(name): value for name, value in dims.items()}
+
     def cdiv(a, b):
         return -(-a // b)
     return [int(eval(e.replace("/", "//"), {"cdiv": cdiv}, dims)) for e in re.split(r",\s*(?![^()]*\))", shape)]
@@ -66,13 +73,13 @@ def arguments(tensors, dims, scalars, pad):
         extent = extents(shape, dims)
         stride = strides(extent, pad)
         at = 0x10000000 * (i + 1)
-        words.append(f"{name}={at:x}:{','.join(map(str, extent))}:{','.join(map(str, stride))}")
+        words.append(f"{own(name)}={at:x}:{','.join(map(str, extent))}:{','.join(map(str, stride))}")
         code.append(f"a.{name} = 0x{at:x};")
         code += [f"a.{name}_stride[{d}] = {s};" for d, s in enumerate(stride)]
     code += [f"a.{name} = {value};" for name, value in dims.items()]
     for kind, name in scalars:
         value = 0.25 if kind == "float" else 130
-        words.append(f"{name}={value}")
+        words.append(f"{own(name)}={value}")
         code.append(f"a.{name} = {value};")
     return words, code
 
@@ -94,7 +101,10 @@ def check(args, folder, path, kernel):
         words, code = arguments(tensors, sizes, scalars, pad)
         if "workspace;" in text:
             code.append("a.workspace = 0x6000000;")
-        lines = run(args.expect, path, kernel, *words).stdout.split("\n", 1)
+        done = run(args.expect, path, kernel, *words)
+        if done.returncode:
+            return f"expect_launch {words}: {done.stdout}"
+        lines = done.stdout.split("\n", 1)
         block, maps = lines[0].split()
         expected.append(lines[1])
         cases.append(" ".join(code))

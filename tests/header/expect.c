@@ -21,7 +21,8 @@ static const Kernel *compile(Sc *sc, const char *path, const char *unit) {
 static void read_tensor(Sc *sc, const Kernel *k, const char *name, const char *text, schedc_tensor *t) {
   u32 i = 0;
   char *end;
-  while (strcmp(k->buf.at[i].name, name) || k->buf.at[i].space != SP_TENSOR) i++;
+  while (i < k->buf.n && (strcmp(k->buf.at[i].name, name) || k->buf.at[i].space != SP_TENSOR)) i++;
+  if (i == k->buf.n) exit(2);
   *t = (schedc_tensor){.name = sc_printf(sc, "%s", name), .type = (schedc_type)k->buf.at[i].elem, .rank = k->buf.at[i].rank};
   t->data = (void *)(uintptr_t)strtoull(text, &end, 16);
   for (size_t d = 0; d < t->rank; d++) t->shape[d] = strtoll(end + 1, &end, 10);
