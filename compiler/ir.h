@@ -354,7 +354,6 @@ Xid x_bool(Sc *sc, Kernel *k, bool v);
 Xid x_leaf(Sc *sc, Kernel *k, ExprOp op, Ty ty, u32 ref);           // X_DIM … X_LOAD; a LOAD's deps come from its view
 Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c);      // converts int operands to real where signatures ask
 Xid x_reduce(Sc *sc, Kernel *k, ExprOp op, u32 var, Xid body);
-Xid x_subst(Sc *sc, Kernel *k, Xid e, const Xid *idx, u32 n);       // replaces IDX v by idx[v] (0 keeps it)
 void x_forget(Kernel *k, u32 n);                                     // takes back the expressions from n on
 bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var);           // e as a kernel's position, uniform + variable; false: it is none
 bool x_const_int(const Kernel *k, Xid e, i64 *out);                 // e is a known integer (0 is zero: none)

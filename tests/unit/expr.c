@@ -140,11 +140,11 @@ static void types_follow_the_signature(void **state) {
   assert_int_equal(MAKE(TOREAL, INT(3)), REAL(3));
   assert_int_equal(AT(MAKE(DIV, f->m, f->n)).ty, TY_REAL);
   assert_int_equal(AT(MAKE(LT, a, f->m)).ty, TY_BOOL);
-  assert_int_equal(MAKE(ADD, p, f->m), 0);     // a truth is no number
+  assert_int_equal(MAKE(ADD, p, f->m), 0);  // a truth is no number
   assert_int_equal(MAKE(AND, p, f->m), 0);
-  assert_int_equal(MAKE(IDIV, a, f->m), 0);    // a real has no integer quotient
+  assert_int_equal(MAKE(IDIV, a, f->m), 0);  // a real has no integer quotient
   assert_int_equal(MAKE(WHERE, f->m, a, a), 0);
-  assert_int_equal(MAKE(SUM, a), 0);           // reductions have their own constructor
+  assert_int_equal(MAKE(SUM, a), 0);  // reductions have their own constructor
   assert_int_equal(AT(MAKE(WHERE, p, a, f->m)).ty, TY_REAL);
 }
 
@@ -189,46 +189,6 @@ static void loads(void **state) {
   assert_int_equal(AT(far).deps, DEP_FETCH | DEP_AXIS);
 }
 
-static void substitution(void **state) {
-  Fix *f = *state;
-  u32 reg = buf(f, SP_REG, EL_F32, 0, 1), spec = buf(f, SP_SPEC, EL_F32, 0, 1);
-  Xid tile = x_leaf(&f->sc, f->k, X_LOAD, TY_REAL, view(f, reg, 0, 0));
-  Xid e = MAKE(ADD, tile, f->i);
-  Xid to[2] = {f->j, 0};
-  Xid got = x_subst(&f->sc, f->k, e, to, 2);
-  assert_int_equal(AT(got).vars, 2);
-  assert_int_equal(f->k->view.at[AT(AT(got).a).ref].at[0].var, 1);
-  assert_int_equal(x_subst(&f->sc, f->k, e, (Xid[2]){0, f->i}, 2), e);
-  // Position forms: base + variable stays one, anything else cannot be said in a kernel …
-  to[0] = MAKE(ADD, f->t, f->j);
-  got = x_subst(&f->sc, f->k, tile, to, 2);
-  assert_int_equal(f->k->view.at[AT(got).ref].at[0].base, f->t);
-  assert_int_equal(f->k->view.at[AT(got).ref].at[0].var, 1);
-  to[0] = MAKE(MUL, f->j, f->j);
-  assert_int_equal(x_subst(&f->sc, f->k, tile, to, 2), 0);
-  // … but it can in a specification.
-  Xid s = x_leaf(&f->sc, f->k, X_LOAD, TY_REAL, view(f, spec, f->i, -1));
-  got = x_subst(&f->sc, f->k, s, to, 2);
-  assert_int_equal(f->k->view.at[AT(got).ref].at[0].base, to[0]);
-  // A reduction's variable may be renamed, not replaced.
-  Xid sum = x_reduce(&f->sc, f->k, X_SUM, 0, s);
-  got = x_subst(&f->sc, f->k, sum, (Xid[1]){f->j}, 1);
-  assert_int_equal(AT(got).ref, 1);
-  assert_int_equal(AT(got).vars, 0);
-  assert_int_equal(x_subst(&f->sc, f->k, sum, (Xid[1]){f->t}, 1), 0);
-}
-
-// Depth and sharing must not matter: 2^200 paths, 10000 levels.
-static void deep_substitution(void **state) {
-  Fix *f = *state;
-  Xid e = f->i;
-  for (int n = 0; n < 200; n++) e = MAKE(ADD, e, MAKE(MUL, e, f->m));
-  for (int n = 0; n < 10000; n++) e = MAKE(ADD, MAKE(MUL, e, f->m), f->n);
-  Xid got = x_subst(&f->sc, f->k, e, (Xid[1]){f->t}, 1);
-  assert_int_equal(AT(got).vars, 0);
-  assert_int_equal(AT(got).deps, DEP_LOOP | DEP_DIM);
-}
-
 static void known_values(void **state) {
   Fix *f = *state;
   i64 v = 7;
@@ -247,10 +207,15 @@ static void known_values(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(equal_values_have_equal_numbers), TEST(reals_keep_their_operand_order),
-      TEST(integers_fold), TEST(what_has_no_value_is_none), TEST(identities),
-      TEST(types_follow_the_signature), TEST(dependences), TEST(loads), TEST(substitution),
-      TEST(deep_substitution), TEST(known_values),
+      TEST(equal_values_have_equal_numbers),
+      TEST(reals_keep_their_operand_order),
+      TEST(integers_fold),
+      TEST(what_has_no_value_is_none),
+      TEST(identities),
+      TEST(types_follow_the_signature),
+      TEST(dependences),
+      TEST(loads),
+      TEST(known_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
