@@ -34,6 +34,7 @@ need_test_tools() {
   need clang clang
   need gcovr gcovr
   need python3 python3
+  need pkg-config pkg-config
   need_file "/usr/include/cmocka.h" libcmocka-dev
   need_file "/usr/lib/python3/dist-packages/numpy" python3-numpy
   need_file "/usr/lib/python3/dist-packages/jsonschema" python3-jsonschema

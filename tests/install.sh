@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # install.sh - installs a build into a temporary folder, and builds and runs the embedding example against what
-# is there: through pkg-config's flags with the shared library, and through the CMake package.
+# is there: through pkg-config with the shared library and with the static one, and through the CMake package.
 #   install.sh BUILD-FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,8 +9,13 @@ to=$(mktemp -d)
 trap 'rm -rf "$to"' EXIT
 cmake --install "$build" --prefix "$to" >/dev/null
 lib=$(dirname "$(find "$to" -name libschedc.so)")
-cc examples/embed.c -I"$to/include" -L"$lib" -lschedc -lpthread -o "$to/embed"
+export PKG_CONFIG_PATH=$lib/pkgconfig
+read -ra flags < <(pkg-config --cflags --libs schedc)
+cc examples/embed.c "${flags[@]}" -o "$to/embed"
 LD_LIBRARY_PATH=$lib "$to/embed"
+read -ra flags < <(pkg-config --static --cflags --libs schedc | sed 's/-lschedc/-l:libschedc.a/')
+cc examples/embed.c "${flags[@]}" -o "$to/embed"
+"$to/embed"
 mkdir "$to/project"
 cat >"$to/project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.18)
@@ -26,4 +31,4 @@ cmake --build "$to/project/build" >/dev/null
 "$to/bin/schedc" --version
 exported=$(nm -D --defined-only "$lib/libschedc.so" | awk '$2 ~ /[TDBR]/ {print $3}' | grep -v '^schedc_' || true)
 [ -z "$exported" ] || { echo "exported, but not public: $exported"; exit 1; }
-echo "2 passed, 0 failed, 0 skipped"
+echo "3 passed, 0 failed, 0 skipped"
