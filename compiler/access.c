@@ -70,8 +70,7 @@ u32 sc_accesses(Uses *u, const Ins *ins) {
       put(u, ins->arg[1], false, true);
       put(u, ins->arg[0], true, true);
       break;
-    default:
-      break;
+    default: break;
   }
   return u->at.n;
 }
@@ -86,10 +85,8 @@ static void note_use(Uses *u, u8 *use, const Ins *ins) {
     const View *v = &k->view.at[a->view];
     const Buf *b = &k->buf.at[v->buf];
     if (b->space != SP_STAGE) continue;
-    if (v->fill)
-      use[b->ring] |= a->async ? USE_COPY : USE_STORE;
-    else
-      use[b->ring] |= a->async ? USE_ASYNC : USE_THREADS;
+    if (v->fill) use[b->ring] |= a->async ? USE_COPY : USE_STORE;
+    else use[b->ring] |= a->async ? USE_ASYNC : USE_THREADS;
   }
 }
 

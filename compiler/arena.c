@@ -1,4 +1,5 @@
-// arena.c - memory of one compilation: bump allocation out of the caller's chunks, freed as a whole.
+// arena.c - memory of one compilation: bump allocation out of the caller's chunks, freed as a
+// whole.
 #include "base.h"
 
 #include <stdio.h>

@@ -86,7 +86,7 @@ typedef struct Sc {
   schedc_status why;  // set by sc_unwind
 } Sc;
 
-// arena.c ------------------------------------------------------------------------------------------
+// ---- arena.c
 void sc_init(Sc *sc, const schedc_allocator *alloc);  // alloc NULL: malloc and free
 void sc_free(Sc *sc);                                 // releases every chunk; sc may be reused after sc_init
 _Noreturn void sc_unwind(Sc *sc, schedc_status why);  // never returns; the arena stays valid until sc_free
@@ -126,14 +126,14 @@ void str_real(Str *s, double v);
 void str_float(Str *s, float v);  // … that read back as v when rounded to f32
 bool sc_read_real(Sc *sc, const char *at, size_t n, double *out);
 
-// text.c -------------------------------------------------------------------------------------------
+// ---- text.c
 Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n);  // copies; n < 2^31 checked by the caller
 typedef struct Place {
   u32 line, col;  // from 1; columns in bytes
 } Place;
 Place sc_line_col(const Text *text, u32 offset);
 
-// diag.c -------------------------------------------------------------------------------------------
+// ---- diag.c
 // Each appends to sc->diags and returns the report, so that notes and a help line can follow. After
 // SC_MAX_ERRORS errors further ones are dropped (a valid object is still returned).
 Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));

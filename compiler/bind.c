@@ -23,15 +23,10 @@ void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit) {
 static const char *value_text(Low *l, Value v) {
   Str s = {.sc = l->sc};
   switch (v.kind) {
-    case VAL_INT:
-      return sc_printf(l->sc, "%lld", (long long)v.num.i);
-    case VAL_BOOL:
-      return v.num.i ? "true" : "false";
-    case VAL_ELEM:
-      return sc_elem[v.num.i].text;
-    default:
-      str_real(&s, v.num.f);
-      return s.at;
+    case VAL_INT: return sc_printf(l->sc, "%lld", (long long)v.num.i);
+    case VAL_BOOL: return v.num.i ? "true" : "false";
+    case VAL_ELEM: return sc_elem[v.num.i].text;
+    default: str_real(&s, v.num.f); return s.at;
   }
 }
 
@@ -237,11 +232,11 @@ void low_work(Low *l, const Node *item) {
   Xid x = low_int(l, item->a);
   if (!x) return;
   if (low_at(l, x)->deps & ~DEP_DIM)
-    low_error(l, D_R9_UNIFORM, item->a->span, "work is counted from params, dimensions and scalars");
+    low_error(l, D_R9_UNIFORM, item->a->span,
+              "work is counted from params, dimensions and scalars");
   else if (l->k->work)
     low_error(l, D_N_TWICE, item->span, "'%s' has said its work already", l->k->name);
-  else
-    l->k->work = x;
+  else l->k->work = x;
 }
 
 // What a name of a case binds.
@@ -315,33 +310,25 @@ void low_case(Low *l, const Node *item) {
 static void declarations(Low *l, Given *g) {
   const Node *items = l->unit->a;
   for (const Node *i = items; i; i = i->next) {
-    if (i->kind == ND_PARAM)
-      low_params(l, i, g);
-    else if (i->kind == ND_DEF)
-      low_def(l, i, l->base, l->top);
+    if (i->kind == ND_PARAM) low_params(l, i, g);
+    else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
   }
   for (const Node *i = items; i; i = i->next) {
     if (i->kind == ND_TENSOR) low_tensors(l, i, false);
   }
   for (const Node *i = items; i; i = i->next) {
-    if (i->kind == ND_REQUIRE)
-      low_require(l, i);
-    else if (i->kind == ND_WORK)
-      low_work(l, i);
-    else if (i->kind == ND_CASE)
-      low_case(l, i);
+    if (i->kind == ND_REQUIRE) low_require(l, i);
+    else if (i->kind == ND_WORK) low_work(l, i);
+    else if (i->kind == ND_CASE) low_case(l, i);
   }
   l->scope = l->top;
   for (const Node *i = items; i; i = i->next) {
     if (i->kind == ND_GRID) low_grid(l, i);
   }
   for (const Node *i = items; i; i = i->next) {
-    if (i->kind == ND_LET)
-      low_let(l, i);
-    else if (i->kind == ND_RING)
-      low_rings(l, i, SC_NONE);
-    else if (i->kind == ND_ROLE)
-      low_declare_role(l, i);
+    if (i->kind == ND_LET) low_let(l, i);
+    else if (i->kind == ND_RING) low_rings(l, i, SC_NONE);
+    else if (i->kind == ND_ROLE) low_declare_role(l, i);
   }
   for (const Node *i = items; i; i = i->next) {
     if (i->kind == ND_TURN) low_turn(l, i);
@@ -356,8 +343,7 @@ Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
     if (i->kind == ND_SPEC && l->k->spec.n)
       sc_note(sc, low_error(l, D_N_TWICE, i->span, "there are two specifications"),
               l->k->map.at[l->k->spec.at[0]].span, "the first one");
-    else if (i->kind == ND_SPEC)
-      low_spec(l, i);
+    else if (i->kind == ND_SPEC) low_spec(l, i);
   }
   for (const Node *i = unit->a; i && !l->dead; i = i->next) {
     const Name *n = i->kind == ND_ROLE ? low_find(l, i->name) : NULL;
@@ -378,17 +364,13 @@ static const Node *unit_of(Sc *sc, const Ast *ast, const Choice *c) {
     if (u->kind != ND_KERNEL && u->kind != ND_SEQUENCE) continue;
     last = u;
     if (c->unit && !strcmp(u->name, c->unit)) return u;
-    if (u->kind == ND_SEQUENCE)
-      sequence = u;
-    else
-      kernel = u;
+    if (u->kind == ND_SEQUENCE) sequence = u;
+    else kernel = u;
   }
   if (!c->unit && (sequence || kernel)) return sequence ? sequence : kernel;
   Span at = last->name_span.hi ? last->name_span : (Span){0, 0};
-  if (c->unit)
-    sc_report(sc, D_P_UNIT, at, "there is no kernel or sequence '%s'", c->unit);
-  else
-    sc_report(sc, D_P_UNIT, at, "there is no kernel in this file");
+  if (c->unit) sc_report(sc, D_P_UNIT, at, "there is no kernel or sequence '%s'", c->unit);
+  else sc_report(sc, D_P_UNIT, at, "there is no kernel in this file");
   return NULL;
 }
 

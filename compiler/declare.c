@@ -101,12 +101,9 @@ void low_tensors(Low *l, const Node *item, bool workspace) {
          (zero.kind == VAL_INT ? zero.num.i != 0 : zero.num.f != 0)))
       low_error(l, D_N_KIND, g->c->span, "a workspace can be set to 0 only");
     for (const Node *n = g->a; n; n = n->next) {
-      if (!ok)
-        low_declare(l, n->name, n->span, NM_BAD);
-      else if (b.rank)
-        tensor(l, g, n, b);
-      else
-        scalar(l, g, n, elem, !workspace && item->flags == (item->flags & ~F_OUT));
+      if (!ok) low_declare(l, n->name, n->span, NM_BAD);
+      else if (b.rank) tensor(l, g, n, b);
+      else scalar(l, g, n, elem, !workspace && item->flags == (item->flags & ~F_OUT));
     }
   }
 }

@@ -144,15 +144,10 @@ static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role) {
       case OP_RELEASE:
         ins->plan.arrivals = (u16)arrivals(u, role, ins->arg[0], ins->op == OP_COMMIT);
         break;
-      case OP_COPYIN:
-        ins->plan.bytes = (u32)view_bytes(k, ins->arg[0]);
-        break;
+      case OP_COPYIN: ins->plan.bytes = (u32)view_bytes(k, ins->arg[0]); break;
       case OP_COPYOUT:
-      case OP_COPYADD:
-        ins->plan.bytes = (u32)view_bytes(k, ins->arg[1]);
-        break;
-      default:
-        break;
+      case OP_COPYADD: ins->plan.bytes = (u32)view_bytes(k, ins->arg[1]); break;
+      default: break;
     }
   }
   return ok;

@@ -55,7 +55,6 @@ void sc_help(Sc *sc, Diag *d, const char *fmt, ...) {
 }
 
 // ---- the text form
-// ----------------------------------------------------------------------------------
 
 enum {
   LINE_SHOWN = 160,
@@ -91,10 +90,8 @@ static u32 gather(Sc *sc, const Text *text, const Diag *d, Mark **out) {
   mark[n++] = mark_of(text, d->at, '^', NULL);
   for (const Note *p = d->notes; p; p = p->next) {
     bool same = p->at.lo == d->at.lo && p->at.hi == d->at.hi && !mark[0].label;
-    if (same)
-      mark[0].label = p->text;
-    else
-      mark[n++] = mark_of(text, p->at, '-', p->text);
+    if (same) mark[0].label = p->text;
+    else mark[n++] = mark_of(text, p->at, '-', p->text);
   }
   for (u32 i = 1; i < n; i++) {
     Mark m = mark[i];

@@ -39,7 +39,6 @@ schedc_status schedc_write_json(const schedc_diagnostic *d, schedc_writer writer
 }
 
 // ---- SARIF
-// ------------------------------------------------------------------------------------------
 
 static void put_message(Json *j, const char *text) {
   json_open(j, '{');

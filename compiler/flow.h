@@ -5,7 +5,7 @@
 
 #include "passes.h"
 
-// access.c -----------------------------------------------------------------------------------------
+// ---- access.c
 // One place in storage that an operation reads or writes, and through which proxy: threads (generic), or
 // an engine (async: tensor cores, copy engine).
 typedef struct Access {
@@ -44,7 +44,7 @@ bool sc_ring_async(const Uses *u, u32 ring);
 u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover);
 void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]);  // of a map or product
 
-// derive.c -----------------------------------------------------------------------------------------
+// ---- derive.c
 // How many instances of a role take part in each fill and each drain of a ring.
 u32 sc_takers(const Kernel *k, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
@@ -58,7 +58,7 @@ typedef struct Fill {
 enum { SC_MAX_TX = 1 << 20 };  // an mbarrier's transaction count stays below this
 Fill sc_fill(const Kernel *k, const Code *code, u32 pc);
 
-// flow_state.c -------------------------------------------------------------------------------------
+// ---- flow_state.c
 enum { MAX_FLIGHT = 32, MAX_HOLDS = 16 };
 
 // A stage that an operation in flight reads: the hold-th held stage of a ring, counted from the oldest.
@@ -135,7 +135,7 @@ void sc_release_hold(State *s, u32 ring);                 // the oldest hold; no
 void sc_state_fence(State *s, const Kernel *k);
 void sc_state_meet(State *s, const Kernel *k);
 
-// flow_walk.c --------------------------------------------------------------------------------------
+// ---- flow_walk.c
 typedef struct Flow {
   Sc *sc;
   Kernel *k;

@@ -241,10 +241,8 @@ static void compare(Flow *f, const State *a, const State *b, const Meeting *m) {
   }
   for (u32 t = 0; t < f->k->turn.n; t++) {
     const TurnState *x = &a->turn[t], *y = &b->turn[t];
-    if (x->held && (!y->held || x->key != y->key))
-      report_turn(f, t, x, m);
-    else if (y->held && !x->held)
-      report_turn(f, t, y, &back);
+    if (x->held && (!y->held || x->key != y->key)) report_turn(f, t, x, m);
+    else if (y->held && !x->held) report_turn(f, t, y, &back);
   }
   compare_queues(f, &a->product, &b->product, m, &back, false);
   compare_queues(f, &a->copy, &b->copy, m, &back, true);

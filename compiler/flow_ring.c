@@ -99,13 +99,14 @@ void sc_step_release(Flow *f, Ins *ins) {
   r->gave = f->pc + 1;
 }
 
-// What a vote's block did to stages is fenced at its end, by the warps that ran it: the release that comes later
-// then costs the others no fence (measured: 4 % of fa3_stale).
+// What a vote's block did to stages is fenced at its end, by the warps that ran it: the release
+// that comes later then costs the others no fence (measured: 4 % of fa3_stale).
 void sc_step_endvote(Flow *f, Ins *ins) {
   bool dirty = false;
   for (u32 r = 0; r < f->k->ring.n; r++) {
     if (!refilled_by_copies(f, r)) continue;
-    for (u32 h = 0; h < f->now->ring[r].held; h++) dirty |= f->now->ring[r].hold[h].dirt & (DIRT_WROTE | DIRT_READ);
+    for (u32 h = 0; h < f->now->ring[r].held; h++)
+      dirty |= f->now->ring[r].hold[h].dirt & (DIRT_WROTE | DIRT_READ);
   }
   sc_want_order(f, ins, dirty, false);
 }

@@ -246,10 +246,8 @@ static bool meets_before(Flow *f, const Ins *ins, const Access *a) {
 }
 
 static void touch_stage(Flow *f, const Ins *ins, const Access *a) {
-  if (f->k->view.at[a->view].fill)
-    want_no_copy(f, a);
-  else if (a->write)
-    want_read(f, a);
+  if (f->k->view.at[a->view].fill) want_no_copy(f, a);
+  else if (a->write) want_read(f, a);
   Hold *h = stage_of(f, ins, a);
   if (!a->write) {
     h->dirt |= DIRT_READ | APART_READ;
@@ -271,9 +269,7 @@ static void step_threads(Flow *f, Ins *ins) {
     const Access *a = &f->uses->at.at[i];
     u32 buf = f->k->view.at[a->view].buf;
     switch (f->k->buf.at[buf].space) {
-      case SP_STAGE:
-        touch_stage(f, ins, a);
-        break;
+      case SP_STAGE: touch_stage(f, ins, a); break;
       case SP_REG:
         want_landed(f, a);
         if (!a->write) want_defined(f, ins, a);
@@ -324,10 +320,8 @@ static void fly(Flow *f, const Ins *ins, Queue *q, Flight flight, bool copy) {
       sc_note(f->sc, d, f->r->code.at[q->at[0].site].span, "the oldest of them");
       sc_help(f->sc, d, "wait for the older ones first");
     }
-    if (copy)
-      sc_retire_copies(f, q->n, false);
-    else
-      sc_fault_products(f, q->n);
+    if (copy) sc_retire_copies(f, q->n, false);
+    else sc_fault_products(f, q->n);
   }
   q->at[q->n++] = flight;
 }
@@ -427,46 +421,22 @@ static void step_copy_wait(Flow *f, Ins *ins) {
 
 void sc_step(Flow *f, Ins *ins) {
   switch ((Op)ins->op) {
-    case OP_ACQUIRE:
-      sc_step_acquire(f, ins);
-      break;
-    case OP_COPYIN:
-      step_copy_in(f, ins);
-      break;
-    case OP_COMMIT:
-      sc_step_commit(f, ins);
-      break;
-    case OP_WAIT:
-      sc_step_wait(f, ins);
-      break;
-    case OP_RELEASE:
-      sc_step_release(f, ins);
-      break;
-    case OP_MMA:
-      step_product(f, ins);
-      break;
-    case OP_MMAWAIT:
-      step_product_wait(f, ins);
-      break;
+    case OP_ACQUIRE: sc_step_acquire(f, ins); break;
+    case OP_COPYIN: step_copy_in(f, ins); break;
+    case OP_COMMIT: sc_step_commit(f, ins); break;
+    case OP_WAIT: sc_step_wait(f, ins); break;
+    case OP_RELEASE: sc_step_release(f, ins); break;
+    case OP_MMA: step_product(f, ins); break;
+    case OP_MMAWAIT: step_product_wait(f, ins); break;
     case OP_MMAWARP:
     case OP_MAP:
     case OP_MAPADD:
-    case OP_VOTE:
-      step_threads(f, ins);
-      break;
+    case OP_VOTE: step_threads(f, ins); break;
     case OP_COPYOUT:
-    case OP_COPYADD:
-      step_copy_out(f, ins);
-      break;
-    case OP_COPYWAIT:
-      step_copy_wait(f, ins);
-      break;
-    case OP_TAKE:
-      sc_step_take(f, ins);
-      break;
-    case OP_PASS:
-      sc_step_pass(f, ins);
-      break;
+    case OP_COPYADD: step_copy_out(f, ins); break;
+    case OP_COPYWAIT: step_copy_wait(f, ins); break;
+    case OP_TAKE: sc_step_take(f, ins); break;
+    case OP_PASS: sc_step_pass(f, ins); break;
     case OP_TILE:
     case OP_ENDTILE:
     case OP_FOR:
@@ -475,7 +445,6 @@ void sc_step(Flow *f, Ins *ins) {
     case OP_ELSE:
     case OP_ENDIF:
     case OP_ENDVOTE:
-    case OP_COUNT:
-      break;
+    case OP_COUNT: break;
   }
 }

@@ -79,39 +79,26 @@ static void leave_branch(Flow *f) {
 
 static void step(Flow *f, Ins *ins) {
   switch (ins->op) {
-    case OP_TILE:
-      sc_state_clear(f->now, f->k);
-      break;
+    case OP_TILE: sc_state_clear(f->now, f->k); break;
     case OP_ENDTILE:
       if (f->report) sc_report_end(f, f->now);
       break;
-    case OP_FOR:
-      enter_loop(f);
-      break;
-    case OP_ENDFOR:
-      leave_loop(f);
-      break;
+    case OP_FOR: enter_loop(f); break;
+    case OP_ENDFOR: leave_loop(f); break;
     case OP_VOTE:
       sc_step(f, ins);
       enter_branch(f);
       f->votes++;
       break;
-    case OP_IF:
-      enter_branch(f);
-      break;
-    case OP_ELSE:
-      other_branch(f);
-      break;
+    case OP_IF: enter_branch(f); break;
+    case OP_ELSE: other_branch(f); break;
     case OP_ENDVOTE:
       sc_step_endvote(f, ins);
       f->votes--;
       leave_branch(f);
       break;
-    case OP_ENDIF:
-      leave_branch(f);
-      break;
-    default:
-      sc_step(f, ins);
+    case OP_ENDIF: leave_branch(f); break;
+    default: sc_step(f, ins);
   }
 }
 

@@ -18,35 +18,16 @@ static void put(Line *p, Xid x, int level, int depth);
 static void put_leaf(Line *p, const Expr *e) {
   const Kernel *k = p->k;
   switch (e->op) {
-    case X_INT:
-      str_printf(p->out, "%lld", (long long)e->num.i);
-      return;
-    case X_BOOL:
-      str_puts(p->out, e->num.i ? "true" : "false");
-      return;
-    case X_REAL:
-      str_real(p->out, e->num.f);
-      return;
-    case X_DIM:
-      str_puts(p->out, k->dim.at[e->ref].name);
-      return;
-    case X_ARG:
-      str_puts(p->out, k->arg.at[e->ref].name);
-      return;
-    case X_AXIS:
-      str_puts(p->out, k->axis.at[e->ref].name);
-      return;
-    case X_LOOP:
-      str_puts(p->out, k->loop.at[e->ref].name);
-      return;
-    case X_INST:
-      str_printf(p->out, "%s#", k->role.at[e->ref].name);
-      return;
-    case X_IDX:
-      str_printf(p->out, "i%u", e->ref);
-      return;
-    default:
-      break;
+    case X_INT: str_printf(p->out, "%lld", (long long)e->num.i); return;
+    case X_BOOL: str_puts(p->out, e->num.i ? "true" : "false"); return;
+    case X_REAL: str_real(p->out, e->num.f); return;
+    case X_DIM: str_puts(p->out, k->dim.at[e->ref].name); return;
+    case X_ARG: str_puts(p->out, k->arg.at[e->ref].name); return;
+    case X_AXIS: str_puts(p->out, k->axis.at[e->ref].name); return;
+    case X_LOOP: str_puts(p->out, k->loop.at[e->ref].name); return;
+    case X_INST: str_printf(p->out, "%s#", k->role.at[e->ref].name); return;
+    case X_IDX: str_printf(p->out, "i%u", e->ref); return;
+    default: break;
   }
   const View *v = &k->view.at[e->ref];
   str_printf(p->out, "%s[", k->buf.at[v->buf].name);

@@ -53,10 +53,9 @@ static const char *unique(Sc *sc, Names *n, const char *name) {
   return got;
 }
 
-#define NAME_ALL(field, space)                                              \
-  p->field = NEWS(p->sc, const char *, k->field.n);                         \
-  for (u32 i = 0; i < k->field.n; i++)                                      \
-    p->field[i] = unique(p->sc, &p->space, k->field.at[i].name)
+#define NAME_ALL(field, space)                      \
+  p->field = NEWS(p->sc, const char *, k->field.n); \
+  for (u32 i = 0; i < k->field.n; i++) p->field[i] = unique(p->sc, &p->space, k->field.at[i].name)
 
 static void name_ring(Printer *p, u32 ring) {
   const Ring *r = &p->k->ring.at[ring];
@@ -297,4 +296,3 @@ void sc_ir_expr(Printer *p, Xid x, u32 bind) {
   }
   if (own < bind) str_puts(p->out, ")");
 }
-

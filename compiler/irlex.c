@@ -31,7 +31,8 @@ static u32 skip_space(const Text *t, u32 at) {
   for (;;) {
     const char *c = t->at + at;
     if (*c == ' ' || *c == '\t' || *c == '\n' || *c == '\r') at++;
-    else if (c[0] == '/' && c[1] == '/') while (at < t->len && t->at[at] != '\n') at++;
+    else if (c[0] == '/' && c[1] == '/')
+      while (at < t->len && t->at[at] != '\n') at++;
     else return at;
   }
 }

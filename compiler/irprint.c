@@ -320,8 +320,14 @@ static void put_case(Printer *p, const Case *c) {
                                                 : p->k->param.at[b->ref].name;
     bool tuple = b->kind == CASE_TENSOR && !b->set;
     str_printf(p->out, "%s %s %s", i ? "," : "", case_word[b->kind], name);
-    put_values(p, b->set ? " in { " : tuple ? " = [" : " = ", b->value.at, b->value.n,
-               b->set ? " }" : tuple ? "]" : "");
+    put_values(p,
+               b->set  ? " in { "
+               : tuple ? " = ["
+                       : " = ",
+               b->value.at, b->value.n,
+               b->set  ? " }"
+               : tuple ? "]"
+                       : "");
   }
   str_puts(p->out, " }\n");
 }

@@ -78,10 +78,8 @@ void json_key(Json *j, const char *key) {
 
 void json_text(Json *j, const char *text) {
   element(j);
-  if (text)
-    quoted(j, text);
-  else
-    json_raw(j, "null");
+  if (text) quoted(j, text);
+  else json_raw(j, "null");
 }
 
 void json_int(Json *j, int64_t value) {

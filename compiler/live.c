@@ -90,10 +90,8 @@ static void use_and_define(Live *l, u32 pc) {
     for (u32 d = 0; d < v->rank; d++)
       whole &= v->at[d].var >= 0 && ext[(u32)v->at[d].var] == k->buf.at[v->buf].ext[d];
     if (ins->op == OP_MAP && k->map.at[ins->arg[0]].cond) whole = false;
-    if (a->write && whole)
-      drop(l->now, v->buf);
-    else if (!a->write)
-      add(l->now, v->buf);
+    if (a->write && whole) drop(l->now, v->buf);
+    else if (!a->write) add(l->now, v->buf);
   }
   for (u32 at = l->kept[pc]; at; at = l->keep.at[at - 1].next) add(l->now, l->keep.at[at - 1].tile);
 }

@@ -1,6 +1,6 @@
-// lower_copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`. Out:
-// views in which every dimension of the stage meets one slice of the tensor, in order; the stage
-// says how far slices reach. What one tensor map can do is checked here (CUDA driver API,
+// lower_copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`.
+// Out: views in which every dimension of the stage meets one slice of the tensor, in order; the
+// stage says how far slices reach. What one tensor map can do is checked here (CUDA driver API,
 // cuTensorMapEncodeTiled).
 #include "lower.h"
 
@@ -238,8 +238,6 @@ void low_copy(Low *l, const Node *n) {
 }
 
 void low_copy_add(Low *l, const Node *n) {
-  if (n->c)
-    low_error(l, D_R9_COPY, n->c->span, "a copy takes no condition");
-  else
-    copy_out(l, n, true);
+  if (n->c) low_error(l, D_R9_COPY, n->c->span, "a copy takes no condition");
+  else copy_out(l, n, true);
 }

@@ -116,8 +116,7 @@ static Xid wrong_kind(Low *l, const Node *n, const Name *name) {
   sc_note(l->sc, d, name->span, "declared here");
   if (name->kind == NM_BUF || name->kind == NM_RING)
     sc_help(l->sc, d, "name an element: %s[i, …]", n->name);
-  else if (name->kind == NM_DEF)
-    sc_help(l->sc, d, "expand it: %s(…)", n->name);
+  else if (name->kind == NM_DEF) sc_help(l->sc, d, "expand it: %s(…)", n->name);
   return 0;
 }
 
@@ -139,14 +138,10 @@ static Xid name_value(Low *l, const Node *n) {
     return low_index(l, n->name, n->span);
   }
   switch (name->kind) {
-    case NM_VALUE:
-      return name->x;
-    case NM_INDEX:
-      return x_leaf(l->sc, l->k, X_IDX, TY_INT, name->ref);
-    case NM_INDEXNAME:
-      return low_index(l, name->index, n->span);
-    default:
-      return wrong_kind(l, n, name);
+    case NM_VALUE: return name->x;
+    case NM_INDEX: return x_leaf(l->sc, l->k, X_IDX, TY_INT, name->ref);
+    case NM_INDEXNAME: return low_index(l, name->index, n->span);
+    default: return wrong_kind(l, n, name);
   }
 }
 
@@ -280,35 +275,22 @@ static Xid reduction(Low *l, const Node *n) {
 
 static Xid one(Low *l, const Node *n) {
   switch (n->kind) {
-    case ND_INT:
-      return x_int(l->sc, l->k, n->num.i);
-    case ND_REAL:
-      return x_real(l->sc, l->k, n->num.f);
-    case ND_BOOL:
-      return x_bool(l->sc, l->k, n->num.i != 0);
-    case ND_NAME:
-      return name_value(l, n);
-    case ND_INDEX:
-      return measured(l, n->span, low_load(l, n));
-    case ND_APPLY:
-      return low_apply(l, n);
-    case ND_UNARY:
-      return unary(l, n);
-    case ND_BINARY:
-      return binary(l, n);
-    case ND_SELECT:
-      return selection(l, n->span, n->a, n->b, n->c);
-    case ND_REDUCE:
-      return reduction(l, n);
-    case ND_ERROR:
-      return 0;
+    case ND_INT: return x_int(l->sc, l->k, n->num.i);
+    case ND_REAL: return x_real(l->sc, l->k, n->num.f);
+    case ND_BOOL: return x_bool(l->sc, l->k, n->num.i != 0);
+    case ND_NAME: return name_value(l, n);
+    case ND_INDEX: return measured(l, n->span, low_load(l, n));
+    case ND_APPLY: return low_apply(l, n);
+    case ND_UNARY: return unary(l, n);
+    case ND_BINARY: return binary(l, n);
+    case ND_SELECT: return selection(l, n->span, n->a, n->b, n->c);
+    case ND_REDUCE: return reduction(l, n);
+    case ND_ERROR: return 0;
     case ND_FIELD:
       sc_help(l->sc, low_error(l, D_N_KIND, n->span, "a part of a ring is not a value"),
               "name an element: r.x[i, j]");
       return 0;
-    default:
-      low_error(l, D_N_KIND, n->span, "this is not a value");
-      return 0;
+    default: low_error(l, D_N_KIND, n->span, "this is not a value"); return 0;
   }
 }
 
@@ -335,53 +317,22 @@ static bool known_real(const Kernel *k, Xid x, double *out, u32 *steps) {
       (e->b && !known_real(k, e->b, &b, steps)))
     return false;
   switch (e->op) {
-    case X_TOREAL:
-      *out = a;
-      return true;
-    case X_NEG:
-      *out = -a;
-      return true;
-    case X_ABS:
-      *out = fabs(a);
-      return true;
-    case X_SQRT:
-      *out = sqrt(a);
-      return true;
-    case X_RSQRT:
-      *out = 1 / sqrt(a);
-      return true;
-    case X_EXP:
-      *out = exp(a);
-      return true;
-    case X_EXP2:
-      *out = exp2(a);
-      return true;
-    case X_LOG:
-      *out = log(a);
-      return true;
-    case X_LOG2:
-      *out = log2(a);
-      return true;
-    case X_ADD:
-      *out = a + b;
-      return true;
-    case X_SUB:
-      *out = a - b;
-      return true;
-    case X_MUL:
-      *out = a * b;
-      return true;
-    case X_DIV:
-      *out = a / b;
-      return true;
-    case X_MIN:
-      *out = fmin(a, b);
-      return true;
-    case X_MAX:
-      *out = fmax(a, b);
-      return true;
-    default:
-      return false;
+    case X_TOREAL: *out = a; return true;
+    case X_NEG: *out = -a; return true;
+    case X_ABS: *out = fabs(a); return true;
+    case X_SQRT: *out = sqrt(a); return true;
+    case X_RSQRT: *out = 1 / sqrt(a); return true;
+    case X_EXP: *out = exp(a); return true;
+    case X_EXP2: *out = exp2(a); return true;
+    case X_LOG: *out = log(a); return true;
+    case X_LOG2: *out = log2(a); return true;
+    case X_ADD: *out = a + b; return true;
+    case X_SUB: *out = a - b; return true;
+    case X_MUL: *out = a * b; return true;
+    case X_DIV: *out = a / b; return true;
+    case X_MIN: *out = fmin(a, b); return true;
+    case X_MAX: *out = fmax(a, b); return true;
+    default: return false;
   }
 }
 
@@ -410,8 +361,7 @@ static bool decidable(const Low *l, Xid x, u32 *steps) {
   if (++*steps > 2000 || e->deps & (DEP_INST | DEP_IDX | DEP_TILE)) return false;
   if (!(e->deps & DEP_LOOP)) return true;
   switch (e->op) {
-    case X_LOOP:
-      return true;
+    case X_LOOP: return true;
     case X_MUL:
       if (!x_const_int(l->k, e->a, &c) && !x_const_int(l->k, e->b, &c)) return false;
       break;
@@ -432,10 +382,8 @@ static bool decidable(const Low *l, Xid x, u32 *steps) {
     case X_NE:
     case X_AND:
     case X_OR:
-    case X_WHERE:
-      break;
-    default:
-      return false;
+    case X_WHERE: break;
+    default: return false;
   }
   return decidable(l, e->a, steps) && (!e->b || decidable(l, e->b, steps)) &&
          (!e->c || decidable(l, e->c, steps));

@@ -24,23 +24,17 @@ static Parts parts_of(const Low *l, Xid x, u32 *steps) {
   if (a == TOTAL || b == TOTAL || c == TOTAL) return TOTAL;
   bool plain = a < LINEAR && b < LINEAR && c < LINEAR;
   switch (e->op) {
-    case X_SUM:
-      return a == LINEAR ? TOTAL : LINEAR;
+    case X_SUM: return a == LINEAR ? TOTAL : LINEAR;
     case X_TOREAL:
-    case X_NEG:
-      return a;
+    case X_NEG: return a;
     case X_ADD:
-    case X_SUB:
-      return a == ZERO ? b : b == ZERO ? a : a == b ? a : TOTAL;
-    case X_MUL:
-      return plain ? PLAIN : a == LINEAR && b == LINEAR ? TOTAL : LINEAR;
-    case X_DIV:
-      return plain ? PLAIN : a == LINEAR && b == PLAIN ? LINEAR : TOTAL;
+    case X_SUB: return a == ZERO ? b : b == ZERO ? a : a == b ? a : TOTAL;
+    case X_MUL: return plain ? PLAIN : a == LINEAR && b == LINEAR ? TOTAL : LINEAR;
+    case X_DIV: return plain ? PLAIN : a == LINEAR && b == PLAIN ? LINEAR : TOTAL;
     case X_WHERE:
       if (plain) return b == ZERO && c == ZERO ? ZERO : PLAIN;
       return a != LINEAR && b != PLAIN && c != PLAIN ? LINEAR : TOTAL;
-    default:
-      return plain ? PLAIN : TOTAL;
+    default: return plain ? PLAIN : TOTAL;
   }
 }
 
@@ -231,7 +225,8 @@ static bool plain_indices(Low *l, const Node *list) {
   return ok;
 }
 
-// A buffer with a dimension for each of the first `rank` variables of the statement, SC_MAX_RANK at most.
+// A buffer with a dimension for each of the first `rank` variables of the statement, SC_MAX_RANK at
+// most.
 static u32 buf_of_indices(Low *l, const Stmt *s, Buf b, u8 rank) {
   View v = {.span = b.span, .rank = rank};
   b.rank = rank;
@@ -288,7 +283,8 @@ u32 low_condition(Low *l, const Node *n) {
 
 // ---- the specification
 
-// The left side is a place of its own: an inout tensor on the right means its values before the run.
+// The left side is a place of its own: an inout tensor on the right means its values before the
+// run.
 static void specify(Low *l, u32 dst, const Stmt *s, u8 outs, Xid root) {
   View left = l->k->view.at[dst];
   PUSH(l->sc, &l->done, left.buf);
@@ -319,10 +315,8 @@ static void output_equation(Low *l, const Node *n, u32 buf) {
     ok = false;
   }
   Xid root = ok ? converted(l, n->b, low_expr(l, n->b), l->k->buf.at[buf].elem) : 0;
-  if (low_end(l, &s, root != 0))
-    specify(l, dst, &s, outs, root);
-  else
-    PUSH(l->sc, &l->done, buf);
+  if (low_end(l, &s, root != 0)) specify(l, dst, &s, outs, root);
+  else PUSH(l->sc, &l->done, buf);
 }
 
 // The equation of a name that it introduces.

@@ -34,24 +34,14 @@ static Xid said(Said *s, Xid x) {
   const Expr e = s->k->expr.at[x];
   Xid r = 0;
   switch (e.op) {
-    case X_INT:
-      r = x_int(l->sc, l->k, e.num.i);
-      break;
-    case X_REAL:
-      r = x_real(l->sc, l->k, e.num.f);
-      break;
-    case X_BOOL:
-      r = x_bool(l->sc, l->k, e.num.i);
-      break;
-    case X_DIM:
-      r = dimension(l, &s->k->dim.at[e.ref]);
-      break;
+    case X_INT: r = x_int(l->sc, l->k, e.num.i); break;
+    case X_REAL: r = x_real(l->sc, l->k, e.num.f); break;
+    case X_BOOL: r = x_bool(l->sc, l->k, e.num.i); break;
+    case X_DIM: r = dimension(l, &s->k->dim.at[e.ref]); break;
     case X_ARG:
       r = x_leaf(l->sc, l->k, X_ARG, (Ty)e.ty, scalar_named(l, s->k->arg.at[e.ref].name));
       break;
-    default:
-      r = x_make(l->sc, l->k, (ExprOp)e.op, said(s, e.a), said(s, e.b), said(s, e.c));
-      break;
+    default: r = x_make(l->sc, l->k, (ExprOp)e.op, said(s, e.a), said(s, e.b), said(s, e.c)); break;
   }
   return s->as[x] = r;
 }
@@ -83,12 +73,9 @@ static u32 unite(Low *l, Said *s, const Buf *b) {
     return l->k->buf.n - 1;
   }
   Buf *old = &l->k->buf.at[at];
-  if (old->elem != b->elem)
-    disagree(l, b, old, "element type");
-  else if (old->rank != b->rank)
-    disagree(l, b, old, "rank");
-  else if (memcmp(old->dim, mine.dim, sizeof(Xid) * b->rank))
-    disagree(l, b, old, "shape");
+  if (old->elem != b->elem) disagree(l, b, old, "element type");
+  else if (old->rank != b->rank) disagree(l, b, old, "rank");
+  else if (memcmp(old->dim, mine.dim, sizeof(Xid) * b->rank)) disagree(l, b, old, "shape");
   if (!old->workspace && b->dir & F_OUT) old->dir |= F_OUT;
   return at;
 }
@@ -199,14 +186,10 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   }
   declare_united(l);
   for (const Node *i = unit->a; i; i = i->next) {
-    if (i->kind == ND_REQUIRE)
-      low_require(l, i);
-    else if (i->kind == ND_WORK)
-      low_work(l, i);
-    else if (i->kind == ND_CASE)
-      low_case(l, i);
-    else if (i->kind == ND_SPEC)
-      low_spec(l, i);
+    if (i->kind == ND_REQUIRE) low_require(l, i);
+    else if (i->kind == ND_WORK) low_work(l, i);
+    else if (i->kind == ND_CASE) low_case(l, i);
+    else if (i->kind == ND_SPEC) low_spec(l, i);
   }
   nothing_launched(l);
   low_known_params(l, g->choice);

@@ -112,12 +112,9 @@ static void ring_list(Low *l, const Node *n, Op op) {
     Name *name = named(l, e);
     Span at = n->a->next ? e->span : n->span;
     if (!name) continue;
-    if (name->kind == NM_TURN && op != OP_COMMIT)
-      use_turn(l, e, name, op == OP_ACQUIRE, at);
-    else if (name->kind == NM_RING && e->kind == ND_NAME)
-      use_ring(l, op, name, at);
-    else
-      not_this(l, e, name, op == OP_COMMIT ? "a ring" : "a ring or turn");
+    if (name->kind == NM_TURN && op != OP_COMMIT) use_turn(l, e, name, op == OP_ACQUIRE, at);
+    else if (name->kind == NM_RING && e->kind == ND_NAME) use_ring(l, op, name, at);
+    else not_this(l, e, name, op == OP_COMMIT ? "a ring" : "a ring or turn");
   }
 }
 
@@ -192,10 +189,8 @@ static void conditional(Low *l, const Node *n) {
   Xid c = low_bool(l, n->a);
   if (!c) return;
   if (x_const_bool(l->k, c, &known)) {
-    if (known)
-      low_block(l, n->b);
-    else if (n->c)
-      statement(l, n->c);
+    if (known) low_block(l, n->b);
+    else if (n->c) statement(l, n->c);
     return;
   }
   if (!x_uniform(l->k, c)) {
@@ -319,10 +314,8 @@ static void loop(Low *l, const Node *n) {
   }
   bool known = x_const_int(l->k, from, &a) && x_const_int(l->k, to, &b), again = false;
   for (u32 i = 0; i < l->unrolled.n; i++) again |= l->unrolled.at[i] == n;
-  if (known && (again || a >= b))
-    unrolled(l, n, a, b);
-  else
-    looped(l, n, from, to);
+  if (known && (again || a >= b)) unrolled(l, n, a, b);
+  else looped(l, n, from, to);
 }
 
 // ---- declarations among statements
@@ -358,52 +351,25 @@ static void regs(Low *l, const Node *n) {
 static void statement(Low *l, const Node *n) {
   if (stopped(l) || !low_spend(l, &l->stmts, LOW_MAX_STMTS, "statements", n->span)) return;
   switch (n->kind) {
-    case ND_COPY:
-      low_copy(l, n);
-      break;
-    case ND_ACQUIRE:
-      ring_list(l, n, OP_ACQUIRE);
-      break;
-    case ND_COMMIT:
-      ring_list(l, n, OP_COMMIT);
-      break;
-    case ND_RELEASE:
-      ring_list(l, n, OP_RELEASE);
-      break;
-    case ND_WAIT:
-      wait(l, n);
-      break;
-    case ND_ASSIGN:
-      low_assign(l, n);
-      break;
-    case ND_LET:
-      low_let(l, n);
-      break;
-    case ND_REG:
-      regs(l, n);
-      break;
-    case ND_DEF:
-      low_def(l, n, l->scope, l->scope);
-      break;
-    case ND_CALLST:
-      low_call(l, n);
-      break;
-    case ND_VOTE:
-      vote(l, n);
-      break;
-    case ND_FOR:
-      loop(l, n);
-      break;
+    case ND_COPY: low_copy(l, n); break;
+    case ND_ACQUIRE: ring_list(l, n, OP_ACQUIRE); break;
+    case ND_COMMIT: ring_list(l, n, OP_COMMIT); break;
+    case ND_RELEASE: ring_list(l, n, OP_RELEASE); break;
+    case ND_WAIT: wait(l, n); break;
+    case ND_ASSIGN: low_assign(l, n); break;
+    case ND_LET: low_let(l, n); break;
+    case ND_REG: regs(l, n); break;
+    case ND_DEF: low_def(l, n, l->scope, l->scope); break;
+    case ND_CALLST: low_call(l, n); break;
+    case ND_VOTE: vote(l, n); break;
+    case ND_FOR: loop(l, n); break;
     case ND_IF:
       if (!low_enter(l, n->span)) break;
       conditional(l, n);
       low_leave(l);
       break;
-    case ND_BLOCK:
-      low_block(l, n);
-      break;
-    case ND_ERROR:
-      break;
+    case ND_BLOCK: low_block(l, n); break;
+    case ND_ERROR: break;
     case ND_RING:
       if (!l->open.n || l->open.n > 1) {
         low_error(l, D_N_KIND, n->span, "a ring is declared in the kernel, or first in a role");
@@ -411,9 +377,7 @@ static void statement(Low *l, const Node *n) {
       }
       low_rings(l, n, l->role);
       break;
-    default:
-      low_error(l, D_N_KIND, n->span, "this cannot stand in a role");
-      break;
+    default: low_error(l, D_N_KIND, n->span, "this cannot stand in a role"); break;
   }
 }
 

@@ -34,8 +34,7 @@ int low_new_var(Low *l, Sym name, Span at) {
 Xid low_index(Low *l, Sym name, Span at) {
   int v = low_var(l, name);
   Stmt *s = l->stmt;
-  if (v < 0 && s && s->make && s->pos)
-    v = low_new_var(l, name, at);
+  if (v < 0 && s && s->make && s->pos) v = low_new_var(l, name, at);
   else if (v < 0 && s && s->pos) {
     Diag *d =
         low_error(l, D_N_INDEX, at, "the index '%s' is neither on the left nor reduced", name);
@@ -97,12 +96,10 @@ const char *low_dims_text(Low *l, u32 buf) {
     i64 v = b->ext[i];
     bool known = b->space == SP_STAGE || b->space == SP_REG || x_const_int(l->k, b->dim[i], &v);
     if (i) str_puts(&s, ", ");
-    if (known)
-      str_printf(&s, "%lld", (long long)v);
+    if (known) str_printf(&s, "%lld", (long long)v);
     else if (low_at(l, b->dim[i])->op == X_DIM)
       str_puts(&s, l->k->dim.at[low_at(l, b->dim[i])->ref].name);
-    else
-      str_puts(&s, "…");
+    else str_puts(&s, "…");
   }
   str_puts(&s, "]");
   return s.at;
@@ -126,8 +123,7 @@ static bool split(Low *l, Span at, Xid x, Pos *p) {
   if (!x_uniform(l->k, b) || !split(l, at, a, p)) return false;
   if (sub)
     p->base = p->base ? low_make(l, at, X_SUB, p->base, b, 0) : low_make(l, at, X_NEG, b, 0, 0);
-  else
-    p->base = p->base ? low_make(l, at, X_ADD, p->base, b, 0) : b;
+  else p->base = p->base ? low_make(l, at, X_ADD, p->base, b, 0) : b;
   return p->base != 0;
 }
 
@@ -172,10 +168,8 @@ static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
   if (!x) return false;
   const Buf *b = &l->k->buf.at[buf];
   if (l->spec) {
-    if (low_at(l, x)->op == X_IDX)
-      p->var = (i8)low_at(l, x)->ref;
-    else
-      p->base = x;
+    if (low_at(l, x)->op == X_IDX) p->var = (i8)low_at(l, x)->ref;
+    else p->base = x;
     return true;
   }
   if (!split(l, n->span, x, p)) {
@@ -393,7 +387,8 @@ static bool extents(Low *l, Stmt *s) {
   return true;
 }
 
-// Register tiles of one statement lie alike: no index runs along the rows of one and the columns of another.
+// Register tiles of one statement lie alike: no index runs along the rows of one and the columns of
+// another.
 static bool aligned(Low *l, const Stmt *s) {
   u32 row[SC_MAX_VARS] = {0};  // a view whose rows the variable runs along, plus 1
   for (int column = 0; column < 2; column++) {
@@ -405,7 +400,10 @@ static bool aligned(Low *l, const Stmt *s) {
       if (!column) {
         row[var] = n + 1;
       } else if (row[var]) {
-        Diag *d = low_error(l, D_R9_TILE, v->span, "the index '%s' runs along columns here, and along rows of another register tile", s->var[var].name);
+        Diag *d = low_error(
+            l, D_R9_TILE, v->span,
+            "the index '%s' runs along columns here, and along rows of another register tile",
+            s->var[var].name);
         sc_note(l->sc, d, l->k->view.at[row[var] - 1].span, "along rows");
         sc_help(l->sc, d, "registers have no addresses: a transpose goes through a ring");
         return false;

@@ -31,10 +31,8 @@ typedef struct Walk {
 
 static void mark(Low *l, Walk *w, u32 view, bool write) {
   u32 buf = l->k->view.at[view].buf;
-  if (write)
-    w->written[buf] = true;
-  else if (!w->read[buf])
-    w->read[buf] = view + 1;
+  if (write) w->written[buf] = true;
+  else if (!w->read[buf]) w->read[buf] = view + 1;
 }
 
 // Marks the rings whose stages the expression reads. Uniform operands read none.
@@ -88,15 +86,12 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
       break;
     case OP_MAP:
     case OP_MAPADD:
-    case OP_VOTE:
-      map_access(l, role, &k->map.at[ins->arg[0]], w);
-      break;
+    case OP_VOTE: map_access(l, role, &k->map.at[ins->arg[0]], w); break;
     case OP_MMA:
     case OP_MMAWARP:
       product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP, w);
       break;
-    default:
-      break;
+    default: break;
   }
 }
 

@@ -7,9 +7,9 @@
 //
 // A tile in a stage is stored as panels as wide as its swizzle, [panel][row][swizzle bytes], each
 // tile's start a multiple of 1024 bytes (TMA and wgmma descriptors, PTX ISA 9.0); 128-byte swizzle
-// where the rows divide into 128 bytes, narrower ones where not. Registers: matrices may take all but
-// 32 of a thread's, matrices and vectors all but 24. That is where ptxas 13.0 begins to spill or to
-// serialize products; tests/unit/place.c has the kernels on both sides of the line.
+// where the rows divide into 128 bytes, narrower ones where not. Registers: matrices may take all
+// but 32 of a thread's, matrices and vectors all but 24. That is where ptxas 13.0 begins to spill
+// or to serialize products; tests/unit/place.c has the kernels on both sides of the line.
 #include "place.h"
 
 enum { TILE_ALIGN = 1024, VECTOR_ALIGN = 128, HUGE_BYTES = 1 << 30 };
@@ -197,10 +197,8 @@ static void check_pool(Sc *sc, const Kernel *k, const Groups *groups, u32 entry)
   }
   u32 rest = sum - of_most * 128 * regs_of(k, most, entry);
   u32 fits = rest < pool ? (pool - rest) / (of_most * 128) / 8 * 8 : 0;
-  if (fits >= SETMAXNREG_LO)
-    sc_help(sc, d, "%u registers for '%s' would fit", fits, r->name);
-  else
-    sc_help(sc, d, "use fewer warpgroups");
+  if (fits >= SETMAXNREG_LO) sc_help(sc, d, "%u registers for '%s' would fit", fits, r->name);
+  else sc_help(sc, d, "use fewer warpgroups");
 }
 
 static void place_warps(Sc *sc, Kernel *k) {

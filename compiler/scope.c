@@ -167,32 +167,20 @@ void low_unbound_call(Low *l, Sym name, Span at) { unbound(l, name, at, true); }
 
 const char *low_kind_text(const Low *l, const Name *n) {
   switch (n->kind) {
-    case NM_ELEM:
-      return "an element type";
-    case NM_RING:
-      return "a ring";
-    case NM_TURN:
-      return "a turn";
-    case NM_ROLE:
-      return "a role";
-    case NM_DEF:
-      return "a def";
+    case NM_ELEM: return "an element type";
+    case NM_RING: return "a ring";
+    case NM_TURN: return "a turn";
+    case NM_ROLE: return "a role";
+    case NM_DEF: return "a def";
     case NM_INDEX:
-    case NM_INDEXNAME:
-      return "an index";
-    case NM_BUF:
-      break;
-    default:
-      return "a value";
+    case NM_INDEXNAME: return "an index";
+    case NM_BUF: break;
+    default: return "a value";
   }
   switch (l->k->buf.at[n->ref].space) {
-    case SP_TENSOR:
-      return "a tensor";
-    case SP_STAGE:
-      return "a part of a ring";
-    case SP_REG:
-      return "a register tile";
-    default:
-      return "an equation of the specification";
+    case SP_TENSOR: return "a tensor";
+    case SP_STAGE: return "a part of a ring";
+    case SP_REG: return "a register tile";
+    default: return "an equation of the specification";
   }
 }

@@ -74,11 +74,11 @@ static void check_load(Check *c, Xid x, const Expr *e) {
 
 static void check_leaf(Check *c, Xid x, const Expr *e) {
   const Kernel *k = c->k;
-  static const u8 deps[] = {[X_DIM] = DEP_DIM, [X_ARG] = DEP_DIM, [X_AXIS] = DEP_AXIS,
+  static const u8 deps[] = {[X_DIM] = DEP_DIM,   [X_ARG] = DEP_DIM,   [X_AXIS] = DEP_AXIS,
                             [X_INST] = DEP_INST, [X_LOOP] = DEP_LOOP, [X_IDX] = DEP_IDX};
-  const u32 most[] = {[X_INT] = UINT32_MAX,   [X_REAL] = UINT32_MAX,  [X_BOOL] = UINT32_MAX,
-                      [X_DIM] = k->dim.n,     [X_ARG] = k->arg.n,     [X_AXIS] = k->axis.n,
-                      [X_INST] = k->role.n,   [X_LOOP] = k->loop.n,   [X_IDX] = SC_MAX_VARS};
+  const u32 most[] = {[X_INT] = UINT32_MAX, [X_REAL] = UINT32_MAX, [X_BOOL] = UINT32_MAX,
+                      [X_DIM] = k->dim.n,   [X_ARG] = k->arg.n,    [X_AXIS] = k->axis.n,
+                      [X_INST] = k->role.n, [X_LOOP] = k->loop.n,  [X_IDX] = SC_MAX_VARS};
   if (e->ref >= most[e->op]) {
     sc_bad(c, "expression %u: names a %s that does not exist", x, sc_xop[e->op].text);
     return;
@@ -200,7 +200,7 @@ static void check_interface(Check *c) {
     if (!a->name || a->elem >= EL_COUNT) sc_bad(c, "argument %u: no name or type", i);
     else
       sc_check_scalar(c, a->init, sc_elem[a->elem].flt ? TY_REAL : TY_INT, DEP_DIM,
-                   "an argument's default");
+                      "an argument's default");
   }
   for (u32 i = 0; i < k->require.n; i++) {
     if (!k->require.at[i].cond) sc_bad(c, "require %u: no condition", i);

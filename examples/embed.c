@@ -77,8 +77,7 @@ int main(void) {
   pthread_join(thread, NULL);
   if (!kernel) return EXIT_FAILURE;
   schedc_status status = run(kernel, &error);
-  if (status)
-    fprintf(stderr, "%s: %s\n", schedc_status_name(status), schedc_status_text(status));
+  if (status) fprintf(stderr, "%s: %s\n", schedc_status_name(status), schedc_status_text(status));
   else
     printf("%s: max error %g of %g allowed: %s\n", error.tensor, error.max_error, error.max_allowed,
            error.pass ? "PASS" : "FAIL");

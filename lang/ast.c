@@ -119,40 +119,23 @@ u16 sc_direction(Token t) { return t.kind == T_IN ? F_IN : t.kind == T_OUT ? F_O
 
 AstOp sc_token_op(Token t) {
   switch (t.kind) {
-    case T_SET:
-      return AST_SET;
-    case T_SETADD:
-      return AST_SETADD;
-    case T_PLUS:
-      return AST_ADD;
-    case T_MINUS:
-      return AST_SUB;
-    case T_STAR:
-      return AST_MUL;
-    case T_SLASH:
-      return AST_DIV;
-    case T_PERCENT:
-      return AST_MOD;
-    case T_AT:
-      return AST_MATMUL;
-    case T_LT:
-      return AST_LT;
-    case T_LE:
-      return AST_LE;
-    case T_GT:
-      return AST_GT;
-    case T_GE:
-      return AST_GE;
-    case T_EQ:
-      return AST_EQ;
-    case T_NE:
-      return AST_NE;
-    case T_AND:
-      return AST_AND;
-    case T_OR:
-      return AST_OR;
-    default:
-      return AST_NONE;
+    case T_SET: return AST_SET;
+    case T_SETADD: return AST_SETADD;
+    case T_PLUS: return AST_ADD;
+    case T_MINUS: return AST_SUB;
+    case T_STAR: return AST_MUL;
+    case T_SLASH: return AST_DIV;
+    case T_PERCENT: return AST_MOD;
+    case T_AT: return AST_MATMUL;
+    case T_LT: return AST_LT;
+    case T_LE: return AST_LE;
+    case T_GT: return AST_GT;
+    case T_GE: return AST_GE;
+    case T_EQ: return AST_EQ;
+    case T_NE: return AST_NE;
+    case T_AND: return AST_AND;
+    case T_OR: return AST_OR;
+    default: return AST_NONE;
   }
 }
 
@@ -201,10 +184,8 @@ static bool own_line(NodeKind kind) {
     case ND_TUPLE:
     case ND_AXIS:
     case ND_CLUSTER:
-    case ND_BIND:
-      return false;
-    default:
-      return kind < ND_INT || kind == ND_ERROR;
+    case ND_BIND: return false;
+    default: return kind < ND_INT || kind == ND_ERROR;
   }
 }
 

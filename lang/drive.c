@@ -98,12 +98,9 @@ static void skip_statement(Parser *p, Token t, u32 lists) {
     }
     if (t.kind == T_LB) depth++;
     if (t.kind == T_RB) {
-      if (depth)
-        depth--;
-      else if (lists)
-        lists--;
-      else if (p->open.n)
-        break;
+      if (depth) depth--;
+      else if (lists) lists--;
+      else if (p->open.n) break;
     }
     if (depth || (t.kind != T_NL && t.kind != T_SEMI)) continue;
     if (t.kind == T_NL && sc_token_info(before)->class & MORE) continue;

@@ -99,16 +99,13 @@ static void expr(Printer *p, const Node *n, Air air);
 static bool simple(const Node *n) {
   switch (n->kind) {
     case ND_NAME:
-    case ND_INT:
-      return true;
-    case ND_UNARY:
-      return n->op == AST_NEG && simple(n->a);
+    case ND_INT: return true;
+    case ND_UNARY: return n->op == AST_NEG && simple(n->a);
     case ND_BINARY:
       if (n->op == AST_MUL || n->op == AST_DIV) return simple(n->a) && simple(n->b);
       return (n->op == AST_ADD || n->op == AST_SUB) && n->flags & F_PAREN && simple(n->a) &&
              simple(n->b);
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -156,16 +153,10 @@ static void binary(Printer *p, const Node *n, Air air) {
 
 static void bare_expr(Printer *p, const Node *n, Air air) {
   switch (n->kind) {
-    case ND_INT:
-      str_printf(&p->line.text, "%lld", (long long)n->num.i);
-      break;
-    case ND_BOOL:
-      put(p, n->num.i ? "true" : "false");
-      break;
+    case ND_INT: str_printf(&p->line.text, "%lld", (long long)n->num.i); break;
+    case ND_BOOL: put(p, n->num.i ? "true" : "false"); break;
     case ND_REAL:
-    case ND_NAME:
-      put(p, n->name);
-      break;
+    case ND_NAME: put(p, n->name); break;
     case ND_FIELD:
       expr(p, n->a, air);
       put(p, ".");
@@ -189,9 +180,7 @@ static void bare_expr(Printer *p, const Node *n, Air air) {
       put(p, n->op == AST_NOT ? "not " : "-");
       expr(p, n->a, n->op == AST_NOT ? NEAT : air);
       break;
-    case ND_BINARY:
-      binary(p, n, air);
-      break;
+    case ND_BINARY: binary(p, n, air); break;
     case ND_SELECT:
       expr(p, n->a, NEAT);
       put(p, " ?");
@@ -205,8 +194,7 @@ static void bare_expr(Printer *p, const Node *n, Air air) {
       str_printf(&p->line.text, "%s(%s) ", sc_op_text(n->op), n->name);
       expr(p, n->a, NEAT);
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
@@ -262,10 +250,8 @@ static void fact(Printer *p, const Node *n) {
 
 static void group_type(Printer *p, const Node *n) {
   put(p, ": ");
-  if (n->b->kind == ND_RECORD)
-    brace_list(p, n->b->a, n->b->span.lo, n->b->span.hi, group);
-  else
-    type(p, n->b);
+  if (n->b->kind == ND_RECORD) brace_list(p, n->b->a, n->b->span.lo, n->b->span.hi, group);
+  else type(p, n->b);
   if (n->c) {
     put(p, " = ");
     expr(p, n->c, LOOSE);
@@ -427,10 +413,8 @@ static void branch(Printer *p, const Node *n) {
     put(p, " ");
   }
   put(p, "else ");
-  if (n->c->kind == ND_IF)
-    branch(p, n->c);
-  else
-    block(p, n->c);
+  if (n->c->kind == ND_IF) branch(p, n->c);
+  else block(p, n->c);
 }
 
 static void role(Printer *p, const Node *n) {
@@ -543,12 +527,8 @@ static void named_braces(Printer *p, const Node *n, const char *keyword) {
 // One declaration or statement, on the line begun for it.
 static void line_of(Printer *p, const Node *n) {
   switch ((NodeKind)n->kind) {
-    case ND_KERNEL:
-      named_braces(p, n, "kernel");
-      break;
-    case ND_SEQUENCE:
-      named_braces(p, n, "sequence");
-      break;
+    case ND_KERNEL: named_braces(p, n, "kernel"); break;
+    case ND_SEQUENCE: named_braces(p, n, "sequence"); break;
     case ND_PARAM:
       put(p, "param ");
       params(p, n->a);
@@ -561,9 +541,7 @@ static void line_of(Printer *p, const Node *n) {
       put(p, "work ");
       expr(p, n->a, LOOSE);
       break;
-    case ND_TENSOR:
-      tensor(p, n);
-      break;
+    case ND_TENSOR: tensor(p, n); break;
     case ND_WORKSPACE:
       put(p, "workspace ");
       groups(p, n->a, RUN_NONE);
@@ -585,69 +563,38 @@ static void line_of(Printer *p, const Node *n) {
       mark(p, RUN_CASE);
       brace_list(p, n->a, n->name_span.hi, n->span.hi, fact);
       break;
-    case ND_GRID:
-      grid(p, n);
-      break;
-    case ND_TURN:
-      turn(p, n);
-      break;
-    case ND_ROLE:
-      role(p, n);
-      break;
-    case ND_LAUNCH:
-      put(p, n->name);
-      break;
-    case ND_COPY:
-      copy(p, n);
-      break;
-    case ND_ACQUIRE:
-      words(p, "acquire ", n->a);
-      break;
-    case ND_COMMIT:
-      words(p, "commit ", n->a);
-      break;
-    case ND_WAIT:
-      wait(p, n);
-      break;
-    case ND_RELEASE:
-      words(p, "release ", n->a);
-      break;
-    case ND_ASSIGN:
-      assign(p, n);
-      break;
+    case ND_GRID: grid(p, n); break;
+    case ND_TURN: turn(p, n); break;
+    case ND_ROLE: role(p, n); break;
+    case ND_LAUNCH: put(p, n->name); break;
+    case ND_COPY: copy(p, n); break;
+    case ND_ACQUIRE: words(p, "acquire ", n->a); break;
+    case ND_COMMIT: words(p, "commit ", n->a); break;
+    case ND_WAIT: wait(p, n); break;
+    case ND_RELEASE: words(p, "release ", n->a); break;
+    case ND_ASSIGN: assign(p, n); break;
     case ND_LET:
       put(p, "let ");
       binds(p, n->a);
       break;
-    case ND_DEF:
-      def(p, n);
-      break;
+    case ND_DEF: def(p, n); break;
     case ND_CALLST:
       str_printf(&p->line.text, "%s(", n->name);
       comma_list(p, n->a, " ", NEAT);
       put(p, ")");
       break;
-    case ND_VOTE:
-      vote(p, n);
-      break;
-    case ND_FOR:
-      loop(p, n);
-      break;
-    case ND_IF:
-      branch(p, n);
-      break;
-    default:
-      break;
+    case ND_VOTE: vote(p, n); break;
+    case ND_FOR: loop(p, n); break;
+    case ND_IF: branch(p, n); break;
+    default: break;
   }
 }
 
 void sc_print_source(Str *out, const Ast *ast) {
   Printer p = {.sc = out->sc, .ast = ast, .hang = HANG};
   for (const Node *n = ast->file->a; n; n = n->next) {
-    if (n->flags & F_SAME_LINE)
-      put(&p, ";  ");
-    else
-      next_line(&p, n->span.lo, 0, 0);
+    if (n->flags & F_SAME_LINE) put(&p, ";  ");
+    else next_line(&p, n->span.lo, 0, 0);
     line_of(&p, n);
   }
   next_line(&p, ast->text->len, 0, 0);

@@ -32,7 +32,6 @@ static Elem elem_of(schedc_type type) {
 }
 
 // ---- one tensor by itself: type, rank, strides, address
-// ---------------------------------------------
 
 static bool fits_type(Sc *sc, const Buf *buf, const schedc_tensor *t) {
   Elem got = elem_of(t->type);
@@ -174,7 +173,6 @@ static void take_tensors(Binder *bd, const schedc_tensor *tensor, size_t n) {
 }
 
 // ---- dimensions out of shapes
-// -----------------------------------------------------------------------
 
 // Binds the one unknown dimension of x so that x == want, through + - and multiplication by what is
 // known: `i32[B + 1]` says what B is. False: nothing could be bound here.
@@ -194,9 +192,7 @@ static bool solve(Binder *bd, Xid x, i64 want, u32 from) {
     i64 c = a.known ? a.i : b.i;
     bool overflow;
     switch (e->op) {
-      case X_ADD:
-        overflow = __builtin_sub_overflow(want, c, &want);
-        break;
+      case X_ADD: overflow = __builtin_sub_overflow(want, c, &want); break;
       case X_SUB:
         overflow = a.known ? __builtin_sub_overflow(c, want, &want)
                            : __builtin_add_overflow(want, c, &want);
@@ -205,8 +201,7 @@ static bool solve(Binder *bd, Xid x, i64 want, u32 from) {
         overflow = c <= 0 || want % c != 0;
         if (!overflow) want /= c;
         break;
-      default:
-        return false;
+      default: return false;
     }
     if (overflow) return false;
     x = a.known ? e->b : e->a;
@@ -253,8 +248,7 @@ static void put_values(const Binder *bd, Str *out, Xid root) {
     first = false;
     if (e->op == X_DIM)
       str_printf(out, "%s = %lld", k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref]);
-    else
-      str_printf(out, "%s = ", k->arg.at[e->ref].name), str_real(out, bd->b->arg[e->ref]);
+    else str_printf(out, "%s = ", k->arg.at[e->ref].name), str_real(out, bd->b->arg[e->ref]);
   }
 }
 
@@ -301,7 +295,6 @@ static void check_shape(const Binder *bd, u32 number) {
 }
 
 // ---- scalars
-// ----------------------------------------------------------------------------------------
 
 static void take_scalar(Binder *bd, u32 number, double v) {
   const Arg *arg = &bd->k->arg.at[number];
@@ -353,7 +346,6 @@ static void default_scalars(Binder *bd) {
 }
 
 // ---- the whole
-// ----------------------------------------------------------------------------------------
 
 static void check_requires(const Binder *bd) {
   const Kernel *k = bd->k;

@@ -46,11 +46,9 @@ static i64 stage_bytes(const Kernel *k, u32 view) {
 
 static Work work_of(const Kernel *k, const Ins *ins) {
   switch (ins->op) {
-    case OP_COPYIN:
-      return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[0])};
+    case OP_COPYIN: return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[0])};
     case OP_COPYOUT:
-    case OP_COPYADD:
-      return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[1])};
+    case OP_COPYADD: return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[1])};
     case OP_MMA:
     case OP_MMAWARP: {
       const Product *p = &k->product.at[ins->arg[0]];
@@ -60,8 +58,7 @@ static Work work_of(const Kernel *k, const Ins *ins) {
     case OP_MAPADD:
       return (Work){.what = "elements",
                     .elements = extents(k, &k->map.at[ins->arg[0]], k->map.at[ins->arg[0]].vars)};
-    default:
-      return (Work){0};
+    default: return (Work){0};
   }
 }
 
@@ -143,17 +140,12 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
 }
 
 // ---- text
-// -------------------------------------------------------------------------------------------
 
 static void put_value(Str *out, const Value *v) {
-  if (v->kind == VAL_INT)
-    str_printf(out, "%lld", (long long)v->num.i);
-  else if (v->kind == VAL_BOOL)
-    str_puts(out, v->num.i ? "true" : "false");
-  else if (v->kind == VAL_ELEM)
-    str_puts(out, sc_elem[v->num.i].text);
-  else
-    str_real(out, v->num.f);
+  if (v->kind == VAL_INT) str_printf(out, "%lld", (long long)v->num.i);
+  else if (v->kind == VAL_BOOL) str_puts(out, v->num.i ? "true" : "false");
+  else if (v->kind == VAL_ELEM) str_puts(out, sc_elem[v->num.i].text);
+  else str_real(out, v->num.f);
 }
 
 static void text_arguments(Describer *d) {
@@ -263,12 +255,9 @@ static void text_role_work(Describer *d, const Role *r) {
     Str what = {.sc = d->sc};
     put_operands(&what, k, ins);
     str_printf(d->out, "%*s%-*s", indent, "", indent < 52 ? 52 - indent : 1, what.at);
-    if (w.bytes)
-      str_printf(d->out, "%10lld bytes\n", (long long)w.bytes);
-    else if (w.flops)
-      str_printf(d->out, "%10.3f MFLOP\n", (double)w.flops * 1e-6);
-    else
-      str_printf(d->out, "%10lld elements\n", (long long)w.elements);
+    if (w.bytes) str_printf(d->out, "%10lld bytes\n", (long long)w.bytes);
+    else if (w.flops) str_printf(d->out, "%10.3f MFLOP\n", (double)w.flops * 1e-6);
+    else str_printf(d->out, "%10lld elements\n", (long long)w.elements);
   }
   Work all;
   if (total_work(d, r, &all)) {
@@ -292,7 +281,6 @@ static void text_kernel(Describer *d) {
 }
 
 // ---- JSON
-// -------------------------------------------------------------------------------------------
 
 static void json_infix(Describer *d, const char *key, Xid x) {
   Str s = {.sc = d->sc};
@@ -434,7 +422,6 @@ static void json_kernel(Describer *d) {
 }
 
 // ---- the way in
-// -------------------------------------------------------------------------------------
 
 typedef struct DescribeJob {
   const Kernel *k;
@@ -462,10 +449,8 @@ static schedc_status describe(Sc *sc, void *job) {
     Describer d = {sc, k, job_->dims, job_->dim_count, &out, &json, NULL};
     evaluate(&d);
     if (text && i) str_puts(&out, "\n");
-    if (text)
-      text_kernel(&d);
-    else
-      json_kernel(&d);
+    if (text) text_kernel(&d);
+    else json_kernel(&d);
   }
   if (!text) json_close(&json, ']');
   if (!text) str_puts(&out, "\n");

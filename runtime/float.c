@@ -114,15 +114,15 @@ float sc_of_e4m3(u8 v) { return of_e4m3(v); }
 float sc_of_e5m2(u8 v) { return of_e5m2(v); }
 
 // The loops over many, three for each narrow type.
-#define BULK(name, T)                                                                   \
-  SC_CLONES static void load_##name(float *restrict to, const T *restrict from, size_t n) { \
-    for (size_t i = 0; i < n; i++) to[i] = of_##name(from[i]);                          \
-  }                                                                                     \
+#define BULK(name, T)                                                                        \
+  SC_CLONES static void load_##name(float *restrict to, const T *restrict from, size_t n) {  \
+    for (size_t i = 0; i < n; i++) to[i] = of_##name(from[i]);                               \
+  }                                                                                          \
   SC_CLONES static void store_##name(T *restrict to, const float *restrict from, size_t n) { \
-    for (size_t i = 0; i < n; i++) to[i] = to_##name(from[i]);                          \
-  }                                                                                     \
-  SC_CLONES static void round_all_##name(float *v, size_t n) {                          \
-    for (size_t i = 0; i < n; i++) v[i] = round_##name(v[i]);                           \
+    for (size_t i = 0; i < n; i++) to[i] = to_##name(from[i]);                               \
+  }                                                                                          \
+  SC_CLONES static void round_all_##name(float *v, size_t n) {                               \
+    for (size_t i = 0; i < n; i++) v[i] = round_##name(v[i]);                                \
   }
 BULK(f16, u16)
 BULK(bf16, u16)

@@ -39,18 +39,12 @@ static double value(InputKind kind, u64 seed, u64 n, u64 row, u64 width) {
   double x = normal(seed, n);
   u64 other = seed ^ 0x6a09e667f3bcc908u;
   switch (kind) {
-    case INPUT_OUTLIERS:
-      return draw(other, n) % 1000 ? x : x + 10 * normal(other + 1, n);
-    case INPUT_LARGE:
-      return 8 * x;
-    case INPUT_EQUAL:
-      return normal(seed, n % width);
-    case INPUT_SPIKE:
-      return n % width == draw(other, row) % width ? 16 : x / 8;
-    case INPUT_SINK:
-      return row == 0 ? 4 * fabs(x) + 2 : x;
-    default:
-      return x;
+    case INPUT_OUTLIERS: return draw(other, n) % 1000 ? x : x + 10 * normal(other + 1, n);
+    case INPUT_LARGE: return 8 * x;
+    case INPUT_EQUAL: return normal(seed, n % width);
+    case INPUT_SPIKE: return n % width == draw(other, row) % width ? 16 : x / 8;
+    case INPUT_SINK: return row == 0 ? 4 * fabs(x) + 2 : x;
+    default: return x;
   }
 }
 

@@ -24,111 +24,57 @@ static void unary(LaunchValue *v, ExprOp op, Ty ty, const LaunchValue *a) {
     return;
   }
   switch (op) {
-    case X_TOREAL:
-      put_real(v, (double)a->i);
-      return;
-    case X_NOT:
-      put_int(v, !a->i);
-      return;
-    case X_NEG:
-      put_real(v, -a->f);
-      return;
-    case X_ABS:
-      put_real(v, fabs(a->f));
-      return;
-    case X_EXP:
-      put_real(v, exp(a->f));
-      return;
-    case X_EXP2:
-      put_real(v, exp2(a->f));
-      return;
-    case X_LOG:
-      put_real(v, log(a->f));
-      return;
-    case X_LOG2:
-      put_real(v, log2(a->f));
-      return;
-    case X_SQRT:
-      put_real(v, sqrt(a->f));
-      return;
-    case X_RSQRT:
-      put_real(v, 1 / sqrt(a->f));
-      return;
-    case X_TANH:
-      put_real(v, tanh(a->f));
-      return;
-    default:
-      return;
+    case X_TOREAL: put_real(v, (double)a->i); return;
+    case X_NOT: put_int(v, !a->i); return;
+    case X_NEG: put_real(v, -a->f); return;
+    case X_ABS: put_real(v, fabs(a->f)); return;
+    case X_EXP: put_real(v, exp(a->f)); return;
+    case X_EXP2: put_real(v, exp2(a->f)); return;
+    case X_LOG: put_real(v, log(a->f)); return;
+    case X_LOG2: put_real(v, log2(a->f)); return;
+    case X_SQRT: put_real(v, sqrt(a->f)); return;
+    case X_RSQRT: put_real(v, 1 / sqrt(a->f)); return;
+    case X_TANH: put_real(v, tanh(a->f)); return;
+    default: return;
   }
 }
 
 static void binary_int(LaunchValue *v, ExprOp op, i64 a, i64 b) {
-  if (op == X_AND)
-    put_int(v, a && b);
-  else if (op == X_OR)
-    put_int(v, a || b);
-  else
-    v->known = sc_int_op(op, a, b, &v->i);
+  if (op == X_AND) put_int(v, a && b);
+  else if (op == X_OR) put_int(v, a || b);
+  else v->known = sc_int_op(op, a, b, &v->i);
 }
 
 static void binary_real(LaunchValue *v, ExprOp op, double a, double b) {
   switch (op) {
-    case X_ADD:
-      put_real(v, a + b);
-      return;
-    case X_SUB:
-      put_real(v, a - b);
-      return;
-    case X_MUL:
-      put_real(v, a * b);
-      return;
-    case X_DIV:
-      put_real(v, a / b);
-      return;
-    case X_MIN:
-      put_real(v, fmin(a, b));
-      return;
-    case X_MAX:
-      put_real(v, fmax(a, b));
-      return;
-    case X_LT:
-      put_int(v, a < b);
-      return;
-    case X_LE:
-      put_int(v, a <= b);
-      return;
-    case X_EQ:
-      put_int(v, a == b);
-      return;
-    case X_NE:
-      put_int(v, a != b);
-      return;
-    default:
-      return;
+    case X_ADD: put_real(v, a + b); return;
+    case X_SUB: put_real(v, a - b); return;
+    case X_MUL: put_real(v, a * b); return;
+    case X_DIV: put_real(v, a / b); return;
+    case X_MIN: put_real(v, fmin(a, b)); return;
+    case X_MAX: put_real(v, fmax(a, b)); return;
+    case X_LT: put_int(v, a < b); return;
+    case X_LE: put_int(v, a <= b); return;
+    case X_EQ: put_int(v, a == b); return;
+    case X_NE: put_int(v, a != b); return;
+    default: return;
   }
 }
 
 static void leaf(LaunchValue *v, const Expr *e, const LaunchKnown *in) {
   switch (e->op) {
     case X_INT:
-    case X_BOOL:
-      put_int(v, e->num.i);
-      return;
-    case X_REAL:
-      put_real(v, e->num.f);
-      return;
+    case X_BOOL: put_int(v, e->num.i); return;
+    case X_REAL: put_real(v, e->num.f); return;
     case X_DIM:
       if (in->dim_known[e->ref]) put_int(v, in->dim[e->ref]);
       return;
     case X_ARG:
       if (!in->arg_known[e->ref]) return;
-      if (e->ty == TY_INT)
-        put_int(v, (i64)in->arg[e->ref]);
-      else
-        put_real(v, in->arg[e->ref]);
+      if (e->ty == TY_INT) put_int(v, (i64)in->arg[e->ref]);
+      else put_real(v, in->arg[e->ref]);
       return;
-    default:
-      return;
+    default: return;
   }
 }
 
@@ -148,10 +94,8 @@ void sc_launch_values(const Kernel *k, const LaunchKnown *in, LaunchValue *out) 
     } else if (arity == 2) {
       const LaunchValue *a = &out[e->a], *b = &out[e->b];
       if (!a->known || !b->known) continue;
-      if (k->expr.at[e->a].ty == TY_REAL)
-        binary_real(v, e->op, a->f, b->f);
-      else
-        binary_int(v, e->op, a->i, b->i);
+      if (k->expr.at[e->a].ty == TY_REAL) binary_real(v, e->op, a->f, b->f);
+      else binary_int(v, e->op, a->i, b->i);
     } else if (out[e->a].known) {
       *v = out[out[e->a].i ? e->b : e->c];
     }

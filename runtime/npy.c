@@ -87,7 +87,7 @@ static const char *read_entry(Reader *r, Npy *out, unsigned *has) {
   const char *key, *wrong = NULL;
   size_t n;
   if (!take_string(r, &key, &n) || !take(r, ':')) return "its header is no dictionary";
-  unsigned which = n == 5 && !memcmp(key, "descr", 5)           ? HAS_DESCR
+  unsigned which = n == 5 && !memcmp(key, "descr", 5)             ? HAS_DESCR
                    : n == 13 && !memcmp(key, "fortran_order", 13) ? HAS_ORDER
                    : n == 5 && !memcmp(key, "shape", 5)           ? HAS_SHAPE
                                                                   : 0;

@@ -5,7 +5,7 @@
 
 #include "ir.h"
 
-// float.c ------------------------------------------------------------------------------------------
+// ---- float.c
 // Round to nearest even. 16-bit overflow goes to infinity; 8-bit saturates to the largest finite value
 // (NaN stays NaN), as cvt.rn.satfinite does (PTX ISA 9.0, cvt).
 u16 sc_to_f16(float v);
@@ -23,7 +23,7 @@ void sc_store_elems(Elem elem, void *to, const float *from, size_t n); // conver
 double sc_get_elem(Elem elem, const void *at, i64 index);              // one element's value
 void sc_set_elem(Elem elem, void *at, i64 index, double v);            // one element; double rounds once
 
-// binding.c ----------------------------------------------------------------------------------------
+// ---- binding.c
 // Tensors and scalars as the caller gave them, matched to a kernel and checked: types, ranks, shapes,
 // contiguous last dimension, `require`s. Errors name the tensor.
 typedef struct TensorRef {
@@ -45,7 +45,7 @@ Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
 // The shape of a tensor under some dimensions; false if it needs others, or overflows.
 bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf, i64 *shape);
 
-// eval.c -------------------------------------------------------------------------------------------
+// ---- eval.c
 // Uniform expressions. Values are memoised until what they depend on changes (env_touch).
 typedef struct Env {
   const Kernel *k;
@@ -68,7 +68,7 @@ i64 env_int(Env *e, Xid x);
 double env_real(Env *e, Xid x);  // f32 arithmetic, widened (e->wide: f64)
 bool env_bool(Env *e, Xid x);
 
-// strip.c ------------------------------------------------------------------------------------------
+// ---- strip.c
 // A map compiled to a program over strips: each node of its expression works on a run of consecutive
 // values of one index variable, in loops that the C compiler vectorises. Immutable; shared by threads.
 typedef struct Strip Strip;
@@ -96,7 +96,7 @@ bool sc_strip_any(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row
 // tensor += x (map.add); plain read-modify-write, the caller serialises.
 void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
 
-// spec.c -------------------------------------------------------------------------------------------
+// ---- spec.c
 // How much of a specification is evaluated. The indices that all its equations share (of attention:
 // batch, head, row) are one loop; each limit that is not 0 holds its passes to a sample of them.
 typedef struct Sample {
@@ -130,7 +130,7 @@ schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned thr
 // work.c: what a launch of a kernel or sequence takes, but for `size`.
 schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_work *work);
 
-// input.c ------------------------------------------------------------------------------------------
+// ---- input.c
 typedef enum InputKind {
   INPUT_NORMAL, INPUT_OUTLIERS, INPUT_LARGE, INPUT_EQUAL, INPUT_SPIKE, INPUT_SINK, INPUT_COUNT
 } InputKind;
@@ -138,7 +138,7 @@ extern const char *const sc_input_name[INPUT_COUNT];
 void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind, u64 seed);
 void sc_fill_nan(Elem elem, void *at, size_t n);  // poison (integers: INT32_MIN)
 
-// npy.c: NumPy's .npy format 1.0 to 3.0, C order. --------------------------------------------------
+// ---- npy.c: NumPy's .npy format 1.0 to 3.0, C order.
 typedef struct Npy {
   char descr;    // kind: 'f', 'i', 'u'
   u8 bytes;      // of an element
@@ -151,7 +151,7 @@ typedef struct Npy {
 const char *sc_npy_parse(Npy *out, const void *image, size_t n);
 size_t sc_npy_header(char *to, size_t room, char descr, u8 bytes, const i64 *shape, size_t rank);
 
-// cpu/machine.c: the interpreter. -------------------------------------------------------------------
+// ---- cpu/machine.c: the interpreter.
 schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *options);
 
 #endif

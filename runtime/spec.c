@@ -207,10 +207,8 @@ static void link_read(Spec *s, u32 e, u32 d, const View *read) {
   for (u32 i = 0; i < dst->rank; i++) {
     i8 w = sc_plain_var(s->k, &dst->at[i]), u = sc_plain_var(s->k, &read->at[i]);
     if (w < 0) continue;
-    if (u >= 0 && u < s->eq[e].m->outs)
-      unite(s, node_of(d, w), node_of(e, u));
-    else
-      s->broken[find(s, node_of(d, w))] = true;
+    if (u >= 0 && u < s->eq[e].m->outs) unite(s, node_of(d, w), node_of(e, u));
+    else s->broken[find(s, node_of(d, w))] = true;
   }
 }
 

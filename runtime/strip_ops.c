@@ -27,13 +27,13 @@ UNARY(log2, R, mf_log2(a))
 UNARY(tanh, R, mf_tanh(a))
 UNARY(sqrt, R, sqrtf(a))
 UNARY(rsqrt, R, 1 / sqrtf(a))
-#define REAL_OPS                                                                                 \
-  BASIC_OPS, [X_DIV] = NAME(div), [X_EXP] = NAME(exp), [X_EXP2] = NAME(exp2),                    \
-  [X_LOG] = NAME(log), [X_LOG2] = NAME(log2), [X_SQRT] = NAME(sqrt), [X_RSQRT] = NAME(rsqrt),    \
-  [X_TANH] = NAME(tanh)
+#define REAL_OPS                                                                                   \
+  BASIC_OPS, [X_DIV] = NAME(div), [X_EXP] = NAME(exp), [X_EXP2] = NAME(exp2), [X_LOG] = NAME(log), \
+             [X_LOG2] = NAME(log2), [X_SQRT] = NAME(sqrt), [X_RSQRT] = NAME(rsqrt),                \
+             [X_TANH] = NAME(tanh)
 
 // Elements `stride` apart, side by side.
-#define PICK(T)                                                                                  \
+#define PICK(T) \
   for (size_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[(i64)i * stride];
 static void pick(u8 bytes, void *to, const char *from, i64 stride, size_t n) {
   switch (bytes) {
@@ -46,7 +46,7 @@ static void pick(u8 bytes, void *to, const char *from, i64 stride, size_t n) {
 #undef PICK
 
 // … and apart again.
-#define PUT(T)                                                                                   \
+#define PUT(T) \
   for (size_t i = 0; i < n; i++) ((T *)to)[(i64)i * stride] = ((const T *)from)[i];
 static void put(u8 bytes, char *to, i64 stride, const void *from, size_t n) {
   if (stride == 1) {
@@ -161,7 +161,11 @@ static void of_int_f64(void *restrict out, const void *pa, const void *pb, const
 }
 
 const Reals sc_reals64 = {
-    LOOPS, .store = STORE_F64, .op = {REAL_OPS}, .of_int = of_int_f64, .load = load_f64,
+    LOOPS,
+    .store = STORE_F64,
+    .op = {REAL_OPS},
+    .of_int = of_int_f64,
+    .load = load_f64,
     .save = save_f64,
 };
 
@@ -224,10 +228,10 @@ StripFn *sc_int_fn(ExprOp op) {
 #undef NAME
 #define R u8
 #define NAME(x) x##_bool
-BINARY(and, u8, a & b)
+BINARY(and, u8, a &b)
 BINARY(or, u8, a | b)
 UNARY(not, u8, !a)
 
 StripFn *sc_bool_fn(ExprOp op) {
-  return op == X_AND ? NAME(and) : op == X_OR ? NAME(or) : op == X_NOT ? NAME(not) : NULL;
+  return op == X_AND ? NAME(and) : op == X_OR ? NAME(or) : op == X_NOT ? NAME(not ) : NULL;
 }

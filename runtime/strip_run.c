@@ -13,14 +13,14 @@ typedef struct Run {
   Env *env;
   const Operand *op;
   Mode mode;
-  char *base;                 // the scratch
-  char **row;                 // where each slot's values are now
+  char *base;  // the scratch
+  char **row;  // where each slot's values are now
   i64 from[SC_MAX_VARS], to[SC_MAX_VARS];
-  i64 start[SC_MAX_VARS];     // first value of the current strip over a variable
-  i64 len[SC_MAX_VARS];       // values in it
-  i64 off[SC_MAX_VARS];       // which of them a loop over it is at
-  u32 q;                      // the current part
-  bool found;                 // TEST: the condition held
+  i64 start[SC_MAX_VARS];  // first value of the current strip over a variable
+  i64 len[SC_MAX_VARS];    // values in it
+  i64 off[SC_MAX_VARS];    // which of them a loop over it is at
+  u32 q;                   // the current part
+  bool found;              // TEST: the condition held
 } Run;
 
 static void exec(Run *r, const Steps *list);

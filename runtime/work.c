@@ -52,10 +52,8 @@ static void walk(Walk *w, const Code *code, u32 at, u32 end) {
       bool has_else = code->at[ins->nest].op == OP_ELSE;
       bool matters = w->inside[at] || (has_else && w->inside[ins->nest]);
       u32 last = has_else ? code->at[ins->nest].nest : ins->nest;
-      if (matters && env_bool(&w->env, ins->arg[0]))
-        walk(w, code, at + 1, ins->nest);
-      else if (matters && has_else)
-        walk(w, code, ins->nest + 1, last);
+      if (matters && env_bool(&w->env, ins->arg[0])) walk(w, code, at + 1, ins->nest);
+      else if (matters && has_else) walk(w, code, ins->nest + 1, last);
       at = last;
     } else if (ins->op == OP_VOTE) {
       at = ins->nest;  // what is seldom: not counted

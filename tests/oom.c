@@ -124,10 +124,8 @@ int main(int argc, char **argv) {
   long passed = 0, failed = 0;
   for (int i = 1; i < argc; i++) {
     long n = test_file(argv[i]);
-    if (n < 0)
-      failed++;
-    else
-      passed += n;
+    if (n < 0) failed++;
+    else passed += n;
   }
   printf("%ld passed, %ld failed, 0 skipped\n", passed, failed);
   return failed != 0;

@@ -74,19 +74,22 @@ static bool take_job(Machine *m, Slot *s) {
   return true;
 }
 
-// Both have ended: has `to` waited for all that `from` filled? If not, the roles have counted differently,
-// though nobody is stuck, and a copy may be on its way into the memory of a CTA that is gone.
+// Both have ended: has `to` waited for all that `from` filled? If not, the roles have counted
+// differently, though nobody is stuck, and a copy may be on its way into the memory of a CTA that
+// is gone.
 static bool all_taken(Inst *from, Inst *to) {
   const Kernel *k = from->env.k;
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
     u32 filled = from->ring[i].committed, taken = to->ring[i].waited;
-    if (!(r->fillers >> from->role & 1) || !(r->drainers >> to->role & 1) || filled == taken) continue;
+    if (!(r->fillers >> from->role & 1) || !(r->drainers >> to->role & 1) || filled == taken)
+      continue;
     if (r->owner != SC_NONE && from != to) continue;
     char who[64];
     sc_fault(from, D_X_LEFT, r->span, "%u of the fills of '%s' %s left over", filled - taken,
              r->name, filled - taken == 1 ? "is" : "are");
-    sc_fault_note(from, from->of->span, "%s filled %u", sc_inst_name(from, who, sizeof who), filled);
+    sc_fault_note(from, from->of->span, "%s filled %u", sc_inst_name(from, who, sizeof who),
+                  filled);
     sc_fault_note(from, to->of->span, "%s waited for %u", sc_inst_name(to, who, sizeof who), taken);
     return false;
   }

@@ -1,5 +1,6 @@
 // npy.c - libFuzzer target: any bytes as an .npy file. An accepted image's data lies inside it.
-//   clang -fsanitize=fuzzer,address,undefined -Iinclude -Icompiler -Iruntime tests/fuzz/npy.c runtime/npy.c
+//   clang -fsanitize=fuzzer,address,undefined -Iinclude -Icompiler -Iruntime tests/fuzz/npy.c
+//   runtime/npy.c
 #include <stdlib.h>
 
 #include "run.h"

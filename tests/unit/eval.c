@@ -25,7 +25,9 @@ static int setup(void **state) {
   f->sc.unwind = &f->home;
   f->k = sc_kernel(&f->sc);
   PUSH(&f->sc, &f->k->loop, ((Loop){.name = "t"}));
-  f->b = (Binding){.k = f->k, .dim = NEWS(&f->sc, i64, 8), .arg = NEWS(&f->sc, double, 8),
+  f->b = (Binding){.k = f->k,
+                   .dim = NEWS(&f->sc, i64, 8),
+                   .arg = NEWS(&f->sc, double, 8),
                    .buf = NEWS(&f->sc, TensorRef, 8)};
   *state = f;
   return 0;
@@ -38,10 +40,10 @@ static int teardown(void **state) {
   return 0;
 }
 
-#define BEGIN             \
-  Fix *f = *state;        \
-  Sc *sc = &f->sc;        \
-  Kernel *k = f->k;       \
+#define BEGIN       \
+  Fix *f = *state;  \
+  Sc *sc = &f->sc;  \
+  Kernel *k = f->k; \
   Env *e = &f->env
 #define READY env_init(sc, e, k, &f->b)
 
@@ -168,8 +170,10 @@ static void deep_expressions(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(integers), TEST(overflow_saturates), TEST(guards), TEST(memos_follow_the_loop),
-      TEST(reals_are_f32), TEST(elements_of_tensors), TEST(deep_expressions),
+      TEST(integers),         TEST(overflow_saturates),
+      TEST(guards),           TEST(memos_follow_the_loop),
+      TEST(reals_are_f32),    TEST(elements_of_tensors),
+      TEST(deep_expressions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

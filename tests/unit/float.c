@@ -165,9 +165,9 @@ static void integers_and_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(decodes_all_codes), cmocka_unit_test(encodes_all_midpoints),
+      cmocka_unit_test(decodes_all_codes),   cmocka_unit_test(encodes_all_midpoints),
       cmocka_unit_test(bulk_is_elementwise), cmocka_unit_test(overflow_and_nan),
-      cmocka_unit_test(doubles_round_once), cmocka_unit_test(integers_and_f32),
+      cmocka_unit_test(doubles_round_once),  cmocka_unit_test(integers_and_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,27 +275,13 @@ typedef enum Break { FENCE, MEET, KEEP, ARRIVALS, BYTES, COUNT, EMPTY } Break;
 
 static void break_plan(Fixture *f, Break what) {
   switch (what) {
-    case FENCE:
-      find(f, 1, OP_COMMIT, 0)->plan.fence = false;
-      break;
-    case MEET:
-      find(f, 1, OP_MMA, 1)->plan.meet = false;
-      break;
-    case KEEP:
-      find(f, 1, OP_MMAWAIT, 0)->plan.keep++;
-      break;
-    case ARRIVALS:
-      find(f, 1, OP_RELEASE, 0)->plan.arrivals = 1;
-      break;
-    case BYTES:
-      find(f, 0, OP_ACQUIRE, 0)->plan.bytes -= 16;
-      break;
-    case COUNT:
-      f->k->ring.at[0].full_count++;
-      break;
-    case EMPTY:
-      f->k->ring.at[0].empty_count--;
-      break;
+    case FENCE: find(f, 1, OP_COMMIT, 0)->plan.fence = false; break;
+    case MEET: find(f, 1, OP_MMA, 1)->plan.meet = false; break;
+    case KEEP: find(f, 1, OP_MMAWAIT, 0)->plan.keep++; break;
+    case ARRIVALS: find(f, 1, OP_RELEASE, 0)->plan.arrivals = 1; break;
+    case BYTES: find(f, 0, OP_ACQUIRE, 0)->plan.bytes -= 16; break;
+    case COUNT: f->k->ring.at[0].full_count++; break;
+    case EMPTY: f->k->ring.at[0].empty_count--; break;
   }
 }
 

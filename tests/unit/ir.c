@@ -1,6 +1,7 @@
-// IR text: printing what was parsed gives the text again, for every operation and expression and for all
-// schedules; what cannot be read is reported where it stands; and each invariant that wellformed.c
-// checks is found when it is broken.
+// IR text: printing what was parsed gives the text again, for every operation and expression and
+// for all schedules; what cannot be read is reported where it stands; and each invariant that
+// wellformed.c checks is found when it is broken.
+// clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

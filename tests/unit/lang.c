@@ -319,9 +319,7 @@ static void atom(Random *r) {
                                          "1e-3", "2.50e4", "true", "false", "inf"};
   switch (r->depth > 6 ? 0 : below(r, 8)) {
     case 0:
-    case 1:
-      out(r, literals[below(r, COUNT(literals))]);
-      break;
+    case 1: out(r, literals[below(r, COUNT(literals))]); break;
     case 2:
       out(r, "(");
       expr(r);
@@ -341,8 +339,7 @@ static void atom(Random *r) {
       expr(r);
       out(r, ")");
       break;
-    default:
-      r->depth > 4 ? out(r, name(r)) : place(r);
+    default: r->depth > 4 ? out(r, name(r)) : place(r);
   }
 }
 
@@ -498,10 +495,8 @@ static void block(Random *r, void (*each)(Random *)) {
   out(r, "{");
   for (u32 n = below(r, 4); n; n--) {
     each(r);
-    if (n > 1 && !below(r, 3))
-      out(r, ";");
-    else if (n > 1 || below(r, 2))
-      newline(r);
+    if (n > 1 && !below(r, 3)) out(r, ";");
+    else if (n > 1 || below(r, 2)) newline(r);
   }
   str_puts(&r->s, "} ");
   r->depth--;
@@ -558,24 +553,16 @@ static void branch(Random *r) {
   if (!below(r, 4)) newline(r);
   if (below(r, 2)) return;
   out(r, "else");
-  if (r->depth < 4 && !below(r, 2))
-    branch(r);
-  else
-    block(r, statement);
+  if (r->depth < 4 && !below(r, 2)) branch(r);
+  else block(r, statement);
 }
 
 static void statement(Random *r) {
   switch (below(r, r->depth > 4 ? 6 : 10)) {
-    case 0:
-      local(r);
-      break;
-    case 1:
-      verb(r);
-      break;
+    case 0: local(r); break;
+    case 1: verb(r); break;
     case 2:
-    case 3:
-      assign(r);
-      break;
+    case 3: assign(r); break;
     case 4:
       place(r);
       out(r, "<-");
@@ -593,9 +580,7 @@ static void statement(Random *r) {
       list(r, tile);
       if (!below(r, 3)) out(r, "partial");
       break;
-    case 7:
-      branch(r);
-      break;
+    case 7: branch(r); break;
     case 8:
       out(r, "vote any (");
       expr(r);
@@ -666,9 +651,7 @@ static void item(Random *r) {
         expr(r);
       }
       break;
-    case 7:
-      local(r);
-      break;
+    case 7: local(r); break;
     default:
       out(r, below(r, 2) ? "role r :" : "role r[w] :");
       expr(r);

@@ -312,10 +312,8 @@ static void computed_positions(void **state) {
   }
   for (int a = 0; a < 40; a++) {
     int at = 39 - a;
-    if (at == 7 || at == 9)
-      assert_true(isnan(f->to[z][a]));  // nobody writes it
-    else
-      assert_true(f->to[z][a] == f->to[y][a]);
+    if (at == 7 || at == 9) assert_true(isnan(f->to[z][a]));  // nobody writes it
+    else assert_true(f->to[z][a] == f->to[y][a]);
   }
 }
 

@@ -27,7 +27,9 @@ static int setup(void **state) {
   if (setjmp(f->home)) return -1;
   f->sc.unwind = &f->home;
   f->k = sc_kernel(&f->sc);
-  f->b = (Binding){.k = f->k, .dim = NEWS(&f->sc, i64, 8), .arg = NEWS(&f->sc, double, 8),
+  f->b = (Binding){.k = f->k,
+                   .dim = NEWS(&f->sc, i64, 8),
+                   .arg = NEWS(&f->sc, double, 8),
                    .buf = NEWS(&f->sc, TensorRef, 64)};
   f->op = NEWS(&f->sc, Operand, 64);
   *state = f;
@@ -41,10 +43,10 @@ static int teardown(void **state) {
   return 0;
 }
 
-#define BEGIN             \
-  Fix *f = *state;        \
-  Sc *sc = &f->sc;        \
-  Kernel *k = f->k;       \
+#define BEGIN       \
+  Fix *f = *state;  \
+  Sc *sc = &f->sc;  \
+  Kernel *k = f->k; \
   (void)sc, (void)k
 
 static u64 rng(u64 *s) {
@@ -58,7 +60,7 @@ static float uniform(u64 *s) { return (float)((i64)(rng(s) >> 40) - (1 << 23)) *
 static float *tile(Fix *f, u32 buf, Elem elem, i64 rows, i64 cols) {
   Kernel *k = f->k;
   i64 part = k->buf.at[buf].partial ? rows * (cols ? cols : 1) : 0;
-  float *at = NEWS(&f->sc, float, rows * (cols ? cols : 1) * (part ? 4 : 1));
+  float *at = NEWS(&f->sc, float, (part ? 4 : 1) * rows * (cols ? cols : 1));
   for (u32 v = 0; v < k->view.n; v++) {
     const View *w = &k->view.at[v];
     if (w->buf != buf) continue;
@@ -141,7 +143,8 @@ static Val naive(Fix *f, const Map *m, Xid e, i64 *idx, int part) {
   float x = (float)a.r, y = (float)b.r, r = 0;
   bool reals = p->a && f->k->expr.at[p->a].ty == TY_REAL;
   switch (p->op) {
-    case X_INT: case X_BOOL: return (Val){(double)p->num.i, p->num.i};
+    case X_INT:
+    case X_BOOL: return (Val){(double)p->num.i, p->num.i};
     case X_REAL: return (Val){(float)p->num.f, 0};
     case X_IDX: return (Val){(double)idx[p->ref], idx[p->ref]};
     case X_TOREAL: return (Val){(float)a.i, 0};
