@@ -128,7 +128,7 @@ static void lines(void **state) {
     const char *before = p - 1;
     while (before > lined && before[-1] != '\n') before--;
     if (!directive) assert_int_equal(strncmp(before + strspn(before, " "), "#line ", 6), 0);
-    if (!directive && memmem(p, (size_t)(end - p), "sc_wgmma_n64", 12)) {
+    if (!directive && memmem(p, (size_t)(end - p), "sc_wgmma_f16_n64", 16)) {
       assert_int_equal(strncmp(before + strspn(before, " "), "#line 11", 8), 0);
       of_product++;
     }
