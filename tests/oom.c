@@ -71,6 +71,13 @@ static schedc_status run(schedc_context *context, const schedc_kernel *kernel) {
   return status;
 }
 
+// A header, whose machine code comes from the cache after the first time. No NVRTC is no fault here.
+static schedc_status build(schedc_context *context, const schedc_kernel *kernel) {
+  schedc_status status = schedc_build(context, kernel, SCHEDC_CUDA_C, NULL, drop, NULL, NULL);
+  if (!status) status = schedc_build(context, kernel, SCHEDC_C_HEADER, NULL, drop, NULL, NULL);
+  return status == SCHEDC_EUNAVAIL ? SCHEDC_OK : status;
+}
+
 static schedc_status whole(Budget *budget, const char *text, size_t n) {
   schedc_allocator allocator = {take, give, budget};
   schedc_options options = SCHEDC_OPTIONS_INIT;
@@ -84,6 +91,7 @@ static schedc_status whole(Budget *budget, const char *text, size_t n) {
   if (!status) status = schedc_format(context, source, drop, NULL);
   if (!status) status = schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0);
   if (!status) status = schedc_describe(context, kernel, NULL, 0, SCHEDC_TEXT, drop, NULL);
+  if (!status) status = build(context, kernel);
   if (!status) status = run(context, kernel);
   schedc_kernel_free(kernel);
   schedc_source_free(source);
@@ -98,7 +106,8 @@ static long test_file(const char *path) {
   if (!f) return fprintf(stderr, "cannot read %s\n", path), -1;
   size_t n = fread(text, 1, sizeof text, f);
   fclose(f);
-  Budget all = {1L << 40, 0, 0};
+  Budget first = {1L << 40, 0, 0}, all = first;
+  whole(&first, text, n);  // fills the cache
   schedc_status honest = whole(&all, text, n);
   long needed = (1L << 40) - all.left, step = needed / 3000 + 1, passed = 0;
   if (honest != SCHEDC_OK && honest != SCHEDC_EINPUT) {
@@ -122,11 +131,15 @@ static long test_file(const char *path) {
 
 int main(int argc, char **argv) {
   long passed = 0, failed = 0;
+  char cache[] = "/tmp/schedc-oom-XXXXXX", command[64];
+  if (!mkdtemp(cache) || setenv("SCHEDC_CACHE", cache, 1)) return 3;
   for (int i = 1; i < argc; i++) {
     long n = test_file(argv[i]);
     if (n < 0) failed++;
     else passed += n;
   }
+  snprintf(command, sizeof command, "rm -rf '%s'", cache);
+  if (system(command)) return 3;
   printf("%ld passed, %ld failed, 0 skipped\n", passed, failed);
   return failed != 0;
 }

@@ -5,6 +5,7 @@
 #include "build.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,14 +35,10 @@ static const char *variable(const char *name) {
 
 static const char *identity_of(Sc *sc, const char *path) {
   struct stat st;
-  char *real = realpath(path, NULL);
-  const char *text = NULL;
-  if (real && stat(real, &st) == 0 && S_ISREG(st.st_mode)) {
-    text = sc_printf(sc, "%s %lld %lld.%09ld", real, (long long)st.st_size,
-                     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-  }
-  free(real);
-  return text;
+  char real[PATH_MAX];
+  if (!realpath(path, real) || stat(real, &st) != 0 || !S_ISREG(st.st_mode)) return NULL;
+  return sc_printf(sc, "%s %lld %lld.%09ld", real, (long long)st.st_size,
+                   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
 static bool found_at(Sc *sc, const char *path, NvrtcFile *out) {
