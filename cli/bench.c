@@ -198,6 +198,8 @@ static void free_settings(const Bench *b, Variant *v) {
 static schedc_status run_jobs(Bench *b) {
   schedc_gpu *gpu;
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
+  schedc_build_options building = build_options(b->args);
+  options.build = &building;
   options.repeats = b->args->repeat;
   options.rounds = b->args->rounds;
   b->job = need(calloc(b->n, sizeof *b->job));

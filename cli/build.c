@@ -11,6 +11,13 @@ static const char *const ending[] = {[SCHEDC_CUDA_C] = "cu",
                                      [SCHEDC_CUBIN] = "cubin",
                                      [SCHEDC_C_HEADER] = "h"};
 
+schedc_build_options build_options(const Args *args) {
+  schedc_build_options options = SCHEDC_BUILD_OPTIONS_INIT;
+  options.lenient = args->lenient;
+  options.no_cache = args->no_cache;
+  return options;
+}
+
 // What --to says, else the ending of the output's name.
 static int find_artifact(const Args *args, schedc_artifact *out) {
   const char *dot = args->output ? strrchr(args->output, '.') : NULL;
@@ -88,10 +95,8 @@ static int build(Session *s, const schedc_kernel *kernel, schedc_artifact artifa
   const Args *args = s->args;
   const char *name = schedc_kernel_name(kernel);
   Buffer out = {0}, path = {0};
-  schedc_build_options options = SCHEDC_BUILD_OPTIONS_INIT;
+  schedc_build_options options = build_options(args);
   schedc_build_info info = SCHEDC_BUILD_INFO_INIT;
-  options.lenient = args->lenient;
-  options.no_cache = args->no_cache;
   buffer_puts(&path, args->output ? args->output : name);
   if (!args->output) buffer_printf(&path, ".%s", ending[artifact]);
   int code = session_status(

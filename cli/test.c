@@ -176,6 +176,8 @@ static void run_on_gpu(Tester *t, InputKind kind) {
   schedc_run_options none = SCHEDC_RUN_OPTIONS_INIT;
   schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
+  schedc_build_options building = build_options(args);
+  options.build = &building;
   if (large && kind > INPUT_OUTLIERS) return;
   none.seed = args->seed;
   options.debug_waits = args->debug_waits;

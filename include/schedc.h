@@ -371,7 +371,7 @@ typedef enum schedc_artifact {
 typedef struct schedc_build_options {
   size_t size;
   int lenient;  /* what makes a kernel slow, not wrong (spills, serialized products), is a warning,
-                   not an error */
+                   not an error; with debug_waits it always is one */
   int no_cache; /* neither look into the cache of machine code nor add to it */
   const char *cache; /* its folder; NULL: $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc */
   schedc_writer log; /* NULL, or gets what NVRTC and ptxas say, word for word */
@@ -462,8 +462,9 @@ typedef struct schedc_gpu_options {
   uint64_t repeats; /* 0 and 1: none */
   unsigned rounds;  /* at most 16; 0: nothing is measured */
   int debug_waits;  /* bound every wait of the kernels: SCHEDC_EFAULT if one does not end */
+  const schedc_build_options *build; /* NULL: the defaults; its log is not written */
 } schedc_gpu_options;
-#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0, 0}
+#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0, 0, 0}
 
 /* SCHEDC_OK: this machine has a CUDA driver, a Hopper GPU and NVRTC. Else SCHEDC_EUNAVAIL, and what
  * is missing is written to `why` (NULL, or `room` bytes: cut off there). */

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "cuda/build.h"
 #include "passes.h"
 #include "run.h"
 
@@ -73,6 +74,9 @@ void sc_source_keep(const schedc_source *source);
 schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
                            bool **known);
 bool sc_good_dims(const schedc_dim *dims, size_t n);
+
+// A caller's build options (NULL: the defaults), whose `size` has been looked at, as the library's.
+BuildOptions sc_building(const schedc_build_options *options);
 
 schedc_status sc_write(schedc_writer writer, void *user, const Str *text);
 

@@ -26,6 +26,12 @@ static void take_figures(schedc_build_info *info, const Built *b) {
   info->seconds = b->seconds;
 }
 
+BuildOptions sc_building(const schedc_build_options *options) {
+  schedc_build_options known = SCHEDC_BUILD_OPTIONS_INIT;
+  if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+  return (BuildOptions){known.lenient != 0, known.no_cache != 0, known.cache};
+}
+
 static schedc_status build(Sc *sc, void *job) {
   BuildJob *j = job;
   const Kernel *k = j->kernel->k;
@@ -37,7 +43,7 @@ static schedc_status build(Sc *sc, void *job) {
   j->info.shared_bytes = k->smem;
   if (j->artifact == SCHEDC_CUDA_C) return sc_write(j->writer, j->user, &text->text);
   Built built;
-  BuildOptions options = {o->lenient != 0, o->no_cache != 0, o->cache};
+  BuildOptions options = sc_building(o);
   Target target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN;
   schedc_status status = sc_build(sc, k, text, target, &options, &built);
   take_figures(&j->info, &built);

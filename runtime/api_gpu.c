@@ -192,6 +192,7 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
   if (!gpu || (job_count && !jobs) || job_count > 1u << 20) return SCHEDC_EARG;
   if (options && options->size < sizeof options->size) return SCHEDC_EARG;
   if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+  if (known.build && known.build->size < sizeof known.build->size) return SCHEDC_EARG;
   if (!job_count) return SCHEDC_OK;
   // Members were only added at the end since the first version, which has all of these.
   if (jobs->size < sizeof *jobs) return SCHEDC_EARG;
@@ -202,7 +203,9 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
   b.task = alloc.alloc(alloc.user, sizeof *b.task * job_count);
   if (!b.task) return SCHEDC_ENOMEM;
   for (u32 i = 0; i < b.n; i++) {
-    b.task[i] = (Task){.job = *job_at(jobs, i), .gpu.debug_waits = known.debug_waits != 0};
+    b.task[i] = (Task){.job = *job_at(jobs, i),
+                       .gpu.debug_waits = known.debug_waits != 0,
+                       .gpu.building = sc_building(known.build)};
     sc_init(&b.task[i].sc, &alloc);
   }
   schedc_status status = run_batch(&b);

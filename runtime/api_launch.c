@@ -60,7 +60,7 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   LoadJob job = {l,
                  kernel->k,
                  {known.debug_waits != 0},
-                 {build.lenient || known.debug_waits, build.no_cache != 0, build.cache}};
+                 sc_building(&build)};
   schedc_status status = sc_enter(context, &l->sc, l->text, load, &job);
   if (!status && build.log && build.log(build.log_user, l->loaded.log, strlen(l->loaded.log)))
     status = SCHEDC_EIO;

@@ -167,6 +167,7 @@ typedef struct GpuJob {
   schedc_cuda_times times;
   u64 differing;  // of the repeats
   bool debug_waits;
+  BuildOptions building;
   Loaded loaded;
   // sc_gpu_run's own
   schedc_tensor *tensor;  // on the device

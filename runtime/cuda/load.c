@@ -55,9 +55,11 @@ static bool built_before(Loaded *l, u32 i) {
 static schedc_status build(Loaded *l, LoadedStep *s, const CudaOptions *emission,
                            const BuildOptions *building) {
   Built built;
+  BuildOptions options = *building;
+  options.lenient |= emission->debug_waits;  // it looks for hangs, and may well be slow
   s->text = sc_cuda(l->sc, s->k, emission);
   if (!s->text) return SCHEDC_EINPUT;
-  schedc_status status = sc_build(l->sc, s->k, s->text, TARGET_CUBIN, building, &built);
+  schedc_status status = sc_build(l->sc, s->k, s->text, TARGET_CUBIN, &options, &built);
   if (status) return status;
   s->code = built.code.at;
   s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
