@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cuda/build.h"
+#include "cuda/gpu.h"
 
 typedef struct Fixture {
   Sc sc;
@@ -63,8 +64,9 @@ static void what_cannot_be_written(void **state) {
           "A[j] = c[j] }\n",
           "does not run along the rows");
   refused(ROLE "Z[x*64] = sum(j) X[x*64, j] }\n", "does not run along the rows");
-  refused(ROLE "reg s : f32[64, 64], n : f32[64]\n s[i,j] = X[x*64 + i, j]\n n[j] = V[j]\n"
-               " s[i,j] = s[i,j] * n[j]\n Y[x*64 + i, j] = s[i,j]\n A[j] += n[j] }\n",
+  refused(ROLE
+          "reg s : f32[64, 64], n : f32[64]\n s[i,j] = X[x*64 + i, j]\n n[j] = V[j]\n"
+          " s[i,j] = s[i,j] * n[j]\n Y[x*64 + i, j] = s[i,j]\n A[j] += n[j] }\n",
           "vector along columns");
   refused("ring g : f32[4, 64, 64]\n" ROLE
           "reg s : f32[64, 64]\n acquire g\n g[0, i, j] = X[x*64 + i, j]\n commit g\n wait g\n "
@@ -145,10 +147,31 @@ static void what_is_written_builds(void **state) {
   sc_free(&sc);
 }
 
+// G.header: what a launch depends on must be sayable in C.
+static void what_a_header_cannot_say(void **state) {
+  (void)state;
+  Fixture f;
+  const Kernel *k;
+  const CudaText *t =
+      emit(&f, "test.sched",
+           "kernel k {\n  in s : f32 = 1\n  out Y : f32[M]\n  require sqrt(s) > 0\n  grid (x : "
+           "cdiv(M, 64))\n"
+           "  role r : 1 warpgroup, 128 regs { reg v : f32[64] = s\n  Y[x*64 + i] = v[i] }\n}\n",
+           NULL, false, &k);
+  assert_non_null(t);
+  Str out = {.sc = &f.sc};
+  assert_false(sc_header(&out, k, t, &(Binary){"x", 1, ""}));
+  assert_int_equal(f.sc.diags->id, D_G_HEADER);
+  assert_int_equal(sc_line_col(f.sc.text, f.sc.diags->at.lo).line, 4);
+  assert_non_null(strstr(f.sc.diags->text, "function of reals"));
+  sc_free(&f.sc);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_cannot_be_written),
       cmocka_unit_test(what_is_written_builds),
+      cmocka_unit_test(what_a_header_cannot_say),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
