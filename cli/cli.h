@@ -4,6 +4,7 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -177,6 +178,17 @@ typedef struct Progress {
 void progress_start(Progress *p, const char *what);
 int progress_report(void *progress, double done);  // a schedc_progress
 void progress_end(Progress *p);
+
+// The same for a call that reports nothing meanwhile: a thread shows the seconds that have gone by.
+typedef struct Ticker {
+  Progress progress;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t stopped;
+  bool runs, stop;
+} Ticker;
+void ticker_start(Ticker *t, const char *what);
+void ticker_end(Ticker *t);
 double seconds(void);
 
 #endif

@@ -39,19 +39,25 @@ static schedc_status run_on_gpu(Session *s, Data *d, Times *times) {
   options.rounds = s->args->bench;
   options.debug_waits = s->args->debug_waits;
   schedc_status status = schedc_gpu_new(&gpu, s->context);
+  Ticker ticker;
+  ticker_start(&ticker, "on the GPU");
   if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
+  ticker_end(&ticker);
   times->cuda = job.times;
   schedc_gpu_free(gpu);
   return status;
 }
 
 static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *times) {
+  Ticker ticker;
   double start = seconds();
   schedc_status status = s->args->cuda ? run_on_gpu(s, d, times) : interpret(s, d);
   times->run = seconds() - start;
   if (status) return status;
   start = seconds();
+  ticker_start(&ticker, "evaluating the specification");
   status = data_compare(d, s, errors);
+  ticker_end(&ticker);
   times->compare = seconds() - start;
   return status;
 }
@@ -64,8 +70,7 @@ static const char *const policy_name[] = {"early", "late", "random"};
 static void text_result(const Session *s, const schedc_error *errors, size_t n,
                         const Times *times) {
   table_errors(errors, n);
-  if (s->args->cuda)
-    printf("\n  ran in %.2f s (on the GPU, built with NVRTC)", times->run);
+  if (s->args->cuda) printf("\n  ran in %.2f s (on the GPU, built with NVRTC)", times->run);
   else
     printf("\n  ran in %.2f s (interpreted, policy %s)", times->run, policy_name[s->args->policy]);
   printf(", specification in %.2f s\n", times->compare);
@@ -120,10 +125,8 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
     bool compared = code == EXIT_GOOD, ran = code != EXIT_ENVIRONMENT;
     if (compared && text) text_result(s, errors, outputs, &times);
     if (compared) code = data_save(&d, s);
-    if (!text)
-      json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
-    else if (ran)
-      printf("%s\n", pass ? "PASS" : "FAIL");
+    if (!text) json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
+    else if (ran) printf("%s\n", pass ? "PASS" : "FAIL");
     if (code == EXIT_GOOD && !pass) code = EXIT_BAD;
   }
   data_close(&d);
@@ -149,10 +152,8 @@ int command_run(const Args *asked) {
   int code = session_open(&s, args, 0);
   if (!code) choose_where(&chosen, s.context, why, sizeof why);
   if (!code) code = session_kernel(&s, &kernel, &kase);
-  if (!code)
-    code = run_kernel(&s, kernel, kase);
-  else if (args->format == FORMAT_JSON)
-    session_print_reports(&s);
+  if (!code) code = run_kernel(&s, kernel, kase);
+  else if (args->format == FORMAT_JSON) session_print_reports(&s);
   schedc_kernel_free(kernel);
   session_close(&s);
   return code;
