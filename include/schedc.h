@@ -530,8 +530,11 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
  * It never waits, allocates nothing on the GPU, and may be captured into a graph.
  *
  * Threads: any number, each with its own context; launches of one `loaded` take turns on the host.
- * Streams: launches may overlap freely if their workspaces differ; those of a kernel with a dynamic
- * grid up to 256 at a time, and as many again that are in captured graphs. */
+ * Streams: launches on different streams may overlap freely if their workspaces differ, and so may
+ * captured launches, in branches of a graph and in graphs that run at the same time. Of a kernel
+ * with a dynamic grid, this holds for 256 streams, and for 3840 captured launches (the one after
+ * that shares the first one's tile counter: their graphs run one after the other). What is captured
+ * must not overlap itself, as two instances of one graph would. */
 SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void *stream,
                                        const schedc_tensor *tensors, const double *scalars,
                                        void *workspace, size_t workspace_bytes);

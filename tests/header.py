@@ -84,6 +84,27 @@ def arguments(tensors, dims, scalars, pad):
     return words, code
 
 
+# Streams keep their counter as long as no 256 others have come since; captured launches have one each.
+COUNTERS = """
+extern int capturing;
+static int counters(NAME_kernel *k) {
+  CUdeviceptr first, other, at;
+  char *stream = NULL;
+  int i;
+  if (NAME_counter(k, NULL, &first) || NAME_counter(k, (CUstream)(stream + 1), &other) || first == other) return 1;
+  for (i = 0; i < 1000; i++)
+    if (NAME_counter(k, NULL, &at) || at != first) return 2;
+  for (i = 2; i < 256; i++)
+    if (NAME_counter(k, (CUstream)(stream + i), &at) || at == first || at == other) return 3;
+  if (NAME_counter(k, NULL, &at) || at != first) return 4;
+  if (NAME_counter(k, (CUstream)(stream + 256), &at) || at != other) return 5;
+  for (capturing = 1, other = at, i = 0; i < 3840; i++, other = at)
+    if (NAME_counter(k, NULL, &at) || at == first || at == other) return 6;
+  return capturing = 0;
+}
+"""
+
+
 def check(args, folder, path, kernel):
     """None: no NVRTC; else what is wrong."""
     header = os.path.join(folder, kernel + ".h")
@@ -109,11 +130,13 @@ def check(args, folder, path, kernel):
         expected.append(lines[1])
         cases.append(" ".join(code))
     with open(source, "w", encoding="utf-8") as f:
-        f.write(f'#include "{header}"\n#include <stdlib.h>\n#include <stdio.h>\n'
+        counters = COUNTERS.replace("NAME", name) if f"{name}_counter(" in text else ""
+        call = "if (argc == 1) return counters(&k);\n  " if counters else ""
+        f.write(f'#include "{header}"\n#include <stdlib.h>\n#include <stdio.h>\n{counters}'
                 f"int main(int argc, char **argv) {{\n  {name}_kernel k;\n  {name}_args a;\n  memset(&a, 0, sizeof a);\n"
                 f"  switch (argc > 1 ? atoi(argv[1]) : 0) {{\n"
                 + "".join(f"    case {i}: {code} break;\n" for i, code in enumerate(cases))
-                + f'  }}\n  if ({name}_load(&k)) return 1;\n  if ({name}_launch(&k, &a, NULL)) printf("refused\\n");\n'
+                + f'  }}\n  if ({name}_load(&k)) return 1;\n  {call}if ({name}_launch(&k, &a, NULL)) printf("refused\\n");\n'
                 f"  {name}_unload(&k);\n  return 0;\n}}\n")
     program = os.path.join(folder, "main")
     done = run("gcc", "-std=gnu99", *WARNINGS, "-I", os.path.join(HERE, "header"), f"-DBLOCK_BYTES={block}", f"-DMAPS={maps}",
@@ -124,6 +147,9 @@ def check(args, folder, path, kernel):
         done = run("gcc", "-x", language, *WARNINGS, "-isystem", TOOLKIT, "-fsyntax-only", source)
         if done.returncode:
             return done.stdout
+    done = run(program) if counters else done
+    if done.returncode:
+        return f"tile counters: fault {done.returncode}"
     for i, want in enumerate(expected):
         got = run(program, str(i)).stdout
         if got != want:

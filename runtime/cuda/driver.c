@@ -24,7 +24,8 @@ static const char *resolve(Sc *sc, Driver *d) {
 
 const char *sc_driver_open(Sc *sc, Driver *d) {
   memset(d, 0, sizeof *d);
-  d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  // It stays when the last of us has closed it: it may have left threads behind, and destructors of the caller's.
+  d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!d->library) return "no CUDA driver (libcuda.so.1): it comes with NVIDIA's GPU driver";
   const char *wrong = resolve(sc, d);
   int e;

@@ -98,7 +98,12 @@ typedef struct LaunchPlan {
   StepPlan *step;
 } LaunchPlan;
 
-enum { PLANS = 8, COUNTERS = 512, COUNTER_BYTES = 32 };
+// Tile counters of dynamic grids: one for each stream that launches, and of those that are captured
+// one for each launch, in turn.
+enum { PLANS = 8, STREAMS = 256, CAPTURES = 3840, COUNTER_BYTES = 4 };
+typedef struct StreamCounter {
+  u64 id, used;  // the stream, and when last; 0: never
+} StreamCounter;
 
 typedef struct Loaded {
   Sc *sc;  // owns everything below but the device's
@@ -112,9 +117,10 @@ typedef struct Loaded {
   const Driver *d;
   void *context;
   u32 sms;
-  u64 device;             // one allocation: zeros, a place for writes that mean nothing, counters
-  u32 counter, captured;  // the next of dynamic grids, for launches and for captured launches
-  u32 *waits;             // debug waits: what expired, seen from the host; NULL: off
+  u64 device;    // one allocation: zeros, a place for writes that mean nothing, counters
+  u32 captured;  // launches, so far
+  StreamCounter stream[STREAMS];
+  u32 *waits;  // debug waits: what expired, seen from the host; NULL: off
   u64 waits_device;
   u64 clock;
   LaunchPlan plan[PLANS];
@@ -128,6 +134,7 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const CudaOptions *emission,
                            const BuildOptions *building, Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.
 const char *sc_load(Loaded *l, const Driver *d);
+int sc_zero_counters(const Loaded *l);  // and waits until they are; the driver's error
 void sc_unload(Loaded *l);
 
 // launch.c

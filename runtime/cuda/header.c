@@ -134,12 +134,13 @@ static void comment(Header *h) {
       " *   %s_args args = ...;      e = %s_launch(&kernel, &args, stream);\n"
       " *   %s_unload(&kernel);\n"
       " *\n"
-      " * A launch is asynchronous, allocates nothing and may be captured in a graph. What the "
-      "schedule\n"
-      " * requires is checked (CUDA_ERROR_INVALID_VALUE), and the alignment of tensors "
-      "(CUDA_ERROR_\n"
-      " * MISALIGNED_ADDRESS); not, that products of dimensions stay within 32 bits: schedc_launch "
-      "does. */\n",
+      " * A launch is asynchronous, allocates nothing and may be captured in a graph. Threads that "
+      "share a\n"
+      " * kernel launch it one at a time. What the schedule requires is checked "
+      "(CUDA_ERROR_INVALID_VALUE), and\n"
+      " * the alignment of tensors (CUDA_ERROR_MISALIGNED_ADDRESS); not, that products of dimensions "
+      "stay\n"
+      " * within 32 bits: schedc_launch does. */\n",
       h->name, h->name, h->name, h->name, h->name);
 }
 
@@ -186,10 +187,18 @@ static void args_type(Header *h) {
       "  CUmodule module;\n"
       "  CUfunction function;\n"
       "  CUdeviceptr memory;  /* zeros, a place for writes that mean nothing, counters */\n"
-      "  int sms;\n"
-      "  unsigned next[2];    /* counters used, by launches and by captured launches */\n"
-      "} %s_kernel;\n\n",
-      h->name, h->name);
+      "  int sms;\n",
+      h->name);
+  if (k->grid == GRID_DYNAMIC) {
+    put(h,
+        "  unsigned captured;   /* launches */\n"
+        "  struct {\n"
+        "    unsigned long long id, used;\n"
+        "  } stream[%d];       /* each that launches has a counter; when last: 0 for never */\n"
+        "  unsigned long long clock;\n",
+        STREAMS);
+  }
+  put(h, "} %s_kernel;\n\n", h->name);
 }
 
 static void code(Header *h, const Binary *cubin) {
@@ -222,7 +231,10 @@ static void arithmetic(Header *h) {
 
 // ---- loading
 
-enum { COUNTER_COUNT = 256 };
+// A grid that is not dynamic has no counters, but the zeros and the place for writes before them.
+static int device_bytes(const Header *h) {
+  return COUNTERS_AT + (h->k->grid == GRID_DYNAMIC ? (STREAMS + CAPTURES) * COUNTER_BYTES : 0);
+}
 
 static void load(Header *h) {
   const char *n = h->name;
@@ -247,11 +259,11 @@ static void load(Header *h) {
       "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, %u);\n"
       "  if (!e) e = cuMemAlloc(&k->memory, %d);\n"
       "  if (!e) e = cuMemsetD8(k->memory, 0, %d);\n"
+      "  if (!e) e = cuStreamSynchronize(NULL);\n"
       "  if (e) %s_unload(k);\n"
       "  return e;\n"
       "}\n\n",
-      n, n, n, h->text->name, h->k->smem, COUNTERS_AT + 2 * COUNTER_COUNT * COUNTER_BYTES,
-      COUNTERS_AT + 2 * COUNTER_COUNT * COUNTER_BYTES, n);
+      n, n, n, h->text->name, h->k->smem, device_bytes(h), device_bytes(h), n);
 }
 
 // ---- tensor maps
@@ -476,19 +488,49 @@ static void fill_block(Header *h) {
         field(h, k->dim.at[i].name));
   for (u32 i = 0; i < k->arg.n; i++)
     put(h, "  block.%s = a->%s;\n", field(h, k->arg.at[i].name), field(h, k->arg.at[i].name));
-  if (k->grid == GRID_DYNAMIC) {
-    put(h,
-        "  e = cuStreamIsCapturing(stream, &capturing);\n"
-        "  if (e) return e;\n"
-        "  which = capturing != CU_STREAM_CAPTURE_STATUS_NONE;\n"
-        "  block.counter = k->memory + %d + (which * %du + k->next[which]++ %% %du) * %du;\n",
-        COUNTERS_AT, COUNTER_COUNT, COUNTER_COUNT, COUNTER_BYTES);
-  }
+  if (k->grid == GRID_DYNAMIC)
+    put(h, "  e = %s_counter(k, stream, &block.counter);\n  if (e) return e;\n", h->name);
   for (u32 i = 0, number = 0; i < k->turn.n; i++) {
     if (sc_turn_over_ctas(&k->turn.at[i]))
       put(h, "  block.turn%u = a->workspace + turn[%u];\n", i, number++);
   }
   put(h, "  block.tiles = (int32_t)tiles;\n");
+}
+
+// As launch.c's next_counter.
+static void counter(Header *h) {
+  const char *n = h->name;
+  put(h,
+      "/* The tile counter of a launch is 0 again when it has ended. What is launched on a stream runs in\n"
+      " * order and shares one; each captured launch has its own, and so may overlap others. */\n"
+      "static inline CUresult %s_counter(%s_kernel *k, CUstream stream, CUdeviceptr *counter) {\n"
+      "  CUstreamCaptureStatus capturing;\n"
+      "  unsigned long long id;\n"
+      "  unsigned i, at = 0;\n"
+      "  CUresult e = cuStreamIsCapturing(stream, &capturing);\n"
+      "  if (e) return e;\n"
+      "  *counter = k->memory + %d;\n"
+      "  if (capturing != CU_STREAM_CAPTURE_STATUS_NONE) {\n"
+      "    *counter += (%u + k->captured++ %% %u) * %d;\n"
+      "    return CUDA_SUCCESS;\n"
+      "  }\n",
+      n, n, COUNTERS_AT, STREAMS, CAPTURES, COUNTER_BYTES);
+  put(h,
+      "  e = cuStreamGetId(stream, &id);\n"
+      "  if (e) return e;\n"
+      "  for (i = 0; i < %u && k->stream[at].used; i++) {  /* its own, else the one unused for longest */\n"
+      "    if (k->stream[i].used && k->stream[i].id == id) {\n"
+      "      at = i;\n"
+      "      break;\n"
+      "    }\n"
+      "    if (k->stream[i].used < k->stream[at].used) at = i;\n"
+      "  }\n"
+      "  k->stream[at].id = id;\n"
+      "  k->stream[at].used = ++k->clock;\n"
+      "  *counter += at * %d;\n"
+      "  return CUDA_SUCCESS;\n"
+      "}\n\n",
+      STREAMS, COUNTER_BYTES);
 }
 
 static void launch(Header *h) {
@@ -502,7 +544,6 @@ static void launch(Header *h) {
   argument_block(h);
   put(h, "  void *param[%u];\n  int64_t tiles, clusters;\n  CUresult e = %s_check(a);\n",
       h->text->maps + 1, n);
-  if (k->grid == GRID_DYNAMIC) put(h, "  CUstreamCaptureStatus capturing;\n  unsigned which;\n");
   if (turns) put(h, "  size_t turn[%u], zeros;\n", turns);
   put(h,
       "  if (e) return e;\n  tiles = clusters = %s_tiles(a);\n"
@@ -546,6 +587,7 @@ bool sc_header(Str *out, const Kernel *k, const CudaText *text, const Binary *cu
   for (u32 i = 0; i < text->maps; i++) map(&h, i);
   code(&h, cubin);
   load(&h);
+  if (k->grid == GRID_DYNAMIC) counter(&h);
   launch(&h);
   put(&h, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
   return !h.refused;

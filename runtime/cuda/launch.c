@@ -176,7 +176,8 @@ static bool find_addresses(Sc *sc, Loaded *l, const LaunchCall *call, const Laun
     const Buf *b = &l->k->buf.at[buf];
     bool none = false;
     for (u32 d = 0; d < b->rank; d++) none |= t->shape[d] == 0;
-    memcpy(&l->address[buf], &t->data, sizeof t->data);
+    l->address[buf] = 0;  // of no elements, nothing is asked
+    if (!none) memcpy(&l->address[buf], &t->data, sizeof t->data);
     if (!none && !t->data)
       return sc_report(sc, D_T_NULL, b->span, "tensor '%s' has no data: its pointer is NULL",
                        b->name),
@@ -209,79 +210,130 @@ static u64 address_of(const Loaded *l, const LoadedStep *s, u32 buf) {
   return top == SC_NONE ? 0 : l->address[top];
 }
 
-// The tile counter of a dynamic grid: it is 0 again when the launch has ended. Launches that may
-// overlap need several, and what is captured keeps its own, for the graph may run beside any later
-// launch.
-static u64 next_counter(Loaded *l, void *stream) {
-  int status = 0;
-  bool captured = !l->d->cuStreamIsCapturing(stream, &status) && status != 0;
-  u32 *next = captured ? &l->captured : &l->counter, half = COUNTERS / 2;
-  u32 at = (captured ? half : 0) + (*next)++ % half;
-  return l->device + COUNTERS_AT + (u64)at * COUNTER_BYTES;
-}
-
-static bool put_addresses(Sc *sc, Loaded *l, const LoadedStep *s, const StepPlan *sp,
-                          const LaunchCall *call, u64 waits) {
-  for (u32 i = 0; i < sp->slots; i++) {
-    const ArgSlot *slot = &sp->slot[i];
-    u64 at = waits;
-    if (slot->kind == SLOT_TENSOR) at = address_of(l, s, slot->ref);
-    if (slot->kind == SLOT_COUNTER) at = next_counter(l, call->stream);
-    if (slot->kind == SLOT_TURN) at = call->workspace + sp->turn[slot->ref];
-    memcpy(sp->args + slot->offset, &at, sizeof at);
-    if (slot->kind == SLOT_TENSOR && at & sc_align_mask(s->k, s->text, slot->ref)) {
-      sc_report(sc, D_T_ALIGN, s->k->buf.at[slot->ref].span,
-                "the address of tensor '%s' is not a multiple of 16 bytes",
-                s->k->buf.at[slot->ref].name);
-      return false;
-    }
-  }
-  for (u32 i = 0; i < s->text->maps; i++) {
-    u64 at = address_of(l, s, s->text->map[i].tensor);
-    l->param[i] = &sp->map[i];
-    if (!sp->map_at[i] || sp->map_at[i] == at) continue;
-    const Buf *b = &s->k->buf.at[s->text->map[i].tensor];
-    int e = at % 16 ? 1 : l->d->cuTensorMapReplaceAddress(&sp->map[i], (void *)(uintptr_t)at);
-    if (e)
-      return sc_report(sc, D_T_ALIGN, b->span,
-                       "the address of tensor '%s' is not a multiple of 16 bytes", b->name),
-             false;
-    sp->map_at[i] = at;
-  }
-  l->param[s->text->maps] = sp->args;
-  return true;
-}
-
-static schedc_status enqueue(Sc *sc, Loaded *l, const LaunchCall *call, const LaunchPlan *p) {
-  int e = p->zeroed ? l->d->cuMemsetD8Async(call->workspace, 0, p->zeroed, call->stream) : 0;
-  u64 waits = l->waits_device;
-  for (u32 i = 0; i < l->steps && !e; i++) {
-    const LoadedStep *s = &l->step[i];
-    const StepPlan *sp = &p->step[i];
-    if (sp->grid.tiles) {
-      if (!put_addresses(sc, l, s, sp, call, waits)) return SCHEDC_EINPUT;
-      e = l->d->cuLaunchKernel(s->function, sp->grid.ctas, 1, 1, s->k->threads, 1, 1, s->k->smem,
-                               call->stream, l->param, NULL);
-    }
-    waits += (u64)(s->text->sites + 1) * WAIT_WORDS * 4;
-  }
+static schedc_status does_not_start(Sc *sc, const Loaded *l, int e) {
   if (!e) return SCHEDC_OK;
   sc_report(sc, D_G_RUN, l->k->span, "'%s' does not start: %s", l->k->name,
             sc_driver_error(l->d, e));
   return SCHEDC_EUNAVAIL;
 }
 
-schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call) {
-  void *context = NULL;
-  if (l->d->cuCtxGetCurrent(&context) || context != l->context) {
-    sc_report(sc, D_G_RUN, l->k->span,
-              "'%s' was loaded on another CUDA context than the current one", l->k->name);
-    return SCHEDC_EINPUT;
+// Streams have counters of their own, for what is launched on one runs in order. The stream that has
+// launched nothing for the longest time gives its counter away.
+static int stream_counter(Loaded *l, void *stream, u32 *at) {
+  u64 id = 0;
+  int e = l->d->cuStreamGetId(stream, &id);
+  if (e) return e;
+  *at = 0;
+  for (u32 i = 0; i < STREAMS && l->stream[*at].used; i++) {
+    const StreamCounter *s = &l->stream[i];
+    if (s->used && s->id == id) {
+      *at = i;
+      break;
+    }
+    if (s->used < l->stream[*at].used) *at = i;
   }
+  l->stream[*at] = (StreamCounter){id, ++l->clock};
+  return 0;
+}
+
+// The tile counter of a dynamic grid: it is 0 again when the launch has ended. Launches that may
+// overlap need several, and what is captured keeps its own, for the graph may run beside any later
+// launch, and its branches beside each other.
+static int next_counter(Loaded *l, void *stream, u64 *address) {
+  int capture = 0, e = l->d->cuStreamIsCapturing(stream, &capture);
+  u32 at = 0;
+  if (!e && capture)
+    at = STREAMS + l->captured++ % CAPTURES;
+  else if (!e)
+    e = stream_counter(l, stream, &at);
+  *address = l->device + COUNTERS_AT + (u64)at * COUNTER_BYTES;
+  return e;
+}
+
+static schedc_status misaligned(Sc *sc, const Buf *b, u64 mask) {
+  sc_report(sc, D_T_ALIGN, b->span, "the address of tensor '%s' is not a multiple of %llu bytes",
+            b->name, (unsigned long long)mask + 1);
+  return SCHEDC_EINPUT;
+}
+
+static schedc_status put_arguments(Sc *sc, Loaded *l, const LoadedStep *s, const StepPlan *sp,
+                                   const LaunchCall *call, u64 waits) {
+  for (u32 i = 0; i < sp->slots; i++) {
+    const ArgSlot *slot = &sp->slot[i];
+    u64 at = waits, mask = 0;
+    int e = 0;
+    if (slot->kind == SLOT_TENSOR) {
+      at = address_of(l, s, slot->ref);
+      mask = sc_align_mask(s->k, s->text, slot->ref);
+    }
+    if (slot->kind == SLOT_COUNTER) e = next_counter(l, call->stream, &at);
+    if (slot->kind == SLOT_TURN) at = call->workspace + sp->turn[slot->ref];
+    if (e) return does_not_start(sc, l, e);
+    if (at & mask) return misaligned(sc, &s->k->buf.at[slot->ref], mask);
+    memcpy(sp->args + slot->offset, &at, sizeof at);
+  }
+  return SCHEDC_OK;
+}
+
+static schedc_status put_maps(Sc *sc, const Loaded *l, const LoadedStep *s, const StepPlan *sp) {
+  for (u32 i = 0; i < s->text->maps; i++) {
+    u32 buf = s->text->map[i].tensor;
+    u64 at = address_of(l, s, buf), mask = sc_align_mask(s->k, s->text, buf);
+    if (!sp->map_at[i] || sp->map_at[i] == at) continue;
+    if (at & mask) return misaligned(sc, &s->k->buf.at[buf], mask);
+    int e = l->d->cuTensorMapReplaceAddress(&sp->map[i], (void *)(uintptr_t)at);
+    if (e) return does_not_start(sc, l, e);
+    sp->map_at[i] = at;
+  }
+  return SCHEDC_OK;
+}
+
+// In every step, so that nothing is enqueued of a launch that is refused.
+static schedc_status put_addresses(Sc *sc, Loaded *l, const LaunchCall *call, const LaunchPlan *p) {
+  schedc_status status = SCHEDC_OK;
+  u64 waits = l->waits_device;
+  for (u32 i = 0; i < l->steps && !status; i++) {
+    const LoadedStep *s = &l->step[i];
+    if (p->step[i].grid.tiles) {
+      status = put_arguments(sc, l, s, &p->step[i], call, waits);
+      if (!status) status = put_maps(sc, l, s, &p->step[i]);
+    }
+    waits += (u64)(s->text->sites + 1) * WAIT_WORDS * 4;
+  }
+  return status;
+}
+
+static int enqueue(Loaded *l, const LaunchCall *call, const LaunchPlan *p) {
+  int e = p->zeroed ? l->d->cuMemsetD8Async(call->workspace, 0, p->zeroed, call->stream) : 0;
+  for (u32 i = 0; i < l->steps && !e; i++) {
+    const LoadedStep *s = &l->step[i];
+    const StepPlan *sp = &p->step[i];
+    if (!sp->grid.tiles) continue;
+    for (u32 m = 0; m < s->text->maps; m++) l->param[m] = &sp->map[m];
+    l->param[s->text->maps] = sp->args;
+    e = l->d->cuLaunchKernel(s->function, sp->grid.ctas, 1, 1, s->k->threads, 1, 1, s->k->smem,
+                             call->stream, l->param, NULL);
+  }
+  return e;
+}
+
+static schedc_status check_context(Sc *sc, const Loaded *l) {
+  void *context = NULL;
+  int e = l->d->cuCtxGetCurrent(&context);
+  if (e || context == l->context) return does_not_start(sc, l, e);
+  sc_report(sc, D_G_RUN, l->k->span, "%s, but '%s' was loaded on one that is not",
+            context ? "another CUDA context is current" : "no CUDA context is current", l->k->name);
+  return SCHEDC_EINPUT;
+}
+
+schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call) {
+  schedc_status status = check_context(sc, l);
+  if (status) return status;
   const LaunchPlan *p = sc_plan(sc, l, call);
   if (!p || !find_addresses(sc, l, call, p) || !check_workspace(sc, l, call, p))
     return SCHEDC_EINPUT;
-  return enqueue(sc, l, call, p);
+  status = put_addresses(sc, l, call, p);
+  return status ? status : does_not_start(sc, l, enqueue(l, call, p));
 }
 
 // ---- waits that expired
@@ -327,7 +379,6 @@ schedc_status sc_report_waits(Sc *sc, Loaded *l) {
   u32 sites = 0;
   for (u32 i = 0; i < l->steps; i++) sites += l->step[i].text->sites + 1;
   memset(l->waits, 0, (size_t)sites * WAIT_WORDS * 4);
-  l->d->cuMemsetD8(l->device + COUNTERS_AT, 0,
-                   (size_t)COUNTERS * COUNTER_BYTES);  // draws that did not end
+  sc_zero_counters(l);  // of draws that did not end
   return SCHEDC_EFAULT;
 }

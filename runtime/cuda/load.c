@@ -95,11 +95,20 @@ static const char *load_step(Loaded *l, LoadedStep *s) {
   return e ? failed(l, sc_printf(l->sc, "kernel '%s' cannot be loaded", s->k->name), e) : NULL;
 }
 
+enum { DEVICE_BYTES = COUNTERS_AT + (STREAMS + CAPTURES) * COUNTER_BYTES };
+
+// The driver sets memory behind whatever is on the default stream, and does not wait for it; the
+// launch that comes next may be on a stream that does not wait either.
+int sc_zero_counters(const Loaded *l) {
+  int e = l->d->cuMemsetD8(l->device, 0, DEVICE_BYTES);
+  return e ? e : l->d->cuStreamSynchronize(NULL);
+}
+
 static const char *device_memory(Loaded *l) {
-  size_t bytes = COUNTERS_AT + (size_t)COUNTERS * COUNTER_BYTES;
+  size_t bytes;
   u32 sites = 0;
-  int e = l->d->cuMemAlloc(&l->device, bytes);
-  if (!e) e = l->d->cuMemsetD8(l->device, 0, bytes);
+  int e = l->d->cuMemAlloc(&l->device, DEVICE_BYTES);
+  if (!e) e = sc_zero_counters(l);
   for (u32 i = 0; i < l->steps; i++) sites += l->step[i].text->sites + 1;
   bool waits = false;
   for (u32 i = 0; i < l->steps; i++) waits |= l->step[i].text->sites != 0;

@@ -46,6 +46,8 @@ CUresult cuMemAlloc(CUdeviceptr *at, size_t n);
 CUresult cuMemFree(CUdeviceptr at);
 CUresult cuMemsetD8(CUdeviceptr at, unsigned char value, size_t n);
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t n, CUstream stream);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamGetId(CUstream stream, unsigned long long *id);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at,
                                 const cuuint64_t *extent, const cuuint64_t *stride, const cuuint32_t *box,

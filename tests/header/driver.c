@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 enum { SMS = 132, MEMORY = 0x7000000 };
+static int zeroing;  // asked for, and not waited for yet: what is launched on another stream may overtake it
+int capturing;
 
 CUresult cuCtxGetDevice(CUdevice *device) { return *device = 0, CUDA_SUCCESS; }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
@@ -31,8 +33,14 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 CUresult cuMemAlloc(CUdeviceptr *at, size_t n) { return *at = n ? MEMORY : 0, CUDA_SUCCESS; }
 CUresult cuMemFree(CUdeviceptr at) { return at == MEMORY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 CUresult cuMemsetD8(CUdeviceptr at, unsigned char value, size_t n) {
+  zeroing = 1;
   return at == MEMORY && !value && n ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+CUresult cuStreamSynchronize(CUstream stream) {
+  if (!stream) zeroing = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetId(CUstream stream, unsigned long long *id) { return *id = (uintptr_t)stream, CUDA_SUCCESS; }
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t n, CUstream stream) {
   (void)stream;
   printf("zero %llx %d %zu\n", at, value, n);
@@ -40,7 +48,8 @@ CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t n, CUstream
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
   (void)stream;
-  return *status = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+  *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
 }
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at,
                                 const cuuint64_t *extent, const cuuint64_t *stride, const cuuint32_t *box,
@@ -57,7 +66,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
                         unsigned shared, CUstream stream, void **param, void **extra) {
   const unsigned char *block = param[MAPS];
   (void)stream;
-  printf("launch %d %u %u %u %u %u %u %u %d\nblock ", function != NULL, gx, gy, gz, bx, by, bz, shared, extra == NULL);
+  printf("launch %d %u %u %u %u %u %u %u %d\nblock ", function && !zeroing, gx, gy, gz, bx, by, bz, shared, extra == NULL);
   for (int i = 0; i < BLOCK_BYTES; i++) printf("%02x", block[i]);
   printf("\n");
   return CUDA_SUCCESS;

@@ -16,6 +16,7 @@
 
 typedef struct DriverLog {
   u32 encoded, replaced, launches, memsets;
+  bool zeroing;  // asked for, and not waited for yet
   u64 memset_bytes;
   unsigned grid, threads, shared;
   u64 extent[5], stride[5];
@@ -23,7 +24,7 @@ typedef struct DriverLog {
   unsigned char args[512];
   size_t arg_bytes;
   u32 maps;
-  bool capturing, refuse_stride_0;
+  bool capturing, refuse_stride_0, lost;
   _Alignas(16) unsigned char host[4096];
 } DriverLog;
 static DriverLog note;
@@ -63,6 +64,11 @@ static int fake_alloc(u64 *at, size_t bytes) {
 static int fake_free(u64 at) { return at == 0; }
 static int fake_memset(u64 at, unsigned char v, size_t n) {
   (void)at, (void)v, (void)n;
+  note.zeroing = true;
+  return 0;
+}
+static int fake_wait(void *stream) {
+  if (!stream) note.zeroing = false;
   return 0;
 }
 static int fake_memset_async(u64 at, unsigned char v, size_t n, void *stream) {
@@ -89,6 +95,7 @@ static int fake_capturing(void *stream, int *status) {
   *status = note.capturing;
   return 0;
 }
+static int fake_stream_id(void *stream, u64 *id) { return *id = (uintptr_t)stream, note.lost; }
 static int fake_encode(void *map, int type, unsigned rank, void *address, const u64 *dims,
                        const u64 *strides, const unsigned *box, const unsigned *element_strides,
                        int interleave, int swizzle, int promotion, int fill) {
@@ -115,7 +122,7 @@ static int fake_replace(void *map, void *address) {
 static int fake_launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                        unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
   (void)stream;
-  assert_true(f == &note && gy == 1 && gz == 1 && by == 1 && bz == 1 && !extra);
+  assert_true(f == &note && gy == 1 && gz == 1 && by == 1 && bz == 1 && !extra && !note.zeroing);
   note.launches++;
   note.grid = gx;
   note.threads = bx;
@@ -141,6 +148,8 @@ static const Driver fake = {.cuGetErrorString = fake_text,
                             .cuMemFreeHost = fake_host_free,
                             .cuMemHostGetDevicePointer = fake_host_device,
                             .cuMemsetD8Async = fake_memset_async,
+                            .cuStreamSynchronize = fake_wait,
+                            .cuStreamGetId = fake_stream_id,
                             .cuStreamIsCapturing = fake_capturing,
                             .cuTensorMapEncodeTiled = fake_encode,
                             .cuTensorMapReplaceAddress = fake_replace,
@@ -305,13 +314,17 @@ static void tensors_are_checked(void **state) {
   BAD(0, rank = 2, D_T_RANK, "'X'");
   BAD(1, shape[2] = 32, D_T_SHAPE, "'Y'");
   BAD(0, strides[2] = 2, D_T_STRIDE, "'X'");
+  BAD(0, strides[0] = -6400, D_T_STRIDE, "'X'");
+  BAD(1, strides[0] = 0, D_T_STRIDE, "'Y'");
 #undef BAD
   assert_int_equal(launch(&f, good, NULL), SCHEDC_OK);
   good[0].data = DATA(X_AT + 4);  // a plan that is remembered still looks at addresses
   refused(&f, good, D_T_ALIGN, "'X'");
   good[0].data = DATA(X_AT);
   current = &context_b;
-  refused(&f, good, D_G_RUN, "context");
+  refused(&f, good, D_G_RUN, "another CUDA context is current");
+  current = NULL;
+  refused(&f, good, D_G_RUN, "no CUDA context is current");
   current = &context_a;
   end(&f);
 }
@@ -342,6 +355,9 @@ static void empty_tensors(void **state) {
   begin(&f, copy, NULL, false);
   set(&t[0], 0, 0, 100);
   set(&t[1], 0, 0, 100);
+  assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
+  set(&t[0], X_AT + 2, 2, 0);  // a slice of no rows may start anywhere
+  set(&t[1], Y_AT + 2, 2, 0);
   assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
   assert_int_equal(note.launches, 0);
   end(&f);
@@ -389,6 +405,13 @@ static u64 counter_of(const Fixture *f) {
   }
 }
 
+// The counter of a launch on a stream.
+static u64 launch_on(Fixture *f, const schedc_tensor *t, u64 stream) {
+  LaunchCall call = {.stream = DATA(stream), .tensor = t};
+  assert_int_equal(sc_launch(&f->sc, &f->l, &call), SCHEDC_OK);
+  return counter_of(f);
+}
+
 static void counters_differ(void **state) {
   (void)state;
   static Fixture f;
@@ -396,19 +419,27 @@ static void counters_differ(void **state) {
   const schedc_tensor t[2] = {
       {.data = DATA(X_AT), .type = SCHEDC_F16, .rank = 2, .shape = {1000, 64}, .strides = {64, 1}},
       {.data = DATA(Y_AT), .type = SCHEDC_F16, .rank = 2, .shape = {1000, 64}, .strides = {64, 1}}};
-  assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
-  u64 first = counter_of(&f), last = first;
-  for (u32 i = 1; i < COUNTERS / 2; i++) {
-    assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
-    assert_true(counter_of(&f) > last);
-    last = counter_of(&f);
+  u64 own = launch_on(&f, t, 0), other = launch_on(&f, t, 1);
+  assert_int_not_equal(own, other);
+  for (u32 i = 0; i < 1000; i++)  // a long launch on stream 1 may outlast them all
+    assert_int_equal(launch_on(&f, t, 0), own);
+  for (u32 i = 2; i < STREAMS; i++) {
+    u64 at = launch_on(&f, t, i);
+    assert_true(at != own && at != other);
   }
+  assert_int_equal(launch_on(&f, t, 0), own);
+  assert_int_equal(launch_on(&f, t, STREAMS), other);  // of the stream that is the longest without
   note.capturing = true;
-  assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
-  assert_true(counter_of(&f) > last);
+  u64 last = launch_on(&f, t, 0);
+  assert_true(last >= f.l.device + COUNTERS_AT + STREAMS * COUNTER_BYTES);
+  for (u32 i = 1; i < CAPTURES; i++, last = counter_of(&f))
+    assert_int_equal(launch_on(&f, t, 0), last + COUNTER_BYTES);
   note.capturing = false;
-  assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
-  assert_int_equal(counter_of(&f), first);
+  assert_int_equal(launch_on(&f, t, 0), own);
+  note.lost = true;
+  assert_int_equal(launch(&f, t, NULL), SCHEDC_EUNAVAIL);
+  assert_int_equal(f.sc.diags->id, D_G_RUN);
+  note.lost = false;
   // Scalars are part of what is checked, and bound what is computed from them.
   assert_int_equal(launch(&f, t, (double[]){5}), SCHEDC_OK);
   assert_int_equal(launch(&f, t, (double[]){2e9}), SCHEDC_EINPUT);
@@ -455,6 +486,34 @@ static void workspaces_are_the_callers(void **state) {
   assert_int_equal(note.launches, 2);
   call.workspace += 16;
   assert_int_equal(sc_launch(&f.sc, &f.l, &call), SCHEDC_EINPUT);
+  end(&f);
+}
+
+#define STAGE(name, from, to)                                   \
+  "kernel " name " {\n  in " from " : f16[M, 64]\n  out " to      \
+  " : f16[M, 64]\n  grid (x : cdiv(M, 64))\n"                   \
+  "  role all : 1 warpgroup, 128 regs {\n    reg s : f16[64, 64]\n" \
+  "    s[i,j] = " from "[x*64 + i, j]\n    " to "[x*64 + i, j] = s[i,j]\n  }\n}\n"
+
+// What is found out about the second kernel's tensors keeps the first from being launched.
+static void sequences_start_whole(void **state) {
+  (void)state;
+  static Fixture f;
+  begin(&f, STAGE("first", "X", "Y") STAGE("second", "Y", "Z") "sequence both { first; second }\n",
+        "both", false);
+  schedc_tensor t[3];
+  for (u32 i = 0; i < 3; i++)
+    t[i] = (schedc_tensor){.data = DATA((u64)X_AT * (i + 1)),
+                           .type = SCHEDC_F16,
+                           .rank = 2,
+                           .shape = {100, 64},
+                           .strides = {64, 1}};
+  assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
+  assert_int_equal(note.launches, 2);
+  t[2].data = DATA((u64)X_AT * 3 + 8);
+  refused(&f, t, D_T_ALIGN, "'Z' is not a multiple of 16 bytes");
+  t[2].data = DATA((u64)X_AT * 3 + 1);
+  refused(&f, t, D_T_ALIGN, "'Z'");
   end(&f);
 }
 
@@ -518,7 +577,8 @@ int main(void) {
       cmocka_unit_test(tensors_are_checked), cmocka_unit_test(broadcast_has_stride_zero),
       cmocka_unit_test(empty_tensors),       cmocka_unit_test(integers_stay_in_range),
       cmocka_unit_test(counters_differ),     cmocka_unit_test(workspaces_are_the_callers),
-      cmocka_unit_test(waits_are_told),      cmocka_unit_test(loading_says_what_is_missing),
+      cmocka_unit_test(sequences_start_whole), cmocka_unit_test(waits_are_told),
+      cmocka_unit_test(loading_says_what_is_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
