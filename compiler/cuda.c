@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const prim_text[PRIM_COUNT] = {
-#define PRIM(id, text) text,
-#include "cuda_prims.def"
-#undef PRIM
-};
-
-void cu_use(Cuda *c, Prim p) { c->prim[p] = true; }
-
 static void put_indent(Cuda *c) {
   for (u32 i = 0; i < c->indent; i++) str_puts(&c->out, "  ");
 }
@@ -184,7 +176,7 @@ static void roles(Cuda *c) {
         u32 end = ro->warps == 4 ? last / 4 : wg;
         if (end > wg) cu_open(c, "%sif (warpgroup >= %u && warpgroup <= %u)", wg ? "else " : "", wg, end);
         else cu_open(c, "%sif (warpgroup == %u)", wg ? "else " : "", wg);
-        if (ro->regs) cu_line(c, "asm volatile(\"setmaxnreg.%s.sync.aligned.u32 %u;\");", ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
+        if (ro->regs) cu_line(c, "sc_setmaxnreg_%s<%u>();", ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
         opened = true;
       }
       if (ro->warps == 1) {
@@ -202,7 +194,6 @@ static void roles(Cuda *c) {
 static void barriers(Cuda *c) {
   const Kernel *k = c->k;
   if (!k->ring.n && k->grid != GRID_DYNAMIC) return;
-  cu_use(c, PRIM_mbarrier);
   cu_open(c, "if (threadIdx.x == 0)");
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
@@ -214,11 +205,10 @@ static void barriers(Cuda *c) {
     }
   }
   if (k->grid == GRID_DYNAMIC) {
-    cu_use(c, PRIM_tile_slot);
     cu_line(c, "for (u32 s = 0; s < 2; s++) { sc_mbar_init(smem + %u + 8 * s, 1); sc_mbar_init(smem + %u + 8 * s, %u); }  // the next tile: full, empty",
             k->draw + 8, k->draw + 24, cu_slot_readers(k));
   }
-  cu_line(c, "asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");");
+  cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);
   if (cu_cluster(k) == 1) cu_line(c, "__syncthreads();");
   else cu_line(c, "sc_cluster_sync();");
@@ -252,7 +242,7 @@ static void head(Cuda *c, Str *out) {
   str_puts(out, "\n// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines.\n\n"
                 "typedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
                 "#define DEV static __device__ __forceinline__\n#define SC_INF __int_as_float(0x7f800000)\n"
-                "struct __align__(64) TensorMap { u64 x[16]; };\n\n");
+                "struct __align__(64) TensorMap { u64 x[16]; };\n");
 }
 
 static const char *kernel_params(Cuda *c) {
@@ -287,7 +277,6 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   c->indent = 1;
   u32 ctas = cu_cluster(k);
   if (ctas > 1) {
-    cu_use(c, PRIM_cluster);
     cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u, tile_step = gridDim.x / %u;", ctas, ctas);
   } else {
     cu_line(c, "const int tile0 = blockIdx.x, tile_step = gridDim.x;");
@@ -303,10 +292,8 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   t->site = c->site.at;
   t->sites = c->site.n;
   head(c, out);
-  for (u32 p = 0; p < PRIM_COUNT; p++) {
-    if (c->prim[p]) str_printf(out, "%s\n", prim_text[p]);
-  }
-  for (u32 i = 0; i < c->wgmma.n; i++) cu_wgmma_text(c, out, &c->wgmma.at[i]);
+  cu_put_prims(out, c->out.at);
+  cu_put_wgmma(c, out);
   str_puts(out, "\n");
   args(c, out);
   if (k->text) {

@@ -8,7 +8,7 @@
 //   cuda_map.c    element-wise statements
 //   cuda_mma.c    products
 //   cuda_ring.c   rings, copies, turns
-//   cuda_prims.c  the few lines of PTX that all of them call
+//   cuda_prims.c  the few lines of PTX that all of them call (cuda_prims.def)
 #ifndef SC_CUDA_H
 #define SC_CUDA_H
 
@@ -22,13 +22,6 @@ typedef enum Layout {
   LAY_ROW,   // a vector over the rows of LAY_ACC tiles: 2 b elements a thread, the same in a quad
   LAY_COL    // a vector over their columns: n / 4 elements a thread
 } Layout;
-
-#define PRIM(id, text) PRIM_##id,
-typedef enum Prim {
-#include "cuda_prims.def"
-  PRIM_COUNT
-} Prim;
-#undef PRIM
 
 // A wgmma instruction in use; its name says all.
 typedef struct Wgmma {
@@ -55,7 +48,6 @@ typedef struct Cuda {
   const char **ring;   // of each ring
   u8 *layout;          // of each register buf
   bool *by_thread;     // tensors that threads read or write: they need a pointer
-  bool prim[PRIM_COUNT];
   VEC(Wgmma) wgmma;
   VEC(TmaMap) tma;
   bool *permuted;      // stage parts of 8 bits whose columns are stored as a register operand's are packed
@@ -136,8 +128,7 @@ const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element 
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL
 
 // cuda_mma.c
-const char *cu_wgmma_name(Cuda *c, const Wgmma *w);
-void cu_wgmma_text(Cuda *c, Str *out, const Wgmma *w);  // the function that holds the instruction
+void cu_put_wgmma(Cuda *c, Str *out);                   // the functions that hold the instructions in use
 
 // cuda_map.c, cuda_mma.c, cuda_ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);
@@ -165,6 +156,9 @@ u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);  // stages of a ring that
 // A wait for an mbarrier: of a ring (else SC_NONE: the next tile's slot), its full or its empty one.
 void cu_mbar_wait(Cuda *c, const char *bar, const char *parity, u32 ring, bool full);
 
+// cuda_prims.c
+void cu_put_prims(Str *out, const char *text);          // the functions that the text calls
+
 // cuda_grid.c
 bool cu_single(const Kernel *k, const Role *r);       // run by one thread: it only copies and hands over
 u32 cu_warps(const Role *r);         // of all instances
@@ -178,6 +172,5 @@ void cu_close_tile(Cuda *c);
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line of text
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_close(Cuda *c);
-void cu_use(Cuda *c, Prim p);
 
 #endif

@@ -89,11 +89,9 @@ static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
                                           : infix(c, b, "-", (Txt){"1", P_ATOM}, P_ADD);
       return infix(c, infix(c, a, "+", less, P_ADD), "/", b, P_MUL);
     }
-    cu_use(c, PRIM_floordiv);
     return call2(c, "sc_cdiv", a, b);
   }
   if (plain) return infix(c, a, e->op == X_IDIV ? "/" : "%", b, P_MUL);
-  cu_use(c, PRIM_floordiv);
   return call2(c, e->op == X_IDIV ? "sc_floordiv" : "sc_floormod", a, b);
 }
 
@@ -146,7 +144,7 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
     case X_NOT: return (Txt){cu_text(c, "!%s", cu_paren(c, a, P_UNARY)), P_UNARY};
     case X_ABS: return call1(c, integer ? "abs" : "fabsf", a);
     case X_EXP: return call1(c, "__expf", a);
-    case X_EXP2: cu_use(c, PRIM_exp2); return call1(c, "sc_exp2", a);
+    case X_EXP2: return call1(c, "sc_exp2", a);
     case X_LOG: return call1(c, "__logf", a);
     case X_LOG2: return call1(c, "__log2f", a);
     case X_SQRT: return call1(c, "sqrtf", a);

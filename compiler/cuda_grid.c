@@ -135,7 +135,7 @@ static void draw(Cuda *c) {
   cu_line(c, "if (tile == tile_step + a.tiles - 1) *a.counter = 0;  // the last draw of the launch");
   cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", at + 24), "slot_parity ^ 1", SC_NONE, false);
   if (n == 1) {
-    cu_line(c, "sc_sts_int(smem + %u + 4 * slot, tile);", at);
+    cu_line(c, "sc_sts_i32(smem + %u + 4 * slot, tile);", at);
     cu_line(c, "sc_mbar_arrive(smem + %u + 8 * slot);", at + 8);
     return;
   }
@@ -146,7 +146,7 @@ static void draw(Cuda *c) {
 static void receive(Cuda *c) {
   u32 at = c->k->draw;
   cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", at + 8), "slot_parity", SC_NONE, true);
-  cu_line(c, c->single ? "tile = sc_lds_int(smem + %u + 4 * slot);" : "tile = __shfl_sync(~0u, sc_lds_int(smem + %u + 4 * slot), 0);", at);
+  cu_line(c, c->single ? "tile = sc_lds_i32(smem + %u + 4 * slot);" : "tile = __shfl_sync(~0u, sc_lds_i32(smem + %u + 4 * slot), 0);", at);
   cu_line(c, cu_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", at + 24);
 }
 

@@ -116,7 +116,6 @@ static void reduction(MapGen *g, Xid x) {
     for (int r = 0; r < 2; r++) cu_line(c, "%s[%d] = %s(%s[%d], %s[%d]);", name, r, reducer(e->op, false), name, r, name, r + 2);
   }
   if (!parts) {
-    cu_use(c, PRIM_quad);
     for (int r = 0; r < 2; r++) cu_line(c, "%s[%d] = %s(%s[%d]);", name, r, reducer(e->op, true), name, r);
   }
   hoist(g, x, name, HOIST_ROW, true);
@@ -215,7 +214,6 @@ static void prepare(MapGen *g, Xid x) {
 // ---- writing
 
 static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
-  cu_use(c, elem == EL_F16 ? PRIM_f16 : PRIM_bf16);
   return cu_text(c, "sc_pack_%s(%s, %s)", sc_elem[elem].text, lo, hi);
 }
 
@@ -225,7 +223,6 @@ static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->
 // columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
 static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
   Cuda *c = g->c;
-  cu_use(c, b->elem == EL_E4M3 ? PRIM_e4m3 : PRIM_e5m2);
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
   cu_line(c, "float y[4];");
@@ -321,7 +318,6 @@ static void to_stage(MapGen *g, const View *dst, const Buf *b) {
     const char *col = dst->at[1].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, dst->at[1].base), P_ADD)) : "";
     const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
     const char *x = packed_values(g, b->elem);
-    cu_use(c, PRIM_stmatrix);
     cu_line(c, "#pragma unroll");
     cu_line(c, "for (int n = 0; n < %lld; n++) sc_stmatrix(%s, %s[4 * n], %s[4 * n + 1], %s[4 * n + 2], %s[4 * n + 3]);",
             (long long)g->cols / 16,
@@ -375,7 +371,6 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
   c->wide[dst->buf] = true;
-  cu_use(c, PRIM_quad_transpose);
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int r = 0; r < 2; r++)");
   At at = row_at(g, "r");

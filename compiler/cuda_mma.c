@@ -18,37 +18,52 @@ static Operand operand(Cuda *c, u32 view) {
   return (Operand){v, b, b->space == SP_REG, b->space == SP_STAGE && v->at[b->rank - 1].var != 2, NULL};
 }
 
-// "sc_wgmma_f16_n176_st": 176 columns, A from shared memory, B stored MN-major.
-const char *cu_wgmma_name(Cuda *c, const Wgmma *w) {
-  return cu_text(c, "sc_wgmma_%s_n%u_%s%s%s", sc_elem[w->elem].text, w->n, w->regs ? "r" : "s", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
+// "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers, B from shared memory;
+// a, t: A, B stored MN-major.
+static const char *wgmma_name(Cuda *c, const Wgmma *w) {
+  return cu_text(c, "sc_wgmma_%s_n%u_%s%s%s%s", sc_elem[w->elem].text, w->n, w->regs ? "rs" : "ss",
+                 w->a_mn || w->b_mn ? "_" : "", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
 }
 
 // How far the slice's operands are from the descriptors is added inside the instruction's text: so only the
 // descriptors are live, and ptxas adds in uniform registers.
-void cu_wgmma_text(Cuda *c, Str *out, const Wgmma *w) {
-  u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), at = b + 2;
+static void wgmma_text(Cuda *c, Str *out, const Wgmma *w) {
+  u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), b_at = b + 2;  // numbers of the operands; d is their first after the tile
   const char *t = sc_elem[w->elem].text;
   bool bytes = sc_elem[w->elem].bytes == 1;  // K-major always: the instruction has no operands to say otherwise
-  str_printf(out, "template <int %s> DEV void %s(float *d, %s, u64 b, int keep) {\n  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"",
-             w->regs ? "b_at" : "a_at, int b_at", cu_wgmma_name(c, w), w->regs ? "const u32 *a" : "u64 a", b + 1);
-  if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, at + 1);
-  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {", b, at, w->n, bytes ? 32 : 16, t, t);
-  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", %%%u" : "%%%u", i);
-  if (w->regs) str_printf(out, "}, {%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1", d, d + 1, d + 2, d + 3);
-  else str_puts(out, "}, a, b, p, 1, 1");
+  str_printf(out, "template <int %s>\nDEV void %s(float *d, %s, u64 b, int scale_d) {\n", w->regs ? "b_at" : "a_at, int b_at",
+             wgmma_name(c, w), w->regs ? "const u32 *a" : "u64 a");
+  str_printf(out, "  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"", b + 1);
+  if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, b_at + 1);
+  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {\"", b, b_at, w->n, bytes ? 32 : 16, t, t);
+  for (u32 i = 0; i < d; i++) str_printf(out, "%s%%%u%s", i % 16 ? "" : "\n    \"", i, i + 1 == d ? "}, \"" : i % 16 == 15 ? ", \"" : ", ");
+  if (w->regs) str_printf(out, "\n    \"{%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1", d, d + 1, d + 2, d + 3);
+  else str_puts(out, "\n    \"a, b, p, 1, 1");
   if (!bytes && !w->regs) str_printf(out, ", %d", w->a_mn);
   if (!bytes) str_printf(out, ", %d", w->b_mn);
   str_puts(out, ";\\n}\"\n    : ");
-  for (u32 i = 0; i < d; i++) str_printf(out, i ? ", \"+f\"(d[%u])" : "\"+f\"(d[%u])", i);
-  str_puts(out, w->regs ? "\n    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(keep), \"n\"(b_at));\n}\n"
-                        : "\n    : \"l\"(a), \"l\"(b), \"r\"(keep), \"n\"(b_at), \"n\"(a_at));\n}\n");
+  for (u32 i = 0; i < d; i += 4) str_printf(out, "SC_D4(%u)%s", i, i + 4 == d ? "\n" : i % 40 == 36 ? ",\n      " : ", ");
+  str_puts(out, w->regs ? "    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(scale_d), \"n\"(b_at));\n}\n"
+                        : "    : \"l\"(a), \"l\"(b), \"r\"(scale_d), \"n\"(b_at), \"n\"(a_at));\n}\n");
+}
+
+// What is said once of all these functions.
+static const char wgmma_section[] =
+    "\n// d = a b, or d += a b where scale_d is not 0 [9.7.15.5], for the slice of the contracted index whose operands are\n"
+    "// a_at and b_at (in 16 bytes) past those of the descriptors a and b. Names end in where a and b are, r: registers, s:\n"
+    "// shared memory; then _a, _t: a, b is stored MN-major\n"
+    "#define SC_D4(i) \"+f\"(d[i]), \"+f\"(d[i + 1]), \"+f\"(d[i + 2]), \"+f\"(d[i + 3])\n";
+
+void cu_put_wgmma(Cuda *c, Str *out) {
+  if (c->wgmma.n) str_puts(out, wgmma_section);
+  for (u32 i = 0; i < c->wgmma.n; i++) wgmma_text(c, out, &c->wgmma.at[i]);
 }
 
 static const char *instruction(Cuda *c, const Operand *a, const Operand *b, u32 n) {
   Wgmma w = {a->regs, a->mn, b->mn, b->b->elem, n};
-  const char *name = cu_wgmma_name(c, &w);
+  const char *name = wgmma_name(c, &w);
   for (u32 i = 0; i < c->wgmma.n; i++) {
-    if (!strcmp(cu_wgmma_name(c, &c->wgmma.at[i]), name)) return name;
+    if (!strcmp(wgmma_name(c, &c->wgmma.at[i]), name)) return name;
   }
   PUSH(c->sc, &c->wgmma, w);
   return name;
@@ -139,7 +154,6 @@ void cu_mma(Cuda *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];
   u32 dst = c->k->view.at[p->dst].buf;
   Operand a = operand(c, p->a), b = operand(c, p->b);
-  cu_use(c, PRIM_wgmma);
   cu_open(c, "%s", "");
   if (!a.regs) a.desc = descriptor(c, &a, "a_desc");
   b.desc = descriptor(c, &b, "b_desc");
@@ -147,7 +161,6 @@ void cu_mma(Cuda *c, const Ins *ins) {
   tie(c, dst);
   if (ins->plan.fence) cu_fence(c);
   if (ins->plan.meet) {
-    cu_use(c, PRIM_named);
     cu_line(c, "sc_bar_sync(%u + instance, 128);  // what the other warps stored is there", c->k->role.at[c->r].meet);
   }
   cu_line(c, "sc_wgmma_fence();");
@@ -173,7 +186,6 @@ void cu_mma_warp(Cuda *c, const Ins *ins) {
   Operand a = operand(c, p->a), b = operand(c, p->b);
   const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text;
   const char *row = offset(c, &a.v->at[0]), *a_col = offset(c, &a.v->at[1]), *b_row = offset(c, &b.v->at[0]), *b_col = offset(c, &b.v->at[1]);
-  cu_use(c, PRIM_mma_warp);
   cu_open(c, "%s", "");
   if (!p->acc) {
     cu_line(c, "#pragma unroll");

@@ -85,7 +85,6 @@ static const char *count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
 
 static void skip(Cuda *c, const Ring *r, const char *stage, const char *parity, const char *n) {
   if (!strcmp(n, "0")) return;
-  cu_use(c, PRIM_skip);
   if (r->stages == 1) cu_line(c, "%s ^= (%s) & 1;", parity, n);
   else cu_line(c, "sc_skip(%s, %s, %s, %u);", stage, parity, n, r->stages);
 }
@@ -124,12 +123,10 @@ static bool only_copies(const Cuda *c, u32 ring) {
 }
 
 void cu_mbar_wait(Cuda *c, const char *bar, const char *parity, u32 ring, bool full) {
-  cu_use(c, PRIM_mbarrier);
   if (!c->options.debug_waits) {
     cu_line(c, "sc_mbar_wait(%s, %s);", bar, parity);
     return;
   }
-  cu_use(c, PRIM_mbar_wait_for);
   PUSH(c->sc, &c->site, ((WaitSite){c->r, ring, SC_NONE, full, c->at}));
   cu_line(c, "sc_mbar_wait_for(%s, %s, a.waits, %u);", bar, parity, c->site.n);
 }
@@ -142,7 +139,6 @@ void cu_acquire(Cuda *c, const Ins *ins) {
   if (elect) cu_open(c, "if (thread == 0)");
   cu_mbar_wait(c, barrier(c, r, false, stage), cursor(c, ring, "fill_parity"), ring, false);
   if (ins->plan.bytes && shared) {
-    cu_use(c, PRIM_expect_only);
     cu_line(c, "if (thread == 0) sc_mbar_expect_only(%s, %u);", full, ins->plan.bytes);
   } else if (ins->plan.bytes) {
     cu_line(c, "sc_mbar_expect(%s, %u);", full, ins->plan.bytes);
@@ -243,7 +239,6 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   Copy y = copy(c, ins->arg[1], ins->arg[0], ctas);
   const char *bar = barrier(c, &c->k->ring.at[y.part->ring], true, cursor(c, y.part->ring, "fill"));
   const char *who = c->single ? "" : "if (thread == 0) ";
-  cu_use(c, ctas > 1 ? PRIM_tma_multicast : PRIM_tma_load);
   for (u32 p = 0; p < y.panels; p++) {
     const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
     if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &map%u, %s, 0x%x, %s);", who, to, y.number, bar, (1u << ctas) - 1, from);
@@ -259,7 +254,6 @@ void cu_meet(Cuda *c) {
     cu_line(c, "__syncwarp();");
     return;
   }
-  cu_use(c, PRIM_named);
   cu_line(c, role->instances > 1 ? "sc_bar_sync(%u + instance, 128);" : "sc_bar_sync(%u, 128);", role->meet);
 }
 
@@ -270,7 +264,6 @@ static const char *arriver(const Cuda *c, const Ins *ins) {
 }
 
 void cu_fence(Cuda *c) {
-  cu_use(c, PRIM_fence_async);
   cu_line(c, "sc_fence_async();");
 }
 
@@ -325,8 +318,6 @@ void cu_release(Cuda *c, const Ins *ins) {
 void cu_copy_out(Cuda *c, const Ins *ins) {
   Copy y = copy(c, ins->arg[0], ins->arg[1], 1);
   bool add = ins->op == OP_COPYADD;
-  cu_use(c, add ? PRIM_tma_add : PRIM_tma_store);
-  cu_use(c, PRIM_tma_commit);
   if (!c->single) cu_open(c, "if (thread == 0)");
   for (u32 p = 0; p < y.panels; p++) {
     cu_line(c, "sc_tma_%s(&map%u, %s, %s);", add ? "add" : "store", y.number, panel_at(c, &y, p), coordinates(c, &y, p));
@@ -336,7 +327,6 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
 }
 
 void cu_copy_wait(Cuda *c, const Ins *ins) {
-  cu_use(c, PRIM_tma_wait);
   cu_line(c, "%ssc_tma_wait%s<%u>();", c->single ? "" : "if (thread == 0) ", ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
 }
 
@@ -361,7 +351,6 @@ void cu_first_turns(Cuda *c) {
   for (u32 i = 0; i < c->k->turn.n; i++) {
     const Turn *t = &c->k->turn.at[i];
     if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
-    cu_use(c, PRIM_named);
     cu_line(c, "if (instance == %u) sc_bar_arrive(%u, %u);  // the first turn of '%s' is free", c->k->role.at[c->r].instances - 1,
             t->barrier, turn_threads(c->k, t), t->name);
   }
@@ -393,10 +382,8 @@ static void take_from_cta(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
   const char *who = c->single ? "" : "if (thread == 0) ";
   const char *mine = cu_text(c, "%s_tile", c->k->axis.at[t->axis].name);
-  cu_use(c, PRIM_turn);
   if (c->options.debug_waits) {
     PUSH(c->sc, &c->site, ((WaitSite){c->r, SC_NONE, ins->arg[0], false, c->at}));
-    cu_use(c, PRIM_turn_for);
     cu_line(c, "%ssc_turn_take_for(%s, %s, a.waits, %u);  // take '%s'", who, counter(c, ins), mine, c->site.n, t->name);
   } else {
     cu_line(c, "%ssc_turn_take(%s, %s);  // take '%s'", who, counter(c, ins), mine, t->name);
@@ -405,7 +392,6 @@ static void take_from_cta(Cuda *c, const Ins *ins) {
 }
 
 static void pass_to_cta(Cuda *c, const Ins *ins) {
-  cu_use(c, PRIM_turn);
   cu_meet(c);
   cu_line(c, "%ssc_turn_pass(%s);  // pass '%s' on", c->single ? "" : "if (thread == 0) ", counter(c, ins), c->k->turn.at[ins->arg[0]].name);
 }
@@ -416,7 +402,6 @@ void cu_take(Cuda *c, const Ins *ins) {
     take_from_cta(c, ins);
     return;
   }
-  cu_use(c, PRIM_named);
   cu_line(c, "sc_bar_sync(%u + instance, %u);  // take '%s'", t->barrier + first_of(c, t), turn_threads(c->k, t), t->name);
 }
 
@@ -427,7 +412,6 @@ void cu_pass(Cuda *c, const Ins *ins) {
     return;
   }
   u32 n = member_count(c->k, t), first = first_of(c, t);
-  cu_use(c, PRIM_named);
   const char *next = first ? cu_text(c, "(instance + %u) %% %u", first + 1, n) : cu_text(c, "(instance + 1 == %u ? 0 : instance + 1)", n);
   cu_line(c, "sc_bar_arrive(%u + %s, %u);  // pass '%s' on", t->barrier, next, turn_threads(c->k, t), t->name);
 }

@@ -98,23 +98,17 @@ const char *cu_col(Cuda *c, const At *at) {
 }
 
 const char *cu_of(Cuda *c, Elem elem, const char *bits) {
-  static const Prim prim[EL_COUNT] = {[EL_F16] = PRIM_f16, [EL_BF16] = PRIM_bf16, [EL_E4M3] = PRIM_e4m3, [EL_E5M2] = PRIM_e5m2};
   if (elem == EL_F32 || elem == EL_I32) return bits;
-  cu_use(c, prim[elem]);
   return cu_text(c, "sc_of_%s(%s)", sc_elem[elem].text, bits);
 }
 
 const char *cu_to(Cuda *c, Elem elem, const char *value) {
-  static const Prim prim[EL_COUNT] = {[EL_F16] = PRIM_f16, [EL_BF16] = PRIM_bf16, [EL_E4M3] = PRIM_e4m3, [EL_E5M2] = PRIM_e5m2};
   if (elem == EL_F32 || elem == EL_I32) return value;
-  cu_use(c, prim[elem]);
   return cu_text(c, "sc_to_%s(%s)", sc_elem[elem].text, value);
 }
 
 void cu_store(Cuda *c, const Buf *b, const char *to, const char *value) {
   u32 bytes = sc_elem[b->elem].bytes;
-  if (b->elem == EL_I32) cu_use(c, PRIM_stage_int);
-  if (bytes == 1) cu_use(c, PRIM_stage_byte);
   const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
   cu_line(c, "sc_sts%s(%s, %s);", how, to, cu_to(c, (Elem)b->elem, value));
 }
@@ -126,7 +120,6 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
     const char *elem = !strcmp(at->block, "0") ? cu_text(c, "%s[%s]", name, at->r)
                                                : cu_text(c, "%s[2 * %s + %s]", name, at->block, at->r);
     if (!b->partial || at->parts) return elem;
-    cu_use(c, PRIM_quad);
     return cu_text(c, "sc_quad_sum(%s)", elem);
   }
   if (c->layout[v->buf] == LAY_COL) return cu_text(c, "%s[2 * (%s >> 2) + (%s & 1)]", name, at->e, at->e);
@@ -168,9 +161,7 @@ u32 cu_panel(const Buf *part) {
 const char *cu_stage_elem(Cuda *c, const View *v, const char *row, const char *col) {
   const Buf *b = &c->k->buf.at[v->buf];
   u32 bytes = sc_elem[b->elem].bytes;
-  cu_use(c, PRIM_stage);
   if (c->permuted[v->buf]) {
-    cu_use(c, PRIM_order8);
     col = cu_text(c, "sc_order8(%s)", col);
   }
   if (b->rank == 1) return cu_text(c, "%s + %u * (%s)", cu_stage(c, v), bytes, row);
@@ -192,8 +183,6 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
   const char *row = cu_position(c, at, &v->at[0]);
   const char *addr = cu_stage_elem(c, v, row, b->rank > 1 ? cu_position(c, at, &v->at[1]) : NULL);
   u32 bytes = sc_elem[b->elem].bytes;
-  if (b->elem == EL_I32) cu_use(c, PRIM_stage_int);
-  if (bytes == 1) cu_use(c, PRIM_stage_byte);
   const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
   return cu_of(c, (Elem)b->elem, cu_text(c, "sc_lds%s(%s)", how, addr));
 }
