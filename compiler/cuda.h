@@ -83,6 +83,7 @@ typedef struct Hoist {
 
 // Where an element of a map is being computed.
 typedef struct At {
+  const Map *map;
   int row, col;        // the map's row and column variables, -1 if there are none
   const char *e;       // the index of the accumulator element in its block: "e", "e + 1"; NULL: none
   int odd;             // its lowest bit if known, else -1

@@ -441,7 +441,7 @@ void cu_map(Cuda *c, const Ins *ins) {
   const View *dst = &c->k->view.at[m->dst];
   const Buf *b = &c->k->buf.at[dst->buf];
   MapGen g = {.c = c, .m = m};
-  g.at = (At){.row = -1, .col = -1, .odd = -1, .block = "0", .parts = m->parts};
+  g.at = (At){.map = g.m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = m->parts};
   g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
   orient(&g);
   if (!g.regs) {
@@ -467,7 +467,7 @@ void cu_map(Cuda *c, const Ins *ins) {
 // Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.
 void cu_vote(Cuda *c, const Ins *ins) {
   MapGen g = {.c = c, .m = &c->k->map.at[ins->arg[0]]};
-  g.at = (At){.row = -1, .col = -1, .odd = -1, .block = "0", .parts = true};
+  g.at = (At){.map = g.m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = true};
   g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
   orient(&g);
   const char *name = cu_text(c, "vote%u", ++c->temps);

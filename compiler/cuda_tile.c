@@ -201,11 +201,12 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
   return s.n ? s.at : "0";
 }
 
-static bool inside_by_form(Cuda *c, const Buf *b, const Pos *p, i64 extent) {
-  i64 dim, base = 0;
-  if (!b->dim[0]) return false;
-  if (p->base && !x_const_int(c->k, p->base, &base)) return false;
-  return x_const_int(c->k, (Xid)extent, &dim) && base >= 0;
+// Do all places that a position of the map names lie inside a dimension?
+static bool inside_by_form(Cuda *c, const At *at, const Pos *p, Xid dim) {
+  i64 lo = 0, hi = 0, extent, end, n;
+  if (!at->map || !x_const_int(c->k, dim, &n) || !x_const_int(c->k, at->map->var[p->var].extent, &extent)) return false;
+  if (p->base && !x_range(c->k, p->base, &lo, &hi)) return false;
+  return lo >= 0 && !__builtin_add_overflow(hi, extent, &end) && end <= n;
 }
 
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols) {
@@ -216,7 +217,7 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
     bool is_row = p->var >= 0 && p->var == at->row, is_col = p->var >= 0 && p->var == at->col;
     bool told = p->base && c->k->expr.at[p->base].deps & DEP_FETCH;  // by an element of a tensor: it may say anything
     if ((is_row && !rows) || (is_col && !cols) || (p->var < 0 && !told)) continue;
-    if (is_col && inside_by_form(c, b, p, b->dim[d])) continue;
+    if ((is_row || is_col) && inside_by_form(c, at, p, b->dim[d])) continue;
     if (s.n) str_puts(&s, " && ");
     const char *pos = cu_position(c, at, p);
     bool low = p->base && !cu_nonneg(c->k, p->base);

@@ -164,7 +164,6 @@ bool low_end(Low *l, Stmt *s, bool ok);  // if ok, finds the extents; back to no
 int low_var(Low *l, Sym name);           // the live variable of that name, or -1
 int low_new_var(Low *l, Sym name, Span at);
 Xid low_index(Low *l, Sym name, Span at);               // a free name as an index
-bool low_range(const Low *l, Xid x, i64 *lo, i64 *hi);  // if it depends on the instance at most
 const char *low_dims_text(Low *l, u32 buf);             // "[64, 128]"
 
 // ---- lower_map.c

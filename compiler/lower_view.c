@@ -269,19 +269,6 @@ Xid low_load(Low *l, const Node *n) {
 
 // ---- extents
 
-bool low_range(const Low *l, Xid x, i64 *lo, i64 *hi) {
-  const Expr *e = low_at(l, x);
-  i64 a, b, c, d;
-  if (x_const_int(l->k, x, lo)) return *hi = *lo, true;
-  if (e->deps & ~DEP_INST || l->depth.n <= x || l->depth.at[x] > 16) return false;
-  if (e->op == X_INST) return *lo = 0, *hi = (i64)l->k->role.at[e->ref].instances - 1, true;
-  if (e->op != X_ADD && e->op != X_SUB && e->op != X_MUL) return false;
-  if (!low_range(l, e->a, &a, &b) || !low_range(l, e->b, &c, &d)) return false;
-  if (e->op == X_ADD) return !__builtin_add_overflow(a, c, lo) && !__builtin_add_overflow(b, d, hi);
-  if (e->op == X_SUB) return !__builtin_sub_overflow(a, d, lo) && !__builtin_sub_overflow(b, c, hi);
-  return a >= 0 && c >= 0 && !__builtin_mul_overflow(a, c, lo) && !__builtin_mul_overflow(b, d, hi);
-}
-
 // The extent that position `i` of view `n` gives its variable in round `round`; 0: none.
 static Xid gives(Low *l, const Stmt *s, u32 n, u32 i, int round) {
   const View *v = &l->k->view.at[n];
@@ -351,7 +338,7 @@ static bool inside(Low *l, const Stmt *s, const View *v, u32 i) {
   const Buf *b = &l->k->buf.at[v->buf];
   i64 lo = 0, hi = 0, extent = 1, last;
   if (b->space != SP_STAGE && b->space != SP_REG) return true;
-  if (v->at[i].base && !low_range(l, v->at[i].base, &lo, &hi)) return true;
+  if (v->at[i].base && !x_range(l->k, v->at[i].base, &lo, &hi)) return true;
   if (v->at[i].var >= 0) x_const_int(l->k, s->var[v->at[i].var].extent, &extent);
   if (lo >= 0 && !__builtin_add_overflow(hi, extent, &last) && last <= b->ext[i]) return true;
   Diag *d =
