@@ -6,17 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_indent(Cuda *c) {
-  for (u32 i = 0; i < c->indent; i++) str_puts(&c->out, "  ");
-}
-
 void cu_line(Cuda *c, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  const char *s = sc_vprintf(c->sc, fmt, ap);
+  str_puts(&c->out, sc_vprintf(c->sc, fmt, ap));
   va_end(ap);
-  if (*s != '#') put_indent(c);
-  str_puts(&c->out, s);
   str_puts(&c->out, "\n");
 }
 
@@ -25,17 +19,11 @@ void cu_open(Cuda *c, const char *fmt, ...) {
   va_start(ap, fmt);
   const char *s = sc_vprintf(c->sc, fmt, ap);
   va_end(ap);
-  put_indent(c);
   str_puts(&c->out, s);
   str_puts(&c->out, *s ? " {\n" : "{\n");
-  c->indent++;
 }
 
-void cu_close(Cuda *c) {
-  c->indent--;
-  put_indent(c);
-  str_puts(&c->out, "}\n");
-}
+void cu_close(Cuda *c) { str_puts(&c->out, "}\n"); }
 
 // ---- names
 
@@ -77,7 +65,6 @@ static void cite_role(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
   if (!c->k->text || role->span.hi <= role->span.lo) return;
   c->line = sc_line_col(c->k->text, role->span.lo).line;
-  put_indent(c);
   str_printf(&c->out, "#line %u  // role %s\n", c->line, role->name);
 }
 
@@ -95,7 +82,6 @@ static void cite(Cuda *c, Span at) {
     if (text->at[i] == '/' && text->at[i + 1] == '/') hi = i;
   }
   while (hi > lo && text->at[hi - 1] == ' ') hi--;
-  put_indent(c);
   str_printf(&c->out, "#line %u  // ", line);
   sc_cuda_comment(&c->out, text->at + lo, hi - lo);
   str_puts(&c->out, "\n");
@@ -116,7 +102,7 @@ static void statement(Cuda *c, const Ins *ins) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: open_for(c, ins); break;
     case OP_IF: cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0])); break;
-    case OP_ELSE: c->indent--; cu_open(c, "} else"); break;
+    case OP_ELSE: cu_open(c, "} else"); break;
     case OP_ENDTILE:
       cu_close_tile(c);
       break;
@@ -274,7 +260,6 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   names(c);
   cu_layouts(c);
   if (!cu_check(c)) return NULL;
-  c->indent = 1;
   u32 ctas = cu_cluster(k);
   if (ctas > 1) {
     cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u, tile_step = gridDim.x / %u;", ctas, ctas);
@@ -306,7 +291,7 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   str_puts(out, "  extern __shared__ __align__(1024) unsigned char memory[];\n"
                 "  const u32 smem = (u32)__cvta_generic_to_shared(memory);\n"
                 "  const int warp_of_cta = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp_of_cta / 4;\n");
-  str_put(out, c->out.at, c->out.n);
+  cu_put_code(out, c->out.at, 1);
   str_puts(out, "}\n");
   return t;
 }

@@ -8,6 +8,7 @@
 //   cuda_map.c    element-wise statements
 //   cuda_mma.c    products
 //   cuda_ring.c   rings, copies, turns
+//   cuda_layout.c indentation, braces, long lines
 //   cuda_prims.c  the few lines of PTX that all of them call (cuda_prims.def)
 #ifndef SC_CUDA_H
 #define SC_CUDA_H
@@ -37,7 +38,6 @@ typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
   Str out;             // the body being written
-  u32 indent;
   u32 lets_at;         // where in `out` the tile's named values belong, once it is known which are used
   u32 r;               // the role being written
   bool single;         // … is run by one thread: it only copies and hands over
@@ -160,6 +160,9 @@ void cu_mbar_wait(Cuda *c, const char *bar, const char *parity, u32 ring, bool f
 // cuda_prims.c
 void cu_put_prims(Str *out, const char *text);          // the functions that the text calls
 
+// cuda_layout.c
+void cu_put_code(Str *out, const char *code, u32 depth);  // lines without indentation, laid out
+
 // cuda_grid.c
 bool cu_single(const Kernel *k, const Role *r);       // run by one thread: it only copies and hands over
 u32 cu_warps(const Role *r);         // of all instances
@@ -170,7 +173,7 @@ void cu_open_tile(Cuda *c);
 void cu_close_tile(Cuda *c);
 
 // cuda.c
-void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line of text
+void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_close(Cuda *c);
 

@@ -159,7 +159,6 @@ static void next_tile(Cuda *c) {
   } else {
     cu_open(c, "if (cta_rank == 0)");
     draw(c);
-    c->indent--;
     cu_open(c, "} else");
     cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, 4);", c->k->draw + 8);
     receive(c);

@@ -294,14 +294,16 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   if (along_row) {
     open_elems(g);
     At at = elem_at(g, -1);
-    cu_line(c, "if ((e & 2) == 0 && thread < 4)");
+    cu_open(c, "if ((e & 2) == 0 && thread < 4)");
     cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
+    cu_close(c);
   } else {
     cu_line(c, "#pragma unroll");
     cu_open(c, "for (int r = 0; r < 2; r++)");
     At at = row_at(g, "r");
-    cu_line(c, "if ((lane & 3) == 0)");
+    cu_open(c, "if ((lane & 3) == 0)");
     cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
+    cu_close(c);
   }
   cu_close(c);
 }
@@ -343,10 +345,11 @@ static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
   At at = row_at(g, "r");
   const char *in = cu_inside(c, &at, dst, true, true);
   if (g->m->cond) in = cu_text(c, in ? "%s && %s" : "%s%s", in ? in : "", cu_paren(c, cu_expr(c, &at, g->m->cond), P_AND));
-  cu_line(c, "if ((lane & 3) == 0%s%s)", in ? " && " : "", in ? in : "");
+  cu_open(c, "if ((lane & 3) == 0%s%s)", in ? " && " : "", in ? in : "");
   const char *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
-  if (add) cu_line(c, "  atomicAdd(&%s, %s);", to, value(g, &at));
-  else cu_line(c, "  %s = %s;", to, cu_to(c, (Elem)b->elem, value(g, &at)));
+  if (add) cu_line(c, "atomicAdd(&%s, %s);", to, value(g, &at));
+  else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, &at)));
+  cu_close(c);
   cu_close(c);
 }
 

@@ -78,7 +78,8 @@ def emit(schedc, path, kernel):
     if done.returncode:
         raise RuntimeError(f"{path} {kernel}: {done.stderr}")
     code = re.sub(r"/\*.*?\*/|//[^\n]*", "", done.stdout)
-    return WORD.split(re.sub(r"#line[^\n]*", "", code))
+    code = re.sub(r"#line[^\n]*", "", code)
+    return WORD.split(re.sub(r"\s+", " ", code))  # lines are broken where they are too long, and names have lengths
 
 
 def difference(old, new):

@@ -10,7 +10,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "passes.h"
+#include "cuda.h"
 
 typedef struct Fixture {
   Sc sc;
@@ -136,6 +136,39 @@ static void lines(void **state) {
   assert_true(of_product == 1);
 }
 
+// Braces only where something needs them, and lines that are broken where they hold together least.
+static void layout(void **state) {
+  Fixture *f = *state;
+  static const char code[] =
+      "if (x > 0) {\nf(x);\n} else {\ng(x);\n}\n"
+      "{\n#pragma unroll\nfor (int e = 0; e < 2; e++) {\ns[e] = 0;\n}\n}\n"
+      "{\nconst int limit = 1;\nf(limit);\n}\n"
+      "if (x > 1) {\n{\nconst int limit = 2;\nf(limit);\n}\n}\n"
+      "#line 7  // if x > 0 {\n"
+      "if (x > 2) {\nf(a_name_that_is_fairly_long, another_name + one_more_of_these_names * "
+      "12345678, "
+      "a_name_that_is_fairly_long);\n}\n"
+      "a_name_that_is_fairly_long = another_name[a_name_that_is_fairly_long + "
+      "one_more_of_these_names] + "
+      "at<128, 256>(another_name);  // why\n";
+  static const char laid_out[] =
+      "  if (x > 0) {\n    f(x);\n  } else {\n    g(x);\n  }\n"
+      "  #pragma unroll\n  for (int e = 0; e < 2; e++) s[e] = 0;\n"
+      "  {\n    const int limit = 1;\n    f(limit);\n  }\n"
+      "  if (x > 1) {\n    const int limit = 2;\n    f(limit);\n  }\n"
+      "  #line 7  // if x > 0 {\n"
+      "  if (x > 2)\n    f(a_name_that_is_fairly_long, another_name + one_more_of_these_names * "
+      "12345678, "
+      "a_name_that_is_fairly_long);\n"
+      "  // why\n"
+      "  a_name_that_is_fairly_long = another_name[a_name_that_is_fairly_long + "
+      "one_more_of_these_names] +\n"
+      "      at<128, 256>(another_name);\n";
+  Str out = {.sc = &f->sc};
+  cu_put_code(&out, code, 1);
+  assert_string_equal(out.at, laid_out);
+}
+
 // A value used twice in the next, forty times over, would be 2^40 long.
 static void growth(void **state) {
   Fixture *f = *state;
@@ -173,7 +206,8 @@ static void locale(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {TEST(names), TEST(comments), TEST(paths), TEST(names_in_place),
-                                     TEST(lines), TEST(growth),   TEST(locale)};
+  const struct CMUnitTest tests[] = {TEST(names),          TEST(comments), TEST(paths),
+                                     TEST(names_in_place), TEST(lines),    TEST(layout),
+                                     TEST(growth),         TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
