@@ -67,8 +67,8 @@ static const struct Option {
      "when asynchronous work takes place (default: late)"},
     {"seed", OPT_SEED, "N", RUN | TEST | BENCH,
      "of policy random, the order of roles, and the inputs (default: 0)"},
-    {"inputs", OPT_INPUTS, "KIND", RUN | BENCH,
-     "distribution: normal outliers large equal spike sink (default: normal)"},
+    {"inputs", OPT_INPUTS, "KIND", RUN | TEST | BENCH,
+     "one of those below; test and bench: KIND,... (default: normal; test: all)"},
     {"threads", OPT_THREADS, "N", RUN | TEST | BENCH, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
     {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN | TEST,
@@ -81,7 +81,7 @@ static const struct Option {
     {"sample", OPT_SAMPLE, "N", RUN | BENCH,
      "compare at N places of the specification's loop (0: all; default: few seconds')"},
     {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
-    {"full", OPT_FULL, NULL, TEST, "more seeds, all input distributions"},
+    {"full", OPT_FULL, NULL, TEST, "more seeds, larger cases"},
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
     {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
     {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
@@ -117,10 +117,13 @@ void args_help(FILE *to, const Command *c) {
     if (o->arg) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
     fprintf(to, "  %-30s %s\n", left, o->what);
   }
-  if (!(bit_of(c) & CHECK)) return;
-  fputs("\nstages:\n", to);
-  for (size_t i = 0; schedc_stage_at(i); i++) {
+  if (bit_of(c) & CHECK) fputs("\nstages:\n", to);
+  for (size_t i = 0; bit_of(c) & CHECK && schedc_stage_at(i); i++) {
     fprintf(to, "  %-12s %s\n", schedc_stage_at(i), schedc_stage_summary(schedc_stage_at(i)));
+  }
+  if (bit_of(c) & (RUN | TEST | BENCH)) fputs("\ninputs:\n", to);
+  for (size_t i = 0; bit_of(c) & (RUN | TEST | BENCH) && i < INPUT_COUNT; i++) {
+    fprintf(to, "  %-12s %s\n", sc_input_name[i], sc_input_what[i]);
   }
 }
 
@@ -153,6 +156,27 @@ static int read_number(const Args *args, const char *option, const char *text, u
   if (*text < '0' || *text > '9' || *end || v > max)
     return cli_usage(args, "--%s wants a number, not '%s'", option, text);
   *out = v;
+  return 0;
+}
+
+// `normal,ramp`, each at most once. `run` takes one.
+static int read_inputs(Args *a, const char *option, const char *text) {
+  char word[32];
+  bool more = true;
+  a->input_count = 0;
+  for (size_t n; more; text += n + more) {
+    n = strcspn(text, ",");
+    more = text[n] == ',';
+    int kind = 0;
+    snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word), text);
+    if (read_word(a, option, word, sc_input_name, INPUT_COUNT, &kind)) return EXIT_USAGE;
+    for (size_t i = 0; i < a->input_count; i++)
+      if (a->inputs[i] == (InputKind)kind)
+        return cli_usage(a, "--%s names '%s' twice", option, word);
+    a->inputs[a->input_count++] = (InputKind)kind;
+  }
+  if (a->input_count > 1 && bit_of(a->command) & RUN)
+    return cli_usage(a, "--%s takes one kind of input here", option);
   return 0;
 }
 
@@ -190,9 +214,7 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
       a->policy_given = true;
       return code;
     case OPT_INPUTS:
-      code = read_word(a, name, text, sc_input_name, INPUT_COUNT, &word);
-      a->inputs = (InputKind)word;
-      return code;
+      return read_inputs(a, name, text);
     case OPT_ON:
       code = read_word(a, name, text, on, 2, &word);
       a->cuda = word == 1;

@@ -1,6 +1,7 @@
 // bench.c - `schedc bench`: variants of kernels, each compared with its specification and measured
-// in the same run on a GPU, in turns. A variant is a file, with the settings that follow it and one
-// choice of what --vary names. If one of them is wrong, no figure is printed.
+// in the same run on a GPU, in turns. A variant is a file, with the settings that follow it, one
+// choice of what --vary names and one of the --inputs. If one of them is wrong, no figure is
+// printed.
 #include "cli.h"
 
 #include <stdlib.h>
@@ -41,6 +42,8 @@ static size_t count_values(const char *list) {
   for (; *list; list++) n += *list == ',';
   return n;
 }
+
+static size_t input_kinds(const Args *args) { return args->input_count ? args->input_count : 1; }
 
 // Value number `which` of a comma-separated list; the caller frees it.
 static char *value_at(const char *list, size_t which) {
@@ -108,8 +111,17 @@ static int open_variant(Variant *v) {
   return code;
 }
 
+// The kind of input, which tells variants apart where several are asked for.
+static void choose_inputs(Variant *v, InputKind kind) {
+  if (v->args.input_count > 1)
+    buffer_printf(&v->name, "%sinputs=%s", v->name.n ? " " : "", sc_input_name[kind]);
+  v->args.inputs[0] = kind;
+  v->args.input_count = 1;
+}
+
 // A file, what follows it (a kernel's name, settings), and choice number `which`.
 static int make_variant(Bench *b, Variant *v, char **word, int words, size_t which, size_t all) {
+  size_t kinds = input_kinds(b->args);
   v->args = *b->args;
   v->args.param = copy_pairs(&b->args->param);
   v->args.set = copy_pairs(&b->args->set);
@@ -125,17 +137,18 @@ static int make_variant(Bench *b, Variant *v, char **word, int words, size_t whi
   if (words > v->args.operands || v->args.vary.n) {
     Variant any = {.args = v->args};  // which names are params does not depend on their values
     int code = open_variant(&any);
-    if (!code) settle(v, any.kernel, word + 1, words - 1, which, all);
+    if (!code) settle(v, any.kernel, word + 1, words - 1, which / kinds, all / kinds);
     schedc_kernel_free(any.kernel);
     session_close(&any.session);
     if (code) return code;
   }
+  choose_inputs(v, b->args->inputs[which % kinds]);
   return open_variant(v);
 }
 
 static int make_variants(Bench *b) {
   const Args *args = b->args;
-  size_t each = 1;
+  size_t each = input_kinds(args);
   for (size_t i = 0; i < args->vary.n; i++) {
     each *= count_values(args->vary.at[i].value);
     if (each > MAX_VARIANTS) return cli_usage(args, "more than %d variants", MAX_VARIANTS);
@@ -160,7 +173,7 @@ static int fill_variant(Variant *v) {
   if (code) return code;
   // What is counted may depend on lengths in small tensors.
   if (!v->args.dry_run || data_elements(&v->data) < SMALL)
-    data_fill(&v->data, v->kase, v->args.inputs, v->args.seed);
+    data_fill(&v->data, v->kase, v->args.inputs[0], v->args.seed);
   v->outputs = schedc_output_count(v->kernel);
   v->errors = need(calloc(v->outputs + 1, sizeof *v->errors));
   for (size_t i = 0; i <= v->outputs; i++) v->errors[i].size = sizeof *v->errors;
@@ -349,6 +362,7 @@ static void json_variant(Json *j, const Bench *b, size_t i, bool right) {
   json_key(j, "kernel"), json_text(j, schedc_kernel_name(v->kernel));
   json_key(j, "case"), json_text(j, schedc_kernel_case_name(v->kernel, v->kase));
   json_key(j, "variant"), json_text(j, v->name.n ? v->name.at : "");
+  json_key(j, "inputs"), json_text(j, sc_input_name[v->args.inputs[0]]);
   json_key(j, "params"), json_open(j, '{');
   for (size_t n = 0; schedc_param_at(v->kernel, n, &p) == SCHEDC_OK; n++)
     json_key(j, p.name), json_text(j, p.value);

@@ -35,7 +35,8 @@ typedef struct Args {
   Pairs param, set, vary, in, out;
   schedc_policy policy;
   uint64_t seed;
-  InputKind inputs;
+  InputKind inputs[INPUT_COUNT];
+  size_t input_count;  // 0: not given
   unsigned threads, sms;
   unsigned rounds;
   uint64_t repeat;  // 0: not given

@@ -22,7 +22,7 @@ static const Command commands[] = {
      "random; all\n"
      "must give the same bits, and be as near to the specification as its tolerance asks. --quick "
      "takes a\n"
-     "cover in which each pair of values occurs; --full adds seeds and input distributions. With "
+     "cover in which each pair of values occurs; --full adds seeds and larger cases. With "
      "--on cuda\n"
      "each combination is run on the GPU, several times on each input.\n",
      1, 2, command_test},

@@ -89,7 +89,7 @@ static void json_result(const Session *s, const Data *d, const char *kase,
   json_key(&j, "on"), json_text(&j, s->args->cuda ? "cuda" : "cpu");
   json_key(&j, "policy"), json_text(&j, policy_name[s->args->policy]);
   json_key(&j, "seed"), json_uint(&j, s->args->seed);
-  json_key(&j, "inputs"), json_text(&j, sc_input_name[s->args->inputs]);
+  json_key(&j, "inputs"), json_text(&j, sc_input_name[s->args->inputs[0]]);
   json_key(&j, "dims"), json_open(&j, '{');
   for (size_t i = 0; d && i < d->dim_count; i++)
     json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
@@ -118,7 +118,7 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
   if (!code) code = data_load(&d, s);
   if (!code) {
     if (text) table_head(s, &d, name);
-    data_fill(&d, kase, s->args->inputs, s->args->seed);
+    data_fill(&d, kase, s->args->inputs[0], s->args->seed);
     code = session_status(s, execute(s, &d, errors, &times));
     pass = code == EXIT_GOOD && outputs > 0;
     for (size_t i = 0; i < outputs; i++) pass = pass && errors[i].pass;

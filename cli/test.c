@@ -10,11 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How much is tried: elements of all tensors together, seeds of the random policy, input
-// distributions.
+// How much is tried: elements of all tensors together, seeds of the random policy.
 typedef struct Level {
   uint64_t elements;
-  int seeds, inputs;
+  int seeds;
   bool all;
 } Level;
 
@@ -178,7 +177,7 @@ static void run_on_gpu(Tester *t, InputKind kind) {
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
   schedc_build_options building = build_options(args);
   options.build = &building;
-  if (large && kind > INPUT_OUTLIERS) return;
+  if (large && !args->input_count && kind > INPUT_OUTLIERS) return;
   none.seed = args->seed;
   options.debug_waits = args->debug_waits;
   options.repeats = args->repeat ? args->repeat : large ? 1 : REPEATS;
@@ -212,6 +211,7 @@ static void run_on_gpu(Tester *t, InputKind kind) {
 }
 
 static int run_data(Tester *t) {
+  const Args *args = t->s->args;
   size_t outputs = schedc_output_count(t->kernel);
   int code = data_open(&t->data, t->s, t->kernel, t->kase, t->choice);
   if (!code && data_elements(&t->data) > t->level.elements) {
@@ -225,11 +225,13 @@ static int run_data(Tester *t) {
   t->kept = need(calloc(t->data.tensor_count + 1, sizeof *t->kept));
   for (size_t i = 0; i < t->data.tensor_count; i++) t->kept[i] = need(malloc(t->data.bytes[i] + 1));
   size_t unmet = t->tally.unmet;
-  for (int k = 0; k < t->level.inputs && t->tally.unmet == unmet && !t->no_gpu; k++) {
-    if (t->s->args->cuda)
-      run_on_gpu(t, (InputKind)k);
+  size_t kinds = args->input_count ? args->input_count : INPUT_COUNT;
+  for (size_t k = 0; k < kinds && t->tally.unmet == unmet && !t->no_gpu; k++) {
+    InputKind kind = args->input_count ? args->inputs[k] : (InputKind)k;
+    if (args->cuda)
+      run_on_gpu(t, kind);
     else
-      run_policies(t, (InputKind)k);
+      run_policies(t, kind);
   }
   for (size_t i = 0; i < t->data.tensor_count; i++) free(t->kept[i]);
   free(t->kept);
@@ -377,9 +379,8 @@ static void summary(const Tester *t, double took) {
 }
 
 int command_test(const Args *args) {
-  static const Level quick = {1 << 21, 2, INPUT_COUNT, false},
-                     normal = {1 << 22, 2, INPUT_COUNT, true},
-                     full = {1 << 24, 4, INPUT_COUNT, true}, gpu = {1 << 30, 0, INPUT_COUNT, true};
+  static const Level quick = {1 << 21, 2, false}, normal = {1 << 22, 2, true},
+                     full = {1 << 24, 4, true}, gpu = {1 << 30, 0, true};
   Session s;
   Tester t = {.s = &s,
               .level = args->quick  ? quick

@@ -9,11 +9,26 @@
 
 #include "run.h"
 
-enum { MAX_THREADS = 64, WORTH_A_THREAD = 1 << 16 };
+enum { MAX_THREADS = 64, WORTH_A_THREAD = 1 << 16, RAMP = 32 };
 
 const char *const sc_input_name[INPUT_COUNT] = {
-    [INPUT_NORMAL] = "normal", [INPUT_OUTLIERS] = "outliers", [INPUT_LARGE] = "large",
-    [INPUT_EQUAL] = "equal",   [INPUT_SPIKE] = "spike",       [INPUT_SINK] = "sink",
+    [INPUT_NORMAL] = "normal", [INPUT_OUTLIERS] = "outliers",   [INPUT_LARGE] = "large",
+    [INPUT_EQUAL] = "equal",   [INPUT_SPIKE] = "spike",         [INPUT_SINK] = "sink",
+    [INPUT_RAMP] = "ramp",     [INPUT_RAMP_DOWN] = "ramp-down",
+};
+
+const char *const sc_input_what[INPUT_COUNT] = {
+    [INPUT_NORMAL] = "normal numbers of variance 1",
+    [INPUT_OUTLIERS] = "the same; one in a thousand has ten times another normal number added",
+    [INPUT_LARGE] = "normal, times 8",
+    [INPUT_EQUAL] = "rows (along the last dimension) that are all the same",
+    [INPUT_SPIKE] = "normal, divided by 8; one element of each row is 16",
+    [INPUT_SINK] =
+        "normal; the first row of each sequence (the second dimension) is large and positive",
+    [INPUT_RAMP] =
+        "normal, times 1 to 32 from first to last along the longest dimension but the last",
+    [INPUT_RAMP_DOWN] =
+        "the same, times 32 to 1: for loops that go from the last tile to the first",
 };
 
 // SplitMix64 (Steele, Lea and Flood, 2014) of a counter: the n-th number of a stream.
@@ -34,8 +49,13 @@ static double normal(u64 seed, u64 n) {
   return (double)(2 * sum - 12 * 65535) / 131072;
 }
 
-// Element n, in row `row` of rows of `width` elements.
-static double value(InputKind kind, u64 seed, u64 n, u64 row, u64 width) {
+// From 1 to RAMP, in equal steps.
+static double ramp(u64 row, u64 rows) {
+  return rows > 1 ? 1 + (RAMP - 1) * (double)row / (double)(rows - 1) : 1;
+}
+
+// Element n, in row `row` of `rows`, of `width` elements.
+static double value(InputKind kind, u64 seed, u64 n, u64 row, u64 rows, u64 width) {
   double x = normal(seed, n);
   u64 other = seed ^ 0x6a09e667f3bcc908u;
   switch (kind) {
@@ -44,6 +64,8 @@ static double value(InputKind kind, u64 seed, u64 n, u64 row, u64 width) {
     case INPUT_EQUAL: return normal(seed, n % width);
     case INPUT_SPIKE: return n % width == draw(other, row) % width ? 16 : x / 8;
     case INPUT_SINK: return row == 0 ? 4 * fabs(x) + 2 : x;
+    case INPUT_RAMP: return x * ramp(row, rows);
+    case INPUT_RAMP_DOWN: return x * ramp(rows - 1 - row, rows);
     default: return x;
   }
 }
@@ -54,16 +76,15 @@ typedef struct Fill {
   void *at;
   size_t from, to;
   InputKind kind;
-  u64 seed, width, inner, along;
-  bool columns;  // rows are counted along the second dimension
+  u64 seed, width, inner, along;  // element i is in row i / inner % along
 } Fill;
 
 static void *fill(void *arg) {
   const Fill *f = arg;
   for (size_t i = f->from; i < f->to; i++) {
-    u64 row = f->columns ? i / f->inner % f->along : i / f->width;
-    double v = f->elem == EL_I32 ? (double)(draw(f->seed, i) % 16)
-                                 : value(f->kind, f->seed, i, row, f->width);
+    double v = f->elem == EL_I32
+                   ? (double)(draw(f->seed, i) % 16)
+                   : value(f->kind, f->seed, i, i / f->inner % f->along, f->along, f->width);
     sc_set_elem(f->elem, f->at, (i64)i, v);
   }
   return NULL;
@@ -92,16 +113,29 @@ static void fill_in_parallel(const Fill *all) {
     if (started[t]) pthread_join(id[t], NULL);
 }
 
-// A row is the last dimension; rows of INPUT_SINK are counted along the second dimension (the
-// sequence), so that the first key of each batch draws all attention. Integers are left to cases:
-// they get small ones.
+// The dimension along which rows are counted, if not all of them are: of INPUT_SINK the second (the
+// sequence), so that the first key of each batch draws all attention; of ramps the longest but the
+// last, which is the sequence wherever it stands. 0-based; rank: none.
+static size_t counted_along(InputKind kind, const i64 *shape, size_t rank) {
+  size_t longest = 0;
+  if (kind == INPUT_SINK) return rank > 2 ? 1 : rank;
+  if (kind < INPUT_RAMP || rank < 2) return rank;
+  for (size_t i = 1; i + 1 < rank; i++)
+    if (shape[i] > shape[longest]) longest = i;
+  return longest;
+}
+
+// A row is the last dimension. Integers are left to cases: they get small ones.
 void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind,
                    u64 seed) {
-  u64 width = rank && shape[rank - 1] > 0 ? (u64)shape[rank - 1] : 1, inner = width, along = 1;
-  for (size_t i = 2; i + 1 < rank; i++) inner *= (u64)(shape[i] > 0 ? shape[i] : 1);
-  if (rank > 2 && shape[1] > 0) along = (u64)shape[1];
-  fill_in_parallel(
-      &(Fill){elem, at, 0, n, kind, seed, width, inner, along, kind == INPUT_SINK && rank > 2});
+  u64 width = rank && shape[rank - 1] > 0 ? (u64)shape[rank - 1] : 1, inner = width,
+      along = n / width;
+  size_t dim = counted_along(kind, shape, rank);
+  if (dim < rank && n) {
+    inner = 1, along = (u64)shape[dim];
+    for (size_t i = dim + 1; i < rank; i++) inner *= (u64)shape[i];
+  }
+  fill_in_parallel(&(Fill){elem, at, 0, n, kind, seed, width, inner, along});
 }
 
 // Doubling what is filled: as fast as memory is.

@@ -132,9 +132,10 @@ schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_wo
 
 // ---- input.c
 typedef enum InputKind {
-  INPUT_NORMAL, INPUT_OUTLIERS, INPUT_LARGE, INPUT_EQUAL, INPUT_SPIKE, INPUT_SINK, INPUT_COUNT
+  INPUT_NORMAL, INPUT_OUTLIERS, INPUT_LARGE, INPUT_EQUAL, INPUT_SPIKE, INPUT_SINK, INPUT_RAMP, INPUT_RAMP_DOWN,
+  INPUT_COUNT
 } InputKind;
-extern const char *const sc_input_name[INPUT_COUNT];
+extern const char *const sc_input_name[INPUT_COUNT], *const sc_input_what[INPUT_COUNT];  // for --help
 void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind, u64 seed);
 void sc_fill_nan(Elem elem, void *at, size_t n);  // poison (integers: INT32_MIN)
 

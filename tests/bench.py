@@ -43,6 +43,12 @@ def variants(schedc):
     got = dry(schedc, FA3, "stages=1", "M=5", FA3, "fa3_fwd", "stages=2", "--case", "small")
     expect("settings of a file", [(v["params"]["stages"], v["dims"]["M"], v["variant"]) for v in got]
            == [("1", 5, "stages=1 M=5"), ("2", 192, "stages=2")])
+    got = dry(schedc, FA3, "stages=1", "--case", "small", "--vary", "B=1,3", "--inputs", "normal,ramp-down")
+    expect("inputs vary fastest", [(v["variant"], v["inputs"], v["dims"]["B"]) for v in got]
+           == [("stages=1 B=1 inputs=normal", "normal", 1), ("stages=1 B=1 inputs=ramp-down", "ramp-down", 1),
+               ("stages=1 B=3 inputs=normal", "normal", 3), ("stages=1 B=3 inputs=ramp-down", "ramp-down", 3)])
+    (got,) = dry(schedc, FA3, "--case", "small", "--inputs", "spike")
+    expect("one kind is no variant", (got["variant"], got["inputs"]) == ("", "spike"))
     got = dry(schedc, FA3, "--case", "small", "--vary", "causal=false,true", "-p", "stages=1", "--set", "B=2")
     expect("with -p and --set", [(v["params"]["causal"], v["params"]["stages"], v["dims"]["B"]) for v in got]
            == [("false", "1", 2), ("true", "1", 2)])
@@ -74,6 +80,9 @@ def errors(schedc):
             (["--vary", "stages=1,9"], 1, "P.domain"),
             (["--rounds", "99"], 2, "--rounds wants a number"),
             (["--repeat", "-1"], 2, "--repeat wants a number"),
+            (["--inputs", "normal,hill"], 2, "'hill' is not a value of --inputs"),
+            (["--inputs", "ramp,"], 2, "'' is not a value of --inputs"),
+            (["--inputs", "ramp,spike,ramp"], 2, "--inputs names 'ramp' twice"),
             (["--vary", "B=" + ",".join("1" * 300)], 2, "more than 256 variants"),
             (["nokernel"], 1, "P.unit"),
             (["fa3_fwd", "again"], 2, "'again' is neither a file nor a setting"),
@@ -83,6 +92,10 @@ def errors(schedc):
         expect(f"bench {' '.join(arguments)[:40]}: {code}, {text}", got == code and text in err)
     code, out, err = call(schedc, "bench", FA3, "--case", "small")
     expect("without a GPU: says so; with one: passes", (code == 3 and "GPU" in err and not out) or "PASS" in out)
+    code, _, err = call(schedc, "run", FA3, "--inputs", "ramp,spike")
+    expect("run takes one kind", code == 2 and "one kind" in err)
+    count = [call(schedc, "test", "schedules/copy.sched", *a)[1].split()[1] for a in ([], ["--inputs", "ramp,spike"])]
+    expect("test takes some of the kinds", int(count[0]) == 4 * int(count[1]) > 0)
     code, out, err = call(schedc, "test", "--on", "cuda", "schedules/copy.sched")
     expect("test without a GPU", (code == 3 and err.count("G.run") == 1) or " 0 failed" in out)
 

@@ -151,6 +151,7 @@ static void inputs_are_as_named(void **state) {
     if (kind == INPUT_SPIKE) assert_true(top == 16);
     if (kind == INPUT_SINK)
       for (int i = 0; i < 3 * 64; i++) assert_true(v[i] >= 2 && v[50 * 3 * 64 + i] >= 2);
+    assert_non_null(sc_input_name[kind]), assert_non_null(sc_input_what[kind]);
   }
   u16 half[64];
   i32 whole[64];
@@ -160,11 +161,46 @@ static void inputs_are_as_named(void **state) {
   free(v), free(w);
 }
 
+// Normal numbers times 1 to 32 along a dimension, which is the longest but the last, and the other
+// way round.
+static void expect_ramp(const i64 *shape, size_t rank, i64 inner, i64 along) {
+  enum { N = 2 * 50 * 3 * 64 };
+  static float normal[N], up[N], down[N];
+  i64 n = 1;
+  for (size_t i = 0; i < rank; i++) n *= shape[i];
+  assert_true(n <= N);
+  sc_fill_input(EL_F32, normal, (size_t)n, shape, rank, INPUT_NORMAL, 7);
+  sc_fill_input(EL_F32, up, (size_t)n, shape, rank, INPUT_RAMP, 7);
+  sc_fill_input(EL_F32, down, (size_t)n, shape, rank, INPUT_RAMP_DOWN, 7);
+  for (i64 i = 0; i < n; i++) {
+    double at = along > 1 ? (double)(i / inner % along) / (double)(along - 1) : 0;
+    double back = along > 1 ? 1 - at : 0;
+    assert_true(fabs(up[i] - normal[i] * (1 + 31 * at)) < 1e-5);
+    assert_true(fabs(down[i] - normal[i] * (1 + 31 * back)) < 1e-5);
+  }
+}
+
+static void ramps_are_along_the_sequence(void **state) {
+  (void)state;
+  expect_ramp((i64[]){2, 50, 3, 64}, 4, 3 * 64, 50);  // batch, sequence, head
+  expect_ramp((i64[]){99, 3, 64}, 3, 3 * 64, 99);     // sequences behind each other
+  expect_ramp((i64[]){70, 90}, 2, 90, 70);            // rows of a matrix
+  expect_ramp((i64[]){2, 2, 8}, 3, 16, 2);            // of equal ones the first
+  expect_ramp((i64[]){1, 1, 1, 64}, 4, 64, 1);        // nothing to go along
+  expect_ramp((i64[]){64}, 1, 64, 1);
+  expect_ramp(NULL, 0, 1, 1);
+  expect_ramp((i64[]){2, 0, 3}, 3, 3, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_numpy_writes), cmocka_unit_test(what_is_refused),
-      cmocka_unit_test(hostile_headers),   cmocka_unit_test(damaged_files),
-      cmocka_unit_test(our_headers),       cmocka_unit_test(inputs_are_as_named),
+      cmocka_unit_test(what_numpy_writes),
+      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(hostile_headers),
+      cmocka_unit_test(damaged_files),
+      cmocka_unit_test(our_headers),
+      cmocka_unit_test(inputs_are_as_named),
+      cmocka_unit_test(ramps_are_along_the_sequence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
