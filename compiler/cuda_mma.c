@@ -169,8 +169,23 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_close(c);
 }
 
+// Does element-wise work stand between the wait and what is before it in its block: work meant to be done while the
+// products run? ptxas starts a wait as early as it can, and such work then begins only when the products are done.
+static bool works_meanwhile(const Cuda *c, const Ins *wait) {
+  const Ins *first = c->k->role.at[c->r].code.at;
+  bool work = false;
+  for (const Ins *i = wait - 1; i > first; i--) {
+    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES);
+    bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;  // for a barrier: nothing from before it comes after it
+    if (edge || loop || i->op == OP_MMA || i->op == OP_MMAWAIT) break;
+    work |= i->op == OP_MAP || i->op == OP_MAPADD;
+  }
+  return work;
+}
+
 void cu_mma_wait(Cuda *c, const Ins *ins) {
   const u32 *list = &c->k->list.at[ins->arg[0]];
+  if (works_meanwhile(c, ins)) cu_line(c, "sc_hold(a.tiles);  // what stands above is not put off until after the wait");
   cu_line(c, "sc_wgmma_wait<%u>();%s", ins->plan.keep, ins->plan.keep ? cu_text(c, "  // newer groups in flight: %u", ins->plan.keep) : "");
   for (u32 i = 1; i <= list[0]; i++) tie(c, list[i]);
 }

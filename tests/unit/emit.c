@@ -167,9 +167,44 @@ static void what_a_header_cannot_say(void **state) {
   sc_free(&f.sc);
 }
 
+// Work written between products in flight and their wait is not put off until after it.
+static void what_runs_meanwhile(void **state) {
+  (void)state;
+  static const struct {
+    const char *body;
+    u32 holds;
+  } row[] = {
+      {"wait s;  m[i] = max(j) s[i,j];  wait o", 1},
+      {"m[i] = 0;  wait s;  m[i] = max(j) s[i,j];  wait o", 2},
+      {"wait s, o;  m[i] = max(j) s[i,j]", 0},
+      {"wait s;  wait o;  m[i] = max(j) s[i,j]", 0},
+      {"wait s;  if M > 3 { m[i] = max(j) s[i,j] }\n    wait o", 0},  // a branch holds by itself
+  };
+  for (u32 i = 0; i < COUNT(row); i++) {
+    Fixture f;
+    const Kernel *k;
+    char source[1024];
+    snprintf(source, sizeof source,
+             "kernel k {\n  in X : f16[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+             "  ring r : f16[64, 64]\n  role load : 1 warp, 24 regs { r <- X[x*64..] }\n"
+             "  role math : 1 warpgroup, 200 regs {\n"
+             "    reg s : f32[64, 64], o : f32[64, 64], m : f32[64] = 0\n    wait r\n"
+             "    async s[i,j] = r[i,d] @ r[j,d]\n    async o[i,d] = r[i,j] @ r[j,d]\n    %s\n"
+             "    release r\n    Y[x*64 + i, j] = s[i,j] + o[i,j] + m[i]\n  }\n}\n",
+             row[i].body);
+    const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
+    u32 holds = 0;
+    assert_non_null(t);
+    for (const char *at = t->text.at; (at = strstr(at, "sc_hold(a.")); at++) holds++;
+    if (holds != row[i].holds) fail_msg("%s: %u", row[i].body, holds);
+    sc_free(&f.sc);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_cannot_be_written),
+      cmocka_unit_test(what_runs_meanwhile),
       cmocka_unit_test(what_is_written_builds),
       cmocka_unit_test(what_a_header_cannot_say),
   };
