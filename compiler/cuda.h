@@ -74,6 +74,7 @@ typedef enum HoistKind {
   HOIST_BELOW,  // a comparison: the thread's column < name or name[r]
   HOIST_ABOVE,  // … > …
   HOIST_OVER,   // a quotient: its dividend * name[r], the divisor's inverse
+  HOIST_PAIR,   // two columns' values: name.x, name.y
 } HoistKind;
 typedef struct Hoist {
   const char *name;
@@ -104,6 +105,7 @@ const char *cu_uniform(Cuda *c, Xid x);
 const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
 const char *cu_real(Cuda *c, double v);
 bool cu_nonneg(const Kernel *k, Xid x);
+bool cu_multiple(const Kernel *k, Xid x, i64 n);        // is it a multiple of n, by its form?
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
 // cuda_tile.c

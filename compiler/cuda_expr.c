@@ -50,6 +50,14 @@ bool cu_nonneg(const Kernel *k, Xid x) {
   }
 }
 
+bool cu_multiple(const Kernel *k, Xid x, i64 n) {
+  const Expr *e = &k->expr.at[x];
+  i64 v;
+  if (x_const_int(k, x, &v)) return v % n == 0;
+  if (e->op == X_MUL) return cu_multiple(k, e->a, n) || cu_multiple(k, e->b, n);
+  return (e->op == X_ADD || e->op == X_SUB) && cu_multiple(k, e->a, n) && cu_multiple(k, e->b, n);
+}
+
 static Txt call1(Cuda *c, const char *f, Txt a) { return (Txt){cu_text(c, "%s(%s)", f, a.s), P_ATOM}; }
 static Txt call2(Cuda *c, const char *f, Txt a, Txt b) {
   return (Txt){cu_text(c, "%s(%s, %s)", f, a.s, b.s), P_ATOM};
@@ -116,8 +124,12 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
   }
 }
 
-// What was computed before the loop.
+// What was computed before the loop, or at its head.
 static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
+  if (h->kind == HOIST_PAIR) {
+    return at->odd < 0 ? (Txt){cu_text(c, "(e & 1 ? %s.y : %s.x)", h->name, h->name), P_ATOM}
+                       : (Txt){cu_text(c, "%s.%c", h->name, at->odd ? 'y' : 'x'), P_ATOM};
+  }
   const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r) : h->name;
   if (h->kind == HOIST_OVER) return infix(c, cu_expr(c, at, e->a), "*", (Txt){s, P_ATOM}, P_MUL);
   if (h->kind == HOIST_BELOW) return (Txt){cu_text(c, "%s < %s", cu_col_step(c, at), s), P_LT};

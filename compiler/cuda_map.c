@@ -1,10 +1,17 @@
 // cuda_map.c - element-wise statements. A map runs over the elements that each thread holds, in fully unrolled
 // loops: ptxas then mixes the statements of a block as it likes (exponentials, conversions and rescales
 // share the issue slots). Before the loop come reductions, values that are the same along a row, and the
-// limits of comparisons with a column: `t*BN + j < N` is one constant against one register.
+// limits of comparisons with a column: `t*BN + j < N` is one constant against one register. At its head are read,
+// two at once for both rows, the elements of a vector in a stage that runs along the columns.
 #include "cuda.h"
 
 #include <string.h>
+
+// A vector in a stage, read along the columns: two elements at once, for both rows.
+typedef struct Pair {
+  const char *name;
+  u32 view;
+} Pair;
 
 typedef struct MapGen {
   Cuda *c;
@@ -13,6 +20,7 @@ typedef struct MapGen {
   i64 rows, cols;  // extents of the row and column variable, 0: none
   bool packed;     // some tile holds pairs of 16-bit elements: the loop takes two elements at a time
   bool regs;       // some operand is in registers
+  VEC(Pair) pair;  // read at the head of the loop over elements
 } MapGen;
 
 static i64 extent(const Kernel *k, const Map *m, int var) {
@@ -78,8 +86,26 @@ static At elem_at(const MapGen *g, int odd) {
 }
 
 static void open_elems(MapGen *g) {
-  cu_line(g->c, "#pragma unroll");
-  cu_open(g->c, "for (int e = 0; e < %lld; e%s)", (long long)g->cols / 2, g->packed ? " += 2" : "++");
+  Cuda *c = g->c;
+  const char *step = g->packed ? " += 2" : "++";
+  cu_line(c, "#pragma unroll");
+  if (!g->pair.n) {
+    cu_open(c, "for (int e = 0; e < %lld; e%s)", (long long)g->cols / 2, step);
+    return;
+  }
+  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
+  for (u32 i = 0; i < g->pair.n; i++) {
+    const View *v = &c->k->view.at[g->pair.at[i].view];
+    const char *base = v->at[0].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, v->at[0].base), P_ADD)) : "";
+    cu_line(c, "const float2 %s = sc_lds64(%s);", g->pair.at[i].name, cu_stage_elem(c, v, cu_text(c, "%s8 * n + col0", base), NULL));
+  }
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int e = 4 * n; e < 4 * n + 4; e%s)", step);
+}
+
+static void close_elems(MapGen *g) {
+  if (g->pair.n) cu_close(g->c);
+  cu_close(g->c);
 }
 
 // ---- reductions along the row
@@ -111,7 +137,7 @@ static void reduction(MapGen *g, Xid x) {
   else cu_line(c, "float %s[4] = {%s, %s, %s, %s};", name, zero, zero, zero, zero);
   open_elems(g);
   accumulate(g, e, cu_text(c, sum ? "%s[e >> 1 & 1]" : "%s[e >> 1 & 3]", name));
-  cu_close(c);
+  close_elems(g);
   if (!sum) {
     for (int r = 0; r < 2; r++) cu_line(c, "%s[%d] = %s(%s[%d], %s[%d]);", name, r, reducer(e->op, false), name, r, name, r + 2);
   }
@@ -183,6 +209,17 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   hoist(g, x, name, kind, true);
 }
 
+// A load along the columns of a vector of floats, at places that come in aligned pairs.
+static bool paired(const MapGen *g, const Expr *e) {
+  const Kernel *k = g->c->k;
+  if (e->op != X_LOAD || g->at.col < 0) return false;
+  const View *v = &k->view.at[e->ref];
+  const Buf *b = &k->buf.at[v->buf], *dst = g->m->dst == SC_NONE ? NULL : &k->buf.at[k->view.at[g->m->dst].buf];
+  bool bytes = dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1;  // which take their columns in another order
+  return b->space == SP_STAGE && b->rank == 1 && b->elem == EL_F32 && v->at[0].var == g->at.col && !bytes &&
+         g->cols % 8 == 0 && (!v->at[0].base || cu_multiple(k, v->at[0].base, 2));
+}
+
 static bool costly(const Kernel *k, Xid x, bool parts) {
   const Expr *e = &k->expr.at[x];
   if (e->op == X_LOAD) {
@@ -198,6 +235,12 @@ static void prepare(MapGen *g, Xid x) {
   const Expr *e = &c->k->expr.at[x];
   if (g->at.hoist[x] || x_uniform(c->k, x)) return;
   if (limit(g, x)) return;
+  if (paired(g, e)) {
+    const char *name = cu_text(c, "pair%u", ++c->temps);
+    PUSH(c->sc, &g->pair, ((Pair){name, e->ref}));
+    hoist(g, x, name, HOIST_PAIR, false);
+    return;
+  }
   if (e->op == X_DIV && on(g, x, g->at.col) && !on(g, e->b, g->at.col) && !x_uniform(c->k, e->b) && g->rows) {
     prepare(g, e->a);
     prepare(g, e->b);
@@ -265,7 +308,7 @@ static void to_registers(MapGen *g, const View *dst, const Buf *b) {
     cu_line(c, "%s%s[%s] = %s;", name, blocked ? "[b]" : "", e, value(g, &lo));
     if (g->packed) cu_line(c, "%s%s[%s + 1] = %s;", name, blocked ? "[b]" : "", e, value(g, &hi));
   }
-  cu_close(c);
+  close_elems(g);
 }
 
 // The statement's values as 16-bit pairs, in the order of the accumulator: an array of cols / 4 words.
@@ -282,7 +325,7 @@ static const char *packed_values(MapGen *g, Elem elem) {
   open_elems(g);
   At lo = elem_at(g, 0), hi = elem_at(g, 1);
   cu_line(c, "x[e / 2] = %s;", pack(c, elem, value(g, &lo), value(g, &hi)));
-  cu_close(c);
+  close_elems(g);
   g->packed = was;
   return "x";
 }
@@ -297,6 +340,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
     cu_open(c, "if ((e & 2) == 0 && thread < 4)");
     cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
     cu_close(c);
+    close_elems(g);
   } else {
     cu_line(c, "#pragma unroll");
     cu_open(c, "for (int r = 0; r < 2; r++)");
@@ -304,8 +348,8 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
     cu_open(c, "if ((lane & 3) == 0)");
     cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
     cu_close(c);
+    cu_close(c);
   }
-  cu_close(c);
 }
 
 static void to_stage(MapGen *g, const View *dst, const Buf *b) {
@@ -333,7 +377,7 @@ static void to_stage(MapGen *g, const View *dst, const Buf *b) {
     const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[1]));
     cu_store(c, b, to, value(g, &at));
   }
-  cu_close(c);
+  close_elems(g);
 }
 
 // Tensors. Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose within
@@ -414,7 +458,7 @@ static void to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
     if (add) cu_line(c, "%satomicAdd(&%s, %s);", test, to, value(g, &at));
     else cu_line(c, "%s%s = %s;", test, to, cu_to(c, (Elem)b->elem, value(g, &at)));
   }
-  cu_close(c);
+  close_elems(g);
 }
 
 // No register tile takes part: elements are dealt to the threads in order, columns fastest.

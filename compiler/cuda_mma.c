@@ -73,15 +73,6 @@ static const char *base_of(Cuda *c, const Pos *p) {
   return p->base ? cu_paren(c, cu_expr(c, NULL, p->base), P_MUL) : NULL;
 }
 
-// Is the position a multiple of n, by its form?
-static bool whole_panels(const Kernel *k, Xid x, i64 n) {
-  const Expr *e = &k->expr.at[x];
-  i64 v;
-  if (x_const_int(k, x, &v)) return v % n == 0;
-  if (e->op == X_MUL) return whole_panels(k, e->a, n) || whole_panels(k, e->b, n);
-  return (e->op == X_ADD || e->op == X_SUB) && whole_panels(k, e->a, n) && whole_panels(k, e->b, n);
-}
-
 // The descriptor of the operand's first slice. A panel is W = 128, 64 or 32 bytes wide and rows * W bytes long.
 // K-major (contracted index last): 8 rows are 8 W bytes apart, slices of it 32 bytes, W / 32 of them in a panel.
 // MN-major: panels are side by side along the other index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
@@ -96,7 +87,7 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
     if (n) str_printf(&at, " + %lld", (long long)(bytes * n / width * panel + bytes * n % width));
   } else if (col) {
     str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
-    if (!whole_panels(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
+    if (!cu_multiple(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
   }
   cu_line(c, "const u64 %s = sc_desc(%s, %lld, %lld, %d);", name, at.at, (long long)(o->mn ? panel : 16), (long long)width * 8,
           width == 128 ? 1 : width == 64 ? 2 : 3);

@@ -72,8 +72,34 @@ static void inside_by_their_form(void **state) {
   has(t, "< 120) a.Y[");
 }
 
+// A vector along the columns, in a stage: two elements a load, which serve both rows; one by one from an odd place.
+static void pairs_along_columns(void **state) {
+  static const char *const from[] = {"", "2*w + ", "w + "};
+  for (u32 i = 0; i < COUNT(from); i++) {
+    Fixture *f = *state;
+    Str s = {.sc = &f->sc};
+    str_printf(&s,
+               "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : cdiv(M, 128))\n"
+               "  ring r : f32[68]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
+               "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, 64]\n    wait r\n"
+               "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    release r\n"
+               "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
+               from[i], from[i]);
+    const char *t = emit(f, s.at);
+    if (i < 2) {
+      has(t, "const float2 pair1 = sc_lds64(smem + ");
+      has(t, " * (e & 1 ? pair1.y : pair1.x);");
+      has(t, "sc_pack_f16(a_[e] + pair2.x, a_[e + 1] + pair2.y);");
+      lacks(t, "sc_lds32(smem");
+    } else {
+      lacks(t, "sc_lds64(smem");
+    }
+  }
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form)};
+  const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
+                                     TEST(pairs_along_columns)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }
