@@ -33,9 +33,13 @@ static const char *emit(Fixture *f, const char *source) {
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
   const Kernel *k = ast && !f->sc.errors ? sc_compile_to(&f->sc, ast, &(Choice){0}, NULL) : NULL;
   if (!k) fail_msg("%s", f->sc.diags->text);
-  Str out = {.sc = &f->sc};
+  Str out = {.sc = &f->sc}, flat = {.sc = &f->sc};
   sc_print_cuda(&out, k);
-  return out.at;
+  for (const char *p = out.at; *p; p++) {  // however its lines are broken
+    bool space = strchr(" \n", *p), more = flat.n && flat.at[flat.n - 1] == ' ';
+    if (!space || !more) str_put(&flat, space ? " " : p, 1);
+  }
+  return flat.at;
 }
 
 static void has(const char *text, const char *part) {
