@@ -1,6 +1,6 @@
 """libschedc from Python: a kernel out of a .sched file, loaded on the current CUDA context, launched on a stream.
 
-Only what the measurements need of include/schedc.h, through ctypes; needs no package.
+Only what the measurements, and the tests of layouts, need of include/schedc.h, through ctypes; needs no package.
 """
 import ctypes
 import os
@@ -116,6 +116,19 @@ def _value(v):
     return ("true" if v else "false") if isinstance(v, bool) else str(v)
 
 
+def contiguous(shape):
+    """The strides of rows one after the other."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(1, n)
+    return strides[::-1]
+
+
+def _scalars(values):
+    return (ctypes.c_double * len(values))(*values) if values else None
+
+
 class Kernel:
     """A kernel or sequence under some params (and those of a case)."""
 
@@ -153,16 +166,14 @@ class Kernel:
         self.library.check(self.so.schedc_tensor_shape(self.library.context, self.handle, _size(i), given, _size(n), shape))
         return list(shape[:self.tensors[i][3]])
 
-    def describe(self, addresses, shapes):
-        """Tensors at these addresses, contiguous, as schedc_launch and schedc_compare take them."""
+    def describe(self, addresses, shapes, strides=None):
+        """Tensors at these addresses as schedc_launch and schedc_compare take them; without strides, contiguous."""
         all_ = (Tensor * max(1, len(self.tensors)))()
         for i, ((name, kind, _, rank), at, shape) in enumerate(zip(self.tensors, addresses, shapes)):
             t = all_[i]
             t.name, t.data, t.type, t.rank = name.encode(), at, TYPES.index(kind), rank
-            step = 1
-            for d in range(rank - 1, -1, -1):
-                t.shape[d], t.strides[d] = shape[d], step
-                step *= max(1, shape[d])
+            for d, n in enumerate(strides[i] if strides else contiguous(shape)):
+                t.shape[d], t.strides[d] = shape[d], n
         return all_
 
     def work(self, tensors):
@@ -186,14 +197,20 @@ class Kernel:
         self.library.check(self.so.schedc_load(ctypes.byref(self.loaded), self.library.context, self.handle,
                                                ctypes.byref(options)))
 
-    def workspace(self, tensors):
+    def run_cpu(self, tensors):
+        """On tensors in host memory, by the interpreter; scalars have their defaults."""
+        self.library.check(self.so.schedc_run_cpu(self.library.context, self.handle, tensors, _size(len(self.tensors)),
+                                                  None, _size(0), None))
+
+    def workspace(self, tensors, scalars=None):
         n = _size()
-        self.library.check(self.so.schedc_workspace_size(self.library.context, self.loaded, tensors, None, ctypes.byref(n)))
+        self.library.check(self.so.schedc_workspace_size(self.library.context, self.loaded, tensors, _scalars(scalars),
+                                                         ctypes.byref(n)))
         return n.value
 
-    def launch(self, stream, tensors, workspace=None, workspace_bytes=0):
-        status = self.so.schedc_launch(self.library.context, self.loaded, _at(stream), tensors, None, _at(workspace),
-                                       _size(workspace_bytes))
+    def launch(self, stream, tensors, workspace=None, workspace_bytes=0, scalars=None):
+        status = self.so.schedc_launch(self.library.context, self.loaded, _at(stream), tensors, _scalars(scalars),
+                                       _at(workspace), _size(workspace_bytes))
         if status:
             self.library.check(status)
 

@@ -1,0 +1,216 @@
+"""What the checks of tests/gpu/launch.py share: kernels that are loaded, tensors laid out as layouts.py says, references
+in float64, and a list of checks that goes on when one fails."""
+import json
+import math
+import os
+import re
+import sys
+import time
+import traceback
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path += [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests")]
+import layouts  # noqa: E402
+from libschedc import OUT, Failed, Kernel, Library  # noqa: E402, F401
+
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
+DEVICE = "cuda"
+SLACK = 1e-3  # of a log-sum-exp
+
+
+class Wrong(Exception):
+    """A check did not hold."""
+
+
+class Skip(Exception):
+    """What a check needs is not here."""
+
+
+def expect(good, text):
+    if not good:
+        raise Wrong(text)
+
+
+# ---- the list of checks
+
+class Checks:
+    """Runs functions; each is a check, passed unless it raises. Figures that it returns are kept."""
+
+    def __init__(self, out, document, only=None):
+        self.out, self.document, self.only = out, document, only or ""
+        self.document["checks"] = []
+        self.lost = None  # the name of the check after which CUDA does not answer any more
+
+    def run(self, name, function, *args):
+        if not re.search(self.only, name):
+            return
+        begun, result = time.monotonic(), {"name": name, "outcome": "passed"}
+        try:
+            expect(not self.lost, f"not run: CUDA does not answer since '{self.lost}'")
+            result.update(function(*args) or {})
+        except Skip as why:
+            result.update(outcome="skipped", why=str(why))
+        except (Wrong, Failed) as error:
+            result.update(outcome="failed", why=str(error).strip())
+        except Exception:  # of PyTorch's, CUDA's or this script's: the others are run all the same
+            result.update(outcome="failed", why=traceback.format_exc().strip())
+        self.settle(name)
+        result["seconds"] = round(time.monotonic() - begun, 3)
+        self.document["checks"].append(result)
+        if result["outcome"] != "passed":
+            print(f"{result['outcome'].upper()} {name}: {result['why']}", flush=True)
+        self.write()
+
+    def settle(self, name):
+        """An error of the GPU's is sticky; what was allocated by the check is given back."""
+        if self.lost:
+            return
+        try:
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+        except RuntimeError:
+            self.lost = name
+
+    def count(self, outcome):
+        return sum(c["outcome"] == outcome for c in self.document["checks"])
+
+    def write(self):
+        """After each check: a run that is cut short leaves what it has."""
+        self.document.update({o: self.count(o) for o in ("passed", "failed", "skipped")})
+        if self.out:
+            with open(self.out, "w", encoding="utf-8") as file:
+                json.dump(self.document, file, indent=1)
+
+
+# ---- kernels
+
+class Kernels:
+    """Each schedule under each params is built and loaded once."""
+
+    def __init__(self, library):
+        self.library, self.known = library, {}
+
+    def get(self, schedule, **params):
+        key = schedule, tuple(sorted(params.items()))
+        if key not in self.known:
+            self.known[key] = self.fresh(schedule, **params)
+        return self.known[key]
+
+    def fresh(self, schedule, **params):
+        path = schedule if os.path.sep in schedule else os.path.join("schedules", schedule + ".sched")
+        kernel = Kernel(self.library, os.path.join(ROOT, path), params=params)
+        kernel.load()
+        return kernel
+
+
+def describe(kernel, tensors):
+    return kernel.describe([t.data_ptr() for t in tensors], [t.shape for t in tensors], [t.stride() for t in tensors])
+
+
+def prepare(kernel, tensors, scalars=None):
+    """A function that launches on the current stream, or on the one that it is given."""
+    described = describe(kernel, tensors)
+    room = kernel.workspace(described, scalars)
+    workspace = torch.empty(room + 256, dtype=torch.uint8, device=DEVICE)
+    at = (workspace.data_ptr() + 255) // 256 * 256
+
+    def run(stream=None):
+        kernel.launch(torch.cuda.current_stream().cuda_stream if stream is None else stream, described, at, room, scalars)
+    run.keeps = workspace, tensors  # which must live as long as it
+    run.described = described
+    return run
+
+
+def launch(kernel, tensors, scalars=None):
+    run = prepare(kernel, tensors, scalars)
+    run()
+    torch.cuda.synchronize()
+
+
+# ---- tensors
+
+def tensor(shape, kind, layout, normal):
+    """(storage, view): NaN everywhere (of integers, 0), or normal numbers in the view."""
+    strides, offset, size = layouts.place(shape, **layout)
+    storage = torch.full((size,), 0 if kind == "i32" else math.nan, dtype=TYPES[kind], device=DEVICE)
+    view = storage.as_strided(shape, strides, offset)
+    once = storage.as_strided([min(n, 1) if s == 0 else n for n, s in zip(shape, strides)], strides, offset)
+    if normal and kind != "i32":
+        once.copy_(torch.randn(once.shape, device=DEVICE))
+    return storage, view
+
+
+def make(kernel, dims, layout):
+    """[(storage, view)] in the kernel's order: inputs normal, outputs NaN."""
+    made = []
+    for i, (name, kind, direction, _) in enumerate(kernel.tensors):
+        made.append(tensor(kernel.shape(i, dims), kind, layout.get(name, {}), not direction & OUT))
+    return made
+
+
+def expect_written(name, storage, view):
+    """Every element of the view, and nothing else."""
+    inside = torch.zeros(storage.shape, dtype=torch.bool, device=storage.device)
+    inside.as_strided(view.shape, view.stride(), view.storage_offset()).fill_(True)
+    written = ~torch.isnan(storage)
+    expect(torch.equal(written & inside, inside), f"{int((inside & ~written).sum())} elements of {name} are not written")
+    expect(torch.equal(written, inside), f"{int((written & ~inside).sum())} elements beside {name} are written")
+
+
+# ---- references
+
+def attention(q, k, v, causal, scale=None):
+    """(O, L) in float64, and O with every step rounded to q's type."""
+    m, n, h = q.shape[1], k.shape[1], q.shape[2]
+    scale = scale or 1 / math.sqrt(q.shape[3])
+    group = h // max(1, k.shape[2])
+    hidden = torch.zeros((m, n), dtype=torch.bool, device=q.device)
+    if causal:
+        hidden = torch.arange(n, device=q.device)[None, :] > torch.arange(m, device=q.device)[:, None] + n - m
+
+    def outputs(kind):
+        wide = [x.to(kind).repeat_interleave(group, 2) if x is not q else x.to(kind) for x in (q, k, v)]
+        s = (torch.einsum("bmhd,bnhd->bhmn", wide[0], wide[1]) * scale).masked_fill(hidden, -math.inf)
+        top = s.amax(3, keepdim=True) if n else s.new_full((*s.shape[:3], 1), -math.inf)
+        top = torch.where(torch.isinf(top), torch.zeros_like(top), top)
+        p = torch.exp(s - top)
+        z = p.sum(3, keepdim=True)
+        o = torch.einsum("bhmn,bnhd->bmhd", torch.where(z == 0, torch.zeros_like(p), p / z), wide[2])
+        return o, (top + torch.log(z))[..., 0]
+    o, l = outputs(torch.float64)
+    return o, l, outputs(q.dtype)[0]
+
+
+def gemm(a, b):
+    """In float64, and rounded to a's type."""
+    return a.double() @ b.double().t(), a @ b.t()
+
+
+def distance(name, out, ref, rounded):
+    """FlashAttention's bounds: by the error of the same steps in the tensors' own type."""
+    if not ref.numel():
+        return {}
+    error = (out.double() - ref).abs()
+    once = ref.to(out.dtype)
+    allowed = 2 * (rounded.double() - ref).abs().max() + 2 * (once + 0.3 - 0.3 - once).double().abs().max()
+    worst, mean, most = error.max().item(), error.mean().item(), 1.5 * (rounded.double() - ref).abs().mean().item()
+    expect(worst <= allowed.item(), f"{name} is off by {worst:.3e}; allowed is {allowed.item():.3e}")
+    expect(mean <= most, f"{name} is off by {mean:.3e} in the mean; allowed is {most:.3e}")
+    return {f"{name}_error": worst, f"{name}_allowed": allowed.item()}
+
+
+def same_sums(name, out, ref):
+    """Of log-sum-exps: the same infinities, and close."""
+    none = torch.isinf(ref)
+    expect(torch.equal(out[none].double(), ref[none]), f"{name} is not -inf where a row sees no key")
+    worst = (out.double() - ref)[~none].abs().max().item() if (~none).any() else 0.0
+    expect(worst <= SLACK, f"{name} is off by {worst:.3e}; allowed is {SLACK:.0e}")
+    return {f"{name}_error": worst}
+
+
+def compare_attention(q, k, v, o, l, causal):
+    ref, sums, rounded = attention(q, k, v, causal)
+    return {**distance("O", o, ref, rounded), **same_sums("L", l, sums)}

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""What a caller may do with the public API on a GPU: any strides, lengths and sizes, streams, graphs, threads, contexts;
+what is refused, and what a launch costs. Through ctypes, on PyTorch's tensors, compared with PyTorch in float64.
+
+  tests/gpu/launch.py [--out FILE] [--only REGEX] [--library libschedc.so]
+
+Each check stands alone: one that fails is told, and the others run. Exit code: 0 all right, 1 something failed, 3 no GPU
+or no PyTorch. About a minute.
+"""
+import argparse
+import datetime
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def environment(torch, library):
+    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": sys.argv,
+            "device": torch.cuda.get_device_properties(0).name, "torch": torch.__version__, "cuda": torch.version.cuda,
+            "schedc": library.version}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", metavar="FILE", help="write JSON")
+    parser.add_argument("--only", metavar="REGEX", help="checks whose name matches")
+    parser.add_argument("--library", help="libschedc.so (default: build/release's)")
+    args = parser.parse_args()
+    if args.library:
+        os.environ["SCHEDC_LIBRARY"] = os.path.abspath(args.library)
+    out = args.out and os.path.abspath(args.out)
+    os.chdir(os.path.dirname(os.path.dirname(HERE)))
+    try:
+        import torch
+    except ImportError:
+        print("launch.py: PyTorch is needed (python3 -c 'import torch')", file=sys.stderr)
+        return 3
+    if not torch.cuda.is_available():
+        print("launch.py: PyTorch sees no GPU", file=sys.stderr)
+        return 3
+    import cost
+    import kit
+    import shapes
+    import streams
+    torch.manual_seed(0)
+    torch.zeros(1, device="cuda")  # makes its context current
+    library = kit.Library()
+    checks, kernels = kit.Checks(out, environment(torch, library), args.only), kit.Kernels(library)
+    for part in (shapes, streams, cost):
+        part.run(checks, kernels)
+    figures = [c for c in checks.document["checks"] if "driver_us" in c]
+    for c in figures:
+        print(f"{c['name']}: {c['known_us']:.2f} us, with other addresses {c['moved_us']:.2f}, with new shapes {c['new_us']:.2f}; "
+              f"the driver's own {c['driver_us']:.2f}")
+    print(f"{checks.count('passed')} passed, {checks.count('failed')} failed, {checks.count('skipped')} skipped")
+    return 1 if checks.count("failed") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
