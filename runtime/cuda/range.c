@@ -18,7 +18,9 @@ typedef struct Ranges {
   Sc *sc;
   const Kernel *k;
   const Binding *b;
-  Range *at;  // by expression
+  Range *at;   // by expression
+  bool *seen;  // … checked: it stands in more places than one
+  Xid *path;   // of those to be checked
   Range *loop;
   i64 var[SC_MAX_VARS];  // largest extent of a variable of this number
   i64 extent;            // of all tensors
@@ -198,16 +200,14 @@ static i64 terms(const Ranges *r, Xid x) {
   return r->at[x].known ? most(-r->at[x].lo, r->at[x].hi) : 0;
 }
 
-// Each expression below `root` once: those seen have no range any more.
+// Each expression below `root`, if it has not been checked for another.
 static void check(Ranges *r, Xid root, Span at) {
   u32 n = 0;
-  Xid *path = NEWS(r->sc, Xid, r->k->expr.n + SC_MAX_OPERANDS + 1);
-  bool *seen = NEWS(r->sc, bool, r->k->expr.n + 1);
-  if (root) path[n++] = root;
+  if (root) r->path[n++] = root;
   while (n && !r->bad) {
-    Xid x = path[--n], operand[SC_MAX_OPERANDS];
-    if (seen[x]) continue;
-    seen[x] = true;
+    Xid x = r->path[--n], operand[SC_MAX_OPERANDS];
+    if (r->seen[x]) continue;
+    r->seen[x] = true;
     const Expr *e = &r->k->expr.at[x];
     const Range *v = &r->at[x];
     if (e->ty == TY_INT && v->known && (v->lo < -(i64)LIMIT || v->hi > LIMIT)) refuse(r, x, at);
@@ -217,7 +217,7 @@ static void check(Ranges *r, Xid root, Span at) {
     }
     u32 m = x_operands(r->k, x, operand);
     for (u32 i = 0; i < m; i++) {
-      if (operand[i] && !seen[operand[i]] && n < r->k->expr.n) path[n++] = operand[i];
+      if (operand[i] && !r->seen[operand[i]] && n < r->k->expr.n) r->path[n++] = operand[i];
     }
   }
 }
@@ -266,6 +266,8 @@ static void find_extents(Ranges *r) {
 bool sc_range(Sc *sc, const Kernel *k, const Binding *b) {
   Ranges r = {.sc = sc, .k = k, .b = b};
   r.at = NEWS(sc, Range, k->expr.n + 1);
+  r.seen = NEWS(sc, bool, k->expr.n + 1);
+  r.path = NEWS(sc, Xid, k->expr.n + SC_MAX_OPERANDS + 1);
   r.loop = NEWS(sc, Range, k->loop.n + 1);
   find_extents(&r);
   do {
