@@ -1,5 +1,5 @@
-// build.c - `schedc build`: a kernel as CUDA C, PTX, machine code or a C header, in a file of its
-// own.
+// build.c - `schedc build`: a kernel or sequence as CUDA C, PTX, machine code or a C header, in a
+// file of its own.
 #include "cli.h"
 
 #include <errno.h>
@@ -29,29 +29,6 @@ static int find_artifact(const Args *args, schedc_artifact *out) {
   }
   if (*word) return cli_usage(args, "'%s' is not something to build: cu, ptx, cubin or h is", word);
   return cli_usage(args, "say what to build: -o FILE.cubin, or --to cubin");
-}
-
-// A sequence is many kernels: which one?
-static int refuse_sequence(const Session *s, const char *name) {
-  Buffer names = {0};
-  for (size_t i = 0; i < schedc_unit_count(s->source); i++) {
-    schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
-    schedc_unit(s->source, i, &info);
-    if (!info.is_sequence) buffer_printf(&names, "%s%s", names.n ? ", " : "", info.name);
-  }
-  int code = cli_usage(s->args, "'%s' is a sequence; name one of its kernels: %s", name,
-                       names.n ? names.at : "");
-  free(names.at);
-  return code;
-}
-
-static bool is_sequence(const Session *s, const char *name) {
-  for (size_t i = 0; i < schedc_unit_count(s->source); i++) {
-    schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
-    schedc_unit(s->source, i, &info);
-    if (strcmp(info.name, name) == 0) return info.is_sequence;
-  }
-  return false;
 }
 
 static void show_text(const char *name, const char *path, schedc_artifact artifact,
@@ -127,9 +104,7 @@ int command_build(const Args *args) {
     code = session_status(&s, schedc_instantiate(&kernel, s.context, s.source, unit,
                                                  args->case_name, args->param.at, args->param.n));
   }
-  if (!code && is_sequence(&s, schedc_kernel_name(kernel)))
-    code = refuse_sequence(&s, schedc_kernel_name(kernel));
-  else if (!code)
+  if (!code)
     code = build(&s, kernel, artifact);
   else if (args->format == FORMAT_JSON)
     session_print_reports(&s);

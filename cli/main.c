@@ -54,7 +54,11 @@ static const Command commands[] = {
      "code is\n"
      "kept in $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc or ~/.cache/schedc. The header holds machine "
      "code\n"
-     "and functions that load and launch it; it needs the driver's cuda.h alone.\n",
+     "and functions that load and launch it; it needs the driver's cuda.h alone. Of a sequence, "
+     "each kernel\n"
+     "is an extern \"C\" function of its own, and the header's launch runs all of them, in a "
+     "workspace of\n"
+     "the caller's.\n",
      1, 2, command_build},
     {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
     {"info", "FILE [KERNEL]",

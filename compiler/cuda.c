@@ -1,6 +1,6 @@
 // cuda.c - the frame of an emitted kernel: what it is called with, barriers, one branch a warpgroup, the loop
-// over tiles. In: a kernel after `place`. Out: self-contained CUDA C for sm_90a, to be built by NVRTC with no
-// header. The text is meant to be read beside the schedule: each statement carries its line.
+// over tiles. In: a kernel after `place`, or a sequence of them. Out: self-contained CUDA C for sm_90a, to be built by
+// NVRTC with no header. The text is meant to be read beside the schedule: each statement carries its line.
 #include "cuda.h"
 
 #include <stdlib.h>
@@ -204,7 +204,7 @@ static void barriers(Cuda *c) {
 
 static void args(Cuda *c, Str *out) {
   const Kernel *k = c->k;
-  str_puts(out, "struct Args {\n");
+  str_printf(out, "struct %s_args {\n", c->function);
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR || !c->by_thread[i]) continue;
@@ -221,10 +221,10 @@ static void args(Cuda *c, Str *out) {
   str_puts(out, "  int tiles;\n};\n\n");
 }
 
-static void head(Cuda *c, Str *out) {
-  const Kernel *k = c->k;
+static void head(Str *out, const Kernel *k) {
   str_printf(out, "// %s, emitted by schedc from ", k->name);
   sc_cuda_origin(out, k);
+  for (u32 i = 0; i < k->launch.n; i++) str_printf(out, "%s%s", i ? ", " : "\n// Its kernels, to be launched in this order: ", k->launch.at[i].kernel->name);
   str_puts(out, "\n// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines.\n\n"
                 "typedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
                 "#define DEV static __device__ __forceinline__\n#define SC_INF __int_as_float(0x7f800000)\n"
@@ -237,17 +237,17 @@ static const char *kernel_params(Cuda *c) {
     const TmaMap *m = &c->tma.at[i];
     str_printf(&s, "const __grid_constant__ TensorMap map%u /* %s as %s */, ", i, c->k->buf.at[m->tensor].name, c->k->buf.at[m->part].name);
   }
-  str_puts(&s, "const __grid_constant__ Args a");
+  str_printf(&s, "const __grid_constant__ struct %s_args a", c->function);
   return s.at;
 }
 
-CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
+static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma) {
   Cuda *c = NEW(sc, Cuda);
-  CudaText *t = NEW(sc, CudaText);
-  Str *out = &t->text;
-  out->sc = c->out.sc = c->sc = sc;
+  c->out.sc = c->sc = sc;
   c->k = k;
   c->options = *options;
+  c->wgmma = wgmma;
+  c->function = sc_cuda_name(sc, k->name);
   c->wide = NEWS(sc, bool, k->buf.n + 1);
   c->permuted = NEWS(sc, bool, k->buf.n + 1);
   c->name = NEWS(sc, const char *, k->buf.n + 1);
@@ -259,8 +259,11 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
   names(c);
   cu_layouts(c);
-  if (!cu_check(c)) return NULL;
-  u32 ctas = cu_cluster(k);
+  return c;
+}
+
+static void body(Cuda *c) {
+  u32 ctas = cu_cluster(c->k);
   if (ctas > 1) {
     cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u, tile_step = gridDim.x / %u;", ctas, ctas);
   } else {
@@ -269,16 +272,15 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   barriers(c);
   roles(c);
   if (ctas > 1) cu_line(c, "sc_cluster_sync();  // no CTA leaves while another may still arrive on its barriers");
-  t->name = sc_cuda_name(c->sc, k->name);
-  t->maps = c->tma.n;
-  t->map = c->tma.at;
-  t->by_thread = c->by_thread;
-  t->wide = c->wide;
-  t->site = c->site.at;
-  t->sites = c->site.n;
-  head(c, out);
-  cu_put_prims(out, c->out.at);
-  cu_put_wgmma(c, out);
+}
+
+// A kernel's function, with the struct of its arguments before it. False after reports.
+static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
+  Cuda *c = open_cuda(out->sc, k, options, wgmma);
+  u32 ctas = cu_cluster(k);
+  if (!cu_check(c)) return false;
+  body(c);
+  *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide, .site = c->site.at, .sites = c->site.n};
   str_puts(out, "\n");
   args(c, out);
   if (k->text) {
@@ -287,12 +289,41 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
     str_puts(out, "\n");
   }
   str_printf(out, "extern \"C\" __global__ void __launch_bounds__(%u, 1) %s%s(%s) {\n", k->threads,
-             ctas > 1 ? sc_printf(sc, "__cluster_dims__(%u, 1, 1) ", ctas) : "", t->name, kernel_params(c));
+             ctas > 1 ? sc_printf(c->sc, "__cluster_dims__(%u, 1, 1) ", ctas) : "", c->function, kernel_params(c));
   str_puts(out, "  extern __shared__ __align__(1024) unsigned char memory[];\n"
                 "  const u32 smem = (u32)__cvta_generic_to_shared(memory);\n"
                 "  const int warp_of_cta = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp_of_cta / 4;\n");
   cu_put_code(out, c->out.at, 1);
   str_puts(out, "}\n");
+  return true;
+}
+
+// A sequence's kernels, each once.
+static bool functions(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
+  CudaText **step = NEWS(out->sc, CudaText *, k->launch.n);
+  bool ok = true;
+  for (u32 i = 0; i < k->launch.n; i++) {
+    for (u32 j = 0; j < i && !step[i]; j++) {
+      if (k->launch.at[j].kernel == k->launch.at[i].kernel) step[i] = step[j];
+    }
+    if (step[i]) continue;
+    step[i] = NEW(out->sc, CudaText);
+    ok &= function(out, k->launch.at[i].kernel, options, wgmma, step[i]);
+  }
+  *t = (CudaText){.name = sc_cuda_name(out->sc, k->name), .step = step};
+  return ok;
+}
+
+CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
+  CudaText *t = NEW(sc, CudaText);
+  WgmmaSet wgmma = {0};
+  Str out = {.sc = sc}, code = {.sc = sc};
+  if (!(k->launch.n ? functions : function)(&code, k, options, &wgmma, t)) return NULL;
+  head(&out, k);
+  cu_put_prims(&out, code.at);
+  cu_put_wgmma(&out, &wgmma);
+  str_put(&out, code.at, code.n);
+  t->text = out;
   return t;
 }
 
@@ -313,9 +344,6 @@ const char *sc_cuda_lined(Sc *sc, const CudaText *t) {
 }
 
 void sc_print_cuda(Str *out, const Kernel *k) {
-  if (!k->launch.n) {
-    const CudaText *t = sc_cuda(out->sc, k, &(CudaOptions){0});
-    if (t) str_put(out, t->text.at, t->text.n);
-  }
-  for (u32 i = 0; i < k->launch.n; i++) sc_print_cuda(out, k->launch.at[i].kernel);
+  const CudaText *t = sc_cuda(out->sc, k, &(CudaOptions){0});
+  if (t) str_put(out, t->text.at, t->text.n);
 }

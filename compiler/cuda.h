@@ -34,6 +34,11 @@ typedef struct Wgmma {
 
 enum { CU_MAX_TEXT = 64 << 20 };
 
+// The instructions that the functions of a file use, each once.
+typedef struct WgmmaSet {
+  VEC(Wgmma) w;
+} WgmmaSet;
+
 typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
@@ -48,7 +53,8 @@ typedef struct Cuda {
   const char **ring;   // of each ring
   u8 *layout;          // of each register buf
   bool *by_thread;     // tensors that threads read or write: they need a pointer
-  VEC(Wgmma) wgmma;
+  const char *function;  // its name
+  WgmmaSet *wgmma;     // of the file
   VEC(TmaMap) tma;
   bool *permuted;      // stage parts of 8 bits whose columns are stored as a register operand's are packed
   bool *wide;          // tensors that threads access by 16 bytes
@@ -131,7 +137,7 @@ const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element 
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL
 
 // cuda_mma.c
-void cu_put_wgmma(Cuda *c, Str *out);                   // the functions that hold the instructions in use
+void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
 
 // cuda_map.c, cuda_mma.c, cuda_ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);

@@ -20,19 +20,19 @@ static Operand operand(Cuda *c, u32 view) {
 
 // "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers, B from shared memory;
 // a, t: A, B stored MN-major.
-static const char *wgmma_name(Cuda *c, const Wgmma *w) {
-  return cu_text(c, "sc_wgmma_%s_n%u_%s%s%s%s", sc_elem[w->elem].text, w->n, w->regs ? "rs" : "ss",
-                 w->a_mn || w->b_mn ? "_" : "", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
+static const char *wgmma_name(Sc *sc, const Wgmma *w) {
+  return sc_printf(sc, "sc_wgmma_%s_n%u_%s%s%s%s", sc_elem[w->elem].text, w->n, w->regs ? "rs" : "ss",
+                   w->a_mn || w->b_mn ? "_" : "", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
 }
 
 // How far the slice's operands are from the descriptors is added inside the instruction's text: so only the
 // descriptors are live, and ptxas adds in uniform registers.
-static void wgmma_text(Cuda *c, Str *out, const Wgmma *w) {
+static void wgmma_text(Str *out, const Wgmma *w) {
   u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), b_at = b + 2;  // numbers of the operands; d is their first after the tile
   const char *t = sc_elem[w->elem].text;
   bool bytes = sc_elem[w->elem].bytes == 1;  // K-major always: the instruction has no operands to say otherwise
   str_printf(out, "template <int %s>\nDEV void %s(float *d, %s, u64 b, int scale_d) {\n", w->regs ? "b_at" : "a_at, int b_at",
-             wgmma_name(c, w), w->regs ? "const u32 *a" : "u64 a");
+             wgmma_name(out->sc, w), w->regs ? "const u32 *a" : "u64 a");
   str_printf(out, "  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"", b + 1);
   if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, b_at + 1);
   str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {\"", b, b_at, w->n, bytes ? 32 : 16, t, t);
@@ -54,18 +54,19 @@ static const char wgmma_section[] =
     "// shared memory; then _a, _t: a, b is stored MN-major\n"
     "#define SC_D4(i) \"+f\"(d[i]), \"+f\"(d[i + 1]), \"+f\"(d[i + 2]), \"+f\"(d[i + 3])\n";
 
-void cu_put_wgmma(Cuda *c, Str *out) {
-  if (c->wgmma.n) str_puts(out, wgmma_section);
-  for (u32 i = 0; i < c->wgmma.n; i++) wgmma_text(c, out, &c->wgmma.at[i]);
+void cu_put_wgmma(Str *out, const WgmmaSet *set) {
+  if (set->w.n) str_puts(out, wgmma_section);
+  for (u32 i = 0; i < set->w.n; i++) wgmma_text(out, &set->w.at[i]);
 }
 
 static const char *instruction(Cuda *c, const Operand *a, const Operand *b, u32 n) {
   Wgmma w = {a->regs, a->mn, b->mn, b->b->elem, n};
-  const char *name = wgmma_name(c, &w);
-  for (u32 i = 0; i < c->wgmma.n; i++) {
-    if (!strcmp(wgmma_name(c, &c->wgmma.at[i]), name)) return name;
+  const char *name = wgmma_name(c->sc, &w);
+  WgmmaSet *set = c->wgmma;
+  for (u32 i = 0; i < set->w.n; i++) {
+    if (!strcmp(wgmma_name(c->sc, &set->w.at[i]), name)) return name;
   }
-  PUSH(c->sc, &c->wgmma, w);
+  PUSH(c->sc, &set->w, w);
   return name;
 }
 

@@ -26,7 +26,7 @@ static bool is_word(const char *name) {
       "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "fmaxf", "fminf", "gridDim", "half", "make_uint4", "max",
       "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
       // the emitter's own
-      "Args", "DEV", "SC_INF", "TensorMap", "a", "a_desc", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
+      "DEV", "SC_INF", "TensorMap", "a", "a_desc", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
       "in_section", "inside", "instance", "lane", "memory", "n", "owner", "r", "row", "row0", "row_out", "section",
       "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp",
       "warp_of_cta", "warpgroup", "workspace", "x", "y"};

@@ -1,5 +1,5 @@
 // lower_seq.c - a sequence: kernels launched one after the other, called as one. Each is lowered by
-// itself, with the sequence's parameters; then dimensions, scalars and tensors of the same name
+// itself, once, with the sequence's parameters; then dimensions, scalars and tensors of the same name
 // become one, and must agree. What only passes between the kernels is a workspace.
 #include "lower.h"
 
@@ -161,6 +161,15 @@ static const Node *kernel_named(Low *l, const Node *launch) {
   return NULL;
 }
 
+// The kernel of a step: one that is launched again is the same.
+static Kernel *lower_step(Low *l, const Node *step, Kernel *const *kernel, u32 kernels, Given *g) {
+  const Node *unit = kernel_named(l, step);
+  for (u32 i = 0; i < kernels; i++) {
+    if (unit && kernel[i]->name == unit->name) return kernel[i];
+  }
+  return unit ? low_kernel(l->sc, l->ast, unit, g) : NULL;
+}
+
 static void nothing_launched(Low *l) {
   if (l->k->launch.n || l->sc->errors) return;
   low_error(l, D_P_SEQUENCE, l->k->span, "this sequence launches nothing");
@@ -172,8 +181,9 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   g->seq = l->k;
   VEC(Kernel *) kernel = {0};
   for (const Node *i = unit->a; i && !sc->errors; i = i->next) {
-    const Node *u = i->kind == ND_LAUNCH ? kernel_named(l, i) : NULL;
-    if (u) PUSH(sc, &kernel, low_kernel(sc, ast, u, g));
+    if (i->kind != ND_LAUNCH) continue;
+    Kernel *step = lower_step(l, i, kernel.at, kernel.n, g);
+    PUSH(sc, &kernel, step);
   }
   if (sc->errors) return l->k;
   for (u32 i = 0; i < l->k->param.n; i++) declare_param(l, &l->k->param.at[i]);

@@ -46,22 +46,23 @@ typedef struct WaitSite {
   Span span;
 } WaitSite;
 typedef struct CudaOptions {
-  bool debug_waits;        // bound every wait: what expires is written to Args.waits (WAIT_WORDS words a site, after
+  bool debug_waits;        // bound every wait: what expires is written to `waits` (WAIT_WORDS words a site, after
                            // as many that say that something did), and the role goes on
 } CudaOptions;
 enum { WAIT_WORDS = 4 };   // CTA + 1, thread, barrier's address in shared memory (turns: what was seen), parity
 typedef struct CudaText {
   const char *name;        // of the kernel function
   Str text;
-  u32 maps;                // parameters: the maps, then struct Args
+  struct CudaText *const *step;  // of a sequence, by launch: what follows, which a sequence itself has not; no text
+  u32 maps;                // parameters: the maps, then the struct of arguments
   const TmaMap *map;
-  const bool *by_thread;   // by buf: tensors of struct Args, each a pointer and its strides; then dims, scalars,
+  const bool *by_thread;   // by buf: tensors in the struct, each a pointer and its strides; then dims, scalars,
                            // the counter of a dynamic grid, one a turn over CTAs, the waits, the number of tiles
   const bool *wide;        // by buf: threads access it by 16 bytes
   const WaitSite *site;
   u32 sites;
 } CudaText;
-// NULL: the emitter cannot write this kernel (reports).
+// A sequence's kernels become one text. NULL: the emitter cannot write this (reports).
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
 static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }
 const char *sc_cuda_lined(Sc *sc, const CudaText *t);  // for NVRTC: with `#line` before every line of the kernel
@@ -69,7 +70,7 @@ const char *sc_cuda_name(Sc *sc, Sym name);  // an identifier of C++ for it, dif
 void sc_cuda_comment(Str *out, const char *at, size_t n);  // inside a comment, of either kind
 void sc_cuda_string(Str *out, const char *text);           // as a string literal
 void sc_cuda_origin(Str *out, const Kernel *k);            // file and parameters, inside a comment
-void sc_print_cuda(Str *out, const Kernel *k);  // the text alone; of a sequence, every kernel's
+void sc_print_cuda(Str *out, const Kernel *k);  // the text alone
 // The dimensions of a tensor map, innermost first, as the tensor's dimensions or these two:
 enum { MAP_PANEL_COL = -1, MAP_PANEL = -2 };
 u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]);

@@ -358,9 +358,11 @@ SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_ke
 /* ---- building for a GPU ------------------------------------------------------------------------
  */
 
-/* What a kernel can be built to: CUDA C (one file, nothing included), PTX for compute_90a, machine
- * code for sm_90a, or a C header with the machine code and functions that load and launch it and
- * need the driver's cuda.h alone. */
+/* What a kernel or sequence can be built to: CUDA C (one file, nothing included), PTX for
+ * compute_90a, machine code for sm_90a, or a C header with the machine code and functions that load
+ * and launch it and need the driver's cuda.h alone. Of a sequence, the first three hold each of its
+ * kernels as an extern "C" function of its own name; the header's launch runs all of them, in order,
+ * with one workspace of the caller's. */
 typedef enum schedc_artifact {
   SCHEDC_CUDA_C,
   SCHEDC_PTX,
@@ -395,9 +397,10 @@ typedef struct schedc_build_info {
 #define SCHEDC_BUILD_INFO_INIT \
   { sizeof(schedc_build_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Builds a kernel (no sequence: its kernels are built one by one) and writes the artifact. All but
- * CUDA C need NVRTC: SCHEDC_EUNAVAIL where there is none. Nothing is written on errors. info: NULL,
- * or gets the figures, on errors too as far as they are known. */
+/* Builds a kernel or sequence and writes the artifact. All but CUDA C need NVRTC: SCHEDC_EUNAVAIL
+ * where there is none. Nothing is written on errors. info: NULL, or gets the figures, on errors too
+ * as far as they are known; of a sequence, each is the largest of its kernels', and code_bytes that
+ * of all. */
 SCHEDC_API schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                                       schedc_artifact artifact, const schedc_build_options *options,
                                       schedc_writer writer, void *user, schedc_build_info *info);

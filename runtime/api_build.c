@@ -1,4 +1,4 @@
-// api_build.c - building kernels: to CUDA C, PTX, machine code, or a header that holds it.
+// api_build.c - building kernels and sequences: to CUDA C, PTX, machine code, or a header that holds it.
 #include "api.h"
 
 #include "cuda/gpu.h"
@@ -26,6 +26,15 @@ static void take_figures(schedc_build_info *info, const Built *b) {
   info->seconds = b->seconds;
 }
 
+// What is known before a build: of a sequence, the largest of its kernels.
+static void predict(schedc_build_info *info, const Kernel *k) {
+  for (u32 i = 0; i < k->launch.n; i++) predict(info, k->launch.at[i].kernel);
+  if (k->launch.n) return;
+  if (k->threads > info->threads) info->threads = k->threads;
+  if (k->smem > info->shared_bytes) info->shared_bytes = k->smem;
+  if (sc_entry_registers(k) > info->entry_registers) info->entry_registers = sc_entry_registers(k);
+}
+
 BuildOptions sc_building(const schedc_build_options *options) {
   schedc_build_options known = SCHEDC_BUILD_OPTIONS_INIT;
   if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
@@ -38,9 +47,7 @@ static schedc_status build(Sc *sc, void *job) {
   const schedc_build_options *o = &j->options;
   const CudaText *text = sc_cuda(sc, k, &(CudaOptions){0});
   if (!text) return SCHEDC_EINPUT;
-  j->info.threads = k->threads;
-  j->info.entry_registers = sc_entry_registers(k);
-  j->info.shared_bytes = k->smem;
+  predict(&j->info, k);
   if (j->artifact == SCHEDC_CUDA_C) return sc_write(j->writer, j->user, &text->text);
   Built built;
   BuildOptions options = sc_building(o);
@@ -62,8 +69,7 @@ static schedc_status build(Sc *sc, void *job) {
 schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                            schedc_artifact artifact, const schedc_build_options *options,
                            schedc_writer writer, void *user, schedc_build_info *info) {
-  if (!context || !kernel || kernel->k->launch.n || (u32)artifact > SCHEDC_C_HEADER || !writer)
-    return SCHEDC_EARG;
+  if (!context || !kernel || (u32)artifact > SCHEDC_C_HEADER || !writer) return SCHEDC_EARG;
   if ((options && options->size < sizeof options->size) || (info && info->size < sizeof info->size))
     return SCHEDC_EARG;
   BuildJob job = {.kernel = kernel,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""C headers: each kernel of schedules/ and of tests/corpus as a header compiles without a warning, as C and as C++, with
-nothing but a few declarations of the driver (tests/header/cuda.h; with the toolkit's cuda.h too where there is one),
-and its functions ask the driver for what the library's own launcher would: the same maps, arguments and grid.
+"""C headers: each kernel and sequence of schedules/ and of tests/corpus as a header compiles without a warning, as C99
+and as C++17, with nothing but a few declarations of the driver (tests/header/cuda.h; with the toolkit's cuda.h too
+where there is one), and its functions ask the driver for what the library's own launcher does: the same maps,
+arguments, grids and workspaces, in the same order.
 
   header.py --schedc build/schedc --expect build/tests/expect_launch [FILE …]
 
@@ -19,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 TOOLKIT = os.path.join(os.environ.get("CUDA_HOME") or "/usr/local/cuda", "include")
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
+LANGUAGES = [("c", "-std=c99"), ("c++", "-std=c++17")]
 SIZES = {"B": 2, "M": 200, "H": 4, "N": 320, "G": 2, "K": 192, "F": 320, "TQ": 200, "TK": 328}
 MISSING = 3
 
@@ -30,6 +32,7 @@ def run(*command):
 def interface(header):
     """Tensors with their extents, dimensions and scalars of a header's arguments."""
     fields = re.search(r"typedef struct \w+_args \{(.*?)\n\} ", header, re.S).group(1)
+    fields = fields.split("/* Not the caller's")[0]
     tensors = {name: shape for name, shape in re.findall(r"CUdeviceptr (\w+);\s*/\* \w+\[(.*?)\], ", fields)}
     dims = re.findall(r"^\s*int64_t (\w+);", fields, re.M)
     scalars = re.findall(r"^\s*(float|int32_t) (\w+);", fields, re.M)
@@ -120,33 +123,39 @@ def check(args, folder, path, kernel):
     expected, cases = [], []
     for sizes, pad in trials(tensors, dims):
         words, code = arguments(tensors, sizes, scalars, pad)
-        if "workspace;" in text:
-            code.append("a.workspace = 0x6000000;")
+        code.append("a.workspace = 0x6000000;" if "workspace;" in text else "")
         done = run(args.expect, path, kernel, *words)
         if done.returncode:
             return f"expect_launch {words}: {done.stdout}"
-        lines = done.stdout.split("\n", 1)
-        block, maps = lines[0].split()
-        expected.append(lines[1])
+        functions, asked = done.stdout.split("\n", 1)
+        expected.append(asked)
         cases.append(" ".join(code))
     with open(source, "w", encoding="utf-8") as f:
         counters = COUNTERS.replace("NAME", name) if f"{name}_counter(" in text else ""
         call = "if (argc == 1) return counters(&k);\n  " if counters else ""
+        size = f"{name}_workspace(&a)" if "workspace;" in text else "(size_t)0"
         f.write(f'#include "{header}"\n#include <stdlib.h>\n#include <stdio.h>\n{counters}'
                 f"int main(int argc, char **argv) {{\n  {name}_kernel k;\n  {name}_args a;\n  memset(&a, 0, sizeof a);\n"
                 f"  switch (argc > 1 ? atoi(argv[1]) : 0) {{\n"
                 + "".join(f"    case {i}: {code} break;\n" for i, code in enumerate(cases))
-                + f'  }}\n  if ({name}_load(&k)) return 1;\n  {call}if ({name}_launch(&k, &a, NULL)) printf("refused\\n");\n'
+                + f'  }}\n  if ({name}_load(&k)) return 1;\n'
+                f'  {call}if ({name}_launch(&k, &a, NULL)) printf("refused\\n");\n'
+                f'  else printf("workspace %zu\\n", {size});\n'
                 f"  {name}_unload(&k);\n  return 0;\n}}\n")
     program = os.path.join(folder, "main")
-    done = run("gcc", "-std=gnu99", *WARNINGS, "-I", os.path.join(HERE, "header"), f"-DBLOCK_BYTES={block}", f"-DMAPS={maps}",
+    known = ", ".join(f'{{"{f}", {block}, {maps}}}' for f, block, maps in zip(*[iter(functions.split())] * 3))
+    done = run("gcc", "-std=c99", *WARNINGS, "-I", os.path.join(HERE, "header"), f"-DFUNCTIONS={known}",
                source, os.path.join(HERE, "header", "driver.c"), "-o", program)
     if done.returncode:
         return done.stdout
-    for language in ["c", "c++"] if os.path.exists(os.path.join(TOOLKIT, "cuda.h")) else []:
-        done = run("gcc", "-x", language, *WARNINGS, "-isystem", TOOLKIT, "-fsyntax-only", source)
-        if done.returncode:
-            return done.stdout
+    includes = [["-I", os.path.join(HERE, "header")]]
+    if os.path.exists(os.path.join(TOOLKIT, "cuda.h")):
+        includes.append(["-isystem", TOOLKIT])
+    for language, standard in LANGUAGES:
+        for include in includes:
+            done = run("gcc", "-x", language, standard, *WARNINGS, *include, "-fsyntax-only", source)
+            if done.returncode:
+                return done.stdout
     done = run(program) if counters else done
     if done.returncode:
         return f"tile counters: fault {done.returncode}"
@@ -158,7 +167,8 @@ def check(args, folder, path, kernel):
 
 
 def main():
-    files = sorted(glob.glob(os.path.join(ROOT, "schedules", "*.sched"))) + [os.path.join(ROOT, "tests", "corpus", "bwd_ordered.sched")]
+    files = sorted(glob.glob(os.path.join(ROOT, "schedules", "*.sched"))) + [
+        os.path.join(ROOT, "tests", *name) for name in (("corpus", "bwd_ordered.sched"), ("corpus", "fa3_bwd.sched"), ("header", "twice.sched"))]
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", required=True)
     parser.add_argument("--expect", required=True)
@@ -167,7 +177,7 @@ def main():
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         for path in args.files:
-            for kernel in re.findall(r"^kernel\s+(\w+)", open(path, encoding="utf-8").read(), re.M):
+            for kernel in re.findall(r"^(?:kernel|sequence)\s+(\w+)", open(path, encoding="utf-8").read(), re.M):
                 wrong = check(args, folder, path, kernel)
                 passed, failed, skipped = passed + (wrong == ""), failed + bool(wrong), skipped + (wrong is None)
                 if wrong:

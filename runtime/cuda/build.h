@@ -52,16 +52,22 @@ typedef struct Remark {
   const char *file;  // NULL: ptxas names no line
   u32 line;
   const char *text;
+  const char *function;  // that it is about; NULL: it does not say
 } Remark;
-typedef struct BuildLog {
-  u32 registers;                         // at entry
-  u32 barriers;                          // named barriers
-  u32 shared;                            // static shared memory, bytes
+typedef struct Spill {  // a function with registers in memory: bytes a thread
+  const char *function;
+  u32 stack, stores, loads;
+} Spill;
+typedef struct BuildLog {  // figures: of several functions the worst
+  u32 registers;           // at entry
+  u32 barriers;            // named barriers
+  u32 shared;              // static shared memory, bytes
   u32 stack, spill_stores, spill_loads;  // bytes a thread
+  VEC(Spill) spill;
   VEC(Remark) remark;
 } BuildLog;
 void sc_read_log(Sc *sc, const char *log, BuildLog *out);
-// As diagnostics at lines of the schedule. lenient: what makes a kernel slow, not wrong, is a
+// As diagnostics at lines of the schedule; of a sequence, at the kernel whose function it is. lenient: what makes a kernel slow, not wrong, is a
 // warning.
 void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient);
 // Registers a thread that the launch bounds leave at entry.

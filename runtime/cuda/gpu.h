@@ -61,7 +61,8 @@ size_t sc_arg_bytes(const Kernel *k, const CudaText *text);
 u32 sc_pack(const Kernel *k, const CudaText *text, const Binding *b, i64 tiles, unsigned char *args,
             ArgSlot *slot);
 
-// header.c: a C header with the machine code and functions that load and launch it. False after reports.
+// header.c: a C header with the machine code and functions that load and launch it: a kernel, or a whole sequence.
+// False after reports.
 bool sc_header(Str *out, const Kernel *k, const CudaText *text, const Binary *cubin);
 
 // load.c: a kernel or sequence, built, and loaded on a CUDA context.
@@ -100,7 +101,7 @@ typedef struct LaunchPlan {
 
 // Tile counters of dynamic grids: one for each stream that launches, and of those that are captured
 // one for each launch, in turn.
-enum { PLANS = 8, STREAMS = 256, CAPTURES = 3840, COUNTER_BYTES = 4 };
+enum { PLANS = 8, STREAMS = 256, CAPTURES = 3840, COUNTER_BYTES = 4, WORKSPACE_ALIGN = 256 };
 typedef struct StreamCounter {
   u64 id, used;  // the stream, and when last; 0: never
 } StreamCounter;

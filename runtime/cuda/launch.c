@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { WORKSPACE_ALIGN = 256 };
 _Static_assert((int)SCHEDC_F32 == EL_F32 && (int)SCHEDC_E4M3 == EL_E4M3 &&
                    (int)SCHEDC_I32 == EL_I32,
                "schedc_type is Elem");

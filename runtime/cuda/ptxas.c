@@ -21,11 +21,25 @@ static u32 number_before(const char *line, const char *at) {
   return (u32)strtoul(p, NULL, 10);
 }
 
-static void read_figure(const char *line, const char *unit, u32 *out) {
+// … and raises the figure to it.
+static u32 read_figure(const char *line, const char *unit, u32 *worst) {
   const char *at = strstr(line, unit);
-  if (!at) return;
-  u32 n = number_before(line, at);
-  if (n > *out) *out = n;  // of several functions the worst
+  u32 n = at ? number_before(line, at) : 0;
+  if (n > *worst) *worst = n;
+  return n;
+}
+
+// The name behind `word`, in quotes or not: "for the function 'fa3_fwd'". NULL: there is none.
+static const char *name_after(Sc *sc, const char *line, const char *word) {
+  const char *at = strstr(line, word);
+  if (!at) return NULL;
+  at += strlen(word);
+  at += *at == '\'';
+  size_t n = 0;
+  while ((at[n] >= '0' && at[n] <= '9') || (at[n] >= 'A' && at[n] <= 'Z') ||
+         (at[n] >= 'a' && at[n] <= 'z') || at[n] == '_')
+    n++;
+  return n ? sc_printf(sc, "%.*s", (int)n, at) : NULL;
 }
 
 static const char *after_colon(const char *line) {
@@ -34,18 +48,21 @@ static const char *after_colon(const char *line) {
 }
 
 // ptxas's own lines: "ptxas info    : …", "ptxas warning : …", "ptxas error   : …", "ptxas fatal :
-// …".
-static void read_ptxas(Sc *sc, const char *line, BuildLog *out) {
-  read_figure(line, " bytes stack frame", &out->stack);
-  read_figure(line, " bytes spill stores", &out->spill_stores);
-  read_figure(line, " bytes spill loads", &out->spill_loads);
+// …". `function`: the one whose properties are being told.
+static void read_ptxas(Sc *sc, const char *line, BuildLog *out, const char **function) {
+  const char *name = name_after(sc, line, "Function properties for ");
+  if (name) *function = name;
+  Spill s = {*function, read_figure(line, " bytes stack frame", &out->stack),
+             read_figure(line, " bytes spill stores", &out->spill_stores),
+             read_figure(line, " bytes spill loads", &out->spill_loads)};
+  if (s.stack || s.stores || s.loads) PUSH(sc, &out->spill, s);
   if (strstr(line, ": Used ")) {
     read_figure(line, " registers", &out->registers);
     read_figure(line, " barriers", &out->barriers);
     read_figure(line, " bytes smem", &out->shared);
   }
   const char *text = after_colon(line);
-  Remark r = {.kind = REMARK_WARNING, .text = text};
+  Remark r = {.kind = REMARK_WARNING, .text = text, .function = name_after(sc, text, " function ")};
   if (starts(text, "(C")) {
     r.code = (u32)strtoul(text + 2, NULL, 10);
     const char *end = strstr(text, ") ");
@@ -55,12 +72,9 @@ static void read_ptxas(Sc *sc, const char *line, BuildLog *out) {
   // By number, and by their words, since numbers may change.
   if (strstr(text, "instructions are serialized") || (r.code >= 7510 && r.code <= 7519))
     r.kind = REMARK_SERIAL;
-  else if (strstr(text, "'setmaxnreg' ignored") || r.code == 7508)
-    r.kind = REMARK_SETMAXNREG;
-  else if (starts(line, "ptxas error") || starts(line, "ptxas fatal"))
-    r.kind = REMARK_ERROR;
-  else if (!starts(line, "ptxas warning") && r.text == text && !r.code)
-    return;
+  else if (strstr(text, "'setmaxnreg' ignored") || r.code == 7508) r.kind = REMARK_SETMAXNREG;
+  else if (starts(line, "ptxas error") || starts(line, "ptxas fatal")) r.kind = REMARK_ERROR;
+  else if (!starts(line, "ptxas warning") && r.text == text && !r.code) return;
   PUSH(sc, &out->remark, r);
 }
 
@@ -84,13 +98,12 @@ static void read_nvrtc(Sc *sc, const char *line, BuildLog *out) {
 
 void sc_read_log(Sc *sc, const char *log, BuildLog *out) {
   *out = (BuildLog){0};
+  const char *function = NULL;
   for (const char *p = log; *p;) {
     size_t n = strcspn(p, "\n");
     const char *line = sc_printf(sc, "%.*s", (int)(n < 4096 ? n : 4096), p);
-    if (starts(line, "ptxas"))
-      read_ptxas(sc, line, out);
-    else if (*line != ' ')
-      read_nvrtc(sc, line, out);
+    if (starts(line, "ptxas")) read_ptxas(sc, line, out, &function);
+    else if (*line != ' ') read_nvrtc(sc, line, out);
     p += n + (p[n] == '\n');
   }
 }
@@ -135,12 +148,21 @@ static Span at_line(const Kernel *k, const Remark *r) {
   return hi > lo ? (Span){lo, hi} : k->span;
 }
 
-static void report_spill(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient) {
+// A sequence's kernel by its function's name; the sequence where the log does not name one.
+static const Kernel *kernel_of(Sc *sc, const Kernel *k, const char *function) {
+  for (u32 i = 0; i < k->launch.n && function; i++) {
+    const Kernel *step = k->launch.at[i].kernel;
+    if (!strcmp(sc_cuda_name(sc, step->name), function)) return step;
+  }
+  return k;
+}
+
+static void report_spill(Sc *sc, const Kernel *k, const Spill *s, bool lenient) {
   const Role *role = heaviest(k);
   Diag *d = sc_report(sc, D_G_SPILL, at_role(k, role),
                       "registers of '%s' are kept in memory: stack frame %u bytes a thread, spills "
                       "stored %u, loaded %u",
-                      k->name, log->stack, log->spill_stores, log->spill_loads);
+                      k->name, s->stack, s->stores, s->loads);
   if (role)
     sc_note(sc, d, role->span, "needs most: its tiles take about %u registers of %u", role->live,
             role->regs ? role->regs : sc_entry_registers(k));
@@ -176,20 +198,18 @@ static void report_setmaxnreg(Sc *sc, const Kernel *k, const Remark *r, bool len
 void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient) {
   for (u32 i = 0; i < log->remark.n; i++) {
     const Remark *r = &log->remark.at[i];
+    const Kernel *step = kernel_of(sc, k, r->function);
     switch ((RemarkKind)r->kind) {
-      case REMARK_SERIAL:
-        report_serial(sc, k, r, lenient);
-        break;
-      case REMARK_SETMAXNREG:
-        report_setmaxnreg(sc, k, r, lenient);
-        break;
+      case REMARK_SERIAL: report_serial(sc, step, r, lenient); break;
+      case REMARK_SETMAXNREG: report_setmaxnreg(sc, step, r, lenient); break;
       case REMARK_ERROR:
-        sc_report(sc, D_G_NVRTC, at_line(k, r), "the emitted code is refused: %s", r->text);
+        sc_report(sc, D_G_NVRTC, at_line(step, r), "the emitted code is refused: %s", r->text);
         break;
       case REMARK_WARNING:
-        sc_demote(sc, sc_report(sc, D_G_NVRTC, at_line(k, r), "%s", r->text));
+        sc_demote(sc, sc_report(sc, D_G_NVRTC, at_line(step, r), "%s", r->text));
         break;
     }
   }
-  if (log->stack || log->spill_stores || log->spill_loads) report_spill(sc, k, log, lenient);
+  for (u32 i = 0; i < log->spill.n; i++)
+    report_spill(sc, kernel_of(sc, k, log->spill.at[i].function), &log->spill.at[i], lenient);
 }

@@ -1,8 +1,14 @@
-// driver.c - a CUDA driver that prints what a launch asks of it, in the form of expect.c. BLOCK_BYTES and MAPS are the
-// size of the argument block and the number of tensor maps of the kernel at hand.
+// driver.c - a CUDA driver that prints what a launch asks of it, in the form of expect.c. FUNCTIONS are the functions of
+// the module, each with the size of its argument block and the number of its tensor maps: {"f", 72, 3}, ….
 #include "cuda.h"
 
 #include <stdio.h>
+#include <string.h>
+
+static const struct CUfunc_st {
+  const char *name;
+  int block, maps;
+} known[] = {FUNCTIONS};
 
 enum { SMS = 132, MEMORY = 0x7000000 };
 static int zeroing;  // asked for, and not waited for yet: what is launched on another stream may overtake it
@@ -21,13 +27,14 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
 }
 CUresult cuModuleUnload(CUmodule module) { return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-  *function = (CUfunction)module;
   printf("function %s\n", name);
-  return CUDA_SUCCESS;
+  for (size_t i = 0; module && i < sizeof known / sizeof *known; i++) {
+    if (!strcmp(known[i].name, name)) return *function = (CUfunction)&known[i], CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  (void)function;
-  printf("attribute %d %d\n", attribute, value);
+  printf("attribute %s %d %d\n", function->name, attribute, value);
   return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc(CUdeviceptr *at, size_t n) { return *at = n ? MEMORY : 0, CUDA_SUCCESS; }
@@ -55,7 +62,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
                                 const cuuint64_t *extent, const cuuint64_t *stride, const cuuint32_t *box,
                                 const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
-  printf("map %d %u %p", type, rank, at);
+  memcpy(map, &at, sizeof at);
+  printf("map %d %u", type, rank);
   for (int i = 0; i < 5; i++) printf(" %llu", (unsigned long long)extent[i]);
   for (int i = 0; i < 4; i++) printf(" %llu", (unsigned long long)stride[i]);
   for (int i = 0; i < 5; i++) printf(" %u %u", box[i], step[i]);
@@ -64,10 +72,12 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned shared, CUstream stream, void **param, void **extra) {
-  const unsigned char *block = param[MAPS];
+  const unsigned char *block = param[function->maps];
   (void)stream;
-  printf("launch %d %u %u %u %u %u %u %u %d\nblock ", function && !zeroing, gx, gy, gz, bx, by, bz, shared, extra == NULL);
-  for (int i = 0; i < BLOCK_BYTES; i++) printf("%02x", block[i]);
+  printf("launch %s %d %u %u %u %u %u %u %u %d\n", function->name, zeroing, gx, gy, gz, bx, by, bz, shared, extra == NULL);
+  for (int i = 0; i < function->maps; i++) printf("of %p\n", *(void **)param[i]);
+  printf("block ");
+  for (int i = 0; i < function->block; i++) printf("%02x", block[i]);
   printf("\n");
   return CUDA_SUCCESS;
 }

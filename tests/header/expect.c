@@ -1,6 +1,6 @@
-// expect.c - what the library's own launcher would ask of the driver for a launch, as text: the other opinion on headers.
+// expect.c - what the library's own launcher asks of the driver for a launch, as text: the other opinion on headers.
 //   expect FILE KERNEL [SCALAR=VALUE | TENSOR=ADDRESS:EXTENT,EXTENT…:STRIDE,STRIDE…] …
-// The first line is the size of the argument block and the number of maps.
+// The first line lists the functions: name, size of the argument block, tensor maps.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,78 @@
 #include "cuda/gpu.h"
 
 enum { SMS = 132, MEMORY = 0x7000000, WORKSPACE = 0x6000000 };
+
+// ---- a driver that prints
+
+static Loaded loaded;
+
+static int text_of(int e, const char **text) { return *text = e ? "an error" : "no error", 0; }
+static int current(void **context) { return *context = &loaded, 0; }
+static int device(int *number) { return *number = 0, 0; }
+static int attribute(int *v, int which, int number) {
+  (void)number;
+  return *v = which == 16 ? SMS : which == 75 ? 9 : 0, 0;
+}
+static int push(void *context) { return (void)context, 0; }
+static int load_module(void **module, const void *image) { return (void)image, *module = &loaded, 0; }
+static int unload_module(void *module) { return (void)module, 0; }
+static int function(void **f, void *module, const char *name) {
+  (void)module;
+  printf("function %s\n", name);
+  return *(const char **)f = name, 0;
+}
+static int set_function(void *f, int which, int value) { return printf("attribute %s %d %d\n", (char *)f, which, value), 0; }
+static int allocate(u64 *at, size_t bytes) { return *at = bytes ? MEMORY : 0, 0; }
+static int release(u64 at) { return (void)at, 0; }
+static int clear(u64 at, unsigned char v, size_t n) { return (void)at, (void)v, (void)n, 0; }
+static int clear_later(u64 at, unsigned char v, size_t n, void *stream) {
+  (void)stream;
+  printf("zero %llx %d %zu\n", (unsigned long long)at, v, n);
+  return 0;
+}
+static int capturing(void *stream, int *status) { return (void)stream, *status = 0, 0; }
+static int stream_id(void *stream, u64 *id) { return *id = (uintptr_t)stream, 0; }
+static int synchronize(void *stream) { return (void)stream, 0; }
+static int encode(void *map, int type, unsigned rank, void *at, const u64 *extent, const u64 *stride, const unsigned *box,
+                  const unsigned *step, int interleave, int swizzle, int promotion, int fill) {
+  memcpy(map, &at, sizeof at);
+  printf("map %d %u", type, rank);
+  for (int i = 0; i < 5; i++) printf(" %llu", (unsigned long long)extent[i]);
+  for (int i = 0; i < 4; i++) printf(" %llu", (unsigned long long)stride[i]);
+  for (int i = 0; i < 5; i++) printf(" %u %u", box[i], step[i]);
+  printf(" %d %d %d %d %d\n", (uintptr_t)map % 64 == 0, interleave, swizzle, promotion, fill);
+  return 0;
+}
+static int replace(void *map, void *at) { return memcpy(map, &at, sizeof at), 0; }
+static const LoadedStep *step_of(const char *name) {
+  u32 i = 0;
+  while (strcmp(loaded.step[i].text->name, name)) i++;
+  return &loaded.step[i];
+}
+static int launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                  void *stream, void **param, void **extra) {
+  const LoadedStep *s = step_of(f);
+  const unsigned char *block = param[s->text->maps];
+  (void)stream;
+  printf("launch %s 0 %u %u %u %u %u %u %u %d\n", (char *)f, gx, gy, gz, bx, by, bz, shared, extra == NULL);
+  for (u32 i = 0; i < s->text->maps; i++) printf("of %p\n", *(void **)param[i]);
+  printf("block ");
+  for (size_t i = 0; i < sc_arg_bytes(s->k, s->text); i++) printf("%02x", block[i]);
+  printf("\n");
+  return 0;
+}
+
+static const Driver driver = {.cuGetErrorString = text_of, .cuCtxGetCurrent = current, .cuCtxGetDevice = device,
+                              .cuDeviceGetAttribute = attribute, .cuCtxPushCurrent = push, .cuCtxPopCurrent = current,
+                              .cuModuleLoadData = load_module, .cuModuleUnload = unload_module,
+                              .cuModuleGetFunction = function, .cuFuncSetAttribute = set_function,
+                              .cuMemAlloc = allocate, .cuMemFree = release, .cuMemsetD8 = clear,
+                              .cuMemsetD8Async = clear_later, .cuStreamIsCapturing = capturing,
+                              .cuStreamGetId = stream_id, .cuStreamSynchronize = synchronize,
+                              .cuTensorMapEncodeTiled = encode, .cuTensorMapReplaceAddress = replace,
+                              .cuLaunchKernel = launch};
+
+// ---- a launch
 
 static const Kernel *compile(Sc *sc, const char *path, const char *unit) {
   static char source[1 << 16];
@@ -18,79 +90,67 @@ static const Kernel *compile(Sc *sc, const char *path, const char *unit) {
   return sc_compile_to(sc, sc_parse(sc, sc->text), &(Choice){.unit = unit}, NULL);
 }
 
-static void read_tensor(Sc *sc, const Kernel *k, const char *name, const char *text, schedc_tensor *t) {
+// Everything of sc_build_all but machine code.
+static void emit(Sc *sc, const Kernel *k) {
+  loaded = (Loaded){.sc = sc, .k = k, .log = "", .steps = k->launch.n ? k->launch.n : 1};
+  loaded.tensor = NEWS(sc, u32, k->buf.n + 1);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].space == SP_TENSOR && !k->buf.at[i].workspace) loaded.tensor[loaded.tensors++] = i;
+  }
+  loaded.step = NEWS(sc, LoadedStep, loaded.steps);
+  for (u32 i = 0; i < loaded.steps; i++) {
+    LoadedStep *s = &loaded.step[i];
+    s->k = k->launch.n ? k->launch.at[i].kernel : k;
+    s->launch = k->launch.n ? &k->launch.at[i] : NULL;
+    s->text = sc_cuda(sc, s->k, &(CudaOptions){0});
+    s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
+    printf("%s %zu %u ", s->text->name, sc_arg_bytes(s->k, s->text), s->text->maps);
+  }
+  printf("\n");
+}
+
+static void read_tensor(const Kernel *k, const char *name, const char *text, schedc_tensor *tensor) {
   u32 i = 0;
   char *end;
-  while (i < k->buf.n && (strcmp(k->buf.at[i].name, name) || k->buf.at[i].space != SP_TENSOR)) i++;
-  if (i == k->buf.n) exit(2);
-  *t = (schedc_tensor){.name = sc_printf(sc, "%s", name), .type = (schedc_type)k->buf.at[i].elem, .rank = k->buf.at[i].rank};
+  while (i < loaded.tensors && strcmp(k->buf.at[loaded.tensor[i]].name, name)) i++;
+  if (i == loaded.tensors) exit(2);
+  const Buf *b = &k->buf.at[loaded.tensor[i]];
+  schedc_tensor *t = &tensor[i];
+  *t = (schedc_tensor){.type = (schedc_type)b->elem, .rank = b->rank};
   t->data = (void *)(uintptr_t)strtoull(text, &end, 16);
   for (size_t d = 0; d < t->rank; d++) t->shape[d] = strtoll(end + 1, &end, 10);
   for (size_t d = 0; d < t->rank; d++) t->strides[d] = strtoll(end + 1, &end, 10);
 }
 
-static void show_map(const Kernel *k, const TmaMap *m, const Binding *b) {
-  MapShape s;
-  sc_map_shape(k, m, &b->buf[m->tensor], &s);
-  void *stand_in = (void *)(uintptr_t)(MEMORY + (k->buf.at[m->tensor].dir & SCHEDC_OUT ? SINK_AT : ZERO_AT));
-  printf("map %d 5 %p", s.type, s.empty ? stand_in : (void *)b->buf[m->tensor].at);
-  for (int i = 0; i < 5; i++) printf(" %llu", (unsigned long long)s.extent[i]);
-  for (int i = 1; i < 5; i++) printf(" %llu", (unsigned long long)s.stride[i]);
-  for (int i = 0; i < 5; i++) printf(" %u 1", s.box[i]);
-  printf(" 1 0 %d 3 0\n", s.swizzle);
-}
-
-static void show_launch(Sc *sc, const Kernel *k, const CudaText *text, const Binding *b) {
-  Grid grid;
-  if (!sc_fit(sc, k, text, b) || !sc_grid(sc, k, b, SMS, &grid)) {
-    printf("refused\n");
-    return;
-  }
-  if (!grid.tiles) return;
-  size_t n = sc_arg_bytes(k, text), turn = 0;
-  unsigned char *args = sc_new(sc, n + 16);
-  ArgSlot *slot = NEWS(sc, ArgSlot, k->buf.n + k->turn.n + 2);
-  u32 slots = sc_pack(k, text, b, grid.tiles, args, slot);
-  for (u32 i = 0; i < slots; i++) {
-    u64 at = MEMORY + COUNTERS_AT;
-    if (slot[i].kind == SLOT_TENSOR) memcpy(&at, &b->buf[slot[i].ref].at, sizeof at);
-    if (slot[i].kind == SLOT_TURN) {
-      i64 counters = 0;
-      sc_turn_counters(sc, k, b, slot[i].ref, &counters);
-      at = WORKSPACE + turn;
-      turn = (turn + (size_t)counters * 4 + 255) / 256 * 256;
-    }
-    memcpy(args + slot[i].offset, &at, sizeof at);
-  }
-  if (turn) printf("zero %x 0 %zu\n", WORKSPACE, turn);
-  for (u32 i = 0; i < text->maps; i++) show_map(k, &text->map[i], b);
-  printf("launch 1 %u 1 1 %u 1 1 %u 1\nblock ", grid.ctas, k->threads, k->smem);
-  for (size_t i = 0; i < n; i++) printf("%02x", args[i]);
-  printf("\n");
+static void read_scalar(const Kernel *k, const char *name, const char *text, double *scalar) {
+  u32 i = 0;
+  while (i < k->arg.n && strcmp(k->arg.at[i].name, name)) i++;
+  if (i == k->arg.n) exit(2);
+  scalar[i] = strtod(text, NULL);
 }
 
 int main(int argc, char **argv) {
   Sc sc;
   jmp_buf unwind;
-  schedc_tensor tensor[32];
-  schedc_scalar scalar[32];
-  size_t tensors = 0, scalars = 0;
+  static schedc_tensor tensor[32];
+  static double scalar[32];
   sc_init(&sc, NULL);
   sc.unwind = &unwind;
   if (setjmp(unwind) || argc < 3) return 3;
   const Kernel *k = compile(&sc, argv[1], argv[2]);
   if (!k) return 2;
-  const CudaText *text = sc_cuda(&sc, k, &(CudaOptions){0});
-  printf("%zu %u\nfunction %s\nattribute 8 %u\n", sc_arg_bytes(k, text), text->maps, text->name, k->smem);
+  emit(&sc, k);
   for (int i = 3; i < argc; i++) {
     char *eq = strchr(argv[i], '=');
     *eq = 0;
-    if (strchr(eq + 1, ':')) read_tensor(&sc, k, argv[i], eq + 1, &tensor[tensors++]);
-    else scalar[scalars++] = (schedc_scalar){argv[i], strtod(eq + 1, NULL)};
+    if (strchr(eq + 1, ':')) read_tensor(k, argv[i], eq + 1, tensor);
+    else read_scalar(k, argv[i], eq + 1, scalar);
   }
-  const Binding *b = sc_bind_tensors(&sc, k, tensor, tensors, scalar, scalars);
-  if (!b) printf("refused\n");
-  else show_launch(&sc, k, text, b);
+  if (sc_load(&loaded, &driver)) return 3;
+  const LaunchCall call = {.tensor = tensor, .scalar = scalar, .workspace = WORKSPACE, .workspace_bytes = SIZE_MAX};
+  if (sc_launch(&sc, &loaded, &call)) printf("refused\n");
+  else printf("workspace %zu\n", sc_plan(&sc, &loaded, &call)->bytes);
+  sc_unload(&loaded);
   sc_free(&sc);
   return 0;
 }

@@ -191,6 +191,38 @@ static void growth(void **state) {
   assert_true(t->text.n < 1 << 20);  // or they have names
 }
 
+static u32 count(const char *text, const char *what) {
+  u32 n = 0;
+  for (const char *p = text; (p = strstr(p, what)); p++) n++;
+  return n;
+}
+
+// One text: a function for each kernel, however often it is launched, and what they call once.
+static void sequences(void **state) {
+  Fixture *f = *state;
+  static const char role[] =
+      "  grid (x : cdiv(M, 64))\n  ring r : f16[64, 64]\n"
+      "  role load : 1 warp, 24 regs { r <- A[x*64..] }\n"
+      "  role math : 1 warpgroup, 240 regs {\n    reg c : f32[64, 64]\n    wait r\n"
+      "    async c[i,j] = r[i,d] @ r[j,d]\n    wait c;  release r\n"
+      "    C[x*64 + i, j] = c[i,j]\n  }\n}\n";
+  Str s = {.sc = &f->sc};
+  str_printf(&s, "kernel one {\n  in A : f16[M, 64]\n  out C : f32[M, 64]\n%s", role);
+  str_printf(&s, "kernel int {\n  in A : f16[M, 64]\n  out C : f32[M, 64]\n%s", role);
+  str_puts(&s, "sequence all {\n  one\n  int\n  one\n}\n");
+  const CudaText *t = emit(f, "t.sched", s.at);
+  assert_non_null(t);
+  const char *text = t->text.at;
+  assert_non_null(strstr(text, "// Its kernels, to be launched in this order: one, int, one\n"));
+  assert_int_equal(count(text, "extern \"C\" __global__"), 2);
+  assert_int_equal(count(text, "DEV void sc_mbar_init("), 1);
+  assert_int_equal(count(text, "DEV void sc_wgmma_f16_n64_ss("), 1);
+  assert_int_equal(count(text, "struct one_args {"), 1);
+  assert_int_equal(count(text, "struct int__args {"), 1);
+  assert_string_equal(t->step[1]->name, "int_");
+  assert_ptr_equal(t->step[2], t->step[0]);
+}
+
 static void locale(void **state) {
   Fixture *f = *state;
   if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
@@ -206,8 +238,8 @@ static void locale(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {TEST(names),          TEST(comments), TEST(paths),
-                                     TEST(names_in_place), TEST(lines),    TEST(layout),
-                                     TEST(growth),         TEST(locale)};
+  const struct CMUnitTest tests[] = {TEST(names),          TEST(comments),  TEST(paths),
+                                     TEST(names_in_place), TEST(lines),     TEST(layout),
+                                     TEST(growth),         TEST(sequences), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }

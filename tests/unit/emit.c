@@ -28,7 +28,7 @@ static const CudaText *emit(Fixture *f, const char *name, const char *source, co
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
   *k = f->sc.errors ? NULL : sc_compile_to(&f->sc, ast, &(Choice){.unit = unit}, NULL);
   if (!*k) fail_msg("%s: %s", name, f->sc.diags ? f->sc.diags->text : "no kernel");
-  return (*k)->launch.n ? NULL : sc_cuda(&f->sc, *k, &(CudaOptions){debug_waits});
+  return sc_cuda(&f->sc, *k, &(CudaOptions){debug_waits});
 }
 
 // ---- refused
@@ -87,15 +87,20 @@ static char *read_file(const char *path) {
 }
 
 static bool next_unit(const char **at, char *name, size_t room) {
-  const char *p = strncmp(*at, "kernel ", 7) == 0 ? *at - 1 : strstr(*at, "\nkernel ");
-  if (!p) return false;
-  p += 8;
-  size_t n = strcspn(p, " {\n");
-  assert_true(n < room);
-  memcpy(name, p, n);
-  name[n] = 0;
-  *at = p + n;
-  return true;
+  static const char *const word[] = {"kernel ", "sequence "};
+  for (const char *p = *at; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+    for (u32 i = 0; i < COUNT(word); i++) {
+      if (strncmp(p, word[i], strlen(word[i])) != 0) continue;
+      p += strlen(word[i]);
+      size_t n = strcspn(p, " {\n");
+      assert_true(n < room);
+      memcpy(name, p, n);
+      name[n] = 0;
+      *at = p + n;
+      return true;
+    }
+  }
+  return false;
 }
 
 static u32 build_file(const char *path, const Nvrtc *nvrtc) {

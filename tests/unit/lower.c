@@ -283,6 +283,13 @@ static void sequences(void **state) {
   assert_int_equal(r.k->launch.n, 2);
   assert_int_equal(r.k->launch.at[1].kernel->param.at[0].value.num.i, EL_BF16);
   sc_free(&r.sc);
+  // What is launched twice is one kernel.
+  snprintf(text, sizeof text, "%ssequence s {\n  first\n  second\n  first\n}\n", sequence);
+  lower(&r, text, NULL);
+  assert_int_equal(r.k->launch.n, 3);
+  assert_ptr_equal(r.k->launch.at[0].kernel, r.k->launch.at[2].kernel);
+  assert_ptr_not_equal(r.k->launch.at[0].kernel, r.k->launch.at[1].kernel);
+  sc_free(&r.sc);
   // Without the workspace, W is an output: it is written before it is read.
   snprintf(text, sizeof text, "%ssequence s {\n  first\n  second\n}\n", sequence);
   lower(&r, text, NULL);

@@ -158,6 +158,48 @@ static void of_refused_code(void **state) {
       strstr(text, "my (1).sched:1:8: warning[G.nvrtc]: function \"sc_quad_min\" was declared"));
 }
 
+// Of several functions: each remark and spill at the kernel that it is about, figures the worst.
+static void of_a_sequence(void **state) {
+  Fixture *f = *state;
+  static const char text[] =
+      "kernel one {\n  out Y : f32[M]\n  grid (x : cdiv(M, 64))\n"
+      "  role r : 1 warpgroup, 128 regs { reg v : f32[64] = 1\n  Y[x*64 + i] = v[i] }\n}\n"
+      "kernel int {\n  in Y : f32[M]\n  out Z : f32[M]\n  grid (x : cdiv(M, 64))\n"
+      "  role s : 1 warpgroup, 128 regs { reg v : f32[64]\n  v[i] = Y[x*64 + i]\n  Z[x*64 + i] = "
+      "v[i] }\n}\n"
+      "sequence both {\n  one\n  int\n}\n";
+  static const char log[] =
+      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+      "serialized due to x in the function 'one'\n"
+      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+      "serialized due to y in function int_\n"
+      "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored\n"
+      "ptxas info    : Compiling entry function 'int_' for 'sm_90a'\n"
+      "ptxas info    : Function properties for int_\n"
+      "ptxas         .     8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads\n"
+      "ptxas info    : Used 168 registers, used 2 barriers\n"
+      "ptxas info    : Function properties for one\n"
+      "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 90 registers, used 1 barriers\n";
+  f->sc.text = sc_text(&f->sc, "s.sched", text, strlen(text));
+  const Kernel *k = sc_compile_to(&f->sc, sc_parse(&f->sc, f->sc.text), &(Choice){0}, NULL);
+  assert_non_null(k);
+  sc_read_log(&f->sc, log, &f->log);
+  sc_report_log(&f->sc, k, &f->log, false);
+  assert_int_equal(f->log.registers, 168);
+  assert_int_equal(f->log.barriers, 2);
+  // The kernels (they have no products to blame), the sequence, the role.
+  static const u32 line[] = {1, 7, 15, 11};
+  static const DiagId id[] = {D_G_SERIAL, D_G_SERIAL, D_G_SETMAXNREG, D_G_SPILL};
+  const Diag *d = f->sc.diags;
+  for (u32 i = 0; i < COUNT(line); i++, d = d->next) {
+    assert_non_null(d);
+    assert_int_equal(d->id, id[i]);
+    assert_int_equal(sc_line_col(f->sc.text, d->at.lo).line, line[i]);
+  }
+  assert_null(d);
+}
+
 // Each remark of ptxas's that is known, and one that is not.
 static void of_all_kinds(void **state) {
   Fixture *f = *state;
@@ -207,7 +249,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(of_a_clean_build), TEST(of_spills_and_serialized_products),
       TEST(demoted),          TEST(of_ignored_setmaxnreg),
-      TEST(of_refused_code),  TEST(of_all_kinds),
-      TEST(of_rubbish)};
+      TEST(of_refused_code),  TEST(of_a_sequence),
+      TEST(of_all_kinds),     TEST(of_rubbish)};
   return cmocka_run_group_tests_name("ptxas", tests, NULL, NULL);
 }
