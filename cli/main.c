@@ -52,13 +52,14 @@ static const Command commands[] = {
      "and\n"
      "-p say. All but .cu need NVRTC (SCHEDC_NVRTC=PATH says where it is), none a GPU. Machine "
      "code is\n"
-     "kept in $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc or ~/.cache/schedc. The header holds machine "
-     "code\n"
-     "and functions that load and launch it; it needs the driver's cuda.h alone. Of a sequence, "
-     "each kernel\n"
-     "is an extern \"C\" function of its own, and the header's launch runs all of them, in a "
-     "workspace of\n"
-     "the caller's.\n",
+     "kept in $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc or ~/.cache/schedc: what was used last, up to "
+     "1 GiB\n"
+     "($SCHEDC_CACHE_SIZE=500M sets another limit). The header holds machine code and functions "
+     "that load\n"
+     "and launch it; it needs the driver's cuda.h alone. Of a sequence, each kernel is an extern "
+     "\"C\"\n"
+     "function of its own, and the header's launch runs all of them, in a workspace of the "
+     "caller's.\n",
      1, 2, command_build},
     {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
     {"info", "FILE [KERNEL]",

@@ -378,9 +378,11 @@ typedef struct schedc_build_options {
   const char *cache; /* its folder; NULL: $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc */
   schedc_writer log; /* NULL, or gets what NVRTC and ptxas say, word for word */
   void *log_user;
+  uint64_t cache_bytes; /* that the cache's files may have: those used longest ago are removed; 0:
+                           $SCHEDC_CACHE_SIZE (a number, or one with K, M or G), or 1 GiB */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
-  { sizeof(schedc_build_options), 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_build_info {
   size_t size;

@@ -38,7 +38,7 @@ static void predict(schedc_build_info *info, const Kernel *k) {
 BuildOptions sc_building(const schedc_build_options *options) {
   schedc_build_options known = SCHEDC_BUILD_OPTIONS_INIT;
   if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-  return (BuildOptions){known.lenient != 0, known.no_cache != 0, known.cache};
+  return (BuildOptions){known.lenient != 0, known.no_cache != 0, known.cache, known.cache_bytes};
 }
 
 static schedc_status build(Sc *sc, void *job) {

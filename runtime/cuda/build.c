@@ -69,7 +69,8 @@ schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target tar
     if (!opened && (wrong = sc_nvrtc_open(sc, &file, &nvrtc))) return unavailable(sc, k, wrong);
     schedc_status status = build_anew(sc, k, text, target, &nvrtc, out);
     if (status) return status;
-    if (folder) sc_cache_store(sc, folder, key, KEY_PARTS, &out->code);
+    if (folder)
+      sc_cache_store(sc, folder, sc_cache_limit(options->cache_bytes), key, KEY_PARTS, &out->code);
   }
   out->seconds = now() - start;
   sc_report_log(sc, k, &out->log, options->lenient);

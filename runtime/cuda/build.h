@@ -82,11 +82,15 @@ typedef struct Blob {
 // The folder: `chosen`, or $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc; NULL: there is
 // none.
 const char *sc_cache_folder(Sc *sc, const char *chosen);
+// How many bytes its entries may have: `chosen` if not 0, or $SCHEDC_CACHE_SIZE, or 1 GiB.
+u64 sc_cache_limit(u64 chosen);
 // What was stored under exactly this key. False where there is nothing, or nothing that can be
 // trusted.
 bool sc_cache_load(Sc *sc, const char *folder, const Blob *key, u32 parts, Binary *out);
-// Stores it if it can: no error is one of the caller's.
-void sc_cache_store(Sc *sc, const char *folder, const Blob *key, u32 parts, const Binary *code);
+// Stores it if it can, and removes the entries used longest ago until all have `limit` bytes at
+// most: no error is one of the caller's.
+void sc_cache_store(Sc *sc, const char *folder, u64 limit, const Blob *key, u32 parts,
+                    const Binary *code);
 // An entry's image, from memory. The result points into it.
 bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *code);
 
@@ -95,6 +99,7 @@ bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *cod
 typedef struct BuildOptions {
   bool lenient, no_cache;
   const char *cache;  // folder, NULL: the usual one
+  u64 cache_bytes;    // 0: the usual limit
 } BuildOptions;
 typedef struct Built {
   Binary code;

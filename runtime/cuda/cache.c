@@ -2,11 +2,14 @@
 // name is a hash of the key; the key itself is stored and compared, so that two kernels with one
 // hash do not meet. Damage is found by a checksum over all of it. That nobody else put the entry
 // there is a matter of the folder: it must be the user's own, closed to others and no link, and
-// every file is opened through it. Entries appear whole, by renaming. Whatever is wrong, the kernel
+// every file is opened through it. Entries appear whole, by renaming. An entry's time of change is
+// when it was last used; each new one may push out the oldest. Several processes may do all this at
+// once: at worst an entry is gone that one of them would have used. Whatever is wrong, the kernel
 // is built again; nothing here is an error of the caller's.
 #define _GNU_SOURCE  // secure_getenv
 #include "build.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -98,6 +101,21 @@ const char *sc_cache_folder(Sc *sc, const char *chosen) {
   return NULL;
 }
 
+// "4G", "500M", "0": bytes. Anything else is as if nothing were said.
+u64 sc_cache_limit(u64 chosen) {
+  enum { GIB = 1 << 30 };
+  const char *text = variable("SCHEDC_CACHE_SIZE"), *unit;
+  static const char units[] = "KMG";
+  if (chosen) return chosen;
+  if (!text || *text < '0' || *text > '9') return GIB;
+  char *end;
+  errno = 0;
+  unsigned long long n = strtoull(text, &end, 10);
+  u32 shift = 0;
+  if (*end && (unit = strchr(units, *end))) shift = 10 * (u32)(unit - units + 1), end++;
+  return *end || errno || n > UINT64_MAX >> shift ? GIB : (u64)n << shift;
+}
+
 // Makes the folder and those above it that are missing, for the user alone.
 static void make_folder(Sc *sc, const char *folder) {
   char *path = sc_printf(sc, "%s", folder);
@@ -147,6 +165,7 @@ static size_t entry_size(int dir, const char *name) {
 static bool read_entry(int dir, const char *name, char *to, size_t n) {
   int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   bool good = fd >= 0 && read_all(fd, to, n);
+  if (good) futimens(fd, NULL);  // it is used
   if (fd >= 0) close(fd);
   if (dir >= 0) close(dir);
   return good;
@@ -194,7 +213,87 @@ static int open_new(int dir, char name[64]) {
   return -1;
 }
 
-void sc_cache_store(Sc *sc, const char *folder, const Blob *key, u32 parts, const Binary *code) {
+// ---- pruning
+
+enum { STALE_SECONDS = 3600 };  // what is written takes less, or its process has died
+
+typedef struct Entry {
+  char name[64];
+  struct timespec used;
+  u64 bytes;
+} Entry;
+
+// Those used longest ago, oldest first.
+typedef struct Oldest {
+  Entry at[64];
+  u32 n;
+  u64 all;  // bytes of all entries
+} Oldest;
+
+static bool older(const Entry *a, const Entry *b) {
+  if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec < b->used.tv_sec;
+  if (a->used.tv_nsec != b->used.tv_nsec) return a->used.tv_nsec < b->used.tv_nsec;
+  return strcmp(a->name, b->name) < 0;
+}
+
+static void note(Oldest *o, const Entry *e) {
+  o->all += e->bytes;
+  if (o->n == COUNT(o->at) && !older(e, &o->at[o->n - 1])) return;
+  u32 i = o->n < COUNT(o->at) ? o->n++ : o->n - 1;
+  for (; i && older(e, &o->at[i - 1]); i--) o->at[i] = o->at[i - 1];
+  o->at[i] = *e;
+}
+
+// As file_name makes them.
+static bool is_entry_name(const char *name) {
+  return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
+}
+
+// As open_new makes them.
+static bool is_new_name(const char *name) {
+  return !strncmp(name, ".new-", 5) && strlen(name) < 64 &&
+         strspn(name + 5, "0123456789-") == strlen(name + 5);
+}
+
+// Looks at every file of the folder that we may have made; nothing else in it is touched. Removes
+// what a process that died left behind.
+static bool look(int dir, Oldest *o) {
+  int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *d = again < 0 ? NULL : fdopendir(again);
+  if (!d && again >= 0) close(again);
+  if (!d) return false;
+  o->n = 0;
+  o->all = 0;
+  for (const struct dirent *f; (f = readdir(d));) {
+    bool entry = is_entry_name(f->d_name);
+    struct stat st;
+    if ((!entry && !is_new_name(f->d_name)) ||
+        fstatat(dir, f->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
+        st.st_uid != geteuid())
+      continue;
+    Entry e = {.used = st.st_mtim, .bytes = (u64)st.st_size};
+    strcpy(e.name, f->d_name);
+    if (entry) note(o, &e);
+    else if (time(NULL) - st.st_mtim.tv_sec > STALE_SECONDS) unlinkat(dir, e.name, 0);
+  }
+  closedir(d);
+  return true;
+}
+
+static void prune(int dir, u64 limit) {
+  Oldest o;
+  while (look(dir, &o) && o.all > limit) {
+    u64 before = o.all;
+    for (u32 i = 0; i < o.n && o.all > limit; i++) {
+      if (unlinkat(dir, o.at[i].name, 0) && errno != ENOENT) continue;
+      o.all -= o.at[i].bytes;
+    }
+    if (o.all == before) return;
+  }
+}
+
+void sc_cache_store(Sc *sc, const char *folder, u64 limit, const Blob *key, u32 parts,
+                    const Binary *code) {
   Blob whole = join(sc, key, parts), image = make_image(sc, whole, code);
   const char *name = file_name(sc, whole);
   char temporary[64];
@@ -208,5 +307,6 @@ void sc_cache_store(Sc *sc, const char *folder, const Blob *key, u32 parts, cons
     good = close(fd) == 0 && good;
     if (!good || renameat(dir, temporary, dir, name)) unlinkat(dir, temporary, 0);
   }
+  prune(dir, limit);
   close(dir);
 }

@@ -1,5 +1,6 @@
 // Tests of the cache: what is stored comes back, and only under its own key; damage, links,
-// strangers' folders and full disks are met by building anew.
+// strangers' folders and full disks are met by building anew; what was used last stays within the
+// limit.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda/build.h"
@@ -50,7 +53,8 @@ static int end(void **state) {
   return failed;
 }
 
-static void store(Fixture *f) { sc_cache_store(&f->sc, f->folder, key, PARTS, &f->code); }
+enum { NO_LIMIT = 1 << 30 };
+static void store(Fixture *f) { sc_cache_store(&f->sc, f->folder, NO_LIMIT, key, PARTS, &f->code); }
 static bool load(Fixture *f) { return sc_cache_load(&f->sc, f->folder, key, PARTS, &f->got); }
 
 // The path of the nth entry, "." apart; NULL: there are no more.
@@ -107,7 +111,7 @@ static void only_under_its_key(void **state) {
 static void not_under_its_name_alone(void **state) {
   Fixture *f = *state;
   static const Blob other[] = {{"kernel", 6}, {"nvrtc 12", 8}};
-  sc_cache_store(&f->sc, f->folder, other, PARTS, &f->code);
+  sc_cache_store(&f->sc, f->folder, NO_LIMIT, other, PARTS, &f->code);
   const char *from = entry(f, 0);
   store(f);
   const char *to = strcmp(entry(f, 0), from) ? entry(f, 0) : entry(f, 1);
@@ -233,6 +237,126 @@ static void which_folder(void **state) {
   assert_null(sc_cache_folder(&f->sc, NULL));
 }
 
+// ---- the limit
+
+// Entries numbered from 0, of about 1000 bytes each.
+static void store_number(Fixture *f, u32 n, u64 limit) {
+  static const char bytes[1000];
+  const Blob numbered[] = {{&n, sizeof n}};
+  sc_cache_store(&f->sc, f->folder, limit, numbered, 1, &(Binary){bytes, sizeof bytes, ""});
+}
+static bool load_number(Fixture *f, u32 n) {
+  const Blob numbered[] = {{&n, sizeof n}};
+  return sc_cache_load(&f->sc, f->folder, numbered, 1, &f->got);
+}
+
+static u64 bytes_of_all(Fixture *f) {
+  u64 all = 0;
+  struct stat st;
+  const char *path;
+  for (int i = 0; (path = entry(f, i)); i++) all += stat(path, &st) ? 0 : (u64)st.st_size;
+  return all;
+}
+
+// Every file of the folder was last used `seconds` ago.
+static void age(Fixture *f, time_t seconds) {
+  const char *path;
+  struct timespec times[2];
+  clock_gettime(CLOCK_REALTIME, &times[0]);
+  times[0].tv_sec -= seconds;
+  times[1] = times[0];
+  for (int i = 0; (path = entry(f, i)); i++)
+    assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+static void least_recently_used_goes(void **state) {
+  Fixture *f = *state;
+  for (u32 i = 0; i < 100; i++) store_number(f, i, NO_LIMIT);
+  u64 one = bytes_of_all(f) / 100;
+  age(f, 10);
+  assert_true(load_number(f, 7));  // the use that counts
+  store_number(f, 100, 2 * one);
+  assert_int_equal(bytes_of_all(f), 2 * one);  // of more than are looked at in one go
+  assert_true(load_number(f, 7));
+  assert_true(load_number(f, 100));
+  store_number(f, 101, one);
+  assert_true(load_number(f, 101));
+  assert_false(load_number(f, 100));
+  store_number(f, 102, one - 1);  // what does not fit is not kept
+  assert_int_equal(bytes_of_all(f), 0);
+}
+
+// What is not ours stays, whatever it is called, and so does what another process is writing.
+static void only_entries_go(void **state) {
+  Fixture *f = *state;
+  static const char *const others[] = {"notes.txt", "0123456789abcdef0123456789abcde",
+                                       "0123456789ABCDEF0123456789ABCDEF", ".new-x", ".new-1-2"};
+  store_number(f, 0, NO_LIMIT);
+  for (u32 i = 0; i < COUNT(others); i++)
+    close(open(sc_printf(&f->sc, "%s/%s", f->folder, others[i]), O_CREAT | O_WRONLY, 0600));
+  const char *link = sc_printf(&f->sc, "%s/00000000000000000000000000000000", f->folder),
+             *folder = sc_printf(&f->sc, "%s/00000000000000000000000000000001", f->folder);
+  assert_int_equal(symlink("notes.txt", link), 0);
+  assert_int_equal(mkdir(folder, 0700), 0);
+  store_number(f, 1, 1);
+  assert_false(load_number(f, 0));
+  assert_false(load_number(f, 1));
+  assert_non_null(entry(f, COUNT(others) + 1));
+  assert_null(entry(f, COUNT(others) + 2));
+  age(f, 7200);
+  store_number(f, 1, 1);
+  assert_null(entry(f, COUNT(others) + 1));  // .new-1-2: whoever wrote it has died
+  assert_int_not_equal(access(sc_printf(&f->sc, "%s/.new-1-2", f->folder), F_OK), 0);
+  assert_int_equal(access(sc_printf(&f->sc, "%s/.new-x", f->folder), F_OK), 0);
+}
+
+// Several processes store, load and prune at once: what is loaded is right, and the limit holds.
+static void of_many_processes(void **state) {
+  Fixture *f = *state;
+  enum { PROCESSES = 4, ENTRIES = 60, LIMIT = 20000 };
+  for (u32 p = 0; p < PROCESSES; p++) {
+    if (fork()) continue;
+    for (u32 i = 0; i < 4 * ENTRIES; i++) {
+      u32 n = (i * (2 * p + 1) + p) % ENTRIES;
+      if (load_number(f, n) && f->got.n != 1000) _exit(1);
+      store_number(f, n, LIMIT);
+    }
+    _exit(0);
+  }
+  int status, wrong = 0;
+  for (u32 p = 0; p < PROCESSES; p++) wrong |= wait(&status) < 0 || status != 0;
+  assert_int_equal(wrong, 0);
+  assert_true(bytes_of_all(f) <= LIMIT);
+  assert_true(bytes_of_all(f) > LIMIT / 2);
+}
+
+static void which_limit(void **state) {
+  (void)state;
+  enum { USUAL = 1 << 30 };
+  static const struct {
+    const char *text;
+    u64 bytes;
+  } row[] = {{"0", 0},
+             {"1000", 1000},
+             {"3K", 3072},
+             {"2M", 2 << 20},
+             {"4G", 4ull << 30},
+             {"", USUAL},
+             {"-1", USUAL},
+             {"1T", USUAL},
+             {"1Kb", USUAL},
+             {"99999999999999999999", USUAL},
+             {"99999999999999G", USUAL}};
+  unsetenv("SCHEDC_CACHE_SIZE");
+  assert_int_equal(sc_cache_limit(0), USUAL);
+  for (u32 i = 0; i < COUNT(row); i++) {
+    setenv("SCHEDC_CACHE_SIZE", row[i].text, 1);
+    assert_int_equal(sc_cache_limit(0), row[i].bytes);
+    assert_int_equal(sc_cache_limit(5), 5);
+  }
+  unsetenv("SCHEDC_CACHE_SIZE");
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {TEST(comes_back),
@@ -245,6 +369,10 @@ int main(void) {
                                      TEST(odd_files),
                                      TEST(where_no_folder_can_be),
                                      TEST(full_disk),
-                                     TEST(which_folder)};
+                                     TEST(which_folder),
+                                     TEST(least_recently_used_goes),
+                                     TEST(only_entries_go),
+                                     TEST(of_many_processes),
+                                     TEST(which_limit)};
   return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
 }
