@@ -504,8 +504,8 @@ typedef struct schedc_load_options {
 
 /* A kernel or sequence, built and loaded on the CUDA context that is current, which is left current
  * and must be current when it is launched. The kernel must outlive it. Allocates on the GPU (about
- * 16 KB): not to be called while a stream is being captured. SCHEDC_EUNAVAIL: no driver, no NVRTC,
- * no context, no Hopper GPU; a diagnostic says which. */
+ * 16 KB), and waits for the default stream: not to be called while a stream is being captured.
+ * SCHEDC_EUNAVAIL: no driver, no NVRTC, no context, no Hopper GPU; a diagnostic says which. */
 typedef struct schedc_loaded schedc_loaded;
 SCHEDC_API schedc_status schedc_load(schedc_loaded **out, schedc_context *context,
                                      const schedc_kernel *kernel,

@@ -216,8 +216,8 @@ static schedc_status does_not_start(Sc *sc, const Loaded *l, int e) {
   return SCHEDC_EUNAVAIL;
 }
 
-// Streams have counters of their own, for what is launched on one runs in order. The stream that has
-// launched nothing for the longest time gives its counter away.
+// Streams have counters of their own, for what is launched on one runs in order. The stream that
+// has launched nothing for the longest time gives its counter away.
 static int stream_counter(Loaded *l, void *stream, u32 *at) {
   u64 id = 0;
   int e = l->d->cuStreamGetId(stream, &id);
@@ -241,10 +241,8 @@ static int stream_counter(Loaded *l, void *stream, u32 *at) {
 static int next_counter(Loaded *l, void *stream, u64 *address) {
   int capture = 0, e = l->d->cuStreamIsCapturing(stream, &capture);
   u32 at = 0;
-  if (!e && capture)
-    at = STREAMS + l->captured++ % CAPTURES;
-  else if (!e)
-    e = stream_counter(l, stream, &at);
+  if (!e && capture) at = STREAMS + l->captured++ % CAPTURES;
+  else if (!e) e = stream_counter(l, stream, &at);
   *address = l->device + COUNTERS_AT + (u64)at * COUNTER_BYTES;
   return e;
 }

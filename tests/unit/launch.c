@@ -489,9 +489,9 @@ static void workspaces_are_the_callers(void **state) {
   end(&f);
 }
 
-#define STAGE(name, from, to)                                   \
-  "kernel " name " {\n  in " from " : f16[M, 64]\n  out " to      \
-  " : f16[M, 64]\n  grid (x : cdiv(M, 64))\n"                   \
+#define STAGE(name, from, to)                                       \
+  "kernel " name " {\n  in " from " : f16[M, 64]\n  out " to        \
+  " : f16[M, 64]\n  grid (x : cdiv(M, 64))\n"                       \
   "  role all : 1 warpgroup, 128 regs {\n    reg s : f16[64, 64]\n" \
   "    s[i,j] = " from "[x*64 + i, j]\n    " to "[x*64 + i, j] = s[i,j]\n  }\n}\n"
 
@@ -573,11 +573,16 @@ static void loading_says_what_is_missing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plans_are_kept),      cmocka_unit_test(arguments_lie_as_declared),
-      cmocka_unit_test(tensors_are_checked), cmocka_unit_test(broadcast_has_stride_zero),
-      cmocka_unit_test(empty_tensors),       cmocka_unit_test(integers_stay_in_range),
-      cmocka_unit_test(counters_differ),     cmocka_unit_test(workspaces_are_the_callers),
-      cmocka_unit_test(sequences_start_whole), cmocka_unit_test(waits_are_told),
+      cmocka_unit_test(plans_are_kept),
+      cmocka_unit_test(arguments_lie_as_declared),
+      cmocka_unit_test(tensors_are_checked),
+      cmocka_unit_test(broadcast_has_stride_zero),
+      cmocka_unit_test(empty_tensors),
+      cmocka_unit_test(integers_stay_in_range),
+      cmocka_unit_test(counters_differ),
+      cmocka_unit_test(workspaces_are_the_callers),
+      cmocka_unit_test(sequences_start_whole),
+      cmocka_unit_test(waits_are_told),
       cmocka_unit_test(loading_says_what_is_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
