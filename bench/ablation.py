@@ -2,90 +2,244 @@
 """What each idea of FlashAttention-3 is worth, from .sched files alone.
 
   bench/ablation.py [--schedc build/release/schedc] [--out bench/results/ablation.json] [--only REGEX] [--dry-run]
+  bench/ablation.py --show bench/results/ablation.json    the tables of an earlier run, in Markdown
 
-Each table is one call of `schedc bench`: its variants are verified and measured in turns. The first table is the
-paper's ablation (Shah et al., 2024, table 2: 661 with all, 582 without GEMM-softmax pipelining, 570 without warp
-specialisation); the others are the steps from Algorithm 1 to the fastest schedule here.
+Each table is one call of `schedc bench`: its variants are verified and measured in turns. Beside a variant stands
+the one that it corresponds to, of the paper's ablation (Shah et al., 2024, table 2, on an H100) or of the ladder of
+hand-written kernels that the design started from (lowering.md, on an H200), with its TFLOP/s and tensor-core use.
 """
 import argparse
+import collections
 import json
 import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 ALONE, ALG1, FWD, STALE = (f"schedules/{name}.sched" for name in ("fa3_alone", "fa3_alg1", "fa3_fwd", "fa3_stale"))
+EDITED = "build/ablation"  # where schedules go that a variant changes
+SECONDS = 90               # for a table
 
-# (table, options of all its variants, [(what it is, file, settings)])
-TABLES = [
-    ("paper: d 128, full, b 4, h 16, s 8448", ["--case", "paper"], [
-        ("ping-pong and overlap (Algorithm 2)", FWD, ["pingpong=true"]),
-        ("overlap, no ping-pong", FWD, ["pingpong=false"]),
-        ("ping-pong, no overlap (Algorithm 1)", ALG1, ["pingpong=true"]),
-        ("neither", ALG1, ["pingpong=false"]),
-        ("no warp specialisation", ALONE, []),
-    ]),
-    ("ladder: d 128, full, b 4, h 16, s 8448", ["--case", "paper"], [
-        ("Algorithm 1", ALG1, ["pingpong=false"]),
-        ("+ ping-pong", ALG1, ["pingpong=true"]),
-        ("Algorithm 2", FWD, ["pingpong=false"]),
-        ("+ ping-pong", FWD, ["pingpong=true"]),
-        ("guarded stale maximum, both products waited for at once", STALE, ["pair=1", "pingpong=false"]),
-        ("+ ping-pong", STALE, ["pair=1", "pingpong=true"]),
-        ("+ clusters of 2 with multicast, no ping-pong", STALE, ["pair=2", "pingpong=false"]),
-        ("+ both", STALE, ["pair=2", "pingpong=true"]),
-        ("the same with key tiles of 144", STALE, ["pair=2", "pingpong=true", "BN=144"]),
-    ]),
-    ("ladder: d 128, causal, s 16384",
-     ["--case", "paper", "-p", "causal=true", "--set", "B=1", "--set", "M=16384", "--set", "N=16384"], [
-         ("Algorithm 2, tiles by a fixed stride", FWD, ["BN=176"]),
-         ("tiles of 128 keys", FWD, ["BN=128"]),
-         ("stale maximum, tiles drawn, longest first, aligned to the diagonal", STALE, ["pair=1", "pingpong=false"]),
-         ("+ ping-pong", STALE, ["pair=1", "pingpong=true"]),
-         ("+ clusters of 2", STALE, ["pair=2", "pingpong=true"]),
-         ("the same with key tiles of 144", STALE, ["pair=2", "pingpong=true", "BN=144"]),
-     ]),
+# settings: params. hand: row of the ladder, TFLOP/s sustained, % of the tensor cores' cycles. paper: row of its table,
+# TFLOP/s. edit: text of the schedule, and what stands there instead.
+Row = collections.namedtuple("Row", "what file settings hand paper edit", defaults=(None, None, None))
+
+# A condition on columns: the emitter then stores element by element instead of by 16 bytes.
+NARROW = ("where(l[i] == 0, 0, o[i,d] / l[i])\n", "where(l[i] == 0, 0, o[i,d] / l[i]) if d < D\n")
+
+
+def stale(what, hand=None, edit=None, **params):
+    return Row(what, STALE, [f"{name}={value}" for name, value in params.items()], hand, edit=edit)
+
+
+PAPERS = ["both", "no ping-pong", "no GEMM-softmax pipelining", "no warp specialisation"]  # one is not in the paper
+
+FULL = [
+    Row("no warp specialisation", ALONE, [], paper=("no warp specialisation", 570)),
+    Row("Algorithm 1", ALG1, ["pingpong=false"], ("Algorithm 1, BN 176, no overlap", "554", 70)),
+    Row("+ ping-pong", ALG1, ["pingpong=true"], ("+ ping-pong", "601", 79), ("no GEMM-softmax pipelining", 582)),
+    Row("Algorithm 2", FWD, ["pingpong=false"],
+        ("Algorithm 2, BN 176 (exponentials forced before the PV wait)", "606", 82), ("no ping-pong", None)),
+    Row("+ ping-pong", FWD, ["pingpong=true"], ("Algorithm 2 + ping-pong, persistent", "622", 84), ("both", 661)),
+    stale("both products waited for at once",
+          ("Algorithm 2, persistent, no ping-pong, wait left to ptxas, 16-byte stores", "650", 89),
+          stale="false", pair=1, pingpong="false"),
+    stale("the same, O stored by 2 bytes", edit=NARROW, stale="false", pair=1, pingpong="false"),
+    stale("+ clusters of 2", ("+ cluster of 2 with K/V multicast", "660", 89), stale="false", pair=2, pingpong="false"),
+    stale("guarded stale maximum, no clusters",
+          ("guarded stale maximum, one block for exp, convert, rescale", "668", 93), pair=1, pingpong="false"),
+    stale("+ ping-pong", pair=1, pingpong="true"),
+    stale("+ clusters of 2 instead", pair=2, pingpong="false"),
+    stale("+ both", ("+ ping-pong + cluster of 2", "689-696", 94), pair=2, pingpong="true"),
+    stale("the same with key tiles of 144", ("same with BN 144 and Q in registers", "683-690", 92),
+          pair=2, pingpong="true", BN=144),
+]
+CAUSAL = [
+    Row("Algorithm 2, tiles by a fixed stride", FWD, ["pingpong=true"]),
+    stale("stale maximum, tiles drawn, longest first, aligned",
+          ("persistent CTAs with an atomic tile counter", "660-667", None), pair=1, pingpong="false"),
+    stale("+ ping-pong", pair=1, pingpong="true"),
+    stale("+ clusters of 2", pair=2, pingpong="true"),
+    stale("the same with key tiles of 144", ("+ cluster of 2 + ping-pong (BN 144, Q in registers)", "674-683", None),
+          pair=2, pingpong="true", BN=144),
+    stale("the same with the exact maximum", ("the same with exact softmax", "617", None),
+          stale="false", pair=2, pingpong="true", BN=144),
+]
+
+
+def steps(exact, one, both):
+    """Of a head dimension."""
+    return [stale("exact maximum", exact, stale="false", pair=1, pingpong="false"),
+            stale("guarded stale maximum", one, pair=1, pingpong="false"),
+            stale("+ ping-pong", pair=1, pingpong="true"),
+            both]
+
+
+def clusters(hand):
+    return stale("+ clusters of 2", hand, pair=2, pingpong="true")
+
+
+# With three math warpgroups, as the others of d 64 have, a release to both CTAs does not fit the registers.
+CLUSTERS_64 = stale("+ clusters of 2, tiles of 128 queries", pair=2, pingpong="true", BM=128)
+
+
+def long(d, causal, rows):
+    """A table of 16 k tokens, hidden size 2048."""
+    heads = 2048 // d
+    return (f"d {d}, {'causal' if causal else 'full'}, s 16384", [f"D={d}", f"causal={str(causal).lower()}"],
+            ["B=1", "M=16384", "N=16384", f"H={heads}", f"G={heads}"], "normal", rows)
+
+
+PAPER = "d 128, full, b 4, h 16, s 8448"
+TABLES = [  # (name, params of all variants, dimensions that are not those of the case `paper`, inputs, variants)
+    (PAPER, [], [], "normal", FULL),
+    long(128, True, CAUSAL),
+    long(256, False, steps(("exact", "684", None), ("stale maximum", "714", None),
+                           clusters(("+ ping-pong + cluster of 2", "722-730", None)))),
+    long(256, True, steps(None, ("persistent CTAs with an atomic tile counter", "699", None),
+                          clusters(("+ cluster of 2 + ping-pong", "717-727", None)))),
+    long(64, False, steps(None, ("3 math warpgroups, BM 192, BN 128, stale maximum", "551-561", None), CLUSTERS_64)),
 ]
 # Inputs on which warps leave the stale maximum's fast path: what that costs at its worst.
-TABLES += [(f"adversarial inputs ({kind}): d 128, full, s 8448", ["--case", "paper", "--inputs", kind],
-            [("Algorithm 2", FWD, ["pingpong=true"]), ("stale maximum", STALE, ["pair=2"])])
+TABLES += [(f"{PAPER}, inputs {kind}", [], [], kind,
+            [Row("Algorithm 2", FWD, ["pingpong=true"]), stale("stale maximum", pair=2)])
            for kind in ("spike", "large", "outliers")]
 
 
-def run(schedc, options, variants, dry):
-    command = [schedc, "bench", *options, "--format", "json"]
-    command += ["--dry-run"] if dry else []
-    for _, file, settings in variants:
-        command += [file, *settings]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+def file_of(row):
+    """The row's schedule, changed where it says so."""
+    if not row.edit:
+        return row.file
+    with open(row.file, encoding="utf-8") as file:
+        text = file.read()
+    if text.count(row.edit[0]) != 1:
+        raise SystemExit(f"{row.file} does not say once: {row.edit[0].strip()}")
+    os.makedirs(EDITED, exist_ok=True)
+    path = os.path.join(EDITED, os.path.basename(row.file))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(*row.edit))
+    return path
+
+
+def configurations(tables):
+    """File and options for `schedc build` of all variants."""
+    settings = {(file_of(row), *params, *row.settings) for _, params, _, _, rows in tables for row in rows}
+    return [(file, [word for param in params for word in ("-p", param)]) for file, *params in sorted(settings)]
+
+
+def build(schedc, tables):
+    """Fills the cache on all cores, so that the GPU does not wait for NVRTC. What goes wrong is told by `bench`."""
+    def one(job):
+        subprocess.run([schedc, "build", job[0], *job[1], "--to", "cubin", "-o", "-"], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, configurations(tables)))
+
+
+def run(args, table):
+    _, params, dims, inputs, rows = table
+    command = [args.schedc, "bench", "--case", "paper", "--inputs", inputs, "--format", "json"]
+    command += [word for param in params for word in ("-p", param)] + [word for dim in dims for word in ("--set", dim)]
+    command += ["--dry-run"] if args.dry_run else []
+    for row in rows:
+        command += [file_of(row), *row.settings]
+    try:
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return command, 1, None, f"not done after {SECONDS} s"
     return command, done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
-def show(variants, got):
-    first = got["variants"][0].get("tflops_sustained")
-    for (what, *_), v in zip(variants, got["variants"]):
-        if "tflops_sustained" not in v:
-            print(f"  {what:68} {'not measured' if v.get('pass', True) else 'WRONG'}")
-            continue
-        print(f"  {what:68} {v['tflops_cold']:6.1f} {v['tflops_sustained']:6.1f} {v['tensor_utilisation'] * 100:5.1f} % "
-              f"{v['clock_mhz']:5.0f} MHz  {v['tflops_sustained'] / first:5.3f}")
+def variant(row, measured):
+    v = {"what": row.what, "edit": row.edit}
+    if row.hand:
+        v["hand_written"] = dict(zip(("row", "tflops_sustained", "tensor_percent"), row.hand))
+    if row.paper:
+        v["paper"] = dict(zip(("row", "tflops"), row.paper))
+    return {**v, **measured}
 
 
-def one_table(args, name, options, variants, document):
-    print(f"\n{name}", flush=True)
-    command, code, got, error = run(args.schedc, options, variants, args.dry_run)
-    table = {"name": name, "command": command, "pass": code == 0}
+# ---- showing
+
+
+def middle(text):
+    """Of "689-696"."""
+    ends = [float(x) for x in text.split("-")]
+    return sum(ends) / len(ends)
+
+
+def ladder(variants):
+    """Lines of cells: ratios are to the first variant that has a counterpart."""
+    base = next((v for v in variants if v.get("hand_written")), variants[0])
+    for v in variants:
+        cells = [v["what"], "not measured" if v.get("pass", True) else "WRONG", "", "", "", "", ""]
+        if "tflops_sustained" in v:
+            cells[1] = f"{v['tflops_cold']:.0f} / {v['tflops_sustained']:.0f}"
+            cells[2] = f"{v['tensor_utilisation'] * 100:.0f} %"
+            cells[3] = f"{v['tflops_sustained'] / base['tflops_sustained']:.3f}" if "tflops_sustained" in base else ""
+        hand = v.get("hand_written")
+        if hand:
+            cells[4] = hand["row"]
+            cells[5] = hand["tflops_sustained"] + (f", {hand['tensor_percent']} %" if hand["tensor_percent"] else "")
+            if base.get("hand_written"):
+                cells[6] = f"{middle(hand['tflops_sustained']) / middle(base['hand_written']['tflops_sustained']):.3f}"
+        yield cells
+
+
+def ablation(variants):
+    """The paper's table."""
+    rows = sorted((v for v in variants if v.get("paper")), key=lambda v: PAPERS.index(v["paper"]["row"]))
+    if not rows:
+        return
+    ours, theirs = rows[0].get("tflops_sustained"), rows[0]["paper"]["tflops"]
+    for v in rows:
+        its, got = v["paper"]["tflops"], v.get("tflops_sustained")
+        yield [v["paper"]["row"], f"{v['tflops_cold']:.0f} / {got:.0f}" if got else "not measured",
+               f"{got / ours:.3f}" if got and ours else "", str(its or ""), f"{its / theirs:.3f}" if its else ""]
+
+
+def text_table(head, lines):
+    lines = [head, *lines]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    for line in lines:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def markdown_table(head, lines):
+    for line in [head, ["---"] * len(head), *lines]:
+        print("| " + " | ".join(line) + " |")
+
+
+def show(table, write):
+    print(f"\n{table['name']}\n", flush=True)
+    if "variants" not in table:
+        print(table["error"])
+        return
+    head = ["TFLOP/s", "cold / sust.", "tensor", "ratio", "hand-written", "sust., tensor", "ratio"]
+    write(head, ladder(table["variants"]))
+    lines = list(ablation(table["variants"]))
+    if lines:
+        print("\nthe paper's ablation\n")
+        write(["TFLOP/s", "cold / sust.", "ratio", "paper", "ratio"], lines)
+
+
+# ---- the command
+
+
+def one_table(args, of, document):
+    command, code, got, error = run(args, of)
+    table = {"name": of[0], "command": command, "pass": code == 0}
     document["tables"].append(table)
-    if not isinstance(got, dict):  # a list of diagnostics
-        table["error"] = "".join(d["text"] + "\n" for d in got or []) + error.strip().replace("schedc bench: ", "")
-        error = table["error"]
-        print(error.strip())
-        return code
-    for key in ("device", "multiprocessors", "driver", "date", "schedc"):
-        if key in got:
-            document[key] = got[key]
-    table["variants"] = [{"what": what, **v} for (what, *_), v in zip(variants, got["variants"])]
-    show(variants, got)
+    if isinstance(got, dict):
+        for key in ("device", "multiprocessors", "driver", "date", "schedc"):
+            if key in got:
+                document[key] = got[key]
+        table["variants"] = [variant(*pair) for pair in zip(of[-1], got["variants"])]
+    else:  # a list of diagnostics
+        table["error"] = ("".join(d["text"] + "\n" for d in got or []) + error.replace("schedc bench: ", "")).strip()
+    show(table, text_table)
     return code
 
 
@@ -95,14 +249,21 @@ def main():
     parser.add_argument("--out", metavar="FILE", help="write JSON")
     parser.add_argument("--only", metavar="REGEX", help="tables whose name matches")
     parser.add_argument("--dry-run", action="store_true", help="check the variants; needs no GPU")
+    parser.add_argument("--show", metavar="FILE", help="of an earlier run")
     args = parser.parse_args()
+    if args.show:
+        with open(args.show, encoding="utf-8") as file:
+            for table in json.load(file)["tables"]:
+                show(table, markdown_table)
+        return 0
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     tables = [t for t in TABLES if not args.only or re.search(args.only, t[0])]
     document = {"command": sys.argv, "tables": []}
-    print(f"{'TFLOP/s':>77} cold  sust. tensor    clock  ratio")
+    if not args.dry_run:
+        build(args.schedc, tables)
     codes = []
-    for name, options, variants in tables:
-        codes.append(one_table(args, name, options, variants, document))
+    for table in tables:
+        codes.append(one_table(args, table, document))
         if args.out:
             with open(args.out, "w", encoding="utf-8") as file:
                 json.dump(document, file, indent=1)

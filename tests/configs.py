@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every shipped configuration through NVRTC and ptxas: each kernel of schedules/ with its defaults and with the
-parameters of each of its cases, each code once. No spills, no stack frame, no serialized products, no ignored
-setmaxnreg; registers at entry, shared memory and barriers as schedc predicts them, and each role's tiles within
-the registers that it asks for.
+"""Every shipped configuration through NVRTC and ptxas: each kernel of schedules/ with its defaults, with the
+parameters of each of its cases, and as the ablation has it, each code once. No spills, no stack frame, no serialized
+products, no ignored setmaxnreg; registers at entry, shared memory and barriers as schedc predicts them, and each
+role's tiles within the registers that it asks for.
 
   configs.py --schedc build/schedc [-j 2] [FILE …]
 
@@ -65,6 +65,15 @@ def configurations(schedc, path):
             yield kernel, [word for name, value in given for word in ("-p", f"{name}={value}")]
 
 
+def of_ablation(root):
+    """Its variants, as (file, kernel, options)."""
+    sys.path.insert(0, os.path.join(root, "bench"))
+    os.chdir(root)
+    import ablation
+    return [(os.path.join(root, path), os.path.basename(path).removesuffix(".sched"), options)
+            for path, options in ablation.configurations(ablation.TABLES)]
+
+
 def judge(built, known):
     """What is not as it should be."""
     if built["registers"] > built["entry_registers"]:
@@ -108,19 +117,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", default=os.path.join(root, "build", "schedc"))
     parser.add_argument("-j", type=int, default=2)
-    parser.add_argument("files", nargs="*", default=sorted(glob.glob(os.path.join(root, "schedules", "*.sched"))))
+    parser.add_argument("files", nargs="*")
     args = parser.parse_args()
 
+    args.schedc = os.path.abspath(args.schedc)
+    files = args.files or sorted(glob.glob(os.path.join(root, "schedules", "*.sched")))
+    found = [(path, *of) for path in files for of in configurations(args.schedc, path)]
     jobs, seen = [], set()
-    for path in args.files:
-        for kernel, options in configurations(args.schedc, path):
-            text = run(args.schedc, "build", path, kernel, *options, "--to", "cu", "-o", "-")
-            if text.returncode == 0 and text.stdout not in seen:
-                seen.add(text.stdout)
-                jobs.append((path, kernel, options))
-            elif text.returncode:
-                print(f"{path} {kernel} {options}: {text.stderr}")
-                return 1
+    for path, kernel, options in found if args.files else found + of_ablation(root):
+        text = run(args.schedc, "build", path, kernel, *options, "--to", "cu", "-o", "-")
+        if text.returncode == 0 and text.stdout not in seen:
+            seen.add(text.stdout)
+            jobs.append((path, kernel, options))
+        elif text.returncode:
+            print(f"{path} {kernel} {options}: {text.stderr}")
+            return 1
     passed = failed = skipped = 0
     slowest, start = (0, ""), time.monotonic()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.j) as pool:
