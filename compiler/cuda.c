@@ -131,11 +131,21 @@ static void statement(Cuda *c, const Ins *ins) {
 
 // ---- roles
 
+// The address of shared memory costs several instructions (in which window of its cluster a CTA is), and ptxas finds
+// it anew in each iteration. What comes from a shuffle stays in a register, which only roles with products have to spare.
+static bool multiplies(const Role *r) {
+  for (u32 i = 0; i < r->code.n; i++) {
+    if (r->code.at[i].op == OP_MMA) return true;
+  }
+  return false;
+}
+
 static void role(Cuda *c, u32 r) {
   const Role *role = &c->k->role.at[r];
   c->r = r;
   c->single = cu_single(c->k, role);
   cite_role(c);
+  if (multiplies(role)) cu_line(c, "const u32 smem = __shfl_sync(~0u, (u32)__cvta_generic_to_shared(memory), 0);  // held: not found anew in loops");
   memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
   memset(c->xused, 0, sizeof *c->xused * c->k->expr.n);
   if (role->warps == 4) {
@@ -181,6 +191,7 @@ static void barriers(Cuda *c) {
   const Kernel *k = c->k;
   if (!k->ring.n && k->grid != GRID_DYNAMIC) return;
   cu_open(c, "if (threadIdx.x == 0)");
+  for (u32 i = 0; i < c->tma.n; i++) cu_line(c, "sc_tma_prefetch(&map%u);", i);
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
     u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
@@ -192,7 +203,7 @@ static void barriers(Cuda *c) {
   }
   if (k->grid == GRID_DYNAMIC) {
     cu_line(c, "for (u32 s = 0; s < 2; s++) { sc_mbar_init(smem + %u + 8 * s, 1); sc_mbar_init(smem + %u + 8 * s, %u); }  // the next tile: full, empty",
-            k->draw + 8, k->draw + 24, cu_slot_readers(k));
+            sc_slot_barriers(k), sc_slot_barriers(k) + 16, cu_slot_readers(k));
   }
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);
@@ -269,9 +280,14 @@ static void body(Cuda *c) {
   } else {
     cu_line(c, "const int tile0 = blockIdx.x, tile_step = gridDim.x;");
   }
-  barriers(c);
+  Str first = c->out;
+  c->out = (Str){.sc = c->sc};
   roles(c);
   if (ctas > 1) cu_line(c, "sc_cluster_sync();  // no CTA leaves while another may still arrive on its barriers");
+  Str rest = c->out;
+  c->out = first;
+  barriers(c);  // now that it is known which tensor maps there are
+  str_put(&c->out, rest.at, rest.n);
 }
 
 // A kernel's function, with the struct of its arguments before it. False after reports.
@@ -283,6 +299,7 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
   *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide, .site = c->site.at, .sites = c->site.n};
   str_puts(out, "\n");
   args(c, out);
+  cu_put_place(c, out);
   if (k->text) {
     str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
     sc_cuda_string(out, k->text->name);

@@ -177,6 +177,7 @@ u32 cu_warps(const Role *r);         // of all instances
 u32 cu_cluster(const Kernel *k);     // CTAs of a cluster
 u32 cu_slot_readers(const Kernel *k);
 const char *cu_axis_places(Cuda *c, u32 axis);  // tiles along an axis, rounded up to whole clusters
+void cu_put_place(Cuda *c, Str *out);
 void cu_open_tile(Cuda *c);
 void cu_close_tile(Cuda *c);
 

@@ -35,11 +35,14 @@ const char *cu_axis_places(Cuda *c, u32 axis) {
   return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
 }
 
-// Tile number -> index along each axis: the first axis fastest, sections of a `by` axis slowest.
-static void decode(Cuda *c) {
+// Tile number -> place along each axis: the first axis fastest, sections of a `by` axis slowest. In a cluster, of its
+// first CTA. A function, called by all roles; in dynamic grids only by the one that draws, which passes places on.
+void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
+  Str body = c->out;
   const char *rest = "tile";
   u32 by = SC_NONE;
+  c->out = (Str){.sc = c->sc};
   for (u32 i = 0; i < k->axis.n; i++) {
     if (k->axis.at[i].section) by = i;
   }
@@ -49,25 +52,42 @@ static void decode(Cuda *c) {
     for (u32 i = 0; i < k->axis.n; i++) {
       if (i != by) str_printf(&others, " * %s", clusters(c, &k->axis.at[i], P_MUL + 1));
     }
-    const char *s = cu_paren(c, cu_expr(c, NULL, x->section), P_MUL + 1);
-    cu_line(c, "const int section = tile / (%s%s), in_section = tile - section * (%s%s);", s, others.n ? others.at : "", s, others.n ? others.at : "");
-    cu_line(c, "const int section_width = min(%s, %s - section * %s);", s, cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD), s);
+    cu_line(c, "const int width = %s, in_full = width%s;", cu_uniform(c, x->section), others.n ? others.at : "");
+    cu_line(c, "const int section = tile / in_full, in_section = tile - section * in_full;");
+    cu_line(c, "const int section_width = min(width, %s - section * width);", cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD));
     rest = "in_section";
   }
+  Str places = {.sc = c->sc};
   for (u32 i = 0; i < k->axis.n; i++) {
     const Axis *x = &k->axis.at[i];
     const char *extent = i == by ? "section_width" : clusters(c, x, P_MUL + 1);
     const char *whole = clusters(c, x, P_ADD);
-    const char *at = i + 1 == k->axis.n ? rest : cu_text(c, "%s %% %s", rest, extent);
-    if (i == by) at = cu_text(c, "section * %s + %s", cu_paren(c, cu_expr(c, NULL, x->section), P_MUL + 1), cu_paren(c, (Txt){at, P_MUL}, P_MUL));
-    if (x->reversed) at = cu_text(c, "%s - 1 - (%s)", whole, at);
-    if (x->cluster > 1) at = cu_text(c, "(%s) * %u + cta_rank", at, x->cluster);
-    cu_line(c, "const int %s = %s;", axis_name(c, i), at);
+    const char *at = rest;
     if (i + 1 < k->axis.n) {
       const char *next = cu_text(c, "rest%u", i);
       cu_line(c, "const int %s = %s / %s;", next, rest, extent);
+      at = cu_text(c, "%s - %s * %s", rest, next, extent);
       rest = next;
     }
+    if (i == by) at = cu_text(c, "section * width + %s", at);
+    if (x->reversed) at = cu_text(c, i + 1 < k->axis.n || i == by ? "%s - 1 - (%s)" : "%s - 1 - %s", whole, at);
+    if (x->cluster > 1) at = cu_text(c, "(%s) * %u", at, x->cluster);
+    str_printf(&places, "%s%s", i ? ", " : "", at);
+  }
+  cu_line(c, "return {%s};", places.at);
+  str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
+  for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", axis_name(c, i));
+  str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &a, int tile) {\n", c->function, c->function, c->function);
+  cu_put_code(out, c->out.at, 1);
+  str_puts(out, "}\n\n");
+  c->out = body;
+}
+
+// The place of `at` as the values that the schedule names.
+static void name_axes(Cuda *c) {
+  for (u32 i = 0; i < c->k->axis.n; i++) {
+    const Axis *x = &c->k->axis.at[i];
+    cu_line(c, "const int %s = at.%s%s;", axis_name(c, i), axis_name(c, i), x->cluster > 1 ? " + cta_rank" : "");
   }
 }
 
@@ -129,25 +149,44 @@ u32 cu_slot_readers(const Kernel *k) {
   return n * ctas + ctas - 1;
 }
 
+// What a slot holds: the tile's number and its places, in vectors of four.
+static const char *slot_word(Cuda *c, u32 i) {
+  if (!i) return "tile";
+  return i <= c->k->axis.n ? cu_text(c, "at.%s", axis_name(c, i - 1)) : "0";
+}
+
+static const char *slot_at(Cuda *c, u32 vector) {
+  return cu_text(c, "smem + %u + %u * slot", c->k->draw + 16 * vector, sc_slot_bytes(c->k));
+}
+
 static void draw(Cuda *c) {
-  u32 at = c->k->draw, n = cu_cluster(c->k);
+  u32 full = sc_slot_barriers(c->k), n = cu_cluster(c->k), bytes = sc_slot_bytes(c->k);
   cu_line(c, "tile = tile_step + atomicAdd(a.counter, 1);");
+  cu_line(c, "if (tile < a.tiles) at = %s_place_of(a, tile);", c->function);
   cu_line(c, "if (tile == tile_step + a.tiles - 1) *a.counter = 0;  // the last draw of the launch");
-  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", at + 24), "slot_parity ^ 1", SC_NONE, false);
-  if (n == 1) {
-    cu_line(c, "sc_sts_i32(smem + %u + 4 * slot, tile);", at);
-    cu_line(c, "sc_mbar_arrive(smem + %u + 8 * slot);", at + 8);
-    return;
+  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full + 16), "slot_parity ^ 1", SC_NONE, false);
+  if (n > 1) {
+    cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, %u);", full, bytes);
+    cu_open(c, "for (u32 cta = 0; cta < %u; cta++)", n);
   }
-  cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, 4);", at + 8);
-  cu_line(c, "for (u32 cta = 0; cta < %u; cta++) sc_send_int(smem + %u + 4 * slot, smem + %u + 8 * slot, tile, cta);", n, at, at + 8);
+  for (u32 v = 0; v < bytes / 16; v++) {
+    const char *words = cu_text(c, "make_int4(%s, %s, %s, %s)", slot_word(c, 4 * v), slot_word(c, 4 * v + 1), slot_word(c, 4 * v + 2), slot_word(c, 4 * v + 3));
+    if (n > 1) cu_line(c, "sc_send_int4(%s, smem + %u + 8 * slot, %s, cta);", slot_at(c, v), full, words);
+    else cu_line(c, "sc_sts_int4(%s, %s);", slot_at(c, v), words);
+  }
+  if (n > 1) cu_close(c);
+  else cu_line(c, "sc_mbar_arrive(smem + %u + 8 * slot);", full);
 }
 
 static void receive(Cuda *c) {
-  u32 at = c->k->draw;
-  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", at + 8), "slot_parity", SC_NONE, true);
-  cu_line(c, c->single ? "tile = sc_lds_i32(smem + %u + 4 * slot);" : "tile = __shfl_sync(~0u, sc_lds_i32(smem + %u + 4 * slot), 0);", at);
-  cu_line(c, cu_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", at + 24);
+  u32 full = sc_slot_barriers(c->k);
+  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full), "slot_parity", SC_NONE, true);
+  for (u32 i = 0; i <= c->k->axis.n; i++) {
+    const char *next = i < 4 ? "next" : cu_text(c, "next%u", i / 4);
+    if (i % 4 == 0) cu_line(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
+    cu_line(c, c->single ? "%s = %s.%c;" : "%s = __shfl_sync(~0u, %s.%c, 0);", slot_word(c, i), next, "xyzw"[i % 4]);
+  }
+  cu_line(c, cu_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", full + 16);
 }
 
 static void next_tile(Cuda *c) {
@@ -160,7 +199,7 @@ static void next_tile(Cuda *c) {
     cu_open(c, "if (cta_rank == 0)");
     draw(c);
     cu_open(c, "} else");
-    cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, 4);", c->k->draw + 8);
+    cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, %u);", sc_slot_barriers(c->k), sc_slot_bytes(c->k));
     receive(c);
     cu_close(c);
   }
@@ -170,7 +209,10 @@ static void next_tile(Cuda *c) {
 
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
-  if (k->grid == GRID_DYNAMIC) cu_line(c, "u32 slot = 0, slot_parity = 0;");
+  if (k->grid == GRID_DYNAMIC) {
+    cu_line(c, "u32 slot = 0, slot_parity = 0;");
+    cu_line(c, "auto at = %s_place_of(a, tile0);", c->function);
+  }
   if (k->grid != GRID_PLAIN) cu_line(c, "#pragma unroll 1");
   if (k->grid == GRID_DYNAMIC) {
     cu_open(c, "for (int tile = tile0; tile < a.tiles;)");
@@ -179,7 +221,8 @@ void cu_open_tile(Cuda *c) {
   } else {
     cu_open(c, "for (int tile = tile0; tile < a.tiles; tile += tile_step)");
   }
-  decode(c);
+  if (k->grid != GRID_DYNAMIC) cu_line(c, "const auto at = %s_place_of(a, tile);", c->function);
+  name_axes(c);
   name_lets(c);
   if (k->role.at[c->r].one_tile) {
     cu_open(c, "if (owner != instance)");

@@ -23,13 +23,13 @@ static bool is_word(const char *name) {
       "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
       "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
       // CUDA, as far as emitted code calls it
-      "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "fmaxf", "fminf", "gridDim", "half", "make_uint4", "max",
+      "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "fmaxf", "fminf", "gridDim", "half", "int4", "make_int4", "make_uint4", "max",
       "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
       // the emitter's own
-      "DEV", "SC_INF", "TensorMap", "a", "a_desc", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
-      "in_section", "inside", "instance", "lane", "memory", "n", "owner", "r", "row", "row0", "row_out", "section",
+      "DEV", "SC_INF", "TensorMap", "a", "a_desc", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
+      "in_full", "in_section", "inside", "instance", "lane", "memory", "n", "next", "owner", "r", "row", "row0", "row_out", "section",
       "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp",
-      "warp_of_cta", "warpgroup", "workspace", "x", "y"};
+      "warp_of_cta", "warpgroup", "width", "workspace", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {
     if (!strcmp(words[i], name)) return true;
   }
@@ -39,7 +39,7 @@ static bool is_word(const char *name) {
 // Names that the emitter forms: k_fill, x_tile, Q_stride, old_19, limit3, sum_j2.
 bool cu_is_formed(const char *name) {
   static const char *const ends[] = {"_", "_fill", "_held", "_next", "_oldest", "_parity", "_stride", "_tile"};
-  static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "pair", "rest", "row_value", "sum_", "turn", "vote"};
+  static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "next", "pair", "rest", "row_value", "sum_", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {
     size_t m = strlen(ends[i]);

@@ -314,7 +314,7 @@ struct Kernel {
   u32 smem;        // dynamic shared memory, bytes
   u32 threads;     // of a CTA
   u32 named;       // named barriers in use, with 0, where the whole CTA meets
-  u32 draw;        // dynamic grids: byte offset of two 4-byte slots for tiles drawn, two full and two empty barriers
+  u32 draw;        // dynamic grids: byte offset of two slots for tiles drawn (sc_slot_bytes), two full and two empty barriers
 };
 
 typedef struct OpInfo {

@@ -64,6 +64,12 @@ typedef struct CudaText {
 } CudaText;
 // A sequence's kernels become one text. NULL: the emitter cannot write this (reports).
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
+// A dynamic grid's slot for a tile drawn: its number and its place along each axis, in vectors of 16 bytes.
+static inline u32 sc_slot_bytes(const Kernel *k) { return (k->axis.n + 4) / 4 * 16; }
+
+// Where the two slots' barriers are: two full, two empty.
+static inline u32 sc_slot_barriers(const Kernel *k) { return k->draw + 2 * sc_slot_bytes(k); }
+
 static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }
 const char *sc_cuda_lined(Sc *sc, const CudaText *t);  // for NVRTC: with `#line` before every line of the kernel
 const char *sc_cuda_name(Sc *sc, Sym name);  // an identifier of C++ for it, different ones for different names

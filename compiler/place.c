@@ -109,8 +109,9 @@ static void place_memory(Sc *sc, Kernel *k) {
     at += copies_of(k, r) * r->stages * 16;
   }
   if (k->grid == GRID_DYNAMIC) {
+    at = round_up(at, 16);
     k->draw = (u32)(at < HUGE_BYTES ? at : HUGE_BYTES);
-    at += 2 * 4 + 4 * 8;
+    at += 2 * sc_slot_bytes(k) + 4 * 8;
   }
   if (at > SMEM_LIMIT) too_much_memory(sc, k, at);
   k->smem = (u32)(at < HUGE_BYTES ? at : HUGE_BYTES);

@@ -345,7 +345,7 @@ static void report_wait(Sc *sc, const LoadedStep *s, const WaitSite *w, const u3
               role, what[1], what[0] - 1, k->turn.at[w->turn].name, (int)what[2], (int)what[3]);
     return;
   }
-  u32 barriers = w->ring == SC_NONE ? k->draw + 8u : k->ring.at[w->ring].barrier,
+  u32 barriers = w->ring == SC_NONE ? sc_slot_barriers(k) : k->ring.at[w->ring].barrier,
       stages = w->ring == SC_NONE ? 2 : k->ring.at[w->ring].stages;
   u32 stage = (what[2] - barriers) % 1024 / 8 %
               stages;  // dynamic shared memory begins at a multiple of 1024
