@@ -38,7 +38,7 @@ static bool is_word(const char *name) {
 
 // Names that the emitter forms: k_fill, x_tile, Q_stride, old_19, limit3, sum_j2.
 bool cu_is_formed(const char *name) {
-  static const char *const ends[] = {"_", "_fill", "_held", "_next", "_oldest", "_parity", "_stride", "_tile"};
+  static const char *const ends[] = {"_", "_args", "_fill", "_held", "_next", "_oldest", "_parity", "_place", "_place_of", "_stride", "_tile"};
   static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "next", "pair", "rest", "row_value", "sum_", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {
