@@ -347,7 +347,7 @@ Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   }
   for (const Node *i = unit->a; i && !l->dead; i = i->next) {
     const Name *n = i->kind == ND_ROLE ? low_find(l, i->name) : NULL;
-    if (n && n->kind == NM_ROLE) low_role(l, i, n->ref);
+    if (n && n->kind == NM_ROLE && n->ref != SC_NONE) low_role(l, i, n->ref);
   }
   if (!l->k->role.n && !sc->errors)
     low_error(l, D_N_KIND, l->k->span, "the kernel '%s' has no role", unit->name);

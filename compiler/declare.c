@@ -16,6 +16,18 @@ static bool element_type(Low *l, const Node *type, Elem *out) {
   return false;
 }
 
+// The guard `if e` of a ring, turn or role. False: a report was made.
+static bool guard(Low *l, const Node *n, const char *what, bool *holds) {
+  *holds = true;
+  Xid c = n ? low_bool(l, n) : 0;
+  if (!n || (c && x_const_bool(l->k, c, holds))) return true;
+  if (!c) return false;
+  Diag *d =
+      low_error(l, D_P_CONST, n->span, "whether there is a %s must be known at compile time", what);
+  sc_help(l->sc, d, "use params and literals; launch dimensions and scalars are not known yet");
+  return false;
+}
+
 static bool rank_of(Low *l, const Node *type, u8 *rank) {
   u32 n = 0;
   for (const Node *d = type->a; d; d = d->next) n++;
@@ -183,18 +195,42 @@ static RingDecl *ring_decl(Low *l, const Node *g, const Node *name, u32 owner) {
   return d;
 }
 
+// What a false guard excludes is not looked at: extents may make sense only where it is true.
+static RingDecl *no_ring(Low *l, const Node *name, Span guard) {
+  RingDecl *d = NEW(l->sc, RingDecl);
+  *d = (RingDecl){.ring = {.name = name->name, .span = name->span}, .id = SC_NONE, .guard = guard};
+  return d;
+}
+
 void low_rings(Low *l, const Node *item, u32 owner) {
+  bool there, ok = guard(l, item->b, "ring", &there);
   for (const Node *g = item->a; g; g = g->next) {
     if (g->kind != ND_GROUP) continue;
     for (const Node *n = g->a; n; n = n->next) {
-      RingDecl *d = ring_decl(l, g, n, owner);
+      RingDecl *d = !ok ? NULL : there ? ring_decl(l, g, n, owner) : no_ring(l, n, item->b->span);
       low_declare(l, n->name, n->span, d ? NM_RING : NM_BAD)->ring = d;
     }
   }
 }
 
-void low_use_ring(Low *l, RingDecl *d) {
-  if (d->id != SC_NONE) return;
+// One report a ring: what uses it usually stands together.
+static void report_absent(Low *l, RingDecl *d, Span at) {
+  if (d->told) return;
+  d->told = true;
+  const char *text = l->ast->text->at + d->guard.lo,
+             *end = memchr(text, '\n', d->guard.hi - d->guard.lo);
+  int length = (int)(end ? end - text : d->guard.hi - d->guard.lo);
+  const char *condition = sc_printf(l->sc, "%.*s%s", length, text, end ? " …" : "");
+  Diag *e = low_error(l, D_N_ABSENT, at, "the ring '%s' is not there: its guard '%s' is false",
+                      d->ring.name, condition);
+  sc_note(l->sc, e, span_to(d->ring.span, d->guard), "declared here");
+  sc_help(l->sc, e, "put this, and all else that uses '%s', under 'if %s'", d->ring.name,
+          condition);
+}
+
+bool low_use_ring(Low *l, RingDecl *d, Span at) {
+  if (d->guard.hi) return report_absent(l, d, at), false;
+  if (d->id != SC_NONE) return true;
   d->id = l->k->ring.n;
   d->ring.part0 = l->k->buf.n;
   for (u32 i = 0; i < d->ring.parts; i++) {
@@ -202,6 +238,7 @@ void low_use_ring(Low *l, RingDecl *d) {
     PUSH(l->sc, &l->k->buf, d->part[i]);
   }
   PUSH(l->sc, &l->k->ring, d->ring);
+  return true;
 }
 
 bool low_regs(Low *l, const Node *g, u32 *first, u32 *count) {
@@ -301,8 +338,13 @@ void low_grid(Low *l, const Node *item) {
 void low_declare_role(Low *l, const Node *item) {
   Span at = item->name_span.hi ? item->name_span : item->span;
   i64 count = 1, regs = 0;
-  bool ok = (!item->b || low_const(l, item->b, "the number of instances", 1, 32, &count)) &&
-            (!item->d || low_const(l, item->d, "the number of registers", 24, 256, &regs));
+  bool there, ok = guard(l, item->c, "role", &there);
+  if (ok && !there) {
+    low_declare(l, item->name, at, NM_ROLE);
+    return;
+  }
+  ok = ok && (!item->b || low_const(l, item->b, "the number of instances", 1, 32, &count)) &&
+       (!item->d || low_const(l, item->d, "the number of registers", 24, 256, &regs));
   if (ok && regs % 8) {
     low_error(l, D_R9_RANGE, item->d->span,
               "registers of a thread are given in multiples of 8, and this is %lld",
@@ -328,6 +370,8 @@ void low_declare_role(Low *l, const Node *item) {
 static bool turn_member(Low *l, const Node *m, Turn *t, u32 *instances) {
   const Name *n = low_find(l, m->name);
   if (!n) return low_unbound(l, m->name, m->span), false;
+  if (n->kind == NM_ROLE && n->ref == SC_NONE)
+    return true;  // not there: the round goes on without it
   if (n->kind == NM_ROLE) {
     t->member[t->members++] = (u8)n->ref;
     *instances += l->k->role.at[n->ref].instances;
@@ -373,13 +417,7 @@ void low_turn(Low *l, const Node *item) {
       low_error(l, D_N_KIND, item->c->span, "only turns over CTAs have keys"), ok = false;
     ok &= t.keys != 0;
   }
-  if (item->b && ok) {
-    Xid c = low_bool(l, item->b);
-    ok = x_const_bool(l->k, c, &t.active);
-    if (c && !ok)
-      low_error(l, D_P_CONST, item->b->span,
-                "whether there is a turn must be known at compile time");
-  }
+  ok = ok && guard(l, item->b, "turn", &t.active);
   if (t.axis == SC_NONE && instances < 2) t.active = false;
   Name *n = low_declare(l, item->name, t.span, ok ? NM_TURN : NM_BAD);
   n->ref = l->k->turn.n;

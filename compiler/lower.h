@@ -36,6 +36,8 @@ typedef struct RingDecl {
   Buf *part;   // ring.parts of them
   u32 number;  // bit in Low.filling
   u32 id;      // in Kernel.ring; SC_NONE until used
+  Span guard;  // the one that is false, so that there is no such ring: only its name; hi 0: none
+  bool told;   // a use was reported although there is no such ring
 } RingDecl;
 
 typedef struct Scope Scope;
@@ -47,7 +49,7 @@ typedef struct Name {
   u8 elem;           // NM_ELEM
   bool open;         // NM_DEF: being expanded
   Xid x;             // NM_VALUE
-  u32 ref;           // buf, turn, role, variable
+  u32 ref;           // buf, turn, role (SC_NONE: its guard is false), variable
   RingDecl *ring;    // NM_RING
   const Node *node;  // NM_DEF
   Scope *home;       // NM_DEF: where its free names are looked up
@@ -194,7 +196,7 @@ bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);
 void low_grid(Low *l, const Node *item);
 void low_turn(Low *l, const Node *item);
 void low_declare_role(Low *l, const Node *item);
-void low_use_ring(Low *l, RingDecl *d);  // enters it into the kernel's tables
+bool low_use_ring(Low *l, RingDecl *d, Span at);  // enters it into the kernel's tables; false: no such ring
 
 // ---- participants.c
 

@@ -99,8 +99,7 @@ static void use_turn(Low *l, const Node *n, const Name *name, bool take, Span at
 
 // One element of acquire, commit, release, or a ring in wait.
 static void use_ring(Low *l, Op op, const Name *name, Span at) {
-  if (!low_ordered(l, at, "a ring operation")) return;
-  low_use_ring(l, name->ring);
+  if (!low_ordered(l, at, "a ring operation") || !low_use_ring(l, name->ring, at)) return;
   u64 bit = 1ull << name->ring->number;
   if (op == OP_ACQUIRE) l->filling |= bit;
   if (op == OP_COMMIT) l->filling &= ~bit;

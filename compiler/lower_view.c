@@ -56,7 +56,7 @@ void low_begin(Low *l, Stmt *s, Span at) {
 // ---- what an INDEX stands on
 
 static bool ring_part(Low *l, const Node *at, RingDecl *d, Sym part, u32 *buf) {
-  low_use_ring(l, d);
+  if (!low_use_ring(l, d, at->span)) return false;
   const Ring *r = &l->k->ring.at[d->id];
   for (u32 i = 0; i < r->parts; i++) {
     if (part ? l->k->buf.at[r->part0 + i].name == part : r->parts == 1)

@@ -150,12 +150,10 @@ turn(A) ::= TURN(K) NAME(N) LK key(Y) RK COLON names(L) guard(C). {
   A = MAKE(p, TURN, K.span.lo, NAMED(N), .a = L.first, .b = C, .c = Y);
 }
 key(A) ::= NAME(N) COLON expr(E). { A = MAKE(p, BIND, N.span.lo, NAMED(N), .a = E); }
-guard(A) ::= . { A = NULL; }
-guard(A) ::= IF expr(E). { A = E; }
 
-role(A) ::= ROLE(K) NAME(N) instance(W) COLON expr(C) threads(T) limits(R) body(L). {
-  A = MAKE(p, ROLE, K.span.lo, NAMED(N), .sym2 = W, .a = L.first, .b = C, .d = R.regs, .op = T,
-           .flags = R.flags);
+role(A) ::= ROLE(K) NAME(N) instance(W) COLON expr(C) threads(T) limits(R) guard(G) body(L). {
+  A = MAKE(p, ROLE, K.span.lo, NAMED(N), .sym2 = W, .a = L.first, .b = C, .c = G, .d = R.regs,
+           .op = T, .flags = R.flags);
 }
 %type instance {Sym}
 instance(W) ::= . { W = NULL; }
@@ -171,6 +169,10 @@ limits(R) ::= COMMA dealt(F) COMMA regs(E). { R = (Limits){E, F}; }
 %type dealt {u16}
 dealt(F) ::= ONE TILE EACH. { F = F_ONE_TILE; }
 regs(A) ::= expr(E) REGS. { A = E; }
+
+// Whether there is the ring, turn or role; of an assignment, where it is made.
+guard(A) ::= . { A = NULL; }
+guard(A) ::= IF expr(E). { A = E; }
 
 // ---- groups: names that share a type
 
@@ -218,7 +220,7 @@ part(A) ::= names(N) COLON type(T). { A = MAKE(p, GROUP, LO(N.first), .a = N.fir
 
 // ---- what may stand in a kernel and in its roles
 
-local(A) ::= RING(K) rings(L). { A = MAKE(p, RING, K.span.lo, .a = L.first); }
+local(A) ::= RING(K) rings(L) guard(C). { A = MAKE(p, RING, K.span.lo, .a = L.first, .b = C); }
 local(A) ::= LET(K) binds(L). { A = MAKE(p, LET, K.span.lo, .a = L.first); }
 local(A) ::= DEF(K) NAME(N) LP formals(L) RP SET expr(E). {
   A = MAKE(p, DEF, K.span.lo, NAMED(N), .a = L.first, .b = E);

@@ -431,8 +431,10 @@ static void role(Printer *p, const Node *n) {
     expr(p, n->d, NEAT);
     put(p, " regs");
   }
+  guard(p, n->c);
   put(p, " ");
-  braces(p, n->a, brace(p, n->d ? n->d->span.hi : n->b->span.hi), n->span.hi);
+  const Node *last = n->c ? n->c : n->d ? n->d : n->b;
+  braces(p, n->a, brace(p, last->span.hi), n->span.hi);
 }
 
 // ---- statements
@@ -549,6 +551,7 @@ static void line_of(Printer *p, const Node *n) {
     case ND_RING:
       put(p, "ring ");
       groups(p, n->a, RUN_RING);
+      guard(p, n->b);
       break;
     case ND_REG:
       put(p, "reg ");

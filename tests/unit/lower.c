@@ -216,6 +216,44 @@ static void ring_that_params_make_unused_takes_no_memory(void **state) {
   sc_free(&r.sc);
 }
 
+// The role `store` and its ring, with or without them; a turn goes round those who are there.
+static void guards(void **state) {
+  (void)state;
+  static const char *const text =
+      "kernel k {\n  param staged = true, n = staged ? 2 : 0\n  in A : f32[M, 64]\n"
+      "  out O : f32[M, 64]\n  grid (x : M)\n"
+      "  ring c : f32[64 / n, 64] * n if staged\n  turn t : main, store\n"
+      "  role main : 1 warpgroup {\n    acquire t;  release t\n    reg s : f32[64, 64] = 0\n"
+      "    if staged { acquire c;  c[i,j] = 1;  commit c } else { O[x*64 + i, j] = s[i,j] }\n  }\n"
+      "  role store : n warps, 40 regs if staged {\n    acquire t;  release t\n"
+      "    wait c;  O[x, j] = c[0, j];  release c\n  }\n}\n";
+  Run r;
+  lower(&r, text, NULL);
+  has(&r, "ring c");
+  has(&r, "role store");
+  has(&r, "among main & store");
+  assert_true(r.k->turn.at[0].active);
+  assert_int_equal(r.k->ring.at[0].fillers, 1);
+  assert_int_equal(r.k->ring.at[0].drainers, 2);
+  sc_free(&r.sc);
+  lower(&r, text, &(Choice){.param = &(schedc_param){"staged", "false"}, .params = 1});
+  has_not(&r, "ring");
+  has_not(&r, "store");
+  assert_int_equal(r.k->role.n, 1);
+  assert_int_equal(r.k->buf.n, 3);  // A, O, s
+  assert_false(r.k->turn.at[0].active);
+  sc_free(&r.sc);
+  // Without a role, what it filled has one side.
+  role(&r, "ring c : f32[64]\n  role fill : 1 warp if false { acquire c;  c[i] = 1;  commit c }",
+       "reg s : f32[64]\n    wait c;  s[i] = c[i];  release c");
+  assert_string_equal(r.code.at, "R5.unused ");
+  sc_free(&r.sc);
+  lower(&r, "kernel k {\n  in A : f32[M]\n  out O : f32[M]\n  role none : 1 warp if false { }\n}\n",
+        NULL);
+  assert_string_equal(r.code.at, "N.kind ");
+  sc_free(&r.sc);
+}
+
 static void conditions_that_all_roles_share(void **state) {
   (void)state;
   static const struct {
@@ -332,6 +370,7 @@ int main(void) {
       cmocka_unit_test(defs_are_hygienic),
       cmocka_unit_test(elements_of_in_tensors_are_values),
       cmocka_unit_test(ring_that_params_make_unused_takes_no_memory),
+      cmocka_unit_test(guards),
       cmocka_unit_test(conditions_that_all_roles_share),
       cmocka_unit_test(integers),
       cmocka_unit_test(sequences),
