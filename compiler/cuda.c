@@ -96,6 +96,7 @@ static void open_for(Cuda *c, const Ins *ins) {
 
 static void statement(Cuda *c, const Ins *ins) {
   c->at = ins->span;
+  c->temp.n = 0;
   if (ins->op == OP_ENDTILE) cite_role(c);
   else if (!(sc_op[ins->op].effects & CLOSES)) cite(c, ins->span);
   switch ((Op)ins->op) {

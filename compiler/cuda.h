@@ -62,7 +62,8 @@ typedef struct Cuda {
   VEC(WaitSite) site;
   Span at;             // of the statement being written
   u32 line;            // of the last #line
-  u32 temps;           // for fresh names
+  VEC(const char *) temp;  // names of the statement's own values so far
+  u32 votes;           // for names of votes' outcomes
   size_t written;      // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
 
@@ -94,14 +95,17 @@ typedef struct At {
   int row, col;        // the map's row and column variables, -1 if there are none
   const char *e;       // the index of the accumulator element in its block: "e", "e + 1"; NULL: none
   int odd;             // its lowest bit if known, else -1
-  const char *r;       // the index into row vectors: "r", "(e >> 1 & 1)"; NULL: none
+  const char *r;       // the index into row vectors: "r", "sc_row(e)"; NULL: none
   const char *block;   // the block of 64 rows: "b", "0"
+  bool placed;         // a row's place, from base `place` on, is called "row"
+  Xid place;
   bool parts;          // partial tiles are read part by part
   Hoist **hoist;     // per expression: what stands for it here, or NULL
 } At;
 
 // cuda_name.c (and sc_cuda_name, … in passes.h)
 bool cu_is_formed(const char *name);                    // like a name that the emitter makes
+const char *cu_temp(Cuda *c, const char *stem);         // a name for a value of the statement being written
 
 // cuda_expr.c
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -118,21 +122,22 @@ Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 void cu_layouts(Cuda *c);
 u32 cu_blocks(const Cuda *c, const Buf *b);             // blocks of 64 rows (16 for one-warp roles)
 u32 cu_block_rows(const Cuda *c);                       // rows of a block, in the role being written
-const char *cu_position(Cuda *c, const At *at, const Pos *p);  // a position of a view as an integer
+Txt cu_position(Cuda *c, const At *at, const Pos *p);   // a position of a view as an integer
+Txt cu_from(Cuda *c, Xid base, Txt x);                  // base + x; x where there is no base
 void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);  // a line that stores one element in a stage
 const char *cu_of(Cuda *c, Elem elem, const char *bits);  // an element as float, from its bits
 const char *cu_to(Cuda *c, Elem elem, const char *value); // and back
 u32 cu_regs(const Cuda *c, u32 buf);                    // C array elements of one block (accumulators), or of the vector
 void cu_declare(Cuda *c, u32 buf);
 const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
-const char *cu_row(Cuda *c, const At *at);              // the row in the instance's tile
-const char *cu_col(Cuda *c, const At *at);
+Txt cu_row(Cuda *c, const At *at);                      // the row in the instance's tile
+Txt cu_col(Cuda *c, const At *at);
 const char *cu_col_step(Cuda *c, const At *at);         // the same without the lane's part: a constant once unrolled
 void cu_map_views(Cuda *c, const Map *m, u32 *views, u32 *n, u32 max);  // dst and all loads
 i64 cu_rows(const Buf *part);                           // rows of a stage part: all dimensions but the last
 u32 cu_panel(const Buf *part);                          // bytes of a row in one panel
 const char *cu_stage(Cuda *c, const View *v);           // shared-memory address of the part in the stage a view means
-const char *cu_stage_elem(Cuda *c, const View *v, const char *row, const char *col);
+const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);  // an address; of a vector: row alone
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL
 

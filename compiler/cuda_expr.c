@@ -118,8 +118,7 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
     case X_INST: return (Txt){"instance", P_ATOM};
     case X_LOOP: return (Txt){c->loop[e->ref], P_ATOM};
     case X_IDX:
-      if ((int)e->ref == at->row) return (Txt){cu_row(c, at), P_ATOM};
-      return (Txt){cu_col(c, at), P_ATOM};
+      return (int)e->ref == at->row ? cu_row(c, at) : cu_col(c, at);
     default: return (Txt){cu_load(c, at, e->ref), P_ATOM};
   }
 }

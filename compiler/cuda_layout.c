@@ -45,8 +45,9 @@ static u32 end_of(const Lines *y, u32 at) {
 static u32 looseness(const char *p) {
   if (p[-1] != ' ') return 0;
   switch (p[-2]) {
-    case ';': return 7;
-    case ',': return 6;
+    case ';': return 8;
+    case ',': return 7;
+    case '=': return p[-3] == ' ' ? 6 : 0;
     case '|': return 4;
     case '&': return p[-3] == '&' ? 3 : 0;
     case '+': case '-': return 2;
@@ -55,21 +56,34 @@ static u32 looseness(const char *p) {
   }
 }
 
-// Where to break a line of code that is to have `room` bytes at most: in as few brackets as possible, and there as
-// late as possible. 0: nowhere.
-static size_t break_at(const char *code, size_t room) {
+// Brackets that are open at a place of a line that may be broken before it, each with the column behind it.
+typedef struct Brackets {
+  u32 n, column[SC_MAX_NEST];
+} Brackets;
+
+// Follows the byte before the i-th. (A '<' next to a name or number is a template's.)
+static void follow(Brackets *open, const char *code, size_t i, u32 indent) {
+  char last = code[i - 1], before = i > 1 ? code[i - 2] : ' ';
+  if (strchr("([{", last) || (last == '<' && before != ' ' && before != '<')) {
+    if (open->n < SC_MAX_NEST) open->column[open->n++] = indent + (u32)i;
+  } else if (strchr(")]}", last) || (last == '>' && before != ' ' && before != '>')) {
+    open->n -= open->n > 0;
+  }
+}
+
+// Where to break a line of code that is to end before WIDTH: in as few brackets as possible, and there as late as
+// possible; after a '=' only if that does for all that follows. 0: nowhere.
+static size_t break_at(const char *code, u32 indent, Brackets *open) {
+  Brackets now = *open;
   size_t best = 0;
-  u32 depth = 0, cost = ~0u;
-  for (size_t i = 3; i <= room && code[i]; i++) {
-    char before = code[i - 1];
-    if (strchr("([{", before)) depth++;
-    else if (strchr(")]}", before) && depth) depth--;
-    else if (before == '<' && code[i - 2] != ' ' && code[i - 2] != '<') depth++;  // of a template's arguments
-    else if (before == '>' && code[i - 2] != ' ' && code[i - 2] != '>' && depth) depth--;
-    u32 loose = looseness(code + i), here = 8 * (depth + 1) - loose;
-    if (!loose || here > cost) continue;
+  u32 cost = ~0u;
+  for (size_t i = 1; indent + i <= WIDTH && code[i]; i++) {
+    follow(&now, code, i, indent);
+    u32 loose = i > 2 ? looseness(code + i) : 0, here = 9 * (now.n + 1) - loose;
+    if (!loose || here > cost || (code[i - 2] == '=' && indent + CONTINUED + strlen(code + i) > WIDTH)) continue;
     best = i;
     cost = here;
+    *open = now;
   }
   return best;
 }
@@ -79,16 +93,16 @@ static void put(Lines *y, u32 indent, const char *text, size_t n) {
   str_printf(y->out, "%*s%.*s\n", (int)indent, "", (int)n, text);
 }
 
-static void put_code(Lines *y, u32 indent, const char *code, size_t n) {
-  size_t at = 0;
-  u32 more = 0;
-  while (n > WIDTH - indent - more && (at = break_at(code, WIDTH - indent - more))) {
-    put(y, indent + more, code, at);
+static void put_code(Lines *y, u32 first, const char *code, size_t n) {
+  Brackets open = {0};
+  u32 indent = first;
+  for (size_t at; n > WIDTH - indent && (at = break_at(code, indent, &open));) {
+    put(y, indent, code, at);
     code += at;
     n -= at;
-    more = CONTINUED;
+    indent = open.n && open.column[open.n - 1] <= 2 * WIDTH / 3 ? open.column[open.n - 1] : first + CONTINUED;
   }
-  put(y, indent + more, code, n);
+  put(y, indent, code, n);
 }
 
 // A comment, or a directive with one: words up to the width, the rest below.

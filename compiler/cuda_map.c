@@ -68,6 +68,13 @@ static Hoist *hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_
 
 static bool on(const MapGen *g, Xid x, int var) { return var >= 0 && g->c->k->expr.at[x].vars >> var & 1; }
 
+static bool has_col(const MapGen *g, const View *v) {
+  for (u32 d = 0; d < v->rank; d++) {
+    if (v->at[d].var >= 0 && v->at[d].var == g->at.col) return true;
+  }
+  return false;
+}
+
 static At row_at(const MapGen *g, const char *r) {
   At at = g->at;
   at.r = r;
@@ -81,7 +88,7 @@ static At elem_at(const MapGen *g, int odd) {
   At at = g->at;
   at.e = odd == 1 ? "e + 1" : "e";
   at.odd = g->packed ? odd : -1;
-  at.r = g->rows ? "(e >> 1 & 1)" : NULL;
+  at.r = g->rows ? "sc_row(e)" : NULL;
   return at;
 }
 
@@ -96,8 +103,8 @@ static void open_elems(MapGen *g) {
   cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
   for (u32 i = 0; i < g->pair.n; i++) {
     const View *v = &c->k->view.at[g->pair.at[i].view];
-    const char *base = v->at[0].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, v->at[0].base), P_ADD)) : "";
-    cu_line(c, "const float2 %s = sc_lds64(%s);", g->pair.at[i].name, cu_stage_elem(c, v, cu_text(c, "%s8 * n + col0", base), NULL));
+    Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + col0", P_ADD});
+    cu_line(c, "const float2 %s = sc_lds64(%s);", g->pair.at[i].name, cu_stage_elem(c, v, at, (Txt){0}));
   }
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int e = 4 * n; e < 4 * n + 4; e%s)", step);
@@ -129,43 +136,57 @@ static void accumulate(MapGen *g, const Expr *e, const char *to) {
 static void reduction(MapGen *g, Xid x) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
-  const char *what = e->op == X_SUM ? "sum" : e->op == X_RMAX ? "most" : "least";
-  const char *name = cu_text(c, "%s_%s%u", what, g->m->var[e->ref].name, ++c->temps);
   bool sum = e->op == X_SUM, parts = sum && g->at.parts;
-  const char *zero = sum ? "0.f" : e->op == X_RMAX ? "-SC_INF" : "SC_INF";
-  if (sum) cu_line(c, "float %s[2] = {%s, %s};", name, zero, zero);
-  else cu_line(c, "float %s[4] = {%s, %s, %s, %s};", name, zero, zero, zero, zero);
+  const char *what = sum ? "sum" : e->op == X_RMAX ? "max" : "min", *zero = e->op == X_RMAX ? "-SC_INF" : "SC_INF";
+  const char *name = cu_temp(c, cu_text(c, "%s_%s", what, g->m->var[e->ref].name));
+  if (sum) cu_line(c, "float %s[2] = {};", name);
+  else cu_line(c, "float %s[4] = {%s, %s, %s, %s};  // two chains a row", name, zero, zero, zero, zero);
   open_elems(g);
-  accumulate(g, e, cu_text(c, sum ? "%s[e >> 1 & 1]" : "%s[e >> 1 & 3]", name));
+  accumulate(g, e, cu_text(c, sum ? "%s[sc_row(e)]" : "%s[e >> 1 & 3]", name));
   close_elems(g);
-  if (!sum) {
-    for (int r = 0; r < 2; r++) cu_line(c, "%s[%d] = %s(%s[%d], %s[%d]);", name, r, reducer(e->op, false), name, r, name, r + 2);
-  }
-  if (!parts) {
-    for (int r = 0; r < 2; r++) cu_line(c, "%s[%d] = %s(%s[%d]);", name, r, reducer(e->op, true), name, r);
+  for (int r = 0; r < 2 && !parts; r++) {
+    const char *all = sum ? cu_text(c, "%s[%d]", name, r) : cu_text(c, "%s(%s[%d], %s[%d])", reducer(e->op, false), name, r, name, r + 2);
+    cu_line(c, "%s[%d] = %s(%s);", name, r, reducer(e->op, true), all);
   }
   hoist(g, x, name, HOIST_ROW, true);
 }
 
 // ---- comparisons with a column
 
-// x as uniform + ci * row + cj * column. Terms of the uniform part are added to `text` with `sign`.
-static bool affine(MapGen *g, Xid x, int sign, Str *text, int *ci, int *cj) {
+// added - taken + rows * row + cols * column.
+typedef struct Affine {
+  Str added, taken;  // " + a + b", " - c"
+  int rows, cols;
+} Affine;
+
+// Adds x to the sum, or with a negative sign takes it away. False: it is not of this form.
+static bool affine(MapGen *g, Xid x, int sign, Affine *sum) {
   const Expr *e = &g->c->k->expr.at[x];
   if (e->op == X_IDX) {
-    if ((int)e->ref == g->at.row) *ci += sign;
-    else *cj += sign;
+    *((int)e->ref == g->at.row ? &sum->rows : &sum->cols) += sign;
     return true;
   }
   if (x_uniform(g->c->k, x)) {
     if (e->op == X_INT && e->num.i == 0) return true;
-    str_puts(text, text->n ? (sign > 0 ? " + " : " - ") : (sign > 0 ? "" : "-"));
-    str_puts(text, cu_paren(g->c, cu_expr(g->c, NULL, x), sign > 0 && text->n ? P_ADD : P_MUL));
+    if (sign > 0) str_printf(&sum->added, " + %s", cu_paren(g->c, cu_expr(g->c, NULL, x), P_ADD));
+    else str_printf(&sum->taken, " - %s", cu_paren(g->c, cu_expr(g->c, NULL, x), P_MUL));
     return true;
   }
-  if (e->op == X_ADD) return affine(g, e->a, sign, text, ci, cj) && affine(g, e->b, sign, text, ci, cj);
-  if (e->op == X_SUB) return affine(g, e->a, sign, text, ci, cj) && affine(g, e->b, -sign, text, ci, cj);
+  if (e->op == X_ADD) return affine(g, e->a, sign, sum) && affine(g, e->b, sign, sum);
+  if (e->op == X_SUB) return affine(g, e->a, sign, sum) && affine(g, e->b, -sign, sum);
   return false;
+}
+
+// The sum without its column, as a limit for the thread's columns, which are counted from col0.
+static const char *limit_of(Cuda *c, const Affine *sum, Txt row) {
+  Str s = {.sc = c->sc};
+  if (sum->added.n) str_puts(&s, sum->added.at);
+  if (sum->rows > 0) str_printf(&s, " + %s", cu_paren(c, row, P_ADD));
+  if (!s.n) str_puts(&s, " + 0");
+  if (sum->taken.n) str_puts(&s, sum->taken.at);
+  if (sum->rows < 0) str_printf(&s, " - %s", cu_paren(c, row, P_MUL));
+  str_puts(&s, " - col0");
+  return s.at + strlen(" + ");
 }
 
 // a < b or a <= b, as  column < limit  or  column > limit, with the limit computed once (a row).
@@ -173,26 +194,23 @@ static bool limit(MapGen *g, Xid x) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
   if ((e->op != X_LT && e->op != X_LE) || c->k->expr.at[e->a].ty != TY_INT || !on(g, x, g->at.col)) return false;
-  Str text = {.sc = c->sc};
-  int ci = 0, cj = 0;
+  const Affine none = {.added = {.sc = c->sc}, .taken = {.sc = c->sc}};
+  Affine apart = none, sum = none;
   // Find the sign of the column first, then write the other terms on the other side.
-  if (!affine(g, e->a, 1, &text, &ci, &cj) || !affine(g, e->b, -1, &text, &ci, &cj)) return false;
-  if ((cj != 1 && cj != -1) || ci < -1 || ci > 1) return false;
-  text = (Str){.sc = c->sc};
-  int ci2 = 0, cj2 = 0;
-  affine(g, e->a, -cj, &text, &ci2, &cj2);
-  affine(g, e->b, cj, &text, &ci2, &cj2);
-  if (e->op == X_LE) str_puts(&text, cj > 0 ? (text.n ? " + 1" : "1") : (text.n ? " - 1" : "-1"));
-  if (!text.n) str_puts(&text, "0");
-  const char *name = cu_text(c, "limit%u", ++c->temps);
-  if (ci2) {
+  if (!affine(g, e->a, 1, &apart) || !affine(g, e->b, -1, &apart)) return false;
+  int sign = apart.cols;
+  if ((sign != 1 && sign != -1) || apart.rows < -1 || apart.rows > 1) return false;
+  affine(g, e->a, -sign, &sum);
+  affine(g, e->b, sign, &sum);
+  if (e->op == X_LE) str_puts(sign > 0 ? &sum.added : &sum.taken, sign > 0 ? " + 1" : " - 1");
+  const char *name = cu_temp(c, "limit");
+  if (sum.rows) {
     At r0 = row_at(g, "0"), r1 = row_at(g, "1");
-    const char *op = ci2 > 0 ? "+" : "-";
-    cu_line(c, "const int %s[2] = {%s %s %s - col0, %s %s %s - col0};", name, text.at, op, cu_row(c, &r0), text.at, op, cu_row(c, &r1));
+    cu_line(c, "const int %s[2] = {%s, %s};", name, limit_of(c, &sum, cu_row(c, &r0)), limit_of(c, &sum, cu_row(c, &r1)));
   } else {
-    cu_line(c, "const int %s = %s - col0;", name, text.at);
+    cu_line(c, "const int %s = %s;", name, limit_of(c, &sum, (Txt){0}));
   }
-  hoist(g, x, name, cj > 0 ? HOIST_BELOW : HOIST_ABOVE, ci2 != 0);
+  hoist(g, x, name, sign > 0 ? HOIST_BELOW : HOIST_ABOVE, sum.rows != 0);
   return true;
 }
 
@@ -201,7 +219,7 @@ static bool limit(MapGen *g, Xid x) {
 // What stands for `x` is computed once for each of the thread's rows: `form` of it, in %s.
 static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *form, HoistKind kind) {
   Cuda *c = g->c;
-  const char *name = cu_text(c, "%s%u", stem, ++c->temps);
+  const char *name = cu_temp(c, stem);
   At r0 = row_at(g, "0"), r1 = row_at(g, "1");
   const char *t0 = cu_paren(c, cu_expr(c, &r0, value), kind == HOIST_OVER ? P_UNARY : 0), *t1 = cu_paren(c, cu_expr(c, &r1, value), kind == HOIST_OVER ? P_UNARY : 0);
   const char *type = cu_ctype(c, value);
@@ -220,38 +238,46 @@ static bool paired(const MapGen *g, const Expr *e) {
          g->cols % 8 == 0 && (!v->at[0].base || cu_multiple(k, v->at[0].base, 2));
 }
 
-static bool costly(const Kernel *k, Xid x, bool parts) {
-  const Expr *e = &k->expr.at[x];
-  if (e->op == X_LOAD) {
-    const Buf *b = &k->buf.at[k->view.at[e->ref].buf];
-    return (b->partial && !parts) || b->space != SP_REG;
-  }
-  return sc_xop[e->op].unit == UNIT_mufu || sc_xop[e->op].cost > 1;
-}
-
-// Walks the expression from the leaves up. `inside`: within the body of a reduction.
-static void prepare(MapGen *g, Xid x) {
+// The name of a value that is computed once a row rather than once an element, or NULL. The four lanes of a quad add
+// up the parts of a partial vector together, so this is never left to where some of them may be missing.
+static const char *row_value(MapGen *g, Xid x, bool elems) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
+  if (!g->rows || on(g, x, g->at.col)) return NULL;
+  if (e->op == X_LOAD) {
+    u32 buf = c->k->view.at[e->ref].buf;
+    const Buf *b = &c->k->buf.at[buf];
+    if (b->space == SP_REG) return b->partial && !g->at.parts ? cu_text(c, "%s_sum", c->name[buf]) : NULL;
+    return elems ? cu_text(c, "%s_row", c->name[buf]) : NULL;
+  }
+  return elems && (sc_xop[e->op].unit == UNIT_mufu || sc_xop[e->op].cost > 1) ? "row_value" : NULL;
+}
+
+// Walks the expression from the leaves up. `elems`: it is computed for each element, not for each row.
+static void prepare(MapGen *g, Xid x, bool elems) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  bool reduces = e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN;
   if (g->at.hoist[x] || x_uniform(c->k, x)) return;
   if (limit(g, x)) return;
   if (paired(g, e)) {
-    const char *name = cu_text(c, "pair%u", ++c->temps);
+    const char *name = cu_temp(c, "pair");
     PUSH(c->sc, &g->pair, ((Pair){name, e->ref}));
     hoist(g, x, name, HOIST_PAIR, false);
     return;
   }
   if (e->op == X_DIV && on(g, x, g->at.col) && !on(g, e->b, g->at.col) && !x_uniform(c->k, e->b) && g->rows) {
-    prepare(g, e->a);
-    prepare(g, e->b);
-    per_row(g, x, e->b, "inverse", "1.f / %s", HOIST_OVER);
+    prepare(g, e->a, elems);
+    prepare(g, e->b, elems);
+    per_row(g, x, e->b, "inverse", "1.0f / %s", HOIST_OVER);
     return;
   }
-  if (e->a) prepare(g, e->a);
-  if (e->b) prepare(g, e->b);
-  if (e->c) prepare(g, e->c);
-  if (e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN) reduction(g, x);
-  else if (costly(c->k, x, g->at.parts) && g->rows && !on(g, x, g->at.col)) per_row(g, x, x, "row_value", "%s", HOIST_ROW);
+  if (e->a) prepare(g, e->a, elems || reduces);
+  if (e->b) prepare(g, e->b, elems);
+  if (e->c) prepare(g, e->c, elems);
+  const char *stem = row_value(g, x, elems);
+  if (reduces) reduction(g, x);
+  else if (stem) per_row(g, x, x, stem, "%s", HOIST_ROW);
 }
 
 // ---- writing
@@ -338,7 +364,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
     open_elems(g);
     At at = elem_at(g, -1);
     cu_open(c, "if ((e & 2) == 0 && thread < 4)");
-    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
+    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
     cu_close(c);
     close_elems(g);
   } else {
@@ -346,7 +372,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
     cu_open(c, "for (int r = 0; r < 2; r++)");
     At at = row_at(g, "r");
     cu_open(c, "if ((lane & 3) == 0)");
-    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), NULL), value(g, &at));
+    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
     cu_close(c);
     cu_close(c);
   }
@@ -360,15 +386,14 @@ static void to_stage(MapGen *g, const View *dst, const Buf *b) {
     return;
   }
   if (half && b->swizzle && dst->at[0].var == g->at.row && dst->at[1].var == g->at.col && g->rows && g->cols % 16 == 0) {
-    const char *row = dst->at[0].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, dst->at[0].base), P_ADD)) : "";
-    const char *col = dst->at[1].base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, dst->at[1].base), P_ADD)) : "";
     const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
+    Txt row = cu_from(c, dst->at[0].base, (Txt){cu_text(c, "%s16 * warp + (lane & 15)", block), P_ADD});
+    Txt col = cu_from(c, dst->at[1].base, (Txt){"16 * n + 8 * (lane >> 4)", P_ADD});
     const char *x = packed_values(g, b->elem);
     cu_line(c, "#pragma unroll");
-    cu_line(c, "for (int n = 0; n < %lld; n++) sc_stmatrix(%s, %s[4 * n], %s[4 * n + 1], %s[4 * n + 2], %s[4 * n + 3]);",
-            (long long)g->cols / 16,
-            cu_stage_elem(c, dst, cu_text(c, "%s%s16 * warp + (lane & 15)", row, block), cu_text(c, "%s16 * n + 8 * (lane >> 4)", col)),
-            x, x, x, x);
+    cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 16);
+    cu_line(c, "sc_stmatrix(%s, %s[4 * n], %s[4 * n + 1], %s[4 * n + 2], %s[4 * n + 3]);", cu_stage_elem(c, dst, row, col), x, x, x, x);
+    cu_close(c);
     return;
   }
   open_elems(g);
@@ -380,21 +405,40 @@ static void to_stage(MapGen *g, const View *dst, const Buf *b) {
   close_elems(g);
 }
 
-// Tensors. Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose within
-// each quad; other elements one by one (f32: in pairs).
-static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
+// ---- to tensors
+
+// What must hold for an element, or (cols false) for the elements of a row, to be written; NULL: nothing.
+static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
   Cuda *c = g->c;
+  const char *in = cu_inside(c, at, dst, true, cols);
+  if (!g->m->cond) return in;
+  const char *cond = cu_paren(c, cu_expr(c, at, g->m->cond), P_AND);
+  return in ? cu_text(c, "%s && %s", in, cond) : cond;
+}
+
+static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *b, bool add, const char *when) {
+  Cuda *c = g->c;
+  const char *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
+  if (when) cu_open(c, "if (%s)", when);
+  if (add) cu_line(c, "atomicAdd(&%s, %s);", to, value(g, at));
+  else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, at)));
+  if (when) cu_close(c);
+}
+
+// The loop over a thread's two rows. Where a row is in the tensor gets a name, if more is to it than the row.
+static At open_rows(MapGen *g, const View *dst) {
+  Cuda *c = g->c;
+  At at = row_at(g, "r");
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int r = 0; r < 2; r++)");
-  At at = row_at(g, "r");
-  const char *in = cu_inside(c, &at, dst, true, true);
-  if (g->m->cond) in = cu_text(c, in ? "%s && %s" : "%s%s", in ? in : "", cu_paren(c, cu_expr(c, &at, g->m->cond), P_AND));
-  cu_open(c, "if ((lane & 3) == 0%s%s)", in ? " && " : "", in ? in : "");
-  const char *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
-  if (add) cu_line(c, "atomicAdd(&%s, %s);", to, value(g, &at));
-  else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, &at)));
-  cu_close(c);
-  cu_close(c);
+  for (u32 d = 0; d < dst->rank; d++) {
+    if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
+    cu_line(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
+    at.placed = true;
+    at.place = dst->at[d].base;
+    return at;
+  }
+  return at;
 }
 
 static bool wide(const MapGen *g, const View *dst, const Buf *b) {
@@ -406,59 +450,44 @@ static bool wide(const MapGen *g, const View *dst, const Buf *b) {
          (!g->m->cond || !on(g, g->m->cond, g->at.col));
 }
 
-static const char *guard(MapGen *g, const At *at, const View *dst) {
-  Cuda *c = g->c;
-  const char *in = cu_inside(c, at, dst, true, true);
-  if (!g->m->cond) return in;
-  const char *cond = cu_paren(c, cu_expr(c, at, g->m->cond), P_AND);
-  return in ? cu_text(c, "%s && %s", in, cond) : cond;
-}
-
+// Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose within each quad.
 static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
   c->wide[dst->buf] = true;
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int r = 0; r < 2; r++)");
-  At at = row_at(g, "r");
-  at.col = -1;  // the offset of the row's first column
-  View first = *dst;
+  At at = open_rows(g, dst);
+  View first = *dst;  // the row's first column
   first.at[first.rank - 1].var = -1;
-  const char *in = cu_inside(c, &at, &first, true, false);
-  if (g->m->cond) in = cu_text(c, in ? "%s && %s" : "%s%s", in ? in : "", cu_paren(c, cu_expr(c, &at, g->m->cond), P_AND));
-  cu_line(c, "%s *row_out = a.%s + %s;", "u16", c->name[dst->buf], cu_offset(c, &at, &first));
-  if (in) cu_line(c, "const bool inside = %s;", in);
+  const char *when = guard(g, &at, &first, false);
+  cu_line(c, "u16 *row_out = a.%s + %s;", c->name[dst->buf], cu_offset(c, &at, &first));
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 32);
   cu_line(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};", x, x, x, x);
   cu_line(c, "sc_quad_transpose(y, lane & 3);");
-  cu_line(c, "%s*(uint4 *)(row_out + 32 * n + 8 * (lane & 3)) = make_uint4(y[0], y[1], y[2], y[3]);", in ? "if (inside) " : "");
+  if (when) cu_open(c, "if (%s)", when);
+  cu_line(c, "*(uint4 *)(row_out + 32 * n + 8 * (lane & 3)) = make_uint4(y[0], y[1], y[2], y[3]);");
+  if (when) cu_close(c);
   cu_close(c);
   cu_close(c);
 }
 
 static void to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
-  Cuda *c = g->c;
-  c->by_thread[dst->buf] = true;
-  bool has_col = false;
-  for (u32 d = 0; d < dst->rank; d++) has_col |= dst->at[d].var >= 0 && dst->at[d].var == g->at.col;
-  if (!has_col) {
-    to_tensor_rows(g, dst, b, add);
-    return;
-  }
-  if (!add && wide(g, dst, b)) {
+  g->c->by_thread[dst->buf] = true;
+  if (!has_col(g, dst)) {
+    At at = open_rows(g, dst);
+    const char *in = guard(g, &at, dst, true);
+    to_tensor_elem(g, &at, dst, b, add, cu_text(g->c, "(lane & 3) == 0%s%s", in ? " && " : "", in ? in : ""));
+    cu_close(g->c);
+  } else if (!add && wide(g, dst, b)) {
     to_tensor_wide(g, dst, b);
-    return;
+  } else {
+    open_elems(g);
+    for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+      At at = elem_at(g, odd);
+      to_tensor_elem(g, &at, dst, b, add, guard(g, &at, dst, true));
+    }
+    close_elems(g);
   }
-  open_elems(g);
-  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
-    At at = elem_at(g, odd);
-    const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
-    const char *test = in ? cu_text(c, "if (%s) ", in) : "";
-    if (add) cu_line(c, "%satomicAdd(&%s, %s);", test, to, value(g, &at));
-    else cu_line(c, "%s%s = %s;", test, to, cu_to(c, (Elem)b->elem, value(g, &at)));
-  }
-  close_elems(g);
 }
 
 // No register tile takes part: elements are dealt to the threads in order, columns fastest.
@@ -471,14 +500,11 @@ static void linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   if (g->cols) cu_line(c, rows > 1 ? "const int col = n %% %lld;" : "const int col = n;", (long long)cols);
   At at = g->at;
   if (b->space == SP_STAGE) {
-    const char *j = b->rank > 1 ? cu_position(c, &at, &dst->at[1]) : NULL;
-    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), j), value(g, &at));
+    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[b->rank - 1]));
+    cu_store(c, b, to, value(g, &at));
   } else {
     c->by_thread[dst->buf] = true;
-    const char *in = guard(g, &at, dst), *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, &at, dst));
-    const char *test = in ? cu_text(c, "if (%s) ", in) : "";
-    if (add) cu_line(c, "%satomicAdd(&%s, %s);", test, to, value(g, &at));
-    else cu_line(c, "%s%s = %s;", test, to, cu_to(c, (Elem)b->elem, value(g, &at)));
+    to_tensor_elem(g, &at, dst, b, add, guard(g, &at, dst, true));
   }
   cu_close(c);
 }
@@ -502,8 +528,8 @@ void cu_map(Cuda *c, const Ins *ins) {
     cu_open(c, "for (int b = 0; b < %lld; b++)", (long long)blocks);
     g.at.block = "b";
   }
-  prepare(&g, m->root);
-  if (m->cond) prepare(&g, m->cond);
+  prepare(&g, m->root, has_col(&g, dst));
+  if (m->cond) prepare(&g, m->cond, has_col(&g, dst));
   if (b->space == SP_REG) to_registers(&g, dst, b);
   else if (b->space == SP_STAGE) to_stage(&g, dst, b);
   else to_tensor(&g, dst, b, ins->op == OP_MAPADD);
@@ -517,12 +543,23 @@ void cu_vote(Cuda *c, const Ins *ins) {
   g.at = (At){.map = g.m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = true};
   g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
   orient(&g);
-  const char *name = cu_text(c, "vote%u", ++c->temps);
+  u32 before = c->out.n;
+  prepare(&g, g.m->root, false);
+  At r0 = row_at(&g, "0"), r1 = row_at(&g, "1");
+  const char *any = cu_text(c, "__any_sync(~0u, %s || %s)", cu_paren(c, cu_expr(c, &r0, g.m->root), P_OR), cu_paren(c, cu_expr(c, &r1, g.m->root), P_OR));
+  if (c->out.n == before) {
+    cu_open(c, "if (%s)", any);
+    return;
+  }
+  // The vote needs values of its own: they and it are put in a block, from which its outcome leaves.
+  Str values = {.sc = c->sc};
+  str_put(&values, c->out.at + before, c->out.n - before);
+  c->out.n = before;
+  const char *name = cu_text(c, "vote%u", ++c->votes);
   cu_line(c, "bool %s;", name);
   cu_open(c, "%s", "");
-  prepare(&g, g.m->root);
-  At r0 = row_at(&g, "0"), r1 = row_at(&g, "1");
-  cu_line(c, "%s = __any_sync(~0u, %s || %s);", name, cu_paren(c, cu_expr(c, &r0, g.m->root), P_OR), cu_paren(c, cu_expr(c, &r1, g.m->root), P_OR));
+  str_puts(&c->out, values.at);
+  cu_line(c, "%s = %s;", name, any);
   cu_close(c);
   cu_open(c, "if (%s)", name);
 }

@@ -182,17 +182,16 @@ void cu_mma_wait(Cuda *c, const Ins *ins) {
   for (u32 i = 1; i <= list[0]; i++) tie(c, list[i]);
 }
 
-static const char *offset(Cuda *c, const Pos *p) {
-  return p->base ? cu_text(c, "%s + ", cu_paren(c, cu_expr(c, NULL, p->base), P_ADD)) : "";
-}
-
 // A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.
 void cu_mma_warp(Cuda *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];
   u32 dst = c->k->view.at[p->dst].buf;
   Operand a = operand(c, p->a), b = operand(c, p->b);
   const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text;
-  const char *row = offset(c, &a.v->at[0]), *a_col = offset(c, &a.v->at[1]), *b_row = offset(c, &b.v->at[0]), *b_col = offset(c, &b.v->at[1]);
+  Txt a_row = cu_from(c, a.v->at[0].base, (Txt){"16 * warp + (lane & 15)", P_ADD});
+  Txt a_col = cu_from(c, a.v->at[1].base, (Txt){"n_k + 8 * (lane >> 4)", P_ADD});
+  Txt b_row = cu_from(c, b.v->at[0].base, (Txt){"n + (lane & 7) + 8 * (lane >> 4)", P_ADD});
+  Txt b_col = cu_from(c, b.v->at[1].base, (Txt){"n_k + (lane & 8)", P_ADD});
   cu_open(c, "%s", "");
   if (!p->acc) {
     cu_line(c, "#pragma unroll");
@@ -201,10 +200,10 @@ void cu_mma_warp(Cuda *c, const Ins *ins) {
   cu_line(c, "#pragma unroll 1");
   cu_open(c, "for (int n_k = 0; n_k < %lld; n_k += 16)", (long long)p->k);
   cu_line(c, "u32 x[4], y[4];");
-  cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, cu_text(c, "%s16 * warp + (lane & 15)", row), cu_text(c, "%sn_k + 8 * (lane >> 4)", a_col)));
+  cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, a_row, a_col));
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int n = 0; n < %lld; n += 16)", (long long)p->n);
-  cu_line(c, "sc_ldmatrix(%s, y);", cu_stage_elem(c, b.v, cu_text(c, "%sn + (lane & 7) + 8 * (lane >> 4)", b_row), cu_text(c, "%sn_k + (lane & 8)", b_col)));
+  cu_line(c, "sc_ldmatrix(%s, y);", cu_stage_elem(c, b.v, b_row, b_col));
   cu_line(c, "sc_mma_%s(%s + n / 2, x, y[0], y[1]);", elem, d);
   cu_line(c, "sc_mma_%s(%s + n / 2 + 4, x, y[2], y[3]);", elem, d);
   cu_close(c);

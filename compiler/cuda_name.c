@@ -36,10 +36,10 @@ static bool is_word(const char *name) {
   return false;
 }
 
-// Names that the emitter forms: k_fill, x_tile, Q_stride, old_19, limit3, sum_j2.
+// Names that the emitter forms: k_fill, x_tile, Q_stride, old_19.
 bool cu_is_formed(const char *name) {
   static const char *const ends[] = {"_", "_args", "_fill", "_held", "_next", "_oldest", "_parity", "_place", "_place_of", "_stride", "_tile"};
-  static const char *const stems[] = {"inverse", "least_", "limit", "map", "most_", "next", "pair", "rest", "row_value", "sum_", "turn", "vote"};
+  static const char *const stems[] = {"map", "next", "rest", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {
     size_t m = strlen(ends[i]);
@@ -56,6 +56,31 @@ bool cu_is_formed(const char *name) {
 const char *sc_cuda_name(Sc *sc, Sym name) {
   bool taken = is_word(name) || cu_is_formed(name) || !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
   return taken ? sc_printf(sc, "%s_", name) : name;
+}
+
+// ---- values that a statement names
+
+static bool taken(const Cuda *c, const char *name) {
+  for (u32 i = 0; i < c->k->buf.n; i++) {
+    if (!strcmp(c->name[i], name)) return true;
+  }
+  for (u32 i = 0; i < c->k->loop.n; i++) {
+    if (!strcmp(c->loop[i], name)) return true;
+  }
+  for (u32 i = 0; i < c->k->let.n; i++) {
+    if (!strcmp(sc_cuda_name(c->sc, c->k->let.at[i].name), name)) return true;
+  }
+  for (u32 i = 0; i < c->temp.n; i++) {
+    if (!strcmp(c->temp.at[i], name)) return true;
+  }
+  return false;
+}
+
+const char *cu_temp(Cuda *c, const char *stem) {
+  const char *name = stem;
+  for (u32 n = 2; taken(c, name); n++) name = cu_text(c, "%s%u", stem, n);
+  PUSH(c->sc, &c->temp, name);
+  return name;
 }
 
 // ---- comments and literals

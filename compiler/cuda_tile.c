@@ -82,19 +82,16 @@ void cu_declare(Cuda *c, u32 buf) {
 
 // ---- where a thread's element is
 
-const char *cu_row(Cuda *c, const At *at) {
-  if (!at->r) return "row";  // maps without register tiles name their own
-  if (!strcmp(at->block, "0")) return cu_text(c, "(row0 + 8 * %s)", at->r);
-  return cu_text(c, "(row0 + %u * %s + 8 * %s)", cu_block_rows(c), at->block, at->r);
+Txt cu_row(Cuda *c, const At *at) {
+  if (!at->r) return (Txt){"row", P_ATOM};  // maps without register tiles name their own
+  if (!strcmp(at->block, "0")) return (Txt){cu_text(c, "row0 + 8 * %s", at->r), P_ADD};
+  return (Txt){cu_text(c, "row0 + %u * %s + 8 * %s", cu_block_rows(c), at->block, at->r), P_ADD};
 }
 
-const char *cu_col_step(Cuda *c, const At *at) {
-  (void)c;
-  return at->odd < 0 ? "8 * (e >> 2) + (e & 1)" : at->odd ? "8 * (e >> 2) + 1" : "8 * (e >> 2)";
-}
+const char *cu_col_step(Cuda *c, const At *at) { return cu_text(c, "sc_col(%s)", at->e); }
 
-const char *cu_col(Cuda *c, const At *at) {
-  return at->e ? cu_text(c, "(%s + col0)", cu_col_step(c, at)) : "col";
+Txt cu_col(Cuda *c, const At *at) {
+  return at->e ? (Txt){cu_text(c, "col0 + %s", cu_col_step(c, at)), P_ADD} : (Txt){"col", P_ATOM};
 }
 
 const char *cu_of(Cuda *c, Elem elem, const char *bits) {
@@ -129,11 +126,11 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   if (cu_blocks(c, b) > 1) name = cu_text(c, "%s[%s]", name, at->block);
   if (sc_elem[b->elem].bytes == 4) return cu_text(c, "%s[%s]", name, e);
   if (sc_elem[b->elem].bytes == 1) {
-    e = cu_text(c, "(%s)", e);
     return cu_of(c, (Elem)b->elem, cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff", name, e, e, e, e));
   }
-  const char *half = at->odd ? cu_text(c, "%s[(%s) / 2] >> 16", name, e) : cu_text(c, "%s[(%s) / 2] & 0xffff", name, e);
-  return cu_of(c, (Elem)b->elem, half);
+  const char *word = cu_text(c, strchr(e, ' ') ? "%s[(%s) / 2]" : "%s[%s / 2]", name, e);
+  if (at->odd < 0) return cu_of(c, (Elem)b->elem, cu_text(c, "%s >> 16 * (%s & 1) & 0xffff", word, e));
+  return cu_of(c, (Elem)b->elem, cu_text(c, at->odd ? "%s >> 16" : "%s & 0xffff", word));
 }
 
 // ---- stages
@@ -158,30 +155,32 @@ u32 cu_panel(const Buf *part) {
   return part->swizzle ? part->swizzle : (u32)part->ext[part->rank - 1] * sc_elem[part->elem].bytes;
 }
 
-const char *cu_stage_elem(Cuda *c, const View *v, const char *row, const char *col) {
+const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
   const Buf *b = &c->k->buf.at[v->buf];
   u32 bytes = sc_elem[b->elem].bytes;
-  if (c->permuted[v->buf]) {
-    col = cu_text(c, "sc_order8(%s)", col);
-  }
-  if (b->rank == 1) return cu_text(c, "%s + %u * (%s)", cu_stage(c, v), bytes, row);
-  if (b->swizzle) return cu_text(c, "sc_at<%u, %lld>(%s, %s, %u * (%s))", b->swizzle, (long long)cu_rows(b), cu_stage(c, v), row, bytes, col);
-  return cu_text(c, "%s + %u * ((%s) * %lld + %s)", cu_stage(c, v), bytes, row, (long long)b->ext[1], col);
+  const char *stage = cu_stage(c, v);
+  if (b->rank == 1) return cu_text(c, "%s + %u * %s", stage, bytes, cu_paren(c, row, P_MUL + 1));
+  if (c->permuted[v->buf]) col = (Txt){cu_text(c, "sc_order8(%s)", col.s), P_ATOM};
+  if (!b->swizzle) return cu_text(c, "%s + %u * (%s * %lld + %s)", stage, bytes, cu_paren(c, row, P_MUL), (long long)b->ext[1], cu_paren(c, col, P_ADD));
+  const char *byte = bytes == 1 ? col.s : cu_text(c, "%u * %s", bytes, cu_paren(c, col, P_MUL + 1));
+  return cu_text(c, "sc_at<%u, %lld>(%s, %s, %s)", b->swizzle, (long long)cu_rows(b), stage, row.s, byte);
+}
+
+// From a base, or from nothing.
+Txt cu_from(Cuda *c, Xid base, Txt x) {
+  return base ? (Txt){cu_text(c, "%s + %s", cu_paren(c, cu_expr(c, NULL, base), P_ADD), cu_paren(c, x, P_ADD)), P_ADD} : x;
 }
 
 // Position p of a view as an integer expression.
-const char *cu_position(Cuda *c, const At *at, const Pos *p) {
-  const char *var = NULL, *base = NULL;
-  if (p->var >= 0) var = (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at);
-  if (p->base) base = cu_paren(c, cu_expr(c, NULL, p->base), P_ADD);
-  if (var && base) return cu_text(c, "%s + %s", base, var);
-  return var ? var : base ? base : "0";
+Txt cu_position(Cuda *c, const At *at, const Pos *p) {
+  if (at->placed && p->var >= 0 && (int)p->var == at->row && p->base == at->place) return (Txt){"row", P_ATOM};
+  if (p->var >= 0) return cu_from(c, p->base, (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at));
+  return p->base ? cu_expr(c, NULL, p->base) : (Txt){"0", P_ATOM};
 }
 
 static const char *stage_load(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
-  const char *row = cu_position(c, at, &v->at[0]);
-  const char *addr = cu_stage_elem(c, v, row, b->rank > 1 ? cu_position(c, at, &v->at[1]) : NULL);
+  const char *addr = cu_stage_elem(c, v, cu_position(c, at, &v->at[0]), cu_position(c, at, &v->at[b->rank - 1]));
   u32 bytes = sc_elem[b->elem].bytes;
   const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
   return cu_of(c, (Elem)b->elem, cu_text(c, "sc_lds%s(%s)", how, addr));
@@ -192,11 +191,11 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
 const char *cu_offset(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
   for (u32 d = 0; d < v->rank; d++) {
-    const char *p = cu_position(c, at, &v->at[d]);
-    if (!strcmp(p, "0")) continue;
+    Txt p = cu_position(c, at, &v->at[d]);
+    if (!strcmp(p.s, "0")) continue;
     if (s.n) str_puts(&s, " + ");
-    if (d + 1 == v->rank) str_printf(&s, strchr(p, ' ') && s.n == 0 ? "(%s)" : "%s", p);
-    else str_printf(&s, "(long long)(%s) * a.%s_stride[%u]", p, c->name[v->buf], d);
+    if (d + 1 == v->rank) str_puts(&s, cu_paren(c, p, P_ADD));
+    else str_printf(&s, "%s * a.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
   }
   return s.n ? s.at : "0";
 }
@@ -219,7 +218,7 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
     if ((is_row && !rows) || (is_col && !cols) || (p->var < 0 && !told)) continue;
     if ((is_row || is_col) && inside_by_form(c, at, p, b->dim[d])) continue;
     if (s.n) str_puts(&s, " && ");
-    const char *pos = cu_position(c, at, p);
+    const char *pos = cu_paren(c, cu_position(c, at, p), P_ADD);
     bool low = p->base && !cu_nonneg(c->k, p->base);
     if (low) str_printf(&s, "%s >= 0 && ", pos);
     str_printf(&s, "%s < %s", pos, cu_paren(c, cu_expr(c, NULL, b->dim[d]), P_ADD));

@@ -1,4 +1,5 @@
-// Tests of how the elements of a statement are written: what is tested before an access, what is read together.
+// Tests of how the elements of a statement are written: what is tested before an access, what is
+// read together.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,12 +53,13 @@ static void lacks(const char *text, const char *part) {
 
 // A tile may be wider than the tensor, whose last columns it then passes.
 static void columns_past_the_end(void **state) {
-  const char *t = emit(*state,
-                       "kernel k {\n  in X : f32[M, 100]\n  out Y : f32[M, 100]\n  grid (x : cdiv(M, 64))\n"
-                       "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 128]\n"
-                       "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] = a[i,j]\n  }\n}\n");
-  has(t, "a.M && (8 * (e >> 2) + (e & 1) + col0) < 100 ? a.X[");
-  has(t, "a.M && (8 * (e >> 2) + (e & 1) + col0) < 100) a.Y[");
+  const char *t =
+      emit(*state,
+           "kernel k {\n  in X : f32[M, 100]\n  out Y : f32[M, 100]\n  grid (x : cdiv(M, 64))\n"
+           "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 128]\n"
+           "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] = a[i,j]\n  }\n}\n");
+  has(t, "a.M && col0 + sc_col(e) < 100 ? a.X[");
+  has(t, "a.M && col0 + sc_col(e) < 100) a.Y[");
 }
 
 // Where extents and instances say that all is inside, nothing is tested.
@@ -76,24 +78,28 @@ static void inside_by_their_form(void **state) {
   has(t, "< 120) a.Y[");
 }
 
-// A vector along the columns, in a stage: two elements a load, which serve both rows; one by one from an odd place.
+// A vector along the columns, in a stage: two elements a load, which serve both rows; one by one
+// from an odd place.
 static void pairs_along_columns(void **state) {
   static const char *const from[] = {"", "2*w + ", "w + "};
   for (u32 i = 0; i < COUNT(from); i++) {
     Fixture *f = *state;
     Str s = {.sc = &f->sc};
     str_printf(&s,
-               "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : cdiv(M, 128))\n"
+               "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : "
+               "cdiv(M, 128))\n"
                "  ring r : f32[68]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
-               "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, 64]\n    wait r\n"
-               "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    release r\n"
+               "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, "
+               "64]\n    wait r\n"
+               "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    "
+               "release r\n"
                "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
                from[i], from[i]);
     const char *t = emit(f, s.at);
     if (i < 2) {
-      has(t, "const float2 pair1 = sc_lds64(smem + ");
-      has(t, " * (e & 1 ? pair1.y : pair1.x);");
-      has(t, "sc_pack_f16(a_[e] + pair2.x, a_[e + 1] + pair2.y);");
+      has(t, "const float2 pair = sc_lds64(smem + ");
+      has(t, " * (e & 1 ? pair.y : pair.x);");
+      has(t, "sc_pack_f16(a_[e] + pair.x, a_[e + 1] + pair.y);");
       lacks(t, "sc_lds32(smem");
     } else {
       lacks(t, "sc_lds64(smem");
@@ -101,9 +107,19 @@ static void pairs_along_columns(void **state) {
   }
 }
 
+// Pairs of 16-bit elements become words of four: each of the four takes its own half.
+static void bytes_from_pairs(void **state) {
+  const char *t = emit(
+      *state,
+      "kernel k {\n  in X : f16[M, 64]\n  out Y : e4m3[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  role r : 1 warpgroup, 128 regs {\n    reg a : f16[64, 64], b : e4m3[64, 64]\n"
+      "    a[i,j] = X[x*64 + i, j]\n    b[i,j] = a[i,j]\n    Y[x*64 + i, j] = b[i,j]\n  }\n}\n");
+  has(t, "y[q] = sc_of_f16(a_[e / 2] >> 16 * (e & 1) & 0xffff);");
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
-                                     TEST(pairs_along_columns)};
+                                     TEST(pairs_along_columns), TEST(bytes_from_pairs)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }
