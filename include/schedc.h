@@ -47,7 +47,7 @@ typedef enum schedc_status {
   SCHEDC_EINPUT = 1, /* the schedule, a parameter or a tensor is at fault: diagnostics */
   SCHEDC_EFAULT = 2, /* a run found a race or a deadlock; see the diagnostics */
   SCHEDC_ENOMEM = 3,
-  SCHEDC_ELIMIT = 4,  /* a limit was passed: text of 2 GiB, expansion budget, step budget */
+  SCHEDC_ELIMIT = 4,  /* a limit was passed: text of 2 GiB, expansion budget, step budget, … */
   SCHEDC_EIO = 5,     /* a file could not be read or written */
   SCHEDC_EARG = 6,    /* the call is wrong: NULL, an unknown name, an index too large */
   SCHEDC_ECANCEL = 7, /* the progress callback asked to stop */

@@ -109,35 +109,60 @@ static bool before(const Inst *in, const Access *old, AccessKind kind) {
          in->clock[old->word - C_TIME + C_FENCE] >= old->value;
 }
 
-static void forget(Part *p, u32 i) {
-  memmove(&p->log[i], &p->log[i + 1], (p->n - i - 1) * sizeof *p->log);
-  p->n--;
+// Whatever will be known to come after `now` will be known to come after `old`, wherever it lies:
+// all of `old` was overwritten, or done again by the same agent, whose epochs only grow. (As
+// FastTrack's epochs: Flanagan, Freund 2009.)
+static bool covers(const Access *now, const Access *old) {
+  return inside(&old->at, &now->at) &&
+         (writes(now->kind) || (now->kind == old->kind && now->word == old->word));
+}
+
+// Makes one rectangle of both, if they are one: a loop's accesses, column by column.
+static bool join(Rect *to, const Rect *more) {
+  for (u32 d = 0; d < 2; d++) {
+    if (to->lo[!d] != more->lo[!d] || to->hi[!d] != more->hi[!d]) continue;
+    if (to->hi[d] < more->lo[d] || more->hi[d] < to->lo[d]) return false;
+    if (to->lo[d] > more->lo[d]) to->lo[d] = more->lo[d];
+    if (to->hi[d] < more->hi[d]) to->hi[d] = more->hi[d];
+    return true;
+  }
+  return false;
+}
+
+// Nothing that a later access may race with is left out of the log.
+static bool record(Inst *in, Part *p, const Access *now) {
+  u32 n = 0;
+  for (u32 i = 0; i < p->n; i++) {
+    if (covers(now, &p->log[i])) continue;
+    if (n != i) p->log[n] = p->log[i];
+    n++;
+  }
+  p->n = n;
+  for (u32 i = 0; i < n; i++) {
+    Access *old = &p->log[i];
+    if (old->kind == now->kind && old->inst == now->inst && old->pc == now->pc &&
+        old->word == now->word && old->value == now->value && join(&old->at, &now->at))
+      return true;
+  }
+  if (n < LOG) return p->log[p->n++] = *now, true;
+  const Buf *b = &in->env.k->buf.at[p->buf];
+  sc_fault(in, D_X_LIMIT, sc_here(in),
+           "more than %d accesses to '%s' have to be kept in mind at once", LOG,
+           in->env.k->ring.at[b->ring].name);
+  sc_fault_help(in,
+                "access it in larger rectangles, or release other stages less often in between");
+  return false;
 }
 
 bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at) {
-  Access *same = NULL;
   for (u32 i = 0; i < p->n; i++) {
-    Access *old = &p->log[i];
+    const Access *old = &p->log[i];
     if (apart(&old->at, &at)) continue;
     if ((writes(kind) || writes(old->kind)) && !before(in, old, kind))
       return sc_race(in, p, old, kind);
   }
-  for (u32 i = 0; i < p->n;) {
-    Access *old = &p->log[i];
-    if (writes(kind) && inside(&old->at, &at)) {
-      forget(p, i);  // whoever comes after this write comes after that
-    } else {
-      if (old->kind == kind && old->word == word && !memcmp(&old->at, &at, sizeof at)) same = old;
-      i++;
-    }
-  }
-  if (!same) {
-    if (p->n == LOG) forget(p, 0);
-    same = &p->log[p->n++];
-  }
-  *same = (Access){(u8)kind, in->id, in->at, word, value, at};
   if (writes(kind)) p->clean = false;
-  return true;
+  return record(in, p, &(Access){(u8)kind, in->id, in->at, word, value, at});
 }
 
 bool sc_may_release(Inst *in, const Stage *s, u32 ring) {

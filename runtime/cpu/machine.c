@@ -204,7 +204,7 @@ static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
   if (why == SCHEDC_ECANCEL) return why;
   if (first) {
     sc_fault_report(sc, p, first);
-    return SCHEDC_EFAULT;
+    return first->id == D_X_LIMIT ? SCHEDC_ELIMIT : SCHEDC_EFAULT;
   }
   if (why == SCHEDC_ELIMIT) {
     sc_report(sc, D_X_STEPS, p->k->span, "given up after %llu operations",

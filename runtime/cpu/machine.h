@@ -115,7 +115,7 @@ typedef struct Access {
   Rect at;
 } Access;
 
-enum { LOG = 48 };
+enum { LOG = 256 };
 
 // One part of a stage.
 typedef struct Part {
@@ -125,7 +125,7 @@ typedef struct Part {
   u32 flying;  // copies that have not landed
   bool clean;  // all of it is poison
   u32 n;
-  Access log[LOG];  // accesses that a later one may conflict with
+  Access log[LOG];  // accesses that a later one may race with: all of them
 } Part;
 
 struct Stage {
@@ -300,7 +300,7 @@ void sc_expect(Slot *s, Barrier *b, i64 bytes);
 void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value);
 void sc_fence(Inst *in);
 void sc_meet(Inst *in);
-// Records an access; false: it races with an earlier one.
+// Records an access; false: it races with an earlier one, or there are more than can be told apart.
 bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at);
 // Does no product or copy out of the instance itself still read the stage?
 bool sc_may_release(Inst *in, const Stage *s, u32 ring);

@@ -154,6 +154,19 @@ static void test_fence(void **state) {
   close_kit(&t);
 }
 
+// Who fences for others: what a role has learnt from a barrier, its own fence orders too.
+static void test_fence_for_others(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, staged);
+  bind(&t, (i64[]){700});
+  find(&t, "twice", OP_COMMIT, 0)->plan.fence = false;
+  find(&t, "math", OP_MMA, 0)->plan.fence = true;
+  expect_same(&t);
+  close_kit(&t);
+}
+
 // One thread arrives for a warpgroup whose warps have not met.
 static void test_meeting(void **state) {
   (void)state;
@@ -166,6 +179,108 @@ static void test_meeting(void **state) {
   expect_fault_always(&t, "X.race", "no barrier orders the two");
   find(&t, "twice", OP_COMMIT, 0)->plan.meet = true;
   expect_same(&t);
+  close_kit(&t);
+}
+
+// A stage that both CTAs of a cluster fill has landed when both copies have, not when one has.
+static void test_half_landed(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  const char *s = edit(&t, product, "persistent", "persistent cluster (y : 2)");
+  load(&t, edit(&t, s, "a <- A[x*64.., t*64..];", "a <- A[x*64.., t*64..] multicast;"));
+  bind(&t, (i64[]){64, 64, 64});  // one fill: the next would be found out by its count
+  Ins *acquire = find(&t, "load", OP_ACQUIRE, 0);
+  assert_int_equal(t.k->ring.at[acquire->arg[0]].multicast, true);
+  acquire->plan.bytes /= 2;  // the phase ends with the first copy
+  expect_fault(&t, SCHEDC_LATE, "X.race", "nothing makes sure that the copy has landed");
+  close_kit(&t);
+}
+
+// ---- the log of accesses
+
+// `many` reads its stage column by column, and gives back a stage of `b` after each.
+static const char columns[] =
+    "kernel columns {\n"
+    "  in A : f16[M, 128], B : f16[64, 64]\n"
+    "  out Y : f32[M], Z : f32[M]\n"
+    "  grid (x : cdiv(M, 64)) persistent\n"
+    "  ring a : f16[64, 128]\n"
+    "  ring b : f16[64, 64] * 2\n"
+    "  role load : 1 warp, 40 regs {\n"
+    "    a <- A[x*64..]\n"
+    "    for c in 0 .. 128 { b <- B[0..] }\n"
+    "  }\n"
+    "  role one : 1 warpgroup, 104 regs {\n"
+    "    reg y : f32[64]\n"
+    "    wait a;  y[i] = a[i, 0];  release a\n"
+    "    Y[x*64 + i] = y[i]\n"
+    "  }\n"
+    "  role many : 1 warpgroup, 104 regs {\n"
+    "    reg z : f32[64] = 0\n"
+    "    wait a\n"
+    "    for c in 0 .. 128 { wait b;  z[i] = z[i] + a[i, c];  release b }\n"
+    "    release a\n"
+    "    Z[x*64 + i] = z[i]\n"
+    "  }\n"
+    "}\n";
+
+// A release that the barrier does not count.
+static void unheard(Kit *t, const char *role) {
+  Ins *release = find(t, role, OP_RELEASE, 0);
+  while (t->k->ring.at[release->arg[0]].name[0] != 'a') release++;
+  assert_int_equal(release->op, OP_RELEASE);
+  t->k->ring.at[release->arg[0]].empty_count -= release->plan.arrivals;
+  release->plan.arrivals = 0;
+}
+
+// However many accesses come after it, one that nothing orders is found.
+static void test_old_access(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t, columns);
+  bind(&t, (i64[]){640});
+  t.opt.sms = 2;
+  expect_same(&t);
+  unheard(&t, "one");
+  expect_fault_always(&t, "X.race", "'a' in a race");
+  close_kit(&t);
+}
+
+// The pieces that one statement reads in a row are remembered as one, which is all of them.
+static void test_pieces_in_a_row(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  const char *s =
+      edit(&t, columns, "wait b;  z[i] = z[i] + a[i, c];  release b", "z[i] = z[i] + a[i, c]");
+  s = edit(&t, s, "    for c in 0 .. 128 { b <- B[0..] }\n", "");
+  s = edit(&t, s, "  ring b : f16[64, 64] * 2\n", "");
+  s = edit(&t, s, "in A : f16[M, 128]", "in A : f16[M, 600]");
+  s = edit(&t, s, "ring a : f16[64, 128]", "ring a : f16[64, 600]");
+  load(&t, edit(&t, s, "c in 0 .. 128", "c in 0 .. 600"));
+  bind(&t, (i64[]){640});
+  t.opt.sms = 2;
+  expect_same(&t);
+  unheard(&t, "many");
+  expect_fault_always(&t, "X.race", "'a' in a race");
+  close_kit(&t);
+}
+
+// More than there is room for ends the run, instead of being forgotten.
+static void test_too_many_pieces(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  const char *s = edit(&t, columns, "c in 0 .. 128 { wait", "c in 0 .. 600 { wait");
+  s = edit(&t, s, "c in 0 .. 128 { b", "c in 0 .. 600 { b");
+  s = edit(&t, s, "in A : f16[M, 128]", "in A : f16[M, 600]");
+  load(&t, edit(&t, s, "ring a : f16[64, 128]", "ring a : f16[64, 600]"));
+  bind(&t, (i64[]){64});
+  assert_int_equal(run(&t), SCHEDC_ELIMIT);
+  assert_string_equal(sc_diag_code(t.sc.diags->id), "X.limit");
+  assert_true(says(t.sc.diags, "more than 256 accesses to 'a'"));
   close_kit(&t);
 }
 
@@ -301,7 +416,12 @@ int main(void) {
       cmocka_unit_test(test_release_early),
       cmocka_unit_test(test_release_of_another),
       cmocka_unit_test(test_fence),
+      cmocka_unit_test(test_fence_for_others),
       cmocka_unit_test(test_meeting),
+      cmocka_unit_test(test_half_landed),
+      cmocka_unit_test(test_old_access),
+      cmocka_unit_test(test_pieces_in_a_row),
+      cmocka_unit_test(test_too_many_pieces),
       cmocka_unit_test(test_flight),
       cmocka_unit_test(test_held),
       cmocka_unit_test(test_bounds),

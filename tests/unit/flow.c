@@ -329,6 +329,49 @@ static void nested_loops(void **state) {
   free(source);
 }
 
+// An mbarrier counts fewer than 2^20 bytes a phase, and no number of iterations may wrap round to
+// fewer.
+static void bytes_of_a_fill(void **state) {
+  (void)state;
+  static const struct {
+    const char *part, *loops, *ends;
+    u32 bytes;  // 0: refused
+  } row[] = {{"4, 16, 16", "for t in 0 .. 31 {", "}", 31 << 15},
+             {"4, 16, 16", "for t in 0 .. 32 {", "}", 0},
+             {"4, 16, 16", "for t in 0 .. 1048576 { for u in 0 .. 17592186044416 {", "} }", 0},
+             {"4, 16, 16", "for t in 0 .. 1048576 {", "}", 0},
+             {"4, 16, 16",
+              "for s in 0 .. 1048576 { for t in 0 .. 1048576 { for u in 0 .. 1048576 { "
+              "for v in 0 .. 1048576 {",
+              "} } } }", 0},
+             {"256, 16, 16", "", "", 0}};
+  for (u32 i = 0; i < COUNT(row); i++) {
+    Fixture f;
+    char source[1024];
+    snprintf(source, sizeof source,
+             "kernel k {\n  in A : f16[M, N, 1048576, 16]\n  out C : f16[M, N, 1048576, 16]\n"
+             "  grid (x : M)\n  ring a : f16[%s, 16]\n"
+             "  role load : 1 warp, 24 regs { acquire a\n    %s a <- A[x.., 0..] %s\n    "
+             "commit a }\n"
+             "  role store : 1 warp, 24 regs { wait a;  C[x.., 0..] <- a;  wait C read;  "
+             "release a }\n}\n",
+             row[i].part, row[i].loops, row[i].ends);
+    bool ok = begin(&f, source);
+    if (ok != (row[i].bytes != 0)) show(&f.sc);
+    assert_int_equal(ok, row[i].bytes != 0);
+    if (ok) assert_int_equal(find(&f, 0, OP_ACQUIRE, 0)->plan.bytes, row[i].bytes);
+    else assert_int_equal(f.sc.diags->id, D_R9_BYTES);
+    // Tiles that IR text may have, and a schedule may not: 2^64 bytes with the loop, and in one
+    // copy.
+    Buf *part = &f.k->buf.at[ring(&f, "a")->part0];
+    part->ext[0] = (i64)1 << 31;
+    assert_false(sc_derive(&f.sc, f.k));
+    part->ext[1] = (i64)1 << 24;
+    assert_false(sc_derive(&f.sc, f.k));
+    sc_free(&f.sc);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keep_numbers),
@@ -340,6 +383,7 @@ int main(void) {
       cmocka_unit_test(rejections),
       cmocka_unit_test(plans_are_checked),
       cmocka_unit_test(nested_loops),
+      cmocka_unit_test(bytes_of_a_fill),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
