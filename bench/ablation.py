@@ -13,13 +13,12 @@ import collections
 import json
 import os
 import re
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+
+from calls import bench, build
 
 ALONE, ALG1, FWD, STALE = (f"schedules/{name}.sched" for name in ("fa3_alone", "fa3_alg1", "fa3_fwd", "fa3_stale"))
 EDITED = "build/ablation"  # where schedules go that a variant changes
-SECONDS = 90               # for a table
 
 # settings: params. hand: row of the ladder, TFLOP/s sustained, % of the tensor cores' cycles. paper: row of its table,
 # TFLOP/s. edit: text of the schedule, and what stands there instead.
@@ -88,12 +87,11 @@ def long(d, causal, rows):
     """A table of 16 k tokens, hidden size 2048."""
     heads = 2048 // d
     return (f"d {d}, {'causal' if causal else 'full'}, s 16384", [f"D={d}", f"causal={str(causal).lower()}"],
-            ["B=1", "M=16384", "N=16384", f"H={heads}", f"G={heads}"], "normal", rows)
+            ["B=1", "M=16384", "N=16384", f"H={heads}", f"G={heads}"], rows)
 
 
-PAPER = "d 128, full, b 4, h 16, s 8448"
-TABLES = [  # (name, params of all variants, dimensions that are not those of the case `paper`, inputs, variants)
-    (PAPER, [], [], "normal", FULL),
+TABLES = [  # (name, params of all variants, dimensions that are not those of the case `paper`, variants)
+    ("d 128, full, b 4, h 16, s 8448", [], [], FULL),
     long(128, True, CAUSAL),
     long(256, False, steps(("exact", "684", None), ("stale maximum", "714", None),
                            clusters(("+ ping-pong + cluster of 2", "722-730", None)))),
@@ -101,10 +99,6 @@ TABLES = [  # (name, params of all variants, dimensions that are not those of th
                           clusters(("+ cluster of 2 + ping-pong", "717-727", None)))),
     long(64, False, steps(None, ("3 math warpgroups, BM 192, BN 128, stale maximum", "551-561", None), CLUSTERS_64)),
 ]
-# Inputs on which warps leave the stale maximum's fast path: what that costs at its worst.
-TABLES += [(f"{PAPER}, inputs {kind}", [], [], kind,
-            [Row("Algorithm 2", FWD, ["pingpong=true"]), stale("stale maximum", pair=2)])
-           for kind in ("spike", "large", "outliers")]
 
 
 def file_of(row):
@@ -123,33 +117,16 @@ def file_of(row):
 
 
 def configurations(tables):
-    """File and options for `schedc build` of all variants."""
-    settings = {(file_of(row), *params, *row.settings) for _, params, _, _, rows in tables for row in rows}
-    return [(file, [word for param in params for word in ("-p", param)]) for file, *params in sorted(settings)]
+    """File and params of all variants."""
+    settings = {(file_of(row), *params, *row.settings) for _, params, _, rows in tables for row in rows}
+    return [(file, params) for file, *params in sorted(settings)]
 
 
-def build(schedc, tables):
-    """Fills the cache on all cores, so that the GPU does not wait for NVRTC. What goes wrong is told by `bench`."""
-    def one(job):
-        subprocess.run([schedc, "build", job[0], *job[1], "--to", "cubin", "-o", "-"], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, configurations(tables)))
-
-
-def run(args, table):
-    _, params, dims, inputs, rows = table
-    command = [args.schedc, "bench", "--case", "paper", "--inputs", inputs, "--format", "json"]
-    command += [word for param in params for word in ("-p", param)] + [word for dim in dims for word in ("--set", dim)]
-    command += ["--dry-run"] if args.dry_run else []
-    for row in rows:
-        command += [file_of(row), *row.settings]
-    try:
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return command, 1, None, f"not done after {SECONDS} s"
-    return command, done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+def options_of(table):
+    """Of `schedc bench`."""
+    _, params, dims, rows = table
+    words = [word for param in params for word in ("-p", param)] + [word for dim in dims for word in ("--set", dim)]
+    return words + [word for row in rows for word in (file_of(row), *row.settings)]
 
 
 def variant(row, measured):
@@ -229,16 +206,11 @@ def show(table, write):
 
 
 def one_table(args, of, document):
-    command, code, got, error = run(args, of)
-    table = {"name": of[0], "command": command, "pass": code == 0}
+    entry, code = bench(args, options_of(of), document)
+    table = {"name": of[0], **entry}
     document["tables"].append(table)
-    if isinstance(got, dict):
-        for key in ("device", "multiprocessors", "driver", "date", "schedc"):
-            if key in got:
-                document[key] = got[key]
-        table["variants"] = [variant(*pair) for pair in zip(of[-1], got["variants"])]
-    else:  # a list of diagnostics
-        table["error"] = ("".join(d["text"] + "\n" for d in got or []) + error.replace("schedc bench: ", "")).strip()
+    if "variants" in table:
+        table["variants"] = [variant(*pair) for pair in zip(of[-1], table["variants"])]
     show(table, text_table)
     return code
 
@@ -260,7 +232,7 @@ def main():
     tables = [t for t in TABLES if not args.only or re.search(args.only, t[0])]
     document = {"command": sys.argv, "tables": []}
     if not args.dry_run:
-        build(args.schedc, tables)
+        build(args.schedc, configurations(tables))
     codes = []
     for table in tables:
         codes.append(one_table(args, table, document))

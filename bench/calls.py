@@ -1,0 +1,41 @@
+"""Calls of `schedc bench` and `schedc build` that the measuring scripts share."""
+import json
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+SECONDS = 90  # for a call
+
+
+def build(schedc, configurations):
+    """Fills the cache on all cores, so that the GPU does not wait for NVRTC; a configuration is a file and the settings
+    of its params. What goes wrong is told by `bench`."""
+    def one(configuration):
+        file, settings = configuration
+        params = [word for setting in settings for word in ("-p", setting)]
+        subprocess.run([schedc, "build", file, *params, "--to", "cubin", "-o", "-"], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, configurations))
+
+
+def bench(args, options, document):
+    """Runs `schedc bench` on the case `paper`: (entry for the document, exit code). The entry has the variants, or an
+    error; where and when it was goes into the document itself."""
+    command = [args.schedc, "bench", "--case", "paper", "--format", "json", *options]
+    command += ["--dry-run"] if args.dry_run else []
+    try:
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return {"command": command, "pass": False, "error": f"not done after {SECONDS} s"}, 1
+    entry = {"command": command, "pass": done.returncode == 0}
+    got = json.loads(done.stdout) if done.stdout else []
+    if isinstance(got, dict):
+        entry["variants"] = got["variants"]
+        where = ("device", "multiprocessors", "driver", "date", "schedc")
+        document.update({key: got[key] for key in where if key in got})
+    else:  # a list of diagnostics
+        said = done.stderr.replace("schedc bench: ", "")
+        entry["error"] = ("".join(d["text"] + "\n" for d in got) + said).strip()
+    return entry, done.returncode
