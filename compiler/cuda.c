@@ -154,7 +154,7 @@ static void role(Cuda *c, u32 r) {
   } else {
     cu_line(c, "[[maybe_unused]] const int instance = warp_of_cta - %u, lane = threadIdx.x & 31, thread = lane, warp = 0;", role->first_warp);
   }
-  cu_line(c, "[[maybe_unused]] const int row0 = 16 * warp + (lane >> 2), col0 = 2 * (lane & 3);  // of this thread's first accumulator element");
+  cu_line(c, "[[maybe_unused]] const int row0 = sc_opaque(16 * warp + (lane >> 2)), col0 = sc_opaque(2 * (lane & 3));  // of this thread's first accumulator element");
   cu_cursors(c);
   cu_first_turns(c);
   for (u32 i = 0; i < role->code.n; i++) statement(c, &role->code.at[i]);

@@ -5,7 +5,8 @@
 //   cuda_check.c  what cannot be written, found before
 //   cuda_expr.c   expressions
 //   cuda_tile.c   where a tile's elements are: register fragments, swizzled stages, tensors
-//   cuda_map.c    element-wise statements
+//   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
+//   cuda_write.c  … where their values go
 //   cuda_mma.c    products
 //   cuda_ring.c   rings, copies, turns
 //   cuda_layout.c indentation, braces, long lines
@@ -82,6 +83,7 @@ typedef enum HoistKind {
   HOIST_ABOVE,  // … > …
   HOIST_OVER,   // a quotient: its dividend * name[r], the divisor's inverse
   HOIST_PAIR,   // two columns' values: name.x, name.y
+  HOIST_FOUR,   // those of four elements: name[e & 3]
 } HoistKind;
 typedef struct Hoist {
   const char *name;
@@ -102,6 +104,23 @@ typedef struct At {
   bool parts;          // partial tiles are read part by part
   Hoist **hoist;     // per expression: what stands for it here, or NULL
 } At;
+
+// What the loop over elements reads at its head, for four of them: two elements of a vector in a stage, along the
+// columns, or the four of a blocked workspace (`fours`, their address; else NULL).
+typedef struct Ahead {
+  const char *name, *fours;
+  u32 view;
+} Ahead;
+
+typedef struct MapGen {
+  Cuda *c;
+  const Map *m;
+  At at;
+  i64 rows, cols;  // extents of the row and column variable, 0: none
+  bool packed;     // some tile holds pairs of 16-bit elements: the loop takes two elements at a time
+  bool regs;       // some operand is in registers
+  VEC(Ahead) ahead;
+} MapGen;
 
 // cuda_name.c (and sc_cuda_name, … in passes.h)
 bool cu_is_formed(const char *name);                    // like a name that the emitter makes
@@ -139,10 +158,26 @@ u32 cu_panel(const Buf *part);                          // bytes of a row in one
 const char *cu_stage(Cuda *c, const View *v);           // shared-memory address of the part in the stage a view means
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);  // an address; of a vector: row alone
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
+const char *cu_fours(Cuda *c, const At *at, const View *v);   // where the thread's first four elements of a tile lie side by
+                                                              // side, 512 from one four to the next; NULL: they do not
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL
 
 // cuda_mma.c
 void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
+
+// cuda_map.c
+bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
+bool cu_has_col(const MapGen *g, const View *v);        // does the view move with the columns?
+At cu_row_at(const MapGen *g, const char *r);           // a row of the thread
+At cu_elem_at(const MapGen *g, int odd);                // in the loop over elements; `odd` picks one of a packed pair
+void cu_open_elems(MapGen *g);                          // the loop over a thread's elements of a row pair
+void cu_close_elems(MapGen *g);
+
+// cuda_write.c: what the statement assigns
+void cu_to_registers(MapGen *g, const View *dst, const Buf *b);
+void cu_to_stage(MapGen *g, const View *dst, const Buf *b);
+void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add);
+void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add);  // if no register tile takes part
 
 // cuda_map.c, cuda_mma.c, cuda_ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);

@@ -23,8 +23,8 @@ static bool is_word(const char *name) {
       "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
       "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
       // CUDA, as far as emitted code calls it
-      "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "fmaxf", "fminf", "gridDim", "half", "int4", "make_int4", "make_uint4", "max",
-      "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
+      "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "float2", "float4", "fmaxf", "fminf", "gridDim", "half", "int4",
+      "make_float4", "make_int4", "make_uint4", "max", "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
       // the emitter's own
       "DEV", "SC_INF", "TensorMap", "a", "a_desc", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
       "in_full", "in_section", "inside", "instance", "lane", "memory", "n", "next", "owner", "r", "row", "row0", "row_out", "section",

@@ -187,10 +187,25 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
 }
 
 // ---- tensors
+//
+// A blocked workspace [.., rows, cols] is kept by blocks of 64 rows and 8 columns, a row of blocks after the other, each
+// in the order of a warpgroup's accumulator: four elements of a thread, then those of the next. So a warp's accesses
+// of a tile in registers are of 512 consecutive bytes.
+
+static i64 columns(Cuda *c, const Buf *b) {
+  i64 n = 0;
+  x_const_int(c->k, b->dim[b->rank - 1], &n);
+  return n;
+}
 
 const char *cu_offset(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
-  for (u32 d = 0; d < v->rank; d++) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  if (b->blocked) {
+    const char *row = cu_position(c, at, &v->at[v->rank - 2]).s, *col = cu_position(c, at, &v->at[v->rank - 1]).s;
+    str_printf(&s, "sc_block_at<%lld>(%s, %s)", (long long)columns(c, b), row, col);
+  }
+  for (u32 d = 0; d + (b->blocked ? 2 : 0) < v->rank; d++) {
     Txt p = cu_position(c, at, &v->at[d]);
     if (!strcmp(p.s, "0")) continue;
     if (s.n) str_puts(&s, " + ");
@@ -224,6 +239,25 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
     str_printf(&s, "%s < %s", pos, cu_paren(c, cu_expr(c, NULL, b->dim[d]), P_ADD));
   }
   return s.n ? s.at : NULL;
+}
+
+const char *cu_fours(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  if (!b->blocked || cu_block_rows(c) != 64 || at->row < 0 || at->col < 0) return NULL;
+  const Pos *row = &v->at[v->rank - 2], *col = row + 1;
+  if (row->var != at->row || col->var != at->col) return NULL;
+  if (!inside_by_form(c, at, row, b->dim[b->rank - 2]) || !inside_by_form(c, at, col, b->dim[b->rank - 1])) return NULL;
+  if ((row->base && !cu_multiple(c->k, row->base, 64)) || (col->base && !cu_multiple(c->k, col->base, 8))) return NULL;
+  Str s = {.sc = c->sc};
+  str_printf(&s, "a.%s + 4 * thread", c->name[v->buf]);
+  for (u32 d = 0; d + 2 < v->rank; d++) {
+    Txt p = cu_position(c, at, &v->at[d]);
+    if (strcmp(p.s, "0")) str_printf(&s, " + %s * a.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+  }
+  if (row->base) str_printf(&s, " + %s * %lld", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL), (long long)columns(c, b));
+  if (col->base) str_printf(&s, " + %s * 64", cu_paren(c, cu_expr(c, NULL, col->base), P_MUL));
+  if (strcmp(at->block, "0")) str_printf(&s, " + %s * %lld", at->block, (long long)columns(c, b) * 64);
+  return s.at;
 }
 
 static const char *tensor_load(Cuda *c, const At *at, const View *v) {

@@ -76,6 +76,7 @@ typedef struct Buf {
   bool partial;       // registers: each element is four parts, one a lane of a quad
   bool workspace;     // tensors of a sequence that only live inside it
   bool zeroed;        // workspaces: set to 0 before the sequence starts
+  bool blocked;       // … : on a GPU, kept as warpgroups hold tiles: by blocks of 64 rows and 8 columns
   Xid dim[SC_MAX_RANK];
   i64 ext[SC_MAX_RANK];
   u32 ring;           // stages: the ring; else SC_NONE

@@ -44,7 +44,7 @@ typedef struct Attr {
 #define FLAG(T, member, word) {word, offsetof(T, member), 0}
 
 static const Attr buf_attr[] = {
-    FLAG(Buf, partial, "partial"), FLAG(Buf, zeroed, "zeroed"), NUM(Buf, offset, "at"),
+    FLAG(Buf, partial, "partial"), FLAG(Buf, zeroed, "zeroed"), FLAG(Buf, blocked, "blocked"), NUM(Buf, offset, "at"),
     NUM(Buf, swizzle, "swizzle"),
 };
 static const Attr ring_attr[] = {

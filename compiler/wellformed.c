@@ -243,6 +243,18 @@ static void check_cases(Check *c) {
 
 // ---- the kernel
 
+static void check_blocked(Check *c) {
+  const Kernel *k = c->k;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    i64 rows, cols;
+    if (!b->blocked) continue;
+    if (!b->workspace || b->elem != EL_F32 || b->rank < 2 || !x_const_int(k, b->dim[b->rank - 2], &rows) || rows % 64 ||
+        !x_const_int(k, b->dim[b->rank - 1], &cols) || cols % 8)
+      sc_bad(c, "'%s' cannot be blocked", b->name);
+  }
+}
+
 static void check_launch(Check *c, const Launch *l) {
   const Kernel *k = c->k, *in = l->kernel;
   if (!in || in->launch.n) {
@@ -271,6 +283,7 @@ static void check_all(Check *c) {
   if (!c->wrong) check_rings(c);
   if (!c->wrong) check_views(c);
   if (!c->wrong) check_exprs(c);
+  if (!c->wrong) check_blocked(c);
   if (!c->wrong) check_positions(c);
   if (!c->wrong) check_interface(c);
   if (!c->wrong) check_cases(c);

@@ -117,9 +117,84 @@ static void bytes_from_pairs(void **state) {
   has(t, "y[q] = sc_of_f16(a_[e / 2] >> 16 * (e & 1) & 0xffff);");
 }
 
+// Tiles of 16 bits move between stages and registers by blocks of 16 rows and 16 columns, if those lie so.
+static void fragments(void **state) {
+  static const char *const from[] = {"", "8 + ", "16*w + ", "4 + "};
+  for (u32 i = 0; i < COUNT(from); i++) {
+    Fixture *f = *state;
+    Str s = {.sc = &f->sc};
+    str_printf(&s,
+               "kernel k {\n  in X : f16[M, 128]\n  out Y : f16[M, 128]\n  grid (x : cdiv(M, 128))\n"
+               "  ring r : f16[128, 128]\n  role load : 1 warp, 24 regs { r <- X[x*128..] }\n"
+               "  role math[w] : 2 warpgroups, 128 regs {\n    ring o : f16[64, 128]\n"
+               "    reg a : f16[64, 64], b : f16[64, 128]\n"
+               "    wait r\n    a[i,j] = r[64*w + i, %sj]\n    release r\n    b[i,j] = 0\n    acquire o\n"
+               "    o[i, %sj] = a[i,j]\n    commit o\n    wait o\n    b[i, 16 + j] = o[i,j] * a[i,j]\n    release o\n"
+               "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
+               from[i], from[i]);
+    const char *t = emit(f, s.at);
+    bool whole = strcmp(from[i], "4 + ");
+    (whole ? has : lacks)(t, "sc_ldmatrix(sc_at<128, 128>(smem, ");
+    (whole ? has : lacks)(t, "sc_stmatrix(sc_at<128, 64>(smem + ");
+    has(t, "sc_lds16(");  // what is more than a tile of a stage is read one by one
+  }
+}
+
+// What is added along a tensor's rows has addresses that differ by constants.
+static void added_to_rows(void **state) {
+  const char *t = emit(*state,
+                       "kernel k {\n  in X : f32[M, 60]\n  inout Y : f32[M, 60]\n  grid (x : cdiv(M, 64))\n"
+                       "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 64]\n"
+                       "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] += a[i,j]\n  }\n}\n");
+  has(t, "float *row_out = a.Y + row * a.Y_stride[0] + col0;");
+  has(t, "if (row < a.M && col0 + sc_col(e) < 60) atomicAdd(row_out + sc_col(e), a_[e]);");
+  has(t, "if (row < a.M && col0 + sc_col(e + 1) < 60) atomicAdd(row_out + sc_col(e + 1), a_[e + 1]);");
+}
+
+// Two kernels that pass tiles on in a workspace.
+static const char *passing(Fixture *f, const char *shape, const char *adds, const char *reads) {
+  Str s = {.sc = &f->sc};
+  str_printf(&s,
+             "kernel one {\n  in X : f32[M, 64]\n  inout W : f32[%s]\n  grid (x : cdiv(M, 64))\n"
+             "  role r[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 32]\n"
+             "    a[i,j] = X[x*64 + i, 32*w + j]\n    %s\n  }\n}\n"
+             "kernel two {\n  in W : f32[%s]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+             "  role r : 1 warpgroup, 128 regs {\n    ring s : f32[64, 64]\n    reg b : f32[64, 64]\n    %s\n"
+             "    Y[x*64 + i, j] = b[i,j] * 2\n  }\n}\n"
+             "sequence both {\n  workspace W : f32[%s] = 0\n  one\n  two\n}\n",
+             shape, adds, shape, reads, shape);
+  return emit(f, s.at);
+}
+
+// A workspace that threads alone see is kept in the order of accumulators: four elements of a thread side by side.
+static void blocked_workspaces(void **state) {
+  static const char tiles[] = "cdiv(M, 64), 64, 64", tall[] = "cdiv(M, 64), 128, 64";
+  static const char adds[] = "W[x, i, 32*w + j] += a[i,j]", reads[] = "b[i,j] = W[x, i, j] + 1";
+  const char *t = passing(*state, tiles, adds, reads);
+  has(t, "float *out = a.W + 4 * thread + x_tile * a.W_stride[0] + 32 * instance * 64;");
+  has(t, "sc_add4(out + 512 * n, a_ + 4 * n);");
+  has(t, "sc_load4(a.W + 4 * thread + x_tile * a.W_stride[0] + 512 * n, four);");
+  has(t, "b_[e] = four[e & 3] + 1.0f;");
+  t = passing(*state, tall, "W[x, 64*w + i, j] = a[i,j] * 3", "b[i,j] = W[x, 64 + i, j]");
+  has(t, "+ 64 * instance * 64;");
+  has(t, "x[e] = a_[e] * 3.0f;");
+  has(t, "sc_store4(out + 512 * n, x + 4 * n);");
+  has(t, "+ 64 * 64 + 512 * n, four);");
+  // Elsewhere in it, elements are found one by one.
+  t = passing(*state, tall, "W[x, 8*w + i, j] += a[i,j]", "b[i,j] = W[x, i, j]");
+  has(t, "atomicAdd(&a.W[sc_block_at<64>(8 * instance + row0 + 8 * sc_row(e), col0 + sc_col(e)) +");
+  // Rows, where the copy engine takes part, where the last dimensions are no whole tiles, and outside of a sequence.
+  lacks(passing(*state, tiles, adds, "s <- W[x];  wait s;  b[i,j] = s[i,j];  release s"), "sc_add4");
+  lacks(passing(*state, "cdiv(M, 64), 64, 60", adds, reads), "sc_add4");
+  lacks(passing(*state, "cdiv(M, 64), 60, 64", adds, reads), "sc_add4");
+  lacks(passing(*state, "cdiv(M, 64), 64, N", adds, reads), "sc_add4");
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
-                                     TEST(pairs_along_columns), TEST(bytes_from_pairs)};
+                                     TEST(pairs_along_columns),  TEST(bytes_from_pairs),
+                                     TEST(fragments),            TEST(added_to_rows),
+                                     TEST(blocked_workspaces)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }

@@ -334,6 +334,7 @@ BREAK(buf_dim_varies) { QUIET; k->buf.at[find_buf(k, "Q")].dim[0] = (Xid)(find_e
 BREAK(stage_of_no_ring) { QUIET; k->buf.at[find_buf(k, "bias")].ring = 0; }
 BREAK(tile_of_no_role) { QUIET; k->buf.at[find_buf(k, "s")].role = k->role.n; }
 BREAK(tensor_partial) { QUIET; k->buf.at[find_buf(k, "Q")].partial = true; }
+BREAK(tensor_blocked) { QUIET; k->buf.at[find_buf(k, "Q")].blocked = true; }
 BREAK(ring_no_stages) { QUIET; k->ring.at[0].stages = 0; }
 BREAK(ring_no_parts) { QUIET; k->ring.at[0].part0 = k->buf.n; }
 BREAK(ring_wrong_fillers) { QUIET; k->ring.at[1].fillers |= 4; }
@@ -406,7 +407,7 @@ static const struct {
     ROW(view_wrong_rank, "rank") ROW(view_no_base, "malformed") ROW(view_no_var, "malformed")
     ROW(view_real_base, "no integer") ROW(fills_registers, "no stage") ROW(buf_no_name, "no name")
     ROW(buf_no_extent, "dimension 0") ROW(buf_dim_varies, "not known there") ROW(stage_of_no_ring, "no part of its ring")
-    ROW(tile_of_no_role, "no role") ROW(tensor_partial, "partial") ROW(ring_no_stages, "no name, stages")
+    ROW(tile_of_no_role, "no role") ROW(tensor_partial, "partial") ROW(tensor_blocked, "cannot be blocked") ROW(ring_no_stages, "no name, stages")
     ROW(ring_no_parts, "no part of its ring") ROW(ring_wrong_fillers, "not those of the code")
     ROW(ring_wrong_copied, "not what the code does") ROW(ring_wrong_stored, "not what the code does")
     ROW(ring_wrong_read, "not what the code does") ROW(turn_no_role, "no role") ROW(turn_inactive, "not active")

@@ -1,0 +1,323 @@
+// cuda_write.c - where the values of an element-wise statement go: registers, stages, tensors. By as many bytes at once
+// as lie side by side: 16 by 16 blocks of a stage (stmatrix, ldmatrix), rows of a tensor, a thread's fours of a workspace.
+#include "cuda.h"
+
+#include <string.h>
+
+// ---- registers
+
+static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
+  return cu_text(c, "sc_pack_%s(%s, %s)", sc_elem[elem].text, lo, hi);
+}
+
+static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->m->root).s; }
+
+// Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is renumbered: a thread's
+// columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
+static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
+  Cuda *c = g->c;
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
+  cu_line(c, "float y[4];");
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int q = 0; q < 4; q++)");
+  cu_line(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (q >> 1) + (q & 1);");
+  At at = cu_elem_at(g, -1);
+  cu_line(c, "y[q] = %s;", value(g, &at));
+  cu_close(c);
+  cu_line(c, "%s%s[n] = sc_pack_%s(y);", name, blocked ? "[b]" : "", sc_elem[b->elem].text);
+  cu_close(c);
+}
+
+// Where this lane's row of a block of 16 rows and 16 columns of a 16-bit stage is, block n of the warp's rows, as stmatrix
+// and ldmatrix take it; NULL: the statement's rows and columns are not such blocks.
+static const char *fragment_at(MapGen *g, const View *v) {
+  Cuda *c = g->c;
+  const Buf *b = &c->k->buf.at[v->buf];
+  const Pos *row = &v->at[0], *col = &v->at[1];
+  if (b->space != SP_STAGE || b->rank != 2 || sc_elem[b->elem].bytes != 2 || !b->swizzle) return NULL;
+  if (!g->rows || g->cols % 16 || row->var != g->at.row || col->var != g->at.col) return NULL;
+  if (col->base && !cu_multiple(c->k, col->base, 8)) return NULL;
+  const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
+  Txt at = cu_from(c, row->base, (Txt){cu_text(c, "%s16 * warp + (lane & 15)", block), P_ADD});
+  return cu_stage_elem(c, v, at, cu_from(c, col->base, (Txt){"16 * n + 8 * (lane >> 4)", P_ADD}));
+}
+
+// A tile of 16 bits as it lies in a stage.
+static bool by_fragments(MapGen *g, const char *to, const Buf *b) {
+  Cuda *c = g->c;
+  const Expr *root = &c->k->expr.at[g->m->root];
+  const View *v = root->op == X_LOAD ? &c->k->view.at[root->ref] : NULL;
+  const char *at = v && c->k->buf.at[v->buf].elem == b->elem ? fragment_at(g, v) : NULL;
+  if (!at) return false;
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 16);
+  cu_line(c, "sc_ldmatrix(%s, %s + 4 * n);", at, to);
+  cu_close(c);
+  return true;
+}
+
+void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *name = c->name[dst->buf];
+  bool blocked = strcmp(g->at.block, "0") != 0;
+  if (c->layout[dst->buf] == LAY_ROW) {
+    cu_line(c, "#pragma unroll");
+    cu_open(c, "for (int r = 0; r < 2; r++)");
+    At at = cu_row_at(g, "r");
+    cu_line(c, "%s[%sr] = %s;", name, blocked ? "2 * b + " : "", value(g, &at));
+    cu_close(c);
+    return;
+  }
+  if (sc_elem[b->elem].bytes == 1) {
+    bytes_to_registers(g, name, b, blocked);
+    return;
+  }
+  i64 shift = 0;
+  if (c->layout[dst->buf] == LAY_ACC && dst->at[1].base) x_const_int(c->k, dst->at[1].base, &shift);
+  const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
+  if (by_fragments(g, cu_text(c, shift ? "%s%s + %lld" : "%s%s", name, blocked ? "[b]" : "", (long long)shift / 4), b)) return;
+  cu_open_elems(g);
+  At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
+  if (c->layout[dst->buf] == LAY_COL) {
+    cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", name, value(g, &lo));
+  } else if (sc_elem[b->elem].bytes == 2) {
+    cu_line(c, "%s%s[%s / 2] = %s;", name, blocked ? "[b]" : "", shift ? cu_text(c, "(%s)", e) : e, pack(c, b->elem, value(g, &lo), value(g, &hi)));
+  } else {
+    cu_line(c, "%s%s[%s] = %s;", name, blocked ? "[b]" : "", e, value(g, &lo));
+    if (g->packed) cu_line(c, "%s%s[%s + 1] = %s;", name, blocked ? "[b]" : "", e, value(g, &hi));
+  }
+  cu_close_elems(g);
+}
+
+// ---- stages
+
+// The statement's values as 16-bit pairs, in the order of the accumulator: an array of cols / 4 words.
+static const char *packed_values(MapGen *g, Elem elem) {
+  Cuda *c = g->c;
+  const Expr *root = &c->k->expr.at[g->m->root];
+  if (root->op == X_LOAD && strcmp(g->at.block, "0") == 0) {
+    const View *v = &c->k->view.at[root->ref];
+    if (c->layout[v->buf] == LAY_ACC && c->k->buf.at[v->buf].elem == elem && !v->at[1].base) return c->name[v->buf];
+  }
+  bool was = g->packed;
+  g->packed = true;
+  cu_line(c, "u32 x[%lld];", (long long)g->cols / 4);
+  cu_open_elems(g);
+  At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
+  cu_line(c, "x[e / 2] = %s;", pack(c, elem, value(g, &lo), value(g, &hi)));
+  cu_close_elems(g);
+  g->packed = was;
+  return "x";
+}
+
+// Shared memory [row][col]: stmatrix where 16-bit elements fill blocks of 16 columns, else one by one.
+static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  bool along_row = dst->at[0].var >= 0 && dst->at[0].var == g->at.col;
+  if (along_row) {
+    cu_open_elems(g);
+    At at = cu_elem_at(g, -1);
+    cu_open(c, "if ((e & 2) == 0 && thread < 4)");
+    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
+    cu_close(c);
+    cu_close_elems(g);
+  } else {
+    cu_line(c, "#pragma unroll");
+    cu_open(c, "for (int r = 0; r < 2; r++)");
+    At at = cu_row_at(g, "r");
+    cu_open(c, "if ((lane & 3) == 0)");
+    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
+    cu_close(c);
+    cu_close(c);
+  }
+}
+
+void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  if (b->rank == 1) {
+    to_stage_vector(g, dst, b);
+    return;
+  }
+  const char *fragment = fragment_at(g, dst);
+  if (fragment) {
+    const char *x = packed_values(g, b->elem);
+    cu_line(c, "#pragma unroll");
+    cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 16);
+    cu_line(c, "sc_stmatrix(%s, %s[4 * n], %s[4 * n + 1], %s[4 * n + 2], %s[4 * n + 3]);", fragment, x, x, x, x);
+    cu_close(c);
+    return;
+  }
+  cu_open_elems(g);
+  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+    At at = cu_elem_at(g, odd);
+    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[1]));
+    cu_store(c, b, to, value(g, &at));
+  }
+  cu_close_elems(g);
+}
+
+// ---- tensors
+
+// What must hold for an element, or (cols false) for the elements of a row, to be written; NULL: nothing.
+static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
+  Cuda *c = g->c;
+  const char *in = cu_inside(c, at, dst, true, cols);
+  if (!g->m->cond) return in;
+  const char *cond = cu_paren(c, cu_expr(c, at, g->m->cond), P_AND);
+  return in ? cu_text(c, "%s && %s", in, cond) : cond;
+}
+
+static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *b, bool add, const char *when) {
+  Cuda *c = g->c;
+  const char *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
+  if (when) cu_open(c, "if (%s)", when);
+  if (add) cu_line(c, "atomicAdd(&%s, %s);", to, value(g, at));
+  else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, at)));
+  if (when) cu_close(c);
+}
+
+// The loop over a thread's two rows. Where a row is in the tensor gets a name, if more is to it than the row.
+static At open_rows(MapGen *g, const View *dst) {
+  Cuda *c = g->c;
+  At at = cu_row_at(g, "r");
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int r = 0; r < 2; r++)");
+  for (u32 d = 0; d < dst->rank; d++) {
+    if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
+    cu_line(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
+    at.placed = true;
+    at.place = dst->at[d].base;
+    return at;
+  }
+  return at;
+}
+
+static bool wide(const MapGen *g, const View *dst, const Buf *b) {
+  i64 lo = 0, hi = 0, dim;
+  const Kernel *k = g->c->k;
+  const Pos *last = &dst->at[dst->rank - 1];
+  if (last->base && (!x_range(k, last->base, &lo, &hi) || !cu_multiple(k, last->base, 8))) return false;
+  return sc_elem[b->elem].bytes == 2 && last->var == g->at.col && g->at.col >= 0 && g->cols % 32 == 0 && lo >= 0 &&
+         x_const_int(k, b->dim[b->rank - 1], &dim) && hi + g->cols <= dim &&
+         (!g->m->cond || !cu_on(g, g->m->cond, g->at.col));
+}
+
+// Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose within each quad.
+static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *x = packed_values(g, b->elem);
+  c->wide[dst->buf] = true;
+  At at = open_rows(g, dst);
+  View first = *dst;  // the row's first column
+  first.at[first.rank - 1].var = -1;
+  const char *when = guard(g, &at, &first, false);
+  cu_line(c, "u16 *row_out = a.%s + %s;", c->name[dst->buf], cu_offset(c, &at, &first));
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 32);
+  cu_line(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};", x, x, x, x);
+  cu_line(c, "sc_quad_transpose(y, lane & 3);");
+  if (when) cu_open(c, "if (%s)", when);
+  cu_line(c, "*(uint4 *)(row_out + 32 * n + 8 * (lane & 3)) = make_uint4(y[0], y[1], y[2], y[3]);");
+  if (when) cu_close(c);
+  cu_close(c);
+  cu_close(c);
+}
+
+// The statement's values in the order of the accumulator: an array of cols / 2 floats.
+static const char *float_values(MapGen *g) {
+  Cuda *c = g->c;
+  const Expr *root = &c->k->expr.at[g->m->root];
+  if (root->op == X_LOAD) {
+    const View *v = &c->k->view.at[root->ref];
+    const Buf *b = &c->k->buf.at[v->buf];
+    if (c->layout[v->buf] == LAY_ACC && b->elem == EL_F32 && !v->at[1].base) {
+      return cu_blocks(c, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block) : c->name[v->buf];
+    }
+  }
+  cu_line(c, "float x[%lld];", (long long)g->cols / 2);
+  cu_open_elems(g);
+  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+    At at = cu_elem_at(g, odd);
+    cu_line(c, "x[%s] = %s;", at.e, value(g, &at));
+  }
+  cu_close_elems(g);
+  return "x";
+}
+
+static void to_tensor_fours(MapGen *g, const char *to, bool add) {
+  Cuda *c = g->c;
+  const char *x = float_values(g);
+  cu_line(c, "float *out = %s;", to);
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
+  cu_line(c, "sc_%s4(out + 512 * n, %s + 4 * n);", add ? "add" : "store", x);
+  cu_close(c);
+}
+
+// Along the tensor's rows: addresses that differ by constants.
+static void add_to_rows(MapGen *g, const View *dst) {
+  Cuda *c = g->c;
+  const char *x = float_values(g);
+  At at = open_rows(g, dst);
+  View first = *dst;  // the row's first column
+  first.at[first.rank - 1].var = -1;
+  const char *when = guard(g, &at, &first, false);
+  cu_line(c, "float *row_out = a.%s + %s + col0;", c->name[dst->buf], cu_offset(c, &at, &first));
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int e = 2 * r; e < %lld; e += 4)", (long long)g->cols / 2);
+  for (int odd = 0; odd < 2; odd++) {
+    At elem = cu_elem_at(g, odd);
+    elem.odd = odd;
+    const char *in = cu_inside(c, &elem, dst, false, true), *both = when && in ? cu_text(c, "%s && %s", when, in) : when ? when : in;
+    if (both) cu_open(c, "if (%s)", both);
+    cu_line(c, "atomicAdd(row_out + %s, %s[%s]);", cu_col_step(c, &elem), x, elem.e);
+    if (both) cu_close(c);
+  }
+  cu_close(c);
+  cu_close(c);
+}
+
+void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
+  g->c->by_thread[dst->buf] = true;
+  bool along = dst->at[dst->rank - 1].var == g->at.col && (!g->m->cond || !cu_on(g, g->m->cond, g->at.col));
+  const char *fours = g->m->cond ? NULL : cu_fours(g->c, &g->at, dst);
+  if (!cu_has_col(g, dst)) {
+    At at = open_rows(g, dst);
+    const char *in = guard(g, &at, dst, true);
+    to_tensor_elem(g, &at, dst, b, add, cu_text(g->c, "(lane & 3) == 0%s%s", in ? " && " : "", in ? in : ""));
+    cu_close(g->c);
+  } else if (!add && wide(g, dst, b)) {
+    to_tensor_wide(g, dst, b);
+  } else if (fours) {
+    to_tensor_fours(g, fours, add);
+  } else if (add && along && g->rows && b->elem == EL_F32 && !b->blocked) {
+    add_to_rows(g, dst);
+  } else {
+    cu_open_elems(g);
+    for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+      At at = cu_elem_at(g, odd);
+      to_tensor_elem(g, &at, dst, b, add, guard(g, &at, dst, true));
+    }
+    cu_close_elems(g);
+  }
+}
+
+// No register tile takes part: elements are dealt to the threads in order, columns fastest.
+void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
+  Cuda *c = g->c;
+  u32 threads = c->k->role.at[c->r].warps * 32u;
+  i64 rows = g->rows ? g->rows : 1, cols = g->cols ? g->cols : 1;
+  cu_open(c, "for (int n = thread; n < %lld; n += %u)", (long long)(rows * cols), threads);
+  if (g->rows) cu_line(c, cols > 1 ? "const int row = n / %lld;" : "const int row = n;", (long long)cols);
+  if (g->cols) cu_line(c, rows > 1 ? "const int col = n %% %lld;" : "const int col = n;", (long long)cols);
+  At at = g->at;
+  if (b->space == SP_STAGE) {
+    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[b->rank - 1]));
+    cu_store(c, b, to, value(g, &at));
+  } else {
+    c->by_thread[dst->buf] = true;
+    to_tensor_elem(g, &at, dst, b, add, guard(g, &at, dst, true));
+  }
+  cu_close(c);
+}
