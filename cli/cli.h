@@ -101,6 +101,8 @@ typedef struct Session {
   schedc_source *source;
   Buffer text;
   Buffer reports;  // JSON and SARIF: the elements, comma-separated; text: if `quiet`
+  size_t *start;   // where each of them begins
+  size_t count;
   Buffer seen;     // what was reported, to report it once
   size_t errors;   // reported so far
   size_t unmet;    // of these, requirements that do not hold
@@ -113,6 +115,7 @@ void session_close(Session *s);
 // number, or SIZE_MAX.
 int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase);
 void session_forget(Session *s);  // drops what was reported
+char *session_report(const Session *s, size_t index);  // one of the collected reports, a copy
 // Prints the collected reports as JSON array or SARIF log; text: nothing.
 void session_print_reports(const Session *s);
 int session_status(

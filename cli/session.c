@@ -14,6 +14,17 @@ static bool seen_before(Session *s, const schedc_diagnostic *d) {
   return false;
 }
 
+static void begin_report(Session *s) {
+  s->start = need(realloc(s->start, (s->count + 1) * sizeof *s->start));
+  s->start[s->count++] = s->reports.n;
+}
+
+char *session_report(const Session *s, size_t index) {
+  bool last = index + 1 == s->count, comma = s->args->format == FORMAT_JSON;
+  size_t from = s->start[index], to = last ? s->reports.n : s->start[index + 1] - comma;
+  return need(strndup(s->reports.at + from, to - from));
+}
+
 static void on_report(void *user, const schedc_diagnostic *d) {
   Session *s = user;
   const char *kind = strchr(d->code, '.');
@@ -24,8 +35,10 @@ static void on_report(void *user, const schedc_diagnostic *d) {
     schedc_sarif_result(d, s->reports.n == 0, buffer_write, &s->reports);
   } else if (s->args->format == FORMAT_JSON) {
     if (s->reports.n) buffer_puts(&s->reports, ",");
+    begin_report(s);
     schedc_write_json(d, buffer_write, &s->reports);
   } else if (s->quiet) {
+    begin_report(s);
     buffer_puts(&s->reports, d->rendered);
   } else {
     fflush(stdout);
@@ -55,10 +68,11 @@ void session_close(Session *s) {
   free(s->text.at);
   free(s->reports.at);
   free(s->seen.at);
+  free(s->start);
 }
 
 void session_forget(Session *s) {
-  s->reports.n = s->seen.n = 0;
+  s->reports.n = s->seen.n = s->count = 0;
   s->errors = s->unmet = 0;
 }
 

@@ -3,7 +3,8 @@
 // with the specification; those of the others must be the same bits (within tolerance, if the
 // kernel adds into tensors in no fixed order). On a GPU there are no policies: a test is a
 // combination on one input, run several times, with the same bits each time. What is not run is
-// counted and named.
+// counted and named. What the compiler says is said once, with all combinations of which it is
+// true.
 #include "cli.h"
 
 #include <math.h>
@@ -21,6 +22,15 @@ typedef struct Tally {
   size_t passed, failed, too_large, unmet, combinations;
 } Tally;
 
+// A report of combinations that could not be instantiated.
+typedef struct Refusal {
+  char *report;  // text or JSON
+  size_t times, places;
+  Buffer where;    // "gemm small, gemm lengths -p BM=64": the first few places
+  Buffer last;     // the last place
+  Buffer command;  // for the first
+} Refusal;
+
 typedef struct Tester {
   Session *s;
   const char *unit, *case_name;
@@ -34,6 +44,8 @@ typedef struct Tester {
   schedc_error *errors;
   Progress progress;
   Buffer failures;  // JSON
+  Refusal *refusal;
+  size_t refusals;
   schedc_gpu *gpu;  // --on cuda
   bool no_gpu;
 } Tester;
@@ -43,22 +55,32 @@ enum { LARGE = 1 << 24, REPEATS = 3 };
 
 static const char *const policy_name[] = {"early", "late", "random"};
 
+// What the combination chose, of params alone or of all lines of its case. like: an instance of the
+// case; NULL: there is none, and nothing was chosen.
+static void put_choices(const Tester *t, const schedc_kernel *like, bool all, Buffer *b) {
+  schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
+  for (size_t i = 0; like && schedc_bind_at(like, t->kase, i, &line) == SCHEDC_OK; i++) {
+    bool param = line.kind == SCHEDC_BIND_PARAM;
+    if (!line.is_choice || line.count < 2 || (!param && !all)) continue;
+    buffer_printf(b, " %s %s=%s", param ? "-p" : "--set", line.name, line.texts[t->choice[i]]);
+  }
+}
+
+static void put_combination(const Tester *t, const schedc_kernel *like, bool all, Buffer *b) {
+  const Args *args = t->s->args;
+  buffer_printf(b, " %s %s --case %s", args->operand[0], t->unit, t->case_name);
+  put_choices(t, like, all, b);
+  for (size_t i = 0; i < args->param.n; i++)
+    buffer_printf(b, " -p %s=%s", args->param.at[i].name, args->param.at[i].value);
+}
+
 // The command that repeats a run.
 static void put_command(Tester *t, Buffer *b, InputKind kind, const schedc_run_options *options) {
   const Args *args = t->s->args;
-  schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
-  buffer_printf(b, "schedc run %s %s --case %s", args->operand[0], t->unit, t->case_name);
-  for (size_t i = 0; schedc_bind_at(t->kernel, t->kase, i, &line) == SCHEDC_OK; i++) {
-    if (!line.is_choice || line.count < 2) continue;
-    buffer_printf(b, " %s %s=%s", line.kind == SCHEDC_BIND_PARAM ? "-p" : "--set", line.name,
-                  line.texts[t->choice[i]]);
-  }
-  for (size_t i = 0; i < args->param.n; i++)
-    buffer_printf(b, " -p %s=%s", args->param.at[i].name, args->param.at[i].value);
-  if (args->cuda)
-    buffer_puts(b, " --on cuda");
-  else
-    buffer_printf(b, " --policy %s", policy_name[options->policy]);
+  buffer_puts(b, "schedc run");
+  put_combination(t, t->kernel, true, b);
+  if (args->cuda) buffer_puts(b, " --on cuda");
+  else buffer_printf(b, " --policy %s", policy_name[options->policy]);
   buffer_printf(b, " --seed %llu --inputs %s", (unsigned long long)options->seed,
                 sc_input_name[kind]);
 }
@@ -81,6 +103,75 @@ static void fail(Tester *t, InputKind kind, const schedc_run_options *options, c
   session_forget(t->s);
   free(command.at);
 }
+
+// ---- what cannot be instantiated
+
+static Refusal *refusal_of(Tester *t, char *report) {
+  for (size_t i = 0; i < t->refusals; i++) {
+    if (strcmp(t->refusal[i].report, report) != 0) continue;
+    free(report);
+    return &t->refusal[i];
+  }
+  t->refusal = need(realloc(t->refusal, (t->refusals + 1) * sizeof *t->refusal));
+  t->refusal[t->refusals] = (Refusal){.report = report};
+  return &t->refusal[t->refusals++];
+}
+
+// Takes the name. Combinations that differ in dimensions alone have the same one, and follow each
+// other.
+static void add_place(Refusal *r, Buffer *name) {
+  enum { NAMED = 8 };
+  if (r->last.n && strcmp(r->last.at, name->at) == 0) {
+    free(name->at);
+    return;
+  }
+  if (r->places < NAMED) buffer_printf(&r->where, "%s%s", r->places ? ", " : "", name->at);
+  if (r->places++ == NAMED) buffer_puts(&r->where, ", …");
+  free(r->last.at);
+  r->last = *name;
+}
+
+static void refuse(Tester *t, const schedc_kernel *like) {
+  t->tally.failed++;
+  for (size_t i = 0; i < t->s->count; i++) {
+    Refusal *r = refusal_of(t, session_report(t->s, i));
+    Buffer name = {0};
+    if (!r->times++) {
+      buffer_puts(&r->command, "schedc check");
+      put_combination(t, like, false, &r->command);
+    }
+    buffer_printf(&name, "%s %s", t->unit, t->case_name);
+    put_choices(t, like, false, &name);
+    add_place(r, &name);
+  }
+  session_forget(t->s);
+}
+
+static void print_refusals(Tester *t) {
+  for (size_t i = 0; i < t->refusals; i++) {
+    Refusal *r = &t->refusal[i];
+    if (t->s->args->format == FORMAT_JSON) {
+      Json j = {.write = buffer_write, .user = &t->failures, .comma = t->failures.n > 0};
+      json_open(&j, '{');
+      json_key(&j, "command"), json_text(&j, r->command.at);
+      json_key(&j, "why"), json_text(&j, "cannot be instantiated");
+      json_key(&j, "times"), json_uint(&j, r->times);
+      json_key(&j, "where"), json_text(&j, r->where.at);
+      json_key(&j, "diagnostic"), json_raw(&j, r->report);
+      json_close(&j, '}');
+    } else {
+      printf("FAIL cannot be instantiated, %zu time%s: %s\n  again: %s\n%s", r->times,
+             r->times == 1 ? "" : "s", r->where.at, r->command.at, r->report);
+    }
+    free(r->report);
+    free(r->where.at);
+    free(r->last.at);
+    free(r->command.at);
+  }
+  free(t->refusal);
+}
+
+// ---- runs
 
 static bool within_tolerance(Tester *t, InputKind kind, const schedc_run_options *options) {
   char why[256];
@@ -204,10 +295,8 @@ static void run_on_gpu(Tester *t, InputKind kind) {
   bool same = !job.differing || !schedc_is_deterministic(t->kernel);
   snprintf(why, sizeof why, "%llu of %llu repeats gave other bits than the first run",
            (unsigned long long)job.differing, (unsigned long long)options.repeats - 1);
-  if (!same)
-    fail(t, kind, &none, why);
-  else
-    t->tally.passed += within_tolerance(t, kind, &none);
+  if (!same) fail(t, kind, &none, why);
+  else t->tally.passed += within_tolerance(t, kind, &none);
 }
 
 static int run_data(Tester *t) {
@@ -228,10 +317,8 @@ static int run_data(Tester *t) {
   size_t kinds = args->input_count ? args->input_count : INPUT_COUNT;
   for (size_t k = 0; k < kinds && t->tally.unmet == unmet && !t->no_gpu; k++) {
     InputKind kind = args->input_count ? args->inputs[k] : (InputKind)k;
-    if (args->cuda)
-      run_on_gpu(t, kind);
-    else
-      run_policies(t, kind);
+    if (args->cuda) run_on_gpu(t, kind);
+    else run_policies(t, kind);
   }
   for (size_t i = 0; i < t->data.tensor_count; i++) free(t->kept[i]);
   free(t->kept);
@@ -274,10 +361,9 @@ static int test_combination(Tester *t, const schedc_kernel *like, const size_t *
     t->tally.unmet++;
     session_forget(t->s);
   } else {
-    schedc_run_options none = SCHEDC_RUN_OPTIONS_INIT;
-    t->kernel = (schedc_kernel *)like;  // for the command's text
-    fail(t, INPUT_NORMAL, &none, schedc_status_text(status));
-    t->kernel = NULL;
+    code = session_status(t->s, status);
+    refuse(t, like);
+    if (code == EXIT_BAD) code = 0;  // counted; others may be instantiated
   }
   schedc_kernel_free(t->kernel);
   t->kernel = NULL;
@@ -291,8 +377,10 @@ static int test_case(Tester *t) {
   schedc_status status = schedc_instantiate(&like, t->s->context, t->s->source, t->unit,
                                             t->case_name, args->param.at, args->param.n);
   if (status) {
-    if (t->s->reports.n) fputs(t->s->reports.at, stderr);
-    return session_status(t->s, status);
+    int code = session_status(t->s, status);
+    t->tally.combinations++;
+    refuse(t, NULL);
+    return code;
   }
   for (t->kase = 0; strcmp(schedc_kernel_case_name(like, t->kase), t->case_name) != 0;) t->kase++;
   size_t lines = schedc_bind_count(like, t->kase);
@@ -394,8 +482,11 @@ int command_test(const Args *args) {
     progress_start(&t.progress, args->operand[0]);
     code = test_source(&t);
     progress_end(&t.progress);
+    print_refusals(&t);
     summary(&t, seconds() - start);
     if (!code && (t.tally.failed || !t.tally.passed)) code = EXIT_BAD;
+  } else if (args->format == FORMAT_JSON) {
+    session_print_reports(&s);
   }
   free(t.failures.at);
   schedc_gpu_free(t.gpu);

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 import jsonschema
 
@@ -50,6 +51,48 @@ def check_reports(checks, schedc, schema, path):
         checks.expect(f"{path}: rule index", rules[result["ruleIndex"]] == result["ruleId"])
 
 
+REFUSED = """kernel k {
+  param BM = 64 in { 64, 128 }
+  in X : f32[M, 32]
+  out Y : f32[M, 32]
+  spec { Y[i,j] = X[i,j] }
+  case a { M = 10 }
+  case b { BM in { 64, 128 }, M in { 10, 20 } }
+  case c { BM = 128, M = 64 }
+  grid (x : cdiv(M, BM))
+  ring r : f32[BM, 32]
+  role load : 1 warp, 24 regs { r <- X[x*BM..] }
+  role st : 1 warpgroup, 128 regs {
+    reg s : f32[BM, 32]
+    wait r
+    s[i,j] = r[i,j]
+    if BM == 64 { release r }
+    Y[x*BM + i, j] = s[i,j]
+  }
+}
+"""
+
+
+def check_refused(checks, schedc):
+    """What some combinations are refused for is said once, and the others are tested."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "refused.sched")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(REFUSED)
+        code, text, _ = output(schedc, "test", "--quick", path)
+        checks.expect("test: a report once", code == 1 and text.count("R5.unreleased") == 1)
+        checks.expect("test: where", "cannot be instantiated, 3 times: k b -p BM=128, k c\n" in text)
+        checks.expect("test: again", f"  again: schedc check {path} k --case b -p BM=128\n" in text)
+        checks.expect("test: the others", ", 3 failed, 0 skipped (6 combinations" in text and ": 0 passed" not in text)
+        result = json.loads(output(schedc, "test", "--quick", "--format", "json", path)[1])
+        checks.expect("test: json", result["failed"] == 3 and [(f["times"], f["where"], f["diagnostic"]["code"])
+                                    for f in result["failures"]] == [(3, "k b -p BM=128, k c", "R5.unreleased")])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("nothing")
+        code, text, _ = output(schedc, "test", "--format", "json", path)
+        checks.expect("test: what cannot be read", code == 1 and [r["code"] for r in json.loads(text)] == ["S.token"])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", required=True)
@@ -73,6 +116,7 @@ def main():
     code, text, _ = output(schedc, "test", "--quick", "--format", "json", "schedules/copy.sched")
     result = json.loads(text)
     checks.expect("test", code == 0 and result["failed"] == 0 and result["passed"] > 0 and result["failures"] == [])
+    check_refused(checks, schedc)
     checks.expect("exit code of a usage error", output(schedc, "run")[0] == 2)
     checks.expect("exit code of a missing file", output(schedc, "check", "no such file")[0] == 3)
     checks.expect("exit code of --on cuda", output(schedc, "run", "--on", "cuda", "schedules/copy.sched")[0] == 3)
