@@ -191,6 +191,7 @@ static void receive(Cuda *c) {
 
 static void next_tile(Cuda *c) {
   cu_line(c, "// the next tile: drawn once the last copies of this one are on their way");
+  cu_line(c, "const u32 slot = drawn & 1, slot_parity = drawn >> 1 & 1;");
   if (c->r != drawer(c->k)) {
     receive(c);
   } else if (cu_cluster(c->k) == 1) {
@@ -204,13 +205,13 @@ static void next_tile(Cuda *c) {
     cu_close(c);
   }
   if (c->options.debug_waits) cu_line(c, "if (sc_gave_up(a.waits)) break;");
-  cu_line(c, "if ((slot ^= 1) == 0) slot_parity ^= 1;");
+  cu_line(c, "drawn++;");
 }
 
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
-    cu_line(c, "u32 slot = 0, slot_parity = 0;");
+    cu_line(c, "u32 drawn = 0;  // tiles, after the first");
     cu_line(c, "auto at = %s_place_of(a, tile0);", c->function);
   }
   if (k->grid != GRID_PLAIN) cu_line(c, "#pragma unroll 1");

@@ -26,7 +26,7 @@ static bool is_word(const char *name) {
       "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "float2", "float4", "fmaxf", "fminf", "gridDim", "half", "int4",
       "make_float4", "make_int4", "make_uint4", "max", "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
       // the emitter's own
-      "DEV", "SC_INF", "TensorMap", "a", "a_desc", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "e",
+      "DEV", "SC_INF", "TensorMap", "a", "a_desc", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "drawn", "e",
       "in_full", "in_section", "inside", "instance", "lane", "memory", "n", "next", "owner", "r", "row", "row0", "row_out", "section",
       "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp",
       "warp_of_cta", "warpgroup", "width", "workspace", "x", "y"};

@@ -32,12 +32,12 @@ def counting(text):
                   ("  out L : f32[B, H, M]\n", "  out L, votes : f32[B, H, M]\n"),
                   ("    Z[b,h,i]   = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z[b,h,i]   = "),
                   ("r : f32[64] partial\n", "r : f32[64] partial, n : f32[64] = 0\n"),
-                  ("              renew()\n", "              renew();  n[i] = n[i] + 1\n"),
+                  ("          renew()\n        }\n", "          renew();  n[i] = n[i] + 1\n        }\n"),
                   ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = n[i]\n    L[b, h, x*BM"))
 
 
 def without_block(text):
-    start, end = text.index("            vote any("), text.index("            release k\n          } else {")
+    start, end = text.index("        vote any("), text.index("        release k\n      }\n      l[i] = l[i] + r[i]")
     return text[:start] + text[end:]
 
 
