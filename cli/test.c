@@ -354,6 +354,7 @@ static int test_combination(Tester *t, const schedc_kernel *like, const size_t *
       schedc_instantiate(&t->kernel, t->s->context, t->s->source, t->unit, t->case_name, params, n);
   int code = 0;
   if (status == SCHEDC_OK) {
+    session_forget(t->s);
     code = run_data(t);
     data_close(&t->data);
     t->data = (Data){0};
@@ -382,6 +383,7 @@ static int test_case(Tester *t) {
     refuse(t, NULL);
     return code;
   }
+  session_forget(t->s);  // warnings are for `check`
   for (t->kase = 0; strcmp(schedc_kernel_case_name(like, t->kase), t->case_name) != 0;) t->kase++;
   size_t lines = schedc_bind_count(like, t->kase);
   size_t *counts = need(calloc(lines + 1, sizeof *counts)),

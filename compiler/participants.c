@@ -1,6 +1,6 @@
 // participants.c - who takes part in each ring: read off the code of all roles, once it stands.
 // Out: the fillers, drainers and kinds of access of every ring; a ring that only one side uses, or
-// a part that is read and never filled, is an error.
+// a part that is read and never filled, is an error; a fill that brings nothing is doubtful.
 #include "lower.h"
 
 // The ring whose stage a role touches through the view, if it is one; a held stage has been waited
@@ -115,6 +115,40 @@ static void unfilled(Low *l, const Ring *r, const Walk *w) {
   }
 }
 
+static bool brings(const Kernel *k, const Ins *ins, u32 ring) {
+  u32 view = SC_NONE;
+  if (ins->op == OP_COPYIN) view = ins->arg[0];
+  if (ins->op == OP_MAP) view = k->map.at[ins->arg[0]].dst;
+  return view != SC_NONE && k->view.at[view].fill && k->buf.at[k->view.at[view].buf].ring == ring;
+}
+
+// The commit of the fill that opens at `pc`, if nothing in between brings anything; else SC_NONE.
+static u32 empty_until(const Kernel *k, const Code *code, u32 pc) {
+  u32 ring = code->at[pc].arg[0];
+  for (u32 i = pc + 1; i < code->n && !brings(k, &code->at[i], ring); i++) {
+    if (code->at[i].op == OP_COMMIT && code->at[i].arg[0] == ring) return i;
+  }
+  return SC_NONE;
+}
+
+// Other fills bring what is read. (Where several roles fill a stage, another may bring all of it.)
+static void empty_fill(Low *l, const Code *code, u32 pc, const Walk *w) {
+  const Kernel *k = l->k;
+  const Ring *r = &k->ring.at[code->at[pc].arg[0]];
+  u32 commit = empty_until(k, code, pc), b = r->part0;
+  while (b < r->part0 + r->parts && !(w->read[b] && w->written[b])) b++;
+  if (commit == SC_NONE || b == r->part0 + r->parts || r->fillers & (r->fillers - 1)) return;
+  Diag *d =
+      low_error(l, D_R5_EMPTY, code->at[pc].span, "this fill of '%s' brings nothing", r->name);
+  if (code->at[commit].span.lo != code->at[pc].span.lo)
+    sc_note(l->sc, d, code->at[commit].span, "it ends here");
+  sc_note(l->sc, d, k->view.at[w->read[b] - 1].span,
+          "what was in the stage before may be read here");
+  sc_help(
+      l->sc, d,
+      "copy or store into it; a stage that is a signal only belongs to a ring that nobody reads");
+}
+
 void low_participants(Low *l) {
   Walk w = {.met = NEWS(l->sc, u32, l->k->expr.n),
             .read = NEWS(l->sc, u32, l->k->buf.n + 1),
@@ -126,6 +160,12 @@ void low_participants(Low *l) {
   for (u32 r = 0; r < l->k->role.n; r++) {
     const Code *code = &l->k->role.at[r].code;
     for (u32 i = 0; i < code->n; i++) access(l, r, &code->at[i], &w);
+  }
+  for (u32 r = 0; r < l->k->role.n; r++) {
+    const Code *code = &l->k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) {
+      if (code->at[i].op == OP_ACQUIRE) empty_fill(l, code, i, &w);
+    }
   }
   for (u32 i = 0; i < l->k->ring.n; i++) {
     const Ring *r = &l->k->ring.at[i];

@@ -262,6 +262,28 @@ static void copies(void **state) {
   check_rows(row, COUNT(row));
 }
 
+// A fill that brings nothing is doubtful where others bring what is read; a mere signal is none.
+static void empty_fills(void **state) {
+  (void)state;
+  static const Row row[] = {
+      {RING,
+       "r <- A[0.., 0..]\n    wait r;  p[i,j] = r[i,j];  release r\n    acquire r;  commit r\n    "
+       "wait r;  release r",
+       "this fill of 'r' brings nothing"},
+      {RING,
+       "acquire r\n    r[i,j] = p[i,j]\n    commit r\n    wait r;  p[i,j] = r[i,j];  release r",
+       ""},
+      {RING,
+       "acquire r\n    if x > 0 { r <- A[0.., 0..] }\n    commit r\n    wait r;  p[i,j] = r[i,j];  "
+       "release r",
+       ""},
+      {RING, "acquire r;  commit r\n    wait r;  release r", ""},
+      {RING "role one : 1 warp { r <- A[0.., 0..]\n wait r;  release r }",
+       "acquire r;  commit r\n    wait r;  p[i,j] = r[i,j];  release r", ""},
+  };
+  check_rows(row, COUNT(row));
+}
+
 static void products(void **state) {
   (void)state;
   static const Row row[] = {
@@ -338,8 +360,8 @@ int main(void) {
   const struct CMUnitTest test[] = {
       cmocka_unit_test(declarations), cmocka_unit_test(expressions),
       cmocka_unit_test(assignments),  cmocka_unit_test(specifications),
-      cmocka_unit_test(copies),       cmocka_unit_test(products),
-      cmocka_unit_test(whole_files),
+      cmocka_unit_test(copies),       cmocka_unit_test(empty_fills),
+      cmocka_unit_test(products),     cmocka_unit_test(whole_files),
   };
   return cmocka_run_group_tests(test, NULL, NULL);
 }
