@@ -231,7 +231,7 @@ def ablation(schedc):
            and "| no warp specialisation | 700 / 500 | 0.926 | 570 | 0.862 |" in lines)
     (edited,) = (v for v in first if v["edit"])
     files = "schedules/fa3_stale.sched", edited["file"]
-    wide, narrow = (call(schedc, "build", file, "--to", "cu", "-o", "-")[1] for file in files)
+    wide, narrow = (call(schedc, "build", file, "--to", "cu", "-o", "-", "-p", "staged=false")[1] for file in files)
     expect("the edit does what it is for", "uint4 *)(row_out" in wide and "uint4 *)(row_out" not in narrow)
 
 
