@@ -3,6 +3,8 @@
 // one place that knows; derive, flow and place ask here.
 #include "flow.h"
 
+#include <string.h>
+
 // The views that an expression loads from, each once a map: a walk over its DAG with an explicit
 // stack.
 typedef struct Seek {
@@ -42,35 +44,27 @@ static void put(Uses *u, u32 view, bool write, bool async) {
   PUSH(u->sc, &u->at, ((Access){view, write, async}));
 }
 
+static void put_product(Uses *u, const Product *p, bool async) {
+  put(u, p->a, false, async);
+  put(u, p->b, false, async);
+  if (p->acc) put(u, p->dst, false, async);
+  put(u, p->dst, true, async);
+}
+
+static void put_map(Uses *u, u32 m) {
+  for (u32 i = u->first[m]; i < u->first[m + 1]; i++) put(u, u->load.at[i], false, false);
+  if (u->k->map.at[m].dst != SC_NONE) put(u, u->k->map.at[m].dst, true, false);
+}
+
+// What is read, then what is written.
 u32 sc_accesses(Uses *u, const Ins *ins) {
-  const Kernel *k = u->k;
+  const char *args = sc_op[ins->op].args;
+  bool async = sc_op[ins->op].effects & ASYNC;
   u->at.n = 0;
-  switch (ins->op) {
-    case OP_MMA:
-    case OP_MMAWARP: {
-      const Product *p = &k->product.at[ins->arg[0]];
-      bool async = ins->op == OP_MMA;
-      put(u, p->a, false, async);
-      put(u, p->b, false, async);
-      if (p->acc) put(u, p->dst, false, async);
-      put(u, p->dst, true, async);
-      break;
-    }
-    case OP_MAP:
-    case OP_MAPADD:
-    case OP_VOTE: {
-      u32 m = ins->arg[0];
-      for (u32 i = u->first[m]; i < u->first[m + 1]; i++) put(u, u->load.at[i], false, false);
-      if (k->map.at[m].dst != SC_NONE) put(u, k->map.at[m].dst, true, false);
-      break;
-    }
-    case OP_COPYIN:
-    case OP_COPYOUT:
-    case OP_COPYADD:
-      put(u, ins->arg[1], false, true);
-      put(u, ins->arg[0], true, true);
-      break;
-    default: break;
+  if (sc_on_product(ins->op)) put_product(u, &u->k->product.at[ins->arg[0]], async);
+  if (sc_on_map(ins->op)) put_map(u, ins->arg[0]);
+  for (size_t i = strlen(args); i-- > 0;) {
+    if (args[i] == 'v' || args[i] == 'w') put(u, ins->arg[i], args[i] == 'w', async);
   }
   return u->at.n;
 }
@@ -147,12 +141,12 @@ u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover) {
 
 void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]) {
   for (u32 i = 0; i < SC_MAX_VARS; i++) ext[i] = 1;
-  if (ins->op == OP_MMA || ins->op == OP_MMAWARP) {
+  if (sc_on_product(ins->op)) {
     const Product *p = &k->product.at[ins->arg[0]];
     ext[0] = p->m;
     ext[1] = p->n;
     ext[2] = p->k;
-  } else if (ins->op == OP_MAP || ins->op == OP_MAPADD || ins->op == OP_VOTE) {
+  } else if (sc_on_map(ins->op)) {
     const Map *m = &k->map.at[ins->arg[0]];
     for (u32 i = 0; i < m->vars && i < SC_MAX_VARS; i++) x_const_int(k, m->var[i].extent, &ext[i]);
   }

@@ -10,7 +10,7 @@
 bool cu_single(const Kernel *k, const Role *r) {
   for (u32 i = 0; i < r->code.n; i++) {
     u8 op = r->code.at[i].op;
-    if (op == OP_MAP || op == OP_MAPADD || op == OP_MMA || op == OP_MMAWARP || op == OP_VOTE) return false;
+    if (sc_on_map(op) || sc_on_product(op)) return false;
     if (op == OP_TAKE && k->turn.at[r->code.at[i].arg[0]].axis == SC_NONE) return false;
   }
   return r->warps == 1;

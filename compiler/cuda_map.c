@@ -251,7 +251,7 @@ static const char *row_value(MapGen *g, Xid x, bool elems) {
     if (b->space == SP_REG) return b->partial && !g->at.parts ? cu_text(c, "%s_sum", c->name[buf]) : NULL;
     return elems ? cu_text(c, "%s_row", c->name[buf]) : NULL;
   }
-  return elems && (sc_xop[e->op].unit == UNIT_mufu || sc_xop[e->op].cost > 1) ? "row_value" : NULL;
+  return elems && sc_xop[e->op].slow ? "row_value" : NULL;
 }
 
 // Walks the expression from the leaves up. `elems`: it is computed for each element, not for each row.

@@ -75,7 +75,7 @@ Fill sc_fill(const Kernel *k, const Code *code, u32 pc) {
   Fill fill = {FILL_KNOWN, 0, pc};
   for (u32 i = pc + 1; i < code->n; i++) {
     const Ins *ins = &code->at[i];
-    u16 effects = sc_op[ins->op].effects;
+    u8 effects = sc_op[ins->op].effects;
     if (effects & OPENS) {
       i64 n = times_run(k, ins);
       if (++depth > SC_MAX_NEST) return (Fill){FILL_VARIES, 0, i};

@@ -17,14 +17,14 @@ typedef enum Elem {
 } Elem;
 
 typedef enum ExprOp {
-#define X(id, text, arity, sig, unit, cost) X_##id,
+#define X(id, text, arity, sig, slow) X_##id,
 #include "expr.def"
 #undef X
   X_COUNT
 } ExprOp;
 
 typedef enum Op {
-#define OP(id, text, args, use, unit, effects) OP_##id,
+#define OP(id, text, args, effects) OP_##id,
 #include "ops.def"
 #undef OP
   OP_COUNT
@@ -319,20 +319,15 @@ struct Kernel {
 };
 
 typedef struct OpInfo {
-  const char *text, *args, *use;
-  u8 unit;
-  u16 effects;
+  const char *text, *args;
+  u8 effects;
 } OpInfo;
-enum { UNIT_none, UNIT_ctl, UNIT_sync, UNIT_tma, UNIT_tensor, UNIT_alu, UNIT_mufu };
-enum {
-  MAYBLOCK = 1, STARTS = 2, RETIRES = 4, OPENS = 8, CLOSES = 16, SPLITS = 32, COLLECTIVE = 64,
-  GENERIC = 128, ASYNC = 256
-};
+enum { OPENS = 1, CLOSES = 2, SPLITS = 4, ASYNC = 8, COLLECTIVE = 16 };
 typedef struct ExprInfo {
   const char *text;
   u8 arity;
   const char *sig;
-  u8 unit, cost;
+  bool slow;
 } ExprInfo;
 typedef struct ElemInfo {
   const char *text;
@@ -343,6 +338,8 @@ typedef struct ElemInfo {
 extern const OpInfo sc_op[OP_COUNT];
 extern const ExprInfo sc_xop[X_COUNT];
 extern const ElemInfo sc_elem[EL_COUNT];
+static inline bool sc_on_map(Op op) { return sc_op[op].args[0] == 'm' || sc_op[op].args[0] == 'c'; }
+static inline bool sc_on_product(Op op) { return sc_op[op].args[0] == 'p'; }
 
 // expr.c: constructors find an equal node or make one; integers and truths fold, reals never do
 // (their evaluators differ in precision). An operand of 0 gives 0: errors pass through quietly.

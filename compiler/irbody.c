@@ -212,7 +212,7 @@ u32 sc_rd_map(Parser *p, Op op) {
     m.cond = sc_rd_typed(p, TY_BOOL, "a truth");
     sc_rd_expect(p, ":");
   }
-  if (has_dst(op)) {
+  if (sc_op[op].args[0] == 'm') {
     m.dst = parse_view(p);
     sc_rd_expect(p, op == OP_MAPADD ? "+=" : "=");
   }
@@ -263,11 +263,12 @@ static u32 parse_operand(Parser *p, char kind, Op op) {
   switch (kind) {
     case 'r': return KNOWN(ring, "a ring");
     case 'u': return KNOWN(turn, "a turn");
-    case 't':
-    case 'g': return KNOWN(buf, "a tensor or tile");
-    case 'v': return parse_view(p);
+    case 'g': return KNOWN(buf, "a tensor");
+    case 'v':
+    case 'w': return parse_view(p);
     case 'x': return sc_rd_expr(p, 0);
-    case 'm': return sc_rd_map(p, op);
+    case 'm':
+    case 'c': return sc_rd_map(p, op);
     case 'p': return parse_product(p);
     case 'l': return parse_list(p);
     default: return sc_rd_accept(p, "keep") ? (u32)sc_rd_int(p, UINT32_MAX) : 0;

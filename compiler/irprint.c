@@ -36,8 +36,10 @@ static void visit_ins(Printer *p, const Ins *ins, Visit *visit) {
     const Product *q;
     switch (args[i]) {
       case 'x': visit(p, ins->arg[i]); break;
-      case 'v': visit_view(p, ins->arg[i], visit); break;
-      case 'm': visit_map(p, &p->k->map.at[ins->arg[i]], visit); break;
+      case 'v':
+      case 'w': visit_view(p, ins->arg[i], visit); break;
+      case 'm':
+      case 'c': visit_map(p, &p->k->map.at[ins->arg[i]], visit); break;
       case 'p':
         q = &p->k->product.at[ins->arg[i]];
         visit_view(p, q->dst, visit);
@@ -117,10 +119,10 @@ static void put_operand(Printer *p, const Ins *ins, u32 i) {
   switch (sc_op[ins->op].args[i]) {
     case 'r': str_puts(p->out, p->ring[arg]); break;
     case 'u': str_puts(p->out, p->turn[arg]); break;
-    case 't':
     case 'g': str_puts(p->out, p->buf[arg]); break;
     case 'o': str_puts(p->out, p->loop[arg]); break;
-    case 'v': sc_ir_view(p, arg); break;
+    case 'v':
+    case 'w': sc_ir_view(p, arg); break;
     case 'x': sc_ir_expr(p, arg, 0); break;
     case 'p': put_product(p, &p->k->product.at[arg]); break;
     case 'l': put_list(p, arg); break;
@@ -128,7 +130,7 @@ static void put_operand(Printer *p, const Ins *ins, u32 i) {
     default:
       m = &p->k->map.at[arg];
       put_map(p, m);
-      if (has_dst(ins->op)) {
+      if (m->dst != SC_NONE) {
         sc_ir_view(p, m->dst);
         str_puts(p->out, ins->op == OP_MAPADD ? " += " : " = ");
       }
@@ -141,8 +143,8 @@ static void name_ins_vars(Printer *p, const Ins *ins, const char **name) {
   static const Var product[] = {{"m", 0}, {"n", 0}, {"k", 0}};
   const Map *m;
   p->var = name;
-  if (sc_op[ins->op].args[0] == 'p') sc_ir_vars(p, product, 3, name);
-  if (sc_op[ins->op].args[0] != 'm') return;
+  if (sc_on_product(ins->op)) sc_ir_vars(p, product, 3, name);
+  if (!sc_on_map(ins->op)) return;
   m = &p->k->map.at[ins->arg[0]];
   sc_ir_vars(p, m->var, m->vars, name);
 }

@@ -85,9 +85,6 @@ static inline Op closer_of(Op op) {
   return op;
 }
 
-// A map has a destination if its operation writes one.
-static inline bool has_dst(Op op) { return sc_op[op].use[0] == 'w'; }
-
 // What the printer knows of an expression. `size`: nodes written where it stands.
 typedef struct Mark {
   u32 uses, stamp;

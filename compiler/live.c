@@ -140,7 +140,7 @@ static void back(Live *l) {
   l->depth = 0;
   memset(l->now, 0, l->words * sizeof *l->now);
   for (u32 pc = l->code->n; pc-- > 0;) {
-    u16 effects = sc_op[l->code->at[pc].op].effects;
+    u8 effects = sc_op[l->code->at[pc].op].effects;
     if (effects & CLOSES) enter(l, pc);
     if (effects & SPLITS) other(l);
     weigh(l, pc);  // just after the operation

@@ -13,7 +13,7 @@ static bool stopped(const Low *l) { return l->dead || l->unroll != SC_NONE; }
 void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at) {
   Ins ins = {.op = (u8)op, .flags = flags, .arg = {a, b, c}, .nest = SC_NONE, .span = at};
   u32 here = l->code->n;
-  u16 effects = sc_op[op].effects;
+  u8 effects = sc_op[op].effects;
   if (effects & OPENS) PUSH(l->sc, &l->open, here);
   if (effects & (CLOSES | SPLITS)) {
     u32 partner = l->open.at[--l->open.n];

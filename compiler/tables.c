@@ -2,13 +2,13 @@
 #include "ir.h"
 
 const OpInfo sc_op[OP_COUNT] = {
-#define OP(id, text, args, use, unit, effects) {text, args, use, UNIT_##unit, effects},
+#define OP(id, text, args, effects) {text, args, effects},
 #include "ops.def"
 #undef OP
 };
 
 const ExprInfo sc_xop[X_COUNT] = {
-#define X(id, text, arity, sig, unit, cost) {text, arity, sig, UNIT_##unit, cost},
+#define X(id, text, arity, sig, slow) {text, arity, sig, slow},
 #include "expr.def"
 #undef X
 };

@@ -280,9 +280,10 @@ static void check_operation(Check *c, const Ins *ins) {
       check_turn_use(c, ins);
       check_uniform(c, ins->arg[1], TY_INT, true);
       break;
-    case 'm': check_map(c, ins->arg[0], ins->op); break;
+    case 'm':
+    case 'c': check_map(c, ins->arg[0], ins->op); break;
     case 'p': check_product(c, ins->arg[0], ins->op); break;
-    case 'v': check_copy(c, ins); break;
+    case 'w': check_copy(c, ins); break;
     case 'l': check_list(c, ins->arg[0]); break;
     case 'g':
       if (ins->arg[0] >= c->k->buf.n || c->k->buf.at[ins->arg[0]].space != SP_TENSOR)
@@ -303,7 +304,7 @@ static void check_operation(Check *c, const Ins *ins) {
 // turn. `from`: the innermost open block. Returns the new one.
 static u32 check_nest(Check *c, const Code *code, u32 i, u32 from, u32 *outer) {
   const Ins *ins = &code->at[i];
-  u16 effects = sc_op[ins->op].effects;
+  u8 effects = sc_op[ins->op].effects;
   if (effects & OPENS) outer[i] = from;
   if (!(effects & (CLOSES | SPLITS))) return effects & OPENS ? i : from;
   const Ins *head = from == SC_NONE ? NULL : &code->at[from];
@@ -320,11 +321,8 @@ static u32 check_nest(Check *c, const Code *code, u32 i, u32 from, u32 *outer) {
   return effects & CLOSES ? outer[from] : i;
 }
 
-// No ring operation, turn or asynchronous operation under a vote.
 static void check_vote(Check *c, Op op) {
-  if (sc_op[op].unit == UNIT_sync || sc_op[op].unit == UNIT_tma ||
-      sc_op[op].effects & (STARTS | RETIRES))
-    sc_bad(c, "'%s' under a vote", sc_op[op].text);
+  if (sc_op[op].effects & COLLECTIVE) sc_bad(c, "'%s' under a vote", sc_op[op].text);
 }
 
 void sc_check_role(Check *c, u32 role) {

@@ -68,7 +68,7 @@ static const char *view_name(const Kernel *k, u32 view) {
 
 // "s = q @ k", "q <- Q"
 static void put_operands(Str *out, const Kernel *k, const Ins *ins) {
-  if (ins->op == OP_MMA || ins->op == OP_MMAWARP) {
+  if (sc_on_product(ins->op)) {
     const Product *p = &k->product.at[ins->arg[0]];
     str_printf(out, "%s %s %s @ %s  %lldx%lldx%lld", view_name(k, p->dst), p->acc ? "+=" : "=",
                view_name(k, p->a), view_name(k, p->b), (long long)p->m, (long long)p->n,

@@ -121,8 +121,8 @@ static void plan_code(Sc *sc, Program *p, Finder *f, u32 role) {
   const Role *r = &p->k->role.at[role];
   for (u32 pc = 0; pc < r->code.n; pc++) {
     const Ins *i = &r->code.at[pc];
-    if (i->op == OP_MAP || i->op == OP_MAPADD || i->op == OP_VOTE) plan_map(sc, p, f, i->arg[0]);
-    if (i->op == OP_MMA || i->op == OP_MMAWARP) plan_product(p, i);
+    if (sc_on_map(i->op)) plan_map(sc, p, f, i->arg[0]);
+    if (sc_on_product(i->op)) plan_product(p, i);
     if (i->op == OP_MAPADD || i->op == OP_COPYADD) p->talks = true;
     if (i->op == OP_TAKE && p->k->turn.at[i->arg[0]].axis != SC_NONE) p->talks = true;
     if (i->op == OP_COPYIN && p->loader == SC_NONE) p->loader = role;

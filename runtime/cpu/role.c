@@ -404,14 +404,14 @@ static Step op_MAPADD(Inst *in, const Ins *i) {
 // ---- running
 
 static Step (*const run_op[OP_COUNT])(Inst *, const Ins *) = {
-#define OP(id, text, args, use, unit, effects) op_##id,
+#define OP(id, text, args, effects) op_##id,
 #include "ops.def"
 #undef OP
 };
 
 // In a tile that another instance owns only the control flow and the ring's cursors go on.
 static bool skipped(Inst *in, const Ins *i) {
-  if (sc_op[i->op].unit == UNIT_ctl && i->op != OP_VOTE) return false;
+  if (sc_op[i->op].effects & (OPENS | CLOSES | SPLITS) && i->op != OP_VOTE) return false;
   if (i->op == OP_ACQUIRE || i->op == OP_COMMIT || i->op == OP_WAIT || i->op == OP_RELEASE)
     return false;
   if (i->op == OP_VOTE) in->pc = i->nest + 1;

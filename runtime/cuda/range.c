@@ -80,66 +80,47 @@ static Range product(Range a, Range b) {
 
 static Range binary(ExprOp op, Range a, Range b) {
   switch (op) {
-    case X_ADD:
-      return range((Wide)a.lo + b.lo, (Wide)a.hi + b.hi);
-    case X_SUB:
-      return range((Wide)a.lo - b.hi, (Wide)a.hi - b.lo);
-    case X_MUL:
-      return product(a, b);
+    case X_ADD: return range((Wide)a.lo + b.lo, (Wide)a.hi + b.hi);
+    case X_SUB: return range((Wide)a.lo - b.hi, (Wide)a.hi - b.lo);
+    case X_MUL: return product(a, b);
     case X_IDIV:
-    case X_CDIV:
-      return quotient(op, a, b);
-    case X_MOD:
-      return modulo(a, b);
-    case X_MIN:
-      return range(least(a.lo, b.lo), least(a.hi, b.hi));
-    case X_MAX:
-      return range(most(a.lo, b.lo), most(a.hi, b.hi));
-    default:
-      return (Range){0};
+    case X_CDIV: return quotient(op, a, b);
+    case X_MOD: return modulo(a, b);
+    case X_MIN: return range(least(a.lo, b.lo), least(a.hi, b.hi));
+    case X_MAX: return range(most(a.lo, b.lo), most(a.hi, b.hi));
+    default: return (Range){0};
   }
 }
 
 static Range leaf(const Ranges *r, const Expr *e) {
   switch (e->op) {
-    case X_INT:
-      return range(e->num.i, e->num.i);
-    case X_DIM:
-      return range(r->b->dim[e->ref], r->b->dim[e->ref]);
-    case X_ARG:
-      return range((i64)r->b->arg[e->ref], (i64)r->b->arg[e->ref]);
-    case X_INST:
-      return range(0, r->k->role.at[e->ref].instances - 1);
-    case X_LOOP:
-      return r->loop[e->ref];
-    case X_IDX:
-      return range(0, r->var[e->ref % SC_MAX_VARS]);
+    case X_INT: return range(e->num.i, e->num.i);
+    case X_DIM: return range(r->b->dim[e->ref], r->b->dim[e->ref]);
+    case X_ARG: return range((i64)r->b->arg[e->ref], (i64)r->b->arg[e->ref]);
+    case X_INST: return range(0, r->k->role.at[e->ref].instances - 1);
+    case X_LOOP: return r->loop[e->ref];
+    case X_IDX: return range(0, r->var[e->ref % SC_MAX_VARS]);
     case X_AXIS: {
       const Axis *x = &r->k->axis.at[e->ref];
       Range n = r->at[x->extent];
       return n.known ? range(0, most(0, (Wide)n.hi + x->cluster - 2)) : n;
     }
-    case X_LOAD:
-      return e->deps & DEP_TILE ? (Range){0} : range(-r->extent, r->extent);
-    default:
-      return (Range){0};
+    case X_LOAD: return e->deps & DEP_TILE ? (Range){0} : range(-r->extent, r->extent);
+    default: return (Range){0};
   }
 }
 
 static Range value(const Ranges *r, const Expr *e) {
   const Range a = r->at[e->a], b = r->at[e->b], c = r->at[e->c];
   switch (sc_xop[e->op].arity) {
-    case 0:
-      return leaf(r, e);
+    case 0: return leaf(r, e);
     case 1:
       if (!a.known) return a;
       if (e->op == X_NEG) return range(-(Wide)a.hi, -(Wide)a.lo);
       if (e->op == X_ABS) return range(a.lo > 0 ? a.lo : 0, most(-a.lo, a.hi));
       return (Range){0};
-    case 2:
-      return a.known && b.known ? binary(e->op, a, b) : (Range){0};
-    default:
-      return b.known && c.known ? range(least(b.lo, c.lo), most(b.hi, c.hi)) : (Range){0};
+    case 2: return a.known && b.known ? binary(e->op, a, b) : (Range){0};
+    default: return b.known && c.known ? range(least(b.lo, c.lo), most(b.hi, c.hi)) : (Range){0};
   }
 }
 
@@ -233,14 +214,14 @@ static void check_ins(Ranges *r, const Ins *ins) {
   for (u32 i = 0; args[i]; i++) {
     u32 a = ins->arg[i];
     if (args[i] == 'x') check(r, a, ins->span);
-    if (args[i] == 'v') check_view(r, a, ins->span);
-    if (args[i] == 'm') check_map(r, &r->k->map.at[a], ins->span);
-    if (args[i] != 'p') continue;
-    const Product *p = &r->k->product.at[a];
-    check_view(r, p->dst, ins->span);
-    check_view(r, p->a, ins->span);
-    check_view(r, p->b, ins->span);
+    if (args[i] == 'v' || args[i] == 'w') check_view(r, a, ins->span);
   }
+  if (sc_on_map(ins->op)) check_map(r, &r->k->map.at[ins->arg[0]], ins->span);
+  if (!sc_on_product(ins->op)) return;
+  const Product *p = &r->k->product.at[ins->arg[0]];
+  check_view(r, p->dst, ins->span);
+  check_view(r, p->a, ins->span);
+  check_view(r, p->b, ins->span);
 }
 
 static void find_extents(Ranges *r) {
@@ -248,7 +229,7 @@ static void find_extents(Ranges *r) {
   for (u32 i = 0; i < k->role.n; i++) {
     for (u32 pc = 0; pc < k->role.at[i].code.n; pc++) {
       const Ins *ins = &k->role.at[i].code.at[pc];
-      if (*sc_op[ins->op].args != 'm') continue;
+      if (!sc_on_map(ins->op)) continue;
       const Map *m = &k->map.at[ins->arg[0]];
       for (u32 v = 0; v < m->vars; v++) {
         i64 n;
