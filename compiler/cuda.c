@@ -277,9 +277,10 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
 static void body(Cuda *c) {
   u32 ctas = cu_cluster(c->k);
   if (ctas > 1) {
-    cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u, tile_step = gridDim.x / %u;", ctas, ctas);
+    cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u%s;", ctas,
+            cu_one_tile(c->k) ? "" : cu_text(c, ", tile_step = gridDim.x / %u", ctas));
   } else {
-    cu_line(c, "const int tile0 = blockIdx.x, tile_step = gridDim.x;");
+    cu_line(c, cu_one_tile(c->k) ? "const int tile0 = blockIdx.x;" : "const int tile0 = blockIdx.x, tile_step = gridDim.x;");
   }
   Str first = c->out;
   c->out = (Str){.sc = c->sc};

@@ -208,21 +208,31 @@ static void next_tile(Cuda *c) {
   cu_line(c, "drawn++;");
 }
 
+// Does each CTA (or cluster) have one tile, the one of its number?
+bool cu_one_tile(const Kernel *k) {
+  bool once = k->grid == GRID_PLAIN;
+  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
+  return once;
+}
+
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
     cu_line(c, "u32 drawn = 0;  // tiles, after the first");
     cu_line(c, "auto at = %s_place_of(a, tile0);", c->function);
   }
-  if (k->grid != GRID_PLAIN) cu_line(c, "#pragma unroll 1");
-  if (k->grid == GRID_DYNAMIC) {
+  bool once = cu_one_tile(k);
+  if (!once) cu_line(c, "#pragma unroll 1");
+  if (once) {
+    cu_open(c, "%s", "");
+  } else if (k->grid == GRID_DYNAMIC) {
     cu_open(c, "for (int tile = tile0; tile < a.tiles;)");
   } else if (k->role.at[c->r].one_tile) {
     cu_open(c, "for (int tile = tile0, owner = 0; tile < a.tiles; tile += tile_step, owner = owner + 1 == %u ? 0 : owner + 1)", k->role.at[c->r].instances);
   } else {
     cu_open(c, "for (int tile = tile0; tile < a.tiles; tile += tile_step)");
   }
-  if (k->grid != GRID_DYNAMIC) cu_line(c, "const auto at = %s_place_of(a, tile);", c->function);
+  if (k->grid != GRID_DYNAMIC) cu_line(c, "const auto at = %s_place_of(a, %s);", c->function, once ? "tile0" : "tile");
   name_axes(c);
   name_lets(c);
   if (k->role.at[c->r].one_tile) {

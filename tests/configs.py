@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every shipped configuration through NVRTC and ptxas: each kernel of schedules/ with its defaults, with the
-parameters of each of its cases, and as the ablation has it, each code once. No spills, no stack frame, no serialized
+"""Every shipped configuration through NVRTC and ptxas: each kernel and sequence of schedules/ with its defaults, with
+the parameters of each of its cases, and as the ablation has it, each code once. No spills, no stack frame, no serialized
 products, no ignored setmaxnreg; registers at entry, shared memory and barriers as schedc predicts them, and each
 role's tiles within the registers that it asks for.
 
@@ -36,13 +36,14 @@ def info(schedc, path, *options):
     return json.loads(done.stdout)[0]
 
 
-def kernels(text):
-    """Name and text of each kernel of a schedule."""
+def units(text):
+    """Name and text of each kernel and sequence of a schedule, but for kernels that a sequence launches."""
     text = re.sub(r"//[^\n]*", "", text)
     starts = list(re.finditer(r"^(kernel|sequence)\s+(\w+)", text, re.M))
-    for this, after in zip(starts, starts[1:] + [None]):
-        if this.group(1) == "kernel":
-            yield this.group(2), text[this.start() : after.start() if after else len(text)]
+    found = [(this.group(1), this.group(2), text[this.start() : after.start() if after else len(text)])
+             for this, after in zip(starts, starts[1:] + [None])]
+    launched = {name for kind, _, body in found if kind == "sequence" for name in re.findall(r"^\s*(\w+)\s*$", body, re.M)}
+    return [(name, body) for kind, name, body in found if kind == "sequence" or name not in launched]
 
 
 def choices(case, params):
@@ -56,7 +57,7 @@ def choices(case, params):
 
 def configurations(schedc, path):
     """(kernel, options) for schedc, the defaults first."""
-    for kernel, text in kernels(open(path, encoding="utf-8").read()):
+    for kernel, text in units(open(path, encoding="utf-8").read()):
         params = {p["name"] for p in info(schedc, path, kernel)["parameters"]}
         found = [()]
         for case in re.findall(r"\bcase\s+\w+\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text):
@@ -75,20 +76,22 @@ def of_ablation(root):
 
 
 def judge(built, known):
-    """What is not as it should be."""
+    """What is not as it should be. Of a sequence, `built` has the largest figures of its kernels."""
+    if built["stack_bytes"] or built["spill_store_bytes"] or built["spill_load_bytes"]:
+        yield "spills"
+    if built["shared_bytes"] > MOST_SHARED:
+        yield f"{built['shared_bytes']} bytes of shared memory"
+    if known["kind"] == "sequence":
+        return
     if built["registers"] > built["entry_registers"]:
         yield f"{built['registers']} registers at entry, predicted {built['entry_registers']}"
     if any(r["registers"] for r in known["roles"]) and built["registers"] != built["entry_registers"]:
         yield f"{built['registers']} registers at entry where setmaxnreg needs {built['entry_registers']}"
     if built["static_shared_bytes"] or built["shared_bytes"] != known["shared_memory_bytes"]:
         yield f"{built['static_shared_bytes']} + {built['shared_bytes']} bytes of shared memory, predicted {known['shared_memory_bytes']}"
-    if built["shared_bytes"] > MOST_SHARED:
-        yield f"{built['shared_bytes']} bytes of shared memory"
     # A barrier whose number is computed (one an instance) counts as all 16; in clusters nobody meets at number 0.
     if built["barriers"] > known["named_barriers"] and built["barriers"] != 16:
         yield f"{built['barriers']} named barriers, predicted {known['named_barriers']}"
-    if built["stack_bytes"] or built["spill_store_bytes"] or built["spill_load_bytes"]:
-        yield "spills"
     for role in known["roles"]:
         room = role["registers"] or built["entry_registers"]
         if role["registers_of_tiles"] > room:

@@ -152,6 +152,28 @@ static void what_is_written_builds(void **state) {
   sc_free(&sc);
 }
 
+// A CTA of a plain grid has one tile and no loop.
+static void loops_over_tiles(void **state) {
+  (void)state;
+  static const char *const mode[] = {"", "persistent", "dynamic"};
+  for (u32 i = 0; i < COUNT(mode); i++) {
+    Fixture f;
+    const Kernel *k;
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64)) %s\n  ring r : f32[64, 64]\n"
+             "  role load : 1 warp { r <- X[x*64..] }\n"
+             "  role move : 1 warpgroup { wait r;  Y[x*64.., 0..] <- r;  wait Y read;  release r }\n}\n",
+             mode[i]);
+    const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
+    assert_non_null(t);
+    assert_int_equal(strstr(t->text.at, "tile < a.tiles") != NULL, i > 0);
+    assert_int_equal(strstr(t->text.at, "tile_step") != NULL, i > 0);
+    assert_int_equal(strstr(t->text.at, "k_place_of(a, tile0)") != NULL, i != 1);
+    sc_free(&f.sc);
+  }
+}
+
 // G.header: what a launch depends on must be sayable in C.
 static void what_a_header_cannot_say(void **state) {
   (void)state;
@@ -211,6 +233,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_written),
       cmocka_unit_test(what_runs_meanwhile),
       cmocka_unit_test(what_is_written_builds),
+      cmocka_unit_test(loops_over_tiles),
       cmocka_unit_test(what_a_header_cannot_say),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

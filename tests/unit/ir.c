@@ -19,7 +19,7 @@ static const char *const schedules[] = {
     "schedules/gemm_roles.sched", "schedules/softmax_rows.sched", "schedules/mlp.sched",
     "schedules/gemm_bias_gelu.sched",
     "schedules/fa3_alg1.sched",  "schedules/fa3_fwd.sched",     "schedules/fa3_stage3.sched",
-    "schedules/fa_varlen.sched", "tests/corpus/forms.sched",    "tests/corpus/fa3_bwd.sched",
+    "schedules/fa_varlen.sched", "tests/corpus/forms.sched",    "schedules/fa3_bwd.sched",
     "tests/corpus/bwd_ordered.sched", "tests/corpus/fa3_fp8.sched", "tests/corpus/mla_decode.sched",
 };
 
