@@ -133,7 +133,9 @@ def options_of(table):
 
 
 def variant(row, measured):
-    v = {"what": row.what, "edit": row.edit}
+    v = {"what": row.what}
+    if row.edit:
+        v["edit"] = row.edit
     if row.hand:
         v["hand_written"] = dict(zip(("row", "tflops_sustained", "tensor_percent"), row.hand))
     if row.paper:

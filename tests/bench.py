@@ -229,7 +229,7 @@ def ablation(schedc):
            "| + ping-pong | 702 / 520 | 52 % | 1.020 | + ping-pong | 601, 79 % | 1.085 |" in lines)
     expect("the paper's table", "| both | 704 / 540 | 1.000 | 661 | 1.000 |" in lines
            and "| no warp specialisation | 700 / 500 | 0.926 | 570 | 0.862 |" in lines)
-    (edited,) = (v for v in first if v["edit"])
+    (edited,) = (v for v in first if "edit" in v)
     files = "schedules/fa3_stale.sched", edited["file"]
     wide, narrow = (call(schedc, "build", file, "--to", "cu", "-o", "-", "-p", "staged=false")[1] for file in files)
     expect("the edit does what it is for", "uint4 *)(row_out" in wide and "uint4 *)(row_out" not in narrow)
