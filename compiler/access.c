@@ -151,3 +151,13 @@ void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]) {
     for (u32 i = 0; i < m->vars && i < SC_MAX_VARS; i++) x_const_int(k, m->var[i].extent, &ext[i]);
   }
 }
+
+bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v) {
+  i64 ext[SC_MAX_VARS];
+  sc_extents(k, ins, ext);
+  if (ins->op == OP_MAP && k->map.at[ins->arg[0]].cond) return false;
+  for (u32 d = 0; d < v->rank; d++) {
+    if (v->at[d].var < 0 || ext[(u32)v->at[d].var] != k->buf.at[v->buf].ext[d]) return false;
+  }
+  return sc_columns(k, v, ext, true) == sc_columns(k, v, ext, false);
+}

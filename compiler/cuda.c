@@ -27,33 +27,14 @@ void cu_close(Cuda *c) { str_puts(&c->out, "}\n"); }
 
 // ---- names
 
-static bool repeats(const Kernel *k, u32 buf) {
-  for (u32 i = 0; i < buf; i++) {
-    const Buf *a = &k->buf.at[i], *b = &k->buf.at[buf];
-    if (a->space == SP_REG && b->space == SP_REG && a->role == b->role && !strcmp(a->name, b->name)) return true;
-  }
-  return false;
-}
-
 static void names(Cuda *c) {
   const Kernel *k = c->k;
-  for (u32 i = 0; i < k->buf.n; i++) {
-    c->name[i] = sc_cuda_name(c->sc, k->buf.at[i].name);
-    if (k->buf.at[i].space == SP_REG && repeats(k, i)) c->name[i] = cu_text(c, "%s_%u", k->buf.at[i].name, i);
-  }
+  for (u32 i = 0; i < k->buf.n; i++) c->name[i] = sc_cuda_name(c->sc, k->buf.at[i].name);
   for (u32 i = 0; i < k->ring.n; i++) {
     c->ring[i] = k->ring.at[i].name;  // names formed of it are nobody else's, but for slot_parity
     if (cu_is_formed(c->ring[i]) || !strcmp(c->ring[i], "slot")) c->ring[i] = cu_text(c, "%s_", c->ring[i]);
     for (u32 j = 0; j < i; j++) {
       if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s_%u", k->ring.at[i].name, i);
-    }
-  }
-  for (u32 i = 0; i < k->loop.n; i++) {
-    c->loop[i] = sc_cuda_name(c->sc, k->loop.at[i].name);
-    for (u32 j = 0; j < i; j++) {
-      if (k->loop.at[j].role == k->loop.at[i].role && !strcmp(k->loop.at[j].name, k->loop.at[i].name)) {
-        c->loop[i] = cu_text(c, "%s_%u", k->loop.at[i].name, i);
-      }
     }
   }
 }
@@ -69,7 +50,7 @@ static void cite_role(Cuda *c) {
 }
 
 // The schedule's line for compiler, profiler and debugger, and for the reader as a comment beside it.
-static void cite(Cuda *c, Span at) {
+void cu_cite(Cuda *c, Span at) {
   const Text *text = c->k->text;
   if (!text || at.hi <= at.lo) return;
   u32 line = sc_line_col(text, at.lo).line;
@@ -96,17 +77,14 @@ static void open_for(Cuda *c, const Ins *ins) {
 
 static void statement(Cuda *c, const Ins *ins) {
   c->at = ins->span;
-  c->temp.n = 0;
   if (ins->op == OP_ENDTILE) cite_role(c);
-  else if (!(sc_op[ins->op].effects & CLOSES)) cite(c, ins->span);
+  else if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: open_for(c, ins); break;
     case OP_IF: cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0])); break;
     case OP_ELSE: cu_open(c, "} else"); break;
-    case OP_ENDTILE:
-      cu_close_tile(c);
-      break;
+    case OP_ENDTILE: cu_close_tile(c); break;
     case OP_ENDVOTE:
       if (ins->plan.fence) cu_fence(c);
       cu_close(c);
@@ -147,17 +125,16 @@ static void role(Cuda *c, u32 r) {
   c->single = cu_single(c->k, role);
   cite_role(c);
   if (multiplies(role)) cu_line(c, "const u32 smem = __shfl_sync(~0u, (u32)__cvta_generic_to_shared(memory), 0);  // held: not found anew in loops");
-  memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
-  memset(c->xused, 0, sizeof *c->xused * c->k->expr.n);
-  if (role->warps == 4) {
-    cu_line(c, "[[maybe_unused]] const int instance = warpgroup - %u, thread = threadIdx.x & 127, lane = thread & 31, warp = warp_of_cta & 3;", role->first_warp / 4);
-  } else {
-    cu_line(c, "[[maybe_unused]] const int instance = warp_of_cta - %u, lane = threadIdx.x & 31, thread = lane, warp = 0;", role->first_warp);
-  }
-  cu_line(c, "[[maybe_unused]] const int row0 = sc_opaque(16 * warp + (lane >> 2)), col0 = sc_opaque(2 * (lane & 3));  // of this thread's first accumulator element");
+  u32 at = c->out.n;
+  c->head = true;
+  cu_name_role(c);
   cu_cursors(c);
   cu_first_turns(c);
-  for (u32 i = 0; i < role->code.n; i++) statement(c, &role->code.at[i]);
+  for (c->pc = 0; c->pc < role->code.n; c->pc++) {
+    cu_declare(c);
+    statement(c, &role->code.at[c->pc]);
+  }
+  cu_declare_thread(c, at);
 }
 
 static void roles(Cuda *c) {
@@ -268,6 +245,9 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->xname = NEWS(sc, const char *, k->expr.n + 1);
   c->xused = NEWS(sc, bool, k->expr.n + 1);
   c->loop = NEWS(sc, const char *, k->loop.n + 1);
+  c->let = NEWS(sc, const char *, k->let.n + 1);
+  c->scope = NEWS(sc, Scope, k->buf.n + 1);
+  c->declared = NEWS(sc, bool, k->buf.n + 1);
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
   names(c);
   cu_layouts(c);

@@ -1,6 +1,7 @@
 // cuda.h - inside the emitter: IR -> CUDA C for sm_90a. Files in the order of the text that they write:
 //   cuda.c        the frame: arguments, barriers, roles, the loop over tiles
 //   cuda_name.c   names, comments, paths
+//   cuda_scope.c  what a role's values are called, and where they are declared
 //   cuda_grid.c   the loop over tiles
 //   cuda_check.c  what cannot be written, found before
 //   cuda_expr.c   expressions
@@ -40,11 +41,20 @@ typedef struct WgmmaSet {
   VEC(Wgmma) w;
 } WgmmaSet;
 
+// Where a value can be seen: operations [from, to) of its role; and the first and the last that touch it.
+typedef struct Scope {
+  u32 from, to, first, last;
+} Scope;
+typedef struct Named {
+  const char *name;
+  Scope scope;
+} Named;
+
 typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
   Str out;             // the body being written
-  u32 lets_at;         // where in `out` the tile's named values belong, once it is known which are used
+  u32 head_at;         // where in `out` the tile's uniform values belong, once it is known which are used
   u32 r;               // the role being written
   bool single;         // … is run by one thread: it only copies and hands over
   const char **name;   // of each buf, a C identifier
@@ -63,7 +73,13 @@ typedef struct Cuda {
   VEC(WaitSite) site;
   Span at;             // of the statement being written
   u32 line;            // of the last #line
-  VEC(const char *) temp;  // names of the statement's own values so far
+  VEC(Named) named;    // names given in the role being written
+  Scope *scope;        // of each register tile of that role
+  bool *declared;      // … and whether it has been
+  const char **let;    // of each named uniform value, its name in that role, or NULL
+  bool axis_used[SC_MAX_AXES];
+  bool head;           // nothing but statements so far
+  u32 pc;              // the operation being written
   u32 votes;           // for names of votes' outcomes
   size_t written;      // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
@@ -124,7 +140,16 @@ typedef struct MapGen {
 
 // cuda_name.c (and sc_cuda_name, … in passes.h)
 bool cu_is_formed(const char *name);                    // like a name that the emitter makes
+const char *cu_next_name(const char *p, size_t *n);     // the next word of code; NULL at its end
+bool cu_mentions(const char *code, const char *name);
+
+// cuda_scope.c
+void cu_name_role(Cuda *c);                             // names and scopes of what the role has
 const char *cu_temp(Cuda *c, const char *stem);         // a name for a value of the statement being written
+const char *cu_axis(Cuda *c, u32 axis);                 // the tile's place along an axis
+void cu_declare(Cuda *c);                               // register tiles that begin with the operation being written
+void cu_declare_uniforms(Cuda *c, u32 at);              // … what the text from `at` on uses: of the tile
+void cu_declare_thread(Cuda *c, u32 at);                // … of the thread
 
 // cuda_expr.c
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -147,7 +172,6 @@ void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);  // a l
 const char *cu_of(Cuda *c, Elem elem, const char *bits);  // an element as float, from its bits
 const char *cu_to(Cuda *c, Elem elem, const char *value); // and back
 u32 cu_regs(const Cuda *c, u32 buf);                    // C array elements of one block (accumulators), or of the vector
-void cu_declare(Cuda *c, u32 buf);
 const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
 Txt cu_row(Cuda *c, const At *at);                      // the row in the instance's tile
 Txt cu_col(Cuda *c, const At *at);
@@ -223,6 +247,7 @@ void cu_open_tile(Cuda *c);
 void cu_close_tile(Cuda *c);
 
 // cuda.c
+void cu_cite(Cuda *c, Span at);                         // the schedule's line, where it is another
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_close(Cuda *c);

@@ -114,7 +114,7 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
     case X_BOOL: return (Txt){e->num.i ? "true" : "false", P_ATOM};
     case X_DIM: return (Txt){cu_text(c, "a.%s", sc_cuda_name(c->sc, k->dim.at[e->ref].name)), P_ATOM};
     case X_ARG: return (Txt){cu_text(c, "a.%s", sc_cuda_name(c->sc, k->arg.at[e->ref].name)), P_ATOM};
-    case X_AXIS: return (Txt){cu_text(c, "%s_tile", k->axis.at[e->ref].name), P_ATOM};
+    case X_AXIS: return (Txt){cu_axis(c, e->ref), P_ATOM};
     case X_INST: return (Txt){"instance", P_ATOM};
     case X_LOOP: return (Txt){c->loop[e->ref], P_ATOM};
     case X_IDX:

@@ -83,44 +83,6 @@ void cu_put_place(Cuda *c, Str *out) {
   c->out = body;
 }
 
-// The place of `at` as the values that the schedule names.
-static void name_axes(Cuda *c) {
-  for (u32 i = 0; i < c->k->axis.n; i++) {
-    const Axis *x = &c->k->axis.at[i];
-    cu_line(c, "const int %s = at.%s%s;", axis_name(c, i), axis_name(c, i), x->cluster > 1 ? " + cta_rank" : "");
-  }
-}
-
-// The schedule's own names for uniform values (`let last = …`). Which of them a role uses is known at the end of
-// the tile's text, so their lines are put in then, at `lets_at`.
-static void name_lets(Cuda *c) {
-  for (u32 i = 0; i < c->k->let.n; i++) {
-    const Let *l = &c->k->let.at[i];
-    const Expr *e = &c->k->expr.at[l->value];
-    if (e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE) || c->xname[l->value] || sc_xop[e->op].arity == 0) continue;
-    c->xname[l->value] = sc_cuda_name(c->sc, l->name);
-  }
-  c->lets_at = c->out.n;
-}
-
-static void put_lets(Cuda *c) {
-  Str body = c->out;
-  const char **lines = NEWS(c->sc, const char *, c->k->let.n + 1);
-  for (u32 i = c->k->let.n; i-- > 0;) {  // backwards: a value that is used may use earlier ones
-    Xid x = c->k->let.at[i].value;
-    const char *name = c->xname[x];
-    if (!name || !c->xused[x] || strcmp(name, sc_cuda_name(c->sc, c->k->let.at[i].name))) continue;
-    c->xname[x] = NULL;
-    lines[i] = cu_text(c, "const %s %s = %s;", cu_ctype(c, x), name, cu_uniform(c, x));
-  }
-  c->out = (Str){.sc = c->sc};
-  str_put(&c->out, body.at, c->lets_at);
-  for (u32 i = 0; i < c->k->let.n; i++) {
-    if (lines[i]) cu_line(c, "%s", lines[i]);
-  }
-  str_put(&c->out, body.at + c->lets_at, body.n - c->lets_at);
-}
-
 // CTAs of a cluster.
 u32 cu_cluster(const Kernel *k) {
   u32 n = 1;
@@ -232,22 +194,17 @@ void cu_open_tile(Cuda *c) {
   } else {
     cu_open(c, "for (int tile = tile0; tile < a.tiles; tile += tile_step)");
   }
-  if (k->grid != GRID_DYNAMIC) cu_line(c, "const auto at = %s_place_of(a, %s);", c->function, once ? "tile0" : "tile");
-  name_axes(c);
-  name_lets(c);
+  c->head_at = c->out.n;
   if (k->role.at[c->r].one_tile) {
     cu_open(c, "if (owner != instance)");
     cu_skip_tile(c);
     cu_line(c, "continue;");
     cu_close(c);
   }
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].space == SP_REG && k->buf.at[i].role == c->r) cu_declare(c, i);
-  }
 }
 
 void cu_close_tile(Cuda *c) {
   if (c->k->grid == GRID_DYNAMIC) next_tile(c);
-  put_lets(c);
+  cu_declare_uniforms(c, c->head_at);
   cu_close(c);
 }

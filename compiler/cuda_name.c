@@ -58,29 +58,26 @@ const char *sc_cuda_name(Sc *sc, Sym name) {
   return taken ? sc_printf(sc, "%s_", name) : name;
 }
 
-// ---- values that a statement names
+// ---- what code names
 
-static bool taken(const Cuda *c, const char *name) {
-  for (u32 i = 0; i < c->k->buf.n; i++) {
-    if (!strcmp(c->name[i], name)) return true;
-  }
-  for (u32 i = 0; i < c->k->loop.n; i++) {
-    if (!strcmp(c->loop[i], name)) return true;
-  }
-  for (u32 i = 0; i < c->k->let.n; i++) {
-    if (!strcmp(sc_cuda_name(c->sc, c->k->let.at[i].name), name)) return true;
-  }
-  for (u32 i = 0; i < c->temp.n; i++) {
-    if (!strcmp(c->temp.at[i], name)) return true;
-  }
-  return false;
+static bool is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-const char *cu_temp(Cuda *c, const char *stem) {
-  const char *name = stem;
-  for (u32 n = 2; taken(c, name); n++) name = cu_text(c, "%s%u", stem, n);
-  PUSH(c->sc, &c->temp, name);
-  return name;
+// The next name or number at or after `p`, of *n bytes; NULL at the end. Comments hold the schedule's words, which
+// name nothing.
+const char *cu_next_name(const char *p, size_t *n) {
+  while (*p && !is_of_name(*p)) p += p[0] == '/' && p[1] == '/' ? strcspn(p, "\n") : 1;
+  for (*n = 0; is_of_name(p[*n]);) ++*n;
+  return *n ? p : NULL;
+}
+
+bool cu_mentions(const char *code, const char *name) {
+  size_t n;
+  for (const char *p = code; (p = cu_next_name(p, &n)); p += n) {
+    if (strlen(name) == n && !memcmp(p, name, n) && (p == code || p[-1] != '.')) return true;
+  }
+  return false;
 }
 
 // ---- comments and literals

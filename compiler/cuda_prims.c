@@ -17,10 +17,6 @@ static const Prim prims[] = {
 #undef PRIM
 };
 
-static bool is_of_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 static u32 find(const char *name, size_t n) {
   for (u32 i = 0; i < COUNT(prims); i++) {
     if (prims[i].name && strlen(prims[i].name) == n && !memcmp(prims[i].name, name, n)) return i;
@@ -28,20 +24,13 @@ static u32 find(const char *name, size_t n) {
   return SC_NONE;
 }
 
-// Comments hold the schedule's own words, which call nothing.
 static void call(bool *called, const char *text) {
-  for (const char *p = text; *p;) {
-    if (p[0] == '/' && p[1] == '/') p += strcspn(p, "\n");
-    const char *name = p;
-    while (is_of_name(*p)) p++;
-    if (p == name) {
-      p += *p != 0;
-    } else if (!strncmp(name, "sc_", 3)) {
-      u32 i = find(name + 3, (size_t)(p - name) - 3);
-      if (i == SC_NONE || called[i]) continue;
-      called[i] = true;
-      call(called, prims[i].text);
-    }
+  size_t n;
+  for (const char *p = text; (p = cu_next_name(p, &n)); p += n) {
+    u32 i = n > 3 && !memcmp(p, "sc_", 3) ? find(p + 3, n - 3) : SC_NONE;
+    if (i == SC_NONE || called[i]) continue;
+    called[i] = true;
+    call(called, prims[i].text);
   }
 }
 

@@ -365,7 +365,7 @@ static const char *counter(Cuda *c, const Ins *ins) {
   bool first = true;
   for (u32 i = 0; i < k->axis.n; i++) {
     if (i == t->axis) continue;
-    Txt tile = {cu_text(c, "%s_tile", k->axis.at[i].name), P_ATOM};
+    Txt tile = {cu_axis(c, i), P_ATOM};
     if (!first) tile = (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_axis_places(c, i), tile.s), P_ADD};
     at = tile;
     first = false;
@@ -381,7 +381,7 @@ static const char *counter(Cuda *c, const Ins *ins) {
 static void take_from_cta(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
   const char *who = c->single ? "" : "if (thread == 0) ";
-  const char *mine = cu_text(c, "%s_tile", c->k->axis.at[t->axis].name);
+  const char *mine = cu_axis(c, t->axis);
   if (c->options.debug_waits) {
     PUSH(c->sc, &c->site, ((WaitSite){c->r, SC_NONE, ins->arg[0], false, c->at}));
     cu_line(c, "%ssc_turn_take_for(%s, %s, a.waits, %u);  // take '%s'", who, counter(c, ins), mine, c->site.n, t->name);

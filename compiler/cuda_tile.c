@@ -64,22 +64,6 @@ u32 cu_regs(const Cuda *c, u32 buf) {
   }
 }
 
-void cu_declare(Cuda *c, u32 buf) {
-  const Buf *b = &c->k->buf.at[buf];
-  bool acc = c->layout[buf] == LAY_ACC;
-  const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
-  if (acc && cu_blocks(c, b) > 1) {
-    cu_line(c, "%s %s[%u][%u];  // %s[%lld, %lld]", type, c->name[buf], cu_blocks(c, b), cu_regs(c, buf),
-            sc_elem[b->elem].text, (long long)b->ext[0], (long long)b->ext[1]);
-  } else if (acc) {
-    cu_line(c, "%s %s[%u];  // %s[%lld, %lld]", type, c->name[buf], cu_regs(c, buf), sc_elem[b->elem].text,
-            (long long)b->ext[0], (long long)b->ext[1]);
-  } else {
-    cu_line(c, "%s %s[%u];  // %s[%lld]%s", type, c->name[buf], cu_regs(c, buf), sc_elem[b->elem].text,
-            (long long)b->ext[0], b->partial ? " partial: this lane's columns" : "");
-  }
-}
-
 // ---- where a thread's element is
 
 Txt cu_row(Cuda *c, const At *at) {

@@ -43,6 +43,7 @@ bool sc_ring_async(const Uses *u, u32 ring);
 // its only one). `ext`: extents of the index variables. cover: only runs that are touched whole, in all rows.
 u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover);
 void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]);  // of a map or product
+bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);  // does it, where it writes v, write the whole tile?
 
 // ---- derive.c
 // How many instances of a role take part in each fill and each drain of a ring.

@@ -79,18 +79,12 @@ static void weigh(Live *l, u32 pc) {
 static void use_and_define(Live *l, u32 pc) {
   const Ins *ins = &l->code->at[pc];
   const Kernel *k = l->k;
-  i64 ext[SC_MAX_VARS];
-  sc_extents(k, ins, ext);
   u32 n = sc_accesses(l->uses, ins);
   for (u32 i = n; i > 0; i--) {  // the write is last
     const Access *a = &l->uses->at.at[i - 1];
     const View *v = &k->view.at[a->view];
     if (k->buf.at[v->buf].space != SP_REG) continue;
-    bool whole = a->write && sc_columns(k, v, ext, true) == sc_columns(k, v, ext, false);
-    for (u32 d = 0; d < v->rank; d++)
-      whole &= v->at[d].var >= 0 && ext[(u32)v->at[d].var] == k->buf.at[v->buf].ext[d];
-    if (ins->op == OP_MAP && k->map.at[ins->arg[0]].cond) whole = false;
-    if (a->write && whole) drop(l->now, v->buf);
+    if (a->write && sc_writes_all(k, ins, v)) drop(l->now, v->buf);
     else if (!a->write) add(l->now, v->buf);
   }
   for (u32 at = l->kept[pc]; at; at = l->keep.at[at - 1].next) add(l->now, l->keep.at[at - 1].tile);

@@ -1,0 +1,207 @@
+// cuda_scope.c - what a role's values are called, and where they are declared. In: a role. Out: of its register tiles
+// and loops, a name each, and for each tile the operation before which it is declared; of the schedule's uniform values
+// and of what a thread knows about itself, declarations of those that the role's text names.
+#include "cuda.h"
+#include "flow.h"
+
+#include <string.h>
+
+// ---- where register tiles are declared
+
+typedef struct Reach {
+  u32 first, last;  // operations that touch the tile
+  bool whole;       // the first one writes all of it, without reading it
+  bool product;     // a product has it, which may be in flight for longer than any operation says
+} Reach;
+
+static void touch(Reach *r, u32 pc, bool whole) {
+  if (r->first == SC_NONE) {
+    r->first = pc;
+    r->whole = whole;
+  }
+  r->whole &= whole || r->first != pc;
+  r->last = pc;
+}
+
+static void touch_all(Cuda *c, Uses *uses, Reach *reach, u32 pc) {
+  const Kernel *k = c->k;
+  const Ins *ins = &k->role.at[c->r].code.at[pc];
+  u32 n = sc_accesses(uses, ins);
+  for (u32 i = 0; i < n; i++) {
+    const Access *a = &uses->at.at[i];
+    const View *v = &k->view.at[a->view];
+    if (k->buf.at[v->buf].space != SP_REG) continue;
+    touch(&reach[v->buf], pc, a->write && sc_writes_all(k, ins, v));
+    reach[v->buf].product |= ins->op == OP_MMA;
+  }
+}
+
+static u32 block_end(const Code *code, u32 pc) {
+  u32 depth = 0;
+  for (;; pc++) {
+    u16 effects = sc_op[code->at[pc].op].effects;
+    if (effects & (CLOSES | SPLITS) && depth == 0) return pc;
+    if (effects & OPENS) depth++;
+    if (effects & CLOSES) depth--;
+  }
+}
+
+// A tile that lives in one block belongs there, if no product has it; all others to the whole tile of the grid.
+static void place_declarations(Cuda *c) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  Uses *uses = sc_uses(c->sc, k);
+  Reach *reach = NEWS(c->sc, Reach, k->buf.n + 1);
+  for (u32 i = 0; i < k->buf.n; i++) reach[i].first = SC_NONE;
+  for (u32 pc = 0; pc < code->n; pc++) touch_all(c, uses, reach, pc);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Reach *r = &reach[i];
+    if (k->buf.at[i].space != SP_REG || k->buf.at[i].role != c->r) continue;
+    u32 end = r->first == SC_NONE ? 0 : block_end(code, r->first);
+    bool local = r->first != SC_NONE && r->whole && !r->product && r->last < end;
+    c->scope[i] = local ? (Scope){r->first, end, r->first, r->last} : (Scope){1, code->n, r->first, r->last};
+  }
+}
+
+static void declare(Cuda *c, u32 buf) {
+  const Buf *b = &c->k->buf.at[buf];
+  bool acc = c->layout[buf] == LAY_ACC;
+  const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
+  const char *blocks = acc && cu_blocks(c, b) > 1 ? cu_text(c, "[%u]", cu_blocks(c, b)) : "";
+  const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1]) : cu_text(c, "%lld", (long long)b->ext[0]);
+  cu_line(c, "%s %s%s[%u];  // %s[%s]%s", type, c->name[buf], blocks, cu_regs(c, buf), sc_elem[b->elem].text, extents,
+          b->partial ? ", this lane's part" : "");
+}
+
+// Declares what belongs before the operation being written. Tiles of the whole stand with the line of the schedule that
+// declares them, as long as there are only statements.
+void cu_declare(Cuda *c) {
+  const Kernel *k = c->k;
+  const Ins *ins = &k->role.at[c->r].code.at[c->pc];
+  c->head &= ins->op == OP_TILE || ins->op == OP_MAP;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    bool later = c->head && k->text && b->span.lo > ins->span.hi && c->pc < c->scope[i].first;
+    if (b->space != SP_REG || b->role != c->r || c->declared[i] || c->pc < c->scope[i].from || c->scope[i].first == SC_NONE || later) continue;
+    c->declared[i] = true;
+    cu_cite(c, b->span);
+    declare(c, i);
+  }
+}
+
+// ---- names
+
+// May both have one name? If neither is seen where the other is, or one is in a block of the other's in which that is
+// not touched.
+static bool apart(Scope a, Scope b) {
+  Scope in = a.from > b.from ? a : b, out = a.from > b.from ? b : a;
+  return out.to <= in.from || (in.to < out.to && (out.last < in.from || in.to <= out.first));
+}
+
+static bool taken(const Cuda *c, const char *name, Scope scope) {
+  for (u32 i = 0; i < c->named.n; i++) {
+    if (!strcmp(c->named.at[i].name, name) && !apart(c->named.at[i].scope, scope)) return true;
+  }
+  return false;
+}
+
+// A name that nothing else has where this value can be seen.
+static const char *name_in(Cuda *c, Sym sym, Scope scope) {
+  const char *name = sc_cuda_name(c->sc, sym);
+  for (u32 n = 2; taken(c, name, scope); n++) name = cu_text(c, "%s_%u", sym, n);
+  PUSH(c->sc, &c->named, ((Named){name, scope}));
+  return name;
+}
+
+static bool has_name(const Kernel *k, const Let *l) {
+  const Expr *e = &k->expr.at[l->value];
+  return !(e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE)) && sc_xop[e->op].arity;
+}
+
+void cu_name_role(Cuda *c) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  Scope all = {0, code->n, 0, code->n};
+  c->named.n = 0;
+  memset(c->xname, 0, sizeof *c->xname * k->expr.n);
+  memset(c->xused, 0, sizeof *c->xused * k->expr.n);
+  memset(c->axis_used, 0, sizeof c->axis_used);
+  for (u32 i = 0; i < k->let.n; i++) {
+    Xid x = k->let.at[i].value;
+    c->let[i] = has_name(k, &k->let.at[i]) && !c->xname[x] ? name_in(c, k->let.at[i].name, all) : NULL;
+    if (c->let[i]) c->xname[x] = c->let[i];
+  }
+  place_declarations(c);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].space == SP_REG && k->buf.at[i].role == c->r) c->name[i] = name_in(c, k->buf.at[i].name, c->scope[i]);
+  }
+  for (u32 pc = 0; pc < code->n; pc++) {
+    u32 loop = code->at[pc].arg[0];
+    if (code->at[pc].op == OP_FOR) c->loop[loop] = name_in(c, k->loop.at[loop].name, (Scope){pc, code->at[pc].nest, pc, code->at[pc].nest});
+  }
+}
+
+// A name for a value of the statement being written.
+const char *cu_temp(Cuda *c, const char *stem) {
+  const char *name = stem;
+  Scope here = {c->pc, c->pc + 1, c->pc, c->pc};
+  for (u32 n = 2; taken(c, name, here); n++) name = cu_text(c, "%s%u", stem, n);
+  PUSH(c->sc, &c->named, ((Named){name, here}));
+  return name;
+}
+
+const char *cu_axis(Cuda *c, u32 axis) {
+  c->axis_used[axis] = true;
+  return cu_text(c, "%s_tile", c->k->axis.at[axis].name);
+}
+
+// ---- declarations of what is used, which is known at the end
+
+static void insert(Cuda *c, u32 at, const Str *lines) {
+  Str body = c->out;
+  c->out = (Str){.sc = c->sc};
+  str_put(&c->out, body.at, at);
+  if (lines->n) str_put(&c->out, lines->at, lines->n);
+  str_put(&c->out, body.at + at, body.n - at);
+}
+
+// The tile's place along the axes, and the schedule's own names for uniform values (`let last = …`).
+void cu_declare_uniforms(Cuda *c, u32 at) {
+  const Kernel *k = c->k;
+  const char **lines = NEWS(c->sc, const char *, k->let.n + 1);
+  Str all = {.sc = c->sc};
+  for (u32 i = k->let.n; i-- > 0;) {  // backwards: a value that is used may use earlier ones
+    Xid x = k->let.at[i].value;
+    if (!c->let[i] || !c->xused[x]) continue;
+    c->xname[x] = NULL;
+    lines[i] = cu_text(c, "const %s %s = %s;\n", cu_ctype(c, x), c->let[i], cu_uniform(c, x));
+  }
+  for (u32 i = 0; i < k->axis.n; i++) {
+    if (!c->axis_used[i]) continue;
+    if (!all.n && k->grid != GRID_DYNAMIC) str_printf(&all, "const auto at = %s_place_of(a, %s);\n", c->function, cu_one_tile(k) ? "tile0" : "tile");
+    str_printf(&all, "const int %s = at.%s%s;\n", cu_axis(c, i), cu_axis(c, i), k->axis.at[i].cluster > 1 ? " + cta_rank" : "");
+  }
+  for (u32 i = 0; i < k->let.n; i++) {
+    if (lines[i]) str_puts(&all, lines[i]);
+  }
+  insert(c, at, &all);
+}
+
+// What a thread knows about itself.
+void cu_declare_thread(Cuda *c, u32 at) {
+  const Role *r = &c->k->role.at[c->r];
+  bool group = r->warps == 4;
+  Str all = {.sc = c->sc};
+  const char *text = c->out.at + at;
+  bool place = cu_mentions(text, "row0"), col = cu_mentions(text, "col0");
+  if (cu_mentions(text, "instance")) {
+    u32 first = group ? r->first_warp / 4 : r->first_warp;
+    str_printf(&all, first ? "const int instance = %s - %u;\n" : "const int instance = %s;\n", group ? "warpgroup" : "warp_of_cta", first);
+  }
+  if (cu_mentions(text, "thread")) str_printf(&all, "const int thread = threadIdx.x & %u;\n", 32u * r->warps - 1);
+  if (place || cu_mentions(text, "warp")) str_puts(&all, group ? "const int warp = warp_of_cta & 3;\n" : "const int warp = 0;\n");
+  if (place || col || cu_mentions(text, "lane")) str_puts(&all, "const int lane = threadIdx.x & 31;\n");
+  if (place) str_puts(&all, "const int row0 = sc_opaque(16 * warp + (lane >> 2));  // of this thread's first accumulator element\n");
+  if (col) str_puts(&all, "const int col0 = sc_opaque(2 * (lane & 3));\n");
+  insert(c, at, &all);
+}
