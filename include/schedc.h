@@ -7,11 +7,14 @@
  * Threads. A context is used by one thread at a time. Sources and kernels are immutable once made
  * and may be used by any number of threads, each with a context of its own; they may outlive the
  * context that made them. The library has no global state; it never exits, aborts, prints or
- * changes the locale, signals or working directory of its caller.
+ * changes the locale, signals or working directory of its caller. A call needs 64 KB of stack at
+ * most; those that build, or use a GPU, call NVRTC or the driver, which take the megabytes that
+ * threads usually have for granted.
  *
  * Ownership. What a function returns through its first parameter belongs to the caller, who gives
  * it back with the matching close/free call; each accepts NULL. Strings and arrays inside info
- * structs belong to the object that they describe and live as long as it.
+ * structs belong to the object that they describe and live as long as it. What is passed in is
+ * copied, or used during the call alone, where nothing else is said.
  *
  * Errors. Functions return a status. SCHEDC_EINPUT means that one or more diagnostics have been
  * handed to the context's sink and says that the input is at fault. On any error the out parameter
@@ -49,7 +52,7 @@ typedef enum schedc_status {
   SCHEDC_ENOMEM = 3,
   SCHEDC_ELIMIT = 4,  /* a limit was passed: text of 2 GiB, expansion budget, step budget, … */
   SCHEDC_EIO = 5,     /* a file could not be read or written */
-  SCHEDC_EARG = 6,    /* the call is wrong: NULL, an unknown name, an index too large */
+  SCHEDC_EARG = 6,    /* the call is wrong: NULL, an unknown stage, an index too large */
   SCHEDC_ECANCEL = 7, /* the progress callback asked to stop */
   SCHEDC_EUNAVAIL = 8 /* not available on this machine: no NVRTC, no driver, no GPU */
 } schedc_status;
@@ -90,6 +93,8 @@ typedef struct schedc_diagnostic {
   const char *rendered; /* the whole report as the command line shows it, source lines and carets */
 } schedc_diagnostic;
 
+/* Called by the thread that called the library, before that call returns. It may call the library,
+ * but not with the same context. */
 typedef void (*schedc_sink)(void *user, const schedc_diagnostic *diagnostic);
 
 /* Every code with a summary: index from 0; NULL past the end. */
@@ -116,9 +121,11 @@ SCHEDC_API schedc_status schedc_sarif_end(schedc_writer writer, void *user);
 
 /* ---- context ------------------------------------------------------------------------- */
 
-/* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what `alloc` returned. Both are
- * called by the thread that called the library, but for schedc_run_cpu, whose worker threads never
- * allocate. */
+/* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what `alloc` returned, and is not
+ * called with NULL. Both are called by the thread that called the library: worker threads of
+ * schedc_run_cpu never allocate. Contexts of several threads may share an allocator that several
+ * threads may call. `user` must live until the context is closed and all sources and kernels made
+ * with it are freed, by whichever thread. */
 typedef struct schedc_allocator {
   void *(*alloc)(void *user, size_t bytes);
   void (*free)(void *user, void *block);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # install.sh - installs a build into a temporary folder, and builds and runs the embedding example against what
-# is there: through pkg-config with the shared library and with the static one, and through the CMake package.
+# is there: through pkg-config with the shared library and with the static one, and through the CMake package with
+# both; then with the sources as a part of the example's own project.
 #   install.sh BUILD-FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,13 +23,27 @@ cmake_minimum_required(VERSION 3.18)
 project(embed C)
 find_package(schedc 0.1 REQUIRED)
 add_executable(embed embed.c)
-target_link_libraries(embed PRIVATE schedc::schedc_static)
+target_link_libraries(embed PRIVATE schedc::schedc)
+add_executable(embed_static embed.c)
+target_link_libraries(embed_static PRIVATE schedc::schedc_static)
 END
 cp examples/embed.c "$to/project"
 cmake -G Ninja -S "$to/project" -B "$to/project/build" -DCMAKE_PREFIX_PATH="$to" >/dev/null
 cmake --build "$to/project/build" >/dev/null
 "$to/project/build/embed"
+"$to/project/build/embed_static"
+mkdir "$to/whole"
+cat >"$to/whole/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.18)
+project(embed C)
+add_subdirectory("$PWD" schedc)
+add_executable(embed "$PWD/examples/embed.c")
+target_link_libraries(embed PRIVATE schedc::schedc_static)
+END
+cmake -G Ninja -S "$to/whole" -B "$to/whole/build" -DCMAKE_BUILD_TYPE=Debug ${SCHEDC_PREGENERATED:+-DSCHEDC_PREGENERATED="$SCHEDC_PREGENERATED"} >/dev/null
+cmake --build "$to/whole/build" --target embed >/dev/null
+"$to/whole/build/embed"
 "$to/bin/schedc" --version
 exported=$(nm -D --defined-only "$lib/libschedc.so" | awk '$2 ~ /[TDBR]/ {print $3}' | grep -v '^schedc_' || true)
 [ -z "$exported" ] || { echo "exported, but not public: $exported"; exit 1; }
-echo "3 passed, 0 failed, 0 skipped"
+echo "5 passed, 0 failed, 0 skipped"

@@ -370,13 +370,73 @@ static void threads_share_a_kernel(void **state) {
   schedc_kernel_free(kernel);
 }
 
+// Blocks and parentheses as deep as the language has them.
+static void put_nested(char *to) {
+  enum { BLOCKS = 40, CALLS = 20 };
+  to += sprintf(to,
+                "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+                "  spec { C[i,j] = A[i,j] }\n"
+                "  role r : 1 warpgroup, 128 regs {\n reg c : f32[64, 64] = 0\n");
+  for (int i = 0; i < BLOCKS; i++) to += sprintf(to, "for t%d in 0 .. M {\n", i);
+  to += sprintf(to, "c[i,j] = ");
+  for (int i = 0; i < CALLS; i++) to += sprintf(to, "exp(");
+  to += sprintf(to, "c[i,j]");
+  for (int i = 0; i < CALLS; i++) to += sprintf(to, ")");
+  for (int i = 0; i < BLOCKS; i++) to += sprintf(to, "\n}");
+  sprintf(to, "\nC[x*64 + i, j] = c[i,j]\n}\n}\n");
+}
+
+static void *with_little_stack(void *arg) {
+  static char nested[8192];
+  schedc_context *context = NULL;
+  schedc_source *source = NULL;
+  schedc_kernel *kernel = NULL;
+  size_t n;
+  (void)arg;
+  put_nested(nested);
+  if (schedc_open(&context, NULL) || schedc_parse(&source, context, "n", nested, strlen(nested)) ||
+      schedc_format(context, source, count_bytes, &n))
+    return "nested";
+  for (size_t i = 0; schedc_stage_at(i); i++) {
+    if (schedc_emit(context, source, NULL, NULL, NULL, 0, schedc_stage_at(i), count_bytes, &n))
+      return "a stage";
+  }
+  schedc_source_free(source);
+  if (schedc_parse(&source, context, "t.sched", good, sizeof good - 1) ||
+      schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0) ||
+      schedc_describe(context, kernel, NULL, 0, SCHEDC_TEXT, count_bytes, &n) ||
+      run_once(context, kernel))
+    return "a run";
+  schedc_kernel_free(kernel);
+  schedc_source_free(source);
+  schedc_close(context);
+  return NULL;
+}
+
+// What schedc.h promises of the stack, where no sanitizer makes frames larger.
+static void little_stack(void **state) {
+  (void)state;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+  skip();
+#endif
+  pthread_attr_t attributes;
+  pthread_t thread;
+  void *wrong = "no thread";
+  pthread_attr_init(&attributes);
+  assert_int_equal(pthread_attr_setstacksize(&attributes, 64 << 10), 0);
+  assert_int_equal(pthread_create(&thread, &attributes, with_little_stack, NULL), 0);
+  pthread_join(thread, &wrong);
+  pthread_attr_destroy(&attributes);
+  if (wrong) fail_msg("%s", (char *)wrong);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(statuses_have_names),    TEST(codes_are_explained),    TEST(null_is_refused),
       TEST(older_headers),          TEST(faults_are_reported),    TEST(a_kernel_tells),
       TEST(every_stage_is_written), TEST(runs_and_compares),      TEST(no_specification),
-      TEST(cuda_runs_or_says_why),  TEST(threads_share_a_kernel),
+      TEST(cuda_runs_or_says_why),  TEST(threads_share_a_kernel), TEST(little_stack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
