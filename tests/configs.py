@@ -71,8 +71,8 @@ def of_ablation(root):
     sys.path.insert(0, os.path.join(root, "bench"))
     os.chdir(root)
     import ablation
-    return [(os.path.join(root, path), os.path.basename(path).removesuffix(".sched"), options)
-            for path, options in ablation.configurations(ablation.TABLES)]
+    return [(os.path.join(root, path), os.path.basename(path).removesuffix(".sched"), [word for s in settings for word in ("-p", s)])
+            for path, settings in ablation.configurations(ablation.TABLES)]
 
 
 def judge(built, known):
