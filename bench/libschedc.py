@@ -48,7 +48,7 @@ class _ParamInfo(ctypes.Structure):
 
 
 class _LoadOptions(ctypes.Structure):
-    _fields_ = [("size", _size), ("debug_waits", ctypes.c_int), ("build", _at)]
+    _fields_ = [("size", _size), ("build", _at)]
 
 
 class _CompareOptions(ctypes.Structure):
@@ -192,8 +192,8 @@ class Kernel:
                                                   None, _size(0), ctypes.byref(options), errors))
         return list(errors[:n])
 
-    def load(self, debug_waits=False):
-        options = _LoadOptions(ctypes.sizeof(_LoadOptions), debug_waits, None)
+    def load(self):
+        options = _LoadOptions(ctypes.sizeof(_LoadOptions), None)
         self.library.check(self.so.schedc_load(ctypes.byref(self.loaded), self.library.context, self.handle,
                                                ctypes.byref(options)))
 

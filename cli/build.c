@@ -15,6 +15,7 @@ schedc_build_options build_options(const Args *args) {
   schedc_build_options options = SCHEDC_BUILD_OPTIONS_INIT;
   options.lenient = args->lenient;
   options.no_cache = args->no_cache;
+  options.debug_waits = args->debug_waits;
   return options;
 }
 
@@ -95,6 +96,9 @@ int command_build(const Args *args) {
   schedc_artifact artifact = SCHEDC_CUDA_C;
   int code = find_artifact(args, &artifact);
   if (code) return code;
+  if (artifact == SCHEDC_C_HEADER && args->debug_waits)
+    return cli_usage(args, "--debug-waits is for 'schedc run' and 'schedc test': nothing in a "
+                           "header tells of a wait that was given up");
   if (args->format == FORMAT_JSON && args->output && strcmp(args->output, "-") == 0) {
     return cli_usage(args, "--format json and -o - both want the standard output");
   }

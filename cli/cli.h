@@ -73,7 +73,7 @@ int command_run(const Args *args);
 int command_test(const Args *args);
 int command_bench(const Args *args);
 int command_build(const Args *args);
-schedc_build_options build_options(const Args *args);  // what --lenient and --no-cache say
+schedc_build_options build_options(const Args *args);  // what --lenient, --no-cache and --debug-waits say
 int command_check(const Args *args);
 int command_fmt(const Args *args);
 int command_info(const Args *args);

@@ -37,7 +37,6 @@ static schedc_status run_on_gpu(Session *s, Data *d, Times *times) {
   job.scalars = d->scalars;
   job.scalar_count = d->scalar_count;
   options.rounds = s->args->bench;
-  options.debug_waits = s->args->debug_waits;
   schedc_status status = schedc_gpu_new(&gpu, s->context);
   Ticker ticker;
   ticker_start(&ticker, "on the GPU");

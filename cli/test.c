@@ -270,7 +270,6 @@ static void run_on_gpu(Tester *t, InputKind kind) {
   options.build = &building;
   if (large && !args->input_count && kind > INPUT_OUTLIERS) return;
   none.seed = args->seed;
-  options.debug_waits = args->debug_waits;
   options.repeats = args->repeat ? args->repeat : large ? 1 : REPEATS;
   job.kernel = t->kernel;
   job.tensors = d->tensors;

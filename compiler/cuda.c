@@ -129,6 +129,7 @@ static void role(Cuda *c, u32 r) {
   c->head = true;
   cu_name_role(c);
   cu_cursors(c);
+  cu_count_named(c);
   cu_first_turns(c);
   for (c->pc = 0; c->pc < role->code.n; c->pc++) {
     cu_declare(c);
@@ -167,7 +168,7 @@ static void roles(Cuda *c) {
 
 static void barriers(Cuda *c) {
   const Kernel *k = c->k;
-  if (!k->ring.n && k->grid != GRID_DYNAMIC) return;
+  if (!k->ring.n && k->grid != GRID_DYNAMIC && cu_smem(c) == k->smem) return;
   cu_open(c, "if (threadIdx.x == 0)");
   for (u32 i = 0; i < c->tma.n; i++) cu_line(c, "sc_tma_prefetch(&map%u);", i);
   for (u32 i = 0; i < k->ring.n; i++) {
@@ -183,6 +184,7 @@ static void barriers(Cuda *c) {
     cu_line(c, "for (u32 s = 0; s < 2; s++) { sc_mbar_init(smem + %u + 8 * s, 1); sc_mbar_init(smem + %u + 8 * s, %u); }  // the next tile: full, empty",
             sc_slot_barriers(k), sc_slot_barriers(k) + 16, cu_slot_readers(k));
   }
+  cu_init_named(c);
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);
   if (cu_cluster(k) == 1) cu_line(c, "__syncthreads();");
@@ -206,7 +208,7 @@ static void args(Cuda *c, Str *out) {
   for (u32 i = 0; i < k->turn.n; i++) {
     if (sc_turn_over_ctas(&k->turn.at[i])) str_printf(out, "  int *turn%u;  // %s: how often it was passed on; 0 at launch\n", i, k->turn.at[i].name);
   }
-  if (c->site.n) str_puts(out, "  u32 *waits;  // those that expired\n");
+  if (c->options.debug_waits) str_puts(out, "  u32 *waits;  // what is told of those that were given up\n");
   str_puts(out, "  int tiles;\n};\n\n");
 }
 
@@ -278,7 +280,12 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
   u32 ctas = cu_cluster(k);
   if (!cu_check(c)) return false;
   body(c);
-  *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide, .site = c->site.at, .sites = c->site.n};
+  *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide};
+  t->smem = cu_smem(c);
+  t->named = cu_named(k);
+  t->site = c->site.at;
+  t->sites = c->site.n;
+  if (options->debug_waits) t->wait_words = WAIT_WORDS * (1 + c->site.n * (k->threads / 32));
   str_puts(out, "\n");
   args(c, out);
   cu_put_place(c, out);

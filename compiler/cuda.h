@@ -10,6 +10,7 @@
 //   cuda_write.c  … where their values go
 //   cuda_mma.c    products
 //   cuda_ring.c   rings, copies, turns
+//   cuda_wait.c   waits for other roles, which --debug-waits bounds
 //   cuda_layout.c indentation, braces, long lines
 //   cuda_prims.c  the few lines of PTX that all of them call (cuda_prims.def)
 #ifndef SC_CUDA_H
@@ -220,14 +221,26 @@ void cu_copy_out(Cuda *c, const Ins *ins);
 void cu_copy_wait(Cuda *c, const Ins *ins);
 void cu_take(Cuda *c, const Ins *ins);
 void cu_pass(Cuda *c, const Ins *ins);
-void cu_meet(Cuda *c);                                  // the instance's threads meet
+void cu_meet(Cuda *c, const char *why);                 // the instance's threads meet; why: a comment, or nothing
 void cu_first_turns(Cuda *c);                           // what each turn's first member finds
 void cu_cursors(Cuda *c);                               // the role's ring cursors, declared
 void cu_skip_tile(Cuda *c);                             // moves the cursors past a tile of another instance
 u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);  // stages of a ring that a role holds at once, at most
+u32 cu_members(const Kernel *k, const Turn *t);         // instances that take a turn over instances
+u32 cu_turn_threads(const Kernel *k, const Turn *t);    // … and the threads that meet at a member's barrier
 
-// A wait for an mbarrier: of a ring (else SC_NONE: the next tile's slot), its full or its empty one.
-void cu_mbar_wait(Cuda *c, const char *bar, const char *parity, u32 ring, bool full);
+// cuda_wait.c: each wait in the form that the options ask for, what goes with it, and what the kernel has for that
+const char *cu_phase(const Cuda *c);                    // how cursors tell a barrier's phases apart: names end in this …
+const char *cu_next_phase(const Cuda *c);               // … and step so
+void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring);
+void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, const char *why);  // why: a comment
+void cu_bar_arrive(Cuda *c, const char *condition, const char *id, u32 threads, const char *why);
+void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *mine, u32 turn);
+void cu_init_named(Cuda *c);                            // what stands in for named barriers, initialised
+void cu_count_named(Cuda *c);                           // … and the role's counts of their generations, declared
+void cu_leave_tiles(Cuda *c);                           // leaves the loop over tiles once a wait was given up
+u32 cu_named(const Kernel *k);                          // offset of what stands in for named barriers
+u32 cu_smem(const Cuda *c);                             // dynamic shared memory of the kernel as it is written
 
 // cuda_prims.c
 void cu_put_prims(Str *out, const char *text);          // the functions that the text calls

@@ -2,6 +2,7 @@
 // written right, one that does not is reported (G.emit) and not written at all. In: a kernel after `place`, with the
 // layouts of its register tiles. Out: reports, and which stage parts are permuted.
 #include "cuda.h"
+#include "place.h"
 
 #include <string.h>
 
@@ -190,6 +191,13 @@ static void check_turn(Check *x, const Turn *t) {
   }
 }
 
+static void check_memory(Check *x) {
+  u32 want = cu_smem(x->c);
+  if (want <= SMEM_LIMIT) return;
+  const char *what = sc_printf(x->c->sc, "needs %u bytes of shared memory with --debug-waits, and a CTA has %d", want, SMEM_LIMIT);
+  cannot(x, x->k->span, what, x->k->name, "look for the wait with smaller tiles, or with a stage fewer in a ring");
+}
+
 static void check_ins(Check *x, const Ins *ins) {
   switch (ins->op) {
     case OP_MAP: case OP_VOTE: check_map(x, &x->k->map.at[ins->arg[0]], false); break;
@@ -205,6 +213,7 @@ static void check_ins(Check *x, const Ins *ins) {
 bool cu_check(Cuda *c) {
   Check x = {.c = c, .k = c->k, .before = c->sc->errors};
   permute(&x);
+  check_memory(&x);
   for (u32 i = 0; i < c->k->buf.n; i++) {
     if (c->k->buf.at[i].space == SP_REG) check_tile(&x, i);
   }

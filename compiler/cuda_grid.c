@@ -126,7 +126,7 @@ static void draw(Cuda *c) {
   cu_line(c, "tile = tile_step + atomicAdd(a.counter, 1);");
   cu_line(c, "if (tile < a.tiles) at = %s_place_of(a, tile);", c->function);
   cu_line(c, "if (tile == tile_step + a.tiles - 1) *a.counter = 0;  // the last draw of the launch");
-  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full + 16), "slot_parity ^ 1", SC_NONE, false);
+  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full + 16), c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY, SC_NONE);
   if (n > 1) {
     cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, %u);", full, bytes);
     cu_open(c, "for (u32 cta = 0; cta < %u; cta++)", n);
@@ -142,7 +142,7 @@ static void draw(Cuda *c) {
 
 static void receive(Cuda *c) {
   u32 full = sc_slot_barriers(c->k);
-  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full), "slot_parity", SC_NONE, true);
+  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full), cu_text(c, "slot_%s", cu_phase(c)), WAIT_TILE_FULL, SC_NONE);
   for (u32 i = 0; i <= c->k->axis.n; i++) {
     const char *next = i < 4 ? "next" : cu_text(c, "next%u", i / 4);
     if (i % 4 == 0) cu_line(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
@@ -153,7 +153,7 @@ static void receive(Cuda *c) {
 
 static void next_tile(Cuda *c) {
   cu_line(c, "// the next tile: drawn once the last copies of this one are on their way");
-  cu_line(c, "const u32 slot = drawn & 1, slot_parity = drawn >> 1 & 1;");
+  cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
   } else if (cu_cluster(c->k) == 1) {
@@ -166,7 +166,6 @@ static void next_tile(Cuda *c) {
     receive(c);
     cu_close(c);
   }
-  if (c->options.debug_waits) cu_line(c, "if (sc_gave_up(a.waits)) break;");
   cu_line(c, "drawn++;");
 }
 
@@ -205,6 +204,7 @@ void cu_open_tile(Cuda *c) {
 
 void cu_close_tile(Cuda *c) {
   if (c->k->grid == GRID_DYNAMIC) next_tile(c);
+  if (c->k->grid != GRID_PLAIN) cu_leave_tiles(c);
   cu_declare_uniforms(c, c->head_at);
   cu_close(c);
 }

@@ -34,23 +34,24 @@ void cu_cursors(Cuda *c) {
     const char *name = c->ring[i];
     bool many = r->stages > 1;
     // A filler's first waits find every stage empty: parity 1 is that of the phase before the first.
-    if (fills(c, r) && many) cu_line(c, "u32 %s_fill = 0, %s_fill_parity = 1;", name, name);
-    if (fills(c, r) && !many) cu_line(c, "u32 %s_fill_parity = 1;", name);
+    const char *phase = cu_phase(c), *before = c->options.debug_waits ? "~0u" : "1";
+    if (fills(c, r) && many) cu_line(c, "u32 %s_fill = 0, %s_fill_%s = %s;", name, name, phase, before);
+    if (fills(c, r) && !many) cu_line(c, "u32 %s_fill_%s = %s;", name, phase, before);
     if (!drains(c, r)) continue;
     if (many && cu_max_holds(c->k, c->r, i) > 1) {
-      cu_line(c, "u32 %s_next = 0, %s_held = 0, %s_oldest = 0, %s_parity = 0;", name, name, name, name);
+      cu_line(c, "u32 %s_next = 0, %s_held = 0, %s_oldest = 0, %s_%s = 0;", name, name, name, name, phase);
     } else if (many) {
-      cu_line(c, "u32 %s_held = 0, %s_parity = 0;", name, name);
+      cu_line(c, "u32 %s_held = 0, %s_%s = 0;", name, name, phase);
     } else {
-      cu_line(c, "u32 %s_parity = 0;", name);
+      cu_line(c, "u32 %s_%s = 0;", name, phase);
     }
   }
 }
 
-static void step(Cuda *c, const Ring *r, const char *stage, const char *parity) {
-  if (r->stages == 1) cu_line(c, "%s ^= 1;", parity);
-  else if (!parity) cu_line(c, "if (++%s == %u) %s = 0;", stage, r->stages, stage);
-  else cu_line(c, "if (++%s == %u) { %s = 0; %s ^= 1; }", stage, r->stages, stage, parity);
+static void step(Cuda *c, const Ring *r, const char *stage, const char *phase) {
+  if (r->stages == 1) cu_line(c, "%s%s;", phase, cu_next_phase(c));
+  else if (!phase) cu_line(c, "if (++%s == %u) %s = 0;", stage, r->stages, stage);
+  else cu_line(c, "if (++%s == %u) { %s = 0; %s%s; }", stage, r->stages, stage, phase, cu_next_phase(c));
 }
 
 // How often the operations [from, to) of the role's code do `op` on the ring, as an integer expression.
@@ -83,10 +84,10 @@ static const char *count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
   return s.at;
 }
 
-static void skip(Cuda *c, const Ring *r, const char *stage, const char *parity, const char *n) {
+static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, const char *n) {
   if (!strcmp(n, "0")) return;
-  if (r->stages == 1) cu_line(c, "%s ^= (%s) & 1;", parity, n);
-  else cu_line(c, "sc_skip(%s, %s, %s, %u);", stage, parity, n, r->stages);
+  if (r->stages == 1) cu_line(c, c->options.debug_waits ? "%s += %s;" : "%s ^= (%s) & 1;", phase, n);
+  else cu_line(c, "sc_skip%s(%s, %s, %s, %u);", c->options.debug_waits ? "_for" : "", stage, phase, n, r->stages);
 }
 
 void cu_skip_tile(Cuda *c) {
@@ -94,17 +95,17 @@ void cu_skip_tile(Cuda *c) {
   for (u32 i = 0; i < c->k->ring.n; i++) {
     const Ring *r = &c->k->ring.at[i];
     const char *name = c->ring[i];
-    if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_parity", name), count(c, 1, end, OP_ACQUIRE, i));
+    if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)), count(c, 1, end, OP_ACQUIRE, i));
     if (!drains(c, r)) continue;
     bool many = r->stages > 1 && cu_max_holds(c->k, c->r, i) > 1;
     const char *n = count(c, 1, end, OP_WAIT, i);
-    skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name), cu_text(c, "%s_parity", name), n);
+    skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name), cu_text(c, "%s_%s", name, cu_phase(c)), n);
     if (many && strcmp(n, "0")) cu_line(c, "%s_oldest = %s_next;", name, name);
   }
 }
 
-
 static const char *cursor(Cuda *c, u32 ring, const char *what) { return cu_text(c, "%s_%s", c->ring[ring], what); }
+static const char *filled(Cuda *c, u32 ring) { return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c)); }
 
 // Whether the role fills the ring by copies alone: one thread does it all, and its one arrival goes with the
 // expected bytes. Else every warp arrives at the commit.
@@ -122,22 +123,13 @@ static bool only_copies(const Cuda *c, u32 ring) {
   return copies;
 }
 
-void cu_mbar_wait(Cuda *c, const char *bar, const char *parity, u32 ring, bool full) {
-  if (!c->options.debug_waits) {
-    cu_line(c, "sc_mbar_wait(%s, %s);", bar, parity);
-    return;
-  }
-  PUSH(c->sc, &c->site, ((WaitSite){c->r, ring, SC_NONE, full, c->at}));
-  cu_line(c, "sc_mbar_wait_for(%s, %s, a.waits, %u);", bar, parity, c->site.n);
-}
-
 void cu_acquire(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
   const char *stage = cursor(c, ring, "fill"), *full = barrier(c, r, true, stage);
   bool shared = !only_copies(c, ring), elect = !shared && !c->single;
   if (elect) cu_open(c, "if (thread == 0)");
-  cu_mbar_wait(c, barrier(c, r, false, stage), cursor(c, ring, "fill_parity"), ring, false);
+  cu_mbar_wait(c, barrier(c, r, false, stage), filled(c, ring), WAIT_EMPTY, ring);
   if (ins->plan.bytes && shared) {
     cu_line(c, "if (thread == 0) sc_mbar_expect_only(%s, %u);", full, ins->plan.bytes);
   } else if (ins->plan.bytes) {
@@ -246,15 +238,14 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   }
 }
 
-// The instance's threads meet.
-void cu_meet(Cuda *c) {
+void cu_meet(Cuda *c, const char *why) {
   const Role *role = &c->k->role.at[c->r];
   if (c->single) return;
   if (role->warps == 1) {
     cu_line(c, "__syncwarp();");
     return;
   }
-  cu_line(c, role->instances > 1 ? "sc_bar_sync(%u + instance, 128);" : "sc_bar_sync(%u, 128);", role->meet);
+  cu_bar_sync(c, cu_text(c, role->instances > 1 ? "%u + instance" : "%u", role->meet), 128, WAIT_MEET, SC_NONE, why);
 }
 
 static const char *arriver(const Cuda *c, const Ins *ins) {
@@ -274,7 +265,7 @@ static void before_arrival(Cuda *c, const Ins *ins) {
     if (ins->plan.arrivals > 1) cu_line(c, "__syncwarp();");
     return;
   }
-  cu_meet(c);
+  cu_meet(c, "");
 }
 
 void cu_commit(Cuda *c, const Ins *ins) {
@@ -283,7 +274,7 @@ void cu_commit(Cuda *c, const Ins *ins) {
     before_arrival(c, ins);
     cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, true, cursor(c, ins->arg[0], "fill")));
   }
-  step(c, r, cursor(c, ins->arg[0], "fill"), cursor(c, ins->arg[0], "fill_parity"));
+  step(c, r, cursor(c, ins->arg[0], "fill"), filled(c, ins->arg[0]));
 }
 
 void cu_wait(Cuda *c, const Ins *ins) {
@@ -291,10 +282,10 @@ void cu_wait(Cuda *c, const Ins *ins) {
   const Ring *r = &c->k->ring.at[ring];
   bool many = r->stages > 1 && cu_max_holds(c->k, c->r, ring) > 1;
   const char *stage = cursor(c, ring, many ? "next" : "held");
-  cu_mbar_wait(c, barrier(c, r, true, stage), cursor(c, ring, "parity"), ring, true);
+  cu_mbar_wait(c, barrier(c, r, true, stage), cursor(c, ring, cu_phase(c)), WAIT_FULL, ring);
   if (!many) return;
   cu_line(c, "%s = %s;", cursor(c, ring, "held"), stage);
-  step(c, r, stage, cursor(c, ring, "parity"));
+  step(c, r, stage, cursor(c, ring, cu_phase(c)));
 }
 
 void cu_release(Cuda *c, const Ins *ins) {
@@ -312,7 +303,7 @@ void cu_release(Cuda *c, const Ins *ins) {
     for (u32 cta = 0; cta < ctas; cta++) cu_line(c, "sc_mbar_arrive_cta(%s, %u);", bar, cta);
     if (*who) cu_close(c);
   }
-  step(c, r, stage, many ? NULL : cursor(c, ring, "parity"));
+  step(c, r, stage, many ? NULL : cursor(c, ring, cu_phase(c)));
 }
 
 void cu_copy_out(Cuda *c, const Ins *ins) {
@@ -332,7 +323,7 @@ void cu_copy_wait(Cuda *c, const Ins *ins) {
 
 // ---- turns over instances: a named barrier for each member; taking one is to meet there with whoever passes it on
 
-static u32 member_count(const Kernel *k, const Turn *t) {
+u32 cu_members(const Kernel *k, const Turn *t) {
   u32 n = 0;
   for (u32 i = 0; i < t->members; i++) n += k->role.at[t->member[i]].instances;
   return n;
@@ -345,14 +336,14 @@ static u32 first_of(const Cuda *c, const Turn *t) {
 }
 
 // Threads that meet at a member's barrier: its own and those of the member before. (All members have as many.)
-static u32 turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
+u32 cu_turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
 
 void cu_first_turns(Cuda *c) {
   for (u32 i = 0; i < c->k->turn.n; i++) {
     const Turn *t = &c->k->turn.at[i];
     if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
-    cu_line(c, "if (instance == %u) sc_bar_arrive(%u, %u);  // the first turn of '%s' is free", c->k->role.at[c->r].instances - 1,
-            t->barrier, turn_threads(c->k, t), t->name);
+    cu_bar_arrive(c, cu_text(c, "if (instance == %u) ", c->k->role.at[c->r].instances - 1), cu_text(c, "%u", t->barrier),
+                  cu_turn_threads(c->k, t), cu_text(c, "  // the first turn of '%s' is free", t->name));
   }
 }
 
@@ -381,18 +372,12 @@ static const char *counter(Cuda *c, const Ins *ins) {
 static void take_from_cta(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
   const char *who = c->single ? "" : "if (thread == 0) ";
-  const char *mine = cu_axis(c, t->axis);
-  if (c->options.debug_waits) {
-    PUSH(c->sc, &c->site, ((WaitSite){c->r, SC_NONE, ins->arg[0], false, c->at}));
-    cu_line(c, "%ssc_turn_take_for(%s, %s, a.waits, %u);  // take '%s'", who, counter(c, ins), mine, c->site.n, t->name);
-  } else {
-    cu_line(c, "%ssc_turn_take(%s, %s);  // take '%s'", who, counter(c, ins), mine, t->name);
-  }
-  cu_meet(c);
+  cu_turn_take(c, who, counter(c, ins), cu_axis(c, t->axis), ins->arg[0]);
+  cu_meet(c, "");
 }
 
 static void pass_to_cta(Cuda *c, const Ins *ins) {
-  cu_meet(c);
+  cu_meet(c, "");
   cu_line(c, "%ssc_turn_pass(%s);  // pass '%s' on", c->single ? "" : "if (thread == 0) ", counter(c, ins), c->k->turn.at[ins->arg[0]].name);
 }
 
@@ -402,7 +387,8 @@ void cu_take(Cuda *c, const Ins *ins) {
     take_from_cta(c, ins);
     return;
   }
-  cu_line(c, "sc_bar_sync(%u + instance, %u);  // take '%s'", t->barrier + first_of(c, t), turn_threads(c->k, t), t->name);
+  cu_bar_sync(c, cu_text(c, "%u + instance", t->barrier + first_of(c, t)), cu_turn_threads(c->k, t), WAIT_TURN, ins->arg[0],
+              cu_text(c, "  // take '%s'", t->name));
 }
 
 void cu_pass(Cuda *c, const Ins *ins) {
@@ -411,7 +397,7 @@ void cu_pass(Cuda *c, const Ins *ins) {
     pass_to_cta(c, ins);
     return;
   }
-  u32 n = member_count(c->k, t), first = first_of(c, t);
+  u32 n = cu_members(c->k, t), first = first_of(c, t);
   const char *next = first ? cu_text(c, "(instance + %u) %% %u", first + 1, n) : cu_text(c, "(instance + 1 == %u ? 0 : instance + 1)", n);
-  cu_line(c, "sc_bar_arrive(%u + %s, %u);  // pass '%s' on", t->barrier, next, turn_threads(c->k, t), t->name);
+  cu_bar_arrive(c, "", cu_text(c, "%u + %s", t->barrier, next), cu_turn_threads(c->k, t), cu_text(c, "  // pass '%s' on", t->name));
 }

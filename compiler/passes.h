@@ -38,18 +38,28 @@ typedef struct TmaMap {
   u8 sliced[SC_MAX_RANK];  // 1: this dimension of the tensor is sliced
   bool whole;              // one copy brings all panels of a stage; else one copy a panel
 } TmaMap;
-// A wait that --debug-waits bounds: what a report of its expiry says.
+// A wait that --debug-waits bounds.
+typedef enum WaitKind {
+  WAIT_FULL,               // a ring's full barrier: a fill is awaited
+  WAIT_EMPTY,              // … its empty one: a release is
+  WAIT_TILE_FULL,          // the same of the slots through which a dynamic grid's tiles are handed on
+  WAIT_TILE_EMPTY,
+  WAIT_TURN,               // a turn over instances: a named barrier
+  WAIT_CTA_TURN,           // a turn over CTAs: a counter
+  WAIT_MEET                // the other warps of the instance: a named barrier
+} WaitKind;
 typedef struct WaitSite {
-  u32 role;
-  u32 ring, turn;          // of a ring's barrier, or a turn; both SC_NONE: the slots of a dynamic grid's tiles
-  bool full;
+  u32 role, ref;           // ref: ring or turn
+  u8 kind;
   Span span;
 } WaitSite;
 typedef struct CudaOptions {
-  bool debug_waits;        // bound every wait: what expires is written to `waits` (WAIT_WORDS words a site, after
-                           // as many that say that something did), and the role goes on
+  bool debug_waits;        // no wait is for ever: what is given up is written to `waits`, and the role goes on
 } CudaOptions;
-enum { WAIT_WORDS = 4 };   // CTA + 1, thread, barrier's address in shared memory (turns: what was seen), parity
+// `waits` has entries of as many words: the first says whether any other is in use, then each site has one for each
+// warp of a CTA: CTA + 1 (0: not in use), thread, the barrier's address in shared memory (WAIT_CTA_TURN: what the
+// counter was), and the generation that was awaited: the barrier's first is 0.
+enum { WAIT_WORDS = 4 };
 typedef struct CudaText {
   const char *name;        // of the kernel function
   Str text;
@@ -59,8 +69,11 @@ typedef struct CudaText {
   const bool *by_thread;   // by buf: tensors in the struct, each a pointer and its strides; then dims, scalars,
                            // the counter of a dynamic grid, one a turn over CTAs, the waits, the number of tiles
   const bool *wide;        // by buf: threads access it by 16 bytes
+  u32 smem;                // dynamic shared memory, bytes: the kernel's, and what debug_waits adds for named barriers,
+  u32 named;               // which begins here, 8 bytes for each
   const WaitSite *site;
   u32 sites;
+  u32 wait_words;          // of `waits`; 0: there is no such argument
 } CudaText;
 // A sequence's kernels become one text. NULL: the emitter cannot write this (reports).
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);

@@ -380,16 +380,19 @@ typedef enum schedc_artifact {
 typedef struct schedc_build_options {
   size_t size;
   int lenient;  /* what makes a kernel slow, not wrong (spills, serialized products), is a warning,
-                   not an error; with debug_waits it always is one */
+                   not an error */
   int no_cache; /* neither look into the cache of machine code nor add to it */
   const char *cache; /* its folder; NULL: $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc */
   schedc_writer log; /* NULL, or gets what NVRTC and ptxas say, word for word */
   void *log_user;
   uint64_t cache_bytes; /* that the cache's files may have: those used longest ago are removed; 0:
                            $SCHEDC_CACHE_SIZE (a number, or one with K, M or G), or 1 GiB */
+  int debug_waits; /* bound every wait for another role: one that takes more than two seconds is given
+                      up and told of (SCHEDC_EFAULT, G.wait), instead of hanging. The kernel is
+                      slower; what lenient is about is always a warning. Not for SCHEDC_C_HEADER. */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
-  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_build_info {
   size_t size;
@@ -473,10 +476,9 @@ typedef struct schedc_gpu_options {
   size_t size;
   uint64_t repeats; /* 0 and 1: none */
   unsigned rounds;  /* at most 16; 0: nothing is measured */
-  int debug_waits;  /* bound every wait of the kernels: SCHEDC_EFAULT if one does not end */
   const schedc_build_options *build; /* NULL: the defaults; its log is not written */
 } schedc_gpu_options;
-#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0, 0, 0}
+#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0, 0}
 
 /* SCHEDC_OK: this machine has a CUDA driver, a Hopper GPU and NVRTC. Else SCHEDC_EUNAVAIL, and what
  * is missing is written to `why` (NULL, or `room` bytes: cut off there). */
@@ -503,11 +505,10 @@ SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc
 
 typedef struct schedc_load_options {
   size_t size;
-  int debug_waits; /* bound every wait of the kernels: see schedc_check_waits */
-  const schedc_build_options *build; /* NULL: the defaults */
+  const schedc_build_options *build; /* NULL: the defaults; debug_waits: see schedc_check_waits */
 } schedc_load_options;
 #define SCHEDC_LOAD_OPTIONS_INIT \
-  { sizeof(schedc_load_options), 0, 0 }
+  { sizeof(schedc_load_options), 0 }
 
 /* A kernel or sequence, built and loaded on the CUDA context that is current, which is left current
  * and must be current when it is launched. The kernel must outlive it. Allocates on the GPU (about
@@ -552,8 +553,8 @@ SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *l
                                        void *workspace, size_t workspace_bytes);
 
 /* Of what was loaded with debug_waits, once its launches have ended: SCHEDC_EFAULT if a wait took
- * more than two seconds, with diagnostics that name role, ring, stage and line. Outputs then mean
- * nothing. Without debug_waits: SCHEDC_OK. */
+ * more than two seconds, with diagnostics that name role, barrier, stage, generation and line.
+ * Outputs then mean nothing. Without debug_waits: SCHEDC_OK. */
 SCHEDC_API schedc_status schedc_check_waits(schedc_context *context, schedc_loaded *loaded);
 
 /* How far an output is from its specification (evaluated in float64), and how far it may be:

@@ -27,30 +27,34 @@ static void take_figures(schedc_build_info *info, const Built *b) {
 }
 
 // What is known before a build: of a sequence, the largest of its kernels.
-static void predict(schedc_build_info *info, const Kernel *k) {
-  for (u32 i = 0; i < k->launch.n; i++) predict(info, k->launch.at[i].kernel);
+static void predict(schedc_build_info *info, const Kernel *k, const CudaText *text) {
+  for (u32 i = 0; i < k->launch.n; i++) predict(info, k->launch.at[i].kernel, text->step[i]);
   if (k->launch.n) return;
   if (k->threads > info->threads) info->threads = k->threads;
-  if (k->smem > info->shared_bytes) info->shared_bytes = k->smem;
+  if (text->smem > info->shared_bytes) info->shared_bytes = text->smem;
   if (sc_entry_registers(k) > info->entry_registers) info->entry_registers = sc_entry_registers(k);
 }
 
 BuildOptions sc_building(const schedc_build_options *options) {
   schedc_build_options known = SCHEDC_BUILD_OPTIONS_INIT;
   if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-  return (BuildOptions){known.lenient != 0, known.no_cache != 0, known.cache, known.cache_bytes};
+  return (BuildOptions){.lenient = known.lenient != 0,
+                        .no_cache = known.no_cache != 0,
+                        .cache = known.cache,
+                        .cache_bytes = known.cache_bytes,
+                        .emission.debug_waits = known.debug_waits != 0};
 }
 
 static schedc_status build(Sc *sc, void *job) {
   BuildJob *j = job;
   const Kernel *k = j->kernel->k;
   const schedc_build_options *o = &j->options;
-  const CudaText *text = sc_cuda(sc, k, &(CudaOptions){0});
+  BuildOptions options = sc_building(o);
+  const CudaText *text = sc_cuda(sc, k, &options.emission);
   if (!text) return SCHEDC_EINPUT;
-  predict(&j->info, k);
+  predict(&j->info, k, text);
   if (j->artifact == SCHEDC_CUDA_C) return sc_write(j->writer, j->user, &text->text);
   Built built;
-  BuildOptions options = sc_building(o);
   Target target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN;
   schedc_status status = sc_build(sc, k, text, target, &options, &built);
   take_figures(&j->info, &built);
@@ -80,6 +84,8 @@ schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
   if (options)
     memcpy(&job.options, options,
            options->size < sizeof job.options ? options->size : sizeof job.options);
+  // Its launching functions have nobody to tell of what was given up.
+  if (artifact == SCHEDC_C_HEADER && job.options.debug_waits) return SCHEDC_EARG;
   Sc sc;
   sc_init(&sc, &context->alloc);
   schedc_status status = sc_enter(context, &sc, kernel->k->text, build, &job);

@@ -204,7 +204,6 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
   if (!b.task) return SCHEDC_ENOMEM;
   for (u32 i = 0; i < b.n; i++) {
     b.task[i] = (Task){.job = *job_at(jobs, i),
-                       .gpu.debug_waits = known.debug_waits != 0,
                        .gpu.building = sc_building(known.build)};
     sc_init(&b.task[i].sc, &alloc);
   }
@@ -228,7 +227,7 @@ schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kern
                               schedc_cuda_times *times) {
   schedc_gpu_job job = {
       sizeof job, kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_CUDA_TIMES_INIT, 0};
-  schedc_gpu_options options = {sizeof options, 1, times != NULL, 0};
+  schedc_gpu_options options = {sizeof options, 1, times != NULL, NULL};
   schedc_gpu *gpu;
   if (times && times->size < sizeof times->size) return SCHEDC_EARG;
   schedc_status status = schedc_gpu_new(&gpu, context);

@@ -22,7 +22,6 @@ struct schedc_loaded {
 typedef struct LoadJob {
   schedc_loaded *l;
   const Kernel *k;
-  CudaOptions emission;
   BuildOptions building;
 } LoadJob;
 
@@ -30,7 +29,7 @@ static schedc_status load(Sc *sc, void *arg) {
   LoadJob *j = arg;
   const char *wrong = sc_driver_open(sc, &j->l->driver);
   schedc_status status =
-      wrong ? SCHEDC_OK : sc_build_all(sc, j->k, &j->emission, &j->building, &j->l->loaded);
+      wrong ? SCHEDC_OK : sc_build_all(sc, j->k, &j->building, &j->l->loaded);
   if (status) return status;
   if (!wrong) wrong = sc_load(&j->l->loaded, &j->l->driver);
   if (!wrong) return SCHEDC_OK;
@@ -57,10 +56,7 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   l->text = kernel->k->text;
   sc_init(&l->sc, &context->alloc);
   pthread_mutex_init(&l->lock, NULL);
-  LoadJob job = {l,
-                 kernel->k,
-                 {known.debug_waits != 0},
-                 sc_building(&build)};
+  LoadJob job = {l, kernel->k, sc_building(&build)};
   schedc_status status = sc_enter(context, &l->sc, l->text, load, &job);
   if (!status && build.log && build.log(build.log_user, l->loaded.log, strlen(l->loaded.log)))
     status = SCHEDC_EIO;

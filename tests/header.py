@@ -22,7 +22,7 @@ TOOLKIT = os.path.join(os.environ.get("CUDA_HOME") or "/usr/local/cuda", "includ
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
 LANGUAGES = [("c", "-std=c99"), ("c++", "-std=c++17")]
 SIZES = {"B": 2, "M": 200, "H": 4, "N": 320, "G": 2, "K": 192, "F": 320, "TQ": 200, "TK": 328}
-MISSING = 3
+USAGE, MISSING = 2, 3  # exit codes: the command line is at fault; the machine lacks something
 
 
 def run(*command):
@@ -176,6 +176,10 @@ def main():
     args = parser.parse_args()
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
+        done = run(args.schedc, "build", args.files[0], "--debug-waits", "-o", os.path.join(folder, "waits.h"))
+        if done.returncode != USAGE or "--debug-waits" not in done.stdout:
+            failed += 1
+            print(f"FAIL --debug-waits: exit code {done.returncode}: {done.stdout}")
         for path in args.files:
             for kernel in re.findall(r"^(?:kernel|sequence)\s+(\w+)", open(path, encoding="utf-8").read(), re.M):
                 wrong = check(args, folder, path, kernel)

@@ -73,6 +73,7 @@ schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target tar
       sc_cache_store(sc, folder, sc_cache_limit(options->cache_bytes), key, KEY_PARTS, &out->code);
   }
   out->seconds = now() - start;
-  sc_report_log(sc, k, &out->log, options->lenient);
+  // (debug_waits looks for hangs, and what it builds may well be slow.)
+  sc_report_log(sc, k, &out->log, options->lenient || options->emission.debug_waits);
   return sc->errors ? SCHEDC_EINPUT : SCHEDC_OK;
 }

@@ -98,8 +98,9 @@ bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *cod
 // ------------------------------------------------------------------------------------------
 typedef struct BuildOptions {
   bool lenient, no_cache;
-  const char *cache;  // folder, NULL: the usual one
-  u64 cache_bytes;    // 0: the usual limit
+  const char *cache;     // folder, NULL: the usual one
+  u64 cache_bytes;       // 0: the usual limit
+  CudaOptions emission;  // of the text that is built
 } BuildOptions;
 typedef struct Built {
   Binary code;

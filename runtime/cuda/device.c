@@ -58,8 +58,7 @@ const char *sc_gpu_missing(Sc *sc) {
 // ---- a job's tensors
 
 schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
-  const CudaOptions emission = {.debug_waits = j->debug_waits};
-  return sc_build_all(sc, j->k, &emission, &j->building, &j->loaded);
+  return sc_build_all(sc, j->k, &j->building, &j->loaded);
 }
 
 static const Buf *buf_of(const GpuJob *j, u32 tensor) {

@@ -131,8 +131,7 @@ typedef struct Loaded {
 enum { ZERO_AT = 0, SINK_AT = 256, COUNTERS_AT = 512 };
 
 // Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
-schedc_status sc_build_all(Sc *sc, const Kernel *k, const CudaOptions *emission,
-                           const BuildOptions *building, Loaded *out);
+schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.
 const char *sc_load(Loaded *l, const Driver *d);
 int sc_zero_counters(const Loaded *l);  // and waits until they are; the driver's error
@@ -149,7 +148,8 @@ typedef struct LaunchCall {
 // The plan for these shapes: remembered, or worked out after every check. NULL after reports.
 const LaunchPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call);
 schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call);
-// After the launches have ended: SCHEDC_EFAULT, after reports, if a wait did not.
+
+// waits.c: after the launches have ended: SCHEDC_EFAULT, after reports, if a wait was given up.
 schedc_status sc_report_waits(Sc *sc, Loaded *l);
 
 // device.c: a GPU, and jobs for it: kernels or sequences on tensors in host memory.
@@ -174,7 +174,6 @@ typedef struct GpuJob {
   const Binding *host;  // in: tensors in host memory; out: its outputs after the first run
   schedc_cuda_times times;
   u64 differing;  // of the repeats
-  bool debug_waits;
   BuildOptions building;
   Loaded loaded;
   // sc_gpu_run's own

@@ -295,7 +295,7 @@ static schedc_status put_addresses(Sc *sc, Loaded *l, const LaunchCall *call, co
       status = put_arguments(sc, l, s, &p->step[i], call, waits);
       if (!status) status = put_maps(sc, l, s, &p->step[i]);
     }
-    waits += (u64)(s->text->sites + 1) * WAIT_WORDS * 4;
+    waits += (u64)s->text->wait_words * 4;
   }
   return status;
 }
@@ -308,7 +308,7 @@ static int enqueue(Loaded *l, const LaunchCall *call, const LaunchPlan *p) {
     if (!sp->grid.tiles) continue;
     for (u32 m = 0; m < s->text->maps; m++) l->param[m] = &sp->map[m];
     l->param[s->text->maps] = sp->args;
-    e = l->d->cuLaunchKernel(s->function, sp->grid.ctas, 1, 1, s->k->threads, 1, 1, s->k->smem,
+    e = l->d->cuLaunchKernel(s->function, sp->grid.ctas, 1, 1, s->k->threads, 1, 1, s->text->smem,
                              call->stream, l->param, NULL);
   }
   return e;
@@ -331,51 +331,4 @@ schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call) {
     return SCHEDC_EINPUT;
   status = put_addresses(sc, l, call, p);
   return status ? status : does_not_start(sc, l, enqueue(l, call, p));
-}
-
-// ---- waits that expired
-
-static void report_wait(Sc *sc, const LoadedStep *s, const WaitSite *w, const u32 *what) {
-  const Kernel *k = s->k;
-  const char *role = k->role.at[w->role].name;
-  if (w->turn != SC_NONE) {
-    sc_report(sc, D_G_WAIT, w->span,
-              "role '%s', thread %u of CTA %u: the turn '%s' did not come: it is at %d, and is "
-              "awaited at %d",
-              role, what[1], what[0] - 1, k->turn.at[w->turn].name, (int)what[2], (int)what[3]);
-    return;
-  }
-  u32 barriers = w->ring == SC_NONE ? sc_slot_barriers(k) : k->ring.at[w->ring].barrier,
-      stages = w->ring == SC_NONE ? 2 : k->ring.at[w->ring].stages;
-  u32 stage = (what[2] - barriers) % 1024 / 8 %
-              stages;  // dynamic shared memory begins at a multiple of 1024
-  const char *name =
-      w->ring == SC_NONE ? "the next tile" : sc_printf(sc, "ring '%s'", k->ring.at[w->ring].name);
-  sc_report(sc, D_G_WAIT, w->span,
-            "role '%s', thread %u of CTA %u: the %s barrier of %s, stage %u, did not end its phase "
-            "of parity %u",
-            role, what[1], what[0] - 1, w->full ? "full" : "empty", name, stage, what[3] & 1);
-}
-
-schedc_status sc_report_waits(Sc *sc, Loaded *l) {
-  if (!l->waits) return SCHEDC_OK;
-  bool any = false;
-  const volatile u32 *at = l->waits;
-  for (u32 i = 0; i < l->steps; i++) {
-    const LoadedStep *s = &l->step[i];
-    for (u32 w = 0; w < s->text->sites; w++) {
-      u32 what[WAIT_WORDS];
-      for (u32 n = 0; n < WAIT_WORDS; n++) what[n] = at[(w + 1) * WAIT_WORDS + n];
-      if (!what[0]) continue;
-      report_wait(sc, s, &s->text->site[w], what);
-      any = true;
-    }
-    at += (s->text->sites + 1) * WAIT_WORDS;
-  }
-  if (!any) return SCHEDC_OK;
-  u32 sites = 0;
-  for (u32 i = 0; i < l->steps; i++) sites += l->step[i].text->sites + 1;
-  memset(l->waits, 0, (size_t)sites * WAIT_WORDS * 4);
-  sc_zero_counters(l);  // of draws that did not end
-  return SCHEDC_EFAULT;
 }

@@ -52,14 +52,11 @@ static bool built_before(Loaded *l, u32 i) {
   return false;
 }
 
-static schedc_status build(Loaded *l, LoadedStep *s, const CudaOptions *emission,
-                           const BuildOptions *building) {
+static schedc_status build(Loaded *l, LoadedStep *s, const BuildOptions *options) {
   Built built;
-  BuildOptions options = *building;
-  options.lenient |= emission->debug_waits;  // it looks for hangs, and may well be slow
-  s->text = sc_cuda(l->sc, s->k, emission);
+  s->text = sc_cuda(l->sc, s->k, &options->emission);
   if (!s->text) return SCHEDC_EINPUT;
-  schedc_status status = sc_build(l->sc, s->k, s->text, TARGET_CUBIN, &options, &built);
+  schedc_status status = sc_build(l->sc, s->k, s->text, TARGET_CUBIN, options, &built);
   if (status) return status;
   s->code = built.code.at;
   s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
@@ -67,8 +64,7 @@ static schedc_status build(Loaded *l, LoadedStep *s, const CudaOptions *emission
   return SCHEDC_OK;
 }
 
-schedc_status sc_build_all(Sc *sc, const Kernel *k, const CudaOptions *emission,
-                           const BuildOptions *building, Loaded *l) {
+schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {
   *l = (Loaded){.sc = sc, .k = k, .log = ""};
   l->tensor = NEWS(sc, u32, k->buf.n + 1);
   for (u32 i = 0; i < k->buf.n; i++) {
@@ -79,8 +75,7 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const CudaOptions *emission,
   for (u32 i = 0; i < l->steps; i++) {
     l->step[i].k = k->launch.n ? k->launch.at[i].kernel : k;
     l->step[i].launch = k->launch.n ? &k->launch.at[i] : NULL;
-    schedc_status status =
-        built_before(l, i) ? SCHEDC_OK : build(l, &l->step[i], emission, building);
+    schedc_status status = built_before(l, i) ? SCHEDC_OK : build(l, &l->step[i], options);
     if (status) return status;
   }
   return SCHEDC_OK;
@@ -91,7 +86,7 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const CudaOptions *emission,
 static const char *load_step(Loaded *l, LoadedStep *s) {
   int e = l->d->cuModuleLoadData(&s->module, s->code);
   if (!e) e = l->d->cuModuleGetFunction(&s->function, s->module, s->text->name);
-  if (!e) e = l->d->cuFuncSetAttribute(s->function, FUNC_MAX_DYNAMIC_SHARED, (int)s->k->smem);
+  if (!e) e = l->d->cuFuncSetAttribute(s->function, FUNC_MAX_DYNAMIC_SHARED, (int)s->text->smem);
   return e ? failed(l, sc_printf(l->sc, "kernel '%s' cannot be loaded", s->k->name), e) : NULL;
 }
 
@@ -106,14 +101,12 @@ int sc_zero_counters(const Loaded *l) {
 
 static const char *device_memory(Loaded *l) {
   size_t bytes;
-  u32 sites = 0;
+  size_t words = 0;
   int e = l->d->cuMemAlloc(&l->device, DEVICE_BYTES);
   if (!e) e = sc_zero_counters(l);
-  for (u32 i = 0; i < l->steps; i++) sites += l->step[i].text->sites + 1;
-  bool waits = false;
-  for (u32 i = 0; i < l->steps; i++) waits |= l->step[i].text->sites != 0;
-  if (e || !waits) return e ? failed(l, "no memory on the GPU", e) : NULL;
-  bytes = (size_t)sites * WAIT_WORDS * 4;
+  for (u32 i = 0; i < l->steps; i++) words += l->step[i].text->wait_words;
+  if (e || !words) return e ? failed(l, "no memory on the GPU", e) : NULL;
+  bytes = words * 4;
   void *at;
   if ((e = l->d->cuMemHostAlloc(&at, bytes, HOST_PORTABLE_MAPPED)))
     return failed(l, "no pinned memory for --debug-waits", e);

@@ -99,7 +99,7 @@ static void pack(Packer *p, const Kernel *k, const CudaText *text, const Binding
   for (u32 i = 0; i < k->turn.n; i++) {
     if (sc_turn_over_ctas(&k->turn.at[i])) put_address(p, SLOT_TURN, i);
   }
-  if (text->sites) put_address(p, SLOT_WAITS, 0);
+  if (text->wait_words) put_address(p, SLOT_WAITS, 0);
   put(p, 4, &(int){(int)tiles}, 4);
 }
 
