@@ -100,15 +100,17 @@ static u32 drawer(const Kernel *k) {
   return 0;
 }
 
-// Arrivals that free a slot: one a warp, of every role but the drawer.
+// A drawer that is one thread knows what it drew; the other threads of a larger one read it like everybody.
+static bool drawer_reads(const Kernel *k) { return !cu_single(k, &k->role.at[drawer(k)]); }
+
+// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs.
 u32 cu_slot_readers(const Kernel *k) {
-  u32 n = 0;
+  u32 n = 0, ctas = cu_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
-    // (In a cluster the drawers of the other CTAs read too.)
-    if (r != drawer(k)) n += cu_single(k, &k->role.at[r]) ? 1 : cu_warps(&k->role.at[r]);
+    if (r != drawer(k) || drawer_reads(k)) n += cu_single(k, &k->role.at[r]) ? 1 : cu_warps(&k->role.at[r]);
   }
-  u32 ctas = cu_cluster(k);
-  return n * ctas + ctas - 1;
+  // (The drawers of the other CTAs read what that of the first drew.)
+  return drawer_reads(k) ? n * ctas : n * ctas + ctas - 1;
 }
 
 // What a slot holds: the tile's number and its places, in vectors of four.
@@ -151,20 +153,32 @@ static void receive(Cuda *c) {
   cu_line(c, cu_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", full + 16);
 }
 
+// In a cluster its first CTA draws for all.
+static void draw_or_expect(Cuda *c, bool receives) {
+  if (cu_cluster(c->k) == 1) {
+    draw(c);
+    return;
+  }
+  cu_open(c, "if (cta_rank == 0)");
+  draw(c);
+  cu_open(c, "} else");
+  cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, %u);", sc_slot_barriers(c->k), sc_slot_bytes(c->k));
+  if (receives) receive(c);
+  cu_close(c);
+}
+
 static void next_tile(Cuda *c) {
   cu_line(c, "// the next tile: drawn once the last copies of this one are on their way");
   cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
-  } else if (cu_cluster(c->k) == 1) {
-    draw(c);
+  } else if (!drawer_reads(c->k)) {
+    draw_or_expect(c, true);
   } else {
-    cu_open(c, "if (cta_rank == 0)");
-    draw(c);
-    cu_open(c, "} else");
-    cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, %u);", sc_slot_barriers(c->k), sc_slot_bytes(c->k));
-    receive(c);
+    cu_open(c, "if (instance == 0 && thread == 0)");
+    draw_or_expect(c, false);
     cu_close(c);
+    receive(c);
   }
   cu_line(c, "drawn++;");
 }

@@ -40,16 +40,12 @@ static const char *find_device(Loaded *l) {
   return NULL;
 }
 
-// A kernel that the sequence launches twice is built once.
-static bool built_before(Loaded *l, u32 i) {
+// A kernel that the sequence launches twice is built and loaded once: the step that did; or NULL.
+static const LoadedStep *same_before(const Loaded *l, u32 i) {
   for (u32 j = 0; j < i; j++) {
-    if (l->step[j].k != l->step[i].k) continue;
-    const Launch *launch = l->step[i].launch;
-    l->step[i] = l->step[j];
-    l->step[i].launch = launch;
-    return true;
+    if (l->step[j].k == l->step[i].k) return &l->step[j];
   }
-  return false;
+  return NULL;
 }
 
 static schedc_status build(Loaded *l, LoadedStep *s, const BuildOptions *options) {
@@ -75,7 +71,13 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options,
   for (u32 i = 0; i < l->steps; i++) {
     l->step[i].k = k->launch.n ? k->launch.at[i].kernel : k;
     l->step[i].launch = k->launch.n ? &k->launch.at[i] : NULL;
-    schedc_status status = built_before(l, i) ? SCHEDC_OK : build(l, &l->step[i], options);
+    const LoadedStep *same = same_before(l, i);
+    if (same) {
+      l->step[i].text = same->text;
+      l->step[i].arg_bytes = same->arg_bytes;
+      continue;
+    }
+    schedc_status status = build(l, &l->step[i], options);
     if (status) return status;
   }
   return SCHEDC_OK;
@@ -83,7 +85,11 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options,
 
 // ---- loading
 
-static const char *load_step(Loaded *l, LoadedStep *s) {
+// The module is the first step's that has the kernel: it unloads it.
+static const char *load_step(Loaded *l, u32 i) {
+  LoadedStep *s = &l->step[i];
+  const LoadedStep *same = same_before(l, i);
+  if (same) return s->function = same->function, NULL;
   int e = l->d->cuModuleLoadData(&s->module, s->code);
   if (!e) e = l->d->cuModuleGetFunction(&s->function, s->module, s->text->name);
   if (!e) e = l->d->cuFuncSetAttribute(s->function, FUNC_MAX_DYNAMIC_SHARED, (int)s->text->smem);
@@ -149,7 +155,7 @@ static void launch_room(Loaded *l) {
 const char *sc_load(Loaded *l, const Driver *d) {
   l->d = d;
   const char *wrong = find_device(l);
-  for (u32 i = 0; i < l->steps && !wrong; i++) wrong = load_step(l, &l->step[i]);
+  for (u32 i = 0; i < l->steps && !wrong; i++) wrong = load_step(l, i);
   if (!wrong) wrong = device_memory(l);
   if (!wrong) launch_room(l);
   return wrong;

@@ -226,6 +226,25 @@ static void sequences(void **state) {
   assert_ptr_equal(t->step[2], t->step[0]);
 }
 
+// A tile is drawn once, also where no role is one thread: by the first thread of the first role,
+// and read by all.
+static void drawn_once(void **state) {
+  Fixture *f = *state;
+  const CudaText *t = emit(
+      f, "t.sched",
+      "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
+      "  role r[w] : 2 warpgroups, 128 regs {\n    reg c : f32[64, 32]\n"
+      "    c[i,j] = A[x*64 + i, 32*w + j]\n    C[x*64 + i, 32*w + j] = c[i,j]\n  }\n}\n");
+  assert_non_null(t);
+  const char *first = strstr(t->text.at, "if (instance == 0 && thread == 0) {"),
+             *draw = strstr(t->text.at, "atomicAdd(a.counter, 1)");
+  assert_true(first && draw && first < draw);
+  assert_int_equal(count(t->text.at, "atomicAdd("), 1);
+  const char *end = strstr(draw, "}\n"), *read = strstr(draw, "sc_lds_int4(");
+  assert_true(end && read && end < read);
+  assert_non_null(strstr(t->text.at, ", 8); }\n"));  // a warp's arrival each
+}
+
 static void locale(void **state) {
   Fixture *f = *state;
   if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
@@ -241,8 +260,8 @@ static void locale(void **state) {
 
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-  const struct CMUnitTest tests[] = {TEST(names),          TEST(comments),  TEST(paths),
-                                     TEST(names_in_place), TEST(lines),     TEST(layout),
-                                     TEST(growth),         TEST(sequences), TEST(locale)};
+  const struct CMUnitTest tests[] = {
+      TEST(names),  TEST(comments), TEST(paths),     TEST(names_in_place), TEST(lines),
+      TEST(layout), TEST(growth),   TEST(sequences), TEST(drawn_once),     TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
