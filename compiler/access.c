@@ -8,21 +8,21 @@
 // The views that an expression loads from, each once a map: a walk over its DAG with an explicit
 // stack.
 typedef struct Seek {
-  VEC(Xid) todo;
+  VEC(Xid) pending;
   u32 *seen;  // by expression: the last map that met it, + 1
   u32 map;
 } Seek;
 
 static void seek(Uses *u, Seek *s, Xid root) {
-  if (root) PUSH(u->sc, &s->todo, root);
-  while (s->todo.n) {
-    Xid e = s->todo.at[--s->todo.n], operand[SC_MAX_OPERANDS];
+  if (root) PUSH(u->sc, &s->pending, root);
+  while (s->pending.n) {
+    Xid e = s->pending.at[--s->pending.n], operand[SC_MAX_OPERANDS];
     if (s->seen[e] == s->map + 1 || !(u->k->expr.at[e].deps & DEP_TILE)) continue;
     s->seen[e] = s->map + 1;
     if (u->k->expr.at[e].op == X_LOAD) PUSH(u->sc, &u->load, u->k->expr.at[e].ref);
     u32 n = x_operands(u->k, e, operand);
     for (u32 i = 0; i < n; i++) {
-      if (operand[i]) PUSH(u->sc, &s->todo, operand[i]);
+      if (operand[i]) PUSH(u->sc, &s->pending, operand[i]);
     }
   }
 }

@@ -24,7 +24,7 @@ static Ring *touched(Low *l, u32 role, u32 view) {
 typedef struct Walk {
   u32 *met;
   u32 stamp;
-  VEC(Xid) todo;
+  VEC(Xid) pending;
   u32 *read;      // by buf: a view that reads it, + 1; 0: none
   bool *written;  // by buf
 } Walk;
@@ -39,12 +39,12 @@ static void mark(Low *l, Walk *w, u32 view, bool write) {
 static void reads(Low *l, u32 role, Xid root, Walk *w) {
   if (!root) return;
   w->stamp++;
-  PUSH(l->sc, &w->todo, root);
-  while (w->todo.n) {
-    Xid x = w->todo.at[--w->todo.n], operand[SC_MAX_OPERANDS];
+  PUSH(l->sc, &w->pending, root);
+  while (w->pending.n) {
+    Xid x = w->pending.at[--w->pending.n], operand[SC_MAX_OPERANDS];
     if (w->met[x] == w->stamp || !(low_at(l, x)->deps & DEP_TILE)) continue;
     w->met[x] = w->stamp;
-    for (u32 i = x_operands(l->k, x, operand); i--;) PUSH(l->sc, &w->todo, operand[i]);
+    for (u32 i = x_operands(l->k, x, operand); i--;) PUSH(l->sc, &w->pending, operand[i]);
     Ring *r = low_at(l, x)->op == X_LOAD ? touched(l, role, low_at(l, x)->ref) : NULL;
     if (!r) continue;
     r->read = true;

@@ -74,17 +74,17 @@ bool sc_surplus(const Grid *g, const i64 *axis) {
 typedef struct Finder {
   Env env;
   u32 *seen, *listed;  // per expression and view: the last map (from 1) that met it
-  VEC(Xid) todo;
+  VEC(Xid) pending;
   VEC(u32) found;
 } Finder;
 
 // The views at varying places that a map reads.
 static void find_views(Sc *sc, Finder *f, const Kernel *k, u32 map, MapPlan *p) {
-  f->todo.n = f->found.n = 0;
-  PUSH(sc, &f->todo, k->map.at[map].root);
-  PUSH(sc, &f->todo, k->map.at[map].cond);
-  while (f->todo.n) {
-    Xid x = f->todo.at[--f->todo.n], operand[SC_MAX_OPERANDS];
+  f->pending.n = f->found.n = 0;
+  PUSH(sc, &f->pending, k->map.at[map].root);
+  PUSH(sc, &f->pending, k->map.at[map].cond);
+  while (f->pending.n) {
+    Xid x = f->pending.at[--f->pending.n], operand[SC_MAX_OPERANDS];
     if (!x || f->seen[x] == map + 1 || x_uniform(k, x)) continue;
     f->seen[x] = map + 1;
     const Expr *e = &k->expr.at[x];
@@ -92,7 +92,7 @@ static void find_views(Sc *sc, Finder *f, const Kernel *k, u32 map, MapPlan *p) 
       f->listed[e->ref] = map + 1;
       PUSH(sc, &f->found, e->ref);
     }
-    for (u32 n = x_operands(k, x, operand); n--;) PUSH(sc, &f->todo, operand[n]);
+    for (u32 n = x_operands(k, x, operand); n--;) PUSH(sc, &f->pending, operand[n]);
   }
   p->views = f->found.n;
   p->view = NEWS(sc, u32, p->views + 1);
