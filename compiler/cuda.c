@@ -187,7 +187,7 @@ static void barriers(Cuda *c) {
   cu_init_named(c);
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);
-  if (cu_cluster(k) == 1) cu_line(c, "__syncthreads();");
+  if (sc_cluster(k) == 1) cu_line(c, "__syncthreads();");
   else cu_line(c, "sc_cluster_sync();");
 }
 
@@ -257,7 +257,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
 }
 
 static void body(Cuda *c) {
-  u32 ctas = cu_cluster(c->k);
+  u32 ctas = sc_cluster(c->k);
   if (ctas > 1) {
     cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u%s;", ctas,
             cu_one_tile(c->k) ? "" : cu_text(c, ", tile_step = gridDim.x / %u", ctas));
@@ -277,7 +277,7 @@ static void body(Cuda *c) {
 // A kernel's function, with the struct of its arguments before it. False after reports.
 static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
-  u32 ctas = cu_cluster(k);
+  u32 ctas = sc_cluster(k);
   if (!cu_check(c)) return false;
   body(c);
   *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide};

@@ -251,7 +251,6 @@ void cu_put_code(Str *out, const char *code, u32 depth);  // lines without inden
 // cuda_grid.c
 bool cu_single(const Kernel *k, const Role *r);       // run by one thread: it only copies and hands over
 u32 cu_warps(const Role *r);         // of all instances
-u32 cu_cluster(const Kernel *k);     // CTAs of a cluster
 bool cu_one_tile(const Kernel *k);
 u32 cu_slot_readers(const Kernel *k);
 const char *cu_axis_places(Cuda *c, u32 axis);  // tiles along an axis, rounded up to whole clusters

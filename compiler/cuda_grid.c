@@ -83,13 +83,6 @@ void cu_put_place(Cuda *c, Str *out) {
   c->out = body;
 }
 
-// CTAs of a cluster.
-u32 cu_cluster(const Kernel *k) {
-  u32 n = 1;
-  for (u32 i = 0; i < k->axis.n; i++) n *= k->axis.at[i].cluster;
-  return n;
-}
-
 // ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of two slots
 
 // The first role that one thread runs draws; where there is none, the first role's first thread.
@@ -105,7 +98,7 @@ static bool drawer_reads(const Kernel *k) { return !cu_single(k, &k->role.at[dra
 
 // Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs.
 u32 cu_slot_readers(const Kernel *k) {
-  u32 n = 0, ctas = cu_cluster(k);
+  u32 n = 0, ctas = sc_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
     if (r != drawer(k) || drawer_reads(k)) n += cu_single(k, &k->role.at[r]) ? 1 : cu_warps(&k->role.at[r]);
   }
@@ -124,7 +117,7 @@ static const char *slot_at(Cuda *c, u32 vector) {
 }
 
 static void draw(Cuda *c) {
-  u32 full = sc_slot_barriers(c->k), n = cu_cluster(c->k), bytes = sc_slot_bytes(c->k);
+  u32 full = sc_slot_barriers(c->k), n = sc_cluster(c->k), bytes = sc_slot_bytes(c->k);
   cu_line(c, "tile = tile_step + atomicAdd(a.counter, 1);");
   cu_line(c, "if (tile < a.tiles) at = %s_place_of(a, tile);", c->function);
   cu_line(c, "if (tile == tile_step + a.tiles - 1) *a.counter = 0;  // the last draw of the launch");
@@ -150,12 +143,12 @@ static void receive(Cuda *c) {
     if (i % 4 == 0) cu_line(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
     cu_line(c, c->single ? "%s = %s.%c;" : "%s = __shfl_sync(~0u, %s.%c, 0);", slot_word(c, i), next, "xyzw"[i % 4]);
   }
-  cu_line(c, cu_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", full + 16);
+  cu_line(c, sc_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", full + 16);
 }
 
 // In a cluster its first CTA draws for all.
 static void draw_or_expect(Cuda *c, bool receives) {
-  if (cu_cluster(c->k) == 1) {
+  if (sc_cluster(c->k) == 1) {
     draw(c);
     return;
   }

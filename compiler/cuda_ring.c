@@ -227,7 +227,7 @@ static const char *panel_at(Cuda *c, const Copy *y, u32 p) {
 }
 
 void cu_copy_in(Cuda *c, const Ins *ins) {
-  u32 ctas = ins->flags & INS_MULTICAST ? cu_cluster(c->k) : 1;
+  u32 ctas = ins->flags & INS_MULTICAST ? sc_cluster(c->k) : 1;
   Copy y = copy(c, ins->arg[1], ins->arg[0], ctas);
   const char *bar = barrier(c, &c->k->ring.at[y.part->ring], true, cursor(c, y.part->ring, "fill"));
   const char *who = c->single ? "" : "if (thread == 0) ";
@@ -294,7 +294,7 @@ void cu_release(Cuda *c, const Ins *ins) {
   bool many = r->stages > 1 && cu_max_holds(c->k, c->r, ring) > 1;
   const char *stage = cursor(c, ring, many ? "oldest" : "held");
   before_arrival(c, ins);
-  u32 ctas = r->multicast ? cu_cluster(c->k) : 1;
+  u32 ctas = r->multicast ? sc_cluster(c->k) : 1;
   const char *bar = barrier(c, r, false, stage), *who = arriver(c, ins);
   if (ctas == 1) {
     cu_line(c, "%ssc_mbar_arrive(%s);", who, bar);

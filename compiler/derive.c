@@ -29,12 +29,6 @@ static u32 arrivals(const Uses *u, u32 role, u32 ring, bool fill) {
   return use & USE_THREADS ? warps : 1;
 }
 
-static u32 cluster_size(const Kernel *k) {
-  u32 n = 1;
-  for (u32 i = 0; i < k->axis.n; i++) n *= k->axis.at[i].cluster ? k->axis.at[i].cluster : 1;
-  return n;
-}
-
 static void count_arrivals(const Uses *u, Kernel *k, u32 ring) {
   Ring *r = &k->ring.at[ring];
   r->full_count = r->empty_count = r->bytes = 0;
@@ -44,7 +38,7 @@ static void count_arrivals(const Uses *u, Kernel *k, u32 ring) {
     if (use & USE_FILL) r->full_count += takers * arrivals(u, i, ring, true);
     if (use & USE_DRAIN) r->empty_count += takers * arrivals(u, i, ring, false);
   }
-  if (r->multicast) r->empty_count *= cluster_size(k);
+  if (r->multicast) r->empty_count *= sc_cluster(k);
 }
 
 // ---- bytes

@@ -41,7 +41,7 @@ static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
 
 static void check_counts(Sc *sc, const Kernel *k, const Uses *u, u32 ring) {
   const Ring *r = &k->ring.at[ring];
-  u32 full = 0, empty = 0, peers = 1;
+  u32 full = 0, empty = 0, peers = r->multicast ? sc_cluster(k) : 1;
   for (u32 i = 0; i < k->role.n; i++) {
     u32 takers = sc_takers(k, i, ring), drained = arrivals_of(sc, k, i, ring, OP_RELEASE);
     full += takers * arrivals_of(sc, k, i, ring, OP_COMMIT);
@@ -54,8 +54,6 @@ static void check_counts(Sc *sc, const Kernel *k, const Uses *u, u32 ring) {
       sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be reading");
     }
   }
-  for (u32 i = 0; i < k->axis.n && r->multicast; i++)
-    peers *= k->axis.at[i].cluster ? k->axis.at[i].cluster : 1;
   if (full != r->full_count) wrong_count(sc, r, "full", r->full_count, full);
   if (empty * peers != r->empty_count) wrong_count(sc, r, "empty", r->empty_count, empty * peers);
 }

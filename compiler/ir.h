@@ -341,6 +341,13 @@ extern const ElemInfo sc_elem[EL_COUNT];
 static inline bool sc_on_map(Op op) { return sc_op[op].args[0] == 'm' || sc_op[op].args[0] == 'c'; }
 static inline bool sc_on_product(Op op) { return sc_op[op].args[0] == 'p'; }
 
+// CTAs of a cluster.
+static inline u32 sc_cluster(const Kernel *k) {
+  u32 n = 1;
+  for (u32 i = 0; i < k->axis.n; i++) n *= k->axis.at[i].cluster;
+  return n;
+}
+
 // expr.c: constructors find an equal node or make one; integers and truths fold, reals never do
 // (their evaluators differ in precision). An operand of 0 gives 0: errors pass through quietly.
 // Division by a constant 0, overflow and operands that do not fit the signature give 0: the caller, who

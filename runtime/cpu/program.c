@@ -25,7 +25,7 @@ void sc_poison(Elem elem, float *at, u64 n) {
 
 static void make_grid(Sc *sc, Program *p, Env *env) {
   Grid *g = &p->grid;
-  *g = (Grid){.axes = p->k->axis.n, .ctas = 1, .total = 1};
+  *g = (Grid){.axes = p->k->axis.n, .ctas = sc_cluster(p->k), .total = 1};
   for (u32 i = 0; i < g->axes; i++) {
     const Axis *a = &p->k->axis.at[i];
     i64 n = env_int(env, a->extent), c = a->cluster > 1 ? a->cluster : 1;
@@ -33,7 +33,6 @@ static void make_grid(Sc *sc, Program *p, Env *env) {
     g->units[i] = g->tiles[i] / c + (g->tiles[i] % c != 0);
     i64 s = a->section ? env_int(env, a->section) : 0;
     if (s > 0) g->section[i] = s / c > 1 ? s / c : 1;
-    g->ctas *= (u32)c;
     g->total = times(sc, g->total, g->units[i]);
   }
 }

@@ -79,15 +79,14 @@ static bool too_large(Sc *sc, const Kernel *k) {
 }
 
 // Tiles are counted in clusters; a section of an axis, with all other axes, is numbered too.
-static bool count_tiles(Sc *sc, const Kernel *k, Env *env, i64 *tiles, i64 *ctas) {
+static bool count_tiles(Sc *sc, const Kernel *k, Env *env, i64 *tiles) {
   bool ok = true, none = false;
   i64 section = 1;
-  *tiles = *ctas = 1;
+  *tiles = 1;
   for (u32 i = 0; i < k->axis.n; i++) {
     const Axis *x = &k->axis.at[i];
     i64 n = x->cluster, extent = env_int(env, x->extent),
         clusters = extent <= 0 ? 0 : extent / n + (extent % n != 0);
-    *ctas *= n;
     none |= clusters == 0;
     ok &= none || times(tiles, clusters);
     ok &= none || times(&section, x->section ? env_int(env, x->section) : clusters);
@@ -119,11 +118,10 @@ bool sc_turn_counters(Sc *sc, const Kernel *k, const Binding *b, u32 turn, i64 *
 
 bool sc_grid(Sc *sc, const Kernel *k, const Binding *b, u32 sms, Grid *out) {
   Env env;
-  i64 ctas;
   env_init(sc, &env, k, b);
   *out = (Grid){0};
-  if (!count_tiles(sc, k, &env, &out->tiles, &ctas)) return false;
-  i64 room = sms / ctas ? sms / ctas : 1,
+  if (!count_tiles(sc, k, &env, &out->tiles)) return false;
+  i64 ctas = sc_cluster(k), room = sms / ctas ? sms / ctas : 1,
       clusters = k->grid == GRID_PLAIN || out->tiles < room ? out->tiles : room;
   if (out->tiles > INT32_MAX - room || clusters * ctas > INT32_MAX) return too_large(sc, k);
   out->ctas = (u32)(clusters * ctas);

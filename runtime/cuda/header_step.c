@@ -207,12 +207,6 @@ static void check_tensors(Header *h) {
 
 // ---- the grid
 
-static u32 cluster_of(const Kernel *k) {
-  u32 n = 1;
-  for (u32 i = 0; i < k->axis.n; i++) n *= k->axis.at[i].cluster;
-  return n;
-}
-
 // Tiles, counted in clusters; -1: too many.
 static void tiles(Header *h) {
   const Kernel *k = h->k;
@@ -336,7 +330,7 @@ static void prepare(Header *h) {
   const Kernel *k = h->k;
   const char *n = h->name;
   bool has_turns = hd_has_turns(k), dynamic = k->grid == GRID_DYNAMIC;
-  u32 ctas = cluster_of(k);
+  u32 ctas = sc_cluster(k);
   hd_put(h,
          "static inline CUresult %s_prepare(%s_plan *p, %s%s_kernel *k, const %s_args *a%s%s) {\n"
          "  const int64_t tiles = %s_tiles(a);\n  int64_t clusters = tiles;\n",
