@@ -111,7 +111,6 @@ static const char *packed_values(MapGen *g, Elem elem) {
   return "x";
 }
 
-// Shared memory [row][col]: stmatrix where 16-bit elements fill blocks of 16 columns, else one by one.
 static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   bool along_row = dst->at[0].var >= 0 && dst->at[0].var == g->at.col;
@@ -133,6 +132,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   }
 }
 
+// A tile goes by stmatrix where 16-bit elements fill blocks of 16 columns, else one by one.
 void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   if (b->rank == 1) {
@@ -193,6 +193,15 @@ static At open_rows(MapGen *g, const View *dst) {
   return at;
 }
 
+// The same for rows that are written from their first column on: where that is, and what must hold for the row.
+static const char *open_whole_rows(MapGen *g, const View *dst, const char **when) {
+  At at = open_rows(g, dst);
+  View first = *dst;
+  first.at[first.rank - 1].var = -1;
+  *when = guard(g, &at, &first, false);
+  return cu_text(g->c, "a.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
+}
+
 static bool wide(const MapGen *g, const View *dst, const Buf *b) {
   i64 lo = 0, hi = 0, dim;
   const Kernel *k = g->c->k;
@@ -208,11 +217,8 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
   c->wide[dst->buf] = true;
-  At at = open_rows(g, dst);
-  View first = *dst;  // the row's first column
-  first.at[first.rank - 1].var = -1;
-  const char *when = guard(g, &at, &first, false);
-  cu_line(c, "u16 *row_out = a.%s + %s;", c->name[dst->buf], cu_offset(c, &at, &first));
+  const char *when, *to = open_whole_rows(g, dst, &when);
+  cu_line(c, "u16 *row_out = %s;", to);
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 32);
   cu_line(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};", x, x, x, x);
@@ -259,11 +265,8 @@ static void to_tensor_fours(MapGen *g, const char *to, bool add) {
 static void add_to_rows(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   const char *x = float_values(g);
-  At at = open_rows(g, dst);
-  View first = *dst;  // the row's first column
-  first.at[first.rank - 1].var = -1;
-  const char *when = guard(g, &at, &first, false);
-  cu_line(c, "float *row_out = a.%s + %s + col0;", c->name[dst->buf], cu_offset(c, &at, &first));
+  const char *when, *to = open_whole_rows(g, dst, &when);
+  cu_line(c, "float *row_out = %s + col0;", to);
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int e = 2 * r; e < %lld; e += 4)", (long long)g->cols / 2);
   for (int odd = 0; odd < 2; odd++) {
