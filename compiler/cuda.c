@@ -23,6 +23,11 @@ void cu_open(Cuda *c, const char *fmt, ...) {
   str_puts(&c->out, *s ? " {\n" : "{\n");
 }
 
+void cu_open_unrolled(Cuda *c, const char *var, i64 n) {
+  cu_line(c, "#pragma unroll");
+  cu_open(c, "for (int %s = 0; %s < %lld; %s++)", var, var, (long long)n, var);
+}
+
 void cu_close(Cuda *c) { str_puts(&c->out, "}\n"); }
 
 // ---- names

@@ -213,7 +213,8 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   Cuda *c = g->c;
   const char *name = cu_temp(c, stem);
   At r0 = cu_row_at(g, "0"), r1 = cu_row_at(g, "1");
-  const char *t0 = cu_paren(c, cu_expr(c, &r0, value), kind == HOIST_OVER ? P_UNARY : 0), *t1 = cu_paren(c, cu_expr(c, &r1, value), kind == HOIST_OVER ? P_UNARY : 0);
+  int prec = kind == HOIST_OVER ? P_UNARY : 0;
+  const char *t0 = cu_paren(c, cu_expr(c, &r0, value), prec), *t1 = cu_paren(c, cu_expr(c, &r1, value), prec);
   const char *type = cu_ctype(c, value);
   cu_line(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
   hoist(g, x, name, kind, true);
@@ -278,14 +279,19 @@ static void prepare(MapGen *g, Xid x, bool elems) {
 
 // ---- the statement
 
+static MapGen begin(Cuda *c, const Map *m, bool parts) {
+  MapGen g = {.c = c, .m = m};
+  g.at = (At){.map = m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = parts};
+  g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
+  orient(&g);
+  return g;
+}
+
 void cu_map(Cuda *c, const Ins *ins) {
   const Map *m = &c->k->map.at[ins->arg[0]];
   const View *dst = &c->k->view.at[m->dst];
   const Buf *b = &c->k->buf.at[dst->buf];
-  MapGen g = {.c = c, .m = m};
-  g.at = (At){.map = g.m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = m->parts};
-  g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
-  orient(&g);
+  MapGen g = begin(c, m, m->parts);
   if (!g.regs) {
     cu_linear(&g, dst, b, ins->op == OP_MAPADD);
     return;
@@ -293,8 +299,7 @@ void cu_map(Cuda *c, const Ins *ins) {
   i64 blocks = (g.rows + cu_block_rows(c) - 1) / cu_block_rows(c);
   cu_open(c, "%s", "");
   if (blocks > 1) {
-    cu_line(c, "#pragma unroll");
-    cu_open(c, "for (int b = 0; b < %lld; b++)", (long long)blocks);
+    cu_open_unrolled(c, "b", blocks);
     g.at.block = "b";
   }
   prepare(&g, m->root, cu_has_col(&g, dst));
@@ -308,10 +313,7 @@ void cu_map(Cuda *c, const Ins *ins) {
 
 // Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.
 void cu_vote(Cuda *c, const Ins *ins) {
-  MapGen g = {.c = c, .m = &c->k->map.at[ins->arg[0]]};
-  g.at = (At){.map = g.m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = true};
-  g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
-  orient(&g);
+  MapGen g = begin(c, &c->k->map.at[ins->arg[0]], true);
   u32 before = c->out.n;
   prepare(&g, g.m->root, false);
   At r0 = cu_row_at(&g, "0"), r1 = cu_row_at(&g, "1");

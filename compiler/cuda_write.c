@@ -16,11 +16,9 @@ static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->
 // columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
 static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
   Cuda *c = g->c;
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
+  cu_open_unrolled(c, "n", g->cols / 8);
   cu_line(c, "float y[4];");
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int q = 0; q < 4; q++)");
+  cu_open_unrolled(c, "q", 4);
   cu_line(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (q >> 1) + (q & 1);");
   At at = cu_elem_at(g, -1);
   cu_line(c, "y[q] = %s;", value(g, &at));
@@ -50,8 +48,7 @@ static bool by_fragments(MapGen *g, const char *to, const Buf *b) {
   const View *v = root->op == X_LOAD ? &c->k->view.at[root->ref] : NULL;
   const char *at = v && c->k->buf.at[v->buf].elem == b->elem ? fragment_at(g, v) : NULL;
   if (!at) return false;
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 16);
+  cu_open_unrolled(c, "n", g->cols / 16);
   cu_line(c, "sc_ldmatrix(%s, %s + 4 * n);", at, to);
   cu_close(c);
   return true;
@@ -62,8 +59,7 @@ void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   const char *name = c->name[dst->buf];
   bool blocked = strcmp(g->at.block, "0") != 0;
   if (c->layout[dst->buf] == LAY_ROW) {
-    cu_line(c, "#pragma unroll");
-    cu_open(c, "for (int r = 0; r < 2; r++)");
+    cu_open_unrolled(c, "r", 2);
     At at = cu_row_at(g, "r");
     cu_line(c, "%s[%sr] = %s;", name, blocked ? "2 * b + " : "", value(g, &at));
     cu_close(c);
@@ -122,8 +118,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
     cu_close(c);
     cu_close_elems(g);
   } else {
-    cu_line(c, "#pragma unroll");
-    cu_open(c, "for (int r = 0; r < 2; r++)");
+    cu_open_unrolled(c, "r", 2);
     At at = cu_row_at(g, "r");
     cu_open(c, "if ((lane & 3) == 0)");
     cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
@@ -142,8 +137,7 @@ void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
   const char *fragment = fragment_at(g, dst);
   if (fragment) {
     const char *x = packed_values(g, b->elem);
-    cu_line(c, "#pragma unroll");
-    cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 16);
+    cu_open_unrolled(c, "n", g->cols / 16);
     cu_line(c, "sc_stmatrix(%s, %s[4 * n], %s[4 * n + 1], %s[4 * n + 2], %s[4 * n + 3]);", fragment, x, x, x, x);
     cu_close(c);
     return;
@@ -181,8 +175,7 @@ static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *
 static At open_rows(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   At at = cu_row_at(g, "r");
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int r = 0; r < 2; r++)");
+  cu_open_unrolled(c, "r", 2);
   for (u32 d = 0; d < dst->rank; d++) {
     if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
     cu_line(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
@@ -219,8 +212,7 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   c->wide[dst->buf] = true;
   const char *when, *to = open_whole_rows(g, dst, &when);
   cu_line(c, "u16 *row_out = %s;", to);
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 32);
+  cu_open_unrolled(c, "n", g->cols / 32);
   cu_line(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};", x, x, x, x);
   cu_line(c, "sc_quad_transpose(y, lane & 3);");
   if (when) cu_open(c, "if (%s)", when);
@@ -255,8 +247,7 @@ static void to_tensor_fours(MapGen *g, const char *to, bool add) {
   Cuda *c = g->c;
   const char *x = float_values(g);
   cu_line(c, "float *out = %s;", to);
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
+  cu_open_unrolled(c, "n", g->cols / 8);
   cu_line(c, "sc_%s4(out + 512 * n, %s + 4 * n);", add ? "add" : "store", x);
   cu_close(c);
 }
