@@ -185,18 +185,18 @@ void cu_mma_warp(Cuda *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];
   u32 dst = c->k->view.at[p->dst].buf;
   Operand a = operand(c, p->a), b = operand(c, p->b);
-  const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text;
+  const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text, *n_k = cu_temp(c, "n_k");
   Txt a_row = cu_from(c, a.v->at[0].base, (Txt){"16 * warp + (lane & 15)", P_ADD});
-  Txt a_col = cu_from(c, a.v->at[1].base, (Txt){"n_k + 8 * (lane >> 4)", P_ADD});
+  Txt a_col = cu_from(c, a.v->at[1].base, (Txt){cu_text(c, "%s + 8 * (lane >> 4)", n_k), P_ADD});
   Txt b_row = cu_from(c, b.v->at[0].base, (Txt){"n + (lane & 7) + 8 * (lane >> 4)", P_ADD});
-  Txt b_col = cu_from(c, b.v->at[1].base, (Txt){"n_k + (lane & 8)", P_ADD});
+  Txt b_col = cu_from(c, b.v->at[1].base, (Txt){cu_text(c, "%s + (lane & 8)", n_k), P_ADD});
   cu_open(c, "%s", "");
   if (!p->acc) {
     cu_line(c, "#pragma unroll");
     cu_line(c, "for (int e = 0; e < %u; e++) %s[e] = 0.f;", cu_regs(c, dst), d);
   }
   cu_line(c, "#pragma unroll 1");
-  cu_open(c, "for (int n_k = 0; n_k < %lld; n_k += 16)", (long long)p->k);
+  cu_open(c, "for (int %s = 0; %s < %lld; %s += 16)", n_k, n_k, (long long)p->k, n_k);
   cu_line(c, "u32 x[4], y[4];");
   cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, a_row, a_col));
   cu_line(c, "#pragma unroll");

@@ -16,12 +16,13 @@ static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->
 // columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
 static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
   Cuda *c = g->c;
+  const char *q = cu_temp(c, "q");
   cu_open_unrolled(c, "n", g->cols / 8);
   cu_line(c, "float y[4];");
-  cu_open_unrolled(c, "q", 4);
-  cu_line(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (q >> 1) + (q & 1);");
+  cu_open_unrolled(c, q, 4);
+  cu_line(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (%s >> 1) + (%s & 1);", q, q);
   At at = cu_elem_at(g, -1);
-  cu_line(c, "y[q] = %s;", value(g, &at));
+  cu_line(c, "y[%s] = %s;", q, value(g, &at));
   cu_close(c);
   cu_line(c, "%s%s[n] = sc_pack_%s(y);", name, blocked ? "[b]" : "", sc_elem[b->elem].text);
   cu_close(c);
