@@ -155,9 +155,8 @@ static bool differs(const Low *l, Xid x, u32 *steps) {
 
 // A multicast brings the same to all CTAs of a cluster; with one CTA it is an ordinary copy.
 static bool multicast(Low *l, const Node *n, u32 from, u8 *flags) {
-  u32 ctas = 1, steps = 0;
-  for (u32 i = 0; i < l->k->axis.n; i++) ctas *= l->k->axis.at[i].cluster;
-  *flags = n->flags & F_MULTICAST && ctas > 1 ? INS_MULTICAST : 0;
+  u32 steps = 0;
+  *flags = n->flags & F_MULTICAST && sc_cluster(l->k) > 1 ? INS_MULTICAST : 0;
   const View *v = &l->k->view.at[from];
   for (u32 i = 0; *flags && i < v->rank; i++) {
     if (!differs(l, v->at[i].base, &steps)) continue;

@@ -28,7 +28,7 @@ static void make_grid(Sc *sc, Program *p, Env *env) {
   *g = (Grid){.axes = p->k->axis.n, .ctas = sc_cluster(p->k), .total = 1};
   for (u32 i = 0; i < g->axes; i++) {
     const Axis *a = &p->k->axis.at[i];
-    i64 n = env_int(env, a->extent), c = a->cluster > 1 ? a->cluster : 1;
+    i64 n = env_int(env, a->extent), c = a->cluster;
     g->tiles[i] = n < 0 ? 0 : n;
     g->units[i] = g->tiles[i] / c + (g->tiles[i] % c != 0);
     i64 s = a->section ? env_int(env, a->section) : 0;
@@ -51,8 +51,7 @@ void sc_tile_axes(const Grid *g, const Kernel *k, u64 unit, u32 rank, i64 *axis)
     size[a] = g->units[a] - first[a] < g->section[a] ? g->units[a] - first[a] : g->section[a];
   }
   for (u32 a = 0; a < g->axes; a++) {
-    i64 at = first[a] + (i64)(unit % (u64)size[a]),
-        c = k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1;
+    i64 at = first[a] + (i64)(unit % (u64)size[a]), c = k->axis.at[a].cluster;
     unit /= (u64)size[a];
     if (k->axis.at[a].reversed) at = g->units[a] - 1 - at;
     axis[a] = at * c + rank % (u32)c;
@@ -145,9 +144,7 @@ static void plan_turns(Sc *sc, Program *p, Env *env) {
     p->keys[t] = turn->keys ? env_int(env, turn->keys) : 1;
     u64 n = times(sc, 1, p->keys[t] > 0 ? p->keys[t] : 0);
     for (u32 a = 0; a < p->grid.axes; a++) {
-      if (a != turn->axis)
-        n = times(sc, n,
-                  p->grid.units[a] * (k->axis.at[a].cluster > 1 ? k->axis.at[a].cluster : 1));
+      if (a != turn->axis) n = times(sc, n, p->grid.units[a] * k->axis.at[a].cluster);
     }
     p->counter[t] = NEWS(sc, u32, n + 1);
   }

@@ -289,7 +289,7 @@ bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index) {
                     (long long)p->keys[i->arg[0]], (long long)key);
   }
   for (u32 a = 0; a < p->grid.axes; a++) {
-    i64 n = p->grid.units[a] * (p->k->axis.at[a].cluster > 1 ? p->k->axis.at[a].cluster : 1);
+    i64 n = p->grid.units[a] * p->k->axis.at[a].cluster;
     if (a != t->axis) at = at * n + in->env.axis[a];
   }
   *counter = &p->counter[i->arg[0]][at * p->keys[i->arg[0]] + key];
