@@ -245,6 +245,44 @@ static void drawn_once(void **state) {
   assert_non_null(strstr(t->text.at, ", 8); }\n"));  // a warp's arrival each
 }
 
+// A def that names a value, used twice: each value has a name of its own.
+static void lets_of_defs(void **state) {
+  Fixture *f = *state;
+  const CudaText *t =
+      emit(f, "t.sched",
+           "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+           "  role r : 1 warpgroup, 128 regs {\n    reg c : f32[64, 64] = 0\n"
+           "    def add(t) {\n      let first = t * M\n"
+           "      c[i,j] = c[i,j] + A[first + i, j]\n    }\n"
+           "    add(x)\n    add(x + 1)\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
+  assert_non_null(t);
+  assert_int_equal(count(t->text.at, "const int first = x_tile * a.M;"), 1);
+  assert_int_equal(count(t->text.at, "const int first_2 = (x_tile + 1) * a.M;"), 1);
+  assert_int_equal(count(t->text.at, "const int first = "), 1);
+  assert_non_null(strstr(t->text.at, "a.A[(first + "));
+  assert_non_null(strstr(t->text.at, "a.A[(first_2 + "));
+}
+
+// Tiles that are called as the emitter calls its loops: of words of four 8-bit elements, of
+// products by a warp.
+static void names_of_loops(void **state) {
+  Fixture *f = *state;
+  const CudaText *t =
+      emit(f, "t.sched",
+           "kernel k {\n  in A : f16[M, 64]\n  out C : f32[M, 16], D : e4m3[M, 64]\n"
+           "  grid (x : cdiv(M, 64))\n  ring r : f16[64, 64]\n"
+           "  role load : 1 warp { r <- A[x*64..] }\n"
+           "  role one : 1 warp {\n    reg n_k : f32[16, 16]\n    wait r\n"
+           "    n_k[i,j] = r[i,d] @ r[j,d]\n    release r\n    C[x*64 + i, j] = n_k[i,j]\n  }\n"
+           "  role four : 1 warpgroup {\n    reg q : f32[64, 64], b : e4m3[64, 64]\n"
+           "    q[i,j] = A[x*64 + i, j]\n    b[i,j] = q[i,j]\n    D[x*64 + i, j] = b[i,j]\n"
+           "  }\n}\n");
+  assert_non_null(t);
+  assert_non_null(strstr(t->text.at, "for (int n_k2 = 0; n_k2 < 64; n_k2 += 16)"));
+  assert_non_null(strstr(t->text.at, "+ (lane & 8)"));
+  assert_non_null(strstr(t->text.at, "y[q2] = q[e];"));
+}
+
 static void locale(void **state) {
   Fixture *f = *state;
   if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
@@ -262,6 +300,7 @@ int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
       TEST(names),  TEST(comments), TEST(paths),     TEST(names_in_place), TEST(lines),
-      TEST(layout), TEST(growth),   TEST(sequences), TEST(drawn_once),     TEST(locale)};
+      TEST(layout), TEST(growth),   TEST(sequences), TEST(drawn_once),     TEST(lets_of_defs),
+      TEST(names_of_loops), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
