@@ -173,8 +173,8 @@ class Hang:
         try:
             check = self.untouched() if case is UNTOUCHED else self.build(case) if self.args.build else self.hang(case)
             wrong = list(check)
-        except subprocess.TimeoutExpired:
-            wrong = [f"it hangs: {LIMIT} s are over"]
+        except subprocess.TimeoutExpired as over:
+            wrong = [f"it hangs: {over.timeout} s are over"]
         except OSError as missing:
             return case[0], missing, 0
         return case[0], wrong, time.monotonic() - begin
