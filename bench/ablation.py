@@ -6,7 +6,7 @@
 
 Each table is one call of `schedc bench`: its variants are verified and measured in turns. Beside a variant stands
 the one that it corresponds to, of the paper's ablation (Shah et al., 2024, table 2, on an H100) or of the ladder of
-hand-written kernels that the design started from (lowering.md, on an H200), with its TFLOP/s and tensor-core use.
+hand-written kernels that the design started from (on an H200), with its TFLOP/s and tensor-core use.
 """
 import argparse
 import collections
@@ -15,7 +15,7 @@ import os
 import re
 import sys
 
-from calls import bench, build
+from calls import bench, build, write
 
 ALONE, ALG1, FWD, STALE = (f"schedules/{name}.sched" for name in ("fa3_alone", "fa3_alg1", "fa3_fwd", "fa3_stale"))
 EDITED = "build/ablation"  # where schedules go that a variant changes
@@ -245,9 +245,7 @@ def main():
     codes = []
     for table in tables:
         codes.append(one_table(args, table, document))
-        if args.out:
-            with open(args.out, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1)
+        write(args.out, document)
         if codes[-1] == 3:  # no GPU: the others would say the same
             break
     bad = sum(c != 0 for c in codes)

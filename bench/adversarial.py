@@ -11,12 +11,11 @@ A configuration is a schedule with parameters, as points.json has them. Each is 
 Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU.
 """
 import argparse
-import json
 import os
 import re
 import sys
 
-from calls import bench, build
+from calls import bench, build, write
 from peers import read_points
 
 KINDS = ["normal", "outliers", "large", "equal", "spike", "sink", "ramp", "ramp-down"]
@@ -116,9 +115,7 @@ def main():
         document["configurations"][name] = entry
         document["worst"] = worst(document)
         show(name, entry)
-        if args.out:
-            with open(args.out, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1)
+        write(args.out, document)
         if 3 in got:  # no GPU: the others would say the same
             break
     if codes and document["worst"]:

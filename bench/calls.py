@@ -1,4 +1,4 @@
-"""Calls of `schedc bench` and `schedc build` that the measuring scripts share."""
+"""Calls of `schedc bench` and `schedc build`, and how their results are kept: what the measuring scripts share."""
 import json
 import os
 import subprocess
@@ -39,3 +39,10 @@ def bench(args, options, document):
         said = done.stderr.replace("schedc bench: ", "")
         entry["error"] = ("".join(d["text"] + "\n" for d in got) + said).strip()
     return entry, done.returncode
+
+
+def write(path, document):
+    """As JSON, if a path is given. Done after each part: a run that is cut short leaves what it has."""
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)

@@ -10,7 +10,6 @@ sustained times. Peers run through PyTorch: scaled_dot_product_attention with it
 and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
 """
 import argparse
-import datetime
 import json
 import os
 import re
@@ -18,7 +17,9 @@ import statistics
 import sys
 import time
 
+from calls import write
 from libschedc import OUT, SIZES, Failed, Kernel, Library
+from pytorch import environment, find, launcher
 
 COLD_ROUNDS, WARM_UP, COLD, SUSTAINED, COUNTED = 3, 5, 20, 120, 80
 
@@ -83,16 +84,7 @@ def make_tensors(torch, kernel, shapes):
 
 def our_run(torch, kernel, tensors, shapes):
     kernel.load()
-    described = kernel.describe([t.data_ptr() for t in tensors], shapes)
-    room = kernel.workspace(described)
-    workspace = torch.empty(room + 256, dtype=torch.uint8, device="cuda")
-    at = (workspace.data_ptr() + 255) // 256 * 256
-    stream = torch.cuda.current_stream().cuda_stream
-
-    def run():
-        kernel.launch(stream, described, at, room)
-    run.keeps = workspace  # which must live as long as it
-    return run
+    return launcher(torch, kernel, kernel.describe([t.data_ptr() for t in tensors], shapes))
 
 
 def verify(torch, kernel, tensors, shapes):
@@ -225,13 +217,6 @@ def read_points(path, only):
     return [p for p in points if not only or re.search(only, p["name"])]
 
 
-def environment(torch, library):
-    properties = torch.cuda.get_device_properties(0)
-    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": sys.argv,
-            "device": properties.name, "multiprocessors": properties.multi_processor_count, "torch": torch.__version__,
-            "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "schedc": library.version}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     here = os.path.dirname(os.path.abspath(__file__))
@@ -250,15 +235,9 @@ def main():
     if args.dry_run:
         describe_points(library, points)
         return 0
-    try:
-        import torch
-    except ImportError:
-        print("peers.py: PyTorch is needed (python3 -c 'import torch')", file=sys.stderr)
+    torch = find("peers.py")
+    if not torch:
         return 3
-    if not torch.cuda.is_available():
-        print("peers.py: PyTorch sees no GPU", file=sys.stderr)
-        return 3
-    torch.zeros(1, device="cuda")  # makes its context current
     document = environment(torch, library)
     print(f"{document['device']}, PyTorch {document['torch']}, cuDNN {document['cudnn']}; TFLOP/s, cold / sustained\n")
     document["points"] = []
@@ -270,9 +249,7 @@ def main():
             result = {"name": point["name"], "pass": False, "error": str(error).strip()}
         document["points"].append(result)
         line(result)
-        if args.out:  # after each: a run that is cut short leaves what it has
-            with open(args.out, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1)
+        write(args.out, document)
     wrong = sum(not p["pass"] for p in document["points"])
     print(f"\n{len(points) - wrong} passed, {wrong} failed, 0 skipped")
     return 1 if wrong else 0

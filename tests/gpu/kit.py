@@ -1,20 +1,20 @@
 """What the checks of tests/gpu/launch.py share: kernels that are loaded, tensors laid out as layouts.py says, references
 in float64, and a list of checks that goes on when one fails."""
-import json
 import math
 import os
 import re
-import sys
 import time
 import traceback
 
 import torch
 
+import calls
+import layouts
+import pytorch
+from libschedc import OUT, Failed, Kernel, Library  # noqa: F401
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path += [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests")]
-import layouts  # noqa: E402
-from libschedc import OUT, Failed, Kernel, Library  # noqa: E402, F401
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
 DEVICE = "cuda"
@@ -62,7 +62,8 @@ class Checks:
         self.document["checks"].append(result)
         if result["outcome"] != "passed":
             print(f"{result['outcome'].upper()} {name}: {result['why']}", flush=True)
-        self.write()
+        self.document.update({o: self.count(o) for o in ("passed", "failed", "skipped")})
+        calls.write(self.out, self.document)
 
     def settle(self, name):
         """An error of the GPU's is sticky; what was allocated by the check is given back."""
@@ -76,13 +77,6 @@ class Checks:
 
     def count(self, outcome):
         return sum(c["outcome"] == outcome for c in self.document["checks"])
-
-    def write(self):
-        """After each check: a run that is cut short leaves what it has."""
-        self.document.update({o: self.count(o) for o in ("passed", "failed", "skipped")})
-        if self.out:
-            with open(self.out, "w", encoding="utf-8") as file:
-                json.dump(self.document, file, indent=1)
 
 
 # ---- kernels
@@ -112,15 +106,8 @@ def describe(kernel, tensors):
 
 def prepare(kernel, tensors, scalars=None):
     """A function that launches on the current stream, or on the one that it is given."""
-    described = describe(kernel, tensors)
-    room = kernel.workspace(described, scalars)
-    workspace = torch.empty(room + 256, dtype=torch.uint8, device=DEVICE)
-    at = (workspace.data_ptr() + 255) // 256 * 256
-
-    def run(stream=None):
-        kernel.launch(torch.cuda.current_stream().cuda_stream if stream is None else stream, described, at, room, scalars)
-    run.keeps = workspace, tensors  # which must live as long as it
-    run.described = described
+    run = pytorch.launcher(torch, kernel, describe(kernel, tensors), scalars)
+    run.keeps = run.keeps, tensors  # which must live as long as it
     return run
 
 

@@ -8,17 +8,12 @@ Each check stands alone: one that fails is told, and the others run. Exit code: 
 or no PyTorch. About a minute.
 """
 import argparse
-import datetime
 import os
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def environment(torch, library):
-    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": sys.argv,
-            "device": torch.cuda.get_device_properties(0).name, "torch": torch.__version__, "cuda": torch.version.cuda,
-            "schedc": library.version}
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path += [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests")]
+from pytorch import environment, find  # noqa: E402
 
 
 def main():
@@ -30,21 +25,15 @@ def main():
     if args.library:
         os.environ["SCHEDC_LIBRARY"] = os.path.abspath(args.library)
     out = args.out and os.path.abspath(args.out)
-    os.chdir(os.path.dirname(os.path.dirname(HERE)))
-    try:
-        import torch
-    except ImportError:
-        print("launch.py: PyTorch is needed (python3 -c 'import torch')", file=sys.stderr)
-        return 3
-    if not torch.cuda.is_available():
-        print("launch.py: PyTorch sees no GPU", file=sys.stderr)
+    os.chdir(ROOT)
+    torch = find("launch.py")
+    if not torch:
         return 3
     import cost
     import kit
     import shapes
     import streams
     torch.manual_seed(0)
-    torch.zeros(1, device="cuda")  # makes its context current
     library = kit.Library()
     checks, kernels = kit.Checks(out, environment(torch, library), args.only), kit.Kernels(library)
     for part in (shapes, streams, cost):
