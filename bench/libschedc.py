@@ -8,7 +8,8 @@ import os
 MAX_RANK = 6
 TYPES = ["f32", "f16", "bf16", "e4m3", "e5m2", "i32"]  # schedc_type
 SIZES = {"f32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1, "i32": 4}
-OUT = 2  # SCHEDC_OUT
+OUT = 2   # SCHEDC_OUT
+EARG = 6  # SCHEDC_EARG
 _size, _text, _at = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
 
 
@@ -148,6 +149,15 @@ class Kernel:
             self.so.schedc_source_free(source)
         self.name = self.so.schedc_kernel_name(self.handle).decode()
         self.tensors = [self._tensor(i) for i in range(self.so.schedc_tensor_count(self.handle))]
+
+    def given(self):
+        """What this sequence is given, as a kernel on the same tensors; None: nothing. To be closed before this one."""
+        other = Kernel.__new__(Kernel)
+        other.library, other.so, other.path, other.handle, other.loaded = self.library, self.so, self.path, _at(), _at()
+        if self.so.schedc_given(ctypes.byref(other.handle), self.library.context, self.handle) == EARG:
+            return None
+        other.name, other.tensors = self.name, [other._tensor(i) for i in range(len(self.tensors))]
+        return other
 
     def _tensor(self, i):
         info = _TensorInfo(ctypes.sizeof(_TensorInfo))

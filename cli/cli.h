@@ -147,6 +147,8 @@ uint64_t data_elements(const Data *d);
 int data_allocate(Data *d, Session *s);
 void data_fill(Data *d, size_t kase, InputKind kind,
                uint64_t seed);  // inputs; outputs are poisoned
+schedc_status data_give(Data *d, Session *s, size_t kase,
+                        bool cuda);  // after it: makes what the sequence is given
 void data_rewind(Data *d);      // as after data_fill, for another run
 // The outputs against the specification, or a sample of it.
 schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors);

@@ -306,6 +306,55 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
   data_rewind(d);
 }
 
+static bool in_case(const Data *d, size_t kase, const char *name) {
+  schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
+  for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
+    if (b.kind == SCHEDC_BIND_TENSOR && strcmp(b.name, name) == 0) return true;
+  }
+  return false;
+}
+
+static schedc_status run_given(Data *d, Session *s, schedc_kernel *given, schedc_tensor *tensors,
+                               bool cuda) {
+  if (!cuda)
+    return schedc_run_cpu(s->context, given, tensors, d->tensor_count, d->scalars, d->scalar_count,
+                          NULL);
+  schedc_gpu *gpu;
+  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
+  schedc_build_options building = build_options(s->args);
+  options.build = &building;
+  job.kernel = given;
+  job.tensors = tensors;
+  job.tensor_count = d->tensor_count;
+  job.scalars = d->scalars;
+  job.scalar_count = d->scalar_count;
+  schedc_status status = schedc_gpu_new(&gpu, s->context);
+  if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
+  schedc_gpu_free(gpu);
+  return status;
+}
+
+// What a file or a case brings is kept: what would be made in its place goes elsewhere.
+schedc_status data_give(Data *d, Session *s, size_t kase, bool cuda) {
+  schedc_kernel *given;
+  schedc_status status = schedc_given(&given, s->context, d->kernel);
+  if (status) return status == SCHEDC_EARG ? SCHEDC_OK : status;
+  schedc_tensor *tensors = need(calloc(d->tensor_count + 1, sizeof *tensors));
+  memcpy(tensors, d->tensors, d->tensor_count * sizeof *tensors);
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    if (!d->from_file[t] && !in_case(d, kase, tensors[t].name)) continue;
+    tensors[t].data = need(tensor_memory(d->bytes[t]));
+    memcpy(tensors[t].data, d->tensors[t].data, d->bytes[t]);
+  }
+  status = run_given(d, s, given, tensors, cuda);
+  for (size_t t = 0; t < d->tensor_count; t++)
+    if (tensors[t].data != d->tensors[t].data) free(tensors[t].data);
+  free(tensors);
+  schedc_kernel_free(given);
+  return status;
+}
+
 void data_rewind(Data *d) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     const schedc_tensor *x = &d->tensors[t];

@@ -13,7 +13,7 @@ static const Command commands[] = {
      "from .npy files: float16, float32 and int32 as they are, bfloat16 as uint16, e4m3 and e5m2 "
      "as uint8\n"
      "(their bits); float64 is rounded to float32 and int64 to int32 where the tensor wants "
-     "these.\n"
+     "these. What a sequence is `given` is made from the others.\n"
      "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last "
      "kernel.\n",
      1, 2, command_run},

@@ -47,10 +47,12 @@ static schedc_status run_on_gpu(Session *s, Data *d, Times *times) {
   return status;
 }
 
-static schedc_status execute(Session *s, Data *d, schedc_error *errors, Times *times) {
+static schedc_status execute(Session *s, Data *d, size_t kase, schedc_error *errors, Times *times) {
   Ticker ticker;
+  schedc_status status = data_give(d, s, kase, s->args->cuda);
+  if (status) return status;
   double start = seconds();
-  schedc_status status = s->args->cuda ? run_on_gpu(s, d, times) : interpret(s, d);
+  status = s->args->cuda ? run_on_gpu(s, d, times) : interpret(s, d);
   times->run = seconds() - start;
   if (status) return status;
   start = seconds();
@@ -118,7 +120,7 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
   if (!code) {
     if (text) table_head(s, &d, name);
     data_fill(&d, kase, s->args->inputs[0], s->args->seed);
-    code = session_status(s, execute(s, &d, errors, &times));
+    code = session_status(s, execute(s, &d, kase, errors, &times));
     pass = code == EXIT_GOOD && outputs > 0;
     for (size_t i = 0; i < outputs; i++) pass = pass && errors[i].pass;
     bool compared = code == EXIT_GOOD, ran = code != EXIT_ENVIRONMENT;

@@ -310,6 +310,7 @@ struct Kernel {
   VEC(u32) spec;   // maps, in order
   VEC(Case) kase;
   VEC(Launch) launch;
+  VEC(Launch) given;  // steps that were taken before: they make inputs of the sequence, if the caller has none
   GridMode grid;
   // place
   u32 smem;        // dynamic shared memory, bytes

@@ -330,7 +330,7 @@ static void parse_role(Parser *p) {
   p->role = SC_NONE;
 }
 
-static void parse_launch(Parser *p);
+static void parse_launch(Parser *p, bool given);
 
 static void parse_item(Parser *p) {
   if (IS("in") || IS("out") || IS("inout") || IS("workspace") || IS("tensor")) parse_tensor(p);
@@ -344,7 +344,8 @@ static void parse_item(Parser *p) {
   else if (sc_rd_accept(p, "ring")) parse_ring(p);
   else if (sc_rd_accept(p, "turn")) parse_turn(p);
   else if (sc_rd_accept(p, "role")) parse_role(p);
-  else if (sc_rd_accept(p, "launch")) parse_launch(p);
+  else if (sc_rd_accept(p, "launch")) parse_launch(p, false);
+  else if (sc_rd_accept(p, "given")) parse_launch(p, true);
   else if (sc_rd_accept(p, "require")) {
     u32 lo = TOKEN.span.lo;
     Xid cond = sc_rd_typed(p, TY_BOOL, "a truth");
@@ -387,7 +388,7 @@ static u32 *unbound(Sc *sc, u32 n) {
 }
 
 // kernel … and what each of its tensors, dimensions and arguments is in the sequence.
-static void parse_launch(Parser *p) {
+static void parse_launch(Parser *p, bool given) {
   Launch l = {.span = TOKEN.span};
   Kernel *outer = p->k;
   u32 outer_id = p->kernel;
@@ -420,7 +421,8 @@ static void parse_launch(Parser *p) {
   l.dim = of[CASE_DIM];
   l.arg = of[CASE_ARG];
   l.tensor = of[CASE_TENSOR];
-  PUSH(p->sc, &outer->launch, l);
+  if (given) PUSH(p->sc, &outer->given, l);
+  else PUSH(p->sc, &outer->launch, l);
 }
 
 Kernel *sc_parse_ir(Sc *sc, const Text *text) {

@@ -414,11 +414,11 @@ static void put_interface(Printer *p) {
 
 static void put_kernel(Printer *p);
 
-static void put_launch(Printer *p, const Launch *l) {
+static void put_launch(Printer *p, const Launch *l, const char *word) {
   const Kernel *k = l->kernel;
   str_puts(p->out, "\n");
   sc_ir_line(p);
-  str_puts(p->out, "launch {\n");
+  str_printf(p->out, "%s {\n", word);
   Printer q = {.sc = p->sc, .out = p->out, .k = k, .indent = p->indent + 1};
   put_kernel(&q);
   for (u32 i = 0; i < k->buf.n; i++) {
@@ -460,7 +460,8 @@ static void put_kernel(Printer *p) {
   }
   put_shared(p);
   for (u32 r = 0; r < k->role.n; r++) put_role(p, r);
-  for (u32 i = 0; i < k->launch.n; i++) put_launch(p, &k->launch.at[i]);
+  for (u32 i = 0; i < k->given.n; i++) put_launch(p, &k->given.at[i], "given");
+  for (u32 i = 0; i < k->launch.n; i++) put_launch(p, &k->launch.at[i], "launch");
   p->indent--;
   sc_ir_line(p);
   str_puts(p->out, "}\n");

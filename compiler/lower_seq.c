@@ -10,6 +10,7 @@ typedef struct Said {
   Low *l;
   const Kernel *k;
   Xid *as;  // by the kernel's expression: the sequence's; 0: not yet
+  bool given;
 } Said;
 
 static Xid dimension(Low *l, const Dim *d) {
@@ -76,7 +77,7 @@ static u32 unite(Low *l, Said *s, const Buf *b) {
   if (old->elem != b->elem) disagree(l, b, old, "element type");
   else if (old->rank != b->rank) disagree(l, b, old, "rank");
   else if (memcmp(old->dim, mine.dim, sizeof(Xid) * b->rank)) disagree(l, b, old, "shape");
-  if (!old->workspace && b->dir & F_OUT) old->dir |= F_OUT;
+  if (!old->workspace && b->dir & F_OUT && !s->given) old->dir |= F_OUT;
   return at;
 }
 
@@ -106,8 +107,38 @@ static void unite_requires(Low *l, Said *s) {
   }
 }
 
+static bool is_input(const Low *l, const Buf *b) {
+  u32 at = tensor_named(l, b->name);
+  return at != SC_NONE && !l->k->buf.at[at].workspace && l->k->buf.at[at].dir == F_IN;
+}
+
+static void no_input(Low *l, const Node *item, Sym name, Span at, bool made) {
+  Diag *d = low_error(l, D_P_SEQUENCE, item->span,
+                      "'%s' is given, but '%s' is no input of the kernels that are launched",
+                      item->name, name);
+  sc_note(l->sc, d, at, made ? "made here" : "taken here");
+  sc_help(l->sc, d, "what is given has run before: it takes and makes inputs of the sequence");
+}
+
+// A given kernel adds nothing to what the sequence is called with.
+static bool fits_inputs(Low *l, const Node *item, const Kernel *k) {
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    if (b->space != SP_TENSOR || is_input(l, b)) continue;
+    no_input(l, item, b->name, b->span, b->dir & F_OUT);
+    return false;
+  }
+  for (u32 i = 0; i < k->arg.n; i++) {
+    if (scalar_named(l, k->arg.at[i].name) < l->k->arg.n) continue;
+    no_input(l, item, k->arg.at[i].name, k->arg.at[i].span, false);
+    return false;
+  }
+  return true;
+}
+
 static void unite_kernel(Low *l, const Node *item, Kernel *k) {
-  Said s = {l, k, NEWS(l->sc, Xid, k->expr.n)};
+  Said s = {l, k, NEWS(l->sc, Xid, k->expr.n), item->flags & F_GIVEN};
+  if (s.given && !fits_inputs(l, item, k)) return;
   Launch step = {.span = item->span, .kernel = k};
   step.tensor = NEWS(l->sc, u32, k->buf.n);
   step.dim = NEWS(l->sc, u32, k->dim.n);
@@ -119,7 +150,8 @@ static void unite_kernel(Low *l, const Node *item, Kernel *k) {
     if (step.tensor[i] != SC_NONE) k->buf.at[i].workspace = l->k->buf.at[step.tensor[i]].workspace;
   }
   unite_requires(l, &s);
-  PUSH(l->sc, &l->k->launch, step);
+  if (s.given) PUSH(l->sc, &l->k->given, step);
+  else PUSH(l->sc, &l->k->launch, step);
 }
 
 // ---- how workspaces are kept
@@ -227,9 +259,13 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_WORKSPACE) low_tensors(l, i, true);
   }
-  u32 next = 0;
-  for (const Node *i = unit->a; i && next < kernel.n; i = i->next) {
-    if (i->kind == ND_LAUNCH) unite_kernel(l, i, kernel.at[next++]);
+  for (u16 given = 0; given <= F_GIVEN; given += F_GIVEN) {
+    u32 next = 0;
+    for (const Node *i = unit->a; i && !sc->errors; i = i->next) {
+      if (i->kind != ND_LAUNCH) continue;
+      if ((i->flags & F_GIVEN) == given) unite_kernel(l, i, kernel.at[next]);
+      next++;
+    }
   }
   choose_blocked(l);
   declare_united(l);

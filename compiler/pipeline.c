@@ -30,10 +30,16 @@ static bool sound(Sc *sc, const Kernel *k, const char *pass) {
   return !wrong;
 }
 
-// Was this kernel launched by an earlier step? Then it has been through the pass.
+// A sequence's steps, and then those that it is given.
+static Kernel *step_kernel(const Kernel *k, u32 step) {
+  u32 n = k->launch.n;
+  return (Kernel *)(step < n ? &k->launch.at[step] : &k->given.at[step - n])->kernel;
+}
+
+// Is this the kernel of an earlier step? Then it has been through the pass.
 static bool launched_before(const Kernel *k, u32 step) {
   for (u32 i = 0; i < step; i++)
-    if (k->launch.at[i].kernel == k->launch.at[step].kernel) return true;
+    if (step_kernel(k, i) == step_kernel(k, step)) return true;
   return false;
 }
 
@@ -42,8 +48,8 @@ static bool launched_before(const Kernel *k, u32 step) {
 static bool run(Sc *sc, const Pass *pass, Kernel *k) {
   if (!pass->run) return true;
   bool ok = k->launch.n || pass->run(sc, k);
-  for (u32 i = 0; i < k->launch.n; i++)
-    if (!launched_before(k, i)) ok &= pass->run(sc, (Kernel *)k->launch.at[i].kernel);
+  for (u32 i = 0; i < k->launch.n + k->given.n; i++)
+    if (!launched_before(k, i)) ok &= pass->run(sc, step_kernel(k, i));
   return ok && !sc->errors && sound(sc, k, pass->name);
 }
 

@@ -274,6 +274,16 @@ static void check_launch(Check *c, const Launch *l) {
   if (wrong) sc_bad(c, "kernel '%s': %s", in->name, wrong);
 }
 
+// What is given is an input of the sequence, and so is what it is made from.
+static void check_given(Check *c, const Launch *l) {
+  check_launch(c, l);
+  for (u32 i = 0; i < l->kernel->buf.n && !c->wrong; i++) {
+    const Buf *b = l->kernel->buf.at[i].space == SP_TENSOR ? &c->k->buf.at[l->tensor[i]] : NULL;
+    if (b && (b->workspace || b->dir != SCHEDC_IN)) sc_bad(c, "'%s' is no input, and given", b->name);
+  }
+  if (!c->wrong && !c->k->launch.n) sc_bad(c, "a kernel is given something");
+}
+
 static void check_all(Check *c) {
   const Kernel *k = c->k;
   if (k->role.n > SC_MAX_ROLES) sc_bad(c, "more than %d roles", SC_MAX_ROLES);
@@ -291,6 +301,7 @@ static void check_all(Check *c) {
   for (u32 i = 0; i < k->role.n && !c->wrong; i++) sc_check_role(c, i);
   if (!c->wrong) sc_check_users(c);
   for (u32 i = 0; i < k->launch.n && !c->wrong; i++) check_launch(c, &k->launch.at[i]);
+  for (u32 i = 0; i < k->given.n && !c->wrong; i++) check_given(c, &k->given.at[i]);
 }
 
 const char *sc_wellformed(Sc *sc, const Kernel *k) {

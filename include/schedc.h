@@ -226,10 +226,11 @@ typedef struct schedc_tensor_info {
   int direction;
   size_t rank;
   const char *dims[SCHEDC_MAX_RANK];
+  int is_deterministic; /* nonzero: the same bits after every run; no sums in arbitrary order are in it */
 } schedc_tensor_info;
-#define SCHEDC_TENSOR_INFO_INIT                            \
-  {                                                        \
-    sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, { 0 } \
+#define SCHEDC_TENSOR_INFO_INIT                                 \
+  {                                                             \
+    sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, { 0 }, 0   \
   }
 SCHEDC_API const char *schedc_kernel_name(const schedc_kernel *kernel);
 SCHEDC_API size_t schedc_tensor_count(const schedc_kernel *kernel);
@@ -303,7 +304,13 @@ SCHEDC_API size_t schedc_bind_count(const schedc_kernel *kernel, size_t kase);
 SCHEDC_API schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index,
                                         schedc_bind_info *info);
 
-/* Nonzero if every run gives the same bits: a turn orders each `+=` into a tensor. */
+/* The kernels that a sequence is `given`, as one that takes the same tensors: run before it, it makes
+ * those of the sequence's inputs that its caller does not bring. It has no specification, and the
+ * sequence must outlive it. SCHEDC_EARG: the sequence is given none. */
+SCHEDC_API schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
+                                      const schedc_kernel *sequence);
+
+/* Nonzero if every run gives the same bits in all tensors: a turn orders each `+=` into one. */
 SCHEDC_API int schedc_is_deterministic(const schedc_kernel *kernel);
 
 /* Writes what the compiler worked out: parameters, tensors, roles with registers, shared-memory
@@ -464,7 +471,7 @@ typedef struct schedc_gpu_job {
   const schedc_scalar *scalars;
   size_t scalar_count;
   schedc_cuda_times times;   /* out */
-  uint64_t differing;        /* out: how many repeats had other bits in an output */
+  uint64_t differing;        /* out: how many repeats had other bits in an output that is deterministic */
 } schedc_gpu_job;
 #define SCHEDC_GPU_JOB_INIT {sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0}
 

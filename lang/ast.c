@@ -173,6 +173,7 @@ static const struct {
     {F_MULTICAST, "multicast"},
     {F_READ, "read"},
     {F_ASYNC, "async"},
+    {F_GIVEN, "given"},
 };
 
 // Statements and declarations stand on lines of their own; what is inside them does not.

@@ -26,6 +26,7 @@ enum {
   F_IN = 1, F_OUT = 2, F_PARTIAL = 4, F_PERSISTENT = 8, F_DYNAMIC = 16, F_REVERSED = 32,
   F_ONE_TILE = 64, F_MULTICAST = 128, F_READ = 256, F_ASYNC = 512,
   F_PAREN = 1024,       // an expression written in parentheses (kept for the printer)
+  F_GIVEN = 4096,
   F_SAME_LINE = 2048    // the statement stands on its predecessor's line, after `;` (for the printer)
 };
 

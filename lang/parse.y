@@ -65,6 +65,7 @@ step_list(L) ::= step_list(M) NL(S) step(A). { L = sc_append_after(M, S, A); }
 
 step(A) ::= WORKSPACE(K) tensors(L). { A = MAKE(p, WORKSPACE, K.span.lo, .a = L.first); }
 step(A) ::= NAME(N). { A = MAKE(p, LAUNCH, N.span.lo, NAMED(N)); }
+step(A) ::= GIVEN(K) NAME(N). { A = MAKE(p, LAUNCH, K.span.lo, NAMED(N), .flags = F_GIVEN); }
 step(A) ::= goal(B). { A = B; }
 step(A) ::= error. { A = MAKE(p, ERROR, p->last.span.lo); }
 

@@ -569,7 +569,10 @@ static void line_of(Printer *p, const Node *n) {
     case ND_GRID: grid(p, n); break;
     case ND_TURN: turn(p, n); break;
     case ND_ROLE: role(p, n); break;
-    case ND_LAUNCH: put(p, n->name); break;
+    case ND_LAUNCH:
+      if (n->flags & F_GIVEN) put(p, "given ");
+      put(p, n->name);
+      break;
     case ND_COPY: copy(p, n); break;
     case ND_ACQUIRE: words(p, "acquire ", n->a); break;
     case ND_COMMIT: words(p, "commit ", n->a); break;

@@ -42,7 +42,7 @@ struct schedc_kernel {
   const char *(*dims)[SC_MAX_RANK];  // of each tensor
   schedc_param_info *param;
   schedc_bind_info **bind;  // of each case
-  bool deterministic;
+  bool *unordered;                   // by buf: its bits may differ from run to run
 };
 
 // Runs `step`; what it unwinds with, or returns. Neither the step nor its callees own anything but

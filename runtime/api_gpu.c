@@ -102,6 +102,7 @@ static schedc_status bind(Sc *sc, void *arg) {
   Task *t = arg;
   const schedc_gpu_job *j = &t->job;
   t->gpu.k = j->kernel->k;
+  t->gpu.unordered = j->kernel->unordered;
   t->gpu.host =
       sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars, j->scalar_count);
   return t->gpu.host ? SCHEDC_OK : SCHEDC_EINPUT;

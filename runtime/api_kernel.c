@@ -57,6 +57,58 @@ schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
   return status;
 }
 
+// A sequence of the steps that another is given, on the same tensors.
+static schedc_status compile_given(Sc *sc, void *job) {
+  CompileJob *j = job;
+  const Kernel *of = j->kernel->k;
+  Kernel *k = NEW(sc, Kernel);
+  *k = *of;
+  memset(&k->given, 0, sizeof k->given);
+  memset(&k->spec, 0, sizeof k->spec);
+  memset(&k->kase, 0, sizeof k->kase);
+  k->work = 0;
+  k->launch.at = of->given.at;
+  k->launch.n = of->given.n;
+  k->buf.at = NEWS(sc, Buf, of->buf.n);
+  memcpy(k->buf.at, of->buf.at, of->buf.n * sizeof *k->buf.at);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    Buf *b = &k->buf.at[i];
+    if (b->workspace) b->space = SP_SPEC, b->workspace = false;  // it has no use for those
+    else if (b->space == SP_TENSOR) b->dir = F_IN;
+  }
+  for (u32 l = 0; l < k->launch.n; l++) {
+    const Launch *step = &k->launch.at[l];
+    for (u32 i = 0; i < step->kernel->buf.n; i++) {
+      const Buf *b = &step->kernel->buf.at[i];
+      if (b->space == SP_TENSOR && b->dir & F_OUT) k->buf.at[step->tensor[i]].dir = F_OUT;
+    }
+  }
+  j->kernel->k = k;
+  sc_index_kernel(sc, j->kernel);
+  return SCHEDC_OK;
+}
+
+schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
+                           const schedc_kernel *sequence) {
+  if (!out) return SCHEDC_EARG;
+  *out = NULL;
+  if (!context || !sequence || !sequence->k->given.n) return SCHEDC_EARG;
+  schedc_kernel *kernel = context->alloc.alloc(context->alloc.user, sizeof *kernel);
+  if (!kernel) return SCHEDC_ENOMEM;
+  memset(kernel, 0, sizeof *kernel);
+  sc_init(&kernel->sc, &context->alloc);
+  sc_source_keep(sequence->source);
+  kernel->source = sequence->source;
+  kernel->k = sequence->k;
+  CompileJob job = {.kernel = kernel};
+  schedc_status status = sc_enter(context, &kernel->sc, sequence->k->text, compile_given, &job);
+  if (status == SCHEDC_OK)
+    *out = kernel;
+  else
+    schedc_kernel_free(kernel);
+  return status;
+}
+
 void schedc_kernel_free(schedc_kernel *kernel) {
   if (!kernel) return;
   schedc_allocator alloc = kernel->sc.alloc;
@@ -204,23 +256,6 @@ static void index_cases(Sc *sc, schedc_kernel *kernel) {
   }
 }
 
-// Is every `+=` into a tensor done while a turn over CTAs is held?
-static bool ordered_adds(const Kernel *k) {
-  for (u32 r = 0; r < k->role.n; r++) {
-    int held = 0;
-    for (u32 i = 0; i < k->role.at[r].code.n; i++) {
-      const Ins *ins = &k->role.at[r].code.at[i];
-      if (ins->op == OP_TAKE) held += k->turn.at[ins->arg[0]].axis != SC_NONE;
-      if (ins->op == OP_PASS) held -= k->turn.at[ins->arg[0]].axis != SC_NONE;
-      if ((ins->op == OP_MAPADD || ins->op == OP_COPYADD) && held <= 0) return false;
-    }
-  }
-  for (u32 l = 0; l < k->launch.n; l++) {
-    if (!ordered_adds(k->launch.at[l].kernel)) return false;
-  }
-  return true;
-}
-
 void sc_index_kernel(Sc *sc, schedc_kernel *kernel) {
   const Kernel *k = kernel->k;
   index_tensors(sc, kernel);
@@ -233,7 +268,7 @@ void sc_index_kernel(Sc *sc, schedc_kernel *kernel) {
                                            .domain = value_texts(sc, p->domain.at, p->domain.n)};
   }
   index_cases(sc, kernel);
-  kernel->deterministic = ordered_adds(k);
+  kernel->unordered = sc_unordered(sc, k);
 }
 
 static const schedc_type type_of[EL_COUNT] = {
@@ -258,7 +293,13 @@ const char *schedc_kernel_name(const schedc_kernel *kernel) {
 }
 size_t schedc_tensor_count(const schedc_kernel *kernel) { return kernel ? kernel->tensors : 0; }
 size_t schedc_output_count(const schedc_kernel *kernel) { return kernel ? kernel->outputs : 0; }
-int schedc_is_deterministic(const schedc_kernel *kernel) { return kernel && kernel->deterministic; }
+int schedc_is_deterministic(const schedc_kernel *kernel) {
+  if (!kernel) return 0;
+  for (u32 t = 0; t < kernel->tensors; t++) {
+    if (kernel->unordered[kernel->tensor[t]]) return 0;
+  }
+  return 1;
+}
 
 schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
                                schedc_tensor_info *info) {
@@ -266,7 +307,7 @@ schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
     return SCHEDC_EARG;
   const Buf *buf = &kernel->k->buf.at[kernel->tensor[index]];
   schedc_tensor_info out = {0,         buf->name, type_of[buf->elem], buf->dir & (F_IN | F_OUT),
-                            buf->rank, {0}};
+                            buf->rank, {0},       !kernel->unordered[kernel->tensor[index]]};
   for (u32 d = 0; d < buf->rank; d++) out.dims[d] = kernel->dims[index][d];
   COPY_OUT(info, &out);
   return SCHEDC_OK;

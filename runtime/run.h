@@ -127,6 +127,9 @@ i64 sc_tile_length(const Kernel *k, u32 buf, u32 dim);
 schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads, const Sample *sample,
                          schedc_error *errors);
 
+// order.c: by buf, whether its bits may differ from run to run.
+bool *sc_unordered(Sc *sc, const Kernel *k);
+
 // work.c: what a launch of a kernel or sequence takes, but for `size`.
 schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_work *work);
 

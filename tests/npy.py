@@ -39,6 +39,15 @@ def run(schedc, folder, x, *options):
     return done.returncode, done.stdout, numpy.load(made) if os.path.exists(made) else None
 
 
+# P = exp(S - L): with L infinite there are no weights, and so no gradient of V. What a file brings is not made anew.
+def gradient(schedc, folder, *options):
+    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "schedules", "fa3_bwd.sched")
+    made = os.path.join(folder, "dv.npy")
+    done = subprocess.run([schedc, "run", "--on", "cpu", source, "-p", "D=64", "--out", f"dV={made}", *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, encoding="utf-8")
+    return done.returncode, done.stdout, numpy.load(made)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", required=True)
@@ -71,6 +80,11 @@ def main():
         expect("another shape is refused", code != 0 and y is None, text)
         code, text, y = run(schedc, folder, numpy.asfortranarray(x.astype("f2")), "-p", "T=f16")
         expect("Fortran order is refused", code == 3, text)
+        code, text, y = gradient(schedc, folder)
+        expect("what a sequence is given is made", code == 0 and numpy.abs(y.astype("f4")).max() > 0.1, text)
+        numpy.save(os.path.join(folder, "l.npy"), numpy.full((1, 2, 100), numpy.inf, "f4"))
+        code, text, y = gradient(schedc, folder, "--in", f"L={folder}/l.npy")
+        expect("but for what a file brings", code == 0 and not y.any(), text)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed != 0
 

@@ -174,6 +174,7 @@ typedef struct GpuJob {
   const Binding *host;  // in: tensors in host memory; out: its outputs after the first run
   schedc_cuda_times times;
   u64 differing;  // of the repeats
+  const bool *unordered;  // by buf: its bits may
   BuildOptions building;
   Loaded loaded;
   // sc_gpu_run's own

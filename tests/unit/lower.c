@@ -328,6 +328,18 @@ static void sequences(void **state) {
   assert_ptr_equal(r.k->launch.at[0].kernel, r.k->launch.at[2].kernel);
   assert_ptr_not_equal(r.k->launch.at[0].kernel, r.k->launch.at[1].kernel);
   sc_free(&r.sc);
+  // What is given makes an input.
+  snprintf(text, sizeof text,
+           "%skernel third {\n  in A : f32[M], s : f32 = 2\n  out P : f32[M]\n  grid (x : cdiv(M, 64))\n"
+           "  role r : 1 warpgroup { reg v : f32[64]\n v[i] = A[x*64 + i] * s\n P[x*64 + i] = v[i] }\n}\n"
+           "sequence s {\n  given first\n  second\n  third\n}\n",
+           sequence);
+  lower(&r, text, NULL);
+  has(&r, "in W : f16[M]");
+  has(&r, "given {");
+  assert_int_equal(r.k->launch.n, 2);
+  assert_int_equal(r.k->given.n, 1);
+  sc_free(&r.sc);
   // Without the workspace, W is an output: it is written before it is read.
   snprintf(text, sizeof text, "%ssequence s {\n  first\n  second\n}\n", sequence);
   lower(&r, text, NULL);

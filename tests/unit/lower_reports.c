@@ -345,6 +345,17 @@ static void whole_files(void **state) {
        "'s' has another type in another kernel of the sequence"},
       {"kernel j { in s : f32 = 2\n  role r : 1 warp { } }\nsequence z { k\n  j }",
        "'s' has another default in another kernel of the sequence"},
+      {"sequence z { given k }", "'k' is given, but 'A' is no input of the kernels that are launched"},
+      {"sequence z { given k\n  k }",
+       "'k' is given, but 'O' is no input of the kernels that are launched"},
+      {"kernel j { in O : f32[M], A : f32[M]\n  out P : f32[M]\n  role r : 1 warp { } }\n"
+       "sequence z { given k\n  j }",
+       "'k' is given, but 's' is no input of the kernels that are launched"},
+      {"kernel j { in O : f32[M], A : f32[M], s : f32\n  out P : f32[M]\n  role r : 1 warp { } }\n"
+       "sequence z { workspace O : f32[M]\n  given k\n  j }",
+       "'k' is given, but 'O' is no input of the kernels that are launched"},
+      {"kernel j { in O : f32[M], A : f32[M], s : f32\n  out P : f32[M]\n  role r : 1 warp { } }\n"
+       "sequence z { j\n  given k }", ""},
       {"sequence z { k\n  spec { O[i] = 2*A[i] }\n  case c { M = 4, s = 1.5 } }", ""},
   };
   static char text[4096];
