@@ -82,20 +82,20 @@ class Checks:
 # ---- kernels
 
 class Kernels:
-    """Each schedule under each params is built and loaded once."""
+    """Each kernel or sequence under each params is built and loaded once."""
 
     def __init__(self, library):
         self.library, self.known = library, {}
 
-    def get(self, schedule, **params):
-        key = schedule, tuple(sorted(params.items()))
+    def get(self, schedule, unit=None, **params):
+        key = schedule, unit, tuple(sorted(params.items()))
         if key not in self.known:
-            self.known[key] = self.fresh(schedule, **params)
+            self.known[key] = self.fresh(schedule, unit, **params)
         return self.known[key]
 
-    def fresh(self, schedule, **params):
+    def fresh(self, schedule, unit=None, **params):
         path = schedule if os.path.sep in schedule else os.path.join("schedules", schedule + ".sched")
-        kernel = Kernel(self.library, os.path.join(ROOT, path), params=params)
+        kernel = Kernel(self.library, os.path.join(ROOT, path), unit, params)
         kernel.load()
         return kernel
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a caller may do with the public API on a GPU: any strides, lengths and sizes, streams, graphs, threads, contexts;
-what is refused, and what a launch costs. Through ctypes, on PyTorch's tensors, compared with PyTorch in float64.
+what is refused, what C headers do, and what a launch costs. Through ctypes, on PyTorch's tensors, compared with PyTorch
+in float64.
 
   tests/gpu/launch.py [--out FILE] [--only REGEX] [--library libschedc.so]
 
@@ -30,13 +31,14 @@ def main():
     if not torch:
         return 3
     import cost
+    import headers
     import kit
     import shapes
     import streams
     torch.manual_seed(0)
     library = kit.Library()
     checks, kernels = kit.Checks(out, environment(torch, library), args.only), kit.Kernels(library)
-    for part in (shapes, streams, cost):
+    for part in (shapes, streams, headers, cost):
         part.run(checks, kernels)
     figures = [c for c in checks.document["checks"] if "driver_us" in c]
     for c in figures:

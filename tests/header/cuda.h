@@ -38,6 +38,11 @@ typedef enum {
 typedef enum { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 } CUtensorMapL2promotion;
 typedef enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE } CUtensorMapFloatOOBfill;
 
+// As the toolkit's has them: the driver's functions of these names are older ones.
+#define cuMemAlloc cuMemAlloc_v2
+#define cuMemFree cuMemFree_v2
+#define cuMemsetD8 cuMemsetD8_v2
+
 #ifdef __cplusplus
 extern "C" {
 #endif
