@@ -1,5 +1,6 @@
-// driver.c - a CUDA driver that prints what a launch asks of it, in the form of expect.c. FUNCTIONS are the functions of
-// the module, each with the size of its argument block and the number of its tensor maps: {"f", 72, 3}, ….
+// driver.c - a CUDA driver that prints what a launch asks of it. FUNCTIONS are the functions of the module, each with
+// the size of its argument block and the number of its tensor maps: {"f", 72, 3}, ….
+#include "asked.h"
 #include "cuda.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 static const struct CUfunc_st {
   const char *name;
-  int block, maps;
+  unsigned block, maps;
 } known[] = {FUNCTIONS};
 
 enum { SMS = 132, MEMORY = 0x7000000 };
@@ -63,21 +64,13 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
                                 const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
   memcpy(map, &at, sizeof at);
-  printf("map %d %u", type, rank);
-  for (int i = 0; i < 5; i++) printf(" %llu", (unsigned long long)extent[i]);
-  for (int i = 0; i < 4; i++) printf(" %llu", (unsigned long long)stride[i]);
-  for (int i = 0; i < 5; i++) printf(" %u %u", box[i], step[i]);
-  printf(" %d %d %d %d %d\n", (uintptr_t)map % 64 == 0, interleave, swizzle, promotion, fill);
+  say_map(map, type, rank, extent, stride, box, step, interleave, swizzle, promotion, fill);
   return CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, CUstream stream, void **param, void **extra) {
-  const unsigned char *block = param[function->maps];
+CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                        unsigned bz, unsigned shared, CUstream stream, void **param, void **extra) {
+  const unsigned size[] = {gx, gy, gz, bx, by, bz, shared};
   (void)stream;
-  printf("launch %s %d %u %u %u %u %u %u %u %d\n", function->name, zeroing, gx, gy, gz, bx, by, bz, shared, extra == NULL);
-  for (int i = 0; i < function->maps; i++) printf("of %p\n", *(void **)param[i]);
-  printf("block ");
-  for (int i = 0; i < function->block; i++) printf("%02x", block[i]);
-  printf("\n");
+  say_launch(function->name, zeroing, size, param, function->maps, function->block, extra);
   return CUDA_SUCCESS;
 }

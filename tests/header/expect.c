@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asked.h"
 #include "cuda/gpu.h"
 
 enum { SMS = 132, MEMORY = 0x7000000, WORKSPACE = 0x6000000 };
@@ -43,11 +44,7 @@ static int synchronize(void *stream) { return (void)stream, 0; }
 static int encode(void *map, int type, unsigned rank, void *at, const u64 *extent, const u64 *stride, const unsigned *box,
                   const unsigned *step, int interleave, int swizzle, int promotion, int fill) {
   memcpy(map, &at, sizeof at);
-  printf("map %d %u", type, rank);
-  for (int i = 0; i < 5; i++) printf(" %llu", (unsigned long long)extent[i]);
-  for (int i = 0; i < 4; i++) printf(" %llu", (unsigned long long)stride[i]);
-  for (int i = 0; i < 5; i++) printf(" %u %u", box[i], step[i]);
-  printf(" %d %d %d %d %d\n", (uintptr_t)map % 64 == 0, interleave, swizzle, promotion, fill);
+  say_map(map, type, rank, extent, stride, box, step, interleave, swizzle, promotion, fill);
   return 0;
 }
 static int replace(void *map, void *at) { return memcpy(map, &at, sizeof at), 0; }
@@ -59,13 +56,9 @@ static const LoadedStep *step_of(const char *name) {
 static int launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                   void *stream, void **param, void **extra) {
   const LoadedStep *s = step_of(f);
-  const unsigned char *block = param[s->text->maps];
+  const unsigned size[] = {gx, gy, gz, bx, by, bz, shared};
   (void)stream;
-  printf("launch %s 0 %u %u %u %u %u %u %u %d\n", (char *)f, gx, gy, gz, bx, by, bz, shared, extra == NULL);
-  for (u32 i = 0; i < s->text->maps; i++) printf("of %p\n", *(void **)param[i]);
-  printf("block ");
-  for (size_t i = 0; i < sc_arg_bytes(s->k, s->text); i++) printf("%02x", block[i]);
-  printf("\n");
+  say_launch(f, 0, size, param, s->text->maps, sc_arg_bytes(s->k, s->text), extra);
   return 0;
 }
 
