@@ -130,6 +130,8 @@ typedef struct Loaded {
 } Loaded;
 enum { ZERO_AT = 0, SINK_AT = 256, COUNTERS_AT = 512 };
 
+// Everything but machine code: the text of each kernel, the order of arguments. False after reports.
+bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *out);
 // Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
 schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.

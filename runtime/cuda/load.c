@@ -48,19 +48,7 @@ static const LoadedStep *same_before(const Loaded *l, u32 i) {
   return NULL;
 }
 
-static schedc_status build(Loaded *l, LoadedStep *s, const BuildOptions *options) {
-  Built built;
-  s->text = sc_cuda(l->sc, s->k, &options->emission);
-  if (!s->text) return SCHEDC_EINPUT;
-  schedc_status status = sc_build(l->sc, s->k, s->text, TARGET_CUBIN, options, &built);
-  if (status) return status;
-  s->code = built.code.at;
-  s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
-  l->log = sc_printf(l->sc, "%s%s", l->log, built.code.log);
-  return SCHEDC_OK;
-}
-
-schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {
+bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *l) {
   *l = (Loaded){.sc = sc, .k = k, .log = ""};
   l->tensor = NEWS(sc, u32, k->buf.n + 1);
   for (u32 i = 0; i < k->buf.n; i++) {
@@ -69,16 +57,27 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options,
   l->steps = k->launch.n ? k->launch.n : 1;
   l->step = NEWS(sc, LoadedStep, l->steps);
   for (u32 i = 0; i < l->steps; i++) {
-    l->step[i].k = k->launch.n ? k->launch.at[i].kernel : k;
-    l->step[i].launch = k->launch.n ? &k->launch.at[i] : NULL;
+    LoadedStep *s = &l->step[i];
+    s->k = k->launch.n ? k->launch.at[i].kernel : k;
+    s->launch = k->launch.n ? &k->launch.at[i] : NULL;
     const LoadedStep *same = same_before(l, i);
-    if (same) {
-      l->step[i].text = same->text;
-      l->step[i].arg_bytes = same->arg_bytes;
-      continue;
-    }
-    schedc_status status = build(l, &l->step[i], options);
+    s->text = same ? same->text : sc_cuda(sc, s->k, emission);
+    if (!s->text) return false;
+    s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
+  }
+  return true;
+}
+
+schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {
+  if (!sc_emit_all(sc, k, &options->emission, l)) return SCHEDC_EINPUT;
+  for (u32 i = 0; i < l->steps; i++) {
+    LoadedStep *s = &l->step[i];
+    Built built;
+    if (same_before(l, i)) continue;
+    schedc_status status = sc_build(sc, s->k, s->text, TARGET_CUBIN, options, &built);
     if (status) return status;
+    s->code = built.code.at;
+    l->log = sc_printf(sc, "%s%s", l->log, built.code.log);
   }
   return SCHEDC_OK;
 }
@@ -106,13 +105,12 @@ int sc_zero_counters(const Loaded *l) {
 }
 
 static const char *device_memory(Loaded *l) {
-  size_t bytes;
   size_t words = 0;
   int e = l->d->cuMemAlloc(&l->device, DEVICE_BYTES);
   if (!e) e = sc_zero_counters(l);
   for (u32 i = 0; i < l->steps; i++) words += l->step[i].text->wait_words;
   if (e || !words) return e ? failed(l, "no memory on the GPU", e) : NULL;
-  bytes = words * 4;
+  size_t bytes = words * 4;
   void *at;
   if ((e = l->d->cuMemHostAlloc(&at, bytes, HOST_PORTABLE_MAPPED)))
     return failed(l, "no pinned memory for --debug-waits", e);

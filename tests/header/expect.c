@@ -83,20 +83,9 @@ static const Kernel *compile(Sc *sc, const char *path, const char *unit) {
   return sc_compile_to(sc, sc_parse(sc, sc->text), &(Choice){.unit = unit}, NULL);
 }
 
-// Everything of sc_build_all but machine code.
-static void emit(Sc *sc, const Kernel *k) {
-  loaded = (Loaded){.sc = sc, .k = k, .log = "", .steps = k->launch.n ? k->launch.n : 1};
-  loaded.tensor = NEWS(sc, u32, k->buf.n + 1);
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].space == SP_TENSOR && !k->buf.at[i].workspace) loaded.tensor[loaded.tensors++] = i;
-  }
-  loaded.step = NEWS(sc, LoadedStep, loaded.steps);
+static void say_functions(void) {
   for (u32 i = 0; i < loaded.steps; i++) {
-    LoadedStep *s = &loaded.step[i];
-    s->k = k->launch.n ? k->launch.at[i].kernel : k;
-    s->launch = k->launch.n ? &k->launch.at[i] : NULL;
-    s->text = sc_cuda(sc, s->k, &(CudaOptions){0});
-    s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
+    const LoadedStep *s = &loaded.step[i];
     printf("%s %zu %u ", s->text->name, sc_arg_bytes(s->k, s->text), s->text->maps);
   }
   printf("\n");
@@ -131,8 +120,8 @@ int main(int argc, char **argv) {
   sc.unwind = &unwind;
   if (setjmp(unwind) || argc < 3) return 3;
   const Kernel *k = compile(&sc, argv[1], argv[2]);
-  if (!k) return 2;
-  emit(&sc, k);
+  if (!k || !sc_emit_all(&sc, k, &(CudaOptions){0}, &loaded)) return 2;
+  say_functions();
   for (int i = 3; i < argc; i++) {
     char *eq = strchr(argv[i], '=');
     *eq = 0;

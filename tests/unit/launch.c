@@ -163,7 +163,6 @@ typedef struct Fixture {
   Loaded l;
 } Fixture;
 
-// Everything of sc_build_all but machine code.
 static void begin(Fixture *f, const char *source, const char *unit, bool debug_waits) {
   memset(&note, 0, sizeof note);
   current = &context_a;
@@ -175,20 +174,7 @@ static void begin(Fixture *f, const char *source, const char *unit, bool debug_w
   const Kernel *k = f->sc.errors ? NULL : sc_compile_to(&f->sc, ast, &(Choice){.unit = unit}, NULL);
   for (const Diag *d = f->sc.diags; d; d = d->next) print_message("%s\n", d->text);
   assert_non_null(k);
-  f->l = (Loaded){.sc = &f->sc, .k = k, .log = ""};
-  f->l.tensor = NEWS(&f->sc, u32, k->buf.n + 1);
-  for (u32 i = 0; i < k->buf.n; i++)
-    if (k->buf.at[i].space == SP_TENSOR && !k->buf.at[i].workspace) f->l.tensor[f->l.tensors++] = i;
-  f->l.steps = k->launch.n ? k->launch.n : 1;
-  f->l.step = NEWS(&f->sc, LoadedStep, f->l.steps);
-  for (u32 i = 0; i < f->l.steps; i++) {
-    LoadedStep *s = &f->l.step[i];
-    s->k = k->launch.n ? k->launch.at[i].kernel : k;
-    s->launch = k->launch.n ? &k->launch.at[i] : NULL;
-    s->text = sc_cuda(&f->sc, s->k, &(CudaOptions){debug_waits});
-    assert_non_null(s->text);
-    s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
-  }
+  assert_true(sc_emit_all(&f->sc, k, &(CudaOptions){debug_waits}, &f->l));
   assert_null(sc_load(&f->l, &fake));
   note.arg_bytes = sc_arg_bytes(f->l.step[0].k, f->l.step[0].text);
   note.maps = f->l.step[0].text->maps;
