@@ -57,6 +57,7 @@ static schedc_status build(Sc *sc, void *job) {
   Built built;
   Target target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN;
   schedc_status status = sc_build(sc, k, text, target, &options, &built);
+  if (target == TARGET_PTX && built.code.n) built.code.n--;  // the NUL behind it is not written
   take_figures(&j->info, &built);
   size_t log = strlen(built.code.log);
   if (o->log && log && o->log(o->log_user, built.code.log, log)) return SCHEDC_EIO;
@@ -66,7 +67,7 @@ static schedc_status build(Sc *sc, void *job) {
     return sc_header(&out, k, text, &built.code) ? sc_write(j->writer, j->user, &out)
                                                  : SCHEDC_EINPUT;
   }
-  size_t n = built.code.n - (target == TARGET_PTX);  // without its NUL
+  size_t n = built.code.n;
   return n && j->writer(j->user, built.code.at, n) ? SCHEDC_EIO : SCHEDC_OK;
 }
 

@@ -396,6 +396,23 @@ static void cuda_runs_or_says_why(void **state) {
   schedc_kernel_free(kernel);
 }
 
+// What is told of PTX is what is written: no NUL behind it.
+static void size_of_ptx(void **state) {
+  Fixture *f = *state;
+  size_t n = 0;
+  schedc_build_options options = SCHEDC_BUILD_OPTIONS_INIT;
+  schedc_build_info info = SCHEDC_BUILD_INFO_INIT;
+  schedc_kernel *kernel = instantiate(f);
+  options.no_cache = 1;
+  schedc_status status =
+      schedc_build(f->context, kernel, SCHEDC_PTX, &options, count_bytes, &n, &info);
+  schedc_kernel_free(kernel);
+  if (status == SCHEDC_EUNAVAIL) skip();
+  assert_int_equal(status, SCHEDC_OK);
+  assert_true(n > 0);
+  assert_int_equal(info.code_bytes, n);
+}
+
 static void *use_kernel(void *kernel) {
   schedc_context *context = NULL;
   intptr_t status = schedc_open(&context, NULL);
@@ -490,9 +507,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(statuses_have_names),    TEST(codes_are_explained),    TEST(null_is_refused),
       TEST(older_headers),          TEST(faults_are_reported),    TEST(a_kernel_tells),
-      TEST(given_kernels),
-      TEST(every_stage_is_written), TEST(runs_and_compares),      TEST(no_specification),
-      TEST(cuda_runs_or_says_why),  TEST(threads_share_a_kernel), TEST(little_stack),
+      TEST(given_kernels),          TEST(every_stage_is_written), TEST(runs_and_compares),
+      TEST(no_specification),       TEST(cuda_runs_or_says_why),  TEST(size_of_ptx),
+      TEST(threads_share_a_kernel), TEST(little_stack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
