@@ -97,8 +97,8 @@ int command_build(const Args *args) {
   int code = find_artifact(args, &artifact);
   if (code) return code;
   if (artifact == SCHEDC_C_HEADER && args->debug_waits)
-    return cli_usage(args, "--debug-waits is for 'schedc run' and 'schedc test': nothing in a "
-                           "header tells of a wait that was given up");
+    return cli_usage(args, "a header cannot tell of a wait that was given up: use --debug-waits with "
+                           "'schedc run' or 'schedc test'");
   if (args->format == FORMAT_JSON && args->output && strcmp(args->output, "-") == 0) {
     return cli_usage(args, "--format json and -o - both want the standard output");
   }
