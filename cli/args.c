@@ -2,7 +2,9 @@
 // and what --help says; getopt_long and --help both read it.
 #include "cli.h"
 
+#include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,13 +119,15 @@ void args_help(FILE *to, const Command *c) {
     if (o->arg) snprintf(left + n, sizeof left - (size_t)n, " %s", o->arg);
     fprintf(to, "  %-30s %s\n", left, o->what);
   }
-  if (bit_of(c) & CHECK) fputs("\nstages:\n", to);
-  for (size_t i = 0; bit_of(c) & CHECK && schedc_stage_at(i); i++) {
-    fprintf(to, "  %-12s %s\n", schedc_stage_at(i), schedc_stage_summary(schedc_stage_at(i)));
+  if (bit_of(c) & CHECK) {
+    fputs("\nstages:\n", to);
+    for (size_t i = 0; schedc_stage_at(i); i++)
+      fprintf(to, "  %-12s %s\n", schedc_stage_at(i), schedc_stage_summary(schedc_stage_at(i)));
   }
-  if (bit_of(c) & (RUN | TEST | BENCH)) fputs("\ninputs:\n", to);
-  for (size_t i = 0; bit_of(c) & (RUN | TEST | BENCH) && i < INPUT_COUNT; i++) {
-    fprintf(to, "  %-12s %s\n", sc_input_name[i], sc_input_what[i]);
+  if (bit_of(c) & (RUN | TEST | BENCH)) {
+    fputs("\ninputs:\n", to);
+    for (size_t i = 0; i < INPUT_COUNT; i++)
+      fprintf(to, "  %-12s %s\n", sc_input_name[i], sc_input_what[i]);
   }
 }
 
@@ -146,15 +150,22 @@ static int read_word(const Args *args, const char *option, const char *text,
       return 0;
     }
   }
-  return cli_usage(args, "'%s' is not a value of --%s", text, option);
+  Buffer known = {0};
+  for (int i = 0; i < n; i++) buffer_printf(&known, "%s%s", i ? ", " : "", words[i]);
+  int code = cli_usage(args, "'%s' is not a value of --%s (%s)", text, option, known.at);
+  free(known.at);
+  return code;
 }
 
 static int read_number(const Args *args, const char *option, const char *text, uint64_t max,
                        uint64_t *out) {
   char *end;
+  errno = 0;
   unsigned long long v = strtoull(text, &end, 10);
-  if (*text < '0' || *text > '9' || *end || v > max)
+  if (*text < '0' || *text > '9' || *end)
     return cli_usage(args, "--%s wants a number, not '%s'", option, text);
+  if (errno == ERANGE || v > max)
+    return cli_usage(args, "--%s is %" PRIu64 " at most, not %s", option, max, text);
   *out = v;
   return 0;
 }
@@ -180,41 +191,45 @@ static int read_inputs(Args *a, const char *option, const char *text) {
   return 0;
 }
 
+// Where an option that keeps its text as it is keeps it; NULL: it is not one of these.
+static const char **text_of(Args *a, int val) {
+  switch (val) {
+    case OPT_CASE: return &a->case_name;
+    case OPT_EMIT: return &a->emit;
+    case 'o': return &a->output;
+    case OPT_TO: return &a->to;
+    default: return NULL;
+  }
+}
+
+static Pairs *pairs_of(Args *a, int val) {
+  switch (val) {
+    case 'p': return &a->param;
+    case OPT_SET: return &a->set;
+    case OPT_VARY: return &a->vary;
+    case OPT_IN: return &a->in;
+    case OPT_OUT: return &a->out;
+    default: return NULL;
+  }
+}
+
 static int take_value(Args *a, int val, const char *name, const char *text) {
   static const char *const policy[] = {"early", "late", "random"}, *const on[] = {"cpu", "cuda"};
   static const char *const format[] = {"text", "json", "sarif"};
   int code = 0, word = 0;
   uint64_t number = 0;
+  if (text_of(a, val)) {
+    *text_of(a, val) = text;
+    return 0;
+  }
+  if (pairs_of(a, val)) return add_pair(a, pairs_of(a, val), name, text);
   switch (val) {
-    case 'p':
-      return add_pair(a, &a->param, name, text);
-    case OPT_SET:
-      return add_pair(a, &a->set, name, text);
-    case OPT_VARY:
-      return add_pair(a, &a->vary, name, text);
-    case OPT_IN:
-      return add_pair(a, &a->in, name, text);
-    case OPT_OUT:
-      return add_pair(a, &a->out, name, text);
-    case OPT_CASE:
-      a->case_name = text;
-      return 0;
-    case OPT_EMIT:
-      a->emit = text;
-      return 0;
-    case 'o':
-      a->output = text;
-      return 0;
-    case OPT_TO:
-      a->to = text;
-      return 0;
     case OPT_POLICY:
       code = read_word(a, name, text, policy, 3, &word);
       a->policy = (schedc_policy)word;
       a->policy_given = true;
       return code;
-    case OPT_INPUTS:
-      return read_inputs(a, name, text);
+    case OPT_INPUTS: return read_inputs(a, name, text);
     case OPT_ON:
       code = read_word(a, name, text, on, 2, &word);
       a->cuda = word == 1;
@@ -227,8 +242,7 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
         return cli_usage(a, "--format sarif is for 'schedc check'");
       }
       return code;
-    case OPT_REPEAT:
-      return read_number(a, name, text, 1000000, &a->repeat);
+    case OPT_REPEAT: return read_number(a, name, text, 1000000, &a->repeat);
     case OPT_ROUNDS:
       code = read_number(a, name, text, 16, &number);
       a->rounds = (unsigned)number;
@@ -236,8 +250,7 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
     case OPT_SAMPLE:
       a->sample_given = true;
       return read_number(a, name, text, UINT64_MAX, &a->sample);
-    case OPT_SEED:
-      return read_number(a, name, text, UINT64_MAX, &a->seed);
+    case OPT_SEED: return read_number(a, name, text, UINT64_MAX, &a->seed);
     case OPT_THREADS:
       code = read_number(a, name, text, 4096, &number);
       a->threads = (unsigned)number;
@@ -249,38 +262,18 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
   }
 }
 
-static void take_flag(Args *a, int val) {
+static bool *flag_of(Args *a, int val) {
   switch (val) {
-    case OPT_QUICK:
-      a->quick = true;
-      return;
-    case OPT_FULL:
-      a->full = true;
-      return;
-    case OPT_TIME:
-      a->bench = true;
-      return;
-    case OPT_DEBUG_WAITS:
-      a->debug_waits = true;
-      return;
-    case OPT_DRY_RUN:
-      a->dry_run = true;
-      return;
-    case OPT_LENIENT:
-      a->lenient = true;
-      return;
-    case OPT_NO_CACHE:
-      a->no_cache = true;
-      return;
-    case OPT_CHECK:
-      a->check = true;
-      return;
-    case 'i':
-      a->in_place = true;
-      return;
-    default:
-      a->help = true;
-      return;
+    case OPT_QUICK: return &a->quick;
+    case OPT_FULL: return &a->full;
+    case OPT_TIME: return &a->bench;
+    case OPT_DEBUG_WAITS: return &a->debug_waits;
+    case OPT_DRY_RUN: return &a->dry_run;
+    case OPT_LENIENT: return &a->lenient;
+    case OPT_NO_CACHE: return &a->no_cache;
+    case OPT_CHECK: return &a->check;
+    case 'i': return &a->in_place;
+    default: return &a->help;
   }
 }
 
@@ -308,10 +301,8 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
     for (size_t i = 0; i < n; i++) {
       if (table[i].val == val) name = table[i].name;
     }
-    if (!optarg)
-      take_flag(args, val);
-    else if (take_value(args, val, name, optarg))
-      return EXIT_USAGE;
+    if (!optarg) *flag_of(args, val) = true;
+    else if (take_value(args, val, name, optarg)) return EXIT_USAGE;
   }
   args->operand = argv + optind;
   args->operands = argc - optind;
