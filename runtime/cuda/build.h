@@ -4,14 +4,11 @@
 
 #include "passes.h"
 
-// nvrtc.c
-// ------------------------------------------------------------------------------------------ Where
-// NVRTC is, without opening it: SCHEDC_NVRTC, or the first that is found in LD_LIBRARY_PATH,
+// nvrtc.c: where NVRTC is, without opening it: SCHEDC_NVRTC, or the first that is found in LD_LIBRARY_PATH,
 // CUDA_HOME, CUDA_PATH and /usr/local/cuda, or else by its name alone.
 typedef struct NvrtcFile {
-  const char *path;  // for dlopen
-  const char
-      *identity;  // the file's real path, size and time of change; NULL: known only once it is open
+  const char *path;      // for dlopen
+  const char *identity;  // the file's real path, size and time of change; NULL: known only once it is open
 } NvrtcFile;
 const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out);  // NULL, or what is missing and how to get it
 
@@ -37,9 +34,7 @@ extern const char *const sc_nvrtc_options[2][6];  // by target, ends with NULL
 const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, const char *text,
                      Binary *out);
 
-// ptxas.c
-// ------------------------------------------------------------------------------------------ What
-// the log of a build says.
+// ptxas.c: what the log of a build says.
 typedef enum RemarkKind {
   REMARK_ERROR,
   REMARK_WARNING,
@@ -67,14 +62,13 @@ typedef struct BuildLog {  // figures: of several functions the worst
   VEC(Remark) remark;
 } BuildLog;
 void sc_read_log(Sc *sc, const char *log, BuildLog *out);
-// As diagnostics at lines of the schedule; of a sequence, at the kernel whose function it is. lenient: what makes a kernel slow, not wrong, is a
-// warning.
+// As diagnostics at lines of the schedule; of a sequence, at the kernel whose function it is. lenient: what makes a
+// kernel slow, not wrong, is a warning.
 void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient);
 // Registers a thread that the launch bounds leave at entry.
 u32 sc_entry_registers(const Kernel *k);
 
-// cache.c
-// ------------------------------------------------------------------------------------------
+// cache.c: what was built, on disk.
 typedef struct Blob {
   const void *at;
   size_t n;
@@ -94,8 +88,7 @@ void sc_cache_store(Sc *sc, const char *folder, u64 limit, const Blob *key, u32 
 // An entry's image, from memory. The result points into it.
 bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *code);
 
-// build.c
-// ------------------------------------------------------------------------------------------
+// build.c: a kernel's machine code, from the cache or NVRTC.
 typedef struct BuildOptions {
   bool lenient, no_cache;
   const char *cache;     // folder, NULL: the usual one
