@@ -16,9 +16,8 @@
  * structs belong to the object that they describe and live as long as it. What is passed in is
  * copied, or used during the call alone, where nothing else is said.
  *
- * Errors. Functions return a status. SCHEDC_EINPUT means that one or more diagnostics have been
- * handed to the context's sink and says that the input is at fault. On any error the out parameter
- * is NULL.
+ * Errors. Functions return a status. SCHEDC_EINPUT: the input is at fault, and the context's sink
+ * has been handed one or more diagnostics. On any error the out parameter is NULL.
  *
  * Versions. Structs with a `size` member are set up with the matching SCHEDC_*_INIT; members are
  * only ever added at the end.
@@ -111,9 +110,8 @@ typedef int (*schedc_writer)(void *user, const char *bytes, size_t length);
 SCHEDC_API schedc_status schedc_write_json(const schedc_diagnostic *diagnostic,
                                            schedc_writer writer, void *user);
 
-/* A SARIF 2.1.0 log: the head (with every code as a rule), each result, the tail. `first` is
- * nonzero for the first result. Notes become related locations and a code flow that ends at the
- * report's place. */
+/* A SARIF 2.1.0 log: the head (with every code as a rule), each result (`first`: nonzero for the
+ * first), the tail. Notes become related locations and a code flow that ends at the report. */
 SCHEDC_API schedc_status schedc_sarif_begin(schedc_writer writer, void *user);
 SCHEDC_API schedc_status schedc_sarif_result(const schedc_diagnostic *diagnostic, int first,
                                              schedc_writer writer, void *user);
@@ -121,11 +119,10 @@ SCHEDC_API schedc_status schedc_sarif_end(schedc_writer writer, void *user);
 
 /* ---- context ------------------------------------------------------------------------- */
 
-/* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what `alloc` returned, and is not
- * called with NULL. Both are called by the thread that called the library: worker threads of
- * schedc_run_cpu never allocate. Contexts of several threads may share an allocator that several
- * threads may call. `user` must live until the context is closed and all sources and kernels made
- * with it are freed, by whichever thread. */
+/* `alloc` returns memory aligned to 16 bytes, or NULL; `free` gets what it returned, never NULL.
+ * Both are called by the thread that called the library, not by worker threads of schedc_run_cpu.
+ * Contexts of several threads may share an allocator that several threads may call. `user` must
+ * live until the context is closed and what was made with it is freed, by whichever thread. */
 typedef struct schedc_allocator {
   void *(*alloc)(void *user, size_t bytes);
   void (*free)(void *user, void *block);
@@ -192,8 +189,7 @@ SCHEDC_API schedc_status schedc_instantiate(schedc_kernel **out, schedc_context 
                                             size_t param_count);
 SCHEDC_API void schedc_kernel_free(schedc_kernel *kernel);
 
-/* Stages for schedc_emit and --emit, in pipeline order: index from 0; NULL past the end. "ast",
- * "lower", … */
+/* Stages for schedc_emit and --emit in pipeline order: "ast", "lower", …; NULL past the end. */
 SCHEDC_API const char *schedc_stage_at(size_t index);
 SCHEDC_API const char *schedc_stage_summary(const char *stage);
 
@@ -226,12 +222,10 @@ typedef struct schedc_tensor_info {
   int direction;
   size_t rank;
   const char *dims[SCHEDC_MAX_RANK];
-  int is_deterministic; /* nonzero: the same bits after every run; no sums in arbitrary order are in it */
+  int is_deterministic; /* nonzero: no sums in arbitrary order are in it, so always the same bits */
 } schedc_tensor_info;
-#define SCHEDC_TENSOR_INFO_INIT                                 \
-  {                                                             \
-    sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, { 0 }, 0   \
-  }
+#define SCHEDC_TENSOR_INFO_INIT \
+  { sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, {0}, 0 }
 SCHEDC_API const char *schedc_kernel_name(const schedc_kernel *kernel);
 SCHEDC_API size_t schedc_tensor_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
@@ -263,10 +257,9 @@ SCHEDC_API size_t schedc_param_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_param_at(const schedc_kernel *kernel, size_t index,
                                          schedc_param_info *info);
 
-/* The launch dimensions: those that tensors' shapes bind. */
+/* The launch dimensions: those that tensors' shapes bind. NULL past the end. */
 SCHEDC_API size_t schedc_dim_count(const schedc_kernel *kernel);
-SCHEDC_API const char *schedc_dim_at(const schedc_kernel *kernel,
-                                     size_t index); /* NULL past the end */
+SCHEDC_API const char *schedc_dim_at(const schedc_kernel *kernel, size_t index);
 
 /* A launch dimension with a value. */
 typedef struct schedc_dim {
@@ -298,15 +291,15 @@ typedef struct schedc_bind_info {
 #define SCHEDC_BIND_INFO_INIT \
   { sizeof(schedc_bind_info), 0, SCHEDC_BIND_DIM, 0, 0, 0, 0 }
 SCHEDC_API size_t schedc_kernel_case_count(const schedc_kernel *kernel);
-SCHEDC_API const char *schedc_kernel_case_name(const schedc_kernel *kernel,
-                                               size_t kase); /* NULL past the end */
+/* NULL past the end. */
+SCHEDC_API const char *schedc_kernel_case_name(const schedc_kernel *kernel, size_t kase);
 SCHEDC_API size_t schedc_bind_count(const schedc_kernel *kernel, size_t kase);
 SCHEDC_API schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index,
                                         schedc_bind_info *info);
 
-/* The kernels that a sequence is `given`, as one that takes the same tensors: run before it, it makes
- * those of the sequence's inputs that its caller does not bring. It has no specification, and the
- * sequence must outlive it. SCHEDC_EARG: the sequence is given none. */
+/* The kernels that a sequence is `given`, as one that takes the same tensors: run before it, it
+ * makes those of the sequence's inputs that its caller does not bring. It has no specification, and
+ * the sequence must outlive it. SCHEDC_EARG: the sequence is given none. */
 SCHEDC_API schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
                                       const schedc_kernel *sequence);
 
@@ -369,14 +362,13 @@ SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_ke
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         const schedc_run_options *options);
 
-/* ---- building for a GPU ------------------------------------------------------------------------
- */
+/* ---- building for a GPU -------------------------------------------------------------------- */
 
 /* What a kernel or sequence can be built to: CUDA C (one file, nothing included), PTX for
  * compute_90a, machine code for sm_90a, or a C header with the machine code and functions that load
- * and launch it and need the driver's cuda.h alone. Of a sequence, the first three hold each of its
- * kernels as an extern "C" function of its own name; the header's launch runs all of them, in order,
- * with one workspace of the caller's. */
+ * and launch it and need the driver's cuda.h alone. Of a sequence, the first three have each kernel
+ * as an extern "C" function of its own name; the header's launch runs all of them, in order, with
+ * one workspace of the caller's. */
 typedef enum schedc_artifact {
   SCHEDC_CUDA_C,
   SCHEDC_PTX,
@@ -394,9 +386,9 @@ typedef struct schedc_build_options {
   void *log_user;
   uint64_t cache_bytes; /* that the cache's files may have: those used longest ago are removed; 0:
                            $SCHEDC_CACHE_SIZE (a number, or one with K, M or G), or 1 GiB */
-  int debug_waits; /* bound every wait for another role: one that takes more than two seconds is given
-                      up and told of (SCHEDC_EFAULT, G.wait), instead of hanging. The kernel is
-                      slower; what lenient is about is always a warning. Not for SCHEDC_C_HEADER. */
+  int debug_waits; /* bound each wait for another role: what takes more than two seconds is given up
+                      and told of (SCHEDC_EFAULT, G.wait), instead of hanging. The kernel is
+                      slower, and built as if lenient. SCHEDC_EARG for SCHEDC_C_HEADER. */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
   { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0 }
@@ -406,10 +398,10 @@ typedef struct schedc_build_info {
   unsigned threads;             /* of a CTA */
   unsigned entry_registers;     /* of a thread, as schedc predicts it from the launch bounds */
   unsigned shared_bytes;        /* of a CTA, dynamic */
-  unsigned registers, barriers; /* by ptxas; all that follows is 0 for CUDA C and PTX … */
-  unsigned static_shared_bytes; /* … and should be 0 */
+  unsigned registers, barriers; /* by ptxas, as the next two lines: 0 for CUDA C and PTX */
+  unsigned static_shared_bytes; /* should be 0 */
   unsigned stack_bytes, spill_store_bytes, spill_load_bytes;
-  size_t code_bytes; /* PTX or machine code */
+  size_t code_bytes; /* of PTX or machine code; 0 for CUDA C */
   int cached;        /* nonzero: NVRTC was not needed */
   double seconds;    /* in NVRTC or the cache */
 } schedc_build_info;
@@ -418,14 +410,12 @@ typedef struct schedc_build_info {
 
 /* Builds a kernel or sequence and writes the artifact. All but CUDA C need NVRTC: SCHEDC_EUNAVAIL
  * where there is none. Nothing is written on errors. info: NULL, or gets the figures, on errors too
- * as far as they are known; of a sequence, each is the largest of its kernels', and code_bytes that
- * of all. */
+ * as far as they are known; of a sequence, the largest of its kernels', but code_bytes of all. */
 SCHEDC_API schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                                       schedc_artifact artifact, const schedc_build_options *options,
                                       schedc_writer writer, void *user, schedc_build_info *info);
 
-/* ---- running on a GPU --------------------------------------------------------------------------
- */
+/* ---- running on a GPU ---------------------------------------------------------------------- */
 
 /* Milliseconds of a launch, by CUDA events. cold: the median over 3 rounds of a 150 ms pause, 5
  * launches to warm up and 20 that count; sustained: the median of the last 80 of 120 launches back
@@ -439,28 +429,30 @@ typedef struct schedc_cuda_times {
   { sizeof(schedc_cuda_times), 0, 0, 0, 0, 0 }
 
 /* Builds the kernel with NVRTC and runs it on the first CUDA device, on tensors in host memory
- * (copied there and back). The driver and NVRTC are opened by this call: SCHEDC_EUNAVAIL, with a
- * diagnostic that says what is missing, where they are not there. times: NULL, or measured as well
- * (outputs are then those of the first run). */
+ * (copied there and back). This opens the driver and NVRTC: SCHEDC_EUNAVAIL, with a diagnostic that
+ * says what is missing. times: NULL, or measured too (outputs are then those of the first run). */
 SCHEDC_API schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
                                          const schedc_tensor *tensors, size_t tensor_count,
                                          const schedc_scalar *scalars, size_t scalar_count,
                                          schedc_cuda_times *times);
 
-/* A GPU that stays open, with the kernels built for it: the first CUDA device. It is opened by the first run. Used by one
- * thread at a time, and closed before its context is. The caller's current CUDA context is left as it was found. */
+/* The first CUDA device, opened by the first run and kept open with the kernels built for it. Used
+ * by one thread at a time, and closed before its context is. The caller's current CUDA context is
+ * left as it was found. */
 typedef struct schedc_gpu schedc_gpu;
 SCHEDC_API schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context);
 SCHEDC_API void schedc_gpu_free(schedc_gpu *gpu);
 
 typedef struct schedc_gpu_info {
   size_t size;
-  const char *name;          /* "NVIDIA H100 80GB HBM3" */
+  const char *name; /* "NVIDIA H100 80GB HBM3" */
   unsigned multiprocessors;
-  unsigned driver_version;   /* of CUDA: 13000 */
+  unsigned driver_version; /* of CUDA: 13000 */
 } schedc_gpu_info;
-#define SCHEDC_GPU_INFO_INIT {sizeof(schedc_gpu_info), 0, 0, 0}
-SCHEDC_API schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info); /* SCHEDC_EUNAVAIL before a run */
+#define SCHEDC_GPU_INFO_INIT \
+  { sizeof(schedc_gpu_info), 0, 0, 0 }
+/* SCHEDC_EUNAVAIL before a run. */
+SCHEDC_API schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info);
 
 /* A run: of a kernel or sequence, on tensors in host memory. */
 typedef struct schedc_gpu_job {
@@ -470,22 +462,25 @@ typedef struct schedc_gpu_job {
   size_t tensor_count;
   const schedc_scalar *scalars;
   size_t scalar_count;
-  schedc_cuda_times times;   /* out */
-  uint64_t differing;        /* out: how many repeats had other bits in an output that is deterministic */
+  schedc_cuda_times times; /* out */
+  uint64_t differing; /* out: how many repeats had other bits in a tensor that is deterministic */
 } schedc_gpu_job;
-#define SCHEDC_GPU_JOB_INIT {sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0}
+#define SCHEDC_GPU_JOB_INIT \
+  { sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0 }
 
-/* Runs the jobs one after the other; then all of them again until each has run `repeats` times with the same inputs,
- * comparing outputs with those of the first run (which are the ones handed back); then measures them, if rounds is not
- * 0: in turns, so that they meet the same clocks. cold is as in schedc_cuda_times, sustained the median of `rounds`
- * rounds of 120 launches. Each kernel is built once while the GPU is open. */
+/* Runs the jobs one after the other; then all again until each has run `repeats` times on the same
+ * inputs, comparing outputs with those of the first run (which are handed back); then measures them
+ * if rounds is not 0: in turns, so that they meet the same clocks. cold is as in schedc_cuda_times,
+ * sustained the median of `rounds` rounds of 120 launches. Each kernel is built once while the
+ * GPU is open. */
 typedef struct schedc_gpu_options {
   size_t size;
-  uint64_t repeats; /* 0 and 1: none */
-  unsigned rounds;  /* at most 16; 0: nothing is measured */
+  uint64_t repeats;                  /* 0 and 1: none */
+  unsigned rounds;                   /* at most 16; 0: nothing is measured */
   const schedc_build_options *build; /* NULL: the defaults; its log is not written */
 } schedc_gpu_options;
-#define SCHEDC_GPU_OPTIONS_INIT {sizeof(schedc_gpu_options), 1, 0, 0}
+#define SCHEDC_GPU_OPTIONS_INIT \
+  { sizeof(schedc_gpu_options), 1, 0, 0 }
 
 /* SCHEDC_OK: this machine has a CUDA driver, a Hopper GPU and NVRTC. Else SCHEDC_EUNAVAIL, and what
  * is missing is written to `why` (NULL, or `room` bytes: cut off there). */
@@ -496,15 +491,17 @@ SCHEDC_API schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, s
 /* What one launch takes. */
 typedef struct schedc_work {
   size_t size;
-  double said;          /* operations that a user would count: the kernel's `work`; 0: it has none */
-  double products;      /* operations of its products, as scheduled: with padding, and with what is masked */
+  double said;     /* operations that a user would count: the kernel's `work`; 0: it has none */
+  double products; /* operations of its products, as scheduled: with padding and what is masked */
   double tensor_cycles; /* cycles that these take at least, on one multiprocessor's tensor cores */
   double bytes;         /* of the tensors that it reads and writes, each once */
 } schedc_work;
-#define SCHEDC_WORK_INIT {sizeof(schedc_work), 0, 0, 0, 0}
+#define SCHEDC_WORK_INIT \
+  { sizeof(schedc_work), 0, 0, 0, 0 }
 SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
                                            const schedc_tensor *tensors, size_t tensor_count,
-                                           const schedc_scalar *scalars, size_t scalar_count, schedc_work *work);
+                                           const schedc_scalar *scalars, size_t scalar_count,
+                                           schedc_work *work);
 
 /* ---- launching from a CUDA program -------------------------------------------------------------
  *
@@ -539,22 +536,23 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
 
 /* Enqueues a launch on a stream (a CUstream or cudaStream_t; NULL: the default one).
  *
- * tensors: one for each that schedc_tensor_at lists, in its order; names are not looked at, `data` is
- * an address on the GPU. scalars: one for each that schedc_scalar_at lists, NaN for the default; NULL:
- * all defaults. workspace: an address that is a multiple of 256, of at least schedc_workspace_size
- * bytes; it is in use until the launch has ended; what must be zero in it is set by the launch.
+ * tensors: one for each that schedc_tensor_at lists, in its order; names are not looked at, `data`
+ * is an address on the GPU. scalars: likewise of schedc_scalar_at, NaN for the default; NULL: all
+ * defaults. workspace: at a multiple of 256, of at least schedc_workspace_size bytes; it is in use
+ * until the launch has ended; what must be zero in it is set by the launch.
  *
  * Types, shapes, strides, alignment, `require`s, and whether all integers of the kernel fit in 32
  * bits, are checked when shapes, strides or scalars are new (the last eight sets are remembered);
- * reports name the tensor. After that a launch costs about a microsecond more than the driver's own.
- * It never waits, allocates nothing on the GPU, and may be captured into a graph.
+ * reports name the tensor. After that a launch costs about a microsecond more than the driver's
+ * own. It never waits, allocates nothing on the GPU, and may be captured into a graph.
  *
  * Threads: any number, each with its own context; launches of one `loaded` take turns on the host.
- * Streams: launches on different streams may overlap freely if their workspaces differ, and so may
- * captured launches, in branches of a graph and in graphs that run at the same time. Of a kernel
- * with a dynamic grid, this holds for 256 streams, and for 3840 captured launches (the one after
- * that shares the first one's tile counter: their graphs run one after the other). What is captured
- * must not overlap itself, as two instances of one graph would. */
+ * Streams: launches on different streams may overlap if their workspaces differ, and so may
+ * captured ones, in branches of a graph and in graphs that run at the same time. What is captured
+ * must not overlap itself, as two instances of one graph would. A dynamic grid has tile counters
+ * for 256 streams (another takes that of the stream unused for longest, whose launches must have
+ * ended) and for 3840 captured launches of kernels, those of a sequence one by one (another takes
+ * that of the first, and must not overlap it). */
 SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void *stream,
                                        const schedc_tensor *tensors, const double *scalars,
                                        void *workspace, size_t workspace_bytes);
@@ -584,12 +582,10 @@ typedef struct schedc_error {
 
 typedef struct schedc_compare_options {
   size_t size;
-  unsigned threads;    /* 0: one a core */
-  uint64_t places;     /* at most so many; 0: no limit */
-  uint64_t operations; /* as many as fit in so many arithmetic operations, if all would take more;
-                          0: no limit */
-  const schedc_tensor
-      *before; /* tensors that the kernel reads and writes (inout), as they were before the run */
+  unsigned threads;            /* 0: one a core */
+  uint64_t places;             /* at most so many; 0: no limit */
+  uint64_t operations;         /* as many as fit in so many arithmetic operations; 0: no limit */
+  const schedc_tensor *before; /* the tensors that are inout, as they were before the run */
   size_t before_count;
 } schedc_compare_options;
 #define SCHEDC_COMPARE_OPTIONS_INIT \
@@ -601,9 +597,8 @@ typedef struct schedc_compare_options {
  *
  * Options (NULL: as initialised) may limit the places of large tensors: of the indices that all
  * equations of a specification share (of attention: batch, head, row), only some values are
- * evaluated, of each of them all elements. They are the first, the last, those beside edges of
- * tiles, and others drawn at random, always the same. Every element of the outputs is searched for
- * NaN. */
+ * evaluated, of each of them all elements: the first, the last, those beside edges of tiles, and
+ * others drawn at random, always the same. Every element of the outputs is searched for NaN. */
 SCHEDC_API size_t schedc_output_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
