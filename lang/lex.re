@@ -68,6 +68,17 @@ static Token foreign(Parser *p, const char *start) {
              "names, numbers and operators are ASCII");
 }
 
+// What other languages write, and what the word is here.
+static Token spelt_otherwise(Parser *p, const char *start) {
+  const char *help = "a comment is '//' to the end of its line";  // '#', '/*'
+  if (*start == '&') help = "the word is 'and'";
+  if (*start == '|') help = "the word is 'or'";
+  if (*start == '!') help = "the word is 'not'";
+  if (*start == '*' || *start == '^') help = "there is no power: write x*x, or exp2(y*log2(x))";
+  const char *text = sc_printf(p->sc, "'%.*s' means nothing here", (int)(p->at - start), start);
+  return bad(p, start, text, help);
+}
+
 static Token stray(Parser *p, const char *start) {
   u8 c = (u8)*start;
   const char *text = c > ' ' && c < 0x7f ? sc_printf(p->sc, "'%c' means nothing here", c)
@@ -88,28 +99,29 @@ static void comment(Parser *p, const char *start) {
   PUSH(p->sc, &p->ast->comments, ((Comment){{offset(p, start), offset(p, end)}, p->line_start}));
 }
 
+/*!re2c
+  re2c:define:YYCTYPE = "unsigned char";
+  re2c:define:YYCURSOR = "p->at";
+  re2c:define:YYMARKER = marker;
+  re2c:yyfill:enable = 0;
+
+  digit  = [0-9];
+  letter = [A-Za-z_];
+  exp    = [eE] [+-]? digit+;
+  tail   = [\x80-\xbf];
+*/
+
 Token sc_lex(Parser *p) {
   const char *marker;
   for (;;) {
     const char *start = p->at;
     /*!re2c
-      re2c:define:YYCTYPE = "unsigned char";
-      re2c:define:YYCURSOR = "p->at";
-      re2c:define:YYMARKER = marker;
-      re2c:yyfill:enable = 0;
-
-      digit  = [0-9];
-      letter = [A-Za-z_];
-      exp    = [eE] [+-]? digit+;
-      tail   = [\x80-\xbf];
-
       "\x00"      { if (start < p->end) return stray(p, start);
                     p->at = start;
                     return token(p, T_EOF, start); }
       [ \t\r]+    { continue; }
       "\n"        { return token(p, T_NL, start); }
       "//" [^\x00\n]*  { comment(p, start); continue; }
-      "/*"        { return bad(p, start, "'/*' means nothing here", "a comment is '//' to the end of its line"); }
 
       letter (letter | digit)*        { return word(p, start); }
       digit+                          { return integer(p, start); }
@@ -152,12 +164,7 @@ Token sc_lex(Parser *p) {
       "=="   { return token(p, T_EQ, start); }
       "!="   { return token(p, T_NE, start); }
 
-      "&&"   { return bad(p, start, "'&&' means nothing here", "the word is 'and'"); }
-      "||"   { return bad(p, start, "'||' means nothing here", "the word is 'or'"); }
-      "!"    { return bad(p, start, "'!' means nothing here", "the word is 'not'"); }
-      "**"   { return bad(p, start, "'**' means nothing here", "there is no power: write x*x, or exp2(y*log2(x))"); }
-      "^"    { return bad(p, start, "'^' means nothing here", "there is no power: write x*x, or exp2(y*log2(x))"); }
-      "#"    { return bad(p, start, "'#' means nothing here", "a comment is '//' to the end of its line"); }
+      "/*" | "&&" | "||" | "!" | "**" | "^" | "#"  { return spelt_otherwise(p, start); }
 
       [\xc2-\xdf] tail | [\xe0-\xef] tail{2} | [\xf0-\xf4] tail{3}  { return foreign(p, start); }
       *      { return stray(p, start); }

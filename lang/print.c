@@ -280,6 +280,11 @@ static void groups(Printer *p, const Node *list, Run run) {
   }
 }
 
+static void declaration(Printer *p, const char *keyword, const Node *list, Run run) {
+  put(p, keyword);
+  groups(p, list, run);
+}
+
 static void params(Printer *p, const Node *list) {
   for (const Node *n = list; n; n = n->next) {
     put(p, n->name);
@@ -535,28 +540,15 @@ static void line_of(Printer *p, const Node *n) {
       put(p, "param ");
       params(p, n->a);
       break;
-    case ND_REQUIRE:
-      put(p, "require ");
-      expr(p, n->a, LOOSE);
-      break;
-    case ND_WORK:
-      put(p, "work ");
-      expr(p, n->a, LOOSE);
-      break;
+    case ND_REQUIRE: words(p, "require ", n->a); break;
+    case ND_WORK: words(p, "work ", n->a); break;
     case ND_TENSOR: tensor(p, n); break;
-    case ND_WORKSPACE:
-      put(p, "workspace ");
-      groups(p, n->a, RUN_NONE);
-      break;
+    case ND_WORKSPACE: declaration(p, "workspace ", n->a, RUN_NONE); break;
     case ND_RING:
-      put(p, "ring ");
-      groups(p, n->a, RUN_RING);
+      declaration(p, "ring ", n->a, RUN_RING);
       guard(p, n->b);
       break;
-    case ND_REG:
-      put(p, "reg ");
-      groups(p, n->a, RUN_REG);
-      break;
+    case ND_REG: declaration(p, "reg ", n->a, RUN_REG); break;
     case ND_SPEC:
       put(p, "spec ");
       braces(p, n->a, brace(p, n->span.lo), n->span.hi);
