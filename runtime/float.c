@@ -7,22 +7,10 @@
 // unit in the last place to the bits; denormals are rounded by the adder, at a magic number whose
 // last place is the smallest denormal.
 #include "clones.h"
+#include "mathf.h"
 #include "run.h"
 
 #include <math.h>
-#include <string.h>
-
-static inline u32 bits_of(float v) {
-  u32 u;
-  memcpy(&u, &v, 4);
-  return u;
-}
-
-static inline float from_bits(u32 u) {
-  float v;
-  memcpy(&v, &u, 4);
-  return v;
-}
 
 // A narrow format: `mant` explicit mantissa bits, exponent bias, the code that overflow goes to
 // (infinity or the largest finite value), and that of a NaN; as f32 bits, the largest finite value,
@@ -40,7 +28,7 @@ static inline u32 encode(Format f, u32 u) {
   u32 normal = (u + ((1u << (drop - 1)) - 1) + ((u >> drop) & 1)) >> drop;
   normal -= (127 - f.bias) << f.mant;
   u32 magic = (127 + 23 + 1 - f.bias - f.mant) << 23;
-  u32 denormal = bits_of(from_bits(u) + from_bits(magic)) - magic;
+  u32 denormal = mf_bits(mf_float(u) + mf_float(magic)) - magic;
   u32 code = u < (128 - f.bias) << 23 ? denormal : normal;
   code = code < f.over ? code : f.over;
   return u > 0x7f800000 ? f.nan : code;
@@ -48,58 +36,58 @@ static inline u32 encode(Format f, u32 u) {
 
 // v encoded and decoded, without the way there and back.
 static inline float rounded(Format f, float v) {
-  u32 u = bits_of(v) & 0x7fffffff, drop = 23 - f.mant;
+  u32 u = mf_bits(v) & 0x7fffffff, drop = 23 - f.mant;
   u32 normal = (u + ((1u << (drop - 1)) - 1) + ((u >> drop) & 1)) & ~((1u << drop) - 1);
-  float magic = from_bits((127 + 23 + 1 - f.bias - f.mant) << 23);
-  u32 denormal = bits_of(from_bits(u) + magic - magic);
+  float magic = mf_float((127 + 23 + 1 - f.bias - f.mant) << 23);
+  u32 denormal = mf_bits(mf_float(u) + magic - magic);
   u32 r = u < (128 - f.bias) << 23 ? denormal : normal;
   r = r > f.max_bits ? f.over_bits : r;
   r = u > 0x7f800000 ? f.nan_bits : r;
-  return from_bits(r | (bits_of(v) & 0x80000000));
+  return mf_float(r | (mf_bits(v) & 0x80000000));
 }
 
 // Code without sign -> |v|; codes from `top` on are infinity and NaN, or (E4M3) NaN alone.
 static inline float decode(Format f, u32 code, u32 top) {
-  float v = from_bits(code << (23 - f.mant)) * from_bits((254 - f.bias) << 23);
+  float v = mf_float(code << (23 - f.mant)) * mf_float((254 - f.bias) << 23);
   u32 special = 0x7f800000 | (code == f.over ? 0 : 0x400000);
-  return code >= top ? from_bits(special | code << (23 - f.mant)) : v;
+  return code >= top ? mf_float(special | code << (23 - f.mant)) : v;
 }
 
 static inline u16 to_f16(float v) {
-  u32 u = bits_of(v);
+  u32 u = mf_bits(v);
   return (u16)(encode(F16, u & 0x7fffffff) | (u >> 16 & 0x8000));
 }
 
 static inline u16 to_bf16(float v) {
-  u32 u = bits_of(v);
+  u32 u = mf_bits(v);
   u32 rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
   return (u16)((u & 0x7fffffff) > 0x7f800000 ? (u >> 16 & 0x8000) | 0x7fc0 : rounded);
 }
 
 static inline u8 to_e4m3(float v) {
-  u32 u = bits_of(v);
+  u32 u = mf_bits(v);
   return (u8)(encode(E4M3, u & 0x7fffffff) | (u >> 24 & 0x80));
 }
 
 static inline u8 to_e5m2(float v) {
-  u32 u = bits_of(v);
+  u32 u = mf_bits(v);
   return (u8)(encode(E5M2, u & 0x7fffffff) | (u >> 24 & 0x80));
 }
 
 static inline float of_f16(u16 v) {
-  return from_bits(bits_of(decode(F16, v & 0x7fff, 0x7c00)) | (u32)(v & 0x8000) << 16);
+  return mf_float(mf_bits(decode(F16, v & 0x7fff, 0x7c00)) | (u32)(v & 0x8000) << 16);
 }
 
 static inline float round_f16(float v) { return rounded(F16, v); }
 static inline float round_e4m3(float v) { return rounded(E4M3, v); }
 static inline float round_e5m2(float v) { return rounded(E5M2, v); }
 
-static inline float of_bf16(u16 v) { return from_bits((u32)v << 16); }
+static inline float of_bf16(u16 v) { return mf_float((u32)v << 16); }
 
 static inline float round_bf16(float v) { return of_bf16(to_bf16(v)); }
 
 static inline float of_e4m3(u8 v) {
-  return from_bits(bits_of(decode(E4M3, v & 0x7f, 0x7f)) | (u32)(v & 0x80) << 24);
+  return mf_float(mf_bits(decode(E4M3, v & 0x7f, 0x7f)) | (u32)(v & 0x80) << 24);
 }
 
 static inline float of_e5m2(u8 v) { return of_f16((u16)(v << 8)); }
@@ -186,9 +174,9 @@ double sc_get_elem(Elem elem, const void *at, i64 index) {
 static float to_odd(double v) {
   float f = (float)v;
   if ((double)f == v || v != v) return f;
-  u32 u = bits_of(f);
+  u32 u = mf_bits(f);
   if (fabs((double)f) > fabs(v)) u--;
-  return from_bits(u | 1);
+  return mf_float(u | 1);
 }
 
 static i32 to_i32(double v) {
