@@ -97,7 +97,6 @@ int session_status(const Session *s, schedc_status status) {
 }
 
 // ---- the kernel that the command line means
-// ---------------------------------------------------------
 
 static size_t find_case(const schedc_kernel *k, const char *name) {
   for (size_t i = 0; i < schedc_kernel_case_count(k); i++) {

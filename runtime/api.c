@@ -7,7 +7,6 @@
 #include <string.h>
 
 // ---- the way in
-// ---------------------------------------------------------------------------------------
 
 schedc_status sc_guard(Sc *sc, Step step, void *job) {
   jmp_buf here;
@@ -71,7 +70,6 @@ schedc_status sc_write(schedc_writer writer, void *user, const Str *text) {
 }
 
 // ---- contexts
-// -----------------------------------------------------------------------------------------
 
 static void *host_alloc(void *user, size_t bytes) {
   (void)user;
@@ -108,7 +106,6 @@ void schedc_close(schedc_context *context) {
 }
 
 // ---- sources
-// ------------------------------------------------------------------------------------------
 
 typedef struct ParseJob {
   schedc_source *source;
@@ -203,7 +200,6 @@ schedc_status schedc_case_name(const schedc_source *source, size_t unit, size_t 
 }
 
 // ---- formatting
-// ---------------------------------------------------------------------------------------
 
 typedef struct FormatJob {
   const schedc_source *source;
