@@ -32,6 +32,17 @@ void cu_close(Cuda *c) { str_puts(&c->out, "}\n"); }
 
 // ---- names
 
+// Where the stages of a ring's parts begin: k_stage; ab_a_stage and ab_b_stage of a ring `ab` of two tiles.
+static void stage_names(Cuda *c, u32 ring) {
+  const Ring *r = &c->k->ring.at[ring];
+  for (u32 i = r->part0; i < r->part0 + r->parts; i++) {
+    c->name[i] = r->parts == 1 ? cu_text(c, "%s_stage", c->ring[ring]) : cu_text(c, "%s_%s_stage", c->ring[ring], c->k->buf.at[i].name);
+    for (u32 j = 0; j < c->k->buf.n; j++) {
+      if (j != i && !strcmp(c->name[j], c->name[i])) c->name[i] = cu_text(c, "%s_%u", c->name[i], i);
+    }
+  }
+}
+
 static void names(Cuda *c) {
   const Kernel *k = c->k;
   for (u32 i = 0; i < k->buf.n; i++) c->name[i] = sc_cuda_name(c->sc, k->buf.at[i].name);
@@ -41,6 +52,7 @@ static void names(Cuda *c) {
     for (u32 j = 0; j < i; j++) {
       if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s_%u", k->ring.at[i].name, i);
     }
+    stage_names(c, i);
   }
 }
 
@@ -74,15 +86,15 @@ void cu_cite(Cuda *c, Span at) {
 }
 
 static void open_for(Cuda *c, const Ins *ins) {
-  const char *v = c->loop[ins->arg[0]], *lo = cu_uniform(c, ins->arg[1]), *hi = cu_uniform(c, ins->arg[2]);
+  const char *v = c->loop[ins->arg[0]], *lo = cu_uniform(c, ins->arg[1]);
   cu_line(c, "#pragma unroll 1");
-  if (ins->flags & INS_REVERSED) cu_open(c, "for (int %s = %s - 1; %s >= %s; %s--)", v, cu_paren(c, cu_expr(c, NULL, ins->arg[2]), P_ADD), v, lo, v);
-  else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo, v, hi, v);
+  if (ins->flags & INS_REVERSED) cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v, lo, v);
+  else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo, v, cu_uniform(c, ins->arg[2]), v);
 }
 
 static void statement(Cuda *c, const Ins *ins) {
   c->at = ins->span;
-  if (ins->op == OP_ENDTILE) cite_role(c);
+  if (ins->op == OP_ENDTILE && c->k->grid == GRID_DYNAMIC) cite_role(c);
   else if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
@@ -143,52 +155,92 @@ static void role(Cuda *c, u32 r) {
   cu_declare_thread(c, at);
 }
 
+static void warp_role(Cuda *c, u32 r) {
+  const Role *ro = &c->k->role.at[r];
+  u32 first = ro->first_warp, last = first + cu_warps(ro) - 1;
+  const char *lane = cu_single(c->k, ro) ? " && (threadIdx.x & 31) == 0" : "";
+  if (ro->instances == 1) cu_open(c, "if (warp_of_cta == %u%s)", first, lane);
+  else cu_open(c, "if (warp_of_cta >= %u && warp_of_cta <= %u%s)", first, last, lane);
+  role(c, r);
+  cu_close(c);
+}
+
+static bool in_warpgroup(const Role *r, u32 wg) {
+  u32 first = r->first_warp, last = first + cu_warps(r) - 1;
+  return r->warps == 4 ? first / 4 == wg : first / 4 <= wg && wg <= last / 4;
+}
+
+// One branch for the instances of a role of warpgroups, and for each warpgroup of roles of warps.
 static void roles(Cuda *c) {
   const Kernel *k = c->k;
-  for (u32 wg = 0; wg < k->threads / 128; wg++) {
+  u32 groups = k->threads / 128, next;
+  for (u32 wg = 0; wg < groups; wg = next) {
     bool opened = false;
+    next = wg + 1;
     for (u32 r = 0; r < k->role.n; r++) {
       const Role *ro = &k->role.at[r];
-      u32 first = ro->first_warp, last = first + cu_warps(ro) - 1;
-      if (ro->warps == 4 && first / 4 != wg) continue;
-      if (ro->warps == 1 && (first / 4 > wg || last / 4 < wg)) continue;
+      if (!in_warpgroup(ro, wg)) continue;
       if (!opened) {
-        u32 end = ro->warps == 4 ? last / 4 : wg;
-        if (end > wg) cu_open(c, "%sif (warpgroup >= %u && warpgroup <= %u)", wg ? "else " : "", wg, end);
-        else cu_open(c, "%sif (warpgroup == %u)", wg ? "else " : "", wg);
+        if (ro->warps == 4) next = wg + ro->instances;
+        const char *test = next == wg + 1 ? cu_text(c, "warpgroup == %u", wg) : cu_text(c, "warpgroup <= %u", next - 1);
+        if (next == groups) cu_open(c, wg ? "} else" : "%s", "");
+        else cu_open(c, wg ? "} else if (%s)" : "if (%s)", test);
         if (ro->regs) cu_line(c, "sc_setmaxnreg_%s<%u>();", ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
         opened = true;
       }
-      if (ro->warps == 1) {
-        const char *lane = cu_single(k, ro) ? " && (threadIdx.x & 31) == 0" : "";
-        if (ro->instances == 1) cu_open(c, "if (warp_of_cta == %u%s)", first, lane);
-        else cu_open(c, "if (warp_of_cta >= %u && warp_of_cta <= %u%s)", first, last, lane);
-      }
-      role(c, r);
-      if (ro->warps == 1) cu_close(c);
+      if (ro->warps == 4) role(c, r);
+      else warp_role(c, r);
     }
-    if (opened) cu_close(c);
   }
+  cu_close(c);
+}
+
+// ---- shared memory
+
+static void ring_offsets(Cuda *c, u32 ring, const char *code) {
+  const Ring *r = &c->k->ring.at[ring];
+  const char *name = c->ring[ring];
+  Str line = {.sc = c->sc}, parts = {.sc = c->sc};
+  for (u32 i = r->part0; i < r->part0 + r->parts; i++) {
+    const Buf *b = &c->k->buf.at[i];
+    str_printf(&line, "%s = %u, ", c->name[i], r->offset + b->offset);
+    str_printf(&parts, "%s%s[", i > r->part0 ? ", " : "", sc_elem[b->elem].text);
+    for (u32 d = 0; d < b->rank; d++) str_printf(&parts, d ? ", %lld" : "%lld", (long long)b->ext[d]);
+    str_puts(&parts, "]");
+  }
+  const char *bytes = cu_text(c, "%s_bytes", name);
+  if (cu_mentions(code, bytes)) str_printf(&line, "%s = %u, ", bytes, r->stage_bytes);
+  cu_line(c, "constexpr u32 %s%s_full = %u, %s_empty = %u;  // %s%s", line.at, name, r->barrier, name, r->barrier + 8 * r->stages,
+          parts.at, r->stages > 1 ? cu_text(c, " * %u", r->stages) : "");
+}
+
+// Where everything is in shared memory. `code`: the roles.
+static void offsets(Cuda *c, const char *code) {
+  const Kernel *k = c->k;
+  if (k->ring.n || k->grid == GRID_DYNAMIC) cu_line(c, "// shared memory: of each ring its first stage, a stage's bytes, its full and its empty barriers");
+  for (u32 i = 0; i < k->ring.n; i++) ring_offsets(c, i, code);
+  if (k->grid == GRID_DYNAMIC) {
+    u32 full = sc_slot_barriers(k);
+    cu_line(c, "constexpr u32 slot_stage = %u, slot_bytes = %u, slot_full = %u, slot_empty = %u;  // tiles to come * 2", k->draw,
+            sc_slot_bytes(k), full, full + 16);
+  }
+  if (cu_smem(c) > k->smem) cu_line(c, "constexpr u32 named_bars = %u;  // mbarriers for named barriers, by their numbers", cu_named(k));
 }
 
 static void barriers(Cuda *c) {
   const Kernel *k = c->k;
   if (!k->ring.n && k->grid != GRID_DYNAMIC && cu_smem(c) == k->smem) return;
   cu_open(c, "if (threadIdx.x == 0)");
-  for (u32 i = 0; i < c->tma.n; i++) cu_line(c, "sc_tma_prefetch(&map%u);", i);
+  for (u32 i = 0; i < c->tma.n; i++) cu_line(c, "sc_tma_prefetch(&%s);", cu_map_name(c, i));
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
     u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
     for (u32 n = 0; n < copies; n++) {
-      u32 at = r->barrier + n * 16 * r->stages;
-      cu_line(c, "for (u32 s = 0; s < %u; s++) { sc_mbar_init(smem + %u + 8 * s, %u); sc_mbar_init(smem + %u + 8 * s, %u); }  // %s: full, empty",
-              r->stages, at, r->full_count, at + 8 * r->stages, r->empty_count, c->ring[i]);  // (of all CTAs, where it is multicast)
+      const char *at = n ? cu_text(c, "%s_full + %u", c->ring[i], n * 16 * r->stages) : cu_text(c, "%s_full", c->ring[i]);
+      cu_line(c, "sc_ring_init(smem + %s, %u, %u, %u);", at, r->stages, r->full_count, r->empty_count);
     }
   }
-  if (k->grid == GRID_DYNAMIC) {
-    cu_line(c, "for (u32 s = 0; s < 2; s++) { sc_mbar_init(smem + %u + 8 * s, 1); sc_mbar_init(smem + %u + 8 * s, %u); }  // the next tile: full, empty",
-            sc_slot_barriers(k), sc_slot_barriers(k) + 16, cu_slot_readers(k));
-  }
+  if (k->grid == GRID_DYNAMIC) cu_line(c, "sc_ring_init(smem + slot_full, 2, 1, %u);", cu_slot_readers(k));
   cu_init_named(c);
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);
@@ -207,7 +259,7 @@ static void args(Cuda *c, Str *out) {
     const char *type = b->elem == EL_F32 ? "float" : b->elem == EL_I32 ? "int" : sc_elem[b->elem].bytes == 2 ? "u16" : "unsigned char";
     str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, c->name[i], sc_elem[b->elem].text, c->name[i], b->rank);
   }
-  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "  int %s;\n", sc_cuda_name(c->sc, k->dim.at[i].name));
+  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "%s%s%s", i ? ", " : "  int ", sc_cuda_name(c->sc, k->dim.at[i].name), i + 1 < k->dim.n ? "" : ";\n");
   for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", sc_cuda_name(c->sc, k->arg.at[i].name));
   if (k->grid == GRID_DYNAMIC) str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
   for (u32 i = 0; i < k->turn.n; i++) {
@@ -227,14 +279,16 @@ static void head(Str *out, const Kernel *k) {
                 "struct __align__(64) TensorMap { u64 x[16]; };\n");
 }
 
-static const char *kernel_params(Cuda *c) {
-  Str s = {.sc = c->sc};
+static void signature(Cuda *c, Str *out) {
+  u32 ctas = sc_cluster(c->k);
+  str_printf(out, "extern \"C\" __global__ void __launch_bounds__(%u, 1)%s\n%s(", c->k->threads,
+             ctas > 1 ? sc_printf(c->sc, " __cluster_dims__(%u, 1, 1)", ctas) : "", c->function);
   for (u32 i = 0; i < c->tma.n; i++) {
     const TmaMap *m = &c->tma.at[i];
-    str_printf(&s, "const __grid_constant__ TensorMap map%u /* %s as %s */, ", i, c->k->buf.at[m->tensor].name, c->k->buf.at[m->part].name);
+    str_printf(out, "const __grid_constant__ TensorMap %s,  // for stages of %s\n%*s", cu_map_name(c, i), c->k->buf.at[m->part].name,
+               (int)strlen(c->function) + 1, "");
   }
-  str_printf(&s, "const __grid_constant__ struct %s_args a", c->function);
-  return s.at;
+  str_printf(out, "const __grid_constant__ %s_args args) {\n", c->function);
 }
 
 static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma) {
@@ -261,28 +315,39 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   return c;
 }
 
+static Str apart(Cuda *c, void (*write)(Cuda *)) {
+  Str before = c->out;
+  c->out = (Str){.sc = c->sc};
+  write(c);
+  Str written = c->out;
+  c->out = before;
+  return written;
+}
+
 static void body(Cuda *c) {
   u32 ctas = sc_cluster(c->k);
-  if (ctas > 1) {
-    cu_line(c, "const int cta_rank = sc_cta_rank(), tile0 = blockIdx.x / %u%s;", ctas,
-            cu_one_tile(c->k) ? "" : cu_text(c, ", tile_step = gridDim.x / %u", ctas));
-  } else {
-    cu_line(c, cu_one_tile(c->k) ? "const int tile0 = blockIdx.x;" : "const int tile0 = blockIdx.x, tile_step = gridDim.x;");
+  Str code = apart(c, roles), init = apart(c, barriers);  // in this order: roles say which tensor maps there are
+  if (init.n || cu_mentions(code.at, "smem")) {
+    cu_line(c, "extern __shared__ __align__(1024) unsigned char memory[];");
+    cu_line(c, "const u32 smem = (u32)__cvta_generic_to_shared(memory);");
+    offsets(c, code.at);
+    cu_line(c, "%s", "");
   }
-  Str first = c->out;
-  c->out = (Str){.sc = c->sc};
-  roles(c);
+  cu_line(c, "const int warp_of_cta = __shfl_sync(~0u, threadIdx.x / 32, 0);  // so that it is known to be the same in all lanes");
+  if (cu_mentions(code.at, "warpgroup")) cu_line(c, "const int warpgroup = warp_of_cta / 4;");
+  if (ctas > 1) cu_line(c, "const int cta_rank = sc_cta_rank();");
+  const char *clusters = ctas > 1 ? cu_text(c, " / %u", ctas) : "";
+  if (cu_mentions(code.at, "tile0")) cu_line(c, "const int tile0 = blockIdx.x%s;", clusters);
+  if (cu_mentions(code.at, "tile_step")) cu_line(c, "const int tile_step = gridDim.x%s;", clusters);
+  str_put(&c->out, init.at, init.n);
+  cu_line(c, "%s", "");
+  str_put(&c->out, code.at, code.n);
   if (ctas > 1) cu_line(c, "sc_cluster_sync();  // no CTA leaves while another may still arrive on its barriers");
-  Str rest = c->out;
-  c->out = first;
-  barriers(c);  // now that it is known which tensor maps there are
-  str_put(&c->out, rest.at, rest.n);
 }
 
 // A kernel's function, with the struct of its arguments before it. False after reports.
 static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
-  u32 ctas = sc_cluster(k);
   if (!cu_check(c)) return false;
   body(c);
   *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide};
@@ -299,11 +364,7 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
     sc_cuda_string(out, k->text->name);
     str_puts(out, "\n");
   }
-  str_printf(out, "extern \"C\" __global__ void __launch_bounds__(%u, 1) %s%s(%s) {\n", k->threads,
-             ctas > 1 ? sc_printf(c->sc, "__cluster_dims__(%u, 1, 1) ", ctas) : "", c->function, kernel_params(c));
-  str_puts(out, "  extern __shared__ __align__(1024) unsigned char memory[];\n"
-                "  const u32 smem = (u32)__cvta_generic_to_shared(memory);\n"
-                "  const int warp_of_cta = __shfl_sync(~0u, threadIdx.x / 32, 0), warpgroup = warp_of_cta / 4;\n");
+  signature(c, out);
   cu_put_code(out, c->out.at, 1);
   str_puts(out, "}\n");
   return true;

@@ -157,6 +157,7 @@ const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf,
 const char *cu_paren(Cuda *c, Txt t, int prec);         // in parentheses if it binds less tightly
 Txt cu_expr(Cuda *c, const At *at, Xid x);              // at NULL: uniform
 const char *cu_uniform(Cuda *c, Xid x);
+const char *cu_less(Cuda *c, Xid x, i64 n);             // x - n
 const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
 const char *cu_real(Cuda *c, double v);
 bool cu_nonneg(const Kernel *k, Xid x);
@@ -213,6 +214,7 @@ void cu_mma_wait(Cuda *c, const Ins *ins);
 void cu_mma_warp(Cuda *c, const Ins *ins);
 void cu_fence(Cuda *c);
 void cu_acquire(Cuda *c, const Ins *ins);
+const char *cu_map_name(Cuda *c, u32 map);
 void cu_copy_in(Cuda *c, const Ins *ins);
 void cu_commit(Cuda *c, const Ins *ins);
 void cu_wait(Cuda *c, const Ins *ins);

@@ -23,6 +23,14 @@ const char *cu_paren(Cuda *c, Txt t, int prec) {
 
 const char *cu_uniform(Cuda *c, Xid x) { return x ? cu_expr(c, NULL, x).s : "0"; }
 
+const char *cu_less(Cuda *c, Xid x, i64 n) {
+  const Expr *e = &c->k->expr.at[x];
+  i64 v;
+  if (!x || e->op == X_INT) return cu_text(c, "%lld", (long long)((x ? e->num.i : 0) - n));
+  if (e->op == X_SUB && !c->xname[x] && x_const_int(c->k, e->b, &v) && v > 0) return cu_less(c, e->a, n + v);
+  return cu_text(c, "%s - %lld", cu_paren(c, cu_expr(c, NULL, x), P_ADD), (long long)n);
+}
+
 const char *cu_ctype(const Cuda *c, Xid x) {
   u8 ty = c->k->expr.at[x].ty;
   return ty == TY_REAL ? "float" : ty == TY_INT ? "int" : "bool";
@@ -112,8 +120,8 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
       return (Txt){s, *s == '-' ? P_UNARY : P_ATOM};
     }
     case X_BOOL: return (Txt){e->num.i ? "true" : "false", P_ATOM};
-    case X_DIM: return (Txt){cu_text(c, "a.%s", sc_cuda_name(c->sc, k->dim.at[e->ref].name)), P_ATOM};
-    case X_ARG: return (Txt){cu_text(c, "a.%s", sc_cuda_name(c->sc, k->arg.at[e->ref].name)), P_ATOM};
+    case X_DIM: return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->dim.at[e->ref].name)), P_ATOM};
+    case X_ARG: return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->arg.at[e->ref].name)), P_ATOM};
     case X_AXIS: return (Txt){cu_axis(c, e->ref), P_ATOM};
     case X_INST: return (Txt){"instance", P_ATOM};
     case X_LOOP: return (Txt){c->loop[e->ref], P_ATOM};

@@ -77,7 +77,7 @@ void cu_put_place(Cuda *c, Str *out) {
   cu_line(c, "return {%s};", places.at);
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
   for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", axis_name(c, i));
-  str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &a, int tile) {\n", c->function, c->function, c->function);
+  str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &args, int tile) {\n", c->function, c->function, c->function);
   cu_put_code(out, c->out.at, 1);
   str_puts(out, "}\n\n");
   c->out = body;
@@ -113,37 +113,36 @@ static const char *slot_word(Cuda *c, u32 i) {
 }
 
 static const char *slot_at(Cuda *c, u32 vector) {
-  return cu_text(c, "smem + %u + %u * slot", c->k->draw + 16 * vector, sc_slot_bytes(c->k));
+  return cu_text(c, vector ? "smem + slot_stage + slot * slot_bytes + %u" : "smem + slot_stage + slot * slot_bytes", 16 * vector);
 }
 
 static void draw(Cuda *c) {
-  u32 full = sc_slot_barriers(c->k), n = sc_cluster(c->k), bytes = sc_slot_bytes(c->k);
-  cu_line(c, "tile = tile_step + atomicAdd(a.counter, 1);");
-  cu_line(c, "if (tile < a.tiles) at = %s_place_of(a, tile);", c->function);
-  cu_line(c, "if (tile == tile_step + a.tiles - 1) *a.counter = 0;  // the last draw of the launch");
-  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full + 16), c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY, SC_NONE);
+  u32 n = sc_cluster(c->k), bytes = sc_slot_bytes(c->k);
+  cu_line(c, "tile = tile_step + atomicAdd(args.counter, 1);");
+  cu_line(c, "if (tile < args.tiles) at = %s_place_of(args, tile);", c->function);
+  cu_line(c, "if (tile == tile_step + args.tiles - 1) *args.counter = 0;  // the last draw of the launch");
+  cu_mbar_wait(c, "smem + slot_empty + 8 * slot", c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY, SC_NONE);
   if (n > 1) {
-    cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, %u);", full, bytes);
+    cu_line(c, "sc_mbar_expect(smem + slot_full + 8 * slot, slot_bytes);");
     cu_open(c, "for (u32 cta = 0; cta < %u; cta++)", n);
   }
   for (u32 v = 0; v < bytes / 16; v++) {
     const char *words = cu_text(c, "make_int4(%s, %s, %s, %s)", slot_word(c, 4 * v), slot_word(c, 4 * v + 1), slot_word(c, 4 * v + 2), slot_word(c, 4 * v + 3));
-    if (n > 1) cu_line(c, "sc_send_int4(%s, smem + %u + 8 * slot, %s, cta);", slot_at(c, v), full, words);
+    if (n > 1) cu_line(c, "sc_send_int4(%s, smem + slot_full + 8 * slot, %s, cta);", slot_at(c, v), words);
     else cu_line(c, "sc_sts_int4(%s, %s);", slot_at(c, v), words);
   }
   if (n > 1) cu_close(c);
-  else cu_line(c, "sc_mbar_arrive(smem + %u + 8 * slot);", full);
+  else cu_line(c, "sc_mbar_arrive(smem + slot_full + 8 * slot);");
 }
 
 static void receive(Cuda *c) {
-  u32 full = sc_slot_barriers(c->k);
-  cu_mbar_wait(c, cu_text(c, "smem + %u + 8 * slot", full), cu_text(c, "slot_%s", cu_phase(c)), WAIT_TILE_FULL, SC_NONE);
+  cu_mbar_wait(c, "smem + slot_full + 8 * slot", cu_text(c, "slot_%s", cu_phase(c)), WAIT_TILE_FULL, SC_NONE);
   for (u32 i = 0; i <= c->k->axis.n; i++) {
     const char *next = i < 4 ? "next" : cu_text(c, "next%u", i / 4);
     if (i % 4 == 0) cu_line(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
     cu_line(c, c->single ? "%s = %s.%c;" : "%s = __shfl_sync(~0u, %s.%c, 0);", slot_word(c, i), next, "xyzw"[i % 4]);
   }
-  cu_line(c, sc_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + %u + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + %u + 8 * slot);", c->single ? "" : "if (lane == 0) ", full + 16);
+  cu_line(c, sc_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + slot_empty + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + slot_empty + 8 * slot);", c->single ? "" : "if (lane == 0) ");
 }
 
 // In a cluster its first CTA draws for all.
@@ -155,7 +154,7 @@ static void draw_or_expect(Cuda *c, bool receives) {
   cu_open(c, "if (cta_rank == 0)");
   draw(c);
   cu_open(c, "} else");
-  cu_line(c, "sc_mbar_expect(smem + %u + 8 * slot, %u);", sc_slot_barriers(c->k), sc_slot_bytes(c->k));
+  cu_line(c, "sc_mbar_expect(smem + slot_full + 8 * slot, slot_bytes);");
   if (receives) receive(c);
   cu_close(c);
 }
@@ -187,18 +186,18 @@ void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
     cu_line(c, "u32 drawn = 0;  // tiles, after the first");
-    cu_line(c, "auto at = %s_place_of(a, tile0);", c->function);
+    cu_line(c, "auto at = %s_place_of(args, tile0);", c->function);
   }
   bool once = cu_one_tile(k);
   if (!once) cu_line(c, "#pragma unroll 1");
   if (once) {
     cu_open(c, "%s", "");
   } else if (k->grid == GRID_DYNAMIC) {
-    cu_open(c, "for (int tile = tile0; tile < a.tiles;)");
+    cu_open(c, "for (int tile = tile0; tile < args.tiles;)");
   } else if (k->role.at[c->r].one_tile) {
-    cu_open(c, "for (int tile = tile0, owner = 0; tile < a.tiles; tile += tile_step, owner = owner + 1 == %u ? 0 : owner + 1)", k->role.at[c->r].instances);
+    cu_open(c, "for (int tile = tile0, owner = 0; tile < args.tiles; tile += tile_step, owner = owner + 1 == %u ? 0 : owner + 1)", k->role.at[c->r].instances);
   } else {
-    cu_open(c, "for (int tile = tile0; tile < a.tiles; tile += tile_step)");
+    cu_open(c, "for (int tile = tile0; tile < args.tiles; tile += tile_step)");
   }
   c->head_at = c->out.n;
   if (k->role.at[c->r].one_tile) {

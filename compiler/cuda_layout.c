@@ -90,7 +90,7 @@ static size_t break_at(const char *code, u32 indent, Brackets *open) {
 
 static void put(Lines *y, u32 indent, const char *text, size_t n) {
   while (n && text[n - 1] == ' ') n--;
-  str_printf(y->out, "%*s%.*s\n", (int)indent, "", (int)n, text);
+  str_printf(y->out, "%*s%.*s\n", n ? (int)indent : 0, "", (int)n, text);
 }
 
 static void put_code(Lines *y, u32 first, const char *code, size_t n) {

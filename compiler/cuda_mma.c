@@ -175,7 +175,7 @@ static bool works_meanwhile(const Cuda *c, const Ins *wait) {
 
 void cu_mma_wait(Cuda *c, const Ins *ins) {
   const u32 *list = &c->k->list.at[ins->arg[0]];
-  if (works_meanwhile(c, ins)) cu_line(c, "sc_hold(a.tiles);  // what stands above is not put off until after the wait");
+  if (works_meanwhile(c, ins)) cu_line(c, "sc_hold(args.tiles);  // what stands above is not put off until after the wait");
   cu_line(c, "sc_wgmma_wait<%u>();%s", ins->plan.keep, ins->plan.keep ? cu_text(c, "  // newer groups in flight: %u", ins->plan.keep) : "");
   for (u32 i = 1; i <= list[0]; i++) tie(c, list[i]);
 }

@@ -26,8 +26,8 @@ static bool is_word(const char *name) {
       "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "float2", "float4", "fmaxf", "fminf", "gridDim", "half", "int4",
       "make_float4", "make_int4", "make_uint4", "max", "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
       // the emitter's own
-      "DEV", "SC_INF", "TensorMap", "a", "a_desc", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "drawn", "e",
-      "in_full", "in_section", "inside", "instance", "lane", "memory", "met", "n", "next", "owner", "r", "row", "row0", "row_out", "section",
+      "DEV", "SC_INF", "TensorMap", "a_desc", "args", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "drawn", "e",
+      "in_full", "in_section", "inside", "instance", "lane", "memory", "met", "n", "named_bars", "next", "owner", "r", "row", "row0", "row_out", "section",
       "section_width", "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp",
       "warp_of_cta", "warpgroup", "width", "workspace", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {
@@ -38,8 +38,9 @@ static bool is_word(const char *name) {
 
 // Names that the emitter forms: k_fill, x_tile, Q_stride, old_19.
 bool cu_is_formed(const char *name) {
-  static const char *const ends[] = {"_", "_args", "_fill", "_generation", "_held", "_next", "_oldest", "_parity", "_place", "_place_of", "_stride", "_tile"};
-  static const char *const stems[] = {"map", "next", "rest", "turn", "vote"};
+  static const char *const ends[] = {"_", "_args", "_bytes", "_empty", "_fill", "_full", "_generation", "_held", "_map", "_next",
+                                     "_oldest", "_parity", "_place", "_place_of", "_stage", "_stride", "_tile"};
+  static const char *const stems[] = {"next", "rest", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {
     size_t m = strlen(ends[i]);

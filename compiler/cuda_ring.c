@@ -22,8 +22,7 @@ u32 cu_max_holds(const Kernel *k, u32 role, u32 ring) {
 }
 
 static const char *barrier(Cuda *c, const Ring *r, bool full, const char *stage) {
-  u32 at = r->barrier + (full ? 0 : 8 * r->stages);
-  const char *base = cu_text(c, "smem + %u", at);
+  const char *base = cu_text(c, "smem + %s_%s", c->ring[r - c->k->ring.at], full ? "full" : "empty");
   if (r->owner != SC_NONE) base = cu_text(c, "%s + instance * %u", base, 16 * r->stages);
   return r->stages == 1 ? base : cu_text(c, "%s + 8 * %s", base, stage);
 }
@@ -130,10 +129,9 @@ void cu_acquire(Cuda *c, const Ins *ins) {
   bool shared = !only_copies(c, ring), elect = !shared && !c->single;
   if (elect) cu_open(c, "if (thread == 0)");
   cu_mbar_wait(c, barrier(c, r, false, stage), filled(c, ring), WAIT_EMPTY, ring);
-  if (ins->plan.bytes && shared) {
-    cu_line(c, "if (thread == 0) sc_mbar_expect_only(%s, %u);", full, ins->plan.bytes);
-  } else if (ins->plan.bytes) {
-    cu_line(c, "sc_mbar_expect(%s, %u);", full, ins->plan.bytes);
+  if (ins->plan.bytes) {
+    const char *bytes = ins->plan.bytes == r->stage_bytes ? cu_text(c, "%s_bytes", c->ring[ring]) : cu_text(c, "%u", ins->plan.bytes);
+    cu_line(c, shared ? "if (thread == 0) sc_mbar_expect_only(%s, %s);" : "sc_mbar_expect(%s, %s);", full, bytes);
   }
   if (elect) cu_close(c);
 }
@@ -189,8 +187,19 @@ static Copy copy(Cuda *c, u32 tensor, u32 stage, u32 ctas) {
   return y;
 }
 
+// "Q_map", and "Q_map_2" where there is another one of Q.
+const char *cu_map_name(Cuda *c, u32 map) {
+  u32 tensor = c->tma.at[map].tensor, n = 1;
+  for (u32 i = 0; i < map; i++) n += c->tma.at[i].tensor == tensor;
+  return cu_text(c, n > 1 ? "%s_map_%u" : "%s_map", c->k->buf.at[tensor].name, n);
+}
+
 static const char *plus(Cuda *c, const char *a, const char *b) {
   return !strcmp(b, "0") ? a : !strcmp(a, "0") ? b : cu_text(c, "%s + %s", a, b);
+}
+
+static const char *ranks(Cuda *c, i64 each) {
+  return each == 1 ? "cta_rank" : cu_text(c, "cta_rank * %lld", (long long)each);
 }
 
 // Coordinates of the copy of panel `p`, innermost first, filled up to five.
@@ -206,12 +215,12 @@ static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
     if (dims[i] == MAP_PANEL) {
       i64 first = 0;
       if (pos->base) x_const_int(c->k, pos->base, &first);
-      at[i] = plus(c, cu_text(c, "%lld", (long long)first / width), y->by_panels ? cu_text(c, "cta_rank * %u", panels / ctas) : "0");
+      at[i] = plus(c, cu_text(c, "%lld", (long long)first / width), y->by_panels ? ranks(c, panels / ctas) : "0");
     } else if (i == 0) {
-      at[i] = plus(c, base, y->by_panels ? cu_text(c, "cta_rank * %u", panels / ctas * width) : "0");
+      at[i] = plus(c, base, y->by_panels ? ranks(c, panels / ctas * width) : "0");
       at[i] = plus(c, at[i], cu_text(c, "%u", p * width));
     } else {
-      at[i] = i == 1 && ctas > 1 && !y->by_panels ? plus(c, base, cu_text(c, "cta_rank * %lld", (long long)cu_rows(y->part) / ctas)) : base;
+      at[i] = i == 1 && ctas > 1 && !y->by_panels ? plus(c, base, ranks(c, cu_rows(y->part) / ctas)) : base;
     }
   }
   return cu_text(c, "%s, %s, %s, %s, %s", at[0], at[1], at[2], at[3], at[4]);
@@ -222,7 +231,7 @@ static const char *panel_at(Cuda *c, const Copy *y, u32 p) {
   i64 panel = cu_rows(y->part) * cu_panel(y->part);
   u32 panels = (u32)y->part->ext[y->part->rank - 1] * sc_elem[y->part->elem].bytes / cu_panel(y->part);
   const char *at = cu_stage(c, y->stage);
-  if (y->m.ctas > 1) at = cu_text(c, "%s + cta_rank * %lld", at, (long long)(y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
+  if (y->m.ctas > 1) at = plus(c, at, ranks(c, y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
   return p ? cu_text(c, "%s + %lld", at, (long long)p * panel) : at;
 }
 
@@ -233,8 +242,8 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   const char *who = c->single ? "" : "if (thread == 0) ";
   for (u32 p = 0; p < y.panels; p++) {
     const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
-    if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &map%u, %s, 0x%x, %s);", who, to, y.number, bar, (1u << ctas) - 1, from);
-    else cu_line(c, "%ssc_tma_load(%s, &map%u, %s, %s);", who, to, y.number, bar, from);
+    if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &%s, %s, 0x%x, %s);", who, to, cu_map_name(c, y.number), bar, (1u << ctas) - 1, from);
+    else cu_line(c, "%ssc_tma_load(%s, &%s, %s, %s);", who, to, cu_map_name(c, y.number), bar, from);
   }
 }
 
@@ -311,7 +320,7 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
   bool add = ins->op == OP_COPYADD;
   if (!c->single) cu_open(c, "if (thread == 0)");
   for (u32 p = 0; p < y.panels; p++) {
-    cu_line(c, "sc_tma_%s(&map%u, %s, %s);", add ? "add" : "store", y.number, panel_at(c, &y, p), coordinates(c, &y, p));
+    cu_line(c, "sc_tma_%s(&%s, %s, %s);", add ? "add" : "store", cu_map_name(c, y.number), panel_at(c, &y, p), coordinates(c, &y, p));
   }
   cu_line(c, "sc_tma_commit();");
   if (!c->single) cu_close(c);
@@ -366,7 +375,7 @@ static const char *counter(Cuda *c, const Ins *ins) {
     if (!ins->arg[1]) key = "0";
     at = first ? (Txt){key, P_ADD} : (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_paren(c, cu_expr(c, NULL, t->keys), P_MUL + 1), key), P_ADD};
   }
-  return cu_text(c, "a.turn%u + %s", ins->arg[0], cu_paren(c, at, P_ADD));
+  return cu_text(c, "args.turn%u + %s", ins->arg[0], cu_paren(c, at, P_ADD));
 }
 
 static void take_from_cta(Cuda *c, const Ins *ins) {

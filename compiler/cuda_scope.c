@@ -178,7 +178,7 @@ void cu_declare_uniforms(Cuda *c, u32 at) {
   }
   for (u32 i = 0; i < k->axis.n; i++) {
     if (!c->axis_used[i]) continue;
-    if (!all.n && k->grid != GRID_DYNAMIC) str_printf(&all, "const auto at = %s_place_of(a, %s);\n", c->function, cu_one_tile(k) ? "tile0" : "tile");
+    if (!all.n && k->grid != GRID_DYNAMIC) str_printf(&all, "const auto at = %s_place_of(args, %s);\n", c->function, cu_one_tile(k) ? "tile0" : "tile");
     str_printf(&all, "const int %s = at.%s%s;\n", cu_axis(c, i), cu_axis(c, i), k->axis.at[i].cluster > 1 ? " + cta_rank" : "");
   }
   for (u32 i = 0; i < k->let.n; i++) {

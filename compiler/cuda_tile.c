@@ -122,11 +122,10 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
 const char *cu_stage(Cuda *c, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const Ring *r = &c->k->ring.at[b->ring];
-  u32 offset = r->offset + b->offset;
-  const char *base = offset ? cu_text(c, "smem + %u", offset) : "smem";
+  const char *base = cu_text(c, "smem + %s", c->name[v->buf]);
   if (r->owner != SC_NONE) base = cu_text(c, "%s + instance * %u", base, r->stages * r->stage_bytes);
   if (r->stages == 1) return base;
-  return cu_text(c, "%s + %s_%s * %u", base, c->ring[b->ring], v->fill ? "fill" : "held", r->stage_bytes);
+  return cu_text(c, "%s + %s_%s * %s_bytes", base, c->ring[b->ring], v->fill ? "fill" : "held", c->ring[b->ring]);
 }
 
 i64 cu_rows(const Buf *part) {
@@ -194,7 +193,7 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
     if (!strcmp(p.s, "0")) continue;
     if (s.n) str_puts(&s, " + ");
     if (d + 1 == v->rank) str_puts(&s, cu_paren(c, p, P_ADD));
-    else str_printf(&s, "%s * a.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+    else str_printf(&s, "%s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
   }
   return s.n ? s.at : "0";
 }
@@ -233,10 +232,10 @@ const char *cu_fours(Cuda *c, const At *at, const View *v) {
   if (!inside_by_form(c, at, row, b->dim[b->rank - 2]) || !inside_by_form(c, at, col, b->dim[b->rank - 1])) return NULL;
   if ((row->base && !cu_multiple(c->k, row->base, 64)) || (col->base && !cu_multiple(c->k, col->base, 8))) return NULL;
   Str s = {.sc = c->sc};
-  str_printf(&s, "a.%s + 4 * thread", c->name[v->buf]);
+  str_printf(&s, "args.%s + 4 * thread", c->name[v->buf]);
   for (u32 d = 0; d + 2 < v->rank; d++) {
     Txt p = cu_position(c, at, &v->at[d]);
-    if (strcmp(p.s, "0")) str_printf(&s, " + %s * a.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+    if (strcmp(p.s, "0")) str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
   }
   if (row->base) str_printf(&s, " + %s * %lld", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL), (long long)columns(c, b));
   if (col->base) str_printf(&s, " + %s * 64", cu_paren(c, cu_expr(c, NULL, col->base), P_MUL));
@@ -249,7 +248,7 @@ static const char *tensor_load(Cuda *c, const At *at, const View *v) {
   static const At nowhere = {.row = -1, .col = -1};
   if (!at) at = &nowhere;
   c->by_thread[v->buf] = true;
-  const char *elem = cu_text(c, "a.%s[%s]", c->name[v->buf], cu_offset(c, at, v));
+  const char *elem = cu_text(c, "args.%s[%s]", c->name[v->buf], cu_offset(c, at, v));
   elem = cu_of(c, (Elem)b->elem, elem);
   const char *in = cu_inside(c, at, v, true, true);
   return in ? cu_text(c, "(%s ? %s : 0)", in, elem) : elem;

@@ -30,7 +30,7 @@ void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u3
     cu_line(c, "sc_mbar_wait(%s, %s);", bar, phase);
     return;
   }
-  cu_line(c, "sc_mbar_wait_for(%s, %s, a.waits, %u);", bar, phase, new_site(c, kind, ring));
+  cu_line(c, "sc_mbar_wait_for(%s, %s, args.waits, %u);", bar, phase, new_site(c, kind, ring));
 }
 
 // ---- named barriers
@@ -38,7 +38,7 @@ void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u3
 u32 cu_named(const Kernel *k) { return (k->smem + 7) / 8 * 8; }
 
 static const char *named(Cuda *c, const char *id) {
-  return cu_text(c, strchr(id, ' ') ? "smem + %u + 8 * (%s)" : "smem + %u + 8 * %s", cu_named(c->k), id);
+  return cu_text(c, strchr(id, ' ') ? "smem + named_bars + 8 * (%s)" : "smem + named_bars + 8 * %s", id);
 }
 
 void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, const char *why) {
@@ -47,7 +47,7 @@ void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, 
     return;
   }
   const char *met = kind == WAIT_TURN ? cu_text(c, "turn%u_generation", turn) : "met";
-  cu_line(c, "sc_bar_sync_for(%s, %s++, a.waits, %u);%s", named(c, id), met, new_site(c, kind, turn), why);
+  cu_line(c, "sc_bar_sync_for(%s, %s++, args.waits, %u);%s", named(c, id), met, new_site(c, kind, turn), why);
 }
 
 void cu_bar_arrive(Cuda *c, const char *condition, const char *id, u32 threads, const char *why) {
@@ -62,8 +62,7 @@ static bool has_named(const Cuda *c) { return c->options.debug_waits && c->k->na
 
 static void init_named(Cuda *c, u32 first, u32 n, u32 threads, const char *what) {
   if (!first || !n) return;
-  u32 at = cu_named(c->k) + 8 * first;
-  cu_line(c, "for (u32 s = 0; s < %u; s++) sc_mbar_init(smem + %u + 8 * s, %u);  // %s", n, at, threads, what);
+  cu_line(c, "for (u32 id = %u; id <= %u; id++) sc_mbar_init(smem + named_bars + 8 * id, %u);  // %s", first, first + n - 1, threads, what);
 }
 
 void cu_init_named(Cuda *c) {
@@ -108,7 +107,7 @@ void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *min
     return;
   }
   u32 entry = new_site(c, WAIT_CTA_TURN, turn);
-  cu_line(c, "%ssc_turn_take_for(%s, %s, a.waits, %u);  // take '%s'", who, counter, mine, entry, name);
+  cu_line(c, "%ssc_turn_take_for(%s, %s, args.waits, %u);  // take '%s'", who, counter, mine, entry, name);
 }
 
 // ---- the end of a tile
@@ -117,10 +116,10 @@ void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *min
 void cu_leave_tiles(Cuda *c) {
   if (!c->options.debug_waits) return;
   if (c->single) {
-    cu_line(c, "if (sc_gave_up(a.waits)) break;");
+    cu_line(c, "if (sc_gave_up(args.waits)) break;");
   } else if (c->k->role.at[c->r].warps == 1) {
-    cu_line(c, "if (__any_sync(~0u, sc_gave_up(a.waits))) break;");
+    cu_line(c, "if (__any_sync(~0u, sc_gave_up(args.waits))) break;");
   } else {
-    cu_line(c, "if (sc_any_gave_up(a.waits, 1 + warpgroup)) break;");
+    cu_line(c, "if (sc_any_gave_up(args.waits, 1 + warpgroup)) break;");
   }
 }

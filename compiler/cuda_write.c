@@ -165,7 +165,7 @@ static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
 
 static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *b, bool add, const char *when) {
   Cuda *c = g->c;
-  const char *to = cu_text(c, "a.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
+  const char *to = cu_text(c, "args.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
   if (when) cu_open(c, "if (%s)", when);
   if (add) cu_line(c, "atomicAdd(&%s, %s);", to, value(g, at));
   else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, at)));
@@ -193,7 +193,7 @@ static const char *open_whole_rows(MapGen *g, const View *dst, const char **when
   View first = *dst;
   first.at[first.rank - 1].var = -1;
   *when = guard(g, &at, &first, false);
-  return cu_text(g->c, "a.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
+  return cu_text(g->c, "args.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
 }
 
 static bool wide(const MapGen *g, const View *dst, const Buf *b) {

@@ -10,12 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// Unused primitives are no concern of the reader's (177).
 const char *const sc_nvrtc_options[2][6] = {
-    [TARGET_PTX] = {"--gpu-architecture=compute_90a", "-lineinfo", "--std=c++17",
-                    "--diag-suppress=177", NULL},
+    [TARGET_PTX] = {"--gpu-architecture=compute_90a", "-lineinfo", "--std=c++17", NULL},
     [TARGET_CUBIN] = {"--gpu-architecture=sm_90a", "-lineinfo", "--ptxas-options=-v", "--std=c++17",
-                      "--diag-suppress=177", NULL},
+                      NULL},
 };
 
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
@@ -103,10 +101,8 @@ static void open_by_name(Sc *sc, NvrtcFile *file, Nvrtc *n) {
 
 const char *sc_nvrtc_open(Sc *sc, NvrtcFile *file, Nvrtc *out) {
   *out = (Nvrtc){0};
-  if (file->path)
-    out->library = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
-  else
-    open_by_name(sc, file, out);
+  if (file->path) out->library = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
+  else open_by_name(sc, file, out);
   if (!out->library && file->path)
     return sc_printf(sc, "NVRTC cannot be opened (%s): " HOW_TO_GET_IT, dlerror());
   if (!out->library) return "NVRTC is missing (libnvrtc.so.13 or .12): " HOW_TO_GET_IT;

@@ -41,10 +41,11 @@ static const CudaText *emit(Fixture *f, const char *name, const char *source) {
 
 static void names(void **state) {
   Fixture *f = *state;
-  static const char *const kept[] = {"q", "k", "BM", "last", "z9", "old", "limit", "T", "mapped"};
-  static const char *const taken[] = {"int",    "a",    "class",  "threadIdx", "sc_exp2",
-                                      "__x",    "a_",   "k_fill", "x_tile",    "Q_stride",
-                                      "old_19", "map0", "turn1",  "tiles",     "restrict"};
+  static const char *const kept[] = {"a",  "q",   "k",     "BM", "last",
+                                     "z9", "old", "limit", "T",  "mapped"};
+  static const char *const taken[] = {"int",    "args",   "class",  "threadIdx", "sc_exp2", "__x",
+                                      "a_",     "k_fill", "x_tile", "Q_stride",  "old_19",  "Q_map",
+                                      "k_full", "turn1",  "tiles",  "restrict"};
   for (u32 i = 0; i < COUNT(kept); i++) assert_string_equal(sc_cuda_name(&f->sc, kept[i]), kept[i]);
   for (u32 i = 0; i < COUNT(taken); i++) {
     const char *name = sc_cuda_name(&f->sc, taken[i]);
@@ -94,11 +95,11 @@ static const char hostile[] =
     "  ring slot : f16[64, 64], k_fill : f16[64, 64]  // a comment that ends in \\\n"
     "  role k : 1 warp, 24 regs { slot <- sizeof[tile0*64..];  k_fill <- threadIdx[0..] }\n"
     "  role a : 1 warpgroups, 240 regs {\n"
-    "    reg a_ : f32[64, 64]\n"
+    "    reg args_ : f32[64, 64]\n"
     "    wait slot, k_fill\n"
-    "    async a_[i,j] = slot[i,d] @ k_fill[j,d]\n"
-    "    wait a_;  release slot, k_fill\n"
-    "    float[tile0*64 + i, j] = a_[i,j]\n"
+    "    async args_[i,j] = slot[i,d] @ k_fill[j,d]\n"
+    "    wait args_;  release slot, k_fill\n"
+    "    float[tile0*64 + i, j] = args_[i,j]\n"
     "  }\n"
     "}\n";
 
@@ -109,7 +110,7 @@ static void names_in_place(void **state) {
   assert_string_equal(t->name, "int_");
   assert_null(strstr(t->text.at, "\n#error"));
   assert_non_null(strstr(t->text.at, "#line 1 \"x\\042\\012#error out\\012.sched\"\n"));
-  assert_non_null(strstr(t->text.at, "float a__["));
+  assert_non_null(strstr(t->text.at, "float args__["));
   assert_non_null(strstr(t->text.at, "float *float_;"));
   assert_non_null(strstr(t->text.at, "  int new_;"));
   assert_null(strstr(t->text.at, "\\\n"));
@@ -237,12 +238,13 @@ static void drawn_once(void **state) {
       "    c[i,j] = A[x*64 + i, 32*w + j]\n    C[x*64 + i, 32*w + j] = c[i,j]\n  }\n}\n");
   assert_non_null(t);
   const char *first = strstr(t->text.at, "if (instance == 0 && thread == 0) {"),
-             *draw = strstr(t->text.at, "atomicAdd(a.counter, 1)");
+             *draw = strstr(t->text.at, "atomicAdd(args.counter, 1)");
   assert_true(first && draw && first < draw);
   assert_int_equal(count(t->text.at, "atomicAdd("), 1);
   const char *end = strstr(draw, "}\n"), *read = strstr(draw, "sc_lds_int4(");
   assert_true(end && read && end < read);
-  assert_non_null(strstr(t->text.at, ", 8); }\n"));  // a warp's arrival each
+  assert_non_null(
+      strstr(t->text.at, "sc_ring_init(smem + slot_full, 2, 1, 8);"));  // a warp's arrival each
 }
 
 // A def that names a value, used twice: each value has a name of its own.
@@ -256,11 +258,39 @@ static void lets_of_defs(void **state) {
            "      c[i,j] = c[i,j] + A[first + i, j]\n    }\n"
            "    add(x)\n    add(x + 1)\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
   assert_non_null(t);
-  assert_int_equal(count(t->text.at, "const int first = x_tile * a.M;"), 1);
-  assert_int_equal(count(t->text.at, "const int first_2 = (x_tile + 1) * a.M;"), 1);
+  assert_int_equal(count(t->text.at, "const int first = x_tile * args.M;"), 1);
+  assert_int_equal(count(t->text.at, "const int first_2 = (x_tile + 1) * args.M;"), 1);
   assert_int_equal(count(t->text.at, "const int first = "), 1);
-  assert_non_null(strstr(t->text.at, "a.A[(first + "));
-  assert_non_null(strstr(t->text.at, "a.A[(first_2 + "));
+  assert_non_null(strstr(t->text.at, "args.A[(first + "));
+  assert_non_null(strstr(t->text.at, "args.A[(first_2 + "));
+}
+
+// Names of places in shared memory and of tensor maps, which the schedule has too: nothing has two
+// meanings.
+static void names_of_places(void **state) {
+  Fixture *f = *state;
+  const CudaText *t =
+      emit(f, "t.sched",
+           "kernel k {\n  in Q : f16[M, 64], Q_map : f16[64, 64]\n  out C : f32[M, 64]\n"
+           "  grid (x : cdiv(M, 64))\n  ring ab : { a : f16[64, 64], b : f16[32, 64] }\n"
+           "  ring ab_a : f16[64, 64]\n  ring ab_full : f16[64, 64] * 2\n"
+           "  role load : 1 warp, 24 regs {\n    acquire ab;  ab.a <- Q[x*64..];  ab.b <- "
+           "Q[x*64..];  commit ab\n"
+           "    ab_a <- Q_map[0..];  ab_full <- Q_map[0..]\n  }\n"
+           "  role math : 1 warpgroup, 240 regs {\n"
+           "    let ab_bytes = x * M\n    reg ab_empty : f32[64, 64], ab_stage : f32[64, 64] = 0\n"
+           "    wait ab, ab_a, ab_full\n    async ab_empty[i,j] = ab.a[i,d] @ ab_a[j,d]\n"
+           "    wait ab_empty\n    release ab, ab_a, ab_full\n"
+           "    C[x*64 + i, j] = ab_empty[i,j] + ab_stage[i,j] + ab_bytes\n  }\n}\n");
+  assert_non_null(t);
+  static const char *const once[] = {
+      " ab_a_stage = ",    " ab_b_stage = ",      " ab_a_stage_5 = ",     " ab_full__stage = ",
+      " ab_full = ",       " ab_full__full = ",   " ab_full__bytes = ",   " ab_bytes = ",
+      " ab_bytes_ = ",     " ab_empty = ",        " ab_empty_[32]",       " ab_stage_[32]",
+      " TensorMap Q_map,", " TensorMap Q_map_2,", " TensorMap Q_map_map,"};
+  for (u32 i = 0; i < COUNT(once); i++) {
+    if (count(t->text.at, once[i]) != 1) fail_msg("'%s' in:\n%s", once[i], t->text.at);
+  }
 }
 
 // Tiles that are called as the emitter calls its loops: of words of four 8-bit elements, of
@@ -299,8 +329,9 @@ static void locale(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-      TEST(names),  TEST(comments), TEST(paths),     TEST(names_in_place), TEST(lines),
-      TEST(layout), TEST(growth),   TEST(sequences), TEST(drawn_once),     TEST(lets_of_defs),
-      TEST(names_of_loops), TEST(locale)};
+      TEST(names),      TEST(comments),     TEST(paths),           TEST(names_in_place),
+      TEST(lines),      TEST(layout),       TEST(growth),          TEST(sequences),
+      TEST(drawn_once), TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops),
+      TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }

@@ -58,8 +58,8 @@ static void columns_past_the_end(void **state) {
            "kernel k {\n  in X : f32[M, 100]\n  out Y : f32[M, 100]\n  grid (x : cdiv(M, 64))\n"
            "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 128]\n"
            "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] = a[i,j]\n  }\n}\n");
-  has(t, "a.M && col0 + sc_col(e) < 100 ? a.X[");
-  has(t, "a.M && col0 + sc_col(e) < 100) a.Y[");
+  has(t, "args.M && col0 + sc_col(e) < 100 ? args.X[");
+  has(t, "args.M && col0 + sc_col(e) < 100) args.Y[");
 }
 
 // Where extents and instances say that all is inside, nothing is tested.
@@ -74,8 +74,8 @@ static void inside_by_their_form(void **state) {
            "kernel k {\n  in X : f32[120, 64]\n  out Y : f32[120, 64]\n"
            "  role r[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64]\n"
            "    a[i,j] = X[64*w + i, j]\n    Y[64*w + i, j] = a[i,j]\n  }\n}\n");
-  has(t, "< 120 ? a.X[");
-  has(t, "< 120) a.Y[");
+  has(t, "< 120 ? args.X[");
+  has(t, "< 120) args.Y[");
 }
 
 // A vector along the columns, in a stage: two elements a load, which serve both rows; one by one
@@ -99,7 +99,7 @@ static void pairs_along_columns(void **state) {
     if (i < 2) {
       has(t, "const float2 pair = sc_lds64(smem + ");
       has(t, " * (e & 1 ? pair.y : pair.x);");
-      has(t, "sc_pack_f16(a_[e] + pair.x, a_[e + 1] + pair.y);");
+      has(t, "sc_pack_f16(a[e] + pair.x, a[e + 1] + pair.y);");
       lacks(t, "sc_lds32(smem");
     } else {
       lacks(t, "sc_lds64(smem");
@@ -114,7 +114,7 @@ static void bytes_from_pairs(void **state) {
       "kernel k {\n  in X : f16[M, 64]\n  out Y : e4m3[M, 64]\n  grid (x : cdiv(M, 64))\n"
       "  role r : 1 warpgroup, 128 regs {\n    reg a : f16[64, 64], b : e4m3[64, 64]\n"
       "    a[i,j] = X[x*64 + i, j]\n    b[i,j] = a[i,j]\n    Y[x*64 + i, j] = b[i,j]\n  }\n}\n");
-  has(t, "y[q] = sc_of_f16(a_[e / 2] >> 16 * (e & 1) & 0xffff);");
+  has(t, "y[q] = sc_of_f16(a[e / 2] >> 16 * (e & 1) & 0xffff);");
 }
 
 // Tiles of 16 bits move between stages and registers by blocks of 16 rows and 16 columns, if those lie so.
@@ -134,7 +134,7 @@ static void fragments(void **state) {
                from[i], from[i]);
     const char *t = emit(f, s.at);
     bool whole = strcmp(from[i], "4 + ");
-    (whole ? has : lacks)(t, "sc_ldmatrix(sc_at<128, 128>(smem, ");
+    (whole ? has : lacks)(t, "sc_ldmatrix(sc_at<128, 128>(smem + r_stage, ");
     (whole ? has : lacks)(t, "sc_stmatrix(sc_at<128, 64>(smem + ");
     has(t, "sc_lds16(");  // what is more than a tile of a stage is read one by one
   }
@@ -146,9 +146,9 @@ static void added_to_rows(void **state) {
                        "kernel k {\n  in X : f32[M, 60]\n  inout Y : f32[M, 60]\n  grid (x : cdiv(M, 64))\n"
                        "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 64]\n"
                        "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] += a[i,j]\n  }\n}\n");
-  has(t, "float *row_out = a.Y + row * a.Y_stride[0] + col0;");
-  has(t, "if (row < a.M && col0 + sc_col(e) < 60) atomicAdd(row_out + sc_col(e), a_[e]);");
-  has(t, "if (row < a.M && col0 + sc_col(e + 1) < 60) atomicAdd(row_out + sc_col(e + 1), a_[e + 1]);");
+  has(t, "float *row_out = args.Y + row * args.Y_stride[0] + col0;");
+  has(t, "if (row < args.M && col0 + sc_col(e) < 60) atomicAdd(row_out + sc_col(e), a[e]);");
+  has(t, "if (row < args.M && col0 + sc_col(e + 1) < 60) atomicAdd(row_out + sc_col(e + 1), a[e + 1]);");
 }
 
 // Two kernels that pass tiles on in a workspace.
@@ -171,18 +171,18 @@ static void blocked_workspaces(void **state) {
   static const char tiles[] = "cdiv(M, 64), 64, 64", tall[] = "cdiv(M, 64), 128, 64";
   static const char adds[] = "W[x, i, 32*w + j] += a[i,j]", reads[] = "b[i,j] = W[x, i, j] + 1";
   const char *t = passing(*state, tiles, adds, reads);
-  has(t, "float *out = a.W + 4 * thread + x_tile * a.W_stride[0] + 32 * instance * 64;");
-  has(t, "sc_add4(out + 512 * n, a_ + 4 * n);");
-  has(t, "sc_load4(a.W + 4 * thread + x_tile * a.W_stride[0] + 512 * n, four);");
+  has(t, "float *out = args.W + 4 * thread + x_tile * args.W_stride[0] + 32 * instance * 64;");
+  has(t, "sc_add4(out + 512 * n, a + 4 * n);");
+  has(t, "sc_load4(args.W + 4 * thread + x_tile * args.W_stride[0] + 512 * n, four);");
   has(t, "b_[e] = four[e & 3] + 1.0f;");
   t = passing(*state, tall, "W[x, 64*w + i, j] = a[i,j] * 3", "b[i,j] = W[x, 64 + i, j]");
   has(t, "+ 64 * instance * 64;");
-  has(t, "x[e] = a_[e] * 3.0f;");
+  has(t, "x[e] = a[e] * 3.0f;");
   has(t, "sc_store4(out + 512 * n, x + 4 * n);");
   has(t, "+ 64 * 64 + 512 * n, four);");
   // Elsewhere in it, elements are found one by one.
   t = passing(*state, tall, "W[x, 8*w + i, j] += a[i,j]", "b[i,j] = W[x, i, j]");
-  has(t, "atomicAdd(&a.W[sc_block_at<64>(8 * instance + row0 + 8 * sc_row(e), col0 + sc_col(e)) +");
+  has(t, "atomicAdd(&args.W[sc_block_at<64>(8 * instance + row0 + 8 * sc_row(e), col0 + sc_col(e)) +");
   // Rows, where the copy engine takes part, where the last dimensions are no whole tiles, and outside of a sequence.
   lacks(passing(*state, tiles, adds, "s <- W[x];  wait s;  b[i,j] = s[i,j];  release s"), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 64, 60", adds, reads), "sc_add4");

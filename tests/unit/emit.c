@@ -165,6 +165,7 @@ static u32 build_file(const char *path, const Nvrtc *nvrtc) {
       const char *wrong =
           nvrtc ? sc_nvrtc(&f.sc, nvrtc, TARGET_PTX, unit, sc_cuda_lined(&f.sc, t), &out) : NULL;
       if (wrong) fail_msg("%s, %s: %s\n%s", path, unit, wrong, out.log);
+      if (nvrtc && strstr(out.log, "warning")) fail_msg("%s, %s:\n%s", path, unit, out.log);
       sc_free(&f.sc);
     }
   }
@@ -214,9 +215,9 @@ static void loops_over_tiles(void **state) {
              mode[i]);
     const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
     assert_non_null(t);
-    assert_int_equal(strstr(t->text.at, "tile < a.tiles") != NULL, i > 0);
+    assert_int_equal(strstr(t->text.at, "tile < args.tiles") != NULL, i > 0);
     assert_int_equal(strstr(t->text.at, "tile_step") != NULL, i > 0);
-    assert_int_equal(strstr(t->text.at, "k_place_of(a, tile0)") != NULL, i != 1);
+    assert_int_equal(strstr(t->text.at, "k_place_of(args, tile0)") != NULL, i != 1);
     sc_free(&f.sc);
   }
 }
@@ -269,7 +270,7 @@ static void what_runs_meanwhile(void **state) {
     const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
     u32 holds = 0;
     assert_non_null(t);
-    for (const char *at = t->text.at; (at = strstr(at, "sc_hold(a.")); at++) holds++;
+    for (const char *at = t->text.at; (at = strstr(at, "sc_hold(args.")); at++) holds++;
     if (holds != row[i].holds) fail_msg("%s: %u", row[i].body, holds);
     sc_free(&f.sc);
   }
