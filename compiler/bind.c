@@ -358,6 +358,15 @@ Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
 
 // ---- entry
 
+// What `list` has of two kinds of nodes.
+static void help_names(Sc *sc, Diag *d, const char *what, const Node *list, NodeKind a,
+                       NodeKind b) {
+  Str s = {.sc = sc};
+  for (const Node *n = list; n; n = n->next)
+    if (n->kind == a || n->kind == b) str_printf(&s, "%s%s", s.n ? ", " : "", n->name);
+  sc_help(sc, d, "%s: %s", what, s.n ? s.at : "none");
+}
+
 static const Node *unit_of(Sc *sc, const Ast *ast, const Choice *c) {
   const Node *kernel = NULL, *sequence = NULL, *last = ast->file;
   for (const Node *u = ast->file->a; u; u = u->next) {
@@ -369,8 +378,10 @@ static const Node *unit_of(Sc *sc, const Ast *ast, const Choice *c) {
   }
   if (!c->unit && (sequence || kernel)) return sequence ? sequence : kernel;
   Span at = last->name_span.hi ? last->name_span : (Span){0, 0};
-  if (c->unit) sc_report(sc, D_P_UNIT, at, "there is no kernel or sequence '%s'", c->unit);
-  else sc_report(sc, D_P_UNIT, at, "there is no kernel in this file");
+  Diag *d = c->unit ? sc_report(sc, D_P_UNIT, at, "there is no kernel or sequence '%s'", c->unit)
+                    : sc_report(sc, D_P_UNIT, at, "there is no kernel in this file");
+  if (c->unit) help_names(sc, d, "the file has", ast->file->a, ND_KERNEL, ND_SEQUENCE);
+  else sc_help(sc, d, "'kernel NAME { … }' is one");
   return NULL;
 }
 
@@ -398,8 +409,9 @@ Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
     if (i->kind == ND_CASE && !strcmp(i->name, g.choice->case_name)) g.kase = i;
   }
   if (g.choice->case_name && !g.kase) {
-    sc_report(sc, D_P_CASE, unit->name_span, "'%s' has no case '%s'", unit->name,
-              g.choice->case_name);
+    Diag *d = sc_report(sc, D_P_CASE, unit->name_span, "'%s' has no case '%s'", unit->name,
+                        g.choice->case_name);
+    help_names(sc, d, "its cases are", unit->a, ND_CASE, ND_CASE);
     return NULL;
   }
   Kernel *k =

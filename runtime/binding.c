@@ -156,8 +156,13 @@ static void take_tensors(Binder *bd, const schedc_tensor *tensor, size_t n) {
   for (size_t i = 0; i < n; i++) {
     u32 number = find_buf(k, tensor[i].name);
     if (number == SC_NONE || !wanted(&k->buf.at[number])) {
-      sc_report(sc, D_T_UNKNOWN, k->span, "'%s' is %s of '%s'", tensor[i].name,
-                number == SC_NONE ? "not a tensor" : "a workspace, not an argument,", k->name);
+      Str its = {.sc = sc};
+      for (u32 j = 0; j < k->buf.n; j++)
+        if (wanted(&k->buf.at[j])) str_printf(&its, "%s%s", its.n ? ", " : "", k->buf.at[j].name);
+      Diag *d =
+          sc_report(sc, D_T_UNKNOWN, k->span, "'%s' is %s of '%s'", tensor[i].name,
+                    number == SC_NONE ? "not a tensor" : "a workspace, not an argument,", k->name);
+      sc_help(sc, d, "its tensors are: %s", its.n ? its.at : "none");
     } else if (given[number]) {
       sc_report(sc, D_T_TWICE, k->buf.at[number].span, "tensor '%s' is given twice",
                 tensor[i].name);
@@ -313,8 +318,11 @@ static void take_scalars(Binder *bd, const schedc_scalar *scalar, size_t n) {
     u32 a = 0;
     while (a < k->arg.n && strcmp(k->arg.at[a].name, scalar[i].name) != 0) a++;
     if (a == k->arg.n) {
-      sc_report(bd->sc, D_T_UNKNOWN, k->span, "'%s' is not a scalar of '%s'", scalar[i].name,
-                k->name);
+      Str its = {.sc = bd->sc};
+      for (u32 j = 0; j < k->arg.n; j++) str_printf(&its, "%s%s", j ? ", " : "", k->arg.at[j].name);
+      Diag *d = sc_report(bd->sc, D_T_UNKNOWN, k->span, "'%s' is not a scalar of '%s'",
+                          scalar[i].name, k->name);
+      sc_help(bd->sc, d, "its scalars are: %s", its.n ? its.at : "none");
     } else if (bd->arg_known[a]) {
       sc_report(bd->sc, D_T_TWICE, k->arg.at[a].span, "scalar '%s' is given twice", scalar[i].name);
     } else {

@@ -207,8 +207,9 @@ static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
     return first->id == D_X_LIMIT ? SCHEDC_ELIMIT : SCHEDC_EFAULT;
   }
   if (why == SCHEDC_ELIMIT) {
-    sc_report(sc, D_X_STEPS, p->k->span, "given up after %llu operations",
-              (unsigned long long)p->opt->step_budget);
+    Diag *d = sc_report(sc, D_X_STEPS, p->k->span, "given up after %llu operations",
+                        (unsigned long long)p->opt->step_budget);
+    sc_help(sc, d, "run it on smaller tensors, or with a larger step_budget");
   }
   return why;
 }

@@ -239,6 +239,7 @@ static void code_unknown(void **state) {
   Fixture *f = *state;
   f->tensor[2].name = "P";
   refused(f, D_T_UNKNOWN, "'P' is not a tensor of 'kern'");
+  assert_string_equal(f->sc.diags->help, "its tensors are: Q, cu, O");
 }
 
 static void code_unknown_scalar(void **state) {
@@ -246,6 +247,7 @@ static void code_unknown_scalar(void **state) {
   f->scalar[0] = (schedc_scalar){"x", 1};
   f->scalars = 1;
   refused(f, D_T_UNKNOWN, "'x' is not a scalar of 'kern'");
+  assert_string_equal(f->sc.diags->help, "its scalars are: scale, n");
 }
 
 static void workspaces_get_rows_of_16_bytes(void **state) {

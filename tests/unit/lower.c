@@ -112,9 +112,11 @@ static void params_refused(void **state) {
   Run r;
   lower(&r, params, &(Choice){.case_name = "none"});
   assert_string_equal(r.code.at, "P.case ");
+  assert_string_equal(r.sc.diags->help, "its cases are: other");
   sc_free(&r.sc);
   lower(&r, params, &(Choice){.unit = "none"});
   assert_string_equal(r.code.at, "P.unit ");
+  assert_string_equal(r.sc.diags->help, "the file has: k");
   sc_free(&r.sc);
 }
 
