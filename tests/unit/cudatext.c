@@ -8,35 +8,12 @@
 #include <cmocka.h>
 
 #include <locale.h>
-#include <string.h>
 
 #include "cuda.h"
-
-typedef struct Fixture {
-  Sc sc;
-  jmp_buf unwind;
-} Fixture;
-
-static int begin(void **state) {
-  static Fixture f;
-  sc_init(&f.sc, NULL);
-  f.sc.unwind = &f.unwind;
-  *state = &f;
-  return 0;
-}
-
-static int end(void **state) {
-  Fixture *f = *state;
-  sc_free(&f->sc);
-  return 0;
-}
+#include "fixture.h"
 
 static const CudaText *emit(Fixture *f, const char *name, const char *source) {
-  f->sc.text = sc_text(&f->sc, name, source, strlen(source));
-  const Ast *ast = sc_parse(&f->sc, f->sc.text);
-  const Kernel *k = ast && !f->sc.errors ? sc_compile_to(&f->sc, ast, &(Choice){0}, NULL) : NULL;
-  if (!k) fail_msg("%s", f->sc.diags->text);
-  return sc_cuda(&f->sc, k, &(CudaOptions){0});
+  return sc_cuda(&f->sc, compile(f, name, source), &(CudaOptions){0});
 }
 
 static void names(void **state) {
@@ -327,7 +304,6 @@ static void locale(void **state) {
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
       TEST(names),      TEST(comments),     TEST(paths),           TEST(names_in_place),
       TEST(lines),      TEST(layout),       TEST(growth),          TEST(sequences),

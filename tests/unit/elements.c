@@ -6,36 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <string.h>
-
-#include "passes.h"
-
-typedef struct Fixture {
-  Sc sc;
-  jmp_buf unwind;
-} Fixture;
-
-static int begin(void **state) {
-  static Fixture f;
-  sc_init(&f.sc, NULL);
-  f.sc.unwind = &f.unwind;
-  *state = &f;
-  return 0;
-}
-
-static int end(void **state) {
-  Fixture *f = *state;
-  sc_free(&f->sc);
-  return 0;
-}
+#include "fixture.h"
 
 static const char *emit(Fixture *f, const char *source) {
-  f->sc.text = sc_text(&f->sc, "test.sched", source, strlen(source));
-  const Ast *ast = sc_parse(&f->sc, f->sc.text);
-  const Kernel *k = ast && !f->sc.errors ? sc_compile_to(&f->sc, ast, &(Choice){0}, NULL) : NULL;
-  if (!k) fail_msg("%s", f->sc.diags->text);
   Str out = {.sc = &f->sc}, flat = {.sc = &f->sc};
-  sc_print_cuda(&out, k);
+  sc_print_cuda(&out, compile(f, "test.sched", source));
   for (const char *p = out.at; *p; p++) {  // however its lines are broken
     bool space = strchr(" \n", *p), more = flat.n && flat.at[flat.n - 1] == ' ';
     if (!space || !more) str_put(&flat, space ? " " : p, 1);
@@ -84,18 +59,18 @@ static void pairs_along_columns(void **state) {
   static const char *const from[] = {"", "2*w + ", "w + "};
   for (u32 i = 0; i < COUNT(from); i++) {
     Fixture *f = *state;
-    Str s = {.sc = &f->sc};
-    str_printf(&s,
-               "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : "
-               "cdiv(M, 128))\n"
-               "  ring r : f32[68]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
-               "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, "
-               "64]\n    wait r\n"
-               "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    "
-               "release r\n"
-               "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
-               from[i], from[i]);
-    const char *t = emit(f, s.at);
+    const char *source = sc_printf(
+        &f->sc,
+        "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : "
+        "cdiv(M, 128))\n"
+        "  ring r : f32[68]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
+        "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, "
+        "64]\n    wait r\n"
+        "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    "
+        "release r\n"
+        "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
+        from[i], from[i]);
+    const char *t = emit(f, source);
     if (i < 2) {
       has(t, "const float2 pair = sc_lds64(smem + ");
       has(t, " * (e & 1 ? pair.y : pair.x);");
@@ -122,17 +97,17 @@ static void fragments(void **state) {
   static const char *const from[] = {"", "8 + ", "16*w + ", "4 + "};
   for (u32 i = 0; i < COUNT(from); i++) {
     Fixture *f = *state;
-    Str s = {.sc = &f->sc};
-    str_printf(&s,
-               "kernel k {\n  in X : f16[M, 128]\n  out Y : f16[M, 128]\n  grid (x : cdiv(M, 128))\n"
-               "  ring r : f16[128, 128]\n  role load : 1 warp, 24 regs { r <- X[x*128..] }\n"
-               "  role math[w] : 2 warpgroups, 128 regs {\n    ring o : f16[64, 128]\n"
-               "    reg a : f16[64, 64], b : f16[64, 128]\n"
-               "    wait r\n    a[i,j] = r[64*w + i, %sj]\n    release r\n    b[i,j] = 0\n    acquire o\n"
-               "    o[i, %sj] = a[i,j]\n    commit o\n    wait o\n    b[i, 16 + j] = o[i,j] * a[i,j]\n    release o\n"
-               "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
-               from[i], from[i]);
-    const char *t = emit(f, s.at);
+    const char *source = sc_printf(
+        &f->sc,
+        "kernel k {\n  in X : f16[M, 128]\n  out Y : f16[M, 128]\n  grid (x : cdiv(M, 128))\n"
+        "  ring r : f16[128, 128]\n  role load : 1 warp, 24 regs { r <- X[x*128..] }\n"
+        "  role math[w] : 2 warpgroups, 128 regs {\n    ring o : f16[64, 128]\n"
+        "    reg a : f16[64, 64], b : f16[64, 128]\n"
+        "    wait r\n    a[i,j] = r[64*w + i, %sj]\n    release r\n    b[i,j] = 0\n    acquire o\n"
+        "    o[i, %sj] = a[i,j]\n    commit o\n    wait o\n    b[i, 16 + j] = o[i,j] * a[i,j]\n    release o\n"
+        "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
+        from[i], from[i]);
+    const char *t = emit(f, source);
     bool whole = strcmp(from[i], "4 + ");
     (whole ? has : lacks)(t, "sc_ldmatrix(sc_at<128, 128>(smem + r_stage, ");
     (whole ? has : lacks)(t, "sc_stmatrix(sc_at<128, 64>(smem + ");
@@ -153,17 +128,17 @@ static void added_to_rows(void **state) {
 
 // Two kernels that pass tiles on in a workspace.
 static const char *passing(Fixture *f, const char *shape, const char *adds, const char *reads) {
-  Str s = {.sc = &f->sc};
-  str_printf(&s,
-             "kernel one {\n  in X : f32[M, 64]\n  inout W : f32[%s]\n  grid (x : cdiv(M, 64))\n"
-             "  role r[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 32]\n"
-             "    a[i,j] = X[x*64 + i, 32*w + j]\n    %s\n  }\n}\n"
-             "kernel two {\n  in W : f32[%s]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
-             "  role r : 1 warpgroup, 128 regs {\n    ring s : f32[64, 64]\n    reg b : f32[64, 64]\n    %s\n"
-             "    Y[x*64 + i, j] = b[i,j] * 2\n  }\n}\n"
-             "sequence both {\n  workspace W : f32[%s] = 0\n  one\n  two\n}\n",
-             shape, adds, shape, reads, shape);
-  return emit(f, s.at);
+  const char *source = sc_printf(
+      &f->sc,
+      "kernel one {\n  in X : f32[M, 64]\n  inout W : f32[%s]\n  grid (x : cdiv(M, 64))\n"
+      "  role r[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 32]\n"
+      "    a[i,j] = X[x*64 + i, 32*w + j]\n    %s\n  }\n}\n"
+      "kernel two {\n  in W : f32[%s]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  role r : 1 warpgroup, 128 regs {\n    ring s : f32[64, 64]\n    reg b : f32[64, 64]\n    %s\n"
+      "    Y[x*64 + i, j] = b[i,j] * 2\n  }\n}\n"
+      "sequence both {\n  workspace W : f32[%s] = 0\n  one\n  two\n}\n",
+      shape, adds, shape, reads, shape);
+  return emit(f, source);
 }
 
 // A workspace that threads alone see is kept in the order of accumulators: four elements of a thread side by side.
@@ -191,7 +166,6 @@ static void blocked_workspaces(void **state) {
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
                                      TEST(pairs_along_columns),  TEST(bytes_from_pairs),
                                      TEST(fragments),            TEST(added_to_rows),

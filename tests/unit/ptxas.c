@@ -6,9 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <string.h>
-
 #include "cuda/build.h"
+#include "fixture.h"
 
 static const char clean[] =
     "ptxas info    : 0 bytes gmem\n"
@@ -59,39 +58,13 @@ static const char source[] =
     "  }\n"
     "}\n";
 
-typedef struct Fixture {
-  Sc sc;
-  jmp_buf unwind;
-  BuildLog log;
-} Fixture;
-
-static int begin(void **state) {
-  static Fixture f;
-  sc_init(&f.sc, NULL);
-  f.sc.unwind = &f.unwind;
-  *state = &f;
-  return 0;
-}
-
-static int end(void **state) {
-  Fixture *f = *state;
-  sc_free(&f->sc);
-  return 0;
-}
-
-static const Kernel *kernel(Fixture *f) {
-  f->sc.text = sc_text(&f->sc, "my (1).sched", source, strlen(source));
-  const Ast *ast = sc_parse(&f->sc, f->sc.text);
-  const Kernel *k = sc_compile_to(&f->sc, ast, &(Choice){0}, NULL);
-  if (!k) fail_msg("%s", f->sc.diags->text);
-  return k;
-}
+static BuildLog found;  // in the log read last
 
 static const char *report(Fixture *f, const char *log, bool lenient) {
-  const Kernel *k = kernel(f);
+  const Kernel *k = compile(f, "my (1).sched", source);
   Str out = {.sc = &f->sc};
-  sc_read_log(&f->sc, log, &f->log);
-  sc_report_log(&f->sc, k, &f->log, lenient);
+  sc_read_log(&f->sc, log, &found);
+  sc_report_log(&f->sc, k, &found, lenient);
   for (const Diag *d = f->sc.diags; d; d = d->next) sc_diag_text(&out, f->sc.text, d);
   return out.at ? out.at : "";
 }
@@ -99,21 +72,21 @@ static const char *report(Fixture *f, const char *log, bool lenient) {
 static void of_a_clean_build(void **state) {
   Fixture *f = *state;
   assert_string_equal(report(f, clean, false), "");
-  assert_int_equal(f->log.registers, 168);
-  assert_int_equal(f->log.barriers, 16);
-  assert_int_equal(f->log.stack + f->log.spill_stores + f->log.spill_loads, 0);
-  assert_int_equal(f->log.remark.n, 0);
+  assert_int_equal(found.registers, 168);
+  assert_int_equal(found.barriers, 16);
+  assert_int_equal(found.stack + found.spill_stores + found.spill_loads, 0);
+  assert_int_equal(found.remark.n, 0);
 }
 
 static void of_spills_and_serialized_products(void **state) {
   Fixture *f = *state;
   const char *text = report(f, spilled, false);
-  assert_int_equal(f->log.stack, 512);
-  assert_int_equal(f->log.spill_stores, 1552);
-  assert_int_equal(f->log.spill_loads, 1292);
-  assert_int_equal(f->log.remark.n, 1);
-  assert_int_equal(f->log.remark.at[0].kind, REMARK_SERIAL);
-  assert_int_equal(f->log.remark.at[0].code, 7512);
+  assert_int_equal(found.stack, 512);
+  assert_int_equal(found.spill_stores, 1552);
+  assert_int_equal(found.spill_loads, 1292);
+  assert_int_equal(found.remark.n, 1);
+  assert_int_equal(found.remark.at[0].kind, REMARK_SERIAL);
+  assert_int_equal(found.remark.at[0].code, 7512);
   assert_int_equal(f->sc.errors, 2);
   assert_non_null(strstr(
       text, "my (1).sched:7:8: error[G.serial]: wgmma.mma_async instructions are serialized"));
@@ -135,9 +108,9 @@ static void demoted(void **state) {
 static void of_ignored_setmaxnreg(void **state) {
   Fixture *f = *state;
   const char *text = report(f, ignored, false);
-  assert_int_equal(f->log.remark.n, 1);
-  assert_int_equal(f->log.remark.at[0].kind, REMARK_SETMAXNREG);
-  assert_int_equal(f->log.registers, 222);
+  assert_int_equal(found.remark.n, 1);
+  assert_int_equal(found.remark.at[0].kind, REMARK_SETMAXNREG);
+  assert_int_equal(found.registers, 222);
   assert_non_null(strstr(text,
                          "error[G.setmaxnreg]: 'setmaxnreg' ignored; unable to determine register "
                          "count at entry. (ptxas C7508)"));
@@ -146,10 +119,10 @@ static void of_ignored_setmaxnreg(void **state) {
 static void of_refused_code(void **state) {
   Fixture *f = *state;
   const char *text = report(f, refused, true);
-  assert_int_equal(f->log.remark.n, 2);
-  assert_string_equal(f->log.remark.at[0].file, "my (1).sched");
-  assert_int_equal(f->log.remark.at[0].line, 4);
-  assert_string_equal(f->log.remark.at[1].file, "x.cu");
+  assert_int_equal(found.remark.n, 2);
+  assert_string_equal(found.remark.at[0].file, "my (1).sched");
+  assert_int_equal(found.remark.at[0].line, 4);
+  assert_string_equal(found.remark.at[1].file, "x.cu");
   assert_int_equal(f->sc.errors, 1);  // an error stays one
   assert_non_null(strstr(text,
                          "my (1).sched:4:3: error[G.nvrtc]: the emitted code is refused: "
@@ -181,13 +154,11 @@ static void of_a_sequence(void **state) {
       "ptxas info    : Function properties for one\n"
       "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
       "ptxas info    : Used 90 registers, used 1 barriers\n";
-  f->sc.text = sc_text(&f->sc, "s.sched", text, strlen(text));
-  const Kernel *k = sc_compile_to(&f->sc, sc_parse(&f->sc, f->sc.text), &(Choice){0}, NULL);
-  assert_non_null(k);
-  sc_read_log(&f->sc, log, &f->log);
-  sc_report_log(&f->sc, k, &f->log, false);
-  assert_int_equal(f->log.registers, 168);
-  assert_int_equal(f->log.barriers, 2);
+  const Kernel *k = compile(f, "s.sched", text);
+  sc_read_log(&f->sc, log, &found);
+  sc_report_log(&f->sc, k, &found, false);
+  assert_int_equal(found.registers, 168);
+  assert_int_equal(found.barriers, 2);
   // The kernels (they have no products to blame), the sequence, the role.
   static const u32 line[] = {1, 7, 15, 11};
   static const DiagId id[] = {D_G_SERIAL, D_G_SERIAL, D_G_SETMAXNREG, D_G_SPILL};
@@ -216,13 +187,13 @@ static void of_all_kinds(void **state) {
            "ptxas info    : (C7999) Potential Performance Loss: something new\nptxas warning : "
            "(C7000) beware\n"
            "ptxas fatal   : Unresolved extern function 'f'\nptxas info    : Compile time = 1 ms");
-  sc_read_log(&f->sc, log.at, &f->log);
-  assert_int_equal(f->log.remark.n, 6);
-  for (u32 i = 0; i < 3; i++) assert_int_equal(f->log.remark.at[i].kind, REMARK_SERIAL);
-  assert_int_equal(f->log.remark.at[3].kind, REMARK_WARNING);
-  assert_string_equal(f->log.remark.at[3].text, "something new");
-  assert_int_equal(f->log.remark.at[4].kind, REMARK_WARNING);
-  assert_int_equal(f->log.remark.at[5].kind, REMARK_ERROR);
+  sc_read_log(&f->sc, log.at, &found);
+  assert_int_equal(found.remark.n, 6);
+  for (u32 i = 0; i < 3; i++) assert_int_equal(found.remark.at[i].kind, REMARK_SERIAL);
+  assert_int_equal(found.remark.at[3].kind, REMARK_WARNING);
+  assert_string_equal(found.remark.at[3].text, "something new");
+  assert_int_equal(found.remark.at[4].kind, REMARK_WARNING);
+  assert_int_equal(found.remark.at[5].kind, REMARK_ERROR);
 }
 
 // Anything may stand in a log.
@@ -241,11 +212,10 @@ static void of_rubbish(void **state) {
                                         "ptxas  bytes stack frame",
                                         "99999999999999999999 bytes stack frame",
                                         "a(b): error: c"};
-  for (u32 i = 0; i < COUNT(rubbish); i++) sc_read_log(&f->sc, rubbish[i], &f->log);
+  for (u32 i = 0; i < COUNT(rubbish); i++) sc_read_log(&f->sc, rubbish[i], &found);
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
       TEST(of_a_clean_build), TEST(of_spills_and_serialized_products),
       TEST(demoted),          TEST(of_ignored_setmaxnreg),
