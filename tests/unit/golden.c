@@ -7,42 +7,23 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "files.h"
 #include "passes.h"
 
 static const struct {
   const char *schedule, *stage;
-} golden[] = {
+} texts[] = {
     {"copy", "lower"},          {"copy", "derive"},    {"copy", "place"},
     {"gemm_pingpong", "lower"}, {"mlp", "lower"},      {"fa_varlen", "lower"},
     {"fa3_fwd", "lower"},       {"fa3_fwd", "derive"}, {"fa3_fwd", "place"},
 };
 
-static char *read_file(Sc *sc, const char *path, size_t *n) {
-  static char bytes[1 << 20];
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  *n = fread(bytes, 1, sizeof bytes - 1, f);
-  fclose(f);
-  bytes[*n] = 0;
-  return sc_printf(sc, "%s", bytes);
-}
-
-static void write_file(const char *path, const Str *s) {
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(s->at, 1, s->n, f), s->n);
-  assert_int_equal(fclose(f), 0);
-}
-
 static void print_stage(Sc *sc, Str *out, const char *schedule, const char *stage) {
-  size_t n = 0;
-  const char *path = sc_printf(sc, "schedules/%s.sched", schedule), *text = read_file(sc, path, &n);
-  assert_non_null(text);
+  size_t n;
+  const char *path = sc_printf(sc, "schedules/%s.sched", schedule);
+  char *text = read_file(path, &n);
   const Ast *ast = sc_parse(sc, sc_text(sc, path, text, n));
+  free(text);
   const Kernel *k = sc_compile_to(sc, ast, &(Choice){0}, stage);
   if (!k) fail_msg("%s: %s", path, sc->diags->text);
   const Pass *pass = sc_pipeline;
@@ -52,18 +33,12 @@ static void print_stage(Sc *sc, Str *out, const char *schedule, const char *stag
 
 static void golden_files(void **state) {
   (void)state;
-  for (u32 i = 0; i < COUNT(golden); i++) {
+  for (u32 i = 0; i < COUNT(texts); i++) {
     Sc sc;
-    size_t n;
     sc_init(&sc, NULL);
     Str got = {.sc = &sc};
-    print_stage(&sc, &got, golden[i].schedule, golden[i].stage);
-    const char *path = sc_printf(&sc, "tests/golden/%s.%s", golden[i].schedule, golden[i].stage);
-    if (getenv("SCHEDC_UPDATE")) write_file(path, &got);
-    const char *want = read_file(&sc, path, &n);
-    assert_non_null(want);
-    if (strcmp(got.at, want))
-      fail_msg("%s differs; run with SCHEDC_UPDATE=1 and read the difference", path);
+    print_stage(&sc, &got, texts[i].schedule, texts[i].stage);
+    golden(sc_printf(&sc, "tests/golden/%s.%s", texts[i].schedule, texts[i].stage), got.at);
     sc_free(&sc);
   }
 }

@@ -8,26 +8,26 @@
 
 #include "ast.h"
 
-static const Ast *parse_text(Sc *sc, const char *bytes, size_t n) {
+static inline const Ast *parse_text(Sc *sc, const char *bytes, size_t n) {
   const Text *text = sc_text(sc, "text.sched", bytes, n);
   sc->text = text;
   return sc_parse(sc, text);
 }
 
-static const char *tree_text(Sc *sc, const Ast *ast) {
+static inline const char *tree_text(Sc *sc, const Ast *ast) {
   Str s = {.sc = sc};
   sc_print_ast(&s, ast);
   return s.at;
 }
 
-static Str source_text(Sc *sc, const Ast *ast) {
+static inline Str source_text(Sc *sc, const Ast *ast) {
   Str s = {.sc = sc};
   str_puts(&s, "");
   sc_print_source(&s, ast);
   return s;
 }
 
-static bool same_comments(const Ast *a, const Ast *b) {
+static inline bool same_comments(const Ast *a, const Ast *b) {
   if (a->comments.n != b->comments.n) return false;
   for (u32 i = 0; i < a->comments.n; i++) {
     Span x = a->comments.at[i].span, y = b->comments.at[i].span;
@@ -38,7 +38,7 @@ static bool same_comments(const Ast *a, const Ast *b) {
 }
 
 // NULL, or what is wrong. `sc` is fresh, and its `unwind` set.
-static const char *roundtrip(Sc *sc, const char *bytes, size_t n) {
+static inline const char *roundtrip(Sc *sc, const char *bytes, size_t n) {
   const Ast *ast = parse_text(sc, bytes, n);
   if (!ast->file) return "no tree";
   if (sc->errors) return NULL;
