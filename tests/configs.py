@@ -3,6 +3,7 @@
 the parameters of each of its cases, and as the ablation has it, each code once; the defaults with --debug-waits, too.
 No spills (but --debug-waits may), no stack frame, no serialized products, no ignored setmaxnreg; registers at entry,
 shared memory and barriers as schedc predicts them, and each role's tiles within the registers that it asks for.
+Those of tests/corpus/ go through NVRTC alone, with their defaults, with and without --debug-waits.
 
   configs.py --schedc build/schedc [-j 2] [--debug-waits] [FILE …]
 
@@ -77,6 +78,12 @@ def of_ablation(root):
             for path, settings in ablation.configurations(ablation.TABLES)]
 
 
+def of_corpus(root):
+    for path in sorted(glob.glob(os.path.join(root, "tests", "corpus", "*.sched"))):
+        for kernel, _ in units(open(path, encoding="utf-8").read()):
+            yield from ((path, kernel, [], debug, ".ptx") for debug in ([], ["--debug-waits"]))
+
+
 def placed(schedc, path, kernel, options):
     """Bytes of shared memory and named barriers. (`info` would take the parameters of the first case.)"""
     text = run(schedc, "check", path, kernel, *options, "--emit=place").stdout
@@ -110,8 +117,8 @@ def judge(built, known, place, debug):
 
 
 def build(schedc, folder, job):
-    path, kernel, options, debug = job
-    out = os.path.join(folder, hashlib.sha256(repr(job).encode()).hexdigest() + ".cubin")
+    path, kernel, options, debug, form = job
+    out = os.path.join(folder, hashlib.sha256(repr(job).encode()).hexdigest() + form)
     done = run(schedc, "build", path, kernel, *options, *debug, "--no-cache", "--format", "json", "-o", out)
     if done.returncode == MISSING:
         return job, None, None
@@ -120,6 +127,8 @@ def build(schedc, folder, job):
     except ValueError:
         return job, None, [done.stdout + done.stderr]
     wrong = [d["code"] + ": " + d["text"] for d in built["diagnostics"] if not debug or d["code"] != "G.spill"]
+    if form == ".ptx":
+        return job, built, wrong
     known = info(schedc, path, kernel, *options)
     place = None if known["kind"] == "sequence" else placed(schedc, path, kernel, options)
     wrong += judge(built, known, place, debug)
@@ -145,16 +154,18 @@ def main():
         text = run(args.schedc, "build", path, kernel, *options, "--to", "cu", "-o", "-")
         if text.returncode == 0 and text.stdout not in seen:
             seen.add(text.stdout)
-            jobs.append((path, kernel, options, waits if args.debug_waits else []))
+            jobs.append((path, kernel, options, waits if args.debug_waits else [], ".cubin"))
             if not options and not args.debug_waits:
-                jobs.append((path, kernel, options, waits))
+                jobs.append((path, kernel, options, waits, ".cubin"))
         elif text.returncode:
             print(f"{path} {kernel} {options}: {text.stderr}")
             return 1
+    if not args.files:
+        jobs += of_corpus(root)
     passed = failed = skipped = 0
     slowest, start = (0, ""), time.monotonic()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.j) as pool:
-        for (_, kernel, options, debug), built, wrong in pool.map(lambda job: build(args.schedc, folder, job), jobs):
+        for (_, kernel, options, debug, _), built, wrong in pool.map(lambda job: build(args.schedc, folder, job), jobs):
             name = " ".join([kernel] + options[1::2] + debug)
             if wrong is None:
                 skipped += 1

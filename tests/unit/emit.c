@@ -1,6 +1,6 @@
-// Tests of the emitter: what it cannot write it refuses, at the line; what it writes, NVRTC builds,
-// where there is one: every kernel of schedules/ and tests/corpus/, with and without debug waits.
-// With them no wait is left that could last for ever; without them nothing of theirs is there.
+// Tests of the emitter: what it cannot write it refuses, at the line; all else it writes: every
+// kernel of schedules/ and tests/corpus/, with and without debug waits. With them no wait is left
+// that could last for ever; without them nothing of theirs is there. (tests/configs.py builds them.)
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,17 +8,11 @@
 #include <cmocka.h>
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cuda/build.h"
 #include "cuda/gpu.h"
-
-typedef struct Fixture {
-  Sc sc;
-  jmp_buf unwind;
-} Fixture;
+#include "files.h"
+#include "fixture.h"
 
 static const CudaText *emit(Fixture *f, const char *name, const char *source, const char *unit,
                             bool debug_waits, const Kernel **k) {
@@ -75,7 +69,7 @@ static void what_cannot_be_written(void **state) {
           "more than two dimensions");
 }
 
-// ---- written, and built
+// ---- written
 
 // What only debug waits need, and what waits until another role comes.
 static void expect_waits(const Kernel *k, const CudaText *t, bool debug) {
@@ -123,16 +117,6 @@ static void waits_need_memory(void **state) {
   sc_free(&f.sc);
 }
 
-static char *read_file(const char *path) {
-  static char bytes[1 << 20];
-  FILE *f = fopen(path, "rb");
-  if (!f) return NULL;
-  size_t n = fread(bytes, 1, sizeof bytes - 1, f);
-  fclose(f);
-  bytes[n] = 0;
-  return bytes;
-}
-
 static bool next_unit(const char **at, char *name, size_t room) {
   static const char *const word[] = {"kernel ", "sequence "};
   for (const char *p = *at; *p; p += strcspn(p, "\n"), p += *p == '\n') {
@@ -150,29 +134,26 @@ static bool next_unit(const char **at, char *name, size_t room) {
   return false;
 }
 
-static u32 build_file(const char *path, const Nvrtc *nvrtc) {
-  const char *text = read_file(path), *at = text;
-  char unit[64];
+static u32 emit_file(const char *path) {
+  size_t n;
+  char *text = read_file(path, &n), unit[64];
+  const char *at = text;
   u32 units = 0;
   for (; next_unit(&at, unit, sizeof unit); units++) {
     for (u32 debug = 0; debug < 2; debug++) {
       Fixture f;
       const Kernel *k;
-      Binary out;
       const CudaText *t = emit(&f, path, text, unit, debug, &k);
       if (!t) fail_msg("%s, %s: %s", path, unit, f.sc.diags->text);
       expect_waits(k, t, debug);
-      const char *wrong =
-          nvrtc ? sc_nvrtc(&f.sc, nvrtc, TARGET_PTX, unit, sc_cuda_lined(&f.sc, t), &out) : NULL;
-      if (wrong) fail_msg("%s, %s: %s\n%s", path, unit, wrong, out.log);
-      if (nvrtc && strstr(out.log, "warning")) fail_msg("%s, %s:\n%s", path, unit, out.log);
       sc_free(&f.sc);
     }
   }
+  free(text);
   return units;
 }
 
-static u32 build_folder(const char *folder, const Nvrtc *nvrtc) {
+static u32 emit_folder(const char *folder) {
   DIR *d = opendir(folder);
   u32 units = 0;
   assert_non_null(d);
@@ -181,23 +162,16 @@ static u32 build_folder(const char *folder, const Nvrtc *nvrtc) {
     char path[512];
     if (!dot || strcmp(dot, ".sched") != 0) continue;
     snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-    units += build_file(path, nvrtc);
+    units += emit_file(path);
   }
   closedir(d);
   return units;
 }
 
-static void what_is_written_builds(void **state) {
+static void every_kernel(void **state) {
   (void)state;
-  Sc sc;
-  sc_init(&sc, NULL);
-  NvrtcFile file;
-  Nvrtc nvrtc;
-  bool there = !sc_nvrtc_find(&sc, &file) && !sc_nvrtc_open(&sc, &file, &nvrtc);
-  if (!there) print_message("no NVRTC: emitted only\n");
-  assert_true(build_folder("schedules", there ? &nvrtc : NULL) >= 10);
-  assert_true(build_folder("tests/corpus", there ? &nvrtc : NULL) >= 20);
-  sc_free(&sc);
+  assert_true(emit_folder("schedules") >= 10);
+  assert_true(emit_folder("tests/corpus") >= 20);
 }
 
 // A CTA of a plain grid has one tile and no loop.
@@ -281,7 +255,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_written),
       cmocka_unit_test(waits_need_memory),
       cmocka_unit_test(what_runs_meanwhile),
-      cmocka_unit_test(what_is_written_builds),
+      cmocka_unit_test(every_kernel),
       cmocka_unit_test(loops_over_tiles),
       cmocka_unit_test(what_a_header_cannot_say),
   };
