@@ -492,9 +492,9 @@ static void cut_texts(void **state) {
   (void)state;
   size_t n;
   char *text = read_file("tests/golden/every.sched", &n);
-  for (size_t i = 0; i < n; i++) check_roundtrip("prefix", text, i);
+  for (size_t i = 0; i < n; i += ONE_IN) check_roundtrip("prefix", text, i);
   char *less = malloc(n);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; i += ONE_IN) {
     memcpy(less, text, i);
     memcpy(less + i, text + i + 1, n - i - 1);
     check_roundtrip("one byte less", less, n - 1);
