@@ -154,8 +154,10 @@ class Kernel:
         """What this sequence is given, as a kernel on the same tensors; None: nothing. To be closed before this one."""
         other = Kernel.__new__(Kernel)
         other.library, other.so, other.path, other.handle, other.loaded = self.library, self.so, self.path, _at(), _at()
-        if self.so.schedc_given(ctypes.byref(other.handle), self.library.context, self.handle) == EARG:
+        status = self.so.schedc_given(ctypes.byref(other.handle), self.library.context, self.handle)
+        if status == EARG:
             return None
+        self.library.check(status)
         other.name, other.tensors = self.name, [other._tensor(i) for i in range(len(self.tensors))]
         return other
 

@@ -7,15 +7,17 @@ Every point's output is compared with its specification (a sample of it, in floa
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
 count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. The ratio is of
 sustained times. Peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends,
-and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
+its gradients with cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
 """
 import argparse
 import json
+import math
 import os
 import re
 import statistics
 import sys
 import time
+import traceback
 
 from calls import write
 from libschedc import OUT, SIZES, Failed, Kernel, Library
@@ -75,7 +77,7 @@ def make_tensors(torch, kernel, shapes):
     tensors = []
     for (_, kind, direction, _), shape in zip(kernel.tensors, shapes):
         if direction & OUT:
-            made = torch.full(shape, float("nan"), device="cuda", dtype=torch.float32)
+            made = torch.full(shape, math.nan, device="cuda", dtype=torch.float32)
         else:
             made = torch.randn(shape, device="cuda", dtype=torch.float32)
         tensors.append(made.to(torch_type(torch, kind)).contiguous())
@@ -85,6 +87,22 @@ def make_tensors(torch, kernel, shapes):
 def our_run(torch, kernel, tensors, shapes):
     kernel.load()
     return launcher(torch, kernel, kernel.describe([t.data_ptr() for t in tensors], shapes))
+
+
+def give(torch, kernel, tensors, shapes):
+    """What a sequence is given, in place of normal numbers: of a backward pass, the forward's outputs."""
+    given = kernel.given()
+    if not given:
+        return
+    try:
+        made = [t for (_, _, direction, _), t in zip(given.tensors, tensors) if direction & OUT]
+        for tensor in made:
+            tensor.fill_(math.nan)
+        our_run(torch, given, tensors, shapes)()
+        if any(bool(torch.isnan(tensor).any()) for tensor in made):
+            raise Failed(f"NaN in what {kernel.name} is given")
+    finally:
+        given.close()
 
 
 def verify(torch, kernel, tensors, shapes):
@@ -111,13 +129,30 @@ def attention_peers(torch, kernel, point, tensors):
     return {"cudnn": through(SDPBackend.CUDNN_ATTENTION), "flash2": through(SDPBackend.FLASH_ATTENTION)}
 
 
+def backward_peers(torch, kernel, point, tensors):
+    """The gradients alone: the forward is run once, by the first call."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    named = {name: t for (name, *_), t in zip(kernel.tensors, tensors)}
+    inputs = [named[name].transpose(1, 2).detach().requires_grad_() for name in "QKV"]
+    gradient, outputs = named["dO"].transpose(1, 2), []
+    causal = bool(point["params"].get("causal", False))
+
+    def run():
+        if not outputs:
+            with torch.enable_grad(), sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                outputs.append(torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=causal))
+        return torch.autograd.grad(outputs, inputs, gradient, retain_graph=True)
+    return {"cudnn": run}
+
+
 def gemm_peers(torch, kernel, point, tensors):
     a, b, c = tensors
     out = torch.empty_like(c)
     return {"cublas": lambda: torch.matmul(a, b.t(), out=out)}
 
 
-PEERS = {"attention": (attention_peers, "cudnn"), "gemm": (gemm_peers, "cublas")}
+PEERS = {"attention": (attention_peers, "cudnn"), "attention backward": (backward_peers, "cudnn"),
+         "gemm": (gemm_peers, "cublas")}
 
 
 def usable(torch, peers, result):
@@ -129,8 +164,8 @@ def usable(torch, peers, result):
                 run()
             torch.cuda.synchronize()
             runs[name] = run
-        except RuntimeError as error:
-            result["unavailable"][name] = str(error).strip().splitlines()[0]
+        except Exception as error:  # whatever PyTorch raises
+            result["unavailable"][name] = (str(error).strip() or repr(error)).splitlines()[0]
     return runs
 
 
@@ -141,6 +176,7 @@ def measure_point(torch, library, point, rounds):
     result["params"] = kernel.params()
     try:
         tensors = make_tensors(torch, kernel, shapes)
+        give(torch, kernel, tensors, shapes)
         ours = our_run(torch, kernel, tensors, shapes)
         ours()
         result["outputs"] = verify(torch, kernel, tensors, shapes)
@@ -189,6 +225,8 @@ def line(result):
     bar = f"{result['bar']:6.2f} {'met' if result.get('met') else 'missed' if 'met' in result else ''}" if result["bar"] else ""
     print(f"{result['name']:42} {cell('schedc'):>15} {cell('cudnn', 'cublas'):>15} {cell('flash2'):>15}  {ratio} {bar}",
           flush=True)
+    for name, why in result["unavailable"].items():
+        print(f"  {name} does not run: {why}", flush=True)
 
 
 def describe_points(library, points):
@@ -245,8 +283,10 @@ def main():
     for point in points:
         try:
             result = measure_point(torch, library, point, args.rounds)
-        except (Failed, RuntimeError) as error:
+        except Failed as error:
             result = {"name": point["name"], "pass": False, "error": str(error).strip()}
+        except Exception:  # of PyTorch's, CUDA's or this script's: the other points are measured all the same
+            result = {"name": point["name"], "pass": False, "error": traceback.format_exc().strip()}
         document["points"].append(result)
         line(result)
         write(args.out, document)

@@ -6,6 +6,7 @@
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -183,6 +184,9 @@ def peers(schedc):
     with open("bench/points.json", encoding="utf-8") as file:
         points = json.load(file)["points"]
     expect("every point's kernel", done.returncode == 0 and all(p["name"] in done.stdout for p in points))
+    work = {name: float(n) for name, n in re.findall(r"^(.*?) +\w+ +([\d.]+) TFLOP", done.stdout, re.M)}
+    pairs = [(name, name.replace("bwd", "fwd")) for name in work if name.startswith("bwd")]
+    expect("gradients count 2.5 times", pairs and all(abs(work[b] / work[f] - 2.5) < 0.02 for b, f in pairs))
     import numpy
     from libschedc import Failed, Kernel, Library
     opened = Library(library)

@@ -1,5 +1,6 @@
-"""Checks of tests/gpu/launch.py: C headers of `schedc build -o x.h`, compiled with the declarations of tests/header/cuda.h
-alone and launched on the tensors that schedc_launch is given: the outputs are the same, launch after launch."""
+"""Checks of tests/gpu/launch.py: C headers of `schedc build -o x.h`, compiled with the declarations of
+tests/header/cuda.h alone and launched on the tensors that schedc_launch is given: the outputs are the same, launch
+after launch."""
 import ctypes
 import math
 import os
@@ -127,7 +128,8 @@ def same_outputs(kernels, path, unit, dims, scalars):
     with tempfile.TemporaryDirectory() as folder:
         so, (tensors, names, _) = compiled(folder, path, unit)
         expect([header.own(name) for name in tensors] == [name for name, *_ in kernel.tensors], "it has other tensors")
-        values = [n for view in views for n in (view.data_ptr(), *view.stride())] + [dims[header.own(name)] for name in names]
+        values = [n for view in views for n in (view.data_ptr(), *view.stride())]
+        values += [dims[header.own(name)] for name in names]
         v, s = (ctypes.c_int64 * len(values))(*values), (ctypes.c_double * max(1, len(scalars)))(*scalars)
         expect(so.begin() == 0, "it cannot be loaded")
         try:
