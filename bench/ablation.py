@@ -19,6 +19,7 @@ from calls import bench, build, write
 
 ALONE, ALG1, FWD, STALE = (f"schedules/{name}.sched" for name in ("fa3_alone", "fa3_alg1", "fa3_fwd", "fa3_stale"))
 EDITED = "build/ablation"  # where schedules go that a variant changes
+SAMPLE = "512"  # rows of each variant's result that are compared
 
 # settings: params. hand: row of the ladder, TFLOP/s sustained, % of the tensor cores' cycles. paper: row of its table,
 # TFLOP/s. edit: text of the schedule, and what stands there instead.
@@ -215,7 +216,7 @@ def show(table, write):
 
 
 def one_table(args, of, document):
-    entry, code = bench(args, options_of(of), document)
+    entry, code = bench(args, ["--sample", SAMPLE, *options_of(of)], document)
     table = {"name": of[0], **entry}
     document["tables"].append(table)
     if "variants" in table:

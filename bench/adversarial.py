@@ -15,7 +15,7 @@ import os
 import re
 import sys
 
-from calls import bench, build, write
+from calls import bench, build, setting, write
 from peers import read_points
 
 KINDS = ["normal", "outliers", "large", "equal", "spike", "sink", "ramp", "ramp-down"]
@@ -24,10 +24,6 @@ RAGGED = {"B": 1, "M": 300, "N": 1100, "H": 2, "G": 1}
 # What is kept of a variant.
 KEYS = ["inputs", "pass", "repeats", "differing", "outputs", "cold_ms", "sustained_ms", "least_ms", "most_ms",
         "tflops_cold", "tflops_sustained", "clock_mhz", "tensor_utilisation", "spread"]
-
-
-def setting(name, value):
-    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def configurations(points):

@@ -7,14 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 SECONDS = 90  # for a call
 
 
+def setting(name, value):
+    """NAME=VALUE, as the command line has it."""
+    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
 def build(schedc, configurations):
-    """Fills the cache on all cores, so that the GPU does not wait for NVRTC; a configuration is a file and the settings
-    of its params. What goes wrong is told by `bench`."""
+    """Fills the cache on all cores, so that the GPU does not wait for NVRTC; a configuration is a file, the settings of
+    its params and, if the file's own choice is not meant, a kernel or sequence. What goes wrong is told by those that
+    run it."""
     def one(configuration):
-        file, settings = configuration
-        params = [word for setting in settings for word in ("-p", setting)]
-        subprocess.run([schedc, "build", file, *params, "--to", "cubin", "-o", "-"], stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, timeout=SECONDS, check=False)
+        file, settings, *unit = configuration
+        params = [word for s in settings for word in ("-p", s)]
+        try:
+            subprocess.run([schedc, "build", file, *unit, *params, "--to", "cubin", "-o", "-"], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(one, configurations))

@@ -194,8 +194,8 @@ class Kernel:
                                                      None, _size(0), ctypes.byref(out)))
         return out
 
-    def compare(self, tensors, operations=10_000_000_000):
-        """Outputs in host memory against the specification: a list of Error."""
+    def compare(self, tensors, operations=0):
+        """Outputs in host memory against the specification, or what of it so many operations allow: a list of Error."""
         n = self.so.schedc_output_count(self.handle)
         errors = (Error * max(1, n))()
         errors[0].size = ctypes.sizeof(Error)

@@ -11,7 +11,7 @@ import tempfile
 import torch
 
 import header
-from kit import DEVICE, OUT, ROOT, Skip, expect, launch, make
+from kit import DEVICE, OUT, Skip, expect, launch, make
 
 UNORDERED = {"dQ"}  # sums of the CTAs', in any order
 NEAR = 1e-3
@@ -80,8 +80,7 @@ def compiled(folder, path, unit):
     interface = header.interface(text)
     with open(source, "w", encoding="utf-8") as file:
         file.write(shim(unit, interface) + (WITH_WORKSPACE if "workspace;" in text else WITHOUT).replace("NAME", unit))
-    succeed(compiler, "-std=c99", "-O1", "-fPIC", "-shared", "-I", os.path.join(ROOT, "tests", "header"), source,
-            "-o", library)
+    succeed(compiler, "-std=c99", "-O1", "-fPIC", "-shared", "-I", "tests/header", source, "-o", library)
     ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)  # has what the library does not define
     so = ctypes.CDLL(library)
     so.room.restype = ctypes.c_size_t
@@ -93,7 +92,7 @@ def compiled(folder, path, unit):
 def built(folder, path, unit):
     """The text of the header."""
     at = os.path.join(folder, unit + ".h")
-    succeed(os.path.join(ROOT, "build", "release", "schedc"), "build", os.path.join(ROOT, path), unit, "-o", at)
+    succeed("build/release/schedc", "build", path, unit, "-o", at)
     with open(at, encoding="utf-8") as file:
         return file.read()
 

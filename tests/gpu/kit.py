@@ -14,7 +14,6 @@ import pytorch
 from libschedc import OUT, Failed, Kernel, Library  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
 DEVICE = "cuda"
@@ -82,7 +81,8 @@ class Checks:
 # ---- kernels
 
 class Kernels:
-    """Each kernel or sequence under each params is built and loaded once."""
+    """Each kernel or sequence under each params is built and loaded once. Paths are as `schedc test` is given them: the
+    machine code is in the cache then."""
 
     def __init__(self, library):
         self.library, self.known = library, {}
@@ -95,7 +95,7 @@ class Kernels:
 
     def fresh(self, schedule, unit=None, **params):
         path = schedule if os.path.sep in schedule else os.path.join("schedules", schedule + ".sched")
-        kernel = Kernel(self.library, os.path.join(ROOT, path), unit, params)
+        kernel = Kernel(self.library, path, unit, params)
         kernel.load()
         return kernel
 
