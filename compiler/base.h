@@ -132,6 +132,10 @@ typedef struct Place {
   u32 line, col;  // from 1; columns in bytes
 } Place;
 Place sc_line_col(const Text *text, u32 offset);
+// Is `name` what was meant by `written`, if so many letters may be wrong (at first sc_slips), left out, too many or
+// swapped with the next? If so, a better one has fewer: *slips.
+u32 sc_slips(const char *written);
+bool sc_nearer(const char *written, const char *name, u32 *slips);
 
 // ---- diag.c
 // Each appends to sc->diags and returns the report, so that notes and a help line can follow. After

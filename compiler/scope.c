@@ -115,37 +115,22 @@ Name *low_find(Low *l, Sym name) {
   return NULL;
 }
 
-// Levenshtein distance of short names, at most `most` + 1.
-static u32 distance(const char *a, const char *b, u32 most) {
-  size_t na = strlen(a), nb = strlen(b);
-  u32 row[33];
-  if (na > 32 || nb > 32 || (na > nb ? na - nb : nb - na) > most) return most + 1;
-  for (u32 j = 0; j <= nb; j++) row[j] = j;
-  for (u32 i = 1; i <= na; i++) {
-    u32 corner = row[0];
-    row[0] = i;
-    for (u32 j = 1; j <= nb; j++) {
-      u32 best = corner + (a[i - 1] != b[j - 1]);
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      corner = row[j];
-      row[j] = best;
-    }
-  }
-  return row[nb];
-}
-
 static void unbound(Low *l, Sym name, Span at, bool call) {
   const Name *near = NULL;
-  u32 best = strlen(name) > 3 ? 3 : strlen(name) > 1 ? 2 : 1;  // one more than may differ
+  const char *type = NULL;
+  u32 slips = sc_slips(name);
   for (const Scope *s = l->scope; s; s = s->up) {
     for (const Name *n = s->first; n; n = n->next) {
-      u32 d = distance(name, n->name, best);
-      if (d < best) best = d, near = n;
+      if (sc_nearer(name, n->name, &slips)) near = n;
     }
   }
+  for (u32 i = 0; i < EL_COUNT; i++) {
+    if (sc_nearer(name, sc_elem[i].text, &slips)) type = sc_elem[i].text;
+  }
   Diag *d = low_error(l, D_N_UNBOUND, at, "'%s' is not declared", name);
-  if (near) {
+  if (type) {
+    sc_help(l->sc, d, "did you mean '%s'?", type);
+  } else if (near) {
     sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
     sc_help(l->sc, d, "did you mean '%s'?", near->name);
   } else if (call) {

@@ -1,4 +1,5 @@
-// text.c - source texts, the way from a byte offset to a line and column, and reals as text.
+// text.c - source texts, the way from a byte offset to a line and column, misspelt names, and reals
+// as text.
 #include "base.h"
 
 #include <math.h>
@@ -20,6 +21,36 @@ Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n) {
     if (at[i] == '\n') t->line[line++] = i + 1;
   }
   return t;
+}
+
+u32 sc_slips(const char *written) {
+  size_t n = strlen(written);
+  return n > 3 ? 2 : n > 1 ? 1 : 0;
+}
+
+bool sc_nearer(const char *written, const char *name, u32 *slips) {
+  enum { MOST = 32 };
+  u32 row[3][MOST +
+             1];  // of the letters written so far, against each beginning of `name`: the last three
+  size_t na = strlen(written), nb = strlen(name);
+  if (!strcmp(written, name) || na > MOST || nb > MOST) return false;
+  for (u32 j = 0; j <= nb; j++) row[0][j] = j;
+  for (u32 i = 1; i <= na; i++) {
+    u32 *now = row[i % 3], *last = row[(i + 2) % 3];
+    now[0] = i;
+    for (u32 j = 1; j <= nb; j++) {
+      now[j] = last[j - 1] + (written[i - 1] != name[j - 1]);
+      if (last[j] + 1 < now[j]) now[j] = last[j] + 1;
+      if (now[j - 1] + 1 < now[j]) now[j] = now[j - 1] + 1;
+      bool swapped =
+          i > 1 && j > 1 && written[i - 1] == name[j - 2] && written[i - 2] == name[j - 1];
+      if (swapped && row[(i + 1) % 3][j - 2] + 1 < now[j]) now[j] = row[(i + 1) % 3][j - 2] + 1;
+    }
+  }
+  u32 found = row[na % 3][nb];
+  if (found > *slips) return false;
+  *slips = found - 1;
+  return true;
 }
 
 Place sc_line_col(const Text *text, u32 offset) {

@@ -71,9 +71,12 @@ static Token take(Parser *p) {
 }
 
 static void give(Parser *p, Token t) {
+  bool starts = sc_at_statement(p);
   p->fresh = t.kind == T_NL || t.kind == T_SEMI;
   sc_lalr(p->lalr, p->fresh ? T_NL : t.kind, t);
-  if (!p->fresh) p->last = t;
+  if (p->fresh) return;
+  p->last = t;
+  p->starts = starts;
 }
 
 // ---- recovery

@@ -9,6 +9,12 @@
 
 enum { MAX_NAMED = 4, MAX_QUOTED = 24 };  // alternatives worth listing; bytes of a quoted token
 
+static const u8 kinds[] = {
+#define TOK(id, text, class) T_##id,
+#include "tokens.def"
+#undef TOK
+};
+
 static const char *quoted(Parser *p, Span at) {
   u32 n = at.hi - at.lo;
   const char *text = p->ast->text->at + at.lo;
@@ -35,11 +41,6 @@ static void want(Wanted *w, const char *word) {
 }
 
 static Wanted wanted(Parser *p) {
-  static const u8 kinds[] = {
-#define TOK(id, text, class) T_##id,
-#include "tokens.def"
-#undef TOK
-  };
   Wanted w = {0};
   bool expression = sc_accepts(p, T_INT);
   bool opener = sc_accepts(p, T_LET), infix = sc_accepts(p, T_PLUS);
@@ -76,6 +77,20 @@ static const char *sentence(Parser *p, Token t) {
   return s.at;
 }
 
+// The reserved word that was meant by a name, of those that can stand here, or that open
+// statements.
+static const char *misspelt(Parser *p, Sym name, bool opens) {
+  const char *found = NULL;
+  u32 slips = sc_slips(name);
+  for (u32 i = 0; i < COUNT(kinds); i++) {
+    const TokenInfo *info = sc_token_info(kinds[i]);
+    if (opens ? !(info->class & OPENS) : !(info->class & (WORD | SOFT)) || !sc_accepts(p, kinds[i]))
+      continue;
+    if (sc_nearer(name, info->text, &slips)) found = info->text;
+  }
+  return found;
+}
+
 // The slip that a token in the wrong place usually is, or NULL.
 static const char *help(Parser *p, Token t) {
   u8 class = sc_token_info(t.kind)->class;
@@ -90,6 +105,9 @@ static const char *help(Parser *p, Token t) {
     return "a line goes on behind an operator or comma: put this one at the end of the line above";
   }
   if (t.kind == T_NL && sc_accepts(p, T_LB)) return "the '{' stands on the line of its head";
+  if (p->last.kind == T_WAIT && (t.kind == T_LT || t.kind == T_INT)) {
+    return "name what to wait for: how many products may stay in flight is worked out";
+  }
   if (t.kind == T_ELSE) return "'else' follows the '}' of an 'if'";
   if (!start && sc_accepts(p, T_NL) && class & OPENS) {
     return "a statement ends with a newline or ';'";
@@ -119,11 +137,18 @@ void sc_unexpected(Parser *p, Token t) {
     sc_help(sc, d, "choose another name, such as '%s_'", t.name);
     return;
   }
+  if (p->last.kind == T_NAME && p->starts && misspelt(p, p->last.name, true)) {
+    Diag *d =
+        sc_report(sc, D_S_TOKEN, p->last.span, "expected a statement, found '%s'", p->last.name);
+    sc_help(sc, d, "did you mean '%s'?", misspelt(p, p->last.name, true));
+    return;
+  }
   Diag *d = sc_report(sc, D_S_TOKEN, t.span, "%s", sentence(p, t));
   const Open *o = p->open.n ? &p->open.at[p->open.n - 1] : NULL;
   bool closer = t.kind == T_RP || t.kind == T_RK || t.kind == T_RB;
   if (o && !o->block && (closer || t.first || t.kind == T_NL))
     sc_note(sc, d, o->span, "to close this one");
-  const char *slip = help(p, t);
-  if (slip) sc_help(sc, d, "%s", slip);
+  const char *word = t.kind == T_NAME ? misspelt(p, t.name, false) : NULL, *slip = help(p, t);
+  if (word) sc_help(sc, d, "did you mean '%s'?", word);
+  else if (slip) sc_help(sc, d, "%s", slip);
 }

@@ -69,6 +69,7 @@ typedef struct Parser {
   VEC(Open) open;
   Span suspect;  // a { whose } stands in another column, hi 0 if none
   bool fresh;    // nothing given since a newline or `;`
+  bool starts;   // `last` is the first token of a statement
   bool stop;     // a limit was passed: no more tokens
 } Parser;
 

@@ -26,6 +26,35 @@ static void lines_and_columns(void **state) {
   sc_free(&sc);
 }
 
+static void misspelt(void **state) {
+  static const struct {
+    const char *written, *name;
+    bool near;
+  } pair[] = {
+      {"release", "release", false},  // that is it
+      {"relase", "release", true},
+      {"releasse", "release", true},
+      {"rleease", "release", true},
+      {"rlaxes", "release", false},
+      {"wiat", "wait", true},
+      {"f61", "f16", true},
+      {"f8", "f16", false},
+      {"x", "y", false},
+      {"", "in", false},
+      {"a_name_of_more_than_32_characters", "a_name_of_more_than_32_charakters", false},
+  };
+  (void)state;
+  for (size_t i = 0; i < COUNT(pair); i++) {
+    u32 slips = sc_slips(pair[i].written);
+    assert_int_equal(sc_nearer(pair[i].written, pair[i].name, &slips), pair[i].near);
+  }
+  u32 slips = sc_slips("relaze");
+  assert_true(sc_nearer("relaze", "relax", &slips));
+  assert_false(sc_nearer("relaze", "release", &slips));  // not as near
+  assert_true(sc_nearer("relaze", "relate", &slips));
+  assert_false(sc_nearer("relaze", "relabe", &slips));  // no nearer
+}
+
 static void print_real(Sc *sc, double v, const char *want) {
   Str s = {.sc = sc};
   str_real(&s, v);
@@ -69,6 +98,7 @@ static void reals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(lines_and_columns), cmocka_unit_test(reals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(lines_and_columns),
+                                     cmocka_unit_test(misspelt), cmocka_unit_test(reals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
