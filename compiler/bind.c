@@ -251,6 +251,8 @@ static bool case_target(Low *l, const Node *b, CaseBind *c) {
       return c->kind = CASE_TENSOR, true;
   for (c->ref = 0; c->ref < k->param.n; c->ref++)
     if (k->param.at[c->ref].name == b->name) return c->kind = CASE_PARAM, true;
+  const Name *n = low_find(l, b->name);
+  if (n && n->kind == NM_BAD) return false;
   Diag *d = low_error(l, D_P_CASE, b->name_span, "'%s' is no dimension, scalar, tensor or param",
                       b->name);
   Str s = {.sc = l->sc};

@@ -10,6 +10,7 @@ static bool element_type(Low *l, const Node *type, Elem *out) {
   if (!n && low_elem_named(type->name, out)) return true;
   Span at = type->name_span.hi ? type->name_span : type->span;
   if (!n) return low_unbound(l, type->name, at), false;
+  if (n->kind == NM_BAD) return false;
   Diag *d = low_error(l, D_N_KIND, at, "'%s' is %s, not an element type", type->name,
                       low_kind_text(l, n));
   sc_note(l->sc, d, n->span, "declared here");
@@ -104,10 +105,11 @@ void low_tensors(Low *l, const Node *item, bool workspace) {
              .ring = SC_NONE,
              .role = SC_NONE};
     Elem elem = EL_F32;
-    bool ok = element_type(l, g->b, &elem) && rank_of(l, g->b, &b.rank);
+    bool ok = element_type(l, g->b, &elem);
     Value zero;
     b.elem = (u8)elem;
-    if (ok && b.rank) ok = tensor_dims(l, g->b, &b);
+    // Its dimensions are declared even so, for what else names them.
+    ok &= rank_of(l, g->b, &b.rank) && (!b.rank || tensor_dims(l, g->b, &b));
     if (ok && b.zeroed &&
         (!low_value(l, g->c, &zero) || zero.kind > VAL_REAL ||
          (zero.kind == VAL_INT ? zero.num.i != 0 : zero.num.f != 0)))
