@@ -94,9 +94,9 @@ static bool shapes_fit(Low *l, Span at, const View *tensor, u32 stage) {
   u32 slices = 0;
   for (u32 i = 0; i < tensor->rank; i++) slices += tensor->at[i].slice;
   if (slices != s->rank) {
-    Diag *d =
-        low_error(l, D_R9_RANK, at, "%u dimension%s of '%s' are sliced, and a stage of '%s' has %u",
-                  slices, slices == 1 ? "" : "s", t->name, s->name, s->rank);
+    Diag *d = low_error(l, D_R9_RANK, at,
+                        "%u of the dimensions of '%s' %s sliced, and a stage of '%s' has %u",
+                        slices, t->name, slices == 1 ? "is" : "are", s->name, s->rank);
     sc_note(l->sc, d, s->span, "%s", low_dims_text(l, stage));
     sc_note(l->sc, d, t->span, "%s", low_dims_text(l, tensor->buf));
     sc_help(l->sc, d,

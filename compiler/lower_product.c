@@ -29,7 +29,9 @@ static u32 accumulator(Low *l, const Node *left) {
   if (b->space != SP_REG || b->elem != EL_F32 || b->rank != 2 || b->partial) {
     Diag *d = product_error(l, left->span,
                             "a product accumulates in a register tile of f32 with two dimensions");
-    sc_note(l->sc, d, b->span, "declared here");
+    sc_note(l->sc, d, b->span, "'%s' is %s%s", b->name, sc_elem[b->elem].text,
+            low_dims_text(l, buf));
+    sc_help(l->sc, d, "reg x : f32[64, n], and convert its elements afterwards");
     return SC_NONE;
   }
   l->stmt->make = true;
@@ -61,6 +63,7 @@ static u32 factor(Low *l, const Node *n, bool right) {
                         "factors of a product are f16, bf16, e4m3 or e5m2, and '%s' is %s", b->name,
                         sc_elem[b->elem].text);
     sc_note(l->sc, d, b->span, "declared here");
+    sc_help(l->sc, d, "convert its elements into a tile of one of these types first");
     return SC_NONE;
   }
   return low_view(l, n, buf, false);

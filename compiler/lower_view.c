@@ -304,10 +304,15 @@ static bool extents_of_round(Low *l, Stmt *s, int round) {
         found |= (u8)(1u << var);
       } else if (!agree(l, s->var[var].extent, x, found >> var & 1)) {
         const View *other = &l->k->view.at[s->var[var].from];
-        Diag *d = low_error(l, D_R9_EXTENT, v->span, "the index '%s' has another extent here",
-                            s->var[var].name);
-        sc_note(l->sc, d, other->span, "'%s' is %s", l->k->buf.at[other->buf].name,
-                low_dims_text(l, other->buf));
+        const char *name = l->k->buf.at[other->buf].name;
+        Str was = {.sc = l->sc}, is = {.sc = l->sc};
+        sc_print_infix(&was, l->k, s->var[var].extent);
+        sc_print_infix(&is, l->k, x);
+        Diag *d = low_error(l, D_R9_EXTENT, v->span,
+                            "the index '%s' runs over %s in '%s', but over %s in '%s'",
+                            s->var[var].name, was.at, name, is.at, b->name);
+        sc_help(l->sc, d, "declare both alike, or give each dimension an index of its own");
+        sc_note(l->sc, d, other->span, "'%s' is %s", name, low_dims_text(l, other->buf));
         sc_note(l->sc, d, b->span, "'%s' is %s", b->name, low_dims_text(l, v->buf));
         return false;
       }
@@ -344,8 +349,13 @@ static bool inside(Low *l, const Stmt *s, const View *v, u32 i) {
   Diag *d =
       low_error(l, D_R9_SLICE, v->span,
                 "positions %lld to %lld of dimension %u of '%s' reach outside of its %lld",
-                (long long)lo, (long long)(hi + extent - 1), i + 1, b->name, (long long)b->ext[i]);
+                (long long)lo, (long long)(hi + extent - 1), i, b->name, (long long)b->ext[i]);
   sc_note(l->sc, d, b->span, "'%s' is %s", b->name, low_dims_text(l, v->buf));
+  const View *from = v->at[i].var >= 0 ? &l->k->view.at[s->var[v->at[i].var].from] : v;
+  if (from != v)
+    sc_note(l->sc, d, from->span, "'%s' runs over %lld", s->var[v->at[i].var].name,
+            (long long)extent);
+  sc_help(l->sc, d, "take fewer, or declare '%s' larger", b->name);
   return false;
 }
 

@@ -233,7 +233,7 @@ static void copies(void **state) {
   static const Row row[] = {
       {RING, "r <- A[i.., 0..]", "'i' is not declared"},
       {RING, "r <- A[x.., 0.., 0..]", "'A' has 2 dimensions, not 3"},
-      {RING, "r <- A[x, 0..]", "1 dimension of 'A' are sliced, and a stage of 'r' has 2"},
+      {RING, "r <- A[x, 0..]", "1 of the dimensions of 'A' is sliced, and a stage of 'r' has 2"},
       {RING, "r <- E[0.., 0.., 0, 0, 0, 0]",
        "the copy engine reads along the last dimension of 'E', which is no slice here"},
       {RING, "r <- E[0.., 0, 0, 0, 0, 0..]",
@@ -318,7 +318,7 @@ static void products(void **state) {
        "r <- A[0.., 0..]", "an async product needs a warpgroup, and this role is one warp"},
       {RING, FILL "t[i,j] = r[i,k] @ r[j,k]\n    release r", ""},
       {RING, FILL "async t[i, 8 + j] = r[i,k] @ r[j,k]\n    release r",
-       "positions 8 to 71 of dimension 2 of 't' reach outside of its 64"},
+       "positions 8 to 71 of dimension 1 of 't' reach outside of its 64"},
   };
   check_rows(row, COUNT(row));
 }
