@@ -2,7 +2,6 @@
 """What each idea of FlashAttention-3 is worth, from .sched files alone.
 
   bench/ablation.py [--schedc build/release/schedc] [--out bench/results/ablation.json] [--only REGEX] [--dry-run]
-  bench/ablation.py --show bench/results/ablation.json    the tables of an earlier run, in Markdown
 
 Each table is one call of `schedc bench`: its variants are verified and measured in turns. Beside a variant stands
 the one that it corresponds to, of the paper's ablation (Shah et al., 2024, table 2, on an H100) or of the ladder of
@@ -10,7 +9,6 @@ hand-written kernels that the design started from (on an H200), with its TFLOP/s
 """
 import argparse
 import collections
-import json
 import os
 import re
 import sys
@@ -194,22 +192,23 @@ def text_table(head, lines):
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
 
 
-def markdown_table(head, lines):
-    for line in [head, ["---"] * len(head), *lines]:
-        print("| " + " | ".join(line) + " |")
-
-
-def show(table, write):
-    print(f"\n{table['name']}\n", flush=True)
-    if "variants" not in table:
-        print(table["error"])
-        return
-    head = ["TFLOP/s", "cold / sust.", "tensor", "ratio", "hand-written", "sust., tensor", "ratio"]
-    write(head, ladder(table["variants"]))
+def tables_of(table):
+    """(name, head, lines): the ladder, and the paper's ablation where the table has it."""
+    yield table["name"], ["TFLOP/s", "cold / sust.", "tensor", "ratio", "hand-written", "sust., tensor", "ratio"], \
+        list(ladder(table["variants"]))
     lines = list(ablation(table["variants"]))
     if lines:
-        print("\nthe paper's ablation\n")
-        write(["TFLOP/s", "cold / sust.", "ratio", "paper", "ratio"], lines)
+        yield "the paper's ablation", ["TFLOP/s", "cold / sust.", "ratio", "paper", "ratio"], lines
+
+
+def show(table):
+    if "variants" not in table:
+        print(f"\n{table['name']}\n\n{table['error']}", flush=True)
+        return
+    for name, head, lines in tables_of(table):
+        print(f"\n{name}\n")
+        text_table(head, lines)
+    sys.stdout.flush()
 
 
 # ---- the command
@@ -221,7 +220,7 @@ def one_table(args, of, document):
     document["tables"].append(table)
     if "variants" in table:
         table["variants"] = [variant(*pair) for pair in zip(of[-1], table["variants"])]
-    show(table, text_table)
+    show(table)
     return code
 
 
@@ -231,13 +230,7 @@ def main():
     parser.add_argument("--out", metavar="FILE", help="write JSON")
     parser.add_argument("--only", metavar="REGEX", help="tables whose name matches")
     parser.add_argument("--dry-run", action="store_true", help="check the variants; needs no GPU")
-    parser.add_argument("--show", metavar="FILE", help="of an earlier run")
     args = parser.parse_args()
-    if args.show:
-        with open(args.show, encoding="utf-8") as file:
-            for table in json.load(file)["tables"]:
-                show(table, markdown_table)
-        return 0
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     tables = [t for t in TABLES if not args.only or re.search(args.only, t[0])]
     document = {"command": sys.argv, "tables": []}

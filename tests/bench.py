@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -213,30 +214,55 @@ def peers(schedc):
 
 def ablation(schedc):
     """bench/ablation.py: its variants, and its tables for figures that are made up."""
-    def call_it(*arguments):
-        return subprocess.run([sys.executable, "bench/ablation.py", "--schedc", schedc, *arguments],
-                              stdout=subprocess.PIPE, timeout=300, encoding="utf-8", check=False)
-
+    import report
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "a.json")
-        done = call_it("--dry-run", "--out", path)
+        done = subprocess.run([sys.executable, "bench/ablation.py", "--schedc", schedc, "--dry-run", "--out", path],
+                              stdout=subprocess.PIPE, timeout=300, encoding="utf-8", check=False)
         expect("every variant of the ablation", done.returncode == 0 and "5 passed, 0 failed" in done.stdout)
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
-        first = document["tables"][0]["variants"]
-        for n, v in enumerate(first):
-            v.update(tflops_cold=700 + n, tflops_sustained=500 + 10 * n, tensor_utilisation=0.5 + n / 100)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(document, file)
-        lines = call_it("--show", path).stdout.splitlines()
+    first = document["tables"][0]["variants"]
+    for n, v in enumerate(first):
+        v.update(tflops_cold=700 + n, tflops_sustained=500 + 10 * n, tensor_utilisation=0.5 + n / 100)
+    document.update(device="a GPU", multiprocessors=1, driver=13020, date="2026-11-22T00:00:00Z")
+    document["tables"].append({"name": "another", "error": "why"})
+    text = report.ablations(document)
+    expect("where", text.startswith("a GPU, 1 multiprocessors, driver for CUDA 13.2; 2026-11-22.\n"))
     expect("a variant beside its counterpart",
-           "| + ping-pong | 702 / 520 | 52 % | 1.020 | + ping-pong | 601, 79 % | 1.085 |" in lines)
-    expect("the paper's table", "| both | 704 / 540 | 1.000 | 661 | 1.000 |" in lines
-           and "| no warp specialisation | 700 / 500 | 0.926 | 570 | 0.862 |" in lines)
+           "| + ping-pong | 702 / 520 | 52 % | 1.020 | + ping-pong | 601, 79 % | 1.085 |\n" in text)
+    expect("the paper's table", "| both | 704 / 540 | 1.000 | 661 | 1.000 |\n" in text
+           and "| no warp specialisation | 700 / 500 | 0.926 | 570 | 0.862 |\n" in text)
+    expect("what is not measured", "\n\nanother: not measured.\n" in text)
     (edited,) = (v for v in first if "edit" in v)
     files = "schedules/fa3_stale.sched", edited["file"]
     wide, narrow = (call(schedc, "build", file, "--to", "cu", "-o", "-", "-p", "staged=false")[1] for file in files)
     expect("the edit does what it is for", "uint4 *)(row_out" in wide and "uint4 *)(row_out" not in narrow)
+
+
+def reported(_):
+    """bench/report.py: the pages are what the JSON beside them says, and other JSON is told."""
+    def call_it(*arguments):
+        done = subprocess.run([sys.executable, "bench/report.py", "--check", *arguments], stdout=subprocess.PIPE, timeout=60,
+                              encoding="utf-8", check=False)
+        return done.returncode, done.stdout
+    expect("figures of the pages: bench/report.py writes them", call_it() == (0, ""))
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("peers", "ablation", "adversarial"):
+            shutil.copy(f"bench/results/{name}.json", folder)
+        path = os.path.join(folder, "peers.json")
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+        document["points"] = [p for p in document["points"] if "times" in p]
+        document["points"][0]["times"]["schedc"]["tflops_sustained"] += 10
+        for p in document["points"][1:]:
+            p.clear()
+            p.update({"name": "a point", "pass": False, "error": "why"})
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document, file)
+        code, text = call_it("--results", folder)
+        expect("figures of another run", code == 1 and "README.md is not what the JSON says" in text
+               and "bench/results/README.md is not what the JSON says" in text)
 
 
 def main():
@@ -244,7 +270,7 @@ def main():
     parser.add_argument("--schedc", required=True)
     schedc = parser.parse_args().schedc
     sys.path.insert(0, "bench")
-    for part in (variants, work, errors, samples, peers, ablation, adversarial):
+    for part in (variants, work, errors, samples, peers, ablation, adversarial, reported):
         part(schedc)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Writes the tables of bench/results/README.md, and the figures on the first page, from the JSON that measurements left.
+
+  bench/report.py [--results bench/results]    rewrites what stands between the marks, and the figures
+  bench/report.py --check                      exit code 1 if they are not what the JSON says
+"""
+import argparse
+import json
+import os
+import re
+import sys
+
+import ablation
+from adversarial import KINDS
+
+PAGE = os.path.join("bench", "results", "README.md")
+FIRST = "fwd d128 s8448 full"  # the point on the first page
+FIGURES = re.compile(r"(\d+)( TFLOP/s sustained on an )(\w+)(, )([\d.]+)(\s+times cuDNN)")
+PART = re.compile(r"^(<!-- (\w+)\.json -->\n)(.*?)^(<!-- end -->)$", re.M | re.S)
+
+
+def rows(head, lines):
+    """A table in Markdown."""
+    return "".join("| " + " | ".join(line) + " |\n" for line in [head, ["---"] * len(head), *lines])
+
+
+def where(document):
+    """On what, and when."""
+    said = [document["device"], f"{document['multiprocessors']} multiprocessors"]
+    if "driver" in document:
+        said.append(f"driver for CUDA {document['driver'] // 1000}.{document['driver'] % 1000 // 10}")
+    if "torch" in document:
+        cudnn = document["cudnn"]
+        said += [f"PyTorch {document['torch']}", f"cuDNN {cudnn // 10000}.{cudnn % 10000 // 100}.{cudnn % 100}"]
+    return f"{', '.join(said)}; {document['date'][:10]}.\n\n"
+
+
+def rates(measured):
+    return f"{measured['tflops_cold']:.0f} / {measured['tflops_sustained']:.0f}" if measured else ""
+
+
+def peers(document):
+    lines = []
+    for point in document["points"]:
+        times, bar = point.get("times", {}), point.get("bar")
+        ratio = point.get("ratio")
+        missed = f", missed by {100 * (1 - ratio / bar):.1f} %" if ratio and bar and ratio < bar else ""
+        lines.append([point["name"], rates(times.get("schedc")) or "wrong or not measured",
+                      rates(times.get("cudnn") or times.get("cublas")), rates(times.get("flash2")),
+                      f"{ratio:.3f}" if ratio else "", f"{bar:.2f}{missed}" if bar else ""])
+    return where(document) + rows(["point", "schedc", "cuDNN, cuBLAS", "FlashAttention-2", "ratio", "bar"], lines)
+
+
+def ablations(document):
+    parts = []
+    for table in document["tables"]:
+        if "variants" in table:
+            parts += [f"{name}:\n\n{rows(head, lines)}" for name, head, lines in ablation.tables_of(table)]
+        else:
+            parts.append(f"{table['name']}: not measured.\n")
+    return where(document) + "\n".join(parts)
+
+
+def adversarial(document):
+    lines = []
+    for name, entry in document["configurations"].items():
+        found = {v["inputs"]: v for v in entry["measured"].get("variants", [])} if entry["slowdown"] else {}
+        lines.append([name, rates(found.get("normal")) or "wrong or not measured",
+                      *(f"{entry['slowdown'][kind]:.2f}" if found else "" for kind in KINDS[1:])])
+    return where(document) + rows(["", *KINDS], lines)
+
+
+TABLES = {"peers": peers, "ablation": ablations, "adversarial": adversarial}
+
+
+def page(text, read):
+    return PART.sub(lambda m: m[1] + TABLES[m[2]](read(m[2])) + m[4], text)
+
+
+def first_page(text, document):
+    point = next((p for p in document["points"] if p["name"] == FIRST and "ratio" in p), None)
+    if not point:
+        raise SystemExit(f"report.py: no figures of '{FIRST}' in peers.json")
+    sustained, card = point["times"]["schedc"]["tflops_sustained"], document["device"].replace("NVIDIA ", "").split()[0]
+    return FIGURES.sub(lambda m: f"{sustained:.0f}{m[2]}{card}{m[4]}{point['ratio']:.2f}{m[6]}", text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", default=os.path.join("bench", "results"), help="where the JSON is")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    args = parser.parse_args()
+    results = os.path.abspath(args.results)
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+    def read(name):
+        with open(os.path.join(results, name + ".json"), encoding="utf-8") as file:
+            return json.load(file)
+    other = []
+    for path, make in ((PAGE, lambda text: page(text, read)), ("README.md", lambda text: first_page(text, read("peers")))):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if make(text) == text:
+            continue
+        other.append(path)
+        if not args.check:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(make(text))
+    for path in other:
+        print(f"{path} {'is not what the JSON says: bench/report.py' if args.check else 'is written'}")
+    return 1 if args.check and other else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
