@@ -182,6 +182,7 @@ void sc_step_pass(Flow *f, Ins *ins);
 // flow_report.c: messages. Called only while f->report is set.
 const char *sc_buf_name(const Flow *f, u32 buf);
 void sc_report_read(Flow *f, const Access *a, const Flight *flight);
+void sc_report_nothing(Flow *f, const Ins *wait, u32 buf);
 void sc_report_operand(Flow *f, u32 tile, const Flight *flight);
 void sc_report_release(Flow *f, u32 ring, const Flight *flight, bool copy);
 const char *sc_waited(const Flow *f,

@@ -26,10 +26,21 @@ static bool said(const Flow *f, DiagId id, Span at) {
   return false;
 }
 
+// One wait that is missing, or too early, is told of once, wherever its product is met.
+static bool noted(const Flow *f, DiagId id, Span at) {
+  for (const Diag *d = f->sc->diags; d; d = d->next) {
+    for (const Note *n = d->id == id ? d->notes : NULL; n; n = n->next)
+      if (n->at.lo == at.lo && n->at.hi == at.hi) return true;
+  }
+  return false;
+}
+
 void sc_report_read(Flow *f, const Access *a, const Flight *x) {
   const char *name = sc_buf_name(f, x->dst);
   Span at = a->async ? site(f, f->pc) : f->k->view.at[a->view].span;
-  if (said(f, D_R1_FLIGHT, at)) return;
+  if (said(f, D_R1_FLIGHT, at) || noted(f, D_R1_FLIGHT, site(f, x->site)) ||
+      noted(f, D_R4_NOTHING, site(f, x->site)))
+    return;
   Diag *d = sc_report(f->sc, D_R1_FLIGHT, at, "'%s' is %s while a product into it may be in flight",
                       name, a->write ? "overwritten" : "read");
   note_flight(f, d, x, "in flight from here");
@@ -73,6 +84,54 @@ const char *sc_waited(const Flow *f, const Ins *wait) {
                     sc_buf_name(f, list[i]));
   }
   return all;
+}
+
+// The next product into a tile, or wait for one, from pc on; the end of the code: none.
+static u32 next_about(const Flow *f, u32 pc, u32 buf) {
+  for (; pc < f->r->code.n; pc++) {
+    const Ins *i = &f->r->code.at[pc];
+    if (i->op == OP_MMA && f->k->view.at[f->k->product.at[i->arg[0]].dst].buf == buf) break;
+    const u32 *list = i->op == OP_MMAWAIT ? &f->k->list.at[i->arg[0]] : NULL;
+    u32 n = list ? list[0] : 0;
+    while (n && list[n] != buf) n--;
+    if (n) break;
+  }
+  return pc;
+}
+
+static bool issues(const Flow *f, u32 pc) {
+  return pc < f->r->code.n && f->r->code.at[pc].op == OP_MMA;
+}
+
+void sc_report_nothing(Flow *f, const Ins *wait, u32 buf) {
+  const char *name = sc_buf_name(f, buf);
+  if (!sc_blame(f, &f->blamed_buf[buf])) return;
+  Diag *d = sc_report(f->sc, D_R4_NOTHING, wait->span,
+                      "there is nothing to wait for: '%s' is not in flight here", name);
+  u32 next = wait->op == OP_MMAWAIT ? next_about(f, f->pc + 1, buf) : f->r->code.n;
+  if (issues(f, next)) {
+    u32 after = next_about(f, next + 1, buf);
+    if (after == f->r->code.n || issues(f, after)) {
+      sc_note(f->sc, d, site(f, next), "this product into '%s' is issued after it", name);
+      sc_help(f->sc, d, "'wait %s' behind the product", name);
+      return;
+    }
+  }
+  if (wait->op == OP_MMAWAIT && f->now->waited != SC_NONE && issues(f, next_about(f, 0, buf))) {
+    const Ins *last = &f->r->code.at[f->now->waited];
+    sc_note(f->sc, d, last->span,
+            "the last wait for products: besides %s it covers all that was issued before",
+            sc_waited(f, last));
+  }
+  Str flying = {.sc = f->sc};
+  const Queue *q = &f->now->product;
+  for (u32 i = 0; wait->op == OP_MMAWAIT && i < q->n; i++) {
+    if (sc_flight_to(q, q->at[i].dst, 0) == i + 1)
+      str_printf(&flying, "%s'%s'",
+                 flying.n ? ", " : " (in flight: ", sc_buf_name(f, q->at[i].dst));
+  }
+  sc_help(f->sc, d, "drop the wait, or issue before it what it should wait for%s%s",
+          flying.n ? flying.at : "", flying.n ? ")" : "");
 }
 
 // The wait that came since the product's issue, and why it does not cover it.

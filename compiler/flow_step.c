@@ -351,31 +351,21 @@ static void step_product(Flow *f, Ins *ins) {
   fly(f, ins, &f->now->product, flight, false);
 }
 
-static void nothing(Flow *f, const Ins *ins, u32 buf) {
-  if (!sc_blame(f, &f->blamed_buf[buf])) return;
-  Diag *d =
-      sc_report(f->sc, D_R4_NOTHING, ins->span,
-                "there is nothing to wait for: '%s' is not in flight here", sc_buf_name(f, buf));
-  if (ins->op == OP_MMAWAIT && f->now->waited != SC_NONE) {
-    const Ins *wait = &f->r->code.at[f->now->waited];
-    sc_note(f->sc, d, wait->span,
-            "the last wait for products: besides %s it covers all that was issued before",
-            sc_waited(f, wait));
-  }
-  sc_help(f->sc, d, "drop the wait, or issue before it what it should wait for");
-}
-
 static void step_product_wait(Flow *f, Ins *ins) {
   Queue *q = &f->now->product;
   const u32 *list = &f->k->list.at[ins->arg[0]];
   u32 done = 0;
+  bool any = false;
   for (u32 i = 1; i <= list[0]; i++) {
     u32 at = sc_flight_to(q, list[i], ins->arg[1]);
-    if (!at && !sc_flight_to(q, list[i], 0)) nothing(f, ins, list[i]);
+    bool flies = at || sc_flight_to(q, list[i], 0);
+    if (!flies) sc_report_nothing(f, ins, list[i]);
+    any |= flies;
     if (at > done) done = at;
   }
   want_keep(f, ins, q->n - done);
   sc_retire_products(f, done);
+  if (!any) return;
   for (u32 i = 0; i < q->n; i++) q->at[i].spared = f->pc;
   f->now->waited = f->pc;
 }
@@ -413,7 +403,8 @@ static void step_copy_wait(Flow *f, Ins *ins) {
   Queue *q = &f->now->copy;
   u32 tensor = ins->arg[0], done = sc_flight_to(q, tensor, ins->arg[1]);
   bool read = ins->flags & INS_READ;
-  if (!sc_flight_to(q, tensor, 0) && (read || !f->now->unseen[tensor])) nothing(f, ins, tensor);
+  if (!sc_flight_to(q, tensor, 0) && (read || !f->now->unseen[tensor]))
+    sc_report_nothing(f, ins, tensor);
   want_keep(f, ins, q->n - done);
   sc_retire_copies(f, done, !read);
   for (u32 i = 0; i < f->k->buf.n && !read; i++) f->now->unseen[i] = 0;
