@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const Command commands[] = {
-    {"run", "FILE [KERNEL]", "run a kernel on the CPU and compare it with its specification",
+    {"run", "FILE [KERNEL]", "run a kernel and compare it with its specification",
      "Without --case the kernel's first case gives the dimensions. Inputs are drawn from --inputs, "
      "or read\n"
      "from .npy files: float16, float32 and int32 as they are, bfloat16 as uint16, e4m3 and e5m2 "
@@ -20,11 +20,11 @@ static const Command commands[] = {
     {"test", "FILE [KERNEL]", "run all cases under all policies on several inputs",
      "Every combination of a case's `in { … }` values is run under the policies early, late and "
      "random; all\n"
-     "must give the same bits, and be as near to the specification as its tolerance asks. --quick "
-     "takes a\n"
-     "cover in which each pair of values occurs; --full adds seeds and larger cases. With "
-     "--on cuda\n"
-     "each combination is run on the GPU, several times on each input.\n",
+     "must give the same bits where sums have a fixed order, and be as near to the specification as "
+     "its\n"
+     "tolerance asks. --quick takes a cover in which each pair of values occurs; --full adds seeds "
+     "and larger\n"
+     "cases. With --on cuda each combination is run on the GPU, several times on each input.\n",
      1, 2, command_test},
     {"bench", "FILE [KERNEL] [NAME=VALUE...]...",
      "measure kernels on the GPU, and compare them with their specifications",
