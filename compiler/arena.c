@@ -23,9 +23,11 @@ static void host_free(void *user, void *block) {
   free(block);
 }
 
+const schedc_allocator sc_host_memory = {host_alloc, host_free, NULL};
+
 void sc_init(Sc *sc, const schedc_allocator *alloc) {
   memset(sc, 0, sizeof *sc);
-  sc->alloc = alloc ? *alloc : (schedc_allocator){host_alloc, host_free, NULL};
+  sc->alloc = alloc ? *alloc : sc_host_memory;
   sc->diag_end = &sc->diags;
 }
 

@@ -87,7 +87,8 @@ typedef struct Sc {
 } Sc;
 
 // ---- arena.c
-void sc_init(Sc *sc, const schedc_allocator *alloc);  // alloc NULL: malloc and free
+extern const schedc_allocator sc_host_memory;         // malloc and free
+void sc_init(Sc *sc, const schedc_allocator *alloc);  // alloc NULL: sc_host_memory
 void sc_free(Sc *sc);                                 // releases every chunk; sc may be reused after sc_init
 _Noreturn void sc_unwind(Sc *sc, schedc_status why);  // never returns; the arena stays valid until sc_free
 void *sc_new(Sc *sc, size_t n);                       // n zeroed bytes aligned to 16; unwinds when there are none

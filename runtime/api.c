@@ -3,9 +3,6 @@
 // allocated belongs to an Sc that the call or the handle frees.
 #include "api.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 // ---- the way in
 
 schedc_status sc_guard(Sc *sc, Step step, void *job) {
@@ -71,26 +68,12 @@ schedc_status sc_write(schedc_writer writer, void *user, const Str *text) {
 
 // ---- contexts
 
-static void *host_alloc(void *user, size_t bytes) {
-  (void)user;
-  return malloc(bytes);
-}
-
-static void host_free(void *user, void *block) {
-  (void)user;
-  free(block);
-}
-
 schedc_status schedc_open(schedc_context **out, const schedc_options *options) {
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   schedc_options known = SCHEDC_OPTIONS_INIT;
-  if (options) {
-    if (options->size < sizeof options->size) return SCHEDC_EARG;
-    memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-  }
-  schedc_allocator alloc =
-      known.allocator ? *known.allocator : (schedc_allocator){host_alloc, host_free, NULL};
+  if (!TAKE_OPTIONS(&known, options)) return SCHEDC_EARG;
+  schedc_allocator alloc = known.allocator ? *known.allocator : sc_host_memory;
   if (!alloc.alloc || !alloc.free) return SCHEDC_EARG;
   schedc_context *context = alloc.alloc(alloc.user, sizeof *context);
   if (!context) return SCHEDC_ENOMEM;

@@ -5,6 +5,7 @@
 #define SC_API_H
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "cuda/build.h"
 #include "passes.h"
@@ -59,6 +60,14 @@ schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, 
 // has it.
 void sc_index_kernel(Sc *sc, schedc_kernel *kernel);
 
+// Takes options in over the defaults in `to`, as far as the caller's header knew them. False: they do not say how far.
+#define TAKE_OPTIONS(to, from) sc_take_options((to), sizeof *(to), (from), (from) ? (from)->size : 0)
+static inline bool sc_take_options(void *to, size_t known, const void *from, size_t size) {
+  if (from && size < sizeof size) return false;
+  if (from) memcpy(to, from, size < known ? size : known);
+  return true;
+}
+
 // Copies a struct out that begins with the `size` that the caller's header knew.
 #define COPY_OUT(to, from)                                               \
   do {                                                                   \
@@ -75,7 +84,7 @@ schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size
                            bool **known);
 bool sc_good_dims(const schedc_dim *dims, size_t n);
 
-// A caller's build options (NULL: the defaults), whose `size` has been looked at, as the library's.
+// A caller's build options, taken in, as the library's.
 BuildOptions sc_building(const schedc_build_options *options);
 
 schedc_status sc_write(schedc_writer writer, void *user, const Str *text);

@@ -36,13 +36,11 @@ static void predict(schedc_build_info *info, const Kernel *k, const CudaText *te
 }
 
 BuildOptions sc_building(const schedc_build_options *options) {
-  schedc_build_options known = SCHEDC_BUILD_OPTIONS_INIT;
-  if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-  return (BuildOptions){.lenient = known.lenient != 0,
-                        .no_cache = known.no_cache != 0,
-                        .cache = known.cache,
-                        .cache_bytes = known.cache_bytes,
-                        .emission.debug_waits = known.debug_waits != 0};
+  return (BuildOptions){.lenient = options->lenient != 0,
+                        .no_cache = options->no_cache != 0,
+                        .cache = options->cache,
+                        .cache_bytes = options->cache_bytes,
+                        .emission.debug_waits = options->debug_waits != 0};
 }
 
 static schedc_status build(Sc *sc, void *job) {
@@ -75,16 +73,13 @@ schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                            schedc_artifact artifact, const schedc_build_options *options,
                            schedc_writer writer, void *user, schedc_build_info *info) {
   if (!context || !kernel || (u32)artifact > SCHEDC_C_HEADER || !writer) return SCHEDC_EARG;
-  if ((options && options->size < sizeof options->size) || (info && info->size < sizeof info->size))
-    return SCHEDC_EARG;
+  if (info && info->size < sizeof info->size) return SCHEDC_EARG;
   BuildJob job = {.kernel = kernel,
                   .artifact = artifact,
                   .options = SCHEDC_BUILD_OPTIONS_INIT,
                   .writer = writer,
                   .user = user};
-  if (options)
-    memcpy(&job.options, options,
-           options->size < sizeof job.options ? options->size : sizeof job.options);
+  if (!TAKE_OPTIONS(&job.options, options)) return SCHEDC_EARG;
   // Its launching functions have nobody to tell of what was given up.
   if (artifact == SCHEDC_C_HEADER && job.options.debug_waits) return SCHEDC_EARG;
   Sc sc;

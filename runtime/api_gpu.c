@@ -190,10 +190,9 @@ static schedc_gpu_job *job_at(schedc_gpu_job *jobs, size_t i) {
 schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_count,
                              const schedc_gpu_options *options) {
   schedc_gpu_options known = SCHEDC_GPU_OPTIONS_INIT;
+  schedc_build_options build = SCHEDC_BUILD_OPTIONS_INIT;
   if (!gpu || (job_count && !jobs) || job_count > 1u << 20) return SCHEDC_EARG;
-  if (options && options->size < sizeof options->size) return SCHEDC_EARG;
-  if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-  if (known.build && known.build->size < sizeof known.build->size) return SCHEDC_EARG;
+  if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
   if (!job_count) return SCHEDC_OK;
   // Members were only added at the end since the first version, which has all of these.
   if (jobs->size < sizeof *jobs) return SCHEDC_EARG;
@@ -204,8 +203,7 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
   b.task = alloc.alloc(alloc.user, sizeof *b.task * job_count);
   if (!b.task) return SCHEDC_ENOMEM;
   for (u32 i = 0; i < b.n; i++) {
-    b.task[i] = (Task){.job = *job_at(jobs, i),
-                       .gpu.building = sc_building(known.build)};
+    b.task[i] = (Task){.job = *job_at(jobs, i), .gpu.building = sc_building(&build)};
     sc_init(&b.task[i].sc, &alloc);
   }
   schedc_status status = run_batch(&b);

@@ -28,8 +28,7 @@ typedef struct LoadJob {
 static schedc_status load(Sc *sc, void *arg) {
   LoadJob *j = arg;
   const char *wrong = sc_driver_open(sc, &j->l->driver);
-  schedc_status status =
-      wrong ? SCHEDC_OK : sc_build_all(sc, j->k, &j->building, &j->l->loaded);
+  schedc_status status = wrong ? SCHEDC_OK : sc_build_all(sc, j->k, &j->building, &j->l->loaded);
   if (status) return status;
   if (!wrong) wrong = sc_load(&j->l->loaded, &j->l->driver);
   if (!wrong) return SCHEDC_OK;
@@ -43,12 +42,8 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   schedc_build_options build = SCHEDC_BUILD_OPTIONS_INIT;
   if (!out) return SCHEDC_EARG;
   *out = NULL;
-  if (!context || !kernel || (options && options->size < sizeof options->size)) return SCHEDC_EARG;
-  if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-  if (known.build && known.build->size < sizeof known.build->size) return SCHEDC_EARG;
-  if (known.build)
-    memcpy(&build, known.build,
-           known.build->size < sizeof build ? known.build->size : sizeof build);
+  if (!context || !kernel) return SCHEDC_EARG;
+  if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
   schedc_loaded *l = context->alloc.alloc(context->alloc.user, sizeof *l);
   if (!l) return SCHEDC_ENOMEM;
   memset(l, 0, sizeof *l);
@@ -60,10 +55,8 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   schedc_status status = sc_enter(context, &l->sc, l->text, load, &job);
   if (!status && build.log && build.log(build.log_user, l->loaded.log, strlen(l->loaded.log)))
     status = SCHEDC_EIO;
-  if (status)
-    schedc_unload(l);
-  else
-    *out = l;
+  if (status) schedc_unload(l);
+  else *out = l;
   return status;
 }
 

@@ -139,12 +139,7 @@ schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kerne
                 .scalar_count = scalar_count,
                 .options = SCHEDC_RUN_OPTIONS_INIT};
   if (!context || !kernel || !good_arguments(&job)) return SCHEDC_EARG;
-  if (options) {
-    if (options->size < sizeof options->size) return SCHEDC_EARG;
-    size_t known = options->size < sizeof job.options ? options->size : sizeof job.options;
-    memcpy(&job.options, options, known);
-    job.options.size = sizeof job.options;
-  }
+  if (!TAKE_OPTIONS(&job.options, options)) return SCHEDC_EARG;
   if ((u32)job.options.policy > SCHEDC_RANDOM) return SCHEDC_EARG;
   return enter(context, run, &job);
 }
@@ -154,8 +149,7 @@ schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kerne
                              const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_compare_options *options, schedc_error *errors) {
   schedc_compare_options known = SCHEDC_COMPARE_OPTIONS_INIT;
-  if (options && options->size < sizeof options->size) return SCHEDC_EARG;
-  if (options) memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+  if (!TAKE_OPTIONS(&known, options)) return SCHEDC_EARG;
   RunJob job = {.kernel = kernel,
                 .tensors = tensors,
                 .tensor_count = tensor_count,

@@ -190,6 +190,18 @@ static void older_headers(void **state) {
   schedc_context *context;
   assert_int_equal(schedc_open(&context, &none), SCHEDC_EARG);
   assert_null(context);
+  size_t n = 0;
+  schedc_build_options old = SCHEDC_BUILD_OPTIONS_INIT;
+  old.debug_waits = 1;  // refused for a header, by who knows it
+  const schedc_artifact header = SCHEDC_C_HEADER;
+  assert_int_equal(schedc_build(f->context, kernel, header, &old, count_bytes, &n, NULL),
+                   SCHEDC_EARG);
+  old.size = offsetof(schedc_build_options, debug_waits);
+  assert_int_not_equal(schedc_build(f->context, kernel, header, &old, count_bytes, &n, NULL),
+                       SCHEDC_EARG);
+  old.size = 1;
+  assert_int_equal(schedc_build(f->context, kernel, header, &old, count_bytes, &n, NULL),
+                   SCHEDC_EARG);
   schedc_kernel_free(kernel);
 }
 
