@@ -70,15 +70,26 @@ def adversarial(document):
     return where(document) + rows(["", *KINDS], lines)
 
 
-TABLES = {"peers": peers, "ablation": ablations, "adversarial": adversarial}
+def run(document):
+    name, driver, clock, power = document["gpu"].split(", ")
+    return (f"Made by `tests/gpu/run` on {document['date'][:10]} on one {name} (up to {clock}, {power}; driver {driver}) in\n"
+            f"{document['seconds']} s: {document['passed']} checks passed, {document['failed']} failed, "
+            f"{document['skipped']} were skipped.\n")
+
+
+TABLES = {"run": run, "peers": peers, "ablation": ablations, "adversarial": adversarial}
 
 
 def page(text, read):
-    return PART.sub(lambda m: m[1] + TABLES[m[2]](read(m[2])) + m[4], text)
+    """Where the JSON is missing, what stands there stays."""
+    def part(found):
+        document = read(found[2])
+        return found[1] + (TABLES[found[2]](document) if document else found[3]) + found[4]
+    return PART.sub(part, text)
 
 
 def first_page(text, document):
-    point = next((p for p in document["points"] if p["name"] == FIRST and "ratio" in p), None)
+    point = document and next((p for p in document["points"] if p["name"] == FIRST and "ratio" in p), None)
     if not point:
         raise SystemExit(f"report.py: no figures of '{FIRST}' in peers.json")
     sustained, card = point["times"]["schedc"]["tflops_sustained"], document["device"].replace("NVIDIA ", "").split()[0]
@@ -94,7 +105,10 @@ def main():
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
     def read(name):
-        with open(os.path.join(results, name + ".json"), encoding="utf-8") as file:
+        path = os.path.join(results, name + ".json")
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="utf-8") as file:
             return json.load(file)
     other = []
     for path, make in ((PAGE, lambda text: page(text, read)), ("README.md", lambda text: first_page(text, read("peers")))):
