@@ -171,6 +171,12 @@ static void null_is_refused(void **state) {
   assert_int_equal(f->heard.reports, 0);
 }
 
+static int count_bytes(void *user, const char *bytes, size_t n) {
+  (void)bytes;
+  *(size_t *)user += n;
+  return 0;
+}
+
 static void older_headers(void **state) {
   Fixture *f = *state;
   schedc_kernel *kernel = instantiate(f);
@@ -307,12 +313,6 @@ static void given_kernels(void **state) {
   schedc_kernel_free(given);
   schedc_kernel_free(kernel);
   schedc_source_free(source);
-}
-
-static int count_bytes(void *user, const char *bytes, size_t n) {
-  (void)bytes;
-  *(size_t *)user += n;
-  return 0;
 }
 
 static int refuse(void *user, const char *bytes, size_t n) {
