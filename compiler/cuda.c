@@ -309,6 +309,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->let = NEWS(sc, const char *, k->let.n + 1);
   c->scope = NEWS(sc, Scope, k->buf.n + 1);
   c->declared = NEWS(sc, bool, k->buf.n + 1);
+  c->sum = NEWS(sc, QuadSum, k->buf.n + 1);
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
   names(c);
   cu_layouts(c);

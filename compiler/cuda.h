@@ -51,6 +51,12 @@ typedef struct Named {
   Scope scope;
 } Named;
 
+// A name for what a partial vector's parts add up to, and the operation up to which it does.
+typedef struct QuadSum {
+  const char *name;
+  u32 to;
+} QuadSum;
+
 typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
@@ -77,6 +83,7 @@ typedef struct Cuda {
   VEC(Named) named;    // names given in the role being written
   Scope *scope;        // of each register tile of that role
   bool *declared;      // … and whether it has been
+  QuadSum *sum;        // of each that is partial
   const char **let;    // of each named uniform value, its name in that role, or NULL
   bool axis_used[SC_MAX_AXES];
   bool head;           // nothing but statements so far
@@ -147,6 +154,7 @@ bool cu_mentions(const char *code, const char *name);
 // cuda_scope.c
 void cu_name_role(Cuda *c);                             // names and scopes of what the role has
 const char *cu_temp(Cuda *c, const char *stem);         // a name for a value of the statement being written
+const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);  // … of what follows as long as `buf` is the same
 const char *cu_axis(Cuda *c, u32 axis);                 // the tile's place along an axis
 void cu_declare(Cuda *c);                               // register tiles that begin with the operation being written
 void cu_declare_uniforms(Cuda *c, u32 at);              // … what the text from `at` on uses: of the tile

@@ -240,6 +240,30 @@ static bool ahead(MapGen *g, Xid x) {
   return true;
 }
 
+// The parts of a partial vector are added up once, before the statement, for all statements up to the next one that
+// changes them.
+static void add_parts(MapGen *g) {
+  Cuda *c = g->c;
+  u32 views[64], n;
+  cu_map_views(c, g->m, views, &n, COUNT(views));
+  for (u32 i = 1; i < n && !g->at.parts; i++) {
+    u32 buf = c->k->view.at[views[i]].buf;
+    const char *name = c->name[buf];
+    if (!c->k->buf.at[buf].partial || c->layout[buf] != LAY_ROW || c->sum[buf].to > c->pc) continue;
+    QuadSum *sum = &c->sum[buf];
+    sum->name = cu_lasting(c, cu_text(c, "%s_sum", name), buf, &sum->to);
+    cu_line(c, "const float %s[2] = {sc_quad_sum(%s[0]), sc_quad_sum(%s[1])};", sum->name, name, name);
+  }
+}
+
+static bool added(MapGen *g, Xid x) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  if (e->op != X_LOAD || g->at.parts || c->sum[c->k->view.at[e->ref].buf].to <= c->pc) return false;
+  hoist(g, x, c->sum[c->k->view.at[e->ref].buf].name, HOIST_ROW, true);
+  return true;
+}
+
 // The name of a value that is computed once a row rather than once an element, or NULL. The four lanes of a quad add
 // up the parts of a partial vector together, so this is never left to where some of them may be missing.
 static const char *row_value(MapGen *g, Xid x, bool elems) {
@@ -261,8 +285,7 @@ static void prepare(MapGen *g, Xid x, bool elems) {
   const Expr *e = &c->k->expr.at[x];
   bool reduces = e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN;
   if (g->at.hoist[x] || x_uniform(c->k, x)) return;
-  if (limit(g, x)) return;
-  if (ahead(g, x)) return;
+  if (limit(g, x) || ahead(g, x) || added(g, x)) return;
   if (e->op == X_DIV && cu_on(g, x, g->at.col) && !cu_on(g, e->b, g->at.col) && !x_uniform(c->k, e->b) && g->rows) {
     prepare(g, e->a, elems);
     prepare(g, e->b, elems);
@@ -297,6 +320,7 @@ void cu_map(Cuda *c, const Ins *ins) {
     return;
   }
   i64 blocks = (g.rows + cu_block_rows(c) - 1) / cu_block_rows(c);
+  if (blocks == 1) add_parts(&g);
   cu_open(c, "%s", "");
   if (blocks > 1) {
     cu_open_unrolled(c, "b", blocks);

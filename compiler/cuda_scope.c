@@ -150,6 +150,20 @@ const char *cu_temp(Cuda *c, const char *stem) {
   return name;
 }
 
+// The value holds up to *to: for the statement that writes `buf` still, and never into another block, which may be a
+// loop around such a one.
+const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  u32 end = block_end(code, c->pc);
+  bool same = true;
+  for (*to = c->pc; *to < end && same && !(sc_op[code->at[*to].op].effects & OPENS); ++*to) {
+    const Ins *ins = &code->at[*to];
+    same = ins->op != OP_MAP || k->view.at[k->map.at[ins->arg[0]].dst].buf != buf;
+  }
+  return name_in(c, stem, (Scope){c->pc, end, c->pc, end - 1});
+}
+
 const char *cu_axis(Cuda *c, u32 axis) {
   c->axis_used[axis] = true;
   return cu_text(c, "%s_tile", c->k->axis.at[axis].name);

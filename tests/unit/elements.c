@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "fixture.h"
 
 static const char *emit(Fixture *f, const char *source) {
@@ -165,10 +167,37 @@ static void blocked_workspaces(void **state) {
   lacks(passing(*state, "cdiv(M, 64), 64, N", adds, reads), "sc_add4");
 }
 
+// What a partial vector's parts add up to is found once for statements that follow each other, and anew once the vector
+// may be another: after it is written, and in a loop.
+static void sums_of_parts(void **state) {
+  static const struct {
+    const char *body;
+    u32 sums;
+  } row[] = {
+      {"Y[x*64 + i] = l[i];  Z[x*64 + i] = l[i] * 2", 1},
+      {"Y[x*64 + i] = l[i];  l[i] = l[i] * 3;  Z[x*64 + i] = l[i]", 2},
+      {"Y[x*64 + i] = l[i];  for t in 0 .. 2 { Z[x*64 + i] = l[i];  l[i] = l[i] * 3 }", 2},
+      {"if M > 64 { Y[x*64 + i] = l[i] }\n Z[x*64 + i] = l[i]", 2},
+  };
+  for (u32 i = 0; i < COUNT(row); i++) {
+    Fixture *f = *state;
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k {\n  in X : f32[M, 64]\n  out Y, Z : f32[M]\n  grid (x : cdiv(M, 64))\n"
+             "  role r : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64], l : f32[64] = 0 partial\n"
+             "    s[i,j] = X[x*64 + i, j]\n    l[i] = sum(j) s[i,j]\n    %s\n  }\n}\n",
+             row[i].body);
+    const char *t = emit(f, source), *at = t;
+    u32 n = 0;
+    while ((at = strstr(at, "[2] = {sc_quad_sum(l[0]), sc_quad_sum(l[1])};"))) n++, at++;
+    if (n != row[i].sums) fail_msg("%u sums, not %u, in\n%s", n, row[i].sums, t);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
                                      TEST(pairs_along_columns),  TEST(bytes_from_pairs),
                                      TEST(fragments),            TEST(added_to_rows),
-                                     TEST(blocked_workspaces)};
+                                     TEST(blocked_workspaces),   TEST(sums_of_parts)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }
