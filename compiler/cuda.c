@@ -197,21 +197,31 @@ static void roles(Cuda *c) {
 
 // ---- shared memory
 
-static void ring_offsets(Cuda *c, u32 ring, const char *code) {
-  const Ring *r = &c->k->ring.at[ring];
-  const char *name = c->ring[ring];
-  Str line = {.sc = c->sc}, parts = {.sc = c->sc};
+// "f16[64, 64]", or "{ a : f16[64, 64], b : f16[256, 64] } * 4".
+static const char *ring_type(Cuda *c, const Ring *r) {
+  Str s = {.sc = c->sc};
   for (u32 i = r->part0; i < r->part0 + r->parts; i++) {
     const Buf *b = &c->k->buf.at[i];
-    str_printf(&line, "%s = %u, ", c->name[i], r->offset + b->offset);
-    str_printf(&parts, "%s%s[", i > r->part0 ? ", " : "", sc_elem[b->elem].text);
-    for (u32 d = 0; d < b->rank; d++) str_printf(&parts, d ? ", %lld" : "%lld", (long long)b->ext[d]);
-    str_puts(&parts, "]");
+    if (r->parts > 1) str_printf(&s, "%s%s : ", i > r->part0 ? ", " : "{ ", b->name);
+    str_printf(&s, "%s[", sc_elem[b->elem].text);
+    for (u32 d = 0; d < b->rank; d++) str_printf(&s, d ? ", %lld" : "%lld", (long long)b->ext[d]);
+    str_puts(&s, "]");
   }
-  const char *bytes = cu_text(c, "%s_bytes", name);
+  if (r->parts > 1) str_puts(&s, " }");
+  if (r->stages > 1) str_printf(&s, " * %u", r->stages);
+  return s.at;
+}
+
+static void ring_offsets(Cuda *c, u32 ring, const char *code) {
+  const Ring *r = &c->k->ring.at[ring];
+  const char *name = c->ring[ring], *bytes = cu_text(c, "%s_bytes", name);
+  Str line = {.sc = c->sc};
+  for (u32 i = r->part0; i < r->part0 + r->parts; i++) {
+    if (cu_mentions(code, c->name[i])) str_printf(&line, "%s = %u, ", c->name[i], r->offset + c->k->buf.at[i].offset);
+  }
   if (cu_mentions(code, bytes)) str_printf(&line, "%s = %u, ", bytes, r->stage_bytes);
-  cu_line(c, "constexpr u32 %s%s_full = %u, %s_empty = %u;  // %s%s", line.at, name, r->barrier, name, r->barrier + 8 * r->stages,
-          parts.at, r->stages > 1 ? cu_text(c, " * %u", r->stages) : "");
+  cu_line(c, "constexpr u32 %s%s_full = %u, %s_empty = %u;  // %s", line.n ? line.at : "", name, r->barrier, name,
+          r->barrier + 8 * r->stages, ring_type(c, r));
 }
 
 // Where everything is in shared memory. `code`: the roles.
@@ -270,10 +280,13 @@ static void args(Cuda *c, Str *out) {
 }
 
 static void head(Str *out, const Kernel *k) {
-  str_printf(out, "// %s, emitted by schedc from ", k->name);
-  sc_cuda_origin(out, k);
-  for (u32 i = 0; i < k->launch.n; i++) str_printf(out, "%s%s", i ? ", " : "\n// Its kernels, to be launched in this order: ", k->launch.at[i].kernel->name);
-  str_puts(out, "\n// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines.\n\n"
+  Str top = {.sc = out->sc};
+  str_printf(&top, "// %s, emitted by schedc from ", k->name);
+  sc_cuda_origin(&top, k);
+  for (u32 i = 0; i < k->launch.n; i++) str_printf(&top, "%s%s", i ? ", " : "\n// Its kernels, to be launched in this order: ", k->launch.at[i].kernel->name);
+  cu_put_code(out, top.at, 0);
+  str_puts(out, "// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines, numbers in brackets\n"
+                "// the sections of the PTX ISA 9.0.\n\n"
                 "typedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
                 "#define DEV static __device__ __forceinline__\n#define SC_INF __int_as_float(0x7f800000)\n"
                 "struct __align__(64) TensorMap { u64 x[16]; };\n");
@@ -284,9 +297,10 @@ static void signature(Cuda *c, Str *out) {
   str_printf(out, "extern \"C\" __global__ void __launch_bounds__(%u, 1)%s\n%s(", c->k->threads,
              ctas > 1 ? sc_printf(c->sc, " __cluster_dims__(%u, 1, 1)", ctas) : "", c->function);
   for (u32 i = 0; i < c->tma.n; i++) {
-    const TmaMap *m = &c->tma.at[i];
-    str_printf(out, "const __grid_constant__ TensorMap %s,  // for stages of %s\n%*s", cu_map_name(c, i), c->k->buf.at[m->part].name,
-               (int)strlen(c->function) + 1, "");
+    const Buf *part = &c->k->buf.at[c->tma.at[i].part];
+    const Ring *r = &c->k->ring.at[part->ring];
+    str_printf(out, "const __grid_constant__ TensorMap %s,  // for stages of %s%s%s\n%*s", cu_map_name(c, i), r->name,
+               r->parts > 1 ? "." : "", r->parts > 1 ? part->name : "", (int)strlen(c->function) + 1, "");
   }
   str_printf(out, "const __grid_constant__ %s_args args) {\n", c->function);
 }

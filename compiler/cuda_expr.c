@@ -79,7 +79,9 @@ static bool literal(Txt t) { return (*t.s >= '0' && *t.s <= '9') || (*t.s == '-'
 
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b) {
   switch (op) {
-    case X_ADD: return infix(c, a, "+", b, P_ADD);
+    case X_ADD:  // of integers, a + (b - c) is a + b - c
+      if (integer) return (Txt){cu_text(c, "%s + %s", cu_paren(c, a, P_ADD), cu_paren(c, b, P_ADD)), P_ADD};
+      return infix(c, a, "+", b, P_ADD);
     case X_SUB: return infix(c, a, "-", b, P_ADD);
     case X_MUL: return infix(c, a, "*", b, P_MUL);
     case X_MIN: return call2(c, integer ? "min" : "fminf", a, b);

@@ -35,22 +35,36 @@ const char *cu_axis_places(Cuda *c, u32 axis) {
   return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
 }
 
+// The same under a name, where the place along some axis is found by it.
+static const char *count_of(Cuda *c, u32 axis, u32 by) {
+  const Axis *x = &c->k->axis.at[axis];
+  const char *n = clusters(c, x, P_MUL + 1);
+  bool divides = axis != by && (by != SC_NONE || axis + 1 < c->k->axis.n);
+  if (!strchr(n, ' ') || (!divides && !x->reversed)) return n;
+  Txt whole = cu_expr(c, NULL, x->extent);
+  const char *name = cu_text(c, "%s_count", x->name);
+  if (x->cluster == 1) cu_line(c, "const int %s = %s;", name, whole.s);
+  else cu_line(c, "const int %s = (%s + %u) / %u;", name, cu_paren(c, whole, P_ADD), x->cluster - 1, x->cluster);
+  return name;
+}
+
 // Tile number -> place along each axis: the first axis fastest, sections of a `by` axis slowest. In a cluster, of its
 // first CTA. A function, called by all roles; in dynamic grids only by the one that draws, which passes places on.
 void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
   Str body = c->out;
-  const char *rest = "tile";
+  const char *rest = "tile", *count[SC_MAX_AXES];
   u32 by = SC_NONE;
   c->out = (Str){.sc = c->sc};
   for (u32 i = 0; i < k->axis.n; i++) {
     if (k->axis.at[i].section) by = i;
   }
+  for (u32 i = 0; i < k->axis.n; i++) count[i] = count_of(c, i, by);
   if (by != SC_NONE) {
     const Axis *x = &k->axis.at[by];
     Str others = {.sc = c->sc};
     for (u32 i = 0; i < k->axis.n; i++) {
-      if (i != by) str_printf(&others, " * %s", clusters(c, &k->axis.at[i], P_MUL + 1));
+      if (i != by) str_printf(&others, " * %s", count[i]);
     }
     cu_line(c, "const int width = %s, in_full = width%s;", cu_uniform(c, x->section), others.n ? others.at : "");
     cu_line(c, "const int section = tile / in_full, in_section = tile - section * in_full;");
@@ -60,18 +74,16 @@ void cu_put_place(Cuda *c, Str *out) {
   Str places = {.sc = c->sc};
   for (u32 i = 0; i < k->axis.n; i++) {
     const Axis *x = &k->axis.at[i];
-    const char *extent = i == by ? "section_width" : clusters(c, x, P_MUL + 1);
-    const char *whole = clusters(c, x, P_ADD);
     const char *at = rest;
     if (i + 1 < k->axis.n) {
-      const char *next = cu_text(c, "rest%u", i);
+      const char *next = cu_text(c, "rest%u", i), *extent = i == by ? "section_width" : count[i];
       cu_line(c, "const int %s = %s / %s;", next, rest, extent);
       at = cu_text(c, "%s - %s * %s", rest, next, extent);
       rest = next;
     }
     if (i == by) at = cu_text(c, "section * width + %s", at);
-    if (x->reversed) at = cu_text(c, i + 1 < k->axis.n || i == by ? "%s - 1 - (%s)" : "%s - 1 - %s", whole, at);
-    if (x->cluster > 1) at = cu_text(c, "(%s) * %u", at, x->cluster);
+    if (x->reversed) at = cu_text(c, i + 1 < k->axis.n || i == by ? "%s - 1 - (%s)" : "%s - 1 - %s", count[i], at);
+    if (x->cluster > 1) at = cu_text(c, strchr(at, ' ') ? "(%s) * %u" : "%s * %u", at, x->cluster);
     str_printf(&places, "%s%s", i ? ", " : "", at);
   }
   cu_line(c, "return {%s};", places.at);
@@ -195,7 +207,7 @@ void cu_open_tile(Cuda *c) {
   } else if (k->grid == GRID_DYNAMIC) {
     cu_open(c, "for (int tile = tile0; tile < args.tiles;)");
   } else if (k->role.at[c->r].one_tile) {
-    cu_open(c, "for (int tile = tile0, owner = 0; tile < args.tiles; tile += tile_step, owner = owner + 1 == %u ? 0 : owner + 1)", k->role.at[c->r].instances);
+    cu_open(c, "for (int tile = tile0, owner = 0; tile < args.tiles; tile += tile_step, owner = owner == %u ? 0 : owner + 1)", k->role.at[c->r].instances - 1);
   } else {
     cu_open(c, "for (int tile = tile0; tile < args.tiles; tile += tile_step)");
   }

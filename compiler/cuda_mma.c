@@ -90,8 +90,8 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
     str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
     if (!cu_multiple(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
   }
-  cu_line(c, "const u64 %s = sc_desc(%s, %lld, %lld, %d);", name, at.at, (long long)(o->mn ? panel : 16), (long long)width * 8,
-          width == 128 ? 1 : width == 64 ? 2 : 3);
+  const char *next = o->mn ? cu_text(c, ", %lld * %lld", (long long)cu_rows(o->b), (long long)width) : "";
+  cu_line(c, "const u64 %s = sc_desc<%lld>(%s%s);", name, (long long)width, at.at, next);
   return name;
 }
 
@@ -133,7 +133,8 @@ static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *
         long long b_at = advance(b, s, n0);
         if (a->regs) {
           const char *x = cu_blocks(c, a->b) > 1 ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m) : c->name[a->v->buf];
-          cu_line(c, "%s<%lld>(%s, %s + %lld, %s, %s);", f, b_at, d, x, (long long)(s * 4 + from), b->desc, scale);
+          if (s * 4 + from) x = cu_text(c, "%s + %lld", x, (long long)(s * 4 + from));
+          cu_line(c, "%s<%lld>(%s, %s, %s, %s);", f, b_at, d, x, b->desc, scale);
         } else {
           cu_line(c, "%s<%lld, %lld>(%s, %s, %s, %s);", f, (long long)advance(a, s, m * 64), b_at, d, a->desc, b->desc, scale);
         }

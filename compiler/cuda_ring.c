@@ -65,8 +65,10 @@ static const char *count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
     if (ins->op == OP_FOR) {
       inner = count(c, i + 1, ins->nest, op, ring);
       if (strcmp(inner, "0")) {
-        str_printf(&s, "%smax(0, %s - %s) * (%s)", s.n ? " + " : "", cu_paren(c, cu_expr(c, NULL, ins->arg[2]), P_ADD),
-                   ins->arg[1] ? cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_MUL) : "0", inner);
+        const char *rounds = cu_uniform(c, ins->arg[2]), *each = "";
+        if (ins->arg[1]) rounds = cu_text(c, "%s - %s", cu_paren(c, cu_expr(c, NULL, ins->arg[2]), P_ADD), cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_MUL));
+        if (strcmp(inner, "1")) each = cu_text(c, strchr(inner, ' ') ? " * (%s)" : " * %s", inner);
+        str_printf(&s, "%smax(0, %s)%s", s.n ? " + " : "", rounds, each);
       }
       i = ins->nest;
     } else if (ins->op == OP_IF) {
@@ -85,7 +87,8 @@ static const char *count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
 
 static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, const char *n) {
   if (!strcmp(n, "0")) return;
-  if (r->stages == 1) cu_line(c, c->options.debug_waits ? "%s += %s;" : "%s ^= (%s) & 1;", phase, n);
+  if (r->stages == 1 && !c->options.debug_waits && !strcmp(n, "1")) cu_line(c, "%s ^= 1;", phase);
+  else if (r->stages == 1) cu_line(c, c->options.debug_waits ? "%s += %s;" : "%s ^= (%s) & 1;", phase, n);
   else cu_line(c, "sc_skip%s(%s, %s, %s, %u);", c->options.debug_waits ? "_for" : "", stage, phase, n, r->stages);
 }
 
@@ -226,12 +229,19 @@ static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
   return cu_text(c, "%s, %s, %s, %s, %s", at[0], at[1], at[2], at[3], at[4]);
 }
 
+// Where this CTA's share of a stage begins, of `bytes`.
+static const char *share_of(Cuda *c, const Copy *y, i64 bytes) {
+  const Ring *r = &c->k->ring.at[y->part->ring];
+  if (r->stage_bytes != bytes * y->m.ctas) return ranks(c, bytes);
+  return cu_text(c, "cta_rank * (%s_bytes / %u)", c->ring[y->part->ring], y->m.ctas);
+}
+
 // Where panel `p` of the stage goes, or this CTA's share of it.
 static const char *panel_at(Cuda *c, const Copy *y, u32 p) {
   i64 panel = cu_rows(y->part) * cu_panel(y->part);
   u32 panels = (u32)y->part->ext[y->part->rank - 1] * sc_elem[y->part->elem].bytes / cu_panel(y->part);
   const char *at = cu_stage(c, y->stage);
-  if (y->m.ctas > 1) at = plus(c, at, ranks(c, y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
+  if (y->m.ctas > 1) at = cu_text(c, "%s + %s", at, share_of(c, y, y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
   return p ? cu_text(c, "%s + %lld", at, (long long)p * panel) : at;
 }
 
@@ -407,6 +417,7 @@ void cu_pass(Cuda *c, const Ins *ins) {
     return;
   }
   u32 n = cu_members(c->k, t), first = first_of(c, t);
-  const char *next = first ? cu_text(c, "(instance + %u) %% %u", first + 1, n) : cu_text(c, "(instance + 1 == %u ? 0 : instance + 1)", n);
+  const char *next = first || n == 2 ? cu_text(c, "(instance + %u) %% %u", first + 1, n)
+                                     : cu_text(c, "(instance == %u ? 0 : instance + 1)", n - 1);
   cu_bar_arrive(c, "", cu_text(c, "%u + %s", t->barrier, next), cu_turn_threads(c->k, t), cu_text(c, "  // pass '%s' on", t->name));
 }

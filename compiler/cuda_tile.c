@@ -112,7 +112,8 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   if (sc_elem[b->elem].bytes == 1) {
     return cu_of(c, (Elem)b->elem, cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff", name, e, e, e, e));
   }
-  const char *word = cu_text(c, strchr(e, ' ') ? "%s[(%s) / 2]" : "%s[%s / 2]", name, e);
+  const char *pair = at->odd == 1 && !shift ? "e" : e;  // the loop is over pairs
+  const char *word = cu_text(c, strchr(pair, ' ') ? "%s[(%s) / 2]" : "%s[%s / 2]", name, pair);
   if (at->odd < 0) return cu_of(c, (Elem)b->elem, cu_text(c, "%s >> 16 * (%s & 1) & 0xffff", word, e));
   return cu_of(c, (Elem)b->elem, cu_text(c, at->odd ? "%s >> 16" : "%s & 0xffff", word));
 }
@@ -123,7 +124,11 @@ const char *cu_stage(Cuda *c, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const Ring *r = &c->k->ring.at[b->ring];
   const char *base = cu_text(c, "smem + %s", c->name[v->buf]);
-  if (r->owner != SC_NONE) base = cu_text(c, "%s + instance * %u", base, r->stages * r->stage_bytes);
+  if (r->owner != SC_NONE) {
+    const char *each = cu_text(c, "%s_bytes", c->ring[b->ring]);
+    if (r->stages > 1) each = cu_text(c, "(%u * %s)", r->stages, each);
+    base = cu_text(c, "%s + instance * %s", base, each);
+  }
   if (r->stages == 1) return base;
   return cu_text(c, "%s + %s_%s * %s_bytes", base, c->ring[b->ring], v->fill ? "fill" : "held", c->ring[b->ring]);
 }

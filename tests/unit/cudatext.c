@@ -270,6 +270,31 @@ static void names_of_places(void **state) {
   }
 }
 
+// What is said of tiles' places and of tiles that an instance leaves to another, in as few words as
+// it takes.
+static void places_of_tiles(void **state) {
+  Fixture *f = *state;
+  const CudaText *t = emit(
+      f, "t.sched",
+      "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64], D : f32[N, 64]\n"
+      "  grid (reversed x : cdiv(M, 64), y : N) persistent\n  ring r : f32[64, 64] * 3\n"
+      "  role load : 1 warp, 24 regs { for t in 1 .. N { r <- A[x*64..] } }\n"
+      "  role math[w] : 2 warpgroups, one tile each, 128 regs {\n    ring own : f32[64, 64] * 2\n"
+      "    reg c : f32[64, 64] = 0\n    for t in 1 .. N { wait r;  c[i,j] = r[i,j];  release r }\n"
+      "    acquire own;  own[i,j] = c[i,j];  commit own\n    wait own;  C[x*64..] <- own\n"
+      "    wait C read;  release own\n  }\n}\n");
+  assert_non_null(t);
+  static const char *const once[] = {
+      "const int x_count = (args.M + 63) / 64;", "const int rest0 = tile / x_count;",
+      "return {x_count - 1 - (tile - rest0 * x_count), rest0};",
+      "sc_skip(r_held, r_parity, max(0, args.N - 1), 3);", "owner = owner == 1 ? 0 : owner + 1)"};
+  for (u32 i = 0; i < COUNT(once); i++) {
+    if (count(t->text.at, once[i]) != 1) fail_msg("'%s' in:\n%s", once[i], t->text.at);
+  }
+  assert_non_null(
+      strstr(t->text.at, "smem + own_stage + instance * (2 * own_bytes) + own_fill * own_bytes"));
+}
+
 // Tiles that are called as the emitter calls its loops: of words of four 8-bit elements, of
 // products by a warp.
 static void names_of_loops(void **state) {
@@ -305,9 +330,9 @@ static void locale(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(names),      TEST(comments),     TEST(paths),           TEST(names_in_place),
-      TEST(lines),      TEST(layout),       TEST(growth),          TEST(sequences),
-      TEST(drawn_once), TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops),
-      TEST(locale)};
+      TEST(names),           TEST(comments),     TEST(paths),           TEST(names_in_place),
+      TEST(lines),           TEST(layout),       TEST(growth),          TEST(sequences),
+      TEST(drawn_once),      TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops),
+      TEST(places_of_tiles), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
