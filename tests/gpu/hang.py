@@ -33,13 +33,13 @@ MEETINGS = "M=33792"  # 4 tiles a CTA, on 132 multiprocessors
 CASES = [
     # The producer does not arrive on A's full barrier for fill 3.
     ("full barrier", "turns", FILLS,
-     r"s/sc_mbar_expect\(smem \+ [0-9]+ \+ 8 \* a_fill, [0-9]+\);/if (t != 3) &/",
+     r"s/sc_mbar_expect\(smem \+ a_full \+ 8 \* a_fill, a_bytes\);/if (t != 3) &/",
      [(r"math\[0\]", 0, "for fill 3 of 'a': full barrier, stage 1, generation 1", "wait a, b"),
       (r"math\[1\]", 0, "for fill 3 of 'a': full barrier, stage 1, generation 1", "wait a, b"),
       ("load", 0, "for the release of fill 3 of 'a': empty barrier, stage 1, generation 1", "a <- X[x*128..")]),
     # One of two warpgroups does not release fill 2 of A.
     ("empty barrier", "turns", FILLS,
-     r"s/if \(thread == 0\)( sc_mbar_arrive\(smem \+ [0-9]+ \+ 8 \* a_held\);)/"
+     r"s/if \(thread == 0\)( sc_mbar_arrive\(smem \+ a_empty \+ 8 \* a_held\);)/"
      r"if (thread == 0 \&\& (instance != 1 || t != 2))\1/",
      [("load", 0, "for the release of fill 2 of 'a': empty barrier, stage 0, generation 1", "a <- X[x*128.."),
       (r"math\[0\]", 0, "for fill 4 of 'a': full barrier, stage 0, generation 2", "wait a, b"),
@@ -51,13 +51,13 @@ CASES = [
       ("load", 0, "for the release of fill 3 of 'a': empty barrier, stage 1, generation 1", "a <- X[x*128..")]),
     # The third tile that a CTA draws is not announced.
     ("drawn tile", "drawn", DRAWS,
-     r"s/^( *)(sc_mbar_arrive\(smem \+ [0-9]+ \+ 8 \* slot\);)/\1if (drawn != 2) \2/",
+     r"s/^( *)(sc_mbar_arrive\(smem \+ slot_full \+ 8 \* slot\);)/\1if (drawn != 2) \2/",
      [("math", None, "for tile 2 that this CTA draws: full barrier of the next tile, slot 0, generation 1", "role math"),
       ("load", None, "for tile 2 that this CTA draws to be read by all roles: empty barrier of the next tile, slot 0, "
        "generation 1", "role load")]),
     # … or not seen to have been read by one warp.
     ("drawn tile read", "drawn", DRAWS,
-     r"s/if \(lane == 0\)( sc_mbar_arrive\(smem \+ [0-9]+ \+ 8 \* slot\);)/"
+     r"s/if \(lane == 0\)( sc_mbar_arrive\(smem \+ slot_empty \+ 8 \* slot\);)/"
      r"if (lane == 0 \&\& (warp || drawn != 2))\1/",
      [("load", None, "for tile 2 that this CTA draws to be read by all roles: empty barrier of the next tile, slot 0, "
        "generation 1", "role load"),
@@ -65,7 +65,7 @@ CASES = [
        "role math")]),
     # A CTA of a pair does not tell the other that it has released fill 2 of B.
     ("cluster", "pair", FILLS,
-     r"s/sc_mbar_arrive_cta\(smem \+ [0-9]+ \+ 8 \* b_held, 1\);/if (cta_rank || t != 2) &/",
+     r"s/sc_mbar_arrive_cta\(smem \+ b_empty \+ 8 \* b_held, 1\);/if (cta_rank || t != 2) &/",
      [("load", 1, "for the release of fill 2 of 'b': empty barrier, stage 0, generation 1", "b <- W[0.., t*64.."),
       ("load", 0, "for the release of fill 4 of 'a': empty barrier, stage 0, generation 2", "a <- X[x*64.."),
       ("math", None, "for fill 4 of 'b': full barrier, stage 0, generation 2", "wait a, b")]),
