@@ -181,14 +181,19 @@ static i64 terms(const Ranges *r, Xid x) {
   return r->at[x].known ? most(-r->at[x].lo, r->at[x].hi) : 0;
 }
 
+// Each is put on the path once, which has room for all.
+static void meet(Ranges *r, Xid x, u32 *n) {
+  if (!x || r->seen[x]) return;
+  r->seen[x] = true;
+  r->path[(*n)++] = x;
+}
+
 // Each expression below `root`, if it has not been checked for another.
 static void check(Ranges *r, Xid root, Span at) {
   u32 n = 0;
-  if (root) r->path[n++] = root;
+  meet(r, root, &n);
   while (n && !r->bad) {
     Xid x = r->path[--n], operand[SC_MAX_OPERANDS];
-    if (r->seen[x]) continue;
-    r->seen[x] = true;
     const Expr *e = &r->k->expr.at[x];
     const Range *v = &r->at[x];
     if (e->ty == TY_INT && v->known && (v->lo < -(i64)LIMIT || v->hi > LIMIT)) refuse(r, x, at);
@@ -197,9 +202,7 @@ static void check(Ranges *r, Xid root, Span at) {
         refuse(r, terms(r, e->a) > terms(r, e->b) ? e->a : e->b, at);
     }
     u32 m = x_operands(r->k, x, operand);
-    for (u32 i = 0; i < m; i++) {
-      if (operand[i] && !r->seen[operand[i]] && n < r->k->expr.n) r->path[n++] = operand[i];
-    }
+    for (u32 i = 0; i < m; i++) meet(r, operand[i], &n);
   }
 }
 
@@ -248,7 +251,7 @@ bool sc_range(Sc *sc, const Kernel *k, const Binding *b) {
   Ranges r = {.sc = sc, .k = k, .b = b};
   r.at = NEWS(sc, Range, k->expr.n + 1);
   r.seen = NEWS(sc, bool, k->expr.n + 1);
-  r.path = NEWS(sc, Xid, k->expr.n + SC_MAX_OPERANDS + 1);
+  r.path = NEWS(sc, Xid, k->expr.n + 1);
   r.loop = NEWS(sc, Range, k->loop.n + 1);
   find_extents(&r);
   do {

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "fakedriver.h"
 
 static void refused(Fixture *f, const schedc_tensor *t, DiagId id, const char *word) {
@@ -151,6 +153,34 @@ static void integers_stay_in_range(void **state) {
   set(&t[0], X_AT, 100000, 2000000);  // 3 billion tiles
   set(&t[1], Y_AT, 100000, 2000000);
   refused(&f, t, D_T_RANGE, "grid");
+  end(&f);
+}
+
+// However often an expression uses the same ones, all that is below it is looked at.
+static void deep_expressions_too(void **state) {
+  (void)state;
+  static Fixture f;
+  static char source[16384];
+  int n = sprintf(source,
+                  "kernel deep {\n  in X : f16[M, 64], far : i32\n  out Y : f16[M, 64]\n"
+                  "  grid (x : cdiv(M, 64))\n  let c = far < 0, e0 = far * 2 %% 7\n");
+  for (u32 i = 0; i < 60; i++) {
+    n += sprintf(source + n,
+                 "  let e%u = (c ? far : c ? far : c ? far : c ? far : c ? far : e%u) %% 7\n",
+                 i + 1, i);
+  }
+  sprintf(source + n,
+          "  ring r : f16[64, 64]\n  role load : 1 warp { r <- X[x*64 + e60.., 0..] }\n"
+          "  role math : 1 warpgroup {\n    wait r\n    Y[x*64 + i, j] = r[i,j]\n"
+          "    release r\n  }\n}\n");
+  begin(&f, source, NULL, false);
+  const schedc_tensor t[2] = {
+      {.data = DATA(X_AT), .type = SCHEDC_F16, .rank = 2, .shape = {64, 64}, .strides = {64, 1}},
+      {.data = DATA(Y_AT), .type = SCHEDC_F16, .rank = 2, .shape = {64, 64}, .strides = {64, 1}}};
+  assert_int_equal(launch(&f, t, (double[]){5}), SCHEDC_OK);
+  assert_int_equal(launch(&f, t, (double[]){1500000000}), SCHEDC_EINPUT);
+  assert_int_equal(f.sc.diags->id, D_T_RANGE);
+  assert_non_null(strstr(f.sc.diags->text, "far * 2"));
   end(&f);
 }
 
@@ -303,11 +333,17 @@ static void loading_says_what_is_missing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(plans_are_kept),        cmocka_unit_test(arguments_lie_as_declared),
-      cmocka_unit_test(tensors_are_checked),   cmocka_unit_test(broadcast_has_stride_zero),
-      cmocka_unit_test(empty_tensors),         cmocka_unit_test(integers_stay_in_range),
-      cmocka_unit_test(counters_differ),       cmocka_unit_test(workspaces_are_the_callers),
-      cmocka_unit_test(sequences_start_whole), cmocka_unit_test(loading_says_what_is_missing),
+      cmocka_unit_test(plans_are_kept),
+      cmocka_unit_test(arguments_lie_as_declared),
+      cmocka_unit_test(tensors_are_checked),
+      cmocka_unit_test(broadcast_has_stride_zero),
+      cmocka_unit_test(empty_tensors),
+      cmocka_unit_test(integers_stay_in_range),
+      cmocka_unit_test(deep_expressions_too),
+      cmocka_unit_test(counters_differ),
+      cmocka_unit_test(workspaces_are_the_callers),
+      cmocka_unit_test(sequences_start_whole),
+      cmocka_unit_test(loading_says_what_is_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
