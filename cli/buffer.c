@@ -14,13 +14,17 @@ void *need(void *block) {
   exit(EXIT_ENVIRONMENT);
 }
 
+// Room for n bytes more, and a NUL.
+static void make_room(Buffer *b, size_t n) {
+  if (n >= SIZE_MAX / 4 || b->n >= SIZE_MAX / 4) need(NULL);
+  if (b->n + n + 1 <= b->cap) return;
+  b->cap = (b->n + n + 1) * 2;
+  b->at = need(realloc(b->at, b->cap));
+}
+
 int buffer_write(void *buffer, const char *bytes, size_t n) {
   Buffer *b = buffer;
-  if (n >= SIZE_MAX / 4 || b->n >= SIZE_MAX / 4) need(NULL);
-  if (b->n + n + 1 > b->cap) {
-    b->cap = (b->n + n + 1) * 2;
-    b->at = need(realloc(b->at, b->cap));
-  }
+  make_room(b, n);
   if (n) memcpy(b->at + b->n, bytes, n);
   b->n += n;
   b->at[b->n] = 0;
@@ -30,12 +34,14 @@ int buffer_write(void *buffer, const char *bytes, size_t n) {
 void buffer_puts(Buffer *b, const char *text) { buffer_write(b, text, strlen(text)); }
 
 void buffer_printf(Buffer *b, const char *fmt, ...) {
-  char text[1024];
-  va_list ap;
+  va_list ap, again;
   va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  make_room(b, (size_t)n);
+  b->n += (size_t)vsnprintf(b->at + b->n, (size_t)n + 1, fmt, again);
+  va_end(again);
   va_end(ap);
-  buffer_puts(b, text);
 }
 
 bool file_read(const char *path, Buffer *out) {
