@@ -10,6 +10,8 @@ typedef struct NvrtcFile {
   const char *path;      // for dlopen
   const char *identity;  // the file's real path, size and time of change; NULL: known only once it is open
 } NvrtcFile;
+// Of the environment; NULL where it is not set or empty. A setuid program does not let its caller choose what it loads.
+const char *sc_variable(const char *name);
 const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out);  // NULL, or what is missing and how to get it
 
 typedef struct Nvrtc {

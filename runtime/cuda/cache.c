@@ -6,7 +6,6 @@
 // when it was last used; each new one may push out the oldest. Several processes may do all this at
 // once: at worst an entry is gone that one of them would have used. Whatever is wrong, the kernel
 // is built again; nothing here is an error of the caller's.
-#define _GNU_SOURCE  // secure_getenv
 #include "build.h"
 
 #include <dirent.h>
@@ -87,24 +86,19 @@ static Blob make_image(Sc *sc, Blob key, const Binary *code) {
 
 // ---- the folder
 
-static const char *variable(const char *name) {
-  const char *value = secure_getenv(name);
-  return value && *value ? value : NULL;
-}
-
 const char *sc_cache_folder(Sc *sc, const char *chosen) {
   const char *at;
   if (chosen && *chosen) return chosen;
-  if ((at = variable("SCHEDC_CACHE"))) return at;
-  if ((at = variable("XDG_CACHE_HOME")) && *at == '/') return sc_printf(sc, "%s/schedc", at);
-  if ((at = variable("HOME")) && *at == '/') return sc_printf(sc, "%s/.cache/schedc", at);
+  if ((at = sc_variable("SCHEDC_CACHE"))) return at;
+  if ((at = sc_variable("XDG_CACHE_HOME")) && *at == '/') return sc_printf(sc, "%s/schedc", at);
+  if ((at = sc_variable("HOME")) && *at == '/') return sc_printf(sc, "%s/.cache/schedc", at);
   return NULL;
 }
 
 // "4G", "500M", "0": bytes. Anything else is as if nothing were said.
 u64 sc_cache_limit(u64 chosen) {
   enum { GIB = 1 << 30 };
-  const char *text = variable("SCHEDC_CACHE_SIZE"), *unit;
+  const char *text = sc_variable("SCHEDC_CACHE_SIZE"), *unit;
   static const char units[] = "KMG";
   if (chosen) return chosen;
   if (!text || *text < '0' || *text > '9') return GIB;

@@ -146,8 +146,7 @@ static void keep_before(Sc *sc, GpuJob *j) {
 
 // ---- launches
 
-const char *sc_gpu_enqueue(Gpu *g, Sc *sc, GpuJob *j) {
-  (void)g;
+const char *sc_gpu_enqueue(Sc *sc, GpuJob *j) {
   return sc_launch(sc, &j->loaded, &j->call) ? "" : NULL;
 }
 
@@ -159,7 +158,7 @@ const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j) {
 }
 
 static const char *once(Gpu *g, Sc *sc, GpuJob *j) {
-  const char *wrong = sc_gpu_enqueue(g, sc, j);
+  const char *wrong = sc_gpu_enqueue(sc, j);
   return wrong ? wrong : sc_gpu_finish(g, sc, j);
 }
 
@@ -205,7 +204,7 @@ static const char *run_all(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 
                            u32 *which) {
   const char *wrong = NULL;
   for (u32 i = 0; i < n && !wrong; i++) {
-   *which = i;
+    *which = i;
     if (repeats > 1) keep_before(sc, &job[i]);
     wrong = copy_in(g, sc, &job[i]);
     if (!wrong) wrong = load(g, sc, &job[i]);
@@ -224,8 +223,9 @@ const char *sc_gpu_run(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 roun
   if (e) return sc_gpu_failed(g, sc, "the CUDA context cannot be made current", e);
   const char *volatile wrong = NULL;
   sc->unwind = &home;
-  volatile bool out_of_memory = setjmp(home);
-  if (!out_of_memory) wrong = run_all(g, sc, job, n, repeats, rounds, which);
+  volatile bool out_of_memory = false;
+  if (setjmp(home)) out_of_memory = true;
+  else wrong = run_all(g, sc, job, n, repeats, rounds, which);
   for (u32 i = 0; i < n; i++) release(g, &job[i]);
   g->d.cuCtxPopCurrent(&(void *){NULL});
   sc->unwind = outside;

@@ -194,7 +194,7 @@ schedc_status sc_gpu_build(Sc *sc, GpuJob *j);
 const char *sc_gpu_run(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 rounds, u32 *which);
 
 // One launch of a job, asynchronous; and an error's text.
-const char *sc_gpu_enqueue(Gpu *g, Sc *sc, GpuJob *j);
+const char *sc_gpu_enqueue(Sc *sc, GpuJob *j);
 const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j);  // waits for all
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);
 

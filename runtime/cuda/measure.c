@@ -50,7 +50,7 @@ static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms, c
   for (u32 i = 0; i <= n && !e; i++) e = d->cuEventCreate(&event[i], 0);
   if (!e) e = d->cuEventRecord(event[0], NULL);
   for (u32 i = 0; i < n && !wrong && !e; i++) {
-    wrong = sc_gpu_enqueue(g, sc, j);
+    wrong = sc_gpu_enqueue(sc, j);
     e = d->cuEventRecord(event[i + 1], NULL);
   }
   if (nvml && !wrong && !e) watch_clock(d, nvml, event[SETTLING], event[n], s);

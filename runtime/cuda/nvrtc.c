@@ -25,8 +25,7 @@ static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnv
 
 // ---- finding it
 
-// A setuid program does not let its caller choose what it loads.
-static const char *variable(const char *name) {
+const char *sc_variable(const char *name) {
   const char *value = secure_getenv(name);
   return value && *value ? value : NULL;
 }
@@ -61,15 +60,15 @@ static bool found_in_list(Sc *sc, const char *folders, NvrtcFile *out) {
 }
 
 const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out) {
-  const char *chosen = variable("SCHEDC_NVRTC");
+  const char *chosen = sc_variable("SCHEDC_NVRTC");
   if (chosen)
     return found_at(sc, chosen, out)
                ? NULL
                : sc_printf(sc, "SCHEDC_NVRTC names '%s', where there is no file", chosen);
   static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
-  if (found_in_list(sc, variable("LD_LIBRARY_PATH"), out)) return NULL;
+  if (found_in_list(sc, sc_variable("LD_LIBRARY_PATH"), out)) return NULL;
   for (u32 i = 0; i < COUNT(homes); i++) {
-    const char *home = variable(homes[i]);
+    const char *home = sc_variable(homes[i]);
     if (home && found_in(sc, sc_printf(sc, "%s/lib64", home), out)) return NULL;
   }
   if (!found_in(sc, "/usr/local/cuda/lib64", out)) *out = (NvrtcFile){NULL, NULL};
@@ -153,11 +152,13 @@ const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, co
   if (n->create(&program, text, name, 0, NULL, NULL)) return "NVRTC does not start";
   jmp_buf *caller = sc->unwind, here;
   sc->unwind = &here;
-  const char *wrong = NULL;
-  bool unwinding = setjmp(here);
-  if (!unwinding) wrong = compile(sc, n, program, target, out);
+  if (setjmp(here)) {
+    sc->unwind = caller;
+    n->destroy(&program);
+    sc_unwind(sc, sc->why);
+  }
+  const char *wrong = compile(sc, n, program, target, out);
   sc->unwind = caller;
   n->destroy(&program);
-  if (unwinding) sc_unwind(sc, sc->why);
   return wrong;
 }
