@@ -91,6 +91,7 @@ static bool all_taken(Inst *from, Inst *to) {
     sc_fault_note(from, from->of->span, "%s filled %u", sc_inst_name(from, who, sizeof who),
                   filled);
     sc_fault_note(from, to->of->span, "%s waited for %u", sc_inst_name(to, who, sizeof who), taken);
+    sc_fault_help(from, "'%s' is to be waited for as often as it is filled", r->name);
     return false;
   }
   return true;

@@ -199,6 +199,28 @@ static void explain(Inst *in) {
   }
 }
 
+// Have all instances of these roles ended?
+static bool ended(const Inst *in, u16 roles) {
+  for (u32 i = 0; i < in->slot->insts; i++) {
+    const Inst *other = &in->slot->inst[i];
+    if (roles >> other->role & 1 && !other->done) return false;
+  }
+  return true;
+}
+
+static void suggest(Inst *in) {
+  const Ins *i = &in->of->code.at[in->pc];
+  if (i->op != OP_WAIT && i->op != OP_ACQUIRE) return;
+  const Ring *r = &in->env.k->ring.at[i->arg[0]];
+  bool full = i->op == OP_WAIT;
+  if (!ended(in, full ? r->fillers : r->drainers))
+    sc_fault_help(in,
+                  "the roles wait for each other: one must do first what the others wait for, "
+                  "or a ring needs more stages");
+  else if (full) sc_fault_help(in, "'%s' is to be filled as often as it is waited for", r->name);
+  else sc_fault_help(in, "'%s' is to be released as often as it is filled", r->name);
+}
+
 void sc_deadlock(Machine *m) {
   Inst *first = NULL;
   for (u32 s = 0; s < m->slots && !first; s++) {
@@ -208,6 +230,7 @@ void sc_deadlock(Machine *m) {
   }
   if (!first) return;
   sc_fault(first, D_X_DEADLOCK, first->of->code.at[first->pc].span, "deadlock: no role can go on");
+  suggest(first);
   for (u32 s = 0; s < m->slots; s++) {
     for (u32 i = 0; m->slot[s].busy && i < m->slot[s].insts; i++) explain(&m->slot[s].inst[i]);
   }

@@ -15,9 +15,11 @@ static void test_deadlock(void **state) {
   t.opt.threads = 2;
   expect_fault_always(&t, "X.deadlock", "math waits for fill");
   expect_fault(&t, SCHEDC_LATE, "X.deadlock", "load could fill it");
+  expect_fault(&t, SCHEDC_LATE, "X.deadlock", "be filled as often as it is waited for");
   close_kit(&t);
   open_product(&t, "wait s;  release a, b", "wait s;  release a");
   expect_fault_always(&t, "X.deadlock", "load waits for an empty stage for fill 2 of 'b'");
+  expect_fault(&t, SCHEDC_LATE, "X.deadlock", "the roles wait for each other");
   close_kit(&t);
 }
 
@@ -27,6 +29,7 @@ static void test_left_over(void **state) {
   Kit t;
   open_product(&t, "for t in 0 .. n {\n      wait", "for t in 1 .. n {\n      wait");
   expect_fault_always(&t, "X.left", "left over");
+  expect_fault(&t, SCHEDC_LATE, "X.left", "waited for as often as it is filled");
   close_kit(&t);
 }
 
