@@ -68,8 +68,9 @@ u32 cu_regs(const Cuda *c, u32 buf) {
 
 Txt cu_row(Cuda *c, const At *at) {
   if (!at->r) return (Txt){"row", P_ATOM};  // maps without register tiles name their own
-  if (!strcmp(at->block, "0")) return (Txt){cu_text(c, "row0 + 8 * %s", at->r), P_ADD};
-  return (Txt){cu_text(c, "row0 + %u * %s + 8 * %s", cu_block_rows(c), at->block, at->r), P_ADD};
+  const char *r = !strcmp(at->r, "0") ? "" : !strcmp(at->r, "1") ? " + 8" : cu_text(c, " + 8 * %s", at->r);
+  const char *block = strcmp(at->block, "0") ? cu_text(c, " + %u * %s", cu_block_rows(c), at->block) : "";
+  return (Txt){cu_text(c, "row0%s%s", block, r), *r || *block ? P_ADD : P_ATOM};
 }
 
 const char *cu_col_step(Cuda *c, const At *at) { return cu_text(c, "sc_col(%s)", at->e); }

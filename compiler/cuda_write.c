@@ -139,7 +139,7 @@ void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
   if (fragment) {
     const char *x = packed_values(g, b->elem);
     cu_open_unrolled(c, "n", g->cols / 16);
-    cu_line(c, "sc_stmatrix(%s, %s[4 * n], %s[4 * n + 1], %s[4 * n + 2], %s[4 * n + 3]);", fragment, x, x, x, x);
+    cu_line(c, "sc_stmatrix(%s, %s + 4 * n);", fragment, x);
     cu_close(c);
     return;
   }
