@@ -48,6 +48,7 @@ static int emit(Session *s) {
 
 int command_check(const Args *args) {
   Session s;
+  if (args->output && !args->emit) return cli_usage(args, "-o is where --emit=STAGE writes to");
   int code = session_open(&s, args, 0);
   if (code == EXIT_GOOD) {
     code = args->emit ? emit(&s) : session_status(&s, check_all(&s));

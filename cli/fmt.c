@@ -34,7 +34,10 @@ static int format_one(const Args *args, int index) {
 
 int command_fmt(const Args *args) {
   int worst = EXIT_GOOD;
-  if (args->in_place && args->output) return cli_usage(args, "-i and -o exclude each other");
+  if (args->check + args->in_place + (args->output != NULL) > 1)
+    return cli_usage(args, "--check, -i and -o exclude each other");
+  if (args->output && args->operands > 1)
+    return cli_usage(args, "-o takes the form of one file: use -i for several");
   for (int i = 0; i < args->operands; i++) {
     int code = format_one(args, i);
     if (code > worst) worst = code;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What schedc writes for machines: JSON that parses and says what the text says, SARIF that fits its schema.
+"""What schedc writes for machines: JSON that parses and says what the text says, SARIF that fits its schema; and how
+`schedc fmt` writes files.
 
   formats.py --schedc build/schedc
 """
@@ -93,6 +94,24 @@ def check_refused(checks, schedc):
         checks.expect("test: what cannot be read", code == 1 and [r["code"] for r in json.loads(text)] == ["S.token"])
 
 
+def check_fmt(checks, schedc):
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = os.path.join(folder, "a.sched"), os.path.join(folder, "b.sched")
+        with open(os.path.join(ROOT, "schedules/copy.sched"), encoding="utf-8") as file:
+            form = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(form.replace("  ring", "    ring"))
+        checks.expect("fmt: writes", output(schedc, "fmt", path)[:2] == (0, form))
+        checks.expect("fmt --check: names", output(schedc, "fmt", "--check", path)[:2] == (1, path + "\n"))
+        checks.expect("fmt -o", output(schedc, "fmt", path, "-o", other)[0] == 0 and open(other).read() == form)
+        for words in (("--check", "-i"), ("-i", "-o", other), ("--check", "-o", other), ("-o", other, path)):
+            checks.expect(f"fmt {' '.join(words[:2])}: refused", output(schedc, "fmt", path, *words)[0] == 2)
+        checks.expect("fmt: refused, nothing done", output(schedc, "fmt", "--check", path)[0] == 1)
+        checks.expect("fmt -i", output(schedc, "fmt", "-i", path)[0] == 0 and open(path).read() == form)
+        checks.expect("fmt --check: silent", output(schedc, "fmt", "--check", path)[:2] == (0, ""))
+        checks.expect("check -o without --emit", output(schedc, "check", path, "-o", other)[0] == 2)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", required=True)
@@ -117,6 +136,7 @@ def main():
     result = json.loads(text)
     checks.expect("test", code == 0 and result["failed"] == 0 and result["passed"] > 0 and result["failures"] == [])
     check_refused(checks, schedc)
+    check_fmt(checks, schedc)
     checks.expect("exit code of a usage error", output(schedc, "run")[0] == 2)
     checks.expect("exit code of a missing file", output(schedc, "check", "no such file")[0] == 3)
     checks.expect("exit code of --on cuda", output(schedc, "run", "--on", "cuda", "schedules/copy.sched")[0] == 3)
