@@ -25,6 +25,8 @@ static int builtin(const char *name) {
 
 bool low_is_builtin(const char *name) { return builtin(name) >= 0; }
 
+const char *low_builtin_at(u32 i) { return i < COUNT(function) ? function[i].name : NULL; }
+
 static u32 length(const Node *n) {
   u32 count = 0;
   for (; n; n = n->next) count++;

@@ -115,21 +115,34 @@ Name *low_find(Low *l, Sym name) {
   return NULL;
 }
 
+// The predefined name that is nearer than so many slips, or NULL.
+static const char *predefined(Sym name, bool call, u32 *slips) {
+  static const char *const truth[] = {"true", "false"};
+  const char *found = NULL;
+  for (u32 i = 0; call && low_builtin_at(i); i++)
+    if (sc_nearer(name, low_builtin_at(i), slips)) found = low_builtin_at(i);
+  if (call) return found;
+  for (u32 i = 0; i < COUNT(truth); i++)
+    if (sc_nearer(name, truth[i], slips)) found = truth[i];
+  for (u32 i = 0; i < COUNT(constant); i++)
+    if (sc_nearer(name, constant[i].name, slips)) found = constant[i].name;
+  for (u32 i = 0; i < EL_COUNT; i++)
+    if (sc_nearer(name, sc_elem[i].text, slips)) found = sc_elem[i].text;
+  return found;
+}
+
 static void unbound(Low *l, Sym name, Span at, bool call) {
   const Name *near = NULL;
-  const char *type = NULL;
   u32 slips = sc_slips(name);
   for (const Scope *s = l->scope; s; s = s->up) {
     for (const Name *n = s->first; n; n = n->next) {
       if (sc_nearer(name, n->name, &slips)) near = n;
     }
   }
-  for (u32 i = 0; i < EL_COUNT; i++) {
-    if (sc_nearer(name, sc_elem[i].text, &slips)) type = sc_elem[i].text;
-  }
+  const char *word = predefined(name, call, &slips);
   Diag *d = low_error(l, D_N_UNBOUND, at, "'%s' is not declared", name);
-  if (type) {
-    sc_help(l->sc, d, "did you mean '%s'?", type);
+  if (word) {
+    sc_help(l->sc, d, "did you mean '%s'?", word);
   } else if (near) {
     sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
     sc_help(l->sc, d, "did you mean '%s'?", near->name);

@@ -36,7 +36,8 @@ static Token end_before(Token t) { return (Token){.kind = T_NL, .span = {t.span.
 static bool starts_unit(Token t) { return t.first && (t.kind == T_KERNEL || t.kind == T_SEQUENCE); }
 
 bool sc_at_statement(const Parser *p) {
-  return p->fresh && !(p->open.n && !p->open.at[p->open.n - 1].block);
+  if (p->open.n && !p->open.at[p->open.n - 1].block) return false;
+  return p->fresh || p->last.kind == T_LB;
 }
 
 // ---- brackets
@@ -52,6 +53,7 @@ static void note_brackets(Parser *p, Token t) {
   if (t.kind == T_LP || t.kind == T_LK || t.kind == T_LB) {
     if (p->open.n == SC_MAX_NEST) sc_too_deep(p, t.span);
     PUSH(p->sc, &p->open, ((Open){t.kind, t.span, false}));
+    if (t.kind == T_LB) sc_settle(p);
   } else if (t.kind == T_RP || t.kind == T_RK || t.kind == T_RB) {
     Open o = p->open.at[--p->open.n];
     const Text *text = p->ast->text;

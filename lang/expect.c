@@ -77,15 +77,13 @@ static const char *sentence(Parser *p, Token t) {
   return s.at;
 }
 
-// The reserved word that was meant by a name, of those that can stand here, or that open
-// statements.
-static const char *misspelt(Parser *p, Sym name, bool opens) {
+// The word that was meant by a name: one of these classes; here: and that can stand here.
+static const char *misspelt(Parser *p, Sym name, u8 classes, bool here) {
   const char *found = NULL;
   u32 slips = sc_slips(name);
   for (u32 i = 0; i < COUNT(kinds); i++) {
     const TokenInfo *info = sc_token_info(kinds[i]);
-    if (opens ? !(info->class & OPENS) : !(info->class & (WORD | SOFT)) || !sc_accepts(p, kinds[i]))
-      continue;
+    if (!(info->class & classes) || (here && !sc_accepts(p, kinds[i]))) continue;
     if (sc_nearer(name, info->text, &slips)) found = info->text;
   }
   return found;
@@ -107,6 +105,9 @@ static const char *help(Parser *p, Token t) {
   if (t.kind == T_NL && sc_accepts(p, T_LB)) return "the '{' stands on the line of its head";
   if (p->last.kind == T_WAIT && (t.kind == T_LT || t.kind == T_INT)) {
     return "name what to wait for: how many products may stay in flight is worked out";
+  }
+  if (p->last.kind == T_RP && t.kind == T_NAME && operand) {
+    return "an operator is missing; reductions are sum(…), max(…) and min(…)";
   }
   if (t.kind == T_ELSE) return "'else' follows the '}' of an 'if'";
   if (!start && sc_accepts(p, T_NL) && class & OPENS) {
@@ -137,10 +138,12 @@ void sc_unexpected(Parser *p, Token t) {
     sc_help(sc, d, "choose another name, such as '%s_'", t.name);
     return;
   }
-  if (p->last.kind == T_NAME && p->starts && misspelt(p, p->last.name, true)) {
+  bool named = p->last.kind == T_NAME;
+  const char *word = named && p->starts ? misspelt(p, p->last.name, OPENS, false) : NULL;
+  if (word) {
     Diag *d =
         sc_report(sc, D_S_TOKEN, p->last.span, "expected a statement, found '%s'", p->last.name);
-    sc_help(sc, d, "did you mean '%s'?", misspelt(p, p->last.name, true));
+    sc_help(sc, d, "did you mean '%s'?", word);
     return;
   }
   Diag *d = sc_report(sc, D_S_TOKEN, t.span, "%s", sentence(p, t));
@@ -148,7 +151,9 @@ void sc_unexpected(Parser *p, Token t) {
   bool closer = t.kind == T_RP || t.kind == T_RK || t.kind == T_RB;
   if (o && !o->block && (closer || t.first || t.kind == T_NL))
     sc_note(sc, d, o->span, "to close this one");
-  const char *word = t.kind == T_NAME ? misspelt(p, t.name, false) : NULL, *slip = help(p, t);
+  const char *slip = help(p, t);
+  if (t.kind == T_NAME) word = misspelt(p, t.name, WORD | SOFT, true);
+  if (!word && !slip && named) word = misspelt(p, p->last.name, WORD | SOFT, false);
   if (word) sc_help(sc, d, "did you mean '%s'?", word);
   else if (slip) sc_help(sc, d, "%s", slip);
 }

@@ -399,14 +399,19 @@ bool sc_accepts(const Parser *p, int kind) {
   }
 }
 
-// Drops what has been read of the innermost statement, declaration or unit and puts an `error` in its place.
-// What could be reduced without looking at the next token is reduced first, so that an opened block stays.
-void sc_fall_back(Parser *p) {
+// Reduces what can be without looking at the next token: of a { that opens a block it is known then.
+void sc_settle(Parser *p) {
   yyParser *y = p->lalr;
   while (y->yytos->stateno > YY_MAX_SHIFT) {
     yy_reduce(y, y->yytos->stateno - YY_MIN_REDUCE, YYNOCODE, p->last, p);
   }
+}
+
+// Drops what has been read of the innermost statement, declaration or unit and puts an `error` in its place.
+void sc_fall_back(Parser *p) {
+  yyParser *y = p->lalr;
   YYACTIONTYPE act;
+  sc_settle(p);
   while ((act = yy_find_reduce_action(y->yytos->stateno, YYERRORSYMBOL)) > YY_MAX_SHIFTREDUCE) {
     yy_pop_parser_stack(y);
   }

@@ -85,6 +85,7 @@ void sc_too_deep(Parser *p, Span at);
 // parse.y
 extern const size_t sc_lalr_size;            // of the automaton, stack included
 bool sc_accepts(const Parser *p, int kind);  // would the grammar take this token now?
+void sc_settle(Parser *p);                   // reduces what needs no next token
 void sc_fall_back(Parser *p);                // an `error` in place of the statement begun
 
 // expect.c
