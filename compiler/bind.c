@@ -239,6 +239,19 @@ void low_work(Low *l, const Node *item) {
   else l->k->work = x;
 }
 
+// What of the kernel was meant by a name that a case has for none of it; NULL: nothing is near.
+static const char *meant(const Kernel *k, Sym name) {
+  const char *found = NULL;
+  u32 slips = sc_slips(name);
+  for (u32 i = 0; i < k->dim.n; i++)
+    if (sc_nearer(name, k->dim.at[i].name, &slips)) found = k->dim.at[i].name;
+  for (u32 i = 0; i < k->arg.n; i++)
+    if (sc_nearer(name, k->arg.at[i].name, &slips)) found = k->arg.at[i].name;
+  for (u32 i = 0; i < k->param.n; i++)
+    if (sc_nearer(name, k->param.at[i].name, &slips)) found = k->param.at[i].name;
+  return found;
+}
+
 // What a name of a case binds.
 static bool case_target(Low *l, const Node *b, CaseBind *c) {
   const Kernel *k = l->k;
@@ -257,7 +270,9 @@ static bool case_target(Low *l, const Node *b, CaseBind *c) {
                       b->name);
   Str s = {.sc = l->sc};
   for (u32 i = 0; i < k->dim.n; i++) str_printf(&s, "%s%s", i ? ", " : "", k->dim.at[i].name);
-  sc_help(l->sc, d, "the dimensions are: %s", s.at ? s.at : "none");
+  const char *near = meant(k, b->name);
+  if (near) sc_help(l->sc, d, "did you mean '%s'?", near);
+  else sc_help(l->sc, d, "the dimensions are: %s", s.at ? s.at : "none");
   return false;
 }
 
