@@ -136,10 +136,17 @@ typedef struct Ahead {
   u32 view;
 } Ahead;
 
+// Columns that a loop over elements goes over, and what it computes for them.
+typedef struct Columns {
+  i64 from, to;
+  Xid value;
+} Columns;
+
 typedef struct MapGen {
   Cuda *c;
   const Map *m;
   At at;
+  Columns assigned;
   i64 rows, cols;  // extents of the row and column variable, 0: none
   bool packed;     // some tile holds pairs of 16-bit elements: the loop takes two elements at a time
   bool regs;       // some operand is in registers
@@ -204,7 +211,7 @@ bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the
 bool cu_has_col(const MapGen *g, const View *v);        // does the view move with the columns?
 At cu_row_at(const MapGen *g, const char *r);           // a row of the thread
 At cu_elem_at(const MapGen *g, int odd);                // in the loop over elements; `odd` picks one of a packed pair
-void cu_open_elems(MapGen *g);                          // the loop over a thread's elements of a row pair
+void cu_open_elems(MapGen *g, Columns columns);         // the loop over a thread's elements of a row pair
 void cu_close_elems(MapGen *g);
 
 // cuda_write.c: what the statement assigns

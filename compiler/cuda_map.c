@@ -88,15 +88,15 @@ static void read_ahead(MapGen *g, const Ahead *y) {
   cu_line(c, "const float2 %s = sc_lds64(%s);", y->name, cu_stage_elem(c, v, at, (Txt){0}));
 }
 
-void cu_open_elems(MapGen *g) {
+void cu_open_elems(MapGen *g, Columns columns) {
   Cuda *c = g->c;
   const char *step = g->packed ? " += 2" : "++";
   cu_line(c, "#pragma unroll");
   if (!g->ahead.n) {
-    cu_open(c, "for (int e = 0; e < %lld; e%s)", (long long)g->cols / 2, step);
+    cu_open(c, "for (int e = %lld; e < %lld; e%s)", (long long)columns.from / 2, (long long)columns.to / 2, step);
     return;
   }
-  cu_open(c, "for (int n = 0; n < %lld; n++)", (long long)g->cols / 8);
+  cu_open(c, "for (int n = %lld; n < %lld; n++)", (long long)columns.from / 8, (long long)columns.to / 8);
   for (u32 i = 0; i < g->ahead.n; i++) read_ahead(g, &g->ahead.at[i]);
   cu_line(c, "#pragma unroll");
   cu_open(c, "for (int e = 4 * n; e < 4 * n + 4; e%s)", step);
@@ -107,6 +107,47 @@ void cu_close_elems(MapGen *g) {
   cu_close(g->c);
 }
 
+// ---- columns that something is done to
+
+// Is x the element that the statement assigns?
+static bool is_itself(const MapGen *g, Xid x) {
+  const Kernel *k = g->c->k;
+  const View *dst = &k->view.at[g->m->dst], *v = &k->view.at[k->expr.at[x].ref];
+  if (k->expr.at[x].op != X_LOAD || v->buf != dst->buf) return false;
+  for (u32 d = 0; d < dst->rank; d++) {
+    if (v->at[d].var != dst->at[d].var || v->at[d].base != dst->at[d].base) return false;
+  }
+  return true;
+}
+
+static bool is_zero(const MapGen *g, Xid x) {
+  const Expr *e = &g->c->k->expr.at[x];
+  return e->op == X_REAL && e->num.f == 0;
+}
+
+// Is the condition that columns lie from one number to another, which count whole groups of eight, as threads hold them?
+static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
+  const Kernel *k = g->c->k;
+  const Expr *e = &k->expr.at[cond];
+  if (e->op == X_AND) return bounds(g, e->a, from, to) && bounds(g, e->b, from, to);
+  if (e->op != X_LT && e->op != X_LE) return false;
+  Xid column = e->op == X_LT ? e->a : e->b, bound = e->op == X_LT ? e->b : e->a;  // j < n, n <= j
+  i64 n;
+  if (k->expr.at[column].op != X_IDX || (int)k->expr.at[column].ref != g->at.col) return false;
+  if (!x_const_int(k, bound, &n) || n % 8 || n < 0 || n > g->cols) return false;
+  if (e->op == X_LT && n < *to) *to = n;
+  if (e->op == X_LE && n > *from) *from = n;
+  return true;
+}
+
+// where(from <= j and j < to, value, x) with nothing to do for x: the loop goes over those columns only.
+static Columns columns_of(const MapGen *g, Xid root, bool nothing(const MapGen *, Xid)) {
+  const Expr *e = &g->c->k->expr.at[root];
+  Columns all = {0, g->cols, root}, some = {0, g->cols, e->b};
+  bool only = e->op == X_WHERE && nothing(g, e->c) && bounds(g, e->a, &some.from, &some.to) && some.from < some.to;
+  return only ? some : all;
+}
+
 // ---- reductions along the row
 
 static const char *reducer(ExprOp op, bool quad) {
@@ -115,17 +156,17 @@ static const char *reducer(ExprOp op, bool quad) {
   return quad ? "sc_quad_min" : "fminf";
 }
 
-static void accumulate(MapGen *g, const Expr *e, const char *to) {
+static void accumulate(MapGen *g, const Expr *e, Xid value, const char *to) {
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = cu_elem_at(g, odd);
-    const char *body = cu_expr(g->c, &at, e->a).s;
+    const char *body = cu_expr(g->c, &at, value).s;
     if (e->op == X_SUM) cu_line(g->c, "%s += %s;", to, body);
     else cu_line(g->c, "%s = %s(%s, %s);", to, reducer(e->op, false), to, body);
   }
 }
 
 // sum(j), max(j), min(j): two chains a row for extrema, so that their latency does not add up; then the quad.
-static void reduction(MapGen *g, Xid x) {
+static void reduction(MapGen *g, Xid x, Columns columns) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
   bool sum = e->op == X_SUM, parts = sum && g->at.parts;
@@ -133,8 +174,8 @@ static void reduction(MapGen *g, Xid x) {
   const char *name = cu_temp(c, cu_text(c, "%s_%s", what, g->m->var[e->ref].name));
   if (sum) cu_line(c, "float %s[2] = {};", name);
   else cu_line(c, "float %s[4] = {%s, %s, %s, %s};  // two chains a row", name, zero, zero, zero, zero);
-  cu_open_elems(g);
-  accumulate(g, e, cu_text(c, sum ? "%s[sc_row(e)]" : "%s[e >> 1 & 3]", name));
+  cu_open_elems(g, columns);
+  accumulate(g, e, columns.value, cu_text(c, sum ? "%s[sc_row(e)]" : "%s[e >> 1 & 3]", name));
   cu_close_elems(g);
   for (int r = 0; r < 2 && !parts; r++) {
     const char *all = sum ? cu_text(c, "%s[%d]", name, r) : cu_text(c, "%s(%s[%d], %s[%d])", reducer(e->op, false), name, r, name, r + 2);
@@ -292,11 +333,12 @@ static void prepare(MapGen *g, Xid x, bool elems) {
     per_row(g, x, e->b, "inverse", "1.0f / %s", HOIST_OVER);
     return;
   }
-  if (e->a) prepare(g, e->a, elems || reduces);
+  Columns columns = e->op == X_SUM ? columns_of(g, e->a, is_zero) : (Columns){0, g->cols, e->a};
+  if (e->a) prepare(g, columns.value, elems || reduces);
   if (e->b) prepare(g, e->b, elems);
   if (e->c) prepare(g, e->c, elems);
   const char *stem = row_value(g, x, elems);
-  if (reduces) reduction(g, x);
+  if (reduces) reduction(g, x, columns);
   else if (stem) per_row(g, x, x, stem, "%s", HOIST_ROW);
 }
 
@@ -307,6 +349,7 @@ static MapGen begin(Cuda *c, const Map *m, bool parts) {
   g.at = (At){.map = m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = parts};
   g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
   orient(&g);
+  g.assigned = (Columns){0, g.cols, m->root};
   return g;
 }
 
@@ -326,7 +369,8 @@ void cu_map(Cuda *c, const Ins *ins) {
     cu_open_unrolled(c, "b", blocks);
     g.at.block = "b";
   }
-  prepare(&g, m->root, cu_has_col(&g, dst));
+  if (c->layout[dst->buf] == LAY_ACC && b->elem == EL_F32) g.assigned = columns_of(&g, m->root, is_itself);
+  prepare(&g, g.assigned.value, cu_has_col(&g, dst));
   if (m->cond) prepare(&g, m->cond, cu_has_col(&g, dst));
   if (b->space == SP_REG) cu_to_registers(&g, dst, b);
   else if (b->space == SP_STAGE) cu_to_stage(&g, dst, b);
@@ -337,11 +381,12 @@ void cu_map(Cuda *c, const Ins *ins) {
 
 // Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.
 void cu_vote(Cuda *c, const Ins *ins) {
-  MapGen g = begin(c, &c->k->map.at[ins->arg[0]], true);
+  const Map *m = &c->k->map.at[ins->arg[0]];
+  MapGen g = begin(c, m, true);
   u32 before = c->out.n;
-  prepare(&g, g.m->root, false);
+  prepare(&g, m->root, false);
   At r0 = cu_row_at(&g, "0"), r1 = cu_row_at(&g, "1");
-  const char *any = cu_text(c, "__any_sync(~0u, %s || %s)", cu_paren(c, cu_expr(c, &r0, g.m->root), P_OR), cu_paren(c, cu_expr(c, &r1, g.m->root), P_OR));
+  const char *any = cu_text(c, "__any_sync(~0u, %s || %s)", cu_paren(c, cu_expr(c, &r0, m->root), P_OR), cu_paren(c, cu_expr(c, &r1, m->root), P_OR));
   if (c->out.n == before) {
     cu_open(c, "if (%s)", any);
     return;

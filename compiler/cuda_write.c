@@ -10,7 +10,7 @@ static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
   return cu_text(c, "sc_pack_%s(%s, %s)", sc_elem[elem].text, lo, hi);
 }
 
-static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->m->root).s; }
+static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->assigned.value).s; }
 
 // Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is renumbered: a thread's
 // columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
@@ -74,7 +74,7 @@ void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   if (c->layout[dst->buf] == LAY_ACC && dst->at[1].base) x_const_int(c->k, dst->at[1].base, &shift);
   const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
   if (by_fragments(g, cu_text(c, shift ? "%s%s + %lld" : "%s%s", name, blocked ? "[b]" : "", (long long)shift / 4), b)) return;
-  cu_open_elems(g);
+  cu_open_elems(g, g->assigned);
   At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
   if (c->layout[dst->buf] == LAY_COL) {
     cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", name, value(g, &lo));
@@ -100,7 +100,7 @@ static const char *packed_values(MapGen *g, Elem elem) {
   bool was = g->packed;
   g->packed = true;
   cu_line(c, "u32 x[%lld];", (long long)g->cols / 4);
-  cu_open_elems(g);
+  cu_open_elems(g, g->assigned);
   At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
   cu_line(c, "x[e / 2] = %s;", pack(c, elem, value(g, &lo), value(g, &hi)));
   cu_close_elems(g);
@@ -112,7 +112,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   bool along_row = dst->at[0].var >= 0 && dst->at[0].var == g->at.col;
   if (along_row) {
-    cu_open_elems(g);
+    cu_open_elems(g, g->assigned);
     At at = cu_elem_at(g, -1);
     cu_open(c, "if ((e & 2) == 0 && thread < 4)");
     cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
@@ -143,7 +143,7 @@ void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
     cu_close(c);
     return;
   }
-  cu_open_elems(g);
+  cu_open_elems(g, g->assigned);
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = cu_elem_at(g, odd);
     const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[1]));
@@ -235,7 +235,7 @@ static const char *float_values(MapGen *g) {
     }
   }
   cu_line(c, "float x[%lld];", (long long)g->cols / 2);
-  cu_open_elems(g);
+  cu_open_elems(g, g->assigned);
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = cu_elem_at(g, odd);
     cu_line(c, "x[%s] = %s;", at.e, value(g, &at));
@@ -289,7 +289,7 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
   } else if (add && along && g->rows && b->elem == EL_F32 && !b->blocked) {
     add_to_rows(g, dst);
   } else {
-    cu_open_elems(g);
+    cu_open_elems(g, g->assigned);
     for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
       At at = cu_elem_at(g, odd);
       to_tensor_elem(g, &at, dst, b, add, guard(g, &at, dst, true));

@@ -194,10 +194,39 @@ static void sums_of_parts(void **state) {
   }
 }
 
+// A statement that changes some columns of a tile, or adds some up, goes over those; if a number is not of whole groups
+// of eight, or the rest changes, too, over all.
+static void some_columns(void **state) {
+  static const struct {
+    const char *body, *loop;
+  } row[] = {
+      {"s[i,j] = where(j < 24, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 12; e++) s[e] = sc_exp2(s[e]);"},
+      {"s[i,j] = where(24 <= j, exp2(s[i,j]), s[i,j])", "for (int e = 12; e < 32; e++) s[e] = sc_exp2(s[e]);"},
+      {"s[i,j] = where(j >= 8 and j < 48, exp2(s[i,j]), s[i,j])", "for (int e = 4; e < 24; e++) s[e] = sc_exp2(s[e]);"},
+      {"l[i] = sum(j) where(16 <= j and j < 32, s[i,j], 0)", "for (int e = 8; e < 16; e++) sum_j[sc_row(e)] += s[e];"},
+      {"s[i,j] = where(j < 23, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
+      {"s[i,j] = where(j < 24, s[i,j], exp2(s[i,j]))", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
+      {"s[i,j] = where(j < 24, exp2(s[i,j]), 2 * s[i,j])", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
+      {"s[i,j] = where(i < 24, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 32; e++) s[e] = "},
+      {"l[i] = sum(j) where(j < 24, s[i,j], 1)", "for (int e = 0; e < 32; e++) sum_j[sc_row(e)] += sc_col(e) <"},
+      {"l[i] = max(j) where(j < 24, s[i,j], 0)", "for (int e = 0; e < 32; e++) max_j["},
+  };
+  for (u32 i = 0; i < COUNT(row); i++) {
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64], Z : f32[M]\n  grid (x : cdiv(M, 64))\n"
+             "  role r : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64], l : f32[64] = 0\n    s[i,j] = X[x*64 + i, j]\n"
+             "    %s\n    Y[x*64 + i, j] = s[i,j]\n    Z[x*64 + i] = l[i]\n  }\n}\n",
+             row[i].body);
+    has(emit(*state, source), row[i].loop);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
                                      TEST(pairs_along_columns),  TEST(bytes_from_pairs),
                                      TEST(fragments),            TEST(added_to_rows),
-                                     TEST(blocked_workspaces),   TEST(sums_of_parts)};
+                                     TEST(blocked_workspaces),   TEST(sums_of_parts),
+                                     TEST(some_columns)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }
