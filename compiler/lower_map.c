@@ -390,7 +390,7 @@ void low_spec(Low *l, const Node *spec) {
   for (const Node *n = spec->a; n && !l->dead; n = n->next) equation(l, n);
   l->spec = false;
   l->scope = back;
-  unsettled(l);
+  if (!l->sc->errors) unsettled(l);  // an equation that is at fault may have been what says it
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
     bool done = b->space != SP_TENSOR || !(b->dir & F_OUT) || b->workspace;
