@@ -129,7 +129,13 @@ static void layout(void **state) {
       "x[0] = at<128, 256>(a_name_that_is_fairly_long * (another_name + one_more_of_these_names), "
       "at<1, 2>(another_name, another_name));  // why\n"
       "x[a_name_that_is_fairly_long + another_name + one_more_of_these_names + another_name] = "
-      "x > 0 ? another_name : x > 1 ? one : two;\n";
+      "x > 0 ? another_name : x > 1 ? one : two;\n"
+      "f(a_name_that_is_fairly_long + another_name * one_more_of_these_names, "
+      "a_name_that_is_fairly_long + another_name + one_more_of_these_names);\n"
+      "const bool yes = a_name_that_is_fairly_long * another_name + one > 0 && another_name > 2 || "
+      "one_more_of_these_names && another_name > 0;\n"
+      "const bool no = a_name_that_is_fairly_long * another_name + one_more_of_these_names > 0 && "
+      "another_name + one_more_of_these_names > 0;\n";
   static const char laid_out[] =
       "  if (x > 0) {\n    f(x);\n  } else {\n    g(x);\n  }\n"
       "  #pragma unroll\n  for (int e = 0; e < 2; e++) s[e] = 0;\n"
@@ -144,7 +150,13 @@ static void layout(void **state) {
       "one_more_of_these_names),\n"
       "                      at<1, 2>(another_name, another_name));\n"
       "  x[a_name_that_is_fairly_long + another_name + one_more_of_these_names + another_name] =\n"
-      "      x > 0 ? another_name : x > 1 ? one : two;\n";
+      "      x > 0 ? another_name : x > 1 ? one : two;\n"
+      "  f(a_name_that_is_fairly_long + another_name * one_more_of_these_names,\n"
+      "    a_name_that_is_fairly_long + another_name + one_more_of_these_names);\n"
+      "  const bool yes = a_name_that_is_fairly_long * another_name + one > 0 && another_name > 2 ||\n"
+      "      one_more_of_these_names && another_name > 0;\n"
+      "  const bool no = a_name_that_is_fairly_long * another_name + one_more_of_these_names > 0 &&\n"
+      "      another_name + one_more_of_these_names > 0;\n";
   Str out = {.sc = &f->sc};
   cu_put_code(&out, code, 1);
   assert_string_equal(out.at, laid_out);

@@ -227,6 +227,7 @@ static void what_runs_meanwhile(void **state) {
       {"m[i] = 0;  wait s;  m[i] = max(j) s[i,j];  wait o", 2},
       {"wait s, o;  m[i] = max(j) s[i,j]", 0},
       {"wait s;  wait o;  m[i] = max(j) s[i,j]", 0},
+      {"m[i] = 0;  wait s;  wait o;  m[i] = max(j) s[i,j]", 1},
       {"wait s;  if M > 3 { m[i] = max(j) s[i,j] }\n    wait o", 0},  // a branch holds by itself
   };
   for (u32 i = 0; i < COUNT(row); i++) {

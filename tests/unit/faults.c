@@ -254,21 +254,24 @@ static void test_old_access(void **state) {
 // The pieces that one statement reads in a row are remembered as one, which is all of them.
 static void test_pieces_in_a_row(void **state) {
   (void)state;
-  Kit t;
-  open_kit(&t);
-  const char *s =
-      edit(&t, columns, "wait b;  z[i] = z[i] + a[i, c];  release b", "z[i] = z[i] + a[i, c]");
-  s = edit(&t, s, "    for c in 0 .. 128 { b <- B[0..] }\n", "");
-  s = edit(&t, s, "  ring b : f16[64, 64] * 2\n", "");
-  s = edit(&t, s, "in A : f16[M, 128]", "in A : f16[M, 600]");
-  s = edit(&t, s, "ring a : f16[64, 128]", "ring a : f16[64, 600]");
-  load(&t, edit(&t, s, "c in 0 .. 128", "c in 0 .. 600"));
-  bind(&t, (i64[]){640});
-  t.opt.sms = 2;
-  expect_same(&t);
-  unheard(&t, "many");
-  expect_fault_always(&t, "X.race", "'a' in a race");
-  close_kit(&t);
+  static const char *const loops[] = {"c in 0 .. 600", "c in reversed 0 .. 600"};
+  for (u32 i = 0; i < COUNT(loops); i++) {
+    Kit t;
+    open_kit(&t);
+    const char *s =
+        edit(&t, columns, "wait b;  z[i] = z[i] + a[i, c];  release b", "z[i] = z[i] + a[i, c]");
+    s = edit(&t, s, "    for c in 0 .. 128 { b <- B[0..] }\n", "");
+    s = edit(&t, s, "  ring b : f16[64, 64] * 2\n", "");
+    s = edit(&t, s, "in A : f16[M, 128]", "in A : f16[M, 600]");
+    s = edit(&t, s, "ring a : f16[64, 128]", "ring a : f16[64, 600]");
+    load(&t, edit(&t, s, "c in 0 .. 128", loops[i]));
+    bind(&t, (i64[]){640});
+    t.opt.sms = 2;
+    expect_same(&t);
+    unheard(&t, "many");
+    expect_fault_always(&t, "X.race", "'a' in a race");
+    close_kit(&t);
+  }
 }
 
 // More than there is room for ends the run, instead of being forgotten.

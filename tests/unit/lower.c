@@ -225,9 +225,10 @@ static void guards(void **state) {
       "kernel k {\n  param staged = true, n = staged ? 2 : 0\n  in A : f32[M, 64]\n"
       "  out O : f32[M, 64]\n  grid (x : M)\n"
       "  ring c : f32[64 / n, 64] * n if staged\n  turn t : main, store\n"
-      "  role main : 1 warpgroup {\n    acquire t;  release t\n    reg s : f32[64, 64] = 0\n"
+      "  turn no : main, store if n > 5\n"
+      "  role main : 1 warpgroup {\n    acquire t;  release t;  acquire no;  release no\n    reg s : f32[64, 64] = 0\n"
       "    if staged { acquire c;  c[i,j] = 1;  commit c } else { O[x*64 + i, j] = s[i,j] }\n  }\n"
-      "  role store : n warps, 40 regs if staged {\n    acquire t;  release t\n"
+      "  role store : n warps, 40 regs if staged {\n    acquire t;  release t;  acquire no;  release no\n"
       "    wait c;  O[x, j] = c[0, j];  release c\n  }\n}\n";
   Run r;
   lower(&r, text, NULL);
@@ -235,6 +236,7 @@ static void guards(void **state) {
   has(&r, "role store");
   has(&r, "among main & store");
   assert_true(r.k->turn.at[0].active);
+  assert_false(r.k->turn.at[1].active);
   assert_int_equal(r.k->ring.at[0].fillers, 1);
   assert_int_equal(r.k->ring.at[0].drainers, 2);
   sc_free(&r.sc);
