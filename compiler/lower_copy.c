@@ -153,10 +153,23 @@ static bool differs(const Low *l, Xid x, u32 *steps) {
   return differs(l, e->a, steps) || differs(l, e->b, steps) || differs(l, e->c, steps);
 }
 
+// Each CTA brings its share of a stage to all: of its panels, or else of its rows.
+static bool shared_evenly(Low *l, const Node *n, const Buf *stage) {
+  i64 rows = stage->rank == 2 ? stage->ext[0] : 1, ctas = sc_cluster(l->k);
+  if (rows % ctas == 0) return true;
+  Diag *d = low_error(l, D_R9_COPY, n->span,
+                      "a stage of %lld %s cannot be shared evenly by the cluster's %lld CTAs",
+                      (long long)rows, rows == 1 ? "row" : "rows", (long long)ctas);
+  sc_note(l->sc, d, stage->span, "declared here");
+  sc_help(l->sc, d, "without 'multicast' each of them copies all of it");
+  return false;
+}
+
 // A multicast brings the same to all CTAs of a cluster; with one CTA it is an ordinary copy.
-static bool multicast(Low *l, const Node *n, u32 from, u8 *flags) {
+static bool multicast(Low *l, const Node *n, u32 from, const Buf *stage, u8 *flags) {
   u32 steps = 0;
   *flags = n->flags & F_MULTICAST && sc_cluster(l->k) > 1 ? INS_MULTICAST : 0;
+  if (*flags && !shared_evenly(l, n, stage)) return false;
   const View *v = &l->k->view.at[from];
   for (u32 i = 0; *flags && i < v->rank; i++) {
     if (!differs(l, v->at[i].base, &steps)) continue;
@@ -195,7 +208,7 @@ static void copy_in(Low *l, const Node *n) {
   u32 from = tensor_slice(l, n->b, tensor);
   u8 flags;
   if (from == SC_NONE || !shapes_fit(l, n->span, &l->k->view.at[from], stage) ||
-      !multicast(l, n, from, &flags))
+      !multicast(l, n, from, &l->k->buf.at[stage], &flags))
     return;
   if (!bracket) low_emit(l, OP_ACQUIRE, 0, ring, 0, 0, n->span);
   low_emit(l, OP_COPYIN, flags, whole_stage(l, n->a, stage, true), from, 0, n->span);

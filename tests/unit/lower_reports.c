@@ -251,6 +251,8 @@ static void copies(void **state) {
       {RING, "r <- A[x*64.., 0..] multicast\n    wait r;  release r",
        "a multicast slice must be the same in all CTAs of the cluster"},
       {RING, "r <- A[x/2*64.., 0..] multicast\n    wait r;  release r", ""},
+      {"ring v : f16[64]", "v <- A[x/2, 0..] multicast\n    wait v;  release v",
+       "a stage of 1 row cannot be shared evenly by the cluster's 2 CTAs"},
       {RING, "r.a <- A[0.., 0..]", "the ring 'r' has no part 'a'"},
       {"ring r : { a : f16[64, 64], b : f16[64, 64] }", "r <- A[0.., 0..]",
        "'r' is a ring of several parts"},
