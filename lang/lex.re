@@ -125,8 +125,7 @@ Token sc_lex(Parser *p) {
 
       letter (letter | digit)*        { return word(p, start); }
       digit+                          { return integer(p, start); }
-      digit+ ("." digit+)? exp        { return real(p, start); }
-      digit+ "." digit+               { return real(p, start); }
+      digit+ (("." digit+)? exp | "." digit+)  { return real(p, start); }
       "." digit+                      { return bad_number(p, start, "a number starts with a dot", "write a digit before the dot: 0.5"); }
       digit+ "." / [^.0-9]            { return bad_number(p, start, "a number ends with a dot", "write a digit after the dot: 1.0"); }
       digit+ ("." digit+)? exp? letter (letter | digit)*
