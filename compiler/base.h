@@ -133,8 +133,8 @@ typedef struct Place {
   u32 line, col;  // from 1; columns in bytes
 } Place;
 Place sc_line_col(const Text *text, u32 offset);
-// Is `name` what was meant by `written`, if so many letters may be wrong (at first sc_slips), left out, too many or
-// swapped with the next? If so, a better one has fewer: *slips.
+// Misspelt names: is `name` what was meant by `written`, with at most *slips letters wrong, left out, too many or
+// swapped with the next? If so, *slips becomes what a nearer name may have. sc_slips: how many to begin with.
 u32 sc_slips(const char *written);
 bool sc_nearer(const char *written, const char *name, u32 *slips);
 
