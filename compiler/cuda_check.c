@@ -180,6 +180,17 @@ static void check_copy(Check *x, u32 tensor, u32 stage) {
   }
 }
 
+// CTAs of a cluster bring shares of a stage: of its panels, or of each panel's rows. The pattern of a swizzle begins anew
+// every eight rows, and without one a copy goes to a multiple of 128 bytes.
+static void check_share(Check *x, u32 tensor, u32 stage) {
+  const Buf *part = buf_of(x, stage);
+  i64 ctas = sc_cluster(x->k), rows = cu_rows(part) / ctas, width = cu_panel(part);
+  i64 panels = part->ext[part->rank - 1] * sc_elem[part->elem].bytes / width;
+  if (panels % ctas == 0 || (part->swizzle ? rows % 8 == 0 : rows * width % 128 == 0)) return;
+  const char *what = sc_printf(x->c->sc, "is brought by %lld CTAs, each of which would take %lld rows", (long long)ctas, (long long)rows);
+  cannot(x, x->k->view.at[tensor].span, what, part->name, part->swizzle ? "make that a multiple of 8" : "make that a multiple of 128 bytes");
+}
+
 // ---- all of it
 
 static void check_turn(Check *x, const Turn *t) {
@@ -204,7 +215,10 @@ static void check_ins(Check *x, const Ins *ins) {
     case OP_MAPADD: check_map(x, &x->k->map.at[ins->arg[0]], true); break;
     case OP_MMA: check_product(x, &x->k->product.at[ins->arg[0]], false); break;
     case OP_MMAWARP: check_product(x, &x->k->product.at[ins->arg[0]], true); break;
-    case OP_COPYIN: check_copy(x, ins->arg[1], ins->arg[0]); break;
+    case OP_COPYIN:
+      check_copy(x, ins->arg[1], ins->arg[0]);
+      if (ins->flags & INS_MULTICAST) check_share(x, ins->arg[1], ins->arg[0]);
+      break;
     case OP_COPYOUT: case OP_COPYADD: check_copy(x, ins->arg[0], ins->arg[1]); break;
     default: break;
   }

@@ -179,8 +179,9 @@ static Copy copy(Cuda *c, u32 tensor, u32 stage, u32 ctas) {
   i64 last, base = 0;
   const Pos *col = &y.tensor->at[t->rank - 1];
   bool aligned = !col->base || (x_const_int(c->k, col->base, &base) && base * bytes % cu_panel(y.part) == 0);
-  y.m.whole = panels > 1 && t->rank < 5 && aligned && x_const_int(c->k, t->dim[t->rank - 1], &last) && last * bytes % cu_panel(y.part) == 0;
   y.by_panels = ctas > 1 && panels % ctas == 0;
+  bool rows = ctas > 1 && !y.by_panels;  // one copy would put a panel's share behind that of the panel before
+  y.m.whole = panels > 1 && !rows && t->rank < 5 && aligned && x_const_int(c->k, t->dim[t->rank - 1], &last) && last * bytes % cu_panel(y.part) == 0;
   y.panels = y.m.whole ? 1 : y.by_panels ? panels / ctas : panels;
   for (y.number = 0; y.number < c->tma.n; y.number++) {
     const TmaMap *o = &c->tma.at[y.number];

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <locale.h>
+#include <stdio.h>
 
 #include "cuda.h"
 #include "fixture.h"
@@ -327,6 +328,36 @@ static void names_of_loops(void **state) {
   assert_non_null(strstr(t->text.at, "y[q2] = q[e];"));
 }
 
+// CTAs of a cluster bring a tile: a panel each in one copy, or rows, panel by panel; or not at all.
+static void shares(void **state) {
+  static const struct {
+    const char *tile, *said;
+  } row[] = {
+      {"f16[64, 256]", "cta_rank * (r_bytes / 4), &X_map, smem + r_full, 0xf, 0, 0, cta_rank, 0, 0);"},
+      {"f16[64, 128]", "cta_rank * 2048 + 8192, &X_map, smem + r_full, 0xf, 64, cta_rank * 16, 0, 0, 0);"},
+      {"f16[48, 64]", "'r' is brought by 4 CTAs, each of which would take 12 rows"},
+      {"f32[4, 256]", "'r' is brought by 4 CTAs, each of which would take 1 rows"},
+  };
+  for (u32 i = 0; i < COUNT(row); i++) {
+    Fixture *f = *state;
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k {\n  in X : %.3s[%s\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64)) cluster (x : 4)\n  ring r : %s\n"
+             "  role load : 1 warp { r <- X[0..] multicast }\n  role use : 1 warpgroup {\n    reg s : f32[64, 64] = 0\n"
+             "    wait r;  release r\n    Y[x*64 + i, j] = s[i,j]\n  }\n}\n",
+             row[i].tile, row[i].tile + 4, row[i].tile);
+    Str said = {.sc = &f->sc};
+    const CudaText *t = emit(f, "t.sched", source);
+    for (const char *p = t ? t->text.at : f->sc.diags->text; *p; p++) {  // however its lines are broken
+      bool space = strchr(" \n", *p), more = said.n && said.at[said.n - 1] == ' ';
+      if (!space || !more) str_put(&said, space ? " " : p, 1);
+    }
+    if (!strstr(said.at, row[i].said)) fail_msg("'%s' is missing in\n%s", row[i].said, said.at);
+    end(state);
+    begin(state);
+  }
+}
+
 static void locale(void **state) {
   Fixture *f = *state;
   if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
@@ -345,6 +376,6 @@ int main(void) {
       TEST(names),           TEST(comments),     TEST(paths),           TEST(names_in_place),
       TEST(lines),           TEST(layout),       TEST(growth),          TEST(sequences),
       TEST(drawn_once),      TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops),
-      TEST(places_of_tiles), TEST(locale)};
+      TEST(places_of_tiles), TEST(shares),       TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
