@@ -6,8 +6,9 @@
 Every point's output is compared with its specification (a sample of it, in float64, and all of it for NaN); a point
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
 count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. The ratio is of
-sustained times. Peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends,
-its gradients with cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
+sustained times. Each round is begun by another of those that take turns; a point may do `without` some peers. They run
+through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
+and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
 """
 import argparse
 import json
@@ -41,17 +42,21 @@ def launches(torch, run, n):
 
 
 def measure(torch, runs, rounds):
-    """For each of the named functions: its times in ms. They take turns, round by round."""
+    """For each of the named functions: its times in ms. They take turns, each round begun by another one: what ran
+    before, and how warm it left the chip, is the same for all."""
+    def in_turns(n):
+        order = list(runs.items())
+        return order[n % len(order):] + order[:n % len(order)]
     cold = {name: [] for name in runs}
     sustained = {name: [] for name in runs}
     spread = {name: [] for name in runs}
-    for _ in range(COLD_ROUNDS):
-        for name, run in runs.items():
+    for n in range(COLD_ROUNDS):
+        for name, run in in_turns(n):
             time.sleep(0.15)
             launches(torch, run, WARM_UP)
             cold[name] += launches(torch, run, COLD)
-    for _ in range(rounds):
-        for name, run in runs.items():
+    for n in range(rounds):
+        for name, run in in_turns(n):
             last = launches(torch, run, SUSTAINED)[-COUNTED:]
             sustained[name].append(statistics.median(last))
             spread[name] += last
@@ -186,7 +191,10 @@ def measure_point(torch, library, point, rounds):
             return result
         work = kernel.work(kernel.describe([t.data_ptr() for t in tensors], shapes))
         make_peers, first = PEERS[point["peer"]]
-        runs = {"schedc": ours, **usable(torch, make_peers(torch, kernel, point, tensors), result)}
+        peers = make_peers(torch, kernel, point, tensors)
+        for name in point.get("without", []):
+            del peers[name]
+        runs = {"schedc": ours, **usable(torch, peers, result)}
         with torch.no_grad():
             times = measure(torch, runs, rounds)
         result["operations"] = work.said or work.products
