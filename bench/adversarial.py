@@ -73,7 +73,7 @@ def show(name, entry):
 
 def one(args, document, configuration, dims):
     ragged, first = call(args, document, configuration, RAGGED, ["--rounds", "0", "--repeat", "3", "--sample", "0"])
-    measured, second = call(args, document, configuration, dims, ["--rounds", "2", "--sample", "128"])
+    measured, second = call(args, document, configuration, dims, ["--rounds", "1", "--sample", "128"])
     entry = {"ragged": ragged, "measured": measured, "slowdown": {}, "slowdown_cold": {}}
     if not first and not second:  # what is wrong has no figures
         entry["slowdown"] = slowdowns(measured, "sustained_ms")
