@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of bench/results/README.md, and the figures on the first page, from the JSON that measurements left.
+"""Writes the tables of bench/results/README.md, and the figures on the first page, from the JSON of measurements.
 
   bench/report.py [--results bench/results]    rewrites what stands between the marks, and the figures
   bench/report.py --check                      exit code 1 if they are not what the JSON says
@@ -72,9 +72,9 @@ def adversarial(document):
 
 def run(document):
     name, driver, clock, power = document["gpu"].split(", ")
-    return (f"Made by `tests/gpu/run` on {document['date'][:10]} on one {name} (up to {clock}, {power}; driver {driver}) in\n"
-            f"{document['seconds']} s: {document['passed']} checks passed, {document['failed']} failed, "
-            f"{document['skipped']} were skipped.\n")
+    return (f"Made by `tests/gpu/run` on {document['date'][:10]} on one {name} "
+            f"(up to {clock}, {power}; driver {driver}) in\n{document['seconds']} s: {document['passed']} checks "
+            f"passed, {document['failed']} failed, {document['skipped']} were skipped.\n")
 
 
 TABLES = {"run": run, "peers": peers, "ablation": ablations, "adversarial": adversarial}
@@ -82,6 +82,10 @@ TABLES = {"run": run, "peers": peers, "ablation": ablations, "adversarial": adve
 
 def page(text, read):
     """Where the JSON is missing, what stands there stays."""
+    lost = sorted(set(TABLES) - {found[2] for found in PART.finditer(text)})
+    if lost:
+        raise SystemExit(f"report.py: {PAGE} has no '<!-- {lost[0]}.json -->' with an '<!-- end -->' behind it")
+
     def part(found):
         document = read(found[2])
         return found[1] + (TABLES[found[2]](document) if document else found[3]) + found[4]
@@ -93,7 +97,10 @@ def first_page(text, document):
     if not point:
         raise SystemExit(f"report.py: no figures of '{FIRST}' in peers.json")
     sustained, card = point["times"]["schedc"]["tflops_sustained"], document["device"].replace("NVIDIA ", "").split()[0]
-    return FIGURES.sub(lambda m: f"{sustained:.0f}{m[2]}{card}{m[4]}{point['ratio']:.2f}{m[6]}", text)
+    text, found = FIGURES.subn(lambda m: f"{sustained:.0f}{m[2]}{card}{m[4]}{point['ratio']:.2f}{m[6]}", text)
+    if found != 1:
+        raise SystemExit("report.py: README.md has no 'N TFLOP/s sustained on an X, N times cuDNN', or several")
+    return text
 
 
 def main():
@@ -111,7 +118,8 @@ def main():
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     other = []
-    for path, make in ((PAGE, lambda text: page(text, read)), ("README.md", lambda text: first_page(text, read("peers")))):
+    makers = {PAGE: lambda text: page(text, read), "README.md": lambda text: first_page(text, read("peers"))}
+    for path, make in makers.items():
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if make(text) == text:

@@ -261,8 +261,16 @@ def reported(_):
         with open(path, "w", encoding="utf-8") as file:
             json.dump(document, file)
         code, text = call_it("--results", folder)
-        expect("figures of another run", code == 1 and "README.md is not what the JSON says" in text
-               and "bench/results/README.md is not what the JSON says" in text)
+        expect("figures of another run", code == 1 and
+               [line.split()[0] for line in text.splitlines()] == ["bench/results/README.md", "README.md"])
+    import report
+    for what, make in (("a table", lambda: report.page("no marks", None)),
+                       ("the figures", lambda: report.first_page("no figures", document))):
+        try:
+            make()
+            expect(f"a page without {what} is told", False)
+        except SystemExit as error:
+            expect(f"a page without {what} is told", "README.md has no " in str(error))
 
 
 def main():
