@@ -1,6 +1,7 @@
 // lower_seq.c - a sequence: kernels launched one after the other, called as one. Each is lowered by
 // itself, once, with the sequence's parameters; then dimensions, scalars and tensors of the same name
-// become one, and must agree. What only passes between the kernels is a workspace.
+// become one, and must agree. What only passes between the kernels is a workspace. Kernels that it is
+// given have run before: they are lowered alike, and may take and make its inputs alone.
 #include "lower.h"
 
 #include <string.h>
@@ -239,6 +240,15 @@ static Kernel *lower_step(Low *l, const Node *step, Kernel *const *kernel, u32 k
   return unit ? low_kernel(l->sc, l->ast, unit, g) : NULL;
 }
 
+// Of its steps those that are launched, or those that are given.
+static void unite_kernels(Low *l, const Node *unit, Kernel *const *kernel, u32 flag) {
+  for (const Node *i = unit->a; i && !l->sc->errors; i = i->next) {
+    if (i->kind != ND_LAUNCH) continue;
+    if ((i->flags & F_GIVEN) == flag) unite_kernel(l, i, *kernel);
+    kernel++;
+  }
+}
+
 static void nothing_launched(Low *l) {
   if (l->k->launch.n || l->sc->errors) return;
   low_error(l, D_P_SEQUENCE, l->k->span, "this sequence launches nothing");
@@ -259,14 +269,8 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_WORKSPACE) low_tensors(l, i, true);
   }
-  for (u16 given = 0; given <= F_GIVEN; given += F_GIVEN) {
-    u32 next = 0;
-    for (const Node *i = unit->a; i && !sc->errors; i = i->next) {
-      if (i->kind != ND_LAUNCH) continue;
-      if ((i->flags & F_GIVEN) == given) unite_kernel(l, i, kernel.at[next]);
-      next++;
-    }
-  }
+  unite_kernels(l, unit, kernel.at, 0);
+  unite_kernels(l, unit, kernel.at, F_GIVEN);
   choose_blocked(l);
   declare_united(l);
   for (const Node *i = unit->a; i; i = i->next) {
