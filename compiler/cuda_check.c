@@ -180,15 +180,17 @@ static void check_copy(Check *x, u32 tensor, u32 stage) {
   }
 }
 
-// CTAs of a cluster bring shares of a stage: of its panels, or of each panel's rows. The pattern of a swizzle begins anew
-// every eight rows, and without one a copy goes to a multiple of 128 bytes.
+// CTAs of a cluster bring shares of a stage: of its panels, or of each panel's rows. The pattern of a swizzle begins
+// anew every eight rows, and without one a copy goes to a multiple of 128 bytes.
 static void check_share(Check *x, u32 tensor, u32 stage) {
   const Buf *part = buf_of(x, stage);
   i64 ctas = sc_cluster(x->k), rows = cu_rows(part) / ctas, width = cu_panel(part);
   i64 panels = part->ext[part->rank - 1] * sc_elem[part->elem].bytes / width;
   if (panels % ctas == 0 || (part->swizzle ? rows % 8 == 0 : rows * width % 128 == 0)) return;
-  const char *what = sc_printf(x->c->sc, "is brought by %lld CTAs, each of which would take %lld rows", (long long)ctas, (long long)rows);
-  cannot(x, x->k->view.at[tensor].span, what, part->name, part->swizzle ? "make that a multiple of 8" : "make that a multiple of 128 bytes");
+  const char *what = sc_printf(x->c->sc, "is brought by %lld CTAs, each of which would take %lld %s", (long long)ctas,
+                               (long long)rows, rows == 1 ? "row" : "rows");
+  const char *help = part->swizzle ? "make that a multiple of 8" : "make that a multiple of 128 bytes";
+  cannot(x, x->k->view.at[tensor].span, what, part->name, help);
 }
 
 // ---- all of it

@@ -336,7 +336,7 @@ static void shares(void **state) {
       {"f16[64, 256]", "cta_rank * (r_bytes / 4), &X_map, smem + r_full, 0xf, 0, 0, cta_rank, 0, 0);"},
       {"f16[64, 128]", "cta_rank * 2048 + 8192, &X_map, smem + r_full, 0xf, 64, cta_rank * 16, 0, 0, 0);"},
       {"f16[48, 64]", "'r' is brought by 4 CTAs, each of which would take 12 rows"},
-      {"f16[4, 64]", "'r' is brought by 4 CTAs, each of which would take 1 rows"},
+      {"f16[4, 64]", "'r' is brought by 4 CTAs, each of which would take 1 row"},
   };
   for (u32 i = 0; i < COUNT(row); i++) {
     Fixture *f = *state;
