@@ -16,7 +16,6 @@ static Elem elem_of(schedc_type type) {
 }
 
 // ---- dimensions and scalars
-// ---------------------------------------------------------------------------
 
 static void set_dim(Data *d, const char *name, int64_t value) {
   for (size_t i = 0; i < d->dim_count; i++) {
@@ -93,7 +92,6 @@ static int take_settings(Data *d, const Args *args) {
 }
 
 // ---- .npy files
-// ---------------------------------------------------------------------------------------
 
 static size_t find_tensor(const Data *d, const char *name) {
   size_t i = 0;
@@ -194,7 +192,6 @@ static int check_out_names(const Data *d, const Args *args) {
 }
 
 // ---- the whole
-// ----------------------------------------------------------------------------------------
 
 static int shape_tensor(Data *d, Session *s, size_t t) {
   schedc_tensor *x = &d->tensors[t];

@@ -64,7 +64,6 @@ static schedc_status execute(Session *s, Data *d, size_t kase, schedc_error *err
 }
 
 // ---- what is printed
-// ----------------------------------------------------------------------------------
 
 static const char *const policy_name[] = {"early", "late", "random"};
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 // ---- instantiate
-// --------------------------------------------------------------------------------------
 
 typedef struct CompileJob {
   schedc_kernel *kernel;  // instantiate: where the result goes
@@ -119,7 +118,6 @@ void schedc_kernel_free(schedc_kernel *kernel) {
 }
 
 // ---- emit
-// ---------------------------------------------------------------------------------------------
 
 // Stages: the tree, the lowered kernel, then the rows of the pipeline.
 static const struct {
@@ -184,7 +182,6 @@ schedc_status schedc_emit(schedc_context *context, const schedc_source *source, 
 }
 
 // ---- what a kernel takes
-// ------------------------------------------------------------------------------
 
 static const char *value_text(Sc *sc, const Value *v) {
   switch (v->kind) {
@@ -363,7 +360,6 @@ schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t in
 }
 
 // ---- shapes
-// -------------------------------------------------------------------------------------------
 
 typedef struct ShapeJob {
   const Kernel *k;
