@@ -31,6 +31,7 @@ def launcher(torch, kernel, described, scalars=None):
     at = (workspace.data_ptr() + 255) // 256 * 256
 
     def run(stream=None):
-        kernel.launch(torch.cuda.current_stream().cuda_stream if stream is None else stream, described, at, room, scalars)
+        stream = torch.cuda.current_stream().cuda_stream if stream is None else stream
+        kernel.launch(stream, described, at, room, scalars)
     run.keeps = workspace
     return run

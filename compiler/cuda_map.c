@@ -125,7 +125,8 @@ static bool is_zero(const MapGen *g, Xid x) {
   return e->op == X_REAL && e->num.f == 0;
 }
 
-// Is the condition that columns lie from one number to another, which count whole groups of eight, as threads hold them?
+// Is the condition that columns lie from one number to another, which count whole groups of eight, as threads hold
+// them?
 static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
   const Kernel *k = g->c->k;
   const Expr *e = &k->expr.at[cond];

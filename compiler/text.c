@@ -30,8 +30,8 @@ u32 sc_slips(const char *written) {
 
 bool sc_nearer(const char *written, const char *name, u32 *slips) {
   enum { MOST = 32 };
-  u32 row[3][MOST +
-             1];  // of the letters written so far, against each beginning of `name`: the last three
+  // Of the letters written so far, against each beginning of `name`: the last three rows.
+  u32 row[3][MOST + 1];
   size_t na = strlen(written), nb = strlen(name);
   if (!strcmp(written, name) || na > MOST || nb > MOST) return false;
   for (u32 j = 0; j <= nb; j++) row[0][j] = j;

@@ -1,6 +1,6 @@
 // order.c - which tensors have the same bits after every run. In: a kernel or sequence. Out: by tensor, whether sums in
-// no fixed order are in it: what CTAs add to it while no turn over CTAs says whose turn it is, and what is computed from
-// such sums.
+// no fixed order are in it: what CTAs add to it while no turn over CTAs says whose turn it is, and what is computed
+// from such sums.
 #include "flow.h"
 #include "run.h"
 
