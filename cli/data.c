@@ -313,9 +313,12 @@ static bool in_case(const Data *d, size_t kase, const char *name) {
 
 static schedc_status run_given(Data *d, Session *s, schedc_kernel *given, schedc_tensor *tensors,
                                bool cuda) {
+  schedc_run_options running = SCHEDC_RUN_OPTIONS_INIT;
+  running.threads = s->args->threads;
+  running.sms = s->args->sms;
   if (!cuda)
     return schedc_run_cpu(s->context, given, tensors, d->tensor_count, d->scalars, d->scalar_count,
-                          NULL);
+                          &running);
   schedc_gpu *gpu;
   schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
