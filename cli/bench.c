@@ -218,15 +218,7 @@ static schedc_status run_jobs(Bench *b) {
   options.repeats = b->args->repeat;
   options.rounds = b->args->rounds;
   b->job = need(calloc(b->n, sizeof *b->job));
-  for (size_t i = 0; i < b->n; i++) {
-    const Variant *v = &b->variant[i];
-    b->job[i] = (schedc_gpu_job)SCHEDC_GPU_JOB_INIT;
-    b->job[i].kernel = v->kernel;
-    b->job[i].tensors = v->data.tensors;
-    b->job[i].tensor_count = v->data.tensor_count;
-    b->job[i].scalars = v->data.scalars;
-    b->job[i].scalar_count = v->data.scalar_count;
-  }
+  for (size_t i = 0; i < b->n; i++) b->job[i] = data_job(&b->variant[i].data);
   double start = seconds();
   schedc_status status = schedc_gpu_new(&gpu, b->variant[0].session.context);
   if (!status) status = schedc_gpu_run(gpu, b->job, b->n, &options);

@@ -150,6 +150,7 @@ void data_fill(Data *d, size_t kase, InputKind kind,
 schedc_status data_give(Data *d, Session *s, size_t kase,
                         bool cuda);  // after it: makes what the sequence is given
 void data_rewind(Data *d);      // as after data_fill, for another run
+schedc_gpu_job data_job(const Data *d);  // a run on it, for schedc_gpu_run
 // The outputs against the specification, or a sample of it.
 schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors);
 int data_load(Data *d, Session *s);        // --in: before data_fill

@@ -311,6 +311,16 @@ static bool in_case(const Data *d, size_t kase, const char *name) {
   return false;
 }
 
+schedc_gpu_job data_job(const Data *d) {
+  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  job.kernel = d->kernel;
+  job.tensors = d->tensors;
+  job.tensor_count = d->tensor_count;
+  job.scalars = d->scalars;
+  job.scalar_count = d->scalar_count;
+  return job;
+}
+
 static schedc_status run_given(Data *d, Session *s, schedc_kernel *given, schedc_tensor *tensors,
                                bool cuda) {
   schedc_run_options running = SCHEDC_RUN_OPTIONS_INIT;
@@ -320,15 +330,12 @@ static schedc_status run_given(Data *d, Session *s, schedc_kernel *given, schedc
     return schedc_run_cpu(s->context, given, tensors, d->tensor_count, d->scalars, d->scalar_count,
                           &running);
   schedc_gpu *gpu;
-  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  schedc_gpu_job job = data_job(d);
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
   schedc_build_options building = build_options(s->args);
   options.build = &building;
   job.kernel = given;
   job.tensors = tensors;
-  job.tensor_count = d->tensor_count;
-  job.scalars = d->scalars;
-  job.scalar_count = d->scalar_count;
   schedc_status status = schedc_gpu_new(&gpu, s->context);
   if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
   schedc_gpu_free(gpu);

@@ -26,16 +26,11 @@ static schedc_status interpret(Session *s, Data *d) {
 }
 
 static schedc_status run_on_gpu(Session *s, Data *d, Times *times) {
-  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  schedc_gpu_job job = data_job(d);
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
   schedc_build_options building = build_options(s->args);
   options.build = &building;
   schedc_gpu *gpu;
-  job.kernel = d->kernel;
-  job.tensors = d->tensors;
-  job.tensor_count = d->tensor_count;
-  job.scalars = d->scalars;
-  job.scalar_count = d->scalar_count;
   options.rounds = s->args->bench;
   schedc_status status = schedc_gpu_new(&gpu, s->context);
   Ticker ticker;
