@@ -47,7 +47,7 @@ PARTS = {"verify": of_verify, "peers": of_peers, "ablation": of_ablation, "adver
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--schedc", default="build/release/schedc")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="others than " + ", ".join(PARTS) + " need nothing")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="nothing is built for others than " + ", ".join(PARTS))
     args = parser.parse_args()
     os.chdir(ROOT)
     found = {}
