@@ -74,7 +74,7 @@ static const struct Option {
     {"threads", OPT_THREADS, "N", RUN | TEST | BENCH, "worker threads (default: one a core)"},
     {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
     {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN | TEST | BUILD,
-     "on a GPU: say which wait does not end, instead of hanging"},
+     "bound each wait on a GPU; run and test say which did not end"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
     {"rounds", OPT_ROUNDS, "N", BENCH, "of 120 launches of each variant (0: none; default: 3)"},
     {"repeat", OPT_REPEAT, "N", TEST | BENCH,
