@@ -13,7 +13,8 @@ static const Command commands[] = {
      "from .npy files: float16, float32 and int32 as they are, bfloat16 as uint16, e4m3 and e5m2 "
      "as uint8\n"
      "(their bits); float64 is rounded to float32 and int64 to int32 where the tensor wants "
-     "these. What a sequence is `given` is made from the others.\n"
+     "these. What a\n"
+     "sequence is `given` is made from the others.\n"
      "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last "
      "kernel.\n",
      1, 2, command_run},
@@ -31,14 +32,14 @@ static const Command commands[] = {
      "A variant is a file with the settings that follow it (of params, dimensions, scalars), and "
      "each choice of\n"
      "what --vary names. Each variant is run, compared with its specification, and measured, in "
-     "turns with the "
-     "others: `cold` is\n"
-     "the median of 60 launches after pauses, `sustained` of launches back to back, when power "
-     "limits the\n"
-     "clock. Rates count the operations that the kernel's `work` states, else those of its "
-     "products. `tensor`\n"
-     "is the tensor cores' ideal time over the measured one. If a variant is wrong, no figure is "
-     "printed.\n",
+     "turns with\n"
+     "the others: `cold` is the median of 60 launches after pauses, `sustained` of launches back "
+     "to back,\n"
+     "when power limits the clock. Rates count the operations that the kernel's `work` states, "
+     "else those of\n"
+     "its products. `tensor` is the tensor cores' ideal time over the measured one. If a variant "
+     "is wrong,\n"
+     "no figure is printed.\n",
      1, 1 << 10, command_bench},
     {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "
