@@ -1,5 +1,5 @@
 // mathf.h - elementary functions of f32, for loops that the C compiler vectorises: no branches, no
-// tables, no calls. Error at most 2 units in the last place (tests/unit/strip.c measures it); NaN
+// tables, no calls. Error at most 2 units in the last place (tests/unit/mathf.c measures it); NaN
 // in, NaN out; results below the smallest normal number are 0, as ex2.approx.ftz gives. The same
 // bits on every machine, unlike libm's.
 //
