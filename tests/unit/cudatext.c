@@ -185,12 +185,6 @@ static void growth(void **state) {
   assert_true(t->text.n < 1 << 20);  // or they have names
 }
 
-static u32 count(const char *text, const char *what) {
-  u32 n = 0;
-  for (const char *p = text; (p = strstr(p, what)); p++) n++;
-  return n;
-}
-
 // One text: a function for each kernel, however often it is launched, and what they call once.
 static void sequences(void **state) {
   Fixture *f = *state;
@@ -346,13 +340,8 @@ static void shares(void **state) {
              "  role load : 1 warp { r <- X[0..] multicast }\n  role use : 1 warpgroup {\n    reg s : f32[64, 64] = 0\n"
              "    wait r;  release r\n    Y[x*64 + i, j] = s[i,j]\n  }\n}\n",
              row[i].tile, row[i].tile + 4, row[i].tile);
-    Str said = {.sc = &f->sc};
     const CudaText *t = emit(f, "t.sched", source);
-    for (const char *p = t ? t->text.at : f->sc.diags->text; *p; p++) {  // however its lines are broken
-      bool space = strchr(" \n", *p), more = said.n && said.at[said.n - 1] == ' ';
-      if (!space || !more) str_put(&said, space ? " " : p, 1);
-    }
-    if (!strstr(said.at, row[i].said)) fail_msg("'%s' is missing in\n%s", row[i].said, said.at);
+    has(one_line(&f->sc, t ? t->text.at : f->sc.diags->text), row[i].said);
     end(state);
     begin(state);
   }

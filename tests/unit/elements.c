@@ -11,17 +11,9 @@
 #include "fixture.h"
 
 static const char *emit(Fixture *f, const char *source) {
-  Str out = {.sc = &f->sc}, flat = {.sc = &f->sc};
+  Str out = {.sc = &f->sc};
   sc_print_cuda(&out, compile(f, "test.sched", source));
-  for (const char *p = out.at; *p; p++) {  // however its lines are broken
-    bool space = strchr(" \n", *p), more = flat.n && flat.at[flat.n - 1] == ' ';
-    if (!space || !more) str_put(&flat, space ? " " : p, 1);
-  }
-  return flat.at;
-}
-
-static void has(const char *text, const char *part) {
-  if (!strstr(text, part)) fail_msg("'%s' is missing in\n%s", part, text);
+  return one_line(&f->sc, out.at);
 }
 
 static void lacks(const char *text, const char *part) {
@@ -187,9 +179,8 @@ static void sums_of_parts(void **state) {
              "  role r : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64], l : f32[64] = 0 partial\n"
              "    s[i,j] = X[x*64 + i, j]\n    l[i] = sum(j) s[i,j]\n    %s\n  }\n}\n",
              row[i].body);
-    const char *t = emit(f, source), *at = t;
-    u32 n = 0;
-    while ((at = strstr(at, "[2] = {sc_quad_sum(l[0]), sc_quad_sum(l[1])};"))) n++, at++;
+    const char *t = emit(f, source);
+    u32 n = count(t, "[2] = {sc_quad_sum(l[0]), sc_quad_sum(l[1])};");
     if (n != row[i].sums) fail_msg("%u sums, not %u, in\n%s", n, row[i].sums, t);
   }
 }

@@ -243,9 +243,8 @@ static void what_runs_meanwhile(void **state) {
              "    release r\n    Y[x*64 + i, j] = s[i,j] + o[i,j] + m[i]\n  }\n}\n",
              row[i].body);
     const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
-    u32 holds = 0;
     assert_non_null(t);
-    for (const char *at = t->text.at; (at = strstr(at, "sc_hold(args.")); at++) holds++;
+    u32 holds = count(t->text.at, "sc_hold(args.");
     if (holds != row[i].holds) fail_msg("%s: %u", row[i].body, holds);
     sc_free(&f.sc);
   }

@@ -35,4 +35,24 @@ static inline const Kernel *compile(Fixture *f, const char *name, const char *so
   return k;
 }
 
+// A text however its lines are broken: one space for each run of spaces and line ends.
+static inline const char *one_line(Sc *sc, const char *text) {
+  Str flat = {.sc = sc};
+  for (const char *p = text; *p; p++) {
+    bool space = strchr(" \n", *p), more = flat.n && flat.at[flat.n - 1] == ' ';
+    if (!space || !more) str_put(&flat, space ? " " : p, 1);
+  }
+  return flat.at;
+}
+
+static inline u32 count(const char *text, const char *what) {
+  u32 n = 0;
+  for (const char *p = text; (p = strstr(p, what)); p++) n++;
+  return n;
+}
+
+static inline void has(const char *text, const char *part) {
+  if (!strstr(text, part)) fail_msg("'%s' is missing in\n%s", part, text);
+}
+
 #endif
