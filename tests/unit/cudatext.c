@@ -17,6 +17,19 @@ static const CudaText *emit(Fixture *f, const char *name, const char *source) {
   return sc_cuda(&f->sc, compile(f, name, source), &(CudaOptions){0});
 }
 
+static const char *text_of(Fixture *f, const char *source) {
+  const CudaText *t = emit(f, "t.sched", source);
+  assert_non_null(t);
+  return t->text.at;
+}
+
+// Each of these stands in the text, and only there.
+static void each_once(const char *text, const char *const *what, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    if (count(text, what[i]) != 1) fail_msg("'%s' in:\n%s", what[i], text);
+  }
+}
+
 static void names(void **state) {
   Fixture *f = *state;
   static const char *const kept[] = {"a",  "q",   "k",     "BM", "last",
@@ -214,75 +227,65 @@ static void sequences(void **state) {
 // A tile is drawn once, also where no role is one thread: by the first thread of the first role,
 // and read by all.
 static void drawn_once(void **state) {
-  Fixture *f = *state;
-  const CudaText *t = emit(
-      f, "t.sched",
+  const char *t = text_of(
+      *state,
       "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
       "  role r[w] : 2 warpgroups, 128 regs {\n    reg c : f32[64, 32]\n"
       "    c[i,j] = A[x*64 + i, 32*w + j]\n    C[x*64 + i, 32*w + j] = c[i,j]\n  }\n}\n");
-  assert_non_null(t);
-  const char *first = strstr(t->text.at, "if (instance == 0 && thread == 0) {"),
-             *draw = strstr(t->text.at, "atomicAdd(args.counter, 1)");
+  const char *first = strstr(t, "if (instance == 0 && thread == 0) {"),
+             *draw = strstr(t, "atomicAdd(args.counter, 1)");
   assert_true(first && draw && first < draw);
-  assert_int_equal(count(t->text.at, "atomicAdd("), 1);
+  assert_int_equal(count(t, "atomicAdd("), 1);
   const char *end = strstr(draw, "}\n"), *read = strstr(draw, "sc_lds_int4(");
   assert_true(end && read && end < read);
-  assert_non_null(
-      strstr(t->text.at, "sc_ring_init(smem + slot_full, 2, 1, 8);"));  // a warp's arrival each
+  has(t, "sc_ring_init(smem + slot_full, 2, 1, 8);");  // a warp's arrival each
 }
 
 // A def that names a value, used twice: each value has a name of its own.
 static void lets_of_defs(void **state) {
-  Fixture *f = *state;
-  const CudaText *t =
-      emit(f, "t.sched",
-           "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
-           "  role r : 1 warpgroup, 128 regs {\n    reg c : f32[64, 64] = 0\n"
-           "    def add(t) {\n      let first = t * M\n"
-           "      c[i,j] = c[i,j] + A[first + i, j]\n    }\n"
-           "    add(x)\n    add(x + 1)\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
-  assert_non_null(t);
-  assert_int_equal(count(t->text.at, "const int first = x_tile * args.M;"), 1);
-  assert_int_equal(count(t->text.at, "const int first_2 = (x_tile + 1) * args.M;"), 1);
-  assert_int_equal(count(t->text.at, "const int first = "), 1);
-  assert_non_null(strstr(t->text.at, "args.A[(first + "));
-  assert_non_null(strstr(t->text.at, "args.A[(first_2 + "));
+  const char *t =
+      text_of(*state,
+              "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+              "  role r : 1 warpgroup, 128 regs {\n    reg c : f32[64, 64] = 0\n"
+              "    def add(t) {\n      let first = t * M\n"
+              "      c[i,j] = c[i,j] + A[first + i, j]\n    }\n"
+              "    add(x)\n    add(x + 1)\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
+  assert_int_equal(count(t, "const int first = x_tile * args.M;"), 1);
+  assert_int_equal(count(t, "const int first_2 = (x_tile + 1) * args.M;"), 1);
+  assert_int_equal(count(t, "const int first = "), 1);
+  has(t, "args.A[(first + ");
+  has(t, "args.A[(first_2 + ");
 }
 
 // Names of places in shared memory and of tensor maps, which the schedule has too: nothing has two
 // meanings.
 static void names_of_places(void **state) {
-  Fixture *f = *state;
-  const CudaText *t =
-      emit(f, "t.sched",
-           "kernel k {\n  in Q : f16[M, 64], Q_map : f16[64, 64]\n  out C : f32[M, 64]\n"
-           "  grid (x : cdiv(M, 64))\n  ring ab : { a : f16[64, 64], b : f16[32, 64] }\n"
-           "  ring ab_a : f16[64, 64]\n  ring ab_full : f16[64, 64] * 2\n"
-           "  role load : 1 warp, 24 regs {\n    acquire ab;  ab.a <- Q[x*64..];  ab.b <- "
-           "Q[x*64..];  commit ab\n"
-           "    ab_a <- Q_map[0..];  ab_full <- Q_map[0..]\n  }\n"
-           "  role math : 1 warpgroup, 240 regs {\n"
-           "    let ab_bytes = x * M\n    reg ab_empty : f32[64, 64], ab_stage : f32[64, 64] = 0\n"
-           "    wait ab, ab_a, ab_full\n    async ab_empty[i,j] = ab.a[i,d] @ ab_a[j,d]\n"
-           "    wait ab_empty\n    release ab, ab_a, ab_full\n"
-           "    C[x*64 + i, j] = ab_empty[i,j] + ab_stage[i,j] + ab_bytes\n  }\n}\n");
-  assert_non_null(t);
+  const char *t = text_of(
+      *state,
+      "kernel k {\n  in Q : f16[M, 64], Q_map : f16[64, 64]\n  out C : f32[M, 64]\n"
+      "  grid (x : cdiv(M, 64))\n  ring ab : { a : f16[64, 64], b : f16[32, 64] }\n"
+      "  ring ab_a : f16[64, 64]\n  ring ab_full : f16[64, 64] * 2\n"
+      "  role load : 1 warp, 24 regs {\n    acquire ab;  ab.a <- Q[x*64..];  ab.b <- "
+      "Q[x*64..];  commit ab\n"
+      "    ab_a <- Q_map[0..];  ab_full <- Q_map[0..]\n  }\n"
+      "  role math : 1 warpgroup, 240 regs {\n"
+      "    let ab_bytes = x * M\n    reg ab_empty : f32[64, 64], ab_stage : f32[64, 64] = 0\n"
+      "    wait ab, ab_a, ab_full\n    async ab_empty[i,j] = ab.a[i,d] @ ab_a[j,d]\n"
+      "    wait ab_empty\n    release ab, ab_a, ab_full\n"
+      "    C[x*64 + i, j] = ab_empty[i,j] + ab_stage[i,j] + ab_bytes\n  }\n}\n");
   static const char *const once[] = {
       " ab_a_stage = ",    " ab_b_stage = ",      " ab_a_stage_5 = ",     " ab_full__stage = ",
       " ab_full = ",       " ab_full__full = ",   " ab_full__bytes = ",   " ab_bytes = ",
       " ab_bytes_ = ",     " ab_empty = ",        " ab_empty_[32]",       " ab_stage_[32]",
       " TensorMap Q_map,", " TensorMap Q_map_2,", " TensorMap Q_map_map,"};
-  for (u32 i = 0; i < COUNT(once); i++) {
-    if (count(t->text.at, once[i]) != 1) fail_msg("'%s' in:\n%s", once[i], t->text.at);
-  }
+  each_once(t, once, COUNT(once));
 }
 
 // What is said of tiles' places and of tiles that an instance leaves to another, in as few words as
 // it takes.
 static void places_of_tiles(void **state) {
-  Fixture *f = *state;
-  const CudaText *t = emit(
-      f, "t.sched",
+  const char *t = text_of(
+      *state,
       "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64], D : f32[N, 64]\n"
       "  grid (reversed x : cdiv(M, 64), y : N) persistent\n  ring r : f32[64, 64] * 3\n"
       "  role load : 1 warp, 24 regs { for t in 1 .. N { r <- A[x*64..] } }\n"
@@ -290,36 +293,30 @@ static void places_of_tiles(void **state) {
       "    reg c : f32[64, 64] = 0\n    for t in 1 .. N { wait r;  c[i,j] = r[i,j];  release r }\n"
       "    acquire own;  own[i,j] = c[i,j];  commit own\n    wait own;  C[x*64..] <- own\n"
       "    wait C read;  release own\n  }\n}\n");
-  assert_non_null(t);
   static const char *const once[] = {
       "const int x_count = (args.M + 63) / 64;", "const int rest0 = tile / x_count;",
       "return {x_count - 1 - (tile - rest0 * x_count), rest0};",
       "sc_skip(r_held, r_parity, max(0, args.N - 1), 3);", "owner = owner == 1 ? 0 : owner + 1)"};
-  for (u32 i = 0; i < COUNT(once); i++) {
-    if (count(t->text.at, once[i]) != 1) fail_msg("'%s' in:\n%s", once[i], t->text.at);
-  }
-  assert_non_null(
-      strstr(t->text.at, "smem + own_stage + instance * (2 * own_bytes) + own_fill * own_bytes"));
+  each_once(t, once, COUNT(once));
+  has(t, "smem + own_stage + instance * (2 * own_bytes) + own_fill * own_bytes");
 }
 
 // Tiles that are called as the emitter calls its loops: of words of four 8-bit elements, of
 // products by a warp.
 static void names_of_loops(void **state) {
-  Fixture *f = *state;
-  const CudaText *t =
-      emit(f, "t.sched",
-           "kernel k {\n  in A : f16[M, 64]\n  out C : f32[M, 16], D : e4m3[M, 64]\n"
-           "  grid (x : cdiv(M, 64))\n  ring r : f16[64, 64]\n"
-           "  role load : 1 warp { r <- A[x*64..] }\n"
-           "  role one : 1 warp {\n    reg n_k : f32[16, 16]\n    wait r\n"
-           "    n_k[i,j] = r[i,d] @ r[j,d]\n    release r\n    C[x*64 + i, j] = n_k[i,j]\n  }\n"
-           "  role four : 1 warpgroup {\n    reg q : f32[64, 64], b : e4m3[64, 64]\n"
-           "    q[i,j] = A[x*64 + i, j]\n    b[i,j] = q[i,j]\n    D[x*64 + i, j] = b[i,j]\n"
-           "  }\n}\n");
-  assert_non_null(t);
-  assert_non_null(strstr(t->text.at, "for (int n_k2 = 0; n_k2 < 64; n_k2 += 16)"));
-  assert_non_null(strstr(t->text.at, "+ (lane & 8)"));
-  assert_non_null(strstr(t->text.at, "y[q2] = q[e];"));
+  const char *t =
+      text_of(*state,
+              "kernel k {\n  in A : f16[M, 64]\n  out C : f32[M, 16], D : e4m3[M, 64]\n"
+              "  grid (x : cdiv(M, 64))\n  ring r : f16[64, 64]\n"
+              "  role load : 1 warp { r <- A[x*64..] }\n"
+              "  role one : 1 warp {\n    reg n_k : f32[16, 16]\n    wait r\n"
+              "    n_k[i,j] = r[i,d] @ r[j,d]\n    release r\n    C[x*64 + i, j] = n_k[i,j]\n  }\n"
+              "  role four : 1 warpgroup {\n    reg q : f32[64, 64], b : e4m3[64, 64]\n"
+              "    q[i,j] = A[x*64 + i, j]\n    b[i,j] = q[i,j]\n    D[x*64 + i, j] = b[i,j]\n"
+              "  }\n}\n");
+  has(t, "for (int n_k2 = 0; n_k2 < 64; n_k2 += 16)");
+  has(t, "+ (lane & 8)");
+  has(t, "y[q2] = q[e];");
 }
 
 // CTAs of a cluster bring a tile: a panel each in one copy, or rows, panel by panel; or not at all.
@@ -348,16 +345,15 @@ static void shares(void **state) {
 }
 
 static void locale(void **state) {
-  Fixture *f = *state;
   if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
     setlocale(LC_NUMERIC, "");
-  const CudaText *t =
-      emit(f, "t.sched",
-           "kernel k {\n  param h = 0.5\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
-           "  role r : 1 warpgroups { reg c : f32[64, 64] = 0.1;  C[x*64 + i, j] = c[i,j] }\n}\n");
+  const char *t = text_of(
+      *state,
+      "kernel k {\n  param h = 0.5\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  role r : 1 warpgroups { reg c : f32[64, 64] = 0.1;  C[x*64 + i, j] = c[i,j] }\n}\n");
   setlocale(LC_NUMERIC, "C");
-  assert_non_null(strstr(t->text.at, "h = 0.5"));
-  assert_non_null(strstr(t->text.at, "0.1f"));
+  has(t, "h = 0.5");
+  has(t, "0.1f");
 }
 
 int main(void) {
