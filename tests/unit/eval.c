@@ -25,10 +25,7 @@ static int setup(void **state) {
   f->sc.unwind = &f->home;
   f->k = sc_kernel(&f->sc);
   PUSH(&f->sc, &f->k->loop, ((Loop){.name = "t"}));
-  f->b = (Binding){.k = f->k,
-                   .dim = NEWS(&f->sc, i64, 8),
-                   .arg = NEWS(&f->sc, double, 8),
-                   .buf = NEWS(&f->sc, TensorRef, 8)};
+  f->b = km_binding(&f->sc, f->k, 8);
   *state = f;
   return 0;
 }
@@ -40,15 +37,13 @@ static int teardown(void **state) {
   return 0;
 }
 
-#define BEGIN       \
-  Fix *f = *state;  \
-  Sc *sc = &f->sc;  \
-  Kernel *k = f->k; \
+#define BEGIN_ENV \
+  BEGIN;          \
   Env *e = &f->env
 #define READY env_init(sc, e, k, &f->b)
 
 static void integers(void **state) {
-  BEGIN;
+  BEGIN_ENV;
   Xid n = DIM(0), m = DIM(1);
   Xid div = OP2(IDIV, n, m), mod = OP2(MOD, n, m), up = OP2(CDIV, n, m), top = OP2(MAX, n, m);
   f->b.dim[0] = -7;
@@ -62,7 +57,7 @@ static void integers(void **state) {
 }
 
 static void overflow_saturates(void **state) {
-  BEGIN;
+  BEGIN_ENV;
   Xid n = DIM(0), add = OP2(ADD, n, n), mul = OP2(MUL, n, DIM(1)), sub = OP2(SUB, DIM(1), n);
   Xid zero = OP2(IDIV, n, DIM(2));
   f->b.dim[0] = INT64_MAX;
@@ -79,7 +74,7 @@ static void overflow_saturates(void **state) {
 
 // The branch that is not taken is not evaluated, nor what follows a false `and` or a true `or`.
 static void guards(void **state) {
-  BEGIN;
+  BEGIN_ENV;
   Xid n = DIM(0), q = OP2(IDIV, INT(8), n), some = OP2(LT, INT(0), n);
   Xid sel = OP3(WHERE, some, q, INT(-1)), both = OP2(AND, some, OP2(LT, INT(1), q));
   Xid either = OP2(OR, OP1(NOT, some), OP2(LT, INT(1), q));
@@ -91,7 +86,7 @@ static void guards(void **state) {
 }
 
 static void memos_follow_the_loop(void **state) {
-  BEGIN;
+  BEGIN_ENV;
   Xid t = x_leaf(sc, k, X_LOOP, TY_INT, 0), e1 = OP2(ADD, OP2(MUL, t, INT(16)), DIM(0));
   Xid at = x_leaf(sc, k, X_AXIS, TY_INT, 1), w = x_leaf(sc, k, X_INST, TY_INT, 0);
   Xid place = OP2(ADD, OP2(MUL, at, INT(100)), w);
@@ -113,7 +108,7 @@ static void memos_follow_the_loop(void **state) {
 }
 
 static void reals_are_f32(void **state) {
-  BEGIN;
+  BEGIN_ENV;
   Xid third = OP2(DIV, REAL(1), REAL(3)), scale = OP1(RSQRT, OP1(TOREAL, DIM(0)));
   Xid c = OP2(MUL, x_leaf(sc, k, X_ARG, TY_REAL, 0), REAL(1.4426950408889634));
   Xid nan = OP2(LE, REAL(NAN), REAL(1)), low = OP2(MIN, REAL(NAN), REAL(1));
@@ -131,7 +126,7 @@ static void reals_are_f32(void **state) {
 }
 
 static void elements_of_tensors(void **state) {
-  BEGIN;
+  BEGIN_ENV;
   const Xid dim[] = {OP2(ADD, DIM(0), INT(1))};
   u32 cu = km_buf(sc, k, SP_TENSOR, EL_I32, 1, dim);
   k->buf.at[cu].dir = SCHEDC_IN;
@@ -157,7 +152,7 @@ static void elements_of_tensors(void **state) {
 
 // An enemy's expression: no recursion, and no work twice.
 static void deep_expressions(void **state) {
-  BEGIN;
+  BEGIN_ENV;
   Xid x = DIM(0), y = DIM(0);
   for (int i = 0; i < 62; i++) x = OP2(ADD, x, x);
   for (int i = 0; i < 200000; i++) y = OP1(ABS, OP2(SUB, y, INT(1)));
@@ -168,7 +163,6 @@ static void deep_expressions(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(integers),         TEST(overflow_saturates),
       TEST(guards),           TEST(memos_follow_the_loop),

@@ -45,6 +45,22 @@ static inline u32 km_map(Sc *sc, Kernel *k, u32 dst, Xid root, u32 outs, u32 var
   return k->map.n - 1;
 }
 
+// Room for a launch's values: 8 dimensions, 8 scalars, so many tensors.
+static inline Binding km_binding(Sc *sc, const Kernel *k, u32 bufs) {
+  return (Binding){.k = k,
+                   .dim = NEWS(sc, i64, 8),
+                   .arg = NEWS(sc, double, 8),
+                   .buf = NEWS(sc, TensorRef, bufs)};
+}
+
+// For tests whose state is a Fix with these members, made and ended by setup and teardown.
+#define BEGIN       \
+  Fix *f = *state;  \
+  Sc *sc = &f->sc;  \
+  Kernel *k = f->k; \
+  (void)sc, (void)k
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 #define VIEW(buf, ...) km_view(sc, k, buf, (const i8[]){__VA_ARGS__})
 #define AT(buf, ...) km_at(sc, k, buf, (const Xid[]){__VA_ARGS__})
 #define LOADV(view) x_leaf(sc, k, X_LOAD, TY_REAL, view)

@@ -45,10 +45,7 @@ static inline int setup(void **state) {
   if (setjmp(f->home)) return -1;
   f->sc.unwind = &f->home;
   f->k = sc_kernel(&f->sc);
-  f->b = (Binding){.k = f->k,
-                   .dim = NEWS(&f->sc, i64, 8),
-                   .arg = NEWS(&f->sc, double, 8),
-                   .buf = NEWS(&f->sc, TensorRef, MAX_BUFS)};
+  f->b = km_binding(&f->sc, f->k, MAX_BUFS);
   *state = f;
   return 0;
 }
@@ -61,14 +58,6 @@ static inline int teardown(void **state) {
   free(f);
   return 0;
 }
-
-#define BEGIN       \
-  Fix *f = *state;  \
-  Sc *sc = &f->sc;  \
-  Kernel *k = f->k; \
-  (void)sc, (void)k
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 // A contiguous tensor filled with values that its element type holds exactly.
 static inline u32 tensor(Fix *f, Elem elem, u8 dir, u32 rank, const Xid *dim, const i64 *shape) {

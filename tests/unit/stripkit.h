@@ -24,10 +24,7 @@ static inline int setup(void **state) {
   if (setjmp(f->home)) return -1;
   f->sc.unwind = &f->home;
   f->k = sc_kernel(&f->sc);
-  f->b = (Binding){.k = f->k,
-                   .dim = NEWS(&f->sc, i64, 8),
-                   .arg = NEWS(&f->sc, double, 8),
-                   .buf = NEWS(&f->sc, TensorRef, 64)};
+  f->b = km_binding(&f->sc, f->k, 64);
   f->op = NEWS(&f->sc, Operand, 64);
   *state = f;
   return 0;
@@ -39,14 +36,6 @@ static inline int teardown(void **state) {
   free(f);
   return 0;
 }
-
-#define BEGIN       \
-  Fix *f = *state;  \
-  Sc *sc = &f->sc;  \
-  Kernel *k = f->k; \
-  (void)sc, (void)k
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static inline u64 rng(u64 *s) {
   *s ^= *s << 13, *s ^= *s >> 7, *s ^= *s << 17;

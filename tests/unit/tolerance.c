@@ -22,13 +22,18 @@ static void store_outputs(Fix *f) {
   }
 }
 
+// Attention, and outputs that are right.
+static void right_outputs(Fix *f, Attention *a) {
+  attention(f, a);
+  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  store_outputs(f);
+}
+
 static void honest_outputs_pass(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
   schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
-  attention(f, &a);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
-  store_outputs(f);
+  right_outputs(f, &a);
   size_t before = f->now;
   assert_int_equal(sc_compare(sc, k, &f->b, 2, NULL, e), SCHEDC_OK);
   assert_true(f->now == before);
@@ -47,9 +52,7 @@ static void wrong_outputs_fail(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
   schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
-  attention(f, &a);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
-  store_outputs(f);
+  right_outputs(f, &a);
   u16 *o = (u16 *)(void *)f->b.buf[a.o].at;
   float *l = (float *)(void *)f->b.buf[a.l].at;
   i64 at = (30 * 2 + 1) * 16 + 5;
@@ -150,9 +153,7 @@ static u64 compared(Fix *f, Sample sample) {
 static void limits_of_samples(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16};
-  attention(f, &a);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
-  store_outputs(f);
+  right_outputs(f, &a);
   assert_int_equal(compared(f, (Sample){0}), 80);
   assert_int_equal(compared(f, (Sample){.places = 80}), 80);
   assert_int_equal(compared(f, (Sample){.places = 1}), 1);
@@ -170,9 +171,7 @@ static void samples_find(void **state) {
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 300, .n = 33, .d = 16};
   schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
   Sample sample = {.places = 20};
-  attention(f, &a);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
-  store_outputs(f);
+  right_outputs(f, &a);
   u16 *o = (u16 *)(void *)f->b.buf[a.o].at;
   for (i64 i = 0; i < 2 * 300 * 16; i += 16) {
     u16 was = o[i + 3];
