@@ -198,7 +198,7 @@ static void some_columns(void **state) {
       {"s[i,j] = where(j < 23, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
       {"s[i,j] = where(j < 24, s[i,j], exp2(s[i,j]))", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
       {"s[i,j] = where(j < 24, exp2(s[i,j]), 2 * s[i,j])", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
-      {"s[i,j] = where(i < 24, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 32; e++) s[e] = "},
+      {"s[i,j] = where(i < 24, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 32; e++) s[e] = row0 + 8 * sc_row(e) < 24 ?"},
       {"l[i] = sum(j) where(j < 24, s[i,j], 1)", "for (int e = 0; e < 32; e++) sum_j[sc_row(e)] += sc_col(e) <"},
       {"l[i] = max(j) where(j < 24, s[i,j], 0)", "for (int e = 0; e < 32; e++) max_j["},
   };
