@@ -165,6 +165,14 @@ static int make_variants(Bench *b) {
   return EXIT_GOOD;
 }
 
+static schedc_status give(Variant *v) {
+  schedc_gpu *gpu = NULL;
+  schedc_status status = schedc_gpu_new(&gpu, v->session.context);
+  if (!status) status = data_give(&v->data, &v->session, v->kase, gpu);
+  schedc_gpu_free(gpu);
+  return status;
+}
+
 static int fill_variant(Variant *v) {
   Session *s = &v->session;
   int code = data_open(&v->data, s, v->kernel, v->kase, NULL);
@@ -174,7 +182,7 @@ static int fill_variant(Variant *v) {
   // What is counted may depend on lengths in small tensors.
   if (!v->args.dry_run || data_elements(&v->data) < SMALL)
     data_fill(&v->data, v->kase, v->args.inputs[0], v->args.seed);
-  if (!v->args.dry_run) code = session_status(s, data_give(&v->data, s, v->kase, true));
+  if (!v->args.dry_run) code = session_status(s, give(v));
   if (code) return code;
   v->outputs = schedc_output_count(v->kernel);
   v->errors = need(calloc(v->outputs + 1, sizeof *v->errors));

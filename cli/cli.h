@@ -148,7 +148,7 @@ int data_allocate(Data *d, Session *s);
 void data_fill(Data *d, size_t kase, InputKind kind,
                uint64_t seed);  // inputs; outputs are poisoned
 schedc_status data_give(Data *d, Session *s, size_t kase,
-                        bool cuda);  // after it: makes what the sequence is given
+                        schedc_gpu *gpu);  // after it: makes what the sequence is given; NULL: on the CPU
 void data_rewind(Data *d);      // as after data_fill, for another run
 schedc_gpu_job data_job(const Data *d);  // a run on it, for schedc_gpu_run
 // The outputs against the specification, or a sample of it.

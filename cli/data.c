@@ -322,28 +322,24 @@ schedc_gpu_job data_job(const Data *d) {
 }
 
 static schedc_status run_given(Data *d, Session *s, schedc_kernel *given, schedc_tensor *tensors,
-                               bool cuda) {
+                               schedc_gpu *gpu) {
   schedc_run_options running = SCHEDC_RUN_OPTIONS_INIT;
   running.threads = s->args->threads;
   running.sms = s->args->sms;
-  if (!cuda)
+  if (!gpu)
     return schedc_run_cpu(s->context, given, tensors, d->tensor_count, d->scalars, d->scalar_count,
                           &running);
-  schedc_gpu *gpu;
   schedc_gpu_job job = data_job(d);
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
   schedc_build_options building = build_options(s->args);
   options.build = &building;
   job.kernel = given;
   job.tensors = tensors;
-  schedc_status status = schedc_gpu_new(&gpu, s->context);
-  if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
-  schedc_gpu_free(gpu);
-  return status;
+  return schedc_gpu_run(gpu, &job, 1, &options);
 }
 
 // What a file or a case brings is kept: what would be made in its place goes elsewhere.
-schedc_status data_give(Data *d, Session *s, size_t kase, bool cuda) {
+schedc_status data_give(Data *d, Session *s, size_t kase, schedc_gpu *gpu) {
   schedc_kernel *given;
   schedc_status status = schedc_given(&given, s->context, d->kernel);
   if (status) return status == SCHEDC_EARG ? SCHEDC_OK : status;
@@ -354,7 +350,7 @@ schedc_status data_give(Data *d, Session *s, size_t kase, bool cuda) {
     tensors[t].data = need(tensor_memory(d->bytes[t]));
     memcpy(tensors[t].data, d->tensors[t].data, d->bytes[t]);
   }
-  status = run_given(d, s, given, tensors, cuda);
+  status = run_given(d, s, given, tensors, gpu);
   for (size_t t = 0; t < d->tensor_count; t++)
     if (tensors[t].data != d->tensors[t].data) free(tensors[t].data);
   free(tensors);

@@ -25,30 +25,29 @@ static schedc_status interpret(Session *s, Data *d) {
   return status;
 }
 
-static schedc_status run_on_gpu(Session *s, Data *d, Times *times) {
+static schedc_status run_on_gpu(Session *s, Data *d, schedc_gpu *gpu, Times *times) {
   schedc_gpu_job job = data_job(d);
   schedc_gpu_options options = SCHEDC_GPU_OPTIONS_INIT;
   schedc_build_options building = build_options(s->args);
   options.build = &building;
-  schedc_gpu *gpu;
   options.rounds = s->args->bench;
-  schedc_status status = schedc_gpu_new(&gpu, s->context);
   Ticker ticker;
   ticker_start(&ticker, "on the GPU");
-  if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
+  schedc_status status = schedc_gpu_run(gpu, &job, 1, &options);
   ticker_end(&ticker);
   times->cuda = job.times;
-  schedc_gpu_free(gpu);
   return status;
 }
 
 static schedc_status execute(Session *s, Data *d, size_t kase, schedc_error *errors, Times *times) {
   Ticker ticker;
-  schedc_status status = data_give(d, s, kase, s->args->cuda);
-  if (status) return status;
+  schedc_gpu *gpu = NULL;
+  schedc_status status = s->args->cuda ? schedc_gpu_new(&gpu, s->context) : SCHEDC_OK;
+  if (!status) status = data_give(d, s, kase, gpu);
   double start = seconds();
-  status = s->args->cuda ? run_on_gpu(s, d, times) : interpret(s, d);
+  if (!status) status = gpu ? run_on_gpu(s, d, gpu, times) : interpret(s, d);
   times->run = seconds() - start;
+  schedc_gpu_free(gpu);
   if (status) return status;
   start = seconds();
   ticker_start(&ticker, "evaluating the specification");

@@ -247,21 +247,33 @@ static bool run_once(Tester *t, InputKind kind, schedc_policy policy, uint64_t s
   return true;
 }
 
-// Inputs. False: what the sequence is given could not be made.
-static bool fill(Tester *t, InputKind kind) {
+// After a fault the context is of no more use: the next run opens another.
+static void forget_gpu(Tester *t) {
+  schedc_gpu_info info = SCHEDC_GPU_INFO_INIT;
+  t->no_gpu = schedc_gpu_get_info(t->gpu, &info) != SCHEDC_OK;
+  schedc_gpu_free(t->gpu);
+  t->gpu = NULL;
+}
+
+// Did it? If not, it is told of: a combination that may not run, no GPU, or a failure.
+static bool went_well(Tester *t, InputKind kind, schedc_status status) {
   schedc_run_options none = SCHEDC_RUN_OPTIONS_INIT;
   none.seed = t->s->args->seed;
-  data_fill(&t->data, t->kase, kind, none.seed);
-  schedc_status status = data_give(&t->data, t->s, t->kase, t->s->args->cuda);
-  if (status && t->s->unmet && t->s->unmet == t->s->errors) {
+  if (!status) return true;
+  if (t->s->unmet && t->s->unmet == t->s->errors) {
     session_forget(t->s);
     t->tally.unmet++;
-  } else if (status == SCHEDC_EUNAVAIL) {
-    t->no_gpu = true;
-  } else if (status) {
-    fail(t, kind, &none, schedc_status_text(status));
+    return false;
   }
-  return !status;
+  if (status == SCHEDC_EUNAVAIL) forget_gpu(t);
+  if (!t->no_gpu) fail(t, kind, &none, schedc_status_text(status));
+  return false;
+}
+
+// Inputs. False: what the sequence is given could not be made.
+static bool fill(Tester *t, InputKind kind) {
+  data_fill(&t->data, t->kase, kind, t->s->args->seed);
+  return went_well(t, kind, data_give(&t->data, t->s, t->kase, t->gpu));
 }
 
 static void run_policies(Tester *t, InputKind kind) {
@@ -277,14 +289,6 @@ static void run_policies(Tester *t, InputKind kind) {
   }
 }
 
-// After a fault the context is of no more use: the next run opens another.
-static void forget_gpu(Tester *t) {
-  schedc_gpu_info info = SCHEDC_GPU_INFO_INIT;
-  t->no_gpu = schedc_gpu_get_info(t->gpu, &info) != SCHEDC_OK;
-  schedc_gpu_free(t->gpu);
-  t->gpu = NULL;
-}
-
 static void run_on_gpu(Tester *t, InputKind kind) {
   const Args *args = t->s->args;
   Data *d = &t->data;
@@ -297,20 +301,8 @@ static void run_on_gpu(Tester *t, InputKind kind) {
   if (large && !args->input_count && kind > INPUT_OUTLIERS) return;
   none.seed = args->seed;
   options.repeats = args->repeat ? args->repeat : large ? 1 : REPEATS;
-  if (!fill(t, kind)) return;
-  schedc_status status = t->gpu ? SCHEDC_OK : schedc_gpu_new(&t->gpu, t->s->context);
-  if (!status) status = schedc_gpu_run(t->gpu, &job, 1, &options);
-  if (status && t->s->unmet && t->s->unmet == t->s->errors) {
-    session_forget(t->s);
-    t->tally.unmet++;
-    return;
-  }
-  if (status == SCHEDC_EUNAVAIL) forget_gpu(t);
-  if (t->no_gpu) return;
-  if (status) {
-    fail(t, kind, &none, schedc_status_text(status));
-    return;
-  }
+  if (!t->gpu && !went_well(t, kind, schedc_gpu_new(&t->gpu, t->s->context))) return;
+  if (!fill(t, kind) || !went_well(t, kind, schedc_gpu_run(t->gpu, &job, 1, &options))) return;
   char why[128];
   snprintf(why, sizeof why, "%llu of %llu repeats gave other bits than the first run",
            (unsigned long long)job.differing, (unsigned long long)options.repeats - 1);
