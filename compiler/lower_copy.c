@@ -153,7 +153,7 @@ static bool differs(const Low *l, Xid x, u32 *steps) {
   return differs(l, e->a, steps) || differs(l, e->b, steps) || differs(l, e->c, steps);
 }
 
-// Each CTA brings its share of a stage to all: of its panels, or else of its rows.
+// Each CTA brings its share of a stage to all. Its rows must divide, even where the shares will be panels.
 static bool shared_evenly(Low *l, const Node *n, const Buf *stage) {
   i64 rows = stage->rank == 2 ? stage->ext[0] : 1, ctas = sc_cluster(l->k);
   if (rows % ctas == 0) return true;
