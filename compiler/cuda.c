@@ -59,7 +59,7 @@ static void names(Cuda *c) {
 // ---- statements
 
 // What follows belongs to the role as a whole.
-static void cite_role(Cuda *c) {
+void cu_cite_role(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
   if (!c->k->text || role->span.hi <= role->span.lo) return;
   c->line = sc_line_col(c->k->text, role->span.lo).line;
@@ -92,14 +92,18 @@ static void open_for(Cuda *c, const Ins *ins) {
   else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo, v, cu_uniform(c, ins->arg[2]), v);
 }
 
+void cu_open_if(Cuda *c, const Ins *ins) {
+  cu_cite(c, ins->span);
+  cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
+}
+
 static void statement(Cuda *c, const Ins *ins) {
   c->at = ins->span;
-  if (ins->op == OP_ENDTILE && c->k->grid == GRID_DYNAMIC) cite_role(c);
-  else if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
+  if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: open_for(c, ins); break;
-    case OP_IF: cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0])); break;
+    case OP_IF: cu_open_if(c, ins); break;
     case OP_ELSE: cu_open(c, "} else"); break;
     case OP_ENDTILE: cu_close_tile(c); break;
     case OP_ENDVOTE:
@@ -140,7 +144,7 @@ static void role(Cuda *c, u32 r) {
   const Role *role = &c->k->role.at[r];
   c->r = r;
   c->single = cu_single(c->k, role);
-  cite_role(c);
+  cu_cite_role(c);
   if (multiplies(role)) cu_line(c, "const u32 smem = __shfl_sync(~0u, (u32)__cvta_generic_to_shared(memory), 0);  // held: not found anew in loops");
   u32 at = c->out.n;
   c->head = true;
@@ -150,6 +154,7 @@ static void role(Cuda *c, u32 r) {
   cu_first_turns(c);
   for (c->pc = 0; c->pc < role->code.n; c->pc++) {
     cu_declare(c);
+    cu_next_tile(c);
     statement(c, &role->code.at[c->pc]);
   }
   cu_declare_thread(c, at);

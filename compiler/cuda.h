@@ -273,12 +273,15 @@ u32 cu_slot_readers(const Kernel *k);
 const char *cu_axis_places(Cuda *c, u32 axis);  // tiles along an axis, rounded up to whole clusters
 void cu_put_place(Cuda *c, Str *out);
 void cu_open_tile(Cuda *c);
+void cu_next_tile(Cuda *c);                            // … of a dynamic grid, where it belongs before an operation
 void cu_close_tile(Cuda *c);
 
 // cuda.c
 void cu_cite(Cuda *c, Span at);                         // the schedule's line, where it is another
+void cu_cite_role(Cuda *c);
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
+void cu_open_if(Cuda *c, const Ins *ins);
 void cu_open_unrolled(Cuda *c, const char *var, i64 n);  // … of a loop over [0, n) that is fully unrolled
 void cu_close(Cuda *c);
 

@@ -35,12 +35,11 @@ const char *cu_axis_places(Cuda *c, u32 axis) {
   return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
 }
 
-// The same under a name, where the place along some axis is found by it.
-static const char *count_of(Cuda *c, u32 axis, u32 by) {
+// The same under a name, if it has `uses`: to find places along axes by it.
+static const char *count_of(Cuda *c, u32 axis, bool uses) {
   const Axis *x = &c->k->axis.at[axis];
   const char *n = clusters(c, x, P_MUL + 1);
-  bool divides = axis != by && (by != SC_NONE || axis + 1 < c->k->axis.n);
-  if (!strchr(n, ' ') || (!divides && !x->reversed)) return n;
+  if (!strchr(n, ' ') || !uses) return n;
   Txt whole = cu_expr(c, NULL, x->extent);
   const char *name = cu_text(c, "%s_count", x->name);
   if (x->cluster == 1) cu_line(c, "const int %s = %s;", name, whole.s);
@@ -48,45 +47,83 @@ static const char *count_of(Cuda *c, u32 axis, u32 by) {
   return name;
 }
 
-// Tile number -> place along each axis: the first axis fastest, sections of a `by` axis slowest. In a cluster, of its
-// first CTA. A function, called by all roles; in dynamic grids only by the one that draws, which passes places on.
+// Times the places along the other axes.
+static const char *times(Cuda *c, const char *const *size, u32 but) {
+  Str all = {.sc = c->sc};
+  for (u32 i = 0; i < c->k->axis.n; i++) {
+    if (i != but && size[i]) str_printf(&all, " * %s", size[i]);
+  }
+  return all.n ? all.at : "";
+}
+
+static bool in_ones(const Kernel *k, u32 axis) {
+  const Expr *width = &k->expr.at[k->axis.at[axis].section];
+  return k->axis.at[axis].section && width->op == X_INT && width->num.i == 1;
+}
+
+// Which section of an axis, `rest` being the number of the tile in the sections of others; returns its number in this
+// one. In: how many places each axis has there. Out: the same (NULL for one place), and the section's first place.
+static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const char **size, const char **first) {
+  const Axis *x = &c->k->axis.at[axis];
+  bool one = in_ones(c->k, axis);
+  const char *n = nth ? cu_text(c, "%u", nth) : "", *others = times(c, size, axis), *width = cu_uniform(c, x->section);
+  if (x->cluster > 1) width = cu_text(c, "max(1, (%s) / %u)", width, x->cluster);
+  const char *whole = x->cluster == 1 && strchr(size[axis], ' ') ? cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD) : size[axis];
+  if (one) cu_line(c, "const int in_full%s = %s;", n, *others ? others + strlen(" * ") : "1");
+  else cu_line(c, "const int width%s = %s, in_full%s = width%s%s;", n, width, n, n, others);
+  cu_line(c, "const int section%s = %s / in_full%s, in_section%s = %s - section%s * in_full%s;", n, rest, n, n, rest, n, n);
+  if (!one) cu_line(c, "const int section_width%s = min(width%s, %s - section%s * width%s);", n, n, whole, n, n);
+  size[axis] = one ? NULL : cu_text(c, "section_width%s", n);
+  *first = cu_text(c, one ? "section%s" : "section%s * width%s", n, n);
+  return cu_text(c, "in_section%s", n);
+}
+
+// Tile number -> place along each axis: the first axis fastest, sections slowest, of those the axis' that is declared
+// last. In a cluster, of its first CTA. A function, called by all roles; in dynamic grids only by the one that draws,
+// which passes places on.
 void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
   Str body = c->out;
-  const char *rest = "tile", *count[SC_MAX_AXES];
-  u32 by = SC_NONE;
+  const char *rest = "tile", *count[SC_MAX_AXES], *size[SC_MAX_AXES], *first[SC_MAX_AXES] = {0}, *place[SC_MAX_AXES];
+  u32 n = k->axis.n, sections = 0, ones = 0, left = n, order[SC_MAX_AXES], ordered = 0;
   c->out = (Str){.sc = c->sc};
-  for (u32 i = 0; i < k->axis.n; i++) {
-    if (k->axis.at[i].section) by = i;
+  for (u32 i = 0; i < n; i++) {
+    sections += k->axis.at[i].section != 0;
+    ones += in_ones(k, i);
   }
-  for (u32 i = 0; i < k->axis.n; i++) count[i] = count_of(c, i, by);
-  if (by != SC_NONE) {
-    const Axis *x = &k->axis.at[by];
-    Str others = {.sc = c->sc};
-    for (u32 i = 0; i < k->axis.n; i++) {
-      if (i != by) str_printf(&others, " * %s", count[i]);
+  bool simple = ones == sections;  // then these axes are no more than slower than the others
+  for (u32 slow = 0; slow < 2; slow++) {
+    for (u32 i = 0; i < n; i++) {
+      if ((simple && in_ones(k, i)) == slow) order[ordered++] = i;
     }
-    cu_line(c, "const int width = %s, in_full = width%s;", cu_uniform(c, x->section), others.n ? others.at : "");
-    cu_line(c, "const int section = tile / in_full, in_section = tile - section * in_full;");
-    cu_line(c, "const int section_width = min(width, %s - section * width);", cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD));
-    rest = "in_section";
   }
-  Str places = {.sc = c->sc};
-  for (u32 i = 0; i < k->axis.n; i++) {
+  for (u32 i = 0; i < n; i++) {
     const Axis *x = &k->axis.at[i];
-    const char *at = rest;
-    if (i + 1 < k->axis.n) {
-      const char *next = cu_text(c, "rest%u", i), *extent = i == by ? "section_width" : count[i];
-      cu_line(c, "const int %s = %s / %s;", next, rest, extent);
-      at = cu_text(c, "%s - %s * %s", rest, next, extent);
+    size[i] = count[i] = count_of(c, i, x->reversed || (simple ? i != order[n - 1] : !x->section || sections > 1));
+  }
+  for (u32 i = n, nth = 0; i-- > 0;) {
+    if (simple || !k->axis.at[i].section) continue;
+    rest = section(c, i, nth++, rest, size, &first[i]);
+    left -= !size[i];
+  }
+  for (u32 o = 0; o < n; o++) {
+    u32 i = order[o];
+    const Axis *x = &k->axis.at[i];
+    const char *at = size[i] ? rest : first[i];
+    if (size[i] && --left) {
+      const char *next = cu_text(c, "rest%u", o);
+      cu_line(c, "const int %s = %s / %s;", next, rest, size[i]);
+      at = cu_text(c, "%s - %s * %s", rest, next, size[i]);
       rest = next;
     }
-    if (i == by) at = cu_text(c, "section * width + %s", at);
-    if (x->reversed) at = cu_text(c, i + 1 < k->axis.n || i == by ? "%s - 1 - (%s)" : "%s - 1 - %s", count[i], at);
+    if (size[i] && first[i]) at = cu_text(c, "%s + %s", first[i], at);
+    if (x->reversed) at = cu_text(c, strchr(at, ' ') ? "%s - 1 - (%s)" : "%s - 1 - %s", count[i], at);
     if (x->cluster > 1) at = cu_text(c, strchr(at, ' ') ? "(%s) * %u" : "%s * %u", at, x->cluster);
-    str_printf(&places, "%s%s", i ? ", " : "", at);
+    place[i] = at;
   }
-  cu_line(c, "return {%s};", places.at);
+  Str places = {.sc = c->sc};
+  for (u32 i = 0; i < n; i++) str_printf(&places, "%s%s", i ? ", " : "", place[i]);
+  cu_line(c, "return {%s};", n ? places.at : "");
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
   for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", axis_name(c, i));
   str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &args, int tile) {\n", c->function, c->function, c->function);
@@ -172,7 +209,9 @@ static void draw_or_expect(Cuda *c, bool receives) {
 }
 
 static void next_tile(Cuda *c) {
-  cu_line(c, "// the next tile: drawn once the last copies of this one are on their way");
+  bool early = c->pc + 1 < c->k->role.at[c->r].code.n;
+  cu_cite_role(c);
+  cu_line(c, early ? "// the next tile: drawn before the last copy of this one, which has to wait for its stage anyway" : "// the next tile");
   cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
@@ -185,6 +224,34 @@ static void next_tile(Cuda *c) {
     receive(c);
   }
   cu_line(c, "drawn++;");
+}
+
+// The operation before which the role has its next tile. A draw takes as long as a copy from memory: where one thread
+// draws, it does so before its last fill of a stage, which most often waits for the stage. That fill must be the last
+// thing it does, at most under `if`s; all others wait for the next tile at this one's end.
+static u32 turns_at(const Kernel *k, u32 r) {
+  const Code *code = &k->role.at[r].code;
+  u32 end = code->n - 1, pc = end;
+  if (r != drawer(k) || drawer_reads(k)) return end;
+  while (code->at[pc - 1].op == OP_ENDIF) {
+    pc--;
+    if (code->at[code->at[pc].nest].op != OP_IF) return end;  // it is that of an `else`
+  }
+  while (code->at[pc - 1].op == OP_COMMIT || code->at[pc - 1].op == OP_COPYIN) pc--;
+  return code->at[pc - 1].op == OP_ACQUIRE ? pc - 1 : end;
+}
+
+// If this is the place: `if`s around it are closed, and opened again for the fill.
+void cu_next_tile(Cuda *c) {
+  const Code *code = &c->k->role.at[c->r].code;
+  if (c->k->grid != GRID_DYNAMIC || c->pc != turns_at(c->k, c->r)) return;
+  for (u32 i = c->pc; i + 1 < code->n; i++) {
+    if (code->at[i].op == OP_ENDIF) cu_close(c);
+  }
+  next_tile(c);
+  for (u32 i = code->n - 1; i > c->pc; i--) {
+    if (code->at[i].op == OP_ENDIF) cu_open_if(c, &code->at[code->at[i].nest]);
+  }
 }
 
 // Does each CTA (or cluster) have one tile, the one of its number?
@@ -221,7 +288,6 @@ void cu_open_tile(Cuda *c) {
 }
 
 void cu_close_tile(Cuda *c) {
-  if (c->k->grid == GRID_DYNAMIC) next_tile(c);
   if (c->k->grid != GRID_PLAIN) cu_leave_tiles(c);
   cu_declare_uniforms(c, c->head_at);
   cu_close(c);

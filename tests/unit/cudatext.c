@@ -241,6 +241,43 @@ static void drawn_once(void **state) {
   has(t, "sc_ring_init(smem + slot_full, 2, 1, 8);");  // a warp's arrival each
 }
 
+static void in_order(const char *text, const char *const *what, u32 n) {
+  const char *at = text;
+  for (u32 i = 0; i < n; i++, at++) {
+    at = strstr(at, what[i]);
+    if (!at) fail_msg("'%s', the %u., is not behind the others in:\n%s", what[i], i, text);
+  }
+}
+
+// One thread draws before its last copy, if nothing but an `if` is around that; else at the end.
+static void drawn_before_the_last_copy(void **state) {
+  static const struct {
+    const char *load, *order[9];
+  } row[] = {
+      {"r <- A[x*64.., 0..]", {"role load", "atomicAdd(", "drawn++;", "sc_tma_load(", "}", "role math"}},
+      {"if N > 0 {\nfor t in 0 .. n - 1 { r <- A[x*64.., t*64..] }\nr <- A[x*64.., (n-1)*64..]\n}",
+       {"if (args.N > 0) {", "for (", "sc_tma_load(", "}\n        }\n", "atomicAdd(", "drawn++;",
+        "if (args.N > 0) {", "sc_tma_load(", "role math"}},
+      {"if N > 0 { r <- A[x*64.., 0..] } else { r <- A[x*64.., 64..] }",
+       {"sc_tma_load(", "sc_tma_load(", "}", "atomicAdd(", "drawn++;", "role math"}},
+      {"for t in 0 .. n { r <- A[x*64.., t*64..] }", {"sc_tma_load(", "}", "atomicAdd(", "drawn++;", "role math"}},
+  };
+  Fixture *f = *state;
+  for (u32 i = 0; i < COUNT(row); i++) {
+    u32 n = 0;
+    while (n < COUNT(row[i].order) && row[i].order[n]) n++;
+    const char *t = text_of(
+        f, sc_printf(&f->sc, "kernel k {\n  in A : f16[M, N]\n  out C : f16[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
+                             "  ring r : f16[64, 64] * 2\n  let n = %s\n  role load : 1 warp {\n%s\n}\n"
+                             "  role math : 1 warpgroup {\n    reg c : f16[64, 64] = 0\n    for t in 0 .. n {\n"
+                             "      wait r\n      c[i,j] = r[i,j]\n      release r\n    }\n"
+                             "    C[x*64 + i, j] = c[i,j]\n  }\n}\n",
+                     strstr(row[i].load, "for") ? "cdiv(N, 64)" : "1", row[i].load));
+    assert_int_equal(count(t, "atomicAdd("), 1);
+    in_order(strstr(t, "role load"), row[i].order, n);
+  }
+}
+
 // A def that names a value, used twice: each value has a name of its own.
 static void lets_of_defs(void **state) {
   const char *t =
@@ -360,7 +397,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(names),           TEST(comments),     TEST(paths),           TEST(names_in_place),
       TEST(lines),           TEST(layout),       TEST(growth),          TEST(sequences),
-      TEST(drawn_once),      TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops),
+      TEST(drawn_once),      TEST(drawn_before_the_last_copy), TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops),
       TEST(places_of_tiles), TEST(shares),       TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
