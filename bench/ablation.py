@@ -53,12 +53,12 @@ FULL = [
           BN=176, stale="false", staged="false", pair=2, pingpong="false"),
     stale("guarded stale maximum, no clusters, key tiles of 160",  # of 176: registers spill
           ("guarded stale maximum, one block for exp, convert, rescale", "668", 93),
-          early="false", staged="false", pair=1, pingpong="false"),
-    stale("+ ping-pong", early="false", staged="false", pair=1, pingpong="true"),
-    stale("+ clusters of 2 instead", early="false", staged="false", pair=2, pingpong="false"),
+          early=0, staged="false", pair=1, pingpong="false"),
+    stale("+ ping-pong", early=0, staged="false", pair=1, pingpong="true"),
+    stale("+ clusters of 2 instead", early=0, staged="false", pair=2, pingpong="false"),
     stale("+ both", ("+ ping-pong + cluster of 2", "689-696", 94),
-          early="false", staged="false", pair=2, pingpong="true"),
-    stale("+ O stored by the copy engine", early="false", pair=2, pingpong="true"),
+          early=0, staged="false", pair=2, pingpong="true"),
+    stale("+ O stored by the copy engine", early=0, pair=2, pingpong="true"),
     stale("+ exponentials beside P V", pair=2, pingpong="true"),
     stale("the same with key tiles of 144", ("same with BN 144 and Q in registers", "683-690", 92),
           pair=2, pingpong="true", BN=144),
@@ -74,6 +74,7 @@ CAUSAL = [
           pair=2, pingpong="true", BN=144),
     stale("the same with the exact maximum", ("the same with exact softmax", "617", None),
           stale="false", pair=2, pingpong="true", BN=144),
+    stale("key tiles of 128, exponentials of 32 columns beside P V, no clusters", pair=1, pingpong="true", BN=128),
 ]
 
 
