@@ -5,10 +5,11 @@
 
 Every point's output is compared with its specification (a sample of it, in float64, and all of it for NaN); a point
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
-count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. The ratio is of
-sustained times. Each round is begun by another of those that take turns; a point may do `without` some peers. They run
-through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
-and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
+count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back; at most 6 rounds,
+as many as take about 3 s, for under its power limit the chip's clock swings. The ratio is of sustained times. Each of
+those that take turns begins as many rounds as the others; a point may do `without` some peers. They run through PyTorch:
+scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's, and matmul
+(cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
 """
 import argparse
 import json
@@ -25,7 +26,8 @@ from libschedc import OUT, SIZES, Failed, Kernel, Library
 from pytorch import environment, find, launcher
 
 COLD_ROUNDS, WARM_UP, COLD, SUSTAINED, COUNTED = 3, 5, 20, 120, 80
-OPERATIONS = 5_000_000_000  # of a comparison: as many places of the specification as fit, about a second
+ROUNDS, MILLISECONDS = 6, 3000  # of the second kind, at most
+OPERATIONS = 2_500_000_000  # of a comparison: as many places of the specification as fit, about half a second
 
 
 # ---- times
@@ -42,8 +44,8 @@ def launches(torch, run, n):
 
 
 def measure(torch, runs, rounds):
-    """For each of the named functions: its times in ms. They take turns, each round begun by another one: what ran
-    before, and how warm it left the chip, is the same for all."""
+    """For each of the named functions: its times in ms, and how many rounds were sustained. They take turns, each round
+    begun by another one: what ran before, and how warm it left the chip, is the same for all."""
     def in_turns(n):
         order = list(runs.items())
         return order[n % len(order):] + order[:n % len(order)]
@@ -55,13 +57,16 @@ def measure(torch, runs, rounds):
             time.sleep(0.15)
             launches(torch, run, WARM_UP)
             cold[name] += launches(torch, run, COLD)
+    if not rounds:
+        one = SUSTAINED * sum(map(statistics.median, cold.values()))
+        rounds = len(runs) * max(1, min(ROUNDS // len(runs), round(MILLISECONDS / one / len(runs))))
     for n in range(rounds):
         for name, run in in_turns(n):
             last = launches(torch, run, SUSTAINED)[-COUNTED:]
             sustained[name].append(statistics.median(last))
             spread[name] += last
     return {name: {"cold_ms": statistics.median(cold[name]), "sustained_ms": statistics.median(sustained[name]),
-                   "least_ms": min(spread[name]), "most_ms": max(spread[name])} for name in runs}
+                   "least_ms": min(spread[name]), "most_ms": max(spread[name])} for name in runs}, rounds
 
 
 # ---- one point
@@ -196,7 +201,7 @@ def measure_point(torch, library, point, rounds):
             del peers[name]
         runs = {"schedc": ours, **usable(torch, peers, result)}
         with torch.no_grad():
-            times = measure(torch, runs, rounds)
+            times, result["rounds"] = measure(torch, runs, rounds)
         result["operations"] = work.said or work.products
         for one in times.values():
             one["tflops_cold"] = result["operations"] / one["cold_ms"] * 1e-9
@@ -270,7 +275,7 @@ def main():
     parser.add_argument("--points", default=os.path.join(here, "points.json"))
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
     parser.add_argument("--out", metavar="FILE", help="write JSON")
-    parser.add_argument("--rounds", type=int, default=2, help="of 120 launches (default: 2)")
+    parser.add_argument("--rounds", type=int, help="of 120 launches (default: as many as take 3 s)")
     parser.add_argument("--library", help="libschedc.so (default: build/release's)")
     parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
     args = parser.parse_args()

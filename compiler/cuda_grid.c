@@ -209,8 +209,10 @@ static void draw_or_expect(Cuda *c, bool receives) {
 }
 
 static void next_tile(Cuda *c) {
-  bool early = c->pc + 1 < c->k->role.at[c->r].code.n;
+  const Role *role = &c->k->role.at[c->r];
+  bool early = c->pc + 1 < role->code.n;
   cu_cite_role(c);
+  c->at = role->span;
   cu_line(c, early ? "// the next tile: drawn before the last copy of this one, which has to wait for its stage anyway" : "// the next tile");
   cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {

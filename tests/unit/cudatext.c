@@ -278,6 +278,25 @@ static void drawn_before_the_last_copy(void **state) {
   }
 }
 
+// Who waits in vain for the next tile is told of with its role's line, wherever the wait stands.
+static void next_tiles_line(void **state) {
+  Fixture *f = *state;
+  const Kernel *k = compile(f, "t.sched",
+                            "kernel k {\n  in A : f16[M, 64]\n  out C : f16[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
+                            "  ring r : f16[64, 64] * 2\n  role load : 1 warp { r <- A[x*64..] }\n"
+                            "  role math : 1 warpgroup {\n    reg c : f16[64, 64]\n    wait r\n    c[i,j] = r[i,j]\n"
+                            "    release r\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
+  const CudaText *t = sc_cuda(&f->sc, k, &(CudaOptions){.debug_waits = true});
+  u32 n = 0;
+  for (u32 i = 0; i < t->sites; i++) {
+    const WaitSite *w = &t->site[i];
+    if (w->kind != WAIT_TILE_EMPTY && w->kind != WAIT_TILE_FULL) continue;
+    assert_int_equal(w->span.lo, k->role.at[w->role].span.lo);
+    n++;
+  }
+  assert_int_equal(n, 2);
+}
+
 // A def that names a value, used twice: each value has a name of its own.
 static void lets_of_defs(void **state) {
   const char *t =
@@ -397,7 +416,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(names),           TEST(comments),     TEST(paths),           TEST(names_in_place),
       TEST(lines),           TEST(layout),       TEST(growth),          TEST(sequences),
-      TEST(drawn_once),      TEST(drawn_before_the_last_copy), TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops),
+      TEST(drawn_once),      TEST(drawn_before_the_last_copy),      TEST(next_tiles_line),
+      TEST(lets_of_defs),    TEST(names_of_places), TEST(names_of_loops),
       TEST(places_of_tiles), TEST(shares),       TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
