@@ -230,11 +230,12 @@ static void next_tile(Cuda *c) {
 
 // The operation before which the role has its next tile. A draw takes as long as a copy from memory: where one thread
 // draws, it does so before its last fill of a stage, which most often waits for the stage. That fill must be the last
-// thing it does, at most under `if`s; all others wait for the next tile at this one's end.
+// thing it does, at most under `if`s; all others wait for the next tile at this one's end. In a cluster, too, it is drawn
+// there: else the copies of all its CTAs would wait for the one that draws.
 static u32 turns_at(const Kernel *k, u32 r) {
   const Code *code = &k->role.at[r].code;
   u32 end = code->n - 1, pc = end;
-  if (r != drawer(k) || drawer_reads(k)) return end;
+  if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1) return end;
   while (code->at[pc - 1].op == OP_ENDIF) {
     pc--;
     if (code->at[code->at[pc].nest].op != OP_IF) return end;  // it is that of an `else`

@@ -61,8 +61,7 @@ CASES = [
      r"if (lane == 0 \&\& (warp || drawn != 2))\1/",
      [("load", None, "for tile 2 that this CTA draws to be read by all roles: empty barrier of the next tile, slot 0, "
        "generation 1", "role load"),
-      ("math", None, "for tile 4 that this CTA draws: full barrier of the next tile, slot 0, generation 2",
-       "role math")]),
+      ("math", None, "for fill 4 of 'r': full barrier, stage 0, generation 2", "wait r")]),
     # A CTA of a pair does not tell the other that it has released fill 2 of B.
     ("cluster", "pair", FILLS,
      r"s/sc_mbar_arrive_cta\(smem \+ b_empty \+ 8 \* b_held, 1\);/if (cta_rank || t != 2) &/",
