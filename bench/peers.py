@@ -5,11 +5,12 @@
 
 Every point's output is compared with its specification (a sample of it, in float64, and all of it for NaN); a point
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
-count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back; at most 6 rounds,
-as many as take about 3 s, for under its power limit the chip's clock swings. The ratio is of sustained times. Each of
-those that take turns begins as many rounds as the others; a point may do `without` some peers. They run through PyTorch:
-scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's, and matmul
-(cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
+count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. There are as many
+rounds as take about 3 s, up to 6, for under its power limit the chip's clock swings; but each of those that take turns
+begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some peers. They
+run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with
+cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no
+PyTorch.
 """
 import argparse
 import json
@@ -26,7 +27,7 @@ from libschedc import OUT, SIZES, Failed, Kernel, Library
 from pytorch import environment, find, launcher
 
 COLD_ROUNDS, WARM_UP, COLD, SUSTAINED, COUNTED = 3, 5, 20, 120, 80
-ROUNDS, MILLISECONDS = 6, 3000  # of the second kind, at most
+ROUNDS, MILLISECONDS = 6, 3000  # the most sustained rounds of a point, and about how long they may take
 OPERATIONS = 2_500_000_000  # of a comparison: as many places of the specification as fit, about half a second
 
 
@@ -57,7 +58,7 @@ def measure(torch, runs, rounds):
             time.sleep(0.15)
             launches(torch, run, WARM_UP)
             cold[name] += launches(torch, run, COLD)
-    if not rounds:
+    if rounds is None:
         one = SUSTAINED * sum(map(statistics.median, cold.values()))
         rounds = len(runs) * max(1, min(ROUNDS // len(runs), round(MILLISECONDS / one / len(runs))))
     for n in range(rounds):
@@ -275,7 +276,7 @@ def main():
     parser.add_argument("--points", default=os.path.join(here, "points.json"))
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
     parser.add_argument("--out", metavar="FILE", help="write JSON")
-    parser.add_argument("--rounds", type=int, help="of 120 launches (default: as many as take 3 s)")
+    parser.add_argument("--rounds", type=int, help="of 120 launches (default: see above)")
     parser.add_argument("--library", help="libschedc.so (default: build/release's)")
     parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
     args = parser.parse_args()

@@ -273,7 +273,7 @@ u32 cu_slot_readers(const Kernel *k);
 const char *cu_axis_places(Cuda *c, u32 axis);  // tiles along an axis, rounded up to whole clusters
 void cu_put_place(Cuda *c, Str *out);
 void cu_open_tile(Cuda *c);
-void cu_next_tile(Cuda *c);                            // … of a dynamic grid, where it belongs before an operation
+void cu_next_tile(Cuda *c);          // of a dynamic grid, if it is drawn or read before the operation being written
 void cu_close_tile(Cuda *c);
 
 // cuda.c

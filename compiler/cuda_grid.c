@@ -35,11 +35,11 @@ const char *cu_axis_places(Cuda *c, u32 axis) {
   return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
 }
 
-// The same under a name, if it has `uses`: to find places along axes by it.
-static const char *count_of(Cuda *c, u32 axis, bool uses) {
+// The same; `named`: under a name, where more is found by it than one place.
+static const char *count_of(Cuda *c, u32 axis, bool named) {
   const Axis *x = &c->k->axis.at[axis];
   const char *n = clusters(c, x, P_MUL + 1);
-  if (!strchr(n, ' ') || !uses) return n;
+  if (!strchr(n, ' ') || !named) return n;
   Txt whole = cu_expr(c, NULL, x->extent);
   const char *name = cu_text(c, "%s_count", x->name);
   if (x->cluster == 1) cu_line(c, "const int %s = %s;", name, whole.s);
@@ -67,7 +67,7 @@ static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const c
   const Axis *x = &c->k->axis.at[axis];
   bool one = in_ones(c->k, axis);
   const char *n = nth ? cu_text(c, "%u", nth) : "", *others = times(c, size, axis), *width = cu_uniform(c, x->section);
-  if (x->cluster > 1) width = cu_text(c, "max(1, (%s) / %u)", width, x->cluster);
+  if (x->cluster > 1) width = cu_text(c, "max(1, %s / %u)", cu_paren(c, cu_expr(c, NULL, x->section), P_MUL), x->cluster);
   const char *whole = x->cluster == 1 && strchr(size[axis], ' ') ? cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD) : size[axis];
   if (one) cu_line(c, "const int in_full%s = %s;", n, *others ? others + strlen(" * ") : "1");
   else cu_line(c, "const int width%s = %s, in_full%s = width%s%s;", n, width, n, n, others);
@@ -87,6 +87,7 @@ void cu_put_place(Cuda *c, Str *out) {
   const char *rest = "tile", *count[SC_MAX_AXES], *size[SC_MAX_AXES], *first[SC_MAX_AXES] = {0}, *place[SC_MAX_AXES];
   u32 n = k->axis.n, sections = 0, ones = 0, left = n, order[SC_MAX_AXES], ordered = 0;
   c->out = (Str){.sc = c->sc};
+  memset(c->xname, 0, sizeof *c->xname * k->expr.n);  // names that a role gave to values are not seen here
   for (u32 i = 0; i < n; i++) {
     sections += k->axis.at[i].section != 0;
     ones += in_ones(k, i);

@@ -78,7 +78,7 @@ static bool too_large(Sc *sc, const Kernel *k) {
   return false;
 }
 
-// Tiles are counted in clusters; a section of an axis, with all other axes, is numbered too.
+// Tiles are counted in clusters; a section of an axis, with all of the other axes, is numbered too.
 static bool count_tiles(Sc *sc, const Kernel *k, Env *env, i64 *tiles) {
   bool ok = true, none = false;
   i64 section = 1;
@@ -89,10 +89,10 @@ static bool count_tiles(Sc *sc, const Kernel *k, Env *env, i64 *tiles) {
         clusters = extent <= 0 ? 0 : extent / n + (extent % n != 0);
     none |= clusters == 0;
     ok &= none || times(tiles, clusters);
-    ok &= none || times(&section, x->section ? env_int(env, x->section) : clusters);
-    if (x->section && env_int(env, x->section) <= 0) {
-      sc_report(sc, D_T_RANGE, x->span, "the sections of axis '%s' are %lld wide here", x->name,
-                (long long)env_int(env, x->section));
+    i64 width = x->section ? env_int(env, x->section) : clusters;
+    ok &= none || times(&section, width > clusters ? width : clusters);
+    if (x->section && width <= 0) {
+      sc_report(sc, D_T_RANGE, x->span, "the sections of axis '%s' are %lld wide here", x->name, (long long)width);
       return false;
     }
   }

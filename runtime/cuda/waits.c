@@ -49,6 +49,9 @@ static const char *what(Sc *sc, const Waiter *w) {
                        k->turn.at[s->ref].name, barrier_at(w, w->step->text->named),
                        w->e.generation);
     case WAIT_CTA_TURN:
+      if (w->e.saw == w->e.generation)
+        return sc_printf(sc, "for turn %u of '%s', which came only after another wait was given up",
+                         w->e.generation, k->turn.at[s->ref].name);
       return sc_printf(sc, "for turn %u of '%s', which was passed on %u time%s", w->e.generation,
                        k->turn.at[s->ref].name, w->e.saw, w->e.saw == 1 ? "" : "s");
     case WAIT_MEET:

@@ -297,6 +297,18 @@ static void next_tiles_line(void **state) {
   assert_int_equal(n, 2);
 }
 
+// What finds a tile's place is a function of its own: it does not see what roles have named, used or not.
+static void place_without_lets(void **state) {
+  const char *t =
+      text_of(*state,
+              "kernel k {\n  in A : f32[M, N]\n  out C : f32[M, N]\n"
+              "  grid (x : cdiv(M, 64) by N / 3, y : cdiv(N, 64)) persistent\n"
+              "  let n = cdiv(N, 64), w = N / 3\n  role r : 1 warpgroup {\n    reg c : f32[64, 64]\n"
+              "    c[i,j] = A[x*64 + i, y*64 + j]\n    C[x*64 + i, y*64 + j] = c[i,j]\n  }\n}\n");
+  has(t, "const int width = args.N / 3, in_full = width * y_count;");
+  has(t, "const int y_count = (args.N + 63) / 64;");
+}
+
 // A def that names a value, used twice: each value has a name of its own.
 static void lets_of_defs(void **state) {
   const char *t =
@@ -416,7 +428,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(names),           TEST(comments),     TEST(paths),           TEST(names_in_place),
       TEST(lines),           TEST(layout),       TEST(growth),          TEST(sequences),
-      TEST(drawn_once),      TEST(drawn_before_the_last_copy),      TEST(next_tiles_line),
+      TEST(drawn_once),      TEST(drawn_before_the_last_copy),
+      TEST(next_tiles_line), TEST(place_without_lets),
       TEST(lets_of_defs),    TEST(names_of_places), TEST(names_of_loops),
       TEST(places_of_tiles), TEST(shares),       TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
