@@ -5,12 +5,12 @@
 
 Every point's output is compared with its specification (a sample of it, in float64, and all of it for NaN); a point
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
-count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. There are as many
-rounds as take about 3 s, up to 6, for under its power limit the chip's clock swings; but each of those that take turns
-begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some peers. They
-run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with
-cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no
-PyTorch.
+count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. There are as
+many rounds as take about 3 s, up to 6, for under its power limit the chip's clock swings; but each of those that take
+turns begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some
+peers. They run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its
+gradients with cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3
+no GPU or no PyTorch.
 """
 import argparse
 import json
