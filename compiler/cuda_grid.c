@@ -47,30 +47,40 @@ static const char *count_of(Cuda *c, u32 axis, bool named) {
   return name;
 }
 
-// Times the places along the other axes.
-static const char *times(Cuda *c, const char *const *size, u32 but) {
-  Str all = {.sc = c->sc};
-  for (u32 i = 0; i < c->k->axis.n; i++) {
-    if (i != but && size[i]) str_printf(&all, " * %s", size[i]);
-  }
-  return all.n ? all.at : "";
-}
-
 static bool in_ones(const Kernel *k, u32 axis) {
   const Expr *width = &k->expr.at[k->axis.at[axis].section];
   return k->axis.at[axis].section && width->op == X_INT && width->num.i == 1;
+}
+
+// The axes from the fastest to the slowest: as they are declared, but those in sections of one place are behind the
+// others. True if that is all there is to sections: none has more places.
+static bool order_of(const Kernel *k, u32 *order) {
+  bool plain = true;
+  u32 n = 0;
+  for (u32 slow = 0; slow < 2; slow++) {
+    for (u32 i = 0; i < k->axis.n; i++) {
+      plain &= in_ones(k, i) || !k->axis.at[i].section;
+      if (in_ones(k, i) == slow) order[n++] = i;
+    }
+  }
+  return plain;
 }
 
 // Which section of an axis, `rest` being the number of the tile in the sections of others; returns its number in this
 // one. In: how many places each axis has there. Out: the same (NULL for one place), and the section's first place.
 static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const char **size, const char **first) {
   const Axis *x = &c->k->axis.at[axis];
+  const char *n = nth ? cu_text(c, "%u", nth) : "", *width = cu_uniform(c, x->section), *whole = size[axis];
   bool one = in_ones(c->k, axis);
-  const char *n = nth ? cu_text(c, "%u", nth) : "", *others = times(c, size, axis), *width = cu_uniform(c, x->section);
   if (x->cluster > 1) width = cu_text(c, "max(1, %s / %u)", cu_paren(c, cu_expr(c, NULL, x->section), P_MUL), x->cluster);
-  const char *whole = x->cluster == 1 && strchr(size[axis], ' ') ? cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD) : size[axis];
-  if (one) cu_line(c, "const int in_full%s = %s;", n, *others ? others + strlen(" * ") : "1");
-  else cu_line(c, "const int width%s = %s, in_full%s = width%s%s;", n, width, n, n, others);
+  else if (strchr(whole, ' ')) whole = cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD);
+  Str full = {.sc = c->sc};
+  if (!one) str_printf(&full, "width%s", n);
+  for (u32 i = 0; i < c->k->axis.n; i++) {
+    if (i != axis && size[i]) str_printf(&full, "%s%s", full.n ? " * " : "", size[i]);
+  }
+  if (!one) cu_line(c, "const int width%s = %s;", n, width);
+  cu_line(c, "const int in_full%s = %s;", n, full.n ? full.at : "1");
   cu_line(c, "const int section%s = %s / in_full%s, in_section%s = %s - section%s * in_full%s;", n, rest, n, n, rest, n, n);
   if (!one) cu_line(c, "const int section_width%s = min(width%s, %s - section%s * width%s);", n, n, whole, n, n);
   size[axis] = one ? NULL : cu_text(c, "section_width%s", n);
@@ -83,32 +93,24 @@ static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const c
 // which passes places on.
 void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
-  Str body = c->out;
+  Str body = c->out, places = {.sc = c->sc};
   const char *rest = "tile", *count[SC_MAX_AXES], *size[SC_MAX_AXES], *first[SC_MAX_AXES] = {0}, *place[SC_MAX_AXES];
-  u32 n = k->axis.n, sections = 0, ones = 0, left = n, order[SC_MAX_AXES], ordered = 0;
+  u32 n = k->axis.n, sections = 0, left = n, order[SC_MAX_AXES];
+  bool plain = order_of(k, order);
   c->out = (Str){.sc = c->sc};
   memset(c->xname, 0, sizeof *c->xname * k->expr.n);  // names that a role gave to values are not seen here
-  for (u32 i = 0; i < n; i++) {
-    sections += k->axis.at[i].section != 0;
-    ones += in_ones(k, i);
-  }
-  bool simple = ones == sections;  // then these axes are no more than slower than the others
-  for (u32 slow = 0; slow < 2; slow++) {
-    for (u32 i = 0; i < n; i++) {
-      if ((simple && in_ones(k, i)) == slow) order[ordered++] = i;
-    }
-  }
+  for (u32 i = 0; i < n; i++) sections += k->axis.at[i].section != 0;
   for (u32 i = 0; i < n; i++) {
     const Axis *x = &k->axis.at[i];
-    size[i] = count[i] = count_of(c, i, x->reversed || (simple ? i != order[n - 1] : !x->section || sections > 1));
+    size[i] = count[i] = count_of(c, i, x->reversed || (plain ? i != order[n - 1] : !x->section || sections > 1));
   }
   for (u32 i = n, nth = 0; i-- > 0;) {
-    if (simple || !k->axis.at[i].section) continue;
+    if (plain || !k->axis.at[i].section) continue;
     rest = section(c, i, nth++, rest, size, &first[i]);
     left -= !size[i];
   }
   for (u32 o = 0; o < n; o++) {
-    u32 i = order[o];
+    u32 i = plain ? order[o] : o;
     const Axis *x = &k->axis.at[i];
     const char *at = size[i] ? rest : first[i];
     if (size[i] && --left) {
@@ -122,7 +124,6 @@ void cu_put_place(Cuda *c, Str *out) {
     if (x->cluster > 1) at = cu_text(c, strchr(at, ' ') ? "(%s) * %u" : "%s * %u", at, x->cluster);
     place[i] = at;
   }
-  Str places = {.sc = c->sc};
   for (u32 i = 0; i < n; i++) str_printf(&places, "%s%s", i ? ", " : "", place[i]);
   cu_line(c, "return {%s};", n ? places.at : "");
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
@@ -233,7 +234,7 @@ static void next_tile(Cuda *c) {
 // draws, it does so before its last fill of a stage, which most often waits for the stage. That fill must be the last
 // thing it does, at most under `if`s; all others wait for the next tile at this one's end. In a cluster, too, it is drawn
 // there: else the copies of all its CTAs would wait for the one that draws.
-static u32 turns_at(const Kernel *k, u32 r) {
+static u32 next_tile_at(const Kernel *k, u32 r) {
   const Code *code = &k->role.at[r].code;
   u32 end = code->n - 1, pc = end;
   if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1) return end;
@@ -248,7 +249,7 @@ static u32 turns_at(const Kernel *k, u32 r) {
 // If this is the place: `if`s around it are closed, and opened again for the fill.
 void cu_next_tile(Cuda *c) {
   const Code *code = &c->k->role.at[c->r].code;
-  if (c->k->grid != GRID_DYNAMIC || c->pc != turns_at(c->k, c->r)) return;
+  if (c->k->grid != GRID_DYNAMIC || c->pc != next_tile_at(c->k, c->r)) return;
   for (u32 i = c->pc; i + 1 < code->n; i++) {
     if (code->at[i].op == OP_ENDIF) cu_close(c);
   }

@@ -78,7 +78,7 @@ static bool too_large(Sc *sc, const Kernel *k) {
   return false;
 }
 
-// Tiles are counted in clusters; a section of an axis, with all of the other axes, is numbered too.
+// Tiles are counted in clusters; those of a section, wide as it is said, by all of the other axes must be numbered, too.
 static bool count_tiles(Sc *sc, const Kernel *k, Env *env, i64 *tiles) {
   bool ok = true, none = false;
   i64 section = 1;

@@ -249,10 +249,10 @@ static void in_order(const char *text, const char *const *what, u32 n) {
   }
 }
 
-// One thread draws before its last copy, if nothing but an `if` is around that; else at the end.
+// One thread draws before its last copy, if nothing but an `if` is around that; else, and in clusters, at the end.
 static void drawn_before_the_last_copy(void **state) {
   static const struct {
-    const char *load, *order[9];
+    const char *load, *order[9], *grid;
   } row[] = {
       {"r <- A[x*64.., 0..]", {"role load", "atomicAdd(", "drawn++;", "sc_tma_load(", "}", "role math"}},
       {"if N > 0 {\nfor t in 0 .. n - 1 { r <- A[x*64.., t*64..] }\nr <- A[x*64.., (n-1)*64..]\n}",
@@ -261,18 +261,19 @@ static void drawn_before_the_last_copy(void **state) {
       {"if N > 0 { r <- A[x*64.., 0..] } else { r <- A[x*64.., 64..] }",
        {"sc_tma_load(", "sc_tma_load(", "}", "atomicAdd(", "drawn++;", "role math"}},
       {"for t in 0 .. n { r <- A[x*64.., t*64..] }", {"sc_tma_load(", "}", "atomicAdd(", "drawn++;", "role math"}},
+      {"r <- A[x*64.., 0..]", {"role load", "sc_tma_load(", "atomicAdd(", "drawn++;", "role math"}, "cluster (x : 2)"},
   };
   Fixture *f = *state;
   for (u32 i = 0; i < COUNT(row); i++) {
     u32 n = 0;
     while (n < COUNT(row[i].order) && row[i].order[n]) n++;
     const char *t = text_of(
-        f, sc_printf(&f->sc, "kernel k {\n  in A : f16[M, N]\n  out C : f16[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
-                             "  ring r : f16[64, 64] * 2\n  let n = %s\n  role load : 1 warp {\n%s\n}\n"
+        f, sc_printf(&f->sc, "kernel k {\n  in A : f16[M, N]\n  out C : f16[M, 64]\n"
+                             "  grid (x : cdiv(M, 64)) dynamic %s\n  ring r : f16[64, 64] * 2\n  let n = %s\n  role load : 1 warp {\n%s\n}\n"
                              "  role math : 1 warpgroup {\n    reg c : f16[64, 64] = 0\n    for t in 0 .. n {\n"
                              "      wait r\n      c[i,j] = r[i,j]\n      release r\n    }\n"
                              "    C[x*64 + i, j] = c[i,j]\n  }\n}\n",
-                     strstr(row[i].load, "for") ? "cdiv(N, 64)" : "1", row[i].load));
+                     row[i].grid ? row[i].grid : "", strstr(row[i].load, "for") ? "cdiv(N, 64)" : "1", row[i].load));
     assert_int_equal(count(t, "atomicAdd("), 1);
     in_order(strstr(t, "role load"), row[i].order, n);
   }
@@ -305,7 +306,8 @@ static void place_without_lets(void **state) {
               "  grid (x : cdiv(M, 64) by N / 3, y : cdiv(N, 64)) persistent\n"
               "  let n = cdiv(N, 64), w = N / 3\n  role r : 1 warpgroup {\n    reg c : f32[64, 64]\n"
               "    c[i,j] = A[x*64 + i, y*64 + j]\n    C[x*64 + i, y*64 + j] = c[i,j]\n  }\n}\n");
-  has(t, "const int width = args.N / 3, in_full = width * y_count;");
+  has(t, "const int width = args.N / 3;");
+  has(t, "const int in_full = width * y_count;");
   has(t, "const int y_count = (args.N + 63) / 64;");
 }
 

@@ -156,6 +156,27 @@ static void integers_stay_in_range(void **state) {
   end(&f);
 }
 
+// A tile's number is divided by what a section takes of it, all places of the other axes with it; so that is bounded,
+// too, of two axes in sections as of one.
+static void sections_are_numbered(void **state) {
+  (void)state;
+  static Fixture f;
+  schedc_tensor t[2];
+  begin(&f,
+        "kernel k {\n  in X : f16[B, M, 64]\n  out Y : f16[B, M, 64]\n"
+        "  grid (x : cdiv(M, 64) by 3, b : B by cdiv(M, 64))\n  ring r : f16[64, 64]\n"
+        "  role load : 1 warp { r <- X[b, x*64..] }\n  role math : 1 warpgroup {\n    wait r\n"
+        "    Y[b, x*64 + i, j] = r[i,j]\n    release r\n  }\n}\n",
+        NULL, false);
+  set(&t[0], X_AT, 10, 64 * 10000);
+  set(&t[1], Y_AT, 10, 64 * 10000);
+  assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
+  set(&t[0], X_AT, 10, 64 * 100000);  // a million tiles, sections for 10^10
+  set(&t[1], Y_AT, 10, 64 * 100000);
+  refused(&f, t, D_T_RANGE, "grid");
+  end(&f);
+}
+
 // However often an expression uses the same ones, all that is below it is looked at.
 static void deep_expressions_too(void **state) {
   (void)state;
@@ -339,6 +360,7 @@ int main(void) {
       cmocka_unit_test(broadcast_has_stride_zero),
       cmocka_unit_test(empty_tensors),
       cmocka_unit_test(integers_stay_in_range),
+      cmocka_unit_test(sections_are_numbered),
       cmocka_unit_test(deep_expressions_too),
       cmocka_unit_test(counters_differ),
       cmocka_unit_test(workspaces_are_the_callers),
