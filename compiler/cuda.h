@@ -204,6 +204,7 @@ const char *cu_fours(Cuda *c, const At *at, const View *v);   // where the threa
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL
 
 // cuda_mma.c
+bool cu_mn_major(const Kernel *k, u32 view);              // of a product's operand: is the contracted index not its last?
 void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
 
 // cuda_map.c

@@ -126,12 +126,36 @@ static void check_operand(Check *x, u32 view, bool warp) {
   if (b->space == SP_REG && sc_elem[b->elem].bytes == 4) cannot(x, v->span, "is an operand, and has 32-bit elements", b->name, "convert it into a tile of 16 bits");
 }
 
+// An operand is read across panels from the start of one. A slice that starts within a panel ends there: only where that
+// is a constant, and slices of the contracted index are whole 32 bytes, each of these may be in a panel of its own.
+// `extent`: its columns. Warps read 16 bytes of a row at once.
+static void check_slice(Check *x, u32 view, i64 extent, bool warp) {
+  const View *v = &x->k->view.at[view];
+  const Buf *b = buf_of(x, view);
+  if (b->space != SP_STAGE || b->rank != 2 || !b->swizzle || !v->at[1].base) return;
+  i64 bytes = sc_elem[b->elem].bytes, panel = warp ? ROW_BYTES : b->swizzle, start;
+  if (x_const_int(x->k, v->at[1].base, &start)) {
+    i64 within = start * bytes % panel;
+    if (!within || (within % ROW_BYTES == 0 && within + extent * bytes <= panel)) return;
+    if (!warp && within % 32 == 0 && !cu_mn_major(x->k, view)) return;
+  } else {
+    i64 apart = panel;  // starts are multiples of so many bytes
+    while (apart >= ROW_BYTES && !cu_multiple(x->k, v->at[1].base, apart / bytes)) apart /= 2;
+    if (apart == panel || (apart >= ROW_BYTES && extent * bytes <= apart)) return;
+  }
+  const char *what = warp ? "is an operand, and may start at a column that is no multiple of 16 bytes" : "is an operand, and may start within one panel and end in another";
+  const char *help = sc_printf(x->c->sc, warp ? "begin at a multiple of %lld columns" : "begin at a multiple of %lld columns, or end before the next", (long long)(panel / bytes));
+  cannot(x, v->span, what, b->name, help);
+}
+
 static void check_product(Check *x, const Product *p, bool warp) {
   const Buf *a = buf_of(x, p->a), *b = buf_of(x, p->b), *dst = buf_of(x, p->dst);
   const View *bv = &x->k->view.at[p->b], *av = &x->k->view.at[p->a];
   i64 bytes = sc_elem[b->elem].bytes, chunks = (p->n + 255) / 256;
   check_operand(x, p->a, warp);
   check_operand(x, p->b, warp);
+  check_slice(x, p->a, cu_mn_major(x->k, p->a) ? p->m : p->k, warp);
+  check_slice(x, p->b, cu_mn_major(x->k, p->b) ? p->n : p->k, warp);
   if (a->elem != b->elem) cannot(x, p->span, "a product of different element types", NULL, NULL);
   if (dst->elem != EL_F32) cannot(x, p->span, "is the result of a product, and not f32", dst->name, NULL);
   if (p->k * bytes % 32) cannot(x, p->span, "a product whose contracted index is no multiple of 32 bytes", NULL, NULL);

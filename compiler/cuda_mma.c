@@ -9,13 +9,22 @@ typedef struct Operand {
   const View *v;
   const Buf *b;
   bool regs, mn;  // from registers; stored MN-major: the contracted index is not the last
+  i64 first;      // byte of a panel's row where it starts, if that is a constant; else 0
   const char *desc;
 } Operand;
+
+bool cu_mn_major(const Kernel *k, u32 view) {
+  const View *v = &k->view.at[view];
+  const Buf *b = &k->buf.at[v->buf];
+  return b->space == SP_STAGE && v->at[b->rank - 1].var != 2;
+}
 
 static Operand operand(Cuda *c, u32 view) {
   const View *v = &c->k->view.at[view];
   const Buf *b = &c->k->buf.at[v->buf];
-  return (Operand){v, b, b->space == SP_REG, b->space == SP_STAGE && v->at[b->rank - 1].var != 2, NULL};
+  i64 n, first = 0;
+  if (b->space == SP_STAGE && v->at[1].base && x_const_int(c->k, v->at[1].base, &n)) first = n * sc_elem[b->elem].bytes % cu_panel(b);
+  return (Operand){v, b, b->space == SP_REG, cu_mn_major(c->k, view), first, NULL};
 }
 
 // "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers, B from shared memory;
@@ -74,7 +83,7 @@ static const char *base_of(Cuda *c, const Pos *p) {
   return p->base ? cu_paren(c, cu_expr(c, NULL, p->base), P_MUL) : NULL;
 }
 
-// The descriptor of the operand's first slice. A panel is W = 128, 64 or 32 bytes wide and rows * W bytes long.
+// The descriptor of the operand's first slice, less `first`. A panel is W = 128, 64 or 32 bytes wide and rows * W bytes long.
 // K-major (contracted index last): 8 rows are 8 W bytes apart, slices of it 32 bytes, W / 32 of them in a panel.
 // MN-major: panels are side by side along the other index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
 static const char *descriptor(Cuda *c, Operand *o, const char *name) {
@@ -85,7 +94,7 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
   if (row) str_printf(&at, " + %s * %lld", row, (long long)width);
   i64 bytes = sc_elem[o->b->elem].bytes;
   if (col && x_const_int(c->k, o->v->at[1].base, &n)) {
-    if (n) str_printf(&at, " + %lld", (long long)(bytes * n / width * panel + bytes * n % width));
+    if (n * bytes >= width) str_printf(&at, " + %lld", (long long)(n * bytes / width * panel));
   } else if (col) {
     str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
     if (!cu_multiple(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
@@ -97,9 +106,9 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
 
 // The descriptor's increment, in 16 bytes, to slice `s` of the contracted index and element `other` of the other.
 static i64 advance(const Operand *o, i64 s, i64 other) {
-  i64 width = cu_panel(o->b), panel = cu_rows(o->b) * width, each = width / 32;
-  if (o->mn) return (s * 16 * width + 2 * other / width * panel) / 16;
-  return (s / each * panel + s % each * 32 + other * width) / 16;
+  i64 width = cu_panel(o->b), panel = cu_rows(o->b) * width;
+  i64 row = o->mn ? s * 16 : other, at = o->first + (o->mn ? 2 * other : s * 32);  // byte of the row
+  return (at / width * panel + row * width + at % width) / 16;
 }
 
 static void tie(Cuda *c, u32 buf) {

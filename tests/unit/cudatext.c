@@ -389,6 +389,21 @@ static void names_of_loops(void **state) {
   has(t, "y[q2] = q[e];");
 }
 
+// A slice of 64 columns from the 48th on: the rest of a panel, and of the next; and rows from the 5th on.
+static void slices_over_panels(void **state) {
+  const char *t = text_of(*state,
+      "kernel k {\n  in X : f16[M, 64], W : f16[72, 128]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  ring b : f16[72, 128]\n  role load : 1 warp { b <- W[0.., 0..] }\n"
+      "  role math : 1 warpgroup {\n    reg p : f16[64, 64], y : f32[64, 64]\n    p[i,k] = X[x*64 + i, k]\n"
+      "    wait b\n    async y[i,j] = p[i,k] @ b[5 + j, 48 + k]\n    wait y;  release b\n"
+      "    Y[x*64 + i, j] = y[i,j]\n  }\n}\n");
+  has(t, "sc_desc<128>(smem + b_stage + 5 * 128);");
+  has(t, "_rs<6>(y_, p, b_desc, 0);");
+  has(t, "_rs<576>(y_, p + 4, b_desc, 1);");  // 72 rows of 128 bytes
+  has(t, "_rs<578>(y_, p + 8, b_desc, 1);");
+  has(t, "_rs<580>(y_, p + 12, b_desc, 1);");
+}
+
 // CTAs of a cluster bring a tile: a panel each in one copy, or rows, panel by panel; or not at all.
 static void shares(void **state) {
   static const struct {
@@ -433,6 +448,6 @@ int main(void) {
       TEST(drawn_once),      TEST(drawn_before_the_last_copy),
       TEST(next_tiles_line), TEST(place_without_lets),
       TEST(lets_of_defs),    TEST(names_of_places), TEST(names_of_loops),
-      TEST(places_of_tiles), TEST(shares),       TEST(locale)};
+      TEST(places_of_tiles), TEST(slices_over_panels), TEST(shares), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }

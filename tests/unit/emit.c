@@ -1,6 +1,7 @@
 // Tests of the emitter: what it cannot write it refuses, at the line; all else it writes: every
 // kernel of schedules/ and tests/corpus/, with and without debug waits. With them no wait is left
-// that could last for ever; without them nothing of theirs is there. (tests/configs.py builds them.)
+// that could last for ever; without them nothing of theirs is there.
+// (tests/configs.py builds what is written.)
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,6 +68,29 @@ static void what_cannot_be_written(void **state) {
           "reg s : f32[64, 64]\n acquire g\n g[0, i, j] = X[x*64 + i, j]\n commit g\n wait g\n "
           "s[i,j] = g[1, i, j]\n release g\n Y[x*64 + i, j] = s[i,j] }\n",
           "more than two dimensions");
+}
+
+#define SLICES                                                       \
+  "ring g : f16[64, 192]\n" ROLE                                     \
+  "reg s : f32[64, 64], n : f32[64, 32], p : f16[64, 64]\n acquire " \
+  "g\n g[i,j] = H[i, 0]\n commit g\n wait g\n p[i,k] = g[i,k]\n "
+
+// A column where an operand starts: as a constant, and as a multiple.
+static void slices_across_panels(void **state) {
+  (void)state;
+  static const char crossing[] = "start within one panel and end in another";
+  refused(SLICES "async s[i,j] = p[i,k] @ g[k, 32 + j]\n wait s\n release g }\n", crossing);
+  refused(SLICES "async s[i,j] = p[i,k] @ g[j, 8 + k]\n wait s\n release g }\n", crossing);
+  refused(SLICES
+          "for u in 0 .. 2 { async n[i,j] = p[i,k] @ g[k, 48*u + j]\n wait n }\n release g }\n",
+          crossing);
+  refused(SLICES
+          "for u in 0 .. 2 { async s[i,j] = p[i,k] @ g[j, 32*u + k]\n wait s }\n release g }\n",
+          crossing);
+  refused("ring h : f16[64, 64]\n" SLICES
+          "acquire h\n h[i,j] = H[i, 0]\n commit h\n wait h\n "
+          "s[i,j] = g[i, 4 + k] @ h[j,k]\n release g, h }\n",
+          "no multiple of 16 bytes");
 }
 
 // ---- written
@@ -182,11 +206,13 @@ static void loops_over_tiles(void **state) {
     Fixture f;
     const Kernel *k;
     char source[512];
-    snprintf(source, sizeof source,
-             "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64)) %s\n  ring r : f32[64, 64]\n"
-             "  role load : 1 warp { r <- X[x*64..] }\n"
-             "  role move : 1 warpgroup { wait r;  Y[x*64.., 0..] <- r;  wait Y read;  release r }\n}\n",
-             mode[i]);
+    snprintf(
+        source, sizeof source,
+        "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64)) %s\n  "
+        "ring r : f32[64, 64]\n"
+        "  role load : 1 warp { r <- X[x*64..] }\n"
+        "  role move : 1 warpgroup { wait r;  Y[x*64.., 0..] <- r;  wait Y read;  release r }\n}\n",
+        mode[i]);
     const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
     assert_non_null(t);
     assert_int_equal(strstr(t->text.at, "tile < args.tiles") != NULL, i > 0);
@@ -253,6 +279,7 @@ static void what_runs_meanwhile(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_cannot_be_written),
+      cmocka_unit_test(slices_across_panels),
       cmocka_unit_test(waits_need_memory),
       cmocka_unit_test(what_runs_meanwhile),
       cmocka_unit_test(every_kernel),
