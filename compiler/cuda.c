@@ -378,7 +378,7 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
   if (options->debug_waits) t->wait_words = WAIT_WORDS * (1 + c->site.n * (k->threads / 32));
   str_puts(out, "\n");
   args(c, out);
-  cu_put_place(c, out);
+  if (cu_mentions(c->out.at, cu_text(c, "%s_place_of", c->function))) cu_put_place(c, out);
   if (k->text) {
     str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
     sc_cuda_string(out, k->text->name);
