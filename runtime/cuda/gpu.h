@@ -198,8 +198,10 @@ const char *sc_gpu_enqueue(Sc *sc, GpuJob *j);
 const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j);  // waits for all
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);
 
-// measure.c: the times of jobs, interleaved.
+// measure.c: the times of jobs, interleaved; and which of n is the k-th of a round: rounds walk them
+// with other strides (those that have no divisor in common with n), each from another one on.
 const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *which);
+u32 sc_gpu_turn(u32 round, u32 k, u32 n);
 
 // nvml.c: NVIDIA's management library, opened if it is there.
 typedef struct Nvml {

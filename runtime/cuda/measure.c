@@ -30,6 +30,16 @@ static float median(float *v, u32 n) {
   return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+static u32 common_divisor(u32 a, u32 b) { return b ? common_divisor(b, a % b) : a; }
+
+u32 sc_gpu_turn(u32 round, u32 k, u32 n) {
+  u32 stride = 1;
+  for (u32 r = 0; r < round; r++) do
+      stride++;
+    while (common_divisor(stride, n) > 1);
+  return (round + (u64)k * stride) % n;
+}
+
 // Reads the clock until the last launch is done, from when the first ones are.
 static void watch_clock(const Driver *d, const Nvml *nvml, void *settled, void *last, Samples *s) {
   while (d->cuEventQuery(last) == NOT_READY && nvml->device) {
@@ -89,10 +99,15 @@ const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *
   if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
   sc_nvml_open(&nvml, g->bus);
   for (u32 r = 0; r < COLD_ROUNDS && !wrong; r++)
-    for (u32 i = 0; i < n && !wrong; i++) wrong = cold_round(g, sc, &job[ *which = i], r, &s[i]);
+    for (u32 k = 0; k < n && !wrong; k++) {
+      u32 i = *which = sc_gpu_turn(r, k, n);
+      wrong = cold_round(g, sc, &job[i], r, &s[i]);
+    }
   for (u32 r = 0; r < rounds && !wrong; r++)
-    for (u32 i = 0; i < n && !wrong; i++)
-      wrong = sustained_round(g, sc, &job[ *which = i], r, &nvml, &s[i]);
+    for (u32 k = 0; k < n && !wrong; k++) {
+      u32 i = *which = sc_gpu_turn(r, k, n);
+      wrong = sustained_round(g, sc, &job[i], r, &nvml, &s[i]);
+    }
   sc_nvml_close(&nvml);
   for (u32 i = 0; i < n && !wrong; i++) {
     schedc_cuda_times *to = &job[i].times;

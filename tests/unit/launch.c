@@ -156,8 +156,8 @@ static void integers_stay_in_range(void **state) {
   end(&f);
 }
 
-// A tile's number is divided by what a section takes of it, all places of the other axes with it; so that is bounded,
-// too, of two axes in sections as of one.
+// A tile's number is divided by what a section takes of it, all places of the other axes with it;
+// so that is bounded, too, of two axes in sections as of one.
 static void sections_are_numbered(void **state) {
   (void)state;
   static Fixture f;
@@ -313,6 +313,32 @@ static int write_nothing(void *user, const char *text, size_t n) {
   return 0;
 }
 
+// Each job once a round; rounds begin with other ones, and none follows the same one again before
+// all strides have been used.
+static void measured_in_turns(void **state) {
+  (void)state;
+  static const u32 strides[] = {1, 1, 2,  2, 4,  2, 6, 4,
+                                6, 4, 10, 4, 12, 6, 8, 8};  // Euler's totient
+  enum { MOST = sizeof strides / sizeof *strides };
+  for (u32 n = 1; n <= MOST; n++) {
+    bool followed[MOST][MOST] = {{0}};
+    for (u32 round = 0; round < MOST; round++) {
+      bool had[MOST] = {0};
+      for (u32 k = 0, before = 0; k < n; k++) {
+        u32 i = sc_gpu_turn(round, k, n);
+        assert_true(i < n && !had[i]);
+        had[i] = true;
+        if (!k) assert_int_equal(i, round % n);
+        if (k && round < strides[n - 1]) {
+          assert_false(followed[before][i]);
+          followed[before][i] = true;
+        }
+        before = i;
+      }
+    }
+  }
+}
+
 static void hear(void *user, const schedc_diagnostic *d) { strcpy(user, d->code); }
 
 // Without a driver, NVRTC or a current context; the arguments are looked at first.
@@ -365,6 +391,7 @@ int main(void) {
       cmocka_unit_test(counters_differ),
       cmocka_unit_test(workspaces_are_the_callers),
       cmocka_unit_test(sequences_start_whole),
+      cmocka_unit_test(measured_in_turns),
       cmocka_unit_test(loading_says_what_is_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
