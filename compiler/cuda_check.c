@@ -57,6 +57,24 @@ static bool orient(Check *x, const u32 *views, u32 n, Oriented *o) {
   return o->row < 0 || o->row != o->col;
 }
 
+// A thread's elements are of whole blocks of rows and columns, whatever they are for.
+static void check_blocks(Check *x, const Map *m, const Oriented *o) {
+  const i64 rows = 16 * x->k->role.at[x->c->r].warps;
+  int row = o->row, col = o->col;
+  for (int var = 0; var < m->vars; var++) {
+    if (var == row || var == col) continue;
+    if (row < 0) row = var;
+    else if (col < 0) col = var;
+  }
+  for (int var = 0; var < m->vars; var++) {
+    i64 n = 0, whole = var == row ? rows : 8;
+    if (!x_const_int(x->k, m->var[var].extent, &n) || n % whole == 0) continue;
+    const char *what = sc_printf(x->c->sc, "a statement with values in registers, and '%s' runs over %lld, no multiple of %lld", m->var[var].name, (long long)n, (long long)whole);
+    const char *help = sc_printf(x->c->sc, "go through a register tile where '%s' runs over %lld: outside of a tensor nothing is written", m->var[var].name, (long long)((n + whole - 1) / whole * whole));
+    cannot(x, m->span, what, NULL, help);
+  }
+}
+
 static void check_access(Check *x, u32 view) {
   const View *v = &x->k->view.at[view];
   const Buf *b = buf_of(x, view);
@@ -110,6 +128,7 @@ static void check_map(Check *x, const Map *m, bool add) {
     return;
   }
   if (m->vars > 2) cannot(x, m->span, "a statement over more than two indices", NULL, "read into a register tile first, and reduce that");
+  if (o.regs) check_blocks(x, m, &o);
   check_reductions(x, m, &o);
   if (add) check_add(x, m, &o);
   bool to_tensor = m->dst != SC_NONE && buf_of(x, m->dst)->space == SP_TENSOR;

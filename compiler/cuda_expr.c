@@ -43,27 +43,42 @@ const char *cu_real(Cuda *c, double v) {
   return cu_text(c, "%sf", s.at);
 }
 
-// Known to be >= 0 from its form alone.
-bool cu_nonneg(const Kernel *k, Xid x) {
+// What is known of integers from their form alone, in so many steps: expressions share their operands.
+enum { STEPS = 1000 };
+
+static bool nonneg(const Kernel *k, Xid x, u32 *steps) {
   const Expr *e = &k->expr.at[x];
+  if (!*steps) return false;
+  --*steps;
   switch (e->op) {
     case X_INT: return e->num.i >= 0;
     case X_DIM: case X_AXIS: case X_INST: return true;
-    case X_ADD: case X_MUL: case X_MIN: return cu_nonneg(k, e->a) && cu_nonneg(k, e->b);
-    case X_MAX: return cu_nonneg(k, e->a) || cu_nonneg(k, e->b);
-    case X_IDIV: case X_CDIV: return cu_nonneg(k, e->a) && cu_nonneg(k, e->b);
-    case X_MOD: return cu_nonneg(k, e->b);
-    case X_WHERE: return cu_nonneg(k, e->b) && cu_nonneg(k, e->c);
+    case X_ADD: case X_MUL: case X_MIN: case X_IDIV: case X_CDIV: return nonneg(k, e->a, steps) && nonneg(k, e->b, steps);
+    case X_MAX: return nonneg(k, e->a, steps) || nonneg(k, e->b, steps);
+    case X_MOD: return nonneg(k, e->b, steps);
+    case X_WHERE: return nonneg(k, e->b, steps) && nonneg(k, e->c, steps);
     default: return false;
   }
 }
 
-bool cu_multiple(const Kernel *k, Xid x, i64 n) {
+bool cu_nonneg(const Kernel *k, Xid x) {
+  u32 steps = STEPS;
+  return nonneg(k, x, &steps);
+}
+
+static bool multiple(const Kernel *k, Xid x, i64 n, u32 *steps) {
   const Expr *e = &k->expr.at[x];
   i64 v;
   if (x_const_int(k, x, &v)) return v % n == 0;
-  if (e->op == X_MUL) return cu_multiple(k, e->a, n) || cu_multiple(k, e->b, n);
-  return (e->op == X_ADD || e->op == X_SUB) && cu_multiple(k, e->a, n) && cu_multiple(k, e->b, n);
+  if (!*steps) return false;
+  --*steps;
+  if (e->op == X_MUL) return multiple(k, e->a, n, steps) || multiple(k, e->b, n, steps);
+  return (e->op == X_ADD || e->op == X_SUB) && multiple(k, e->a, n, steps) && multiple(k, e->b, n, steps);
+}
+
+bool cu_multiple(const Kernel *k, Xid x, i64 n) {
+  u32 steps = STEPS;
+  return multiple(k, x, n, &steps);
 }
 
 static Txt call1(Cuda *c, const char *f, Txt a) { return (Txt){cu_text(c, "%s(%s)", f, a.s), P_ATOM}; }

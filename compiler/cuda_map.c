@@ -354,30 +354,37 @@ static MapGen begin(Cuda *c, const Map *m, bool parts) {
   return g;
 }
 
+// The elements that each thread holds.
+static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const Map *m = g->m;
+  const i64 blocks = (g->rows + cu_block_rows(c) - 1) / cu_block_rows(c);
+  if (blocks == 1) add_parts(g);
+  cu_open(c, "%s", "");
+  if (blocks > 1) {
+    cu_open_unrolled(c, "b", blocks);
+    g->at.block = "b";
+  }
+  if (c->layout[dst->buf] == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
+  prepare(g, g->assigned.value, cu_has_col(g, dst));
+  if (m->cond) prepare(g, m->cond, cu_has_col(g, dst));
+  if (b->space == SP_REG) cu_to_registers(g, dst, b);
+  else if (b->space == SP_STAGE) cu_to_stage(g, dst, b);
+  else cu_to_tensor(g, dst, b, ins->op == OP_MAPADD);
+  if (blocks > 1) cu_close(c);
+  cu_close(c);
+}
+
 void cu_map(Cuda *c, const Ins *ins) {
   const Map *m = &c->k->map.at[ins->arg[0]];
   const View *dst = &c->k->view.at[m->dst];
   const Buf *b = &c->k->buf.at[dst->buf];
   MapGen g = begin(c, m, m->parts);
-  if (!g.regs) {
-    cu_linear(&g, dst, b, ins->op == OP_MAPADD);
-    return;
-  }
-  i64 blocks = (g.rows + cu_block_rows(c) - 1) / cu_block_rows(c);
-  if (blocks == 1) add_parts(&g);
-  cu_open(c, "%s", "");
-  if (blocks > 1) {
-    cu_open_unrolled(c, "b", blocks);
-    g.at.block = "b";
-  }
-  if (c->layout[dst->buf] == LAY_ACC && b->elem == EL_F32) g.assigned = columns_of(&g, m->root, is_itself);
-  prepare(&g, g.assigned.value, cu_has_col(&g, dst));
-  if (m->cond) prepare(&g, m->cond, cu_has_col(&g, dst));
-  if (b->space == SP_REG) cu_to_registers(&g, dst, b);
-  else if (b->space == SP_STAGE) cu_to_stage(&g, dst, b);
-  else cu_to_tensor(&g, dst, b, ins->op == OP_MAPADD);
-  if (blocks > 1) cu_close(c);
-  cu_close(c);
+  const char *written = b->space == SP_TENSOR ? cu_in_grid(c, dst) : NULL;
+  if (written) cu_open(c, "if (%s)", written);
+  if (g.regs) in_registers(&g, ins, dst, b);
+  else cu_linear(&g, dst, b, ins->op == OP_MAPADD);
+  if (written) cu_close(c);
 }
 
 // Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.

@@ -329,10 +329,13 @@ void cu_release(Cuda *c, const Ins *ins) {
 void cu_copy_out(Cuda *c, const Ins *ins) {
   Copy y = copy(c, ins->arg[0], ins->arg[1], 1);
   bool add = ins->op == OP_COPYADD;
+  const char *written = cu_in_grid(c, &c->k->view.at[ins->arg[0]]);
   if (!c->single) cu_open(c, "if (thread == 0)");
+  if (written) cu_open(c, "if (%s)", written);
   for (u32 p = 0; p < y.panels; p++) {
     cu_line(c, "sc_tma_%s(&%s, %s, %s);", add ? "add" : "store", cu_map_name(c, y.number), panel_at(c, &y, p), coordinates(c, &y, p));
   }
+  if (written) cu_close(c);
   cu_line(c, "sc_tma_commit();");
   if (!c->single) cu_close(c);
 }

@@ -204,38 +204,13 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
   return s.n ? s.at : "0";
 }
 
-// Do all places that a position of the map names lie inside a dimension?
-static bool inside_by_form(Cuda *c, const At *at, const Pos *p, Xid dim) {
-  i64 lo = 0, hi = 0, extent, end, n;
-  if (!at->map || !x_const_int(c->k, dim, &n) || !x_const_int(c->k, at->map->var[p->var].extent, &extent)) return false;
-  if (p->base && !x_range(c->k, p->base, &lo, &hi)) return false;
-  return lo >= 0 && !__builtin_add_overflow(hi, extent, &end) && end <= n;
-}
-
-const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols) {
-  Str s = {.sc = c->sc};
-  const Buf *b = &c->k->buf.at[v->buf];
-  for (u32 d = 0; d < v->rank; d++) {
-    const Pos *p = &v->at[d];
-    bool is_row = p->var >= 0 && p->var == at->row, is_col = p->var >= 0 && p->var == at->col;
-    bool told = p->base && c->k->expr.at[p->base].deps & DEP_FETCH;  // by an element of a tensor: it may say anything
-    if ((is_row && !rows) || (is_col && !cols) || (p->var < 0 && !told)) continue;
-    if ((is_row || is_col) && inside_by_form(c, at, p, b->dim[d])) continue;
-    if (s.n) str_puts(&s, " && ");
-    const char *pos = cu_paren(c, cu_position(c, at, p), P_ADD);
-    bool low = p->base && !cu_nonneg(c->k, p->base);
-    if (low) str_printf(&s, "%s >= 0 && ", pos);
-    str_printf(&s, "%s < %s", pos, cu_paren(c, cu_expr(c, NULL, b->dim[d]), P_ADD));
-  }
-  return s.n ? s.at : NULL;
-}
-
 const char *cu_fours(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   if (!b->blocked || cu_block_rows(c) != 64 || at->row < 0 || at->col < 0) return NULL;
   const Pos *row = &v->at[v->rank - 2], *col = row + 1;
   if (row->var != at->row || col->var != at->col) return NULL;
-  if (!inside_by_form(c, at, row, b->dim[b->rank - 2]) || !inside_by_form(c, at, col, b->dim[b->rank - 1])) return NULL;
+  if (!cu_inside_by_form(c, at, row, b->dim[b->rank - 2]) || !cu_inside_by_form(c, at, col, b->dim[b->rank - 1])) return NULL;
+  if (cu_inside(c, at, v, false, false)) return NULL;
   if ((row->base && !cu_multiple(c->k, row->base, 64)) || (col->base && !cu_multiple(c->k, col->base, 8))) return NULL;
   Str s = {.sc = c->sc};
   str_printf(&s, "args.%s + 4 * thread", c->name[v->buf]);

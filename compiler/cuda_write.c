@@ -128,11 +128,26 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   }
 }
 
+// One column of a tile.
+static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  cu_open_unrolled(c, "r", 2);
+  At at = cu_row_at(g, "r");
+  cu_open(c, "if ((lane & 3) == 0)");
+  cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[1])), value(g, &at));
+  cu_close(c);
+  cu_close(c);
+}
+
 // A tile goes by stmatrix where 16-bit elements fill blocks of 16 columns, else one by one.
 void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   if (b->rank == 1) {
     to_stage_vector(g, dst, b);
+    return;
+  }
+  if (!cu_has_col(g, dst)) {
+    to_stage_rows(g, dst, b);
     return;
   }
   const char *fragment = fragment_at(g, dst);
@@ -192,7 +207,7 @@ static const char *open_whole_rows(MapGen *g, const View *dst, const char **when
   At at = open_rows(g, dst);
   View first = *dst;
   first.at[first.rank - 1].var = -1;
-  *when = guard(g, &at, &first, false);
+  *when = guard(g, &at, dst, false);
   return cu_text(g->c, "args.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
 }
 

@@ -389,6 +389,28 @@ static void names_of_loops(void **state) {
   has(t, "y[q2] = q[e];");
 }
 
+// Threads test where they read and write, unless the grid, a loop or a condition says it already. In the last cluster
+// may be a CTA past the end of the grid, which writes nothing.
+static void tested_places(void **state) {
+  Fixture *f = *state;
+  const char *t = text_of(f,
+      "kernel k {\n  in X : f32[H, G, M, 64], n : i32[H]\n  out Y : f32[H, 64], Z : f32[64]\n"
+      "  grid (h : H, g : cdiv(G, 2)) cluster (g : 2)\n  let m = H / 4\n"
+      "  role r : 1 warpgroup {\n    reg s : f32[64] = 0\n"
+      "    for t in 0 .. min(M, n[h]) {\n      s[i] = s[i] + X[h, g, t, i]\n"
+      "      if t > 0 { s[i] = s[i] + X[h, g, t - 1, i] }\n      s[i] = s[i] + X[h, g, t + 1, i]\n    }\n"
+      "    for q in 0 .. 4 {\n      for p in 0 .. m { s[i] = s[i] * X[q*m + p, 0, 0, i] }\n    }\n"
+      "    Y[h, i] = s[i]\n    Z[i] += s[i]\n  }\n}\n");
+  t = one_line(&f->sc, t);
+  has(t, "s[r] = s[r] + (g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * args.X_stride[1] + "
+         "t * args.X_stride[2] + row0 + 8 * r] : 0);");
+  has(t, "(g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * args.X_stride[1] + (t - 1) *");
+  has(t, "(g_tile < args.G && t + 1 < args.M ? args.X[");
+  has(t, "(0 < args.G && 0 < args.M ? args.X[(q * m + p) * args.X_stride[0]");
+  has(t, "if (g_tile < (args.G + 1) / 2) {");
+  has(t, "if ((lane & 3) == 0) args.Y[h_tile * args.Y_stride[0] + row] = s[r];");
+}
+
 // A slice of 64 columns from the 48th on: the rest of a panel, and of the next; and rows from the 5th on.
 static void slices_over_panels(void **state) {
   const char *t = text_of(*state,
@@ -448,6 +470,6 @@ int main(void) {
       TEST(drawn_once),      TEST(drawn_before_the_last_copy),
       TEST(next_tiles_line), TEST(place_without_lets),
       TEST(lets_of_defs),    TEST(names_of_places), TEST(names_of_loops),
-      TEST(places_of_tiles), TEST(slices_over_panels), TEST(shares), TEST(locale)};
+      TEST(places_of_tiles), TEST(slices_over_panels), TEST(tested_places), TEST(shares), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }

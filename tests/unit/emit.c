@@ -70,6 +70,19 @@ static void what_cannot_be_written(void **state) {
           "more than two dimensions");
 }
 
+// Vectors alone, over a part of a block.
+static void parts_of_blocks(void **state) {
+  (void)state;
+  refused("ring g : f32[64, 20]\n" ROLE
+          "reg r : f32[64]\n r[i] = V[i]\n acquire g\n g[i,j] = r[i]\n commit g\n wait g\n release "
+          "g }\n",
+          "'j' runs over 20, no multiple of 8");
+  refused("ring g : f32[40, 64]\n" ROLE
+          "reg s : f32[64, 64], v : f32[64]\n v[j] = V[j]\n s[i,j] = v[j]\n acquire g\n "
+          "g[i,j] = v[j]\n commit g\n wait g\n release g\n Y[x*64 + i, j] = s[i,j] }\n",
+          "'i' runs over 40, no multiple of 64");
+}
+
 #define SLICES                                                       \
   "ring g : f16[64, 192]\n" ROLE                                     \
   "reg s : f32[64, 64], n : f32[64, 32], p : f16[64, 64]\n acquire " \
@@ -278,13 +291,10 @@ static void what_runs_meanwhile(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_cannot_be_written),
-      cmocka_unit_test(slices_across_panels),
-      cmocka_unit_test(waits_need_memory),
-      cmocka_unit_test(what_runs_meanwhile),
-      cmocka_unit_test(every_kernel),
-      cmocka_unit_test(loops_over_tiles),
-      cmocka_unit_test(what_a_header_cannot_say),
+      cmocka_unit_test(what_cannot_be_written), cmocka_unit_test(parts_of_blocks),
+      cmocka_unit_test(slices_across_panels),   cmocka_unit_test(waits_need_memory),
+      cmocka_unit_test(what_runs_meanwhile),    cmocka_unit_test(every_kernel),
+      cmocka_unit_test(loops_over_tiles),       cmocka_unit_test(what_a_header_cannot_say),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
