@@ -144,6 +144,7 @@ static void role(Cuda *c, u32 r) {
   const Role *role = &c->k->role.at[r];
   c->r = r;
   c->single = cu_single(c->k, role);
+  for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;  // instances of a warp are written once a warpgroup
   cu_cite_role(c);
   if (multiplies(role)) cu_line(c, "const u32 smem = __shfl_sync(~0u, (u32)__cvta_generic_to_shared(memory), 0);  // held: not found anew in loops");
   u32 at = c->out.n;
@@ -234,7 +235,7 @@ static void offsets(Cuda *c, const char *code) {
   const Kernel *k = c->k;
   if (k->ring.n || k->grid == GRID_DYNAMIC) cu_line(c, "// shared memory: of each ring its first stage, a stage's bytes, its full and its empty barriers");
   for (u32 i = 0; i < k->ring.n; i++) ring_offsets(c, i, code);
-  if (k->grid == GRID_DYNAMIC) {
+  if (k->grid == GRID_DYNAMIC && cu_slot_readers(k)) {
     u32 full = sc_slot_barriers(k);
     cu_line(c, "constexpr u32 slot_stage = %u, slot_bytes = %u, slot_full = %u, slot_empty = %u;  // tiles to come * 2", k->draw,
             sc_slot_bytes(k), full, full + 16);
@@ -255,7 +256,7 @@ static void barriers(Cuda *c) {
       cu_line(c, "sc_ring_init(smem + %s, %u, %u, %u);", at, r->stages, r->full_count, r->empty_count);
     }
   }
-  if (k->grid == GRID_DYNAMIC) cu_line(c, "sc_ring_init(smem + slot_full, 2, 1, %u);", cu_slot_readers(k));
+  if (k->grid == GRID_DYNAMIC && cu_slot_readers(k)) cu_line(c, "sc_ring_init(smem + slot_full, 2, 1, %u);", cu_slot_readers(k));
   cu_init_named(c);
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);

@@ -38,18 +38,19 @@ static void check_tile(Check *x, u32 buf) {
 
 typedef struct Oriented {
   int row, col;
-  bool regs;
+  bool regs, reductions;  // register tiles take part; two reductions along columns do
 } Oriented;
 
 // The statement's row and column variable, as register tiles have them. They must agree.
-static bool orient(Check *x, const u32 *views, u32 n, Oriented *o) {
-  *o = (Oriented){-1, -1, false};
+static bool orient(Check *x, const Map *m, const u32 *views, u32 n, Oriented *o) {
+  *o = (Oriented){-1, -1, false, false};
   for (u32 i = 0; i < n; i++) {
     const View *v = &x->k->view.at[views[i]];
     if (buf_of(x, views[i])->space != SP_REG) continue;
     o->regs = true;
     u8 lay = x->c->layout[v->buf];
     int row = lay == LAY_COL ? -1 : v->at[0].var, col = lay == LAY_ACC ? v->at[1].var : lay == LAY_COL ? v->at[0].var : -1;
+    o->reductions = col >= m->outs && o->col >= m->outs && col != o->col;
     if ((row >= 0 && o->row >= 0 && row != o->row) || (col >= 0 && o->col >= 0 && col != o->col)) return false;
     if (row >= 0) o->row = row;
     if (col >= 0) o->col = col;
@@ -123,8 +124,9 @@ static void check_map(Check *x, const Map *m, bool add) {
   cu_map_views(x->c, m, views, &n, COUNT(views));
   if (n == COUNT(views)) cannot(x, m->span, "a statement that reads 64 places", NULL, "split it");
   for (u32 i = 0; i < n; i++) check_access(x, views[i]);
-  if (!orient(x, views, n, &o)) {
-    cannot(x, m->span, "register tiles that are rows by columns here and columns by rows there", NULL, "a transpose goes through a ring");
+  if (!orient(x, m, views, n, &o)) {
+    if (o.reductions) cannot(x, m->span, "two reductions in a statement", NULL, "put one of them into a vector first");
+    else cannot(x, m->span, "register tiles that are rows by columns here and columns by rows there", NULL, "a transpose goes through a ring");
     return;
   }
   if (m->vars > 2) cannot(x, m->span, "a statement over more than two indices", NULL, "read into a register tile first, and reduce that");

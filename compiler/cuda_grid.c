@@ -136,22 +136,26 @@ void cu_put_place(Cuda *c, Str *out) {
 
 // ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of two slots
 
-// The first role that one thread runs draws; where there is none, the first role's first thread.
+static bool one_thread(const Kernel *k, u32 role) {
+  return k->role.at[role].instances == 1 && cu_single(k, &k->role.at[role]);
+}
+
+// The first role that is one thread draws; where there is none, the first role's first thread.
 static u32 drawer(const Kernel *k) {
   for (u32 r = 0; r < k->role.n; r++) {
-    if (cu_single(k, &k->role.at[r])) return r;
+    if (one_thread(k, r)) return r;
   }
   return 0;
 }
 
 // A drawer that is one thread knows what it drew; the other threads of a larger one read it like everybody.
-static bool drawer_reads(const Kernel *k) { return !cu_single(k, &k->role.at[drawer(k)]); }
+static bool drawer_reads(const Kernel *k) { return !one_thread(k, drawer(k)); }
 
-// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs.
+// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs. 0: nobody else is there.
 u32 cu_slot_readers(const Kernel *k) {
   u32 n = 0, ctas = sc_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
-    if (r != drawer(k) || drawer_reads(k)) n += cu_single(k, &k->role.at[r]) ? 1 : cu_warps(&k->role.at[r]);
+    if (r != drawer(k) || drawer_reads(k)) n += cu_warps(&k->role.at[r]);
   }
   // (The drawers of the other CTAs read what that of the first drew.)
   return drawer_reads(k) ? n * ctas : n * ctas + ctas - 1;
@@ -172,6 +176,7 @@ static void draw(Cuda *c) {
   cu_line(c, "tile = tile_step + atomicAdd(args.counter, 1);");
   cu_line(c, "if (tile < args.tiles) at = %s_place_of(args, tile);", c->function);
   cu_line(c, "if (tile == tile_step + args.tiles - 1) *args.counter = 0;  // the last draw of the launch");
+  if (!cu_slot_readers(c->k)) return;
   cu_mbar_wait(c, "smem + slot_empty + 8 * slot", c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY, SC_NONE);
   if (n > 1) {
     cu_line(c, "sc_mbar_expect(smem + slot_full + 8 * slot, slot_bytes);");
@@ -216,6 +221,10 @@ static void next_tile(Cuda *c) {
   cu_cite_role(c);
   c->at = role->span;
   cu_line(c, early ? "// the next tile: drawn before the last copy of this one, which has to wait for its stage anyway" : "// the next tile");
+  if (!cu_slot_readers(c->k)) {
+    draw(c);
+    return;
+  }
   cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
@@ -269,7 +278,7 @@ bool cu_one_tile(const Kernel *k) {
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
-    cu_line(c, "u32 drawn = 0;  // tiles, after the first");
+    if (cu_slot_readers(k)) cu_line(c, "u32 drawn = 0;  // tiles, after the first");
     cu_line(c, "auto at = %s_place_of(args, tile0);", c->function);
   }
   bool once = cu_one_tile(k);

@@ -25,6 +25,16 @@ static bool is_word(const char *name) {
       // CUDA, as far as emitted code calls it
       "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "float2", "float4", "fmaxf", "fminf", "gridDim", "half", "int4",
       "make_float4", "make_int4", "make_uint4", "max", "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
+      // … and what NVRTC declares of itself
+      "acos", "acosh", "asin", "asinh", "assert", "atan", "atan2", "atanh", "cbrt", "ceil", "clock", "clock64", "copysign", "cos",
+      "cosh", "cospi", "dim3", "double2", "double4", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1",
+      "fabs", "fdim", "fdividef", "floor", "fma", "fmax", "fmin", "fmod", "free", "frexp", "hypot", "ilogb", "int2", "int3", "isfinite",
+      "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint", "llround", "log", "log10",
+      "log1p", "log2", "logb", "lrint", "lround", "malloc", "memcpy", "memset", "modf", "nan", "nearbyint", "nextafter", "norm",
+      "norm3d", "norm4d", "normcdf", "normcdfinv", "pow", "powi", "printf", "ptrdiff_t", "rcbrt", "remainder", "remquo", "rhypot",
+      "rint", "rnorm", "rnorm3d", "rnorm4d", "round", "rsqrt", "saturate", "scalbln", "scalbn", "signbit", "sin", "sincos",
+      "sincospi", "sinh", "sinpi", "size_t", "sqrt", "surfaceReference", "tan", "tanh", "textureReference", "tgamma", "trap", "trunc",
+      "uint2", "uint3", "ullmax", "ullmin", "umax", "umin", "y0", "y1", "yn", "NULL", "_",
       // the emitter's own
       "DEV", "SC_INF", "TensorMap", "a_desc", "args", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "drawn", "e",
       "inside", "instance", "lane", "memory", "met", "n", "named_bars", "next", "owner", "r", "row", "row0", "row_out",
@@ -55,7 +65,8 @@ bool cu_is_formed(const char *name) {
 }
 
 const char *sc_cuda_name(Sc *sc, Sym name) {
-  bool taken = is_word(name) || cu_is_formed(name) || !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
+  size_t n = strlen(name);  // sinf as sin
+  bool taken = is_word(name) || (n && name[n - 1] == 'f' && is_word(sc_printf(sc, "%.*s", (int)n - 1, name))) || cu_is_formed(name) || !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
   return taken ? sc_printf(sc, "%s_", name) : name;
 }
 

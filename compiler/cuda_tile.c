@@ -23,20 +23,24 @@ void cu_map_views(Cuda *c, const Map *m, u32 *views, u32 *n, u32 max) {
   if (m->cond) loads(c, m->cond, views, n, max);
 }
 
-// A vector whose index is the second index of a matrix in the same statement runs along its columns.
-static void vectors(Cuda *c, const Map *m) {
+// A vector whose index is the second index of a matrix in the same statement runs along its columns; and so does one that
+// has its index in common with such a vector. True if there is a new one.
+static bool vectors(Cuda *c, const Map *m) {
   u32 views[64], n;
+  bool found = false;
   cu_map_views(c, m, views, &n, COUNT(views));
   for (u32 i = 0; i < n; i++) {
     const View *v = &c->k->view.at[views[i]];
-    if (c->layout[v->buf] != LAY_ACC) continue;
+    if (c->layout[v->buf] != LAY_ACC && c->layout[v->buf] != LAY_COL) continue;
+    int col = v->at[c->layout[v->buf] == LAY_ACC].var;
     for (u32 j = 0; j < n; j++) {
       const View *w = &c->k->view.at[views[j]];
-      if (c->layout[w->buf] == LAY_ROW && w->at[0].var >= 0 && w->at[0].var == v->at[1].var) {
-        c->layout[w->buf] = LAY_COL;
-      }
+      if (c->layout[w->buf] != LAY_ROW || col < 0 || w->at[0].var != col) continue;
+      c->layout[w->buf] = LAY_COL;
+      found = true;
     }
   }
+  return found;
 }
 
 void cu_layouts(Cuda *c) {
@@ -45,7 +49,10 @@ void cu_layouts(Cuda *c) {
     const Buf *b = &k->buf.at[i];
     if (b->space == SP_REG) c->layout[i] = b->rank == 2 ? LAY_ACC : LAY_ROW;
   }
-  for (u32 i = 0; i < k->map.n; i++) vectors(c, &k->map.at[i]);
+  for (bool found = true; found;) {
+    found = false;
+    for (u32 i = 0; i < k->map.n; i++) found |= vectors(c, &k->map.at[i]);
+  }
 }
 
 u32 cu_block_rows(const Cuda *c) { return 16u * c->k->role.at[c->r].warps; }

@@ -55,18 +55,37 @@ static bool by_fragments(MapGen *g, const char *to, const Buf *b) {
   return true;
 }
 
+// A vector's elements are floats, whatever its type: rounded when they are written.
+static const char *rounded(MapGen *g, const At *at, const Buf *b) {
+  if (sc_elem[b->elem].bytes == 4) return value(g, at);
+  return cu_of(g->c, (Elem)b->elem, cu_to(g->c, (Elem)b->elem, value(g, at)));
+}
+
+static bool is_zero(const MapGen *g) {
+  const Expr *e = &g->c->k->expr.at[g->assigned.value];
+  return (e->op == X_REAL && e->num.f == 0) || (e->op == X_INT && !e->num.i);
+}
+
+// Of a partial vector that is given a whole value, one lane of a quad has it.
+static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
+  Cuda *c = g->c;
+  cu_open_unrolled(c, "r", 2);
+  At at = cu_row_at(g, "r");
+  const char *to = cu_text(c, strcmp(g->at.block, "0") ? "%s[2 * b + r]" : "%s[r]", name);
+  if (b->partial && !g->at.parts && !is_zero(g)) cu_line(c, "%s = (lane & 3) == 0 ? %s : 0;", to, cu_paren(c, cu_expr(c, &at, g->assigned.value), P_COND));
+  else cu_line(c, "%s = %s;", to, rounded(g, &at, b));
+  cu_close(c);
+}
+
 void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *name = c->name[dst->buf];
   bool blocked = strcmp(g->at.block, "0") != 0;
   if (c->layout[dst->buf] == LAY_ROW) {
-    cu_open_unrolled(c, "r", 2);
-    At at = cu_row_at(g, "r");
-    cu_line(c, "%s[%sr] = %s;", name, blocked ? "2 * b + " : "", value(g, &at));
-    cu_close(c);
+    rows_to_registers(g, name, b);
     return;
   }
-  if (sc_elem[b->elem].bytes == 1) {
+  if (sc_elem[b->elem].bytes == 1 && c->layout[dst->buf] == LAY_ACC) {
     bytes_to_registers(g, name, b, blocked);
     return;
   }
@@ -77,7 +96,7 @@ void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   cu_open_elems(g, g->assigned);
   At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
   if (c->layout[dst->buf] == LAY_COL) {
-    cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", name, value(g, &lo));
+    cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", name, rounded(g, &lo, b));
   } else if (sc_elem[b->elem].bytes == 2) {
     cu_line(c, "%s%s[%s / 2] = %s;", name, blocked ? "[b]" : "", shift ? cu_text(c, "(%s)", e) : e, pack(c, b->elem, value(g, &lo), value(g, &hi)));
   } else {
@@ -307,7 +326,9 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
     cu_open_elems(g, g->assigned);
     for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
       At at = cu_elem_at(g, odd);
-      to_tensor_elem(g, &at, dst, b, add, guard(g, &at, dst, true));
+      const char *in = guard(g, &at, dst, true);
+      if (!g->rows) in = cu_text(g->c, "(e & 2) == 0 && thread < 4%s%s", in ? " && " : "", in ? in : "");  // many hold it
+      to_tensor_elem(g, &at, dst, b, add, in);
     }
     cu_close_elems(g);
   }
