@@ -26,7 +26,7 @@ static bool is_word(const char *name) {
       "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "float2", "float4", "fmaxf", "fminf", "gridDim", "half", "int4",
       "make_float4", "make_int4", "make_uint4", "max", "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
       // … and what NVRTC declares of itself
-      "acos", "acosh", "asin", "asinh", "assert", "atan", "atan2", "atanh", "cbrt", "ceil", "clock", "clock64", "copysign", "cos",
+      "acos", "acosh", "asin", "asinh", "assert", "atan", "atan2", "atanh", "cbrt", "ceil", "clock", "clock64", "clock_t", "copysign", "cos",
       "cosh", "cospi", "dim3", "double2", "double4", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1",
       "fabs", "fdim", "fdividef", "floor", "fma", "fmax", "fmin", "fmod", "free", "frexp", "hypot", "ilogb", "int2", "int3", "isfinite",
       "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint", "llround", "log", "log10",

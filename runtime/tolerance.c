@@ -8,18 +8,31 @@
 //   mean |out - ref| <= 1.5 mean |pt - ref|, or the mean of half a unit in ref's last place
 // The floor of the mean matters where pt happens to be exact. f32 outputs (log-sum-exp, row sums)
 // are held to 1e-3 where the largest value is between 1 and 64, to less or more in proportion
-// beyond, at least to 1e-5; integers to equality. Of a sampled specification this is said of the
-// sample; the other elements must not be NaN, unless some of the sample are. Infinities and NaN
-// must be where the specification has them. Values that the type cannot hold may be what a
-// conversion makes of them: infinity, or the largest number.
+// beyond, at least to 1e-5; to 2^-11 of the largest value where products have 8-bit factors, which
+// the tensor cores of Hopper add up with about 14 bits; integers to equality. Of a sampled
+// specification this is said of the sample; the other elements must not be NaN, unless some of the
+// sample are. Infinities and NaN must be where the specification has them. Values that the type
+// cannot hold may be what a conversion makes of them: infinity, or the largest number.
 #include <math.h>
 #include <string.h>
 
 #include "run.h"
 
 // What an f32 output may be off, given its largest value.
-static double absolute(double largest) {
-  return 1e-3 * (largest > 64 ? largest / 64 : largest > 1 ? 1 : fmax(largest, 0.01));
+static double absolute(double largest, bool coarse) {
+  double fine = 1e-3 * (largest > 64 ? largest / 64 : largest > 1 ? 1 : fmax(largest, 0.01));
+  return coarse ? fmax(fine, largest / 2048) : fine;
+}
+
+// Has it products of 8-bit factors?
+static bool adds_coarsely(const Kernel *k) {
+  for (u32 i = 0; i < k->product.n; i++) {
+    const Buf *factor = &k->buf.at[k->view.at[k->product.at[i].b].buf];
+    if (sc_elem[factor->elem].bytes == 1) return true;
+  }
+  for (u32 i = 0; i < k->launch.n; i++)
+    if (adds_coarsely(k->launch.at[i].kernel)) return true;
+  return false;
 }
 
 // The kernel's element type: the first narrow input's.
@@ -117,10 +130,10 @@ static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, dou
   e->elements++;
 }
 
-static void set_allowed(schedc_error *e, const Sums *s, Elem elem) {
+static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool coarse) {
   double n = e->elements ? (double)e->elements : 1;
   if (elem == EL_F32) {
-    e->max_allowed = e->mean_allowed = absolute(s->max_ref);
+    e->max_allowed = e->mean_allowed = absolute(s->max_ref, coarse);
   } else if (sc_elem[elem].flt) {
     e->max_allowed = 2 * s->max_pt + 2 * s->max_grain;
     e->mean_allowed = fmax(1.5 * s->sum_pt, s->sum_unit) / n;
@@ -162,7 +175,7 @@ static void compare_output(const Kernel *k, const Binding *b, u32 buf, const Box
       compare_element(e, &s, elem, sc_get_elem(elem, t->at, offset), ref->at[at], pt->at[at], idx);
     }
   if (e->elements < e->total && !s.nan && sc_elem[elem].flt) count_unwritten(e, t, rank, elem);
-  set_allowed(e, &s, elem);
+  set_allowed(e, &s, elem, adds_coarsely(k));
 }
 
 static bool is_output(const Buf *b) {
