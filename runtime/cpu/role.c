@@ -63,13 +63,19 @@ static void forget_registers(Inst *in) {
   }
 }
 
+// Tiles are independent unless CTAs take turns: policy late has them from the last to the first,
+// and so another result if two write different values to one place.
+static u64 in_order(const Program *p, u64 unit) {
+  return p->opt->policy == SCHEDC_LATE && !p->talks ? p->grid.total - 1 - unit : unit;
+}
+
 static Step op_TILE(Inst *in, const Ins *i) {
   const Program *p = in->m->p;
   u64 unit;
   (void)i;
   Step s = next_unit(in, &unit);
   if (s != STEP_GO) return s == STEP_END ? leave(in) : s;
-  sc_tile_axes(&p->grid, p->k, unit, in->cta->rank, in->env.axis);
+  sc_tile_axes(&p->grid, p->k, in_order(p, unit), in->cta->rank, in->env.axis);
   in->surplus = sc_surplus(&p->grid, in->env.axis);
   in->dry = in->of->one_tile && in->iter % in->of->instances != in->number;
   in->iter++;

@@ -60,6 +60,28 @@ static void test_copy_out(void **state) {
   close_kit(&t);
 }
 
+// Three CTAs write different values to the same places: policies take tiles in different orders.
+static void test_conflicts(void **state) {
+  (void)state;
+  static const char source[] =
+      "kernel k {\n  in  X : f32[M]\n  out Y : f32[M]\n  grid (x : cdiv(M, 64), y : 3)\n"
+      "  role a : 1 warpgroup {\n    reg s : f32[64]\n    s[i] = X[x*64 + i] + y\n"
+      "    Y[x*64 + i] = s[i]\n  }\n}\n";
+  for (u32 policy = SCHEDC_EARLY; policy <= SCHEDC_RANDOM; policy++) {
+    Kit t;
+    open_kit(&t);
+    load(&t, source);
+    bind(&t, (i64[]){100});
+    t.opt.policy = (schedc_policy)policy;
+    t.opt.threads = 1;
+    assert_int_equal(run(&t), SCHEDC_OK);
+    double last = policy == SCHEDC_LATE ? 0 : 2;  // y of the tile that wrote last
+    for (i64 i = 0; i < 100; i++)
+      assert_float_equal(at2(&t, "Y", 0, i), at2(&t, "X", 0, i) + last, 0);
+    close_kit(&t);
+  }
+}
+
 static void test_one_tile_each(void **state) {
   (void)state;
   Kit t;
@@ -176,7 +198,7 @@ int main(void) {
       cmocka_unit_test(test_multicast),     cmocka_unit_test(test_copy_out),
       cmocka_unit_test(test_one_tile_each), cmocka_unit_test(test_ordered),
       cmocka_unit_test(test_vote),          cmocka_unit_test(test_sequence),
-      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_limits),        cmocka_unit_test(test_conflicts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
