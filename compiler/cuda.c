@@ -3,6 +3,7 @@
 // NVRTC with no header. The text is meant to be read beside the schedule: each statement carries its line.
 #include "cuda.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,20 +98,24 @@ void cu_open_if(Cuda *c, const Ins *ins) {
   cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
 }
 
-static void statement(Cuda *c, const Ins *ins) {
-  c->at = ins->span;
-  if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
+// What the plan puts before an operation. Each has its own written once (by statement, or where a product or a hand-over
+// has it among lines of its own), and `ordered` says so.
+void cu_order(Cuda *c, const Ins *ins, const char *why) {
+  if (ins->plan.fence) cu_fence(c);
+  if (ins->plan.meet) cu_meet(c, why);
+  c->ordered = true;
+}
+
+static bool orders_itself(Op op) { return op == OP_MMA || op == OP_COMMIT || op == OP_RELEASE; }
+
+static void operation(Cuda *c, const Ins *ins) {
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: open_for(c, ins); break;
     case OP_IF: cu_open_if(c, ins); break;
     case OP_ELSE: cu_open(c, "} else"); break;
     case OP_ENDTILE: cu_close_tile(c); break;
-    case OP_ENDVOTE:
-      if (ins->plan.fence) cu_fence(c);
-      cu_close(c);
-      break;
-    case OP_ENDFOR: case OP_ENDIF: cu_close(c); break;
+    case OP_ENDFOR: case OP_ENDIF: case OP_ENDVOTE: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
     case OP_COPYIN: cu_copy_in(c, ins); break;
     case OP_COMMIT: cu_commit(c, ins); break;
@@ -127,6 +132,15 @@ static void statement(Cuda *c, const Ins *ins) {
     case OP_MMAWARP: cu_mma_warp(c, ins); break;
     case OP_COUNT: break;
   }
+}
+
+static void statement(Cuda *c, const Ins *ins) {
+  c->at = ins->span;
+  if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
+  c->ordered = false;
+  if (!orders_itself(ins->op)) cu_order(c, ins, "");
+  operation(c, ins);
+  assert(c->ordered || (!ins->plan.fence && !ins->plan.meet));
 }
 
 // ---- roles

@@ -87,6 +87,7 @@ typedef struct Cuda {
   const char **let;    // of each named uniform value, its name in that role, or NULL
   bool axis_used[SC_MAX_AXES];
   bool head;           // nothing but statements so far
+  bool ordered;        // what the plan puts before the operation is written
   u32 pc;              // the operation being written
   u32 votes;           // for names of votes' outcomes
   size_t written;      // bytes of all texts, CU_MAX_TEXT at most
@@ -278,6 +279,7 @@ void cu_next_tile(Cuda *c);          // of a dynamic grid, if it is drawn or rea
 void cu_close_tile(Cuda *c);
 
 // cuda.c
+void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the meeting before it; why: a comment, or nothing
 void cu_cite(Cuda *c, Span at);                         // the schedule's line, where it is another
 void cu_cite_role(Cuda *c);
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line

@@ -161,8 +161,7 @@ void cu_mma(Cuda *c, const Ins *ins) {
   b.desc = descriptor(c, &b, "b_desc");
   if (a.regs) tie(c, a.v->buf);
   tie(c, dst);
-  if (ins->plan.fence) cu_fence(c);
-  if (ins->plan.meet) cu_meet(c, "  // what the other warps stored is there");
+  cu_order(c, ins, "  // what the other warps stored is there");
   cu_line(c, "sc_wgmma_fence();");
   issue(c, p, &a, &b, &c->k->buf.at[dst], dst);
   cu_line(c, "sc_wgmma_commit();");
