@@ -2,6 +2,7 @@
 // over tiles. In: a kernel after `place`, or a sequence of them. Out: self-contained CUDA C for sm_90a, to be built by
 // NVRTC with no header. The text is meant to be read beside the schedule: each statement carries its line.
 #include "cuda.h"
+#include "flow.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -139,6 +140,7 @@ static void statement(Cuda *c, const Ins *ins) {
   if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
   c->ordered = false;
   if (!orders_itself(ins->op)) cu_order(c, ins, "");
+  cu_tie_loose(c, ins);
   operation(c, ins);
   assert(c->ordered || (!ins->plan.fence && !ins->plan.meet));
 }
@@ -162,6 +164,7 @@ static void role(Cuda *c, u32 r) {
   if (multiplies(role)) cu_line(c, "const u32 smem = __shfl_sync(~0u, (u32)__cvta_generic_to_shared(memory), 0);  // held: not found anew in loops");
   u32 at = c->out.n;
   c->head = true;
+  cu_find_loose(c);
   cu_name_role(c);
   cu_cursors(c);
   cu_count_named(c);
@@ -344,6 +347,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->declared = NEWS(sc, bool, k->buf.n + 1);
   c->sum = NEWS(sc, QuadSum, k->buf.n + 1);
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
+  c->uses = sc_uses(sc, k);
   names(c);
   cu_layouts(c);
   return c;

@@ -9,6 +9,7 @@
 //   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
 //   cuda_write.c  … where their values go
 //   cuda_mma.c    products
+//   cuda_tie.c    tiles that a wait hands back without naming them
 //   cuda_ring.c   rings, copies, turns
 //   cuda_wait.c   waits for other roles, which --debug-waits bounds
 //   cuda_layout.c indentation, braces, long lines
@@ -83,6 +84,8 @@ typedef struct Cuda {
   VEC(Named) named;    // names given in the role being written
   Scope *scope;        // of each register tile of that role
   bool *declared;      // … and whether it has been
+  struct Uses *uses;   // flow.h
+  bool *loose;         // by operation and buf: a product into the tile has ended, and the tile is not tied since
   QuadSum *sum;        // of each that is partial
   const char **let;    // of each named uniform value, its name in that role, or NULL
   bool axis_used[SC_MAX_AXES];
@@ -206,7 +209,12 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
 
 // cuda_mma.c
 bool cu_mn_major(const Kernel *k, u32 view);              // of a product's operand: is the contracted index not its last?
+void cu_tie(Cuda *c, u32 buf);                            // what follows does not take the tile as it was before
 void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
+
+// cuda_tie.c
+void cu_find_loose(Cuda *c);                            // … in the role being written
+void cu_tie_loose(Cuda *c, const Ins *ins);             // those that the operation touches
 
 // cuda_map.c
 bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
