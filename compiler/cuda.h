@@ -237,7 +237,7 @@ void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);
 void cu_mma_warp(Cuda *c, const Ins *ins);
-void cu_fence(Cuda *c);
+void cu_fence(Cuda *c, bool global);
 void cu_acquire(Cuda *c, const Ins *ins);
 const char *cu_map_name(Cuda *c, u32 map);
 void cu_copy_in(Cuda *c, const Ins *ins);

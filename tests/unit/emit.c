@@ -335,6 +335,20 @@ static void order_within_an_instance(void **state) {
          "// s[i,j] = h[i,k] @ h[j,k]", "sc_bar_sync(1, 128);", "sc_ldmatrix");
 }
 
+// What threads did to a tensor is fenced for the copy engine by another fence than what they did to
+// a stage.
+static void order_in_global_memory(void **state) {
+  (void)state;
+  WRITES(ROUND MATH "s[i,j] = r[i,j]\n Y[x*64 + i, j] = s[i,j]\n Y[x*64.., 0..] += r\n wait Y" GIVE,
+         "// Y[x*64.., 0..] += r",
+         "sc_fence_async_all(); sc_bar_sync(1, 128); if (thread == 0) { sc_tma_add");
+  WRITES(ROUND MATH
+         "Y[x*64.., 0..] <- r\n wait Y read\n r[i,j] = 1\n wait Y\n Z[x*64 + i, j] = r[i,j] + "
+         "Y[x*64 + i, j]" GIVE,
+         "sc_tma_wait_read<0>();", "// r[i,j] = 1", "sc_bar_sync(1, 128);", "sc_tma_wait<0>();",
+         "sc_bar_sync(1, 128);");
+}
+
 // What a wait hands back without naming it is tied before threads touch it, once; not in a loop
 // that only adds to it.
 static void tiles_handed_back(void **state) {
@@ -376,11 +390,17 @@ static void a_warp_before_its_arrival(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_cannot_be_written),    cmocka_unit_test(slices_across_panels),
-      cmocka_unit_test(waits_need_memory),         cmocka_unit_test(what_runs_meanwhile),
-      cmocka_unit_test(order_within_an_instance),  cmocka_unit_test(tiles_handed_back),
-      cmocka_unit_test(a_warp_before_its_arrival), cmocka_unit_test(every_kernel),
-      cmocka_unit_test(loops_over_tiles),          cmocka_unit_test(what_a_header_cannot_say),
+      cmocka_unit_test(what_cannot_be_written),
+      cmocka_unit_test(slices_across_panels),
+      cmocka_unit_test(waits_need_memory),
+      cmocka_unit_test(what_runs_meanwhile),
+      cmocka_unit_test(order_within_an_instance),
+      cmocka_unit_test(order_in_global_memory),
+      cmocka_unit_test(tiles_handed_back),
+      cmocka_unit_test(a_warp_before_its_arrival),
+      cmocka_unit_test(every_kernel),
+      cmocka_unit_test(loops_over_tiles),
+      cmocka_unit_test(what_a_header_cannot_say),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
