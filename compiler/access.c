@@ -81,6 +81,7 @@ static void note_use(Uses *u, u8 *use, const Ins *ins) {
     if (b->space != SP_STAGE) continue;
     if (v->fill) use[b->ring] |= a->async ? USE_COPY : USE_STORE;
     else use[b->ring] |= a->async ? USE_ASYNC : USE_THREADS;
+    if (ins->op == OP_MMA) use[b->ring] |= USE_PRODUCT;
   }
 }
 

@@ -20,7 +20,8 @@ enum {
   USE_STORE = 4,   // fills it by threads
   USE_DRAIN = 8,   // waits and releases
   USE_THREADS = 16,// its threads read or write a held stage
-  USE_ASYNC = 32   // its products or copies out read a held stage
+  USE_ASYNC = 32,  // its products or copies out read a held stage
+  USE_PRODUCT = 64 // … products do
 };
 
 typedef struct Uses {
@@ -58,6 +59,8 @@ bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);  // does it,
 // ---- derive.c
 // How many instances of a role take part in each fill and each drain of a ring.
 u32 sc_takers(const Kernel *k, u32 role, u32 ring);
+// Do an instance's warps wait for each other between its wait for a stage of the ring and the next one?
+bool sc_together(const Uses *u, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
 typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
 typedef struct Fill {

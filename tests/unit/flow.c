@@ -259,6 +259,31 @@ static void expect_plan(const char *source, Op op, u32 n, const char *want) {
   sc_free(&f.sc);
 }
 
+// Where neither products nor the role's own commits keep its warps together, each gives back the
+// stages that it has waited for, though only one thread copies out of them.
+static void warps_that_lag(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(
+      begin(&f,
+            "kernel test {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  ring c : f32[64, 64]\n"
+            "  role load : 1 warp, 40 regs { for t in 0 .. cdiv(M, 64) { c <- X[t*64..] } }\n"
+            "  role store : 1 warpgroup, 64 regs { ring d : f32[64, 64]\n"
+            "    for t in 0 .. cdiv(M, 64) {\n"
+            "      wait c;  Y[t*64.., 0..] <- c;  wait Y read;  release c\n"
+            "      acquire d;  d[i,j] = 0;  commit d;  wait d;  Y[t*64..] <- d;  wait Y read;  "
+            "release d } }\n}\n"));
+  assert_int_equal(ring(&f, "c")->empty_count, 4);
+  assert_int_equal(ring(&f, "d")->empty_count, 1);
+  assert_int_equal(find(&f, 1, OP_RELEASE, 0)->plan.arrivals, 4);
+  assert_true(sc_flow(&f.sc, f.k));
+  find(&f, 1, OP_RELEASE, 0)->plan.arrivals = 1;
+  f.k->ring.at[0].empty_count = 1;
+  assert_false(sc_flow(&f.sc, f.k));
+  assert_string_equal(sc_diag_code(f.sc.diags->id), "R5.count");
+  sc_free(&f.sc);
+}
+
 // Of two statements that write the same elements, each deals them to the threads in its own way.
 static void who_writes(void **state) {
   (void)state;
@@ -485,6 +510,7 @@ int main(void) {
       cmocka_unit_test(no_fence_between_threads),
       cmocka_unit_test(own_writes),
       cmocka_unit_test(hand_over),
+      cmocka_unit_test(warps_that_lag),
       cmocka_unit_test(who_writes),
       cmocka_unit_test(who_waited),
       cmocka_unit_test(tensors),
