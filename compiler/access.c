@@ -81,7 +81,14 @@ static void note_use(Uses *u, u8 *use, const Ins *ins) {
     if (b->space != SP_STAGE) continue;
     if (v->fill) use[b->ring] |= a->async ? USE_COPY : USE_STORE;
     else use[b->ring] |= a->async ? USE_ASYNC : USE_THREADS;
+    if (ins->op == OP_MMA) use[b->ring] |= USE_PRODUCT;
   }
+}
+
+static void note_copy(Uses *u, u8 *use, const Ins *ins) {
+  const View *view = u->k->view.at;
+  if (ins->op == OP_COPYIN) use[view[ins->arg[1]].buf] |= COPY_FROM;
+  if (ins->op == OP_COPYOUT || ins->op == OP_COPYADD) use[view[ins->arg[0]].buf] |= COPY_TO;
 }
 
 Uses *sc_uses(Sc *sc, const Kernel *k) {
@@ -90,9 +97,13 @@ Uses *sc_uses(Sc *sc, const Kernel *k) {
   u->k = k;
   find_loads(u);
   u->ring = NEWS(sc, u8, k->role.n * k->ring.n + 1);
+  u->tensor = NEWS(sc, u8, k->role.n * k->buf.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {
     const Code *code = &k->role.at[r].code;
-    for (u32 i = 0; i < code->n; i++) note_use(u, u->ring + r * k->ring.n, &code->at[i]);
+    for (u32 i = 0; i < code->n; i++) {
+      note_use(u, u->ring + r * k->ring.n, &code->at[i]);
+      note_copy(u, u->tensor + r * k->buf.n, &code->at[i]);
+    }
   }
   return u;
 }
@@ -101,6 +112,73 @@ bool sc_ring_async(const Uses *u, u32 ring) {
   u8 all = 0;
   for (u32 r = 0; r < u->k->role.n; r++) all |= sc_ring_use(u, r, ring);
   return all & (USE_COPY | USE_ASYNC);
+}
+
+// ---- which thread touches what
+
+// How a map deals its elements to the threads: one after the other; or, if registers take part, as
+// these hold them, by the variables of a tile's rows and columns or by that of a vector.
+typedef struct Deal {
+  bool regs, tile;
+  i8 row, col;
+  u32 vector;  // the register vector, where there is no tile; SC_NONE: none
+} Deal;
+
+static void deal_as(const Kernel *k, u32 view, Deal *d) {
+  const View *v = &k->view.at[view];
+  if (k->buf.at[v->buf].space != SP_REG) return;
+  d->regs = true;
+  if (v->rank == 2) {
+    *d = (Deal){true, true, v->at[0].var, v->at[1].var, SC_NONE};
+  } else if (v->rank == 1 && !d->tile) {
+    d->row = v->at[0].var;
+    d->vector = v->buf;
+  }
+}
+
+static Deal deal(const Uses *u, u32 m) {
+  Deal d = {false, false, -1, -1, SC_NONE};
+  for (u32 i = u->first[m]; i < u->first[m + 1]; i++) deal_as(u->k, u->load.at[i], &d);
+  if (u->k->map.at[m].dst != SC_NONE) deal_as(u->k, u->k->map.at[m].dst, &d);
+  return d;
+}
+
+static bool alike(const Deal *a, const Deal *b) {
+  if (a->regs != b->regs || a->tile != b->tile) return false;
+  return !a->regs || a->tile || (a->vector == b->vector && a->vector != SC_NONE);
+}
+
+// Which of a map's directions a variable is: with registers the rows, the columns or what is left.
+static i32 direction(const Deal *d, i8 var) {
+  if (!d->regs || var < 0) return var;
+  return var == d->row ? 0 : var == d->col ? 1 : 2;
+}
+
+static bool disjoint(const Kernel *k, const Pos *a, i64 n, const Pos *b, i64 m) {
+  i64 p, q;
+  if (!x_const_int(k, a->base, &p) || !x_const_int(k, b->base, &q)) return false;
+  return p <= q ? q - p >= n : p - q >= m;
+}
+
+// (Bases that depend on a loop count as equal in all its rounds: as rows and columns advance, by
+// whole tiles.)
+bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y) {
+  const Kernel *k = u->k;
+  if (x.pc == SC_NONE || y.pc == SC_NONE) return false;
+  const View *a = &k->view.at[x.view], *b = &k->view.at[y.view];
+  if (a->buf != b->buf) return true;
+  i64 ext[2][SC_MAX_VARS];
+  sc_extents(k, &code->at[x.pc], ext[0]);
+  sc_extents(k, &code->at[y.pc], ext[1]);
+  Deal p = deal(u, code->at[x.pc].arg[0]), q = deal(u, code->at[y.pc].arg[0]);
+  bool same = alike(&p, &q);
+  for (u32 d = 0; d < a->rank; d++) {
+    const Pos *at = &a->at[d], *bt = &b->at[d];
+    i64 n = at->var < 0 ? 1 : ext[0][(u32)at->var], m = bt->var < 0 ? 1 : ext[1][(u32)bt->var];
+    if (disjoint(k, at, n, bt, m)) return true;
+    same &= at->base == bt->base && n == m && direction(&p, at->var) == direction(&q, bt->var);
+  }
+  return same;
 }
 
 // ---- columns of register tiles

@@ -2,7 +2,9 @@
 // over tiles. In: a kernel after `place`, or a sequence of them. Out: self-contained CUDA C for sm_90a, to be built by
 // NVRTC with no header. The text is meant to be read beside the schedule: each statement carries its line.
 #include "cuda.h"
+#include "flow.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,20 +99,24 @@ void cu_open_if(Cuda *c, const Ins *ins) {
   cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
 }
 
-static void statement(Cuda *c, const Ins *ins) {
-  c->at = ins->span;
-  if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
+// What the plan puts before an operation. Each has its own written once (by statement, or where a product or a hand-over
+// has it among lines of its own), and `ordered` says so.
+void cu_order(Cuda *c, const Ins *ins, const char *why) {
+  if (ins->plan.fence) cu_fence(c, ins->plan.global);
+  if (ins->plan.meet) cu_meet(c, why);
+  c->ordered = true;
+}
+
+static bool orders_itself(Op op) { return op == OP_MMA || op == OP_COMMIT || op == OP_RELEASE; }
+
+static void operation(Cuda *c, const Ins *ins) {
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: open_for(c, ins); break;
     case OP_IF: cu_open_if(c, ins); break;
     case OP_ELSE: cu_open(c, "} else"); break;
     case OP_ENDTILE: cu_close_tile(c); break;
-    case OP_ENDVOTE:
-      if (ins->plan.fence) cu_fence(c);
-      cu_close(c);
-      break;
-    case OP_ENDFOR: case OP_ENDIF: cu_close(c); break;
+    case OP_ENDFOR: case OP_ENDIF: case OP_ENDVOTE: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
     case OP_COPYIN: cu_copy_in(c, ins); break;
     case OP_COMMIT: cu_commit(c, ins); break;
@@ -127,6 +133,16 @@ static void statement(Cuda *c, const Ins *ins) {
     case OP_MMAWARP: cu_mma_warp(c, ins); break;
     case OP_COUNT: break;
   }
+}
+
+static void statement(Cuda *c, const Ins *ins) {
+  c->at = ins->span;
+  if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
+  c->ordered = false;
+  if (!orders_itself(ins->op)) cu_order(c, ins, "");
+  cu_tie_loose(c, ins);
+  operation(c, ins);
+  assert(c->ordered || (!ins->plan.fence && !ins->plan.meet));
 }
 
 // ---- roles
@@ -149,6 +165,7 @@ static void role(Cuda *c, u32 r) {
   if (multiplies(role)) cu_line(c, "const u32 smem = __shfl_sync(~0u, (u32)__cvta_generic_to_shared(memory), 0);  // held: not found anew in loops");
   u32 at = c->out.n;
   c->head = true;
+  cu_find_loose(c);
   cu_name_role(c);
   cu_cursors(c);
   cu_count_named(c);
@@ -331,6 +348,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->declared = NEWS(sc, bool, k->buf.n + 1);
   c->sum = NEWS(sc, QuadSum, k->buf.n + 1);
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
+  c->uses = sc_uses(sc, k);
   names(c);
   cu_layouts(c);
   return c;

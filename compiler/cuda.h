@@ -9,6 +9,7 @@
 //   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
 //   cuda_write.c  … where their values go
 //   cuda_mma.c    products
+//   cuda_tie.c    tiles that a wait hands back without naming them
 //   cuda_ring.c   rings, copies, turns
 //   cuda_wait.c   waits for other roles, which --debug-waits bounds
 //   cuda_layout.c indentation, braces, long lines
@@ -83,10 +84,13 @@ typedef struct Cuda {
   VEC(Named) named;    // names given in the role being written
   Scope *scope;        // of each register tile of that role
   bool *declared;      // … and whether it has been
+  struct Uses *uses;   // flow.h
+  bool *loose;         // by operation and buf: a product into the tile has ended, and the tile is not tied since
   QuadSum *sum;        // of each that is partial
   const char **let;    // of each named uniform value, its name in that role, or NULL
   bool axis_used[SC_MAX_AXES];
   bool head;           // nothing but statements so far
+  bool ordered;        // what the plan puts before the operation is written
   u32 pc;              // the operation being written
   u32 votes;           // for names of votes' outcomes
   size_t written;      // bytes of all texts, CU_MAX_TEXT at most
@@ -209,7 +213,12 @@ const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the
 
 // cuda_mma.c
 bool cu_mn_major(const Kernel *k, u32 view);              // of a product's operand: is the contracted index not its last?
+void cu_tie(Cuda *c, u32 buf);                            // what follows does not take the tile as it was before
 void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
+
+// cuda_tie.c
+void cu_find_loose(Cuda *c);                            // … in the role being written
+void cu_tie_loose(Cuda *c, const Ins *ins);             // those that the operation touches
 
 // cuda_map.c
 bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
@@ -232,7 +241,7 @@ void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);
 void cu_mma_warp(Cuda *c, const Ins *ins);
-void cu_fence(Cuda *c);
+void cu_fence(Cuda *c, bool global);
 void cu_acquire(Cuda *c, const Ins *ins);
 const char *cu_map_name(Cuda *c, u32 map);
 void cu_copy_in(Cuda *c, const Ins *ins);
@@ -282,6 +291,7 @@ void cu_next_tile(Cuda *c);          // of a dynamic grid, if it is drawn or rea
 void cu_close_tile(Cuda *c);
 
 // cuda.c
+void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the meeting before it; why: a comment, or nothing
 void cu_cite(Cuda *c, Span at);                         // the schedule's line, where it is another
 void cu_cite_role(Cuda *c);
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line

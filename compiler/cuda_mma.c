@@ -111,7 +111,7 @@ static i64 advance(const Operand *o, i64 s, i64 other) {
   return (at / width * panel + row * width + at % width) / 16;
 }
 
-static void tie(Cuda *c, u32 buf) {
+void cu_tie(Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
   u32 blocks = cu_blocks(c, b);
   if (blocks == 1) {
@@ -159,10 +159,9 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_open(c, "%s", "");
   if (!a.regs) a.desc = descriptor(c, &a, "a_desc");
   b.desc = descriptor(c, &b, "b_desc");
-  if (a.regs) tie(c, a.v->buf);
-  tie(c, dst);
-  if (ins->plan.fence) cu_fence(c);
-  if (ins->plan.meet) cu_meet(c, "  // what the other warps stored is there");
+  if (a.regs) cu_tie(c, a.v->buf);
+  cu_tie(c, dst);
+  cu_order(c, ins, "  // what the other warps stored is there");
   cu_line(c, "sc_wgmma_fence();");
   issue(c, p, &a, &b, &c->k->buf.at[dst], dst);
   cu_line(c, "sc_wgmma_commit();");
@@ -187,7 +186,7 @@ void cu_mma_wait(Cuda *c, const Ins *ins) {
   const u32 *list = &c->k->list.at[ins->arg[0]];
   if (works_meanwhile(c, ins)) cu_line(c, "sc_hold(args.tiles);  // what stands above is not put off until after the wait");
   cu_line(c, "sc_wgmma_wait<%u>();%s", ins->plan.keep, ins->plan.keep ? cu_text(c, "  // newer groups in flight: %u", ins->plan.keep) : "");
-  for (u32 i = 1; i <= list[0]; i++) tie(c, list[i]);
+  for (u32 i = 1; i <= list[0]; i++) cu_tie(c, list[i]);
 }
 
 // A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.

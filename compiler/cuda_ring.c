@@ -274,18 +274,15 @@ static const char *arriver(const Cuda *c, const Ins *ins) {
   return ins->plan.arrivals == role->warps && role->warps > 1 ? "if (lane == 0) " : "if (thread == 0) ";
 }
 
-void cu_fence(Cuda *c) {
-  cu_line(c, "sc_fence_async();");
+void cu_fence(Cuda *c, bool global) {
+  cu_line(c, global ? "sc_fence_async_all();" : "sc_fence_async();");
 }
 
+// An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of which it alone knows.
 static void before_arrival(Cuda *c, const Ins *ins) {
-  if (ins->plan.fence) cu_fence(c);
-  if (c->single) return;
-  if (!ins->plan.meet) {
-    if (ins->plan.arrivals > 1) cu_line(c, "__syncwarp();");
-    return;
-  }
-  cu_meet(c, "");
+  cu_order(c, ins, "");
+  bool elected = ins->plan.arrivals == c->k->role.at[c->r].warps;
+  if (!c->single && !ins->plan.meet && elected) cu_line(c, "__syncwarp();");
 }
 
 void cu_commit(Cuda *c, const Ins *ins) {

@@ -7,11 +7,15 @@
 // Full barrier. A role that only copies arrives once a fill: the producer thread, with expect_tx of
 // all bytes. A role that also stores, or does nothing, arrives once a warp and instance, after
 // __syncwarp; its producer thread adds the bytes before its own warp arrives. Empty barrier. An
-// instance whose threads leave the stages alone (only products and copies out read them) arrives
-// once; else once a warp. So one arrival never stands for accesses of other warps, and neither
-// barrier asks an instance's warps to meet. The counts are properties of role and ring, the same
-// for each fill. In a cluster that multicasts into the ring, a release arrives at every CTA's
-// barrier.
+// instance whose threads leave the stages alone (products and copies out read them) arrives once;
+// else once a warp. So one arrival never stands for accesses of other warps, and neither barrier
+// asks an instance's warps to meet. Nor for waits of other warps: waits go by parity, and a warp
+// that is two phases late never ends. Products bring all warps past their wait for the stage, and
+// so do their commits, where the role itself fills the ring; where there is neither, a release is
+// once a warp. (A ring with products that some path leaves out counts as one with products: loops
+// of no round are short, and two phases of it a long time.) The counts are properties of role and
+// ring, the same for each fill. In a cluster that multicasts into the ring, a release arrives at
+// every CTA's barrier.
 //
 // Numbers, fences and meetings come out of the data flow of flow_step.c, which `flow` runs again to
 // check them.
@@ -22,11 +26,17 @@ u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
   return r->one_tile || k->ring.at[ring].owner != SC_NONE ? 1 : r->instances;
 }
 
+bool sc_together(const Uses *u, u32 role, u32 ring) {
+  u8 use = sc_ring_use(u, role, ring);
+  bool commits = use & USE_FILL && (use & (USE_COPY | USE_STORE)) != USE_COPY;
+  return use & USE_PRODUCT || commits;
+}
+
 static u32 arrivals(const Uses *u, u32 role, u32 ring, bool fill) {
   u8 use = sc_ring_use(u, role, ring);
   u32 warps = u->k->role.at[role].warps;
   if (fill) return (use & (USE_COPY | USE_STORE)) == USE_COPY ? 1 : warps;
-  return use & USE_THREADS ? warps : 1;
+  return use & USE_THREADS || !sc_together(u, role, ring) ? warps : 1;
 }
 
 static void count_arrivals(const Uses *u, Kernel *k, u32 ring) {

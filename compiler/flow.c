@@ -39,6 +39,19 @@ static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
   return first ? first->plan.arrivals : 0;
 }
 
+// One arrival can stand for a warp, not for others that may still be reading, or waiting.
+static void check_warps(Sc *sc, const Kernel *k, const Uses *u, u32 role, u32 ring, u32 arrive) {
+  const Role *r = &k->role.at[role];
+  bool read = sc_ring_use(u, role, ring) & USE_THREADS;
+  if (!arrive || arrive >= r->warps || (!read && sc_together(u, role, ring))) return;
+  Diag *d = sc_report(
+      sc, D_R5_COUNT, k->ring.at[ring].span,
+      "'%s' releases '%s' with %u arrival%s, but its %u warps each %s it themselves", r->name,
+      k->ring.at[ring].name, arrive, arrive == 1 ? "" : "s", r->warps, read ? "read" : "wait for");
+  sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be %s",
+          read ? "reading" : "waiting: two rounds later, their wait is for another one");
+}
+
 static void check_counts(Sc *sc, const Kernel *k, const Uses *u, u32 ring) {
   const Ring *r = &k->ring.at[ring];
   u32 full = 0, empty = 0, peers = r->multicast ? sc_cluster(k) : 1;
@@ -46,13 +59,7 @@ static void check_counts(Sc *sc, const Kernel *k, const Uses *u, u32 ring) {
     u32 takers = sc_takers(k, i, ring), drained = arrivals_of(sc, k, i, ring, OP_RELEASE);
     full += takers * arrivals_of(sc, k, i, ring, OP_COMMIT);
     empty += takers * drained;
-    if (sc_ring_use(u, i, ring) & USE_THREADS && drained && drained < k->role.at[i].warps) {
-      Diag *d = sc_report(
-          sc, D_R5_COUNT, r->span,
-          "'%s' releases '%s' with %u arrival%s, but its %u warps each read it themselves",
-          k->role.at[i].name, r->name, drained, drained == 1 ? "" : "s", k->role.at[i].warps);
-      sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be reading");
-    }
+    check_warps(sc, k, u, i, ring, drained);
   }
   if (full != r->full_count) wrong_count(sc, r, "full", r->full_count, full);
   if (empty * peers != r->empty_count) wrong_count(sc, r, "empty", r->empty_count, empty * peers);

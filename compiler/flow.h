@@ -20,7 +20,8 @@ enum {
   USE_STORE = 4,   // fills it by threads
   USE_DRAIN = 8,   // waits and releases
   USE_THREADS = 16,// its threads read or write a held stage
-  USE_ASYNC = 32   // its products or copies out read a held stage
+  USE_ASYNC = 32,  // its products or copies out read a held stage
+  USE_PRODUCT = 64 // … products do
 };
 
 typedef struct Uses {
@@ -30,13 +31,23 @@ typedef struct Uses {
   VEC(u32) load;        // views
   VEC(Access) at;       // of the operation asked about last
   u8 *ring;             // USE_* by role * rings + ring
+  u8 *tensor;           // COPY_* by role * bufs + buf
 } Uses;
+
+// What one role's copies do to a tensor.
+enum { COPY_FROM = 1, COPY_TO = 2 };
 
 Uses *sc_uses(Sc *sc, const Kernel *k);
 u32 sc_accesses(Uses *u, const Ins *ins);  // fills u->at, reads before writes; their number
 static inline u8 sc_ring_use(const Uses *u, u32 role, u32 ring) {
   return u->ring[role * u->k->ring.n + ring];
 }
+// A map that touches a place in storage.
+typedef struct Touch {
+  u32 pc, view;  // pc SC_NONE: any
+} Touch;
+// Is what two maps of an instance touch of a buf, element by element the same threads' or no element in common?
+bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y);
 // Does any role read the ring's stages through the async proxy, or copy into them?
 bool sc_ring_async(const Uses *u, u32 ring);
 // The columns that a view of a register tile touches, as a set of 64 runs of the last dimension (a vector: of
@@ -48,6 +59,8 @@ bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);  // does it,
 // ---- derive.c
 // How many instances of a role take part in each fill and each drain of a ring.
 u32 sc_takers(const Kernel *k, u32 role, u32 ring);
+// Do an instance's warps wait for each other between its wait for a stage of the ring and the next one?
+bool sc_together(const Uses *u, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
 typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
 typedef struct Fill {
@@ -85,13 +98,27 @@ typedef struct Queue {
   Flight at[MAX_FLIGHT];
 } Queue;
 
-// What threads did to a stage since the last fence (proxy) and since their last meeting.
-enum { DIRT_WROTE = 1, DIRT_READ = 2, APART_WROTE = 4, APART_READ = 8 };
+// What threads did to a stage or a tensor since the last fence (proxy) and since their last meeting. (Tensors have fences
+// of their own: those for global memory.) APART_COPIED: a copy out from the stage or to the tensor was waited for, of
+// which only the thread that issued it knows.
+enum {
+  DIRT_WROTE = 1,
+  DIRT_READ = 2,
+  DIRT_ADDED = 4,
+  APART_WROTE = 8,
+  APART_READ = 16,
+  APART_ADDED = 32,
+  APART_COPIED = 64
+};
+
+typedef struct Dirt {
+  u8 set;
+  Touch writer, reader;  // the only one since the last meeting; pc SC_NONE: there are several
+} Dirt;
 
 typedef struct Hold {
-  u32 site;    // the wait, or the acquire
-  u8 dirt;
-  u32 writer;  // view of the last write since the last meeting
+  u32 site;  // the wait, or the acquire
+  Dirt dirt;
 } Hold;
 
 typedef struct RingState {
@@ -102,6 +129,9 @@ typedef struct RingState {
   u32 landing;           // parts of the open fill that copies land in, bit p for part p
   u32 gave;              // the last release, + 1, for messages; 0: none
 } RingState;
+
+// Copies out that may not be visible: stores, additions, and from bit UNSEEN_TURNS on the turns over CTAs held at their issue.
+enum { UNSEEN_STORE = 1, UNSEEN_ADD = 2, UNSEEN_ANY = 3, UNSEEN_TURNS = 2, MAX_TURNS = 30 };
 
 typedef struct TurnState {
   bool held;
@@ -117,7 +147,8 @@ typedef struct State {
   RingState *ring;
   TurnState *turn;
   u64 *defined;         // by buf: columns of register tiles that are written on every path
-  u32 *unseen;          // by buf: 0, or copies out to this tensor may not be visible: 1 | turns << 1
+  Dirt *tensor;         // by buf: what threads did to it
+  u32 *unseen;          // by buf: UNSEEN_* of copies out to this tensor that may not be visible, and the turns held
   u32 *unseen_site;     // by buf: one of those copies, for messages
 } State;
 
@@ -133,7 +164,7 @@ u32 sc_flight_reading(const Queue *q, u32 ring, u32 hold);  // place + 1 of the 
 u32 sc_flight_operand(const Queue *q, u32 tile);
 void sc_retire(Queue *q, u32 n);                          // the n oldest are done
 void sc_release_hold(State *s, u32 ring);                 // the oldest hold; nothing in flight refers to it any more
-void sc_state_fence(State *s, const Kernel *k);
+void sc_state_fence(State *s, const Kernel *k, bool global);
 void sc_state_meet(State *s, const Kernel *k);
 
 // ---- flow_walk.c
@@ -165,10 +196,19 @@ bool sc_blame(Flow *f, bool *blamed);  // is there to be a report, and is it the
 
 // flow_step.c: the effect of one operation that opens or closes no block.
 void sc_step(Flow *f, Ins *ins);
-void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet);  // plans or checks them, and has them take effect
+enum { NEED_FENCE = 1, NEED_MEET = 2, NEED_GLOBAL = 4 };         // … a fence for global memory, too
+void sc_want_order(Flow *f, Ins *ins, u32 need);               // plans or checks them, and has them take effect
 void sc_retire_products(Flow *f, u32 n);                       // the n oldest are done
 void sc_fault_products(Flow *f, u32 n);                        // … after a fault that has been reported
 void sc_retire_copies(Flow *f, u32 n, bool seen);              // … have read their source, or (seen) are visible
+u32 sc_unseen(const Flow *f, const Flight *flight);            // what becomes of it until it is visible: UNSEEN_*
+
+// flow_tensor.c: the same for what is done to tensors.
+bool sc_tensor_meets(const Flow *f, const Ins *ins, const Access *a);  // must the threads meet before this access?
+void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a);        // by threads
+u32 sc_copy_tensor(Flow *f, const Ins *ins);                           // by a copy; NEED_*
+u32 sc_hand_over(const Flow *f);  // NEED_* before others are told to go on: their engines see what these threads did
+void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen);      // the n oldest copies out are waited for
 
 // flow_ring.c: the same for rings and turns.
 void sc_step_acquire(Flow *f, Ins *ins);

@@ -38,8 +38,10 @@ void sc_step_commit(Flow *f, Ins *ins) {
                         "there is nothing to commit: no fill of '%s' is open here", name);
     sc_help(f->sc, d, "'acquire %s' before it", name);
   }
-  sc_want_order(
-      f, ins, r->open && (r->fill.dirt & DIRT_WROTE) && sc_ring_async(f->uses, ins->arg[0]), false);
+  bool wrote = r->open && r->fill.dirt.set & DIRT_WROTE && sc_ring_async(f->uses, ins->arg[0]);
+  u8 use = sc_ring_use(f->uses, f->role, ins->arg[0]);
+  bool arrives = (use & (USE_COPY | USE_STORE)) != USE_COPY;  // else it did when it acquired
+  sc_want_order(f, ins, (wrote ? NEED_FENCE : 0) | (arrives ? sc_hand_over(f) : 0));
   r->open = false;
   r->landing = 0;
   r->fill = (Hold){0};
@@ -93,8 +95,8 @@ void sc_step_release(Flow *f, Ins *ins) {
     if (f->report) sc_report_release(f, ring, &f->now->copy.at[i - 1], true);
     sc_retire_copies(f, i, false);
   }
-  sc_want_order(f, ins, (r->hold[0].dirt & (DIRT_WROTE | DIRT_READ)) && refilled_by_copies(f, ring),
-                false);
+  bool dirty = r->hold[0].dirt.set & (DIRT_WROTE | DIRT_READ) && refilled_by_copies(f, ring);
+  sc_want_order(f, ins, (dirty ? NEED_FENCE : 0) | sc_hand_over(f));
   sc_release_hold(f->now, ring);
   r->gave = f->pc + 1;
 }
@@ -106,9 +108,9 @@ void sc_step_endvote(Flow *f, Ins *ins) {
   for (u32 r = 0; r < f->k->ring.n; r++) {
     if (!refilled_by_copies(f, r)) continue;
     for (u32 h = 0; h < f->now->ring[r].held; h++)
-      dirty |= f->now->ring[r].hold[h].dirt & (DIRT_WROTE | DIRT_READ);
+      dirty |= f->now->ring[r].hold[h].dirt.set & (DIRT_WROTE | DIRT_READ);
   }
-  sc_want_order(f, ins, dirty, false);
+  sc_want_order(f, ins, dirty ? NEED_FENCE : 0);
 }
 
 // ---- turns
@@ -127,10 +129,10 @@ void sc_step_take(Flow *f, Ins *ins) {
 
 // A turn over CTAs orders what is done under it: the next CTA must see it (verification: T2).
 static void want_published(Flow *f, const Ins *ins) {
-  u32 turn = ins->arg[0], bit = turn < 31 ? 1u << turn : 0, tensor = SC_NONE;
+  u32 turn = ins->arg[0], bit = turn < MAX_TURNS ? 1u << turn : 0, tensor = SC_NONE;
   const Queue *q = &f->now->copy;
   for (u32 i = 0; i < f->k->buf.n; i++) {
-    if (f->now->unseen[i] & bit << 1) tensor = i;
+    if (f->now->unseen[i] & bit << UNSEEN_TURNS) tensor = i;
   }
   for (u32 i = 0; i < q->n; i++) {
     if (q->at[i].turns & bit) tensor = q->at[i].dst;
@@ -165,5 +167,7 @@ void sc_step_pass(Flow *f, Ins *ins) {
   } else {
     want_published(f, ins);
   }
+  // (What is emitted for a turn over CTAs has a fence of its own, on both sides.)
+  if (f->k->turn.at[ins->arg[0]].axis == SC_NONE) sc_want_order(f, ins, sc_hand_over(f));
   t->held = false;
 }

@@ -10,6 +10,7 @@ State *sc_state(Sc *sc, const Kernel *k) {
   s->ring = NEWS(sc, RingState, k->ring.n + 1);
   s->turn = NEWS(sc, TurnState, k->turn.n + 1);
   s->defined = NEWS(sc, u64, k->buf.n + 1);
+  s->tensor = NEWS(sc, Dirt, k->buf.n + 1);
   s->unseen = NEWS(sc, u32, k->buf.n + 1);
   s->unseen_site = NEWS(sc, u32, k->buf.n + 1);
   s->waited = SC_NONE;
@@ -22,6 +23,7 @@ void sc_state_clear(State *s, const Kernel *k) {
   memset(s->ring, 0, k->ring.n * sizeof *s->ring);
   memset(s->turn, 0, k->turn.n * sizeof *s->turn);
   memset(s->defined, 0, k->buf.n * sizeof *s->defined);
+  memset(s->tensor, 0, k->buf.n * sizeof *s->tensor);
   memset(s->unseen, 0, k->buf.n * sizeof *s->unseen);
 }
 
@@ -37,20 +39,28 @@ void sc_state_copy(State *to, const State *from, const Kernel *k) {
   if (k->ring.n) memcpy(to->ring, from->ring, k->ring.n * sizeof *to->ring);
   if (k->turn.n) memcpy(to->turn, from->turn, k->turn.n * sizeof *to->turn);
   memcpy(to->defined, from->defined, k->buf.n * sizeof *to->defined);
+  memcpy(to->tensor, from->tensor, k->buf.n * sizeof *to->tensor);
   memcpy(to->unseen, from->unseen, k->buf.n * sizeof *to->unseen);
   memcpy(to->unseen_site, from->unseen_site, k->buf.n * sizeof *to->unseen_site);
 }
 
 // ---- the joined part
 
-static bool join_hold(Hold *into, const Hold *from) {
-  u8 dirt = into->dirt | from->dirt;
-  u32 writer = into->writer == from->writer || !(from->dirt & APART_WROTE) ? into->writer
-               : into->dirt & APART_WROTE                                  ? SC_NONE
-                                                                           : from->writer;
-  bool changed = dirt != into->dirt || writer != into->writer;
-  into->dirt = dirt;
-  into->writer = writer;
+static bool join_touch(Touch *into, bool known, const Touch *from, bool other) {
+  if (!other || (known && into->pc == from->pc && into->view == from->view)) return false;
+  bool changed = !known || into->pc != SC_NONE;
+  *into = known ? (Touch){SC_NONE, SC_NONE} : *from;
+  return changed;
+}
+
+static bool join_dirt(Dirt *into, const Dirt *from) {
+  u8 set = into->set | from->set;
+  bool changed = set != into->set;
+  changed |=
+      join_touch(&into->writer, into->set & APART_WROTE, &from->writer, from->set & APART_WROTE);
+  changed |=
+      join_touch(&into->reader, into->set & APART_READ, &from->reader, from->set & APART_READ);
+  into->set = set;
   return changed;
 }
 
@@ -67,8 +77,9 @@ bool sc_state_join(State *into, const State *from, const Kernel *k) {
   for (u32 r = 0; r < k->ring.n; r++) {
     RingState *a = &into->ring[r];
     const RingState *b = &from->ring[r];
-    for (u32 h = 0; h < a->held && h < b->held; h++) changed |= join_hold(&a->hold[h], &b->hold[h]);
-    if (a->open && b->open) changed |= join_hold(&a->fill, &b->fill);
+    for (u32 h = 0; h < a->held && h < b->held; h++)
+      changed |= join_dirt(&a->hold[h].dirt, &b->hold[h].dirt);
+    if (a->open && b->open) changed |= join_dirt(&a->fill.dirt, &b->fill.dirt);
     changed |= (b->landing & ~a->landing) != 0;
     a->landing |= b->landing;
     if (!a->gave) a->gave = b->gave;
@@ -76,6 +87,7 @@ bool sc_state_join(State *into, const State *from, const Kernel *k) {
   for (u32 i = 0; i < k->buf.n; i++) {
     changed |=
         (into->defined[i] & ~from->defined[i]) != 0 || (from->unseen[i] & ~into->unseen[i]) != 0;
+    changed |= join_dirt(&into->tensor[i], &from->tensor[i]);
     into->defined[i] &= from->defined[i];
     if (!into->unseen[i]) into->unseen_site[i] = from->unseen_site[i];
     into->unseen[i] |= from->unseen[i];
@@ -167,23 +179,29 @@ void sc_release_hold(State *s, u32 ring) {
 
 // A fence orders what this thread did. What other threads did is ordered once they, having fenced,
 // have met: so a write that is fenced now is one that a meeting has still to follow.
-static void fence_hold(Hold *h) {
-  if (h->dirt & DIRT_WROTE) h->dirt |= APART_WROTE;
-  h->dirt &= (u8) ~(DIRT_WROTE | DIRT_READ);
+static void fence(Dirt *d) {
+  if (d->set & DIRT_WROTE) d->set |= APART_WROTE;
+  if (d->set & DIRT_ADDED) d->set |= APART_ADDED;
+  d->set &= (u8) ~(DIRT_WROTE | DIRT_READ | DIRT_ADDED);
 }
 
-static void meet_hold(Hold *h) { h->dirt &= (u8) ~(APART_WROTE | APART_READ); }
+static void meet(Dirt *d) {
+  d->set &= (u8) ~(APART_WROTE | APART_READ | APART_ADDED | APART_COPIED);
+}
 
-void sc_state_fence(State *s, const Kernel *k) {
+static void stages(State *s, const Kernel *k, void change(Dirt *)) {
   for (u32 r = 0; r < k->ring.n; r++) {
-    for (u32 h = 0; h < s->ring[r].held; h++) fence_hold(&s->ring[r].hold[h]);
-    fence_hold(&s->ring[r].fill);
+    for (u32 h = 0; h < s->ring[r].held; h++) change(&s->ring[r].hold[h].dirt);
+    change(&s->ring[r].fill.dirt);
   }
+}
+
+void sc_state_fence(State *s, const Kernel *k, bool global) {
+  stages(s, k, fence);
+  for (u32 i = 0; i < k->buf.n && global; i++) fence(&s->tensor[i]);
 }
 
 void sc_state_meet(State *s, const Kernel *k) {
-  for (u32 r = 0; r < k->ring.n; r++) {
-    for (u32 h = 0; h < s->ring[r].held; h++) meet_hold(&s->ring[r].hold[h]);
-    meet_hold(&s->ring[r].fill);
-  }
+  stages(s, k, meet);
+  for (u32 i = 0; i < k->buf.n; i++) meet(&s->tensor[i]);
 }

@@ -8,9 +8,11 @@ enum { MAX_KEEP = 7 };  // wgmma.wait_group N: the queue's counter has three bit
 
 // ---- plans
 
-void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet) {
+void sc_want_order(Flow *f, Ins *ins, u32 need) {
+  bool fence = need & NEED_FENCE, meet = need & NEED_MEET, global = need & NEED_GLOBAL;
   if (f->derive) {
     ins->plan.fence |= fence;
+    ins->plan.global |= global;
     ins->plan.meet |= meet;
   } else if (f->report) {
     if (fence && !ins->plan.fence) {
@@ -20,6 +22,13 @@ void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet) {
                           sc_op[ins->op].text);
       sc_help(f->sc, d, "add 'fence' to its plan");
     }
+    if (global && ins->plan.fence && !ins->plan.global) {
+      Diag *d = sc_report(f->sc, D_R7_FENCE, ins->span,
+                          "'%s' needs a proxy fence of global memory before it: threads accessed a "
+                          "tensor that the copy engine accesses next",
+                          sc_op[ins->op].text);
+      sc_help(f->sc, d, "add 'global' to its plan");
+    }
     if (meet && !ins->plan.meet) {
       Diag *d = sc_report(f->sc, D_R7_MEET, ins->span,
                           "the instance's threads must meet before '%s': it touches what others of "
@@ -28,7 +37,7 @@ void sc_want_order(Flow *f, Ins *ins, bool fence, bool meet) {
       sc_help(f->sc, d, "add 'meet' to its plan");
     }
   }
-  if (ins->plan.fence) sc_state_fence(f->now, f->k);
+  if (ins->plan.fence) sc_state_fence(f->now, f->k, ins->plan.global);
   if (!ins->plan.meet) return;
   sc_state_meet(f->now, f->k);
   if (f->votes && f->report) {
@@ -65,10 +74,19 @@ void sc_fault_products(Flow *f, u32 n) {
   sc_retire_products(f, n);
 }
 
+u32 sc_unseen(const Flow *f, const Flight *flight) {
+  const Ins *code = f->r->code.at;
+  bool adds = code[flight->site].op == OP_COPYADD, also = code[flight->also].op == OP_COPYADD;
+  return (adds && also   ? UNSEEN_ADD
+          : adds || also ? UNSEEN_ANY
+                         : UNSEEN_STORE) |
+         flight->turns << UNSEEN_TURNS;
+}
+
 void sc_retire_copies(Flow *f, u32 n, bool seen) {
   Queue *q = &f->now->copy;
   for (u32 i = 0; i < n && !seen; i++) {
-    f->now->unseen[q->at[i].dst] |= 1 | q->at[i].turns << 1;
+    f->now->unseen[q->at[i].dst] |= sc_unseen(f, &q->at[i]);
     f->now->unseen_site[q->at[i].dst] = q->at[i].site;
   }
   sc_retire(q, n);
@@ -167,21 +185,6 @@ static Ref ref_of(Flow *f, u32 view) {
 
 // ---- accesses by threads
 
-// Two writes by threads of one instance need no meeting between them if the same thread writes the
-// same elements, or they are elements of different parts.
-static bool apart(const Kernel *k, u32 x, u32 y) {
-  if (x == SC_NONE || y == SC_NONE) return false;
-  const View *a = &k->view.at[x], *b = &k->view.at[y];
-  if (a->buf != b->buf) return true;
-  for (u32 d = 0; d < a->rank; d++) {
-    i64 p, q;
-    if (a->at[d].var != b->at[d].var) return false;
-    if (a->at[d].base == b->at[d].base) continue;
-    if (!x_const_int(k, a->at[d].base, &p) || !x_const_int(k, b->at[d].base, &q)) return false;
-  }
-  return true;
-}
-
 // No product or copy out in flight may be reading a held stage that threads write (R3).
 static void want_read(Flow *f, const Access *a) {
   const View *v = &f->k->view.at[a->view];
@@ -221,40 +224,25 @@ static void want_no_copy(Flow *f, const Access *a) {
   r->landing &= ~part_bit(f->k, b);
 }
 
-// No copy out to the tensor may still be on its way when it is read (R3).
-static void want_seen(Flow *f, const Ins *ins, const Access *a) {
-  const View *v = &f->k->view.at[a->view];
-  u32 i = sc_flight_to(&f->now->copy, v->buf, 0);
-  if (!i && !f->now->unseen[v->buf]) return;
-  if (f->report) {
-    Diag *d = sc_report(f->sc, D_R3_VISIBLE, a->async ? ins->span : v->span,
-                        "'%s' is read while copies out to it may not be visible yet",
-                        sc_buf_name(f, v->buf));
-    u32 site = i ? f->now->copy.at[i - 1].site : f->now->unseen_site[v->buf];
-    sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
-    sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)",
-            sc_buf_name(f, v->buf));
-  }
-  sc_retire_copies(f, i, true);
-  f->now->unseen[v->buf] = 0;
-}
-
 static bool meets_before(Flow *f, const Ins *ins, const Access *a) {
-  Hold *h = stage_of(f, ins, a);
-  if (!a->write) return h->dirt & APART_WROTE;
-  return (h->dirt & APART_READ) || ((h->dirt & APART_WROTE) && !apart(f->k, h->writer, a->view));
+  const Dirt *d = &stage_of(f, ins, a)->dirt;
+  if (!a->write) return d->set & APART_WROTE;
+  return (d->set & (APART_READ | APART_COPIED)) ||
+         ((d->set & APART_WROTE) &&
+          !sc_apart(f->uses, &f->r->code, d->writer, (Touch){f->pc, a->view}));
 }
 
 static void touch_stage(Flow *f, const Ins *ins, const Access *a) {
   if (f->k->view.at[a->view].fill) want_no_copy(f, a);
   else if (a->write) want_read(f, a);
-  Hold *h = stage_of(f, ins, a);
+  Dirt *d = &stage_of(f, ins, a)->dirt;
   if (!a->write) {
-    h->dirt |= DIRT_READ | APART_READ;
+    d->set |= DIRT_READ | APART_READ;
     return;
   }
-  h->writer = h->dirt & APART_WROTE && h->writer != a->view ? SC_NONE : a->view;
-  h->dirt |= DIRT_WROTE | APART_WROTE;
+  bool other = d->set & APART_WROTE && d->writer.pc != f->pc;
+  d->writer = other ? (Touch){SC_NONE, SC_NONE} : (Touch){f->pc, a->view};
+  d->set |= DIRT_WROTE | APART_WROTE;
 }
 
 static void step_threads(Flow *f, Ins *ins) {
@@ -262,9 +250,11 @@ static void step_threads(Flow *f, Ins *ins) {
   bool meet = false;
   for (u32 i = 0; i < n; i++) {
     const Access *a = &f->uses->at.at[i];
-    if (f->k->buf.at[f->k->view.at[a->view].buf].space == SP_STAGE) meet |= meets_before(f, ins, a);
+    u8 space = f->k->buf.at[f->k->view.at[a->view].buf].space;
+    if (space == SP_STAGE) meet |= meets_before(f, ins, a);
+    if (space == SP_TENSOR) meet |= sc_tensor_meets(f, ins, a);
   }
-  sc_want_order(f, ins, false, meet);
+  sc_want_order(f, ins, meet ? NEED_MEET : 0);
   for (u32 i = 0; i < n; i++) {
     const Access *a = &f->uses->at.at[i];
     u32 buf = f->k->view.at[a->view].buf;
@@ -276,19 +266,14 @@ static void step_threads(Flow *f, Ins *ins) {
         if (a->write) want_free(f, buf);
         if (a->write) define(f, ins, a->view);
         break;
-      case SP_TENSOR:
-        if (!a->write) want_seen(f, ins, a);
-        break;
+      case SP_TENSOR: sc_touch_tensor(f, ins, a); break;
     }
   }
 }
 
 // ---- products
 
-// Bits for want_order: what an engine needs that reads a stage which this instance's threads may
-// have written.
-enum { NEED_FENCE = 1, NEED_MEET = 2 };
-
+// What is needed before an engine reads a stage that this instance's threads may have written.
 static u32 engine_reads(Flow *f, const Ins *ins, const Access *a) {
   const View *v = &f->k->view.at[a->view];
   if (v->fill) {
@@ -300,13 +285,13 @@ static u32 engine_reads(Flow *f, const Ins *ins, const Access *a) {
     }
     return 0;
   }
-  u8 dirt = stage_of(f, ins, a)->dirt;
+  u8 dirt = stage_of(f, ins, a)->dirt.set;
   return (dirt & DIRT_WROTE ? NEED_FENCE | NEED_MEET : 0) | (dirt & APART_WROTE ? NEED_MEET : 0);
 }
 
 static u32 turns_held(const Flow *f) {
   u32 set = 0;
-  for (u32 t = 0; t < f->k->turn.n && t < 31; t++) {
+  for (u32 t = 0; t < f->k->turn.n && t < MAX_TURNS; t++) {
     if (f->now->turn[t].held && f->k->turn.at[t].axis != SC_NONE) set |= 1u << t;
   }
   return set;
@@ -344,7 +329,7 @@ static void step_product(Flow *f, Ins *ins) {
   if (!p->acc) want_landed(f, &dst);
   want_free(f, tile);
   if (left == tile && f->report) sc_report_operand(f, tile, &flight);
-  sc_want_order(f, ins, need & NEED_FENCE, need & NEED_MEET);
+  sc_want_order(f, ins, need);
   flight.ref[0] = ref_of(f, p->a);
   flight.ref[1] = ref_of(f, p->b);
   define(f, ins, p->dst);
@@ -373,12 +358,12 @@ static void step_product_wait(Flow *f, Ins *ins) {
 // ---- copies
 
 static void step_copy_in(Flow *f, Ins *ins) {
-  Access to = {ins->arg[0], true, true}, from = {ins->arg[1], false, true};
+  Access to = {ins->arg[0], true, true};
   const View *v = &f->k->view.at[ins->arg[0]];
   const Buf *b = &f->k->buf.at[v->buf];
   bool whole = true;
   for (u32 d = 0; d < v->rank; d++) whole &= v->at[d].slice && !v->at[d].base;
-  want_seen(f, ins, &from);
+  sc_want_order(f, ins, sc_copy_tensor(f, ins));
   stage_of(f, ins, &to);
   if (whole) f->now->ring[b->ring].landing |= part_bit(f->k, b);
 }
@@ -386,7 +371,7 @@ static void step_copy_in(Flow *f, Ins *ins) {
 static void step_copy_out(Flow *f, Ins *ins) {
   Access from = {ins->arg[1], false, true};
   u32 need = engine_reads(f, ins, &from);
-  sc_want_order(f, ins, need & NEED_FENCE, need & NEED_MEET);
+  sc_want_order(f, ins, need | sc_copy_tensor(f, ins));
   Flight flight = {f->pc,
                    f->pc,
                    f->k->view.at[ins->arg[0]].buf,
@@ -406,6 +391,7 @@ static void step_copy_wait(Flow *f, Ins *ins) {
   if (!sc_flight_to(q, tensor, 0) && (read || !f->now->unseen[tensor]))
     sc_report_nothing(f, ins, tensor);
   want_keep(f, ins, q->n - done);
+  sc_note_copies(f->now, f->k, done, !read);
   sc_retire_copies(f, done, !read);
   for (u32 i = 0; i < f->k->buf.n && !read; i++) f->now->unseen[i] = 0;
 }

@@ -184,6 +184,7 @@ typedef struct Plan {
   u16 keep;       // mma.wait, copy.wait: groups that may stay in flight (wait_group N)
   u16 arrivals;   // commit, release: arrivals that this instance makes on the barrier
   bool fence;     // fence.proxy.async goes before it
+  bool global;    // … and it is one for global memory, too
   bool meet;      // the instance's threads meet (bar.sync) before it
 } Plan;
 

@@ -60,7 +60,7 @@ static const Attr role_attr[] = {
 };
 static const Attr plan_attr[] = {
     NUM(Plan, bytes, "bytes"), NUM(Plan, keep, "keep"), NUM(Plan, arrivals, "arrivals"),
-    FLAG(Plan, fence, "fence"), FLAG(Plan, meet, "meet"),
+    FLAG(Plan, fence, "fence"), FLAG(Plan, global, "global"), FLAG(Plan, meet, "meet"),
 };
 static const Attr kernel_attr[] = {
     NUM(Kernel, smem, "smem"), NUM(Kernel, threads, "threads"), NUM(Kernel, named, "named"),

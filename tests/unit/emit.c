@@ -154,6 +154,23 @@ static void waits_need_memory(void **state) {
   sc_free(&f.sc);
 }
 
+// A proxy fence for each operation that has one in its plan.
+static void expect_fences(const Kernel *k, const CudaText *t) {
+  u32 fences = 0;
+  for (u32 i = 0; i < (k->launch.n ? k->launch.n : 1); i++) {
+    const Kernel *step = k->launch.n ? k->launch.at[i].kernel : k;
+    for (u32 j = 0; j < i; j++) {
+      if (k->launch.at[j].kernel == step) return;  // written once
+    }
+    for (u32 r = 0; r < step->role.n; r++) {
+      for (u32 n = 0; n < step->role.at[r].code.n; n++)
+        fences += step->role.at[r].code.at[n].plan.fence;
+    }
+  }
+  u32 written = count(t->text.at, "sc_fence_async") - count(t->text.at, "DEV void sc_fence_async");
+  if (written != fences) fail_msg("%s: %u fences of %u are written", k->name, written, fences);
+}
+
 static bool next_unit(const char **at, char *name, size_t room) {
   static const char *const word[] = {"kernel ", "sequence "};
   for (const char *p = *at; *p; p += strcspn(p, "\n"), p += *p == '\n') {
@@ -183,6 +200,7 @@ static u32 emit_file(const char *path) {
       const CudaText *t = emit(&f, path, text, unit, debug, &k);
       if (!t) fail_msg("%s, %s: %s", path, unit, f.sc.diags->text);
       expect_waits(k, t, debug);
+      expect_fences(k, t);
       sc_free(&f.sc);
     }
   }
@@ -289,12 +307,114 @@ static void what_runs_meanwhile(void **state) {
   }
 }
 
+#define ROUND                                                           \
+  "kernel k {\n  in X : f32[M, 64], H : f16[64, 64]\n"                  \
+  "  inout Y : f32[M, 64]\n  out Z : f32[M, 64], V : f32[M]\n"          \
+  "  grid (x : cdiv(M, 64))\n  ring r : f32[64, 64], h : f16[64, 64]\n" \
+  "  role load : 1 warp, 40 regs { r <- X[x*64..];  h <- H[0..] }\n"
+#define MATH "  role math : 1 warpgroup, 128 regs { reg s : f32[64, 64]\n    wait r, h\n    "
+#define GIVE "\n    release r, h }\n}\n"
+
+static void writes(const char *source, const char *const *part, u32 n) {
+  Fixture f;
+  const Kernel *k;
+  const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
+  if (!t) fail_msg("%s", f.sc.diags->text);
+  const char *text = one_line(&f.sc, t->text.at);
+  for (u32 i = 0; i < n; i++) {
+    const char *at = strstr(text, part[i]);
+    if (!at) fail_msg("'%s' does not follow in\n%s", part[i], text);
+    text = at;
+  }
+  expect_fences(k, t);
+  sc_free(&f.sc);
+}
+#define WRITES(source, ...) \
+  writes(source, (const char *const[]){__VA_ARGS__}, COUNT(((const char *const[]){__VA_ARGS__})))
+
+// The fence and the meeting of a plan stand before the operation, whichever it is.
+static void order_within_an_instance(void **state) {
+  (void)state;
+  WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n Y[x*64.., 0..] <- r\n wait Y read" GIVE,
+         "// Y[x*64.., 0..] <- r",
+         "sc_fence_async(); sc_bar_sync(1, 128); if (thread == 0) { sc_tma");
+  WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n Y[x*64.., 0..] += r\n wait Y read" GIVE,
+         "sc_fence_async(); sc_bar_sync(1, 128); if (thread == 0) { sc_tma_add");
+  WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n s[i,j] = r[i,j]\n Z[x*64 + i, j] = s[i,j]" GIVE,
+         "// s[i,j] = r[i,j]", "sc_bar_sync(1, 128);", "sc_lds32", "// Z[");
+  WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n Y[x*64 + i, j] += r[i,j]" GIVE,
+         "// Y[x*64 + i, j] += r[i,j]", "sc_bar_sync(1, 128);", "atomicAdd");
+  WRITES(ROUND MATH "h[i,j] = 2 * h[i,j]\n s[i,j] = h[i,k] @ h[j,k]\n Z[x*64 + i, j] = s[i,j]" GIVE,
+         "// s[i,j] = h[i,k] @ h[j,k]", "sc_bar_sync(1, 128);", "sc_ldmatrix");
+}
+
+// What threads did to a tensor is fenced for the copy engine by another fence than what they did to
+// a stage.
+static void order_in_global_memory(void **state) {
+  (void)state;
+  WRITES(ROUND MATH "s[i,j] = r[i,j]\n Y[x*64 + i, j] = s[i,j]\n Y[x*64.., 0..] += r\n wait Y" GIVE,
+         "// Y[x*64.., 0..] += r",
+         "sc_fence_async_all(); sc_bar_sync(1, 128); if (thread == 0) { sc_tma_add");
+  WRITES(ROUND MATH
+         "Y[x*64.., 0..] <- r\n wait Y read\n r[i,j] = 1\n wait Y\n Z[x*64 + i, j] = r[i,j] + "
+         "Y[x*64 + i, j]" GIVE,
+         "sc_tma_wait_read<0>();", "// r[i,j] = 1", "sc_bar_sync(1, 128);", "sc_tma_wait<0>();",
+         "sc_bar_sync(1, 128);");
+}
+
+// What a wait hands back without naming it is tied before threads touch it, once; not in a loop
+// that only adds to it.
+static void tiles_handed_back(void **state) {
+  (void)state;
+  static const char head[] = ROUND
+      "  role math : 1 warpgroup, 200 regs { reg s : f32[64, 64], o : f32[64, 64] = 0\n    wait r, "
+      "h\n    ";
+  char source[1024];
+  snprintf(source, sizeof source, "%s%s%s", head,
+           "async s[i,j] = h[i,k] @ h[j,k]\n async o[i,j] = h[i,k] @ h[k,j]\n wait o\n"
+           "s[i,j] = 2 * s[i,j]\n Z[x*64 + i, j] = o[i,j] * s[i,j]" GIVE,
+           "");
+  WRITES(source, "sc_wgmma_wait<0>(); sc_tie(o); #line", "// s[i,j] = 2 * s[i,j]", "sc_tie(s);",
+         "// Z[");
+  snprintf(source, sizeof source, "%s%s%s", head,
+           "for t in 0 .. M { async o[i,j] += h[i,k] @ h[k,j]\n async s[i,j] = h[i,k] @ h[j,k]\n "
+           "wait s }\n"
+           "Z[x*64 + i, j] = o[i,j]\n V[x*64 + i] = sum(j) o[i,j]" GIVE,
+           "");
+  WRITES(source, "sc_wgmma_wait<0>(); sc_tie(s); }", "// Z[", "sc_tie(o);", "args.Z[", "// V[",
+         "float sum_j[2]");
+  Fixture f;
+  const Kernel *k;
+  assert_int_equal(count(emit(&f, "test.sched", source, NULL, false, &k)->text.at, "sc_tie(o)"), 2);
+  sc_free(&f.sc);
+}
+
+// One thread arrives for a warp whose threads have read or written the stage.
+static void a_warp_before_its_arrival(void **state) {
+  (void)state;
+  WRITES(
+      "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  ring r : f32[64, 64]\n"
+      "  role load : 1 warp, 40 regs { acquire r;  r[i,j] = X[x*64 + i, j];  commit r }\n"
+      "  role store : 1 warp, 40 regs { wait r;  Y[x*64 + i, j] = r[i,j];  release r }\n}\n",
+      "// role load", "__syncwarp(); if (thread == 0) sc_mbar_arrive(smem + r_full)",
+      "// role store", "__syncwarp(); if (thread == 0) sc_mbar_arrive(smem + r_empty)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_cannot_be_written), cmocka_unit_test(parts_of_blocks),
-      cmocka_unit_test(slices_across_panels),   cmocka_unit_test(waits_need_memory),
-      cmocka_unit_test(what_runs_meanwhile),    cmocka_unit_test(every_kernel),
-      cmocka_unit_test(loops_over_tiles),       cmocka_unit_test(what_a_header_cannot_say),
+      cmocka_unit_test(what_cannot_be_written),
+      cmocka_unit_test(parts_of_blocks),
+      cmocka_unit_test(slices_across_panels),
+      cmocka_unit_test(waits_need_memory),
+      cmocka_unit_test(what_runs_meanwhile),
+      cmocka_unit_test(order_within_an_instance),
+      cmocka_unit_test(order_in_global_memory),
+      cmocka_unit_test(tiles_handed_back),
+      cmocka_unit_test(a_warp_before_its_arrival),
+      cmocka_unit_test(every_kernel),
+      cmocka_unit_test(loops_over_tiles),
+      cmocka_unit_test(what_a_header_cannot_say),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

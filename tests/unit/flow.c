@@ -202,6 +202,137 @@ static void own_writes(void **state) {
   sc_free(&f.sc);
 }
 
+// A held stage that is changed in place, or a tensor that is stored to, and then handed on by other
+// means than its own release: engines of others read it.
+static const char in_place[] =
+    "kernel test {\n"
+    "  in A : f16[M, 64], B : f16[64, 64]\n  inout Y : f32[M, 64]\n  out Z : f32[M, 64]\n"
+    "  grid (x : cdiv(M, 64))\n"
+    "  ring a : f16[64, 64], b : f16[64, 64], sig : f32[64], y : f32[64, 64]\n"
+    "  turn go : prep, math\n"
+    "  role load : 1 warp, 40 regs { a <- A[x*64..];  b <- B[0..]\n"
+    "    wait sig;  y <- Y[x*64.., 0..];  release sig }\n"
+    "  role prep : 1 warpgroup, 64 regs { reg one : f32[64] = 1, s : f32[64, 64] = 1\n"
+    "    wait a\n    acquire go\n    a[i,j] = 2 * a[i,j]\n    release go\n"
+    "    Y[x*64 + i, j] = s[i,j]\n"
+    "    acquire sig;  sig[i] = one[i];  commit sig\n    release a }\n"
+    "  role math : 1 warpgroup, 128 regs { reg s : f32[64, 64]\n"
+    "    wait a, b, y\n    acquire go\n    async s[i,j] = a[i,k] @ b[j,k]\n    wait s\n"
+    "    release go\n    Z[x*64 + i, j] = s[i,j] + y[i,j]\n    release a, b, y }\n"
+    "}\n";
+
+static void hand_over(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(begin(&f, in_place));
+  const Ins *pass = find(&f, 1, OP_PASS, 0), *commit = find(&f, 1, OP_COMMIT, 0);
+  assert_true(pass->plan.fence && !pass->plan.global && !pass->plan.meet);
+  assert_true(commit->plan.fence && commit->plan.global);
+  assert_false(find(&f, 1, OP_RELEASE, 0)->plan.global);
+  assert_false(find(&f, 2, OP_PASS, 0)->plan.fence);
+  assert_true(sc_flow(&f.sc, f.k));
+  find(&f, 1, OP_COMMIT, 0)->plan.global = false;
+  assert_false(sc_flow(&f.sc, f.k));
+  assert_string_equal(sc_diag_code(f.sc.diags->id), "R7.fence");
+  sc_free(&f.sc);
+}
+
+#define OUT(body)                                                                             \
+  "kernel test {\n  in X : f32[M, 64], G : f16[M, 64]\n  inout Y : f32[M, 64], H : f16[M, "   \
+  "64]\n"                                                                                     \
+  "  out Z : f32[M, 64]\n  grid (x : cdiv(M, 64))\n  ring r : f32[64, 64], c : f32[64, 64]\n" \
+  "  role load : 1 warp, 40 regs { r <- X[x*64..] }\n"                                        \
+  "  role math : 1 warpgroup, 200 regs { reg s : f32[64, 64] = 0, t : f32[64, 64] = 0\n"      \
+  "    wait r\n    " body "\n    release r }\n}\n"
+
+// Where the n-th operation of a kind stands in math, and what goes before it.
+static void expect_plan(const char *source, Op op, u32 n, const char *want) {
+  Fixture f;
+  if (!begin(&f, source) || !sc_flow(&f.sc, f.k)) {
+    show(&f.sc);
+    fail();
+  }
+  const Plan *p = &find(&f, 1, op, n)->plan;
+  const char *have = sc_printf(&f.sc, "%s%s%s", p->fence ? "fence " : "",
+                               p->global ? "global " : "", p->meet ? "meet" : "");
+  if (strcmp(have, want) != 0) fail_msg("%s\n'%s', not '%s'", source, have, want);
+  sc_free(&f.sc);
+}
+
+// Where neither products nor the role's own commits keep its warps together, each gives back the
+// stages that it has waited for, though only one thread copies out of them.
+static void warps_that_lag(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(
+      begin(&f,
+            "kernel test {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  ring c : f32[64, 64]\n"
+            "  role load : 1 warp, 40 regs { for t in 0 .. cdiv(M, 64) { c <- X[t*64..] } }\n"
+            "  role store : 1 warpgroup, 64 regs { ring d : f32[64, 64]\n"
+            "    for t in 0 .. cdiv(M, 64) {\n"
+            "      wait c;  Y[t*64.., 0..] <- c;  wait Y read;  release c\n"
+            "      acquire d;  d[i,j] = 0;  commit d;  wait d;  Y[t*64..] <- d;  wait Y read;  "
+            "release d } }\n}\n"));
+  assert_int_equal(ring(&f, "c")->empty_count, 4);
+  assert_int_equal(ring(&f, "d")->empty_count, 1);
+  assert_int_equal(find(&f, 1, OP_RELEASE, 0)->plan.arrivals, 4);
+  assert_true(sc_flow(&f.sc, f.k));
+  find(&f, 1, OP_RELEASE, 0)->plan.arrivals = 1;
+  f.k->ring.at[0].empty_count = 1;
+  assert_false(sc_flow(&f.sc, f.k));
+  assert_string_equal(sc_diag_code(f.sc.diags->id), "R5.count");
+  sc_free(&f.sc);
+}
+
+// Of two statements that write the same elements, each deals them to the threads in its own way.
+static void who_writes(void **state) {
+  (void)state;
+#define FILL(body) OUT("acquire c;  " body "\n commit c\n wait c;  release c")
+  expect_plan(FILL("c[i,j] = 0\n c[i,j] = s[i,j]"), OP_MAP, 3, "meet");
+  expect_plan(FILL("c[i,j] = s[i,j]\n c[i,j] = t[i,j]"), OP_MAP, 3, "");
+  expect_plan(FILL("c[i,j] = s[i,j]\n c[j,i] = s[i,j]"), OP_MAP, 3, "meet");
+  expect_plan(FILL("c[i,j] = 0\n c[i,j] = 1"), OP_MAP, 3, "");
+  expect_plan(FILL("c[i,0] = 0\n c[i,1] = 1"), OP_MAP, 3, "");
+  expect_plan(OUT("reg u : f32[64, 32] = 0, v : f32[64, 32] = 0\n acquire c;  c[i,j] = u[i,j]\n "
+                  "c[i,32 + j] = v[i,j]\n commit c\n wait c;  release c"),
+              OP_MAP, 5, "");
+  expect_plan(OUT("reg u : f32[64, 32] = 0, v : f32[64, 32] = 0\n acquire c;  c[i,j] = u[i,j]\n "
+                  "c[i,24 + j] = v[i,j]\n commit c\n wait c;  release c"),
+              OP_MAP, 5, "meet");
+}
+
+// One thread waits for copies out: the others know of it when they have met.
+static void who_waited(void **state) {
+  (void)state;
+  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y read\n r[i,j] = s[i,j]"), OP_MAP, 2, "meet");
+  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y read\n s[i,j] = r[i,j]"), OP_MAP, 2, "");
+  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 2, "meet");
+  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y read\n wait Y\n Y[x*64 + i, j] = s[i,j]"), OP_MAP,
+              2, "meet");
+  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0,
+              "");
+}
+
+// Global memory: threads among themselves, and threads and the copy engine.
+static void tensors(void **state) {
+  (void)state;
+  expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0,
+              "fence global meet");
+  expect_plan(OUT("s[i,j] = Y[x*64 + i, j]\n Y[x*64.., 0..] <- r\n wait Y"), OP_COPYOUT, 0,
+              "fence global meet");
+  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0, "");
+  expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n Z[x*64 + i, j] = Y[x*64 + j, i]"), OP_MAP, 3, "meet");
+  expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 3, "");
+  expect_plan(OUT("H[x*64 + i, j] = s[i,j]\n s[i,j] = H[x*64 + i, j]"), OP_MAP, 3, "meet");
+  expect_plan(OUT("s[i,j] = Y[x*64 + j, i]\n Y[x*64 + i, j] = s[i,j]"), OP_MAP, 3, "meet");
+  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 2, "meet");
+  rejected(OUT("Y[x*64.., 0..] <- r\n Y[x*64.., 0..] += r\n wait Y"), "R3.visible");
+  rejected(OUT("Y[x*64.., 0..] += r\n wait Y read\n Y[x*64.., 0..] <- r\n wait Y"), "R3.visible");
+  rejected(OUT("Y[x*64.., 0..] <- r\n wait Y read\n Y[x*64 + i, j] = s[i,j]"), "R3.visible");
+  rejected(OUT("Y[x*64.., 0..] <- r\n wait Y read\n Y[x*64 + i, j] += s[i,j]"), "R3.visible");
+  accepted(OUT("Y[x*64.., 0..] += r\n wait Y read\n Y[x*64 + i, j] += s[i,j]"));
+}
+
 // ---- what is accepted: states that equal each other only by shape
 
 static void one_behind(void **state) {
@@ -378,6 +509,11 @@ int main(void) {
       cmocka_unit_test(roles_of_several),
       cmocka_unit_test(no_fence_between_threads),
       cmocka_unit_test(own_writes),
+      cmocka_unit_test(hand_over),
+      cmocka_unit_test(warps_that_lag),
+      cmocka_unit_test(who_writes),
+      cmocka_unit_test(who_waited),
+      cmocka_unit_test(tensors),
       cmocka_unit_test(one_behind),
       cmocka_unit_test(copy_one_behind),
       cmocka_unit_test(rejections),
