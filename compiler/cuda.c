@@ -85,7 +85,7 @@ void cu_cite(Cuda *c, Span at) {
   str_puts(&c->out, "\n");
 }
 
-static void open_for(Cuda *c, const Ins *ins) {
+void cu_open_for(Cuda *c, const Ins *ins) {
   const char *v = c->loop[ins->arg[0]], *lo = cu_uniform(c, ins->arg[1]);
   cu_line(c, "#pragma unroll 1");
   if (ins->flags & INS_REVERSED) cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v, lo, v);
@@ -102,7 +102,7 @@ static void statement(Cuda *c, const Ins *ins) {
   if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
-    case OP_FOR: open_for(c, ins); break;
+    case OP_FOR: cu_open_for(c, ins); break;
     case OP_IF: cu_open_if(c, ins); break;
     case OP_ELSE: cu_open(c, "} else"); break;
     case OP_ENDTILE: cu_close_tile(c); break;
@@ -234,7 +234,7 @@ static void offsets(Cuda *c, const char *code) {
   const Kernel *k = c->k;
   if (k->ring.n || k->grid == GRID_DYNAMIC) cu_line(c, "// shared memory: of each ring its first stage, a stage's bytes, its full and its empty barriers");
   for (u32 i = 0; i < k->ring.n; i++) ring_offsets(c, i, code);
-  if (k->grid == GRID_DYNAMIC) {
+  if (k->grid == GRID_DYNAMIC && cu_slot_readers(k)) {
     u32 full = sc_slot_barriers(k);
     cu_line(c, "constexpr u32 slot_stage = %u, slot_bytes = %u, slot_full = %u, slot_empty = %u;  // tiles to come * 2", k->draw,
             sc_slot_bytes(k), full, full + 16);
@@ -255,7 +255,7 @@ static void barriers(Cuda *c) {
       cu_line(c, "sc_ring_init(smem + %s, %u, %u, %u);", at, r->stages, r->full_count, r->empty_count);
     }
   }
-  if (k->grid == GRID_DYNAMIC) cu_line(c, "sc_ring_init(smem + slot_full, 2, 1, %u);", cu_slot_readers(k));
+  if (k->grid == GRID_DYNAMIC && cu_slot_readers(k)) cu_line(c, "sc_ring_init(smem + slot_full, 2, 1, %u);", cu_slot_readers(k));
   cu_init_named(c);
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);

@@ -283,6 +283,7 @@ void cu_cite_role(Cuda *c);
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_open_if(Cuda *c, const Ins *ins);
+void cu_open_for(Cuda *c, const Ins *ins);
 void cu_open_unrolled(Cuda *c, const char *var, i64 n);  // … of a loop over [0, n) that is fully unrolled
 void cu_close(Cuda *c);
 

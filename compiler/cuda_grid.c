@@ -136,22 +136,25 @@ void cu_put_place(Cuda *c, Str *out) {
 
 // ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of two slots
 
+static bool one_thread(const Kernel *k, u32 r) { return cu_single(k, &k->role.at[r]) && k->role.at[r].instances == 1; }
+
 // The first role that one thread runs draws; where there is none, the first role's first thread.
 static u32 drawer(const Kernel *k) {
   for (u32 r = 0; r < k->role.n; r++) {
-    if (cu_single(k, &k->role.at[r])) return r;
+    if (one_thread(k, r)) return r;
   }
   return 0;
 }
 
 // A drawer that is one thread knows what it drew; the other threads of a larger one read it like everybody.
-static bool drawer_reads(const Kernel *k) { return !cu_single(k, &k->role.at[drawer(k)]); }
+static bool drawer_reads(const Kernel *k) { return !one_thread(k, drawer(k)); }
 
-// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs.
+// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs. None where the drawer is
+// all there is: then nothing is handed on.
 u32 cu_slot_readers(const Kernel *k) {
   u32 n = 0, ctas = sc_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
-    if (r != drawer(k) || drawer_reads(k)) n += cu_single(k, &k->role.at[r]) ? 1 : cu_warps(&k->role.at[r]);
+    if (r != drawer(k) || drawer_reads(k)) n += cu_warps(&k->role.at[r]);
   }
   // (The drawers of the other CTAs read what that of the first drew.)
   return drawer_reads(k) ? n * ctas : n * ctas + ctas - 1;
@@ -172,6 +175,7 @@ static void draw(Cuda *c) {
   cu_line(c, "tile = tile_step + atomicAdd(args.counter, 1);");
   cu_line(c, "if (tile < args.tiles) at = %s_place_of(args, tile);", c->function);
   cu_line(c, "if (tile == tile_step + args.tiles - 1) *args.counter = 0;  // the last draw of the launch");
+  if (!cu_slot_readers(c->k)) return;
   cu_mbar_wait(c, "smem + slot_empty + 8 * slot", c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY, SC_NONE);
   if (n > 1) {
     cu_line(c, "sc_mbar_expect(smem + slot_full + 8 * slot, slot_bytes);");
@@ -216,7 +220,7 @@ static void next_tile(Cuda *c) {
   cu_cite_role(c);
   c->at = role->span;
   cu_line(c, early ? "// the next tile: drawn before the last copy of this one, which has to wait for its stage anyway" : "// the next tile");
-  cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
+  if (cu_slot_readers(c->k)) cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
   } else if (!drawer_reads(c->k)) {
@@ -227,7 +231,7 @@ static void next_tile(Cuda *c) {
     cu_close(c);
     receive(c);
   }
-  cu_line(c, "drawn++;");
+  if (cu_slot_readers(c->k)) cu_line(c, "drawn++;");
 }
 
 // The operation before which the role has its next tile. A draw takes as long as a copy from memory: where one thread
@@ -237,7 +241,7 @@ static void next_tile(Cuda *c) {
 static u32 next_tile_at(const Kernel *k, u32 r) {
   const Code *code = &k->role.at[r].code;
   u32 end = code->n - 1, pc = end;
-  if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1) return end;
+  if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1 || k->role.at[r].one_tile) return end;
   while (code->at[pc - 1].op == OP_ENDIF) {
     pc--;
     if (code->at[code->at[pc].nest].op != OP_IF) return end;  // it is that of an `else`
@@ -250,6 +254,7 @@ static u32 next_tile_at(const Kernel *k, u32 r) {
 void cu_next_tile(Cuda *c) {
   const Code *code = &c->k->role.at[c->r].code;
   if (c->k->grid != GRID_DYNAMIC || c->pc != next_tile_at(c->k, c->r)) return;
+  if (c->k->role.at[c->r].one_tile) cu_close(c);  // what the tile's owner alone does
   for (u32 i = c->pc; i + 1 < code->n; i++) {
     if (code->at[i].op == OP_ENDIF) cu_close(c);
   }
@@ -266,10 +271,24 @@ bool cu_one_tile(const Kernel *k) {
   return once;
 }
 
+// Instances are dealt the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.
+static void open_own_tile(Cuda *c) {
+  bool dynamic = c->k->grid == GRID_DYNAMIC;
+  if (dynamic) cu_open(c, "if (int(drawn %% %u) != instance)", c->k->role.at[c->r].instances);
+  else cu_open(c, "if (owner != instance)");
+  cu_skip_tile(c);
+  if (dynamic) {
+    cu_open(c, "} else");
+    return;
+  }
+  cu_line(c, "continue;");
+  cu_close(c);
+}
+
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
-    cu_line(c, "u32 drawn = 0;  // tiles, after the first");
+    if (cu_slot_readers(k)) cu_line(c, "u32 drawn = 0;  // tiles, after the first");
     cu_line(c, "auto at = %s_place_of(args, tile0);", c->function);
   }
   bool once = cu_one_tile(k);
@@ -284,12 +303,7 @@ void cu_open_tile(Cuda *c) {
     cu_open(c, "for (int tile = tile0; tile < args.tiles; tile += tile_step)");
   }
   c->head_at = c->out.n;
-  if (k->role.at[c->r].one_tile) {
-    cu_open(c, "if (owner != instance)");
-    cu_skip_tile(c);
-    cu_line(c, "continue;");
-    cu_close(c);
-  }
+  if (k->role.at[c->r].one_tile) open_own_tile(c);
 }
 
 void cu_close_tile(Cuda *c) {
