@@ -72,9 +72,13 @@ static void check_access(Check *x, u32 view) {
 static void check_reduction(Check *x, const Map *m, const Oriented *o, const Expr *e) {
   i64 cols = 0;
   x_const_int(x->k, m->var[e->ref].extent, &cols);
-  if (!o->regs || o->row < 0 || (o->col >= 0 ? (int)e->ref != o->col : (int)e->ref == o->row || cols % 8)) {
+  if (!o->regs) {
+    cannot(x, m->span, "a reduction of which nothing is in registers", NULL, "reduce into a vector there first: reg z : f32[64], z[i] = …");
+  } else if (o->row < 0 || (o->col >= 0 ? (int)e->ref != o->col : (int)e->ref == o->row)) {
     cannot(x, m->span, "a reduction that does not run along the rows of a register tile", NULL,
            "put the tile through a ring, from which any thread reads any element, into one whose columns are reduced");
+  } else if (o->col < 0 && cols % 8) {
+    cannot(x, m->span, "a reduction of rows whose length is no multiple of 8", NULL, "pad them");
   } else if (e->ty == TY_INT) {
     cannot(x, m->span, "a reduction of integers", NULL, NULL);
   }

@@ -14,7 +14,10 @@ _Static_assert((int)SCHEDC_F32 == EL_F32 && (int)SCHEDC_E4M3 == EL_E4M3 &&
 
 // ---- plans: is this one of those known?
 
-static bool same_scalar(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+// (0.0 and -0.0 are two: 1 / a tells them apart.)
+static bool same_scalar(double a, double b) {
+  return (a == b && !signbit(a) == !signbit(b)) || (isnan(a) && isnan(b));
+}
 
 static double scalar_of(const LaunchCall *call, u32 i) {
   return call->scalar ? call->scalar[i] : (double)NAN;

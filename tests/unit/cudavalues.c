@@ -75,7 +75,7 @@ static void rows_of_stages(void **state) {
   has(t, "for (int e = 0; e < 32; e++) sum_j[sc_row(e)] += sc_lds32(sc_at<128, 64>(");
   has(t, "m[r] = m[r] + sum_j[r];");
   has(emitted(state, "m[i] = m[i] + sum(j) c[i,j]"),
-      "a reduction that does not run along the rows");  // 20 columns
+      "a reduction of rows whose length is no multiple of 8");  // 20 columns
   has(emitted(state, "m[i] = 0;  n[j] = n[j] + sum(i) r[i,j];  s[i,j] = n[j]"),
       "a reduction that does not run along the rows");
 }
