@@ -31,7 +31,7 @@ typedef enum Layout {
 typedef struct Wgmma {
   bool regs;        // A from registers
   bool a_mn, b_mn;  // operand stored MN-major
-  u8 elem;
+  u8 a_elem, b_elem;
   u32 n;
 } Wgmma;
 

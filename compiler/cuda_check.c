@@ -211,7 +211,7 @@ static void check_product(Check *x, const Product *p, bool warp) {
   check_operand(x, p->b, warp);
   check_slice(x, p->a, cu_mn_major(x->k, p->a) ? p->m : p->k, warp);
   check_slice(x, p->b, cu_mn_major(x->k, p->b) ? p->n : p->k, warp);
-  if (a->elem != b->elem) cannot(x, p->span, "a product of different element types", NULL, NULL);
+  if (a->elem != b->elem && (bytes != 1 || sc_elem[a->elem].bytes != 1)) cannot(x, p->span, "a product of different element types", NULL, NULL);
   if (dst->elem != EL_F32) cannot(x, p->span, "is the result of a product, and not f32", dst->name, NULL);
   if (p->k * bytes % 32) cannot(x, p->span, "a product whose contracted index is no multiple of 32 bytes", NULL, NULL);
   if (!warp) {

@@ -80,8 +80,29 @@ static void rows_of_stages(void **state) {
       "a reduction that does not run along the rows");
 }
 
+// The two 8-bit types may meet in a product.
+static void types_of_8_bits(void **state) {
+  Fixture *f = *state;
+  const Kernel *k =
+      compile(f, "t.sched",
+              "kernel k {\n  in X : e4m3[M, 64], W : e5m2[64, 64]\n  out Y : f32[M, 64]\n"
+              "  grid (x : cdiv(M, 64))\n  ring a : e4m3[64, 64], b : e5m2[64, 64]\n"
+              "  role load : 1 warp { a <- X[x*64..];  b <- W[0..] }\n"
+              "  role math : 1 warpgroup {\n    reg s : f32[64, 64]\n    wait a, b\n"
+              "    async s[i,j] = a[i,k] @ b[j,k]\n    wait s\n"
+              "    async s[i,j] += a[i,k] @ a[j,k]\n    wait s;  release a, b\n"
+              "    Y[x*64 + i, j] = s[i,j]\n  }\n}\n");
+  const CudaText *t = sc_cuda(&f->sc, k, &(CudaOptions){0});
+  assert_non_null(t);
+  has(t->text.at, "DEV void sc_wgmma_e4m3_e5m2_n64_ss(");
+  has(t->text.at, "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e5m2 {");
+  has(t->text.at, "DEV void sc_wgmma_e4m3_n64_ss(");
+  has(t->text.at, "sc_wgmma_e4m3_e5m2_n64_ss<0, 0>(s, a_desc, b_desc, 0);");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(shifted_columns), TEST(others_elements),
-                                     TEST(votes_of_blocks), TEST(rows_of_stages)};
+                                     TEST(votes_of_blocks), TEST(rows_of_stages),
+                                     TEST(types_of_8_bits)};
   return cmocka_run_group_tests_name("cudavalues", tests, NULL, NULL);
 }
