@@ -214,6 +214,8 @@ static void draw_or_expect(Cuda *c, bool receives) {
   cu_close(c);
 }
 
+static bool counts_draws(const Cuda *c) { return cu_slot_readers(c->k) || c->k->role.at[c->r].one_tile; }
+
 static void next_tile(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
   bool early = c->pc + 1 < role->code.n;
@@ -231,7 +233,7 @@ static void next_tile(Cuda *c) {
     cu_close(c);
     receive(c);
   }
-  if (cu_slot_readers(c->k)) cu_line(c, "drawn++;");
+  if (counts_draws(c)) cu_line(c, "drawn++;");
 }
 
 // The operation before which the role has its next tile. A draw takes as long as a copy from memory: where one thread
@@ -288,7 +290,7 @@ static void open_own_tile(Cuda *c) {
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
-    if (cu_slot_readers(k)) cu_line(c, "u32 drawn = 0;  // tiles, after the first");
+    if (counts_draws(c)) cu_line(c, "u32 drawn = 0;  // tiles, after the first");
     cu_line(c, "auto at = %s_place_of(args, tile0);", c->function);
   }
   bool once = cu_one_tile(k);
