@@ -87,7 +87,7 @@ void cu_cite(Cuda *c, Span at) {
   str_puts(&c->out, "\n");
 }
 
-static void open_for(Cuda *c, const Ins *ins) {
+void cu_open_for(Cuda *c, const Ins *ins) {
   const char *v = c->loop[ins->arg[0]], *lo = cu_uniform(c, ins->arg[1]);
   cu_line(c, "#pragma unroll 1");
   if (ins->flags & INS_REVERSED) cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v, lo, v);
@@ -112,7 +112,7 @@ static bool orders_itself(Op op) { return op == OP_MMA || op == OP_COMMIT || op 
 static void operation(Cuda *c, const Ins *ins) {
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
-    case OP_FOR: open_for(c, ins); break;
+    case OP_FOR: cu_open_for(c, ins); break;
     case OP_IF: cu_open_if(c, ins); break;
     case OP_ELSE: cu_open(c, "} else"); break;
     case OP_ENDTILE: cu_close_tile(c); break;

@@ -32,7 +32,7 @@ typedef enum Layout {
 typedef struct Wgmma {
   bool regs;        // A from registers
   bool a_mn, b_mn;  // operand stored MN-major
-  u8 elem;
+  u8 a_elem, b_elem;
   u32 n;
 } Wgmma;
 
@@ -297,6 +297,7 @@ void cu_cite_role(Cuda *c);
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_open_if(Cuda *c, const Ins *ins);
+void cu_open_for(Cuda *c, const Ins *ins);
 void cu_open_unrolled(Cuda *c, const char *var, i64 n);  // … of a loop over [0, n) that is fully unrolled
 void cu_close(Cuda *c);
 

@@ -87,10 +87,17 @@ static void check_access(Check *x, u32 view) {
   if (b->space == SP_REG && b->rank == 1 && v->at[0].var < 0) cannot(x, v->span, "is in registers, and one element of it is named", b->name, "put it through a ring");
 }
 
+// A tile whose rows are reduced need not be in registers: a vector there that runs along them says which thread has which.
 static void check_reduction(Check *x, const Map *m, const Oriented *o, const Expr *e) {
-  if (!o->regs || (int)e->ref != o->col || o->row < 0) {
+  i64 cols = 0;
+  x_const_int(x->k, m->var[e->ref].extent, &cols);
+  if (!o->regs) {
+    cannot(x, m->span, "a reduction of which nothing is in registers", NULL, "reduce into a vector there first: reg z : f32[64], z[i] = …");
+  } else if (o->row < 0 || (o->col >= 0 ? (int)e->ref != o->col : (int)e->ref == o->row)) {
     cannot(x, m->span, "a reduction that does not run along the rows of a register tile", NULL,
            "put the tile through a ring, from which any thread reads any element, into one whose columns are reduced");
+  } else if (o->col < 0 && cols % 8) {
+    cannot(x, m->span, "a reduction of rows whose length is no multiple of 8", NULL, "pad them");
   } else if (e->ty == TY_INT) {
     cannot(x, m->span, "a reduction of integers", NULL, NULL);
   }
@@ -106,6 +113,53 @@ static void check_reductions(Check *x, const Map *m, const Oriented *o) {
     if (e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN) check_reduction(x, m, o, e);
     const Xid arg[] = {e->a, e->b, e->c};
     for (u32 n = 0; n < sc_xop[e->op].arity; n++) reached[arg[n]] = 1;
+  }
+}
+
+// Are both sums of the same and a number? Those numbers.
+static bool from_same(const Kernel *k, Xid a, Xid b, i64 *p, i64 *q) {
+  const Xid of[] = {a, b};
+  Xid rest[] = {a, b};
+  i64 *by[] = {p, q};
+  for (u32 i = 0; i < 2; i++) {
+    const Expr *e = &k->expr.at[of[i]];
+    *by[i] = 0;
+    if (x_const_int(k, of[i], by[i])) rest[i] = 0;
+    else if (e->op == X_ADD && x_const_int(k, e->b, by[i])) rest[i] = e->a;
+    else if (e->op == X_ADD && x_const_int(k, e->a, by[i])) rest[i] = e->b;
+    else if (e->op == X_SUB && x_const_int(k, e->b, by[i])) rest[i] = e->a, *by[i] = -*by[i];
+  }
+  return rest[0] == rest[1];
+}
+
+// May a thread read an element through view `from` that another writes through `to`?
+static bool reads_others(const Check *x, const Map *m, const View *to, const View *from) {
+  bool same = true;
+  if (to->buf != from->buf || to->fill != from->fill) return false;
+  for (u32 d = 0; d < to->rank; d++) {
+    i64 p, q, n[2] = {1, 1};
+    if (to->at[d].var == from->at[d].var && to->at[d].base == from->at[d].base) continue;
+    same = false;
+    if (to->at[d].var >= 0) x_const_int(x->k, m->var[to->at[d].var].extent, &n[0]);
+    if (from->at[d].var >= 0) x_const_int(x->k, m->var[from->at[d].var].extent, &n[1]);
+    if (from_same(x->k, to->at[d].base, from->at[d].base, &p, &q) && (p + n[0] <= q || q + n[1] <= p)) return false;
+  }
+  return !same;
+}
+
+// The right side is read whole before the left is written: by each thread, which does not wait for the others. (In
+// registers nobody has another's elements.)
+static void check_overlap(Check *x, const Map *m, const u32 *views, u32 n) {
+  const View *dst = &x->k->view.at[m->dst];
+  const Buf *b = buf_of(x, m->dst);
+  if (b->space == SP_REG) return;
+  for (u32 i = 0; i < n; i++) {
+    const View *v = &x->k->view.at[views[i]];
+    if (!reads_others(x, m, dst, v)) continue;
+    bool stage = b->space == SP_STAGE;
+    cannot(x, v->span, "is read at other elements than those that the same statement writes", b->name,
+           stage ? "read it into a register tile first, and write it in a statement of its own" : "write into another tensor");
+    return;
   }
 }
 
@@ -132,6 +186,7 @@ static void check_map(Check *x, const Map *m, bool add) {
   if (m->vars > 2) cannot(x, m->span, "a statement over more than two indices", NULL, "read into a register tile first, and reduce that");
   if (o.regs) check_blocks(x, m, &o);
   check_reductions(x, m, &o);
+  if (m->dst != SC_NONE) check_overlap(x, m, views, n);
   if (add) check_add(x, m, &o);
   bool to_tensor = m->dst != SC_NONE && buf_of(x, m->dst)->space == SP_TENSOR;
   if (m->cond && m->dst != SC_NONE && !to_tensor) cannot(x, m->span, "a condition on a write into registers or a stage", NULL, "select with where()");
@@ -177,7 +232,7 @@ static void check_product(Check *x, const Product *p, bool warp) {
   check_operand(x, p->b, warp);
   check_slice(x, p->a, cu_mn_major(x->k, p->a) ? p->m : p->k, warp);
   check_slice(x, p->b, cu_mn_major(x->k, p->b) ? p->n : p->k, warp);
-  if (a->elem != b->elem) cannot(x, p->span, "a product of different element types", NULL, NULL);
+  if (a->elem != b->elem && (bytes != 1 || sc_elem[a->elem].bytes != 1)) cannot(x, p->span, "a product of different element types", NULL, NULL);
   if (dst->elem != EL_F32) cannot(x, p->span, "is the result of a product, and not f32", dst->name, NULL);
   if (p->k * bytes % 32) cannot(x, p->span, "a product whose contracted index is no multiple of 32 bytes", NULL, NULL);
   if (!warp) {

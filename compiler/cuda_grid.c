@@ -151,7 +151,8 @@ static u32 drawer(const Kernel *k) {
 // A drawer that is one thread knows what it drew; the other threads of a larger one read it like everybody.
 static bool drawer_reads(const Kernel *k) { return !one_thread(k, drawer(k)); }
 
-// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs. 0: nobody else is there.
+// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs. None where the drawer is
+// all there is: then nothing is handed on.
 u32 cu_slot_readers(const Kernel *k) {
   u32 n = 0, ctas = sc_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
@@ -215,17 +216,15 @@ static void draw_or_expect(Cuda *c, bool receives) {
   cu_close(c);
 }
 
+static bool counts_draws(const Cuda *c) { return cu_slot_readers(c->k) || c->k->role.at[c->r].one_tile; }
+
 static void next_tile(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
   bool early = c->pc + 1 < role->code.n;
   cu_cite_role(c);
   c->at = role->span;
   cu_line(c, early ? "// the next tile: drawn before the last copy of this one, which has to wait for its stage anyway" : "// the next tile");
-  if (!cu_slot_readers(c->k)) {
-    draw(c);
-    return;
-  }
-  cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
+  if (cu_slot_readers(c->k)) cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
   } else if (!drawer_reads(c->k)) {
@@ -236,7 +235,7 @@ static void next_tile(Cuda *c) {
     cu_close(c);
     receive(c);
   }
-  cu_line(c, "drawn++;");
+  if (counts_draws(c)) cu_line(c, "drawn++;");
 }
 
 // The operation before which the role has its next tile. A draw takes as long as a copy from memory: where one thread
@@ -246,7 +245,7 @@ static void next_tile(Cuda *c) {
 static u32 next_tile_at(const Kernel *k, u32 r) {
   const Code *code = &k->role.at[r].code;
   u32 end = code->n - 1, pc = end;
-  if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1) return end;
+  if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1 || k->role.at[r].one_tile) return end;
   while (code->at[pc - 1].op == OP_ENDIF) {
     pc--;
     if (code->at[code->at[pc].nest].op != OP_IF) return end;  // it is that of an `else`
@@ -259,6 +258,7 @@ static u32 next_tile_at(const Kernel *k, u32 r) {
 void cu_next_tile(Cuda *c) {
   const Code *code = &c->k->role.at[c->r].code;
   if (c->k->grid != GRID_DYNAMIC || c->pc != next_tile_at(c->k, c->r)) return;
+  if (c->k->role.at[c->r].one_tile) cu_close(c);  // what the tile's owner alone does
   for (u32 i = c->pc; i + 1 < code->n; i++) {
     if (code->at[i].op == OP_ENDIF) cu_close(c);
   }
@@ -275,10 +275,24 @@ bool cu_one_tile(const Kernel *k) {
   return once;
 }
 
+// Instances are dealt the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.
+static void open_own_tile(Cuda *c) {
+  bool dynamic = c->k->grid == GRID_DYNAMIC;
+  if (dynamic) cu_open(c, "if (int(drawn %% %u) != instance)", c->k->role.at[c->r].instances);
+  else cu_open(c, "if (owner != instance)");
+  cu_skip_tile(c);
+  if (dynamic) {
+    cu_open(c, "} else");
+    return;
+  }
+  cu_line(c, "continue;");
+  cu_close(c);
+}
+
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
-    if (cu_slot_readers(k)) cu_line(c, "u32 drawn = 0;  // tiles, after the first");
+    if (counts_draws(c)) cu_line(c, "u32 drawn = 0;  // tiles, after the first");
     cu_line(c, "auto at = %s_place_of(args, tile0);", c->function);
   }
   bool once = cu_one_tile(k);
@@ -293,12 +307,7 @@ void cu_open_tile(Cuda *c) {
     cu_open(c, "for (int tile = tile0; tile < args.tiles; tile += tile_step)");
   }
   c->head_at = c->out.n;
-  if (k->role.at[c->r].one_tile) {
-    cu_open(c, "if (owner != instance)");
-    cu_skip_tile(c);
-    cu_line(c, "continue;");
-    cu_close(c);
-  }
+  if (k->role.at[c->r].one_tile) open_own_tile(c);
 }
 
 void cu_close_tile(Cuda *c) {

@@ -387,14 +387,39 @@ void cu_map(Cuda *c, const Ins *ins) {
   if (written) cu_close(c);
 }
 
+// The vote's condition, for the two rows of a thread in a block.
+static const char *for_either_row(MapGen *g) {
+  Cuda *c = g->c;
+  At r0 = cu_row_at(g, "0"), r1 = cu_row_at(g, "1");
+  return cu_text(c, "%s || %s", cu_paren(c, cu_expr(c, &r0, g->m->root), P_OR), cu_paren(c, cu_expr(c, &r1, g->m->root), P_OR));
+}
+
+// Of several blocks each warp has rows in all.
+static void vote_of_blocks(MapGen *g, i64 blocks) {
+  Cuda *c = g->c;
+  const char *name = cu_text(c, "vote%u", ++c->votes);
+  cu_line(c, "bool %s = false;", name);
+  cu_open_unrolled(c, "b", blocks);
+  g->at.block = "b";
+  prepare(g, g->m->root, false);
+  const char *row = for_either_row(g);
+  cu_line(c, "%s |= %s;", name, row);
+  cu_close(c);
+  cu_open(c, "if (__any_sync(~0u, %s))", name);
+}
+
 // Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.
 void cu_vote(Cuda *c, const Ins *ins) {
   const Map *m = &c->k->map.at[ins->arg[0]];
   MapGen g = begin(c, m, true);
+  i64 blocks = (g.rows + cu_block_rows(c) - 1) / cu_block_rows(c);
+  if (blocks > 1) {
+    vote_of_blocks(&g, blocks);
+    return;
+  }
   u32 before = c->out.n;
   prepare(&g, m->root, false);
-  At r0 = cu_row_at(&g, "0"), r1 = cu_row_at(&g, "1");
-  const char *any = cu_text(c, "__any_sync(~0u, %s || %s)", cu_paren(c, cu_expr(c, &r0, m->root), P_OR), cu_paren(c, cu_expr(c, &r1, m->root), P_OR));
+  const char *any = cu_text(c, "__any_sync(~0u, %s)", for_either_row(&g));
   if (c->out.n == before) {
     cu_open(c, "if (%s)", any);
     return;

@@ -28,9 +28,10 @@ static Operand operand(Cuda *c, u32 view) {
 }
 
 // "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers, B from shared memory;
-// a, t: A, B stored MN-major.
+// a, t: A, B stored MN-major. "sc_wgmma_e4m3_e5m2_n64_ss" where their types differ.
 static const char *wgmma_name(Sc *sc, const Wgmma *w) {
-  return sc_printf(sc, "sc_wgmma_%s_n%u_%s%s%s%s", sc_elem[w->elem].text, w->n, w->regs ? "rs" : "ss",
+  const char *a = sc_elem[w->a_elem].text, *b = sc_elem[w->b_elem].text;
+  return sc_printf(sc, "sc_wgmma_%s%s%s_n%u_%s%s%s%s", a, a == b ? "" : "_", a == b ? "" : b, w->n, w->regs ? "rs" : "ss",
                    w->a_mn || w->b_mn ? "_" : "", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
 }
 
@@ -38,13 +39,13 @@ static const char *wgmma_name(Sc *sc, const Wgmma *w) {
 // descriptors are live, and ptxas adds in uniform registers.
 static void wgmma_text(Str *out, const Wgmma *w) {
   u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), b_at = b + 2;  // numbers of the operands; d is their first after the tile
-  const char *t = sc_elem[w->elem].text;
-  bool bytes = sc_elem[w->elem].bytes == 1;  // K-major always: the instruction has no operands to say otherwise
+  bool bytes = sc_elem[w->b_elem].bytes == 1;  // K-major always: the instruction has no operands to say otherwise
   str_printf(out, "template <int %s>\nDEV void %s(float *d, %s, u64 b, int scale_d) {\n", w->regs ? "b_at" : "a_at, int b_at",
              wgmma_name(out->sc, w), w->regs ? "const u32 *a" : "u64 a");
   str_printf(out, "  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"", b + 1);
   if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, b_at + 1);
-  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {\"", b, b_at, w->n, bytes ? 32 : 16, t, t);
+  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {\"", b, b_at, w->n, bytes ? 32 : 16, sc_elem[w->a_elem].text,
+             sc_elem[w->b_elem].text);
   for (u32 i = 0; i < d; i++) str_printf(out, "%s%%%u%s", i % 16 ? "" : "\n    \"", i, i + 1 == d ? "}, \"" : i % 16 == 15 ? ", \"" : ", ");
   if (w->regs) str_printf(out, "\n    \"{%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1", d, d + 1, d + 2, d + 3);
   else str_puts(out, "\n    \"a, b, p, 1, 1");
@@ -69,7 +70,7 @@ void cu_put_wgmma(Str *out, const WgmmaSet *set) {
 }
 
 static const char *instruction(Cuda *c, const Operand *a, const Operand *b, u32 n) {
-  Wgmma w = {a->regs, a->mn, b->mn, b->b->elem, n};
+  Wgmma w = {a->regs, a->mn, b->mn, a->b->elem, b->b->elem, n};
   const char *name = wgmma_name(c->sc, &w);
   WgmmaSet *set = c->wgmma;
   for (u32 i = 0; i < set->w.n; i++) {

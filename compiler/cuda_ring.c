@@ -85,6 +85,58 @@ static const char *count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
   return s.at;
 }
 
+// Is that known only while the loops run: does a condition or a bound around `op` depend on a loop's variable?
+static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does) {
+  const Code *code = &c->k->role.at[c->r].code;
+  bool found = false, any = false;
+  for (u32 i = from; i < to; i++) {
+    const Ins *ins = &code->at[i];
+    any |= ins->op == op && ins->arg[0] == ring;
+    if (ins->op != OP_FOR && ins->op != OP_IF) continue;
+    u32 end = code->at[ins->nest].op == OP_ELSE ? code->at[ins->nest].nest : ins->nest, deps = 0;
+    bool inside = false;
+    for (u32 a = ins->op == OP_FOR; a < (ins->op == OP_FOR ? 3 : 1); a++) deps |= c->k->expr.at[ins->arg[a]].deps;
+    found |= varies(c, i + 1, end, op, ring, &inside) || (inside && deps & DEP_LOOP);
+    any |= inside;
+    i = end;
+  }
+  *does |= any;
+  return found;
+}
+
+// Then it is counted, in loops and branches like the role's.
+static void count_up(Cuda *c, u32 from, u32 to, Op op, u32 ring, const char *sum) {
+  const Code *code = &c->k->role.at[c->r].code;
+  for (u32 i = from; i < to; i++) {
+    const Ins *ins = &code->at[i];
+    bool does = false;
+    if (ins->op == op && ins->arg[0] == ring) cu_line(c, "%s++;", sum);
+    if (ins->op != OP_FOR && ins->op != OP_IF) continue;
+    u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+    varies(c, i + 1, end, op, ring, &does);
+    if (does) {
+      if (ins->op == OP_FOR) cu_open_for(c, ins);
+      else cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
+      count_up(c, i + 1, mid, op, ring, sum);
+      if (end != mid) cu_open(c, "} else");
+      if (end != mid) count_up(c, mid + 1, end, op, ring, sum);
+      cu_close(c);
+    }
+    i = end;
+  }
+}
+
+// How often the role does `op` on the ring in a tile.
+static const char *count_in_tile(Cuda *c, Op op, u32 ring) {
+  u32 end = c->k->role.at[c->r].code.n - 1;
+  bool does = false;
+  if (!varies(c, 1, end, op, ring, &does)) return count(c, 1, end, op, ring);
+  const char *sum = cu_temp(c, cu_text(c, "%s_skipped", c->ring[ring]));
+  cu_line(c, "u32 %s = 0;", sum);
+  count_up(c, 1, end, op, ring, sum);
+  return sum;
+}
+
 static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, const char *n) {
   if (!strcmp(n, "0")) return;
   if (r->stages == 1 && !c->options.debug_waits && !strcmp(n, "1")) cu_line(c, "%s ^= 1;", phase);
@@ -92,15 +144,16 @@ static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, c
   else cu_line(c, "sc_skip%s(%s, %s, %s, %u);", c->options.debug_waits ? "_for" : "", stage, phase, n, r->stages);
 }
 
+// A tile of another instance: the rings that it uses go on without this one. Private ones do not: it has its own.
 void cu_skip_tile(Cuda *c) {
-  u32 end = c->k->role.at[c->r].code.n - 1;
   for (u32 i = 0; i < c->k->ring.n; i++) {
     const Ring *r = &c->k->ring.at[i];
     const char *name = c->ring[i];
-    if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)), count(c, 1, end, OP_ACQUIRE, i));
+    if (r->owner != SC_NONE) continue;
+    if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)), count_in_tile(c, OP_ACQUIRE, i));
     if (!drains(c, r)) continue;
     bool many = r->stages > 1 && cu_max_holds(c->k, c->r, i) > 1;
-    const char *n = count(c, 1, end, OP_WAIT, i);
+    const char *n = count_in_tile(c, OP_WAIT, i);
     skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name), cu_text(c, "%s_%s", name, cu_phase(c)), n);
     if (many && strcmp(n, "0")) cu_line(c, "%s_oldest = %s_next;", name, name);
   }
@@ -285,9 +338,17 @@ static void before_arrival(Cuda *c, const Ins *ins) {
   if (!c->single && !ins->plan.meet && elected) cu_line(c, "__syncwarp();");
 }
 
+// Do copies bring something between the commit and its acquire, which stands before it in the same block?
+static bool brings(const Ins *commit) {
+  const Ins *ins = commit;
+  while (ins->op != OP_ACQUIRE || ins->arg[0] != commit->arg[0]) ins--;
+  return ins->plan.bytes != 0;
+}
+
+// Copies arrive by what they bring (cu_acquire); all else here, also where a role that copies brings nothing this time.
 void cu_commit(Cuda *c, const Ins *ins) {
   const Ring *r = &c->k->ring.at[ins->arg[0]];
-  if (!only_copies(c, ins->arg[0])) {
+  if (!only_copies(c, ins->arg[0]) || !brings(ins)) {
     before_arrival(c, ins);
     cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, true, cursor(c, ins->arg[0], "fill")));
   }

@@ -77,6 +77,35 @@ static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
   cu_close(c);
 }
 
+// Does the statement read the tile that it writes at other columns?
+static bool reads_shifted(const MapGen *g, const View *dst) {
+  const Kernel *k = g->c->k;
+  u32 views[64], n;
+  if (g->c->layout[dst->buf] != LAY_ACC) return false;
+  cu_map_views(g->c, g->m, views, &n, COUNT(views));
+  for (u32 i = 0; i < n; i++) {
+    if (k->view.at[views[i]].buf == dst->buf && k->view.at[views[i]].at[1].base != dst->at[1].base) return true;
+  }
+  return false;
+}
+
+// The elements of a block, one by one or in pairs, into the registers `to`; `shift`: columns before the first.
+static void elems_to_registers(MapGen *g, const View *dst, const Buf *b, const char *to, i64 shift) {
+  Cuda *c = g->c;
+  const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
+  cu_open_elems(g, g->assigned);
+  At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
+  if (c->layout[dst->buf] == LAY_COL) {
+    cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", to, rounded(g, &lo, b));
+  } else if (sc_elem[b->elem].bytes == 2) {
+    cu_line(c, "%s[%s / 2] = %s;", to, shift ? cu_text(c, "(%s)", e) : e, pack(c, b->elem, value(g, &lo), value(g, &hi)));
+  } else {
+    cu_line(c, "%s[%s] = %s;", to, e, value(g, &lo));
+    if (g->packed) cu_line(c, "%s[%s + 1] = %s;", to, e, value(g, &hi));
+  }
+  cu_close_elems(g);
+}
+
 void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *name = c->name[dst->buf];
@@ -91,19 +120,19 @@ void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   }
   i64 shift = 0;
   if (c->layout[dst->buf] == LAY_ACC && dst->at[1].base) x_const_int(c->k, dst->at[1].base, &shift);
-  const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
   if (by_fragments(g, cu_text(c, shift ? "%s%s + %lld" : "%s%s", name, blocked ? "[b]" : "", (long long)shift / 4), b)) return;
-  cu_open_elems(g, g->assigned);
-  At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
-  if (c->layout[dst->buf] == LAY_COL) {
-    cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", name, rounded(g, &lo, b));
-  } else if (sc_elem[b->elem].bytes == 2) {
-    cu_line(c, "%s%s[%s / 2] = %s;", name, blocked ? "[b]" : "", shift ? cu_text(c, "(%s)", e) : e, pack(c, b->elem, value(g, &lo), value(g, &hi)));
-  } else {
-    cu_line(c, "%s%s[%s] = %s;", name, blocked ? "[b]" : "", e, value(g, &lo));
-    if (g->packed) cu_line(c, "%s%s[%s + 1] = %s;", name, blocked ? "[b]" : "", e, value(g, &hi));
+  const char *to = cu_text(c, "%s%s", name, blocked ? "[b]" : "");
+  if (!reads_shifted(g, dst)) {
+    elems_to_registers(g, dst, b, to, shift);
+    return;
   }
-  cu_close_elems(g);
+  const char *x = cu_temp(c, "x");  // what is written here is read there: all is read before
+  i64 bytes = sc_elem[b->elem].bytes;
+  cu_line(c, "%s %s[%lld];", bytes == 2 ? "u32" : b->elem == EL_I32 ? "int" : "float", x, (long long)(g->cols * bytes / 8));
+  elems_to_registers(g, dst, b, x, 0);
+  cu_line(c, "#pragma unroll");
+  cu_line(c, "for (int e = %lld; e < %lld; e++) %s[%s] = %s[e];", (long long)(g->assigned.from * bytes / 8),
+          (long long)(g->assigned.to * bytes / 8), to, shift ? cu_text(c, "e + %lld", (long long)(shift * bytes / 8)) : "e", x);
 }
 
 // ---- stages

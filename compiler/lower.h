@@ -73,6 +73,7 @@ typedef struct Stmt {
   u8 later;     // specifications: so many variables may get their extent from a later equation
   u8 n;
   u32 view0;  // views from here on are this statement's
+  VEC(u8) moved;  // of each of them, the positions in which no index stands alone, though the rest may be 0; by bits
   struct {
     Sym name;
     Span span;  // first use

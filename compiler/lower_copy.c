@@ -150,10 +150,15 @@ static bool differs(const Low *l, Xid x, u32 *steps) {
   if (e->op == X_IDIV && low_at(l, e->a)->op == X_AXIS && x_const_int(l->k, e->b, &by)) {
     return by % l->k->axis.at[low_at(l, e->a)->ref].cluster != 0;
   }
-  return differs(l, e->a, steps) || differs(l, e->b, steps) || differs(l, e->c, steps);
+  Xid part[SC_MAX_OPERANDS];
+  u32 n = x_operands(l->k, x, part);
+  bool some = false;
+  for (u32 i = 0; i < n && !some; i++) some = differs(l, part[i], steps);
+  return some;
 }
 
-// Each CTA brings its share of a stage to all. Its rows must divide, even where the shares will be panels.
+// Each CTA brings its share of a stage to all. Its rows must divide, even where the shares will be
+// panels.
 static bool shared_evenly(Low *l, const Node *n, const Buf *stage) {
   i64 rows = stage->rank == 2 ? stage->ext[0] : 1, ctas = sc_cluster(l->k);
   if (rows % ctas == 0) return true;
@@ -232,6 +237,13 @@ static void copy_out(Low *l, const Node *n, bool add) {
   }
   u32 to = tensor_slice(l, n->a, tensor);
   if (to == SC_NONE || !shapes_fit(l, n->span, &l->k->view.at[to], stage)) return;
+  if (add && sc_elem[t->elem].bytes == 1) {
+    Diag *d = low_error(l, D_R9_COPY, n->span,
+                        "the copy engine adds no elements of 8 bits, as '%s' has", t->name);
+    sc_note(l->sc, d, t->span, "declared here");
+    sc_help(l->sc, d, "add in f32 or a type of 16 bits, and convert after");
+    return;
+  }
   low_emit(l, add ? OP_COPYADD : OP_COPYOUT, 0, to, whole_stage(l, n->b, stage, false), 0, n->span);
 }
 

@@ -213,6 +213,19 @@ static bool distinct(Low *l, const Node *index, const View *v) {
   return true;
 }
 
+// Whether an index stands alone is said by the schedule, not by what `j + 16*h` is for one h.
+static void note_moved(Low *l, const Node *n, u32 view) {
+  Stmt *s = l->stmt;
+  u8 moved = 0;
+  u32 at = view - s->view0;
+  for (const Node *p = n->b; p && !l->spec; p = p->next)
+    moved = (u8)(moved >> 1 | (p->kind != ND_NAME) << 7);
+  moved = (u8)(moved >> (8 - l->k->view.at[view].rank));
+  while (s->moved.n < at) PUSH(l->sc, &s->moved, 0);
+  if (at < s->moved.n) s->moved.at[at] &= moved;
+  else PUSH(l->sc, &s->moved, moved);
+}
+
 u32 low_view(Low *l, const Node *n, u32 buf, bool fill) {
   View v = {.span = n->span, .buf = buf, .rank = l->k->buf.at[buf].rank, .fill = fill};
   u32 have = 0;
@@ -228,7 +241,9 @@ u32 low_view(Low *l, const Node *n, u32 buf, bool fill) {
   u32 i = 0;
   for (const Node *p = n->b; p; p = p->next, i++) ok &= position(l, p, buf, i, &v.at[i]);
   if (!ok || (l->k->buf.at[buf].space == SP_REG && !distinct(l, n, &v))) return SC_NONE;
-  return intern(l, &v);
+  u32 view = intern(l, &v);
+  if (l->stmt && view != SC_NONE) note_moved(l, n, view);
+  return view;
 }
 
 // ---- loads
@@ -269,12 +284,18 @@ Xid low_load(Low *l, const Node *n) {
 
 // ---- extents
 
+// … and once more, for indices that have none: by those that do not stand alone.
+enum { ROUNDS = 3 };
+
 // The extent that position `i` of view `n` gives its variable in round `round`; 0: none.
 static Xid gives(Low *l, const Stmt *s, u32 n, u32 i, int round) {
   const View *v = &l->k->view.at[n];
   const Buf *b = &l->k->buf.at[v->buf];
   i64 known;
   if (v->at[i].var < 0 || v->at[i].base) return 0;
+  bool moved = n - s->view0 < s->moved.n && s->moved.at[n - s->view0] >> i & 1;
+  if (moved != (round >= ROUNDS) || (moved && s->var[v->at[i].var].extent)) return 0;
+  round %= ROUNDS;
   if (l->spec) return round == (s->output && n == s->view0 ? 0 : 1) ? b->dim[i] : 0;
   if (b->space == SP_REG) return round == 0 ? x_int(l->sc, l->k, b->ext[i]) : 0;
   if (b->space == SP_STAGE) return round == 1 ? x_int(l->sc, l->k, b->ext[i]) : 0;
@@ -360,7 +381,7 @@ static bool inside(Low *l, const Stmt *s, const View *v, u32 i) {
 }
 
 static bool extents(Low *l, Stmt *s) {
-  for (int round = 0; round < 3; round++) {
+  for (int round = 0; round < 2 * ROUNDS; round++) {
     if (!extents_of_round(l, s, round)) return false;
   }
   for (u32 v = s->later; v < s->n; v++) {

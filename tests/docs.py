@@ -2,7 +2,8 @@
 """The examples of the language reference are true, and so is what README.md shows of commands.
 
 Takes every fenced block of lang/README.md that is marked:
-  ```sched                  a complete file: `schedc check` accepts it and `schedc fmt --check` likes its form
+  ```sched                  a complete file: `schedc check` accepts it, `schedc fmt --check` likes its form, and what
+                            `schedc build` writes of it is built (where there is no NVRTC, it is written)
   ```sched run              … and `schedc run` (its first case) passes
   ```sched error R3.release    … `schedc check` rejects it, with this code and no other
 A block marked `sched in NAME`, such as ```sched in role, is a fragment: the frame of that name, itself a
@@ -19,12 +20,21 @@ import subprocess
 import sys
 import tempfile
 
+MISSING = 3  # exit code: the machine lacks something
 FENCE = re.compile(r"^```sched([^\n]*)\n(.*?)^```$", re.M | re.S)
 
 
 def run(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, encoding="utf-8")
     return done.returncode, done.stdout
+
+
+def built(schedc, path):
+    """Is the example built? What is said of it."""
+    status, out = run(schedc, "build", path, "-o", path + ".cubin")
+    if status == MISSING:
+        status, out = run(schedc, "build", path, "-o", path + ".cu")
+    return status == 0, out
 
 
 def complete(frame, fragment):
@@ -95,6 +105,9 @@ def main():
                     if not wrong and not framed:
                         status, out = run(args.schedc, "fmt", "--check", path)
                         wrong = "is not in canonical form" if status else None
+                    if not wrong:
+                        good, out = built(args.schedc, path)
+                        wrong = None if good else "is not built"
                 if wrong:
                     bad += 1
                     print(f"{os.path.relpath(name)}:{line}: the example {wrong}\n{out}")

@@ -415,11 +415,11 @@ static Step (*const run_op[OP_COUNT])(Inst *, const Ins *) = {
 #undef OP
 };
 
-// In a tile that another instance owns only the control flow and the ring's cursors go on.
+// In a tile that another instance owns only the control flow and the cursors of shared rings go on.
 static bool skipped(Inst *in, const Ins *i) {
   if (sc_op[i->op].effects & (OPENS | CLOSES | SPLITS) && i->op != OP_VOTE) return false;
   if (i->op == OP_ACQUIRE || i->op == OP_COMMIT || i->op == OP_WAIT || i->op == OP_RELEASE)
-    return false;
+    return in->env.k->ring.at[i->arg[0]].owner != SC_NONE;
   if (i->op == OP_VOTE) in->pc = i->nest + 1;
   return true;
 }

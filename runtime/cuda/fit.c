@@ -116,12 +116,12 @@ bool sc_turn_counters(Sc *sc, const Kernel *k, const Binding *b, u32 turn, i64 *
   return ok;
 }
 
-bool sc_grid(Sc *sc, const Kernel *k, const Binding *b, u32 sms, Grid *out) {
+bool sc_grid(Sc *sc, const Kernel *k, const Binding *b, u32 room, Grid *out) {
   Env env;
   env_init(sc, &env, k, b);
   *out = (Grid){0};
   if (!count_tiles(sc, k, &env, &out->tiles)) return false;
-  i64 ctas = sc_cluster(k), room = sms / ctas ? sms / ctas : 1,
+  i64 ctas = sc_cluster(k),
       clusters = k->grid == GRID_PLAIN || out->tiles < room ? out->tiles : room;
   if (out->tiles > INT32_MAX - room || clusters * ctas > INT32_MAX) return too_large(sc, k);
   out->ctas = (u32)(clusters * ctas);

@@ -7,6 +7,13 @@
 #include "passes.h"
 #include "run.h"
 
+// CUlaunchConfig: a launch whose attributes are those that the kernel was built with.
+typedef struct ClusterLaunch {
+  unsigned grid[3], block[3], shared;
+  void *stream, *attributes;
+  unsigned attribute_count;
+} ClusterLaunch;
+
 // driver.c: the driver's functions.
 typedef struct Driver {
   void *library;
@@ -34,8 +41,8 @@ typedef struct Grid {
   i64 tiles;
   u32 ctas;
 } Grid;
-bool sc_grid(Sc *sc, const Kernel *k, const Binding *b, u32 sms,
-             Grid *out);  // false after a report
+// `room`: clusters (CTAs, where there are none) that a grid of fewer than its tiles has at most. False after a report.
+bool sc_grid(Sc *sc, const Kernel *k, const Binding *b, u32 room, Grid *out);
 // Counters of a turn over CTAs. False after a report.
 bool sc_turn_counters(Sc *sc, const Kernel *k, const Binding *b, u32 turn, i64 *n);
 
@@ -76,6 +83,7 @@ typedef struct LoadedStep {  // a kernel of it
   const void *code;
   void *module, *function;
   size_t arg_bytes;
+  u32 room;  // clusters, or CTAs, that the GPU holds at once, one CTA a multiprocessor
 } LoadedStep;
 
 typedef struct StepPlan {

@@ -24,6 +24,7 @@ typedef struct Whole {
   u32 *function;  // of each launch: which one
   u32 functions;
   bool workspace, dynamic;  // it needs one; a grid is
+  bool clusters;            // of some grid of clusters there may be fewer than tiles
 } Whole;
 
 static const Kernel *kernel_at(const Whole *w, u32 launch) {
@@ -38,6 +39,7 @@ static Whole look(Sc *sc, const Kernel *k, const CudaText *text) {
     while (kernel_at(&w, j) != kernel_at(&w, i)) j++;
     w.function[i] = j < i ? w.function[j] : w.functions++;
     w.workspace |= hd_has_turns(kernel_at(&w, i));
+    w.clusters |= hd_asks_for_room(kernel_at(&w, i));
     w.dynamic |= kernel_at(&w, i)->grid == GRID_DYNAMIC;
   }
   for (u32 i = 0; i < k->buf.n; i++) w.workspace |= k->buf.at[i].workspace;
@@ -155,6 +157,8 @@ static void kernel_type(Header *h, const Whole *w) {
          "  CUdeviceptr memory;  /* zeros, a place for writes that mean nothing, counters */\n"
          "  int sms;\n",
          h->file, w->functions);
+  if (w->clusters)
+    hd_put(h, "  int room[%u];  /* clusters at once, of each function */\n", w->functions);
   if (w->dynamic)
     hd_put(h,
            "  unsigned captured;   /* launches */\n"
@@ -210,8 +214,27 @@ static int device_bytes(const Whole *w) {
   return COUNTERS_AT + (w->dynamic ? (STREAMS + CAPTURES) * COUNTER_BYTES : 0);
 }
 
+// As load.c's find_room.
+static void find_room(Header *h) {
+  hd_put(
+      h,
+      "/* Clusters that run at once: those that are launched may wait for each other. */\n"
+      "static inline CUresult %s_find_room(%s_kernel *k, int number, unsigned ctas, unsigned "
+      "threads, "
+      "unsigned bytes) {\n"
+      "  CUlaunchConfig launch;\n  CUresult e;\n"
+      "  memset(&launch, 0, sizeof launch);\n"
+      "  launch.gridDimX = ctas;\n  launch.blockDimX = threads;\n  launch.sharedMemBytes = bytes;\n"
+      "  launch.gridDimY = launch.gridDimZ = launch.blockDimY = launch.blockDimZ = 1;\n"
+      "  e = cuOccupancyMaxActiveClusters(&k->room[number], k->function[number], &launch);\n"
+      "  return e || k->room[number] ? e : CUDA_ERROR_INVALID_VALUE;\n"
+      "}\n\n",
+      h->file, h->file);
+}
+
 static void load(Header *h, const Whole *w) {
   const char *n = h->file;
+  if (w->clusters) find_room(h);
   hd_put(h,
          "static inline void %s_unload(%s_kernel *k) {\n"
          "  if (k->memory) cuMemFree(k->memory);\n"
@@ -237,6 +260,9 @@ static void load(Header *h, const Whole *w) {
            "  if (!e) e = cuFuncSetAttribute(k->function[%u], "
            "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, %u);\n",
            h->number, h->text->name, h->number, h->k->smem);
+    if (hd_asks_for_room(h->k))
+      hd_put(h, "  if (!e) e = %s_find_room(k, %u, %u, %u, %u);\n", n, h->number, sc_cluster(h->k),
+             h->k->threads, h->k->smem);
   }
   turn_to_whole(h, w);
   hd_put(h,

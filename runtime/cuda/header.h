@@ -24,6 +24,7 @@ const char *hd_field(const Header *h, Sym name);
 // header_step.c
 void hd_expression(Header *h, Xid x);  // of dimensions and scalars, in 64-bit integers and doubles
 bool hd_has_turns(const Kernel *k);    // … over CTAs: they need a workspace
+bool hd_asks_for_room(const Kernel *k);  // how many of its clusters run at once, which a launch must know
 void hd_step(Header *h);               // NAME_tensors, NAME_tiles, NAME_turns, NAME_plan, NAME_prepare, NAME_enqueue
 
 #endif

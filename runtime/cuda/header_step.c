@@ -11,6 +11,8 @@ bool hd_has_turns(const Kernel *k) {
   return false;
 }
 
+bool hd_asks_for_room(const Kernel *k) { return k->grid != GRID_PLAIN && sc_cluster(k) > 1; }
+
 // A tensor that the kernel is given, by a map or by its address.
 static bool is_argument(const Header *h, u32 buf) { return h->k->buf.at[buf].space == SP_TENSOR; }
 
@@ -341,6 +343,8 @@ static void prepare(Header *h) {
   hd_put(h,
          "  (void)k;\n  p->ctas = 0;\n  if (tiles < 0) return CUDA_ERROR_INVALID_VALUE;\n"
          "  if (!tiles) return CUDA_SUCCESS;\n");
+  if (hd_asks_for_room(k))
+    hd_put(h, "  clusters = %s_min(clusters, k->room[%u]);\n", h->file, h->number);
   if (k->grid != GRID_PLAIN)
     hd_put(h, "  clusters = %s_min(clusters, %s_max(1, k->sms / %u));\n", h->file, h->file, ctas);
   hd_put(h, "  if (clusters > INT32_MAX / %u) return CUDA_ERROR_INVALID_VALUE;\n", ctas);

@@ -14,7 +14,10 @@ _Static_assert((int)SCHEDC_F32 == EL_F32 && (int)SCHEDC_E4M3 == EL_E4M3 &&
 
 // ---- plans: is this one of those known?
 
-static bool same_scalar(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+// (0.0 and -0.0 are two: 1 / a tells them apart.)
+static bool same_scalar(double a, double b) {
+  return (a == b && !signbit(a) == !signbit(b)) || (isnan(a) && isnan(b));
+}
 
 static double scalar_of(const LaunchCall *call, u32 i) {
   return call->scalar ? call->scalar[i] : (double)NAN;
@@ -124,7 +127,8 @@ static bool plan_step(Sc *sc, const Loaded *l, u32 i, const Binding *all, Launch
   const LoadedStep *s = &l->step[i];
   StepPlan *sp = &p->step[i];
   const Binding *b = s->launch ? sc_bind_launch(sc, all, s->launch) : all;
-  if (!b || !sc_fit(sc, s->k, s->text, b) || !sc_grid(sc, s->k, b, l->sms, &sp->grid)) return false;
+  if (!b || !sc_fit(sc, s->k, s->text, b) || !sc_grid(sc, s->k, b, s->room, &sp->grid))
+    return false;
   if (!sp->grid.tiles) return true;
   if (!sc_range(sc, s->k, b) || !encode(sc, l, s, b, sp)) return false;
   sp->slots = sc_pack(s->k, s->text, b, sp->grid.tiles, sp->args, sp->slot);

@@ -84,14 +84,33 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options,
 
 // ---- loading
 
+// Persistent and dynamic grids have as many CTAs as run at once, no more: they take turns, and a
+// turn waits for the CTA that has it. Clusters may be fewer than the multiprocessors have room for,
+// as each lies in one of their groups.
+static int find_room(const Loaded *l, LoadedStep *s) {
+  u32 ctas = sc_cluster(s->k);
+  int n = 0;
+  s->room = l->sms / ctas ? l->sms / ctas : 1;
+  if (s->k->grid == GRID_PLAIN || ctas == 1) return 0;
+  ClusterLaunch launch = {
+      .grid = {ctas, 1, 1}, .block = {s->k->threads, 1, 1}, .shared = s->text->smem};
+  int e = l->d->cuOccupancyMaxActiveClusters(&n, s->function, &launch);
+  if (!e && n < (int)s->room) s->room = (u32)n;
+  return e;
+}
+
 // The module is the first step's that has the kernel: it unloads it.
 static const char *load_step(Loaded *l, u32 i) {
   LoadedStep *s = &l->step[i];
   const LoadedStep *same = same_before(l, i);
-  if (same) return s->function = same->function, NULL;
+  if (same) return s->function = same->function, s->room = same->room, NULL;
   int e = l->d->cuModuleLoadData(&s->module, s->code);
   if (!e) e = l->d->cuModuleGetFunction(&s->function, s->module, s->text->name);
   if (!e) e = l->d->cuFuncSetAttribute(s->function, FUNC_MAX_DYNAMIC_SHARED, (int)s->text->smem);
+  if (!e) e = find_room(l, s);
+  if (!e && !s->room)
+    return sc_printf(l->sc, "no cluster of kernel '%s', of %u CTAs, fits on this GPU", s->k->name,
+                     sc_cluster(s->k));
   return e ? failed(l, sc_printf(l->sc, "kernel '%s' cannot be loaded", s->k->name), e) : NULL;
 }
 

@@ -14,6 +14,10 @@ static void say_map(const void *map, int type, unsigned rank, const uint64_t *ex
   printf(" %d %d %d %d %d\n", (uintptr_t)map % 64 == 0, interleave, swizzle, promotion, fill);
 }
 
+static void say_clusters(const char *function, const unsigned grid[3], const unsigned block[3], unsigned shared) {
+  printf("clusters of %s %u %u %u %u %u %u %u\n", function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared);
+}
+
 // size: of the grid, of a CTA, and the shared memory; param: tensor maps, then the block of `bytes`.
 static void say_launch(const char *function, int zeroing, const unsigned size[7], void **param, unsigned maps,
                        size_t bytes, void **extra) {

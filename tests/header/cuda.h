@@ -37,6 +37,13 @@ typedef enum {
 } CUtensorMapSwizzle;
 typedef enum { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 } CUtensorMapL2promotion;
 typedef enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE } CUtensorMapFloatOOBfill;
+typedef struct CUlaunchAttribute_st CUlaunchAttribute;
+typedef struct CUlaunchConfig_st {
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute *attrs;
+  unsigned numAttrs;
+} CUlaunchConfig;
 
 // As the toolkit's has them: the driver's functions of these names are older ones.
 #define cuMemAlloc cuMemAlloc_v2
@@ -52,6 +59,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
+CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction function, const CUlaunchConfig *launch);
 CUresult cuMemAlloc(CUdeviceptr *at, size_t n);
 CUresult cuMemFree(CUdeviceptr at);
 CUresult cuMemsetD8(CUdeviceptr at, unsigned char value, size_t n);

@@ -38,6 +38,12 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
   printf("attribute %s %d %d\n", function->name, attribute, value);
   return CUDA_SUCCESS;
 }
+CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction function, const CUlaunchConfig *launch) {
+  const unsigned grid[] = {launch->gridDimX, launch->gridDimY, launch->gridDimZ};
+  const unsigned block[] = {launch->blockDimX, launch->blockDimY, launch->blockDimZ};
+  say_clusters(function->name, grid, block, launch->sharedMemBytes);
+  return *n = 5, launch->numAttrs ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
 CUresult cuMemAlloc(CUdeviceptr *at, size_t n) { return *at = n ? MEMORY : 0, CUDA_SUCCESS; }
 CUresult cuMemFree(CUdeviceptr at) { return at == MEMORY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 CUresult cuMemsetD8(CUdeviceptr at, unsigned char value, size_t n) {

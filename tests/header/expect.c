@@ -30,6 +30,10 @@ static int function(void **f, void *module, const char *name) {
   return *(const char **)f = name, 0;
 }
 static int set_function(void *f, int which, int value) { return printf("attribute %s %d %d\n", (char *)f, which, value), 0; }
+static int clusters(int *n, void *f, const ClusterLaunch *launch) {
+  say_clusters(f, launch->grid, launch->block, launch->shared);
+  return *n = 5, 0;
+}
 static int allocate(u64 *at, size_t bytes) { return *at = bytes ? MEMORY : 0, 0; }
 static int release(u64 at) { return (void)at, 0; }
 static int clear(u64 at, unsigned char v, size_t n) { return (void)at, (void)v, (void)n, 0; }
@@ -66,6 +70,7 @@ static const Driver driver = {.cuGetErrorString = text_of, .cuCtxGetCurrent = cu
                               .cuDeviceGetAttribute = attribute, .cuCtxPushCurrent = push, .cuCtxPopCurrent = current,
                               .cuModuleLoadData = load_module, .cuModuleUnload = unload_module,
                               .cuModuleGetFunction = function, .cuFuncSetAttribute = set_function,
+                              .cuOccupancyMaxActiveClusters = clusters,
                               .cuMemAlloc = allocate, .cuMemFree = release, .cuMemsetD8 = clear,
                               .cuMemsetD8Async = clear_later, .cuStreamIsCapturing = capturing,
                               .cuStreamGetId = stream_id, .cuStreamSynchronize = synchronize,

@@ -24,6 +24,7 @@ typedef struct DriverLog {
 } DriverLog;
 static DriverLog note;
 static int the_context;
+static int room_for_clusters = 1000;  // those that the GPU holds at once
 static void *current = &the_context;
 
 static inline int fake_text(int e, const char **text) { return *text = e ? "an error" : "no error", 0; }
@@ -49,6 +50,11 @@ static inline int fake_function(void **f, void *module, const char *name) {
 }
 static inline int fake_set(void *f, int attribute, int value) {
   (void)f, (void)attribute, (void)value;
+  return 0;
+}
+static inline int fake_clusters(int *n, void *f, const ClusterLaunch *launch) {
+  assert_true(f == &note && launch->grid[0] > 1 && launch->block[0] && !launch->attribute_count);
+  *n = room_for_clusters;
   return 0;
 }
 static inline int fake_alloc(u64 *at, size_t bytes) {
@@ -136,6 +142,7 @@ static const Driver fake = {.cuGetErrorString = fake_text,
                             .cuModuleUnload = fake_unload,
                             .cuModuleGetFunction = fake_function,
                             .cuFuncSetAttribute = fake_set,
+                            .cuOccupancyMaxActiveClusters = fake_clusters,
                             .cuMemAlloc = fake_alloc,
                             .cuMemFree = fake_free,
                             .cuMemsetD8 = fake_memset,

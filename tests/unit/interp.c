@@ -93,6 +93,23 @@ static void test_one_tile_each(void **state) {
   close_kit(&t);
 }
 
+// A private ring goes on with its instance's own tiles only, whatever the others' are.
+static void test_private_rings(void **state) {
+  (void)state;
+  Kit t;
+  open_kit(&t);
+  load(&t,
+       "kernel k {\n  in X : f32[M, 32]\n  out Y : f32[M, 32]\n  spec { Y[i,j] = X[i,j] }\n"
+       "  grid (x : cdiv(M, 64)) persistent\n"
+       "  role all[w] : 2 warpgroups, one tile each, 64 regs {\n    ring c : f32[64, 32]\n"
+       "    c <- X[x*64..]\n    wait c\n    Y[x*64.., 0..] <- c\n    wait Y read\n"
+       "    release c\n  }\n}\n");
+  bind(&t, (i64[]){300});
+  for (t.opt.sms = 1; t.opt.sms < 4; t.opt.sms++) expect_same(&t);
+  for (i64 i = 0; i < 300; i++) assert_float_equal(at2(&t, "Y", i, 31), at2(&t, "X", i, 31), 0);
+  close_kit(&t);
+}
+
 static void test_ordered(void **state) {
   (void)state;
   Kit t;
@@ -199,6 +216,7 @@ int main(void) {
       cmocka_unit_test(test_one_tile_each), cmocka_unit_test(test_ordered),
       cmocka_unit_test(test_vote),          cmocka_unit_test(test_sequence),
       cmocka_unit_test(test_limits),        cmocka_unit_test(test_conflicts),
+      cmocka_unit_test(test_private_rings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 
 #include "fakedriver.h"
@@ -339,6 +340,70 @@ static void measured_in_turns(void **state) {
   }
 }
 
+// Of CTAs that wait for each other's turns none may be left out.
+static void clusters_that_fit(void **state) {
+  (void)state;
+  static Fixture f;
+  static const struct {
+    const char *grid;
+    int room;
+    unsigned ctas;
+  } row[] = {{"persistent cluster (x : 4)", 1000, 132},
+             {"persistent cluster (x : 4)", 32, 128},
+             {"dynamic cluster (x : 4)", 1, 4},
+             {"cluster (x : 4)", 1, 160},
+             {"persistent", 1, 132}};
+  schedc_tensor t[2];
+  for (u32 i = 0; i < COUNT(row); i++) {
+    char source[1024];
+    snprintf(
+        source, sizeof source,
+        "kernel k {\n  in X : f32[M, 64]\n  inout Y : f32[64, 64]\n  grid (x : cdiv(M, 64)) %s\n"
+        "  turn order : x\n  ring c : f32[64, 64]\n  role load : 1 warp { c <- X[x*64..] }\n"
+        "  role add : 1 warp {\n    wait c\n    acquire order;  Y[0.., 0..] += c;  wait Y\n"
+        "    release order\n    release c\n  }\n}\n",
+        row[i].grid);
+    room_for_clusters = row[i].room;
+    begin(&f, source, NULL, false);
+    for (u32 n = 0; n < 2; n++) {
+      t[n] = (schedc_tensor){.data = DATA(n ? Y_AT : X_AT), .type = SCHEDC_F32, .rank = 2};
+      t[n].shape[0] = n ? 64 : 160 * 64, t[n].shape[1] = t[n].strides[0] = 64, t[n].strides[1] = 1;
+    }
+    LaunchCall call = {.tensor = t, .workspace = 0x60000000, .workspace_bytes = 1 << 16};
+    assert_int_equal(sc_launch(&f.sc, &f.l, &call), SCHEDC_OK);
+    assert_int_equal(note.grid, row[i].ctas);
+    if (!i) {
+      room_for_clusters = 0;
+      sc_unload(&f.l);
+      const char *wrong = sc_load(&f.l, &fake);
+      assert_non_null(wrong);
+      assert_non_null(strstr(wrong, "no cluster of kernel 'k', of 4 CTAs, fits"));
+    }
+    end(&f);
+  }
+  room_for_clusters = 1000;
+}
+
+// Two zeros are two plans.
+static void zeros_differ(void **state) {
+  (void)state;
+  static Fixture f;
+  schedc_tensor y = {
+      .data = DATA(Y_AT), .type = SCHEDC_F32, .rank = 1, .shape = {64}, .strides = {1}};
+  begin(&f,
+        "kernel k {\n  in a : f32\n  out Y : f32[M]\n  grid (x : cdiv(M, 64))\n"
+        "  role r : 1 warpgroup { reg v : f32[64] = 1 / a\n  Y[x*64 + i] = v[i] }\n}\n",
+        NULL, false);
+  for (u32 i = 0; i < 4; i++) {
+    double zero = i % 2 ? -0.0 : 0.0;
+    float given;
+    assert_int_equal(launch(&f, &y, &zero), SCHEDC_OK);
+    memcpy(&given, note.args + 20, sizeof given);
+    assert_int_equal(!signbit(given), i % 2 == 0);
+  }
+  end(&f);
+}
+
 static void hear(void *user, const schedc_diagnostic *d) { strcpy(user, d->code); }
 
 // Without a driver, NVRTC or a current context; the arguments are looked at first.
@@ -392,6 +457,8 @@ int main(void) {
       cmocka_unit_test(workspaces_are_the_callers),
       cmocka_unit_test(sequences_start_whole),
       cmocka_unit_test(measured_in_turns),
+      cmocka_unit_test(clusters_that_fit),
+      cmocka_unit_test(zeros_differ),
       cmocka_unit_test(loading_says_what_is_missing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

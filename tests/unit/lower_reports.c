@@ -228,6 +228,23 @@ static void specifications(void **state) {
   check_rows(row, COUNT(row));
 }
 
+// An index that a value is added to gives no extent where the value is 0, if anything else does.
+static void extents_of_slices(void **state) {
+  (void)state;
+  static const Row row[] = {
+      {"", "reg q : f32[64, 32] = 0\n    for h in 0 .. 2 { t[i,j + 32*h] = q[i,j] }", ""},
+      {"", "reg q : f32[64, 32] = 0\n    for h in 0 .. 2 { q[i,j] = t[i,j + 32*h] }", ""},
+      {"param h = 0", "reg q : f32[64, 32] = 0\n    q[i,j] = t[i,h + j]", ""},
+      {"param h = 0", "t[i,h + j] = 0", ""},
+      {"", "reg q : f32[64, 32] = 0\n    q[i,j] = t[i,j]",
+       "the index 'j' runs over 32 in 'q', but over 64 in 't'"},
+      {"", "reg q : f32[64, 32] = 0\n    q[i,j] = t[i,j + 0] + t[i,j]",
+       "the index 'j' runs over 32 in 'q', but over 64 in 't'"},
+      {RING, FILL "p[i,j] = r[i,j + 0]\n    release r", ""},
+  };
+  check_rows(row, COUNT(row));
+}
+
 static void copies(void **state) {
   (void)state;
   static const Row row[] = {
@@ -251,6 +268,14 @@ static void copies(void **state) {
       {RING, "r <- A[x*64.., 0..] multicast\n    wait r;  release r",
        "a multicast slice must be the same in all CTAs of the cluster"},
       {RING, "r <- A[x/2*64.., 0..] multicast\n    wait r;  release r", ""},
+      {"in I : i32[9]\n  " RING, "r <- A[I[x].., 0..] multicast\n    wait r;  release r",
+       "a multicast slice must be the same in all CTAs of the cluster"},
+      {"in I : i32[9]\n  " RING, "r <- A[I[x/2].., 0..] multicast\n    wait r;  release r", ""},
+      {"inout Z : e4m3[M, N]\n  ring r : e4m3[64, 64]",
+       "r <- Z[0.., 0..]\n    wait r;  Z[0.., 0..] += r\n    wait Z read;  release r",
+       "the copy engine adds no elements of 8 bits, as 'Z' has"},
+      {"inout Z : i32[M, N]\n  ring r : i32[64, 64]",
+       "r <- Z[0.., 0..]\n    wait r;  Z[0.., 0..] += r\n    wait Z read;  release r", ""},
       {"ring v : f16[64]", "v <- A[x/2, 0..] multicast\n    wait v;  release v",
        "a stage of 1 row cannot be shared evenly by the cluster's 2 CTAs"},
       {RING, "r.a <- A[0.., 0..]", "the ring 'r' has no part 'a'"},
@@ -347,7 +372,8 @@ static void whole_files(void **state) {
        "'s' has another type in another kernel of the sequence"},
       {"kernel j { in s : f32 = 2\n  role r : 1 warp { } }\nsequence z { k\n  j }",
        "'s' has another default in another kernel of the sequence"},
-      {"sequence z { given k }", "'k' is given, but 'A' is no input of the kernels that are launched"},
+      {"sequence z { given k }",
+       "'k' is given, but 'A' is no input of the kernels that are launched"},
       {"sequence z { given k\n  k }",
        "'k' is given, but 'O' is no input of the kernels that are launched"},
       {"kernel j { in O : f32[M], A : f32[M]\n  out P : f32[M]\n  role r : 1 warp { } }\n"
@@ -357,7 +383,8 @@ static void whole_files(void **state) {
        "sequence z { workspace O : f32[M]\n  given k\n  j }",
        "'k' is given, but 'O' is no input of the kernels that are launched"},
       {"kernel j { in O : f32[M], A : f32[M], s : f32\n  out P : f32[M]\n  role r : 1 warp { } }\n"
-       "sequence z { j\n  given k }", ""},
+       "sequence z { j\n  given k }",
+       ""},
       {"sequence z { k\n  spec { O[i] = 2*A[i] }\n  case c { M = 4, s = 1.5 } }", ""},
   };
   static char text[4096];
@@ -373,8 +400,9 @@ int main(void) {
   const struct CMUnitTest test[] = {
       cmocka_unit_test(declarations), cmocka_unit_test(expressions),
       cmocka_unit_test(assignments),  cmocka_unit_test(specifications),
-      cmocka_unit_test(copies),       cmocka_unit_test(empty_fills),
-      cmocka_unit_test(products),     cmocka_unit_test(whole_files),
+      cmocka_unit_test(copies),       cmocka_unit_test(extents_of_slices),
+      cmocka_unit_test(empty_fills),  cmocka_unit_test(products),
+      cmocka_unit_test(whole_files),
   };
   return cmocka_run_group_tests(test, NULL, NULL);
 }
