@@ -67,7 +67,7 @@ static void check_blocks(Check *x, const Map *m, const Oriented *o) {
     if (row < 0) row = var;
     else if (col < 0) col = var;
   }
-  for (int var = 0; var < m->vars; var++) {
+  for (int var = 0; var < m->outs; var++) {
     i64 n = 0, whole = var == row ? rows : 8;
     if (!x_const_int(x->k, m->var[var].extent, &n) || n % whole == 0) continue;
     const char *what = sc_printf(x->c->sc, "a statement with values in registers, and '%s' runs over %lld, no multiple of %lld", m->var[var].name, (long long)n, (long long)whole);
