@@ -8,7 +8,7 @@
 //   mean |out - ref| <= 1.5 mean |pt - ref|, or the mean of half a unit in ref's last place
 // The floor of the mean matters where pt happens to be exact. f32 outputs (log-sum-exp, row sums)
 // are held to 1e-3 where the largest value is between 1 and 64, to less or more in proportion
-// beyond, at least to 1e-5; to 2^-11 of the largest value where products have 8-bit factors, which
+// beyond, at least to 1e-5; to 2^-10 of the largest value where products have 8-bit factors, which
 // the tensor cores of Hopper add up with about 14 bits; integers to equality. Of a sampled
 // specification this is said of the sample; the other elements must not be NaN, unless some of the
 // sample are. Infinities and NaN must be where the specification has them. Values that the type
@@ -21,7 +21,7 @@
 // What an f32 output may be off, given its largest value.
 static double absolute(double largest, bool coarse) {
   double fine = 1e-3 * (largest > 64 ? largest / 64 : largest > 1 ? 1 : fmax(largest, 0.01));
-  return coarse ? fmax(fine, largest / 2048) : fine;
+  return coarse ? fmax(fine, largest / 1024) : fine;
 }
 
 // Has it products of 8-bit factors?
