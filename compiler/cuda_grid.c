@@ -278,15 +278,21 @@ bool cu_one_tile(const Kernel *k) {
 // Instances are dealt the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.
 static void open_own_tile(Cuda *c) {
   bool dynamic = c->k->grid == GRID_DYNAMIC;
-  if (dynamic) cu_open(c, "if (int(drawn %% %u) != instance)", c->k->role.at[c->r].instances);
+  u32 instances = c->k->role.at[c->r].instances;
+  size_t before = c->out.n;
+  if (dynamic) cu_open(c, "if (int(drawn %% %u) != instance)", instances);
   else cu_open(c, "if (owner != instance)");
+  size_t opened = c->out.n;
   cu_skip_tile(c);
-  if (dynamic) {
+  if (!dynamic) {
+    cu_line(c, "continue;");
+    cu_close(c);
+  } else if (c->out.n > opened) {
     cu_open(c, "} else");
-    return;
+  } else {
+    c->out.n = before;
+    cu_open(c, "if (int(drawn %% %u) == instance)", instances);
   }
-  cu_line(c, "continue;");
-  cu_close(c);
 }
 
 void cu_open_tile(Cuda *c) {

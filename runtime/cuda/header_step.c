@@ -212,10 +212,8 @@ static void check_tensors(Header *h) {
 // Tiles, counted in clusters; -1: too many.
 static void tiles(Header *h) {
   const Kernel *k = h->k;
-  hd_put(
-      h,
-      "static inline int64_t %s_tiles(const %s_args *a) {\n  int64_t n = 1, extent;\n  (void)a;\n",
-      h->name, h->file);
+  hd_put(h, "static inline int64_t %s_tiles(const %s_args *a) {\n  int64_t n = 1%s;\n  (void)a;\n",
+         h->name, h->file, k->axis.n ? ", extent" : "");
   for (u32 i = 0; i < k->axis.n; i++) {
     const Axis *x = &k->axis.at[i];
     h->where = x->span;

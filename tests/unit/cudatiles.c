@@ -110,9 +110,18 @@ static void drawn_by_one(void **state) {
   assert_null(strstr(t, "slot"));
 }
 
+// With nothing to go past, only the owner's part is left.
+static void dealt_and_drawn(void **state) {
+  const char *t =
+      text_of(state, KERNEL("dynamic") EACH
+              "    ring c : f32[64, 64]\n    c <- X[x*64..]\n    wait c\n    Y[x*64.., 0..] <- c\n"
+              "    wait Y read\n    release c\n  }\n}\n");
+  has(t, "if (int(drawn % 2) == instance) {");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(nothing_is_brought), TEST(counted_in_loops),
                                      TEST(private_rings_stay), TEST(drawn_by_all),
-                                     TEST(drawn_by_one)};
+                                     TEST(drawn_by_one),       TEST(dealt_and_drawn)};
   return cmocka_run_group_tests_name("cudatiles", tests, NULL, NULL);
 }
