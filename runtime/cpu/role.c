@@ -26,6 +26,16 @@ static bool may_draw(const Inst *in) {
   return true;
 }
 
+// Which CTA, or cluster, a job is. Nothing says in which order they come: each policy has its own,
+// so that results differ where two of them store to the same place. Those that communicate are all
+// there at once, or rely on the first ones being there first.
+static u64 cta_of(const Program *p, u64 job) {
+  u64 turned = p->jobs - 1 - job, seed = p->opt->seed;
+  if (p->talks || p->opt->policy == SCHEDC_EARLY) return job;
+  if (p->opt->policy == SCHEDC_LATE) return turned;
+  return ((seed & 1 ? turned : job) + seed / 2 % p->jobs) % p->jobs;
+}
+
 // The tile that the instance takes next, as a unit of the grid; blocked while it has not been
 // drawn.
 static Step next_unit(Inst *in, u64 *unit) {
@@ -38,8 +48,8 @@ static Step next_unit(Inst *in, u64 *unit) {
     }
     *unit = s->draw[in->iter % COUNT(s->draw)];
   } else {
-    *unit = p->k->grid == GRID_PLAIN ? (in->iter ? p->grid.total : s->job)
-                                     : s->job + in->iter * p->jobs;
+    u64 cta = cta_of(p, s->job);
+    *unit = p->k->grid == GRID_PLAIN ? (in->iter ? p->grid.total : cta) : cta + in->iter * p->jobs;
   }
   return *unit < p->grid.total ? STEP_GO : STEP_END;
 }
