@@ -243,7 +243,12 @@ static Step not_held(Inst *in, const Ins *i, const char *how) {
 static Step op_COMMIT(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   if (c->filled == c->committed) return not_held(in, i, "being filled");
-  if (!in->dry) sc_arrive(in, &sc_stage(in, i->arg[0], c->committed)->full, i->plan.arrivals);
+  if (!in->dry) {
+    u8 by = in->m->p->fills[in->role * in->env.k->ring.n + i->arg[0]];
+    Barrier *full = &sc_stage(in, i->arg[0], c->committed)->full;
+    // Where copies alone fill it, the thread that issues them has arrived when it acquired.
+    sc_arrive(in, full, i->plan.arrivals, by != 1 && i->plan.arrivals >= in->of->warps);
+  }
   c->committed++;
   return STEP_GO;
 }
@@ -270,7 +275,7 @@ static Step op_RELEASE(Inst *in, const Ins *i) {
     c->release_pc = in->at;
     for (u32 n = 0; n < (r->multicast ? ctas : 1); n++) {
       if (r->multicast) s = &in->slot->cta[n].pool[in->m->p->pool0[i->arg[0]]][index];
-      sc_arrive(in, &s->empty, i->plan.arrivals);
+      sc_arrive(in, &s->empty, i->plan.arrivals, i->plan.arrivals >= in->of->warps);
     }
   }
   c->released++;
