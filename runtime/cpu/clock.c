@@ -46,10 +46,9 @@ static void settle(Slot *s, Barrier *b) {
 
 bool sc_barrier_test(const Barrier *b, u32 generation) { return (b->phase ^ generation) & 1; }
 
-// Fewer arrivals than warps come from one elected thread: it knows of the others' accesses only
-// what the last meeting told it.
-void sc_arrive(Inst *in, Barrier *b, u32 arrivals) {
-  bool whole = arrivals >= in->of->warps;
+// An arrival that is not the whole instance's comes from one elected thread: it knows of the
+// others' accesses only what the last meeting told it.
+void sc_arrive(Inst *in, Barrier *b, u32 arrivals, bool whole) {
   for (u32 i = 0; i < arrivals; i++) {
     sc_join(b->arriving, in->clock, in->slot->words);
     u32 *mine = &b->arriving[in->id * C_INST + C_TIME];

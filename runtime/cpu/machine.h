@@ -47,6 +47,7 @@ typedef struct Program {
   const Binding *b;
   const schedc_run_options *opt;
   Grid grid;
+  u8 *fills;     // by role and ring: 1, by copies; 2, by threads
   bool talks;    // CTAs communicate: they run interleaved on one thread
   u64 jobs;      // plain grids: clusters of the grid; else: resident ones
   u32 resident;  // slots of a machine
@@ -295,7 +296,7 @@ void sc_join(u32 *to, const u32 *from, u32 n);
 void sc_barrier_init(Barrier *b, u32 count, u32 words);
 // As mbarrier.try_wait.parity: looks at the generation's parity, not at its number.
 bool sc_barrier_test(const Barrier *b, u32 generation);
-void sc_arrive(Inst *in, Barrier *b, u32 arrivals);
+void sc_arrive(Inst *in, Barrier *b, u32 arrivals, bool whole);  // whole: for all of its threads
 void sc_expect(Slot *s, Barrier *b, i64 bytes);
 void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value);
 void sc_fence(Inst *in);

@@ -26,6 +26,16 @@ static bool may_draw(const Inst *in) {
   return true;
 }
 
+// Which CTA, or cluster, a job is. Nothing says in which order they come: each policy has its own,
+// so that results differ where two of them store to the same place. Those that communicate are all
+// there at once, or rely on the first ones being there first.
+static u64 cta_of(const Program *p, u64 job) {
+  u64 turned = p->jobs - 1 - job, seed = p->opt->seed;
+  if (p->talks || p->opt->policy == SCHEDC_EARLY) return job;
+  if (p->opt->policy == SCHEDC_LATE) return turned;
+  return ((seed & 1 ? turned : job) + seed / 2 % p->jobs) % p->jobs;
+}
+
 // The tile that the instance takes next, as a unit of the grid; blocked while it has not been
 // drawn.
 static Step next_unit(Inst *in, u64 *unit) {
@@ -38,8 +48,8 @@ static Step next_unit(Inst *in, u64 *unit) {
     }
     *unit = s->draw[in->iter % COUNT(s->draw)];
   } else {
-    *unit = p->k->grid == GRID_PLAIN ? (in->iter ? p->grid.total : s->job)
-                                     : s->job + in->iter * p->jobs;
+    u64 cta = cta_of(p, s->job);
+    *unit = p->k->grid == GRID_PLAIN ? (in->iter ? p->grid.total : cta) : cta + in->iter * p->jobs;
   }
   return *unit < p->grid.total ? STEP_GO : STEP_END;
 }
@@ -63,19 +73,13 @@ static void forget_registers(Inst *in) {
   }
 }
 
-// Tiles are independent unless CTAs take turns: policy late has them from the last to the first,
-// and so another result if two write different values to one place.
-static u64 in_order(const Program *p, u64 unit) {
-  return p->opt->policy == SCHEDC_LATE && !p->talks ? p->grid.total - 1 - unit : unit;
-}
-
 static Step op_TILE(Inst *in, const Ins *i) {
   const Program *p = in->m->p;
   u64 unit;
   (void)i;
   Step s = next_unit(in, &unit);
   if (s != STEP_GO) return s == STEP_END ? leave(in) : s;
-  sc_tile_axes(&p->grid, p->k, in_order(p, unit), in->cta->rank, in->env.axis);
+  sc_tile_axes(&p->grid, p->k, unit, in->cta->rank, in->env.axis);
   in->surplus = sc_surplus(&p->grid, in->env.axis);
   in->dry = in->of->one_tile && in->iter % in->of->instances != in->number;
   in->iter++;
@@ -239,7 +243,12 @@ static Step not_held(Inst *in, const Ins *i, const char *how) {
 static Step op_COMMIT(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   if (c->filled == c->committed) return not_held(in, i, "being filled");
-  if (!in->dry) sc_arrive(in, &sc_stage(in, i->arg[0], c->committed)->full, i->plan.arrivals);
+  if (!in->dry) {
+    u8 by = in->m->p->fills[in->role * in->env.k->ring.n + i->arg[0]];
+    Barrier *full = &sc_stage(in, i->arg[0], c->committed)->full;
+    // Where copies alone fill it, the thread that issues them has arrived when it acquired.
+    sc_arrive(in, full, i->plan.arrivals, by != 1 && i->plan.arrivals >= in->of->warps);
+  }
   c->committed++;
   return STEP_GO;
 }
@@ -266,7 +275,7 @@ static Step op_RELEASE(Inst *in, const Ins *i) {
     c->release_pc = in->at;
     for (u32 n = 0; n < (r->multicast ? ctas : 1); n++) {
       if (r->multicast) s = &in->slot->cta[n].pool[in->m->p->pool0[i->arg[0]]][index];
-      sc_arrive(in, &s->empty, i->plan.arrivals);
+      sc_arrive(in, &s->empty, i->plan.arrivals, i->plan.arrivals >= in->of->warps);
     }
   }
   c->released++;

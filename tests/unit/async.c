@@ -24,7 +24,7 @@ static void open_steps(Steps *s, const char *source, const i64 *dims) {
   s->p = sc_program(&s->t.sc, s->t.k, &s->t.b, &s->t.opt);
   Machine *m = sc_machine(&s->t.sc, s->p);
   s->slot = &m->slot[0];
-  sc_slot_start(m, s->slot, s->p->grid.total - 1);  // the first tile: late has them backwards
+  sc_slot_start(m, s->slot, s->p->jobs - 1);  // the first CTA: under this policy it comes last
 }
 
 static Inst *inst(Steps *s, u32 role) { return &s->slot->inst[s->p->inst0[role]]; }

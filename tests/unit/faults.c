@@ -111,6 +111,30 @@ static void test_release_of_another(void **state) {
   close_kit(&t);
 }
 
+// Where copies alone fill a ring, a warp's one arrival is made when the stage is acquired: its
+// commit says nothing of what the warp's threads have done.
+static void test_commit_of_copies(void **state) {
+  (void)state;
+  static const char source[] =
+      "kernel signal {\n"
+      "  in A : f16[M, 64], B : f16[64, 64]\n"
+      "  out Y : f32[M, 64]\n"
+      "  spec { Y[i,j] = 2 * A[i,j] }\n"
+      "  grid (x : cdiv(M, 64))\n"
+      "  ring a : f16[64, 64], b : f16[64, 64]\n"
+      "  role load : 1 warp, 64 regs { a <- A[x*64..] }\n"
+      "  role twice : 1 warp, 64 regs { wait a;  a[i,j] = 2 * a[i,j];  b <- B[0..];  release a }\n"
+      "  role math : 1 warpgroup, 128 regs { reg s : f32[64, 64]\n"
+      "    wait a, b;  s[i,j] = a[i,j];  release a, b\n"
+      "    Y[x*64 + i, j] = s[i,j] }\n}\n";
+  Kit t;
+  open_kit(&t);
+  load(&t, source);
+  bind(&t, (i64[]){100});
+  expect_fault_always(&t, "X.race", "nothing puts it after what twice did");
+  close_kit(&t);
+}
+
 // Threads write what a product reads.
 static const char staged[] =
     "kernel staged {\n"
@@ -421,6 +445,7 @@ int main(void) {
       cmocka_unit_test(test_early_completion),
       cmocka_unit_test(test_release_early),
       cmocka_unit_test(test_release_of_another),
+      cmocka_unit_test(test_commit_of_copies),
       cmocka_unit_test(test_fence),
       cmocka_unit_test(test_fence_for_others),
       cmocka_unit_test(test_meeting),
