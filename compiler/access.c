@@ -117,11 +117,10 @@ bool sc_ring_async(const Uses *u, u32 ring) {
 // ---- which thread touches what
 
 // How a map deals its elements to the threads: one after the other; or, if registers take part, as
-// these hold them, by the variables of a tile's rows and columns or by that of a vector.
+// these hold them, by the variables of a tile's rows and columns.
 typedef struct Deal {
   bool regs, tile;
   i8 row, col;
-  u32 vector;  // the register vector, where there is no tile; SC_NONE: none
 } Deal;
 
 static void deal_as(const Kernel *k, u32 view, Deal *d) {
@@ -129,23 +128,52 @@ static void deal_as(const Kernel *k, u32 view, Deal *d) {
   if (k->buf.at[v->buf].space != SP_REG) return;
   d->regs = true;
   if (v->rank == 2) {
-    *d = (Deal){true, true, v->at[0].var, v->at[1].var, SC_NONE};
-  } else if (v->rank == 1 && !d->tile) {
-    d->row = v->at[0].var;
-    d->vector = v->buf;
+    *d = (Deal){true, true, v->at[0].var, v->at[1].var};
   }
 }
 
 static Deal deal(const Uses *u, u32 m) {
-  Deal d = {false, false, -1, -1, SC_NONE};
+  Deal d = {false, false, -1, -1};
   for (u32 i = u->first[m]; i < u->first[m + 1]; i++) deal_as(u->k, u->load.at[i], &d);
   if (u->k->map.at[m].dst != SC_NONE) deal_as(u->k, u->k->map.at[m].dst, &d);
   return d;
 }
 
-static bool alike(const Deal *a, const Deal *b) {
-  if (a->regs != b->regs || a->tile != b->tile) return false;
-  return !a->regs || a->tile || (a->vector == b->vector && a->vector != SC_NONE);
+static bool names(const View *v, i32 var) {
+  for (u32 d = 0; d < v->rank; d++)
+    if (v->at[d].var == var) return true;
+  return false;
+}
+
+// Is each element that the map names there one thread's? Not if it has more elements than it names,
+// and not of vectors in registers: several threads have each of their elements, and one writes it.
+static bool of_one_thread(const Map *m, const Deal *d, const View *v) {
+  if (d->regs) return d->tile && names(v, d->row) && names(v, d->col);
+  for (i32 var = 0; var < m->outs; var++)
+    if (!names(v, var)) return false;
+  return m->vars == m->outs;
+}
+
+// Do two maps deal the same elements to the same threads?
+static bool alike(const Map *m, const Deal *a, const i64 *n, const Map *o, const Deal *b,
+                  const i64 *p) {
+  if (a->regs || b->regs) return a->tile && b->tile;
+  for (u32 var = 0; var < m->outs && m->outs == o->outs; var++)
+    if (n[var] != p[var]) return false;
+  return m->outs == o->outs;
+}
+
+// Does x advance by multiples of n with each round of a loop? By its form, so many levels deep.
+static bool steps_by(const Kernel *k, Xid x, i64 n, u32 levels) {
+  const Expr *e = &k->expr.at[x];
+  i64 v;
+  if (!(e->deps & DEP_LOOP) || n == 1) return true;
+  if (!levels) return false;
+  if (e->op == X_ADD || e->op == X_SUB)
+    return steps_by(k, e->a, n, levels - 1) && steps_by(k, e->b, n, levels - 1);
+  if (e->op != X_MUL) return false;
+  if (x_const_int(k, e->a, &v) || x_const_int(k, e->b, &v)) return v % n == 0;
+  return false;
 }
 
 // Which of a map's directions a variable is: with registers the rows, the columns or what is left.
@@ -160,8 +188,7 @@ static bool disjoint(const Kernel *k, const Pos *a, i64 n, const Pos *b, i64 m) 
   return p <= q ? q - p >= n : p - q >= m;
 }
 
-// (Bases that depend on a loop count as equal in all its rounds: as rows and columns advance, by
-// whole tiles.)
+// Bases that depend on a loop are equal in all its rounds only if they advance by whole tiles.
 bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y) {
   const Kernel *k = u->k;
   if (x.pc == SC_NONE || y.pc == SC_NONE) return false;
@@ -170,13 +197,16 @@ bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y) {
   i64 ext[2][SC_MAX_VARS];
   sc_extents(k, &code->at[x.pc], ext[0]);
   sc_extents(k, &code->at[y.pc], ext[1]);
+  const Map *f = &k->map.at[code->at[x.pc].arg[0]], *g = &k->map.at[code->at[y.pc].arg[0]];
   Deal p = deal(u, code->at[x.pc].arg[0]), q = deal(u, code->at[y.pc].arg[0]);
-  bool same = alike(&p, &q);
+  bool same =
+      of_one_thread(f, &p, a) && of_one_thread(g, &q, b) && alike(f, &p, ext[0], g, &q, ext[1]);
   for (u32 d = 0; d < a->rank; d++) {
     const Pos *at = &a->at[d], *bt = &b->at[d];
     i64 n = at->var < 0 ? 1 : ext[0][(u32)at->var], m = bt->var < 0 ? 1 : ext[1][(u32)bt->var];
     if (disjoint(k, at, n, bt, m)) return true;
     same &= at->base == bt->base && n == m && direction(&p, at->var) == direction(&q, bt->var);
+    same &= !at->base || steps_by(k, at->base, n, 8);
   }
   return same;
 }

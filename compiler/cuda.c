@@ -159,6 +159,7 @@ static bool multiplies(const Role *r) {
 static void role(Cuda *c, u32 r) {
   const Role *role = &c->k->role.at[r];
   c->r = r;
+  c->pc = 0;
   c->single = cu_single(c->k, role);
   for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;  // instances of a warp are written once a warpgroup
   cu_cite_role(c);

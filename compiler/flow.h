@@ -207,7 +207,7 @@ u32 sc_unseen(const Flow *f, const Flight *flight);            // what becomes o
 bool sc_tensor_meets(const Flow *f, const Ins *ins, const Access *a);  // must the threads meet before this access?
 void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a);        // by threads
 u32 sc_copy_tensor(Flow *f, const Ins *ins);                           // by a copy; NEED_*
-u32 sc_hand_over(const Flow *f);  // NEED_* before others are told to go on: their engines see what these threads did
+u32 sc_hand_over(const Flow *f, const Ins *ins);  // NEED_* before others are told to go on: their engines see what these threads did
 void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen);      // the n oldest copies out are waited for
 
 // flow_ring.c: the same for rings and turns.

@@ -41,7 +41,7 @@ void sc_step_commit(Flow *f, Ins *ins) {
   bool wrote = r->open && r->fill.dirt.set & DIRT_WROTE && sc_ring_async(f->uses, ins->arg[0]);
   u8 use = sc_ring_use(f->uses, f->role, ins->arg[0]);
   bool arrives = (use & (USE_COPY | USE_STORE)) != USE_COPY;  // else it did when it acquired
-  sc_want_order(f, ins, (wrote ? NEED_FENCE : 0) | (arrives ? sc_hand_over(f) : 0));
+  sc_want_order(f, ins, (wrote ? NEED_FENCE : 0) | (arrives ? sc_hand_over(f, ins) : 0));
   r->open = false;
   r->landing = 0;
   r->fill = (Hold){0};
@@ -96,7 +96,7 @@ void sc_step_release(Flow *f, Ins *ins) {
     sc_retire_copies(f, i, false);
   }
   bool dirty = r->hold[0].dirt.set & (DIRT_WROTE | DIRT_READ) && refilled_by_copies(f, ring);
-  sc_want_order(f, ins, (dirty ? NEED_FENCE : 0) | sc_hand_over(f));
+  sc_want_order(f, ins, (dirty ? NEED_FENCE : 0) | sc_hand_over(f, ins));
   sc_release_hold(f->now, ring);
   r->gave = f->pc + 1;
 }
@@ -168,6 +168,6 @@ void sc_step_pass(Flow *f, Ins *ins) {
     want_published(f, ins);
   }
   // (What is emitted for a turn over CTAs has a fence of its own, on both sides.)
-  if (f->k->turn.at[ins->arg[0]].axis == SC_NONE) sc_want_order(f, ins, sc_hand_over(f));
+  if (f->k->turn.at[ins->arg[0]].axis == SC_NONE) sc_want_order(f, ins, sc_hand_over(f, ins));
   t->held = false;
 }

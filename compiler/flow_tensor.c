@@ -107,8 +107,9 @@ static u8 elsewhere(const Flow *f, const u8 *table, u32 width, u32 at) {
   return all;
 }
 
-u32 sc_hand_over(const Flow *f) {
+u32 sc_hand_over(const Flow *f, const Ins *ins) {
   const Kernel *k = f->k;
+  bool one = ins->op != OP_PASS && ins->plan.arrivals < f->r->warps;  // arrives for all warps
   u32 need = 0;
   for (u32 r = 0; r < k->ring.n; r++) {
     const RingState *ring = &f->now->ring[r];
@@ -121,6 +122,9 @@ u32 sc_hand_over(const Flow *f) {
     u8 dirt = f->now->tensor[b].set, copies = elsewhere(f, f->uses->tensor, k->buf.n, b);
     if ((dirt & (DIRT_WROTE | DIRT_ADDED) && copies) || (dirt & DIRT_READ && copies & COPY_TO))
       need |= NEED_FENCE | NEED_GLOBAL;
+    if (one && ((dirt & (DIRT_WROTE | DIRT_ADDED | APART_WROTE | APART_ADDED) && copies) ||
+                (dirt & (DIRT_READ | APART_READ) && copies & COPY_TO)))
+      need |= NEED_MEET;
   }
   return need;
 }

@@ -334,7 +334,7 @@ typedef struct schedc_scalar {
 
 /* When asynchronous work (copies, products, stores) takes place: as soon as it is issued, as late
  * as its waits allow, or at moments drawn from the seed; and CTAs that do not communicate in another
- * order each. A correct schedule gives the same bits under all. */
+ * order each. A correct schedule gives the same bits under all, but for sums in no fixed order. */
 typedef enum schedc_policy { SCHEDC_EARLY, SCHEDC_LATE, SCHEDC_RANDOM } schedc_policy;
 
 /* Called now and then by the thread that called schedc_run_cpu, with the fraction done, 0 to 1.

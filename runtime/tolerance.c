@@ -133,7 +133,8 @@ static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, dou
 static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool coarse) {
   double n = e->elements ? (double)e->elements : 1;
   if (elem == EL_F32) {
-    e->max_allowed = e->mean_allowed = absolute(s->max_ref, coarse);
+    e->max_allowed = absolute(s->max_ref, coarse);
+    e->mean_allowed = fmax(absolute(s->max_ref, false), coarse ? s->max_ref / 4096 : 0);
   } else if (sc_elem[elem].flt) {
     e->max_allowed = 2 * s->max_pt + 2 * s->max_grain;
     e->mean_allowed = fmax(1.5 * s->sum_pt, s->sum_unit) / n;

@@ -360,6 +360,27 @@ static void order_in_global_memory(void **state) {
          "Y[x*64 + i, j]" GIVE,
          "sc_tma_wait_read<0>();", "// r[i,j] = 1", "sc_bar_sync(1, 128);", "sc_tma_wait<0>();",
          "sc_bar_sync(1, 128);");
+  // The same places, and other threads: by the map, along columns, in the next round.
+  WRITES(ROUND MATH "Y[x*64, j] = r[0,j]\n Z[x*64 + i, j] = r[i,j] + Y[x*64, j]" GIVE,
+         "// Z[x*64 + i, j]", "sc_bar_sync(1, 128);");
+  WRITES(ROUND
+         "  role math : 1 warpgroup, 128 regs { reg s : f32[64, 64], c : f32[64]\n wait r, h\n"
+         " c[j] = 1\n Y[0, j] = c[j]\n c[j] = Y[0, j]\n s[i,j] = r[i,j] + c[j]\n"
+         " Z[x*64 + i, j] = s[i,j]" GIVE,
+         "thread < 4", "// c[j] = Y[0, j]", "sc_bar_sync(1, 128);");
+  WRITES(ROUND MATH "for t in 0 .. 8 { s[i,j] = Y[t + i, j]\n Y[t + i, j] = s[i,j] + 1 }" GIVE,
+         "s[i,j] = Y[t + i, j]", "sc_bar_sync(1, 128);");
+  // One thread that arrives for all hands over what they stored.
+  WRITES(
+      "kernel k {\n  in H : f16[64, 64]\n  inout Y : f32[M, 64]\n  out Z : f32[M, 64]\n"
+      "  grid (x : cdiv(M, 64))\n  ring h : f16[64, 64], r : f32[64, 64]\n"
+      "  role load : 1 warp, 40 regs { h <- H[0..];  acquire h;  h <- H[0..];  commit h;  r <- "
+      "Y[x*64..] }\n"
+      "  role math : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64]\n    wait h\n"
+      "    async s[i,j] = h[i,k] @ h[j,k]\n    wait s\n    Y[x*64 + i, j] = s[i,j]\n    release h\n"
+      "    wait h;  async s[i,j] = h[i,k] @ h[j,k];  wait s;  release h\n"
+      "    wait r;  Z[x*64 + i, j] = r[i,j];  release r\n  }\n}\n",
+      "sc_fence_async_all(); sc_bar_sync(1, 128); if (thread == 0) sc_mbar_arrive(smem + h_empty)");
 }
 
 // What a wait hands back without naming it is tied before threads touch it, once; not in a loop
@@ -403,18 +424,12 @@ static void a_warp_before_its_arrival(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_cannot_be_written),
-      cmocka_unit_test(parts_of_blocks),
-      cmocka_unit_test(slices_across_panels),
-      cmocka_unit_test(waits_need_memory),
-      cmocka_unit_test(what_runs_meanwhile),
-      cmocka_unit_test(order_within_an_instance),
-      cmocka_unit_test(order_in_global_memory),
-      cmocka_unit_test(tiles_handed_back),
-      cmocka_unit_test(a_warp_before_its_arrival),
-      cmocka_unit_test(every_kernel),
-      cmocka_unit_test(loops_over_tiles),
-      cmocka_unit_test(what_a_header_cannot_say),
+      cmocka_unit_test(what_cannot_be_written),    cmocka_unit_test(parts_of_blocks),
+      cmocka_unit_test(slices_across_panels),      cmocka_unit_test(waits_need_memory),
+      cmocka_unit_test(what_runs_meanwhile),       cmocka_unit_test(order_within_an_instance),
+      cmocka_unit_test(order_in_global_memory),    cmocka_unit_test(tiles_handed_back),
+      cmocka_unit_test(a_warp_before_its_arrival), cmocka_unit_test(every_kernel),
+      cmocka_unit_test(loops_over_tiles),          cmocka_unit_test(what_a_header_cannot_say),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
