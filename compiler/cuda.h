@@ -179,7 +179,6 @@ const char *cu_uniform(Cuda *c, Xid x);
 const char *cu_less(Cuda *c, Xid x, i64 n);             // x - n
 const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
 const char *cu_real(Cuda *c, double v);
-bool cu_nonneg(const Kernel *k, Xid x);                 // is it at least 0, by its form?
 bool cu_multiple(const Kernel *k, Xid x, i64 n);        // is it a multiple of n, by its form?
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
@@ -207,6 +206,7 @@ const char *cu_fours(Cuda *c, const At *at, const View *v);   // where the threa
                                                               // side, 512 from one four to the next; NULL: they do not
 
 // cuda_inside.c
+bool cu_nonneg(const Kernel *k, Xid x);                 // is it at least 0, by its form?
 bool cu_inside_by_form(Cuda *c, const At *at, const Pos *p, Xid dim);
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL; rows, cols: of these, too
 const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the grid? NULL if writes there cannot matter

@@ -43,28 +43,8 @@ const char *cu_real(Cuda *c, double v) {
   return cu_text(c, "%sf", s.at);
 }
 
-// What is known of integers from their form alone, in so many steps: expressions share their operands.
+// Expressions share their operands: after so many steps nothing is known.
 enum { STEPS = 1000 };
-
-static bool nonneg(const Kernel *k, Xid x, u32 *steps) {
-  const Expr *e = &k->expr.at[x];
-  if (!*steps) return false;
-  --*steps;
-  switch (e->op) {
-    case X_INT: return e->num.i >= 0;
-    case X_DIM: case X_AXIS: case X_INST: return true;
-    case X_ADD: case X_MUL: case X_MIN: case X_IDIV: case X_CDIV: return nonneg(k, e->a, steps) && nonneg(k, e->b, steps);
-    case X_MAX: return nonneg(k, e->a, steps) || nonneg(k, e->b, steps);
-    case X_MOD: return nonneg(k, e->b, steps);
-    case X_WHERE: return nonneg(k, e->b, steps) && nonneg(k, e->c, steps);
-    default: return false;
-  }
-}
-
-bool cu_nonneg(const Kernel *k, Xid x) {
-  u32 steps = STEPS;
-  return nonneg(k, x, &steps);
-}
 
 static bool multiple(const Kernel *k, Xid x, i64 n, u32 *steps) {
   const Expr *e = &k->expr.at[x];

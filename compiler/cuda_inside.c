@@ -8,7 +8,8 @@
 enum { STEPS = 1000 };
 
 typedef struct Proof {
-  const Cuda *c;
+  const Kernel *k;
+  const Cuda *c;  // NULL: whatever the place
   u32 steps;
 } Proof;
 
@@ -33,6 +34,7 @@ static const Ins *around(const Cuda *c, u32 *at) {
 }
 
 static const Ins *loop_of(Proof *q, u32 loop) {
+  if (!q->c) return NULL;
   u32 at = q->c->pc;
   for (const Ins *ins; (ins = around(q->c, &at));) {
     if (ins->op == OP_FOR && ins->arg[0] == loop) return ins;
@@ -44,12 +46,13 @@ static bool nonneg(Proof *q, Xid x);
 
 // Does the condition say that `x` is more than something that is not negative?
 static bool says_positive(Proof *q, Xid cond, Xid x) {
-  const Expr *e = &q->c->k->expr.at[cond];
+  const Expr *e = &q->k->expr.at[cond];
   if (e->op == X_AND) return says_positive(q, e->a, x) || says_positive(q, e->b, x);
   return e->op == X_LT && e->b == x && nonneg(q, e->a);
 }
 
 static bool positive(Proof *q, Xid x) {
+  if (!q->c) return false;
   u32 at = q->c->pc;
   for (const Ins *ins; (ins = around(q->c, &at));) {
     if (ins->op == OP_IF && says_positive(q, ins->arg[0], x)) return true;
@@ -57,28 +60,31 @@ static bool positive(Proof *q, Xid x) {
   return false;
 }
 
-// As cu_nonneg, with what is known here.
 static bool nonneg(Proof *q, Xid x) {
-  if (!go_on(q)) return false;
-  const Expr *e = &q->c->k->expr.at[x];
+  const Expr *e = &q->k->expr.at[x];
   const Ins *loop;
   i64 n;
-  if (cu_nonneg(q->c->k, x)) return true;
+  if (!go_on(q)) return false;
   switch (e->op) {
+    case X_INT: return e->num.i >= 0;
+    case X_DIM: case X_AXIS: case X_INST: return true;
     case X_LOOP: return (loop = loop_of(q, e->ref)) && nonneg(q, loop->arg[1]);
-    case X_SUB: return x_const_int(q->c->k, e->b, &n) && n <= 1 && (n == 1 ? positive(q, e->a) : nonneg(q, e->a));
+    case X_SUB: return x_const_int(q->k, e->b, &n) && n <= 1 && (n == 1 ? positive(q, e->a) : nonneg(q, e->a));
     case X_ADD: case X_MUL: case X_MIN: case X_IDIV: case X_CDIV: return nonneg(q, e->a) && nonneg(q, e->b);
     case X_MAX: return nonneg(q, e->a) || nonneg(q, e->b);
+    case X_MOD: return nonneg(q, e->b);
     case X_WHERE: return nonneg(q, e->b) && nonneg(q, e->c);
     default: return false;
   }
 }
 
-static bool is_const(Proof *q, Xid x, i64 *n) { return x ? x_const_int(q->c->k, x, n) : (*n = 0, true); }
+bool cu_nonneg(const Kernel *k, Xid x) { return nonneg(&(Proof){k, NULL, STEPS}, x); }
+
+static bool is_const(Proof *q, Xid x, i64 *n) { return x ? x_const_int(q->k, x, n) : (*n = 0, true); }
 
 // limit / n, rounded down?
 static bool is_part(Proof *q, Xid x, Xid limit, Xid n) {
-  const Expr *e = &q->c->k->expr.at[x];
+  const Expr *e = &q->k->expr.at[x];
   return e->op == X_IDIV && e->a == limit && e->b == n;
 }
 
@@ -86,7 +92,7 @@ static bool below(Proof *q, Xid x, Xid limit);
 
 static bool at_most(Proof *q, Xid x, Xid limit) {
   if (!go_on(q)) return false;
-  const Expr *e = &q->c->k->expr.at[x];
+  const Expr *e = &q->k->expr.at[x];
   i64 v, n;
   if (x == limit) return true;
   if (is_const(q, x, &v) && is_const(q, limit, &n)) return v <= n;
@@ -101,22 +107,22 @@ static bool at_most(Proof *q, Xid x, Xid limit) {
 
 // One of n places, each of limit / n, and one place in it.
 static bool place_in_part(Proof *q, Xid part, Xid place, Xid limit) {
-  const Expr *p = &q->c->k->expr.at[part];
+  const Expr *p = &q->k->expr.at[part];
   if (p->op != X_MUL || !below(q, place, p->b)) return false;
-  const Expr *size = &q->c->k->expr.at[p->b];
+  const Expr *size = &q->k->expr.at[p->b];
   return size->op == X_IDIV && size->a == limit && below(q, p->a, size->b);
 }
 
-// (x * limit) / n with x < n.
+// (x * limit) / n with x < n, as heads share heads: limit is taken not to be 0.
 static bool scaled(Proof *q, const Expr *division, Xid limit) {
-  const Expr *p = &q->c->k->expr.at[division->a];
+  const Expr *p = &q->k->expr.at[division->a];
   if (p->op != X_MUL) return false;
   return (p->b == limit && below(q, p->a, division->b)) || (p->a == limit && below(q, p->b, division->b));
 }
 
 // x + n < limit + m, where n <= m.
 static bool shifted(Proof *q, Xid x, Xid limit) {
-  const Expr *e = &q->c->k->expr.at[x], *to = &q->c->k->expr.at[limit];
+  const Expr *e = &q->k->expr.at[x], *to = &q->k->expr.at[limit];
   i64 n = 0, m;
   if (to->op != X_ADD || !is_const(q, to->b, &m)) return false;
   if (e->op == X_ADD && is_const(q, e->b, &n)) return n <= m && below(q, e->a, to->a);
@@ -125,7 +131,7 @@ static bool shifted(Proof *q, Xid x, Xid limit) {
 
 static bool below(Proof *q, Xid x, Xid limit) {
   if (!go_on(q)) return false;
-  const Kernel *k = q->c->k;
+  const Kernel *k = q->k;
   const Expr *e = &k->expr.at[x];
   const Ins *loop;
   i64 lo, hi, n;
@@ -163,8 +169,8 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
     bool is_row = p->var >= 0 && p->var == at->row, is_col = p->var >= 0 && p->var == at->col;
     if ((is_row && !rows) || (is_col && !cols)) continue;
     if ((is_row || is_col) && cu_inside_by_form(c, at, p, b->dim[d])) continue;
-    bool low = p->base && !nonneg(&(Proof){c, STEPS}, p->base);
-    bool high = p->var >= 0 || !below(&(Proof){c, STEPS}, p->base, b->dim[d]);
+    bool low = p->base && !nonneg(&(Proof){c->k, c, STEPS}, p->base);
+    bool high = p->var >= 0 || !below(&(Proof){c->k, c, STEPS}, p->base, b->dim[d]);
     if (!low && !high) continue;
     const char *pos = cu_paren(c, cu_position(c, at, p), P_ADD);
     if (s.n) str_puts(&s, " && ");
@@ -178,7 +184,7 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
 
 // Is the position outside of the dimension wherever the axis is past its end? (x * BM of a dimension in cdiv(M, BM) tiles.)
 static bool past(Proof *q, Xid base, u32 axis, Xid dim) {
-  const Kernel *k = q->c->k;
+  const Kernel *k = q->k;
   const Expr *e = &k->expr.at[base], *extent = &k->expr.at[k->axis.at[axis].extent];
   if (!go_on(q)) return false;
   switch (e->op) {
@@ -196,7 +202,7 @@ static bool past(Proof *q, Xid base, u32 axis, Xid dim) {
 
 static bool leaves(const Cuda *c, const View *v, u32 axis) {
   for (u32 d = 0; d < v->rank; d++) {
-    if (v->at[d].base && past(&(Proof){c, STEPS}, v->at[d].base, axis, c->k->buf.at[v->buf].dim[d])) return true;
+    if (v->at[d].base && past(&(Proof){c->k, c, STEPS}, v->at[d].base, axis, c->k->buf.at[v->buf].dim[d])) return true;
   }
   return false;
 }
