@@ -127,9 +127,7 @@ static void deal_as(const Kernel *k, u32 view, Deal *d) {
   const View *v = &k->view.at[view];
   if (k->buf.at[v->buf].space != SP_REG) return;
   d->regs = true;
-  if (v->rank == 2) {
-    *d = (Deal){true, true, v->at[0].var, v->at[1].var};
-  }
+  if (v->rank == 2) *d = (Deal){true, true, v->at[0].var, v->at[1].var};
 }
 
 static Deal deal(const Uses *u, u32 m) {

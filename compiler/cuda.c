@@ -102,7 +102,7 @@ void cu_open_if(Cuda *c, const Ins *ins) {
 // What the plan puts before an operation. Each has its own written once (by statement, or where a product or a hand-over
 // has it among lines of its own), and `ordered` says so.
 void cu_order(Cuda *c, const Ins *ins, const char *why) {
-  if (ins->plan.fence) cu_fence(c, ins->plan.global);
+  if (ins->plan.fence) cu_line(c, ins->plan.global ? "sc_fence_async_all();" : "sc_fence_async();");
   if (ins->plan.meet) cu_meet(c, why);
   c->ordered = true;
 }

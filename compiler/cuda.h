@@ -6,6 +6,7 @@
 //   cuda_check.c  what cannot be written, found before
 //   cuda_expr.c   expressions
 //   cuda_tile.c   where a tile's elements are: register fragments, swizzled stages, tensors
+//   cuda_inside.c what is known of integers by their form: multiples, what lies inside a tensor
 //   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
 //   cuda_write.c  … where their values go
 //   cuda_mma.c    products
@@ -179,7 +180,6 @@ const char *cu_uniform(Cuda *c, Xid x);
 const char *cu_less(Cuda *c, Xid x, i64 n);             // x - n
 const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
 const char *cu_real(Cuda *c, double v);
-bool cu_multiple(const Kernel *k, Xid x, i64 n);        // is it a multiple of n, by its form?
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
 // cuda_tile.c
@@ -207,13 +207,14 @@ const char *cu_fours(Cuda *c, const At *at, const View *v);   // where the threa
 
 // cuda_inside.c
 bool cu_nonneg(const Kernel *k, Xid x);                 // is it at least 0, by its form?
+bool cu_multiple(const Kernel *k, Xid x, i64 n);        // is it a multiple of n, by its form?
 bool cu_inside_by_form(Cuda *c, const At *at, const Pos *p, Xid dim);
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL; rows, cols: of these, too
 const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the grid? NULL if writes there cannot matter
 
 // cuda_mma.c
-bool cu_mn_major(const Kernel *k, u32 view);              // of a product's operand: is the contracted index not its last?
-void cu_tie(Cuda *c, u32 buf);                            // what follows does not take the tile as it was before
+bool cu_mn_major(const Kernel *k, u32 view);            // of a product's operand: is the contracted index not its last?
+void cu_tie(Cuda *c, u32 buf);                          // what follows does not take the tile as it was before
 void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
 
 // cuda_tie.c
@@ -221,6 +222,7 @@ void cu_find_loose(Cuda *c);                            // … in the role being
 void cu_tie_loose(Cuda *c, const Ins *ins);             // those that the operation touches
 
 // cuda_map.c
+void cu_left_over(const Map *m, int *row, int *col);    // the variables that no register tile says anything of: -1 becomes one
 bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
 bool cu_has_col(const MapGen *g, const View *v);        // does the view move with the columns?
 At cu_row_at(const MapGen *g, const char *r);           // a row of the thread
@@ -241,7 +243,6 @@ void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);
 void cu_mma_warp(Cuda *c, const Ins *ins);
-void cu_fence(Cuda *c, bool global);
 void cu_acquire(Cuda *c, const Ins *ins);
 const char *cu_map_name(Cuda *c, u32 map);
 void cu_copy_in(Cuda *c, const Ins *ins);

@@ -62,11 +62,7 @@ static bool orient(Check *x, const Map *m, const u32 *views, u32 n, Oriented *o)
 static void check_blocks(Check *x, const Map *m, const Oriented *o) {
   const i64 rows = 16 * x->k->role.at[x->c->r].warps;
   int row = o->row, col = o->col;
-  for (int var = 0; var < m->vars; var++) {
-    if (var == row || var == col) continue;
-    if (row < 0) row = var;
-    else if (col < 0) col = var;
-  }
+  cu_left_over(m, &row, &col);
   for (int var = 0; var < m->outs; var++) {
     i64 n = 0, whole = var == row ? rows : 8;
     if (!x_const_int(x->k, m->var[var].extent, &n) || n % whole == 0) continue;

@@ -43,24 +43,6 @@ const char *cu_real(Cuda *c, double v) {
   return cu_text(c, "%sf", s.at);
 }
 
-// Expressions share their operands: after so many steps nothing is known.
-enum { STEPS = 1000 };
-
-static bool multiple(const Kernel *k, Xid x, i64 n, u32 *steps) {
-  const Expr *e = &k->expr.at[x];
-  i64 v;
-  if (x_const_int(k, x, &v)) return v % n == 0;
-  if (!*steps) return false;
-  --*steps;
-  if (e->op == X_MUL) return multiple(k, e->a, n, steps) || multiple(k, e->b, n, steps);
-  return (e->op == X_ADD || e->op == X_SUB) && multiple(k, e->a, n, steps) && multiple(k, e->b, n, steps);
-}
-
-bool cu_multiple(const Kernel *k, Xid x, i64 n) {
-  u32 steps = STEPS;
-  return multiple(k, x, n, &steps);
-}
-
 static Txt call1(Cuda *c, const char *f, Txt a) { return (Txt){cu_text(c, "%s(%s)", f, a.s), P_ATOM}; }
 static Txt call2(Cuda *c, const char *f, Txt a, Txt b) {
   return (Txt){cu_text(c, "%s(%s, %s)", f, a.s, b.s), P_ATOM};

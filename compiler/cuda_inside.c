@@ -1,5 +1,6 @@
-// cuda_inside.c - what lies inside a tensor. Out: the tests that threads make before they read or write (outside, reads
-// give 0 and writes do nothing); none where the grid, a loop or a condition around the statement says so already.
+// cuda_inside.c - what is known of integers by their form, and so what lies inside a tensor. Out: the tests that threads
+// make before they read or write (outside, reads give 0 and writes do nothing); none where the grid, a loop or a condition
+// around the statement says so already.
 #include "cuda.h"
 
 // ---- what is known where the statement being written stands
@@ -79,6 +80,17 @@ static bool nonneg(Proof *q, Xid x) {
 }
 
 bool cu_nonneg(const Kernel *k, Xid x) { return nonneg(&(Proof){k, NULL, STEPS}, x); }
+
+static bool multiple(Proof *q, Xid x, i64 n) {
+  const Expr *e = &q->k->expr.at[x];
+  i64 v;
+  if (x_const_int(q->k, x, &v)) return v % n == 0;
+  if (!go_on(q)) return false;
+  if (e->op == X_MUL) return multiple(q, e->a, n) || multiple(q, e->b, n);
+  return (e->op == X_ADD || e->op == X_SUB) && multiple(q, e->a, n) && multiple(q, e->b, n);
+}
+
+bool cu_multiple(const Kernel *k, Xid x, i64 n) { return multiple(&(Proof){k, NULL, STEPS}, x, n); }
 
 static bool is_const(Proof *q, Xid x, i64 *n) { return x ? x_const_int(q->k, x, n) : (*n = 0, true); }
 

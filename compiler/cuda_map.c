@@ -13,6 +13,14 @@ static i64 extent(const Kernel *k, const Map *m, int var) {
   return n;
 }
 
+void cu_left_over(const Map *m, int *row, int *col) {
+  for (int var = 0; var < m->vars; var++) {
+    if (var == *row || var == *col) continue;
+    if (*row < 0) *row = var;
+    else if (*col < 0) *col = var;
+  }
+}
+
 // Which variable runs over rows and which over columns: register tiles say so.
 static void orient(MapGen *g) {
   Cuda *c = g->c;
@@ -33,12 +41,7 @@ static void orient(MapGen *g) {
       g->at.col = v->at[0].var;
     }
   }
-  // What is left over is the other one.
-  for (int var = 0; var < g->m->vars; var++) {
-    if (var == g->at.row || var == g->at.col) continue;
-    if (g->at.row < 0) g->at.row = var;
-    else if (g->at.col < 0) g->at.col = var;
-  }
+  cu_left_over(g->m, &g->at.row, &g->at.col);
   g->rows = extent(c->k, g->m, g->at.row);
   g->cols = extent(c->k, g->m, g->at.col);
 }
@@ -354,11 +357,13 @@ static MapGen begin(Cuda *c, const Map *m, bool parts) {
   return g;
 }
 
+static i64 blocks_of(const MapGen *g) { return (g->rows + cu_block_rows(g->c) - 1) / cu_block_rows(g->c); }
+
 // The elements that each thread holds.
 static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const Map *m = g->m;
-  const i64 blocks = (g->rows + cu_block_rows(c) - 1) / cu_block_rows(c);
+  i64 blocks = blocks_of(g);
   if (blocks == 1) add_parts(g);
   cu_open(c, "%s", "");
   if (blocks > 1) {
@@ -412,7 +417,7 @@ static void vote_of_blocks(MapGen *g, i64 blocks) {
 void cu_vote(Cuda *c, const Ins *ins) {
   const Map *m = &c->k->map.at[ins->arg[0]];
   MapGen g = begin(c, m, true);
-  i64 blocks = (g.rows + cu_block_rows(c) - 1) / cu_block_rows(c);
+  i64 blocks = blocks_of(&g);
   if (blocks > 1) {
     vote_of_blocks(&g, blocks);
     return;

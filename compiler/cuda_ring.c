@@ -327,10 +327,6 @@ static const char *arriver(const Cuda *c, const Ins *ins) {
   return ins->plan.arrivals == role->warps && role->warps > 1 ? "if (lane == 0) " : "if (thread == 0) ";
 }
 
-void cu_fence(Cuda *c, bool global) {
-  cu_line(c, global ? "sc_fence_async_all();" : "sc_fence_async();");
-}
-
 // An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of which it alone knows.
 static void before_arrival(Cuda *c, const Ins *ins) {
   cu_order(c, ins, "");

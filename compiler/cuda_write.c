@@ -156,33 +156,25 @@ static const char *packed_values(MapGen *g, Elem elem) {
   return "x";
 }
 
+// A vector that runs along columns, which many threads hold.
 static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
-  bool along_row = dst->at[0].var >= 0 && dst->at[0].var == g->at.col;
-  if (along_row) {
-    cu_open_elems(g, g->assigned);
-    At at = cu_elem_at(g, -1);
-    cu_open(c, "if ((e & 2) == 0 && thread < 4)");
-    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
-    cu_close(c);
-    cu_close_elems(g);
-  } else {
-    cu_open_unrolled(c, "r", 2);
-    At at = cu_row_at(g, "r");
-    cu_open(c, "if ((lane & 3) == 0)");
-    cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
-    cu_close(c);
-    cu_close(c);
-  }
+  cu_open_elems(g, g->assigned);
+  At at = cu_elem_at(g, -1);
+  cu_open(c, "if ((e & 2) == 0 && thread < 4)");
+  cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
+  cu_close(c);
+  cu_close_elems(g);
 }
 
-// One column of a tile.
+// A vector along rows, or one column of a tile.
 static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   cu_open_unrolled(c, "r", 2);
   At at = cu_row_at(g, "r");
+  Txt col = b->rank > 1 ? cu_position(c, &at, &dst->at[1]) : (Txt){0};
   cu_open(c, "if ((lane & 3) == 0)");
-  cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[1])), value(g, &at));
+  cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), col), value(g, &at));
   cu_close(c);
   cu_close(c);
 }
@@ -190,12 +182,12 @@ static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
 // A tile goes by stmatrix where 16-bit elements fill blocks of 16 columns, else one by one.
 void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
-  if (b->rank == 1) {
-    to_stage_vector(g, dst, b);
-    return;
-  }
   if (!cu_has_col(g, dst)) {
     to_stage_rows(g, dst, b);
+    return;
+  }
+  if (b->rank == 1) {
+    to_stage_vector(g, dst, b);
     return;
   }
   const char *fragment = fragment_at(g, dst);

@@ -8,20 +8,20 @@
 //   mean |out - ref| <= 1.5 mean |pt - ref|, or the mean of half a unit in ref's last place
 // The floor of the mean matters where pt happens to be exact. f32 outputs (log-sum-exp, row sums)
 // are held to 1e-3 where the largest value is between 1 and 64, to less or more in proportion
-// beyond, at least to 1e-5; to 2^-10 of the largest value where products have 8-bit factors, which
-// the tensor cores of Hopper add up with about 14 bits; integers to equality. Of a sampled
-// specification this is said of the sample; the other elements must not be NaN, unless some of the
-// sample are. Infinities and NaN must be where the specification has them. Values that the type
-// cannot hold may be what a conversion makes of them: infinity, or the largest number.
+// beyond, at least to 1e-5; to 2^-10 of the largest value, in the mean to 2^-12, where products
+// have 8-bit factors, which the tensor cores of Hopper add up with about 14 bits; integers to
+// equality. Of a sampled specification this is said of the sample; the other elements must not be
+// NaN, unless some of the sample are. Infinities and NaN must be where the specification has them.
+// Values that the type cannot hold may be what a conversion makes of them: infinity, or the largest
+// number.
 #include <math.h>
 #include <string.h>
 
 #include "run.h"
 
 // What an f32 output may be off, given its largest value.
-static double absolute(double largest, bool coarse) {
-  double fine = 1e-3 * (largest > 64 ? largest / 64 : largest > 1 ? 1 : fmax(largest, 0.01));
-  return coarse ? fmax(fine, largest / 1024) : fine;
+static double absolute(double largest) {
+  return 1e-3 * (largest > 64 ? largest / 64 : largest > 1 ? 1 : fmax(largest, 0.01));
 }
 
 // Has it products of 8-bit factors?
@@ -133,8 +133,8 @@ static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, dou
 static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool coarse) {
   double n = e->elements ? (double)e->elements : 1;
   if (elem == EL_F32) {
-    e->max_allowed = absolute(s->max_ref, coarse);
-    e->mean_allowed = fmax(absolute(s->max_ref, false), coarse ? s->max_ref / 4096 : 0);
+    e->max_allowed = fmax(absolute(s->max_ref), coarse ? s->max_ref / 1024 : 0);
+    e->mean_allowed = fmax(absolute(s->max_ref), coarse ? s->max_ref / 4096 : 0);
   } else if (sc_elem[elem].flt) {
     e->max_allowed = 2 * s->max_pt + 2 * s->max_grain;
     e->mean_allowed = fmax(1.5 * s->sum_pt, s->sum_unit) / n;

@@ -34,9 +34,7 @@ static u32 common_divisor(u32 a, u32 b) { return b ? common_divisor(b, a % b) : 
 
 u32 sc_gpu_turn(u32 round, u32 k, u32 n) {
   u32 stride = 1;
-  for (u32 r = 0; r < round; r++) do
-      stride++;
-    while (common_divisor(stride, n) > 1);
+  for (u32 r = 0; r < round;) r += common_divisor(++stride, n) == 1;
   return (round + (u64)k * stride) % n;
 }
 

@@ -429,27 +429,6 @@ static void vectors(void **state) {
   has(t, "if ((e & 2) == 0 && thread < 4) args.W[");
 }
 
-// One thread draws: the only one of its role, else the first; where there is nobody else, nothing is handed on.
-static void drawers(void **state) {
-  static const char *const said[] = {"tile = tile_step + atomicAdd(args.counter, 1);",
-                                     "if (instance == 0 && thread == 0) { tile = tile_step + atomicAdd(args.counter, 1);"};
-  for (u32 n = 1; n <= 2; n++) {
-    Fixture *f = *state;
-    char source[512];
-    snprintf(source, sizeof source,
-             "kernel norm {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 128)) dynamic\n"
-             "  role a[w] : %u warps {\n    ring r : f32[64, 64]\n    r <- X[x*128 + 64*w..]\n    wait r\n"
-             "    Y[x*128 + 64*w.., 0..] <- r\n    wait Y read\n    release r\n  }\n}\n", n);
-    const char *t = one_line(&f->sc, text_of(f, source));
-    has(t, said[n - 1]);
-    has(t, "norm_(const __grid_constant__");
-    assert_int_equal(strstr(t, "slot") != NULL, n > 1);
-    if (n > 1) has(t, "sc_ring_init(smem + slot_full, 2, 1, 2);");
-    end(state);
-    begin(state);
-  }
-}
-
 // A slice of 64 columns from the 48th on: the rest of a panel, and of the next; and rows from the 5th on.
 static void slices_over_panels(void **state) {
   const char *t = text_of(*state,
@@ -509,6 +488,6 @@ int main(void) {
       TEST(drawn_once),      TEST(drawn_before_the_last_copy),
       TEST(next_tiles_line), TEST(place_without_lets),
       TEST(lets_of_defs),    TEST(names_of_places), TEST(names_of_loops),
-      TEST(places_of_tiles), TEST(slices_over_panels), TEST(vectors), TEST(drawers), TEST(tested_places), TEST(shares), TEST(locale)};
+      TEST(places_of_tiles), TEST(slices_over_panels), TEST(vectors), TEST(tested_places), TEST(shares), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
