@@ -152,15 +152,6 @@ static bool of_one_thread(const Map *m, const Deal *d, const View *v) {
   return m->vars == m->outs;
 }
 
-// Do two maps deal the same elements to the same threads?
-static bool alike(const Map *m, const Deal *a, const i64 *n, const Map *o, const Deal *b,
-                  const i64 *p) {
-  if (a->regs || b->regs) return a->tile && b->tile;
-  for (u32 var = 0; var < m->outs && m->outs == o->outs; var++)
-    if (n[var] != p[var]) return false;
-  return m->outs == o->outs;
-}
-
 // Does x advance by multiples of n with each round of a loop? By its form, so many levels deep.
 static bool steps_by(const Kernel *k, Xid x, i64 n, u32 levels) {
   const Expr *e = &k->expr.at[x];
@@ -197,8 +188,7 @@ bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y) {
   sc_extents(k, &code->at[y.pc], ext[1]);
   const Map *f = &k->map.at[code->at[x.pc].arg[0]], *g = &k->map.at[code->at[y.pc].arg[0]];
   Deal p = deal(u, code->at[x.pc].arg[0]), q = deal(u, code->at[y.pc].arg[0]);
-  bool same =
-      of_one_thread(f, &p, a) && of_one_thread(g, &q, b) && alike(f, &p, ext[0], g, &q, ext[1]);
+  bool same = p.regs == q.regs && of_one_thread(f, &p, a) && of_one_thread(g, &q, b);
   for (u32 d = 0; d < a->rank; d++) {
     const Pos *at = &a->at[d], *bt = &b->at[d];
     i64 n = at->var < 0 ? 1 : ext[0][(u32)at->var], m = bt->var < 0 ? 1 : ext[1][(u32)bt->var];

@@ -429,6 +429,20 @@ static void vectors(void **state) {
   has(t, "if ((e & 2) == 0 && thread < 4) args.W[");
 }
 
+// One column of a stage; and a kernel that does not ask where its tile is, with a name of CUDA's.
+static void small_forms(void **state) {
+  Fixture *f = *state;
+  const char *t = one_line(&f->sc, text_of(f,
+      "kernel norm {\n  in X : f32[64]\n  out Y : f32[64, 32]\n  role math : 1 warpgroup {\n"
+      "    ring c : f32[64, 32]\n    reg r : f32[64], s : f32[64, 32] = 0\n    r[i] = X[i]\n    acquire c\n"
+      "    c[i,j] = s[i,j]\n    c[i,3] = r[i]\n    commit c\n    wait c\n    Y[0.., 0..] <- c\n    wait Y read\n"
+      "    release c\n  }\n}\n"));
+  has(t, "for (int r = 0; r < 2; r++) { if ((lane & 3) == 0) sc_sts32(");
+  has(t, "4 * 3), r_[r]);");
+  has(t, "norm_(const __grid_constant__");
+  assert_null(strstr(t, "place_of"));
+}
+
 // A slice of 64 columns from the 48th on: the rest of a panel, and of the next; and rows from the 5th on.
 static void slices_over_panels(void **state) {
   const char *t = text_of(*state,
@@ -488,6 +502,6 @@ int main(void) {
       TEST(drawn_once),      TEST(drawn_before_the_last_copy),
       TEST(next_tiles_line), TEST(place_without_lets),
       TEST(lets_of_defs),    TEST(names_of_places), TEST(names_of_loops),
-      TEST(places_of_tiles), TEST(slices_over_panels), TEST(vectors), TEST(tested_places), TEST(shares), TEST(locale)};
+      TEST(places_of_tiles), TEST(slices_over_panels), TEST(small_forms), TEST(vectors), TEST(tested_places), TEST(shares), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }

@@ -370,6 +370,10 @@ static void order_in_global_memory(void **state) {
          "thread < 4", "// c[j] = Y[0, j]", "sc_bar_sync(1, 128);");
   WRITES(ROUND MATH "for t in 0 .. 8 { s[i,j] = Y[t + i, j]\n Y[t + i, j] = s[i,j] + 1 }" GIVE,
          "s[i,j] = Y[t + i, j]", "sc_bar_sync(1, 128);");
+  WRITES(ROUND MATH
+         "s[i,j] = r[i,j]\n Y[x*64 + i, 0] = sum(j) s[i,j]\n s[i,j] = s[i,j] + Y[x*64 + i, 0]\n"
+         " Z[x*64 + i, j] = s[i,j]" GIVE,
+         "(lane & 3) == 0", "// s[i,j] = s[i,j] + Y[x*64 + i, 0]", "sc_bar_sync(1, 128);");
   // One thread that arrives for all hands over what they stored.
   WRITES(
       "kernel k {\n  in H : f16[64, 64]\n  inout Y : f32[M, 64]\n  out Z : f32[M, 64]\n"
