@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each idea of FlashAttention-3 is worth, from .sched files alone.
+"""What each idea of FlashAttention-3 is worth, and of fa3_stale beyond it, from .sched files alone.
 
   bench/ablation.py [--schedc build/release/schedc] [--out bench/results/ablation.json] [--only REGEX] [--dry-run]
 

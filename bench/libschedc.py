@@ -67,7 +67,9 @@ class Error(ctypes.Structure):
     _fields_ = [("size", _size), ("tensor", _text), ("elements", ctypes.c_uint64), ("unwritten", ctypes.c_uint64),
                 ("max_error", ctypes.c_double), ("max_allowed", ctypes.c_double), ("mean_error", ctypes.c_double),
                 ("mean_allowed", ctypes.c_double), ("worst", ctypes.c_int64 * MAX_RANK), ("worst_out", ctypes.c_double),
-                ("worst_ref", ctypes.c_double), ("pass_", ctypes.c_int), ("total", ctypes.c_uint64)]
+                ("worst_ref", ctypes.c_double), ("pass_", ctypes.c_int), ("total", ctypes.c_uint64),
+                ("overflowed", ctypes.c_uint64), ("may_overflow", ctypes.c_int), ("unproven", ctypes.c_int),
+                ("looseness", ctypes.c_double)]
 
 
 class Failed(Exception):

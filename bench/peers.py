@@ -123,6 +123,7 @@ def verify(torch, kernel, tensors, shapes):
     host = [t.cpu() for t in tensors]
     errors = kernel.compare(kernel.describe([t.data_ptr() for t in host], shapes), OPERATIONS)
     return [{"tensor": e.tensor.decode(), "compared": e.elements, "elements": e.total, "unwritten": e.unwritten,
+             "overflowed": e.overflowed, "unproven": bool(e.unproven), "looseness": e.looseness,
              "max_error": e.max_error, "max_allowed": e.max_allowed, "mean_error": e.mean_error,
              "mean_allowed": e.mean_allowed, "pass": bool(e.pass_)} for e in errors]
 

@@ -28,6 +28,7 @@ enum {
   OPT_ON,
   OPT_POLICY,
   OPT_SEED,
+  OPT_INPUTS_SEED,
   OPT_INPUTS,
   OPT_THREADS,
   OPT_SMS,
@@ -63,16 +64,20 @@ static const struct Option {
     {"in", OPT_IN, "TENSOR=FILE.npy", RUN | BENCH,
      "an input from a file; its shape sets dimensions"},
     {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
-    {"on", OPT_ON, "cpu|cuda", RUN | TEST,
-     "where to run (default: run: cuda where there is a Hopper GPU; test: cpu)"},
-    {"policy", OPT_POLICY, "early|late|random", RUN,
-     "when asynchronous work takes place (default: late)"},
+    {"on", OPT_ON, "cpu|cuda|model", RUN | TEST | BENCH,
+     "where to run: interpreted, on a GPU, or as emitted, on a model of one (default: cuda\n"
+     "                                 where there is a Hopper GPU, else cpu; test: cpu; bench: cuda)"},
+    {"policy", OPT_POLICY, "POLICY", RUN | TEST,
+     "when asynchronous work takes place: early, late or random; on the model also laggard:\n"
+     "                                 one warp, or engine, by the seed, as late as can be (default: late;\n"
+     "                                 test, which takes it with --on model: each)"},
     {"seed", OPT_SEED, "N", RUN | TEST | BENCH,
-     "of policy random, the order of roles, and the inputs (default: 0)"},
+     "of policies random and laggard, the order of roles, and the inputs (default: 0)"},
+    {"inputs-seed", OPT_INPUTS_SEED, "N", RUN, "of the inputs, if it is another (default: --seed)"},
     {"inputs", OPT_INPUTS, "KIND", RUN | TEST | BENCH,
      "one of those below; test and bench: KIND,... (default: normal; test: all)"},
     {"threads", OPT_THREADS, "N", RUN | TEST | BENCH, "worker threads (default: one a core)"},
-    {"sms", OPT_SMS, "N", RUN | TEST, "multiprocessors that persistent grids see"},
+    {"sms", OPT_SMS, "N", RUN | TEST | BENCH, "multiprocessors that persistent grids see; of the model (default: 4)"},
     {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN | TEST | BUILD,
      "bound each wait on a GPU; run and test say which did not end"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
@@ -214,7 +219,8 @@ static Pairs *pairs_of(Args *a, int val) {
 }
 
 static int take_value(Args *a, int val, const char *name, const char *text) {
-  static const char *const policy[] = {"early", "late", "random"}, *const on[] = {"cpu", "cuda"};
+  const char *const policy[] = {policy_name(POLICY_EARLY), policy_name(POLICY_LATE), policy_name(POLICY_RANDOM), policy_name(POLICY_LAGGARD)};
+  static const char *const on[] = {"cpu", "cuda", "model"};
   static const char *const format[] = {"text", "json", "sarif"};
   int code = 0, word = 0;
   uint64_t number = 0;
@@ -225,14 +231,15 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
   if (pairs_of(a, val)) return add_pair(a, pairs_of(a, val), name, text);
   switch (val) {
     case OPT_POLICY:
-      code = read_word(a, name, text, policy, 3, &word);
-      a->policy = (schedc_policy)word;
+      code = read_word(a, name, text, policy, COUNT(policy), &word);
+      a->policy = (Policy)word;
       a->policy_given = true;
       return code;
     case OPT_INPUTS: return read_inputs(a, name, text);
     case OPT_ON:
-      code = read_word(a, name, text, on, 2, &word);
-      a->cuda = word == 1;
+      code = read_word(a, name, text, on, COUNT(on), &word);
+      a->cuda = word > 0;
+      a->model = word == 2;
       a->on_given = true;
       return code;
     case OPT_FORMAT:
@@ -250,6 +257,9 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
     case OPT_SAMPLE:
       a->sample_given = true;
       return read_number(a, name, text, UINT64_MAX, &a->sample);
+    case OPT_INPUTS_SEED:
+      a->inputs_seed_given = true;
+      return read_number(a, name, text, UINT64_MAX, &a->inputs_seed);
     case OPT_SEED: return read_number(a, name, text, UINT64_MAX, &a->seed);
     case OPT_THREADS:
       code = read_number(a, name, text, 4096, &number);
@@ -291,7 +301,7 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
   }
   letters[l] = 0;
   *args =
-      (Args){.command = command, .policy = SCHEDC_LATE, .rounds = 3, .argc = argc, .argv = argv};
+      (Args){.command = command, .policy = POLICY_LATE, .rounds = 3, .argc = argc, .argv = argv};
   opterr = 0;
   optind = 1;
   for (int val, which = -1; (val = getopt_long(argc, argv, letters, table, &which)) != -1;) {
@@ -311,6 +321,11 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
     return cli_usage(args, "an operand is missing: %s", command->operands);
   if (args->operands > command->max)
     return cli_usage(args, "'%s' is one operand too many", args->operand[command->max]);
+  if (args->policy == POLICY_LAGGARD && !args->model) return cli_usage(args, "--policy laggard is of --on model");
+  if (bit_of(command) & TEST && args->policy_given && !args->model)
+    return cli_usage(args, "'schedc test' runs under all policies; --policy is for --on model");
+  if (bit_of(command) & BENCH && args->on_given && !args->cuda)
+    return cli_usage(args, "'schedc bench' runs on cuda, or on the model");
   if (args->quick && args->full) return cli_usage(args, "--quick and --full exclude each other");
   return 0;
 }

@@ -175,7 +175,7 @@ static schedc_status give(Variant *v) {
 
 static int fill_variant(Variant *v) {
   Session *s = &v->session;
-  int code = data_open(&v->data, s, v->kernel, v->kase, NULL);
+  int code = data_open(&v->data, s, v->kernel, v->kase, NULL, &s->args->set);
   if (!code) code = data_allocate(&v->data, s);
   if (!code) code = data_load(&v->data, s);
   if (code) return code;
@@ -250,7 +250,8 @@ static int verify(Bench *b, bool *right) {
     int code = session_status(&v->session, data_compare(&v->data, &v->session, v->errors));
     if (code) return code;
     v->right = v->outputs > 0 && !b->job[i].differing;
-    for (size_t o = 0; o < v->outputs; o++) v->right = v->right && v->errors[o].pass;
+    for (size_t o = 0; o < v->outputs; o++)
+      v->right = v->right && table_right(b->args, v->args.inputs[0], &v->errors[o]);
     *right = *right && v->right;
   }
   b->compare = seconds() - start;
@@ -452,7 +453,8 @@ static int bench(Bench *b) {
 
 int command_bench(const Args *args) {
   Bench b = {.args = args};
-  int code = bench(&b);
+  int code = model_open(args);
+  if (!code) code = bench(&b);
   for (size_t i = 0; i < b.n; i++) {
     close_variant(&b.variant[i]);
     free_settings(&b, &b.variant[i]);

@@ -52,6 +52,7 @@ static void show_json(const Session *s, const char *name, const char *path,
   json_key(&j, "kernel"), json_text(&j, name);
   json_key(&j, "output"), json_text(&j, path);
   json_key(&j, "threads"), json_uint(&j, b->threads);
+  json_key(&j, "cluster"), json_uint(&j, b->cluster);
   json_key(&j, "shared_bytes"), json_uint(&j, b->shared_bytes);
   json_key(&j, "static_shared_bytes"), json_uint(&j, b->static_shared_bytes);
   json_key(&j, "entry_registers"), json_uint(&j, b->entry_registers);

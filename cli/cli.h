@@ -19,6 +19,10 @@ enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
 
 typedef enum Format { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF } Format;
 
+// The interpreter's policies, as schedc_policy has them, and one more of the model.
+typedef enum Policy { POLICY_EARLY, POLICY_LATE, POLICY_RANDOM, POLICY_LAGGARD, POLICIES } Policy;
+const char *policy_name(Policy policy);
+
 // NAME=VALUE options in the order given; later ones win. The names are owned.
 typedef struct Pairs {
   schedc_param *at;
@@ -33,8 +37,9 @@ typedef struct Args {
   int operands;
   const char *case_name, *emit, *output, *to;
   Pairs param, set, vary, in, out;
-  schedc_policy policy;
-  uint64_t seed;
+  Policy policy;
+  uint64_t seed, inputs_seed;
+  bool inputs_seed_given;
   InputKind inputs[INPUT_COUNT];
   size_t input_count;  // 0: not given
   unsigned threads, sms;
@@ -45,7 +50,8 @@ typedef struct Args {
   Format format;
   bool check, in_place, quick, full;
   bool lenient, no_cache;
-  bool cuda, on_given, policy_given, bench, dry_run, debug_waits, help;
+  bool cuda, model, on_given, policy_given,  // model: cuda as well
+       bench, dry_run, debug_waits, help;
   const char *not_cuda;  // why the CPU was chosen; NULL: it was asked for
   int argc;
   char **argv;  // from the subcommand's name on, options first
@@ -79,6 +85,16 @@ int command_fmt(const Args *args);
 int command_info(const Args *args);
 int command_explain(const Args *args);
 
+// ---- model.c: --on model
+typedef struct ModelRun {
+  Policy policy;
+  uint64_t seed;
+  unsigned sms;   // 0: the model's default
+  bool together;  // lanes of a warp never part
+} ModelRun;
+int model_open(const Args *args);  // before a GPU is opened. Returns 0, or an exit code after a message
+void model_run_as(const ModelRun *run);  // how the launches that follow run
+
 // ---- buffer.c: bytes that grow, files. Out of memory ends the program (EXIT_ENVIRONMENT).
 void *need(void *block);  // block, unless it is NULL
 typedef struct Buffer {
@@ -106,6 +122,7 @@ typedef struct Session {
   Buffer seen;     // what was reported, to report it once
   size_t errors;   // reported so far
   size_t unmet;    // of these, requirements that do not hold
+  size_t misaligned;  // … and rows that the copy engine cannot address
   bool quiet;      // collect text reports instead of printing them
 } Session;
 // Opens args->operand[index]. Returns 0, or an exit code after a message or diagnostics.
@@ -138,13 +155,18 @@ typedef struct Data {
   Buffer *file;  // images of .npy files
 } Data;
 // The dimensions and scalars of case number `kase` (SIZE_MAX: none), with `choice[i]` saying which
-// value of the case's i-th line (NULL: the first), then --in, then --set. Returns 0 or an exit code
+// value of the case's i-th line (NULL: the first), then --in, then `set`. Returns 0 or an exit code
 // after a message. data_dims stops there; data_open needs all dimensions and works out the tensors'
 // shapes.
-int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice);
-int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice);
+int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice,
+              const Pairs *set);
+int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice,
+              const Pairs *set);
 uint64_t data_elements(const Data *d);
 int data_allocate(Data *d, Session *s);
+// Instead of data_allocate and data_fill: zeros, and what the case says. For counting, which
+// touches little of it.
+void data_sketch(Data *d, size_t kase);
 void data_fill(Data *d, size_t kase, InputKind kind,
                uint64_t seed);  // inputs; outputs are poisoned
 schedc_status data_give(Data *d, Session *s, size_t kase,
@@ -156,6 +178,16 @@ schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors
 int data_load(Data *d, Session *s);        // --in: before data_fill
 int data_save(const Data *d, Session *s);  // --out
 void data_close(Data *d);
+
+// ---- sweep.c: lengths at which a case is worth another run.
+typedef struct Sweep {
+  Pairs point;  // of each, the one dimension or scalar that differs from the case
+  Buffer left;  // "B, T": dimensions that are left out, …
+  Buffer why;   // "cu": … as the case gives the elements of these
+} Sweep;
+// limit: of elements of all tensors together.
+void sweep_open(Sweep *w, Session *s, const schedc_kernel *kernel, size_t kase, uint64_t limit);
+void sweep_close(Sweep *w);
 
 // ---- cover.c
 typedef struct Cover {
@@ -174,6 +206,12 @@ void cover_end(Cover *c);
 void table_head(const Session *s, const Data *d, const char *case_name);
 void table_json(Json *j, const schedc_error *errors, size_t n);
 void table_errors(const schedc_error *errors, size_t n);
+const char *table_verdict(const schedc_error *e);  // "PASS", "FAIL" or "UNPROVEN"
+
+// Is an output right, as far as a comparison can say? On the first of the kinds of inputs asked for
+// it has to prove something. The others are chosen to be difficult: there an output may vanish (a
+// saturated softmax has no gradient), and the errors that rounding makes remain.
+bool table_right(const Args *args, InputKind kind, const schedc_error *e);
 void put_shape(char *to, size_t room, const int64_t *shape, size_t rank);
 
 // ---- progress.c: a line on the terminal for what takes longer than a second.

@@ -69,9 +69,9 @@ static void take_file_shape(Data *d, const schedc_tensor_info *info, const Npy *
   }
 }
 
-static int take_settings(Data *d, const Args *args) {
-  for (size_t i = 0; i < args->set.n; i++) {
-    const schedc_param *p = &args->set.at[i];
+static int take_settings(Data *d, const Args *args, const Pairs *set) {
+  for (size_t i = 0; i < set->n; i++) {
+    const schedc_param *p = &set->at[i];
     char *end;
     if (is_dim(d->kernel, p->name)) {
       long long v = strtoll(p->value, &end, 10);
@@ -213,7 +213,8 @@ static int shape_tensor(Data *d, Session *s, size_t t) {
   return EXIT_GOOD;
 }
 
-int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice) {
+int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice,
+              const Pairs *set) {
   size_t tensors = schedc_tensor_count(kernel), dims = schedc_dim_count(kernel),
          scalars = schedc_scalar_count(kernel);
   *d = (Data){.kernel = kernel, .tensor_count = tensors};
@@ -233,12 +234,13 @@ int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
   }
   take_case(d, kase, choice);
   int code = read_files(d, s->args);
-  if (!code) code = take_settings(d, s->args);
+  if (!code) code = take_settings(d, s->args, set);
   return code ? code : check_out_names(d, s->args);
 }
 
-int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice) {
-  int code = data_dims(d, s, kernel, kase, choice);
+int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice,
+              const Pairs *set) {
+  int code = data_dims(d, s, kernel, kase, choice, set);
   for (size_t i = 0; !code && i < schedc_dim_count(kernel); i++) {
     bool known = false;
     for (size_t j = 0; j < d->dim_count; j++)
@@ -276,15 +278,15 @@ int data_allocate(Data *d, Session *s) {
   return EXIT_GOOD;
 }
 
-// `cu = [0, 64, 200]`: the elements of a tensor, in order; further ones are left.
+// `cu = [0, 64, 200]`: the elements of a tensor, in order; further ones are like the last.
 static void fill_from_case(Data *d, size_t kase, size_t t) {
   const schedc_tensor *x = &d->tensors[t];
   schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
     if (b.kind != SCHEDC_BIND_TENSOR || strcmp(b.name, x->name) != 0) continue;
     size_t n = d->bytes[t] / schedc_type_size(x->type);
-    for (size_t e = 0; e < n && e < b.count; e++)
-      sc_set_elem(elem_of(x->type), x->data, (i64)e, b.values[e]);
+    for (size_t e = 0; e < n && b.count; e++)
+      sc_set_elem(elem_of(x->type), x->data, (i64)e, b.values[e < b.count ? e : b.count - 1]);
   }
 }
 
@@ -301,6 +303,13 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
     if (d->original[t] && n) memcpy(d->original[t], x->data, d->bytes[t]);
   }
   data_rewind(d);
+}
+
+void data_sketch(Data *d, size_t kase) {
+  for (size_t t = 0; t < d->tensor_count; t++) {
+    d->tensors[t].data = need(calloc(1, d->bytes[t] + 1));
+    fill_from_case(d, kase, t);
+  }
 }
 
 static bool in_case(const Data *d, size_t kase, const char *name) {

@@ -8,7 +8,7 @@ int command_info(const Args *args) {
   size_t kase = SIZE_MAX;
   int code = session_open(&s, args, 0);
   if (!code) code = session_kernel(&s, &kernel, &kase);
-  if (!code) code = data_dims(&d, &s, kernel, kase, NULL);
+  if (!code) code = data_dims(&d, &s, kernel, kase, NULL, &args->set);
   if (!code) {
     schedc_format_kind kind = args->format == FORMAT_JSON ? SCHEDC_JSON : SCHEDC_TEXT;
     code = session_status(

@@ -19,13 +19,24 @@ static const Command commands[] = {
      "kernel.\n",
      1, 2, command_run},
     {"test", "FILE [KERNEL]", "run all cases under all policies on several inputs",
-     "Every combination of a case's `in { … }` values is run under the policies early, late and "
-     "random; all\n"
-     "must give the same bits where sums have a fixed order, and be as near to the specification as "
-     "its\n"
-     "tolerance asks. --quick takes a cover in which each pair of values occurs; --full adds seeds "
-     "and larger\n"
-     "cases. With --on cuda each combination is run on the GPU, several times on each input.\n",
+     "Every combination of a case's `in { … }` values is run under the policies early, late and\n"
+     "random; all must give the same bits where sums have a fixed order, and be as near to the\n"
+     "specification as its tolerance asks. Persistent grids are run with one multiprocessor as well.\n"
+     "--quick takes a cover in which each pair of values occurs; --full adds seeds and larger cases.\n"
+     "\n"
+     "The first case with each set of parameters is then run at other lengths: each dimension, and\n"
+     "each integer scalar on which loops depend, is set to 0, to 1, and to values at which a ring is\n"
+     "filled 2 to stages + 3 times in a tile. A value that a `require` excludes is skipped.\n"
+     "Dimensions that are fixed by the elements that a case gives to a tensor are left out, and\n"
+     "named; but a list of offsets, which begins with 0 and never falls, may get one more element, so\n"
+     "that a sequence is empty.\n"
+     "\n"
+     "With --on cuda each combination is run on the GPU, several times on each input, and at no other\n"
+     "lengths. With --on model the emitted text runs on a model of a GPU. There the policy (also\n"
+     "laggard: one warp or engine is held back), one multiprocessor or several, and --debug-waits are\n"
+     "further choices of a combination, which is run once; inputs and seeds go round. With --full, and\n"
+     "with --policy laggard, each warp and engine lags in its turn.\n"
+     "Of each failure the command after `again:` is one that repeats it.\n",
      1, 2, command_test},
     {"bench", "FILE [KERNEL] [NAME=VALUE...]...",
      "measure kernels on the GPU, and compare them with their specifications",
@@ -44,7 +55,9 @@ static const Command commands[] = {
     {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "
      "the compiler\n"
-     "knows after that stage instead; the stages are listed below.\n",
+     "knows after that stage instead; the stages are listed below.\n"
+     "Each role is checked by itself, for every path and trip count. Deadlocks, and races between\n"
+     "roles, show only in runs: schedc test.\n",
      1, 2, command_check},
     {"build", "FILE [KERNEL]", "make CUDA C, PTX, machine code or a C header with it",
      "The ending of -o FILE says which: .cu, .ptx (compute_90a), .cubin (sm_90a), .h; without -o, "

@@ -30,6 +30,7 @@ static void on_report(void *user, const schedc_diagnostic *d) {
   const char *kind = strchr(d->code, '.');
   s->errors += d->severity == SCHEDC_ERROR;
   s->unmet += kind && strcmp(kind, ".require") == 0;
+  s->misaligned += strcmp(d->code, "T.align") == 0;
   if (seen_before(s, d)) return;
   if (s->args->format == FORMAT_SARIF) {
     schedc_sarif_result(d, s->reports.n == 0, buffer_write, &s->reports);
@@ -73,7 +74,7 @@ void session_close(Session *s) {
 
 void session_forget(Session *s) {
   s->reports.n = s->seen.n = s->count = 0;
-  s->errors = s->unmet = 0;
+  s->errors = s->unmet = s->misaligned = 0;
 }
 
 void session_print_reports(const Session *s) {

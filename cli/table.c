@@ -43,6 +43,50 @@ void table_head(const Session *s, const Data *d, const char *case_name) {
   putchar('\n');
 }
 
+const char *table_verdict(const schedc_error *e) {
+  return e->pass ? "PASS" : e->unproven ? "UNPROVEN" : "FAIL";
+}
+
+bool table_right(const Args *args, InputKind kind, const schedc_error *e) {
+  return e->pass || (e->unproven && kind != args->inputs[0]);
+}
+
+static void put_worst(const schedc_error *e) {
+  printf("  %-10s worst at [", "");
+  for (size_t a = 0; a < SCHEDC_MAX_RANK && (a == 0 || e->worst[a] >= 0); a++) {
+    printf("%s%lld", a ? ", " : "", (long long)e->worst[a]);
+  }
+  printf("]: is %.6g, specified %.6g\n", e->worst_out, e->worst_ref);
+}
+
+// Why an output has not passed.
+static void put_reason(const schedc_error *e) {
+  if (e->overflowed) {
+    printf(
+        "  %-10s %llu elements are infinite or NaN where the specification has a number: a value "
+        "on the way\n  %-10s is beyond its type (f16 ends at 65504, bf16 and f32 at 3.4e38)\n",
+        "", (unsigned long long)e->overflowed, "");
+  }
+  if (e->unwritten) {
+    printf(
+        "  %-10s %llu elements are NaN where the specification has a number: never written, or "
+        "read too early%s\n",
+        "", (unsigned long long)e->unwritten,
+        e->may_overflow ? ", or made of an f16 that overflowed" : "");
+  }
+  if (e->unproven) {
+    printf(
+        "  %-10s the allowed error is %.2g times the output's size, so that this proves nothing: "
+        "%s\n  %-10s would pass. State the types of the specification's intermediates "
+        "(schedc explain R9.exponent), "
+        "or take other inputs\n",
+        "", e->looseness,
+        e->looseness < 1 ? "an output that is off by as much" : "an output of zeros", "");
+  } else if (!e->overflowed && !e->unwritten) {
+    put_worst(e);
+  }
+}
+
 void table_errors(const schedc_error *errors, size_t n) {
   printf("  %-10s %10s  %21s   %21s\n", "output", "elements", "max error   (allowed)",
          "mean error   (allowed)");
@@ -50,24 +94,12 @@ void table_errors(const schedc_error *errors, size_t n) {
     const schedc_error *e = &errors[i];
     printf("  %-10s %10llu   %9.3e (%9.3e)    %9.3e (%9.3e)  %s\n", e->tensor,
            (unsigned long long)e->elements, e->max_error, e->max_allowed, e->mean_error,
-           e->mean_allowed, e->pass ? "PASS" : "FAIL");
+           e->mean_allowed, table_verdict(e));
     if (e->elements < e->total) {
       printf("  %-10s of %llu, a sample; all were searched for NaN\n", "",
              (unsigned long long)e->total);
     }
-    if (e->pass) continue;
-    if (e->unwritten) {
-      printf(
-          "  %-10s %llu elements are NaN where the specification has a number: never written, or "
-          "read too early\n",
-          "", (unsigned long long)e->unwritten);
-      continue;
-    }
-    printf("  %-10s worst at [", "");
-    for (size_t a = 0; a < SCHEDC_MAX_RANK && (a == 0 || e->worst[a] >= 0); a++) {
-      printf("%s%lld", a ? ", " : "", (long long)e->worst[a]);
-    }
-    printf("]: is %.6g, specified %.6g\n", e->worst_out, e->worst_ref);
+    if (!e->pass) put_reason(e);
   }
 }
 
@@ -80,10 +112,13 @@ void table_json(Json *j, const schedc_error *errors, size_t n) {
     json_key(j, "elements"), json_uint(j, e->total);
     json_key(j, "compared"), json_uint(j, e->elements);
     json_key(j, "unwritten"), json_uint(j, e->unwritten);
+    json_key(j, "overflowed"), json_uint(j, e->overflowed);
     json_key(j, "max_error"), json_real(j, e->max_error);
     json_key(j, "max_allowed"), json_real(j, e->max_allowed);
     json_key(j, "mean_error"), json_real(j, e->mean_error);
     json_key(j, "mean_allowed"), json_real(j, e->mean_allowed);
+    json_key(j, "looseness"), json_real(j, e->looseness);
+    json_key(j, "unproven"), json_bool(j, e->unproven);
     json_key(j, "pass"), json_bool(j, e->pass);
     json_close(j, '}');
   }

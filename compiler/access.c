@@ -80,15 +80,23 @@ static void note_use(Uses *u, u8 *use, const Ins *ins) {
     const Buf *b = &k->buf.at[v->buf];
     if (b->space != SP_STAGE) continue;
     if (v->fill) use[b->ring] |= a->async ? USE_COPY : USE_STORE;
-    else use[b->ring] |= a->async ? USE_ASYNC : USE_THREADS;
+    else use[b->ring] |= a->async ? USE_ASYNC : a->write ? USE_THREADS | USE_INPLACE : USE_THREADS;
     if (ins->op == OP_MMA) use[b->ring] |= USE_PRODUCT;
   }
 }
 
-static void note_copy(Uses *u, u8 *use, const Ins *ins) {
-  const View *view = u->k->view.at;
-  if (ins->op == OP_COPYIN) use[view[ins->arg[1]].buf] |= COPY_FROM;
-  if (ins->op == OP_COPYOUT || ins->op == OP_COPYADD) use[view[ins->arg[0]].buf] |= COPY_TO;
+static void note_tensors(Uses *u, u8 *use, const Ins *ins) {
+  const Kernel *k = u->k;
+  u32 n = sc_accesses(u, ins);
+  for (u32 i = 0; i < n; i++) {
+    const Access *a = &u->at.at[i];
+    u32 buf = k->view.at[a->view].buf;
+    if (k->buf.at[buf].space != SP_TENSOR) continue;
+    if (!a->write) use[buf] |= a->async ? DOES_COPY_FROM : DOES_READ;
+    else if (ins->op == OP_COPYADD) use[buf] |= DOES_COPY_TO | DOES_COPY_ADD;
+    else if (a->async) use[buf] |= DOES_COPY_TO;
+    else use[buf] |= ins->op == OP_MAPADD ? DOES_ADD : DOES_WRITE;
+  }
 }
 
 Uses *sc_uses(Sc *sc, const Kernel *k) {
@@ -102,7 +110,7 @@ Uses *sc_uses(Sc *sc, const Kernel *k) {
     const Code *code = &k->role.at[r].code;
     for (u32 i = 0; i < code->n; i++) {
       note_use(u, u->ring + r * k->ring.n, &code->at[i]);
-      note_copy(u, u->tensor + r * k->buf.n, &code->at[i]);
+      note_tensors(u, u->tensor + r * k->buf.n, &code->at[i]);
     }
   }
   return u;

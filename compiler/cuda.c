@@ -163,7 +163,7 @@ static void role(Cuda *c, u32 r) {
   c->single = cu_single(c->k, role);
   for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;  // instances of a warp are written once a warpgroup
   cu_cite_role(c);
-  if (multiplies(role)) cu_line(c, "const u32 smem = __shfl_sync(~0u, (u32)__cvta_generic_to_shared(memory), 0);  // held: not found anew in loops");
+  if (multiplies(role)) cu_line(c, "const u32 smem = sc_of_lane0(sc_shared(memory));  // held: not found anew in loops");
   u32 at = c->out.n;
   c->head = true;
   cu_find_loose(c);
@@ -278,7 +278,7 @@ static void barriers(Cuda *c) {
   cu_init_named(c);
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);
-  if (sc_cluster(k) == 1) cu_line(c, "__syncthreads();");
+  if (sc_cluster(k) == 1) cu_line(c, "sc_cta_sync();");
   else cu_line(c, "sc_cluster_sync();");
 }
 
@@ -310,10 +310,7 @@ static void head(Str *out, const Kernel *k) {
   for (u32 i = 0; i < k->launch.n; i++) str_printf(&top, "%s%s", i ? ", " : "\n// Its kernels, to be launched in this order: ", k->launch.at[i].kernel->name);
   cu_put_code(out, top.at, 0);
   str_puts(out, "// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines, numbers in brackets\n"
-                "// the sections of the PTX ISA 9.0.\n\n"
-                "typedef unsigned short u16;\ntypedef unsigned int u32;\ntypedef unsigned long long u64;\n"
-                "#define DEV static __device__ __forceinline__\n#define SC_INF __int_as_float(0x7f800000)\n"
-                "struct __align__(64) TensorMap { u64 x[16]; };\n");
+                "// the sections of the PTX ISA 9.0.\n\n");
 }
 
 static void signature(Cuda *c, Str *out) {
@@ -369,11 +366,11 @@ static void body(Cuda *c) {
   Str code = apart(c, roles), init = apart(c, barriers);  // in this order: roles say which tensor maps there are
   if (init.n || cu_mentions(code.at, "smem")) {
     cu_line(c, "extern __shared__ __align__(1024) unsigned char memory[];");
-    cu_line(c, "const u32 smem = (u32)__cvta_generic_to_shared(memory);");
+    cu_line(c, "const u32 smem = sc_shared(memory);");
     offsets(c, code.at);
     cu_line(c, "%s", "");
   }
-  cu_line(c, "const int warp_of_cta = __shfl_sync(~0u, threadIdx.x / 32, 0);  // so that it is known to be the same in all lanes");
+  cu_line(c, "const int warp_of_cta = sc_of_lane0(threadIdx.x / 32);");
   if (cu_mentions(code.at, "warpgroup")) cu_line(c, "const int warpgroup = warp_of_cta / 4;");
   if (ctas > 1) cu_line(c, "const int cta_rank = sc_cta_rank();");
   const char *clusters = ctas > 1 ? cu_text(c, " / %u", ctas) : "";

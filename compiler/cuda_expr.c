@@ -142,10 +142,10 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
     case X_NEG: return (Txt){cu_text(c, "-%s", cu_paren(c, a, P_ATOM)), P_UNARY};
     case X_NOT: return (Txt){cu_text(c, "!%s", cu_paren(c, a, P_UNARY)), P_UNARY};
     case X_ABS: return call1(c, integer ? "abs" : "fabsf", a);
-    case X_EXP: return call1(c, "__expf", a);
+    case X_EXP: return call1(c, "sc_exp", a);
     case X_EXP2: return call1(c, "sc_exp2", a);
-    case X_LOG: return call1(c, "__logf", a);
-    case X_LOG2: return call1(c, "__log2f", a);
+    case X_LOG: return call1(c, "sc_log", a);
+    case X_LOG2: return call1(c, "sc_log2", a);
     case X_SQRT: return call1(c, "sqrtf", a);
     case X_RSQRT: return call1(c, "rsqrtf", a);
     case X_TANH: return call1(c, "tanhf", a);

@@ -410,7 +410,7 @@ static void vote_of_blocks(MapGen *g, i64 blocks) {
   const char *row = for_either_row(g);
   cu_line(c, "%s |= %s;", name, row);
   cu_close(c);
-  cu_open(c, "if (__any_sync(~0u, %s))", name);
+  cu_open(c, "if (sc_any(%s))", name);
 }
 
 // Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.
@@ -424,7 +424,7 @@ void cu_vote(Cuda *c, const Ins *ins) {
   }
   u32 before = c->out.n;
   prepare(&g, m->root, false);
-  const char *any = cu_text(c, "__any_sync(~0u, %s)", for_either_row(&g));
+  const char *any = cu_text(c, "sc_any(%s)", for_either_row(&g));
   if (c->out.n == before) {
     cu_open(c, "if (%s)", any);
     return;

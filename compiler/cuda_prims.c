@@ -1,5 +1,5 @@
 // cuda_prims.c - the functions of cuda_prims.def that a kernel's text calls, and those that they call. Nobody says
-// which: a text names what it needs. In: the text of kernels. Out: the functions' texts, to stand before it.
+// which: a text names what it needs. In: the text of kernels. Out: the head and the functions' texts, to stand before it.
 #include "cuda.h"
 
 #include <string.h>
@@ -10,12 +10,24 @@ typedef struct Prim {
 } Prim;
 
 static const Prim prims[] = {
+#define HEAD(text)
 #define SECTION(text) {NULL, text},
 #define PRIM(name, text) {#name, text},
+#define MACHINE PRIM
 #include "cuda_prims.def"
+#undef HEAD
 #undef SECTION
 #undef PRIM
+#undef MACHINE
 };
+
+static const char head[] =
+#define HEAD(text) text
+#define SECTION(text)
+#define PRIM(name, text)
+#define MACHINE(name, text)
+#include "cuda_prims.def"
+    ;
 
 static u32 find(const char *name, size_t n) {
   for (u32 i = 0; i < COUNT(prims); i++) {
@@ -38,6 +50,7 @@ void cu_put_prims(Str *out, const char *text) {
   bool called[COUNT(prims)] = {false};
   const char *section = NULL;
   call(called, text);
+  str_puts(out, head);
   for (u32 i = 0; i < COUNT(prims); i++) {
     if (!prims[i].name) section = prims[i].text;
     if (!called[i]) continue;

@@ -2,6 +2,7 @@
 // role keeps, for each ring that it takes part in, a cursor (stage and parity); its n-th fill meets its n-th
 // wait because both count in the same way.
 #include "cuda.h"
+#include "flow.h"
 
 #include <string.h>
 
@@ -162,32 +163,18 @@ void cu_skip_tile(Cuda *c) {
 static const char *cursor(Cuda *c, u32 ring, const char *what) { return cu_text(c, "%s_%s", c->ring[ring], what); }
 static const char *filled(Cuda *c, u32 ring) { return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c)); }
 
-// Whether the role fills the ring by copies alone: one thread does it all, and its one arrival goes with the
-// expected bytes. Else every warp arrives at the commit.
-static bool only_copies(const Cuda *c, u32 ring) {
-  const Code *code = &c->k->role.at[c->r].code;
-  bool copies = false;
-  for (u32 i = 0; i < code->n; i++) {
-    const Ins *ins = &code->at[i];
-    if (ins->op != OP_MAP && ins->op != OP_COPYIN) continue;
-    const View *v = &c->k->view.at[ins->op == OP_MAP ? c->k->map.at[ins->arg[0]].dst : ins->arg[0]];
-    if (!v->fill || c->k->buf.at[v->buf].ring != ring) continue;
-    if (ins->op == OP_MAP) return false;
-    copies = true;
-  }
-  return copies;
-}
-
+// Where the role fills the ring by copies alone, one thread does it all. Else every warp arrives, and so all threads wait.
 void cu_acquire(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
   const char *stage = cursor(c, ring, "fill"), *full = barrier(c, r, true, stage);
-  bool shared = !only_copies(c, ring), elect = !shared && !c->single;
+  bool shared = !sc_only_copies(c->uses, c->r, ring), elect = !shared && !c->single;
   if (elect) cu_open(c, "if (thread == 0)");
   cu_mbar_wait(c, barrier(c, r, false, stage), filled(c, ring), WAIT_EMPTY, ring);
   if (ins->plan.bytes) {
     const char *bytes = ins->plan.bytes == r->stage_bytes ? cu_text(c, "%s_bytes", c->ring[ring]) : cu_text(c, "%u", ins->plan.bytes);
-    cu_line(c, shared ? "if (thread == 0) sc_mbar_expect_only(%s, %s);" : "sc_mbar_expect(%s, %s);", full, bytes);
+    const char *who = shared ? "if (thread == 0) " : "";
+    cu_line(c, "%ssc_mbar_expect%s(%s, %s);", who, ins->plan.arrivals ? "" : "_only", full, bytes);
   }
   if (elect) cu_close(c);
 }
@@ -315,7 +302,7 @@ void cu_meet(Cuda *c, const char *why) {
   const Role *role = &c->k->role.at[c->r];
   if (c->single) return;
   if (role->warps == 1) {
-    cu_line(c, "__syncwarp();");
+    cu_line(c, "sc_warp_sync();");
     return;
   }
   cu_bar_sync(c, cu_text(c, role->instances > 1 ? "%u + instance" : "%u", role->meet), 128, WAIT_MEET, SC_NONE, why);
@@ -331,20 +318,13 @@ static const char *arriver(const Cuda *c, const Ins *ins) {
 static void before_arrival(Cuda *c, const Ins *ins) {
   cu_order(c, ins, "");
   bool elected = ins->plan.arrivals == c->k->role.at[c->r].warps;
-  if (!c->single && !ins->plan.meet && elected) cu_line(c, "__syncwarp();");
+  if (!c->single && !ins->plan.meet && elected) cu_line(c, "sc_warp_sync();");
 }
 
-// Do copies bring something between the commit and its acquire, which stands before it in the same block?
-static bool brings(const Ins *commit) {
-  const Ins *ins = commit;
-  while (ins->op != OP_ACQUIRE || ins->arg[0] != commit->arg[0]) ins--;
-  return ins->plan.bytes != 0;
-}
-
-// Copies arrive by what they bring (cu_acquire); all else here, also where a role that copies brings nothing this time.
+// Copies that are all there is to a fill have arrived with their bytes (cu_acquire).
 void cu_commit(Cuda *c, const Ins *ins) {
   const Ring *r = &c->k->ring.at[ins->arg[0]];
-  if (!only_copies(c, ins->arg[0]) || !brings(ins)) {
+  if (ins->plan.arrivals) {
     before_arrival(c, ins);
     cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, true, cursor(c, ins->arg[0], "fill")));
   }

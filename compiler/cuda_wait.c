@@ -118,7 +118,7 @@ void cu_leave_tiles(Cuda *c) {
   if (c->single) {
     cu_line(c, "if (sc_gave_up(args.waits)) break;");
   } else if (c->k->role.at[c->r].warps == 1) {
-    cu_line(c, "if (__any_sync(~0u, sc_gave_up(args.waits))) break;");
+    cu_line(c, "if (sc_any(sc_gave_up(args.waits))) break;");
   } else {
     cu_line(c, "if (sc_any_gave_up(args.waits, 1 + warpgroup)) break;");
   }

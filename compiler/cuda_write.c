@@ -222,7 +222,7 @@ static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *
   Cuda *c = g->c;
   const char *to = cu_text(c, "args.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
   if (when) cu_open(c, "if (%s)", when);
-  if (add) cu_line(c, "atomicAdd(&%s, %s);", to, value(g, at));
+  if (add) cu_line(c, "sc_add(&%s, %s);", to, value(g, at));
   else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, at)));
   if (when) cu_close(c);
 }
@@ -321,7 +321,7 @@ static void add_to_rows(MapGen *g, const View *dst) {
     elem.odd = odd;
     const char *in = cu_inside(c, &elem, dst, false, true), *both = when && in ? cu_text(c, "%s && %s", when, in) : when ? when : in;
     if (both) cu_open(c, "if (%s)", both);
-    cu_line(c, "atomicAdd(row_out + %s, %s[%s]);", cu_col_step(c, &elem), x, elem.e);
+    cu_line(c, "sc_add(row_out + %s, %s[%s]);", cu_col_step(c, &elem), x, elem.e);
     if (both) cu_close(c);
   }
   cu_close(c);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool element_type(Low *l, const Node *type, Elem *out) {
+bool low_element_type(Low *l, const Node *type, Elem *out) {
   const Name *n = low_find(l, type->name);
   if (n && n->kind == NM_ELEM) return *out = (Elem)n->elem, true;
   if (!n && low_elem_named(type->name, out)) return true;
@@ -105,7 +105,7 @@ void low_tensors(Low *l, const Node *item, bool workspace) {
              .ring = SC_NONE,
              .role = SC_NONE};
     Elem elem = EL_F32;
-    bool ok = element_type(l, g->b, &elem);
+    bool ok = low_element_type(l, g->b, &elem);
     Value zero;
     b.elem = (u8)elem;
     // Its dimensions are declared even so, for what else names them.
@@ -142,7 +142,7 @@ static bool constant_dims(Low *l, const Node *type, Buf *b) {
 
 static bool tile_type(Low *l, const Node *type, Buf *b) {
   Elem elem = EL_F32;
-  if (type->kind != ND_TYPE || !element_type(l, type, &elem) || !rank_of(l, type, &b->rank))
+  if (type->kind != ND_TYPE || !low_element_type(l, type, &elem) || !rank_of(l, type, &b->rank))
     return false;
   b->elem = (u8)elem;
   return constant_dims(l, type, b);

@@ -4,21 +4,22 @@
 // In: a lowered kernel. Out: Ring.full_count, empty_count and bytes, and the Plan of each
 // operation.
 //
-// Full barrier. A role that only copies arrives once a fill: the producer thread, with expect_tx of
-// all bytes. A role that also stores, or does nothing, arrives once a warp and instance, after
-// __syncwarp; its producer thread adds the bytes before its own warp arrives. Empty barrier. An
-// instance whose threads leave the stages alone (products and copies out read them) arrives once;
-// else once a warp. So one arrival never stands for accesses of other warps, and neither barrier
-// asks an instance's warps to meet. Nor for waits of other warps: waits go by parity, and a warp
-// that is two phases late never ends. Products bring all warps past their wait for the stage, and
-// so do their commits, where the role itself fills the ring; where there is neither, a release is
-// once a warp. (A ring with products that some path leaves out counts as one with products: loops
-// of no round are short, and two phases of it a long time.) The counts are properties of role and
-// ring, the same for each fill. In a cluster that multicasts into the ring, a release arrives at
-// every CTA's barrier.
+// Full barrier. A role that only copies arrives once a fill: the thread that issues them, with
+// expect_tx of all bytes when the fill opens, if its copies follow at once and are all there is to
+// it, else at the commit. A role that also stores, or does nothing, arrives once a warp and instance
+// at the commit; its issuing thread adds the bytes before. Empty barrier. An instance whose threads
+// read or write the stages arrives once a warp. One arrival is enough for products and copies out
+// alone, of which the thread that waits for them knows: but it also stands for the other warps'
+// wait for the stage, for waits go by parity, and a warp that is two phases late never ends. So on
+// every path from the wait to the release something must have told that all warps are past it: the
+// end of a product issued after it, or a meeting. A release where nothing has is preceded by a
+// meeting of its own; where that is so of all releases of the ring in the role, each warp arrives.
+// (A warp that also arrives at each fill of the ring cannot be two phases of it behind.) The counts
+// are properties of role and ring, the same for each fill. In a cluster that multicasts into the
+// ring, a release arrives at every CTA's barrier.
 //
 // Numbers, fences and meetings come out of the data flow of flow_step.c, which `flow` runs again to
-// check them.
+// check them; the model of the machine (model/) knows nothing of either.
 #include "flow.h"
 
 u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
@@ -26,27 +27,36 @@ u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
   return r->one_tile || k->ring.at[ring].owner != SC_NONE ? 1 : r->instances;
 }
 
-bool sc_together(const Uses *u, u32 role, u32 ring) {
-  u8 use = sc_ring_use(u, role, ring);
-  bool commits = use & USE_FILL && (use & (USE_COPY | USE_STORE)) != USE_COPY;
-  return use & USE_PRODUCT || commits;
+bool sc_only_copies(const Uses *u, u32 role, u32 ring) {
+  return (sc_ring_use(u, role, ring) & (USE_COPY | USE_STORE)) == USE_COPY;
 }
 
-static u32 arrivals(const Uses *u, u32 role, u32 ring, bool fill) {
-  u8 use = sc_ring_use(u, role, ring);
-  u32 warps = u->k->role.at[role].warps;
-  if (fill) return (use & (USE_COPY | USE_STORE)) == USE_COPY ? 1 : warps;
-  return use & USE_THREADS || !sc_together(u, role, ring) ? warps : 1;
+bool sc_warps_fill(const Uses *u, u32 role, u32 ring) {
+  return sc_ring_use(u, role, ring) & USE_FILL && !sc_only_copies(u, role, ring);
 }
 
-static void count_arrivals(const Uses *u, Kernel *k, u32 ring) {
+static u32 fill_arrivals(const Uses *u, u32 role, u32 ring) {
+  return sc_only_copies(u, role, ring) ? 1 : u->k->role.at[role].warps;
+}
+
+// alone: by operation of the role, releases at which nothing tells that all warps are past the wait.
+static u32 release_arrivals(const Uses *u, u32 role, u32 ring, const bool *alone) {
+  const Role *r = &u->k->role.at[role];
+  if (sc_ring_use(u, role, ring) & USE_THREADS) return r->warps;
+  for (u32 i = 0; i < r->code.n; i++) {
+    if (r->code.at[i].op == OP_RELEASE && r->code.at[i].arg[0] == ring && !alone[i]) return 1;
+  }
+  return r->warps;
+}
+
+static void count_arrivals(const Uses *u, Kernel *k, u32 ring, bool *const *alone) {
   Ring *r = &k->ring.at[ring];
   r->full_count = r->empty_count = r->bytes = 0;
   for (u32 i = 0; i < k->role.n; i++) {
     u8 use = sc_ring_use(u, i, ring);
     u32 takers = sc_takers(k, i, ring);
-    if (use & USE_FILL) r->full_count += takers * arrivals(u, i, ring, true);
-    if (use & USE_DRAIN) r->empty_count += takers * arrivals(u, i, ring, false);
+    if (use & USE_FILL) r->full_count += takers * fill_arrivals(u, i, ring);
+    if (use & USE_DRAIN) r->empty_count += takers * release_arrivals(u, i, ring, alone[i]);
   }
   if (r->multicast) r->empty_count *= sc_cluster(k);
 }
@@ -133,20 +143,35 @@ static bool plan_fill(Sc *sc, Kernel *k, const Role *role, u32 pc) {
   return true;
 }
 
+// Do the fill's copies follow its acquire at once, with nothing between that and the commit but them?
+static bool at_once(const Code *code, u32 pc) {
+  u32 end = pc + 1;
+  while (code->at[end].op == OP_COPYIN) end++;
+  return end > pc + 1 && code->at[end].op == OP_COMMIT && code->at[end].arg[0] == code->at[pc].arg[0];
+}
+
+// Of the acquire and the commit of a fill, one arrives.
+static void plan_arrival(const Uses *u, u32 role, Code *code, u32 pc) {
+  u32 ring = code->at[pc].arg[0], n = fill_arrivals(u, role, ring), end = pc + 1;
+  bool early = sc_only_copies(u, role, ring) && at_once(code, pc);
+  while (code->at[end].op != OP_COMMIT || code->at[end].arg[0] != ring) end++;
+  code->at[early ? pc : end].plan.arrivals = (u16)n;
+}
+
 // Everything but what the data flow finds. False after an error.
-static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role) {
+static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *alone) {
   Role *r = &k->role.at[role];
   bool ok = true;
+  for (u32 i = 0; i < r->code.n; i++) r->code.at[i].plan = (Plan){0};
   for (u32 i = 0; i < r->code.n; i++) {
     Ins *ins = &r->code.at[i];
-    ins->plan = (Plan){0};
     switch (ins->op) {
       case OP_ACQUIRE:
-        if (sc_ring_use(u, role, ins->arg[0]) & USE_COPY) ok &= plan_fill(sc, k, r, i);
+        if (sc_ring_use(u, role, ins->arg[0]) & USE_COPY && !plan_fill(sc, k, r, i)) ok = false;
+        else plan_arrival(u, role, &r->code, i);
         break;
-      case OP_COMMIT:
       case OP_RELEASE:
-        ins->plan.arrivals = (u16)arrivals(u, role, ins->arg[0], ins->op == OP_COMMIT);
+        ins->plan.arrivals = (u16)release_arrivals(u, role, ins->arg[0], alone);
         break;
       case OP_COPYIN: ins->plan.bytes = (u32)view_bytes(k, ins->arg[0]); break;
       case OP_COPYOUT:
@@ -157,12 +182,23 @@ static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role) {
   return ok;
 }
 
+// By role and operation: releases before which nothing tells that all warps are past the wait.
+static bool **find_alone(Sc *sc, Kernel *k, Uses *uses) {
+  bool **alone = NEWS(sc, bool *, k->role.n + 1);
+  for (u32 i = 0; i < k->role.n; i++) {
+    alone[i] = NEWS(sc, bool, k->role.at[i].code.n + 1);
+    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .alone = alone[i]};
+    sc_walk(&f);
+  }
+  return alone;
+}
+
 bool sc_derive(Sc *sc, Kernel *k) {
   Uses *uses = sc_uses(sc, k);
   u32 before = sc->errors;
-  bool ok = true;
-  for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i);
-  for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i);
+  bool ok = true, **alone = find_alone(sc, k, uses);
+  for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i, alone);
+  for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i, alone[i]);
   for (u32 i = 0; i < k->role.n && ok; i++) {
     Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .derive = true};
     sc_walk(&f);

@@ -22,34 +22,39 @@ static void wrong_count(Sc *sc, const Ring *ring, const char *which, u32 have, u
                       : "with too many it completes early, and the next one is out of step");
 }
 
-// Do all commits (releases) of a role arrive equally often? Their number, or 0 if there are none.
+// Arrivals of the fill that a commit closes: its own, and those of its acquire, which stands before it in the same block.
+static u32 of_fill(const Ins *commit, const Ins *first) {
+  const Ins *ins = commit;
+  while (ins > first && (ins->op != OP_ACQUIRE || ins->arg[0] != commit->arg[0])) ins--;
+  return commit->plan.arrivals + (ins->op == OP_ACQUIRE ? ins->plan.arrivals : 0);
+}
+
+// Do all fills (releases) of a role arrive equally often? Their number, or 0 if there are none.
 static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
   const Code *code = &k->role.at[role].code;
   const Ins *first = NULL;
+  u32 all = 0;
   for (u32 i = 0; i < code->n; i++) {
     const Ins *ins = &code->at[i];
     if (ins->op != op || ins->arg[0] != ring) continue;
-    if (!first) first = ins;
-    if (ins->plan.arrivals == first->plan.arrivals) continue;
-    Diag *d = sc_report(sc, D_R5_COUNT, ins->span, "%u arrivals here, but %u elsewhere",
-                        ins->plan.arrivals, first->plan.arrivals);
+    u32 n = op == OP_COMMIT ? of_fill(ins, code->at) : ins->plan.arrivals;
+    if (!first) first = ins, all = n;
+    if (n == all) continue;
+    Diag *d = sc_report(sc, D_R5_COUNT, ins->span, "%u arrivals here, but %u elsewhere", n, all);
     sc_note(sc, d, first->span, "on the same barriers");
-    return first->plan.arrivals;
+    return all;
   }
-  return first ? first->plan.arrivals : 0;
+  return all;
 }
 
-// One arrival can stand for a warp, not for others that may still be reading, or waiting.
+// One arrival can stand for a warp, not for others that may still be reading.
 static void check_warps(Sc *sc, const Kernel *k, const Uses *u, u32 role, u32 ring, u32 arrive) {
   const Role *r = &k->role.at[role];
-  bool read = sc_ring_use(u, role, ring) & USE_THREADS;
-  if (!arrive || arrive >= r->warps || (!read && sc_together(u, role, ring))) return;
-  Diag *d = sc_report(
-      sc, D_R5_COUNT, k->ring.at[ring].span,
-      "'%s' releases '%s' with %u arrival%s, but its %u warps each %s it themselves", r->name,
-      k->ring.at[ring].name, arrive, arrive == 1 ? "" : "s", r->warps, read ? "read" : "wait for");
-  sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be %s",
-          read ? "reading" : "waiting: two rounds later, their wait is for another one");
+  if (!arrive || arrive >= r->warps || !(sc_ring_use(u, role, ring) & USE_THREADS)) return;
+  Diag *d = sc_report(sc, D_R5_COUNT, k->ring.at[ring].span,
+                      "'%s' releases '%s' with %u arrival%s, but its %u warps each read it themselves", r->name,
+                      k->ring.at[ring].name, arrive, arrive == 1 ? "" : "s", r->warps);
+  sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be reading");
 }
 
 static void check_counts(Sc *sc, const Kernel *k, const Uses *u, u32 ring) {
@@ -90,5 +95,6 @@ bool sc_flow(Sc *sc, Kernel *k) {
   if (sc->errors != before) return false;  // counts cannot be right where holds are not
   for (u32 i = 0; i < k->ring.n; i++) check_counts(sc, k, uses, i);
   for (u32 i = 0; i < k->role.n; i++) check_bytes(sc, k, uses, i);
+  sc_check_adds(sc, k, uses);
   return sc->errors == before;
 }

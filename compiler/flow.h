@@ -21,7 +21,8 @@ enum {
   USE_DRAIN = 8,   // waits and releases
   USE_THREADS = 16,// its threads read or write a held stage
   USE_ASYNC = 32,  // its products or copies out read a held stage
-  USE_PRODUCT = 64 // … products do
+  USE_PRODUCT = 64, // … products do
+  USE_INPLACE = 128 // its threads write a held stage
 };
 
 typedef struct Uses {
@@ -31,11 +32,12 @@ typedef struct Uses {
   VEC(u32) load;        // views
   VEC(Access) at;       // of the operation asked about last
   u8 *ring;             // USE_* by role * rings + ring
-  u8 *tensor;           // COPY_* by role * bufs + buf
+  u8 *tensor;           // DOES_* by role * bufs + buf
 } Uses;
 
-// What one role's copies do to a tensor.
-enum { COPY_FROM = 1, COPY_TO = 2 };
+// What one role does to a tensor: its copies, and its threads.
+enum { DOES_COPY_FROM = 1, DOES_COPY_TO = 2, DOES_READ = 4, DOES_WRITE = 8, DOES_ADD = 16, DOES_COPY_ADD = 32 };
+enum { DOES_COPY = DOES_COPY_FROM | DOES_COPY_TO };
 
 Uses *sc_uses(Sc *sc, const Kernel *k);
 u32 sc_accesses(Uses *u, const Ins *ins);  // fills u->at, reads before writes; their number
@@ -59,8 +61,10 @@ bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);  // does it,
 // ---- derive.c
 // How many instances of a role take part in each fill and each drain of a ring.
 u32 sc_takers(const Kernel *k, u32 role, u32 ring);
-// Do an instance's warps wait for each other between its wait for a stage of the ring and the next one?
-bool sc_together(const Uses *u, u32 role, u32 ring);
+// Does the role fill the ring by copies alone? Then one thread does.
+bool sc_only_copies(const Uses *u, u32 role, u32 ring);
+// Do all warps of the role arrive at each fill of the ring? Then none can be two phases of it behind.
+bool sc_warps_fill(const Uses *u, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
 typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
 typedef struct Fill {
@@ -117,8 +121,11 @@ typedef struct Dirt {
 } Dirt;
 
 typedef struct Hold {
-  u32 site;  // the wait, or the acquire
+  u32 site;   // the wait, or the acquire
   Dirt dirt;
+  u32 older;  // products in flight that were issued before the wait
+  bool met;   // on every path since the wait, something has told each warp that all of them are past it: a meeting, or
+              // the end of a product issued after it
 } Hold;
 
 typedef struct RingState {
@@ -126,7 +133,8 @@ typedef struct RingState {
   Hold hold[MAX_HOLDS];  // oldest first
   bool open;             // a fill is open
   Hold fill;
-  u32 landing;           // parts of the open fill that copies land in, bit p for part p
+  u64 landing, stored;   // parts of the open fill that copies land in, that threads stored to: bit p for part p
+  u32 copy, store;       // the newest of these copies and stores, for messages
   u32 gave;              // the last release, + 1, for messages; 0: none
 } RingState;
 
@@ -144,6 +152,7 @@ typedef struct TurnState {
 typedef struct State {
   Queue product, copy;  // copy: those whose source has not been read yet
   u32 waited;           // the last wait for products, for messages; SC_NONE: none
+  bool elected;         // one thread alone has waited for an empty stage of a ring of several roles, since the last meeting
   RingState *ring;
   TurnState *turn;
   u64 *defined;         // by buf: columns of register tiles that are written on every path
@@ -186,6 +195,7 @@ typedef struct Flow {
   bool *two;     // by depth: its `else` has been met
   u32 depth;     // open blocks
   u32 votes;     // of them votes
+  bool *alone;   // NULL, or by operation: a release before which, on some path, nothing tells that all warps are past the wait
   void (*retired)(void *user, u32 pc, const Flight *flight);  // NULL, or told each product that a wait ends
   void *user;
 } Flow;
@@ -205,10 +215,16 @@ u32 sc_unseen(const Flow *f, const Flight *flight);            // what becomes o
 
 // flow_tensor.c: the same for what is done to tensors.
 bool sc_tensor_meets(const Flow *f, const Ins *ins, const Access *a);  // must the threads meet before this access?
+bool sc_others_matter(const Flow *f, const Access *a);  // do others write what it touches, or touch what it writes?
 void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a);        // by threads
 u32 sc_copy_tensor(Flow *f, const Ins *ins);                           // by a copy; NEED_*
-u32 sc_hand_over(const Flow *f, const Ins *ins);  // NEED_* before others are told to go on: their engines see what these threads did
+// NEED_* before others are told to go on: they see what these threads did. one: an elected thread arrives for all warps.
+// Copies out that may not be visible to those who are told are reported.
+u32 sc_hand_over(Flow *f, const Ins *ins, bool one);
 void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen);      // the n oldest copies out are waited for
+
+// flow_adds.c: over all roles: tensors to which both threads and copies add.
+void sc_check_adds(Sc *sc, Kernel *k, Uses *u);
 
 // flow_ring.c: the same for rings and turns.
 void sc_step_acquire(Flow *f, Ins *ins);

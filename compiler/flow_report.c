@@ -86,11 +86,16 @@ const char *sc_waited(const Flow *f, const Ins *wait) {
   return all;
 }
 
+static bool multiplies_into(const Flow *f, u32 pc, Op op, u32 buf) {
+  const Ins *i = &f->r->code.at[pc];
+  return i->op == op && f->k->view.at[f->k->product.at[i->arg[0]].dst].buf == buf;
+}
+
 // The next product into a tile, or wait for one, from pc on; the end of the code: none.
 static u32 next_about(const Flow *f, u32 pc, u32 buf) {
   for (; pc < f->r->code.n; pc++) {
     const Ins *i = &f->r->code.at[pc];
-    if (i->op == OP_MMA && f->k->view.at[f->k->product.at[i->arg[0]].dst].buf == buf) break;
+    if (multiplies_into(f, pc, OP_MMA, buf)) break;
     const u32 *list = i->op == OP_MMAWAIT ? &f->k->list.at[i->arg[0]] : NULL;
     u32 n = list ? list[0] : 0;
     while (n && list[n] != buf) n--;
@@ -103,9 +108,34 @@ static bool issues(const Flow *f, u32 pc) {
   return pc < f->r->code.n && f->r->code.at[pc].op == OP_MMA;
 }
 
+// The product that a wait for `buf` may have been written for, though it is no `async` one: the
+// last before the wait, else the first behind it. The end of the code: none, or some product into
+// it is.
+static u32 without_async(const Flow *f, u32 buf) {
+  u32 found = f->r->code.n;
+  for (u32 pc = 0; pc < f->r->code.n; pc++) {
+    if (multiplies_into(f, pc, OP_MMA, buf)) return f->r->code.n;
+    bool before = pc < f->pc || found == f->r->code.n;
+    if (before && multiplies_into(f, pc, OP_MMAWARP, buf)) found = pc;
+  }
+  return found;
+}
+
+static void report_no_async(Flow *f, const Ins *wait, const char *name, Span product) {
+  Diag *d = sc_report(f->sc, D_R4_NOTHING, wait->span,
+                      "there is nothing to wait for: the product into '%s' has no 'async'", name);
+  sc_note(f->sc, d, product, "each warp does this by itself, and goes on when it is done");
+  sc_help(f->sc, d, "'async' is probably missing before the product; else drop the wait");
+}
+
 void sc_report_nothing(Flow *f, const Ins *wait, u32 buf) {
   const char *name = sc_buf_name(f, buf);
   if (!sc_blame(f, &f->blamed_buf[buf])) return;
+  u32 plain = wait->op == OP_MMAWAIT ? without_async(f, buf) : f->r->code.n;
+  if (plain < f->r->code.n) {
+    report_no_async(f, wait, name, site(f, plain));
+    return;
+  }
   Diag *d = sc_report(f->sc, D_R4_NOTHING, wait->span,
                       "there is nothing to wait for: '%s' is not in flight here", name);
   u32 next = wait->op == OP_MMAWAIT ? next_about(f, f->pc + 1, buf) : f->r->code.n;

@@ -25,8 +25,10 @@ void sc_step_acquire(Flow *f, Ins *ins) {
     sc_help(f->sc, d, "'commit %s' before acquiring the next stage", ring->name);
   }
   if (r->held >= ring->stages) too_deep(f, ins, "acquire");
+  if (ins->plan.arrivals) sc_want_order(f, ins, sc_hand_over(f, ins, f->r->warps > 1));
+  if (ring->owner == SC_NONE && sc_only_copies(f->uses, f->role, ins->arg[0])) f->now->elected = true;
   r->open = true;
-  r->landing = 0;
+  r->landing = r->stored = 0;
   r->fill = (Hold){.site = f->pc};
 }
 
@@ -39,11 +41,10 @@ void sc_step_commit(Flow *f, Ins *ins) {
     sc_help(f->sc, d, "'acquire %s' before it", name);
   }
   bool wrote = r->open && r->fill.dirt.set & DIRT_WROTE && sc_ring_async(f->uses, ins->arg[0]);
-  u8 use = sc_ring_use(f->uses, f->role, ins->arg[0]);
-  bool arrives = (use & (USE_COPY | USE_STORE)) != USE_COPY;  // else it did when it acquired
-  sc_want_order(f, ins, (wrote ? NEED_FENCE : 0) | (arrives ? sc_hand_over(f, ins) : 0));
+  u32 told = ins->plan.arrivals ? sc_hand_over(f, ins, ins->plan.arrivals < f->r->warps) : 0;
+  sc_want_order(f, ins, (wrote ? NEED_FENCE : 0) | told);
   r->open = false;
-  r->landing = 0;
+  r->landing = r->stored = 0;
   r->fill = (Hold){0};
 }
 
@@ -59,7 +60,7 @@ void sc_step_wait(Flow *f, Ins *ins) {
     }
     sc_release_hold(f->now, ins->arg[0]);
   }
-  r->hold[r->held++] = (Hold){.site = f->pc};
+  r->hold[r->held++] = (Hold){.site = f->pc, .older = f->now->product.n};
 }
 
 static bool refilled_by_copies(const Flow *f, u32 ring) {
@@ -67,6 +68,18 @@ static bool refilled_by_copies(const Flow *f, u32 ring) {
     if (sc_ring_use(f->uses, r, ring) & USE_COPY) return true;
   }
   return false;
+}
+
+// One arrival stands for all warps, also for those that may still be waiting: two rounds later, their wait is for another
+// fill.
+static void want_past(Flow *f, const Ins *ins, const Hold *hold) {
+  if (ins->plan.meet || !f->report) return;
+  const char *name = f->k->ring.at[ins->arg[0]].name;
+  Diag *d = sc_report(f->sc, D_R5_COUNT, ins->span,
+                      "'%s' is released with one arrival for %u warps, and nothing tells that all of them are past their wait",
+                      name, f->r->warps);
+  sc_note(f->sc, d, f->r->code.at[hold->site].span, "they wait here");
+  sc_help(f->sc, d, "add 'meet' to its plan, or let each warp arrive");
 }
 
 void sc_step_release(Flow *f, Ins *ins) {
@@ -96,7 +109,12 @@ void sc_step_release(Flow *f, Ins *ins) {
     sc_retire_copies(f, i, false);
   }
   bool dirty = r->hold[0].dirt.set & (DIRT_WROTE | DIRT_READ) && refilled_by_copies(f, ring);
-  sc_want_order(f, ins, (dirty ? NEED_FENCE : 0) | sc_hand_over(f, ins));
+  bool one = ins->plan.arrivals < f->r->warps, alone = !r->hold[0].met && !sc_warps_fill(f->uses, f->role, ring);
+  if (f->alone) f->alone[f->pc] |= alone;
+  u32 need = dirty ? NEED_FENCE : 0;
+  if (one && alone && f->derive) need |= NEED_MEET;
+  else if (one && alone) want_past(f, ins, &r->hold[0]);
+  sc_want_order(f, ins, need | sc_hand_over(f, ins, one));
   sc_release_hold(f->now, ring);
   r->gave = f->pc + 1;
 }
@@ -125,6 +143,7 @@ void sc_step_take(Flow *f, Ins *ins) {
     sc_help(f->sc, d, "'release %s' before taking it again", name);
   }
   *t = (TurnState){true, ins->arg[1], f->pc};
+  sc_state_meet(f->now, f->k);  // all of its threads wait for it together
 }
 
 // A turn over CTAs orders what is done under it: the next CTA must see it (verification: T2).
@@ -167,7 +186,8 @@ void sc_step_pass(Flow *f, Ins *ins) {
   } else {
     want_published(f, ins);
   }
-  // (What is emitted for a turn over CTAs has a fence of its own, on both sides.)
-  if (f->k->turn.at[ins->arg[0]].axis == SC_NONE) sc_want_order(f, ins, sc_hand_over(f, ins));
+  // (What is emitted for a turn over CTAs has a fence and a meeting of its own.)
+  if (f->k->turn.at[ins->arg[0]].axis == SC_NONE) sc_want_order(f, ins, sc_hand_over(f, ins, false));
+  else sc_state_meet(f->now, f->k);
   t->held = false;
 }

@@ -20,6 +20,7 @@ State *sc_state(Sc *sc, const Kernel *k) {
 void sc_state_clear(State *s, const Kernel *k) {
   s->product.n = s->copy.n = 0;
   s->waited = SC_NONE;
+  s->elected = false;
   memset(s->ring, 0, k->ring.n * sizeof *s->ring);
   memset(s->turn, 0, k->turn.n * sizeof *s->turn);
   memset(s->defined, 0, k->buf.n * sizeof *s->defined);
@@ -36,6 +37,7 @@ void sc_state_copy(State *to, const State *from, const Kernel *k) {
   copy_queue(&to->product, &from->product);
   copy_queue(&to->copy, &from->copy);
   to->waited = from->waited;
+  to->elected = from->elected;
   if (k->ring.n) memcpy(to->ring, from->ring, k->ring.n * sizeof *to->ring);
   if (k->turn.n) memcpy(to->turn, from->turn, k->turn.n * sizeof *to->turn);
   memcpy(to->defined, from->defined, k->buf.n * sizeof *to->defined);
@@ -70,18 +72,29 @@ static void join_sites(Queue *into, const Queue *from) {
   }
 }
 
+static bool join_hold(Hold *into, const Hold *from) {
+  bool changed = join_dirt(&into->dirt, &from->dirt) || from->older > into->older || (into->met && !from->met);
+  if (from->older > into->older) into->older = from->older;
+  into->met &= from->met;
+  return changed;
+}
+
 bool sc_state_join(State *into, const State *from, const Kernel *k) {
-  bool changed = false;
+  bool changed = from->elected && !into->elected;
+  into->elected |= from->elected;
   join_sites(&into->product, &from->product);
   join_sites(&into->copy, &from->copy);
   for (u32 r = 0; r < k->ring.n; r++) {
     RingState *a = &into->ring[r];
     const RingState *b = &from->ring[r];
     for (u32 h = 0; h < a->held && h < b->held; h++)
-      changed |= join_dirt(&a->hold[h].dirt, &b->hold[h].dirt);
+      changed |= join_hold(&a->hold[h], &b->hold[h]);
     if (a->open && b->open) changed |= join_dirt(&a->fill.dirt, &b->fill.dirt);
-    changed |= (b->landing & ~a->landing) != 0;
+    changed |= (b->landing & ~a->landing) != 0 || (b->stored & ~a->stored) != 0;
+    if (!a->landing) a->copy = b->copy;
+    if (!a->stored) a->store = b->store;
     a->landing |= b->landing;
+    a->stored |= b->stored;
     if (!a->gave) a->gave = b->gave;
   }
   for (u32 i = 0; i < k->buf.n; i++) {
@@ -203,5 +216,9 @@ void sc_state_fence(State *s, const Kernel *k, bool global) {
 
 void sc_state_meet(State *s, const Kernel *k) {
   stages(s, k, meet);
+  s->elected = false;
+  for (u32 r = 0; r < k->ring.n; r++) {
+    for (u32 h = 0; h < s->ring[r].held; h++) s->ring[r].hold[h].met = true;
+  }
   for (u32 i = 0; i < k->buf.n; i++) meet(&s->tensor[i]);
 }

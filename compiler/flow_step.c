@@ -63,8 +63,20 @@ static void want_keep(Flow *f, Ins *ins, u32 keep) {
 
 // ---- faults
 
+// All warps of the instance issue a product together: whoever waits for one knows that all have come to its issue.
+static void note_past(State *s, const Kernel *k, u32 retired) {
+  for (u32 r = 0; r < k->ring.n; r++) {
+    for (u32 i = 0; i < s->ring[r].held; i++) {
+      Hold *h = &s->ring[r].hold[i];
+      h->met |= retired > h->older;
+      h->older -= retired < h->older ? retired : h->older;
+    }
+  }
+}
+
 void sc_retire_products(Flow *f, u32 n) {
   for (u32 i = 0; i < n && f->retired; i++) f->retired(f->user, f->pc, &f->now->product.at[i]);
+  note_past(f->now, f->k, n);
   sc_retire(&f->now->product, n);
 }
 
@@ -201,27 +213,41 @@ static void want_read(Flow *f, const Access *a) {
   }
 }
 
-static u32 part_bit(const Kernel *k, const Buf *b) {
+// A part of a stage in a set of parts; those beyond the 64th are not told apart, and in none.
+static u64 part_bit(const Kernel *k, const Buf *b) {
   u32 part = (u32)(b - k->buf.at) - k->ring.at[b->ring].part0;
-  return 1u << (part < 31 ? part : 31);
+  return part < 64 ? (u64)1 << part : 0;
 }
 
-// A part into which a copy is landing is nobody else's until the stage is full.
-static void want_no_copy(Flow *f, const Access *a) {
-  const View *v = &f->k->view.at[a->view];
-  const Buf *b = &f->k->buf.at[v->buf];
+// A part into which a copy is landing is nobody else's until the stage is full: not that of threads,
+// and not another copy's, as copies land in any order.
+static void want_no_copy(Flow *f, const Access *a, const char *deed, Span at) {
+  const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
   RingState *r = &f->now->ring[b->ring];
   if (!(r->landing & part_bit(f->k, b))) return;
   if (f->report) {
-    Diag *d =
-        sc_report(f->sc, D_R3_LANDING, v->span, "'%s' is %s while a copy into it may be landing",
-                  sc_buf_name(f, v->buf), a->write ? "written" : "read");
-    sc_note(f->sc, d, f->r->code.at[r->fill.site].span, "the fill opens here");
+    Diag *d = sc_report(f->sc, D_R3_LANDING, at, "'%s' is %s while a copy into it may be landing",
+                        sc_buf_name(f, (u32)(b - f->k->buf.at)), deed);
+    sc_note(f->sc, d, f->r->code.at[r->copy].span, "copied into here");
     sc_help(f->sc, d,
-            "fill this part by a copy or by assignments, not by both in one fill; what a copy "
+            "fill this part by one copy or by assignments, not by both in one fill; what a copy "
             "brings is there after 'commit' and 'wait'");
   }
   r->landing &= ~part_bit(f->k, b);
+}
+
+// … and a copy may land before what threads stored to its part, for which no fence is planned.
+static void want_no_store(Flow *f, const Buf *b, const Ins *ins) {
+  RingState *r = &f->now->ring[b->ring];
+  if (!(r->stored & part_bit(f->k, b))) return;
+  if (f->report) {
+    Diag *d = sc_report(f->sc, D_R3_LANDING, ins->span,
+                        "'%s' is copied into in the same fill in which threads write it",
+                        sc_buf_name(f, (u32)(b - f->k->buf.at)));
+    sc_note(f->sc, d, f->r->code.at[r->store].span, "written here");
+    sc_help(f->sc, d, "fill this part by one copy or by assignments, not by both in one fill");
+  }
+  r->stored &= ~part_bit(f->k, b);
 }
 
 static bool meets_before(Flow *f, const Ins *ins, const Access *a) {
@@ -232,10 +258,18 @@ static bool meets_before(Flow *f, const Ins *ins, const Access *a) {
           !sc_apart(f->uses, &f->r->code, d->writer, (Touch){f->pc, a->view}));
 }
 
+static void note_store(Flow *f, const Buf *b) {
+  RingState *r = &f->now->ring[b->ring];
+  r->stored |= part_bit(f->k, b);
+  r->store = f->pc;
+}
+
 static void touch_stage(Flow *f, const Ins *ins, const Access *a) {
-  if (f->k->view.at[a->view].fill) want_no_copy(f, a);
+  const View *v = &f->k->view.at[a->view];
+  if (v->fill) want_no_copy(f, a, a->write ? "written" : "read", v->span);
   else if (a->write) want_read(f, a);
   Dirt *d = &stage_of(f, ins, a)->dirt;
+  if (v->fill && a->write) note_store(f, &f->k->buf.at[v->buf]);
   if (!a->write) {
     d->set |= DIRT_READ | APART_READ;
     return;
@@ -253,6 +287,7 @@ static void step_threads(Flow *f, Ins *ins) {
     u8 space = f->k->buf.at[f->k->view.at[a->view].buf].space;
     if (space == SP_STAGE) meet |= meets_before(f, ins, a);
     if (space == SP_TENSOR) meet |= sc_tensor_meets(f, ins, a);
+    meet |= f->now->elected && sc_others_matter(f, a);
   }
   sc_want_order(f, ins, meet ? NEED_MEET : 0);
   for (u32 i = 0; i < n; i++) {
@@ -286,7 +321,8 @@ static u32 engine_reads(Flow *f, const Ins *ins, const Access *a) {
     return 0;
   }
   u8 dirt = stage_of(f, ins, a)->dirt.set;
-  return (dirt & DIRT_WROTE ? NEED_FENCE | NEED_MEET : 0) | (dirt & APART_WROTE ? NEED_MEET : 0);
+  bool apart = dirt & APART_WROTE || (ins->op == OP_MMA && f->now->elected && sc_others_matter(f, a));
+  return (dirt & DIRT_WROTE ? NEED_FENCE | NEED_MEET : 0) | (apart ? NEED_MEET : 0);
 }
 
 static u32 turns_held(const Flow *f) {
@@ -361,11 +397,13 @@ static void step_copy_in(Flow *f, Ins *ins) {
   Access to = {ins->arg[0], true, true};
   const View *v = &f->k->view.at[ins->arg[0]];
   const Buf *b = &f->k->buf.at[v->buf];
-  bool whole = true;
-  for (u32 d = 0; d < v->rank; d++) whole &= v->at[d].slice && !v->at[d].base;
+  RingState *r = &f->now->ring[b->ring];
   sc_want_order(f, ins, sc_copy_tensor(f, ins));
   stage_of(f, ins, &to);
-  if (whole) f->now->ring[b->ring].landing |= part_bit(f->k, b);
+  want_no_copy(f, &to, "copied into", ins->span);
+  want_no_store(f, b, ins);
+  r->landing |= part_bit(f->k, b);
+  r->copy = f->pc;
 }
 
 static void step_copy_out(Flow *f, Ins *ins) {

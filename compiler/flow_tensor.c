@@ -73,7 +73,7 @@ static Touch only(const Flow *f, bool another, Touch before, const Access *a) {
 void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a) {
   Dirt *d = &f->now->tensor[f->k->view.at[a->view].buf];
   bool adds = ins->op == OP_MAPADD && a->write;
-  want_seen(f, ins, a, adds ? UNSEEN_STORE : UNSEEN_ANY);
+  want_seen(f, ins, a, UNSEEN_ANY);
   if (adds) {
     d->set |= DIRT_ADDED | APART_ADDED;
   } else if (a->write) {
@@ -93,7 +93,6 @@ u32 sc_copy_tensor(Flow *f, const Ins *ins) {
   u8 dirt = f->now->tensor[f->k->view.at[a.view].buf].set;
   want_seen(f, ins, &a, in ? UNSEEN_ANY : add ? UNSEEN_STORE : UNSEEN_ADD);
   if (in) dirt &= (u8) ~(DIRT_READ | APART_READ);
-  if (add) dirt &= (u8) ~(DIRT_ADDED | APART_ADDED);
   if (dirt & (DIRT_WROTE | DIRT_READ | DIRT_ADDED)) return NEED_FENCE | NEED_MEET | NEED_GLOBAL;
   return dirt & (APART_WROTE | APART_READ | APART_ADDED) ? NEED_MEET : 0;
 }
@@ -107,24 +106,89 @@ static u8 elsewhere(const Flow *f, const u8 *table, u32 width, u32 at) {
   return all;
 }
 
-u32 sc_hand_over(const Flow *f, const Ins *ins) {
+static u8 others_ring(const Flow *f, u32 ring) { return elsewhere(f, f->uses->ring, f->k->ring.n, ring); }
+static u8 others_tensor(const Flow *f, u32 buf) { return elsewhere(f, f->uses->tensor, f->k->buf.n, buf); }
+
+// Must what others do to a tensor come before or after a write, or a read? (Stores to one tensor by several roles or
+// instances are taken to be to different places: where they are not, no order makes it right.)
+static bool conflicts(bool write, u8 does) {
+  return does & (write ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
+}
+
+// (A stage that is being filled is nobody else's.)
+bool sc_others_matter(const Flow *f, const Access *a) {
+  const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
+  if (b->space == SP_TENSOR) return conflicts(a->write, others_tensor(f, f->k->view.at[a->view].buf));
+  if (b->space != SP_STAGE || f->k->view.at[a->view].fill || f->k->ring.at[b->ring].owner != SC_NONE) return false;
+  return others_ring(f, b->ring) & (a->write ? USE_THREADS | USE_ASYNC : USE_INPLACE);
+}
+
+// Stages of shared rings that are held, and written or read by these threads.
+static u32 hand_over_stages(const Flow *f, bool one) {
   const Kernel *k = f->k;
-  bool one = ins->op != OP_PASS && ins->plan.arrivals < f->r->warps;  // arrives for all warps
   u32 need = 0;
   for (u32 r = 0; r < k->ring.n; r++) {
     const RingState *ring = &f->now->ring[r];
-    u8 dirt = 0;
+    u8 dirt = 0, use = k->ring.at[r].owner == SC_NONE ? others_ring(f, r) : 0;
     for (u32 h = 0; h < ring->held; h++) dirt |= ring->hold[h].dirt.set;
-    if (!(dirt & DIRT_WROTE) || k->ring.at[r].owner != SC_NONE) continue;
-    if (elsewhere(f, f->uses->ring, k->ring.n, r) & USE_ASYNC) need |= NEED_FENCE;
-  }
-  for (u32 b = 0; b < k->buf.n; b++) {
-    u8 dirt = f->now->tensor[b].set, copies = elsewhere(f, f->uses->tensor, k->buf.n, b);
-    if ((dirt & (DIRT_WROTE | DIRT_ADDED) && copies) || (dirt & DIRT_READ && copies & COPY_TO))
-      need |= NEED_FENCE | NEED_GLOBAL;
-    if (one && ((dirt & (DIRT_WROTE | DIRT_ADDED | APART_WROTE | APART_ADDED) && copies) ||
-                (dirt & (DIRT_READ | APART_READ) && copies & COPY_TO)))
-      need |= NEED_MEET;
+    if (dirt & DIRT_WROTE && use & USE_ASYNC) need |= NEED_FENCE;
+    if (one && dirt & (DIRT_WROTE | APART_WROTE) && use & (USE_THREADS | USE_ASYNC)) need |= NEED_MEET;
+    if (one && dirt & (DIRT_READ | APART_READ) && use & USE_INPLACE) need |= NEED_MEET;
   }
   return need;
+}
+
+static u32 hand_over_tensors(const Flow *f, bool one) {
+  u32 need = 0;
+  for (u32 b = 0; b < f->k->buf.n; b++) {
+    u8 dirt = f->now->tensor[b].set, does = others_tensor(f, b);
+    bool wrote = dirt & (DIRT_WROTE | DIRT_ADDED), read = dirt & DIRT_READ;
+    if ((wrote && does & DOES_COPY) || (read && does & DOES_COPY_TO)) need |= NEED_FENCE | NEED_GLOBAL;
+    wrote |= (dirt & (APART_WROTE | APART_ADDED)) != 0;
+    read |= (dirt & APART_READ) != 0;
+    if (one && ((wrote && conflicts(true, does)) || (read && conflicts(false, does)))) need |= NEED_MEET;
+  }
+  return need;
+}
+
+// The roles, as a set, that go on when this operation arrives.
+static u32 told_by(const Flow *f, const Ins *ins) {
+  u32 set = 0;
+  if (ins->op == OP_RELEASE) return f->k->ring.at[ins->arg[0]].fillers;
+  if (ins->op != OP_PASS) return f->k->ring.at[ins->arg[0]].drainers;
+  const Turn *t = &f->k->turn.at[ins->arg[0]];
+  for (u32 i = 0; i < t->members; i++) set |= 1u << t->member[i];
+  return set;
+}
+
+// Does one of them read the tensor, other than this instance?
+static bool read_by(const Flow *f, u32 roles, u32 buf) {
+  for (u32 r = 0; r < f->k->role.n; r++) {
+    bool other = r != f->role || f->k->role.at[r].instances > 1;
+    if (roles >> r & 1 && other && f->uses->tensor[r * f->k->buf.n + buf] & (DOES_READ | DOES_COPY_FROM)) return true;
+  }
+  return false;
+}
+
+// Copies out of which only the sources have been waited for: those who are told may read what they write (T2).
+static void want_told(Flow *f, const Ins *ins) {
+  u32 told = told_by(f, ins);
+  for (u32 b = 0; b < f->k->buf.n; b++) {
+    u32 in_flight = sc_flight_to(&f->now->copy, b, 0);
+    if ((!(f->now->unseen[b] & UNSEEN_ANY) && !in_flight) || !read_by(f, told, b)) continue;
+    if (f->report) {
+      Diag *d = sc_report(f->sc, D_R3_VISIBLE, ins->span,
+                          "others are told to go on, and read '%s', while copies out to it may not be visible yet",
+                          sc_buf_name(f, b));
+      u32 site = in_flight ? f->now->copy.at[in_flight - 1].site : f->now->unseen_site[b];
+      sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
+      sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)", sc_buf_name(f, b));
+    }
+    f->now->unseen[b] = 0;
+  }
+}
+
+u32 sc_hand_over(Flow *f, const Ins *ins, bool one) {
+  want_told(f, ins);
+  return hand_over_stages(f, one) | hand_over_tensors(f, one);
 }

@@ -182,7 +182,8 @@ enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
 typedef struct Plan {
   u32 bytes;      // acquire: expect_tx of the copies that follow; copies: their own bytes
   u16 keep;       // mma.wait, copy.wait: groups that may stay in flight (wait_group N)
-  u16 arrivals;   // commit, release: arrivals that this instance makes on the barrier
+  u16 arrivals;   // acquire, commit, release: arrivals that this instance makes on the barrier (acquire: the full one,
+                  // with the bytes, where a fill's copies follow at once and are all there is to it)
   bool fence;     // fence.proxy.async goes before it
   bool global;    // … and it is one for global memory, too
   bool meet;      // the instance's threads meet (bar.sync) before it
@@ -340,6 +341,7 @@ typedef struct ElemInfo {
 extern const OpInfo sc_op[OP_COUNT];
 extern const ExprInfo sc_xop[X_COUNT];
 extern const ElemInfo sc_elem[EL_COUNT];
+static inline bool sc_is_narrow(u8 elem) { return sc_elem[elem].bytes < 4; }
 static inline bool sc_on_map(Op op) { return sc_op[op].args[0] == 'm' || sc_op[op].args[0] == 'c'; }
 static inline bool sc_on_product(Op op) { return sc_op[op].args[0] == 'p'; }
 

@@ -111,6 +111,7 @@ typedef struct Low {
   u32 nest, stmts, exprs;
   bool dead;       // a limit was passed: nothing more is reported
   VEC(u16) depth;  // of each expression's graph
+  VEC(u32) stated;  // intermediates of the specification whose equation says their type
   VEC(u32) done;   // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;
 } Low;
@@ -179,6 +180,13 @@ void low_vector(Low *l, const Node *bind);                   // let v[i] = e
 bool low_is_filling(const Low *l, u32 buf);  // a part of a stage between acquire and commit
 void low_spec(Low *l, const Node *spec);
 
+// ---- lower_round.c
+
+// The type that an intermediate is rounded to: `type`, if its equation states one (NULL: it does
+// not).
+bool low_value_type(Low *l, const Node *type, Xid root, u8 *elem);
+void low_warn_exponents(Low *l);
+
 // ---- lower_product.c, lower_copy.c, lower_stmt.c
 
 void low_product(Low *l, const Node *n);
@@ -192,6 +200,7 @@ void low_role(Low *l, const Node *n, u32 role);
 
 // ---- declare.c
 
+bool low_element_type(Low *l, const Node *type, Elem *out);  // reports what is none
 void low_tensors(Low *l, const Node *item, bool workspace);
 void low_rings(Low *l, const Node *item, u32 owner);
 bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);

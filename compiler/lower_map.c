@@ -230,7 +230,6 @@ static bool plain_indices(Low *l, const Node *list) {
 static u32 buf_of_indices(Low *l, const Stmt *s, Buf b, u8 rank) {
   View v = {.span = b.span, .rank = rank};
   b.rank = rank;
-  b.elem = EL_F32;
   b.ring = SC_NONE;
   for (u32 i = 0; i < rank && i < SC_MAX_RANK; i++) {
     b.dim[i] = s->var[i].extent;
@@ -252,7 +251,11 @@ void low_vector(Low *l, const Node *bind) {
   ok = low_end(l, &s, root != 0) && rows_of_vote(l, &s, outs);
   Name *name = low_declare(l, bind->name, bind->name_span, ok ? NM_BUF : NM_BAD);
   if (!ok) return;
-  Buf b = {.name = bind->name, .span = bind->name_span, .space = SP_REG, .role = l->role};
+  Buf b = {.name = bind->name,
+           .span = bind->name_span,
+           .space = SP_REG,
+           .elem = EL_F32,
+           .role = l->role};
   name->ref = buf_of_indices(l, &s, b, outs);
   low_emit(l, OP_MAP, 0, put_map(l, &s, outs, l->k->view.n - 1, root, 0), 0, 0, bind->span);
 }
@@ -295,8 +298,17 @@ static void specify(Low *l, u32 dst, const Stmt *s, u8 outs, Xid root) {
   PUSH(l->sc, &l->k->spec, put_map(l, s, outs, dst, root, 0));
 }
 
+// An output's type is that of its declaration.
+static void refuse_type(Low *l, const Node *type, const Buf *output) {
+  Diag *d = low_error(l, D_N_SPEC, type->span,
+                      "'%s' is an output, and its type is declared already", output->name);
+  sc_note(l->sc, d, output->span, "declared here");
+  sc_help(l->sc, d, "leave the type out: intermediates alone state one");
+}
+
 // The equation of an output.
 static void output_equation(Low *l, const Node *n, u32 buf) {
+  if (n->d) refuse_type(l, n->d, &l->k->buf.at[buf]);
   for (u32 i = 0; i < l->done.n; i++) {
     if (l->done.at[i] != buf) continue;
     low_error(l, D_N_SPEC, n->a->span, "'%s' has an equation already", l->k->buf.at[buf].name);
@@ -327,11 +339,12 @@ static void new_equation(Low *l, const Node *n) {
   bool ok = plain_indices(l, n->a->b);
   u8 outs = s.later = s.n;
   Xid root = ok ? low_real(l, n->b, low_expr(l, n->b)) : 0;
-  ok = low_end(l, &s, root != 0);
+  Buf b = {.name = named->name, .span = named->span, .space = SP_SPEC, .role = SC_NONE};
+  ok = low_end(l, &s, root != 0) && low_value_type(l, n->d, root, &b.elem);
   Name *name = low_declare(l, named->name, named->span, ok ? NM_BUF : NM_BAD);
   if (!ok) return;
-  Buf b = {.name = named->name, .span = named->span, .space = SP_SPEC, .role = SC_NONE};
   name->ref = buf_of_indices(l, &s, b, outs);
+  if (n->d) PUSH(l->sc, &l->stated, name->ref);
   specify(l, l->k->view.n - 1, &s, outs, root);
 }
 
@@ -390,6 +403,7 @@ void low_spec(Low *l, const Node *spec) {
   for (const Node *n = spec->a; n && !l->dead; n = n->next) equation(l, n);
   l->spec = false;
   l->scope = back;
+  if (!l->sc->errors) low_warn_exponents(l);
   if (!l->sc->errors) unsettled(l);  // an equation that is at fault may have been what says it
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];

@@ -131,6 +131,20 @@ static bool multiple(Low *l, const Node *n, const Stmt *s, u32 var, i64 of, i64 
   return false;
 }
 
+// A warpgroup's product that its warps make one by one, though they could make it together. In a
+// vote each warp is by itself; and of a stage's columns warps read parts that a warpgroup cannot.
+static void warn_slow(Low *l, const Node *n, const Product *p) {
+  const View *a = &l->k->view.at[p->a], *b = &l->k->view.at[p->b];
+  bool parts = a->at[a->rank - 1].base || b->at[b->rank - 1].base;
+  if (l->vote || l->undecided.hi || l->k->role.at[l->role].warps != 4) return;
+  if (parts || p->m % 64 || p->n > 256) return;
+  const char *name = l->k->buf.at[l->k->view.at[p->dst].buf].name;
+  Diag *d = low_error(l, D_R9_ASYNC, n->span,
+                      "this product has no 'async': each warp makes its part alone, several times "
+                      "slower than a warpgroup together");
+  sc_help(l->sc, d, "write 'async' before it, and 'wait %s' before '%s' is used", name, name);
+}
+
 void low_product(Low *l, const Node *n) {
   bool async = n->flags & F_ASYNC;
   if (async && !low_ordered(l, n->span, "an async product")) return;
@@ -157,6 +171,7 @@ void low_product(Low *l, const Node *n) {
   x_const_int(l->k, s.var[0].extent, &p.m);
   x_const_int(l->k, s.var[1].extent, &p.n);
   x_const_int(l->k, s.var[2].extent, &p.k);
+  if (!async) warn_slow(l, n, &p);
   PUSH(l->sc, &l->k->product, p);
   low_emit(l, async ? OP_MMA : OP_MMAWARP, 0, l->k->product.n - 1, 0, 0, n->span);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""FlashAttention-3 forward from schedules/fa3_stale.sched on PyTorch tensors, through ctypes.
+"""Forward attention from schedules/fa3_stale.sched on PyTorch tensors, through ctypes.
 
     python3 examples/torch_attention.py [libschedc.so] [fa3_stale.sched]
 

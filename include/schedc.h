@@ -308,7 +308,7 @@ SCHEDC_API int schedc_is_deterministic(const schedc_kernel *kernel);
 
 /* Writes what the compiler worked out: parameters, tensors, roles with registers, shared-memory
  * map, barriers, operations and bytes of one tile (trip counts as numbers where `dims` says enough,
- * else as expressions), and what has been proved. */
+ * else as expressions), what has been checked, and what only running shows. */
 typedef enum schedc_format_kind { SCHEDC_TEXT, SCHEDC_JSON } schedc_format_kind;
 SCHEDC_API schedc_status schedc_describe(schedc_context *context, const schedc_kernel *kernel,
                                          const schedc_dim *dims, size_t dim_count,
@@ -356,11 +356,38 @@ typedef struct schedc_run_options {
 
 /* Interprets the kernel on the CPU, with real concurrency between its roles. Every tensor and every
  * scalar without default must be given. Races, deadlocks and reads in flight are reported with both
- * source lines and the seed (SCHEDC_EFAULT). Outputs are undefined after an error. */
+ * source lines and the seed (SCHEDC_EFAULT); but not what tensors do to each other that share
+ * memory. Outputs are undefined after an error. */
 SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         const schedc_run_options *options);
+
+/* How often a ring is filled: in that of up to 64 tiles of the grid in which it is least, and most
+ * often, and in these together. Of a tile that takes more than 16384 operations the first are
+ * counted. */
+typedef struct schedc_fills {
+  size_t size;
+  const char *kernel; /* whose ring it is: a sequence has those of all its kernels */
+  const char *ring;
+  unsigned stages;
+  uint64_t least, most, all;
+  uint64_t tiles; /* of the grid */
+} schedc_fills;
+#define SCHEDC_FILLS_INIT \
+  { sizeof(schedc_fills), 0, 0, 0, 0, 0, 0, 0 }
+
+/* Runs nothing: of the tensors, only elements are read that the kernel's bounds and conditions ask
+ * for. `fills` has room for schedc_ring_count(kernel) entries, the first of which is set up with
+ * SCHEDC_FILLS_INIT. */
+SCHEDC_API size_t schedc_ring_count(const schedc_kernel *kernel);
+SCHEDC_API schedc_status schedc_count_fills(schedc_context *context, const schedc_kernel *kernel,
+                                            const schedc_tensor *tensors, size_t tensor_count,
+                                            const schedc_scalar *scalars, size_t scalar_count,
+                                            schedc_fills *fills);
+
+/* Nonzero if CTAs of some kernel take several tiles, as many as there are multiprocessors for. */
+SCHEDC_API int schedc_is_persistent(const schedc_kernel *kernel);
 
 /* ---- building for a GPU -------------------------------------------------------------------- */
 
@@ -404,9 +431,10 @@ typedef struct schedc_build_info {
   size_t code_bytes; /* of PTX or machine code; 0 for CUDA C */
   int cached;        /* nonzero: NVRTC was not needed */
   double seconds;    /* in NVRTC or the cache */
+  unsigned cluster;  /* CTAs of a cluster; 1: there are none */
 } schedc_build_info;
 #define SCHEDC_BUILD_INFO_INIT \
-  { sizeof(schedc_build_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Builds a kernel or sequence and writes the artifact. All but CUDA C need NVRTC: SCHEDC_EUNAVAIL
  * where there is none. Nothing is written on errors. info: NULL, or gets the figures, on errors too
@@ -563,22 +591,31 @@ SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *l
 SCHEDC_API schedc_status schedc_check_waits(schedc_context *context, schedc_loaded *loaded);
 
 /* How far an output is from its specification (evaluated in float64), and how far it may be:
- * max |out - ref| <= max_allowed, mean |out - ref| <= mean_allowed. */
+ * max |out - ref| <= max_allowed, mean |out - ref| <= mean_allowed.
+ *
+ * Where so much is allowed that an output would pass whose every element is off by a fifth of its
+ * value, the comparison proves nothing: `unproven`, and no pass. */
 typedef struct schedc_error {
   size_t size;
   const char *tensor;
   uint64_t elements;  /* that were compared */
-  uint64_t unwritten; /* NaN where the specification has none; of a sample, NaN anywhere if it has
-                         none at all */
+  uint64_t unwritten; /* NaN where the specification has none, but for `overflowed`; of a sample
+                         without either, NaN anywhere */
   double max_error, max_allowed;
   double mean_error, mean_allowed;
   int64_t worst[SCHEDC_MAX_RANK]; /* where the largest error is; -1 beyond the tensor's rank */
   double worst_out, worst_ref;
   int pass;
-  uint64_t total; /* elements of the output */
+  uint64_t total;      /* elements of the output */
+  uint64_t overflowed; /* infinite, or NaN, where the specification has a number: a value on the way
+                          is beyond its type */
+  int may_overflow;    /* on the way, the kernel keeps values as f16, which ends at 65504 */
+  int unproven;
+  double looseness; /* an output that is off by this part of each element's value would pass; 0 if
+                       the specification's values are 0 */
 } schedc_error;
 #define SCHEDC_ERROR_INIT \
-  { sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, 0 }
+  { sizeof(schedc_error), 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_compare_options {
   size_t size;

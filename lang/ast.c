@@ -79,6 +79,17 @@ Node *sc_async(Node *assign, Token async) {
   return assign;
 }
 
+// `c : f32[i] = e`. The left side is that of `c[i] = e`; the type keeps its element alone.
+Node *sc_typed_equation(Parser *p, Node *name, Node *type, Node *value) {
+  Node *left = name;
+  if (type->a) {
+    left = MAKE(p, INDEX, name->span.lo, .a = name, .b = type->a);
+    left->span.hi = type->span.hi;
+  }
+  type->a = NULL;
+  return MAKE(p, ASSIGN, name->span.lo, .a = left, .b = value, .d = type, .op = AST_SET);
+}
+
 static Node *bad_reduction(Parser *p, Token op, const char *text, const char *help) {
   Node *n = MAKE(p, ERROR, op.span.lo, .a = NULL);
   sc_help(p->sc, sc_report(p->sc, D_S_REDUCE, n->span, "%s", text), "%s", help);

@@ -107,6 +107,7 @@ equations(L) ::= open equation_list(M) end RB. { L = M; }
 equation_list(L) ::= equation(A). { L = sc_append((List){0}, A); }
 equation_list(L) ::= equation_list(M) NL(S) equation(A). { L = sc_append_after(M, S, A); }
 equation(A) ::= place(D) SET expr(E). { A = MAKE(p, ASSIGN, LO(D), .a = D, .b = E, .op = AST_SET); }
+equation(A) ::= name(N) COLON type(T) SET expr(E). { A = sc_typed_equation(p, N, T, E); }
 equation(A) ::= error. { A = MAKE(p, ERROR, p->last.span.lo); }
 
 %type facts {List}

@@ -97,6 +97,7 @@ Sym sc_intern(Parser *p, const char *at, u32 n, int *kind);
 Node *sc_make(Parser *p, Node node);
 Node *sc_paren(Parser *p, Token open, Node *e);
 Node *sc_async(Node *assign, Token async);
+Node *sc_typed_equation(Parser *p, Node *name, Node *type, Node *value);
 Node *sc_reduce(Parser *p, Token op, List index, Node *body);
 Node *sc_minmax(Parser *p, Token op, List args);
 List sc_append(List list, Node *n);

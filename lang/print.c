@@ -250,9 +250,18 @@ static void role(Printer *p, const Node *n) {
 
 // ---- statements
 
+// The left side of an equation that states a type: c : f32[i,j].
+static void typed_left(Printer *p, const Node *n) {
+  bool indexed = n->a->kind == ND_INDEX;
+  pr_expr(p, indexed ? n->a->a : n->a, LOOSE);
+  str_printf(&p->line.text, " : %s", n->d->name);
+  if (indexed) pr_positions(p, n->a->b);
+}
+
 static void assign(Printer *p, const Node *n) {
   if (n->flags & F_ASYNC) pr_put(p, "async ");
-  pr_expr(p, n->a, LOOSE);
+  if (n->d) typed_left(p, n);
+  else pr_expr(p, n->a, LOOSE);
   pr_put(p, n->op == AST_SETADD ? " +" : " ");
   pr_mark(p, n->flags & F_ASYNC ? RUN_ASYNC : RUN_ASSIGN);
   pr_put(p, "=");

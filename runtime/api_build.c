@@ -31,6 +31,7 @@ static void predict(schedc_build_info *info, const Kernel *k, const CudaText *te
   for (u32 i = 0; i < k->launch.n; i++) predict(info, k->launch.at[i].kernel, text->step[i]);
   if (k->launch.n) return;
   if (k->threads > info->threads) info->threads = k->threads;
+  if (sc_cluster(k) > info->cluster) info->cluster = sc_cluster(k);
   if (text->smem > info->shared_bytes) info->shared_bytes = text->smem;
   if (sc_entry_registers(k) > info->entry_registers) info->entry_registers = sc_entry_registers(k);
 }

@@ -122,7 +122,7 @@ static schedc_status report(Sc *sc, void *arg) {
   }
   sc->diags = t->reported;
   for (const Diag *d = sc->diags; d; d = d->next)
-    if (d->id == D_G_WAIT) return SCHEDC_EFAULT;
+    if (d->id == D_G_WAIT || d->id == D_G_MODEL) return SCHEDC_EFAULT;
   return SCHEDC_EINPUT;
 }
 

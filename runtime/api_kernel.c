@@ -298,6 +298,20 @@ int schedc_is_deterministic(const schedc_kernel *kernel) {
   return 1;
 }
 
+int schedc_is_persistent(const schedc_kernel *kernel) {
+  if (!kernel) return 0;
+  bool some = kernel->k->grid != GRID_PLAIN;
+  for (u32 l = 0; l < kernel->k->launch.n; l++)
+    some |= kernel->k->launch.at[l].kernel->grid != GRID_PLAIN;
+  return some;
+}
+size_t schedc_ring_count(const schedc_kernel *kernel) {
+  if (!kernel) return 0;
+  size_t n = kernel->k->ring.n;
+  for (u32 l = 0; l < kernel->k->launch.n; l++) n += kernel->k->launch.at[l].kernel->ring.n;
+  return n;
+}
+
 schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
                                schedc_tensor_info *info) {
   if (!kernel || !info || info->size < sizeof info->size || index >= kernel->tensors)

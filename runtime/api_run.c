@@ -17,6 +17,7 @@ typedef struct RunJob {
   unsigned threads;      // compare
   Sample sample;         // compare
   schedc_error *errors;  // compare
+  schedc_fills *fills;   // count_fills
 } RunJob;
 
 static bool good_tensors(const schedc_tensor *t, size_t n) {
@@ -120,6 +121,20 @@ static schedc_status compare(Sc *sc, void *job) {
   return sc_compare(sc, j->kernel->k, b, j->threads, &j->sample, j->errors);
 }
 
+static schedc_status count_fills(Sc *sc, void *job) {
+  RunJob *j = job;
+  Binding *b = bind(sc, j);
+  size_t rings = schedc_ring_count(j->kernel), step = j->fills->size;
+  schedc_fills *fills = NEWS(sc, schedc_fills, rings + 1);
+  schedc_status status = b ? sc_count_fills(sc, j->kernel->k, b, fills) : SCHEDC_EINPUT;
+  for (size_t i = 0; i < rings && !status; i++) {
+    schedc_fills *to = (schedc_fills *)((char *)j->fills + i * step);
+    to->size = step;
+    COPY_OUT(to, &fills[i]);
+  }
+  return status;
+}
+
 static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
   Sc sc;
   sc_init(&sc, &context->alloc);
@@ -142,6 +157,21 @@ schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kerne
   if (!TAKE_OPTIONS(&job.options, options)) return SCHEDC_EARG;
   if ((u32)job.options.policy > SCHEDC_RANDOM) return SCHEDC_EARG;
   return enter(context, run, &job);
+}
+
+schedc_status schedc_count_fills(schedc_context *context, const schedc_kernel *kernel,
+                                 const schedc_tensor *tensors, size_t tensor_count,
+                                 const schedc_scalar *scalars, size_t scalar_count,
+                                 schedc_fills *fills) {
+  RunJob job = {.kernel = kernel,
+                .tensors = tensors,
+                .tensor_count = tensor_count,
+                .scalars = scalars,
+                .scalar_count = scalar_count,
+                .fills = fills};
+  if (!context || !kernel || !fills || fills->size < sizeof fills->size || !good_arguments(&job))
+    return SCHEDC_EARG;
+  return enter(context, count_fills, &job);
 }
 
 schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,

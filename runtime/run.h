@@ -90,11 +90,19 @@ typedef struct Operand {
 // the range of rows: variable 0 runs over [row0, row1) only (whole extent: 0, extent).
 // scratch: sc_strip_scratch(s) bytes, 64-byte aligned, one per thread.
 size_t sc_strip_scratch(const Strip *s);
-void sc_strip_run(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
+// Told of what a map with a condition writes, box by box: all values of the output variables that
+// lie in [from[v], to[v]).
+typedef struct Watch {
+  void (*wrote)(void *user, const i64 *from, const i64 *to);
+  void *user;
+} Watch;
+void sc_strip_run(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
+                  const Watch *watch);  // NULL: nobody is
 // A vote's condition: does it hold for any row of [row0, row1)?
 bool sc_strip_any(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
 // tensor += x (map.add); plain read-modify-write, the caller serialises.
-void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch);
+void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
+                  const Watch *watch);
 
 // ---- spec.c
 // How much of a specification is evaluated. The indices that all its equations share (of attention:
@@ -111,10 +119,10 @@ typedef struct Boxes {
   i64 extent[SC_MAX_RANK];
   i64 (*origin)[SC_MAX_RANK];
 } Boxes;
-// Evaluates the specification in f64 (round = EL_F32 … EL_E5M2: in f32, with each named value rounded to that type:
-// the `pt` of FlashAttention's tests). Out: the outputs by buf number, in sc's arena. sample NULL: all of them.
+// Evaluates the specification in f64, or, if not `exact`, in f32 with each named value rounded to its element type:
+// the `pt` of FlashAttention's tests. Out: the outputs by buf number, in sc's arena. sample NULL: all of them.
 // Intermediates are kept only for the outer indices that all equations share. Cost is linear in the number of terms.
-schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Elem round, unsigned threads,
+schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, unsigned threads,
                       const Sample *sample, Boxes *out);
 // sample.c: draws n of the passes of a loop over extent[0] x extent[1] …: ascending numbers, row-major, always the
 // same for the same arguments. The first and the last pass and those beside the edges of tiles (tile[i] indices
@@ -127,8 +135,33 @@ i64 sc_tile_length(const Kernel *k, u32 buf, u32 dim);
 schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads, const Sample *sample,
                          schedc_error *errors);
 
+// narrow.c: by buf, what happens on the way to it.
+enum {
+  ROUNDED_BY_KERNEL = 1, // a value is rounded to a narrow type
+  ROUNDED_BY_SPEC = 2,   // the specification names one that is
+  MAY_OVERFLOW = 4       // the kernel keeps one as f16, which ends at 65504
+};
+u8 *sc_rounded(Sc *sc, const Kernel *k);
+
 // order.c: by buf, whether its bits may differ from run to run.
 bool *sc_unordered(Sc *sc, const Kernel *k);
+
+// walk.c: tells of the operations of a kind that a role runs in the tile that `env` says, in their
+// order.
+typedef struct TileWalk {
+  Env env;
+  void (*met)(void *user, const Ins *ins);
+  void *user;
+  u64 steps;  // how many operations it may take
+  const Code *code;
+  Op op;
+  bool *inside;  // by operation: is one of the kind between it and its end?
+} TileWalk;
+void sc_walk_role(Sc *sc, TileWalk *w, const Code *code, Op op);
+void sc_walk_tile(TileWalk *w);
+
+// fills.c: `out` has room for each ring of the kernel, or of each launch's.
+schedc_status sc_count_fills(Sc *sc, const Kernel *k, const Binding *b, schedc_fills *out);
 
 // work.c: what a launch of a kernel or sequence takes, but for `size`.
 schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_work *work);

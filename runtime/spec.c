@@ -1,6 +1,6 @@
 // spec.c - evaluates a specification. In: a kernel's spec maps and bound tensors. Out: each output
-// in f64, exactly (f64 throughout), or as `pt`: in f32 with every named value rounded to an element
-// type.
+// in f64, exactly (f64 throughout), or as `pt`: in f32 with every named value rounded to its
+// element type.
 //
 // The idea: equations that read each other usually do so at equal outer indices (batch, head, row).
 // Those indices become one loop around all of them, so that intermediates are kept for one value of
@@ -51,7 +51,6 @@ typedef struct Spec {
   const Kernel *k;
   const Binding *b;
   bool exact;
-  Elem round;
   const Sample *sample;
   bool sampled;  // some group's loop is
   Sc *keep;      // the outputs' arena
@@ -394,15 +393,10 @@ static void lay_out(Spec *s, u32 e, const Task *t) {
     if (__builtin_mul_overflow(n, (size_t)to->shape[i], &n)) sc_unwind(s->sc, SCHEDC_ELIMIT);
   }
   to->elem = b->elem;
+  to->store = output ? STORE_F64 : (s->exact ? &sc_reals64 : &sc_reals32)->store;
   if (output) {
     make_boxes(s, t, eq, to, n);
-    to->store = STORE_F64;
     if (whole) to->at = (char *)s->out[eq->buf].at;
-  } else {
-    // Integers are not rounded: they say which elements belong together.
-    bool counts = s->k->expr.at[eq->m->root].op == X_TOREAL;
-    to->store = (s->exact ? &sc_reals64 : &sc_reals32)->store;
-    to->elem = counts ? EL_F32 : s->round;
   }
   if (__builtin_mul_overflow(n, (size_t)8, &n) || n > SIZE_MAX / 8) sc_unwind(s->sc, SCHEDC_ELIMIT);
   if (whole) {
@@ -564,8 +558,8 @@ static void evaluate(Spec *s, u32 threads) {
   for (u32 i = 0; i < tasks; i++) run_group(&task[i], w, threads);
 }
 
-schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Elem round,
-                      unsigned threads, const Sample *sample, Boxes *out) {
+schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, unsigned threads,
+                      const Sample *sample, Boxes *out) {
   Sc own;  // what it allocates is gone when it returns
   jmp_buf home, *outside = sc->unwind;
   if (!k->spec.n) return SCHEDC_EARG;
@@ -581,14 +575,7 @@ schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, Ele
     sc_free(&own);
     return why;
   }
-  Spec s = {.sc = &own,
-            .k = k,
-            .b = b,
-            .exact = exact,
-            .round = round,
-            .sample = sample,
-            .keep = sc,
-            .out = out};
+  Spec s = {.sc = &own, .k = k, .b = b, .exact = exact, .sample = sample, .keep = sc, .out = out};
   evaluate(&s, threads);
   sc->unwind = outside;
   sc_free(&own);

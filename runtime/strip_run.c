@@ -13,6 +13,7 @@ typedef struct Run {
   Env *env;
   const Operand *op;
   Mode mode;
+  const Watch *watch;
   char *base;  // the scratch
   char **row;  // where each slot's values are now
   i64 from[SC_MAX_VARS], to[SC_MAX_VARS];
@@ -267,6 +268,20 @@ static void save(const Run *r, const Window *w, u8 ty, const char *from, i64 lo,
   }
 }
 
+// Places [lo, hi) of the strip are written.
+static void tell(const Run *r, i64 lo, i64 hi) {
+  i64 from[SC_MAX_VARS] = {0}, to[SC_MAX_VARS] = {0};
+  for (u32 i = 0; i < r->s->outers; i++) {
+    from[r->s->outer[i]] = r->start[r->s->outer[i]];
+    to[r->s->outer[i]] = from[r->s->outer[i]] + 1;
+  }
+  if (r->s->v >= 0) {
+    from[r->s->v] = r->start[r->s->v] + lo;
+    to[r->s->v] = r->start[r->s->v] + hi;
+  }
+  r->watch->wrote(r->watch->user, from, to);
+}
+
 // The strip's values (of part q) to dst where `mask` (NULL: everywhere) says so and dst has
 // elements.
 static void write_strip(const Run *r, u8 ty, const char *from, const u8 *mask, u32 q) {
@@ -289,7 +304,9 @@ static void write_strip(const Run *r, u8 ty, const char *from, const u8 *mask, u
       while (lo < w.hi && !mask[lo]) lo++;
       for (hi = lo; hi < w.hi && mask[hi]; hi++) continue;
     }
-    if (lo < hi) save(r, &w, ty, from, lo, hi);
+    if (lo == hi) continue;
+    save(r, &w, ty, from, lo, hi);
+    if (r->watch) tell(r, lo, hi);
   }
 }
 
@@ -478,8 +495,9 @@ static void set_rows(Run *r, i64 row0, i64 row1) {
   if (row1 < r->to[0]) r->to[0] = row1;
 }
 
-void sc_strip_run(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch) {
-  Run r = {.s = s, .env = env, .op = op, .mode = WRITE};
+void sc_strip_run(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
+                  const Watch *watch) {
+  Run r = {.s = s, .env = env, .op = op, .mode = WRITE, .watch = watch};
   set_rows(&r, row0, row1);
   run(&r, scratch);
 }
@@ -491,8 +509,9 @@ bool sc_strip_any(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row
   return r.found;
 }
 
-void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch) {
-  Run r = {.s = s, .env = env, .op = op, .mode = ACCUMULATE};
+void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
+                  const Watch *watch) {
+  Run r = {.s = s, .env = env, .op = op, .mode = ACCUMULATE, .watch = watch};
   set_rows(&r, row0, row1);
   run(&r, scratch);
 }

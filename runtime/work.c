@@ -1,15 +1,13 @@
 // work.c - how many operations a launch takes. In: a kernel and bound tensors. Out: operations of
 // products and the cycles that tensor cores need for them, counted by walking each role's code over
-// all tiles, with the loops and branches that the dimensions give. Only code with products in it is
-// walked.
+// all tiles, with the loops and branches that the dimensions give. What votes decide on is seldom:
+// it is not counted.
 #include "run.h"
 
-typedef struct Walk {
+typedef struct Counter {
   const Kernel *k;
-  Env env;
-  bool *inside;  // by instruction of the role: is a product between it and its end?
   double operations, cycles;
-} Walk;
+} Counter;
 
 // What a multiprocessor's tensor cores do in a cycle (Hopper: 1024 multiply-adds of 16 bits in each
 // of four, halved or doubled with the width).
@@ -18,60 +16,26 @@ static double rate(const Kernel *k, const Product *p) {
   return 8192.0 / bytes;
 }
 
-static void find_products(Walk *w, const Code *code) {
-  for (u32 i = 0; i < code->n; i++) {
-    const Ins *ins = &code->at[i];
-    bool opens = ins->op == OP_FOR || ins->op == OP_IF || ins->op == OP_ELSE || ins->op == OP_VOTE;
-    w->inside[i] = false;
-    for (u32 j = i; opens && j < ins->nest && !w->inside[i]; j++)
-      w->inside[i] = code->at[j].op == OP_MMA;
-  }
-}
-
-static void add_product(Walk *w, const Product *p) {
+static void add_product(void *user, const Ins *ins) {
+  Counter *c = user;
+  const Product *p = &c->k->product.at[ins->arg[0]];
   double n = 2.0 * (double)p->m * (double)p->n * (double)p->k;
-  w->operations += n;
-  w->cycles += n / rate(w->k, p);
+  c->operations += n;
+  c->cycles += n / rate(c->k, p);
 }
 
-// Instructions [at, end). Nesting is limited (SC_MAX_NEST), and so is the recursion.
-static void walk(Walk *w, const Code *code, u32 at, u32 end) {
-  for (; at < end; at++) {
-    const Ins *ins = &code->at[at];
-    if (ins->op == OP_MMA) add_product(w, &w->k->product.at[ins->arg[0]]);
-    if (ins->op == OP_FOR) {
-      i64 from = w->inside[at] ? env_int(&w->env, ins->arg[1]) : 0;
-      i64 to = w->inside[at] ? env_int(&w->env, ins->arg[2]) : 0;
-      for (i64 i = from; i < to; i++) {
-        w->env.loop[ins->arg[0]] = i;
-        env_touch(&w->env);
-        walk(w, code, at + 1, ins->nest);
-      }
-      at = ins->nest;
-    } else if (ins->op == OP_IF) {
-      bool has_else = code->at[ins->nest].op == OP_ELSE;
-      bool matters = w->inside[at] || (has_else && w->inside[ins->nest]);
-      u32 last = has_else ? code->at[ins->nest].nest : ins->nest;
-      if (matters && env_bool(&w->env, ins->arg[0])) walk(w, code, at + 1, ins->nest);
-      else if (matters && has_else) walk(w, code, ins->nest + 1, last);
-      at = last;
-    } else if (ins->op == OP_VOTE) {
-      at = ins->nest;  // what is seldom: not counted
-    }
-  }
-}
-
-static bool next_tile(Walk *w, const i64 *extent) {
-  for (u32 a = 0; a < w->k->axis.n; a++) {
-    if (++w->env.axis[a] < extent[a]) return true;
-    w->env.axis[a] = 0;
+static bool next_tile(Env *env, const i64 *extent) {
+  for (u32 a = 0; a < env->k->axis.n; a++) {
+    if (++env->axis[a] < extent[a]) return true;
+    env->axis[a] = 0;
   }
   return false;
 }
 
 static void walk_kernel(Sc *sc, const Kernel *k, const Binding *b, double *operations,
                         double *cycles) {
-  Walk w = {.k = k};
+  Counter c = {.k = k};
+  TileWalk w = {.met = add_product, .user = &c, .steps = UINT64_MAX};
   i64 extent[SC_MAX_AXES] = {0};
   env_init(sc, &w.env, k, b);
   for (u32 a = 0; a < k->axis.n; a++) extent[a] = env_int(&w.env, k->axis.at[a].extent);
@@ -79,21 +43,19 @@ static void walk_kernel(Sc *sc, const Kernel *k, const Binding *b, double *opera
     if (extent[a] <= 0) return;
   for (u32 r = 0; r < k->role.n; r++) {
     const Role *role = &k->role.at[r];
-    w.inside = NEWS(sc, bool, role->code.n + 1);
-    find_products(&w, &role->code);
+    sc_walk_role(sc, &w, &role->code, OP_MMA);
     bool any = false;
     for (u32 i = 0; i < role->code.n; i++) any |= role->code.at[i].op == OP_MMA;
     if (!any) continue;
     do {
       for (u32 i = 0; i < (role->one_tile ? 1 : role->instances); i++) {
         w.env.inst = i;
-        env_touch(&w.env);
-        walk(&w, &role->code, 0, role->code.n);
+        sc_walk_tile(&w);
       }
-    } while (next_tile(&w, extent));
+    } while (next_tile(&w.env, extent));
   }
-  *operations += w.operations;
-  *cycles += w.cycles;
+  *operations += c.operations;
+  *cycles += c.cycles;
 }
 
 static double tensor_bytes(const Kernel *k, const Binding *b) {

@@ -39,14 +39,15 @@ def info(schedc, path, *options):
     return json.loads(done.stdout)[0]
 
 
-def units(text):
-    """Name and text of each kernel and sequence of a schedule, but for kernels that a sequence launches."""
-    text = re.sub(r"//[^\n]*", "", text)
+def units(path):
+    """(name, text, launched) of each kernel and sequence of a schedule; launched: a kernel that a sequence launches."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"//[^\n]*", "", file.read())
     starts = list(re.finditer(r"^(kernel|sequence)\s+(\w+)", text, re.M))
     found = [(this.group(1), this.group(2), text[this.start() : after.start() if after else len(text)])
              for this, after in zip(starts, starts[1:] + [None])]
     launched = {name for kind, _, body in found if kind == "sequence" for name in re.findall(r"^\s*(\w+)\s*$", body, re.M)}
-    return [(name, body) for kind, name, body in found if kind == "sequence" or name not in launched]
+    return [(name, body, kind == "kernel" and name in launched) for kind, name, body in found]
 
 
 def choices(case, params):
@@ -58,15 +59,19 @@ def choices(case, params):
         yield tuple(zip(names, combination))
 
 
-def configurations(schedc, path):
-    """(kernel, options) for schedc, the defaults first."""
-    for kernel, text in units(open(path, encoding="utf-8").read()):
-        params = {p["name"] for p in info(schedc, path, kernel)["parameters"]}
-        found = [()]
-        for case in re.findall(r"\bcase\s+\w+\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text):
-            found += choices(case, params)
-        for given in dict.fromkeys(found):
-            yield kernel, [word for name, value in given for word in ("-p", f"{name}={value}")]
+def settings(schedc, path, kernel, text):
+    """Options for schedc, each once: the defaults, then the parameters of each case."""
+    params = {p["name"] for p in info(schedc, path, kernel)["parameters"]}
+    found = [()]
+    for case in re.findall(r"\bcase\s+\w+\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text):
+        found += choices(case, params)
+    return [[word for name, value in given for word in ("-p", f"{name}={value}")] for given in dict.fromkeys(found)]
+
+
+def shipped(schedc, path):
+    """(kernel, options) of what a caller may launch."""
+    return [(kernel, options) for kernel, text, launched in units(path) if not launched
+            for options in settings(schedc, path, kernel, text)]
 
 
 def of_ablation(root):
@@ -80,8 +85,9 @@ def of_ablation(root):
 
 def of_corpus(root):
     for path in sorted(glob.glob(os.path.join(root, "tests", "corpus", "*.sched"))):
-        for kernel, _ in units(open(path, encoding="utf-8").read()):
-            yield from ((path, kernel, [], debug, ".ptx") for debug in ([], ["--debug-waits"]))
+        for kernel, _, launched in units(path):
+            if not launched:
+                yield from ((path, kernel, [], debug, ".ptx") for debug in ([], ["--debug-waits"]))
 
 
 def placed(schedc, path, kernel, options):
@@ -148,7 +154,7 @@ def main():
 
     args.schedc = os.path.abspath(args.schedc)
     files = args.files or sorted(glob.glob(os.path.join(root, "schedules", "*.sched")))
-    found = [(path, *of) for path in files for of in configurations(args.schedc, path)]
+    found = [(path, *of) for path in files for of in shipped(args.schedc, path)]
     jobs, seen, waits = [], set(), ["--debug-waits"]
     for path, kernel, options in found if args.files else found + of_ablation(root):
         text = run(args.schedc, "build", path, kernel, *options, "--to", "cu", "-o", "-")

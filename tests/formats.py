@@ -128,6 +128,8 @@ def main():
     info = json.loads(text)[0]
     checks.expect("info: name", code == 0 and info["name"] == "fa3_fwd")
     checks.expect("info: roles", [r["name"] for r in info["roles"]] == ["load", "math"])
+    checks.expect("info: what is checked and what is not", "each role by itself" in info["checked"]
+                  and "deadlocks" in info["only_running_shows"] and "deadlock" not in info["checked"])
     checks.expect("info: shared memory", 0 < info["shared_memory_bytes"] <= 232448)
     code, text, _ = output(schedc, "run", "--format", "json", "schedules/copy.sched")
     result = json.loads(text)

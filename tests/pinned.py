@@ -15,7 +15,7 @@ import tempfile
 
 import numpy as np
 
-FIXED = ["fa3_alg1", "fa3_fwd", "fa3_stage3", "fa3_stale", "gqa_fwd_2wg"]
+FIXED = [f"schedules/{name}.sched" for name in ("fa3_alg1", "fa3_fwd", "fa3_stage3", "fa3_stale", "gqa_fwd_2wg")]
 POLICIES = ["early", "late", "random"]
 
 
@@ -24,13 +24,13 @@ class Bench:
         self.schedc, self.root, self.folder = schedc, root, folder
         self.passed, self.failed = 0, 0
 
-    def run(self, name, what, options, inputs, count_nan):
+    def run(self, path, what, options, inputs, count_nan):
         """Runs a schedule on the given arrays. count_nan(O, L): what is wrong with the outputs, or None."""
-        command = [self.schedc, "run", os.path.join(self.root, "schedules", name + ".sched")] + options
+        command = [self.schedc, "run", os.path.join(self.root, path)] + options
         for tensor, array in inputs.items():
-            path = os.path.join(self.folder, tensor + ".npy")
-            np.save(path, array)
-            command += ["--in", f"{tensor}={path}"]
+            file = os.path.join(self.folder, tensor + ".npy")
+            np.save(file, array)
+            command += ["--in", f"{tensor}={file}"]
         for tensor in "OL":
             command += ["--out", f"{tensor}=" + os.path.join(self.folder, tensor + ".npy")]
         for policy in POLICIES:
@@ -41,7 +41,7 @@ class Bench:
                 wrong = count_nan(*(np.load(os.path.join(self.folder, t + ".npy")) for t in "OL"))
             if wrong:
                 self.failed += 1
-                print(f"{name}: {what} ({policy}): {wrong}")
+                print(f"{path}: {what} ({policy}): {wrong}")
             else:
                 self.passed += 1
 
@@ -61,7 +61,7 @@ def expect_rows(rows):
     return check
 
 
-def dense(bench, name):
+def dense(bench, path):
     rng = np.random.default_rng(1)
     m, n, d = 70, 300, 64
     base = {"Q": (1, m, 1, d), "K": (1, n, 1, d), "V": (1, n, 1, d)}
@@ -70,39 +70,56 @@ def dense(bench, name):
 
     x = fresh()
     x["Q"][0, 5, 0, 3] = np.nan
-    bench.run(name, "a query is NaN", plain, x, expect_rows({5}))
+    bench.run(path, "a query is NaN", plain, x, expect_rows({5}))
     x = fresh()
     x["K"][0, 7, 0, 3] = np.nan
-    bench.run(name, "a key is NaN", plain, x, expect_rows(set(range(m))))
+    bench.run(path, "a key is NaN", plain, x, expect_rows(set(range(m))))
     x = fresh()
     x["K"][0, 260, 0, 3] = np.nan
-    bench.run(name, "a masked key is NaN", causal, x, expect_rows(set(range(260 - (n - m), m))))
+    bench.run(path, "a masked key is NaN", causal, x, expect_rows(set(range(260 - (n - m), m))))
     x = fresh()
     x["V"][0, 9, 0, :] = np.nan
-    bench.run(name, "a value is NaN", plain, x,
+    bench.run(path, "a value is NaN", plain, x,
               lambda o, l: None if np.isnan(o).all() and not np.isnan(l).any() else "NaN is not as expected")
     # More queries than keys: the first rows see nothing.
     x = {k: v[:, : 40 if k != "Q" else m] for k, v in fresh().items()}
-    bench.run(name, "rows that see no key", causal, x,
+    bench.run(path, "rows that see no key", causal, x,
               lambda o, l: None if (o[0, : m - 40] == 0).all() and np.isneginf(l[0, 0, : m - 40]).all()
               and np.isfinite(l[0, 0, m - 40:]).all() else "O is not 0 or L is not -inf")
 
 
 def ragged(bench):
-    """Rows of a neighbouring sequence, beyond the end of the own one in the same tile, may be anything."""
+    """Rows of the other sequences, which tiles hold as well where a sequence ends within them, may be anything."""
     rng = np.random.default_rng(2)
-    cq, ck = np.array([0, 30, 100], np.int32), np.array([0, 140, 300], np.int32)
-    x = {"Q": rng.standard_normal((100, 1, 64)).astype(np.float16), "cq": cq, "ck": ck}
-    for tensor in "KV":
-        x[tensor] = rng.standard_normal((300, 1, 64)).astype(np.float16)
-        x[tensor][140:] = np.nan
-    x["K"][141:150] = np.inf
+    cq, ck = np.array([0, 30, 170, 190], np.int32), np.array([0, 140, 360, 400], np.int32)
+    for causal in ("false", "true"):
+        for b in range(3):
+            own = slice(cq[b], cq[b + 1])
+            x = {"cq": cq, "ck": ck}
+            for tensor, ends in ("Q", cq), ("K", ck), ("V", ck):
+                x[tensor] = np.full((ends[-1], 1, 64), np.nan, np.float16)
+                x[tensor][3::7] = np.inf
+                x[tensor][ends[b] : ends[b + 1]] = rng.standard_normal((ends[b + 1] - ends[b], 1, 64))
 
-    def check(o, l):
-        if np.isnan(o[:30]).any() or np.isnan(l[:, :30]).any():
-            return "NaN of the next sequence shows"
-        return None if np.isnan(o[30:]).all() else "NaN is lost"
-    bench.run("fa_varlen", "the next sequence is NaN", ["-p", "D=64", "--set", "B=2", "--set", "maxq=70"], x, check)
+            def check(o, l):
+                if np.isnan(o[own]).any() or np.isnan(l[:, own]).any():
+                    return "NaN of the other sequences shows"
+                return None if np.isnan(np.delete(o, own, 0)).all() else "NaN is lost"
+            bench.run("schedules/fa_varlen.sched", f"all but sequence {b} is NaN, causal = {causal}",
+                      ["-p", "D=64", "-p", f"causal={causal}", "--set", "B=3", "--set", "maxq=140"], x, check)
+
+
+def behind_the_end(bench):
+    """What lies behind `len` in a cache is what was there before."""
+    rng = np.random.default_rng(3)
+    length = np.array([100, 0, 7, 33, 64, 80, 120], np.int32)
+    x = {"Q": rng.standard_normal((len(length), 20, 576)), "KV": rng.standard_normal((len(length), 120, 576)), "len": length}
+    for b, n in enumerate(length):
+        x["KV"][b, n:] = np.nan
+        x["KV"][b, n + 1 :: 5] = np.inf
+    x = {name: array if name == "len" else array.astype(np.float16) for name, array in x.items()}
+    bench.run("tests/corpus/mla_decode.sched", "the cache behind the end is NaN", ["-p", "T=f16"], x,
+              lambda o, l: "NaN behind the end shows" if np.isnan(o).any() or np.isnan(l).any() else None)
 
 
 def main():
@@ -112,9 +129,10 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args.schedc, root, folder)
-        for name in FIXED:
-            dense(bench, name)
+        for path in FIXED:
+            dense(bench, path)
         ragged(bench)
+        behind_the_end(bench)
     print(f"{bench.passed} passed, {bench.failed} failed, 0 skipped")
     return 1 if bench.failed or not bench.passed else 0
 

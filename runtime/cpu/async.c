@@ -144,10 +144,15 @@ bool sc_issue_copy(Inst *in, const Ins *i) {
   Event e = {.kind = EV_COPY, .by = in, .pc = in->at, .row1 = b->ext[0]};
   evaluate(in, i->arg[1], &e);
   u32 fill = c->filled - 1, part = to->buf - r->part0, ctas = in->m->p->grid.ctas;
-  if (!(i->flags & INS_MULTICAST) || ctas == 1)
-    return copy_to(in, &e, sc_stage(in, b->ring, fill), part, fill, r->stages);
-  e.row0 = b->ext[0] * in->cta->rank / ctas;
-  e.row1 = b->ext[0] * (in->cta->rank + 1) / ctas;
+  bool shares = i->flags & INS_MULTICAST && ctas > 1;
+  Stage *mine = sc_stage(in, b->ring, fill);
+  e.part = &mine->part[part];
+  if (shares) {
+    e.row0 = b->ext[0] * in->cta->rank / ctas;
+    e.row1 = b->ext[0] * (in->cta->rank + 1) / ctas;
+  }
+  if (!sc_touch_slice(in, &e, G_LOAD, e.part->word, fill / r->stages + 1)) return false;
+  if (!shares) return copy_to(in, &e, mine, part, fill, r->stages);
   u32 index = fill % r->stages, pool = in->m->p->pool0[b->ring];
   for (u32 n = 0; n < ctas; n++) {
     Event one = e;
@@ -271,6 +276,8 @@ bool sc_issue_out(Inst *in, const Ins *i) {
              .row1 = b->ext[0],
              .part = from.part};
   evaluate(in, i->arg[0], &e);
+  if (!sc_touch_slice(in, &e, e.add ? G_PUTADD : G_PUT, in->id * C_INST + C_SEEN, group))
+    return false;
   in->out_pc = in->at;
   if (!e.add) sc_slice(in, &e, MOVE_POISON);
   issue(in, &e);

@@ -73,11 +73,13 @@ void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value) {
 // ---- meetings and fences
 
 // Generic accesses that the instance knows of, its own included, come before its later async ones.
-void sc_fence(Inst *in) {
+void sc_fence(Inst *in, bool global) {
   for (u32 i = 0; i < in->slot->insts; i++) {
     u32 *of = in->clock + i * C_INST;
     if (of[C_FENCE] < of[C_TIME]) of[C_FENCE] = of[C_TIME];
+    if (global && of[C_GLOBAL] < of[C_TIME]) of[C_GLOBAL] = of[C_TIME];
   }
+  if (global) own(in)[C_GLOBAL] = in->now;
   own(in)[C_FENCE] = in->now++;
 }
 

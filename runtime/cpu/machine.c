@@ -27,7 +27,7 @@ static Inst *inst_at(const Machine *m, u32 i) {
   return &m->slot[m->order[i] / each].inst[m->order[i] % each];
 }
 
-static void give_up(Program *p, schedc_status why) {
+void sc_give_up(Program *p, schedc_status why) {
   int none = SCHEDC_OK;
   atomic_compare_exchange_strong(&p->stop, &none, (int)why);
 }
@@ -38,10 +38,10 @@ static void count_steps(Machine *m, u32 ran) {
   if (m->steps < (p->opt->step_budget ? BUDGET_EVERY : REPORT_EVERY)) return;
   u64 steps = atomic_fetch_add(&p->steps, m->steps) + m->steps;
   m->steps = 0;
-  if (p->opt->step_budget && steps > p->opt->step_budget) give_up(p, SCHEDC_ELIMIT);
+  if (p->opt->step_budget && steps > p->opt->step_budget) sc_give_up(p, SCHEDC_ELIMIT);
   if (!m->caller || !p->opt->progress) return;
   double done = (double)atomic_load(&p->tiles_done) / (double)p->grid.total;
-  if (p->opt->progress(p->opt->progress_user, done)) give_up(p, SCHEDC_ECANCEL);
+  if (p->opt->progress(p->opt->progress_user, done)) sc_give_up(p, SCHEDC_ECANCEL);
 }
 
 // Lets each instance run until it blocks; did any get on?
@@ -59,51 +59,17 @@ static bool sweep(Machine *m) {
   return moved;
 }
 
-// The smallest number of a job that failed: those after it need not run, those before it must, so
-// that the report is the same with any number of threads.
-static bool abandoned(const Machine *m, u64 job) {
+bool sc_abandoned(const Machine *m, u64 job) {
   return atomic_load(&m->p->worst) < job || atomic_load(&m->p->stop);
 }
 
 static bool take_job(Machine *m, Slot *s) {
   u64 job = atomic_fetch_add(&m->p->next, 1);
-  if (job >= m->p->jobs || abandoned(m, job)) return false;
+  if (job >= m->p->jobs || sc_abandoned(m, job)) return false;
   if (m->slots == 1) m->rng = m->p->opt->seed ^ job * 0xd1342543de82ef95u;
   sc_slot_start(m, s, job);
   shuffle(m);
   return true;
-}
-
-// Both have ended: has `to` waited for all that `from` filled? If not, the roles have counted
-// differently, though nobody is stuck, and a copy may be on its way into the memory of a CTA that
-// is gone.
-static bool all_taken(Inst *from, Inst *to) {
-  const Kernel *k = from->env.k;
-  for (u32 i = 0; i < k->ring.n; i++) {
-    const Ring *r = &k->ring.at[i];
-    u32 filled = from->ring[i].committed, taken = to->ring[i].waited;
-    if (!(r->fillers >> from->role & 1) || !(r->drainers >> to->role & 1) || filled == taken)
-      continue;
-    if (r->owner != SC_NONE && from != to) continue;
-    char who[64];
-    sc_fault(from, D_X_LEFT, r->span, "%u of the fills of '%s' %s left over", filled - taken,
-             r->name, filled - taken == 1 ? "is" : "are");
-    sc_fault_note(from, from->of->span, "%s filled %u", sc_inst_name(from, who, sizeof who),
-                  filled);
-    sc_fault_note(from, to->of->span, "%s waited for %u", sc_inst_name(to, who, sizeof who), taken);
-    sc_fault_help(from, "'%s' is to be waited for as often as it is filled", r->name);
-    return false;
-  }
-  return true;
-}
-
-static void check_fills(Slot *s) {
-  for (u32 i = 0; i < s->insts; i++) {
-    for (u32 j = 0; j < s->insts; j++) {
-      Inst *from = &s->inst[i], *to = &s->inst[j];
-      if (from->cta == to->cta && !all_taken(from, to)) return;
-    }
-  }
 }
 
 // Slots whose instances have all ended take the next job; is any busy?
@@ -113,7 +79,8 @@ static bool refill(Machine *m) {
     Slot *s = &m->slot[i];
     if (s->busy && !s->live) {
       sc_fire_all(s);
-      check_fills(s);
+      sc_tally_up(s);
+      if (!m->fault.set) sc_log_end(s);
       s->busy = false;
     }
     if (!s->busy && !m->fault.set) take_job(m, s);
@@ -146,7 +113,8 @@ static void run_machine(Machine *m) {
   for (u32 i = 0; i < m->slots; i++) m->slot[i].busy = false;
   while (!m->fault.set && refill(m)) {
     bool moved = sweep(m);
-    if (atomic_load(&m->p->stop) || (m->slots == 1 && abandoned(m, m->slot[0].job))) break;
+    if (m->caller) sc_enter_logs(m->p);
+    if (atomic_load(&m->p->stop) || (m->slots == 1 && sc_abandoned(m, m->slot[0].job))) break;
     if (moved || m->fault.set || fire(m)) continue;
     bool live = false;
     for (u32 i = 0; i < m->slots; i++) live |= m->slot[i].busy && m->slot[i].live;
@@ -172,7 +140,28 @@ static void *work(void *arg) {
   Worker *w = arg;
   run_machine(w->m);
   atomic_store(&w->done, true);
+  sc_tell(w->m->p);
   return NULL;
+}
+
+void sc_tell(Program *p) {
+  pthread_mutex_lock(&p->lock);
+  pthread_cond_signal(&p->news);
+  pthread_mutex_unlock(&p->lock);
+}
+
+// Waits for news, but not for long.
+static void listen(Program *p, const atomic_bool *done) {
+  enum { LONG = 20000000, SECOND = 1000000000 };  // ns
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += LONG;
+  until.tv_sec += until.tv_nsec / SECOND;
+  until.tv_nsec %= SECOND;
+  pthread_mutex_lock(&p->lock);
+  if (!atomic_load(done) && !atomic_load(&p->crowded))
+    pthread_cond_timedwait(&p->news, &p->lock, &until);
+  pthread_mutex_unlock(&p->lock);
 }
 
 static u32 worker_count(const Program *p) {
@@ -183,16 +172,51 @@ static u32 worker_count(const Program *p) {
   return (u32)(n < p->jobs ? n : p->jobs ? p->jobs : 1);
 }
 
-// The caller's thread works too; then it waits, and goes on telling how far the others are.
-static void join(Program *p, Worker *w, u32 n) {
+// The caller's thread works too; then it waits, enters what the others log, and goes on telling how
+// far they are.
+static void lead(Program *p, Worker *w, u32 n) {
+  work(&w[0]);
   for (u32 i = 1; i < n; i++) {
-    while (w[i].started && p->opt->progress && !atomic_load(&w[i].done)) {
-      nanosleep(&(struct timespec){0, 20000000}, NULL);
+    while (w[i].started && !atomic_load(&w[i].done)) {
+      listen(p, &w[i].done);
+      sc_enter_logs(p);
+      if (!p->opt->progress) continue;
       double done = (double)atomic_load(&p->tiles_done) / (double)p->grid.total;
-      if (p->opt->progress(p->opt->progress_user, done)) give_up(p, SCHEDC_ECANCEL);
+      if (p->opt->progress(p->opt->progress_user, done)) sc_give_up(p, SCHEDC_ECANCEL);
     }
-    if (w[i].started) pthread_join(w[i].thread, NULL);
   }
+}
+
+static void join(Worker *w, u32 n) {
+  for (u32 i = 1; i < n; i++) {
+    if (w[i].started) pthread_join(w[i].thread, NULL);
+    w[i].started = false;
+  }
+}
+
+static void part(Sc *sc, Program *p, jmp_buf *outside) {
+  pthread_cond_destroy(&p->news);
+  pthread_mutex_destroy(&p->lock);
+  sc->unwind = outside;
+}
+
+// Nothing may unwind while others run: they would go on.
+static void run_all(Sc *sc, Program *p, Worker *w, u32 n) {
+  jmp_buf *outside = sc->unwind, here;
+  pthread_mutex_init(&p->lock, NULL);
+  pthread_cond_init(&p->news, NULL);
+  for (u32 i = 1; i < n; i++) w[i].started = pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
+  sc->unwind = &here;
+  if (setjmp(here)) {
+    sc_give_up(p, sc->why);
+    join(w, n);
+    part(sc, p, outside);
+    sc_unwind(sc, sc->why);
+  }
+  lead(p, w, n);
+  join(w, n);
+  sc_enter_logs(p);
+  part(sc, p, outside);
 }
 
 static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
@@ -221,11 +245,15 @@ static schedc_status run_kernel(Sc *sc, const Kernel *k, const Binding *b,
   if (!p->grid.total || !p->insts) return SCHEDC_OK;
   u32 n = worker_count(p);
   Worker *w = NEWS(sc, Worker, n);
-  for (u32 i = 0; i < n; i++) w[i].m = sc_machine(sc, p);
+  p->machine = NEWS(sc, Machine *, n);
+  p->machines = n;
+  p->logs = n > 1;
+  for (u32 i = 0; i < n; i++) {
+    p->machine[i] = w[i].m = sc_machine(sc, p);
+    if (p->logs) sc_log(sc, w[i].m);
+  }
   w[0].m->caller = true;
-  for (u32 i = 1; i < n; i++) w[i].started = pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
-  work(&w[0]);
-  join(p, w, n);
+  run_all(sc, p, w, n);
   return outcome(sc, p, w, n);
 }
 

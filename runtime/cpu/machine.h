@@ -1,8 +1,9 @@
 // machine.h - the interpreter's machine. A job is one CTA, or one cluster of them: a slot runs it.
 // Its role instances are state machines (a program counter, loop counters, an Env), so that a
 // scheduler can stop each at any operation and go on with another. Copies, products and copies out
-// are events, which land when the policy says so. Everything a thread touches is allocated before
-// it starts.
+// are events, which land when the policy says so. Everything a worker thread touches is allocated
+// before it starts: only the thread that called the library allocates while others run, for what
+// global.c and heard.c keep in mind.
 //
 //   program.c  what is worked out once a kernel: strips, sizes, the grid; allocates slots
 //   machine.c  sc_interpret, worker threads, the scheduler
@@ -10,13 +11,20 @@
 //   view.c     where a view's elements are
 //   async.c    events: copies, products, copies out
 //   clock.c    barriers, vector clocks, races
+//   touch.c    which elements of tensors are touched (global.h)
+//   global.c   races on tensors, between CTAs as well
+//   heard.c    what a CTA has heard of others, by turns
+//   tally.c    fills and turns, counted
 //   product.c  the matrix kernel
 //   report.c   faults, in words
+//   deadlock.c which role a deadlock is told of, and what each waits for
 #ifndef SC_MACHINE_H
 #define SC_MACHINE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "global.h"
 #include "run.h"
 
 typedef struct Slot Slot;
@@ -30,6 +38,7 @@ typedef struct Stage Stage;
 typedef struct MapPlan {
   Strip *strip;
   u32 *view, views;  // the views that it reads at varying places
+  bool global;       // it touches a tensor that the kernel writes
   i64 ext[SC_MAX_VARS];
 } MapPlan;
 
@@ -43,6 +52,7 @@ typedef struct Grid {
 } Grid;
 
 typedef struct Program {
+  Sc *sc;  // of the thread that called the library
   const Kernel *k;
   const Binding *b;
   const schedc_run_options *opt;
@@ -65,6 +75,17 @@ typedef struct Program {
   size_t scratch;         // bytes that a strip or product needs
   void (*multiply)(float *c, i64 crow, i64 ccol, const float *a, i64 arow, i64 ak, const float *b,
                    i64 rows, i64 cols, i64 k, bool acc);
+  Global global;
+  bool cta_turns;      // turns over CTAs order some of them
+  VEC(Passer) passer;  // … who passed them on so far
+  Known **left;        // … what was left with each, as counter
+  Machine **machine;   // all that run; the first one's thread called the library
+  u32 machines;
+  bool logs;             // they log what they touch, for the first one to enter
+  u64 pen;               // … the smallest job whose touches have not all been entered
+  atomic_uint crowded;   // … machines that wait for room in their log
+  pthread_mutex_t lock;  // … of `news`: that one of them does, or has run its last job
+  pthread_cond_t news;
   atomic_ullong next;   // the next job that nobody has taken
   atomic_ullong drawn;  // dynamic grids: the next tile
   atomic_ullong worst;  // the smallest job with a fault; later ones are not run
@@ -78,10 +99,13 @@ typedef struct Program {
 // one for each stage part (the generation of copies known to have landed), then one for each
 // barrier (phases known to be complete).
 enum {
-  C_TIME,   // its generic accesses up to this epoch are known
-  C_FENCE,  // ... and to the async proxy
-  C_MMA,    // its products up to this group have been waited for
-  C_READ,   // its copies out up to this one have read their source
+  C_TIME,    // its generic accesses up to this epoch are known
+  C_FENCE,   // ... and to the async proxy, for shared memory
+  C_GLOBAL,  // ... and for global memory
+  C_MMA,     // its products up to this group have been waited for
+  C_READ,    // its copies out up to this one have read their source
+  C_SEEN,    // ... and are visible
+  C_TAKEN,   // what came with its turns over CTAs up to this one is known
   C_INST
 };
 
@@ -143,6 +167,12 @@ typedef struct Cursor {
   u32 release_pc;
 } Cursor;
 
+// What an instance did in its tiles, so that two can be compared.
+typedef struct Tally {
+  u32 before;  // the count when the tile began
+  u64 tiles;   // a hash of the counts of all tiles so far, one after the other
+} Tally;
+
 // A register tile.
 typedef struct Reg {
   float *at, *aside;      // aside: the accumulator's true value while products are in flight
@@ -167,10 +197,15 @@ struct Inst {
   const Role *of;
   u32 pc, at;  // next operation; the one that runs
   u64 iter;    // tiles begun
+  u64 unit;    // the newest: a unit of the grid
+  VEC(Known) heard;  // by turn over CTAs that it took: what it knew of other CTAs from then on
+  u32 passer;        // its number among the program's, from 1; 0: it has passed on none
   bool done, dry, surplus;
   Env env;
   i64 *from, *to;  // of each loop
   Cursor *ring;
+  u32 *taken;    // by turn over instances: how often it was taken
+  Tally *tally;  // of fills by ring, waits by ring, turns
   Reg *reg;  // by buf number
   u32 mma_issued, mma_done, mma_waited;
   u32 out_issued, out_done, out_read, out_seen;
@@ -245,11 +280,19 @@ struct Machine {
   u32 *order;     // instances of all slots, in the order in which they get their turn
   u32 insts;
   u32 steps;    // not yet added to the program's
+  Log log;
   bool caller;  // this is the thread that called the library
   Fault fault;
 };
 
 typedef enum Step { STEP_GO, STEP_BLOCKED, STEP_END, STEP_FAULT } Step;
+
+// machine.c
+void sc_give_up(Program *p, schedc_status why);
+void sc_tell(Program *p);  // the thread that waits for the others: there is something to do
+// The smallest number of a job that failed: those after it need not run, those before it must, so
+// that the report is the same with any number of threads.
+bool sc_abandoned(const Machine *m, u64 job);
 
 // program.c
 Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt);
@@ -277,6 +320,13 @@ typedef struct Spot {
 bool sc_spot(Inst *in, const View *v, const i64 *ext, u32 vars, Spot *out);
 // Fills in->m->op for a map; checks and records what it touches.
 bool sc_operands(Inst *in, const Map *m, const MapPlan *p);
+// One dimension of a slice: how far it goes in the stage and the tensor, and which of it is inside.
+typedef struct Reach {
+  u32 dim;  // of the tensor
+  i64 n, lo, hi, stride, pitch;
+} Reach;
+// The dimensions of a copy's slice, and where in the tensor it starts; false: nothing is inside.
+bool sc_reach(const Inst *in, const Event *e, Reach *r, u32 *rank, i64 *offset);
 // Moves elements between the stage of a copy and its tensor.
 typedef enum Move { MOVE_IN, MOVE_OUT, MOVE_ADD, MOVE_POISON } Move;
 void sc_slice(const Inst *in, const Event *e, Move move);
@@ -299,12 +349,49 @@ bool sc_barrier_test(const Barrier *b, u32 generation);
 void sc_arrive(Inst *in, Barrier *b, u32 arrivals, bool whole);  // whole: for all of its threads
 void sc_expect(Slot *s, Barrier *b, i64 bytes);
 void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value);
-void sc_fence(Inst *in);
+void sc_fence(Inst *in, bool global);
 void sc_meet(Inst *in);
 // Records an access; false: it races with an earlier one, or there are more than can be told apart.
 bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at);
 // Does no product or copy out of the instance itself still read the stage?
 bool sc_may_release(Inst *in, const Stage *s, u32 ring);
+
+// touch.c: what an operation touches of tensors that the kernel writes; false: a race.
+bool sc_touch_map(Inst *in, const Map *m, const MapPlan *p, const i64 *from, const i64 *to);
+bool sc_touch_slice(Inst *in, const Event *e, DeedKind kind, u32 word, u32 value);
+// … of a map with a condition: those boxes that the strips make (a Watch's).
+typedef struct Gather {
+  Inst *in;
+  const Map *m;
+  const MapPlan *plan;
+  bool any, fine;
+  i64 from[SC_MAX_VARS], to[SC_MAX_VARS];
+} Gather;
+void sc_gather(void *gather, const i64 *from, const i64 *to);
+bool sc_gathered(Gather *g);
+// Logs: the oldest entry that has not been taken, or NULL; what its instance knew.
+void sc_log(Sc *sc, Machine *m);
+void sc_log_end(Slot *s);
+bool sc_log_full(Machine *m);
+const Touch *sc_log_head(Machine *m);
+const u32 *sc_log_clock(const Touch *head);
+void sc_log_next(Machine *m);
+
+// global.c
+void sc_global(Program *p);
+// An access; slot: NULL if it may be gone. False: a race, which is the machine's fault.
+bool sc_enter_touch(Machine *m, const Touch *t, const u32 *clock, Slot *slot);
+void sc_enter_logs(Program *p);          // on the thread that called the library
+bool sc_make_room(Machine *m, u64 job);  // in its log; false: the job is given up
+
+// heard.c
+void sc_heard_pass(Inst *in, u32 turn, const u32 *counter);
+void sc_heard_take(Inst *in, u32 turn, const u32 *counter);
+bool sc_heard_of(const Slot *s, const u32 *clock, const Deed *d);  // of another CTA's access
+
+// tally.c
+void sc_tally_tile(Inst *in);  // at the end of a tile
+void sc_tally_up(Slot *s);     // all have ended: have they counted alike? Else a fault
 
 // product.c
 void sc_product_kernel(Program *p);
@@ -315,13 +402,19 @@ void sc_multiply(const Program *p, void *scratch, float *c, i64 crow, i64 ccol, 
 // report.c: the first fault of a machine stays. Each returns false.
 bool sc_fault(Inst *in, DiagId id, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+// A race of a job that may be over: in the place of what was found later, or in later jobs.
+void sc_fault_of(Inst *in, u64 job, const i64 *axis, DiagId id, Span at, const char *fmt, ...)
+    __attribute__((format(printf, 6, 7)));
 void sc_fault_note(Inst *in, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void sc_fault_help(Inst *in, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void sc_deadlock(Machine *m);
 void sc_fault_report(Sc *sc, const Program *p, const Fault *f);
 bool sc_race(Inst *in, const Part *p, const Access *old, AccessKind kind);
 // `math[1]`, or `load` if it is the only one.
 const char *sc_inst_name(const Inst *in, char *to, size_t n);
+void sc_put_tile(const Kernel *k, const i64 *axis, char *to, size_t n);  // " in tile x = 0, h = 1"
+
+// deadlock.c
+void sc_deadlock(Machine *m);
 
 static inline Span sc_here(const Inst *in) { return in->of->code.at[in->at].span; }
 static inline u64 sc_random(u64 *state) {  // splitmix64 (Steele, Lea, Flood 2014)

@@ -97,12 +97,18 @@ static void find_views(Sc *sc, Finder *f, const Kernel *k, u32 map, MapPlan *p) 
   if (p->views) memcpy(p->view, f->found.at, p->views * sizeof *p->view);
 }
 
+static bool tracked(const Program *p, u32 view) {
+  return view != SC_NONE && p->global.of[p->k->view.at[view].buf].cell;
+}
+
 static void plan_map(Sc *sc, Program *p, Finder *f, u32 number) {
   const Map *m = &p->k->map.at[number];
   MapPlan *to = &p->map[number];
   if (to->strip) return;
   to->strip = sc_strip(sc, p->k, m);
   find_views(sc, f, p->k, number, to);
+  to->global = tracked(p, m->dst);
+  for (u32 i = 0; i < to->views; i++) to->global |= tracked(p, to->view[i]);
   for (u32 v = 0; v < m->vars; v++) to->ext[v] = env_int(&f->env, m->var[v].extent);
   size_t need = sc_strip_scratch(to->strip);
   if (p->scratch < need) p->scratch = need;
@@ -122,7 +128,8 @@ static void plan_code(Sc *sc, Program *p, Finder *f, u32 role) {
     if (sc_on_map(i->op)) plan_map(sc, p, f, i->arg[0]);
     if (sc_on_product(i->op)) plan_product(p, i);
     if (i->op == OP_MAPADD || i->op == OP_COPYADD) p->talks = true;
-    if (i->op == OP_TAKE && p->k->turn.at[i->arg[0]].axis != SC_NONE) p->talks = true;
+    if (i->op == OP_TAKE && p->k->turn.at[i->arg[0]].axis != SC_NONE)
+      p->talks = p->cta_turns = true;
     if (i->op == OP_COPYIN && p->loader == SC_NONE) p->loader = role;
   }
 }
@@ -132,6 +139,7 @@ static void plan_code(Sc *sc, Program *p, Finder *f, u32 role) {
 static void plan_turns(Sc *sc, Program *p, Env *env) {
   const Kernel *k = p->k;
   p->counter = NEWS(sc, u32 *, k->turn.n + 1);
+  p->left = NEWS(sc, Known *, k->turn.n + 1);
   p->keys = NEWS(sc, i64, k->turn.n + 1);
   p->token0 = NEWS(sc, u32, k->turn.n + 1);
   for (u32 t = 0; t < k->turn.n; t++) {
@@ -147,6 +155,7 @@ static void plan_turns(Sc *sc, Program *p, Env *env) {
       if (a != turn->axis) n = times(sc, n, p->grid.units[a] * k->axis.at[a].cluster);
     }
     p->counter[t] = NEWS(sc, u32, n + 1);
+    p->left[t] = NEWS(sc, Known, n + 1);
   }
 }
 
@@ -203,6 +212,7 @@ Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_
   Program *p = NEW(sc, Program);
   Finder f = {.seen = NEWS(sc, u32, k->expr.n + 1), .listed = NEWS(sc, u32, k->view.n + 1)};
   env_init(sc, &f.env, k, b);
+  p->sc = sc;
   p->k = k;
   p->b = b;
   p->opt = opt;
@@ -211,6 +221,7 @@ Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_
   make_grid(sc, p, &f.env);
   plan_sizes(sc, p);
   plan_turns(sc, p, &f.env);
+  sc_global(p);
   p->fills = NEWS(sc, u8, k->role.n * k->ring.n + 1);
   for (u32 r = 0; r < k->role.n; r++) plan_code(sc, p, &f, r);
   for (u32 r = 0; r < k->role.n; r++) find_fills(k, r, p->fills + r * k->ring.n);
@@ -273,6 +284,8 @@ static void make_inst(Sc *sc, Machine *m, Slot *s, u32 cta, u32 role, u32 number
   in->from = NEWS(sc, i64, k->loop.n + 1);
   in->to = NEWS(sc, i64, k->loop.n + 1);
   in->ring = NEWS(sc, Cursor, k->ring.n + 1);
+  in->taken = NEWS(sc, u32, k->turn.n + 1);
+  in->tally = NEWS(sc, Tally, 2 * k->ring.n + k->turn.n + 1);
   in->reg = NEWS(sc, Reg, k->buf.n + 1);
   in->clock = NEWS(sc, u32, p->words);
   for (u32 b = 0; b < k->buf.n; b++) {
@@ -343,7 +356,8 @@ static void reset_cta(const Program *p, Cta *c) {
 
 static void reset_inst(const Program *p, Inst *in) {
   in->pc = in->at = 0;
-  in->iter = 0;
+  in->iter = in->unit = 0;
+  in->heard.n = in->passer = 0;
   in->done = in->dry = in->surplus = false;
   in->mma_issued = in->mma_done = in->mma_waited = 0;
   in->out_issued = in->out_done = in->out_read = in->out_seen = 0;
@@ -351,6 +365,8 @@ static void reset_inst(const Program *p, Inst *in) {
   in->row0 = in->row1 = 0;
   in->warps = 0;
   memset(in->ring, 0, p->k->ring.n * sizeof *in->ring);
+  memset(in->taken, 0, p->k->turn.n * sizeof *in->taken);
+  memset(in->tally, 0, (2 * p->k->ring.n + p->k->turn.n) * sizeof *in->tally);
   memset(in->clock, 0, p->words * sizeof *in->clock);
   for (u32 b = 0; b < p->k->buf.n; b++) {
     in->reg[b].flying = in->reg[b].written = in->reg[b].read = 0;

@@ -81,6 +81,7 @@ static Step op_TILE(Inst *in, const Ins *i) {
   if (s != STEP_GO) return s == STEP_END ? leave(in) : s;
   sc_tile_axes(&p->grid, p->k, unit, in->cta->rank, in->env.axis);
   in->surplus = sc_surplus(&p->grid, in->env.axis);
+  in->unit = unit;
   in->dry = in->of->one_tile && in->iter % in->of->instances != in->number;
   in->iter++;
   env_touch(&in->env);
@@ -107,6 +108,7 @@ static bool tidy(Inst *in, const Ins *i) {
 
 static Step op_ENDTILE(Inst *in, const Ins *i) {
   if (!tidy(in, i)) return STEP_FAULT;
+  sc_tally_tile(in);
   if (in->id == 0) atomic_fetch_add_explicit(&in->m->p->tiles_done, 1, memory_order_relaxed);
   in->dry = false;
   in->pc = i->nest;
@@ -189,6 +191,8 @@ static Step op_VOTE(Inst *in, const Ins *i) {
   const Map *m = &in->env.k->map.at[i->arg[0]];
   const MapPlan *p = &in->m->p->map[i->arg[0]];
   if (!sc_operands(in, m, p)) return STEP_FAULT;
+  const i64 from[SC_MAX_VARS] = {0};
+  if (p->global && !sc_touch_map(in, m, p, from, p->ext)) return STEP_FAULT;
   in->rows = m->vars ? p->ext[0] : 1;
   in->warps = ballot(in, p);
   if (!next_warp(in)) in->pc = i->nest + 1;
@@ -230,6 +234,7 @@ static Step op_ACQUIRE(Inst *in, const Ins *i) {
     Step step = await(in, i, &s->empty, round - 1, i->arg[0]);
     if (step != STEP_GO) return step;
     sc_expect(in->slot, &s->full, i->plan.bytes);
+    if (i->plan.arrivals) sc_arrive(in, &s->full, i->plan.arrivals, false);  // by the thread that issues the copies
   }
   c->filled++;
   return STEP_GO;
@@ -246,8 +251,7 @@ static Step op_COMMIT(Inst *in, const Ins *i) {
   if (!in->dry) {
     u8 by = in->m->p->fills[in->role * in->env.k->ring.n + i->arg[0]];
     Barrier *full = &sc_stage(in, i->arg[0], c->committed)->full;
-    // Where copies alone fill it, the thread that issues them has arrived when it acquired.
-    sc_arrive(in, full, i->plan.arrivals, by != 1 && i->plan.arrivals >= in->of->warps);
+    if (i->plan.arrivals) sc_arrive(in, full, i->plan.arrivals, by != 1 && i->plan.arrivals >= in->of->warps);
   }
   c->committed++;
   return STEP_GO;
@@ -317,11 +321,14 @@ static Step op_TAKE(Inst *in, const Ins *i) {
     u32 *counter;
     i64 index;
     if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
-    return *counter == index ? STEP_GO : STEP_BLOCKED;
+    if (*counter != index) return STEP_BLOCKED;
+    sc_heard_take(in, i->arg[0], counter);
+    return STEP_GO;
   }
   u32 count, at = in->m->p->token0[i->arg[0]] + token_of(in, i->arg[0], &count);
   if (!in->cta->token[at]) return STEP_BLOCKED;
   in->cta->token[at]--;
+  in->taken[i->arg[0]]++;
   sc_meet(in);
   sc_join(in->clock, in->cta->token_clock[at], in->slot->words);
   return STEP_GO;
@@ -338,6 +345,7 @@ static Step pass_to_cta(Inst *in, const Ins *i) {
     return STEP_FAULT;
   }
   if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
+  sc_heard_pass(in, i->arg[0], counter);
   ++*counter;
   return STEP_GO;
 }
@@ -389,13 +397,15 @@ static Step op_COPYWAIT(Inst *in, const Ins *i) {
   if (in->out_done < want) return STEP_BLOCKED;
   raise(&in->out_read, want);
   raise(&in->clock[in->id * C_INST + C_READ], want);
-  if (!(i->flags & INS_READ)) raise(&in->out_seen, want);
+  if (i->flags & INS_READ) return STEP_GO;
+  raise(&in->out_seen, want);
+  raise(&in->clock[in->id * C_INST + C_SEEN], want);
   return STEP_GO;
 }
 
 // ---- maps
 
-typedef void (*RunMap)(const Strip *, Env *, const Operand *, i64, i64, void *);
+typedef void (*RunMap)(const Strip *, Env *, const Operand *, i64, i64, void *, const Watch *);
 
 static Step run_map(Inst *in, const Ins *i, RunMap run) {
   const Map *m = &in->env.k->map.at[i->arg[0]];
@@ -406,8 +416,15 @@ static Step run_map(Inst *in, const Ins *i, RunMap run) {
     row1 = in->row1 < rows ? in->row1 : rows;
   }
   if (!sc_operands(in, m, p)) return STEP_FAULT;
-  run(p->strip, &in->env, in->m->op, row0, row1, in->m->scratch);
-  return STEP_GO;
+  Gather g = {.in = in, .m = m, .plan = p, .fine = true};
+  const Watch watch = {sc_gather, &g};
+  run(p->strip, &in->env, in->m->op, row0, row1, in->m->scratch,
+      p->global && m->cond ? &watch : NULL);
+  if (!p->global || m->cond) return go(sc_gathered(&g));
+  i64 from[SC_MAX_VARS] = {row0}, to[SC_MAX_VARS];
+  memcpy(to, p->ext, sizeof to);
+  if (m->vars) to[0] = row1;
+  return go(sc_touch_map(in, m, p, from, to));
 }
 
 static Step op_MAP(Inst *in, const Ins *i) { return run_map(in, i, sc_strip_run); }
@@ -424,12 +441,14 @@ static Step (*const run_op[OP_COUNT])(Inst *, const Ins *) = {
 #undef OP
 };
 
-// In a tile that another instance owns only the control flow and the cursors of shared rings go on.
+// In a tile that another instance owns only the control flow and what it has in common with the
+// owner go on: the cursors of shared rings, and the count of turns.
 static bool skipped(Inst *in, const Ins *i) {
   if (sc_op[i->op].effects & (OPENS | CLOSES | SPLITS) && i->op != OP_VOTE) return false;
   if (i->op == OP_ACQUIRE || i->op == OP_COMMIT || i->op == OP_WAIT || i->op == OP_RELEASE)
     return in->env.k->ring.at[i->arg[0]].owner != SC_NONE;
   if (i->op == OP_VOTE) in->pc = i->nest + 1;
+  if (i->op == OP_TAKE) in->taken[i->arg[0]]++;
   return true;
 }
 
@@ -445,11 +464,13 @@ static void check_values(Inst *in, const Ins *i) {
 
 u32 sc_role_run(Inst *in, u32 limit) {
   u32 ran = 0;
+  Program *p = in->m->p;
   while (ran < limit && !in->done && !in->m->fault.set) {
+    if (in->m->caller && atomic_load_explicit(&p->crowded, memory_order_relaxed)) sc_enter_logs(p);
     const Ins *i = &in->of->code.at[in->pc];
     in->at = in->pc++;
     if (!in->dry) {
-      if (i->plan.fence) sc_fence(in);
+      if (i->plan.fence) sc_fence(in, i->plan.global);
       if (i->plan.meet) sc_meet(in);
     }
     if (!in->dry || !skipped(in, i)) {

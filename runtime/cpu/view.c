@@ -160,12 +160,7 @@ bool sc_operands(Inst *in, const Map *m, const MapPlan *p) {
 
 // ---- slices
 
-// One dimension of a slice: how far it goes in the stage and the tensor, and which of it is inside.
-typedef struct Reach {
-  i64 n, lo, hi, stride, pitch;
-} Reach;
-
-static bool reach(const Inst *in, const Event *e, Reach *r, u32 *rank, i64 *offset) {
+bool sc_reach(const Inst *in, const Event *e, Reach *r, u32 *rank, i64 *offset) {
   const View *v = &in->env.k->view.at[e->view];
   const TensorRef *t = &in->m->p->b->buf[v->buf];
   const Buf *stage = &in->env.k->buf.at[e->part->buf];
@@ -177,8 +172,8 @@ static bool reach(const Inst *in, const Event *e, Reach *r, u32 *rank, i64 *offs
       if (base < 0 || base >= t->shape[d]) return false;
     } else if (*rank < stage->rank) {
       i64 n = stage->ext[*rank], room = t->shape[d] - base;
-      r[*rank] =
-          (Reach){n, base < 0 ? -base : 0, room < n ? room : n, t->stride[d], pitch(stage, *rank)};
+      r[*rank] = (Reach){
+          d, n, base < 0 ? -base : 0, room < n ? room : n, t->stride[d], pitch(stage, *rank)};
       ++*rank;
     }
     *offset += base * t->stride[d];
@@ -243,5 +238,5 @@ void sc_slice(const Inst *in, const Event *e, Move move) {
   } else if (in->surplus) {
     return;
   }
-  if (reach(in, e, r, &rank, &offset)) lines(in, e, r, rank, 0, offset, 0, move);
+  if (sc_reach(in, e, r, &rank, &offset)) lines(in, e, r, rank, 0, offset, 0, move);
 }

@@ -67,6 +67,8 @@ void sc_read_log(Sc *sc, const char *log, BuildLog *out);
 // As diagnostics at lines of the schedule; of a sequence, at the kernel whose function it is. lenient: what makes a
 // kernel slow, not wrong, is a warning.
 void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient);
+// The text of a line of the schedule, without the blanks around it; of the kernel where there is no such line.
+Span sc_at_line(const Kernel *k, u32 line);
 // Registers a thread that the launch bounds leave at entry.
 u32 sc_entry_registers(const Kernel *k);
 

@@ -153,7 +153,7 @@ const char *sc_gpu_enqueue(Sc *sc, GpuJob *j) {
 // What a wait that did not end says comes before what the driver makes of it.
 const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j) {
   int e = g->d.cuStreamSynchronize(NULL);
-  if (sc_report_waits(sc, &j->loaded)) return "";
+  if (sc_report_waits(sc, &j->loaded) || (e && sc_report_model(sc, &j->loaded))) return "";
   return e ? sc_gpu_failed(g, sc, "the kernel did not finish", e) : NULL;
 }
 

@@ -19,13 +19,17 @@ static const char *resolve(Sc *sc, Driver *d) {
   }
 #include "driver.def"
 #undef CU
+  void *f = dlsym(d->library, "schedc_model_fault");
+  memcpy(&d->model_fault, &f, sizeof f);
   return NULL;
 }
 
 const char *sc_driver_open(Sc *sc, Driver *d) {
   memset(d, 0, sizeof *d);
+  const char *chosen = sc_variable("SCHEDC_DRIVER");
   // It stays when the last of us has closed it: it may have left threads behind, and destructors of the caller's.
-  d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  d->library = dlopen(chosen ? chosen : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!d->library && chosen) return sc_printf(sc, "SCHEDC_DRIVER names a driver that cannot be opened: %s", dlerror());
   if (!d->library) return "no CUDA driver (libcuda.so.1): it comes with NVIDIA's GPU driver";
   const char *wrong = resolve(sc, d);
   int e;

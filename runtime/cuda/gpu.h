@@ -4,6 +4,7 @@
 #define SC_GPU_H
 
 #include "build.h"
+#include "fault.h"
 #include "passes.h"
 #include "run.h"
 
@@ -20,6 +21,7 @@ typedef struct Driver {
 #define CU(name, symbol, params) int(*name) params;
 #include "driver.def"
 #undef CU
+  ModelFaultFunction *model_fault;  // of the model of a GPU; NULL: this is another driver
 } Driver;
 // Opens libcuda and initialises it. Returns NULL, or what is missing and how to get it (in sc's
 // arena).
@@ -161,6 +163,9 @@ schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call);
 
 // waits.c: after the launches have ended: SCHEDC_EFAULT, after reports, if a wait was given up.
 schedc_status sc_report_waits(Sc *sc, Loaded *l);
+
+// model.c: after a launch that failed: SCHEDC_EFAULT, after a report, if the driver is the model of a GPU and says why.
+schedc_status sc_report_model(Sc *sc, const Loaded *l);
 
 // device.c: a GPU, and jobs for it: kernels or sequences on tensors in host memory.
 typedef struct Gpu {

@@ -115,6 +115,26 @@ u32 sc_entry_registers(const Kernel *k) {
   return n < 255 ? n : 255;
 }
 
+// What a thread of the role has.
+static u32 registers_of(const Kernel *k, const Role *r) {
+  return r->regs ? r->regs : sc_entry_registers(k);
+}
+
+// Of the roles that hold tiles, the one whose registers leave least room beside them. NULL: none
+// does.
+static const Role *tightest(const Kernel *k) {
+  const Role *found = NULL;
+  i64 most = 0;  // tiles' registers, less those that there are
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Role *role = &k->role.at[r];
+    i64 lack = (i64)role->live - registers_of(k, role);
+    if (!role->live || (found && lack <= most)) continue;
+    found = role;
+    most = lack;
+  }
+  return found;
+}
+
 // The role that needs most registers.
 static const Role *heaviest(const Kernel *k) {
   const Role *most = NULL;
@@ -138,14 +158,18 @@ static const Role *multiplier(const Kernel *k) {
 
 static Span at_role(const Kernel *k, const Role *role) { return role ? role->span : k->span; }
 
-// The text of a line of the schedule, without the blanks around it.
-static Span at_line(const Kernel *k, const Remark *r) {
+Span sc_at_line(const Kernel *k, u32 line) {
   const Text *t = k->text;
-  if (!t || !r->file || strcmp(r->file, t->name) || !r->line || r->line > t->lines) return k->span;
-  u32 lo = t->line[r->line - 1], hi = lo;
+  if (!t || !line || line > t->lines) return k->span;
+  u32 lo = t->line[line - 1], hi = lo;
   while (hi < t->len && t->at[hi] != '\n' && t->at[hi] != '\r') hi++;
   while (lo < hi && (t->at[lo] == ' ' || t->at[lo] == '\t')) lo++;
   return hi > lo ? (Span){lo, hi} : k->span;
+}
+
+static Span at_line(const Kernel *k, const Remark *r) {
+  bool here = k->text && r->file && !strcmp(r->file, k->text->name);
+  return here ? sc_at_line(k, r->line) : k->span;
 }
 
 // A sequence's kernel by its function's name; the sequence where the log does not name one.
@@ -158,14 +182,14 @@ static const Kernel *kernel_of(Sc *sc, const Kernel *k, const char *function) {
 }
 
 static void report_spill(Sc *sc, const Kernel *k, const Spill *s, bool lenient) {
-  const Role *role = heaviest(k);
+  const Role *role = tightest(k);
   Diag *d = sc_report(sc, D_G_SPILL, at_role(k, role),
                       "registers of '%s' are kept in memory: stack frame %u bytes a thread, spills "
                       "stored %u, loaded %u",
                       k->name, s->stack, s->stores, s->loads);
   if (role)
-    sc_note(sc, d, role->span, "needs most: its tiles take about %u registers of %u", role->live,
-            role->regs ? role->regs : sc_entry_registers(k));
+    sc_note(sc, d, role->span, "has least room: its tiles take about %u registers of %u",
+            role->live, registers_of(k, role));
   sc_help(sc, d,
           "make its tiles smaller or give it more registers; --lenient makes this a warning");
   if (lenient) sc_demote(sc, d);

@@ -1,6 +1,7 @@
 // edit_nvrtc.c - NVRTC with a program between it and its caller: a library for SCHEDC_NVRTC that hands every text to
 // `sed -E` with the script in EDIT_NVRTC, and what comes of it to the real NVRTC, which it is linked with. Each text
-// that this changes adds a line to the file EDIT_NVRTC_LOG. tests/gpu/hang.py makes kernels hang with it.
+// that this changes adds a line to the file EDIT_NVRTC_LOG. EDIT_NVRTC_NAME, where it is set, names the one text that is
+// edited ("gemm.cu"). tests/gpu/hang.py makes kernels hang with it, and tests/dropped.py leaves out their synchronisation.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -38,10 +39,10 @@ static char *edit(const char *source) {
 
 int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers, const char *const *texts,
                        const char *const *names) {
-  const char *log = getenv("EDIT_NVRTC_LOG");
+  const char *log = getenv("EDIT_NVRTC_LOG"), *only = getenv("EDIT_NVRTC_NAME");
   Create create;
   *(void **)&create = dlsym(RTLD_NEXT, "nvrtcCreateProgram");
-  char *text = edit(source);
+  char *text = !only || !strcmp(only, name) ? edit(source) : strdup(source);
   FILE *to = log ? fopen(log, "a") : NULL;
   if (!create || !text || !to) return 11;  // NVRTC_ERROR_INTERNAL_ERROR
   if (strcmp(text, source)) fprintf(to, "%s\n", name);

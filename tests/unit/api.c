@@ -374,6 +374,51 @@ static void runs_and_compares(void **state) {
   schedc_kernel_free(kernel);
 }
 
+// Nothing is run; bounds may depend on dimensions, the tile, and elements of tensors.
+static void counts_fills(void **state) {
+  static const char text[] =
+      "kernel counted {\n  in X : f32[M, K], cu : i32[2]\n  out Y : f32[M, 64]\n"
+      "  grid (x : cdiv(M, 64)) persistent\n  ring a : f32[64, 64] * 3, b : f32[64, 64]\n"
+      "  let n = cdiv(K, 64), some = x < cu[1] - cu[0]\n"
+      "  role load : 1 warp {\n    for t in reversed 0 .. n { a <- X[x*64.., t*64..] }\n"
+      "    if some { b <- X[x*64.., 0..] }\n  }\n"
+      "  role add : 1 warpgroup {\n    reg s : f32[64, 64] = 0\n"
+      "    for t in 0 .. n { wait a;  s[i,j] = s[i,j] + a[i,j];  release a }\n"
+      "    if some { wait b;  s[i,j] = s[i,j] + b[i,j];  release b }\n"
+      "    Y[x*64 + i, j] = s[i,j]\n  }\n}\n"
+      "sequence both {\n  counted\n  counted\n}\n";
+  enum { M = 200, K = 130 };
+  static float x[M * K], y[M * 64];
+  static const int32_t cu[] = {1, 3};
+  const schedc_tensor tensors[] = {{"X", x, SCHEDC_F32, 2, {M, K}, {K, 1}},
+                                   {"cu", (void *)cu, SCHEDC_I32, 1, {2}, {1}},
+                                   {"Y", y, SCHEDC_F32, 2, {M, 64}, {64, 1}}};
+  Fixture *f = *state;
+  schedc_kernel *kernel = NULL;
+  schedc_source *source = parse(f, text);
+  schedc_fills fills[4] = {SCHEDC_FILLS_INIT};
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "counted", NULL, NULL, 0),
+                   SCHEDC_OK);
+  assert_int_equal(schedc_ring_count(kernel), 2);
+  assert_true(schedc_is_persistent(kernel));
+  assert_int_equal(schedc_count_fills(f->context, kernel, tensors, 3, NULL, 0, fills), SCHEDC_OK);
+  assert_true(fills[0].least == 3 && fills[0].most == 3 && fills[0].all == 12 &&
+              fills[0].tiles == 4);
+  assert_true(fills[1].least == 0 && fills[1].most == 1 && fills[1].all == 2);
+  assert_true(fills[0].stages == 3 && strcmp(fills[1].ring, "b") == 0);
+  assert_int_equal(schedc_count_fills(f->context, kernel, tensors, 2, NULL, 0, fills),
+                   SCHEDC_EINPUT);
+  assert_int_equal(schedc_count_fills(f->context, kernel, tensors, 3, NULL, 0, NULL), SCHEDC_EARG);
+  schedc_kernel_free(kernel);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "both", NULL, NULL, 0),
+                   SCHEDC_OK);
+  assert_int_equal(schedc_ring_count(kernel), 4);
+  assert_int_equal(schedc_count_fills(f->context, kernel, tensors, 3, NULL, 0, fills), SCHEDC_OK);
+  assert_true(fills[3].most == 1 && fills[2].most == 3);
+  schedc_source_free(source);
+  schedc_kernel_free(kernel);
+}
+
 static void no_specification(void **state) {
   Fixture *f = *state;
   const char *line = strstr(good, "  spec {");
@@ -517,11 +562,11 @@ static void little_stack(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(statuses_have_names),    TEST(codes_are_explained),    TEST(null_is_refused),
-      TEST(older_headers),          TEST(faults_are_reported),    TEST(a_kernel_tells),
-      TEST(given_kernels),          TEST(every_stage_is_written), TEST(runs_and_compares),
-      TEST(no_specification),       TEST(cuda_runs_or_says_why),  TEST(size_of_ptx),
-      TEST(threads_share_a_kernel), TEST(little_stack),
+      TEST(statuses_have_names), TEST(codes_are_explained),    TEST(null_is_refused),
+      TEST(older_headers),       TEST(faults_are_reported),    TEST(a_kernel_tells),
+      TEST(given_kernels),       TEST(every_stage_is_written), TEST(runs_and_compares),
+      TEST(counts_fills),        TEST(no_specification),       TEST(cuda_runs_or_says_why),
+      TEST(size_of_ptx),         TEST(threads_share_a_kernel), TEST(little_stack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,9 +233,9 @@ static void drawn_once(void **state) {
       "  role r[w] : 2 warpgroups, 128 regs {\n    reg c : f32[64, 32]\n"
       "    c[i,j] = A[x*64 + i, 32*w + j]\n    C[x*64 + i, 32*w + j] = c[i,j]\n  }\n}\n");
   const char *first = strstr(t, "if (instance == 0 && thread == 0) {"),
-             *draw = strstr(t, "atomicAdd(args.counter, 1)");
+             *draw = strstr(t, "sc_draw(args.counter)");
   assert_true(first && draw && first < draw);
-  assert_int_equal(count(t, "atomicAdd("), 1);
+  assert_int_equal(count(t, "sc_draw(args"), 1);
   const char *end = strstr(draw, "}\n"), *read = strstr(draw, "sc_lds_int4(");
   assert_true(end && read && end < read);
   has(t, "sc_ring_init(smem + slot_full, 2, 1, 8);");  // a warp's arrival each
@@ -254,14 +254,14 @@ static void drawn_before_the_last_copy(void **state) {
   static const struct {
     const char *load, *order[9], *grid;
   } row[] = {
-      {"r <- A[x*64.., 0..]", {"role load", "atomicAdd(", "drawn++;", "sc_tma_load(", "}", "role math"}},
+      {"r <- A[x*64.., 0..]", {"role load", "sc_draw(args", "drawn++;", "sc_tma_load(", "}", "role math"}},
       {"if N > 0 {\nfor t in 0 .. n - 1 { r <- A[x*64.., t*64..] }\nr <- A[x*64.., (n-1)*64..]\n}",
-       {"if (args.N > 0) {", "for (", "sc_tma_load(", "}\n        }\n", "atomicAdd(", "drawn++;",
+       {"if (args.N > 0) {", "for (", "sc_tma_load(", "}\n        }\n", "sc_draw(args", "drawn++;",
         "if (args.N > 0) {", "sc_tma_load(", "role math"}},
       {"if N > 0 { r <- A[x*64.., 0..] } else { r <- A[x*64.., 64..] }",
-       {"sc_tma_load(", "sc_tma_load(", "}", "atomicAdd(", "drawn++;", "role math"}},
-      {"for t in 0 .. n { r <- A[x*64.., t*64..] }", {"sc_tma_load(", "}", "atomicAdd(", "drawn++;", "role math"}},
-      {"r <- A[x*64.., 0..]", {"role load", "sc_tma_load(", "atomicAdd(", "drawn++;", "role math"}, "cluster (x : 2)"},
+       {"sc_tma_load(", "sc_tma_load(", "}", "sc_draw(args", "drawn++;", "role math"}},
+      {"for t in 0 .. n { r <- A[x*64.., t*64..] }", {"sc_tma_load(", "}", "sc_draw(args", "drawn++;", "role math"}},
+      {"r <- A[x*64.., 0..]", {"role load", "sc_tma_load(", "sc_draw(args", "drawn++;", "role math"}, "cluster (x : 2)"},
   };
   Fixture *f = *state;
   for (u32 i = 0; i < COUNT(row); i++) {
@@ -274,7 +274,7 @@ static void drawn_before_the_last_copy(void **state) {
                              "      wait r\n      c[i,j] = r[i,j]\n      release r\n    }\n"
                              "    C[x*64 + i, j] = c[i,j]\n  }\n}\n",
                      row[i].grid ? row[i].grid : "", strstr(row[i].load, "for") ? "cdiv(N, 64)" : "1", row[i].load));
-    assert_int_equal(count(t, "atomicAdd("), 1);
+    assert_int_equal(count(t, "sc_draw(args"), 1);
     in_order(strstr(t, "role load"), row[i].order, n);
   }
 }

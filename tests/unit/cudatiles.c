@@ -90,7 +90,7 @@ static void drawn_by_all(void **state) {
   assert_null(strstr(t, "owner"));
   IN_ORDER(role_of(t, "role math"), "tile < args.tiles;) {", "if (int(drawn % 2) != instance) {",
            "sc_skip(c_held, c_parity, 1, 2);", "} else {", "sc_mbar_wait(smem + c_full",
-           "c_held = 0", "      }\n", "tile = __shfl_sync(", "drawn++;");
+           "c_held = 0", "      }\n", "tile = sc_of_lane0(", "drawn++;");
 }
 
 #define STORE(n)                                                                   \
@@ -102,11 +102,11 @@ static void drawn_by_all(void **state) {
 static void drawn_by_one(void **state) {
   const char *t = text_of(state, KERNEL("dynamic") STORE(2 warps));
   has(t, "sc_ring_init(smem + slot_full, 2, 1, 2);");
-  IN_ORDER(t, "if (instance == 0 && thread == 0) {", "atomicAdd(args.counter, 1)",
+  IN_ORDER(t, "if (instance == 0 && thread == 0) {", "sc_draw(args.counter)",
            "sc_mbar_wait(smem + slot_full", "drawn++;");
   end(state), begin(state);
   t = text_of(state, KERNEL("dynamic") STORE(1 warp));
-  has(t, "atomicAdd(args.counter, 1)");
+  has(t, "sc_draw(args.counter)");
   assert_null(strstr(t, "slot"));
 }
 

@@ -64,9 +64,9 @@ static void votes_of_blocks(void **state) {
   has(emitted(state, "vote any(u[i] > 1) { t[i,j] = t[i,j] * u[i] }"),
       "bool vote1 = false; #pragma unroll for (int b = 0; b < 2; b++) vote1 |= u[2 * b + 0] > 1.0f "
       "|| u[2 * b + 1] > "
-      "1.0f; if (__any_sync(~0u, vote1)) {");
+      "1.0f; if (sc_any(vote1)) {");
   has(emitted(state, "vote any(m[i] > 1) { m[i] = 1 }"),
-      "if (__any_sync(~0u, m[0] > 1.0f || m[1] > 1.0f)) {");
+      "if (sc_any(m[0] > 1.0f || m[1] > 1.0f)) {");
 }
 
 // Rows of a stage are reduced into a vector in registers, whose threads they then are.

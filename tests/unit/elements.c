@@ -116,8 +116,8 @@ static void added_to_rows(void **state) {
                        "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 64]\n"
                        "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] += a[i,j]\n  }\n}\n");
   has(t, "float *row_out = args.Y + row * args.Y_stride[0] + col0;");
-  has(t, "if (row < args.M && col0 + sc_col(e) < 60) atomicAdd(row_out + sc_col(e), a[e]);");
-  has(t, "if (row < args.M && col0 + sc_col(e + 1) < 60) atomicAdd(row_out + sc_col(e + 1), a[e + 1]);");
+  has(t, "if (row < args.M && col0 + sc_col(e) < 60) sc_add(row_out + sc_col(e), a[e]);");
+  has(t, "if (row < args.M && col0 + sc_col(e + 1) < 60) sc_add(row_out + sc_col(e + 1), a[e + 1]);");
 }
 
 // Two kernels that pass tiles on in a workspace.
@@ -151,7 +151,7 @@ static void blocked_workspaces(void **state) {
   has(t, "+ 64 * 64 + 512 * n, four);");
   // Elsewhere in it, elements are found one by one.
   t = passing(*state, tall, "W[x, 8*w + i, j] += a[i,j]", "b[i,j] = W[x, i, j]");
-  has(t, "atomicAdd(&args.W[sc_block_at<64>(8 * instance + row0 + 8 * sc_row(e), col0 + sc_col(e)) +");
+  has(t, "sc_add(&args.W[sc_block_at<64>(8 * instance + row0 + 8 * sc_row(e), col0 + sc_col(e)) +");
   // Rows, where the copy engine takes part, where the last dimensions are no whole tiles, and outside of a sequence.
   lacks(passing(*state, tiles, adds, "s <- W[x];  wait s;  b[i,j] = s[i,j];  release s"), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 64, 60", adds, reads), "sc_add4");

@@ -343,7 +343,7 @@ static void order_within_an_instance(void **state) {
   WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n s[i,j] = r[i,j]\n Z[x*64 + i, j] = s[i,j]" GIVE,
          "// s[i,j] = r[i,j]", "sc_bar_sync(1, 128);", "sc_lds32", "// Z[");
   WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n Y[x*64 + i, j] += r[i,j]" GIVE,
-         "// Y[x*64 + i, j] += r[i,j]", "sc_bar_sync(1, 128);", "atomicAdd");
+         "// Y[x*64 + i, j] += r[i,j]", "sc_bar_sync(1, 128);", "sc_add(");
   WRITES(ROUND MATH "h[i,j] = 2 * h[i,j]\n s[i,j] = h[i,k] @ h[j,k]\n Z[x*64 + i, j] = s[i,j]" GIVE,
          "// s[i,j] = h[i,k] @ h[j,k]", "sc_bar_sync(1, 128);", "sc_ldmatrix");
 }
@@ -422,8 +422,8 @@ static void a_warp_before_its_arrival(void **state) {
       "  ring r : f32[64, 64]\n"
       "  role load : 1 warp, 40 regs { acquire r;  r[i,j] = X[x*64 + i, j];  commit r }\n"
       "  role store : 1 warp, 40 regs { wait r;  Y[x*64 + i, j] = r[i,j];  release r }\n}\n",
-      "// role load", "__syncwarp(); if (thread == 0) sc_mbar_arrive(smem + r_full)",
-      "// role store", "__syncwarp(); if (thread == 0) sc_mbar_arrive(smem + r_empty)");
+      "// role load", "sc_warp_sync(); if (thread == 0) sc_mbar_arrive(smem + r_full)",
+      "// role store", "sc_warp_sync(); if (thread == 0) sc_mbar_arrive(smem + r_empty)");
 }
 
 int main(void) {

@@ -8,21 +8,6 @@
 
 #include "machinekit.h"
 
-static void test_deadlock(void **state) {
-  (void)state;
-  Kit t;
-  open_product(&t, "for t in 0 .. n {\n      wait", "for t in 0 .. n + 1 {\n      wait");
-  t.opt.threads = 2;
-  expect_fault_always(&t, "X.deadlock", "math waits for fill");
-  expect_fault(&t, SCHEDC_LATE, "X.deadlock", "load could fill it");
-  expect_fault(&t, SCHEDC_LATE, "X.deadlock", "be filled as often as it is waited for");
-  close_kit(&t);
-  open_product(&t, "wait s;  release a, b", "wait s;  release a");
-  expect_fault_always(&t, "X.deadlock", "load waits for an empty stage for fill 2 of 'b'");
-  expect_fault(&t, SCHEDC_LATE, "X.deadlock", "the roles wait for each other");
-  close_kit(&t);
-}
-
 // The ring has room for it, so nobody waits.
 static void test_left_over(void **state) {
   (void)state;
@@ -33,31 +18,70 @@ static void test_left_over(void **state) {
   close_kit(&t);
 }
 
-static void test_counts(void **state) {
+// One fill too many in the first tile and one too few in the second: as many in all.
+static void test_left_in_a_tile(void **state) {
   (void)state;
   Kit t;
-  open_product(&t, NULL, NULL);
-  find(&t, "load", OP_ACQUIRE, 0)->plan.bytes += 16;
-  expect_fault_always(&t, "X.deadlock", "16 bytes to come");
-  find(&t, "load", OP_ACQUIRE, 0)->plan.bytes -= 16;
-  t.k->ring.at[0].full_count++;
-  expect_fault_always(&t, "X.deadlock", "1 of 2 arrivals");
-  t.k->ring.at[0].full_count--;
-  t.k->ring.at[1].empty_count++;
-  expect_fault_always(&t, "X.deadlock", "1 of 2 arrivals");
+  open_product(&t, "for t in 0 .. n { a <-", "for t in 0 .. n + 1 - 2*x { a <-");
+  t.opt.sms = 1;
+  bind(&t, (i64[]){100, 200, 20});
+  expect_fault_always(&t, "X.left",
+                      "is waited for as often as it is filled in all, but not in each tile");
   close_kit(&t);
 }
 
-static void test_multicast_unreleased(void **state) {
+// Two roles take a turn, but the second only in some rounds. Nobody waits for ever: the last pass
+// of a turn is nobody's to take.
+static const char rounds[] =
+    "kernel rounds {\n"
+    "  in A : f16[M, K]\n"
+    "  in B : f16[64, K]\n"
+    "  out C : f32[M, 64]\n"
+    "  grid (x : cdiv(M, 128)) persistent\n"
+    "  ring a : f16[128, 64] * 2, b : f16[64, 64] * 2\n"
+    "  turn go : one, two\n"
+    "  let n = cdiv(K, 64)\n"
+    "  role load : 1 warp, 40 regs {\n"
+    "    for t in 0 .. n { a <- A[x*128.., t*64..];  b <- B[0.., t*64..] }\n"
+    "  }\n"
+    "  role one : 1 warpgroup, 200 regs {\n"
+    "    reg s : f32[64, 64] = 0\n"
+    "    for t in 0 .. n {\n"
+    "      wait a, b;  acquire go;  async s[i,j] += a[i,k] @ b[j,k];  release go\n"
+    "      wait s;  release a, b\n"
+    "    }\n"
+    "    C[x*128 + i, j] = s[i,j]\n"
+    "  }\n"
+    "  role two : 1 warpgroup, 200 regs {\n"
+    "    reg s : f32[64, 64] = 0\n"
+    "    for t in 0 .. n {\n"
+    "      wait a, b\n"
+    "      if t != 1 { acquire go;  async s[i,j] += a[64 + i, k] @ b[j,k];  release go }\n"
+    "      else { async s[i,j] += a[64 + i, k] @ b[j,k] }\n"
+    "      wait s;  release a, b\n"
+    "    }\n"
+    "    C[x*128 + 64 + i, j] = s[i,j]\n"
+    "  }\n"
+    "}\n";
+
+static void test_left_turn(void **state) {
   (void)state;
   Kit t;
   open_kit(&t);
-  const char *s = edit(&t, product, "persistent", "persistent cluster (y : 2)");
-  load(&t, edit(&t, s, "a <- A[x*64.., t*64..];", "a <- A[x*64.., t*64..] multicast;"));
-  bind(&t, product_dims);
-  find(&t, "math", OP_RELEASE, 0)->plan.arrivals =
-      0;  // the peers never hear that the stage is free
-  expect_fault_always(&t, "X.deadlock", "waits for an empty stage");
+  load(&t, rounds);
+  bind(&t, (i64[]){100, 300});  // M, K: one tile, 5 rounds
+  expect_fault_always(&t, "X.left", "members of the turn 'go' do not take it equally often");
+  expect_fault(&t, SCHEDC_LATE, "X.left", "one took it 5 times");
+  expect_fault(&t, SCHEDC_LATE, "X.left", "two took it 4 times");
+  bind(&t, (i64[]){100, 60});
+  expect_same(&t);
+  const char *s = edit(&t, rounds, "if t != 1", "if t != 1 or x > 0");
+  load(&t, edit(&t, s, "wait a, b;  acquire go;  async s[i,j] += a[i,k] @ b[j,k];  release go",
+                "wait a, b\n if t != 1 or x == 0 { acquire go;  async s[i,j] += a[i,k] @ b[j,k];  "
+                "release go } else { async s[i,j] += a[i,k] @ b[j,k] }"));
+  t.opt.sms = 1;
+  bind(&t, (i64[]){200, 300});  // two tiles: each of the two leaves it out in one of them
+  expect_fault_always(&t, "X.left", "do not take it equally often in each tile");
   close_kit(&t);
 }
 
@@ -391,6 +415,7 @@ static void test_turn_twice(void **state) {
   open_kit(&t);
   const char *s =
       edit(&t, product, "role math : 1 warpgroup", "turn tc : math\n  role math[w] : 2 warpgroups");
+  s = edit(&t, s, "= s[i,j]\n  }", "= s[i,j] if w == 0\n  }");
   s = edit(&t, s, "      async s[i,j] += a[i,k] @ b[j,k]\n",
            "      acquire tc\n      async s[i,j] += a[i,k] @ b[j,k]\n      release tc\n");
   load(&t, s);
@@ -438,10 +463,9 @@ static void test_report_is_stable(void **state) {
 int main(void) {
   if (setjmp(unwound)) return 1;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_deadlock),
       cmocka_unit_test(test_left_over),
-      cmocka_unit_test(test_counts),
-      cmocka_unit_test(test_multicast_unreleased),
+      cmocka_unit_test(test_left_in_a_tile),
+      cmocka_unit_test(test_left_turn),
       cmocka_unit_test(test_early_completion),
       cmocka_unit_test(test_release_early),
       cmocka_unit_test(test_release_of_another),

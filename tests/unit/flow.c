@@ -320,7 +320,7 @@ static void tensors(void **state) {
               "fence global meet");
   expect_plan(OUT("s[i,j] = Y[x*64 + i, j]\n Y[x*64.., 0..] <- r\n wait Y"), OP_COPYOUT, 0,
               "fence global meet");
-  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0, "");
+  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0, "fence global meet");
   expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n Z[x*64 + i, j] = Y[x*64 + j, i]"), OP_MAP, 3, "meet");
   expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 3, "");
   expect_plan(OUT("H[x*64 + i, j] = s[i,j]\n s[i,j] = H[x*64 + i, j]"), OP_MAP, 3, "meet");
@@ -330,7 +330,7 @@ static void tensors(void **state) {
   rejected(OUT("Y[x*64.., 0..] += r\n wait Y read\n Y[x*64.., 0..] <- r\n wait Y"), "R3.visible");
   rejected(OUT("Y[x*64.., 0..] <- r\n wait Y read\n Y[x*64 + i, j] = s[i,j]"), "R3.visible");
   rejected(OUT("Y[x*64.., 0..] <- r\n wait Y read\n Y[x*64 + i, j] += s[i,j]"), "R3.visible");
-  accepted(OUT("Y[x*64.., 0..] += r\n wait Y read\n Y[x*64 + i, j] += s[i,j]"));
+  rejected(OUT("Y[x*64.., 0..] += r\n wait Y read\n Y[x*64 + i, j] += s[i,j]"), "R3.visible");
 }
 
 // ---- what is accepted: states that equal each other only by shape
@@ -398,6 +398,26 @@ static void rejections(void **state) {
                      "for t in 0 .. n { wait k\n p[i,j] = 0\n async o[i,d] += p[i,j] @ k[j,d]\n"
                      "release k\n wait o }\nrelease q"),
       "R3.release");
+}
+
+// Each part of a fill is one copy's, or the threads'.
+#define FILLED(body)                                                                            \
+  HEAD "  ring q : { a : f16[BM, D], b : f16[BM, D] } * 2\n"                                    \
+       "  role load : 1 warp, 40 regs {\n"                                                      \
+       "    for t in 0 .. n { acquire q\n" body                                                 \
+       "\n    commit q } }\n"                                                                   \
+       "  role math : 1 warpgroup, 128 regs { reg r : f32[BM, D] = 0\n"                         \
+       "    for t in 0 .. n { wait q\n    r[i,d] = r[i,d] + q.a[i,d] + q.b[i,d]\n release q }\n" \
+       "    O[x*BM + i, d] = r[i,d] }\n}\n"
+
+static void one_to_a_part(void **state) {
+  (void)state;
+  accepted(FILLED("q.a <- Q[x*BM..]\n q.b <- K[t*BN..]"));
+  accepted(FILLED("q.b[i,d] = 1\n q.a <- Q[x*BM..]\n q.b[i,d] = 2"));
+  rejected(FILLED("for u in 0 .. 2 { q.a <- Q[x*BM..] }\n q.b[i,d] = 1"), "R3.landing");
+  rejected(FILLED("if t > 0 { q.a[i,d] = 1 } else { q.b[i,d] = 1 }\n q.a <- Q[x*BM..]"),
+           "R3.landing");
+  rejected(FILLED("q.a <- Q[x*BM..]\n q.b[i,d] = 1\n q.a <- K[t*BN..]"), "R3.landing");
 }
 
 // ---- what a wrong plan gets
@@ -517,6 +537,7 @@ int main(void) {
       cmocka_unit_test(one_behind),
       cmocka_unit_test(copy_one_behind),
       cmocka_unit_test(rejections),
+      cmocka_unit_test(one_to_a_part),
       cmocka_unit_test(plans_are_checked),
       cmocka_unit_test(nested_loops),
       cmocka_unit_test(bytes_of_a_fill),

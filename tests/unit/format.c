@@ -410,7 +410,13 @@ static void statement(Random *r) {
 }
 
 static void equation(Random *r) {
-  place(r);
+  if (below(r, 4)) {
+    place(r);
+  } else {
+    plain_name(r);
+    out(r, ":");
+    type(r);
+  }
   out(r, "=");
   expr(r);
 }

@@ -377,6 +377,27 @@ static void limits(void **state) {
   sc_free(&r.sc);
 }
 
+// An intermediate has the type that its equation states, else the kernel's narrow one; integers
+// have f32.
+static void types_of_intermediates(void **state) {
+  (void)state;
+  Run r;
+  static const char *const text =
+      "kernel k {\n  param T = bf16\n  in X : f32[M], A : f16[M], cu : i32[B]\n  out O : f32[M]\n"
+      "  spec {\n    Y[i] = X[i]\n    Z : f32[i] = X[i]\n    U : T[i] = X[i]\n"
+      "    V : e4m3[i] = X[i]\n    W[i] = sum(b) where(cu[b] <= i, 1, 0)\n"
+      "    O[i] = Y[i] + Z[i] + U[i] + V[i] + W[i]\n  }\n"
+      "  role all : 1 warpgroup {\n    reg s : f32[64]\n    s[i] = X[i];  O[i] = s[i]\n  }\n}\n";
+  lower(&r, text, NULL);
+  assert_string_equal(r.code.at, "");
+  has(&r, "value Y : f16[M]");
+  has(&r, "value Z : f32[M]");
+  has(&r, "value U : bf16[M]");
+  has(&r, "value V : e4m3[M]");
+  has(&r, "value W : f32[M]");
+  sc_free(&r.sc);
+}
+
 int main(void) {
   const struct CMUnitTest test[] = {
       cmocka_unit_test(params_by_caller_case_and_default),
@@ -389,6 +410,7 @@ int main(void) {
       cmocka_unit_test(guards),
       cmocka_unit_test(conditions_that_all_roles_share),
       cmocka_unit_test(integers),
+      cmocka_unit_test(types_of_intermediates),
       cmocka_unit_test(sequences),
       cmocka_unit_test(limits),
   };

@@ -58,6 +58,10 @@ static void check_rows(const Row *row, size_t n) {
 #define RING "ring r : f16[64, 64]\n"
 #define FILL "acquire r;  r <- A[x*64.., 0..];  commit r;  wait r\n"
 
+#define SLOW                                                                                  \
+  "this product has no 'async': each warp makes its part alone, several times slower than a " \
+  "warpgroup together"
+
 static void declarations(void **state) {
   (void)state;
   static const Row row[] = {
@@ -228,6 +232,68 @@ static void specifications(void **state) {
   check_rows(row, COUNT(row));
 }
 
+#define OTHERS "S[i,j] = 1;  H[i,j] = 1 }"
+#define PREFIX "sum(k) where(k <= i, A[k,0], 0);  "
+#define COUNTED(name) \
+  "the tolerance counts the sum '" name "' as rounded to f16, and it feeds an exponential"
+
+static void stated_types(void **state) {
+  (void)state;
+  static const Row row[] = {
+      {"param T = bf16\n spec { Z : T[i] = A[i,0];  O[i] = Z[i];  " OTHERS, "", ""},
+      {"spec { Z : i32[i] = A[i,0];  O[i] = Z[i];  " OTHERS, "",
+       "an intermediate holds reals, not i32"},
+      {"spec { Z : half[i] = A[i,0];  O[i] = Z[i];  " OTHERS, "", "'half' is not declared"},
+      {"spec { O : f32[i] = A[i,0];  " OTHERS, "",
+       "'O' is an output, and its type is declared already"},
+      {"spec { Z : f32 = 1;  O[i] = A[i,0];  " OTHERS, "", "the left side names elements"},
+      {"spec { Z : f32[0] = 1;  O[i] = A[i,0];  " OTHERS, "",
+       "the left side names distinct plain indices"},
+  };
+  check_rows(row, COUNT(row));
+}
+
+static void sums_in_exponents(void **state) {
+  (void)state;
+  static const Row row[] = {
+      {"spec { Z[i] = " PREFIX "O[i] = exp(Z[i] - Z[0]);  " OTHERS, "", COUNTED("Z")},
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = 1 + exp2(-2 * Z[i]);  " OTHERS, "", COUNTED("Z")},
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = sum(j) where(j < 3, A[i,j] * exp(Z[i]), 0);  " OTHERS,
+       "", COUNTED("Z")},
+      {"spec { Z[i] = " PREFIX "Y : f32[i] = Z[i] + A[i,0];  O[i] = exp(Y[i]);  " OTHERS, "",
+       COUNTED("Z")},
+      {"spec { Z : f32[i] = " PREFIX "Y[i] = Z[i] + A[i,0];  O[i] = exp(Y[i]);  " OTHERS, "",
+       COUNTED("Y")},
+      {"spec { Z : f32[i] = " PREFIX "O[i] = exp(Z[i]);  " OTHERS, "", ""},
+      {"spec { Z : f16[i] = " PREFIX "O[i] = exp(Z[i]);  " OTHERS, "", ""},
+      // What is no sum; what is none of reals; an output, which is rounded to its own type.
+      {"spec { Z[i] = 2 * A[i,0];  O[i] = exp(Z[i]);  " OTHERS, "", ""},
+      {"spec { Z[i] = sum(b) where(cu[b] <= i, 1, 0);  O[i] = exp(Z[i]);  " OTHERS, "", ""},
+      {"spec { H[i,j] = sum(d) A[i,d];  O[i] = exp(H[i,0]);  S[i,j] = 1 }", "", ""},
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = exp(where(Z[i] > 0, 1, 2));  " OTHERS, "", ""},
+      // A softmax, with the largest and with the sum's logarithm subtracted.
+      {"spec { P[i,j] = sum(k) A[i,k] * A[j,k];  X[i] = max(j) P[i,j];  "
+       "Z[i] = sum(j) exp(P[i,j] - X[i]);  Y[i] = X[i] + log(Z[i]);  "
+       "O[i] = sum(j) exp(P[i,j] - Y[i]) * A[j,0];  " OTHERS,
+       "", ""},
+      {"spec { P[i,j] = sum(k) A[i,k] * A[j,k];  Q : f32[i,j] = P[i,j] + 1;  "
+       "X[i] = max(j) Q[i,j];  O[i] = sum(j) exp(P[i,j] - X[i]) * A[j,0];  " OTHERS,
+       "", ""},
+      {"spec { P[i,j] = sum(k) A[i,k] * A[j,k];  X[i] = max(j) A[i,j];  "
+       "O[i] = sum(j) exp(P[i,j] - X[i]) * A[j,0];  " OTHERS,
+       "", COUNTED("P")},
+      // Logarithms, and functions that are bounded.
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = exp(2 * log(Z[i]) + tanh(Z[i]));  " OTHERS, "", ""},
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = Z[i] / (1 + exp(-Z[i]));  " OTHERS, "", ""},
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = Z[i] / (exp(-Z[i]) + 1.0);  " OTHERS, "", ""},
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = 1 / (exp(-Z[i]) + (0 - 1));  " OTHERS, "",
+       COUNTED("Z")},
+      {"spec { Z[i] = sum(j) A[i,j];  O[i] = exp(Z[i]) / (1 + exp(Z[i]));  " OTHERS, "",
+       COUNTED("Z")},
+  };
+  check_rows(row, COUNT(row));
+}
+
 // An index that a value is added to gives no extent where the value is 0, if anything else does.
 static void extents_of_slices(void **state) {
   (void)state;
@@ -343,7 +409,29 @@ static void products(void **state) {
       {RING "role one : 1 warp { reg z : f32[64, 64]\n wait r\n async z[i,j] = r[i,k] @ r[j,k]\n "
             "wait z;  release r }",
        "r <- A[0.., 0..]", "an async product needs a warpgroup, and this role is one warp"},
-      {RING, FILL "t[i,j] = r[i,k] @ r[j,k]\n    release r", ""},
+      {RING, FILL "t[i,j] = r[i,k] @ r[j,k]\n    release r", SLOW},
+      // Where warps are meant, or are what there is.
+      {RING "role one : 1 warp { reg z : f32[64, 64]\n wait r\n z[i,j] = r[i,k] @ r[j,k]\n "
+            "release r }",
+       "r <- A[0.., 0..]", ""},
+      {RING, FILL "vote any(s[i] > 0) { t[i,j] = r[i,k] @ r[j,k] }\n    release r", ""},
+      {RING, FILL "if w > 0 { t[i,j] = r[i,k] @ r[j,k] }\n    release r", ""},
+      {RING "ring q : f16[32, 64]",
+       FILL "reg z : f32[32, 64]\n    acquire q;  q <- A[x*64.., 0..];  commit q;  wait q\n"
+            "    z[i,j] = q[i,k] @ r[j,k]\n    release r, q",
+       ""},
+      {RING "ring q : f16[512, 64]",
+       FILL "reg z : f32[64, 512]\n    acquire q;  q[i,j] = 1;  commit q;  wait q\n"
+            "    z[i,j] = r[i,k] @ q[j,k]\n    release r, q",
+       ""},
+      {RING "ring q : f16[64, 128]",
+       FILL "acquire q;  q[i,j] = 1;  commit q;  wait q\n"
+            "    t[i,j] = q[i, 8 + k] @ r[j,k]\n    release r, q",
+       ""},
+      {RING "ring q : f16[64, 128]",
+       FILL "acquire q;  q[i,j] = 1;  commit q;  wait q\n"
+            "    t[i,j] = r[i,k] @ q[j, 8 + k]\n    release r, q",
+       ""},
       {RING, FILL "async t[i, 8 + j] = r[i,k] @ r[j,k]\n    release r",
        "positions 8 to 71 of dimension 1 of 't' reach outside of its 64"},
   };
@@ -400,6 +488,7 @@ int main(void) {
   const struct CMUnitTest test[] = {
       cmocka_unit_test(declarations), cmocka_unit_test(expressions),
       cmocka_unit_test(assignments),  cmocka_unit_test(specifications),
+      cmocka_unit_test(stated_types), cmocka_unit_test(sums_in_exponents),
       cmocka_unit_test(copies),       cmocka_unit_test(extents_of_slices),
       cmocka_unit_test(empty_fills),  cmocka_unit_test(products),
       cmocka_unit_test(whole_files),

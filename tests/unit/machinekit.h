@@ -52,7 +52,14 @@ static inline void show(Kit *t) {
   }
 }
 
+static inline void forget_reports(Kit *t) {
+  t->sc.diags = NULL;
+  t->sc.diag_end = &t->sc.diags;
+  t->sc.errors = 0;
+}
+
 static inline void load(Kit *t, const char *source) {
+  forget_reports(t);
   t->sc.text = sc_text(&t->sc, "t.sched", source, strlen(source));
   Ast *ast = sc_parse(&t->sc, t->sc.text);
   t->k = t->sc.errors ? NULL : sc_lower(&t->sc, ast, &(Choice){0});
@@ -102,9 +109,7 @@ static inline void bind(Kit *t, const i64 *dims) {
 }
 
 static inline schedc_status run(Kit *t) {
-  t->sc.diags = NULL;
-  t->sc.diag_end = &t->sc.diags;
-  t->sc.errors = 0;
+  forget_reports(t);
   return sc_interpret(&t->sc, t->k, &t->b, &t->opt);
 }
 

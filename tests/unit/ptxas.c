@@ -96,6 +96,29 @@ static void of_spills_and_serialized_products(void **state) {
       "my (1).sched:7:8: error[G.spill]: registers of 'k' are kept in memory: stack frame 512"));
 }
 
+// The role without room, not the one with most tiles; nor one that has few registers and no tiles.
+static void of_the_role_without_room(void **state) {
+  Fixture *f = *state;
+  static const char text[] =
+      "kernel k {\n  in A : f32[M, 256]\n  out Y : f32[M, 256], Z : f32[M, 64]\n"
+      "  grid (x : cdiv(M, 64))\n  ring r : f32[64, 256]\n"
+      "  role load : 1 warp, 24 regs { r <- A[x*64..] }\n"
+      "  role big : 1 warpgroup, 240 regs {\n    reg s : f32[64, 256]\n    wait r\n"
+      "    s[i,j] = r[i,j]\n    release r\n    Y[x*64 + i, j] = s[i,j]\n  }\n"
+      "  role small : 1 warpgroup, 72 regs {\n    reg s : f32[64, 64]\n    wait r\n"
+      "    s[i,j] = r[i,j]\n    release r\n    Z[x*64 + i, j] = s[i,j]\n  }\n}\n";
+  static const char log[] =
+      "ptxas info    : Function properties for k\n"
+      "ptxas         .     8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads\n";
+  const Kernel *k = compile(f, "s.sched", text);
+  sc_read_log(&f->sc, log, &found);
+  sc_report_log(&f->sc, k, &found, false);
+  const Diag *d = f->sc.diags;
+  assert_non_null(d);
+  assert_int_equal(sc_line_col(f->sc.text, d->at.lo).line, 14);
+  assert_string_equal(d->notes->text, "has least room: its tiles take about 32 registers of 72");
+}
+
 static void demoted(void **state) {
   Fixture *f = *state;
   const char *text = report(f, spilled, true);
@@ -216,10 +239,14 @@ static void of_rubbish(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(of_a_clean_build), TEST(of_spills_and_serialized_products),
-      TEST(demoted),          TEST(of_ignored_setmaxnreg),
-      TEST(of_refused_code),  TEST(of_a_sequence),
-      TEST(of_all_kinds),     TEST(of_rubbish)};
+  const struct CMUnitTest tests[] = {TEST(of_a_clean_build),
+                                     TEST(of_spills_and_serialized_products),
+                                     TEST(of_the_role_without_room),
+                                     TEST(demoted),
+                                     TEST(of_ignored_setmaxnreg),
+                                     TEST(of_refused_code),
+                                     TEST(of_a_sequence),
+                                     TEST(of_all_kinds),
+                                     TEST(of_rubbish)};
   return cmocka_run_group_tests_name("ptxas", tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void attention_exact(void **state) {
   BEGIN;
   Attention a = {.b = 2, .h = 4, .g = 2, .m = 19, .n = 300, .d = 24};
   attention(f, &a);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 2), SCHEDC_OK);
   check_attention(f, &a, 1e-12);
 }
 
@@ -58,7 +58,7 @@ static void attention_causal(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
   attention(f, &a);
-  assert_int_equal(spec(f, true, EL_F32, 3), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 3), SCHEDC_OK);
   check_attention(f, &a, 1e-12);
   assert_true(f->to[a.l][0] == -INFINITY && f->to[a.o][0] == 0);
 }
@@ -67,13 +67,13 @@ static void attention_rounded(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 2, .m = 17, .n = 130, .d = 64};
   attention(f, &a);
-  assert_int_equal(spec(f, false, EL_F16, 1), SCHEDC_OK);
+  assert_int_equal(spec(f, false, 1), SCHEDC_OK);
   check_attention(f, &a, 2e-2);
   for (i64 i = 0; i < 17 * 2 * 64; i++)
     assert_true(f->to[a.o][i] == sc_round(EL_F16, (float)f->to[a.o][i]));
   double *first = malloc(17 * 2 * 64 * sizeof *first);
   memcpy(first, f->to[a.o], 17 * 2 * 64 * sizeof *first);
-  assert_int_equal(spec(f, false, EL_F16, 5), SCHEDC_OK);
+  assert_int_equal(spec(f, false, 5), SCHEDC_OK);
   assert_memory_equal(first, f->to[a.o], 17 * 2 * 64 * sizeof *first);  // whatever the threads
   free(first);
 }
@@ -82,7 +82,7 @@ static void empty_dimensions(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 1, .g = 1, .m = 3, .n = 0, .d = 8};
   attention(f, &a);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 2), SCHEDC_OK);
   assert_true(f->to[a.l][2] == -INFINITY && f->to[a.o][23] == 0);
 }
 
@@ -93,7 +93,7 @@ static void memory_is_linear(void **state) {
   attention(f, &a);
   size_t before = f->now;
   f->peak = before;
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 2), SCHEDC_OK);
   assert_true(f->now == before);
   assert_true(f->peak - before < 2u << 20);  // S whole would be 8 MiB
 }
@@ -108,7 +108,7 @@ static void matrix_product(void **state) {
   Xid i = IDX(0), j = IDX(1), d = IDX(2);
   equation(f, AT(c, i, j), REDUCE(SUM, 2, OP2(MUL, LOADV(AT(a, i, d)), LOADV(AT(b, j, d)))), 2, 3,
            ext);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 2), SCHEDC_OK);
   for (i64 x = 0; x < 33; x++)
     for (i64 y = 0; y < 70; y++) {
       double want = 0;
@@ -144,7 +144,7 @@ static void computed_positions(void **state) {
   Xid term = OP3(WHERE, OP2(LT, j, OP2(SUB, to, from)), OP2(MUL, xs, ws), REAL(0));
   equation(f, AT(y, t), REDUCE(SUM, 1, term), 1, 2, ext);
   equation(f, AT(z, p), LOADV(AT(y, OP2(SUB, INT(39), t))), 1, 1, ext);
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 2), SCHEDC_OK);
   double want[40];
   for (int a = 0; a < 40; a++) {
     int q = a % 5, row = a == 7 || a == 9 ? -1 : 39 - a;
@@ -174,7 +174,7 @@ static void transposed_reads(void **state) {
   equation(f, AT(dk, i0, i1, i2),
            REDUCE(SUM, 3, OP2(MUL, LOADV(AT(p, i0, i3, i1)), LOADV(AT(q, i0, i3, i2)))), 3, 4,
            (Xid[]){B, N, D, M});
-  assert_int_equal(spec(f, true, EL_F32, 2), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 2), SCHEDC_OK);
   for (i64 b = 0; b < 3; b++)
     for (i64 j = 0; j < 30; j++)
       for (i64 d = 0; d < 9; d++) {
@@ -196,7 +196,7 @@ static void packed_sequences(void **state) {
       x = tensor(f, EL_F16, SCHEDC_IN, 1, &N, (i64[]){T});
   u32 y = tensor(f, EL_F32, SCHEDC_OUT, 1, &N, (i64[]){T});
   u32 who = km_buf(sc, k, SP_SPEC, EL_F32, 1, &N),
-      s = km_buf(sc, k, SP_SPEC, EL_F32, 2, (Xid[]){N, N});
+      s = km_buf(sc, k, SP_SPEC, EL_BF16, 2, (Xid[]){N, N});
   const i32 cuv[] = {0, 600, 700};
   memcpy(f->b.buf[cu].at, cuv, sizeof cuv);
   Xid i = IDX(0), j = IDX(1), c = x_leaf(sc, k, X_LOAD, TY_INT, AT(cu, j));
@@ -207,7 +207,7 @@ static void packed_sequences(void **state) {
   equation(f, AT(y, i), REDUCE(RMAX, 1, LOADV(AT(s, i, j))), 1, 2, (Xid[]){N, N});
   for (int exact = 0; exact < 2; exact++) {
     size_t before = f->peak = f->now;
-    assert_int_equal(spec(f, exact, EL_BF16, 2), SCHEDC_OK);
+    assert_int_equal(spec(f, exact, 2), SCHEDC_OK);
     assert_true(f->peak - before < 1u << 20);
     for (int a = 0; a < T; a++) {
       double top = -INFINITY;
@@ -227,14 +227,14 @@ static void strided_inputs(void **state) {
   f->b.buf[a] = (TensorRef){f->b.buf[a].at + 5, {90, 2}, {6, 7}};
   f->b.buf[a].stride[0] = 60;
   equation(f, AT(b, IDX(0), IDX(1)), LOADV(AT(a, IDX(0), IDX(1))), 2, 2, ext);
-  assert_int_equal(spec(f, true, EL_F32, 1), SCHEDC_OK);
+  assert_int_equal(spec(f, true, 1), SCHEDC_OK);
   for (i64 i = 0; i < 6; i++)
     for (i64 j = 0; j < 7; j++) assert_true(f->to[b][i * 7 + j] == get(f, a, i * 60 + j * 2));
 }
 
 static void no_specification(void **state) {
   BEGIN;
-  assert_int_equal(spec(f, true, EL_F32, 1), SCHEDC_EARG);
+  assert_int_equal(spec(f, true, 1), SCHEDC_EARG);
 }
 
 // How long a large case takes; run with SCHEDC_LARGE=1.
@@ -246,7 +246,7 @@ static void large_case(void **state) {
   for (int exact = 1; exact >= 0; exact--) {
     struct timespec t0, t1;
     clock_gettime(CLOCK_MONOTONIC, &t0);
-    assert_int_equal(spec(f, exact, EL_F16, 2), SCHEDC_OK);
+    assert_int_equal(spec(f, exact, 2), SCHEDC_OK);
     clock_gettime(CLOCK_MONOTONIC, &t1);
     print_message("%s %.3f s\n", exact ? "exact" : "pt",
                   (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec));

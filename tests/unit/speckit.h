@@ -84,15 +84,21 @@ static inline size_t box_size(const Fix *f, u32 t, const Boxes *of) {
   return n;
 }
 
+// Every intermediate, rounded to one type.
+static inline void round_values(Fix *f, Elem round) {
+  for (u32 i = 0; i < f->k->buf.n; i++)
+    if (f->k->buf.at[i].space == SP_SPEC) f->k->buf.at[i].elem = (u8)round;
+}
+
 // Evaluates the specification into f->to.
-static inline schedc_status spec(Fix *f, bool exact, Elem round, unsigned threads) {
+static inline schedc_status spec(Fix *f, bool exact, unsigned threads) {
   Boxes out[MAX_BUFS] = {0};
   Sc own;
   jmp_buf home;
   sc_init(&own, &f->sc.alloc);
   own.unwind = &home;
   schedc_status status = setjmp(home) ? own.why : SCHEDC_OK;
-  if (!status) status = sc_spec(&own, f->k, &f->b, exact, round, threads, NULL, out);
+  if (!status) status = sc_spec(&own, f->k, &f->b, exact, threads, NULL, out);
   for (u32 t = 0; status == SCHEDC_OK && t < MAX_BUFS; t++) {
     if (!f->to[t]) continue;
     assert_int_equal(out[t].n, 1);
@@ -129,8 +135,8 @@ static inline void attention(Fix *f, Attention *a) {
   a->v = tensor(f, EL_F16, SCHEDC_IN, 4, (Xid[]){B, N, G, D}, (i64[]){a->b, a->n, a->g, a->d});
   a->o = tensor(f, EL_F16, SCHEDC_OUT, 4, (Xid[]){B, M, H, D}, (i64[]){a->b, a->m, a->h, a->d});
   a->l = tensor(f, EL_F32, SCHEDC_OUT, 3, (Xid[]){B, H, M}, (i64[]){a->b, a->h, a->m});
-  u32 s = km_buf(sc, k, SP_SPEC, EL_F32, 4, (Xid[]){B, H, M, N});
-  u32 x = km_buf(sc, k, SP_SPEC, EL_F32, 3, (Xid[]){B, H, M});
+  u32 s = km_buf(sc, k, SP_SPEC, EL_F16, 4, (Xid[]){B, H, M, N});
+  u32 x = km_buf(sc, k, SP_SPEC, EL_F16, 3, (Xid[]){B, H, M});
 
   Xid i0 = IDX(0), i1 = IDX(1), i2 = IDX(2), i3 = IDX(3), i4 = IDX(4);
   Xid scale = x_leaf(sc, k, X_ARG, TY_REAL, 0);

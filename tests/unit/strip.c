@@ -226,8 +226,8 @@ static void adds_to_tensors(void **state) {
   env_init(sc, &env, k, &f->b);
   Strip *s = sc_strip(sc, k, &k->map.at[map]);
   void *scratch = aligned_alloc(64, sc_strip_scratch(s) + 64);
-  sc_strip_add(s, &env, f->op, 0, 8, scratch);
-  sc_strip_add(s, &env, f->op, 2, 4, scratch);
+  sc_strip_add(s, &env, f->op, 0, 8, scratch, NULL);
+  sc_strip_add(s, &env, f->op, 2, 4, scratch, NULL);
   for (i64 i = 0; i < 192; i++)
     assert_true(to[i] == (float)i + (i / 24 >= 6 ? 0 : i / 24 == 2 || i / 24 == 3 ? 1 : 0.5f));
   free(scratch);

@@ -69,7 +69,7 @@ static inline void run_rows(Fix *f, u32 map, i64 row0, i64 row1) {
   env_init(&f->sc, &env, f->k, &f->b);
   void *scratch = aligned_alloc(64, sc_strip_scratch(s) + 64);
   memset(scratch, 0xff, sc_strip_scratch(s));
-  sc_strip_run(s, &env, f->op, row0, row1, scratch);
+  sc_strip_run(s, &env, f->op, row0, row1, scratch, NULL);
   free(scratch);
 }
 

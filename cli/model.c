@@ -1,0 +1,51 @@
+// model.c - `--on model`: the library that stands in for NVRTC and the driver (model/), found beside the command or where it is
+// installed; and how it is to run, which it reads from its environment at each launch.
+#define _GNU_SOURCE  // secure_getenv
+#include "cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool readable(const char *path) { return access(path, R_OK) == 0; }
+
+// Beside the command, or where `cmake --install` puts it, as seen from there.
+static bool find_library(char *path, size_t room) {
+  static const char *const places[] = {"libschedc_model.so", SCHEDC_MODEL_PLACE "/libschedc_model.so"};
+  char self[PATH_MAX];
+  const char *chosen = secure_getenv("SCHEDC_MODEL_LIBRARY");
+  if (chosen && *chosen) return snprintf(path, room, "%s", chosen) < (int)room && readable(path);
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
+  for (size_t i = 0; slash && i < COUNT(places); i++) {
+    if (snprintf(path, room, "%.*s/%s", (int)(slash - self), self, places[i]) < (int)room && readable(path)) return true;
+  }
+  return false;
+}
+
+int model_open(const Args *args) {
+  char path[PATH_MAX];
+  if (!args->model) return 0;
+  if (!find_library(path, sizeof path))
+    return cli_fail(args, "libschedc_model.so, the model of a GPU, is neither beside schedc nor installed with it; "
+                          "SCHEDC_MODEL_LIBRARY=PATH says where it is");
+  setenv("SCHEDC_DRIVER", path, 1);
+  setenv("SCHEDC_NVRTC", path, 1);
+  model_run_as(&(ModelRun){args->policy, args->seed, args->sms, false});
+  return 0;
+}
+
+const char *policy_name(Policy policy) {
+  static const char *const name[] = {"early", "late", "random", "laggard"};
+  return name[policy];
+}
+
+void model_run_as(const ModelRun *run) {
+  char text[128];
+  int n = snprintf(text, sizeof text, "policy=%s,seed=%llu,lanes=%s", policy_name(run->policy),
+                   (unsigned long long)run->seed, run->together ? "together" : "apart");
+  if (run->sms) snprintf(text + n, sizeof text - (size_t)n, ",sms=%u", run->sms);
+  setenv("SCHEDC_MODEL", text, 1);
+}

@@ -1,0 +1,11 @@
+# embed.cmake - writes the bytes of the files FROM (a list with ,) to the file TO, as numbers for a C array.
+string(REPLACE "," ";" FROM "${FROM}")
+set(all "")
+foreach(file ${FROM})
+  file(READ ${file} bytes HEX)
+  string(APPEND all ${bytes})
+endforeach()
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," all "${all}")
+string(REPLACE "0x0a," "0x0a,\n" all "${all}")
+string(REGEX REPLACE ",[\n]*$" "" all "${all}")
+file(WRITE ${TO} "${all}\n")

@@ -1,0 +1,62 @@
+// fiber.c - a stack of its own for each thread of the model. A stack is entered for the first time with makecontext, and
+// from then on with _setjmp and _longjmp alone, which save no signal mask and cost no system call.
+#undef _FORTIFY_SOURCE  // its longjmp takes another stack for a mistake
+#include <setjmp.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "model.h"
+
+enum { GUARD = 4096, CALLEES = 256 };  // CALLEES: what a thread that has left still needs below its frame
+
+static jmp_buf outside;  // who entered
+static ucontext_t first, back;
+static struct {
+  Fiber *fiber;
+  void (*run)(void *);
+  void *arg;
+} starting;
+
+static void begin(void) {
+  void (*run)(void *) = starting.run;
+  void *arg = starting.arg;
+  run(arg);
+  _longjmp(outside, 1);  // it leaves for the last time itself: run does not return
+}
+
+static char *new_stack(void) {
+  char *at = mmap(NULL, GUARD + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) md_fault("host", NULL, "the host has no memory for another thread's stack");
+  mprotect(at, GUARD, PROT_NONE);
+  memset(at + GUARD, 0xff, STACK_BYTES);  // registers that nobody has written are NaN
+  return at + GUARD;
+}
+
+void md_fiber_enter(Fiber *f, void (*run)(void *), void *arg) {
+  bool fresh = f->fresh || !f->stack;
+  if (!f->stack) f->stack = new_stack();
+  f->fresh = false;
+  if (_setjmp(outside)) return;
+  if (!fresh) _longjmp(f->at, 1);
+  starting.fiber = f;
+  starting.run = run;
+  starting.arg = arg;
+  getcontext(&first);
+  first.uc_stack.ss_sp = f->stack;
+  first.uc_stack.ss_size = STACK_BYTES;
+  first.uc_link = &back;
+  makecontext(&first, begin, 0);
+  setcontext(&first);
+}
+
+void md_fiber_leave(Fiber *f) {
+  f->rest = (char *)((uintptr_t)__builtin_frame_address(0) - CALLEES);
+  if (!_setjmp(f->at)) _longjmp(outside, 1);
+}
+
+void md_fiber_forget(Fiber *f, char *low) {
+  char *top = f->fresh || !f->rest ? f->stack + STACK_BYTES : f->rest;
+  if (f->stack && low >= f->stack && low < top) memset(low, 0xff, (size_t)(top - low));
+}

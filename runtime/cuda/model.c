@@ -1,0 +1,140 @@
+// model.c - what the model of a GPU (model/fault.h) found wrong in a launch, in the schedule's terms. In: its remarks, at
+// lines of the schedule, with threads and memory as the machine numbers them. Out: a diagnostic with roles, rings and tensors.
+#include "gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Naming {
+  Sc *sc;
+  const Loaded *l;
+  const LoadedStep *step;
+} Naming;
+
+// "math[1] (CTA 0, thread 140)"
+static const char *thread_name(const Naming *n, u32 cta, u32 thread) {
+  const Kernel *k = n->step->k;
+  for (u32 i = 0; i < k->role.n; i++) {
+    const Role *r = &k->role.at[i];
+    u32 warp = thread / 32, instance = (warp - r->first_warp) / r->warps;
+    if (warp < r->first_warp || instance >= r->instances) continue;
+    return r->instances > 1 ? sc_printf(n->sc, "%s[%u] (CTA %u, thread %u)", r->name, instance, cta, thread)
+                            : sc_printf(n->sc, "%s (CTA %u, thread %u)", r->name, cta, thread);
+  }
+  return sc_printf(n->sc, "thread %u of CTA %u, which has no role,", thread, cta);
+}
+
+static u32 copies_of(const Kernel *k, const Ring *r) { return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances; }
+
+// "byte 512 of stage 1 of 'k' (CTA 0)"
+static const char *shared_name(const Naming *n, u32 cta, u32 at) {
+  const Kernel *k = n->step->k;
+  for (u32 i = 0; i < k->ring.n; i++) {
+    const Ring *r = &k->ring.at[i];
+    u32 all = copies_of(k, r) * r->stages * r->stage_bytes;
+    if (at < r->offset || at - r->offset >= all) continue;
+    u32 from = at - r->offset;
+    return sc_printf(n->sc, "byte %u of stage %u of '%s' (CTA %u)", from % r->stage_bytes,
+                     from / r->stage_bytes % r->stages, r->name, cta);
+  }
+  return sc_printf(n->sc, "byte %u of shared memory (CTA %u)", at, cta);
+}
+
+static const char *in_phase(const Naming *n, const char *what, u32 cta, int generation, u32 stages, u32 stage, const char *unit) {
+  if (generation < 0) return sc_printf(n->sc, "the phase before the first of %s (CTA %u)", what, cta);
+  return sc_printf(n->sc, "generation %d of %s (CTA %u, %s %u)", generation, what, cta, unit, (u32)generation * stages + stage);
+}
+
+// "generation 2 of the full barrier of 'k', stage 1 (CTA 0, fill 5)"
+static const char *barrier_name(const Naming *n, u32 cta, u32 at, int generation) {
+  const Kernel *k = n->step->k;
+  for (u32 i = 0; i < k->ring.n; i++) {
+    const Ring *r = &k->ring.at[i];
+    if (at < r->barrier || at - r->barrier >= copies_of(k, r) * r->stages * 16) continue;
+    u32 number = (at - r->barrier) % (16 * r->stages) / 8, stage = number % r->stages;
+    const char *what = sc_printf(n->sc, "the %s barrier of '%s', stage %u", number < r->stages ? "full" : "empty", r->name, stage);
+    return in_phase(n, what, cta, generation, r->stages, stage, "fill");
+  }
+  if (k->grid == GRID_DYNAMIC && at >= sc_slot_barriers(k) && at < sc_slot_barriers(k) + 32) {
+    u32 number = (at - sc_slot_barriers(k)) / 8, slot = number % 2;
+    const char *what = sc_printf(n->sc, "the %s barrier of the next tile, slot %u", number < 2 ? "full" : "empty", slot);
+    return in_phase(n, what, cta, generation, 2, slot, "draw");
+  }
+  return sc_printf(n->sc, "generation %d of named barrier %u (CTA %u)", generation, (at - n->step->text->named) / 8, cta);
+}
+
+// "byte 512 of tensor 'O'": of the one that begins last before it.
+static const char *global_name(const Naming *n, u64 at) {
+  const Loaded *l = n->l;
+  const Buf *best = NULL;
+  u64 from = 0;
+  for (u32 i = 0; i < l->k->buf.n; i++) {
+    const Buf *b = &l->k->buf.at[i];
+    if (b->space != SP_TENSOR || !l->address[i] || l->address[i] > at || l->address[i] < from) continue;
+    best = b;
+    from = l->address[i];
+  }
+  if (!best) return sc_printf(n->sc, "0x%llx in global memory", (unsigned long long)at);
+  return sc_printf(n->sc, "byte %llu of tensor '%s'", (unsigned long long)(at - from), best->name);
+}
+
+// "t:0:140" and the like, up to the brace at its end.
+static const char *name_of(const Naming *n, const char *at) {
+  char kind = *at, *end = NULL;
+  u64 part[3] = {0};
+  const char *p = at + 1;
+  for (u32 i = 0; i < 3 && *p == ':'; p = end) part[i++] = strtoull(p + 1, &end, kind == 'g' ? 16 : 10);
+  switch (kind) {
+    case 't': return thread_name(n, (u32)part[0], (u32)part[1]);
+    case 's': return shared_name(n, (u32)part[0], (u32)part[1]);
+    case 'b': return barrier_name(n, (u32)part[0], (u32)part[1], (int)part[2]);
+    case 'g': return global_name(n, part[0]);
+    default: return "?";
+  }
+}
+
+static const char *in_words(const Naming *n, const char *text) {
+  Str out = {.sc = n->sc};
+  for (const char *p = text; *p;) {
+    size_t plain = strcspn(p, "{");
+    str_put(&out, p, plain);
+    p += plain;
+    if (!*p) break;
+    str_puts(&out, name_of(n, p + 1));
+    p += strcspn(p, "}");
+    p += *p == '}';
+  }
+  return out.n ? out.at : "";
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && !strcmp(text + n - m, end);
+}
+
+// The compiler of the host has made the file's name absolute.
+static Span span_of(const Kernel *k, const ModelRemark *r) {
+  bool here = k->text && *r->file && ends_with(r->file, k->text->name);
+  return here ? sc_at_line(k, r->line) : k->span;
+}
+
+static const LoadedStep *step_of(const Loaded *l, const char *function) {
+  for (u32 i = 0; i < l->steps; i++) {
+    if (!strcmp(l->step[i].text->name, function)) return &l->step[i];
+  }
+  return &l->step[0];
+}
+
+schedc_status sc_report_model(Sc *sc, const Loaded *l) {
+  const ModelFault *f = l->d->model_fault ? l->d->model_fault() : NULL;
+  if (!f) return SCHEDC_OK;
+  Naming n = {sc, l, step_of(l, f->function)};
+  const Kernel *k = n.step->k;
+  Diag *d = sc_report(sc, D_G_MODEL, span_of(k, &f->what), "%s (%s)", in_words(&n, f->what.text), f->rule);
+  for (u32 i = 0; i < f->notes; i++) {
+    const char *text = in_words(&n, f->note[i].text);
+    if (*f->note[i].file) sc_note(sc, d, span_of(k, &f->note[i]), "%s", text);
+    else sc_help(sc, d, "%s", text);
+  }
+  return SCHEDC_EFAULT;
+}
