@@ -150,7 +150,7 @@ def write_table(path, table):
     verdicts = sorted({v for row in table.values() for kind in row.values() for v in kind})
     with open(path, "w", encoding="utf-8") as out:
         out.write("# One synchronising call less\n\nWhat the model of a GPU (model/) says when one call of the emitted text of a schedule is left out: the rule that is\n"
-                  "broken (compiler/README.md lists them), `wrong` where only the result shows it, `survived` where nothing does\n"
+                  "broken (model/README.md lists them), `wrong` where only the result shows it, `survived` where nothing does\n"
                   "(tests/dropped.expected has the reasons). Written by `tests/dropped.py --table tests/dropped.md`.\n\n")
         out.write("| call | " + " | ".join(verdicts) + " | all |\n| --- |" + " --- |" * (len(verdicts) + 1) + "\n")
         total = collections.Counter()
