@@ -1,6 +1,6 @@
 // driver.c - the entry points of the CUDA driver that concern the device, contexts and memory. There is one device, as
-// cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as SCHEDC_MODEL says. Calls of any thread are let in one at
-// a time (stream.c runs what is enqueued).
+// cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as SCHEDC_MODEL says. Calls of any thread are let
+// in one at a time (stream.c runs what is enqueued).
 #include "driver.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@ enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, VERSION = 13000 };
 enum { GUARD = 64 << 10, ALIGN = 512, PAGE = 4096 };
 
 static struct {
-  int retained;      // the primary context
-  bool failed;       // a launch did: nothing works until the context is made anew
+  int retained;  // the primary context
+  bool failed;   // a launch did: nothing works until the context is made anew
 } primary;
 static _Thread_local void *stack[16];
 static _Thread_local u32 depth;
@@ -30,10 +30,15 @@ int cuGetErrorString(int error, const char **text) {
   static const struct {
     int error;
     const char *text;
-  } known[] = {{0, "no error"}, {INVALID_VALUE, "invalid argument"}, {OUT_OF_MEMORY, "out of memory"},
-               {INVALID_IMAGE, "device kernel image is invalid"}, {INVALID_CONTEXT, "invalid device context"},
-               {NO_BINARY, "no kernel image is available for execution on the device"}, {NOT_FOUND, "named symbol not found"},
-               {NOT_READY, "device not ready"}, {LAUNCH_FAILED, "unspecified launch failure"}};
+  } known[] = {{0, "no error"},
+               {INVALID_VALUE, "invalid argument"},
+               {OUT_OF_MEMORY, "out of memory"},
+               {INVALID_IMAGE, "device kernel image is invalid"},
+               {INVALID_CONTEXT, "invalid device context"},
+               {NO_BINARY, "no kernel image is available for execution on the device"},
+               {NOT_FOUND, "named symbol not found"},
+               {NOT_READY, "device not ready"},
+               {LAUNCH_FAILED, "unspecified launch failure"}};
   *text = error == LAUNCH_FAILED ? md_fault_text() : NULL;
   for (u32 i = 0; i < COUNT(known) && !*text; i++) {
     if (known[i].error == error) *text = known[i].text;
@@ -112,7 +117,8 @@ static bool reserve(void) {
   static const u64 sizes[] = {(u64)64 << 30, (u64)4 << 30};
   for (u32 i = 0; i < COUNT(sizes) && !region; i++) {
     char *at = mmap(NULL, sizes[i], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *cells = mmap(NULL, sizes[i] / 4 * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *cells = mmap(NULL, sizes[i] / 4 * sizeof(Cell), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at != MAP_FAILED && cells != MAP_FAILED) {
       region = at;
       shadow = cells;

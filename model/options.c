@@ -37,7 +37,8 @@ const char *md_options(Options *out) {
   while (at && *at) {
     size_t n = strcspn(at, ","), key = strcspn(at, "=");
     if (key >= n || !option(at, key, at + key + 1, n - key - 1, out))
-      return "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, seed=NUMBER, sms=NUMBER (1 to "
+      return "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, seed=NUMBER, sms=NUMBER "
+             "(1 to "
              "64) and lanes=apart or together";
     at += n + (at[n] == ',');
   }

@@ -1,6 +1,6 @@
-// stream.c - streams, events and graphs. What is enqueued is run when somebody waits for it, as late as the driver may: on
-// one stream in order; what is on the default stream after all that came before it on streams that are not made to be
-// independent of it, and those after it. Under policy random the seed picks among the streams that can go on.
+// stream.c - streams, events and graphs. What is enqueued is run when somebody waits for it, as late as the driver may:
+// on one stream in order; what is on the default stream after all that came before it on streams that are not made to
+// be independent of it, and those after it. Under policy random the seed picks among the streams that can go on.
 #include "driver.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ typedef struct Work {
   Stream *stream;
   LaunchArgs launch;  // its parameters are behind it, in `block`
   void *block;
-  u64 at;             // WORK_SET
+  u64 at;  // WORK_SET
   size_t bytes;
   unsigned char value;
   struct EventMark *mark;
@@ -31,7 +31,7 @@ typedef struct Graph {
 
 struct Stream {
   u64 id;
-  bool independent;   // of the default stream
+  bool independent;  // of the default stream
   Graph *capture;
 };
 
@@ -250,7 +250,9 @@ int cuStreamEndCapture(Stream *s, Graph **graph) {
   return *graph ? 0 : INVALID_VALUE;
 }
 
-int cuGraphInstantiateWithFlags(Graph **exec, Graph *graph, u64 flags) { return *exec = graph, flags ? INVALID_VALUE : 0; }
+int cuGraphInstantiateWithFlags(Graph **exec, Graph *graph, u64 flags) {
+  return *exec = graph, flags ? INVALID_VALUE : 0;
+}
 
 int cuGraphLaunch(Graph *exec, Stream *stream) {
   DR_ENTER;

@@ -1,5 +1,5 @@
-// tensormap.c - cuTensorMapEncodeTiled: what the driver checks of a tensor map [T5] (CUDA driver API), and what the model
-// keeps of it in the 128 bytes.
+// tensormap.c - cuTensorMapEncodeTiled: what the driver checks of a tensor map [T5] (CUDA driver API), and what the
+// model keeps of it in the 128 bytes.
 #include <string.h>
 
 #include "model.h"
@@ -29,14 +29,16 @@ static bool good(const BoxMap *m, const unsigned *steps, int interleave, int swi
   u32 inner = m->box[0] * m->bytes;
   if (inner % 16 || (swizzle && inner > spans[swizzle])) return false;
   for (u32 i = 0; i < DIMS; i++) {
-    if (!m->extent[i] || m->extent[i] > (u64)1 << 32 || !m->box[i] || m->box[i] > MOST_BOX || steps[i] != 1) return false;
+    if (!m->extent[i] || m->extent[i] > (u64)1 << 32 || !m->box[i] || m->box[i] > MOST_BOX || steps[i] != 1)
+      return false;
     if (i && (m->stride[i] % 16 || m->stride[i] >> 40)) return false;
   }
   return true;
 }
 
 int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const u64 *dims, const u64 *strides,
-                           const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+                           const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion,
+                           int fill) {
   static const u32 spans[] = {0, 32, 64, 128};
   BoxMap m = {.address = (uintptr_t)address, .magic = MAGIC};
   (void)promotion;
