@@ -30,6 +30,7 @@ from checks import Checks, Wrong, expect, expect_failure  # noqa: E402
 from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Driver, Launcher, Tensors, pointer, size  # noqa: E402
 from hang import make_editor  # noqa: E402
 from libschedc import Failed, Kernel, Library  # noqa: E402
+from refused import refuse_all  # noqa: E402
 
 ATTENTION = {"B": 2, "M": 70, "N": 190, "H": 4, "G": 2}
 SHORT = {"B": 1, "M": 70, "N": 190, "H": 2, "G": 1}
@@ -436,15 +437,32 @@ def no_map(s):
     refused(s.context.synchronize, "719", "tensor map")
 
 
-def misaligned(s):
-    """An address at which a kernel's store is not aligned to what it stores."""
-    path, unit, dims, _ = shims.CASES["a sequence"]
-    kernel = s.fresh(path, unit)
-    tensors = s.tensors(kernel, dims)
-    launch = Launcher(tensors)
-    launch.described[1].data += 2
-    expect_failure(launch, "'Y'", "not a multiple of 4")
+def wrong_tensors(s):
+    """Refused by name, whether their shapes are known or new; nothing is launched, and what is right still runs."""
+    run_as()
+    kernel = s.fresh("fa3_fwd")
+    tensors = s.tensors(kernel, ATTENTION)
+    for known in (False, True):
+        refuse_all(kernel, tensors.described, None)
+        s.context.synchronize()
+        tensors.download()
+        expect(known or numpy.isnan(tensors.views[3]).all(), "something was launched")
+        tensors.clear()
+        Launcher(tensors)()
+        s.context.synchronize()
+        tensors.check()
     kernel.close()
+
+
+def wrong_workspaces(s):
+    """None, one that is too small, and one that is not aligned."""
+    path, unit, dims, _ = shims.CASES["a sequence"]
+    launch = Launcher(s.tensors(s.kernel(path, unit), dims))
+    room = launch.room
+    expect(room > 0, "the sequence needs no workspace")
+    for at, given, words in ((None, 0, [f"{room} bytes", "given 0"]), (launch.workspace, room - 1, [f"{room} bytes", str(room - 1)]),
+                             (launch.workspace + 64, room, ["workspace's address", "multiple of 256"])):
+        expect_failure(lambda: launch.kernel.launch(None, launch.described, at, given), *words)
 
 
 def stray_copies(s):
@@ -562,8 +580,8 @@ def run_all(checks, s):
         checks.run(name, function, s, *args)
     for name, dims in HEADERS.items():
         checks.run(f"C header: {name}", header, s, name, dims)
-    for name, function in (("no room", no_room), ("wrong launches", wrong_launches), ("misaligned", misaligned),
-                           ("stray copies", stray_copies), ("wrong maps", wrong_maps), ("wrong captures", wrong_captures),
+    for name, function in (("no room", no_room), ("wrong launches", wrong_launches), ("wrong tensors", wrong_tensors),
+                           ("wrong workspaces", wrong_workspaces), ("stray copies", stray_copies), ("wrong maps", wrong_maps), ("wrong captures", wrong_captures),
                            ("wrong options", wrong_options), ("no model", no_model), ("no compiler", no_compiler),
                            ("moved", moved), ("no map", no_map)):
         checks.run(name, function, s)
