@@ -165,6 +165,18 @@ def events(s):
     expect(ms.value > 0, f"{ms.value} ms between two events with a launch between them")
 
 
+def loaded_behind_work(s, seed):
+    """Launched on a stream that does not wait for the default one, as soon as it is loaded."""
+    run_as("random", seed)
+    kernel, stream = s.parsed("fa3_stale", causal=True), s.context.stream()
+    tensors = s.tensors(kernel, SHORT)
+    kernel.load()
+    Launcher(tensors)(stream)
+    s.context.synchronize()
+    tensors.check()
+    kernel.close()
+
+
 def side_by_side(s, name, params, seed):
     """Launches of one kernel on three streams, which the seed mixes, have the bits that each has alone."""
     run_as()
@@ -304,6 +316,13 @@ HANG = r"s/^ *sc_mbar_expect\(.*\);/;/"                 # nobody tells that it w
 ODD = r"s/args\.C\[/((u16 *)((char *)args.C + 1))[/"    # stores of 16 bits at odd addresses
 
 
+class BuildOptions(ctypes.Structure):
+    """schedc_build_options"""
+    _fields_ = [("size", ctypes.c_size_t), ("lenient", ctypes.c_int), ("no_cache", ctypes.c_int), ("cache", ctypes.c_char_p),
+                ("log", ctypes.c_void_p), ("log_user", ctypes.c_void_p), ("cache_bytes", ctypes.c_uint64),
+                ("debug_waits", ctypes.c_int)]
+
+
 def edited(s, script):
     """The library builds texts that `sed -E` has edited, from here on; None: as they are."""
     number = len(os.listdir(s.folder))
@@ -363,6 +382,30 @@ def wrong_run(s, name, dims, script, rule, words):
     edited(s, None)
     run_on_host_tensors(s, kernel, dims)
     kernel.close()
+
+
+def bounded_waits(s, script):
+    """With debug_waits a launch that hangs ends, and schedc_check_waits says who waited for what; if none hangs, nothing."""
+    run_as()
+    context, kernel = Context(s.driver), s.parsed("copy")
+    building = BuildOptions(size=ctypes.sizeof(BuildOptions), debug_waits=1)
+    options = (ctypes.c_size_t * 2)(16, ctypes.addressof(building))
+    edited(s, script)
+    s.library.check(s.library.so.schedc_load(ctypes.byref(kernel.loaded), s.library.context, kernel.handle, options))
+    edited(s, None)
+    tensors = Tensors(context, kernel, COPY)
+    Launcher(tensors)()
+    context.synchronize()
+
+    def check():
+        s.library.check(s.library.so.schedc_check_waits(s.library.context, kernel.loaded))
+    if script:
+        expect_failure(check, "error[G.wait]", "waited in vain for fill 0 of 'tile'", "copy.sched:32")
+    else:
+        check()
+        tensors.check()
+    kernel.close()
+    context.close()
 
 
 def run_on_host_tensors(s, kernel, dims):
@@ -572,7 +615,8 @@ def moved(s):
 def run_all(checks, s):
     all_layouts(checks, s)
     for name, function, *args in (
-            *((f"a stream's order, seed {seed}", in_order, seed) for seed in range(6)), ("events", events), ("three streams", side_by_side, "fa3_stale", {"causal": True}, 1),
+            *((f"a stream's order, seed {seed}", in_order, seed) for seed in range(3)),
+            *((f"loaded behind work, seed {seed}", loaded_behind_work, seed) for seed in range(3)), ("events", events), ("three streams", side_by_side, "fa3_stale", {"causal": True}, 1),
             ("three streams, plain grid", side_by_side, "fa3_fwd", {}, 2), ("four threads", host_threads),
             ("contexts", contexts), ("captured: fa3_stale", captured, "fa3_stale", None, {"causal": True}, SHORT),
             ("captured: a sequence", captured, "tests/gpu/sequence.sched", None, {}, {"M": 100, "N": 72}),
@@ -588,6 +632,8 @@ def run_all(checks, s):
     s.close()
     checks.run("a launch that races", wrong_launch, s, RACE, "T2", ["shared memory"])
     checks.run("a launch that hangs", wrong_launch, s, HANG, "deadlock", ["no thread can go on"])
+    checks.run("bounded waits", bounded_waits, s, None)
+    checks.run("bounded waits of a launch that hangs", bounded_waits, s, HANG)
     checks.run("a run that races", wrong_run, s, "copy", COPY, RACE, "T2", ["of 'tile'"])
     checks.run("a run that hangs", wrong_run, s, "copy", COPY, HANG, "deadlock", ["no thread can go on", "full barrier of 'tile'"])
     checks.run("a run that is misaligned", wrong_run, s, "gemm", GEMM, ODD, "T5", ["of tensor 'C'", "not aligned"])
