@@ -351,9 +351,15 @@ int nvrtcDestroyProgram(Program **program) {
   return 0;
 }
 
+// Of the options (the architecture, and what ptxas is to say) only one matters: whether it is for machine code.
 int nvrtcCompileProgram(Program *p, int options, const char *const *option) {
-  (void)options, (void)option;  // the architecture, and what ptxas is to say
-  return p ? build(p) : INVALID_PROGRAM;
+  if (!p) return INVALID_PROGRAM;
+  for (int i = 0; i < options; i++) {
+    if (!strstr(option[i], "=compute_")) continue;
+    puts_to(&p->log, "nvrtc: error: the model makes no PTX, only machine code of its own\n");
+    return INTERNAL;
+  }
+  return build(p);
 }
 
 int nvrtcGetProgramLogSize(const Program *p, size_t *n) { return *n = p->log.n + 1, 0; }
@@ -366,6 +372,5 @@ int nvrtcGetProgramLog(const Program *p, char *to) {
 int nvrtcGetCUBINSize(const Program *p, size_t *n) { return *n = p->object.n, 0; }
 int nvrtcGetCUBIN(const Program *p, char *to) { return memcpy(to, p->object.at, p->object.n), 0; }
 
-// There is no PTX.
 int nvrtcGetPTXSize(const Program *p, size_t *n) { return (void)p, *n = 0, CREATION_FAILURE; }
 int nvrtcGetPTX(const Program *p, char *to) { return (void)p, (void)to, CREATION_FAILURE; }

@@ -99,10 +99,10 @@ class Setting:
     def tensors(self, kernel, dims, layout=None, seed=5):
         return Tensors(self.context, kernel, dims, layout, numpy.random.default_rng(seed))
 
-    def run(self, *command, **environment):
+    def run(self, *command, program=None, **environment):
         """schedc, in an environment without what makes the library find the model."""
         clean = {k: v for k, v in os.environ.items() if not k.startswith("SCHEDC_") or k == "SCHEDC_CACHE"}
-        return subprocess.run([self.schedc, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+        return subprocess.run([program or self.schedc, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
                               encoding="utf-8", env={**clean, **environment})
 
 
@@ -572,6 +572,13 @@ def said(done, code, *words):
     expect(len(errors) <= 2, f"more than one error and a last line: {done.stdout}")
 
 
+def no_ptx(s):
+    path = os.path.join(s.folder, "copy.ptx")
+    done = s.run("build", SOURCE.format("copy"), "-o", path, SCHEDC_NVRTC=s.model)
+    said(done, 3, "the model makes no PTX")
+    expect(not os.path.exists(path), "there is a file all the same")
+
+
 def no_model(s):
     """There is no such file; it is no library; it is another library."""
     run = ["run", "--on", "model", SOURCE.format("copy"), "--case", "small"]
@@ -580,8 +587,7 @@ def no_model(s):
     said(s.run(*run, SCHEDC_MODEL_LIBRARY=s.library_path), 3, "libschedc.so", "SCHEDC_MODEL_LIBRARY")
     alone = os.path.join(tempfile.mkdtemp(dir=s.folder), "schedc")
     shutil.copy(s.schedc, alone)
-    done = subprocess.run([alone, *run], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, encoding="utf-8")
-    said(done, 3, "neither beside schedc nor installed", "SCHEDC_MODEL_LIBRARY=PATH")
+    said(s.run(*run, program=alone), 3, "neither beside schedc nor installed", "SCHEDC_MODEL_LIBRARY=PATH")
     shutil.copy(s.model, os.path.dirname(alone))
     said(s.run(*run, SCHEDC_MODEL_LIBRARY=os.path.join(os.path.dirname(alone), "libschedc_model.so")), 0, "PASS")
 
@@ -626,7 +632,7 @@ def run_all(checks, s):
         checks.run(f"C header: {name}", header, s, name, dims)
     for name, function in (("no room", no_room), ("wrong launches", wrong_launches), ("wrong tensors", wrong_tensors),
                            ("wrong workspaces", wrong_workspaces), ("stray copies", stray_copies), ("wrong maps", wrong_maps), ("wrong captures", wrong_captures),
-                           ("wrong options", wrong_options), ("no model", no_model), ("no compiler", no_compiler),
+                           ("wrong options", wrong_options), ("no model", no_model), ("no compiler", no_compiler), ("no PTX", no_ptx),
                            ("moved", moved), ("no map", no_map)):
         checks.run(name, function, s)
     s.close()
