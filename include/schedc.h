@@ -19,6 +19,12 @@
  * Errors. Functions return a status. SCHEDC_EINPUT: the input is at fault, and the context's sink
  * has been handed one or more diagnostics. On any error the out parameter is NULL.
  *
+ * Environment. NVRTC and the CUDA driver are opened when they are needed: the libraries that
+ * SCHEDC_NVRTC and SCHEDC_DRIVER name, else those that the system finds. libschedc_model.so, named
+ * by both, is a model of a GPU on the CPU, for tests without one (model/README.md, SCHEDC_MODEL).
+ * Machine code is cached in the folder SCHEDC_CACHE, up to SCHEDC_CACHE_SIZE bytes. Programs that run
+ * with more privileges than their user ignore all of these.
+ *
  * Versions. Structs with a `size` member are set up with the matching SCHEDC_*_INIT; members are
  * only ever added at the end.
  */

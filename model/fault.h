@@ -16,7 +16,7 @@ typedef struct ModelRemark {
 } ModelRemark;
 typedef struct ModelFault {
   char function[128];  // the kernel
-  char rule[16];       // "M6": compiler/README.md lists them
+  char rule[16];       // "M6": README.md lists them
   ModelRemark what;
   unsigned notes;
   ModelRemark note[MODEL_NOTES];

@@ -14,7 +14,6 @@ enum { GUARD = 4096, CALLEES = 256 };  // CALLEES: what a thread that has left s
 static jmp_buf outside;  // who entered
 static ucontext_t first, back;
 static struct {
-  Fiber *fiber;
   void (*run)(void *);
   void *arg;
 } starting;
@@ -34,13 +33,8 @@ static char *new_stack(void) {
   return at + GUARD;
 }
 
-void md_fiber_enter(Fiber *f, void (*run)(void *), void *arg) {
-  bool fresh = f->fresh || !f->stack;
-  if (!f->stack) f->stack = new_stack();
+static void start(Fiber *f, void (*run)(void *), void *arg) {
   f->fresh = false;
-  if (_setjmp(outside)) return;
-  if (!fresh) _longjmp(f->at, 1);
-  starting.fiber = f;
   starting.run = run;
   starting.arg = arg;
   getcontext(&first);
@@ -49,6 +43,16 @@ void md_fiber_enter(Fiber *f, void (*run)(void *), void *arg) {
   first.uc_link = &back;
   makecontext(&first, begin, 0);
   setcontext(&first);
+}
+
+void md_fiber_enter(Fiber *f, void (*run)(void *), void *arg) {
+  if (!f->stack) {
+    f->stack = new_stack();
+    f->fresh = true;
+  }
+  if (_setjmp(outside)) return;
+  if (!f->fresh) _longjmp(f->at, 1);
+  start(f, run, arg);
 }
 
 void md_fiber_leave(Fiber *f) {

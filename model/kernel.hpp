@@ -166,7 +166,7 @@ DEV void sc_ldmatrix(u32 at, u32 *x) { md_ldmatrix(at, x); }
 DEV void sc_mma_f16(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_F16); }
 DEV void sc_mma_bf16(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_BF16); }
 DEV void sc_add(float *to, float x) { md_add_float(to, &x, 1); }
-DEV void sc_add(int *to, int x) { md_add_int(to, x); }
+DEV void sc_add_int(int *to, int x) { md_add_int(to, x); }
 DEV void sc_add4(float *to, const float *x) { md_add_float(to, x, 4); }
 
 // What the functions of wgmma call, which nvrtc.c writes by their names: operands are so many 16 bytes past those of the

@@ -2,7 +2,7 @@
 // bytes have come as were expected; a wait names it by its parity, passes if the newest phase that is complete has that
 // parity, and may fail for no reason.
 //
-// Three conditions make one run speak for all (compiler/README.md): whoever contributes to a phase knows that the one
+// Three conditions make one run speak for all (README.md): whoever contributes to a phase knows that the one
 // before is complete [M4]; whoever waits for a phase does, too, else the parity could be that of an older one [M5]; and
 // what completes the next phase comes after all waits for this one, else a slow waiter misses it [M6].
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // model.h - a model of a Hopper GPU on the CPU, thread by thread: a shared library with the entry points of NVRTC (its
-// "machine code" is made by the host's C++ compiler) and of the CUDA driver. compiler/README.md says what is modelled.
+// "machine code" is made by the host's C++ compiler) and of the CUDA driver. README.md says what is modelled.
 //
 //   nvrtc.c      an emitted text, with kernel.hpp before it, to a shared object
 //   driver.c     the driver's entry points: devices, contexts, memory
@@ -20,7 +20,7 @@
 //   fault.c      what is wrong, in words
 //
 // One launch runs at a time, on one thread of the host, and every choice comes from the policy and its seed: a run can be
-// repeated. Numbers in brackets, M1 to H8, are the rules of compiler/README.md.
+// repeated. Numbers in brackets, as [M6], are the rules of README.md.
 #ifndef MD_MODEL_H
 #define MD_MODEL_H
 

@@ -33,6 +33,8 @@ need_build_tools() {
 need_test_tools() {
   need clang clang
   need gcovr gcovr
+  need c++ g++
+  need addr2line binutils
   need python3 python3
   need pkg-config pkg-config
   need_file "/usr/include/cmocka.h" libcmocka-dev

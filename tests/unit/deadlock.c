@@ -74,7 +74,7 @@ static void test_head_of_deadlock(void **state) {
   expect_fault(&t, SCHEDC_LATE, "X.deadlock", "load waits for fill 0 of 'go'");
   load(&t, bystanders);
   bind(&t, (i64[]){400});
-  find(&t, "load", OP_COMMIT, 0)->plan.arrivals = 0;  // no role could do anything about it
+  find(&t, "load", OP_ACQUIRE, 0)->plan.arrivals = 0;  // no role could do anything about it
   expect_head(&t, "deadlock: math waits for what nobody has yet to do (math)");
   close_kit(&t);
 }
