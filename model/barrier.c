@@ -1,5 +1,5 @@
-// barrier.c - named barriers of a CTA [N1 to N3], the barrier of a cluster, and the CTA's pool of registers (setmaxnreg,
-// [R1]). PTX ISA 9.0, 9.7.13.1, 9.7.13.4, 9.7.19.5.
+// barrier.c - named barriers of a CTA [N1 to N3], the barrier of a cluster, and the CTA's pool of registers
+// (setmaxnreg, [R1]). PTX ISA 9.0, 9.7.13.1, 9.7.13.4, 9.7.19.5.
 #include "model.h"
 
 // ---- named barriers: warps arrive
@@ -15,8 +15,8 @@ static void complete(Named *b) {
   md_wake(&b->waiters);
 }
 
-// The warp's lanes are all here. An arrival belongs to the next use of the barrier only if it comes after the one before:
-// else hardware would count it there [N2].
+// The warp's lanes are all here. An arrival belongs to the next use of the barrier only if it comes after the one
+// before: else hardware would count it there [N2].
 static void arrive(Thread *t, Named *b, u32 id, u32 threads) {
   u32 warp = t->number / LANES;
   if (!b->comp) b->comp = md_component(t->cta->gang);
@@ -26,8 +26,8 @@ static void arrive(Thread *t, Named *b, u32 id, u32 threads) {
     md_fault("N1", t->where, "%s comes to named barrier %u for %u threads, others came for %u", md_thread_name(t), id,
              threads, b->threads);
   if (b->warps[warp / 32] >> warp % 32 & 1)
-    md_fault("N2", t->where, "%s comes to named barrier %u again before its generation %u is complete", md_thread_name(t),
-             id, b->generation);
+    md_fault("N2", t->where, "%s comes to named barrier %u again before its generation %u is complete",
+             md_thread_name(t), id, b->generation);
   if (!md.lenient && !md_knows(t->mind, b->comp, b->generation))
     md_fault("N2", t->where,
              "%s comes to named barrier %u for generation %u, and nothing tells it that generation %u is complete",
@@ -124,7 +124,8 @@ void md_setmaxnreg(int registers, int increase) {
   if (n < 24 || n > 256 || n % 8) md_fault("R1", t->where, "setmaxnreg asks for %u registers: 24 to 256, in eights", n);
   if (t->number % LANES == 0) {
     if (increase ? n < w->registers : n > w->registers)
-      md_fault("R1", t->where, "setmaxnreg.%s to %u registers, but the warp has %u", increase ? "inc" : "dec", n, w->registers);
+      md_fault("R1", t->where, "setmaxnreg.%s to %u registers, but the warp has %u", increase ? "inc" : "dec", n,
+               w->registers);
     while (increase && c->registers < (n - w->registers) * LANES)
       md_wait(&c->register_waiters, (Waiting){.what = WAITS_REGISTERS, .a = n, .b = c->registers, .where = t->where});
     c->registers += w->registers * LANES;

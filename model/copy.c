@@ -1,6 +1,7 @@
-// copy.c - the copy engine: bulk copies of boxes between tensors and shared memory [T1 to T6] (PTX ISA 9.0, 9.7.9.25), and
-// words sent to another CTA (st.async). What is copied is read, and lands, when the policy says so; from the issue on the
-// destination is NaN. For races it is read and written at the issue, and done when its barrier, or its bulk group, says so.
+// copy.c - the copy engine: bulk copies of boxes between tensors and shared memory [T1 to T6] (PTX ISA 9.0, 9.7.9.25),
+// and words sent to another CTA (st.async). What is copied is read, and lands, when the policy says so; from the issue
+// on the destination is NaN. For races it is read and written at the issue, and done when its barrier, or its bulk
+// group, says so.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +25,11 @@ static const BoxMap *map_of(Thread *t, const struct TensorMap *map) {
 // ---- the rows of a box
 
 typedef struct Row {
-  u32 from;       // bytes from the box's start, before the swizzle
+  u32 from;  // bytes from the box's start, before the swizzle
   u32 bytes;
-  bool inside;    // the row; then these elements of it
+  bool inside;  // the row; then these elements of it
   u32 lo, hi;
-  u64 address;    // of element 0 of the row, inside or not
+  u64 address;  // of element 0 of the row, inside or not
 } Row;
 
 static Row row_of(const BoxMap *m, const i32 *at, u32 number) {
@@ -101,7 +102,8 @@ static void read_box(const BoxMap *m, const i32 *at, u8 *box) {
   for (u32 i = 0; i < rows_of(m); i++) {
     Row r = row_of(m, at, i);
     if (r.inside)
-      memcpy(box + r.from + r.lo * m->bytes, (const void *)(uintptr_t)(r.address + r.lo * m->bytes), (r.hi - r.lo) * m->bytes);
+      memcpy(box + r.from + r.lo * m->bytes, (const void *)(uintptr_t)(r.address + r.lo * m->bytes),
+             (r.hi - r.lo) * m->bytes);
   }
 }
 
@@ -210,7 +212,8 @@ static void write_row(const Store *s, Row r) {
   const u8 *from = s->box + r.from;
   u32 n = s->map.bytes;
   if (!s->add) memcpy(to + r.lo * n, from + r.lo * n, (r.hi - r.lo) * n);
-  else for (u32 i = r.lo; i < r.hi; i++) md_add_element(s->map.elem, to + i * n, from + i * n);
+  else
+    for (u32 i = r.lo; i < r.hi; i++) md_add_element(s->map.elem, to + i * n, from + i * n);
 }
 
 static void write_box(void *store) {
@@ -286,9 +289,11 @@ void md_tma_wait(unsigned keep, int read) {
 
 void md_bulk_ended(Thread *t) {
   u32 last = t->bulk.n - 1;
-  if (t->bulk.at[last].ops) md_fault("T2", NULL, "%s ends, and has not committed its last copies out", md_thread_name(t));
+  if (t->bulk.at[last].ops)
+    md_fault("T2", NULL, "%s ends, and has not committed its last copies out", md_thread_name(t));
   for (u32 i = t->bulk_read; i < last; i++) {
     if (t->bulk.at[i].ops)
-      md_fault("T6", NULL, "%s ends, and has not waited until its copies out have read their source", md_thread_name(t));
+      md_fault("T6", NULL, "%s ends, and has not waited until its copies out have read their source",
+               md_thread_name(t));
   }
 }

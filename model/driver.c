@@ -1,6 +1,6 @@
 // driver.c - the entry points of the CUDA driver that concern the device, contexts and memory. There is one device, as
-// cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as SCHEDC_MODEL says. Calls of any thread are let in one at
-// a time (stream.c runs what is enqueued).
+// cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as SCHEDC_MODEL says. Calls of any thread are let
+// in one at a time (stream.c runs what is enqueued).
 #include "driver.h"
 
 #include <stdarg.h>
@@ -13,8 +13,8 @@ enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, VERSION = 13000 };
 enum { GUARD = 64 << 10, ALIGN = 512, PAGE = 4096 };
 
 static struct {
-  int retained;      // the primary context
-  bool failed;       // a launch did: nothing works until the context is made anew
+  int retained;  // the primary context
+  bool failed;   // a launch did: nothing works until the context is made anew
 } primary;
 static _Thread_local void *stack[16];
 static _Thread_local u32 depth;
@@ -143,7 +143,8 @@ static bool reserve(void) {
   static const u64 sizes[] = {(u64)64 << 30, (u64)4 << 30};
   for (u32 i = 0; i < COUNT(sizes) && !region; i++) {
     char *at = mmap(NULL, sizes[i], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *cells = mmap(NULL, sizes[i] / 4 * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *cells = mmap(NULL, sizes[i] / 4 * sizeof(Cell), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at != MAP_FAILED && cells != MAP_FAILED) {
       region = at;
       shadow = cells;

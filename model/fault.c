@@ -156,9 +156,7 @@ static void put_wait(char *to, size_t n, const Thread *t) {
       return;
     case WAITS_LANES: snprintf(to, n, "at %s for other lanes of its warp", md_meet_name(w->a)); return;
     case WAITS_CLUSTER: snprintf(to, n, "for all threads of its cluster"); return;
-    case WAITS_REGISTERS:
-      snprintf(to, n, "for %u registers a thread; its CTA has %u left", w->a, c->registers);
-      return;
+    case WAITS_REGISTERS: snprintf(to, n, "for %u registers a thread; its CTA has %u left", w->a, c->registers); return;
     case WAITS_PRODUCTS: snprintf(to, n, "for its products"); return;
     case WAITS_BULK: snprintf(to, n, "for its copies out"); return;
     case WAITS_TURN:
@@ -174,8 +172,8 @@ static bool same_wait(const Thread *a, const Thread *b) {
   return a->live && b->live && v->what == w->what && v->a == w->a && v->where == w->where && v->turn == w->turn;
 }
 
-// Threads that wait in a row for the same are told of once. `leaving`: of those that have come to their end, and wait there
-// for the others of their cluster; else of the others.
+// Threads that wait in a row for the same are told of once. `leaving`: of those that have come to their end, and wait
+// there for the others of their cluster; else of the others.
 static void note_waits(const Cta *c, bool leaving) {
   for (u32 i = 0, n; i < c->threads; i += n) {
     const Thread *t = &c->thread[i];

@@ -1,5 +1,5 @@
-// fiber.c - a stack of its own for each thread of the model. A stack is entered for the first time with makecontext, and
-// from then on with _setjmp and _longjmp alone, which save no signal mask and cost no system call.
+// fiber.c - a stack of its own for each thread of the model. A stack is entered for the first time with makecontext,
+// and from then on with _setjmp and _longjmp alone, which save no signal mask and cost no system call.
 #undef _FORTIFY_SOURCE  // its longjmp takes another stack for a mistake
 #include <setjmp.h>
 #include <stdint.h>
@@ -26,7 +26,8 @@ static void begin(void) {
 }
 
 static char *new_stack(void) {
-  char *at = mmap(NULL, GUARD + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char *at =
+      mmap(NULL, GUARD + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) md_fault("host", NULL, "the host has no memory for another thread's stack");
   mprotect(at, GUARD, PROT_NONE);
   memset(at + GUARD, 0xff, STACK_BYTES);  // registers that nobody has written are NaN

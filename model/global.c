@@ -1,6 +1,6 @@
-// global.c - global memory as threads use it: turns over CTAs, draws of tiles, additions, and plain loads and stores. The
-// host's compiler shows us each of the latter (-fsanitize=thread, with our functions instead of its library's); those of a
-// thread's own stack are its registers.
+// global.c - global memory as threads use it: turns over CTAs, draws of tiles, additions, and plain loads and stores.
+// The host's compiler shows us each of the latter (-fsanitize=thread, with our functions instead of its library's);
+// those of a thread's own stack are its registers.
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +78,10 @@ void md_turn_take_for(const int *turn, int mine, unsigned *waits, unsigned entry
   check_word(t, turn);
   bool silent = waits[0] != 0;
   while (*(const volatile int *)turn != mine) {
-    md_wait(&waiting, (Waiting){.what = WAITS_TURN, .bounded = true, .silent = silent, .a = (u32)mine, .turn = turn, .where = t->where});
+    md_wait(
+        &waiting,
+        (Waiting){
+            .what = WAITS_TURN, .bounded = true, .silent = silent, .a = (u32)mine, .turn = turn, .where = t->where});
     if (!t->given_up) continue;
     t->given_up = false;
     md_give_up(t, waits, entry, (u32)*turn, (u32)mine);

@@ -1,7 +1,7 @@
-// know.c - vector clocks. What a thread knows is an object that never changes and is shared by all who know the same: the
-// threads of a warpgroup that wait for the same barriers have one between them, and a join of two that was made before is
-// found again. So waiting costs a look-up, and not a walk over all threads. After Lamport (1978) and Mattern (1989); the
-// clocks for engines are those of the async proxy (PTX ISA 9.0, 8.7).
+// know.c - vector clocks. What a thread knows is an object that never changes and is shared by all who know the same:
+// the threads of a warpgroup that wait for the same barriers have one between them, and a join of two that was made
+// before is found again. So waiting costs a look-up, and not a walk over all threads. After Lamport (1978) and Mattern
+// (1989); the clocks for engines are those of the async proxy (PTX ISA 9.0, 8.7).
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// launch.c - a launch: as many clusters as the multiprocessors have room for are there at once, and the others follow. In:
-// what cuLaunchKernel got. Out: memory as the kernel leaves it, or a fault.
+// launch.c - a launch: as many clusters as the multiprocessors have room for are there at once, and the others follow.
+// In: what cuLaunchKernel got. Out: memory as the kernel leaves it, or a fault.
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ int md_cta_rank(void) { return (int)md.self->cta->rank; }
 u32 md_offset(const Cta *c, u32 at, u32 bytes) {
   u32 first = rank_window(c);
   if (at < first || at - first > c->bytes || bytes > c->bytes - (at - first))
-    md_fault("R8", md.self->where, "%s reaches for %u bytes at 0x%x: its CTA has %u bytes of shared memory, from 0x%x on",
+    md_fault("R8", md.self->where,
+             "%s reaches for %u bytes at 0x%x: its CTA has %u bytes of shared memory, from 0x%x on",
              md_thread_name(md.self), bytes, at, c->bytes, first);
   return at - first;
 }
@@ -57,7 +58,8 @@ static void check_visits(const Cta *c, const Mind *all) {
   for (u32 i = 0; i < c->gang->threads && !md.lenient; i++) {
     if (md_knows(all, i, c->visit[i])) continue;
     const Thread *t = &c->gang->cta[i / c->threads].thread[i % c->threads];
-    md_fault("T6", t->where, "%s touches CTA %u, and nothing keeps that one from ending before", md_thread_name(t), c->rank);
+    md_fault("T6", t->where, "%s touches CTA %u, and nothing keeps that one from ending before", md_thread_name(t),
+             c->rank);
   }
 }
 
@@ -74,7 +76,8 @@ static void ended(Thread *t) {
   Warp *w = t->warp;
   t->where = NULL;
   if (w->met) {
-    md_note(w->waiters->where, "%s waits at %s for all lanes of the warp", md_thread_name(w->waiters), md_meet_name(w->op));
+    md_note(w->waiters->where, "%s waits at %s for all lanes of the warp", md_thread_name(w->waiters),
+            md_meet_name(w->op));
     md_fault("W5", NULL, "%s ends while lanes of its warp wait for it", md_thread_name(t));
   }
   if (t->fragments) md_fault("W2", NULL, "%s ends, and has not waited for all of its products", md_thread_name(t));

@@ -1,6 +1,6 @@
-// mbarrier.c - mbarriers [M1 to M9] (PTX ISA 9.0, 9.7.13.15). A phase is complete when no arrival is pending and as many
-// bytes have come as were expected; a wait names it by its parity, passes if the newest phase that is complete has that
-// parity, and may fail for no reason.
+// mbarrier.c - mbarriers [M1 to M9] (PTX ISA 9.0, 9.7.13.15). A phase is complete when no arrival is pending and as
+// many bytes have come as were expected; a wait names it by its parity, passes if the newest phase that is complete has
+// that parity, and may fail for no reason.
 //
 // Three conditions make one run speak for all (README.md): whoever contributes to a phase knows that the one
 // before is complete [M4]; whoever waits for a phase does, too, else the parity could be that of an older one [M5]; and
@@ -38,9 +38,14 @@ void md_mbar_init(unsigned bar, unsigned count) {
   u32 at = md_offset(c, bar, MBAR_BYTES);
   if (at % MBAR_BYTES) md_fault("M1", t->where, "an mbarrier is not at a multiple of 8 bytes");
   if (c->mbar[at / MBAR_BYTES]) md_fault("M1", t->where, "%s is initialised twice", md_mbar_name(c, at, 0));
-  if (!count || count > MAX_TX) md_fault("M2", t->where, "%s is initialised for %u arrivals", md_shared_name(c, at), count);
+  if (!count || count > MAX_TX)
+    md_fault("M2", t->where, "%s is initialised for %u arrivals", md_shared_name(c, at), count);
   Mbar *b = md_new(sizeof *b);
-  *b = (Mbar){.at = at, .count = count, .pending = count, .comp = md_component(c->gang), .init_comp = t->mind->comp,
+  *b = (Mbar){.at = at,
+              .count = count,
+              .pending = count,
+              .comp = md_component(c->gang),
+              .init_comp = t->mind->comp,
               .init_epoch = t->mind->epoch};
   b->waited = md_new(2 * c->gang->threads * sizeof *b->waited);
   b->epoch = b->waited + c->gang->threads;
@@ -48,7 +53,8 @@ void md_mbar_init(unsigned bar, unsigned count) {
   APPEND(&c->bars, b);
   for (u32 i = 0; i < MBAR_BYTES / 4; i++) {
     Cell *cell = &c->cell[at / 4 + i];
-    if (cell->write || cell->set) md_fault("R10", t->where, "%s is initialised where threads or engines have other data", md_mbar_name(c, at, 0));
+    if (cell->write || cell->set)
+      md_fault("R10", t->where, "%s is initialised where threads or engines have other data", md_mbar_name(c, at, 0));
     *cell = (Cell){STAMP_MBARRIER, 0};
   }
 }
@@ -70,7 +76,8 @@ static void check_waits(Cta *c, const Mbar *b, const Know *all, const void *wher
     if (b->waited[i] != b->phase + 1) continue;
     const Thread *t = &c->gang->cta[i / c->threads].thread[i % c->threads];
     if (md_clock(all, CAUSED)[t->mind->comp] >= b->epoch[i]) continue;
-    md_fault("M6", where, "%s can be complete before %s has seen that the generation before is: that wait would miss it",
+    md_fault("M6", where,
+             "%s can be complete before %s has seen that the generation before is: that wait would miss it",
              md_mbar_name(c, b->at, b->phase), md_thread_name(t));
   }
 }
@@ -92,8 +99,8 @@ static void settle(Cta *c, Mbar *b, const void *where) {
 // A contribution to a phase comes after the phase before [M4].
 static void check_order(Thread *t, Cta *c, const Mbar *b) {
   if (md.lenient || md_knows(t->mind, b->comp, b->phase)) return;
-  md_fault("M4", t->where, "%s contributes to %s, and nothing tells it that generation %u is complete", md_thread_name(t),
-           md_mbar_name(c, b->at, b->phase), b->phase - 1);
+  md_fault("M4", t->where, "%s contributes to %s, and nothing tells it that generation %u is complete",
+           md_thread_name(t), md_mbar_name(c, b->at, b->phase), b->phase - 1);
 }
 
 static void arrive(Thread *t, Cta *c, Mbar *b) {
@@ -126,7 +133,8 @@ void md_mbar_expect(unsigned bar, unsigned bytes, int arrives) {
   if (arrives) arrive(t, c, b);
   else check_order(t, c, b);
   b->tx += bytes;
-  if (b->tx > MAX_TX) md_fault("M3", t->where, "%s is told to expect 2^20 bytes or more", md_mbar_name(c, b->at, b->phase));
+  if (b->tx > MAX_TX)
+    md_fault("M3", t->where, "%s is told to expect 2^20 bytes or more", md_mbar_name(c, b->at, b->phase));
   settle(c, b, t->where);
 }
 
@@ -154,10 +162,11 @@ void md_mbar_leave(Cta *c, const Mind *all) {
   for (u32 i = 0; i < c->bars.n && !md.lenient; i++) {
     Mbar *b = c->bars.at[i];
     if (b->flying || !md_knows(all, b->comp, b->async_phase))
-      md_fault("T6", md.self->where, "CTA %u ends, and nobody in it has waited for the copies of generation %u of %s", c->rank,
-               b->async_phase - 1, md_mbar_name(c, b->at, b->async_phase - 1));
-    if (b->tx) md_fault("M3", md.self->where, "CTA %u ends, and %s expects %lld more bytes", c->rank,
-                        md_mbar_name(c, b->at, b->phase), (long long)b->tx);
+      md_fault("T6", md.self->where, "CTA %u ends, and nobody in it has waited for the copies of generation %u of %s",
+               c->rank, b->async_phase - 1, md_mbar_name(c, b->at, b->async_phase - 1));
+    if (b->tx)
+      md_fault("M3", md.self->where, "CTA %u ends, and %s expects %lld more bytes", c->rank,
+               md_mbar_name(c, b->at, b->phase), (long long)b->tx);
   }
 }
 
@@ -239,7 +248,10 @@ void md_mbar_wait_for(unsigned bar, unsigned generation, unsigned *waits, unsign
   check_init(t, c, b, false);
   bool silent = waits[0] != 0;
   while (!try_wait(t, c, b, generation & 1)) {
-    md_wait(&b->waiters, (Waiting){.what = WAITS_MBAR, .bounded = true, .silent = silent, .a = b->at, .b = generation & 1, .where = t->where});
+    md_wait(
+        &b->waiters,
+        (Waiting){
+            .what = WAITS_MBAR, .bounded = true, .silent = silent, .a = b->at, .b = generation & 1, .where = t->where});
     if (!t->given_up) continue;
     t->given_up = false;
     md_give_up(t, waits, entry, bar, generation);

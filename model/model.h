@@ -156,7 +156,6 @@ typedef struct Actor {
   u32 minds;
 } Actor;
 u32 md_stamp(const Stamp *s);
-const Stamp *md_stamped(u32 stamp);
 Actor md_actor(const Thread *t);
 // Records the access of `bytes` at `at`, and looks for races. `shared`: of this CTA, `at` is an offset; NULL: global memory.
 void md_touch(const Actor *a, u32 stamp, Cta *shared, u64 at, u64 bytes);

@@ -1,5 +1,5 @@
-// module.c - modules: shared objects that nvrtc.c made, loaded from memory; and the line of the schedule at an address of
-// their code, which addr2line finds: the outermost of the functions that are inlined there.
+// module.c - modules: shared objects that nvrtc.c made, loaded from memory; and the line of the schedule at an address
+// of their code, which addr2line finds: the outermost of the functions that are inlined there.
 #define _GNU_SOURCE  // memfd_create
 #include <dlfcn.h>
 #include <elf.h>
@@ -113,7 +113,8 @@ void md_lines(const Module *m, const void *const *where, u32 n, ModelRemark **re
   for (u32 i = 0; i < n; i++) {
     Dl_info info;
     if (!where[i] || !dladdr(where[i], &info)) continue;
-    at += snprintf(command + at, sizeof command - (size_t)at, " 0x%zx", (size_t)((const char *)where[i] - (const char *)info.dli_fbase) - 1);
+    at += snprintf(command + at, sizeof command - (size_t)at, " 0x%zx",
+                   (size_t)((const char *)where[i] - (const char *)info.dli_fbase) - 1);
     asked[count++] = remark[i];
   }
   strcat(command, " 2>/dev/null");

@@ -1,7 +1,8 @@
-// nvrtc.c - NVRTC's entry points: the text of emitted kernels, built by the host's C++ compiler as a shared object. In: the
-// text that NVRTC would get. Before it goes kernel.hpp, with a second body for each function that touches the machine; the
-// first bodies are cut out, as compiler/cuda_prims.def has them, and those of wgmma, which are known by their names. The rest
-// is built as it stands. Out: the object's bytes, in which driver and model find `md_kernel_NAME`.
+// nvrtc.c - NVRTC's entry points: the text of emitted kernels, built by the host's C++ compiler as a shared object. In:
+// the text that NVRTC would get. Before it goes kernel.hpp, with a second body for each function that touches the
+// machine; the first bodies are cut out, as compiler/cuda_prims.def has them, and those of wgmma, which are known by
+// their names. The rest is built as it stands. Out: the object's bytes, in which driver and model find
+// `md_kernel_NAME`.
 //
 // Loads and stores are shown to the model by -fsanitize=thread; its library is not linked (global.c has its functions).
 // CXX names the compiler; c++ if it is not set.
@@ -84,7 +85,8 @@ static void cut_machine(char *source) {
 }
 
 static const char *element(const char **p) {
-  static const char *const names[] = {"bf16", "f16", "e4m3", "e5m2"}, *const elems[] = {"MD_BF16", "MD_F16", "MD_E4M3", "MD_E5M2"};
+  static const char *const names[] = {"bf16", "f16", "e4m3", "e5m2"}, *const elems[] = {"MD_BF16", "MD_F16", "MD_E4M3",
+                                                                                        "MD_E5M2"};
   for (u32 i = 0; i < COUNT(names); i++) {
     size_t n = strlen(names[i]);
     if (strncmp(*p, names[i], n) != 0 || (*p)[n] != '_') continue;
@@ -110,8 +112,8 @@ static bool second_wgmma(Text *out, const char *name, size_t n) {
   snprintf(line, sizeof line,
            "template <int %s> DEV void %.*s(float *d, %s a, u64 b, int scale_d) {\n"
            "  sc_issue<%s, %s, %u, %d, %d>(d, %s, %s, b + b_at, scale_d);\n}\n",
-           regs ? "b_at" : "a_at, int b_at", (int)n, name, regs ? "const u32 *" : "u64", a, b ? b : a, columns, a_mn, b_mn,
-           regs ? "a" : "nullptr", regs ? "0" : "a + a_at");
+           regs ? "b_at" : "a_at, int b_at", (int)n, name, regs ? "const u32 *" : "u64", a, b ? b : a, columns, a_mn,
+           b_mn, regs ? "a" : "nullptr", regs ? "0" : "a + a_at");
   puts_to(out, line);
   return true;
 }
@@ -167,8 +169,9 @@ static bool put_kernel(Text *out, const char *at) {
   snprintf(line, sizeof line, "); }\nstatic const unsigned md_bytes_%.*s[] = {", n, name);
   puts_to(out, line);
   puts_to(out, bytes.at ? bytes.at : "");
-  snprintf(line, sizeof line, "0};\nextern \"C\" const MdKernel md_kernel_%.*s = {%u, %u, %u, md_bytes_%.*s, md_call_%.*s};\n",
-           n, name, threads, cluster, params, n, name, n, name);
+  snprintf(line, sizeof line,
+           "0};\nextern \"C\" const MdKernel md_kernel_%.*s = {%u, %u, %u, md_bytes_%.*s, md_call_%.*s};\n", n, name,
+           threads, cluster, params, n, name, n, name);
   puts_to(out, line);
   free(bytes.at);
   free(args.at);
@@ -225,7 +228,8 @@ static int run(char *const *argv, const char *log) {
   posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, 1, 2);
   if (posix_spawnp(&pid, argv[0], &files, NULL, argv, environ) == 0) {
-    while (waitpid(pid, &status, 0) < 0) {}
+    while (waitpid(pid, &status, 0) < 0) {
+    }
     status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   posix_spawn_file_actions_destroy(&files);
@@ -290,8 +294,7 @@ static void like_nvrtc(Text *log) {
     int used = 0;
     if (sscanf(rest, "%399[^:]:%u:%u: %n", file, &line, &column, &used) == 3 && used)
       snprintf(shown, sizeof shown, "%s(%u): %s\n", file, line, rest + used);
-    else
-      snprintf(shown, sizeof shown, "%s\n", rest);
+    else snprintf(shown, sizeof shown, "%s\n", rest);
     puts_to(&out, shown);
   }
   free(log->at);

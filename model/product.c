@@ -1,6 +1,7 @@
-// product.c - the tensor cores: wgmma [W1 to W5] (PTX ISA 9.0, 9.7.15). A group of products runs when all 128 threads of a
-// warpgroup have committed it, after those before it. It reads shared memory, and the registers of its left operand, when it
-// runs; accumulators are NaN in the threads' registers from the issue on, until a wait hands their values back.
+// product.c - the tensor cores: wgmma [W1 to W5] (PTX ISA 9.0, 9.7.15). A group of products runs when all 128 threads
+// of a warpgroup have committed it, after those before it. It reads shared memory, and the registers of its left
+// operand, when it runs; accumulators are NaN in the threads' registers from the issue on, until a wait hands their
+// values back.
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ void md_registers(Thread *t, u32 at, u32 bytes, bool write, const void *where) {
   for (u32 i = 0; i < t->fragments && !md.lenient; i++) {
     const Fragment *f = &t->fragment[i];
     if (apart(f, at, bytes) || (f->tile == MD_NONE && !write)) continue;
-    md_note(t->cta->tensor[t->number / GROUP_THREADS].group.at[f->group].where, "the product, which has not been waited for");
+    md_note(t->cta->tensor[t->number / GROUP_THREADS].group.at[f->group].where,
+            "the product, which has not been waited for");
     md_fault("W2", where, "%s %s registers of a product in flight (%s)", md_thread_name(t), write ? "writes" : "reads",
              f->tile == MD_NONE ? "its left operand" : "its accumulator");
   }
@@ -53,7 +55,9 @@ void md_wgmma_fence(void) {
 }
 
 // Row and column of element e of a thread's part of an accumulator.
-static u32 row_of(const Thread *t, u32 e) { return 16 * (t->number % GROUP_THREADS / LANES) + t->number % LANES / 4 + 8 * (e >> 1 & 1); }
+static u32 row_of(const Thread *t, u32 e) {
+  return 16 * (t->number % GROUP_THREADS / LANES) + t->number % LANES / 4 + 8 * (e >> 1 & 1);
+}
 static u32 col_of(const Thread *t, u32 e) { return 8 * (e >> 2) + 2 * (t->number % 4) + (e & 1); }
 
 static u32 tile_at(Tensor *x, u32 at, u32 n) {
@@ -77,7 +81,8 @@ static Fragment *new_fragment(Thread *t, Fragment f) {
       md_fault("W2", t->where, "%s issues a product on registers that another product in flight uses in another shape",
                md_thread_name(t));
   }
-  if (t->fragments == MAX_FRAGMENTS) md_fault("model", t->where, "products in flight use more than %d tiles", MAX_FRAGMENTS);
+  if (t->fragments == MAX_FRAGMENTS)
+    md_fault("model", t->where, "products in flight use more than %d tiles", MAX_FRAGMENTS);
   t->fragment[t->fragments] = f;
   return &t->fragment[t->fragments++];
 }
@@ -141,14 +146,20 @@ void md_wgmma(const MdProduct *p, float *d, const unsigned *a, unsigned long lon
   check_shape(t, p, a);
   if (x->group.n == t->group) APPEND(&x->group, ((ProductGroup){.where = t->where}));
   ProductGroup *g = &x->group.at[t->group];
-  Issue now = {*p, a_desc, b_desc, scale_d != 0, (u32)((char *)d - t->fiber->stack), 0,
-               a ? (u32)((const char *)a - t->fiber->stack) : MD_NONE, t->where};
+  Issue now = {*p,
+               a_desc,
+               b_desc,
+               scale_d != 0,
+               (u32)((char *)d - t->fiber->stack),
+               0,
+               a ? (u32)((const char *)a - t->fiber->stack) : MD_NONE,
+               t->where};
   if (a) hold_operand(t, a);
   now.tile = hold_tile(t, x, d, p->n);
   if (t->issued == g->issue.n) APPEND(&g->issue, now);
   const Issue *first = &g->issue.at[t->issued++];
-  bool same = !memcmp(&first->p, p, sizeof *p) && first->a == a_desc && first->b == b_desc && first->scale == now.scale &&
-              first->d_at == now.d_at && first->a_at == now.a_at;
+  bool same = !memcmp(&first->p, p, sizeof *p) && first->a == a_desc && first->b == b_desc &&
+              first->scale == now.scale && first->d_at == now.d_at && first->a_at == now.a_at;
   if (!same) {
     md_note(first->where, "others of its warpgroup issue this one");
     md_fault("W5", t->where, "%s issues another product than others of its warpgroup", md_thread_name(t));
@@ -157,8 +168,8 @@ void md_wgmma(const MdProduct *p, float *d, const unsigned *a, unsigned long lon
 
 // ---- what a group reads of shared memory
 
-// Those who issued it, as they were when they committed: threads that know the same are one, and then what each has done
-// itself is no more than what they know of each other.
+// Those who issued it, as they were when they committed: threads that know the same are one, and then what each has
+// done itself is no more than what they know of each other.
 static Actor issuers(const Tensor *x, const ProductGroup *g, Mind mind[GROUP_THREADS]) {
   Actor a = {x->cta->gang, {0}, 0};
   for (u32 i = 0; i < g->brings.n; i++) {
@@ -184,8 +195,12 @@ typedef struct Operand {
 
 static Operand operand(u64 desc, int elem, bool mn) {
   static const u32 widths[] = {0, 128, 64, 32};
-  return (Operand){(u32)(desc & 0x3fff) << 4, (u32)(desc >> 16 & 0x3fff) << 4, (u32)(desc >> 32 & 0x3fff) << 4,
-                   widths[desc >> 62], mn, elem >= MD_E4M3 ? 1 : 2};
+  return (Operand){(u32)(desc & 0x3fff) << 4,
+                   (u32)(desc >> 16 & 0x3fff) << 4,
+                   (u32)(desc >> 32 & 0x3fff) << 4,
+                   widths[desc >> 62],
+                   mn,
+                   elem >= MD_E4M3 ? 1 : 2};
 }
 
 u32 md_swizzled(u32 swizzle, u32 at) { return swizzle ? at ^ (at >> 7 & (swizzle / 16 - 1)) << 4 : at; }
@@ -196,11 +211,13 @@ static u32 chunk_at(const Tensor *x, const Operand *o, u32 r, u32 b, const void 
   u32 at = o->mn ? o->at + b / o->width * o->leading + r / 8 * o->stride + r % 8 * o->width + b % o->width
                  : o->at + r / 8 * o->stride + r % 8 * o->width + b;
   at = md_swizzled(o->width, at & WINDOW);
-  if (at < BASE || at - BASE + 16 > x->cta->bytes) md_fault("R8", where, "a product reads outside of its CTA's shared memory");
+  if (at < BASE || at - BASE + 16 > x->cta->bytes)
+    md_fault("R8", where, "a product reads outside of its CTA's shared memory");
   return at - BASE;
 }
 
-static void each_chunk(const Tensor *x, const Issue *i, bool left, void (*visit)(void *, u32 at, u32 r, u32 b), void *user) {
+static void each_chunk(const Tensor *x, const Issue *i, bool left, void (*visit)(void *, u32 at, u32 r, u32 b),
+                       void *user) {
   Operand o = operand(left ? i->a : i->b, left ? i->p.a_elem : i->p.b_elem, left ? i->p.a_mn : i->p.b_mn);
   u32 extent = left ? ROWS : i->p.n;
   if (!o.width) md_fault("W5", i->where, "a descriptor without a swizzle is not modelled");
@@ -299,8 +316,8 @@ SC_CLONES static void multiply(float *restrict acc, const float *restrict a, con
   }
 }
 
-// Hopper aligns the 32 products of 8-bit factors, and what they are added to, to the largest of them, and keeps about 14
-// bits (measured: f32 results differ from exact ones by up to 2^-10.4 of the largest value).
+// Hopper aligns the 32 products of 8-bit factors, and what they are added to, to the largest of them, and keeps about
+// 14 bits (measured: f32 results differ from exact ones by up to 2^-10.4 of the largest value).
 static float add_aligned(const double *term, u32 n) {
   enum { FRACTION = 13 };
   double most = 0, sum = 0;
@@ -367,7 +384,8 @@ void md_wgmma_commit(void) {
   ProductGroup *g = &x->group.at[t->group];
   if (!g->committed) g->size = t->issued;
   if (t->issued != g->size)
-    md_fault("W5", t->where, "%s commits a group of %u products, others one of %u", md_thread_name(t), t->issued, g->size);
+    md_fault("W5", t->where, "%s commits a group of %u products, others one of %u", md_thread_name(t), t->issued,
+             g->size);
   md_tell(&g->brings, t->mind);
   t->issued = 0;
   if (++g->committed == GROUP_THREADS) all_committed(x, t->group);

@@ -1,11 +1,12 @@
-// shadow.c - who touched each word of memory last: a cell for each four bytes, with the stamp of its last write and the set
-// of the stamps of what was read and added since. Stamps and sets are numbered, and equal ones have one number; so a tile of
-// which all words have the same history costs a comparison a word. A word that is touched in part is split into four cells,
-// one a byte. After FastTrack (Flanagan and Freund, 2009), with sets for readers, because a stage has several.
+// shadow.c - who touched each word of memory last: a cell for each four bytes, with the stamp of its last write and the
+// set of the stamps of what was read and added since. Stamps and sets are numbered, and equal ones have one number; so
+// a tile of which all words have the same history costs a comparison a word. A word that is touched in part is split
+// into four cells, one a byte. After FastTrack (Flanagan and Freund, 2009), with sets for readers, because a stage has
+// several.
 //
-// An access races with an earlier one of the same place, if one of them writes, or both add and not both by threads or both
-// by the copy engine [T3], and nothing puts the one before the other: for what threads do, the barriers; for what an engine
-// does after threads, a fence.proxy.async on the way as well [P1, P3].
+// An access races with an earlier one of the same place, if one of them writes, or both add and not both by threads or
+// both by the copy engine [T3], and nothing puts the one before the other: for what threads do, the barriers; for what
+// an engine does after threads, a fence.proxy.async on the way as well [P1, P3].
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,8 +44,6 @@ u32 md_stamp(const Stamp *s) {
   APPEND(&stamps, *s);
   return stamps.n - 1;
 }
-
-const Stamp *md_stamped(u32 stamp) { return &stamps.at[stamp]; }
 
 Actor md_actor(const Thread *t) { return (Actor){t->cta->gang, {t->mind}, 1}; }
 
@@ -109,13 +108,14 @@ static const char *rule(const Actor *a, const Stamp *s, const Stamp *now, bool g
 static const char *help(const Actor *a, const Stamp *s, const Stamp *now, bool global) {
   const char *r = rule(a, s, now, global);
   if (*r == 'P') return "between the two lies no fence.proxy.async";
-  if (s->gang == a->gang->id && now->agency == BY_THREAD && s->agency == BY_THREAD && s->thread / LANES == now->thread / LANES)
-    return "both are lanes of one warp: where hardware keeps these together nothing comes of it, but PTX lets them part";
+  if (s->gang == a->gang->id && now->agency == BY_THREAD && s->agency == BY_THREAD &&
+      s->thread / LANES == now->thread / LANES)
+    return "both are lanes of one warp: where hardware keeps these together nothing comes of it, but PTX lets them "
+           "part";
   return "nothing that the later thread waited for says that the earlier one had done it";
 }
 
-static void race(const Actor *a, const Stamp *s, const Stamp *now, const Cta *shared, u64 at)
-    __attribute__((noreturn));
+static void race(const Actor *a, const Stamp *s, const Stamp *now, const Cta *shared, u64 at) __attribute__((noreturn));
 static void race(const Actor *a, const Stamp *s, const Stamp *now, const Cta *shared, u64 at) {
   bool global = !shared;
   const Thread *t = &a->gang->cta[now->thread / a->gang->cta->threads].thread[now->thread % a->gang->cta->threads];

@@ -1,6 +1,6 @@
-// stream.c - streams, events and graphs. What is enqueued is run when somebody waits for it, as late as the driver may: on
-// one stream in order; what is on the default stream after all that came before it on streams that are not made to be
-// independent of it, and those after it. Under policy random the seed picks among the streams that can go on.
+// stream.c - streams, events and graphs. What is enqueued is run when somebody waits for it, as late as the driver may:
+// on one stream in order; what is on the default stream after all that came before it on streams that are not made to
+// be independent of it, and those after it. Under policy random the seed picks among the streams that can go on.
 #include "driver.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ typedef struct Work {
   Stream *stream;
   LaunchArgs launch;  // its parameters are behind it, in `block`
   void *block;
-  u64 at;             // WORK_SET
+  u64 at;  // WORK_SET
   size_t bytes;
   unsigned char value;
   struct EventMark *mark;
@@ -32,7 +32,7 @@ typedef struct Graph {
 
 struct Stream {
   u64 id;
-  bool independent;   // of the default stream
+  bool independent;  // of the default stream
   Graph *capture;
   bool forbids;       // … in the mode that forbids other calls
 };

@@ -1,5 +1,5 @@
-// tensormap.c - cuTensorMapEncodeTiled: what the driver checks of a tensor map [T5] (CUDA driver API), and what the model
-// keeps of it in the 128 bytes.
+// tensormap.c - cuTensorMapEncodeTiled: what the driver checks of a tensor map [T5] (CUDA driver API), and what the
+// model keeps of it in the 128 bytes.
 #include <string.h>
 
 #include "driver.h"
@@ -58,7 +58,8 @@ static int check(const BoxMap *m, const unsigned *steps, u32 span) {
 }
 
 int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const u64 *dims, const u64 *strides,
-                           const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+                           const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion,
+                           int fill) {
   static const u32 spans[] = {0, 32, 64, 128};
   BoxMap m = {.address = (uintptr_t)address, .magic = MAGIC};
   (void)promotion;

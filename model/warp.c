@@ -1,16 +1,23 @@
-// warp.c - lanes that meet: instructions that all lanes of a warp run together (.sync.aligned, shuffles and votes of full
-// warps), and what they exchange. A lane that comes to one waits for the others; one that comes to another one, or leaves the
-// kernel, has parted from its warp, which none of these instructions allows.
+// warp.c - lanes that meet: instructions that all lanes of a warp run together (.sync.aligned, shuffles and votes of
+// full warps), and what they exchange. A lane that comes to one waits for the others; one that comes to another one, or
+// leaves the kernel, has parted from its warp, which none of these instructions allows.
 #include <string.h>
 
 #include "elements.h"
 #include "model.h"
 
 const char *md_meet_name(u32 op) {
-  static const char *const names[] = {
-      [MEET_VALUE] = "a shuffle", [MEET_ANY] = "a vote", [MEET_SYNC] = "bar.warp.sync", [MEET_BAR_SYNC] = "bar.sync",
-      [MEET_BAR_ARRIVE] = "bar.arrive", [MEET_REGISTERS] = "setmaxnreg", [MEET_COMMIT] = "wgmma.commit_group",
-      [MEET_WAIT] = "wgmma.wait_group", [MEET_LDMATRIX] = "ldmatrix", [MEET_STMATRIX] = "stmatrix", [MEET_MMA] = "mma.sync"};
+  static const char *const names[] = {[MEET_VALUE] = "a shuffle",
+                                      [MEET_ANY] = "a vote",
+                                      [MEET_SYNC] = "bar.warp.sync",
+                                      [MEET_BAR_SYNC] = "bar.sync",
+                                      [MEET_BAR_ARRIVE] = "bar.arrive",
+                                      [MEET_REGISTERS] = "setmaxnreg",
+                                      [MEET_COMMIT] = "wgmma.commit_group",
+                                      [MEET_WAIT] = "wgmma.wait_group",
+                                      [MEET_LDMATRIX] = "ldmatrix",
+                                      [MEET_STMATRIX] = "stmatrix",
+                                      [MEET_MMA] = "mma.sync"};
   return names[op];
 }
 
@@ -19,8 +26,8 @@ static void parted(Thread *t, u32 op, u64 arg) {
   const Thread *other = w->waiters;
   md_note(other->where, "%s waits at %s for all lanes of the warp", md_thread_name(other), md_meet_name(w->op));
   if (op == w->op)
-    md_fault("W5", t->where, "%s is at %s with another operand (%llu, not %llu): the warp has parted", md_thread_name(t),
-             md_meet_name(op), (unsigned long long)arg, (unsigned long long)w->arg);
+    md_fault("W5", t->where, "%s is at %s with another operand (%llu, not %llu): the warp has parted",
+             md_thread_name(t), md_meet_name(op), (unsigned long long)arg, (unsigned long long)w->arg);
   md_fault("W5", t->where, "%s is at %s while lanes of its warp are at %s: the warp has parted", md_thread_name(t),
            md_meet_name(op), md_meet_name(w->op));
 }
