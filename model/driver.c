@@ -47,11 +47,15 @@ int cuGetErrorString(int error, const char **text) {
   static const struct {
     int error;
     const char *text;
-  } known[] = {{0, "no error"}, {INVALID_VALUE, "invalid argument"}, {OUT_OF_MEMORY, "out of memory"},
+  } known[] = {{0, "no error"},
+               {INVALID_VALUE, "invalid argument"},
+               {OUT_OF_MEMORY, "out of memory"},
                {INVALID_IMAGE, "device kernel image is invalid: the model loads what it has built"},
                {INVALID_CONTEXT, "invalid device context"},
-               {NO_BINARY, "no kernel image is available for execution on the device"}, {NOT_FOUND, "named symbol not found"},
-               {NOT_READY, "device not ready"}, {LAUNCH_FAILED, "unspecified launch failure"},
+               {NO_BINARY, "no kernel image is available for execution on the device"},
+               {NOT_FOUND, "named symbol not found"},
+               {NOT_READY, "device not ready"},
+               {LAUNCH_FAILED, "unspecified launch failure"},
                {CAPTURE_UNSUPPORTED, "operation not permitted while a stream is captured"}};
   *text = error == LAUNCH_FAILED ? md_fault_text() : error == INVALID_VALUE && *refusal ? refusal : NULL;
   for (u32 i = 0; i < COUNT(known) && !*text; i++) {
@@ -82,7 +86,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   if (attribute == MULTIPROCESSORS) return *value = (int)o.sms, 0;
   if (attribute == MAJOR) return *value = 9, 0;
   if (attribute == MINOR) return *value = 0, 0;
-  return dr_refuse("the model knows no attribute %d of a device, only %d, %d and %d", attribute, MULTIPROCESSORS, MAJOR, MINOR);
+  return dr_refuse("the model knows no attribute %d of a device, only %d, %d and %d", attribute, MULTIPROCESSORS, MAJOR,
+                   MINOR);
 }
 
 // ---- contexts: the device's primary one
@@ -232,7 +237,8 @@ int cuMemFree_v2(u64 device) {
     free_piece(i);
     return dr_leave(e);
   }
-  return dr_leave(device ? dr_refuse("cuMemFree of 0x%llx, where nothing allocated begins", (unsigned long long)device) : e);
+  return dr_leave(device ? dr_refuse("cuMemFree of 0x%llx, where nothing allocated begins", (unsigned long long)device)
+                         : e);
 }
 
 static int copied(const char *name, u64 device, size_t bytes) {

@@ -199,7 +199,8 @@ static void check_aligned(u64 at, u32 bytes, bool write, const void *where) {
 }
 
 // `aligned`: hardware wants the address to be a multiple of the bytes.
-static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool write, bool aligned, const void *where) {
+static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool write, bool aligned,
+                                                       const void *where) {
   Thread *t = md.self;
   if (!t) return;
   u64 on_stack = (u64)(at - t->fiber->stack);
@@ -214,12 +215,12 @@ static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool
   }
 }
 
-#define SEEN(n)                                                                 \
-  void __tsan_read##n(void *at) { seen(at, n, false, true, HERE); }             \
-  void __tsan_write##n(void *at) { seen(at, n, true, true, HERE); }             \
-  void __tsan_unaligned_read##n(void *at) { seen(at, n, false, false, HERE); }  \
-  void __tsan_unaligned_write##n(void *at) { seen(at, n, true, false, HERE); }  \
-  void __tsan_volatile_read##n(void *at) { seen(at, n, false, true, HERE); }    \
+#define SEEN(n)                                                                \
+  void __tsan_read##n(void *at) { seen(at, n, false, true, HERE); }            \
+  void __tsan_write##n(void *at) { seen(at, n, true, true, HERE); }            \
+  void __tsan_unaligned_read##n(void *at) { seen(at, n, false, false, HERE); } \
+  void __tsan_unaligned_write##n(void *at) { seen(at, n, true, false, HERE); } \
+  void __tsan_volatile_read##n(void *at) { seen(at, n, false, true, HERE); }   \
   void __tsan_volatile_write##n(void *at) { seen(at, n, true, true, HERE); }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"

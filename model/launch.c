@@ -277,14 +277,16 @@ int md_check_launch(const LaunchArgs *l) {
   const char *name = l->f->name;
   u32 room = l->f->shared ? l->f->shared : USUAL_SHARED;
   if (!l->grid[0] || !l->grid[1] || !l->grid[2])
-    return dr_refuse("a grid of %u x %u x %u CTAs for '%s': each must be 1 at least", l->grid[0], l->grid[1], l->grid[2], name);
+    return dr_refuse("a grid of %u x %u x %u CTAs for '%s': each must be 1 at least", l->grid[0], l->grid[1],
+                     l->grid[2], name);
   if (l->grid[0] % k->cluster)
-    return dr_refuse("a grid of %u CTAs for '%s', whose clusters have %u: it must be a multiple", l->grid[0], name, k->cluster);
+    return dr_refuse("a grid of %u CTAs for '%s', whose clusters have %u: it must be a multiple", l->grid[0], name,
+                     k->cluster);
   if (l->block[0] > k->threads)
     return dr_refuse("a CTA of %u threads for '%s', which has __launch_bounds__(%u)", l->block[0], name, k->threads);
   if (!l->block[0] || l->block[0] % LANES || l->block[1] != 1 || l->block[2] != 1)
-    return dr_refuse("a CTA of %u x %u x %u threads for '%s': the model runs a multiple of %d in one dimension", l->block[0],
-                     l->block[1], l->block[2], name, LANES);
+    return dr_refuse("a CTA of %u x %u x %u threads for '%s': the model runs a multiple of %d in one dimension",
+                     l->block[0], l->block[1], l->block[2], name, LANES);
   if (l->shared > room)
     return dr_refuse("%u bytes of shared memory for '%s', which has %u: cuFuncSetAttribute gives it more, %d at most",
                      l->shared, name, room, MOST_SHARED);

@@ -76,7 +76,8 @@ int cuModuleGetFunction(Function **function, Module *m, const char *name) {
 }
 
 int cuFuncSetAttribute(Function *f, int attribute, int value) {
-  if (attribute != MAX_DYNAMIC_SHARED) return dr_refuse("the model knows no attribute %d of a function, only %d", attribute, MAX_DYNAMIC_SHARED);
+  if (attribute != MAX_DYNAMIC_SHARED)
+    return dr_refuse("the model knows no attribute %d of a function, only %d", attribute, MAX_DYNAMIC_SHARED);
   if (value < 0 || value > MOST_SHARED)
     return dr_refuse("%d bytes of shared memory for '%s': a CTA can have %d at most", value, f->name, MOST_SHARED);
   f->shared = (u32)value;

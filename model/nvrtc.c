@@ -21,7 +21,15 @@
 
 extern char **environ;
 
-enum { OUT_OF_MEMORY = 1, CREATION_FAILURE = 2, INVALID_INPUT = 3, INVALID_PROGRAM = 4, COMPILATION = 6, INTERNAL = 11, MAJOR = 13 };
+enum {
+  OUT_OF_MEMORY = 1,
+  CREATION_FAILURE = 2,
+  INVALID_INPUT = 3,
+  INVALID_PROGRAM = 4,
+  COMPILATION = 6,
+  INTERNAL = 11,
+  MAJOR = 13
+};
 
 typedef struct Text {
   char *at;
@@ -245,9 +253,11 @@ static const char *compiler(void) {
 static int no_compiler(Program *p, int exit_code) {
   char line[400];
   if (exit_code < 0)
-    snprintf(line, sizeof line, "nvrtc: error: the model needs a C++ compiler of the host, and there is no '%s': set CXX\n", compiler());
+    snprintf(line, sizeof line,
+             "nvrtc: error: the model needs a C++ compiler of the host, and there is no '%s': set CXX\n", compiler());
   else
-    snprintf(line, sizeof line, "nvrtc: error: the host's C++ compiler, '%s', ends with exit code %d: set CXX\n", compiler(), exit_code);
+    snprintf(line, sizeof line, "nvrtc: error: the host's C++ compiler, '%s', ends with exit code %d: set CXX\n",
+             compiler(), exit_code);
   puts_to(&p->log, line);
   return INTERNAL;
 }
@@ -260,11 +270,32 @@ static int build_in(Program *p, const char *folder, const Text *text) {
   snprintf(library, sizeof library, "%s/kernel.so", folder);
   snprintf(log, sizeof log, "%s/log", folder);
   if (!dladdr((void *)(uintptr_t)build_in, &self) || !write_file(source, text->at, text->n)) return INTERNAL;
-  char *const compile[] = {(char *)compiler(), "-std=c++17", "-O1", "-g1", "-fPIC", "-w", "-fno-strict-aliasing",
-                           "-ffp-contract=off", "-fno-optimize-sibling-calls", "-fno-exceptions", "-fsanitize=thread",
-                           "-c", source, "-o", object, NULL};
-  char *const link[] = {(char *)compiler(), "-shared", "-nodefaultlibs", object, "-o", library, (char *)self.dli_fname, "-lm",
-                        "-lc", NULL};
+  char *const compile[] = {(char *)compiler(),
+                           "-std=c++17",
+                           "-O1",
+                           "-g1",
+                           "-fPIC",
+                           "-w",
+                           "-fno-strict-aliasing",
+                           "-ffp-contract=off",
+                           "-fno-optimize-sibling-calls",
+                           "-fno-exceptions",
+                           "-fsanitize=thread",
+                           "-c",
+                           source,
+                           "-o",
+                           object,
+                           NULL};
+  char *const link[] = {(char *)compiler(),
+                        "-shared",
+                        "-nodefaultlibs",
+                        object,
+                        "-o",
+                        library,
+                        (char *)self.dli_fname,
+                        "-lm",
+                        "-lc",
+                        NULL};
   int e = run(compile, log);
   if (!e) e = run(link, log);
   read_file(log, &p->log);

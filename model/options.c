@@ -39,8 +39,10 @@ const char *md_options(Options *out) {
   while (at && *at) {
     size_t n = strcspn(at, ","), key = strcspn(at, "=");
     if (key >= n || !option(at, key, at + key + 1, n - key - 1, out)) {
-      snprintf(wrong, sizeof wrong, "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, "
-               "seed=NUMBER, sms=NUMBER (1 to %d) and lanes=apart or together; '%.*s' is none of them", MOST_SMS, (int)n, at);
+      snprintf(wrong, sizeof wrong,
+               "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, "
+               "seed=NUMBER, sms=NUMBER (1 to %d) and lanes=apart or together; '%.*s' is none of them",
+               MOST_SMS, (int)n, at);
       return wrong;
     }
     at += n + (at[n] == ',');

@@ -34,7 +34,7 @@ struct Stream {
   u64 id;
   bool independent;  // of the default stream
   Graph *capture;
-  bool forbids;       // … in the mode that forbids other calls
+  bool forbids;  // … in the mode that forbids other calls
 };
 
 enum { CAPTURE_GLOBAL = 0 };
@@ -267,7 +267,8 @@ int cuEventElapsedTime(float *ms, EventMark *from, EventMark *to) {
 
 int cuStreamBeginCapture_v2(Stream *s, int mode) {
   DR_ENTER;
-  if (stream_of(s) == &legacy) return dr_leave(dr_refuse("the default stream cannot be captured: make one with cuStreamCreate"));
+  if (stream_of(s) == &legacy)
+    return dr_leave(dr_refuse("the default stream cannot be captured: make one with cuStreamCreate"));
   if (s->capture) return dr_leave(dr_refuse("the stream is being captured already: cuStreamEndCapture comes first"));
   if (!(s->capture = calloc(1, sizeof(Graph)))) return dr_leave(OUT_OF_MEMORY);
   s->capture->refs = 1;

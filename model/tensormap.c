@@ -33,15 +33,18 @@ static int check_box(const BoxMap *m, u32 span) {
 
 static int check_dim(const BoxMap *m, u32 i, unsigned step) {
   if (!m->extent[i] || m->extent[i] > (u64)1 << 32)
-    return dr_refuse("a tensor map's extent %llu in dimension %u: it must be 1 to 2^32", (unsigned long long)m->extent[i], i);
+    return dr_refuse("a tensor map's extent %llu in dimension %u: it must be 1 to 2^32",
+                     (unsigned long long)m->extent[i], i);
   if (!m->box[i] || m->box[i] > MOST_BOX)
     return dr_refuse("a tensor map's box of %u elements in dimension %u: it must be 1 to %d", m->box[i], i, MOST_BOX);
   if (step != 1) return dr_refuse("a tensor map with element strides: the model has them 1");
   if (!i) return 0;
   if (m->stride[i] % 16)
-    return dr_refuse("a tensor map's stride of %llu bytes in dimension %u: it must be a multiple of 16", (unsigned long long)m->stride[i], i);
+    return dr_refuse("a tensor map's stride of %llu bytes in dimension %u: it must be a multiple of 16",
+                     (unsigned long long)m->stride[i], i);
   if (m->stride[i] >> 40)
-    return dr_refuse("a tensor map's stride of %llu bytes in dimension %u: it must be less than 2^40", (unsigned long long)m->stride[i], i);
+    return dr_refuse("a tensor map's stride of %llu bytes in dimension %u: it must be less than 2^40",
+                     (unsigned long long)m->stride[i], i);
   return 0;
 }
 
@@ -63,11 +66,14 @@ int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, co
   static const u32 spans[] = {0, 32, 64, 128};
   BoxMap m = {.address = (uintptr_t)address, .magic = MAGIC};
   (void)promotion;
-  if (rank != DIMS) return dr_refuse("a tensor map of %u dimensions: the model knows those of %d dimensions", rank, DIMS);
+  if (rank != DIMS)
+    return dr_refuse("a tensor map of %u dimensions: the model knows those of %d dimensions", rank, DIMS);
   if ((uintptr_t)map % 64) return dr_refuse("a tensor map at %p: it must be at a multiple of 64", map);
-  if (!element(type, &m)) return dr_refuse("a tensor map of elements of type %d: the model knows 0, 3, 6, 7 and 9", type);
+  if (!element(type, &m))
+    return dr_refuse("a tensor map of elements of type %d: the model knows 0, 3, 6, 7 and 9", type);
   if (interleave || fill || swizzle < 0 || swizzle >= (int)COUNT(spans))
-    return dr_refuse("a tensor map with interleave %d, fill %d and swizzle %d: the model knows 0, 0 and 0 to 3", interleave, fill, swizzle);
+    return dr_refuse("a tensor map with interleave %d, fill %d and swizzle %d: the model knows 0, 0 and 0 to 3",
+                     interleave, fill, swizzle);
   for (u32 i = 0; i < DIMS; i++) {
     m.extent[i] = dims[i];
     m.box[i] = box[i];

@@ -1,6 +1,7 @@
-// launchers.c - four threads launch one loaded kernel as fast as they can, each with a library context, a stream and inputs of
-// its own, and each launch with an output of its own: each must be written, by the right launch. tests/device.py builds it
-// with libschedc and the model of a GPU, whose memory is the host's.
+// launchers.c - four threads launch one loaded kernel as fast as they can, each with a library
+// context, a stream and inputs of its own, and each launch with an output of its own: each must be
+// written, by the right launch. tests/device.py builds it with libschedc and the model of a GPU,
+// whose memory is the host's.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,7 +67,12 @@ static void *launch_all(void *arg) {
     for (int i = 0; i < LAUNCHES && !l->failed; i++) {
       const schedc_tensor tensors[] = {
           {"X", l->x, SCHEDC_F32, 2, {ROWS, COLUMNS}, {COLUMNS, 1}},
-          {"Y", l->y + (size_t)(round * LAUNCHES + i) * ELEMENTS, SCHEDC_F32, 2, {ROWS, COLUMNS}, {COLUMNS, 1}},
+          {"Y",
+           l->y + (size_t)(round * LAUNCHES + i) * ELEMENTS,
+           SCHEDC_F32,
+           2,
+           {ROWS, COLUMNS},
+           {COLUMNS, 1}},
       };
       l->failed = schedc_launch(context, l->loaded, stream, tensors, NULL, NULL, 0) != SCHEDC_OK;
     }
@@ -103,7 +109,13 @@ int main(void) {
   pthread_barrier_init(&all, NULL, THREADS);
   for (int t = 0; t < THREADS; t++) {
     Launcher *l = &launcher[t];
-    *l = (Launcher){device_context, loaded, (float)(t + 1), allocate(ELEMENTS), allocate((size_t)ROUNDS * LAUNCHES * ELEMENTS), 0, 0};
+    *l = (Launcher){device_context,
+                    loaded,
+                    (float)(t + 1),
+                    allocate(ELEMENTS),
+                    allocate((size_t)ROUNDS * LAUNCHES * ELEMENTS),
+                    0,
+                    0};
     if (!l->x || !l->y) return 1;
     for (int i = 0; i < ELEMENTS; i++) l->x[i] = l->value;
     pthread_create(&l->thread, NULL, launch_all, l);

@@ -33,7 +33,8 @@ static schedc_status unavailable(Sc *sc, const Kernel *k, const char *wrong) {
 }
 
 // The machine is at fault, not the text; NVRTC may have said more.
-static schedc_status does_not_work(Sc *sc, const Kernel *k, const char *wrong, const BuildLog *log) {
+static schedc_status does_not_work(Sc *sc, const Kernel *k, const char *wrong,
+                                   const BuildLog *log) {
   for (u32 i = 0; i < log->remark.n; i++) {
     const Remark *r = &log->remark.at[i];
     if (r->kind == REMARK_ERROR) return unavailable(sc, k, sc_printf(sc, "%s: %s", wrong, r->text));
