@@ -10,9 +10,6 @@ The library and the model are those beside schedc. (tests/gpu/launch.py does as 
 import argparse
 import ctypes
 import os
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,90 +21,19 @@ sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(HERE, "gpu")]
 import numpy  # noqa: E402
 
 import layouts  # noqa: E402
+import misuse  # noqa: E402
 import shims  # noqa: E402
 import strides  # noqa: E402
-from checks import Checks, Wrong, expect, expect_failure  # noqa: E402
-from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Driver, Launcher, Tensors, pointer, size  # noqa: E402
+from checks import Wrong, expect, expect_failure  # noqa: E402
+from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Launcher, Tensors, pointer, size  # noqa: E402
 from hang import make_editor  # noqa: E402
-from libschedc import Failed, Kernel, Library  # noqa: E402
-from refused import refuse_all  # noqa: E402
+from libschedc import Failed  # noqa: E402
+from setting import ATTENTION, COPY, GEMM, SHORT, Renewing, Setting, run_as  # noqa: E402
 
-ATTENTION = {"B": 2, "M": 70, "N": 190, "H": 4, "G": 2}
-SHORT = {"B": 1, "M": 70, "N": 190, "H": 2, "G": 1}
-GEMM = {"M": 70, "N": 136, "K": 72}
-COPY = {"M": 130, "N": 136}
 HEADERS = {  # those of shims.py, with dimensions for which the model needs a moment
     "fa3_stale": ATTENTION, "gemm_pingpong": GEMM, "a sequence": None, "a sequence that launches a kernel twice": None,
 }
 POLICIES = ("late", "early", "random", "laggard")
-SOURCE = "schedules/{}.sched"
-
-
-class Renewing(Checks):
-    """A launch that fails takes its context with it: the next check has another."""
-
-    def __init__(self, only, setting):
-        super().__init__(only)
-        self.setting = setting
-
-    def settle(self, name):
-        s = self.setting
-        if s.context and s.driver.so.cuCtxSynchronize() == LAUNCH_FAILED:
-            s.close()
-            s.open()
-
-
-class Setting:
-    """The library, the model as its driver, a context that is current, and kernels that are loaded on it, once each."""
-
-    def __init__(self, args, folder):
-        self.schedc, self.folder = args.schedc, folder
-        beside = os.path.dirname(args.schedc)
-        self.model = os.path.join(beside, "libschedc_model.so")
-        os.environ.update(SCHEDC_DRIVER=self.model, SCHEDC_NVRTC=self.model, SCHEDC_MODEL="sms=3")
-        self.cache = os.environ.setdefault("SCHEDC_CACHE", os.path.join(folder, "cache"))
-        self.library_path = os.path.join(beside, "libschedc.so")
-        self.driver, self.library = Driver(self.model), self.fresh_library()
-        self.open()
-
-    def open(self):
-        self.context, self.known = Context(self.driver), {}
-
-    def fresh_library(self):
-        return Library(self.library_path)
-
-    def kernel(self, name, unit=None, **params):
-        key = name, unit, tuple(sorted(params.items()))
-        if key not in self.known:
-            self.known[key] = self.fresh(name, unit, **params)
-        return self.known[key]
-
-    def fresh(self, name, unit=None, **params):
-        kernel = self.parsed(name, unit, **params)
-        kernel.load()
-        return kernel
-
-    def parsed(self, name, unit=None, **params):
-        return Kernel(self.library, name if "/" in name else SOURCE.format(name), unit, params)
-
-    def close(self):
-        for kernel in self.known.values():
-            kernel.close()
-        self.context.close()
-        self.context = None
-
-    def tensors(self, kernel, dims, layout=None, seed=5):
-        return Tensors(self.context, kernel, dims, layout, numpy.random.default_rng(seed))
-
-    def run(self, *command, program=None, **environment):
-        """schedc, in an environment without what makes the library find the model."""
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("SCHEDC_") or k == "SCHEDC_CACHE"}
-        return subprocess.run([program or self.schedc, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
-                              encoding="utf-8", env={**clean, **environment})
-
-
-def run_as(policy="late", seed=0, sms=3):
-    os.environ["SCHEDC_MODEL"] = f"policy={policy},seed={seed},sms={sms}"
 
 
 # ---- layouts of tensors
@@ -417,232 +343,34 @@ def run_on_host_tensors(s, kernel, dims):
     expect(all(e.pass_ for e in kernel.compare(tensors)), "the outputs are wrong")
 
 
-# ---- wrong uses
-
-def refused(function, *words):
-    """The driver's error has all the words."""
-    try:
-        function()
-    except CudaError as error:
-        for word in words:
-            expect(word in str(error), f"nothing says '{word}': {error}")
-        return
-    raise Wrong(f"nothing is refused: '{words[0]}'")
-
-
-def module(s, name):
-    """(module, function) of a kernel, as the driver is given it."""
-    path, loaded, function = os.path.join(s.folder, name + ".cubin"), pointer(), pointer()
-    if not os.path.exists(path):
-        shims.succeed(s.schedc, "build", SOURCE.format(name), "-o", path)
-    with open(path, "rb") as file:
-        code = file.read()
-    s.driver.cuModuleLoadData(ctypes.byref(loaded), code)
-    s.driver.cuModuleGetFunction(ctypes.byref(function), loaded, name.encode())
-    return loaded, function
-
-
-def start(s, function, params, grid=1, block=256, shared=0, extra=None):
-    s.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, None, params, extra)
-
-
-def no_room(s):
-    """Shared memory: 48 KB, or as much as was asked for before, up to 227 KB."""
-    loaded, function = module(s, "gemm")
-    params = (ctypes.c_void_p * 8)()
-    refused(lambda: start(s, function, params, shared=98368), "98368 bytes of shared memory", "49152", "cuFuncSetAttribute")
-    refused(lambda: s.driver.cuFuncSetAttribute(function, 8, 300000), "300000", "232448")
-    s.driver.cuFuncSetAttribute(function, 8, 98368)
-    refused(lambda: start(s, function, params, shared=98369), "98369 bytes of shared memory", "98368", "cuFuncSetAttribute")
-    s.driver.cuModuleUnload(loaded)
-
-
-def wrong_launches(s):
-    loaded, function = module(s, "copy")
-    params = (ctypes.c_void_p * 8)()
-    refused(lambda: start(s, function, params, block=256), "256 threads", "__launch_bounds__", "128")
-    refused(lambda: start(s, function, params, block=100), "100 x 1 x 1 threads", "multiple of 32")
-    refused(lambda: start(s, function, params, block=128, grid=0), "grid", "0")
-    refused(lambda: start(s, function, None, block=128), "3 parameters")
-    refused(lambda: start(s, function, params, block=128), "parameter 0", "NULL")
-    refused(lambda: start(s, function, params, block=128, extra=params), "extra")
-    s.driver.cuModuleUnload(loaded)
-    refused(lambda: s.driver.cuModuleLoadData(ctypes.byref(pointer()), b"no kernel" * 20), "200")
-
-
-def no_map(s):
-    """A parameter that should be a tensor map is something else: known when the kernel uses it."""
-    loaded, function = module(s, "copy")
-    s.driver.cuFuncSetAttribute(function, 8, 100000)
-    block = (ctypes.c_uint64 * 64)(*[1] * 64)
-    params = (ctypes.c_void_p * 3)(*[ctypes.addressof(block)] * 3)
-    start(s, function, params, block=128, shared=24624)
-    refused(s.context.synchronize, "719", "tensor map")
-
-
-def wrong_tensors(s):
-    """Refused by name, whether their shapes are known or new; nothing is launched, and what is right still runs."""
-    run_as()
-    kernel = s.fresh("fa3_fwd")
-    tensors = s.tensors(kernel, ATTENTION)
-    for known in (False, True):
-        refuse_all(kernel, tensors.described, None)
-        s.context.synchronize()
-        tensors.download()
-        expect(known or numpy.isnan(tensors.views[3]).all(), "something was launched")
-        tensors.clear()
-        Launcher(tensors)()
-        s.context.synchronize()
-        tensors.check()
-    kernel.close()
-
-
-def wrong_workspaces(s):
-    """None, one that is too small, and one that is not aligned."""
-    path, unit, dims, _ = shims.CASES["a sequence"]
-    launch = Launcher(s.tensors(s.kernel(path, unit), dims))
-    room = launch.room
-    expect(room > 0, "the sequence needs no workspace")
-    for at, given, words in ((None, 0, [f"{room} bytes", "given 0"]), (launch.workspace, room - 1, [f"{room} bytes", str(room - 1)]),
-                             (launch.workspace + 64, room, ["workspace's address", "multiple of 256"])):
-        expect_failure(lambda: launch.kernel.launch(None, launch.described, at, given), *words)
-
-
-def stray_copies(s):
-    """Copies past the end of what was allocated, and of nothing that was."""
-    at, room = s.context.allocate(100), numpy.zeros(200, numpy.uint8)
-    refused(lambda: s.context.put(at, room), "cuMemcpyHtoD", "200 bytes", "allocated")
-    refused(lambda: s.context.get(at + 50, room[:51]), "cuMemcpyDtoH", "51 bytes", "allocated")
-    refused(lambda: s.driver.cuMemFree_v2(ctypes.c_uint64(at + 16)), "cuMemFree", "allocated")
-    refused(lambda: s.driver.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), size(0)), "0 bytes")
-
-
-def encode(s, address=0x1000, inner=64, box=64, stride=128, swizzle=3, rank=5):
-    room = (ctypes.c_uint64 * 32)()
-    at = (ctypes.addressof(room) + 63) // 64 * 64
-    dims, steps = (ctypes.c_uint64 * 5)(inner, 8, 1, 1, 1), (ctypes.c_uint64 * 4)(stride, 16, 16, 16)
-    boxes, ones = (ctypes.c_uint * 5)(box, 8, 1, 1, 1), (ctypes.c_uint * 5)(1, 1, 1, 1, 1)
-    s.driver.cuTensorMapEncodeTiled(pointer(at), 6, rank, pointer(address), dims, steps, boxes, ones, 0, swizzle, 0, 0)
-    return at, room
-
-
-def wrong_maps(s):
-    """Each by what is wrong, and what would be right."""
-    encode(s)
-    refused(lambda: encode(s, address=0x1008), "0x1008", "multiple of 16")
-    refused(lambda: encode(s, stride=100), "100", "multiple of 16")
-    refused(lambda: encode(s, stride=1 << 40), "2^40")
-    refused(lambda: encode(s, box=128), "256 bytes", "swizzle", "128")
-    refused(lambda: encode(s, box=12), "24 bytes", "multiple of 16")
-    refused(lambda: encode(s, inner=0), "extent")
-    refused(lambda: encode(s, rank=4), "5 dimensions")
-    at, room = encode(s)
-    refused(lambda: s.driver.cuTensorMapReplaceAddress(pointer(at), pointer(0x1004)), "0x1004", "multiple of 16")
-    expect(room is not None, "the map's memory is kept until here")
-
-
-def wrong_captures(s):
-    stream, graph = pointer(s.context.stream()), pointer()
-    refused(lambda: s.driver.cuStreamBeginCapture_v2(None, 0), "default stream")
-    refused(lambda: s.driver.cuStreamEndCapture(stream, ctypes.byref(graph)), "not being captured")
-    s.driver.cuStreamBeginCapture_v2(stream, 0)
-    refused(lambda: s.driver.cuStreamBeginCapture_v2(stream, 0), "is being captured")
-    s.driver.cuStreamEndCapture(stream, ctypes.byref(graph))
-    s.driver.cuGraphDestroy(graph)
-
-
-def wrong_options(s):
-    """SCHEDC_MODEL is read when the driver starts, and at each launch."""
-    launch = Launcher(s.tensors(s.kernel("copy"), COPY))
-    for text in ("policy=never", "sms=0", "sms=65", "seed", "seed=x", "lanes=none", "colour=blue", "late"):
-        os.environ["SCHEDC_MODEL"] = text
-        expect_failure(lambda: s.fresh("copy"), "SCHEDC_MODEL is a list", f"'{text}'", "policy=early, late, random or laggard")
-    run_as()
-    launch()
-    s.context.synchronize()
-
-
-# ---- the command
-
-def said(done, code, *words):
-    expect(done.returncode == code, f"exit code {done.returncode}, not {code}: {done.stdout}")
-    for word in words:
-        expect(word in done.stdout, f"nothing says '{word}': {done.stdout}")
-    errors = re.findall(r"error\[|^schedc \w+:.*", done.stdout, re.M)
-    expect(len(errors) <= 2, f"more than one error and a last line: {done.stdout}")
-
-
-def no_ptx(s):
-    path = os.path.join(s.folder, "copy.ptx")
-    done = s.run("build", SOURCE.format("copy"), "-o", path, SCHEDC_NVRTC=s.model)
-    said(done, 3, "the model makes no PTX")
-    expect(not os.path.exists(path), "there is a file all the same")
-
-
-def no_model(s):
-    """There is no such file; it is no library; it is another library."""
-    run = ["run", "--on", "model", SOURCE.format("copy"), "--case", "small"]
-    said(s.run(*run, SCHEDC_MODEL_LIBRARY="/nonexistent"), 3, "SCHEDC_MODEL_LIBRARY", "'/nonexistent'")
-    said(s.run(*run, SCHEDC_MODEL_LIBRARY="README.md"), 3, "README.md", "SCHEDC_MODEL_LIBRARY")
-    said(s.run(*run, SCHEDC_MODEL_LIBRARY=s.library_path), 3, "libschedc.so", "SCHEDC_MODEL_LIBRARY")
-    alone = os.path.join(tempfile.mkdtemp(dir=s.folder), "schedc")
-    shutil.copy(s.schedc, alone)
-    said(s.run(*run, program=alone), 3, "neither beside schedc nor installed", "SCHEDC_MODEL_LIBRARY=PATH")
-    shutil.copy(s.model, os.path.dirname(alone))
-    said(s.run(*run, SCHEDC_MODEL_LIBRARY=os.path.join(os.path.dirname(alone), "libschedc_model.so")), 0, "PASS")
-
-
-def no_compiler(s):
-    """CXX names what is not there, or what fails; and PATH has none."""
-    run = ["run", "--on", "model", SOURCE.format("copy"), "--case", "small", "--no-cache"]
-    said(s.run(*run, CXX="/nonexistent/c++"), 3, "C++ compiler", "'/nonexistent/c++'", "CXX")
-    said(s.run(*run, PATH=s.folder, CXX=""), 3, "C++ compiler", "'c++'", "CXX")
-    said(s.run(*run, CXX="false"), 3, "'false'", "exit code 1", "CXX")
-    said(s.run(*run, TMPDIR="/nonexistent"), 3, "TMPDIR", "'/nonexistent")
-    for other in filter(shutil.which, ("g++", "clang++")):
-        said(s.run(*run, CXX=other), 0, "PASS")
-
-
-def moved(s):
-    """The model by a relative path; then what that built, from another folder."""
-    folder = tempfile.mkdtemp(dir=s.folder)
-    shutil.copy(s.model, folder)
-    environment = dict(os.environ, SCHEDC_CACHE=os.path.join(folder, "cache"))
-    for where, path in ((folder, "./libschedc_model.so"), (ROOT, os.path.join(folder, "libschedc_model.so"))):
-        environment.update(SCHEDC_DRIVER=path, SCHEDC_NVRTC=path)
-        done = subprocess.run([s.schedc, "run", "--on", "cuda", os.path.join(ROOT, SOURCE.format("copy")), "--case", "small"],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, encoding="utf-8", cwd=where,
-                              env=environment)
-        said(done, 0, "PASS")
-
-
 # ---- all of them
 
 def run_all(checks, s):
     all_layouts(checks, s)
-    for name, function, *args in (
-            *((f"a stream's order, seed {seed}", in_order, seed) for seed in range(3)),
-            *((f"loaded behind work, seed {seed}", loaded_behind_work, seed) for seed in range(3)), ("events", events), ("three streams", side_by_side, "fa3_stale", {"causal": True}, 1),
-            ("three streams, plain grid", side_by_side, "fa3_fwd", {}, 2), ("four threads", host_threads),
-            ("contexts", contexts), ("captured: fa3_stale", captured, "fa3_stale", None, {"causal": True}, SHORT),
-            ("captured: a sequence", captured, "tests/gpu/sequence.sched", None, {}, {"M": 100, "N": 72}),
-            ("two graphs and a launch", two_in_a_graph), ("what may not be captured", forbidden_while_captured)):
-        checks.run(name, function, s, *args)
+    for seed in range(3):
+        checks.run(f"a stream's order, seed {seed}", in_order, s, seed)
+        checks.run(f"loaded behind work, seed {seed}", loaded_behind_work, s, seed)
+    checks.run("events", events, s)
+    checks.run("three streams", side_by_side, s, "fa3_stale", {"causal": True}, 1)
+    checks.run("three streams, plain grid", side_by_side, s, "fa3_fwd", {}, 2)
+    checks.run("four threads", host_threads, s)
+    checks.run("contexts", contexts, s)
+    checks.run("captured: fa3_stale", captured, s, "fa3_stale", None, {"causal": True}, SHORT)
+    checks.run("captured: a sequence", captured, s, "tests/gpu/sequence.sched", None, {}, {"M": 100, "N": 72})
+    checks.run("two graphs and a launch", two_in_a_graph, s)
+    checks.run("what may not be captured", forbidden_while_captured, s)
     for name, dims in HEADERS.items():
         checks.run(f"C header: {name}", header, s, name, dims)
-    for name, function in (("no room", no_room), ("wrong launches", wrong_launches), ("wrong tensors", wrong_tensors),
-                           ("wrong workspaces", wrong_workspaces), ("stray copies", stray_copies), ("wrong maps", wrong_maps), ("wrong captures", wrong_captures),
-                           ("wrong options", wrong_options), ("no model", no_model), ("no compiler", no_compiler), ("no PTX", no_ptx),
-                           ("moved", moved), ("no map", no_map)):
-        checks.run(name, function, s)
+    misuse.run(checks, s)
     s.close()
     checks.run("a launch that races", wrong_launch, s, RACE, "T2", ["shared memory"])
     checks.run("a launch that hangs", wrong_launch, s, HANG, "deadlock", ["no thread can go on"])
     checks.run("bounded waits", bounded_waits, s, None)
     checks.run("bounded waits of a launch that hangs", bounded_waits, s, HANG)
-    checks.run("a run that races", wrong_run, s, "copy", COPY, RACE, "T2", ["of 'tile'"])
-    checks.run("a run that hangs", wrong_run, s, "copy", COPY, HANG, "deadlock", ["no thread can go on", "full barrier of 'tile'"])
-    checks.run("a run that is misaligned", wrong_run, s, "gemm", GEMM, ODD, "T5", ["of tensor 'C'", "not aligned"])
+    for name, dims, script, rule, words in (("copy", COPY, RACE, "T2", ["of 'tile'"]),
+                                            ("copy", COPY, HANG, "deadlock", ["no thread can go on", "full barrier of 'tile'"]),
+                                            ("gemm", GEMM, ODD, "T5", ["of tensor 'C'", "not aligned"])):
+        checks.run(f"a run with a fault: {rule}", wrong_run, s, name, dims, script, rule, words)
 
 
 def main():

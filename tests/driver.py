@@ -1,5 +1,5 @@
-"""The CUDA driver from Python, through ctypes, as callers of libschedc use it: a context, streams, events, graphs, tensors that
-numpy fills. For tests/device.py, where the model of a GPU stands in for the driver."""
+"""The CUDA driver from Python, through ctypes, as callers of libschedc use it: a context, streams, events, graphs, and tensors
+that numpy fills. For tests/device.py, where the model of a GPU stands in for the driver."""
 import ctypes
 
 import numpy
