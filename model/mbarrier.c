@@ -112,6 +112,15 @@ static void arrive(Thread *t, Cta *c, Mbar *b) {
   b->pending--;
 }
 
+// What a thread does with an mbarrier of its own CTA begins.
+static Mbar *own(Thread *t, unsigned bar, const void *where) {
+  t->where = where;
+  md_pause();
+  Mbar *b = md_mbar(t->cta, md_offset(t->cta, bar, MBAR_BYTES));
+  check_init(t, t->cta, b, false);
+  return b;
+}
+
 void md_mbar_arrive(unsigned bar, int rank) {
   Thread *t = md.self;
   t->where = HERE;
@@ -126,10 +135,7 @@ void md_mbar_arrive(unsigned bar, int rank) {
 void md_mbar_expect(unsigned bar, unsigned bytes, int arrives) {
   Thread *t = md.self;
   Cta *c = t->cta;
-  t->where = HERE;
-  md_pause();
-  Mbar *b = md_mbar(c, md_offset(c, bar, MBAR_BYTES));
-  check_init(t, c, b, false);
+  Mbar *b = own(t, bar, HERE);
   if (arrives) arrive(t, c, b);
   else check_order(t, c, b);
   b->tx += bytes;
@@ -214,12 +220,8 @@ static bool try_wait(Thread *t, Cta *c, Mbar *b, u32 parity) {
 
 void md_mbar_wait(unsigned bar, unsigned parity) {
   Thread *t = md.self;
-  Cta *c = t->cta;
-  t->where = HERE;
-  md_pause();
-  Mbar *b = md_mbar(c, md_offset(c, bar, MBAR_BYTES));
-  check_init(t, c, b, false);
-  while (!try_wait(t, c, b, parity))
+  Mbar *b = own(t, bar, HERE);
+  while (!try_wait(t, t->cta, b, parity))
     md_wait(&b->waiters, (Waiting){.what = WAITS_MBAR, .a = b->at, .b = parity, .where = t->where});
 }
 
@@ -241,17 +243,11 @@ void md_give_up(Thread *t, u32 *waits, u32 entry, u32 saw, u32 generation) {
 
 void md_mbar_wait_for(unsigned bar, unsigned generation, unsigned *waits, unsigned entry) {
   Thread *t = md.self;
-  Cta *c = t->cta;
-  t->where = HERE;
-  md_pause();
-  Mbar *b = md_mbar(c, md_offset(c, bar, MBAR_BYTES));
-  check_init(t, c, b, false);
-  bool silent = waits[0] != 0;
-  while (!try_wait(t, c, b, generation & 1)) {
-    md_wait(
-        &b->waiters,
-        (Waiting){
-            .what = WAITS_MBAR, .bounded = true, .silent = silent, .a = b->at, .b = generation & 1, .where = t->where});
+  Mbar *b = own(t, bar, HERE);
+  Waiting w = {
+      .what = WAITS_MBAR, .bounded = true, .silent = waits[0] != 0, .a = b->at, .b = generation & 1, .where = t->where};
+  while (!try_wait(t, t->cta, b, w.b)) {
+    md_wait(&b->waiters, w);
     if (!t->given_up) continue;
     t->given_up = false;
     md_give_up(t, waits, entry, bar, generation);
