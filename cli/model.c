@@ -3,6 +3,7 @@
 #define _GNU_SOURCE  // secure_getenv
 #include "cli.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,6 @@ static bool readable(const char *path) { return access(path, R_OK) == 0; }
 static bool find_library(char *path, size_t room) {
   static const char *const places[] = {"libschedc_model.so", SCHEDC_MODEL_PLACE "/libschedc_model.so"};
   char self[PATH_MAX];
-  const char *chosen = secure_getenv("SCHEDC_MODEL_LIBRARY");
-  if (chosen && *chosen) return snprintf(path, room, "%s", chosen) < (int)room && readable(path);
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
   for (size_t i = 0; slash && i < COUNT(places); i++) {
@@ -27,10 +26,18 @@ static bool find_library(char *path, size_t room) {
 
 int model_open(const Args *args) {
   char path[PATH_MAX];
+  const char *chosen = secure_getenv("SCHEDC_MODEL_LIBRARY");
   if (!args->model) return 0;
-  if (!find_library(path, sizeof path))
+  if (chosen && *chosen) {
+    if (!realpath(chosen, path)) return cli_fail(args, "SCHEDC_MODEL_LIBRARY names '%s', where there is no file", chosen);
+  } else if (!find_library(path, sizeof path)) {
     return cli_fail(args, "libschedc_model.so, the model of a GPU, is neither beside schedc nor installed with it; "
                           "SCHEDC_MODEL_LIBRARY=PATH says where it is");
+  }
+  void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);  // and stays open: it is used next
+  if (!library || !dlsym(library, "schedc_model_fault"))
+    return cli_fail(args, "'%s' is not libschedc_model.so, the model of a GPU (%s); SCHEDC_MODEL_LIBRARY=PATH says where that is",
+                    path, dlerror());
   setenv("SCHEDC_DRIVER", path, 1);
   setenv("SCHEDC_NVRTC", path, 1);
   model_run_as(&(ModelRun){args->policy, args->seed, args->sms, false});

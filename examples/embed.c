@@ -1,5 +1,6 @@
 // embed.c - libschedc inside another program: a schedule out of a string, compiled in a thread,
-// every diagnostic through a callback, run on the CPU and compared with its specification.
+// every diagnostic through a callback, run on a Hopper GPU if there is one and else on the CPU, and
+// compared with its specification.
 //
 //   cc embed.c $(pkg-config --cflags --libs schedc) -lpthread
 #include <pthread.h>
@@ -50,7 +51,7 @@ static void *compile(void *out) {
   return NULL;
 }
 
-static schedc_status run(const schedc_kernel *kernel, schedc_error *error) {
+static schedc_status run(const schedc_kernel *kernel, int *on_gpu, schedc_error *error) {
   static uint16_t x[M * N], y[M * N];
   schedc_options options = SCHEDC_OPTIONS_INIT;
   schedc_context *context;
@@ -63,7 +64,9 @@ static schedc_status run(const schedc_kernel *kernel, schedc_error *error) {
   const schedc_scalar scalars[] = {{"a", 3}};
   schedc_status status = schedc_open(&context, &options);
   if (status) return status;
-  status = schedc_run_cpu(context, kernel, tensors, 2, scalars, 1, NULL);
+  *on_gpu = schedc_gpu_available(context, NULL, 0) == SCHEDC_OK;
+  status = *on_gpu ? schedc_run_cuda(context, kernel, tensors, 2, scalars, 1, NULL)
+                   : schedc_run_cpu(context, kernel, tensors, 2, scalars, 1, NULL);
   if (!status) status = schedc_compare(context, kernel, tensors, 2, scalars, 1, NULL, error);
   schedc_close(context);
   return status;
@@ -76,11 +79,12 @@ int main(void) {
   if (pthread_create(&thread, NULL, compile, &kernel) != 0) return EXIT_FAILURE;
   pthread_join(thread, NULL);
   if (!kernel) return EXIT_FAILURE;
-  schedc_status status = run(kernel, &error);
+  int on_gpu = 0;
+  schedc_status status = run(kernel, &on_gpu, &error);
   if (status) fprintf(stderr, "%s: %s\n", schedc_status_name(status), schedc_status_text(status));
   else
-    printf("%s: max error %g of %g allowed: %s\n", error.tensor, error.max_error, error.max_allowed,
-           error.pass ? "PASS" : "FAIL");
+    printf("%s, on the %s: max error %g of %g allowed: %s\n", error.tensor, on_gpu ? "GPU" : "CPU",
+           error.max_error, error.max_allowed, error.pass ? "PASS" : "FAIL");
   schedc_kernel_free(kernel);
   return status == SCHEDC_OK && error.pass ? EXIT_SUCCESS : EXIT_FAILURE;
 }

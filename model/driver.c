@@ -3,6 +3,7 @@
 // in one at a time (stream.c runs what is enqueued).
 #include "driver.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,23 @@ void dr_fail(void) { primary.failed = true; }
 
 // ---- errors, devices
 
-int cuInit(unsigned flags) { return flags ? INVALID_VALUE : 0; }
+static _Thread_local char refusal[400];
+
+int dr_refuse(const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(refusal, sizeof refusal, fmt, ap);
+  va_end(ap);
+  return INVALID_VALUE;
+}
+
+int cuInit(unsigned flags) {
+  Options o;
+  const char *wrong = md_options(&o);
+  if (wrong) return dr_refuse("%s", wrong);
+  return flags ? dr_refuse("cuInit takes 0, not %u", flags) : 0;
+}
+
 int cuDriverGetVersion(int *version) { return *version = VERSION, 0; }
 
 int cuGetErrorString(int error, const char **text) {
@@ -33,13 +50,14 @@ int cuGetErrorString(int error, const char **text) {
   } known[] = {{0, "no error"},
                {INVALID_VALUE, "invalid argument"},
                {OUT_OF_MEMORY, "out of memory"},
-               {INVALID_IMAGE, "device kernel image is invalid"},
+               {INVALID_IMAGE, "device kernel image is invalid: the model loads what it has built"},
                {INVALID_CONTEXT, "invalid device context"},
                {NO_BINARY, "no kernel image is available for execution on the device"},
                {NOT_FOUND, "named symbol not found"},
                {NOT_READY, "device not ready"},
-               {LAUNCH_FAILED, "unspecified launch failure"}};
-  *text = error == LAUNCH_FAILED ? md_fault_text() : NULL;
+               {LAUNCH_FAILED, "unspecified launch failure"},
+               {CAPTURE_UNSUPPORTED, "operation not permitted while a stream is captured"}};
+  *text = error == LAUNCH_FAILED ? md_fault_text() : error == INVALID_VALUE && *refusal ? refusal : NULL;
   for (u32 i = 0; i < COUNT(known) && !*text; i++) {
     if (known[i].error == error) *text = known[i].text;
   }
@@ -68,26 +86,39 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   if (attribute == MULTIPROCESSORS) return *value = (int)o.sms, 0;
   if (attribute == MAJOR) return *value = 9, 0;
   if (attribute == MINOR) return *value = 0, 0;
-  return INVALID_VALUE;
+  return dr_refuse("the model knows no attribute %d of a device, only %d, %d and %d", attribute, MULTIPROCESSORS, MAJOR,
+                   MINOR);
 }
 
 // ---- contexts: the device's primary one
 
 int cuDevicePrimaryCtxRetain(void **context, int device) {
   (void)device;
-  if (!primary.retained++) primary.failed = false;
-  return *context = &primary, 0;
+  dr_enter();
+  primary.retained++;
+  *context = &primary;
+  return dr_leave(0);
 }
 
+static void free_all(void);
+
+// The last one takes all with it that is in the context.
 int cuDevicePrimaryCtxRelease_v2(int device) {
   (void)device;
-  if (!primary.retained) return INVALID_CONTEXT;
-  if (!--primary.retained) primary.failed = false;
-  return 0;
+  dr_enter();
+  if (!primary.retained) return dr_leave(INVALID_CONTEXT);
+  if (!--primary.retained) {
+    if (!primary.failed) dr_drain_all();
+    dr_forget_work();
+    free_all();
+    primary.failed = false;
+  }
+  return dr_leave(0);
 }
 
 int cuCtxPushCurrent_v2(void *context) {
-  if (depth == COUNT(stack) || (context && context != &primary)) return INVALID_CONTEXT;
+  bool known = !context || (context == &primary && primary.retained);
+  if (depth == COUNT(stack) || !known) return INVALID_CONTEXT;
   return stack[depth++] = context, 0;
 }
 
@@ -169,8 +200,8 @@ static u64 place(u64 bytes, u32 *before) {
 // The end of a piece is the end of what may be touched; its beginning is aligned as the driver's are.
 int cuMemAlloc_v2(u64 *device, size_t bytes) {
   u32 before;
-  DR_ENTER;
-  if (!bytes) return dr_leave(INVALID_VALUE);
+  DR_ENTER_UNCAPTURED;
+  if (!bytes) return dr_leave(dr_refuse("an allocation of 0 bytes"));
   if (!region && !reserve()) return dr_leave(OUT_OF_MEMORY);
   u64 at = place(bytes, &before);
   Piece *more = at ? realloc(pieces.at, (pieces.n + 1) * sizeof *more) : NULL;
@@ -184,46 +215,63 @@ int cuMemAlloc_v2(u64 *device, size_t bytes) {
   return dr_leave(0);
 }
 
+static void free_piece(u32 i) {
+  void *at = (void *)(uintptr_t)pieces.at[i].at;
+  u64 n = pages(pieces.at[i].bytes);
+  madvise(at, n, MADV_DONTNEED);
+  mprotect(at, n, PROT_NONE);
+  memmove(&pieces.at[i], &pieces.at[i + 1], (pieces.n - i - 1) * sizeof *pieces.at);
+  pieces.n--;
+}
+
+static void free_all(void) {
+  md_forget_global();
+  while (pieces.n) free_piece(pieces.n - 1);
+}
+
 int cuMemFree_v2(u64 device) {
-  DR_ENTER;
-  dr_drain_all();
+  DR_ENTER_UNCAPTURED;
+  int e = dr_drain_all();
   for (u32 i = 0; i < pieces.n; i++) {
     if (pieces.at[i].at != device) continue;
-    u64 n = pages(pieces.at[i].bytes);
-    madvise((void *)(uintptr_t)device, n, MADV_DONTNEED);
-    mprotect((void *)(uintptr_t)device, n, PROT_NONE);
-    memmove(&pieces.at[i], &pieces.at[i + 1], (pieces.n - i - 1) * sizeof *pieces.at);
-    pieces.n--;
-    return dr_leave(0);
+    free_piece(i);
+    return dr_leave(e);
   }
-  return dr_leave(device ? INVALID_VALUE : 0);
+  return dr_leave(device ? dr_refuse("cuMemFree of 0x%llx, where nothing allocated begins", (unsigned long long)device)
+                         : e);
+}
+
+static int copied(const char *name, u64 device, size_t bytes) {
+  if (!bytes || md_in_memory(device, bytes)) return 0;
+  return dr_refuse("%s of %zu bytes at 0x%llx, which are not all allocated", name, bytes, (unsigned long long)device);
 }
 
 int cuMemcpyHtoD_v2(u64 to, const void *from, size_t bytes) {
-  DR_ENTER;
+  DR_ENTER_UNCAPTURED;
   int e = dr_drain(NULL);
-  if (!e && bytes && !md_in_memory(to, bytes)) e = INVALID_VALUE;
+  if (!e) e = copied("cuMemcpyHtoD", to, bytes);
   if (!e && bytes) memcpy((void *)(uintptr_t)to, from, bytes);
   return dr_leave(e);
 }
 
 int cuMemcpyDtoH_v2(void *to, u64 from, size_t bytes) {
-  DR_ENTER;
+  DR_ENTER_UNCAPTURED;
   int e = dr_drain(NULL);
-  if (!e && bytes && !md_in_memory(from, bytes)) e = INVALID_VALUE;
+  if (!e) e = copied("cuMemcpyDtoH", from, bytes);
   if (!e && bytes) memcpy(to, (const void *)(uintptr_t)from, bytes);
   return dr_leave(e);
 }
 
 int cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
   (void)flags;
-  return (*at = calloc(1, bytes ? bytes : 1)) ? 0 : OUT_OF_MEMORY;
+  DR_ENTER_UNCAPTURED;
+  return dr_leave((*at = calloc(1, bytes ? bytes : 1)) ? 0 : OUT_OF_MEMORY);
 }
 
 int cuMemFreeHost(void *at) { return free(at), 0; }
 
 int cuMemHostGetDevicePointer_v2(u64 *device, void *at, unsigned flags) {
-  return *device = (uintptr_t)at, flags ? INVALID_VALUE : 0;
+  return *device = (uintptr_t)at, flags ? dr_refuse("cuMemHostGetDevicePointer takes 0, not %u", flags) : 0;
 }
 
 // ---- what fits at once

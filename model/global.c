@@ -192,7 +192,15 @@ void md_fence_async(int global) {
 
 // ---- what the compiler shows us
 
-static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool write, const void *where) {
+static void check_aligned(u64 at, u32 bytes, bool write, const void *where) {
+  if (at % bytes)
+    md_fault("T5", where, "%s %s %u bytes at %s, which is not aligned to them", md_thread_name(md.self),
+             write ? "stores" : "loads", bytes, md_global_name(at));
+}
+
+// `aligned`: hardware wants the address to be a multiple of the bytes.
+static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool write, bool aligned,
+                                                       const void *where) {
   Thread *t = md.self;
   if (!t) return;
   u64 on_stack = (u64)(at - t->fiber->stack);
@@ -202,17 +210,18 @@ static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool
     for (u32 g = from / TOUCH_GRAIN; g <= (from + bytes - 1) / TOUCH_GRAIN; g++) t->touched[g / 8] |= (u8)(1u << g % 8);
     if (t->fragments) md_registers(t, from, bytes, write, where);
   } else if (md_is_global((uintptr_t)at)) {
+    if (aligned) check_aligned((uintptr_t)at, bytes, write, where);
     touch(t, (uintptr_t)at, bytes, write ? DEED_WRITE : DEED_READ, where);
   }
 }
 
-#define SEEN(n)                                                         \
-  void __tsan_read##n(void *at) { seen(at, n, false, HERE); }           \
-  void __tsan_write##n(void *at) { seen(at, n, true, HERE); }           \
-  void __tsan_unaligned_read##n(void *at) { seen(at, n, false, HERE); } \
-  void __tsan_unaligned_write##n(void *at) { seen(at, n, true, HERE); } \
-  void __tsan_volatile_read##n(void *at) { seen(at, n, false, HERE); }  \
-  void __tsan_volatile_write##n(void *at) { seen(at, n, true, HERE); }
+#define SEEN(n)                                                                \
+  void __tsan_read##n(void *at) { seen(at, n, false, true, HERE); }            \
+  void __tsan_write##n(void *at) { seen(at, n, true, true, HERE); }            \
+  void __tsan_unaligned_read##n(void *at) { seen(at, n, false, false, HERE); } \
+  void __tsan_unaligned_write##n(void *at) { seen(at, n, true, false, HERE); } \
+  void __tsan_volatile_read##n(void *at) { seen(at, n, false, true, HERE); }   \
+  void __tsan_volatile_write##n(void *at) { seen(at, n, true, true, HERE); }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 SEEN(1)
@@ -221,20 +230,20 @@ SEEN(4)
 SEEN(8)
 SEEN(16)
 void __tsan_init(void) {}
-void __tsan_read_range(void *at, unsigned long n) { seen(at, (u32)n, false, HERE); }
-void __tsan_write_range(void *at, unsigned long n) { seen(at, (u32)n, true, HERE); }
+void __tsan_read_range(void *at, unsigned long n) { seen(at, (u32)n, false, false, HERE); }
+void __tsan_write_range(void *at, unsigned long n) { seen(at, (u32)n, true, false, HERE); }
 void *__tsan_memcpy(void *to, const void *from, unsigned long n) {
-  seen((char *)from, (u32)n, false, HERE);
-  seen(to, (u32)n, true, HERE);
+  seen((char *)from, (u32)n, false, false, HERE);
+  seen(to, (u32)n, true, false, HERE);
   return memcpy(to, from, n);
 }
 void *__tsan_memmove(void *to, const void *from, unsigned long n) {
-  seen((char *)from, (u32)n, false, HERE);
-  seen(to, (u32)n, true, HERE);
+  seen((char *)from, (u32)n, false, false, HERE);
+  seen(to, (u32)n, true, false, HERE);
   return memmove(to, from, n);
 }
 void *__tsan_memset(void *to, int x, unsigned long n) {
-  seen(to, (u32)n, true, HERE);
+  seen(to, (u32)n, true, false, HERE);
   return memset(to, x, n);
 }
 void __tsan_func_entry(void *caller) { (void)caller; }

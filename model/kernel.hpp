@@ -36,7 +36,9 @@ DEV float fminf(float a, float b) { return __builtin_fminf(a, b); }
 DEV float sqrtf(float x) { return __builtin_sqrtf(x); }
 DEV float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
 DEV float tanhf(float x) { return __builtin_tanhf(x); }
+extern "C" {
 unsigned char memory[1024];  // stands for dynamic shared memory, of which only the address is used
+}
 
 // ---- the functions of the table
 

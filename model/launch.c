@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "driver.h"
 
 Model md;
 MdIndex md_thread_index, md_cta_index, md_grid_size;
@@ -14,7 +14,6 @@ enum {
   USUAL_SHARED = 48 << 10,
   ALL_REGISTERS = 65536,
   ASYNC_COMPONENTS = 256,  // for each CTA: mbarriers, named barriers, warpgroups, threads with bulk groups
-  LAUNCH_FAILED = 719,
 };
 
 static Fiber *fibers;
@@ -273,13 +272,25 @@ static void make_gangs(u32 gangs, u32 ctas, u32 threads, u32 bytes) {
 
 // ---- the launch
 
-bool md_fits(const LaunchArgs *l) {
+int md_check_launch(const LaunchArgs *l) {
   const MdKernel *k = l->f->kernel;
-  u32 most = l->f->shared ? l->f->shared : USUAL_SHARED;
-  bool grid = l->grid[0] && l->grid[1] && l->grid[2] && l->grid[0] % k->cluster == 0;
-  bool block =
-      l->block[0] && l->block[0] <= k->threads && l->block[0] % LANES == 0 && l->block[1] == 1 && l->block[2] == 1;
-  return grid && block && l->shared <= most && l->shared <= MOST_SHARED;
+  const char *name = l->f->name;
+  u32 room = l->f->shared ? l->f->shared : USUAL_SHARED;
+  if (!l->grid[0] || !l->grid[1] || !l->grid[2])
+    return dr_refuse("a grid of %u x %u x %u CTAs for '%s': each must be 1 at least", l->grid[0], l->grid[1],
+                     l->grid[2], name);
+  if (l->grid[0] % k->cluster)
+    return dr_refuse("a grid of %u CTAs for '%s', whose clusters have %u: it must be a multiple", l->grid[0], name,
+                     k->cluster);
+  if (l->block[0] > k->threads)
+    return dr_refuse("a CTA of %u threads for '%s', which has __launch_bounds__(%u)", l->block[0], name, k->threads);
+  if (!l->block[0] || l->block[0] % LANES || l->block[1] != 1 || l->block[2] != 1)
+    return dr_refuse("a CTA of %u x %u x %u threads for '%s': the model runs a multiple of %d in one dimension",
+                     l->block[0], l->block[1], l->block[2], name, LANES);
+  if (l->shared > room)
+    return dr_refuse("%u bytes of shared memory for '%s', which has %u: cuFuncSetAttribute gives it more, %d at most",
+                     l->shared, name, room, MOST_SHARED);
+  return 0;
 }
 
 static void prepare(const LaunchArgs *l) {

@@ -327,7 +327,7 @@ typedef struct LaunchArgs {
   u32 grid[3], block[3], shared;
   void **param;
 } LaunchArgs;
-bool md_fits(const LaunchArgs *l);       // may it be launched?
+int md_check_launch(const LaunchArgs *l);  // CUresult: may it be launched?
 int md_launch(const LaunchArgs *l);  // CUresult; the fault is told by md_fault_text
 
 typedef struct Model {

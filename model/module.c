@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "model.h"
+#include "driver.h"
 
 struct Module {
   void *object;
@@ -17,7 +17,6 @@ struct Module {
   LIST(Function *) function;
 };
 
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_IMAGE = 200, NO_BINARY = 209, NOT_FOUND = 500 };
 enum { MAX_DYNAMIC_SHARED = 8, MOST_SHARED = 227 << 10 };
 
 // Bytes of an image, which ends with its table of sections; 0: it is none of ours.
@@ -43,8 +42,11 @@ int cuModuleLoadData(Module **module, const void *image) {
   return NO_BINARY;
 }
 
+// What is still to be launched of it is launched.
 int cuModuleUnload(Module *m) {
-  if (!m) return INVALID_VALUE;
+  if (!m) return dr_refuse("cuModuleUnload of no module");
+  dr_enter();
+  dr_leave(dr_failed() ? 0 : dr_drain_all());
   for (u32 i = 0; i < m->function.n; i++) {
     free((char *)m->function.at[i]->name);
     free(m->function.at[i]);
@@ -74,7 +76,10 @@ int cuModuleGetFunction(Function **function, Module *m, const char *name) {
 }
 
 int cuFuncSetAttribute(Function *f, int attribute, int value) {
-  if (attribute != MAX_DYNAMIC_SHARED || value < 0 || value > MOST_SHARED) return INVALID_VALUE;
+  if (attribute != MAX_DYNAMIC_SHARED)
+    return dr_refuse("the model knows no attribute %d of a function, only %d", attribute, MAX_DYNAMIC_SHARED);
+  if (value < 0 || value > MOST_SHARED)
+    return dr_refuse("%d bytes of shared memory for '%s': a CTA can have %d at most", value, f->name, MOST_SHARED);
   f->shared = (u32)value;
   return 0;
 }

@@ -21,7 +21,15 @@
 
 extern char **environ;
 
-enum { OUT_OF_MEMORY = 1, CREATION_FAILURE = 2, INVALID_INPUT = 3, INVALID_PROGRAM = 4, COMPILATION = 6, MAJOR = 13 };
+enum {
+  OUT_OF_MEMORY = 1,
+  CREATION_FAILURE = 2,
+  INVALID_INPUT = 3,
+  INVALID_PROGRAM = 4,
+  COMPILATION = 6,
+  INTERNAL = 11,
+  MAJOR = 13
+};
 
 typedef struct Text {
   char *at;
@@ -241,6 +249,19 @@ static const char *compiler(void) {
   return chosen && *chosen ? chosen : "c++";
 }
 
+// The host's compiler is not there, or says nothing of what it does not like.
+static int no_compiler(Program *p, int exit_code) {
+  char line[400];
+  if (exit_code < 0)
+    snprintf(line, sizeof line,
+             "nvrtc: error: the model needs a C++ compiler of the host, and there is no '%s': set CXX\n", compiler());
+  else
+    snprintf(line, sizeof line, "nvrtc: error: the host's C++ compiler, '%s', ends with exit code %d: set CXX\n",
+             compiler(), exit_code);
+  puts_to(&p->log, line);
+  return INTERNAL;
+}
+
 static int build_in(Program *p, const char *folder, const Text *text) {
   char source[300], object[300], library[300], log[300];
   Dl_info self;
@@ -248,7 +269,7 @@ static int build_in(Program *p, const char *folder, const Text *text) {
   snprintf(object, sizeof object, "%s/kernel.o", folder);
   snprintf(library, sizeof library, "%s/kernel.so", folder);
   snprintf(log, sizeof log, "%s/log", folder);
-  if (!dladdr((void *)(uintptr_t)build_in, &self) || !write_file(source, text->at, text->n)) return COMPILATION;
+  if (!dladdr((void *)(uintptr_t)build_in, &self) || !write_file(source, text->at, text->n)) return INTERNAL;
   char *const compile[] = {(char *)compiler(),
                            "-std=c++17",
                            "-O1",
@@ -278,12 +299,8 @@ static int build_in(Program *p, const char *folder, const Text *text) {
   int e = run(compile, log);
   if (!e) e = run(link, log);
   read_file(log, &p->log);
-  if (e < 0) {
-    puts_to(&p->log, "nvrtc: error: the model needs a C++ compiler of the host, and there is none called ");
-    puts_to(&p->log, compiler());
-    puts_to(&p->log, ": set CXX\n");
-  }
-  return !e && read_file(library, &p->object) ? 0 : COMPILATION;
+  if (e) return e > 0 && p->log.n ? COMPILATION : no_compiler(p, e);
+  return read_file(library, &p->object) && p->object.n ? 0 : no_compiler(p, e);
 }
 
 static void remove_folder(const char *folder) {
@@ -326,9 +343,11 @@ static int build(Program *p) {
   }
   snprintf(folder, sizeof folder, "%s/schedc-model-XXXXXX", tmp && *tmp ? tmp : "/tmp");
   if (!mkdtemp(folder)) {
-    puts_to(&p->log, "nvrtc: error: no folder can be made for the host's compiler: set TMPDIR\n");
+    puts_to(&p->log, "nvrtc: error: the model can make no folder '");
+    puts_to(&p->log, folder);
+    puts_to(&p->log, "' for the host's compiler: set TMPDIR\n");
     free(text.at);
-    return COMPILATION;
+    return INTERNAL;
   }
   int e = build_in(p, folder, &text);
   remove_folder(folder);
@@ -366,9 +385,15 @@ int nvrtcDestroyProgram(Program **program) {
   return 0;
 }
 
+// Of the options (the architecture, and what ptxas is to say) only one matters: whether it is for machine code.
 int nvrtcCompileProgram(Program *p, int options, const char *const *option) {
-  (void)options, (void)option;  // the architecture, and what ptxas is to say
-  return p ? build(p) : INVALID_PROGRAM;
+  if (!p) return INVALID_PROGRAM;
+  for (int i = 0; i < options; i++) {
+    if (!strstr(option[i], "=compute_")) continue;
+    puts_to(&p->log, "nvrtc: error: the model makes no PTX, only machine code of its own\n");
+    return INTERNAL;
+  }
+  return build(p);
 }
 
 int nvrtcGetProgramLogSize(const Program *p, size_t *n) { return *n = p->log.n + 1, 0; }
@@ -381,6 +406,5 @@ int nvrtcGetProgramLog(const Program *p, char *to) {
 int nvrtcGetCUBINSize(const Program *p, size_t *n) { return *n = p->object.n, 0; }
 int nvrtcGetCUBIN(const Program *p, char *to) { return memcpy(to, p->object.at, p->object.n), 0; }
 
-// There is no PTX.
 int nvrtcGetPTXSize(const Program *p, size_t *n) { return (void)p, *n = 0, CREATION_FAILURE; }
 int nvrtcGetPTX(const Program *p, char *to) { return (void)p, (void)to, CREATION_FAILURE; }

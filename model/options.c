@@ -1,5 +1,6 @@
 // options.c - SCHEDC_MODEL: how the model runs, read at each launch. "policy=random,seed=3,sms=2,lanes=together".
 #define _GNU_SOURCE  // secure_getenv
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,14 +33,18 @@ static bool option(const char *key, size_t key_n, const char *value, size_t n, O
 }
 
 const char *md_options(Options *out) {
+  static _Thread_local char wrong[300];
   *out = (Options){.sms = USUAL_SMS};
   const char *at = secure_getenv("SCHEDC_MODEL");
   while (at && *at) {
     size_t n = strcspn(at, ","), key = strcspn(at, "=");
-    if (key >= n || !option(at, key, at + key + 1, n - key - 1, out))
-      return "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, seed=NUMBER, sms=NUMBER "
-             "(1 to "
-             "64) and lanes=apart or together";
+    if (key >= n || !option(at, key, at + key + 1, n - key - 1, out)) {
+      snprintf(wrong, sizeof wrong,
+               "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, "
+               "seed=NUMBER, sms=NUMBER (1 to %d) and lanes=apart or together; '%.*s' is none of them",
+               MOST_SMS, (int)n, at);
+      return wrong;
+    }
     at += n + (at[n] == ',');
   }
   return NULL;

@@ -27,18 +27,24 @@ typedef struct EventMark {
 
 typedef struct Graph {
   LIST(Work) work;
+  u32 refs;  // the graph, and what was made of it to be launched
 } Graph;
 
 struct Stream {
   u64 id;
   bool independent;  // of the default stream
   Graph *capture;
+  bool forbids;  // … in the mode that forbids other calls
 };
 
+enum { CAPTURE_GLOBAL = 0 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST(Work) queue;
 static Stream legacy = {.id = 1};
 static u64 next_id = 2;
+static u32 capturing;  // streams, in the mode that forbids other calls
+
+bool dr_capturing(void) { return capturing; }
 
 void dr_enter(void) { pthread_mutex_lock(&lock); }
 
@@ -83,7 +89,10 @@ static int run_one(u32 i) {
   memmove(&queue.at[i], &queue.at[i + 1], (queue.n - i - 1) * sizeof w);
   queue.n--;
   int e = run_work(&w);
-  if (e) dr_fail();
+  if (e) {
+    dr_fail();
+    dr_forget_work();
+  }
   return e;
 }
 
@@ -98,6 +107,10 @@ static u32 next_work(void) {
     if (may_run(n) && !pick--) return n;
   }
   return 0;
+}
+
+void dr_forget_work(void) {
+  while (queue.n) free(queue.at[--queue.n].block);
 }
 
 static bool awaited(const Stream *s) {
@@ -141,24 +154,36 @@ static void *copy_params(const MdKernel *k, void *const *from, void ***param) {
   return block;
 }
 
+static int check_params(const Function *f, void **params, void **extra) {
+  if (extra) return dr_refuse("'%s' is given its parameters in `extra`: the model takes kernelParams", f->name);
+  if (!params) return dr_refuse("'%s' has %u parameters, and is given none", f->name, f->kernel->params);
+  for (u32 i = 0; i < f->kernel->params; i++) {
+    if (!params[i]) return dr_refuse("parameter %u of the %u of '%s' is NULL", i, f->kernel->params, f->name);
+  }
+  return 0;
+}
+
 int cuLaunchKernel(const Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, Stream *stream, void **params, void **extra) {
   DR_ENTER;
   Work w = {.kind = WORK_LAUNCH, .stream = stream_of(stream)};
-  if (!f || extra) return dr_leave(INVALID_VALUE);
+  if (!f) return dr_leave(dr_refuse("a launch of no function"));
   w.launch = (LaunchArgs){.f = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
-  if (!md_fits(&w.launch)) return dr_leave(INVALID_VALUE);
+  int e = md_check_launch(&w.launch);
+  if (!e) e = check_params(f, params, extra);
+  if (e) return dr_leave(e);
   w.block = copy_params(f->kernel, params, &w.launch.param);
   return dr_leave(w.block ? enqueue(w) : OUT_OF_MEMORY);
 }
 
 static int set(u64 to, unsigned char value, size_t n, Stream *stream) {
-  if (n && !md_in_memory(to, n)) return INVALID_VALUE;
+  if (n && !md_in_memory(to, n))
+    return dr_refuse("cuMemsetD8 of %zu bytes at 0x%llx, which are not all allocated", n, (unsigned long long)to);
   return enqueue((Work){.kind = WORK_SET, .stream = stream, .at = to, .bytes = n, .value = value});
 }
 
 int cuMemsetD8_v2(u64 to, unsigned char value, size_t n) {
-  DR_ENTER;
+  DR_ENTER_UNCAPTURED;
   return dr_leave(set(to, value, n, &legacy));
 }
 
@@ -170,10 +195,12 @@ int cuMemsetD8Async(u64 to, unsigned char value, size_t n, Stream *stream) {
 // ---- streams
 
 int cuStreamCreate(Stream **stream, unsigned flags) {
+  DR_ENTER;
   Stream *s = calloc(1, sizeof *s);
-  if (!s) return OUT_OF_MEMORY;
+  if (!s) return dr_leave(OUT_OF_MEMORY);
   *s = (Stream){.id = next_id++, .independent = flags & 1};
-  return *stream = s, 0;
+  *stream = s;
+  return dr_leave(0);
 }
 
 int cuStreamDestroy_v2(Stream *s) {
@@ -184,12 +211,12 @@ int cuStreamDestroy_v2(Stream *s) {
 }
 
 int cuStreamSynchronize(Stream *s) {
-  DR_ENTER;
+  DR_ENTER_UNCAPTURED;
   return dr_leave(dr_drain(s));
 }
 
 int cuCtxSynchronize(void) {
-  DR_ENTER;
+  DR_ENTER_UNCAPTURED;
   return dr_leave(dr_drain_all());
 }
 
@@ -217,7 +244,7 @@ int cuEventRecord(EventMark *event, Stream *s) {
 }
 
 int cuEventSynchronize(EventMark *event) {
-  DR_ENTER;
+  DR_ENTER_UNCAPTURED;
   int e = 0;
   while (!e && event->pending && queue.n) e = run_one(next_work());
   return dr_leave(e);
@@ -225,13 +252,13 @@ int cuEventSynchronize(EventMark *event) {
 
 // Whoever asks again and again sees the work get on.
 int cuEventQuery(EventMark *event) {
-  DR_ENTER;
+  DR_ENTER_UNCAPTURED;
   int e = event->pending && queue.n ? run_one(next_work()) : 0;
   return dr_leave(e ? e : event->pending ? NOT_READY : 0);
 }
 
 int cuEventElapsedTime(float *ms, EventMark *from, EventMark *to) {
-  if (!from->recorded || !to->recorded) return INVALID_VALUE;
+  if (!from->recorded || !to->recorded) return dr_refuse("an event that was never recorded has no time");
   if (from->pending || to->pending) return NOT_READY;
   return *ms = (float)(to->when - from->when), 0;
 }
@@ -239,19 +266,31 @@ int cuEventElapsedTime(float *ms, EventMark *from, EventMark *to) {
 // ---- graphs: what was captured, in its order
 
 int cuStreamBeginCapture_v2(Stream *s, int mode) {
-  (void)mode;
-  if (stream_of(s) == &legacy || s->capture) return INVALID_VALUE;
-  return (s->capture = calloc(1, sizeof(Graph))) ? 0 : OUT_OF_MEMORY;
+  DR_ENTER;
+  if (stream_of(s) == &legacy)
+    return dr_leave(dr_refuse("the default stream cannot be captured: make one with cuStreamCreate"));
+  if (s->capture) return dr_leave(dr_refuse("the stream is being captured already: cuStreamEndCapture comes first"));
+  if (!(s->capture = calloc(1, sizeof(Graph)))) return dr_leave(OUT_OF_MEMORY);
+  s->capture->refs = 1;
+  s->forbids = mode == CAPTURE_GLOBAL;
+  capturing += s->forbids;
+  return dr_leave(0);
 }
 
 int cuStreamEndCapture(Stream *s, Graph **graph) {
+  DR_ENTER;
+  s = stream_of(s);
+  if (!s->capture) return dr_leave(dr_refuse("the stream is not being captured: cuStreamBeginCapture comes first"));
   *graph = s->capture;
   s->capture = NULL;
-  return *graph ? 0 : INVALID_VALUE;
+  capturing -= s->forbids;
+  return dr_leave(0);
 }
 
 int cuGraphInstantiateWithFlags(Graph **exec, Graph *graph, u64 flags) {
-  return *exec = graph, flags ? INVALID_VALUE : 0;
+  if (flags) return dr_refuse("the model instantiates graphs without flags");
+  graph->refs++;
+  return *exec = graph, 0;
 }
 
 int cuGraphLaunch(Graph *exec, Stream *stream) {
@@ -267,10 +306,11 @@ int cuGraphLaunch(Graph *exec, Stream *stream) {
 }
 
 int cuGraphDestroy(Graph *graph) {
+  if (--graph->refs) return 0;
   for (u32 i = 0; i < graph->work.n; i++) free(graph->work.at[i].block);
   free(graph->work.at);
   free(graph);
   return 0;
 }
 
-int cuGraphExecDestroy(Graph *exec) { return exec ? 0 : INVALID_VALUE; }
+int cuGraphExecDestroy(Graph *exec) { return cuGraphDestroy(exec); }

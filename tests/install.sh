@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # install.sh - installs a build into a temporary folder, and builds and runs the embedding example against what
 # is there: through pkg-config with the shared library and with the static one, and through the CMake package with
-# both; then with the sources as a part of the example's own project.
+# both; then with the sources as a part of the example's own project. The example and the installed command run on the model
+# of a GPU that is installed with them, too, also from another folder, and when all has been moved.
 #   install.sh BUILD-FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
+unset SCHEDC_DRIVER SCHEDC_NVRTC SCHEDC_MODEL SCHEDC_MODEL_LIBRARY
 to=$(mktemp -d)
-trap 'rm -rf "$to"' EXIT
+trap 'rm -rf "$to" "$to.moved"' EXIT
 cmake --install "$build" --prefix "$to" >/dev/null
 lib=$(dirname "$(find "$to" -name libschedc.so)")
 export PKG_CONFIG_PATH=$lib/pkgconfig
@@ -44,6 +46,13 @@ cmake -G Ninja -S "$to/whole" -B "$to/whole/build" -DCMAKE_BUILD_TYPE=Debug ${SC
 cmake --build "$to/whole/build" --target embed >/dev/null
 "$to/whole/build/embed"
 "$to/bin/schedc" --version
+model=$lib/schedc/libschedc_model.so
+SCHEDC_DRIVER=$model SCHEDC_NVRTC=$model "$to/project/build/embed" | tee "$to/said"
+grep -q 'on the GPU: .*PASS' "$to/said"
+copy=$PWD/schedules/copy.sched
+(cd / && "$to/bin/schedc" run --on model "$copy" --case small | tail -1)
 exported=$(nm -D --defined-only "$lib/libschedc.so" | awk '$2 ~ /[TDBR]/ {print $3}' | grep -v '^schedc_' || true)
 [ -z "$exported" ] || { echo "exported, but not public: $exported"; exit 1; }
-echo "5 passed, 0 failed, 0 skipped"
+mv "$to" "$to.moved"
+(cd / && "$to.moved/bin/schedc" run --on model "$copy" --case small | tail -1)
+echo "8 passed, 0 failed, 0 skipped"

@@ -32,11 +32,22 @@ static schedc_status unavailable(Sc *sc, const Kernel *k, const char *wrong) {
   return SCHEDC_EUNAVAIL;
 }
 
+// The machine is at fault, not the text; NVRTC may have said more.
+static schedc_status does_not_work(Sc *sc, const Kernel *k, const char *wrong,
+                                   const BuildLog *log) {
+  for (u32 i = 0; i < log->remark.n; i++) {
+    const Remark *r = &log->remark.at[i];
+    if (r->kind == REMARK_ERROR) return unavailable(sc, k, sc_printf(sc, "%s: %s", wrong, r->text));
+  }
+  return unavailable(sc, k, wrong);
+}
+
 static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Target target,
                                 const Nvrtc *n, Built *out) {
   const char *wrong = sc_nvrtc(sc, n, target, sc_printf(sc, "%s.cu", k->name), text, &out->code);
   sc_read_log(sc, out->code.log, &out->log);
   if (!wrong) return SCHEDC_OK;
+  if (!out->code.refused) return does_not_work(sc, k, wrong, &out->log);
   u32 before = sc->errors;
   sc_report_log(sc, k, &out->log, false);
   if (sc->errors == before) sc_report(sc, D_G_NVRTC, k->span, "%s", wrong);

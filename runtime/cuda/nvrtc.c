@@ -117,6 +117,8 @@ const char *sc_nvrtc_open(Sc *sc, NvrtcFile *file, Nvrtc *out) {
 
 // ---- building
 
+enum { COMPILATION_ERROR = 6 };  // nvrtcResult
+
 static void take_log(Sc *sc, const Nvrtc *n, void *program, Binary *out) {
   size_t size = 0;
   if (n->log_size(program, &size) || !size) return;
@@ -141,7 +143,9 @@ static const char *compile(Sc *sc, const Nvrtc *n, void *program, Target target,
   while (option[options]) options++;
   int wrong = n->compile(program, options, option);
   take_log(sc, n, program, out);
-  if (wrong) return "NVRTC refuses the emitted code";
+  out->refused = wrong == COMPILATION_ERROR;
+  if (out->refused) return "NVRTC refuses the emitted code";
+  if (wrong) return sc_printf(sc, "NVRTC does not work (error %d)", wrong);
   return take_code(sc, n, program, target, out) ? NULL : "NVRTC gives no code";
 }
 

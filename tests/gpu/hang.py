@@ -7,7 +7,8 @@ exit code 1 and reports that name the role, the barrier, its stage and generatio
 with no other reports.
 
   hang.py --schedc build/release/schedc [NAME …]   on a Hopper GPU
-  hang.py --schedc build/release/schedc --build    without one: the edits fit the code, and it builds
+  hang.py --schedc build/release/schedc --model    on the model of one, which is beside schedc
+  hang.py --schedc build/release/schedc --build    without either: the edits fit the code, and it builds
 """
 import argparse
 import glob
@@ -77,6 +78,7 @@ CASES = [
       ("load", 0, "for the release of fill 2 of 'w': empty barrier, stage 0, generation 2", "w <- W[0.., 0..]")]),
 ]
 UNTOUCHED = ("untouched",)
+MODEL = "sms=8"  # of which each draws so many tiles, too
 
 
 def find_nvrtc():
@@ -183,10 +185,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
     parser.add_argument("--build", action="store_true")
+    parser.add_argument("--model", action="store_true")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     args.schedc = os.path.abspath(args.schedc)
     cases = [c for c in CASES + [UNTOUCHED] * (not args.build) if not args.names or c[0] in args.names]
+    if args.model:
+        model = os.path.join(os.path.dirname(args.schedc), "libschedc_model.so")
+        os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL=MODEL)
     nvrtc = find_nvrtc()
     if not nvrtc:
         print(f"no NVRTC\n0 passed, 0 failed, {len(cases)} skipped")

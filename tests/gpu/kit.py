@@ -2,15 +2,14 @@
 in float64, and a list of checks that goes on when one fails."""
 import math
 import os
-import re
-import time
-import traceback
 
 import torch
 
 import calls
+import checks
 import layouts
 import pytorch
+from checks import Skip, Wrong, expect  # noqa: F401
 from libschedc import OUT, Failed, Kernel, Library  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,49 +19,24 @@ DEVICE = "cuda"
 SLACK = 1e-3  # of a log-sum-exp
 
 
-class Wrong(Exception):
-    """A check did not hold."""
-
-
-class Skip(Exception):
-    """What a check needs is not here."""
-
-
-def expect(good, text):
-    if not good:
-        raise Wrong(text)
-
-
 # ---- the list of checks
 
-class Checks:
-    """Runs functions; each is a check, passed unless it raises. Figures that it returns are kept."""
+class Checks(checks.Checks):
+    """Writes what it knows as JSON after each."""
 
     def __init__(self, out, document, only=None):
-        self.out, self.document, self.only = out, document, only or ""
-        self.document["checks"] = []
+        super().__init__(only)
+        self.out, self.document = out, document
+        self.document["checks"] = self.results
         self.lost = None  # the name of the check after which CUDA does not answer any more
 
     def run(self, name, function, *args):
-        if not re.search(self.only, name):
-            return
-        begun, result = time.monotonic(), {"name": name, "outcome": "passed"}
-        try:
-            expect(not self.lost, f"not run: CUDA does not answer since '{self.lost}'")
-            result.update(function(*args) or {})
-        except Skip as why:
-            result.update(outcome="skipped", why=str(why))
-        except (Wrong, Failed) as error:
-            result.update(outcome="failed", why=str(error).strip())
-        except Exception:  # of PyTorch's, CUDA's or this script's: the others are run all the same
-            result.update(outcome="failed", why=traceback.format_exc().strip())
-        self.settle(name)
-        result["seconds"] = round(time.monotonic() - begun, 3)
-        self.document["checks"].append(result)
-        if result["outcome"] != "passed":
-            print(f"{result['outcome'].upper()} {name}: {result['why']}", flush=True)
+        super().run(name, function, *args)
         self.document.update({o: self.count(o) for o in ("passed", "failed", "skipped")})
         calls.write(self.out, self.document)
+
+    def begin(self):
+        expect(not self.lost, f"not run: CUDA does not answer since '{self.lost}'")
 
     def settle(self, name):
         """An error of the GPU's is sticky; what was allocated by the check is given back."""
@@ -73,9 +47,6 @@ class Checks:
             torch.cuda.empty_cache()
         except RuntimeError:
             self.lost = name
-
-    def count(self, outcome):
-        return sum(c["outcome"] == outcome for c in self.document["checks"])
 
 
 # ---- kernels

@@ -6,6 +6,7 @@ import torch
 import kit
 import layouts
 from kit import Failed, compare_attention, describe, distance, expect, expect_written, launch, make, same_sums
+from refused import refuse_all
 
 ATTENTION = {  # kernels that all layouts and lengths are tried with
     "fa3_fwd": ("fa3_fwd", {}), "fa3_fwd causal": ("fa3_fwd", {"causal": True}),
@@ -151,51 +152,12 @@ def dense_copy(kernel):
 
 # ---- what is refused
 
-def changed(tensors, i, **members):
-    """The descriptions, one of them with other members: of lists, (dimension, value)."""
-    for name, value in members.items():
-        if isinstance(value, tuple):
-            getattr(tensors[i], name)[value[0]] = value[1]
-        else:
-            setattr(tensors[i], name, value)
-    return tensors
-
-
-REFUSED = [  # what, tensor, members, a word of the message
-    ("an address", "Q", lambda t: {"data": t.data + 2}, "16 bytes"),
-    ("an address", "K", lambda t: {"data": t.data + 8}, "16 bytes"),
-    ("an address", "O", lambda t: {"data": t.data + 4}, "16 bytes"),
-    ("an address", "L", lambda t: {"data": t.data + 2}, "4 bytes"),
-    ("no address", "V", lambda t: {"data": None}, "NULL"),
-    ("rows of odd length", "K", lambda t: {"strides": (1, 132)}, "16 bytes"),
-    ("heads of odd length", "Q", lambda t: {"strides": (2, 129)}, "16 bytes"),
-    ("a last dimension with gaps", "V", lambda t: {"strides": (3, 2)}, "contiguous"),
-    ("a negative stride", "Q", lambda t: {"strides": (0, -8)}, "negative"),
-    ("a stride of 2^40 bytes", "K", lambda t: {"strides": (0, 1 << 39)}, "2^40"),
-    ("an output that overlaps", "O", lambda t: {"strides": (0, 0)}, "overlap"),
-    ("an extent", "V", lambda t: {"shape": (1, 99)}, "extent"),
-    ("a head dimension", "K", lambda t: {"shape": (3, 64)}, "128"),
-    ("a type", "V", lambda t: {"type": 2}, "bf16"),
-    ("a rank", "L", lambda t: {"rank": 2}, "dimension"),
-]
-
-
 def refuse(kernel):
     """Each by a message that names the tensor, whether the shapes are known or new; nothing is launched."""
     made = make(kernel, SIZES, {})
     views = [view for _, view in made]
-    names = [t[0] for t in kernel.tensors]
-    stream = torch.cuda.current_stream().cuda_stream
     for known in (False, True):
-        for what, name, members, word in REFUSED:
-            i = names.index(name)
-            tensors = describe(kernel, views)
-            try:
-                kernel.launch(stream, changed(tensors, i, **members(tensors[i])))
-            except Failed as error:
-                expect(f"'{name}'" in str(error) and word in str(error), f"{what} of '{name}': {error}")
-            else:
-                raise kit.Wrong(f"{what} of '{name}' is not refused")
+        refuse_all(kernel, lambda: describe(kernel, views), torch.cuda.current_stream().cuda_stream)
         torch.cuda.synchronize()
         if not known:
             expect(bool(torch.isnan(made[3][0]).all()), "something was launched")

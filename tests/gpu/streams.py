@@ -9,7 +9,8 @@ import time
 import torch
 
 import kit
-from kit import Failed, Library, compare_attention, describe, distance, expect, launch, make, prepare
+from checks import expect_failure
+from kit import Library, compare_attention, describe, distance, expect, launch, make, prepare
 
 SIZES = {"B": 2, "M": 200, "N": 333, "H": 4, "G": 2}
 SHORT = {"B": 1, "M": 130, "N": 200, "H": 2, "G": 1}
@@ -354,15 +355,6 @@ def graphs_at_once(kernels):
 
 
 # ---- contexts
-
-def expect_failure(function, word):
-    try:
-        function()
-    except Failed as error:
-        expect(word in str(error), str(error))
-        return
-    raise kit.Wrong(f"no error says '{word}'")
-
 
 def in_thread(function):
     """On a new thread, which has no CUDA context."""

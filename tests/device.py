@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+"""What callers do with the library and a GPU, on the model of one: tensors with strides, streams, events, graphs, threads of
+the host, C headers; what goes on after a kernel that is wrong; and what is said of wrong uses, by the library, the command
+and the model. Without a GPU or CUDA; it needs the C++ compiler of the host.
+
+  device.py --schedc build/release/schedc [--only REGEX] [--verbose]
+
+The library and the model are those beside schedc. (tests/gpu/launch.py does as much, and more, on a Hopper GPU.)
+"""
+import argparse
+import ctypes
+import os
+import sys
+import tempfile
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(HERE, "gpu")]
+
+import numpy  # noqa: E402
+
+import layouts  # noqa: E402
+import misuse  # noqa: E402
+import shims  # noqa: E402
+import strides  # noqa: E402
+from checks import Wrong, expect, expect_failure  # noqa: E402
+from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Launcher, Tensors, pointer, size  # noqa: E402
+from hang import make_editor  # noqa: E402
+from libschedc import Failed  # noqa: E402
+from setting import ATTENTION, COPY, GEMM, SHORT, Renewing, Setting, run_as  # noqa: E402
+
+HEADERS = {  # those of shims.py, with dimensions for which the model needs a moment
+    "fa3_stale": ATTENTION, "gemm_pingpong": GEMM, "a sequence": None, "a sequence that launches a kernel twice": None,
+}
+POLICIES = ("late", "early", "random", "laggard")
+
+
+# ---- layouts of tensors
+
+def laid_out(s, name, params, dims, layout, number):
+    """The outputs are what the specification says, and nothing is written beside them."""
+    run_as(POLICIES[number % len(POLICIES)], number)
+    tensors = s.tensors(s.kernel(name, **params), dims, layout, number)
+    Launcher(tensors)()
+    s.context.synchronize()
+    tensors.check()
+
+
+def all_layouts(checks, s):
+    number = 0
+    for name, params, dims, known in (("fa3_fwd", {}, ATTENTION, layouts.ATTENTION), ("gemm", {}, GEMM, layouts.GEMM),
+                                      ("fa3_stale", {"causal": True}, ATTENTION, layouts.ATTENTION)):
+        for what, layout in known.items():
+            checks.run(f"{name}: {what}", laid_out, s, name, params, dims, layout, number)
+            number += 1
+    for dims in ({"M": 0}, {"N": 0}, {"B": 0}, {"M": 1, "N": 1}):
+        checks.run(f"fa3_fwd: {dims}", laid_out, s, "fa3_fwd", {}, {**SHORT, **dims}, {}, 0)
+
+
+# ---- streams and events
+
+def in_order(s, seed):
+    """A launch comes after what is on its stream already, and does not wait for it. (The seed mixes it with other streams'.)"""
+    run_as("random", seed)
+    tensors = s.tensors(s.kernel("copy"), COPY)
+    launch, stream = Launcher(tensors), s.context.stream()
+    n = tensors.storages[0].nbytes
+    s.driver.cuMemsetD8Async(ctypes.c_uint64(tensors.at[0]), ctypes.c_ubyte(0), size(n), pointer(stream))
+    launch(stream)
+    event = s.context.event(stream)
+    expect(s.driver.so.cuEventQuery(event) == NOT_READY, "what was launched has ended when the launch returns")
+    s.driver.cuStreamSynchronize(pointer(stream))
+    expect(s.driver.so.cuEventQuery(event) == 0, "the event is not there after its stream has ended")
+    tensors.peek()
+    expect(not tensors.views[1].any(), "the stream has ended, and the launch did not see what was set before it")
+
+
+def events(s):
+    """Time passes between events on a stream, and whoever asks again and again sees the second come."""
+    run_as()
+    launch, stream, ms = Launcher(s.tensors(s.kernel("gemm"), GEMM)), s.context.stream(), ctypes.c_float(-1)
+    first = s.context.event(stream)
+    launch(stream)
+    second = s.context.event(stream)
+    asked = 0
+    while s.driver.so.cuEventQuery(second) == NOT_READY:
+        asked += 1
+        expect(asked < 100, "the second event does not come")
+    s.driver.cuEventElapsedTime(ctypes.byref(ms), first, second)
+    expect(ms.value > 0, f"{ms.value} ms between two events with a launch between them")
+
+
+def loaded_behind_work(s, seed):
+    """Launched on a stream that does not wait for the default one, as soon as it is loaded."""
+    run_as("random", seed)
+    kernel, stream = s.parsed("fa3_stale", causal=True), s.context.stream()
+    tensors = s.tensors(kernel, SHORT)
+    kernel.load()
+    Launcher(tensors)(stream)
+    s.context.synchronize()
+    tensors.check()
+    kernel.close()
+
+
+def side_by_side(s, name, params, seed):
+    """Launches of one kernel on three streams, which the seed mixes, have the bits that each has alone."""
+    run_as()
+    kernel = s.kernel(name, **params)
+    sets = [s.tensors(kernel, {**SHORT, "M": m}, seed=m) for m in (70, 130, 40)]
+    launches, streams, wants = [Launcher(t) for t in sets], [s.context.stream() for _ in sets], []
+    for launch, tensors in zip(launches, sets):
+        launch()
+        s.context.synchronize()
+        tensors.check()
+        wants.append(tensors.bits())
+        tensors.clear()
+    run_as("random", seed)
+    for _ in range(3):
+        for launch, stream in zip(launches, streams):
+            launch(stream)
+    s.context.synchronize()
+    for i, (tensors, want) in enumerate(zip(sets, wants)):
+        expect(tensors.bits() == want, f"stream {i} has other bits")
+
+
+def host_threads(s):
+    """launchers.c: four threads of the host launch one kernel."""
+    run_as("random", 1, 1)
+    program, beside = os.path.join(s.folder, "launchers"), os.path.dirname(s.model)
+    shims.succeed("cc", "-O1", "-Iinclude", "tests/launchers.c", s.library_path, s.model, "-pthread", f"-Wl,-rpath,{beside}",
+                  "-o", program)
+    done = shims.header.run(program)
+    expect(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}")
+
+
+def contexts(s):
+    """A thread with no context is told so, by a load and by a launch; and the current one is found and left."""
+    kernel, said = s.kernel("copy"), []
+    described = s.tensors(kernel, COPY).described()
+
+    def work():
+        for function in (lambda: s.fresh("copy"), lambda: kernel.launch(None, described)):
+            try:
+                expect_failure(function, "no CUDA context is current")
+            except Wrong as wrong:
+                said.append(str(wrong))
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    expect(not said, "; ".join(said))
+    current = pointer()
+    s.driver.cuCtxGetCurrent(ctypes.byref(current))
+    expect(current.value == s.context.handle, "another context is current than before")
+
+
+# ---- graphs
+
+def captured(s, name, unit, params, dims):
+    """The first launch of all is captured, which runs nothing; replayed with other inputs. The graph outlives what it was made
+    from, and other launches between its own change nothing."""
+    run_as()
+    kernel = s.fresh(name, unit, **params)
+    tensors, other = s.tensors(kernel, dims), s.tensors(kernel, {**dims, "M": dims["M"] + 9}, seed=6)
+    launch, between, stream = Launcher(tensors), Launcher(other), s.context.stream()
+    runs = s.context.captured(launch)
+    s.context.synchronize()
+    tensors.download()
+    expect(all(numpy.isnan(view).all() for _, view in tensors.outputs().values()), "it ran while it was captured")
+    for seed in range(3):
+        fresh = s.tensors(kernel, dims, seed=seed)
+        for mine, theirs in zip(tensors.storages, fresh.storages):
+            mine[...] = theirs
+        tensors.upload()
+        between()
+        s.context.replay(runs, stream)
+        s.context.synchronize()
+        tensors.check()
+    other.check()
+    s.driver.cuGraphExecDestroy(runs)
+    kernel.close()
+
+
+def two_in_a_graph(s):
+    """Two captured launches of one kernel with a dynamic grid, replayed on two streams at once with plain launches beside."""
+    run_as("random", 2)
+    kernel = s.kernel("fa3_stale", causal=True)
+    sets = [s.tensors(kernel, {**SHORT, "M": m}, seed=m) for m in (60, 90, 120)]
+    launches, streams = [Launcher(t) for t in sets], [s.context.stream() for _ in range(3)]
+    graphs = [s.context.captured(launch) for launch in launches[:2]]
+    for _ in range(2):
+        for graph, stream in zip(graphs, streams):
+            s.context.replay(graph, stream)
+        launches[2](streams[2])
+    s.context.synchronize()
+    for tensors in sets:
+        tensors.check()
+
+
+def forbidden_while_captured(s):
+    """The model refuses what the driver does while a stream is captured, so that a launch that waited would be seen."""
+    tensors = s.tensors(s.kernel("copy"), COPY)
+    launch, stream, refused = Launcher(tensors), s.context.stream(), 900
+
+    def capture(function):
+        status = []
+        s.context.captured(lambda stream: (launch(stream), status.append(function(pointer(stream)))))
+        return status[0]
+    expect(capture(s.driver.so.cuStreamSynchronize) == refused, "a stream that is captured can be waited for")
+    expect(capture(lambda _: s.driver.so.cuMemFree_v2(ctypes.c_uint64(0))) == refused, "memory can be freed meanwhile")
+    launch(stream)
+    s.context.synchronize()
+    tensors.check()
+
+
+# ---- C headers
+
+def header(s, name, dims):
+    """What the header's functions launch has the bits of schedc_launch, three times in one workspace."""
+    run_as("random", 3)
+    path, unit, usual, scalars = shims.CASES[name]
+    dims = dims or usual
+    kernel = s.kernel(path, unit)
+    tensors = s.tensors(kernel, dims)
+    Launcher(tensors, scalars)()
+    s.context.synchronize()
+    want, folder = tensors.bits(), tempfile.mkdtemp(dir=s.folder)
+    with shims.Shim(folder, s.schedc, s.model, path, unit) as shim:
+        arguments = shim.arguments(kernel, tensors.addresses, tensors.steps(), dims, scalars)
+        workspace = s.context.allocate(shim.room(arguments) or 256)
+        for turn in range(3):
+            tensors.clear()
+            error = shim.launch(arguments, workspace, None)
+            expect(error == 0, f"launch {turn + 1}: CUDA error {error}: {s.driver.text(error)}")
+            expect(tensors.bits() == want, f"launch {turn + 1}: other bits than of schedc_launch")
+
+
+# ---- kernels that are wrong: each in a context of its own, and then a good one in the next
+
+RACE = r"s/^ *sc_mbar_wait\(smem \+ tile_full.*\);/;/"  # a copy out does not wait for what was copied in
+HANG = r"s/^ *sc_mbar_expect\(.*\);/;/"                 # nobody tells that it was
+ODD = r"s/args\.C\[/((u16 *)((char *)args.C + 1))[/"    # stores of 16 bits at odd addresses
+
+
+class BuildOptions(ctypes.Structure):
+    """schedc_build_options"""
+    _fields_ = [("size", ctypes.c_size_t), ("lenient", ctypes.c_int), ("no_cache", ctypes.c_int), ("cache", ctypes.c_char_p),
+                ("log", ctypes.c_void_p), ("log_user", ctypes.c_void_p), ("cache_bytes", ctypes.c_uint64),
+                ("debug_waits", ctypes.c_int)]
+
+
+def edited(s, script):
+    """The library builds texts that `sed -E` has edited, from here on; None: as they are."""
+    number = len(os.listdir(s.folder))
+    os.environ["SCHEDC_NVRTC"] = make_editor(s.folder, s.model) if script else s.model
+    os.environ["SCHEDC_CACHE"] = os.path.join(s.folder, f"edited-{number}") if script else s.cache
+    os.environ.update(EDIT_NVRTC=script or "", EDIT_NVRTC_LOG=os.path.join(s.folder, "edits"))
+
+
+def in_next_context(s):
+    """All is well in a new context, and what was on the GPU in the last is gone."""
+    context = Context(s.driver)
+    kernel = s.fresh("copy")
+    tensors = Tensors(context, kernel, COPY)
+    Launcher(tensors)(context.stream())
+    context.synchronize()
+    tensors.check()
+    kernel.close()
+    context.close()
+
+
+def wrong_launch(s, script, rule, words):
+    """Of two launches the first goes wrong. Whoever waits is told why, and so is every later call; nothing else comes of it."""
+    run_as()
+    context, before = Context(s.driver), ctypes.c_uint64()
+    edited(s, script)
+    kernel = s.fresh("copy")
+    edited(s, None)
+    tensors, good = Tensors(context, kernel, COPY), s.fresh("gemm")
+    launch, after, stream = Launcher(tensors), Launcher(Tensors(context, good, GEMM)), context.stream()
+    launch(stream)
+    after(stream)
+    for call in (lambda: s.driver.cuStreamSynchronize(pointer(stream)), context.synchronize, lambda: after(stream),
+                 lambda: s.driver.cuMemAlloc_v2(ctypes.byref(before), size(64))):
+        try:
+            call()
+        except CudaError as error:
+            expect(error.status == LAUNCH_FAILED, str(error))
+            said = str(error)
+        except Failed as error:
+            said = str(error)
+        else:
+            raise Wrong("a call succeeds after a launch that failed")
+        for word in (f"[{rule}]", "copy.sched:", *words):
+            expect(word in said, f"nothing says '{word}': {said}")
+    kernel.close()
+    good.close()
+    context.close()
+    in_next_context(s)
+
+
+def wrong_run(s, name, dims, script, rule, words):
+    """schedc_run_cuda reports at the schedule's lines; the next run is right."""
+    run_as()
+    kernel = s.parsed(name)
+    edited(s, script)
+    expect_failure(lambda: run_on_host_tensors(s, kernel, dims), "error[G.model]", f"({rule})", f"{name}.sched:", *words)
+    edited(s, None)
+    run_on_host_tensors(s, kernel, dims)
+    kernel.close()
+
+
+def bounded_waits(s, script):
+    """With debug_waits a launch that hangs ends, and schedc_check_waits says who waited for what; if none hangs, nothing."""
+    run_as()
+    context, kernel = Context(s.driver), s.parsed("copy")
+    building = BuildOptions(size=ctypes.sizeof(BuildOptions), debug_waits=1)
+    options = (ctypes.c_size_t * 2)(16, ctypes.addressof(building))
+    edited(s, script)
+    s.library.check(s.library.so.schedc_load(ctypes.byref(kernel.loaded), s.library.context, kernel.handle, options))
+    edited(s, None)
+    tensors = Tensors(context, kernel, COPY)
+    Launcher(tensors)()
+    context.synchronize()
+
+    def check():
+        s.library.check(s.library.so.schedc_check_waits(s.library.context, kernel.loaded))
+    if script:
+        expect_failure(check, "error[G.wait]", "waited in vain for fill 0 of 'tile'", "copy.sched:32")
+    else:
+        check()
+        tensors.check()
+    kernel.close()
+    context.close()
+
+
+def run_on_host_tensors(s, kernel, dims):
+    """By schedc_run_cuda, compared."""
+    storages, views = strides.make(kernel, dims, {}, numpy.random.default_rng(1))
+    tensors = strides.describe(kernel, views)
+    s.library.check(s.library.so.schedc_run_cuda(s.library.context, kernel.handle, tensors, size(len(storages)), None,
+                                                 size(0), None))
+    expect(all(e.pass_ for e in kernel.compare(tensors)), "the outputs are wrong")
+
+
+# ---- all of them
+
+def run_all(checks, s):
+    all_layouts(checks, s)
+    for seed in range(3):
+        checks.run(f"a stream's order, seed {seed}", in_order, s, seed)
+        checks.run(f"loaded behind work, seed {seed}", loaded_behind_work, s, seed)
+    checks.run("events", events, s)
+    checks.run("three streams", side_by_side, s, "fa3_stale", {"causal": True}, 1)
+    checks.run("three streams, plain grid", side_by_side, s, "fa3_fwd", {}, 2)
+    checks.run("four threads", host_threads, s)
+    checks.run("contexts", contexts, s)
+    checks.run("captured: fa3_stale", captured, s, "fa3_stale", None, {"causal": True}, SHORT)
+    checks.run("captured: a sequence", captured, s, "tests/gpu/sequence.sched", None, {}, {"M": 100, "N": 72})
+    checks.run("two graphs and a launch", two_in_a_graph, s)
+    checks.run("what may not be captured", forbidden_while_captured, s)
+    for name, dims in HEADERS.items():
+        checks.run(f"C header: {name}", header, s, name, dims)
+    misuse.run(checks, s)
+    s.close()
+    checks.run("a launch that races", wrong_launch, s, RACE, "T2", ["shared memory"])
+    checks.run("a launch that hangs", wrong_launch, s, HANG, "deadlock", ["no thread can go on"])
+    checks.run("bounded waits", bounded_waits, s, None)
+    checks.run("bounded waits of a launch that hangs", bounded_waits, s, HANG)
+    for name, dims, script, rule, words in (("copy", COPY, RACE, "T2", ["of 'tile'"]),
+                                            ("copy", COPY, HANG, "deadlock", ["no thread can go on", "full barrier of 'tile'"]),
+                                            ("gemm", GEMM, ODD, "T5", ["of tensor 'C'", "not aligned"])):
+        checks.run(f"a run with a fault: {rule}", wrong_run, s, name, dims, script, rule, words)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
+    parser.add_argument("--only", metavar="REGEX", help="checks whose name matches")
+    parser.add_argument("--verbose", action="store_true", help="seconds of each")
+    args = parser.parse_args()
+    args.schedc = os.path.abspath(args.schedc)
+    os.chdir(ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        setting = Setting(args, folder)
+        checks = Renewing(args.only, setting)
+        run_all(checks, setting)
+    for result in checks.results if args.verbose else ():
+        print(f"{result['seconds']:6.2f} s  {result['name']}")
+    return checks.tell()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
