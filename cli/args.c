@@ -321,11 +321,11 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
     return cli_usage(args, "an operand is missing: %s", command->operands);
   if (args->operands > command->max)
     return cli_usage(args, "'%s' is one operand too many", args->operand[command->max]);
-  if (args->policy == POLICY_LAGGARD && !args->model) return cli_usage(args, "--policy laggard is of --on model");
+  if (args->policy == POLICY_LAGGARD && !args->model) return cli_usage(args, "'--policy laggard' needs '--on model'");
   if (bit_of(command) & TEST && args->policy_given && !args->model)
-    return cli_usage(args, "'schedc test' runs under all policies; --policy is for --on model");
+    return cli_usage(args, "'schedc test' runs under all policies: '--policy' needs '--on model'");
   if (bit_of(command) & BENCH && args->on_given && !args->cuda)
-    return cli_usage(args, "'schedc bench' runs on cuda, or on the model");
+    return cli_usage(args, "'schedc bench' runs on cuda or on the model: leave '--on cpu' out");
   if (args->quick && args->full) return cli_usage(args, "--quick and --full exclude each other");
   return 0;
 }

@@ -19,7 +19,7 @@
 // ring, a release arrives at every CTA's barrier.
 //
 // Numbers, fences and meetings come out of the data flow of flow_step.c, which `flow` runs again to
-// check them; the model of the machine (model/) knows nothing of either.
+// check them; the model of the machine (model/) reads the emitted text, and knows nothing of plans.
 #include "flow.h"
 
 u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
@@ -143,33 +143,36 @@ static bool plan_fill(Sc *sc, Kernel *k, const Role *role, u32 pc) {
   return true;
 }
 
-// Do the fill's copies follow its acquire at once, with nothing between that and the commit but them?
-static bool at_once(const Code *code, u32 pc) {
-  u32 end = pc + 1;
-  while (code->at[end].op == OP_COPYIN) end++;
-  return end > pc + 1 && code->at[end].op == OP_COMMIT && code->at[end].arg[0] == code->at[pc].arg[0];
+static bool copies_into(const Kernel *k, const Ins *ins, u32 ring) {
+  return ins->op == OP_COPYIN && k->buf.at[k->view.at[ins->arg[0]].buf].ring == ring;
+}
+
+// The acquire of the fill that a commit closes, if its copies stand between the two and nothing else; SC_NONE: another fill.
+static u32 opened_at_once(const Kernel *k, const Code *code, u32 commit) {
+  u32 ring = code->at[commit].arg[0], first = commit;
+  while (first && copies_into(k, &code->at[first - 1], ring)) first--;
+  bool opens = first && first < commit && code->at[first - 1].op == OP_ACQUIRE && code->at[first - 1].arg[0] == ring;
+  return opens ? first - 1 : SC_NONE;
 }
 
 // Of the acquire and the commit of a fill, one arrives.
-static void plan_arrival(const Uses *u, u32 role, Code *code, u32 pc) {
-  u32 ring = code->at[pc].arg[0], n = fill_arrivals(u, role, ring), end = pc + 1;
-  bool early = sc_only_copies(u, role, ring) && at_once(code, pc);
-  while (code->at[end].op != OP_COMMIT || code->at[end].arg[0] != ring) end++;
-  code->at[early ? pc : end].plan.arrivals = (u16)n;
+static void plan_arrival(const Uses *u, u32 role, Code *code, u32 commit) {
+  u32 ring = code->at[commit].arg[0];
+  u32 early = sc_only_copies(u, role, ring) ? opened_at_once(u->k, code, commit) : SC_NONE;
+  code->at[early == SC_NONE ? commit : early].plan.arrivals = (u16)fill_arrivals(u, role, ring);
 }
 
 // Everything but what the data flow finds. False after an error.
 static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *alone) {
   Role *r = &k->role.at[role];
   bool ok = true;
-  for (u32 i = 0; i < r->code.n; i++) r->code.at[i].plan = (Plan){0};
   for (u32 i = 0; i < r->code.n; i++) {
     Ins *ins = &r->code.at[i];
     switch (ins->op) {
       case OP_ACQUIRE:
         if (sc_ring_use(u, role, ins->arg[0]) & USE_COPY && !plan_fill(sc, k, r, i)) ok = false;
-        else plan_arrival(u, role, &r->code, i);
         break;
+      case OP_COMMIT: plan_arrival(u, role, &r->code, i); break;
       case OP_RELEASE:
         ins->plan.arrivals = (u16)release_arrivals(u, role, ins->arg[0], alone);
         break;
@@ -180,6 +183,13 @@ static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *al
     }
   }
   return ok;
+}
+
+static void forget_plans(Kernel *k) {
+  for (u32 i = 0; i < k->role.n; i++) {
+    Code *code = &k->role.at[i].code;
+    for (u32 j = 0; j < code->n; j++) code->at[j].plan = (Plan){0};
+  }
 }
 
 // By role and operation: releases before which nothing tells that all warps are past the wait.
@@ -196,6 +206,7 @@ static bool **find_alone(Sc *sc, Kernel *k, Uses *uses) {
 bool sc_derive(Sc *sc, Kernel *k) {
   Uses *uses = sc_uses(sc, k);
   u32 before = sc->errors;
+  forget_plans(k);
   bool ok = true, **alone = find_alone(sc, k, uses);
   for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i, alone);
   for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i, alone[i]);

@@ -22,7 +22,8 @@ static void wrong_count(Sc *sc, const Ring *ring, const char *which, u32 have, u
                       : "with too many it completes early, and the next one is out of step");
 }
 
-// Arrivals of the fill that a commit closes: its own, and those of its acquire, which stands before it in the same block.
+// Arrivals of the fill that a commit closes: its own, and those of its acquire. (Only an acquire that stands before it in the
+// same block has some: R5.split.)
 static u32 of_fill(const Ins *commit, const Ins *first) {
   const Ins *ins = commit;
   while (ins > first && (ins->op != OP_ACQUIRE || ins->arg[0] != commit->arg[0])) ins--;
@@ -40,8 +41,10 @@ static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
     u32 n = op == OP_COMMIT ? of_fill(ins, code->at) : ins->plan.arrivals;
     if (!first) first = ins, all = n;
     if (n == all) continue;
-    Diag *d = sc_report(sc, D_R5_COUNT, ins->span, "%u arrivals here, but %u elsewhere", n, all);
-    sc_note(sc, d, first->span, "on the same barriers");
+    const char *what = op == OP_COMMIT ? "fill" : "release", *name = k->ring.at[ring].name;
+    Diag *d = sc_report(sc, D_R5_COUNT, ins->span, "this %s of '%s' makes %u arrivals, but another one makes %u", what, name, n, all);
+    sc_note(sc, d, first->span, "%u here, on the same barriers", all);
+    sc_help(sc, d, "give each %s of '%s' by this role the same number of arrivals in its plan", what, name);
     return all;
   }
   return all;

@@ -27,7 +27,7 @@ static bool on_axis(const Uses *u, Xid root, u32 axis) {
   return false;
 }
 
-// Is the place another one in each tile and instance?
+// Does the place depend on each axis of the grid and on the instance? (That the places then do not overlap, a run shows.)
 static bool is_own(const Uses *u, const Add *a) {
   const Kernel *k = u->k;
   const View *v = &k->view.at[a->view];
@@ -41,30 +41,46 @@ static bool is_own(const Uses *u, const Add *a) {
   return instance;
 }
 
-// The first addition to the tensor by copies, or by threads.
-static bool find_add(Uses *u, u32 tensor, bool copies, Add *out) {
+// Additions to one tensor: the first of each kind, or one that another role makes, or to places that others may touch.
+typedef struct Adds {
+  Add by[2];  // by threads, by the copy engine
+  bool any[2], shared;
+} Adds;
+
+static void note_add(const Uses *u, Adds *all, const Add *a, bool copies) {
+  const Add *first = all->any[0] ? &all->by[0] : &all->by[1];
+  bool shared = !is_own(u, a) || ((all->any[0] || all->any[1]) && first->role != a->role);
+  if (!all->any[copies] || (shared && !all->shared)) all->by[copies] = *a;
+  all->any[copies] = true;
+  all->shared |= shared;
+}
+
+static Adds *find_adds(const Uses *u) {
   const Kernel *k = u->k;
-  for (out->role = 0; out->role < k->role.n; out->role++) {
-    const Code *code = &k->role.at[out->role].code;
-    for (out->pc = 0; out->pc < code->n; out->pc++) {
-      const Ins *ins = &code->at[out->pc];
-      if (ins->op != (copies ? OP_COPYADD : OP_MAPADD)) continue;
-      out->view = copies ? ins->arg[0] : k->map.at[ins->arg[0]].dst;
-      if (k->view.at[out->view].buf == tensor) return true;
+  Adds *of = NEWS(u->sc, Adds, k->buf.n + 1);
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 pc = 0; pc < code->n; pc++) {
+      const Ins *ins = &code->at[pc];
+      bool copies = ins->op == OP_COPYADD;
+      if (!copies && ins->op != OP_MAPADD) continue;
+      Add a = {r, pc, copies ? ins->arg[0] : k->map.at[ins->arg[0]].dst};
+      note_add(u, &of[k->view.at[a.view].buf], &a, copies);
     }
   }
-  return false;
+  return of;
 }
 
 void sc_check_adds(Sc *sc, Kernel *k, Uses *u) {
+  const Adds *of = find_adds(u);
   for (u32 b = 0; b < k->buf.n; b++) {
-    Add thread, copy;
-    if (k->buf.at[b].space != SP_TENSOR || !find_add(u, b, false, &thread) || !find_add(u, b, true, &copy)) continue;
-    if (thread.role == copy.role && is_own(u, &thread) && is_own(u, &copy)) continue;
-    Diag *d = sc_report(sc, D_R3_ADDS, k->role.at[copy.role].code.at[copy.pc].span,
+    const Adds *all = &of[b];
+    if (k->buf.at[b].space != SP_TENSOR || !all->any[0] || !all->any[1] || !all->shared) continue;
+    const Add *thread = &all->by[0], *copy = &all->by[1];
+    Diag *d = sc_report(sc, D_R3_ADDS, k->role.at[copy->role].code.at[copy->pc].span,
                         "'%s' is added to by the copy engine, and by threads elsewhere: sums of the two kinds may be lost",
                         k->buf.at[b].name);
-    sc_note(sc, d, k->role.at[thread.role].code.at[thread.pc].span, "threads add to it here");
+    sc_note(sc, d, k->role.at[thread->role].code.at[thread->pc].span, "threads add to it here");
     sc_help(sc, d, "let one kind add: the threads' sums can go through a stage, or the stage's be read and added by threads");
   }
 }

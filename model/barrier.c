@@ -1,4 +1,4 @@
-// barrier.c - named barriers of a CTA [N1 to N3], the barrier of a cluster, and the CTA's pool of registers
+// barrier.c - named barriers of a CTA [N1, N2], the barrier of a cluster, and the CTA's pool of registers
 // (setmaxnreg, [R1]). PTX ISA 9.0, 9.7.13.1, 9.7.13.4, 9.7.19.5.
 #include "model.h"
 

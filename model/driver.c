@@ -1,6 +1,6 @@
 // driver.c - the entry points of the CUDA driver that concern the device, contexts and memory. There is one device, as
-// cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as SCHEDC_MODEL says. Calls of any thread are let
-// in one at a time (stream.c runs what is enqueued).
+// cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as SCHEDC_MODEL says. Calls of any thread that
+// enqueue, wait, allocate or free are let in one at a time (stream.c runs what is enqueued).
 #include "driver.h"
 
 #include <stdarg.h>
@@ -205,8 +205,8 @@ int cuMemAlloc_v2(u64 *device, size_t bytes) {
   if (!region && !reserve()) return dr_leave(OUT_OF_MEMORY);
   u64 at = place(bytes, &before);
   Piece *more = at ? realloc(pieces.at, (pieces.n + 1) * sizeof *more) : NULL;
+  if (more) pieces.at = more;
   if (!more || mprotect((void *)(uintptr_t)at, pages(bytes), PROT_READ | PROT_WRITE)) return dr_leave(OUT_OF_MEMORY);
-  pieces.at = more;
   memmove(more + before + 1, more + before, (pieces.n - before) * sizeof *more);
   more[before] = (Piece){at, bytes};
   pieces.n++;

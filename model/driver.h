@@ -9,10 +9,12 @@ enum {
   NOT_READY = 600, LAUNCH_FAILED = 719, CAPTURE_UNSUPPORTED = 900
 };
 
+enum { MOST_SHARED = 227 << 10 };  // bytes of dynamic shared memory that a CTA can have
+
 // INVALID_VALUE, and what cuGetErrorString says of it to this thread: what is wrong with a call, and what would be right.
 int dr_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-// Each entry point is let in alone, and refused once a launch has failed.
+// Entry points that touch what threads share are let in alone, and refused once a launch has failed.
 void dr_enter(void);
 int dr_leave(int error);
 #define DR_ENTER \

@@ -1,6 +1,5 @@
 // fiber.c - a stack of its own for each thread of the model. A stack is entered for the first time with makecontext,
 // and from then on with _setjmp and _longjmp alone, which save no signal mask and cost no system call.
-#undef _FORTIFY_SOURCE  // its longjmp takes another stack for a mistake
 #include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 enum { GUARD = 4096, CALLEES = 256 };  // CALLEES: what a thread that has left still needs below its frame
 
 static jmp_buf outside;  // who entered
-static ucontext_t first, back;
+static ucontext_t first;
 static struct {
   void (*run)(void *);
   void *arg;
@@ -41,7 +40,7 @@ static void start(Fiber *f, void (*run)(void *), void *arg) {
   getcontext(&first);
   first.uc_stack.ss_sp = f->stack;
   first.uc_stack.ss_size = STACK_BYTES;
-  first.uc_link = &back;
+  first.uc_link = NULL;  // run does not return
   makecontext(&first, begin, 0);
   setcontext(&first);
 }

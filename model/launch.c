@@ -10,7 +10,6 @@ MdIndex md_thread_index, md_cta_index, md_grid_size;
 
 enum {
   SHARED_BASE = 1024,  // where dynamic shared memory begins in a CTA's window: below is the system's
-  MOST_SHARED = 227 << 10,
   USUAL_SHARED = 48 << 10,
   ALL_REGISTERS = 65536,
   ASYNC_COMPONENTS = 256,  // for each CTA: mbarriers, named barriers, warpgroups, threads with bulk groups
@@ -211,9 +210,9 @@ bool md_refill(void) {
 
 static void free_gangs(void) {
   for (u32 i = 0; i < md.gangs; i++) {
-    for (u32 j = 0; j < md.gang[i].ctas; j++) {
+    for (u32 j = 0; j < md.gang[i].ctas && md.gang[i].cta; j++) {
       Cta *c = &md.gang[i].cta[j];
-      for (u32 k = 0; k < c->threads; k++) free(c->thread[k].bulk.at);
+      for (u32 k = 0; k < c->threads && c->thread; k++) free(c->thread[k].bulk.at);
       for (u32 k = 0; k < NAMED_BARRIERS; k++) free(c->named[k].brings.at);
       free(c->smem);
       free(c->cell);
@@ -306,7 +305,6 @@ static void prepare(const LaunchArgs *l) {
   md_grid_size = (MdIndex){l->grid[0], l->grid[1], l->grid[2]};
   md_forget_accesses();
   md_forget_global();
-  md_fault_clear();
   make_gangs(md.clusters < room ? (u32)md.clusters : room, k->cluster, l->block[0], l->shared);
   md.laggard = (u32)(md.options.seed % (md.warps / md.gangs + ENGINES));
   if (md.laggard >= md.warps / md.gangs) md.laggard += md.warps - md.warps / md.gangs;
@@ -330,6 +328,7 @@ int md_launch(const LaunchArgs *l) {
     tidy(true);
     return LAUNCH_FAILED;
   }
+  md_fault_clear();
   const char *wrong = md_options(&md.options);
   if (wrong) md_fault("model", NULL, "%s", wrong);
   prepare(l);

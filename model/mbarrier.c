@@ -1,4 +1,4 @@
-// mbarrier.c - mbarriers [M1 to M9] (PTX ISA 9.0, 9.7.13.15). A phase is complete when no arrival is pending and as
+// mbarrier.c - mbarriers [M1 to M6] (PTX ISA 9.0, 9.7.13.15). A phase is complete when no arrival is pending and as
 // many bytes have come as were expected; a wait names it by its parity, passes if the newest phase that is complete has
 // that parity, and may fail for no reason.
 //

@@ -58,8 +58,9 @@ void *md_more(void *block, size_t bytes);
 #define APPEND(vec, ...)                                                        \
   do {                                                                        \
     if ((vec)->n == (vec)->cap) {                                             \
-      (vec)->cap = (vec)->cap ? 2 * (vec)->cap : 8;                           \
-      (vec)->at = md_more((vec)->at, (vec)->cap * sizeof *(vec)->at);         \
+      u32 cap_ = (vec)->cap ? 2 * (vec)->cap : 8;                             \
+      (vec)->at = md_more((vec)->at, cap_ * sizeof *(vec)->at);               \
+      (vec)->cap = cap_;                                                      \
     }                                                                         \
     (vec)->at[(vec)->n++] = (__VA_ARGS__);                                    \
   } while (0)
@@ -427,8 +428,8 @@ struct Function {
 void md_lines(const Module *m, const void *const *where, u32 n, ModelRemark **remark);
 
 // ---- fault.c
-// The launch ends. `where`: an address of code, NULL: that of the thread that runs. Texts may hold {t:THREAD}, a thread by
-// its number in its gang …
+// The launch ends. `where`: an address of code, NULL: that of the thread that runs. Texts may hold what fault.h lists in
+// braces …
 void md_fault(const char *rule, const void *where, const char *fmt, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 // … and notes, before it.

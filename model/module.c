@@ -17,7 +17,7 @@ struct Module {
   LIST(Function *) function;
 };
 
-enum { MAX_DYNAMIC_SHARED = 8, MOST_SHARED = 227 << 10 };
+enum { MAX_DYNAMIC_SHARED = 8 };
 
 // Bytes of an image, which ends with its table of sections; 0: it is none of ours.
 static size_t size_of(const void *image) {

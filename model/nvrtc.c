@@ -8,6 +8,7 @@
 // CXX names the compiler; c++ if it is not set.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ typedef struct Text {
 } Text;
 
 typedef struct Program {
-  char *source, *name;
+  char *source;
   Text log, object;
 } Program;
 
@@ -227,7 +228,7 @@ static bool read_file(const char *path, Text *to) {
   return good;
 }
 
-// Runs it with its words in the file `log`; its exit code, or -1.
+// Runs it with its words in the file `log`; its exit code, -1 if it cannot be started, -2 if it did not end by itself.
 static int run(char *const *argv, const char *log) {
   posix_spawn_file_actions_t files;
   pid_t pid;
@@ -236,9 +237,9 @@ static int run(char *const *argv, const char *log) {
   posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, 1, 2);
   if (posix_spawnp(&pid, argv[0], &files, NULL, argv, environ) == 0) {
-    while (waitpid(pid, &status, 0) < 0) {
-    }
-    status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    pid_t ended;
+    while ((ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR) continue;
+    status = ended == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -2;
   }
   posix_spawn_file_actions_destroy(&files);
   return status;
@@ -252,7 +253,7 @@ static const char *compiler(void) {
 // The host's compiler is not there, or says nothing of what it does not like.
 static int no_compiler(Program *p, int exit_code) {
   char line[400];
-  if (exit_code < 0)
+  if (exit_code == -1)
     snprintf(line, sizeof line,
              "nvrtc: error: the model needs a C++ compiler of the host, and there is no '%s': set CXX\n", compiler());
   else
@@ -336,6 +337,7 @@ static int build(Program *p) {
   Text text = {0};
   char folder[200];
   const char *tmp = secure_getenv("TMPDIR");
+  p->log.n = p->object.n = 0;
   if (!translate(p, &text)) {
     puts_to(&p->log, "nvrtc: error: the model builds only what schedc emits\n");
     free(text.at);
@@ -362,14 +364,14 @@ int nvrtcVersion(int *major, int *minor) { return *major = MAJOR, *minor = 0, 0;
 
 int nvrtcCreateProgram(Program **program, const char *source, const char *name, int headers, const char *const *texts,
                        const char *const *names) {
-  (void)texts, (void)names;
+  (void)name, (void)texts, (void)names;
   if (!source || headers) return INVALID_INPUT;
   Program *p = calloc(1, sizeof *p);
-  if (p) {
-    p->source = strdup(source);
-    p->name = strdup(name ? name : "");
+  if (p) p->source = strdup(source);
+  if (!p || !p->source) {
+    free(p);
+    return OUT_OF_MEMORY;
   }
-  if (!p || !p->source || !p->name) return OUT_OF_MEMORY;
   return *program = p, 0;
 }
 
@@ -377,7 +379,6 @@ int nvrtcDestroyProgram(Program **program) {
   Program *p = *program;
   if (!p) return INVALID_PROGRAM;
   free(p->source);
-  free(p->name);
   free(p->log.at);
   free(p->object.at);
   free(p);

@@ -1,7 +1,7 @@
-// product.c - the tensor cores: wgmma [W1 to W5] (PTX ISA 9.0, 9.7.15). A group of products runs when all 128 threads
-// of a warpgroup have committed it, after those before it. It reads shared memory, and the registers of its left
-// operand, when it runs; accumulators are NaN in the threads' registers from the issue on, until a wait hands their
-// values back.
+// product.c - the tensor cores: wgmma [W1, W2, W3, W5] (PTX ISA 9.0, 9.7.15). A group of products runs when all 128
+// threads of a warpgroup have committed it, after those before it. It reads shared memory, and the registers of its
+// left operand, when it runs; accumulators are NaN in the threads' registers from the issue on, until a wait hands
+// their values back.
 #include <stdlib.h>
 #include <string.h>
 

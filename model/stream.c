@@ -20,13 +20,15 @@ typedef struct Work {
   struct EventMark *mark;
 } Work;
 
+typedef LIST(Work) Works;
+
 typedef struct EventMark {
   bool recorded, pending;
   double when;
 } EventMark;
 
 typedef struct Graph {
-  LIST(Work) work;
+  Works work;
   u32 refs;  // the graph, and what was made of it to be launched
 } Graph;
 
@@ -39,7 +41,7 @@ struct Stream {
 
 enum { CAPTURE_GLOBAL = 0 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST(Work) queue;
+static Works queue;
 static Stream legacy = {.id = 1};
 static u64 next_id = 2;
 static u32 capturing;  // streams, in the mode that forbids other calls
@@ -129,10 +131,23 @@ static int drain(const Stream *s) {
 int dr_drain(Stream *s) { return drain(stream_of(s)); }
 int dr_drain_all(void) { return drain(NULL); }
 
-static int enqueue(Work w) {
-  if (w.stream->capture) APPEND(&w.stream->capture->work, w);
-  else APPEND(&queue, w);
+// No launch runs here that could end where there is no memory.
+static int add_work(Works *to, const Work *w) {
+  if (to->n == to->cap) {
+    u32 cap = to->cap ? 2 * to->cap : 8;
+    Work *more = realloc(to->at, cap * sizeof *more);
+    if (!more) return OUT_OF_MEMORY;
+    to->at = more;
+    to->cap = cap;
+  }
+  to->at[to->n++] = *w;
   return 0;
+}
+
+static int enqueue(Work w) {
+  int e = add_work(w.stream->capture ? &w.stream->capture->work : &queue, &w);
+  if (e) free(w.block);
+  return e;
 }
 
 // ---- launches, memory

@@ -1,6 +1,7 @@
 // warp.c - lanes that meet: instructions that all lanes of a warp run together (.sync.aligned, shuffles and votes of
 // full warps), and what they exchange. A lane that comes to one waits for the others; one that comes to another one, or
 // leaves the kernel, has parted from its warp, which none of these instructions allows.
+#include <stdlib.h>
 #include <string.h>
 
 #include "elements.h"
@@ -92,6 +93,7 @@ void md_warp_sync(void) {
     Know *k = md_settle(&all);
     for (u32 i = 0; i < LANES; i++) md_learn(w->lane[i].mind, k);
     md_drop(k);
+    free(all.at);
     md_part();
   }
 }

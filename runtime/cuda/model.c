@@ -60,7 +60,9 @@ static const char *barrier_name(const Naming *n, u32 cta, u32 at, int generation
     const char *what = sc_printf(n->sc, "the %s barrier of the next tile, slot %u", number < 2 ? "full" : "empty", slot);
     return in_phase(n, what, cta, generation, 2, slot, "draw");
   }
-  return sc_printf(n->sc, "generation %d of named barrier %u (CTA %u)", generation, (at - n->step->text->named) / 8, cta);
+  u32 named = n->step->text->named;  // where --debug-waits has mbarriers for them
+  if (named && at >= named) return sc_printf(n->sc, "generation %d of named barrier %u (CTA %u)", generation, (at - named) / 8, cta);
+  return sc_printf(n->sc, "generation %d of the mbarrier at byte %u (CTA %u)", generation, at, cta);
 }
 
 // "byte 512 of tensor 'O'": of the one that begins last before it.
@@ -118,17 +120,27 @@ static Span span_of(const Kernel *k, const ModelRemark *r) {
   return here ? sc_at_line(k, r->line) : k->span;
 }
 
-static const LoadedStep *step_of(const Loaded *l, const char *function) {
+// The step whose kernel failed; NULL: none of these.
+static const LoadedStep *step_of(const Loaded *l, const ModelFault *f) {
   for (u32 i = 0; i < l->steps; i++) {
-    if (!strcmp(l->step[i].text->name, function)) return &l->step[i];
+    if (!strncmp(l->step[i].text->name, f->function, sizeof f->function - 1)) return &l->step[i];
   }
-  return &l->step[0];
+  return NULL;
+}
+
+// What is not the kernel's fault: the host's, the model's own limits, or that of a kernel before it on the same context.
+static schedc_status not_run(Sc *sc, const Loaded *l, const ModelFault *f, bool other) {
+  if (other) sc_report(sc, D_G_RUN, l->k->span, "the model of a GPU had failed before, at kernel '%s'", f->function);
+  else sc_report(sc, D_G_RUN, l->k->span, "the model of a GPU cannot run this: %s", f->what.text);
+  return SCHEDC_EUNAVAIL;
 }
 
 schedc_status sc_report_model(Sc *sc, const Loaded *l) {
   const ModelFault *f = l->d->model_fault ? l->d->model_fault() : NULL;
   if (!f) return SCHEDC_OK;
-  Naming n = {sc, l, step_of(l, f->function)};
+  Naming n = {sc, l, step_of(l, f)};
+  bool host = !strcmp(f->rule, "host") || !strcmp(f->rule, "model");
+  if (!n.step || host) return not_run(sc, l, f, !n.step);
   const Kernel *k = n.step->k;
   Diag *d = sc_report(sc, D_G_MODEL, span_of(k, &f->what), "%s (%s)", in_words(&n, f->what.text), f->rule);
   for (u32 i = 0; i < f->notes; i++) {
