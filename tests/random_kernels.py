@@ -14,6 +14,12 @@ BYTES = {"f32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1}
 CONTEXT_REGS = 504  # of 128 threads each that a CTA may have, rounded down
 
 
+def placed(template, row, column, value):
+    """An expression of ENDS or STEPS: I and J are where the element is in the tensor."""
+    at = template.replace("c[J]", f"c[{column}]").replace("I", f"({row})").replace("J", f"({column})")
+    return at.format(value)
+
+
 class Kernel:
     """The parts of a kernel, in the order in which they are written."""
 
@@ -136,7 +142,7 @@ def stream_plan_rest(pick, p):
     if p.form in ("keep", "held"):
         p.stat = None
     p.stat_role = bool(p.stat) and p.loader != "self" and not p.dealt and p.W < 3 and chance(pick, 0.5)
-    p.turn = p.W > 1 and chance(pick, 0.35)
+    p.turn = p.W > 1 and not p.dealt and chance(pick, 0.35)
     p.batch = chance(pick, 0.25)
     p.change, p.end = pick.choice(CHANGES), pick.choice(ENDS)
     p.out = pick.choice(["f32", "f32", "bf16" if p.eight else p.ta])
@@ -167,6 +173,8 @@ def stream_tensors(k, p):
         k.tensor("out", "S", "f32", *z, "M")
     if p.form in ("keep", "held"):
         k.requires.append("K > 0")
+    if p.stat:
+        k.requires.append("N > 0")  # what writes S is a tile of the first columns
 
 
 def stream_spec(p):
@@ -184,7 +192,7 @@ def stream_spec(p):
         a = f"P[{z}i,k]"
     terms = [f"{a} * {name}[{z}{'k,j' if p.b_form == 'n' else 'j,k'}]" for name in p.names]
     lines.append(f"D : f32[{z}i,j] = sum(k) where({some}, {' - '.join(terms)}, 0)")
-    end = p.end.format(f"D[{z}i,j]").replace("I", "i").replace("J", "j")
+    end = placed(p.end, "i", "j", f"D[{z}i,j]")
     old = f"Y[{z}i,j] + " if p.store in ("add", "copyadd") else ""
     lines.append(f"Y[{z}i,j] = {old}({end})")
     if p.stat:
@@ -245,7 +253,7 @@ def stream_roles(k, p):
     else:
         rings = [k.ring(n, [("", t)], p.stages_a if n == "a" else p.stages_b) for n, t in parts]
         p.held, p.at = ", ".join(n for n, _ in parts), ""
-    if p.turn:
+    if p.turn or p.dealt:
         k.turns.append("turn go : math")
     stream_loaders(k, p)
     if p.loader != "self":
@@ -364,7 +372,10 @@ def stream_math(k, p, rings):
     if p.stat and not p.stat_role:
         partial = " partial" if p.stat != "max" and chance(k.pick, 0.5) else ""
         regs.append(f"m : f32[{p.R}] = {'-100' if p.stat == 'max' else '0'}{partial}")
-    body = rings + [f"reg {', '.join(regs)}"] + stream_loops(p)
+    loops = stream_loops(p)
+    if p.dealt:  # neither instance may be a round of the ring ahead of the other
+        loops = ["acquire go"] + loops + ["release go"]
+    body = rings + [f"reg {', '.join(regs)}"] + loops
     if len(p.names) > 1:
         body.append("acc[i,j] = acc[i,j] - neg[i,j]")
     z = "z, " if p.batch else ""
@@ -374,14 +385,14 @@ def stream_math(k, p, rings):
 
 
 def stream_way_out(k, p, z):
-    end = p.end.replace("I", f"({row_of(p)}i)").replace("J", f"y*{p.BN} + j").format("acc[i,j]")
+    end = placed(p.end, f"{row_of(p)}i", f"y*{p.BN} + j", "acc[i,j]")
     at = f"Y[{z}{row_of(p)}i, y*{p.BN} + j]"
     if p.store == "direct":
         return [f"{at} = {end}"]
     if p.store == "add":
         return [f"acc[i,j] = {end}", f"{at} += acc[i,j]"]
     if p.store == "shared":
-        k.rings.append(k.ring("tile", [("", f"{p.out}[{p.BM}, {p.BN}]")], k.pick.choice([1, 2])))
+        k.rings.append(k.ring("tile", [("", f"{p.out}[{p.BM}, {p.BN}]")], 2 if p.dealt else k.pick.choice([1, 2])))
         return ["acquire tile", f"tile[{row_of(p, '')}i, j] = {end}", "commit tile"]
     slice_ = f"Y[{z}{row_of(p).removesuffix(' + ')}.., y*{p.BN}..]"
     return [f"ring tile : {p.out}[{p.R}, {p.BN}]", "acquire tile", f"tile[i,j] = {end}", "commit tile", "wait tile",
@@ -660,7 +671,7 @@ def relay_spec(p):
         lines.append(f"E : f32[i,j] = {relay_clip(value)}")
         value = "E[i,j]"
     for number, (step, kind) in enumerate(zip(p.steps, p.types[1:])):
-        value = step.format(f"({value})").replace("I", "i").replace("J", "j")
+        value = placed(step, "i", "j", f"({value})")
         name = "Y" if number == len(p.steps) - 1 else f"E{number}"
         lines.append(f"{name}{'' if name == 'Y' else ' : ' + kind}[i,j] = {value}")
         value = f"{name}[i,j]"
@@ -734,7 +745,7 @@ def relay_step(k, p, number):
     if first and p.flip:
         rings.append(f"ring f : f32[{p.BN}, {p.R}]")
         body += ["acquire f", "f[j,i] = s[i,j]", "commit f", "wait f", "s[i,j] = f[j,i]", "release f"]
-    value = p.steps[number].replace("I", f"({row}i)").replace("J", f"t*{p.BN} + j").format("s[i,j]")
+    value = placed(p.steps[number], f"{row}i", f"t*{p.BN} + j", "s[i,j]")
     body += relay_hand(p, number, value, rings) if not last or p.store != "direct" else [f"Y[{row}i, t*{p.BN} + j] = {value}"]
     out = rings + [f"reg {', '.join(regs)}"] + relay_loop(p, body)
     return out + ([f"S[{row}i] = m[i]"] if first and p.total and not p.total_role else [])

@@ -56,12 +56,13 @@ class Judge:
         text, extra = random_kernels.draw(seed)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        code, said = run([self.args.schedc, "check", path], cache)
+        check = [self.args.schedc, "check", "--emit=cuda", "-o", os.devnull, path]
+        code, said = run(check, cache)
         rules = re.findall(r"error\[([A-Z]\w*\.\w+)\]", said)
         if code == 1 and rules:
             return "rejected", rules[0]
         commands = [] if code else runs(seed, extra)
-        failed = [self.args.schedc, "check", path] if code else None
+        failed = check if code else None
         for words in commands:
             command = [self.args.schedc, words[0], path, *words[1:]]
             code, said = run(command, cache)
