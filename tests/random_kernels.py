@@ -1,9 +1,10 @@
 """Kernels drawn from a seed, each with its specification: `draw(seed)` gives the text of a schedule and the dimensions to
-run it with. Three families, of which each has its own choices:
+run it with. Four families, of which each has its own choices:
 
   stream   products over tiles that come through rings, with what may stand beside and behind them
   weigh    two products in a row (attention: a softmax between them, or less)
   relay    element by element, from role to role through rings
+  hand     memory that threads and engines of several roles use by turns
 
 The specification is written beside the kernel from the same choices, and never derived from its text.
 """
@@ -11,7 +12,7 @@ import random
 from types import SimpleNamespace
 
 BYTES = {"f32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1}
-CONTEXT_REGS = 504  # of 128 threads each that a CTA may have, rounded down
+CTA_REGS = 65536
 
 
 def placed(template, row, column, value):
@@ -50,7 +51,8 @@ class Kernel:
         few = 40 if groups < 3 else 32
         if not groups or (groups + packed < 4 and self.pick.random() < 0.2):
             return "", ""
-        many = min(240, (CONTEXT_REGS - few * packed) // groups // 8 * 8)
+        each = CTA_REGS // (128 * (groups + packed)) // 8 * 8  # what a thread starts with
+        many = min(240, (each * (groups + packed) - few * packed) // groups // 8 * 8)
         return f", {few} regs", f", {many} regs"
 
     def text(self):
@@ -113,12 +115,12 @@ def stream_plan(pick):
     p.W = pick.choice([1, 1, 2, 2, 3])
     p.R = 128 if p.W == 1 and chance(pick, 0.15) else 64
     p.BK = pick.choice([32, 64, 96, 128] if p.eight else [16, 32, 48, 64, 64, 80, 128])
-    p.BN = pick.choice([8, 16, 24, 32, 40, 64, 64, 72, 96, 128])
     p.loader = pick.choice(["one", "one", "one", "two", "self"])
     p.dealt = p.W == 2 and p.loader != "self" and chance(pick, 0.35)
     p.BM = p.R if p.dealt else p.R * p.W
     p.a_form = "k" if p.eight else pick.choice(["k", "k", "k", "m", "m", "regs", "inplace"])
     p.b_form = "k" if p.eight else pick.choice(["k", "n"])
+    p.BN = pick.choice([16, 32, 48, 64, 64, 96, 128] if p.b_form == "n" else [8, 16, 24, 32, 40, 64, 64, 72, 96, 128])
     p.form = pick.choice(["plain", "plain", "keep", "keep", "two", "late", "held"])
     if p.form in ("keep", "held") and p.a_form in ("regs", "inplace"):
         p.a_form = "k"
@@ -151,13 +153,20 @@ def stream_plan_rest(pick, p):
         p.out = "f32"
     p.reversed, p.section = chance(pick, 0.2), pick.choice([0, 0, 0, 2])
     p.names = ["B", "C"] if p.form == "two" else ["B"]
+    p.gap = bool(p.skip) and p.loader != "self" and not (p.multicast and "use" in p.skip[0]) and chance(pick, 0.4)
+    whole_panels = p.b_form == "n" or p.BK * BYTES[p.tb] % 128 == 0
+    p.resident = p.loader != "self" and p.names == ["B"] and not p.gap and not p.joint and whole_panels and chance(pick, 0.3)
+    p.K = p.BK * pick.randint(1, 4) if p.resident else "K"
+    p.partner = p.W == 1 and p.R == 64 and p.form == "plain" and not p.skip and p.loader != "self" and chance(pick, 0.4)
+    p.partner = p.partner and p.a_form in "km" and not p.stat
+    p.up = p.stat_role and chance(pick, 0.5)  # the vector goes to the role of the products, and not to S
 
 
 def stream_tensors(k, p):
     z = ["Z"] if p.batch else []
-    k.tensor("in", "A", p.ta, *z, *(("K", "M") if p.a_form == "m" else ("M", "K")))
+    k.tensor("in", "A", p.ta, *z, *((p.K, "M") if p.a_form == "m" else ("M", p.K)))
     for name in p.names:
-        k.tensor("in", name, p.tb, *z, *(("K", "N") if p.b_form == "n" else ("N", "K")))
+        k.tensor("in", name, p.tb, *z, *((p.K, "N") if p.b_form == "n" else ("N", p.K)))
     if "c[J]" in p.end:
         k.tensor("in", "c", "f32", "N")
     if "alpha" in p.end:
@@ -169,11 +178,11 @@ def stream_tensors(k, p):
     if p.bound == "len":
         k.tensor("in", "len", "i32", 3)
     k.tensor("inout" if p.store in ("add", "copyadd") else "out", "Y", p.out, *z, "M", "N")
-    if p.stat:
+    if p.stat and not p.up:
         k.tensor("out", "S", "f32", *z, "M")
-    if p.form in ("keep", "held"):
+    if p.form in ("keep", "held") and not p.resident:
         k.requires.append("K > 0")
-    if p.stat:
+    if p.stat and not p.up:
         k.requires.append("N > 0")  # what writes S is a tile of the first columns
 
 
@@ -194,12 +203,12 @@ def stream_spec(p):
     lines.append(f"D : f32[{z}i,j] = sum(k) where({some}, {' - '.join(terms)}, 0)")
     end = placed(p.end, "i", "j", f"D[{z}i,j]")
     old = f"Y[{z}i,j] + " if p.store in ("add", "copyadd") else ""
-    lines.append(f"Y[{z}i,j] = {old}({end})")
     if p.stat:
-        s = f"A[{z}i,k]"
-        lines.append({"sum": f"S[{z}i] = sum(k) where({whole}, {s}, 0)",
-                      "squares": f"S[{z}i] = sum(k) where({whole}, {s} * {s}, 0)",
-                      "max": f"S[{z}i] = max(-100, max(k) where({whole}, {s}, -inf))"}[p.stat])
+        name, seen, s = "U : f32" if p.up else "S", some if p.gap else whole, f"A[{z}i,k]"
+        lines.append({"sum": f"{name}[{z}i] = sum(k) where({seen}, {s}, 0)",
+                      "squares": f"{name}[{z}i] = sum(k) where({seen}, {s} * {s}, 0)",
+                      "max": f"{name}[{z}i] = max(-100, max(k) where({seen}, {s}, -inf))"}[p.stat])
+    lines.append(f"Y[{z}i,j] = {old}({end})" + (f" + U[{z}i]" if p.up else ""))
     return lines
 
 
@@ -208,7 +217,9 @@ def stream_lengths(pick, p):
     wide = max(1, 16 // BYTES[p.out])
     dims = {"M": sizes(pick, p.BM, 3 if p.W < 3 else 2, grain if p.a_form == "m" else 1),
             "N": sizes(pick, p.BN, 2, max(wide, grain if p.b_form == "n" else 1)),
-            "K": sizes(pick, p.BK, 2 * max(p.stages_a, p.stages_b) + 3, grain)}
+            "K": sizes(pick, p.BK, min(512 // p.BK if p.eight else 20, 2 * max(p.stages_a, p.stages_b) + 3), grain)}
+    if p.resident:
+        del dims["K"]
     if p.batch:
         dims["Z"] = pick.randint(1, 2)
     return dims
@@ -239,20 +250,21 @@ def stream_grid(k, p):
         k.mode += f" cluster ({cluster} : 2)"
         if p.bound == "len":  # the CTAs of a cluster take as many stages each
             p.cast_a = p.cast_b = ""
-    steps = f"cdiv(K, {p.BK})"
+    steps = f"cdiv({p.K}, {p.BK})"
     k.lets.append("let n = " + {"all": steps, "rows": f"min(x + 1, {steps})", "len": f"min(len[x % 3], {steps})"}[p.bound])
 
 
 def stream_roles(k, p):
     tile_a = f"{p.ta}[{p.BK}, {{}}]" if p.a_form == "m" else f"{p.ta}[{{}}, {p.BK}]"
     tile_a = tile_a.format(p.R if p.loader == "self" else p.BM)
-    tile_b = f"{p.tb}[{p.BK}, {p.BN}]" if p.b_form == "n" else f"{p.tb}[{p.BN}, {p.BK}]"
+    depth = p.K if p.resident else p.BK
+    tile_b = f"{p.tb}[{depth}, {p.BN}]" if p.b_form == "n" else f"{p.tb}[{p.BN}, {depth}]"
     parts = [("a", tile_a)] + [(name.lower() + "s", tile_b) for name in p.names]
     if p.joint:
         rings, p.held, p.at = [k.ring("r", parts, p.stages_a)], "r", "r."
     else:
-        rings = [k.ring(n, [("", t)], p.stages_a if n == "a" else p.stages_b) for n, t in parts]
-        p.held, p.at = ", ".join(n for n, _ in parts), ""
+        rings = [k.ring(n, [("", t)], p.stages_a if n == "a" else 1 if p.resident else p.stages_b) for n, t in parts]
+        p.held, p.at = "a" if p.resident else ", ".join(n for n, _ in parts), ""
     if p.turn or p.dealt:
         k.turns.append("turn go : math")
     stream_loaders(k, p)
@@ -260,6 +272,8 @@ def stream_roles(k, p):
         k.rings += rings
     body = stream_math(k, p, rings if p.loader == "self" else [])
     k.role("math[w]" if p.W > 1 else "math", f"{p.W} warpgroup{'s' * (p.W > 1)}" + (", one tile each" if p.dealt else ""), body)
+    if p.partner:
+        stream_partner(k, p)
     if p.stat_role:
         stream_stat_role(k, p)
     if p.store == "shared":
@@ -288,12 +302,25 @@ def stream_fill(p, t):
     return ["acquire r"] + copies + ["commit r"] if p.joint else copies
 
 
+def rounds(p, body):
+    """The loop over the stages that pass: with gaps, where the condition holds."""
+    return block(stream_loop(p), block(f"if {p.skip[0]}", body) if p.gap else body)
+
+
 def stream_loaders(k, p):
-    if p.loader == "one":
-        k.role("load", "1 warp", block(stream_loop(p), stream_fill(p, "t")))
-    if p.loader == "two":
-        for number, copy in enumerate(stream_copies(p, "t")):
-            k.role(f"load{number}", "1 warp", block(stream_loop(p), [copy]))
+    fill = stream_fill(p, "t") if p.loader != "self" else []
+    if p.resident:
+        first = stream_copies(p, "0")[1]
+        if p.loader == "one":
+            k.role("load", "1 warp", [first] + rounds(p, fill[:1]))
+        else:
+            k.role("load0", "1 warp", rounds(p, fill[:1]))
+            k.role("load1", "1 warp", [first])
+    elif p.loader == "one":
+        k.role("load", "1 warp", rounds(p, fill))
+    elif p.loader == "two":
+        for number, copy in enumerate(fill):
+            k.role(f"load{number}", "1 warp", rounds(p, [copy]))
 
 
 def row_of(p, of_cta="x"):
@@ -309,11 +336,12 @@ def stream_left(p):
     return f"{p.at}a[k, {row}i]" if p.a_form == "m" else f"{p.at}a[{row}i, k]"
 
 
-def stream_issue(p, sign):
+def stream_issue(p, sign, t="t"):
     """The products of a step."""
     out = []
+    inner = f"{t}*{p.BK} + k" if p.resident else "k"
     for name in p.names:
-        right = f"{p.at}{name.lower()}s[{'k,j' if p.b_form == 'n' else 'j,k'}]"
+        right = f"{p.at}{name.lower()}s[{f'{inner}, j' if p.b_form == 'n' else f'j, {inner}'}]"
         out.append(f"async {'acc' if name == 'B' else 'neg'}[i,j] {sign} {stream_left(p)} @ {right}")
     return (["acquire go"] + out + ["release go"]) if p.turn else out
 
@@ -321,7 +349,7 @@ def stream_issue(p, sign):
 def stream_stat(p, left):
     """A statement that adds up, or the largest of, the elements of A."""
     if p.stat == "max":
-        return [f"m[i] = max(m[i], max(k) where(t*{p.BK} + k < K, {left}, -inf))"]
+        return [f"m[i] = max(m[i], max(k) where(t*{p.BK} + k < {p.K}, {left}, -inf))"]
     return [f"m[i] = m[i] + sum(k) {left}" + (f" * {left}" if p.stat == "squares" else "")]
 
 
@@ -345,21 +373,22 @@ def stream_step(p):
     if p.skip and stat == [] and p.stat and not p.stat_role:
         out += stream_stat(p, a)
         product = issue + [f"wait {accs}"]
-    out += block(f"if {p.skip[0]}", product) if p.skip else product
+    when = "t % 2 == 0" if p.partner else p.skip[0] if p.skip and not p.gap else None
+    out += block(f"if {when}", product) if when else product
     return out + stat + [f"release {p.held}"]
 
 
 def stream_loops(p):
     mine = (lambda t: stream_fill(p, t)) if p.loader == "self" else (lambda t: [])
     if p.form == "keep":
-        first = mine("0") + [f"wait {p.held}"] + stream_issue(p, "=")
+        first = mine("0") + [f"wait {p.held}"] + stream_issue(p, "=", "0")
         body = mine("t") + [f"wait {p.held}"] + stream_issue(p, "+=") + ["wait acc keep 1", f"release {p.held}"]
         return first + block("for t in 1 .. n", body) + ["wait acc", f"release {p.held}"]
     if p.form == "held":  # products are issued without end, and two stages held; the last is waited for at the end
-        first = mine("0") + [f"wait {p.held}"] + stream_issue(p, "=")
+        first = mine("0") + [f"wait {p.held}"] + stream_issue(p, "=", "0")
         body = mine("t") + ["wait acc", f"release {p.held}", f"wait {p.held}"] + stream_issue(p, "+=")
         return first + block("for t in 1 .. n", body) + ["wait acc", f"release {p.held}"]
-    return block(stream_loop(p), mine("t") + stream_step(p))
+    return rounds(p, mine("t") + stream_step(p))
 
 
 def stream_math(k, p, rings):
@@ -373,11 +402,19 @@ def stream_math(k, p, rings):
         partial = " partial" if p.stat != "max" and chance(k.pick, 0.5) else ""
         regs.append(f"m : f32[{p.R}] = {'-100' if p.stat == 'max' else '0'}{partial}")
     loops = stream_loops(p)
+    if p.resident:
+        loops = ["wait bs"] + loops + ["release bs"]
     if p.dealt:  # neither instance may be a round of the ring ahead of the other
         loops = ["acquire go"] + loops + ["release go"]
+    if p.up:
+        regs.append(f"u : f32[{p.R}]")
     body = rings + [f"reg {', '.join(regs)}"] + loops
     if len(p.names) > 1:
         body.append("acc[i,j] = acc[i,j] - neg[i,j]")
+    if p.partner:
+        body += ["wait part", "acc[i,j] = acc[i,j] + part[i,j]", "release part"]
+    if p.up:
+        body += ["wait up", f"u[i] = up[{row_of(p, '')}i]", "release up"]
     z = "z, " if p.batch else ""
     if p.stat and not p.stat_role:
         body.append(f"S[{z}{row_of(p)}i] = m[i] if y == 0")
@@ -385,7 +422,7 @@ def stream_math(k, p, rings):
 
 
 def stream_way_out(k, p, z):
-    end = placed(p.end, f"{row_of(p)}i", f"y*{p.BN} + j", "acc[i,j]")
+    end = placed(p.end, f"{row_of(p)}i", f"y*{p.BN} + j", "acc[i,j]") + (" + u[i]" if p.up else "")
     at = f"Y[{z}{row_of(p)}i, y*{p.BN} + j]"
     if p.store == "direct":
         return [f"{at} = {end}"]
@@ -406,9 +443,27 @@ def stream_stat_role(k, p):
     held = "r" if p.joint else "a"
     at = f"S[{'z, ' if p.batch else ''}x*{p.BM} + {f'{rows}*v + ' if count > 1 else ''}i]"
     body = [f"reg m : f32[{rows}] = {'-100' if p.stat == 'max' else '0'}"]
-    body += block(stream_loop(p), [f"wait {held}"] + stream_stat(p, a) + [f"release {held}"])
+    body += rounds(p, [f"wait {held}"] + stream_stat(p, a) + [f"release {held}"])
     threads = f"{count} warp{'' if rows == 16 else 'group'}{'s' * (count > 1)}"
-    k.role("stat[v]" if count > 1 else "stat", threads, body + [f"{at} = m[i] if y == 0"])
+    end = [f"{at} = m[i] if y == 0"]
+    if p.up:
+        k.rings.append(k.ring("up", [("", f"f32[{p.BM}]")], k.pick.choice([1, 2])))
+        end = ["acquire up", f"up[{f'{rows}*v + ' if count > 1 else ''}i] = m[i]", "commit up"]
+    k.role("stat[v]" if count > 1 else "stat", threads, body + end)
+
+
+def stream_partner(k, p):
+    """A role that takes every other product, and hands its sum over."""
+    k.rings.append(k.ring("part", [("", f"f32[64, {p.BN}]")], 1))
+    left = f"{p.at}a[k,i]" if p.a_form == "m" else f"{p.at}a[i,k]"
+    inner = f"t*{p.BK} + k" if p.resident else "k"
+    right = f"{p.at}bs[{f'{inner}, j' if p.b_form == 'n' else f'j, {inner}'}]"
+    product = block("if t % 2 == 1", [f"async acc[i,j] += {left} @ {right}", "wait acc"])
+    loop = rounds(p, [f"wait {p.held}"] + product + [f"release {p.held}"])
+    if p.resident:
+        loop = ["wait bs"] + loop + ["release bs"]
+    body = [f"reg acc : f32[64, {p.BN}] = 0"] + loop + ["acquire part", "part[i,j] = acc[i,j]", "commit part"]
+    k.role("partner", "1 warpgroup", body)
 
 
 # ---- weigh
@@ -789,7 +844,112 @@ def relay_store(p):
     return block("if n > 0", [f"wait {ring}", first] + loop + ["wait Y read", f"release {ring}"])
 
 
-FAMILIES = [stream, stream, stream, weigh, weigh, relay]
+# ---- hand
+
+def hand(pick):
+    """Memory that threads and engines of several roles use by turns: a tensor that one writes and another reads, or a stage
+    that one changes and another reads, in an order that a ring of vectors or a turn gives."""
+    k, p = Kernel(pick), hand_plan(pick)
+    shape = ("Z", "M", p.BN) if p.loop else ("M", p.BN)
+    k.tensor("in", "X", p.T, *shape)
+    k.tensor("in", "W", p.T, p.N, p.BN)
+    if p.through != "stage":
+        k.tensor("inout", "G", p.T, *shape)
+    k.tensor("out", "Y", "f32", *shape[:-1], p.N if p.product else p.BN)
+    k.spec += hand_spec(p)
+    k.dims = hand_lengths(pick, p)
+    k.extra = [hand_lengths(pick, p) for _ in range(3)]
+    k.grid = ["x : cdiv(M, 64)"]
+    grid_mode(k, pick, True)
+    k.lets = ["let n = Z"] if p.loop else []
+    hand_roles(k, p)
+    return k
+
+
+def hand_plan(pick):
+    p = SimpleNamespace()
+    p.T = pick.choice(["f16", "bf16", "f32"])
+    p.BN, p.N = pick.choice([32, 64]), pick.choice([16, 64])
+    p.loop = chance(pick, 0.6)
+    p.through = pick.choice(["stage", "stored", "stored", "copied", "added"])
+    p.product = p.T != "f32" and chance(pick, 0.6)
+    p.back = "copy" if p.through == "stage" or p.product else pick.choice(["copy", "read"])
+    p.order = pick.choice(["ring", "ring", "turn"])
+    p.stages, p.told = pick.randint(1, 3), pick.randint(1, 2)
+    p.first = pick.choice(CHANGES)
+    if p.through in ("copied", "added") and p.T == "bf16":
+        p.T = "f16"
+    return p
+
+
+def hand_lengths(pick, p):
+    return {"M": sizes(pick, 64, 3)} | ({"Z": pick.randint(1, 5)} if p.loop else {})
+
+
+def hand_spec(p):
+    z = "z," if p.loop else ""
+    value = p.first.format(f"X[{z}i,k]")
+    name = f"E : {p.T}" if p.through == "stage" else "G"
+    lines = [f"{name}[{z}i,k] = {value}" if p.through != "added" else f"G[{z}i,k] = G[{z}i,k] + {value}"]
+    value = f"{'E' if p.through == 'stage' else 'G'}[{z}i,k]"
+    if p.product:
+        return lines + [f"Y[{z}i,j] = sum(k) {value} * W[j,k]"]
+    return lines + [f"Y[{z}i,k] = 0.5 * {value}"]
+
+
+def hand_roles(k, p):
+    z, tile = "t, " if p.loop else "", f"{p.T}[64, {p.BN}]"
+    k.rings.append(k.ring("a", [("", tile)], p.stages))
+    loop = (lambda body: block("for t in 0 .. n", body)) if p.loop else (lambda body: body)
+    load, first, then = [f"a <- X[{z}x*64..]"], hand_first(p, z), hand_then(p, z)
+    if p.order == "turn":
+        names = "first, fetch" if p.back == "copy" and p.through != "stage" else "first, then"
+        k.turns.append(f"turn go : {names}")
+    else:
+        k.rings.append(k.ring("told", [("", "f32[64]")], p.told))
+    before, after = ("acquire go", "release go") if p.order == "turn" else ("wait told", "release told")
+    if p.back == "copy" and p.through != "stage":
+        k.rings.append(k.ring("b", [("", tile)], p.stages))
+        k.role("fetch", "1 warpgroup" if p.order == "turn" else "1 warp", loop([before, f"b <- G[{z}x*64..]"] + [after]))
+        then = ["wait b"] + then + ["release b"]
+    else:
+        then = (["wait a"] if p.through == "stage" else []) + [before] + then + [after] + (["release a"] if p.through == "stage" else [])
+    k.role("load", "1 warp", (["ws <- W[0..]"] if p.product else []) + loop(load))
+    regs = [f"reg s : f32[64, {p.N if p.product else p.BN}]"]
+    if p.product:
+        k.rings.append(k.ring("ws", [("", f"{p.T}[{p.N}, {p.BN}]")], 1))
+        then_all = regs + ["wait ws"] + loop(then) + ["release ws"]
+    else:
+        then_all = regs + loop(then)
+    k.role("then", "1 warpgroup", then_all)
+    rings = [f"ring c : {tile}"] if p.through in ("copied", "added") else []
+    k.role("first", "1 warpgroup", rings + [f"reg s : f32[64, {p.BN}]"] + loop(first))
+    k.pick.shuffle(k.roles)
+
+
+def hand_first(p, z):
+    tell = ["acquire told", "told[i] = 1", "commit told"] if p.order == "ring" else []
+    change = p.first.format("s[i,k]")
+    if p.through == "stage":
+        write = [f"a[i,k] = {change}"]
+    elif p.through == "stored":
+        write = [f"G[{z}x*64 + i, k] = {change}"]
+    else:
+        sign = "<-" if p.through == "copied" else "+="
+        write = ["acquire c", f"c[i,k] = {change}", "commit c", "wait c", f"G[{z}x*64.., 0..] {sign} c", "wait G", "release c"]
+    body = ["wait a", "s[i,k] = a[i,k]"] + (["acquire go"] if p.order == "turn" else []) + write + tell
+    return body + (["release go"] if p.order == "turn" else []) + ["release a"]
+
+
+def hand_then(p, z):
+    source = "a" if p.through == "stage" else "b"
+    if p.product:
+        return [f"async s[i,j] = {source}[i,k] @ ws[j,k]", "wait s", f"Y[{z}x*64 + i, j] = s[i,j]"]
+    value = f"G[{z}x*64 + i, k]" if p.back == "read" else f"{source}[i,k]"
+    return [f"s[i,k] = {value}", f"Y[{z}x*64 + i, k] = 0.5 * s[i,k]"]
+
+
+FAMILIES = [stream] * 8 + [weigh] * 5 + [relay] * 4 + [hand] * 2
 
 
 def draw(seed):
