@@ -217,7 +217,7 @@ def stream_lengths(pick, p):
     wide = max(1, 16 // BYTES[p.out])
     dims = {"M": sizes(pick, p.BM, 3 if p.W < 3 else 2, grain if p.a_form == "m" else 1),
             "N": sizes(pick, p.BN, 2, max(wide, grain if p.b_form == "n" else 1)),
-            "K": sizes(pick, p.BK, min(512 // p.BK if p.eight else 20, 2 * max(p.stages_a, p.stages_b) + 3), grain)}
+            "K": sizes(pick, p.BK, min(256 // p.BK if p.eight else 20, 2 * max(p.stages_a, p.stages_b) + 3), grain)}
     if p.resident:
         del dims["K"]
     if p.batch:
