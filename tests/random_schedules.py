@@ -4,9 +4,10 @@ policies and at other lengths, and the text emitted for it on the model of a GPU
 rejects with an ordinary diagnostic is counted as skipped; too large a share of them is a failure. Needs the host's C++
 compiler, and nothing of CUDA.
 
-  random_schedules.py --schedc build/release/schedc [--seeds A..B | --count N] [-j 2] [--keep FOLDER] [--verbose]
+  random_schedules.py --schedc build/release/schedc [--seeds A..B | --count N] [-j 2] [--keep FOLDER] [--until N] [--verbose]
 
---seeds: from A to B - 1 (default: 0..300). --keep: writes every schedule there, and leaves it.
+--seeds: from A to B - 1 (default: 0..300). --keep: writes every schedule there, and leaves it. --until: ends after so many
+failures.
 """
 import argparse
 import collections
@@ -85,6 +86,9 @@ def judge_all(args, folder):
     judge, begin = Judge(args, folder), time.time()
     with ThreadPoolExecutor(args.j) as pool:
         for seed, (verdict, said) in zip(seeds_of(args), pool.map(judge.verdict, seeds_of(args))):
+            if counts["FAIL"] == args.until:
+                pool.shutdown(cancel_futures=True)
+                break
             counts[verdict] += 1
             rejected[said] += verdict == "rejected"
             if verdict == "FAIL" or args.verbose:
@@ -103,6 +107,7 @@ def main():
     parser.add_argument("--count", type=int)
     parser.add_argument("-j", type=int, default=2)
     parser.add_argument("--keep", help="a folder for the schedules; without it those that fail are printed")
+    parser.add_argument("--until", type=int)
     parser.add_argument("--verbose", action="store_true", help="one line a seed")
     args = parser.parse_args()
     args.schedc = os.path.abspath(args.schedc)
