@@ -159,6 +159,7 @@ def stream_plan_rest(pick, p):
     p.K = p.BK * pick.randint(1, 4) if p.resident else "K"
     p.partner = p.W == 1 and p.R == 64 and p.form == "plain" and not p.skip and p.loader != "self" and chance(pick, 0.4)
     p.partner = p.partner and p.a_form in "km" and not p.stat
+    p.peel = bool(p.skip) and not p.gap and not p.stat and p.bound == "all" and not p.down and chance(pick, 0.5)
     p.up = p.stat_role and chance(pick, 0.5)  # the vector goes to the role of the products, and not to S
 
 
@@ -180,7 +181,7 @@ def stream_tensors(k, p):
     k.tensor("inout" if p.store in ("add", "copyadd") else "out", "Y", p.out, *z, "M", "N")
     if p.stat and not p.up:
         k.tensor("out", "S", "f32", *z, "M")
-    if p.form in ("keep", "held") and not p.resident:
+    if (p.form in ("keep", "held") or p.peel) and not p.resident:
         k.requires.append("K > 0")
     if p.stat and not p.up:
         k.requires.append("N > 0")  # what writes S is a tile of the first columns
@@ -194,6 +195,8 @@ def stream_spec(p):
     if p.bound == "len":
         whole = f"k < len[i / {p.BM} % 3] * {p.BK}"
     some = f"{whole} and {p.skip[1].replace('BK', str(p.BK)).replace('BM', str(p.BM))}" if p.skip else whole
+    if p.peel:
+        some = f"({some}) or k / {p.BK} == cdiv({p.K}, {p.BK}) - 1"
     a = f"A[{z}k,i]" if p.a_form == "m" else f"A[{z}i,k]"
     lines = []
     if p.a_form in ("regs", "inplace"):
@@ -353,8 +356,8 @@ def stream_stat(p, left):
     return [f"m[i] = m[i] + sum(k) {left}" + (f" * {left}" if p.stat == "squares" else "")]
 
 
-def stream_step(p):
-    """One round of the loop that waits for its products."""
+def stream_step(p, t="t"):
+    """One round of the loop that waits for its products; or, with another `t`, after it and in any case."""
     accs = "acc" if len(p.names) == 1 else "acc, neg"
     row = "" if p.loader == "self" else row_of(p, "")
     a = f"{p.at}a[{row}i, k]"
@@ -364,7 +367,7 @@ def stream_step(p):
         out.append(f"p[i,k] = {p.change.format(a)}")
     if p.a_form == "inplace":
         out += [f"p[i,k] = {a}", f"{a} = {p.change.format('p[i,k]')}"]
-    issue = stream_issue(p, "+=")
+    issue = stream_issue(p, "+=", t)
     if p.form == "late":
         product = issue + stat + [f"wait {accs}"]
         stat = []
@@ -373,6 +376,8 @@ def stream_step(p):
     if p.skip and stat == [] and p.stat and not p.stat_role:
         out += stream_stat(p, a)
         product = issue + [f"wait {accs}"]
+    if t != "t":
+        return out + issue + [f"wait {accs}", f"release {p.held}"]
     when = "t % 2 == 0" if p.partner else p.skip[0] if p.skip and not p.gap else None
     out += block(f"if {when}", product) if when else product
     return out + stat + [f"release {p.held}"]
@@ -388,6 +393,8 @@ def stream_loops(p):
         first = mine("0") + [f"wait {p.held}"] + stream_issue(p, "=", "0")
         body = mine("t") + ["wait acc", f"release {p.held}", f"wait {p.held}"] + stream_issue(p, "+=")
         return first + block("for t in 1 .. n", body) + ["wait acc", f"release {p.held}"]
+    if p.peel:
+        return block("for t in 0 .. n - 1", mine("t") + stream_step(p)) + mine("(n - 1)") + stream_step(p, "(n - 1)")
     return rounds(p, mine("t") + stream_step(p))
 
 
