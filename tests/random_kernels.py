@@ -27,6 +27,7 @@ class Kernel:
     def __init__(self, pick):
         self.pick = pick
         self.tensors, self.requires, self.spec, self.dims, self.extra = [], [], [], {}, []
+        self.empty = []  # dimensions that may be 0
         self.grid, self.mode, self.rings, self.turns, self.lets, self.roles = [], "", [], [], [], []
 
     def tensor(self, way, name, kind, *shape):
@@ -183,6 +184,8 @@ def stream_tensors(k, p):
         k.tensor("out", "S", "f32", *z, "M")
     if (p.form in ("keep", "held") or p.peel) and not p.resident:
         k.requires.append("K > 0")
+    elif not p.resident:
+        k.empty.append("K")
     if p.stat and not p.up:
         k.requires.append("N > 0")  # what writes S is a tile of the first columns
 
@@ -523,6 +526,7 @@ def weigh_tensors(k, p):
     if p.log:
         k.tensor("out", "L", "f32", "H", "M")
     k.requires.append("scale > 0")
+    k.empty += ["M", "N"]
 
 
 def weigh_spec(p):
@@ -963,4 +967,7 @@ def draw(seed):
     """The text of a schedule, and other dimensions to run it with."""
     pick = random.Random(seed)
     kernel = pick.choice(FAMILIES)(pick)
+    for dims in kernel.extra:
+        if kernel.empty and chance(pick, 0.08):
+            dims[pick.choice(kernel.empty)] = 0
     return kernel.text(), kernel.extra
