@@ -117,12 +117,12 @@ def stream_plan(pick):
     p.R = 128 if p.W == 1 and chance(pick, 0.15) else 64
     p.BK = pick.choice([32, 64, 96, 128] if p.eight else [16, 32, 48, 64, 64, 80, 128])
     p.loader = pick.choice(["one", "one", "one", "two", "self"])
-    p.dealt = p.W == 2 and p.loader != "self" and chance(pick, 0.35)
+    p.dealt = p.W == 2 and p.loader != "self" and chance(pick, 0.5)
     p.BM = p.R if p.dealt else p.R * p.W
     p.a_form = "k" if p.eight else pick.choice(["k", "k", "k", "m", "m", "regs", "inplace"])
     p.b_form = "k" if p.eight else pick.choice(["k", "n"])
     p.BN = pick.choice([16, 32, 48, 64, 64, 96, 128] if p.b_form == "n" else [8, 16, 24, 32, 40, 64, 64, 72, 96, 128])
-    p.form = pick.choice(["plain", "plain", "keep", "keep", "two", "late", "held"])
+    p.form = pick.choice(["plain"] * 5 + ["keep", "keep", "two", "late", "held"])
     if p.form in ("keep", "held") and p.a_form in ("regs", "inplace"):
         p.a_form = "k"
     p.joint = p.loader != "two" and chance(pick, 0.5)
@@ -137,14 +137,15 @@ def stream_plan(pick):
 
 def stream_plan_rest(pick, p):
     """What stands round the products: conditions, bounds, statistics, turns, the way out."""
-    p.skip = pick.choice(SKIPS) if p.form in ("plain", "late") and chance(pick, 0.4) else None
+    p.partner = p.W == 1 and p.R == 64 and p.form == "plain" and p.loader != "self" and p.a_form in "km" and chance(pick, 0.6)
+    p.skip = pick.choice(SKIPS) if p.form in ("plain", "late") and not p.partner and chance(pick, 0.6) else None
     p.bound = pick.choice(["all", "all", "all", "rows", "len"]) if p.form in ("plain", "late", "two") else "all"
     p.down = p.form in ("plain", "two", "late") and chance(pick, 0.2)
-    p.multicast = p.loader == "one" and p.bound != "rows" and not p.dealt and chance(pick, 0.25)
-    p.stat = pick.choice(["sum", "max", "squares"]) if p.a_form == "k" and not p.eight and chance(pick, 0.4) else None
-    if p.form in ("keep", "held"):
+    p.multicast = p.loader == "one" and p.bound != "rows" and not p.dealt and chance(pick, 0.35)
+    p.stat = pick.choice(["sum", "max", "squares"]) if p.a_form == "k" and not p.eight and chance(pick, 0.75) else None
+    if p.form in ("keep", "held") or p.partner:
         p.stat = None
-    p.stat_role = bool(p.stat) and p.loader != "self" and not p.dealt and p.W < 3 and chance(pick, 0.5)
+    p.stat_role = bool(p.stat) and p.loader != "self" and not p.dealt and p.W < 3 and chance(pick, 0.7)
     p.turn = p.W > 1 and not p.dealt and chance(pick, 0.35)
     p.batch = chance(pick, 0.25)
     p.change, p.end = pick.choice(CHANGES), pick.choice(ENDS)
@@ -158,8 +159,6 @@ def stream_plan_rest(pick, p):
     whole_panels = p.b_form == "n" or p.BK * BYTES[p.tb] % 128 == 0
     p.resident = p.loader != "self" and p.names == ["B"] and not p.gap and not p.joint and whole_panels and chance(pick, 0.3)
     p.K = p.BK * pick.randint(1, 4) if p.resident else "K"
-    p.partner = p.W == 1 and p.R == 64 and p.form == "plain" and not p.skip and p.loader != "self" and chance(pick, 0.4)
-    p.partner = p.partner and p.a_form in "km" and not p.stat
     p.peel = bool(p.skip) and not p.gap and not p.stat and p.bound == "all" and not p.down and chance(pick, 0.5)
     p.up = p.stat_role and chance(pick, 0.5)  # the vector goes to the role of the products, and not to S
 
