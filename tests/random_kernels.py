@@ -193,7 +193,7 @@ def stream_tensors(k, p):
 
 def stream_spec(p):
     z = "z," if p.batch else ""
-    whole, some = "0 <= k", None
+    whole = "0 <= k"
     if p.bound == "rows":
         whole = f"k < (i / {p.BM} + 1) * {p.BK}"
     if p.bound == "len":
@@ -295,7 +295,7 @@ def stream_loop(p):
 
 def stream_copies(p, t):
     z = "z, " if p.batch else ""
-    rows = f"x*{p.BM}" + (row_of(p, "").removesuffix(" + ") and f" + {row_of(p, '').removesuffix(' + ')}" if p.loader == "self" else "")
+    rows = row_of(p).removesuffix(" + ") if p.loader == "self" else f"x*{p.BM}"
     slice_a = f"A[{z}{t}*{p.BK}.., {rows}..]" if p.a_form == "m" else f"A[{z}{rows}.., {t}*{p.BK}..]"
     copies = [f"{p.at}a <- {slice_a}{p.cast_a}"]
     for name in p.names:
@@ -372,14 +372,11 @@ def stream_step(p, t="t"):
     if p.a_form == "inplace":
         out += [f"p[i,k] = {a}", f"{a} = {p.change.format('p[i,k]')}"]
     issue = stream_issue(p, "+=", t)
+    between = stat if p.form == "late" and not p.skip else []  # a sum beside the product, not only where there is one
+    product = issue + between + [f"wait {accs}"]
     if p.form == "late":
-        product = issue + stat + [f"wait {accs}"]
+        out += stat if p.skip else []
         stat = []
-    else:
-        product = issue + [f"wait {accs}"]
-    if p.skip and stat == [] and p.stat and not p.stat_role:
-        out += stream_stat(p, a)
-        product = issue + [f"wait {accs}"]
     if t != "t":
         return out + issue + [f"wait {accs}", f"release {p.held}"]
     when = "t % 2 == 0" if p.partner else p.skip[0] if p.skip and not p.gap else None
@@ -393,7 +390,7 @@ def stream_loops(p):
         first = mine("0") + [f"wait {p.held}"] + stream_issue(p, "=", "0")
         body = mine("t") + [f"wait {p.held}"] + stream_issue(p, "+=") + ["wait acc keep 1", f"release {p.held}"]
         return first + block("for t in 1 .. n", body) + ["wait acc", f"release {p.held}"]
-    if p.form == "held":  # products are issued without end, and two stages held; the last is waited for at the end
+    if p.form == "held":  # the product of a round is waited for in the next
         first = mine("0") + [f"wait {p.held}"] + stream_issue(p, "=", "0")
         body = mine("t") + ["wait acc", f"release {p.held}", f"wait {p.held}"] + stream_issue(p, "+=")
         return first + block("for t in 1 .. n", body) + ["wait acc", f"release {p.held}"]
@@ -651,9 +648,9 @@ def weigh_plain(p, first, second):
 
 
 def weigh_split(p, first, second):
-    """The product with V is waited for in the round's middle, with the next scores issued behind it."""
-    body = ["wait k, v"] + in_turn(p, [first]) + ["wait s"] + weigh_soft(p) + weigh_hand(p) + [second, "release k", "wait o", "release v"]
-    return weigh_order(p, body)
+    """Both stages are waited for at once; that of K is given back while the second product is in flight."""
+    body = ["wait k, v"] + in_turn(p, [first]) + ["wait s"] + weigh_soft(p) + weigh_hand(p)
+    return weigh_order(p, body + [second, "release k", "wait o", "release v"])
 
 
 def weigh_next(p, first, second):
@@ -925,7 +922,9 @@ def hand_roles(k, p):
         k.role("fetch", "1 warpgroup" if p.order == "turn" else "1 warp", loop([before, f"b <- G[{z}x*64..]"] + [after]))
         then = ["wait b"] + then + ["release b"]
     else:
-        then = (["wait a"] if p.through == "stage" else []) + [before] + then + [after] + (["release a"] if p.through == "stage" else [])
+        then = [before] + then + [after]
+        if p.through == "stage":
+            then = ["wait a"] + then + ["release a"]
     k.role("load", "1 warp", (["ws <- W[0..]"] if p.product else []) + loop(load))
     regs = [f"reg s : f32[64, {p.N if p.product else p.BN}]"]
     if p.product:

@@ -44,7 +44,8 @@ def runs(seed, extra):
     yield ["test", "--on", "cpu", "--quick", "--inputs", "normal", "--threads", "1", "--seed", str(seed)]
     for number, (policy, dims) in enumerate(zip(POLICIES, [{}] + extra)):
         words = [word for name, value in dims.items() for word in ("--set", f"{name}={value}")]
-        yield ["run", "--on", "model", "--policy", policy, "--seed", str(seed), "--sms", str((1, 2, 2, 3)[(seed + number) % 4])] + words
+        sms = (1, 2, 2, 3)[(seed + number) % 4]
+        yield ["run", "--on", "model", "--policy", policy, "--seed", str(seed), "--sms", str(sms)] + words
 
 
 class Judge:
