@@ -898,9 +898,12 @@ def hand_lengths(pick, p):
 def hand_spec(p):
     z = "z," if p.loop else ""
     value = p.first.format(f"X[{z}i,k]")
-    name = f"E : {p.T}" if p.through == "stage" else "G"
-    lines = [f"{name}[{z}i,k] = {value}" if p.through != "added" else f"G[{z}i,k] = G[{z}i,k] + {value}"]
-    value = f"{'E' if p.through == 'stage' else 'G'}[{z}i,k]"
+    if p.through == "stage":
+        lines, value = [f"E : {p.T}[{z}i,k] = {value}"], f"E[{z}i,k]"
+    elif p.through == "added":  # rounded before it is added, and after
+        lines, value = [f"E : {p.T}[{z}i,k] = {value}", f"G[{z}i,k] = G[{z}i,k] + E[{z}i,k]"], f"G[{z}i,k]"
+    else:
+        lines, value = [f"G[{z}i,k] = {value}"], f"G[{z}i,k]"
     if p.product:
         return lines + [f"Y[{z}i,j] = sum(k) {value} * W[j,k]"]
     return lines + [f"Y[{z}i,k] = 0.5 * {value}"]
