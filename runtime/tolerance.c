@@ -19,7 +19,9 @@
 // Outputs of f32 are held by pt in the same way if a value is rounded to a narrow type on the way
 // to them, in the kernel and in the specification (narrow.c). All others are f32's own sums: they
 // are held to 1e-3 where the largest value is between 1 and 64, to less or more in proportion
-// beyond, at least to 1e-5. A hundredth of that is allowed besides pt's, for f32's own errors.
+// beyond, at least to 1e-5. A hundredth of that is allowed besides pt's, for f32's own errors; or
+// 2^-19 of the largest value, as what is named may be exact in its type: pt is then a sum of f32 as
+// well, and says nothing of sums in another order.
 // Where products have 8-bit factors, which the tensor cores of Hopper add up with about 14 bits,
 // f32 outputs may be off by 2^-10 of the largest value, in the mean by 2^-12. Integers are held to
 // equality.
@@ -167,7 +169,7 @@ static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool by_pt, b
   if (sc_is_narrow(elem)) {
     allow_rounding(e, s, n, 0);
   } else if (elem == EL_F32 && by_pt) {
-    allow_rounding(e, s, n, flat / 100);
+    allow_rounding(e, s, n, fmax(flat / 100, ldexp(s->max_ref, -19)));
   } else if (elem == EL_F32) {
     e->max_allowed = e->mean_allowed = flat;
   }

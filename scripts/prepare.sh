@@ -31,6 +31,7 @@ need_build_tools() {
 }
 
 need_test_tools() {
+  need c++ g++
   need clang clang
   need gcovr gcovr
   need c++ g++

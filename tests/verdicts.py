@@ -54,6 +54,35 @@ kernel half {
   }
 }
 """
+# P is exact in f16: the bounds that rounding it gives are those of f32 sums in one order, and the kernel has another.
+EXACT = """
+kernel halves {
+  in  A : f16[M, K], B : f16[N, K]
+  out Y : f32[M, N]
+  spec {
+    P[i,k] = 0.5 * A[i,k]
+    Y[i,j] = sum(k) P[i,k] * B[j,k]
+  }
+  case small { M = 384, N = 256, K = 320 }
+
+  grid (x : cdiv(M, 64), y : cdiv(N, 64))
+  ring r : { a : f16[64, 64], b : f16[64, 64] } * 2
+  role load : 1 warp, 40 regs {
+    for t in 0 .. cdiv(K, 64) { acquire r;  r.a <- A[x*64.., t*64..];  r.b <- B[y*64.., t*64..];  commit r }
+  }
+  role math : 1 warpgroup, 232 regs {
+    reg c : f32[64, 64] = 0, p : f16[64, 64]
+    for t in 0 .. cdiv(K, 64) {
+      wait r
+      p[i,k] = 0.5 * r.a[i,k]
+      async c[i,j] += p[i,k] @ r.b[j,k]
+      wait c
+      release r
+    }
+    Y[x*64 + i, y*64 + j] = c[i,j]
+  }
+}
+"""
 
 
 class Checks:
@@ -138,6 +167,11 @@ def wide_outputs(checks, ssd):
         checks.expect(f"f32 of bf16: {what}", (code == 0) == right and y["max_allowed"] > 0.1, said)
 
 
+def exact_names(checks):
+    code, said, _ = checks.run(EXACT)
+    checks.expect("f32 of what is exact in f16", code == 0, said)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "schedc"))
@@ -150,6 +184,7 @@ def main():
         tested(checks, ssd)
         overflows(checks)
         wide_outputs(checks, ssd)
+        exact_names(checks)
     print(f"{checks.passed} passed, {checks.failed} failed, 0 skipped")
     return checks.failed > 0
 
