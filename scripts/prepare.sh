@@ -34,7 +34,6 @@ need_test_tools() {
   need c++ g++
   need clang clang
   need gcovr gcovr
-  need c++ g++
   need addr2line binutils
   need python3 python3
   need pkg-config pkg-config
