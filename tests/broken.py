@@ -39,11 +39,12 @@ BREAKAGES = [
     Breakage("no fence before a copy in of a tensor that threads wrote", "compiler/flow_tensor.c",
              "if (in) dirt &= (u8) ~(DIRT_READ | APART_READ);",
              "if (in) dirt &= (u8) ~(DIRT_READ | APART_READ | DIRT_WROTE | DIRT_ADDED);", ["model inplace"]),
-    Breakage("the loop that a specification's equations share is as long as the first wants it", "runtime/spec.c",
-             "if (n > t->extent[t->depth]) t->extent[t->depth] = n;", "if (i == first) t->extent[t->depth] = n;", ["unit spec"]),
+    Breakage("a specification's running sum without its last term", "tests/corpus/ssd.sched",
+             "S : f32[g,i] = sum(k) where(k <= i,", "S : f32[g,i] = sum(k) where(k < i,", ["model ssd"]),
+    Breakage("the loop that a specification's equations share ends one early", "runtime/spec.c",
+             "atomic_fetch_add(&t->next, 1)) < t->total;", "atomic_fetch_add(&t->next, 1)) < t->total - 1;", ["cpu copy"]),
     Breakage("a sum without a last strip of one element", "runtime/strip_run.c",
-             "for (i64 at = 0; at < extent; at += r->len[t->r]) {", "for (i64 at = 0; at < extent - (at > 0); at += r->len[t->r]) {",
-             ["unit strip"]),
+             "at < extent; at += r->len[t->r]) {", "at < extent - (at > 0); at += r->len[t->r]) {", ["cpu gemm"]),
     Breakage("one arrival for an instance, always", "compiler/derive.c",
              "if (sc_ring_use(u, role, ring) & USE_THREADS) return r->warps;",
              "if (sc_ring_use(u, role, ring) & USE_THREADS) return 1;", ["model forms"]),
@@ -126,7 +127,7 @@ class Tree:
         return [schedc, "test", *(["--on", "model"] if kind == "model" else []), "--quick", path]
 
     def step(self, step):
-        """What a step says that fails, in brief; NULL if it passes."""
+        """What a step says that fails, in brief; None if it passes."""
         if step.startswith("unit "):
             self.build("unit_" + step.split()[1])
         status, output = run(self.command(step), self.folder, SCHEDC_CACHE=os.path.join(self.folder, "cache"))

@@ -28,27 +28,30 @@ POLICIES = {"cpu": [("early", 0), ("late", 0), ("random", 1), ("random", 2)],
             "model": [("early", 0), ("late", 0), ("random", 1)]}
 
 # What is run of a schedule: options, and dimensions, on two multiprocessors. Several rounds of each ring, several tiles a
-# CTA, a ragged end each way, a sequence without keys; and what other branches and roles need.
+# CTA, a ragged end each way, a sequence without keys, rings of one stage where it may have them; and what other branches
+# and roles need.
 RUNS = {
-    "copy": [("", "M=320 N=512")],
-    "fa3_alg1": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
+    "copy": [("", "M=320 N=512"), ("-p stages=1", "M=100 N=200")],
+    "fa3_alg1": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true -p stages=1", "B=1 H=1 G=1 M=200 N=300")],
     "fa3_alone": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
-    "fa3_bwd": [("attention -p D=64", "B=1 H=2 G=1 M=300 N=200"), ("attention -p D=256 -p causal=true", "B=1 H=2 G=1 M=200 N=150"),
-                ("attention -p D=64", "B=1 H=1 G=1 M=0 N=70")],
-    "fa3_fwd": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
+    "fa3_bwd": [("attention -p D=64", "B=1 H=2 G=1 M=300 N=200"), ("attention -p D=64 -p stages=1", "B=1 H=1 G=1 M=300 N=200"),
+                ("attention -p D=256 -p causal=true", "B=1 H=2 G=1 M=200 N=150"),
+                ("attention -p D=256 -p stages=1", "B=1 H=1 G=1 M=200 N=150"), ("attention -p D=64", "B=1 H=1 G=1 M=0 N=70")],
+    "fa3_fwd": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130"),
+                ("-p D=64 -p stages=1", "B=1 H=1 G=1 M=200 N=300")],
     "fa3_stage3": [("-p D=64", "B=1 H=2 G=1 M=300 N=900"), ("-p D=64", "B=1 H=2 G=1 M=200 N=600"),
                    ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
     "fa3_stale": [("", "B=1 H=2 G=1 M=300 N=700"), ("-p causal=true -p pair=2 -p BN=80 --inputs ramp", "B=1 H=1 G=1 M=500 N=300"),
-                  ("-p D=64", "B=1 H=1 G=1 M=200 N=130 scale=4")],
-    "fa_varlen": [("--case tiles", ""), ("--case long", ""), ("--case empty", "")],
+                  ("-p causal=true -p stages=1", "B=1 H=1 G=1 M=300 N=300"), ("-p D=64", "B=1 H=1 G=1 M=200 N=130 scale=4")],
+    "fa_varlen": [("--case tiles", ""), ("--case long", ""), ("--case empty", ""), ("--case long -p stages=1", "")],
     "gemm": [("", "M=128 N=256 K=640"), ("", "M=65 N=136 K=0")],
-    "gemm_bias_gelu": [("", "M=320 N=704 K=576"), ("", "M=65 N=136 K=64")],
-    "gemm_cooperative": [("", "M=300 N=1104 K=448"), ("", "M=65 N=136 K=64")],
-    "gemm_pingpong": [("", "M=400 N=704 K=448"), ("", "M=65 N=136 K=64")],
-    "gemm_roles": [("", "M=300 N=400 K=704"), ("", "M=65 N=136 K=64")],
+    "gemm_bias_gelu": [("", "M=320 N=704 K=576"), ("-p stages=2", "M=65 N=136 K=200")],
+    "gemm_cooperative": [("", "M=300 N=1104 K=448"), ("-p stages=2", "M=65 N=136 K=200")],
+    "gemm_pingpong": [("", "M=400 N=704 K=448"), ("-p stages=2", "M=200 N=136 K=200")],
+    "gemm_roles": [("", "M=300 N=400 K=704"), ("-p stages=2", "M=65 N=136 K=200")],
     "gqa_fwd_2wg": [("-p D=64", "B=1 H=2 G=1 M=100 N=500"), ("-p D=64 -p causal=true", "B=1 H=2 G=1 M=200 N=130")],
-    "mlp": [("", "M=300 F=900"), ("-p BM=64 -p stages=1", "M=65 F=100")],
-    "softmax_rows": [("", "M=320 N=1100"), ("", "M=65 N=0")],
+    "mlp": [("", "M=300 F=900"), ("-p BM=64 -p stages=1", "M=65 F=300")],
+    "softmax_rows": [("", "M=320 N=1100"), ("-p stages=2", "M=65 N=200")],
 }
 
 
@@ -159,7 +162,7 @@ class Judge:
         self.timeout = args.timeout
 
     def rejected(self):
-        """The code with which one of the runs' checks rejects it, or NULL."""
+        """The code with which one of the runs' checks rejects it, or None."""
         for options in dict.fromkeys(options for options, _ in self.runs):
             status, text = run([self.args.schedc, "check", self.path] + options.split("--inputs")[0].split(), self.timeout)
             code = re.search(r"error\[([\w.-]+)\]", text)
@@ -168,7 +171,7 @@ class Judge:
         return None
 
     def noticed(self, on):
-        """What the first run on the interpreter or the model that notices says; NULL: none does."""
+        """What the first run on the interpreter or the model that notices says; None: none does."""
         for policy, seed in POLICIES[on]:
             for options, dims in self.runs:
                 sets = [word for dim in dims.split() for word in ("--set", dim)]
