@@ -184,15 +184,24 @@ def notice(tree, breakage, steps):
         tree.write(breakage.file, whole)
 
 
+HEAD = """# Breakages made on purpose
+
+Each is a small edit of the compiler in a copy of the tree, and a step of scripts/test that runs something notices it:
+`unit`, a unit test; `model`, `schedc test --on model --quick`; `cpu`, `schedc test --quick`. Other steps may notice, too:
+the first is named. Written by `tests/broken.py --table tests/broken.md`.
+
+| breakage | file | noticed by | what it says |
+| --- | --- | --- | --- |
+"""
+
+
 def write_table(path, rows):
     with open(path, "w", encoding="utf-8") as out:
-        out.write("# Breakages made on purpose\n\nEach is a small edit of the compiler in a copy of the tree, and a step of scripts/test that "
-                  "runs something\nnotices it: `unit`, a unit test; `model`, `schedc test --on model --quick`; `cpu`, `schedc test --quick`. Other "
-                  "steps may notice\ntoo: the first is named. Written by `tests/broken.py --table tests/broken.md`.\n\n"
-                  "| breakage | file | noticed by | what it says |\n| --- | --- | --- | --- |\n")
+        out.write(HEAD)
         for breakage, step, said in rows:
-            said = said.replace("|", "\\|")
-            out.write(f"| {breakage.title} | {breakage.file} | {step or '**nothing**'} | {said[:120] + ('…' if len(said) > 120 else '')} |\n")
+            brief = said.replace("|", "\\|")
+            brief = brief[:120] + "…" if len(brief) > 120 else brief
+            out.write(f"| {breakage.title} | {breakage.file} | {step or '**nothing**'} | {brief} |\n")
 
 
 def main():

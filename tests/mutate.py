@@ -200,8 +200,7 @@ class Judge:
 
 
 def read_expected(path):
-    """{(schedule, mutant): reason} of lines `operator  name  # reason`, in sections `[schedule]`; * in a mutant stands for
-    anything."""
+    """{(schedule, mutant): reason} of lines `operator  name  # reason`, in sections `[schedule]`."""
     known, name = {}, None
     for line in open(path, encoding="utf-8"):
         section = re.match(r"\[(\w+)\]$", line.strip())
@@ -213,14 +212,6 @@ def read_expected(path):
                 sys.exit(f"{path}: a mutant without a reason: {line.strip()}")
             known[name, mutant.strip()] = reason.strip()
     return known
-
-
-def reason_of(known, name, mutant):
-    """(key, reason) of the first line that fits, or (None, None)."""
-    for (schedule, pattern), reason in known.items():
-        if schedule == name and re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), mutant):
-            return (schedule, pattern), reason
-    return None, None
 
 
 class Outcome:
@@ -250,6 +241,8 @@ class Outcome:
 def mutate(args, folder, path):
     """The outcome of a schedule; exits where it does not pass itself."""
     name = os.path.basename(path).removesuffix(".sched")
+    if name not in RUNS:
+        sys.exit(f"{name}: RUNS does not say what is to be run of it")
     with open(path, encoding="utf-8") as file:
         statements = split(file.read())
     judge, outcome = Judge(args, folder, name), Outcome(name)
@@ -275,23 +268,33 @@ def report(outcome, whole, known, expected):
         print(f"  {kind:14}" + "".join(f"{count[v]:13}" for v in VERDICTS) + f"{sum(count.values()):10}")
     for what, count in outcome.details.most_common():
         print(f"{count:6}  {what}")
-    unexpected, used = 0, set()
+    unexpected = 0
     for mutant, text in outcome.survivors:
-        key, reason = reason_of(known, outcome.name, mutant)
-        used.add(key)
+        reason = known.pop((outcome.name, mutant), None)
         unexpected += reason is None
         print(f"\nsurvivor: {mutant}\n" + (f"equivalent: {reason}" if reason else "NOT EXPECTED"))
         diff = difflib.unified_diff(whole.splitlines(True), join(text).splitlines(True), n=2)
         print("".join(list(diff)[2:]), end="")
-    for key in known:
-        if key[0] == outcome.name and key not in used:
-            print(f"\n{expected}: no longer survives: {key[1]}")
+    for name, mutant in known:
+        if name == outcome.name:
+            print(f"\n{expected}: no longer survives: {mutant}")
             unexpected += 1
     print(flush=True)
     return unexpected
 
 
+HEAD = """# Mutants of the schedules
+
+One wait, release or acquire of a schedule is left out, moved, or swapped with another of its role. `rejected`: by
+`schedc check`. The others are run. `interpreter`: it notices. `model only`: neither check nor the interpreter does, but the
+emitted text fails on the model of a GPU. `survived`: nothing is wrong with them (tests/mutate.expected has the reasons).
+Written by `tests/mutate.py --all --table tests/mutate.md`.
+
+"""
+
+
 def write_list(out, title, found):
+    """Mutants of (schedule, mutant, what is said of it)."""
     out.write(f"\n{title}\n\n")
     if not found:
         out.write("None.\n")
@@ -303,17 +306,15 @@ def write_list(out, title, found):
 
 
 def write_table(path, outcomes):
+    rows = [(o.name, o.total()) for o in outcomes]
+    rows.append(("all", sum((count for _, count in rows), collections.Counter())))
     with open(path, "w", encoding="utf-8") as out:
-        out.write("# Mutants of the schedules\n\nOne wait, release or acquire of a schedule is left out, moved, or swapped with another of its role. `rejected`: by\n"
-                  "`schedc check`. The others are run: `interpreter`: it notices; `model only`: neither check nor the interpreter does, but the\n"
-                  "emitted text fails on the model of a GPU. `survived`: nothing is wrong with them (tests/mutate.expected has the reasons).\n"
-                  "Written by `tests/mutate.py --all --table tests/mutate.md`.\n\n")
-        out.write("| schedule | mutants | " + " | ".join(VERDICTS) + " |\n| --- |" + " --- |" * (len(VERDICTS) + 1) + "\n")
-        rows = [(o.name, o.total()) for o in outcomes]
-        for name, count in rows + [("all", sum((c for _, c in rows), collections.Counter()))]:
+        out.write(HEAD + "| schedule | mutants | " + " | ".join(VERDICTS) + " |\n| --- |" + " --- |" * (len(VERDICTS) + 1) + "\n")
+        for name, count in rows:
             out.write(f"| {name} | {sum(count.values())} | " + " | ".join(str(count[v]) for v in VERDICTS) + " |\n")
         write_list(out, "Noticed by the model alone:", [(o.name, *m) for o in outcomes for m in o.model_only])
-        write_list(out, "Noticed by the interpreter, and not by the model:", [(o.name, *m) for o in outcomes for m in o.interpreter_only])
+        write_list(out, "Noticed by the interpreter, and not by the model:",
+                   [(o.name, *m) for o in outcomes for m in o.interpreter_only])
 
 
 def main():
@@ -321,10 +322,10 @@ def main():
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "schedc"))
     parser.add_argument("--file", action="append", help="a schedule (fa3_fwd, if none is named)")
     parser.add_argument("--all", action="store_true", help="all of schedules/")
-    parser.add_argument("--on", choices=["cpu", "both"], default="both", help="where they run: the interpreter, or the model as well")
+    parser.add_argument("--on", choices=["cpu", "both"], default="both", help="the interpreter, or the model as well")
     parser.add_argument("--expected", default=os.path.join(HERE, "mutate.expected"))
     parser.add_argument("--table")
-    parser.add_argument("--timeout", type=float, default=30)
+    parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--verbose", action="store_true", help="one line a mutant")
     args = parser.parse_args()
     files = sorted(glob.glob(os.path.join(ROOT, "schedules", "*.sched"))) if args.all else args.file
