@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Does a test that runs something notice when the compiler is broken? Each breakage is a small edit of one source file, made
+on purpose, in a copy of the tree: the copy is built, and steps of scripts/test that run kernels or units are tried on it until
+one fails. Golden texts do not count: they say that something is other than it was, not that it is wrong.
+
+  broken.py [--table tests/broken.md] [--verbose] [NAME …]
+
+NAME: breakages (a part of the title); without it all. --table writes the table of tests/broken.md. A breakage's first steps
+are those that are likely to notice; then come all others. What noticed must pass on the copy as it is, too.
+"""
+import argparse
+import collections
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT = 600  # seconds a step may take
+
+# Title, source file, the text that is replaced, what by, and the steps that are likely to notice.
+Breakage = collections.namedtuple("Breakage", "title file old new first")
+BREAKAGES = [
+    Breakage("a mask's limit, `<=` taken for `<`", "compiler/cuda_map.c",
+             """sign > 0 ? " + 1" : " - 1");""", """sign > 0 ? "" : "");""", ["model fa3_alg1"]),
+    Breakage("a maximum over other rows too", "compiler/cuda_map.c", '"%s[e >> 1 & 3]"', '"%s[e & 3]"', ["model inplace"]),
+    Breakage("the advance of an MN-major operand", "compiler/cuda_mma.c",
+             "i64 row = o->mn ? s * 16 : other", "i64 row = o->mn ? s * 8 : other", ["model mlp"]),
+    Breakage("`_oldest` not moved over a tile that is skipped", "compiler/cuda_ring.c",
+             """if (many && strcmp(n, "0")) cu_line(c, "%s_oldest = %s_next;", name, name);""", "", ["model gemm_pingpong"]),
+    Breakage("a bound's proof with `hi <= n`", "compiler/cuda_inside.c", "return hi < n;", "return hi <= n;", ["model edges"]),
+    Breakage("16-byte rows past a tensor's end", "compiler/cuda_write.c", "hi + g->cols <= dim", "hi <= dim", ["model edges"]),
+    Breakage("stmatrix where 8 columns are left over", "compiler/cuda_write.c", "g->cols % 16 ||", "g->cols % 8 ||", ["model edges"]),
+    Breakage("a fence forgets what is apart", "compiler/flow_state.c",
+             "d->set &= (u8) ~(DIRT_WROTE | DIRT_READ | DIRT_ADDED);", "d->set = 0;", ["model inplace"]),
+    Breakage("no fence before a copy in of a tensor that threads wrote", "compiler/flow_tensor.c",
+             "if (in) dirt &= (u8) ~(DIRT_READ | APART_READ);",
+             "if (in) dirt &= (u8) ~(DIRT_READ | APART_READ | DIRT_WROTE | DIRT_ADDED);", ["model inplace"]),
+    Breakage("a specification's running sum without its last term", "tests/corpus/ssd.sched",
+             "S : f32[g,i] = sum(k) where(k <= i,", "S : f32[g,i] = sum(k) where(k < i,", ["model ssd"]),
+    Breakage("the loop that a specification's equations share ends one early", "runtime/spec.c",
+             "atomic_fetch_add(&t->next, 1)) < t->total;", "atomic_fetch_add(&t->next, 1)) < t->total - 1;", ["cpu copy"]),
+    Breakage("a sum without a last strip of one element", "runtime/strip_run.c",
+             "at < extent; at += r->len[t->r]) {", "at < extent - (at > 0); at += r->len[t->r]) {", ["cpu gemm"]),
+    Breakage("one arrival for an instance, always", "compiler/derive.c",
+             "if (sc_ring_use(u, role, ring) & USE_THREADS) return r->warps;",
+             "if (sc_ring_use(u, role, ring) & USE_THREADS) return 1;", ["model forms"]),
+    Breakage("threads that write a stage do not meet those that read it", "compiler/flow_step.c",
+             "return (d->set & (APART_READ | APART_COPIED)) ||", "return (d->set & APART_COPIED) ||", ["model inplace"]),
+    Breakage("a wait lets one product more stay in flight", "compiler/flow_step.c",
+             "want_keep(f, ins, q->n - done);\n  sc_retire_products(f, done);",
+             "want_keep(f, ins, q->n - done + (done > 0));\n  sc_retire_products(f, done);", ["model inplace"]),
+    Breakage("a product that is older than a wait tells who is past it", "compiler/flow_step.c",
+             "h->met |= retired > h->older;", "h->met |= retired >= h->older;", ["model arrivals"]),
+    Breakage("narrow elements do not change hands on their way to a tensor", "compiler/flow_tensor.c",
+             "if (other_wrote != a->write && sc_elem[b->elem].bytes < 4) return false;", "", ["model inplace"]),
+    Breakage("one thread hands over a held stage that all have written", "compiler/flow_tensor.c",
+             "if (one && dirt & (DIRT_WROTE | APART_WROTE) && use & (USE_THREADS | USE_ASYNC)) need |= NEED_MEET;", "",
+             ["model inplace"]),
+    Breakage("one thread tells that all have read a tensor", "compiler/flow_tensor.c",
+             "if (one && ((wrote && conflicts(true, does)) || (read && conflicts(false, does)))) need |= NEED_MEET;",
+             "if (one && wrote && conflicts(true, does)) need |= NEED_MEET;", ["model arrivals"]),
+    Breakage("a loop that ends before it begins counts in another's tile", "compiler/cuda_ring.c", "%smax(0, %s)%s", "%s(%s)%s",
+             ["model dealt"]),
+    Breakage("each thread of a row has a whole value of a vector in parts", "compiler/cuda_write.c",
+             "%s = (lane & 3) == 0 ? %s : 0;", "%s = (lane & 3) < 4 ? %s : 0;", ["model edges"]),
+    Breakage("a tile is read where it has been written already", "compiler/cuda_write.c",
+             "if (!reads_shifted(g, dst)) {", "if (true || !reads_shifted(g, dst)) {", ["model dealt"]),
+    Breakage("an acquire expects the bytes of half its copies", "compiler/derive.c",
+             "ins->plan.bytes = (u32)fill.bytes;", "ins->plan.bytes = (u32)fill.bytes / 2;", ["model gemm"]),
+    Breakage("a tensor map's swizzle of 64 bytes", "runtime/cuda/params.c",
+             "part->swizzle == 64 ? 2", "part->swizzle == 64 ? 3", ["model forms"]),
+    Breakage("the columns of a fragment that stmatrix writes", "compiler/cuda_write.c",
+             '"16 * n + 8 * (lane >> 4)"', '"16 * n + 8 * (lane >> 3 & 1)"', ["model gemm_pingpong"]),
+    Breakage("a multicast that leaves out its own CTA", "compiler/cuda_ring.c",
+             "(1u << ctas) - 1, from);", "(1u << ctas) - 2, from);", ["model fa3_fwd"]),
+]
+
+
+def run(command, folder, **environment):
+    """(exit status, output); a status of None: it was not done in time."""
+    try:
+        done = subprocess.run(command, cwd=folder, env=dict(os.environ, **environment), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=LIMIT, encoding="utf-8", errors="replace")
+        return done.returncode, done.stdout
+    except subprocess.TimeoutExpired:
+        return None, ""
+
+
+def all_steps():
+    """Names of the steps of scripts/test that run something. (The golden unit test compares texts.)"""
+    schedules = sorted(glob.glob("schedules/*.sched", root_dir=ROOT) + glob.glob("tests/corpus/*.sched", root_dir=ROOT))
+    names = [os.path.basename(path).removesuffix(".sched") for path in schedules]
+    units = sorted(os.path.basename(path).removesuffix(".c") for path in glob.glob(ROOT + "/tests/unit/*.c"))
+    return ([f"model {name}" for name in names] + [f"cpu {name}" for name in names] + ["verdicts"]
+            + [f"unit {name}" for name in units if name != "golden"])
+
+
+def in_brief(output):
+    """The line of a failed step that says most: a fault's, a failed check's, else the last."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for wanted in (r"error\[", r"FAIL|failed at|FAILED", r"[Ee]rror"):
+        for line in lines:
+            if re.search(wanted, line):
+                return line
+    return lines[-1] if lines else "nothing"
+
+
+class Tree:
+    """A copy of the tracked files, and of those that are new, with a build of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                                stdout=subprocess.PIPE, encoding="utf-8").stdout.split("\0")
+        for path in filter(None, listed):
+            if os.path.exists(os.path.join(ROOT, path)):
+                os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+                shutil.copy2(os.path.join(ROOT, path), os.path.join(folder, path))
+        self.must(["cmake", "--preset", "release"])
+        self.build()
+
+    def must(self, command):
+        status, output = run(command, self.folder)
+        if status != 0:
+            raise SystemExit(f"{' '.join(command)}: {'not done in time' if status is None else output[-2000:]}")
+
+    def build(self, *targets):
+        self.must(["cmake", "--build", "--preset", "release", "--target", *(targets or ["schedc_cli", "schedc_model"])])
+
+    def write(self, path, text):
+        with open(os.path.join(self.folder, path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def command(self, step):
+        kind, _, name = step.partition(" ")
+        schedc = "build/release/schedc"
+        if kind == "unit":
+            return ["build/release/tests/unit_" + name]
+        if kind == "verdicts":
+            return [sys.executable, "tests/verdicts.py", "--schedc", schedc]
+        path = f"schedules/{name}.sched"
+        if not os.path.exists(os.path.join(self.folder, path)):
+            path = f"tests/corpus/{name}.sched"
+        return [schedc, "test", *(["--on", "model"] if kind == "model" else []), "--quick", path]
+
+    def step(self, step):
+        """What a step says that fails, in brief; None if it passes."""
+        if step.startswith("unit "):
+            self.build("unit_" + step.split()[1])
+        status, output = run(self.command(step), self.folder, SCHEDC_CACHE=os.path.join(self.folder, "cache"))
+        if status == 0:
+            return None
+        return in_brief(output) if status is not None else f"not done in {LIMIT} s"
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def check_edits(breakages):
+    """Each text that is to be replaced occurs once."""
+    wrong = [f"{b.file}: occurs {n} times, not once: {b.old}" for b in breakages if (n := read(b.file).count(b.old)) != 1]
+    if wrong:
+        raise SystemExit("\n".join(["breakages that no longer fit the sources:"] + wrong))
+
+
+def notice(tree, breakage, steps):
+    """(step, what it says) of the first that notices; (None, "") if none does."""
+    whole = read(breakage.file)
+    tree.write(breakage.file, whole.replace(breakage.old, breakage.new))
+    tree.build()
+    try:
+        for step in breakage.first + [s for s in steps if s not in breakage.first]:
+            said = tree.step(step)
+            if said:
+                return step, said
+        return None, ""
+    finally:
+        tree.write(breakage.file, whole)
+
+
+HEAD = """# Breakages made on purpose
+
+Each is a small edit of the compiler in a copy of the tree, and a step of scripts/test that runs something notices it:
+`unit`, a unit test; `model`, `schedc test --on model --quick`; `cpu`, `schedc test --quick`. Other steps may notice, too:
+the first is named. Written by `tests/broken.py --table tests/broken.md`.
+
+| breakage | file | noticed by | what it says |
+| --- | --- | --- | --- |
+"""
+
+
+def write_table(path, rows):
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(HEAD)
+        for breakage, step, said in rows:
+            brief = said.replace("|", "\\|")
+            brief = brief[:120] + "…" if len(brief) > 120 else brief
+            out.write(f"| {breakage.title} | {breakage.file} | {step or '**nothing**'} | {brief} |\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table")
+    parser.add_argument("--verbose", action="store_true", help="what noticed says")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    chosen = [b for b in BREAKAGES if not args.names or any(name in b.title for name in args.names)]
+    check_edits(chosen)
+    rows, failed = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(folder)
+        for breakage in chosen:
+            step, said = notice(tree, breakage, all_steps())
+            rows.append((breakage, step, said))
+            failed += step is None
+            print(f"{'ok  ' if step else 'FAIL'} {breakage.title}: {step or 'nothing notices'}", flush=True)
+            if args.verbose:
+                print(f"     {said}", flush=True)
+        tree.build()
+        for step in sorted({step for _, step, _ in rows if step}):
+            said = tree.step(step)
+            failed += said is not None
+            if said:
+                print(f"FAIL unbroken: {step}: {said}", flush=True)
+    if args.table:
+        write_table(args.table, rows)
+    print(f"{len(rows)} breakages\n{len(rows) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
