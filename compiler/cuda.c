@@ -115,7 +115,10 @@ static void operation(Cuda *c, const Ins *ins) {
     case OP_FOR: cu_open_for(c, ins); break;
     case OP_IF: cu_open_if(c, ins); break;
     case OP_ELSE: cu_open(c, "} else"); break;
-    case OP_ENDTILE: cu_close_tile(c); break;
+    case OP_ENDTILE:
+      cu_keep_operands(c);
+      cu_close_tile(c);
+      break;
     case OP_ENDFOR: case OP_ENDIF: case OP_ENDVOTE: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
     case OP_COPYIN: cu_copy_in(c, ins); break;

@@ -164,6 +164,7 @@ const char *cu_next_name(const char *p, size_t *n);     // the next word of code
 bool cu_mentions(const char *code, const char *name);
 
 // cuda_scope.c
+u32 sc_block_end(const Code *code, u32 pc);             // of the block that `pc` is in: the operation that closes or splits it
 void cu_name_role(Cuda *c);                             // names and scopes of what the role has
 const char *cu_temp(Cuda *c, const char *stem);         // a name for a value of the statement being written
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);  // … of what follows as long as `buf` is the same
@@ -215,6 +216,7 @@ const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the
 // cuda_mma.c
 bool cu_mn_major(const Kernel *k, u32 view);            // of a product's operand: is the contracted index not its last?
 void cu_tie(Cuda *c, u32 buf);                          // what follows does not take the tile as it was before
+void cu_keep_operands(Cuda *c);                         // at the tile's end: operands that loops only read are live until here
 void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
 
 // cuda_tie.c

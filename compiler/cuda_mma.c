@@ -2,6 +2,7 @@
 // 9.0, wgmma.mma_async), all unrolled, one commit group a statement. Tiles are tied before the fence that
 // precedes the issue and after the wait: their registers are the tensor cores' in between.
 #include "cuda.h"
+#include "flow.h"
 
 #include <string.h>
 
@@ -112,15 +113,50 @@ static i64 advance(const Operand *o, i64 s, i64 other) {
   return (at / width * panel + row * width + at % width) / 16;
 }
 
-void cu_tie(Cuda *c, u32 buf) {
-  const Buf *b = &c->k->buf.at[buf];
-  u32 blocks = cu_blocks(c, b);
-  if (blocks == 1) {
-    cu_line(c, "sc_tie(%s);", c->name[buf]);
-    return;
-  }
-  for (u32 i = 0; i < blocks; i++) cu_line(c, "sc_tie(%s[%u]);", c->name[buf], i);
+// Of each block of a register tile.
+static void each_block(Cuda *c, const char *function, u32 buf) {
+  u32 blocks = cu_blocks(c, &c->k->buf.at[buf]);
+  if (blocks == 1) cu_line(c, "%s(%s);", function, c->name[buf]);
+  else for (u32 i = 0; i < blocks; i++) cu_line(c, "%s(%s[%u]);", function, c->name[buf], i);
 }
+
+void cu_tie(Cuda *c, u32 buf) { each_block(c, "sc_tie", buf); }
+
+// ---- operands in registers that a loop only reads
+
+// Notes what the loop that opens at `pc` does with register tiles: reads them by products, or writes them.
+static void loop_uses(Cuda *c, u32 pc, bool *reads, bool *writes) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  for (u32 i = pc + 1, end = sc_block_end(code, pc + 1); i < end; i++) {
+    const Ins *ins = &code->at[i];
+    u32 n = sc_accesses(c->uses, ins);
+    for (u32 j = 0; j < n; j++) {
+      const Access *a = &c->uses->at.at[j];
+      u32 buf = k->view.at[a->view].buf;
+      if (k->buf.at[buf].space != SP_REG) continue;
+      if (a->write) writes[buf] = true;
+      else if (ins->op == OP_MMA && k->product.at[ins->arg[0]].a == a->view) reads[buf] = true;
+    }
+  }
+}
+
+void cu_keep_operands(Cuda *c) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  bool *keep = NEWS(c->sc, bool, k->buf.n + 1);
+  for (u32 pc = 0; pc < code->n; pc++) {
+    if (code->at[pc].op != OP_FOR) continue;
+    bool *reads = NEWS(c->sc, bool, k->buf.n + 1), *writes = NEWS(c->sc, bool, k->buf.n + 1);
+    loop_uses(c, pc, reads, writes);
+    for (u32 i = 0; i < k->buf.n; i++) keep[i] |= reads[i] && !writes[i];
+  }
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (keep[i]) each_block(c, "sc_keep", i);
+  }
+}
+
+// ---- products
 
 // The first column of a register tile that a view means.
 static i64 shift(Cuda *c, u32 view) {

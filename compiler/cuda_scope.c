@@ -36,7 +36,7 @@ static void touch_all(Cuda *c, Uses *uses, Reach *reach, u32 pc) {
   }
 }
 
-static u32 block_end(const Code *code, u32 pc) {
+u32 sc_block_end(const Code *code, u32 pc) {
   u32 depth = 0;
   for (;; pc++) {
     u16 effects = sc_op[code->at[pc].op].effects;
@@ -57,7 +57,7 @@ static void place_declarations(Cuda *c) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Reach *r = &reach[i];
     if (k->buf.at[i].space != SP_REG || k->buf.at[i].role != c->r) continue;
-    u32 end = r->first == SC_NONE ? 0 : block_end(code, r->first);
+    u32 end = r->first == SC_NONE ? 0 : sc_block_end(code, r->first);
     bool local = r->first != SC_NONE && r->whole && !r->product && r->last < end;
     c->scope[i] = local ? (Scope){r->first, end, r->first, r->last} : (Scope){1, code->n, r->first, r->last};
   }
@@ -155,7 +155,7 @@ const char *cu_temp(Cuda *c, const char *stem) {
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
-  u32 end = block_end(code, c->pc);
+  u32 end = sc_block_end(code, c->pc);
   bool same = true;
   for (*to = c->pc; *to < end && same && !(sc_op[code->at[*to].op].effects & OPENS); ++*to) {
     const Ins *ins = &code->at[*to];

@@ -141,6 +141,9 @@ DEV void sc_wgmma_commit() { md_wgmma_commit(); }
 template <int n> DEV void sc_wgmma_wait() { md_wgmma_wait(n); }
 template <int n> DEV void sc_tie(float (&)[n]) {}
 template <int n> DEV void sc_tie(u32 (&)[n]) {}
+template <int n> DEV void sc_keep(u32 (&x)[n]) {
+  for (int e = 0; e < n; e++) (void)*(volatile u32 *)&x[e];
+}
 DEV void sc_hold(int) {}
 DEV u32 sc_opaque(u32 x) { return x; }
 

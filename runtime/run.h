@@ -122,8 +122,9 @@ typedef struct Boxes {
 // Evaluates the specification in f64, or, if not `exact`, in f32 with each named value rounded to its element type:
 // the `pt` of FlashAttention's tests. Out: the outputs by buf number, in sc's arena. sample NULL: all of them.
 // Intermediates are kept only for the outer indices that all equations share. Cost is linear in the number of terms.
+// longest (NULL: not wanted): the terms of its longest sum.
 schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, unsigned threads,
-                      const Sample *sample, Boxes *out);
+                      const Sample *sample, Boxes *out, i64 *longest);
 // sample.c: draws n of the passes of a loop over extent[0] x extent[1] …: ascending numbers, row-major, always the
 // same for the same arguments. The first and the last pass and those beside the edges of tiles (tile[i] indices
 // long) come first. Returns how many there are, at most n.

@@ -558,8 +558,17 @@ static void evaluate(Spec *s, u32 threads) {
   for (u32 i = 0; i < tasks; i++) run_group(&task[i], w, threads);
 }
 
+static i64 longest_sum(const Spec *s) {
+  i64 most = 0;
+  for (u32 e = 0; e < s->eqs; e++) {
+    for (u32 v = s->eq[e].m->outs; v < s->eq[e].m->vars; v++)
+      if (s->eq[e].extent[v] > most) most = s->eq[e].extent[v];
+  }
+  return most;
+}
+
 schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, unsigned threads,
-                      const Sample *sample, Boxes *out) {
+                      const Sample *sample, Boxes *out, i64 *longest) {
   Sc own;  // what it allocates is gone when it returns
   jmp_buf home, *outside = sc->unwind;
   if (!k->spec.n) return SCHEDC_EARG;
@@ -577,6 +586,7 @@ schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, uns
   }
   Spec s = {.sc = &own, .k = k, .b = b, .exact = exact, .sample = sample, .keep = sc, .out = out};
   evaluate(&s, threads);
+  if (longest) *longest = longest_sum(&s);
   sc->unwind = outside;
   sc_free(&own);
   return SCHEDC_OK;

@@ -98,7 +98,7 @@ static inline schedc_status spec(Fix *f, bool exact, unsigned threads) {
   sc_init(&own, &f->sc.alloc);
   own.unwind = &home;
   schedc_status status = setjmp(home) ? own.why : SCHEDC_OK;
-  if (!status) status = sc_spec(&own, f->k, &f->b, exact, threads, NULL, out);
+  if (!status) status = sc_spec(&own, f->k, &f->b, exact, threads, NULL, out, NULL);
   for (u32 t = 0; status == SCHEDC_OK && t < MAX_BUFS; t++) {
     if (!f->to[t]) continue;
     assert_int_equal(out[t].n, 1);

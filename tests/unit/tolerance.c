@@ -66,6 +66,19 @@ static void coarse_sums(void **state) {
   assert_true(e[1].max_allowed > 3e-3 && e[1].max_allowed < 6e-3);  // of 3 to 6
 }
 
+// … and twice as far, where the longest sum has 128 terms.
+static void long_coarse_sums(void **state) {
+  BEGIN;
+  Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 128, .d = 16};
+  schedc_error e[2] = {SCHEDC_ERROR_INIT, SCHEDC_ERROR_INIT};
+  right_outputs(f, &a);
+  PUSH(sc, &k->view, ((View){.buf = k->buf.n}));
+  PUSH(sc, &k->buf, ((Buf){.name = "b", .space = SP_STAGE, .elem = EL_E4M3}));
+  PUSH(sc, &k->product, ((Product){.b = k->view.n - 1}));
+  assert_int_equal(sc_compare(sc, k, &f->b, 2, NULL, e), SCHEDC_OK);
+  assert_true(e[1].max_allowed > 8e-3 && e[1].max_allowed < 14e-3);  // of 5 to 7
+}
+
 static void wrong_outputs_fail(void **state) {
   BEGIN;
   Attention a = {.b = 1, .h = 2, .g = 1, .m = 40, .n = 33, .d = 16, .causal = true};
@@ -143,7 +156,7 @@ static void samples_agree(void **state) {
   for (int exact = 0; exact < 2; exact++) {
     Boxes out[MAX_BUFS] = {0};
     assert_int_equal(spec(f, exact, 2), SCHEDC_OK);
-    assert_int_equal(sc_spec(sc, k, &f->b, exact, 3, &(Sample){.places = 50}, out), SCHEDC_OK);
+    assert_int_equal(sc_spec(sc, k, &f->b, exact, 3, &(Sample){.places = 50}, out, NULL), SCHEDC_OK);
     for (u32 t = 0; t < MAX_BUFS; t++) {
       if (!f->to[t]) continue;
       size_t n = box_size(f, t, &out[t]);
@@ -253,7 +266,7 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(honest_outputs_pass), TEST(coarse_sums),     TEST(wrong_outputs_fail),
+      TEST(honest_outputs_pass), TEST(coarse_sums),     TEST(long_coarse_sums), TEST(wrong_outputs_fail),
       TEST(special_values),      TEST(memory_runs_out), TEST(samples_agree),
       TEST(limits_of_samples),   TEST(samples_find),    TEST(draws),
   };
