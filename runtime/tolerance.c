@@ -23,10 +23,11 @@
 // 2^-19 of the largest value, as what is named may be exact in its type: pt is then a sum of f32 as
 // well, and says nothing of sums in another order.
 // Where products have 8-bit factors, which the tensor cores of Hopper add up with about 14 bits,
-// f32 outputs may be off by 2^-10 of the largest value, in the mean by 2^-12, times sqrt(n / 32) where
-// the longest sum of the specification has n > 32 terms: each 32 of them round once more. (Measured on
-// an H200 in 2^-10: 1.6 for n = 256, 2.7 for 1024, 6.7 for 4096; on the model with a row that is large,
-// 5.5 for 1024.) Integers are held to equality.
+// f32 outputs may be off by 2^-10 of the largest value, in the mean by 2^-12. Each 32 terms of a sum are
+// cut off once more: where the longest sum of the specification has n terms, the mean may be sqrt(n / 32)
+// times as much, and the largest, which may be of terms that all have one sign, n / 32 times. (Measured on
+// an H200 in 2^-10: 1.6 for n = 256, 2.7 for 1024, 6.7 for 4096; of one sign, 14 for 1024. The model has
+// the same.) Integers are held to equality.
 //
 // Of a sampled specification this is said of the sample; the other elements must not be NaN, unless
 // some of the sample are, or should be. Infinities and NaN must be where the specification has
@@ -166,7 +167,7 @@ static void allow_rounding(schedc_error *e, const Sums *s, double n, double own)
   e->mean_allowed = fmax(1.5 * s->sum_pt / n + chance, s->sum_unit / n) + own;
 }
 
-// coarse: how often 2^-10 of its largest value an f32 output may be off at least.
+// coarse: terms of the longest sum, where products have 8-bit factors; else 0.
 static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool by_pt, double coarse) {
   double n = e->elements ? (double)e->elements : 1, flat = absolute(s->max_ref);
   if (sc_is_narrow(elem)) {
@@ -176,9 +177,9 @@ static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool by_pt, d
   } else if (elem == EL_F32) {
     e->max_allowed = e->mean_allowed = flat;
   }
-  if (elem == EL_F32) {
-    e->max_allowed = fmax(e->max_allowed, coarse * s->max_ref / 1024);
-    e->mean_allowed = fmax(e->mean_allowed, coarse * s->max_ref / 4096);
+  if (elem == EL_F32 && coarse > 0) {
+    e->max_allowed = fmax(e->max_allowed, fmax(1, coarse / 32) * s->max_ref / 1024);
+    e->mean_allowed = fmax(e->mean_allowed, fmax(1, sqrt(coarse / 32)) * s->max_ref / 4096);
   }
   e->mean_error = s->sum_error / n;
 }
@@ -257,7 +258,7 @@ schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned thr
   schedc_status status = sc_spec(&own, k, b, true, threads, sample, ref, &longest);
   if (status == SCHEDC_OK) status = sc_spec(&own, k, b, false, threads, sample, pt, NULL);
   u8 *rounded = sc_rounded(&own, k);
-  double coarse = adds_coarsely(k) ? fmax(1, sqrt((double)longest / 32)) : 0;
+  double coarse = adds_coarsely(k) ? fmax(1, (double)longest) : 0;
   for (u32 i = 0, n = 0; status == SCHEDC_OK && i < k->buf.n; i++)
     if (is_output(&k->buf.at[i]))
       compare_output(k, b, i, rounded[i], coarse, &ref[i], &pt[i], &errors[n++]);

@@ -132,6 +132,8 @@ def stream_plan(pick):
     while (p.BM * p.BK * p.stages_a + p.BN * p.BK * p.stages_b * (2 if p.form == "two" else 1)) * BYTES[p.ta] > 150_000:
         p.stages_a, p.stages_b = max(least, p.stages_a - 1), max(least, p.stages_b - 1)
         p.BK = max(32, p.BK // 2 // 32 * 32)
+    if p.resident:
+        p.K -= p.K % p.BK
     return p
 
 

@@ -4,9 +4,10 @@ policies and at other lengths, and the text emitted for it on the model of a GPU
 chip is counted as skipped; a report of any other rule is a false alarm, and a failure. So is too large a share of skipped
 ones. Needs the host's C++ compiler, and nothing of CUDA.
 
-  random_schedules.py --schedc build/release/schedc [--seeds A..B | --count N] [-j 2] [--keep FOLDER] [--until N] [--verbose]
+  random_schedules.py --schedc build/release/schedc [--seeds A..B | --count N] [-j 2] [--on cuda] [--keep FOLDER] [--until N]
+                      [--verbose]
 
---seeds: from A to B - 1 (default: 0..300). --keep: writes every schedule there, and leaves it. --until: ends after so many
+--on cuda: on a Hopper GPU, and neither on the interpreter nor on the model. --seeds: from A to B - 1 (default: 0..300). --keep: writes every schedule there, and leaves it. --until: ends after so many
 failures.
 """
 import argparse
@@ -39,6 +40,10 @@ def run(command, cache):
     return done.returncode, done.stdout
 
 
+def runs_on_gpu():
+    yield ["test", "--on", "cuda", "--quick", "--inputs", "normal", "--lenient"]
+
+
 def runs(seed, extra):
     """After the check: the interpreter, then the model, each policy at lengths of its own; one of them with few multiprocessors."""
     yield ["test", "--on", "cpu", "--quick", "--inputs", "normal", "--threads", "1", "--seed", str(seed)]
@@ -64,7 +69,7 @@ class Judge:
         rules = re.findall(r"error\[([A-Z]\w*\.\w+)\]", said)
         if code == 1 and rules and set(rules) <= LIMITS:
             return "rejected", rules[0]
-        commands = [] if code else runs(seed, extra)
+        commands = [] if code else runs_on_gpu() if self.args.on == "cuda" else runs(seed, extra)
         failed = check if code else None
         for words in commands:
             command = [self.args.schedc, words[0], path, *words[1:]]
@@ -108,6 +113,7 @@ def main():
     parser.add_argument("--seeds", default="0..300")
     parser.add_argument("--count", type=int)
     parser.add_argument("-j", type=int, default=2)
+    parser.add_argument("--on", choices=["cuda"])
     parser.add_argument("--keep", help="a folder for the schedules; without it those that fail are printed")
     parser.add_argument("--until", type=int)
     parser.add_argument("--verbose", action="store_true", help="one line a seed")
