@@ -1,10 +1,12 @@
 // fiber.c - a stack of its own for each thread of the model. A stack is entered for the first time with makecontext,
 // and from then on with _setjmp and _longjmp alone, which save no signal mask and cost no system call.
+#define _GNU_SOURCE  // memfd_create
 #include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "model.h"
 
@@ -24,13 +26,29 @@ static void begin(void) {
   _longjmp(outside, 1);  // it leaves for the last time itself: run does not return
 }
 
+// Registers that nobody has written are NaN: each stack is a copy of one file in memory, made page by page as it is
+// used.
+static int unwritten(void) {
+  static int file = -1;
+  static char nan[STACK_BYTES];
+  if (file >= 0) return file;
+  memset(nan, 0xff, sizeof nan);
+  int made = memfd_create("schedc-stack", MFD_CLOEXEC);
+  if (made >= 0 && write(made, nan, sizeof nan) == (ssize_t)sizeof nan) return file = made;
+  if (made >= 0) close(made);
+  return -1;
+}
+
 static char *new_stack(void) {
-  char *at =
-      mmap(NULL, GUARD + STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) md_fault("host", NULL, "the host has no memory for another thread's stack");
-  mprotect(at, GUARD, PROT_NONE);
-  memset(at + GUARD, 0xff, STACK_BYTES);  // registers that nobody has written are NaN
-  return at + GUARD;
+  char *at = mmap(NULL, GUARD + STACK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+       *stack = at;
+  if (at != MAP_FAILED)
+    stack = mmap(at + GUARD, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, unwritten(), 0);
+  if (stack == MAP_FAILED) {
+    if (at != MAP_FAILED) munmap(at, GUARD + STACK_BYTES);
+    md_fault("host", NULL, "the host has no memory for another thread's stack");
+  }
+  return stack;
 }
 
 static void start(Fiber *f, void (*run)(void *), void *arg) {
