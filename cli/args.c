@@ -66,10 +66,12 @@ static const struct Option {
     {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
     {"on", OPT_ON, "cpu|cuda|model", RUN | TEST | BENCH,
      "where to run: interpreted, on a GPU, or as emitted, on a model of one (default: cuda\n"
-     "                                 where there is a Hopper GPU, else cpu; test: cpu; bench: cuda)"},
+     "                                 where there is a Hopper GPU, else cpu; test: cpu; bench: "
+     "cuda)"},
     {"policy", OPT_POLICY, "POLICY", RUN | TEST,
      "when asynchronous work takes place: early, late or random; on the model also laggard:\n"
-     "                                 one warp, or engine, by the seed, as late as can be (default: late;\n"
+     "                                 one warp, or engine, by the seed, as late as can be "
+     "(default: late;\n"
      "                                 test, which takes it with --on model: each)"},
     {"seed", OPT_SEED, "N", RUN | TEST | BENCH,
      "of policies random and laggard, the order of roles, and the inputs (default: 0)"},
@@ -77,7 +79,8 @@ static const struct Option {
     {"inputs", OPT_INPUTS, "KIND", RUN | TEST | BENCH,
      "one of those below; test and bench: KIND,... (default: normal; test: all)"},
     {"threads", OPT_THREADS, "N", RUN | TEST | BENCH, "worker threads (default: one a core)"},
-    {"sms", OPT_SMS, "N", RUN | TEST | BENCH, "multiprocessors that persistent grids see; of the model (default: 4)"},
+    {"sms", OPT_SMS, "N", RUN | TEST | BENCH,
+     "multiprocessors that persistent grids see; of the model (default: 4)"},
     {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN | TEST | BUILD,
      "bound each wait on a GPU; run and test say which did not end"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
@@ -219,7 +222,8 @@ static Pairs *pairs_of(Args *a, int val) {
 }
 
 static int take_value(Args *a, int val, const char *name, const char *text) {
-  const char *const policy[] = {policy_name(POLICY_EARLY), policy_name(POLICY_LATE), policy_name(POLICY_RANDOM), policy_name(POLICY_LAGGARD)};
+  const char *const policy[] = {policy_name(POLICY_EARLY), policy_name(POLICY_LATE),
+                                policy_name(POLICY_RANDOM), policy_name(POLICY_LAGGARD)};
   static const char *const on[] = {"cpu", "cuda", "model"};
   static const char *const format[] = {"text", "json", "sarif"};
   int code = 0, word = 0;
@@ -321,7 +325,8 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
     return cli_usage(args, "an operand is missing: %s", command->operands);
   if (args->operands > command->max)
     return cli_usage(args, "'%s' is one operand too many", args->operand[command->max]);
-  if (args->policy == POLICY_LAGGARD && !args->model) return cli_usage(args, "'--policy laggard' needs '--on model'");
+  if (args->policy == POLICY_LAGGARD && !args->model)
+    return cli_usage(args, "'--policy laggard' needs '--on model'");
   if (bit_of(command) & TEST && args->policy_given && !args->model)
     return cli_usage(args, "'schedc test' runs under all policies: '--policy' needs '--on model'");
   if (bit_of(command) & BENCH && args->on_given && !args->cuda)

@@ -1,5 +1,6 @@
-// model.c - `--on model`: the library that stands in for NVRTC and the driver (model/), found beside the command or where it is
-// installed; and how it is to run, which it reads from its environment at each launch.
+// model.c - `--on model`: the library that stands in for NVRTC and the driver (model/), found
+// beside the command or where it is installed; and how it is to run, which it reads from its
+// environment at each launch.
 #define _GNU_SOURCE  // secure_getenv
 #include "cli.h"
 
@@ -14,12 +15,15 @@ static bool readable(const char *path) { return access(path, R_OK) == 0; }
 
 // Beside the command, or where `cmake --install` puts it, as seen from there.
 static bool find_library(char *path, size_t room) {
-  static const char *const places[] = {"libschedc_model.so", SCHEDC_MODEL_PLACE "/libschedc_model.so"};
+  static const char *const places[] = {"libschedc_model.so",
+                                       SCHEDC_MODEL_PLACE "/libschedc_model.so"};
   char self[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
   for (size_t i = 0; slash && i < COUNT(places); i++) {
-    if (snprintf(path, room, "%.*s/%s", (int)(slash - self), self, places[i]) < (int)room && readable(path)) return true;
+    if (snprintf(path, room, "%.*s/%s", (int)(slash - self), self, places[i]) < (int)room &&
+        readable(path))
+      return true;
   }
   return false;
 }
@@ -29,14 +33,19 @@ int model_open(const Args *args) {
   const char *chosen = secure_getenv("SCHEDC_MODEL_LIBRARY");
   if (!args->model) return 0;
   if (chosen && *chosen) {
-    if (!realpath(chosen, path)) return cli_fail(args, "SCHEDC_MODEL_LIBRARY names '%s', where there is no file", chosen);
+    if (!realpath(chosen, path))
+      return cli_fail(args, "SCHEDC_MODEL_LIBRARY names '%s', where there is no file", chosen);
   } else if (!find_library(path, sizeof path)) {
-    return cli_fail(args, "libschedc_model.so, the model of a GPU, is neither beside schedc nor installed with it; "
-                          "SCHEDC_MODEL_LIBRARY=PATH says where it is");
+    return cli_fail(
+        args,
+        "libschedc_model.so, the model of a GPU, is neither beside schedc nor installed with it; "
+        "SCHEDC_MODEL_LIBRARY=PATH says where it is");
   }
   void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);  // and stays open: it is used next
   if (!library || !dlsym(library, "schedc_model_fault"))
-    return cli_fail(args, "'%s' is not libschedc_model.so, the model of a GPU (%s); SCHEDC_MODEL_LIBRARY=PATH says where that is",
+    return cli_fail(args,
+                    "'%s' is not libschedc_model.so, the model of a GPU (%s); "
+                    "SCHEDC_MODEL_LIBRARY=PATH says where that is",
                     path, dlerror());
   setenv("SCHEDC_DRIVER", path, 1);
   setenv("SCHEDC_NVRTC", path, 1);

@@ -39,7 +39,8 @@ static schedc_status run_on_gpu(Session *s, Data *d, schedc_gpu *gpu, Times *tim
   return status;
 }
 
-// What fails on the model runs once more with lanes that never part, as hardware keeps them where it can.
+// What fails on the model runs once more with lanes that never part, as hardware keeps them where
+// it can.
 static bool fails_together(Session *s, Data *d) {
   schedc_gpu *gpu = NULL;
   Times none = {0};
@@ -76,7 +77,9 @@ static schedc_status execute(Session *s, Data *d, size_t kase, schedc_error *err
 
 // ---- what is printed
 
-static const char *where(const Args *args) { return args->model ? "model" : args->cuda ? "cuda" : "cpu"; }
+static const char *where(const Args *args) {
+  return args->model ? "model" : args->cuda ? "cuda" : "cpu";
+}
 
 static void text_result(const Session *s, const schedc_error *errors, size_t n,
                         const Times *times) {
@@ -147,7 +150,8 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
     bool compared = code == EXIT_GOOD, ran = code != EXIT_ENVIRONMENT;
     if (status == SCHEDC_EFAULT && s->args->model && text)
       printf("\n  With lanes that never leave their warp it %s.\n",
-             fails_together(s, &d) ? "fails, too" : "ends: PTX lets them part, but hardware seldom does");
+             fails_together(s, &d) ? "fails, too"
+                                   : "ends: PTX lets them part, but hardware seldom does");
     if (compared && text) text_result(s, errors, outputs, &times);
     if (compared) code = data_save(&d, s);
     if (!text) json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);

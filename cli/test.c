@@ -4,8 +4,8 @@
 // specification; those of the others must be the same bits (within tolerance, if sums in no fixed
 // order are in them). On a GPU there are no policies: a test is a combination on one input, run
 // several times, with the same bits each time. On the model of a GPU policy, multiprocessors and
-// bounded waits are further choices of a combination, and it is run once. What is not run is counted
-// and named.
+// bounded waits are further choices of a combination, and it is run once. What is not run is
+// counted and named.
 #include "test.h"
 
 #include <stdlib.h>
@@ -240,8 +240,8 @@ int command_test(const Args *args) {
                      full = {1 << 24, 4, true}, gpu = {1 << 30, 0, true};
   Session s;
   Tester t = {.s = &s,
-              .level = args->quick  ? quick
-                       : args->full ? full
+              .level = args->quick                  ? quick
+                       : args->full                 ? full
                        : args->cuda && !args->model ? gpu
                                                     : normal};
   double start = seconds();

@@ -1,5 +1,6 @@
-// test_run.c - `schedc test`: the runs of a combination. Interpreted, each input is run under all policies; on a GPU, several
-// times; on the model of a GPU once, on one input, in the way that the combination has chosen.
+// test_run.c - `schedc test`: the runs of a combination. Interpreted, each input is run under all
+// policies; on a GPU, several times; on the model of a GPU once, on one input, in the way that the
+// combination has chosen.
 #include "test.h"
 
 #include <stdlib.h>
@@ -180,7 +181,8 @@ void test_ways(const Args *args, size_t counts[WAYS]) {
   counts[WAY_WAITS] = args->debug_waits ? 1 : 2;
 }
 
-// What the combination has chosen; of other lengths each in another way. Inputs and seeds differ from run to run.
+// What the combination has chosen; of other lengths each in another way. Inputs and seeds differ
+// from run to run.
 static Run chosen_run(Tester *t) {
   const Args *args = t->s->args;
   const size_t *way = t->choice + t->lines;
@@ -188,9 +190,12 @@ static Run chosen_run(Tester *t) {
   bool swept = t->set.n;
   size_t kinds = swept ? 1 : args->input_count ? args->input_count : INPUT_COUNT;
   Run run = {.inputs = args->input_count ? args->inputs[n % kinds] : (InputKind)(n % kinds),
-             .policy = args->policy_given ? args->policy : (Policy)(swept ? n % POLICIES : way[WAY_POLICY]),
+             .policy = args->policy_given ? args->policy
+                                          : (Policy)(swept ? n % POLICIES : way[WAY_POLICY]),
              .seed = args->seed + n,
-             .sms = args->sms ? args->sms : (swept ? n / POLICIES % 2 : way[WAY_SMS]) ? 1 : 0,
+             .sms = args->sms                                   ? args->sms
+                    : (swept ? n / POLICIES % 2 : way[WAY_SMS]) ? 1
+                                                                : 0,
              .debug_waits = args->debug_waits || (!swept && way[WAY_WAITS])};
   return run;
 }

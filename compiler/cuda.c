@@ -166,7 +166,9 @@ static void role(Cuda *c, u32 r) {
   c->single = cu_single(c->k, role);
   for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;  // instances of a warp are written once a warpgroup
   cu_cite_role(c);
-  if (multiplies(role)) cu_line(c, "const u32 smem = sc_of_lane0(sc_shared(memory));  // held: not found anew in loops");
+  if (multiplies(role))
+    cu_line(c,
+            "const u32 smem = sc_of_lane0(sc_shared(memory));  // held: not found anew in loops");
   u32 at = c->out.n;
   c->head = true;
   cu_find_loose(c);
@@ -312,8 +314,10 @@ static void head(Str *out, const Kernel *k) {
   sc_cuda_origin(&top, k);
   for (u32 i = 0; i < k->launch.n; i++) str_printf(&top, "%s%s", i ? ", " : "\n// Its kernels, to be launched in this order: ", k->launch.at[i].kernel->name);
   cu_put_code(out, top.at, 0);
-  str_puts(out, "// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's lines, numbers in brackets\n"
-                "// the sections of the PTX ISA 9.0.\n\n");
+  str_puts(out,
+           "// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's "
+           "lines, numbers in brackets\n"
+           "// the sections of the PTX ISA 9.0.\n\n");
 }
 
 static void signature(Cuda *c, Str *out) {

@@ -176,7 +176,9 @@ static void draw(Cuda *c) {
   u32 n = sc_cluster(c->k), bytes = sc_slot_bytes(c->k);
   cu_line(c, "tile = tile_step + sc_draw(args.counter);");
   cu_line(c, "if (tile < args.tiles) at = %s_place_of(args, tile);", c->function);
-  cu_line(c, "if (tile == tile_step + args.tiles - 1) sc_draw_none(args.counter);  // the last draw of the launch");
+  cu_line(c,
+          "if (tile == tile_step + args.tiles - 1) sc_draw_none(args.counter);  // the last draw "
+          "of the launch");
   if (!cu_slot_readers(c->k)) return;
   cu_mbar_wait(c, "smem + slot_empty + 8 * slot", c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY, SC_NONE);
   if (n > 1) {
@@ -197,7 +199,8 @@ static void receive(Cuda *c) {
   for (u32 i = 0; i <= c->k->axis.n; i++) {
     const char *next = i < 4 ? "next" : cu_text(c, "next%u", i / 4);
     if (i % 4 == 0) cu_line(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
-    cu_line(c, c->single ? "%s = %s.%c;" : "%s = sc_of_lane0(%s.%c);", slot_word(c, i), next, "xyzw"[i % 4]);
+    cu_line(c, c->single ? "%s = %s.%c;" : "%s = sc_of_lane0(%s.%c);", slot_word(c, i), next,
+            "xyzw"[i % 4]);
   }
   if (!c->single) cu_line(c, "sc_warp_sync();");
   cu_line(c, sc_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + slot_empty + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + slot_empty + 8 * slot);", c->single ? "" : "if (lane == 0) ");

@@ -117,14 +117,16 @@ static i64 advance(const Operand *o, i64 s, i64 other) {
 static void each_block(Cuda *c, const char *function, u32 buf) {
   u32 blocks = cu_blocks(c, &c->k->buf.at[buf]);
   if (blocks == 1) cu_line(c, "%s(%s);", function, c->name[buf]);
-  else for (u32 i = 0; i < blocks; i++) cu_line(c, "%s(%s[%u]);", function, c->name[buf], i);
+  else
+    for (u32 i = 0; i < blocks; i++) cu_line(c, "%s(%s[%u]);", function, c->name[buf], i);
 }
 
 void cu_tie(Cuda *c, u32 buf) { each_block(c, "sc_tie", buf); }
 
 // ---- operands in registers that a loop only reads
 
-// Notes what the loop that opens at `pc` does with register tiles: reads them by products, or writes them.
+// Notes what the loop that opens at `pc` does with register tiles: reads them by products, or
+// writes them.
 static void loop_uses(Cuda *c, u32 pc, bool *reads, bool *writes) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
@@ -144,10 +146,11 @@ static void loop_uses(Cuda *c, u32 pc, bool *reads, bool *writes) {
 void cu_keep_operands(Cuda *c) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
-  bool *keep = NEWS(c->sc, bool, k->buf.n + 1);
+  bool *keep = NEWS(c->sc, bool, 3 * k->buf.n + 1), *reads = keep + k->buf.n;
+  bool *writes = reads + k->buf.n;
   for (u32 pc = 0; pc < code->n; pc++) {
     if (code->at[pc].op != OP_FOR) continue;
-    bool *reads = NEWS(c->sc, bool, k->buf.n + 1), *writes = NEWS(c->sc, bool, k->buf.n + 1);
+    memset(reads, 0, 2 * k->buf.n * sizeof *reads);
     loop_uses(c, pc, reads, writes);
     for (u32 i = 0; i < k->buf.n; i++) keep[i] |= reads[i] && !writes[i];
   }

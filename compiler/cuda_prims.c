@@ -1,5 +1,6 @@
-// cuda_prims.c - the functions of cuda_prims.def that a kernel's text calls, and those that they call. Nobody says
-// which: a text names what it needs. In: the text of kernels. Out: the head and the functions' texts, to stand before it.
+// cuda_prims.c - the functions of cuda_prims.def that a kernel's text calls, and those that they
+// call. Nobody says which: a text names what it needs. In: the text of kernels. Out: the head and
+// the functions' texts, to stand before it.
 #include "cuda.h"
 
 #include <string.h>

@@ -163,7 +163,8 @@ void cu_skip_tile(Cuda *c) {
 static const char *cursor(Cuda *c, u32 ring, const char *what) { return cu_text(c, "%s_%s", c->ring[ring], what); }
 static const char *filled(Cuda *c, u32 ring) { return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c)); }
 
-// Where the role fills the ring by copies alone, one thread does it all. Else every warp arrives, and so all threads wait.
+// Where the role fills the ring by copies alone, one thread does it all. Else every warp arrives,
+// and so all threads wait.
 void cu_acquire(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];

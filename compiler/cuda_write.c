@@ -222,7 +222,8 @@ static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *
   Cuda *c = g->c;
   const char *to = cu_text(c, "args.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
   if (when) cu_open(c, "if (%s)", when);
-  if (add) cu_line(c, "%s(&%s, %s);", b->elem == EL_I32 ? "sc_add_int" : "sc_add", to, value(g, at));
+  if (add)
+    cu_line(c, "%s(&%s, %s);", b->elem == EL_I32 ? "sc_add_int" : "sc_add", to, value(g, at));
   else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, at)));
   if (when) cu_close(c);
 }

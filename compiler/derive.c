@@ -6,17 +6,17 @@
 //
 // Full barrier. A role that only copies arrives once a fill: the thread that issues them, with
 // expect_tx of all bytes when the fill opens, if its copies follow at once and are all there is to
-// it, else at the commit. A role that also stores, or does nothing, arrives once a warp and instance
-// at the commit; its issuing thread adds the bytes before. Empty barrier. An instance whose threads
-// read or write the stages arrives once a warp. One arrival is enough for products and copies out
-// alone, of which the thread that waits for them knows: but it also stands for the other warps'
-// wait for the stage, for waits go by parity, and a warp that is two phases late never ends. So on
-// every path from the wait to the release something must have told that all warps are past it: the
-// end of a product issued after it, or a meeting. A release where nothing has is preceded by a
-// meeting of its own; where that is so of all releases of the ring in the role, each warp arrives.
-// (A warp that also arrives at each fill of the ring cannot be two phases of it behind.) The counts
-// are properties of role and ring, the same for each fill. In a cluster that multicasts into the
-// ring, a release arrives at every CTA's barrier.
+// it, else at the commit. A role that also stores, or does nothing, arrives once a warp and
+// instance at the commit; its issuing thread adds the bytes before. Empty barrier. An instance
+// whose threads read or write the stages arrives once a warp. One arrival is enough for products
+// and copies out alone, of which the thread that waits for them knows: but it also stands for the
+// other warps' wait for the stage, for waits go by parity, and a warp that is two phases late never
+// ends. So on every path from the wait to the release something must have told that all warps are
+// past it: the end of a product issued after it, or a meeting. A release where nothing has is
+// preceded by a meeting of its own; where that is so of all releases of the ring in the role, each
+// warp arrives. (A warp that also arrives at each fill of the ring cannot be two phases of it
+// behind.) The counts are properties of role and ring, the same for each fill. In a cluster that
+// multicasts into the ring, a release arrives at every CTA's barrier.
 //
 // Numbers, fences and meetings come out of the data flow of flow_step.c, which `flow` runs again to
 // check them; the model of the machine (model/) reads the emitted text, and knows nothing of plans.
@@ -39,7 +39,8 @@ static u32 fill_arrivals(const Uses *u, u32 role, u32 ring) {
   return sc_only_copies(u, role, ring) ? 1 : u->k->role.at[role].warps;
 }
 
-// alone: by operation of the role, releases at which nothing tells that all warps are past the wait.
+// alone: by operation of the role, releases at which nothing tells that all warps are past the
+// wait.
 static u32 release_arrivals(const Uses *u, u32 role, u32 ring, const bool *alone) {
   const Role *r = &u->k->role.at[role];
   if (sc_ring_use(u, role, ring) & USE_THREADS) return r->warps;
@@ -147,11 +148,13 @@ static bool copies_into(const Kernel *k, const Ins *ins, u32 ring) {
   return ins->op == OP_COPYIN && k->buf.at[k->view.at[ins->arg[0]].buf].ring == ring;
 }
 
-// The acquire of the fill that a commit closes, if its copies stand between the two and nothing else; SC_NONE: another fill.
+// The acquire of the fill that a commit closes, if its copies stand between the two and nothing
+// else; SC_NONE: another fill.
 static u32 opened_at_once(const Kernel *k, const Code *code, u32 commit) {
   u32 ring = code->at[commit].arg[0], first = commit;
   while (first && copies_into(k, &code->at[first - 1], ring)) first--;
-  bool opens = first && first < commit && code->at[first - 1].op == OP_ACQUIRE && code->at[first - 1].arg[0] == ring;
+  bool opens = first && first < commit && code->at[first - 1].op == OP_ACQUIRE &&
+               code->at[first - 1].arg[0] == ring;
   return opens ? first - 1 : SC_NONE;
 }
 

@@ -22,8 +22,8 @@ static void wrong_count(Sc *sc, const Ring *ring, const char *which, u32 have, u
                       : "with too many it completes early, and the next one is out of step");
 }
 
-// Arrivals of the fill that a commit closes: its own, and those of its acquire. (Only an acquire that stands before it in the
-// same block has some: R5.split.)
+// Arrivals of the fill that a commit closes: its own, and those of its acquire. (Only an acquire
+// that stands before it in the same block has some: R5.split.)
 static u32 of_fill(const Ins *commit, const Ins *first) {
   const Ins *ins = commit;
   while (ins > first && (ins->op != OP_ACQUIRE || ins->arg[0] != commit->arg[0])) ins--;
@@ -42,9 +42,12 @@ static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
     if (!first) first = ins, all = n;
     if (n == all) continue;
     const char *what = op == OP_COMMIT ? "fill" : "release", *name = k->ring.at[ring].name;
-    Diag *d = sc_report(sc, D_R5_COUNT, ins->span, "this %s of '%s' makes %u arrivals, but another one makes %u", what, name, n, all);
+    Diag *d = sc_report(sc, D_R5_COUNT, ins->span,
+                        "this %s of '%s' makes %u arrivals, but another one makes %u", what, name,
+                        n, all);
     sc_note(sc, d, first->span, "%u here, on the same barriers", all);
-    sc_help(sc, d, "give each %s of '%s' by this role the same number of arrivals in its plan", what, name);
+    sc_help(sc, d, "give each %s of '%s' by this role the same number of arrivals in its plan",
+            what, name);
     return all;
   }
   return all;
@@ -54,9 +57,10 @@ static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
 static void check_warps(Sc *sc, const Kernel *k, const Uses *u, u32 role, u32 ring, u32 arrive) {
   const Role *r = &k->role.at[role];
   if (!arrive || arrive >= r->warps || !(sc_ring_use(u, role, ring) & USE_THREADS)) return;
-  Diag *d = sc_report(sc, D_R5_COUNT, k->ring.at[ring].span,
-                      "'%s' releases '%s' with %u arrival%s, but its %u warps each read it themselves", r->name,
-                      k->ring.at[ring].name, arrive, arrive == 1 ? "" : "s", r->warps);
+  Diag *d =
+      sc_report(sc, D_R5_COUNT, k->ring.at[ring].span,
+                "'%s' releases '%s' with %u arrival%s, but its %u warps each read it themselves",
+                r->name, k->ring.at[ring].name, arrive, arrive == 1 ? "" : "s", r->warps);
   sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be reading");
 }
 

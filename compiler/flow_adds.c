@@ -1,6 +1,7 @@
-// flow_adds.c - sums by threads and sums by the copy engine (T3): each kind is atomic among itself, not with the other. In: a
-// kernel whose roles are right, each for itself. Out: a report for each tensor to which both add, unless no other instance or
-// tile can touch what one adds to: then the order within the role, which flow_tensor.c asks for, is enough.
+// flow_adds.c - sums by threads and sums by the copy engine (T3): each kind is atomic among itself,
+// not with the other. In: a kernel whose roles are right, each for itself. Out: a report for each
+// tensor to which both add, unless no other instance or tile can touch what one adds to: then the
+// order within the role, which flow_tensor.c asks for, is enough.
 #include "flow.h"
 
 typedef struct Add {
@@ -27,7 +28,8 @@ static bool on_axis(const Uses *u, Xid root, u32 axis) {
   return false;
 }
 
-// Does the place depend on each axis of the grid and on the instance? (That the places then do not overlap, a run shows.)
+// Does the place depend on each axis of the grid and on the instance? (That the places then do not
+// overlap, a run shows.)
 static bool is_own(const Uses *u, const Add *a) {
   const Kernel *k = u->k;
   const View *v = &k->view.at[a->view];
@@ -41,7 +43,8 @@ static bool is_own(const Uses *u, const Add *a) {
   return instance;
 }
 
-// Additions to one tensor: the first of each kind, or one that another role makes, or to places that others may touch.
+// Additions to one tensor: the first of each kind, or one that another role makes, or to places
+// that others may touch.
 typedef struct Adds {
   Add by[2];  // by threads, by the copy engine
   bool any[2], shared;
@@ -78,9 +81,12 @@ void sc_check_adds(Sc *sc, Kernel *k, Uses *u) {
     if (k->buf.at[b].space != SP_TENSOR || !all->any[0] || !all->any[1] || !all->shared) continue;
     const Add *thread = &all->by[0], *copy = &all->by[1];
     Diag *d = sc_report(sc, D_R3_ADDS, k->role.at[copy->role].code.at[copy->pc].span,
-                        "'%s' is added to by the copy engine, and by threads elsewhere: sums of the two kinds may be lost",
+                        "'%s' is added to by the copy engine, and by threads elsewhere: sums of "
+                        "the two kinds may be lost",
                         k->buf.at[b].name);
     sc_note(sc, d, k->role.at[thread->role].code.at[thread->pc].span, "threads add to it here");
-    sc_help(sc, d, "let one kind add: the threads' sums can go through a stage, or the stage's be read and added by threads");
+    sc_help(sc, d,
+            "let one kind add: the threads' sums can go through a stage, or the stage's be read "
+            "and added by threads");
   }
 }

@@ -26,7 +26,8 @@ void sc_step_acquire(Flow *f, Ins *ins) {
   }
   if (r->held >= ring->stages) too_deep(f, ins, "acquire");
   if (ins->plan.arrivals) sc_want_order(f, ins, sc_hand_over(f, ins, f->r->warps > 1));
-  if (ring->owner == SC_NONE && sc_only_copies(f->uses, f->role, ins->arg[0])) f->now->elected = true;
+  if (ring->owner == SC_NONE && sc_only_copies(f->uses, f->role, ins->arg[0]))
+    f->now->elected = true;
   r->open = true;
   r->landing = r->stored = 0;
   r->fill = (Hold){.site = f->pc};
@@ -70,13 +71,14 @@ static bool refilled_by_copies(const Flow *f, u32 ring) {
   return false;
 }
 
-// One arrival stands for all warps, also for those that may still be waiting: two rounds later, their wait is for another
-// fill.
+// One arrival stands for all warps, also for those that may still be waiting: two rounds later,
+// their wait is for another fill.
 static void want_past(Flow *f, const Ins *ins, const Hold *hold) {
   if (ins->plan.meet || !f->report) return;
   const char *name = f->k->ring.at[ins->arg[0]].name;
   Diag *d = sc_report(f->sc, D_R5_COUNT, ins->span,
-                      "'%s' is released with one arrival for %u warps, and nothing tells that all of them are past their wait",
+                      "'%s' is released with one arrival for %u warps, and nothing tells that all "
+                      "of them are past their wait",
                       name, f->r->warps);
   sc_note(f->sc, d, f->r->code.at[hold->site].span, "they wait here");
   sc_help(f->sc, d, "add 'meet' to its plan, or let each warp arrive");
@@ -109,7 +111,8 @@ void sc_step_release(Flow *f, Ins *ins) {
     sc_retire_copies(f, i, false);
   }
   bool dirty = r->hold[0].dirt.set & (DIRT_WROTE | DIRT_READ) && refilled_by_copies(f, ring);
-  bool one = ins->plan.arrivals < f->r->warps, alone = !r->hold[0].met && !sc_warps_fill(f->uses, f->role, ring);
+  bool one = ins->plan.arrivals < f->r->warps,
+       alone = !r->hold[0].met && !sc_warps_fill(f->uses, f->role, ring);
   if (f->alone) f->alone[f->pc] |= alone;
   u32 need = dirty ? NEED_FENCE : 0;
   if (one && alone && f->derive) need |= NEED_MEET;
@@ -187,7 +190,8 @@ void sc_step_pass(Flow *f, Ins *ins) {
     want_published(f, ins);
   }
   // (What is emitted for a turn over CTAs has a fence and a meeting of its own.)
-  if (f->k->turn.at[ins->arg[0]].axis == SC_NONE) sc_want_order(f, ins, sc_hand_over(f, ins, false));
+  if (f->k->turn.at[ins->arg[0]].axis == SC_NONE)
+    sc_want_order(f, ins, sc_hand_over(f, ins, false));
   else sc_state_meet(f->now, f->k);
   t->held = false;
 }

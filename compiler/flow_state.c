@@ -73,7 +73,8 @@ static void join_sites(Queue *into, const Queue *from) {
 }
 
 static bool join_hold(Hold *into, const Hold *from) {
-  bool changed = join_dirt(&into->dirt, &from->dirt) || from->older > into->older || (into->met && !from->met);
+  bool changed =
+      join_dirt(&into->dirt, &from->dirt) || from->older > into->older || (into->met && !from->met);
   if (from->older > into->older) into->older = from->older;
   into->met &= from->met;
   return changed;
@@ -87,8 +88,7 @@ bool sc_state_join(State *into, const State *from, const Kernel *k) {
   for (u32 r = 0; r < k->ring.n; r++) {
     RingState *a = &into->ring[r];
     const RingState *b = &from->ring[r];
-    for (u32 h = 0; h < a->held && h < b->held; h++)
-      changed |= join_hold(&a->hold[h], &b->hold[h]);
+    for (u32 h = 0; h < a->held && h < b->held; h++) changed |= join_hold(&a->hold[h], &b->hold[h]);
     if (a->open && b->open) changed |= join_dirt(&a->fill.dirt, &b->fill.dirt);
     changed |= (b->landing & ~a->landing) != 0 || (b->stored & ~a->stored) != 0;
     if (!a->landing) a->copy = b->copy;

@@ -63,7 +63,8 @@ static void want_keep(Flow *f, Ins *ins, u32 keep) {
 
 // ---- faults
 
-// All warps of the instance issue a product together: whoever waits for one knows that all have come to its issue.
+// All warps of the instance issue a product together: whoever waits for one knows that all have
+// come to its issue.
 static void note_past(State *s, const Kernel *k, u32 retired) {
   for (u32 r = 0; r < k->ring.n; r++) {
     for (u32 i = 0; i < s->ring[r].held; i++) {
@@ -219,8 +220,8 @@ static u64 part_bit(const Kernel *k, const Buf *b) {
   return part < 64 ? (u64)1 << part : 0;
 }
 
-// A part into which a copy is landing is nobody else's until the stage is full: not that of threads,
-// and not another copy's, as copies land in any order.
+// A part into which a copy is landing is nobody else's until the stage is full: not that of
+// threads, and not another copy's, as copies land in any order.
 static void want_no_copy(Flow *f, const Access *a, const char *deed, Span at) {
   const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
   RingState *r = &f->now->ring[b->ring];
@@ -321,7 +322,8 @@ static u32 engine_reads(Flow *f, const Ins *ins, const Access *a) {
     return 0;
   }
   u8 dirt = stage_of(f, ins, a)->dirt.set;
-  bool apart = dirt & APART_WROTE || (ins->op == OP_MMA && f->now->elected && sc_others_matter(f, a));
+  bool apart =
+      dirt & APART_WROTE || (ins->op == OP_MMA && f->now->elected && sc_others_matter(f, a));
   return (dirt & DIRT_WROTE ? NEED_FENCE | NEED_MEET : 0) | (apart ? NEED_MEET : 0);
 }
 

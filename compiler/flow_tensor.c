@@ -106,11 +106,16 @@ static u8 elsewhere(const Flow *f, const u8 *table, u32 width, u32 at) {
   return all;
 }
 
-static u8 others_ring(const Flow *f, u32 ring) { return elsewhere(f, f->uses->ring, f->k->ring.n, ring); }
-static u8 others_tensor(const Flow *f, u32 buf) { return elsewhere(f, f->uses->tensor, f->k->buf.n, buf); }
+static u8 others_ring(const Flow *f, u32 ring) {
+  return elsewhere(f, f->uses->ring, f->k->ring.n, ring);
+}
+static u8 others_tensor(const Flow *f, u32 buf) {
+  return elsewhere(f, f->uses->tensor, f->k->buf.n, buf);
+}
 
-// Must what others do to a tensor come before or after a write, or a read? (Stores to one tensor by several roles or
-// instances are taken to be to different places: where they are not, no order makes it right.)
+// Must what others do to a tensor come before or after a write, or a read? (Stores to one tensor by
+// several roles or instances are taken to be to different places: where they are not, no order
+// makes it right.)
 static bool conflicts(bool write, u8 does) {
   return does & (write ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
 }
@@ -118,8 +123,11 @@ static bool conflicts(bool write, u8 does) {
 // (A stage that is being filled is nobody else's.)
 bool sc_others_matter(const Flow *f, const Access *a) {
   const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
-  if (b->space == SP_TENSOR) return conflicts(a->write, others_tensor(f, f->k->view.at[a->view].buf));
-  if (b->space != SP_STAGE || f->k->view.at[a->view].fill || f->k->ring.at[b->ring].owner != SC_NONE) return false;
+  if (b->space == SP_TENSOR)
+    return conflicts(a->write, others_tensor(f, f->k->view.at[a->view].buf));
+  if (b->space != SP_STAGE || f->k->view.at[a->view].fill ||
+      f->k->ring.at[b->ring].owner != SC_NONE)
+    return false;
   return others_ring(f, b->ring) & (a->write ? USE_THREADS | USE_ASYNC : USE_INPLACE);
 }
 
@@ -132,7 +140,8 @@ static u32 hand_over_stages(const Flow *f, bool one) {
     u8 dirt = 0, use = k->ring.at[r].owner == SC_NONE ? others_ring(f, r) : 0;
     for (u32 h = 0; h < ring->held; h++) dirt |= ring->hold[h].dirt.set;
     if (dirt & DIRT_WROTE && use & USE_ASYNC) need |= NEED_FENCE;
-    if (one && dirt & (DIRT_WROTE | APART_WROTE) && use & (USE_THREADS | USE_ASYNC)) need |= NEED_MEET;
+    if (one && dirt & (DIRT_WROTE | APART_WROTE) && use & (USE_THREADS | USE_ASYNC))
+      need |= NEED_MEET;
     if (one && dirt & (DIRT_READ | APART_READ) && use & USE_INPLACE) need |= NEED_MEET;
   }
   return need;
@@ -143,10 +152,12 @@ static u32 hand_over_tensors(const Flow *f, bool one) {
   for (u32 b = 0; b < f->k->buf.n; b++) {
     u8 dirt = f->now->tensor[b].set, does = others_tensor(f, b);
     bool wrote = dirt & (DIRT_WROTE | DIRT_ADDED), read = dirt & DIRT_READ;
-    if ((wrote && does & DOES_COPY) || (read && does & DOES_COPY_TO)) need |= NEED_FENCE | NEED_GLOBAL;
+    if ((wrote && does & DOES_COPY) || (read && does & DOES_COPY_TO))
+      need |= NEED_FENCE | NEED_GLOBAL;
     wrote |= (dirt & (APART_WROTE | APART_ADDED)) != 0;
     read |= (dirt & APART_READ) != 0;
-    if (one && ((wrote && conflicts(true, does)) || (read && conflicts(false, does)))) need |= NEED_MEET;
+    if (one && ((wrote && conflicts(true, does)) || (read && conflicts(false, does))))
+      need |= NEED_MEET;
   }
   return need;
 }
@@ -165,24 +176,29 @@ static u32 told_by(const Flow *f, const Ins *ins) {
 static bool read_by(const Flow *f, u32 roles, u32 buf) {
   for (u32 r = 0; r < f->k->role.n; r++) {
     bool other = r != f->role || f->k->role.at[r].instances > 1;
-    if (roles >> r & 1 && other && f->uses->tensor[r * f->k->buf.n + buf] & (DOES_READ | DOES_COPY_FROM)) return true;
+    if (roles >> r & 1 && other &&
+        f->uses->tensor[r * f->k->buf.n + buf] & (DOES_READ | DOES_COPY_FROM))
+      return true;
   }
   return false;
 }
 
-// Copies out of which only the sources have been waited for: those who are told may read what they write (T2).
+// Copies out of which only the sources have been waited for: those who are told may read what they
+// write (T2).
 static void want_told(Flow *f, const Ins *ins) {
   u32 told = told_by(f, ins);
   for (u32 b = 0; b < f->k->buf.n; b++) {
     u32 in_flight = sc_flight_to(&f->now->copy, b, 0);
     if ((!(f->now->unseen[b] & UNSEEN_ANY) && !in_flight) || !read_by(f, told, b)) continue;
     if (f->report) {
-      Diag *d = sc_report(f->sc, D_R3_VISIBLE, ins->span,
-                          "others are told to go on, and read '%s', while copies out to it may not be visible yet",
-                          sc_buf_name(f, b));
+      Diag *d = sc_report(
+          f->sc, D_R3_VISIBLE, ins->span,
+          "others are told to go on, and read '%s', while copies out to it may not be visible yet",
+          sc_buf_name(f, b));
       u32 site = in_flight ? f->now->copy.at[in_flight - 1].site : f->now->unseen_site[b];
       sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
-      sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)", sc_buf_name(f, b));
+      sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)",
+              sc_buf_name(f, b));
     }
     f->now->unseen[b] = 0;
   }

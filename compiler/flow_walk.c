@@ -79,7 +79,8 @@ static void leave_branch(Flow *f) {
 
 static void step(Flow *f, Ins *ins) {
   switch (ins->op) {
-    // Of earlier tiles nothing is known, nor need be: another CTA may run them, in no order, but for turns over CTAs.
+    // Of earlier tiles nothing is known, nor need be: another CTA may run them, in no order, but
+    // for turns over CTAs.
     case OP_TILE: sc_state_clear(f->now, f->k); break;
     case OP_ENDTILE:
       if (f->report) sc_report_end(f, f->now);

@@ -1,5 +1,5 @@
-// barrier.c - named barriers of a CTA [N1, N2], the barrier of a cluster, and the CTA's pool of registers
-// (setmaxnreg, [R1]). PTX ISA 9.0, 9.7.13.1, 9.7.13.4, 9.7.19.5.
+// barrier.c - named barriers of a CTA [N1, N2], the barrier of a cluster, and the CTA's pool of
+// registers (setmaxnreg, [R1]). PTX ISA 9.0, 9.7.13.1, 9.7.13.4, 9.7.19.5.
 #include "model.h"
 
 // ---- named barriers: warps arrive
@@ -15,22 +15,25 @@ static void complete(Named *b) {
   md_wake(&b->waiters);
 }
 
-// The warp's lanes are all here. An arrival belongs to the next use of the barrier only if it comes after the one
-// before: else hardware would count it there [N2].
+// The warp's lanes are all here. An arrival belongs to the next use of the barrier only if it comes
+// after the one before: else hardware would count it there [N2].
 static void arrive(Thread *t, Named *b, u32 id, u32 threads) {
   u32 warp = t->number / LANES;
   if (!b->comp) b->comp = md_component(t->cta->gang);
   if (!threads || threads % LANES || threads > t->cta->threads)
-    md_fault("N1", t->where, "named barrier %u is for %u threads: not whole warps of the CTA", id, threads);
+    md_fault("N1", t->where, "named barrier %u is for %u threads: not whole warps of the CTA", id,
+             threads);
   if (b->arrived && b->threads != threads)
-    md_fault("N1", t->where, "%s comes to named barrier %u for %u threads, others came for %u", md_thread_name(t), id,
-             threads, b->threads);
+    md_fault("N1", t->where, "%s comes to named barrier %u for %u threads, others came for %u",
+             md_thread_name(t), id, threads, b->threads);
   if (b->warps[warp / 32] >> warp % 32 & 1)
-    md_fault("N2", t->where, "%s comes to named barrier %u again before its generation %u is complete",
+    md_fault("N2", t->where,
+             "%s comes to named barrier %u again before its generation %u is complete",
              md_thread_name(t), id, b->generation);
   if (!md.lenient && !md_knows(t->mind, b->comp, b->generation))
     md_fault("N2", t->where,
-             "%s comes to named barrier %u for generation %u, and nothing tells it that generation %u is complete",
+             "%s comes to named barrier %u for generation %u, and nothing tells it that generation "
+             "%u is complete",
              md_thread_name(t), id, b->generation, b->generation - 1);
   b->threads = threads;
   b->warps[warp / 32] |= 1u << warp % 32;
@@ -64,7 +67,8 @@ static u32 sync(Thread *t, u32 id, u32 threads, bool value) {
   u32 generation = warp_arrives(t, id, threads, MEET_BAR_SYNC, value);
   Named *b = named(t, id);
   while (b->generation == generation)
-    md_wait(&b->waiters, (Waiting){.what = WAITS_NAMED, .a = id, .b = generation, .where = t->where});
+    md_wait(&b->waiters,
+            (Waiting){.what = WAITS_NAMED, .a = id, .b = generation, .where = t->where});
   md_learn(t->mind, b->done);
   return b->last_any;
 }
@@ -108,7 +112,8 @@ void md_cluster_sync(void) {
   md_tell(&g->brings, t->mind);
   g->arrived++;
   md_cluster_check(g);
-  while (g->generation == generation) md_wait(&g->waiters, (Waiting){.what = WAITS_CLUSTER, .where = t->where});
+  while (g->generation == generation)
+    md_wait(&g->waiters, (Waiting){.what = WAITS_CLUSTER, .where = t->where});
   md_learn(t->mind, g->done);
 }
 
@@ -121,13 +126,15 @@ void md_setmaxnreg(int registers, int increase) {
   t->where = HERE;
   u32 n = (u32)registers;
   md_converge(MEET_REGISTERS, n * 2 + (increase != 0));
-  if (n < 24 || n > 256 || n % 8) md_fault("R1", t->where, "setmaxnreg asks for %u registers: 24 to 256, in eights", n);
+  if (n < 24 || n > 256 || n % 8)
+    md_fault("R1", t->where, "setmaxnreg asks for %u registers: 24 to 256, in eights", n);
   if (t->number % LANES == 0) {
     if (increase ? n < w->registers : n > w->registers)
-      md_fault("R1", t->where, "setmaxnreg.%s to %u registers, but the warp has %u", increase ? "inc" : "dec", n,
-               w->registers);
+      md_fault("R1", t->where, "setmaxnreg.%s to %u registers, but the warp has %u",
+               increase ? "inc" : "dec", n, w->registers);
     while (increase && c->registers < (n - w->registers) * LANES)
-      md_wait(&c->register_waiters, (Waiting){.what = WAITS_REGISTERS, .a = n, .b = c->registers, .where = t->where});
+      md_wait(&c->register_waiters,
+              (Waiting){.what = WAITS_REGISTERS, .a = n, .b = c->registers, .where = t->where});
     c->registers += w->registers * LANES;
     c->registers -= n * LANES;
     w->registers = n;

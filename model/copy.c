@@ -1,7 +1,7 @@
-// copy.c - the copy engine: bulk copies of boxes between tensors and shared memory [T1 to T6] (PTX ISA 9.0, 9.7.9.25),
-// and words sent to another CTA (st.async). What is copied is read, and lands, when the policy says so; from the issue
-// on the destination is NaN. For races it is read and written at the issue, and done when its barrier, or its bulk
-// group, says so.
+// copy.c - the copy engine: bulk copies of boxes between tensors and shared memory [T1 to T6] (PTX
+// ISA 9.0, 9.7.9.25), and words sent to another CTA (st.async). What is copied is read, and lands,
+// when the policy says so; from the issue on the destination is NaN. For races it is read and
+// written at the issue, and done when its barrier, or its bulk group, says so.
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ static u32 box_bytes(const BoxMap *m) {
 
 static const BoxMap *map_of(Thread *t, const struct TensorMap *map) {
   const BoxMap *m = md_box_map(map);
-  if (!m) md_fault("T5", t->where, "the tensor map of a copy was not made by cuTensorMapEncodeTiled");
+  if (!m)
+    md_fault("T5", t->where, "the tensor map of a copy was not made by cuTensorMapEncodeTiled");
   return m;
 }
 
@@ -63,13 +64,15 @@ static void swizzle(const BoxMap *m, u8 *smem, u32 offset, u8 *box, bool in) {
 
 // ---- who touches what
 
-static void touch_shared(Thread *t, Cta *c, u32 offset, u32 bytes, Deed deed, Agency agency, u32 comp, u32 epoch) {
+static void touch_shared(Thread *t, Cta *c, u32 offset, u32 bytes, Deed deed, Agency agency,
+                         u32 comp, u32 epoch) {
   Stamp s = {c->gang->id, comp, epoch, t->id, t->where, (u8)deed, (u8)agency};
   Actor a = md_actor(t);
   md_touch(&a, md_stamp(&s), c, offset, bytes);
 }
 
-static void touch_tensor(Thread *t, const BoxMap *m, const i32 *at, Deed deed, Agency agency, u32 comp, u32 epoch) {
+static void touch_tensor(Thread *t, const BoxMap *m, const i32 *at, Deed deed, Agency agency,
+                         u32 comp, u32 epoch) {
   Stamp s = {t->cta->gang->id, comp, epoch, t->id, t->where, (u8)deed, (u8)agency};
   Actor a = md_actor(t);
   u32 stamp = md_stamp(&s);
@@ -78,7 +81,8 @@ static void touch_tensor(Thread *t, const BoxMap *m, const i32 *at, Deed deed, A
     if (!r.inside) continue;
     u64 from = r.address + r.lo * m->bytes, n = (u64)(r.hi - r.lo) * m->bytes;
     if (!md_in_memory(from, n))
-      md_fault("T5", t->where, "a copy reaches for %llu bytes of global memory at %s, where nothing is allocated",
+      md_fault("T5", t->where,
+               "a copy reaches for %llu bytes of global memory at %s, where nothing is allocated",
                (unsigned long long)n, md_global_name(from));
     md_touch(&a, stamp, NULL, from, n);
   }
@@ -122,11 +126,13 @@ static void land(void *load) {
 }
 
 static void check_place(Thread *t, const BoxMap *m, u32 at) {
-  if (at % BOX_ALIGN) md_fault("T5", t->where, "a box in shared memory is not at a multiple of 128 bytes");
+  if (at % BOX_ALIGN)
+    md_fault("T5", t->where, "a box in shared memory is not at a multiple of 128 bytes");
   if (m->swizzle && box_bytes(m) % 16) md_fault("T5", t->where, "a box is not of whole 16 bytes");
 }
 
-void md_tma_load(unsigned to, const struct TensorMap *map, unsigned bar, unsigned ctas, const int *at) {
+void md_tma_load(unsigned to, const struct TensorMap *map, unsigned bar, unsigned ctas,
+                 const int *at) {
   Thread *t = md.self;
   t->where = HERE;
   md_pause();
@@ -250,7 +256,8 @@ void md_tma_store(const struct TensorMap *map, unsigned from, const int *at, int
     t->comp_done = md_component(t->cta->gang);
   }
   Store *s = md_new(sizeof *s);
-  *s = (Store){.thread = t, .group = group, .map = *m, .offset = md_offset(t->cta, from, n), .add = add};
+  *s = (Store){
+      .thread = t, .group = group, .map = *m, .offset = md_offset(t->cta, from, n), .add = add};
   memcpy(s->at, at, sizeof s->at);
   touch_shared(t, t->cta, s->offset, n, DEED_READ, BY_COPY_OUT, t->comp_read, group + 1);
   touch_tensor(t, m, at, add ? DEED_ADD : DEED_WRITE, BY_COPY_OUT, t->comp_done, group + 1);
@@ -280,7 +287,8 @@ void md_tma_wait(unsigned keep, int read) {
   u32 committed = t->bulk.n - 1, want = committed > keep ? committed - keep : 0;
   md_pause();
   while (bulk_pending(t, want, read))
-    md_wait(&t->bulk_waiter, (Waiting){.what = WAITS_BULK, .a = want, .b = (u32)read, .where = t->where});
+    md_wait(&t->bulk_waiter,
+            (Waiting){.what = WAITS_BULK, .a = want, .b = (u32)read, .where = t->where});
   if (want > t->bulk_read) t->bulk_read = want;
   if (!t->comp_read) return;
   md_learn_one(t->mind, t->comp_read, want);
@@ -293,7 +301,8 @@ void md_bulk_ended(Thread *t) {
     md_fault("T2", NULL, "%s ends, and has not committed its last copies out", md_thread_name(t));
   for (u32 i = t->bulk_read; i < last; i++) {
     if (t->bulk.at[i].ops)
-      md_fault("T6", NULL, "%s ends, and has not waited until its copies out have read their source",
+      md_fault("T6", NULL,
+               "%s ends, and has not waited until its copies out have read their source",
                md_thread_name(t));
   }
 }

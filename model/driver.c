@@ -1,6 +1,7 @@
-// driver.c - the entry points of the CUDA driver that concern the device, contexts and memory. There is one device, as
-// cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as SCHEDC_MODEL says. Calls of any thread that
-// enqueue, wait, allocate or free are let in one at a time (stream.c runs what is enqueued).
+// driver.c - the entry points of the CUDA driver that concern the device, contexts and memory.
+// There is one device, as cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as
+// SCHEDC_MODEL says. Calls of any thread that enqueue, wait, allocate or free are let in one at a
+// time (stream.c runs what is enqueued).
 #include "driver.h"
 
 #include <stdarg.h>
@@ -57,7 +58,9 @@ int cuGetErrorString(int error, const char **text) {
                {NOT_READY, "device not ready"},
                {LAUNCH_FAILED, "unspecified launch failure"},
                {CAPTURE_UNSUPPORTED, "operation not permitted while a stream is captured"}};
-  *text = error == LAUNCH_FAILED ? md_fault_text() : error == INVALID_VALUE && *refusal ? refusal : NULL;
+  *text = error == LAUNCH_FAILED               ? md_fault_text()
+          : error == INVALID_VALUE && *refusal ? refusal
+                                               : NULL;
   for (u32 i = 0; i < COUNT(known) && !*text; i++) {
     if (known[i].error == error) *text = known[i].text;
   }
@@ -86,8 +89,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   if (attribute == MULTIPROCESSORS) return *value = (int)o.sms, 0;
   if (attribute == MAJOR) return *value = 9, 0;
   if (attribute == MINOR) return *value = 0, 0;
-  return dr_refuse("the model knows no attribute %d of a device, only %d, %d and %d", attribute, MULTIPROCESSORS, MAJOR,
-                   MINOR);
+  return dr_refuse("the model knows no attribute %d of a device, only %d, %d and %d", attribute,
+                   MULTIPROCESSORS, MAJOR, MINOR);
 }
 
 // ---- contexts: the device's primary one
@@ -133,7 +136,9 @@ int cuCtxSetCurrent(void *context) {
 }
 
 int cuCtxGetCurrent(void **context) { return *context = depth ? stack[depth - 1] : NULL, 0; }
-int cuCtxGetDevice(int *device) { return *device = 0, depth && stack[depth - 1] ? 0 : INVALID_CONTEXT; }
+int cuCtxGetDevice(int *device) {
+  return *device = 0, depth && stack[depth - 1] ? 0 : INVALID_CONTEXT;
+}
 
 // ---- memory: pieces of one region, with room between them that nobody may touch
 
@@ -197,7 +202,8 @@ static u64 place(u64 bytes, u32 *before) {
   return at + pages(bytes) + GUARD <= (uintptr_t)region + region_bytes ? at : 0;
 }
 
-// The end of a piece is the end of what may be touched; its beginning is aligned as the driver's are.
+// The end of a piece is the end of what may be touched; its beginning is aligned as the driver's
+// are.
 int cuMemAlloc_v2(u64 *device, size_t bytes) {
   u32 before;
   DR_ENTER_UNCAPTURED;
@@ -206,7 +212,8 @@ int cuMemAlloc_v2(u64 *device, size_t bytes) {
   u64 at = place(bytes, &before);
   Piece *more = at ? realloc(pieces.at, (pieces.n + 1) * sizeof *more) : NULL;
   if (more) pieces.at = more;
-  if (!more || mprotect((void *)(uintptr_t)at, pages(bytes), PROT_READ | PROT_WRITE)) return dr_leave(OUT_OF_MEMORY);
+  if (!more || mprotect((void *)(uintptr_t)at, pages(bytes), PROT_READ | PROT_WRITE))
+    return dr_leave(OUT_OF_MEMORY);
   memmove(more + before + 1, more + before, (pieces.n - before) * sizeof *more);
   more[before] = (Piece){at, bytes};
   pieces.n++;
@@ -237,13 +244,15 @@ int cuMemFree_v2(u64 device) {
     free_piece(i);
     return dr_leave(e);
   }
-  return dr_leave(device ? dr_refuse("cuMemFree of 0x%llx, where nothing allocated begins", (unsigned long long)device)
+  return dr_leave(device ? dr_refuse("cuMemFree of 0x%llx, where nothing allocated begins",
+                                     (unsigned long long)device)
                          : e);
 }
 
 static int copied(const char *name, u64 device, size_t bytes) {
   if (!bytes || md_in_memory(device, bytes)) return 0;
-  return dr_refuse("%s of %zu bytes at 0x%llx, which are not all allocated", name, bytes, (unsigned long long)device);
+  return dr_refuse("%s of %zu bytes at 0x%llx, which are not all allocated", name, bytes,
+                   (unsigned long long)device);
 }
 
 int cuMemcpyHtoD_v2(u64 to, const void *from, size_t bytes) {
@@ -271,7 +280,8 @@ int cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
 int cuMemFreeHost(void *at) { return free(at), 0; }
 
 int cuMemHostGetDevicePointer_v2(u64 *device, void *at, unsigned flags) {
-  return *device = (uintptr_t)at, flags ? dr_refuse("cuMemHostGetDevicePointer takes 0, not %u", flags) : 0;
+  return *device = (uintptr_t)at,
+         flags ? dr_refuse("cuMemHostGetDevicePointer takes 0, not %u", flags) : 0;
 }
 
 // ---- what fits at once

@@ -1,4 +1,5 @@
-// elements.c - conversions, by runtime/float.c; of operands, by tables of all codes, filled when the library is loaded.
+// elements.c - conversions, by runtime/float.c; of operands, by tables of all codes, filled when
+// the library is loaded.
 #include "elements.h"
 
 #include <string.h>
@@ -6,7 +7,8 @@
 #include "run.h"
 
 static float f16[1 << 16], bf16[1 << 16], e4m3[1 << 8], e5m2[1 << 8];
-const float *const md_values[4] = {[MD_F16] = f16, [MD_BF16] = bf16, [MD_E4M3] = e4m3, [MD_E5M2] = e5m2};
+const float *const md_values[4] = {
+    [MD_F16] = f16, [MD_BF16] = bf16, [MD_E4M3] = e4m3, [MD_E5M2] = e5m2};
 
 __attribute__((constructor)) static void fill(void) {
   for (u32 i = 0; i < COUNT(f16); i++) {
@@ -28,7 +30,8 @@ unsigned short md_to_e5m2(float x) { return sc_to_e5m2(x); }
 float md_of_e5m2(unsigned short bits) { return e5m2[bits & 0xff]; }
 
 void md_add_element(u32 elem, void *to, const void *from) {
-  static const Elem type[] = {[MAP_F16] = EL_F16, [MAP_BF16] = EL_BF16, [MAP_F32] = EL_F32, [MAP_I32] = EL_I32};
+  static const Elem type[] = {
+      [MAP_F16] = EL_F16, [MAP_BF16] = EL_BF16, [MAP_F32] = EL_F32, [MAP_I32] = EL_I32};
   Elem e = type[elem];
   if (e == EL_I32) {
     u32 a, b;

@@ -1,4 +1,5 @@
-// fault.c - what is wrong with a launch, in words, and the end of it. The first fault is the only one.
+// fault.c - what is wrong with a launch, in words, and the end of it. The first fault is the only
+// one.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,10 +60,13 @@ static int put_name(char *to, size_t n, const char *name) {
   unsigned cta, at;
   int generation;
   unsigned long long address;
-  if (sscanf(name, "{t:%u:%u}", &cta, &at) == 2) return snprintf(to, n, "thread %u of CTA %u", at, cta);
-  if (sscanf(name, "{s:%u:%u}", &cta, &at) == 2) return snprintf(to, n, "byte %u of CTA %u's shared memory", at, cta);
+  if (sscanf(name, "{t:%u:%u}", &cta, &at) == 2)
+    return snprintf(to, n, "thread %u of CTA %u", at, cta);
+  if (sscanf(name, "{s:%u:%u}", &cta, &at) == 2)
+    return snprintf(to, n, "byte %u of CTA %u's shared memory", at, cta);
   if (sscanf(name, "{b:%u:%u:%d}", &cta, &at, &generation) == 3)
-    return snprintf(to, n, "generation %d of the mbarrier at byte %u of CTA %u's shared memory", generation, at, cta);
+    return snprintf(to, n, "generation %d of the mbarrier at byte %u of CTA %u's shared memory",
+                    generation, at, cta);
   if (sscanf(name, "{g:%llx}", &address) == 1) return snprintf(to, n, "0x%llx", address);
   return snprintf(to, n, "?");
 }
@@ -91,7 +95,8 @@ const char *md_fault_text(void) {
   at += (size_t)snprintf(text, sizeof text, "[%s] ", fault.rule);
   for (u32 i = 0; i <= fault.notes && at + 2 < sizeof text; r = &fault.note[i++]) {
     if (i) at += (size_t)snprintf(text + at, sizeof text - at, "; ");
-    if (*r->file && at < sizeof text) at += (size_t)snprintf(text + at, sizeof text - at, "%s:%u: ", r->file, r->line);
+    if (*r->file && at < sizeof text)
+      at += (size_t)snprintf(text + at, sizeof text - at, "%s:%u: ", r->file, r->line);
     if (at < sizeof text) at += plain(text + at, sizeof text - at, r->text);
   }
   return text;
@@ -146,22 +151,28 @@ static void put_wait(char *to, size_t n, const Thread *t) {
   switch ((WaitFor)w->what) {
     case WAITS_MBAR: {
       const Mbar *b = c->mbar[w->a / 8];
-      int at = snprintf(to, n, "for %s, which has %u of %u arrivals", md_mbar_name(c, w->a, b->phase),
-                        b->count - b->pending, b->count);
-      if (b->tx && at < (int)n) snprintf(to + at, n - (size_t)at, " and lacks %lld bytes", (long long)b->tx);
+      int at = snprintf(to, n, "for %s, which has %u of %u arrivals",
+                        md_mbar_name(c, w->a, b->phase), b->count - b->pending, b->count);
+      if (b->tx && at < (int)n)
+        snprintf(to + at, n - (size_t)at, " and lacks %lld bytes", (long long)b->tx);
       return;
     }
     case WAITS_NAMED:
-      snprintf(to, n, "at named barrier %u, where %u of %u threads have come", w->a, named->arrived, named->threads);
+      snprintf(to, n, "at named barrier %u, where %u of %u threads have come", w->a, named->arrived,
+               named->threads);
       return;
-    case WAITS_LANES: snprintf(to, n, "at %s for other lanes of its warp", md_meet_name(w->a)); return;
+    case WAITS_LANES:
+      snprintf(to, n, "at %s for other lanes of its warp", md_meet_name(w->a));
+      return;
     case WAITS_CLUSTER: snprintf(to, n, "for all threads of its cluster"); return;
-    case WAITS_REGISTERS: snprintf(to, n, "for %u registers a thread; its CTA has %u left", w->a, c->registers); return;
+    case WAITS_REGISTERS:
+      snprintf(to, n, "for %u registers a thread; its CTA has %u left", w->a, c->registers);
+      return;
     case WAITS_PRODUCTS: snprintf(to, n, "for its products"); return;
     case WAITS_BULK: snprintf(to, n, "for its copies out"); return;
     case WAITS_TURN:
-      snprintf(to, n, "for turn %u of the counter at %s, which is at %d", w->a, md_global_name((uintptr_t)w->turn),
-               *(const int *)w->turn);
+      snprintf(to, n, "for turn %u of the counter at %s, which is at %d", w->a,
+               md_global_name((uintptr_t)w->turn), *(const int *)w->turn);
       return;
     case WAITS_NOT: snprintf(to, n, "for its turn"); return;
   }
@@ -169,11 +180,12 @@ static void put_wait(char *to, size_t n, const Thread *t) {
 
 static bool same_wait(const Thread *a, const Thread *b) {
   const Waiting *v = &a->waits, *w = &b->waits;
-  return a->live && b->live && v->what == w->what && v->a == w->a && v->where == w->where && v->turn == w->turn;
+  return a->live && b->live && v->what == w->what && v->a == w->a && v->where == w->where &&
+         v->turn == w->turn;
 }
 
-// Threads that wait in a row for the same are told of once. `leaving`: of those that have come to their end, and wait
-// there for the others of their cluster; else of the others.
+// Threads that wait in a row for the same are told of once. `leaving`: of those that have come to
+// their end, and wait there for the others of their cluster; else of the others.
 static void note_waits(const Cta *c, bool leaving) {
   for (u32 i = 0, n; i < c->threads; i += n) {
     const Thread *t = &c->thread[i];

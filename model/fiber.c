@@ -1,5 +1,6 @@
-// fiber.c - a stack of its own for each thread of the model. A stack is entered for the first time with makecontext,
-// and from then on with _setjmp and _longjmp alone, which save no signal mask and cost no system call.
+// fiber.c - a stack of its own for each thread of the model. A stack is entered for the first time
+// with makecontext, and from then on with _setjmp and _longjmp alone, which save no signal mask and
+// cost no system call.
 #define _GNU_SOURCE  // memfd_create
 #include <setjmp.h>
 #include <stdint.h>
@@ -10,7 +11,10 @@
 
 #include "model.h"
 
-enum { GUARD = 4096, CALLEES = 256 };  // CALLEES: what a thread that has left still needs below its frame
+enum {
+  GUARD = 4096,
+  CALLEES = 256
+};  // CALLEES: what a thread that has left still needs below its frame
 
 static jmp_buf outside;  // who entered
 static ucontext_t first;
@@ -26,8 +30,8 @@ static void begin(void) {
   _longjmp(outside, 1);  // it leaves for the last time itself: run does not return
 }
 
-// Registers that nobody has written are NaN: each stack is a copy of one file in memory, made page by page as it is
-// used.
+// Registers that nobody has written are NaN: each stack is a copy of one file in memory, made page
+// by page as it is used.
 static int unwritten(void) {
   static int file = -1;
   static char nan[STACK_BYTES];
@@ -40,10 +44,12 @@ static int unwritten(void) {
 }
 
 static char *new_stack(void) {
-  char *at = mmap(NULL, GUARD + STACK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+  char *at = mmap(NULL, GUARD + STACK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0),
        *stack = at;
   if (at != MAP_FAILED)
-    stack = mmap(at + GUARD, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, unwritten(), 0);
+    stack = mmap(at + GUARD, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+                 unwritten(), 0);
   if (stack == MAP_FAILED) {
     if (at != MAP_FAILED) munmap(at, GUARD + STACK_BYTES);
     md_fault("host", NULL, "the host has no memory for another thread's stack");

@@ -1,6 +1,6 @@
-// global.c - global memory as threads use it: turns over CTAs, draws of tiles, additions, and plain loads and stores.
-// The host's compiler shows us each of the latter (-fsanitize=thread, with our functions instead of its library's);
-// those of a thread's own stack are its registers.
+// global.c - global memory as threads use it: turns over CTAs, draws of tiles, additions, and plain
+// loads and stores. The host's compiler shows us each of the latter (-fsanitize=thread, with our
+// functions instead of its library's); those of a thread's own stack are its registers.
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ void md_turns_free(void) {
 
 static void check_word(Thread *t, const void *at) {
   if (!md_in_memory((uintptr_t)at, 4))
-    md_fault("R8", t->where, "%s reaches for global memory at %s, where nothing is allocated", md_thread_name(t),
-             md_global_name((uintptr_t)at));
+    md_fault("R8", t->where, "%s reaches for global memory at %s, where nothing is allocated",
+             md_thread_name(t), md_global_name((uintptr_t)at));
 }
 
 static void tell(Turn *turn, u32 gang, Know *k) {
@@ -57,7 +57,8 @@ int md_turn_now(const int *turn) {
 
 static void learn_turn(Thread *t, const int *turn) {
   Turn *x = turn_of(turn);
-  for (u32 i = 0; i < x->told.n; i++) md_meet_gang(t->mind, t->cta->gang->id, x->told.at[i].gang, x->told.at[i].know);
+  for (u32 i = 0; i < x->told.n; i++)
+    md_meet_gang(t->mind, t->cta->gang->id, x->told.at[i].gang, x->told.at[i].know);
   md_fence(t->mind, true);
 }
 
@@ -67,7 +68,8 @@ void md_turn_take(const int *turn, int mine) {
   md_pause();
   check_word(t, turn);
   while (*(const volatile int *)turn != mine)
-    md_wait(&waiting, (Waiting){.what = WAITS_TURN, .a = (u32)mine, .turn = turn, .where = t->where});
+    md_wait(&waiting,
+            (Waiting){.what = WAITS_TURN, .a = (u32)mine, .turn = turn, .where = t->where});
   learn_turn(t, turn);
 }
 
@@ -78,10 +80,12 @@ void md_turn_take_for(const int *turn, int mine, unsigned *waits, unsigned entry
   check_word(t, turn);
   bool silent = waits[0] != 0;
   while (*(const volatile int *)turn != mine) {
-    md_wait(
-        &waiting,
-        (Waiting){
-            .what = WAITS_TURN, .bounded = true, .silent = silent, .a = (u32)mine, .turn = turn, .where = t->where});
+    md_wait(&waiting, (Waiting){.what = WAITS_TURN,
+                                .bounded = true,
+                                .silent = silent,
+                                .a = (u32)mine,
+                                .turn = turn,
+                                .where = t->where});
     if (!t->given_up) continue;
     t->given_up = false;
     md_give_up(t, waits, entry, (u32)*turn, (u32)mine);
@@ -129,8 +133,8 @@ void md_draw_none(int *counter) {
 // One stamp for all that a thread does at one place of the code in one epoch.
 static u32 stamp_of(Thread *t, const void *where, Deed deed) {
   u32 slot = (u32)(((uintptr_t)where >> 2 ^ deed) % COUNT(t->recent));
-  if (t->recent[slot].stamp && t->recent[slot].where == where && t->recent[slot].epoch == t->mind->epoch &&
-      t->recent[slot].deed == deed)
+  if (t->recent[slot].stamp && t->recent[slot].where == where &&
+      t->recent[slot].epoch == t->mind->epoch && t->recent[slot].deed == deed)
     return t->recent[slot].stamp;
   Stamp s = {t->cta->gang->id, t->mind->comp, t->mind->epoch, t->id, where, (u8)deed, BY_THREAD};
   t->recent[slot].stamp = md_stamp(&s);
@@ -142,8 +146,8 @@ static u32 stamp_of(Thread *t, const void *where, Deed deed) {
 
 static void touch(Thread *t, u64 at, u32 bytes, Deed deed, const void *where) {
   if (!md_in_memory(at, bytes))
-    md_fault("R8", where, "%s %s %u bytes of global memory at %s, where nothing is allocated", md_thread_name(t),
-             deed == DEED_READ ? "reads" : "writes", bytes, md_global_name(at));
+    md_fault("R8", where, "%s %s %u bytes of global memory at %s, where nothing is allocated",
+             md_thread_name(t), deed == DEED_READ ? "reads" : "writes", bytes, md_global_name(at));
   Actor a = md_actor(t);
   md_touch(&a, stamp_of(t, where, deed), NULL, at, bytes);
 }
@@ -151,7 +155,8 @@ static void touch(Thread *t, u64 at, u32 bytes, Deed deed, const void *where) {
 void md_add_float(float *to, const float *x, unsigned n) {
   Thread *t = md.self;
   t->where = HERE;
-  if ((uintptr_t)to % (n * sizeof *to)) md_fault("T5", t->where, "an addition of %u floats is not aligned to them", n);
+  if ((uintptr_t)to % (n * sizeof *to))
+    md_fault("T5", t->where, "an addition of %u floats is not aligned to them", n);
   touch(t, (uintptr_t)to, n * sizeof *to, DEED_ADD, t->where);
   for (u32 i = 0; i < n; i++) to[i] += x[i];
 }
@@ -169,7 +174,8 @@ void md_load(unsigned at, void *to, unsigned bytes) {
   Thread *t = md.self;
   t->where = HERE;
   u32 offset = md_offset(t->cta, at, bytes);
-  if (at % bytes) md_fault("T5", t->where, "a load of %u bytes of shared memory is not aligned to them", bytes);
+  if (at % bytes)
+    md_fault("T5", t->where, "a load of %u bytes of shared memory is not aligned to them", bytes);
   Actor a = md_actor(t);
   md_touch(&a, stamp_of(t, t->where, DEED_READ), t->cta, offset, bytes);
   memcpy(to, t->cta->smem + offset, bytes);
@@ -179,7 +185,8 @@ void md_store(unsigned at, const void *from, unsigned bytes) {
   Thread *t = md.self;
   t->where = HERE;
   u32 offset = md_offset(t->cta, at, bytes);
-  if (at % bytes) md_fault("T5", t->where, "a store of %u bytes of shared memory is not aligned to them", bytes);
+  if (at % bytes)
+    md_fault("T5", t->where, "a store of %u bytes of shared memory is not aligned to them", bytes);
   Actor a = md_actor(t);
   md_touch(&a, stamp_of(t, t->where, DEED_WRITE), t->cta, offset, bytes);
   memcpy(t->cta->smem + offset, from, bytes);
@@ -194,20 +201,21 @@ void md_fence_async(int global) {
 
 static void check_aligned(u64 at, u32 bytes, bool write, const void *where) {
   if (at % bytes)
-    md_fault("T5", where, "%s %s %u bytes at %s, which is not aligned to them", md_thread_name(md.self),
-             write ? "stores" : "loads", bytes, md_global_name(at));
+    md_fault("T5", where, "%s %s %u bytes at %s, which is not aligned to them",
+             md_thread_name(md.self), write ? "stores" : "loads", bytes, md_global_name(at));
 }
 
 // `aligned`: hardware wants the address to be a multiple of the bytes.
-static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool write, bool aligned,
-                                                       const void *where) {
+static inline __attribute__((always_inline)) void seen(char *at, u32 bytes, bool write,
+                                                       bool aligned, const void *where) {
   Thread *t = md.self;
   if (!t) return;
   u64 on_stack = (u64)(at - t->fiber->stack);
   if (on_stack < STACK_BYTES) {
     u32 from = (u32)on_stack;
     if (at < t->low) t->low = at;
-    for (u32 g = from / TOUCH_GRAIN; g <= (from + bytes - 1) / TOUCH_GRAIN; g++) t->touched[g / 8] |= (u8)(1u << g % 8);
+    for (u32 g = from / TOUCH_GRAIN; g <= (from + bytes - 1) / TOUCH_GRAIN; g++)
+      t->touched[g / 8] |= (u8)(1u << g % 8);
     if (t->fragments) md_registers(t, from, bytes, write, where);
   } else if (md_is_global((uintptr_t)at)) {
     if (aligned) check_aligned((uintptr_t)at, bytes, write, where);

@@ -1,7 +1,8 @@
-// know.c - vector clocks. What a thread knows is an object that never changes and is shared by all who know the same:
-// the threads of a warpgroup that wait for the same barriers have one between them, and a join of two that was made
-// before is found again. So waiting costs a look-up, and not a walk over all threads. After Lamport (1978) and Mattern
-// (1989); the clocks for engines are those of the async proxy (PTX ISA 9.0, 8.7).
+// know.c - vector clocks. What a thread knows is an object that never changes and is shared by all
+// who know the same: the threads of a warpgroup that wait for the same barriers have one between
+// them, and a join of two that was made before is found again. So waiting costs a look-up, and not
+// a walk over all threads. After Lamport (1978) and Mattern (1989); the clocks for engines are
+// those of the async proxy (PTX ISA 9.0, 8.7).
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +51,8 @@ static Know *copy_of(const Know *k) {
   memcpy(c->at, k->at, clocks_bytes());
   c->foreigners = k->foreigners;
   if (k->foreigners) c->foreign = md_new(k->foreigners * sizeof *k->foreign);
-  for (u32 i = 0; i < k->foreigners; i++) c->foreign[i] = (Foreign){k->foreign[i].gang, md_keep(k->foreign[i].know)};
+  for (u32 i = 0; i < k->foreigners; i++)
+    c->foreign[i] = (Foreign){k->foreign[i].gang, md_keep(k->foreign[i].know)};
   return c;
 }
 
@@ -104,8 +106,8 @@ void md_meet_gang(Mind *m, u32 own, u32 gang, Know *k) {
 
 static bool same(const Know *a, const Know *b) {
   return a->foreigners == b->foreigners && !memcmp(a->at, b->at, clocks_bytes()) &&
-         !memcmp(a->foreign ? (void *)a->foreign : (void *)"", b->foreign ? (void *)b->foreign : (void *)"",
-                 a->foreigners * sizeof *a->foreign);
+         !memcmp(a->foreign ? (void *)a->foreign : (void *)"",
+                 b->foreign ? (void *)b->foreign : (void *)"", a->foreigners * sizeof *a->foreign);
 }
 
 Know *md_both(Know *a, Know *b) {
@@ -114,7 +116,8 @@ Know *md_both(Know *a, Know *b) {
   Join *j = join_of(a, b);
   if (j->a == a && j->b == b) return md_keep(j->both);
   Know *both = copy_of(a);
-  for (size_t i = 0; i < (size_t)CLOCKS * md.comps; i++) both->at[i] = a->at[i] > b->at[i] ? a->at[i] : b->at[i];
+  for (size_t i = 0; i < (size_t)CLOCKS * md.comps; i++)
+    both->at[i] = a->at[i] > b->at[i] ? a->at[i] : b->at[i];
   for (u32 i = 0; i < b->foreigners; i++) put_foreign(both, b->foreign[i].gang, b->foreign[i].know);
   Know *known = same(both, a) ? a : same(both, b) ? b : NULL;
   if (known) {
@@ -144,7 +147,8 @@ Know *md_noted(Know *k, u32 comp, u32 value) {
 void md_learn_one(Mind *m, u32 comp, u32 value) { m->know = md_noted(m->know, comp, value); }
 
 bool md_knows(const Mind *m, u32 comp, u32 value) {
-  return !value || (comp == m->comp ? m->epoch >= value : m->know && md_clock(m->know, CAUSED)[comp] >= value);
+  return !value || (comp == m->comp ? m->epoch >= value
+                                    : m->know && md_clock(m->know, CAUSED)[comp] >= value);
 }
 
 // ---- telling

@@ -1,5 +1,5 @@
-// launch.c - a launch: as many clusters as the multiprocessors have room for are there at once, and the others follow.
-// In: what cuLaunchKernel got. Out: memory as the kernel leaves it, or a fault.
+// launch.c - a launch: as many clusters as the multiprocessors have room for are there at once, and
+// the others follow. In: what cuLaunchKernel got. Out: memory as the kernel leaves it, or a fault.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +9,12 @@ Model md;
 MdIndex md_thread_index, md_cta_index, md_grid_size;
 
 enum {
-  SHARED_BASE = 1024,  // where dynamic shared memory begins in a CTA's window: below is the system's
+  SHARED_BASE =
+      1024,  // where dynamic shared memory begins in a CTA's window: below is the system's
   USUAL_SHARED = 48 << 10,
   ALL_REGISTERS = 65536,
-  ASYNC_COMPONENTS = 256,  // for each CTA: mbarriers, named barriers, warpgroups, threads with bulk groups
+  ASYNC_COMPONENTS =
+      256,  // for each CTA: mbarriers, named barriers, warpgroups, threads with bulk groups
 };
 
 static Fiber *fibers;
@@ -33,7 +35,8 @@ u32 md_offset(const Cta *c, u32 at, u32 bytes) {
 }
 
 u32 md_component(Gang *g) {
-  if (g->comps == md.comps) md_fault("model", NULL, "a CTA has more than %d barriers and the like", ASYNC_COMPONENTS);
+  if (g->comps == md.comps)
+    md_fault("model", NULL, "a CTA has more than %d barriers and the like", ASYNC_COMPONENTS);
   return g->comps++;
 }
 
@@ -42,12 +45,16 @@ u32 md_component(Gang *g) {
 Cta *md_cta(Thread *t, int rank) {
   Gang *g = t->cta->gang;
   if (rank < 0 || (u32)rank == t->cta->rank) return t->cta;
-  if ((u32)rank >= g->ctas) md_fault("T6", t->where, "there is no CTA %d in a cluster of %u", rank, g->ctas);
+  if ((u32)rank >= g->ctas)
+    md_fault("T6", t->where, "there is no CTA %d in a cluster of %u", rank, g->ctas);
   Cta *c = &g->cta[rank];
   if (md.lenient) return c;
-  if (!c->live) md_fault("T6", t->where, "%s touches CTA %d of its cluster, which has ended", md_thread_name(t), rank);
+  if (!c->live)
+    md_fault("T6", t->where, "%s touches CTA %d of its cluster, which has ended", md_thread_name(t),
+             rank);
   if (!md_knows(t->mind, c->thread[0].mind->comp, 1))
-    md_fault("T6", t->where, "%s touches CTA %d of its cluster, and nothing tells it that this one has begun",
+    md_fault("T6", t->where,
+             "%s touches CTA %d of its cluster, and nothing tells it that this one has begun",
              md_thread_name(t), rank);
   c->visit[t->mind->comp] = t->mind->epoch;
   return c;
@@ -57,8 +64,8 @@ static void check_visits(const Cta *c, const Mind *all) {
   for (u32 i = 0; i < c->gang->threads && !md.lenient; i++) {
     if (md_knows(all, i, c->visit[i])) continue;
     const Thread *t = &c->gang->cta[i / c->threads].thread[i % c->threads];
-    md_fault("T6", t->where, "%s touches CTA %u, and nothing keeps that one from ending before", md_thread_name(t),
-             c->rank);
+    md_fault("T6", t->where, "%s touches CTA %u, and nothing keeps that one from ending before",
+             md_thread_name(t), c->rank);
   }
 }
 
@@ -75,11 +82,12 @@ static void ended(Thread *t) {
   Warp *w = t->warp;
   t->where = NULL;
   if (w->met) {
-    md_note(w->waiters->where, "%s waits at %s for all lanes of the warp", md_thread_name(w->waiters),
-            md_meet_name(w->op));
+    md_note(w->waiters->where, "%s waits at %s for all lanes of the warp",
+            md_thread_name(w->waiters), md_meet_name(w->op));
     md_fault("W5", NULL, "%s ends while lanes of its warp wait for it", md_thread_name(t));
   }
-  if (t->fragments) md_fault("W2", NULL, "%s ends, and has not waited for all of its products", md_thread_name(t));
+  if (t->fragments)
+    md_fault("W2", NULL, "%s ends, and has not waited for all of its products", md_thread_name(t));
   md_bulk_ended(t);
   md_tell(&t->cta->leaving, t->mind);
   t->live = false;
@@ -188,7 +196,8 @@ static void start_gang(Gang *g) {
   g->arrived = g->generation = 0;
   g->waiters = NULL;
   g->busy = true;
-  for (u32 i = 0; i < g->ctas; i++) start_cta(&g->cta[i], first + i, registers < 255 ? registers : 255);
+  for (u32 i = 0; i < g->ctas; i++)
+    start_cta(&g->cta[i], first + i, registers < 255 ? registers : 255);
 }
 
 bool md_refill(void) {
@@ -265,7 +274,8 @@ static void make_gangs(u32 gangs, u32 ctas, u32 threads, u32 bytes) {
     Gang *g = &md.gang[i];
     *g = (Gang){.ctas = ctas, .threads = ctas * threads};
     g->cta = md_new(ctas * sizeof *g->cta);
-    for (u32 j = 0; j < ctas; j++) make_cta(&g->cta[j], g, j, threads, bytes, (i * ctas + j) * threads);
+    for (u32 j = 0; j < ctas; j++)
+      make_cta(&g->cta[j], g, j, threads, bytes, (i * ctas + j) * threads);
   }
 }
 
@@ -276,19 +286,23 @@ int md_check_launch(const LaunchArgs *l) {
   const char *name = l->f->name;
   u32 room = l->f->shared ? l->f->shared : USUAL_SHARED;
   if (!l->grid[0] || !l->grid[1] || !l->grid[2])
-    return dr_refuse("a grid of %u x %u x %u CTAs for '%s': each must be 1 at least", l->grid[0], l->grid[1],
-                     l->grid[2], name);
+    return dr_refuse("a grid of %u x %u x %u CTAs for '%s': each must be 1 at least", l->grid[0],
+                     l->grid[1], l->grid[2], name);
   if (l->grid[0] % k->cluster)
-    return dr_refuse("a grid of %u CTAs for '%s', whose clusters have %u: it must be a multiple", l->grid[0], name,
-                     k->cluster);
+    return dr_refuse("a grid of %u CTAs for '%s', whose clusters have %u: it must be a multiple",
+                     l->grid[0], name, k->cluster);
   if (l->block[0] > k->threads)
-    return dr_refuse("a CTA of %u threads for '%s', which has __launch_bounds__(%u)", l->block[0], name, k->threads);
+    return dr_refuse("a CTA of %u threads for '%s', which has __launch_bounds__(%u)", l->block[0],
+                     name, k->threads);
   if (!l->block[0] || l->block[0] % LANES || l->block[1] != 1 || l->block[2] != 1)
-    return dr_refuse("a CTA of %u x %u x %u threads for '%s': the model runs a multiple of %d in one dimension",
-                     l->block[0], l->block[1], l->block[2], name, LANES);
+    return dr_refuse(
+        "a CTA of %u x %u x %u threads for '%s': the model runs a multiple of %d in one dimension",
+        l->block[0], l->block[1], l->block[2], name, LANES);
   if (l->shared > room)
-    return dr_refuse("%u bytes of shared memory for '%s', which has %u: cuFuncSetAttribute gives it more, %d at most",
-                     l->shared, name, room, MOST_SHARED);
+    return dr_refuse(
+        "%u bytes of shared memory for '%s', which has %u: cuFuncSetAttribute gives it more, %d at "
+        "most",
+        l->shared, name, room, MOST_SHARED);
   return 0;
 }
 

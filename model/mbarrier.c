@@ -1,10 +1,11 @@
-// mbarrier.c - mbarriers [M1 to M6] (PTX ISA 9.0, 9.7.13.15). A phase is complete when no arrival is pending and as
-// many bytes have come as were expected; a wait names it by its parity, passes if the newest phase that is complete has
-// that parity, and may fail for no reason.
+// mbarrier.c - mbarriers [M1 to M6] (PTX ISA 9.0, 9.7.13.15). A phase is complete when no arrival
+// is pending and as many bytes have come as were expected; a wait names it by its parity, passes if
+// the newest phase that is complete has that parity, and may fail for no reason.
 //
-// Three conditions make one run speak for all (README.md): whoever contributes to a phase knows that the one
-// before is complete [M4]; whoever waits for a phase does, too, else the parity could be that of an older one [M5]; and
-// what completes the next phase comes after all waits for this one, else a slow waiter misses it [M6].
+// Three conditions make one run speak for all (README.md): whoever contributes to a phase knows
+// that the one before is complete [M4]; whoever waits for a phase does, too, else the parity could
+// be that of an older one [M5]; and what completes the next phase comes after all waits for this
+// one, else a slow waiter misses it [M6].
 #include <stdlib.h>
 
 #include "model.h"
@@ -19,16 +20,17 @@ Mbar *md_mbar(Cta *c, u32 at) {
   return b;
 }
 
-// Does the thread know that it was initialised; from another CTA or for an engine, with the fence after it [M1]?
+// Does the thread know that it was initialised; from another CTA or for an engine, with the fence
+// after it [M1]?
 static void check_init(Thread *t, Cta *c, const Mbar *b, bool fenced) {
   if (md.lenient) return;
   u32 epoch = fenced ? b->fence_epoch : b->init_epoch;
   if (fenced && !epoch)
-    md_fault("M1", t->where, "%s uses %s, whose initialisation is not fenced (fence.mbarrier_init)", md_thread_name(t),
-             md_mbar_name(c, b->at, b->phase));
+    md_fault("M1", t->where, "%s uses %s, whose initialisation is not fenced (fence.mbarrier_init)",
+             md_thread_name(t), md_mbar_name(c, b->at, b->phase));
   if (!md_knows(t->mind, b->init_comp, epoch))
-    md_fault("M1", t->where, "%s uses %s, and nothing tells it that it has been initialised", md_thread_name(t),
-             md_mbar_name(c, b->at, b->phase));
+    md_fault("M1", t->where, "%s uses %s, and nothing tells it that it has been initialised",
+             md_thread_name(t), md_mbar_name(c, b->at, b->phase));
 }
 
 void md_mbar_init(unsigned bar, unsigned count) {
@@ -37,7 +39,8 @@ void md_mbar_init(unsigned bar, unsigned count) {
   t->where = HERE;
   u32 at = md_offset(c, bar, MBAR_BYTES);
   if (at % MBAR_BYTES) md_fault("M1", t->where, "an mbarrier is not at a multiple of 8 bytes");
-  if (c->mbar[at / MBAR_BYTES]) md_fault("M1", t->where, "%s is initialised twice", md_mbar_name(c, at, 0));
+  if (c->mbar[at / MBAR_BYTES])
+    md_fault("M1", t->where, "%s is initialised twice", md_mbar_name(c, at, 0));
   if (!count || count > MAX_TX)
     md_fault("M2", t->where, "%s is initialised for %u arrivals", md_shared_name(c, at), count);
   Mbar *b = md_new(sizeof *b);
@@ -54,7 +57,8 @@ void md_mbar_init(unsigned bar, unsigned count) {
   for (u32 i = 0; i < MBAR_BYTES / 4; i++) {
     Cell *cell = &c->cell[at / 4 + i];
     if (cell->write || cell->set)
-      md_fault("R10", t->where, "%s is initialised where threads or engines have other data", md_mbar_name(c, at, 0));
+      md_fault("R10", t->where, "%s is initialised where threads or engines have other data",
+               md_mbar_name(c, at, 0));
     *cell = (Cell){STAMP_MBARRIER, 0};
   }
 }
@@ -77,7 +81,8 @@ static void check_waits(Cta *c, const Mbar *b, const Know *all, const void *wher
     const Thread *t = &c->gang->cta[i / c->threads].thread[i % c->threads];
     if (md_clock(all, CAUSED)[t->mind->comp] >= b->epoch[i]) continue;
     md_fault("M6", where,
-             "%s can be complete before %s has seen that the generation before is: that wait would miss it",
+             "%s can be complete before %s has seen that the generation before is: that wait would "
+             "miss it",
              md_mbar_name(c, b->at, b->phase), md_thread_name(t));
   }
 }
@@ -85,8 +90,11 @@ static void check_waits(Cta *c, const Mbar *b, const Know *all, const void *wher
 static void settle(Cta *c, Mbar *b, const void *where) {
   if (b->pending || b->tx) return;
   if (b->flying)
-    md_fault("M3", where, "%s is complete while %u cop%s to it %s on the way: fewer bytes are expected than come",
-             md_mbar_name(c, b->at, b->phase), b->flying, b->flying == 1 ? "y" : "ies", b->flying == 1 ? "is" : "are");
+    md_fault(
+        "M3", where,
+        "%s is complete while %u cop%s to it %s on the way: fewer bytes are expected than come",
+        md_mbar_name(c, b->at, b->phase), b->flying, b->flying == 1 ? "y" : "ies",
+        b->flying == 1 ? "is" : "are");
   Know *all = md_settle(&b->brings);
   check_waits(c, b, all, where);
   md_drop(b->done);
@@ -99,15 +107,16 @@ static void settle(Cta *c, Mbar *b, const void *where) {
 // A contribution to a phase comes after the phase before [M4].
 static void check_order(Thread *t, Cta *c, const Mbar *b) {
   if (md.lenient || md_knows(t->mind, b->comp, b->phase)) return;
-  md_fault("M4", t->where, "%s contributes to %s, and nothing tells it that generation %u is complete",
+  md_fault("M4", t->where,
+           "%s contributes to %s, and nothing tells it that generation %u is complete",
            md_thread_name(t), md_mbar_name(c, b->at, b->phase), b->phase - 1);
 }
 
 static void arrive(Thread *t, Cta *c, Mbar *b) {
   check_order(t, c, b);
   if (!b->pending)
-    md_fault("M2", t->where, "%s arrives at %s, which has all of its %u arrivals", md_thread_name(t),
-             md_mbar_name(c, b->at, b->phase), b->count);
+    md_fault("M2", t->where, "%s arrives at %s, which has all of its %u arrivals",
+             md_thread_name(t), md_mbar_name(c, b->at, b->phase), b->count);
   md_tell(&b->brings, t->mind);
   b->pending--;
 }
@@ -140,7 +149,8 @@ void md_mbar_expect(unsigned bar, unsigned bytes, int arrives) {
   else check_order(t, c, b);
   b->tx += bytes;
   if (b->tx > MAX_TX)
-    md_fault("M3", t->where, "%s is told to expect 2^20 bytes or more", md_mbar_name(c, b->at, b->phase));
+    md_fault("M3", t->where, "%s is told to expect 2^20 bytes or more",
+             md_mbar_name(c, b->at, b->phase));
   settle(c, b, t->where);
 }
 
@@ -155,7 +165,8 @@ void md_mbar_aim(Thread *t, Cta *c, Mbar *b) {
 
 void md_mbar_land(Cta *c, Mbar *b, u32 bytes, u32 phase, const Bring *cause, const void *where) {
   if (b->phase != phase)
-    md_fault("M3", where, "a copy lands on %s: generation %u, which it was for, was complete before",
+    md_fault("M3", where,
+             "a copy lands on %s: generation %u, which it was for, was complete before",
              md_mbar_name(c, b->at, b->phase), phase);
   APPEND(&b->brings, *cause);
   md_keep(cause->know);
@@ -168,7 +179,8 @@ void md_mbar_leave(Cta *c, const Mind *all) {
   for (u32 i = 0; i < c->bars.n && !md.lenient; i++) {
     Mbar *b = c->bars.at[i];
     if (b->flying || !md_knows(all, b->comp, b->async_phase))
-      md_fault("T6", md.self->where, "CTA %u ends, and nobody in it has waited for the copies of generation %u of %s",
+      md_fault("T6", md.self->where,
+               "CTA %u ends, and nobody in it has waited for the copies of generation %u of %s",
                c->rank, b->async_phase - 1, md_mbar_name(c, b->at, b->async_phase - 1));
     if (b->tx)
       md_fault("M3", md.self->where, "CTA %u ends, and %s expects %lld more bytes", c->rank,
@@ -198,12 +210,14 @@ static void passed(Thread *t, Cta *c, Mbar *b) {
   u32 generation = b->phase - 1;
   if (b->phase && !md.lenient && !md_knows(t->mind, b->comp, generation))
     md_fault("M5", t->where,
-             "%s passes its wait for %s, and nothing tells it that generation %u is complete: the parity is that of "
+             "%s passes its wait for %s, and nothing tells it that generation %u is complete: the "
+             "parity is that of "
              "%s as well",
              md_thread_name(t), md_mbar_name(c, b->at, generation), generation - 1,
              generation < 2 ? "a new mbarrier" : "the generation before it");
   if (!md.lenient && b->waited[t->id] == b->phase + 1)
-    md_fault("M5", t->where, "%s passes a wait for %s that it has passed before: not the one that it means",
+    md_fault("M5", t->where,
+             "%s passes a wait for %s that it has passed before: not the one that it means",
              md_thread_name(t), md_mbar_name(c, b->at, generation));
   if (b->phase) md_learn(t->mind, b->done);
   b->waited[t->id] = b->phase + 1;
@@ -212,7 +226,8 @@ static void passed(Thread *t, Cta *c, Mbar *b) {
 
 static bool try_wait(Thread *t, Cta *c, Mbar *b, u32 parity) {
   if (!passes(b, parity)) return false;
-  if (md.options.policy == POLICY_RANDOM && md_random() % 8 == 0) md_pause();  // it may fail, and be tried again
+  if (md.options.policy == POLICY_RANDOM && md_random() % 8 == 0)
+    md_pause();  // it may fail, and be tried again
   if (!passes(b, parity)) return false;
   passed(t, c, b);
   return true;
@@ -244,8 +259,12 @@ void md_give_up(Thread *t, u32 *waits, u32 entry, u32 saw, u32 generation) {
 void md_mbar_wait_for(unsigned bar, unsigned generation, unsigned *waits, unsigned entry) {
   Thread *t = md.self;
   Mbar *b = own(t, bar, HERE);
-  Waiting w = {
-      .what = WAITS_MBAR, .bounded = true, .silent = waits[0] != 0, .a = b->at, .b = generation & 1, .where = t->where};
+  Waiting w = {.what = WAITS_MBAR,
+               .bounded = true,
+               .silent = waits[0] != 0,
+               .a = b->at,
+               .b = generation & 1,
+               .where = t->where};
   while (!try_wait(t, t->cta, b, w.b)) {
     md_wait(&b->waiters, w);
     if (!t->given_up) continue;

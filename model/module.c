@@ -1,5 +1,6 @@
-// module.c - modules: shared objects that nvrtc.c made, loaded from memory; and the line of the schedule at an address
-// of their code, which addr2line finds: the outermost of the functions that are inlined there.
+// module.c - modules: shared objects that nvrtc.c made, loaded from memory; and the line of the
+// schedule at an address of their code, which addr2line finds: the outermost of the functions that
+// are inlined there.
 #define _GNU_SOURCE  // memfd_create
 #include <dlfcn.h>
 #include <elf.h>
@@ -35,7 +36,8 @@ int cuModuleLoadData(Module **module, const void *image) {
   if (!m) return OUT_OF_MEMORY;
   m->fd = memfd_create("kernel", MFD_CLOEXEC);
   snprintf(path, sizeof path, "/proc/self/fd/%d", m->fd);
-  if (m->fd >= 0 && write(m->fd, image, n) == (ssize_t)n) m->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (m->fd >= 0 && write(m->fd, image, n) == (ssize_t)n)
+    m->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (m->object) return *module = m, 0;
   if (m->fd >= 0) close(m->fd);
   free(m);
@@ -63,7 +65,8 @@ int cuModuleGetFunction(Function **function, Module *m, const char *name) {
   snprintf(symbol, sizeof symbol, "md_kernel_%s", name);
   const MdKernel *k = dlsym(m->object, symbol);
   if (!k) return NOT_FOUND;
-  Function *f = calloc(1, sizeof *f), **more = realloc(m->function.at, (m->function.n + 1) * sizeof *more);
+  Function *f = calloc(1, sizeof *f),
+           **more = realloc(m->function.at, (m->function.n + 1) * sizeof *more);
   if (more) m->function.at = more;
   if (!f || !more || !(f->name = strdup(name))) {
     free(f);
@@ -77,9 +80,11 @@ int cuModuleGetFunction(Function **function, Module *m, const char *name) {
 
 int cuFuncSetAttribute(Function *f, int attribute, int value) {
   if (attribute != MAX_DYNAMIC_SHARED)
-    return dr_refuse("the model knows no attribute %d of a function, only %d", attribute, MAX_DYNAMIC_SHARED);
+    return dr_refuse("the model knows no attribute %d of a function, only %d", attribute,
+                     MAX_DYNAMIC_SHARED);
   if (value < 0 || value > MOST_SHARED)
-    return dr_refuse("%d bytes of shared memory for '%s': a CTA can have %d at most", value, f->name, MOST_SHARED);
+    return dr_refuse("%d bytes of shared memory for '%s': a CTA can have %d at most", value,
+                     f->name, MOST_SHARED);
   f->shared = (u32)value;
   return 0;
 }
@@ -110,7 +115,8 @@ void md_lines(const Module *m, const void *const *where, u32 n, ModelRemark **re
   char command[128 + (MODEL_NOTES + 1) * 24];
   ModelRemark *asked[MODEL_NOTES + 1];
   u32 count = 0;
-  int at = snprintf(command, sizeof command, "addr2line -a -i -e /proc/%d/fd/%d", (int)getpid(), m->fd);
+  int at =
+      snprintf(command, sizeof command, "addr2line -a -i -e /proc/%d/fd/%d", (int)getpid(), m->fd);
   for (u32 i = 0; i < n; i++) {
     Dl_info info;
     if (!where[i] || !dladdr(where[i], &info)) continue;

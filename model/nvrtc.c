@@ -1,11 +1,11 @@
-// nvrtc.c - NVRTC's entry points: the text of emitted kernels, built by the host's C++ compiler as a shared object. In:
-// the text that NVRTC would get. Before it goes kernel.hpp, with a second body for each function that touches the
-// machine; the first bodies are cut out, as compiler/cuda_prims.def has them, and those of wgmma, which are known by
-// their names. The rest is built as it stands. Out: the object's bytes, in which driver and model find
-// `md_kernel_NAME`.
+// nvrtc.c - NVRTC's entry points: the text of emitted kernels, built by the host's C++ compiler as
+// a shared object. In: the text that NVRTC would get. Before it goes kernel.hpp, with a second body
+// for each function that touches the machine; the first bodies are cut out, as
+// compiler/cuda_prims.def has them, and those of wgmma, which are known by their names. The rest is
+// built as it stands. Out: the object's bytes, in which driver and model find `md_kernel_NAME`.
 //
-// Loads and stores are shown to the model by -fsanitize=thread; its library is not linked (global.c has its functions).
-// CXX names the compiler; c++ if it is not set.
+// Loads and stores are shown to the model by -fsanitize=thread; its library is not linked (global.c
+// has its functions). CXX names the compiler; c++ if it is not set.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -94,8 +94,9 @@ static void cut_machine(char *source) {
 }
 
 static const char *element(const char **p) {
-  static const char *const names[] = {"bf16", "f16", "e4m3", "e5m2"}, *const elems[] = {"MD_BF16", "MD_F16", "MD_E4M3",
-                                                                                        "MD_E5M2"};
+  static const char *const names[] = {"bf16", "f16", "e4m3", "e5m2"}, *const elems[] = {
+                                                                          "MD_BF16", "MD_F16",
+                                                                          "MD_E4M3", "MD_E5M2"};
   for (u32 i = 0; i < COUNT(names); i++) {
     size_t n = strlen(names[i]);
     if (strncmp(*p, names[i], n) != 0 || (*p)[n] != '_') continue;
@@ -105,7 +106,8 @@ static const char *element(const char **p) {
   return NULL;
 }
 
-// "sc_wgmma_e4m3_e5m2_n64_ss_at": types of a and b (one if they are the same), columns, where a is; stored MN-major.
+// "sc_wgmma_e4m3_e5m2_n64_ss_at": types of a and b (one if they are the same), columns, where a is;
+// stored MN-major.
 static bool second_wgmma(Text *out, const char *name, size_t n) {
   char line[512];
   const char *p = name + strlen("sc_wgmma_"), *end = name + n, *a = element(&p), *b = element(&p);
@@ -121,8 +123,8 @@ static bool second_wgmma(Text *out, const char *name, size_t n) {
   snprintf(line, sizeof line,
            "template <int %s> DEV void %.*s(float *d, %s a, u64 b, int scale_d) {\n"
            "  sc_issue<%s, %s, %u, %d, %d>(d, %s, %s, b + b_at, scale_d);\n}\n",
-           regs ? "b_at" : "a_at, int b_at", (int)n, name, regs ? "const u32 *" : "u64", a, b ? b : a, columns, a_mn,
-           b_mn, regs ? "a" : "nullptr", regs ? "0" : "a + a_at");
+           regs ? "b_at" : "a_at, int b_at", (int)n, name, regs ? "const u32 *" : "u64", a,
+           b ? b : a, columns, a_mn, b_mn, regs ? "a" : "nullptr", regs ? "0" : "a + a_at");
   puts_to(out, line);
   return true;
 }
@@ -152,7 +154,8 @@ static const char *next_code(const char *p) {  // past blanks and #line
   return p;
 }
 
-// What follows a kernel's text: how the driver calls it. Its parameters' types stand behind __grid_constant__.
+// What follows a kernel's text: how the driver calls it. Its parameters' types stand behind
+// __grid_constant__.
 static bool put_kernel(Text *out, const char *at) {
   static const char word[] = "__grid_constant__ ";
   char line[1024];
@@ -179,8 +182,9 @@ static bool put_kernel(Text *out, const char *at) {
   puts_to(out, line);
   puts_to(out, bytes.at ? bytes.at : "");
   snprintf(line, sizeof line,
-           "0};\nextern \"C\" const MdKernel md_kernel_%.*s = {%u, %u, %u, md_bytes_%.*s, md_call_%.*s};\n", n, name,
-           threads, cluster, params, n, name, n, name);
+           "0};\nextern \"C\" const MdKernel md_kernel_%.*s = {%u, %u, %u, md_bytes_%.*s, "
+           "md_call_%.*s};\n",
+           n, name, threads, cluster, params, n, name, n, name);
   puts_to(out, line);
   free(bytes.at);
   free(args.at);
@@ -228,7 +232,8 @@ static bool read_file(const char *path, Text *to) {
   return good;
 }
 
-// Runs it with its words in the file `log`; its exit code, -1 if it cannot be started, -2 if it did not end by itself.
+// Runs it with its words in the file `log`; its exit code, -1 if it cannot be started, -2 if it did
+// not end by itself.
 static int run(char *const *argv, const char *log) {
   posix_spawn_file_actions_t files;
   pid_t pid;
@@ -254,10 +259,13 @@ static const char *compiler(void) {
 static int no_compiler(Program *p, int exit_code) {
   char line[400];
   if (exit_code == -1)
-    snprintf(line, sizeof line,
-             "nvrtc: error: the model needs a C++ compiler of the host, and there is no '%s': set CXX\n", compiler());
+    snprintf(
+        line, sizeof line,
+        "nvrtc: error: the model needs a C++ compiler of the host, and there is no '%s': set CXX\n",
+        compiler());
   else
-    snprintf(line, sizeof line, "nvrtc: error: the host's C++ compiler, '%s', ends with exit code %d: set CXX\n",
+    snprintf(line, sizeof line,
+             "nvrtc: error: the host's C++ compiler, '%s', ends with exit code %d: set CXX\n",
              compiler(), exit_code);
   puts_to(&p->log, line);
   return INTERNAL;
@@ -270,7 +278,8 @@ static int build_in(Program *p, const char *folder, const Text *text) {
   snprintf(object, sizeof object, "%s/kernel.o", folder);
   snprintf(library, sizeof library, "%s/kernel.so", folder);
   snprintf(log, sizeof log, "%s/log", folder);
-  if (!dladdr((void *)(uintptr_t)build_in, &self) || !write_file(source, text->at, text->n)) return INTERNAL;
+  if (!dladdr((void *)(uintptr_t)build_in, &self) || !write_file(source, text->at, text->n))
+    return INTERNAL;
   char *const compile[] = {(char *)compiler(),
                            "-std=c++17",
                            "-O1",
@@ -362,8 +371,8 @@ static int build(Program *p) {
 
 int nvrtcVersion(int *major, int *minor) { return *major = MAJOR, *minor = 0, 0; }
 
-int nvrtcCreateProgram(Program **program, const char *source, const char *name, int headers, const char *const *texts,
-                       const char *const *names) {
+int nvrtcCreateProgram(Program **program, const char *source, const char *name, int headers,
+                       const char *const *texts, const char *const *names) {
   (void)name, (void)texts, (void)names;
   if (!source || headers) return INVALID_INPUT;
   Program *p = calloc(1, sizeof *p);
@@ -386,7 +395,8 @@ int nvrtcDestroyProgram(Program **program) {
   return 0;
 }
 
-// Of the options (the architecture, and what ptxas is to say) only one matters: whether it is for machine code.
+// Of the options (the architecture, and what ptxas is to say) only one matters: whether it is for
+// machine code.
 int nvrtcCompileProgram(Program *p, int options, const char *const *option) {
   if (!p) return INVALID_PROGRAM;
   for (int i = 0; i < options; i++) {

@@ -1,4 +1,5 @@
-// options.c - SCHEDC_MODEL: how the model runs, read at each launch. "policy=random,seed=3,sms=2,lanes=together".
+// options.c - SCHEDC_MODEL: how the model runs, read at each launch.
+// "policy=random,seed=3,sms=2,lanes=together".
 #define _GNU_SOURCE  // secure_getenv
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,9 @@
 
 enum { USUAL_SMS = 4, MOST_SMS = 64 };
 
-static bool is(const char *word, size_t n, const char *name) { return strlen(name) == n && !memcmp(word, name, n); }
+static bool is(const char *word, size_t n, const char *name) {
+  return strlen(name) == n && !memcmp(word, name, n);
+}
 
 static bool number(const char *value, size_t n, u64 *out) {
   char *end;
@@ -39,10 +42,11 @@ const char *md_options(Options *out) {
   while (at && *at) {
     size_t n = strcspn(at, ","), key = strcspn(at, "=");
     if (key >= n || !option(at, key, at + key + 1, n - key - 1, out)) {
-      snprintf(wrong, sizeof wrong,
-               "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, "
-               "seed=NUMBER, sms=NUMBER (1 to %d) and lanes=apart or together; '%.*s' is none of them",
-               MOST_SMS, (int)n, at);
+      snprintf(
+          wrong, sizeof wrong,
+          "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, "
+          "seed=NUMBER, sms=NUMBER (1 to %d) and lanes=apart or together; '%.*s' is none of them",
+          MOST_SMS, (int)n, at);
       return wrong;
     }
     at += n + (at[n] == ',');

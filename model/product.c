@@ -1,7 +1,7 @@
-// product.c - the tensor cores: wgmma [W1, W2, W3, W5] (PTX ISA 9.0, 9.7.15). A group of products runs when all 128
-// threads of a warpgroup have committed it, after those before it. It reads shared memory, and the registers of its
-// left operand, when it runs; accumulators are NaN in the threads' registers from the issue on, until a wait hands
-// their values back.
+// product.c - the tensor cores: wgmma [W1, W2, W3, W5] (PTX ISA 9.0, 9.7.15). A group of products
+// runs when all 128 threads of a warpgroup have committed it, after those before it. It reads
+// shared memory, and the registers of its left operand, when it runs; accumulators are NaN in the
+// threads' registers from the issue on, until a wait hands their values back.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +14,16 @@ enum { ROWS = 64, MOST_COLUMNS = 256, MOST_DEPTH = 32, WINDOW = 0x3ffff, BASE = 
 static Tensor *tensor_of(Thread *t) {
   u32 group = t->number / GROUP_THREADS;
   if ((group + 1) * GROUP_THREADS > t->cta->threads)
-    md_fault("W5", t->where, "%s issues a product: its warpgroup has fewer than four warps", md_thread_name(t));
+    md_fault("W5", t->where, "%s issues a product: its warpgroup has fewer than four warps",
+             md_thread_name(t));
   return &t->cta->tensor[group];
 }
 
 // ---- registers
 
-static bool apart(const Fragment *f, u32 at, u32 bytes) { return f->at + f->bytes <= at || at + bytes <= f->at; }
+static bool apart(const Fragment *f, u32 at, u32 bytes) {
+  return f->at + f->bytes <= at || at + bytes <= f->at;
+}
 
 void md_registers(Thread *t, u32 at, u32 bytes, bool write, const void *where) {
   for (u32 i = 0; i < t->fragments && !md.lenient; i++) {
@@ -28,7 +31,8 @@ void md_registers(Thread *t, u32 at, u32 bytes, bool write, const void *where) {
     if (apart(f, at, bytes) || (f->tile == MD_NONE && !write)) continue;
     md_note(t->cta->tensor[t->number / GROUP_THREADS].group.at[f->group].where,
             "the product, which has not been waited for");
-    md_fault("W2", where, "%s %s registers of a product in flight (%s)", md_thread_name(t), write ? "writes" : "reads",
+    md_fault("W2", where, "%s %s registers of a product in flight (%s)", md_thread_name(t),
+             write ? "writes" : "reads",
              f->tile == MD_NONE ? "its left operand" : "its accumulator");
   }
 }
@@ -43,7 +47,8 @@ static bool is_touched(const Thread *t, u32 at, u32 bytes) {
 
 static void check_fence(Thread *t, u32 at, u32 bytes) {
   if (md.lenient || (t->fenced && !is_touched(t, at, bytes))) return;
-  md_fault("W1", t->where, "%s issues a product on registers that it has touched since its last wgmma.fence",
+  md_fault("W1", t->where,
+           "%s issues a product on registers that it has touched since its last wgmma.fence",
            md_thread_name(t));
 }
 
@@ -77,9 +82,12 @@ static u32 tile_at(Tensor *x, u32 at, u32 n) {
 
 static Fragment *new_fragment(Thread *t, Fragment f) {
   for (u32 i = 0; i < t->fragments; i++) {
-    if (!md.lenient && !apart(&t->fragment[i], f.at, f.bytes) && (f.tile != MD_NONE || t->fragment[i].tile != MD_NONE))
-      md_fault("W2", t->where, "%s issues a product on registers that another product in flight uses in another shape",
-               md_thread_name(t));
+    if (!md.lenient && !apart(&t->fragment[i], f.at, f.bytes) &&
+        (f.tile != MD_NONE || t->fragment[i].tile != MD_NONE))
+      md_fault(
+          "W2", t->where,
+          "%s issues a product on registers that another product in flight uses in another shape",
+          md_thread_name(t));
   }
   if (t->fragments == MAX_FRAGMENTS)
     md_fault("model", t->where, "products in flight use more than %d tiles", MAX_FRAGMENTS);
@@ -138,8 +146,8 @@ static void check_shape(Thread *t, const MdProduct *p, const unsigned *a) {
   if (!good) md_fault("W5", t->where, "there is no wgmma of this shape");
 }
 
-void md_wgmma(const MdProduct *p, float *d, const unsigned *a, unsigned long long a_desc, unsigned long long b_desc,
-              int scale_d) {
+void md_wgmma(const MdProduct *p, float *d, const unsigned *a, unsigned long long a_desc,
+              unsigned long long b_desc, int scale_d) {
   Thread *t = md.self;
   t->where = HERE;
   Tensor *x = tensor_of(t);
@@ -162,14 +170,15 @@ void md_wgmma(const MdProduct *p, float *d, const unsigned *a, unsigned long lon
               first->scale == now.scale && first->d_at == now.d_at && first->a_at == now.a_at;
   if (!same) {
     md_note(first->where, "others of its warpgroup issue this one");
-    md_fault("W5", t->where, "%s issues another product than others of its warpgroup", md_thread_name(t));
+    md_fault("W5", t->where, "%s issues another product than others of its warpgroup",
+             md_thread_name(t));
   }
 }
 
 // ---- what a group reads of shared memory
 
-// Those who issued it, as they were when they committed: threads that know the same are one, and then what each has
-// done itself is no more than what they know of each other.
+// Those who issued it, as they were when they committed: threads that know the same are one, and
+// then what each has done itself is no more than what they know of each other.
 static Actor issuers(const Tensor *x, const ProductGroup *g, Mind mind[GROUP_THREADS]) {
   Actor a = {x->cta->gang, {0}, 0};
   for (u32 i = 0; i < g->brings.n; i++) {
@@ -203,12 +212,16 @@ static Operand operand(u64 desc, int elem, bool mn) {
                    elem >= MD_E4M3 ? 1 : 2};
 }
 
-u32 md_swizzled(u32 swizzle, u32 at) { return swizzle ? at ^ (at >> 7 & (swizzle / 16 - 1)) << 4 : at; }
+u32 md_swizzled(u32 swizzle, u32 at) {
+  return swizzle ? at ^ (at >> 7 & (swizzle / 16 - 1)) << 4 : at;
+}
 
-// Offset in shared memory of 16 bytes of an operand: of row `r` and byte `b` of its 32 of the contracted index; or,
-// MN-major, of row `r` of the contracted index and byte `b` along the other one.
+// Offset in shared memory of 16 bytes of an operand: of row `r` and byte `b` of its 32 of the
+// contracted index; or, MN-major, of row `r` of the contracted index and byte `b` along the other
+// one.
 static u32 chunk_at(const Tensor *x, const Operand *o, u32 r, u32 b, const void *where) {
-  u32 at = o->mn ? o->at + b / o->width * o->leading + r / 8 * o->stride + r % 8 * o->width + b % o->width
+  u32 at = o->mn ? o->at + b / o->width * o->leading + r / 8 * o->stride + r % 8 * o->width +
+                       b % o->width
                  : o->at + r / 8 * o->stride + r % 8 * o->width + b;
   at = md_swizzled(o->width, at & WINDOW);
   if (at < BASE || at - BASE + 16 > x->cta->bytes)
@@ -216,9 +229,10 @@ static u32 chunk_at(const Tensor *x, const Operand *o, u32 r, u32 b, const void 
   return at - BASE;
 }
 
-static void each_chunk(const Tensor *x, const Issue *i, bool left, void (*visit)(void *, u32 at, u32 r, u32 b),
-                       void *user) {
-  Operand o = operand(left ? i->a : i->b, left ? i->p.a_elem : i->p.b_elem, left ? i->p.a_mn : i->p.b_mn);
+static void each_chunk(const Tensor *x, const Issue *i, bool left,
+                       void (*visit)(void *, u32 at, u32 r, u32 b), void *user) {
+  Operand o =
+      operand(left ? i->a : i->b, left ? i->p.a_elem : i->p.b_elem, left ? i->p.a_mn : i->p.b_mn);
   u32 extent = left ? ROWS : i->p.n;
   if (!o.width) md_fault("W5", i->where, "a descriptor without a swizzle is not modelled");
   u32 rows = o.mn ? 16 : extent, bytes = o.mn ? 2 * extent : 32;
@@ -244,7 +258,8 @@ static void touch_operands(Tensor *x, const ProductGroup *g, u32 number) {
   Actor a = issuers(x, g, mind);
   for (u32 i = 0; i < g->issue.n; i++) {
     const Issue *is = &g->issue.at[i];
-    Stamp s = {x->cta->gang->id, x->comp, number + 1, x->thread->id, is->where, DEED_READ, BY_PRODUCT};
+    Stamp s = {x->cta->gang->id, x->comp,   number + 1, x->thread->id,
+               is->where,        DEED_READ, BY_PRODUCT};
     Toucher t = {&a, md_stamp(&s), x->cta};
     if (is->a_at == MD_NONE) each_chunk(x, is, true, touch_chunk, &t);
     each_chunk(x, is, false, touch_chunk, &t);
@@ -253,7 +268,8 @@ static void touch_operands(Tensor *x, const ProductGroup *g, u32 number) {
 
 // ---- arithmetic
 
-static float left[ROWS * MOST_DEPTH], right[MOST_DEPTH * MOST_COLUMNS];  // rows of a; rows of the contracted index of b
+static float left[ROWS * MOST_DEPTH],
+    right[MOST_DEPTH * MOST_COLUMNS];  // rows of a; rows of the contracted index of b
 
 typedef struct Gather {
   const Tensor *x;
@@ -261,7 +277,8 @@ typedef struct Gather {
   bool left;
 } Gather;
 
-// Where row `outer` of an operand has element `k` of the contracted index, and how far the next ones are.
+// Where row `outer` of an operand has element `k` of the contracted index, and how far the next
+// ones are.
 typedef struct Place {
   float *at;
   u32 outer, k;
@@ -288,7 +305,8 @@ static void gather_chunk(void *user, u32 at, u32 r, u32 b) {
   }
 }
 
-// The left operand from registers: each thread has four words, of rows row and row + 8, and two halves of the depth.
+// The left operand from registers: each thread has four words, of rows row and row + 8, and two
+// halves of the depth.
 static void gather_registers(const Tensor *x, const Issue *is) {
   Gather g = {x, is, true};
   Place to = place(&g);
@@ -306,7 +324,8 @@ static void gather_registers(const Tensor *x, const Issue *is) {
   }
 }
 
-SC_CLONES static void multiply(float *restrict acc, const float *restrict a, const float *restrict b, u32 n) {
+SC_CLONES static void multiply(float *restrict acc, const float *restrict a,
+                               const float *restrict b, u32 n) {
   for (u32 m = 0; m < ROWS; m++) {
     float *restrict row = acc + m * n;
     for (u32 k = 0; k < 16; k++) {
@@ -316,8 +335,9 @@ SC_CLONES static void multiply(float *restrict acc, const float *restrict a, con
   }
 }
 
-// Hopper aligns the 32 products of 8-bit factors, and what they are added to, to the largest of them, and keeps about
-// 14 bits (measured: f32 results differ from exact ones by up to 2^-10.4 of the largest value).
+// Hopper aligns the 32 products of 8-bit factors, and what they are added to, to the largest of
+// them, and keeps about 14 bits (measured: f32 results differ from exact ones by up to 2^-10.4 of
+// the largest value).
 static float add_aligned(const double *term, u32 n) {
   enum { FRACTION = 13 };
   double most = 0, sum = 0;
@@ -335,7 +355,8 @@ static void multiply_bytes(float *acc, u32 n) {
   double term[MOST_DEPTH + 1];
   for (u32 m = 0; m < ROWS; m++) {
     for (u32 j = 0; j < n; j++) {
-      for (u32 k = 0; k < MOST_DEPTH; k++) term[k] = (double)left[m * MOST_DEPTH + k] * right[k * n + j];
+      for (u32 k = 0; k < MOST_DEPTH; k++)
+        term[k] = (double)left[m * MOST_DEPTH + k] * right[k * n + j];
       term[MOST_DEPTH] = acc[m * n + j];
       acc[m * n + j] = add_aligned(term, MOST_DEPTH + 1);
     }
@@ -384,8 +405,8 @@ void md_wgmma_commit(void) {
   ProductGroup *g = &x->group.at[t->group];
   if (!g->committed) g->size = t->issued;
   if (t->issued != g->size)
-    md_fault("W5", t->where, "%s commits a group of %u products, others one of %u", md_thread_name(t), t->issued,
-             g->size);
+    md_fault("W5", t->where, "%s commits a group of %u products, others one of %u",
+             md_thread_name(t), t->issued, g->size);
   md_tell(&g->brings, t->mind);
   t->issued = 0;
   if (++g->committed == GROUP_THREADS) all_committed(x, t->group);
@@ -409,7 +430,8 @@ void md_wgmma_wait(unsigned keep) {
   Tensor *x = tensor_of(t);
   u32 want = t->group > keep ? t->group - keep : 0, n = 0;
   md_converge(MEET_WAIT, keep);
-  while (x->done < want) md_wait(&x->waiters, (Waiting){.what = WAITS_PRODUCTS, .a = want, .where = t->where});
+  while (x->done < want)
+    md_wait(&x->waiters, (Waiting){.what = WAITS_PRODUCTS, .a = want, .where = t->where});
   know_products(t, x, want);
   for (u32 i = 0; i < t->fragments; i++) {
     if (t->fragment[i].group < want) hand_back(t, x, &t->fragment[i]);

@@ -1,12 +1,13 @@
-// shadow.c - who touched each word of memory last: a cell for each four bytes, with the stamp of its last write and the
-// set of the stamps of what was read and added since. Stamps and sets are numbered, and equal ones have one number; so
-// a tile of which all words have the same history costs a comparison a word. A word that is touched in part is split
-// into four cells, one a byte. After FastTrack (Flanagan and Freund, 2009), with sets for readers, because a stage has
-// several.
+// shadow.c - who touched each word of memory last: a cell for each four bytes, with the stamp of
+// its last write and the set of the stamps of what was read and added since. Stamps and sets are
+// numbered, and equal ones have one number; so a tile of which all words have the same history
+// costs a comparison a word. A word that is touched in part is split into four cells, one a byte.
+// After FastTrack (Flanagan and Freund, 2009), with sets for readers, because a stage has several.
 //
-// An access races with an earlier one of the same place, if one of them writes, or both add and not both by threads or
-// both by the copy engine [T3], and nothing puts the one before the other: for what threads do, the barriers; for what
-// an engine does after threads, a fence.proxy.async on the way as well [P1, P3].
+// An access races with an earlier one of the same place, if one of them writes, or both add and not
+// both by threads or both by the copy engine [T3], and nothing puts the one before the other: for
+// what threads do, the barriers; for what an engine does after threads, a fence.proxy.async on the
+// way as well [P1, P3].
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,8 @@ static bool mind_knows(const Mind *m, const Gang *g, const Stamp *s, u32 clock) 
     const Know *k = of_gang(m->know, s->gang);
     return k && md_clock(k, clock)[s->comp] >= s->epoch;
   }
-  if (s->comp == m->comp && s->agency == BY_THREAD) return clock == KNOWN || m->fenced[clock] >= s->epoch;
+  if (s->comp == m->comp && s->agency == BY_THREAD)
+    return clock == KNOWN || m->fenced[clock] >= s->epoch;
   return m->know && md_clock(m->know, clock)[s->comp] >= s->epoch;
 }
 
@@ -79,7 +81,8 @@ static bool precedes(const Actor *a, const Stamp *s, bool engine, bool global) {
 
 static bool conflict(const Stamp *s, const Stamp *now) {
   if (s->deed == DEED_READ && now->deed == DEED_READ) return false;
-  return s->deed != DEED_ADD || now->deed != DEED_ADD || (s->agency == BY_THREAD) != (now->agency == BY_THREAD);
+  return s->deed != DEED_ADD || now->deed != DEED_ADD ||
+         (s->agency == BY_THREAD) != (now->agency == BY_THREAD);
 }
 
 // ---- in words
@@ -97,7 +100,8 @@ static const char *deed(const Stamp *s) {
 static const char *rule(const Actor *a, const Stamp *s, const Stamp *now, bool global) {
   bool engine = by_engine(now);
   if (s->deed == DEED_ADD && now->deed == DEED_ADD) return "T3";
-  if (engine && s->agency == BY_THREAD && precedes(a, s, false, global)) return now->deed == DEED_READ ? "P1" : "P3";
+  if (engine && s->agency == BY_THREAD && precedes(a, s, false, global))
+    return now->deed == DEED_READ ? "P1" : "P3";
   if (s->agency == BY_COPY_IN) return "T1";
   if (s->agency == BY_COPY_OUT) return s->deed == DEED_READ ? "T2" : "H6";
   if (s->agency == BY_PRODUCT) return "W3";
@@ -110,33 +114,42 @@ static const char *help(const Actor *a, const Stamp *s, const Stamp *now, bool g
   if (*r == 'P') return "between the two lies no fence.proxy.async";
   if (s->gang == a->gang->id && now->agency == BY_THREAD && s->agency == BY_THREAD &&
       s->thread / LANES == now->thread / LANES)
-    return "both are lanes of one warp: where hardware keeps these together nothing comes of it, but PTX lets them "
+    return "both are lanes of one warp: where hardware keeps these together nothing comes of it, "
+           "but PTX lets them "
            "part";
   return "nothing that the later thread waited for says that the earlier one had done it";
 }
 
-static void race(const Actor *a, const Stamp *s, const Stamp *now, const Cta *shared, u64 at) __attribute__((noreturn));
+static void race(const Actor *a, const Stamp *s, const Stamp *now, const Cta *shared, u64 at)
+    __attribute__((noreturn));
 static void race(const Actor *a, const Stamp *s, const Stamp *now, const Cta *shared, u64 at) {
   bool global = !shared;
-  const Thread *t = &a->gang->cta[now->thread / a->gang->cta->threads].thread[now->thread % a->gang->cta->threads];
+  const Thread *t = &a->gang->cta[now->thread / a->gang->cta->threads]
+                         .thread[now->thread % a->gang->cta->threads];
   const char *place = global ? md_global_name(at) : md_shared_name(shared, (u32)at);
   if (s->gang == a->gang->id) {
-    const Thread *u = &a->gang->cta[s->thread / a->gang->cta->threads].thread[s->thread % a->gang->cta->threads];
+    const Thread *u =
+        &a->gang->cta[s->thread / a->gang->cta->threads].thread[s->thread % a->gang->cta->threads];
     md_note(s->where, "%s %s it", md_thread_name(u), deed(s));
   } else {
-    md_note(s->where, "a thread of another cluster (number %u) %s it", s->gang - md.first_gang, deed(s));
+    md_note(s->where, "a thread of another cluster (number %u) %s it", s->gang - md.first_gang,
+            deed(s));
   }
   md_note(NULL, "%s", help(a, s, now, global));
-  md_fault(rule(a, s, now, global), now->where, "%s %s %s in a race", md_thread_name(t), deed(now), place);
+  md_fault(rule(a, s, now, global), now->where, "%s %s %s in a race", md_thread_name(t), deed(now),
+           place);
 }
 
 // ---- sets
 
-// Whatever comes after `now` comes after `old` then. Others than one's own are asked about if `all`.
+// Whatever comes after `now` comes after `old` then. Others than one's own are asked about if
+// `all`.
 static bool supersedes(const Actor *a, const Stamp *now, const Stamp *old, bool all) {
-  if (old->deed != now->deed || (old->agency == BY_THREAD) != (now->agency == BY_THREAD)) return false;
+  if (old->deed != now->deed || (old->agency == BY_THREAD) != (now->agency == BY_THREAD))
+    return false;
   if (old->gang == now->gang && old->comp == now->comp) return true;
-  return all && now->agency == BY_THREAD && old->agency == BY_THREAD && precedes(a, old, false, false);
+  return all && now->agency == BY_THREAD && old->agency == BY_THREAD &&
+         precedes(a, old, false, false);
 }
 
 static bool is_power_of_two(u32 n) { return n && !(n & (n - 1)); }
@@ -147,7 +160,8 @@ static u32 add_to(const Actor *a, u32 set, u32 stamp) {
   if (m->set == set && m->stamp == stamp && m->result) return m->result;
   const Stamp *now = &stamps.at[stamp];
   u32 first = member.n, n = sets.at[set].n, from = sets.at[set].first;
-  bool adds = sets.at[set].adds || now->deed == DEED_ADD, all = is_power_of_two(n);  // so that it seldom costs anything
+  bool adds = sets.at[set].adds || now->deed == DEED_ADD,
+       all = is_power_of_two(n);  // so that it seldom costs anything
   for (u32 i = 0; i < n; i++) {
     u32 old = member.at[from + i];
     if (!supersedes(a, now, &stamps.at[old], all)) APPEND(&member, old);
@@ -165,7 +179,8 @@ static Cell touched(const Actor *a, Cell c, u32 stamp, const Cta *shared, u64 at
   const Stamp *now = &stamps.at[stamp];
   bool engine = by_engine(now);
   if (c.write == STAMP_MBARRIER)
-    md_fault("R10", now->where, "%s an mbarrier, at %s", deed(now), md_shared_name(shared, (u32)at));
+    md_fault("R10", now->where, "%s an mbarrier, at %s", deed(now),
+             md_shared_name(shared, (u32)at));
   if (c.write) {
     const Stamp *w = &stamps.at[c.write];
     if (!precedes(a, w, engine, !shared)) race(a, w, now, shared, at);
@@ -179,7 +194,9 @@ static Cell touched(const Actor *a, Cell c, u32 stamp, const Cta *shared, u64 at
   return (Cell){c.write, add_to(a, c.set, stamp)};
 }
 
-static Cell *cell_of(const Cta *shared, u64 at) { return shared ? &shared->cell[at / WORD] : md_global_cell(at); }
+static Cell *cell_of(const Cta *shared, u64 at) {
+  return shared ? &shared->cell[at / WORD] : md_global_cell(at);
+}
 
 static void split_word(Cell *c) {
   u32 at;

@@ -1,6 +1,7 @@
-// stream.c - streams, events and graphs. What is enqueued is run when somebody waits for it, as late as the driver may:
-// on one stream in order; what is on the default stream after all that came before it on streams that are not made to
-// be independent of it, and those after it. Under policy random the seed picks among the streams that can go on.
+// stream.c - streams, events and graphs. What is enqueued is run when somebody waits for it, as
+// late as the driver may: on one stream in order; what is on the default stream after all that came
+// before it on streams that are not made to be independent of it, and those after it. Under policy
+// random the seed picks among the streams that can go on.
 #include "driver.h"
 
 #include <pthread.h>
@@ -170,16 +171,21 @@ static void *copy_params(const MdKernel *k, void *const *from, void ***param) {
 }
 
 static int check_params(const Function *f, void **params, void **extra) {
-  if (extra) return dr_refuse("'%s' is given its parameters in `extra`: the model takes kernelParams", f->name);
-  if (!params) return dr_refuse("'%s' has %u parameters, and is given none", f->name, f->kernel->params);
+  if (extra)
+    return dr_refuse("'%s' is given its parameters in `extra`: the model takes kernelParams",
+                     f->name);
+  if (!params)
+    return dr_refuse("'%s' has %u parameters, and is given none", f->name, f->kernel->params);
   for (u32 i = 0; i < f->kernel->params; i++) {
-    if (!params[i]) return dr_refuse("parameter %u of the %u of '%s' is NULL", i, f->kernel->params, f->name);
+    if (!params[i])
+      return dr_refuse("parameter %u of the %u of '%s' is NULL", i, f->kernel->params, f->name);
   }
   return 0;
 }
 
-int cuLaunchKernel(const Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, Stream *stream, void **params, void **extra) {
+int cuLaunchKernel(const Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                   unsigned by, unsigned bz, unsigned shared, Stream *stream, void **params,
+                   void **extra) {
   DR_ENTER;
   Work w = {.kind = WORK_LAUNCH, .stream = stream_of(stream)};
   if (!f) return dr_leave(dr_refuse("a launch of no function"));
@@ -193,7 +199,8 @@ int cuLaunchKernel(const Function *f, unsigned gx, unsigned gy, unsigned gz, uns
 
 static int set(u64 to, unsigned char value, size_t n, Stream *stream) {
   if (n && !md_in_memory(to, n))
-    return dr_refuse("cuMemsetD8 of %zu bytes at 0x%llx, which are not all allocated", n, (unsigned long long)to);
+    return dr_refuse("cuMemsetD8 of %zu bytes at 0x%llx, which are not all allocated", n,
+                     (unsigned long long)to);
   return enqueue((Work){.kind = WORK_SET, .stream = stream, .at = to, .bytes = n, .value = value});
 }
 
@@ -236,7 +243,9 @@ int cuCtxSynchronize(void) {
 }
 
 int cuStreamGetId(Stream *s, u64 *id) { return *id = stream_of(s)->id, 0; }
-int cuStreamIsCapturing(Stream *s, int *status) { return *status = stream_of(s)->capture != NULL, 0; }
+int cuStreamIsCapturing(Stream *s, int *status) {
+  return *status = stream_of(s)->capture != NULL, 0;
+}
 
 // ---- events
 
@@ -273,7 +282,8 @@ int cuEventQuery(EventMark *event) {
 }
 
 int cuEventElapsedTime(float *ms, EventMark *from, EventMark *to) {
-  if (!from->recorded || !to->recorded) return dr_refuse("an event that was never recorded has no time");
+  if (!from->recorded || !to->recorded)
+    return dr_refuse("an event that was never recorded has no time");
   if (from->pending || to->pending) return NOT_READY;
   return *ms = (float)(to->when - from->when), 0;
 }
@@ -283,8 +293,11 @@ int cuEventElapsedTime(float *ms, EventMark *from, EventMark *to) {
 int cuStreamBeginCapture_v2(Stream *s, int mode) {
   DR_ENTER;
   if (stream_of(s) == &legacy)
-    return dr_leave(dr_refuse("the default stream cannot be captured: make one with cuStreamCreate"));
-  if (s->capture) return dr_leave(dr_refuse("the stream is being captured already: cuStreamEndCapture comes first"));
+    return dr_leave(
+        dr_refuse("the default stream cannot be captured: make one with cuStreamCreate"));
+  if (s->capture)
+    return dr_leave(
+        dr_refuse("the stream is being captured already: cuStreamEndCapture comes first"));
   if (!(s->capture = calloc(1, sizeof(Graph)))) return dr_leave(OUT_OF_MEMORY);
   s->capture->refs = 1;
   s->forbids = mode == CAPTURE_GLOBAL;
@@ -295,7 +308,9 @@ int cuStreamBeginCapture_v2(Stream *s, int mode) {
 int cuStreamEndCapture(Stream *s, Graph **graph) {
   DR_ENTER;
   s = stream_of(s);
-  if (!s->capture) return dr_leave(dr_refuse("the stream is not being captured: cuStreamBeginCapture comes first"));
+  if (!s->capture)
+    return dr_leave(
+        dr_refuse("the stream is not being captured: cuStreamBeginCapture comes first"));
   *graph = s->capture;
   s->capture = NULL;
   capturing -= s->forbids;
@@ -313,7 +328,8 @@ int cuGraphLaunch(Graph *exec, Stream *stream) {
   for (u32 i = 0; i < exec->work.n; i++) {
     Work w = exec->work.at[i];
     w.stream = stream_of(stream);
-    if (w.block && !(w.block = copy_params(w.launch.f->kernel, exec->work.at[i].launch.param, &w.launch.param)))
+    if (w.block && !(w.block = copy_params(w.launch.f->kernel, exec->work.at[i].launch.param,
+                                           &w.launch.param)))
       return dr_leave(OUT_OF_MEMORY);
     enqueue(w);
   }

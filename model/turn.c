@@ -1,10 +1,11 @@
-// turn.c - who goes on next. Threads run until they have to wait; engines have a list of what they are told to do. The
-// policy chooses:
+// turn.c - who goes on next. Threads run until they have to wait; engines have a list of what they
+// are told to do. The policy chooses:
 //
 //   early    engines at once, warps from the first on
 //   late     engines when no warp can go on, warps from the last on
 //   random   by the seed; waits may fail, and threads pause anywhere
-//   laggard  as early, but one warp, or one kind of engine, by the seed, only when nothing else can go on
+//   laggard  as early, but one warp, or one kind of engine, by the seed, only when nothing else can
+//   go on
 #include <string.h>
 
 #include "model.h"
@@ -50,7 +51,9 @@ void md_unwait(Thread *t) {
   md_start(t);
 }
 
-static bool lags(const Thread *t) { return md.options.policy == POLICY_LAGGARD && t->warp->index == md.laggard; }
+static bool lags(const Thread *t) {
+  return md.options.policy == POLICY_LAGGARD && t->warp->index == md.laggard;
+}
 
 void md_pause(void) {
   Thread *t = md.self;
@@ -62,7 +65,8 @@ void md_pause(void) {
 
 void md_event(Event e) {
   bool lag = md.options.policy == POLICY_LAGGARD && md.laggard == md.warps + (u32)e.engine;
-  if (md.options.policy == POLICY_EARLY || (md.options.policy == POLICY_LAGGARD && !lag)) e.run(e.of);
+  if (md.options.policy == POLICY_EARLY || (md.options.policy == POLICY_LAGGARD && !lag))
+    e.run(e.of);
   else APPEND(&md.event, e);
 }
 
@@ -141,8 +145,10 @@ static void run_lane(Warp *w, u32 lane) {
 // All lanes that can go on, one after the other; of a laggard, one alone, up to its next call.
 static void run_warp(u32 index) {
   Warp *w = warp_at(index);
-  bool late = md.options.policy == POLICY_LATE, one = md.options.policy == POLICY_LAGGARD && index == md.laggard;
-  u32 turned = md.options.policy == POLICY_RANDOM ? (u32)(md_random() % LANES) : 0, lanes = w->ready;
+  bool late = md.options.policy == POLICY_LATE,
+       one = md.options.policy == POLICY_LAGGARD && index == md.laggard;
+  u32 turned = md.options.policy == POLICY_RANDOM ? (u32)(md_random() % LANES) : 0,
+      lanes = w->ready;
   for (u32 i = 0; i < LANES; i++) {
     u32 lane = late ? LANES - 1 - i : (i + turned) % LANES;
     if (!(lanes >> lane & 1) || !(w->ready >> lane & 1)) continue;

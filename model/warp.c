@@ -1,6 +1,7 @@
-// warp.c - lanes that meet: instructions that all lanes of a warp run together (.sync.aligned, shuffles and votes of
-// full warps), and what they exchange. A lane that comes to one waits for the others; one that comes to another one, or
-// leaves the kernel, has parted from its warp, which none of these instructions allows.
+// warp.c - lanes that meet: instructions that all lanes of a warp run together (.sync.aligned,
+// shuffles and votes of full warps), and what they exchange. A lane that comes to one waits for the
+// others; one that comes to another one, or leaves the kernel, has parted from its warp, which none
+// of these instructions allows.
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,12 +26,14 @@ const char *md_meet_name(u32 op) {
 static void parted(Thread *t, u32 op, u64 arg) {
   Warp *w = t->warp;
   const Thread *other = w->waiters;
-  md_note(other->where, "%s waits at %s for all lanes of the warp", md_thread_name(other), md_meet_name(w->op));
+  md_note(other->where, "%s waits at %s for all lanes of the warp", md_thread_name(other),
+          md_meet_name(w->op));
   if (op == w->op)
-    md_fault("W5", t->where, "%s is at %s with another operand (%llu, not %llu): the warp has parted",
-             md_thread_name(t), md_meet_name(op), (unsigned long long)arg, (unsigned long long)w->arg);
-  md_fault("W5", t->where, "%s is at %s while lanes of its warp are at %s: the warp has parted", md_thread_name(t),
-           md_meet_name(op), md_meet_name(w->op));
+    md_fault(
+        "W5", t->where, "%s is at %s with another operand (%llu, not %llu): the warp has parted",
+        md_thread_name(t), md_meet_name(op), (unsigned long long)arg, (unsigned long long)w->arg);
+  md_fault("W5", t->where, "%s is at %s while lanes of its warp are at %s: the warp has parted",
+           md_thread_name(t), md_meet_name(op), md_meet_name(w->op));
 }
 
 bool md_meet(u32 op, u64 arg) {
@@ -44,7 +47,8 @@ bool md_meet(u32 op, u64 arg) {
   }
   if (++w->met == LANES) return true;
   u32 round = w->round;
-  while (w->round == round) md_wait(&w->waiters, (Waiting){.what = WAITS_LANES, .a = op, .where = t->where});
+  while (w->round == round)
+    md_wait(&w->waiters, (Waiting){.what = WAITS_LANES, .a = op, .where = t->where});
   return false;
 }
 
@@ -108,7 +112,8 @@ static void touch_row(Thread *t, u32 at, Deed deed) {
   md_touch(&a, md_stamp(&s), t->cta, at, ROW);
 }
 
-// Row r of block b is named by lane 8 b + r; lane l has elements 2 (l % 4) and the next of row l / 4 of each.
+// Row r of block b is named by lane 8 b + r; lane l has elements 2 (l % 4) and the next of row l /
+// 4 of each.
 static void fragment(u32 lane, u32 block, u32 *owner, u32 *byte) {
   *owner = 8 * block + lane / 4;
   *byte = 4 * (lane % 4);

@@ -23,11 +23,11 @@
 // 2^-19 of the largest value, as what is named may be exact in its type: pt is then a sum of f32 as
 // well, and says nothing of sums in another order.
 // Where products have 8-bit factors, which the tensor cores of Hopper add up with about 14 bits,
-// f32 outputs may be off by 2^-10 of the largest value, in the mean by 2^-12. Each 32 terms of a sum are
-// cut off once more: where the longest sum of the specification has n terms, the mean may be sqrt(n / 32)
-// times as much, and the largest, which may be of terms that all have one sign, n / 32 times. (Measured on
-// an H200 in 2^-10: 1.6 for n = 256, 2.7 for 1024, 6.7 for 4096; of one sign, 14 for 1024. The model has
-// the same.) Integers are held to equality.
+// f32 outputs may be off by 2^-10 of the largest value, in the mean by 2^-12. Each 32 terms of a
+// sum are cut off once more: where the longest sum of the specification has n terms, the mean may
+// be sqrt(n / 32) times as much, and the largest, which may be of terms that all have one sign, n /
+// 32 times. (Measured on an H200 in 2^-10: 1.6 for n = 256, 2.7 for 1024, 6.7 for 4096; of one
+// sign, 14 for 1024. The model has the same.) Integers are held to equality.
 //
 // Of a sampled specification this is said of the sample; the other elements must not be NaN, unless
 // some of the sample are, or should be. Infinities and NaN must be where the specification has

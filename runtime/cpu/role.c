@@ -234,7 +234,8 @@ static Step op_ACQUIRE(Inst *in, const Ins *i) {
     Step step = await(in, i, &s->empty, round - 1, i->arg[0]);
     if (step != STEP_GO) return step;
     sc_expect(in->slot, &s->full, i->plan.bytes);
-    if (i->plan.arrivals) sc_arrive(in, &s->full, i->plan.arrivals, false);  // by the thread that issues the copies
+    if (i->plan.arrivals)
+      sc_arrive(in, &s->full, i->plan.arrivals, false);  // by the thread that issues the copies
   }
   c->filled++;
   return STEP_GO;
@@ -251,7 +252,8 @@ static Step op_COMMIT(Inst *in, const Ins *i) {
   if (!in->dry) {
     u8 by = in->m->p->fills[in->role * in->env.k->ring.n + i->arg[0]];
     Barrier *full = &sc_stage(in, i->arg[0], c->committed)->full;
-    if (i->plan.arrivals) sc_arrive(in, full, i->plan.arrivals, by != 1 && i->plan.arrivals >= in->of->warps);
+    if (i->plan.arrivals)
+      sc_arrive(in, full, i->plan.arrivals, by != 1 && i->plan.arrivals >= in->of->warps);
   }
   c->committed++;
   return STEP_GO;

@@ -29,7 +29,8 @@ const char *sc_driver_open(Sc *sc, Driver *d) {
   const char *chosen = sc_variable("SCHEDC_DRIVER");
   // It stays when the last of us has closed it: it may have left threads behind, and destructors of the caller's.
   d->library = dlopen(chosen ? chosen : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!d->library && chosen) return sc_printf(sc, "SCHEDC_DRIVER names a driver that cannot be opened: %s", dlerror());
+  if (!d->library && chosen)
+    return sc_printf(sc, "SCHEDC_DRIVER names a driver that cannot be opened: %s", dlerror());
   if (!d->library) return "no CUDA driver (libcuda.so.1): it comes with NVIDIA's GPU driver";
   const char *wrong = resolve(sc, d);
   int e;

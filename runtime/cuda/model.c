@@ -1,5 +1,6 @@
-// model.c - what the model of a GPU (model/fault.h) found wrong in a launch, in the schedule's terms. In: its remarks, at
-// lines of the schedule, with threads and memory as the machine numbers them. Out: a diagnostic with roles, rings and tensors.
+// model.c - what the model of a GPU (model/fault.h) found wrong in a launch, in the schedule's
+// terms. In: its remarks, at lines of the schedule, with threads and memory as the machine numbers
+// them. Out: a diagnostic with roles, rings and tensors.
 #include "gpu.h"
 
 #include <stdlib.h>
@@ -18,13 +19,16 @@ static const char *thread_name(const Naming *n, u32 cta, u32 thread) {
     const Role *r = &k->role.at[i];
     u32 warp = thread / 32, instance = (warp - r->first_warp) / r->warps;
     if (warp < r->first_warp || instance >= r->instances) continue;
-    return r->instances > 1 ? sc_printf(n->sc, "%s[%u] (CTA %u, thread %u)", r->name, instance, cta, thread)
-                            : sc_printf(n->sc, "%s (CTA %u, thread %u)", r->name, cta, thread);
+    return r->instances > 1
+               ? sc_printf(n->sc, "%s[%u] (CTA %u, thread %u)", r->name, instance, cta, thread)
+               : sc_printf(n->sc, "%s (CTA %u, thread %u)", r->name, cta, thread);
   }
   return sc_printf(n->sc, "thread %u of CTA %u, which has no role,", thread, cta);
 }
 
-static u32 copies_of(const Kernel *k, const Ring *r) { return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances; }
+static u32 copies_of(const Kernel *k, const Ring *r) {
+  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
+}
 
 // "byte 512 of stage 1 of 'k' (CTA 0)"
 static const char *shared_name(const Naming *n, u32 cta, u32 at) {
@@ -40,9 +44,12 @@ static const char *shared_name(const Naming *n, u32 cta, u32 at) {
   return sc_printf(n->sc, "byte %u of shared memory (CTA %u)", at, cta);
 }
 
-static const char *in_phase(const Naming *n, const char *what, u32 cta, int generation, u32 stages, u32 stage, const char *unit) {
-  if (generation < 0) return sc_printf(n->sc, "the phase before the first of %s (CTA %u)", what, cta);
-  return sc_printf(n->sc, "generation %d of %s (CTA %u, %s %u)", generation, what, cta, unit, (u32)generation * stages + stage);
+static const char *in_phase(const Naming *n, const char *what, u32 cta, int generation, u32 stages,
+                            u32 stage, const char *unit) {
+  if (generation < 0)
+    return sc_printf(n->sc, "the phase before the first of %s (CTA %u)", what, cta);
+  return sc_printf(n->sc, "generation %d of %s (CTA %u, %s %u)", generation, what, cta, unit,
+                   (u32)generation * stages + stage);
 }
 
 // "generation 2 of the full barrier of 'k', stage 1 (CTA 0, fill 5)"
@@ -52,16 +59,20 @@ static const char *barrier_name(const Naming *n, u32 cta, u32 at, int generation
     const Ring *r = &k->ring.at[i];
     if (at < r->barrier || at - r->barrier >= copies_of(k, r) * r->stages * 16) continue;
     u32 number = (at - r->barrier) % (16 * r->stages) / 8, stage = number % r->stages;
-    const char *what = sc_printf(n->sc, "the %s barrier of '%s', stage %u", number < r->stages ? "full" : "empty", r->name, stage);
+    const char *what = sc_printf(n->sc, "the %s barrier of '%s', stage %u",
+                                 number < r->stages ? "full" : "empty", r->name, stage);
     return in_phase(n, what, cta, generation, r->stages, stage, "fill");
   }
   if (k->grid == GRID_DYNAMIC && at >= sc_slot_barriers(k) && at < sc_slot_barriers(k) + 32) {
     u32 number = (at - sc_slot_barriers(k)) / 8, slot = number % 2;
-    const char *what = sc_printf(n->sc, "the %s barrier of the next tile, slot %u", number < 2 ? "full" : "empty", slot);
+    const char *what = sc_printf(n->sc, "the %s barrier of the next tile, slot %u",
+                                 number < 2 ? "full" : "empty", slot);
     return in_phase(n, what, cta, generation, 2, slot, "draw");
   }
   u32 named = n->step->text->named;  // where --debug-waits has mbarriers for them
-  if (named && at >= named) return sc_printf(n->sc, "generation %d of named barrier %u (CTA %u)", generation, (at - named) / 8, cta);
+  if (named && at >= named)
+    return sc_printf(n->sc, "generation %d of named barrier %u (CTA %u)", generation,
+                     (at - named) / 8, cta);
   return sc_printf(n->sc, "generation %d of the mbarrier at byte %u (CTA %u)", generation, at, cta);
 }
 
@@ -72,7 +83,8 @@ static const char *global_name(const Naming *n, u64 at) {
   u64 from = 0;
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
-    if (b->space != SP_TENSOR || !l->address[i] || l->address[i] > at || l->address[i] < from) continue;
+    if (b->space != SP_TENSOR || !l->address[i] || l->address[i] > at || l->address[i] < from)
+      continue;
     best = b;
     from = l->address[i];
   }
@@ -85,7 +97,8 @@ static const char *name_of(const Naming *n, const char *at) {
   char kind = *at, *end = NULL;
   u64 part[3] = {0};
   const char *p = at + 1;
-  for (u32 i = 0; i < 3 && *p == ':'; p = end) part[i++] = strtoull(p + 1, &end, kind == 'g' ? 16 : 10);
+  for (u32 i = 0; i < 3 && *p == ':'; p = end)
+    part[i++] = strtoull(p + 1, &end, kind == 'g' ? 16 : 10);
   switch (kind) {
     case 't': return thread_name(n, (u32)part[0], (u32)part[1]);
     case 's': return shared_name(n, (u32)part[0], (u32)part[1]);
@@ -128,9 +141,12 @@ static const LoadedStep *step_of(const Loaded *l, const ModelFault *f) {
   return NULL;
 }
 
-// What is not the kernel's fault: the host's, the model's own limits, or that of a kernel before it on the same context.
+// What is not the kernel's fault: the host's, the model's own limits, or that of a kernel before it
+// on the same context.
 static schedc_status not_run(Sc *sc, const Loaded *l, const ModelFault *f, bool other) {
-  if (other) sc_report(sc, D_G_RUN, l->k->span, "the model of a GPU had failed before, at kernel '%s'", f->function);
+  if (other)
+    sc_report(sc, D_G_RUN, l->k->span, "the model of a GPU had failed before, at kernel '%s'",
+              f->function);
   else sc_report(sc, D_G_RUN, l->k->span, "the model of a GPU cannot run this: %s", f->what.text);
   return SCHEDC_EUNAVAIL;
 }
@@ -142,7 +158,8 @@ schedc_status sc_report_model(Sc *sc, const Loaded *l) {
   bool host = !strcmp(f->rule, "host") || !strcmp(f->rule, "model");
   if (!n.step || host) return not_run(sc, l, f, !n.step);
   const Kernel *k = n.step->k;
-  Diag *d = sc_report(sc, D_G_MODEL, span_of(k, &f->what), "%s (%s)", in_words(&n, f->what.text), f->rule);
+  Diag *d = sc_report(sc, D_G_MODEL, span_of(k, &f->what), "%s (%s)", in_words(&n, f->what.text),
+                      f->rule);
   for (u32 i = 0; i < f->notes; i++) {
     const char *text = in_words(&n, f->note[i].text);
     if (*f->note[i].file) sc_note(sc, d, span_of(k, &f->note[i]), "%s", text);

@@ -117,7 +117,8 @@ static void added_to_rows(void **state) {
                        "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] += a[i,j]\n  }\n}\n");
   has(t, "float *row_out = args.Y + row * args.Y_stride[0] + col0;");
   has(t, "if (row < args.M && col0 + sc_col(e) < 60) sc_add(row_out + sc_col(e), a[e]);");
-  has(t, "if (row < args.M && col0 + sc_col(e + 1) < 60) sc_add(row_out + sc_col(e + 1), a[e + 1]);");
+  has(t,
+      "if (row < args.M && col0 + sc_col(e + 1) < 60) sc_add(row_out + sc_col(e + 1), a[e + 1]);");
 }
 
 // Two kernels that pass tiles on in a workspace.

@@ -320,7 +320,8 @@ static void tensors(void **state) {
               "fence global meet");
   expect_plan(OUT("s[i,j] = Y[x*64 + i, j]\n Y[x*64.., 0..] <- r\n wait Y"), OP_COPYOUT, 0,
               "fence global meet");
-  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0, "fence global meet");
+  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0,
+              "fence global meet");
   expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n Z[x*64 + i, j] = Y[x*64 + j, i]"), OP_MAP, 3, "meet");
   expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 3, "");
   expect_plan(OUT("H[x*64 + i, j] = s[i,j]\n s[i,j] = H[x*64 + i, j]"), OP_MAP, 3, "meet");
@@ -401,12 +402,12 @@ static void rejections(void **state) {
 }
 
 // Each part of a fill is one copy's, or the threads'.
-#define FILLED(body)                                                                            \
-  HEAD "  ring q : { a : f16[BM, D], b : f16[BM, D] } * 2\n"                                    \
-       "  role load : 1 warp, 40 regs {\n"                                                      \
-       "    for t in 0 .. n { acquire q\n" body                                                 \
-       "\n    commit q } }\n"                                                                   \
-       "  role math : 1 warpgroup, 128 regs { reg r : f32[BM, D] = 0\n"                         \
+#define FILLED(body)                                                                             \
+  HEAD "  ring q : { a : f16[BM, D], b : f16[BM, D] } * 2\n"                                     \
+       "  role load : 1 warp, 40 regs {\n"                                                       \
+       "    for t in 0 .. n { acquire q\n" body                                                  \
+       "\n    commit q } }\n"                                                                    \
+       "  role math : 1 warpgroup, 128 regs { reg r : f32[BM, D] = 0\n"                          \
        "    for t in 0 .. n { wait q\n    r[i,d] = r[i,d] + q.a[i,d] + q.b[i,d]\n release q }\n" \
        "    O[x*BM + i, d] = r[i,d] }\n}\n"
 

@@ -1,5 +1,5 @@
-// Tests of what is made of a fault that the model of a GPU reports: roles, rings and tensors for threads and addresses, and
-// the schedule's lines.
+// Tests of what is made of a fault that the model of a GPU reports: roles, rings and tensors for
+// threads and addresses, and the schedule's lines.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,17 +61,24 @@ static void names(void **state) {
   const Ring *r = &k->ring.at[0];
   u32 slots = sc_slot_barriers(k);
   expect(&f, "{t:3:0} and {t:0:128} and {t:0:383}",
-         "load (CTA 3, thread 0) and math[0] (CTA 0, thread 128) and math[1] (CTA 0, thread 383) (M6)");
+         "load (CTA 3, thread 0) and math[0] (CTA 0, thread 128) and math[1] (CTA 0, thread 383) "
+         "(M6)");
   expect(&f, "{t:0:40}", "thread 40 of CTA 0, which has no role, (M6)");
-  expect(&f, sc_printf(&f.sc, "{s:1:%u}", r->offset + r->stage_bytes + 12), "byte 12 of stage 1 of 'r' (CTA 1) (M6)");
-  expect(&f, sc_printf(&f.sc, "{s:1:%u}", slots), sc_printf(&f.sc, "byte %u of shared memory (CTA 1) (M6)", slots));
-  expect(&f, sc_printf(&f.sc, "{b:0:%u:3}", r->barrier + 8), "generation 3 of the full barrier of 'r', stage 1 (CTA 0, fill 7) (M6)");
-  expect(&f, sc_printf(&f.sc, "{b:0:%u:0}", r->barrier + 16), "generation 0 of the empty barrier of 'r', stage 0 (CTA 0, fill 0) (M6)");
-  expect(&f, sc_printf(&f.sc, "{b:0:%u:-1}", r->barrier), "the phase before the first of the full barrier of 'r', stage 0 (CTA 0) (M6)");
+  expect(&f, sc_printf(&f.sc, "{s:1:%u}", r->offset + r->stage_bytes + 12),
+         "byte 12 of stage 1 of 'r' (CTA 1) (M6)");
+  expect(&f, sc_printf(&f.sc, "{s:1:%u}", slots),
+         sc_printf(&f.sc, "byte %u of shared memory (CTA 1) (M6)", slots));
+  expect(&f, sc_printf(&f.sc, "{b:0:%u:3}", r->barrier + 8),
+         "generation 3 of the full barrier of 'r', stage 1 (CTA 0, fill 7) (M6)");
+  expect(&f, sc_printf(&f.sc, "{b:0:%u:0}", r->barrier + 16),
+         "generation 0 of the empty barrier of 'r', stage 0 (CTA 0, fill 0) (M6)");
+  expect(&f, sc_printf(&f.sc, "{b:0:%u:-1}", r->barrier),
+         "the phase before the first of the full barrier of 'r', stage 0 (CTA 0) (M6)");
   expect(&f, sc_printf(&f.sc, "{b:0:%u:2}", slots + 24),
          "generation 2 of the empty barrier of the next tile, slot 1 (CTA 0, draw 5) (M6)");
   f.l.address[0] = X_AT, f.l.address[1] = Y_AT;
-  expect(&f, sc_printf(&f.sc, "{g:%llx}", (unsigned long long)Y_AT + 6), "byte 6 of tensor 'Y' (M6)");
+  expect(&f, sc_printf(&f.sc, "{g:%llx}", (unsigned long long)Y_AT + 6),
+         "byte 6 of tensor 'Y' (M6)");
   expect(&f, "{g:10}", "0x10 in global memory (M6)");
   expect(&f, "plain", "plain (M6)");
   end(&f);

@@ -157,7 +157,8 @@ static void samples_agree(void **state) {
   for (int exact = 0; exact < 2; exact++) {
     Boxes out[MAX_BUFS] = {0};
     assert_int_equal(spec(f, exact, 2), SCHEDC_OK);
-    assert_int_equal(sc_spec(sc, k, &f->b, exact, 3, &(Sample){.places = 50}, out, NULL), SCHEDC_OK);
+    assert_int_equal(sc_spec(sc, k, &f->b, exact, 3, &(Sample){.places = 50}, out, NULL),
+                     SCHEDC_OK);
     for (u32 t = 0; t < MAX_BUFS; t++) {
       if (!f->to[t]) continue;
       size_t n = box_size(f, t, &out[t]);
@@ -267,9 +268,11 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(honest_outputs_pass), TEST(coarse_sums),     TEST(long_coarse_sums), TEST(wrong_outputs_fail),
-      TEST(special_values),      TEST(memory_runs_out), TEST(samples_agree),
-      TEST(limits_of_samples),   TEST(samples_find),    TEST(draws),
+      TEST(honest_outputs_pass), TEST(coarse_sums),
+      TEST(long_coarse_sums),    TEST(wrong_outputs_fail),
+      TEST(special_values),      TEST(memory_runs_out),
+      TEST(samples_agree),       TEST(limits_of_samples),
+      TEST(samples_find),        TEST(draws),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
