@@ -2,43 +2,9 @@
 // the proxy through which it does; for each role and ring, the ways in which the role uses it. The
 // one place that knows; derive, flow and place ask here.
 #include "flow.h"
+#include "layout/layout.h"
 
 #include <string.h>
-
-// The views that an expression loads from, each once a map: a walk over its DAG with an explicit
-// stack.
-typedef struct Seek {
-  VEC(Xid) pending;
-  u32 *seen;  // by expression: the last map that met it, + 1
-  u32 map;
-} Seek;
-
-static void seek(Uses *u, Seek *s, Xid root) {
-  if (root) PUSH(u->sc, &s->pending, root);
-  while (s->pending.n) {
-    Xid e = s->pending.at[--s->pending.n], operand[SC_MAX_OPERANDS];
-    if (s->seen[e] == s->map + 1 || !(u->k->expr.at[e].deps & DEP_TILE)) continue;
-    s->seen[e] = s->map + 1;
-    if (u->k->expr.at[e].op == X_LOAD) PUSH(u->sc, &u->load, u->k->expr.at[e].ref);
-    u32 n = x_operands(u->k, e, operand);
-    for (u32 i = 0; i < n; i++) {
-      if (operand[i]) PUSH(u->sc, &s->pending, operand[i]);
-    }
-  }
-}
-
-static void find_loads(Uses *u) {
-  const Kernel *k = u->k;
-  Seek s = {.seen = NEWS(u->sc, u32, k->expr.n + 1)};
-  u->first = NEWS(u->sc, u32, k->map.n + 1);
-  for (u32 m = 0; m < k->map.n; m++) {
-    s.map = m;
-    u->first[m] = u->load.n;
-    seek(u, &s, k->map.at[m].root);
-    seek(u, &s, k->map.at[m].cond);
-  }
-  u->first[k->map.n] = u->load.n;
-}
 
 static void put(Uses *u, u32 view, bool write, bool async) {
   PUSH(u->sc, &u->at, ((Access){view, write, async}));
@@ -52,8 +18,9 @@ static void put_product(Uses *u, const Product *p, bool async) {
 }
 
 static void put_map(Uses *u, u32 m) {
-  for (u32 i = u->first[m]; i < u->first[m + 1]; i++) put(u, u->load.at[i], false, false);
-  if (u->k->map.at[m].dst != SC_NONE) put(u, u->k->map.at[m].dst, true, false);
+  const Map *map = &u->k->map.at[m];
+  for (u32 i = 0; i < sc_views_of(map); i++)
+    put(u, sc_view_of(u->k, map, i), i == map->reads, false);
 }
 
 // What is read, then what is written.
@@ -103,7 +70,6 @@ Uses *sc_uses(Sc *sc, const Kernel *k) {
   Uses *u = NEW(sc, Uses);
   u->sc = sc;
   u->k = k;
-  find_loads(u);
   u->ring = NEWS(sc, u8, k->role.n * k->ring.n + 1);
   u->tensor = NEWS(sc, u8, k->role.n * k->buf.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {
@@ -124,42 +90,6 @@ bool sc_ring_async(const Uses *u, u32 ring) {
 
 // ---- which thread touches what
 
-// How a map deals its elements to the threads: one after the other; or, if registers take part, as
-// these hold them, by the variables of a tile's rows and columns.
-typedef struct Deal {
-  bool regs, tile;
-  i8 row, col;
-} Deal;
-
-static void deal_as(const Kernel *k, u32 view, Deal *d) {
-  const View *v = &k->view.at[view];
-  if (k->buf.at[v->buf].space != SP_REG) return;
-  d->regs = true;
-  if (v->rank == 2) *d = (Deal){true, true, v->at[0].var, v->at[1].var};
-}
-
-static Deal deal(const Uses *u, u32 m) {
-  Deal d = {false, false, -1, -1};
-  for (u32 i = u->first[m]; i < u->first[m + 1]; i++) deal_as(u->k, u->load.at[i], &d);
-  if (u->k->map.at[m].dst != SC_NONE) deal_as(u->k, u->k->map.at[m].dst, &d);
-  return d;
-}
-
-static bool names(const View *v, i32 var) {
-  for (u32 d = 0; d < v->rank; d++)
-    if (v->at[d].var == var) return true;
-  return false;
-}
-
-// Is each element that the map names there one thread's? Not if it has more elements than it names,
-// and not of vectors in registers: several threads have each of their elements, and one writes it.
-static bool of_one_thread(const Map *m, const Deal *d, const View *v) {
-  if (d->regs) return d->tile && names(v, d->row) && names(v, d->col);
-  for (i32 var = 0; var < m->outs; var++)
-    if (!names(v, var)) return false;
-  return m->vars == m->outs;
-}
-
 // Does x advance by multiples of n with each round of a loop? By its form, so many levels deep.
 static bool steps_by(const Kernel *k, Xid x, i64 n, u32 levels) {
   const Expr *e = &k->expr.at[x];
@@ -171,12 +101,6 @@ static bool steps_by(const Kernel *k, Xid x, i64 n, u32 levels) {
   if (e->op != X_MUL) return false;
   if (x_const_int(k, e->a, &v) || x_const_int(k, e->b, &v)) return v % n == 0;
   return false;
-}
-
-// Which of a map's directions a variable is: with registers the rows, the columns or what is left.
-static i32 direction(const Deal *d, i8 var) {
-  if (!d->regs || var < 0) return var;
-  return var == d->row ? 0 : var == d->col ? 1 : 2;
 }
 
 static bool disjoint(const Kernel *k, const Pos *a, i64 n, const Pos *b, i64 m) {
@@ -195,13 +119,12 @@ bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y) {
   sc_extents(k, &code->at[x.pc], ext[0]);
   sc_extents(k, &code->at[y.pc], ext[1]);
   const Map *f = &k->map.at[code->at[x.pc].arg[0]], *g = &k->map.at[code->at[y.pc].arg[0]];
-  Deal p = deal(u, code->at[x.pc].arg[0]), q = deal(u, code->at[y.pc].arg[0]);
-  bool same = p.regs == q.regs && of_one_thread(f, &p, a) && of_one_thread(g, &q, b);
+  bool same = sc_same_threads(k, f, a, g, b);
   for (u32 d = 0; d < a->rank; d++) {
     const Pos *at = &a->at[d], *bt = &b->at[d];
     i64 n = at->var < 0 ? 1 : ext[0][(u32)at->var], m = bt->var < 0 ? 1 : ext[1][(u32)bt->var];
     if (disjoint(k, at, n, bt, m)) return true;
-    same &= at->base == bt->base && n == m && direction(&p, at->var) == direction(&q, bt->var);
+    same &= at->base == bt->base && n == m;
     same &= !at->base || steps_by(k, at->base, n, 8);
   }
   return same;

@@ -370,6 +370,7 @@ Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
     low_error(l, D_N_KIND, l->k->span, "the kernel '%s' has no role", unit->name);
   if (!sc->errors) low_participants(l);
   if (!g->seq) low_known_params(l, g->choice);
+  sc_list_reads(sc, l->k);
   return l->k;
 }
 

@@ -2,6 +2,7 @@
 // over tiles. In: a kernel after `place`, or a sequence of them. Out: self-contained CUDA C for sm_90a, to be built by
 // NVRTC with no header. The text is meant to be read beside the schedule: each statement carries its line.
 #include "cuda.h"
+#include "place.h"
 #include "flow.h"
 
 #include <assert.h>
@@ -341,9 +342,8 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->wgmma = wgmma;
   c->function = sc_cuda_name(sc, k->name);
   c->wide = NEWS(sc, bool, k->buf.n + 1);
-  c->permuted = NEWS(sc, bool, k->buf.n + 1);
+  c->read_move = NEWS(sc, u8, k->view.n + 1);
   c->name = NEWS(sc, const char *, k->buf.n + 1);
-  c->layout = NEWS(sc, u8, k->buf.n + 1);
   c->by_thread = NEWS(sc, bool, k->buf.n + 1);
   c->xname = NEWS(sc, const char *, k->expr.n + 1);
   c->xused = NEWS(sc, bool, k->expr.n + 1);
@@ -355,7 +355,6 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
   c->uses = sc_uses(sc, k);
   names(c);
-  cu_layouts(c);
   return c;
 }
 
@@ -389,10 +388,22 @@ static void body(Cuda *c) {
   if (ctas > 1) cu_line(c, "sc_cluster_sync();  // no CTA leaves while another may still arrive on its barriers");
 }
 
+// With --debug-waits, named barriers take shared memory, too.
+static bool fits(const Cuda *c) {
+  u32 want = cu_smem(c);
+  if (want <= SMEM_LIMIT) return true;
+  Diag *d = sc_report(c->sc, D_G_EMIT, c->k->span,
+                      "'%s' needs %u bytes of shared memory with --debug-waits, and a CTA has %d",
+                      c->k->name, want, SMEM_LIMIT);
+  sc_help(c->sc, d,
+          "look for the wait with smaller tiles, or with a stage fewer in a ring");
+  return false;
+}
+
 // A kernel's function, with the struct of its arguments before it. False after reports.
 static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
-  if (!cu_check(c)) return false;
+  if (!fits(c)) return false;
   body(c);
   *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide};
   t->smem = cu_smem(c);

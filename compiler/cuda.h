@@ -3,9 +3,8 @@
 //   cuda_name.c   names, comments, paths
 //   cuda_scope.c  what a role's values are called, and where they are declared
 //   cuda_grid.c   the loop over tiles
-//   cuda_check.c  what cannot be written, found before
 //   cuda_expr.c   expressions
-//   cuda_tile.c   where a tile's elements are: register fragments, swizzled stages, tensors
+//   cuda_tile.c   the text of a tile's element: register fragments, swizzled stages, tensors
 //   cuda_inside.c what is known of integers by their form: multiples, what lies inside a tensor
 //   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
 //   cuda_write.c  … where their values go
@@ -18,16 +17,8 @@
 #ifndef SC_CUDA_H
 #define SC_CUDA_H
 
+#include "layout/layout.h"
 #include "passes.h"
-
-// How a register tile is spread over the threads of its role instance.
-typedef enum Layout {
-  LAY_NONE,  // no register tile
-  LAY_ACC,   // [64 b, n]: the wgmma accumulator fragment (PTX ISA 9.0, wgmma, figure of the D fragment);
-             // 16-bit tiles hold the same elements packed in pairs, which is also the A fragment
-  LAY_ROW,   // a vector over the rows of LAY_ACC tiles: 2 b elements a thread, the same in a quad
-  LAY_COL    // a vector over their columns: n / 4 elements a thread
-} Layout;
 
 // A wgmma instruction in use; its name says all.
 typedef struct Wgmma {
@@ -71,13 +62,12 @@ typedef struct Cuda {
   bool *xused;         // … and whether it was used
   const char **loop;   // of each loop
   const char **ring;   // of each ring
-  u8 *layout;          // of each register buf
   bool *by_thread;     // tensors that threads read or write: they need a pointer
   const char *function;  // its name
   WgmmaSet *wgmma;     // of the file
   VEC(TmaMap) tma;
-  bool *permuted;      // stage parts of 8 bits whose columns are stored as a register operand's are packed
   bool *wide;          // tensors that threads access by 16 bytes
+  u8 *read_move;       // of each view that the statement being written reads
   CudaOptions options;
   VEC(WaitSite) site;
   Span at;             // of the statement being written
@@ -153,8 +143,7 @@ typedef struct MapGen {
   At at;
   Columns assigned;
   i64 rows, cols;  // extents of the row and column variable, 0: none
-  bool packed;     // some tile holds pairs of 16-bit elements: the loop takes two elements at a time
-  bool regs;       // some operand is in registers
+  bool packed;     // the loop takes two elements at a time
   VEC(Ahead) ahead;
 } MapGen;
 
@@ -184,22 +173,17 @@ const char *cu_real(Cuda *c, double v);
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
 // cuda_tile.c
-void cu_layouts(Cuda *c);
-u32 cu_blocks(const Cuda *c, const Buf *b);             // blocks of 64 rows (16 for one-warp roles)
 u32 cu_block_rows(const Cuda *c);                       // rows of a block, in the role being written
 Txt cu_position(Cuda *c, const At *at, const Pos *p);   // a position of a view as an integer
 Txt cu_from(Cuda *c, Xid base, Txt x);                  // base + x; x where there is no base
 void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);  // a line that stores one element in a stage
 const char *cu_of(Cuda *c, Elem elem, const char *bits);  // an element as float, from its bits
 const char *cu_to(Cuda *c, Elem elem, const char *value); // and back
-u32 cu_regs(const Cuda *c, u32 buf);                    // C array elements of one block (accumulators), or of the vector
+u32 cu_array(const Cuda *c, u32 buf);                   // elements of the C array for a block of a tile, or for a vector
 const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
 Txt cu_row(Cuda *c, const At *at);                      // the row in the instance's tile
 Txt cu_col(Cuda *c, const At *at);
 const char *cu_col_step(Cuda *c, const At *at);         // the same without the lane's part: a constant once unrolled
-void cu_map_views(Cuda *c, const Map *m, u32 *views, u32 *n, u32 max);  // dst and all loads
-i64 cu_rows(const Buf *part);                           // rows of a stage part: all dimensions but the last
-u32 cu_panel(const Buf *part);                          // bytes of a row in one panel
 const char *cu_stage(Cuda *c, const View *v);           // shared-memory address of the part in the stage a view means
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);  // an address; of a vector: row alone
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
@@ -214,7 +198,6 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
 const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the grid? NULL if writes there cannot matter
 
 // cuda_mma.c
-bool cu_mn_major(const Kernel *k, u32 view);            // of a product's operand: is the contracted index not its last?
 void cu_tie(Cuda *c, u32 buf);                          // what follows does not take the tile as it was before
 void cu_keep_operands(Cuda *c);                         // at the tile's end: operands that loops only read are live until here
 void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
@@ -224,7 +207,6 @@ void cu_find_loose(Cuda *c);                            // … in the role being
 void cu_tie_loose(Cuda *c, const Ins *ins);             // those that the operation touches
 
 // cuda_map.c
-void cu_left_over(const Map *m, int *row, int *col);    // the variables that no register tile says anything of: -1 becomes one
 bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
 bool cu_has_col(const MapGen *g, const View *v);        // does the view move with the columns?
 At cu_row_at(const MapGen *g, const char *r);           // a row of the thread
@@ -240,7 +222,6 @@ void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add);  // if no re
 
 // cuda_map.c, cuda_mma.c, cuda_ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);
-bool cu_check(Cuda *c);                                 // can all of it be written? False after reports
 void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);

@@ -7,45 +7,6 @@
 
 #include <string.h>
 
-static i64 extent(const Kernel *k, const Map *m, int var) {
-  i64 n = 0;
-  if (var >= 0) x_const_int(k, m->var[var].extent, &n);
-  return n;
-}
-
-void cu_left_over(const Map *m, int *row, int *col) {
-  for (int var = 0; var < m->vars; var++) {
-    if (var == *row || var == *col) continue;
-    if (*row < 0) *row = var;
-    else if (*col < 0) *col = var;
-  }
-}
-
-// Which variable runs over rows and which over columns: register tiles say so.
-static void orient(MapGen *g) {
-  Cuda *c = g->c;
-  u32 views[64], n;
-  cu_map_views(c, g->m, views, &n, COUNT(views));
-  for (u32 i = 0; i < n; i++) {
-    const View *v = &c->k->view.at[views[i]];
-    const Buf *b = &c->k->buf.at[v->buf];
-    if (b->space != SP_REG) continue;
-    g->regs = true;
-    if (c->layout[v->buf] == LAY_ACC) {
-      g->at.row = v->at[0].var;
-      g->at.col = v->at[1].var;
-      g->packed |= sc_elem[b->elem].bytes == 2;
-    } else if (c->layout[v->buf] == LAY_ROW && v->rank) {
-      g->at.row = v->at[0].var;
-    } else if (v->rank) {
-      g->at.col = v->at[0].var;
-    }
-  }
-  cu_left_over(g->m, &g->at.row, &g->at.col);
-  g->rows = extent(c->k, g->m, g->at.row);
-  g->cols = extent(c->k, g->m, g->at.col);
-}
-
 static Hoist *hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_row) {
   Hoist *h = NEW(g->c->sc, Hoist);
   *h = (Hoist){name, (u8)kind, by_row};
@@ -265,23 +226,17 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   hoist(g, x, name, kind, true);
 }
 
-// Is the load read ahead: along the columns of a vector of floats in a stage, at places that come in aligned pairs, or
-// of a thread's fours? (A register tile of bytes takes its columns in another order.)
+// Is the load one that is read ahead, with its neighbours?
 static bool ahead(MapGen *g, Xid x) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
-  const Buf *dst = g->m->dst == SC_NONE ? NULL : &c->k->buf.at[c->k->view.at[g->m->dst].buf];
-  if (e->op != X_LOAD || g->at.col < 0 || g->cols % 8 || (dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1)) return false;
+  if (e->op != X_LOAD || c->read_move[e->ref] == MOVE_ELEMS) return false;
   const View *v = &c->k->view.at[e->ref];
-  const Buf *b = &c->k->buf.at[v->buf];
-  const char *fours = b->space == SP_TENSOR ? cu_fours(c, &g->at, v) : NULL;
-  bool pair = b->space == SP_STAGE && b->rank == 1 && b->elem == EL_F32 && v->at[0].var == g->at.col &&
-              (!v->at[0].base || cu_multiple(c->k, v->at[0].base, 2));
-  if (!pair && !fours) return false;
-  const char *name = cu_temp(c, pair ? "pair" : "four");
+  const char *fours = c->read_move[e->ref] == MOVE_FOUR ? cu_fours(c, &g->at, v) : NULL;
+  const char *name = cu_temp(c, fours ? "four" : "pair");
   if (fours) c->by_thread[v->buf] = true;
   PUSH(c->sc, &g->ahead, ((Ahead){name, fours, e->ref}));
-  hoist(g, x, name, pair ? HOIST_PAIR : HOIST_FOUR, false);
+  hoist(g, x, name, fours ? HOIST_FOUR : HOIST_PAIR, false);
   return true;
 }
 
@@ -289,12 +244,10 @@ static bool ahead(MapGen *g, Xid x) {
 // changes them.
 static void add_parts(MapGen *g) {
   Cuda *c = g->c;
-  u32 views[64], n;
-  cu_map_views(c, g->m, views, &n, COUNT(views));
-  for (u32 i = 1; i < n && !g->at.parts; i++) {
-    u32 buf = c->k->view.at[views[i]].buf;
+  for (u32 i = 0; i < g->m->reads && !g->at.parts; i++) {
+    u32 buf = c->k->view.at[sc_view_of(c->k, g->m, i)].buf;
     const char *name = c->name[buf];
-    if (!c->k->buf.at[buf].partial || c->layout[buf] != LAY_ROW || c->sum[buf].to > c->pc) continue;
+    if (!c->k->buf.at[buf].partial || c->k->buf.at[buf].layout != LAY_ROW || c->sum[buf].to > c->pc) continue;
     QuadSum *sum = &c->sum[buf];
     sum->name = cu_lasting(c, cu_text(c, "%s_sum", name), buf, &sum->to);
     cu_line(c, "const float %s[2] = {sc_quad_sum(%s[0]), sc_quad_sum(%s[1])};", sum->name, name, name);
@@ -350,9 +303,15 @@ static void prepare(MapGen *g, Xid x, bool elems) {
 
 static MapGen begin(Cuda *c, const Map *m, bool parts) {
   MapGen g = {.c = c, .m = m};
-  g.at = (At){.map = m, .row = -1, .col = -1, .odd = -1, .block = "0", .parts = parts};
+  g.at = (At){.map = m, .row = m->row, .col = m->col, .odd = -1, .block = "0", .parts = parts};
   g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
-  orient(&g);
+  g.rows = sc_extent(c->k, m, m->row);
+  g.cols = sc_extent(c->k, m, m->col);
+  g.packed = m->pairs;
+  for (u32 i = 0; i < m->reads; i++) {
+    const MapRead *read = &c->k->read.at[m->read0 + i];
+    c->read_move[read->view] = read->move;
+  }
   g.assigned = (Columns){0, g.cols, m->root};
   return g;
 }
@@ -370,7 +329,7 @@ static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *
     cu_open_unrolled(c, "b", blocks);
     g->at.block = "b";
   }
-  if (c->layout[dst->buf] == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
+  if (b->layout == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
   prepare(g, g->assigned.value, cu_has_col(g, dst));
   if (m->cond) prepare(g, m->cond, cu_has_col(g, dst));
   if (b->space == SP_REG) cu_to_registers(g, dst, b);
@@ -387,7 +346,7 @@ void cu_map(Cuda *c, const Ins *ins) {
   MapGen g = begin(c, m, m->parts);
   const char *written = b->space == SP_TENSOR ? cu_in_grid(c, dst) : NULL;
   if (written) cu_open(c, "if (%s)", written);
-  if (g.regs) in_registers(&g, ins, dst, b);
+  if (m->held) in_registers(&g, ins, dst, b);
   else cu_linear(&g, dst, b, ins->op == OP_MAPADD);
   if (written) cu_close(c);
 }

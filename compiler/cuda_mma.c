@@ -14,18 +14,12 @@ typedef struct Operand {
   const char *desc;
 } Operand;
 
-bool cu_mn_major(const Kernel *k, u32 view) {
-  const View *v = &k->view.at[view];
-  const Buf *b = &k->buf.at[v->buf];
-  return b->space == SP_STAGE && v->at[b->rank - 1].var != 2;
-}
-
 static Operand operand(Cuda *c, u32 view) {
   const View *v = &c->k->view.at[view];
   const Buf *b = &c->k->buf.at[v->buf];
   i64 n, first = 0;
-  if (b->space == SP_STAGE && v->at[1].base && x_const_int(c->k, v->at[1].base, &n)) first = n * sc_elem[b->elem].bytes % cu_panel(b);
-  return (Operand){v, b, b->space == SP_REG, cu_mn_major(c->k, view), first, NULL};
+  if (b->space == SP_STAGE && v->at[1].base && x_const_int(c->k, v->at[1].base, &n)) first = n * sc_elem[b->elem].bytes % sc_panel_bytes(b);
+  return (Operand){v, b, b->space == SP_REG, sc_mn_major(c->k, view), first, NULL};
 }
 
 // "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers, B from shared memory;
@@ -89,7 +83,7 @@ static const char *base_of(Cuda *c, const Pos *p) {
 // K-major (contracted index last): 8 rows are 8 W bytes apart, slices of it 32 bytes, W / 32 of them in a panel.
 // MN-major: panels are side by side along the other index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
 static const char *descriptor(Cuda *c, Operand *o, const char *name) {
-  i64 width = cu_panel(o->b), panel = cu_rows(o->b) * width, n;
+  i64 width = sc_panel_bytes(o->b), panel = sc_stage_rows(o->b) * width, n;
   const char *row = base_of(c, &o->v->at[0]), *col = base_of(c, &o->v->at[1]);
   Str at = {.sc = c->sc};
   str_puts(&at, cu_stage(c, o->v));
@@ -101,21 +95,21 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
     str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
     if (!cu_multiple(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
   }
-  const char *next = o->mn ? cu_text(c, ", %lld * %lld", (long long)cu_rows(o->b), (long long)width) : "";
+  const char *next = o->mn ? cu_text(c, ", %lld * %lld", (long long)sc_stage_rows(o->b), (long long)width) : "";
   cu_line(c, "const u64 %s = sc_desc<%lld>(%s%s);", name, (long long)width, at.at, next);
   return name;
 }
 
 // The descriptor's increment, in 16 bytes, to slice `s` of the contracted index and element `other` of the other.
 static i64 advance(const Operand *o, i64 s, i64 other) {
-  i64 width = cu_panel(o->b), panel = cu_rows(o->b) * width;
+  i64 width = sc_panel_bytes(o->b), panel = sc_stage_rows(o->b) * width;
   i64 row = o->mn ? s * 16 : other, at = o->first + (o->mn ? 2 * other : s * 32);  // byte of the row
   return (at / width * panel + row * width + at % width) / 16;
 }
 
 // Of each block of a register tile.
 static void each_block(Cuda *c, const char *function, u32 buf) {
-  u32 blocks = cu_blocks(c, &c->k->buf.at[buf]);
+  u32 blocks = sc_blocks(c->k, &c->k->buf.at[buf]);
   if (blocks == 1) cu_line(c, "%s(%s);", function, c->name[buf]);
   else
     for (u32 i = 0; i < blocks; i++) cu_line(c, "%s(%s[%u]);", function, c->name[buf], i);
@@ -175,13 +169,13 @@ static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *
   for (i64 m = 0; m < blocks; m++) {
     for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
       const char *f = instruction(c, a, b, (u32)chunk);
-      const char *d = cu_blocks(c, dst) > 1 ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m) : c->name[dst_buf];
+      const char *d = sc_blocks(c->k, dst) > 1 ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m) : c->name[dst_buf];
       if (n0 + into) d = cu_text(c, "%s + %lld", d, (long long)(n0 / 2 + into));
       for (i64 s = 0; s < slices; s++) {
         const char *scale = s || p->acc ? "1" : "0";
         long long b_at = advance(b, s, n0);
         if (a->regs) {
-          const char *x = cu_blocks(c, a->b) > 1 ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m) : c->name[a->v->buf];
+          const char *x = sc_blocks(c->k, a->b) > 1 ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m) : c->name[a->v->buf];
           if (s * 4 + from) x = cu_text(c, "%s + %lld", x, (long long)(s * 4 + from));
           cu_line(c, "%s<%lld>(%s, %s, %s, %s);", f, b_at, d, x, b->desc, scale);
         } else {
@@ -242,7 +236,7 @@ void cu_mma_warp(Cuda *c, const Ins *ins) {
   cu_open(c, "%s", "");
   if (!p->acc) {
     cu_line(c, "#pragma unroll");
-    cu_line(c, "for (int e = 0; e < %u; e++) %s[e] = 0.f;", cu_regs(c, dst), d);
+    cu_line(c, "for (int e = 0; e < %u; e++) %s[e] = 0.f;", cu_array(c, dst), d);
   }
   cu_line(c, "#pragma unroll 1");
   cu_open(c, "for (int %s = 0; %s < %lld; %s += 16)", n_k, n_k, (long long)p->k, n_k);

@@ -65,11 +65,11 @@ static void place_declarations(Cuda *c) {
 
 static void declare(Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
-  bool acc = c->layout[buf] == LAY_ACC;
+  bool acc = b->layout == LAY_ACC;
   const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
-  const char *blocks = acc && cu_blocks(c, b) > 1 ? cu_text(c, "[%u]", cu_blocks(c, b)) : "";
+  const char *blocks = acc && sc_blocks(c->k, b) > 1 ? cu_text(c, "[%u]", sc_blocks(c->k, b)) : "";
   const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1]) : cu_text(c, "%lld", (long long)b->ext[0]);
-  cu_line(c, "%s %s%s[%u];  // %s[%s]%s", type, c->name[buf], blocks, cu_regs(c, buf), sc_elem[b->elem].text, extents,
+  cu_line(c, "%s %s%s[%u];  // %s[%s]%s", type, c->name[buf], blocks, cu_array(c, buf), sc_elem[b->elem].text, extents,
           b->partial ? ", this lane's part" : "");
 }
 

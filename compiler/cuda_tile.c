@@ -6,69 +6,12 @@
 
 #include <string.h>
 
-// ---- layouts
+u32 cu_block_rows(const Cuda *c) { return sc_block_rows(c->k->role.at[c->r].warps); }
 
-static void loads(Cuda *c, Xid x, u32 *views, u32 *n, u32 max) {
-  const Expr *e = &c->k->expr.at[x];
-  if (e->op == X_LOAD && *n < max) views[(*n)++] = e->ref;
-  if (e->a) loads(c, e->a, views, n, max);
-  if (e->b) loads(c, e->b, views, n, max);
-  if (e->c) loads(c, e->c, views, n, max);
-}
-
-void cu_map_views(Cuda *c, const Map *m, u32 *views, u32 *n, u32 max) {
-  *n = 0;
-  if (m->dst != SC_NONE) views[(*n)++] = m->dst;
-  loads(c, m->root, views, n, max);
-  if (m->cond) loads(c, m->cond, views, n, max);
-}
-
-// A vector whose index is the second index of a matrix in the same statement runs along its columns; and so does one that
-// has its index in common with such a vector. True if there is a new one.
-static bool vectors(Cuda *c, const Map *m) {
-  u32 views[64], n;
-  bool found = false;
-  cu_map_views(c, m, views, &n, COUNT(views));
-  for (u32 i = 0; i < n; i++) {
-    const View *v = &c->k->view.at[views[i]];
-    if (c->layout[v->buf] != LAY_ACC && c->layout[v->buf] != LAY_COL) continue;
-    int col = v->at[c->layout[v->buf] == LAY_ACC].var;
-    for (u32 j = 0; j < n; j++) {
-      const View *w = &c->k->view.at[views[j]];
-      if (c->layout[w->buf] != LAY_ROW || col < 0 || w->at[0].var != col) continue;
-      c->layout[w->buf] = LAY_COL;
-      found = true;
-    }
-  }
-  return found;
-}
-
-void cu_layouts(Cuda *c) {
-  const Kernel *k = c->k;
-  for (u32 i = 0; i < k->buf.n; i++) {
-    const Buf *b = &k->buf.at[i];
-    if (b->space == SP_REG) c->layout[i] = b->rank == 2 ? LAY_ACC : LAY_ROW;
-  }
-  for (bool found = true; found;) {
-    found = false;
-    for (u32 i = 0; i < k->map.n; i++) found |= vectors(c, &k->map.at[i]);
-  }
-}
-
-u32 cu_block_rows(const Cuda *c) { return 16u * c->k->role.at[c->r].warps; }
-
-u32 cu_blocks(const Cuda *c, const Buf *b) {
-  u32 rows = 16u * c->k->role.at[b->role].warps;
-  return ((u32)b->ext[0] + rows - 1) / rows;
-}
-
-u32 cu_regs(const Cuda *c, u32 buf) {
+u32 cu_array(const Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
-  switch (c->layout[buf]) {
-    case LAY_ACC: return (u32)b->ext[1] * sc_elem[b->elem].bytes / 8;
-    case LAY_COL: return (u32)b->ext[0] / 4;
-    default: return 2 * cu_blocks(c, b);
-  }
+  if (b->layout == LAY_ACC) return sc_block_elems(c->k, b) * sc_elem[b->elem].bytes / 4;
+  return sc_blocks(c->k, b) * sc_block_elems(c->k, b);
 }
 
 // ---- where a thread's element is
@@ -105,17 +48,17 @@ void cu_store(Cuda *c, const Buf *b, const char *to, const char *value) {
 static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const char *name = c->name[v->buf];
-  if (c->layout[v->buf] == LAY_ROW) {
+  if (b->layout == LAY_ROW) {
     const char *elem = !strcmp(at->block, "0") ? cu_text(c, "%s[%s]", name, at->r)
                                                : cu_text(c, "%s[2 * %s + %s]", name, at->block, at->r);
     if (!b->partial || at->parts) return elem;
     return cu_text(c, "sc_quad_sum(%s)", elem);
   }
-  if (c->layout[v->buf] == LAY_COL) return cu_text(c, "%s[2 * (%s >> 2) + (%s & 1)]", name, at->e, at->e);
+  if (b->layout == LAY_COL) return cu_text(c, "%s[2 * (%s >> 2) + (%s & 1)]", name, at->e, at->e);
   i64 shift = 0;
   if (v->at[1].base) x_const_int(c->k, v->at[1].base, &shift);
   const char *e = shift ? cu_text(c, "%s + %lld", at->e, (long long)shift / 2) : at->e;
-  if (cu_blocks(c, b) > 1) name = cu_text(c, "%s[%s]", name, at->block);
+  if (sc_blocks(c->k, b) > 1) name = cu_text(c, "%s[%s]", name, at->block);
   if (sc_elem[b->elem].bytes == 4) return cu_text(c, "%s[%s]", name, e);
   if (sc_elem[b->elem].bytes == 1) {
     return cu_of(c, (Elem)b->elem, cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff", name, e, e, e, e));
@@ -141,25 +84,15 @@ const char *cu_stage(Cuda *c, const View *v) {
   return cu_text(c, "%s + %s_%s * %s_bytes", base, c->ring[b->ring], v->fill ? "fill" : "held", c->ring[b->ring]);
 }
 
-i64 cu_rows(const Buf *part) {
-  i64 n = 1;
-  for (u32 d = 0; d + 1 < part->rank; d++) n *= part->ext[d];
-  return n;
-}
-
-u32 cu_panel(const Buf *part) {
-  return part->swizzle ? part->swizzle : (u32)part->ext[part->rank - 1] * sc_elem[part->elem].bytes;
-}
-
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
   const Buf *b = &c->k->buf.at[v->buf];
   u32 bytes = sc_elem[b->elem].bytes;
   const char *stage = cu_stage(c, v);
   if (b->rank == 1) return cu_text(c, "%s + %u * %s", stage, bytes, cu_paren(c, row, P_MUL + 1));
-  if (c->permuted[v->buf]) col = (Txt){cu_text(c, "sc_order8(%s)", col.s), P_ATOM};
+  if (b->permuted) col = (Txt){cu_text(c, "sc_order8(%s)", col.s), P_ATOM};
   if (!b->swizzle) return cu_text(c, "%s + %u * (%s * %lld + %s)", stage, bytes, cu_paren(c, row, P_MUL), (long long)b->ext[1], cu_paren(c, col, P_ADD));
   const char *byte = bytes == 1 ? col.s : cu_text(c, "%u * %s", bytes, cu_paren(c, col, P_MUL + 1));
-  return cu_text(c, "sc_at<%u, %lld>(%s, %s, %s)", b->swizzle, (long long)cu_rows(b), stage, row.s, byte);
+  return cu_text(c, "sc_at<%u, %lld>(%s, %s, %s)", b->swizzle, (long long)sc_stage_rows(b), stage, row.s, byte);
 }
 
 // From a base, or from nothing.

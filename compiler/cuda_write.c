@@ -28,31 +28,24 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
   cu_close(c);
 }
 
-// Where this lane's row of a block of 16 rows and 16 columns of a 16-bit stage is, block n of the warp's rows, as stmatrix
-// and ldmatrix take it; NULL: the statement's rows and columns are not such blocks.
+// Where this lane's row of block n of the warp's 16 rows and 16 columns is in a 16-bit stage, as stmatrix
+// and ldmatrix take it.
 static const char *fragment_at(MapGen *g, const View *v) {
   Cuda *c = g->c;
-  const Buf *b = &c->k->buf.at[v->buf];
-  const Pos *row = &v->at[0], *col = &v->at[1];
-  if (b->space != SP_STAGE || b->rank != 2 || sc_elem[b->elem].bytes != 2 || !b->swizzle) return NULL;
-  if (!g->rows || g->cols % 16 || row->var != g->at.row || col->var != g->at.col) return NULL;
-  if (col->base && !cu_multiple(c->k, col->base, 8)) return NULL;
   const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
-  Txt at = cu_from(c, row->base, (Txt){cu_text(c, "%s16 * warp + (lane & 15)", block), P_ADD});
-  return cu_stage_elem(c, v, at, cu_from(c, col->base, (Txt){"16 * n + 8 * (lane >> 4)", P_ADD}));
+  Txt row = {cu_text(c, "%s16 * warp + (lane & 15)", block), P_ADD};
+  Txt col = {"16 * n + 8 * (lane >> 4)", P_ADD};
+  return cu_stage_elem(c, v, cu_from(c, v->at[0].base, row), cu_from(c, v->at[1].base, col));
 }
 
 // A tile of 16 bits as it lies in a stage.
-static bool by_fragments(MapGen *g, const char *to, const Buf *b) {
+static void by_fragments(MapGen *g, const char *to) {
   Cuda *c = g->c;
-  const Expr *root = &c->k->expr.at[g->m->root];
-  const View *v = root->op == X_LOAD ? &c->k->view.at[root->ref] : NULL;
-  const char *at = v && c->k->buf.at[v->buf].elem == b->elem ? fragment_at(g, v) : NULL;
-  if (!at) return false;
+  const View *from = &c->k->view.at[c->k->expr.at[g->m->root].ref];
+  const char *at = fragment_at(g, from);
   cu_open_unrolled(c, "n", g->cols / 16);
   cu_line(c, "sc_ldmatrix(%s, %s + 4 * n);", at, to);
   cu_close(c);
-  return true;
 }
 
 // A vector's elements are floats, whatever its type: rounded when they are written.
@@ -80,22 +73,21 @@ static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
 // Does the statement read the tile that it writes at other columns?
 static bool reads_shifted(const MapGen *g, const View *dst) {
   const Kernel *k = g->c->k;
-  u32 views[64], n;
-  if (g->c->layout[dst->buf] != LAY_ACC) return false;
-  cu_map_views(g->c, g->m, views, &n, COUNT(views));
-  for (u32 i = 0; i < n; i++) {
-    if (k->view.at[views[i]].buf == dst->buf && k->view.at[views[i]].at[1].base != dst->at[1].base) return true;
+  if (k->buf.at[dst->buf].layout != LAY_ACC) return false;
+  for (u32 i = 0; i < g->m->reads; i++) {
+    const View *v = &k->view.at[sc_view_of(k, g->m, i)];
+    if (v->buf == dst->buf && v->at[1].base != dst->at[1].base) return true;
   }
   return false;
 }
 
 // The elements of a block, one by one or in pairs, into the registers `to`; `shift`: columns before the first.
-static void elems_to_registers(MapGen *g, const View *dst, const Buf *b, const char *to, i64 shift) {
+static void elems_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
   Cuda *c = g->c;
   const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
   cu_open_elems(g, g->assigned);
   At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
-  if (c->layout[dst->buf] == LAY_COL) {
+  if (b->layout == LAY_COL) {
     cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", to, rounded(g, &lo, b));
   } else if (sc_elem[b->elem].bytes == 2) {
     cu_line(c, "%s[%s / 2] = %s;", to, shift ? cu_text(c, "(%s)", e) : e, pack(c, b->elem, value(g, &lo), value(g, &hi)));
@@ -106,33 +98,37 @@ static void elems_to_registers(MapGen *g, const View *dst, const Buf *b, const c
   cu_close_elems(g);
 }
 
+// All that is read of the tile is read before any of it is written.
+static void shifted_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
+  Cuda *c = g->c;
+  const char *x = cu_temp(c, "x"), *type = b->elem == EL_I32 ? "int" : "float";
+  i64 bytes = sc_elem[b->elem].bytes;
+  cu_line(c, "%s %s[%lld];", bytes == 2 ? "u32" : type, x, (long long)(g->cols * bytes / 8));
+  elems_to_registers(g, b, x, 0);
+  const char *at = shift ? cu_text(c, "e + %lld", (long long)(shift * bytes / 8)) : "e";
+  cu_line(c, "#pragma unroll");
+  cu_line(c, "for (int e = %lld; e < %lld; e++) %s[%s] = %s[e];",
+          (long long)(g->assigned.from * bytes / 8), (long long)(g->assigned.to * bytes / 8), to,
+          at, x);
+}
+
 void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *name = c->name[dst->buf];
   bool blocked = strcmp(g->at.block, "0") != 0;
-  if (c->layout[dst->buf] == LAY_ROW) {
-    rows_to_registers(g, name, b);
-    return;
-  }
-  if (sc_elem[b->elem].bytes == 1 && c->layout[dst->buf] == LAY_ACC) {
-    bytes_to_registers(g, name, b, blocked);
-    return;
-  }
-  i64 shift = 0;
-  if (c->layout[dst->buf] == LAY_ACC && dst->at[1].base) x_const_int(c->k, dst->at[1].base, &shift);
-  if (by_fragments(g, cu_text(c, shift ? "%s%s + %lld" : "%s%s", name, blocked ? "[b]" : "", (long long)shift / 4), b)) return;
   const char *to = cu_text(c, "%s%s", name, blocked ? "[b]" : "");
-  if (!reads_shifted(g, dst)) {
-    elems_to_registers(g, dst, b, to, shift);
-    return;
+  i64 shift = 0;
+  if (b->layout == LAY_ACC && dst->at[1].base) x_const_int(c->k, dst->at[1].base, &shift);
+  switch (g->m->move) {
+    case MOVE_ROWS: rows_to_registers(g, name, b); break;
+    case MOVE_BYTES: bytes_to_registers(g, name, b, blocked); break;
+    case MOVE_FRAGMENT:
+      by_fragments(g, shift ? cu_text(c, "%s + %lld", to, (long long)shift / 4) : to);
+      break;
+    default:
+      if (reads_shifted(g, dst)) shifted_to_registers(g, b, to, shift);
+      else elems_to_registers(g, b, to, shift);
   }
-  const char *x = cu_temp(c, "x");  // what is written here is read there: all is read before
-  i64 bytes = sc_elem[b->elem].bytes;
-  cu_line(c, "%s %s[%lld];", bytes == 2 ? "u32" : b->elem == EL_I32 ? "int" : "float", x, (long long)(g->cols * bytes / 8));
-  elems_to_registers(g, dst, b, x, 0);
-  cu_line(c, "#pragma unroll");
-  cu_line(c, "for (int e = %lld; e < %lld; e++) %s[%s] = %s[e];", (long long)(g->assigned.from * bytes / 8),
-          (long long)(g->assigned.to * bytes / 8), to, shift ? cu_text(c, "e + %lld", (long long)(shift * bytes / 8)) : "e", x);
 }
 
 // ---- stages
@@ -143,7 +139,8 @@ static const char *packed_values(MapGen *g, Elem elem) {
   const Expr *root = &c->k->expr.at[g->m->root];
   if (root->op == X_LOAD && strcmp(g->at.block, "0") == 0) {
     const View *v = &c->k->view.at[root->ref];
-    if (c->layout[v->buf] == LAY_ACC && c->k->buf.at[v->buf].elem == elem && !v->at[1].base) return c->name[v->buf];
+    const Buf *b = &c->k->buf.at[v->buf];
+    if (b->layout == LAY_ACC && b->elem == elem && !v->at[1].base) return c->name[v->buf];
   }
   bool was = g->packed;
   g->packed = true;
@@ -179,32 +176,32 @@ static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
   cu_close(c);
 }
 
-// A tile goes by stmatrix where 16-bit elements fill blocks of 16 columns, else one by one.
-void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
+static void to_stage_fragments(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
-  if (!cu_has_col(g, dst)) {
-    to_stage_rows(g, dst, b);
-    return;
-  }
-  if (b->rank == 1) {
-    to_stage_vector(g, dst, b);
-    return;
-  }
-  const char *fragment = fragment_at(g, dst);
-  if (fragment) {
-    const char *x = packed_values(g, b->elem);
-    cu_open_unrolled(c, "n", g->cols / 16);
-    cu_line(c, "sc_stmatrix(%s, %s + 4 * n);", fragment, x);
-    cu_close(c);
-    return;
-  }
+  const char *fragment = fragment_at(g, dst), *x = packed_values(g, b->elem);
+  cu_open_unrolled(c, "n", g->cols / 16);
+  cu_line(c, "sc_stmatrix(%s, %s + 4 * n);", fragment, x);
+  cu_close(c);
+}
+
+static void to_stage_elems(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
   cu_open_elems(g, g->assigned);
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = cu_elem_at(g, odd);
-    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[1]));
-    cu_store(c, b, to, value(g, &at));
+    Txt row = cu_position(c, &at, &dst->at[0]), col = cu_position(c, &at, &dst->at[1]);
+    cu_store(c, b, cu_stage_elem(c, dst, row, col), value(g, &at));
   }
   cu_close_elems(g);
+}
+
+void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
+  switch (g->m->move) {
+    case MOVE_ROWS: to_stage_rows(g, dst, b); break;
+    case MOVE_COLUMNS: to_stage_vector(g, dst, b); break;
+    case MOVE_FRAGMENT: to_stage_fragments(g, dst, b); break;
+    default: to_stage_elems(g, dst, b);
+  }
 }
 
 // ---- tensors
@@ -252,16 +249,6 @@ static const char *open_whole_rows(MapGen *g, const View *dst, const char **when
   return cu_text(g->c, "args.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
 }
 
-static bool wide(const MapGen *g, const View *dst, const Buf *b) {
-  i64 lo = 0, hi = 0, dim;
-  const Kernel *k = g->c->k;
-  const Pos *last = &dst->at[dst->rank - 1];
-  if (last->base && (!x_range(k, last->base, &lo, &hi) || !cu_multiple(k, last->base, 8))) return false;
-  return sc_elem[b->elem].bytes == 2 && last->var == g->at.col && g->at.col >= 0 && g->cols % 32 == 0 && lo >= 0 &&
-         x_const_int(k, b->dim[b->rank - 1], &dim) && hi + g->cols <= dim &&
-         (!g->m->cond || !cu_on(g, g->m->cond, g->at.col));
-}
-
 // Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose within each quad.
 static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
@@ -286,8 +273,8 @@ static const char *float_values(MapGen *g) {
   if (root->op == X_LOAD) {
     const View *v = &c->k->view.at[root->ref];
     const Buf *b = &c->k->buf.at[v->buf];
-    if (c->layout[v->buf] == LAY_ACC && b->elem == EL_F32 && !v->at[1].base) {
-      return cu_blocks(c, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block) : c->name[v->buf];
+    if (b->layout == LAY_ACC && b->elem == EL_F32 && !v->at[1].base) {
+      return sc_blocks(c->k, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block) : c->name[v->buf];
     }
   }
   cu_line(c, "float x[%lld];", (long long)g->cols / 2);
@@ -329,30 +316,36 @@ static void add_to_rows(MapGen *g, const View *dst) {
   cu_close(c);
 }
 
+// One lane of a quad writes a row's element.
+static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
+  At at = open_rows(g, dst);
+  const char *in = guard(g, &at, dst, true);
+  const char *when = cu_text(g->c, "(lane & 3) == 0%s%s", in ? " && " : "", in ? in : "");
+  to_tensor_elem(g, &at, dst, b, add, when);
+  cu_close(g->c);
+}
+
+// Of a vector along columns, which many threads hold, four write.
+static void to_tensor_elems(MapGen *g, const View *dst, const Buf *b, bool add) {
+  cu_open_elems(g, g->assigned);
+  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+    At at = cu_elem_at(g, odd);
+    const char *in = guard(g, &at, dst, true);
+    if (g->m->move == MOVE_COLUMNS)
+      in = cu_text(g->c, "(e & 2) == 0 && thread < 4%s%s", in ? " && " : "", in ? in : "");
+    to_tensor_elem(g, &at, dst, b, add, in);
+  }
+  cu_close_elems(g);
+}
+
 void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
   g->c->by_thread[dst->buf] = true;
-  bool along = dst->at[dst->rank - 1].var == g->at.col && (!g->m->cond || !cu_on(g, g->m->cond, g->at.col));
-  const char *fours = g->m->cond ? NULL : cu_fours(g->c, &g->at, dst);
-  if (!cu_has_col(g, dst)) {
-    At at = open_rows(g, dst);
-    const char *in = guard(g, &at, dst, true);
-    to_tensor_elem(g, &at, dst, b, add, cu_text(g->c, "(lane & 3) == 0%s%s", in ? " && " : "", in ? in : ""));
-    cu_close(g->c);
-  } else if (!add && wide(g, dst, b)) {
-    to_tensor_wide(g, dst, b);
-  } else if (fours) {
-    to_tensor_fours(g, fours, add);
-  } else if (add && along && g->rows && b->elem == EL_F32 && !b->blocked) {
-    add_to_rows(g, dst);
-  } else {
-    cu_open_elems(g, g->assigned);
-    for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
-      At at = cu_elem_at(g, odd);
-      const char *in = guard(g, &at, dst, true);
-      if (!g->rows) in = cu_text(g->c, "(e & 2) == 0 && thread < 4%s%s", in ? " && " : "", in ? in : "");  // many hold it
-      to_tensor_elem(g, &at, dst, b, add, in);
-    }
-    cu_close_elems(g);
+  switch (g->m->move) {
+    case MOVE_ROWS: to_tensor_rows(g, dst, b, add); break;
+    case MOVE_WIDE: to_tensor_wide(g, dst, b); break;
+    case MOVE_FOUR: to_tensor_fours(g, cu_fours(g->c, &g->at, dst), add); break;
+    case MOVE_ADD_ROWS: add_to_rows(g, dst); break;
+    default: to_tensor_elems(g, dst, b, add);
   }
 }
 

@@ -28,8 +28,6 @@ enum {
 typedef struct Uses {
   Sc *sc;
   const Kernel *k;
-  u32 *first;           // map m's loads are load.at[first[m]] to load.at[first[m + 1]]
-  VEC(u32) load;        // views
   VEC(Access) at;       // of the operation asked about last
   u8 *ring;             // USE_* by role * rings + ring
   u8 *tensor;           // DOES_* by role * bufs + buf

@@ -50,10 +50,8 @@ void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen) {
 // ---- threads
 
 // Is it the same thread that did what `before` says and that does this, wherever the tensor's
-// elements are the same? Narrow ones change hands within a quad on their way to whole words.
-static bool by_same(const Flow *f, Touch before, const Access *a, bool other_wrote) {
-  const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
-  if (other_wrote != a->write && sc_elem[b->elem].bytes < 4) return false;
+// elements are the same?
+static bool by_same(const Flow *f, Touch before, const Access *a) {
   return sc_apart(f->uses, &f->r->code, before, (Touch){f->pc, a->view});
 }
 
@@ -61,8 +59,8 @@ bool sc_tensor_meets(const Flow *f, const Ins *ins, const Access *a) {
   const Dirt *d = &f->now->tensor[f->k->view.at[a->view].buf];
   bool adds = ins->op == OP_MAPADD && a->write;
   if (d->set & APART_COPIED || (d->set & APART_ADDED && !adds)) return true;
-  if (d->set & APART_WROTE && !by_same(f, d->writer, a, true)) return true;
-  return a->write && d->set & APART_READ && !by_same(f, d->reader, a, false);
+  if (d->set & APART_WROTE && !by_same(f, d->writer, a)) return true;
+  return a->write && d->set & APART_READ && !by_same(f, d->reader, a);
 }
 
 static Touch only(const Flow *f, bool another, Touch before, const Access *a) {

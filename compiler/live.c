@@ -2,6 +2,7 @@
 // flow over structured code. A product's accumulator lives from its issue on and its register
 // operand until the wait that retires it, wherever the source last names them; which wait that is
 // comes from the forward walk of flow_walk.c.
+#include "layout/layout.h"
 #include "place.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ typedef struct Live {
   const Kernel *k;
   Uses *uses;
   const Code *code;
-  u32 warps, words;
+  u32 words;
   Set now;
   Set *head;   // by operation: live at the start of a loop's body
   Set *after;  // by depth: live after the block
@@ -44,24 +45,12 @@ static bool unite(Live *l, Set into, const u64 *from) {
   return fresh != 0;
 }
 
-// A matrix is spread evenly; of a vector over rows, each thread of a quad holds the same two
-// elements for each 16 rows of its warp (wgmma accumulator layout, PTX ISA 9.0).
-u32 sc_tile_regs(const Buf *b, u32 warps) {
-  i64 n = 1;
-  for (u32 d = 0; d < b->rank; d++) {
-    if (__builtin_mul_overflow(n, b->ext[d], &n) || n > REGS_LIMIT * 4) n = REGS_LIMIT * 4;
-  }
-  if (b->rank < 2) return b->rank ? (u32)(2 * ((n + 16 * warps - 1) / (16 * warps))) : 1;
-  i64 bytes = n * sc_elem[b->elem].bytes, share = 4 * 32 * (i64)warps;
-  return (u32)((bytes + share - 1) / share);
-}
-
 static void weigh(Live *l, u32 pc) {
   u32 tiles = 0, all = 0;
   for (u32 w = 0; w < l->words; w++) {
     for (u64 set = l->now[w]; set; set &= set - 1) {
       const Buf *b = &l->k->buf.at[w * 64 + (u32)__builtin_ctzll(set)];
-      u32 regs = sc_tile_regs(b, l->warps);
+      u32 regs = sc_tile_regs(l->k, b);
       all += regs;
       if (b->rank > 1) tiles += regs;
     }
@@ -167,7 +156,6 @@ Worst sc_worst(Sc *sc, Kernel *k, Uses *uses, u32 role) {
             .k = k,
             .uses = uses,
             .code = &r->code,
-            .warps = r->warps,
             .words = k->buf.n / 64 + 1};
   l.now = new_set(&l);
   l.worst.live = new_set(&l);

@@ -10,6 +10,7 @@
 // where the rows divide into 128 bytes, narrower ones where not. Registers: matrices may take all
 // but 32 of a thread's, matrices and vectors all but 24. That is where ptxas 13.0 begins to spill
 // or to serialize products; tests/unit/place.c has the kernels on both sides of the line.
+#include "layout/layout.h"
 #include "place.h"
 
 enum { TILE_ALIGN = 1024, VECTOR_ALIGN = 128, HUGE_BYTES = 1 << 30 };
@@ -25,12 +26,6 @@ static u64 buf_bytes(const Buf *b) {
     if (n > HUGE_BYTES) n = HUGE_BYTES;
   }
   return n;
-}
-
-static u8 swizzle_of(const Buf *b) {
-  if (b->rank < 2) return 0;
-  u64 row = (u64)b->ext[b->rank - 1] * sc_elem[b->elem].bytes;
-  return row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 0;
 }
 
 static bool has_tile(const Kernel *k, const Ring *r) {
@@ -49,7 +44,6 @@ static u64 place_stage(Kernel *k, const Ring *r) {
       if ((b->rank < 2) != vectors) continue;
       at = round_up(at, vectors ? VECTOR_ALIGN : TILE_ALIGN);
       b->offset = (u32)at;
-      b->swizzle = swizzle_of(b);
       at += buf_bytes(b);
       if (at > HUGE_BYTES) at = HUGE_BYTES;
     }
@@ -235,7 +229,7 @@ static const char *tile_text(Sc *sc, const Buf *b) {
 }
 
 // The live tiles, largest first: what the reader has to choose from.
-static void note_live(Sc *sc, const Kernel *k, Diag *d, const Role *r, const u64 *live) {
+static void note_live(Sc *sc, const Kernel *k, Diag *d, const u64 *live) {
   u64 *left = NEWS(sc, u64, k->buf.n / 64 + 1);
   for (u32 w = 0; w <= k->buf.n / 64; w++) left[w] = live[w];
   for (u32 n = 0; n < 6; n++) {
@@ -243,13 +237,13 @@ static void note_live(Sc *sc, const Kernel *k, Diag *d, const Role *r, const u64
     for (u32 i = 0; i < k->buf.n; i++) {
       if (!(left[i / 64] >> i % 64 & 1)) continue;
       if (most == SC_NONE ||
-          sc_tile_regs(&k->buf.at[i], r->warps) > sc_tile_regs(&k->buf.at[most], r->warps))
+          sc_tile_regs(k, &k->buf.at[i]) > sc_tile_regs(k, &k->buf.at[most]))
         most = i;
     }
     if (most == SC_NONE) return;
     const Buf *b = &k->buf.at[most];
     sc_note(sc, d, b->span, "'%s' : %s takes %u", b->name, tile_text(sc, b),
-            sc_tile_regs(b, r->warps));
+            sc_tile_regs(k, b));
     left[most / 64] &= ~((u64)1 << most % 64);
   }
 }
@@ -266,7 +260,7 @@ static void place_registers(Sc *sc, Kernel *k) {
     Diag *d = sc_report(sc, D_R8_LIVE, r->code.at[worst.pc].span,
                         "'%s' needs about %u registers a thread here, but has %u", r->name,
                         worst.need, have);
-    note_live(sc, k, d, r, worst.live);
+    note_live(sc, k, d, worst.live);
     sc_help(sc, d,
             "tiles take %u of them, and about %u are needed besides: make a tile smaller, let one "
             "die earlier, or ask for more 'regs'",

@@ -15,7 +15,6 @@ enum {
   FOR_ALL = 24            // and matrices and vectors together (place.c)
 };
 
-u32 sc_tile_regs(const Buf *b, u32 warps);    // registers a thread that a register tile takes
 u32 sc_entry_regs(u32 threads);               // registers a thread at launch, by the launch bounds
 
 // live.c: the worst point of a role.

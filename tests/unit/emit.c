@@ -15,7 +15,8 @@
 #include "files.h"
 #include "fixture.h"
 
-static const CudaText *emit(Fixture *f, const char *name, const char *source, const char *unit,
+// NULL: reported.
+static const CudaText *try_emit(Fixture *f, const char *name, const char *source, const char *unit,
                             bool debug_waits, const Kernel **k) {
   sc_init(&f->sc, NULL);
   f->sc.unwind = &f->unwind;
@@ -23,8 +24,14 @@ static const CudaText *emit(Fixture *f, const char *name, const char *source, co
   f->sc.text = sc_text(&f->sc, name, source, strlen(source));
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
   *k = f->sc.errors ? NULL : sc_compile_to(&f->sc, ast, &(Choice){.unit = unit}, NULL);
-  if (!*k) fail_msg("%s: %s", name, f->sc.diags ? f->sc.diags->text : "no kernel");
-  return sc_cuda(&f->sc, *k, &(CudaOptions){debug_waits});
+  return *k ? sc_cuda(&f->sc, *k, &(CudaOptions){debug_waits}) : NULL;
+}
+
+static const CudaText *emit(Fixture *f, const char *name, const char *source, const char *unit,
+                            bool debug_waits, const Kernel **k) {
+  const CudaText *t = try_emit(f, name, source, unit, debug_waits, k);
+  if (!t) fail_msg("%s: %s", name, f->sc.diags ? f->sc.diags->text : "no kernel");
+  return t;
 }
 
 // ---- refused
@@ -39,7 +46,7 @@ static void refused(const char *body, const char *word) {
            "  out Y : f32[M, 64]\n  out Z : f32[M]\n  inout W : f16[M, 64]\n  inout A : f32[64]\n  "
            "grid (x : cdiv(M, 64))\n  %s}\n",
            body);
-  const CudaText *t = emit(&f, "test.sched", source, NULL, false, &k);
+  const CudaText *t = try_emit(&f, "test.sched", source, NULL, false, &k);
   if (t) fail_msg("emitted, where '%s' is expected", word);
   assert_int_equal(f.sc.diags->id, D_G_EMIT);
   Str all = {.sc = &f.sc};
@@ -146,7 +153,7 @@ static void waits_need_memory(void **state) {
   const Kernel *k;
   assert_non_null(emit(&f, "test.sched", source, NULL, false, &k));
   sc_free(&f.sc);
-  assert_null(emit(&f, "test.sched", source, NULL, true, &k));
+  assert_null(try_emit(&f, "test.sched", source, NULL, true, &k));
   assert_int_equal(f.sc.diags->id, D_G_EMIT);
   assert_string_equal(
       f.sc.diags->text,

@@ -27,10 +27,15 @@ static inline int end(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
-static inline const Kernel *compile(Fixture *f, const char *name, const char *source) {
+// NULL: reported.
+static inline const Kernel *try_compile(Fixture *f, const char *name, const char *source) {
   f->sc.text = sc_text(&f->sc, name, source, strlen(source));
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
-  const Kernel *k = ast && !f->sc.errors ? sc_compile_to(&f->sc, ast, &(Choice){0}, NULL) : NULL;
+  return ast && !f->sc.errors ? sc_compile_to(&f->sc, ast, &(Choice){0}, NULL) : NULL;
+}
+
+static inline const Kernel *compile(Fixture *f, const char *name, const char *source) {
+  const Kernel *k = try_compile(f, name, source);
   if (!k) fail_msg("%s", f->sc.diags->text);
   return k;
 }

@@ -31,7 +31,7 @@ static bool begin(Fixture *f, const char *source) {
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
   f->k = f->sc.errors ? NULL : sc_lower(&f->sc, ast, &(Choice){0});
   if (!f->k) show(&f->sc);
-  return f->k && sc_derive(&f->sc, f->k);
+  return f->k && sc_lay_out(&f->sc, f->k) && sc_derive(&f->sc, f->k);
 }
 
 // The n-th operation of a kind in a role, from 0.

@@ -64,9 +64,11 @@ static inline void load(Kit *t, const char *source) {
   Ast *ast = sc_parse(&t->sc, t->sc.text);
   t->k = t->sc.errors ? NULL : sc_lower(&t->sc, ast, &(Choice){0});
   for (u32 i = 0; t->k && !t->sc.errors && i < t->k->launch.n; i++) {
-    sc_derive(&t->sc, (Kernel *)(uintptr_t)t->k->launch.at[i].kernel);
+    Kernel *step = (Kernel *)(uintptr_t)t->k->launch.at[i].kernel;
+    sc_lay_out(&t->sc, step);
+    sc_derive(&t->sc, step);
   }
-  if (t->k && !t->sc.errors) sc_derive(&t->sc, t->k);
+  if (t->k && !t->sc.errors && sc_lay_out(&t->sc, t->k)) sc_derive(&t->sc, t->k);
   if (t->sc.errors) show(t);
   assert_int_equal(t->sc.errors, 0);
 }

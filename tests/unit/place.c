@@ -40,7 +40,7 @@ static bool begin(Fixture *f, const char *source, const char *params) {
   }
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
   f->k = f->sc.errors ? NULL : sc_lower(&f->sc, ast, &(Choice){.param = param, .params = n});
-  bool ready = f->k && sc_derive(&f->sc, f->k) && sc_flow(&f->sc, f->k);
+  bool ready = f->k && sc_lay_out(&f->sc, f->k) && sc_derive(&f->sc, f->k) && sc_flow(&f->sc, f->k);
   if (!ready) show(&f->sc);
   assert_true(ready);
   return sc_place(&f->sc, f->k);

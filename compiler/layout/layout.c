@@ -1,0 +1,251 @@
+// layout.c - which thread holds which element. In: a kernel after `lower`. Out: the layout of each
+// register tile; for each statement, the variables that run over the rows and columns of what its
+// threads hold.
+//
+// A register tile [64 b, n] of a warpgroup (16 b of a warp) lies as wgmma leaves its accumulator, so that
+// it meets products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 % 2),
+// column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Vectors lie beside the tiles
+// whose rows or columns they run along. A statement without a register tile deals its elements to the
+// threads in order, the column fastest.
+#include "layout.h"
+#include "passes.h"
+
+// ---- the tables
+
+#define LANE(n) {SEL_LANE, n}
+#define REG(n) {SEL_REG, n}
+#define WARP(n) {SEL_WARP, n}
+
+static const Layout of_a_warp[LAY_COUNT] = {
+    [LAY_ACC] = {4, 3, {LANE(2), LANE(3), LANE(4), REG(1)}, {REG(0), LANE(0), LANE(1)}},
+    [LAY_ROW] = {4, 0, {LANE(2), LANE(3), LANE(4), REG(0)}, {{0}}},
+    [LAY_COL] = {0, 3, {{0}}, {REG(0), LANE(0), LANE(1)}},
+};
+
+static const Layout of_a_warpgroup[LAY_COUNT] = {
+    [LAY_ACC] = {6,
+                 3,
+                 {LANE(2), LANE(3), LANE(4), REG(1), WARP(0), WARP(1)},
+                 {REG(0), LANE(0), LANE(1)}},
+    [LAY_ROW] = {6, 0, {LANE(2), LANE(3), LANE(4), REG(0), WARP(0), WARP(1)}, {{0}}},
+    [LAY_COL] = {0, 3, {{0}}, {REG(0), LANE(0), LANE(1)}},
+};
+
+const Layout *sc_layout(LayoutId id, u32 warps) {
+  return warps == 1 ? &of_a_warp[id] : &of_a_warpgroup[id];
+}
+
+static u32 register_bits(const Layout *layout) {
+  u32 n = 0;
+  for (u32 i = 0; i < layout->row_bits; i++) n += layout->row[i].selects == SEL_REG;
+  for (u32 i = 0; i < layout->col_bits; i++) n += layout->col[i].selects == SEL_REG;
+  return n;
+}
+
+static void select_bits(Holder *h, const LayoutBit *bit, u32 bits, i64 number) {
+  u32 *const of[] = {[SEL_REG] = &h->elem, [SEL_LANE] = &h->lane, [SEL_WARP] = &h->warp};
+  for (u32 i = 0; i < bits; i++) *of[bit[i].selects] |= (u32)(number >> i & 1) << bit[i].bit;
+}
+
+Holder sc_holder(const Layout *layout, i64 row, i64 col) {
+  Holder h = {.block = (u32)(row >> layout->row_bits),
+              .elem = (u32)(col >> layout->col_bits) << register_bits(layout)};
+  select_bits(&h, layout->row, layout->row_bits, row);
+  select_bits(&h, layout->col, layout->col_bits, col);
+  return h;
+}
+
+// ---- operands
+
+bool sc_mn_major(const Kernel *k, u32 view) {
+  const View *v = &k->view.at[view];
+  const Buf *b = &k->buf.at[v->buf];
+  return b->space == SP_STAGE && v->at[b->rank - 1].var != 2;
+}
+
+// ---- register tiles
+
+u32 sc_block_rows(u32 warps) { return 1u << sc_layout(LAY_ACC, warps)->row_bits; }
+
+static const Layout *layout_of(const Kernel *k, const Buf *tile) {
+  return sc_layout((LayoutId)tile->layout, k->role.at[tile->role].warps);
+}
+
+u32 sc_blocks(const Kernel *k, const Buf *tile) {
+  const Layout *layout = layout_of(k, tile);
+  u32 rows = 1u << layout->row_bits;
+  return layout->row_bits ? ((u32)tile->ext[0] + rows - 1) / rows : 1;
+}
+
+u32 sc_block_elems(const Kernel *k, const Buf *tile) {
+  const Layout *layout = layout_of(k, tile);
+  i64 columns = layout->col_bits ? tile->ext[tile->rank - 1] >> layout->col_bits : 1;
+  return (u32)columns << register_bits(layout);
+}
+
+// A matrix of narrow elements is packed into words. A vector's elements are floats, whatever its type.
+u32 sc_tile_regs(const Kernel *k, const Buf *tile) {
+  if (!tile->rank) return 1;
+  u32 bytes = tile->rank == 2 ? sc_elem[tile->elem].bytes : 4;
+  return sc_blocks(k, tile) * sc_block_elems(k, tile) * bytes / 4;
+}
+
+// ---- stages
+
+i64 sc_stage_rows(const Buf *part) {
+  i64 n = 1;
+  for (u32 d = 0; d + 1 < part->rank; d++) n *= part->ext[d];
+  return n;
+}
+
+static u32 row_bytes(const Buf *part) {
+  return (u32)part->ext[part->rank - 1] * sc_elem[part->elem].bytes;
+}
+
+u32 sc_panel_bytes(const Buf *part) { return part->swizzle ? part->swizzle : row_bytes(part); }
+
+// The widest swizzle into which the rows divide.
+static u8 swizzle_of(const Buf *part) {
+  if (part->rank < 2) return 0;
+  u64 row = (u64)part->ext[part->rank - 1] * sc_elem[part->elem].bytes;
+  return row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 0;
+}
+
+static const View *view_at(const Kernel *k, const Map *m, u32 i) {
+  return &k->view.at[sc_view_of(k, m, i)];
+}
+
+// ---- vectors
+
+// A vector whose index is the second index of a matrix in the same statement runs along its columns,
+// and so does one that has its index in common with such a vector. True if there is a new one.
+static bool find_columns(Kernel *k, const Map *m) {
+  u32 columns = 0;
+  bool found = false;
+  for (u32 i = 0; i < sc_views_of(m); i++) {
+    const View *v = view_at(k, m, i);
+    u8 layout = k->buf.at[v->buf].layout;
+    i8 var = layout == LAY_ACC ? v->at[1].var : layout == LAY_COL ? v->at[0].var : -1;
+    if (var >= 0) columns |= 1u << var;
+  }
+  for (u32 i = 0; i < sc_views_of(m); i++) {
+    const View *v = view_at(k, m, i);
+    Buf *b = &k->buf.at[v->buf];
+    if (b->layout != LAY_ROW || !v->rank || v->at[0].var < 0) continue;
+    if (!(columns >> v->at[0].var & 1)) continue;
+    b->layout = LAY_COL;
+    found = true;
+  }
+  return found;
+}
+
+static void lay_out_tiles(Kernel *k) {
+  for (u32 i = 0; i < k->buf.n; i++) {
+    Buf *b = &k->buf.at[i];
+    if (b->space == SP_REG) b->layout = b->rank == 2 ? LAY_ACC : LAY_ROW;
+    if (b->space == SP_STAGE) b->swizzle = swizzle_of(b);
+  }
+  for (bool found = true; found;) {
+    found = false;
+    for (u32 i = 0; i < k->map.n; i++) found |= find_columns(k, &k->map.at[i]);
+  }
+}
+
+// ---- statements
+
+i8 sc_row_of(const Kernel *k, const View *v) {
+  u8 layout = k->buf.at[v->buf].layout;
+  return v->rank && (layout == LAY_ACC || layout == LAY_ROW) ? v->at[0].var : -1;
+}
+
+i8 sc_col_of(const Kernel *k, const View *v) {
+  u8 layout = k->buf.at[v->buf].layout;
+  return layout == LAY_ACC ? v->at[1].var : v->rank && layout == LAY_COL ? v->at[0].var : -1;
+}
+
+// The variables that no register tile says anything of run over rows first, then over columns.
+static void name_the_others(Map *m) {
+  for (i8 var = 0; var < m->vars; var++) {
+    if (var == m->row || var == m->col) continue;
+    if (m->row < 0) m->row = var;
+    else if (m->col < 0) m->col = var;
+  }
+}
+
+// What the first register tiles say; `select` reports others that say something else.
+static void lay_out_statement(const Kernel *k, Map *m) {
+  m->row = m->col = -1;
+  for (u32 i = 0; i < sc_views_of(m); i++) {
+    const View *v = view_at(k, m, i);
+    const Buf *b = &k->buf.at[v->buf];
+    if (b->space != SP_REG) continue;
+    m->held |= HELD;
+    if (m->row < 0) m->row = sc_row_of(k, v);
+    if (m->col < 0) m->col = sc_col_of(k, v);
+    m->pairs |= b->rank == 2 && sc_elem[b->elem].bytes == 2;
+  }
+  if (m->row >= 0) m->held |= HELD_ROWS;
+  if (m->col >= 0) m->held |= HELD_COLS;
+  name_the_others(m);
+}
+
+i64 sc_extent(const Kernel *k, const Map *m, i8 var) {
+  i64 n = 0;
+  if (var >= 0) x_const_int(k, m->var[var].extent, &n);
+  return n;
+}
+
+static bool names(const View *v, i32 var) {
+  for (u32 d = 0; d < v->rank; d++)
+    if (v->at[d].var == var) return true;
+  return false;
+}
+
+// Not if the statement has more elements than it names there, nor of vectors in registers: several
+// threads hold each of their elements, and one writes it.
+bool sc_one_thread_each(const Map *m, const View *v) {
+  if (m->held) return m->row >= 0 && m->col >= 0 && names(v, m->row) && names(v, m->col);
+  for (i32 var = 0; var < m->outs; var++)
+    if (!names(v, var)) return false;
+  return m->vars == m->outs;
+}
+
+// Which of the statement's directions a variable is.
+static i32 direction(const Map *m, i8 var) {
+  return var < 0 ? -1 : var == m->row ? 0 : var == m->col ? 1 : 2;
+}
+
+// Fragments and wide rows change hands within a warp on their way between registers and memory.
+static bool changes_hands(const Kernel *k, const Map *m, const View *v) {
+  if (m->dst == SC_NONE || (m->move != MOVE_FRAGMENT && m->move != MOVE_WIDE)) return false;
+  const View *dst = &k->view.at[m->dst];
+  return k->buf.at[dst->buf].space == SP_REG || v == dst;
+}
+
+bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w) {
+  if (!m->held != !n->held || !sc_one_thread_each(m, v) || !sc_one_thread_each(n, w)) return false;
+  if (changes_hands(k, m, v) || changes_hands(k, n, w)) return false;
+  for (u32 d = 0; d < v->rank; d++)
+    if (direction(m, v->at[d].var) != direction(n, w->at[d].var)) return false;
+  return true;
+}
+
+// An 8-bit tile in registers is the operand of a product as its columns lie there: the stage that it meets
+// is stored in that order.
+static void permute_stages(Kernel *k) {
+  for (u32 i = 0; i < k->product.n; i++) {
+    const Product *p = &k->product.at[i];
+    const Buf *a = &k->buf.at[k->view.at[p->a].buf];
+    if (a->space == SP_REG && sc_elem[a->elem].bytes == 1)
+      k->buf.at[k->view.at[p->b].buf].permuted = true;
+  }
+}
+
+bool sc_lay_out(Sc *sc, Kernel *k) {
+  (void)sc;
+  lay_out_tiles(k);
+  for (u32 i = 0; i < k->map.n; i++) lay_out_statement(k, &k->map.at[i]);
+  permute_stages(k);
+  sc_choose_moves(k);
+  return true;
+}

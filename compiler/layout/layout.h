@@ -1,0 +1,66 @@
+// layout.h - where the elements of tiles are: which thread holds an element of a register tile and in
+// which of its registers, how the rows of a stage lie in shared memory, and which threads run which
+// elements of a statement. The one place that knows; flow, place, the emitter and the interpreter ask
+// here.
+#ifndef SC_LAYOUT_H
+#define SC_LAYOUT_H
+
+#include "ir.h"
+
+typedef enum Move {
+#define MOVE(id, text) MOVE_##id,
+#include "move.def"
+#undef MOVE
+} Move;
+
+enum { SC_FRAGMENT_COLS = 8 };  // columns come in whole groups of so many
+
+// What a bit of an element's row or column number selects.
+typedef enum Selects { SEL_REG, SEL_LANE, SEL_WARP } Selects;
+
+// Bit `bit` of the number of a thread's element, of its lane in the warp, or of its warp.
+typedef struct LayoutBit {
+  u8 selects, bit;
+} LayoutBit;
+
+// How one block of a register tile is spread over the threads of a role instance: what each of the low
+// bits of the row and of the column selects. A bit of a lane or warp that neither names is broadcast:
+// the threads that differ in it hold the same elements. The column's higher bits count on the thread's
+// elements; the row's higher bits count the blocks.
+typedef struct Layout {
+  u8 row_bits, col_bits;
+  LayoutBit row[6], col[3];
+} Layout;
+
+// One element of one thread. Threads that hold the same element differ in broadcast bits.
+typedef struct Holder {
+  u32 lane, warp;  // with 0 in the broadcast bits
+  u32 block, elem;
+} Holder;
+
+const Layout *sc_layout(LayoutId id, u32 warps);  // of an instance of 1 or 4 warps
+Holder sc_holder(const Layout *layout, i64 row, i64 col);
+u32 sc_block_rows(u32 warps);                       // rows of a block: 16 a warp
+u32 sc_blocks(const Kernel *k, const Buf *tile);    // blocks of a register tile; 1 of a vector along columns
+u32 sc_block_elems(const Kernel *k, const Buf *tile);  // elements of a block that a thread holds
+u32 sc_tile_regs(const Kernel *k, const Buf *tile);    // registers of a thread that a tile takes
+
+// Stages: a tile is stored in panels as wide as its swizzle, [panel][row][swizzle bytes].
+i64 sc_stage_rows(const Buf *part);   // of all dimensions but the last
+u32 sc_panel_bytes(const Buf *part);  // of a row in one panel
+
+// Operands of products: is it stored MN-major, the contracted index not its last?
+bool sc_mn_major(const Kernel *k, u32 view);
+
+// Statements (layout.c).
+i8 sc_row_of(const Kernel *k, const View *v);  // the variable that runs over a register tile's rows, -1: none
+i8 sc_col_of(const Kernel *k, const View *v);
+i64 sc_extent(const Kernel *k, const Map *m, i8 var);  // of a variable that is a constant; 0 of none (-1)
+// Is each element that a statement touches through this view one thread's alone?
+bool sc_one_thread_each(const Map *m, const View *v);
+// Do two statements of an instance that touch the elements of a buf through these views, at equal
+// places, do so by the same threads?
+bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w);
+void sc_choose_moves(Kernel *k);  // move.c: of each statement and its reads
+
+#endif

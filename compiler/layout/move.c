@@ -1,0 +1,129 @@
+// move.c - how the elements of each statement go where they are written, and how those that it reads
+// come: by as many bytes at once as lie side by side. In: a map with its layout. Out: its move, and
+// those of its reads. What no move carries, `target` reports.
+#include "layout.h"
+
+#include "cuda.h"
+
+typedef struct Mover {
+  Kernel *k;
+  u32 warps;  // of the role whose statement it is
+} Mover;
+
+static const View *view_at(const Mover *s, u32 view) { return &s->k->view.at[view]; }
+static const Buf *buf_at(const Mover *s, u32 view) { return &s->k->buf.at[view_at(s, view)->buf]; }
+
+static bool on(const View *v, i8 var) {
+  for (u32 d = 0; d < v->rank; d++)
+    if (var >= 0 && v->at[d].var == var) return true;
+  return false;
+}
+
+static bool multiple(const Mover *s, Xid base, i64 n) {
+  return !base || cu_multiple(s->k, base, n);
+}
+
+// Are the statement's rows and columns there 16 by 16 blocks of a 16-bit stage, as stmatrix and ldmatrix
+// take them?
+static bool by_fragments(const Mover *s, const Map *m, u32 view) {
+  const View *v = view_at(s, view);
+  const Buf *b = buf_at(s, view);
+  i64 rows = sc_extent(s->k, m, m->row), cols = sc_extent(s->k, m, m->col);
+  return b->space == SP_STAGE && b->rank == 2 && sc_elem[b->elem].bytes == 2 && b->swizzle && rows &&
+         cols % 16 == 0 && v->at[0].var == m->row && v->at[1].var == m->col &&
+         multiple(s, v->at[1].base, SC_FRAGMENT_COLS);
+}
+
+static Move to_registers(const Mover *s, const Map *m) {
+  const Buf *b = buf_at(s, m->dst);
+  const Expr *root = &s->k->expr.at[m->root];
+  if (b->layout == LAY_ROW) return MOVE_ROWS;
+  if (b->layout == LAY_ACC && sc_elem[b->elem].bytes == 1) return MOVE_BYTES;
+  bool copy = root->op == X_LOAD && buf_at(s, root->ref)->elem == b->elem;
+  return copy && by_fragments(s, m, root->ref) ? MOVE_FRAGMENT : MOVE_ELEMS;
+}
+
+static Move to_stage(const Mover *s, const Map *m) {
+  const View *v = view_at(s, m->dst);
+  if (!on(v, m->col)) return MOVE_ROWS;
+  if (buf_at(s, m->dst)->rank == 1) return MOVE_COLUMNS;
+  return by_fragments(s, m, m->dst) ? MOVE_FRAGMENT : MOVE_ELEMS;
+}
+
+static bool cond_on_columns(const Mover *s, const Map *m) {
+  return m->cond && m->col >= 0 && s->k->expr.at[m->cond].vars >> m->col & 1;
+}
+
+// The rows' pieces begin at multiples of 16 bytes and end inside the tensor.
+static bool wide(const Mover *s, const Map *m) {
+  const View *v = view_at(s, m->dst);
+  const Buf *b = buf_at(s, m->dst);
+  const Pos *last = &v->at[v->rank - 1];
+  i64 lo = 0, hi = 0, dim, cols = sc_extent(s->k, m, m->col);
+  if (sc_elem[b->elem].bytes != 2 || m->col < 0 || last->var != m->col || cols % 32) return false;
+  if (last->base && !x_range(s->k, last->base, &lo, &hi)) return false;
+  return lo >= 0 && x_const_int(s->k, b->dim[b->rank - 1], &dim) && hi + cols <= dim &&
+         multiple(s, last->base, 8) && !cond_on_columns(s, m);
+}
+
+// A blocked workspace has blocks of 64 rows and 8 columns in the order of a warpgroup's accumulator: a
+// thread's four elements, then those of the next.
+static bool by_fours(const Mover *s, const Map *m, u32 view) {
+  const View *v = view_at(s, view);
+  const Pos *row = &v->at[v->rank - 2], *col = row + 1;
+  return buf_at(s, view)->blocked && sc_block_rows(s->warps) == 64 && m->row >= 0 && m->col >= 0 &&
+         row->var == m->row && col->var == m->col && multiple(s, row->base, 64) &&
+         multiple(s, col->base, SC_FRAGMENT_COLS);
+}
+
+static Move to_tensor(const Mover *s, const Map *m, bool add) {
+  const View *v = view_at(s, m->dst);
+  const Buf *b = buf_at(s, m->dst);
+  if (!on(v, m->col)) return MOVE_ROWS;
+  if (!add && wide(s, m)) return MOVE_WIDE;
+  if (!m->cond && by_fours(s, m, m->dst)) return MOVE_FOUR;
+  bool along = v->at[v->rank - 1].var == m->col && !cond_on_columns(s, m);
+  if (add && along && sc_extent(s->k, m, m->row) && b->elem == EL_F32 && !b->blocked)
+    return MOVE_ADD_ROWS;
+  return m->row < 0 ? MOVE_COLUMNS : MOVE_ELEMS;
+}
+
+// Read ahead, for four of a thread's elements: an f32 vector of a stage along the columns, at places that
+// come in aligned pairs, or a blocked workspace. (An 8-bit register tile takes its columns in another
+// order.)
+static Move read_move(const Mover *s, const Map *m, u32 view) {
+  const Buf *dst = m->dst == SC_NONE ? NULL : buf_at(s, m->dst), *b = buf_at(s, view);
+  const View *v = view_at(s, view);
+  if (m->col < 0 || sc_extent(s->k, m, m->col) % SC_FRAGMENT_COLS) return MOVE_ELEMS;
+  if (dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1) return MOVE_ELEMS;
+  if (b->space == SP_TENSOR) return by_fours(s, m, view) ? MOVE_FOUR : MOVE_ELEMS;
+  bool pairs = b->space == SP_STAGE && b->rank == 1 && b->elem == EL_F32 &&
+               v->at[0].var == m->col && multiple(s, v->at[0].base, 2);
+  return pairs ? MOVE_PAIR : MOVE_ELEMS;
+}
+
+static Move write_move(const Mover *s, const Map *m, bool add) {
+  u8 space = buf_at(s, m->dst)->space;
+  if (!m->held) return MOVE_DEALT;
+  if (space == SP_REG) return to_registers(s, m);
+  return space == SP_STAGE ? to_stage(s, m) : to_tensor(s, m, add);
+}
+
+static void choose(const Mover *s, Map *m, bool add) {
+  for (u32 i = 0; i < m->reads; i++) {
+    MapRead *read = &s->k->read.at[m->read0 + i];
+    read->move = (u8)read_move(s, m, read->view);
+  }
+  if (m->dst != SC_NONE) m->move = (u8)write_move(s, m, add);
+}
+
+void sc_choose_moves(Kernel *k) {
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    Mover s = {.k = k, .warps = k->role.at[r].warps};
+    for (u32 i = 0; i < code->n; i++) {
+      const Ins *ins = &code->at[i];
+      if (sc_on_map((Op)ins->op)) choose(&s, &k->map.at[ins->arg[0]], ins->op == OP_MAPADD);
+    }
+  }
+}
