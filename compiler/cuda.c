@@ -395,8 +395,7 @@ static bool fits(const Cuda *c) {
   Diag *d = sc_report(c->sc, D_G_EMIT, c->k->span,
                       "'%s' needs %u bytes of shared memory with --debug-waits, and a CTA has %d",
                       c->k->name, want, SMEM_LIMIT);
-  sc_help(c->sc, d,
-          "look for the wait with smaller tiles, or with a stage fewer in a ring");
+  sc_help(c->sc, d, "look for the wait with smaller tiles, or with a stage fewer in a ring");
   return false;
 }
 

@@ -1,4 +1,5 @@
-// cuda.h - inside the emitter: IR -> CUDA C for sm_90a. Files in the order of the text that they write:
+// cuda.h - inside the emitter: IR -> CUDA C for sm_90a. Files in the order of the text that they
+// write:
 //   cuda.c        the frame: arguments, barriers, roles, the loop over tiles
 //   cuda_name.c   names, comments, paths
 //   cuda_scope.c  what a role's values are called, and where they are declared
@@ -6,13 +7,10 @@
 //   cuda_expr.c   expressions
 //   cuda_tile.c   the text of a tile's element: register fragments, swizzled stages, tensors
 //   cuda_inside.c what is known of integers by their form: multiples, what lies inside a tensor
-//   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
-//   cuda_write.c  … where their values go
-//   cuda_mma.c    products
-//   cuda_tie.c    tiles that a wait hands back without naming them
-//   cuda_ring.c   rings, copies, turns
-//   cuda_wait.c   waits for other roles, which --debug-waits bounds
-//   cuda_layout.c indentation, braces, long lines
+//   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the
+//   loop cuda_write.c  … where their values go cuda_mma.c    products cuda_tie.c    tiles that a
+//   wait hands back without naming them cuda_ring.c   rings, copies, turns cuda_wait.c   waits for
+//   other roles, which --debug-waits bounds cuda_layout.c indentation, braces, long lines
 //   cuda_prims.c  the few lines of PTX that all of them call (cuda_prims.def)
 #ifndef SC_CUDA_H
 #define SC_CUDA_H
@@ -179,11 +177,13 @@ Txt cu_from(Cuda *c, Xid base, Txt x);                  // base + x; x where the
 void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);  // a line that stores one element in a stage
 const char *cu_of(Cuda *c, Elem elem, const char *bits);  // an element as float, from its bits
 const char *cu_to(Cuda *c, Elem elem, const char *value); // and back
-u32 cu_array(const Cuda *c, u32 buf);                   // elements of the C array for a block of a tile, or for a vector
+u32 cu_array(const Cuda *c,
+             u32 buf);  // elements of the C array for a block of a tile, or for a vector
 const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
 Txt cu_row(Cuda *c, const At *at);                      // the row in the instance's tile
 Txt cu_col(Cuda *c, const At *at);
-const char *cu_col_step(Cuda *c, const At *at);         // the same without the lane's part: a constant once unrolled
+const char *cu_col_step(
+    Cuda *c, const At *at);  // the same without the lane's part: a constant once unrolled
 const char *cu_stage(Cuda *c, const View *v);           // shared-memory address of the part in the stage a view means
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);  // an address; of a vector: row alone
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit

@@ -247,7 +247,8 @@ static void add_parts(MapGen *g) {
   for (u32 i = 0; i < g->m->reads && !g->at.parts; i++) {
     u32 buf = c->k->view.at[sc_view_of(c->k, g->m, i)].buf;
     const char *name = c->name[buf];
-    if (!c->k->buf.at[buf].partial || c->k->buf.at[buf].layout != LAY_ROW || c->sum[buf].to > c->pc) continue;
+    if (!c->k->buf.at[buf].partial || c->k->buf.at[buf].layout != LAY_ROW || c->sum[buf].to > c->pc)
+      continue;
     QuadSum *sum = &c->sum[buf];
     sum->name = cu_lasting(c, cu_text(c, "%s_sum", name), buf, &sum->to);
     cu_line(c, "const float %s[2] = {sc_quad_sum(%s[0]), sc_quad_sum(%s[1])};", sum->name, name, name);

@@ -18,7 +18,8 @@ static Operand operand(Cuda *c, u32 view) {
   const View *v = &c->k->view.at[view];
   const Buf *b = &c->k->buf.at[v->buf];
   i64 n, first = 0;
-  if (b->space == SP_STAGE && v->at[1].base && x_const_int(c->k, v->at[1].base, &n)) first = n * sc_elem[b->elem].bytes % sc_panel_bytes(b);
+  if (b->space == SP_STAGE && v->at[1].base && x_const_int(c->k, v->at[1].base, &n))
+    first = n * sc_elem[b->elem].bytes % sc_panel_bytes(b);
   return (Operand){v, b, b->space == SP_REG, sc_mn_major(c->k, view), first, NULL};
 }
 
@@ -95,7 +96,8 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
     str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
     if (!cu_multiple(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
   }
-  const char *next = o->mn ? cu_text(c, ", %lld * %lld", (long long)sc_stage_rows(o->b), (long long)width) : "";
+  const char *next =
+      o->mn ? cu_text(c, ", %lld * %lld", (long long)sc_stage_rows(o->b), (long long)width) : "";
   cu_line(c, "const u64 %s = sc_desc<%lld>(%s%s);", name, (long long)width, at.at, next);
   return name;
 }
@@ -169,13 +171,17 @@ static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *
   for (i64 m = 0; m < blocks; m++) {
     for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
       const char *f = instruction(c, a, b, (u32)chunk);
-      const char *d = sc_blocks(c->k, dst) > 1 ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m) : c->name[dst_buf];
+      const char *d = sc_blocks(c->k, dst) > 1
+                          ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m)
+                          : c->name[dst_buf];
       if (n0 + into) d = cu_text(c, "%s + %lld", d, (long long)(n0 / 2 + into));
       for (i64 s = 0; s < slices; s++) {
         const char *scale = s || p->acc ? "1" : "0";
         long long b_at = advance(b, s, n0);
         if (a->regs) {
-          const char *x = sc_blocks(c->k, a->b) > 1 ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m) : c->name[a->v->buf];
+          const char *x = sc_blocks(c->k, a->b) > 1
+                              ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m)
+                              : c->name[a->v->buf];
           if (s * 4 + from) x = cu_text(c, "%s + %lld", x, (long long)(s * 4 + from));
           cu_line(c, "%s<%lld>(%s, %s, %s, %s);", f, b_at, d, x, b->desc, scale);
         } else {

@@ -216,13 +216,17 @@ static Copy copy(Cuda *c, u32 tensor, u32 stage, u32 ctas) {
   const Buf *t = &c->k->buf.at[y.tensor->buf];
   y.m = (TmaMap){.tensor = y.tensor->buf, .part = y.stage->buf, .ctas = ctas};
   for (u32 d = 0; d < t->rank; d++) y.m.sliced[d] = y.tensor->at[d].slice;
-  u32 bytes = sc_elem[t->elem].bytes, panels = (u32)y.part->ext[y.part->rank - 1] * bytes / sc_panel_bytes(y.part);
+  u32 bytes = sc_elem[t->elem].bytes,
+      panels = (u32)y.part->ext[y.part->rank - 1] * bytes / sc_panel_bytes(y.part);
   i64 last, base = 0;
   const Pos *col = &y.tensor->at[t->rank - 1];
-  bool aligned = !col->base || (x_const_int(c->k, col->base, &base) && base * bytes % sc_panel_bytes(y.part) == 0);
+  bool aligned = !col->base || (x_const_int(c->k, col->base, &base) &&
+                                base * bytes % sc_panel_bytes(y.part) == 0);
   y.by_panels = ctas > 1 && panels % ctas == 0;
   bool rows = ctas > 1 && !y.by_panels;  // one copy would put a panel's share behind that of the panel before
-  y.m.whole = panels > 1 && !rows && t->rank < 5 && aligned && x_const_int(c->k, t->dim[t->rank - 1], &last) && last * bytes % sc_panel_bytes(y.part) == 0;
+  y.m.whole = panels > 1 && !rows && t->rank < 5 && aligned &&
+              x_const_int(c->k, t->dim[t->rank - 1], &last) &&
+              last * bytes % sc_panel_bytes(y.part) == 0;
   y.panels = y.m.whole ? 1 : y.by_panels ? panels / ctas : panels;
   for (y.number = 0; y.number < c->tma.n; y.number++) {
     const TmaMap *o = &c->tma.at[y.number];
@@ -252,7 +256,8 @@ static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
   const char *at[5] = {"0", "0", "0", "0", "0"};
   i8 dims[5];
   u32 n = sc_cuda_map_dims(&y->m, y->tensor->rank, dims), ctas = y->m.ctas;
-  u32 width = sc_panel_bytes(y->part) / sc_elem[y->part->elem].bytes, panels = (u32)y->part->ext[y->part->rank - 1] / width;
+  u32 width = sc_panel_bytes(y->part) / sc_elem[y->part->elem].bytes,
+      panels = (u32)y->part->ext[y->part->rank - 1] / width;
   for (u32 i = 0; i < n; i++) {
     if (dims[i] == MAP_PANEL_COL) continue;
     const Pos *pos = &y->tensor->at[dims[i] == MAP_PANEL ? y->tensor->rank - 1u : (u32)dims[i]];
@@ -265,7 +270,9 @@ static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
       at[i] = plus(c, base, y->by_panels ? ranks(c, panels / ctas * width) : "0");
       at[i] = plus(c, at[i], cu_text(c, "%u", p * width));
     } else {
-      at[i] = i == 1 && ctas > 1 && !y->by_panels ? plus(c, base, ranks(c, sc_stage_rows(y->part) / ctas)) : base;
+      at[i] = i == 1 && ctas > 1 && !y->by_panels
+                  ? plus(c, base, ranks(c, sc_stage_rows(y->part) / ctas))
+                  : base;
     }
   }
   return cu_text(c, "%s, %s, %s, %s, %s", at[0], at[1], at[2], at[3], at[4]);
@@ -281,7 +288,8 @@ static const char *share_of(Cuda *c, const Copy *y, i64 bytes) {
 // Where panel `p` of the stage goes, or this CTA's share of it.
 static const char *panel_at(Cuda *c, const Copy *y, u32 p) {
   i64 panel = sc_stage_rows(y->part) * sc_panel_bytes(y->part);
-  u32 panels = (u32)y->part->ext[y->part->rank - 1] * sc_elem[y->part->elem].bytes / sc_panel_bytes(y->part);
+  u32 panels =
+      (u32)y->part->ext[y->part->rank - 1] * sc_elem[y->part->elem].bytes / sc_panel_bytes(y->part);
   const char *at = cu_stage(c, y->stage);
   if (y->m.ctas > 1) at = cu_text(c, "%s + %s", at, share_of(c, y, y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
   return p ? cu_text(c, "%s + %lld", at, (long long)p * panel) : at;

@@ -69,8 +69,8 @@ static void declare(Cuda *c, u32 buf) {
   const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
   const char *blocks = acc && sc_blocks(c->k, b) > 1 ? cu_text(c, "[%u]", sc_blocks(c->k, b)) : "";
   const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1]) : cu_text(c, "%lld", (long long)b->ext[0]);
-  cu_line(c, "%s %s%s[%u];  // %s[%s]%s", type, c->name[buf], blocks, cu_array(c, buf), sc_elem[b->elem].text, extents,
-          b->partial ? ", this lane's part" : "");
+  cu_line(c, "%s %s%s[%u];  // %s[%s]%s", type, c->name[buf], blocks, cu_array(c, buf),
+          sc_elem[b->elem].text, extents, b->partial ? ", this lane's part" : "");
 }
 
 // Declares what belongs before the operation being written. Tiles of the whole stand with the line of the schedule that

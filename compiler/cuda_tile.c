@@ -92,7 +92,8 @@ const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
   if (b->permuted) col = (Txt){cu_text(c, "sc_order8(%s)", col.s), P_ATOM};
   if (!b->swizzle) return cu_text(c, "%s + %u * (%s * %lld + %s)", stage, bytes, cu_paren(c, row, P_MUL), (long long)b->ext[1], cu_paren(c, col, P_ADD));
   const char *byte = bytes == 1 ? col.s : cu_text(c, "%u * %s", bytes, cu_paren(c, col, P_MUL + 1));
-  return cu_text(c, "sc_at<%u, %lld>(%s, %s, %s)", b->swizzle, (long long)sc_stage_rows(b), stage, row.s, byte);
+  return cu_text(c, "sc_at<%u, %lld>(%s, %s, %s)", b->swizzle, (long long)sc_stage_rows(b), stage,
+                 row.s, byte);
 }
 
 // From a base, or from nothing.

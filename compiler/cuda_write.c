@@ -28,8 +28,8 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
   cu_close(c);
 }
 
-// Where this lane's row of block n of the warp's 16 rows and 16 columns is in a 16-bit stage, as stmatrix
-// and ldmatrix take it.
+// Where this lane's row of block n of the warp's 16 rows and 16 columns is in a 16-bit stage, as
+// stmatrix and ldmatrix take it.
 static const char *fragment_at(MapGen *g, const View *v) {
   Cuda *c = g->c;
   const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
@@ -274,7 +274,8 @@ static const char *float_values(MapGen *g) {
     const View *v = &c->k->view.at[root->ref];
     const Buf *b = &c->k->buf.at[v->buf];
     if (b->layout == LAY_ACC && b->elem == EL_F32 && !v->at[1].base) {
-      return sc_blocks(c->k, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block) : c->name[v->buf];
+      return sc_blocks(c->k, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block)
+                                    : c->name[v->buf];
     }
   }
   cu_line(c, "float x[%lld];", (long long)g->cols / 2);

@@ -69,10 +69,10 @@ typedef enum Space {
 // How a register tile is spread over the threads of its role instance: layout.c has the bits.
 typedef enum LayoutId {
   LAY_NONE,  // no register tile
-  LAY_ACC,   // [64 b, n]: the wgmma accumulator fragment (PTX ISA 9.0, wgmma, D fragment); narrow tiles
-             // hold the same elements packed into words, which is also the A fragment
-  LAY_ROW,   // a vector over the rows of such tiles: 2 b elements a thread, the same in a quad
-  LAY_COL,   // a vector over their columns: n / 4 elements a thread
+  LAY_ACC,   // [64 b, n]: the wgmma accumulator fragment (PTX ISA 9.0, wgmma, D fragment); narrow
+            // tiles hold the same elements packed into words, which is also the A fragment
+  LAY_ROW,  // a vector over the rows of such tiles: 2 b elements a thread, the same in a quad
+  LAY_COL,  // a vector over their columns: n / 4 elements a thread
   LAY_COUNT
 } LayoutId;
 
@@ -94,7 +94,7 @@ typedef struct Buf {
   u8 layout;          // registers (layout): LayoutId
   u8 swizzle;         // stages (layout): 0, 32, 64 or 128 bytes
   bool permuted;      // stages (layout): 8-bit columns in the order of a register operand's
-  u32 offset;         // stages (place): bytes from the start of the stage, a multiple of 1024 for tiles
+  u32 offset;  // stages (place): bytes from the start of the stage, a multiple of 1024 for tiles
 } Buf;
 
 // One position of a view. In kernels `base` is uniform and the element is base + variable; in
@@ -136,10 +136,11 @@ typedef struct Map {
   u32 read0, reads;  // what it reads, each view once: Kernel.read [read0, read0 + reads)
   u32 fold0, folds;  // its reductions, each once: Kernel.fold
   // layout
-  i8 row, col;       // the variables that run over the rows and columns of what its threads hold, -1: none
-  u8 held;           // HELD_*; 0: no register tile takes part, and the elements are dealt in order
-  bool pairs;        // some register tile holds pairs of 16-bit elements
-  u8 move;           // Move (layout.h)
+  i8 row,
+      col;  // the variables that run over the rows and columns of what its threads hold, -1: none
+  u8 held;  // HELD_*; 0: no register tile takes part, and the elements are dealt in order
+  bool pairs;  // some register tile holds pairs of 16-bit elements
+  u8 move;     // Move (layout.h)
 } Map;
 
 // A view that a map reads.
@@ -331,7 +332,7 @@ struct Kernel {
   VEC(View) view;
   VEC(Map) map;
   VEC(MapRead) read;  // what maps read
-  VEC(Xid) fold;   // what maps reduce
+  VEC(Xid) fold;      // what maps reduce
   VEC(Product) product;
   VEC(u32) list;   // lists of register tiles: at the number, the count, then the bufs
   VEC(Ring) ring;
@@ -410,7 +411,8 @@ i64 sc_floordiv(i64 a, i64 b);  // b != 0
 i64 sc_floormod(i64 a, i64 b);
 bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out);  // NEG … NE on integers; false: overflow or division by zero
 
-// reads.c: the views of a map, what it reads and then what it writes; filled in at the end of `lower`.
+// reads.c: the views of a map, what it reads and then what it writes; filled in at the end of
+// `lower`.
 void sc_list_reads(Sc *sc, Kernel *k);
 u32 sc_views_of(const Map *m);
 u32 sc_view_of(const Kernel *k, const Map *m, u32 i);

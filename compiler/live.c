@@ -152,11 +152,7 @@ Worst sc_worst(Sc *sc, Kernel *k, Uses *uses, u32 role) {
     if (sc_op[r->code.at[i].op].effects & OPENS && ++depth > deepest) deepest = depth;
     if (sc_op[r->code.at[i].op].effects & CLOSES) depth--;
   }
-  Live l = {.sc = sc,
-            .k = k,
-            .uses = uses,
-            .code = &r->code,
-            .words = k->buf.n / 64 + 1};
+  Live l = {.sc = sc, .k = k, .uses = uses, .code = &r->code, .words = k->buf.n / 64 + 1};
   l.now = new_set(&l);
   l.worst.live = new_set(&l);
   l.head = NEWS(sc, Set, n + 1);

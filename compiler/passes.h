@@ -19,7 +19,8 @@ typedef struct Choice {
 // lower.c   … and its code: names resolved, defs expanded, types and extents checked (R9)
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice);
 
-// layout.c  which thread holds which element, in which panels stages lie, how statements move elements
+// layout.c  which thread holds which element, in which panels stages lie, how statements move
+// elements
 bool sc_lay_out(Sc *sc, Kernel *k);
 
 // derive.c  barrier counts, bytes, wait-group numbers, fences, meetings (Plan, Ring.full_count …)
@@ -113,7 +114,7 @@ extern const Pass sc_pipeline[];  // ends with a NULL name; the rows after `lowe
 // infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
 void sc_print_infix(Str *out, const Kernel *k, Xid x);
 void sc_print_named(Str *out, const Kernel *k, Xid x);  // the same with `let`s by name
-void sc_print_layout(Str *out, const Kernel *k);  // layout_print.c: tiles, stages, moves
+void sc_print_layout(Str *out, const Kernel *k);        // layout_print.c: tiles, stages, moves
 void sc_print_place(Str *out, const Kernel *k);  // place.c: the shared-memory map, registers, barriers
 
 #endif

@@ -13,14 +13,15 @@ enum { CHECKED = 0 };
 #endif
 
 const Pass sc_pipeline[] = {
-    {"layout", "which thread holds which element, and how each statement's elements move", sc_lay_out,
-     sc_print_layout},
+    {"layout", "which thread holds which element, and how each statement's elements move",
+     sc_lay_out, sc_print_layout},
     {"derive", "… with barrier counts, bytes, wait-group numbers, fences and meetings", sc_derive,
      sc_print_ir},
     {"flow",
      "… checked by data flow within each role (R1-R5, R7): the same text, if there is no error",
      sc_flow, sc_print_ir},
-    {"target", "what the GPU's instructions cannot carry is reported: the same, if there is no error",
+    {"target",
+     "what the GPU's instructions cannot carry is reported: the same, if there is no error",
      sc_target, sc_print_layout},
     {"place", "shared memory, barriers, warps and registers as they are placed (R8)", sc_place,
      sc_print_place},

@@ -236,14 +236,12 @@ static void note_live(Sc *sc, const Kernel *k, Diag *d, const u64 *live) {
     u32 most = SC_NONE;
     for (u32 i = 0; i < k->buf.n; i++) {
       if (!(left[i / 64] >> i % 64 & 1)) continue;
-      if (most == SC_NONE ||
-          sc_tile_regs(k, &k->buf.at[i]) > sc_tile_regs(k, &k->buf.at[most]))
+      if (most == SC_NONE || sc_tile_regs(k, &k->buf.at[i]) > sc_tile_regs(k, &k->buf.at[most]))
         most = i;
     }
     if (most == SC_NONE) return;
     const Buf *b = &k->buf.at[most];
-    sc_note(sc, d, b->span, "'%s' : %s takes %u", b->name, tile_text(sc, b),
-            sc_tile_regs(k, b));
+    sc_note(sc, d, b->span, "'%s' : %s takes %u", b->name, tile_text(sc, b), sc_tile_regs(k, b));
     left[most / 64] &= ~((u64)1 << most % 64);
   }
 }

@@ -1,6 +1,7 @@
-// reads.c - what statements read and reduce: the views and the reductions in a map's expressions, each once
-// a map, in the order in which they are written. In: a kernel whose maps are all there. Out: Kernel.read,
-// Kernel.fold. The one walk for everybody who asks; linear in the expressions of each map.
+// reads.c - what statements read and reduce: the views and the reductions in a map's expressions,
+// each once a map, in the order in which they are written. In: a kernel whose maps are all there.
+// Out: Kernel.read, Kernel.fold. The one walk for everybody who asks; linear in the expressions of
+// each map.
 #include "ir.h"
 
 typedef struct Reads {
@@ -10,9 +11,7 @@ typedef struct Reads {
   u32 *seen;  // by expression: the last map that met it, + 1
 } Reads;
 
-static bool reduces(const Expr *e) {
-  return e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN;
-}
+static bool reduces(const Expr *e) { return e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN; }
 
 static void look_into(Reads *r, u32 map, Xid root) {
   if (root) PUSH(r->sc, &r->pending, root);

@@ -2,19 +2,22 @@
 // register tile; for each statement, the variables that run over the rows and columns of what its
 // threads hold.
 //
-// A register tile [64 b, n] of a warpgroup (16 b of a warp) lies as wgmma leaves its accumulator, so that
-// it meets products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 % 2),
-// column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Vectors lie beside the tiles
-// whose rows or columns they run along. A statement without a register tile deals its elements to the
-// threads in order, the column fastest.
+// A register tile [64 b, n] of a warpgroup (16 b of a warp) lies as wgmma leaves its accumulator,
+// so that it meets products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e
+// / 2 % 2), column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Vectors lie
+// beside the tiles whose rows or columns they run along. A statement without a register tile deals
+// its elements to the threads in order, the column fastest.
 #include "layout.h"
 #include "passes.h"
 
 // ---- the tables
 
-#define LANE(n) {SEL_LANE, n}
-#define REG(n) {SEL_REG, n}
-#define WARP(n) {SEL_WARP, n}
+#define LANE(n) \
+  { SEL_LANE, n }
+#define REG(n) \
+  { SEL_REG, n }
+#define WARP(n) \
+  { SEL_WARP, n }
 
 static const Layout of_a_warp[LAY_COUNT] = {
     [LAY_ACC] = {4, 3, {LANE(2), LANE(3), LANE(4), REG(1)}, {REG(0), LANE(0), LANE(1)}},
@@ -83,7 +86,8 @@ u32 sc_block_elems(const Kernel *k, const Buf *tile) {
   return (u32)columns << register_bits(layout);
 }
 
-// A matrix of narrow elements is packed into words. A vector's elements are floats, whatever its type.
+// A matrix of narrow elements is packed into words. A vector's elements are floats, whatever its
+// type.
 u32 sc_tile_regs(const Kernel *k, const Buf *tile) {
   if (!tile->rank) return 1;
   u32 bytes = tile->rank == 2 ? sc_elem[tile->elem].bytes : 4;
@@ -117,8 +121,9 @@ static const View *view_at(const Kernel *k, const Map *m, u32 i) {
 
 // ---- vectors
 
-// A vector whose index is the second index of a matrix in the same statement runs along its columns,
-// and so does one that has its index in common with such a vector. True if there is a new one.
+// A vector whose index is the second index of a matrix in the same statement runs along its
+// columns, and so does one that has its index in common with such a vector. True if there is a new
+// one.
 static bool find_columns(Kernel *k, const Map *m) {
   u32 columns = 0;
   bool found = false;
@@ -230,8 +235,8 @@ bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n,
   return true;
 }
 
-// An 8-bit tile in registers is the operand of a product as its columns lie there: the stage that it meets
-// is stored in that order.
+// An 8-bit tile in registers is the operand of a product as its columns lie there: the stage that
+// it meets is stored in that order.
 static void permute_stages(Kernel *k) {
   for (u32 i = 0; i < k->product.n; i++) {
     const Product *p = &k->product.at[i];

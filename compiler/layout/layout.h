@@ -1,7 +1,7 @@
-// layout.h - where the elements of tiles are: which thread holds an element of a register tile and in
-// which of its registers, how the rows of a stage lie in shared memory, and which threads run which
-// elements of a statement. The one place that knows; flow, place, the emitter and the interpreter ask
-// here.
+// layout.h - where the elements of tiles are: which thread holds an element of a register tile and
+// in which of its registers, how the rows of a stage lie in shared memory, and which threads run
+// which elements of a statement. The one place that knows; flow, place, the emitter and the
+// interpreter ask here.
 #ifndef SC_LAYOUT_H
 #define SC_LAYOUT_H
 
@@ -23,10 +23,10 @@ typedef struct LayoutBit {
   u8 selects, bit;
 } LayoutBit;
 
-// How one block of a register tile is spread over the threads of a role instance: what each of the low
-// bits of the row and of the column selects. A bit of a lane or warp that neither names is broadcast:
-// the threads that differ in it hold the same elements. The column's higher bits count on the thread's
-// elements; the row's higher bits count the blocks.
+// How one block of a register tile is spread over the threads of a role instance: what each of the
+// low bits of the row and of the column selects. A bit of a lane or warp that neither names is
+// broadcast: the threads that differ in it hold the same elements. The column's higher bits count
+// on the thread's elements; the row's higher bits count the blocks.
 typedef struct Layout {
   u8 row_bits, col_bits;
   LayoutBit row[6], col[3];
@@ -40,8 +40,9 @@ typedef struct Holder {
 
 const Layout *sc_layout(LayoutId id, u32 warps);  // of an instance of 1 or 4 warps
 Holder sc_holder(const Layout *layout, i64 row, i64 col);
-u32 sc_block_rows(u32 warps);                       // rows of a block: 16 a warp
-u32 sc_blocks(const Kernel *k, const Buf *tile);    // blocks of a register tile; 1 of a vector along columns
+u32 sc_block_rows(u32 warps);  // rows of a block: 16 a warp
+u32 sc_blocks(const Kernel *k,
+              const Buf *tile);  // blocks of a register tile; 1 of a vector along columns
 u32 sc_block_elems(const Kernel *k, const Buf *tile);  // elements of a block that a thread holds
 u32 sc_tile_regs(const Kernel *k, const Buf *tile);    // registers of a thread that a tile takes
 
@@ -53,9 +54,11 @@ u32 sc_panel_bytes(const Buf *part);  // of a row in one panel
 bool sc_mn_major(const Kernel *k, u32 view);
 
 // Statements (layout.c).
-i8 sc_row_of(const Kernel *k, const View *v);  // the variable that runs over a register tile's rows, -1: none
+i8 sc_row_of(const Kernel *k,
+             const View *v);  // the variable that runs over a register tile's rows, -1: none
 i8 sc_col_of(const Kernel *k, const View *v);
-i64 sc_extent(const Kernel *k, const Map *m, i8 var);  // of a variable that is a constant; 0 of none (-1)
+i64 sc_extent(const Kernel *k, const Map *m,
+              i8 var);  // of a variable that is a constant; 0 of none (-1)
 // Is each element that a statement touches through this view one thread's alone?
 bool sc_one_thread_each(const Map *m, const View *v);
 // Do two statements of an instance that touch the elements of a buf through these views, at equal

@@ -1,10 +1,11 @@
-// layout_print.c - what `layout` has settled, for people: the threads and registers of tiles, the panels of
-// stages, the move of each statement.
+// layout_print.c - what `layout` has settled, for people: the threads and registers of tiles, the
+// panels of stages, the move of each statement.
 #include "layout.h"
 #include "passes.h"
 
 static void put_bits(Str *out, const char *of, const LayoutBit *bit, u32 bits) {
-  static const char *const name[] = {[SEL_REG] = "element", [SEL_LANE] = "lane", [SEL_WARP] = "warp"};
+  static const char *const name[] = {
+      [SEL_REG] = "element", [SEL_LANE] = "lane", [SEL_WARP] = "warp"};
   if (!bits) return;
   str_printf(out, "  %s bits from 0 up:", of);
   for (u32 i = 0; i < bits; i++)

@@ -1,6 +1,6 @@
-// move.c - how the elements of each statement go where they are written, and how those that it reads
-// come: by as many bytes at once as lie side by side. In: a map with its layout. Out: its move, and
-// those of its reads. What no move carries, `target` reports.
+// move.c - how the elements of each statement go where they are written, and how those that it
+// reads come: by as many bytes at once as lie side by side. In: a map with its layout. Out: its
+// move, and those of its reads. What no move carries, `target` reports.
 #include "layout.h"
 
 #include "cuda.h"
@@ -23,14 +23,14 @@ static bool multiple(const Mover *s, Xid base, i64 n) {
   return !base || cu_multiple(s->k, base, n);
 }
 
-// Are the statement's rows and columns there 16 by 16 blocks of a 16-bit stage, as stmatrix and ldmatrix
-// take them?
+// Are the statement's rows and columns there 16 by 16 blocks of a 16-bit stage, as stmatrix and
+// ldmatrix take them?
 static bool by_fragments(const Mover *s, const Map *m, u32 view) {
   const View *v = view_at(s, view);
   const Buf *b = buf_at(s, view);
   i64 rows = sc_extent(s->k, m, m->row), cols = sc_extent(s->k, m, m->col);
-  return b->space == SP_STAGE && b->rank == 2 && sc_elem[b->elem].bytes == 2 && b->swizzle && rows &&
-         cols % 16 == 0 && v->at[0].var == m->row && v->at[1].var == m->col &&
+  return b->space == SP_STAGE && b->rank == 2 && sc_elem[b->elem].bytes == 2 && b->swizzle &&
+         rows && cols % 16 == 0 && v->at[0].var == m->row && v->at[1].var == m->col &&
          multiple(s, v->at[1].base, SC_FRAGMENT_COLS);
 }
 
@@ -66,8 +66,8 @@ static bool wide(const Mover *s, const Map *m) {
          multiple(s, last->base, 8) && !cond_on_columns(s, m);
 }
 
-// A blocked workspace has blocks of 64 rows and 8 columns in the order of a warpgroup's accumulator: a
-// thread's four elements, then those of the next.
+// A blocked workspace has blocks of 64 rows and 8 columns in the order of a warpgroup's
+// accumulator: a thread's four elements, then those of the next.
 static bool by_fours(const Mover *s, const Map *m, u32 view) {
   const View *v = view_at(s, view);
   const Pos *row = &v->at[v->rank - 2], *col = row + 1;
@@ -88,9 +88,9 @@ static Move to_tensor(const Mover *s, const Map *m, bool add) {
   return m->row < 0 ? MOVE_COLUMNS : MOVE_ELEMS;
 }
 
-// Read ahead, for four of a thread's elements: an f32 vector of a stage along the columns, at places that
-// come in aligned pairs, or a blocked workspace. (An 8-bit register tile takes its columns in another
-// order.)
+// Read ahead, for four of a thread's elements: an f32 vector of a stage along the columns, at
+// places that come in aligned pairs, or a blocked workspace. (An 8-bit register tile takes its
+// columns in another order.)
 static Move read_move(const Mover *s, const Map *m, u32 view) {
   const Buf *dst = m->dst == SC_NONE ? NULL : buf_at(s, m->dst), *b = buf_at(s, view);
   const View *v = view_at(s, view);

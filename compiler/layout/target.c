@@ -1,6 +1,6 @@
-// target.c - what the target's instructions (sm_90a) cannot carry, or not as it lies: statements, products
-// of wgmma and mma.sync, boxes of the copy engine. In: a kernel with layouts, checked by `flow`. Out:
-// reports (G.emit); a kernel that passes can be written for the GPU.
+// target.c - what the target's instructions (sm_90a) cannot carry, or not as it lies: statements,
+// products of wgmma and mma.sync, boxes of the copy engine. In: a kernel with layouts, checked by
+// `flow`. Out: reports (G.emit); a kernel that passes can be written for the GPU.
 #include "target.h"
 #include "passes.h"
 
@@ -11,9 +11,7 @@ void tgt_cannot(Target *s, Span at, const char *what, const char *name, const ch
   if (help) sc_help(s->sc, d, "%s", help);
 }
 
-const Buf *tgt_buf(const Target *s, u32 view) {
-  return &s->k->buf.at[s->k->view.at[view].buf];
-}
+const Buf *tgt_buf(const Target *s, u32 view) { return &s->k->buf.at[s->k->view.at[view].buf]; }
 
 static void check_tile(Target *s, const Buf *b) {
   const u32 rows = sc_block_rows(s->k->role.at[b->role].warps);
@@ -49,20 +47,13 @@ static void check_ins(Target *s, const Ins *ins) {
   switch (ins->op) {
     case OP_MAP:
     case OP_VOTE:
-    case OP_MAPADD:
-      tgt_statement(s, &s->k->map.at[ins->arg[0]], ins->op == OP_MAPADD);
-      break;
+    case OP_MAPADD: tgt_statement(s, &s->k->map.at[ins->arg[0]], ins->op == OP_MAPADD); break;
     case OP_MMA:
-    case OP_MMAWARP:
-      tgt_product(s, &s->k->product.at[ins->arg[0]], ins->op == OP_MMAWARP);
-      break;
+    case OP_MMAWARP: tgt_product(s, &s->k->product.at[ins->arg[0]], ins->op == OP_MMAWARP); break;
     case OP_COPYIN:
     case OP_COPYOUT:
-    case OP_COPYADD:
-      tgt_copy(s, ins);
-      break;
-    default:
-      break;
+    case OP_COPYADD: tgt_copy(s, ins); break;
+    default: break;
   }
 }
 

@@ -1,5 +1,5 @@
-// target_copy.c - copies: does the copy engine take the box (PTX ISA 9.0, cp.async.bulk.tensor)? A stage
-// is brought panel by panel; in a cluster each CTA brings a share of it.
+// target_copy.c - copies: does the copy engine take the box (PTX ISA 9.0, cp.async.bulk.tensor)? A
+// stage is brought panel by panel; in a cluster each CTA brings a share of it.
 #include "target.h"
 
 enum { BOX = 256, MAP_RANK = 5, ROW_BYTES = 16, SWIZZLED_ROWS = 8, TARGET_BYTES = 128 };
@@ -11,8 +11,7 @@ static void check_box(Target *s, u32 tensor, u32 stage) {
   if (t->rank > MAP_RANK)
     tgt_cannot(s, at, "has more than five dimensions, and is copied", t->name, NULL);
   if (bytes % ROW_BYTES) {
-    tgt_cannot(s, at, "is copied into, and its rows are no multiple of 16 bytes", part->name,
-               NULL);
+    tgt_cannot(s, at, "is copied into, and its rows are no multiple of 16 bytes", part->name, NULL);
   }
   if (bytes / sc_elem[part->elem].bytes > BOX) {
     tgt_cannot(s, at, "is copied into, and its rows are too long for one copy", part->name,
@@ -31,17 +30,16 @@ static void check_box(Target *s, u32 tensor, u32 stage) {
   }
 }
 
-// CTAs of a cluster bring shares of a stage: of its panels, or of each panel's rows. The pattern of a
-// swizzle begins anew every eight rows, and without one a copy goes to a multiple of 128 bytes.
+// CTAs of a cluster bring shares of a stage: of its panels, or of each panel's rows. The pattern of
+// a swizzle begins anew every eight rows, and without one a copy goes to a multiple of 128 bytes.
 static void check_share(Target *s, u32 tensor, u32 stage) {
   const Buf *part = tgt_buf(s, stage);
   i64 ctas = sc_cluster(s->k), rows = sc_stage_rows(part) / ctas, width = sc_panel_bytes(part);
   i64 panels = part->ext[part->rank - 1] * sc_elem[part->elem].bytes / width;
   bool whole = part->swizzle ? rows % SWIZZLED_ROWS == 0 : rows * width % TARGET_BYTES == 0;
   if (panels % ctas == 0 || whole) return;
-  const char *what =
-      sc_printf(s->sc, "is brought by %lld CTAs, each of which would take %lld %s",
-                (long long)ctas, (long long)rows, rows == 1 ? "row" : "rows");
+  const char *what = sc_printf(s->sc, "is brought by %lld CTAs, each of which would take %lld %s",
+                               (long long)ctas, (long long)rows, rows == 1 ? "row" : "rows");
   tgt_cannot(s, s->k->view.at[tensor].span, what, part->name,
              part->swizzle ? "make that a multiple of 8" : "make that a multiple of 128 bytes");
 }

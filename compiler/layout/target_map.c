@@ -1,5 +1,5 @@
-// target_map.c - element-wise statements that no move carries: register tiles in two orientations or in
-// parts, reductions across threads, elements of another thread.
+// target_map.c - element-wise statements that no move carries: register tiles in two orientations
+// or in parts, reductions across threads, elements of another thread.
 #include "target.h"
 
 static const View *view_at(const Target *s, u32 view) { return &s->k->view.at[view]; }
@@ -28,7 +28,8 @@ static void check_view(Target *s, u32 view) {
   }
 }
 
-// Every register tile has the statement's layout: its rows and columns run along the same variables.
+// Every register tile has the statement's layout: its rows and columns run along the same
+// variables.
 static bool check_layouts(Target *s, const Map *m) {
   const Kernel *k = s->k;
   bool two_reductions = false, other = m->row >= 0 && m->row == m->col;
@@ -42,9 +43,8 @@ static bool check_layouts(Target *s, const Map *m) {
     tgt_cannot(s, m->span, "two reductions in a statement", NULL,
                "put one of them into a vector first");
   } else if (other) {
-    tgt_cannot(s, m->span,
-               "register tiles that are rows by columns here and columns by rows there", NULL,
-               "a transpose goes through a ring");
+    tgt_cannot(s, m->span, "register tiles that are rows by columns here and columns by rows there",
+               NULL, "a transpose goes through a ring");
   }
   return !two_reductions && !other;
 }
@@ -67,8 +67,8 @@ static void check_blocks(Target *s, const Map *m) {
   }
 }
 
-// A tile whose rows are reduced need not be in registers: a vector there that runs along them says which
-// thread has which.
+// A tile whose rows are reduced need not be in registers: a vector there that runs along them says
+// which thread has which.
 static void check_reduction(Target *s, const Map *m, const Expr *e) {
   i8 var = (i8)e->ref;
   bool along = m->held & HELD_COLS ? var == m->col : var != m->row;
@@ -118,8 +118,8 @@ static bool reads_others(const Target *s, const Map *m, const View *to, const Vi
   return !same;
 }
 
-// The right side is read whole before the left is written: by each thread, which does not wait for the
-// others. (In registers nobody has another's elements.)
+// The right side is read whole before the left is written: by each thread, which does not wait for
+// the others. (In registers nobody has another's elements.)
 static void check_overlap(Target *s, const Map *m) {
   const View *dst = view_at(s, m->dst);
   const Buf *b = tgt_buf(s, m->dst);

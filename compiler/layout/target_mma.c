@@ -1,5 +1,5 @@
-// target_mma.c - products: do wgmma (a warpgroup's) or mma.sync (a warp's) take the operands as they lie
-// (PTX ISA 9.0, wgmma.mma_async, mma)?
+// target_mma.c - products: do wgmma (a warpgroup's) or mma.sync (a warp's) take the operands as
+// they lie (PTX ISA 9.0, wgmma.mma_async, mma)?
 #include "target.h"
 
 #include "cuda.h"
@@ -23,8 +23,9 @@ static void check_operand(Target *s, u32 view, bool warp) {
   }
 }
 
-// Does a slice that starts at this byte of a row, a constant, end in the panel in which it starts? Or is
-// the contracted index last and the start a whole slice of it? Each may be in a panel of its own.
+// Does a slice that starts at this byte of a row, a constant, end in the panel in which it starts?
+// Or is the contracted index last and the start a whole slice of it? Each may be in a panel of its
+// own.
 static bool fits_from(const Target *s, u32 view, i64 start, i64 bytes, i64 panel, bool warp) {
   i64 within = start % panel;
   if (!within || (within % ROW_BYTES == 0 && within + bytes <= panel)) return true;
@@ -38,8 +39,8 @@ static bool fits_anywhere(const Target *s, Xid base, i64 size, i64 bytes, i64 pa
   return apart == panel || (apart >= ROW_BYTES && bytes <= apart);
 }
 
-// An operand is read across panels from the start of one; a slice that starts within a panel ends there.
-// Warps read 16 bytes of a row at once. `extent`: the slice's columns.
+// An operand is read across panels from the start of one; a slice that starts within a panel ends
+// there. Warps read 16 bytes of a row at once. `extent`: the slice's columns.
 static void check_slice(Target *s, u32 view, i64 extent, bool warp) {
   const View *v = &s->k->view.at[view];
   const Buf *b = tgt_buf(s, view);
@@ -103,7 +104,8 @@ static bool bytes_in_registers(const Buf *b) {
   return b->space == SP_REG && sc_elem[b->elem].bytes == 1;
 }
 
-// What meets an 8-bit operand in registers is stored in that one's order of columns, and meets no other.
+// What meets an 8-bit operand in registers is stored in that one's order of columns, and meets no
+// other.
 void tgt_permuted(Target *s) {
   const Kernel *k = s->k;
   for (u32 i = 0; i < k->product.n; i++) {

@@ -17,7 +17,7 @@
 
 // NULL: reported.
 static const CudaText *try_emit(Fixture *f, const char *name, const char *source, const char *unit,
-                            bool debug_waits, const Kernel **k) {
+                                bool debug_waits, const Kernel **k) {
   sc_init(&f->sc, NULL);
   f->sc.unwind = &f->unwind;
   if (setjmp(f->unwind)) fail_msg("unwound");

@@ -13,10 +13,9 @@
 static const struct {
   const char *schedule, *stage;
 } texts[] = {
-    {"copy", "lower"},          {"copy", "derive"},    {"copy", "place"},
-    {"gemm_pingpong", "lower"}, {"mlp", "lower"},      {"fa_varlen", "lower"},
-    {"fa3_fwd", "lower"},       {"fa3_fwd", "derive"}, {"fa3_fwd", "place"},
-    {"fa3_fwd", "layout"},
+    {"copy", "lower"},    {"copy", "derive"},     {"copy", "place"},    {"gemm_pingpong", "lower"},
+    {"mlp", "lower"},     {"fa_varlen", "lower"}, {"fa3_fwd", "lower"}, {"fa3_fwd", "derive"},
+    {"fa3_fwd", "place"}, {"fa3_fwd", "layout"},
 };
 
 static void print_stage(Sc *sc, Str *out, const char *schedule, const char *stage) {

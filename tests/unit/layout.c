@@ -1,5 +1,5 @@
-// Tests of layouts: each thread's elements are those of the PTX ISA's figures, every element has a holder,
-// and what moves a statement's elements is chosen by how they lie.
+// Tests of layouts: each thread's elements are those of the PTX ISA's figures, every element has a
+// holder, and what moves a statement's elements is chosen by how they lie.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,8 @@ static void tiles(void **state) {
   expect_fragment(1, 64);
 }
 
-// A vector's element is where the tile beside it has the row or column, at the first of its holders.
+// A vector's element is where the tile beside it has the row or column, at the first of its
+// holders.
 static void vectors(void **state) {
   (void)state;
   for (u32 warps = 1; warps <= 4; warps += 3) {
