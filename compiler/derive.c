@@ -68,11 +68,9 @@ static i64 view_bytes(const Kernel *k, u32 view) {
   const View *v = &k->view.at[view];
   const Buf *b = &k->buf.at[v->buf];
   i64 n = sc_elem[b->elem].bytes;
-  for (u32 d = 0; d < v->rank; d++) {
-    if (!v->at[d].slice) continue;
-    if (__builtin_mul_overflow(n, b->ext[d], &n)) return SC_MAX_TX;
-  }
-  return n < SC_MAX_TX ? n : SC_MAX_TX;
+  for (u32 d = 0; d < v->rank; d++)
+    if (v->at[d].slice) n *= b->ext[d];
+  return n;
 }
 
 // How often a block's body runs, or -1 if only the run knows.

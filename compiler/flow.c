@@ -1,6 +1,6 @@
 // flow.c - R1 to R5 and R7 within each role: every path, every trip count.
 //
-// In: a kernel with plans, from `derive` or from IR text. Out: diagnostics, or none: then in each
+// In: a kernel with plans. Out: diagnostics, or none: then in each
 // role no tile in flight is touched (R1, R2), no stage is given up or overwritten while an engine
 // reads it (R3), all that is issued is waited for and loops keep their balance (R4), holds and
 // fills pair up (R5), and each path between proxies has its fence (R7). Nothing is assumed of how

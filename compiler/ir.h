@@ -417,10 +417,8 @@ void sc_list_reads(Sc *sc, Kernel *k);
 u32 sc_views_of(const Map *m);
 u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
 
-// irprint.c, irparse.c: the text form, and back; print(parse(print(k))) == print(k). sc_parse_ir
-// reports errors as diagnostics and returns NULL.
+// irprint.c: the kernel as text, as it is before `place`.
 void sc_print_ir(Str *out, const Kernel *k);
-Kernel *sc_parse_ir(Sc *sc, const Text *text);
 
 // wellformed.c: structural invariants of the IR (ids in range, types, block nesting, who may appear
 // where). After every pass in debug builds and in all tests; a broken one is a defect of schedc:

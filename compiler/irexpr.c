@@ -1,9 +1,9 @@
 // irexpr.c - the part of IR text that is not in the IR: names, and `let`s. In: a kernel. Out: names
-// that are unique in their name space (`t.2`), and lines `let n = …` before the first line that
-// needs them: of values that the schedule itself named, and of expressions that are used more than
-// once or too large (`$3`). Invariant: which, where and in what order depends on the order of print
-// alone, never on numbers of nodes, else printing what was parsed would not give the same text; and
-// the text is linear in the size of the DAG.
+// that differ from all that are seen where they stand (`t.2`), and lines `let n = …` before the
+// first line that needs them: of values that the schedule itself named, and of expressions that are
+// used more than once or too large (`$3`). Invariant: the order of print alone decides, never the
+// numbers of nodes, so that equal kernels print alike; and the text is linear in the size of the
+// DAG.
 #include "irtext.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 enum {
   INLINE_SHARED = 6,  // an expression of at most so many nodes is written again rather than named
   INLINE_SIZE = 60,   // … and one of more is named even if it is used once
-  INLINE_DEPTH = 20  // what nests deeper is named: the printer recurses, and the parser has a limit
+  INLINE_DEPTH = 20   // what nests deeper is named: the printer recurses
 };
 
 // ---- names
@@ -24,9 +24,12 @@ static Taken *find_name(const Names *n, const char *name) {
   return &n->at[i];
 }
 
+static Names new_names(Sc *sc, u32 cap) { return (Names){NEWS(sc, Taken, cap), cap, 0}; }
+
 static void take_name(Sc *sc, Names *n, const char *name) {
   if (n->n * 2 >= n->cap) {
-    Names wide = {NEWS(sc, Taken, n->cap ? n->cap * 2 : 64), n->cap ? n->cap * 2 : 64, n->n};
+    Names wide = new_names(sc, n->cap * 2);
+    wide.n = n->n;
     for (u32 i = 0; i < n->cap; i++)
       if (n->at[i].name) *find_name(&wide, n->at[i].name) = n->at[i];
     *n = wide;
@@ -35,102 +38,94 @@ static void take_name(Sc *sc, Names *n, const char *name) {
   n->n++;
 }
 
-static Names copy_names(Sc *sc, const Names *n) {
-  Names copy = {NEWS(sc, Taken, n->cap), n->cap, n->n};
-  memcpy(copy.at, n->at, sizeof *n->at * n->cap);
-  return copy;
+static bool is_seen(const Printer *p, const Names *n, const char *name) {
+  bool seen = find_name(n, name)->name != NULL;
+  if (n == &p->tiles) seen |= find_name(&p->stores, name)->name != NULL;
+  if (n != &p->values) return seen;
+  for (u32 i = 0; i < p->around.n; i++) seen |= !strcmp(p->around.at[i], name);
+  for (u32 i = 0; i < p->vars; i++) seen |= !strcmp(p->var[i], name);
+  return seen;
 }
 
-// The name itself, or with the first suffix that makes it differ from all before.
-static const char *unique(Sc *sc, Names *n, const char *name) {
-  if (!name) name = "_";
+// The name itself, or with the first suffix after `last` that makes it differ from all that are
+// seen.
+static const char *differing(Printer *p, const Names *n, const char *name, u32 *last) {
   const char *got = name;
-  if (n->cap) {
-    for (Taken *t = find_name(n, name); find_name(n, got)->name;)
-      got = sc_printf(sc, "%s.%u", name, ++t->suffix);
-  }
-  take_name(sc, n, got);
+  while (is_seen(p, n, got)) got = sc_printf(p->sc, "%s.%u", name, ++*last);
   return got;
 }
 
-#define NAME_ALL(field, space)                      \
-  p->field = NEWS(p->sc, const char *, k->field.n); \
-  for (u32 i = 0; i < k->field.n; i++) p->field[i] = unique(p->sc, &p->space, k->field.at[i].name)
+static const char *unique(Printer *p, Names *n, const char *name) {
+  u32 first = 1;
+  Taken *taken = find_name(n, name);
+  const char *got = differing(p, n, name, taken->name ? &taken->suffix : &first);
+  take_name(p->sc, n, got);
+  return got;
+}
 
 static void name_ring(Printer *p, u32 ring) {
   const Ring *r = &p->k->ring.at[ring];
-  p->ring[ring] = unique(p->sc, &p->stores, r->name);
+  p->ring[ring] = unique(p, &p->stores, r->name);
   for (u32 i = r->part0; i < r->part0 + r->parts; i++)
     p->buf[i] = sc_printf(p->sc, "%s.%s", p->ring[ring], p->k->buf.at[i].name);
   if (r->parts == 1) p->buf[r->part0] = p->ring[ring];
 }
 
-static void name_bufs(Printer *p, Space space, u32 role) {
+static void name_bufs(Printer *p, Names *n, Space space, u32 role) {
   const Kernel *k = p->k;
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
-    if (b->space == space && (space != SP_REG || b->role == role))
-      p->buf[i] = unique(p->sc, &p->stores, b->name);
+    if (b->space == space && b->role == role) p->buf[i] = unique(p, n, b->name);
   }
 }
 
-// In the order of print, which is the order in which the parser will number them.
+// Of storage, turns and roles, in the order of print. Values are named where they are declared.
 void sc_ir_names(Printer *p) {
-  static const char *const word[] = {"inf", "nan", "true", "false", "not", "and", "or", "fill"};
   const Kernel *k = p->k;
-  for (u32 i = 0; i < COUNT(word); i++) unique(p->sc, &p->values, word[i]);
-  NAME_ALL(dim, values);
-  NAME_ALL(arg, values);
-  p->spec = copy_names(p->sc, &p->values);
-  NAME_ALL(axis, values);
+  p->values = new_names(p->sc, 64);
+  p->stores = new_names(p->sc, 64);
   p->buf = NEWS(p->sc, const char *, k->buf.n);
-  name_bufs(p, SP_TENSOR, 0);
-  name_bufs(p, SP_SPEC, 0);
   p->ring = NEWS(p->sc, const char *, k->ring.n);
+  p->turn = NEWS(p->sc, const char *, k->turn.n);
+  p->role = NEWS(p->sc, const char *, k->role.n);
+  p->dim = NEWS(p->sc, const char *, k->dim.n);
+  p->arg = NEWS(p->sc, const char *, k->arg.n);
+  p->axis = NEWS(p->sc, const char *, k->axis.n);
+  p->loop = NEWS(p->sc, const char *, k->loop.n);
+  name_bufs(p, &p->stores, SP_TENSOR, SC_NONE);
+  name_bufs(p, &p->stores, SP_SPEC, SC_NONE);
   for (u32 i = 0; i < k->ring.n; i++) name_ring(p, i);
-  NAME_ALL(turn, stores);
-  NAME_ALL(role, stores);
-  for (u32 r = 0; r < k->role.n; r++) name_bufs(p, SP_REG, r);
+  for (u32 i = 0; i < k->turn.n; i++) p->turn[i] = unique(p, &p->stores, k->turn.at[i].name);
+  for (u32 i = 0; i < k->role.n; i++) p->role[i] = unique(p, &p->stores, k->role.at[i].name);
+  for (u32 r = 0; r < k->role.n; r++) {
+    p->tiles = new_names(p->sc, 64);
+    name_bufs(p, &p->tiles, SP_REG, r);
+  }
 }
 
-static void name_loops(Printer *p, u32 role) {
-  const Kernel *k = p->k;
-  const Code *c = &k->role.at[role].code;
-  Names *n = &p->of_role[role];
-  *n = copy_names(p->sc, &p->values);
-  for (u32 i = 0; i < c->n; i++) {
-    if (c->at[i].op != OP_FOR) continue;
-    u32 loop = c->at[i].arg[0];
-    p->loop[loop] = unique(p->sc, n, k->loop.at[loop].name);
+const char *sc_ir_value(Printer *p, const char *name) { return unique(p, &p->values, name); }
+
+void sc_ir_loop(Printer *p, u32 loop) {
+  u32 first = 1;
+  p->loop[loop] = differing(p, &p->values, p->k->loop.at[loop].name, &first);
+  PUSH(p->sc, &p->around, p->loop[loop]);
+}
+
+void sc_ir_vars(Printer *p, const Var *var, u32 n) {
+  for (p->vars = 0; p->vars < n; p->vars++) {
+    u32 first = 1;
+    p->var[p->vars] = differing(p, &p->values, var[p->vars].name, &first);
   }
 }
 
 // After all counts. Values that the schedule named keep their names if they are used and more than
 // a leaf.
-void sc_ir_values(Printer *p) {
+void sc_ir_lets(Printer *p) {
   for (u32 i = 0; i < p->k->let.n; i++) {
     const Let *l = &p->k->let.at[i];
     Mark *m = &p->mark[l->value];
     u8 op = p->k->expr.at[l->value].op;
-    if (!m->counted || m->let || (!sc_xop[op].arity && op != X_LOAD)) continue;
-    m->let = unique(p->sc, &p->values, l->name);
-    take_name(p->sc, &p->spec, m->let);
-  }
-  p->loop = NEWS(p->sc, const char *, p->k->loop.n);
-  p->of_role = NEWS(p->sc, Names, p->k->role.n);
-  for (u32 r = 0; r < p->k->role.n; r++) name_loops(p, r);
-}
-
-// Names of a map's variables, different from each other and from every scalar's that is seen there.
-void sc_ir_vars(Printer *p, const Var *var, u32 n, const char **name) {
-  for (u32 i = 0; i < n; i++) {
-    const char *base = var[i].name ? var[i].name : "_";
-    name[i] = base;
-    for (u32 suffix = 2, clash = 1; clash; suffix++) {
-      clash = find_name(p->seen, name[i])->name != NULL;
-      for (u32 j = 0; j < i; j++) clash |= !strcmp(name[j], name[i]);
-      if (clash) name[i] = sc_printf(p->sc, "%s.%u", base, suffix);
-    }
+    if (m->counted && !m->let && (sc_xop[op].arity || op == X_LOAD)) m->let = l->name;
   }
 }
 
@@ -166,7 +161,7 @@ void sc_ir_line(Printer *p) {
 // Starts with a line of its own; the end of the line is the caller's.
 void sc_ir_let(Printer *p, Xid e) {
   Mark *m = &p->mark[e];
-  const char *name = m->let ? m->let : sc_printf(p->sc, "$%u", ++p->lets);
+  const char *name = m->let ? sc_ir_value(p, m->let) : sc_printf(p->sc, "$%u", ++p->lets);
   sc_ir_line(p);
   str_printf(p->out, "let %s = ", name);
   m->name = NULL;
@@ -266,7 +261,7 @@ static void put_call(Printer *p, const Expr *e) {
   str_puts(p->out, ")");
 }
 
-static void put_prefix(Printer *p, const char *text, Xid a, u32 bind) {
+void sc_ir_prefix(Printer *p, const char *text, Xid a, u32 bind) {
   str_puts(p->out, text);
   sc_ir_expr(p, a, bind);
 }
@@ -286,9 +281,9 @@ void sc_ir_expr(Printer *p, Xid x, u32 bind) {
     str_printf(p->out, " %s ", in->text);
     sc_ir_expr(p, e->b, own + 1);
   } else if (e->op == X_NOT) {
-    put_prefix(p, "not ", e->a, BIND_NOT);
+    sc_ir_prefix(p, "not ", e->a, BIND_NOT);
   } else if (e->op == X_NEG) {
-    put_prefix(p, "-", e->a, BIND_SIGN);
+    sc_ir_prefix(p, "-", e->a, BIND_SIGN);
   } else if (sc_xop[e->op].arity) {
     put_call(p, e);
   } else {

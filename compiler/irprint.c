@@ -1,13 +1,8 @@
-// irprint.c - the text form of a kernel: what --emit shows, golden tests compare and people read.
-// In: a well-formed kernel at any stage. Out: one line an operation, from which irparse.c builds
-// the same kernel; print(parse(print(k))) == print(k). Operations print by ops.def's letters,
-// members by the tables of irtext.h; irexpr.c makes names and `let`s.
+// irprint.c - a kernel as text: what --emit shows, golden tests compare and people read. In: a
+// well-formed kernel, at any stage before `place` (which prints what it adds itself:
+// place_print.c). Out: one line an operation. Operations print by ops.def's letters, members by the
+// tables of irtext.h; irexpr.c makes names and `let`s.
 #include "irtext.h"
-
-static void put_prefix(Printer *p, const char *text, Xid a, u32 bind) {
-  str_puts(p->out, text);
-  sc_ir_expr(p, a, bind);
-}
 
 // ---- lines
 
@@ -138,26 +133,24 @@ static void put_operand(Printer *p, const Ins *ins, u32 i) {
   }
 }
 
-// The names of the variables that the operation's operands use.
-static void name_ins_vars(Printer *p, const Ins *ins, const char **name) {
+// Names what the operation declares: index variables, a loop.
+static void name_ins(Printer *p, const Ins *ins) {
   static const Var product[] = {{"m", 0}, {"n", 0}, {"k", 0}};
-  const Map *m;
-  p->var = name;
-  if (sc_on_product(ins->op)) sc_ir_vars(p, product, 3, name);
-  if (!sc_on_map(ins->op)) return;
-  m = &p->k->map.at[ins->arg[0]];
-  sc_ir_vars(p, m->var, m->vars, name);
+  const Map *m = sc_on_map(ins->op) ? &p->k->map.at[ins->arg[0]] : NULL;
+  if (m) sc_ir_vars(p, m->var, m->vars);
+  if (sc_on_product(ins->op)) sc_ir_vars(p, product, 3);
+  if (ins->op == OP_FOR) sc_ir_loop(p, ins->arg[0]);
+  if (ins->op == OP_ENDFOR) p->around.n--;
 }
 
 static void put_ins(Printer *p, const Ins *ins) {
   const OpInfo *op = &sc_op[ins->op];
-  const char *name[SC_MAX_VARS];
-  name_ins_vars(p, ins, name);
   p->local.n = 0;
   begin(p);
   visit_ins(p, ins, count_locals);
   begin(p);
   visit_ins(p, ins, settle_line);
+  name_ins(p, ins);
   if (op->effects & (CLOSES | SPLITS)) p->indent--;
   sc_ir_line(p);
   if (op->effects & CLOSES) str_puts(p->out, "}");
@@ -177,6 +170,7 @@ static void put_ins(Printer *p, const Ins *ins) {
     p->indent++;
   }
   str_puts(p->out, "\n");
+  p->vars = 0;
 }
 
 // ---- declarations
@@ -231,7 +225,6 @@ static void put_bufs(Printer *p, Space space, u32 role) {
     if (space == SP_TENSOR)
       str_printf(p->out, "%s%s", b->workspace ? "workspace " : "", dir_word[b->dir & 3]);
     else str_puts(p->out, space == SP_SPEC ? "value " : "reg ");
-    if (space == SP_TENSOR && !b->workspace && !b->dir) str_puts(p->out, "tensor ");
     put_buf(p, b, p->buf[i]);
     str_puts(p->out, "\n");
   }
@@ -246,13 +239,15 @@ static void put_roles(Printer *p, const char *word, u32 roles) {
 static void put_ring(Printer *p, u32 ring) {
   const Ring *r = &p->k->ring.at[ring];
   sc_ir_line(p);
-  str_printf(p->out, "ring %s : { ", p->ring[ring]);
+  const char *name = sc_printf(p->sc, "%s * %u", p->ring[ring], r->stages);
+  str_puts(p->out, "ring ");
+  if (r->parts > 1) str_printf(p->out, "%s : { ", name);
   for (u32 i = 0; i < r->parts; i++) {
     const Buf *b = &p->k->buf.at[r->part0 + i];
     if (i) str_puts(p->out, "; ");
-    put_buf(p, b, b->name);
+    put_buf(p, b, r->parts > 1 ? b->name : name);
   }
-  str_printf(p->out, " } * %u", r->stages);
+  if (r->parts > 1) str_puts(p->out, " }");
   if (r->owner != SC_NONE) put_roles(p, "private", 1u << r->owner);
   put_roles(p, "fill", r->fillers);
   put_roles(p, "drain", r->drainers);
@@ -267,7 +262,7 @@ static void put_turn(Printer *p, u32 turn) {
   sc_ir_line(p);
   str_printf(p->out, "turn %s", p->turn[turn]);
   if (t->axis != SC_NONE) str_printf(p->out, ", over %s", p->axis[t->axis]);
-  if (t->keys) put_prefix(p, ", keys ", t->keys, 0);
+  if (t->keys) sc_ir_prefix(p, ", keys ", t->keys, 0);
   for (u32 i = 0; i < t->members; i++)
     str_printf(p->out, "%s%s", i ? " & " : ", among ", p->role[t->member[i]]);
   PUT_ATTRS(p, ", ", turn_attr, t);
@@ -279,6 +274,7 @@ static void put_grid(Printer *p) {
   if (!k->axis.n && k->grid == GRID_PLAIN) return;
   begin(p);
   for (u32 i = 0; i < k->axis.n; i++) {
+    p->axis[i] = sc_ir_value(p, k->axis.at[i].name);
     settle_line(p, k->axis.at[i].extent);
     settle_line(p, k->axis.at[i].section);
   }
@@ -288,7 +284,7 @@ static void put_grid(Printer *p) {
     const Axis *a = &k->axis.at[i];
     str_printf(p->out, "%s%s%s : ", i ? ", " : "", a->reversed ? "reversed " : "", p->axis[i]);
     sc_ir_expr(p, a->extent, 0);
-    if (a->section) put_prefix(p, " by ", a->section, 0);
+    if (a->section) sc_ir_prefix(p, " by ", a->section, 0);
     if (a->cluster != 1) str_printf(p->out, " cluster %u", a->cluster);
   }
   str_printf(p->out, ")%s\n", grid_word[k->grid]);
@@ -300,7 +296,6 @@ static void put_spec(Printer *p) {
   sc_ir_line(p);
   str_puts(p->out, "spec {\n");
   p->indent++;
-  p->seen = &p->spec;
   put_bufs(p, SP_SPEC, 0);
   for (u32 i = 0; i < k->spec.n; i++) {
     Ins as_map = {.op = OP_MAP, .arg = {k->spec.at[i]}};
@@ -316,12 +311,8 @@ static void put_case(Printer *p, const Case *c) {
   str_printf(p->out, "case %s {", c->name);
   for (u32 i = 0; i < c->bind.n; i++) {
     const CaseBind *b = &c->bind.at[i];
-    const char *name = b->kind == CASE_DIM      ? p->dim[b->ref]
-                       : b->kind == CASE_ARG    ? p->arg[b->ref]
-                       : b->kind == CASE_TENSOR ? p->buf[b->ref]
-                                                : p->k->param.at[b->ref].name;
     bool tuple = b->kind == CASE_TENSOR && !b->set;
-    str_printf(p->out, "%s %s %s", i ? "," : "", case_word[b->kind], name);
+    str_printf(p->out, "%s %s", i ? "," : "", b->name);
     put_values(p,
                b->set  ? " in { "
                : tuple ? " = ["
@@ -342,7 +333,6 @@ static void put_role(Printer *p, u32 role) {
   PUT_ATTRS(p, ", ", role_attr, r);
   str_puts(p->out, " {\n");
   p->indent++;
-  p->seen = &p->of_role[role];
   put_bufs(p, SP_REG, role);
   for (u32 i = 0; i < r->code.n; i++) put_ins(p, &r->code.at[i]);
   p->indent--;
@@ -391,7 +381,7 @@ static void put_line_of(Printer *p, const char *word, const char *name, const ch
   settle_line(p, e);
   sc_ir_line(p);
   str_printf(p->out, "%s%s", word, name);
-  if (e) put_prefix(p, mark, e, 0);
+  if (e) sc_ir_prefix(p, mark, e, 0);
   str_puts(p->out, "\n");
 }
 
@@ -400,10 +390,12 @@ static void put_interface(Printer *p) {
   for (u32 i = 0; i < k->param.n; i++) put_param(p, &k->param.at[i]);
   for (u32 i = 0; i < k->dim.n; i++) {
     if (i == 0) sc_ir_line(p);
+    p->dim[i] = sc_ir_value(p, k->dim.at[i].name);
     str_printf(p->out, "%s %s", i ? "," : "dim", p->dim[i]);
   }
   if (k->dim.n) str_puts(p->out, "\n");
   for (u32 i = 0; i < k->arg.n; i++) {
+    p->arg[i] = sc_ir_value(p, k->arg.at[i].name);
     const char *name = sc_printf(p->sc, "%s : %s", p->arg[i], sc_elem[k->arg.at[i].elem].text);
     put_line_of(p, "arg ", name, " = ", k->arg.at[i].init);
   }
@@ -412,40 +404,23 @@ static void put_interface(Printer *p) {
   if (k->work) put_line_of(p, "work", "", " ", k->work);
 }
 
-static void put_kernel(Printer *p);
+static void put_kernel(Printer *p, const char *lead);
 
-static void put_launch(Printer *p, const Launch *l, const char *word) {
-  const Kernel *k = l->kernel;
+// A sequence's tensors, dimensions and arguments are its kernels' of the same name.
+static void put_launch(Printer *p, const Launch *l, const char *lead) {
+  Printer inner = {.sc = p->sc, .out = p->out, .k = l->kernel, .indent = p->indent};
   str_puts(p->out, "\n");
-  sc_ir_line(p);
-  str_printf(p->out, "%s {\n", word);
-  Printer q = {.sc = p->sc, .out = p->out, .k = k, .indent = p->indent + 1};
-  put_kernel(&q);
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].space != SP_TENSOR) continue;
-    sc_ir_line(&q);
-    str_printf(p->out, "tensor %s = %s\n", q.buf[i], p->buf[l->tensor[i]]);
-  }
-  for (u32 i = 0; i < k->dim.n; i++) {
-    sc_ir_line(&q);
-    str_printf(p->out, "dim %s = %s\n", q.dim[i], p->dim[l->dim[i]]);
-  }
-  for (u32 i = 0; i < k->arg.n; i++) {
-    sc_ir_line(&q);
-    str_printf(p->out, "arg %s = %s\n", q.arg[i], p->arg[l->arg[i]]);
-  }
-  sc_ir_line(p);
-  str_puts(p->out, "}\n");
+  put_kernel(&inner, lead);
 }
 
-static void put_kernel(Printer *p) {
+static void put_kernel(Printer *p, const char *lead) {
   const Kernel *k = p->k;
   p->mark = NEWS(p->sc, Mark, k->expr.n);
   sc_ir_names(p);
   count_kernel(p);
-  sc_ir_values(p);
+  sc_ir_lets(p);
   sc_ir_line(p);
-  str_printf(p->out, "%s %s {\n", k->launch.n ? "sequence" : "kernel", k->name ? k->name : "_");
+  str_printf(p->out, "%s%s %s {\n", lead, k->launch.n ? "sequence" : "kernel", k->name);
   p->indent++;
   put_interface(p);
   put_spec(p);
@@ -453,15 +428,10 @@ static void put_kernel(Printer *p) {
   put_grid(p);
   for (u32 i = 0; i < k->ring.n; i++) put_ring(p, i);
   for (u32 i = 0; i < k->turn.n; i++) put_turn(p, i);
-  if (k->smem || k->threads || k->named) {
-    sc_ir_line(p);
-    PUT_ATTRS(p, "place ", kernel_attr, k);
-    str_puts(p->out, "\n");
-  }
   put_shared(p);
   for (u32 r = 0; r < k->role.n; r++) put_role(p, r);
-  for (u32 i = 0; i < k->given.n; i++) put_launch(p, &k->given.at[i], "given");
-  for (u32 i = 0; i < k->launch.n; i++) put_launch(p, &k->launch.at[i], "launch");
+  for (u32 i = 0; i < k->given.n; i++) put_launch(p, &k->given.at[i], "given ");
+  for (u32 i = 0; i < k->launch.n; i++) put_launch(p, &k->launch.at[i], "launch ");
   p->indent--;
   sc_ir_line(p);
   str_puts(p->out, "}\n");
@@ -469,5 +439,5 @@ static void put_kernel(Printer *p) {
 
 void sc_print_ir(Str *out, const Kernel *k) {
   Printer p = {.sc = out->sc, .out = out, .k = k};
-  put_kernel(&p);
+  put_kernel(&p, "");
 }

@@ -1,6 +1,5 @@
-// irtext.h - what the printer and the parser of IR text must agree on beyond ops.def and expr.def:
-// operators with their binding, words of members and flags, the punctuation between operands; and
-// what the printer's two files share.
+// irtext.h - the text of the IR: operators with their binding (infix.c writes them, too), words of
+// members and flags, and what the printer's two files share.
 #ifndef SC_IRTEXT_H
 #define SC_IRTEXT_H
 
@@ -44,45 +43,30 @@ typedef struct Attr {
 #define FLAG(T, member, word) {word, offsetof(T, member), 0}
 
 static const Attr buf_attr[] = {
-    FLAG(Buf, partial, "partial"), FLAG(Buf, zeroed, "zeroed"), FLAG(Buf, blocked, "blocked"), NUM(Buf, offset, "at"),
+    FLAG(Buf, partial, "partial"), FLAG(Buf, zeroed, "zeroed"), FLAG(Buf, blocked, "blocked"),
     NUM(Buf, swizzle, "swizzle"),
 };
 static const Attr ring_attr[] = {
-    FLAG(Ring, copied, "copied"),  FLAG(Ring, stored, "stored"), FLAG(Ring, read, "read"),
-    FLAG(Ring, multicast, "multicast"), NUM(Ring, full_count, "full"), NUM(Ring, empty_count, "empty"),
-    NUM(Ring, bytes, "bytes"),     NUM(Ring, offset, "at"),      NUM(Ring, stage_bytes, "step"),
-    NUM(Ring, barrier, "barrier"),
+    FLAG(Ring, multicast, "multicast"), NUM(Ring, full_count, "full"),
+    NUM(Ring, empty_count, "empty"),    NUM(Ring, bytes, "bytes"),
 };
-static const Attr turn_attr[] = {FLAG(Turn, active, "active"), NUM(Turn, barrier, "barrier")};
-static const Attr role_attr[] = {
-    NUM(Role, regs, "regs"), FLAG(Role, one_tile, "one_tile"), NUM(Role, live, "live"),
-    NUM(Role, first_warp, "first_warp"),
-};
+static const Attr turn_attr[] = {FLAG(Turn, active, "active")};
+static const Attr role_attr[] = {NUM(Role, regs, "regs"), FLAG(Role, one_tile, "one_tile")};
 static const Attr plan_attr[] = {
     NUM(Plan, bytes, "bytes"), NUM(Plan, keep, "keep"), NUM(Plan, arrivals, "arrivals"),
     FLAG(Plan, fence, "fence"), FLAG(Plan, global, "global"), FLAG(Plan, meet, "meet"),
-};
-static const Attr kernel_attr[] = {
-    NUM(Kernel, smem, "smem"), NUM(Kernel, threads, "threads"), NUM(Kernel, named, "named"),
 };
 #undef NUM
 #undef FLAG
 
 static const char *const dir_word[] = {"", "in ", "out ", "inout "};
 static const char *const grid_word[] = {"", " persistent", " dynamic"};
-static const char *const case_word[] = {"dim", "arg", "tensor", "param"};
 
 // What stands before operand i of an operation, i > 0. (Numbers are written `keep n`, and only if not 0.)
 static inline const char *operand_mark(Op op, u32 i) {
   if (op == OP_FOR) return i == 1 ? "in" : "..";
   if (op == OP_COPYADD) return "+=";
   return op == OP_COPYIN || op == OP_COPYOUT ? "<-" : ",";
-}
-
-// The operation that ends what `op` opens: the next row of ops.def that closes.
-static inline Op closer_of(Op op) {
-  while (!(sc_op[op].effects & CLOSES)) op++;
-  return op;
 }
 
 // What the printer knows of an expression. `size`: nodes written where it stands.
@@ -110,35 +94,40 @@ typedef struct Names {
   u32 cap, n;
 } Names;
 
-// One kernel being printed.
+// One kernel being printed. A name is unique where it is read: of a dimension, axis or let, a tensor,
+// ring, turn or role in the kernel; of a tile in its role; of a loop's variable inside the loop; of
+// an index variable in its statement.
 typedef struct Printer {
   Sc *sc;
   Str *out;
   const Kernel *k;
   u32 indent;
-  const char **dim, **arg, **axis, **loop, **buf, **ring, **turn, **role;  // unique names, by number
-  const char *const *var;  // of the map or product that is being printed
-  VEC(Xid) local;          // the map's own `let`s, operands first
-  Names values, stores;    // names in use: of the kernel's scalars; of rings, tiles, tensors, turns, roles
-  Names spec;              // of the scalars that a specification sees
-  Names *of_role;          // of the kernel's scalars and the role's loops
-  const Names *seen;       // those from which index variables must differ here
+  const char **dim, **arg, **axis, **loop, **buf, **ring, **turn, **role;  // names, by number
+  const char *var[SC_MAX_VARS];  // of the map or product that is being printed
+  u32 vars;
+  VEC(const char *) around;      // the loops that are open
+  VEC(Xid) local;                // the map's own `let`s, operands first
+  Names values, stores, tiles;   // names in use: scalars; tensors, rings, turns, roles; a role's tiles
   Mark *mark;
   u32 epoch, lets;
   VEC(Step) stack;
 } Printer;
 
-// irexpr.c: names, `let`s and expressions. In this order: names, all counts, names of values; then for each
-// line `settle` its roots, which prints the `let` lines that it needs, and write it. A new epoch
-// (p->epoch++) starts each line; a map counts its own expressions (`local`) in one of their own before.
+// irexpr.c: names, `let`s and expressions. In this order: names of storage, all counts, sc_ir_lets;
+// then for each line `settle` its roots, which prints the `let` lines that it needs, and write it. A
+// new epoch (p->epoch++) starts each line; a map counts its own expressions (`local`) in one of their
+// own before.
 void sc_ir_names(Printer *p);
-void sc_ir_vars(Printer *p, const Var *var, u32 n, const char **name);
+const char *sc_ir_value(Printer *p, const char *name);  // declares a dimension, argument, axis
+void sc_ir_loop(Printer *p, u32 loop);                  // opens a loop
+void sc_ir_vars(Printer *p, const Var *var, u32 n);
 void sc_ir_count(Printer *p, Xid root, bool local);
-void sc_ir_values(Printer *p);
+void sc_ir_lets(Printer *p);
 void sc_ir_settle(Printer *p, Xid root, bool shared);
 void sc_ir_let(Printer *p, Xid e);
 void sc_ir_line(Printer *p);
 void sc_ir_expr(Printer *p, Xid e, u32 bind);
+void sc_ir_prefix(Printer *p, const char *text, Xid a, u32 bind);  // text, and then the expression
 void sc_ir_view(Printer *p, u32 view);
 
 #endif

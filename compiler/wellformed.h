@@ -13,7 +13,6 @@ typedef struct Check {
   VEC(Xid) stack;
   bool *open, *used;    // loops: around the current operation; by some FOR
   u16 *fill, *drain;    // rings: the roles whose code fills and drains them
-  bool *copied, *stored, *read;
   u32 role;             // SC_NONE: not inside one
   bool spec;
   const Map *map;       // the map whose expression is walked

@@ -37,11 +37,7 @@ static void check_node(Check *c, Xid x) {
     sc_bad(c, "expression %u: a grid index in the specification", x);
   if (e->op >= X_SUM && (!c->map || e->ref < c->map->outs || e->ref >= c->map->vars))
     sc_bad(c, "expression %u: reduces a variable that is not the map's to reduce", x);
-  if (e->op != X_LOAD) return;
-  const View *v = &c->k->view.at[e->ref];
-  check_access(c, e->ref, false);
-  const Buf *b = &c->k->buf.at[v->buf];
-  if (b->space == SP_STAGE && !v->fill) c->read[b->ring] = true;
+  if (e->op == X_LOAD) check_access(c, e->ref, false);
 }
 
 // Visits all that is below x and not yet visited in this walk.
@@ -105,10 +101,6 @@ static void check_inside(Check *c, u32 view, const i64 *extent) {
 }
 
 static void check_vars(Check *c, const Map *m, i64 *extent) {
-  if (m->vars > SC_MAX_VARS || m->outs > m->vars) {
-    sc_bad(c, "a map has more variables than there are");
-    return;
-  }
   for (u32 i = 0; i < m->vars; i++) {
     Xid e = m->var[i].extent;
     if (e >= c->k->expr.n) sc_bad(c, "a map's extent is no expression");
@@ -130,7 +122,6 @@ static void check_dst(Check *c, const Map *m, Op op, const i64 *extent) {
   check_access(c, m->dst, true);
   walk_view(c, m->dst);
   if (!c->spec) check_inside(c, m->dst, extent);
-  if (b->space == SP_STAGE && v->fill) c->stored[b->ring] = true;
 }
 
 static void check_map(Check *c, u32 map, Op op) {
@@ -161,7 +152,7 @@ static void check_map(Check *c, u32 map, Op op) {
   c->map = NULL;
 }
 
-static void check_product(Check *c, u32 product, Op op) {
+static void check_product(Check *c, u32 product) {
   const Kernel *k = c->k;
   if (product >= k->product.n) {
     sc_bad(c, "an operand is no product");
@@ -172,7 +163,6 @@ static void check_product(Check *c, u32 product, Op op) {
   const u32 view[3] = {q->dst, q->a, q->b};
   static const u8 vars[3] = {1 | 2, 1 | 4, 2 | 4};
   static const char *const name[3] = {"destination", "left factor", "right factor"};
-  if (q->m < 1 || q->n < 1 || q->k < 1) sc_bad(c, "a product of nothing");
   for (u32 i = 0; i < 3; i++) {
     bool twice = false;
     if (!view_exists(c, view[i])) return;
@@ -185,7 +175,6 @@ static void check_product(Check *c, u32 product, Op op) {
     check_access(c, view[i], i == 0);
     walk_view(c, view[i]);
     if (!c->wrong) check_inside(c, view[i], extent);
-    if (b->space == SP_STAGE && !v->fill && op == OP_MMAWARP) c->read[b->ring] = true;
   }
 }
 
@@ -209,21 +198,16 @@ static void check_copy(Check *c, const Ins *ins) {
   }
   if (s->fill != in) sc_bad(c, "copies in fill a stage, copies out read a held one");
   if (slices(t) != b->rank) sc_bad(c, "a copy's slice has not the stage's rank");
-  for (u32 d = 0; d < t->rank; d++)
-    if (t->at[d].var >= 0) sc_bad(c, "a copy has no index variables");
-  for (u32 d = 0; d < s->rank; d++)
-    if (s->at[d].var >= 0) sc_bad(c, "a copy has no index variables");
   check_access(c, ins->arg[0], true);
   check_access(c, ins->arg[1], false);
   walk_view(c, tensor);
   walk_view(c, stage);
-  if (in) c->copied[b->ring] = true;
 }
 
 static void check_list(Check *c, u32 list) {
   const Kernel *k = c->k;
   if (list >= k->list.n || !k->list.at[list] || k->list.at[list] >= k->list.n - list) {
-    sc_bad(c, "a list of tiles is out of range or empty");
+    sc_bad(c, "an operand is no list, or an empty one");
     return;
   }
   for (u32 i = 1; i <= k->list.at[list]; i++) {
@@ -263,9 +247,8 @@ static void check_turn_use(Check *c, const Ins *ins) {
 static void check_for(Check *c, const Ins *ins) {
   const Kernel *k = c->k;
   u32 loop = ins->arg[0];
-  if (loop >= k->loop.n || !k->loop.at[loop].name || k->loop.at[loop].role != c->role ||
-      c->used[loop]) {
-    sc_bad(c, "no loop, or one without a name, of another role, or used twice");
+  if (loop >= k->loop.n || k->loop.at[loop].role != c->role || c->used[loop]) {
+    sc_bad(c, "no loop, or one of another role, or used twice");
     return;
   }
   check_uniform(c, ins->arg[1], TY_INT, false);
@@ -282,7 +265,7 @@ static void check_operation(Check *c, const Ins *ins) {
       break;
     case 'm':
     case 'c': check_map(c, ins->arg[0], ins->op); break;
-    case 'p': check_product(c, ins->arg[0], ins->op); break;
+    case 'p': check_product(c, ins->arg[0]); break;
     case 'w': check_copy(c, ins); break;
     case 'l': check_list(c, ins->arg[0]); break;
     case 'g':
@@ -293,11 +276,6 @@ static void check_operation(Check *c, const Ins *ins) {
     case 'x': check_uniform(c, ins->arg[0], TY_BOOL, false); break;
     default: break;
   }
-  u8 flags = ins->op == OP_FOR        ? INS_REVERSED
-             : ins->op == OP_COPYIN   ? INS_MULTICAST
-             : ins->op == OP_COPYWAIT ? INS_READ
-                                      : 0;
-  if (ins->flags & ~flags) sc_bad(c, "a flag that the operation does not have");
 }
 
 // Openers and closers match, and each knows its partner; an `else` closes its `if` and opens in
@@ -321,30 +299,20 @@ static u32 check_nest(Check *c, const Code *code, u32 i, u32 from, u32 *outer) {
   return effects & CLOSES ? outer[from] : i;
 }
 
-static void check_vote(Check *c, Op op) {
-  if (sc_op[op].effects & COLLECTIVE) sc_bad(c, "'%s' under a vote", sc_op[op].text);
-}
-
 void sc_check_role(Check *c, u32 role) {
   const Role *r = &c->k->role.at[role];
   const Code *code = &r->code;
-  if (!r->name || !r->instances || (r->warps != 1 && r->warps != 4))
-    sc_bad(c, "role %u: no name, or instances, or not of 1 or 4 warps", role);
   if (!code->n || code->at[0].op != OP_TILE || code->at[code->n - 1].op != OP_ENDTILE) {
-    sc_bad(c, "role %u: its code is not framed by tile and endtile", role);
+    sc_bad(c, "role '%s': its code is not framed by tile and endtile", r->name);
     return;
   }
   u32 from = SC_NONE, vote = SC_NONE, *outer = NEWS(c->sc, u32, code->n);
   c->role = role;
   for (u32 i = 0; i < code->n && !c->wrong; i++) {
     const Ins *ins = &code->at[i];
-    if (ins->op >= OP_COUNT) {
-      sc_bad(c, "role %u: no such operation", role);
-      return;
-    }
     c->epoch++;
-    if (vote != SC_NONE) check_vote(c, ins->op);
-    if (i && from == SC_NONE) sc_bad(c, "'%s' outside the tile", sc_op[ins->op].text);
+    if (vote != SC_NONE && sc_op[ins->op].effects & COLLECTIVE)
+      sc_bad(c, "'%s' under a vote", sc_op[ins->op].text);
     from = check_nest(c, code, i, from, outer);
     if (ins->op == OP_VOTE && vote == SC_NONE) vote = i;
     if (ins->op == OP_ENDVOTE && ins->nest == vote) vote = SC_NONE;
@@ -353,7 +321,6 @@ void sc_check_role(Check *c, u32 role) {
       c->wrong = sc_printf(c->sc, "role '%s', operation %u (%s): %s", r->name, i,
                            sc_op[ins->op].text, c->wrong);
   }
-  if (from != SC_NONE && !c->wrong) sc_bad(c, "role '%s': a block is not closed", r->name);
   c->role = SC_NONE;
 }
 
@@ -363,8 +330,6 @@ void sc_check_users(Check *c) {
     const Ring *r = &c->k->ring.at[i];
     if (r->fillers != c->fill[i] || r->drainers != c->drain[i])
       sc_bad(c, "ring '%s': its fillers or drainers are not those of the code", r->name);
-    if (r->copied != c->copied[i] || r->stored != c->stored[i] || r->read != c->read[i])
-      sc_bad(c, "ring '%s': copied, stored or read is not what the code does", r->name);
   }
 }
 

@@ -1,6 +1,6 @@
-// oom.c - out of memory at every allocation in turn: parse, instantiate, describe, run and compare
-// with an allocator whose n-th request fails, n = 0, 1, 2 … until all goes through. Each time:
-// SCHEDC_ENOMEM, nothing leaked, no crash.
+// oom.c - out of memory at every allocation in turn: parse, format, print the IR, instantiate,
+// describe, build, run and compare with an allocator whose n-th request fails, n = 0, 1, 2 … until
+// all goes through. Each time: SCHEDC_ENOMEM, nothing leaked, no crash.
 //
 //   oom FILE.sched …
 #include <stdio.h>
@@ -89,6 +89,7 @@ static schedc_status whole(Budget *budget, const char *text, size_t n) {
   schedc_status status = schedc_open(&context, &options);
   if (!status) status = schedc_parse(&source, context, "oom", text, n);
   if (!status) status = schedc_format(context, source, drop, NULL);
+  if (!status) status = schedc_emit(context, source, NULL, NULL, NULL, 0, "derive", drop, NULL);
   if (!status) status = schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0);
   if (!status) status = schedc_describe(context, kernel, NULL, 0, SCHEDC_TEXT, drop, NULL);
   if (!status) status = build(context, kernel);

@@ -1,6 +1,6 @@
 // schedule.c - fuzz target: any bytes as a schedule. Parsed, formatted (twice, which must agree),
 // and every unit instantiated, described and emitted. Reports must be renderable; nothing may
-// crash, leak or hang.
+// crash, leak or hang, and what a pass makes is well-formed (in builds with checks).
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,7 @@ static int drop(void *user, const char *bytes, size_t n) {
 
 static void sink(void *user, const schedc_diagnostic *d) {
   size_t *total = user;
+  assert(strcmp(d->code, "I.internal"));
   *total += strlen(d->rendered);
   schedc_write_json(d, drop, user);
   schedc_sarif_result(d, 1, drop, user);

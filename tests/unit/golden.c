@@ -1,4 +1,5 @@
-// Golden files: tests/golden/SCHEDULE.STAGE is what --emit=STAGE says of schedules/SCHEDULE.sched.
+// Golden files: tests/golden/NAME.STAGE is what --emit=STAGE says of schedules/NAME.sched, or of
+// tests/golden/ir.sched, which has every form of the IR.
 // After a change that is meant, SCHEDC_UPDATE=1 build/tests/unit_golden writes them anew; read the
 // difference.
 #include <setjmp.h>
@@ -11,16 +12,18 @@
 #include "passes.h"
 
 static const struct {
-  const char *schedule, *stage;
+  const char *folder, *name, *stage;
 } texts[] = {
-    {"copy", "lower"},    {"copy", "derive"},     {"copy", "place"},    {"gemm_pingpong", "lower"},
-    {"mlp", "lower"},     {"fa_varlen", "lower"}, {"fa3_fwd", "lower"}, {"fa3_fwd", "derive"},
-    {"fa3_fwd", "place"}, {"fa3_fwd", "layout"},
+    {"schedules", "copy", "lower"},    {"schedules", "copy", "derive"},
+    {"schedules", "copy", "place"},    {"schedules", "gemm_pingpong", "lower"},
+    {"schedules", "mlp", "lower"},     {"schedules", "fa_varlen", "lower"},
+    {"schedules", "fa3_fwd", "lower"}, {"schedules", "fa3_fwd", "derive"},
+    {"schedules", "fa3_fwd", "place"}, {"schedules", "fa3_fwd", "layout"},
+    {"tests/golden", "ir", "derive"},
 };
 
-static void print_stage(Sc *sc, Str *out, const char *schedule, const char *stage) {
+static void print_stage(Sc *sc, Str *out, const char *path, const char *stage) {
   size_t n;
-  const char *path = sc_printf(sc, "schedules/%s.sched", schedule);
   char *text = read_file(path, &n);
   const Ast *ast = sc_parse(sc, sc_text(sc, path, text, n));
   free(text);
@@ -37,8 +40,9 @@ static void golden_files(void **state) {
     Sc sc;
     sc_init(&sc, NULL);
     Str got = {.sc = &sc};
-    print_stage(&sc, &got, texts[i].schedule, texts[i].stage);
-    golden(sc_printf(&sc, "tests/golden/%s.%s", texts[i].schedule, texts[i].stage), got.at);
+    const char *name = texts[i].name, *stage = texts[i].stage;
+    print_stage(&sc, &got, sc_printf(&sc, "%s/%s.sched", texts[i].folder, name), stage);
+    golden(sc_printf(&sc, "tests/golden/%s.%s", name, stage), got.at);
     sc_free(&sc);
   }
 }
