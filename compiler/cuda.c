@@ -9,30 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cu_line(Cuda *c, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  str_puts(&c->out, sc_vprintf(c->sc, fmt, ap));
-  va_end(ap);
-  str_puts(&c->out, "\n");
-}
-
-void cu_open(Cuda *c, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  const char *s = sc_vprintf(c->sc, fmt, ap);
-  va_end(ap);
-  str_puts(&c->out, s);
-  str_puts(&c->out, *s ? " {\n" : "{\n");
-}
-
-void cu_open_unrolled(Cuda *c, const char *var, i64 n) {
-  cu_line(c, "#pragma unroll");
-  cu_open(c, "for (int %s = 0; %s < %lld; %s++)", var, var, (long long)n, var);
-}
-
-void cu_close(Cuda *c) { str_puts(&c->out, "}\n"); }
-
 // ---- names
 
 // Where the stages of a ring's parts begin: k_stage; ab_a_stage and ab_b_stage of a ring `ab` of two tiles.
@@ -43,6 +19,7 @@ static void stage_names(Cuda *c, u32 ring) {
     for (u32 j = 0; j < c->k->buf.n; j++) {
       if (j != i && !strcmp(c->name[j], c->name[i])) c->name[i] = cu_text(c, "%s_%u", c->name[i], i);
     }
+    cu_name(c, c->name[i]);
   }
 }
 
@@ -56,7 +33,12 @@ static void names(Cuda *c) {
       if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s_%u", k->ring.at[i].name, i);
     }
     stage_names(c, i);
+    cu_name(c, cu_text(c, "%s_bytes", c->ring[i]));
   }
+  static const char *const own[] = {"smem", "warpgroup", "tile0", "tile_step"};
+  for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
+  cu_name(c, cu_text(c, "%s_place_of", c->function));
+  c->of_kernel = c->counted.n;
 }
 
 // ---- statements
@@ -66,7 +48,7 @@ void cu_cite_role(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
   if (!c->k->text || role->span.hi <= role->span.lo) return;
   c->line = sc_line_col(c->k->text, role->span.lo).line;
-  str_printf(&c->out, "#line %u  // role %s\n", c->line, role->name);
+  cu_remark(c, cu_text(c, "#line %u  // role %s", c->line, role->name));
 }
 
 // The schedule's line for compiler, profiler and debugger, and for the reader as a comment beside it.
@@ -83,14 +65,15 @@ void cu_cite(Cuda *c, Span at) {
     if (text->at[i] == '/' && text->at[i + 1] == '/') hi = i;
   }
   while (hi > lo && text->at[hi - 1] == ' ') hi--;
-  str_printf(&c->out, "#line %u  // ", line);
-  sc_cuda_comment(&c->out, text->at + lo, hi - lo);
-  str_puts(&c->out, "\n");
+  Str cited = {.sc = c->sc};
+  str_printf(&cited, "#line %u  // ", line);
+  sc_cuda_comment(&cited, text->at + lo, hi - lo);
+  cu_remark(c, cited.at);
 }
 
 void cu_open_for(Cuda *c, const Ins *ins) {
   const char *v = c->loop[ins->arg[0]], *lo = cu_uniform(c, ins->arg[1]);
-  cu_line(c, "#pragma unroll 1");
+  cu_remark(c, "#pragma unroll 1");
   if (ins->flags & INS_REVERSED) cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v, lo, v);
   else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo, v, cu_uniform(c, ins->arg[2]), v);
 }
@@ -115,7 +98,7 @@ static void operation(Cuda *c, const Ins *ins) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: cu_open_for(c, ins); break;
     case OP_IF: cu_open_if(c, ins); break;
-    case OP_ELSE: cu_open(c, "} else"); break;
+    case OP_ELSE: cu_else(c, "else"); break;
     case OP_ENDTILE:
       cu_keep_operands(c);
       cu_close_tile(c);
@@ -143,7 +126,7 @@ static void statement(Cuda *c, const Ins *ins) {
   c->at = ins->span;
   if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
   c->ordered = false;
-  if (!orders_itself(ins->op)) cu_order(c, ins, "");
+  if (!orders_itself(ins->op)) cu_order(c, ins, NULL);
   cu_tie_loose(c, ins);
   operation(c, ins);
   assert(c->ordered || (!ins->plan.fence && !ins->plan.meet));
@@ -167,10 +150,11 @@ static void role(Cuda *c, u32 r) {
   c->single = cu_single(c->k, role);
   for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;  // instances of a warp are written once a warpgroup
   cu_cite_role(c);
-  if (multiplies(role))
-    cu_line(c,
-            "const u32 smem = sc_of_lane0(sc_shared(memory));  // held: not found anew in loops");
-  u32 at = c->out.n;
+  if (multiplies(role)) {
+    cu_var(c, "const u32 smem = sc_of_lane0(sc_shared(memory));");
+    cu_note(c, "held: not found anew in loops");
+  }
+  Stmt *head = c->block->last;
   c->head = true;
   cu_find_loose(c);
   cu_name_role(c);
@@ -182,7 +166,7 @@ static void role(Cuda *c, u32 r) {
     cu_next_tile(c);
     statement(c, &role->code.at[c->pc]);
   }
-  cu_declare_thread(c, at);
+  cu_declare_thread(c, head);
 }
 
 static void warp_role(Cuda *c, u32 r) {
@@ -212,9 +196,12 @@ static void roles(Cuda *c) {
       if (!in_warpgroup(ro, wg)) continue;
       if (!opened) {
         if (ro->warps == 4) next = wg + ro->instances;
-        const char *test = next == wg + 1 ? cu_text(c, "warpgroup == %u", wg) : cu_text(c, "warpgroup <= %u", next - 1);
-        if (next == groups) cu_open(c, wg ? "} else" : "%s", "");
-        else cu_open(c, wg ? "} else if (%s)" : "if (%s)", test);
+        const char *test = next == wg + 1 ? cu_text(c, "$warpgroup == %u", wg)
+                                          : cu_text(c, "$warpgroup <= %u", next - 1);
+        if (!wg && next == groups) cu_open_scope(c);
+        else if (!wg) cu_open(c, "if (%s)", test);
+        else if (next < groups) cu_else(c, "else if (%s)", test);
+        else cu_else(c, "else");
         if (ro->regs) cu_line(c, "sc_setmaxnreg_%s<%u>();", ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
         opened = true;
       }
@@ -242,29 +229,38 @@ static const char *ring_type(Cuda *c, const Ring *r) {
   return s.at;
 }
 
-static void ring_offsets(Cuda *c, u32 ring, const char *code) {
+static void ring_offsets(Cuda *c, u32 ring) {
   const Ring *r = &c->k->ring.at[ring];
   const char *name = c->ring[ring], *bytes = cu_text(c, "%s_bytes", name);
   Str line = {.sc = c->sc};
   for (u32 i = r->part0; i < r->part0 + r->parts; i++) {
-    if (cu_mentions(code, c->name[i])) str_printf(&line, "%s = %u, ", c->name[i], r->offset + c->k->buf.at[i].offset);
+    if (cu_used(c, c->name[i]))
+      str_printf(&line, "%s = %u, ", c->name[i], r->offset + c->k->buf.at[i].offset);
   }
-  if (cu_mentions(code, bytes)) str_printf(&line, "%s = %u, ", bytes, r->stage_bytes);
-  cu_line(c, "constexpr u32 %s%s_full = %u, %s_empty = %u;  // %s", line.n ? line.at : "", name, r->barrier, name,
-          r->barrier + 8 * r->stages, ring_type(c, r));
+  if (cu_used(c, bytes)) str_printf(&line, "%s = %u, ", bytes, r->stage_bytes);
+  cu_var(c, "constexpr u32 %s%s_full = %u, %s_empty = %u;", line.n ? line.at : "", name, r->barrier,
+         name, r->barrier + 8 * r->stages);
+  cu_note(c, ring_type(c, r));
 }
 
-// Where everything is in shared memory. `code`: the roles.
-static void offsets(Cuda *c, const char *code) {
+// Where everything is in shared memory.
+static void offsets(Cuda *c) {
   const Kernel *k = c->k;
-  if (k->ring.n || k->grid == GRID_DYNAMIC) cu_line(c, "// shared memory: of each ring its first stage, a stage's bytes, its full and its empty barriers");
-  for (u32 i = 0; i < k->ring.n; i++) ring_offsets(c, i, code);
+  if (k->ring.n || k->grid == GRID_DYNAMIC)
+    cu_remark(c,
+              "// shared memory: of each ring its first stage, a stage's bytes, its full and its "
+              "empty barriers");
+  for (u32 i = 0; i < k->ring.n; i++) ring_offsets(c, i);
   if (k->grid == GRID_DYNAMIC && cu_slot_readers(k)) {
     u32 full = sc_slot_barriers(k);
-    cu_line(c, "constexpr u32 slot_stage = %u, slot_bytes = %u, slot_full = %u, slot_empty = %u;  // tiles to come * 2", k->draw,
-            sc_slot_bytes(k), full, full + 16);
+    cu_var(c, "constexpr u32 slot_stage = %u, slot_bytes = %u, slot_full = %u, slot_empty = %u;",
+           k->draw, sc_slot_bytes(k), full, full + 16);
+    cu_note(c, "tiles to come * 2");
   }
-  if (cu_smem(c) > k->smem) cu_line(c, "constexpr u32 named_bars = %u;  // mbarriers for named barriers, by their numbers", cu_named(k));
+  if (cu_smem(c) > k->smem) {
+    cu_var(c, "constexpr u32 named_bars = %u;", cu_named(k));
+    cu_note(c, "mbarriers for named barriers, by their numbers");
+  }
 }
 
 static void barriers(Cuda *c) {
@@ -277,10 +273,12 @@ static void barriers(Cuda *c) {
     u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
     for (u32 n = 0; n < copies; n++) {
       const char *at = n ? cu_text(c, "%s_full + %u", c->ring[i], n * 16 * r->stages) : cu_text(c, "%s_full", c->ring[i]);
-      cu_line(c, "sc_ring_init(smem + %s, %u, %u, %u);", at, r->stages, r->full_count, r->empty_count);
+      cu_line(c, "sc_ring_init($smem + %s, %u, %u, %u);", at, r->stages, r->full_count,
+              r->empty_count);
     }
   }
-  if (k->grid == GRID_DYNAMIC && cu_slot_readers(k)) cu_line(c, "sc_ring_init(smem + slot_full, 2, 1, %u);", cu_slot_readers(k));
+  if (k->grid == GRID_DYNAMIC && cu_slot_readers(k))
+    cu_line(c, "sc_ring_init($smem + slot_full, 2, 1, %u);", cu_slot_readers(k));
   cu_init_named(c);
   cu_line(c, "sc_mbar_init_fence();");
   cu_close(c);
@@ -310,11 +308,14 @@ static void args(Cuda *c, Str *out) {
 }
 
 static void head(Str *out, const Kernel *k) {
-  Str top = {.sc = out->sc};
+  Str top = {.sc = out->sc}, order = top;
   str_printf(&top, "// %s, emitted by schedc from ", k->name);
   sc_cuda_origin(&top, k);
-  for (u32 i = 0; i < k->launch.n; i++) str_printf(&top, "%s%s", i ? ", " : "\n// Its kernels, to be launched in this order: ", k->launch.at[i].kernel->name);
-  cu_put_code(out, top.at, 0);
+  for (u32 i = 0; i < k->launch.n; i++)
+    str_printf(&order, "%s%s", i ? ", " : "// Its kernels, to be launched in this order: ",
+               k->launch.at[i].kernel->name);
+  cu_put_remark(out, 0, top.at);
+  if (k->launch.n) cu_put_remark(out, 0, order.at);
   str_puts(out,
            "// sm_90a; no header is needed. `#line` and the comment beside it give the schedule's "
            "lines, numbers in brackets\n"
@@ -336,7 +337,7 @@ static void signature(Cuda *c, Str *out) {
 
 static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma) {
   Cuda *c = NEW(sc, Cuda);
-  c->out.sc = c->sc = sc;
+  c->sc = sc;
   c->k = k;
   c->options = *options;
   c->wgmma = wgmma;
@@ -346,7 +347,6 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->name = NEWS(sc, const char *, k->buf.n + 1);
   c->by_thread = NEWS(sc, bool, k->buf.n + 1);
   c->xname = NEWS(sc, const char *, k->expr.n + 1);
-  c->xused = NEWS(sc, bool, k->expr.n + 1);
   c->loop = NEWS(sc, const char *, k->loop.n + 1);
   c->let = NEWS(sc, const char *, k->let.n + 1);
   c->scope = NEWS(sc, Scope, k->buf.n + 1);
@@ -358,34 +358,35 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   return c;
 }
 
-static Str apart(Cuda *c, void (*write)(Cuda *)) {
-  Str before = c->out;
-  c->out = (Str){.sc = c->sc};
+static Stmt *apart(Cuda *c, void (*write)(Cuda *)) {
+  Stmt *written = cu_begin(c);
   write(c);
-  Str written = c->out;
-  c->out = before;
+  cu_close(c);
   return written;
 }
 
 static void body(Cuda *c) {
   u32 ctas = sc_cluster(c->k);
-  Str code = apart(c, roles), init = apart(c, barriers);  // in this order: roles say which tensor maps there are
-  if (init.n || cu_mentions(code.at, "smem")) {
-    cu_line(c, "extern __shared__ __align__(1024) unsigned char memory[];");
-    cu_line(c, "const u32 smem = sc_shared(memory);");
-    offsets(c, code.at);
-    cu_line(c, "%s", "");
+  Stmt *code = apart(c, roles),
+       *init = apart(c, barriers);  // in this order: roles say which tensor maps there are
+  if (init->first || cu_used(c, "smem")) {
+    cu_var(c, "extern __shared__ __align__(1024) unsigned char memory[];");
+    cu_var(c, "const u32 smem = sc_shared(memory);");
+    offsets(c);
+    cu_remark(c, "");
   }
-  cu_line(c, "const int warp_of_cta = sc_of_lane0(threadIdx.x / 32);");
-  if (cu_mentions(code.at, "warpgroup")) cu_line(c, "const int warpgroup = warp_of_cta / 4;");
-  if (ctas > 1) cu_line(c, "const int cta_rank = sc_cta_rank();");
+  cu_var(c, "const int warp_of_cta = sc_of_lane0(threadIdx.x / 32);");
+  if (cu_used(c, "warpgroup")) cu_var(c, "const int warpgroup = warp_of_cta / 4;");
+  if (ctas > 1) cu_var(c, "const int cta_rank = sc_cta_rank();");
   const char *clusters = ctas > 1 ? cu_text(c, " / %u", ctas) : "";
-  if (cu_mentions(code.at, "tile0")) cu_line(c, "const int tile0 = blockIdx.x%s;", clusters);
-  if (cu_mentions(code.at, "tile_step")) cu_line(c, "const int tile_step = gridDim.x%s;", clusters);
-  str_put(&c->out, init.at, init.n);
-  cu_line(c, "%s", "");
-  str_put(&c->out, code.at, code.n);
-  if (ctas > 1) cu_line(c, "sc_cluster_sync();  // no CTA leaves while another may still arrive on its barriers");
+  if (cu_used(c, "tile0")) cu_var(c, "const int tile0 = blockIdx.x%s;", clusters);
+  if (cu_used(c, "tile_step")) cu_var(c, "const int tile_step = gridDim.x%s;", clusters);
+  cu_insert(c, c->block->last, init);
+  cu_remark(c, "");
+  cu_insert(c, c->block->last, code);
+  if (ctas == 1) return;
+  cu_line(c, "sc_cluster_sync();");
+  cu_note(c, "no CTA leaves while another may still arrive on its barriers");
 }
 
 // With --debug-waits, named barriers take shared memory, too.
@@ -403,7 +404,7 @@ static bool fits(const Cuda *c) {
 static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
   if (!fits(c)) return false;
-  body(c);
+  const Stmt *code = apart(c, body);
   *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide};
   t->smem = cu_smem(c);
   t->named = cu_named(k);
@@ -412,14 +413,14 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
   if (options->debug_waits) t->wait_words = WAIT_WORDS * (1 + c->site.n * (k->threads / 32));
   str_puts(out, "\n");
   args(c, out);
-  if (cu_mentions(c->out.at, cu_text(c, "%s_place_of", c->function))) cu_put_place(c, out);
+  if (cu_used(c, cu_text(c, "%s_place_of", c->function))) cu_put_place(c, out);
   if (k->text) {
     str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
     sc_cuda_string(out, k->text->name);
     str_puts(out, "\n");
   }
   signature(c, out);
-  cu_put_code(out, c->out.at, 1);
+  cu_put_block(out, 1, code);
   str_puts(out, "}\n");
   return true;
 }

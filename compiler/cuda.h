@@ -7,10 +7,14 @@
 //   cuda_expr.c   expressions
 //   cuda_tile.c   the text of a tile's element: register fragments, swizzled stages, tensors
 //   cuda_inside.c what is known of integers by their form: multiples, what lies inside a tensor
-//   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the
-//   loop cuda_write.c  … where their values go cuda_mma.c    products cuda_tie.c    tiles that a
-//   wait hands back without naming them cuda_ring.c   rings, copies, turns cuda_wait.c   waits for
-//   other roles, which --debug-waits bounds cuda_layout.c indentation, braces, long lines
+//   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
+//   cuda_write.c  … where their values go
+//   cuda_mma.c    products
+//   cuda_tie.c    tiles that a wait hands back without naming them
+//   cuda_ring.c   rings, copies, turns
+//   cuda_wait.c   waits for other roles, which --debug-waits bounds
+//   cuda_stmt.c   emitted code as a tree of statements, and the names that they use
+//   cuda_layout.c … printed: indentation, braces, long lines
 //   cuda_prims.c  the few lines of PTX that all of them call (cuda_prims.def)
 #ifndef SC_CUDA_H
 #define SC_CUDA_H
@@ -33,6 +37,31 @@ typedef struct WgmmaSet {
   VEC(Wgmma) w;
 } WgmmaSet;
 
+// A name that is declared only where it is used, and how often it is so far. In texts it stands as
+// "$text".
+typedef struct Name {
+  const char *text;
+  u32 uses;
+} Name;
+
+typedef enum StmtKind {
+  ST_CODE,      // a line of code
+  ST_VARIABLE,  // … that declares variables
+  ST_REMARK,    // a comment, a directive, or an empty line
+  ST_BLOCK
+} StmtKind;
+
+typedef struct Stmt Stmt;
+struct Stmt {
+  u8 kind;
+  const char *text;    // of a block: what stands before its '{', or ""
+  const char *note;    // a comment at the line's end, or NULL
+  Stmt *next;          // in the block `around`
+  Stmt *around;        // NULL: of a block that is not placed yet, of all code
+  Stmt *first, *last;  // of a block: its statements
+  Stmt *otherwise;     // … and the block of its `else`
+};
+
 // Where a value can be seen: operations [from, to) of its role; and the first and the last that touch it.
 typedef struct Scope {
   u32 from, to, first, last;
@@ -51,13 +80,13 @@ typedef struct QuadSum {
 typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
-  Str out;             // the body being written
-  u32 head_at;         // where in `out` the tile's uniform values belong, once it is known which are used
+  Stmt *block;         // being written
+  VEC(Name) counted;   // names that are declared only where they are used: the kernel's, then the role's
+  u32 of_kernel;       // how many of them are the kernel's
   u32 r;               // the role being written
   bool single;         // … is run by one thread: it only copies and hands over
   const char **name;   // of each buf, a C identifier
   const char **xname;  // of each expression that has one in the scope being written, else NULL
-  bool *xused;         // … and whether it was used
   const char **loop;   // of each loop
   const char **ring;   // of each ring
   bool *by_thread;     // tensors that threads read or write: they need a pointer
@@ -77,7 +106,6 @@ typedef struct Cuda {
   bool *loose;         // by operation and buf: a product into the tile has ended, and the tile is not tied since
   QuadSum *sum;        // of each that is partial
   const char **let;    // of each named uniform value, its name in that role, or NULL
-  bool axis_used[SC_MAX_AXES];
   bool head;           // nothing but statements so far
   bool ordered;        // what the plan puts before the operation is written
   u32 pc;              // the operation being written
@@ -148,7 +176,6 @@ typedef struct MapGen {
 // cuda_name.c (and sc_cuda_name, … in passes.h)
 bool cu_is_formed(const char *name);                    // like a name that the emitter makes
 const char *cu_next_name(const char *p, size_t *n);     // the next word of code; NULL at its end
-bool cu_mentions(const char *code, const char *name);
 
 // cuda_scope.c
 u32 sc_block_end(const Code *code, u32 pc);             // of the block that `pc` is in: the operation that closes or splits it
@@ -157,8 +184,8 @@ const char *cu_temp(Cuda *c, const char *stem);         // a name for a value of
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);  // … of what follows as long as `buf` is the same
 const char *cu_axis(Cuda *c, u32 axis);                 // the tile's place along an axis
 void cu_declare(Cuda *c);                               // register tiles that begin with the operation being written
-void cu_declare_uniforms(Cuda *c, u32 at);              // … what the text from `at` on uses: of the tile
-void cu_declare_thread(Cuda *c, u32 at);                // … of the thread
+void cu_declare_uniforms(Cuda *c);                      // at the head of the block: what the tile uses of these
+void cu_declare_thread(Cuda *c, Stmt *after);           // … what the role uses of what a thread knows of itself
 
 // cuda_expr.c
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -236,7 +263,7 @@ void cu_copy_out(Cuda *c, const Ins *ins);
 void cu_copy_wait(Cuda *c, const Ins *ins);
 void cu_take(Cuda *c, const Ins *ins);
 void cu_pass(Cuda *c, const Ins *ins);
-void cu_meet(Cuda *c, const char *why);                 // the instance's threads meet; why: a comment, or nothing
+void cu_meet(Cuda *c, const char *why);                 // the instance's threads meet; why: a comment, or NULL
 void cu_first_turns(Cuda *c);                           // what each turn's first member finds
 void cu_cursors(Cuda *c);                               // the role's ring cursors, declared
 void cu_skip_tile(Cuda *c);                             // moves the cursors past a tile of another instance
@@ -248,7 +275,7 @@ u32 cu_turn_threads(const Kernel *k, const Turn *t);    // … and the threads t
 const char *cu_phase(const Cuda *c);                    // how cursors tell a barrier's phases apart: names end in this …
 const char *cu_next_phase(const Cuda *c);               // … and step so
 void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring);
-void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, const char *why);  // why: a comment
+void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, const char *why);  // why: a comment, or NULL
 void cu_bar_arrive(Cuda *c, const char *condition, const char *id, u32 threads, const char *why);
 void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *mine, u32 turn);
 void cu_init_named(Cuda *c);                            // what stands in for named barriers, initialised
@@ -260,8 +287,28 @@ u32 cu_smem(const Cuda *c);                             // dynamic shared memory
 // cuda_prims.c
 void cu_put_prims(Str *out, const char *text);          // the functions that the text calls
 
+// cuda_stmt.c: each adds to the block being written
+void cu_name(Cuda *c, const char *name);                // counted from now on
+bool cu_used(const Cuda *c, const char *name);
+// One line of code; one that declares variables.
+void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cu_var(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cu_remark(Cuda *c, const char *text);              // a comment or directive; "": an empty line
+void cu_note(Cuda *c, const char *why);                 // a comment at the end of the line before; NULL: none
+// A loop or condition; its `else`, "else" or "else if …", which closes what it is of.
+void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cu_else(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cu_open_scope(Cuda *c);                            // a block for the names in it
+void cu_open_unrolled(Cuda *c, const char *var, i64 n);  // a loop over [0, n) that is fully unrolled
+void cu_close(Cuda *c);
+Stmt *cu_begin(Cuda *c);                                // a block that is not placed yet; to be closed, too
+void cu_place(Cuda *c, Stmt *s);
+// All of a block's statements go behind one of those of the block being written, or (NULL) before all.
+void cu_insert(Cuda *c, Stmt *after, const Stmt *lines);
+
 // cuda_layout.c
-void cu_put_code(Str *out, const char *code, u32 depth);  // lines without indentation, laid out
+void cu_put_block(Str *out, u32 depth, const Stmt *block);
+void cu_put_remark(Str *out, u32 indent, const char *text);  // words up to the width, the rest below
 
 // cuda_grid.c
 bool cu_single(const Kernel *k, const Role *r);       // run by one thread: it only copies and hands over
@@ -275,14 +322,10 @@ void cu_next_tile(Cuda *c);          // of a dynamic grid, if it is drawn or rea
 void cu_close_tile(Cuda *c);
 
 // cuda.c
-void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the meeting before it; why: a comment, or nothing
+void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the meeting before it; why: a comment, or NULL
 void cu_cite(Cuda *c, Span at);                         // the schedule's line, where it is another
 void cu_cite_role(Cuda *c);
-void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // one line
-void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));  // … that opens a block
 void cu_open_if(Cuda *c, const Ins *ins);
 void cu_open_for(Cuda *c, const Ins *ins);
-void cu_open_unrolled(Cuda *c, const char *var, i64 n);  // … of a loop over [0, n) that is fully unrolled
-void cu_close(Cuda *c);
 
 #endif

@@ -102,7 +102,7 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
     case X_DIM: return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->dim.at[e->ref].name)), P_ATOM};
     case X_ARG: return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->arg.at[e->ref].name)), P_ATOM};
     case X_AXIS: return (Txt){cu_axis(c, e->ref), P_ATOM};
-    case X_INST: return (Txt){"instance", P_ATOM};
+    case X_INST: return (Txt){"$instance", P_ATOM};
     case X_LOOP: return (Txt){c->loop[e->ref], P_ATOM};
     case X_IDX:
       return (int)e->ref == at->row ? cu_row(c, at) : cu_col(c, at);
@@ -127,10 +127,7 @@ static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
 Txt cu_expr(Cuda *c, const At *at, Xid x) {
   const Expr *e = &c->k->expr.at[x];
   if (at && at->hoist && at->hoist[x]) return hoisted(c, at, e, at->hoist[x]);
-  if (c->xname[x]) {
-    c->xused[x] = true;
-    return (Txt){c->xname[x], P_ATOM};
-  }
+  if (c->xname[x]) return (Txt){c->xname[x], P_ATOM};
   u8 arity = sc_xop[e->op].arity;
   if (arity == 0) return leaf(c, at, e);
   Txt a = cu_expr(c, at, e->a), b = {0}, d = {0};

@@ -42,8 +42,10 @@ static const char *count_of(Cuda *c, u32 axis, bool named) {
   if (!strchr(n, ' ') || !named) return n;
   Txt whole = cu_expr(c, NULL, x->extent);
   const char *name = cu_text(c, "%s_count", x->name);
-  if (x->cluster == 1) cu_line(c, "const int %s = %s;", name, whole.s);
-  else cu_line(c, "const int %s = (%s + %u) / %u;", name, cu_paren(c, whole, P_ADD), x->cluster - 1, x->cluster);
+  if (x->cluster == 1) cu_var(c, "const int %s = %s;", name, whole.s);
+  else
+    cu_var(c, "const int %s = (%s + %u) / %u;", name, cu_paren(c, whole, P_ADD), x->cluster - 1,
+           x->cluster);
   return name;
 }
 
@@ -79,10 +81,13 @@ static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const c
   for (u32 i = 0; i < c->k->axis.n; i++) {
     if (i != axis && size[i]) str_printf(&full, "%s%s", full.n ? " * " : "", size[i]);
   }
-  if (!one) cu_line(c, "const int width%s = %s;", n, width);
-  cu_line(c, "const int in_full%s = %s;", n, full.n ? full.at : "1");
-  cu_line(c, "const int section%s = %s / in_full%s, in_section%s = %s - section%s * in_full%s;", n, rest, n, n, rest, n, n);
-  if (!one) cu_line(c, "const int section_width%s = min(width%s, %s - section%s * width%s);", n, n, whole, n, n);
+  if (!one) cu_var(c, "const int width%s = %s;", n, width);
+  cu_var(c, "const int in_full%s = %s;", n, full.n ? full.at : "1");
+  cu_var(c, "const int section%s = %s / in_full%s, in_section%s = %s - section%s * in_full%s;", n,
+         rest, n, n, rest, n, n);
+  if (!one)
+    cu_var(c, "const int section_width%s = min(width%s, %s - section%s * width%s);", n, n, whole, n,
+           n);
   size[axis] = one ? NULL : cu_text(c, "section_width%s", n);
   *first = cu_text(c, one ? "section%s" : "section%s * width%s", n, n);
   return cu_text(c, "in_section%s", n);
@@ -93,11 +98,11 @@ static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const c
 // which passes places on.
 void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
-  Str body = c->out, places = {.sc = c->sc};
+  Str places = {.sc = c->sc};
+  Stmt *body = cu_begin(c);
   const char *rest = "tile", *count[SC_MAX_AXES], *size[SC_MAX_AXES], *first[SC_MAX_AXES] = {0}, *place[SC_MAX_AXES];
   u32 n = k->axis.n, sections = 0, left = n, order[SC_MAX_AXES];
   bool plain = order_of(k, order);
-  c->out = (Str){.sc = c->sc};
   memset(c->xname, 0, sizeof *c->xname * k->expr.n);  // names that a role gave to values are not seen here
   for (u32 i = 0; i < n; i++) sections += k->axis.at[i].section != 0;
   for (u32 i = 0; i < n; i++) {
@@ -115,7 +120,7 @@ void cu_put_place(Cuda *c, Str *out) {
     const char *at = size[i] ? rest : first[i];
     if (size[i] && --left) {
       const char *next = cu_text(c, "rest%u", o);
-      cu_line(c, "const int %s = %s / %s;", next, rest, size[i]);
+      cu_var(c, "const int %s = %s / %s;", next, rest, size[i]);
       at = cu_text(c, "%s - %s * %s", rest, next, size[i]);
       rest = next;
     }
@@ -126,12 +131,12 @@ void cu_put_place(Cuda *c, Str *out) {
   }
   for (u32 i = 0; i < n; i++) str_printf(&places, "%s%s", i ? ", " : "", place[i]);
   cu_line(c, "return {%s};", n ? places.at : "");
+  cu_close(c);
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
   for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", axis_name(c, i));
   str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &args, int tile) {\n", c->function, c->function, c->function);
-  cu_put_code(out, c->out.at, 1);
+  cu_put_block(out, 1, body);
   str_puts(out, "}\n\n");
-  c->out = body;
 }
 
 // ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of two slots
@@ -169,41 +174,50 @@ static const char *slot_word(Cuda *c, u32 i) {
 }
 
 static const char *slot_at(Cuda *c, u32 vector) {
-  return cu_text(c, vector ? "smem + slot_stage + slot * slot_bytes + %u" : "smem + slot_stage + slot * slot_bytes", 16 * vector);
+  return cu_text(c,
+                 vector ? "$smem + slot_stage + slot * slot_bytes + %u"
+                        : "$smem + slot_stage + slot * slot_bytes",
+                 16 * vector);
 }
 
 static void draw(Cuda *c) {
   u32 n = sc_cluster(c->k), bytes = sc_slot_bytes(c->k);
-  cu_line(c, "tile = tile_step + sc_draw(args.counter);");
-  cu_line(c, "if (tile < args.tiles) at = %s_place_of(args, tile);", c->function);
-  cu_line(c,
-          "if (tile == tile_step + args.tiles - 1) sc_draw_none(args.counter);  // the last draw "
-          "of the launch");
+  cu_line(c, "tile = $tile_step + sc_draw(args.counter);");
+  cu_line(c, "if (tile < args.tiles) at = $%s_place_of(args, tile);", c->function);
+  cu_line(c, "if (tile == $tile_step + args.tiles - 1) sc_draw_none(args.counter);");
+  cu_note(c, "the last draw of the launch");
   if (!cu_slot_readers(c->k)) return;
-  cu_mbar_wait(c, "smem + slot_empty + 8 * slot", c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY, SC_NONE);
+  cu_mbar_wait(c, "$smem + slot_empty + 8 * slot",
+               c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY,
+               SC_NONE);
   if (n > 1) {
-    cu_line(c, "sc_mbar_expect(smem + slot_full + 8 * slot, slot_bytes);");
+    cu_line(c, "sc_mbar_expect($smem + slot_full + 8 * slot, slot_bytes);");
     cu_open(c, "for (u32 cta = 0; cta < %u; cta++)", n);
   }
   for (u32 v = 0; v < bytes / 16; v++) {
     const char *words = cu_text(c, "make_int4(%s, %s, %s, %s)", slot_word(c, 4 * v), slot_word(c, 4 * v + 1), slot_word(c, 4 * v + 2), slot_word(c, 4 * v + 3));
-    if (n > 1) cu_line(c, "sc_send_int4(%s, smem + slot_full + 8 * slot, %s, cta);", slot_at(c, v), words);
+    if (n > 1)
+      cu_line(c, "sc_send_int4(%s, $smem + slot_full + 8 * slot, %s, cta);", slot_at(c, v), words);
     else cu_line(c, "sc_sts_int4(%s, %s);", slot_at(c, v), words);
   }
   if (n > 1) cu_close(c);
-  else cu_line(c, "sc_mbar_arrive(smem + slot_full + 8 * slot);");
+  else cu_line(c, "sc_mbar_arrive($smem + slot_full + 8 * slot);");
 }
 
 static void receive(Cuda *c) {
-  cu_mbar_wait(c, "smem + slot_full + 8 * slot", cu_text(c, "slot_%s", cu_phase(c)), WAIT_TILE_FULL, SC_NONE);
+  cu_mbar_wait(c, "$smem + slot_full + 8 * slot", cu_text(c, "slot_%s", cu_phase(c)),
+               WAIT_TILE_FULL, SC_NONE);
   for (u32 i = 0; i <= c->k->axis.n; i++) {
     const char *next = i < 4 ? "next" : cu_text(c, "next%u", i / 4);
-    if (i % 4 == 0) cu_line(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
+    if (i % 4 == 0) cu_var(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
     cu_line(c, c->single ? "%s = %s.%c;" : "%s = sc_of_lane0(%s.%c);", slot_word(c, i), next,
             "xyzw"[i % 4]);
   }
   if (!c->single) cu_line(c, "sc_warp_sync();");
-  cu_line(c, sc_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta(smem + slot_empty + 8 * slot, 0);" : "%ssc_mbar_arrive(smem + slot_empty + 8 * slot);", c->single ? "" : "if (lane == 0) ");
+  cu_line(c,
+          sc_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta($smem + slot_empty + 8 * slot, 0);"
+                               : "%ssc_mbar_arrive($smem + slot_empty + 8 * slot);",
+          c->single ? "" : "if ($lane == 0) ");
 }
 
 // In a cluster its first CTA draws for all.
@@ -214,8 +228,8 @@ static void draw_or_expect(Cuda *c, bool receives) {
   }
   cu_open(c, "if (cta_rank == 0)");
   draw(c);
-  cu_open(c, "} else");
-  cu_line(c, "sc_mbar_expect(smem + slot_full + 8 * slot, slot_bytes);");
+  cu_else(c, "else");
+  cu_line(c, "sc_mbar_expect($smem + slot_full + 8 * slot, slot_bytes);");
   if (receives) receive(c);
   cu_close(c);
 }
@@ -227,14 +241,18 @@ static void next_tile(Cuda *c) {
   bool early = c->pc + 1 < role->code.n;
   cu_cite_role(c);
   c->at = role->span;
-  cu_line(c, early ? "// the next tile: drawn before the last copy of this one, which has to wait for its stage anyway" : "// the next tile");
-  if (cu_slot_readers(c->k)) cu_line(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c), c->options.debug_waits ? "" : " & 1");
+  cu_remark(c, early ? "// the next tile: drawn before the last copy of this one, which has to "
+                       "wait for its stage anyway"
+                     : "// the next tile");
+  if (cu_slot_readers(c->k))
+    cu_var(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c),
+           c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
   } else if (!drawer_reads(c->k)) {
     draw_or_expect(c, true);
   } else {
-    cu_open(c, "if (instance == 0 && thread == 0)");
+    cu_open(c, "if ($instance == 0 && $thread == 0)");
     draw_or_expect(c, false);
     cu_close(c);
     receive(c);
@@ -283,45 +301,48 @@ bool cu_one_tile(const Kernel *k) {
 static void open_own_tile(Cuda *c) {
   bool dynamic = c->k->grid == GRID_DYNAMIC;
   u32 instances = c->k->role.at[c->r].instances;
-  size_t before = c->out.n;
-  if (dynamic) cu_open(c, "if (int(drawn %% %u) != instance)", instances);
-  else cu_open(c, "if (owner != instance)");
-  size_t opened = c->out.n;
+  Stmt *skip = cu_begin(c);
   cu_skip_tile(c);
+  cu_close(c);
+  if (!dynamic) cu_open(c, "if (owner != $instance)");
+  else cu_open(c, "if (int(drawn %% %u) %s $instance)", instances, skip->first ? "!=" : "==");
+  cu_insert(c, NULL, skip);
   if (!dynamic) {
     cu_line(c, "continue;");
     cu_close(c);
-  } else if (c->out.n > opened) {
-    cu_open(c, "} else");
-  } else {
-    c->out.n = before;
-    cu_open(c, "if (int(drawn %% %u) == instance)", instances);
+  } else if (skip->first) {
+    cu_else(c, "else");
   }
 }
 
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
-    if (counts_draws(c)) cu_line(c, "u32 drawn = 0;  // tiles, after the first");
-    cu_line(c, "auto at = %s_place_of(args, tile0);", c->function);
+    if (counts_draws(c)) {
+      cu_var(c, "u32 drawn = 0;");
+      cu_note(c, "tiles, after the first");
+    }
+    cu_var(c, "auto at = $%s_place_of(args, $tile0);", c->function);
   }
   bool once = cu_one_tile(k);
-  if (!once) cu_line(c, "#pragma unroll 1");
+  if (!once) cu_remark(c, "#pragma unroll 1");
   if (once) {
-    cu_open(c, "%s", "");
+    cu_open_scope(c);
   } else if (k->grid == GRID_DYNAMIC) {
-    cu_open(c, "for (int tile = tile0; tile < args.tiles;)");
+    cu_open(c, "for (int tile = $tile0; tile < args.tiles;)");
   } else if (k->role.at[c->r].one_tile) {
-    cu_open(c, "for (int tile = tile0, owner = 0; tile < args.tiles; tile += tile_step, owner = owner == %u ? 0 : owner + 1)", k->role.at[c->r].instances - 1);
+    cu_open(c,
+            "for (int tile = $tile0, owner = 0; tile < args.tiles; tile += $tile_step, owner = "
+            "owner == %u ? 0 : owner + 1)",
+            k->role.at[c->r].instances - 1);
   } else {
-    cu_open(c, "for (int tile = tile0; tile < args.tiles; tile += tile_step)");
+    cu_open(c, "for (int tile = $tile0; tile < args.tiles; tile += $tile_step)");
   }
-  c->head_at = c->out.n;
   if (k->role.at[c->r].one_tile) open_own_tile(c);
 }
 
 void cu_close_tile(Cuda *c) {
   if (c->k->grid != GRID_PLAIN) cu_leave_tiles(c);
-  cu_declare_uniforms(c, c->head_at);
+  cu_declare_uniforms(c);
   cu_close(c);
 }

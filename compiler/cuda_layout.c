@@ -1,43 +1,11 @@
-// cuda_layout.c - how emitted code is laid out. In: lines without indentation, one statement each; those that open a
-// block end in '{', those that close one begin with '}'. Out: the same code as a person would set it: indented, no
-// braces that nothing needs, no line longer than WIDTH. Where lines are broken is all that depends on their length.
+// cuda_layout.c - how emitted code is laid out. In: a block of statements. Out: them as a person
+// would set them: indented, no braces that nothing needs, no line longer than WIDTH. Where lines
+// are broken is all that depends on their length.
 #include "cuda.h"
 
 #include <string.h>
 
 enum { WIDTH = 120, STEP = 2, CONTINUED = 4 };
-
-typedef struct Lines {
-  Str *out;
-  VEC(char *) line;
-} Lines;
-
-static bool starts(const char *line, const char *with) { return !strncmp(line, with, strlen(with)); }
-
-// Directives and comments may hold anything.
-static bool is_code(const char *line) { return *line != '#' && !starts(line, "//"); }
-
-static bool opens(const char *line) {
-  size_t n = strlen(line);
-  return is_code(line) && n && line[n - 1] == '{';
-}
-
-static bool declares(const char *line) {
-  static const char *const types[] = {"bool ", "const ", "float ", "int ", "u16 ", "u32 "};
-  for (u32 i = 0; i < COUNT(types); i++) {
-    if (starts(line, types[i])) return true;
-  }
-  return false;
-}
-
-// The line that closes the block which line `at` opens.
-static u32 end_of(const Lines *y, u32 at) {
-  u32 depth = 1;
-  for (u32 i = at + 1;; i++) {
-    if (*y->line.at[i] == '}' && --depth == 0) return i;
-    depth += opens(y->line.at[i]);
-  }
-}
 
 // ---- long lines
 
@@ -52,7 +20,7 @@ static u32 looseness(const char *p) {
     case '&': return p[-3] == '&' ? 3 : 0;
     case '+': case '-': return 2;
     case '*': return 1;
-    default: return starts(p, "? ") || starts(p, ": ") ? 5 : 0;
+    default: return (*p == '?' || *p == ':') && p[1] == ' ' ? 5 : 0;
   }
 }
 
@@ -88,96 +56,88 @@ static size_t break_at(const char *code, u32 indent, Brackets *open) {
   return best;
 }
 
-static void put(Lines *y, u32 indent, const char *text, size_t n) {
+static void put(Str *out, u32 indent, const char *text, size_t n) {
   while (n && text[n - 1] == ' ') n--;
-  str_printf(y->out, "%*s%.*s\n", n ? (int)indent : 0, "", (int)n, text);
+  str_printf(out, "%*s%.*s\n", n ? (int)indent : 0, "", (int)n, text);
 }
 
-static void put_code(Lines *y, u32 first, const char *code, size_t n) {
+static void put_code(Str *out, u32 first, const char *code) {
   Brackets open = {0};
   u32 indent = first;
+  size_t n = strlen(code);
   for (size_t at; n > WIDTH - indent && (at = break_at(code, indent, &open));) {
-    put(y, indent, code, at);
+    put(out, indent, code, at);
     code += at;
     n -= at;
-    indent = open.n && open.column[open.n - 1] <= 2 * WIDTH / 3 ? open.column[open.n - 1] : first + CONTINUED;
+    bool inside = open.n && open.column[open.n - 1] <= 2 * WIDTH / 3;
+    indent = inside ? open.column[open.n - 1] : first + CONTINUED;
   }
-  put(y, indent, code, n);
+  put(out, indent, code, n);
 }
 
-// A comment, or a directive with one: words up to the width, the rest below.
-static void put_comment(Lines *y, u32 indent, const char *text) {
+void cu_put_remark(Str *out, u32 indent, const char *text) {
   size_t n = strlen(text), at = n;
   if (n > WIDTH - indent) {
     for (at = WIDTH - indent; at > WIDTH / 2 && text[at] != ' ';) at--;
   }
-  put(y, indent, text, at);
-  if (at < n) put_comment(y, indent, sc_printf(y->out->sc, "//   %s", text + at + strspn(text + at, " ")));
+  put(out, indent, text, at);
+  if (at == n) return;
+  const char *rest = text + at + strspn(text + at, " ");
+  cu_put_remark(out, indent, sc_printf(out->sc, "//   %s", rest));
 }
 
-static void put_line(Lines *y, u32 depth, const char *line) {
-  u32 indent = STEP * depth;
-  size_t n = strlen(line);
-  const char *comment = strstr(line, "  // ");
-  if (!is_code(line)) {
-    put_comment(y, indent, line);
-  } else if (n > WIDTH - indent && comment) {
-    put_comment(y, indent, comment + 2);
-    put_code(y, indent, line, (size_t)(comment - line));
-  } else {
-    put_code(y, indent, line, n);
+// A comment that finds no room at the line's end stands before it.
+static void put_line(Str *out, u32 indent, const Stmt *s) {
+  const char *line = s->note ? sc_printf(out->sc, "%s  // %s", s->text, s->note) : s->text;
+  if (s->note && strlen(line) > WIDTH - indent) {
+    cu_put_remark(out, indent, sc_printf(out->sc, "// %s", s->note));
+    line = s->text;
   }
+  put_code(out, indent, line);
 }
 
 // ---- blocks
 
-// Braces without a header are needed around declarations, unless they are `alone` in another block.
-static bool needs_braces(const Lines *y, u32 open, u32 close, bool alone) {
-  for (u32 i = open + 1; i < close && !alone; i++) {
-    if (declares(y->line.at[i])) return true;
-    if (opens(y->line.at[i])) i = end_of(y, i);
-  }
-  return false;
+// A block without a header needs its braces around variables, unless it is all that another holds.
+static bool needs_braces(const Stmt *block, bool alone) {
+  bool variables = false;
+  for (const Stmt *s = block->first; s; s = s->next) variables |= s->kind == ST_VARIABLE;
+  return variables && !alone;
 }
 
-// "for (…) {" or "if (…) {" around one statement: no braces, on one line where there is room.
-static bool put_unbraced(Lines *y, u32 open, u32 close, u32 depth) {
-  const char *head = y->line.at[open], *body = y->line.at[open + 1];
-  int n = (int)strlen(head) - 2;
-  if (close != open + 2 || strcmp(y->line.at[close], "}") || !is_code(body) || strstr(body, "  // ")) return false;
-  if (!starts(head, "for (") && !starts(head, "if (")) return false;
-  if (STEP * depth + (u32)n + 1 + strlen(body) <= WIDTH) {
-    put_line(y, depth, sc_printf(y->out->sc, "%.*s %s", n, head, body));
+// A loop or condition around one statement: no braces, on one line where there is room.
+static bool put_unbraced(Str *out, u32 depth, const Stmt *block) {
+  const Stmt *body = block->first;
+  bool one = body && !body->next && (body->kind == ST_CODE || body->kind == ST_VARIABLE);
+  if (!one || body->note || block->otherwise || !*block->text) return false;
+  const char *line = sc_printf(out->sc, "%s %s", block->text, body->text);
+  if (STEP * depth + strlen(line) <= WIDTH) {
+    put_code(out, STEP * depth, line);
   } else {
-    put_line(y, depth, sc_printf(y->out->sc, "%.*s", n, head));
-    put_line(y, depth + 1, body);
+    put_code(out, STEP * depth, block->text);
+    put_code(out, STEP * (depth + 1), body->text);
   }
   return true;
 }
 
-static void put_lines(Lines *y, u32 from, u32 to, u32 depth) {
-  for (u32 i = from; i < to; i++) {
-    if (!opens(y->line.at[i])) {
-      put_line(y, depth, y->line.at[i]);
-      continue;
-    }
-    u32 end = end_of(y, i);
-    if (!strcmp(y->line.at[i], "{") && !needs_braces(y, i, end, i == from && end + 1 == to)) {
-      put_lines(y, i + 1, end, depth);
-    } else if (!put_unbraced(y, i, end, depth)) {
-      put_line(y, depth, y->line.at[i]);
-      put_lines(y, i + 1, end, depth + 1);
-      if (opens(y->line.at[end])) end--;  // "} else {"
-      else put_line(y, depth, y->line.at[end]);
-    }
-    i = end;
+static void put_block(Str *out, u32 depth, const Stmt *block, bool alone) {
+  if (!*block->text && !needs_braces(block, alone)) {
+    cu_put_block(out, depth, block);
+    return;
   }
+  if (put_unbraced(out, depth, block)) return;
+  for (const Stmt *b = block; b; b = b->otherwise) {
+    const char *before = b == block ? "" : "} ", *space = *b->text ? " " : "";
+    put_code(out, STEP * depth, sc_printf(out->sc, "%s%s%s{", before, b->text, space));
+    cu_put_block(out, depth + 1, b);
+  }
+  put(out, STEP * depth, "}", 1);
 }
 
-void cu_put_code(Str *out, const char *code, u32 depth) {
-  Lines y = {.out = out};
-  for (const char *p = code; *p; p += strcspn(p, "\n"), p += *p != 0) {
-    PUSH(out->sc, &y.line, sc_printf(out->sc, "%.*s", (int)strcspn(p, "\n"), p));
+void cu_put_block(Str *out, u32 depth, const Stmt *block) {
+  for (const Stmt *s = block->first; s; s = s->next) {
+    if (s->kind == ST_BLOCK) put_block(out, depth, s, s == block->first && !s->next);
+    else if (s->kind == ST_REMARK) cu_put_remark(out, STEP * depth, s->text);
+    else put_line(out, STEP * depth, s);
   }
-  put_lines(&y, 0, y.line.n, depth);
 }

@@ -44,25 +44,25 @@ static void read_ahead(MapGen *g, const Ahead *y) {
   Cuda *c = g->c;
   const View *v = &c->k->view.at[y->view];
   if (y->fours) {
-    cu_line(c, "float %s[4];", y->name);
+    cu_var(c, "float %s[4];", y->name);
     cu_line(c, "sc_load4(%s + 512 * n, %s);", y->fours, y->name);
     return;
   }
-  Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + col0", P_ADD});
-  cu_line(c, "const float2 %s = sc_lds64(%s);", y->name, cu_stage_elem(c, v, at, (Txt){0}));
+  Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + $col0", P_ADD});
+  cu_var(c, "const float2 %s = sc_lds64(%s);", y->name, cu_stage_elem(c, v, at, (Txt){0}));
 }
 
 void cu_open_elems(MapGen *g, Columns columns) {
   Cuda *c = g->c;
   const char *step = g->packed ? " += 2" : "++";
-  cu_line(c, "#pragma unroll");
+  cu_remark(c, "#pragma unroll");
   if (!g->ahead.n) {
     cu_open(c, "for (int e = %lld; e < %lld; e%s)", (long long)columns.from / 2, (long long)columns.to / 2, step);
     return;
   }
   cu_open(c, "for (int n = %lld; n < %lld; n++)", (long long)columns.from / 8, (long long)columns.to / 8);
   for (u32 i = 0; i < g->ahead.n; i++) read_ahead(g, &g->ahead.at[i]);
-  cu_line(c, "#pragma unroll");
+  cu_remark(c, "#pragma unroll");
   cu_open(c, "for (int e = 4 * n; e < 4 * n + 4; e%s)", step);
 }
 
@@ -137,8 +137,12 @@ static void reduction(MapGen *g, Xid x, Columns columns) {
   bool sum = e->op == X_SUM, parts = sum && g->at.parts;
   const char *what = sum ? "sum" : e->op == X_RMAX ? "max" : "min", *zero = e->op == X_RMAX ? "-SC_INF" : "SC_INF";
   const char *name = cu_temp(c, cu_text(c, "%s_%s", what, g->m->var[e->ref].name));
-  if (sum) cu_line(c, "float %s[2] = {};", name);
-  else cu_line(c, "float %s[4] = {%s, %s, %s, %s};  // two chains a row", name, zero, zero, zero, zero);
+  if (sum) {
+    cu_var(c, "float %s[2] = {};", name);
+  } else {
+    cu_var(c, "float %s[4] = {%s, %s, %s, %s};", name, zero, zero, zero, zero);
+    cu_note(c, "two chains a row");
+  }
   cu_open_elems(g, columns);
   accumulate(g, e, columns.value, cu_text(c, sum ? "%s[sc_row(e)]" : "%s[e >> 1 & 3]", name));
   cu_close_elems(g);
@@ -183,7 +187,7 @@ static const char *limit_of(Cuda *c, const Affine *sum, Txt row) {
   if (!s.n) str_puts(&s, " + 0");
   if (sum->taken.n) str_puts(&s, sum->taken.at);
   if (sum->rows < 0) str_printf(&s, " - %s", cu_paren(c, row, P_MUL));
-  str_puts(&s, " - col0");
+  str_puts(&s, " - $col0");
   return s.at + strlen(" + ");
 }
 
@@ -204,9 +208,10 @@ static bool limit(MapGen *g, Xid x) {
   const char *name = cu_temp(c, "limit");
   if (sum.rows) {
     At r0 = cu_row_at(g, "0"), r1 = cu_row_at(g, "1");
-    cu_line(c, "const int %s[2] = {%s, %s};", name, limit_of(c, &sum, cu_row(c, &r0)), limit_of(c, &sum, cu_row(c, &r1)));
+    cu_var(c, "const int %s[2] = {%s, %s};", name, limit_of(c, &sum, cu_row(c, &r0)),
+           limit_of(c, &sum, cu_row(c, &r1)));
   } else {
-    cu_line(c, "const int %s = %s;", name, limit_of(c, &sum, (Txt){0}));
+    cu_var(c, "const int %s = %s;", name, limit_of(c, &sum, (Txt){0}));
   }
   hoist(g, x, name, sign > 0 ? HOIST_BELOW : HOIST_ABOVE, sum.rows != 0);
   return true;
@@ -222,7 +227,7 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   int prec = kind == HOIST_OVER ? P_UNARY : 0;
   const char *t0 = cu_paren(c, cu_expr(c, &r0, value), prec), *t1 = cu_paren(c, cu_expr(c, &r1, value), prec);
   const char *type = cu_ctype(c, value);
-  cu_line(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
+  cu_var(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
   hoist(g, x, name, kind, true);
 }
 
@@ -251,7 +256,8 @@ static void add_parts(MapGen *g) {
       continue;
     QuadSum *sum = &c->sum[buf];
     sum->name = cu_lasting(c, cu_text(c, "%s_sum", name), buf, &sum->to);
-    cu_line(c, "const float %s[2] = {sc_quad_sum(%s[0]), sc_quad_sum(%s[1])};", sum->name, name, name);
+    cu_var(c, "const float %s[2] = {sc_quad_sum(%s[0]), sc_quad_sum(%s[1])};", sum->name, name,
+           name);
   }
 }
 
@@ -325,7 +331,7 @@ static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *
   const Map *m = g->m;
   i64 blocks = blocks_of(g);
   if (blocks == 1) add_parts(g);
-  cu_open(c, "%s", "");
+  cu_open_scope(c);
   if (blocks > 1) {
     cu_open_unrolled(c, "b", blocks);
     g->at.block = "b";
@@ -363,7 +369,7 @@ static const char *for_either_row(MapGen *g) {
 static void vote_of_blocks(MapGen *g, i64 blocks) {
   Cuda *c = g->c;
   const char *name = cu_text(c, "vote%u", ++c->votes);
-  cu_line(c, "bool %s = false;", name);
+  cu_var(c, "bool %s = false;", name);
   cu_open_unrolled(c, "b", blocks);
   g->at.block = "b";
   prepare(g, g->m->root, false);
@@ -382,22 +388,20 @@ void cu_vote(Cuda *c, const Ins *ins) {
     vote_of_blocks(&g, blocks);
     return;
   }
-  u32 before = c->out.n;
+  Stmt *values = cu_begin(c);
   prepare(&g, m->root, false);
   const char *any = cu_text(c, "sc_any(%s)", for_either_row(&g));
-  if (c->out.n == before) {
+  if (!values->first) {
+    cu_close(c);
     cu_open(c, "if (%s)", any);
     return;
   }
-  // The vote needs values of its own: they and it are put in a block, from which its outcome leaves.
-  Str values = {.sc = c->sc};
-  str_put(&values, c->out.at + before, c->out.n - before);
-  c->out.n = before;
+  // The vote needs values of its own: they and it are put in a block, from which its outcome
+  // leaves.
   const char *name = cu_text(c, "vote%u", ++c->votes);
-  cu_line(c, "bool %s;", name);
-  cu_open(c, "%s", "");
-  str_puts(&c->out, values.at);
   cu_line(c, "%s = %s;", name, any);
   cu_close(c);
+  cu_var(c, "bool %s;", name);
+  cu_place(c, values);
   cu_open(c, "if (%s)", name);
 }

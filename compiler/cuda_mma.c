@@ -98,7 +98,7 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
   }
   const char *next =
       o->mn ? cu_text(c, ", %lld * %lld", (long long)sc_stage_rows(o->b), (long long)width) : "";
-  cu_line(c, "const u64 %s = sc_desc<%lld>(%s%s);", name, (long long)width, at.at, next);
+  cu_var(c, "const u64 %s = sc_desc<%lld>(%s%s);", name, (long long)width, at.at, next);
   return name;
 }
 
@@ -196,12 +196,12 @@ void cu_mma(Cuda *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];
   u32 dst = c->k->view.at[p->dst].buf;
   Operand a = operand(c, p->a), b = operand(c, p->b);
-  cu_open(c, "%s", "");
+  cu_open_scope(c);
   if (!a.regs) a.desc = descriptor(c, &a, "a_desc");
   b.desc = descriptor(c, &b, "b_desc");
   if (a.regs) cu_tie(c, a.v->buf);
   cu_tie(c, dst);
-  cu_order(c, ins, "  // what the other warps stored is there");
+  cu_order(c, ins, "what the other warps stored is there");
   cu_line(c, "sc_wgmma_fence();");
   issue(c, p, &a, &b, &c->k->buf.at[dst], dst);
   cu_line(c, "sc_wgmma_commit();");
@@ -224,8 +224,12 @@ static bool works_meanwhile(const Cuda *c, const Ins *wait) {
 
 void cu_mma_wait(Cuda *c, const Ins *ins) {
   const u32 *list = &c->k->list.at[ins->arg[0]];
-  if (works_meanwhile(c, ins)) cu_line(c, "sc_hold(args.tiles);  // what stands above is not put off until after the wait");
-  cu_line(c, "sc_wgmma_wait<%u>();%s", ins->plan.keep, ins->plan.keep ? cu_text(c, "  // newer groups in flight: %u", ins->plan.keep) : "");
+  if (works_meanwhile(c, ins)) {
+    cu_line(c, "sc_hold(args.tiles);");
+    cu_note(c, "what stands above is not put off until after the wait");
+  }
+  cu_line(c, "sc_wgmma_wait<%u>();", ins->plan.keep);
+  if (ins->plan.keep) cu_note(c, cu_text(c, "newer groups in flight: %u", ins->plan.keep));
   for (u32 i = 1; i <= list[0]; i++) cu_tie(c, list[i]);
 }
 
@@ -235,20 +239,20 @@ void cu_mma_warp(Cuda *c, const Ins *ins) {
   u32 dst = c->k->view.at[p->dst].buf;
   Operand a = operand(c, p->a), b = operand(c, p->b);
   const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text, *n_k = cu_temp(c, "n_k");
-  Txt a_row = cu_from(c, a.v->at[0].base, (Txt){"16 * warp + (lane & 15)", P_ADD});
-  Txt a_col = cu_from(c, a.v->at[1].base, (Txt){cu_text(c, "%s + 8 * (lane >> 4)", n_k), P_ADD});
-  Txt b_row = cu_from(c, b.v->at[0].base, (Txt){"n + (lane & 7) + 8 * (lane >> 4)", P_ADD});
-  Txt b_col = cu_from(c, b.v->at[1].base, (Txt){cu_text(c, "%s + (lane & 8)", n_k), P_ADD});
-  cu_open(c, "%s", "");
+  Txt a_row = cu_from(c, a.v->at[0].base, (Txt){"16 * $warp + ($lane & 15)", P_ADD});
+  Txt a_col = cu_from(c, a.v->at[1].base, (Txt){cu_text(c, "%s + 8 * ($lane >> 4)", n_k), P_ADD});
+  Txt b_row = cu_from(c, b.v->at[0].base, (Txt){"n + ($lane & 7) + 8 * ($lane >> 4)", P_ADD});
+  Txt b_col = cu_from(c, b.v->at[1].base, (Txt){cu_text(c, "%s + ($lane & 8)", n_k), P_ADD});
+  cu_open_scope(c);
   if (!p->acc) {
-    cu_line(c, "#pragma unroll");
+    cu_remark(c, "#pragma unroll");
     cu_line(c, "for (int e = 0; e < %u; e++) %s[e] = 0.f;", cu_array(c, dst), d);
   }
-  cu_line(c, "#pragma unroll 1");
+  cu_remark(c, "#pragma unroll 1");
   cu_open(c, "for (int %s = 0; %s < %lld; %s += 16)", n_k, n_k, (long long)p->k, n_k);
-  cu_line(c, "u32 x[4], y[4];");
+  cu_var(c, "u32 x[4], y[4];");
   cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, a_row, a_col));
-  cu_line(c, "#pragma unroll");
+  cu_remark(c, "#pragma unroll");
   cu_open(c, "for (int n = 0; n < %lld; n += 16)", (long long)p->n);
   cu_line(c, "sc_ldmatrix(%s, y);", cu_stage_elem(c, b.v, b_row, b_col));
   cu_line(c, "sc_mma_%s(%s + n / 2, x, y[0], y[1]);", elem, d);

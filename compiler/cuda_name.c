@@ -84,14 +84,6 @@ const char *cu_next_name(const char *p, size_t *n) {
   return *n ? p : NULL;
 }
 
-bool cu_mentions(const char *code, const char *name) {
-  size_t n;
-  for (const char *p = code; (p = cu_next_name(p, &n)); p += n) {
-    if (strlen(name) == n && !memcmp(p, name, n) && (p == code || p[-1] != '.')) return true;
-  }
-  return false;
-}
-
 // ---- comments and literals
 
 // Bytes of the schedule or of its name inside a comment: nothing in them may end it or run on to the next line.

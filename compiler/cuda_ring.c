@@ -23,8 +23,9 @@ u32 cu_max_holds(const Kernel *k, u32 role, u32 ring) {
 }
 
 static const char *barrier(Cuda *c, const Ring *r, bool full, const char *stage) {
-  const char *base = cu_text(c, "smem + %s_%s", c->ring[r - c->k->ring.at], full ? "full" : "empty");
-  if (r->owner != SC_NONE) base = cu_text(c, "%s + instance * %u", base, 16 * r->stages);
+  const char *base =
+      cu_text(c, "$smem + %s_%s", c->ring[r - c->k->ring.at], full ? "full" : "empty");
+  if (r->owner != SC_NONE) base = cu_text(c, "%s + $instance * %u", base, 16 * r->stages);
   return r->stages == 1 ? base : cu_text(c, "%s + 8 * %s", base, stage);
 }
 
@@ -35,15 +36,17 @@ void cu_cursors(Cuda *c) {
     bool many = r->stages > 1;
     // A filler's first waits find every stage empty: parity 1 is that of the phase before the first.
     const char *phase = cu_phase(c), *before = c->options.debug_waits ? "~0u" : "1";
-    if (fills(c, r) && many) cu_line(c, "u32 %s_fill = 0, %s_fill_%s = %s;", name, name, phase, before);
-    if (fills(c, r) && !many) cu_line(c, "u32 %s_fill_%s = %s;", name, phase, before);
+    if (fills(c, r) && many)
+      cu_var(c, "u32 %s_fill = 0, %s_fill_%s = %s;", name, name, phase, before);
+    if (fills(c, r) && !many) cu_var(c, "u32 %s_fill_%s = %s;", name, phase, before);
     if (!drains(c, r)) continue;
     if (many && cu_max_holds(c->k, c->r, i) > 1) {
-      cu_line(c, "u32 %s_next = 0, %s_held = 0, %s_oldest = 0, %s_%s = 0;", name, name, name, name, phase);
+      cu_var(c, "u32 %s_next = 0, %s_held = 0, %s_oldest = 0, %s_%s = 0;", name, name, name, name,
+             phase);
     } else if (many) {
-      cu_line(c, "u32 %s_held = 0, %s_%s = 0;", name, name, phase);
+      cu_var(c, "u32 %s_held = 0, %s_%s = 0;", name, name, phase);
     } else {
-      cu_line(c, "u32 %s_%s = 0;", name, phase);
+      cu_var(c, "u32 %s_%s = 0;", name, phase);
     }
   }
 }
@@ -119,7 +122,7 @@ static void count_up(Cuda *c, u32 from, u32 to, Op op, u32 ring, const char *sum
       if (ins->op == OP_FOR) cu_open_for(c, ins);
       else cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
       count_up(c, i + 1, mid, op, ring, sum);
-      if (end != mid) cu_open(c, "} else");
+      if (end != mid) cu_else(c, "else");
       if (end != mid) count_up(c, mid + 1, end, op, ring, sum);
       cu_close(c);
     }
@@ -133,7 +136,7 @@ static const char *count_in_tile(Cuda *c, Op op, u32 ring) {
   bool does = false;
   if (!varies(c, 1, end, op, ring, &does)) return count(c, 1, end, op, ring);
   const char *sum = cu_temp(c, cu_text(c, "%s_skipped", c->ring[ring]));
-  cu_line(c, "u32 %s = 0;", sum);
+  cu_var(c, "u32 %s = 0;", sum);
   count_up(c, 1, end, op, ring, sum);
   return sum;
 }
@@ -170,11 +173,12 @@ void cu_acquire(Cuda *c, const Ins *ins) {
   const Ring *r = &c->k->ring.at[ring];
   const char *stage = cursor(c, ring, "fill"), *full = barrier(c, r, true, stage);
   bool shared = !sc_only_copies(c->uses, c->r, ring), elect = !shared && !c->single;
-  if (elect) cu_open(c, "if (thread == 0)");
+  if (elect) cu_open(c, "if ($thread == 0)");
   cu_mbar_wait(c, barrier(c, r, false, stage), filled(c, ring), WAIT_EMPTY, ring);
   if (ins->plan.bytes) {
-    const char *bytes = ins->plan.bytes == r->stage_bytes ? cu_text(c, "%s_bytes", c->ring[ring]) : cu_text(c, "%u", ins->plan.bytes);
-    const char *who = shared ? "if (thread == 0) " : "";
+    const char *bytes = ins->plan.bytes == r->stage_bytes ? cu_text(c, "$%s_bytes", c->ring[ring])
+                                                          : cu_text(c, "%u", ins->plan.bytes);
+    const char *who = shared ? "if ($thread == 0) " : "";
     cu_line(c, "%ssc_mbar_expect%s(%s, %s);", who, ins->plan.arrivals ? "" : "_only", full, bytes);
   }
   if (elect) cu_close(c);
@@ -282,7 +286,7 @@ static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
 static const char *share_of(Cuda *c, const Copy *y, i64 bytes) {
   const Ring *r = &c->k->ring.at[y->part->ring];
   if (r->stage_bytes != bytes * y->m.ctas) return ranks(c, bytes);
-  return cu_text(c, "cta_rank * (%s_bytes / %u)", c->ring[y->part->ring], y->m.ctas);
+  return cu_text(c, "cta_rank * ($%s_bytes / %u)", c->ring[y->part->ring], y->m.ctas);
 }
 
 // Where panel `p` of the stage goes, or this CTA's share of it.
@@ -299,7 +303,7 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   u32 ctas = ins->flags & INS_MULTICAST ? sc_cluster(c->k) : 1;
   Copy y = copy(c, ins->arg[1], ins->arg[0], ctas);
   const char *bar = barrier(c, &c->k->ring.at[y.part->ring], true, cursor(c, y.part->ring, "fill"));
-  const char *who = c->single ? "" : "if (thread == 0) ";
+  const char *who = c->single ? "" : "if ($thread == 0) ";
   for (u32 p = 0; p < y.panels; p++) {
     const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
     if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &%s, %s, 0x%x, %s);", who, to, cu_map_name(c, y.number), bar, (1u << ctas) - 1, from);
@@ -314,18 +318,20 @@ void cu_meet(Cuda *c, const char *why) {
     cu_line(c, "sc_warp_sync();");
     return;
   }
-  cu_bar_sync(c, cu_text(c, role->instances > 1 ? "%u + instance" : "%u", role->meet), 128, WAIT_MEET, SC_NONE, why);
+  cu_bar_sync(c, cu_text(c, role->instances > 1 ? "%u + $instance" : "%u", role->meet), 128,
+              WAIT_MEET, SC_NONE, why);
 }
 
 static const char *arriver(const Cuda *c, const Ins *ins) {
   const Role *role = &c->k->role.at[c->r];
   if (c->single) return "";
-  return ins->plan.arrivals == role->warps && role->warps > 1 ? "if (lane == 0) " : "if (thread == 0) ";
+  return ins->plan.arrivals == role->warps && role->warps > 1 ? "if ($lane == 0) "
+                                                              : "if ($thread == 0) ";
 }
 
 // An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of which it alone knows.
 static void before_arrival(Cuda *c, const Ins *ins) {
-  cu_order(c, ins, "");
+  cu_order(c, ins, NULL);
   bool elected = ins->plan.arrivals == c->k->role.at[c->r].warps;
   if (!c->single && !ins->plan.meet && elected) cu_line(c, "sc_warp_sync();");
 }
@@ -373,7 +379,7 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
   Copy y = copy(c, ins->arg[0], ins->arg[1], 1);
   bool add = ins->op == OP_COPYADD;
   const char *written = cu_in_grid(c, &c->k->view.at[ins->arg[0]]);
-  if (!c->single) cu_open(c, "if (thread == 0)");
+  if (!c->single) cu_open(c, "if ($thread == 0)");
   if (written) cu_open(c, "if (%s)", written);
   for (u32 p = 0; p < y.panels; p++) {
     cu_line(c, "sc_tma_%s(&%s, %s, %s);", add ? "add" : "store", cu_map_name(c, y.number), panel_at(c, &y, p), coordinates(c, &y, p));
@@ -384,7 +390,8 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
 }
 
 void cu_copy_wait(Cuda *c, const Ins *ins) {
-  cu_line(c, "%ssc_tma_wait%s<%u>();", c->single ? "" : "if (thread == 0) ", ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
+  cu_line(c, "%ssc_tma_wait%s<%u>();", c->single ? "" : "if ($thread == 0) ",
+          ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
 }
 
 // ---- turns over instances: a named barrier for each member; taking one is to meet there with whoever passes it on
@@ -408,8 +415,9 @@ void cu_first_turns(Cuda *c) {
   for (u32 i = 0; i < c->k->turn.n; i++) {
     const Turn *t = &c->k->turn.at[i];
     if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
-    cu_bar_arrive(c, cu_text(c, "if (instance == %u) ", c->k->role.at[c->r].instances - 1), cu_text(c, "%u", t->barrier),
-                  cu_turn_threads(c->k, t), cu_text(c, "  // the first turn of '%s' is free", t->name));
+    cu_bar_arrive(c, cu_text(c, "if ($instance == %u) ", c->k->role.at[c->r].instances - 1),
+                  cu_text(c, "%u", t->barrier), cu_turn_threads(c->k, t),
+                  cu_text(c, "the first turn of '%s' is free", t->name));
   }
 }
 
@@ -437,14 +445,15 @@ static const char *counter(Cuda *c, const Ins *ins) {
 
 static void take_from_cta(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
-  const char *who = c->single ? "" : "if (thread == 0) ";
+  const char *who = c->single ? "" : "if ($thread == 0) ";
   cu_turn_take(c, who, counter(c, ins), cu_axis(c, t->axis), ins->arg[0]);
-  cu_meet(c, "");
+  cu_meet(c, NULL);
 }
 
 static void pass_to_cta(Cuda *c, const Ins *ins) {
-  cu_meet(c, "");
-  cu_line(c, "%ssc_turn_pass(%s);  // pass '%s' on", c->single ? "" : "if (thread == 0) ", counter(c, ins), c->k->turn.at[ins->arg[0]].name);
+  cu_meet(c, NULL);
+  cu_line(c, "%ssc_turn_pass(%s);", c->single ? "" : "if ($thread == 0) ", counter(c, ins));
+  cu_note(c, cu_text(c, "pass '%s' on", c->k->turn.at[ins->arg[0]].name));
 }
 
 void cu_take(Cuda *c, const Ins *ins) {
@@ -453,8 +462,8 @@ void cu_take(Cuda *c, const Ins *ins) {
     take_from_cta(c, ins);
     return;
   }
-  cu_bar_sync(c, cu_text(c, "%u + instance", t->barrier + first_of(c, t)), cu_turn_threads(c->k, t), WAIT_TURN, ins->arg[0],
-              cu_text(c, "  // take '%s'", t->name));
+  cu_bar_sync(c, cu_text(c, "%u + $instance", t->barrier + first_of(c, t)),
+              cu_turn_threads(c->k, t), WAIT_TURN, ins->arg[0], cu_text(c, "take '%s'", t->name));
 }
 
 void cu_pass(Cuda *c, const Ins *ins) {
@@ -464,7 +473,8 @@ void cu_pass(Cuda *c, const Ins *ins) {
     return;
   }
   u32 n = cu_members(c->k, t), first = first_of(c, t);
-  const char *next = first || n == 2 ? cu_text(c, "(instance + %u) %% %u", first + 1, n)
-                                     : cu_text(c, "(instance == %u ? 0 : instance + 1)", n - 1);
-  cu_bar_arrive(c, "", cu_text(c, "%u + %s", t->barrier, next), cu_turn_threads(c->k, t), cu_text(c, "  // pass '%s' on", t->name));
+  const char *next = first || n == 2 ? cu_text(c, "($instance + %u) %% %u", first + 1, n)
+                                     : cu_text(c, "($instance == %u ? 0 : $instance + 1)", n - 1);
+  cu_bar_arrive(c, "", cu_text(c, "%u + %s", t->barrier, next), cu_turn_threads(c->k, t),
+                cu_text(c, "pass '%s' on", t->name));
 }

@@ -1,6 +1,7 @@
-// cuda_scope.c - what a role's values are called, and where they are declared. In: a role. Out: of its register tiles
-// and loops, a name each, and for each tile the operation before which it is declared; of the schedule's uniform values
-// and of what a thread knows about itself, declarations of those that the role's text names.
+// cuda_scope.c - what a role's values are called, and where they are declared. In: a role. Out: of
+// its register tiles and loops, a name each, and for each tile the operation before which it is
+// declared; of the schedule's uniform values and of what a thread knows about itself, declarations
+// of those that the role uses.
 #include "cuda.h"
 #include "flow.h"
 
@@ -69,8 +70,9 @@ static void declare(Cuda *c, u32 buf) {
   const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
   const char *blocks = acc && sc_blocks(c->k, b) > 1 ? cu_text(c, "[%u]", sc_blocks(c->k, b)) : "";
   const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1]) : cu_text(c, "%lld", (long long)b->ext[0]);
-  cu_line(c, "%s %s%s[%u];  // %s[%s]%s", type, c->name[buf], blocks, cu_array(c, buf),
-          sc_elem[b->elem].text, extents, b->partial ? ", this lane's part" : "");
+  cu_var(c, "%s %s%s[%u];", type, c->name[buf], blocks, cu_array(c, buf));
+  cu_note(c, cu_text(c, "%s[%s]%s", sc_elem[b->elem].text, extents,
+                     b->partial ? ", this lane's part" : ""));
 }
 
 // Declares what belongs before the operation being written. Tiles of the whole stand with the line of the schedule that
@@ -118,18 +120,33 @@ static bool has_name(const Kernel *k, const Let *l) {
   return !(e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE)) && sc_xop[e->op].arity;
 }
 
+static const char *axis_name(Cuda *c, u32 axis) {
+  return cu_text(c, "%s_tile", c->k->axis.at[axis].name);
+}
+
+const char *cu_axis(Cuda *c, u32 axis) { return cu_text(c, "$%s", axis_name(c, axis)); }
+
+// Names that the role declares where it uses them, besides those of its uniform values.
+static void count_names(Cuda *c) {
+  static const char *const own[] = {"instance", "thread", "warp", "lane", "row0", "col0"};
+  c->counted.n = c->of_kernel;
+  for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
+  for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, axis_name(c, i));
+}
+
 void cu_name_role(Cuda *c) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
   Scope all = {0, code->n, 0, code->n};
   c->named.n = 0;
   memset(c->xname, 0, sizeof *c->xname * k->expr.n);
-  memset(c->xused, 0, sizeof *c->xused * k->expr.n);
-  memset(c->axis_used, 0, sizeof c->axis_used);
+  count_names(c);
   for (u32 i = 0; i < k->let.n; i++) {
     Xid x = k->let.at[i].value;
     c->let[i] = has_name(k, &k->let.at[i]) && !c->xname[x] ? name_in(c, k->let.at[i].name, all) : NULL;
-    if (c->let[i]) c->xname[x] = c->let[i];
+    if (!c->let[i]) continue;
+    cu_name(c, c->let[i]);
+    c->xname[x] = cu_text(c, "$%s", c->let[i]);
   }
   place_declarations(c);
   for (u32 i = 0; i < k->buf.n; i++) {
@@ -164,58 +181,52 @@ const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
   return name_in(c, stem, (Scope){c->pc, end, c->pc, end - 1});
 }
 
-const char *cu_axis(Cuda *c, u32 axis) {
-  c->axis_used[axis] = true;
-  return cu_text(c, "%s_tile", c->k->axis.at[axis].name);
-}
-
 // ---- declarations of what is used, which is known at the end
 
-static void insert(Cuda *c, u32 at, const Str *lines) {
-  Str body = c->out;
-  c->out = (Str){.sc = c->sc};
-  str_put(&c->out, body.at, at);
-  if (lines->n) str_put(&c->out, lines->at, lines->n);
-  str_put(&c->out, body.at + at, body.n - at);
-}
-
 // The tile's place along the axes, and the schedule's own names for uniform values (`let last = …`).
-void cu_declare_uniforms(Cuda *c, u32 at) {
+void cu_declare_uniforms(Cuda *c) {
   const Kernel *k = c->k;
-  const char **lines = NEWS(c->sc, const char *, k->let.n + 1);
-  Str all = {.sc = c->sc};
   for (u32 i = k->let.n; i-- > 0;) {  // backwards: a value that is used may use earlier ones
     Xid x = k->let.at[i].value;
-    if (!c->let[i] || !c->xused[x]) continue;
+    if (!c->let[i] || !cu_used(c, c->let[i])) continue;
+    Stmt *let = cu_begin(c);
     c->xname[x] = NULL;
-    lines[i] = cu_text(c, "const %s %s = %s;\n", cu_ctype(c, x), c->let[i], cu_uniform(c, x));
+    cu_var(c, "const %s %s = %s;", cu_ctype(c, x), c->let[i], cu_uniform(c, x));
+    cu_close(c);
+    cu_insert(c, NULL, let);
   }
+  Stmt *axes = cu_begin(c);
   for (u32 i = 0; i < k->axis.n; i++) {
-    if (!c->axis_used[i]) continue;
-    if (!all.n && k->grid != GRID_DYNAMIC) str_printf(&all, "const auto at = %s_place_of(args, %s);\n", c->function, cu_one_tile(k) ? "tile0" : "tile");
-    str_printf(&all, "const int %s = at.%s%s;\n", cu_axis(c, i), cu_axis(c, i), k->axis.at[i].cluster > 1 ? " + cta_rank" : "");
+    const char *name = axis_name(c, i);
+    if (!cu_used(c, name)) continue;
+    if (!axes->first && k->grid != GRID_DYNAMIC)
+      cu_var(c, "const auto at = $%s_place_of(args, %s);", c->function,
+             cu_one_tile(k) ? "$tile0" : "tile");
+    cu_var(c, "const int %s = at.%s%s;", name, name,
+           k->axis.at[i].cluster > 1 ? " + cta_rank" : "");
   }
-  for (u32 i = 0; i < k->let.n; i++) {
-    if (lines[i]) str_puts(&all, lines[i]);
-  }
-  insert(c, at, &all);
+  cu_close(c);
+  cu_insert(c, NULL, axes);
 }
 
 // What a thread knows about itself.
-void cu_declare_thread(Cuda *c, u32 at) {
+void cu_declare_thread(Cuda *c, Stmt *after) {
   const Role *r = &c->k->role.at[c->r];
-  bool group = r->warps == 4;
-  Str all = {.sc = c->sc};
-  const char *text = c->out.at + at;
-  bool place = cu_mentions(text, "row0"), col = cu_mentions(text, "col0");
-  if (cu_mentions(text, "instance")) {
-    u32 first = group ? r->first_warp / 4 : r->first_warp;
-    str_printf(&all, first ? "const int instance = %s - %u;\n" : "const int instance = %s;\n", group ? "warpgroup" : "warp_of_cta", first);
+  bool group = r->warps == 4, place = cu_used(c, "row0"), col = cu_used(c, "col0");
+  u32 first = group ? r->first_warp / 4 : r->first_warp;
+  Stmt *all = cu_begin(c);
+  if (cu_used(c, "instance"))
+    cu_var(c, first ? "const int instance = %s - %u;" : "const int instance = %s;",
+           group ? "$warpgroup" : "warp_of_cta", first);
+  if (cu_used(c, "thread")) cu_var(c, "const int thread = threadIdx.x & %u;", 32u * r->warps - 1);
+  if (place || cu_used(c, "warp"))
+    cu_var(c, group ? "const int warp = warp_of_cta & 3;" : "const int warp = 0;");
+  if (place || col || cu_used(c, "lane")) cu_var(c, "const int lane = threadIdx.x & 31;");
+  if (place) {
+    cu_var(c, "const int row0 = sc_opaque(16 * warp + (lane >> 2));");
+    cu_note(c, "of this thread's first accumulator element");
   }
-  if (cu_mentions(text, "thread")) str_printf(&all, "const int thread = threadIdx.x & %u;\n", 32u * r->warps - 1);
-  if (place || cu_mentions(text, "warp")) str_puts(&all, group ? "const int warp = warp_of_cta & 3;\n" : "const int warp = 0;\n");
-  if (place || col || cu_mentions(text, "lane")) str_puts(&all, "const int lane = threadIdx.x & 31;\n");
-  if (place) str_puts(&all, "const int row0 = sc_opaque(16 * warp + (lane >> 2));  // of this thread's first accumulator element\n");
-  if (col) str_puts(&all, "const int col0 = sc_opaque(2 * (lane & 3));\n");
-  insert(c, at, &all);
+  if (col) cu_var(c, "const int col0 = sc_opaque(2 * (lane & 3));");
+  cu_close(c);
+  cu_insert(c, after, all);
 }

@@ -20,13 +20,13 @@ Txt cu_row(Cuda *c, const At *at) {
   if (!at->r) return (Txt){"row", P_ATOM};  // maps without register tiles name their own
   const char *r = !strcmp(at->r, "0") ? "" : !strcmp(at->r, "1") ? " + 8" : cu_text(c, " + 8 * %s", at->r);
   const char *block = strcmp(at->block, "0") ? cu_text(c, " + %u * %s", cu_block_rows(c), at->block) : "";
-  return (Txt){cu_text(c, "row0%s%s", block, r), *r || *block ? P_ADD : P_ATOM};
+  return (Txt){cu_text(c, "$row0%s%s", block, r), *r || *block ? P_ADD : P_ATOM};
 }
 
 const char *cu_col_step(Cuda *c, const At *at) { return cu_text(c, "sc_col(%s)", at->e); }
 
 Txt cu_col(Cuda *c, const At *at) {
-  return at->e ? (Txt){cu_text(c, "col0 + %s", cu_col_step(c, at)), P_ADD} : (Txt){"col", P_ATOM};
+  return at->e ? (Txt){cu_text(c, "$col0 + %s", cu_col_step(c, at)), P_ADD} : (Txt){"col", P_ATOM};
 }
 
 const char *cu_of(Cuda *c, Elem elem, const char *bits) {
@@ -74,14 +74,15 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
 const char *cu_stage(Cuda *c, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const Ring *r = &c->k->ring.at[b->ring];
-  const char *base = cu_text(c, "smem + %s", c->name[v->buf]);
+  const char *base = cu_text(c, "$smem + $%s", c->name[v->buf]);
   if (r->owner != SC_NONE) {
-    const char *each = cu_text(c, "%s_bytes", c->ring[b->ring]);
+    const char *each = cu_text(c, "$%s_bytes", c->ring[b->ring]);
     if (r->stages > 1) each = cu_text(c, "(%u * %s)", r->stages, each);
-    base = cu_text(c, "%s + instance * %s", base, each);
+    base = cu_text(c, "%s + $instance * %s", base, each);
   }
   if (r->stages == 1) return base;
-  return cu_text(c, "%s + %s_%s * %s_bytes", base, c->ring[b->ring], v->fill ? "fill" : "held", c->ring[b->ring]);
+  return cu_text(c, "%s + %s_%s * $%s_bytes", base, c->ring[b->ring], v->fill ? "fill" : "held",
+                 c->ring[b->ring]);
 }
 
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
@@ -154,7 +155,7 @@ const char *cu_fours(Cuda *c, const At *at, const View *v) {
   if (cu_inside(c, at, v, false, false)) return NULL;
   if ((row->base && !cu_multiple(c->k, row->base, 64)) || (col->base && !cu_multiple(c->k, col->base, 8))) return NULL;
   Str s = {.sc = c->sc};
-  str_printf(&s, "args.%s + 4 * thread", c->name[v->buf]);
+  str_printf(&s, "args.%s + 4 * $thread", c->name[v->buf]);
   for (u32 d = 0; d + 2 < v->rank; d++) {
     Txt p = cu_position(c, at, &v->at[d]);
     if (strcmp(p.s, "0")) str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);

@@ -38,31 +38,35 @@ void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u3
 u32 cu_named(const Kernel *k) { return (k->smem + 7) / 8 * 8; }
 
 static const char *named(Cuda *c, const char *id) {
-  return cu_text(c, strchr(id, ' ') ? "smem + named_bars + 8 * (%s)" : "smem + named_bars + 8 * %s", id);
+  return cu_text(
+      c, strchr(id, ' ') ? "$smem + named_bars + 8 * (%s)" : "$smem + named_bars + 8 * %s", id);
 }
 
 void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, const char *why) {
   if (!c->options.debug_waits) {
-    cu_line(c, "sc_bar_sync(%s, %u);%s", id, threads, why);
+    cu_line(c, "sc_bar_sync(%s, %u);", id, threads);
+    cu_note(c, why);
     return;
   }
   const char *met = kind == WAIT_TURN ? cu_text(c, "turn%u_generation", turn) : "met";
-  cu_line(c, "sc_bar_sync_for(%s, %s++, args.waits, %u);%s", named(c, id), met, new_site(c, kind, turn), why);
+  cu_line(c, "sc_bar_sync_for(%s, %s++, args.waits, %u);", named(c, id), met,
+          new_site(c, kind, turn));
+  cu_note(c, why);
 }
 
 void cu_bar_arrive(Cuda *c, const char *condition, const char *id, u32 threads, const char *why) {
-  if (!c->options.debug_waits) {
-    cu_line(c, "%ssc_bar_arrive(%s, %u);%s", condition, id, threads, why);
-    return;
-  }
-  cu_line(c, "%ssc_mbar_arrive(%s);%s", condition, named(c, id), why);
+  if (!c->options.debug_waits) cu_line(c, "%ssc_bar_arrive(%s, %u);", condition, id, threads);
+  else cu_line(c, "%ssc_mbar_arrive(%s);", condition, named(c, id));
+  cu_note(c, why);
 }
 
 static bool has_named(const Cuda *c) { return c->options.debug_waits && c->k->named > 1; }
 
 static void init_named(Cuda *c, u32 first, u32 n, u32 threads, const char *what) {
   if (!first || !n) return;
-  cu_line(c, "for (u32 id = %u; id <= %u; id++) sc_mbar_init(smem + named_bars + 8 * id, %u);  // %s", first, first + n - 1, threads, what);
+  cu_line(c, "for (u32 id = %u; id <= %u; id++) sc_mbar_init($smem + named_bars + 8 * id, %u);",
+          first, first + n - 1, threads);
+  cu_note(c, what);
 }
 
 void cu_init_named(Cuda *c) {
@@ -91,9 +95,13 @@ void cu_count_named(Cuda *c) {
   if (!has_named(c)) return;
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (t->active && t->axis == SC_NONE && takes(c, i)) cu_line(c, "u32 turn%u_generation = 0;  // of %s", i, t->name);
+    if (!t->active || t->axis != SC_NONE || !takes(c, i)) continue;
+    cu_var(c, "u32 turn%u_generation = 0;", i);
+    cu_note(c, cu_text(c, "of %s", t->name));
   }
-  if (k->role.at[c->r].meet) cu_line(c, "u32 met = 0;  // how often this role's warps did");
+  if (!k->role.at[c->r].meet) return;
+  cu_var(c, "u32 met = 0;");
+  cu_note(c, "how often this role's warps did");
 }
 
 u32 cu_smem(const Cuda *c) { return has_named(c) ? cu_named(c->k) + 8 * c->k->named : c->k->smem; }
@@ -101,13 +109,11 @@ u32 cu_smem(const Cuda *c) { return has_named(c) ? cu_named(c->k) + 8 * c->k->na
 // ---- turns over CTAs
 
 void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *mine, u32 turn) {
-  const char *name = c->k->turn.at[turn].name;
-  if (!c->options.debug_waits) {
-    cu_line(c, "%ssc_turn_take(%s, %s);  // take '%s'", who, counter, mine, name);
-    return;
-  }
-  u32 entry = new_site(c, WAIT_CTA_TURN, turn);
-  cu_line(c, "%ssc_turn_take_for(%s, %s, args.waits, %u);  // take '%s'", who, counter, mine, entry, name);
+  if (!c->options.debug_waits) cu_line(c, "%ssc_turn_take(%s, %s);", who, counter, mine);
+  else
+    cu_line(c, "%ssc_turn_take_for(%s, %s, args.waits, %u);", who, counter, mine,
+            new_site(c, WAIT_CTA_TURN, turn));
+  cu_note(c, cu_text(c, "take '%s'", c->k->turn.at[turn].name));
 }
 
 // ---- the end of a tile
@@ -120,6 +126,6 @@ void cu_leave_tiles(Cuda *c) {
   } else if (c->k->role.at[c->r].warps == 1) {
     cu_line(c, "if (sc_any(sc_gave_up(args.waits))) break;");
   } else {
-    cu_line(c, "if (sc_any_gave_up(args.waits, 1 + warpgroup)) break;");
+    cu_line(c, "if (sc_any_gave_up(args.waits, 1 + $warpgroup)) break;");
   }
 }

@@ -18,9 +18,9 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
   Cuda *c = g->c;
   const char *q = cu_temp(c, "q");
   cu_open_unrolled(c, "n", g->cols / 8);
-  cu_line(c, "float y[4];");
+  cu_var(c, "float y[4];");
   cu_open_unrolled(c, q, 4);
-  cu_line(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (%s >> 1) + (%s & 1);", q, q);
+  cu_var(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (%s >> 1) + (%s & 1);", q, q);
   At at = cu_elem_at(g, -1);
   cu_line(c, "y[%s] = %s;", q, value(g, &at));
   cu_close(c);
@@ -33,8 +33,8 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
 static const char *fragment_at(MapGen *g, const View *v) {
   Cuda *c = g->c;
   const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
-  Txt row = {cu_text(c, "%s16 * warp + (lane & 15)", block), P_ADD};
-  Txt col = {"16 * n + 8 * (lane >> 4)", P_ADD};
+  Txt row = {cu_text(c, "%s16 * $warp + ($lane & 15)", block), P_ADD};
+  Txt col = {"16 * n + 8 * ($lane >> 4)", P_ADD};
   return cu_stage_elem(c, v, cu_from(c, v->at[0].base, row), cu_from(c, v->at[1].base, col));
 }
 
@@ -65,7 +65,9 @@ static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
   cu_open_unrolled(c, "r", 2);
   At at = cu_row_at(g, "r");
   const char *to = cu_text(c, strcmp(g->at.block, "0") ? "%s[2 * b + r]" : "%s[r]", name);
-  if (b->partial && !g->at.parts && !is_zero(g)) cu_line(c, "%s = (lane & 3) == 0 ? %s : 0;", to, cu_paren(c, cu_expr(c, &at, g->assigned.value), P_COND));
+  if (b->partial && !g->at.parts && !is_zero(g))
+    cu_line(c, "%s = ($lane & 3) == 0 ? %s : 0;", to,
+            cu_paren(c, cu_expr(c, &at, g->assigned.value), P_COND));
   else cu_line(c, "%s = %s;", to, rounded(g, &at, b));
   cu_close(c);
 }
@@ -103,10 +105,10 @@ static void shifted_to_registers(MapGen *g, const Buf *b, const char *to, i64 sh
   Cuda *c = g->c;
   const char *x = cu_temp(c, "x"), *type = b->elem == EL_I32 ? "int" : "float";
   i64 bytes = sc_elem[b->elem].bytes;
-  cu_line(c, "%s %s[%lld];", bytes == 2 ? "u32" : type, x, (long long)(g->cols * bytes / 8));
+  cu_var(c, "%s %s[%lld];", bytes == 2 ? "u32" : type, x, (long long)(g->cols * bytes / 8));
   elems_to_registers(g, b, x, 0);
   const char *at = shift ? cu_text(c, "e + %lld", (long long)(shift * bytes / 8)) : "e";
-  cu_line(c, "#pragma unroll");
+  cu_remark(c, "#pragma unroll");
   cu_line(c, "for (int e = %lld; e < %lld; e++) %s[%s] = %s[e];",
           (long long)(g->assigned.from * bytes / 8), (long long)(g->assigned.to * bytes / 8), to,
           at, x);
@@ -144,7 +146,7 @@ static const char *packed_values(MapGen *g, Elem elem) {
   }
   bool was = g->packed;
   g->packed = true;
-  cu_line(c, "u32 x[%lld];", (long long)g->cols / 4);
+  cu_var(c, "u32 x[%lld];", (long long)g->cols / 4);
   cu_open_elems(g, g->assigned);
   At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
   cu_line(c, "x[e / 2] = %s;", pack(c, elem, value(g, &lo), value(g, &hi)));
@@ -158,7 +160,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   cu_open_elems(g, g->assigned);
   At at = cu_elem_at(g, -1);
-  cu_open(c, "if ((e & 2) == 0 && thread < 4)");
+  cu_open(c, "if ((e & 2) == 0 && $thread < 4)");
   cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
   cu_close(c);
   cu_close_elems(g);
@@ -170,7 +172,7 @@ static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
   cu_open_unrolled(c, "r", 2);
   At at = cu_row_at(g, "r");
   Txt col = b->rank > 1 ? cu_position(c, &at, &dst->at[1]) : (Txt){0};
-  cu_open(c, "if ((lane & 3) == 0)");
+  cu_open(c, "if (($lane & 3) == 0)");
   cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), col), value(g, &at));
   cu_close(c);
   cu_close(c);
@@ -232,7 +234,7 @@ static At open_rows(MapGen *g, const View *dst) {
   cu_open_unrolled(c, "r", 2);
   for (u32 d = 0; d < dst->rank; d++) {
     if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
-    cu_line(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
+    cu_var(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
     at.placed = true;
     at.place = dst->at[d].base;
     return at;
@@ -255,12 +257,14 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   const char *x = packed_values(g, b->elem);
   c->wide[dst->buf] = true;
   const char *when, *to = open_whole_rows(g, dst, &when);
-  cu_line(c, "u16 *row_out = %s;", to);
+  cu_var(c, "u16 *row_out = %s;", to);
   cu_open_unrolled(c, "n", g->cols / 32);
-  cu_line(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};", x, x, x, x);
-  cu_line(c, "sc_quad_transpose(y, lane & 3);");
+  cu_var(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};",
+         x, x, x, x);
+  cu_line(c, "sc_quad_transpose(y, $lane & 3);");
   if (when) cu_open(c, "if (%s)", when);
-  cu_line(c, "*(uint4 *)(row_out + 32 * n + 8 * (lane & 3)) = make_uint4(y[0], y[1], y[2], y[3]);");
+  cu_line(c,
+          "*(uint4 *)(row_out + 32 * n + 8 * ($lane & 3)) = make_uint4(y[0], y[1], y[2], y[3]);");
   if (when) cu_close(c);
   cu_close(c);
   cu_close(c);
@@ -278,7 +282,7 @@ static const char *float_values(MapGen *g) {
                                     : c->name[v->buf];
     }
   }
-  cu_line(c, "float x[%lld];", (long long)g->cols / 2);
+  cu_var(c, "float x[%lld];", (long long)g->cols / 2);
   cu_open_elems(g, g->assigned);
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = cu_elem_at(g, odd);
@@ -291,7 +295,7 @@ static const char *float_values(MapGen *g) {
 static void to_tensor_fours(MapGen *g, const char *to, bool add) {
   Cuda *c = g->c;
   const char *x = float_values(g);
-  cu_line(c, "float *out = %s;", to);
+  cu_var(c, "float *out = %s;", to);
   cu_open_unrolled(c, "n", g->cols / 8);
   cu_line(c, "sc_%s4(out + 512 * n, %s + 4 * n);", add ? "add" : "store", x);
   cu_close(c);
@@ -302,8 +306,8 @@ static void add_to_rows(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   const char *x = float_values(g);
   const char *when, *to = open_whole_rows(g, dst, &when);
-  cu_line(c, "float *row_out = %s + col0;", to);
-  cu_line(c, "#pragma unroll");
+  cu_var(c, "float *row_out = %s + $col0;", to);
+  cu_remark(c, "#pragma unroll");
   cu_open(c, "for (int e = 2 * r; e < %lld; e += 4)", (long long)g->cols / 2);
   for (int odd = 0; odd < 2; odd++) {
     At elem = cu_elem_at(g, odd);
@@ -321,7 +325,7 @@ static void add_to_rows(MapGen *g, const View *dst) {
 static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
   At at = open_rows(g, dst);
   const char *in = guard(g, &at, dst, true);
-  const char *when = cu_text(g->c, "(lane & 3) == 0%s%s", in ? " && " : "", in ? in : "");
+  const char *when = cu_text(g->c, "($lane & 3) == 0%s%s", in ? " && " : "", in ? in : "");
   to_tensor_elem(g, &at, dst, b, add, when);
   cu_close(g->c);
 }
@@ -333,7 +337,7 @@ static void to_tensor_elems(MapGen *g, const View *dst, const Buf *b, bool add) 
     At at = cu_elem_at(g, odd);
     const char *in = guard(g, &at, dst, true);
     if (g->m->move == MOVE_COLUMNS)
-      in = cu_text(g->c, "(e & 2) == 0 && thread < 4%s%s", in ? " && " : "", in ? in : "");
+      in = cu_text(g->c, "(e & 2) == 0 && $thread < 4%s%s", in ? " && " : "", in ? in : "");
     to_tensor_elem(g, &at, dst, b, add, in);
   }
   cu_close_elems(g);
@@ -355,9 +359,11 @@ void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   Cuda *c = g->c;
   u32 threads = c->k->role.at[c->r].warps * 32u;
   i64 rows = g->rows ? g->rows : 1, cols = g->cols ? g->cols : 1;
-  cu_open(c, "for (int n = thread; n < %lld; n += %u)", (long long)(rows * cols), threads);
-  if (g->rows) cu_line(c, cols > 1 ? "const int row = n / %lld;" : "const int row = n;", (long long)cols);
-  if (g->cols) cu_line(c, rows > 1 ? "const int col = n %% %lld;" : "const int col = n;", (long long)cols);
+  cu_open(c, "for (int n = $thread; n < %lld; n += %u)", (long long)(rows * cols), threads);
+  if (g->rows)
+    cu_var(c, cols > 1 ? "const int row = n / %lld;" : "const int row = n;", (long long)cols);
+  if (g->cols)
+    cu_var(c, rows > 1 ? "const int col = n %% %lld;" : "const int col = n;", (long long)cols);
   At at = g->at;
   if (b->space == SP_STAGE) {
     const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[b->rank - 1]));

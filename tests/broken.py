@@ -66,7 +66,7 @@ BREAKAGES = [
     Breakage("a loop that ends before it begins counts in another's tile", "compiler/cuda_ring.c", "%smax(0, %s)%s", "%s(%s)%s",
              ["model dealt"]),
     Breakage("each thread of a row has a whole value of a vector in parts", "compiler/cuda_write.c",
-             "%s = (lane & 3) == 0 ? %s : 0;", "%s = (lane & 3) < 4 ? %s : 0;", ["model edges"]),
+             "%s = ($lane & 3) == 0 ? %s : 0;", "%s = ($lane & 3) < 4 ? %s : 0;", ["model edges"]),
     Breakage("a tile is read where it has been written already", "compiler/cuda_write.c",
              "if (!reads_shifted(g, dst)) {", "if (true || !reads_shifted(g, dst)) {", ["model dealt"]),
     Breakage("an acquire expects the bytes of half its copies", "compiler/derive.c",
@@ -74,7 +74,7 @@ BREAKAGES = [
     Breakage("a tensor map's swizzle of 64 bytes", "runtime/cuda/params.c",
              "part->swizzle == 64 ? 2", "part->swizzle == 64 ? 3", ["model forms"]),
     Breakage("the columns of a fragment that stmatrix writes", "compiler/cuda_write.c",
-             '"16 * n + 8 * (lane >> 4)"', '"16 * n + 8 * (lane >> 3 & 1)"', ["model gemm_pingpong"]),
+             '"16 * n + 8 * ($lane >> 4)"', '"16 * n + 8 * ($lane >> 3 & 1)"', ["model gemm_pingpong"]),
     Breakage("a multicast that leaves out its own CTA", "compiler/cuda_ring.c",
              "(1u << ctas) - 1, from);", "(1u << ctas) - 2, from);", ["model fa3_fwd"]),
 ]
