@@ -469,8 +469,3 @@ const char *sc_cuda_lined(Sc *sc, const CudaText *t) {
   }
   return out.at;
 }
-
-void sc_print_cuda(Str *out, const Kernel *k) {
-  const CudaText *t = sc_cuda(out->sc, k, &(CudaOptions){0});
-  if (t) str_put(out, t->text.at, t->text.n);
-}

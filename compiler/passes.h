@@ -96,21 +96,36 @@ const char *sc_cuda_name(Sc *sc, Sym name);  // an identifier of C++ for it, dif
 void sc_cuda_comment(Str *out, const char *at, size_t n);  // inside a comment, of either kind
 void sc_cuda_string(Str *out, const char *text);           // as a string literal
 void sc_cuda_origin(Str *out, const Kernel *k);            // file and parameters, inside a comment
-void sc_print_cuda(Str *out, const Kernel *k);  // the text alone
 // The dimensions of a tensor map, innermost first, as the tensor's dimensions or these two:
 enum { MAP_PANEL_COL = -1, MAP_PANEL = -2 };
 u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]);
 
-// pipeline.c
+// pipeline.c: what a compilation has so far. Each stage makes its part from those before it.
+typedef struct Compilation {
+  const Text *text;        // given
+  const Ast *ast;          // ast
+  Choice choice;           // given, for lower
+  const Kernel *k;         // lower; then annotated up to place, and immutable from there on
+  CudaOptions emission;    // given, for cuda
+  CudaText *cuda;          // cuda
+  // Given, for cubin: builds c->cuda, which the layer above knows how to do. False after reports.
+  bool (*assemble)(Sc *sc, struct Compilation *c);
+  void *assembler;         // … and what it needs for that
+  const void *code;        // cubin
+  size_t code_bytes;
+} Compilation;
+// A stage: of the whole, or (`each`) over every kernel of a sequence.
 typedef struct Pass {
   const char *name;     // what --emit names
   const char *what;     // one line for --help
-  bool (*run)(Sc *sc, Kernel *k);  // NULL: the stage only prints
-  void (*dump)(Str *out, const Kernel *k);
+  bool (*run)(Sc *sc, Compilation *c);
+  bool (*each)(Sc *sc, Kernel *k);
+  void (*dump)(Str *out, const Compilation *c);
 } Pass;
-// lower and the passes, up to and with the one called `stage` ("lower": none; NULL: all). NULL after errors.
-Kernel *sc_compile_to(Sc *sc, const Ast *ast, const Choice *choice, const char *stage);
-extern const Pass sc_pipeline[];  // ends with a NULL name; the rows after `lower`
+extern const Pass sc_pipeline[];      // in order; ends with a NULL name
+const Pass *sc_pass(const char *name);  // NULL: there is none
+// The stages after `have` (NULL: from the first) up to and with `to`. False after errors.
+bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);
 // infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
 void sc_print_infix(Str *out, const Kernel *k, Xid x);
 void sc_print_named(Str *out, const Kernel *k, Xid x);  // the same with `let`s by name

@@ -1,7 +1,7 @@
-// pipeline.c - the compiler as a table. In: a tree and a choice of parameters. Out: a kernel that
-// every pass accepted, or NULL and reports. A sequence is compiled kernel by kernel. Builds with
-// checks look at the IR after lowering and after every pass: what a pass breaks is reported as its
-// fault.
+// pipeline.c - the table of all stages, from the text to the machine code, and the one function that walks
+// it. In: what the caller has, and where to stop. Out: what the stages make, each from what the ones
+// before it made. A sequence is compiled kernel by kernel. Builds with checks look at the IR after
+// lowering and after every pass: what a pass breaks is reported as its fault.
 #include "passes.h"
 
 #include <string.h>
@@ -12,26 +12,50 @@ enum { CHECKED = 1 };
 enum { CHECKED = 0 };
 #endif
 
+static bool parse(Sc *sc, Compilation *c) { return (c->ast = sc_parse(sc, c->text)) != NULL; }
+
+static bool lower(Sc *sc, Compilation *c) {
+  return (c->k = sc_lower(sc, c->ast, &c->choice)) != NULL;
+}
+
+static bool cuda(Sc *sc, Compilation *c) {
+  return (c->cuda = sc_cuda(sc, c->k, &c->emission)) != NULL;
+}
+
+static bool cubin(Sc *sc, Compilation *c) { return c->assemble(sc, c); }
+
+static void dump_ast(Str *out, const Compilation *c) { sc_print_ast(out, c->ast); }
+static void dump_ir(Str *out, const Compilation *c) { sc_print_ir(out, c->k); }
+static void dump_layout(Str *out, const Compilation *c) { sc_print_layout(out, c->k); }
+static void dump_place(Str *out, const Compilation *c) { sc_print_place(out, c->k); }
+static void dump_cuda(Str *out, const Compilation *c) {
+  str_put(out, c->cuda->text.at, c->cuda->text.n);
+}
+static void dump_code(Str *out, const Compilation *c) { str_put(out, c->code, c->code_bytes); }
+
 const Pass sc_pipeline[] = {
-    {"layout", "which thread holds which element, and how each statement's elements move",
-     sc_lay_out, sc_print_layout},
-    {"derive", "… with barrier counts, bytes, wait-group numbers, fences and meetings", sc_derive,
-     sc_print_ir},
+    {"ast", "the syntax tree", parse, NULL, dump_ast},
+    {"lower", "the kernel as IR: names resolved, definitions expanded, types and extents checked",
+     lower, NULL, dump_ir},
+    {"layout", "which thread holds which element, and how each statement's elements move", NULL,
+     sc_lay_out, dump_layout},
+    {"derive", "… with barrier counts, bytes, wait-group numbers, fences and meetings", NULL,
+     sc_derive, dump_ir},
     {"flow",
      "… checked by data flow within each role (R1-R5, R7): the same text, if there is no error",
-     sc_flow, sc_print_ir},
-    {"target",
-     "what the GPU's instructions cannot carry is reported: the same, if there is no error",
-     sc_target, sc_print_layout},
-    {"place", "shared memory, barriers, warps and registers as they are placed (R8)", sc_place,
-     sc_print_place},
-    {"cuda", "CUDA C for sm_90a", NULL, sc_print_cuda},
-    {NULL, NULL, NULL, NULL},
+     NULL, sc_flow, dump_ir},
+    {"target", "… checked for what no instruction of the GPU carries: the same, if there is none",
+     NULL, sc_target, dump_ir},
+    {"place", "shared memory, barriers, warps and registers as they are placed (R8)", NULL,
+     sc_place, dump_place},
+    {"cuda", "CUDA C for sm_90a", cuda, NULL, dump_cuda},
+    {"cubin", "machine code for sm_90a, by NVRTC", cubin, NULL, dump_code},
+    {0},
 };
 
-static bool sound(Sc *sc, const Kernel *k, const char *pass) {
+static bool sound(Sc *sc, const Kernel *k, const char *stage) {
   const char *wrong = CHECKED ? sc_wellformed(sc, k) : NULL;
-  if (wrong) sc_report(sc, D_I_INTERNAL, k->span, "after '%s' of '%s': %s", pass, k->name, wrong);
+  if (wrong) sc_report(sc, D_I_INTERNAL, k->span, "after '%s' of '%s': %s", stage, k->name, wrong);
   return !wrong;
 }
 
@@ -50,21 +74,27 @@ static bool launched_before(const Kernel *k, u32 step) {
 
 // The pass over a kernel, or over every kernel of a sequence. The compiler made them and owns them
 // still, hence the cast: `const` is for those who come after.
-static bool run(Sc *sc, const Pass *pass, Kernel *k) {
-  if (!pass->run) return true;
-  bool ok = k->launch.n || pass->run(sc, k);
+static bool over_kernels(Sc *sc, const Pass *pass, const Kernel *k) {
+  bool ok = k->launch.n || pass->each(sc, (Kernel *)k);
   for (u32 i = 0; i < k->launch.n + k->given.n; i++)
-    if (!launched_before(k, i)) ok &= pass->run(sc, step_kernel(k, i));
-  return ok && !sc->errors && sound(sc, k, pass->name);
+    if (!launched_before(k, i)) ok &= pass->each(sc, step_kernel(k, i));
+  return ok;
 }
 
-Kernel *sc_compile_to(Sc *sc, const Ast *ast, const Choice *choice, const char *stage) {
-  Kernel *k = sc_lower(sc, ast, choice);
-  if (!k || sc->errors || !sound(sc, k, "lower")) return NULL;
-  bool last = stage && !strcmp(stage, "lower");
-  for (const Pass *p = sc_pipeline; p->name && !last; p++) {
-    if (!run(sc, p, k)) return NULL;
-    last = stage && !strcmp(stage, p->name);
-  }
-  return k;
+static bool run(Sc *sc, const Pass *pass, Compilation *c) {
+  bool ok = pass->run ? pass->run(sc, c) : over_kernels(sc, pass, c->k);
+  return ok && !sc->errors && (!c->k || sound(sc, c->k, pass->name));
+}
+
+const Pass *sc_pass(const char *name) {
+  const Pass *p = sc_pipeline;
+  while (p->name && strcmp(p->name, name) != 0) p++;
+  return p->name ? p : NULL;
+}
+
+bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to) {
+  const Pass *p = have ? sc_pass(have) + 1 : sc_pipeline, *last = sc_pass(to);
+  for (; p <= last; p++)
+    if (!run(sc, p, c)) return false;
+  return true;
 }

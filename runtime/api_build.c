@@ -44,30 +44,33 @@ BuildOptions sc_building(const schedc_build_options *options) {
                         .emission.debug_waits = options->debug_waits != 0};
 }
 
-static schedc_status build(Sc *sc, void *job) {
-  BuildJob *j = job;
-  const Kernel *k = j->kernel->k;
-  const schedc_build_options *o = &j->options;
-  BuildOptions options = sc_building(o);
-  const CudaText *text = sc_cuda(sc, k, &options.emission);
-  if (!text) return SCHEDC_EINPUT;
-  predict(&j->info, k, text);
-  if (j->artifact == SCHEDC_CUDA_C) return sc_write(j->writer, j->user, &text->text);
-  Built built;
-  Target target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN;
-  schedc_status status = sc_build(sc, k, text, target, &options, &built);
-  if (target == TARGET_PTX && built.code.n) built.code.n--;  // the NUL behind it is not written
-  take_figures(&j->info, &built);
-  size_t log = strlen(built.code.log);
-  if (o->log && log && o->log(o->log_user, built.code.log, log)) return SCHEDC_EIO;
-  if (status) return status;
+static schedc_status write_code(Sc *sc, const BuildJob *j, const CudaText *text, Built *built) {
   if (j->artifact == SCHEDC_C_HEADER) {
     Str out = {.sc = sc};
-    return sc_header(&out, k, text, &built.code) ? sc_write(j->writer, j->user, &out)
-                                                 : SCHEDC_EINPUT;
+    bool ok = sc_header(&out, j->kernel->k, text, &built->code);
+    return ok ? sc_write(j->writer, j->user, &out) : SCHEDC_EINPUT;
   }
-  size_t n = built.code.n;
-  return n && j->writer(j->user, built.code.at, n) ? SCHEDC_EIO : SCHEDC_OK;
+  size_t n = built->code.n;
+  return n && j->writer(j->user, built->code.at, n) ? SCHEDC_EIO : SCHEDC_OK;
+}
+
+static schedc_status build(Sc *sc, void *job) {
+  BuildJob *j = job;
+  const schedc_build_options *o = &j->options;
+  Assembly a = {.options = sc_building(o),
+                .target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN};
+  Compilation c = {.k = j->kernel->k,
+                   .emission = a.options.emission,
+                   .assemble = sc_assemble,
+                   .assembler = &a};
+  if (!sc_compile(sc, &c, "place", "cuda")) return SCHEDC_EINPUT;
+  predict(&j->info, c.k, c.cuda);
+  if (j->artifact == SCHEDC_CUDA_C) return sc_write(j->writer, j->user, &c.cuda->text);
+  bool built = sc_compile(sc, &c, "cuda", "cubin");
+  take_figures(&j->info, &a.built);
+  size_t log = strlen(a.built.code.log);
+  if (o->log && log && o->log(o->log_user, a.built.code.log, log)) return SCHEDC_EIO;
+  return built ? write_code(sc, j, c.cuda, &a.built) : a.status;
 }
 
 schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,

@@ -2,6 +2,7 @@
 // texts that infos hand out are made once, when the kernel is: a kernel is immutable and shared by
 // threads.
 #include "api.h"
+#include "cuda/build.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,8 +20,9 @@ typedef struct CompileJob {
 
 static schedc_status compile(Sc *sc, void *job) {
   CompileJob *j = job;
-  j->kernel->k = sc_compile_to(sc, j->ast, &j->choice, NULL);
-  if (!j->kernel->k || sc->errors) return SCHEDC_EINPUT;
+  Compilation c = {.ast = j->ast, .choice = j->choice};
+  if (!sc_compile(sc, &c, "ast", "place")) return SCHEDC_EINPUT;
+  j->kernel->k = c.k;
   sc_index_kernel(sc, j->kernel);
   return SCHEDC_OK;
 }
@@ -119,48 +121,25 @@ void schedc_kernel_free(schedc_kernel *kernel) {
 
 // ---- emit
 
-// Stages: the tree, the lowered kernel, then the rows of the pipeline.
-static const struct {
-  const char *name, *what;
-} first_stage[] = {
-    {"ast", "the syntax tree"},
-    {"lower", "the kernel as IR: names resolved, definitions expanded, types and extents checked"},
-};
-
 const char *schedc_stage_at(size_t index) {
-  if (index < COUNT(first_stage)) return first_stage[index].name;
-  for (const Pass *p = sc_pipeline; p->name; p++) {
-    if (index-- == COUNT(first_stage)) return p->name;
-  }
-  return NULL;
+  const Pass *p = sc_pipeline;
+  while (p->name && index--) p++;
+  return p->name;
 }
 
 const char *schedc_stage_summary(const char *stage) {
-  if (!stage) return NULL;
-  for (size_t i = 0; i < COUNT(first_stage); i++) {
-    if (strcmp(first_stage[i].name, stage) == 0) return first_stage[i].what;
-  }
-  for (const Pass *p = sc_pipeline; p->name; p++) {
-    if (strcmp(p->name, stage) == 0) return p->what;
-  }
-  return NULL;
+  const Pass *p = stage ? sc_pass(stage) : NULL;
+  return p ? p->what : NULL;
 }
 
 static schedc_status emit(Sc *sc, void *job) {
   CompileJob *j = job;
   Str out = {.sc = sc};
-  if (strcmp(j->stage, "ast") == 0) {
-    sc_print_ast(&out, j->ast);
-    return sc_write(j->writer, j->user, &out);
-  }
-  const Kernel *k = sc_compile_to(sc, j->ast, &j->choice, j->stage);
-  if (!k || sc->errors) return SCHEDC_EINPUT;
-  const Pass *pass = sc_pipeline;
-  while (pass->name && strcmp(pass->name, j->stage) != 0) pass++;
-  if (pass->name && pass->dump)
-    pass->dump(&out, k);
-  else
-    sc_print_ir(&out, k);
+  Assembly build = {.target = TARGET_CUBIN};
+  Compilation c = {
+      .ast = j->ast, .choice = j->choice, .assemble = sc_assemble, .assembler = &build};
+  if (!sc_compile(sc, &c, "ast", j->stage)) return build.status ? build.status : SCHEDC_EINPUT;
+  sc_pass(j->stage)->dump(&out, &c);
   return sc_write(j->writer, j->user, &out);
 }
 

@@ -88,3 +88,12 @@ schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target tar
   sc_report_log(sc, k, &out->log, options->lenient || options->emission.debug_waits);
   return sc->errors ? SCHEDC_EINPUT : SCHEDC_OK;
 }
+
+bool sc_assemble(Sc *sc, Compilation *c) {
+  Assembly *a = c->assembler;
+  a->status = sc_build(sc, c->k, c->cuda, a->target, &a->options, &a->built);
+  if (a->target == TARGET_PTX && a->built.code.n) a->built.code.n--;  // the NUL behind it
+  c->code = a->built.code.at;
+  c->code_bytes = a->built.code.n;
+  return a->status == SCHEDC_OK;
+}

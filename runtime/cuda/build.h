@@ -111,4 +111,13 @@ typedef struct Built {
 schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *text, Target target,
                        const BuildOptions *options, Built *out);
 
+// How a compilation goes from CUDA C to machine code: Compilation.assemble and its assembler.
+typedef struct Assembly {
+  BuildOptions options;
+  Target target;
+  Built built;           // made, also where it is refused
+  schedc_status status;  // of sc_build
+} Assembly;
+bool sc_assemble(Sc *sc, Compilation *c);
+
 #endif

@@ -48,6 +48,11 @@ static const LoadedStep *same_before(const Loaded *l, u32 i) {
   return NULL;
 }
 
+static const CudaText *emit(Sc *sc, const Kernel *k, const CudaOptions *emission) {
+  Compilation c = {.k = k, .emission = *emission};
+  return sc_compile(sc, &c, "place", "cuda") ? c.cuda : NULL;
+}
+
 bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *l) {
   *l = (Loaded){.sc = sc, .k = k, .log = ""};
   l->tensor = NEWS(sc, u32, k->buf.n + 1);
@@ -61,8 +66,8 @@ bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *l
     s->k = k->launch.n ? k->launch.at[i].kernel : k;
     s->launch = k->launch.n ? &k->launch.at[i] : NULL;
     const LoadedStep *same = same_before(l, i);
-    s->text = same ? same->text : sc_cuda(sc, s->k, emission);
-    if (!s->text) return false;
+    if (same) s->text = same->text;
+    else if (!(s->text = emit(sc, s->k, emission))) return false;
     s->arg_bytes = (sc_arg_bytes(s->k, s->text) + 15) / 16 * 16;
   }
   return true;

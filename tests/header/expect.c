@@ -85,7 +85,8 @@ static const Kernel *compile(Sc *sc, const char *path, const char *unit) {
   size_t n = f ? fread(source, 1, sizeof source, f) : 0;
   if (f) fclose(f);
   sc->text = sc_text(sc, path, source, n);
-  return sc_compile_to(sc, sc_parse(sc, sc->text), &(Choice){.unit = unit}, NULL);
+  Compilation c = {.text = sc->text, .choice = {.unit = unit}};
+  return sc_compile(sc, &c, NULL, "place") ? c.k : NULL;
 }
 
 static void say_functions(void) {

@@ -527,6 +527,7 @@ static void *with_little_stack(void *arg) {
       schedc_format(context, source, count_bytes, &n))
     return "nested";
   for (size_t i = 0; schedc_stage_at(i); i++) {
+    if (!strcmp(schedc_stage_at(i), "cubin")) continue;  // NVRTC's stack is NVRTC's
     if (schedc_emit(context, source, NULL, NULL, NULL, 0, schedc_stage_at(i), count_bytes, &n))
       return "a stage";
   }

@@ -12,7 +12,8 @@
 
 static const char *emit(Fixture *f, const char *source) {
   Str out = {.sc = &f->sc};
-  sc_print_cuda(&out, compile(f, "test.sched", source));
+  const CudaText *t = sc_cuda(&f->sc, compile(f, "test.sched", source), &(CudaOptions){0});
+  str_put(&out, t->text.at, t->text.n);
   return one_line(&f->sc, out.at);
 }
 

@@ -23,7 +23,8 @@ static const CudaText *try_emit(Fixture *f, const char *name, const char *source
   if (setjmp(f->unwind)) fail_msg("unwound");
   f->sc.text = sc_text(&f->sc, name, source, strlen(source));
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
-  *k = f->sc.errors ? NULL : sc_compile_to(&f->sc, ast, &(Choice){.unit = unit}, NULL);
+  Compilation c = {.ast = ast, .choice = {.unit = unit}};
+  *k = !f->sc.errors && sc_compile(&f->sc, &c, "ast", "place") ? c.k : NULL;
   return *k ? sc_cuda(&f->sc, *k, &(CudaOptions){debug_waits}) : NULL;
 }
 

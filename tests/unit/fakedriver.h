@@ -173,7 +173,8 @@ static inline void begin(Fixture *f, const char *source, const char *unit, bool 
   if (setjmp(f->unwind)) fail_msg("unwound");
   f->sc.text = sc_text(&f->sc, "test.sched", source, strlen(source));
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
-  const Kernel *k = f->sc.errors ? NULL : sc_compile_to(&f->sc, ast, &(Choice){.unit = unit}, NULL);
+  Compilation c = {.ast = ast, .choice = {.unit = unit}};
+  const Kernel *k = !f->sc.errors && sc_compile(&f->sc, &c, "ast", "place") ? c.k : NULL;
   for (const Diag *d = f->sc.diags; d; d = d->next) print_message("%s\n", d->text);
   assert_non_null(k);
   assert_true(sc_emit_all(&f->sc, k, &(CudaOptions){debug_waits}, &f->l));

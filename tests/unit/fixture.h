@@ -31,7 +31,8 @@ static inline int end(void **state) {
 static inline const Kernel *try_compile(Fixture *f, const char *name, const char *source) {
   f->sc.text = sc_text(&f->sc, name, source, strlen(source));
   const Ast *ast = sc_parse(&f->sc, f->sc.text);
-  return ast && !f->sc.errors ? sc_compile_to(&f->sc, ast, &(Choice){0}, NULL) : NULL;
+  Compilation c = {.ast = ast};
+  return ast && !f->sc.errors && sc_compile(&f->sc, &c, "ast", "place") ? c.k : NULL;
 }
 
 static inline const Kernel *compile(Fixture *f, const char *name, const char *source) {

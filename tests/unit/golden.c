@@ -25,13 +25,10 @@ static const struct {
 static void print_stage(Sc *sc, Str *out, const char *path, const char *stage) {
   size_t n;
   char *text = read_file(path, &n);
-  const Ast *ast = sc_parse(sc, sc_text(sc, path, text, n));
+  Compilation c = {.text = sc_text(sc, path, text, n)};
   free(text);
-  const Kernel *k = sc_compile_to(sc, ast, &(Choice){0}, stage);
-  if (!k) fail_msg("%s: %s", path, sc->diags->text);
-  const Pass *pass = sc_pipeline;
-  while (pass->name && strcmp(pass->name, stage)) pass++;
-  (pass->name ? pass->dump : sc_print_ir)(out, k);
+  if (!sc_compile(sc, &c, NULL, stage)) fail_msg("%s: %s", path, sc->diags->text);
+  sc_pass(stage)->dump(out, &c);
 }
 
 static void golden_files(void **state) {

@@ -16,7 +16,8 @@ static Kernel *compile(Sc *sc, const char *path, const char *unit, const char *s
   char *text = read_file(path, &n);
   const Ast *ast = sc_parse(sc, sc_text(sc, path, text, n));
   free(text);
-  Kernel *k = sc_compile_to(sc, ast, &(Choice){.unit = unit}, stage);
+  Compilation c = {.ast = ast, .choice = {.unit = unit}};
+  Kernel *k = sc_compile(sc, &c, "ast", stage) ? (Kernel *)(uintptr_t)c.k : NULL;
   if (!k) fail_msg("%s: %s", path, sc->diags->text);
   return k;
 }

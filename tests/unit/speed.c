@@ -44,7 +44,8 @@ static const CudaText *compile(Sc *sc, const Kernel **k) {
   static char source[1 << 16];
   size_t n = read_schedule(source, sizeof source);
   sc->text = sc_text(sc, "fa3_fwd.sched", source, n);
-  *k = sc_compile_to(sc, sc_parse(sc, sc->text), &(Choice){0}, NULL);
+  Compilation c = {.text = sc->text};
+  *k = sc_compile(sc, &c, NULL, "place") ? c.k : NULL;
   assert_non_null(*k);
   return sc_cuda(sc, *k, &(CudaOptions){0});
 }
