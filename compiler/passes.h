@@ -102,16 +102,16 @@ u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]);
 
 // pipeline.c: what a compilation has so far. Each stage makes its part from those before it.
 typedef struct Compilation {
-  const Text *text;        // given
-  const Ast *ast;          // ast
-  Choice choice;           // given, for lower
-  const Kernel *k;         // lower; then annotated up to place, and immutable from there on
-  CudaOptions emission;    // given, for cuda
-  CudaText *cuda;          // cuda
+  const Text *text;      // given
+  const Ast *ast;        // ast
+  Choice choice;         // given, for lower
+  const Kernel *k;       // lower; then annotated up to place, and immutable from there on
+  CudaOptions emission;  // given, for cuda
+  CudaText *cuda;        // cuda
   // Given, for cubin: builds c->cuda, which the layer above knows how to do. False after reports.
   bool (*assemble)(Sc *sc, struct Compilation *c);
-  void *assembler;         // … and what it needs for that
-  const void *code;        // cubin
+  void *assembler;   // … and what it needs for that
+  const void *code;  // cubin
   size_t code_bytes;
 } Compilation;
 // A stage: of the whole, or (`each`) over every kernel of a sequence.
@@ -122,7 +122,7 @@ typedef struct Pass {
   bool (*each)(Sc *sc, Kernel *k);
   void (*dump)(Str *out, const Compilation *c);
 } Pass;
-extern const Pass sc_pipeline[];      // in order; ends with a NULL name
+extern const Pass sc_pipeline[];        // in order; ends with a NULL name
 const Pass *sc_pass(const char *name);  // NULL: there is none
 // The stages after `have` (NULL: from the first) up to and with `to`. False after errors.
 bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);

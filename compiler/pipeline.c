@@ -1,7 +1,7 @@
-// pipeline.c - the table of all stages, from the text to the machine code, and the one function that walks
-// it. In: what the caller has, and where to stop. Out: what the stages make, each from what the ones
-// before it made. A sequence is compiled kernel by kernel. Builds with checks look at the IR after
-// lowering and after every pass: what a pass breaks is reported as its fault.
+// pipeline.c - the table of all stages, from the text to the machine code, and the one function
+// that walks it. In: what the caller has, and where to stop. Out: what the stages make, each from
+// what the ones before it made. A sequence is compiled kernel by kernel. Builds with checks look at
+// the IR after lowering and after every pass: what a pass breaks is reported as its fault.
 #include "passes.h"
 
 #include <string.h>

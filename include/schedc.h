@@ -199,8 +199,9 @@ SCHEDC_API void schedc_kernel_free(schedc_kernel *kernel);
 SCHEDC_API const char *schedc_stage_at(size_t index);
 SCHEDC_API const char *schedc_stage_summary(const char *stage);
 
-/* Writes what the compiler knows after a stage. (The stages run again from the source's tree; errors
- * of earlier ones are reported as by schedc_instantiate.) "cubin" needs NVRTC, as schedc_build does. */
+/* Writes what the compiler knows after a stage. (The stages run again from the source's tree;
+ * errors of earlier ones are reported as by schedc_instantiate.) "cubin" needs NVRTC, as
+ * schedc_build does. */
 SCHEDC_API schedc_status schedc_emit(schedc_context *context, const schedc_source *source,
                                      const char *unit, const char *case_name,
                                      const schedc_param *params, size_t param_count,
