@@ -189,7 +189,7 @@ typedef struct Npy {
 const char *sc_npy_parse(Npy *out, const void *image, size_t n);
 size_t sc_npy_header(char *to, size_t room, char descr, u8 bytes, const i64 *shape, size_t rank);
 
-// ---- cpu/machine.c: the interpreter.
+// ---- cpu/machine.c: the interpreter, of one kernel.
 schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *options);
 
 #endif

@@ -239,24 +239,6 @@ static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
   return why;
 }
 
-static schedc_status run_kernel(Sc *sc, const Kernel *k, const Binding *b,
-                                const schedc_run_options *opt) {
-  Program *p = sc_program(sc, k, b, opt);
-  if (!p->grid.total || !p->insts) return SCHEDC_OK;
-  u32 n = worker_count(p);
-  Worker *w = NEWS(sc, Worker, n);
-  p->machine = NEWS(sc, Machine *, n);
-  p->machines = n;
-  p->logs = n > 1;
-  for (u32 i = 0; i < n; i++) {
-    p->machine[i] = w[i].m = sc_machine(sc, p);
-    if (p->logs) sc_log(sc, w[i].m);
-  }
-  w[0].m->caller = true;
-  run_all(sc, p, w, n);
-  return outcome(sc, p, w, n);
-}
-
 // ---- tensors
 
 // Fills what the kernel only writes with poison, line by line: a caller's padding stays as it is.
@@ -278,43 +260,23 @@ static void poison_outputs(const Binding *b) {
   }
 }
 
-static void make_workspace(Sc *sc, Env *env, const Buf *b, TensorRef *t) {
-  u64 n = 1;
-  for (u32 d = 0; d < b->rank && d < SC_MAX_RANK; d++) {
-    t->shape[d] = env_int(env, b->dim[d]);
-    if (t->shape[d] < 0 || __builtin_mul_overflow(n, (u64)t->shape[d], &n) || n > SIZE_MAX / 64) {
-      sc_unwind(sc, SCHEDC_ELIMIT);
-    }
-  }
-  i64 stride = 1;
-  for (u32 d = b->rank; d-- > 0;) {
-    t->stride[d] = stride;
-    stride *= t->shape[d];
-  }
-  t->at = sc_new(sc, n * sc_elem[b->elem].bytes + 1);
-  if (!b->zeroed) sc_fill_nan((Elem)b->elem, t->at, n);
-}
-
-static schedc_status run_sequence(Sc *sc, const Kernel *k, const Binding *b,
-                                  const schedc_run_options *opt) {
-  Env env;
-  env_init(sc, &env, k, b);
-  Binding all = *b;
-  all.buf = NEWS(sc, TensorRef, k->buf.n + 1);
-  memcpy(all.buf, b->buf, k->buf.n * sizeof *all.buf);
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].workspace) make_workspace(sc, &env, &k->buf.at[i], &all.buf[i]);
-  }
-  for (u32 i = 0; i < k->launch.n; i++) {
-    const Launch *l = &k->launch.at[i];
-    schedc_status s = run_kernel(sc, l->kernel, sc_bind_launch(sc, &all, l), opt);
-    if (s != SCHEDC_OK) return s;
-  }
-  return SCHEDC_OK;
-}
+// ---- entry
 
 schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b,
-                           const schedc_run_options *options) {
+                           const schedc_run_options *opt) {
   poison_outputs(b);
-  return k->launch.n ? run_sequence(sc, k, b, options) : run_kernel(sc, k, b, options);
+  Program *p = sc_program(sc, k, b, opt);
+  if (!p->grid.total || !p->insts) return SCHEDC_OK;
+  u32 n = worker_count(p);
+  Worker *w = NEWS(sc, Worker, n);
+  p->machine = NEWS(sc, Machine *, n);
+  p->machines = n;
+  p->logs = n > 1;
+  for (u32 i = 0; i < n; i++) {
+    p->machine[i] = w[i].m = sc_machine(sc, p);
+    if (p->logs) sc_log(sc, w[i].m);
+  }
+  w[0].m->caller = true;
+  run_all(sc, p, w, n);
+  return outcome(sc, p, w, n);
 }

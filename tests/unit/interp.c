@@ -1,5 +1,5 @@
-// interp.c - the interpreter on small kernels: grids, clusters, turns, votes, sequences give the
-// right results, the same bits under every policy, seed and number of threads; limits hold.
+// interp.c - the interpreter on small kernels: grids, clusters, turns and votes give the right
+// results, the same bits under every policy, seed and number of threads; limits hold.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,27 +167,6 @@ static void test_vote(void **state) {
   close_kit(&t);
 }
 
-static void test_sequence(void **state) {
-  (void)state;
-  static const char text[] =
-      "kernel first  {\n  in X : f32[M]\n  out W : f32[M]\n  grid (x : cdiv(M, 64))\n"
-      "  role r : 1 warpgroup, 64 regs { reg a : f32[64]\n    a[i] = X[x*64 + i]\n    W[x*64 + i] "
-      "= 2 * a[i] } }\n"
-      "kernel second {\n  in W : f32[M]\n  out Y : f32[M]\n  grid (x : cdiv(M, 64))\n"
-      "  role r : 1 warpgroup, 64 regs { reg a : f32[64]\n    a[i] = W[x*64 + i]\n    Y[x*64 + i] "
-      "= a[i] + 1 } }\n"
-      "sequence both {\n  workspace W : f32[M]\n  first\n  second\n  spec { Y[i] = 2 * X[i] + 1 } "
-      "}\n";
-  Kit t;
-  open_kit(&t);
-  load(&t, text);
-  bind(&t, (i64[]){130});
-  expect_same(&t);
-  u32 x = buf_of(&t, "X"), y = buf_of(&t, "Y");
-  for (u32 i = 0; i < 130; i++) assert_true(t.data[y][i] == 2 * t.data[x][i] + 1);
-  close_kit(&t);
-}
-
 static int count_calls(void *user, double done) {
   assert_true(done >= 0 && done <= 1);
   return ++*(int *)user > 3;
@@ -219,8 +198,7 @@ int main(void) {
       cmocka_unit_test(test_multicast),     cmocka_unit_test(test_copy_out),
       cmocka_unit_test(test_order_of_ctas), cmocka_unit_test(test_one_tile_each),
       cmocka_unit_test(test_ordered),       cmocka_unit_test(test_vote),
-      cmocka_unit_test(test_sequence),      cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_private_rings),
+      cmocka_unit_test(test_limits),        cmocka_unit_test(test_private_rings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

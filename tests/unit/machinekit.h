@@ -63,11 +63,6 @@ static inline void load(Kit *t, const char *source) {
   t->sc.text = sc_text(&t->sc, "t.sched", source, strlen(source));
   Ast *ast = sc_parse(&t->sc, t->sc.text);
   t->k = t->sc.errors ? NULL : sc_lower(&t->sc, ast, &(Choice){0});
-  for (u32 i = 0; t->k && !t->sc.errors && i < t->k->launch.n; i++) {
-    Kernel *step = (Kernel *)(uintptr_t)t->k->launch.at[i].kernel;
-    sc_lay_out(&t->sc, step);
-    sc_derive(&t->sc, step);
-  }
   if (t->k && !t->sc.errors && sc_lay_out(&t->sc, t->k)) sc_derive(&t->sc, t->k);
   if (t->sc.errors) show(t);
   assert_int_equal(t->sc.errors, 0);
