@@ -81,7 +81,8 @@ typedef struct Sc {
   const Text *text;  // what spans refer to
   Diag *diags;       // in the order of report
   Diag **diag_end;
-  u32 errors;         // how many of them are errors
+  u32 errors;         // how many of them are errors, with those that were dropped
+  Diag dropped;       // stands for every report past the limit
   jmp_buf *unwind;    // where limits and out of memory go: set by the API boundary
   schedc_status why;  // set by sc_unwind
 } Sc;
@@ -140,8 +141,10 @@ bool sc_nearer(const char *written, const char *name, u32 *slips);
 
 // ---- diag.c
 // Each appends to sc->diags and returns the report, so that notes and a help line can follow. After
-// SC_MAX_ERRORS errors further ones are dropped (a valid object is still returned).
+// SC_MAX_ERRORS errors further ones are counted, cost nothing and are all &sc->dropped.
 Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap);
+static inline bool sc_at_limit(const Sc *sc) { return sc->errors >= SC_MAX_ERRORS; }
 void sc_demote(Sc *sc, Diag *d);  // an error that the caller chose to hear of as a warning
 void sc_note(Sc *sc, Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void sc_help(Sc *sc, Diag *d, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -326,28 +326,28 @@ void low_case(Low *l, const Node *item) {
 // order.
 static void declarations(Low *l, Given *g) {
   const Node *items = l->unit->a;
-  for (const Node *i = items; i; i = i->next) {
+  for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_PARAM) low_params(l, i, g);
     else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
   }
-  for (const Node *i = items; i; i = i->next) {
+  for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_TENSOR) low_tensors(l, i, false);
   }
-  for (const Node *i = items; i; i = i->next) {
+  for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_REQUIRE) low_require(l, i);
     else if (i->kind == ND_WORK) low_work(l, i);
     else if (i->kind == ND_CASE) low_case(l, i);
   }
   l->scope = l->top;
-  for (const Node *i = items; i; i = i->next) {
+  for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_GRID) low_grid(l, i);
   }
-  for (const Node *i = items; i; i = i->next) {
+  for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_LET) low_let(l, i);
     else if (i->kind == ND_RING) low_rings(l, i, SC_NONE);
     else if (i->kind == ND_ROLE) low_declare_role(l, i);
   }
-  for (const Node *i = items; i; i = i->next) {
+  for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_TURN) low_turn(l, i);
   }
 }

@@ -16,18 +16,25 @@ const char *sc_diag_code(DiagId id) { return table[id].code; }
 const char *sc_diag_summary(DiagId id) { return table[id].summary; }
 const char *sc_diag_explain(DiagId id) { return table[id].explain; }
 
-Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) {
+Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap) {
+  Diag report = {.id = id, .severity = table[id].severity, .at = at};
+  if (report.severity == SCHEDC_ERROR && sc->errors++ >= SC_MAX_ERRORS) {
+    sc->dropped = report;
+    return &sc->dropped;
+  }
   Diag *d = NEW(sc, Diag);
-  va_list ap;
-  va_start(ap, fmt);
+  *d = report;
   d->text = sc_vprintf(sc, fmt, ap);
-  va_end(ap);
-  d->id = id;
-  d->severity = table[id].severity;
-  d->at = at;
-  if (table[id].severity == SCHEDC_ERROR && sc->errors++ >= SC_MAX_ERRORS) return d;
   *sc->diag_end = d;
   sc->diag_end = &d->next;
+  return d;
+}
+
+Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  Diag *d = sc_vreport(sc, id, at, fmt, ap);
+  va_end(ap);
   return d;
 }
 
@@ -37,6 +44,7 @@ void sc_demote(Sc *sc, Diag *d) {
 }
 
 void sc_note(Sc *sc, Diag *d, Span at, const char *fmt, ...) {
+  if (d == &sc->dropped) return;
   Note *n = NEW(sc, Note), **end = &d->notes;
   va_list ap;
   va_start(ap, fmt);
@@ -48,6 +56,7 @@ void sc_note(Sc *sc, Diag *d, Span at, const char *fmt, ...) {
 }
 
 void sc_help(Sc *sc, Diag *d, const char *fmt, ...) {
+  if (d == &sc->dropped) return;
   va_list ap;
   va_start(ap, fmt);
   d->help = sc_vprintf(sc, fmt, ap);

@@ -32,15 +32,15 @@ bool low_elem_named(const char *name, Elem *out) {
 
 // A def may be expanded many times: each place is reported once, with the innermost use as a note.
 Diag *low_error(Low *l, DiagId id, Span at, const char *fmt, ...) {
+  l->dead |= sc_at_limit(l->sc);
+  if (l->dead) return &l->sc->dropped;
+  for (const Diag *d = l->sc->diags; d; d = d->next) {
+    if (d->id == id && d->at.lo == at.lo && d->at.hi == at.hi) return &l->sc->dropped;
+  }
   va_list ap;
   va_start(ap, fmt);
-  const char *text = sc_vprintf(l->sc, fmt, ap);
+  Diag *d = sc_vreport(l->sc, id, at, fmt, ap);
   va_end(ap);
-  for (Diag *d = l->sc->diags; d; d = d->next) {
-    if (d->id == id && d->at.lo == at.lo && d->at.hi == at.hi) return NEW(l->sc, Diag);
-  }
-  if (l->dead) return NEW(l->sc, Diag);
-  Diag *d = sc_report(l->sc, id, at, "%s", text);
   if (l->calls) sc_note(l->sc, d, l->call[l->calls - 1], "expanded from here");
   return d;
 }
@@ -132,6 +132,7 @@ static const char *predefined(Sym name, bool call, u32 *slips) {
 }
 
 static void unbound(Low *l, Sym name, Span at, bool call) {
+  if (l->dead) return;
   const Name *near = NULL;
   u32 slips = sc_slips(name);
   for (const Scope *s = l->scope; s; s = s->up) {

@@ -113,6 +113,7 @@ static void comment(Parser *p, const char *start) {
 
 Token sc_lex(Parser *p) {
   const char *marker;
+  if (sc_at_limit(p->sc)) p->at = p->end;  // nothing more would be reported
   for (;;) {
     const char *start = p->at;
     /*!re2c
