@@ -387,10 +387,11 @@ static void help_names(Sc *sc, Diag *d, const char *what, const Node *list, Node
 
 static const Node *unit_of(Sc *sc, const Ast *ast, const Choice *c) {
   const Node *kernel = NULL, *sequence = NULL, *last = ast->file;
+  const Node *named = c->unit ? sc_unit(ast, c->unit) : NULL;
+  if (named) return named;
   for (const Node *u = ast->file->a; u; u = u->next) {
     if (u->kind != ND_KERNEL && u->kind != ND_SEQUENCE) continue;
     last = u;
-    if (c->unit && !strcmp(u->name, c->unit)) return u;
     if (u->kind == ND_SEQUENCE) sequence = u;
     else kernel = u;
   }
@@ -404,16 +405,12 @@ static const Node *unit_of(Sc *sc, const Ast *ast, const Choice *c) {
 }
 
 static bool units_differ(Sc *sc, const Ast *ast) {
-  bool ok = true;
-  for (const Node *u = ast->file->a; u; u = u->next) {
-    for (const Node *v = ast->file->a; v != u && u->name; v = v->next) {
-      if (v->name != u->name) continue;
-      sc_note(sc, sc_report(sc, D_N_TWICE, u->name_span, "'%s' is declared twice", u->name),
-              v->name_span, "the other one");
-      ok = false;
-    }
+  for (u32 i = 0; i < ast->again.n && !sc_at_limit(sc); i++) {
+    const Node *u = ast->again.at[i];
+    sc_note(sc, sc_report(sc, D_N_TWICE, u->name_span, "'%s' is declared twice", u->name),
+            sc_unit(ast, u->name)->name_span, "the other one");
   }
-  return ok;
+  return !ast->again.n;
 }
 
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {

@@ -223,9 +223,8 @@ static void declare_param(Low *l, const Param *p) {
 }
 
 static const Node *kernel_named(Low *l, const Node *launch) {
-  for (const Node *u = l->ast->file->a; u; u = u->next) {
-    if (u->name == launch->name && u->kind == ND_KERNEL) return u;
-  }
+  const Node *unit = sc_unit(l->ast, launch->name);
+  if (unit && unit->kind == ND_KERNEL) return unit;
   Diag *d = low_error(l, D_N_UNBOUND, launch->span, "there is no kernel '%s'", launch->name);
   sc_help(l->sc, d, "a sequence lists kernels of this file, one a line");
   return NULL;

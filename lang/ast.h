@@ -55,11 +55,14 @@ typedef struct Ast {
   const Text *text;
   Node *file;  // ND_FILE
   VEC(Comment) comments;
+  VEC(const Node *) unit;   // kernels and sequences, by name; of one name, in the order of the file
+  VEC(const Node *) again;  // those that have an earlier one's name, in the order of the file
 } Ast;
 
 // parse.y: returns NULL only if nothing could be read at all; otherwise a tree that is complete when
 // sc->errors is 0. Nesting deeper than SC_MAX_NEST is an error.
 Ast *sc_parse(Sc *sc, const Text *text);
+const Node *sc_unit(const Ast *ast, const char *name);  // the first of that name, or NULL
 void sc_print_ast(Str *out, const Ast *ast);     // --emit=ast: an indented s-expression
 void sc_print_source(Str *out, const Ast *ast);  // the formatter: canonical text, comments kept; idempotent
 

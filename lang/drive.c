@@ -8,6 +8,7 @@
 // its body with it.
 #include "parser.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "parse.h"
@@ -249,6 +250,40 @@ static void add_words(Parser *p) {
   }
 }
 
+// ---- units by name
+
+static int by_name(const void *a, const void *b) {
+  const Node *p = *(const Node *const *)a, *q = *(const Node *const *)b;
+  int order = strcmp(p->name, q->name);
+  return order ? order : (p->span.lo > q->span.lo) - (p->span.lo < q->span.lo);
+}
+
+const Node *sc_unit(const Ast *ast, const char *name) {
+  u32 lo = 0, hi = ast->unit.n;  // the first that is not before the name is in [lo, hi]
+  while (lo < hi) {
+    u32 mid = lo + (hi - lo) / 2;
+    if (strcmp(ast->unit.at[mid]->name, name) < 0) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo < ast->unit.n && !strcmp(ast->unit.at[lo]->name, name) ? ast->unit.at[lo] : NULL;
+}
+
+static bool is_unit(const Node *n) {
+  return (n->kind == ND_KERNEL || n->kind == ND_SEQUENCE) && n->name;
+}
+
+static void index_units(Parser *p) {
+  for (const Node *n = p->ast->file->a; n; n = n->next) {
+    if (is_unit(n)) PUSH(p->sc, &p->ast->unit, n);
+  }
+  if (p->ast->unit.n) qsort(p->ast->unit.at, p->ast->unit.n, sizeof *p->ast->unit.at, by_name);
+  for (const Node *n = p->ast->file->a; n; n = n->next) {
+    if (is_unit(n) && sc_unit(p->ast, n->name) != n) PUSH(p->sc, &p->ast->again, n);
+  }
+}
+
+// ---- entry
+
 Ast *sc_parse(Sc *sc, const Text *text) {
   Parser p = {.sc = sc, .ast = NEW(sc, Ast), .at = text->at, .end = text->at + text->len};
   p.ast->text = text;
@@ -263,5 +298,6 @@ Ast *sc_parse(Sc *sc, const Text *text) {
   Span at;
   if (!p.stop && p.ast->file && too_deep(p.ast->file, 0, &at)) sc_too_deep(&p, at);
   if (p.stop || !p.ast->file) p.ast->file = MAKE(&p, FILE, 0, .a = NULL);
+  index_units(&p);
   return p.ast;
 }
