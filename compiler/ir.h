@@ -171,9 +171,6 @@ typedef struct Ring {
   u32 part0, parts;       // its parts: bufs [part0, part0 + parts)
   u32 owner;              // a private ring's role (one ring an instance); else SC_NONE
   u16 fillers, drainers;  // roles, bit r for role r
-  bool copied;            // some fill is by the copy engine
-  bool stored;            // some fill is by threads
-  bool read;              // some drainer's threads read it (ldmatrix, ld.shared), not only wgmma and copies
   bool multicast;
   u32 full_count;         // derive: arrivals that complete the full barrier, a generation
   u32 empty_count;        // derive: arrivals that complete the empty barrier

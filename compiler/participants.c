@@ -1,5 +1,5 @@
 // participants.c - who takes part in each ring: read off the code of all roles, once it stands.
-// Out: the fillers, drainers and kinds of access of every ring; a ring that only one side uses, or
+// Out: the fillers and drainers of every ring; a ring that only one side uses, or
 // a part that is read and never filled, is an error; a fill that brings nothing is doubtful.
 #include "lower.h"
 
@@ -47,7 +47,6 @@ static void reads(Low *l, u32 role, Xid root, Walk *w) {
     for (u32 i = x_operands(l->k, x, operand); i--;) PUSH(l->sc, &w->pending, operand[i]);
     Ring *r = low_at(l, x)->op == X_LOAD ? touched(l, role, low_at(l, x)->ref) : NULL;
     if (!r) continue;
-    r->read = true;
     mark(l, w, low_at(l, x)->ref, false);
   }
 }
@@ -58,13 +57,11 @@ static void map_access(Low *l, u32 role, const Map *m, Walk *w) {
   Ring *r = m->dst == SC_NONE ? NULL : touched(l, role, m->dst);
   if (!r) return;
   mark(l, w, m->dst, true);
-  if (l->k->view.at[m->dst].fill) r->stored = true;
 }
 
-static void product_access(Low *l, u32 role, const Product *p, bool by_threads, Walk *w) {
-  Ring *a = touched(l, role, p->a), *b = touched(l, role, p->b);
-  if (a) a->read |= by_threads;
-  if (b) b->read |= by_threads;
+static void product_access(Low *l, u32 role, const Product *p, Walk *w) {
+  touched(l, role, p->a);
+  touched(l, role, p->b);
   mark(l, w, p->a, false);
   mark(l, w, p->b, false);
 }
@@ -75,7 +72,6 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
     case OP_COPYIN: {
       Ring *r = touched(l, role, ins->arg[0]);
       mark(l, w, ins->arg[0], true);
-      r->copied = true;
       r->multicast |= (ins->flags & INS_MULTICAST) != 0;
       break;
     }
@@ -89,7 +85,7 @@ static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
     case OP_VOTE: map_access(l, role, &k->map.at[ins->arg[0]], w); break;
     case OP_MMA:
     case OP_MMAWARP:
-      product_access(l, role, &k->product.at[ins->arg[0]], ins->op == OP_MMAWARP, w);
+      product_access(l, role, &k->product.at[ins->arg[0]], w);
       break;
     default: break;
   }
