@@ -70,6 +70,7 @@ Uses *sc_uses(Sc *sc, const Kernel *k) {
   Uses *u = NEW(sc, Uses);
   u->sc = sc;
   u->k = k;
+  u->below = x_below(sc, k);
   u->ring = NEWS(sc, u8, k->role.n * k->ring.n + 1);
   u->tensor = NEWS(sc, u8, k->role.n * k->buf.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {

@@ -11,6 +11,7 @@ void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit) {
   l->k->name = unit->name;
   l->k->span = unit->name_span.hi ? unit->name_span : unit->span;
   l->k->text = ast->text;
+  l->below = x_below(sc, l->k);
   low_push(l);
   l->base = l->scope;
   low_push(l);

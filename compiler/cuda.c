@@ -347,6 +347,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->name = NEWS(sc, const char *, k->buf.n + 1);
   c->by_thread = NEWS(sc, bool, k->buf.n + 1);
   c->xname = NEWS(sc, const char *, k->expr.n + 1);
+  c->hoist = NEWS(sc, Hoist, k->expr.n + 1);
   c->loop = NEWS(sc, const char *, k->loop.n + 1);
   c->let = NEWS(sc, const char *, k->let.n + 1);
   c->scope = NEWS(sc, Scope, k->buf.n + 1);

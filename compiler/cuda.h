@@ -103,6 +103,8 @@ typedef struct Cuda {
   Scope *scope;        // of each register tile of that role
   bool *declared;      // … and whether it has been
   struct Uses *uses;   // flow.h
+  struct Hoist *hoist; // by expression: what stands for it in the element-wise statement being written
+  u32 statement;       // the number of that one
   bool *loose;         // by operation and buf: a product into the tile has ended, and the tile is not tied since
   QuadSum *sum;        // of each that is partial
   const char **let;    // of each named uniform value, its name in that role, or NULL
@@ -131,9 +133,11 @@ typedef enum HoistKind {
   HOIST_FOUR,   // those of four elements: name[e & 3]
 } HoistKind;
 typedef struct Hoist {
-  const char *name;
+  const char *name;  // NULL: nothing stands for it
   u8 kind;
   bool by_row;
+  u8 prepared;       // it has been looked at as part of what is computed once a row (bit 0), once an element (bit 1)
+  u32 statement;     // the statement of which all this is true
 } Hoist;
 
 // Where an element of a map is being computed.
@@ -147,7 +151,6 @@ typedef struct At {
   bool placed;         // a row's place, from base `place` on, is called "row"
   Xid place;
   bool parts;          // partial tiles are read part by part
-  Hoist **hoist;     // per expression: what stands for it here, or NULL
 } At;
 
 // What the loop over elements reads at its head, for four of them: two elements of a vector in a stage, along the

@@ -126,7 +126,8 @@ static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
 
 Txt cu_expr(Cuda *c, const At *at, Xid x) {
   const Expr *e = &c->k->expr.at[x];
-  if (at && at->hoist && at->hoist[x]) return hoisted(c, at, e, at->hoist[x]);
+  const Hoist *h = &c->hoist[x];
+  if (at && h->name && h->statement == c->statement) return hoisted(c, at, e, h);
   if (c->xname[x]) return (Txt){c->xname[x], P_ATOM};
   u8 arity = sc_xop[e->op].arity;
   if (arity == 0) return leaf(c, at, e);

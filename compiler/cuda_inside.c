@@ -48,6 +48,7 @@ static bool nonneg(Proof *q, Xid x);
 // Does the condition say that `x` is more than something that is not negative?
 static bool says_positive(Proof *q, Xid cond, Xid x) {
   const Expr *e = &q->k->expr.at[cond];
+  if (!go_on(q)) return false;
   if (e->op == X_AND) return says_positive(q, e->a, x) || says_positive(q, e->b, x);
   return e->op == X_LT && e->b == x && nonneg(q, e->a);
 }

@@ -76,9 +76,9 @@ static void put_code(Str *out, u32 first, const char *code) {
 }
 
 void cu_put_remark(Str *out, u32 indent, const char *text) {
-  size_t n = strlen(text), at = n;
-  if (n > WIDTH - indent) {
-    for (at = WIDTH - indent; at > WIDTH / 2 && text[at] != ' ';) at--;
+  size_t n = strlen(text), at = n, room = indent < WIDTH / 2 ? WIDTH - indent : WIDTH / 2;
+  if (n > room) {
+    for (at = room; at > room / 2 && text[at] != ' ';) at--;
   }
   put(out, indent, text, at);
   if (at == n) return;

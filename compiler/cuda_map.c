@@ -4,14 +4,21 @@
 // limits of comparisons with a column: `t*BN + j < N` is one constant against one register. At its head are read,
 // two at once for both rows, the elements of a vector in a stage that runs along the columns.
 #include "cuda.h"
+#include "flow.h"
 
 #include <string.h>
 
-static Hoist *hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_row) {
-  Hoist *h = NEW(g->c->sc, Hoist);
-  *h = (Hoist){name, (u8)kind, by_row};
-  g->at.hoist[x] = h;
+static Hoist *hoist_of(MapGen *g, Xid x) {
+  Hoist *h = &g->c->hoist[x];
+  if (h->statement != g->c->statement) *h = (Hoist){.statement = g->c->statement};
   return h;
+}
+
+static void hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_row) {
+  Hoist *h = hoist_of(g, x);
+  h->name = name;
+  h->kind = (u8)kind;
+  h->by_row = by_row;
 }
 
 bool cu_on(const MapGen *g, Xid x, int var) { return var >= 0 && g->c->k->expr.at[x].vars >> var & 1; }
@@ -89,12 +96,9 @@ static bool is_zero(const MapGen *g, Xid x) {
   return e->op == X_REAL && e->num.f == 0;
 }
 
-// Is the condition that columns lie from one number to another, which count whole groups of eight, as threads hold
-// them?
-static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
+// Is the condition that columns lie before or after a number, which counts whole groups of eight, as threads hold them?
+static bool bound(const MapGen *g, const Expr *e, i64 *from, i64 *to) {
   const Kernel *k = g->c->k;
-  const Expr *e = &k->expr.at[cond];
-  if (e->op == X_AND) return bounds(g, e->a, from, to) && bounds(g, e->b, from, to);
   if (e->op != X_LT && e->op != X_LE) return false;
   Xid column = e->op == X_LT ? e->a : e->b, bound = e->op == X_LT ? e->b : e->a;  // j < n, n <= j
   i64 n;
@@ -102,6 +106,20 @@ static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
   if (!x_const_int(k, bound, &n) || n % 8 || n < 0 || n > g->cols) return false;
   if (e->op == X_LT && n < *to) *to = n;
   if (e->op == X_LE && n > *from) *from = n;
+  return true;
+}
+
+// Is it that columns lie from one number to another?
+static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
+  Below *below = &g->c->uses->below;
+  x_begin(below, 0);
+  x_from(below, cond);
+  for (Xid x; (x = x_next(below));) {
+    const Expr *e = &g->c->k->expr.at[x];
+    if (e->op == X_AND) continue;
+    if (!bound(g, e, from, to)) return false;
+    x_skip(below);
+  }
   return true;
 }
 
@@ -159,11 +177,14 @@ static void reduction(MapGen *g, Xid x, Columns columns) {
 typedef struct Affine {
   Str added, taken;  // " + a + b", " - c"
   int rows, cols;
+  u32 steps;         // so far: expressions share their operands, and what takes too many is not of this form
 } Affine;
+enum { MAX_STEPS = 1000 };
 
 // Adds x to the sum, or with a negative sign takes it away. False: it is not of this form.
 static bool affine(MapGen *g, Xid x, int sign, Affine *sum) {
   const Expr *e = &g->c->k->expr.at[x];
+  if (++sum->steps > MAX_STEPS) return false;
   if (e->op == X_IDX) {
     *((int)e->ref == g->at.row ? &sum->rows : &sum->cols) += sign;
     return true;
@@ -289,7 +310,9 @@ static void prepare(MapGen *g, Xid x, bool elems) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
   bool reduces = e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN;
-  if (g->at.hoist[x] || x_uniform(c->k, x)) return;
+  Hoist *h = hoist_of(g, x);
+  if (h->name || h->prepared >> elems & 1 || x_uniform(c->k, x)) return;
+  h->prepared |= (u8)(1u << elems);
   if (limit(g, x) || ahead(g, x) || added(g, x)) return;
   if (e->op == X_DIV && cu_on(g, x, g->at.col) && !cu_on(g, e->b, g->at.col) && !x_uniform(c->k, e->b) && g->rows) {
     prepare(g, e->a, elems);
@@ -311,7 +334,7 @@ static void prepare(MapGen *g, Xid x, bool elems) {
 static MapGen begin(Cuda *c, const Map *m, bool parts) {
   MapGen g = {.c = c, .m = m};
   g.at = (At){.map = m, .row = m->row, .col = m->col, .odd = -1, .block = "0", .parts = parts};
-  g.at.hoist = NEWS(c->sc, Hoist *, c->k->expr.n);
+  c->statement++;
   g.rows = sc_extent(c->k, m, m->row);
   g.cols = sc_extent(c->k, m, m->col);
   g.packed = m->pairs;

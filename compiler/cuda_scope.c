@@ -24,12 +24,12 @@ static void touch(Reach *r, u32 pc, bool whole) {
   r->last = pc;
 }
 
-static void touch_all(Cuda *c, Uses *uses, Reach *reach, u32 pc) {
+static void touch_all(Cuda *c, Reach *reach, u32 pc) {
   const Kernel *k = c->k;
   const Ins *ins = &k->role.at[c->r].code.at[pc];
-  u32 n = sc_accesses(uses, ins);
+  u32 n = sc_accesses(c->uses, ins);
   for (u32 i = 0; i < n; i++) {
-    const Access *a = &uses->at.at[i];
+    const Access *a = &c->uses->at.at[i];
     const View *v = &k->view.at[a->view];
     if (k->buf.at[v->buf].space != SP_REG) continue;
     touch(&reach[v->buf], pc, a->write && sc_writes_all(k, ins, v));
@@ -51,10 +51,9 @@ u32 sc_block_end(const Code *code, u32 pc) {
 static void place_declarations(Cuda *c) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
-  Uses *uses = sc_uses(c->sc, k);
   Reach *reach = NEWS(c->sc, Reach, k->buf.n + 1);
   for (u32 i = 0; i < k->buf.n; i++) reach[i].first = SC_NONE;
-  for (u32 pc = 0; pc < code->n; pc++) touch_all(c, uses, reach, pc);
+  for (u32 pc = 0; pc < code->n; pc++) touch_all(c, reach, pc);
   for (u32 i = 0; i < k->buf.n; i++) {
     const Reach *r = &reach[i];
     if (k->buf.at[i].space != SP_REG || k->buf.at[i].role != c->r) continue;

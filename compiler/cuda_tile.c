@@ -3,6 +3,7 @@
 // products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 % 2), column
 // 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment).
 #include "cuda.h"
+#include "flow.h"
 
 #include <string.h>
 

@@ -28,6 +28,7 @@ enum {
 typedef struct Uses {
   Sc *sc;
   const Kernel *k;
+  Below below;
   VEC(Access) at;       // of the operation asked about last
   u8 *ring;             // USE_* by role * rings + ring
   u8 *tensor;           // DOES_* by role * bufs + buf

@@ -8,39 +8,25 @@ typedef struct Add {
   u32 role, pc, view;
 } Add;
 
-// Does x depend on the axis?
-static bool on_axis(const Uses *u, Xid root, u32 axis) {
+// The axes on which a place depends, by bits.
+static u32 axes_of(Uses *u, const View *v) {
   const Kernel *k = u->k;
-  VEC(Xid) pending = {0};
-  bool *seen = NEWS(u->sc, bool, k->expr.n + 1);
-  if (root) PUSH(u->sc, &pending, root);
-  while (pending.n) {
-    Xid x = pending.at[--pending.n], operand[SC_MAX_OPERANDS];
-    const Expr *e = &k->expr.at[x];
-    if (seen[x] || !(e->deps & (DEP_AXIS | DEP_FETCH))) continue;
-    seen[x] = true;
-    if (e->op == X_AXIS && e->ref == axis) return true;
-    u32 n = x_operands(k, x, operand);
-    for (u32 i = 0; i < n; i++) {
-      if (operand[i]) PUSH(u->sc, &pending, operand[i]);
-    }
-  }
-  return false;
+  u32 axes = 0;
+  x_begin(&u->below, DEP_AXIS | DEP_FETCH);
+  for (u32 d = 0; d < v->rank; d++) x_from(&u->below, v->at[d].base);
+  for (Xid x; (x = x_next(&u->below));)
+    if (k->expr.at[x].op == X_AXIS) axes |= 1u << k->expr.at[x].ref;
+  return axes;
 }
 
 // Does the place depend on each axis of the grid and on the instance? (That the places then do not
 // overlap, a run shows.)
-static bool is_own(const Uses *u, const Add *a) {
+static bool is_own(Uses *u, const Add *a) {
   const Kernel *k = u->k;
   const View *v = &k->view.at[a->view];
   bool instance = k->role.at[a->role].instances == 1;
   for (u32 d = 0; d < v->rank; d++) instance |= k->expr.at[v->at[d].base].deps & DEP_INST;
-  for (u32 i = 0; i < k->axis.n; i++) {
-    bool found = false;
-    for (u32 d = 0; d < v->rank && !found; d++) found = on_axis(u, v->at[d].base, i);
-    if (!found) return false;
-  }
-  return instance;
+  return instance && axes_of(u, v) == (1u << k->axis.n) - 1;
 }
 
 // Additions to one tensor: the first of each kind, or one that another role makes, or to places
@@ -50,7 +36,7 @@ typedef struct Adds {
   bool any[2], shared;
 } Adds;
 
-static void note_add(const Uses *u, Adds *all, const Add *a, bool copies) {
+static void note_add(Uses *u, Adds *all, const Add *a, bool copies) {
   const Add *first = all->any[0] ? &all->by[0] : &all->by[1];
   bool shared = !is_own(u, a) || ((all->any[0] || all->any[1]) && first->role != a->role);
   if (!all->any[copies] || (shared && !all->shared)) all->by[copies] = *a;
@@ -58,7 +44,7 @@ static void note_add(const Uses *u, Adds *all, const Add *a, bool copies) {
   all->shared |= shared;
 }
 
-static Adds *find_adds(const Uses *u) {
+static Adds *find_adds(Uses *u) {
   const Kernel *k = u->k;
   Adds *of = NEWS(u->sc, Adds, k->buf.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {

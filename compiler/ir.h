@@ -404,6 +404,26 @@ static inline bool x_uniform(const Kernel *k, Xid e) {
 }
 enum { SC_MAX_OPERANDS = 3 + SC_MAX_RANK };
 u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]);   // its operands, and the bases of a LOAD's positions
+
+// below.c: walks over what is below some expressions, each node once a walk.
+//   x_begin(&b, 0);
+//   x_from(&b, root);
+//   for (Xid x; (x = x_next(&b));) …
+typedef struct Below {
+  Sc *sc;
+  const Kernel *k;
+  u8 deps;           // only nodes that depend on some of these are met; 0: all
+  u32 walk;          // the number of the present walk
+  u32 *met, room;    // by expression: the last walk that met it
+  Xid last;          // its operands are still to come
+  VEC(Xid) pending;
+} Below;
+Below x_below(Sc *sc, const Kernel *k);  // for any number of walks; the kernel may grow between them
+void x_begin(Below *b, u8 deps);         // a new walk
+void x_from(Below *b, Xid root);         // … from here, too; 0: nothing
+Xid x_next(Below *b);                    // 0: there is no more
+void x_skip(Below *b);                   // nothing below what x_next gave last, unless another way leads there
+
 i64 sc_floordiv(i64 a, i64 b);  // b != 0
 i64 sc_floormod(i64 a, i64 b);
 bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out);  // NEG … NE on integers; false: overflow or division by zero

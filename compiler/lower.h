@@ -111,6 +111,7 @@ typedef struct Low {
   u32 nest, stmts, exprs;
   bool dead;       // a limit was passed: nothing more is reported
   VEC(u16) depth;  // of each expression's graph
+  Below below;
   VEC(u32) stated;  // intermediates of the specification whose equation says their type
   VEC(u32) done;   // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;

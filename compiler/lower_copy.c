@@ -141,20 +141,18 @@ static bool one_filler(Low *l, Span at, const Buf *stage) {
 
 // Does x mention an index of the grid along which the cluster's CTAs differ, other than divided by
 // their number?
-static bool differs(const Low *l, Xid x, u32 *steps) {
-  const Expr *e = low_at(l, x);
+static bool differs(Low *l, Xid root) {
   i64 by;
-  if (!x || !(e->deps & DEP_AXIS)) return false;
-  if (++*steps > 1000) return true;
-  if (e->op == X_AXIS) return l->k->axis.at[e->ref].cluster > 1;
-  if (e->op == X_IDIV && low_at(l, e->a)->op == X_AXIS && x_const_int(l->k, e->b, &by)) {
-    return by % l->k->axis.at[low_at(l, e->a)->ref].cluster != 0;
+  x_begin(&l->below, DEP_AXIS);
+  x_from(&l->below, root);
+  for (Xid x; (x = x_next(&l->below));) {
+    const Expr *e = low_at(l, x), *a = low_at(l, e->a);
+    if (e->op == X_AXIS && l->k->axis.at[e->ref].cluster > 1) return true;
+    if (e->op != X_IDIV || a->op != X_AXIS || !x_const_int(l->k, e->b, &by)) continue;
+    if (by % l->k->axis.at[a->ref].cluster) return true;
+    x_skip(&l->below);
   }
-  Xid part[SC_MAX_OPERANDS];
-  u32 n = x_operands(l->k, x, part);
-  bool some = false;
-  for (u32 i = 0; i < n && !some; i++) some = differs(l, part[i], steps);
-  return some;
+  return false;
 }
 
 // Each CTA brings its share of a stage to all. Its rows must divide, even where the shares will be
@@ -172,12 +170,11 @@ static bool shared_evenly(Low *l, const Node *n, const Buf *stage) {
 
 // A multicast brings the same to all CTAs of a cluster; with one CTA it is an ordinary copy.
 static bool multicast(Low *l, const Node *n, u32 from, const Buf *stage, u8 *flags) {
-  u32 steps = 0;
   *flags = n->flags & F_MULTICAST && sc_cluster(l->k) > 1 ? INS_MULTICAST : 0;
   if (*flags && !shared_evenly(l, n, stage)) return false;
   const View *v = &l->k->view.at[from];
   for (u32 i = 0; *flags && i < v->rank; i++) {
-    if (!differs(l, v->at[i].base, &steps)) continue;
+    if (!differs(l, v->at[i].base)) continue;
     Diag *d = low_error(l, D_R9_COPY, n->b->span,
                         "a multicast slice must be the same in all CTAs of the cluster");
     sc_help(l->sc, d, "an index x of 'cluster (x : n)' stands in it as x/n only");

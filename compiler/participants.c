@@ -1,6 +1,6 @@
 // participants.c - who takes part in each ring: read off the code of all roles, once it stands.
-// Out: the fillers and drainers of every ring; a ring that only one side uses, or
-// a part that is read and never filled, is an error; a fill that brings nothing is doubtful.
+// Out: the fillers and drainers of every ring; a ring that only one side uses, or a part that is
+// read and never filled, is an error; a fill that brings nothing is doubtful.
 #include "lower.h"
 
 // The ring whose stage a role touches through the view, if it is one; a held stage has been waited
@@ -20,11 +20,8 @@ static Ring *touched(Low *l, u32 role, u32 view) {
   return r;
 }
 
-// A walk over expressions; `stamp` tells which nodes the present one has met.
+// What is known so far of the tiles of rings.
 typedef struct Walk {
-  u32 *met;
-  u32 stamp;
-  VEC(Xid) pending;
   u32 *read;      // by buf: a view that reads it, + 1; 0: none
   bool *written;  // by buf
 } Walk;
@@ -35,28 +32,20 @@ static void mark(Low *l, Walk *w, u32 view, bool write) {
   else if (!w->read[buf]) w->read[buf] = view + 1;
 }
 
-// Marks the rings whose stages the expression reads. Uniform operands read none.
-static void reads(Low *l, u32 role, Xid root, Walk *w) {
-  if (!root) return;
-  w->stamp++;
-  PUSH(l->sc, &w->pending, root);
-  while (w->pending.n) {
-    Xid x = w->pending.at[--w->pending.n], operand[SC_MAX_OPERANDS];
-    if (w->met[x] == w->stamp || !(low_at(l, x)->deps & DEP_TILE)) continue;
-    w->met[x] = w->stamp;
-    for (u32 i = x_operands(l->k, x, operand); i--;) PUSH(l->sc, &w->pending, operand[i]);
-    Ring *r = low_at(l, x)->op == X_LOAD ? touched(l, role, low_at(l, x)->ref) : NULL;
-    if (!r) continue;
-    mark(l, w, low_at(l, x)->ref, false);
+// Marks what of stages the map reads. Uniform operands read none.
+static void reads(Low *l, u32 role, const Map *m, Walk *w) {
+  x_begin(&l->below, DEP_TILE);
+  x_from(&l->below, m->cond);
+  x_from(&l->below, m->root);
+  for (Xid x; (x = x_next(&l->below));) {
+    const Expr *e = low_at(l, x);
+    if (e->op == X_LOAD && touched(l, role, e->ref)) mark(l, w, e->ref, false);
   }
 }
 
 static void map_access(Low *l, u32 role, const Map *m, Walk *w) {
-  reads(l, role, m->root, w);
-  reads(l, role, m->cond, w);
-  Ring *r = m->dst == SC_NONE ? NULL : touched(l, role, m->dst);
-  if (!r) return;
-  mark(l, w, m->dst, true);
+  reads(l, role, m, w);
+  if (m->dst != SC_NONE && touched(l, role, m->dst)) mark(l, w, m->dst, true);
 }
 
 static void product_access(Low *l, u32 role, const Product *p, Walk *w) {
@@ -146,8 +135,7 @@ static void empty_fill(Low *l, const Code *code, u32 pc, const Walk *w) {
 }
 
 void low_participants(Low *l) {
-  Walk w = {.met = NEWS(l->sc, u32, l->k->expr.n),
-            .read = NEWS(l->sc, u32, l->k->buf.n + 1),
+  Walk w = {.read = NEWS(l->sc, u32, l->k->buf.n + 1),
             .written = NEWS(l->sc, bool, l->k->buf.n + 1)};
   for (u32 r = 0; r < l->k->role.n; r++) {
     const Code *code = &l->k->role.at[r].code;

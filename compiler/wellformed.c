@@ -197,7 +197,7 @@ static void check_tables(Check *c) {
 
 const char *sc_wellformed(Sc *sc, const Kernel *k) {
   Check c = {.sc = sc, .k = k, .role = SC_NONE};
-  c.stamp = NEWS(sc, u32, k->expr.n);
+  c.below = x_below(sc, k);
   c.open = NEWS(sc, bool, k->loop.n);
   c.used = NEWS(sc, bool, k->loop.n);
   c.fill = NEWS(sc, u16, k->ring.n);

@@ -9,8 +9,7 @@ typedef struct Check {
   Sc *sc;
   const Kernel *k;
   const char *wrong;    // the first broken invariant
-  u32 *stamp, epoch;    // expressions seen in this walk
-  VEC(Xid) stack;
+  Below below;          // an operation's or equation's expressions
   bool *open, *used;    // loops: around the current operation; by some FOR
   u16 *fill, *drain;    // rings: the roles whose code fills and drains them
   u32 role;             // SC_NONE: not inside one

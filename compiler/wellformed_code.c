@@ -42,16 +42,8 @@ static void check_node(Check *c, Xid x) {
 
 // Visits all that is below x and not yet visited in this walk.
 static void walk(Check *c, Xid x) {
-  Xid operand[SC_MAX_OPERANDS] = {x};
-  for (u32 n = x != 0;; n = x_operands(c->k, c->stack.at[--c->stack.n], operand)) {
-    for (u32 i = 0; i < n; i++) {
-      if (c->stamp[operand[i]] == c->epoch) continue;
-      c->stamp[operand[i]] = c->epoch;
-      check_node(c, operand[i]);
-      PUSH(c->sc, &c->stack, operand[i]);
-    }
-    if (!c->stack.n || c->wrong) return;
-  }
+  x_from(&c->below, x);
+  while (!c->wrong && (x = x_next(&c->below))) check_node(c, x);
 }
 
 // An operand that is the same for the whole instance.
@@ -310,7 +302,7 @@ void sc_check_role(Check *c, u32 role) {
   c->role = role;
   for (u32 i = 0; i < code->n && !c->wrong; i++) {
     const Ins *ins = &code->at[i];
-    c->epoch++;
+    x_begin(&c->below, 0);
     if (vote != SC_NONE && sc_op[ins->op].effects & COLLECTIVE)
       sc_bad(c, "'%s' under a vote", sc_op[ins->op].text);
     from = check_nest(c, code, i, from, outer);
@@ -336,7 +328,7 @@ void sc_check_users(Check *c) {
 void sc_check_spec(Check *c) {
   c->spec = true;
   for (u32 i = 0; i < c->k->spec.n && !c->wrong; i++) {
-    c->epoch++;
+    x_begin(&c->below, 0);
     check_map(c, c->k->spec.at[i], OP_MAP);
     if (c->wrong) c->wrong = sc_printf(c->sc, "specification, equation %u: %s", i, c->wrong);
   }

@@ -72,7 +72,9 @@ bool env_bool(Env *e, Xid x);
 // A map compiled to a program over strips: each node of its expression works on a run of consecutive
 // values of one index variable, in loops that the C compiler vectorises. Immutable; shared by threads.
 typedef struct Strip Strip;
-Strip *sc_strip(Sc *sc, const Kernel *k, const Map *m);
+typedef struct StripMaker StripMaker;
+StripMaker *sc_strip_maker(Sc *sc, const Kernel *k);  // for all maps of a kernel
+Strip *sc_strip(StripMaker *mk, const Map *m);
 
 // Where an operand's elements are: element (i0, i1, …) is at `at` + sum of i_v * stride[v]. Register tiles
 // and stages are held as f32 (i32 tiles as i32) whatever their element type; tensors as they are.

@@ -64,6 +64,8 @@ typedef struct Spec {
   u32 *up;       // union-find over (equation, output variable)
   bool *broken;  // … by representative: not usable as prefix
   size_t block;  // bytes of a worker's intermediates
+  Below below;
+  StripMaker *maker;
 } Spec;
 
 // A group's loop, shared by its workers.
@@ -89,16 +91,6 @@ static bool is_output(const Spec *s, u32 buf) {
 }
 
 // ---- which equations read which values
-
-static void mark_reachable(const Kernel *k, Xid root, u8 *mark) {
-  mark[root] = 1;
-  for (Xid x = root; x; x--) {
-    Xid ops[SC_MAX_OPERANDS];
-    if (!mark[x]) continue;
-    u32 n = x_operands(k, x, ops);
-    for (u32 i = 0; i < n; i++) mark[ops[i]] = 1;
-  }
-}
 
 static u32 find(const Spec *s, u32 node) {
   while (s->up[node] != node) node = s->up[node] = s->up[s->up[node]];
@@ -161,17 +153,17 @@ static void read_equation(Spec *s, u32 e) {
   eq->m = &k->map.at[k->spec.at[e]];
   eq->group = e;
   eq->buf = k->view.at[eq->m->dst].buf;
-  eq->strip = sc_strip_spec(s->sc, k, eq->m, s->exact);
+  eq->strip = sc_strip_spec(s->maker, eq->m, s->exact);
   for (i8 v = 0; v < SC_MAX_VARS; v++) s->up[node_of(e, v)] = node_of(e, v);
   for (u32 v = 0; v < eq->m->vars; v++) eq->extent[v] = env_int(&s->env, eq->m->var[v].extent);
-  u8 *mark = sc_new(s->sc, k->expr.n);
-  mark_reachable(k, eq->m->root, mark);
-  mark_reachable(k, eq->m->cond, mark);
+  x_begin(&s->below, 0);
   for (u32 i = 0; i < k->view.at[eq->m->dst].rank; i++)
-    mark_reachable(k, k->view.at[eq->m->dst].at[i].base, mark);
-  for (Xid x = 1; x < k->expr.n; x++) {
+    x_from(&s->below, k->view.at[eq->m->dst].at[i].base);
+  x_from(&s->below, eq->m->cond);
+  x_from(&s->below, eq->m->root);
+  for (Xid x; (x = x_next(&s->below));) {
     const Expr *p = &k->expr.at[x];
-    if (!mark[x] || p->op != X_LOAD) continue;
+    if (p->op != X_LOAD) continue;
     u32 buf = k->view.at[p->ref].buf;
     Read read = {.view = p->ref, .def = s->definer[buf]};
     PUSH(s->sc, &eq->reads, read);
@@ -179,18 +171,18 @@ static void read_equation(Spec *s, u32 e) {
   s->definer[eq->buf] = e;
 }
 
-// Does an equation with more indices read what equation e defines?
-static bool serves_larger(const Spec *s, u32 e) {
-  for (u32 r = e + 1; r < s->eqs; r++)
-    for (u32 i = 0; i < s->eq[r].reads.n; i++)
-      if (s->eq[r].reads.at[i].def == e && s->eq[r].m->outs > s->eq[e].m->outs) return true;
-  return false;
+// What an equation with more indices reads is computed before it.
+static void serve_larger(Spec *s, const Eq *eq) {
+  for (u32 i = 0; i < eq->reads.n; i++) {
+    u32 def = eq->reads.at[i].def;
+    if (def != SC_NONE && eq->m->outs > s->eq[def].m->outs) s->eq[def].before = true;
+  }
 }
 
 static void choose_before(Spec *s) {
+  for (u32 e = 0; e < s->eqs; e++) serve_larger(s, &s->eq[e]);
   for (u32 e = 0; e < s->eqs; e++) {
     Eq *eq = &s->eq[e];
-    eq->before = serves_larger(s, e);
     for (u32 i = 0; i < eq->reads.n; i++)
       eq->before &= eq->reads.at[i].def == SC_NONE || s->eq[eq->reads.at[i].def].before;
   }
@@ -292,11 +284,11 @@ static double operations(Spec *s, const Task *t) {
   for (u32 e = 0; e < s->eqs; e++) {
     const Eq *eq = &s->eq[e];
     if (eq->group != t->group) continue;
-    u8 *mark = sc_new(s->sc, s->k->expr.n);
-    mark_reachable(s->k, eq->m->root, mark);
-    for (Xid x = 1; x < s->k->expr.n; x++) {
+    x_begin(&s->below, 0);
+    x_from(&s->below, eq->m->root);
+    for (Xid x; (x = x_next(&s->below));) {
       const Expr *p = &s->k->expr.at[x];
-      if (mark[x] && p->op >= X_SUM) n += 2 * extents(eq, t->depth, s->k->expr.at[p->a].vars);
+      if (p->op >= X_SUM) n += 2 * extents(eq, t->depth, s->k->expr.at[p->a].vars);
     }
     n += (is_output(s, eq->buf) ? ELEMENT : 2) *
          extents(eq, t->depth, (u8)((1u << eq->m->outs) - 1));
@@ -543,6 +535,8 @@ static void evaluate(Spec *s, u32 threads) {
   s->up = NEWS(s->sc, u32, s->eqs * SC_MAX_VARS);
   s->broken = NEWS(s->sc, bool, s->eqs *SC_MAX_VARS);
   env_init(s->sc, &s->env, k, s->b);
+  s->below = x_below(s->sc, k);
+  s->maker = sc_strip_maker(s->sc, k);
   for (u32 i = 0; i < k->buf.n; i++) s->definer[i] = SC_NONE;
   for (u32 e = 0; e < s->eqs; e++) read_equation(s, e);
   choose_before(s);

@@ -9,67 +9,64 @@
 
 enum { MAX_DEPTH = 1000, MAX_SLOTS = 4096, ROOT = 0 };
 
-// A node that has a home. `total`: inside a reduction, where partial values are added up.
+// A node that has a home in a scope. `total`: inside a reduction, where partial values are added up.
 typedef struct Home {
-  Xid e;
+  u32 scope;
   bool total;
   u16 slot;
+  u32 other;  // the node's other homes, from 1
 } Home;
 
 // Where nodes live: the map itself (scope 0), or the nest of a reduction.
 typedef struct Scope {
   u32 up;
   u32 nest;
-  VEC(Home) home;
 } Scope;
 
-typedef struct Maker {
+struct StripMaker {
   Sc *sc;
   const Kernel *k;
   const Map *m;
   Strip *s;
   bool spec;
   u32 depth;
-  u8 *traits;  // of each expression
+  bool *parted;  // by expression, of maps that go by parts
+  Below below;
+  u32 *homes, *made;  // by expression: its homes, from 1, in the map that was made last with it
+  u32 maps;
+  VEC(Home) home;
   VEC(Scope) scope;
-} Maker;
+};
 
-static u16 home_of(Maker *mk, u32 scope, Xid e, bool total);
+static u16 home_of(StripMaker *mk, u32 scope, Xid e, bool total);
 
-static const Expr *expr(const Maker *mk, Xid e) { return &mk->k->expr.at[e]; }
+static const Expr *expr(const StripMaker *mk, Xid e) { return &mk->k->expr.at[e]; }
 
-// Traits of a node. A reduction of what is uniform depends on an extent that only the map knows.
-enum { REDUCES = 1, PARTED = 2 };
-
-static void find_traits(Maker *mk) {
-  const Kernel *k = mk->k;
-  mk->traits = sc_new(mk->sc, k->expr.n);
+static bool *find_parted(Sc *sc, const Kernel *k) {
+  bool *parted = NEWS(sc, bool, k->expr.n + 1);
   for (Xid e = 1; e < k->expr.n; e++) {
     const Expr *p = &k->expr.at[e];
-    u8 t = mk->traits[p->a] | mk->traits[p->b] | mk->traits[p->c];
-    if (p->op == X_LOAD && k->buf.at[k->view.at[p->ref].buf].partial && mk->m->parts) t |= PARTED;
-    if (p->op == X_SUM) t = REDUCES | (mk->m->parts ? PARTED : 0);
-    if (p->op == X_RMAX || p->op == X_RMIN) t = REDUCES;
-    mk->traits[e] = t;
+    if (p->op == X_LOAD) parted[e] = k->buf.at[k->view.at[p->ref].buf].partial;
+    else if (p->op >= X_SUM) parted[e] = p->op == X_SUM;
+    else parted[e] = parted[p->a] || parted[p->b] || parted[p->c];
   }
+  return parted;
 }
 
 // Does the node differ from part to part of a partial value?
-static bool parted(const Maker *mk, Xid e) { return mk->traits[e] & PARTED; }
-static bool uniform(const Maker *mk, Xid e) {
-  return x_uniform(mk->k, e) && !(mk->traits[e] & REDUCES);
-}
+static bool parted(const StripMaker *mk, Xid e) { return mk->m->parts && mk->parted[e]; }
+static bool uniform(const StripMaker *mk, Xid e) { return x_uniform(mk->k, e); }
 
 static bool has(u8 vars, i8 v) { return v >= 0 && vars >> v & 1; }
 
 // ---- slots
 
-static u8 value_bytes(const Maker *mk, u8 ty) {
+static u8 value_bytes(const StripMaker *mk, u8 ty) {
   return ty == TY_BOOL ? 1 : ty == TY_INT ? 8 : mk->s->reals->bytes;
 }
 
 // A slot for `planes` strips over x (x < 0: values).
-static u16 new_slot(Maker *mk, i8 x, u8 bytes, u32 planes) {
+static u16 new_slot(StripMaker *mk, i8 x, u8 bytes, u32 planes) {
   Strip *s = mk->s;
   if (s->slot.n >= MAX_SLOTS) sc_unwind(mk->sc, SCHEDC_ELIMIT);
   u32 n = (u32)(x < 0 ? 1 : s->cap[x]) * planes * bytes;
@@ -81,7 +78,7 @@ static u16 new_slot(Maker *mk, i8 x, u8 bytes, u32 planes) {
 
 // How a step over x reads a slot: a strip over another variable is read at that one's current
 // value.
-static Ref read_slot(const Maker *mk, u16 slot, i8 x) {
+static Ref read_slot(const StripMaker *mk, u16 slot, i8 x) {
   const Slot *p = &mk->s->slot.at[slot];
   Ref r = {.slot = slot, .var = -1, .bytes = p->bytes, .one = p->x < 0};
   if (p->x >= 0 && p->x != x) {
@@ -99,7 +96,7 @@ i8 sc_plain_var(const Kernel *k, const Pos *p) {
   return p->base && e->op == X_IDX ? (i8)e->ref : -1;
 }
 
-static Site make_site(Maker *mk, u32 view, u32 scope, i8 x) {
+static Site make_site(StripMaker *mk, u32 view, u32 scope, i8 x) {
   const View *v = &mk->k->view.at[view];
   Site site = {.view = view, .partial = mk->k->buf.at[v->buf].partial};
   for (u32 i = 0; i < v->rank; i++) {
@@ -126,7 +123,7 @@ typedef struct Spot {
 } Spot;
 enum { IN_PARTS = 100, IN_AHEAD, IN_BODY };
 
-static Steps *list_of(Maker *mk, Spot at) {
+static Steps *list_of(StripMaker *mk, Spot at) {
   Strip *s = mk->s;
   if (at.list == IN_PARTS) return &s->parts;
   if (at.list < IN_PARTS) return &s->level[at.list];
@@ -135,7 +132,7 @@ static Steps *list_of(Maker *mk, Spot at) {
 }
 
 // The outermost spot, seen from a scope, where all of a node's variables have values.
-static Spot spot_of(Maker *mk, u32 scope, Xid e, bool total) {
+static Spot spot_of(StripMaker *mk, u32 scope, Xid e, bool total) {
   Strip *s = mk->s;
   u8 vars = expr(mk, e)->vars;
   while (scope != ROOT && !has(vars, (i8)s->nest.at[mk->scope.at[scope].nest].r))
@@ -155,36 +152,36 @@ static Spot spot_of(Maker *mk, u32 scope, Xid e, bool total) {
 
 // ---- reductions
 
-// How many loads below e that depend on both variables have which of them last (contiguous)?
-static void count_last(Maker *mk, Xid e, i8 p, i8 r, i32 *score, u8 *seen) {
-  const Expr *x = expr(mk, e);
-  if (seen[e] || !has(x->vars, p) || !has(x->vars, r)) return;
-  seen[e] = 1;
-  if (++mk->depth > MAX_DEPTH) sc_unwind(mk->sc, SCHEDC_ELIMIT);
-  if (x->op == X_LOAD) {
-    const View *v = &mk->k->view.at[x->ref];
+// What has variable p last (contiguous): more loads below e that depend on both, or fewer, than what
+// has r?
+static bool more_along(StripMaker *mk, Xid e, i8 p, i8 r) {
+  i32 score = 0;
+  x_begin(&mk->below, DEP_IDX);
+  x_from(&mk->below, e);
+  for (Xid x; (x = x_next(&mk->below));) {
+    const Expr *q = expr(mk, x);
+    bool both = has(q->vars, p) && has(q->vars, r);
+    if (both && q->op != X_LOAD) continue;
+    x_skip(&mk->below);
+    if (!both) continue;
+    const View *v = &mk->k->view.at[q->ref];
     i8 last = v->rank ? sc_plain_var(mk->k, &v->at[v->rank - 1]) : -1;
-    *score += last == p ? 1 : last == r ? -1 : 0;
+    score += last == p ? 1 : last == r ? -1 : 0;
   }
-  if (x->a) count_last(mk, x->a, p, r, score, seen);
-  if (x->b) count_last(mk, x->b, p, r, score, seen);
-  if (x->c) count_last(mk, x->c, p, r, score, seen);
-  mk->depth--;
+  return score > 0;
 }
 
-static const Reals *kind_of(const Maker *mk, u8 ty) {
+static const Reals *kind_of(const StripMaker *mk, u8 ty) {
   return ty == TY_INT ? &sc_ints : mk->s->reals;
 }
 
 // The nest of reduction e, whose value is wanted as a strip over p.
-static u32 make_nest(Maker *mk, u32 up, Xid e, i8 p, bool planes) {
+static u32 make_nest(StripMaker *mk, u32 up, Xid e, i8 p, bool planes) {
   Strip *s = mk->s;
   const Expr *x = expr(mk, e);
-  i32 score = 0;
-  if (p >= 0) count_last(mk, x->a, p, (i8)x->ref, &score, sc_new(mk->sc, mk->k->expr.n));
   u8 bytes = kind_of(mk, x->ty)->bytes;
   Nest nest = {.op = x->op, .ty = x->ty, .r = (u8)x->ref, .p = p, .planes = planes};
-  nest.dot = p < 0 || score <= 0;
+  nest.dot = p < 0 || !more_along(mk, x->a, p, (i8)x->ref);
   nest.acc = new_slot(mk, p, bytes, nest.dot ? LANES : PARTS);
   PUSH(mk->sc, &s->nest, nest);
   u32 n = s->nest.n - 1;
@@ -205,14 +202,14 @@ static u32 make_nest(Maker *mk, u32 up, Xid e, i8 p, bool planes) {
 
 // ---- steps
 
-static u16 uniform_slot(Maker *mk, Xid e) {
+static u16 uniform_slot(StripMaker *mk, Xid e) {
   u8 ty = expr(mk, e)->ty;
   Uniform u = {.e = e, .slot = new_slot(mk, -1, value_bytes(mk, ty), 1), .ty = ty};
   PUSH(mk->sc, &mk->s->uniform, u);
   return u.slot;
 }
 
-static StripFn *fn_of(const Maker *mk, const Expr *p) {
+static StripFn *fn_of(const StripMaker *mk, const Expr *p) {
   if (p->op == X_TOREAL) return mk->s->reals->of_int;
   u8 from = expr(mk, p->op == X_WHERE ? p->b : p->a)->ty;
   return from == TY_BOOL  ? sc_bool_fn(p->op)
@@ -221,14 +218,14 @@ static StripFn *fn_of(const Maker *mk, const Expr *p) {
 }
 
 // An operand as a step of list `at` reads it.
-static Ref operand(Maker *mk, Spot at, Xid e, bool total) {
+static Ref operand(StripMaker *mk, Spot at, Xid e, bool total) {
   if (!e) return (Ref){0};
   Ref r = read_slot(mk, home_of(mk, at.scope, e, total), at.x);
   r.part = !total && at.scope == ROOT && parted(mk, e) && expr(mk, e)->op == X_SUM;
   return r;
 }
 
-static u16 make_step(Maker *mk, Spot at, Xid e, bool total) {
+static u16 make_step(StripMaker *mk, Spot at, Xid e, bool total) {
   const Expr *p = expr(mk, e);
   Step t = {.op = p->op, .ty = p->ty, .x = at.x, .ref = p->ref};
   u32 planes = 1;
@@ -255,76 +252,73 @@ static u16 make_step(Maker *mk, Spot at, Xid e, bool total) {
 }
 
 // The slot of a node as seen from a scope; makes its step at first sight.
-static u16 home_of(Maker *mk, u32 scope, Xid e, bool total) {
+static u16 home_of(StripMaker *mk, u32 scope, Xid e, bool total) {
   bool once = uniform(mk, e);
   Spot at = {.scope = ROOT};
   if (!once) at = spot_of(mk, scope, e, total);
   total = total && !once && at.scope == ROOT && parted(mk, e);
   u32 in = at.scope;
-  for (u32 i = 0; i < mk->scope.at[in].home.n; i++) {
-    const Home *h = &mk->scope.at[in].home.at[i];
-    if (h->e == e && h->total == total) return h->slot;
+  if (mk->made[e] != mk->maps) mk->homes[e] = 0;
+  mk->made[e] = mk->maps;
+  for (u32 i = mk->homes[e]; i; i = mk->home.at[i - 1].other) {
+    const Home *h = &mk->home.at[i - 1];
+    if (h->scope == in && h->total == total) return h->slot;
   }
   if (++mk->depth > MAX_DEPTH) sc_unwind(mk->sc, SCHEDC_ELIMIT);
   bool inside = total || in != ROOT;
   u16 slot = once ? uniform_slot(mk, e) : make_step(mk, at, e, inside);
   mk->depth--;
-  PUSH(mk->sc, &mk->scope.at[in].home, ((Home){e, total, slot}));
+  PUSH(mk->sc, &mk->home, ((Home){in, total, slot, mk->homes[e]}));
+  mk->homes[e] = mk->home.n;
   return slot;
 }
 
 // ---- the whole map
 
 // The output variable that is last, and so contiguous, in most views outside of reductions.
-static void vote_view(const Maker *mk, u32 view, i32 weight, i32 *score) {
+static void vote_view(const StripMaker *mk, u32 view, i32 weight, i32 *score) {
   const View *v = &mk->k->view.at[view];
   i8 last = v->rank ? sc_plain_var(mk->k, &v->at[v->rank - 1]) : -1;
   if (last >= 0 && last < mk->m->outs) score[last] += weight;
 }
 
-static void vote_loads(Maker *mk, Xid e, i32 *score, u8 *seen) {
-  const Expr *p = expr(mk, e);
-  if (!e || seen[e] || uniform(mk, e)) return;
-  seen[e] = 1;
-  if (++mk->depth > MAX_DEPTH) sc_unwind(mk->sc, SCHEDC_ELIMIT);
-  if (p->op == X_LOAD) vote_view(mk, p->ref, 2, score);
-  vote_loads(mk, p->a, score, seen);
-  vote_loads(mk, p->b, score, seen);
-  vote_loads(mk, p->c, score, seen);
-  mk->depth--;
-}
-
-static i8 pick_vector(Maker *mk) {
+static i8 pick_vector(StripMaker *mk) {
   const Map *m = mk->m;
   i32 score[SC_MAX_VARS] = {0};
   if (m->dst != SC_NONE) vote_view(mk, m->dst, 3, score);
-  vote_loads(mk, m->root, score, sc_new(mk->sc, mk->k->expr.n));
+  x_begin(&mk->below, DEP_IDX | DEP_TILE);
+  x_from(&mk->below, m->root);
+  for (Xid x; (x = x_next(&mk->below));) {
+    if (expr(mk, x)->op != X_LOAD) continue;
+    vote_view(mk, expr(mk, x)->ref, 2, score);
+    x_skip(&mk->below);
+  }
   i8 best = (i8)(m->outs - 1);
   for (i8 v = best; v >= 0; v--)
     if (score[v] > score[best]) best = v;
   return best;
 }
 
-// Is dst read at another place than the written one? Then what is written must wait.
-static bool reads_elsewhere(Maker *mk, Xid e, u8 *seen) {
-  const Expr *p = expr(mk, e);
-  if (!e || seen[e] || uniform(mk, e)) return false;
-  seen[e] = 1;
-  if (p->op == X_LOAD) {
-    const View *v = &mk->k->view.at[p->ref], *d = &mk->k->view.at[mk->m->dst];
-    if (v->buf != d->buf || v->fill != d->fill) return false;
-    for (u32 i = 0; i < v->rank; i++)
-      if (v->at[i].base != d->at[i].base || v->at[i].var != d->at[i].var) return true;
-    return false;
-  }
-  if (++mk->depth > MAX_DEPTH) sc_unwind(mk->sc, SCHEDC_ELIMIT);
-  bool any = reads_elsewhere(mk, p->a, seen) || reads_elsewhere(mk, p->b, seen) ||
-             reads_elsewhere(mk, p->c, seen);
-  mk->depth--;
-  return any;
+static bool same_place(const View *v, const View *w) {
+  for (u32 i = 0; i < v->rank; i++)
+    if (v->at[i].base != w->at[i].base || v->at[i].var != w->at[i].var) return false;
+  return true;
 }
 
-static void set_extents(Maker *mk) {
+// Is dst read at another place than the written one? Then what is written must wait.
+static bool reads_elsewhere(StripMaker *mk) {
+  const View *d = &mk->k->view.at[mk->m->dst];
+  x_begin(&mk->below, DEP_IDX | DEP_TILE);
+  x_from(&mk->below, mk->m->root);
+  for (Xid x; (x = x_next(&mk->below));) {
+    if (expr(mk, x)->op != X_LOAD) continue;
+    const View *v = &mk->k->view.at[expr(mk, x)->ref];
+    if (v->buf == d->buf && v->fill == d->fill && !same_place(v, d)) return true;
+  }
+  return false;
+}
+
+static void set_extents(StripMaker *mk) {
   Strip *s = mk->s;
   for (u32 v = 0; v < mk->m->vars; v++) {
     i64 n = 0;
@@ -334,7 +328,7 @@ static void set_extents(Maker *mk) {
   }
 }
 
-static void add_buffer(Maker *mk) {
+static void add_buffer(StripMaker *mk) {
   Strip *s = mk->s;
   u64 n = 1;
   for (u32 v = 0; v < mk->m->outs; v++)
@@ -344,38 +338,51 @@ static void add_buffer(Maker *mk) {
   s->size += (u32)(n * (u64)(mk->m->parts ? PARTS : 1) * 8 + n + 63) & ~63u;
 }
 
-static Strip *make(Sc *sc, const Kernel *k, const Map *m, bool spec, bool wide) {
+static Strip *make(StripMaker *mk, const Map *m, bool spec, bool wide) {
+  Sc *sc = mk->sc;
   Strip *s = NEW(sc, Strip);
-  Maker mk = {.sc = sc, .k = k, .m = m, .s = s, .spec = spec};
-  s->k = k;
+  mk->m = m;
+  mk->s = s;
+  mk->spec = spec;
+  mk->maps++;
+  mk->depth = mk->home.n = mk->scope.n = 0;
+  s->k = mk->k;
   s->m = m;
   s->reals = wide ? &sc_reals64 : &sc_reals32;
   s->any = m->dst == SC_NONE;
   PUSH(sc, &s->slot, (Slot){0});
-  PUSH(sc, &mk.scope, (Scope){0});
-  find_traits(&mk);
-  set_extents(&mk);
-  s->v = pick_vector(&mk);
+  PUSH(sc, &mk->scope, (Scope){0});
+  set_extents(mk);
+  s->v = pick_vector(mk);
   for (u8 v = 0; v < m->outs; v++)
     if ((i8)v != s->v) s->outer[s->outers++] = v;
   Spot at = {.scope = ROOT, .x = s->v};
-  if (m->cond) s->cond = operand(&mk, at, m->cond, !s->any);
-  s->root = operand(&mk, at, m->root, false);
+  if (m->cond) s->cond = operand(mk, at, m->cond, !s->any);
+  s->root = operand(mk, at, m->root, false);
   if (!s->any) {
-    s->dst = make_site(&mk, m->dst, ROOT, s->v);
-    s->buffered = !spec && reads_elsewhere(&mk, m->root, sc_new(sc, k->expr.n));
+    s->dst = make_site(mk, m->dst, ROOT, s->v);
+    s->buffered = !spec && reads_elsewhere(mk);
   }
-  s->temp = new_slot(&mk, s->v, 8, 2);
-  if (s->buffered) add_buffer(&mk);
+  s->temp = new_slot(mk, s->v, 8, 2);
+  if (s->buffered) add_buffer(mk);
   s->rows = s->size;
   s->size += (u32)(s->slot.n * sizeof(char *) + 63) & ~63u;
   return s;
 }
 
-Strip *sc_strip(Sc *sc, const Kernel *k, const Map *m) { return make(sc, k, m, false, false); }
-
-Strip *sc_strip_spec(Sc *sc, const Kernel *k, const Map *m, bool wide) {
-  return make(sc, k, m, true, wide);
+StripMaker *sc_strip_maker(Sc *sc, const Kernel *k) {
+  StripMaker *mk = NEW(sc, StripMaker);
+  mk->sc = sc;
+  mk->k = k;
+  mk->parted = find_parted(sc, k);
+  mk->below = x_below(sc, k);
+  mk->homes = NEWS(sc, u32, k->expr.n + 1);
+  mk->made = NEWS(sc, u32, k->expr.n + 1);
+  return mk;
 }
+
+Strip *sc_strip(StripMaker *mk, const Map *m) { return make(mk, m, false, false); }
+
+Strip *sc_strip_spec(StripMaker *mk, const Map *m, bool wide) { return make(mk, m, true, wide); }
 
 size_t sc_strip_scratch(const Strip *s) { return s->size; }

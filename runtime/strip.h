@@ -131,7 +131,7 @@ struct Strip {
 
 // A map of a specification: positions of views may be any integer expressions, reals are `wide` or
 // f32.
-Strip *sc_strip_spec(Sc *sc, const Kernel *k, const Map *m, bool wide);
+Strip *sc_strip_spec(StripMaker *mk, const Map *m, bool wide);
 
 // The variable whose operand stride moves the position: it is that variable (plus a base that the
 // operand knows, in kernels); -1: it is computed, or nothing.

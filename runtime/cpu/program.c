@@ -68,29 +68,26 @@ bool sc_surplus(const Grid *g, const i64 *axis) {
 
 // ---- maps
 
-// Scratch of find_views, for all maps of a kernel.
+// Scratch of the plans of a kernel's maps.
 typedef struct Finder {
   Env env;
-  u32 *seen, *listed;  // per expression and view: the last map (from 1) that met it
-  VEC(Xid) pending;
+  StripMaker *maker;
+  Below below;
+  u32 *listed;  // per view: the last map (from 1) that met it
   VEC(u32) found;
 } Finder;
 
 // The views at varying places that a map reads.
 static void find_views(Sc *sc, Finder *f, const Kernel *k, u32 map, MapPlan *p) {
-  f->pending.n = f->found.n = 0;
-  PUSH(sc, &f->pending, k->map.at[map].root);
-  PUSH(sc, &f->pending, k->map.at[map].cond);
-  while (f->pending.n) {
-    Xid x = f->pending.at[--f->pending.n], operand[SC_MAX_OPERANDS];
-    if (!x || f->seen[x] == map + 1 || x_uniform(k, x)) continue;
-    f->seen[x] = map + 1;
+  f->found.n = 0;
+  x_begin(&f->below, DEP_IDX | DEP_TILE);
+  x_from(&f->below, k->map.at[map].root);
+  x_from(&f->below, k->map.at[map].cond);
+  for (Xid x; (x = x_next(&f->below));) {
     const Expr *e = &k->expr.at[x];
-    if (e->op == X_LOAD && f->listed[e->ref] != map + 1) {
-      f->listed[e->ref] = map + 1;
-      PUSH(sc, &f->found, e->ref);
-    }
-    for (u32 n = x_operands(k, x, operand); n--;) PUSH(sc, &f->pending, operand[n]);
+    if (e->op != X_LOAD || f->listed[e->ref] == map + 1) continue;
+    f->listed[e->ref] = map + 1;
+    PUSH(sc, &f->found, e->ref);
   }
   p->views = f->found.n;
   p->view = NEWS(sc, u32, p->views + 1);
@@ -105,7 +102,7 @@ static void plan_map(Sc *sc, Program *p, Finder *f, u32 number) {
   const Map *m = &p->k->map.at[number];
   MapPlan *to = &p->map[number];
   if (to->strip) return;
-  to->strip = sc_strip(sc, p->k, m);
+  to->strip = sc_strip(f->maker, m);
   find_views(sc, f, p->k, number, to);
   to->global = tracked(p, m->dst);
   for (u32 i = 0; i < to->views; i++) to->global |= tracked(p, to->view[i]);
@@ -210,7 +207,9 @@ static void find_fills(const Kernel *k, u32 role, u8 *fills) {
 
 Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
   Program *p = NEW(sc, Program);
-  Finder f = {.seen = NEWS(sc, u32, k->expr.n + 1), .listed = NEWS(sc, u32, k->view.n + 1)};
+  Finder f = {.maker = sc_strip_maker(sc, k),
+              .below = x_below(sc, k),
+              .listed = NEWS(sc, u32, k->view.n + 1)};
   env_init(sc, &f.env, k, b);
   p->sc = sc;
   p->k = k;

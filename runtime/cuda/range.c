@@ -19,8 +19,8 @@ typedef struct Ranges {
   const Kernel *k;
   const Binding *b;
   Range *at;   // by expression
-  bool *seen;  // … checked: it stands in more places than one
-  Xid *path;   // of those to be checked
+  i64 *terms;  // by expression: the largest that a sum of its terms may be, whatever their signs
+  Below below; // what has been checked
   Range *loop;
   i64 var[SC_MAX_VARS];  // largest extent of a variable of this number
   i64 extent;            // of all tensors
@@ -175,34 +175,26 @@ static void refuse(Ranges *r, Xid x, Span at) {
 }
 
 // Comparisons are written as one index against a sum of all other terms, whatever their order.
-static i64 terms(const Ranges *r, Xid x) {
-  const Expr *e = &r->k->expr.at[x];
-  if (e->op == X_ADD || e->op == X_SUB) return cap((Wide)terms(r, e->a) + terms(r, e->b));
-  return r->at[x].known ? most(-r->at[x].lo, r->at[x].hi) : 0;
-}
-
-// Each is put on the path once, which has room for all.
-static void meet(Ranges *r, Xid x, u32 *n) {
-  if (!x || r->seen[x]) return;
-  r->seen[x] = true;
-  r->path[(*n)++] = x;
+static void find_terms(Ranges *r) {
+  for (Xid x = 1; x < r->k->expr.n; x++) {
+    const Expr *e = &r->k->expr.at[x];
+    const Range *v = &r->at[x];
+    if (e->op == X_ADD || e->op == X_SUB) r->terms[x] = cap((Wide)r->terms[e->a] + r->terms[e->b]);
+    else if (v->known) r->terms[x] = most(-v->lo, v->hi);
+  }
 }
 
 // Each expression below `root`, if it has not been checked for another.
 static void check(Ranges *r, Xid root, Span at) {
-  u32 n = 0;
-  meet(r, root, &n);
-  while (n && !r->bad) {
-    Xid x = r->path[--n], operand[SC_MAX_OPERANDS];
+  x_from(&r->below, root);
+  for (Xid x; !r->bad && (x = x_next(&r->below));) {
     const Expr *e = &r->k->expr.at[x];
     const Range *v = &r->at[x];
     if (e->ty == TY_INT && v->known && (v->lo < -(i64)LIMIT || v->hi > LIMIT)) refuse(r, x, at);
     if ((e->op == X_LT || e->op == X_LE) && r->k->expr.at[e->a].ty == TY_INT) {
-      if (cap((Wide)terms(r, e->a) + terms(r, e->b)) > LIMIT)
-        refuse(r, terms(r, e->a) > terms(r, e->b) ? e->a : e->b, at);
+      if (cap((Wide)r->terms[e->a] + r->terms[e->b]) > LIMIT)
+        refuse(r, r->terms[e->a] > r->terms[e->b] ? e->a : e->b, at);
     }
-    u32 m = x_operands(r->k, x, operand);
-    for (u32 i = 0; i < m; i++) meet(r, operand[i], &n);
   }
 }
 
@@ -250,13 +242,15 @@ static void find_extents(Ranges *r) {
 bool sc_range(Sc *sc, const Kernel *k, const Binding *b) {
   Ranges r = {.sc = sc, .k = k, .b = b};
   r.at = NEWS(sc, Range, k->expr.n + 1);
-  r.seen = NEWS(sc, bool, k->expr.n + 1);
-  r.path = NEWS(sc, Xid, k->expr.n + 1);
+  r.terms = NEWS(sc, i64, k->expr.n + 1);
+  r.below = x_below(sc, k);
   r.loop = NEWS(sc, Range, k->loop.n + 1);
   find_extents(&r);
   do {
     walk(&r);
   } while (find_loops(&r));
+  find_terms(&r);
+  x_begin(&r.below, 0);
   for (u32 i = 0; i < k->dim.n && !r.bad; i++) {
     if (b->dim[i] <= LIMIT) continue;
     r.bad = true;

@@ -203,6 +203,59 @@ static void known_values(void **state) {
   assert_false(x_const_bool(f->k, INT(1), &b));
 }
 
+static void expect_below(Below *b, Xid root, u8 deps, const Xid *want, u32 n) {
+  x_begin(b, deps);
+  x_from(b, root);
+  for (u32 i = 0; i < n; i++) assert_int_equal(x_next(b), want[i]);
+  assert_int_equal(x_next(b), 0);
+  assert_int_equal(x_next(b), 0);
+}
+
+static void walks_meet_each_node_once(void **state) {
+  Fix *f = *state;
+  Below b = x_below(&f->sc, f->k);
+  Xid sum = MAKE(ADD, f->m, f->i), twice = MAKE(MUL, sum, sum), all = MAKE(SUB, twice, f->m);
+  expect_below(&b, all, 0, (Xid[]){all, twice, sum, f->m, f->i}, 5);
+  expect_below(&b, all, DEP_IDX, (Xid[]){all, twice, sum, f->i}, 4);
+  expect_below(&b, f->m, DEP_IDX, NULL, 0);
+  expect_below(&b, 0, 0, NULL, 0);
+  x_begin(&b, 0);  // of two roots the one that was given last is met first
+  x_from(&b, f->n);
+  x_from(&b, sum);
+  const Xid both[] = {sum, f->m, f->i, f->n, 0};
+  for (u32 i = 0; i < COUNT(both); i++) assert_int_equal(x_next(&b), both[i]);
+  u32 place = view(f, buf(f, SP_TENSOR, EL_F32, SCHEDC_IN, 1), all, -1);
+  Xid load = x_leaf(&f->sc, f->k, X_LOAD, TY_REAL, place);
+  expect_below(&b, load, 0, (Xid[]){load, all, twice, sum, f->m, f->i}, 6);
+}
+
+static void walks_skip(void **state) {
+  Fix *f = *state;
+  Below b = x_below(&f->sc, f->k);
+  Xid left = MAKE(ADD, f->m, f->n), all = MAKE(MUL, left, f->n);
+  x_begin(&b, 0);
+  x_from(&b, all);
+  assert_int_equal(x_next(&b), all);
+  assert_int_equal(x_next(&b), left);
+  x_skip(&b);
+  assert_int_equal(x_next(&b), f->n);  // another way leads there
+  assert_int_equal(x_next(&b), 0);
+}
+
+// 2^60 ways lead down, and a chain is longer than a stack is deep.
+static void walks_are_linear(void **state) {
+  Fix *f = *state;
+  Below b = x_below(&f->sc, f->k);
+  Xid x = MAKE(TOREAL, f->m);
+  u32 met = 0;
+  for (u32 i = 0; i < 60; i++) x = MAKE(ADD, x, x);
+  for (u32 i = 0; i < 1000000; i++) x = MAKE(ADD, x, f->m);
+  x_begin(&b, 0);
+  x_from(&b, x);
+  while (x_next(&b)) met++;
+  assert_int_equal(met, 1000000 + 60 + 2);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void) {
@@ -216,6 +269,9 @@ int main(void) {
       TEST(dependences),
       TEST(loads),
       TEST(known_values),
+      TEST(walks_meet_each_node_once),
+      TEST(walks_skip),
+      TEST(walks_are_linear),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

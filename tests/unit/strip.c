@@ -78,7 +78,7 @@ static void votes(void **state) {
   float *at = tile(f, r, EL_F32, 64, 0);
   Env env;
   env_init(sc, &env, k, &f->b);
-  Strip *parts = sc_strip(sc, k, &k->map.at[each]), *sum = sc_strip(sc, k, &k->map.at[whole]);
+  Strip *parts = sc_strip(sc_strip_maker(sc, k), &k->map.at[each]), *sum = sc_strip(sc_strip_maker(sc, k), &k->map.at[whole]);
   char *scratch = aligned_alloc(64, 1 << 16);
   assert_false(sc_strip_any(parts, &env, f->op, 0, 64, scratch));
   at[64 + 20] = 6;
@@ -224,7 +224,7 @@ static void adds_to_tensors(void **state) {
   f->op[tv].hi[0] = 6;
   Env env;
   env_init(sc, &env, k, &f->b);
-  Strip *s = sc_strip(sc, k, &k->map.at[map]);
+  Strip *s = sc_strip(sc_strip_maker(sc, k), &k->map.at[map]);
   void *scratch = aligned_alloc(64, sc_strip_scratch(s) + 64);
   sc_strip_add(s, &env, f->op, 0, 8, scratch, NULL);
   sc_strip_add(s, &env, f->op, 2, 4, scratch, NULL);

@@ -87,7 +87,7 @@ static void deep_and_shared(void **state) {
   jmp_buf here;
   sc->unwind = &here;
   if (!setjmp(here)) {
-    sc_strip(sc, k, &k->map.at[deep]);
+    sc_strip(sc_strip_maker(sc, k), &k->map.at[deep]);
     fail();
   }
   assert_int_equal(sc->why, SCHEDC_ELIMIT);
