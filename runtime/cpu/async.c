@@ -30,10 +30,10 @@ static void finish(Slot *s, Event *e) {
   if (e->kind == EV_PRODUCT) {
     finish_product(e);
   } else if (e->kind == EV_OUT) {
-    sc_slice(e->by, e, e->add ? MOVE_ADD : MOVE_OUT);
+    sc_slice(e->by, e, e->add ? TRANSFER_ADD : TRANSFER_OUT);
     e->by->out_done = e->group;
   } else {
-    sc_slice(e->by, e, MOVE_IN);
+    sc_slice(e->by, e, TRANSFER_IN);
     const Buf *b = &e->by->env.k->buf.at[e->part->buf];
     u64 row = e->part->elems / (u64)b->ext[0];
     u32 known = --e->part->flying ? 0 : e->value;
@@ -279,7 +279,7 @@ bool sc_issue_out(Inst *in, const Ins *i) {
   if (!sc_touch_slice(in, &e, e.add ? G_PUTADD : G_PUT, in->id * C_INST + C_SEEN, group))
     return false;
   in->out_pc = in->at;
-  if (!e.add) sc_slice(in, &e, MOVE_POISON);
+  if (!e.add) sc_slice(in, &e, TRANSFER_POISON);
   issue(in, &e);
   return true;
 }

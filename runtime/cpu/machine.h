@@ -328,8 +328,8 @@ typedef struct Reach {
 // The dimensions of a copy's slice, and where in the tensor it starts; false: nothing is inside.
 bool sc_reach(const Inst *in, const Event *e, Reach *r, u32 *rank, i64 *offset);
 // Moves elements between the stage of a copy and its tensor.
-typedef enum Move { MOVE_IN, MOVE_OUT, MOVE_ADD, MOVE_POISON } Move;
-void sc_slice(const Inst *in, const Event *e, Move move);
+typedef enum Transfer { TRANSFER_IN, TRANSFER_OUT, TRANSFER_ADD, TRANSFER_POISON } Transfer;
+void sc_slice(const Inst *in, const Event *e, Transfer way);
 
 // async.c
 bool sc_issue_copy(Inst *in, const Ins *i);

@@ -1,6 +1,7 @@
 // role.c - one operation of a role instance. Each row of ops.def has its function here, named after
 // it: an operation without one does not link. An operation that must wait returns STEP_BLOCKED and
 // has done nothing; it is tried again.
+#include "layout/layout.h"
 #include "machine.h"
 
 #include <string.h>
@@ -160,29 +161,31 @@ static Step op_ENDIF(Inst *in, const Ins *i) {
 
 // ---- votes
 
-enum { WARP_ROWS = 16, GROUP_WARPS = 4 };
+// A warp's share of a block of rows.
+static u32 warp_rows(void) { return sc_block_rows(1); }
 
-// The next rows that the block runs on: of a warpgroup, 16 at a time; of a warp, all of them.
+// The next rows that the block runs on: of a warpgroup, a warp's share; of a warp, all of them.
 static bool next_warp(Inst *in) {
   in->row0 = in->row1 = 0;
   if (!in->warps) return false;
   u32 at = (u32)__builtin_ctz(in->warps);
   in->warps &= in->warps - 1;
-  in->row0 = in->of->warps == 1 ? 0 : at * WARP_ROWS;
-  in->row1 = in->of->warps == 1 ? in->rows : in->row0 + WARP_ROWS;
+  in->row0 = in->of->warps == 1 ? 0 : at * warp_rows();
+  in->row1 = in->of->warps == 1 ? in->rows : in->row0 + warp_rows();
   return true;
 }
 
-// A warp owns rows 16 w .. of each 64, and votes on all of them.
+// A warp votes on all its rows, of every block.
 static u32 ballot(Inst *in, const MapPlan *p) {
   Machine *m = in->m;
   if (in->of->warps == 1) return sc_strip_any(p->strip, &in->env, m->op, 0, in->rows, m->scratch);
-  u32 chosen = 0, chunks = (u32)(in->rows / WARP_ROWS);
+  u32 chosen = 0, chunks = (u32)(in->rows / warp_rows()), warps = in->of->warps;
   if (chunks > 32) chunks = 32;
   for (u32 c = 0; c < chunks; c++) {
-    i64 row = (i64)c * WARP_ROWS;
-    if (!sc_strip_any(p->strip, &in->env, m->op, row, row + WARP_ROWS, m->scratch)) continue;
-    for (u32 d = c % GROUP_WARPS; d < chunks; d += GROUP_WARPS) chosen |= 1u << d;
+    i64 row = (i64)c * warp_rows();
+    if (!sc_strip_any(p->strip, &in->env, m->op, row, row + warp_rows(), m->scratch)) continue;
+    u32 warp = sc_holder(sc_layout(LAY_ROW, warps), row, 0).warp;
+    for (u32 d = warp; d < chunks; d += warps) chosen |= 1u << d;
   }
   return chosen;
 }

@@ -192,13 +192,13 @@ static void line_in(Elem elem, float *stage, const char *base, i64 at, i64 strid
 }
 
 static void line_out(Elem elem, const float *stage, char *base, i64 at, i64 stride, i64 n,
-                     Move move) {
-  i64 bytes = sc_elem[elem].bytes, step = stride == 1 && move != MOVE_ADD ? n : 1;
+                     Transfer way) {
+  i64 bytes = sc_elem[elem].bytes, step = stride == 1 && way != TRANSFER_ADD ? n : 1;
   for (i64 i = 0; i < n; i += step) {
     i64 where = at + i * stride;
-    if (move == MOVE_ADD) {
+    if (way == TRANSFER_ADD) {
       sc_set_elem(elem, base, where, (float)sc_get_elem(elem, base, where) + stage[i]);
-    } else if (move == MOVE_POISON) {
+    } else if (way == TRANSFER_POISON) {
       sc_fill_nan(elem, base + where * bytes, (size_t)step);
     } else {
       sc_store_elems(elem, base + where * bytes, stage + i, (size_t)step);
@@ -208,35 +208,35 @@ static void line_out(Elem elem, const float *stage, char *base, i64 at, i64 stri
 
 // Walks the lines of the slice that lie inside the tensor; what lies outside was set to 0 before.
 static void lines(const Inst *in, const Event *e, const Reach *r, u32 rank, u32 d, i64 tensor,
-                  i64 stage, Move move) {
+                  i64 stage, Transfer way) {
   if (r[d].lo >= r[d].hi) return;
   u32 buf = in->env.k->view.at[e->view].buf;
   Elem elem = (Elem)in->env.k->buf.at[buf].elem;
   char *base = in->m->p->b->buf[buf].at;
   if (d + 1 < rank) {
     for (i64 i = r[d].lo; i < r[d].hi; i++) {
-      lines(in, e, r, rank, d + 1, tensor + i * r[d].stride, stage + i * r[d].pitch, move);
+      lines(in, e, r, rank, d + 1, tensor + i * r[d].stride, stage + i * r[d].pitch, way);
     }
     return;
   }
   i64 at = tensor + r[d].lo * r[d].stride, n = r[d].hi - r[d].lo;
   float *line = e->part->at + stage + r[d].lo;
-  if (move == MOVE_IN) {
+  if (way == TRANSFER_IN) {
     line_in(elem, line, base, at, r[d].stride, n);
   } else {
-    line_out(elem, line, base, at, r[d].stride, n, move);
+    line_out(elem, line, base, at, r[d].stride, n, way);
   }
 }
 
-void sc_slice(const Inst *in, const Event *e, Move move) {
+void sc_slice(const Inst *in, const Event *e, Transfer way) {
   Reach r[SC_MAX_RANK];
   u32 rank;
   i64 offset;
-  if (move == MOVE_IN) {
+  if (way == TRANSFER_IN) {
     u64 row = e->part->elems / (u64)in->env.k->buf.at[e->part->buf].ext[0];
     memset(e->part->at + (u64)e->row0 * row, 0, (u64)(e->row1 - e->row0) * row * sizeof(float));
   } else if (in->surplus) {
     return;
   }
-  if (sc_reach(in, e, r, &rank, &offset)) lines(in, e, r, rank, 0, offset, 0, move);
+  if (sc_reach(in, e, r, &rank, &offset)) lines(in, e, r, rank, 0, offset, 0, way);
 }
