@@ -1,6 +1,6 @@
-// access.c - what operations touch: for each, the places in storage that it reads and writes and
-// the proxy through which it does; for each role and ring, the ways in which the role uses it. The
-// one place that knows; derive, flow and place ask here.
+// access.c - what operations touch: for each, the views that it reads and writes and the proxy
+// through which it does; for each role and ring, the ways in which the role uses it. derive, flow
+// and place ask here.
 #include "flow.h"
 #include "layout/layout.h"
 
@@ -91,7 +91,8 @@ bool sc_ring_async(const Uses *u, u32 ring) {
 
 // ---- which thread touches what
 
-// Does x advance by multiples of n with each round of a loop? By its form, so many levels deep.
+// Does x advance by a multiple of n with each iteration of a loop? Only the form of the expression
+// is looked at, so many levels deep.
 static bool steps_by(const Kernel *k, Xid x, i64 n, u32 levels) {
   const Expr *e = &k->expr.at[x];
   i64 v;
@@ -110,8 +111,9 @@ static bool disjoint(const Kernel *k, const Pos *a, i64 n, const Pos *b, i64 m) 
   return p <= q ? q - p >= n : p - q >= m;
 }
 
-// Bases that depend on a loop are equal in all its rounds only if they advance by whole tiles.
-bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y) {
+// A base that depends on a loop has another value in each iteration. Two iterations access the same
+// elements by the same threads only if it advances by whole tiles.
+bool sc_needs_no_sync(const Uses *u, const Code *code, Touch x, Touch y) {
   const Kernel *k = u->k;
   if (x.pc == SC_NONE || y.pc == SC_NONE) return false;
   const View *a = &k->view.at[x.view], *b = &k->view.at[y.view];

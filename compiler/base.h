@@ -130,10 +130,10 @@ bool sc_read_real(Sc *sc, const char *at, size_t n, double *out);
 
 // ---- text.c
 Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n);  // copies; n < 2^31 checked by the caller
-typedef struct Place {
+typedef struct LineCol {
   u32 line, col;  // from 1; columns in bytes
-} Place;
-Place sc_line_col(const Text *text, u32 offset);
+} LineCol;
+LineCol sc_line_col(const Text *text, u32 offset);
 // Misspelt names: is `name` what was meant by `written`, with at most *slips letters wrong, left out, too many or
 // swapped with the next? If so, *slips becomes what a nearer name may have. sc_slips: how many to begin with.
 u32 sc_slips(const char *written);

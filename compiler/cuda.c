@@ -87,7 +87,7 @@ void cu_open_if(Cuda *c, const Ins *ins) {
 // has it among lines of its own), and `ordered` says so.
 void cu_order(Cuda *c, const Ins *ins, const char *why) {
   if (ins->plan.fence) cu_line(c, ins->plan.global ? "sc_fence_async_all();" : "sc_fence_async();");
-  if (ins->plan.meet) cu_meet(c, why);
+  if (ins->plan.sync) cu_meet(c, why);
   c->ordered = true;
 }
 
@@ -129,7 +129,7 @@ static void statement(Cuda *c, const Ins *ins) {
   if (!orders_itself(ins->op)) cu_order(c, ins, NULL);
   cu_tie_loose(c, ins);
   operation(c, ins);
-  assert(c->ordered || (!ins->plan.fence && !ins->plan.meet));
+  assert(c->ordered || (!ins->plan.fence && !ins->plan.sync));
 }
 
 // ---- roles

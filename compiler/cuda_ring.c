@@ -318,7 +318,7 @@ void cu_meet(Cuda *c, const char *why) {
     cu_line(c, "sc_warp_sync();");
     return;
   }
-  cu_bar_sync(c, cu_text(c, role->instances > 1 ? "%u + $instance" : "%u", role->meet), 128,
+  cu_bar_sync(c, cu_text(c, role->instances > 1 ? "%u + $instance" : "%u", role->barrier), 128,
               WAIT_MEET, SC_NONE, why);
 }
 
@@ -333,7 +333,7 @@ static const char *arriver(const Cuda *c, const Ins *ins) {
 static void before_arrival(Cuda *c, const Ins *ins) {
   cu_order(c, ins, NULL);
   bool elected = ins->plan.arrivals == c->k->role.at[c->r].warps;
-  if (!c->single && !ins->plan.meet && elected) cu_line(c, "sc_warp_sync();");
+  if (!c->single && !ins->plan.sync && elected) cu_line(c, "sc_warp_sync();");
 }
 
 // Copies that are all there is to a fill have arrived with their bytes (cu_acquire).

@@ -78,7 +78,7 @@ void cu_init_named(Cuda *c) {
   }
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];
-    init_named(c, r->meet, r->instances, 32u * r->warps, cu_text(c, "where %s meets", r->name));
+    init_named(c, r->barrier, r->instances, 32u * r->warps, cu_text(c, "where %s meets", r->name));
   }
 }
 
@@ -99,7 +99,7 @@ void cu_count_named(Cuda *c) {
     cu_var(c, "u32 turn%u_generation = 0;", i);
     cu_note(c, cu_text(c, "of %s", t->name));
   }
-  if (!k->role.at[c->r].meet) return;
+  if (!k->role.at[c->r].barrier) return;
   cu_var(c, "u32 met = 0;");
   cu_note(c, "how often this role's warps did");
 }

@@ -1,25 +1,32 @@
 // derive.c - what the hardware needs to be told and a schedule does not say: arrival counts and
-// bytes of barriers, wait-group numbers, proxy fences, meetings of an instance's threads.
+// bytes of barriers, wait-group numbers, proxy fences, and where the warps of an instance have to
+// synchronize among themselves (a "sync": bar.sync).
 //
 // In: a lowered kernel. Out: Ring.full_count, empty_count and bytes, and the Plan of each
 // operation.
 //
-// Full barrier. A role that only copies arrives once a fill: the thread that issues them, with
-// expect_tx of all bytes when the fill opens, if its copies follow at once and are all there is to
-// it, else at the commit. A role that also stores, or does nothing, arrives once a warp and
-// instance at the commit; its issuing thread adds the bytes before. Empty barrier. An instance
-// whose threads read or write the stages arrives once a warp. One arrival is enough for products
-// and copies out alone, of which the thread that waits for them knows: but it also stands for the
-// other warps' wait for the stage, for waits go by parity, and a warp that is two phases late never
-// ends. So on every path from the wait to the release something must have told that all warps are
-// past it: the end of a product issued after it, or a meeting. A release where nothing has is
-// preceded by a meeting of its own; where that is so of all releases of the ring in the role, each
-// warp arrives. (A warp that also arrives at each fill of the ring cannot be two phases of it
-// behind.) The counts are properties of role and ring, the same for each fill. In a cluster that
-// multicasts into the ring, a release arrives at every CTA's barrier.
+// The full barrier of a stage. A role that fills by copies alone arrives once for each fill: the
+// thread that issues the copies does. If the copies follow the acquire at once, and nothing else
+// belongs to the fill, it arrives at the acquire, and announces all their bytes with it
+// (expect_tx); else it arrives at the commit. In any other role each warp of each instance arrives
+// at the commit; the bytes of its copies, if there are some, are announced before.
 //
-// Numbers, fences and meetings come out of the data flow of flow_step.c, which `flow` runs again to
-// check them; the model of the machine (model/) reads the emitted text, and knows nothing of plans.
+// The empty barrier of a stage. If the threads of an instance read or write the stage themselves,
+// each of its warps arrives. If only products and copies out read it, one arrival is enough, as the
+// thread that waits for these knows when all of them have read. But that one arrival also lets the
+// ring go on for the other warps, which may still be waiting for this very stage. A wait only sees
+// the parity of the barrier's phase, so that a warp which is two phases late never stops waiting.
+// Hence on every path from the wait to the release something must show that all warps are past the
+// wait: a product issued after it has ended, or there has been a sync. A release without either
+// gets a sync of its own; and if no release of the ring in the role has either, each warp arrives
+// instead. (A role whose warps each arrive at every fill of the ring needs none of this: the ring
+// cannot get two phases ahead of a warp.) The counts belong to the role and the ring, and are the
+// same for each fill. In a cluster that multicasts into the ring, a release arrives at the barrier
+// of every CTA.
+//
+// Wait-group numbers, fences and syncs come out of the data flow of flow_step.c, which `flow` runs
+// again to check them. The model of the machine (model/) reads the emitted text, and knows nothing
+// of plans.
 #include "flow.h"
 
 u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
@@ -39,25 +46,24 @@ static u32 fill_arrivals(const Uses *u, u32 role, u32 ring) {
   return sc_only_copies(u, role, ring) ? 1 : u->k->role.at[role].warps;
 }
 
-// alone: by operation of the role, releases at which nothing tells that all warps are past the
-// wait.
-static u32 release_arrivals(const Uses *u, u32 role, u32 ring, const bool *alone) {
+// lagging: by operation of the role, the releases at which a warp may not be past its wait yet.
+static u32 release_arrivals(const Uses *u, u32 role, u32 ring, const bool *lagging) {
   const Role *r = &u->k->role.at[role];
   if (sc_ring_use(u, role, ring) & USE_THREADS) return r->warps;
   for (u32 i = 0; i < r->code.n; i++) {
-    if (r->code.at[i].op == OP_RELEASE && r->code.at[i].arg[0] == ring && !alone[i]) return 1;
+    if (r->code.at[i].op == OP_RELEASE && r->code.at[i].arg[0] == ring && !lagging[i]) return 1;
   }
   return r->warps;
 }
 
-static void count_arrivals(const Uses *u, Kernel *k, u32 ring, bool *const *alone) {
+static void count_arrivals(const Uses *u, Kernel *k, u32 ring, bool *const *lagging) {
   Ring *r = &k->ring.at[ring];
   r->full_count = r->empty_count = r->bytes = 0;
   for (u32 i = 0; i < k->role.n; i++) {
     u8 use = sc_ring_use(u, i, ring);
     u32 takers = sc_takers(k, i, ring);
     if (use & USE_FILL) r->full_count += takers * fill_arrivals(u, i, ring);
-    if (use & USE_DRAIN) r->empty_count += takers * release_arrivals(u, i, ring, alone[i]);
+    if (use & USE_DRAIN) r->empty_count += takers * release_arrivals(u, i, ring, lagging[i]);
   }
   if (r->multicast) r->empty_count *= sc_cluster(k);
 }
@@ -164,7 +170,7 @@ static void plan_arrival(const Uses *u, u32 role, Code *code, u32 commit) {
 }
 
 // Everything but what the data flow finds. False after an error.
-static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *alone) {
+static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *lagging) {
   Role *r = &k->role.at[role];
   bool ok = true;
   for (u32 i = 0; i < r->code.n; i++) {
@@ -175,7 +181,7 @@ static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *al
         break;
       case OP_COMMIT: plan_arrival(u, role, &r->code, i); break;
       case OP_RELEASE:
-        ins->plan.arrivals = (u16)release_arrivals(u, role, ins->arg[0], alone);
+        ins->plan.arrivals = (u16)release_arrivals(u, role, ins->arg[0], lagging);
         break;
       case OP_COPYIN: ins->plan.bytes = (u32)view_bytes(k, ins->arg[0]); break;
       case OP_COPYOUT:
@@ -193,24 +199,24 @@ static void forget_plans(Kernel *k) {
   }
 }
 
-// By role and operation: releases before which nothing tells that all warps are past the wait.
-static bool **find_alone(Sc *sc, Kernel *k, Uses *uses) {
-  bool **alone = NEWS(sc, bool *, k->role.n + 1);
+// By role and operation: the releases at which a warp may not be past its wait yet.
+static bool **find_lagging(Sc *sc, Kernel *k, Uses *uses) {
+  bool **lagging = NEWS(sc, bool *, k->role.n + 1);
   for (u32 i = 0; i < k->role.n; i++) {
-    alone[i] = NEWS(sc, bool, k->role.at[i].code.n + 1);
-    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .alone = alone[i]};
+    lagging[i] = NEWS(sc, bool, k->role.at[i].code.n + 1);
+    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .lagging = lagging[i]};
     sc_walk(&f);
   }
-  return alone;
+  return lagging;
 }
 
 bool sc_derive(Sc *sc, Kernel *k) {
   Uses *uses = sc_uses(sc, k);
   u32 before = sc->errors;
   forget_plans(k);
-  bool ok = true, **alone = find_alone(sc, k, uses);
-  for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i, alone);
-  for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i, alone[i]);
+  bool ok = true, **lagging = find_lagging(sc, k, uses);
+  for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i, lagging);
+  for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i, lagging[i]);
   for (u32 i = 0; i < k->role.n && ok; i++) {
     Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .derive = true};
     sc_walk(&f);

@@ -161,7 +161,7 @@ static void put_mark(Str *out, const Text *text, const Mark *m, Span shown) {
 }
 
 void sc_diag_text(Str *out, const Text *text, const Diag *d) {
-  Place p = sc_line_col(text, d->at.lo);
+  LineCol p = sc_line_col(text, d->at.lo);
   Mark *mark;
   u32 n = gather(out->sc, text, d, &mark);
   put_clean(out, text->name, (u32)strlen(text->name));

@@ -5,11 +5,11 @@
 // reads it (R3), all that is issued is waited for and loops keep their balance (R4), holds and
 // fills pair up (R5), and each path between proxies has its fence (R7). Nothing is assumed of how
 // the plans came about: arrivals and bytes of each barrier's phase are added up again here (an
-// mbarrier completes when exactly as many have come: PTX ISA 9.0, mbarrier phases), numbers, fences
-// and meetings by flow_step.c.
+// mbarrier completes when exactly as many have come: PTX ISA 9.0, mbarrier phases); flow_step.c
+// finds out again which wait-group numbers, fences and syncs are needed.
 //
-// The idea: in a schedule, where two paths meet, the same things are in flight and held, in the
-// same order. So one abstract state a place is enough, and a loop is proved for any number of
+// The idea: where two paths of a schedule join, the same things are in flight and held, in the same
+// order. So one abstract state for each operation is enough, and a loop is proved for any number of
 // iterations by showing that one of them ends as it began.
 #include "flow.h"
 

@@ -1,13 +1,14 @@
-// flow.h - shared by derive, flow and place: what each operation touches, the abstract state of a role, and
-// the walk that carries it over the code.
+// flow.h - shared by derive, flow and place: what each operation accesses, the abstract state of a
+// role, and the walk that carries it over the code. A "sync" is a barrier among the threads of one
+// instance.
 #ifndef SC_FLOW_H
 #define SC_FLOW_H
 
 #include "passes.h"
 
 // ---- access.c
-// One place in storage that an operation reads or writes, and through which proxy: threads (generic), or
-// an engine (async: tensor cores, copy engine).
+// A view that an operation reads or writes, and through which proxy: threads (generic), or an
+// engine (async: tensor cores, copy engine).
 typedef struct Access {
   u32 view;
   bool write, async;
@@ -43,12 +44,13 @@ u32 sc_accesses(Uses *u, const Ins *ins);  // fills u->at, reads before writes; 
 static inline u8 sc_ring_use(const Uses *u, u32 role, u32 ring) {
   return u->ring[role * u->k->ring.n + ring];
 }
-// A map that touches a place in storage.
+// A map and one of the views that it accesses.
 typedef struct Touch {
   u32 pc, view;  // pc SC_NONE: any
 } Touch;
-// Is what two maps of an instance touch of a buf, element by element the same threads' or no element in common?
-bool sc_apart(const Uses *u, const Code *code, Touch x, Touch y);
+// May one map of an instance follow the other without a sync? It may if no element of a buf is
+// accessed by both, or each that is by the same thread.
+bool sc_needs_no_sync(const Uses *u, const Code *code, Touch x, Touch y);
 // Does any role read the ring's stages through the async proxy, or copy into them?
 bool sc_ring_async(const Uses *u, u32 ring);
 // The columns that a view of a register tile touches, as a set of 64 runs of the last dimension (a vector: of
@@ -101,30 +103,31 @@ typedef struct Queue {
   Flight at[MAX_FLIGHT];
 } Queue;
 
-// What threads did to a stage or a tensor since the last fence (proxy) and since their last meeting. (Tensors have fences
-// of their own: those for global memory.) APART_COPIED: a copy out from the stage or to the tensor was waited for, of
-// which only the thread that issued it knows.
+// What the threads of an instance did to a stage or a tensor that no proxy fence (UNFENCED) and no
+// sync (UNSYNCED) has followed yet. (Tensors have fences of their own: those for global memory.)
+// UNSYNCED_COPY: a copy out, from the stage or to the tensor, was waited for by the one thread that
+// issued it; the others do not know that it has ended.
 enum {
-  DIRT_WROTE = 1,
-  DIRT_READ = 2,
-  DIRT_ADDED = 4,
-  APART_WROTE = 8,
-  APART_READ = 16,
-  APART_ADDED = 32,
-  APART_COPIED = 64
+  UNFENCED_WRITE = 1,
+  UNFENCED_READ = 2,
+  UNFENCED_ADD = 4,
+  UNSYNCED_WRITE = 8,
+  UNSYNCED_READ = 16,
+  UNSYNCED_ADD = 32,
+  UNSYNCED_COPY = 64
 };
 
-typedef struct Dirt {
+typedef struct Unordered {
   u8 set;
-  Touch writer, reader;  // the only one since the last meeting; pc SC_NONE: there are several
-} Dirt;
+  Touch writer, reader;  // the only one since the last sync; pc SC_NONE: there are several
+} Unordered;
 
 typedef struct Hold {
   u32 site;   // the wait, or the acquire
-  Dirt dirt;
+  Unordered unordered;
   u32 older;  // products in flight that were issued before the wait
-  bool met;   // on every path since the wait, something has told each warp that all of them are past it: a meeting, or
-              // the end of a product issued after it
+  bool all_past;  // on every path since the wait, something has shown that all warps are past it: a
+                  // sync, or the end of a product issued after it
 } Hold;
 
 typedef struct RingState {
@@ -151,11 +154,12 @@ typedef struct TurnState {
 typedef struct State {
   Queue product, copy;  // copy: those whose source has not been read yet
   u32 waited;           // the last wait for products, for messages; SC_NONE: none
-  bool elected;         // one thread alone has waited for an empty stage of a ring of several roles, since the last meeting
+  bool elected;         // since the last sync, one thread alone has waited for an empty stage of a
+                        // ring of several roles
   RingState *ring;
   TurnState *turn;
   u64 *defined;         // by buf: columns of register tiles that are written on every path
-  Dirt *tensor;         // by buf: what threads did to it
+  Unordered *tensor;         // by buf: what threads did to it
   u32 *unseen;          // by buf: UNSEEN_* of copies out to this tensor that may not be visible, and the turns held
   u32 *unseen_site;     // by buf: one of those copies, for messages
 } State;
@@ -167,13 +171,14 @@ bool sc_state_join(State *into, const State *from, const Kernel *k);  // the joi
 bool sc_state_same(const State *a, const State *b, const Kernel *k);  // the exact part
 u32 sc_state_weight(const State *s, const Kernel *k);                 // holds and flights
 bool sc_same_flight(const Flight *a, const Flight *b);
-u32 sc_flight_to(const Queue *q, u32 dst, u32 skip);      // place + 1 of the newest but `skip`; 0: none
-u32 sc_flight_reading(const Queue *q, u32 ring, u32 hold);  // place + 1 of the newest; 0: none
+// 1 + the index of the newest (but `skip`) that goes to dst, reads the stage or the tile; 0: none.
+u32 sc_flight_to(const Queue *q, u32 dst, u32 skip);
+u32 sc_flight_reading(const Queue *q, u32 ring, u32 hold);
 u32 sc_flight_operand(const Queue *q, u32 tile);
 void sc_retire(Queue *q, u32 n);                          // the n oldest are done
 void sc_release_hold(State *s, u32 ring);                 // the oldest hold; nothing in flight refers to it any more
 void sc_state_fence(State *s, const Kernel *k, bool global);
-void sc_state_meet(State *s, const Kernel *k);
+void sc_state_sync(State *s, const Kernel *k);
 
 // ---- flow_walk.c
 typedef struct Flow {
@@ -182,19 +187,20 @@ typedef struct Flow {
   Uses *uses;
   u32 role, pc;
   Role *r;
-  bool derive;   // write plans; else trust and check them
+  bool derive;   // write plans; else check them
   bool report;   // the last pass: say what is wrong
   bool changed;  // some loop's head learnt something in this pass
   // By ring, turn and buf: something has been said about it, and what follows may only be its echo.
   bool *blamed_ring, *blamed_turn, *blamed_buf;
   State *now;
   State **head;  // by operation: what is known at a loop's head, over all paths seen
-  State **room;  // two for each nesting depth: before the block, and at the end of its first branch
+  State **saved; // two for each nesting depth: before the block, and at the end of its first branch
   u32 *open;     // by depth: the operation that opened the block
-  bool *two;     // by depth: its `else` has been met
+  bool *in_else; // by depth: the walk is past its `else`
   u32 depth;     // open blocks
   u32 votes;     // of them votes
-  bool *alone;   // NULL, or by operation: a release before which, on some path, nothing tells that all warps are past the wait
+  bool *lagging; // NULL, or by operation: a release at which, on some path, a warp may not be past
+                 // its wait yet
   void (*retired)(void *user, u32 pc, const Flight *flight);  // NULL, or told each product that a wait ends
   void *user;
 } Flow;
@@ -205,7 +211,7 @@ bool sc_blame(Flow *f, bool *blamed);  // is there to be a report, and is it the
 
 // flow_step.c: the effect of one operation that opens or closes no block.
 void sc_step(Flow *f, Ins *ins);
-enum { NEED_FENCE = 1, NEED_MEET = 2, NEED_GLOBAL = 4 };         // … a fence for global memory, too
+enum { NEED_FENCE = 1, NEED_SYNC = 2, NEED_GLOBAL = 4 };  // … a fence for global memory, too
 void sc_want_order(Flow *f, Ins *ins, u32 need);               // plans or checks them, and has them take effect
 void sc_retire_products(Flow *f, u32 n);                       // the n oldest are done
 void sc_fault_products(Flow *f, u32 n);                        // … after a fault that has been reported
@@ -213,7 +219,8 @@ void sc_retire_copies(Flow *f, u32 n, bool seen);              // … have read 
 u32 sc_unseen(const Flow *f, const Flight *flight);            // what becomes of it until it is visible: UNSEEN_*
 
 // flow_tensor.c: the same for what is done to tensors.
-bool sc_tensor_meets(const Flow *f, const Ins *ins, const Access *a);  // must the threads meet before this access?
+// Must a sync precede this access?
+bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const Access *a);
 bool sc_others_matter(const Flow *f, const Access *a);  // do others write what it touches, or touch what it writes?
 void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a);        // by threads
 u32 sc_copy_tensor(Flow *f, const Ins *ins);                           // by a copy; NEED_*

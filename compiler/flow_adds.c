@@ -1,5 +1,5 @@
 // flow_adds.c - sums by threads and sums by the copy engine (T3): each kind is atomic among itself,
-// not with the other. In: a kernel whose roles are right, each for itself. Out: a report for each
+// not with the other. In: a kernel in which each role is right by itself. Out: a report for each
 // tensor to which both add, unless no other instance or tile can touch what one adds to: then the
 // order within the role, which flow_tensor.c asks for, is enough.
 #include "flow.h"
@@ -8,7 +8,7 @@ typedef struct Add {
   u32 role, pc, view;
 } Add;
 
-// The axes on which a place depends, by bits.
+// The axes on which the positions of a view depend, by bits.
 static u32 axes_of(Uses *u, const View *v) {
   const Kernel *k = u->k;
   u32 axes = 0;
@@ -19,8 +19,8 @@ static u32 axes_of(Uses *u, const View *v) {
   return axes;
 }
 
-// Does the place depend on each axis of the grid and on the instance? (That the places then do not
-// overlap, a run shows.)
+// Does the position depend on each axis of the grid and on the instance? (Whether those of
+// different tiles and instances then overlap, a run shows.)
 static bool is_own(Uses *u, const Add *a) {
   const Kernel *k = u->k;
   const View *v = &k->view.at[a->view];
@@ -29,8 +29,8 @@ static bool is_own(Uses *u, const Add *a) {
   return instance && axes_of(u, v) == (1u << k->axis.n) - 1;
 }
 
-// Additions to one tensor: the first of each kind, or one that another role makes, or to places
-// that others may touch.
+// Additions to one tensor: the first of each kind, or one that another role makes, or to
+// elements that others may touch.
 typedef struct Adds {
   Add by[2];  // by threads, by the copy engine
   bool any[2], shared;

@@ -17,7 +17,7 @@ static void note_flight(Flow *f, Diag *d, const Flight *x, const char *text) {
   if (x->also != x->site) sc_note(f->sc, d, site(f, x->also), "and from here");
 }
 
-// A def that is used twice, or a loop that is unrolled, has one place in the text: one report is
+// A def that is used twice, or a loop that is unrolled, stands in the text once: one report is
 // enough.
 static bool said(const Flow *f, DiagId id, Span at) {
   for (const Diag *d = f->sc->diags; d; d = d->next) {
@@ -26,7 +26,8 @@ static bool said(const Flow *f, DiagId id, Span at) {
   return false;
 }
 
-// One wait that is missing, or too early, is told of once, wherever its product is met.
+// One wait that is missing, or too early, is reported once, wherever its product is found in
+// flight.
 static bool noted(const Flow *f, DiagId id, Span at) {
   for (const Diag *d = f->sc->diags; d; d = d->next) {
     for (const Note *n = d->id == id ? d->notes : NULL; n; n = n->next)
@@ -217,14 +218,14 @@ void sc_report_overwrite(Flow *f, const Access *a, const Flight *x, bool copy) {
 
 // ---- paths that disagree
 
-typedef struct Meeting {
+typedef struct Join {
   DiagId product, ring, turn;
   const char *more, *less;  // where there is more, and where less: "at the end of the loop's body"
   Span at;                  // the loop or condition
   const char *label;
   const char *where;  // where to wait for a product: "before the loop ends, …"
-  bool turned;        // the other way round: `more` is the second state
-} Meeting;
+  bool turned;        // `more` is the second state, `less` the first
+} Join;
 
 static u32 flights_to(const Queue *q, u32 dst) {
   u32 n = 0;
@@ -240,7 +241,7 @@ static const Flight *surplus(const Queue *q, const Queue *other) {
   return NULL;
 }
 
-static void report_flight(Flow *f, const Flight *x, const Meeting *m, bool copy) {
+static void report_flight(Flow *f, const Flight *x, const Join *m, bool copy) {
   const char *name = sc_buf_name(f, x->dst);
   if (!sc_blame(f, &f->blamed_buf[x->dst])) return;
   Diag *d = sc_report(f->sc, m->product, site(f, x->site), "a %s '%s' is in flight %s, but not %s",
@@ -250,7 +251,7 @@ static void report_flight(Flow *f, const Flight *x, const Meeting *m, bool copy)
 }
 
 // The same tiles are in flight, but in another order or reading other stages.
-static void report_order(Flow *f, const Queue *a, const Queue *b, const Meeting *m) {
+static void report_order(Flow *f, const Queue *a, const Queue *b, const Join *m) {
   for (u32 i = 0; i < a->n && i < b->n; i++) {
     if (sc_same_flight(&a->at[i], &b->at[i])) continue;
     if (!sc_blame(f, &f->blamed_buf[a->at[i].dst])) return;
@@ -266,15 +267,15 @@ static void report_order(Flow *f, const Queue *a, const Queue *b, const Meeting 
   }
 }
 
-static void compare_queues(Flow *f, const Queue *a, const Queue *b, const Meeting *m,
-                           const Meeting *back, bool copy) {
+static void compare_queues(Flow *f, const Queue *a, const Queue *b, const Join *m, const Join *back,
+                           bool copy) {
   const Flight *x = surplus(a, b), *y = surplus(b, a);
   if (x) report_flight(f, x, m, copy);
   if (y) report_flight(f, y, back, copy);
   if (!x && !y) report_order(f, a, b, m);
 }
 
-static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, const Meeting *m) {
+static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, const Join *m) {
   const char *name = f->k->ring.at[ring].name;
   if (!sc_blame(f, &f->blamed_ring[ring])) return;
   Diag *d =
@@ -298,7 +299,7 @@ static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, cons
             name, name, refillers(f, ring));
 }
 
-static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting *m) {
+static void report_fill(Flow *f, u32 ring, const RingState *more, const Join *m) {
   const char *name = f->k->ring.at[ring].name;
   if (!sc_blame(f, &f->blamed_ring[ring])) return;
   Diag *d = sc_report(f->sc, m->ring, site(f, more->fill.site),
@@ -307,7 +308,7 @@ static void report_fill(Flow *f, u32 ring, const RingState *more, const Meeting 
   sc_help(f->sc, d, "'commit %s' on every path", name);
 }
 
-static void report_turn(Flow *f, u32 turn, const TurnState *more, const Meeting *m) {
+static void report_turn(Flow *f, u32 turn, const TurnState *more, const Join *m) {
   const char *name = f->k->turn.at[turn].name;
   if (!sc_blame(f, &f->blamed_turn[turn])) return;
   Diag *d = sc_report(f->sc, m->turn, site(f, more->site), "the turn '%s' is held %s, but not %s",
@@ -316,8 +317,8 @@ static void report_turn(Flow *f, u32 turn, const TurnState *more, const Meeting 
   sc_help(f->sc, d, "'acquire %s' and 'release %s' equally often on every path", name, name);
 }
 
-static void compare(Flow *f, const State *a, const State *b, const Meeting *m) {
-  Meeting back = *m;
+static void compare(Flow *f, const State *a, const State *b, const Join *m) {
+  Join back = *m;
   back.more = m->less;
   back.less = m->more;
   back.turned = true;
@@ -338,28 +339,28 @@ static void compare(Flow *f, const State *a, const State *b, const Meeting *m) {
 }
 
 void sc_report_loop(Flow *f, const State *head, const State *end, Span loop) {
-  Meeting m = {D_R4_LOOP,
-               D_R5_LOOP,
-               D_R5_LOOP,
-               "at the end of the loop's body",
-               "when the loop is entered",
-               loop,
-               "the loop",
-               "before the body ends, or enter the loop with as many in flight",
-               false};
+  Join m = {D_R4_LOOP,
+            D_R5_LOOP,
+            D_R5_LOOP,
+            "at the end of the loop's body",
+            "when the loop is entered",
+            loop,
+            "the loop",
+            "before the body ends, or enter the loop with as many in flight",
+            false};
   compare(f, end, head, &m);
 }
 
 void sc_report_branch(Flow *f, const State *yes, const State *no, Span at) {
-  Meeting m = {D_R4_BRANCH,
-               D_R5_BRANCH,
-               D_R5_BRANCH,
-               "if the condition is true",
-               "if the condition is false",
-               at,
-               "the condition",
-               "inside the branch, or issue as many on the other path",
-               false};
+  Join m = {D_R4_BRANCH,
+            D_R5_BRANCH,
+            D_R5_BRANCH,
+            "if the condition is true",
+            "if the condition is false",
+            at,
+            "the condition",
+            "inside the branch, or issue as many on the other path",
+            false};
   compare(f, yes, no, &m);
 }
 

@@ -1,5 +1,5 @@
 // flow_ring.c - what the operations on rings and turns do to the state of a role: holds, fills,
-// whose turn it is. The counterpart of flow_step.c, with the same manners after a fault.
+// whose turn it is. As in flow_step.c, the state goes on after a fault as if there had been none.
 #include "flow.h"
 
 // ---- rings
@@ -41,7 +41,8 @@ void sc_step_commit(Flow *f, Ins *ins) {
                         "there is nothing to commit: no fill of '%s' is open here", name);
     sc_help(f->sc, d, "'acquire %s' before it", name);
   }
-  bool wrote = r->open && r->fill.dirt.set & DIRT_WROTE && sc_ring_async(f->uses, ins->arg[0]);
+  bool wrote =
+      r->open && r->fill.unordered.set & UNFENCED_WRITE && sc_ring_async(f->uses, ins->arg[0]);
   u32 told = ins->plan.arrivals ? sc_hand_over(f, ins, ins->plan.arrivals < f->r->warps) : 0;
   sc_want_order(f, ins, (wrote ? NEED_FENCE : 0) | told);
   r->open = false;
@@ -71,17 +72,17 @@ static bool refilled_by_copies(const Flow *f, u32 ring) {
   return false;
 }
 
-// One arrival stands for all warps, also for those that may still be waiting: two rounds later,
-// their wait is for another fill.
+// One arrival stands for all warps, also for those that may still be waiting for this fill. When
+// the ring has gone two phases on without them, they cannot tell that it has come.
 static void want_past(Flow *f, const Ins *ins, const Hold *hold) {
-  if (ins->plan.meet || !f->report) return;
+  if (ins->plan.sync || !f->report) return;
   const char *name = f->k->ring.at[ins->arg[0]].name;
   Diag *d = sc_report(f->sc, D_R5_COUNT, ins->span,
                       "'%s' is released with one arrival for %u warps, and nothing tells that all "
                       "of them are past their wait",
                       name, f->r->warps);
   sc_note(f->sc, d, f->r->code.at[hold->site].span, "they wait here");
-  sc_help(f->sc, d, "add 'meet' to its plan, or let each warp arrive");
+  sc_help(f->sc, d, "add 'sync' to its plan, or let each warp arrive");
 }
 
 void sc_step_release(Flow *f, Ins *ins) {
@@ -110,13 +111,14 @@ void sc_step_release(Flow *f, Ins *ins) {
     if (f->report) sc_report_release(f, ring, &f->now->copy.at[i - 1], true);
     sc_retire_copies(f, i, false);
   }
-  bool dirty = r->hold[0].dirt.set & (DIRT_WROTE | DIRT_READ) && refilled_by_copies(f, ring);
+  bool unfenced =
+      r->hold[0].unordered.set & (UNFENCED_WRITE | UNFENCED_READ) && refilled_by_copies(f, ring);
   bool one = ins->plan.arrivals < f->r->warps,
-       alone = !r->hold[0].met && !sc_warps_fill(f->uses, f->role, ring);
-  if (f->alone) f->alone[f->pc] |= alone;
-  u32 need = dirty ? NEED_FENCE : 0;
-  if (one && alone && f->derive) need |= NEED_MEET;
-  else if (one && alone) want_past(f, ins, &r->hold[0]);
+       may_lag = !r->hold[0].all_past && !sc_warps_fill(f->uses, f->role, ring);
+  if (f->lagging) f->lagging[f->pc] |= may_lag;
+  u32 need = unfenced ? NEED_FENCE : 0;
+  if (one && may_lag && f->derive) need |= NEED_SYNC;
+  else if (one && may_lag) want_past(f, ins, &r->hold[0]);
   sc_want_order(f, ins, need | sc_hand_over(f, ins, one));
   sc_release_hold(f->now, ring);
   r->gave = f->pc + 1;
@@ -125,13 +127,13 @@ void sc_step_release(Flow *f, Ins *ins) {
 // What a vote's block did to stages is fenced at its end, by the warps that ran it: the release
 // that comes later then costs the others no fence (measured: 4 % of fa3_stale).
 void sc_step_endvote(Flow *f, Ins *ins) {
-  bool dirty = false;
+  bool unfenced = false;
   for (u32 r = 0; r < f->k->ring.n; r++) {
     if (!refilled_by_copies(f, r)) continue;
     for (u32 h = 0; h < f->now->ring[r].held; h++)
-      dirty |= f->now->ring[r].hold[h].dirt.set & (DIRT_WROTE | DIRT_READ);
+      unfenced |= f->now->ring[r].hold[h].unordered.set & (UNFENCED_WRITE | UNFENCED_READ);
   }
-  sc_want_order(f, ins, dirty ? NEED_FENCE : 0);
+  sc_want_order(f, ins, unfenced ? NEED_FENCE : 0);
 }
 
 // ---- turns
@@ -146,7 +148,7 @@ void sc_step_take(Flow *f, Ins *ins) {
     sc_help(f->sc, d, "'release %s' before taking it again", name);
   }
   *t = (TurnState){true, ins->arg[1], f->pc};
-  sc_state_meet(f->now, f->k);  // all of its threads wait for it together
+  sc_state_sync(f->now, f->k);  // all of its threads wait for it together
 }
 
 // A turn over CTAs orders what is done under it: the next CTA must see it (verification: T2).
@@ -189,9 +191,9 @@ void sc_step_pass(Flow *f, Ins *ins) {
   } else {
     want_published(f, ins);
   }
-  // (What is emitted for a turn over CTAs has a fence and a meeting of its own.)
+  // (What is emitted for a turn over CTAs has a fence and syncs of its own.)
   if (f->k->turn.at[ins->arg[0]].axis == SC_NONE)
     sc_want_order(f, ins, sc_hand_over(f, ins, false));
-  else sc_state_meet(f->now, f->k);
+  else sc_state_sync(f->now, f->k);
   t->held = false;
 }

@@ -1,5 +1,5 @@
 // flow_state.c - the abstract state of a role: products and copies in flight, stages held, fills
-// open, turns held, tiles defined, what threads touched since the last fence and meeting. The state
+// open, turns held, tiles defined, what threads accessed since the last fence and sync. The state
 // space is finite: queues and holds are bounded, everything else is a set.
 #include "flow.h"
 
@@ -10,7 +10,7 @@ State *sc_state(Sc *sc, const Kernel *k) {
   s->ring = NEWS(sc, RingState, k->ring.n + 1);
   s->turn = NEWS(sc, TurnState, k->turn.n + 1);
   s->defined = NEWS(sc, u64, k->buf.n + 1);
-  s->tensor = NEWS(sc, Dirt, k->buf.n + 1);
+  s->tensor = NEWS(sc, Unordered, k->buf.n + 1);
   s->unseen = NEWS(sc, u32, k->buf.n + 1);
   s->unseen_site = NEWS(sc, u32, k->buf.n + 1);
   s->waited = SC_NONE;
@@ -55,13 +55,13 @@ static bool join_touch(Touch *into, bool known, const Touch *from, bool other) {
   return changed;
 }
 
-static bool join_dirt(Dirt *into, const Dirt *from) {
+static bool join_unordered(Unordered *into, const Unordered *from) {
   u8 set = into->set | from->set;
   bool changed = set != into->set;
-  changed |=
-      join_touch(&into->writer, into->set & APART_WROTE, &from->writer, from->set & APART_WROTE);
-  changed |=
-      join_touch(&into->reader, into->set & APART_READ, &from->reader, from->set & APART_READ);
+  changed |= join_touch(&into->writer, into->set & UNSYNCED_WRITE, &from->writer,
+                        from->set & UNSYNCED_WRITE);
+  changed |= join_touch(&into->reader, into->set & UNSYNCED_READ, &from->reader,
+                        from->set & UNSYNCED_READ);
   into->set = set;
   return changed;
 }
@@ -73,10 +73,10 @@ static void join_sites(Queue *into, const Queue *from) {
 }
 
 static bool join_hold(Hold *into, const Hold *from) {
-  bool changed =
-      join_dirt(&into->dirt, &from->dirt) || from->older > into->older || (into->met && !from->met);
+  bool changed = join_unordered(&into->unordered, &from->unordered) || from->older > into->older ||
+                 (into->all_past && !from->all_past);
   if (from->older > into->older) into->older = from->older;
-  into->met &= from->met;
+  into->all_past &= from->all_past;
   return changed;
 }
 
@@ -89,7 +89,7 @@ bool sc_state_join(State *into, const State *from, const Kernel *k) {
     RingState *a = &into->ring[r];
     const RingState *b = &from->ring[r];
     for (u32 h = 0; h < a->held && h < b->held; h++) changed |= join_hold(&a->hold[h], &b->hold[h]);
-    if (a->open && b->open) changed |= join_dirt(&a->fill.dirt, &b->fill.dirt);
+    if (a->open && b->open) changed |= join_unordered(&a->fill.unordered, &b->fill.unordered);
     changed |= (b->landing & ~a->landing) != 0 || (b->stored & ~a->stored) != 0;
     if (!a->landing) a->copy = b->copy;
     if (!a->stored) a->store = b->store;
@@ -100,7 +100,7 @@ bool sc_state_join(State *into, const State *from, const Kernel *k) {
   for (u32 i = 0; i < k->buf.n; i++) {
     changed |=
         (into->defined[i] & ~from->defined[i]) != 0 || (from->unseen[i] & ~into->unseen[i]) != 0;
-    changed |= join_dirt(&into->tensor[i], &from->tensor[i]);
+    changed |= join_unordered(&into->tensor[i], &from->tensor[i]);
     into->defined[i] &= from->defined[i];
     if (!into->unseen[i]) into->unseen_site[i] = from->unseen_site[i];
     into->unseen[i] |= from->unseen[i];
@@ -188,24 +188,24 @@ void sc_release_hold(State *s, u32 ring) {
   memmove(r->hold, r->hold + 1, r->held * sizeof *r->hold);
 }
 
-// ---- fences and meetings
+// ---- fences and syncs
 
-// A fence orders what this thread did. What other threads did is ordered once they, having fenced,
-// have met: so a write that is fenced now is one that a meeting has still to follow.
-static void fence(Dirt *d) {
-  if (d->set & DIRT_WROTE) d->set |= APART_WROTE;
-  if (d->set & DIRT_ADDED) d->set |= APART_ADDED;
-  d->set &= (u8) ~(DIRT_WROTE | DIRT_READ | DIRT_ADDED);
+// A fence orders what this thread did. What the other threads did is ordered when they, too, have
+// fenced it and a sync has followed. So a write that is fenced now still waits for its sync.
+static void fence(Unordered *d) {
+  if (d->set & UNFENCED_WRITE) d->set |= UNSYNCED_WRITE;
+  if (d->set & UNFENCED_ADD) d->set |= UNSYNCED_ADD;
+  d->set &= (u8) ~(UNFENCED_WRITE | UNFENCED_READ | UNFENCED_ADD);
 }
 
-static void meet(Dirt *d) {
-  d->set &= (u8) ~(APART_WROTE | APART_READ | APART_ADDED | APART_COPIED);
+static void synchronize(Unordered *d) {
+  d->set &= (u8) ~(UNSYNCED_WRITE | UNSYNCED_READ | UNSYNCED_ADD | UNSYNCED_COPY);
 }
 
-static void stages(State *s, const Kernel *k, void change(Dirt *)) {
+static void stages(State *s, const Kernel *k, void change(Unordered *)) {
   for (u32 r = 0; r < k->ring.n; r++) {
-    for (u32 h = 0; h < s->ring[r].held; h++) change(&s->ring[r].hold[h].dirt);
-    change(&s->ring[r].fill.dirt);
+    for (u32 h = 0; h < s->ring[r].held; h++) change(&s->ring[r].hold[h].unordered);
+    change(&s->ring[r].fill.unordered);
   }
 }
 
@@ -214,11 +214,11 @@ void sc_state_fence(State *s, const Kernel *k, bool global) {
   for (u32 i = 0; i < k->buf.n && global; i++) fence(&s->tensor[i]);
 }
 
-void sc_state_meet(State *s, const Kernel *k) {
-  stages(s, k, meet);
+void sc_state_sync(State *s, const Kernel *k) {
+  stages(s, k, synchronize);
   s->elected = false;
   for (u32 r = 0; r < k->ring.n; r++) {
-    for (u32 h = 0; h < s->ring[r].held; h++) s->ring[r].hold[h].met = true;
+    for (u32 h = 0; h < s->ring[r].held; h++) s->ring[r].hold[h].all_past = true;
   }
-  for (u32 i = 0; i < k->buf.n; i++) meet(&s->tensor[i]);
+  for (u32 i = 0; i < k->buf.n; i++) synchronize(&s->tensor[i]);
 }

@@ -1,7 +1,7 @@
 // flow_step.c - what one operation does to the state of its role, and what must hold before it.
 // After a fault the state goes on as if the schedule had been right (as if the product had been
-// waited for, the stage held): one mistake, one report. In derive mode the operation's plan is
-// written; otherwise it is trusted, and compared with what the state asks for.
+// waited for, or the stage held), so that one mistake gives one report. In derive mode the plan of
+// the operation is written; otherwise it is compared with what the state asks for.
 #include "flow.h"
 
 enum { MAX_KEEP = 7 };  // wgmma.wait_group N: the queue's counter has three bits
@@ -9,11 +9,11 @@ enum { MAX_KEEP = 7 };  // wgmma.wait_group N: the queue's counter has three bit
 // ---- plans
 
 void sc_want_order(Flow *f, Ins *ins, u32 need) {
-  bool fence = need & NEED_FENCE, meet = need & NEED_MEET, global = need & NEED_GLOBAL;
+  bool fence = need & NEED_FENCE, sync = need & NEED_SYNC, global = need & NEED_GLOBAL;
   if (f->derive) {
     ins->plan.fence |= fence;
     ins->plan.global |= global;
-    ins->plan.meet |= meet;
+    ins->plan.sync |= sync;
   } else if (f->report) {
     if (fence && !ins->plan.fence) {
       Diag *d = sc_report(f->sc, D_R7_FENCE, ins->span,
@@ -29,21 +29,23 @@ void sc_want_order(Flow *f, Ins *ins, u32 need) {
                           sc_op[ins->op].text);
       sc_help(f->sc, d, "add 'global' to its plan");
     }
-    if (meet && !ins->plan.meet) {
-      Diag *d = sc_report(f->sc, D_R7_MEET, ins->span,
-                          "the instance's threads must meet before '%s': it touches what others of "
-                          "them wrote or read",
-                          sc_op[ins->op].text);
-      sc_help(f->sc, d, "add 'meet' to its plan");
+    if (sync && !ins->plan.sync) {
+      Diag *d = sc_report(
+          f->sc, D_R7_SYNC, ins->span,
+          "the instance's threads must synchronize before '%s': it touches what others of "
+          "them wrote or read",
+          sc_op[ins->op].text);
+      sc_help(f->sc, d, "add 'sync' to its plan");
     }
   }
   if (ins->plan.fence) sc_state_fence(f->now, f->k, ins->plan.global);
-  if (!ins->plan.meet) return;
-  sc_state_meet(f->now, f->k);
+  if (!ins->plan.sync) return;
+  sc_state_sync(f->now, f->k);
   if (f->votes && f->report) {
     Diag *d = sc_report(
         f->sc, D_R7_VOTE, ins->span,
-        "here the role's warps would have to meet, but a vote's block is run by some of them only");
+        "here the role's warps would have to synchronize, but a vote's block is run by some of "
+        "them only");
     sc_help(
         f->sc, d,
         "move the statement that writes the stage, or the one that reads it, out of the 'vote'");
@@ -69,7 +71,7 @@ static void note_past(State *s, const Kernel *k, u32 retired) {
   for (u32 r = 0; r < k->ring.n; r++) {
     for (u32 i = 0; i < s->ring[r].held; i++) {
       Hold *h = &s->ring[r].hold[i];
-      h->met |= retired > h->older;
+      h->all_past |= retired > h->older;
       h->older -= retired < h->older ? retired : h->older;
     }
   }
@@ -214,7 +216,7 @@ static void want_read(Flow *f, const Access *a) {
   }
 }
 
-// A part of a stage in a set of parts; those beyond the 64th are not told apart, and in none.
+// A part of a stage in a set of parts. Those beyond the 64th are in no set.
 static u64 part_bit(const Kernel *k, const Buf *b) {
   u32 part = (u32)(b - k->buf.at) - k->ring.at[b->ring].part0;
   return part < 64 ? (u64)1 << part : 0;
@@ -237,7 +239,7 @@ static void want_no_copy(Flow *f, const Access *a, const char *deed, Span at) {
   r->landing &= ~part_bit(f->k, b);
 }
 
-// … and a copy may land before what threads stored to its part, for which no fence is planned.
+// A copy may land before what threads stored to the same part: no fence is planned between the two.
 static void want_no_store(Flow *f, const Buf *b, const Ins *ins) {
   RingState *r = &f->now->ring[b->ring];
   if (!(r->stored & part_bit(f->k, b))) return;
@@ -251,12 +253,12 @@ static void want_no_store(Flow *f, const Buf *b, const Ins *ins) {
   r->stored &= ~part_bit(f->k, b);
 }
 
-static bool meets_before(Flow *f, const Ins *ins, const Access *a) {
-  const Dirt *d = &stage_of(f, ins, a)->dirt;
-  if (!a->write) return d->set & APART_WROTE;
-  return (d->set & (APART_READ | APART_COPIED)) ||
-         ((d->set & APART_WROTE) &&
-          !sc_apart(f->uses, &f->r->code, d->writer, (Touch){f->pc, a->view}));
+static bool needs_sync(Flow *f, const Ins *ins, const Access *a) {
+  const Unordered *d = &stage_of(f, ins, a)->unordered;
+  if (!a->write) return d->set & UNSYNCED_WRITE;
+  return (d->set & (UNSYNCED_READ | UNSYNCED_COPY)) ||
+         ((d->set & UNSYNCED_WRITE) &&
+          !sc_needs_no_sync(f->uses, &f->r->code, d->writer, (Touch){f->pc, a->view}));
 }
 
 static void note_store(Flow *f, const Buf *b) {
@@ -269,28 +271,28 @@ static void touch_stage(Flow *f, const Ins *ins, const Access *a) {
   const View *v = &f->k->view.at[a->view];
   if (v->fill) want_no_copy(f, a, a->write ? "written" : "read", v->span);
   else if (a->write) want_read(f, a);
-  Dirt *d = &stage_of(f, ins, a)->dirt;
+  Unordered *d = &stage_of(f, ins, a)->unordered;
   if (v->fill && a->write) note_store(f, &f->k->buf.at[v->buf]);
   if (!a->write) {
-    d->set |= DIRT_READ | APART_READ;
+    d->set |= UNFENCED_READ | UNSYNCED_READ;
     return;
   }
-  bool other = d->set & APART_WROTE && d->writer.pc != f->pc;
+  bool other = d->set & UNSYNCED_WRITE && d->writer.pc != f->pc;
   d->writer = other ? (Touch){SC_NONE, SC_NONE} : (Touch){f->pc, a->view};
-  d->set |= DIRT_WROTE | APART_WROTE;
+  d->set |= UNFENCED_WRITE | UNSYNCED_WRITE;
 }
 
 static void step_threads(Flow *f, Ins *ins) {
   u32 n = sc_accesses(f->uses, ins);
-  bool meet = false;
+  bool sync = false;
   for (u32 i = 0; i < n; i++) {
     const Access *a = &f->uses->at.at[i];
     u8 space = f->k->buf.at[f->k->view.at[a->view].buf].space;
-    if (space == SP_STAGE) meet |= meets_before(f, ins, a);
-    if (space == SP_TENSOR) meet |= sc_tensor_meets(f, ins, a);
-    meet |= f->now->elected && sc_others_matter(f, a);
+    if (space == SP_STAGE) sync |= needs_sync(f, ins, a);
+    if (space == SP_TENSOR) sync |= sc_tensor_needs_sync(f, ins, a);
+    sync |= f->now->elected && sc_others_matter(f, a);
   }
-  sc_want_order(f, ins, meet ? NEED_MEET : 0);
+  sc_want_order(f, ins, sync ? NEED_SYNC : 0);
   for (u32 i = 0; i < n; i++) {
     const Access *a = &f->uses->at.at[i];
     u32 buf = f->k->view.at[a->view].buf;
@@ -321,10 +323,10 @@ static u32 engine_reads(Flow *f, const Ins *ins, const Access *a) {
     }
     return 0;
   }
-  u8 dirt = stage_of(f, ins, a)->dirt.set;
-  bool apart =
-      dirt & APART_WROTE || (ins->op == OP_MMA && f->now->elected && sc_others_matter(f, a));
-  return (dirt & DIRT_WROTE ? NEED_FENCE | NEED_MEET : 0) | (apart ? NEED_MEET : 0);
+  u8 unordered = stage_of(f, ins, a)->unordered.set;
+  bool unsynced = unordered & UNSYNCED_WRITE ||
+                  (ins->op == OP_MMA && f->now->elected && sc_others_matter(f, a));
+  return (unordered & UNFENCED_WRITE ? NEED_FENCE | NEED_SYNC : 0) | (unsynced ? NEED_SYNC : 0);
 }
 
 static u32 turns_held(const Flow *f) {
@@ -422,8 +424,8 @@ static void step_copy_out(Flow *f, Ins *ins) {
   fly(f, ins, &f->now->copy, flight, true);
 }
 
-// Groups whose source has been read lose their place in the queue, but are all older than those
-// that have not: a full wait that finds none of the latter waits for all of the former.
+// Copies whose source has been read leave the queue, and are all older than those that remain in
+// it: a full wait that finds nothing in the queue waits for all that have left it.
 static void step_copy_wait(Flow *f, Ins *ins) {
   Queue *q = &f->now->copy;
   u32 tensor = ins->arg[0], done = sc_flight_to(q, tensor, ins->arg[1]);

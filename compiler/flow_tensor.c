@@ -1,9 +1,9 @@
-// flow_tensor.c - tensors in global memory, as threads and the copy engine of one instance touch
-// them: what must have been waited for (R3), where threads must meet, and where a proxy fence is
-// missing between what they do and what the copy engine does. Copies out are in no order among
+// flow_tensor.c - tensors in global memory, as threads and the copy engine of one instance access
+// them: what must have been waited for (R3), where the threads need a sync, and where a proxy fence
+// is missing between what they do and what the copy engine does. Copies out are in no order among
 // themselves or with anything else until they are visible (PTX ISA 9.0, 9.7.9.25: bulk copies), so
-// what may meet the same place waits for them. Places are told apart only between threads: a tensor
-// counts as one place for copies.
+// whatever may access the same elements waits for them. Which elements an access has is looked at
+// only between threads: a copy counts as one of the whole tensor.
 #include "flow.h"
 
 // ---- copies out that may be on their way
@@ -34,16 +34,16 @@ static void want_seen(Flow *f, const Ins *ins, const Access *a, u32 kinds) {
 }
 
 // The thread that issued the copies knows that they have read their stages, or are visible; the
-// others will when they meet.
+// others will after a sync.
 void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen) {
   for (u32 i = 0; i < n; i++) {
     const Flight *flight = &s->copy.at[i];
     Ref from = flight->ref[0];
-    if (from.ring != SC_NONE) s->ring[from.ring].hold[from.hold].dirt.set |= APART_COPIED;
-    if (seen) s->tensor[flight->dst].set |= APART_COPIED;
+    if (from.ring != SC_NONE) s->ring[from.ring].hold[from.hold].unordered.set |= UNSYNCED_COPY;
+    if (seen) s->tensor[flight->dst].set |= UNSYNCED_COPY;
   }
   for (u32 i = 0; i < k->buf.n && seen; i++) {
-    if (s->unseen[i]) s->tensor[i].set |= APART_COPIED;
+    if (s->unseen[i]) s->tensor[i].set |= UNSYNCED_COPY;
   }
 }
 
@@ -52,15 +52,15 @@ void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen) {
 // Is it the same thread that did what `before` says and that does this, wherever the tensor's
 // elements are the same?
 static bool by_same(const Flow *f, Touch before, const Access *a) {
-  return sc_apart(f->uses, &f->r->code, before, (Touch){f->pc, a->view});
+  return sc_needs_no_sync(f->uses, &f->r->code, before, (Touch){f->pc, a->view});
 }
 
-bool sc_tensor_meets(const Flow *f, const Ins *ins, const Access *a) {
-  const Dirt *d = &f->now->tensor[f->k->view.at[a->view].buf];
+bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const Access *a) {
+  const Unordered *d = &f->now->tensor[f->k->view.at[a->view].buf];
   bool adds = ins->op == OP_MAPADD && a->write;
-  if (d->set & APART_COPIED || (d->set & APART_ADDED && !adds)) return true;
-  if (d->set & APART_WROTE && !by_same(f, d->writer, a)) return true;
-  return a->write && d->set & APART_READ && !by_same(f, d->reader, a);
+  if (d->set & UNSYNCED_COPY || (d->set & UNSYNCED_ADD && !adds)) return true;
+  if (d->set & UNSYNCED_WRITE && !by_same(f, d->writer, a)) return true;
+  return a->write && d->set & UNSYNCED_READ && !by_same(f, d->reader, a);
 }
 
 static Touch only(const Flow *f, bool another, Touch before, const Access *a) {
@@ -69,17 +69,17 @@ static Touch only(const Flow *f, bool another, Touch before, const Access *a) {
 }
 
 void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a) {
-  Dirt *d = &f->now->tensor[f->k->view.at[a->view].buf];
+  Unordered *d = &f->now->tensor[f->k->view.at[a->view].buf];
   bool adds = ins->op == OP_MAPADD && a->write;
   want_seen(f, ins, a, UNSEEN_ANY);
   if (adds) {
-    d->set |= DIRT_ADDED | APART_ADDED;
+    d->set |= UNFENCED_ADD | UNSYNCED_ADD;
   } else if (a->write) {
-    d->writer = only(f, d->set & APART_WROTE, d->writer, a);
-    d->set |= DIRT_WROTE | APART_WROTE;
+    d->writer = only(f, d->set & UNSYNCED_WRITE, d->writer, a);
+    d->set |= UNFENCED_WRITE | UNSYNCED_WRITE;
   } else {
-    d->reader = only(f, d->set & APART_READ, d->reader, a);
-    d->set |= DIRT_READ | APART_READ;
+    d->reader = only(f, d->set & UNSYNCED_READ, d->reader, a);
+    d->set |= UNFENCED_READ | UNSYNCED_READ;
   }
 }
 
@@ -88,11 +88,12 @@ void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a) {
 u32 sc_copy_tensor(Flow *f, const Ins *ins) {
   bool in = ins->op == OP_COPYIN, add = ins->op == OP_COPYADD;
   Access a = {ins->arg[in ? 1 : 0], !in, true};
-  u8 dirt = f->now->tensor[f->k->view.at[a.view].buf].set;
+  u8 unordered = f->now->tensor[f->k->view.at[a.view].buf].set;
   want_seen(f, ins, &a, in ? UNSEEN_ANY : add ? UNSEEN_STORE : UNSEEN_ADD);
-  if (in) dirt &= (u8) ~(DIRT_READ | APART_READ);
-  if (dirt & (DIRT_WROTE | DIRT_READ | DIRT_ADDED)) return NEED_FENCE | NEED_MEET | NEED_GLOBAL;
-  return dirt & (APART_WROTE | APART_READ | APART_ADDED) ? NEED_MEET : 0;
+  if (in) unordered &= (u8) ~(UNFENCED_READ | UNSYNCED_READ);
+  if (unordered & (UNFENCED_WRITE | UNFENCED_READ | UNFENCED_ADD))
+    return NEED_FENCE | NEED_SYNC | NEED_GLOBAL;
+  return unordered & (UNSYNCED_WRITE | UNSYNCED_READ | UNSYNCED_ADD) ? NEED_SYNC : 0;
 }
 
 // What the other roles, or other instances of this one, do: all their bits of a table by role.
@@ -112,13 +113,13 @@ static u8 others_tensor(const Flow *f, u32 buf) {
 }
 
 // Must what others do to a tensor come before or after a write, or a read? (Stores to one tensor by
-// several roles or instances are taken to be to different places: where they are not, no order
+// several roles or instances are taken to be of different elements: where they are not, no order
 // makes it right.)
 static bool conflicts(bool write, u8 does) {
   return does & (write ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
 }
 
-// (A stage that is being filled is nobody else's.)
+// (A stage that is being filled belongs to who fills it.)
 bool sc_others_matter(const Flow *f, const Access *a) {
   const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
   if (b->space == SP_TENSOR)
@@ -135,12 +136,12 @@ static u32 hand_over_stages(const Flow *f, bool one) {
   u32 need = 0;
   for (u32 r = 0; r < k->ring.n; r++) {
     const RingState *ring = &f->now->ring[r];
-    u8 dirt = 0, use = k->ring.at[r].owner == SC_NONE ? others_ring(f, r) : 0;
-    for (u32 h = 0; h < ring->held; h++) dirt |= ring->hold[h].dirt.set;
-    if (dirt & DIRT_WROTE && use & USE_ASYNC) need |= NEED_FENCE;
-    if (one && dirt & (DIRT_WROTE | APART_WROTE) && use & (USE_THREADS | USE_ASYNC))
-      need |= NEED_MEET;
-    if (one && dirt & (DIRT_READ | APART_READ) && use & USE_INPLACE) need |= NEED_MEET;
+    u8 unordered = 0, use = k->ring.at[r].owner == SC_NONE ? others_ring(f, r) : 0;
+    for (u32 h = 0; h < ring->held; h++) unordered |= ring->hold[h].unordered.set;
+    if (unordered & UNFENCED_WRITE && use & USE_ASYNC) need |= NEED_FENCE;
+    if (one && unordered & (UNFENCED_WRITE | UNSYNCED_WRITE) && use & (USE_THREADS | USE_ASYNC))
+      need |= NEED_SYNC;
+    if (one && unordered & (UNFENCED_READ | UNSYNCED_READ) && use & USE_INPLACE) need |= NEED_SYNC;
   }
   return need;
 }
@@ -148,14 +149,14 @@ static u32 hand_over_stages(const Flow *f, bool one) {
 static u32 hand_over_tensors(const Flow *f, bool one) {
   u32 need = 0;
   for (u32 b = 0; b < f->k->buf.n; b++) {
-    u8 dirt = f->now->tensor[b].set, does = others_tensor(f, b);
-    bool wrote = dirt & (DIRT_WROTE | DIRT_ADDED), read = dirt & DIRT_READ;
+    u8 unordered = f->now->tensor[b].set, does = others_tensor(f, b);
+    bool wrote = unordered & (UNFENCED_WRITE | UNFENCED_ADD), read = unordered & UNFENCED_READ;
     if ((wrote && does & DOES_COPY) || (read && does & DOES_COPY_TO))
       need |= NEED_FENCE | NEED_GLOBAL;
-    wrote |= (dirt & (APART_WROTE | APART_ADDED)) != 0;
-    read |= (dirt & APART_READ) != 0;
+    wrote |= (unordered & (UNSYNCED_WRITE | UNSYNCED_ADD)) != 0;
+    read |= (unordered & UNSYNCED_READ) != 0;
     if (one && ((wrote && conflicts(true, does)) || (read && conflicts(false, does))))
-      need |= NEED_MEET;
+      need |= NEED_SYNC;
   }
   return need;
 }

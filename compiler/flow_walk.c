@@ -1,21 +1,21 @@
 // flow_walk.c - forward data flow over structured code. A loop's head keeps what is known there
 // over all paths; the whole role is walked again until no head learns anything more (so nested
-// loops cost a pass a fact, not a power of the nesting), and a last time to report. Where paths
-// meet, queues, holds, fills and turns must agree (R4, R5): then what holds after one iteration
-// holds after any number of them.
+// loops cost a pass for each fact, not a power of the nesting), and a last time to report. Where
+// paths join, queues, holds, fills and turns must agree (R4, R5): then what holds after one
+// iteration holds after any number of them.
 #include "flow.h"
 
 enum { MAX_WORK = 1 << 29 };
 
-static State *room(Flow *f, u32 which) {
-  State **at = &f->room[2 * f->depth + which];
+static State *saved(Flow *f, u32 which) {
+  State **at = &f->saved[2 * f->depth + which];
   if (!*at) *at = sc_state(f->sc, f->k);
   return *at;
 }
 
 static void open_block(Flow *f) {
   f->open[f->depth] = f->pc;
-  f->two[f->depth] = false;
+  f->in_else[f->depth] = false;
   f->depth++;
 }
 
@@ -49,29 +49,29 @@ static void leave_loop(Flow *f) {
 }
 
 static void enter_branch(Flow *f) {
-  sc_state_copy(room(f, 0), f->now, f->k);
+  sc_state_copy(saved(f, 0), f->now, f->k);
   open_block(f);
 }
 
 static void other_branch(Flow *f) {
   f->depth--;
-  sc_state_copy(room(f, 1), f->now, f->k);
-  sc_state_copy(f->now, room(f, 0), f->k);
-  f->two[f->depth++] = true;
+  sc_state_copy(saved(f, 1), f->now, f->k);
+  sc_state_copy(f->now, saved(f, 0), f->k);
+  f->in_else[f->depth++] = true;
 }
 
 // Paths that disagree go on as the one that holds more: releases and waits that follow are then not
 // blamed.
 static void leave_branch(Flow *f) {
   f->depth--;
-  bool two = f->two[f->depth];
-  State *other = room(f, two ? 1 : 0);
+  bool in_else = f->in_else[f->depth];
+  State *other = saved(f, in_else ? 1 : 0);
   if (sc_state_same(f->now, other, f->k)) {
     sc_state_join(f->now, other, f->k);
     return;
   }
   if (f->report)
-    sc_report_branch(f, two ? other : f->now, two ? f->now : other,
+    sc_report_branch(f, in_else ? other : f->now, in_else ? f->now : other,
                      f->r->code.at[f->open[f->depth]].span);
   if (sc_state_weight(other, f->k) > sc_state_weight(f->now, f->k))
     sc_state_copy(f->now, other, f->k);
@@ -146,9 +146,9 @@ void sc_walk(Flow *f) {
   f->blamed_turn = NEWS(f->sc, bool, f->k->turn.n + 1);
   f->blamed_buf = NEWS(f->sc, bool, f->k->buf.n + 1);
   f->head = NEWS(f->sc, State *, f->r->code.n + 1);
-  f->room = NEWS(f->sc, State *, 2 * (deepest + 1));
+  f->saved = NEWS(f->sc, State *, 2 * (deepest + 1));
   f->open = NEWS(f->sc, u32, deepest + 1);
-  f->two = NEWS(f->sc, bool, deepest + 1);
+  f->in_else = NEWS(f->sc, bool, deepest + 1);
   f->report = false;
   do pass(f);
   while (f->changed);

@@ -215,7 +215,7 @@ typedef struct Plan {
                   // with the bytes, where a fill's copies follow at once and are all there is to it)
   bool fence;     // fence.proxy.async goes before it
   bool global;    // … and it is one for global memory, too
-  bool meet;      // the instance's threads meet (bar.sync) before it
+  bool sync;      // the instance's threads synchronize (bar.sync) before it
 } Plan;
 
 typedef struct Ins {
@@ -239,7 +239,7 @@ typedef struct Role {
   Code code;      // tile … endtile
   u16 live;       // place: estimate of the registers that its tiles take at the worst point
   u16 first_warp; // place: the first warp of instance 0
-  u16 meet;       // place: named barrier at which instance 0's warps meet, the others' follow; 0: they never do
+  u16 barrier;    // place: named barrier of instance 0's warps, the others' follow; 0: none
 } Role;
 
 typedef enum GridMode { GRID_PLAIN, GRID_PERSISTENT, GRID_DYNAMIC } GridMode;
@@ -348,7 +348,7 @@ struct Kernel {
   // place
   u32 smem;        // dynamic shared memory, bytes
   u32 threads;     // of a CTA
-  u32 named;       // named barriers in use, with 0, where the whole CTA meets
+  u32 named;       // named barriers in use, with 0, which is the whole CTA's
   u32 draw;        // dynamic grids: byte offset of two slots for tiles drawn (sc_slot_bytes), two full and two empty barriers
 };
 

@@ -54,7 +54,7 @@ static const Attr turn_attr[] = {FLAG(Turn, active, "active")};
 static const Attr role_attr[] = {NUM(Role, regs, "regs"), FLAG(Role, one_tile, "one_tile")};
 static const Attr plan_attr[] = {
     NUM(Plan, bytes, "bytes"), NUM(Plan, keep, "keep"), NUM(Plan, arrivals, "arrivals"),
-    FLAG(Plan, fence, "fence"), FLAG(Plan, global, "global"), FLAG(Plan, meet, "meet"),
+    FLAG(Plan, fence, "fence"), FLAG(Plan, global, "global"), FLAG(Plan, sync, "sync"),
 };
 #undef NUM
 #undef FLAG

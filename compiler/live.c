@@ -23,7 +23,7 @@ typedef struct Live {
   Set *head;   // by operation: live at the start of a loop's body
   Set *after;  // by depth: live after the block
   Set *other;  // by depth: live at the start of its `else`
-  bool *two;
+  bool *in_else;
   u32 depth;
   u32 *kept;  // by operation: its first Keep + 1
   VEC(Keep) keep;
@@ -93,7 +93,7 @@ static Set at_depth(Live *l, Set *sets) {
 static void enter(Live *l, u32 pc) {  // a block's end: the walk goes backwards
   const Ins *ins = &l->code->at[pc];
   set_copy(l, at_depth(l, l->after), l->now);
-  l->two[l->depth] = false;
+  l->in_else[l->depth] = false;
   l->depth++;
   if (ins->op != OP_ENDFOR) return;
   u32 open = ins->nest;
@@ -108,14 +108,14 @@ static void leave(Live *l, u32 pc) {
     l->changed |= unite(l, l->head[pc], l->now);
     if (at_least_once(l, ins)) return;
   }
-  unite(l, l->now, l->two[l->depth] ? l->other[l->depth] : l->after[l->depth]);
+  unite(l, l->now, l->in_else[l->depth] ? l->other[l->depth] : l->after[l->depth]);
 }
 
 static void other(Live *l) {
   l->depth--;
   set_copy(l, at_depth(l, l->other), l->now);
   set_copy(l, l->now, l->after[l->depth]);
-  l->two[l->depth++] = true;
+  l->in_else[l->depth++] = true;
 }
 
 static void back(Live *l) {
@@ -158,7 +158,7 @@ Worst sc_worst(Sc *sc, Kernel *k, Uses *uses, u32 role) {
   l.head = NEWS(sc, Set, n + 1);
   l.after = NEWS(sc, Set, deepest + 2);
   l.other = NEWS(sc, Set, deepest + 2);
-  l.two = NEWS(sc, bool, deepest + 2);
+  l.in_else = NEWS(sc, bool, deepest + 2);
   l.kept = NEWS(sc, u32, n + 1);
   Flow f = {.sc = sc, .k = k, .uses = uses, .role = role, .retired = keep_until, .user = &l};
   sc_walk(&f);

@@ -1,4 +1,4 @@
-// participants.c - who takes part in each ring: read off the code of all roles, once it stands.
+// participants.c - who takes part in each ring, as the code of all roles shows when it is complete.
 // Out: the fillers and drainers of every ring; a ring that only one side uses, or a part that is
 // read and never filled, is an error; a fill that brings nothing is doubtful.
 #include "lower.h"

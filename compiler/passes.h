@@ -23,7 +23,7 @@ Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice);
 // elements
 bool sc_lay_out(Sc *sc, Kernel *k);
 
-// derive.c  barrier counts, bytes, wait-group numbers, fences, meetings (Plan, Ring.full_count …)
+// derive.c  barrier counts, bytes, wait-group numbers, fences, syncs (Plan, Ring.full_count …)
 bool sc_derive(Sc *sc, Kernel *k);
 
 // flow.c    R1-R5, R7 within each role, by data flow to a fixed point: every path, every trip count

@@ -39,7 +39,7 @@ const Pass sc_pipeline[] = {
      lower, NULL, dump_ir},
     {"layout", "which thread holds which element, and how each statement's elements move", NULL,
      sc_lay_out, dump_layout},
-    {"derive", "… with barrier counts, bytes, wait-group numbers, fences and meetings", NULL,
+    {"derive", "… with barrier counts, bytes, wait-group numbers, fences and syncs", NULL,
      sc_derive, dump_ir},
     {"flow",
      "… checked by data flow within each role (R1-R5, R7): the same text, if there is no error",

@@ -1,15 +1,15 @@
-// place.c - R8: where everything goes, and whether it fits. Shared memory: stages and their layout,
-// barriers. Warps and registers. Named barriers.
+// place.c - R8: the addresses of stages and barriers in shared memory, the warps and registers of
+// roles, named barriers; and whether all of it fits.
 //
-// In: a kernel with plans, without errors. Out: offsets, strides and swizzles of rings and their
+// In: a kernel with layouts and plans, without errors. Out: offsets and strides of rings and their
 // parts, barrier addresses, first warps, named barriers, the estimate of live registers; totals in
 // Kernel.
 //
-// A tile in a stage is stored as panels as wide as its swizzle, [panel][row][swizzle bytes], each
-// tile's start a multiple of 1024 bytes (TMA and wgmma descriptors, PTX ISA 9.0); 128-byte swizzle
-// where the rows divide into 128 bytes, narrower ones where not. Registers: matrices may take all
-// but 32 of a thread's, matrices and vectors all but 24. That is where ptxas 13.0 begins to spill
-// or to serialize products; tests/unit/place.c has the kernels on both sides of the line.
+// A tile in a stage is stored as panels as wide as its swizzle, [panel][row][swizzle bytes]. It
+// begins at a multiple of 1024 bytes (TMA and wgmma descriptors, PTX ISA 9.0). Of a thread's
+// registers, matrices may take all but 32, matrices and vectors together all but 24: beyond that
+// ptxas 13.0 begins to spill, or to serialize products. tests/unit/place.c has kernels on both
+// sides of the line.
 #include "layout/layout.h"
 #include "place.h"
 
@@ -266,13 +266,13 @@ static void place_registers(Sc *sc, Kernel *k) {
   }
 }
 
-// ---- named barriers: 0 for the CTA, one a member instance of a turn, one an instance whose warps
-// meet
+// ---- named barriers: 0 for the CTA, one for each instance that takes a turn, one for each
+// instance whose warps synchronize
 
-static bool meets(const Kernel *k, const Role *r) {
+static bool synchronizes(const Kernel *k, const Role *r) {
   for (u32 i = 0; i < r->code.n && r->warps > 1; i++) {
     const Ins *ins = &r->code.at[i];
-    if (ins->plan.meet) return true;
+    if (ins->plan.sync) return true;
     bool turn = ins->op == OP_TAKE || ins->op == OP_PASS;  // over CTAs: one thread asks, for all
     if (turn && k->turn.at[ins->arg[0]].axis != SC_NONE) return true;
   }
@@ -289,9 +289,9 @@ static void place_named(Sc *sc, Kernel *k) {
   }
   for (u32 i = 0; i < k->role.n; i++) {
     Role *r = &k->role.at[i];
-    r->meet = 0;
-    if (!meets(k, r)) continue;
-    r->meet = (u16)id;
+    r->barrier = 0;
+    if (!synchronizes(k, r)) continue;
+    r->barrier = (u16)id;
     id += r->instances;
   }
   k->named = id;
@@ -304,8 +304,8 @@ static void place_named(Sc *sc, Kernel *k) {
       sc_note(sc, d, t->span, "one for each instance that takes '%s'", t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {
-    if (k->role.at[i].meet)
-      sc_note(sc, d, k->role.at[i].span, "one for each instance of '%s', whose warps meet",
+    if (k->role.at[i].barrier)
+      sc_note(sc, d, k->role.at[i].span, "one for each instance of '%s', whose warps synchronize",
               k->role.at[i].name);
   }
   sc_help(sc, d, "use fewer turns, or turns with fewer instances");

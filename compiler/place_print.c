@@ -115,8 +115,8 @@ static void put_named(Str *out, const Kernel *k) {
   }
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];
-    if (r->meet)
-      str_printf(out, "%-5s  warps of '%s' meet\n", ids(out, r->meet, r->instances), r->name);
+    if (r->barrier)
+      str_printf(out, "%-5s  the warps of '%s'\n", ids(out, r->barrier, r->instances), r->name);
   }
 }
 

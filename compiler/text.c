@@ -53,14 +53,14 @@ bool sc_nearer(const char *written, const char *name, u32 *slips) {
   return true;
 }
 
-Place sc_line_col(const Text *text, u32 offset) {
+LineCol sc_line_col(const Text *text, u32 offset) {
   u32 lo = 0, hi = text->lines;  // the line is in [lo, hi)
   while (hi - lo > 1) {
     u32 mid = lo + (hi - lo) / 2;
     if (text->line[mid] <= offset) lo = mid;
     else hi = mid;
   }
-  return (Place){lo + 1, offset - text->line[lo] + 1};
+  return (LineCol){lo + 1, offset - text->line[lo] + 1};
 }
 
 // The caller's locale decides what printf and strtod take for a decimal point (some have two

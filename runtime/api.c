@@ -14,7 +14,7 @@ schedc_status sc_guard(Sc *sc, Step step, void *job) {
 
 static schedc_range range_of(const Text *text, Span at) {
   u32 hi = at.hi < at.lo ? at.lo : at.hi;
-  Place from = sc_line_col(text, at.lo), to = sc_line_col(text, hi);
+  LineCol from = sc_line_col(text, at.lo), to = sc_line_col(text, hi);
   return (schedc_range){at.lo, hi - at.lo, from.line, from.col, to.line, to.col};
 }
 

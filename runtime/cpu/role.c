@@ -476,7 +476,7 @@ u32 sc_role_run(Inst *in, u32 limit) {
     in->at = in->pc++;
     if (!in->dry) {
       if (i->plan.fence) sc_fence(in, i->plan.global);
-      if (i->plan.meet) sc_meet(in);
+      if (i->plan.sync) sc_meet(in);
     }
     if (!in->dry || !skipped(in, i)) {
       if (run_op[i->op](in, i) == STEP_BLOCKED) {

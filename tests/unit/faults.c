@@ -228,7 +228,7 @@ static void test_meeting(void **state) {
   find(&t, "twice", OP_COMMIT, 0)->plan.arrivals = 1;
   t.k->ring.at[2].full_count = 1;
   expect_fault_always(&t, "X.race", "no barrier orders the two");
-  find(&t, "twice", OP_COMMIT, 0)->plan.meet = true;
+  find(&t, "twice", OP_COMMIT, 0)->plan.sync = true;
   expect_same(&t);
   close_kit(&t);
 }

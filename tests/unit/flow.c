@@ -190,12 +190,12 @@ static void own_writes(void **state) {
                          "}\n"
                          "release q")));
   const Ins *product = find(&f, 1, OP_MMA, 1);
-  assert_true(product->plan.fence && product->plan.meet);
+  assert_true(product->plan.fence && product->plan.sync);
   assert_false(find(&f, 1, OP_MMA, 0)->plan.fence);
   const Ins *back = product + 2;
   assert_int_equal(back->op, OP_MAP);
-  assert_false(back->plan.meet);
-  assert_true((back + 1)->plan.meet);
+  assert_false(back->plan.sync);
+  assert_true((back + 1)->plan.sync);
   assert_true((back + 2)->plan.fence);
   assert_int_equal(ring(&f, "k")->empty_count, 4);
   assert_true(sc_flow(&f.sc, f.k));
@@ -226,7 +226,7 @@ static void hand_over(void **state) {
   Fixture f;
   assert_true(begin(&f, in_place));
   const Ins *pass = find(&f, 1, OP_PASS, 0), *commit = find(&f, 1, OP_COMMIT, 0);
-  assert_true(pass->plan.fence && !pass->plan.global && !pass->plan.meet);
+  assert_true(pass->plan.fence && !pass->plan.global && !pass->plan.sync);
   assert_true(commit->plan.fence && commit->plan.global);
   assert_false(find(&f, 1, OP_RELEASE, 0)->plan.global);
   assert_false(find(&f, 2, OP_PASS, 0)->plan.fence);
@@ -254,7 +254,7 @@ static void expect_plan(const char *source, Op op, u32 n, const char *want) {
   }
   const Plan *p = &find(&f, 1, op, n)->plan;
   const char *have = sc_printf(&f.sc, "%s%s%s", p->fence ? "fence " : "",
-                               p->global ? "global " : "", p->meet ? "meet" : "");
+                               p->global ? "global " : "", p->sync ? "sync" : "");
   if (strcmp(have, want) != 0) fail_msg("%s\n'%s', not '%s'", source, have, want);
   sc_free(&f.sc);
 }
@@ -288,9 +288,9 @@ static void warps_that_lag(void **state) {
 static void who_writes(void **state) {
   (void)state;
 #define FILL(body) OUT("acquire c;  " body "\n commit c\n wait c;  release c")
-  expect_plan(FILL("c[i,j] = 0\n c[i,j] = s[i,j]"), OP_MAP, 3, "meet");
+  expect_plan(FILL("c[i,j] = 0\n c[i,j] = s[i,j]"), OP_MAP, 3, "sync");
   expect_plan(FILL("c[i,j] = s[i,j]\n c[i,j] = t[i,j]"), OP_MAP, 3, "");
-  expect_plan(FILL("c[i,j] = s[i,j]\n c[j,i] = s[i,j]"), OP_MAP, 3, "meet");
+  expect_plan(FILL("c[i,j] = s[i,j]\n c[j,i] = s[i,j]"), OP_MAP, 3, "sync");
   expect_plan(FILL("c[i,j] = 0\n c[i,j] = 1"), OP_MAP, 3, "");
   expect_plan(FILL("c[i,0] = 0\n c[i,1] = 1"), OP_MAP, 3, "");
   expect_plan(OUT("reg u : f32[64, 32] = 0, v : f32[64, 32] = 0\n acquire c;  c[i,j] = u[i,j]\n "
@@ -298,17 +298,17 @@ static void who_writes(void **state) {
               OP_MAP, 5, "");
   expect_plan(OUT("reg u : f32[64, 32] = 0, v : f32[64, 32] = 0\n acquire c;  c[i,j] = u[i,j]\n "
                   "c[i,24 + j] = v[i,j]\n commit c\n wait c;  release c"),
-              OP_MAP, 5, "meet");
+              OP_MAP, 5, "sync");
 }
 
 // One thread waits for copies out: the others know of it when they have met.
 static void who_waited(void **state) {
   (void)state;
-  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y read\n r[i,j] = s[i,j]"), OP_MAP, 2, "meet");
+  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y read\n r[i,j] = s[i,j]"), OP_MAP, 2, "sync");
   expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y read\n s[i,j] = r[i,j]"), OP_MAP, 2, "");
-  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 2, "meet");
+  expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 2, "sync");
   expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y read\n wait Y\n Y[x*64 + i, j] = s[i,j]"), OP_MAP,
-              2, "meet");
+              2, "sync");
   expect_plan(OUT("Y[x*64.., 0..] <- r\n wait Y\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0,
               "");
 }
@@ -317,16 +317,16 @@ static void who_waited(void **state) {
 static void tensors(void **state) {
   (void)state;
   expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0,
-              "fence global meet");
+              "fence global sync");
   expect_plan(OUT("s[i,j] = Y[x*64 + i, j]\n Y[x*64.., 0..] <- r\n wait Y"), OP_COPYOUT, 0,
-              "fence global meet");
+              "fence global sync");
   expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n Y[x*64.., 0..] += r\n wait Y"), OP_COPYADD, 0,
-              "fence global meet");
-  expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n Z[x*64 + i, j] = Y[x*64 + j, i]"), OP_MAP, 3, "meet");
+              "fence global sync");
+  expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n Z[x*64 + i, j] = Y[x*64 + j, i]"), OP_MAP, 3, "sync");
   expect_plan(OUT("Y[x*64 + i, j] = s[i,j]\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 3, "");
-  expect_plan(OUT("H[x*64 + i, j] = s[i,j]\n s[i,j] = H[x*64 + i, j]"), OP_MAP, 3, "meet");
-  expect_plan(OUT("s[i,j] = Y[x*64 + j, i]\n Y[x*64 + i, j] = s[i,j]"), OP_MAP, 3, "meet");
-  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 2, "meet");
+  expect_plan(OUT("H[x*64 + i, j] = s[i,j]\n s[i,j] = H[x*64 + i, j]"), OP_MAP, 3, "sync");
+  expect_plan(OUT("s[i,j] = Y[x*64 + j, i]\n Y[x*64 + i, j] = s[i,j]"), OP_MAP, 3, "sync");
+  expect_plan(OUT("Y[x*64 + i, j] += s[i,j]\n s[i,j] = Y[x*64 + i, j]"), OP_MAP, 2, "sync");
   rejected(OUT("Y[x*64.., 0..] <- r\n Y[x*64.., 0..] += r\n wait Y"), "R3.visible");
   rejected(OUT("Y[x*64.., 0..] += r\n wait Y read\n Y[x*64.., 0..] <- r\n wait Y"), "R3.visible");
   rejected(OUT("Y[x*64.., 0..] <- r\n wait Y read\n Y[x*64 + i, j] = s[i,j]"), "R3.visible");
@@ -423,12 +423,12 @@ static void one_to_a_part(void **state) {
 
 // ---- what a wrong plan gets
 
-typedef enum Break { FENCE, MEET, KEEP, ARRIVALS, BYTES, COUNT, EMPTY } Break;
+typedef enum Break { FENCE, SYNC, KEEP, ARRIVALS, BYTES, COUNT, EMPTY } Break;
 
 static void break_plan(Fixture *f, Break what) {
   switch (what) {
     case FENCE: find(f, 1, OP_COMMIT, 0)->plan.fence = false; break;
-    case MEET: find(f, 1, OP_MMA, 1)->plan.meet = false; break;
+    case SYNC: find(f, 1, OP_MMA, 1)->plan.sync = false; break;
     case KEEP: find(f, 1, OP_MMAWAIT, 0)->plan.keep++; break;
     case ARRIVALS: find(f, 1, OP_RELEASE, 0)->plan.arrivals = 1; break;
     case BYTES: find(f, 0, OP_ACQUIRE, 0)->plan.bytes -= 16; break;
@@ -460,7 +460,7 @@ static void plans_are_checked(void **state) {
           2,
           "for t in 0 .. n { wait k\n async s[i,j] = q[i,d] @ k[j,d]\n wait s\n k[i,j] = s[i,j]\n"
           "async o[i,d] += k[i,j] @ q[j,d]\n wait o\n release k }\nrelease q"),
-      MEET, "R7.meet");
+      SYNC, "R7.sync");
 }
 
 // Deep nesting costs a pass a fact, not a power of two.

@@ -174,7 +174,7 @@ static void named_barriers(void **state) {
   assert_true(begin(&f, attention, ""));
   assert_int_equal(f.k->turn.at[0].barrier, 1);
   assert_int_equal(f.k->named, 3);
-  assert_int_equal(f.k->role.at[1].meet, 0);
+  assert_int_equal(f.k->role.at[1].barrier, 0);
   sc_free(&f.sc);
 }
 

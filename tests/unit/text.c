@@ -17,7 +17,7 @@ static void lines_and_columns(void **state) {
   sc_init(&sc, NULL);
   Text *t = sc_text(&sc, "x", "ab\ncd\n", 6);
   assert_int_equal(t->lines, 3);
-  Place p = sc_line_col(t, 4);
+  LineCol p = sc_line_col(t, 4);
   assert_int_equal(p.line, 2);
   assert_int_equal(p.col, 2);
   p = sc_line_col(t, 6);  // the end of the text
