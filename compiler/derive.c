@@ -162,14 +162,14 @@ static u32 opened_at_once(const Kernel *k, const Code *code, u32 commit) {
   return opens ? first - 1 : SC_NONE;
 }
 
-// Of the acquire and the commit of a fill, one arrives.
+// Either the acquire or the commit of a fill arrives, never both.
 static void plan_arrival(const Uses *u, u32 role, Code *code, u32 commit) {
   u32 ring = code->at[commit].arg[0];
   u32 early = sc_only_copies(u, role, ring) ? opened_at_once(u->k, code, commit) : SC_NONE;
   code->at[early == SC_NONE ? commit : early].plan.arrivals = (u16)fill_arrivals(u, role, ring);
 }
 
-// Everything but what the data flow finds. False after an error.
+// Plans all but what the data flow finds. False after an error.
 static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *lagging) {
   Role *r = &k->role.at[role];
   bool ok = true;

@@ -1,12 +1,12 @@
 // flow.c - R1 to R5 and R7 within each role: every path, every trip count.
 //
-// In: a kernel with plans. Out: diagnostics, or none: then in each
-// role no tile in flight is touched (R1, R2), no stage is given up or overwritten while an engine
-// reads it (R3), all that is issued is waited for and loops keep their balance (R4), holds and
-// fills pair up (R5), and each path between proxies has its fence (R7). Nothing is assumed of how
-// the plans came about: arrivals and bytes of each barrier's phase are added up again here (an
-// mbarrier completes when exactly as many have come: PTX ISA 9.0, mbarrier phases); flow_step.c
-// finds out again which wait-group numbers, fences and syncs are needed.
+// In: a kernel with plans. Out: diagnostics. If there are none, then in each role no tile in flight
+// is touched (R1, R2), no stage is given up or overwritten while an engine reads it (R3), all that
+// is issued is waited for and loops keep their balance (R4), holds and fills pair up (R5), and each
+// path between proxies has its fence (R7). Nothing is assumed of how the plans came about: arrivals
+// and bytes of each barrier's phase are added up again here (an mbarrier completes when exactly as
+// many have come: PTX ISA 9.0, mbarrier phases); flow_step.c finds out again which wait-group
+// numbers, fences and syncs are needed.
 //
 // The idea: where two paths of a schedule join, the same things are in flight and held, in the same
 // order. So one abstract state for each operation is enough, and a loop is proved for any number of

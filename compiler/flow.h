@@ -57,14 +57,15 @@ bool sc_ring_async(const Uses *u, u32 ring);
 // its only one). `ext`: extents of the index variables. cover: only runs that are touched whole, in all rows.
 u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover);
 void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]);  // of a map or product
-bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);  // does it, where it writes v, write the whole tile?
+// Does the operation write the whole tile through v?
+bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);
 
 // ---- derive.c
 // How many instances of a role take part in each fill and each drain of a ring.
 u32 sc_takers(const Kernel *k, u32 role, u32 ring);
 // Does the role fill the ring by copies alone? Then one thread does.
 bool sc_only_copies(const Uses *u, u32 role, u32 ring);
-// Do all warps of the role arrive at each fill of the ring? Then none can be two phases of it behind.
+// Do all warps of the role arrive at each fill of the ring? Then none falls two phases behind it.
 bool sc_warps_fill(const Uses *u, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
 typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
@@ -140,7 +141,8 @@ typedef struct RingState {
   u32 gave;              // the last release, + 1, for messages; 0: none
 } RingState;
 
-// Copies out that may not be visible: stores, additions, and from bit UNSEEN_TURNS on the turns over CTAs held at their issue.
+// Copies out that may not be visible: stores, additions, and from bit UNSEEN_TURNS on the turns over
+// CTAs that were held at their issue.
 enum { UNSEEN_STORE = 1, UNSEEN_ADD = 2, UNSEEN_ANY = 3, UNSEEN_TURNS = 2, MAX_TURNS = 30 };
 
 typedef struct TurnState {
@@ -159,7 +161,7 @@ typedef struct State {
   RingState *ring;
   TurnState *turn;
   u64 *defined;         // by buf: columns of register tiles that are written on every path
-  Unordered *tensor;         // by buf: what threads did to it
+  Unordered *tensor;    // by buf: what threads did to it
   u32 *unseen;          // by buf: UNSEEN_* of copies out to this tensor that may not be visible, and the turns held
   u32 *unseen_site;     // by buf: one of those copies, for messages
 } State;
@@ -224,8 +226,9 @@ bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const Access *a);
 bool sc_others_matter(const Flow *f, const Access *a);  // do others write what it touches, or touch what it writes?
 void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a);        // by threads
 u32 sc_copy_tensor(Flow *f, const Ins *ins);                           // by a copy; NEED_*
-// NEED_* before others are told to go on: they see what these threads did. one: an elected thread arrives for all warps.
-// Copies out that may not be visible to those who are told are reported.
+// What is needed (NEED_*) before this operation tells others to go on, so that they see what these
+// threads did. one: an elected thread arrives for all warps. Reports copies out that may not be
+// visible to them.
 u32 sc_hand_over(Flow *f, const Ins *ins, bool one);
 void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen);      // the n oldest copies out are waited for
 

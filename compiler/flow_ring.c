@@ -151,7 +151,7 @@ void sc_step_take(Flow *f, Ins *ins) {
   sc_state_sync(f->now, f->k);  // all of its threads wait for it together
 }
 
-// A turn over CTAs orders what is done under it: the next CTA must see it (verification: T2).
+// A turn over CTAs orders what is done under it: the next CTA must see it.
 static void want_published(Flow *f, const Ins *ins) {
   u32 turn = ins->arg[0], bit = turn < MAX_TURNS ? 1u << turn : 0, tensor = SC_NONE;
   const Queue *q = &f->now->copy;

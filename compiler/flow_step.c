@@ -83,7 +83,7 @@ void sc_retire_products(Flow *f, u32 n) {
   sc_retire(&f->now->product, n);
 }
 
-// As if they had been waited for: a wait for them that comes too late is an echo of the fault.
+// They count as waited for: a wait for them that comes too late is not another fault.
 void sc_fault_products(Flow *f, u32 n) {
   for (u32 i = 0; i < n; i++) sc_blame(f, &f->blamed_buf[f->now->product.at[i].dst]);
   sc_retire_products(f, n);

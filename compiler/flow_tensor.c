@@ -96,7 +96,8 @@ u32 sc_copy_tensor(Flow *f, const Ins *ins) {
   return unordered & (UNSYNCED_WRITE | UNSYNCED_READ | UNSYNCED_ADD) ? NEED_SYNC : 0;
 }
 
-// What the other roles, or other instances of this one, do: all their bits of a table by role.
+// The bits of a table by role, united over all other roles; and over this one, too, if it has
+// several instances.
 static u8 elsewhere(const Flow *f, const u8 *table, u32 width, u32 at) {
   u8 all = 0;
   for (u32 r = 0; r < f->k->role.n; r++) {
@@ -182,8 +183,8 @@ static bool read_by(const Flow *f, u32 roles, u32 buf) {
   return false;
 }
 
-// Copies out of which only the sources have been waited for: those who are told may read what they
-// write (T2).
+// A copy out of which only the source has been waited for may not be visible yet: those who are
+// told to go on must not read the tensor.
 static void want_told(Flow *f, const Ins *ins) {
   u32 told = told_by(f, ins);
   for (u32 b = 0; b < f->k->buf.n; b++) {

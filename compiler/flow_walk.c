@@ -60,8 +60,8 @@ static void other_branch(Flow *f) {
   f->in_else[f->depth++] = true;
 }
 
-// Paths that disagree go on as the one that holds more: releases and waits that follow are then not
-// blamed.
+// If the paths disagree, the walk goes on with the one that holds more, so that releases and waits
+// that follow are not reported as well.
 static void leave_branch(Flow *f) {
   f->depth--;
   bool in_else = f->in_else[f->depth];
@@ -79,8 +79,8 @@ static void leave_branch(Flow *f) {
 
 static void step(Flow *f, Ins *ins) {
   switch (ins->op) {
-    // Of earlier tiles nothing is known, nor need be: another CTA may run them, in no order, but
-    // for turns over CTAs.
+    // Nothing is known of earlier tiles, nor need it be: other CTAs may have run them, in any order
+    // (unless they take turns).
     case OP_TILE: sc_state_clear(f->now, f->k); break;
     case OP_ENDTILE:
       if (f->report) sc_report_end(f, f->now);
@@ -117,7 +117,8 @@ static void pass(Flow *f) {
   for (f->pc = 0; f->pc < f->r->code.n; f->pc++) step(f, &f->r->code.at[f->pc]);
 }
 
-// Each block copies a state: what that may come to, in bytes a pass.
+// Is a pass cheap enough? What it costs is mostly that each block copies a state; this counts
+// bytes.
 static bool affordable(Flow *f, u32 blocks) {
   const Kernel *k = f->k;
   u64 state = sizeof(State) + k->ring.n * sizeof(RingState) + k->turn.n * sizeof(TurnState) +

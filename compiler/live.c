@@ -1,7 +1,7 @@
 // live.c - how many registers a role's tiles take at the worst point: liveness, by backward data
-// flow over structured code. A product's accumulator lives from its issue on and its register
-// operand until the wait that retires it, wherever the source last names them; which wait that is
-// comes from the forward walk of flow_walk.c.
+// flow over structured code. While a product is in flight, its accumulator and its register operand
+// stay live, also where the code names them no more: up to the wait that retires the product, which
+// the forward walk of flow_walk.c finds.
 #include "layout/layout.h"
 #include "place.h"
 

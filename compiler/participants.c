@@ -116,7 +116,8 @@ static u32 empty_until(const Kernel *k, const Code *code, u32 pc) {
   return SC_NONE;
 }
 
-// Other fills bring what is read. (Where several roles fill a stage, another may bring all of it.)
+// A fill that brings nothing is doubtful if other fills of the ring bring what is read. (Where
+// several roles fill a stage together, one of them may bring all of it.)
 static void empty_fill(Low *l, const Code *code, u32 pc, const Walk *w) {
   const Kernel *k = l->k;
   const Ring *r = &k->ring.at[code->at[pc].arg[0]];

@@ -51,7 +51,7 @@ static u64 place_stage(Kernel *k, const Ring *r) {
   return round_up(at, has_tile(k, r) ? TILE_ALIGN : VECTOR_ALIGN);
 }
 
-static u64 copies_of(const Kernel *k, const Ring *r) {  // a private ring is there once an instance
+static u64 copies_of(const Kernel *k, const Ring *r) {  // of a private ring each instance has one
   return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
 }
 

@@ -67,7 +67,8 @@ static void every_form(void **state) {
   sc_free(&sc);
 }
 
-// An expression with many paths prints in space linear in its nodes, and one of many levels without recursion.
+// An expression with many paths prints in space linear in its nodes, and one of many levels without
+// recursion.
 static void large_expressions(void **state) {
   (void)state;
   Sc sc;
