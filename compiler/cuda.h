@@ -115,12 +115,14 @@ typedef struct Cuda {
   size_t written;      // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
 
-// An expression as C text, with its precedence (higher binds tighter).
+// An expression as C text, with its precedence (higher binds tighter); or the integer `value`.
 typedef struct Txt {
   const char *s;
   u8 prec;
+  bool known;
+  i64 value;
 } Txt;
-enum { P_ATOM = 15, P_UNARY = 13, P_MUL = 12, P_ADD = 11, P_SHIFT = 10, P_LT = 9, P_EQ = 8, P_AND = 4, P_OR = 3, P_COND = 2 };
+enum { P_NAME = 16, P_ATOM = 15, P_UNARY = 13, P_MUL = 12, P_ADD = 11, P_SHIFT = 10, P_LT = 9, P_EQ = 8, P_AND = 4, P_OR = 3, P_COND = 2 };
 
 // A part of a map's expression that is computed before its loop over elements.
 typedef enum HoistKind {
@@ -146,8 +148,8 @@ typedef struct At {
   int row, col;        // the map's row and column variables, -1 if there are none
   const char *e;       // the index of the accumulator element in its block: "e", "e + 1"; NULL: none
   int odd;             // its lowest bit if known, else -1
-  const char *r;       // the index into row vectors: "r", "sc_row(e)"; NULL: none
-  const char *block;   // the block of 64 rows: "b", "0"
+  Txt r;               // the index into row vectors: "r", "sc_row(e)"; s NULL: none
+  Txt block;           // the block of 64 rows: "b", "0"
   bool placed;         // a row's place, from base `place` on, is called "row"
   Xid place;
   bool parts;          // partial tiles are read part by part
@@ -194,6 +196,9 @@ void cu_declare_thread(Cuda *c, Stmt *after);           // … what the role use
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *cu_paren(Cuda *c, Txt t, int prec);         // in parentheses if it binds less tightly
 Txt cu_expr(Cuda *c, const At *at, Xid x);              // at NULL: uniform
+Txt cu_int(Cuda *c, i64 n);
+bool cu_is(Txt t, i64 n);                               // is it the number n?
+Txt cu_sum(Cuda *c, Txt a, Txt b);                      // a + b; one of them where the other is 0
 const char *cu_uniform(Cuda *c, Xid x);
 const char *cu_less(Cuda *c, Xid x, i64 n);             // x - n
 const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
@@ -210,6 +215,7 @@ const char *cu_to(Cuda *c, Elem elem, const char *value); // and back
 u32 cu_array(const Cuda *c,
              u32 buf);  // elements of the C array for a block of a tile, or for a vector
 const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
+Txt cu_block_at(Cuda *c, const At *at);                 // the first row of the block
 Txt cu_row(Cuda *c, const At *at);                      // the row in the instance's tile
 Txt cu_col(Cuda *c, const At *at);
 const char *cu_col_step(
@@ -239,7 +245,7 @@ void cu_tie_loose(Cuda *c, const Ins *ins);             // those that the operat
 // cuda_map.c
 bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
 bool cu_has_col(const MapGen *g, const View *v);        // does the view move with the columns?
-At cu_row_at(const MapGen *g, const char *r);           // a row of the thread
+At cu_row_at(const MapGen *g, Txt r);           // a row of the thread
 At cu_elem_at(const MapGen *g, int odd);                // in the loop over elements; `odd` picks one of a packed pair
 void cu_open_elems(MapGen *g, Columns columns);         // the loop over a thread's elements of a row pair
 void cu_close_elems(MapGen *g);
@@ -278,8 +284,9 @@ u32 cu_turn_threads(const Kernel *k, const Turn *t);    // … and the threads t
 const char *cu_phase(const Cuda *c);                    // how cursors tell a barrier's phases apart: names end in this …
 const char *cu_next_phase(const Cuda *c);               // … and step so
 void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring);
-void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, const char *why);  // why: a comment, or NULL
-void cu_bar_arrive(Cuda *c, const char *condition, const char *id, u32 threads, const char *why);
+// id: a named barrier's number; why: a comment, or NULL
+void cu_bar_sync(Cuda *c, Txt id, u32 threads, WaitKind kind, u32 turn, const char *why);
+void cu_bar_arrive(Cuda *c, const char *condition, Txt id, u32 threads, const char *why);
 void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *mine, u32 turn);
 void cu_init_named(Cuda *c);                            // what stands in for named barriers, initialised
 void cu_count_named(Cuda *c);                           // … and the role's counts of their generations, declared

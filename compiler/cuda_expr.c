@@ -21,6 +21,16 @@ const char *cu_paren(Cuda *c, Txt t, int prec) {
   return t.prec >= prec ? t.s : cu_text(c, "(%s)", t.s);
 }
 
+Txt cu_int(Cuda *c, i64 n) {
+  return (Txt){cu_text(c, "%lld", (long long)n), n < 0 ? P_UNARY : P_NAME, true, n};
+}
+
+bool cu_is(Txt t, i64 n) { return t.known && t.value == n; }
+
+Txt cu_sum(Cuda *c, Txt a, Txt b) {
+  return cu_is(b, 0) ? a : cu_is(a, 0) ? b : cu_binary(c, X_ADD, true, a, b);
+}
+
 const char *cu_uniform(Cuda *c, Xid x) { return x ? cu_expr(c, NULL, x).s : "0"; }
 
 const char *cu_less(Cuda *c, Xid x, i64 n) {
@@ -80,8 +90,8 @@ static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
   if (e->op == X_CDIV) {
     if (plain) {
       i64 n;
-      Txt less = x_const_int(k, e->b, &n) ? (Txt){cu_text(c, "%lld", (long long)n - 1), P_ATOM}
-                                          : infix(c, b, "-", (Txt){"1", P_ATOM}, P_ADD);
+      Txt less =
+          x_const_int(k, e->b, &n) ? cu_int(c, n - 1) : infix(c, b, "-", cu_int(c, 1), P_ADD);
       return infix(c, infix(c, a, "+", less, P_ADD), "/", b, P_MUL);
     }
     return call2(c, "sc_cdiv", a, b);
@@ -93,17 +103,19 @@ static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
 static Txt leaf(Cuda *c, const At *at, const Expr *e) {
   const Kernel *k = c->k;
   switch (e->op) {
-    case X_INT: return (Txt){cu_text(c, "%lld", (long long)e->num.i), e->num.i < 0 ? P_UNARY : P_ATOM};
+    case X_INT: return cu_int(c, e->num.i);
     case X_REAL: {
       const char *s = cu_real(c, e->num.f);
       return (Txt){s, *s == '-' ? P_UNARY : P_ATOM};
     }
     case X_BOOL: return (Txt){e->num.i ? "true" : "false", P_ATOM};
-    case X_DIM: return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->dim.at[e->ref].name)), P_ATOM};
-    case X_ARG: return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->arg.at[e->ref].name)), P_ATOM};
-    case X_AXIS: return (Txt){cu_axis(c, e->ref), P_ATOM};
-    case X_INST: return (Txt){"$instance", P_ATOM};
-    case X_LOOP: return (Txt){c->loop[e->ref], P_ATOM};
+    case X_DIM:
+      return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->dim.at[e->ref].name)), P_NAME};
+    case X_ARG:
+      return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->arg.at[e->ref].name)), P_NAME};
+    case X_AXIS: return (Txt){cu_axis(c, e->ref), P_NAME};
+    case X_INST: return (Txt){"$instance", P_NAME};
+    case X_LOOP: return (Txt){c->loop[e->ref], P_NAME};
     case X_IDX:
       return (int)e->ref == at->row ? cu_row(c, at) : cu_col(c, at);
     default: return (Txt){cu_load(c, at, e->ref), P_ATOM};
@@ -117,7 +129,7 @@ static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
                        : (Txt){cu_text(c, "%s.%c", h->name, at->odd ? 'y' : 'x'), P_ATOM};
   }
   if (h->kind == HOIST_FOUR) return (Txt){cu_text(c, at->odd > 0 ? "%s[(%s) & 3]" : "%s[%s & 3]", h->name, at->e), P_ATOM};
-  const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r) : h->name;
+  const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r.s) : h->name;
   if (h->kind == HOIST_OVER) return infix(c, cu_expr(c, at, e->a), "*", (Txt){s, P_ATOM}, P_MUL);
   if (h->kind == HOIST_BELOW) return (Txt){cu_text(c, "%s < %s", cu_col_step(c, at), s), P_LT};
   if (h->kind == HOIST_ABOVE) return (Txt){cu_text(c, "%s > %s", cu_col_step(c, at), s), P_LT};
@@ -128,7 +140,7 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
   const Expr *e = &c->k->expr.at[x];
   const Hoist *h = &c->hoist[x];
   if (at && h->name && h->statement == c->statement) return hoisted(c, at, e, h);
-  if (c->xname[x]) return (Txt){c->xname[x], P_ATOM};
+  if (c->xname[x]) return (Txt){c->xname[x], P_NAME};
   u8 arity = sc_xop[e->op].arity;
   if (arity == 0) return leaf(c, at, e);
   Txt a = cu_expr(c, at, e->a), b = {0}, d = {0};

@@ -23,30 +23,27 @@ u32 cu_warps(const Role *r) { return r->warps * r->instances; }
 static const char *axis_name(Cuda *c, u32 i) { return cu_text(c, "%s_tile", c->k->axis.at[i].name); }
 
 // The extent of an axis in clusters.
-static const char *clusters(Cuda *c, const Axis *x, int prec) {
+static Txt clusters(Cuda *c, const Axis *x) {
   Txt e = cu_expr(c, NULL, x->extent);
-  if (x->cluster == 1) return cu_paren(c, e, prec);
-  return cu_text(c, "((%s + %u) / %u)", cu_paren(c, e, P_ADD), x->cluster - 1, x->cluster);
+  if (x->cluster == 1) return e;
+  return (Txt){cu_text(c, "(%s + %u) / %u", cu_paren(c, e, P_ADD), x->cluster - 1, x->cluster),
+               P_MUL};
 }
 
 const char *cu_axis_places(Cuda *c, u32 axis) {
   const Axis *x = &c->k->axis.at[axis];
-  const char *n = clusters(c, x, P_MUL + 1);
+  const char *n = cu_paren(c, clusters(c, x), P_MUL + 1);
   return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
 }
 
 // The same; `named`: under a name, where more is found by it than one place.
-static const char *count_of(Cuda *c, u32 axis, bool named) {
+static Txt count_of(Cuda *c, u32 axis, bool named) {
   const Axis *x = &c->k->axis.at[axis];
-  const char *n = clusters(c, x, P_MUL + 1);
-  if (!strchr(n, ' ') || !named) return n;
-  Txt whole = cu_expr(c, NULL, x->extent);
+  Txt n = clusters(c, x);
+  if (n.prec == P_NAME || !named) return n;
   const char *name = cu_text(c, "%s_count", x->name);
-  if (x->cluster == 1) cu_var(c, "const int %s = %s;", name, whole.s);
-  else
-    cu_var(c, "const int %s = (%s + %u) / %u;", name, cu_paren(c, whole, P_ADD), x->cluster - 1,
-           x->cluster);
-  return name;
+  cu_var(c, "const int %s = %s;", name, n.s);
+  return (Txt){name, P_NAME};
 }
 
 static bool in_ones(const Kernel *k, u32 axis) {
@@ -68,18 +65,23 @@ static bool order_of(const Kernel *k, u32 *order) {
   return plain;
 }
 
-// Which section of an axis, `rest` being the number of the tile in the sections of others; returns its number in this
-// one. In: how many places each axis has there. Out: the same (NULL for one place), and the section's first place.
-static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const char **size, const char **first) {
+// Which section of an axis, `rest` being the number of the tile in the sections of others; returns
+// its number in this one. In: how many places each axis has there. Out: the same (no text for one
+// place), and the section's first place.
+static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, Txt *size,
+                           const char **first) {
   const Axis *x = &c->k->axis.at[axis];
-  const char *n = nth ? cu_text(c, "%u", nth) : "", *width = cu_uniform(c, x->section), *whole = size[axis];
+  const char *n = nth ? cu_text(c, "%u", nth) : "", *width = cu_uniform(c, x->section);
+  const char *whole = cu_paren(c, size[axis], P_ADD);
   bool one = in_ones(c->k, axis);
-  if (x->cluster > 1) width = cu_text(c, "max(1, %s / %u)", cu_paren(c, cu_expr(c, NULL, x->section), P_MUL), x->cluster);
-  else if (strchr(whole, ' ')) whole = cu_paren(c, cu_expr(c, NULL, x->extent), P_ADD);
+  if (x->cluster > 1)
+    width =
+        cu_text(c, "max(1, %s / %u)", cu_paren(c, cu_expr(c, NULL, x->section), P_MUL), x->cluster);
   Str full = {.sc = c->sc};
   if (!one) str_printf(&full, "width%s", n);
   for (u32 i = 0; i < c->k->axis.n; i++) {
-    if (i != axis && size[i]) str_printf(&full, "%s%s", full.n ? " * " : "", size[i]);
+    if (i != axis && size[i].s)
+      str_printf(&full, "%s%s", full.n ? " * " : "", cu_paren(c, size[i], P_MUL + 1));
   }
   if (!one) cu_var(c, "const int width%s = %s;", n, width);
   cu_var(c, "const int in_full%s = %s;", n, full.n ? full.at : "1");
@@ -88,7 +90,7 @@ static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, const c
   if (!one)
     cu_var(c, "const int section_width%s = min(width%s, %s - section%s * width%s);", n, n, whole, n,
            n);
-  size[axis] = one ? NULL : cu_text(c, "section_width%s", n);
+  size[axis] = (Txt){one ? NULL : cu_text(c, "section_width%s", n), P_NAME};
   *first = cu_text(c, one ? "section%s" : "section%s * width%s", n, n);
   return cu_text(c, "in_section%s", n);
 }
@@ -100,7 +102,8 @@ void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
   Str places = {.sc = c->sc};
   Stmt *body = cu_begin(c);
-  const char *rest = "tile", *count[SC_MAX_AXES], *size[SC_MAX_AXES], *first[SC_MAX_AXES] = {0}, *place[SC_MAX_AXES];
+  const char *rest = "tile", *first[SC_MAX_AXES] = {0};
+  Txt count[SC_MAX_AXES], size[SC_MAX_AXES], place[SC_MAX_AXES];
   u32 n = k->axis.n, sections = 0, left = n, order[SC_MAX_AXES];
   bool plain = order_of(k, order);
   memset(c->xname, 0, sizeof *c->xname * k->expr.n);  // names that a role gave to values are not seen here
@@ -112,24 +115,25 @@ void cu_put_place(Cuda *c, Str *out) {
   for (u32 i = n, nth = 0; i-- > 0;) {
     if (plain || !k->axis.at[i].section) continue;
     rest = section(c, i, nth++, rest, size, &first[i]);
-    left -= !size[i];
+    left -= !size[i].s;
   }
   for (u32 o = 0; o < n; o++) {
     u32 i = plain ? order[o] : o;
     const Axis *x = &k->axis.at[i];
-    const char *at = size[i] ? rest : first[i];
-    if (size[i] && --left) {
-      const char *next = cu_text(c, "rest%u", o);
-      cu_var(c, "const int %s = %s / %s;", next, rest, size[i]);
-      at = cu_text(c, "%s - %s * %s", rest, next, size[i]);
+    Txt at = {size[i].s ? rest : first[i], P_NAME};
+    if (size[i].s && --left) {
+      const char *next = cu_text(c, "rest%u", o), *n_i = cu_paren(c, size[i], P_MUL + 1);
+      cu_var(c, "const int %s = %s / %s;", next, rest, n_i);
+      at = (Txt){cu_text(c, "%s - %s * %s", rest, next, n_i), P_ADD};
       rest = next;
     }
-    if (size[i] && first[i]) at = cu_text(c, "%s + %s", first[i], at);
-    if (x->reversed) at = cu_text(c, strchr(at, ' ') ? "%s - 1 - (%s)" : "%s - 1 - %s", count[i], at);
-    if (x->cluster > 1) at = cu_text(c, strchr(at, ' ') ? "(%s) * %u" : "%s * %u", at, x->cluster);
+    if (size[i].s && first[i]) at = (Txt){cu_text(c, "%s + %s", first[i], at.s), P_ADD};
+    if (x->reversed)
+      at = (Txt){cu_text(c, "%s - 1 - %s", count[i].s, cu_paren(c, at, P_MUL)), P_ADD};
+    if (x->cluster > 1) at = cu_binary(c, X_MUL, true, at, cu_int(c, x->cluster));
     place[i] = at;
   }
-  for (u32 i = 0; i < n; i++) str_printf(&places, "%s%s", i ? ", " : "", place[i]);
+  for (u32 i = 0; i < n; i++) str_printf(&places, "%s%s", i ? ", " : "", place[i].s);
   cu_line(c, "return {%s};", n ? places.at : "");
   cu_close(c);
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);

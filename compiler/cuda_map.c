@@ -30,7 +30,7 @@ bool cu_has_col(const MapGen *g, const View *v) {
   return false;
 }
 
-At cu_row_at(const MapGen *g, const char *r) {
+At cu_row_at(const MapGen *g, Txt r) {
   At at = g->at;
   at.r = r;
   at.e = NULL;
@@ -43,7 +43,7 @@ At cu_elem_at(const MapGen *g, int odd) {
   At at = g->at;
   at.e = odd == 1 ? "e + 1" : "e";
   at.odd = g->packed ? odd : -1;
-  at.r = g->rows ? "sc_row(e)" : NULL;
+  at.r = (Txt){g->rows ? "sc_row(e)" : NULL, P_ATOM};
   return at;
 }
 
@@ -228,7 +228,7 @@ static bool limit(MapGen *g, Xid x) {
   if (e->op == X_LE) str_puts(sign > 0 ? &sum.added : &sum.taken, sign > 0 ? " + 1" : " - 1");
   const char *name = cu_temp(c, "limit");
   if (sum.rows) {
-    At r0 = cu_row_at(g, "0"), r1 = cu_row_at(g, "1");
+    At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
     cu_var(c, "const int %s[2] = {%s, %s};", name, limit_of(c, &sum, cu_row(c, &r0)),
            limit_of(c, &sum, cu_row(c, &r1)));
   } else {
@@ -244,7 +244,7 @@ static bool limit(MapGen *g, Xid x) {
 static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *form, HoistKind kind) {
   Cuda *c = g->c;
   const char *name = cu_temp(c, stem);
-  At r0 = cu_row_at(g, "0"), r1 = cu_row_at(g, "1");
+  At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
   int prec = kind == HOIST_OVER ? P_UNARY : 0;
   const char *t0 = cu_paren(c, cu_expr(c, &r0, value), prec), *t1 = cu_paren(c, cu_expr(c, &r1, value), prec);
   const char *type = cu_ctype(c, value);
@@ -333,7 +333,8 @@ static void prepare(MapGen *g, Xid x, bool elems) {
 
 static MapGen begin(Cuda *c, const Map *m, bool parts) {
   MapGen g = {.c = c, .m = m};
-  g.at = (At){.map = m, .row = m->row, .col = m->col, .odd = -1, .block = "0", .parts = parts};
+  g.at = (At){
+      .map = m, .row = m->row, .col = m->col, .odd = -1, .block = cu_int(c, 0), .parts = parts};
   c->statement++;
   g.rows = sc_extent(c->k, m, m->row);
   g.cols = sc_extent(c->k, m, m->col);
@@ -357,7 +358,7 @@ static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *
   cu_open_scope(c);
   if (blocks > 1) {
     cu_open_unrolled(c, "b", blocks);
-    g->at.block = "b";
+    g->at.block = (Txt){"b", P_NAME};
   }
   if (b->layout == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
   prepare(g, g->assigned.value, cu_has_col(g, dst));
@@ -384,7 +385,7 @@ void cu_map(Cuda *c, const Ins *ins) {
 // The vote's condition, for the two rows of a thread in a block.
 static const char *for_either_row(MapGen *g) {
   Cuda *c = g->c;
-  At r0 = cu_row_at(g, "0"), r1 = cu_row_at(g, "1");
+  At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
   return cu_text(c, "%s || %s", cu_paren(c, cu_expr(c, &r0, g->m->root), P_OR), cu_paren(c, cu_expr(c, &r1, g->m->root), P_OR));
 }
 
@@ -394,7 +395,7 @@ static void vote_of_blocks(MapGen *g, i64 blocks) {
   const char *name = cu_text(c, "vote%u", ++c->votes);
   cu_var(c, "bool %s = false;", name);
   cu_open_unrolled(c, "b", blocks);
-  g->at.block = "b";
+  g->at.block = (Txt){"b", P_NAME};
   prepare(g, g->m->root, false);
   const char *row = for_either_row(g);
   cu_line(c, "%s |= %s;", name, row);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const Txt instance = {"$instance", P_NAME};
+
 static bool fills(const Cuda *c, const Ring *r) { return r->fillers >> c->r & 1; }
 static bool drains(const Cuda *c, const Ring *r) { return r->drainers >> c->r & 1; }
 
@@ -57,36 +59,41 @@ static void step(Cuda *c, const Ring *r, const char *stage, const char *phase) {
   else cu_line(c, "if (++%s == %u) { %s = 0; %s%s; }", stage, r->stages, stage, phase, cu_next_phase(c));
 }
 
+static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring);
+
+// … in all rounds of a loop.
+static Txt count_rounds(Cuda *c, u32 loop, Op op, u32 ring) {
+  const Ins *ins = &c->k->role.at[c->r].code.at[loop];
+  Txt inner = count(c, loop + 1, ins->nest, op, ring);
+  if (cu_is(inner, 0)) return inner;
+  Txt rounds = cu_expr(c, NULL, ins->arg[2]);
+  if (ins->arg[1]) rounds = cu_binary(c, X_SUB, true, rounds, cu_expr(c, NULL, ins->arg[1]));
+  Txt all = {cu_text(c, "max(0, %s)", rounds.s), P_ATOM};
+  if (cu_is(inner, 1)) return all;
+  return (Txt){cu_text(c, "%s * %s", all.s, cu_paren(c, inner, P_NAME)), P_MUL};
+}
+
 // How often the operations [from, to) of the role's code do `op` on the ring, as an integer expression.
-static const char *count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
+static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
   const Code *code = &c->k->role.at[c->r].code;
-  Str s = {.sc = c->sc};
+  Txt sum = cu_int(c, 0);
   u32 plain = 0;
   for (u32 i = from; i < to; i++) {
     const Ins *ins = &code->at[i];
     plain += ins->op == op && ins->arg[0] == ring;
-    const char *inner, *other = "0";
     if (ins->op == OP_FOR) {
-      inner = count(c, i + 1, ins->nest, op, ring);
-      if (strcmp(inner, "0")) {
-        const char *rounds = cu_uniform(c, ins->arg[2]), *each = "";
-        if (ins->arg[1]) rounds = cu_text(c, "%s - %s", cu_paren(c, cu_expr(c, NULL, ins->arg[2]), P_ADD), cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_MUL));
-        if (strcmp(inner, "1")) each = cu_text(c, strchr(inner, ' ') ? " * (%s)" : " * %s", inner);
-        str_printf(&s, "%smax(0, %s)%s", s.n ? " + " : "", rounds, each);
-      }
+      sum = cu_sum(c, sum, count_rounds(c, i, op, ring));
       i = ins->nest;
     } else if (ins->op == OP_IF) {
       u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
-      inner = count(c, i + 1, mid, op, ring);
-      if (end != mid) other = count(c, mid + 1, end, op, ring);
-      if (strcmp(inner, "0") || strcmp(other, "0")) {
-        str_printf(&s, "%s(%s ? %s : %s)", s.n ? " + " : "", cu_paren(c, cu_expr(c, NULL, ins->arg[0]), P_COND + 1), inner, other);
-      }
+      Txt yes = count(c, i + 1, mid, op, ring), no = count(c, mid + 1, end, op, ring);
+      const char *when = cu_paren(c, cu_expr(c, NULL, ins->arg[0]), P_COND + 1);
+      Txt either = {cu_text(c, "(%s ? %s : %s)", when, yes.s, no.s), P_ATOM};
+      if (!cu_is(yes, 0) || !cu_is(no, 0)) sum = cu_sum(c, sum, either);
       i = end;
     }
   }
-  if (plain || !s.n) str_printf(&s, s.n ? " + %u" : "%u", plain);
-  return s.at;
+  return cu_sum(c, sum, cu_int(c, plain));
 }
 
 // Is that known only while the loops run: does a condition or a bound around `op` depend on a loop's variable?
@@ -131,21 +138,23 @@ static void count_up(Cuda *c, u32 from, u32 to, Op op, u32 ring, const char *sum
 }
 
 // How often the role does `op` on the ring in a tile.
-static const char *count_in_tile(Cuda *c, Op op, u32 ring) {
+static Txt count_in_tile(Cuda *c, Op op, u32 ring) {
   u32 end = c->k->role.at[c->r].code.n - 1;
   bool does = false;
   if (!varies(c, 1, end, op, ring, &does)) return count(c, 1, end, op, ring);
   const char *sum = cu_temp(c, cu_text(c, "%s_skipped", c->ring[ring]));
   cu_var(c, "u32 %s = 0;", sum);
   count_up(c, 1, end, op, ring, sum);
-  return sum;
+  return (Txt){sum, P_NAME};
 }
 
-static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, const char *n) {
-  if (!strcmp(n, "0")) return;
-  if (r->stages == 1 && !c->options.debug_waits && !strcmp(n, "1")) cu_line(c, "%s ^= 1;", phase);
-  else if (r->stages == 1) cu_line(c, c->options.debug_waits ? "%s += %s;" : "%s ^= (%s) & 1;", phase, n);
-  else cu_line(c, "sc_skip%s(%s, %s, %s, %u);", c->options.debug_waits ? "_for" : "", stage, phase, n, r->stages);
+static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, Txt n) {
+  bool counts = c->options.debug_waits;
+  if (cu_is(n, 0)) return;
+  if (r->stages > 1)
+    cu_line(c, "sc_skip%s(%s, %s, %s, %u);", counts ? "_for" : "", stage, phase, n.s, r->stages);
+  else if (counts) cu_line(c, "%s += %s;", phase, n.s);
+  else cu_line(c, cu_is(n, 1) ? "%s ^= %s;" : "%s ^= (%s) & 1;", phase, n.s);
 }
 
 // A tile of another instance: the rings that it uses go on without this one. Private ones do not: it has its own.
@@ -157,9 +166,9 @@ void cu_skip_tile(Cuda *c) {
     if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)), count_in_tile(c, OP_ACQUIRE, i));
     if (!drains(c, r)) continue;
     bool many = r->stages > 1 && cu_max_holds(c->k, c->r, i) > 1;
-    const char *n = count_in_tile(c, OP_WAIT, i);
+    Txt n = count_in_tile(c, OP_WAIT, i);
     skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name), cu_text(c, "%s_%s", name, cu_phase(c)), n);
-    if (many && strcmp(n, "0")) cu_line(c, "%s_oldest = %s_next;", name, name);
+    if (many && !cu_is(n, 0)) cu_line(c, "%s_oldest = %s_next;", name, name);
   }
 }
 
@@ -247,17 +256,15 @@ const char *cu_map_name(Cuda *c, u32 map) {
   return cu_text(c, n > 1 ? "%s_map_%u" : "%s_map", c->k->buf.at[tensor].name, n);
 }
 
-static const char *plus(Cuda *c, const char *a, const char *b) {
-  return !strcmp(b, "0") ? a : !strcmp(a, "0") ? b : cu_text(c, "%s + %s", a, b);
-}
-
-static const char *ranks(Cuda *c, i64 each) {
-  return each == 1 ? "cta_rank" : cu_text(c, "cta_rank * %lld", (long long)each);
+static Txt ranks(Cuda *c, i64 each) {
+  Txt rank = {"cta_rank", P_NAME};
+  return each == 1 ? rank : cu_binary(c, X_MUL, true, rank, cu_int(c, each));
 }
 
 // Coordinates of the copy of panel `p`, innermost first, filled up to five.
 static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
-  const char *at[5] = {"0", "0", "0", "0", "0"};
+  const Txt zero = cu_int(c, 0);
+  Txt at[5] = {zero, zero, zero, zero, zero};
   i8 dims[5];
   u32 n = sc_cuda_map_dims(&y->m, y->tensor->rank, dims), ctas = y->m.ctas;
   u32 width = sc_panel_bytes(y->part) / sc_elem[y->part->elem].bytes,
@@ -265,27 +272,27 @@ static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
   for (u32 i = 0; i < n; i++) {
     if (dims[i] == MAP_PANEL_COL) continue;
     const Pos *pos = &y->tensor->at[dims[i] == MAP_PANEL ? y->tensor->rank - 1u : (u32)dims[i]];
-    const char *base = pos->base ? cu_uniform(c, pos->base) : "0";
+    Txt base = pos->base ? cu_expr(c, NULL, pos->base) : zero;
     if (dims[i] == MAP_PANEL) {
       i64 first = 0;
       if (pos->base) x_const_int(c->k, pos->base, &first);
-      at[i] = plus(c, cu_text(c, "%lld", (long long)first / width), y->by_panels ? ranks(c, panels / ctas) : "0");
+      at[i] = cu_sum(c, cu_int(c, first / width), y->by_panels ? ranks(c, panels / ctas) : zero);
     } else if (i == 0) {
-      at[i] = plus(c, base, y->by_panels ? ranks(c, panels / ctas * width) : "0");
-      at[i] = plus(c, at[i], cu_text(c, "%u", p * width));
+      at[i] = cu_sum(c, base, y->by_panels ? ranks(c, panels / ctas * width) : zero);
+      at[i] = cu_sum(c, at[i], cu_int(c, p * width));
     } else {
       at[i] = i == 1 && ctas > 1 && !y->by_panels
-                  ? plus(c, base, ranks(c, sc_stage_rows(y->part) / ctas))
+                  ? cu_sum(c, base, ranks(c, sc_stage_rows(y->part) / ctas))
                   : base;
     }
   }
-  return cu_text(c, "%s, %s, %s, %s, %s", at[0], at[1], at[2], at[3], at[4]);
+  return cu_text(c, "%s, %s, %s, %s, %s", at[0].s, at[1].s, at[2].s, at[3].s, at[4].s);
 }
 
 // Where this CTA's share of a stage begins, of `bytes`.
 static const char *share_of(Cuda *c, const Copy *y, i64 bytes) {
   const Ring *r = &c->k->ring.at[y->part->ring];
-  if (r->stage_bytes != bytes * y->m.ctas) return ranks(c, bytes);
+  if (r->stage_bytes != bytes * y->m.ctas) return ranks(c, bytes).s;
   return cu_text(c, "cta_rank * ($%s_bytes / %u)", c->ring[y->part->ring], y->m.ctas);
 }
 
@@ -318,8 +325,9 @@ void cu_meet(Cuda *c, const char *why) {
     cu_line(c, "sc_warp_sync();");
     return;
   }
-  cu_bar_sync(c, cu_text(c, role->instances > 1 ? "%u + $instance" : "%u", role->barrier), 128,
-              WAIT_MEET, SC_NONE, why);
+  Txt id = cu_int(c, role->barrier);
+  if (role->instances > 1) id = cu_sum(c, id, instance);
+  cu_bar_sync(c, id, 128, WAIT_MEET, SC_NONE, why);
 }
 
 static const char *arriver(const Cuda *c, const Ins *ins) {
@@ -416,7 +424,7 @@ void cu_first_turns(Cuda *c) {
     const Turn *t = &c->k->turn.at[i];
     if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
     cu_bar_arrive(c, cu_text(c, "if ($instance == %u) ", c->k->role.at[c->r].instances - 1),
-                  cu_text(c, "%u", t->barrier), cu_turn_threads(c->k, t),
+                  cu_int(c, t->barrier), cu_turn_threads(c->k, t),
                   cu_text(c, "the first turn of '%s' is free", t->name));
   }
 }
@@ -426,7 +434,7 @@ void cu_first_turns(Cuda *c) {
 static const char *counter(Cuda *c, const Ins *ins) {
   const Kernel *k = c->k;
   const Turn *t = &k->turn.at[ins->arg[0]];
-  Txt at = {"0", P_ATOM};
+  Txt at = cu_int(c, 0);
   bool first = true;
   for (u32 i = 0; i < k->axis.n; i++) {
     if (i == t->axis) continue;
@@ -436,8 +444,7 @@ static const char *counter(Cuda *c, const Ins *ins) {
     first = false;
   }
   if (t->keys) {
-    const char *key = cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_ADD);
-    if (!ins->arg[1]) key = "0";
+    const char *key = ins->arg[1] ? cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_ADD) : "0";
     at = first ? (Txt){key, P_ADD} : (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_paren(c, cu_expr(c, NULL, t->keys), P_MUL + 1), key), P_ADD};
   }
   return cu_text(c, "args.turn%u + %s", ins->arg[0], cu_paren(c, at, P_ADD));
@@ -462,7 +469,7 @@ void cu_take(Cuda *c, const Ins *ins) {
     take_from_cta(c, ins);
     return;
   }
-  cu_bar_sync(c, cu_text(c, "%u + $instance", t->barrier + first_of(c, t)),
+  cu_bar_sync(c, cu_sum(c, cu_int(c, t->barrier + first_of(c, t)), instance),
               cu_turn_threads(c->k, t), WAIT_TURN, ins->arg[0], cu_text(c, "take '%s'", t->name));
 }
 
@@ -473,8 +480,9 @@ void cu_pass(Cuda *c, const Ins *ins) {
     return;
   }
   u32 n = cu_members(c->k, t), first = first_of(c, t);
-  const char *next = first || n == 2 ? cu_text(c, "($instance + %u) %% %u", first + 1, n)
-                                     : cu_text(c, "($instance == %u ? 0 : $instance + 1)", n - 1);
-  cu_bar_arrive(c, "", cu_text(c, "%u + %s", t->barrier, next), cu_turn_threads(c->k, t),
+  Txt next = first || n == 2
+                 ? (Txt){cu_text(c, "($instance + %u) %% %u", first + 1, n), P_MUL}
+                 : (Txt){cu_text(c, "($instance == %u ? 0 : $instance + 1)", n - 1), P_ATOM};
+  cu_bar_arrive(c, "", cu_sum(c, cu_int(c, t->barrier), next), cu_turn_threads(c->k, t),
                 cu_text(c, "pass '%s' on", t->name));
 }

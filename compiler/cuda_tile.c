@@ -17,17 +17,22 @@ u32 cu_array(const Cuda *c, u32 buf) {
 
 // ---- where a thread's element is
 
+Txt cu_block_at(Cuda *c, const At *at) {
+  if (at->block.known) return cu_int(c, cu_block_rows(c) * at->block.value);
+  return (Txt){cu_text(c, "%u * %s", cu_block_rows(c), at->block.s), P_MUL};
+}
+
 Txt cu_row(Cuda *c, const At *at) {
-  if (!at->r) return (Txt){"row", P_ATOM};  // maps without register tiles name their own
-  const char *r = !strcmp(at->r, "0") ? "" : !strcmp(at->r, "1") ? " + 8" : cu_text(c, " + 8 * %s", at->r);
-  const char *block = strcmp(at->block, "0") ? cu_text(c, " + %u * %s", cu_block_rows(c), at->block) : "";
-  return (Txt){cu_text(c, "$row0%s%s", block, r), *r || *block ? P_ADD : P_ATOM};
+  if (!at->r.s) return (Txt){"row", P_NAME};  // maps without register tiles name their own
+  Txt below =
+      at->r.known ? cu_int(c, 8 * at->r.value) : (Txt){cu_text(c, "8 * %s", at->r.s), P_MUL};
+  return cu_sum(c, cu_sum(c, (Txt){"$row0", P_NAME}, cu_block_at(c, at)), below);
 }
 
 const char *cu_col_step(Cuda *c, const At *at) { return cu_text(c, "sc_col(%s)", at->e); }
 
 Txt cu_col(Cuda *c, const At *at) {
-  return at->e ? (Txt){cu_text(c, "$col0 + %s", cu_col_step(c, at)), P_ADD} : (Txt){"col", P_ATOM};
+  return at->e ? (Txt){cu_text(c, "$col0 + %s", cu_col_step(c, at)), P_ADD} : (Txt){"col", P_NAME};
 }
 
 const char *cu_of(Cuda *c, Elem elem, const char *bits) {
@@ -50,8 +55,9 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const char *name = c->name[v->buf];
   if (b->layout == LAY_ROW) {
-    const char *elem = !strcmp(at->block, "0") ? cu_text(c, "%s[%s]", name, at->r)
-                                               : cu_text(c, "%s[2 * %s + %s]", name, at->block, at->r);
+    const char *elem = cu_is(at->block, 0)
+                           ? cu_text(c, "%s[%s]", name, at->r.s)
+                           : cu_text(c, "%s[2 * %s + %s]", name, at->block.s, at->r.s);
     if (!b->partial || at->parts) return elem;
     return cu_text(c, "sc_quad_sum(%s)", elem);
   }
@@ -59,13 +65,13 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   i64 shift = 0;
   if (v->at[1].base) x_const_int(c->k, v->at[1].base, &shift);
   const char *e = shift ? cu_text(c, "%s + %lld", at->e, (long long)shift / 2) : at->e;
-  if (sc_blocks(c->k, b) > 1) name = cu_text(c, "%s[%s]", name, at->block);
+  if (sc_blocks(c->k, b) > 1) name = cu_text(c, "%s[%s]", name, at->block.s);
   if (sc_elem[b->elem].bytes == 4) return cu_text(c, "%s[%s]", name, e);
   if (sc_elem[b->elem].bytes == 1) {
     return cu_of(c, (Elem)b->elem, cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff", name, e, e, e, e));
   }
   const char *pair = at->odd == 1 && !shift ? "e" : e;  // the loop is over pairs
-  const char *word = cu_text(c, strchr(pair, ' ') ? "%s[(%s) / 2]" : "%s[%s / 2]", name, pair);
+  const char *word = cu_text(c, shift ? "%s[(%s) / 2]" : "%s[%s / 2]", name, pair);
   if (at->odd < 0) return cu_of(c, (Elem)b->elem, cu_text(c, "%s >> 16 * (%s & 1) & 0xffff", word, e));
   return cu_of(c, (Elem)b->elem, cu_text(c, at->odd ? "%s >> 16" : "%s & 0xffff", word));
 }
@@ -105,9 +111,10 @@ Txt cu_from(Cuda *c, Xid base, Txt x) {
 
 // Position p of a view as an integer expression.
 Txt cu_position(Cuda *c, const At *at, const Pos *p) {
-  if (at->placed && p->var >= 0 && (int)p->var == at->row && p->base == at->place) return (Txt){"row", P_ATOM};
+  if (at->placed && p->var >= 0 && (int)p->var == at->row && p->base == at->place)
+    return (Txt){"row", P_NAME};
   if (p->var >= 0) return cu_from(c, p->base, (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at));
-  return p->base ? cu_expr(c, NULL, p->base) : (Txt){"0", P_ATOM};
+  return p->base ? cu_expr(c, NULL, p->base) : cu_int(c, 0);
 }
 
 static const char *stage_load(Cuda *c, const At *at, const View *v) {
@@ -139,7 +146,7 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
   }
   for (u32 d = 0; d + (b->blocked ? 2 : 0) < v->rank; d++) {
     Txt p = cu_position(c, at, &v->at[d]);
-    if (!strcmp(p.s, "0")) continue;
+    if (cu_is(p, 0)) continue;
     if (s.n) str_puts(&s, " + ");
     if (d + 1 == v->rank) str_puts(&s, cu_paren(c, p, P_ADD));
     else str_printf(&s, "%s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
@@ -159,11 +166,13 @@ const char *cu_fours(Cuda *c, const At *at, const View *v) {
   str_printf(&s, "args.%s + 4 * $thread", c->name[v->buf]);
   for (u32 d = 0; d + 2 < v->rank; d++) {
     Txt p = cu_position(c, at, &v->at[d]);
-    if (strcmp(p.s, "0")) str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+    if (!cu_is(p, 0))
+      str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
   }
   if (row->base) str_printf(&s, " + %s * %lld", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL), (long long)columns(c, b));
   if (col->base) str_printf(&s, " + %s * 64", cu_paren(c, cu_expr(c, NULL, col->base), P_MUL));
-  if (strcmp(at->block, "0")) str_printf(&s, " + %s * %lld", at->block, (long long)columns(c, b) * 64);
+  if (!cu_is(at->block, 0))
+    str_printf(&s, " + %s * %lld", at->block.s, (long long)columns(c, b) * 64);
   return s.at;
 }
 

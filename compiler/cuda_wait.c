@@ -37,14 +37,13 @@ void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u3
 
 u32 cu_named(const Kernel *k) { return (k->smem + 7) / 8 * 8; }
 
-static const char *named(Cuda *c, const char *id) {
-  return cu_text(
-      c, strchr(id, ' ') ? "$smem + named_bars + 8 * (%s)" : "$smem + named_bars + 8 * %s", id);
+static const char *named(Cuda *c, Txt id) {
+  return cu_text(c, "$smem + named_bars + 8 * %s", cu_paren(c, id, P_MUL));
 }
 
-void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, const char *why) {
+void cu_bar_sync(Cuda *c, Txt id, u32 threads, WaitKind kind, u32 turn, const char *why) {
   if (!c->options.debug_waits) {
-    cu_line(c, "sc_bar_sync(%s, %u);", id, threads);
+    cu_line(c, "sc_bar_sync(%s, %u);", id.s, threads);
     cu_note(c, why);
     return;
   }
@@ -54,8 +53,8 @@ void cu_bar_sync(Cuda *c, const char *id, u32 threads, WaitKind kind, u32 turn, 
   cu_note(c, why);
 }
 
-void cu_bar_arrive(Cuda *c, const char *condition, const char *id, u32 threads, const char *why) {
-  if (!c->options.debug_waits) cu_line(c, "%ssc_bar_arrive(%s, %u);", condition, id, threads);
+void cu_bar_arrive(Cuda *c, const char *condition, Txt id, u32 threads, const char *why) {
+  if (!c->options.debug_waits) cu_line(c, "%ssc_bar_arrive(%s, %u);", condition, id.s, threads);
   else cu_line(c, "%ssc_mbar_arrive(%s);", condition, named(c, id));
   cu_note(c, why);
 }

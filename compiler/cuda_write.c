@@ -32,8 +32,7 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
 // stmatrix and ldmatrix take it.
 static const char *fragment_at(MapGen *g, const View *v) {
   Cuda *c = g->c;
-  const char *block = strcmp(g->at.block, "0") ? cu_text(c, "%u * b + ", cu_block_rows(c)) : "";
-  Txt row = {cu_text(c, "%s16 * $warp + ($lane & 15)", block), P_ADD};
+  Txt row = cu_sum(c, cu_block_at(c, &g->at), (Txt){"16 * $warp + ($lane & 15)", P_ADD});
   Txt col = {"16 * n + 8 * ($lane >> 4)", P_ADD};
   return cu_stage_elem(c, v, cu_from(c, v->at[0].base, row), cu_from(c, v->at[1].base, col));
 }
@@ -63,8 +62,8 @@ static bool is_zero(const MapGen *g) {
 static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
   Cuda *c = g->c;
   cu_open_unrolled(c, "r", 2);
-  At at = cu_row_at(g, "r");
-  const char *to = cu_text(c, strcmp(g->at.block, "0") ? "%s[2 * b + r]" : "%s[r]", name);
+  At at = cu_row_at(g, (Txt){"r", P_NAME});
+  const char *to = cu_text(c, cu_is(g->at.block, 0) ? "%s[r]" : "%s[2 * b + r]", name);
   if (b->partial && !g->at.parts && !is_zero(g))
     cu_line(c, "%s = ($lane & 3) == 0 ? %s : 0;", to,
             cu_paren(c, cu_expr(c, &at, g->assigned.value), P_COND));
@@ -117,7 +116,7 @@ static void shifted_to_registers(MapGen *g, const Buf *b, const char *to, i64 sh
 void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *name = c->name[dst->buf];
-  bool blocked = strcmp(g->at.block, "0") != 0;
+  bool blocked = !cu_is(g->at.block, 0);
   const char *to = cu_text(c, "%s%s", name, blocked ? "[b]" : "");
   i64 shift = 0;
   if (b->layout == LAY_ACC && dst->at[1].base) x_const_int(c->k, dst->at[1].base, &shift);
@@ -139,7 +138,7 @@ void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
 static const char *packed_values(MapGen *g, Elem elem) {
   Cuda *c = g->c;
   const Expr *root = &c->k->expr.at[g->m->root];
-  if (root->op == X_LOAD && strcmp(g->at.block, "0") == 0) {
+  if (root->op == X_LOAD && cu_is(g->at.block, 0)) {
     const View *v = &c->k->view.at[root->ref];
     const Buf *b = &c->k->buf.at[v->buf];
     if (b->layout == LAY_ACC && b->elem == elem && !v->at[1].base) return c->name[v->buf];
@@ -170,7 +169,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
 static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   cu_open_unrolled(c, "r", 2);
-  At at = cu_row_at(g, "r");
+  At at = cu_row_at(g, (Txt){"r", P_NAME});
   Txt col = b->rank > 1 ? cu_position(c, &at, &dst->at[1]) : (Txt){0};
   cu_open(c, "if (($lane & 3) == 0)");
   cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), col), value(g, &at));
@@ -230,7 +229,7 @@ static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *
 // The loop over a thread's two rows. Where a row is in the tensor gets a name, if more is to it than the row.
 static At open_rows(MapGen *g, const View *dst) {
   Cuda *c = g->c;
-  At at = cu_row_at(g, "r");
+  At at = cu_row_at(g, (Txt){"r", P_NAME});
   cu_open_unrolled(c, "r", 2);
   for (u32 d = 0; d < dst->rank; d++) {
     if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
@@ -278,7 +277,7 @@ static const char *float_values(MapGen *g) {
     const View *v = &c->k->view.at[root->ref];
     const Buf *b = &c->k->buf.at[v->buf];
     if (b->layout == LAY_ACC && b->elem == EL_F32 && !v->at[1].base) {
-      return sc_blocks(c->k, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block)
+      return sc_blocks(c->k, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block.s)
                                     : c->name[v->buf];
     }
   }

@@ -153,6 +153,10 @@ static void put_blocks(Cuda *c) {
   cu_line(c, "f(limit);");
   cu_close(c);
   cu_close(c);
+  cu_open(c, "if (x > 3)");
+  cu_line(c, "f(x);");
+  cu_note(c, "why");
+  cu_close(c);
   cu_remark(c, "#line 7  // if x > 0 {");
 }
 
@@ -180,6 +184,7 @@ static void layout(void **state) {
       "  #pragma unroll\n  for (int e = 0; e < 2; e++) s[e] = 0;\n"
       "  {\n    const int limit = 1;\n    f(limit);\n  }\n"
       "  if (x > 1) {\n    const int limit = 2;\n    f(limit);\n  }\n"
+      "  if (x > 3) {\n    f(x);  // why\n  }\n"
       "  #line 7  // if x > 0 {\n"
       "  if (x > 2)\n    f(a_name_that_is_fairly_long, another_name + one_more_of_these_names * "
       "12345678, "
@@ -213,14 +218,14 @@ static void counted(void **state) {
   Cuda c = {.sc = &f->sc};
   const Stmt *all = cu_begin(&c);
   for (u32 i = 0; i < COUNT(name); i++) cu_name(&c, name[i]);
-  assert_string_equal(cu_text(&c, "$row + %d", 1), "$row + 1");
-  cu_remark(&c, "// $row");
-  cu_open(&c, "if (%s)", cu_text(&c, "%d == $lane", 0));
-  cu_var(&c, "const int x = $lane + 2*$warp, warp = 3;");
+  assert_string_equal(cu_text(&c, "$row0 + %d", 1), "$row0 + 1");
+  cu_remark(&c, "// $row0");
+  cu_open(&c, "if (%s)", cu_text(&c, "$row == $%s", "lane"));
+  cu_var(&c, "const int x = $lane + 2*$warp;");
   cu_close(&c);
   cu_put_block(&out, 0, all);
-  assert_string_equal(out.at, "// $row\nif (0 == lane) const int x = lane + 2*warp, warp = 3;\n");
-  assert_true(!cu_used(&c, "row") && !cu_used(&c, "row0"));
+  assert_string_equal(out.at, "// $row0\nif (row == lane) const int x = lane + 2*warp;\n");
+  assert_true(!cu_used(&c, "row0") && cu_used(&c, "row"));
   assert_true(cu_used(&c, "lane") && cu_used(&c, "warp"));
 }
 
@@ -530,6 +535,19 @@ static void slices_over_panels(void **state) {
   has(t, "_rs<580>(y_, p + 12, b_desc, 1);");
 }
 
+// The second panel of a copy is 64 columns past the first, wherever that is.
+static void chosen_columns(void **state) {
+  const char *t = text_of(
+      *state,
+      "kernel k {\n  in X : f16[M, 256]\n  out Y : f32[M, 128]\n  grid (x : cdiv(M, 64))\n"
+      "  ring r : f16[64, 128]\n"
+      "  role load : 1 warp { r <- X[x*64.., where(x % 2 == 0, 0, 128)..] }\n"
+      "  role math : 1 warpgroup {\n    reg y : f32[64, 128]\n    wait r\n    y[i,j] = r[i,j]\n"
+      "    release r\n    Y[x*64 + i, j] = y[i,j]\n  }\n}\n");
+  has(t, "r_full, x_tile % 2 == 0 ? 0 : 128, x_tile * 64");
+  has(t, "r_full, (x_tile % 2 == 0 ? 0 : 128) + 64, x_tile * 64");
+}
+
 // CTAs of a cluster bring a tile: a panel each in one copy, or rows, panel by panel; or not at all.
 static void shares(void **state) {
   static const struct {
@@ -575,6 +593,6 @@ int main(void) {
       TEST(drawn_before_the_last_copy), TEST(next_tiles_line), TEST(place_without_lets),
       TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops), TEST(places_of_tiles),
       TEST(slices_over_panels), TEST(small_forms), TEST(vectors), TEST(tested_places),
-      TEST(shares), TEST(locale)};
+      TEST(chosen_columns), TEST(shares), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
