@@ -99,7 +99,9 @@ typedef struct Cuda {
   VEC(WaitSite) site;
   Span at;             // of the statement being written
   u32 line;            // of the last #line
-  VEC(Named) named;    // names given in the role being written
+  VEC(Named) named;    // names given in the role being written, to what outlives a statement
+  VEC(Named) temps;    // … to what does not, in that at operation `temps_at`
+  u32 temps_at;
   Scope *scope;        // of each register tile of that role
   bool *declared;      // … and whether it has been
   struct Uses *uses;   // flow.h

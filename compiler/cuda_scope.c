@@ -99,11 +99,15 @@ static bool apart(Scope a, Scope b) {
   return out.to <= in.from || (in.to < out.to && (out.last < in.from || in.to <= out.first));
 }
 
-static bool taken(const Cuda *c, const char *name, Scope scope) {
-  for (u32 i = 0; i < c->named.n; i++) {
-    if (!strcmp(c->named.at[i].name, name) && !apart(c->named.at[i].scope, scope)) return true;
+static bool among(const Named *named, u32 n, const char *name, Scope scope) {
+  for (u32 i = 0; i < n; i++) {
+    if (!strcmp(named[i].name, name) && !apart(named[i].scope, scope)) return true;
   }
   return false;
+}
+
+static bool taken(const Cuda *c, const char *name, Scope scope) {
+  return among(c->named.at, c->named.n, name, scope) || among(c->temps.at, c->temps.n, name, scope);
 }
 
 // A name that nothing else has where this value can be seen.
@@ -137,7 +141,7 @@ void cu_name_role(Cuda *c) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
   Scope all = {0, code->n, 0, code->n};
-  c->named.n = 0;
+  c->named.n = c->temps.n = 0;
   memset(c->xname, 0, sizeof *c->xname * k->expr.n);
   count_names(c);
   for (u32 i = 0; i < k->let.n; i++) {
@@ -161,8 +165,10 @@ void cu_name_role(Cuda *c) {
 const char *cu_temp(Cuda *c, const char *stem) {
   const char *name = stem;
   Scope here = {c->pc, c->pc + 1, c->pc, c->pc};
+  if (c->temps_at != c->pc) c->temps.n = 0;
+  c->temps_at = c->pc;
   for (u32 n = 2; taken(c, name, here); n++) name = cu_text(c, "%s%u", stem, n);
-  PUSH(c->sc, &c->named, ((Named){name, here}));
+  PUSH(c->sc, &c->temps, ((Named){name, here}));
   return name;
 }
 

@@ -61,6 +61,8 @@ struct Scope {
   Scope *up;
   Name *first;
   u32 names;
+  Name **found;  // by hash, once there are many: the latest of each name
+  u32 room;      // of `found`, a power of two
 };
 
 // The element-wise statement, product or vote at hand: its index variables. Those that the left

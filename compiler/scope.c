@@ -73,11 +73,34 @@ void low_push(Low *l) {
 
 void low_pop(Low *l) { l->scope = l->scope->up; }
 
+// Where the name is in the scope's table, or the free slot where it belongs.
+static Name **slot_of(const Scope *s, Sym name) {
+  u32 i = (u32)(((uintptr_t)name >> 4) * 2654435761u >> 8) & (s->room - 1);
+  while (s->found[i] && s->found[i]->name != name) i = (i + 1) & (s->room - 1);
+  return &s->found[i];
+}
+
 static Name *find_in(const Scope *s, Sym name) {
+  if (s->room) return *slot_of(s, name);
   for (Name *n = s->first; n; n = n->next) {
     if (n->name == name) return n;
   }
   return NULL;
+}
+
+static void add(Low *l, Scope *s, Name *name) {
+  enum { FEW = 16 };
+  s->first = name;
+  if (s->names < FEW) return;
+  if (s->names >= s->room / 2) {
+    s->room = s->room ? 2 * s->room : 4 * FEW;
+    s->found = NEWS(l->sc, Name *, s->room);
+    for (Name *n = s->first; n; n = n->next) {
+      Name **slot = slot_of(s, n->name);  // the latest comes first
+      if (!*slot) *slot = n;
+    }
+  }
+  *slot_of(s, name->name) = name;
 }
 
 static bool reserved(const char *name) {
@@ -102,8 +125,7 @@ Name *low_declare(Low *l, Sym name, Span at, NameKind kind) {
   }
   Name *n = NEW(l->sc, Name);
   *n = (Name){.name = name, .span = at, .kind = kind, .ref = SC_NONE, .next = s->first};
-  if (!low_spend(l, &s->names, LOW_MAX_NAMES, "names", at)) return n;
-  s->first = n;
+  if (low_spend(l, &s->names, LOW_MAX_NAMES, "names", at)) add(l, s, n);
   return n;
 }
 

@@ -367,11 +367,11 @@ schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size
   *value = NEWS(sc, i64, k->dim.n + 1);
   *known = NEWS(sc, bool, k->dim.n + 1);
   for (size_t i = 0; i < n; i++) {
-    u32 d = 0;
-    while (d < k->dim.n && strcmp(k->dim.at[d].name, dims[i].name) != 0) d++;
-    if (d == k->dim.n) return SCHEDC_EARG;
-    (*value)[d] = dims[i].value;
-    (*known)[d] = true;
+    u32 d = (u32)i, tried = 0;  // most callers have them in this order
+    while (tried < k->dim.n && strcmp(k->dim.at[d % k->dim.n].name, dims[i].name)) d++, tried++;
+    if (tried == k->dim.n) return SCHEDC_EARG;
+    (*value)[d % k->dim.n] = dims[i].value;
+    (*known)[d % k->dim.n] = true;
   }
   return SCHEDC_OK;
 }

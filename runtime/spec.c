@@ -82,7 +82,7 @@ typedef struct Worker {
   Task *task;
   Env env;
   char *block, *scratch;
-  Operand *op;  // by equation, then view
+  Operand *op;  // by view: each is one equation's
 } Worker;
 
 static bool is_output(const Spec *s, u32 buf) {
@@ -430,7 +430,7 @@ static void run_equation(Worker *w, u32 e, const i64 *at) {
     from[v] = at[l];
     to[v] = at[l] + 1;
   }
-  sc_strip_range(eq->strip, &w->env, w->op + e * t->spec->k->view.n, from, to, w->scratch);
+  sc_strip_range(eq->strip, &w->env, w->op, from, to, w->scratch);
 }
 
 // The outputs of a sample's iteration n: poisoned in the worker's block before it, and copied to
@@ -479,16 +479,15 @@ static Worker *make_workers(Spec *s, u32 threads) {
     w[i].env.wide = s->exact;
     w[i].block = aligned(s->sc, s->block);
     w[i].scratch = aligned(s->sc, scratch);
-    w[i].op = NEWS(s->sc, Operand, (size_t)s->eqs * s->k->view.n);
+    w[i].op = NEWS(s->sc, Operand, s->k->view.n);
     for (u32 e = 0; e < s->eqs; e++) {
-      Operand *op = w[i].op + (size_t)e * s->k->view.n;
       for (u32 r = 0; r < s->eq[e].reads.n; r++) {
         const Read *read = &s->eq[e].reads.at[r];
         u32 buf = s->k->view.at[read->view].buf;
-        op[read->view] =
+        w[i].op[read->view] =
             operand(s, &w[i], read->view, read->def == SC_NONE ? &s->input[buf] : &s->defined[buf]);
       }
-      op[s->eq[e].m->dst] = operand(s, &w[i], s->eq[e].m->dst, &s->defined[s->eq[e].buf]);
+      w[i].op[s->eq[e].m->dst] = operand(s, &w[i], s->eq[e].m->dst, &s->defined[s->eq[e].buf]);
     }
   }
   return w;
