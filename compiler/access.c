@@ -71,6 +71,7 @@ Uses *sc_uses(Sc *sc, const Kernel *k) {
   u->sc = sc;
   u->k = k;
   u->below = x_below(sc, k);
+  u->facts = sc_facts(sc, k);
   u->ring = NEWS(sc, u8, k->role.n * k->ring.n + 1);
   u->tensor = NEWS(sc, u8, k->role.n * k->buf.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {
@@ -91,26 +92,6 @@ bool sc_ring_async(const Uses *u, u32 ring) {
 
 // ---- which thread touches what
 
-// Does x advance by a multiple of n with each iteration of a loop? Only the form of the expression
-// is looked at, so many levels deep.
-static bool steps_by(const Kernel *k, Xid x, i64 n, u32 levels) {
-  const Expr *e = &k->expr.at[x];
-  i64 v;
-  if (!(e->deps & DEP_LOOP) || n == 1) return true;
-  if (!levels) return false;
-  if (e->op == X_ADD || e->op == X_SUB)
-    return steps_by(k, e->a, n, levels - 1) && steps_by(k, e->b, n, levels - 1);
-  if (e->op != X_MUL) return false;
-  if (x_const_int(k, e->a, &v) || x_const_int(k, e->b, &v)) return v % n == 0;
-  return false;
-}
-
-static bool disjoint(const Kernel *k, const Pos *a, i64 n, const Pos *b, i64 m) {
-  i64 p, q;
-  if (!x_const_int(k, a->base, &p) || !x_const_int(k, b->base, &q)) return false;
-  return p <= q ? q - p >= n : p - q >= m;
-}
-
 // A base that depends on a loop has another value in each iteration. Two iterations access the same
 // elements by the same threads only if it advances by whole tiles.
 bool sc_needs_no_sync(const Uses *u, const Code *code, Touch x, Touch y) {
@@ -126,9 +107,9 @@ bool sc_needs_no_sync(const Uses *u, const Code *code, Touch x, Touch y) {
   for (u32 d = 0; d < a->rank; d++) {
     const Pos *at = &a->at[d], *bt = &b->at[d];
     i64 n = at->var < 0 ? 1 : ext[0][(u32)at->var], m = bt->var < 0 ? 1 : ext[1][(u32)bt->var];
-    if (disjoint(k, at, n, bt, m)) return true;
-    same &= at->base == bt->base && n == m;
-    same &= !at->base || steps_by(k, at->base, n, 8);
+    if (sc_fact_disjoint_rounds(u->facts, at->base, n, bt->base, m)) return true;
+    same &= n == m && sc_fact_equal(u->facts, at->base, bt->base);
+    same &= sc_fact_steps(u->facts, at->base, n);
   }
   return same;
 }

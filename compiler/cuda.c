@@ -355,6 +355,9 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->sum = NEWS(sc, QuadSum, k->buf.n + 1);
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
   c->uses = sc_uses(sc, k);
+  c->always = sc_facts(sc, k);
+  c->here = sc_facts(sc, k);
+  c->sign = NEWS(sc, i8, k->expr.n + 1);
   names(c);
   return c;
 }

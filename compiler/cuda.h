@@ -6,7 +6,7 @@
 //   cuda_grid.c   the loop over tiles
 //   cuda_expr.c   expressions
 //   cuda_tile.c   the text of a tile's element: register fragments, swizzled stages, tensors
-//   cuda_inside.c what is known of integers by their form: multiples, what lies inside a tensor
+//   cuda_inside.c what lies inside a tensor
 //   cuda_map.c    element-wise statements: what is computed before the loop over elements, and the loop
 //   cuda_write.c  … where their values go
 //   cuda_mma.c    products
@@ -19,6 +19,7 @@
 #ifndef SC_CUDA_H
 #define SC_CUDA_H
 
+#include "facts.h"
 #include "layout/layout.h"
 #include "passes.h"
 
@@ -107,6 +108,8 @@ typedef struct Cuda {
   struct Uses *uses;   // flow.h
   struct Hoist *hoist; // by expression: what stands for it in the element-wise statement being written
   u32 statement;       // the number of that one
+  Facts *always, *here;  // what holds wherever something is evaluated, and where the statement stands
+  i8 *sign;            // by expression, of what was asked: 1: it is not negative, wherever …; -1: it may be
   bool *loose;         // by operation and buf: a product into the tile has ended, and the tile is not tied since
   QuadSum *sum;        // of each that is partial
   const char **let;    // of each named uniform value, its name in that role, or NULL
@@ -229,9 +232,8 @@ const char *cu_fours(Cuda *c, const At *at, const View *v);   // where the threa
                                                               // side, 512 from one four to the next; NULL: they do not
 
 // cuda_inside.c
-bool cu_nonneg(const Kernel *k, Xid x);                 // is it at least 0, by its form?
-bool cu_multiple(const Kernel *k, Xid x, i64 n);        // is it a multiple of n, by its form?
-bool cu_inside_by_form(Cuda *c, const At *at, const Pos *p, Xid dim);
+bool cu_nonneg(const Cuda *c, Xid x);                   // is it at least 0, wherever it is evaluated?
+bool cu_multiple(Cuda *c, Xid x, i64 n);
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL; rows, cols: of these, too
 const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the grid? NULL if writes there cannot matter
 

@@ -86,7 +86,7 @@ Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b) {
 
 static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
   const Kernel *k = c->k;
-  bool plain = cu_nonneg(k, e->a) && cu_nonneg(k, e->b);
+  bool plain = cu_nonneg(c, e->a) && cu_nonneg(c, e->b);
   if (e->op == X_CDIV) {
     if (plain) {
       i64 n;

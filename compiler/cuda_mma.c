@@ -94,7 +94,7 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
     if (n * bytes >= width) str_printf(&at, " + %lld", (long long)(n * bytes / width * panel));
   } else if (col) {
     str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
-    if (!cu_multiple(c->k, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
+    if (!cu_multiple(c, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
   }
   const char *next =
       o->mn ? cu_text(c, ", %lld * %lld", (long long)sc_stage_rows(o->b), (long long)width) : "";

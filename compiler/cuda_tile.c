@@ -156,12 +156,7 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
 
 const char *cu_fours(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
-  if (!b->blocked || cu_block_rows(c) != 64 || at->row < 0 || at->col < 0) return NULL;
   const Pos *row = &v->at[v->rank - 2], *col = row + 1;
-  if (row->var != at->row || col->var != at->col) return NULL;
-  if (!cu_inside_by_form(c, at, row, b->dim[b->rank - 2]) || !cu_inside_by_form(c, at, col, b->dim[b->rank - 1])) return NULL;
-  if (cu_inside(c, at, v, false, false)) return NULL;
-  if ((row->base && !cu_multiple(c->k, row->base, 64)) || (col->base && !cu_multiple(c->k, col->base, 8))) return NULL;
   Str s = {.sc = c->sc};
   str_printf(&s, "args.%s + 4 * $thread", c->name[v->buf]);
   for (u32 d = 0; d + 2 < v->rank; d++) {

@@ -4,6 +4,7 @@
 #ifndef SC_FLOW_H
 #define SC_FLOW_H
 
+#include "facts.h"
 #include "passes.h"
 
 // ---- access.c
@@ -30,6 +31,7 @@ typedef struct Uses {
   Sc *sc;
   const Kernel *k;
   Below below;
+  Facts *facts;         // what holds in all rounds of all loops
   VEC(Access) at;       // of the operation asked about last
   u8 *ring;             // USE_* by role * rings + ring
   u8 *tensor;           // DOES_* by role * bufs + buf

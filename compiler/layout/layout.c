@@ -247,10 +247,9 @@ static void permute_stages(Kernel *k) {
 }
 
 bool sc_lay_out(Sc *sc, Kernel *k) {
-  (void)sc;
   lay_out_tiles(k);
   for (u32 i = 0; i < k->map.n; i++) lay_out_statement(k, &k->map.at[i]);
   permute_stages(k);
-  sc_choose_moves(k);
+  sc_choose_moves(sc, k);
   return true;
 }

@@ -64,6 +64,6 @@ bool sc_one_thread_each(const Map *m, const View *v);
 // Do two statements of an instance that touch the elements of a buf through these views, at equal
 // places, do so by the same threads?
 bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w);
-void sc_choose_moves(Kernel *k);  // move.c: of each statement and its reads
+void sc_choose_moves(Sc *sc, Kernel *k);  // move.c: of each statement and its reads
 
 #endif

@@ -1,12 +1,12 @@
 // move.c - how the elements of each statement go where they are written, and how those that it
 // reads come: by as many bytes at once as lie side by side. In: a map with its layout. Out: its
 // move, and those of its reads. What no move carries, `target` reports.
+#include "facts.h"
 #include "layout.h"
-
-#include "cuda.h"
 
 typedef struct Mover {
   Kernel *k;
+  Facts *facts;  // where the statement stands
   u32 warps;  // of the role whose statement it is
 } Mover;
 
@@ -20,7 +20,13 @@ static bool on(const View *v, i8 var) {
 }
 
 static bool multiple(const Mover *s, Xid base, i64 n) {
-  return !base || cu_multiple(s->k, base, n);
+  return sc_fact_multiple(s->facts, base, n);
+}
+
+// Do all elements that the view names along a dimension lie inside?
+static bool inside(const Mover *s, const Map *m, const View *v, u32 d) {
+  i64 n = v->at[d].var < 0 ? 1 : sc_extent(s->k, m, v->at[d].var);
+  return sc_fact_inside(s->facts, v->at[d].base, n, s->k->buf.at[v->buf].dim[d]);
 }
 
 // Are the statement's rows and columns there 16 by 16 blocks of a 16-bit stage, as stmatrix and
@@ -59,10 +65,9 @@ static bool wide(const Mover *s, const Map *m) {
   const View *v = view_at(s, m->dst);
   const Buf *b = buf_at(s, m->dst);
   const Pos *last = &v->at[v->rank - 1];
-  i64 lo = 0, hi = 0, dim, cols = sc_extent(s->k, m, m->col);
+  i64 known, cols = sc_extent(s->k, m, m->col);
   if (sc_elem[b->elem].bytes != 2 || m->col < 0 || last->var != m->col || cols % 32) return false;
-  if (last->base && !x_range(s->k, last->base, &lo, &hi)) return false;
-  return lo >= 0 && x_const_int(s->k, b->dim[b->rank - 1], &dim) && hi + cols <= dim &&
+  return x_const_int(s->k, b->dim[b->rank - 1], &known) && inside(s, m, v, v->rank - 1) &&
          multiple(s, last->base, 8) && !cond_on_columns(s, m);
 }
 
@@ -71,9 +76,11 @@ static bool wide(const Mover *s, const Map *m) {
 static bool by_fours(const Mover *s, const Map *m, u32 view) {
   const View *v = view_at(s, view);
   const Pos *row = &v->at[v->rank - 2], *col = row + 1;
-  return buf_at(s, view)->blocked && sc_block_rows(s->warps) == 64 && m->row >= 0 && m->col >= 0 &&
-         row->var == m->row && col->var == m->col && multiple(s, row->base, 64) &&
-         multiple(s, col->base, SC_FRAGMENT_COLS);
+  if (!buf_at(s, view)->blocked || sc_block_rows(s->warps) != 64) return false;
+  if (m->row < 0 || m->col < 0 || row->var != m->row || col->var != m->col) return false;
+  for (u32 d = 0; d < v->rank; d++)
+    if (!inside(s, m, v, d)) return false;
+  return multiple(s, row->base, 64) && multiple(s, col->base, SC_FRAGMENT_COLS);
 }
 
 static Move to_tensor(const Mover *s, const Map *m, bool add) {
@@ -117,12 +124,14 @@ static void choose(const Mover *s, Map *m, bool add) {
   if (m->dst != SC_NONE) m->move = (u8)write_move(s, m, add);
 }
 
-void sc_choose_moves(Kernel *k) {
+void sc_choose_moves(Sc *sc, Kernel *k) {
+  Facts *facts = sc_facts(sc, k);
   for (u32 r = 0; r < k->role.n; r++) {
     const Code *code = &k->role.at[r].code;
-    Mover s = {.k = k, .warps = k->role.at[r].warps};
+    Mover s = {.k = k, .facts = facts, .warps = k->role.at[r].warps};
     for (u32 i = 0; i < code->n; i++) {
       const Ins *ins = &code->at[i];
+      sc_facts_at(facts, code, i);
       if (sc_on_map((Op)ins->op)) choose(&s, &k->map.at[ins->arg[0]], ins->op == OP_MAPADD);
     }
   }

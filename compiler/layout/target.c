@@ -58,7 +58,7 @@ static void check_ins(Target *s, const Ins *ins) {
 }
 
 bool sc_target(Sc *sc, Kernel *k) {
-  Target s = {.sc = sc, .k = k};
+  Target s = {.sc = sc, .k = k, .facts = sc_facts(sc, k)};
   u32 before = sc->errors;
   tgt_permuted(&s);
   for (u32 i = 0; i < k->buf.n; i++)
@@ -67,7 +67,10 @@ bool sc_target(Sc *sc, Kernel *k) {
   for (u32 r = 0; r < k->role.n; r++) {
     const Code *code = &k->role.at[r].code;
     s.warps = k->role.at[r].warps;
-    for (u32 i = 0; i < code->n; i++) check_ins(&s, &code->at[i]);
+    for (u32 i = 0; i < code->n; i++) {
+      sc_facts_at(s.facts, code, i);
+      check_ins(&s, &code->at[i]);
+    }
   }
   return sc->errors == before;
 }

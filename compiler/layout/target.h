@@ -2,11 +2,13 @@
 #ifndef SC_TARGET_H
 #define SC_TARGET_H
 
+#include "facts.h"
 #include "layout.h"
 
 typedef struct Target {
   Sc *sc;
   const Kernel *k;
+  Facts *facts;  // where that operation stands
   u32 warps;  // of the role whose operation is looked at
 } Target;
 

@@ -87,33 +87,17 @@ static void check_reduction(Target *s, const Map *m, const Expr *e) {
   }
 }
 
-// Are both sums of the same and a number? Those numbers.
-static bool from_same(const Kernel *k, Xid a, Xid b, i64 *p, i64 *q) {
-  const Xid of[] = {a, b};
-  Xid rest[] = {a, b};
-  i64 *by[] = {p, q};
-  for (u32 i = 0; i < 2; i++) {
-    const Expr *e = &k->expr.at[of[i]];
-    *by[i] = 0;
-    if (x_const_int(k, of[i], by[i])) rest[i] = 0;
-    else if (e->op == X_ADD && x_const_int(k, e->b, by[i])) rest[i] = e->a;
-    else if (e->op == X_ADD && x_const_int(k, e->a, by[i])) rest[i] = e->b;
-    else if (e->op == X_SUB && x_const_int(k, e->b, by[i])) rest[i] = e->a, *by[i] = -*by[i];
-  }
-  return rest[0] == rest[1];
-}
-
 // May a thread read an element through view `from` that another writes through `to`?
 static bool reads_others(const Target *s, const Map *m, const View *to, const View *from) {
   bool same = true;
   if (to->buf != from->buf || to->fill != from->fill) return false;
   for (u32 d = 0; d < to->rank; d++) {
     const Pos *a = &to->at[d], *b = &from->at[d];
-    i64 p, q, n = a->var < 0 ? 1 : sc_extent(s->k, m, a->var);
+    i64 n = a->var < 0 ? 1 : sc_extent(s->k, m, a->var);
     i64 o = b->var < 0 ? 1 : sc_extent(s->k, m, b->var);
-    if (a->var == b->var && a->base == b->base) continue;
+    if (a->var == b->var && sc_fact_equal(s->facts, a->base, b->base)) continue;
     same = false;
-    if (from_same(s->k, a->base, b->base, &p, &q) && (p + n <= q || q + o <= p)) return false;
+    if (sc_fact_disjoint(s->facts, a->base, n, b->base, o)) return false;
   }
   return !same;
 }

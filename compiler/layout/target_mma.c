@@ -35,7 +35,7 @@ static bool fits_from(const Target *s, u32 view, i64 start, i64 bytes, i64 panel
 // … that starts wherever `base` says, by the multiple of bytes that this is known to be?
 static bool fits_anywhere(const Target *s, Xid base, i64 size, i64 bytes, i64 panel) {
   i64 apart = panel;
-  while (apart >= ROW_BYTES && !cu_multiple(s->k, base, apart / size)) apart /= 2;
+  while (apart >= ROW_BYTES && !sc_fact_multiple(s->facts, base, apart / size)) apart /= 2;
   return apart == panel || (apart >= ROW_BYTES && bytes <= apart);
 }
 
