@@ -1,6 +1,6 @@
 // args.c - options. One table says for each option its name, argument, the commands that take it
 // and what --help says; getopt_long and --help both read it.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -2,7 +2,7 @@
 // in the same run on a GPU, in turns. A variant is a file, with the settings that follow it, one
 // choice of what --vary names and one of the --inputs. If one of them is wrong, no figure is
 // printed.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

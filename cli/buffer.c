@@ -1,5 +1,5 @@
 // buffer.c - bytes that grow, and whole files.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // build.c - `schedc build`: a kernel or sequence as CUDA C, PTX, machine code or a C header, in a
 // file of its own.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // check.c - `schedc check`: every kernel and sequence of a file is instantiated, which checks it.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

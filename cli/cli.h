@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "json.h"
-#include "run.h"
+#include "base/json.h"
+#include "runtime/run.h"
 #include "schedc.h"
 
 // Exit codes, as --help documents them.

@@ -1,6 +1,6 @@
 // cover.c - which combinations of a case's choices are tried: all of them, or few in which each
 // pair of values of two lines occurs together (a greedy pairwise cover, the same every time).
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

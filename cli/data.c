@@ -1,6 +1,6 @@
 // data.c - the tensors and scalars of one run: dimensions out of a case, of .npy files and of
 // --set; memory; inputs filled; outputs poisoned.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // explain.c - `schedc explain`: the page of a diagnostic, or the list of all.
-#include "cli.h"
+#include "cli/cli.h"
 
 int command_explain(const Args *args) {
   if (args->operands == 0) {

@@ -1,6 +1,6 @@
 // fmt.c - `schedc fmt`: files in canonical form, to standard output, back in place, or only
 // compared.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // info.c - `schedc info`: what the compiler worked out about a kernel.
-#include "cli.h"
+#include "cli/cli.h"
 
 int command_info(const Args *args) {
   Session s;

@@ -1,7 +1,7 @@
 // main.c - the `schedc` command: finds the subcommand and hands over to it. Exit codes are the same
 // for all: 0 done; 1 the schedule is at fault or a result is wrong; 2 the command line is; 3 the
 // machine is.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // beside the command or where it is installed; and how it is to run, which it reads from its
 // environment at each launch.
 #define _GNU_SOURCE  // secure_getenv
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <dlfcn.h>
 #include <limits.h>

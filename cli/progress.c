@@ -1,5 +1,5 @@
 // progress.c - time, and a line on the terminal for what takes longer than a second.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <time.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // run.c - `schedc run`: one kernel, one case, one policy, compared with its specification.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

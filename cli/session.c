@@ -1,7 +1,7 @@
 // session.c - one schedule file, open, and what has been reported about it. In text form reports go
 // to stderr as they come; JSON and SARIF elements are collected, because they are parts of one
 // document.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

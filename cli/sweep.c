@@ -8,7 +8,7 @@
 // What a case says element by element has a fixed length. A dimension on which that length depends,
 // or of which the elements may be indices, is left out; but a list of offsets, which begins with 0
 // and never falls, may go on with its last element, so that one sequence is empty.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // table.c - what `schedc run` prints: the case, the tensors, and how far each output is from its
 // specification.
-#include "cli.h"
+#include "cli/cli.h"
 
 #include <string.h>
 

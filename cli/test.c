@@ -6,7 +6,7 @@
 // several times, with the same bits each time. On the model of a GPU policy, multiprocessors and
 // bounded waits are further choices of a combination, and it is run once. What is not run is
 // counted and named.
-#include "test.h"
+#include "cli/test.h"
 
 #include <stdlib.h>
 #include <string.h>

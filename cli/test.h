@@ -2,7 +2,7 @@
 #ifndef CLI_TEST_H
 #define CLI_TEST_H
 
-#include "cli.h"
+#include "cli/cli.h"
 
 // How much is tried: elements of all tensors together, seeds of the random policy.
 typedef struct Level {

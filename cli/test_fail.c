@@ -1,7 +1,7 @@
 // test_fail.c - `schedc test`: what it says of a failure, and of combinations that cannot be
 // instantiated: each report of the compiler once, with the combinations of which it is true; and a
 // command that repeats it.
-#include "test.h"
+#include "cli/test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // test_run.c - `schedc test`: the runs of a combination. Interpreted, each input is run under all
 // policies; on a GPU, several times; on the model of a GPU once, on one input, in the way that the
 // combination has chosen.
-#include "test.h"
+#include "cli/test.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #ifndef SC_PASSES_H
 #define SC_PASSES_H
 
-#include "ast.h"
-#include "ir.h"
+#include "lang/ast.h"
+#include "compiler/ir/ir.h"
 
 // What the caller chose: parameters by name, over those of a case (NULL: none), over the defaults.
 typedef struct Choice {
@@ -35,7 +35,7 @@ bool sc_target(Sc *sc, Kernel *k);
 // place.c   R8: shared-memory map, barriers, registers, threads
 bool sc_place(Sc *sc, Kernel *k);
 
-// cuda.c    … -> CUDA C for sm_90a, and what a launcher needs to call it
+// emit/frame.c    … -> CUDA C for sm_90a, and what a launcher needs to call it
 //
 // A tensor map: how the copy engine sees a tensor for copies of one box.
 typedef struct TmaMap {
@@ -129,7 +129,7 @@ bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);
 // infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
 void sc_print_infix(Str *out, const Kernel *k, Xid x);
 void sc_print_named(Str *out, const Kernel *k, Xid x);  // the same with `let`s by name
-void sc_print_layout(Str *out, const Kernel *k);        // layout_print.c: tiles, stages, moves
+void sc_print_layout(Str *out, const Kernel *k);        // layout/print.c: tiles, stages, moves
 void sc_print_place(Str *out, const Kernel *k);  // place.c: the shared-memory map, registers, barriers
 
 #endif

@@ -2,7 +2,7 @@
 // that walks it. In: what the caller has, and where to stop. Out: what the stages make, each from
 // what the ones before it made. A sequence is compiled kernel by kernel. Builds with checks look at
 // the IR after lowering and after every pass: what a pass breaks is reported as its fault.
-#include "passes.h"
+#include "compiler/passes.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // ast.c - how the grammar makes nodes and names, and the tree as an indented s-expression
 // (--emit=ast).
-#include "parser.h"
+#include "lang/parser.h"
 
 #include <string.h>
 
@@ -166,7 +166,7 @@ const char *sc_op_text(AstOp op) {
 
 static const char *const kind_text[] = {
 #define ND(kind, text) [ND_##kind] = text,
-#include "ast.def"
+#include "lang/ast.def"
 #undef ND
 };
 

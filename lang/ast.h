@@ -3,11 +3,11 @@
 #ifndef SC_AST_H
 #define SC_AST_H
 
-#include "base.h"
+#include "base/base.h"
 
 typedef enum NodeKind {
 #define ND(kind, text) ND_##kind,
-#include "ast.def"
+#include "lang/ast.def"
 #undef ND
   ND_COUNT
 } NodeKind;

@@ -6,7 +6,7 @@
 // (expect.c), the grammar falls back to the innermost list of statements, and reading goes on at
 // the next statement, past whole { … } only, so that a slip in a head does not take the lines after
 // its body with it.
-#include "parser.h"
+#include "lang/parser.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void sc_lalr(void *lalr, int kind, Token t);
 static const TokenInfo info[] = {
     [T_EOF] = {"the end of the text", 0},
 #define TOK(id, text, class) [T_##id] = {text, class},
-#include "tokens.def"
+#include "lang/tokens.def"
 #undef TOK
 };
 

@@ -1,7 +1,7 @@
 // expect.c - what to say about a token that does not fit: what was found, what the grammar would
 // have taken (it is asked about every token), which open bracket it may have to do with, and the
 // usual slip behind it.
-#include "parser.h"
+#include "lang/parser.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { MAX_NAMED = 4, MAX_QUOTED = 24 };  // alternatives worth listing; bytes o
 
 static const u8 kinds[] = {
 #define TOK(id, text, class) T_##id,
-#include "tokens.def"
+#include "lang/tokens.def"
 #undef TOK
 };
 

@@ -1,7 +1,7 @@
 // lex.re - bytes to tokens (re2c). The text ends with a NUL, which is how the lexer knows; a NUL before the
 // end is an error. Tokens are byte spans; only words are looked at again, to intern them. Comments go
 // into the tree's list. An unreadable character becomes T_BAD, already reported; a bad number counts as 0.
-#include "parser.h"
+#include "lang/parser.h"
 
 #include "parse.h"
 

@@ -3,7 +3,7 @@
 // A paragraph ends at an empty line; for columns also at a statement with another indent. In it
 // lines of one kind share columns, and all comments behind lines share one. What is much wider than
 // the rest stays out, so that one long line does not push the others apart.
-#include "lines.h"
+#include "lang/lines.h"
 
 #include <string.h>
 

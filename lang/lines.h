@@ -3,7 +3,7 @@
 #ifndef SC_LINES_H
 #define SC_LINES_H
 
-#include "base.h"
+#include "base/base.h"
 
 #define SC_MARK \
   "\v"  // where a column may begin; cannot occur in a text that was read without error

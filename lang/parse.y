@@ -8,7 +8,7 @@
 #ifndef NDEBUG
 #define NDEBUG  // Lemon's tracing keeps a static variable
 #endif
-#include "parser.h"
+#include "lang/parser.h"
 
 #include "parse.h"
 

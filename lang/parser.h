@@ -2,7 +2,7 @@
 #ifndef SC_PARSER_H
 #define SC_PARSER_H
 
-#include "ast.h"
+#include "lang/ast.h"
 
 enum {
   T_EOF = 0,  // Lemon's end of input; the other T_… are in the generated parse.h

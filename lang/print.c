@@ -6,7 +6,7 @@
 // else is decided here: indentation, spaces, and the columns of runs of like lines. Lines are
 // collected first, with a MARK where a column may begin; lines.c aligns them when all are known
 // (Go's formatter works so).
-#include "printer.h"
+#include "lang/printer.h"
 
 enum { STEP = 2, HANG = 4 };
 

@@ -1,5 +1,5 @@
 // print_expr.c - the formatter's lines, and the expressions on them.
-#include "printer.h"
+#include "lang/printer.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #ifndef SC_PRINTER_H
 #define SC_PRINTER_H
 
-#include "lines.h"
-#include "parser.h"
+#include "lang/lines.h"
+#include "lang/parser.h"
 
 typedef struct Printer {
   Sc *sc;

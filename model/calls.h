@@ -1,5 +1,5 @@
 // calls.h - what an emitted kernel asks of the model, in C and in C++: kernel.hpp gives each MACHINE function of
-// compiler/cuda_prims.def a body that calls these. Nothing is included here, because the host's compiler reads this file
+// compiler/emit/prims.def a body that calls these. Nothing is included here, because the host's compiler reads this file
 // together with the kernel's text.
 #ifndef MD_CALLS_H
 #define MD_CALLS_H

@@ -1,10 +1,10 @@
-// elements.c - conversions, by runtime/float.c; of operands, by tables of all codes, filled when
+// elements.c - conversions, by runtime/data/float.c; of operands, by tables of all codes, filled when
 // the library is loaded.
 #include "elements.h"
 
 #include <string.h>
 
-#include "run.h"
+#include "runtime/run.h"
 
 static float f16[1 << 16], bf16[1 << 16], e4m3[1 << 8], e5m2[1 << 8];
 const float *const md_values[4] = {

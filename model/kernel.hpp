@@ -1,5 +1,5 @@
 // kernel.hpp - what stands before the text of an emitted kernel when the host's C++ compiler builds it for the model
-// (nvrtc.c puts it there): CUDA's words, and the second body of each MACHINE function of compiler/cuda_prims.def.
+// (nvrtc.c puts it there): CUDA's words, and the second body of each MACHINE function of compiler/emit/prims.def.
 // calls.h comes before it.
 
 // ---- words of CUDA C

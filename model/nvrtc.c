@@ -1,7 +1,7 @@
 // nvrtc.c - NVRTC's entry points: the text of emitted kernels, built by the host's C++ compiler as
 // a shared object. In: the text that NVRTC would get. Before it goes kernel.hpp, with a second body
 // for each function that touches the machine; the first bodies are cut out, as
-// compiler/cuda_prims.def has them, and those of wgmma, which are known by their names. The rest is
+// compiler/emit/prims.def has them, and those of wgmma, which are known by their names. The rest is
 // built as it stands. Out: the object's bytes, in which driver and model find `md_kernel_NAME`.
 //
 // Loads and stores are shown to the model by -fsanitize=thread; its library is not linked (global.c
@@ -52,7 +52,7 @@ static const char *const machine[] = {
 #define SECTION(text)
 #define PRIM(name, text)
 #define MACHINE(name, text) text,
-#include "cuda_prims.def"
+#include "compiler/emit/prims.def"
 #undef HEAD
 #undef SECTION
 #undef PRIM

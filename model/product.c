@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clones.h"
+#include "runtime/data/clones.h"
 #include "elements.h"
 #include "model.h"
 

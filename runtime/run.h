@@ -3,7 +3,7 @@
 #ifndef SC_RUN_H
 #define SC_RUN_H
 
-#include "ir.h"
+#include "compiler/ir/ir.h"
 
 // ---- float.c
 // Round to nearest even. 16-bit overflow goes to infinity; 8-bit saturates to the largest finite value

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """All that touches the machine is in the table: of each emitted text PTX, intrinsics, atomics and volatile accesses stand
-in the MACHINE functions of compiler/cuda_prims.def, as the table has them, in its HEAD, and in the functions of wgmma; and
+in the MACHINE functions of compiler/emit/prims.def, as the table has them, in its HEAD, and in the functions of wgmma; and
 nowhere else. And the model of a GPU has a second body for each of these functions (model/kernel.hpp), so that what a test
 on the model runs is all of the text but them.
 
@@ -18,7 +18,7 @@ import sys
 import configs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TABLE, MODEL = "compiler/cuda_prims.def", "model/kernel.hpp"
+TABLE, MODEL = "compiler/emit/prims.def", "model/kernel.hpp"
 MACHINE = re.compile(r"\basm\b|\bvolatile\b|\b__\w+|\batomic\w+|\b(?:clock|clock64|printf|trap)\s*\(")
 WGMMA = re.compile(r"template <int [^>]*>\nDEV void sc_wgmma_\w+\(.*?\n}\n", re.S)
 MACRO = {"late"}  # a part of asm statements, not a function

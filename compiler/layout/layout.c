@@ -7,8 +7,8 @@
 // / 2 % 2), column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Vectors lie
 // beside the tiles whose rows or columns they run along. A statement without a register tile deals
 // its elements to the threads in order, the column fastest.
-#include "layout.h"
-#include "passes.h"
+#include "compiler/layout/layout.h"
+#include "compiler/passes.h"
 
 // ---- the tables
 

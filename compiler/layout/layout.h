@@ -5,11 +5,11 @@
 #ifndef SC_LAYOUT_H
 #define SC_LAYOUT_H
 
-#include "ir.h"
+#include "compiler/ir/ir.h"
 
 typedef enum Move {
 #define MOVE(id, text) MOVE_##id,
-#include "move.def"
+#include "compiler/layout/move.def"
 #undef MOVE
 } Move;
 

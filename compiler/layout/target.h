@@ -2,8 +2,8 @@
 #ifndef SC_TARGET_H
 #define SC_TARGET_H
 
-#include "facts.h"
-#include "layout.h"
+#include "compiler/ir/facts.h"
+#include "compiler/layout/layout.h"
 
 typedef struct Target {
   Sc *sc;

@@ -1,8 +1,8 @@
 // target_mma.c - products: do wgmma (a warpgroup's) or mma.sync (a warp's) take the operands as
 // they lie (PTX ISA 9.0, wgmma.mma_async, mma)?
-#include "target.h"
+#include "compiler/layout/target.h"
 
-#include "cuda.h"
+#include "compiler/emit/emit.h"
 
 enum { WGMMA_COLUMNS = 256, SLICE_BYTES = 32, ROW_BYTES = 16 };
 

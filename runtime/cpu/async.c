@@ -2,7 +2,7 @@
 // poison and the access is recorded; it lands at issue (policy early), when a wait can do no longer
 // without it (late), or at a moment drawn from the seed (random). Products of an instance finish in
 // order, and so do its copies out; copies in land in any order.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 

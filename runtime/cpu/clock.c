@@ -4,7 +4,7 @@
 // wait knows that the phase before its own is over (else X.phase). After Lamport (1978), Mattern
 // (1989); the promises of PTX ISA 9.0, 9.7.13.15 (mbarrier), 9.7.9.25 (bulk copies), 9.7.15 (wgmma)
 // and 8.8 (proxies).
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 

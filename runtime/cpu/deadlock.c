@@ -2,7 +2,7 @@
 // that has ended though others wait for it, or a CTA that is gone without passing on its turn; else
 // a member of a circle of roles that wait for each other; never one that only waits behind them.
 // In: a machine whose instances are all blocked, with nothing in flight. Out: its fault.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 // so what an access costs is a comparison and a store an element, and a new list for each that it
 // meets. Lists stay short: an access takes the place of those of its kind that come before it, and
 // a store that of all.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <stdio.h>
 #include <time.h>

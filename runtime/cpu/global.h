@@ -3,7 +3,7 @@
 #ifndef SC_GLOBAL_H
 #define SC_GLOBAL_H
 
-#include "run.h"
+#include "runtime/run.h"
 
 typedef enum DeedKind {
   G_READ,    // by threads

@@ -3,7 +3,7 @@
 // clocks, so a clock has a word for each instance: how many of its turns are known of; and for each
 // turn taken there is a list of what came along. CTAs that take turns run on the calling thread:
 // here memory is allocated.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 // diagnostic. CTAs that do not communicate are dealt to threads; those that do run interleaved on
 // one. Every choice is drawn from the seed and the job's number, never from the threads' timing: a
 // run can be repeated.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -24,8 +24,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "global.h"
-#include "run.h"
+#include "runtime/cpu/global.h"
+#include "runtime/run.h"
 
 typedef struct Slot Slot;
 typedef struct Machine Machine;

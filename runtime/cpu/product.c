@@ -3,7 +3,7 @@
 // accumulators in vector registers and each step is one broadcast and one multiply-add a row. The
 // sum over k runs in order, whatever the policy or the rows asked for: equal operands give equal
 // bits. After Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008).
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 

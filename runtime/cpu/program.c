@@ -1,6 +1,6 @@
 // program.c - what is worked out once a kernel before any of it runs: strips, sizes, the order of
 // tiles, and the memory of every slot. From here on nothing is allocated.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 // see it again. Worker threads may not allocate, so a fault is text of fixed size in the machine;
 // the calling thread turns the one of the smallest job into a diagnostic, so that the report does
 // not depend on threads.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <stdio.h>
 #include <string.h>

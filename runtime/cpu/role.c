@@ -1,8 +1,8 @@
 // role.c - one operation of a role instance. Each row of ops.def has its function here, named after
 // it: an operation without one does not link. An operation that must wait returns STEP_BLOCKED and
 // has done nothing; it is tried again.
-#include "layout/layout.h"
-#include "machine.h"
+#include "compiler/layout/layout.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 
@@ -442,7 +442,7 @@ static Step op_MAPADD(Inst *in, const Ins *i) {
 
 static Step (*const run_op[OP_COUNT])(Inst *, const Ins *) = {
 #define OP(id, text, args, effects) op_##id,
-#include "ops.def"
+#include "compiler/ir/ops.def"
 #undef OP
 };
 

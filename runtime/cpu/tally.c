@@ -3,7 +3,7 @@
 // last of a turn is nobody's to take. But a copy may land in the memory of a CTA that is gone, or
 // the next tile begin with what this one left. Counted while the roles run, compared when all have
 // ended.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 

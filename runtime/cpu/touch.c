@@ -1,7 +1,7 @@
 // touch.c - which elements of tensors operations touch, as boxes of row-major numbers, and the log
 // of those of a thread. In: operands whose bases and bounds are known. Out: a Touch for each tensor
 // that some role writes. What the kernel only reads is nobody's to race with, and is left out.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 

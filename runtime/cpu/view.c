@@ -1,7 +1,7 @@
 // view.c - where the elements of a view are: in the newest stage that the instance holds, the one
 // that it fills, its registers, or a tensor. Bases are evaluated here, ranges checked, accesses
 // recorded; what a role may not touch (a tile in flight, a stage that it does not hold) is a fault.
-#include "machine.h"
+#include "runtime/cpu/machine.h"
 
 #include <string.h>
 

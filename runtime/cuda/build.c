@@ -1,7 +1,7 @@
 // build.c - a kernel's text to machine code, once: what was built before comes from the cache,
 // without NVRTC being opened. What ptxas said then is stored with it, so that a kernel that spills
 // is told of every time.
-#include "build.h"
+#include "runtime/cuda/build.h"
 
 #include <string.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 #ifndef SC_BUILD_H
 #define SC_BUILD_H
 
-#include "passes.h"
+#include "compiler/passes.h"
 
 // nvrtc.c: where NVRTC is, without opening it: SCHEDC_NVRTC, or the first that is found in LD_LIBRARY_PATH,
 // CUDA_HOME, CUDA_PATH and /usr/local/cuda, or else by its name alone.
@@ -17,7 +17,7 @@ const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out);  // NULL, or what is missing 
 typedef struct Nvrtc {
   void *library;
 #define NVRTC(name, symbol, params) int(*name) params;
-#include "nvrtc.def"
+#include "runtime/cuda/nvrtc.def"
 #undef NVRTC
 } Nvrtc;
 // Opens it; it stays open for the life of the process: NVRTC does not survive being unloaded and

@@ -6,7 +6,7 @@
 // when it was last used; each new one may push out the oldest. Several processes may do all this at
 // once: at worst an entry is gone that one of them would have used. Whatever is wrong, the kernel
 // is built again; nothing here is an error of the caller's.
-#include "build.h"
+#include "runtime/cuda/build.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 // again, to see whether the bits are the same. In: an open GPU and jobs. Out: their outputs, and
 // times. Each call of the library makes the device's primary context current and takes it away
 // again.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // driver.c - the CUDA driver, opened at run time.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *resolve(Sc *sc, Driver *d) {
     if (!f) return sc_printf(sc, "the CUDA driver lacks %s: version 12.0 or newer is needed", symbol); \
     memcpy(&d->name, &f, sizeof f);                                                            \
   }
-#include "driver.def"
+#include "runtime/cuda/driver.def"
 #undef CU
   void *f = dlsym(d->library, "schedc_model_fault");
   memcpy(&d->model_fault, &f, sizeof f);

@@ -1,7 +1,7 @@
 // fit.c - what emitted code takes for granted of a launch, besides what binding.c has checked:
 // alignment for the copy engine and 16-byte stores, strides of tensor maps, the size of the grid.
 // In: tensors with device addresses. Out: yes, or reports that name the tensor.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 enum { BOX_ALIGN = 16 };
 

@@ -3,10 +3,10 @@
 #ifndef SC_GPU_H
 #define SC_GPU_H
 
-#include "build.h"
-#include "fault.h"
-#include "passes.h"
-#include "run.h"
+#include "runtime/cuda/build.h"
+#include "model/fault.h"
+#include "compiler/passes.h"
+#include "runtime/run.h"
 
 // CUlaunchConfig: a launch whose attributes are those that the kernel was built with.
 typedef struct ClusterLaunch {
@@ -19,7 +19,7 @@ typedef struct ClusterLaunch {
 typedef struct Driver {
   void *library;
 #define CU(name, symbol, params) int(*name) params;
-#include "driver.def"
+#include "runtime/cuda/driver.def"
 #undef CU
   ModelFaultFunction *model_fault;  // of the model of a GPU; NULL: this is another driver
 } Driver;

@@ -3,7 +3,7 @@
 // arguments, the grid). Out: C99, also good as C++. The functions do what load.c and launch.c do,
 // with everything that is known when they are written as a constant; dimensions and strides are the
 // caller's.
-#include "header.h"
+#include "runtime/cuda/header.h"
 
 #include <string.h>
 

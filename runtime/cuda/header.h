@@ -3,7 +3,7 @@
 #ifndef SC_HEADER_H
 #define SC_HEADER_H
 
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 typedef struct Header {
   Sc *sc;

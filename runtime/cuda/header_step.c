@@ -2,7 +2,7 @@
 // tensor maps, the block of arguments. In: what the launcher goes by. Out: NAME_prepare, which
 // writes into a NAME_plan all that a launch is, and NAME_enqueue, which gives it to the driver.
 // They do what launch.c does.
-#include "header.h"
+#include "runtime/cuda/header.h"
 
 bool hd_has_turns(const Kernel *k) {
   for (u32 i = 0; i < k->turn.n; i++) {

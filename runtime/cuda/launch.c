@@ -3,7 +3,7 @@
 // what it comes to (a plan: tensor maps, argument blocks, grids); the next ones find the plan and
 // change addresses. Nothing is allocated on the device, nothing waits, and all that is enqueued (a
 // memset of what must be zero, the kernels) may be captured in a graph.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // load.c - a kernel or sequence, built and loaded on the current CUDA context. In: IR after
 // `place`. Out: modules, and all the memory that launches will need, so that they allocate nothing.
 // The context is found and left current.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 #include <string.h>
 

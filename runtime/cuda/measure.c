@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 enum { COLD_ROUNDS = 3, WARM_UP = 5, COLD = 20, SUSTAINED = 120, SETTLING = 40, MAX_ROUNDS = 16 };
 enum { NOT_READY = 600 };  // CUDA_ERROR_NOT_READY

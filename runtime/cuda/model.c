@@ -1,7 +1,7 @@
 // model.c - what the model of a GPU (model/fault.h) found wrong in a launch, in the schedule's
 // terms. In: its remarks, at lines of the schedule, with threads and memory as the machine numbers
 // them. Out: a diagnostic with roles, rings and tensors.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>

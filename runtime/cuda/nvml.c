@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 enum { CLOCK_SM = 1 };
 

@@ -2,7 +2,7 @@
 // fixed; nothing is included. Where the library is can be said without opening it, which takes
 // longer than a hit in the cache may.
 #define _GNU_SOURCE  // secure_getenv, dladdr
-#include "build.h"
+#include "runtime/cuda/build.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -84,7 +84,7 @@ static bool resolve(Nvrtc *n) {
     if (!f) return false;                \
     memcpy(&n->name, &f, sizeof f);      \
   }
-#include "nvrtc.def"
+#include "runtime/cuda/nvrtc.def"
 #undef NVRTC
   return true;
 }

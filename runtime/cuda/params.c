@@ -1,6 +1,6 @@
-// params.c - parameters of a launch, in the order in which cuda.c declares them: tensor maps (CUDA
+// params.c - parameters of a launch, in the order in which compiler/emit/frame.c declares them: tensor maps (CUDA
 // driver API, cuTensorMapEncodeTiled), then the argument block. Nothing here calls the driver.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 #include <string.h>
 

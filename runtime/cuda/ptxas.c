@@ -3,7 +3,7 @@
 // schedule's. ptxas names the function alone, `ptxas info    : (C7512) Potential Performance Loss:
 // …`, so its remarks are shown at the role that they concern by all that is known: the one that its
 // products, or its need of registers, single out.
-#include "build.h"
+#include "runtime/cuda/build.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // waits.c - what --debug-waits has to tell: waits that were given up, in the schedule's terms. In:
 // entries that kernels wrote into memory of the host (WaitSite in passes.h is the key). Out:
 // diagnostics, each at the line of its wait.
-#include "gpu.h"
+#include "runtime/cuda/gpu.h"
 
 #include <string.h>
 

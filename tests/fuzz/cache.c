@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "cuda/build.h"
+#include "runtime/cuda/build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

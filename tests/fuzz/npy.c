@@ -1,9 +1,9 @@
 // npy.c - libFuzzer target: any bytes as an .npy file. An accepted image's data lies inside it.
 //   clang -fsanitize=fuzzer,address,undefined -Iinclude -Icompiler -Iruntime tests/fuzz/npy.c
-//   runtime/npy.c
+//   runtime/data/npy.c
 #include <stdlib.h>
 
-#include "run.h"
+#include "runtime/run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

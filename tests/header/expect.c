@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "asked.h"
-#include "cuda/gpu.h"
+#include "runtime/cuda/gpu.h"
 
 enum { SMS = 132, MEMORY = 0x7000000, WORKSPACE = 0x6000000 };
 

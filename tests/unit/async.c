@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "machinekit.h"
-#include "cpu/machine.h"
+#include "runtime/cpu/machine.h"
 
 typedef struct Steps {
   Kit t;

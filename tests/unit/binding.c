@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "ast.h"
-#include "run.h"
+#include "lang/ast.h"
+#include "runtime/run.h"
 
 // in Q : f16[B, M, 8]   in cu : i32[B + 1]   out O : f32[B, M]   scale : f32 = 1 / sqrt(8)   n :
 // i32 = M / 2

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda/build.h"
+#include "runtime/cuda/build.h"
 
 typedef struct Fixture {
   Sc sc;

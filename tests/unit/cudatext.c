@@ -10,7 +10,7 @@
 #include <locale.h>
 #include <stdio.h>
 
-#include "cuda.h"
+#include "compiler/emit/emit.h"
 #include "fixture.h"
 
 static const CudaText *emit(Fixture *f, const char *name, const char *source) {

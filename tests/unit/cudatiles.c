@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cuda.h"
+#include "compiler/emit/emit.h"
 #include "fixture.h"
 
 static const char *text_of(void **state, const char *source) {

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base.h"
-#include "json.h"
+#include "base/base.h"
+#include "base/json.h"
 
 typedef struct Fixture {
   Sc sc;

@@ -10,8 +10,8 @@
 
 #include <dirent.h>
 
-#include "cuda/build.h"
-#include "cuda/gpu.h"
+#include "runtime/cuda/build.h"
+#include "runtime/cuda/gpu.h"
 #include "files.h"
 #include "fixture.h"
 

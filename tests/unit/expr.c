@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "ir.h"
+#include "compiler/ir/ir.h"
 
 typedef struct Fix {
   Sc sc;

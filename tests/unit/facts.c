@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "facts.h"
+#include "compiler/ir/facts.h"
 
 typedef struct Fix {
   Sc sc;

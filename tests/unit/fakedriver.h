@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "cuda/gpu.h"
+#include "runtime/cuda/gpu.h"
 
 // ---- a driver that notes
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "passes.h"
+#include "compiler/passes.h"
 
 typedef struct Fixture {
   Sc sc;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "run.h"
+#include "runtime/run.h"
 
 #include "float_oracle.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow.h"
+#include "compiler/flow/flow.h"
 
 typedef struct Fixture {
   Sc sc;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "files.h"
-#include "passes.h"
+#include "compiler/passes.h"
 
 static const struct {
   const char *folder, *name, *stage;

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "files.h"
-#include "irtext.h"
-#include "passes.h"
+#include "compiler/ir/printer.h"
+#include "compiler/passes.h"
 
 static Kernel *compile(Sc *sc, const char *path, const char *unit, const char *stage) {
   size_t n;

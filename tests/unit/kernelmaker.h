@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "run.h"
+#include "runtime/run.h"
 
 static inline u32 km_buf(Sc *sc, Kernel *k, Space space, Elem elem, u32 rank, const Xid *dim) {
   Buf b = {.name = "x",

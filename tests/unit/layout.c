@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "fixture.h"
-#include "layout/layout.h"
+#include "compiler/layout/layout.h"
 
 // PTX ISA 9.0, wgmma, register fragment of D: row and column of element e of a thread; of one warp,
 // mma.m16n8k16, fragment of D, block after block of 8 columns.

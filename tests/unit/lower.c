@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "passes.h"
+#include "compiler/passes.h"
 
 // One compilation. `code` lists the codes that were reported, each followed by a space.
 typedef struct Run {

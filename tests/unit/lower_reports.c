@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "passes.h"
+#include "compiler/passes.h"
 
 typedef struct Row {
   const char *items, *body;  // of the kernel, of its role

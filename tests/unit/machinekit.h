@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes.h"
-#include "run.h"
+#include "compiler/passes.h"
+#include "runtime/run.h"
 
 typedef struct Kit {
   Sc sc;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "mathf.h"
+#include "runtime/data/mathf.h"
 
 static double ulps(float r, double want) {
   if (r == want || (isnan(r) && isnan(want)) || (float)want == r) return 0;

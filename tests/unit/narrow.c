@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "passes.h"
-#include "run.h"
+#include "compiler/passes.h"
+#include "runtime/run.h"
 
 // The marks of the tensor `name` of the file's last unit.
 static u8 marks(const char *text, const char *name) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "run.h"
+#include "runtime/run.h"
 
 #include "npy_oracle.h"
 

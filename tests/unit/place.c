@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place.h"
+#include "compiler/place/place.h"
 
 typedef struct Fixture {
   Sc sc;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cuda/build.h"
+#include "runtime/cuda/build.h"
 #include "fixture.h"
 
 static const char clean[] =

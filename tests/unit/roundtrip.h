@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ast.h"
+#include "lang/ast.h"
 
 static inline const Ast *parse_text(Sc *sc, const char *bytes, size_t n) {
   const Text *text = sc_text(sc, "text.sched", bytes, n);

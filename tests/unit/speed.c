@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda/build.h"
+#include "runtime/cuda/build.h"
 
 #ifdef NDEBUG
 enum { OPTIMISED = 1 };

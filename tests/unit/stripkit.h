@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kernelmaker.h"
-#include "mathf.h"
+#include "runtime/data/mathf.h"
 
 typedef struct Fix {
   Sc sc;

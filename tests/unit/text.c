@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 
 static void lines_and_columns(void **state) {
   (void)state;

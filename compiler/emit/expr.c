@@ -1,0 +1,167 @@
+// expr.c - expressions as CUDA C. Integers are 32-bit in kernels: the launcher checks with the actual
+// dimensions that no integer of the schedule leaves that range. Reals are f32; exp2 and its kin are the
+// hardware's approximations (ex2.approx.ftz, PTX ISA 9.0).
+#include "compiler/emit/emit.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *cu_text(Cuda *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *s = sc_vprintf(c->sc, fmt, ap);
+  va_end(ap);
+  // Shared parts of an expression are written out at each use: there is a limit to what that may come to.
+  c->written += strlen(s);
+  if (c->written > CU_MAX_TEXT) sc_unwind(c->sc, SCHEDC_ELIMIT);
+  return s;
+}
+
+const char *cu_paren(Cuda *c, Txt t, int prec) {
+  return t.prec >= prec ? t.s : cu_text(c, "(%s)", t.s);
+}
+
+Txt cu_int(Cuda *c, i64 n) {
+  return (Txt){cu_text(c, "%lld", (long long)n), n < 0 ? P_UNARY : P_NAME, true, n};
+}
+
+bool cu_is(Txt t, i64 n) { return t.known && t.value == n; }
+
+Txt cu_sum(Cuda *c, Txt a, Txt b) {
+  return cu_is(b, 0) ? a : cu_is(a, 0) ? b : cu_binary(c, X_ADD, true, a, b);
+}
+
+const char *cu_uniform(Cuda *c, Xid x) { return x ? cu_expr(c, NULL, x).s : "0"; }
+
+const char *cu_less(Cuda *c, Xid x, i64 n) {
+  const Expr *e = &c->k->expr.at[x];
+  i64 v;
+  if (!x || e->op == X_INT) return cu_text(c, "%lld", (long long)((x ? e->num.i : 0) - n));
+  if (e->op == X_SUB && !c->xname[x] && x_const_int(c->k, e->b, &v) && v > 0) return cu_less(c, e->a, n + v);
+  return cu_text(c, "%s - %lld", cu_paren(c, cu_expr(c, NULL, x), P_ADD), (long long)n);
+}
+
+const char *cu_ctype(const Cuda *c, Xid x) {
+  u8 ty = c->k->expr.at[x].ty;
+  return ty == TY_REAL ? "float" : ty == TY_INT ? "int" : "bool";
+}
+
+const char *cu_real(Cuda *c, double v) {
+  if (isinf(v)) return v > 0 ? "SC_INF" : "-SC_INF";
+  Str s = {.sc = c->sc};
+  str_float(&s, (float)v);
+  return cu_text(c, "%sf", s.at);
+}
+
+static Txt call1(Cuda *c, const char *f, Txt a) { return (Txt){cu_text(c, "%s(%s)", f, a.s), P_ATOM}; }
+static Txt call2(Cuda *c, const char *f, Txt a, Txt b) {
+  return (Txt){cu_text(c, "%s(%s, %s)", f, a.s, b.s), P_ATOM};
+}
+static Txt infix(Cuda *c, Txt a, const char *op, Txt b, int prec) {
+  // The right operand is put in parentheses at equal precedence: a - (b - c).
+  return (Txt){cu_text(c, "%s %s %s", cu_paren(c, a, prec), op, cu_paren(c, b, prec + 1)), (u8)prec};
+}
+
+static bool literal(Txt t) { return (*t.s >= '0' && *t.s <= '9') || (*t.s == '-' && t.s[1] >= '0' && t.s[1] <= '9'); }
+
+Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b) {
+  switch (op) {
+    case X_ADD:  // of integers, a + (b - c) is a + b - c
+      if (integer) return (Txt){cu_text(c, "%s + %s", cu_paren(c, a, P_ADD), cu_paren(c, b, P_ADD)), P_ADD};
+      return infix(c, a, "+", b, P_ADD);
+    case X_SUB: return infix(c, a, "-", b, P_ADD);
+    case X_MUL: return infix(c, a, "*", b, P_MUL);
+    case X_MIN: return call2(c, integer ? "min" : "fminf", a, b);
+    case X_MAX: return call2(c, integer ? "max" : "fmaxf", a, b);
+    case X_LT: return literal(a) ? infix(c, b, ">", a, P_LT) : infix(c, a, "<", b, P_LT);
+    case X_LE: return literal(a) ? infix(c, b, ">=", a, P_LT) : infix(c, a, "<=", b, P_LT);
+    case X_EQ: return infix(c, a, "==", b, P_EQ);
+    case X_NE: return infix(c, a, "!=", b, P_EQ);
+    case X_AND: return infix(c, a, "&&", b, P_AND);
+    case X_OR: return infix(c, a, "||", b, P_OR);
+    case X_DIV: return infix(c, a, "/", b, P_MUL);
+    default: return call2(c, "?", a, b);
+  }
+}
+
+static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
+  const Kernel *k = c->k;
+  bool plain = cu_nonneg(c, e->a) && cu_nonneg(c, e->b);
+  if (e->op == X_CDIV) {
+    if (plain) {
+      i64 n;
+      Txt less =
+          x_const_int(k, e->b, &n) ? cu_int(c, n - 1) : infix(c, b, "-", cu_int(c, 1), P_ADD);
+      return infix(c, infix(c, a, "+", less, P_ADD), "/", b, P_MUL);
+    }
+    return call2(c, "sc_cdiv", a, b);
+  }
+  if (plain) return infix(c, a, e->op == X_IDIV ? "/" : "%", b, P_MUL);
+  return call2(c, e->op == X_IDIV ? "sc_floordiv" : "sc_floormod", a, b);
+}
+
+static Txt leaf(Cuda *c, const At *at, const Expr *e) {
+  const Kernel *k = c->k;
+  switch (e->op) {
+    case X_INT: return cu_int(c, e->num.i);
+    case X_REAL: {
+      const char *s = cu_real(c, e->num.f);
+      return (Txt){s, *s == '-' ? P_UNARY : P_ATOM};
+    }
+    case X_BOOL: return (Txt){e->num.i ? "true" : "false", P_ATOM};
+    case X_DIM:
+      return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->dim.at[e->ref].name)), P_NAME};
+    case X_ARG:
+      return (Txt){cu_text(c, "args.%s", sc_cuda_name(c->sc, k->arg.at[e->ref].name)), P_NAME};
+    case X_AXIS: return (Txt){cu_axis(c, e->ref), P_NAME};
+    case X_INST: return (Txt){"$instance", P_NAME};
+    case X_LOOP: return (Txt){c->loop[e->ref], P_NAME};
+    case X_IDX:
+      return (int)e->ref == at->row ? cu_row(c, at) : cu_col(c, at);
+    default: return (Txt){cu_load(c, at, e->ref), P_ATOM};
+  }
+}
+
+// What was computed before the loop, or at its head.
+static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
+  if (h->kind == HOIST_PAIR) {
+    return at->odd < 0 ? (Txt){cu_text(c, "(e & 1 ? %s.y : %s.x)", h->name, h->name), P_ATOM}
+                       : (Txt){cu_text(c, "%s.%c", h->name, at->odd ? 'y' : 'x'), P_ATOM};
+  }
+  if (h->kind == HOIST_FOUR) return (Txt){cu_text(c, at->odd > 0 ? "%s[(%s) & 3]" : "%s[%s & 3]", h->name, at->e), P_ATOM};
+  const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r.s) : h->name;
+  if (h->kind == HOIST_OVER) return infix(c, cu_expr(c, at, e->a), "*", (Txt){s, P_ATOM}, P_MUL);
+  if (h->kind == HOIST_BELOW) return (Txt){cu_text(c, "%s < %s", cu_col_step(c, at), s), P_LT};
+  if (h->kind == HOIST_ABOVE) return (Txt){cu_text(c, "%s > %s", cu_col_step(c, at), s), P_LT};
+  return (Txt){s, P_ATOM};
+}
+
+Txt cu_expr(Cuda *c, const At *at, Xid x) {
+  const Expr *e = &c->k->expr.at[x];
+  const Hoist *h = &c->hoist[x];
+  if (at && h->name && h->statement == c->statement) return hoisted(c, at, e, h);
+  if (c->xname[x]) return (Txt){c->xname[x], P_NAME};
+  u8 arity = sc_xop[e->op].arity;
+  if (arity == 0) return leaf(c, at, e);
+  Txt a = cu_expr(c, at, e->a), b = {0}, d = {0};
+  if (arity > 1) b = cu_expr(c, at, e->b);
+  if (arity > 2) d = cu_expr(c, at, e->c);
+  bool integer = c->k->expr.at[e->a].ty == TY_INT;
+  switch (e->op) {
+    case X_TOREAL: return (Txt){cu_text(c, "(float)%s", cu_paren(c, a, P_UNARY)), P_UNARY};
+    case X_NEG: return (Txt){cu_text(c, "-%s", cu_paren(c, a, P_ATOM)), P_UNARY};
+    case X_NOT: return (Txt){cu_text(c, "!%s", cu_paren(c, a, P_UNARY)), P_UNARY};
+    case X_ABS: return call1(c, integer ? "abs" : "fabsf", a);
+    case X_EXP: return call1(c, "sc_exp", a);
+    case X_EXP2: return call1(c, "sc_exp2", a);
+    case X_LOG: return call1(c, "sc_log", a);
+    case X_LOG2: return call1(c, "sc_log2", a);
+    case X_SQRT: return call1(c, "sqrtf", a);
+    case X_RSQRT: return call1(c, "rsqrtf", a);
+    case X_TANH: return call1(c, "tanhf", a);
+    case X_IDIV: case X_MOD: case X_CDIV: return quotient(c, e, a, b);
+    case X_WHERE:
+      return (Txt){cu_text(c, "%s ? %s : %s", cu_paren(c, a, P_COND + 1), cu_paren(c, b, P_COND), cu_paren(c, d, P_COND)), P_COND};
+    default: return cu_binary(c, e->op, integer, a, b);
+  }
+}

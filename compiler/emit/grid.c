@@ -1,0 +1,352 @@
+// grid.c - the loop over tiles: from a tile's number to its index along each axis, and for dynamic grids the
+// draw of the next one.
+#include "compiler/emit/emit.h"
+
+#include <string.h>
+
+// ---- roles by their form
+
+// Run by one thread: it only copies and hands over.
+bool cu_single(const Kernel *k, const Role *r) {
+  for (u32 i = 0; i < r->code.n; i++) {
+    u8 op = r->code.at[i].op;
+    if (sc_on_map(op) || sc_on_product(op)) return false;
+    if (op == OP_TAKE && k->turn.at[r->code.at[i].arg[0]].axis == SC_NONE) return false;
+  }
+  return r->warps == 1;
+}
+
+u32 cu_warps(const Role *r) { return r->warps * r->instances; }
+
+// ---- tiles
+
+static const char *axis_name(Cuda *c, u32 i) { return cu_text(c, "%s_tile", c->k->axis.at[i].name); }
+
+// The extent of an axis in clusters.
+static Txt clusters(Cuda *c, const Axis *x) {
+  Txt e = cu_expr(c, NULL, x->extent);
+  if (x->cluster == 1) return e;
+  return (Txt){cu_text(c, "(%s + %u) / %u", cu_paren(c, e, P_ADD), x->cluster - 1, x->cluster),
+               P_MUL};
+}
+
+const char *cu_axis_places(Cuda *c, u32 axis) {
+  const Axis *x = &c->k->axis.at[axis];
+  const char *n = cu_paren(c, clusters(c, x), P_MUL + 1);
+  return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
+}
+
+// The same; `named`: under a name, where more is found by it than one place.
+static Txt count_of(Cuda *c, u32 axis, bool named) {
+  const Axis *x = &c->k->axis.at[axis];
+  Txt n = clusters(c, x);
+  if (n.prec == P_NAME || !named) return n;
+  const char *name = cu_text(c, "%s_count", x->name);
+  cu_var(c, "const int %s = %s;", name, n.s);
+  return (Txt){name, P_NAME};
+}
+
+static bool in_ones(const Kernel *k, u32 axis) {
+  const Expr *width = &k->expr.at[k->axis.at[axis].section];
+  return k->axis.at[axis].section && width->op == X_INT && width->num.i == 1;
+}
+
+// The axes from the fastest to the slowest: as they are declared, but those in sections of one place are behind the
+// others. True if that is all there is to sections: none has more places.
+static bool order_of(const Kernel *k, u32 *order) {
+  bool plain = true;
+  u32 n = 0;
+  for (u32 slow = 0; slow < 2; slow++) {
+    for (u32 i = 0; i < k->axis.n; i++) {
+      plain &= in_ones(k, i) || !k->axis.at[i].section;
+      if (in_ones(k, i) == slow) order[n++] = i;
+    }
+  }
+  return plain;
+}
+
+// Which section of an axis, `rest` being the number of the tile in the sections of others; returns
+// its number in this one. In: how many places each axis has there. Out: the same (no text for one
+// place), and the section's first place.
+static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, Txt *size,
+                           const char **first) {
+  const Axis *x = &c->k->axis.at[axis];
+  const char *n = nth ? cu_text(c, "%u", nth) : "", *width = cu_uniform(c, x->section);
+  const char *whole = cu_paren(c, size[axis], P_ADD);
+  bool one = in_ones(c->k, axis);
+  if (x->cluster > 1)
+    width =
+        cu_text(c, "max(1, %s / %u)", cu_paren(c, cu_expr(c, NULL, x->section), P_MUL), x->cluster);
+  Str full = {.sc = c->sc};
+  if (!one) str_printf(&full, "width%s", n);
+  for (u32 i = 0; i < c->k->axis.n; i++) {
+    if (i != axis && size[i].s)
+      str_printf(&full, "%s%s", full.n ? " * " : "", cu_paren(c, size[i], P_MUL + 1));
+  }
+  if (!one) cu_var(c, "const int width%s = %s;", n, width);
+  cu_var(c, "const int in_full%s = %s;", n, full.n ? full.at : "1");
+  cu_var(c, "const int section%s = %s / in_full%s, in_section%s = %s - section%s * in_full%s;", n,
+         rest, n, n, rest, n, n);
+  if (!one)
+    cu_var(c, "const int section_width%s = min(width%s, %s - section%s * width%s);", n, n, whole, n,
+           n);
+  size[axis] = (Txt){one ? NULL : cu_text(c, "section_width%s", n), P_NAME};
+  *first = cu_text(c, one ? "section%s" : "section%s * width%s", n, n);
+  return cu_text(c, "in_section%s", n);
+}
+
+// Tile number -> place along each axis: the first axis fastest, sections slowest, of those the axis' that is declared
+// last. In a cluster, of its first CTA. A function, called by all roles; in dynamic grids only by the one that draws,
+// which passes places on.
+void cu_put_place(Cuda *c, Str *out) {
+  const Kernel *k = c->k;
+  Str places = {.sc = c->sc};
+  Stmt *body = cu_begin(c);
+  const char *rest = "tile", *first[SC_MAX_AXES] = {0};
+  Txt count[SC_MAX_AXES], size[SC_MAX_AXES], place[SC_MAX_AXES];
+  u32 n = k->axis.n, sections = 0, left = n, order[SC_MAX_AXES];
+  bool plain = order_of(k, order);
+  memset(c->xname, 0, sizeof *c->xname * k->expr.n);  // names that a role gave to values are not seen here
+  for (u32 i = 0; i < n; i++) sections += k->axis.at[i].section != 0;
+  for (u32 i = 0; i < n; i++) {
+    const Axis *x = &k->axis.at[i];
+    size[i] = count[i] = count_of(c, i, x->reversed || (plain ? i != order[n - 1] : !x->section || sections > 1));
+  }
+  for (u32 i = n, nth = 0; i-- > 0;) {
+    if (plain || !k->axis.at[i].section) continue;
+    rest = section(c, i, nth++, rest, size, &first[i]);
+    left -= !size[i].s;
+  }
+  for (u32 o = 0; o < n; o++) {
+    u32 i = plain ? order[o] : o;
+    const Axis *x = &k->axis.at[i];
+    Txt at = {size[i].s ? rest : first[i], P_NAME};
+    if (size[i].s && --left) {
+      const char *next = cu_text(c, "rest%u", o), *n_i = cu_paren(c, size[i], P_MUL + 1);
+      cu_var(c, "const int %s = %s / %s;", next, rest, n_i);
+      at = (Txt){cu_text(c, "%s - %s * %s", rest, next, n_i), P_ADD};
+      rest = next;
+    }
+    if (size[i].s && first[i]) at = (Txt){cu_text(c, "%s + %s", first[i], at.s), P_ADD};
+    if (x->reversed)
+      at = (Txt){cu_text(c, "%s - 1 - %s", count[i].s, cu_paren(c, at, P_MUL)), P_ADD};
+    if (x->cluster > 1) at = cu_binary(c, X_MUL, true, at, cu_int(c, x->cluster));
+    place[i] = at;
+  }
+  for (u32 i = 0; i < n; i++) str_printf(&places, "%s%s", i ? ", " : "", place[i].s);
+  cu_line(c, "return {%s};", n ? places.at : "");
+  cu_close(c);
+  str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
+  for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", axis_name(c, i));
+  str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &args, int tile) {\n", c->function, c->function, c->function);
+  cu_put_block(out, 1, body);
+  str_puts(out, "}\n\n");
+}
+
+// ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of two slots
+
+static bool one_thread(const Kernel *k, u32 role) {
+  return k->role.at[role].instances == 1 && cu_single(k, &k->role.at[role]);
+}
+
+// The first role that is one thread draws; where there is none, the first role's first thread.
+static u32 drawer(const Kernel *k) {
+  for (u32 r = 0; r < k->role.n; r++) {
+    if (one_thread(k, r)) return r;
+  }
+  return 0;
+}
+
+// A drawer that is one thread knows what it drew; the other threads of a larger one read it like everybody.
+static bool drawer_reads(const Kernel *k) { return !one_thread(k, drawer(k)); }
+
+// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs. None where the drawer is
+// all there is: then nothing is handed on.
+u32 cu_slot_readers(const Kernel *k) {
+  u32 n = 0, ctas = sc_cluster(k);
+  for (u32 r = 0; r < k->role.n; r++) {
+    if (r != drawer(k) || drawer_reads(k)) n += cu_warps(&k->role.at[r]);
+  }
+  // (The drawers of the other CTAs read what that of the first drew.)
+  return drawer_reads(k) ? n * ctas : n * ctas + ctas - 1;
+}
+
+// What a slot holds: the tile's number and its places, in vectors of four.
+static const char *slot_word(Cuda *c, u32 i) {
+  if (!i) return "tile";
+  return i <= c->k->axis.n ? cu_text(c, "at.%s", axis_name(c, i - 1)) : "0";
+}
+
+static const char *slot_at(Cuda *c, u32 vector) {
+  return cu_text(c,
+                 vector ? "$smem + slot_stage + slot * slot_bytes + %u"
+                        : "$smem + slot_stage + slot * slot_bytes",
+                 16 * vector);
+}
+
+static void draw(Cuda *c) {
+  u32 n = sc_cluster(c->k), bytes = sc_slot_bytes(c->k);
+  cu_line(c, "tile = $tile_step + sc_draw(args.counter);");
+  cu_line(c, "if (tile < args.tiles) at = $%s_place_of(args, tile);", c->function);
+  cu_line(c, "if (tile == $tile_step + args.tiles - 1) sc_draw_none(args.counter);");
+  cu_note(c, "the last draw of the launch");
+  if (!cu_slot_readers(c->k)) return;
+  cu_mbar_wait(c, "$smem + slot_empty + 8 * slot",
+               c->options.debug_waits ? "slot_generation - 1" : "slot_parity ^ 1", WAIT_TILE_EMPTY,
+               SC_NONE);
+  if (n > 1) {
+    cu_line(c, "sc_mbar_expect($smem + slot_full + 8 * slot, slot_bytes);");
+    cu_open(c, "for (u32 cta = 0; cta < %u; cta++)", n);
+  }
+  for (u32 v = 0; v < bytes / 16; v++) {
+    const char *words = cu_text(c, "make_int4(%s, %s, %s, %s)", slot_word(c, 4 * v), slot_word(c, 4 * v + 1), slot_word(c, 4 * v + 2), slot_word(c, 4 * v + 3));
+    if (n > 1)
+      cu_line(c, "sc_send_int4(%s, $smem + slot_full + 8 * slot, %s, cta);", slot_at(c, v), words);
+    else cu_line(c, "sc_sts_int4(%s, %s);", slot_at(c, v), words);
+  }
+  if (n > 1) cu_close(c);
+  else cu_line(c, "sc_mbar_arrive($smem + slot_full + 8 * slot);");
+}
+
+static void receive(Cuda *c) {
+  cu_mbar_wait(c, "$smem + slot_full + 8 * slot", cu_text(c, "slot_%s", cu_phase(c)),
+               WAIT_TILE_FULL, SC_NONE);
+  for (u32 i = 0; i <= c->k->axis.n; i++) {
+    const char *next = i < 4 ? "next" : cu_text(c, "next%u", i / 4);
+    if (i % 4 == 0) cu_var(c, "const int4 %s = sc_lds_int4(%s);", next, slot_at(c, i / 4));
+    cu_line(c, c->single ? "%s = %s.%c;" : "%s = sc_of_lane0(%s.%c);", slot_word(c, i), next,
+            "xyzw"[i % 4]);
+  }
+  if (!c->single) cu_line(c, "sc_warp_sync();");
+  cu_line(c,
+          sc_cluster(c->k) > 1 ? "%ssc_mbar_arrive_cta($smem + slot_empty + 8 * slot, 0);"
+                               : "%ssc_mbar_arrive($smem + slot_empty + 8 * slot);",
+          c->single ? "" : "if ($lane == 0) ");
+}
+
+// In a cluster its first CTA draws for all.
+static void draw_or_expect(Cuda *c, bool receives) {
+  if (sc_cluster(c->k) == 1) {
+    draw(c);
+    return;
+  }
+  cu_open(c, "if (cta_rank == 0)");
+  draw(c);
+  cu_else(c, "else");
+  cu_line(c, "sc_mbar_expect($smem + slot_full + 8 * slot, slot_bytes);");
+  if (receives) receive(c);
+  cu_close(c);
+}
+
+static bool counts_draws(const Cuda *c) { return cu_slot_readers(c->k) || c->k->role.at[c->r].one_tile; }
+
+static void next_tile(Cuda *c) {
+  const Role *role = &c->k->role.at[c->r];
+  bool early = c->pc + 1 < role->code.n;
+  cu_cite_role(c);
+  c->at = role->span;
+  cu_remark(c, early ? "// the next tile: drawn before the last copy of this one, which has to "
+                       "wait for its stage anyway"
+                     : "// the next tile");
+  if (cu_slot_readers(c->k))
+    cu_var(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c),
+           c->options.debug_waits ? "" : " & 1");
+  if (c->r != drawer(c->k)) {
+    receive(c);
+  } else if (!drawer_reads(c->k)) {
+    draw_or_expect(c, true);
+  } else {
+    cu_open(c, "if ($instance == 0 && $thread == 0)");
+    draw_or_expect(c, false);
+    cu_close(c);
+    receive(c);
+  }
+  if (counts_draws(c)) cu_line(c, "drawn++;");
+}
+
+// The operation before which the role has its next tile. A draw takes as long as a copy from memory: where one thread
+// draws, it does so before its last fill of a stage, which most often waits for the stage. That fill must be the last
+// thing it does, at most under `if`s; all others wait for the next tile at this one's end. In a cluster, too, it is drawn
+// there: else the copies of all its CTAs would wait for the one that draws.
+static u32 next_tile_at(const Kernel *k, u32 r) {
+  const Code *code = &k->role.at[r].code;
+  u32 end = code->n - 1, pc = end;
+  if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1 || k->role.at[r].one_tile) return end;
+  while (code->at[pc - 1].op == OP_ENDIF) {
+    pc--;
+    if (code->at[code->at[pc].nest].op != OP_IF) return end;  // it is that of an `else`
+  }
+  while (code->at[pc - 1].op == OP_COMMIT || code->at[pc - 1].op == OP_COPYIN) pc--;
+  return code->at[pc - 1].op == OP_ACQUIRE ? pc - 1 : end;
+}
+
+// If this is the place: `if`s around it are closed, and opened again for the fill.
+void cu_next_tile(Cuda *c) {
+  const Code *code = &c->k->role.at[c->r].code;
+  if (c->k->grid != GRID_DYNAMIC || c->pc != next_tile_at(c->k, c->r)) return;
+  if (c->k->role.at[c->r].one_tile) cu_close(c);  // what the tile's owner alone does
+  for (u32 i = c->pc; i + 1 < code->n; i++) {
+    if (code->at[i].op == OP_ENDIF) cu_close(c);
+  }
+  next_tile(c);
+  for (u32 i = code->n - 1; i > c->pc; i--) {
+    if (code->at[i].op == OP_ENDIF) cu_open_if(c, &code->at[code->at[i].nest]);
+  }
+}
+
+// Does each CTA (or cluster) have one tile, the one of its number?
+bool cu_one_tile(const Kernel *k) {
+  bool once = k->grid == GRID_PLAIN;
+  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
+  return once;
+}
+
+// Instances are dealt the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.
+static void open_own_tile(Cuda *c) {
+  bool dynamic = c->k->grid == GRID_DYNAMIC;
+  u32 instances = c->k->role.at[c->r].instances;
+  Stmt *skip = cu_begin(c);
+  cu_skip_tile(c);
+  cu_close(c);
+  if (!dynamic) cu_open(c, "if (owner != $instance)");
+  else cu_open(c, "if (int(drawn %% %u) %s $instance)", instances, skip->first ? "!=" : "==");
+  cu_insert(c, NULL, skip);
+  if (!dynamic) {
+    cu_line(c, "continue;");
+    cu_close(c);
+  } else if (skip->first) {
+    cu_else(c, "else");
+  }
+}
+
+void cu_open_tile(Cuda *c) {
+  const Kernel *k = c->k;
+  if (k->grid == GRID_DYNAMIC) {
+    if (counts_draws(c)) {
+      cu_var(c, "u32 drawn = 0;");
+      cu_note(c, "tiles, after the first");
+    }
+    cu_var(c, "auto at = $%s_place_of(args, $tile0);", c->function);
+  }
+  bool once = cu_one_tile(k);
+  if (!once) cu_remark(c, "#pragma unroll 1");
+  if (once) {
+    cu_open_scope(c);
+  } else if (k->grid == GRID_DYNAMIC) {
+    cu_open(c, "for (int tile = $tile0; tile < args.tiles;)");
+  } else if (k->role.at[c->r].one_tile) {
+    cu_open(c,
+            "for (int tile = $tile0, owner = 0; tile < args.tiles; tile += $tile_step, owner = "
+            "owner == %u ? 0 : owner + 1)",
+            k->role.at[c->r].instances - 1);
+  } else {
+    cu_open(c, "for (int tile = $tile0; tile < args.tiles; tile += $tile_step)");
+  }
+  if (k->role.at[c->r].one_tile) open_own_tile(c);
+}
+
+void cu_close_tile(Cuda *c) {
+  if (c->k->grid != GRID_PLAIN) cu_leave_tiles(c);
+  cu_declare_uniforms(c);
+  cu_close(c);
+}

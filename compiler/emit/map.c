@@ -1,0 +1,431 @@
+// map.c - element-wise statements. A map runs over the elements that each thread holds, in fully unrolled
+// loops: ptxas then mixes the statements of a block as it likes (exponentials, conversions and rescales
+// share the issue slots). Before the loop come reductions, values that are the same along a row, and the
+// limits of comparisons with a column: `t*BN + j < N` is one constant against one register. At its head are read,
+// two at once for both rows, the elements of a vector in a stage that runs along the columns.
+#include "compiler/emit/emit.h"
+#include "compiler/flow/flow.h"
+
+#include <string.h>
+
+static Hoist *hoist_of(MapGen *g, Xid x) {
+  Hoist *h = &g->c->hoist[x];
+  if (h->statement != g->c->statement) *h = (Hoist){.statement = g->c->statement};
+  return h;
+}
+
+static void hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_row) {
+  Hoist *h = hoist_of(g, x);
+  h->name = name;
+  h->kind = (u8)kind;
+  h->by_row = by_row;
+}
+
+bool cu_on(const MapGen *g, Xid x, int var) { return var >= 0 && g->c->k->expr.at[x].vars >> var & 1; }
+
+bool cu_has_col(const MapGen *g, const View *v) {
+  for (u32 d = 0; d < v->rank; d++) {
+    if (v->at[d].var >= 0 && v->at[d].var == g->at.col) return true;
+  }
+  return false;
+}
+
+At cu_row_at(const MapGen *g, Txt r) {
+  At at = g->at;
+  at.r = r;
+  at.e = NULL;
+  at.odd = -1;
+  return at;
+}
+
+// The loop over a thread's elements of a row pair; `odd` picks the element of a packed pair.
+At cu_elem_at(const MapGen *g, int odd) {
+  At at = g->at;
+  at.e = odd == 1 ? "e + 1" : "e";
+  at.odd = g->packed ? odd : -1;
+  at.r = (Txt){g->rows ? "sc_row(e)" : NULL, P_ATOM};
+  return at;
+}
+
+static void read_ahead(MapGen *g, const Ahead *y) {
+  Cuda *c = g->c;
+  const View *v = &c->k->view.at[y->view];
+  if (y->fours) {
+    cu_var(c, "float %s[4];", y->name);
+    cu_line(c, "sc_load4(%s + 512 * n, %s);", y->fours, y->name);
+    return;
+  }
+  Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + $col0", P_ADD});
+  cu_var(c, "const float2 %s = sc_lds64(%s);", y->name, cu_stage_elem(c, v, at, (Txt){0}));
+}
+
+void cu_open_elems(MapGen *g, Columns columns) {
+  Cuda *c = g->c;
+  const char *step = g->packed ? " += 2" : "++";
+  cu_remark(c, "#pragma unroll");
+  if (!g->ahead.n) {
+    cu_open(c, "for (int e = %lld; e < %lld; e%s)", (long long)columns.from / 2, (long long)columns.to / 2, step);
+    return;
+  }
+  cu_open(c, "for (int n = %lld; n < %lld; n++)", (long long)columns.from / 8, (long long)columns.to / 8);
+  for (u32 i = 0; i < g->ahead.n; i++) read_ahead(g, &g->ahead.at[i]);
+  cu_remark(c, "#pragma unroll");
+  cu_open(c, "for (int e = 4 * n; e < 4 * n + 4; e%s)", step);
+}
+
+void cu_close_elems(MapGen *g) {
+  if (g->ahead.n) cu_close(g->c);
+  cu_close(g->c);
+}
+
+// ---- columns that something is done to
+
+// Is x the element that the statement assigns?
+static bool is_itself(const MapGen *g, Xid x) {
+  const Kernel *k = g->c->k;
+  const View *dst = &k->view.at[g->m->dst], *v = &k->view.at[k->expr.at[x].ref];
+  if (k->expr.at[x].op != X_LOAD || v->buf != dst->buf) return false;
+  for (u32 d = 0; d < dst->rank; d++) {
+    if (v->at[d].var != dst->at[d].var || v->at[d].base != dst->at[d].base) return false;
+  }
+  return true;
+}
+
+static bool is_zero(const MapGen *g, Xid x) {
+  const Expr *e = &g->c->k->expr.at[x];
+  return e->op == X_REAL && e->num.f == 0;
+}
+
+// Is the condition that columns lie before or after a number, which counts whole groups of eight, as threads hold them?
+static bool bound(const MapGen *g, const Expr *e, i64 *from, i64 *to) {
+  const Kernel *k = g->c->k;
+  if (e->op != X_LT && e->op != X_LE) return false;
+  Xid column = e->op == X_LT ? e->a : e->b, bound = e->op == X_LT ? e->b : e->a;  // j < n, n <= j
+  i64 n;
+  if (k->expr.at[column].op != X_IDX || (int)k->expr.at[column].ref != g->at.col) return false;
+  if (!x_const_int(k, bound, &n) || n % 8 || n < 0 || n > g->cols) return false;
+  if (e->op == X_LT && n < *to) *to = n;
+  if (e->op == X_LE && n > *from) *from = n;
+  return true;
+}
+
+// Is it that columns lie from one number to another?
+static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
+  Below *below = &g->c->uses->below;
+  x_begin(below, 0);
+  x_from(below, cond);
+  for (Xid x; (x = x_next(below));) {
+    const Expr *e = &g->c->k->expr.at[x];
+    if (e->op == X_AND) continue;
+    if (!bound(g, e, from, to)) return false;
+    x_skip(below);
+  }
+  return true;
+}
+
+// where(from <= j and j < to, value, x) with nothing to do for x: the loop goes over those columns only.
+static Columns columns_of(const MapGen *g, Xid root, bool nothing(const MapGen *, Xid)) {
+  const Expr *e = &g->c->k->expr.at[root];
+  Columns all = {0, g->cols, root}, some = {0, g->cols, e->b};
+  bool only = e->op == X_WHERE && nothing(g, e->c) && bounds(g, e->a, &some.from, &some.to) && some.from < some.to;
+  return only ? some : all;
+}
+
+// ---- reductions along the row
+
+static const char *reducer(ExprOp op, bool quad) {
+  if (op == X_SUM) return quad ? "sc_quad_sum" : "+";
+  if (op == X_RMAX) return quad ? "sc_quad_max" : "fmaxf";
+  return quad ? "sc_quad_min" : "fminf";
+}
+
+static void accumulate(MapGen *g, const Expr *e, Xid value, const char *to) {
+  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+    At at = cu_elem_at(g, odd);
+    const char *body = cu_expr(g->c, &at, value).s;
+    if (e->op == X_SUM) cu_line(g->c, "%s += %s;", to, body);
+    else cu_line(g->c, "%s = %s(%s, %s);", to, reducer(e->op, false), to, body);
+  }
+}
+
+// sum(j), max(j), min(j): two chains a row for extrema, so that their latency does not add up; then the quad.
+static void reduction(MapGen *g, Xid x, Columns columns) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  bool sum = e->op == X_SUM, parts = sum && g->at.parts;
+  const char *what = sum ? "sum" : e->op == X_RMAX ? "max" : "min", *zero = e->op == X_RMAX ? "-SC_INF" : "SC_INF";
+  const char *name = cu_temp(c, cu_text(c, "%s_%s", what, g->m->var[e->ref].name));
+  if (sum) {
+    cu_var(c, "float %s[2] = {};", name);
+  } else {
+    cu_var(c, "float %s[4] = {%s, %s, %s, %s};", name, zero, zero, zero, zero);
+    cu_note(c, "two chains a row");
+  }
+  cu_open_elems(g, columns);
+  accumulate(g, e, columns.value, cu_text(c, sum ? "%s[sc_row(e)]" : "%s[e >> 1 & 3]", name));
+  cu_close_elems(g);
+  for (int r = 0; r < 2 && !parts; r++) {
+    const char *all = sum ? cu_text(c, "%s[%d]", name, r) : cu_text(c, "%s(%s[%d], %s[%d])", reducer(e->op, false), name, r, name, r + 2);
+    cu_line(c, "%s[%d] = %s(%s);", name, r, reducer(e->op, true), all);
+  }
+  hoist(g, x, name, HOIST_ROW, true);
+}
+
+// ---- comparisons with a column
+
+// added - taken + rows * row + cols * column.
+typedef struct Affine {
+  Str added, taken;  // " + a + b", " - c"
+  int rows, cols;
+  u32 steps;         // so far: expressions share their operands, and what takes too many is not of this form
+} Affine;
+enum { MAX_STEPS = 1000 };
+
+// Adds x to the sum, or with a negative sign takes it away. False: it is not of this form.
+static bool affine(MapGen *g, Xid x, int sign, Affine *sum) {
+  const Expr *e = &g->c->k->expr.at[x];
+  if (++sum->steps > MAX_STEPS) return false;
+  if (e->op == X_IDX) {
+    *((int)e->ref == g->at.row ? &sum->rows : &sum->cols) += sign;
+    return true;
+  }
+  if (x_uniform(g->c->k, x)) {
+    if (e->op == X_INT && e->num.i == 0) return true;
+    if (sign > 0) str_printf(&sum->added, " + %s", cu_paren(g->c, cu_expr(g->c, NULL, x), P_ADD));
+    else str_printf(&sum->taken, " - %s", cu_paren(g->c, cu_expr(g->c, NULL, x), P_MUL));
+    return true;
+  }
+  if (e->op == X_ADD) return affine(g, e->a, sign, sum) && affine(g, e->b, sign, sum);
+  if (e->op == X_SUB) return affine(g, e->a, sign, sum) && affine(g, e->b, -sign, sum);
+  return false;
+}
+
+// The sum without its column, as a limit for the thread's columns, which are counted from col0.
+static const char *limit_of(Cuda *c, const Affine *sum, Txt row) {
+  Str s = {.sc = c->sc};
+  if (sum->added.n) str_puts(&s, sum->added.at);
+  if (sum->rows > 0) str_printf(&s, " + %s", cu_paren(c, row, P_ADD));
+  if (!s.n) str_puts(&s, " + 0");
+  if (sum->taken.n) str_puts(&s, sum->taken.at);
+  if (sum->rows < 0) str_printf(&s, " - %s", cu_paren(c, row, P_MUL));
+  str_puts(&s, " - $col0");
+  return s.at + strlen(" + ");
+}
+
+// a < b or a <= b, as  column < limit  or  column > limit, with the limit computed once (a row).
+static bool limit(MapGen *g, Xid x) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  if ((e->op != X_LT && e->op != X_LE) || c->k->expr.at[e->a].ty != TY_INT || !cu_on(g, x, g->at.col)) return false;
+  const Affine none = {.added = {.sc = c->sc}, .taken = {.sc = c->sc}};
+  Affine apart = none, sum = none;
+  // Find the sign of the column first, then write the other terms on the other side.
+  if (!affine(g, e->a, 1, &apart) || !affine(g, e->b, -1, &apart)) return false;
+  int sign = apart.cols;
+  if ((sign != 1 && sign != -1) || apart.rows < -1 || apart.rows > 1) return false;
+  affine(g, e->a, -sign, &sum);
+  affine(g, e->b, sign, &sum);
+  if (e->op == X_LE) str_puts(sign > 0 ? &sum.added : &sum.taken, sign > 0 ? " + 1" : " - 1");
+  const char *name = cu_temp(c, "limit");
+  if (sum.rows) {
+    At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
+    cu_var(c, "const int %s[2] = {%s, %s};", name, limit_of(c, &sum, cu_row(c, &r0)),
+           limit_of(c, &sum, cu_row(c, &r1)));
+  } else {
+    cu_var(c, "const int %s = %s;", name, limit_of(c, &sum, (Txt){0}));
+  }
+  hoist(g, x, name, sign > 0 ? HOIST_BELOW : HOIST_ABOVE, sum.rows != 0);
+  return true;
+}
+
+// ---- what is computed before the loop over elements
+
+// What stands for `x` is computed once for each of the thread's rows: `form` of it, in %s.
+static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *form, HoistKind kind) {
+  Cuda *c = g->c;
+  const char *name = cu_temp(c, stem);
+  At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
+  int prec = kind == HOIST_OVER ? P_UNARY : 0;
+  const char *t0 = cu_paren(c, cu_expr(c, &r0, value), prec), *t1 = cu_paren(c, cu_expr(c, &r1, value), prec);
+  const char *type = cu_ctype(c, value);
+  cu_var(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
+  hoist(g, x, name, kind, true);
+}
+
+// Is the load one that is read ahead, with its neighbours?
+static bool ahead(MapGen *g, Xid x) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  if (e->op != X_LOAD || c->read_move[e->ref] == MOVE_ELEMS) return false;
+  const View *v = &c->k->view.at[e->ref];
+  const char *fours = c->read_move[e->ref] == MOVE_FOUR ? cu_fours(c, &g->at, v) : NULL;
+  const char *name = cu_temp(c, fours ? "four" : "pair");
+  if (fours) c->by_thread[v->buf] = true;
+  PUSH(c->sc, &g->ahead, ((Ahead){name, fours, e->ref}));
+  hoist(g, x, name, fours ? HOIST_FOUR : HOIST_PAIR, false);
+  return true;
+}
+
+// The parts of a partial vector are added up once, before the statement, for all statements up to the next one that
+// changes them.
+static void add_parts(MapGen *g) {
+  Cuda *c = g->c;
+  for (u32 i = 0; i < g->m->reads && !g->at.parts; i++) {
+    u32 buf = c->k->view.at[sc_view_of(c->k, g->m, i)].buf;
+    const char *name = c->name[buf];
+    if (!c->k->buf.at[buf].partial || c->k->buf.at[buf].layout != LAY_ROW || c->sum[buf].to > c->pc)
+      continue;
+    QuadSum *sum = &c->sum[buf];
+    sum->name = cu_lasting(c, cu_text(c, "%s_sum", name), buf, &sum->to);
+    cu_var(c, "const float %s[2] = {sc_quad_sum(%s[0]), sc_quad_sum(%s[1])};", sum->name, name,
+           name);
+  }
+}
+
+static bool added(MapGen *g, Xid x) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  if (e->op != X_LOAD || g->at.parts || c->sum[c->k->view.at[e->ref].buf].to <= c->pc) return false;
+  hoist(g, x, c->sum[c->k->view.at[e->ref].buf].name, HOIST_ROW, true);
+  return true;
+}
+
+// The name of a value that is computed once a row rather than once an element, or NULL. The four lanes of a quad add
+// up the parts of a partial vector together, so this is never left to where some of them may be missing.
+static const char *row_value(MapGen *g, Xid x, bool elems) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  if (!g->rows || cu_on(g, x, g->at.col)) return NULL;
+  if (e->op == X_LOAD) {
+    u32 buf = c->k->view.at[e->ref].buf;
+    const Buf *b = &c->k->buf.at[buf];
+    if (b->space == SP_REG) return b->partial && !g->at.parts ? cu_text(c, "%s_sum", c->name[buf]) : NULL;
+    return elems ? cu_text(c, "%s_row", c->name[buf]) : NULL;
+  }
+  return elems && sc_xop[e->op].slow ? "row_value" : NULL;
+}
+
+// Walks the expression from the leaves up. `elems`: it is computed for each element, not for each row.
+static void prepare(MapGen *g, Xid x, bool elems) {
+  Cuda *c = g->c;
+  const Expr *e = &c->k->expr.at[x];
+  bool reduces = e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN;
+  Hoist *h = hoist_of(g, x);
+  if (h->name || h->prepared >> elems & 1 || x_uniform(c->k, x)) return;
+  h->prepared |= (u8)(1u << elems);
+  if (limit(g, x) || ahead(g, x) || added(g, x)) return;
+  if (e->op == X_DIV && cu_on(g, x, g->at.col) && !cu_on(g, e->b, g->at.col) && !x_uniform(c->k, e->b) && g->rows) {
+    prepare(g, e->a, elems);
+    prepare(g, e->b, elems);
+    per_row(g, x, e->b, "inverse", "1.0f / %s", HOIST_OVER);
+    return;
+  }
+  Columns columns = e->op == X_SUM ? columns_of(g, e->a, is_zero) : (Columns){0, g->cols, e->a};
+  if (e->a) prepare(g, columns.value, elems || reduces);
+  if (e->b) prepare(g, e->b, elems);
+  if (e->c) prepare(g, e->c, elems);
+  const char *stem = row_value(g, x, elems);
+  if (reduces) reduction(g, x, columns);
+  else if (stem) per_row(g, x, x, stem, "%s", HOIST_ROW);
+}
+
+// ---- the statement
+
+static MapGen begin(Cuda *c, const Map *m, bool parts) {
+  MapGen g = {.c = c, .m = m};
+  g.at = (At){
+      .map = m, .row = m->row, .col = m->col, .odd = -1, .block = cu_int(c, 0), .parts = parts};
+  c->statement++;
+  g.rows = sc_extent(c->k, m, m->row);
+  g.cols = sc_extent(c->k, m, m->col);
+  g.packed = m->pairs;
+  for (u32 i = 0; i < m->reads; i++) {
+    const MapRead *read = &c->k->read.at[m->read0 + i];
+    c->read_move[read->view] = read->move;
+  }
+  g.assigned = (Columns){0, g.cols, m->root};
+  return g;
+}
+
+static i64 blocks_of(const MapGen *g) { return (g->rows + cu_block_rows(g->c) - 1) / cu_block_rows(g->c); }
+
+// The elements that each thread holds.
+static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const Map *m = g->m;
+  i64 blocks = blocks_of(g);
+  if (blocks == 1) add_parts(g);
+  cu_open_scope(c);
+  if (blocks > 1) {
+    cu_open_unrolled(c, "b", blocks);
+    g->at.block = (Txt){"b", P_NAME};
+  }
+  if (b->layout == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
+  prepare(g, g->assigned.value, cu_has_col(g, dst));
+  if (m->cond) prepare(g, m->cond, cu_has_col(g, dst));
+  if (b->space == SP_REG) cu_to_registers(g, dst, b);
+  else if (b->space == SP_STAGE) cu_to_stage(g, dst, b);
+  else cu_to_tensor(g, dst, b, ins->op == OP_MAPADD);
+  if (blocks > 1) cu_close(c);
+  cu_close(c);
+}
+
+void cu_map(Cuda *c, const Ins *ins) {
+  const Map *m = &c->k->map.at[ins->arg[0]];
+  const View *dst = &c->k->view.at[m->dst];
+  const Buf *b = &c->k->buf.at[dst->buf];
+  MapGen g = begin(c, m, m->parts);
+  const char *written = b->space == SP_TENSOR ? cu_in_grid(c, dst) : NULL;
+  if (written) cu_open(c, "if (%s)", written);
+  if (m->held) in_registers(&g, ins, dst, b);
+  else cu_linear(&g, dst, b, ins->op == OP_MAPADD);
+  if (written) cu_close(c);
+}
+
+// The vote's condition, for the two rows of a thread in a block.
+static const char *for_either_row(MapGen *g) {
+  Cuda *c = g->c;
+  At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
+  return cu_text(c, "%s || %s", cu_paren(c, cu_expr(c, &r0, g->m->root), P_OR), cu_paren(c, cu_expr(c, &r1, g->m->root), P_OR));
+}
+
+// Of several blocks each warp has rows in all.
+static void vote_of_blocks(MapGen *g, i64 blocks) {
+  Cuda *c = g->c;
+  const char *name = cu_text(c, "vote%u", ++c->votes);
+  cu_var(c, "bool %s = false;", name);
+  cu_open_unrolled(c, "b", blocks);
+  g->at.block = (Txt){"b", P_NAME};
+  prepare(g, g->m->root, false);
+  const char *row = for_either_row(g);
+  cu_line(c, "%s |= %s;", name, row);
+  cu_close(c);
+  cu_open(c, "if (sc_any(%s))", name);
+}
+
+// Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.
+void cu_vote(Cuda *c, const Ins *ins) {
+  const Map *m = &c->k->map.at[ins->arg[0]];
+  MapGen g = begin(c, m, true);
+  i64 blocks = blocks_of(&g);
+  if (blocks > 1) {
+    vote_of_blocks(&g, blocks);
+    return;
+  }
+  Stmt *values = cu_begin(c);
+  prepare(&g, m->root, false);
+  const char *any = cu_text(c, "sc_any(%s)", for_either_row(&g));
+  if (!values->first) {
+    cu_close(c);
+    cu_open(c, "if (%s)", any);
+    return;
+  }
+  // The vote needs values of its own: they and it are put in a block, from which its outcome
+  // leaves.
+  const char *name = cu_text(c, "vote%u", ++c->votes);
+  cu_line(c, "%s = %s;", name, any);
+  cu_close(c);
+  cu_var(c, "bool %s;", name);
+  cu_place(c, values);
+  cu_open(c, "if (%s)", name);
+}

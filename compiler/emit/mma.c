@@ -1,0 +1,263 @@
+// mma.c - products: one wgmma for each 64 rows, 256 columns and 32 bytes of the contracted index (PTX ISA
+// 9.0, wgmma.mma_async), all unrolled, one commit group a statement. Tiles are tied before the fence that
+// precedes the issue and after the wait: their registers are the tensor cores' in between.
+#include "compiler/emit/emit.h"
+#include "compiler/flow/flow.h"
+
+#include <string.h>
+
+typedef struct Operand {
+  const View *v;
+  const Buf *b;
+  bool regs, mn;  // from registers; stored MN-major: the contracted index is not the last
+  i64 first;      // byte of a panel's row where it starts, if that is a constant; else 0
+  const char *desc;
+} Operand;
+
+static Operand operand(Cuda *c, u32 view) {
+  const View *v = &c->k->view.at[view];
+  const Buf *b = &c->k->buf.at[v->buf];
+  i64 n, first = 0;
+  if (b->space == SP_STAGE && v->at[1].base && x_const_int(c->k, v->at[1].base, &n))
+    first = n * sc_elem[b->elem].bytes % sc_panel_bytes(b);
+  return (Operand){v, b, b->space == SP_REG, sc_mn_major(c->k, view), first, NULL};
+}
+
+// "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers, B from shared memory;
+// a, t: A, B stored MN-major. "sc_wgmma_e4m3_e5m2_n64_ss" where their types differ.
+static const char *wgmma_name(Sc *sc, const Wgmma *w) {
+  const char *a = sc_elem[w->a_elem].text, *b = sc_elem[w->b_elem].text;
+  return sc_printf(sc, "sc_wgmma_%s%s%s_n%u_%s%s%s%s", a, a == b ? "" : "_", a == b ? "" : b, w->n, w->regs ? "rs" : "ss",
+                   w->a_mn || w->b_mn ? "_" : "", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
+}
+
+// How far the slice's operands are from the descriptors is added inside the instruction's text: so only the
+// descriptors are live, and ptxas adds in uniform registers.
+static void wgmma_text(Str *out, const Wgmma *w) {
+  u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), b_at = b + 2;  // numbers of the operands; d is their first after the tile
+  bool bytes = sc_elem[w->b_elem].bytes == 1;  // K-major always: the instruction has no operands to say otherwise
+  str_printf(out, "template <int %s>\nDEV void %s(float *d, %s, u64 b, int scale_d) {\n", w->regs ? "b_at" : "a_at, int b_at",
+             wgmma_name(out->sc, w), w->regs ? "const u32 *a" : "u64 a");
+  str_printf(out, "  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"", b + 1);
+  if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, b_at + 1);
+  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {\"", b, b_at, w->n, bytes ? 32 : 16, sc_elem[w->a_elem].text,
+             sc_elem[w->b_elem].text);
+  for (u32 i = 0; i < d; i++) str_printf(out, "%s%%%u%s", i % 16 ? "" : "\n    \"", i, i + 1 == d ? "}, \"" : i % 16 == 15 ? ", \"" : ", ");
+  if (w->regs) str_printf(out, "\n    \"{%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1", d, d + 1, d + 2, d + 3);
+  else str_puts(out, "\n    \"a, b, p, 1, 1");
+  if (!bytes && !w->regs) str_printf(out, ", %d", w->a_mn);
+  if (!bytes) str_printf(out, ", %d", w->b_mn);
+  str_puts(out, ";\\n}\"\n    : ");
+  for (u32 i = 0; i < d; i += 4) str_printf(out, "SC_D4(%u)%s", i, i + 4 == d ? "\n" : i % 40 == 36 ? ",\n      " : ", ");
+  str_puts(out, w->regs ? "    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(scale_d), \"n\"(b_at));\n}\n"
+                        : "    : \"l\"(a), \"l\"(b), \"r\"(scale_d), \"n\"(b_at), \"n\"(a_at));\n}\n");
+}
+
+// What is said once of all these functions.
+static const char wgmma_section[] =
+    "\n// d = a b, or d += a b where scale_d is not 0 [9.7.15.5], for the slice of the contracted index whose operands are\n"
+    "// a_at and b_at (in 16 bytes) past those of the descriptors a and b. Names end in where a and b are, r: registers, s:\n"
+    "// shared memory; then _a, _t: a, b is stored MN-major\n"
+    "#define SC_D4(i) \"+f\"(d[i]), \"+f\"(d[i + 1]), \"+f\"(d[i + 2]), \"+f\"(d[i + 3])\n";
+
+void cu_put_wgmma(Str *out, const WgmmaSet *set) {
+  if (set->w.n) str_puts(out, wgmma_section);
+  for (u32 i = 0; i < set->w.n; i++) wgmma_text(out, &set->w.at[i]);
+}
+
+static const char *instruction(Cuda *c, const Operand *a, const Operand *b, u32 n) {
+  Wgmma w = {a->regs, a->mn, b->mn, a->b->elem, b->b->elem, n};
+  const char *name = wgmma_name(c->sc, &w);
+  WgmmaSet *set = c->wgmma;
+  for (u32 i = 0; i < set->w.n; i++) {
+    if (!strcmp(wgmma_name(c->sc, &set->w.at[i]), name)) return name;
+  }
+  PUSH(c->sc, &set->w, w);
+  return name;
+}
+
+static const char *base_of(Cuda *c, const Pos *p) {
+  return p->base ? cu_paren(c, cu_expr(c, NULL, p->base), P_MUL) : NULL;
+}
+
+// The descriptor of the operand's first slice, less `first`. A panel is W = 128, 64 or 32 bytes wide and rows * W bytes long.
+// K-major (contracted index last): 8 rows are 8 W bytes apart, slices of it 32 bytes, W / 32 of them in a panel.
+// MN-major: panels are side by side along the other index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
+static const char *descriptor(Cuda *c, Operand *o, const char *name) {
+  i64 width = sc_panel_bytes(o->b), panel = sc_stage_rows(o->b) * width, n;
+  const char *row = base_of(c, &o->v->at[0]), *col = base_of(c, &o->v->at[1]);
+  Str at = {.sc = c->sc};
+  str_puts(&at, cu_stage(c, o->v));
+  if (row) str_printf(&at, " + %s * %lld", row, (long long)width);
+  i64 bytes = sc_elem[o->b->elem].bytes;
+  if (col && x_const_int(c->k, o->v->at[1].base, &n)) {
+    if (n * bytes >= width) str_printf(&at, " + %lld", (long long)(n * bytes / width * panel));
+  } else if (col) {
+    str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
+    if (!cu_multiple(c, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
+  }
+  const char *next =
+      o->mn ? cu_text(c, ", %lld * %lld", (long long)sc_stage_rows(o->b), (long long)width) : "";
+  cu_var(c, "const u64 %s = sc_desc<%lld>(%s%s);", name, (long long)width, at.at, next);
+  return name;
+}
+
+// The descriptor's increment, in 16 bytes, to slice `s` of the contracted index and element `other` of the other.
+static i64 advance(const Operand *o, i64 s, i64 other) {
+  i64 width = sc_panel_bytes(o->b), panel = sc_stage_rows(o->b) * width;
+  i64 row = o->mn ? s * 16 : other, at = o->first + (o->mn ? 2 * other : s * 32);  // byte of the row
+  return (at / width * panel + row * width + at % width) / 16;
+}
+
+// Of each block of a register tile.
+static void each_block(Cuda *c, const char *function, u32 buf) {
+  u32 blocks = sc_blocks(c->k, &c->k->buf.at[buf]);
+  if (blocks == 1) cu_line(c, "%s(%s);", function, c->name[buf]);
+  else
+    for (u32 i = 0; i < blocks; i++) cu_line(c, "%s(%s[%u]);", function, c->name[buf], i);
+}
+
+void cu_tie(Cuda *c, u32 buf) { each_block(c, "sc_tie", buf); }
+
+// ---- operands in registers that a loop only reads
+
+// Notes what the loop that opens at `pc` does with register tiles: reads them by products, or
+// writes them.
+static void loop_uses(Cuda *c, u32 pc, bool *reads, bool *writes) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  for (u32 i = pc + 1, end = sc_block_end(code, pc + 1); i < end; i++) {
+    const Ins *ins = &code->at[i];
+    u32 n = sc_accesses(c->uses, ins);
+    for (u32 j = 0; j < n; j++) {
+      const Access *a = &c->uses->at.at[j];
+      u32 buf = k->view.at[a->view].buf;
+      if (k->buf.at[buf].space != SP_REG) continue;
+      if (a->write) writes[buf] = true;
+      else if (ins->op == OP_MMA && k->product.at[ins->arg[0]].a == a->view) reads[buf] = true;
+    }
+  }
+}
+
+void cu_keep_operands(Cuda *c) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  bool *keep = NEWS(c->sc, bool, 3 * k->buf.n + 1), *reads = keep + k->buf.n;
+  bool *writes = reads + k->buf.n;
+  for (u32 pc = 0; pc < code->n; pc++) {
+    if (code->at[pc].op != OP_FOR) continue;
+    memset(reads, 0, 2 * k->buf.n * sizeof *reads);
+    loop_uses(c, pc, reads, writes);
+    for (u32 i = 0; i < k->buf.n; i++) keep[i] |= reads[i] && !writes[i];
+  }
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (keep[i]) each_block(c, "sc_keep", i);
+  }
+}
+
+// ---- products
+
+// The first column of a register tile that a view means.
+static i64 shift(Cuda *c, u32 view) {
+  i64 n = 0;
+  const View *v = &c->k->view.at[view];
+  if (v->at[1].base) x_const_int(c->k, v->at[1].base, &n);
+  return n;
+}
+
+static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *dst, u32 dst_buf) {
+  i64 slices = p->k * sc_elem[b->b->elem].bytes / 32, into = shift(c, p->dst) / 2, from = a->regs ? shift(c, p->a) * sc_elem[a->b->elem].bytes / 8 : 0;
+  i64 blocks = p->m / 64, chunk = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
+  for (i64 m = 0; m < blocks; m++) {
+    for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
+      const char *f = instruction(c, a, b, (u32)chunk);
+      const char *d = sc_blocks(c->k, dst) > 1
+                          ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m)
+                          : c->name[dst_buf];
+      if (n0 + into) d = cu_text(c, "%s + %lld", d, (long long)(n0 / 2 + into));
+      for (i64 s = 0; s < slices; s++) {
+        const char *scale = s || p->acc ? "1" : "0";
+        long long b_at = advance(b, s, n0);
+        if (a->regs) {
+          const char *x = sc_blocks(c->k, a->b) > 1
+                              ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m)
+                              : c->name[a->v->buf];
+          if (s * 4 + from) x = cu_text(c, "%s + %lld", x, (long long)(s * 4 + from));
+          cu_line(c, "%s<%lld>(%s, %s, %s, %s);", f, b_at, d, x, b->desc, scale);
+        } else {
+          cu_line(c, "%s<%lld, %lld>(%s, %s, %s, %s);", f, (long long)advance(a, s, m * 64), b_at, d, a->desc, b->desc, scale);
+        }
+      }
+    }
+  }
+}
+
+void cu_mma(Cuda *c, const Ins *ins) {
+  const Product *p = &c->k->product.at[ins->arg[0]];
+  u32 dst = c->k->view.at[p->dst].buf;
+  Operand a = operand(c, p->a), b = operand(c, p->b);
+  cu_open_scope(c);
+  if (!a.regs) a.desc = descriptor(c, &a, "a_desc");
+  b.desc = descriptor(c, &b, "b_desc");
+  if (a.regs) cu_tie(c, a.v->buf);
+  cu_tie(c, dst);
+  cu_order(c, ins, "what the other warps stored is there");
+  cu_line(c, "sc_wgmma_fence();");
+  issue(c, p, &a, &b, &c->k->buf.at[dst], dst);
+  cu_line(c, "sc_wgmma_commit();");
+  cu_close(c);
+}
+
+// Does element-wise work stand between the wait and what is before it in its block: work meant to be done while the
+// products run? ptxas starts a wait as early as it can, and such work then begins only when the products are done.
+static bool works_meanwhile(const Cuda *c, const Ins *wait) {
+  const Ins *first = c->k->role.at[c->r].code.at;
+  bool work = false;
+  for (const Ins *i = wait - 1; i > first; i--) {
+    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES);
+    bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;  // for a barrier: nothing from before it comes after it
+    if (edge || loop || i->op == OP_MMA || i->op == OP_MMAWAIT) break;
+    work |= i->op == OP_MAP || i->op == OP_MAPADD;
+  }
+  return work;
+}
+
+void cu_mma_wait(Cuda *c, const Ins *ins) {
+  const u32 *list = &c->k->list.at[ins->arg[0]];
+  if (works_meanwhile(c, ins)) {
+    cu_line(c, "sc_hold(args.tiles);");
+    cu_note(c, "what stands above is not put off until after the wait");
+  }
+  cu_line(c, "sc_wgmma_wait<%u>();", ins->plan.keep);
+  if (ins->plan.keep) cu_note(c, cu_text(c, "newer groups in flight: %u", ins->plan.keep));
+  for (u32 i = 1; i <= list[0]; i++) cu_tie(c, list[i]);
+}
+
+// A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.
+void cu_mma_warp(Cuda *c, const Ins *ins) {
+  const Product *p = &c->k->product.at[ins->arg[0]];
+  u32 dst = c->k->view.at[p->dst].buf;
+  Operand a = operand(c, p->a), b = operand(c, p->b);
+  const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text, *n_k = cu_temp(c, "n_k");
+  Txt a_row = cu_from(c, a.v->at[0].base, (Txt){"16 * $warp + ($lane & 15)", P_ADD});
+  Txt a_col = cu_from(c, a.v->at[1].base, (Txt){cu_text(c, "%s + 8 * ($lane >> 4)", n_k), P_ADD});
+  Txt b_row = cu_from(c, b.v->at[0].base, (Txt){"n + ($lane & 7) + 8 * ($lane >> 4)", P_ADD});
+  Txt b_col = cu_from(c, b.v->at[1].base, (Txt){cu_text(c, "%s + ($lane & 8)", n_k), P_ADD});
+  cu_open_scope(c);
+  if (!p->acc) {
+    cu_remark(c, "#pragma unroll");
+    cu_line(c, "for (int e = 0; e < %u; e++) %s[e] = 0.f;", cu_array(c, dst), d);
+  }
+  cu_remark(c, "#pragma unroll 1");
+  cu_open(c, "for (int %s = 0; %s < %lld; %s += 16)", n_k, n_k, (long long)p->k, n_k);
+  cu_var(c, "u32 x[4], y[4];");
+  cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, a_row, a_col));
+  cu_remark(c, "#pragma unroll");
+  cu_open(c, "for (int n = 0; n < %lld; n += 16)", (long long)p->n);
+  cu_line(c, "sc_ldmatrix(%s, y);", cu_stage_elem(c, b.v, b_row, b_col));
+  cu_line(c, "sc_mma_%s(%s + n / 2, x, y[0], y[1]);", elem, d);
+  cu_line(c, "sc_mma_%s(%s + n / 2 + 4, x, y[2], y[3]);", elem, d);
+  cu_close(c);
+  cu_close(c);
+  cu_close(c);
+}

@@ -1,0 +1,143 @@
+// print.c - how emitted code is laid out. In: a block of statements. Out: them as a person
+// would set them: indented, no braces that nothing needs, no line longer than WIDTH. Where lines
+// are broken is all that depends on their length.
+#include "compiler/emit/emit.h"
+
+#include <string.h>
+
+enum { WIDTH = 120, STEP = 2, CONTINUED = 4 };
+
+// ---- long lines
+
+// How loosely what stands before `p` holds together with what follows; 0: the line is not broken there.
+static u32 looseness(const char *p) {
+  if (p[-1] != ' ') return 0;
+  switch (p[-2]) {
+    case ';': return 8;
+    case ',': return 7;
+    case '=': return p[-3] == ' ' ? 6 : 0;
+    case '|': return 4;
+    case '&': return p[-3] == '&' ? 3 : 0;
+    case '+': case '-': return 2;
+    case '*': return 1;
+    default: return (*p == '?' || *p == ':') && p[1] == ' ' ? 5 : 0;
+  }
+}
+
+// Brackets that are open at a place of a line that may be broken before it, each with the column behind it.
+typedef struct Brackets {
+  u32 n, column[SC_MAX_NEST];
+} Brackets;
+
+// Follows the byte before the i-th. (A '<' next to a name or number is a template's.)
+static void follow(Brackets *open, const char *code, size_t i, u32 indent) {
+  char last = code[i - 1], before = i > 1 ? code[i - 2] : ' ';
+  if (strchr("([{", last) || (last == '<' && before != ' ' && before != '<')) {
+    if (open->n < SC_MAX_NEST) open->column[open->n++] = indent + (u32)i;
+  } else if (strchr(")]}", last) || (last == '>' && before != ' ' && before != '>')) {
+    open->n -= open->n > 0;
+  }
+}
+
+// Where to break a line of code that is to end before WIDTH: in as few brackets as possible, and there as late as
+// possible; after a '=' only if that does for all that follows. 0: nowhere.
+static size_t break_at(const char *code, u32 indent, Brackets *open) {
+  Brackets now = *open;
+  size_t best = 0;
+  u32 cost = ~0u;
+  for (size_t i = 1; indent + i <= WIDTH && code[i]; i++) {
+    follow(&now, code, i, indent);
+    u32 loose = i > 2 ? looseness(code + i) : 0, here = 9 * (now.n + 1) - loose;
+    if (!loose || here > cost || (code[i - 2] == '=' && indent + CONTINUED + strlen(code + i) > WIDTH)) continue;
+    best = i;
+    cost = here;
+    *open = now;
+  }
+  return best;
+}
+
+static void put(Str *out, u32 indent, const char *text, size_t n) {
+  while (n && text[n - 1] == ' ') n--;
+  str_printf(out, "%*s%.*s\n", n ? (int)indent : 0, "", (int)n, text);
+}
+
+static void put_code(Str *out, u32 first, const char *code) {
+  Brackets open = {0};
+  u32 indent = first;
+  size_t n = strlen(code);
+  for (size_t at; n > WIDTH - indent && (at = break_at(code, indent, &open));) {
+    put(out, indent, code, at);
+    code += at;
+    n -= at;
+    bool inside = open.n && open.column[open.n - 1] <= 2 * WIDTH / 3;
+    indent = inside ? open.column[open.n - 1] : first + CONTINUED;
+  }
+  put(out, indent, code, n);
+}
+
+void cu_put_remark(Str *out, u32 indent, const char *text) {
+  size_t n = strlen(text), at = n, room = indent < WIDTH / 2 ? WIDTH - indent : WIDTH / 2;
+  if (n > room) {
+    for (at = room; at > room / 2 && text[at] != ' ';) at--;
+  }
+  put(out, indent, text, at);
+  if (at == n) return;
+  const char *rest = text + at + strspn(text + at, " ");
+  cu_put_remark(out, indent, sc_printf(out->sc, "//   %s", rest));
+}
+
+// A comment that finds no room at the line's end stands before it.
+static void put_line(Str *out, u32 indent, const Stmt *s) {
+  const char *line = s->note ? sc_printf(out->sc, "%s  // %s", s->text, s->note) : s->text;
+  if (s->note && strlen(line) > WIDTH - indent) {
+    cu_put_remark(out, indent, sc_printf(out->sc, "// %s", s->note));
+    line = s->text;
+  }
+  put_code(out, indent, line);
+}
+
+// ---- blocks
+
+// A block without a header needs its braces around variables, unless it is all that another holds.
+static bool needs_braces(const Stmt *block, bool alone) {
+  bool variables = false;
+  for (const Stmt *s = block->first; s; s = s->next) variables |= s->kind == ST_VARIABLE;
+  return variables && !alone;
+}
+
+// A loop or condition around one statement: no braces, on one line where there is room.
+static bool put_unbraced(Str *out, u32 depth, const Stmt *block) {
+  const Stmt *body = block->first;
+  bool one = body && !body->next && (body->kind == ST_CODE || body->kind == ST_VARIABLE);
+  if (!one || body->note || block->otherwise || !*block->text) return false;
+  const char *line = sc_printf(out->sc, "%s %s", block->text, body->text);
+  if (STEP * depth + strlen(line) <= WIDTH) {
+    put_code(out, STEP * depth, line);
+  } else {
+    put_code(out, STEP * depth, block->text);
+    put_code(out, STEP * (depth + 1), body->text);
+  }
+  return true;
+}
+
+static void put_block(Str *out, u32 depth, const Stmt *block, bool alone) {
+  if (!*block->text && !needs_braces(block, alone)) {
+    cu_put_block(out, depth, block);
+    return;
+  }
+  if (put_unbraced(out, depth, block)) return;
+  for (const Stmt *b = block; b; b = b->otherwise) {
+    const char *before = b == block ? "" : "} ", *space = *b->text ? " " : "";
+    put_code(out, STEP * depth, sc_printf(out->sc, "%s%s%s{", before, b->text, space));
+    cu_put_block(out, depth + 1, b);
+  }
+  put(out, STEP * depth, "}", 1);
+}
+
+void cu_put_block(Str *out, u32 depth, const Stmt *block) {
+  for (const Stmt *s = block->first; s; s = s->next) {
+    if (s->kind == ST_BLOCK) put_block(out, depth, s, s == block->first && !s->next);
+    else if (s->kind == ST_REMARK) cu_put_remark(out, STEP * depth, s->text);
+    else put_line(out, STEP * depth, s);
+  }
+}

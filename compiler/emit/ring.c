@@ -1,0 +1,488 @@
+// ring.c - rings, copies and turns. A ring's barriers lie together: full[stages], empty[stages]. Each
+// role keeps, for each ring that it takes part in, a cursor (stage and parity); its n-th fill meets its n-th
+// wait because both count in the same way.
+#include "compiler/emit/emit.h"
+#include "compiler/flow/flow.h"
+
+#include <string.h>
+
+static const Txt instance = {"$instance", P_NAME};
+
+static bool fills(const Cuda *c, const Ring *r) { return r->fillers >> c->r & 1; }
+static bool drains(const Cuda *c, const Ring *r) { return r->drainers >> c->r & 1; }
+
+u32 cu_max_holds(const Kernel *k, u32 role, u32 ring) {
+  // Holds do not depend on the path (R4, R5), so a walk in program order sees the most there are; loops that
+  // hold across their back edge reach their height within one pass.
+  const Code *code = &k->role.at[role].code;
+  i32 now = 0, most = 0;
+  for (u32 i = 0; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    if (ins->op == OP_WAIT && ins->arg[0] == ring && ++now > most) most = now;
+    if (ins->op == OP_RELEASE && ins->arg[0] == ring && now > 0) now--;
+  }
+  return (u32)most;
+}
+
+static const char *barrier(Cuda *c, const Ring *r, bool full, const char *stage) {
+  const char *base =
+      cu_text(c, "$smem + %s_%s", c->ring[r - c->k->ring.at], full ? "full" : "empty");
+  if (r->owner != SC_NONE) base = cu_text(c, "%s + $instance * %u", base, 16 * r->stages);
+  return r->stages == 1 ? base : cu_text(c, "%s + 8 * %s", base, stage);
+}
+
+void cu_cursors(Cuda *c) {
+  for (u32 i = 0; i < c->k->ring.n; i++) {
+    const Ring *r = &c->k->ring.at[i];
+    const char *name = c->ring[i];
+    bool many = r->stages > 1;
+    // A filler's first waits find every stage empty: parity 1 is that of the phase before the first.
+    const char *phase = cu_phase(c), *before = c->options.debug_waits ? "~0u" : "1";
+    if (fills(c, r) && many)
+      cu_var(c, "u32 %s_fill = 0, %s_fill_%s = %s;", name, name, phase, before);
+    if (fills(c, r) && !many) cu_var(c, "u32 %s_fill_%s = %s;", name, phase, before);
+    if (!drains(c, r)) continue;
+    if (many && cu_max_holds(c->k, c->r, i) > 1) {
+      cu_var(c, "u32 %s_next = 0, %s_held = 0, %s_oldest = 0, %s_%s = 0;", name, name, name, name,
+             phase);
+    } else if (many) {
+      cu_var(c, "u32 %s_held = 0, %s_%s = 0;", name, name, phase);
+    } else {
+      cu_var(c, "u32 %s_%s = 0;", name, phase);
+    }
+  }
+}
+
+static void step(Cuda *c, const Ring *r, const char *stage, const char *phase) {
+  if (r->stages == 1) cu_line(c, "%s%s;", phase, cu_next_phase(c));
+  else if (!phase) cu_line(c, "if (++%s == %u) %s = 0;", stage, r->stages, stage);
+  else cu_line(c, "if (++%s == %u) { %s = 0; %s%s; }", stage, r->stages, stage, phase, cu_next_phase(c));
+}
+
+static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring);
+
+// … in all rounds of a loop.
+static Txt count_rounds(Cuda *c, u32 loop, Op op, u32 ring) {
+  const Ins *ins = &c->k->role.at[c->r].code.at[loop];
+  Txt inner = count(c, loop + 1, ins->nest, op, ring);
+  if (cu_is(inner, 0)) return inner;
+  Txt rounds = cu_expr(c, NULL, ins->arg[2]);
+  if (ins->arg[1]) rounds = cu_binary(c, X_SUB, true, rounds, cu_expr(c, NULL, ins->arg[1]));
+  Txt all = {cu_text(c, "max(0, %s)", rounds.s), P_ATOM};
+  if (cu_is(inner, 1)) return all;
+  return (Txt){cu_text(c, "%s * %s", all.s, cu_paren(c, inner, P_NAME)), P_MUL};
+}
+
+// How often the operations [from, to) of the role's code do `op` on the ring, as an integer expression.
+static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
+  const Code *code = &c->k->role.at[c->r].code;
+  Txt sum = cu_int(c, 0);
+  u32 plain = 0;
+  for (u32 i = from; i < to; i++) {
+    const Ins *ins = &code->at[i];
+    plain += ins->op == op && ins->arg[0] == ring;
+    if (ins->op == OP_FOR) {
+      sum = cu_sum(c, sum, count_rounds(c, i, op, ring));
+      i = ins->nest;
+    } else if (ins->op == OP_IF) {
+      u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+      Txt yes = count(c, i + 1, mid, op, ring), no = count(c, mid + 1, end, op, ring);
+      const char *when = cu_paren(c, cu_expr(c, NULL, ins->arg[0]), P_COND + 1);
+      Txt either = {cu_text(c, "(%s ? %s : %s)", when, yes.s, no.s), P_ATOM};
+      if (!cu_is(yes, 0) || !cu_is(no, 0)) sum = cu_sum(c, sum, either);
+      i = end;
+    }
+  }
+  return cu_sum(c, sum, cu_int(c, plain));
+}
+
+// Is that known only while the loops run: does a condition or a bound around `op` depend on a loop's variable?
+static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does) {
+  const Code *code = &c->k->role.at[c->r].code;
+  bool found = false, any = false;
+  for (u32 i = from; i < to; i++) {
+    const Ins *ins = &code->at[i];
+    any |= ins->op == op && ins->arg[0] == ring;
+    if (ins->op != OP_FOR && ins->op != OP_IF) continue;
+    u32 end = code->at[ins->nest].op == OP_ELSE ? code->at[ins->nest].nest : ins->nest, deps = 0;
+    bool inside = false;
+    for (u32 a = ins->op == OP_FOR; a < (ins->op == OP_FOR ? 3 : 1); a++) deps |= c->k->expr.at[ins->arg[a]].deps;
+    found |= varies(c, i + 1, end, op, ring, &inside) || (inside && deps & DEP_LOOP);
+    any |= inside;
+    i = end;
+  }
+  *does |= any;
+  return found;
+}
+
+// Then it is counted, in loops and branches like the role's.
+static void count_up(Cuda *c, u32 from, u32 to, Op op, u32 ring, const char *sum) {
+  const Code *code = &c->k->role.at[c->r].code;
+  for (u32 i = from; i < to; i++) {
+    const Ins *ins = &code->at[i];
+    bool does = false;
+    if (ins->op == op && ins->arg[0] == ring) cu_line(c, "%s++;", sum);
+    if (ins->op != OP_FOR && ins->op != OP_IF) continue;
+    u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+    varies(c, i + 1, end, op, ring, &does);
+    if (does) {
+      if (ins->op == OP_FOR) cu_open_for(c, ins);
+      else cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
+      count_up(c, i + 1, mid, op, ring, sum);
+      if (end != mid) cu_else(c, "else");
+      if (end != mid) count_up(c, mid + 1, end, op, ring, sum);
+      cu_close(c);
+    }
+    i = end;
+  }
+}
+
+// How often the role does `op` on the ring in a tile.
+static Txt count_in_tile(Cuda *c, Op op, u32 ring) {
+  u32 end = c->k->role.at[c->r].code.n - 1;
+  bool does = false;
+  if (!varies(c, 1, end, op, ring, &does)) return count(c, 1, end, op, ring);
+  const char *sum = cu_temp(c, cu_text(c, "%s_skipped", c->ring[ring]));
+  cu_var(c, "u32 %s = 0;", sum);
+  count_up(c, 1, end, op, ring, sum);
+  return (Txt){sum, P_NAME};
+}
+
+static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, Txt n) {
+  bool counts = c->options.debug_waits;
+  if (cu_is(n, 0)) return;
+  if (r->stages > 1)
+    cu_line(c, "sc_skip%s(%s, %s, %s, %u);", counts ? "_for" : "", stage, phase, n.s, r->stages);
+  else if (counts) cu_line(c, "%s += %s;", phase, n.s);
+  else cu_line(c, cu_is(n, 1) ? "%s ^= %s;" : "%s ^= (%s) & 1;", phase, n.s);
+}
+
+// A tile of another instance: the rings that it uses go on without this one. Private ones do not: it has its own.
+void cu_skip_tile(Cuda *c) {
+  for (u32 i = 0; i < c->k->ring.n; i++) {
+    const Ring *r = &c->k->ring.at[i];
+    const char *name = c->ring[i];
+    if (r->owner != SC_NONE) continue;
+    if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)), count_in_tile(c, OP_ACQUIRE, i));
+    if (!drains(c, r)) continue;
+    bool many = r->stages > 1 && cu_max_holds(c->k, c->r, i) > 1;
+    Txt n = count_in_tile(c, OP_WAIT, i);
+    skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name), cu_text(c, "%s_%s", name, cu_phase(c)), n);
+    if (many && !cu_is(n, 0)) cu_line(c, "%s_oldest = %s_next;", name, name);
+  }
+}
+
+static const char *cursor(Cuda *c, u32 ring, const char *what) { return cu_text(c, "%s_%s", c->ring[ring], what); }
+static const char *filled(Cuda *c, u32 ring) { return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c)); }
+
+// Where the role fills the ring by copies alone, one thread does it all. Else every warp arrives,
+// and so all threads wait.
+void cu_acquire(Cuda *c, const Ins *ins) {
+  u32 ring = ins->arg[0];
+  const Ring *r = &c->k->ring.at[ring];
+  const char *stage = cursor(c, ring, "fill"), *full = barrier(c, r, true, stage);
+  bool shared = !sc_only_copies(c->uses, c->r, ring), elect = !shared && !c->single;
+  if (elect) cu_open(c, "if ($thread == 0)");
+  cu_mbar_wait(c, barrier(c, r, false, stage), filled(c, ring), WAIT_EMPTY, ring);
+  if (ins->plan.bytes) {
+    const char *bytes = ins->plan.bytes == r->stage_bytes ? cu_text(c, "$%s_bytes", c->ring[ring])
+                                                          : cu_text(c, "%u", ins->plan.bytes);
+    const char *who = shared ? "if ($thread == 0) " : "";
+    cu_line(c, "%ssc_mbar_expect%s(%s, %s);", who, ins->plan.arrivals ? "" : "_only", full, bytes);
+  }
+  if (elect) cu_close(c);
+}
+
+// ---- copies
+//
+// A stage is stored panel by panel, so the copy engine has to bring it so. Where the tensor's last dimension is
+// known to be whole panels, the map splits it in two (column in the panel, panel) and one copy brings all of
+// them; else there is one copy a panel, so that what lies outside the tensor is cut off at its last column.
+
+// The dimensions of a tensor map, innermost first: the last one, the other sliced ones, the panels, then those at
+// which the copy takes one index. `to` gets the tensor's dimension for each, or MAP_PANEL_COL, MAP_PANEL.
+u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]) {
+  u32 n = 0;
+  to[n++] = m->whole ? MAP_PANEL_COL : (i8)(rank - 1);
+  for (u32 d = rank - 1; d-- > 0 && n < 5;) {
+    if (m->sliced[d]) to[n++] = (i8)d;
+  }
+  if (m->whole && n < 5) to[n++] = MAP_PANEL;
+  for (u32 d = rank - 1; d-- > 0 && n < 5;) {
+    if (!m->sliced[d]) to[n++] = (i8)d;
+  }
+  return n;
+}
+
+typedef struct Copy {
+  const View *tensor, *stage;
+  const Buf *part;
+  TmaMap m;
+  u32 number;      // of the map
+  u32 panels;      // copies
+  bool by_panels;  // multicast: CTAs bring panels (else rows)
+} Copy;
+
+static Copy copy(Cuda *c, u32 tensor, u32 stage, u32 ctas) {
+  Copy y = {.tensor = &c->k->view.at[tensor], .stage = &c->k->view.at[stage]};
+  y.part = &c->k->buf.at[y.stage->buf];
+  const Buf *t = &c->k->buf.at[y.tensor->buf];
+  y.m = (TmaMap){.tensor = y.tensor->buf, .part = y.stage->buf, .ctas = ctas};
+  for (u32 d = 0; d < t->rank; d++) y.m.sliced[d] = y.tensor->at[d].slice;
+  u32 bytes = sc_elem[t->elem].bytes,
+      panels = (u32)y.part->ext[y.part->rank - 1] * bytes / sc_panel_bytes(y.part);
+  i64 last, base = 0;
+  const Pos *col = &y.tensor->at[t->rank - 1];
+  bool aligned = !col->base || (x_const_int(c->k, col->base, &base) &&
+                                base * bytes % sc_panel_bytes(y.part) == 0);
+  y.by_panels = ctas > 1 && panels % ctas == 0;
+  bool rows = ctas > 1 && !y.by_panels;  // one copy would put a panel's share behind that of the panel before
+  y.m.whole = panels > 1 && !rows && t->rank < 5 && aligned &&
+              x_const_int(c->k, t->dim[t->rank - 1], &last) &&
+              last * bytes % sc_panel_bytes(y.part) == 0;
+  y.panels = y.m.whole ? 1 : y.by_panels ? panels / ctas : panels;
+  for (y.number = 0; y.number < c->tma.n; y.number++) {
+    const TmaMap *o = &c->tma.at[y.number];
+    if (o->tensor == y.m.tensor && o->part == y.m.part && o->ctas == ctas && !memcmp(o->sliced, y.m.sliced, sizeof o->sliced) && o->whole == y.m.whole) return y;
+  }
+  PUSH(c->sc, &c->tma, y.m);
+  return y;
+}
+
+// "Q_map", and "Q_map_2" where there is another one of Q.
+const char *cu_map_name(Cuda *c, u32 map) {
+  u32 tensor = c->tma.at[map].tensor, n = 1;
+  for (u32 i = 0; i < map; i++) n += c->tma.at[i].tensor == tensor;
+  return cu_text(c, n > 1 ? "%s_map_%u" : "%s_map", c->k->buf.at[tensor].name, n);
+}
+
+static Txt ranks(Cuda *c, i64 each) {
+  Txt rank = {"cta_rank", P_NAME};
+  return each == 1 ? rank : cu_binary(c, X_MUL, true, rank, cu_int(c, each));
+}
+
+// Coordinates of the copy of panel `p`, innermost first, filled up to five.
+static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
+  const Txt zero = cu_int(c, 0);
+  Txt at[5] = {zero, zero, zero, zero, zero};
+  i8 dims[5];
+  u32 n = sc_cuda_map_dims(&y->m, y->tensor->rank, dims), ctas = y->m.ctas;
+  u32 width = sc_panel_bytes(y->part) / sc_elem[y->part->elem].bytes,
+      panels = (u32)y->part->ext[y->part->rank - 1] / width;
+  for (u32 i = 0; i < n; i++) {
+    if (dims[i] == MAP_PANEL_COL) continue;
+    const Pos *pos = &y->tensor->at[dims[i] == MAP_PANEL ? y->tensor->rank - 1u : (u32)dims[i]];
+    Txt base = pos->base ? cu_expr(c, NULL, pos->base) : zero;
+    if (dims[i] == MAP_PANEL) {
+      i64 first = 0;
+      if (pos->base) x_const_int(c->k, pos->base, &first);
+      at[i] = cu_sum(c, cu_int(c, first / width), y->by_panels ? ranks(c, panels / ctas) : zero);
+    } else if (i == 0) {
+      at[i] = cu_sum(c, base, y->by_panels ? ranks(c, panels / ctas * width) : zero);
+      at[i] = cu_sum(c, at[i], cu_int(c, p * width));
+    } else {
+      at[i] = i == 1 && ctas > 1 && !y->by_panels
+                  ? cu_sum(c, base, ranks(c, sc_stage_rows(y->part) / ctas))
+                  : base;
+    }
+  }
+  return cu_text(c, "%s, %s, %s, %s, %s", at[0].s, at[1].s, at[2].s, at[3].s, at[4].s);
+}
+
+// Where this CTA's share of a stage begins, of `bytes`.
+static const char *share_of(Cuda *c, const Copy *y, i64 bytes) {
+  const Ring *r = &c->k->ring.at[y->part->ring];
+  if (r->stage_bytes != bytes * y->m.ctas) return ranks(c, bytes).s;
+  return cu_text(c, "cta_rank * ($%s_bytes / %u)", c->ring[y->part->ring], y->m.ctas);
+}
+
+// Where panel `p` of the stage goes, or this CTA's share of it.
+static const char *panel_at(Cuda *c, const Copy *y, u32 p) {
+  i64 panel = sc_stage_rows(y->part) * sc_panel_bytes(y->part);
+  u32 panels =
+      (u32)y->part->ext[y->part->rank - 1] * sc_elem[y->part->elem].bytes / sc_panel_bytes(y->part);
+  const char *at = cu_stage(c, y->stage);
+  if (y->m.ctas > 1) at = cu_text(c, "%s + %s", at, share_of(c, y, y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
+  return p ? cu_text(c, "%s + %lld", at, (long long)p * panel) : at;
+}
+
+void cu_copy_in(Cuda *c, const Ins *ins) {
+  u32 ctas = ins->flags & INS_MULTICAST ? sc_cluster(c->k) : 1;
+  Copy y = copy(c, ins->arg[1], ins->arg[0], ctas);
+  const char *bar = barrier(c, &c->k->ring.at[y.part->ring], true, cursor(c, y.part->ring, "fill"));
+  const char *who = c->single ? "" : "if ($thread == 0) ";
+  for (u32 p = 0; p < y.panels; p++) {
+    const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
+    if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &%s, %s, 0x%x, %s);", who, to, cu_map_name(c, y.number), bar, (1u << ctas) - 1, from);
+    else cu_line(c, "%ssc_tma_load(%s, &%s, %s, %s);", who, to, cu_map_name(c, y.number), bar, from);
+  }
+}
+
+void cu_meet(Cuda *c, const char *why) {
+  const Role *role = &c->k->role.at[c->r];
+  if (c->single) return;
+  if (role->warps == 1) {
+    cu_line(c, "sc_warp_sync();");
+    return;
+  }
+  Txt id = cu_int(c, role->barrier);
+  if (role->instances > 1) id = cu_sum(c, id, instance);
+  cu_bar_sync(c, id, 128, WAIT_MEET, SC_NONE, why);
+}
+
+static const char *arriver(const Cuda *c, const Ins *ins) {
+  const Role *role = &c->k->role.at[c->r];
+  if (c->single) return "";
+  return ins->plan.arrivals == role->warps && role->warps > 1 ? "if ($lane == 0) "
+                                                              : "if ($thread == 0) ";
+}
+
+// An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of which it alone knows.
+static void before_arrival(Cuda *c, const Ins *ins) {
+  cu_order(c, ins, NULL);
+  bool elected = ins->plan.arrivals == c->k->role.at[c->r].warps;
+  if (!c->single && !ins->plan.sync && elected) cu_line(c, "sc_warp_sync();");
+}
+
+// Copies that are all there is to a fill have arrived with their bytes (cu_acquire).
+void cu_commit(Cuda *c, const Ins *ins) {
+  const Ring *r = &c->k->ring.at[ins->arg[0]];
+  if (ins->plan.arrivals) {
+    before_arrival(c, ins);
+    cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, true, cursor(c, ins->arg[0], "fill")));
+  }
+  step(c, r, cursor(c, ins->arg[0], "fill"), filled(c, ins->arg[0]));
+}
+
+void cu_wait(Cuda *c, const Ins *ins) {
+  u32 ring = ins->arg[0];
+  const Ring *r = &c->k->ring.at[ring];
+  bool many = r->stages > 1 && cu_max_holds(c->k, c->r, ring) > 1;
+  const char *stage = cursor(c, ring, many ? "next" : "held");
+  cu_mbar_wait(c, barrier(c, r, true, stage), cursor(c, ring, cu_phase(c)), WAIT_FULL, ring);
+  if (!many) return;
+  cu_line(c, "%s = %s;", cursor(c, ring, "held"), stage);
+  step(c, r, stage, cursor(c, ring, cu_phase(c)));
+}
+
+void cu_release(Cuda *c, const Ins *ins) {
+  u32 ring = ins->arg[0];
+  const Ring *r = &c->k->ring.at[ring];
+  bool many = r->stages > 1 && cu_max_holds(c->k, c->r, ring) > 1;
+  const char *stage = cursor(c, ring, many ? "oldest" : "held");
+  before_arrival(c, ins);
+  u32 ctas = r->multicast ? sc_cluster(c->k) : 1;
+  const char *bar = barrier(c, r, false, stage), *who = arriver(c, ins);
+  if (ctas == 1) {
+    cu_line(c, "%ssc_mbar_arrive(%s);", who, bar);
+  } else {
+    if (*who) cu_open(c, "%.*s", (int)strlen(who) - 1, who);
+    for (u32 cta = 0; cta < ctas; cta++) cu_line(c, "sc_mbar_arrive_cta(%s, %u);", bar, cta);
+    if (*who) cu_close(c);
+  }
+  step(c, r, stage, many ? NULL : cursor(c, ring, cu_phase(c)));
+}
+
+void cu_copy_out(Cuda *c, const Ins *ins) {
+  Copy y = copy(c, ins->arg[0], ins->arg[1], 1);
+  bool add = ins->op == OP_COPYADD;
+  const char *written = cu_in_grid(c, &c->k->view.at[ins->arg[0]]);
+  if (!c->single) cu_open(c, "if ($thread == 0)");
+  if (written) cu_open(c, "if (%s)", written);
+  for (u32 p = 0; p < y.panels; p++) {
+    cu_line(c, "sc_tma_%s(&%s, %s, %s);", add ? "add" : "store", cu_map_name(c, y.number), panel_at(c, &y, p), coordinates(c, &y, p));
+  }
+  if (written) cu_close(c);
+  cu_line(c, "sc_tma_commit();");
+  if (!c->single) cu_close(c);
+}
+
+void cu_copy_wait(Cuda *c, const Ins *ins) {
+  cu_line(c, "%ssc_tma_wait%s<%u>();", c->single ? "" : "if ($thread == 0) ",
+          ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
+}
+
+// ---- turns over instances: a named barrier for each member; taking one is to meet there with whoever passes it on
+
+u32 cu_members(const Kernel *k, const Turn *t) {
+  u32 n = 0;
+  for (u32 i = 0; i < t->members; i++) n += k->role.at[t->member[i]].instances;
+  return n;
+}
+
+static u32 first_of(const Cuda *c, const Turn *t) {
+  u32 n = 0;
+  for (u32 i = 0; i < t->members && t->member[i] != c->r; i++) n += c->k->role.at[t->member[i]].instances;
+  return n;
+}
+
+// Threads that meet at a member's barrier: its own and those of the member before. (All members have as many.)
+u32 cu_turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
+
+void cu_first_turns(Cuda *c) {
+  for (u32 i = 0; i < c->k->turn.n; i++) {
+    const Turn *t = &c->k->turn.at[i];
+    if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
+    cu_bar_arrive(c, cu_text(c, "if ($instance == %u) ", c->k->role.at[c->r].instances - 1),
+                  cu_int(c, t->barrier), cu_turn_threads(c->k, t),
+                  cu_text(c, "the first turn of '%s' is free", t->name));
+  }
+}
+
+// ---- turns over CTAs: a counter for each key and each place on the other axes; its value says whose turn it is
+
+static const char *counter(Cuda *c, const Ins *ins) {
+  const Kernel *k = c->k;
+  const Turn *t = &k->turn.at[ins->arg[0]];
+  Txt at = cu_int(c, 0);
+  bool first = true;
+  for (u32 i = 0; i < k->axis.n; i++) {
+    if (i == t->axis) continue;
+    Txt tile = {cu_axis(c, i), P_ATOM};
+    if (!first) tile = (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_axis_places(c, i), tile.s), P_ADD};
+    at = tile;
+    first = false;
+  }
+  if (t->keys) {
+    const char *key = ins->arg[1] ? cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_ADD) : "0";
+    at = first ? (Txt){key, P_ADD} : (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_paren(c, cu_expr(c, NULL, t->keys), P_MUL + 1), key), P_ADD};
+  }
+  return cu_text(c, "args.turn%u + %s", ins->arg[0], cu_paren(c, at, P_ADD));
+}
+
+static void take_from_cta(Cuda *c, const Ins *ins) {
+  const Turn *t = &c->k->turn.at[ins->arg[0]];
+  const char *who = c->single ? "" : "if ($thread == 0) ";
+  cu_turn_take(c, who, counter(c, ins), cu_axis(c, t->axis), ins->arg[0]);
+  cu_meet(c, NULL);
+}
+
+static void pass_to_cta(Cuda *c, const Ins *ins) {
+  cu_meet(c, NULL);
+  cu_line(c, "%ssc_turn_pass(%s);", c->single ? "" : "if ($thread == 0) ", counter(c, ins));
+  cu_note(c, cu_text(c, "pass '%s' on", c->k->turn.at[ins->arg[0]].name));
+}
+
+void cu_take(Cuda *c, const Ins *ins) {
+  const Turn *t = &c->k->turn.at[ins->arg[0]];
+  if (t->axis != SC_NONE) {
+    take_from_cta(c, ins);
+    return;
+  }
+  cu_bar_sync(c, cu_sum(c, cu_int(c, t->barrier + first_of(c, t)), instance),
+              cu_turn_threads(c->k, t), WAIT_TURN, ins->arg[0], cu_text(c, "take '%s'", t->name));
+}
+
+void cu_pass(Cuda *c, const Ins *ins) {
+  const Turn *t = &c->k->turn.at[ins->arg[0]];
+  if (t->axis != SC_NONE) {
+    pass_to_cta(c, ins);
+    return;
+  }
+  u32 n = cu_members(c->k, t), first = first_of(c, t);
+  Txt next = first || n == 2
+                 ? (Txt){cu_text(c, "($instance + %u) %% %u", first + 1, n), P_MUL}
+                 : (Txt){cu_text(c, "($instance == %u ? 0 : $instance + 1)", n - 1), P_ATOM};
+  cu_bar_arrive(c, "", cu_sum(c, cu_int(c, t->barrier), next), cu_turn_threads(c->k, t),
+                cu_text(c, "pass '%s' on", t->name));
+}

@@ -1,0 +1,237 @@
+// scope.c - what a role's values are called, and where they are declared. In: a role. Out: of
+// its register tiles and loops, a name each, and for each tile the operation before which it is
+// declared; of the schedule's uniform values and of what a thread knows about itself, declarations
+// of those that the role uses.
+#include "compiler/emit/emit.h"
+#include "compiler/flow/flow.h"
+
+#include <string.h>
+
+// ---- where register tiles are declared
+
+typedef struct Reach {
+  u32 first, last;  // operations that touch the tile
+  bool whole;       // the first one writes all of it, without reading it
+  bool product;     // a product has it, which may be in flight for longer than any operation says
+} Reach;
+
+static void touch(Reach *r, u32 pc, bool whole) {
+  if (r->first == SC_NONE) {
+    r->first = pc;
+    r->whole = whole;
+  }
+  r->whole &= whole || r->first != pc;
+  r->last = pc;
+}
+
+static void touch_all(Cuda *c, Reach *reach, u32 pc) {
+  const Kernel *k = c->k;
+  const Ins *ins = &k->role.at[c->r].code.at[pc];
+  u32 n = sc_accesses(c->uses, ins);
+  for (u32 i = 0; i < n; i++) {
+    const Access *a = &c->uses->at.at[i];
+    const View *v = &k->view.at[a->view];
+    if (k->buf.at[v->buf].space != SP_REG) continue;
+    touch(&reach[v->buf], pc, a->write && sc_writes_all(k, ins, v));
+    reach[v->buf].product |= ins->op == OP_MMA;
+  }
+}
+
+u32 sc_block_end(const Code *code, u32 pc) {
+  u32 depth = 0;
+  for (;; pc++) {
+    u16 effects = sc_op[code->at[pc].op].effects;
+    if (effects & (CLOSES | SPLITS) && depth == 0) return pc;
+    if (effects & OPENS) depth++;
+    if (effects & CLOSES) depth--;
+  }
+}
+
+// A tile that lives in one block belongs there, if no product has it; all others to the whole tile of the grid.
+static void place_declarations(Cuda *c) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  Reach *reach = NEWS(c->sc, Reach, k->buf.n + 1);
+  for (u32 i = 0; i < k->buf.n; i++) reach[i].first = SC_NONE;
+  for (u32 pc = 0; pc < code->n; pc++) touch_all(c, reach, pc);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Reach *r = &reach[i];
+    if (k->buf.at[i].space != SP_REG || k->buf.at[i].role != c->r) continue;
+    u32 end = r->first == SC_NONE ? 0 : sc_block_end(code, r->first);
+    bool local = r->first != SC_NONE && r->whole && !r->product && r->last < end;
+    c->scope[i] = local ? (Scope){r->first, end, r->first, r->last} : (Scope){1, code->n, r->first, r->last};
+  }
+}
+
+static void declare(Cuda *c, u32 buf) {
+  const Buf *b = &c->k->buf.at[buf];
+  bool acc = b->layout == LAY_ACC;
+  const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
+  const char *blocks = acc && sc_blocks(c->k, b) > 1 ? cu_text(c, "[%u]", sc_blocks(c->k, b)) : "";
+  const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1]) : cu_text(c, "%lld", (long long)b->ext[0]);
+  cu_var(c, "%s %s%s[%u];", type, c->name[buf], blocks, cu_array(c, buf));
+  cu_note(c, cu_text(c, "%s[%s]%s", sc_elem[b->elem].text, extents,
+                     b->partial ? ", this lane's part" : ""));
+}
+
+// Declares what belongs before the operation being written. Tiles of the whole stand with the line of the schedule that
+// declares them, as long as there are only statements.
+void cu_declare(Cuda *c) {
+  const Kernel *k = c->k;
+  const Ins *ins = &k->role.at[c->r].code.at[c->pc];
+  c->head &= ins->op == OP_TILE || ins->op == OP_MAP;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    bool later = c->head && k->text && b->span.lo > ins->span.hi && c->pc < c->scope[i].first;
+    if (b->space != SP_REG || b->role != c->r || c->declared[i] || c->pc < c->scope[i].from || c->scope[i].first == SC_NONE || later) continue;
+    c->declared[i] = true;
+    cu_cite(c, b->span);
+    declare(c, i);
+  }
+}
+
+// ---- names
+
+// May both have one name? If neither is seen where the other is, or one is in a block of the other's in which that is
+// not touched.
+static bool apart(Scope a, Scope b) {
+  Scope in = a.from > b.from ? a : b, out = a.from > b.from ? b : a;
+  return out.to <= in.from || (in.to < out.to && (out.last < in.from || in.to <= out.first));
+}
+
+static bool among(const Named *named, u32 n, const char *name, Scope scope) {
+  for (u32 i = 0; i < n; i++) {
+    if (!strcmp(named[i].name, name) && !apart(named[i].scope, scope)) return true;
+  }
+  return false;
+}
+
+static bool taken(const Cuda *c, const char *name, Scope scope) {
+  return among(c->named.at, c->named.n, name, scope) || among(c->temps.at, c->temps.n, name, scope);
+}
+
+// A name that nothing else has where this value can be seen.
+static const char *name_in(Cuda *c, Sym sym, Scope scope) {
+  const char *name = sc_cuda_name(c->sc, sym);
+  for (u32 n = 2; taken(c, name, scope); n++) name = cu_text(c, "%s_%u", sym, n);
+  PUSH(c->sc, &c->named, ((Named){name, scope}));
+  return name;
+}
+
+static bool has_name(const Kernel *k, const Let *l) {
+  const Expr *e = &k->expr.at[l->value];
+  return !(e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE)) && sc_xop[e->op].arity;
+}
+
+static const char *axis_name(Cuda *c, u32 axis) {
+  return cu_text(c, "%s_tile", c->k->axis.at[axis].name);
+}
+
+const char *cu_axis(Cuda *c, u32 axis) { return cu_text(c, "$%s", axis_name(c, axis)); }
+
+// Names that the role declares where it uses them, besides those of its uniform values.
+static void count_names(Cuda *c) {
+  static const char *const own[] = {"instance", "thread", "warp", "lane", "row0", "col0"};
+  c->counted.n = c->of_kernel;
+  for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
+  for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, axis_name(c, i));
+}
+
+void cu_name_role(Cuda *c) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  Scope all = {0, code->n, 0, code->n};
+  c->named.n = c->temps.n = 0;
+  memset(c->xname, 0, sizeof *c->xname * k->expr.n);
+  count_names(c);
+  for (u32 i = 0; i < k->let.n; i++) {
+    Xid x = k->let.at[i].value;
+    c->let[i] = has_name(k, &k->let.at[i]) && !c->xname[x] ? name_in(c, k->let.at[i].name, all) : NULL;
+    if (!c->let[i]) continue;
+    cu_name(c, c->let[i]);
+    c->xname[x] = cu_text(c, "$%s", c->let[i]);
+  }
+  place_declarations(c);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].space == SP_REG && k->buf.at[i].role == c->r) c->name[i] = name_in(c, k->buf.at[i].name, c->scope[i]);
+  }
+  for (u32 pc = 0; pc < code->n; pc++) {
+    u32 loop = code->at[pc].arg[0];
+    if (code->at[pc].op == OP_FOR) c->loop[loop] = name_in(c, k->loop.at[loop].name, (Scope){pc, code->at[pc].nest, pc, code->at[pc].nest});
+  }
+}
+
+// A name for a value of the statement being written.
+const char *cu_temp(Cuda *c, const char *stem) {
+  const char *name = stem;
+  Scope here = {c->pc, c->pc + 1, c->pc, c->pc};
+  if (c->temps_at != c->pc) c->temps.n = 0;
+  c->temps_at = c->pc;
+  for (u32 n = 2; taken(c, name, here); n++) name = cu_text(c, "%s%u", stem, n);
+  PUSH(c->sc, &c->temps, ((Named){name, here}));
+  return name;
+}
+
+// The value holds up to *to: for the statement that writes `buf` still, and never into another block, which may be a
+// loop around such a one.
+const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
+  const Kernel *k = c->k;
+  const Code *code = &k->role.at[c->r].code;
+  u32 end = sc_block_end(code, c->pc);
+  bool same = true;
+  for (*to = c->pc; *to < end && same && !(sc_op[code->at[*to].op].effects & OPENS); ++*to) {
+    const Ins *ins = &code->at[*to];
+    same = ins->op != OP_MAP || k->view.at[k->map.at[ins->arg[0]].dst].buf != buf;
+  }
+  return name_in(c, stem, (Scope){c->pc, end, c->pc, end - 1});
+}
+
+// ---- declarations of what is used, which is known at the end
+
+// The tile's place along the axes, and the schedule's own names for uniform values (`let last = …`).
+void cu_declare_uniforms(Cuda *c) {
+  const Kernel *k = c->k;
+  for (u32 i = k->let.n; i-- > 0;) {  // backwards: a value that is used may use earlier ones
+    Xid x = k->let.at[i].value;
+    if (!c->let[i] || !cu_used(c, c->let[i])) continue;
+    Stmt *let = cu_begin(c);
+    c->xname[x] = NULL;
+    cu_var(c, "const %s %s = %s;", cu_ctype(c, x), c->let[i], cu_uniform(c, x));
+    cu_close(c);
+    cu_insert(c, NULL, let);
+  }
+  Stmt *axes = cu_begin(c);
+  for (u32 i = 0; i < k->axis.n; i++) {
+    const char *name = axis_name(c, i);
+    if (!cu_used(c, name)) continue;
+    if (!axes->first && k->grid != GRID_DYNAMIC)
+      cu_var(c, "const auto at = $%s_place_of(args, %s);", c->function,
+             cu_one_tile(k) ? "$tile0" : "tile");
+    cu_var(c, "const int %s = at.%s%s;", name, name,
+           k->axis.at[i].cluster > 1 ? " + cta_rank" : "");
+  }
+  cu_close(c);
+  cu_insert(c, NULL, axes);
+}
+
+// What a thread knows about itself.
+void cu_declare_thread(Cuda *c, Stmt *after) {
+  const Role *r = &c->k->role.at[c->r];
+  bool group = r->warps == 4, place = cu_used(c, "row0"), col = cu_used(c, "col0");
+  u32 first = group ? r->first_warp / 4 : r->first_warp;
+  Stmt *all = cu_begin(c);
+  if (cu_used(c, "instance"))
+    cu_var(c, first ? "const int instance = %s - %u;" : "const int instance = %s;",
+           group ? "$warpgroup" : "warp_of_cta", first);
+  if (cu_used(c, "thread")) cu_var(c, "const int thread = threadIdx.x & %u;", 32u * r->warps - 1);
+  if (place || cu_used(c, "warp"))
+    cu_var(c, group ? "const int warp = warp_of_cta & 3;" : "const int warp = 0;");
+  if (place || col || cu_used(c, "lane")) cu_var(c, "const int lane = threadIdx.x & 31;");
+  if (place) {
+    cu_var(c, "const int row0 = sc_opaque(16 * warp + (lane >> 2));");
+    cu_note(c, "of this thread's first accumulator element");
+  }
+  if (col) cu_var(c, "const int col0 = sc_opaque(2 * (lane & 3));");
+  cu_close(c);
+  cu_insert(c, after, all);
+}

@@ -1,0 +1,192 @@
+// tile.c - where the elements of tiles are: which thread and register, which byte of a stage, which
+// element of a tensor. Register tiles [64 b, n] take the layout of the wgmma accumulator, so that they meet
+// products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 % 2), column
+// 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment).
+#include "compiler/emit/emit.h"
+#include "compiler/flow/flow.h"
+
+#include <string.h>
+
+u32 cu_block_rows(const Cuda *c) { return sc_block_rows(c->k->role.at[c->r].warps); }
+
+u32 cu_array(const Cuda *c, u32 buf) {
+  const Buf *b = &c->k->buf.at[buf];
+  if (b->layout == LAY_ACC) return sc_block_elems(c->k, b) * sc_elem[b->elem].bytes / 4;
+  return sc_blocks(c->k, b) * sc_block_elems(c->k, b);
+}
+
+// ---- where a thread's element is
+
+Txt cu_block_at(Cuda *c, const At *at) {
+  if (at->block.known) return cu_int(c, cu_block_rows(c) * at->block.value);
+  return (Txt){cu_text(c, "%u * %s", cu_block_rows(c), at->block.s), P_MUL};
+}
+
+Txt cu_row(Cuda *c, const At *at) {
+  if (!at->r.s) return (Txt){"row", P_NAME};  // maps without register tiles name their own
+  Txt below =
+      at->r.known ? cu_int(c, 8 * at->r.value) : (Txt){cu_text(c, "8 * %s", at->r.s), P_MUL};
+  return cu_sum(c, cu_sum(c, (Txt){"$row0", P_NAME}, cu_block_at(c, at)), below);
+}
+
+const char *cu_col_step(Cuda *c, const At *at) { return cu_text(c, "sc_col(%s)", at->e); }
+
+Txt cu_col(Cuda *c, const At *at) {
+  return at->e ? (Txt){cu_text(c, "$col0 + %s", cu_col_step(c, at)), P_ADD} : (Txt){"col", P_NAME};
+}
+
+const char *cu_of(Cuda *c, Elem elem, const char *bits) {
+  if (elem == EL_F32 || elem == EL_I32) return bits;
+  return cu_text(c, "sc_of_%s(%s)", sc_elem[elem].text, bits);
+}
+
+const char *cu_to(Cuda *c, Elem elem, const char *value) {
+  if (elem == EL_F32 || elem == EL_I32) return value;
+  return cu_text(c, "sc_to_%s(%s)", sc_elem[elem].text, value);
+}
+
+void cu_store(Cuda *c, const Buf *b, const char *to, const char *value) {
+  u32 bytes = sc_elem[b->elem].bytes;
+  const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
+  cu_line(c, "sc_sts%s(%s, %s);", how, to, cu_to(c, (Elem)b->elem, value));
+}
+
+static const char *reg_elem(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  const char *name = c->name[v->buf];
+  if (b->layout == LAY_ROW) {
+    const char *elem = cu_is(at->block, 0)
+                           ? cu_text(c, "%s[%s]", name, at->r.s)
+                           : cu_text(c, "%s[2 * %s + %s]", name, at->block.s, at->r.s);
+    if (!b->partial || at->parts) return elem;
+    return cu_text(c, "sc_quad_sum(%s)", elem);
+  }
+  if (b->layout == LAY_COL) return cu_text(c, "%s[2 * (%s >> 2) + (%s & 1)]", name, at->e, at->e);
+  i64 shift = 0;
+  if (v->at[1].base) x_const_int(c->k, v->at[1].base, &shift);
+  const char *e = shift ? cu_text(c, "%s + %lld", at->e, (long long)shift / 2) : at->e;
+  if (sc_blocks(c->k, b) > 1) name = cu_text(c, "%s[%s]", name, at->block.s);
+  if (sc_elem[b->elem].bytes == 4) return cu_text(c, "%s[%s]", name, e);
+  if (sc_elem[b->elem].bytes == 1) {
+    return cu_of(c, (Elem)b->elem, cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff", name, e, e, e, e));
+  }
+  const char *pair = at->odd == 1 && !shift ? "e" : e;  // the loop is over pairs
+  const char *word = cu_text(c, shift ? "%s[(%s) / 2]" : "%s[%s / 2]", name, pair);
+  if (at->odd < 0) return cu_of(c, (Elem)b->elem, cu_text(c, "%s >> 16 * (%s & 1) & 0xffff", word, e));
+  return cu_of(c, (Elem)b->elem, cu_text(c, at->odd ? "%s >> 16" : "%s & 0xffff", word));
+}
+
+// ---- stages
+
+const char *cu_stage(Cuda *c, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  const Ring *r = &c->k->ring.at[b->ring];
+  const char *base = cu_text(c, "$smem + $%s", c->name[v->buf]);
+  if (r->owner != SC_NONE) {
+    const char *each = cu_text(c, "$%s_bytes", c->ring[b->ring]);
+    if (r->stages > 1) each = cu_text(c, "(%u * %s)", r->stages, each);
+    base = cu_text(c, "%s + $instance * %s", base, each);
+  }
+  if (r->stages == 1) return base;
+  return cu_text(c, "%s + %s_%s * $%s_bytes", base, c->ring[b->ring], v->fill ? "fill" : "held",
+                 c->ring[b->ring]);
+}
+
+const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  u32 bytes = sc_elem[b->elem].bytes;
+  const char *stage = cu_stage(c, v);
+  if (b->rank == 1) return cu_text(c, "%s + %u * %s", stage, bytes, cu_paren(c, row, P_MUL + 1));
+  if (b->permuted) col = (Txt){cu_text(c, "sc_order8(%s)", col.s), P_ATOM};
+  if (!b->swizzle) return cu_text(c, "%s + %u * (%s * %lld + %s)", stage, bytes, cu_paren(c, row, P_MUL), (long long)b->ext[1], cu_paren(c, col, P_ADD));
+  const char *byte = bytes == 1 ? col.s : cu_text(c, "%u * %s", bytes, cu_paren(c, col, P_MUL + 1));
+  return cu_text(c, "sc_at<%u, %lld>(%s, %s, %s)", b->swizzle, (long long)sc_stage_rows(b), stage,
+                 row.s, byte);
+}
+
+// From a base, or from nothing.
+Txt cu_from(Cuda *c, Xid base, Txt x) {
+  return base ? (Txt){cu_text(c, "%s + %s", cu_paren(c, cu_expr(c, NULL, base), P_ADD), cu_paren(c, x, P_ADD)), P_ADD} : x;
+}
+
+// Position p of a view as an integer expression.
+Txt cu_position(Cuda *c, const At *at, const Pos *p) {
+  if (at->placed && p->var >= 0 && (int)p->var == at->row && p->base == at->place)
+    return (Txt){"row", P_NAME};
+  if (p->var >= 0) return cu_from(c, p->base, (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at));
+  return p->base ? cu_expr(c, NULL, p->base) : cu_int(c, 0);
+}
+
+static const char *stage_load(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  const char *addr = cu_stage_elem(c, v, cu_position(c, at, &v->at[0]), cu_position(c, at, &v->at[b->rank - 1]));
+  u32 bytes = sc_elem[b->elem].bytes;
+  const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
+  return cu_of(c, (Elem)b->elem, cu_text(c, "sc_lds%s(%s)", how, addr));
+}
+
+// ---- tensors
+//
+// A blocked workspace [.., rows, cols] is kept by blocks of 64 rows and 8 columns, a row of blocks after the other, each
+// in the order of a warpgroup's accumulator: four elements of a thread, then those of the next. So a warp's accesses
+// of a tile in registers are of 512 consecutive bytes.
+
+static i64 columns(Cuda *c, const Buf *b) {
+  i64 n = 0;
+  x_const_int(c->k, b->dim[b->rank - 1], &n);
+  return n;
+}
+
+const char *cu_offset(Cuda *c, const At *at, const View *v) {
+  Str s = {.sc = c->sc};
+  const Buf *b = &c->k->buf.at[v->buf];
+  if (b->blocked) {
+    const char *row = cu_position(c, at, &v->at[v->rank - 2]).s, *col = cu_position(c, at, &v->at[v->rank - 1]).s;
+    str_printf(&s, "sc_block_at<%lld>(%s, %s)", (long long)columns(c, b), row, col);
+  }
+  for (u32 d = 0; d + (b->blocked ? 2 : 0) < v->rank; d++) {
+    Txt p = cu_position(c, at, &v->at[d]);
+    if (cu_is(p, 0)) continue;
+    if (s.n) str_puts(&s, " + ");
+    if (d + 1 == v->rank) str_puts(&s, cu_paren(c, p, P_ADD));
+    else str_printf(&s, "%s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+  }
+  return s.n ? s.at : "0";
+}
+
+const char *cu_fours(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  const Pos *row = &v->at[v->rank - 2], *col = row + 1;
+  Str s = {.sc = c->sc};
+  str_printf(&s, "args.%s + 4 * $thread", c->name[v->buf]);
+  for (u32 d = 0; d + 2 < v->rank; d++) {
+    Txt p = cu_position(c, at, &v->at[d]);
+    if (!cu_is(p, 0))
+      str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+  }
+  if (row->base) str_printf(&s, " + %s * %lld", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL), (long long)columns(c, b));
+  if (col->base) str_printf(&s, " + %s * 64", cu_paren(c, cu_expr(c, NULL, col->base), P_MUL));
+  if (!cu_is(at->block, 0))
+    str_printf(&s, " + %s * %lld", at->block.s, (long long)columns(c, b) * 64);
+  return s.at;
+}
+
+static const char *tensor_load(Cuda *c, const At *at, const View *v) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  static const At nowhere = {.row = -1, .col = -1};
+  if (!at) at = &nowhere;
+  c->by_thread[v->buf] = true;
+  const char *elem = cu_text(c, "args.%s[%s]", c->name[v->buf], cu_offset(c, at, v));
+  elem = cu_of(c, (Elem)b->elem, elem);
+  const char *in = cu_inside(c, at, v, true, true);
+  return in ? cu_text(c, "(%s ? %s : 0)", in, elem) : elem;
+}
+
+const char *cu_load(Cuda *c, const At *at, u32 view) {
+  const View *v = &c->k->view.at[view];
+  switch (c->k->buf.at[v->buf].space) {
+    case SP_REG: return reg_elem(c, at, v);
+    case SP_STAGE: return stage_load(c, at, v);
+    default: return tensor_load(c, at, v);
+  }
+}

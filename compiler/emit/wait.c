@@ -1,0 +1,130 @@
+// wait.c - everything at which one role waits for another: mbarriers, named barriers, turns over CTAs. With
+// --debug-waits none of them can wait for ever. A wait that is late writes down where it stood and is over, so that
+// the launch ends; the host tells of it. For that
+//   - each wait has entries of its own in `waits`, one for each warp of the CTA (WaitSite, in passes.h, is the key),
+//   - cursors count a barrier's generations, of which the parity is the lowest bit,
+//   - named barriers, whose waits nothing can end, become mbarriers behind the rest of shared memory,
+//   - roles leave their loops over tiles once a wait was given up. What is then still waited for, the end of the
+//     cluster's CTAs, needs nothing but that each role ends.
+// Without it, nothing of this is written.
+#include "compiler/emit/emit.h"
+
+#include <string.h>
+
+// ---- the key to what is written down
+
+// A new site's first entry; entry 0 of `waits` says that some other is in use.
+static u32 new_site(Cuda *c, WaitKind kind, u32 ref) {
+  PUSH(c->sc, &c->site, ((WaitSite){c->r, ref, (u8)kind, c->at}));
+  return 1 + (c->site.n - 1) * (c->k->threads / 32);
+}
+
+const char *cu_phase(const Cuda *c) { return c->options.debug_waits ? "generation" : "parity"; }
+
+const char *cu_next_phase(const Cuda *c) { return c->options.debug_waits ? "++" : " ^= 1"; }
+
+// ---- mbarriers
+
+void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring) {
+  if (!c->options.debug_waits) {
+    cu_line(c, "sc_mbar_wait(%s, %s);", bar, phase);
+    return;
+  }
+  cu_line(c, "sc_mbar_wait_for(%s, %s, args.waits, %u);", bar, phase, new_site(c, kind, ring));
+}
+
+// ---- named barriers
+
+u32 cu_named(const Kernel *k) { return (k->smem + 7) / 8 * 8; }
+
+static const char *named(Cuda *c, Txt id) {
+  return cu_text(c, "$smem + named_bars + 8 * %s", cu_paren(c, id, P_MUL));
+}
+
+void cu_bar_sync(Cuda *c, Txt id, u32 threads, WaitKind kind, u32 turn, const char *why) {
+  if (!c->options.debug_waits) {
+    cu_line(c, "sc_bar_sync(%s, %u);", id.s, threads);
+    cu_note(c, why);
+    return;
+  }
+  const char *met = kind == WAIT_TURN ? cu_text(c, "turn%u_generation", turn) : "met";
+  cu_line(c, "sc_bar_sync_for(%s, %s++, args.waits, %u);", named(c, id), met,
+          new_site(c, kind, turn));
+  cu_note(c, why);
+}
+
+void cu_bar_arrive(Cuda *c, const char *condition, Txt id, u32 threads, const char *why) {
+  if (!c->options.debug_waits) cu_line(c, "%ssc_bar_arrive(%s, %u);", condition, id.s, threads);
+  else cu_line(c, "%ssc_mbar_arrive(%s);", condition, named(c, id));
+  cu_note(c, why);
+}
+
+static bool has_named(const Cuda *c) { return c->options.debug_waits && c->k->named > 1; }
+
+static void init_named(Cuda *c, u32 first, u32 n, u32 threads, const char *what) {
+  if (!first || !n) return;
+  cu_line(c, "for (u32 id = %u; id <= %u; id++) sc_mbar_init($smem + named_bars + 8 * id, %u);",
+          first, first + n - 1, threads);
+  cu_note(c, what);
+}
+
+void cu_init_named(Cuda *c) {
+  const Kernel *k = c->k;
+  if (!has_named(c)) return;
+  for (u32 i = 0; i < k->turn.n; i++) {
+    const Turn *t = &k->turn.at[i];
+    if (t->active && t->axis == SC_NONE) init_named(c, t->barrier, cu_members(k, t), cu_turn_threads(k, t), t->name);
+  }
+  for (u32 i = 0; i < k->role.n; i++) {
+    const Role *r = &k->role.at[i];
+    init_named(c, r->barrier, r->instances, 32u * r->warps, cu_text(c, "where %s meets", r->name));
+  }
+}
+
+static bool takes(const Cuda *c, u32 turn) {
+  const Code *code = &c->k->role.at[c->r].code;
+  for (u32 i = 0; i < code->n; i++) {
+    if (code->at[i].op == OP_TAKE && code->at[i].arg[0] == turn) return true;
+  }
+  return false;
+}
+
+void cu_count_named(Cuda *c) {
+  const Kernel *k = c->k;
+  if (!has_named(c)) return;
+  for (u32 i = 0; i < k->turn.n; i++) {
+    const Turn *t = &k->turn.at[i];
+    if (!t->active || t->axis != SC_NONE || !takes(c, i)) continue;
+    cu_var(c, "u32 turn%u_generation = 0;", i);
+    cu_note(c, cu_text(c, "of %s", t->name));
+  }
+  if (!k->role.at[c->r].barrier) return;
+  cu_var(c, "u32 met = 0;");
+  cu_note(c, "how often this role's warps did");
+}
+
+u32 cu_smem(const Cuda *c) { return has_named(c) ? cu_named(c->k) + 8 * c->k->named : c->k->smem; }
+
+// ---- turns over CTAs
+
+void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *mine, u32 turn) {
+  if (!c->options.debug_waits) cu_line(c, "%ssc_turn_take(%s, %s);", who, counter, mine);
+  else
+    cu_line(c, "%ssc_turn_take_for(%s, %s, args.waits, %u);", who, counter, mine,
+            new_site(c, WAIT_CTA_TURN, turn));
+  cu_note(c, cu_text(c, "take '%s'", c->k->turn.at[turn].name));
+}
+
+// ---- the end of a tile
+
+// Named barriers are free for it: here all warps of the instance are sure to come.
+void cu_leave_tiles(Cuda *c) {
+  if (!c->options.debug_waits) return;
+  if (c->single) {
+    cu_line(c, "if (sc_gave_up(args.waits)) break;");
+  } else if (c->k->role.at[c->r].warps == 1) {
+    cu_line(c, "if (sc_any(sc_gave_up(args.waits))) break;");
+  } else {
+    cu_line(c, "if (sc_any_gave_up(args.waits, 1 + $warpgroup)) break;");
+  }
+}

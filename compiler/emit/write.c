@@ -1,0 +1,375 @@
+// write.c - where the values of an element-wise statement go: registers, stages, tensors. By as many bytes at once
+// as lie side by side: 16 by 16 blocks of a stage (stmatrix, ldmatrix), rows of a tensor, a thread's fours of a workspace.
+#include "compiler/emit/emit.h"
+
+#include <string.h>
+
+// ---- registers
+
+static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
+  return cu_text(c, "sc_pack_%s(%s, %s)", sc_elem[elem].text, lo, hi);
+}
+
+static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->assigned.value).s; }
+
+// Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is renumbered: a thread's
+// columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
+static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
+  Cuda *c = g->c;
+  const char *q = cu_temp(c, "q");
+  cu_open_unrolled(c, "n", g->cols / 8);
+  cu_var(c, "float y[4];");
+  cu_open_unrolled(c, q, 4);
+  cu_var(c, "const int e = 8 * (n >> 1) + 2 * (n & 1) + 4 * (%s >> 1) + (%s & 1);", q, q);
+  At at = cu_elem_at(g, -1);
+  cu_line(c, "y[%s] = %s;", q, value(g, &at));
+  cu_close(c);
+  cu_line(c, "%s%s[n] = sc_pack_%s(y);", name, blocked ? "[b]" : "", sc_elem[b->elem].text);
+  cu_close(c);
+}
+
+// Where this lane's row of block n of the warp's 16 rows and 16 columns is in a 16-bit stage, as
+// stmatrix and ldmatrix take it.
+static const char *fragment_at(MapGen *g, const View *v) {
+  Cuda *c = g->c;
+  Txt row = cu_sum(c, cu_block_at(c, &g->at), (Txt){"16 * $warp + ($lane & 15)", P_ADD});
+  Txt col = {"16 * n + 8 * ($lane >> 4)", P_ADD};
+  return cu_stage_elem(c, v, cu_from(c, v->at[0].base, row), cu_from(c, v->at[1].base, col));
+}
+
+// A tile of 16 bits as it lies in a stage.
+static void by_fragments(MapGen *g, const char *to) {
+  Cuda *c = g->c;
+  const View *from = &c->k->view.at[c->k->expr.at[g->m->root].ref];
+  const char *at = fragment_at(g, from);
+  cu_open_unrolled(c, "n", g->cols / 16);
+  cu_line(c, "sc_ldmatrix(%s, %s + 4 * n);", at, to);
+  cu_close(c);
+}
+
+// A vector's elements are floats, whatever its type: rounded when they are written.
+static const char *rounded(MapGen *g, const At *at, const Buf *b) {
+  if (sc_elem[b->elem].bytes == 4) return value(g, at);
+  return cu_of(g->c, (Elem)b->elem, cu_to(g->c, (Elem)b->elem, value(g, at)));
+}
+
+static bool is_zero(const MapGen *g) {
+  const Expr *e = &g->c->k->expr.at[g->assigned.value];
+  return (e->op == X_REAL && e->num.f == 0) || (e->op == X_INT && !e->num.i);
+}
+
+// Of a partial vector that is given a whole value, one lane of a quad has it.
+static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
+  Cuda *c = g->c;
+  cu_open_unrolled(c, "r", 2);
+  At at = cu_row_at(g, (Txt){"r", P_NAME});
+  const char *to = cu_text(c, cu_is(g->at.block, 0) ? "%s[r]" : "%s[2 * b + r]", name);
+  if (b->partial && !g->at.parts && !is_zero(g))
+    cu_line(c, "%s = ($lane & 3) == 0 ? %s : 0;", to,
+            cu_paren(c, cu_expr(c, &at, g->assigned.value), P_COND));
+  else cu_line(c, "%s = %s;", to, rounded(g, &at, b));
+  cu_close(c);
+}
+
+// Does the statement read the tile that it writes at other columns?
+static bool reads_shifted(const MapGen *g, const View *dst) {
+  const Kernel *k = g->c->k;
+  if (k->buf.at[dst->buf].layout != LAY_ACC) return false;
+  for (u32 i = 0; i < g->m->reads; i++) {
+    const View *v = &k->view.at[sc_view_of(k, g->m, i)];
+    if (v->buf == dst->buf && v->at[1].base != dst->at[1].base) return true;
+  }
+  return false;
+}
+
+// The elements of a block, one by one or in pairs, into the registers `to`; `shift`: columns before the first.
+static void elems_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
+  Cuda *c = g->c;
+  const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
+  cu_open_elems(g, g->assigned);
+  At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
+  if (b->layout == LAY_COL) {
+    cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", to, rounded(g, &lo, b));
+  } else if (sc_elem[b->elem].bytes == 2) {
+    cu_line(c, "%s[%s / 2] = %s;", to, shift ? cu_text(c, "(%s)", e) : e, pack(c, b->elem, value(g, &lo), value(g, &hi)));
+  } else {
+    cu_line(c, "%s[%s] = %s;", to, e, value(g, &lo));
+    if (g->packed) cu_line(c, "%s[%s + 1] = %s;", to, e, value(g, &hi));
+  }
+  cu_close_elems(g);
+}
+
+// All that is read of the tile is read before any of it is written.
+static void shifted_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
+  Cuda *c = g->c;
+  const char *x = cu_temp(c, "x"), *type = b->elem == EL_I32 ? "int" : "float";
+  i64 bytes = sc_elem[b->elem].bytes;
+  cu_var(c, "%s %s[%lld];", bytes == 2 ? "u32" : type, x, (long long)(g->cols * bytes / 8));
+  elems_to_registers(g, b, x, 0);
+  const char *at = shift ? cu_text(c, "e + %lld", (long long)(shift * bytes / 8)) : "e";
+  cu_remark(c, "#pragma unroll");
+  cu_line(c, "for (int e = %lld; e < %lld; e++) %s[%s] = %s[e];",
+          (long long)(g->assigned.from * bytes / 8), (long long)(g->assigned.to * bytes / 8), to,
+          at, x);
+}
+
+void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *name = c->name[dst->buf];
+  bool blocked = !cu_is(g->at.block, 0);
+  const char *to = cu_text(c, "%s%s", name, blocked ? "[b]" : "");
+  i64 shift = 0;
+  if (b->layout == LAY_ACC && dst->at[1].base) x_const_int(c->k, dst->at[1].base, &shift);
+  switch (g->m->move) {
+    case MOVE_ROWS: rows_to_registers(g, name, b); break;
+    case MOVE_BYTES: bytes_to_registers(g, name, b, blocked); break;
+    case MOVE_FRAGMENT:
+      by_fragments(g, shift ? cu_text(c, "%s + %lld", to, (long long)shift / 4) : to);
+      break;
+    default:
+      if (reads_shifted(g, dst)) shifted_to_registers(g, b, to, shift);
+      else elems_to_registers(g, b, to, shift);
+  }
+}
+
+// ---- stages
+
+// The statement's values as 16-bit pairs, in the order of the accumulator: an array of cols / 4 words.
+static const char *packed_values(MapGen *g, Elem elem) {
+  Cuda *c = g->c;
+  const Expr *root = &c->k->expr.at[g->m->root];
+  if (root->op == X_LOAD && cu_is(g->at.block, 0)) {
+    const View *v = &c->k->view.at[root->ref];
+    const Buf *b = &c->k->buf.at[v->buf];
+    if (b->layout == LAY_ACC && b->elem == elem && !v->at[1].base) return c->name[v->buf];
+  }
+  bool was = g->packed;
+  g->packed = true;
+  cu_var(c, "u32 x[%lld];", (long long)g->cols / 4);
+  cu_open_elems(g, g->assigned);
+  At lo = cu_elem_at(g, 0), hi = cu_elem_at(g, 1);
+  cu_line(c, "x[e / 2] = %s;", pack(c, elem, value(g, &lo), value(g, &hi)));
+  cu_close_elems(g);
+  g->packed = was;
+  return "x";
+}
+
+// A vector that runs along columns, which many threads hold.
+static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  cu_open_elems(g, g->assigned);
+  At at = cu_elem_at(g, -1);
+  cu_open(c, "if ((e & 2) == 0 && $thread < 4)");
+  cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
+  cu_close(c);
+  cu_close_elems(g);
+}
+
+// A vector along rows, or one column of a tile.
+static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  cu_open_unrolled(c, "r", 2);
+  At at = cu_row_at(g, (Txt){"r", P_NAME});
+  Txt col = b->rank > 1 ? cu_position(c, &at, &dst->at[1]) : (Txt){0};
+  cu_open(c, "if (($lane & 3) == 0)");
+  cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), col), value(g, &at));
+  cu_close(c);
+  cu_close(c);
+}
+
+static void to_stage_fragments(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *fragment = fragment_at(g, dst), *x = packed_values(g, b->elem);
+  cu_open_unrolled(c, "n", g->cols / 16);
+  cu_line(c, "sc_stmatrix(%s, %s + 4 * n);", fragment, x);
+  cu_close(c);
+}
+
+static void to_stage_elems(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  cu_open_elems(g, g->assigned);
+  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+    At at = cu_elem_at(g, odd);
+    Txt row = cu_position(c, &at, &dst->at[0]), col = cu_position(c, &at, &dst->at[1]);
+    cu_store(c, b, cu_stage_elem(c, dst, row, col), value(g, &at));
+  }
+  cu_close_elems(g);
+}
+
+void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
+  switch (g->m->move) {
+    case MOVE_ROWS: to_stage_rows(g, dst, b); break;
+    case MOVE_COLUMNS: to_stage_vector(g, dst, b); break;
+    case MOVE_FRAGMENT: to_stage_fragments(g, dst, b); break;
+    default: to_stage_elems(g, dst, b);
+  }
+}
+
+// ---- tensors
+
+// What must hold for an element, or (cols false) for the elements of a row, to be written; NULL: nothing.
+static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
+  Cuda *c = g->c;
+  const char *in = cu_inside(c, at, dst, true, cols);
+  if (!g->m->cond) return in;
+  const char *cond = cu_paren(c, cu_expr(c, at, g->m->cond), P_AND);
+  return in ? cu_text(c, "%s && %s", in, cond) : cond;
+}
+
+static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *b, bool add, const char *when) {
+  Cuda *c = g->c;
+  const char *to = cu_text(c, "args.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
+  if (when) cu_open(c, "if (%s)", when);
+  if (add)
+    cu_line(c, "%s(&%s, %s);", b->elem == EL_I32 ? "sc_add_int" : "sc_add", to, value(g, at));
+  else cu_line(c, "%s = %s;", to, cu_to(c, (Elem)b->elem, value(g, at)));
+  if (when) cu_close(c);
+}
+
+// The loop over a thread's two rows. Where a row is in the tensor gets a name, if more is to it than the row.
+static At open_rows(MapGen *g, const View *dst) {
+  Cuda *c = g->c;
+  At at = cu_row_at(g, (Txt){"r", P_NAME});
+  cu_open_unrolled(c, "r", 2);
+  for (u32 d = 0; d < dst->rank; d++) {
+    if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
+    cu_var(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
+    at.placed = true;
+    at.place = dst->at[d].base;
+    return at;
+  }
+  return at;
+}
+
+// The same for rows that are written from their first column on: where that is, and what must hold for the row.
+static const char *open_whole_rows(MapGen *g, const View *dst, const char **when) {
+  At at = open_rows(g, dst);
+  View first = *dst;
+  first.at[first.rank - 1].var = -1;
+  *when = guard(g, &at, dst, false);
+  return cu_text(g->c, "args.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
+}
+
+// Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose within each quad.
+static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *x = packed_values(g, b->elem);
+  c->wide[dst->buf] = true;
+  const char *when, *to = open_whole_rows(g, dst, &when);
+  cu_var(c, "u16 *row_out = %s;", to);
+  cu_open_unrolled(c, "n", g->cols / 32);
+  cu_var(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};",
+         x, x, x, x);
+  cu_line(c, "sc_quad_transpose(y, $lane & 3);");
+  if (when) cu_open(c, "if (%s)", when);
+  cu_line(c,
+          "*(uint4 *)(row_out + 32 * n + 8 * ($lane & 3)) = make_uint4(y[0], y[1], y[2], y[3]);");
+  if (when) cu_close(c);
+  cu_close(c);
+  cu_close(c);
+}
+
+// The statement's values in the order of the accumulator: an array of cols / 2 floats.
+static const char *float_values(MapGen *g) {
+  Cuda *c = g->c;
+  const Expr *root = &c->k->expr.at[g->m->root];
+  if (root->op == X_LOAD) {
+    const View *v = &c->k->view.at[root->ref];
+    const Buf *b = &c->k->buf.at[v->buf];
+    if (b->layout == LAY_ACC && b->elem == EL_F32 && !v->at[1].base) {
+      return sc_blocks(c->k, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block.s)
+                                    : c->name[v->buf];
+    }
+  }
+  cu_var(c, "float x[%lld];", (long long)g->cols / 2);
+  cu_open_elems(g, g->assigned);
+  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+    At at = cu_elem_at(g, odd);
+    cu_line(c, "x[%s] = %s;", at.e, value(g, &at));
+  }
+  cu_close_elems(g);
+  return "x";
+}
+
+static void to_tensor_fours(MapGen *g, const char *to, bool add) {
+  Cuda *c = g->c;
+  const char *x = float_values(g);
+  cu_var(c, "float *out = %s;", to);
+  cu_open_unrolled(c, "n", g->cols / 8);
+  cu_line(c, "sc_%s4(out + 512 * n, %s + 4 * n);", add ? "add" : "store", x);
+  cu_close(c);
+}
+
+// Along the tensor's rows: addresses that differ by constants.
+static void add_to_rows(MapGen *g, const View *dst) {
+  Cuda *c = g->c;
+  const char *x = float_values(g);
+  const char *when, *to = open_whole_rows(g, dst, &when);
+  cu_var(c, "float *row_out = %s + $col0;", to);
+  cu_remark(c, "#pragma unroll");
+  cu_open(c, "for (int e = 2 * r; e < %lld; e += 4)", (long long)g->cols / 2);
+  for (int odd = 0; odd < 2; odd++) {
+    At elem = cu_elem_at(g, odd);
+    elem.odd = odd;
+    const char *in = cu_inside(c, &elem, dst, false, true), *both = when && in ? cu_text(c, "%s && %s", when, in) : when ? when : in;
+    if (both) cu_open(c, "if (%s)", both);
+    cu_line(c, "sc_add(row_out + %s, %s[%s]);", cu_col_step(c, &elem), x, elem.e);
+    if (both) cu_close(c);
+  }
+  cu_close(c);
+  cu_close(c);
+}
+
+// One lane of a quad writes a row's element.
+static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
+  At at = open_rows(g, dst);
+  const char *in = guard(g, &at, dst, true);
+  const char *when = cu_text(g->c, "($lane & 3) == 0%s%s", in ? " && " : "", in ? in : "");
+  to_tensor_elem(g, &at, dst, b, add, when);
+  cu_close(g->c);
+}
+
+// Of a vector along columns, which many threads hold, four write.
+static void to_tensor_elems(MapGen *g, const View *dst, const Buf *b, bool add) {
+  cu_open_elems(g, g->assigned);
+  for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
+    At at = cu_elem_at(g, odd);
+    const char *in = guard(g, &at, dst, true);
+    if (g->m->move == MOVE_COLUMNS)
+      in = cu_text(g->c, "(e & 2) == 0 && $thread < 4%s%s", in ? " && " : "", in ? in : "");
+    to_tensor_elem(g, &at, dst, b, add, in);
+  }
+  cu_close_elems(g);
+}
+
+void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
+  g->c->by_thread[dst->buf] = true;
+  switch (g->m->move) {
+    case MOVE_ROWS: to_tensor_rows(g, dst, b, add); break;
+    case MOVE_WIDE: to_tensor_wide(g, dst, b); break;
+    case MOVE_FOUR: to_tensor_fours(g, cu_fours(g->c, &g->at, dst), add); break;
+    case MOVE_ADD_ROWS: add_to_rows(g, dst); break;
+    default: to_tensor_elems(g, dst, b, add);
+  }
+}
+
+// No register tile takes part: elements are dealt to the threads in order, columns fastest.
+void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
+  Cuda *c = g->c;
+  u32 threads = c->k->role.at[c->r].warps * 32u;
+  i64 rows = g->rows ? g->rows : 1, cols = g->cols ? g->cols : 1;
+  cu_open(c, "for (int n = $thread; n < %lld; n += %u)", (long long)(rows * cols), threads);
+  if (g->rows)
+    cu_var(c, cols > 1 ? "const int row = n / %lld;" : "const int row = n;", (long long)cols);
+  if (g->cols)
+    cu_var(c, rows > 1 ? "const int col = n %% %lld;" : "const int col = n;", (long long)cols);
+  At at = g->at;
+  if (b->space == SP_STAGE) {
+    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[b->rank - 1]));
+    cu_store(c, b, to, value(g, &at));
+  } else {
+    c->by_thread[dst->buf] = true;
+    to_tensor_elem(g, &at, dst, b, add, guard(g, &at, dst, true));
+  }
+  cu_close(c);
+}

@@ -1,0 +1,225 @@
+// derive.c - what the hardware needs to be told and a schedule does not say: arrival counts and
+// bytes of barriers, wait-group numbers, proxy fences, and where the warps of an instance have to
+// synchronize among themselves (a "sync": bar.sync).
+//
+// In: a lowered kernel. Out: Ring.full_count, empty_count and bytes, and the Plan of each
+// operation.
+//
+// The full barrier of a stage. A role that fills by copies alone arrives once for each fill: the
+// thread that issues the copies does. If the copies follow the acquire at once, and nothing else
+// belongs to the fill, it arrives at the acquire, and announces all their bytes with it
+// (expect_tx); else it arrives at the commit. In any other role each warp of each instance arrives
+// at the commit; the bytes of its copies, if there are some, are announced before.
+//
+// The empty barrier of a stage. If the threads of an instance read or write the stage themselves,
+// each of its warps arrives. If only products and copies out read it, one arrival is enough, as the
+// thread that waits for these knows when all of them have read. But that one arrival also lets the
+// ring go on for the other warps, which may still be waiting for this very stage. A wait only sees
+// the parity of the barrier's phase, so that a warp which is two phases late never stops waiting.
+// Hence on every path from the wait to the release something must show that all warps are past the
+// wait: a product issued after it has ended, or there has been a sync. A release without either
+// gets a sync of its own; and if no release of the ring in the role has either, each warp arrives
+// instead. (A role whose warps each arrive at every fill of the ring needs none of this: the ring
+// cannot get two phases ahead of a warp.) The counts belong to the role and the ring, and are the
+// same for each fill. In a cluster that multicasts into the ring, a release arrives at the barrier
+// of every CTA.
+//
+// Wait-group numbers, fences and syncs come out of the data flow of step.c, which `flow` runs
+// again to check them. The model of the machine (model/) reads the emitted text, and knows nothing
+// of plans.
+#include "compiler/flow/flow.h"
+
+u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
+  const Role *r = &k->role.at[role];
+  return r->one_tile || k->ring.at[ring].owner != SC_NONE ? 1 : r->instances;
+}
+
+bool sc_only_copies(const Uses *u, u32 role, u32 ring) {
+  return (sc_ring_use(u, role, ring) & (USE_COPY | USE_STORE)) == USE_COPY;
+}
+
+bool sc_warps_fill(const Uses *u, u32 role, u32 ring) {
+  return sc_ring_use(u, role, ring) & USE_FILL && !sc_only_copies(u, role, ring);
+}
+
+static u32 fill_arrivals(const Uses *u, u32 role, u32 ring) {
+  return sc_only_copies(u, role, ring) ? 1 : u->k->role.at[role].warps;
+}
+
+// lagging: by operation of the role, the releases at which a warp may not be past its wait yet.
+static u32 release_arrivals(const Uses *u, u32 role, u32 ring, const bool *lagging) {
+  const Role *r = &u->k->role.at[role];
+  if (sc_ring_use(u, role, ring) & USE_THREADS) return r->warps;
+  for (u32 i = 0; i < r->code.n; i++) {
+    if (r->code.at[i].op == OP_RELEASE && r->code.at[i].arg[0] == ring && !lagging[i]) return 1;
+  }
+  return r->warps;
+}
+
+static void count_arrivals(const Uses *u, Kernel *k, u32 ring, bool *const *lagging) {
+  Ring *r = &k->ring.at[ring];
+  r->full_count = r->empty_count = r->bytes = 0;
+  for (u32 i = 0; i < k->role.n; i++) {
+    u8 use = sc_ring_use(u, i, ring);
+    u32 takers = sc_takers(k, i, ring);
+    if (use & USE_FILL) r->full_count += takers * fill_arrivals(u, i, ring);
+    if (use & USE_DRAIN) r->empty_count += takers * release_arrivals(u, i, ring, lagging[i]);
+  }
+  if (r->multicast) r->empty_count *= sc_cluster(k);
+}
+
+// ---- bytes
+
+static i64 view_bytes(const Kernel *k, u32 view) {
+  const View *v = &k->view.at[view];
+  const Buf *b = &k->buf.at[v->buf];
+  i64 n = sc_elem[b->elem].bytes;
+  for (u32 d = 0; d < v->rank; d++)
+    if (v->at[d].slice) n *= b->ext[d];
+  return n;
+}
+
+// How often a block's body runs, or -1 if only the run knows.
+static i64 times_run(const Kernel *k, const Ins *open) {
+  i64 from, to, n;
+  if (open->op != OP_FOR || !x_const_int(k, open->arg[1], &from) ||
+      !x_const_int(k, open->arg[2], &to))
+    return -1;
+  return __builtin_sub_overflow(to, from, &n) || n > SC_MAX_TX ? SC_MAX_TX : n < 0 ? 0 : n;
+}
+
+Fill sc_fill(const Kernel *k, const Code *code, u32 pc) {
+  u32 ring = code->at[pc].arg[0], depth = 0;
+  i64 times[SC_MAX_NEST + 1] = {1};  // by depth: how often code there runs a fill, or -1
+  Fill fill = {FILL_KNOWN, 0, pc};
+  for (u32 i = pc + 1; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    u8 effects = sc_op[ins->op].effects;
+    if (effects & OPENS) {
+      i64 n = times_run(k, ins);
+      if (++depth > SC_MAX_NEST) return (Fill){FILL_VARIES, 0, i};
+      times[depth] = n < 0 || times[depth - 1] < 0      ? -1
+                     : n * times[depth - 1] > SC_MAX_TX ? SC_MAX_TX
+                                                        : n * times[depth - 1];
+    }
+    bool same = (ins->op == OP_COMMIT || ins->op == OP_ACQUIRE) && ins->arg[0] == ring;
+    if (same && !depth) return fill;
+    if (same || (effects & (CLOSES | SPLITS) && !depth)) return (Fill){FILL_SPLIT, 0, i};
+    if (effects & CLOSES) depth--;
+    if (ins->op != OP_COPYIN || k->buf.at[k->view.at[ins->arg[0]].buf].ring != ring) continue;
+    if (times[depth] < 0) return (Fill){FILL_VARIES, 0, i};
+    fill.bytes += times[depth] * view_bytes(k, ins->arg[0]);
+    if (fill.bytes > SC_MAX_TX) fill.bytes = SC_MAX_TX;
+  }
+  return fill;
+}
+
+static bool plan_fill(Sc *sc, Kernel *k, const Role *role, u32 pc) {
+  Ins *ins = &role->code.at[pc];
+  Ring *ring = &k->ring.at[ins->arg[0]];
+  Fill fill = sc_fill(k, &role->code, pc);
+  if (fill.kind != FILL_KNOWN) {
+    Diag *d =
+        sc_report(sc, D_R5_SPLIT, ins->span,
+                  fill.kind == FILL_VARIES
+                      ? "how many bytes are copied into this fill of '%s' is known only at run time"
+                      : "the fill of '%s' that opens here is not committed in the same block",
+                  ring->name);
+    if (fill.kind == FILL_VARIES)
+      sc_note(sc, d, role->code.at[fill.at].span,
+              "this copy depends on a condition or a count of the run");
+    sc_help(sc, d,
+            fill.kind == FILL_VARIES
+                ? "copy always (what lies outside the tensor reads zero), or acquire and commit "
+                  "'%s' under the same condition"
+                : "put 'acquire %s', its copies and 'commit %s' into one block",
+            ring->name, ring->name);
+    return false;
+  }
+  if (fill.bytes >= SC_MAX_TX) {
+    Diag *d = sc_report(sc, D_R9_BYTES, ins->span,
+                        "the copies of one fill of '%s' bring 1 MiB or more", ring->name);
+    sc_help(sc, d, "an mbarrier counts fewer than 2^20 bytes a phase: fill '%s' in several stages",
+            ring->name);
+    return false;
+  }
+  ins->plan.bytes = (u32)fill.bytes;
+  if (ins->plan.bytes > ring->bytes) ring->bytes = ins->plan.bytes;
+  return true;
+}
+
+static bool copies_into(const Kernel *k, const Ins *ins, u32 ring) {
+  return ins->op == OP_COPYIN && k->buf.at[k->view.at[ins->arg[0]].buf].ring == ring;
+}
+
+// The acquire of the fill that a commit closes, if its copies stand between the two and nothing
+// else; SC_NONE: another fill.
+static u32 opened_at_once(const Kernel *k, const Code *code, u32 commit) {
+  u32 ring = code->at[commit].arg[0], first = commit;
+  while (first && copies_into(k, &code->at[first - 1], ring)) first--;
+  bool opens = first && first < commit && code->at[first - 1].op == OP_ACQUIRE &&
+               code->at[first - 1].arg[0] == ring;
+  return opens ? first - 1 : SC_NONE;
+}
+
+// Either the acquire or the commit of a fill arrives, never both.
+static void plan_arrival(const Uses *u, u32 role, Code *code, u32 commit) {
+  u32 ring = code->at[commit].arg[0];
+  u32 early = sc_only_copies(u, role, ring) ? opened_at_once(u->k, code, commit) : SC_NONE;
+  code->at[early == SC_NONE ? commit : early].plan.arrivals = (u16)fill_arrivals(u, role, ring);
+}
+
+// Plans all but what the data flow finds. False after an error.
+static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *lagging) {
+  Role *r = &k->role.at[role];
+  bool ok = true;
+  for (u32 i = 0; i < r->code.n; i++) {
+    Ins *ins = &r->code.at[i];
+    switch (ins->op) {
+      case OP_ACQUIRE:
+        if (sc_ring_use(u, role, ins->arg[0]) & USE_COPY && !plan_fill(sc, k, r, i)) ok = false;
+        break;
+      case OP_COMMIT: plan_arrival(u, role, &r->code, i); break;
+      case OP_RELEASE:
+        ins->plan.arrivals = (u16)release_arrivals(u, role, ins->arg[0], lagging);
+        break;
+      case OP_COPYIN: ins->plan.bytes = (u32)view_bytes(k, ins->arg[0]); break;
+      case OP_COPYOUT:
+      case OP_COPYADD: ins->plan.bytes = (u32)view_bytes(k, ins->arg[1]); break;
+      default: break;
+    }
+  }
+  return ok;
+}
+
+static void forget_plans(Kernel *k) {
+  for (u32 i = 0; i < k->role.n; i++) {
+    Code *code = &k->role.at[i].code;
+    for (u32 j = 0; j < code->n; j++) code->at[j].plan = (Plan){0};
+  }
+}
+
+// By role and operation: the releases at which a warp may not be past its wait yet.
+static bool **find_lagging(Sc *sc, Kernel *k, Uses *uses) {
+  bool **lagging = NEWS(sc, bool *, k->role.n + 1);
+  for (u32 i = 0; i < k->role.n; i++) {
+    lagging[i] = NEWS(sc, bool, k->role.at[i].code.n + 1);
+    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .lagging = lagging[i]};
+    sc_walk(&f);
+  }
+  return lagging;
+}
+
+bool sc_derive(Sc *sc, Kernel *k) {
+  Uses *uses = sc_uses(sc, k);
+  u32 before = sc->errors;
+  forget_plans(k);
+  bool ok = true, **lagging = find_lagging(sc, k, uses);
+  for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i, lagging);
+  for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i, lagging[i]);
+  for (u32 i = 0; i < k->role.n && ok; i++) {
+    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .derive = true};
+    sc_walk(&f);
+  }
+  return ok && sc->errors == before;
+}

@@ -1,0 +1,210 @@
+// tensor.c - tensors in global memory, as threads and the copy engine of one instance access
+// them: what must have been waited for (R3), where the threads need a sync, and where a proxy fence
+// is missing between what they do and what the copy engine does. Copies out are in no order among
+// themselves or with anything else until they are visible (PTX ISA 9.0, 9.7.9.25: bulk copies), so
+// whatever may access the same elements waits for them. Which elements an access has is looked at
+// only between threads: a copy counts as one of the whole tensor.
+#include "compiler/flow/flow.h"
+
+// ---- copies out that may be on their way
+
+static const char *deed(const Ins *ins, const Access *a) {
+  if (!a->write) return "read";
+  return ins->op == OP_MAPADD || ins->op == OP_COPYADD ? "added to" : "written";
+}
+
+// No copy out of these kinds to the tensor may still be on its way (R3).
+static void want_seen(Flow *f, const Ins *ins, const Access *a, u32 kinds) {
+  const View *v = &f->k->view.at[a->view];
+  const Queue *q = &f->now->copy;
+  u32 i = q->n;
+  while (i && (q->at[i - 1].dst != v->buf || !(sc_unseen(f, &q->at[i - 1]) & kinds))) i--;
+  if (!i && !(f->now->unseen[v->buf] & kinds)) return;
+  if (f->report) {
+    Diag *d = sc_report(f->sc, D_R3_VISIBLE, a->async ? ins->span : v->span,
+                        "'%s' is %s while copies out to it may not be visible yet",
+                        sc_buf_name(f, v->buf), deed(ins, a));
+    u32 site = i ? q->at[i - 1].site : f->now->unseen_site[v->buf];
+    sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
+    sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)",
+            sc_buf_name(f, v->buf));
+  }
+  sc_retire_copies(f, i, true);
+  f->now->unseen[v->buf] = 0;
+}
+
+// The thread that issued the copies knows that they have read their stages, or are visible; the
+// others will after a sync.
+void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen) {
+  for (u32 i = 0; i < n; i++) {
+    const Flight *flight = &s->copy.at[i];
+    Ref from = flight->ref[0];
+    if (from.ring != SC_NONE) s->ring[from.ring].hold[from.hold].unordered.set |= UNSYNCED_COPY;
+    if (seen) s->tensor[flight->dst].set |= UNSYNCED_COPY;
+  }
+  for (u32 i = 0; i < k->buf.n && seen; i++) {
+    if (s->unseen[i]) s->tensor[i].set |= UNSYNCED_COPY;
+  }
+}
+
+// ---- threads
+
+// Is it the same thread that did what `before` says and that does this, wherever the tensor's
+// elements are the same?
+static bool by_same(const Flow *f, Touch before, const Access *a) {
+  return sc_needs_no_sync(f->uses, &f->r->code, before, (Touch){f->pc, a->view});
+}
+
+bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const Access *a) {
+  const Unordered *d = &f->now->tensor[f->k->view.at[a->view].buf];
+  bool adds = ins->op == OP_MAPADD && a->write;
+  if (d->set & UNSYNCED_COPY || (d->set & UNSYNCED_ADD && !adds)) return true;
+  if (d->set & UNSYNCED_WRITE && !by_same(f, d->writer, a)) return true;
+  return a->write && d->set & UNSYNCED_READ && !by_same(f, d->reader, a);
+}
+
+static Touch only(const Flow *f, bool another, Touch before, const Access *a) {
+  bool same = before.pc == f->pc && before.view == a->view;
+  return another && !same ? (Touch){SC_NONE, SC_NONE} : (Touch){f->pc, a->view};
+}
+
+void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a) {
+  Unordered *d = &f->now->tensor[f->k->view.at[a->view].buf];
+  bool adds = ins->op == OP_MAPADD && a->write;
+  want_seen(f, ins, a, UNSEEN_ANY);
+  if (adds) {
+    d->set |= UNFENCED_ADD | UNSYNCED_ADD;
+  } else if (a->write) {
+    d->writer = only(f, d->set & UNSYNCED_WRITE, d->writer, a);
+    d->set |= UNFENCED_WRITE | UNSYNCED_WRITE;
+  } else {
+    d->reader = only(f, d->set & UNSYNCED_READ, d->reader, a);
+    d->set |= UNFENCED_READ | UNSYNCED_READ;
+  }
+}
+
+// ---- copies, and what others are told
+
+u32 sc_copy_tensor(Flow *f, const Ins *ins) {
+  bool in = ins->op == OP_COPYIN, add = ins->op == OP_COPYADD;
+  Access a = {ins->arg[in ? 1 : 0], !in, true};
+  u8 unordered = f->now->tensor[f->k->view.at[a.view].buf].set;
+  want_seen(f, ins, &a, in ? UNSEEN_ANY : add ? UNSEEN_STORE : UNSEEN_ADD);
+  if (in) unordered &= (u8) ~(UNFENCED_READ | UNSYNCED_READ);
+  if (unordered & (UNFENCED_WRITE | UNFENCED_READ | UNFENCED_ADD))
+    return NEED_FENCE | NEED_SYNC | NEED_GLOBAL;
+  return unordered & (UNSYNCED_WRITE | UNSYNCED_READ | UNSYNCED_ADD) ? NEED_SYNC : 0;
+}
+
+// The bits of a table by role, united over all other roles; and over this one, too, if it has
+// several instances.
+static u8 elsewhere(const Flow *f, const u8 *table, u32 width, u32 at) {
+  u8 all = 0;
+  for (u32 r = 0; r < f->k->role.n; r++) {
+    if (r != f->role || f->k->role.at[r].instances > 1) all |= table[r * width + at];
+  }
+  return all;
+}
+
+static u8 others_ring(const Flow *f, u32 ring) {
+  return elsewhere(f, f->uses->ring, f->k->ring.n, ring);
+}
+static u8 others_tensor(const Flow *f, u32 buf) {
+  return elsewhere(f, f->uses->tensor, f->k->buf.n, buf);
+}
+
+// Must what others do to a tensor come before or after a write, or a read? (Stores to one tensor by
+// several roles or instances are taken to be of different elements: where they are not, no order
+// makes it right.)
+static bool conflicts(bool write, u8 does) {
+  return does & (write ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
+}
+
+// (A stage that is being filled belongs to who fills it.)
+bool sc_others_matter(const Flow *f, const Access *a) {
+  const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
+  if (b->space == SP_TENSOR)
+    return conflicts(a->write, others_tensor(f, f->k->view.at[a->view].buf));
+  if (b->space != SP_STAGE || f->k->view.at[a->view].fill ||
+      f->k->ring.at[b->ring].owner != SC_NONE)
+    return false;
+  return others_ring(f, b->ring) & (a->write ? USE_THREADS | USE_ASYNC : USE_INPLACE);
+}
+
+// Stages of shared rings that are held, and written or read by these threads.
+static u32 hand_over_stages(const Flow *f, bool one) {
+  const Kernel *k = f->k;
+  u32 need = 0;
+  for (u32 r = 0; r < k->ring.n; r++) {
+    const RingState *ring = &f->now->ring[r];
+    u8 unordered = 0, use = k->ring.at[r].owner == SC_NONE ? others_ring(f, r) : 0;
+    for (u32 h = 0; h < ring->held; h++) unordered |= ring->hold[h].unordered.set;
+    if (unordered & UNFENCED_WRITE && use & USE_ASYNC) need |= NEED_FENCE;
+    if (one && unordered & (UNFENCED_WRITE | UNSYNCED_WRITE) && use & (USE_THREADS | USE_ASYNC))
+      need |= NEED_SYNC;
+    if (one && unordered & (UNFENCED_READ | UNSYNCED_READ) && use & USE_INPLACE) need |= NEED_SYNC;
+  }
+  return need;
+}
+
+static u32 hand_over_tensors(const Flow *f, bool one) {
+  u32 need = 0;
+  for (u32 b = 0; b < f->k->buf.n; b++) {
+    u8 unordered = f->now->tensor[b].set, does = others_tensor(f, b);
+    bool wrote = unordered & (UNFENCED_WRITE | UNFENCED_ADD), read = unordered & UNFENCED_READ;
+    if ((wrote && does & DOES_COPY) || (read && does & DOES_COPY_TO))
+      need |= NEED_FENCE | NEED_GLOBAL;
+    wrote |= (unordered & (UNSYNCED_WRITE | UNSYNCED_ADD)) != 0;
+    read |= (unordered & UNSYNCED_READ) != 0;
+    if (one && ((wrote && conflicts(true, does)) || (read && conflicts(false, does))))
+      need |= NEED_SYNC;
+  }
+  return need;
+}
+
+// The roles, as a set, that go on when this operation arrives.
+static u32 told_by(const Flow *f, const Ins *ins) {
+  u32 set = 0;
+  if (ins->op == OP_RELEASE) return f->k->ring.at[ins->arg[0]].fillers;
+  if (ins->op != OP_PASS) return f->k->ring.at[ins->arg[0]].drainers;
+  const Turn *t = &f->k->turn.at[ins->arg[0]];
+  for (u32 i = 0; i < t->members; i++) set |= 1u << t->member[i];
+  return set;
+}
+
+// Does one of them read the tensor, other than this instance?
+static bool read_by(const Flow *f, u32 roles, u32 buf) {
+  for (u32 r = 0; r < f->k->role.n; r++) {
+    bool other = r != f->role || f->k->role.at[r].instances > 1;
+    if (roles >> r & 1 && other &&
+        f->uses->tensor[r * f->k->buf.n + buf] & (DOES_READ | DOES_COPY_FROM))
+      return true;
+  }
+  return false;
+}
+
+// A copy out of which only the source has been waited for may not be visible yet: those who are
+// told to go on must not read the tensor.
+static void want_told(Flow *f, const Ins *ins) {
+  u32 told = told_by(f, ins);
+  for (u32 b = 0; b < f->k->buf.n; b++) {
+    u32 in_flight = sc_flight_to(&f->now->copy, b, 0);
+    if ((!(f->now->unseen[b] & UNSEEN_ANY) && !in_flight) || !read_by(f, told, b)) continue;
+    if (f->report) {
+      Diag *d = sc_report(
+          f->sc, D_R3_VISIBLE, ins->span,
+          "others are told to go on, and read '%s', while copies out to it may not be visible yet",
+          sc_buf_name(f, b));
+      u32 site = in_flight ? f->now->copy.at[in_flight - 1].site : f->now->unseen_site[b];
+      sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
+      sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)",
+              sc_buf_name(f, b));
+    }
+    f->now->unseen[b] = 0;
+  }
+}
+
+u32 sc_hand_over(Flow *f, const Ins *ins, bool one) {
+  want_told(f, ins);
+  return hand_over_stages(f, one) | hand_over_tensors(f, one);
+}

@@ -1,0 +1,488 @@
+// facts.c - from expressions to linear forms, and what is known of them. In: a kernel's
+// expressions, requirements and grid, and the loops and conditions around an operation. Out: forms
+// whose equality is that of polynomials over atoms, intervals of atoms, and a stack of forms that
+// are not negative.
+//
+// The idea: everything that is not a sum or a product is an atom, and what it is becomes
+// inequalities about it: q = a / n is n q <= a < n q + n. Remainders and quotients that are rounded
+// up are written with quotients that are rounded down. Atoms are numbered after what they are made
+// of. What an equality says of an atom replaces it.
+#include "compiler/ir/linear.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const Interval all = {-SC_FAR, SC_FAR};
+
+// ---- atoms
+
+static u64 mix(u64 h, u64 v) {
+  h = (h ^ v) * 0x9e3779b97f4a7c15u;
+  return h ^ h >> 29;
+}
+
+static u64 hash_form(const Lin *x) {
+  u64 h = x ? mix(1, (u64)x->c) : 0;
+  for (u32 i = 0; x && i < x->n; i++) {
+    h = mix(h, (u64)x->at[i].by);
+    for (u32 j = 0; j < LIN_DEGREE; j++) h = mix(h, x->at[i].atom[j]);
+  }
+  return h;
+}
+
+static bool same_form(const Lin *a, const Lin *b) { return a && b ? sc_lin_same(a, b) : a == b; }
+
+static u32 *slot_of(const Facts *f, const Atom *a) {
+  u64 h = mix(mix(mix(a->op, a->ref), hash_form(a->a)), hash_form(a->b));
+  for (u32 i = (u32)h & (f->slots - 1);; i = (i + 1) & (f->slots - 1)) {
+    const Atom *b = &f->atom.at[f->slot[i]];
+    bool same =
+        b->op == a->op && b->ref == a->ref && same_form(a->a, b->a) && same_form(a->b, b->b);
+    if (!f->slot[i] || same) return &f->slot[i];
+  }
+}
+
+static void make_slots(Facts *f, u32 slots) {
+  f->slot = NEWS(f->sc, u32, slots);
+  f->slots = slots;
+  for (u32 i = 1; i < f->atom.n; i++) *slot_of(f, &f->atom.at[i]) = i;
+}
+
+// Is stored, so that it stays where it is.
+static const Lin *keep(Facts *f, const Lin *x) {
+  Lin *kept = sc_new(f->sc, offsetof(Lin, at) + x->n * sizeof(Term));
+  sc_lin_copy(kept, x);
+  return kept;
+}
+
+static bool form_varies(const Facts *f, const Lin *x) {
+  for (u32 i = 0; x && i < x->n; i++) {
+    for (u32 j = 0; j < LIN_DEGREE; j++) {
+      if (f->atom.at[x->at[i].atom[j]].varies) return true;
+    }
+  }
+  return false;
+}
+
+u32 sc_form_atom(Facts *f, Atom a) {
+  u32 *slot = slot_of(f, &a);
+  if (*slot) return *slot;
+  if (f->atom.n >= f->slots / 2) {
+    make_slots(f, f->slots * 2);
+    slot = slot_of(f, &a);
+  }
+  a.varies |= form_varies(f, a.a) || form_varies(f, a.b);
+  a.a = a.a ? keep(f, a.a) : NULL;
+  a.b = a.b ? keep(f, a.b) : NULL;
+  a.told = all;
+  if (a.op == X_DIM || a.op == X_AXIS || a.op == X_INST || a.op == X_ABS) a.told.lo = 0;
+  if (a.op == X_INST) a.told.hi = (i64)f->k->role.at[a.ref].instances - 1;
+  PUSH(f->sc, &f->atom, a);
+  return *slot = f->atom.n - 1;
+}
+
+// ---- forms
+
+static Lin of_atom(Facts *f, ExprOp op, u32 ref, const Lin *a, const Lin *b) {
+  return sc_lin_atom(sc_form_atom(f, (Atom){.op = op, .ref = ref, .a = a, .b = b}));
+}
+
+// (floor(a / m) + c) / n is (a + c m) / (m n).
+static bool in_quotient(Facts *f, Lin *a, i64 *n) {
+  const Atom *q =
+      a->n == 1 && a->at[0].by == 1 && !a->at[0].atom[1] ? &f->atom.at[a->at[0].atom[0]] : NULL;
+  if (!q || q->op != X_IDIV || q->b->n || q->b->c <= 0 || q->b->c > INT32_MAX || *n > INT32_MAX)
+    return false;
+  Lin sum = sc_lin_int(a->c);
+  if (!sc_lin_mul(a, &sum, q->b) || !sc_lin_add(a, q->a, 1)) return false;
+  *n *= q->b->c;
+  return true;
+}
+
+// floor(a / n), n > 0: what divides is taken out, and what is common to all of the rest and n.
+static bool divide_by(Facts *f, const Lin *a, i64 n, Lin *out) {
+  Lin rest = sc_lin_int(sc_floormod(a->c, n));
+  *out = sc_lin_int(sc_floordiv(a->c, n));
+  for (u32 i = 0; i < a->n; i++) {
+    Lin *to = a->at[i].by % n ? &rest : out;
+    to->at[to->n] = a->at[i];
+    to->at[to->n++].by /= to == out ? n : 1;
+  }
+  if (!rest.n) return true;
+  i64 common = sc_gcd(sc_lin_step(&rest), n);
+  rest.c = sc_floordiv(rest.c, common);
+  for (u32 i = 0; i < rest.n; i++) rest.at[i].by /= common;
+  n /= common;
+  if (n == 1) return sc_lin_add(out, &rest, 1);
+  Lin inner = rest, by, q;
+  if (in_quotient(f, &inner, &n)) {
+    if (!divide_by(f, &inner, n, &q)) return false;
+  } else {
+    by = sc_lin_int(n);
+    q = of_atom(f, X_IDIV, 0, &rest, &by);
+  }
+  return sc_lin_add(out, &q, 1);
+}
+
+static bool quotient(Facts *f, const Lin *a, const Lin *b, Lin *out) {
+  if (!b->n && b->c > 0) return divide_by(f, a, b->c, out);
+  *out = of_atom(f, X_IDIV, 0, a, b);
+  return true;
+}
+
+// Rounded up: of a constant by adding to the dividend, of what may be negative as -floor(-a / b).
+static bool quotient_up(Facts *f, const Lin *a, const Lin *b, Lin *out) {
+  Lin sum = *a, q, minus = sc_lin_int(0);
+  if (!b->n && b->c > 0) {
+    Lin less = sc_lin_int(b->c - 1);
+    return sc_lin_add(&sum, &less, 1) && divide_by(f, &sum, b->c, out);
+  }
+  *out = sc_lin_int(0);
+  return sc_lin_add(&minus, a, -1) && quotient(f, &minus, b, &q) && sc_lin_add(out, &q, -1);
+}
+
+static bool remainder_of(Facts *f, const Lin *a, const Lin *b, Lin *out) {
+  Lin q, part;
+  sc_lin_copy(out, a);
+  return quotient(f, a, b, &q) && sc_lin_mul(&part, &q, b) && sc_lin_add(out, &part, -1);
+}
+
+static Lin choice(Facts *f, Xid cond, const Lin *a, const Lin *b) {
+  bool varies = f->k->expr.at[cond].deps & DEP_LOOP;
+  return sc_lin_atom(
+      sc_form_atom(f, (Atom){X_WHERE, .varies = varies, .ref = cond, .a = a, .b = b}));
+}
+
+static Lin extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
+  bool swap = hash_form(a) > hash_form(b);
+  if (sc_lin_same(a, b)) return *a;
+  return of_atom(f, op, 0, swap ? b : a, swap ? a : b);
+}
+
+static void leaf(Facts *f, Xid x, Lin *out) {
+  const Expr *e = &f->k->expr.at[x];
+  bool named =
+      e->op == X_DIM || e->op == X_AXIS || e->op == X_INST || e->op == X_LOOP || e->op == X_IDX;
+  Atom a = {.op = named ? e->op : X_LOAD, .ref = named ? e->ref : x, .varies = e->deps & DEP_LOOP};
+  *out = sc_lin_atom(sc_form_atom(f, a));
+}
+
+static bool build(Facts *f, Xid x, Lin *out) {
+  const Expr *e = &f->k->expr.at[x];
+  bool inner =
+      e->op == X_NEG || e->op == X_ABS || (e->op >= X_ADD && e->op <= X_MAX) || e->op == X_WHERE;
+  if (e->op == X_INT) return *out = sc_lin_int(0), sc_lin_add(out, &(Lin){.c = e->num.i}, 1);
+  if (!inner || e->op == X_DIV) return leaf(f, x, out), true;
+  Lin a = sc_lin_int(0), b = a;
+  sc_lin_copy(&a, sc_form(f, e->op == X_WHERE ? e->b : e->a));
+  sc_lin_copy(&b, sc_form(f, e->op == X_WHERE ? e->c : e->b));
+  switch (e->op) {
+    case X_NEG: return *out = sc_lin_int(0), sc_lin_add(out, &a, -1);
+    case X_ADD: return *out = a, sc_lin_add(out, &b, 1);
+    case X_SUB: return *out = a, sc_lin_add(out, &b, -1);
+    case X_MUL: return sc_lin_mul(out, &a, &b);
+    case X_IDIV: return quotient(f, &a, &b, out);
+    case X_CDIV: return quotient_up(f, &a, &b, out);
+    case X_MOD: return remainder_of(f, &a, &b, out);
+    case X_ABS: return *out = of_atom(f, X_ABS, 0, &a, NULL), true;
+    case X_WHERE: return *out = choice(f, e->a, &a, &b), true;
+    default: return *out = extreme(f, e->op, &a, &b), true;
+  }
+}
+
+const Lin *sc_form(Facts *f, Xid x) {
+  while (f->form.n <= x) PUSH(f->sc, &f->form, NULL);
+  if (f->form.at[x]) return f->form.at[x];
+  Lin form = sc_lin_int(0);
+  if (x && !build(f, x, &form)) leaf(f, x, &form);
+  const Lin *kept = keep(f, &form);
+  return f->form.at[x] = kept;
+}
+
+// ---- intervals
+
+Interval sc_atom_interval(Facts *f, u32 atom) {
+  Atom a = f->atom.at[atom];
+  if (a.epoch == f->epoch) return a.now;
+  Interval now = all, p = a.a ? sc_form_interval(f, a.a) : all,
+           q = a.b ? sc_form_interval(f, a.b) : all;
+  if (a.op == X_WHERE) now = sc_interval_both(p, q);
+  else if (a.a) now = sc_interval(a.op, p, q);
+  if (a.told.lo > now.lo) now.lo = a.told.lo;
+  if (a.told.hi < now.hi) now.hi = a.told.hi;
+  f->atom.at[atom].epoch = f->epoch;
+  return f->atom.at[atom].now = now;
+}
+
+static Interval term_interval(Facts *f, const Term *t) {
+  Interval all_of = {t->by, t->by};
+  for (u32 i = 0; i < LIN_DEGREE && t->atom[i]; i++) {
+    all_of = sc_interval(X_MUL, all_of, sc_atom_interval(f, t->atom[i]));
+  }
+  return all_of;
+}
+
+Interval sc_form_interval(Facts *f, const Lin *x) {
+  Interval sum = {x->c, x->c};
+  for (u32 i = 0; i < x->n; i++) sum = sc_interval(X_ADD, sum, term_interval(f, &x->at[i]));
+  return sum;
+}
+
+// ---- facts
+
+u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
+  const Atom a = f->atom.at[atom];
+  const Lin x = sc_lin_atom(atom), one = sc_lin_int(-1);
+  const bool least = a.op == X_MIN, most = a.op == X_MAX || a.op == X_ABS;
+  Lin product;
+  if (least || most) {
+    out[0] = out[1] = sc_lin_int(0);
+    const Lin *b = a.op == X_ABS ? a.a : a.b;
+    bool ok = sc_lin_add(&out[0], &x, least ? -1 : 1) && sc_lin_add(&out[0], a.a, least ? 1 : -1) &&
+              sc_lin_add(&out[1], &x, least ? -1 : 1) &&
+              sc_lin_add(&out[1], b, least || a.op == X_ABS ? 1 : -1);
+    return ok ? 2 : 0;
+  }
+  // What divides is not 0: so where it is not negative, it is positive.
+  if (a.op != X_IDIV || sc_form_interval(f, a.b).lo < 0 || !sc_lin_mul(&product, &x, a.b)) return 0;
+  sc_lin_copy(&out[0], a.a);
+  sc_lin_copy(&out[1], &product);
+  sc_lin_copy(&out[2], a.b);
+  bool ok = sc_lin_add(&out[0], &product, -1) && sc_lin_add(&out[1], a.b, 1) &&
+            sc_lin_add(&out[1], a.a, -1) && sc_lin_add(&out[1], &one, 1) &&
+            sc_lin_add(&out[2], &one, 1);
+  return ok ? (a.b->n ? 3 : 2) : 0;
+}
+
+bool sc_know(Facts *f, Lin *x) {
+  for (u32 i = 0; i < f->solved.n; i++) {
+    if (!sc_lin_replace(x, f->solved.at[i].atom, &f->solved.at[i].is)) return false;
+  }
+  return true;
+}
+
+// The least or greatest value that a fact leaves an atom, from the interval of all else in it.
+static void narrow(Facts *f, const Lin *least0, u32 term) {
+  const Term *t = &least0->at[term];
+  Lin rest = *least0;
+  if (t->atom[1]) return;
+  rest.n--;
+  memmove(rest.at + term, rest.at + term + 1, (rest.n - term) * sizeof *t);
+  i64 hi = sc_form_interval(f, &rest).hi;
+  Atom *a = &f->atom.at[t->atom[0]];
+  Interval now = a->told;
+  if (hi >= SC_FAR / 2 || hi <= -SC_FAR / 2) return;
+  if (t->by > 0 && -sc_floordiv(hi, t->by) > now.lo) now.lo = -sc_floordiv(hi, t->by);
+  if (t->by < 0 && sc_floordiv(hi, -t->by) < now.hi) now.hi = sc_floordiv(hi, -t->by);
+  if (now.lo == a->told.lo && now.hi == a->told.hi) return;
+  PUSH(f->sc, &f->narrowed, ((Narrowed){f->fact.n, t->atom[0], a->told}));
+  a->told = now;
+  f->epoch++;
+}
+
+// FOLLOW: what follows from what a fact is made of, and from what that is. Of more facts than MOST
+// only the outer ones are kept.
+enum { FOLLOW = 2, MOST = 250 };
+
+static void say_vague(Facts *f, u8 deps) {
+  PUSH(f->sc, &f->fact, ((Fact){.kind = FACT_VAGUE, .deps = deps}));
+}
+
+static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow);
+
+static void push_atoms(Facts *f, const Lin *x, u32 follow) {
+  Lin next[ATOM_FACTS];
+  for (u32 i = 0; i < x->n; i++) {
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
+      u32 n = sc_atom_facts(f, x->at[i].atom[j], next);
+      for (u32 d = 0; d < n; d++) push(f, FACT_FOLLOWS, &next[d], follow - 1);
+    }
+  }
+}
+
+static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
+  Lin g = *least0;
+  bool known = sc_know(f, &g);
+  i64 step = sc_lin_step(&g);
+  if (known && !step && g.c >= 0) return;
+  if (!known || !step || f->fact.n > MOST) {  // too large, or it never holds
+    say_vague(f, DEP_LOOP | DEP_INST);
+    return;
+  }
+  g.c = sc_floordiv(g.c, step);
+  for (u32 i = 0; i < g.n; i++) g.at[i].by /= step;
+  PUSH(f->sc, &f->fact, ((Fact){.kind = kind, .least0 = g}));
+  f->epoch++;
+  if (follow) push_atoms(f, &g, follow);
+  for (u32 i = 0; i < g.n; i++) narrow(f, &g, i);
+}
+
+void sc_fact_push(Facts *f, FactKind kind, const Lin *least0) { push(f, kind, least0, FOLLOW); }
+
+static bool mentions(const Lin *x, u32 atom) {
+  for (u32 i = 0; i < x->n; i++) {
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
+      if (x->at[i].atom[j] == atom) return true;
+    }
+  }
+  return false;
+}
+
+// x is 0: an atom in it that stands alone is written as the rest, here and in what is known.
+static void solve(Facts *f, const Lin *zero) {
+  for (u32 i = 0; i < zero->n; i++) {
+    const Term t = zero->at[i];
+    Lin is = sc_lin_int(0);
+    if ((t.by != 1 && t.by != -1) || t.atom[1]) continue;
+    Lin self = sc_lin_atom(t.atom[0]);
+    if (!sc_lin_add(&is, zero, -t.by) || !sc_lin_add(&is, &self, 1) || mentions(&is, t.atom[0]))
+      continue;
+    u32 n = f->fact.n;
+    Interval told = f->atom.at[t.atom[0]].told;
+    PUSH(f->sc, &f->solved, ((Solved){f->fact.n, t.atom[0], is}));
+    for (u32 j = 0; j < n; j++) {
+      Lin g = f->fact.at[j].least0;
+      if (f->fact.at[j].kind != FACT_VAGUE && mentions(&g, t.atom[0])) push(f, FACT_FOLLOWS, &g, 0);
+    }
+    Lin lo = sc_lin_int(-told.lo);
+    if (told.lo > -SC_FAR / 2 && sc_lin_add(&lo, &is, 1)) push(f, FACT_FOLLOWS, &lo, 0);
+    return;
+  }
+}
+
+// ---- conditions
+
+static void say_less(Facts *f, Xid a, Xid b, i64 by) {  // a + by <= b
+  Lin g = sc_lin_int(-by);
+  bool known = sc_lin_add(&g, sc_form(f, b), 1) && sc_lin_add(&g, sc_form(f, a), -1);
+  if (known) sc_fact_push(f, FACT_SAID, &g);
+  else say_vague(f, DEP_LOOP | DEP_INST);
+}
+
+static void say_equal(Facts *f, Xid a, Xid b) {
+  Lin zero = sc_lin_int(0);
+  say_less(f, a, b, 0);
+  say_less(f, b, a, 0);
+  bool ok = sc_lin_add(&zero, sc_form(f, a), 1) && sc_lin_add(&zero, sc_form(f, b), -1);
+  if (ok && sc_know(f, &zero)) solve(f, &zero);
+}
+
+// Of two of which one cannot be less than the other.
+static void say_differ(Facts *f, Xid a, Xid b) {
+  Lin apart = sc_lin_int(0);
+  if (!sc_lin_add(&apart, sc_form(f, a), 1) || !sc_lin_add(&apart, sc_form(f, b), -1)) return;
+  Interval by = sc_form_interval(f, &apart);
+  if (by.lo >= 0) say_less(f, b, a, 1);
+  else if (by.hi <= 0) say_less(f, a, b, 1);
+}
+
+static void say_order(Facts *f, const Expr *e, bool truth) {  // LT, LE
+  bool strict = (e->op == X_LT) == truth;
+  say_less(f, truth ? e->a : e->b, truth ? e->b : e->a, strict);
+}
+
+enum { CONDITIONS = 64 };
+
+// Conditions share their operands: of one that is written out in too many, the rest says nothing.
+static void say(Facts *f, Xid cond, bool truth, u32 *steps) {
+  const Expr *e = &f->k->expr.at[cond];
+  bool integers = f->k->expr.at[e->a].ty == TY_INT;
+  if (!*steps || !--*steps) {
+    say_vague(f, e->deps);
+  } else if (e->op == (truth ? X_AND : X_OR)) {
+    say(f, e->a, truth, steps);
+    say(f, e->b, truth, steps);
+  } else if (e->op == X_NOT) {
+    say(f, e->a, !truth, steps);
+  } else if ((e->op == X_LT || e->op == X_LE) && integers) {
+    say_order(f, e, truth);
+  } else if (e->op == (truth ? X_EQ : X_NE) && integers) {
+    say_equal(f, e->a, e->b);
+  } else {
+    say_vague(f, e->deps);
+    if ((e->op == X_EQ || e->op == X_NE) && integers) say_differ(f, e->a, e->b);
+  }
+}
+
+u32 sc_facts_mark(const Facts *f) { return f->fact.n; }
+
+void sc_facts_assume(Facts *f, Xid cond, bool truth) {
+  say_vague(f, 0);  // what is solved and narrowed now comes after the mark
+  say(f, cond, truth, &(u32){CONDITIONS});
+}
+
+void sc_facts_drop(Facts *f, u32 mark) {
+  f->fact.n = mark;
+  while (f->solved.n && f->solved.at[f->solved.n - 1].facts > mark) f->solved.n--;
+  while (f->narrowed.n && f->narrowed.at[f->narrowed.n - 1].facts > mark) {
+    const Narrowed *n = &f->narrowed.at[--f->narrowed.n];
+    f->atom.at[n->atom].told = n->was;
+  }
+  f->epoch++;
+}
+
+// ---- places
+
+static void say_loop(Facts *f, const Ins *loop) {
+  Lin v = of_atom(f, X_LOOP, loop->arg[0], NULL, NULL), low = v, high = sc_lin_int(-1),
+      rounds = high;
+  f->atom.at[v.at[0].atom[0]].varies = true;
+  const Lin *from = sc_form(f, loop->arg[1]), *to = sc_form(f, loop->arg[2]);
+  if (sc_lin_add(&low, from, -1)) sc_fact_push(f, FACT_LOOP, &low);
+  if (sc_lin_add(&high, to, 1) && sc_lin_add(&high, &v, -1)) sc_fact_push(f, FACT_LOOP, &high);
+  bool some = sc_lin_add(&rounds, to, 1) && sc_lin_add(&rounds, from, -1) &&
+              sc_form_interval(f, &rounds).hi >= 0;
+  if (!some) say_vague(f, DEP_LOOP);
+}
+
+// In a tile; those that fill up the last cluster are past the end of an axis.
+static void say_axis(Facts *f, u32 axis) {
+  const Axis *x = &f->k->axis.at[axis];
+  const Lin *extent = sc_form(f, x->extent);
+  Lin g = sc_lin_int(-1), v = of_atom(f, X_AXIS, axis, NULL, NULL);
+  if (x->cluster == 1 && sc_lin_add(&g, extent, 1) && sc_lin_add(&g, &v, -1)) {
+    sc_fact_push(f, FACT_SAID, &g);
+  }
+}
+
+static void step(Facts *f, const Ins *ins) {
+  u8 effects = sc_op[ins->op].effects;
+  if (effects & OPENS) {
+    PUSH(f->sc, &f->open, ((Block){f->fact.n, ins->op == OP_IF ? ins->arg[0] : 0}));
+    for (u32 i = 0; i < f->k->axis.n && ins->op == OP_TILE; i++) say_axis(f, i);
+    if (ins->op == OP_FOR) say_loop(f, ins);
+    if (ins->op == OP_IF) sc_facts_assume(f, ins->arg[0], true);
+  } else if (effects & (SPLITS | CLOSES) && f->open.n) {
+    const Block b = f->open.at[f->open.n - 1];
+    sc_facts_drop(f, b.mark);
+    if (effects & CLOSES) f->open.n--;
+    else sc_facts_assume(f, b.cond, false);
+  }
+}
+
+static void leave(Facts *f) {
+  sc_facts_drop(f, f->always);
+  f->open.n = f->pc = 0;
+  f->code = NULL;
+}
+
+void sc_facts_at(Facts *f, const Code *code, u32 pc) {
+  if (code != f->code || pc < f->pc) leave(f);
+  f->code = code;
+  for (; code && f->pc < pc; f->pc++) step(f, &code->at[f->pc]);
+}
+
+void sc_facts_forget(Facts *f, u32 exprs) {
+  leave(f);
+  for (u32 x = exprs; x < f->form.n; x++) f->form.at[x] = NULL;
+}
+
+Facts *sc_facts(Sc *sc, const Kernel *k) {
+  Facts *f = NEW(sc, Facts);
+  *f = (Facts){.sc = sc, .k = k, .epoch = 1};
+  PUSH(sc, &f->atom, (Atom){0});
+  make_slots(f, 64);
+  for (u32 i = 0; i < k->require.n; i++) sc_facts_assume(f, k->require.at[i].cond, true);
+  f->always = f->fact.n;
+  return f;
+}

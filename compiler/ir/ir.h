@@ -1,0 +1,445 @@
+// ir.h - the IR: what a kernel is once its parameters are fixed. Everything is named by 32-bit
+// numbers into the kernel's tables; 0 is "none" for expressions, and SC_NONE for the rest. Built by
+// `lower`, annotated by `derive` and `place`, immutable afterwards, shared by threads.
+#ifndef SC_IR_H
+#define SC_IR_H
+
+#include "base/base.h"
+
+enum { SC_MAX_RANK = 6, SC_MAX_VARS = 8, SC_MAX_ROLES = 16, SC_MAX_AXES = 4 };
+#define SC_NONE UINT32_MAX
+
+typedef enum Elem {
+#define ELEM(id, text, bytes, flt, max) EL_##id,
+#include "compiler/ir/elem.def"
+#undef ELEM
+  EL_COUNT
+} Elem;
+
+typedef enum ExprOp {
+#define X(id, text, arity, sig, slow) X_##id,
+#include "compiler/ir/expr.def"
+#undef X
+  X_COUNT
+} ExprOp;
+
+typedef enum Op {
+#define OP(id, text, args, effects) OP_##id,
+#include "compiler/ir/ops.def"
+#undef OP
+  OP_COUNT
+} Op;
+
+typedef enum Ty { TY_INT, TY_REAL, TY_BOOL } Ty;
+
+// What the value of an expression depends on.
+enum {
+  DEP_DIM = 1,    // launch dimensions and scalar arguments
+  DEP_AXIS = 2,   // the tile
+  DEP_INST = 4,   // the role's instance
+  DEP_LOOP = 8,   // loop variables
+  DEP_IDX = 16,   // index variables that are free in it
+  DEP_FETCH = 32, // an element of an `in` tensor at a uniform place: the same in every role
+  DEP_TILE = 64   // registers, stages, tensors at places that vary, reductions (they need their map)
+};
+
+// A node of the hash-consed expression DAG: equal values have equal ids, so "the roles agree" is
+// identity. An expression without DEP_IDX and DEP_TILE is uniform: a scalar.
+typedef u32 Xid;  // index into Kernel.expr; 0: none
+typedef struct Expr {
+  u8 op;    // ExprOp
+  u8 ty;    // Ty
+  u8 deps;  // DEP_*
+  u8 vars;  // the free index variables, bit v for variable v
+  Xid a, b, c;
+  u32 ref;  // what a leaf or reduction names
+  union {
+    i64 i;
+    double f;
+  } num;
+} Expr;
+
+typedef enum Space {
+  SP_TENSOR,  // global memory: in, out, inout, workspace
+  SP_STAGE,   // one part of a ring's stages, in shared memory
+  SP_REG,     // a tile or vector in the registers of a role instance
+  SP_SPEC     // an intermediate of the specification
+} Space;
+
+// How a register tile is spread over the threads of its role instance: layout.c has the bits.
+typedef enum LayoutId {
+  LAY_NONE,  // no register tile
+  LAY_ACC,   // [64 b, n]: the wgmma accumulator fragment (PTX ISA 9.0, wgmma, D fragment); narrow
+            // tiles hold the same elements packed into words, which is also the A fragment
+  LAY_ROW,  // a vector over the rows of such tiles: 2 b elements a thread, the same in a quad
+  LAY_COL,  // a vector over their columns: n / 4 elements a thread
+  LAY_COUNT
+} LayoutId;
+
+// Storage. Dimensions of stages and register tiles are constants (`ext`); those of tensors and of
+// the specification's intermediates are expressions (`dim`) over launch dimensions.
+typedef struct Buf {
+  Sym name;
+  Span span;
+  u8 space, elem, rank;
+  u8 dir;             // tensors: F_IN, F_OUT or both (ast.h)
+  bool partial;       // registers: each element is four parts, one a lane of a quad
+  bool workspace;     // tensors of a sequence that only live inside it
+  bool zeroed;        // workspaces: set to 0 before the sequence starts
+  bool blocked;       // … : on a GPU, kept as warpgroups hold tiles: by blocks of 64 rows and 8 columns
+  Xid dim[SC_MAX_RANK];
+  i64 ext[SC_MAX_RANK];
+  u32 ring;           // stages: the ring; else SC_NONE
+  u32 role;           // registers and parts of private rings: the owner; else SC_NONE
+  u8 layout;          // registers (layout): LayoutId
+  u8 swizzle;         // stages (layout): 0, 32, 64 or 128 bytes
+  bool permuted;      // stages (layout): 8-bit columns in the order of a register operand's
+  u32 offset;  // stages (place): bytes from the start of the stage, a multiple of 1024 for tiles
+} Buf;
+
+// One position of a view. In kernels `base` is uniform and the element is base + variable; in
+// specifications `var` is -1 and `base` may be any integer expression of index variables.
+typedef struct Pos {
+  Xid base;    // 0: zero
+  i8 var;      // variable number of the map or product; -1: none
+  bool slice;  // copies: a range from base on, as long as the stage's extent
+} Pos;
+
+// A place in storage. Stage views mean the newest stage held, or (fill) the one being filled.
+typedef struct View {
+  Span span;
+  u32 buf;
+  u8 rank;
+  bool fill;
+  Pos at[SC_MAX_RANK];
+} View;
+
+typedef struct Var {
+  Sym name;
+  Xid extent;  // a constant in kernels
+} Var;
+
+// An element-wise statement: for all values of vars [0, outs), if `cond`, dst[...] = root. Variables
+// from `outs` on are bound by reductions inside. The right side is read whole before dst is written.
+// A vote's condition is a map without dst.
+typedef struct Map {
+  Span span;
+  u32 dst;     // view, or SC_NONE
+  Xid root;
+  Xid cond;    // 0: always
+  u8 outs, vars;
+  bool parts;  // dst is partial and root linear in partial values: computed part by part. Part q of
+               // sum(j) e adds the columns j with (j / 2) % 4 == q, as the wgmma accumulator has them
+               // (PTX ISA 9.0, wgmma D fragment). Else a partial dst gets the value in part 0, and 0
+               // in the others. In a vote: the condition is tried on each part.
+  Var var[SC_MAX_VARS];
+  u32 read0, reads;  // what it reads, each view once: Kernel.read [read0, read0 + reads)
+  u32 fold0, folds;  // its reductions, each once: Kernel.fold
+  // layout
+  i8 row,
+      col;  // the variables that run over the rows and columns of what its threads hold, -1: none
+  u8 held;  // HELD_*; 0: no register tile takes part, and the elements are dealt in order
+  bool pairs;  // some register tile holds pairs of 16-bit elements
+  u8 move;     // Move (layout.h)
+} Map;
+
+// A view that a map reads.
+typedef struct MapRead {
+  u32 view;
+  u8 move;  // layout: Move (layout.h)
+} MapRead;
+
+enum {
+  HELD = 1,       // a register tile takes part: each thread runs the elements that it holds
+  HELD_ROWS = 2,  // … one that says which variable runs over its rows
+  HELD_COLS = 4
+};
+
+// dst[m,n] (+)= a[..] @ b[..]: variables 0 = m, 1 = n, 2 = k, in all three views.
+typedef struct Product {
+  Span span;
+  u32 dst, a, b;  // views; dst a register tile, a a register tile or stage, b a stage
+  bool acc;       // +=
+  i64 m, n, k;
+} Product;
+
+// r : { part … } * stages. Each stage has a full and an empty mbarrier.
+typedef struct Ring {
+  Sym name;
+  Span span;
+  u32 stages;
+  u32 part0, parts;       // its parts: bufs [part0, part0 + parts)
+  u32 owner;              // a private ring's role (one ring an instance); else SC_NONE
+  u16 fillers, drainers;  // roles, bit r for role r
+  bool multicast;
+  u32 full_count;         // derive: arrivals that complete the full barrier, a generation
+  u32 empty_count;        // derive: arrivals that complete the empty barrier
+  u32 bytes;              // derive: bytes that the copies of one fill bring (expect_tx)
+  u32 offset;             // place: byte offset of stage 0 (of instance 0) in shared memory
+  u32 stage_bytes;        // place: distance between stages
+  u32 barrier;            // place: byte offset of the first full barrier; the empty ones follow
+} Ring;
+
+// A token passed round: over instances (members in order), or over the CTAs of a grid axis.
+typedef struct Turn {
+  Sym name;
+  Span span;
+  bool active;        // false: `if` was false, or there is one member; take and pass are not emitted
+  u32 axis;           // over CTAs: the grid axis; over instances: SC_NONE
+  Xid keys;           // over CTAs: how many independent turns there are (`t[y : e]`), 0 means one
+  u8 members;         // over instances: roles, in order
+  u8 member[SC_MAX_ROLES];
+  u32 barrier;        // place: first named barrier id
+} Turn;
+
+typedef struct Loop {
+  Sym name;
+  u32 role;
+  Span span;
+} Loop;
+
+// `let v = e` of a scalar, for the names in what is printed; the value itself is an expression like any other.
+typedef struct Let {
+  Sym name;
+  u32 role;  // SC_NONE: of the kernel
+  Xid value;
+} Let;
+
+enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
+
+// What `derive` worked out for an operation, and `verify` works out again. Zero where it says nothing.
+typedef struct Plan {
+  u32 bytes;      // acquire: expect_tx of the copies that follow; copies: their own bytes
+  u16 keep;       // mma.wait, copy.wait: groups that may stay in flight (wait_group N)
+  u16 arrivals;   // acquire, commit, release: arrivals that this instance makes on the barrier (acquire: the full one,
+                  // with the bytes, where a fill's copies follow at once and are all there is to it)
+  bool fence;     // fence.proxy.async goes before it
+  bool global;    // … and it is one for global memory, too
+  bool sync;      // the instance's threads synchronize (bar.sync) before it
+} Plan;
+
+typedef struct Ins {
+  u8 op;     // Op
+  u8 flags;  // INS_*
+  u32 arg[3];
+  u32 nest;  // block operations: the matching one (for -> endfor, if -> else or endif, else -> endif, end -> what opened it: for an endif, the else if there is one)
+  Plan plan;
+  Span span;
+} Ins;
+
+typedef VEC(Ins) Code;
+
+typedef struct Role {
+  Sym name;
+  Span span;
+  u32 instances;
+  u8 warps;       // of an instance: 4 or 1
+  u16 regs;       // registers a thread (setmaxnreg); 0: not said
+  bool one_tile;  // the CTA's tiles are dealt to the instances in turn
+  Code code;      // tile … endtile
+  u16 live;       // place: estimate of the registers that its tiles take at the worst point
+  u16 first_warp; // place: the first warp of instance 0
+  u16 barrier;    // place: named barrier of instance 0's warps, the others' follow; 0: none
+} Role;
+
+typedef enum GridMode { GRID_PLAIN, GRID_PERSISTENT, GRID_DYNAMIC } GridMode;
+
+typedef struct Axis {
+  Sym name;
+  Span span;
+  Xid extent;
+  Xid section;  // `by`: 0 when there is none
+  bool reversed;
+  u32 cluster;  // CTAs of a cluster along it, 1 when none
+} Axis;
+
+// A compile-time value of a parameter.
+typedef enum ValueKind { VAL_INT, VAL_REAL, VAL_BOOL, VAL_ELEM } ValueKind;
+typedef struct Value {
+  u8 kind;
+  union {
+    i64 i;  // VAL_INT, VAL_BOOL, VAL_ELEM
+    double f;
+  } num;
+} Value;
+
+typedef struct Param {
+  Sym name;
+  Span span;
+  Value value;   // as instantiated
+  VEC(Value) domain;
+} Param;
+
+typedef struct Dim {
+  Sym name;
+  Span span;  // where it first occurs
+} Dim;
+
+typedef struct Arg {
+  Sym name;
+  Span span;
+  u8 elem;   // EL_F32 or EL_I32
+  Xid init;  // default, 0: none
+} Arg;
+
+typedef struct Require {
+  Xid cond;
+  Span span;
+} Require;
+
+// `M = 64`, `M in { 63, 64 }` or `cu = [0, 64]` of a case: values for a dimension, scalar or tensor.
+// (Parameters of a case are applied when a kernel is instantiated.)
+typedef enum CaseKind { CASE_DIM, CASE_ARG, CASE_TENSOR, CASE_PARAM } CaseKind;
+typedef struct CaseBind {
+  Sym name;
+  Span span;
+  u8 kind;
+  u32 ref;    // the dimension, argument, tensor (buf) or parameter
+  bool set;   // a choice of values, else a tuple (tensors) or one value
+  VEC(Value) value;
+} CaseBind;
+typedef struct Case {
+  Sym name;
+  Span span;
+  VEC(CaseBind) bind;
+} Case;
+
+typedef struct Kernel Kernel;
+
+// A step of a sequence. tensor[i], dim[i], arg[i]: which of the sequence's is the kernel's i-th
+// (tensor: indexed by the kernel's buf number, SC_NONE for bufs that are no tensors).
+typedef struct Launch {
+  Span span;
+  const Kernel *kernel;
+  u32 *tensor, *dim, *arg;
+} Launch;
+
+// A kernel, or a sequence of kernels (launches is not empty; no roles, rings, turns, axes).
+struct Kernel {
+  Sym name;
+  Span span;
+  const Text *text;
+  VEC(Param) param;
+  VEC(Dim) dim;
+  VEC(Arg) arg;
+  VEC(Buf) buf;
+  VEC(Expr) expr;  // [0] is none
+  u32 *hash;       // expr.c: the table that finds equal expressions
+  u32 hash_cap;
+  VEC(View) view;
+  VEC(Map) map;
+  VEC(MapRead) read;  // what maps read
+  VEC(Xid) fold;      // what maps reduce
+  VEC(Product) product;
+  VEC(u32) list;   // lists of register tiles: at the number, the count, then the bufs
+  VEC(Ring) ring;
+  VEC(Turn) turn;
+  VEC(Loop) loop;
+  VEC(Let) let;
+  VEC(Axis) axis;
+  VEC(Role) role;
+  VEC(Require) require;
+  Xid work;        // operations that a user would count; 0: not said
+  VEC(u32) spec;   // maps, in order
+  VEC(Case) kase;
+  VEC(Launch) launch;
+  VEC(Launch) given;  // steps that were taken before: they make inputs of the sequence, if the caller has none
+  GridMode grid;
+  // place
+  u32 smem;        // dynamic shared memory, bytes
+  u32 threads;     // of a CTA
+  u32 named;       // named barriers in use, with 0, which is the whole CTA's
+  u32 draw;        // dynamic grids: byte offset of two slots for tiles drawn (sc_slot_bytes), two full and two empty barriers
+};
+
+typedef struct OpInfo {
+  const char *text, *args;
+  u8 effects;
+} OpInfo;
+enum { OPENS = 1, CLOSES = 2, SPLITS = 4, ASYNC = 8, COLLECTIVE = 16 };
+typedef struct ExprInfo {
+  const char *text;
+  u8 arity;
+  const char *sig;
+  bool slow;
+} ExprInfo;
+typedef struct ElemInfo {
+  const char *text;
+  u8 bytes;
+  bool flt;
+  double max;
+} ElemInfo;
+extern const OpInfo sc_op[OP_COUNT];
+extern const ExprInfo sc_xop[X_COUNT];
+extern const ElemInfo sc_elem[EL_COUNT];
+static inline bool sc_is_narrow(u8 elem) { return sc_elem[elem].bytes < 4; }
+static inline bool sc_on_map(Op op) { return sc_op[op].args[0] == 'm' || sc_op[op].args[0] == 'c'; }
+static inline bool sc_on_product(Op op) { return sc_op[op].args[0] == 'p'; }
+
+// CTAs of a cluster.
+static inline u32 sc_cluster(const Kernel *k) {
+  u32 n = 1;
+  for (u32 i = 0; i < k->axis.n; i++) n *= k->axis.at[i].cluster;
+  return n;
+}
+
+// expr.c: constructors find an equal node or make one; integers and truths fold, reals never do
+// (their evaluators differ in precision). An operand of 0 gives 0: errors pass through quietly.
+// Division by a constant 0, overflow and operands that do not fit the signature give 0: the caller, who
+// has the span, reports.
+Kernel *sc_kernel(Sc *sc);  // an empty kernel
+Xid x_int(Sc *sc, Kernel *k, i64 v);
+Xid x_real(Sc *sc, Kernel *k, double v);
+Xid x_bool(Sc *sc, Kernel *k, bool v);
+Xid x_leaf(Sc *sc, Kernel *k, ExprOp op, Ty ty, u32 ref);           // X_DIM … X_LOAD; a LOAD's deps come from its view
+Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c);      // converts int operands to real where signatures ask
+Xid x_reduce(Sc *sc, Kernel *k, ExprOp op, u32 var, Xid body);
+void x_forget(Kernel *k, u32 n);                                     // takes back the expressions from n on
+bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var);           // e as a kernel's position, uniform + variable; false: it is none
+bool x_const_int(const Kernel *k, Xid e, i64 *out);                 // e is a known integer (0 is zero: none)
+bool x_const_bool(const Kernel *k, Xid e, bool *out);
+bool x_range(const Kernel *k, Xid e, i64 *lo, i64 *hi);              // e of constants and instances: its bounds
+static inline bool x_uniform(const Kernel *k, Xid e) {
+  return !(k->expr.at[e].deps & (DEP_IDX | DEP_TILE));
+}
+enum { SC_MAX_OPERANDS = 3 + SC_MAX_RANK };
+u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]);   // its operands, and the bases of a LOAD's positions
+
+// below.c: walks over what is below some expressions, each node once a walk.
+//   x_begin(&b, 0);
+//   x_from(&b, root);
+//   for (Xid x; (x = x_next(&b));) …
+typedef struct Below {
+  Sc *sc;
+  const Kernel *k;
+  u8 deps;           // only nodes that depend on some of these are met; 0: all
+  u32 walk;          // the number of the present walk
+  u32 *met, room;    // by expression: the last walk that met it
+  Xid last;          // its operands are still to come
+  VEC(Xid) pending;
+} Below;
+Below x_below(Sc *sc, const Kernel *k);  // for any number of walks; the kernel may grow between them
+void x_begin(Below *b, u8 deps);         // a new walk
+void x_from(Below *b, Xid root);         // … from here, too; 0: nothing
+Xid x_next(Below *b);                    // 0: there is no more
+void x_skip(Below *b);                   // nothing below what x_next gave last, unless another way leads there
+
+i64 sc_floordiv(i64 a, i64 b);  // b != 0
+i64 sc_floormod(i64 a, i64 b);
+bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out);  // NEG … NE on integers; false: overflow or division by zero
+
+// reads.c: the views of a map, what it reads and then what it writes; filled in at the end of
+// `lower`.
+void sc_list_reads(Sc *sc, Kernel *k);
+u32 sc_views_of(const Map *m);
+u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
+
+// print.c: the kernel as text, as it is before `place`.
+void sc_print_ir(Str *out, const Kernel *k);
+
+// wellformed.c: structural invariants of the IR (ids in range, types, block nesting, who may appear
+// where). After every pass in debug builds and in all tests; a broken one is a defect of schedc:
+// returns a description of the first, or NULL.
+const char *sc_wellformed(Sc *sc, const Kernel *k);
+
+#endif

@@ -1,0 +1,103 @@
+// linear.h - shared by the files that work out facts of integers: linear forms, and the state that
+// the proofs look at.
+#ifndef SC_LINEAR_H
+#define SC_LINEAR_H
+
+#include "compiler/ir/facts.h"
+
+// ---- linear.c
+// c + by * (product of atoms) + …: a polynomial in canonical form. Terms are in falling order of
+// their atoms, each of which is in falling order, 0 behind; no `by` is 0. Equal forms have equal
+// fields.
+enum { LIN_TERMS = 12, LIN_DEGREE = 3 };
+typedef struct Term {
+  i64 by;
+  u32 atom[LIN_DEGREE];
+} Term;
+typedef struct Lin {
+  i64 c;
+  u32 n;
+  Term at[LIN_TERMS];  // only n of them are kept where a form is stored
+} Lin;
+// False: it has too many terms, factors or digits; then what is written to is of no use.
+bool sc_lin_add(Lin *to, const Lin *x, i64 by);         // to += by * x
+bool sc_lin_mul(Lin *out, const Lin *a, const Lin *b);  // out is neither
+bool sc_lin_replace(Lin *p, u32 atom, const Lin *by);
+void sc_lin_copy(Lin *to, const Lin *from);
+bool sc_lin_same(const Lin *a, const Lin *b);
+i64 sc_lin_step(const Lin *x);  // what divides all of its terms
+static inline Lin sc_lin_int(i64 c) { return (Lin){.c = c}; }
+static inline Lin sc_lin_atom(u32 a) { return (Lin){.n = 1, .at = {{1, {a}}}}; }
+i64 sc_gcd(i64 a, i64 b);
+
+// ---- facts.c
+// What a form is made of: a leaf, a quotient (rounded down), a minimum, a maximum, a choice, or
+// what is not looked into (LOAD: expression `ref`). SUM: atom `ref` in another round of the loops.
+typedef struct Atom {
+  u8 op;             // ExprOp
+  bool varies;       // from one round of a loop to the next
+  u32 ref;           // leaf: what it names; WHERE: the condition
+  const Lin *a, *b;  // forms of the operands, or NULL
+  Interval told;     // by the facts
+  Interval now;      // … and by those of the operands, when `epoch` was that of Facts
+  u32 epoch;
+} Atom;
+
+typedef enum FactKind {
+  FACT_LOOP,     // what a loop says of its variable
+  FACT_SAID,     // by a condition
+  FACT_FOLLOWS,  // from what an atom is
+  FACT_VAGUE     // a condition that is no inequality: it says nothing here, but it says something
+} FactKind;
+typedef struct Fact {
+  u8 kind;  // FactKind
+  u8 deps;  // VAGUE: DEP_* of the condition
+  Lin least0;
+} Fact;
+
+// An atom that equals a form, from fact number `facts` on.
+typedef struct Solved {
+  u32 facts, atom;
+  Lin is;
+} Solved;
+
+typedef struct Narrowed {
+  u32 facts, atom;
+  Interval was;
+} Narrowed;
+
+typedef struct Block {
+  u32 mark;
+  Xid cond;  // of an `if`, else 0
+} Block;
+
+struct Facts {
+  Sc *sc;
+  const Kernel *k;
+  VEC(const Lin *) form;  // by expression, NULL: not made yet
+  VEC(Atom) atom;         // [0] is none
+  u32 *slot, slots;       // finds equal atoms
+  VEC(Fact) fact;         // a stack
+  VEC(Solved) solved;
+  VEC(Narrowed) narrowed;
+  u32 epoch;         // counts changes of the stack
+  u32 always;        // so many facts are of the kernel
+  const Code *code;  // the place: before operation `pc`
+  u32 pc;
+  VEC(Block) open;  // the blocks around it
+};
+
+const Lin *sc_form(Facts *f, Xid x);
+u32 sc_form_atom(Facts *f, Atom a);  // the one that is equal
+Interval sc_form_interval(Facts *f, const Lin *x);
+Interval sc_atom_interval(Facts *f, u32 atom);
+bool sc_know(Facts *f, Lin *x);  // writes what is solved by what it is
+// A condition that holds, or does not, until what was assumed since the mark is dropped.
+u32 sc_facts_mark(const Facts *f);
+void sc_facts_assume(Facts *f, Xid cond, bool truth);
+void sc_facts_drop(Facts *f, u32 mark);
+void sc_fact_push(Facts *f, FactKind kind, const Lin *least0);
+enum { ATOM_FACTS = 3 };
+u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]);  // forms that are not negative
+
+#endif

@@ -1,0 +1,237 @@
+// lower.h - what the files of `lower` share: names in scope, the element-wise statement at hand,
+// and the state of one kernel's lowering. Functions here begin with `low_`; a result of 0
+// (expressions) or SC_NONE (the rest) means that the error has been reported.
+#ifndef SC_LOWER_H
+#define SC_LOWER_H
+
+#include "compiler/passes.h"
+
+enum {
+  LOW_MAX_STMTS = 100000,   // statements after expansion
+  LOW_MAX_EXPRS = 1000000,  // expressions after expansion
+  LOW_MAX_NEST = 256,       // of expansions, blocks and expressions together
+  LOW_MAX_DEPTH = 1000,     // of an expression's graph, so that passes may recurse over it
+  LOW_MAX_NAMES = 4096,     // in one scope
+  LOW_MAX_PLACES = 4096,    // in one statement
+  LOW_MAX_RINGS = 64
+};
+
+typedef enum NameKind {
+  NM_BAD,    // its declaration was wrong: uses are quiet
+  NM_VALUE,  // params, dimensions, scalars, lets, grid indices, loop variables, instance
+  NM_ELEM,   // a param that is an element type
+  NM_BUF,    // tensor, register tile, intermediate of the specification, part of a ring
+  NM_RING,
+  NM_TURN,
+  NM_ROLE,
+  NM_DEF,
+  NM_INDEX,     // argument of a def: a variable of the statement at hand
+  NM_INDEXNAME  // argument of a def: a name that is free where the def is used
+} NameKind;
+
+// A ring as declared. It enters the kernel's tables when it is first used, so that a ring that the
+// chosen parameters make unnecessary takes no memory.
+typedef struct RingDecl {
+  Ring ring;
+  Buf *part;   // ring.parts of them
+  u32 number;  // bit in Low.filling
+  u32 id;      // in Kernel.ring; SC_NONE until used
+  Span guard;  // the one that is false, so that there is no such ring: only its name; hi 0: none
+  bool told;   // a use was reported although there is no such ring
+} RingDecl;
+
+typedef struct Scope Scope;
+
+typedef struct Name {
+  Sym name;
+  Span span;         // of the declaration
+  u8 kind;           // NameKind
+  u8 elem;           // NM_ELEM
+  bool open;         // NM_DEF: being expanded
+  Xid x;             // NM_VALUE
+  u32 ref;           // buf, turn, role (SC_NONE: its guard is false), variable
+  RingDecl *ring;    // NM_RING
+  const Node *node;  // NM_DEF
+  Scope *home;       // NM_DEF: where its free names are looked up
+  Sym index;         // NM_INDEXNAME
+  struct Name *next;
+} Name;
+
+struct Scope {
+  Scope *up;
+  Name *first;
+  u32 names;
+  Name **found;  // by hash, once there are many: the latest of each name
+  u32 room;      // of `found`, a power of two
+};
+
+// The element-wise statement, product or vote at hand: its index variables. Those that the left
+// side brings come first; a reduction's is live inside it only.
+typedef struct Stmt {
+  Span span;
+  bool make;    // a free name in a position becomes a variable
+  u8 pos;       // positions around the expression at hand
+  bool output;  // specifications: the first view is an output, which knows its extents best
+  u8 later;     // specifications: so many variables may get their extent from a later equation
+  u8 n;
+  u32 view0;  // views from here on are this statement's
+  VEC(u8) moved;  // of each of them, the positions in which no index stands alone, though the rest may be 0; by bits
+  struct {
+    Sym name;
+    Span span;  // first use
+    bool live;
+    u32 calls;   // expansions around its first use
+    Xid extent;  // 0 until known
+    u32 from;    // the view that gave the extent
+  } var[SC_MAX_VARS];
+} Stmt;
+
+typedef struct Low {
+  Sc *sc;
+  const Ast *ast;
+  const Node *unit;
+  Kernel *k;
+  Scope *base;   // what the specification sees: params, dimensions, scalars, tensors
+  Scope *top;    // the kernel's own names, inside base
+  Scope *scope;  // innermost
+  Stmt *stmt;    // NULL outside of one
+  bool dims;     // a free name is a new launch dimension
+  bool spec;
+  // the role at hand
+  u32 role;  // SC_NONE outside of roles
+  Code *code;
+  VEC(u32) open;   // operations that opened the blocks around
+  u64 filling;     // rings between acquire and commit
+  Span undecided;  // the innermost condition or bound that the roles cannot agree on; hi 0: none
+  u32 vote;        // rows of the vote around; 0: none
+  bool told;       // a report about the condition or vote around was made
+  u32 unroll;      // loop that must be unrolled: everything returns to it; SC_NONE: none
+  VEC(const Node *) unrolled;  // loops that had to be, which need not be tried again
+  // expansion
+  Span call[LOW_MAX_NEST];  // the defs being expanded
+  u32 calls;
+  u32 nest, stmts, exprs;
+  bool dead;       // a limit was passed: nothing more is reported
+  VEC(u16) depth;  // of each expression's graph
+  Below below;
+  VEC(u32) stated;  // intermediates of the specification whose equation says their type
+  VEC(u32) done;   // tensors that the specification has given a value so far
+  VEC(RingDecl *) ring;
+} Low;
+
+static inline const Expr *low_at(const Low *l, Xid x) { return &l->k->expr.at[x]; }
+static inline Span span_to(Span a, Span b) { return (Span){a.lo, b.hi}; }
+
+// ---- scope.c
+
+// Reports; the same place and code once only, with the def that is being expanded as a note.
+Diag *low_error(Low *l, DiagId id, Span at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+// Counts one more of `what`; false: the limit is passed, and everything comes to an end.
+bool low_spend(Low *l, u32 *count, u32 limit, const char *what, Span at);
+bool low_enter(Low *l, Span at);  // one level of nesting deeper, or false
+void low_leave(Low *l);
+void low_push(Low *l);  // a scope inside the present one
+void low_pop(Low *l);
+Name *low_declare(Low *l, Sym name, Span at, NameKind kind);  // in l->scope; reports a second one
+Name *low_find(Low *l, Sym name);                             // NULL: free
+void low_unbound(Low *l, Sym name, Span at);                  // reports, with what may be meant
+void low_unbound_call(Low *l, Sym name, Span at);             // the same of a def or function
+const char *low_kind_text(const Low *l, const Name *n);       // "a ring"
+bool low_elem_named(const char *name, Elem *out);
+bool low_constant_named(const char *name, double *out);  // inf, log2e, …
+
+// ---- expr.c
+
+Xid low_expr(Low *l, const Node *n);
+Xid low_int(Low *l, const Node *n);
+Xid low_bool(Low *l, const Node *n);
+Xid low_uniform(Low *l, const Node *n);         // no index, register or stage in it
+Xid low_real(Low *l, const Node *n, Xid x);     // x, which n says, as a real
+bool low_elem(Low *l, const Node *n, Elem *out);    // does n say an element type?
+bool low_value(Low *l, const Node *n, Value *out);  // a compile-time value
+bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out);
+Xid low_make(Low *l, Span at, ExprOp op, Xid a, Xid b, Xid c);  // x_make, with reports
+bool low_decidable(const Low *l, Xid x);
+
+// ---- def.c
+
+Xid low_apply(Low *l, const Node *n);  // built-in functions and defs
+void low_call(Low *l, const Node *n);
+void low_def(Low *l, const Node *n, Scope *where, Scope *home);
+bool low_is_builtin(const char *name);
+const char *low_builtin_at(u32 i);  // NULL past the end
+
+// ---- view.c
+
+bool low_buf(Low *l, const Node *base, u32 *buf);  // what an INDEX's base, or a bare name, stands for
+u32 low_view(Low *l, const Node *index, u32 buf, bool fill);
+Xid low_load(Low *l, const Node *index);
+void low_begin(Low *l, Stmt *s, Span at);
+bool low_end(Low *l, Stmt *s, bool ok);  // if ok, finds the extents; back to no statement
+int low_var(Low *l, Sym name);           // the live variable of that name, or -1
+int low_new_var(Low *l, Sym name, Span at);
+Xid low_index(Low *l, Sym name, Span at);               // a free name as an index
+const char *low_dims_text(Low *l, u32 buf);             // "[64, 128]"
+
+// ---- map.c
+
+void low_assign(Low *l, const Node *n);
+u32 low_condition(Low *l, const Node *n);                    // of a vote
+void low_init(Low *l, u32 buf, const Node *value, Span at);  // reg x = e
+void low_vector(Low *l, const Node *bind);                   // let v[i] = e
+bool low_is_filling(const Low *l, u32 buf);  // a part of a stage between acquire and commit
+void low_spec(Low *l, const Node *spec);
+
+// ---- round.c
+
+// The type that an intermediate is rounded to: `type`, if its equation states one (NULL: it does
+// not).
+bool low_value_type(Low *l, const Node *type, Xid root, u8 *elem);
+void low_warn_exponents(Low *l);
+
+// ---- product.c, copy.c, stmt.c
+
+void low_product(Low *l, const Node *n);
+void low_copy(Low *l, const Node *n);
+void low_copy_add(Low *l, const Node *n);
+void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at);
+bool low_ordered(Low *l, Span at, const char *what);  // may a ring, turn or product be used here?
+void low_block(Low *l, const Node *n);
+void low_let(Low *l, const Node *n);
+void low_role(Low *l, const Node *n, u32 role);
+
+// ---- declare.c
+
+bool low_element_type(Low *l, const Node *type, Elem *out);  // reports what is none
+void low_tensors(Low *l, const Node *item, bool workspace);
+void low_rings(Low *l, const Node *item, u32 owner);
+bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);
+void low_grid(Low *l, const Node *item);
+void low_turn(Low *l, const Node *item);
+void low_declare_role(Low *l, const Node *item);
+bool low_use_ring(Low *l, RingDecl *d, Span at);  // enters it into the kernel's tables; false: no such ring
+
+// ---- participants.c
+
+void low_participants(Low *l);  // who fills and drains each ring, once all roles are lowered
+
+// ---- bind.c, seq.c
+
+// Where parameters come from: over defaults, the sequence; over that, the case; over that, the caller.
+typedef struct Given {
+  const Choice *choice;
+  const Node *kase;
+  Kernel *seq;          // the sequence around: its params so far
+  VEC(Value) standard;  // defaults of seq's params, by number
+} Given;
+void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit);
+void low_params(Low *l, const Node *item, Given *g);
+void low_known_params(Low *l, const Choice *choice);
+void low_require(Low *l, const Node *item);
+void low_work(Low *l, const Node *item);
+void low_case(Low *l, const Node *item);
+Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g);
+Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g);
+
+#endif

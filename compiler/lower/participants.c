@@ -1,0 +1,168 @@
+// participants.c - who takes part in each ring, as the code of all roles shows when it is complete.
+// Out: the fillers and drainers of every ring; a ring that only one side uses, or a part that is
+// read and never filled, is an error; a fill that brings nothing is doubtful.
+#include "compiler/lower/lower.h"
+
+// The ring whose stage a role touches through the view, if it is one; a held stage has been waited
+// for.
+static Ring *touched(Low *l, u32 role, u32 view) {
+  const View *v = &l->k->view.at[view];
+  const Buf *b = &l->k->buf.at[v->buf];
+  if (b->space != SP_STAGE) return NULL;
+  Ring *r = &l->k->ring.at[b->ring];
+  if (!v->fill && !(r->drainers >> role & 1)) {
+    Diag *d = low_error(l, D_R5_HOLD, v->span, "the role '%s' holds no stage of '%s'",
+                        l->k->role.at[role].name, r->name);
+    sc_note(l->sc, d, r->span, "declared here");
+    sc_help(l->sc, d, "'wait %s' before it is read, 'acquire %s' before it is filled", r->name,
+            r->name);
+  }
+  return r;
+}
+
+// What is known so far of the tiles of rings.
+typedef struct Walk {
+  u32 *read;      // by buf: a view that reads it, + 1; 0: none
+  bool *written;  // by buf
+} Walk;
+
+static void mark(Low *l, Walk *w, u32 view, bool write) {
+  u32 buf = l->k->view.at[view].buf;
+  if (write) w->written[buf] = true;
+  else if (!w->read[buf]) w->read[buf] = view + 1;
+}
+
+// Marks what of stages the map reads. Uniform operands read none.
+static void reads(Low *l, u32 role, const Map *m, Walk *w) {
+  x_begin(&l->below, DEP_TILE);
+  x_from(&l->below, m->cond);
+  x_from(&l->below, m->root);
+  for (Xid x; (x = x_next(&l->below));) {
+    const Expr *e = low_at(l, x);
+    if (e->op == X_LOAD && touched(l, role, e->ref)) mark(l, w, e->ref, false);
+  }
+}
+
+static void map_access(Low *l, u32 role, const Map *m, Walk *w) {
+  reads(l, role, m, w);
+  if (m->dst != SC_NONE && touched(l, role, m->dst)) mark(l, w, m->dst, true);
+}
+
+static void product_access(Low *l, u32 role, const Product *p, Walk *w) {
+  touched(l, role, p->a);
+  touched(l, role, p->b);
+  mark(l, w, p->a, false);
+  mark(l, w, p->b, false);
+}
+
+static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
+  const Kernel *k = l->k;
+  switch (ins->op) {
+    case OP_COPYIN: {
+      Ring *r = touched(l, role, ins->arg[0]);
+      mark(l, w, ins->arg[0], true);
+      r->multicast |= (ins->flags & INS_MULTICAST) != 0;
+      break;
+    }
+    case OP_COPYOUT:
+    case OP_COPYADD:
+      touched(l, role, ins->arg[1]);
+      mark(l, w, ins->arg[1], false);
+      break;
+    case OP_MAP:
+    case OP_MAPADD:
+    case OP_VOTE: map_access(l, role, &k->map.at[ins->arg[0]], w); break;
+    case OP_MMA:
+    case OP_MMAWARP:
+      product_access(l, role, &k->product.at[ins->arg[0]], w);
+      break;
+    default: break;
+  }
+}
+
+static void sides(Low *l, u32 role, const Ins *ins) {
+  Ring *ring = l->k->ring.at;
+  if (ins->op == OP_ACQUIRE || ins->op == OP_COMMIT) ring[ins->arg[0]].fillers |= (u16)(1u << role);
+  if (ins->op == OP_WAIT || ins->op == OP_RELEASE) ring[ins->arg[0]].drainers |= (u16)(1u << role);
+}
+
+// Tiles of the ring's stages that are read, and that no role writes.
+static void unfilled(Low *l, const Ring *r, const Walk *w) {
+  for (u32 b = r->part0; b < r->part0 + r->parts; b++) {
+    if (!w->read[b] || w->written[b]) continue;
+    const char *name = l->k->buf.at[b].name;
+    if (r->parts > 1) name = sc_printf(l->sc, "%s.%s", r->name, name);
+    Diag *d = low_error(l, D_R5_UNUSED, l->k->view.at[w->read[b] - 1].span,
+                        "'%s' is read, and nobody fills it", name);
+    sc_note(l->sc, d, r->span, "its stages are acquired and committed without it");
+    sc_help(l->sc, d, "'%s <- G[…]' or '%s[…] = …' between 'acquire %s' and 'commit %s'", name,
+            name, r->name, r->name);
+  }
+}
+
+static bool brings(const Kernel *k, const Ins *ins, u32 ring) {
+  u32 view = SC_NONE;
+  if (ins->op == OP_COPYIN) view = ins->arg[0];
+  if (ins->op == OP_MAP) view = k->map.at[ins->arg[0]].dst;
+  return view != SC_NONE && k->view.at[view].fill && k->buf.at[k->view.at[view].buf].ring == ring;
+}
+
+// The commit of the fill that opens at `pc`, if nothing in between brings anything; else SC_NONE.
+static u32 empty_until(const Kernel *k, const Code *code, u32 pc) {
+  u32 ring = code->at[pc].arg[0];
+  for (u32 i = pc + 1; i < code->n && !brings(k, &code->at[i], ring); i++) {
+    if (code->at[i].op == OP_COMMIT && code->at[i].arg[0] == ring) return i;
+  }
+  return SC_NONE;
+}
+
+// A fill that brings nothing is doubtful if other fills of the ring bring what is read. (Where
+// several roles fill a stage together, one of them may bring all of it.)
+static void empty_fill(Low *l, const Code *code, u32 pc, const Walk *w) {
+  const Kernel *k = l->k;
+  const Ring *r = &k->ring.at[code->at[pc].arg[0]];
+  u32 commit = empty_until(k, code, pc), b = r->part0;
+  while (b < r->part0 + r->parts && !(w->read[b] && w->written[b])) b++;
+  if (commit == SC_NONE || b == r->part0 + r->parts || r->fillers & (r->fillers - 1)) return;
+  Diag *d =
+      low_error(l, D_R5_EMPTY, code->at[pc].span, "this fill of '%s' brings nothing", r->name);
+  if (code->at[commit].span.lo != code->at[pc].span.lo)
+    sc_note(l->sc, d, code->at[commit].span, "it ends here");
+  sc_note(l->sc, d, k->view.at[w->read[b] - 1].span,
+          "what was in the stage before may be read here");
+  sc_help(
+      l->sc, d,
+      "copy or store into it; a stage that is a signal only belongs to a ring that nobody reads");
+}
+
+void low_participants(Low *l) {
+  Walk w = {.read = NEWS(l->sc, u32, l->k->buf.n + 1),
+            .written = NEWS(l->sc, bool, l->k->buf.n + 1)};
+  for (u32 r = 0; r < l->k->role.n; r++) {
+    const Code *code = &l->k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) sides(l, r, &code->at[i]);
+  }
+  for (u32 r = 0; r < l->k->role.n; r++) {
+    const Code *code = &l->k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) access(l, r, &code->at[i], &w);
+  }
+  for (u32 r = 0; r < l->k->role.n; r++) {
+    const Code *code = &l->k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) {
+      if (code->at[i].op == OP_ACQUIRE) empty_fill(l, code, i, &w);
+    }
+  }
+  for (u32 i = 0; i < l->k->ring.n; i++) {
+    const Ring *r = &l->k->ring.at[i];
+    if (r->fillers && r->drainers) unfilled(l, r, &w);
+    if (!r->fillers == !r->drainers) continue;  // with neither, the stage in use is not held
+    Diag *d = low_error(l, D_R5_UNUSED, r->span,
+                        r->fillers ? "the ring '%s' is filled, and nobody waits for it"
+                                   : "the ring '%s' is used, and nobody fills it",
+                        r->name);
+    sc_help(l->sc, d,
+            r->fillers ? "'wait %s' and 'release %s' where its tiles are used"
+                       : "%s <- G[…], or 'acquire %s' … 'commit %s'",
+            r->name, r->name, r->name);
+  }
+}

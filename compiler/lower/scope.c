@@ -1,0 +1,207 @@
+// scope.c - names: scopes, what a name means, what is predefined, and the reports about names.
+// Scopes form a chain from the innermost block out; a def's body sees the chain where it was
+// declared, not the one where it is used (hygiene), so that no name of the caller is captured.
+#include "compiler/lower/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  double value;
+} constant[] = {
+    {"inf", INFINITY},
+    {"ln2", 0.693147180559945309417},
+    {"log2e", 1.44269504088896340736},
+    {"pi", 3.14159265358979323846},
+};
+
+bool low_constant_named(const char *name, double *out) {
+  for (size_t i = 0; i < COUNT(constant); i++) {
+    if (strcmp(name, constant[i].name) == 0) return *out = constant[i].value, true;
+  }
+  return false;
+}
+
+bool low_elem_named(const char *name, Elem *out) {
+  for (int i = 0; i < EL_COUNT; i++) {
+    if (strcmp(name, sc_elem[i].text) == 0) return *out = (Elem)i, true;
+  }
+  return false;
+}
+
+// A def may be expanded many times: each place is reported once, with the innermost use as a note.
+Diag *low_error(Low *l, DiagId id, Span at, const char *fmt, ...) {
+  l->dead |= sc_at_limit(l->sc);
+  if (l->dead) return &l->sc->dropped;
+  for (const Diag *d = l->sc->diags; d; d = d->next) {
+    if (d->id == id && d->at.lo == at.lo && d->at.hi == at.hi) return &l->sc->dropped;
+  }
+  va_list ap;
+  va_start(ap, fmt);
+  Diag *d = sc_vreport(l->sc, id, at, fmt, ap);
+  va_end(ap);
+  if (l->calls) sc_note(l->sc, d, l->call[l->calls - 1], "expanded from here");
+  return d;
+}
+
+bool low_spend(Low *l, u32 *count, u32 limit, const char *what, Span at) {
+  if (l->dead) return false;
+  if (++*count <= limit) return true;
+  Diag *d = low_error(l, D_P_LIMIT, at, "the kernel grows beyond %u %s", limit, what);
+  sc_help(l->sc, d, "unrolled loops and nested defs multiply: use fewer of them");
+  l->dead = true;
+  return false;
+}
+
+bool low_enter(Low *l, Span at) {
+  if (l->dead) return false;
+  if (l->nest < LOW_MAX_NEST) return l->nest++, true;
+  low_error(l, D_P_LIMIT, at, "defs, blocks and expressions are nested more than %d deep",
+            LOW_MAX_NEST);
+  l->dead = true;
+  return false;
+}
+
+void low_leave(Low *l) { l->nest--; }
+
+void low_push(Low *l) {
+  Scope *s = NEW(l->sc, Scope);
+  s->up = l->scope;
+  l->scope = s;
+}
+
+void low_pop(Low *l) { l->scope = l->scope->up; }
+
+// Where the name is in the scope's table, or the free slot where it belongs.
+static Name **slot_of(const Scope *s, Sym name) {
+  u32 i = (u32)(((uintptr_t)name >> 4) * 2654435761u >> 8) & (s->room - 1);
+  while (s->found[i] && s->found[i]->name != name) i = (i + 1) & (s->room - 1);
+  return &s->found[i];
+}
+
+static Name *find_in(const Scope *s, Sym name) {
+  if (s->room) return *slot_of(s, name);
+  for (Name *n = s->first; n; n = n->next) {
+    if (n->name == name) return n;
+  }
+  return NULL;
+}
+
+static void add(Low *l, Scope *s, Name *name) {
+  enum { FEW = 16 };
+  s->first = name;
+  if (s->names < FEW) return;
+  if (s->names >= s->room / 2) {
+    s->room = s->room ? 2 * s->room : 4 * FEW;
+    s->found = NEWS(l->sc, Name *, s->room);
+    for (Name *n = s->first; n; n = n->next) {
+      Name **slot = slot_of(s, n->name);  // the latest comes first
+      if (!*slot) *slot = n;
+    }
+  }
+  *slot_of(s, name->name) = name;
+}
+
+static bool reserved(const char *name) {
+  Elem elem;
+  double value;
+  return low_elem_named(name, &elem) || low_constant_named(name, &value) || low_is_builtin(name);
+}
+
+// The kernel's own scope and the one that the specification sees are one to the user.
+Name *low_declare(Low *l, Sym name, Span at, NameKind kind) {
+  Scope *s = l->scope;
+  Name *old = find_in(s, name);
+  if (!old && s == l->top) old = find_in(l->base, name);
+  if (!old && s == l->base && l->top) old = find_in(l->top, name);
+  if (old) {
+    Diag *d = low_error(l, D_N_TWICE, at, "'%s' is declared twice", name);
+    sc_note(l->sc, d, old->span, "%s", low_kind_text(l, old));
+    sc_help(l->sc, d, "give one of them another name");
+  } else if (reserved(name)) {
+    Diag *d = low_error(l, D_N_RESERVED, at, "'%s' is predefined", name);
+    sc_help(l->sc, d, "choose another name");
+  }
+  Name *n = NEW(l->sc, Name);
+  *n = (Name){.name = name, .span = at, .kind = kind, .ref = SC_NONE, .next = s->first};
+  if (low_spend(l, &s->names, LOW_MAX_NAMES, "names", at)) add(l, s, n);
+  return n;
+}
+
+Name *low_find(Low *l, Sym name) {
+  for (Scope *s = l->scope; s; s = s->up) {
+    Name *n = find_in(s, name);
+    if (n) return n;
+  }
+  return NULL;
+}
+
+// The predefined name that is nearer than so many slips, or NULL.
+static const char *predefined(Sym name, bool call, u32 *slips) {
+  static const char *const truth[] = {"true", "false"};
+  const char *found = NULL;
+  for (u32 i = 0; call && low_builtin_at(i); i++)
+    if (sc_nearer(name, low_builtin_at(i), slips)) found = low_builtin_at(i);
+  if (call) return found;
+  for (u32 i = 0; i < COUNT(truth); i++)
+    if (sc_nearer(name, truth[i], slips)) found = truth[i];
+  for (u32 i = 0; i < COUNT(constant); i++)
+    if (sc_nearer(name, constant[i].name, slips)) found = constant[i].name;
+  for (u32 i = 0; i < EL_COUNT; i++)
+    if (sc_nearer(name, sc_elem[i].text, slips)) found = sc_elem[i].text;
+  return found;
+}
+
+static void unbound(Low *l, Sym name, Span at, bool call) {
+  if (l->dead) return;
+  const Name *near = NULL;
+  u32 slips = sc_slips(name);
+  for (const Scope *s = l->scope; s; s = s->up) {
+    for (const Name *n = s->first; n; n = n->next) {
+      if (sc_nearer(name, n->name, &slips)) near = n;
+    }
+  }
+  const char *word = predefined(name, call, &slips);
+  Diag *d = low_error(l, D_N_UNBOUND, at, "'%s' is not declared", name);
+  if (word) {
+    sc_help(l->sc, d, "did you mean '%s'?", word);
+  } else if (near) {
+    sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
+    sc_help(l->sc, d, "did you mean '%s'?", near->name);
+  } else if (call) {
+    sc_help(
+        l->sc, d,
+        "there is no def of this name here; the functions are exp, exp2, log, log2, sqrt, rsqrt, "
+        "tanh, abs, min, max, where and cdiv");
+  } else if (l->spec) {
+    sc_help(
+        l->sc, d,
+        "a specification sees params, dimensions, scalars, tensors and its own earlier equations");
+  } else if (l->calls) {
+    sc_help(l->sc, d, "a def sees the names of the place where it is declared, and its parameters");
+  }
+}
+
+void low_unbound(Low *l, Sym name, Span at) { unbound(l, name, at, false); }
+void low_unbound_call(Low *l, Sym name, Span at) { unbound(l, name, at, true); }
+
+const char *low_kind_text(const Low *l, const Name *n) {
+  switch (n->kind) {
+    case NM_ELEM: return "an element type";
+    case NM_RING: return "a ring";
+    case NM_TURN: return "a turn";
+    case NM_ROLE: return "a role";
+    case NM_DEF: return "a def";
+    case NM_INDEX:
+    case NM_INDEXNAME: return "an index";
+    case NM_BUF: break;
+    default: return "a value";
+  }
+  switch (l->k->buf.at[n->ref].space) {
+    case SP_TENSOR: return "a tensor";
+    case SP_STAGE: return "a part of a ring";
+    case SP_REG: return "a register tile";
+    default: return "an equation of the specification";
+  }
+}

@@ -1,0 +1,285 @@
+// seq.c - a sequence: kernels launched one after the other, called as one. Each is lowered by
+// itself, once, with the sequence's parameters; then dimensions, scalars and tensors of the same name
+// become one, and must agree. What only passes between the kernels is a workspace. Kernels that it is
+// given have run before: they are lowered alike, and may take and make its inputs alone.
+#include "compiler/lower/lower.h"
+
+#include <string.h>
+
+// One kernel's expressions said in the sequence's terms.
+typedef struct Said {
+  Low *l;
+  const Kernel *k;
+  Xid *as;  // by the kernel's expression: the sequence's; 0: not yet
+  bool given;
+} Said;
+
+static Xid dimension(Low *l, const Dim *d) {
+  for (u32 i = 0; i < l->k->dim.n; i++) {
+    if (l->k->dim.at[i].name == d->name) return x_leaf(l->sc, l->k, X_DIM, TY_INT, i);
+  }
+  PUSH(l->sc, &l->k->dim, *d);
+  return x_leaf(l->sc, l->k, X_DIM, TY_INT, l->k->dim.n - 1);
+}
+
+static u32 scalar_named(const Low *l, Sym name) {
+  u32 i = 0;
+  while (i < l->k->arg.n && l->k->arg.at[i].name != name) i++;
+  return i;
+}
+
+// Expressions over dimensions and scalars only; operands have smaller numbers, so going up from the
+// bottom says each once.
+static Xid said(Said *s, Xid x) {
+  Low *l = s->l;
+  if (!x || s->as[x]) return x ? s->as[x] : 0;
+  const Expr e = s->k->expr.at[x];
+  Xid r = 0;
+  switch (e.op) {
+    case X_INT: r = x_int(l->sc, l->k, e.num.i); break;
+    case X_REAL: r = x_real(l->sc, l->k, e.num.f); break;
+    case X_BOOL: r = x_bool(l->sc, l->k, e.num.i); break;
+    case X_DIM: r = dimension(l, &s->k->dim.at[e.ref]); break;
+    case X_ARG:
+      r = x_leaf(l->sc, l->k, X_ARG, (Ty)e.ty, scalar_named(l, s->k->arg.at[e.ref].name));
+      break;
+    default: r = x_make(l->sc, l->k, (ExprOp)e.op, said(s, e.a), said(s, e.b), said(s, e.c)); break;
+  }
+  return s->as[x] = r;
+}
+
+// ---- tensors of the same name
+
+static void disagree(Low *l, const Buf *a, const Buf *b, const char *what) {
+  Diag *d = low_error(l, D_P_SEQUENCE, a->span,
+                      "'%s' has another %s in another kernel of the sequence", a->name, what);
+  sc_note(l->sc, d, b->span, "the other one");
+  sc_help(l->sc, d, "tensors of the same name are the same: rename one");
+}
+
+static u32 tensor_named(const Low *l, Sym name) {
+  for (u32 i = 0; i < l->k->buf.n; i++) {
+    if (l->k->buf.at[i].space == SP_TENSOR && l->k->buf.at[i].name == name) return i;
+  }
+  return SC_NONE;
+}
+
+// The sequence's tensor that is the kernel's: the one of that name, or a new one. What is written
+// before it is read is an output only.
+static u32 unite(Low *l, Said *s, const Buf *b) {
+  Buf mine = *b;
+  for (u32 i = 0; i < b->rank; i++) mine.dim[i] = said(s, b->dim[i]);
+  u32 at = tensor_named(l, b->name);
+  if (at == SC_NONE) {
+    PUSH(l->sc, &l->k->buf, mine);
+    return l->k->buf.n - 1;
+  }
+  Buf *old = &l->k->buf.at[at];
+  if (old->elem != b->elem) disagree(l, b, old, "element type");
+  else if (old->rank != b->rank) disagree(l, b, old, "rank");
+  else if (memcmp(old->dim, mine.dim, sizeof(Xid) * b->rank)) disagree(l, b, old, "shape");
+  if (!old->workspace && b->dir & F_OUT && !s->given) old->dir |= F_OUT;
+  return at;
+}
+
+static u32 unite_scalar(Low *l, Said *s, const Arg *a) {
+  u32 at = scalar_named(l, a->name);
+  if (at == l->k->arg.n) {
+    PUSH(l->sc, &l->k->arg, *a);
+    l->k->arg.at[at].init = said(s, a->init);
+    return at;
+  }
+  const Arg *old = &l->k->arg.at[at];
+  Xid init = said(s, a->init);
+  if (old->elem == a->elem && old->init == init) return at;
+  Diag *d =
+      low_error(l, D_P_SEQUENCE, a->span, "'%s' has another %s in another kernel of the sequence",
+                a->name, old->elem == a->elem ? "default" : "type");
+  sc_note(l->sc, d, old->span, "the other one");
+  return at;
+}
+
+static void unite_requires(Low *l, Said *s) {
+  for (u32 i = 0; i < s->k->require.n; i++) {
+    Require r = {said(s, s->k->require.at[i].cond), s->k->require.at[i].span};
+    bool have = !r.cond;
+    for (u32 j = 0; j < l->k->require.n; j++) have |= l->k->require.at[j].cond == r.cond;
+    if (!have) PUSH(l->sc, &l->k->require, r);
+  }
+}
+
+static bool is_input(const Low *l, const Buf *b) {
+  u32 at = tensor_named(l, b->name);
+  return at != SC_NONE && !l->k->buf.at[at].workspace && l->k->buf.at[at].dir == F_IN;
+}
+
+static void no_input(Low *l, const Node *item, Sym name, Span at, bool made) {
+  Diag *d = low_error(l, D_P_SEQUENCE, item->span,
+                      "'%s' is given, but '%s' is no input of the kernels that are launched",
+                      item->name, name);
+  sc_note(l->sc, d, at, made ? "made here" : "taken here");
+  sc_help(l->sc, d, "what is given has run before: it takes and makes inputs of the sequence");
+}
+
+// A given kernel adds nothing to what the sequence is called with.
+static bool fits_inputs(Low *l, const Node *item, const Kernel *k) {
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    if (b->space != SP_TENSOR || is_input(l, b)) continue;
+    no_input(l, item, b->name, b->span, b->dir & F_OUT);
+    return false;
+  }
+  for (u32 i = 0; i < k->arg.n; i++) {
+    if (scalar_named(l, k->arg.at[i].name) < l->k->arg.n) continue;
+    no_input(l, item, k->arg.at[i].name, k->arg.at[i].span, false);
+    return false;
+  }
+  return true;
+}
+
+static void unite_kernel(Low *l, const Node *item, Kernel *k) {
+  Said s = {l, k, NEWS(l->sc, Xid, k->expr.n), item->flags & F_GIVEN};
+  if (s.given && !fits_inputs(l, item, k)) return;
+  Launch step = {.span = item->span, .kernel = k};
+  step.tensor = NEWS(l->sc, u32, k->buf.n);
+  step.dim = NEWS(l->sc, u32, k->dim.n);
+  step.arg = NEWS(l->sc, u32, k->arg.n);
+  for (u32 i = 0; i < k->dim.n; i++) step.dim[i] = low_at(l, dimension(l, &k->dim.at[i]))->ref;
+  for (u32 i = 0; i < k->arg.n; i++) step.arg[i] = unite_scalar(l, &s, &k->arg.at[i]);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    step.tensor[i] = k->buf.at[i].space == SP_TENSOR ? unite(l, &s, &k->buf.at[i]) : SC_NONE;
+    if (step.tensor[i] != SC_NONE) k->buf.at[i].workspace = l->k->buf.at[step.tensor[i]].workspace;
+  }
+  unite_requires(l, &s);
+  if (s.given) PUSH(l->sc, &l->k->given, step);
+  else PUSH(l->sc, &l->k->launch, step);
+}
+
+// ---- how workspaces are kept
+
+// Does some kernel copy it? The copy engine knows rows only.
+static bool is_copied(const Kernel *k, u32 workspace) {
+  for (u32 i = 0; i < k->launch.n; i++) {
+    const Launch *step = &k->launch.at[i];
+    const Kernel *in = step->kernel;
+    for (u32 r = 0; r < in->role.n; r++) {
+      for (u32 n = 0; n < in->role.at[r].code.n; n++) {
+        const Ins *ins = &in->role.at[r].code.at[n];
+        u32 operand = ins->op == OP_COPYIN ? 1 : ins->op == OP_COPYOUT || ins->op == OP_COPYADD ? 0 : SC_NONE;
+        if (operand != SC_NONE && step->tensor[in->view.at[ins->arg[operand]].buf] == workspace) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// A workspace whose last two dimensions are whole tiles of accumulators, and which only threads see, may be kept as
+// they hold those.
+static void choose_blocked(Low *l) {
+  for (u32 w = 0; w < l->k->buf.n; w++) {
+    Buf *b = &l->k->buf.at[w];
+    i64 rows, cols;
+    if (!b->workspace || b->elem != EL_F32 || b->rank < 2 || is_copied(l->k, w)) continue;
+    if (!x_const_int(l->k, b->dim[b->rank - 2], &rows) || !x_const_int(l->k, b->dim[b->rank - 1], &cols)) continue;
+    b->blocked = rows % 64 == 0 && cols % 8 == 0;
+    for (u32 i = 0; i < l->k->launch.n; i++) {
+      const Launch *step = &l->k->launch.at[i];
+      Kernel *in = (Kernel *)step->kernel;  // not finished before its sequence is
+      for (u32 n = 0; n < in->buf.n; n++) {
+        if (step->tensor[n] == w) in->buf.at[n].blocked = b->blocked;
+      }
+    }
+  }
+}
+
+// ---- the sequence
+
+// Names of what the kernels brought, for the specification and cases.
+static void declare_united(Low *l) {
+  for (u32 i = 0; i < l->k->dim.n; i++) {
+    const Dim *d = &l->k->dim.at[i];
+    if (!low_find(l, d->name))
+      low_declare(l, d->name, d->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, i);
+  }
+  for (u32 i = 0; i < l->k->arg.n; i++) {
+    const Arg *a = &l->k->arg.at[i];
+    Ty ty = a->elem == EL_I32 ? TY_INT : TY_REAL;
+    if (!low_find(l, a->name))
+      low_declare(l, a->name, a->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_ARG, ty, i);
+  }
+  for (u32 i = 0; i < l->k->buf.n; i++) {
+    const Buf *b = &l->k->buf.at[i];
+    if (!low_find(l, b->name)) low_declare(l, b->name, b->span, NM_BUF)->ref = i;
+  }
+}
+
+static void declare_param(Low *l, const Param *p) {
+  if (low_find(l, p->name)) return;
+  Name *n = low_declare(l, p->name, p->span, p->value.kind == VAL_ELEM ? NM_ELEM : NM_VALUE);
+  n->elem = (u8)p->value.num.i;
+  if (p->value.kind == VAL_INT) n->x = x_int(l->sc, l->k, p->value.num.i);
+  if (p->value.kind == VAL_BOOL) n->x = x_bool(l->sc, l->k, p->value.num.i);
+  if (p->value.kind == VAL_REAL) n->x = x_real(l->sc, l->k, p->value.num.f);
+}
+
+static const Node *kernel_named(Low *l, const Node *launch) {
+  const Node *unit = sc_unit(l->ast, launch->name);
+  if (unit && unit->kind == ND_KERNEL) return unit;
+  Diag *d = low_error(l, D_N_UNBOUND, launch->span, "there is no kernel '%s'", launch->name);
+  sc_help(l->sc, d, "a sequence lists kernels of this file, one a line");
+  return NULL;
+}
+
+// The kernel of a step: one that is launched again is the same.
+static Kernel *lower_step(Low *l, const Node *step, Kernel *const *kernel, u32 kernels, Given *g) {
+  const Node *unit = kernel_named(l, step);
+  for (u32 i = 0; i < kernels; i++) {
+    if (unit && kernel[i]->name == unit->name) return kernel[i];
+  }
+  return unit ? low_kernel(l->sc, l->ast, unit, g) : NULL;
+}
+
+// Of its steps those that are launched, or those that are given.
+static void unite_kernels(Low *l, const Node *unit, Kernel *const *kernel, u32 flag) {
+  for (const Node *i = unit->a; i && !l->sc->errors; i = i->next) {
+    if (i->kind != ND_LAUNCH) continue;
+    if ((i->flags & F_GIVEN) == flag) unite_kernel(l, i, *kernel);
+    kernel++;
+  }
+}
+
+static void nothing_launched(Low *l) {
+  if (l->k->launch.n || l->sc->errors) return;
+  low_error(l, D_P_SEQUENCE, l->k->span, "this sequence launches nothing");
+}
+
+Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
+  Low *l = NEW(sc, Low);
+  low_open(l, sc, ast, unit);
+  g->seq = l->k;
+  VEC(Kernel *) kernel = {0};
+  for (const Node *i = unit->a; i && !sc->errors; i = i->next) {
+    if (i->kind != ND_LAUNCH) continue;
+    Kernel *step = lower_step(l, i, kernel.at, kernel.n, g);
+    PUSH(sc, &kernel, step);
+  }
+  if (sc->errors) return l->k;
+  for (u32 i = 0; i < l->k->param.n; i++) declare_param(l, &l->k->param.at[i]);
+  for (const Node *i = unit->a; i; i = i->next) {
+    if (i->kind == ND_WORKSPACE) low_tensors(l, i, true);
+  }
+  unite_kernels(l, unit, kernel.at, 0);
+  unite_kernels(l, unit, kernel.at, F_GIVEN);
+  choose_blocked(l);
+  declare_united(l);
+  for (const Node *i = unit->a; i; i = i->next) {
+    if (i->kind == ND_REQUIRE) low_require(l, i);
+    else if (i->kind == ND_WORK) low_work(l, i);
+    else if (i->kind == ND_CASE) low_case(l, i);
+    else if (i->kind == ND_SPEC) low_spec(l, i);
+  }
+  nothing_launched(l);
+  low_known_params(l, g->choice);
+  sc_list_reads(sc, l->k);
+  return l->k;
+}

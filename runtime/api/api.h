@@ -1,0 +1,92 @@
+// api.h - what stands behind the opaque handles of schedc.h, and the one way into the library: a
+// call checks its arguments, makes an Sc, runs its body under sc_guard, and hands the diagnostics
+// over.
+#ifndef SC_API_H
+#define SC_API_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "runtime/cuda/build.h"
+#include "compiler/passes.h"
+#include "runtime/run.h"
+
+struct schedc_context {
+  schedc_allocator alloc;
+  schedc_sink sink;
+  void *user;
+};
+
+// What schedc_unit reports.
+typedef struct Unit {
+  Sym name;
+  bool is_sequence;
+  u32 params, cases;
+  Sym *kase;
+} Unit;
+
+// Counted: one reference is the caller's, one each kernel's.
+struct schedc_source {
+  atomic_uint refs;
+  Sc sc;
+  const Text *text;
+  const Ast *ast;
+  VEC(Unit) unit;
+};
+
+struct schedc_kernel {
+  Sc sc;
+  schedc_source *source;
+  const Kernel *k;
+  u32 tensors, outputs;
+  u32 *tensor;                       // bufs that are arguments, in order
+  const char *(*dims)[SC_MAX_RANK];  // of each tensor
+  schedc_param_info *param;
+  schedc_bind_info **bind;  // of each case
+  bool *unordered;                   // by buf: its bits may differ from run to run
+};
+
+// Runs `step`; what it unwinds with, or returns. Neither the step nor its callees own anything but
+// `sc`.
+typedef schedc_status (*Step)(Sc *sc, void *job);
+schedc_status sc_guard(Sc *sc, Step step, void *job);
+
+// sc_guard, then the diagnostics to the context's sink. SCHEDC_OK becomes SCHEDC_EINPUT if there
+// were errors.
+schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, Step step,
+                       void *job);
+
+// Everything that the passes can say about a kernel's arguments, parameters and cases, as schedc.h
+// has it.
+void sc_index_kernel(Sc *sc, schedc_kernel *kernel);
+
+// Takes options in over the defaults in `to`, as far as the caller's header knew them. False: they do not say how far.
+#define TAKE_OPTIONS(to, from) sc_take_options((to), sizeof *(to), (from), (from) ? (from)->size : 0)
+static inline bool sc_take_options(void *to, size_t known, const void *from, size_t size) {
+  if (from && size < sizeof size) return false;
+  if (from) memcpy(to, from, size < known ? size : known);
+  return true;
+}
+
+// Copies a struct out that begins with the `size` that the caller's header knew.
+#define COPY_OUT(to, from)                                               \
+  do {                                                                   \
+    size_t had_ = (to)->size;                                            \
+    (from)->size = had_;                                                 \
+    memcpy((to), (from), had_ < sizeof *(from) ? had_ : sizeof *(from)); \
+  } while (0)
+
+void sc_source_keep(const schedc_source *source);
+
+// Values of the dimensions by number, in `sc`; SCHEDC_EARG for a name that the kernel does not
+// have.
+schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
+                           bool **known);
+bool sc_good_dims(const schedc_dim *dims, size_t n);
+
+// A caller's build options, taken in, as the library's.
+BuildOptions sc_building(const schedc_build_options *options);
+
+schedc_status sc_write(schedc_writer writer, void *user, const Str *text);
+
+#endif

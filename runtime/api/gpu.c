@@ -1,0 +1,265 @@
+// gpu.c - kernels on a GPU that stays open, and what a launch takes. Each job's tensors are
+// bound and checked before anything runs; what goes wrong is reported at the job's kernel.
+#include <string.h>
+
+#include "runtime/api/api.h"
+#include "runtime/cuda/gpu.h"
+
+struct schedc_gpu {
+  schedc_context *context;
+  Gpu gpu;
+  bool open;
+};
+
+schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context) {
+  if (!out) return SCHEDC_EARG;
+  *out = NULL;
+  if (!context) return SCHEDC_EARG;
+  schedc_gpu *gpu = context->alloc.alloc(context->alloc.user, sizeof *gpu);
+  if (!gpu) return SCHEDC_ENOMEM;
+  *gpu = (schedc_gpu){.context = context};
+  sc_init(&gpu->gpu.sc, &context->alloc);
+  *out = gpu;
+  return SCHEDC_OK;
+}
+
+void schedc_gpu_free(schedc_gpu *gpu) {
+  if (!gpu) return;
+  schedc_context *context = gpu->context;
+  if (gpu->open) sc_gpu_close(&gpu->gpu);
+  sc_free(&gpu->gpu.sc);
+  context->alloc.free(context->alloc.user, gpu);
+}
+
+schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info) {
+  if (!gpu || !info || info->size < sizeof info->size) return SCHEDC_EARG;
+  if (!gpu->open) return SCHEDC_EUNAVAIL;
+  schedc_gpu_info out = {0, gpu->gpu.name, (unsigned)gpu->gpu.sms, (unsigned)gpu->gpu.version};
+  COPY_OUT(info, &out);
+  return SCHEDC_OK;
+}
+
+// ---- is there one?
+
+typedef struct Ask {
+  char *why;
+  size_t room;
+} Ask;
+
+static schedc_status ask(Sc *sc, void *arg) {
+  Ask *a = arg;
+  const char *wrong = sc_gpu_missing(sc);
+  if (wrong && a->room) {
+    size_t n = strlen(wrong) < a->room ? strlen(wrong) : a->room - 1;
+    memcpy(a->why, wrong, n);
+    a->why[n] = 0;
+  }
+  return wrong ? SCHEDC_EUNAVAIL : SCHEDC_OK;
+}
+
+schedc_status schedc_gpu_available(schedc_context *context, char *why, size_t room) {
+  if (!context) return SCHEDC_EARG;
+  Sc sc;
+  sc_init(&sc, &context->alloc);
+  schedc_status status = sc_guard(&sc, ask, &(Ask){why, why ? room : 0});
+  sc_free(&sc);
+  return status;
+}
+
+// ---- jobs
+
+// A job of the caller's, and where it is worked on.
+typedef struct Task {
+  Sc sc;
+  schedc_gpu_job job;
+  GpuJob gpu;
+  const char *wrong;
+  Diag *reported;
+} Task;
+
+typedef struct Batch {
+  schedc_gpu *gpu;
+  Task *task;
+  GpuJob *job;
+  u32 n;
+  u64 repeats;
+  u32 rounds;
+  const char *wrong;
+  u32 which;
+} Batch;
+
+static bool good_names(const schedc_gpu_job *j) {
+  if (!j->kernel || (j->tensor_count && !j->tensors) || (j->scalar_count && !j->scalars))
+    return false;
+  for (size_t i = 0; i < j->tensor_count; i++)
+    if (!j->tensors[i].name) return false;
+  for (size_t i = 0; i < j->scalar_count; i++)
+    if (!j->scalars[i].name) return false;
+  return true;
+}
+
+static schedc_status bind(Sc *sc, void *arg) {
+  Task *t = arg;
+  const schedc_gpu_job *j = &t->job;
+  t->gpu.k = j->kernel->k;
+  t->gpu.unordered = j->kernel->unordered;
+  t->gpu.host =
+      sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars, j->scalar_count);
+  return t->gpu.host ? SCHEDC_OK : SCHEDC_EINPUT;
+}
+
+static schedc_status build(Sc *sc, void *arg) {
+  Task *t = arg;
+  return sc_gpu_build(sc, &t->gpu);
+}
+
+// What went wrong in the job, or what has been reported already.
+static schedc_status report(Sc *sc, void *arg) {
+  Task *t = arg;
+  if (*t->wrong) {
+    sc_report(sc, D_G_RUN, t->job.kernel->k->span, "%s", t->wrong);
+    return SCHEDC_EUNAVAIL;
+  }
+  sc->diags = t->reported;
+  for (const Diag *d = sc->diags; d; d = d->next)
+    if (d->id == D_G_WAIT || d->id == D_G_MODEL) return SCHEDC_EFAULT;
+  return SCHEDC_EINPUT;
+}
+
+static schedc_status open_gpu(Sc *sc, void *arg) {
+  (void)sc;
+  Batch *b = arg;
+  b->wrong = sc_gpu_open(&b->gpu->gpu);
+  if (b->wrong) sc_gpu_close(&b->gpu->gpu);
+  b->gpu->open = !b->wrong;
+  return SCHEDC_OK;
+}
+
+static schedc_status run(Sc *sc, void *arg) {
+  Batch *b = arg;
+  b->job = NEWS(sc, GpuJob, b->n);
+  for (u32 i = 0; i < b->n; i++) b->job[i] = b->task[i].gpu;
+  b->wrong = sc_gpu_run(&b->gpu->gpu, sc, b->job, b->n, b->repeats, b->rounds, &b->which);
+  for (u32 i = 0; i < b->n && !b->wrong; i++) {
+    b->task[i].job.times = b->job[i].times;
+    b->task[i].job.differing = b->job[i].differing;
+  }
+  return SCHEDC_OK;
+}
+
+// What has been handed over is not handed over again.
+static void forget(Sc *sc) {
+  sc->diags = NULL;
+  sc->diag_end = &sc->diags;
+}
+
+// A step of each task, its diagnostics handed over.
+static schedc_status each(const Batch *b, Step step) {
+  schedc_status status = SCHEDC_OK;
+  for (u32 i = 0; i < b->n && !status; i++) {
+    Task *t = &b->task[i];
+    forget(&t->sc);
+    status = sc_enter(b->gpu->context, &t->sc, t->job.kernel->k->text, step, t);
+  }
+  return status;
+}
+
+static schedc_status run_batch(Batch *b) {
+  const schedc_context *context = b->gpu->context;
+  Sc work;  // while the message is needed
+  sc_init(&work, &context->alloc);
+  schedc_status status = each(b, bind);
+  if (!status && !b->gpu->open) status = sc_guard(&b->gpu->gpu.sc, open_gpu, b);
+  if (!status && !b->wrong) status = each(b, build);
+  if (!status && !b->wrong) status = sc_guard(&work, run, b);
+  if (!status && b->wrong) {
+    Task *t = &b->task[b->which];
+    t->wrong = b->wrong;
+    t->reported = work.diags;
+    forget(&t->sc);
+    status = sc_enter(context, &t->sc, t->job.kernel->k->text, report, t);
+  }
+  sc_free(&work);
+  return status;
+}
+
+static schedc_gpu_job *job_at(schedc_gpu_job *jobs, size_t i) {
+  return (schedc_gpu_job *)(void *)((char *)jobs + i * jobs->size);
+}
+
+schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_count,
+                             const schedc_gpu_options *options) {
+  schedc_gpu_options known = SCHEDC_GPU_OPTIONS_INIT;
+  schedc_build_options build = SCHEDC_BUILD_OPTIONS_INIT;
+  if (!gpu || (job_count && !jobs) || job_count > 1u << 20) return SCHEDC_EARG;
+  if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
+  if (!job_count) return SCHEDC_OK;
+  // Members were only added at the end since the first version, which has all of these.
+  if (jobs->size < sizeof *jobs) return SCHEDC_EARG;
+  for (size_t i = 0; i < job_count; i++)
+    if (!good_names(job_at(jobs, i))) return SCHEDC_EARG;
+  schedc_allocator alloc = gpu->context->alloc;
+  Batch b = {.gpu = gpu, .n = (u32)job_count, .repeats = known.repeats, .rounds = known.rounds};
+  b.task = alloc.alloc(alloc.user, sizeof *b.task * job_count);
+  if (!b.task) return SCHEDC_ENOMEM;
+  for (u32 i = 0; i < b.n; i++) {
+    b.task[i] = (Task){.job = *job_at(jobs, i), .gpu.building = sc_building(&build)};
+    sc_init(&b.task[i].sc, &alloc);
+  }
+  schedc_status status = run_batch(&b);
+  for (u32 i = 0; i < b.n; i++) {
+    schedc_gpu_job *to = job_at(jobs, i);
+    if (!status) {
+      to->times = b.task[i].job.times;
+      to->times.size = sizeof to->times;
+      to->differing = b.task[i].job.differing;
+    }
+    sc_free(&b.task[i].sc);
+  }
+  alloc.free(alloc.user, b.task);
+  return status;
+}
+
+schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
+                              const schedc_tensor *tensors, size_t tensor_count,
+                              const schedc_scalar *scalars, size_t scalar_count,
+                              schedc_cuda_times *times) {
+  schedc_gpu_job job = {
+      sizeof job, kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_CUDA_TIMES_INIT, 0};
+  schedc_gpu_options options = {sizeof options, 1, times != NULL, NULL};
+  schedc_gpu *gpu;
+  if (times && times->size < sizeof times->size) return SCHEDC_EARG;
+  schedc_status status = schedc_gpu_new(&gpu, context);
+  if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
+  if (times && !status) COPY_OUT(times, &job.times);
+  schedc_gpu_free(gpu);
+  return status;
+}
+
+// ---- what a launch takes
+
+typedef struct Count {
+  Task task;
+  schedc_work work;
+} Count;
+
+static schedc_status count(Sc *sc, void *arg) {
+  Count *c = arg;
+  schedc_status status = bind(sc, &c->task);
+  return status ? status : sc_count_work(sc, c->task.gpu.k, c->task.gpu.host, &c->work);
+}
+
+schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
+                                const schedc_tensor *tensors, size_t tensor_count,
+                                const schedc_scalar *scalars, size_t scalar_count,
+                                schedc_work *work) {
+  schedc_gpu_job job = {
+      sizeof job, kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_CUDA_TIMES_INIT, 0};
+  if (!context || !work || work->size < sizeof work->size || !good_names(&job)) return SCHEDC_EARG;
+  Count c = {.task = {.job = job}};
+  sc_init(&c.task.sc, &context->alloc);
+  schedc_status status = sc_enter(context, &c.task.sc, kernel->k->text, count, &c);
+  if (!status) COPY_OUT(work, &c.work);
+  sc_free(&c.task.sc);
+  return status;
+}

@@ -1,0 +1,137 @@
+// launch.c - launching on the caller's CUDA context. In: a kernel; tensors on the GPU, by
+// position. Out: work on the caller's stream. Everything that a launch needs was made by the load;
+// what the checks of new shapes need on the host lives for the call. A lock makes launches of one
+// loaded kernel take turns: they share its plans.
+#include <pthread.h>
+#include <string.h>
+
+#include "runtime/api/api.h"
+#include "runtime/cuda/gpu.h"
+
+struct schedc_loaded {
+  schedc_allocator alloc;
+  Sc sc;  // of what it is built to
+  Driver driver;
+  const Text *text;
+  pthread_mutex_t lock;
+  Loaded loaded;
+};
+
+// ---- loading
+
+typedef struct LoadJob {
+  schedc_loaded *l;
+  const Kernel *k;
+  BuildOptions building;
+} LoadJob;
+
+static schedc_status load(Sc *sc, void *arg) {
+  LoadJob *j = arg;
+  const char *wrong = sc_driver_open(sc, &j->l->driver);
+  schedc_status status = wrong ? SCHEDC_OK : sc_build_all(sc, j->k, &j->building, &j->l->loaded);
+  if (status) return status;
+  if (!wrong) wrong = sc_load(&j->l->loaded, &j->l->driver);
+  if (!wrong) return SCHEDC_OK;
+  sc_report(sc, D_G_RUN, j->k->span, "%s", wrong);
+  return SCHEDC_EUNAVAIL;
+}
+
+schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const schedc_kernel *kernel,
+                          const schedc_load_options *options) {
+  schedc_load_options known = SCHEDC_LOAD_OPTIONS_INIT;
+  schedc_build_options build = SCHEDC_BUILD_OPTIONS_INIT;
+  if (!out) return SCHEDC_EARG;
+  *out = NULL;
+  if (!context || !kernel) return SCHEDC_EARG;
+  if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
+  schedc_loaded *l = context->alloc.alloc(context->alloc.user, sizeof *l);
+  if (!l) return SCHEDC_ENOMEM;
+  memset(l, 0, sizeof *l);
+  l->alloc = context->alloc;
+  l->text = kernel->k->text;
+  sc_init(&l->sc, &context->alloc);
+  pthread_mutex_init(&l->lock, NULL);
+  LoadJob job = {l, kernel->k, sc_building(&build)};
+  schedc_status status = sc_enter(context, &l->sc, l->text, load, &job);
+  if (!status && build.log && build.log(build.log_user, l->loaded.log, strlen(l->loaded.log)))
+    status = SCHEDC_EIO;
+  if (status) schedc_unload(l);
+  else *out = l;
+  return status;
+}
+
+void schedc_unload(schedc_loaded *l) {
+  if (!l) return;
+  schedc_allocator alloc = l->alloc;
+  sc_unload(&l->loaded);
+  sc_driver_close(&l->driver);
+  pthread_mutex_destroy(&l->lock);
+  sc_free(&l->sc);
+  alloc.free(alloc.user, l);
+}
+
+const char *schedc_loaded_log(const schedc_loaded *loaded) {
+  return loaded ? loaded->loaded.log : "";
+}
+
+// ---- launching
+
+typedef struct CallJob {
+  schedc_loaded *l;
+  LaunchCall call;
+  size_t bytes;
+} CallJob;
+
+static schedc_status plan(Sc *sc, void *arg) {
+  CallJob *j = arg;
+  const LaunchPlan *p = sc_plan(sc, &j->l->loaded, &j->call);
+  j->bytes = p ? p->bytes : 0;
+  return p ? SCHEDC_OK : SCHEDC_EINPUT;
+}
+
+static schedc_status launch(Sc *sc, void *arg) {
+  CallJob *j = arg;
+  return sc_launch(sc, &j->l->loaded, &j->call);
+}
+
+static schedc_status check_waits(Sc *sc, void *arg) {
+  CallJob *j = arg;
+  return sc_report_waits(sc, &j->l->loaded);
+}
+
+static schedc_status enter(schedc_context *context, CallJob *j, Step step) {
+  Sc sc;
+  sc_init(&sc, &context->alloc);
+  pthread_mutex_lock(&j->l->lock);
+  schedc_status status = sc_enter(context, &sc, j->l->text, step, j);
+  pthread_mutex_unlock(&j->l->lock);
+  sc_free(&sc);
+  return status;
+}
+
+static bool good(const schedc_loaded *l, const schedc_tensor *tensors) {
+  return !l->loaded.tensors || tensors;
+}
+
+schedc_status schedc_workspace_size(schedc_context *context, schedc_loaded *loaded,
+                                    const schedc_tensor *tensors, const double *scalars,
+                                    size_t *bytes) {
+  if (!context || !loaded || !bytes || !good(loaded, tensors)) return SCHEDC_EARG;
+  CallJob job = {loaded, {.tensor = tensors, .scalar = scalars}, 0};
+  schedc_status status = enter(context, &job, plan);
+  *bytes = job.bytes;
+  return status;
+}
+
+schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void *stream,
+                            const schedc_tensor *tensors, const double *scalars, void *workspace,
+                            size_t workspace_bytes) {
+  if (!context || !loaded || !good(loaded, tensors)) return SCHEDC_EARG;
+  CallJob job = {loaded, {stream, tensors, scalars, (u64)(uintptr_t)workspace, workspace_bytes}, 0};
+  return enter(context, &job, launch);
+}
+
+schedc_status schedc_check_waits(schedc_context *context, schedc_loaded *loaded) {
+  if (!context || !loaded) return SCHEDC_EARG;
+  return enter(context, &(CallJob){.l = loaded}, check_waits);
+}

@@ -1,0 +1,469 @@
+// binding.c - the caller's tensors and scalars, matched to a kernel by name and checked. In: what
+// the caller gave, trusted in nothing. Out: a Binding with which the kernel may run, or T
+// diagnostics that name the tensor and point at its declaration. The invariant: after
+// sc_bind_tensors each dimension has one value, every tensor's shape is what its declaration says
+// under these values, and every element is addressable without 64-bit overflow.
+#include "runtime/run.h"
+#include "runtime/data/launchvalue.h"
+#include "compiler/passes.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct Binder {
+  Sc *sc;
+  const Kernel *k;
+  Binding *b;
+  bool *dim_known, *arg_known;
+  u32 *dim_from;  // the buf whose shape bound the dimension
+  LaunchValue *value;
+} Binder;
+
+static bool wanted(const Buf *buf) { return buf->space == SP_TENSOR && !buf->workspace; }
+
+static void evaluate(Binder *bd) {
+  LaunchKnown known = {bd->b->dim, bd->dim_known, bd->b->arg, bd->arg_known};
+  sc_launch_values(bd->k, &known, bd->value);
+}
+
+static Elem elem_of(schedc_type type) {
+  static const u8 elem[] = {EL_F32, EL_F16, EL_BF16, EL_E4M3, EL_E5M2, EL_I32};
+  return (u32)type < COUNT(elem) ? elem[type] : EL_COUNT;
+}
+
+// ---- one tensor by itself: type, rank, strides, address
+
+static bool fits_type(Sc *sc, const Buf *buf, const schedc_tensor *t) {
+  Elem got = elem_of(t->type);
+  if (got == buf->elem) return true;
+  Diag *d =
+      sc_report(sc, D_T_TYPE, buf->span, "tensor '%s' is given as %s, but declared %s", buf->name,
+                got == EL_COUNT ? "an unknown type" : sc_elem[got].text, sc_elem[buf->elem].text);
+  sc_help(sc, d, "convert the tensor, or choose another value of the parameter that sets its type");
+  return false;
+}
+
+static bool fits_rank(Sc *sc, const Buf *buf, const schedc_tensor *t) {
+  if (t->rank != buf->rank) {
+    sc_report(sc, D_T_RANK, buf->span,
+              "tensor '%s' is given with %zu dimension%s, but declared with %u", buf->name, t->rank,
+              t->rank == 1 ? "" : "s", buf->rank);
+    return false;
+  }
+  for (u32 d = 0; d < buf->rank; d++) {
+    if (t->shape[d] >= 0) continue;
+    sc_report(sc, D_T_SHAPE, buf->span, "tensor '%s' has a negative extent, %lld in dimension %u",
+              buf->name, (long long)t->shape[d], d);
+    return false;
+  }
+  return true;
+}
+
+static bool is_empty(const schedc_tensor *t) {
+  for (size_t d = 0; d < t->rank; d++) {
+    if (t->shape[d] == 0) return true;
+  }
+  return false;
+}
+
+// Do different indices of an output always mean different elements? Dimensions by rising stride:
+// each must step over all that the smaller ones reach.
+static bool disjoint(const schedc_tensor *t) {
+  i64 reach = 0;  // of the dimensions taken so far
+  bool taken[SC_MAX_RANK] = {false};
+  for (size_t n = 0; n < t->rank; n++) {
+    size_t best = SC_MAX_RANK;
+    for (size_t d = 0; d < t->rank; d++) {
+      if (!taken[d] && (best == SC_MAX_RANK || t->strides[d] < t->strides[best])) best = d;
+    }
+    taken[best] = true;
+    if (t->shape[best] <= 1) continue;
+    if (t->strides[best] <= reach) return false;
+    reach += (t->shape[best] - 1) * t->strides[best];
+  }
+  return true;
+}
+
+// The last element's distance in bytes fits in 63 bits.
+static bool addressable(const Buf *buf, const schedc_tensor *t) {
+  i64 reach = 0, step;
+  for (u32 d = 0; d < buf->rank; d++) {
+    if (t->shape[d] <= 1) continue;
+    if (__builtin_mul_overflow(t->shape[d] - 1, t->strides[d], &step)) return false;
+    if (__builtin_add_overflow(reach, step, &reach)) return false;
+  }
+  return !__builtin_mul_overflow(reach + 1, (i64)sc_elem[buf->elem].bytes, &reach);
+}
+
+static bool fits_layout(Sc *sc, const Buf *buf, const schedc_tensor *t) {
+  u32 last = buf->rank - 1u;
+  if (is_empty(t)) return true;
+  if (!t->data) {
+    sc_report(sc, D_T_NULL, buf->span, "tensor '%s' has no data: its pointer is NULL", buf->name);
+    return false;
+  }
+  for (u32 d = 0; d < buf->rank; d++) {
+    if (t->shape[d] == 1) continue;
+    if (t->strides[d] < 0) {
+      sc_report(sc, D_T_STRIDE, buf->span,
+                "tensor '%s' has a negative stride, %lld in dimension %u", buf->name,
+                (long long)t->strides[d], d);
+      return false;
+    }
+    if (d == last && t->strides[d] != 1) {
+      Diag *g = sc_report(sc, D_T_STRIDE, buf->span,
+                          "the last dimension of tensor '%s' is not contiguous: its stride is %lld",
+                          buf->name, (long long)t->strides[d]);
+      sc_help(sc, g, "make a contiguous copy, or declare the dimensions in the order of memory");
+      return false;
+    }
+  }
+  if (!addressable(buf, t)) {
+    sc_report(sc, D_T_SHAPE, buf->span, "tensor '%s' is larger than the address space", buf->name);
+    return false;
+  }
+  if ((buf->dir & F_OUT) && !disjoint(t)) {
+    sc_report(sc, D_T_STRIDE, buf->span,
+              "elements of output '%s' share memory: its strides overlap", buf->name);
+    return false;
+  }
+  return true;
+}
+
+static void take_tensor(Binder *bd, u32 number, const schedc_tensor *t) {
+  const Buf *buf = &bd->k->buf.at[number];
+  if (!fits_type(bd->sc, buf, t) || !fits_rank(bd->sc, buf, t) || !fits_layout(bd->sc, buf, t))
+    return;
+  TensorRef *ref = &bd->b->buf[number];
+  ref->at = t->data;
+  for (u32 d = 0; d < buf->rank; d++) {
+    ref->shape[d] = t->shape[d];
+    ref->stride[d] = t->shape[d] <= 1 ? 1 : t->strides[d];
+  }
+}
+
+static u32 find_buf(const Kernel *k, const char *name) {
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].space == SP_TENSOR && strcmp(k->buf.at[i].name, name) == 0) return i;
+  }
+  return SC_NONE;
+}
+
+static void take_tensors(Binder *bd, const schedc_tensor *tensor, size_t n) {
+  Sc *sc = bd->sc;
+  const Kernel *k = bd->k;
+  bool *given = NEWS(sc, bool, k->buf.n + 1);
+  for (size_t i = 0; i < n; i++) {
+    u32 number = find_buf(k, tensor[i].name);
+    if (number == SC_NONE || !wanted(&k->buf.at[number])) {
+      Str its = {.sc = sc};
+      for (u32 j = 0; j < k->buf.n; j++)
+        if (wanted(&k->buf.at[j])) str_printf(&its, "%s%s", its.n ? ", " : "", k->buf.at[j].name);
+      Diag *d =
+          sc_report(sc, D_T_UNKNOWN, k->span, "'%s' is %s of '%s'", tensor[i].name,
+                    number == SC_NONE ? "not a tensor" : "a workspace, not an argument,", k->name);
+      sc_help(sc, d, "its tensors are: %s", its.n ? its.at : "none");
+    } else if (given[number]) {
+      sc_report(sc, D_T_TWICE, k->buf.at[number].span, "tensor '%s' is given twice",
+                tensor[i].name);
+    } else {
+      given[number] = true;
+      take_tensor(bd, number, &tensor[i]);
+    }
+  }
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (!wanted(&k->buf.at[i]) || given[i]) continue;
+    sc_report(sc, D_T_MISSING, k->buf.at[i].span, "tensor '%s' is not given", k->buf.at[i].name);
+  }
+}
+
+// ---- dimensions out of shapes
+
+// Binds the one unknown dimension of x so that x == want, through + - and multiplication by what is
+// known: `i32[B + 1]` says what B is. False: nothing could be bound here.
+static bool solve(Binder *bd, Xid x, i64 want, u32 from) {
+  for (;;) {
+    const Expr *e = &bd->k->expr.at[x];
+    if (e->op == X_DIM) {
+      if (bd->dim_known[e->ref] || want < 0) return false;
+      bd->dim_known[e->ref] = true;
+      bd->b->dim[e->ref] = want;
+      bd->dim_from[e->ref] = from;
+      return true;
+    }
+    if (sc_xop[e->op].arity != 2) return false;
+    LaunchValue a = bd->value[e->a], b = bd->value[e->b];
+    if (a.known == b.known) return false;
+    i64 c = a.known ? a.i : b.i;
+    bool overflow;
+    switch (e->op) {
+      case X_ADD: overflow = __builtin_sub_overflow(want, c, &want); break;
+      case X_SUB:
+        overflow = a.known ? __builtin_sub_overflow(c, want, &want)
+                           : __builtin_add_overflow(want, c, &want);
+        break;
+      case X_MUL:
+        overflow = c <= 0 || want % c != 0;
+        if (!overflow) want /= c;
+        break;
+      default: return false;
+    }
+    if (overflow) return false;
+    x = a.known ? e->b : e->a;
+  }
+}
+
+static void bind_dims(Binder *bd) {
+  const Kernel *k = bd->k;
+  for (bool again = true; again;) {
+    again = false;
+    for (u32 i = 0; i < k->buf.n; i++) {
+      if (!wanted(&k->buf.at[i])) continue;
+      for (u32 d = 0; d < k->buf.at[i].rank; d++) {
+        if (!solve(bd, k->buf.at[i].dim[d], bd->b->buf[i].shape[d], i)) continue;
+        evaluate(bd);
+        again = true;
+      }
+    }
+  }
+  for (u32 i = 0; i < k->dim.n; i++) {
+    if (bd->dim_known[i]) continue;
+    sc_report(bd->sc, D_T_SHAPE, k->dim.at[i].span, "no tensor's shape says what '%s' is",
+              k->dim.at[i].name);
+  }
+}
+
+// Adds "B = 2, H = 3" for the dimensions and scalars that x depends on.
+static void put_values(const Binder *bd, Str *out, Xid root) {
+  const Kernel *k = bd->k;
+  bool *used = NEWS(bd->sc, bool, root + 1), first = true;
+  used[root] = true;
+  for (Xid x = root; x > 0; x--) {  // operands have smaller numbers
+    const Expr *e = &k->expr.at[x];
+    const Xid arg[] = {e->a, e->b, e->c};
+    if (!used[x]) continue;
+    for (u32 i = 0; i < sc_xop[e->op].arity; i++) {
+      if (arg[i] < x) used[arg[i]] = true;
+    }
+  }
+  for (Xid x = 1; x <= root; x++) {
+    const Expr *e = &k->expr.at[x];
+    if (!used[x] || (e->op != X_DIM && e->op != X_ARG)) continue;
+    if (!first) str_puts(out, ", ");
+    first = false;
+    if (e->op == X_DIM)
+      str_printf(out, "%s = %lld", k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref]);
+    else str_printf(out, "%s = ", k->arg.at[e->ref].name), str_real(out, bd->b->arg[e->ref]);
+  }
+}
+
+// The dimension that x names, or that is the only one bound from another tensor in it: where its
+// value is from.
+static void note_origin(const Binder *bd, Diag *report, Xid x, u32 not_here) {
+  const Expr *e = &bd->k->expr.at[x];
+  if (e->op != X_DIM) {
+    Str s = {.sc = bd->sc};
+    put_values(bd, &s, x);
+    if (s.n) sc_help(bd->sc, report, "%s", s.at);
+    return;
+  }
+  u32 from = bd->dim_from[e->ref];
+  if (from == SC_NONE || from == not_here) return;
+  sc_note(bd->sc, report, bd->k->buf.at[from].span, "%s = %lld comes from '%s'",
+          bd->k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref], bd->k->buf.at[from].name);
+}
+
+static void check_shape(const Binder *bd, u32 number) {
+  const Kernel *k = bd->k;
+  const Buf *buf = &k->buf.at[number];
+  for (u32 d = 0; d < buf->rank; d++) {
+    LaunchValue want = bd->value[buf->dim[d]];
+    i64 got = bd->b->buf[number].shape[d];
+    if (want.known && want.i == got) continue;
+    Str dim = {.sc = bd->sc};
+    sc_print_infix(&dim, k, buf->dim[d]);
+    if (!want.known) {
+      sc_report(bd->sc, D_T_SHAPE, buf->span,
+                "dimension %u of tensor '%s', %s, has no 64-bit value", d, buf->name, dim.at);
+      continue;
+    }
+    bool constant = k->expr.at[buf->dim[d]].op == X_INT;
+    Diag *r = constant
+                  ? sc_report(bd->sc, D_T_SHAPE, buf->span,
+                              "tensor '%s' has extent %lld in dimension %u, where %lld is declared",
+                              buf->name, (long long)got, d, (long long)want.i)
+                  : sc_report(bd->sc, D_T_SHAPE, buf->span,
+                              "tensor '%s' has extent %lld in dimension %u, but %s is %lld",
+                              buf->name, (long long)got, d, dim.at, (long long)want.i);
+    note_origin(bd, r, buf->dim[d], number);
+  }
+}
+
+// ---- scalars
+
+static void take_scalar(Binder *bd, u32 number, double v) {
+  const Arg *arg = &bd->k->arg.at[number];
+  if (arg->elem == EL_I32 && (v != floor(v) || v < INT32_MIN || v > INT32_MAX)) {
+    sc_report(bd->sc, D_T_SCALAR, arg->span, "scalar '%s' is an i32, but %.9g is given", arg->name,
+              v);
+    v = 0;
+  }
+  bd->b->arg[number] = arg->elem == EL_I32 ? v : (double)(float)v;
+  bd->arg_known[number] = true;
+}
+
+static void take_scalars(Binder *bd, const schedc_scalar *scalar, size_t n) {
+  const Kernel *k = bd->k;
+  for (size_t i = 0; i < n; i++) {
+    u32 a = 0;
+    while (a < k->arg.n && strcmp(k->arg.at[a].name, scalar[i].name) != 0) a++;
+    if (a == k->arg.n) {
+      Str its = {.sc = bd->sc};
+      for (u32 j = 0; j < k->arg.n; j++) str_printf(&its, "%s%s", j ? ", " : "", k->arg.at[j].name);
+      Diag *d = sc_report(bd->sc, D_T_UNKNOWN, k->span, "'%s' is not a scalar of '%s'",
+                          scalar[i].name, k->name);
+      sc_help(bd->sc, d, "its scalars are: %s", its.n ? its.at : "none");
+    } else if (bd->arg_known[a]) {
+      sc_report(bd->sc, D_T_TWICE, k->arg.at[a].span, "scalar '%s' is given twice", scalar[i].name);
+    } else {
+      take_scalar(bd, a, scalar[i].value);
+    }
+  }
+}
+
+// Defaults may use dimensions and the scalars declared before.
+static void default_scalars(Binder *bd) {
+  const Kernel *k = bd->k;
+  for (u32 a = 0; a < k->arg.n; a++) {
+    const Arg *arg = &k->arg.at[a];
+    if (bd->arg_known[a]) continue;
+    if (!arg->init) {
+      sc_report(bd->sc, D_T_MISSING, arg->span, "scalar '%s' is not given, and has no default",
+                arg->name);
+      continue;
+    }
+    LaunchValue v = bd->value[arg->init];
+    if (!v.known) {
+      sc_report(bd->sc, D_T_SCALAR, arg->span, "the default of scalar '%s' has no value here",
+                arg->name);
+      continue;
+    }
+    take_scalar(bd, a, k->expr.at[arg->init].ty == TY_REAL ? v.f : (double)v.i);
+    evaluate(bd);
+  }
+}
+
+// ---- the whole
+
+static void check_requires(const Binder *bd) {
+  const Kernel *k = bd->k;
+  for (u32 i = 0; i < k->require.n; i++) {
+    const Require *q = &k->require.at[i];
+    LaunchValue v = bd->value[q->cond];
+    if (v.known && v.i) continue;
+    Str s = {.sc = bd->sc};
+    put_values(bd, &s, q->cond);
+    sc_report(bd->sc, D_T_REQUIRE, q->span, "'%s' requires what %s%s%s", k->name,
+              v.known ? "does not hold here" : "cannot be evaluated here", s.n ? ": " : "",
+              s.n ? s.at : "");
+  }
+}
+
+// Workspaces are contiguous but for their rows, which start at multiples of 16 bytes.
+static void shape_workspace(Binder *bd, u32 number) {
+  const Buf *buf = &bd->k->buf.at[number];
+  TensorRef *ref = &bd->b->buf[number];
+  i64 step = 1, unit = 16 / sc_elem[buf->elem].bytes;
+  for (u32 d = buf->rank; d-- > 0;) {
+    LaunchValue v = bd->value[buf->dim[d]];
+    i64 padded = 0;
+    bool bad = !v.known || v.i < 0 || __builtin_add_overflow(v.i, unit - 1, &padded);
+    padded = d + 1u == buf->rank ? padded / unit * unit : v.i;
+    ref->shape[d] = v.i;
+    ref->stride[d] = step;
+    if (bad || __builtin_mul_overflow(step, padded, &step) || step > INT64_MAX / 64) {
+      sc_report(bd->sc, D_T_SHAPE, buf->span, "workspace '%s' has no size here", buf->name);
+      return;
+    }
+  }
+}
+
+static Binding *new_binding(Sc *sc, const Kernel *k) {
+  Binding *b = NEW(sc, Binding);
+  b->k = k;
+  b->dim = NEWS(sc, i64, k->dim.n + 1);
+  b->arg = NEWS(sc, double, k->arg.n + 1);
+  b->buf = NEWS(sc, TensorRef, k->buf.n + 1);
+  return b;
+}
+
+static Binder new_binder(Sc *sc, const Kernel *k) {
+  Binder bd = {.sc = sc, .k = k, .b = new_binding(sc, k)};
+  bd.dim_known = NEWS(sc, bool, k->dim.n + 1);
+  bd.arg_known = NEWS(sc, bool, k->arg.n + 1);
+  bd.dim_from = NEWS(sc, u32, k->dim.n + 1);
+  bd.value = NEWS(sc, LaunchValue, k->expr.n + 1);
+  for (u32 i = 0; i < k->dim.n; i++) bd.dim_from[i] = SC_NONE;
+  return bd;
+}
+
+Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t tensors,
+                         const schedc_scalar *scalar, size_t scalars) {
+  u32 before = sc->errors;
+  Binder bd = new_binder(sc, k);
+  take_tensors(&bd, tensor, tensors);
+  take_scalars(&bd, scalar, scalars);
+  if (sc->errors != before) return NULL;
+  evaluate(&bd);
+  bind_dims(&bd);
+  if (sc->errors != before) return NULL;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (wanted(&k->buf.at[i])) check_shape(&bd, i);
+  }
+  default_scalars(&bd);
+  if (sc->errors != before) return NULL;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].workspace) shape_workspace(&bd, i);
+  }
+  check_requires(&bd);
+  return sc->errors == before ? bd.b : NULL;
+}
+
+Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l) {
+  u32 before = sc->errors;
+  const Kernel *k = l->kernel;
+  Binder bd = new_binder(sc, k);
+  for (u32 i = 0; i < k->dim.n; i++) {
+    bd.b->dim[i] = b->dim[l->dim[i]];
+    bd.dim_known[i] = true;
+  }
+  for (u32 i = 0; i < k->arg.n; i++) {
+    if (l->arg[i] == SC_NONE) continue;
+    bd.b->arg[i] = b->arg[l->arg[i]];
+    bd.arg_known[i] = true;
+  }
+  evaluate(&bd);
+  default_scalars(&bd);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].space == SP_TENSOR && l->tensor[i] != SC_NONE)
+      bd.b->buf[i] = b->buf[l->tensor[i]];
+  }
+  for (u32 i = 0; i < k->buf.n; i++) {
+    if (k->buf.at[i].space == SP_TENSOR) check_shape(&bd, i);
+  }
+  check_requires(&bd);
+  return sc->errors == before ? bd.b : NULL;
+}
+
+bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
+                     i64 *shape) {
+  bool *arg_known = NEWS(sc, bool, k->arg.n + 1);
+  LaunchValue *value = NEWS(sc, LaunchValue, k->expr.n + 1);
+  LaunchKnown known = {dim, dim_known, NULL, arg_known};
+  sc_launch_values(k, &known, value);
+  for (u32 d = 0; d < k->buf.at[buf].rank; d++) {
+    if (!value[k->buf.at[buf].dim[d]].known) return false;
+    shape[d] = value[k->buf.at[buf].dim[d]].i;
+  }
+  return true;
+}

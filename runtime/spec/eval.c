@@ -1,0 +1,199 @@
+// eval.c - uniform expressions: the scalars of a schedule. In: an expression without index
+// variables and tiles, and an Env that says which tile, instance and iteration it is. Out: its
+// value, remembered until env_touch. Reals are f32 like everywhere in a kernel (f64 where e->wide
+// says so, for specifications).
+//
+// A node's operands have smaller numbers than the node. The walk keeps its own path instead of
+// recursing, for hostile text chooses the depth.
+#include "runtime/data/mathf.h"
+#include "runtime/run.h"
+
+#define TIMELESS UINT32_MAX  // the stamp of what nothing in an Env changes
+
+void env_init(Sc *sc, Env *e, const Kernel *k, const Binding *b) {
+  u32 n = k->expr.n ? k->expr.n : 1;
+  *e = (Env){.k = k, .b = b, .epoch = 1};
+  e->loop = NEWS(sc, i64, k->loop.n + 1);
+  e->stamp = NEWS(sc, u32, n);
+  e->real = NEWS(sc, double, n);
+  e->integer = NEWS(sc, i64, n);
+  e->path = NEWS(sc, Xid, n + 1);
+}
+
+void env_touch(Env *e) {
+  if (++e->epoch != TIMELESS) return;
+  for (u32 i = 0; i < e->k->expr.n; i++)
+    if (e->stamp[i] != TIMELESS) e->stamp[i] = 0;
+  e->epoch = 1;
+}
+
+static bool known(const Env *e, Xid x) {
+  return !x || e->stamp[x] == e->epoch || e->stamp[x] == TIMELESS;
+}
+
+static i64 int_op(Env *e, const Expr *p) {
+  i64 a = e->integer[p->a], b = e->integer[p->b], v;
+  if (sc_int_op(p->op, a, b, &v)) return v;
+  e->bad = true;
+  bool divides = p->op == X_IDIV || p->op == X_MOD || p->op == X_CDIV;
+  if (divides && b == 0) return 0;
+  if (p->op == X_MOD) return 0;
+  bool down = p->op == X_ADD   ? a < 0
+              : p->op == X_SUB ? b > 0
+                               : p->op == X_MUL && (a < 0) != (b < 0);
+  return down ? INT64_MIN : INT64_MAX;
+}
+
+static bool compare(const Env *e, const Expr *p) {
+  double a = e->real[p->a], b = e->real[p->b];
+  switch (p->op) {
+    case X_LT: return a < b;
+    case X_LE: return a <= b;
+    case X_EQ: return a == b;
+    default: return a != b;
+  }
+}
+
+static double wide_op(const Env *e, const Expr *p) {
+  double a = e->real[p->a], b = e->real[p->b];
+  switch (p->op) {
+    case X_EXP: return exp(a);
+    case X_EXP2: return exp2(a);
+    case X_LOG: return log(a);
+    case X_LOG2: return log2(a);
+    case X_SQRT: return sqrt(a);
+    case X_RSQRT: return 1 / sqrt(a);
+    case X_TANH: return tanh(a);
+    case X_ADD: return a + b;
+    case X_SUB: return a - b;
+    case X_MUL: return a * b;
+    case X_DIV: return a / b;
+    case X_MIN: return fmin(a, b);
+    case X_MAX: return fmax(a, b);
+    case X_ABS: return fabs(a);
+    default: return -a;
+  }
+}
+
+static float narrow_op(const Env *e, const Expr *p) {
+  float a = (float)e->real[p->a], b = (float)e->real[p->b];
+  switch (p->op) {
+    case X_EXP: return mf_exp(a);
+    case X_EXP2: return mf_exp2(a);
+    case X_LOG: return mf_log(a);
+    case X_LOG2: return mf_log2(a);
+    case X_SQRT: return sqrtf(a);
+    case X_RSQRT: return 1 / sqrtf(a);
+    case X_TANH: return mf_tanh(a);
+    case X_ADD: return a + b;
+    case X_SUB: return a - b;
+    case X_MUL: return a * b;
+    case X_DIV: return a / b;
+    case X_MIN: return mf_min(a, b);
+    case X_MAX: return mf_max(a, b);
+    case X_ABS: return fabsf(a);
+    default: return -a;
+  }
+}
+
+// An element of an `in` tensor at a uniform place.
+static double fetch(Env *e, const View *v) {
+  const TensorRef *t = &e->b->buf[v->buf];
+  i64 at = 0;
+  bool inside = t->at;
+  for (u32 i = 0; i < v->rank; i++) {
+    i64 p = v->at[i].base ? e->integer[v->at[i].base] : 0;
+    inside &= p >= 0 && p < t->shape[i];
+    if (inside) at += p * t->stride[i];
+  }
+  if (inside) return sc_get_elem(e->k->buf.at[v->buf].elem, t->at, at);
+  e->bad = true;
+  return 0;
+}
+
+static void set_int(Env *e, Xid x, i64 v) {
+  e->integer[x] = v;
+  e->real[x] = (double)v;
+}
+
+static void set_real(Env *e, Xid x, double v) {
+  e->real[x] = e->wide ? v : (float)v;
+  e->integer[x] = 0;
+}
+
+// The value of a node whose operands are known.
+static void compute(Env *e, Xid x) {
+  const Expr *p = &e->k->expr.at[x];
+  bool real_operands = e->k->expr.at[p->a].ty == TY_REAL;
+  switch ((ExprOp)p->op) {
+    case X_INT:
+    case X_BOOL: set_int(e, x, p->num.i); break;
+    case X_REAL: set_real(e, x, p->num.f); break;
+    case X_DIM: set_int(e, x, e->b->dim[p->ref]); break;
+    case X_ARG:
+      if (p->ty == TY_REAL) set_real(e, x, e->b->arg[p->ref]);
+      else set_int(e, x, (i64)e->b->arg[p->ref]);
+      break;
+    case X_AXIS: set_int(e, x, e->axis[p->ref]); break;
+    case X_INST: set_int(e, x, e->inst); break;
+    case X_LOOP: set_int(e, x, e->loop[p->ref]); break;
+    case X_LOAD:
+      if (p->ty == TY_REAL) set_real(e, x, fetch(e, &e->k->view.at[p->ref]));
+      else set_int(e, x, (i64)fetch(e, &e->k->view.at[p->ref]));
+      break;
+    case X_TOREAL: set_real(e, x, (double)e->integer[p->a]); break;
+    case X_NOT: set_int(e, x, !e->integer[p->a]); break;
+    case X_AND: set_int(e, x, e->integer[p->a] && e->integer[p->b]); break;
+    case X_OR: set_int(e, x, e->integer[p->a] || e->integer[p->b]); break;
+    case X_WHERE: {
+      Xid from = e->integer[p->a] ? p->b : p->c;
+      e->integer[x] = e->integer[from];
+      e->real[x] = e->real[from];
+      break;
+    }
+    case X_LT:
+    case X_LE:
+    case X_EQ:
+    case X_NE: set_int(e, x, real_operands ? compare(e, p) : int_op(e, p)); break;
+    default:
+      if (p->ty == TY_INT) set_int(e, x, int_op(e, p));
+      else set_real(e, x, e->wide ? wide_op(e, p) : narrow_op(e, p));
+  }
+}
+
+// The first operand that x needs and that is not known yet; 0: none. What a condition hides is not
+// needed: `n > 0 and m / n > 2` divides by nothing when n is 0.
+static Xid missing(const Env *e, Xid x) {
+  const Expr *p = &e->k->expr.at[x];
+  if (!known(e, p->a)) return p->a;
+  bool a = e->integer[p->a];
+  if (p->op == X_WHERE) return known(e, a ? p->b : p->c) ? 0 : a ? p->b : p->c;
+  if ((p->op == X_AND && !a) || (p->op == X_OR && a)) return 0;
+  if (!known(e, p->b)) return p->b;
+  if (!known(e, p->c)) return p->c;
+  if (p->op != X_LOAD) return 0;
+  const View *v = &e->k->view.at[p->ref];
+  for (u32 i = 0; i < v->rank; i++)
+    if (!known(e, v->at[i].base)) return v->at[i].base;
+  return 0;
+}
+
+static void need(Env *e, Xid root) {
+  u32 n = 0;
+  if (!known(e, root)) e->path[n++] = root;
+  while (n) {
+    Xid x = e->path[n - 1], before = missing(e, x);
+    if (before) {
+      e->path[n++] = before;
+      continue;
+    }
+    compute(e, x);
+    bool varies = e->k->expr.at[x].deps & (DEP_AXIS | DEP_INST | DEP_LOOP);
+    e->stamp[x] = varies ? e->epoch : TIMELESS;
+    n--;
+  }
+}
+
+i64 env_int(Env *e, Xid x) { return need(e, x), e->integer[x]; }
+double env_real(Env *e, Xid x) { return need(e, x), e->real[x]; }
+bool env_bool(Env *e, Xid x) { return need(e, x), e->integer[x] != 0; }

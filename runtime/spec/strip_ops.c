@@ -1,0 +1,237 @@
+// strip_ops.c - the loops that strips are made of, for f32, f64, 64-bit integers and truths, and
+// the moving of strips between memory and slots, with conversion. In: pointers to values. Out: the
+// same. Strips of integers wrap on overflow; indices far outside of any tensor are outside of it
+// all the same.
+#include <string.h>
+
+#include "runtime/data/clones.h"
+#include "runtime/data/mathf.h"
+#include "runtime/spec/strip.h"
+
+// ---- f32
+#define R float
+#define NAME(x) x##_f32
+#define ADD(a, b) ((a) + (b))
+#define SUB(a, b) ((a) - (b))
+#define MUL(a, b) ((a) * (b))
+#define MIN(a, b) mf_min(a, b)
+#define MAX(a, b) mf_max(a, b)
+#define NEG(a) (-(a))
+#define ABS(a) fabsf(a)
+#include "runtime/spec/strip_reals.inc"
+BINARY(div, R, a / b)
+UNARY(exp, R, mf_exp(a))
+UNARY(exp2, R, mf_exp2(a))
+UNARY(log, R, mf_log(a))
+UNARY(log2, R, mf_log2(a))
+UNARY(tanh, R, mf_tanh(a))
+UNARY(sqrt, R, sqrtf(a))
+UNARY(rsqrt, R, 1 / sqrtf(a))
+#define REAL_OPS                                                                                   \
+  BASIC_OPS, [X_DIV] = NAME(div), [X_EXP] = NAME(exp), [X_EXP2] = NAME(exp2), [X_LOG] = NAME(log), \
+             [X_LOG2] = NAME(log2), [X_SQRT] = NAME(sqrt), [X_RSQRT] = NAME(rsqrt),                \
+             [X_TANH] = NAME(tanh)
+
+// Elements `stride` apart, side by side.
+#define PICK(T) \
+  for (size_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[(i64)i * stride];
+static void pick(u8 bytes, void *to, const char *from, i64 stride, size_t n) {
+  switch (bytes) {
+    case 1: PICK(u8) break;
+    case 2: PICK(u16) break;
+    case 4: PICK(u32) break;
+    default: PICK(u64) break;
+  }
+}
+#undef PICK
+
+// … and apart again.
+#define PUT(T) \
+  for (size_t i = 0; i < n; i++) ((T *)to)[(i64)i * stride] = ((const T *)from)[i];
+static void put(u8 bytes, char *to, i64 stride, const void *from, size_t n) {
+  if (stride == 1) {
+    memmove(to, from, n * bytes);  // a map that copies a place to itself
+    return;
+  }
+  switch (bytes) {
+    case 1: PUT(u8) break;
+    case 2: PUT(u16) break;
+    case 4: PUT(u32) break;
+    default: PUT(u64) break;
+  }
+}
+#undef PUT
+
+static u8 store_bytes(u8 store) { return store == STORE_F64 ? 8 : sc_elem[store].bytes; }
+
+static void load_f32(u8 store, void *to, const char *from, i64 stride, size_t n) {
+  u64 side[STRIP];
+  if (stride != 1) {
+    pick(store_bytes(store), side, from, stride, n);
+    from = (const char *)side;
+  }
+  if (store != STORE_F64) {
+    sc_load_elems((Elem)store, to, from, n);
+    return;
+  }
+  for (size_t i = 0; i < n; i++) ((float *)to)[i] = (float)((const double *)from)[i];
+}
+
+static void save_f32(u8 store, u8 elem, char *to, i64 stride, const void *from, size_t n) {
+  float rounded[STRIP];
+  u64 side[STRIP];
+  if (elem != EL_F32 && elem != store) {
+    memcpy(rounded, from, n * sizeof *rounded);
+    sc_round_all((Elem)elem, rounded, n);
+    from = rounded;
+  }
+  if (store == STORE_F64) {
+    for (size_t i = 0; i < n; i++) ((double *)side)[i] = ((const float *)from)[i];
+    from = side;
+  } else if (store != EL_F32) {
+    sc_store_elems((Elem)store, side, from, n);
+    from = side;
+  }
+  put(store_bytes(store), to, stride, from, n);
+}
+
+SC_CLONES static void of_int_f32(void *restrict out, const void *pa, const void *pb, const void *pc,
+                                 unsigned ones, size_t n) {
+  const i64 *restrict p = pa;
+  (void)pb, (void)pc, (void)ones;
+  for (size_t i = 0; i < n; i++) ((float *)out)[i] = (float)p[i];
+}
+
+const Reals sc_reals32 = {
+    LOOPS,
+    .store = EL_F32,
+    .op = {REAL_OPS},
+    .of_int = of_int_f32,
+    .load = load_f32,
+    .save = save_f32,
+};
+
+// ---- f64: transcendental functions are libm's
+#undef R
+#undef NAME
+#undef MIN
+#undef MAX
+#undef ABS
+#define R double
+#define NAME(x) x##_f64
+#define MIN(a, b) ((((a) < (b)) | ((b) != (b))) ? (a) : (b))
+#define MAX(a, b) ((((a) > (b)) | ((b) != (b))) ? (a) : (b))
+#define ABS(a) fabs(a)
+#include "runtime/spec/strip_reals.inc"
+BINARY(div, R, a / b)
+UNARY(exp, R, exp(a))
+UNARY(exp2, R, exp2(a))
+UNARY(log, R, log(a))
+UNARY(log2, R, log2(a))
+UNARY(tanh, R, tanh(a))
+UNARY(sqrt, R, sqrt(a))
+UNARY(rsqrt, R, 1 / sqrt(a))
+
+static void load_f64(u8 store, void *to, const char *from, i64 stride, size_t n) {
+  float narrow[STRIP];
+  if (store == STORE_F64) {
+    pick(8, to, from, stride, n);
+    return;
+  }
+  load_f32(store, narrow, from, stride, n);
+  for (size_t i = 0; i < n; i++) ((double *)to)[i] = narrow[i];
+}
+
+// Exact: a specification's values are not rounded, whatever type they are declared to have.
+static void save_f64(u8 store, u8 elem, char *to, i64 stride, const void *from, size_t n) {
+  (void)elem;
+  if (store == STORE_F64) {
+    put(8, to, stride, from, n);
+    return;
+  }
+  for (size_t i = 0; i < n; i++)
+    sc_set_elem((Elem)store, to, (i64)i * stride, ((const double *)from)[i]);
+}
+
+static void of_int_f64(void *restrict out, const void *pa, const void *pb, const void *pc,
+                       unsigned ones, size_t n) {
+  const i64 *restrict p = pa;
+  (void)pb, (void)pc, (void)ones;
+  for (size_t i = 0; i < n; i++) ((double *)out)[i] = (double)p[i];
+}
+
+const Reals sc_reals64 = {
+    LOOPS,
+    .store = STORE_F64,
+    .op = {REAL_OPS},
+    .of_int = of_int_f64,
+    .load = load_f64,
+    .save = save_f64,
+};
+
+// ---- integers
+#undef R
+#undef NAME
+#undef ADD
+#undef SUB
+#undef MUL
+#undef MIN
+#undef MAX
+#undef NEG
+#undef ABS
+#define R i64
+#define NAME(x) x##_int
+#define ADD(a, b) ((i64)((u64)(a) + (u64)(b)))
+#define SUB(a, b) ((i64)((u64)(a) - (u64)(b)))
+#define MUL(a, b) ((i64)((u64)(a) * (u64)(b)))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define NEG(a) ((i64)(0 - (u64)(a)))
+#define ABS(a) ((a) < 0 ? NEG(a) : (a))
+#include "runtime/spec/strip_reals.inc"
+
+static inline i64 divide(ExprOp op, i64 a, i64 b) {
+  i64 v;
+  return sc_int_op(op, a, b, &v) ? v : 0;
+}
+BINARY(idiv, i64, divide(X_IDIV, a, b))
+BINARY(mod, i64, divide(X_MOD, a, b))
+BINARY(cdiv, i64, divide(X_CDIV, a, b))
+
+static void load_int(u8 store, void *to, const char *from, i64 stride, size_t n) {
+  if (store == STORE_F64) {
+    for (size_t i = 0; i < n; i++) ((i64 *)to)[i] = (i64)((const double *)from)[(i64)i * stride];
+    return;
+  }
+  for (size_t i = 0; i < n; i++) ((i64 *)to)[i] = ((const i32 *)from)[(i64)i * stride];
+}
+
+static void save_int(u8 store, u8 elem, char *to, i64 stride, const void *from, size_t n) {
+  (void)elem;
+  const i64 *p = from;
+  for (size_t i = 0; i < n; i++) {
+    if (store == STORE_F64) ((double *)to)[(i64)i * stride] = (double)p[i];
+    else ((u32 *)to)[(i64)i * stride] = (u32)(u64)p[i];
+  }
+}
+
+const Reals sc_ints = {LOOPS, .store = EL_COUNT + 1, .load = load_int, .save = save_int};
+
+StripFn *sc_int_fn(ExprOp op) {
+  static StripFn *const fn[X_COUNT] = {
+      BASIC_OPS, [X_IDIV] = NAME(idiv), [X_MOD] = NAME(mod), [X_CDIV] = NAME(cdiv)};
+  return fn[op];
+}
+
+// ---- truths
+#undef R
+#undef NAME
+#define R u8
+#define NAME(x) x##_bool
+BINARY(and, u8, a &b)
+BINARY(or, u8, a | b)
+UNARY(not, u8, !a)
+
+StripFn *sc_bool_fn(ExprOp op) {
+  return op == X_AND ? NAME(and) : op == X_OR ? NAME(or) : op == X_NOT ? NAME(not ) : NULL;
+}

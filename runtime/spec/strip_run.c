@@ -1,0 +1,517 @@
+// strip_run.c - runs a Strip. In: operands (where each view's elements are), an Env for uniform
+// values, a scratch. Out: the map's elements written, or whether a vote's condition holds.
+// Invariant: results do not depend on how ranges are cut into strips or calls: reductions always
+// run over the whole of their variable, in 16 lanes (or 4 parts) chosen by the index alone.
+#include "runtime/spec/strip.h"
+
+#include <string.h>
+
+typedef enum Mode { WRITE, ACCUMULATE, STASH, UNSTASH, TEST } Mode;
+
+typedef struct Run {
+  const Strip *s;
+  Env *env;
+  const Operand *op;
+  Mode mode;
+  const Watch *watch;
+  char *base;  // the scratch
+  char **row;  // where each slot's values are now
+  i64 from[SC_MAX_VARS], to[SC_MAX_VARS];
+  i64 start[SC_MAX_VARS];  // first value of the current strip over a variable
+  i64 len[SC_MAX_VARS];    // values in it
+  i64 off[SC_MAX_VARS];    // which of them a loop over it is at
+  u32 q;                   // the current part
+  bool found;              // TEST: the condition held
+} Run;
+
+static void exec(Run *r, const Steps *list);
+
+static const char *values(const Run *r, Ref ref) {
+  const char *at = r->row[ref.slot];
+  if (ref.var >= 0) at += r->off[ref.var] * ref.bytes;
+  if (ref.part) {
+    i8 x = r->s->slot.at[ref.slot].x;
+    at += (i64)r->q * (x < 0 ? 1 : r->s->cap[x]) * ref.bytes;
+  }
+  return at;
+}
+
+static i64 length(const Run *r, i8 x) { return x < 0 ? 1 : r->len[x]; }
+
+// ---- elements of views
+
+// The elements of a view along the current strip: element i, lo <= i < hi, is `step` elements after
+// the one before. Where a computed position varies along the strip, each has its own offset
+// instead.
+typedef struct Window {
+  char *at;
+  i64 step, lo, hi;
+  bool scattered;
+} Window;
+
+static u8 element_bytes(u8 store) { return store == STORE_F64 ? 8 : sc_elem[store].bytes; }
+
+// A single computed position: inside, and then added to *offset.
+static bool add_position(const Operand *o, u32 i, i64 at, i64 *offset) {
+  if (at < 0 || at >= o->pos_dim[i]) return false;
+  *offset += at * o->pos_stride[i];
+  return true;
+}
+
+static Window window(const Run *r, const Site *site, i8 x) {
+  const Operand *o = &r->op[site->view];
+  i64 n = length(r, x), offset = 0;
+  Window w = {.hi = n};
+  bool inside = o->at;
+  for (u32 v = 0; site->vars >> v; v++) {
+    if (!(site->vars >> v & 1)) continue;
+    i64 at = r->start[v];
+    if ((i8)v == x) {
+      w.step = o->stride[v];
+      if (o->lo[v] > at) w.lo = o->lo[v] - at;
+      if (o->hi[v] - at < n) w.hi = o->hi[v] - at;
+    } else {
+      at += r->off[v];
+      inside &= at >= o->lo[v] && at < o->hi[v];
+    }
+    offset += at * o->stride[v];
+  }
+  for (u32 i = 0; i < SC_MAX_RANK; i++) {
+    if (!site->pos[i].slot) continue;
+    const i64 *p = (const void *)values(r, site->pos[i]);
+    if (site->pos[i].one || n == 1) inside = inside && add_position(o, i, *p, &offset);
+    else w.scattered = true;
+  }
+  if (!inside || w.hi < w.lo) w.lo = w.hi = 0;
+  w.at = (char *)o->at + offset * element_bytes(o->store);
+  return w;
+}
+
+// A scattered window's element i; NULL: outside.
+static char *scattered(const Run *r, const Site *site, const Window *w, i64 i) {
+  const Operand *o = &r->op[site->view];
+  i64 offset = i * w->step;
+  for (u32 d = 0; d < SC_MAX_RANK; d++) {
+    const Ref *p = &site->pos[d];
+    if (p->slot && !p->one && !add_position(o, d, ((const i64 *)values(r, *p))[i], &offset))
+      return NULL;
+  }
+  return w->at + offset * element_bytes(o->store);
+}
+
+static const Reals *kind_of(const Run *r, u8 ty) { return ty == TY_INT ? &sc_ints : r->s->reals; }
+
+static void fill(const Run *r, u8 ty, void *to, double v, i64 n) {
+  kind_of(r, ty)->fill(to, v, (size_t)n);
+}
+
+// Copies the window's elements to `to`; outside: 0.
+static void copy_in(const Run *r, const Site *site, const Window *w, u8 ty, char *to, i64 n) {
+  const Operand *o = &r->op[site->view];
+  const Reals *kind = kind_of(r, ty);
+  if (w->lo > 0 || w->hi < n || w->scattered) fill(r, ty, to, 0, n);
+  if (!w->scattered) {
+    if (w->hi > w->lo)
+      kind->load(o->store, to + w->lo * kind->bytes,
+                 w->at + w->lo * w->step * element_bytes(o->store), w->step,
+                 (size_t)(w->hi - w->lo));
+    return;
+  }
+  for (i64 i = w->lo; i < w->hi; i++) {
+    const char *at = scattered(r, site, w, i);
+    if (at) kind->load(o->store, to + i * kind->bytes, at, 1, 1);
+  }
+}
+
+static void load(Run *r, const Step *t) {
+  const Site *site = &r->s->site.at[t->ref];
+  const Operand *o = &r->op[site->view];
+  const Reals *kind = kind_of(r, t->ty);
+  i64 n = length(r, t->x);
+  Window w = window(r, site, t->x);
+  char *to = r->base + r->s->slot.at[t->slot].offset;
+  i64 part = o->part * element_bytes(o->store);
+  if (site->partial && part) {
+    u64 sides[PARTS * STRIP];
+    for (u32 q = 0; q < PARTS; q++, w.at += part)
+      copy_in(r, site, &w, t->ty, (char *)sides + q * n * kind->bytes, n);
+    kind->join(X_SUM, to, sides, (size_t)n, (size_t)n);
+  } else {
+    w.at += (i64)r->q * part;
+    bool whole = w.lo == 0 && w.hi == n && !w.scattered;
+    bool direct = whole && kind->store == o->store && (w.step == 1 || n == 1);
+    if (direct) to = w.at;
+    else copy_in(r, site, &w, t->ty, to, n);
+  }
+  r->row[t->slot] = to;
+}
+
+// ---- reductions
+
+static void clear(const Run *r, const Nest *t, i64 n) {
+  const Reals *kind = kind_of(r, t->ty);
+  char *acc = r->row[t->acc];
+  if (t->ty == TY_INT && t->op == X_RMIN) {
+    for (i64 i = 0; i < n; i++) ((i64 *)acc)[i] = INT64_MAX;
+    return;
+  }
+  double none = t->op == X_SUM    ? 0
+                : t->ty == TY_INT ? -0x1p63
+                : t->op == X_RMAX ? -1 / 0.0
+                                  : 1 / 0.0;
+  kind->fill(acc, none, (size_t)n);
+}
+
+// One stretch of the innermost loop: `n` values into the accumulators at `acc`.
+static void accumulate(const Run *r, const Nest *t, char *acc, i64 n) {
+  const Reals *kind = kind_of(r, t->ty);
+  const char *a = values(r, t->value), *b = t->factor.slot ? values(r, t->factor) : NULL;
+  unsigned ones = (t->value.one ? 1u : 0) | (t->factor.one ? 2u : 0);
+  (t->dot ? kind->lanes : kind->rows)[t->op - X_SUM](acc, a, b, ones, (size_t)n);
+}
+
+// Strips over r, for each value of p (for one, if the value depends on no strip).
+static void reduce_dots(Run *r, const Nest *t) {
+  i64 n = length(r, t->p), bytes = kind_of(r, t->ty)->bytes;
+  exec(r, &t->ahead);
+  for (i64 i = 0; i < n; i++) {
+    if (t->p >= 0) r->off[t->p] = i;
+    exec(r, &t->body);
+    accumulate(r, t, r->row[t->acc] + i * LANES * bytes, r->len[t->r]);
+  }
+  if (t->p >= 0) r->off[t->p] = 0;
+}
+
+// Strips over p, for each value of r. As in dots, value j goes to part j / 2 % 4.
+static void reduce_rows(Run *r, const Nest *t) {
+  i64 plane = r->s->cap[t->p] * kind_of(r, t->ty)->bytes;
+  exec(r, &t->ahead);
+  for (i64 j = 0; j < r->len[t->r]; j++) {
+    r->off[t->r] = j;
+    exec(r, &t->body);
+    accumulate(r, t, r->row[t->acc] + j / 2 % PARTS * plane, r->len[t->p]);
+  }
+  r->off[t->r] = 0;
+}
+
+// Accumulators to the result: one value for each of the strip, or one in each part.
+static void finish(Run *r, const Nest *t) {
+  const Reals *kind = kind_of(r, t->ty);
+  i64 n = length(r, t->p), cap = t->p < 0 ? 1 : r->s->cap[t->p], bytes = kind->bytes;
+  char *acc = r->row[t->acc], *to = r->row[t->slot];
+  if (!t->dot && t->planes) {
+    memcpy(to, acc, (size_t)(PARTS * cap * bytes));
+  } else if (!t->dot) {
+    kind->join(t->op, to, acc, (size_t)cap, (size_t)n);
+  } else {
+    for (i64 i = 0; i < n; i++) {
+      u64 parts[PARTS];
+      kind->fold(t->op, acc + i * LANES * bytes, parts);
+      if (!t->planes) kind->join(t->op, to + i * bytes, parts, 1, 1);
+      for (i64 q = 0; t->planes && q < PARTS; q++)
+        memcpy(to + (q * cap + i) * bytes, (char *)parts + q * bytes, (size_t)bytes);
+    }
+  }
+}
+
+static void reduce(Run *r, const Nest *t) {
+  i64 n = length(r, t->p), extent = env_int(r->env, r->s->m->var[t->r].extent);
+  clear(r, t, (t->dot ? LANES : PARTS) * (t->p < 0 ? 1 : t->dot ? n : r->s->cap[t->p]));
+  for (i64 at = 0; at < extent; at += r->len[t->r]) {
+    r->start[t->r] = at;
+    r->len[t->r] = extent - at < r->s->cap[t->r] ? extent - at : r->s->cap[t->r];
+    if (t->dot) reduce_dots(r, t);
+    else reduce_rows(r, t);
+  }
+  finish(r, t);
+}
+
+// ---- steps
+
+static void iota(Run *r, const Step *t) {
+  i64 *to = (i64 *)r->row[t->slot], first = r->start[t->ref] + (t->x < 0 ? r->off[t->ref] : 0);
+  for (i64 i = 0; i < length(r, t->x); i++) to[i] = first + i;
+}
+
+static void exec(Run *r, const Steps *list) {
+  for (u32 i = 0; i < list->n; i++) {
+    const Step *t = &list->at[i];
+    if (t->op == X_LOAD) {
+      load(r, t);
+    } else if (t->op >= X_SUM) {
+      reduce(r, &r->s->nest.at[t->ref]);
+    } else if (t->op == X_IDX) {
+      iota(r, t);
+    } else {
+      unsigned ones = (t->a.one ? 1u : 0) | (t->b.one ? 2u : 0) | (t->c.one ? 4u : 0);
+      t->fn(r->row[t->slot], values(r, t->a), values(r, t->b), values(r, t->c), ones,
+            (size_t)length(r, t->x));
+    }
+  }
+}
+
+// ---- writing
+
+// Values [lo, hi) of the strip to dst.
+static void save(const Run *r, const Window *w, u8 ty, const char *from, i64 lo, i64 hi) {
+  const Site *site = &r->s->dst;
+  const Operand *o = &r->op[site->view];
+  const Reals *kind = kind_of(r, ty);
+  if (!w->scattered) {
+    kind->save(o->store, o->elem, w->at + lo * w->step * element_bytes(o->store), w->step,
+               from + lo * kind->bytes, (size_t)(hi - lo));
+    return;
+  }
+  for (i64 i = lo; i < hi; i++) {
+    char *at = scattered(r, site, w, i);
+    if (at) kind->save(o->store, o->elem, at, 1, from + i * kind->bytes, 1);
+  }
+}
+
+// Places [lo, hi) of the strip are written.
+static void tell(const Run *r, i64 lo, i64 hi) {
+  i64 from[SC_MAX_VARS] = {0}, to[SC_MAX_VARS] = {0};
+  for (u32 i = 0; i < r->s->outers; i++) {
+    from[r->s->outer[i]] = r->start[r->s->outer[i]];
+    to[r->s->outer[i]] = from[r->s->outer[i]] + 1;
+  }
+  if (r->s->v >= 0) {
+    from[r->s->v] = r->start[r->s->v] + lo;
+    to[r->s->v] = r->start[r->s->v] + hi;
+  }
+  r->watch->wrote(r->watch->user, from, to);
+}
+
+// The strip's values (of part q) to dst where `mask` (NULL: everywhere) says so and dst has
+// elements.
+static void write_strip(const Run *r, u8 ty, const char *from, const u8 *mask, u32 q) {
+  const Operand *o = &r->op[r->s->dst.view];
+  Window w = window(r, &r->s->dst, r->s->v);
+  u64 sum[STRIP];
+  w.at += (i64)q * o->part * element_bytes(o->store);
+  if (r->mode == ACCUMULATE) {
+    const Reals *kind = kind_of(r, ty);
+    i64 n = length(r, r->s->v);
+    StripFn *add = ty == TY_INT ? sc_int_fn(X_ADD) : kind->op[X_ADD];
+    u64 old[STRIP];
+    copy_in(r, &r->s->dst, &w, ty, (char *)old, n);
+    add(sum, old, from, NULL, 0, (size_t)n);
+    from = (const char *)sum;
+  }
+  for (i64 lo = w.lo, hi; lo < w.hi; lo = hi) {
+    hi = w.hi;
+    if (mask) {
+      while (lo < w.hi && !mask[lo]) lo++;
+      for (hi = lo; hi < w.hi && mask[hi]; hi++) continue;
+    }
+    if (lo == hi) continue;
+    save(r, &w, ty, from, lo, hi);
+    if (r->watch) tell(r, lo, hi);
+  }
+}
+
+static u8 root_ty(const Run *r) { return r->s->k->expr.at[r->s->m->root].ty; }
+
+// The root's values as a strip of the type that dst holds.
+static const char *root_values(Run *r, u8 *ty) {
+  const Strip *s = r->s;
+  const char *from = values(r, s->root);
+  i64 n = length(r, s->v);
+  u8 bytes = kind_of(r, *ty)->bytes;
+  char *temp = r->base + s->slot.at[s->temp].offset;
+  if (s->root.one && s->v >= 0) {
+    for (i64 i = 0; i < n; i++) memcpy(temp + i * bytes, from, bytes);
+    from = temp;
+  }
+  bool real = sc_elem[r->op[s->dst.view].elem].flt;
+  if (*ty == TY_INT && real) {
+    char *wide = temp + 8 * (s->v < 0 ? 1 : s->cap[s->v]);
+    s->reals->of_int(wide, from, NULL, NULL, 0, (size_t)n);
+    *ty = TY_REAL;
+    return wide;
+  }
+  return from;
+}
+
+// ---- the buffer of maps that read dst at other places
+
+static i64 buffer_index(const Run *r) {
+  i64 at = 0;
+  for (u32 i = 0; i < r->s->outers; i++) {
+    u8 v = r->s->outer[i];
+    at = at * r->s->whole[v] + r->start[v];
+  }
+  return r->s->v < 0 ? 0 : at * r->s->whole[r->s->v] + r->start[r->s->v];
+}
+
+static i64 buffer_size(const Run *r) {
+  i64 n = 1;
+  for (u32 v = 0; v < r->s->m->outs; v++) n *= r->s->whole[v];
+  return n;
+}
+
+// Where the strip is written (NULL: everywhere, or nowhere if *none).
+static const u8 *mask_of(const Run *r, bool *none) {
+  const Strip *s = r->s;
+  *none = false;
+  if (r->mode == UNSTASH)
+    return (u8 *)r->base + s->buffer + 8 * buffer_size(r) * (s->m->parts ? PARTS : 1) +
+           buffer_index(r);
+  if (!s->cond.slot) return NULL;
+  const u8 *mask = (const u8 *)values(r, s->cond);
+  if (!s->cond.one && s->v >= 0) return mask;
+  *none = !*mask;
+  return NULL;
+}
+
+static void stash(Run *r, u8 ty, const char *from, const u8 *mask, bool none) {
+  i64 n = length(r, r->s->v), at = buffer_index(r), all = buffer_size(r);
+  i64 parts = r->s->m->parts ? PARTS : 1;
+  char *buffer = r->base + r->s->buffer;
+  memcpy(buffer + 8 * (r->q * all + at), from, (size_t)(n * kind_of(r, ty)->bytes));
+  u8 *masks = (u8 *)buffer + 8 * parts * all + at;
+  if (mask) memcpy(masks, mask, (size_t)n);
+  else memset(masks, !none, (size_t)n);
+}
+
+// ---- strips
+
+// The strip's values are known: write, stash or test them.
+static void conclude(Run *r) {
+  const Strip *s = r->s;
+  bool none;
+  const u8 *mask = mask_of(r, &none);
+  if (r->mode == TEST) {
+    const u8 *holds = (const u8 *)values(r, s->root);
+    for (i64 i = 0; i < length(r, s->v) && !none; i++)
+      r->found |= holds[s->root.one ? 0 : i] && (!mask || mask[i]);
+    return;
+  }
+  if (none && r->mode != STASH) return;
+  u8 ty = root_ty(r);
+  const char *from = root_values(r, &ty);
+  if (r->mode == STASH) stash(r, ty, from, mask, none);
+  else write_strip(r, ty, from, mask, r->q);
+}
+
+static void unstash(Run *r, u32 q) {
+  i64 at = buffer_index(r), all = buffer_size(r);
+  u8 ty = sc_elem[r->op[r->s->dst.view].elem].flt ? TY_REAL : root_ty(r);
+  bool none;
+  write_strip(r, ty, r->base + r->s->buffer + 8 * (q * all + at), mask_of(r, &none), q);
+}
+
+// A value that is not linear in parts is held by part 0; the others are 0.
+static void clear_other_parts(Run *r) {
+  bool none;
+  const u8 *mask = mask_of(r, &none);
+  u8 ty = sc_elem[r->op[r->s->dst.view].elem].flt ? TY_REAL : TY_INT;
+  const u64 zero[STRIP] = {0};
+  for (u32 q = 1; q < PARTS && !none; q++) write_strip(r, ty, (const char *)zero, mask, q);
+}
+
+static void leaf(Run *r) {
+  const Strip *s = r->s;
+  u32 parts = s->m->parts ? PARTS : 1;
+  for (r->q = 0; r->q < parts; r->q++) {
+    if (r->mode == UNSTASH) {
+      unstash(r, r->q);
+      continue;
+    }
+    exec(r, &s->parts);
+    conclude(r);
+  }
+  r->q = 0;
+  bool spread = !s->any && parts == 1 && s->dst.partial && r->op[s->dst.view].part;
+  if (spread && r->mode != STASH) clear_other_parts(r);
+}
+
+static void loop(Run *r, u32 depth) {
+  const Strip *s = r->s;
+  if (depth == s->outers) {
+    leaf(r);
+    return;
+  }
+  u8 v = s->outer[depth];
+  for (i64 i = r->from[v]; i < r->to[v] && !r->found; i++) {
+    r->start[v] = i;
+    if (r->mode != UNSTASH) exec(r, &s->level[depth + 1]);
+    loop(r, depth + 1);
+  }
+}
+
+static void strips(Run *r) {
+  const Strip *s = r->s;
+  i64 from = s->v < 0 ? 0 : r->from[s->v], to = s->v < 0 ? 1 : r->to[s->v];
+  i64 cap = s->v < 0 ? 1 : s->cap[s->v];
+  for (i64 at = from; at < to && !r->found; at += cap) {
+    if (s->v >= 0) {
+      r->start[s->v] = at;
+      r->len[s->v] = to - at < cap ? to - at : cap;
+    }
+    if (r->mode != UNSTASH) exec(r, &s->level[0]);
+    loop(r, 0);
+  }
+}
+
+static void begin(Run *r, void *scratch) {
+  const Strip *s = r->s;
+  r->base = scratch;
+  r->row = (char **)(r->base + s->rows);
+  for (u32 i = 0; i < s->slot.n; i++) r->row[i] = r->base + s->slot.at[i].offset;
+  for (u32 v = 0; v < SC_MAX_VARS; v++) r->len[v] = 1;
+  for (u32 i = 0; i < s->uniform.n; i++) {
+    const Uniform *u = &s->uniform.at[i];
+    char *to = r->row[u->slot];
+    if (u->ty == TY_REAL) s->reals->fill(to, env_real(r->env, u->e), 1);
+    else if (u->ty == TY_INT) *(i64 *)(void *)to = env_int(r->env, u->e);
+    else *(u8 *)to = env_bool(r->env, u->e);
+  }
+}
+
+static void run(Run *r, void *scratch) {
+  begin(r, scratch);
+  if (r->s->buffered && r->mode == WRITE) {
+    r->mode = STASH;
+    strips(r);
+    r->mode = UNSTASH;
+  }
+  strips(r);
+}
+
+void sc_strip_range(const Strip *s, Env *env, const Operand *op, const i64 *from, const i64 *to,
+                    void *scratch) {
+  Run r = {.s = s, .env = env, .op = op, .mode = WRITE};
+  memcpy(r.from, from, s->m->outs * sizeof *from);
+  memcpy(r.to, to, s->m->outs * sizeof *to);
+  run(&r, scratch);
+}
+
+// All output variables over their extents, but variable 0 over [row0, row1).
+static void set_rows(Run *r, i64 row0, i64 row1) {
+  for (u32 v = 0; v < r->s->m->outs; v++) r->to[v] = env_int(r->env, r->s->m->var[v].extent);
+  if (!r->s->m->outs) return;
+  if (row0 > 0) r->from[0] = row0;
+  if (row1 < r->to[0]) r->to[0] = row1;
+}
+
+void sc_strip_run(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
+                  const Watch *watch) {
+  Run r = {.s = s, .env = env, .op = op, .mode = WRITE, .watch = watch};
+  set_rows(&r, row0, row1);
+  run(&r, scratch);
+}
+
+bool sc_strip_any(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch) {
+  Run r = {.s = s, .env = env, .op = op, .mode = TEST};
+  set_rows(&r, row0, row1);
+  run(&r, scratch);
+  return r.found;
+}
+
+void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
+                  const Watch *watch) {
+  Run r = {.s = s, .env = env, .op = op, .mode = ACCUMULATE, .watch = watch};
+  set_rows(&r, row0, row1);
+  run(&r, scratch);
+}
