@@ -51,7 +51,9 @@ SCHEDC_DRIVER=$model SCHEDC_NVRTC=$model "$to/project/build/embed" | tee "$to/sa
 grep -q 'on the GPU: .*PASS' "$to/said"
 copy=$PWD/schedules/copy.sched
 (cd / && "$to/bin/schedc" run --on model "$copy" --case small | tail -1)
-exported=$(nm -D --defined-only "$lib/libschedc.so" | awk '$2 ~ /[TDBR]/ {print $3}' | grep -v '^schedc_' || true)
+# Of both libraries, the public names and no others.
+exported=$({ nm -D --defined-only "$lib/libschedc.so"; nm -g --defined-only "$lib/libschedc.a"; } |
+  awk 'NF == 3 && $3 !~ /^schedc_/ {print $3}')
 [ -z "$exported" ] || { echo "exported, but not public: $exported"; exit 1; }
 mv "$to" "$to.moved"
 (cd / && "$to.moved/bin/schedc" run --on model "$copy" --case small | tail -1)
