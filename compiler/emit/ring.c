@@ -172,6 +172,9 @@ void cu_skip_tile(Cuda *c) {
   }
 }
 
+// What stands before a line that one thread runs for the role.
+static const char *elected(const Cuda *c) { return c->single ? "" : "if ($thread == 0) "; }
+
 static const char *cursor(Cuda *c, u32 ring, const char *what) { return cu_text(c, "%s_%s", c->ring[ring], what); }
 static const char *filled(Cuda *c, u32 ring) { return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c)); }
 
@@ -310,7 +313,7 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   u32 ctas = ins->flags & INS_MULTICAST ? sc_cluster(c->k) : 1;
   Copy y = copy(c, ins->arg[1], ins->arg[0], ctas);
   const char *bar = barrier(c, &c->k->ring.at[y.part->ring], true, cursor(c, y.part->ring, "fill"));
-  const char *who = c->single ? "" : "if ($thread == 0) ";
+  const char *who = elected(c);
   for (u32 p = 0; p < y.panels; p++) {
     const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
     if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &%s, %s, 0x%x, %s);", who, to, cu_map_name(c, y.number), bar, (1u << ctas) - 1, from);
@@ -330,11 +333,17 @@ void cu_meet(Cuda *c, const char *why) {
   cu_bar_sync(c, id, 128, WAIT_MEET, SC_NONE, why);
 }
 
+// The condition on the thread that arrives for others; NULL: there are no others.
 static const char *arriver(const Cuda *c, const Ins *ins) {
   const Role *role = &c->k->role.at[c->r];
-  if (c->single) return "";
-  return ins->plan.arrivals == role->warps && role->warps > 1 ? "if ($lane == 0) "
-                                                              : "if ($thread == 0) ";
+  if (c->single) return NULL;
+  return ins->plan.arrivals == role->warps && role->warps > 1 ? "$lane == 0" : "$thread == 0";
+}
+
+static void arrive(Cuda *c, const Ins *ins, const char *bar) {
+  const char *when = arriver(c, ins);
+  if (when) cu_line(c, "if (%s) sc_mbar_arrive(%s);", when, bar);
+  else cu_line(c, "sc_mbar_arrive(%s);", bar);
 }
 
 // An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of which it alone knows.
@@ -349,7 +358,7 @@ void cu_commit(Cuda *c, const Ins *ins) {
   const Ring *r = &c->k->ring.at[ins->arg[0]];
   if (ins->plan.arrivals) {
     before_arrival(c, ins);
-    cu_line(c, "%ssc_mbar_arrive(%s);", arriver(c, ins), barrier(c, r, true, cursor(c, ins->arg[0], "fill")));
+    arrive(c, ins, barrier(c, r, true, cursor(c, ins->arg[0], "fill")));
   }
   step(c, r, cursor(c, ins->arg[0], "fill"), filled(c, ins->arg[0]));
 }
@@ -372,13 +381,13 @@ void cu_release(Cuda *c, const Ins *ins) {
   const char *stage = cursor(c, ring, many ? "oldest" : "held");
   before_arrival(c, ins);
   u32 ctas = r->multicast ? sc_cluster(c->k) : 1;
-  const char *bar = barrier(c, r, false, stage), *who = arriver(c, ins);
+  const char *bar = barrier(c, r, false, stage), *when = arriver(c, ins);
   if (ctas == 1) {
-    cu_line(c, "%ssc_mbar_arrive(%s);", who, bar);
+    arrive(c, ins, bar);
   } else {
-    if (*who) cu_open(c, "%.*s", (int)strlen(who) - 1, who);
+    if (when) cu_open(c, "if (%s)", when);
     for (u32 cta = 0; cta < ctas; cta++) cu_line(c, "sc_mbar_arrive_cta(%s, %u);", bar, cta);
-    if (*who) cu_close(c);
+    if (when) cu_close(c);
   }
   step(c, r, stage, many ? NULL : cursor(c, ring, cu_phase(c)));
 }
@@ -398,7 +407,7 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
 }
 
 void cu_copy_wait(Cuda *c, const Ins *ins) {
-  cu_line(c, "%ssc_tma_wait%s<%u>();", c->single ? "" : "if ($thread == 0) ",
+  cu_line(c, "%ssc_tma_wait%s<%u>();", elected(c),
           ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
 }
 
@@ -452,14 +461,13 @@ static const char *counter(Cuda *c, const Ins *ins) {
 
 static void take_from_cta(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
-  const char *who = c->single ? "" : "if ($thread == 0) ";
-  cu_turn_take(c, who, counter(c, ins), cu_axis(c, t->axis), ins->arg[0]);
+  cu_turn_take(c, elected(c), counter(c, ins), cu_axis(c, t->axis), ins->arg[0]);
   cu_meet(c, NULL);
 }
 
 static void pass_to_cta(Cuda *c, const Ins *ins) {
   cu_meet(c, NULL);
-  cu_line(c, "%ssc_turn_pass(%s);", c->single ? "" : "if ($thread == 0) ", counter(c, ins));
+  cu_line(c, "%ssc_turn_pass(%s);", elected(c), counter(c, ins));
   cu_note(c, cu_text(c, "pass '%s' on", c->k->turn.at[ins->arg[0]].name));
 }
 

@@ -5,8 +5,6 @@
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
-#include <string.h>
-
 u32 cu_block_rows(const Cuda *c) { return sc_block_rows(c->k->role.at[c->r].warps); }
 
 u32 cu_array(const Cuda *c, u32 buf) {

@@ -9,8 +9,6 @@
 // Without it, nothing of this is written.
 #include "compiler/emit/emit.h"
 
-#include <string.h>
-
 // ---- the key to what is written down
 
 // A new site's first entry; entry 0 of `waits` says that some other is in use.

@@ -2,8 +2,6 @@
 // as lie side by side: 16 by 16 blocks of a stage (stmatrix, ldmatrix), rows of a tensor, a thread's fours of a workspace.
 #include "compiler/emit/emit.h"
 
-#include <string.h>
-
 // ---- registers
 
 static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
