@@ -204,7 +204,7 @@ Txt cu_expr(Cuda *c, const At *at, Xid x);              // at NULL: uniform
 Txt cu_int(Cuda *c, i64 n);
 bool cu_is(Txt t, i64 n);                               // is it the number n?
 Txt cu_sum(Cuda *c, Txt a, Txt b);                      // a + b; one of them where the other is 0
-const char *cu_uniform(Cuda *c, Xid x);
+Txt cu_uniform(Cuda *c, Xid x);                         // uniform; 0 where there is none
 const char *cu_less(Cuda *c, Xid x, i64 n);             // x - n
 const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
 const char *cu_real(Cuda *c, double v);

@@ -31,7 +31,7 @@ Txt cu_sum(Cuda *c, Txt a, Txt b) {
   return cu_is(b, 0) ? a : cu_is(a, 0) ? b : cu_binary(c, X_ADD, true, a, b);
 }
 
-const char *cu_uniform(Cuda *c, Xid x) { return x ? cu_expr(c, NULL, x).s : "0"; }
+Txt cu_uniform(Cuda *c, Xid x) { return x ? cu_expr(c, NULL, x) : cu_int(c, 0); }
 
 const char *cu_less(Cuda *c, Xid x, i64 n) {
   const Expr *e = &c->k->expr.at[x];

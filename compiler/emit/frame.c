@@ -72,15 +72,19 @@ void cu_cite(Cuda *c, Span at) {
 }
 
 void cu_open_for(Cuda *c, const Ins *ins) {
-  const char *v = c->loop[ins->arg[0]], *lo = cu_uniform(c, ins->arg[1]);
+  const char *v = c->loop[ins->arg[0]];
+  Txt lo = cu_uniform(c, ins->arg[1]), hi = cu_uniform(c, ins->arg[2]);
   cu_remark(c, "#pragma unroll 1");
-  if (ins->flags & INS_REVERSED) cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v, lo, v);
-  else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo, v, cu_uniform(c, ins->arg[2]), v);
+  if (ins->flags & INS_REVERSED)
+    cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v,
+            cu_paren(c, lo, P_SHIFT), v);
+  else
+    cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo.s, v, cu_paren(c, hi, P_SHIFT), v);
 }
 
 void cu_open_if(Cuda *c, const Ins *ins) {
   cu_cite(c, ins->span);
-  cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
+  cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]).s);
 }
 
 // What the plan puts before an operation. Each has its own written once (by statement, or where a product or a hand-over

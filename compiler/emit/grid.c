@@ -71,7 +71,7 @@ static bool order_of(const Kernel *k, u32 *order) {
 static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, Txt *size,
                            const char **first) {
   const Axis *x = &c->k->axis.at[axis];
-  const char *n = nth ? cu_text(c, "%u", nth) : "", *width = cu_uniform(c, x->section);
+  const char *n = nth ? cu_text(c, "%u", nth) : "", *width = cu_uniform(c, x->section).s;
   const char *whole = cu_paren(c, size[axis], P_ADD);
   bool one = in_ones(c->k, axis);
   if (x->cluster > 1)

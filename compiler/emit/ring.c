@@ -127,7 +127,7 @@ static void count_up(Cuda *c, u32 from, u32 to, Op op, u32 ring, const char *sum
     varies(c, i + 1, end, op, ring, &does);
     if (does) {
       if (ins->op == OP_FOR) cu_open_for(c, ins);
-      else cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]));
+      else cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]).s);
       count_up(c, i + 1, mid, op, ring, sum);
       if (end != mid) cu_else(c, "else");
       if (end != mid) count_up(c, mid + 1, end, op, ring, sum);
@@ -275,7 +275,7 @@ static const char *coordinates(Cuda *c, const Copy *y, u32 p) {
   for (u32 i = 0; i < n; i++) {
     if (dims[i] == MAP_PANEL_COL) continue;
     const Pos *pos = &y->tensor->at[dims[i] == MAP_PANEL ? y->tensor->rank - 1u : (u32)dims[i]];
-    Txt base = pos->base ? cu_expr(c, NULL, pos->base) : zero;
+    Txt base = cu_uniform(c, pos->base);
     if (dims[i] == MAP_PANEL) {
       i64 first = 0;
       if (pos->base) x_const_int(c->k, pos->base, &first);

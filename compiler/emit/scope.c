@@ -196,7 +196,7 @@ void cu_declare_uniforms(Cuda *c) {
     if (!c->let[i] || !cu_used(c, c->let[i])) continue;
     Stmt *let = cu_begin(c);
     c->xname[x] = NULL;
-    cu_var(c, "const %s %s = %s;", cu_ctype(c, x), c->let[i], cu_uniform(c, x));
+    cu_var(c, "const %s %s = %s;", cu_ctype(c, x), c->let[i], cu_uniform(c, x).s);
     cu_close(c);
     cu_insert(c, NULL, let);
   }

@@ -548,6 +548,19 @@ static void chosen_columns(void **state) {
   has(t, "r_full, (x_tile % 2 == 0 ? 0 : 128) + 64, x_tile * 64");
 }
 
+// Bounds of loops that are chosen.
+static void chosen_rounds(void **state) {
+  const char *t = text_of(
+      *state,
+      "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  role math : 1 warpgroup {\n    reg y : f32[64, 64] = 0\n"
+      "    for t in 0 .. where(x == 0, 2, 3) { y[i,j] = y[i,j] + X[x*64 + i, j] }\n"
+      "    for u in reversed where(x == 0, 1, 0) .. 3 { y[i,j] = y[i,j] + X[x*64 + i, j] }\n"
+      "    Y[x*64 + i, j] = y[i,j]\n  }\n}\n");
+  has(t, "for (int t = 0; t < (x_tile == 0 ? 2 : 3); t++)");
+  has(t, "for (int u = 2; u >= (x_tile == 0 ? 1 : 0); u--)");
+}
+
 // CTAs of a cluster bring a tile: a panel each in one copy, or rows, panel by panel; or not at all.
 static void shares(void **state) {
   static const struct {
@@ -593,6 +606,6 @@ int main(void) {
       TEST(drawn_before_the_last_copy), TEST(next_tiles_line), TEST(place_without_lets),
       TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops), TEST(places_of_tiles),
       TEST(slices_over_panels), TEST(small_forms), TEST(vectors), TEST(tested_places),
-      TEST(chosen_columns), TEST(shares), TEST(locale)};
+      TEST(chosen_columns), TEST(chosen_rounds), TEST(shares), TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }
