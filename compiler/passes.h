@@ -15,27 +15,27 @@ typedef struct Choice {
   u32 params;
 } Choice;
 
-// bind.c    AST, choice -> kernel with parameters, dimensions, tensors, rings, roles, grid … declared
-// lower.c   … and its code: names resolved, defs expanded, types and extents checked (R9)
+// lower/   AST, choice -> kernel with parameters, dimensions, tensors, rings, roles, grid … declared
+//          … and its code: names resolved, defs expanded, types and extents checked (R9)
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice);
 
-// layout.c  which thread holds which element, in which panels stages lie, how statements move
+// layout/  which thread holds which element, in which panels stages lie, how statements move
 // elements
 bool sc_lay_out(Sc *sc, Kernel *k);
 
-// derive.c  barrier counts, bytes, wait-group numbers, fences, syncs (Plan, Ring.full_count …)
+// flow/derive.c  barrier counts, bytes, wait-group numbers, fences, syncs (Plan, Ring.full_count …)
 bool sc_derive(Sc *sc, Kernel *k);
 
-// flow.c    R1-R5, R7 within each role, by data flow to a fixed point: every path, every trip count
+// flow/    R1-R5, R7 within each role, by data flow to a fixed point: every path, every trip count
 bool sc_flow(Sc *sc, Kernel *k);
 
-// target.c  G.emit: what the instructions of sm_90a cannot carry
+// target/  G.emit: what the instructions of sm_90a cannot carry
 bool sc_target(Sc *sc, Kernel *k);
 
-// place.c   R8: shared-memory map, barriers, registers, threads
+// place/   R8: shared-memory map, barriers, registers, threads
 bool sc_place(Sc *sc, Kernel *k);
 
-// emit/frame.c    … -> CUDA C for sm_90a, and what a launcher needs to call it
+// emit/    … -> CUDA C for sm_90a, and what a launcher needs to call it
 //
 // A tensor map: how the copy engine sees a tensor for copies of one box.
 typedef struct TmaMap {
@@ -126,10 +126,7 @@ extern const Pass sc_pipeline[];        // in order; ends with a NULL name
 const Pass *sc_pass(const char *name);  // NULL: there is none
 // The stages after `have` (NULL: from the first) up to and with `to`. False after errors.
 bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);
-// infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
-void sc_print_infix(Str *out, const Kernel *k, Xid x);
-void sc_print_named(Str *out, const Kernel *k, Xid x);  // the same with `let`s by name
-void sc_print_layout(Str *out, const Kernel *k);        // layout/print.c: tiles, stages, moves
-void sc_print_place(Str *out, const Kernel *k);  // place.c: the shared-memory map, registers, barriers
+void sc_print_layout(Str *out, const Kernel *k);  // layout/print.c: tiles, stages, moves
+void sc_print_place(Str *out, const Kernel *k);   // place/print.c: shared memory, registers, barriers
 
 #endif

@@ -31,7 +31,7 @@ BREAKAGES = [
              "i64 row = o->mn ? s * 16 : other", "i64 row = o->mn ? s * 8 : other", ["model mlp"]),
     Breakage("`_oldest` not moved over a tile that is skipped", "compiler/emit/ring.c",
              """if (many && !cu_is(n, 0)) cu_line(c, "%s_oldest = %s_next;", name, name);""", "", ["model gemm_pingpong"]),
-    Breakage("a bound's proof with `<=`", "compiler/ir/prove.c",
+    Breakage("a bound's proof with `<=`", "compiler/facts/prove.c",
              "return at_most(f, a, 1, b);", "return at_most(f, a, 0, b);", ["model edges"]),
     Breakage("16-byte rows past a tensor's end", "compiler/layout/move.c", "inside(s, m, v, v->rank - 1) &&", "", ["model edges"]),
     Breakage("stmatrix where 8 columns are left over", "compiler/layout/move.c", "rows && cols % 16 == 0", "rows && cols % 8 == 0", ["model edges"]),

@@ -1,25 +1,9 @@
-// emit.h - inside the emitter: IR -> CUDA C for sm_90a. Files in the order of the text that they
-// write:
-//   frame.c   the frame: arguments, barriers, roles, the loop over tiles
-//   name.c    names, comments, paths
-//   scope.c   what a role's values are called, and where they are declared
-//   grid.c    the loop over tiles
-//   expr.c    expressions
-//   tile.c    the text of a tile's element: register fragments, swizzled stages, tensors
-//   inside.c  what lies inside a tensor
-//   map.c     element-wise statements: what is computed before the loop over elements, and the loop
-//   write.c   … where their values go
-//   mma.c     products
-//   tie.c     tiles that a wait hands back without naming them
-//   ring.c    rings, copies, turns
-//   wait.c    waits for other roles, which --debug-waits bounds
-//   stmt.c    emitted code as a tree of statements, and the names that they use
-//   print.c   … printed: indentation, braces, long lines
-//   prims.c   the few lines of PTX that all of them call (prims.def)
-#ifndef SC_CUDA_H
-#define SC_CUDA_H
+// emit.h - inside the emitter: IR -> CUDA C for sm_90a. The map in compiler/README.md says what each of its
+// files is for.
+#ifndef SC_EMIT_H
+#define SC_EMIT_H
 
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 #include "compiler/layout/layout.h"
 #include "compiler/passes.h"
 

@@ -4,7 +4,7 @@
 #ifndef SC_FLOW_H
 #define SC_FLOW_H
 
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 #include "compiler/passes.h"
 
 // ---- access.c

@@ -1,7 +1,6 @@
 // infix.c - expressions as a person would write them, "B + 1": for diagnostics, tensor infos and
 // `info`. (The IR's own text form is print.c.) What would be longer than a line ends in "…".
 #include "compiler/ir/printer.h"
-#include "compiler/passes.h"
 
 enum { MAX_TEXT = 240, MAX_DEPTH = 24 };
 

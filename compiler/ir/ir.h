@@ -437,6 +437,10 @@ u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
 // print.c: the kernel as text, as it is before `place`.
 void sc_print_ir(Str *out, const Kernel *k);
 
+// infix.c: an expression as a person would write it, "B + 1"; long ones end in "…"
+void sc_print_infix(Str *out, const Kernel *k, Xid x);
+void sc_print_named(Str *out, const Kernel *k, Xid x);  // the same with `let`s by name
+
 // wellformed.c: structural invariants of the IR (ids in range, types, block nesting, who may appear
 // where). After every pass in debug builds and in all tests; a broken one is a defect of schedc:
 // returns a description of the first, or NULL.

@@ -1,7 +1,7 @@
 // move.c - how the elements of each statement go where they are written, and how those that it
 // reads come: by as many bytes at once as lie side by side. In: a map with its layout. Out: its
 // move, and those of its reads. What no move carries, `target` reports.
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 #include "compiler/layout/layout.h"
 
 typedef struct Mover {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 
 typedef struct Fix {
   Sc sc;

@@ -7,7 +7,7 @@
 // inequalities about it: q = a / n is n q <= a < n q + n. Remainders and quotients that are rounded
 // up are written with quotients that are rounded down. Atoms are numbered after what they are made
 // of. What an equality says of an atom replaces it.
-#include "compiler/ir/linear.h"
+#include "compiler/facts/linear.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // target.c - what the target's instructions (sm_90a) cannot carry, or not as it lies: statements,
 // products of wgmma and mma.sync, boxes of the copy engine. In: a kernel with layouts, checked by
 // `flow`. Out: reports (G.emit); a kernel that passes can be written for the GPU.
-#include "compiler/layout/target.h"
+#include "compiler/target/target.h"
 #include "compiler/passes.h"
 
 void tgt_cannot(Target *s, Span at, const char *what, const char *name, const char *help) {

@@ -6,7 +6,7 @@
 // that does not pull it up enough. A product gives way by a fact about one of its factors if the
 // others are not negative. A quotient alone is compared by multiplying with its divisor; a minimum,
 // maximum or choice is one of its operands. The effort is bounded by steps and depth.
-#include "compiler/ir/linear.h"
+#include "compiler/facts/linear.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // interval.c - arithmetic of intervals: from those of the operands that of the result. Ends that
 // are too far from 0 are cut at SC_FAR.
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 
 __extension__ typedef __int128 Wide;
 

@@ -2,7 +2,7 @@
 #ifndef SC_TARGET_H
 #define SC_TARGET_H
 
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 #include "compiler/layout/layout.h"
 
 typedef struct Target {
@@ -16,9 +16,9 @@ typedef struct Target {
 void tgt_cannot(Target *s, Span at, const char *what, const char *name, const char *help);
 const Buf *tgt_buf(const Target *s, u32 view);
 
-void tgt_statement(Target *s, const Map *m, bool add);     // target_map.c
-void tgt_product(Target *s, const Product *p, bool warp);  // target_mma.c
+void tgt_statement(Target *s, const Map *m, bool add);     // map.c
+void tgt_product(Target *s, const Product *p, bool warp);  // mma.c
 void tgt_permuted(Target *s);                              // … of all products
-void tgt_copy(Target *s, const Ins *ins);                  // target_copy.c
+void tgt_copy(Target *s, const Ins *ins);                  // copy.c
 
 #endif

@@ -1,6 +1,6 @@
 // linear.c - sums of products of atoms, in canonical form: what is equal as a polynomial is equal
 // field by field. Numbers of more than 60 binary digits are refused, so nothing overflows.
-#include "compiler/ir/linear.h"
+#include "compiler/facts/linear.h"
 
 #include <string.h>
 

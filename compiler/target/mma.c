@@ -1,8 +1,6 @@
-// target_mma.c - products: do wgmma (a warpgroup's) or mma.sync (a warp's) take the operands as
+// mma.c - products: do wgmma (a warpgroup's) or mma.sync (a warp's) take the operands as
 // they lie (PTX ISA 9.0, wgmma.mma_async, mma)?
-#include "compiler/layout/target.h"
-
-#include "compiler/emit/emit.h"
+#include "compiler/target/target.h"
 
 enum { WGMMA_COLUMNS = 256, SLICE_BYTES = 32, ROW_BYTES = 16 };
 

@@ -1,6 +1,6 @@
-// target_map.c - element-wise statements that no move carries: register tiles in two orientations
+// map.c - element-wise statements that no move carries: register tiles in two orientations
 // or in parts, reductions across threads, elements of another thread.
-#include "compiler/layout/target.h"
+#include "compiler/target/target.h"
 
 static const View *view_at(const Target *s, u32 view) { return &s->k->view.at[view]; }
 

@@ -3,7 +3,7 @@
 #ifndef SC_LINEAR_H
 #define SC_LINEAR_H
 
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 
 // ---- linear.c
 // c + by * (product of atoms) + …: a polynomial in canonical form. Terms are in falling order of
