@@ -16,14 +16,16 @@ import subprocess
 import sys
 import tempfile
 
-BUILTINS = {"abs", "cdiv", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "where", "inf", "log2e", "ln2", "pi",
-            "f32", "f16", "bf16", "e4m3", "e5m2", "i32"}
+CONSTANTS = {"inf", "log2e", "ln2", "pi"}
 WORD = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def reserved(root):
-    text = open(os.path.join(root, "lang", "tokens.def"), encoding="utf-8").read()
-    return set(re.findall(r'TOK\(\w+, "([a-z]+)"', text)) | BUILTINS
+    def found(path, row):
+        return set(re.findall(row, open(os.path.join(root, path), encoding="utf-8").read()))
+
+    return (found("lang/tokens.def", r'TOK\(\w+, "([a-z]+)"') | found("compiler/ir/elem.def", r'\(\w+, +"(\w+)"')
+            | found("compiler/ir/expr.def", r'"(\w+)", +(?:CALL|CHAIN),') | CONSTANTS)
 
 
 def letters(n):

@@ -64,24 +64,25 @@ static Txt infix(Cuda *c, Txt a, const char *op, Txt b, int prec) {
 
 static bool literal(Txt t) { return (*t.s >= '0' && *t.s <= '9') || (*t.s == '-' && t.s[1] >= '0' && t.s[1] <= '9'); }
 
+static const char *text_of(ExprOp op, bool integer) {
+  return integer ? sc_xop[op].c_int : sc_xop[op].c;
+}
+
+static Txt unary(Cuda *c, ExprOp op, const char *text, Txt a) {
+  if (sc_is_function(text)) return call1(c, text, a);
+  return (Txt){cu_text(c, "%s%s", text, cu_paren(c, a, op == X_NEG ? P_ATOM : P_UNARY)), P_UNARY};
+}
+
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b) {
-  switch (op) {
-    case X_ADD:  // of integers, a + (b - c) is a + b - c
-      if (integer) return (Txt){cu_text(c, "%s + %s", cu_paren(c, a, P_ADD), cu_paren(c, b, P_ADD)), P_ADD};
-      return infix(c, a, "+", b, P_ADD);
-    case X_SUB: return infix(c, a, "-", b, P_ADD);
-    case X_MUL: return infix(c, a, "*", b, P_MUL);
-    case X_MIN: return call2(c, integer ? "min" : "fminf", a, b);
-    case X_MAX: return call2(c, integer ? "max" : "fmaxf", a, b);
-    case X_LT: return literal(a) ? infix(c, b, ">", a, P_LT) : infix(c, a, "<", b, P_LT);
-    case X_LE: return literal(a) ? infix(c, b, ">=", a, P_LT) : infix(c, a, "<=", b, P_LT);
-    case X_EQ: return infix(c, a, "==", b, P_EQ);
-    case X_NE: return infix(c, a, "!=", b, P_EQ);
-    case X_AND: return infix(c, a, "&&", b, P_AND);
-    case X_OR: return infix(c, a, "||", b, P_OR);
-    case X_DIV: return infix(c, a, "/", b, P_MUL);
-    default: return call2(c, "?", a, b);
-  }
+  static const u8 precedence[] = {[BIND_OR] = P_OR, [BIND_AND] = P_AND, [BIND_EQ] = P_EQ,
+                                  [BIND_LT] = P_LT, [BIND_SUM] = P_ADD, [BIND_TERM] = P_MUL};
+  const char *text = text_of(op, integer);
+  if (sc_is_function(text)) return call2(c, text, a, b);
+  if (op == X_LT && literal(a)) return infix(c, b, ">", a, P_LT);
+  if (op == X_LE && literal(a)) return infix(c, b, ">=", a, P_LT);
+  if (op == X_ADD && integer)  // a + (b - c) is a + b - c
+    return (Txt){cu_text(c, "%s + %s", cu_paren(c, a, P_ADD), cu_paren(c, b, P_ADD)), P_ADD};
+  return infix(c, a, text, b, precedence[sc_xop[op].binds]);
 }
 
 static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
@@ -94,10 +95,9 @@ static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
           x_const_int(k, e->b, &n) ? cu_int(c, n - 1) : infix(c, b, "-", cu_int(c, 1), P_ADD);
       return infix(c, infix(c, a, "+", less, P_ADD), "/", b, P_MUL);
     }
-    return call2(c, "sc_cdiv", a, b);
+    return call2(c, sc_xop[e->op].c_int, a, b);
   }
-  if (plain) return infix(c, a, e->op == X_IDIV ? "/" : "%", b, P_MUL);
-  return call2(c, e->op == X_IDIV ? "sc_floordiv" : "sc_floormod", a, b);
+  return plain ? infix(c, a, sc_xop[e->op].text, b, P_MUL) : call2(c, sc_xop[e->op].c_int, a, b);
 }
 
 static Txt leaf(Cuda *c, const At *at, const Expr *e) {
@@ -148,20 +148,12 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
   if (arity > 2) d = cu_expr(c, at, e->c);
   bool integer = c->k->expr.at[e->a].ty == TY_INT;
   switch (e->op) {
-    case X_TOREAL: return (Txt){cu_text(c, "(float)%s", cu_paren(c, a, P_UNARY)), P_UNARY};
-    case X_NEG: return (Txt){cu_text(c, "-%s", cu_paren(c, a, P_ATOM)), P_UNARY};
-    case X_NOT: return (Txt){cu_text(c, "!%s", cu_paren(c, a, P_UNARY)), P_UNARY};
-    case X_ABS: return call1(c, integer ? "abs" : "fabsf", a);
-    case X_EXP: return call1(c, "sc_exp", a);
-    case X_EXP2: return call1(c, "sc_exp2", a);
-    case X_LOG: return call1(c, "sc_log", a);
-    case X_LOG2: return call1(c, "sc_log2", a);
-    case X_SQRT: return call1(c, "sqrtf", a);
-    case X_RSQRT: return call1(c, "rsqrtf", a);
-    case X_TANH: return call1(c, "tanhf", a);
+    case X_TOREAL: return unary(c, e->op, "(float)", a);
     case X_IDIV: case X_MOD: case X_CDIV: return quotient(c, e, a, b);
     case X_WHERE:
       return (Txt){cu_text(c, "%s ? %s : %s", cu_paren(c, a, P_COND + 1), cu_paren(c, b, P_COND), cu_paren(c, d, P_COND)), P_COND};
-    default: return cu_binary(c, e->op, integer, a, b);
+    default:
+      if (arity == 1) return unary(c, e->op, text_of(e->op, integer), a);
+      return cu_binary(c, e->op, integer, a, b);
   }
 }

@@ -22,9 +22,9 @@ static bool is_word(const char *name) {
       "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
       "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
       "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-      // CUDA, as far as emitted code calls it
-      "abs", "atomicAdd", "blockDim", "blockIdx", "fabsf", "float2", "float4", "fmaxf", "fminf", "gridDim", "half", "int4",
-      "make_float4", "make_int4", "make_uint4", "max", "min", "rsqrtf", "sqrtf", "tanhf", "threadIdx", "uint4", "warpSize",
+      // CUDA, as far as emitted code calls it; so are the functions of expr.def
+      "atomicAdd", "blockDim", "blockIdx", "float2", "float4", "gridDim", "half", "int4",
+      "make_float4", "make_int4", "make_uint4", "threadIdx", "uint4", "warpSize",
       // … and what NVRTC declares of itself
       "acos", "acosh", "asin", "asinh", "assert", "atan", "atan2", "atanh", "cbrt", "ceil", "clock", "clock64", "clock_t", "copysign", "cos",
       "cosh", "cospi", "dim3", "double2", "double4", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1",
@@ -42,6 +42,10 @@ static bool is_word(const char *name) {
       "warp_of_cta", "warpgroup", "workspace", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {
     if (!strcmp(words[i], name)) return true;
+  }
+  for (u32 i = 0; i < X_COUNT; i++) {
+    const char *real = sc_xop[i].c, *integer = sc_xop[i].c_int;
+    if ((real && !strcmp(real, name)) || (integer && !strcmp(integer, name))) return true;
   }
   return false;
 }

@@ -169,10 +169,9 @@ static void leaf(Facts *f, Xid x, Lin *out) {
 
 static bool build(Facts *f, Xid x, Lin *out) {
   const Expr *e = &f->k->expr.at[x];
-  bool inner =
-      e->op == X_NEG || e->op == X_ABS || (e->op >= X_ADD && e->op <= X_MAX) || e->op == X_WHERE;
+  bool inner = e->ty == TY_INT && sc_xop[e->op].arity && e->op < X_SUM;
   if (e->op == X_INT) return *out = sc_lin_int(0), sc_lin_add(out, &(Lin){.c = e->num.i}, 1);
-  if (!inner || e->op == X_DIV) return leaf(f, x, out), true;
+  if (!inner) return leaf(f, x, out), true;
   Lin a = sc_lin_int(0), b = a;
   sc_lin_copy(&a, sc_form(f, e->op == X_WHERE ? e->b : e->a));
   sc_lin_copy(&b, sc_form(f, e->op == X_WHERE ? e->c : e->b));

@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-i64 sc_floordiv(i64 a, i64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-i64 sc_floormod(i64 a, i64 b) {
-  i64 r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 // ---- finding and making nodes
 
 Kernel *sc_kernel(Sc *sc) {
@@ -171,30 +165,6 @@ static bool fit(Sc *sc, Kernel *k, ExprOp op, Xid *x, u8 *ty) {
 }
 
 // ---- folding
-
-// Integer arithmetic as the language has it; false: overflow or division by zero.
-bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out) {
-  switch (op) {
-    case X_ADD: return !__builtin_add_overflow(a, b, out);
-    case X_SUB: return !__builtin_sub_overflow(a, b, out);
-    case X_MUL: return !__builtin_mul_overflow(a, b, out);
-    case X_NEG: return !__builtin_sub_overflow((i64)0, a, out);
-    case X_ABS: return a < 0 ? !__builtin_sub_overflow((i64)0, a, out) : (*out = a, true);
-    case X_MIN: *out = a < b ? a : b; return true;
-    case X_MAX: *out = a > b ? a : b; return true;
-    case X_LT: *out = a < b; return true;
-    case X_LE: *out = a <= b; return true;
-    case X_EQ: *out = a == b; return true;
-    case X_NE: *out = a != b; return true;
-    case X_IDIV:
-    case X_MOD:
-    case X_CDIV:
-      if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
-      *out = op == X_MOD ? sc_floormod(a, b) : sc_floordiv(a, b) + (op == X_CDIV && a % b != 0);
-      return true;
-    default: return false;
-  }
-}
 
 typedef enum Fold { FOLD_NOT, FOLD_DONE, FOLD_WRONG } Fold;
 

@@ -70,25 +70,25 @@ static void put(Line *p, Xid x, int level, int depth) {
     return;
   }
   const Expr *e = &p->k->expr.at[x];
-  const Infix *in = infix_of(e->op);
-  Sym let = sc_xop[e->op].arity ? let_of(p, x) : NULL;
+  const ExprInfo *o = &sc_xop[e->op];
+  Sym let = o->arity ? let_of(p, x) : NULL;
   if (let) {
     str_puts(p->out, let);
   } else if (e->op == X_TOREAL) {
     put(p, e->a, level, depth + 1);
-  } else if (sc_xop[e->op].arity == 0) {
+  } else if (o->arity == 0) {
     put_leaf(p, e);
-  } else if (e->op == X_NEG || e->op == X_NOT) {
-    str_puts(p->out, e->op == X_NEG ? "-" : "not ");
-    put(p, e->a, BIND_SIGN, depth + 1);
-  } else if (in) {
-    if (in->bind < level) str_puts(p->out, "(");
-    put(p, e->a, in->bind, depth + 1);
-    str_printf(p->out, " %s ", in->text);
-    put(p, e->b, in->bind + 1, depth + 1);
-    if (in->bind < level) str_puts(p->out, ")");
-  } else {
+  } else if (o->binds >= BIND_ATOM) {
     put_call(p, e, depth);
+  } else if (o->arity == 1) {
+    str_puts(p->out, o->text);
+    put(p, e->a, BIND_SIGN, depth + 1);
+  } else {
+    if (o->binds < level) str_puts(p->out, "(");
+    put(p, e->a, o->binds, depth + 1);
+    str_printf(p->out, " %s ", o->text);
+    put(p, e->b, o->binds + 1, depth + 1);
+    if (o->binds < level) str_puts(p->out, ")");
   }
 }
 

@@ -17,9 +17,8 @@ typedef enum Elem {
 } Elem;
 
 typedef enum ExprOp {
-#define X(id, text, arity, sig, slow) X_##id,
+#define X(id, text, binds, arity, sig, slow, error, c, c_int) X_##id,
 #include "compiler/ir/expr.def"
-#undef X
   X_COUNT
 } ExprOp;
 
@@ -357,11 +356,19 @@ typedef struct OpInfo {
   u8 effects;
 } OpInfo;
 enum { OPENS = 1, CLOSES = 2, SPLITS = 4, ASYNC = 8, COLLECTIVE = 16 };
+// How tightly operators bind, weakest first; a right operand binds one tighter. What is no operator
+// is an atom: a leaf, a call.
+enum { BIND_OR = 1, BIND_AND, BIND_NOT, BIND_EQ, BIND_LT, BIND_SUM, BIND_TERM, BIND_SIGN };
+enum { BIND_ATOM = BIND_SIGN + 1, BIND_CALL, BIND_CHAIN };
+enum { ERROR_PASSES, ERROR_DAMPED, ERROR_GROWS };
 typedef struct ExprInfo {
   const char *text;
+  u8 binds;  // BIND_*
   u8 arity;
   const char *sig;
   bool slow;
+  u8 error;               // ERROR_*
+  const char *c, *c_int;  // NULL: it has a form of its own, or no such operands
 } ExprInfo;
 typedef struct ElemInfo {
   const char *text;
@@ -372,6 +379,8 @@ typedef struct ElemInfo {
 extern const OpInfo sc_op[OP_COUNT];
 extern const ExprInfo sc_xop[X_COUNT];
 extern const ElemInfo sc_elem[EL_COUNT];
+// Is what C has for an operation a function, or an operator?
+static inline bool sc_is_function(const char *c) { return *c >= 'a' && *c <= 'z'; }
 static inline bool sc_is_narrow(u8 elem) { return sc_elem[elem].bytes < 4; }
 static inline bool sc_on_map(Op op) { return sc_op[op].args[0] == 'm' || sc_op[op].args[0] == 'c'; }
 static inline bool sc_on_product(Op op) { return sc_op[op].args[0] == 'p'; }
@@ -424,9 +433,12 @@ void x_from(Below *b, Xid root);         // … from here, too; 0: nothing
 Xid x_next(Below *b);                    // 0: there is no more
 void x_skip(Below *b);                   // nothing below what x_next gave last, unless another way leads there
 
+// arith.c: what operations on integers and truths, and on reals in f64, compute; comparisons are 0
+// or 1. False: overflow, division by zero, or no such operation on them.
+bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out);
+bool sc_real_op(ExprOp op, double a, double b, double *out);
 i64 sc_floordiv(i64 a, i64 b);  // b != 0
 i64 sc_floormod(i64 a, i64 b);
-bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out);  // NEG … NE on integers; false: overflow or division by zero
 
 // reads.c: the views of a map, what it reads and then what it writes; filled in at the end of
 // `lower`.

@@ -269,25 +269,22 @@ void sc_ir_prefix(Printer *p, const char *text, Xid a, u32 bind) {
 // `bind`: how tightly what stands around it binds.
 void sc_ir_expr(Printer *p, Xid x, u32 bind) {
   const Expr *e = &p->k->expr.at[x];
-  const Infix *in = infix_of(e->op);
-  u32 own = in ? in->bind : e->op == X_NOT ? BIND_NOT : e->op == X_NEG ? BIND_SIGN : BIND_ATOM;
+  u32 own = sc_xop[e->op].binds, arity = sc_xop[e->op].arity;
   if (p->mark[x].name) {
     str_puts(p->out, p->mark[x].name);
     return;
   }
   if (own < bind) str_puts(p->out, "(");
-  if (in) {
-    sc_ir_expr(p, e->a, own + (own == BIND_CMP));
-    str_printf(p->out, " %s ", in->text);
-    sc_ir_expr(p, e->b, own + 1);
-  } else if (e->op == X_NOT) {
-    sc_ir_prefix(p, "not ", e->a, BIND_NOT);
-  } else if (e->op == X_NEG) {
-    sc_ir_prefix(p, "-", e->a, BIND_SIGN);
-  } else if (sc_xop[e->op].arity) {
-    put_call(p, e);
-  } else {
+  if (arity == 0) {
     put_leaf(p, e);
+  } else if (own >= BIND_ATOM) {
+    put_call(p, e);
+  } else if (arity == 1) {
+    sc_ir_prefix(p, sc_xop[e->op].text, e->a, own);
+  } else {
+    sc_ir_expr(p, e->a, own);
+    str_printf(p->out, " %s ", sc_xop[e->op].text);
+    sc_ir_expr(p, e->b, own + 1);
   }
   if (own < bind) str_puts(p->out, ")");
 }

@@ -1,32 +1,9 @@
-// printer.h - the text of the IR: operators with their binding (infix.c writes them, too), words of
-// members and flags, and what the printer's two files share.
+// printer.h - the text of the IR: words of members and flags, and what the printer's two files
+// share.
 #ifndef SC_IRTEXT_H
 #define SC_IRTEXT_H
 
 #include "compiler/ir/ir.h"
-
-// Binding strength, weakest first. A right operand binds one tighter, comparisons on both sides.
-enum { BIND_OR = 1, BIND_AND, BIND_NOT, BIND_CMP, BIND_SUM, BIND_TERM, BIND_SIGN, BIND_ATOM };
-
-typedef struct Infix {
-  u8 op, bind;
-  const char *text;
-} Infix;
-
-// `/` on two integers is IDIV, otherwise DIV. All other operations are written as calls by expr.def's name.
-static const Infix infix[] = {
-    {X_OR, BIND_OR, "or"},    {X_AND, BIND_AND, "and"}, {X_LT, BIND_CMP, "<"},
-    {X_LE, BIND_CMP, "<="},   {X_EQ, BIND_CMP, "=="},   {X_NE, BIND_CMP, "!="},
-    {X_ADD, BIND_SUM, "+"},   {X_SUB, BIND_SUM, "-"},   {X_MUL, BIND_TERM, "*"},
-    {X_IDIV, BIND_TERM, "/"}, {X_DIV, BIND_TERM, "/"},  {X_MOD, BIND_TERM, "%"},
-};
-
-// NULL: written as a call or a leaf.
-static inline const Infix *infix_of(u8 op) {
-  for (u32 i = 0; i < COUNT(infix); i++)
-    if (infix[i].op == op) return &infix[i];
-  return NULL;
-}
 
 static const struct {
   u8 bit;

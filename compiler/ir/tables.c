@@ -8,9 +8,9 @@ const OpInfo sc_op[OP_COUNT] = {
 };
 
 const ExprInfo sc_xop[X_COUNT] = {
-#define X(id, text, arity, sig, slow) {text, arity, sig, slow},
+#define X(id, text, binds, arity, sig, slow, error, c, c_int) \
+  {text, BIND_##binds, arity, sig, slow, ERROR_##error, (c), (c_int)},
 #include "compiler/ir/expr.def"
-#undef X
 };
 
 const ElemInfo sc_elem[EL_COUNT] = {

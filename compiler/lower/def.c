@@ -6,26 +6,14 @@
 
 #include <string.h>
 
-static const struct {
-  const char *name;
-  u8 op, least, most;  // numbers of arguments
-} function[] = {
-    {"abs", X_ABS, 1, 1},   {"cdiv", X_CDIV, 2, 2}, {"exp", X_EXP, 1, 1},
-    {"exp2", X_EXP2, 1, 1}, {"log", X_LOG, 1, 1},   {"log2", X_LOG2, 1, 1},
-    {"max", X_MAX, 2, 255}, {"min", X_MIN, 2, 255}, {"rsqrt", X_RSQRT, 1, 1},
-    {"sqrt", X_SQRT, 1, 1}, {"tanh", X_TANH, 1, 1}, {"where", X_WHERE, 3, 3},
-};
-
-static int builtin(const char *name) {
-  for (size_t i = 0; i < COUNT(function); i++) {
-    if (!strcmp(function[i].name, name)) return (int)i;
-  }
-  return -1;
+// The built-in function of that name; X_COUNT: none.
+static ExprOp builtin(const char *name) {
+  u32 op = 0;
+  while (op < X_COUNT && (sc_xop[op].binds < BIND_CALL || strcmp(sc_xop[op].text, name))) op++;
+  return op;
 }
 
-bool low_is_builtin(const char *name) { return builtin(name) >= 0; }
-
-const char *low_builtin_at(u32 i) { return i < COUNT(function) ? function[i].name : NULL; }
+bool low_is_builtin(const char *name) { return builtin(name) < X_COUNT; }
 
 static u32 length(const Node *n) {
   u32 count = 0;
@@ -33,15 +21,14 @@ static u32 length(const Node *n) {
   return count;
 }
 
-static Xid apply_builtin(Low *l, const Node *n, int f) {
-  u32 args = length(n->a);
-  if (args < function[f].least || args > function[f].most) {
+static Xid apply_builtin(Low *l, const Node *n, ExprOp op) {
+  u32 args = length(n->a), least = sc_xop[op].arity;
+  bool chain = sc_xop[op].binds == BIND_CHAIN;
+  if (chain ? args < least : args != least) {
     low_error(l, D_N_ARGS, n->span, "'%s' takes %s%u argument%s, not %u", n->name,
-              function[f].most > function[f].least ? "at least " : "", function[f].least,
-              function[f].least == 1 ? "" : "s", args);
+              chain ? "at least " : "", least, least == 1 ? "" : "s", args);
     return 0;
   }
-  ExprOp op = function[f].op;
   const char *sig = sc_xop[op].sig;
   bool real = *sig == 'r', wrong = false;
   Xid *x = NEWS(l->sc, Xid, args);
@@ -160,8 +147,8 @@ static void leave_def(Low *l, const Use *u) {
 }
 
 Xid low_apply(Low *l, const Node *n) {
-  int f = low_find(l, n->name) ? -1 : builtin(n->name);
-  if (f >= 0) return apply_builtin(l, n, f);
+  ExprOp op = low_find(l, n->name) ? X_COUNT : builtin(n->name);
+  if (op < X_COUNT) return apply_builtin(l, n, op);
   Use u;
   if (!enter_def(l, n, &u)) return 0;
   Xid x = 0;

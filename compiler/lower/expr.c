@@ -3,7 +3,6 @@
 // make sense for these parameters).
 #include "compiler/lower/lower.h"
 
-#include <math.h>
 #include <string.h>
 
 static Ty ty_of(const Low *l, Xid x) { return (Ty)low_at(l, x)->ty; }
@@ -316,24 +315,8 @@ static bool known_real(const Kernel *k, Xid x, double *out, u32 *steps) {
   if (e->deps || (e->a && !known_real(k, e->a, &a, steps)) ||
       (e->b && !known_real(k, e->b, &b, steps)))
     return false;
-  switch (e->op) {
-    case X_TOREAL: *out = a; return true;
-    case X_NEG: *out = -a; return true;
-    case X_ABS: *out = fabs(a); return true;
-    case X_SQRT: *out = sqrt(a); return true;
-    case X_RSQRT: *out = 1 / sqrt(a); return true;
-    case X_EXP: *out = exp(a); return true;
-    case X_EXP2: *out = exp2(a); return true;
-    case X_LOG: *out = log(a); return true;
-    case X_LOG2: *out = log2(a); return true;
-    case X_ADD: *out = a + b; return true;
-    case X_SUB: *out = a - b; return true;
-    case X_MUL: *out = a * b; return true;
-    case X_DIV: *out = a / b; return true;
-    case X_MIN: *out = fmin(a, b); return true;
-    case X_MAX: *out = fmax(a, b); return true;
-    default: return false;
-  }
+  if (e->op == X_TOREAL) return *out = a, true;
+  return e->ty == TY_REAL && sc_real_op(e->op, a, b, out);
 }
 
 bool low_value(Low *l, const Node *n, Value *out) {

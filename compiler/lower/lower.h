@@ -160,7 +160,6 @@ Xid low_apply(Low *l, const Node *n);  // built-in functions and defs
 void low_call(Low *l, const Node *n);
 void low_def(Low *l, const Node *n, Scope *where, Scope *home);
 bool low_is_builtin(const char *name);
-const char *low_builtin_at(u32 i);  // NULL past the end
 
 // ---- view.c
 

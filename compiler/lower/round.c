@@ -74,17 +74,13 @@ static void add_read(const Feeds *f, u32 d, u8 how, u8 *to) {
 static void follow(Feeds *f, Xid x, u8 how, u8 *to, bool *sums) {
   const Expr *p = low_at(f->l, x);
   if (!x || p->ty != TY_REAL || !is_new(f, x, how)) return;
+  if (sc_xop[p->op].error != ERROR_PASSES) return;
   u32 d = p->op == X_LOAD ? f->definer[f->l->k->view.at[p->ref].buf] : SC_NONE;
   switch (p->op) {
     case X_LOAD:
       add_read(f, d, how, to);
       *sums |= how == DIRECT && d != SC_NONE && f->sums[d];
       return;
-    case X_LOG:
-    case X_LOG2:
-    case X_TANH:
-    case X_EXP:
-    case X_EXP2: return;
     case X_RMAX:
     case X_RMIN: follow(f, p->a, EXTREME, to, sums); return;
     case X_SUM: *sums |= how == DIRECT; break;
@@ -95,7 +91,7 @@ static void follow(Feeds *f, Xid x, u8 how, u8 *to, bool *sums) {
 }
 
 static bool is_exponential(const Low *l, Xid x) {
-  return low_at(l, x)->op == X_EXP || low_at(l, x)->op == X_EXP2;
+  return sc_xop[low_at(l, x)->op].error == ERROR_GROWS;
 }
 
 // In 1 / (1 + exp z), the exponential; 0: x is no such quotient. The logistic function is bounded,

@@ -141,8 +141,9 @@ Name *low_find(Low *l, Sym name) {
 static const char *predefined(Sym name, bool call, u32 *slips) {
   static const char *const truth[] = {"true", "false"};
   const char *found = NULL;
-  for (u32 i = 0; call && low_builtin_at(i); i++)
-    if (sc_nearer(name, low_builtin_at(i), slips)) found = low_builtin_at(i);
+  for (u32 i = 0; call && i < X_COUNT; i++)
+    if (sc_xop[i].binds >= BIND_CALL && sc_nearer(name, sc_xop[i].text, slips))
+      found = sc_xop[i].text;
   if (call) return found;
   for (u32 i = 0; i < COUNT(truth); i++)
     if (sc_nearer(name, truth[i], slips)) found = truth[i];

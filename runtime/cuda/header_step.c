@@ -4,6 +4,8 @@
 // They do what launch.c does.
 #include "runtime/cuda/header.h"
 
+#include <string.h>
+
 bool hd_has_turns(const Kernel *k) {
   for (u32 i = 0; i < k->turn.n; i++) {
     if (sc_turn_over_ctas(&k->turn.at[i])) return true;
@@ -62,14 +64,16 @@ static void real(Header *h, double v) {
   else str_real(h->out, v);
 }
 
-// Operations that are written between their operands in C too.
-static const char *const between[X_COUNT] = {
-    [X_ADD] = "+", [X_SUB] = "-", [X_MUL] = "*", [X_DIV] = "/",  [X_LT] = "<",
-    [X_LE] = "<=", [X_EQ] = "==", [X_NE] = "!=", [X_AND] = "&&", [X_OR] = "||",
-};
-static const char *const before[X_COUNT] = {[X_NEG] = "-", [X_NOT] = "!", [X_TOREAL] = "(double)"};
-static const char *const called[X_COUNT] = {
-    [X_IDIV] = "floordiv", [X_MOD] = "floormod", [X_CDIV] = "cdiv"};
+// By an operator of C or, of two integers, by a function of the header.
+static void operation(Header *h, const Expr *e) {
+  bool integers = h->k->expr.at[e->a].ty == TY_INT, two = sc_xop[e->op].arity == 2;
+  const char *text = integers ? sc_xop[e->op].c_int : sc_xop[e->op].c;
+  if (!text || (sc_is_function(text) && !(integers && two))) refuse(h, "a function of reals");
+  else if (sc_is_function(text))
+    call(h, sc_printf(h->sc, "%s_%s", h->file, text + (strncmp(text, "sc_", 3) ? 0 : 3)), e);
+  else if (two) infix(h, text, e);
+  else prefix(h, text, e);
+}
 
 void hd_expression(Header *h, Xid x) {
   const Expr *e = &h->k->expr.at[x];
@@ -80,12 +84,9 @@ void hd_expression(Header *h, Xid x) {
   else if (e->op == X_DIM) hd_put(h, "a->%s", hd_field(h, h->k->dim.at[e->ref].name));
   else if (e->op == X_ARG) hd_put(h, "a->%s", hd_field(h, h->k->arg.at[e->ref].name));
   else if (e->op == X_WHERE) choose(h, e);
-  else if (between[e->op]) infix(h, between[e->op], e);
-  else if (before[e->op]) prefix(h, before[e->op], e);
-  else if (called[e->op]) call(h, sc_printf(h->sc, "%s_%s", h->file, called[e->op]), e);
-  else if ((e->op == X_MIN || e->op == X_MAX) && e->ty == TY_INT)
-    call(h, sc_printf(h->sc, "%s_%s", h->file, e->op == X_MIN ? "min" : "max"), e);
-  else refuse(h, e->op == X_LOAD ? "an element of a tensor" : "a function of reals");
+  else if (e->op == X_TOREAL) prefix(h, "(double)", e);
+  else if (e->op == X_LOAD) refuse(h, "an element of a tensor");
+  else operation(h, e);
 }
 
 // ---- tensor maps

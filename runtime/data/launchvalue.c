@@ -6,8 +6,6 @@
 // expressions are.
 #include "runtime/data/launchvalue.h"
 
-#include <math.h>
-
 static void put_int(LaunchValue *v, i64 i) {
   v->known = true;
   v->i = i;
@@ -18,47 +16,14 @@ static void put_real(LaunchValue *v, double f) {
   v->f = f;
 }
 
-static void unary(LaunchValue *v, ExprOp op, Ty ty, const LaunchValue *a) {
-  if (ty == TY_INT) {
-    v->known = sc_int_op(op, a->i, 0, &v->i);
-    return;
-  }
-  switch (op) {
-    case X_TOREAL: put_real(v, (double)a->i); return;
-    case X_NOT: put_int(v, !a->i); return;
-    case X_NEG: put_real(v, -a->f); return;
-    case X_ABS: put_real(v, fabs(a->f)); return;
-    case X_EXP: put_real(v, exp(a->f)); return;
-    case X_EXP2: put_real(v, exp2(a->f)); return;
-    case X_LOG: put_real(v, log(a->f)); return;
-    case X_LOG2: put_real(v, log2(a->f)); return;
-    case X_SQRT: put_real(v, sqrt(a->f)); return;
-    case X_RSQRT: put_real(v, 1 / sqrt(a->f)); return;
-    case X_TANH: put_real(v, tanh(a->f)); return;
-    default: return;
-  }
-}
-
-static void binary_int(LaunchValue *v, ExprOp op, i64 a, i64 b) {
-  if (op == X_AND) put_int(v, a && b);
-  else if (op == X_OR) put_int(v, a || b);
-  else v->known = sc_int_op(op, a, b, &v->i);
-}
-
-static void binary_real(LaunchValue *v, ExprOp op, double a, double b) {
-  switch (op) {
-    case X_ADD: put_real(v, a + b); return;
-    case X_SUB: put_real(v, a - b); return;
-    case X_MUL: put_real(v, a * b); return;
-    case X_DIV: put_real(v, a / b); return;
-    case X_MIN: put_real(v, fmin(a, b)); return;
-    case X_MAX: put_real(v, fmax(a, b)); return;
-    case X_LT: put_int(v, a < b); return;
-    case X_LE: put_int(v, a <= b); return;
-    case X_EQ: put_int(v, a == b); return;
-    case X_NE: put_int(v, a != b); return;
-    default: return;
-  }
+static void operate(LaunchValue *v, const Expr *e, Ty of, const LaunchValue *a,
+                    const LaunchValue *b) {
+  double f;
+  if (e->op == X_TOREAL) put_real(v, (double)a->i);
+  else if (of != TY_REAL) v->known = sc_int_op(e->op, a->i, b->i, &v->i);
+  else if (!sc_real_op(e->op, a->f, b->f, &f)) return;
+  else if (e->ty == TY_REAL) put_real(v, f);
+  else put_int(v, f != 0);
 }
 
 static void leaf(LaunchValue *v, const Expr *e, const LaunchKnown *in) {
@@ -89,15 +54,10 @@ void sc_launch_values(const Kernel *k, const LaunchKnown *in, LaunchValue *out) 
       leaf(v, e, in);
     } else if (e->a >= x || e->b >= x || e->c >= x) {
       continue;  // not made by expr.c
-    } else if (arity == 1) {
-      if (out[e->a].known) unary(v, e->op, e->ty, &out[e->a]);
-    } else if (arity == 2) {
-      const LaunchValue *a = &out[e->a], *b = &out[e->b];
-      if (!a->known || !b->known) continue;
-      if (k->expr.at[e->a].ty == TY_REAL) binary_real(v, e->op, a->f, b->f);
-      else binary_int(v, e->op, a->i, b->i);
-    } else if (out[e->a].known) {
-      *v = out[out[e->a].i ? e->b : e->c];
+    } else if (e->op == X_WHERE) {
+      if (out[e->a].known) *v = out[out[e->a].i ? e->b : e->c];
+    } else if (out[e->a].known && (arity == 1 || out[e->b].known)) {
+      operate(v, e, k->expr.at[e->a].ty, &out[e->a], &out[e->b]);
     }
   }
 }

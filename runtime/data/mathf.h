@@ -122,8 +122,4 @@ static inline float mf_tanh(float x) {
   return x != x || x == 0 ? x : (float)r;
 }
 
-// fminf and fmaxf: the operand that is not NaN.
-static inline float mf_min(float a, float b) { return ((a < b) | (b != b)) ? a : b; }
-static inline float mf_max(float a, float b) { return ((a > b) | (b != b)) ? a : b; }
-
 #endif

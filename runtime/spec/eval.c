@@ -5,8 +5,7 @@
 //
 // A node's operands have smaller numbers than the node. The walk keeps its own path instead of
 // recursing, for hostile text chooses the depth.
-#include "runtime/data/mathf.h"
-#include "runtime/run.h"
+#include "runtime/spec/strip.h"
 
 #define TIMELESS UINT32_MAX  // the stamp of what nothing in an Env changes
 
@@ -44,56 +43,11 @@ static i64 int_op(Env *e, const Expr *p) {
   return down ? INT64_MIN : INT64_MAX;
 }
 
-static bool compare(const Env *e, const Expr *p) {
-  double a = e->real[p->a], b = e->real[p->b];
-  switch (p->op) {
-    case X_LT: return a < b;
-    case X_LE: return a <= b;
-    case X_EQ: return a == b;
-    default: return a != b;
-  }
-}
-
-static double wide_op(const Env *e, const Expr *p) {
-  double a = e->real[p->a], b = e->real[p->b];
-  switch (p->op) {
-    case X_EXP: return exp(a);
-    case X_EXP2: return exp2(a);
-    case X_LOG: return log(a);
-    case X_LOG2: return log2(a);
-    case X_SQRT: return sqrt(a);
-    case X_RSQRT: return 1 / sqrt(a);
-    case X_TANH: return tanh(a);
-    case X_ADD: return a + b;
-    case X_SUB: return a - b;
-    case X_MUL: return a * b;
-    case X_DIV: return a / b;
-    case X_MIN: return fmin(a, b);
-    case X_MAX: return fmax(a, b);
-    case X_ABS: return fabs(a);
-    default: return -a;
-  }
-}
-
+// f32, as strips have it.
 static float narrow_op(const Env *e, const Expr *p) {
-  float a = (float)e->real[p->a], b = (float)e->real[p->b];
-  switch (p->op) {
-    case X_EXP: return mf_exp(a);
-    case X_EXP2: return mf_exp2(a);
-    case X_LOG: return mf_log(a);
-    case X_LOG2: return mf_log2(a);
-    case X_SQRT: return sqrtf(a);
-    case X_RSQRT: return 1 / sqrtf(a);
-    case X_TANH: return mf_tanh(a);
-    case X_ADD: return a + b;
-    case X_SUB: return a - b;
-    case X_MUL: return a * b;
-    case X_DIV: return a / b;
-    case X_MIN: return mf_min(a, b);
-    case X_MAX: return mf_max(a, b);
-    case X_ABS: return fabsf(a);
-    default: return -a;
-  }
+  float a = (float)e->real[p->a], b = (float)e->real[p->b], v;
+  sc_reals32.op[p->op](&v, &a, &b, NULL, 0, 1);
+  return v;
 }
 
 // An element of an `in` tensor at a uniform place.
@@ -121,10 +75,23 @@ static void set_real(Env *e, Xid x, double v) {
   e->integer[x] = 0;
 }
 
+// An operation on numbers or truths.
+static void operate(Env *e, Xid x, const Expr *p) {
+  double v = 0;
+  if (e->k->expr.at[p->a].ty != TY_REAL) {
+    set_int(e, x, int_op(e, p));
+  } else if (p->ty == TY_REAL && !e->wide) {
+    set_real(e, x, narrow_op(e, p));
+  } else {
+    sc_real_op(p->op, e->real[p->a], e->real[p->b], &v);
+    if (p->ty == TY_REAL) set_real(e, x, v);
+    else set_int(e, x, v != 0);
+  }
+}
+
 // The value of a node whose operands are known.
 static void compute(Env *e, Xid x) {
   const Expr *p = &e->k->expr.at[x];
-  bool real_operands = e->k->expr.at[p->a].ty == TY_REAL;
   switch ((ExprOp)p->op) {
     case X_INT:
     case X_BOOL: set_int(e, x, p->num.i); break;
@@ -142,22 +109,13 @@ static void compute(Env *e, Xid x) {
       else set_int(e, x, (i64)fetch(e, &e->k->view.at[p->ref]));
       break;
     case X_TOREAL: set_real(e, x, (double)e->integer[p->a]); break;
-    case X_NOT: set_int(e, x, !e->integer[p->a]); break;
-    case X_AND: set_int(e, x, e->integer[p->a] && e->integer[p->b]); break;
-    case X_OR: set_int(e, x, e->integer[p->a] || e->integer[p->b]); break;
     case X_WHERE: {
       Xid from = e->integer[p->a] ? p->b : p->c;
       e->integer[x] = e->integer[from];
       e->real[x] = e->real[from];
       break;
     }
-    case X_LT:
-    case X_LE:
-    case X_EQ:
-    case X_NE: set_int(e, x, real_operands ? compare(e, p) : int_op(e, p)); break;
-    default:
-      if (p->ty == TY_INT) set_int(e, x, int_op(e, p));
-      else set_real(e, x, e->wide ? wide_op(e, p) : narrow_op(e, p));
+    default: operate(e, x, p);
   }
 }
 

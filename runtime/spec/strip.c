@@ -212,9 +212,7 @@ static u16 uniform_slot(StripMaker *mk, Xid e) {
 static StripFn *fn_of(const StripMaker *mk, const Expr *p) {
   if (p->op == X_TOREAL) return mk->s->reals->of_int;
   u8 from = expr(mk, p->op == X_WHERE ? p->b : p->a)->ty;
-  return from == TY_BOOL  ? sc_bool_fn(p->op)
-         : from == TY_INT ? sc_int_fn(p->op)
-                          : mk->s->reals->op[p->op];
+  return from == TY_BOOL ? sc_truths[p->op] : kind_of(mk, from)->op[p->op];
 }
 
 // An operand as a step of list `at` reads it.

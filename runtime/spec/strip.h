@@ -87,7 +87,7 @@ typedef struct Uniform {
 typedef struct Reals {
   u8 bytes;
   u8 store;  // the Operand.store that needs no conversion
-  StripFn *op[X_COUNT];  // by ExprOp, for real operands
+  StripFn *const *op;    // by ExprOp, for operands of this kind
   StripFn *of_int;       // TOREAL
   void (*fill)(void *to, double v, size_t n);
   // Reductions by SUM, RMAX, RMIN of a, or of a * b if b is there. Lanes: value i into acc[i % 16];
@@ -102,8 +102,7 @@ typedef struct Reals {
   void (*save)(u8 store, u8 elem, char *to, i64 stride, const void *from, size_t n);
 } Reals;
 extern const Reals sc_reals32, sc_reals64, sc_ints;
-StripFn *sc_int_fn(ExprOp op);   // operands are integers
-StripFn *sc_bool_fn(ExprOp op);  // operands are truths
+extern StripFn *const sc_truths[X_COUNT];  // by ExprOp, for truths
 
 struct Strip {
   const Kernel *k;

@@ -11,26 +11,10 @@
 // ---- f32
 #define R float
 #define NAME(x) x##_f32
+#define COLUMN(f64, f32, integer) f32
 #define ADD(a, b) ((a) + (b))
-#define SUB(a, b) ((a) - (b))
 #define MUL(a, b) ((a) * (b))
-#define MIN(a, b) mf_min(a, b)
-#define MAX(a, b) mf_max(a, b)
-#define NEG(a) (-(a))
-#define ABS(a) fabsf(a)
 #include "runtime/spec/strip_reals.inc"
-BINARY(div, R, a / b)
-UNARY(exp, R, mf_exp(a))
-UNARY(exp2, R, mf_exp2(a))
-UNARY(log, R, mf_log(a))
-UNARY(log2, R, mf_log2(a))
-UNARY(tanh, R, mf_tanh(a))
-UNARY(sqrt, R, sqrtf(a))
-UNARY(rsqrt, R, 1 / sqrtf(a))
-#define REAL_OPS                                                                                   \
-  BASIC_OPS, [X_DIV] = NAME(div), [X_EXP] = NAME(exp), [X_EXP2] = NAME(exp2), [X_LOG] = NAME(log), \
-             [X_LOG2] = NAME(log2), [X_SQRT] = NAME(sqrt), [X_RSQRT] = NAME(rsqrt),                \
-             [X_TANH] = NAME(tanh)
 
 // Elements `stride` apart, side by side.
 #define PICK(T) \
@@ -103,34 +87,17 @@ SC_CLONES static void of_int_f32(void *restrict out, const void *pa, const void 
 }
 
 const Reals sc_reals32 = {
-    LOOPS,
-    .store = EL_F32,
-    .op = {REAL_OPS},
-    .of_int = of_int_f32,
-    .load = load_f32,
-    .save = save_f32,
+    LOOPS, .store = EL_F32, .of_int = of_int_f32, .load = load_f32, .save = save_f32,
 };
 
 // ---- f64: transcendental functions are libm's
 #undef R
 #undef NAME
-#undef MIN
-#undef MAX
-#undef ABS
+#undef COLUMN
 #define R double
 #define NAME(x) x##_f64
-#define MIN(a, b) ((((a) < (b)) | ((b) != (b))) ? (a) : (b))
-#define MAX(a, b) ((((a) > (b)) | ((b) != (b))) ? (a) : (b))
-#define ABS(a) fabs(a)
+#define COLUMN(f64, f32, integer) f64
 #include "runtime/spec/strip_reals.inc"
-BINARY(div, R, a / b)
-UNARY(exp, R, exp(a))
-UNARY(exp2, R, exp2(a))
-UNARY(log, R, log(a))
-UNARY(log2, R, log2(a))
-UNARY(tanh, R, tanh(a))
-UNARY(sqrt, R, sqrt(a))
-UNARY(rsqrt, R, 1 / sqrt(a))
 
 static void load_f64(u8 store, void *to, const char *from, i64 stride, size_t n) {
   float narrow[STRIP];
@@ -161,42 +128,28 @@ static void of_int_f64(void *restrict out, const void *pa, const void *pb, const
 }
 
 const Reals sc_reals64 = {
-    LOOPS,
-    .store = STORE_F64,
-    .op = {REAL_OPS},
-    .of_int = of_int_f64,
-    .load = load_f64,
-    .save = save_f64,
+    LOOPS, .store = STORE_F64, .of_int = of_int_f64, .load = load_f64, .save = save_f64,
 };
 
 // ---- integers
 #undef R
 #undef NAME
+#undef COLUMN
 #undef ADD
-#undef SUB
 #undef MUL
-#undef MIN
-#undef MAX
-#undef NEG
-#undef ABS
+static inline i64 wrapped_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }
+static inline i64 wrapped_sub(i64 a, i64 b) { return (i64)((u64)a - (u64)b); }
+static inline i64 wrapped_mul(i64 a, i64 b) { return (i64)((u64)a * (u64)b); }
+#define EXACT(e) (e)
+#define CHECKED(op, x, y) wrapped_##op(x, y)
+#define DIVIDES(e) (b == 0 || (b == -1 && a == INT64_MIN) ? 0 : (e))
+#define INTEGER
 #define R i64
 #define NAME(x) x##_int
-#define ADD(a, b) ((i64)((u64)(a) + (u64)(b)))
-#define SUB(a, b) ((i64)((u64)(a) - (u64)(b)))
-#define MUL(a, b) ((i64)((u64)(a) * (u64)(b)))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define NEG(a) ((i64)(0 - (u64)(a)))
-#define ABS(a) ((a) < 0 ? NEG(a) : (a))
+#define COLUMN(f64, f32, integer) integer
+#define ADD(a, b) wrapped_add(a, b)
+#define MUL(a, b) wrapped_mul(a, b)
 #include "runtime/spec/strip_reals.inc"
-
-static inline i64 divide(ExprOp op, i64 a, i64 b) {
-  i64 v;
-  return sc_int_op(op, a, b, &v) ? v : 0;
-}
-BINARY(idiv, i64, divide(X_IDIV, a, b))
-BINARY(mod, i64, divide(X_MOD, a, b))
-BINARY(cdiv, i64, divide(X_CDIV, a, b))
 
 static void load_int(u8 store, void *to, const char *from, i64 stride, size_t n) {
   if (store == STORE_F64) {
@@ -217,21 +170,15 @@ static void save_int(u8 store, u8 elem, char *to, i64 stride, const void *from, 
 
 const Reals sc_ints = {LOOPS, .store = EL_COUNT + 1, .load = load_int, .save = save_int};
 
-StripFn *sc_int_fn(ExprOp op) {
-  static StripFn *const fn[X_COUNT] = {
-      BASIC_OPS, [X_IDIV] = NAME(idiv), [X_MOD] = NAME(mod), [X_CDIV] = NAME(cdiv)};
-  return fn[op];
-}
-
 // ---- truths
 #undef R
 #undef NAME
 #define R u8
 #define NAME(x) x##_bool
-BINARY(and, u8, a &b)
-BINARY(or, u8, a | b)
-UNARY(not, u8, !a)
+#define TRUTHS(id, text, binds, arity, e, c) LOOP_##arity(id, R, e)
+#include "compiler/ir/expr.def"
 
-StripFn *sc_bool_fn(ExprOp op) {
-  return op == X_AND ? NAME(and) : op == X_OR ? NAME(or) : op == X_NOT ? NAME(not ) : NULL;
-}
+StripFn *const sc_truths[X_COUNT] = {
+#define TRUTHS(id, text, binds, arity, e, c) [X_##id] = NAME(id),
+#include "compiler/ir/expr.def"
+};

@@ -292,7 +292,7 @@ static void write_strip(const Run *r, u8 ty, const char *from, const u8 *mask, u
   if (r->mode == ACCUMULATE) {
     const Reals *kind = kind_of(r, ty);
     i64 n = length(r, r->s->v);
-    StripFn *add = ty == TY_INT ? sc_int_fn(X_ADD) : kind->op[X_ADD];
+    StripFn *add = kind->op[X_ADD];
     u64 old[STRIP];
     copy_in(r, &r->s->dst, &w, ty, (char *)old, n);
     add(sum, old, from, NULL, 0, (size_t)n);
