@@ -2,9 +2,8 @@
 // Out: views in which every dimension of the stage meets one slice of the tensor, in order; the
 // stage says how far slices reach. What one tensor map can do is checked here (CUDA driver API,
 // cuTensorMapEncodeTiled).
+// Called by stmt.c and map.c; calls view.c for buffers, expr.c for positions, and code.c.
 #include "compiler/lower/lower.h"
-
-#include <string.h>
 
 static RingDecl *ring_of(Low *l, const Node *n) {
   const Node *named = n->kind == ND_FIELD ? n->a : n;

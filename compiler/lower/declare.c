@@ -1,8 +1,7 @@
 // declare.c - declarations: tensors and scalars (and with them launch dimensions), rings, register
 // tiles, the grid, turns and roles -> the kernel's tables.
+// Called by bind.c, seq.c, stmt.c and round.c; calls expr.c for extents, and scope.c.
 #include "compiler/lower/lower.h"
-
-#include <string.h>
 
 bool low_element_type(Low *l, const Node *type, Elem *out) {
   const Name *n = low_find(l, type->name);
@@ -213,34 +212,6 @@ void low_rings(Low *l, const Node *item, u32 owner) {
       low_declare(l, n->name, n->span, d ? NM_RING : NM_BAD)->ring = d;
     }
   }
-}
-
-// One report a ring: what uses it usually stands together.
-static void report_absent(Low *l, RingDecl *d, Span at) {
-  if (d->told) return;
-  d->told = true;
-  const char *text = l->ast->text->at + d->guard.lo,
-             *end = memchr(text, '\n', d->guard.hi - d->guard.lo);
-  int length = (int)(end ? end - text : d->guard.hi - d->guard.lo);
-  const char *condition = sc_printf(l->sc, "%.*s%s", length, text, end ? " …" : "");
-  Diag *e = low_error(l, D_N_ABSENT, at, "the ring '%s' is not there: its guard '%s' is false",
-                      d->ring.name, condition);
-  sc_note(l->sc, e, span_to(d->ring.span, d->guard), "declared here");
-  sc_help(l->sc, e, "put this, and all else that uses '%s', under 'if %s'", d->ring.name,
-          condition);
-}
-
-bool low_use_ring(Low *l, RingDecl *d, Span at) {
-  if (d->guard.hi) return report_absent(l, d, at), false;
-  if (d->id != SC_NONE) return true;
-  d->id = l->k->ring.n;
-  d->ring.part0 = l->k->buf.n;
-  for (u32 i = 0; i < d->ring.parts; i++) {
-    d->part[i].ring = d->id;
-    PUSH(l->sc, &l->k->buf, d->part[i]);
-  }
-  PUSH(l->sc, &l->k->ring, d->ring);
-  return true;
 }
 
 bool low_regs(Low *l, const Node *g, u32 *first, u32 *count) {

@@ -2,18 +2,8 @@
 // body is looked at: a name stands for what it means where the def is used (a value, a tile, a
 // ring, a flag, or an index that is free there), anything else for its value. So nothing of the
 // body can capture a name of an argument, and an argument is evaluated once.
+// Called by expr.c for values and by stmt.c for blocks; calls expr.c and view.c for arguments.
 #include "compiler/lower/lower.h"
-
-#include <string.h>
-
-// The built-in function of that name; X_COUNT: none.
-static ExprOp builtin(const char *name) {
-  u32 op = 0;
-  while (op < X_COUNT && (sc_xop[op].binds < BIND_CALL || strcmp(sc_xop[op].text, name))) op++;
-  return op;
-}
-
-bool low_is_builtin(const char *name) { return builtin(name) < X_COUNT; }
 
 static u32 length(const Node *n) {
   u32 count = 0;
@@ -21,7 +11,7 @@ static u32 length(const Node *n) {
   return count;
 }
 
-static Xid apply_builtin(Low *l, const Node *n, ExprOp op) {
+static Xid apply_function(Low *l, const Node *n, ExprOp op) {
   u32 args = length(n->a), least = sc_xop[op].arity;
   bool chain = sc_xop[op].binds == BIND_CHAIN;
   if (chain ? args < least : args != least) {
@@ -89,11 +79,6 @@ static bool bind_argument(Low *l, Scope *to, const Node *param, const Node *arg)
   return true;
 }
 
-typedef struct Use {
-  Name *def;
-  Scope *caller;
-} Use;
-
 static Name *def_named(Low *l, const Node *n) {
   Name *def = low_find(l, n->name);
   if (!def) {
@@ -109,8 +94,7 @@ static Name *def_named(Low *l, const Node *n) {
   return NULL;
 }
 
-// Enters the expansion of a def: its scope becomes innermost. False: a report was made.
-static bool enter_def(Low *l, const Node *n, Use *u) {
+bool low_enter_def(Low *l, const Node *n, Use *u) {
   Name *def = u->def = def_named(l, n);
   if (!def) return false;
   if (def->open) {
@@ -139,7 +123,7 @@ static bool enter_def(Low *l, const Node *n, Use *u) {
   return true;
 }
 
-static void leave_def(Low *l, const Use *u) {
+void low_leave_def(Low *l, const Use *u) {
   u->def->open = false;
   l->calls--;
   l->scope = u->caller;
@@ -147,10 +131,10 @@ static void leave_def(Low *l, const Use *u) {
 }
 
 Xid low_apply(Low *l, const Node *n) {
-  ExprOp op = low_find(l, n->name) ? X_COUNT : builtin(n->name);
-  if (op < X_COUNT) return apply_builtin(l, n, op);
+  ExprOp op = low_find(l, n->name) ? X_COUNT : low_function(n->name);
+  if (op < X_COUNT) return apply_function(l, n, op);
   Use u;
-  if (!enter_def(l, n, &u)) return 0;
+  if (!low_enter_def(l, n, &u)) return 0;
   Xid x = 0;
   if (u.def->node->b->kind == ND_BLOCK) {
     Diag *d =
@@ -159,21 +143,8 @@ Xid low_apply(Low *l, const Node *n) {
   } else {
     x = low_expr(l, u.def->node->b);
   }
-  leave_def(l, &u);
+  low_leave_def(l, &u);
   return x;
-}
-
-void low_call(Low *l, const Node *n) {
-  Use u;
-  if (!enter_def(l, n, &u)) return;
-  if (u.def->node->b->kind != ND_BLOCK) {
-    Diag *d =
-        low_error(l, D_N_KIND, n->span, "'%s' is a value, not a block of statements", n->name);
-    sc_note(l->sc, d, u.def->span, "declared here");
-  } else {
-    low_block(l, u.def->node->b);
-  }
-  leave_def(l, &u);
 }
 
 void low_def(Low *l, const Node *n, Scope *where, Scope *home) {

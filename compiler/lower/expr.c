@@ -1,6 +1,8 @@
 // expr.c - expressions: syntax -> the kernel's expression graph, with types. Conditions that
 // the parameters decide disappear here, and with them the branch that is not taken (it need not
 // make sense for these parameters).
+// Called by all above; calls view.c for elements and def.c for functions and defs. These three call
+// each other, as positions and arguments are expressions, too.
 #include "compiler/lower/lower.h"
 
 #include <string.h>
@@ -334,47 +336,4 @@ bool low_value(Low *l, const Node *n, Value *out) {
   Diag *d = low_error(l, D_P_CONST, n->span, "this must be known at compile time");
   sc_help(l->sc, d, "use literals and the params above");
   return false;
-}
-
-// ---- what all roles see alike
-
-static bool decidable(const Low *l, Xid x, u32 *steps) {
-  const Expr *e = low_at(l, x);
-  i64 c;
-  if (++*steps > 2000 || e->deps & (DEP_INST | DEP_IDX | DEP_TILE)) return false;
-  if (!(e->deps & DEP_LOOP)) return true;
-  switch (e->op) {
-    case X_LOOP: return true;
-    case X_MUL:
-      if (!x_const_int(l->k, e->a, &c) && !x_const_int(l->k, e->b, &c)) return false;
-      break;
-    case X_IDIV:
-    case X_CDIV:
-    case X_MOD:
-      if (!x_const_int(l->k, e->b, &c)) return false;
-      break;
-    case X_NEG:
-    case X_NOT:
-    case X_ADD:
-    case X_SUB:
-    case X_MIN:
-    case X_MAX:
-    case X_LT:
-    case X_LE:
-    case X_EQ:
-    case X_NE:
-    case X_AND:
-    case X_OR:
-    case X_WHERE: break;
-    default: return false;
-  }
-  return decidable(l, e->a, steps) && (!e->b || decidable(l, e->b, steps)) &&
-         (!e->c || decidable(l, e->c, steps));
-}
-
-// Is x built so that "do the roles agree" is decidable? What no loop variable is in has one value a
-// tile, the same in all roles, however it is computed.
-bool low_decidable(const Low *l, Xid x) {
-  u32 steps = 0;
-  return decidable(l, x, &steps);
 }

@@ -140,6 +140,16 @@ void low_unbound_call(Low *l, Sym name, Span at);             // the same of a d
 const char *low_kind_text(const Low *l, const Name *n);       // "a ring"
 bool low_elem_named(const char *name, Elem *out);
 bool low_constant_named(const char *name, double *out);  // inf, log2e, …
+ExprOp low_function(const char *name);  // the function of that name; X_COUNT: none
+// Enters a ring into the kernel's tables; false: there is no such ring.
+bool low_use_ring(Low *l, RingDecl *d, Span at);
+
+// ---- code.c
+
+void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at);
+bool low_ordered(Low *l, Span at, const char *what);  // may a ring, turn or product be used here?
+bool low_decidable(const Low *l, Xid x);
+bool low_is_filling(const Low *l, u32 buf);  // a part of a stage between acquire and commit
 
 // ---- expr.c
 
@@ -152,14 +162,18 @@ bool low_elem(Low *l, const Node *n, Elem *out);    // does n say an element typ
 bool low_value(Low *l, const Node *n, Value *out);  // a compile-time value
 bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out);
 Xid low_make(Low *l, Span at, ExprOp op, Xid a, Xid b, Xid c);  // x_make, with reports
-bool low_decidable(const Low *l, Xid x);
 
 // ---- def.c
 
-Xid low_apply(Low *l, const Node *n);  // built-in functions and defs
-void low_call(Low *l, const Node *n);
+Xid low_apply(Low *l, const Node *n);  // functions and defs that are values
+// The expansion of a def: its scope is the innermost in between. False: a report was made.
+typedef struct Use {
+  Name *def;
+  Scope *caller;
+} Use;
+bool low_enter_def(Low *l, const Node *n, Use *u);
+void low_leave_def(Low *l, const Use *u);
 void low_def(Low *l, const Node *n, Scope *where, Scope *home);
-bool low_is_builtin(const char *name);
 
 // ---- view.c
 
@@ -179,7 +193,6 @@ void low_assign(Low *l, const Node *n);
 u32 low_condition(Low *l, const Node *n);                    // of a vote
 void low_init(Low *l, u32 buf, const Node *value, Span at);  // reg x = e
 void low_vector(Low *l, const Node *bind);                   // let v[i] = e
-bool low_is_filling(const Low *l, u32 buf);  // a part of a stage between acquire and commit
 void low_spec(Low *l, const Node *spec);
 
 // ---- round.c
@@ -194,9 +207,6 @@ void low_warn_exponents(Low *l);
 void low_product(Low *l, const Node *n);
 void low_copy(Low *l, const Node *n);
 void low_copy_add(Low *l, const Node *n);
-void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at);
-bool low_ordered(Low *l, Span at, const char *what);  // may a ring, turn or product be used here?
-void low_block(Low *l, const Node *n);
 void low_let(Low *l, const Node *n);
 void low_role(Low *l, const Node *n, u32 role);
 
@@ -209,7 +219,6 @@ bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);
 void low_grid(Low *l, const Node *item);
 void low_turn(Low *l, const Node *item);
 void low_declare_role(Low *l, const Node *item);
-bool low_use_ring(Low *l, RingDecl *d, Span at);  // enters it into the kernel's tables; false: no such ring
 
 // ---- participants.c
 

@@ -5,9 +5,9 @@
 // A `partial` vector is four parts, one a lane of a quad. A statement acts on the parts when it is
 // linear in them: scaling, adding, summing over columns (each lane has its own columns). Anything
 // else needs the total.
+// Called by stmt.c, bind.c and seq.c; calls product.c and copy.c for what looks like an
+// assignment, view.c and expr.c for its sides, round.c for types, and code.c.
 #include "compiler/lower/lower.h"
-
-#include <string.h>
 
 // ---- partial vectors
 
@@ -45,15 +45,6 @@ static bool by_parts(const Low *l, Xid root) {
 }
 
 // ---- the left side
-
-bool low_is_filling(const Low *l, u32 buf) {
-  const Buf *b = &l->k->buf.at[buf];
-  if (b->space != SP_STAGE) return false;
-  for (u32 i = 0; i < l->ring.n; i++) {
-    if (l->ring.at[i]->id == b->ring) return l->filling >> l->ring.at[i]->number & 1;
-  }
-  return false;
-}
 
 static bool writable(Low *l, const Node *left, u32 buf) {
   const Buf *b = &l->k->buf.at[buf];

@@ -2,6 +2,7 @@
 // are 0 = m, 1 = n, 2 = the contracted index, and whose shape wgmma or mma.sync can do (PTX
 // ISA 9.0, asynchronous warpgroup matrix multiply: m 64, n up to 256 in steps of 8, k 16 elements,
 // 32 of 8 bits).
+// Called by map.c; calls view.c for the operands, and code.c.
 #include "compiler/lower/lower.h"
 
 static bool is_float(u8 elem) {

@@ -7,6 +7,7 @@
 // units, and of those the exponential makes factors. A softmax is not meant, as it subtracts the
 // largest of the same values: what rounding them costs is what FlashAttention's authors allow, and
 // the weights stay between 0 and 1.
+// Called by map.c; calls declare.c for a type that is stated.
 #include "compiler/lower/lower.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // scope.c - names: scopes, what a name means, what is predefined, and the reports about names.
 // Scopes form a chain from the innermost block out; a def's body sees the chain where it was
 // declared, not the one where it is used (hygiene), so that no name of the caller is captured.
+// Called by all; calls no other file of `lower`.
 #include "compiler/lower/lower.h"
 
 #include <math.h>
@@ -15,6 +16,12 @@ static const struct {
     {"log2e", 1.44269504088896340736},
     {"pi", 3.14159265358979323846},
 };
+
+ExprOp low_function(const char *name) {
+  u32 op = 0;
+  while (op < X_COUNT && (sc_xop[op].binds < BIND_CALL || strcmp(sc_xop[op].text, name))) op++;
+  return op;
+}
 
 bool low_constant_named(const char *name, double *out) {
   for (size_t i = 0; i < COUNT(constant); i++) {
@@ -106,7 +113,8 @@ static void add(Low *l, Scope *s, Name *name) {
 static bool reserved(const char *name) {
   Elem elem;
   double value;
-  return low_elem_named(name, &elem) || low_constant_named(name, &value) || low_is_builtin(name);
+  return low_elem_named(name, &elem) || low_constant_named(name, &value) ||
+         low_function(name) < X_COUNT;
 }
 
 // The kernel's own scope and the one that the specification sees are one to the user.
@@ -205,4 +213,34 @@ const char *low_kind_text(const Low *l, const Name *n) {
     case SP_REG: return "a register tile";
     default: return "an equation of the specification";
   }
+}
+
+// ---- rings enter the kernel's tables when they are first used
+
+// One report a ring: what uses it usually stands together.
+static void report_absent(Low *l, RingDecl *d, Span at) {
+  if (d->told) return;
+  d->told = true;
+  const char *text = l->ast->text->at + d->guard.lo,
+             *end = memchr(text, '\n', d->guard.hi - d->guard.lo);
+  int length = (int)(end ? end - text : d->guard.hi - d->guard.lo);
+  const char *condition = sc_printf(l->sc, "%.*s%s", length, text, end ? " …" : "");
+  Diag *e = low_error(l, D_N_ABSENT, at, "the ring '%s' is not there: its guard '%s' is false",
+                      d->ring.name, condition);
+  sc_note(l->sc, e, span_to(d->ring.span, d->guard), "declared here");
+  sc_help(l->sc, e, "put this, and all else that uses '%s', under 'if %s'", d->ring.name,
+          condition);
+}
+
+bool low_use_ring(Low *l, RingDecl *d, Span at) {
+  if (d->guard.hi) return report_absent(l, d, at), false;
+  if (d->id != SC_NONE) return true;
+  d->id = l->k->ring.n;
+  d->ring.part0 = l->k->buf.n;
+  for (u32 i = 0; i < d->ring.parts; i++) {
+    d->part[i].ring = d->id;
+    PUSH(l->sc, &l->k->buf, d->part[i]);
+  }
+  PUSH(l->sc, &l->k->ring, d->ring);
+  return true;
 }

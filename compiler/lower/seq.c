@@ -1,7 +1,8 @@
 // seq.c - a sequence: kernels launched one after the other, called as one. Each is lowered by
-// itself, once, with the sequence's parameters; then dimensions, scalars and tensors of the same name
-// become one, and must agree. What only passes between the kernels is a workspace. Kernels that it is
-// given have run before: they are lowered alike, and may take and make its inputs alone.
+// itself, once, with the sequence's parameters; then dimensions, scalars and tensors of the same
+// name become one, and must agree. What only passes between the kernels is a workspace. Kernels
+// that it is given have run before: they are lowered alike, and may take and make its inputs alone.
+// Called by unit.c; calls bind.c for its kernels, and the files of declarations and of maps.
 #include "compiler/lower/lower.h"
 
 #include <string.h>

@@ -2,48 +2,12 @@
 // Conditions and loops that the parameters decide vanish; a loop whose variable indexes a register
 // tile is unrolled: its body is lowered as a loop first, and taken back when a register position
 // asks for a constant.
+// Called by bind.c; calls copy.c, map.c, declare.c and def.c for what stands in a role, and code.c.
 #include "compiler/lower/lower.h"
 
 static void statement(Low *l, const Node *n);
 
 static bool stopped(const Low *l) { return l->dead || l->unroll != SC_NONE; }
-
-// ---- code
-
-void low_emit(Low *l, Op op, u8 flags, u32 a, u32 b, u32 c, Span at) {
-  Ins ins = {.op = (u8)op, .flags = flags, .arg = {a, b, c}, .nest = SC_NONE, .span = at};
-  u32 here = l->code->n;
-  u8 effects = sc_op[op].effects;
-  if (effects & OPENS) PUSH(l->sc, &l->open, here);
-  if (effects & (CLOSES | SPLITS)) {
-    u32 partner = l->open.at[--l->open.n];
-    l->code->at[partner].nest = here;
-    if (effects & CLOSES) ins.nest = partner;
-  }
-  if (effects & SPLITS) PUSH(l->sc, &l->open, here);
-  PUSH(l->sc, l->code, ins);
-}
-
-bool low_ordered(Low *l, Span at, const char *what) {
-  if (l->told && (l->vote || l->undecided.hi)) return false;  // one report a condition
-  l->told = l->vote || l->undecided.hi;
-  if (l->vote) {
-    Diag *d = low_error(l, D_R9_VOTE, at, "%s stands in a vote's block", what);
-    sc_help(l->sc, d,
-            "each warp decides for itself whether it runs the block: no ring, turn or async "
-            "product inside");
-    return false;
-  }
-  if (!l->undecided.hi) return true;
-  Diag *d = low_error(l, D_R5_CONDITION, at, "%s depends on a condition that roles cannot agree on",
-                      what);
-  sc_note(l->sc, d, l->undecided, "this one");
-  sc_help(l->sc, d,
-          "build it from params, dimensions, scalars, grid indices, loop variables and "
-          "kernel-level lets; "
-          "loop variables only by +, -, min, max, comparisons, and * / by constants");
-  return false;
-}
 
 // ---- rings and turns
 
@@ -175,7 +139,7 @@ static void wait(Low *l, const Node *n) {
 
 // ---- blocks
 
-void low_block(Low *l, const Node *n) {
+static void block(Low *l, const Node *n) {
   if (n->kind == ND_ERROR || !low_enter(l, n->span)) return;
   low_push(l);
   for (const Node *s = n->a; s && !stopped(l); s = s->next) statement(l, s);
@@ -183,12 +147,26 @@ void low_block(Low *l, const Node *n) {
   low_leave(l);
 }
 
+// A def that is a block of statements.
+static void expand(Low *l, const Node *n) {
+  Use u;
+  if (!low_enter_def(l, n, &u)) return;
+  if (u.def->node->b->kind != ND_BLOCK) {
+    Diag *d =
+        low_error(l, D_N_KIND, n->span, "'%s' is a value, not a block of statements", n->name);
+    sc_note(l->sc, d, u.def->span, "declared here");
+  } else {
+    block(l, u.def->node->b);
+  }
+  low_leave_def(l, &u);
+}
+
 static void conditional(Low *l, const Node *n) {
   bool known;
   Xid c = low_bool(l, n->a);
   if (!c) return;
   if (x_const_bool(l->k, c, &known)) {
-    if (known) low_block(l, n->b);
+    if (known) block(l, n->b);
     else if (n->c) statement(l, n->c);
     return;
   }
@@ -199,7 +177,7 @@ static void conditional(Low *l, const Node *n) {
   Span outer = l->undecided;
   if (!low_decidable(l, c)) l->undecided = n->a->span, l->told = false;
   low_emit(l, OP_IF, 0, c, 0, 0, span_to(n->span, n->a->span));
-  low_block(l, n->b);
+  block(l, n->b);
   if (n->c && !stopped(l)) {
     low_emit(l, OP_ELSE, 0, 0, 0, 0, n->c->span);
     statement(l, n->c);
@@ -220,7 +198,7 @@ static void vote(Low *l, const Node *n) {
   low_emit(l, OP_VOTE, 0, map, 0, 0, span_to(n->span, n->a->span));
   l->vote = (u32)rows;
   l->told = false;
-  low_block(l, n->b);
+  block(l, n->b);
   l->vote = 0;
   if (!stopped(l)) low_emit(l, OP_ENDVOTE, 0, 0, 0, 0, n->span);
 }
@@ -262,7 +240,7 @@ static void take_back(Low *l, const Mark *m) {
 static void body(Low *l, const Node *n, Xid variable) {
   low_push(l);
   low_declare(l, n->name, n->name_span, NM_VALUE)->x = variable;
-  low_block(l, n->d);
+  block(l, n->d);
   low_pop(l);
 }
 
@@ -359,7 +337,7 @@ static void statement(Low *l, const Node *n) {
     case ND_LET: low_let(l, n); break;
     case ND_REG: regs(l, n); break;
     case ND_DEF: low_def(l, n, l->scope, l->scope); break;
-    case ND_CALLST: low_call(l, n); break;
+    case ND_CALLST: expand(l, n); break;
     case ND_VOTE: vote(l, n); break;
     case ND_FOR: loop(l, n); break;
     case ND_IF:
@@ -367,7 +345,7 @@ static void statement(Low *l, const Node *n) {
       conditional(l, n);
       low_leave(l);
       break;
-    case ND_BLOCK: low_block(l, n); break;
+    case ND_BLOCK: block(l, n); break;
     case ND_ERROR: break;
     case ND_RING:
       if (!l->open.n || l->open.n > 1) {

@@ -2,6 +2,7 @@
 // a position is uniform + at most one variable; a specification allows any integer expression.
 // Where a variable takes its extent from is decided when the whole statement has been seen: a
 // register tile, else a whole dimension of a stage, else a constant dimension of a tensor.
+// Called by statements and by expr.c, which it calls for positions; calls scope.c.
 #include "compiler/lower/lower.h"
 
 #include <string.h>

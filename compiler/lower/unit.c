@@ -1,0 +1,63 @@
+// unit.c - the entry of `lower`: which kernel or sequence of a file, and which case, a choice
+// means. Calls bind.c for a kernel and seq.c for a sequence.
+#include "compiler/lower/lower.h"
+
+#include <string.h>
+
+// What `list` has of two kinds of nodes.
+static void help_names(Sc *sc, Diag *d, const char *what, const Node *list, NodeKind a,
+                       NodeKind b) {
+  Str s = {.sc = sc};
+  for (const Node *n = list; n; n = n->next)
+    if (n->kind == a || n->kind == b) str_printf(&s, "%s%s", s.n ? ", " : "", n->name);
+  sc_help(sc, d, "%s: %s", what, s.n ? s.at : "none");
+}
+
+static const Node *unit_of(Sc *sc, const Ast *ast, const Choice *c) {
+  const Node *kernel = NULL, *sequence = NULL, *last = ast->file;
+  const Node *named = c->unit ? sc_unit(ast, c->unit) : NULL;
+  if (named) return named;
+  for (const Node *u = ast->file->a; u; u = u->next) {
+    if (u->kind != ND_KERNEL && u->kind != ND_SEQUENCE) continue;
+    last = u;
+    if (u->kind == ND_SEQUENCE) sequence = u;
+    else kernel = u;
+  }
+  if (!c->unit && (sequence || kernel)) return sequence ? sequence : kernel;
+  Span at = last->name_span.hi ? last->name_span : (Span){0, 0};
+  Diag *d = c->unit ? sc_report(sc, D_P_UNIT, at, "there is no kernel or sequence '%s'", c->unit)
+                    : sc_report(sc, D_P_UNIT, at, "there is no kernel in this file");
+  if (c->unit) help_names(sc, d, "the file has", ast->file->a, ND_KERNEL, ND_SEQUENCE);
+  else sc_help(sc, d, "'kernel NAME { … }' is one");
+  return NULL;
+}
+
+static bool units_differ(Sc *sc, const Ast *ast) {
+  for (u32 i = 0; i < ast->again.n && !sc_at_limit(sc); i++) {
+    const Node *u = ast->again.at[i];
+    sc_note(sc, sc_report(sc, D_N_TWICE, u->name_span, "'%s' is declared twice", u->name),
+            sc_unit(ast, u->name)->name_span, "the other one");
+  }
+  return !ast->again.n;
+}
+
+Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
+  static const Choice none;
+  u32 errors = sc->errors;
+  Given g = {.choice = choice ? choice : &none};
+  if (!units_differ(sc, ast)) return NULL;
+  const Node *unit = unit_of(sc, ast, g.choice);
+  if (!unit) return NULL;
+  for (const Node *i = unit->a; i && g.choice->case_name; i = i->next) {
+    if (i->kind == ND_CASE && !strcmp(i->name, g.choice->case_name)) g.kase = i;
+  }
+  if (g.choice->case_name && !g.kase) {
+    Diag *d = sc_report(sc, D_P_CASE, unit->name_span, "'%s' has no case '%s'", unit->name,
+                        g.choice->case_name);
+    help_names(sc, d, "its cases are", unit->a, ND_CASE, ND_CASE);
+    return NULL;
+  }
+  Kernel *k =
+      unit->kind == ND_SEQUENCE ? low_sequence(sc, ast, unit, &g) : low_kernel(sc, ast, unit, &g);
+  return sc->errors > errors ? NULL : k;
+}
