@@ -89,7 +89,7 @@ typedef struct Cuda {
   u32 temps_at;
   Scope *scope;        // of each register tile of that role
   bool *declared;      // … and whether it has been
-  struct Uses *uses;   // flow.h
+  Below below;         // for walks over expressions
   struct Hoist *hoist; // by expression: what stands for it in the element-wise statement being written
   u32 statement;       // the number of that one
   Facts *always, *here;  // what holds wherever something is evaluated, and where the statement stands

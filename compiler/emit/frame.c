@@ -358,7 +358,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->declared = NEWS(sc, bool, k->buf.n + 1);
   c->sum = NEWS(sc, QuadSum, k->buf.n + 1);
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
-  c->uses = sc_uses(sc, k);
+  c->below = x_below(sc, k);
   c->always = sc_facts(sc, k);
   c->here = sc_facts(sc, k);
   c->sign = NEWS(sc, i8, k->expr.n + 1);

@@ -111,7 +111,7 @@ static bool bound(const MapGen *g, const Expr *e, i64 *from, i64 *to) {
 
 // Is it that columns lie from one number to another?
 static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
-  Below *below = &g->c->uses->below;
+  Below *below = &g->c->below;
   x_begin(below, 0);
   x_from(below, cond);
   for (Xid x; (x = x_next(below));) {

@@ -128,9 +128,8 @@ static void loop_uses(Cuda *c, u32 pc, bool *reads, bool *writes) {
   const Code *code = &k->role.at[c->r].code;
   for (u32 i = pc + 1, end = sc_block_end(code, pc + 1); i < end; i++) {
     const Ins *ins = &code->at[i];
-    u32 n = sc_accesses(c->uses, ins);
-    for (u32 j = 0; j < n; j++) {
-      const Access *a = &c->uses->at.at[j];
+    for (u32 j = 0; j < ins->accesses; j++) {
+      const ViewAccess *a = sc_view_access(k, ins, j);
       u32 buf = k->view.at[a->view].buf;
       if (k->buf.at[buf].space != SP_REG) continue;
       if (a->write) writes[buf] = true;

@@ -184,7 +184,7 @@ void cu_acquire(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
   const char *stage = cursor(c, ring, "fill"), *full = barrier(c, r, true, stage);
-  bool shared = !sc_only_copies(c->uses, c->r, ring), elect = !shared && !c->single;
+  bool shared = !sc_only_copies(c->k, c->r, ring), elect = !shared && !c->single;
   if (elect) cu_open(c, "if ($thread == 0)");
   cu_mbar_wait(c, barrier(c, r, false, stage), filled(c, ring), WAIT_EMPTY, ring);
   if (ins->plan.bytes) {

@@ -27,9 +27,8 @@ static void touch(Reach *r, u32 pc, bool whole) {
 static void touch_all(Cuda *c, Reach *reach, u32 pc) {
   const Kernel *k = c->k;
   const Ins *ins = &k->role.at[c->r].code.at[pc];
-  u32 n = sc_accesses(c->uses, ins);
-  for (u32 i = 0; i < n; i++) {
-    const Access *a = &c->uses->at.at[i];
+  for (u32 i = 0; i < ins->accesses; i++) {
+    const ViewAccess *a = sc_view_access(k, ins, i);
     const View *v = &k->view.at[a->view];
     if (k->buf.at[v->buf].space != SP_REG) continue;
     touch(&reach[v->buf], pc, a->write && sc_writes_all(k, ins, v));

@@ -30,8 +30,8 @@ static void note_ties(Loose *l, u32 pc) {
     const u32 *list = &k->list.at[ins->arg[0]];
     for (u32 i = 1; i <= list[0]; i++) ties[list[i]] = true;
   } else if (ins->op == OP_MMA || touches(ins)) {
-    u32 n = sc_accesses(l->c->uses, ins);
-    for (u32 i = 0; i < n; i++) ties[k->view.at[l->c->uses->at.at[i].view].buf] = true;
+    for (u32 i = 0; i < ins->accesses; i++)
+      ties[k->view.at[sc_view_access(k, ins, i)->view].buf] = true;
   }
 }
 
@@ -64,7 +64,7 @@ void cu_find_loose(Cuda *c) {
   Loose l = {.c = c, .code = &c->k->role.at[c->r].code};
   size_t n = (size_t)l.code->n * c->k->buf.n + 1;
   Kernel *k = (Kernel *)c->k;  // changed only by a walk that derives
-  Flow f = {.sc = c->sc, .k = k, .uses = c->uses, .role = c->r, .retired = note_end, .user = &l};
+  Flow f = {.sc = c->sc, .k = k, .facts = c->always, .role = c->r, .retired = note_end, .user = &l};
   c->loose = NEWS(c->sc, bool, n);
   l.ends = NEWS(c->sc, bool, n);
   l.ties = NEWS(c->sc, bool, n);
@@ -75,9 +75,8 @@ void cu_find_loose(Cuda *c) {
 
 void cu_tie_loose(Cuda *c, const Ins *ins) {
   if (!touches(ins)) return;
-  u32 n = sc_accesses(c->uses, ins);
-  for (u32 i = 0; i < n; i++) {
-    u32 buf = c->k->view.at[c->uses->at.at[i].view].buf;
+  for (u32 i = 0; i < ins->accesses; i++) {
+    u32 buf = c->k->view.at[sc_view_access(c->k, ins, i)->view].buf;
     if (!row(c, c->loose, c->pc)[buf]) continue;
     row(c, c->loose, c->pc)[buf] = false;  // once
     cu_tie(c, buf);

@@ -9,24 +9,24 @@ typedef struct Add {
 } Add;
 
 // The axes on which the positions of a view depend, by bits.
-static u32 axes_of(Uses *u, const View *v) {
-  const Kernel *k = u->k;
+static u32 axes_of(Below *below, const View *v) {
+  const Kernel *k = below->k;
   u32 axes = 0;
-  x_begin(&u->below, DEP_AXIS | DEP_FETCH);
-  for (u32 d = 0; d < v->rank; d++) x_from(&u->below, v->at[d].base);
-  for (Xid x; (x = x_next(&u->below));)
+  x_begin(below, DEP_AXIS | DEP_FETCH);
+  for (u32 d = 0; d < v->rank; d++) x_from(below, v->at[d].base);
+  for (Xid x; (x = x_next(below));)
     if (k->expr.at[x].op == X_AXIS) axes |= 1u << k->expr.at[x].ref;
   return axes;
 }
 
 // Does the position depend on each axis of the grid and on the instance? (Whether those of
 // different tiles and instances then overlap, a run shows.)
-static bool is_own(Uses *u, const Add *a) {
-  const Kernel *k = u->k;
+static bool is_own(Below *below, const Add *a) {
+  const Kernel *k = below->k;
   const View *v = &k->view.at[a->view];
   bool instance = k->role.at[a->role].instances == 1;
   for (u32 d = 0; d < v->rank; d++) instance |= k->expr.at[v->at[d].base].deps & DEP_INST;
-  return instance && axes_of(u, v) == (1u << k->axis.n) - 1;
+  return instance && axes_of(below, v) == (1u << k->axis.n) - 1;
 }
 
 // Additions to one tensor: the first of each kind, or one that another role makes, or to
@@ -36,17 +36,17 @@ typedef struct Adds {
   bool any[2], shared;
 } Adds;
 
-static void note_add(Uses *u, Adds *all, const Add *a, bool copies) {
+static void note_add(Below *below, Adds *all, const Add *a, bool copies) {
   const Add *first = all->any[0] ? &all->by[0] : &all->by[1];
-  bool shared = !is_own(u, a) || ((all->any[0] || all->any[1]) && first->role != a->role);
+  bool shared = !is_own(below, a) || ((all->any[0] || all->any[1]) && first->role != a->role);
   if (!all->any[copies] || (shared && !all->shared)) all->by[copies] = *a;
   all->any[copies] = true;
   all->shared |= shared;
 }
 
-static Adds *find_adds(Uses *u) {
-  const Kernel *k = u->k;
-  Adds *of = NEWS(u->sc, Adds, k->buf.n + 1);
+static Adds *find_adds(Sc *sc, const Kernel *k) {
+  Below below = x_below(sc, k);
+  Adds *of = NEWS(sc, Adds, k->buf.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {
     const Code *code = &k->role.at[r].code;
     for (u32 pc = 0; pc < code->n; pc++) {
@@ -54,14 +54,14 @@ static Adds *find_adds(Uses *u) {
       bool copies = ins->op == OP_COPYADD;
       if (!copies && ins->op != OP_MAPADD) continue;
       Add a = {r, pc, copies ? ins->arg[0] : k->map.at[ins->arg[0]].dst};
-      note_add(u, &of[k->view.at[a.view].buf], &a, copies);
+      note_add(&below, &of[k->view.at[a.view].buf], &a, copies);
     }
   }
   return of;
 }
 
-void sc_check_adds(Sc *sc, Kernel *k, Uses *u) {
-  const Adds *of = find_adds(u);
+void sc_check_adds(Sc *sc, const Kernel *k) {
+  const Adds *of = find_adds(sc, k);
   for (u32 b = 0; b < k->buf.n; b++) {
     const Adds *all = &of[b];
     if (k->buf.at[b].space != SP_TENSOR || !all->any[0] || !all->any[1] || !all->shared) continue;

@@ -34,36 +34,28 @@ u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
   return r->one_tile || k->ring.at[ring].owner != SC_NONE ? 1 : r->instances;
 }
 
-bool sc_only_copies(const Uses *u, u32 role, u32 ring) {
-  return (sc_ring_use(u, role, ring) & (USE_COPY | USE_STORE)) == USE_COPY;
-}
-
-bool sc_warps_fill(const Uses *u, u32 role, u32 ring) {
-  return sc_ring_use(u, role, ring) & USE_FILL && !sc_only_copies(u, role, ring);
-}
-
-static u32 fill_arrivals(const Uses *u, u32 role, u32 ring) {
-  return sc_only_copies(u, role, ring) ? 1 : u->k->role.at[role].warps;
+static u32 fill_arrivals(const Kernel *k, u32 role, u32 ring) {
+  return sc_only_copies(k, role, ring) ? 1 : k->role.at[role].warps;
 }
 
 // lagging: by operation of the role, the releases at which a warp may not be past its wait yet.
-static u32 release_arrivals(const Uses *u, u32 role, u32 ring, const bool *lagging) {
-  const Role *r = &u->k->role.at[role];
-  if (sc_ring_use(u, role, ring) & USE_THREADS) return r->warps;
+static u32 release_arrivals(const Kernel *k, u32 role, u32 ring, const bool *lagging) {
+  const Role *r = &k->role.at[role];
+  if (sc_ring_use(k, role, ring) & USE_THREADS) return r->warps;
   for (u32 i = 0; i < r->code.n; i++) {
     if (r->code.at[i].op == OP_RELEASE && r->code.at[i].arg[0] == ring && !lagging[i]) return 1;
   }
   return r->warps;
 }
 
-static void count_arrivals(const Uses *u, Kernel *k, u32 ring, bool *const *lagging) {
+static void count_arrivals(Kernel *k, u32 ring, bool *const *lagging) {
   Ring *r = &k->ring.at[ring];
   r->full_count = r->empty_count = r->bytes = 0;
   for (u32 i = 0; i < k->role.n; i++) {
-    u8 use = sc_ring_use(u, i, ring);
+    u8 use = sc_ring_use(k, i, ring);
     u32 takers = sc_takers(k, i, ring);
-    if (use & USE_FILL) r->full_count += takers * fill_arrivals(u, i, ring);
-    if (use & USE_DRAIN) r->empty_count += takers * release_arrivals(u, i, ring, lagging[i]);
+    if (use & USE_FILL) r->full_count += takers * fill_arrivals(k, i, ring);
+    if (use & USE_DRAIN) r->empty_count += takers * release_arrivals(k, i, ring, lagging[i]);
   }
   if (r->multicast) r->empty_count *= sc_cluster(k);
 }
@@ -163,25 +155,25 @@ static u32 opened_at_once(const Kernel *k, const Code *code, u32 commit) {
 }
 
 // Either the acquire or the commit of a fill arrives, never both.
-static void plan_arrival(const Uses *u, u32 role, Code *code, u32 commit) {
+static void plan_arrival(const Kernel *k, u32 role, Code *code, u32 commit) {
   u32 ring = code->at[commit].arg[0];
-  u32 early = sc_only_copies(u, role, ring) ? opened_at_once(u->k, code, commit) : SC_NONE;
-  code->at[early == SC_NONE ? commit : early].plan.arrivals = (u16)fill_arrivals(u, role, ring);
+  u32 early = sc_only_copies(k, role, ring) ? opened_at_once(k, code, commit) : SC_NONE;
+  code->at[early == SC_NONE ? commit : early].plan.arrivals = (u16)fill_arrivals(k, role, ring);
 }
 
 // Plans all but what the data flow finds. False after an error.
-static bool plan_role(Sc *sc, Kernel *k, const Uses *u, u32 role, const bool *lagging) {
+static bool plan_role(Sc *sc, Kernel *k, u32 role, const bool *lagging) {
   Role *r = &k->role.at[role];
   bool ok = true;
   for (u32 i = 0; i < r->code.n; i++) {
     Ins *ins = &r->code.at[i];
     switch (ins->op) {
       case OP_ACQUIRE:
-        if (sc_ring_use(u, role, ins->arg[0]) & USE_COPY && !plan_fill(sc, k, r, i)) ok = false;
+        if (sc_ring_use(k, role, ins->arg[0]) & USE_COPY && !plan_fill(sc, k, r, i)) ok = false;
         break;
-      case OP_COMMIT: plan_arrival(u, role, &r->code, i); break;
+      case OP_COMMIT: plan_arrival(k, role, &r->code, i); break;
       case OP_RELEASE:
-        ins->plan.arrivals = (u16)release_arrivals(u, role, ins->arg[0], lagging);
+        ins->plan.arrivals = (u16)release_arrivals(k, role, ins->arg[0], lagging);
         break;
       case OP_COPYIN: ins->plan.bytes = (u32)view_bytes(k, ins->arg[0]); break;
       case OP_COPYOUT:
@@ -200,25 +192,25 @@ static void forget_plans(Kernel *k) {
 }
 
 // By role and operation: the releases at which a warp may not be past its wait yet.
-static bool **find_lagging(Sc *sc, Kernel *k, Uses *uses) {
+static bool **find_lagging(Sc *sc, Kernel *k, Facts *facts) {
   bool **lagging = NEWS(sc, bool *, k->role.n + 1);
   for (u32 i = 0; i < k->role.n; i++) {
     lagging[i] = NEWS(sc, bool, k->role.at[i].code.n + 1);
-    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .lagging = lagging[i]};
+    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .lagging = lagging[i]};
     sc_walk(&f);
   }
   return lagging;
 }
 
 bool sc_derive(Sc *sc, Kernel *k) {
-  Uses *uses = sc_uses(sc, k);
+  Facts *facts = sc_facts(sc, k);
   u32 before = sc->errors;
   forget_plans(k);
-  bool ok = true, **lagging = find_lagging(sc, k, uses);
-  for (u32 i = 0; i < k->ring.n; i++) count_arrivals(uses, k, i, lagging);
-  for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, uses, i, lagging[i]);
+  bool ok = true, **lagging = find_lagging(sc, k, facts);
+  for (u32 i = 0; i < k->ring.n; i++) count_arrivals(k, i, lagging);
+  for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, i, lagging[i]);
   for (u32 i = 0; i < k->role.n && ok; i++) {
-    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .derive = true};
+    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .derive = true};
     sc_walk(&f);
   }
   return ok && sc->errors == before;

@@ -54,9 +54,9 @@ static u32 arrivals_of(Sc *sc, const Kernel *k, u32 role, u32 ring, Op op) {
 }
 
 // One arrival can stand for a warp, not for others that may still be reading.
-static void check_warps(Sc *sc, const Kernel *k, const Uses *u, u32 role, u32 ring, u32 arrive) {
+static void check_warps(Sc *sc, const Kernel *k, u32 role, u32 ring, u32 arrive) {
   const Role *r = &k->role.at[role];
-  if (!arrive || arrive >= r->warps || !(sc_ring_use(u, role, ring) & USE_THREADS)) return;
+  if (!arrive || arrive >= r->warps || !(sc_ring_use(k, role, ring) & USE_THREADS)) return;
   Diag *d =
       sc_report(sc, D_R5_COUNT, k->ring.at[ring].span,
                 "'%s' releases '%s' with %u arrival%s, but its %u warps each read it themselves",
@@ -64,24 +64,24 @@ static void check_warps(Sc *sc, const Kernel *k, const Uses *u, u32 role, u32 ri
   sc_help(sc, d, "one arrival can stand for a warp, not for others that may still be reading");
 }
 
-static void check_counts(Sc *sc, const Kernel *k, const Uses *u, u32 ring) {
+static void check_counts(Sc *sc, const Kernel *k, u32 ring) {
   const Ring *r = &k->ring.at[ring];
   u32 full = 0, empty = 0, peers = r->multicast ? sc_cluster(k) : 1;
   for (u32 i = 0; i < k->role.n; i++) {
     u32 takers = sc_takers(k, i, ring), drained = arrivals_of(sc, k, i, ring, OP_RELEASE);
     full += takers * arrivals_of(sc, k, i, ring, OP_COMMIT);
     empty += takers * drained;
-    check_warps(sc, k, u, i, ring, drained);
+    check_warps(sc, k, i, ring, drained);
   }
   if (full != r->full_count) wrong_count(sc, r, "full", r->full_count, full);
   if (empty * peers != r->empty_count) wrong_count(sc, r, "empty", r->empty_count, empty * peers);
 }
 
-static void check_bytes(Sc *sc, const Kernel *k, const Uses *u, u32 role) {
+static void check_bytes(Sc *sc, const Kernel *k, u32 role) {
   const Code *code = &k->role.at[role].code;
   for (u32 i = 0; i < code->n; i++) {
     const Ins *ins = &code->at[i];
-    if (ins->op != OP_ACQUIRE || !(sc_ring_use(u, role, ins->arg[0]) & USE_COPY)) continue;
+    if (ins->op != OP_ACQUIRE || !(sc_ring_use(k, role, ins->arg[0]) & USE_COPY)) continue;
     Fill fill = sc_fill(k, code, i);
     if (fill.kind == FILL_KNOWN && fill.bytes == ins->plan.bytes) continue;
     Diag *d = sc_report(sc, D_R5_BYTES, ins->span,
@@ -94,14 +94,14 @@ static void check_bytes(Sc *sc, const Kernel *k, const Uses *u, u32 role) {
 
 bool sc_flow(Sc *sc, Kernel *k) {
   u32 before = sc->errors;
-  Uses *uses = sc_uses(sc, k);
+  Facts *facts = sc_facts(sc, k);
   for (u32 i = 0; i < k->role.n; i++) {
-    Flow f = {.sc = sc, .k = k, .uses = uses, .role = i, .report = true};
+    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .report = true};
     sc_walk(&f);
   }
   if (sc->errors != before) return false;  // counts cannot be right where holds are not
-  for (u32 i = 0; i < k->ring.n; i++) check_counts(sc, k, uses, i);
-  for (u32 i = 0; i < k->role.n; i++) check_bytes(sc, k, uses, i);
-  sc_check_adds(sc, k, uses);
+  for (u32 i = 0; i < k->ring.n; i++) check_counts(sc, k, i);
+  for (u32 i = 0; i < k->role.n; i++) check_bytes(sc, k, i);
+  sc_check_adds(sc, k);
   return sc->errors == before;
 }

@@ -7,54 +7,15 @@
 #include "compiler/facts/facts.h"
 #include "compiler/passes.h"
 
-// ---- access.c
-// A view that an operation reads or writes, and through which proxy: threads (generic), or an
-// engine (async: tensor cores, copy engine).
-typedef struct Access {
-  u32 view;
-  bool write, async;
-} Access;
-
-// What one role does to one ring.
-enum {
-  USE_FILL = 1,    // acquires and commits
-  USE_COPY = 2,    // fills it by copies
-  USE_STORE = 4,   // fills it by threads
-  USE_DRAIN = 8,   // waits and releases
-  USE_THREADS = 16,// its threads read or write a held stage
-  USE_ASYNC = 32,  // its products or copies out read a held stage
-  USE_PRODUCT = 64, // … products do
-  USE_INPLACE = 128 // its threads write a held stage
-};
-
-typedef struct Uses {
-  Sc *sc;
-  const Kernel *k;
-  Below below;
-  Facts *facts;         // what holds in all rounds of all loops
-  VEC(Access) at;       // of the operation asked about last
-  u8 *ring;             // USE_* by role * rings + ring
-  u8 *tensor;           // DOES_* by role * bufs + buf
-} Uses;
-
-// What one role does to a tensor: its copies, and its threads.
-enum { DOES_COPY_FROM = 1, DOES_COPY_TO = 2, DOES_READ = 4, DOES_WRITE = 8, DOES_ADD = 16, DOES_COPY_ADD = 32 };
-enum { DOES_COPY = DOES_COPY_FROM | DOES_COPY_TO };
-
-Uses *sc_uses(Sc *sc, const Kernel *k);
-u32 sc_accesses(Uses *u, const Ins *ins);  // fills u->at, reads before writes; their number
-static inline u8 sc_ring_use(const Uses *u, u32 role, u32 ring) {
-  return u->ring[role * u->k->ring.n + ring];
-}
+// ---- threads.c
 // A map and one of the views that it accesses.
 typedef struct Touch {
   u32 pc, view;  // pc SC_NONE: any
 } Touch;
 // May one map of an instance follow the other without a sync? It may if no element of a buf is
 // accessed by both, or each that is by the same thread.
-bool sc_needs_no_sync(const Uses *u, const Code *code, Touch x, Touch y);
-// Does any role read the ring's stages through the async proxy, or copy into them?
-bool sc_ring_async(const Uses *u, u32 ring);
+// `facts`: what holds in all rounds of all loops.
+bool sc_needs_no_sync(Facts *facts, const Kernel *k, const Code *code, Touch x, Touch y);
 // The columns that a view of a register tile touches, as a set of 64 runs of the last dimension (a vector: of
 // its only one). `ext`: extents of the index variables. cover: only runs that are touched whole, in all rows.
 u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover);
@@ -65,10 +26,6 @@ bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);
 // ---- derive.c
 // How many instances of a role take part in each fill and each drain of a ring.
 u32 sc_takers(const Kernel *k, u32 role, u32 ring);
-// Does the role fill the ring by copies alone? Then one thread does.
-bool sc_only_copies(const Uses *u, u32 role, u32 ring);
-// Do all warps of the role arrive at each fill of the ring? Then none falls two phases behind it.
-bool sc_warps_fill(const Uses *u, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
 typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
 typedef struct Fill {
@@ -188,7 +145,7 @@ void sc_state_sync(State *s, const Kernel *k);
 typedef struct Flow {
   Sc *sc;
   Kernel *k;
-  Uses *uses;
+  Facts *facts;  // what holds in all rounds of all loops
   u32 role, pc;
   Role *r;
   bool derive;   // write plans; else check them
@@ -224,9 +181,11 @@ u32 sc_unseen(const Flow *f, const Flight *flight);            // what becomes o
 
 // tensor.c: the same for what is done to tensors.
 // Must a sync precede this access?
-bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const Access *a);
-bool sc_others_matter(const Flow *f, const Access *a);  // do others write what it touches, or touch what it writes?
-void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a);        // by threads
+bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const ViewAccess *a);
+bool sc_others_matter(
+    const Flow *f,
+    const ViewAccess *a);  // do others write what it touches, or touch what it writes?
+void sc_touch_tensor(Flow *f, const Ins *ins, const ViewAccess *a);    // by threads
 u32 sc_copy_tensor(Flow *f, const Ins *ins);                           // by a copy; NEED_*
 // What is needed (NEED_*) before this operation tells others to go on, so that they see what these
 // threads did. one: an elected thread arrives for all warps. Reports copies out that may not be
@@ -235,7 +194,7 @@ u32 sc_hand_over(Flow *f, const Ins *ins, bool one);
 void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen);      // the n oldest copies out are waited for
 
 // adds.c: over all roles: tensors to which both threads and copies add.
-void sc_check_adds(Sc *sc, Kernel *k, Uses *u);
+void sc_check_adds(Sc *sc, const Kernel *k);
 
 // ring.c: the same for rings and turns.
 void sc_step_acquire(Flow *f, Ins *ins);
@@ -248,13 +207,13 @@ void sc_step_pass(Flow *f, Ins *ins);
 
 // report.c: messages. Called only while f->report is set.
 const char *sc_buf_name(const Flow *f, u32 buf);
-void sc_report_read(Flow *f, const Access *a, const Flight *flight);
+void sc_report_read(Flow *f, const ViewAccess *a, const Flight *flight);
 void sc_report_nothing(Flow *f, const Ins *wait, u32 buf);
 void sc_report_operand(Flow *f, u32 tile, const Flight *flight);
 void sc_report_release(Flow *f, u32 ring, const Flight *flight, bool copy);
 const char *sc_waited(const Flow *f,
                       const Ins *wait);  // "'s' and 'o'": the tiles that a wait waits for
-void sc_report_overwrite(Flow *f, const Access *a, const Flight *flight, bool copy);
+void sc_report_overwrite(Flow *f, const ViewAccess *a, const Flight *flight, bool copy);
 void sc_report_loop(Flow *f, const State *head, const State *end, Span loop);
 void sc_report_branch(Flow *f, const State *yes, const State *no, Span at);
 void sc_report_end(Flow *f, const State *end);

@@ -36,7 +36,7 @@ static bool noted(const Flow *f, DiagId id, Span at) {
   return false;
 }
 
-void sc_report_read(Flow *f, const Access *a, const Flight *x) {
+void sc_report_read(Flow *f, const ViewAccess *a, const Flight *x) {
   const char *name = sc_buf_name(f, x->dst);
   Span at = a->async ? site(f, f->pc) : f->k->view.at[a->view].span;
   if (said(f, D_R1_FLIGHT, at) || noted(f, D_R1_FLIGHT, site(f, x->site)) ||
@@ -67,7 +67,7 @@ void sc_report_operand(Flow *f, u32 tile, const Flight *x) {
 static const char *refillers(const Flow *f, u32 ring) {
   const char *all = NULL;
   for (u32 r = 0; r < f->k->role.n; r++) {
-    if (!(sc_ring_use(f->uses, r, ring) & USE_FILL)) continue;
+    if (!(sc_ring_use(f->k, r, ring) & USE_FILL)) continue;
     const char *name = f->k->role.at[r].name;
     all = all ? sc_printf(f->sc, "%s or '%s'", all, name) : sc_printf(f->sc, "'%s'", name);
   }
@@ -205,7 +205,7 @@ void sc_report_release(Flow *f, u32 ring, const Flight *x, bool copy) {
   sc_help(f->sc, d, "'wait %s%s' before releasing '%s'", to, keep, name);
 }
 
-void sc_report_overwrite(Flow *f, const Access *a, const Flight *x, bool copy) {
+void sc_report_overwrite(Flow *f, const ViewAccess *a, const Flight *x, bool copy) {
   const View *v = &f->k->view.at[a->view];
   const char *name = sc_buf_name(f, v->buf), *to = sc_buf_name(f, x->dst);
   if (said(f, D_R3_OVERWRITE, v->span)) return;

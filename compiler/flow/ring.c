@@ -26,8 +26,7 @@ void sc_step_acquire(Flow *f, Ins *ins) {
   }
   if (r->held >= ring->stages) too_deep(f, ins, "acquire");
   if (ins->plan.arrivals) sc_want_order(f, ins, sc_hand_over(f, ins, f->r->warps > 1));
-  if (ring->owner == SC_NONE && sc_only_copies(f->uses, f->role, ins->arg[0]))
-    f->now->elected = true;
+  if (ring->owner == SC_NONE && sc_only_copies(f->k, f->role, ins->arg[0])) f->now->elected = true;
   r->open = true;
   r->landing = r->stored = 0;
   r->fill = (Hold){.site = f->pc};
@@ -42,7 +41,7 @@ void sc_step_commit(Flow *f, Ins *ins) {
     sc_help(f->sc, d, "'acquire %s' before it", name);
   }
   bool wrote =
-      r->open && r->fill.unordered.set & UNFENCED_WRITE && sc_ring_async(f->uses, ins->arg[0]);
+      r->open && r->fill.unordered.set & UNFENCED_WRITE && sc_ring_async(f->k, ins->arg[0]);
   u32 told = ins->plan.arrivals ? sc_hand_over(f, ins, ins->plan.arrivals < f->r->warps) : 0;
   sc_want_order(f, ins, (wrote ? NEED_FENCE : 0) | told);
   r->open = false;
@@ -67,7 +66,7 @@ void sc_step_wait(Flow *f, Ins *ins) {
 
 static bool refilled_by_copies(const Flow *f, u32 ring) {
   for (u32 r = 0; r < f->k->role.n; r++) {
-    if (sc_ring_use(f->uses, r, ring) & USE_COPY) return true;
+    if (sc_ring_use(f->k, r, ring) & USE_COPY) return true;
   }
   return false;
 }
@@ -114,7 +113,7 @@ void sc_step_release(Flow *f, Ins *ins) {
   bool unfenced =
       r->hold[0].unordered.set & (UNFENCED_WRITE | UNFENCED_READ) && refilled_by_copies(f, ring);
   bool one = ins->plan.arrivals < f->r->warps,
-       may_lag = !r->hold[0].all_past && !sc_warps_fill(f->uses, f->role, ring);
+       may_lag = !r->hold[0].all_past && !sc_warps_fill(f->k, f->role, ring);
   if (f->lagging) f->lagging[f->pc] |= may_lag;
   u32 need = unfenced ? NEED_FENCE : 0;
   if (one && may_lag && f->derive) need |= NEED_SYNC;

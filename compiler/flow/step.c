@@ -108,7 +108,7 @@ void sc_retire_copies(Flow *f, u32 n, bool seen) {
 }
 
 // No product may be writing the tile (R1).
-static void want_landed(Flow *f, const Access *a) {
+static void want_landed(Flow *f, const ViewAccess *a) {
   u32 i = sc_flight_to(&f->now->product, f->k->view.at[a->view].buf, 0);
   if (!i) return;
   if (f->report) sc_report_read(f, a, &f->now->product.at[i - 1]);
@@ -123,7 +123,7 @@ static void want_free(Flow *f, u32 tile) {
   sc_fault_products(f, i);
 }
 
-static void want_defined(Flow *f, const Ins *ins, const Access *a) {
+static void want_defined(Flow *f, const Ins *ins, const ViewAccess *a) {
   i64 ext[SC_MAX_VARS];
   sc_extents(f->k, ins, ext);
   const View *v = &f->k->view.at[a->view];
@@ -150,7 +150,7 @@ static void define(Flow *f, const Ins *ins, u32 view) {
 }
 
 // The stage that a view names, held or open for filling; NULL after a fault that leaves none.
-static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
+static Hold *stage_of(Flow *f, const Ins *ins, const ViewAccess *a) {
   const View *v = &f->k->view.at[a->view];
   u32 ring = f->k->buf.at[v->buf].ring;
   RingState *r = &f->now->ring[ring];
@@ -175,7 +175,7 @@ static Hold *stage_of(Flow *f, const Ins *ins, const Access *a) {
       else if (r->gave)
         sc_note(f->sc, d, f->r->code.at[r->gave - 1].span,
                 "the one held before was given back here");
-      bool filler = sc_ring_use(f->uses, (u32)(f->r - f->k->role.at), ring) & USE_FILL;
+      bool filler = sc_ring_use(f->k, (u32)(f->r - f->k->role.at), ring) & USE_FILL;
       if (!r->open && r->gave)
         sc_help(f->sc, d, "release it after its last use, or 'wait %s' for the next one", name);
       else if (a->write && filler && !r->open)
@@ -201,7 +201,7 @@ static Ref ref_of(Flow *f, u32 view) {
 // ---- accesses by threads
 
 // No product or copy out in flight may be reading a held stage that threads write (R3).
-static void want_read(Flow *f, const Access *a) {
+static void want_read(Flow *f, const ViewAccess *a) {
   const View *v = &f->k->view.at[a->view];
   u32 ring = f->k->buf.at[v->buf].ring, newest = f->now->ring[ring].held - 1;
   u32 i = sc_flight_reading(&f->now->product, ring, newest);
@@ -224,7 +224,7 @@ static u64 part_bit(const Kernel *k, const Buf *b) {
 
 // A part into which a copy is landing is nobody else's until the stage is full: not that of
 // threads, and not another copy's, as copies land in any order.
-static void want_no_copy(Flow *f, const Access *a, const char *deed, Span at) {
+static void want_no_copy(Flow *f, const ViewAccess *a, const char *deed, Span at) {
   const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
   RingState *r = &f->now->ring[b->ring];
   if (!(r->landing & part_bit(f->k, b))) return;
@@ -253,12 +253,12 @@ static void want_no_store(Flow *f, const Buf *b, const Ins *ins) {
   r->stored &= ~part_bit(f->k, b);
 }
 
-static bool needs_sync(Flow *f, const Ins *ins, const Access *a) {
+static bool needs_sync(Flow *f, const Ins *ins, const ViewAccess *a) {
   const Unordered *d = &stage_of(f, ins, a)->unordered;
   if (!a->write) return d->set & UNSYNCED_WRITE;
   return (d->set & (UNSYNCED_READ | UNSYNCED_COPY)) ||
          ((d->set & UNSYNCED_WRITE) &&
-          !sc_needs_no_sync(f->uses, &f->r->code, d->writer, (Touch){f->pc, a->view}));
+          !sc_needs_no_sync(f->facts, f->k, &f->r->code, d->writer, (Touch){f->pc, a->view}));
 }
 
 static void note_store(Flow *f, const Buf *b) {
@@ -267,7 +267,7 @@ static void note_store(Flow *f, const Buf *b) {
   r->store = f->pc;
 }
 
-static void touch_stage(Flow *f, const Ins *ins, const Access *a) {
+static void touch_stage(Flow *f, const Ins *ins, const ViewAccess *a) {
   const View *v = &f->k->view.at[a->view];
   if (v->fill) want_no_copy(f, a, a->write ? "written" : "read", v->span);
   else if (a->write) want_read(f, a);
@@ -283,18 +283,17 @@ static void touch_stage(Flow *f, const Ins *ins, const Access *a) {
 }
 
 static void step_threads(Flow *f, Ins *ins) {
-  u32 n = sc_accesses(f->uses, ins);
   bool sync = false;
-  for (u32 i = 0; i < n; i++) {
-    const Access *a = &f->uses->at.at[i];
+  for (u32 i = 0; i < ins->accesses; i++) {
+    const ViewAccess *a = sc_view_access(f->k, ins, i);
     u8 space = f->k->buf.at[f->k->view.at[a->view].buf].space;
     if (space == SP_STAGE) sync |= needs_sync(f, ins, a);
     if (space == SP_TENSOR) sync |= sc_tensor_needs_sync(f, ins, a);
     sync |= f->now->elected && sc_others_matter(f, a);
   }
   sc_want_order(f, ins, sync ? NEED_SYNC : 0);
-  for (u32 i = 0; i < n; i++) {
-    const Access *a = &f->uses->at.at[i];
+  for (u32 i = 0; i < ins->accesses; i++) {
+    const ViewAccess *a = sc_view_access(f->k, ins, i);
     u32 buf = f->k->view.at[a->view].buf;
     switch (f->k->buf.at[buf].space) {
       case SP_STAGE: touch_stage(f, ins, a); break;
@@ -312,7 +311,7 @@ static void step_threads(Flow *f, Ins *ins) {
 // ---- products
 
 // What is needed before an engine reads a stage that this instance's threads may have written.
-static u32 engine_reads(Flow *f, const Ins *ins, const Access *a) {
+static u32 engine_reads(Flow *f, const Ins *ins, const ViewAccess *a) {
   const View *v = &f->k->view.at[a->view];
   if (v->fill) {
     if (f->report) {
@@ -354,7 +353,7 @@ static void fly(Flow *f, const Ins *ins, Queue *q, Flight flight, bool copy) {
 static void step_product(Flow *f, Ins *ins) {
   const Kernel *k = f->k;
   const Product *p = &k->product.at[ins->arg[0]];
-  Access a = {p->a, false, true}, b = {p->b, false, true}, dst = {p->dst, true, true};
+  ViewAccess a = {p->a, false, true}, b = {p->b, false, true}, dst = {p->dst, true, true};
   u32 tile = k->view.at[p->dst].buf, left = k->view.at[p->a].buf, need = 0;
   Flight flight = {f->pc, f->pc, tile, SC_NONE, {{SC_NONE, 0}, {SC_NONE, 0}}, 0, SC_NONE};
   if (k->buf.at[left].space == SP_REG) {
@@ -398,7 +397,7 @@ static void step_product_wait(Flow *f, Ins *ins) {
 // ---- copies
 
 static void step_copy_in(Flow *f, Ins *ins) {
-  Access to = {ins->arg[0], true, true};
+  ViewAccess to = {ins->arg[0], true, true};
   const View *v = &f->k->view.at[ins->arg[0]];
   const Buf *b = &f->k->buf.at[v->buf];
   RingState *r = &f->now->ring[b->ring];
@@ -411,7 +410,7 @@ static void step_copy_in(Flow *f, Ins *ins) {
 }
 
 static void step_copy_out(Flow *f, Ins *ins) {
-  Access from = {ins->arg[1], false, true};
+  ViewAccess from = {ins->arg[1], false, true};
   u32 need = engine_reads(f, ins, &from);
   sc_want_order(f, ins, need | sc_copy_tensor(f, ins));
   Flight flight = {f->pc,

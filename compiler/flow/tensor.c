@@ -8,13 +8,13 @@
 
 // ---- copies out that may be on their way
 
-static const char *deed(const Ins *ins, const Access *a) {
+static const char *deed(const Ins *ins, const ViewAccess *a) {
   if (!a->write) return "read";
   return ins->op == OP_MAPADD || ins->op == OP_COPYADD ? "added to" : "written";
 }
 
 // No copy out of these kinds to the tensor may still be on its way (R3).
-static void want_seen(Flow *f, const Ins *ins, const Access *a, u32 kinds) {
+static void want_seen(Flow *f, const Ins *ins, const ViewAccess *a, u32 kinds) {
   const View *v = &f->k->view.at[a->view];
   const Queue *q = &f->now->copy;
   u32 i = q->n;
@@ -51,11 +51,11 @@ void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen) {
 
 // Is it the same thread that did what `before` says and that does this, wherever the tensor's
 // elements are the same?
-static bool by_same(const Flow *f, Touch before, const Access *a) {
-  return sc_needs_no_sync(f->uses, &f->r->code, before, (Touch){f->pc, a->view});
+static bool by_same(const Flow *f, Touch before, const ViewAccess *a) {
+  return sc_needs_no_sync(f->facts, f->k, &f->r->code, before, (Touch){f->pc, a->view});
 }
 
-bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const Access *a) {
+bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const ViewAccess *a) {
   const Unordered *d = &f->now->tensor[f->k->view.at[a->view].buf];
   bool adds = ins->op == OP_MAPADD && a->write;
   if (d->set & UNSYNCED_COPY || (d->set & UNSYNCED_ADD && !adds)) return true;
@@ -63,12 +63,12 @@ bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const Access *a) {
   return a->write && d->set & UNSYNCED_READ && !by_same(f, d->reader, a);
 }
 
-static Touch only(const Flow *f, bool another, Touch before, const Access *a) {
+static Touch only(const Flow *f, bool another, Touch before, const ViewAccess *a) {
   bool same = before.pc == f->pc && before.view == a->view;
   return another && !same ? (Touch){SC_NONE, SC_NONE} : (Touch){f->pc, a->view};
 }
 
-void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a) {
+void sc_touch_tensor(Flow *f, const Ins *ins, const ViewAccess *a) {
   Unordered *d = &f->now->tensor[f->k->view.at[a->view].buf];
   bool adds = ins->op == OP_MAPADD && a->write;
   want_seen(f, ins, a, UNSEEN_ANY);
@@ -87,7 +87,7 @@ void sc_touch_tensor(Flow *f, const Ins *ins, const Access *a) {
 
 u32 sc_copy_tensor(Flow *f, const Ins *ins) {
   bool in = ins->op == OP_COPYIN, add = ins->op == OP_COPYADD;
-  Access a = {ins->arg[in ? 1 : 0], !in, true};
+  ViewAccess a = {ins->arg[in ? 1 : 0], !in, true};
   u8 unordered = f->now->tensor[f->k->view.at[a.view].buf].set;
   want_seen(f, ins, &a, in ? UNSEEN_ANY : add ? UNSEEN_STORE : UNSEEN_ADD);
   if (in) unordered &= (u8) ~(UNFENCED_READ | UNSYNCED_READ);
@@ -107,10 +107,10 @@ static u8 elsewhere(const Flow *f, const u8 *table, u32 width, u32 at) {
 }
 
 static u8 others_ring(const Flow *f, u32 ring) {
-  return elsewhere(f, f->uses->ring, f->k->ring.n, ring);
+  return elsewhere(f, f->k->ring_use, f->k->ring.n, ring);
 }
 static u8 others_tensor(const Flow *f, u32 buf) {
-  return elsewhere(f, f->uses->tensor, f->k->buf.n, buf);
+  return elsewhere(f, f->k->tensor_use, f->k->buf.n, buf);
 }
 
 // Must what others do to a tensor come before or after a write, or a read? (Stores to one tensor by
@@ -121,7 +121,7 @@ static bool conflicts(bool write, u8 does) {
 }
 
 // (A stage that is being filled belongs to who fills it.)
-bool sc_others_matter(const Flow *f, const Access *a) {
+bool sc_others_matter(const Flow *f, const ViewAccess *a) {
   const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
   if (b->space == SP_TENSOR)
     return conflicts(a->write, others_tensor(f, f->k->view.at[a->view].buf));
@@ -176,8 +176,7 @@ static u32 told_by(const Flow *f, const Ins *ins) {
 static bool read_by(const Flow *f, u32 roles, u32 buf) {
   for (u32 r = 0; r < f->k->role.n; r++) {
     bool other = r != f->role || f->k->role.at[r].instances > 1;
-    if (roles >> r & 1 && other &&
-        f->uses->tensor[r * f->k->buf.n + buf] & (DOES_READ | DOES_COPY_FROM))
+    if (roles >> r & 1 && other && sc_tensor_use(f->k, r, buf) & (DOES_READ | DOES_COPY_FROM))
       return true;
   }
   return false;

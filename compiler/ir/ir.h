@@ -217,11 +217,42 @@ typedef struct Plan {
   bool sync;      // the instance's threads synchronize (bar.sync) before it
 } Plan;
 
+// A view that an operation reads or writes, and through which proxy: threads (generic), or an
+// engine (async: tensor cores, copy engine).
+typedef struct ViewAccess {
+  u32 view;
+  bool write, async;
+} ViewAccess;
+
+// What one role does to one ring.
+enum {
+  USE_FILL = 1,      // acquires and commits
+  USE_COPY = 2,      // fills it by copies
+  USE_STORE = 4,     // fills it by threads
+  USE_DRAIN = 8,     // waits and releases
+  USE_THREADS = 16,  // its threads read or write a held stage
+  USE_ASYNC = 32,    // its products or copies out read a held stage
+  USE_PRODUCT = 64,  // … products do
+  USE_INPLACE = 128  // its threads write a held stage
+};
+
+// What one role does to a tensor: its copies, and its threads.
+enum {
+  DOES_COPY_FROM = 1,
+  DOES_COPY_TO = 2,
+  DOES_READ = 4,
+  DOES_WRITE = 8,
+  DOES_ADD = 16,
+  DOES_COPY_ADD = 32,
+  DOES_COPY = DOES_COPY_FROM | DOES_COPY_TO
+};
+
 typedef struct Ins {
   u8 op;     // Op
   u8 flags;  // INS_*
   u32 arg[3];
   u32 nest;  // block operations: the matching one (for -> endfor, if -> else or endif, else -> endif, end -> what opened it: for an endif, the else if there is one)
+  u32 access0, accesses;  // what it reads, then what it writes: Kernel.access [access0, …)
   Plan plan;
   Span span;
 } Ins;
@@ -328,6 +359,9 @@ struct Kernel {
   VEC(View) view;
   VEC(Map) map;
   VEC(MapRead) read;  // what maps read
+  VEC(ViewAccess) access;  // of operations
+  u8 *ring_use;            // USE_* by role * rings + ring
+  u8 *tensor_use;          // DOES_* by role * bufs + buf
   VEC(Xid) fold;      // what maps reduce
   VEC(Product) product;
   VEC(u32) list;   // lists of register tiles: at the number, the count, then the bufs
@@ -440,9 +474,24 @@ bool sc_real_op(ExprOp op, double a, double b, double *out);
 i64 sc_floordiv(i64 a, i64 b);  // b != 0
 i64 sc_floormod(i64 a, i64 b);
 
-// reads.c: the views of a map, what it reads and then what it writes; filled in at the end of
-// `lower`.
-void sc_list_reads(Sc *sc, Kernel *k);
+// access.c: what maps and operations read and write, once the code stands: filled in by `lower`.
+void sc_list_accesses(Sc *sc, Kernel *k);
+static inline u8 sc_ring_use(const Kernel *k, u32 role, u32 ring) {
+  return k->ring_use[role * k->ring.n + ring];
+}
+static inline u8 sc_tensor_use(const Kernel *k, u32 role, u32 buf) {
+  return k->tensor_use[role * k->buf.n + buf];
+}
+static inline const ViewAccess *sc_view_access(const Kernel *k, const Ins *ins, u32 i) {
+  return &k->access.at[ins->access0 + i];
+}
+// Does the role fill the ring by copies alone? Then one thread does.
+bool sc_only_copies(const Kernel *k, u32 role, u32 ring);
+// Do all warps of the role arrive at each fill of the ring? Then none falls two phases behind it.
+bool sc_warps_fill(const Kernel *k, u32 role, u32 ring);
+// Does any role read the ring's stages through the async proxy, or copy into them?
+bool sc_ring_async(const Kernel *k, u32 ring);
+// The views of a map: what it reads, and then what it writes.
 u32 sc_views_of(const Map *m);
 u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
 

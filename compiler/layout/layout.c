@@ -220,16 +220,17 @@ static i32 direction(const Map *m, i8 var) {
   return var < 0 ? -1 : var == m->row ? 0 : var == m->col ? 1 : 2;
 }
 
-// Fragments and wide rows change hands within a warp on their way between registers and memory.
-static bool changes_hands(const Kernel *k, const Map *m, const View *v) {
-  if (m->dst == SC_NONE || (m->move != MOVE_FRAGMENT && m->move != MOVE_WIDE)) return false;
+// How the statement accesses what the view names: fragments and wide rows change hands within a
+// warp on their way between registers and memory, each in its own way.
+static Move hands(const Kernel *k, const Map *m, const View *v) {
+  if (m->dst == SC_NONE || (m->move != MOVE_FRAGMENT && m->move != MOVE_WIDE)) return MOVE_ELEMS;
   const View *dst = &k->view.at[m->dst];
-  return k->buf.at[dst->buf].space == SP_REG || v == dst;
+  return k->buf.at[dst->buf].space == SP_REG || v == dst ? (Move)m->move : MOVE_ELEMS;
 }
 
 bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w) {
   if (!m->held != !n->held || !sc_one_thread_each(m, v) || !sc_one_thread_each(n, w)) return false;
-  if (changes_hands(k, m, v) || changes_hands(k, n, w)) return false;
+  if (hands(k, m, v) != hands(k, n, w)) return false;
   for (u32 d = 0; d < v->rank; d++)
     if (direction(m, v->at[d].var) != direction(n, w->at[d].var)) return false;
   return true;

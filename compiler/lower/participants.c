@@ -33,58 +33,22 @@ static void mark(Low *l, Walk *w, u32 view, bool write) {
   else if (!w->read[buf]) w->read[buf] = view + 1;
 }
 
-// Marks what of stages the map reads. Uniform operands read none.
-static void reads(Low *l, u32 role, const Map *m, Walk *w) {
-  x_begin(&l->below, DEP_TILE);
-  x_from(&l->below, m->cond);
-  x_from(&l->below, m->root);
-  for (Xid x; (x = x_next(&l->below));) {
-    const Expr *e = low_at(l, x);
-    if (e->op == X_LOAD && touched(l, role, e->ref)) mark(l, w, e->ref, false);
-  }
-}
-
-static void map_access(Low *l, u32 role, const Map *m, Walk *w) {
-  reads(l, role, m, w);
-  if (m->dst != SC_NONE && touched(l, role, m->dst)) mark(l, w, m->dst, true);
-}
-
-static void product_access(Low *l, u32 role, const Product *p, Walk *w) {
-  touched(l, role, p->a);
-  touched(l, role, p->b);
-  mark(l, w, p->a, false);
-  mark(l, w, p->b, false);
-}
-
 static void access(Low *l, u32 role, const Ins *ins, Walk *w) {
-  const Kernel *k = l->k;
-  switch (ins->op) {
-    case OP_COPYIN: {
-      Ring *r = touched(l, role, ins->arg[0]);
-      mark(l, w, ins->arg[0], true);
-      r->multicast |= (ins->flags & INS_MULTICAST) != 0;
-      break;
-    }
-    case OP_COPYOUT:
-    case OP_COPYADD:
-      touched(l, role, ins->arg[1]);
-      mark(l, w, ins->arg[1], false);
-      break;
-    case OP_MAP:
-    case OP_MAPADD:
-    case OP_VOTE: map_access(l, role, &k->map.at[ins->arg[0]], w); break;
-    case OP_MMA:
-    case OP_MMAWARP:
-      product_access(l, role, &k->product.at[ins->arg[0]], w);
-      break;
-    default: break;
+  for (u32 i = 0; i < ins->accesses; i++) {
+    const ViewAccess *a = sc_view_access(l->k, ins, i);
+    Ring *r = touched(l, role, a->view);
+    if (!r) continue;
+    mark(l, w, a->view, a->write);
+    r->multicast |= (ins->flags & INS_MULTICAST) != 0;
   }
 }
 
-static void sides(Low *l, u32 role, const Ins *ins) {
-  Ring *ring = l->k->ring.at;
-  if (ins->op == OP_ACQUIRE || ins->op == OP_COMMIT) ring[ins->arg[0]].fillers |= (u16)(1u << role);
-  if (ins->op == OP_WAIT || ins->op == OP_RELEASE) ring[ins->arg[0]].drainers |= (u16)(1u << role);
+static void sides(Kernel *k, Ring *ring) {
+  for (u32 r = 0; r < k->role.n; r++) {
+    u8 use = sc_ring_use(k, r, (u32)(ring - k->ring.at));
+    if (use & USE_FILL) ring->fillers |= (u16)(1u << r);
+    if (use & USE_DRAIN) ring->drainers |= (u16)(1u << r);
+  }
 }
 
 // Tiles of the ring's stages that are read, and that no role writes.
@@ -139,10 +103,7 @@ static void empty_fill(Low *l, const Code *code, u32 pc, const Walk *w) {
 void low_participants(Low *l) {
   Walk w = {.read = NEWS(l->sc, u32, l->k->buf.n + 1),
             .written = NEWS(l->sc, bool, l->k->buf.n + 1)};
-  for (u32 r = 0; r < l->k->role.n; r++) {
-    const Code *code = &l->k->role.at[r].code;
-    for (u32 i = 0; i < code->n; i++) sides(l, r, &code->at[i]);
-  }
+  for (u32 i = 0; i < l->k->ring.n; i++) sides(l->k, &l->k->ring.at[i]);
   for (u32 r = 0; r < l->k->role.n; r++) {
     const Code *code = &l->k->role.at[r].code;
     for (u32 i = 0; i < code->n; i++) access(l, r, &code->at[i], &w);

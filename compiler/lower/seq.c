@@ -281,6 +281,6 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   }
   nothing_launched(l);
   low_known_params(l, g->choice);
-  sc_list_reads(sc, l->k);
+  sc_list_accesses(sc, l->k);
   return l->k;
 }

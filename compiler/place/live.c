@@ -16,7 +16,6 @@ typedef struct Keep {  // a wait keeps a tile alive until it is over
 typedef struct Live {
   Sc *sc;
   const Kernel *k;
-  Uses *uses;
   const Code *code;
   u32 words;
   Set now;
@@ -68,9 +67,8 @@ static void weigh(Live *l, u32 pc) {
 static void use_and_define(Live *l, u32 pc) {
   const Ins *ins = &l->code->at[pc];
   const Kernel *k = l->k;
-  u32 n = sc_accesses(l->uses, ins);
-  for (u32 i = n; i > 0; i--) {  // the write is last
-    const Access *a = &l->uses->at.at[i - 1];
+  for (u32 i = ins->accesses; i > 0; i--) {  // the write is last
+    const ViewAccess *a = sc_view_access(k, ins, i - 1);
     const View *v = &k->view.at[a->view];
     if (k->buf.at[v->buf].space != SP_REG) continue;
     if (a->write && sc_writes_all(k, ins, v)) drop(l->now, v->buf);
@@ -145,14 +143,14 @@ static void keep_until(void *user, u32 pc, const Flight *flight) {
   }
 }
 
-Worst sc_worst(Sc *sc, Kernel *k, Uses *uses, u32 role) {
+Worst sc_worst(Sc *sc, Kernel *k, Facts *facts, u32 role) {
   const Role *r = &k->role.at[role];
   u32 n = r->code.n, deepest = 0, depth = 0;
   for (u32 i = 0; i < n; i++) {
     if (sc_op[r->code.at[i].op].effects & OPENS && ++depth > deepest) deepest = depth;
     if (sc_op[r->code.at[i].op].effects & CLOSES) depth--;
   }
-  Live l = {.sc = sc, .k = k, .uses = uses, .code = &r->code, .words = k->buf.n / 64 + 1};
+  Live l = {.sc = sc, .k = k, .code = &r->code, .words = k->buf.n / 64 + 1};
   l.now = new_set(&l);
   l.worst.live = new_set(&l);
   l.head = NEWS(sc, Set, n + 1);
@@ -160,7 +158,7 @@ Worst sc_worst(Sc *sc, Kernel *k, Uses *uses, u32 role) {
   l.other = NEWS(sc, Set, deepest + 2);
   l.in_else = NEWS(sc, bool, deepest + 2);
   l.kept = NEWS(sc, u32, n + 1);
-  Flow f = {.sc = sc, .k = k, .uses = uses, .role = role, .retired = keep_until, .user = &l};
+  Flow f = {.sc = sc, .k = k, .facts = facts, .role = role, .retired = keep_until, .user = &l};
   sc_walk(&f);
   do back(&l);
   while (l.changed);

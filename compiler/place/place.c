@@ -247,11 +247,11 @@ static void note_live(Sc *sc, const Kernel *k, Diag *d, const u64 *live) {
 }
 
 static void place_registers(Sc *sc, Kernel *k) {
-  Uses *uses = sc_uses(sc, k);
+  Facts *facts = sc_facts(sc, k);
   u32 entry = k->threads ? sc_entry_regs(k->threads) : 0;
   for (u32 i = 0; i < k->role.n; i++) {
     Role *r = &k->role.at[i];
-    Worst worst = sc_worst(sc, k, uses, i);
+    Worst worst = sc_worst(sc, k, facts, i);
     u32 have = r->regs ? r->regs : entry < 255 ? entry : 255;
     r->live = (u16)(worst.all < UINT16_MAX ? worst.all : UINT16_MAX);
     if (worst.need <= have) continue;

@@ -24,6 +24,6 @@ typedef struct Worst {
   u32 need;     // … and what else a thread needs; 0: there are no tiles
   u64 *live;    // bit b % 64 of word b / 64: buf b
 } Worst;
-Worst sc_worst(Sc *sc, Kernel *k, Uses *uses, u32 role);
+Worst sc_worst(Sc *sc, Kernel *k, Facts *facts, u32 role);
 
 #endif

@@ -57,7 +57,6 @@ typedef struct Program {
   const Binding *b;
   const schedc_run_options *opt;
   Grid grid;
-  u8 *fills;     // by role and ring: 1, by copies; 2, by threads
   bool talks;    // CTAs communicate: they run interleaved on one thread
   u64 jobs;      // plain grids: clusters of the grid; else: resident ones
   u32 resident;  // slots of a machine

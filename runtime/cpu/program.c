@@ -194,17 +194,6 @@ static void plan_jobs(Program *p) {
   p->resident = p->talks ? (u32)(p->jobs < sms ? p->jobs : sms) : 1;
 }
 
-static void find_fills(const Kernel *k, u32 role, u8 *fills) {
-  const Code *code = &k->role.at[role].code;
-  for (u32 i = 0; i < code->n; i++) {
-    const Ins *ins = &code->at[i];
-    if (ins->op != OP_COPYIN && ins->op != OP_MAP) continue;
-    bool copy = ins->op == OP_COPYIN;
-    const View *v = &k->view.at[copy ? ins->arg[0] : k->map.at[ins->arg[0]].dst];
-    if (v->fill) fills[k->buf.at[v->buf].ring] |= copy ? 1 : 2;
-  }
-}
-
 Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
   Program *p = NEW(sc, Program);
   Finder f = {.maker = sc_strip_maker(sc, k),
@@ -221,9 +210,7 @@ Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_
   plan_sizes(sc, p);
   plan_turns(sc, p, &f.env);
   sc_global(p);
-  p->fills = NEWS(sc, u8, k->role.n * k->ring.n + 1);
   for (u32 r = 0; r < k->role.n; r++) plan_code(sc, p, &f, r);
-  for (u32 r = 0; r < k->role.n; r++) find_fills(k, r, p->fills + r * k->ring.n);
   if (p->loader == SC_NONE) p->loader = 0;
   plan_jobs(p);
   sc_product_kernel(p);

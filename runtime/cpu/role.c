@@ -253,10 +253,10 @@ static Step op_COMMIT(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   if (c->filled == c->committed) return not_held(in, i, "being filled");
   if (!in->dry) {
-    u8 by = in->m->p->fills[in->role * in->env.k->ring.n + i->arg[0]];
+    bool all_warps = sc_warps_fill(in->env.k, in->role, i->arg[0]);
     Barrier *full = &sc_stage(in, i->arg[0], c->committed)->full;
     if (i->plan.arrivals)
-      sc_arrive(in, full, i->plan.arrivals, by != 1 && i->plan.arrivals >= in->of->warps);
+      sc_arrive(in, full, i->plan.arrivals, all_warps && i->plan.arrivals >= in->of->warps);
   }
   c->committed++;
   return STEP_GO;

@@ -38,29 +38,39 @@ static u8 rounding(const Kernel *k, const Map *m) {
   return ROUNDED_BY_KERNEL | ROUNDED_BY_SPEC | overflow;
 }
 
-// Gives what the operation writes the marks, those in `bits`, of its rounding and of what it reads.
-// Was one of them new?
-static bool step(Uses *u, const Ins *ins, u8 *mark, u8 bits) {
-  const Kernel *k = u->k;
-  bool new = false, stores = sc_on_map(ins->op) && k->map.at[ins->arg[0]].dst != SC_NONE;
-  u8 all = stores ? rounding(k, &k->map.at[ins->arg[0]]) : 0;
-  u32 n = sc_accesses(u, ins);
-  for (u32 a = 0; a < n; a++)
-    if (!u->at.at[a].write) all |= mark[k->view.at[u->at.at[a].view].buf];
-  for (u32 a = 0; a < n; a++) {
-    u8 *to = &mark[k->view.at[u->at.at[a].view].buf], had = *to;
-    if (u->at.at[a].write) *to |= all & bits;
-    new |= *to != had;
+// Gives what is written the marks, those in `bits`, of its rounding and of what is read. Was one of
+// them new?
+static bool step(const Kernel *k, u32 dst, u8 all, u8 *mark, u8 bits) {
+  u8 *to = &mark[k->view.at[dst].buf], had = *to;
+  *to |= all & bits;
+  return *to != had;
+}
+
+static bool step_map(const Kernel *k, const Map *m, u8 *mark, u8 bits) {
+  if (m->dst == SC_NONE) return false;
+  u8 all = rounding(k, m);
+  for (u32 i = 0; i < m->reads; i++) all |= mark[k->view.at[sc_view_of(k, m, i)].buf];
+  return step(k, m->dst, all, mark, bits);
+}
+
+static bool step_operation(const Kernel *k, const Ins *ins, u8 *mark, u8 bits) {
+  bool new = false;
+  u8 all = 0;
+  if (sc_on_map(ins->op)) return step_map(k, &k->map.at[ins->arg[0]], mark, bits);
+  for (u32 i = 0; i < ins->accesses; i++) {
+    const ViewAccess *a = sc_view_access(k, ins, i);
+    if (!a->write) all |= mark[k->view.at[a->view].buf];
+    else new |= step(k, a->view, all, mark, bits);
   }
   return new;
 }
 
-static void spread_in_roles(Uses *u, u8 *mark) {
+static void spread_in_roles(const Kernel *k, u8 *mark) {
   for (bool new = true; new;) {
     new = false;
-    for (u32 r = 0; r < u->k->role.n; r++)
-      for (u32 i = 0; i < u->k->role.at[r].code.n; i++)
-        new |= step(u, &u->k->role.at[r].code.at[i], mark, ROUNDED_BY_KERNEL | MAY_OVERFLOW);
+    for (u32 r = 0; r < k->role.n; r++)
+      for (u32 i = 0; i < k->role.at[r].code.n; i++)
+        new |= step_operation(k, &k->role.at[r].code.at[i], mark, ROUNDED_BY_KERNEL | MAY_OVERFLOW);
   }
 }
 
@@ -71,7 +81,7 @@ static void spread_in_steps(Sc *sc, const Kernel *k, u8 *mark) {
     u8 *inner = NEWS(sc, u8, n + 1);
     for (u32 i = 0; i < n; i++)
       if (launch->tensor[i] != SC_NONE) inner[i] = mark[launch->tensor[i]];
-    spread_in_roles(sc_uses(sc, launch->kernel), inner);
+    spread_in_roles(launch->kernel, inner);
     for (u32 i = 0; i < n; i++)
       if (launch->tensor[i] != SC_NONE) mark[launch->tensor[i]] |= inner[i];
   }
@@ -79,12 +89,8 @@ static void spread_in_steps(Sc *sc, const Kernel *k, u8 *mark) {
 
 u8 *sc_rounded(Sc *sc, const Kernel *k) {
   u8 *mark = NEWS(sc, u8, k->buf.n + 1);
-  Uses *u = sc_uses(sc, k);
-  spread_in_roles(u, mark);
+  spread_in_roles(k, mark);
   spread_in_steps(sc, k, mark);
-  for (u32 e = 0; e < k->spec.n; e++) {
-    Ins equation = {.op = OP_MAP, .arg = {k->spec.at[e]}};
-    step(u, &equation, mark, ROUNDED_BY_SPEC);
-  }
+  for (u32 e = 0; e < k->spec.n; e++) step_map(k, &k->map.at[k->spec.at[e]], mark, ROUNDED_BY_SPEC);
   return mark;
 }

@@ -1,23 +1,16 @@
-// order.c - which tensors have the same bits after every run. In: a kernel or sequence. Out: by tensor, whether sums in
-// no fixed order are in it: what CTAs add to it while no turn over CTAs says whose turn it is, and what is computed
-// from such sums.
-#include "compiler/flow/flow.h"
+// order.c - which tensors have the same bits after every run. In: a kernel or sequence. Out: by
+// tensor, whether sums in no fixed order are in it: what CTAs add to it while no turn over CTAs
+// says whose turn it is, and what is computed from such sums.
 #include "runtime/run.h"
 
 // Does a role read it, or is it asked for a bound? What a specification reads does not count.
-static bool reads(Uses *u, u32 buf) {
-  const Kernel *k = u->k;
+static bool reads(const Kernel *k, u32 buf) {
   for (Xid x = 1; x < k->expr.n; x++) {
     const Expr *e = &k->expr.at[x];
     if (e->op == X_LOAD && !(e->deps & DEP_TILE) && k->view.at[e->ref].buf == buf) return true;
   }
-  for (u32 r = 0; r < k->role.n; r++) {
-    for (u32 i = 0; i < k->role.at[r].code.n; i++) {
-      u32 n = sc_accesses(u, &k->role.at[r].code.at[i]);
-      for (u32 a = 0; a < n; a++)
-        if (!u->at.at[a].write && k->view.at[u->at.at[a].view].buf == buf) return true;
-    }
-  }
+  for (u32 r = 0; r < k->role.n; r++)
+    if (sc_tensor_use(k, r, buf) & (DOES_READ | DOES_COPY_FROM)) return true;
   return false;
 }
 
@@ -37,10 +30,9 @@ static void mark_added(const Kernel *k, bool *mark) {
 }
 
 // What is marked and read goes into everything that the kernel writes.
-static void spread(Sc *sc, const Kernel *k, bool *mark) {
-  Uses *u = sc_uses(sc, k);
+static void spread(const Kernel *k, bool *mark) {
   bool spreads = false;
-  for (u32 i = 0; i < k->buf.n; i++) spreads |= mark[i] && reads(u, i);
+  for (u32 i = 0; i < k->buf.n; i++) spreads |= mark[i] && reads(k, i);
   for (u32 i = 0; i < k->buf.n && spreads; i++) {
     const Buf *b = &k->buf.at[i];
     mark[i] |= b->space == SP_TENSOR && b->dir & SCHEDC_OUT;
@@ -50,7 +42,7 @@ static void spread(Sc *sc, const Kernel *k, bool *mark) {
 bool *sc_unordered(Sc *sc, const Kernel *k) {
   bool *mark = NEWS(sc, bool, k->buf.n + 1);
   mark_added(k, mark);
-  spread(sc, k, mark);
+  spread(k, mark);
   for (u32 l = 0; l < k->launch.n; l++) {
     const Launch *step = &k->launch.at[l];
     bool *inner = NEWS(sc, bool, step->kernel->buf.n + 1);
@@ -58,7 +50,7 @@ bool *sc_unordered(Sc *sc, const Kernel *k) {
     for (u32 i = 0; i < step->kernel->buf.n; i++) {
       if (step->tensor[i] != SC_NONE) inner[i] |= mark[step->tensor[i]];
     }
-    spread(sc, step->kernel, inner);
+    spread(step->kernel, inner);
     for (u32 i = 0; i < step->kernel->buf.n; i++) {
       if (step->tensor[i] != SC_NONE) mark[step->tensor[i]] |= inner[i];
     }

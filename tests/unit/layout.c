@@ -149,7 +149,9 @@ static void threads(void **state) {
   assert_true(alike(state, "f[i,j] = s[i,j]", "f[i,j] = m[i]"));
   assert_true(alike(state, "f[i,j] = 0", "f[i,j] = 1"));
   assert_false(alike(state, "f[i,j] = s[i,j]", "f[i,j] = 1"));
-  assert_false(alike(state, "r[i,j] = s[i,j]", "r[i,j] = 2 * s[i,j]"));
+  assert_true(alike(state, "r[i,j] = s[i,j]", "r[i,j] = 2 * s[i,j]"));
+  assert_true(alike(state, "H[x*128 + i, j] = s[i,j]", "H[x*128 + i, j] = p[i,j]"));
+  assert_false(alike(state, "H[x*128 + i, j] = s[i,j]", "H[x*128 + i, j] = s[i,j] if j < 5"));
   assert_false(alike(state, "f[i,0] = m[i]", "f[i,0] = 2 * m[i]"));
 }
 

@@ -193,7 +193,7 @@ static u32 through_tile(Fix *f, Elem tile) {
   PUSH(sc, &role.code, ((Ins){.op = OP_MAP, .arg = {first}}));
   PUSH(sc, &role.code, ((Ins){.op = OP_MAP, .arg = {second}}));
   PUSH(sc, &k->role, role);
-  sc_list_reads(sc, k);
+  sc_list_accesses(sc, k);
   return y;
 }
 
