@@ -5,9 +5,8 @@
 // made of them, so one walk over the table does; loops' bounds are known after a walk, so there are
 // as many walks as loops nest. What depends on elements of tensors is not bounded, but for those
 // that name places (`let n = len[b]`): they are taken to be no larger than the largest extent.
+#include "compiler/ir/facts.h"
 #include "runtime/cuda/gpu.h"
-
-__extension__ typedef __int128 Wide;
 
 typedef struct Range {
   i64 lo, hi;
@@ -29,68 +28,18 @@ typedef struct Ranges {
 
 // Room for what the emitter adds to positions: rows and columns of a tile, the step of a persistent
 // grid.
-enum { LIMIT = INT32_MAX - (1 << 17), FAR = 62 };
+enum { LIMIT = INT32_MAX - (1 << 17) };
 
-static i64 cap(Wide v) {
-  const i64 most = (i64)1 << FAR;
-  return v > most ? most : v < -most ? -most : (i64)v;
+static Range range(i64 lo, i64 hi) {
+  Interval cut = sc_interval(X_ADD, (Interval){lo, hi}, (Interval){0, 0});
+  return (Range){cut.lo, cut.hi, true};
 }
 
-static Range range(Wide lo, Wide hi) { return (Range){cap(lo), cap(hi), true}; }
-
-static i64 least(i64 a, i64 b) { return a < b ? a : b; }
 static i64 most(i64 a, i64 b) { return a > b ? a : b; }
 
-static i64 divide(ExprOp op, i64 a, i64 b) {
-  return op == X_CDIV ? -sc_floordiv(-a, b) : sc_floordiv(a, b);
-}
+static i64 sum(i64 a, i64 b) { return sc_interval(X_ADD, (Interval){a, a}, (Interval){b, b}).lo; }
 
-// Quotients are monotone in each operand as long as the divisor keeps its sign.
-static void quotients(ExprOp op, Range a, i64 lo, i64 hi, Range *out) {
-  if (lo > hi) return;
-  const i64 n[2] = {a.lo, a.hi}, d[2] = {lo, hi};
-  for (u32 i = 0; i < 4; i++) {
-    i64 q = divide(op, n[i / 2], d[i % 2]);
-    *out = out->known ? range(least(out->lo, q), most(out->hi, q)) : range(q, q);
-  }
-}
-
-static Range quotient(ExprOp op, Range a, Range b) {
-  Range r = {0};
-  quotients(op, a, most(b.lo, 1), b.hi, &r);
-  quotients(op, a, b.lo, least(b.hi, -1), &r);
-  return r.known ? r
-                 : range(0, 0);  // divided by zero: the tensors are empty, or it is never evaluated
-}
-
-static Range modulo(Range a, Range b) {
-  if (b.lo > 0 && a.lo >= 0 && a.hi < b.lo) return a;
-  return range(least(0, b.lo + 1), most(0, b.hi - 1));
-}
-
-static Range product(Range a, Range b) {
-  Wide p[4] = {(Wide)a.lo * b.lo, (Wide)a.lo * b.hi, (Wide)a.hi * b.lo, (Wide)a.hi * b.hi};
-  Wide lo = p[0], hi = p[0];
-  for (u32 i = 1; i < 4; i++) {
-    if (p[i] < lo) lo = p[i];
-    if (p[i] > hi) hi = p[i];
-  }
-  return range(lo, hi);
-}
-
-static Range binary(ExprOp op, Range a, Range b) {
-  switch (op) {
-    case X_ADD: return range((Wide)a.lo + b.lo, (Wide)a.hi + b.hi);
-    case X_SUB: return range((Wide)a.lo - b.hi, (Wide)a.hi - b.lo);
-    case X_MUL: return product(a, b);
-    case X_IDIV:
-    case X_CDIV: return quotient(op, a, b);
-    case X_MOD: return modulo(a, b);
-    case X_MIN: return range(least(a.lo, b.lo), least(a.hi, b.hi));
-    case X_MAX: return range(most(a.lo, b.lo), most(a.hi, b.hi));
-    default: return (Range){0};
-  }
-}
+static Interval interval(Range a) { return (Interval){a.lo, a.hi}; }
 
 static Range leaf(const Ranges *r, const Expr *e) {
   switch (e->op) {
@@ -103,7 +52,7 @@ static Range leaf(const Ranges *r, const Expr *e) {
     case X_AXIS: {
       const Axis *x = &r->k->axis.at[e->ref];
       Range n = r->at[x->extent];
-      return n.known ? range(0, most(0, (Wide)n.hi + x->cluster - 2)) : n;
+      return n.known ? range(0, most(0, n.hi + x->cluster - 2)) : n;
     }
     case X_LOAD: return e->deps & DEP_TILE ? (Range){0} : range(-r->extent, r->extent);
     default: return (Range){0};
@@ -112,16 +61,12 @@ static Range leaf(const Ranges *r, const Expr *e) {
 
 static Range value(const Ranges *r, const Expr *e) {
   const Range a = r->at[e->a], b = r->at[e->b], c = r->at[e->c];
-  switch (sc_xop[e->op].arity) {
-    case 0: return leaf(r, e);
-    case 1:
-      if (!a.known) return a;
-      if (e->op == X_NEG) return range(-(Wide)a.hi, -(Wide)a.lo);
-      if (e->op == X_ABS) return range(a.lo > 0 ? a.lo : 0, most(-a.lo, a.hi));
-      return (Range){0};
-    case 2: return a.known && b.known ? binary(e->op, a, b) : (Range){0};
-    default: return b.known && c.known ? range(least(b.lo, c.lo), most(b.hi, c.hi)) : (Range){0};
-  }
+  const u8 arity = sc_xop[e->op].arity;
+  if (!arity) return leaf(r, e);
+  bool known = arity == 1 ? a.known : arity == 2 ? a.known && b.known : b.known && c.known;
+  Interval is = arity == 3 ? sc_interval_both(interval(b), interval(c))
+                           : sc_interval((ExprOp)e->op, interval(a), interval(b));
+  return known && e->op < X_SUM ? range(is.lo, is.hi) : (Range){0};
 }
 
 static void walk(Ranges *r) {
@@ -179,7 +124,7 @@ static void find_terms(Ranges *r) {
   for (Xid x = 1; x < r->k->expr.n; x++) {
     const Expr *e = &r->k->expr.at[x];
     const Range *v = &r->at[x];
-    if (e->op == X_ADD || e->op == X_SUB) r->terms[x] = cap((Wide)r->terms[e->a] + r->terms[e->b]);
+    if (e->op == X_ADD || e->op == X_SUB) r->terms[x] = sum(r->terms[e->a], r->terms[e->b]);
     else if (v->known) r->terms[x] = most(-v->lo, v->hi);
   }
 }
@@ -192,7 +137,7 @@ static void check(Ranges *r, Xid root, Span at) {
     const Range *v = &r->at[x];
     if (e->ty == TY_INT && v->known && (v->lo < -(i64)LIMIT || v->hi > LIMIT)) refuse(r, x, at);
     if ((e->op == X_LT || e->op == X_LE) && r->k->expr.at[e->a].ty == TY_INT) {
-      if (cap((Wide)r->terms[e->a] + r->terms[e->b]) > LIMIT)
+      if (sum(r->terms[e->a], r->terms[e->b]) > LIMIT)
         refuse(r, r->terms[e->a] > r->terms[e->b] ? e->a : e->b, at);
     }
   }
