@@ -32,6 +32,7 @@ bool sc_fact_less(Facts *f, Xid a, Xid b);  // a < b
 bool sc_fact_equal(Facts *f, Xid a, Xid b);
 bool sc_fact_multiple(Facts *f, Xid x, i64 n);
 bool sc_fact_inside(Facts *f, Xid x, i64 n, Xid dim);  // 0 <= x and x + n <= dim
+bool sc_fact_within(Facts *f, Xid x, i64 n, i64 dim);
 // Have [a, a + n) and [b, b + m) no number in common? … nor with a in one round of the loops around
 // and b in any other.
 bool sc_fact_disjoint(Facts *f, Xid a, i64 n, Xid b, i64 m);

@@ -192,6 +192,10 @@ bool sc_fact_inside(Facts *f, Xid x, i64 n, Xid dim) {
   return sc_fact_nonneg(f, x) && at_most(f, x, n, dim);
 }
 
+bool sc_fact_within(Facts *f, Xid x, i64 n, i64 dim) {
+  return sc_fact_nonneg(f, x) && at_most(f, x, n - dim, 0);
+}
+
 bool sc_fact_equal(Facts *f, Xid a, Xid b) {
   Lin p;
   if (difference(f, a, b, &p) && sc_know(f, &p) && !p.n && !p.c) return true;

@@ -274,22 +274,6 @@ bool x_const_bool(const Kernel *k, Xid e, bool *out) {
   return k->expr.at[e].op == X_BOOL;
 }
 
-static bool range_at(const Kernel *k, Xid e, u32 depth, i64 *lo, i64 *hi) {
-  enum { DEEPEST = 16 };
-  const Expr *p = &k->expr.at[e];
-  i64 a, b, c, d;
-  if (x_const_int(k, e, lo)) return *hi = *lo, true;
-  if (p->deps & ~DEP_INST || depth > DEEPEST) return false;
-  if (p->op == X_INST) return *lo = 0, *hi = (i64)k->role.at[p->ref].instances - 1, true;
-  if (p->op != X_ADD && p->op != X_SUB && p->op != X_MUL) return false;
-  if (!range_at(k, p->a, depth + 1, &a, &b) || !range_at(k, p->b, depth + 1, &c, &d)) return false;
-  if (p->op == X_ADD) return !__builtin_add_overflow(a, c, lo) && !__builtin_add_overflow(b, d, hi);
-  if (p->op == X_SUB) return !__builtin_sub_overflow(a, d, lo) && !__builtin_sub_overflow(b, c, hi);
-  return a >= 0 && c >= 0 && !__builtin_mul_overflow(a, c, lo) && !__builtin_mul_overflow(b, d, hi);
-}
-
-bool x_range(const Kernel *k, Xid e, i64 *lo, i64 *hi) { return range_at(k, e, 0, lo, hi); }
-
 u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]) {
   const Expr *p = &k->expr.at[e];
   Xid all[SC_MAX_OPERANDS] = {p->a, p->b, p->c};

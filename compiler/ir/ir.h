@@ -441,7 +441,6 @@ void x_forget(Kernel *k, u32 n);                                     // takes ba
 bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var);           // e as a kernel's position, uniform + variable; false: it is none
 bool x_const_int(const Kernel *k, Xid e, i64 *out);                 // e is a known integer (0 is zero: none)
 bool x_const_bool(const Kernel *k, Xid e, bool *out);
-bool x_range(const Kernel *k, Xid e, i64 *lo, i64 *hi);              // e of constants and instances: its bounds
 static inline bool x_uniform(const Kernel *k, Xid e) {
   return !(k->expr.at[e].deps & (DEP_IDX | DEP_TILE));
 }

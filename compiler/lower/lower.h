@@ -4,6 +4,7 @@
 #ifndef SC_LOWER_H
 #define SC_LOWER_H
 
+#include "compiler/facts/facts.h"
 #include "compiler/passes.h"
 
 enum {
@@ -100,6 +101,7 @@ typedef struct Low {
   // the role at hand
   u32 role;  // SC_NONE outside of roles
   Code *code;
+  Facts *facts;  // where its code ends so far
   VEC(u32) open;   // operations that opened the blocks around
   u64 filling;     // rings between acquire and commit
   Span undecided;  // the innermost condition or bound that the roles cannot agree on; hi 0: none

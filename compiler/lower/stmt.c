@@ -220,6 +220,7 @@ static Mark mark(const Low *l) {
 static void take_back(Low *l, const Mark *m) {
   Kernel *k = l->k;
   x_forget(k, m->expr);
+  sc_facts_forget(l->facts, m->expr);
   k->view.n = m->view;
   k->map.n = m->map;
   k->product.n = m->product;
@@ -361,6 +362,7 @@ static void statement(Low *l, const Node *n) {
 void low_role(Low *l, const Node *n, u32 role) {
   l->role = role;
   l->code = &l->k->role.at[role].code;
+  l->facts = sc_facts(l->sc, l->k);
   l->open.n = 0;
   l->filling = 0;
   l->undecided = (Span){0, 0};

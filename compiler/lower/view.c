@@ -360,13 +360,21 @@ static void settle(Low *l, const Stmt *s) {
   }
 }
 
+// The bases that some instance has in some round of the loops around. False: they are not known, or
+// all slices from there lie inside.
+static bool positions(Low *l, Xid base, i64 extent, i64 whole, i64 *lo, i64 *hi) {
+  if (x_const_int(l->k, base, lo)) return *hi = *lo, true;
+  sc_facts_at(l->facts, l->code, l->code->n);
+  return !sc_fact_within(l->facts, base, extent, whole) && sc_fact_reaches(l->facts, base, lo, hi);
+}
+
 // A slice of a stage or register tile lies inside it.
 static bool inside(Low *l, const Stmt *s, const View *v, u32 i) {
   const Buf *b = &l->k->buf.at[v->buf];
-  i64 lo = 0, hi = 0, extent = 1, last;
+  i64 lo, hi, extent = 1, last;
   if (b->space != SP_STAGE && b->space != SP_REG) return true;
-  if (v->at[i].base && !x_range(l->k, v->at[i].base, &lo, &hi)) return true;
   if (v->at[i].var >= 0) x_const_int(l->k, s->var[v->at[i].var].extent, &extent);
+  if (!positions(l, v->at[i].base, extent, b->ext[i], &lo, &hi)) return true;
   if (lo >= 0 && !__builtin_add_overflow(hi, extent, &last) && last <= b->ext[i]) return true;
   Diag *d =
       low_error(l, D_R9_SLICE, v->span,

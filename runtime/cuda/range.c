@@ -5,7 +5,7 @@
 // made of them, so one walk over the table does; loops' bounds are known after a walk, so there are
 // as many walks as loops nest. What depends on elements of tensors is not bounded, but for those
 // that name places (`let n = len[b]`): they are taken to be no larger than the largest extent.
-#include "compiler/ir/facts.h"
+#include "compiler/facts/facts.h"
 #include "runtime/cuda/gpu.h"
 
 typedef struct Range {
