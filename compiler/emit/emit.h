@@ -173,15 +173,19 @@ const char *cu_next_name(const char *p, size_t *n);     // the next word of code
 
 // scope.c
 u32 sc_block_end(const Code *code, u32 pc);             // of the block that `pc` is in: the operation that closes or splits it
+bool cu_one_tile(const Kernel *k);  // has each CTA (or cluster) one tile, that of its number?
 void cu_name_role(Cuda *c);                             // names and scopes of what the role has
 const char *cu_temp(Cuda *c, const char *stem);         // a name for a value of the statement being written
-const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);  // … of what follows as long as `buf` is the same
-const char *cu_axis(Cuda *c, u32 axis);                 // the tile's place along an axis
+// … of what follows as long as `buf` is the same
+const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);
 void cu_declare(Cuda *c);                               // register tiles that begin with the operation being written
 void cu_declare_uniforms(Cuda *c);                      // at the head of the block: what the tile uses of these
 void cu_declare_thread(Cuda *c, Stmt *after);           // … what the role uses of what a thread knows of itself
 
 // expr.c
+const char *cu_axis(Cuda *c, u32 axis);       // the tile's place along an axis
+const char *cu_axis_name(Cuda *c, u32 axis);  // … as it is declared
+Txt cu_clusters(Cuda *c, const Axis *x);  // the extent of an axis in clusters
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *cu_paren(Cuda *c, Txt t, int prec);         // in parentheses if it binds less tightly
 Txt cu_expr(Cuda *c, const At *at, Xid x);              // at NULL: uniform
@@ -216,7 +220,6 @@ const char *cu_fours(Cuda *c, const At *at, const View *v);   // where the threa
                                                               // side, 512 from one four to the next; NULL: they do not
 
 // inside.c
-bool cu_nonneg(const Cuda *c, Xid x);                   // is it at least 0, wherever it is evaluated?
 bool cu_multiple(Cuda *c, Xid x, i64 n);
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL; rows, cols: of these, too
 const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the grid? NULL if writes there cannot matter
@@ -230,7 +233,7 @@ void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that ho
 void cu_find_loose(Cuda *c);                            // … in the role being written
 void cu_tie_loose(Cuda *c, const Ins *ins);             // those that the operation touches
 
-// map.c
+// elems.c
 bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
 bool cu_has_col(const MapGen *g, const View *v);        // does the view move with the columns?
 At cu_row_at(const MapGen *g, Txt r);           // a row of the thread
@@ -260,15 +263,19 @@ void cu_copy_out(Cuda *c, const Ins *ins);
 void cu_copy_wait(Cuda *c, const Ins *ins);
 void cu_take(Cuda *c, const Ins *ins);
 void cu_pass(Cuda *c, const Ins *ins);
-void cu_meet(Cuda *c, const char *why);                 // the instance's threads meet; why: a comment, or NULL
 void cu_first_turns(Cuda *c);                           // what each turn's first member finds
 void cu_cursors(Cuda *c);                               // the role's ring cursors, declared
 void cu_skip_tile(Cuda *c);                             // moves the cursors past a tile of another instance
 u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);  // stages of a ring that a role holds at once, at most
-u32 cu_members(const Kernel *k, const Turn *t);         // instances that take a turn over instances
-u32 cu_turn_threads(const Kernel *k, const Turn *t);    // … and the threads that meet at a member's barrier
 
-// wait.c: each wait in the form that the options ask for, what goes with it, and what the kernel has for that
+// wait.c. why: a comment, or NULL
+void cu_meet(Cuda *c, const char *why);                   // the instance's threads meet
+void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the meeting before it
+u32 cu_members(const Kernel *k, const Turn *t);  // instances that take a turn over instances
+// … and the threads that meet at a member's barrier
+u32 cu_turn_threads(const Kernel *k, const Turn *t);
+// Each wait in the form that the options ask for, what goes with it, and what the kernel
+// has for that
 const char *cu_phase(const Cuda *c);                    // how cursors tell a barrier's phases apart: names end in this …
 const char *cu_next_phase(const Cuda *c);               // … and step so
 void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring);
@@ -310,17 +317,14 @@ void cu_put_remark(Str *out, u32 indent, const char *text);  // words up to the 
 
 // grid.c
 bool cu_single(const Kernel *k, const Role *r);       // run by one thread: it only copies and hands over
-u32 cu_warps(const Role *r);         // of all instances
-bool cu_one_tile(const Kernel *k);
+u32 cu_warps(const Role *r);                          // of all instances
 u32 cu_slot_readers(const Kernel *k);
-const char *cu_axis_places(Cuda *c, u32 axis);  // tiles along an axis, rounded up to whole clusters
 void cu_put_place(Cuda *c, Str *out);
 void cu_open_tile(Cuda *c);
 void cu_next_tile(Cuda *c);          // of a dynamic grid, if it is drawn or read before the operation being written
 void cu_close_tile(Cuda *c);
 
-// frame.c
-void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the meeting before it; why: a comment, or NULL
+// block.c
 void cu_cite(Cuda *c, Span at);                         // the schedule's line, where it is another
 void cu_cite_role(Cuda *c);
 void cu_open_if(Cuda *c, const Ins *ins);

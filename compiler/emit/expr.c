@@ -1,6 +1,7 @@
-// expr.c - expressions as CUDA C. Integers are 32-bit in kernels: the launcher checks with the actual
-// dimensions that no integer of the schedule leaves that range. Reals are f32; exp2 and its kin are the
-// hardware's approximations (ex2.approx.ftz, PTX ISA 9.0).
+// expr.c - expressions as CUDA C. Integers are 32-bit in kernels: the launcher checks with the
+// actual dimensions that no integer of the schedule leaves that range. Reals are f32; exp2 and its
+// kin are the hardware's approximations (ex2.approx.ftz, PTX ISA 9.0). Called by all above; calls
+// tile.c for elements, and name.c.
 #include "compiler/emit/emit.h"
 
 #include <math.h>
@@ -85,9 +86,15 @@ Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b) {
   return infix(c, a, text, b, precedence[sc_xop[op].binds]);
 }
 
+// Is it at least 0, wherever it is evaluated?
+static bool nonneg(const Cuda *c, Xid x) {
+  if (!c->sign[x]) c->sign[x] = sc_fact_nonneg(c->always, x) ? 1 : -1;
+  return c->sign[x] > 0;
+}
+
 static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
   const Kernel *k = c->k;
-  bool plain = cu_nonneg(c, e->a) && cu_nonneg(c, e->b);
+  bool plain = nonneg(c, e->a) && nonneg(c, e->b);
   if (e->op == X_CDIV) {
     if (plain) {
       i64 n;
@@ -98,6 +105,19 @@ static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
     return call2(c, sc_xop[e->op].c_int, a, b);
   }
   return plain ? infix(c, a, sc_xop[e->op].text, b, P_MUL) : call2(c, sc_xop[e->op].c_int, a, b);
+}
+
+const char *cu_axis_name(Cuda *c, u32 axis) {
+  return cu_text(c, "%s_tile", c->k->axis.at[axis].name);
+}
+
+const char *cu_axis(Cuda *c, u32 axis) { return cu_text(c, "$%s", cu_axis_name(c, axis)); }
+
+Txt cu_clusters(Cuda *c, const Axis *x) {
+  Txt e = cu_expr(c, NULL, x->extent);
+  if (x->cluster == 1) return e;
+  return (Txt){cu_text(c, "(%s + %u) / %u", cu_paren(c, e, P_ADD), x->cluster - 1, x->cluster),
+               P_MUL};
 }
 
 static Txt leaf(Cuda *c, const At *at, const Expr *e) {

@@ -1,6 +1,8 @@
-// frame.c - the frame of an emitted kernel: what it is called with, barriers, one branch a warpgroup, the loop
-// over tiles. In: a kernel after `place`, or a sequence of them. Out: self-contained CUDA C for sm_90a, to be built by
-// NVRTC with no header. The text is meant to be read beside the schedule: each statement carries its line.
+// frame.c - the frame of an emitted kernel: what it is called with, barriers, one branch a
+// warpgroup, the loop over tiles. In: a kernel after `place`, or a sequence of them. Out:
+// self-contained CUDA C for sm_90a, to be built by NVRTC with no header. The text is meant to be
+// read beside the schedule: each statement carries its line. Calls the files of statements (grid.c,
+// ring.c, mma.c, map.c, tie.c), and those below them.
 #include "compiler/emit/emit.h"
 #include "compiler/place/place.h"
 #include "compiler/flow/flow.h"
@@ -42,58 +44,6 @@ static void names(Cuda *c) {
 }
 
 // ---- statements
-
-// What follows belongs to the role as a whole.
-void cu_cite_role(Cuda *c) {
-  const Role *role = &c->k->role.at[c->r];
-  if (!c->k->text || role->span.hi <= role->span.lo) return;
-  c->line = sc_line_col(c->k->text, role->span.lo).line;
-  cu_remark(c, cu_text(c, "#line %u  // role %s", c->line, role->name));
-}
-
-// The schedule's line for compiler, profiler and debugger, and for the reader as a comment beside it.
-void cu_cite(Cuda *c, Span at) {
-  const Text *text = c->k->text;
-  if (!text || at.hi <= at.lo) return;
-  u32 line = sc_line_col(text, at.lo).line;
-  if (line == c->line) return;
-  c->line = line;
-  u32 lo = text->line[line - 1], hi = lo;
-  while (hi < text->len && text->at[hi] != '\n' && text->at[hi] != '\r') hi++;
-  while (lo < hi && text->at[lo] == ' ') lo++;
-  for (u32 i = lo; i + 1 < hi; i++) {
-    if (text->at[i] == '/' && text->at[i + 1] == '/') hi = i;
-  }
-  while (hi > lo && text->at[hi - 1] == ' ') hi--;
-  Str cited = {.sc = c->sc};
-  str_printf(&cited, "#line %u  // ", line);
-  sc_cuda_comment(&cited, text->at + lo, hi - lo);
-  cu_remark(c, cited.at);
-}
-
-void cu_open_for(Cuda *c, const Ins *ins) {
-  const char *v = c->loop[ins->arg[0]];
-  Txt lo = cu_uniform(c, ins->arg[1]), hi = cu_uniform(c, ins->arg[2]);
-  cu_remark(c, "#pragma unroll 1");
-  if (ins->flags & INS_REVERSED)
-    cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v,
-            cu_paren(c, lo, P_SHIFT), v);
-  else
-    cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo.s, v, cu_paren(c, hi, P_SHIFT), v);
-}
-
-void cu_open_if(Cuda *c, const Ins *ins) {
-  cu_cite(c, ins->span);
-  cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]).s);
-}
-
-// What the plan puts before an operation. Each has its own written once (by statement, or where a product or a hand-over
-// has it among lines of its own), and `ordered` says so.
-void cu_order(Cuda *c, const Ins *ins, const char *why) {
-  if (ins->plan.fence) cu_line(c, ins->plan.global ? "sc_fence_async_all();" : "sc_fence_async();");
-  if (ins->plan.sync) cu_meet(c, why);
-  c->ordered = true;
-}
 
 static bool orders_itself(Op op) { return op == OP_MMA || op == OP_COMMIT || op == OP_RELEASE; }
 

@@ -1,5 +1,6 @@
-// grid.c - the loop over tiles: from a tile's number to its index along each axis, and for dynamic grids the
-// draw of the next one.
+// grid.c - the loop over tiles: from a tile's number to its index along each axis, and for dynamic
+// grids the draw of the next one. Called by frame.c; calls ring.c for tiles of other instances,
+// scope.c for the tile's values.
 #include "compiler/emit/emit.h"
 
 #include <string.h>
@@ -20,26 +21,11 @@ u32 cu_warps(const Role *r) { return r->warps * r->instances; }
 
 // ---- tiles
 
-static const char *axis_name(Cuda *c, u32 i) { return cu_text(c, "%s_tile", c->k->axis.at[i].name); }
-
-// The extent of an axis in clusters.
-static Txt clusters(Cuda *c, const Axis *x) {
-  Txt e = cu_expr(c, NULL, x->extent);
-  if (x->cluster == 1) return e;
-  return (Txt){cu_text(c, "(%s + %u) / %u", cu_paren(c, e, P_ADD), x->cluster - 1, x->cluster),
-               P_MUL};
-}
-
-const char *cu_axis_places(Cuda *c, u32 axis) {
-  const Axis *x = &c->k->axis.at[axis];
-  const char *n = cu_paren(c, clusters(c, x), P_MUL + 1);
-  return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
-}
-
-// The same; `named`: under a name, where more is found by it than one place.
+// The extent of an axis in clusters. `named`: under a name, where more is found by it than one
+// place.
 static Txt count_of(Cuda *c, u32 axis, bool named) {
   const Axis *x = &c->k->axis.at[axis];
-  Txt n = clusters(c, x);
+  Txt n = cu_clusters(c, x);
   if (n.prec == P_NAME || !named) return n;
   const char *name = cu_text(c, "%s_count", x->name);
   cu_var(c, "const int %s = %s;", name, n.s);
@@ -137,7 +123,7 @@ void cu_put_place(Cuda *c, Str *out) {
   cu_line(c, "return {%s};", n ? places.at : "");
   cu_close(c);
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
-  for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", axis_name(c, i));
+  for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", cu_axis_name(c, i));
   str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &args, int tile) {\n", c->function, c->function, c->function);
   cu_put_block(out, 1, body);
   str_puts(out, "}\n\n");
@@ -174,7 +160,7 @@ u32 cu_slot_readers(const Kernel *k) {
 // What a slot holds: the tile's number and its places, in vectors of four.
 static const char *slot_word(Cuda *c, u32 i) {
   if (!i) return "tile";
-  return i <= c->k->axis.n ? cu_text(c, "at.%s", axis_name(c, i - 1)) : "0";
+  return i <= c->k->axis.n ? cu_text(c, "at.%s", cu_axis_name(c, i - 1)) : "0";
 }
 
 static const char *slot_at(Cuda *c, u32 vector) {
@@ -292,13 +278,6 @@ void cu_next_tile(Cuda *c) {
   for (u32 i = code->n - 1; i > c->pc; i--) {
     if (code->at[i].op == OP_ENDIF) cu_open_if(c, &code->at[code->at[i].nest]);
   }
-}
-
-// Does each CTA (or cluster) have one tile, the one of its number?
-bool cu_one_tile(const Kernel *k) {
-  bool once = k->grid == GRID_PLAIN;
-  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
-  return once;
 }
 
 // Instances are dealt the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.

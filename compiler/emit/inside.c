@@ -1,16 +1,12 @@
 // inside.c - what lies inside a tensor. Out: the tests that threads make before they read or
 // write (outside, reads give 0 and writes do nothing); none where the facts around the statement
 // say so already.
+// Called by statements and by tile.c; calls tile.c and expr.c for positions.
 #include "compiler/emit/emit.h"
 
 static Facts *here(Cuda *c) {
   sc_facts_at(c->here, &c->k->role.at[c->r].code, c->pc);
   return c->here;
-}
-
-bool cu_nonneg(const Cuda *c, Xid x) {
-  if (!c->sign[x]) c->sign[x] = sc_fact_nonneg(c->always, x) ? 1 : -1;
-  return c->sign[x] > 0;
 }
 
 bool cu_multiple(Cuda *c, Xid x, i64 n) { return sc_fact_multiple(here(c), x, n); }

@@ -1,8 +1,10 @@
-// map.c - element-wise statements. A map runs over the elements that each thread holds, in fully unrolled
-// loops: ptxas then mixes the statements of a block as it likes (exponentials, conversions and rescales
-// share the issue slots). Before the loop come reductions, values that are the same along a row, and the
-// limits of comparisons with a column: `t*BN + j < N` is one constant against one register. At its head are read,
-// two at once for both rows, the elements of a vector in a stage that runs along the columns.
+// map.c - element-wise statements. A map runs over the elements that each thread holds, in fully
+// unrolled loops: ptxas then mixes the statements of a block as it likes (exponentials, conversions
+// and rescales share the issue slots). Before the loop come reductions, values that are the same
+// along a row, and the limits of comparisons with a column: `t*BN + j < N` is one constant against
+// one register. At its head are read, two at once for both rows, the elements of a vector in a
+// stage that runs along the columns. Called by frame.c; calls write.c for what is assigned, elems.c
+// for the loop, tile.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
@@ -19,63 +21,6 @@ static void hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_ro
   h->name = name;
   h->kind = (u8)kind;
   h->by_row = by_row;
-}
-
-bool cu_on(const MapGen *g, Xid x, int var) { return var >= 0 && g->c->k->expr.at[x].vars >> var & 1; }
-
-bool cu_has_col(const MapGen *g, const View *v) {
-  for (u32 d = 0; d < v->rank; d++) {
-    if (v->at[d].var >= 0 && v->at[d].var == g->at.col) return true;
-  }
-  return false;
-}
-
-At cu_row_at(const MapGen *g, Txt r) {
-  At at = g->at;
-  at.r = r;
-  at.e = NULL;
-  at.odd = -1;
-  return at;
-}
-
-// The loop over a thread's elements of a row pair; `odd` picks the element of a packed pair.
-At cu_elem_at(const MapGen *g, int odd) {
-  At at = g->at;
-  at.e = odd == 1 ? "e + 1" : "e";
-  at.odd = g->packed ? odd : -1;
-  at.r = (Txt){g->rows ? "sc_row(e)" : NULL, P_ATOM};
-  return at;
-}
-
-static void read_ahead(MapGen *g, const Ahead *y) {
-  Cuda *c = g->c;
-  const View *v = &c->k->view.at[y->view];
-  if (y->fours) {
-    cu_var(c, "float %s[4];", y->name);
-    cu_line(c, "sc_load4(%s + 512 * n, %s);", y->fours, y->name);
-    return;
-  }
-  Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + $col0", P_ADD});
-  cu_var(c, "const float2 %s = sc_lds64(%s);", y->name, cu_stage_elem(c, v, at, (Txt){0}));
-}
-
-void cu_open_elems(MapGen *g, Columns columns) {
-  Cuda *c = g->c;
-  const char *step = g->packed ? " += 2" : "++";
-  cu_remark(c, "#pragma unroll");
-  if (!g->ahead.n) {
-    cu_open(c, "for (int e = %lld; e < %lld; e%s)", (long long)columns.from / 2, (long long)columns.to / 2, step);
-    return;
-  }
-  cu_open(c, "for (int n = %lld; n < %lld; n++)", (long long)columns.from / 8, (long long)columns.to / 8);
-  for (u32 i = 0; i < g->ahead.n; i++) read_ahead(g, &g->ahead.at[i]);
-  cu_remark(c, "#pragma unroll");
-  cu_open(c, "for (int e = 4 * n; e < 4 * n + 4; e%s)", step);
-}
-
-void cu_close_elems(MapGen *g) {
-  if (g->ahead.n) cu_close(g->c);
-  cu_close(g->c);
 }
 
 // ---- columns that something is done to

@@ -1,6 +1,7 @@
-// mma.c - products: one wgmma for each 64 rows, 256 columns and 32 bytes of the contracted index (PTX ISA
-// 9.0, wgmma.mma_async), all unrolled, one commit group a statement. Tiles are tied before the fence that
-// precedes the issue and after the wait: their registers are the tensor cores' in between.
+// mma.c - products: one wgmma for each 64 rows, 256 columns and 32 bytes of the contracted index
+// (PTX ISA 9.0, wgmma.mma_async), all unrolled, one commit group a statement. Tiles are tied before
+// the fence that precedes the issue and after the wait: their registers are the tensor cores' in
+// between. Called by frame.c and tie.c; calls wait.c for the fence before a product, and tile.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 

@@ -1,6 +1,7 @@
-// name.c - what of the schedule's own text may stand in emitted text, and in what form: names, comments, paths.
-// In: anything that a schedule or its path may hold. Out: one identifier a name, comments that end where they
-// should, string literals.
+// name.c - what of the schedule's own text may stand in emitted text, and in what form: names,
+// comments, paths. In: anything that a schedule or its path may hold. Out: one identifier a name,
+// comments that end where they should, string literals. Called by all; calls no other file of the
+// emitter.
 #include "compiler/emit/emit.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
-// ring.c - rings, copies and turns. A ring's barriers lie together: full[stages], empty[stages]. Each
-// role keeps, for each ring that it takes part in, a cursor (stage and parity); its n-th fill meets its n-th
-// wait because both count in the same way.
+// ring.c - rings, copies and turns. A ring's barriers lie together: full[stages], empty[stages].
+// Each role keeps, for each ring that it takes part in, a cursor (stage and parity); its n-th fill
+// meets its n-th wait because both count in the same way. Called by frame.c and grid.c; calls
+// wait.c, block.c, and tile.c for stages.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
@@ -321,18 +322,6 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   }
 }
 
-void cu_meet(Cuda *c, const char *why) {
-  const Role *role = &c->k->role.at[c->r];
-  if (c->single) return;
-  if (role->warps == 1) {
-    cu_line(c, "sc_warp_sync();");
-    return;
-  }
-  Txt id = cu_int(c, role->barrier);
-  if (role->instances > 1) id = cu_sum(c, id, instance);
-  cu_bar_sync(c, id, 128, WAIT_MEET, SC_NONE, why);
-}
-
 // The condition on the thread that arrives for others; NULL: there are no others.
 static const char *arriver(const Cuda *c, const Ins *ins) {
   const Role *role = &c->k->role.at[c->r];
@@ -413,20 +402,11 @@ void cu_copy_wait(Cuda *c, const Ins *ins) {
 
 // ---- turns over instances: a named barrier for each member; taking one is to meet there with whoever passes it on
 
-u32 cu_members(const Kernel *k, const Turn *t) {
-  u32 n = 0;
-  for (u32 i = 0; i < t->members; i++) n += k->role.at[t->member[i]].instances;
-  return n;
-}
-
 static u32 first_of(const Cuda *c, const Turn *t) {
   u32 n = 0;
   for (u32 i = 0; i < t->members && t->member[i] != c->r; i++) n += c->k->role.at[t->member[i]].instances;
   return n;
 }
-
-// Threads that meet at a member's barrier: its own and those of the member before. (All members have as many.)
-u32 cu_turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
 
 void cu_first_turns(Cuda *c) {
   for (u32 i = 0; i < c->k->turn.n; i++) {
@@ -440,6 +420,13 @@ void cu_first_turns(Cuda *c) {
 
 // ---- turns over CTAs: a counter for each key and each place on the other axes; its value says whose turn it is
 
+// Tiles along an axis, rounded up to whole clusters.
+static const char *axis_places(Cuda *c, u32 axis) {
+  const Axis *x = &c->k->axis.at[axis];
+  const char *n = cu_paren(c, cu_clusters(c, x), P_MUL + 1);
+  return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
+}
+
 static const char *counter(Cuda *c, const Ins *ins) {
   const Kernel *k = c->k;
   const Turn *t = &k->turn.at[ins->arg[0]];
@@ -448,7 +435,9 @@ static const char *counter(Cuda *c, const Ins *ins) {
   for (u32 i = 0; i < k->axis.n; i++) {
     if (i == t->axis) continue;
     Txt tile = {cu_axis(c, i), P_ATOM};
-    if (!first) tile = (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_axis_places(c, i), tile.s), P_ADD};
+    if (!first)
+      tile = (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), axis_places(c, i), tile.s),
+                   P_ADD};
     at = tile;
     first = false;
   }

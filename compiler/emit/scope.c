@@ -2,6 +2,7 @@
 // its register tiles and loops, a name each, and for each tile the operation before which it is
 // declared; of the schedule's uniform values and of what a thread knows about itself, declarations
 // of those that the role uses.
+// Called by frame.c and by statements; calls block.c, tile.c and expr.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
@@ -122,18 +123,12 @@ static bool has_name(const Kernel *k, const Let *l) {
   return !(e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE)) && sc_xop[e->op].arity;
 }
 
-static const char *axis_name(Cuda *c, u32 axis) {
-  return cu_text(c, "%s_tile", c->k->axis.at[axis].name);
-}
-
-const char *cu_axis(Cuda *c, u32 axis) { return cu_text(c, "$%s", axis_name(c, axis)); }
-
 // Names that the role declares where it uses them, besides those of its uniform values.
 static void count_names(Cuda *c) {
   static const char *const own[] = {"instance", "thread", "warp", "lane", "row0", "col0"};
   c->counted.n = c->of_kernel;
   for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
-  for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, axis_name(c, i));
+  for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, cu_axis_name(c, i));
 }
 
 void cu_name_role(Cuda *c) {
@@ -187,6 +182,13 @@ const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
 
 // ---- declarations of what is used, which is known at the end
 
+// Does each CTA (or cluster) have one tile, the one of its number?
+bool cu_one_tile(const Kernel *k) {
+  bool once = k->grid == GRID_PLAIN;
+  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
+  return once;
+}
+
 // The tile's place along the axes, and the schedule's own names for uniform values (`let last = …`).
 void cu_declare_uniforms(Cuda *c) {
   const Kernel *k = c->k;
@@ -201,7 +203,7 @@ void cu_declare_uniforms(Cuda *c) {
   }
   Stmt *axes = cu_begin(c);
   for (u32 i = 0; i < k->axis.n; i++) {
-    const char *name = axis_name(c, i);
+    const char *name = cu_axis_name(c, i);
     if (!cu_used(c, name)) continue;
     if (!axes->first && k->grid != GRID_DYNAMIC)
       cu_var(c, "const auto at = $%s_place_of(args, %s);", c->function,

@@ -4,6 +4,7 @@
 // A name that is declared only where it is used (Name) stands as "$name" in every text. Placing a
 // text in a statement counts its names and takes the '$' away; a text that is made and not placed
 // counts for nothing.
+// Called by all that write code; calls name.c.
 #include "compiler/emit/emit.h"
 
 #include <assert.h>

@@ -1,9 +1,11 @@
-// tie.c - tiles that a wait hands back without naming them. `wait o` ends older products, too. What is done with
-// their tiles after it depends, for a compiler of C, on their issue and not on the wait, so it might be begun before it.
-// A tile is tied at a wait that names it and at the next product into it; any other that is handed back is loose, and is
-// tied where threads touch it next. So loops that only add to it pay nothing.
+// tie.c - tiles that a wait hands back without naming them. `wait o` ends older products, too. What
+// is done with their tiles after it depends, for a compiler of C, on their issue and not on the
+// wait, so it might be begun before it. A tile is tied at a wait that names it and at the next
+// product into it; any other that is handed back is loose, and is tied where threads touch it next.
+// So loops that only add to it pay nothing.
 //
 // In: a checked role. Out: Cuda.loose, by forward data flow over its code.
+// Called by frame.c; calls mma.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 

@@ -1,7 +1,8 @@
 // tile.c - where the elements of tiles are: which thread and register, which byte of a stage, which
-// element of a tensor. Register tiles [64 b, n] take the layout of the wgmma accumulator, so that they meet
-// products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 % 2), column
-// 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment).
+// element of a tensor. Register tiles [64 b, n] take the layout of the wgmma accumulator, so that
+// they meet products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 %
+// 2), column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Called by
+// statements and by expr.c, which it calls for positions; calls inside.c, stmt.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 

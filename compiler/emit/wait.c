@@ -1,12 +1,16 @@
-// wait.c - everything at which one role waits for another: mbarriers, named barriers, turns over CTAs. With
-// --debug-waits none of them can wait for ever. A wait that is late writes down where it stood and is over, so that
-// the launch ends; the host tells of it. For that
-//   - each wait has entries of its own in `waits`, one for each warp of the CTA (WaitSite, in passes.h, is the key),
+// wait.c - everything at which one role waits for another: mbarriers, named barriers, turns over
+// CTAs; and what the plan puts before an operation. With --debug-waits none of them can wait for
+// ever. A wait that is late writes down where it stood and is over, so that the launch ends; the
+// host tells of it. For that
+//   - each wait has entries of its own in `waits`, one for each warp of the CTA (WaitSite, in
+//     passes.h, is the key),
 //   - cursors count a barrier's generations, of which the parity is the lowest bit,
-//   - named barriers, whose waits nothing can end, become mbarriers behind the rest of shared memory,
-//   - roles leave their loops over tiles once a wait was given up. What is then still waited for, the end of the
-//     cluster's CTAs, needs nothing but that each role ends.
+//   - named barriers, whose waits nothing can end, become mbarriers behind the rest of shared
+//     memory,
+//   - roles leave their loops over tiles once a wait was given up. What is then still waited for,
+//     the end of the cluster's CTAs, needs nothing but that each role ends.
 // Without it, nothing of this is written.
+// Called by frame.c and by statements; calls expr.c and stmt.c.
 #include "compiler/emit/emit.h"
 
 // ---- the key to what is written down
@@ -57,6 +61,16 @@ void cu_bar_arrive(Cuda *c, const char *condition, Txt id, u32 threads, const ch
   cu_note(c, why);
 }
 
+u32 cu_members(const Kernel *k, const Turn *t) {
+  u32 n = 0;
+  for (u32 i = 0; i < t->members; i++) n += k->role.at[t->member[i]].instances;
+  return n;
+}
+
+// Threads that meet at a member's barrier: its own and those of the member before. (All members
+// have as many.)
+u32 cu_turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
+
 static bool has_named(const Cuda *c) { return c->options.debug_waits && c->k->named > 1; }
 
 static void init_named(Cuda *c, u32 first, u32 n, u32 threads, const char *what) {
@@ -102,6 +116,28 @@ void cu_count_named(Cuda *c) {
 }
 
 u32 cu_smem(const Cuda *c) { return has_named(c) ? cu_named(c->k) + 8 * c->k->named : c->k->smem; }
+
+// ---- the threads of an instance
+
+void cu_meet(Cuda *c, const char *why) {
+  const Role *role = &c->k->role.at[c->r];
+  if (c->single) return;
+  if (role->warps == 1) {
+    cu_line(c, "sc_warp_sync();");
+    return;
+  }
+  Txt id = cu_int(c, role->barrier);
+  if (role->instances > 1) id = cu_sum(c, id, (Txt){"$instance", P_NAME});
+  cu_bar_sync(c, id, 128, WAIT_MEET, SC_NONE, why);
+}
+
+// What the plan puts before an operation. Each has its own written once (by statement, or where a
+// product or a hand-over has it among lines of its own), and `ordered` says so.
+void cu_order(Cuda *c, const Ins *ins, const char *why) {
+  if (ins->plan.fence) cu_line(c, ins->plan.global ? "sc_fence_async_all();" : "sc_fence_async();");
+  if (ins->plan.sync) cu_meet(c, why);
+  c->ordered = true;
+}
 
 // ---- turns over CTAs
 

@@ -1,5 +1,7 @@
-// write.c - where the values of an element-wise statement go: registers, stages, tensors. By as many bytes at once
-// as lie side by side: 16 by 16 blocks of a stage (stmatrix, ldmatrix), rows of a tensor, a thread's fours of a workspace.
+// write.c - where the values of an element-wise statement go: registers, stages, tensors. By as
+// many bytes at once as lie side by side: 16 by 16 blocks of a stage (stmatrix, ldmatrix), rows of
+// a tensor, a thread's fours of a workspace. Called by map.c; calls elems.c for the loop, tile.c
+// and inside.c for places, expr.c.
 #include "compiler/emit/emit.h"
 
 // ---- registers
