@@ -30,7 +30,7 @@ BESIDE = {
 # struck.
 CIRCLES = [
     ("compiler/emit", "expr.c inside.c tile.c"),  # an element's position is an expression, too
-    ("compiler/flow", "derive.c report.c ring.c step.c tensor.c walk.c"),
+    ("compiler/flow", "report.c ring.c step.c tensor.c walk.c"),
     ("compiler/ir", "wellformed.c wellformed_code.c"),
     ("compiler/layout", "layout.c move.c"),
     ("compiler/lower", "def.c expr.c view.c"),  # positions and arguments are expressions, too
