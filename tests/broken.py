@@ -73,7 +73,7 @@ BREAKAGES = [
              "if (reads_shifted(g, dst)) shifted", "if (false && reads_shifted(g, dst)) shifted", ["model dealt"]),
     Breakage("an acquire expects the bytes of half its copies", "compiler/flow/derive.c",
              "ins->plan.bytes = (u32)fill.bytes;", "ins->plan.bytes = (u32)fill.bytes / 2;", ["model gemm"]),
-    Breakage("a tensor map's swizzle of 64 bytes", "runtime/cuda/params.c",
+    Breakage("a tensor map's swizzle of 64 bytes", "runtime/cuda/table.c",
              "part->swizzle == 64 ? 2", "part->swizzle == 64 ? 3", ["model forms"]),
     Breakage("the columns of a fragment that stmatrix writes", "compiler/emit/write.c",
              '"16 * n + 8 * ($lane >> 4)"', '"16 * n + 8 * ($lane >> 3 & 1)"', ["model gemm_pingpong"]),

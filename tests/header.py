@@ -2,14 +2,16 @@
 """C headers: each kernel and sequence of schedules/ and of tests/corpus as a header compiles without a warning, as C99
 and as C++17, with nothing but a few declarations of the driver (tests/header/cuda.h; with the toolkit's cuda.h too
 where there is one), and its functions ask the driver for what the library's own launcher does: the same maps,
-arguments, grids and workspaces, in the same order.
+arguments, grids and workspaces, in the same order. Both go by one launcher: what they ask for is held to
+tests/golden/launches.txt, a line for each kernel; --update writes it.
 
-  header.py --schedc build/schedc --expect build/tests/expect_launch [FILE …]
+  header.py --schedc build/schedc --expect build/tests/expect_launch [--update] [FILE …]
 
 Where there is no NVRTC, the kernels are counted as skipped.
 """
 import argparse
 import glob
+import hashlib
 import os
 import re
 import subprocess
@@ -18,6 +20,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+GOLDEN = os.path.join(HERE, "golden", "launches.txt")
 TOOLKIT = os.path.join(os.environ.get("CUDA_HOME") or "/usr/local/cuda", "include")
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
 LANGUAGES = [("c", "-std=c99"), ("c++", "-std=c++17")]
@@ -32,7 +35,6 @@ def run(*command):
 def interface(header):
     """Tensors with their extents, dimensions and scalars of a header's arguments."""
     fields = re.search(r"typedef struct \w+_args \{(.*?)\n\} ", header, re.S).group(1)
-    fields = fields.split("/* Not the caller's")[0]
     tensors = {name: shape for name, shape in re.findall(r"CUdeviceptr (\w+);\s*/\* \w+\[(.*?)\], ", fields)}
     dims = re.findall(r"^\s*int64_t (\w+);", fields, re.M)
     scalars = re.findall(r"^\s*(float|int32_t) (\w+);", fields, re.M)
@@ -94,21 +96,21 @@ static int counters(NAME_kernel *k) {
   CUdeviceptr first, other, at;
   char *stream = NULL;
   int i;
-  if (NAME_counter(k, NULL, &first) || NAME_counter(k, (CUstream)(stream + 1), &other) || first == other) return 1;
+  if (scl_counter(&k->kernel, NULL, &first) || scl_counter(&k->kernel, (CUstream)(stream + 1), &other) || first == other) return 1;
   for (i = 0; i < 1000; i++)
-    if (NAME_counter(k, NULL, &at) || at != first) return 2;
+    if (scl_counter(&k->kernel, NULL, &at) || at != first) return 2;
   for (i = 2; i < 256; i++)
-    if (NAME_counter(k, (CUstream)(stream + i), &at) || at == first || at == other) return 3;
-  if (NAME_counter(k, NULL, &at) || at != first) return 4;
-  if (NAME_counter(k, (CUstream)(stream + 256), &at) || at != other) return 5;
+    if (scl_counter(&k->kernel, (CUstream)(stream + i), &at) || at == first || at == other) return 3;
+  if (scl_counter(&k->kernel, NULL, &at) || at != first) return 4;
+  if (scl_counter(&k->kernel, (CUstream)(stream + 256), &at) || at != other) return 5;
   for (capturing = 1, other = at, i = 0; i < 3840; i++, other = at)
-    if (NAME_counter(k, NULL, &at) || at == first || at == other) return 6;
+    if (scl_counter(&k->kernel, NULL, &at) || at == first || at == other) return 6;
   return capturing = 0;
 }
 """
 
 
-def check(args, folder, path, kernel):
+def check(args, folder, path, kernel, golden):
     """None: no NVRTC; else what is wrong."""
     header = os.path.join(folder, kernel + ".h")
     done = run(args.schedc, "build", path, kernel, "--lenient", "-o", header)
@@ -123,17 +125,22 @@ def check(args, folder, path, kernel):
     expected, cases = [], []
     for sizes, pad in trials(tensors, dims):
         words, code = arguments(tensors, sizes, scalars, pad)
-        code.append("a.workspace = 0x6000000;" if "workspace;" in text else "")
+        code.append("a.workspace = 0x6000000;" if f"{name}_workspace(" in text else "")
         done = run(args.expect, path, kernel, *words)
         if done.returncode:
             return f"expect_launch {words}: {done.stdout}"
         functions, asked = done.stdout.split("\n", 1)
         expected.append(asked)
         cases.append(" ".join(code))
+    name_of_all, digest = f"{os.path.relpath(path, ROOT)} {kernel}", hashlib.sha256("".join(expected).encode()).hexdigest()[:16]
+    if args.update:
+        golden[name_of_all] = digest
+    elif golden.get(name_of_all, digest) != digest:
+        return "it asks the driver for something else than before (--update, if that is meant)"
     with open(source, "w", encoding="utf-8") as f:
-        counters = COUNTERS.replace("NAME", name) if f"{name}_counter(" in text else ""
+        counters = COUNTERS.replace("NAME", name) if "{SCL_PUT_COUNTER" in text else ""
         call = "if (argc == 1) return counters(&k);\n  " if counters else ""
-        size = f"{name}_workspace(&a)" if "workspace;" in text else "(size_t)0"
+        size = f"{name}_workspace(&a)" if f"{name}_workspace(" in text else "(size_t)0"
         f.write(f'#include "{header}"\n#include <stdlib.h>\n#include <stdio.h>\n{counters}'
                 f"int main(int argc, char **argv) {{\n  {name}_kernel k;\n  {name}_args a;\n  memset(&a, 0, sizeof a);\n"
                 f"  switch (argc > 1 ? atoi(argv[1]) : 0) {{\n"
@@ -172,8 +179,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", required=True)
     parser.add_argument("--expect", required=True)
+    parser.add_argument("--update", action="store_true")
     parser.add_argument("files", nargs="*", default=files)
     args = parser.parse_args()
+    with open(GOLDEN, encoding="utf-8") as f:
+        golden = dict(line.rsplit(" ", 1) for line in f.read().splitlines())
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("SCHEDC_CACHE", os.path.join(folder, "cache"))  # nobody else's machine code
@@ -183,10 +193,13 @@ def main():
             print(f"FAIL --debug-waits: exit code {done.returncode}: {done.stdout}")
         for path in args.files:
             for kernel in re.findall(r"^(?:kernel|sequence)\s+(\w+)", open(path, encoding="utf-8").read(), re.M):
-                wrong = check(args, folder, path, kernel)
+                wrong = check(args, folder, path, kernel, golden)
                 passed, failed, skipped = passed + (wrong == ""), failed + bool(wrong), skipped + (wrong is None)
                 if wrong:
                     print(f"FAIL {os.path.basename(path)} {kernel}: {wrong}")
+    if args.update:
+        with open(GOLDEN, "w", encoding="utf-8") as f:
+            f.write("".join(f"{name} {digest}\n" for name, digest in sorted(golden.items())))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 

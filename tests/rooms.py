@@ -39,7 +39,6 @@ CIRCLES = [
     ("runtime/cpu", "async.c clock.c deadlock.c global.c heard.c machine.c program.c role.c "
                     "touch.c view.c"),
     ("runtime/cuda", "device.c measure.c"),
-    ("runtime/cuda", "header.c header_step.c"),
 ]
 # Of a file on the map: its room; the number of the heading, as the rooms of one heading do not know
 # each other; its row.

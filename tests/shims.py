@@ -79,7 +79,7 @@ class Shim:
         self.tensors, self.dims, self.scalars = header.interface(text)
         with open(source, "w", encoding="utf-8") as file:
             file.write(text_of(unit, (self.tensors, self.dims, self.scalars)))
-            file.write((WITH_WORKSPACE if "workspace;" in text else WITHOUT).replace("NAME", unit))
+            file.write((WITH_WORKSPACE if f"{unit}_workspace(" in text else WITHOUT).replace("NAME", unit))
         succeed(compiler, "-std=c99", "-O1", "-fPIC", "-shared", "-I", "tests/header", source, "-o", library)
         ctypes.CDLL(driver, mode=ctypes.RTLD_GLOBAL)  # has what the library does not define
         self.so = ctypes.CDLL(library)

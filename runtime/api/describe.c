@@ -15,7 +15,7 @@ typedef struct Describer {
   size_t dim_count;
   Str *out;            // text
   Json *json;          // JSON
-  LaunchValue *value;  // of each expression of k
+  SclValue *value;  // of each expression of k
 } Describer;
 
 // What one operation does, once.
@@ -87,7 +87,7 @@ static void put_operands(Str *out, const Kernel *k, const Ins *ins) {
 
 // The trips of a loop; false: not known from the dimensions given.
 static bool trips(const Describer *d, const Ins *ins, i64 *n) {
-  LaunchValue from = d->value[ins->arg[1]], to = d->value[ins->arg[2]];
+  SclValue from = d->value[ins->arg[1]], to = d->value[ins->arg[2]];
   if (ins->arg[1] && !from.known) return false;
   if (ins->arg[2] && !to.known) return false;
   if (__builtin_sub_overflow(to.i, from.i, n)) return false;
@@ -106,9 +106,9 @@ static void evaluate(Describer *d) {
       known[i] = true;
     }
   }
-  d->value = NEWS(d->sc, LaunchValue, k->expr.n + 1);
+  d->value = NEWS(d->sc, SclValue, k->expr.n + 1);
   LaunchKnown in = {dim, known, NULL, none};
-  sc_launch_values(k, &in, d->value);
+  sc_launch_values(d->sc, k, &in, d->value);
 }
 
 // Work of a role's tile, all ifs taken; false: some trip count is not known.

@@ -84,7 +84,7 @@ typedef struct CallJob {
 
 static schedc_status plan(Sc *sc, void *arg) {
   CallJob *j = arg;
-  const LaunchPlan *p = sc_plan(sc, &j->l->loaded, &j->call);
+  const SclPlan *p = sc_plan(sc, &j->l->loaded, &j->call);
   j->bytes = p ? p->bytes : 0;
   return p ? SCHEDC_OK : SCHEDC_EINPUT;
 }

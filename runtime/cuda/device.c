@@ -62,11 +62,11 @@ schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
 }
 
 static const Buf *buf_of(const GpuJob *j, u32 tensor) {
-  return &j->k->buf.at[j->loaded.tensor[tensor]];
+  return &j->k->buf.at[j->loaded.tabled.tensor[tensor]];
 }
 
 static TensorRef *host_of(const GpuJob *j, u32 tensor) {
-  return &j->host->buf[j->loaded.tensor[tensor]];
+  return &j->host->buf[j->loaded.tabled.tensor[tensor]];
 }
 
 static u64 address(const GpuJob *j, u32 tensor) {
@@ -114,7 +114,7 @@ static const char *load(Gpu *g, Sc *sc, GpuJob *j) {
   const char *wrong = sc_load(&j->loaded, &g->d);
   if (wrong) return wrong;
   j->call = (LaunchCall){.tensor = j->tensor, .scalar = j->host->arg};
-  const LaunchPlan *p = sc_plan(sc, &j->loaded, &j->call);
+  const SclPlan *p = sc_plan(sc, &j->loaded, &j->call);
   if (!p) return "";
   j->call.workspace_bytes = p->bytes;
   int e = p->bytes ? g->d.cuMemAlloc(&j->call.workspace, p->bytes) : 0;
@@ -172,7 +172,7 @@ static const char *repeat(Gpu *g, Sc *sc, GpuJob *j, void *room) {
   const char *wrong = once(g, sc, j);
   bool same = true;
   for (u32 i = 0; i < j->loaded.tensors && !wrong; i++) {
-    if (!is_written(j, i) || j->unordered[j->loaded.tensor[i]]) continue;
+    if (!is_written(j, i) || j->unordered[j->loaded.tabled.tensor[i]]) continue;
     wrong = read_back(g, sc, j, i, room);
     same &= !wrong && memcmp(room, host_of(j, i)->at, storage(j, i)) == 0;
   }

@@ -8,12 +8,29 @@
 #include "compiler/passes.h"
 #include "runtime/run.h"
 
-// CUlaunchConfig: a launch whose attributes are those that the kernel was built with.
-typedef struct ClusterLaunch {
-  unsigned grid[3], block[3], shared;
-  void *stream, *attributes;
-  unsigned attribute_count;
-} ClusterLaunch;
+// Of the driver's cuda.h, what launcher.c needs, with the types of driver.def.
+typedef int CUresult, CUdevice, CUstreamCaptureStatus, CUtensorMapDataType, CUtensorMapSwizzle;
+typedef void *CUmodule, *CUfunction, *CUstream;
+typedef u64 CUdeviceptr, cuuint64_t;
+typedef unsigned cuuint32_t;
+typedef struct __attribute__((aligned(64))) CUtensorMap {
+  unsigned char bytes[128];
+} CUtensorMap;
+typedef struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+  CUstream hStream;
+  void *attrs;
+  unsigned numAttrs;
+} CUlaunchConfig;
+enum {
+  CUDA_SUCCESS = 0,
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_STREAM_CAPTURE_STATUS_NONE = 0,
+  CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
+  CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
+  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0
+};
 
 // driver.c: the driver's functions.
 typedef struct Driver {
@@ -29,124 +46,69 @@ const char *sc_driver_open(Sc *sc, Driver *d);
 void sc_driver_close(Driver *d);
 const char *sc_driver_error(const Driver *d, int error);
 
+#include "runtime/cuda/launcher.h"
+
 // range.c: do all integers of the kernel's code fit in 32 bits under these dimensions? False after
 // a report.
 bool sc_range(Sc *sc, const Kernel *k, const Binding *b);
 
-// fit.c: what the emitted code takes for granted of its tensors, whose addresses are the device's.
-// False after reports.
-bool sc_fit(Sc *sc, const Kernel *k, const CudaText *text, const Binding *b);
-u64 sc_align_mask(const Kernel *k, const CudaText *text, u32 buf);  // address bits that must be 0
-
-// How large a launch is.
-typedef struct Grid {
-  i64 tiles;
-  u32 ctas;
-} Grid;
-// `room`: clusters (CTAs, where there are none) that a grid of fewer than its tiles has at most. False after a report.
-bool sc_grid(Sc *sc, const Kernel *k, const Binding *b, u32 room, Grid *out);
-// Counters of a turn over CTAs. False after a report.
-bool sc_turn_counters(Sc *sc, const Kernel *k, const Binding *b, u32 turn, i64 *n);
-
-// params.c: the parameters of a kernel. What cuTensorMapEncodeTiled gets for a map, innermost
-// dimension first.
-typedef struct MapShape {
-  u64 extent[5], stride[5];  // stride[0] is not passed
-  u32 box[5];
-  int type, swizzle;
-  bool empty;  // the tensor has no elements: the map's address is a stand-in
-} MapShape;
-void sc_map_shape(const Kernel *k, const TmaMap *m, const TensorRef *ref, MapShape *out);
-// Where an address goes in an argument block.
-typedef enum SlotKind { SLOT_TENSOR, SLOT_COUNTER, SLOT_TURN, SLOT_WAITS } SlotKind;
-typedef struct ArgSlot {
-  u8 kind;
-  u32 ref;     // tensor: buf; turn: its number
-  u32 offset;  // in the block
-} ArgSlot;
-size_t sc_arg_bytes(const Kernel *k, const CudaText *text);
-// Everything but addresses, which go where slot[] says (room: k->buf.n + k->turn.n + 2). Returns
-// their number.
-u32 sc_pack(const Kernel *k, const CudaText *text, const Binding *b, i64 tiles, unsigned char *args,
-            ArgSlot *slot);
+// table.c: the table of a kernel or sequence, whose text this is.
+typedef struct Tabled {
+  SclTable table;
+  const u32 *tensor;  // the bufs that its tensors are
+  const Span *where;  // by node: what needs it
+} Tabled;
+void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out);
+// The kernel that step i launches, and its text.
+static inline const Kernel *sc_step_kernel(const Kernel *k, u32 i) {
+  return k->launch.n ? k->launch.at[i].kernel : k;
+}
+static inline const CudaText *sc_step_text(const CudaText *text, u32 i) {
+  return text->step ? text->step[i] : text;
+}
 
 // header.c: a C header with the machine code and functions that load and launch it: a kernel, or a whole sequence.
 // False after reports.
 bool sc_header(Str *out, const Kernel *k, const CudaText *text, const Binary *cubin);
 
 // load.c: a kernel or sequence, built, and loaded on a CUDA context.
-typedef struct __attribute__((aligned(64))) Map128 {
-  unsigned char bytes[128];
-} Map128;
-typedef struct LoadedStep {  // a kernel of it
-  const Kernel *k;
-  const Launch *launch;  // of the sequence, or NULL
-  const CudaText *text;
-  const void *code;
-  void *module, *function;
-  size_t arg_bytes;
-  u32 room;  // clusters, or CTAs, that the GPU holds at once, one CTA a multiprocessor
-} LoadedStep;
-
-typedef struct StepPlan {
-  Grid grid;
-  Map128 *map;
-  u64 *map_at;  // the address that map[i] has; 0: a stand-in for no elements
-  unsigned char *args;
-  ArgSlot *slot;
-  u32 slots;
-  size_t *turn;  // where the counters of each turn are in the workspace
-} StepPlan;
 
 // What one set of shapes, strides and scalars comes to: only addresses change from launch to
 // launch.
 typedef struct LaunchPlan {
-  u64 used;              // when last; 0: never filled
-  i64 *shape, *stride;   // the key: SC_MAX_RANK for each tensor …
-  double *scalar;        // … and the scalars (NaN: default)
-  size_t *offset;        // of each workspace (by buf), in the caller's
-  size_t zeroed, bytes;  // the first part is set to 0 by each launch; all
-  StepPlan *step;
+  u64 used;             // when last; 0: never filled
+  i64 *shape, *stride;  // the key: SC_MAX_RANK for each tensor …
+  double *scalar;       // … and the scalars (NaN: default)
+  SclPlan plan;
 } LaunchPlan;
-
-// Tile counters of dynamic grids: one for each stream that launches, and of those that are captured
-// one for each launch, in turn.
-enum { PLANS = 8, STREAMS = 256, CAPTURES = 3840, COUNTER_BYTES = 4, WORKSPACE_ALIGN = 256 };
-typedef struct StreamCounter {
-  u64 id, used;  // the stream, and when last; 0: never
-} StreamCounter;
+enum { PLANS = 8 };
 
 typedef struct Loaded {
   Sc *sc;  // owns everything below but the device's
   const Kernel *k;
-  u32 *tensor;  // bufs that are arguments, in order
-  u32 tensors;
-  LoadedStep *step;  // in launch order
-  u32 steps;
+  const CudaText *text;
+  const void *code;
   const char *log;  // NVRTC's and ptxas's
+  Tabled tabled;
+  u32 tensors;  // that are arguments: the table's first
   // once it is loaded
   const Driver *d;
   void *context;
-  u32 sms;
-  u64 device;    // one allocation: zeros, a place for writes that mean nothing, counters
-  u32 captured;  // launches, so far
-  StreamCounter stream[STREAMS];
+  SclKernel kernel;
+  SclLoaded *function;
   u32 *waits;  // debug waits: what expired, seen from the host; NULL: off
-  u64 waits_device;
   u64 clock;
   LaunchPlan plan[PLANS];
-  u64 *address;  // scratch of a launch: by buf
-  void **param;  // … the parameters of a kernel
+  const SclPlan *last;  // launched
+  SclGiven *given;      // scratch of a launch
 } Loaded;
-enum { ZERO_AT = 0, SINK_AT = 256, COUNTERS_AT = 512 };
 
-// Everything but machine code: the text of each kernel, the order of arguments. False after reports.
+// Everything but machine code: the text, the table. False after reports.
 bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *out);
 // Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
 schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.
 const char *sc_load(Loaded *l, const Driver *d);
-int sc_zero_counters(const Loaded *l);  // and waits until they are; the driver's error
 void sc_unload(Loaded *l);
 
 // launch.c
@@ -158,8 +120,12 @@ typedef struct LaunchCall {
   size_t workspace_bytes;
 } LaunchCall;
 // The plan for these shapes: remembered, or worked out after every check. NULL after reports.
-const LaunchPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call);
+const SclPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call);
 schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call);
+
+// refuse.c: why launcher.c launched nothing, as a report; and why it loaded nothing, as a text.
+schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *r);
+const char *sc_not_loaded(const Loaded *l, const SclRefusal *r);
 
 // waits.c: after the launches have ended: SCHEDC_EFAULT, after reports, if a wait was given up.
 schedc_status sc_report_waits(Sc *sc, Loaded *l);

@@ -1,87 +1,67 @@
-// header.c - a kernel or sequence as a C header: its machine code, and functions that load and
-// launch it with nothing but the driver. In: what the launcher goes by (tensor maps, the order of
-// arguments, the grid). Out: C99, also good as C++. The functions do what load.c and launch.c do,
-// with everything that is known when they are written as a constant; dimensions and strides are the
-// caller's.
-#include "runtime/cuda/header.h"
+// header.c - a kernel or sequence as a C header: its machine code, the table that a launch goes by,
+// and launcher.c, with functions of the kernel's own name around it. In: the kernel, its text and
+// machine code. Out: C99, also good as C++, that needs nothing but the driver. launcher.c stands
+// once in a program that includes several headers.
+#include "runtime/cuda/gpu.h"
+#include "runtime/data/launchvalue.h"
 
 #include <string.h>
 
-void hd_put(Header *h, const char *fmt, ...) {
+static const unsigned char launcher[] = {
+#include "launcher_text.inc"
+};
+
+typedef struct Header {
+  Sc *sc;
+  Str *out;
+  const char *name;  // what all names here begin with
+  const Kernel *k;
+  const CudaText *text;
+  Tabled tabled;
+} Header;
+
+static void put(Header *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put(Header *h, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   str_puts(h->out, sc_vprintf(h->sc, fmt, ap));
   va_end(ap);
 }
 
-const char *hd_field(const Header *h, Sym name) { return sc_cuda_name(h->sc, name); }
+static const char *field(const Header *h, Sym name) { return sc_cuda_name(h->sc, name); }
 
-// What is written: a kernel, or a sequence's kernels, each once.
-typedef struct Whole {
-  const Kernel *k;
-  const CudaText *text;
-  u32 launches;
-  u32 *function;  // of each launch: which one
-  u32 functions;
-  bool workspace, dynamic;  // it needs one; a grid is
-  bool clusters;            // of some grid of clusters there may be fewer than tiles
-} Whole;
-
-static const Kernel *kernel_at(const Whole *w, u32 launch) {
-  return w->k->launch.n ? w->k->launch.at[launch].kernel : w->k;
+static bool has_workspace(const Header *h) {
+  return h->tabled.table.turns || h->tabled.table.tensors > h->tabled.table.given;
 }
 
-static Whole look(Sc *sc, const Kernel *k, const CudaText *text) {
-  Whole w = {.k = k, .text = text, .launches = k->launch.n ? k->launch.n : 1};
-  w.function = NEWS(sc, u32, w.launches);
-  for (u32 i = 0; i < w.launches; i++) {
-    u32 j = 0;
-    while (kernel_at(&w, j) != kernel_at(&w, i)) j++;
-    w.function[i] = j < i ? w.function[j] : w.functions++;
-    w.workspace |= hd_has_turns(kernel_at(&w, i));
-    w.clusters |= hd_asks_for_room(kernel_at(&w, i));
-    w.dynamic |= kernel_at(&w, i)->grid == GRID_DYNAMIC;
-  }
-  for (u32 i = 0; i < k->buf.n; i++) w.workspace |= k->buf.at[i].workspace;
-  return w;
-}
+// ---- what cannot be said
 
-static bool is_first(const Whole *w, u32 launch) {
-  for (u32 i = 0; i < launch; i++) {
-    if (w->function[i] == w->function[launch]) return false;
+static bool can_be_said(const Header *h) {
+  for (u32 i = 1; i < h->tabled.table.nodes; i++) {
+    const SclNode *n = &h->tabled.table.node[i];
+    const char *what = n->op == SCL_LOAD                             ? "an element of a tensor"
+                       : !strcmp(sc_xop[n->op].sig, "rr")            ? "a function of reals"
+                       : n->op == SCL_REAL && n->real - n->real != 0 ? "an infinite number"
+                                                                     : NULL;
+    if (!what) continue;
+    sc_report(h->sc, D_G_HEADER, h->tabled.where[i],
+              "a C header cannot say %s, which this depends on", what);
+    return false;
   }
   return true;
 }
 
-// What follows is about the kernel or sequence as a whole …
-static void turn_to_whole(Header *h, const Whole *w) {
-  h->k = w->k;
-  h->text = w->text;
-  h->name = h->file;
-}
-
-// … or about the kernel of a launch.
-static void turn_to_step(Header *h, const Whole *w, u32 launch) {
-  turn_to_whole(h, w);
-  h->number = w->function[launch];
-  if (!w->k->launch.n) return;
-  h->k = kernel_at(w, launch);
-  h->text = w->text->step[launch];
-  h->name = sc_printf(h->sc, "%s_%s", h->file, h->text->name);
-}
-
 // ---- the interface
 
-static void comment(Header *h, const Whole *w) {
-  const char *n = h->file;
-  hd_put(h, "/* %s for NVIDIA Hopper (sm_90a), built by schedc %s from ", n, schedc_version());
+static void comment(Header *h) {
+  const char *n = h->name;
+  put(h, "/* %s for NVIDIA Hopper (sm_90a), built by schedc %s from ", n, schedc_version());
   sc_cuda_origin(h->out, h->k);
-  hd_put(h, ".\n");
+  put(h, ".\n");
   for (u32 i = 0; i < h->k->launch.n; i++)
-    hd_put(h, "%s%s", i ? ", " : " * Launches in this order: ", kernel_at(w, i)->name);
-  if (h->k->launch.n) hd_put(h, ".\n");
-  hd_put(
-      h,
+    put(h, "%s%s", i ? ", " : " * Launches in this order: ", h->k->launch.at[i].kernel->name);
+  if (h->k->launch.n) put(h, ".\n");
+  put(h,
       " * It needs the CUDA driver alone: cuda.h of the toolkit (12.0 or newer), and -lcuda.\n"
       " *\n"
       " *   %s_kernel kernel;  CUresult e = %s_load(&kernel);       on the current context\n"
@@ -98,357 +78,241 @@ static void comment(Header *h, const Whole *w) {
       n, n, n, n, n);
 }
 
-static void tensor_field(Header *h, u32 i) {
-  const Buf *b = &h->k->buf.at[i];
+static void tensor_field(Header *h, const Buf *b) {
   static const char *const how[] = {"", "read", "written", "read and written"};
   Str shape = {.sc = h->sc};
   for (u32 d = 0; d < b->rank; d++) {
     if (d) str_puts(&shape, ", ");
     sc_print_infix(&shape, h->k, b->dim[d]);
   }
-  hd_put(h, "  CUdeviceptr %s;  /* %s[%s], %s */\n", hd_field(h, b->name), sc_elem[b->elem].text,
-         shape.at ? shape.at : "", how[b->dir & 3]);
+  put(h, "  CUdeviceptr %s;  /* %s[%s], %s */\n", field(h, b->name), sc_elem[b->elem].text,
+      shape.at ? shape.at : "", how[b->dir & 3]);
   if (b->rank)
-    hd_put(h, "  int64_t %s_stride[%u];  /* elements; the last is 1 */\n", hd_field(h, b->name),
-           b->rank);
+    put(h, "  int64_t %s_stride[%u];  /* elements; the last is 1 */\n", field(h, b->name), b->rank);
 }
 
-static void tensor_fields(Header *h, bool workspace) {
-  for (u32 i = 0; i < h->k->buf.n; i++) {
-    const Buf *b = &h->k->buf.at[i];
-    if (b->space == SP_TENSOR && b->workspace == workspace) tensor_field(h, i);
-  }
+static const Buf *buf_of(const Header *h, u32 tensor) {
+  return &h->k->buf.at[h->tabled.tensor[tensor]];
 }
 
-static void args_type(Header *h, const Whole *w) {
+static void args_type(Header *h) {
   const Kernel *k = h->k;
-  hd_put(h, "typedef struct %s_args {\n", h->file);
-  tensor_fields(h, false);
-  for (u32 i = 0; i < k->dim.n; i++) hd_put(h, "  int64_t %s;\n", hd_field(h, k->dim.at[i].name));
+  put(h, "typedef struct %s_args {\n", h->name);
+  for (u32 i = 0; i < h->tabled.table.given; i++) tensor_field(h, buf_of(h, i));
+  for (u32 i = 0; i < k->dim.n; i++) put(h, "  int64_t %s;\n", field(h, k->dim.at[i].name));
   for (u32 i = 0; i < k->arg.n; i++) {
     const Arg *a = &k->arg.at[i];
-    hd_put(h, "  %s %s;", a->elem == EL_I32 ? "int32_t" : "float", hd_field(h, a->name));
+    put(h, "  %s %s;", a->elem == EL_I32 ? "int32_t" : "float", field(h, a->name));
     if (a->init) {
-      hd_put(h, "  /* in the schedule ");
+      put(h, "  /* in the schedule ");
       sc_print_infix(h->out, k, a->init);
-      hd_put(h, " where it is not given */");
+      put(h, " where it is not given */");
     }
-    hd_put(h, "\n");
+    put(h, "\n");
   }
-  if (w->workspace)
-    hd_put(h,
-           "  CUdeviceptr workspace;  /* %s_workspace(args) bytes at a multiple of 256; one for "
-           "launches that may\n"
-           "                             overlap each; a launch sets what must be zero in it */\n",
-           h->file);
-  bool inside = false;
-  for (u32 i = 0; i < k->buf.n; i++) inside |= k->buf.at[i].workspace;
-  if (inside)
-    hd_put(h, "  /* Not the caller's: tensors in the workspace, which a launch places. */\n");
-  tensor_fields(h, true);
-  hd_put(h, "} %s_args;\n\n", h->file);
-}
-
-static void kernel_type(Header *h, const Whole *w) {
-  hd_put(h,
-         "typedef struct %s_kernel {\n"
-         "  CUmodule module;\n"
-         "  CUfunction function[%u];\n"
-         "  CUdeviceptr memory;  /* zeros, a place for writes that mean nothing, counters */\n"
-         "  int sms;\n",
-         h->file, w->functions);
-  if (w->clusters)
-    hd_put(h, "  int room[%u];  /* clusters at once, of each function */\n", w->functions);
-  if (w->dynamic)
-    hd_put(h,
-           "  unsigned captured;   /* launches */\n"
-           "  struct {\n"
-           "    unsigned long long id, used;\n"
-           "  } stream[%d];       /* each that launches has a counter; when last: 0 for never */\n"
-           "  unsigned long long clock;\n",
-           STREAMS);
-  hd_put(h, "} %s_kernel;\n\n", h->file);
+  if (has_workspace(h))
+    put(h,
+        "  CUdeviceptr workspace;  /* %s_workspace(args) bytes at a multiple of 256; one for "
+        "launches that may\n"
+        "                             overlap each; a launch sets what must be zero in it */\n",
+        h->name);
+  put(h, "} %s_args;\n\n", h->name);
 }
 
 static void code(Header *h, const Binary *cubin) {
   const unsigned char *at = cubin->at;
-  hd_put(h, "static const uint64_t %s_code[%zu] = {", h->file, (cubin->n + 7) / 8);
+  put(h, "static const uint64_t %s_code[%zu] = {", h->name, (cubin->n + 7) / 8);
   for (size_t i = 0; i < cubin->n; i += 8) {
     u64 word = 0;
     for (size_t b = 0; b < 8 && i + b < cubin->n; b++) word |= (u64)at[i + b] << 8 * b;
-    hd_put(h, i % 40 ? " 0x%llxu," : "\n  0x%llxu,", (unsigned long long)word);
+    put(h, i % 40 ? " 0x%llxu," : "\n  0x%llxu,", (unsigned long long)word);
   }
-  hd_put(h, "\n};\n\n");
+  put(h, "\n};\n\n");
 }
 
-static void arithmetic(Header *h, const Whole *w) {
-  const char *n = h->file;
-  hd_put(h, "static inline int64_t %s_min(int64_t x, int64_t y) { return x < y ? x : y; }\n", n);
-  hd_put(h, "static inline int64_t %s_max(int64_t x, int64_t y) { return x > y ? x : y; }\n", n);
-  hd_put(h,
-         "static inline int64_t %s_floordiv(int64_t x, int64_t y) {\n"
-         "  return y ? x / y - (x %% y != 0 && (x < 0) != (y < 0)) : 0;\n"
-         "}\n",
-         n);
-  hd_put(
-      h,
-      "static inline int64_t %s_floormod(int64_t x, int64_t y) { return x - %s_floordiv(x, y) * y; "
-      "}\n",
-      n, n);
-  hd_put(h,
-         "static inline int64_t %s_cdiv(int64_t x, int64_t y) { return -%s_floordiv(-x, y); }\n\n",
-         n, n);
-  if (w->workspace)
-    hd_put(h,
-           "/* -1: too large, or an operand is */\n"
-           "static inline int64_t %s_times(int64_t x, int64_t y) {\n"
-           "  return x < 0 || y < 0 || (y && x > (INT64_C(1) << 48) / y) ? -1 : x * y;\n"
-           "}\n\n",
-           n);
+// ---- the table
+
+static void begin(Header *h, const char *type, const char *part, u32 n) {
+  if (n) put(h, "static const %s %s_%s[] = {\n", type, h->name, part);
+  else put(h, "#define %s_%s NULL\n", h->name, part);
 }
 
-// ---- loading
+// Each row r of n of a part of the table t; C knows no array of none.
+#define EACH(type, part, n)  \
+  begin(h, #type, #part, n); \
+  for (const type *r = t->part; r < t->part + (n); r++)
+#define END(n) put(h, (n) ? "};\n" : "")
 
-// Grids that are not dynamic have no counters, but the zeros and the place for writes before them.
-static int device_bytes(const Whole *w) {
-  return COUNTERS_AT + (w->dynamic ? (STREAMS + CAPTURES) * COUNTER_BYTES : 0);
+static void values(Header *h, const SclTable *t) {
+  EACH(SclNode, node, t->nodes) {
+    put(h, "    {SCL_%s, %d, %u, %u, %u, INT64_C(%lld), ", sc_launch_op[r->op], r->of_reals, r->a, r->b,
+        r->c, (long long)r->number);
+    str_real(h->out, r->real);
+    put(h, "},\n");
+  }
+  END(1);
+  EACH(unsigned, require, t->requires_) put(h, "    %u,\n", *r);
+  END(t->requires_);
 }
 
-// As load.c's find_room.
-static void find_room(Header *h) {
-  hd_put(
-      h,
-      "/* Clusters that run at once: those that are launched may wait for each other. */\n"
-      "static inline CUresult %s_find_room(%s_kernel *k, int number, unsigned ctas, unsigned "
-      "threads, "
-      "unsigned bytes) {\n"
-      "  CUlaunchConfig launch;\n  CUresult e;\n"
-      "  memset(&launch, 0, sizeof launch);\n"
-      "  launch.gridDimX = ctas;\n  launch.blockDimX = threads;\n  launch.sharedMemBytes = bytes;\n"
-      "  launch.gridDimY = launch.gridDimZ = launch.blockDimY = launch.blockDimZ = 1;\n"
-      "  e = cuOccupancyMaxActiveClusters(&k->room[number], k->function[number], &launch);\n"
-      "  return e || k->room[number] ? e : CUDA_ERROR_INVALID_VALUE;\n"
+static void tensors(Header *h, const SclTable *t, const SclStep *last) {
+  static const char *const kind[] = {"GIVEN", "ZEROED", "WORKSPACE"};
+  EACH(SclTensor, tensor, t->tensors) {
+    const unsigned *d = r->dim;
+    put(h, "    {SCL_%s, %u, %u, {%u, %u, %u, %u, %u, %u}},  /* %s */\n", kind[r->kind], r->rank,
+        r->bytes, d[0], d[1], d[2], d[3], d[4], d[5], buf_of(h, (u32)(r - t->tensor))->name);
+  }
+  END(t->tensors);
+  EACH(SclUse, use, last->use.to) put(h, "    {%u, %u, %d},\n", r->tensor, r->align, r->copied);
+  END(last->use.to);
+  EACH(SclMap, map, t->maps) {
+    const int *d = r->dim;
+    const unsigned *b = r->box;
+    put(h, "    {%u, %d, %d, %d, %u, {%d, %d, %d, %d, %d}, {%u, %u, %u, %u, %u}},\n", r->tensor,
+        r->written, r->type, r->swizzle, r->panel, d[0], d[1], d[2], d[3], d[4], b[0], b[1], b[2],
+        b[3], b[4]);
+  }
+  END(t->maps);
+}
+
+static void launches(Header *h, const SclTable *t, const SclStep *last) {
+  static const char *const kind[] = {"ADDRESS", "STRIDE", "DIM",   "I32",  "F32",
+                                     "COUNTER", "TURN",   "WAITS", "TILES"};
+  EACH(SclSlot, slot, last->slot.to)
+  put(h, "    {SCL_PUT_%s, %u, %u, %u},\n", kind[r->kind], r->ref, r->dim, r->offset);
+  END(1);
+  EACH(SclAxis, axis, last->axis.to)
+  put(h, "    {%u, %u, %u},\n", r->extent, r->section, r->cluster);
+  END(last->axis.to);
+  EACH(SclTurn, turn, t->turns) put(h, "    {%u, %u},\n", r->keys, r->axis);
+  END(t->turns);
+  EACH(SclFunction, function, t->functions)
+  put(h, "    {\"%s\", %u, %u, %u, %d},\n", r->name, r->threads, r->shared, r->cluster, r->limited);
+  END(1);
+  EACH(SclStep, step, t->steps)
+  put(h, "    {%u, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, %u},\n", r->function,
+      r->use.from, r->use.to, r->map.from, r->map.to, r->slot.from, r->slot.to, r->axis.from,
+      r->axis.to, r->turn.from, r->turn.to, r->block);
+  END(1);
+}
+
+static void table(Header *h) {
+  const SclTable *t = &h->tabled.table;
+  const SclStep *last = &t->step[t->steps - 1];
+  const char *n = h->name;
+  put(h, "/* What a launch needs: SclTable says what the numbers are. */\n");
+  values(h, t);
+  tensors(h, t, last);
+  launches(h, t, last);
+  put(h, "#define PART(name) %s_ ## name\n", n);
+  put(h,
+      "static const SclTable %s_table = {\n"
+      "    PART(node), %u, %u, PART(require), %u, PART(tensor), %u, %u, PART(use), PART(map),\n"
+      "    PART(slot), PART(axis), PART(turn), PART(function), %u, PART(step), %u, %u, %u, %u, "
+      "%d};\n"
+      "#undef PART\n\n",
+      n, t->nodes, t->dims, t->requires_, t->tensors, t->given, t->functions, t->steps, t->maps,
+      t->turns, t->block_bytes, t->dynamic);
+}
+
+// ---- functions
+
+static void loading(Header *h) {
+  const char *n = h->name;
+  put(h,
+      "typedef struct %s_kernel {\n"
+      "  SclKernel kernel;\n"
+      "  SclLoaded function[%u];\n"
+      "} %s_kernel;\n\n",
+      n, h->tabled.table.functions, n);
+  put(h,
+      "static inline void %s_unload(%s_kernel *k) { scl_unload(&k->kernel); }\n\n"
+      "static inline CUresult %s_load(%s_kernel *k) {\n"
+      "  CUresult e;\n"
+      "  memset(k, 0, sizeof *k);\n"
+      "  e = scl_result(scl_load(&k->kernel, k->function, &%s_table, %s_code));\n"
+      "  if (e) %s_unload(k);\n"
+      "  return e;\n"
       "}\n\n",
-      h->file, h->file);
+      n, n, n, n, n, n, n);
 }
 
-static void load(Header *h, const Whole *w) {
-  const char *n = h->file;
-  if (w->clusters) find_room(h);
-  hd_put(h,
-         "static inline void %s_unload(%s_kernel *k) {\n"
-         "  if (k->memory) cuMemFree(k->memory);\n"
-         "  if (k->module) cuModuleUnload(k->module);\n"
-         "  memset(k, 0, sizeof *k);\n"
-         "}\n\n",
-         n, n);
-  hd_put(h,
-         "static inline CUresult %s_load(%s_kernel *k) {\n"
-         "  CUdevice device;\n"
-         "  CUresult e;\n"
-         "  memset(k, 0, sizeof *k);\n"
-         "  e = cuCtxGetDevice(&device);\n"
-         "  if (!e) e = cuDeviceGetAttribute(&k->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "
-         "device);\n"
-         "  if (!e) e = cuModuleLoadData(&k->module, %s_code);\n",
-         n, n, n);
-  for (u32 i = 0; i < w->launches; i++) {
-    if (!is_first(w, i)) continue;
-    turn_to_step(h, w, i);
-    hd_put(h,
-           "  if (!e) e = cuModuleGetFunction(&k->function[%u], k->module, \"%s\");\n"
-           "  if (!e) e = cuFuncSetAttribute(k->function[%u], "
-           "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, %u);\n",
-           h->number, h->text->name, h->number, h->k->smem);
-    if (hd_asks_for_room(h->k))
-      hd_put(h, "  if (!e) e = %s_find_room(k, %u, %u, %u, %u);\n", n, h->number, sc_cluster(h->k),
-             h->k->threads, h->k->smem);
-  }
-  turn_to_whole(h, w);
-  hd_put(h,
-         "  if (!e) e = cuMemAlloc(&k->memory, %d);\n"
-         "  if (!e) e = cuMemsetD8(k->memory, 0, %d);\n"
-         "  if (!e) e = cuStreamSynchronize(NULL);\n"
-         "  if (e) %s_unload(k);\n"
-         "  return e;\n"
-         "}\n\n",
-         device_bytes(w), device_bytes(w), n);
+static void list(Header *h, u32 n, const char *type, const char *name) {
+  put(h, "  const %s %s[] = {", type, name);
+  if (!n) put(h, "0");
 }
 
-// ---- checks
-
-static void check(Header *h) {
+// What both functions begin with: a job.
+static void job(Header *h, const char *function, const char *kernel, const char *stream) {
+  const SclTable *t = &h->tabled.table;
   const Kernel *k = h->k;
-  hd_put(h, "static inline CUresult %s_check(const %s_args *a) {\n  (void)a;\n", h->file, h->file);
-  for (u32 i = 0; i < k->dim.n; i++) {
-    const char *dim = hd_field(h, k->dim.at[i].name);
-    hd_put(h, "  if (a->%s < 0 || a->%s > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;\n", dim, dim);
+  SclPlan p;
+  list(h, 0, "int64_t", "none");
+  put(h, "};\n  const SclGiven tensor[] = {");
+  for (u32 i = 0; i < t->given; i++) {
+    const char *name = field(h, buf_of(h, i)->name);
+    put(h, buf_of(h, i)->rank ? "{a->%s, a->%s_stride}, " : "{a->%s, none}, ", name, name);
   }
-  for (u32 i = 0; i < k->require.n; i++) {
-    h->where = k->require.at[i].span;
-    hd_put(h, "  if (!(");
-    hd_expression(h, k->require.at[i].cond);
-    hd_put(h, ")) return CUDA_ERROR_INVALID_VALUE;\n");
-  }
-  hd_put(h, "  return CUDA_SUCCESS;\n}\n\n");
+  put(h, "{0, none}};\n");
+  list(h, k->dim.n, "int64_t", "dim");
+  for (u32 i = 0; i < k->dim.n; i++) put(h, i ? ", a->%s" : "a->%s", field(h, k->dim.at[i].name));
+  put(h, "};\n");
+  list(h, k->arg.n, "double", "scalar");
+  for (u32 i = 0; i < k->arg.n; i++)
+    put(h, i ? ", (double)a->%s" : "(double)a->%s", field(h, k->arg.at[i].name));
+  put(h, "};\n  const SclCall call = {tensor, dim, scalar, %s, SIZE_MAX, %s};\n",
+      has_workspace(h) ? "a->workspace" : "0", stream);
+  put(h,
+      "  uint64_t room[%zu];\n"
+      "  SclPlan plan;\n"
+      "  const SclJob job = {&%s_table, %s, %s, &call, &plan};\n"
+      "  scl_lay_out(job.table, &plan, (void *)(((uintptr_t)room + 63) / 64 * 64));\n",
+      (scl_lay_out(t, &p, NULL) + 7) / 8 + 7, h->name, kernel, function);
 }
 
-// ---- the workspace: counters of turns over CTAs, then tensors, those that begin as zeros first
-
-// Rows start at multiples of 16 bytes, as binding.c has them; a vector has room for a slice behind
-// it.
-static void place_tensor(Header *h, const Buf *b) {
-  const char *name = hd_field(h, b->name);
-  u32 bytes = sc_elem[b->elem].bytes;
-  h->where = b->span;
-  hd_put(h, "  a->%s = a->workspace + *bytes;\n  step = 1;\n", name);
-  for (u32 d = b->rank; d-- > 0;) {
-    hd_put(h, "  a->%s_stride[%u] = step;\n  step = %s_times(step, ", name, d, h->file);
-    hd_expression(h, b->dim[d]);
-    hd_put(h, ");\n");
-    if (d + 1u < b->rank) continue;
-    if (b->rank == 1) hd_put(h, "  if (step >= 0) step += %d;\n", WORKSPACE_ALIGN / 4);
-    else
-      hd_put(h, "  if (step >= 0) step = (step + %u) / %u * %u;\n", 16 / bytes - 1, 16 / bytes,
-             16 / bytes);
+static void launching(Header *h) {
+  const char *n = h->name;
+  if (has_workspace(h)) {
+    put(h,
+        "/* SIZE_MAX: larger than any memory */\n"
+        "static inline size_t %s_workspace(const %s_args *a) {\n",
+        n, n);
+    job(h, "NULL", "NULL", "NULL");
+    put(h, "  return scl_size(&job).why ? SIZE_MAX : plan.bytes;\n}\n\n");
   }
-  hd_put(h,
-         "  if (step < 0) return CUDA_ERROR_INVALID_VALUE;\n"
-         "  *bytes += ((size_t)step * %u + %d) / %d * %d;\n",
-         bytes, WORKSPACE_ALIGN - 1, WORKSPACE_ALIGN, WORKSPACE_ALIGN);
+  put(h, "static inline CUresult %s_launch(%s_kernel *k, const %s_args *a, CUstream stream) {\n", n,
+      n, n);
+  job(h, "k->function", "&k->kernel", "stream");
+  put(h, "  return scl_launch(&job);\n}\n");
 }
 
-static void workspace(Header *h, const Whole *w) {
-  const char *n = h->file;
-  bool tensors = false;
-  for (u32 i = 0; i < w->k->buf.n; i++) tensors |= w->k->buf.at[i].workspace;
-  hd_put(
-      h,
-      "static inline CUresult %s_place(%s_args *a, size_t *turns, size_t *zeros, size_t *bytes) {\n"
-      "%s  *bytes = 0;\n",
-      n, n, tensors ? "  int64_t step;\n" : "");
-  for (u32 i = 0; i < w->launches; i++) {
-    turn_to_step(h, w, i);
-    hd_put(h, "  turns[%u] = *bytes;\n", i);
-    if (hd_has_turns(h->k)) hd_put(h, "  *bytes += %s_turns(a, NULL);\n", h->name);
-  }
-  turn_to_whole(h, w);
-  for (u32 zeroed = 2; zeroed-- > 0;) {
-    for (u32 i = 0; i < w->k->buf.n; i++) {
-      const Buf *b = &w->k->buf.at[i];
-      if (b->workspace && b->zeroed == zeroed) place_tensor(h, b);
-    }
-    if (zeroed) hd_put(h, "  *zeros = *bytes;\n");
-  }
-  hd_put(h,
-         "  return CUDA_SUCCESS;\n}\n\n"
-         "/* SIZE_MAX: larger than any memory */\n"
-         "static inline size_t %s_workspace(const %s_args *args) {\n"
-         "  %s_args a = *args;\n  size_t turns[%u], zeros, bytes;\n"
-         "  return %s_place(&a, turns, &zeros, &bytes) ? SIZE_MAX : bytes;\n}\n\n",
-         n, n, n, w->launches, n);
-}
-
-// ---- launching
-
-// As launch.c's next_counter.
-static void counter(Header *h) {
-  const char *n = h->file;
-  hd_put(
-      h,
-      "/* The tile counter of a launch is 0 again when it has ended. What is launched on a stream "
-      "runs in\n"
-      " * order and shares one; each captured launch has its own, and so may overlap others. */\n"
-      "static inline CUresult %s_counter(%s_kernel *k, CUstream stream, CUdeviceptr *counter) {\n"
-      "  CUstreamCaptureStatus capturing;\n"
-      "  unsigned long long id;\n"
-      "  unsigned i, at = 0;\n"
-      "  CUresult e = cuStreamIsCapturing(stream, &capturing);\n"
-      "  if (e) return e;\n"
-      "  *counter = k->memory + %d;\n"
-      "  if (capturing != CU_STREAM_CAPTURE_STATUS_NONE) {\n"
-      "    *counter += (%u + k->captured++ %% %u) * %d;\n"
-      "    return CUDA_SUCCESS;\n"
-      "  }\n",
-      n, n, COUNTERS_AT, STREAMS, CAPTURES, COUNTER_BYTES);
-  hd_put(h,
-         "  e = cuStreamGetId(stream, &id);\n"
-         "  if (e) return e;\n"
-         "  for (i = 0; i < %u && k->stream[at].used; i++) {  /* its own, else the one unused for "
-         "longest */\n"
-         "    if (k->stream[i].used && k->stream[i].id == id) {\n"
-         "      at = i;\n"
-         "      break;\n"
-         "    }\n"
-         "    if (k->stream[i].used < k->stream[at].used) at = i;\n"
-         "  }\n"
-         "  k->stream[at].id = id;\n"
-         "  k->stream[at].used = ++k->clock;\n"
-         "  *counter += at * %d;\n"
-         "  return CUDA_SUCCESS;\n"
-         "}\n\n",
-         STREAMS, COUNTER_BYTES);
-}
-
-static void launch(Header *h, const Whole *w) {
-  const char *n = h->file;
-  hd_put(h,
-         "static inline CUresult %s_launch(%s_kernel *k, const %s_args *args, CUstream stream) {\n",
-         n, n, n);
-  for (u32 i = 0; i < w->launches; i++) {
-    turn_to_step(h, w, i);
-    hd_put(h, "  %s_plan plan%u;\n", h->name, i);
-  }
-  if (w->workspace)
-    hd_put(h,
-           "  %s_args placed = *args, *const a = &placed;\n  size_t turns[%u], zeros, bytes;\n"
-           "  CUresult e = %s_check(a);\n"
-           "  if (!e) e = %s_place(a, turns, &zeros, &bytes);\n"
-           "  if (!e && bytes && !a->workspace) e = CUDA_ERROR_INVALID_VALUE;\n"
-           "  if (!e && bytes && a->workspace %% %d) e = CUDA_ERROR_MISALIGNED_ADDRESS;\n",
-           n, w->launches, n, n, WORKSPACE_ALIGN);
-  else hd_put(h, "  const %s_args *const a = args;\n  CUresult e = %s_check(a);\n", n, n);
-  for (u32 i = 0; i < w->launches; i++) {
-    turn_to_step(h, w, i);
-    hd_put(h, "  if (!e) e = %s_tensors(a);\n  if (!e) e = %s_prepare(&plan%u, k, a", h->name,
-           h->name, i);
-    if (h->k->grid == GRID_DYNAMIC) hd_put(h, ", stream");
-    if (hd_has_turns(h->k)) hd_put(h, ", a->workspace + turns[%u]", i);
-    hd_put(h, ");\n");
-  }
-  if (w->workspace)
-    hd_put(h, "  if (!e && zeros) e = cuMemsetD8Async(a->workspace, 0, zeros, stream);\n");
-  for (u32 i = 0; i < w->launches; i++) {
-    turn_to_step(h, w, i);
-    hd_put(h, "  if (!e) e = %s_enqueue(&plan%u, k, stream);\n", h->name, i);
-  }
-  hd_put(h, "  return e;\n}\n");
+// Once in a program, however many headers it includes.
+static void put_launcher(Header *h) {
+  put(h,
+      "#ifndef SCHEDC_LAUNCHER\n#define SCHEDC_LAUNCHER\n#define SCL_API static inline\n"
+      "#define SCL_CU(kernel, call) ((void)(kernel), call)\n\ntypedef enum SclOp {\n");
+  for (u32 i = 0; i < SCL_OPS; i++) put(h, "  SCL_%s,\n", sc_launch_op[i]);
+  put(h, "  SCL_OPS\n} SclOp;\n\n");
+  str_put(h->out, (const char *)launcher, sizeof launcher);
+  put(h, "\n#endif\n\n");
 }
 
 bool sc_header(Str *out, const Kernel *k, const CudaText *text, const Binary *cubin) {
-  Header h = {.sc = out->sc, .out = out, .file = text->name, .where = k->span};
-  const Whole w = look(out->sc, k, text);
-  turn_to_whole(&h, &w);
-  comment(&h, &w);
-  hd_put(&h,
-         "#ifndef SCHEDC_%s_H\n#define SCHEDC_%s_H\n\n#include <cuda.h>\n#include "
-         "<stddef.h>\n#include <stdint.h>\n"
-         "#include <string.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-         h.file, h.file);
-  args_type(&h, &w);
-  kernel_type(&h, &w);
-  arithmetic(&h, &w);
-  if (w.dynamic) counter(&h);
-  check(&h);
-  for (u32 i = 0; i < w.launches; i++) {
-    turn_to_step(&h, &w, i);
-    if (is_first(&w, i)) hd_step(&h);
-  }
-  turn_to_whole(&h, &w);
-  if (w.workspace) workspace(&h, &w);
+  Header h = {.sc = out->sc, .out = out, .name = text->name, .k = k, .text = text};
+  sc_table(h.sc, k, text, &h.tabled);
+  if (!can_be_said(&h)) return false;
+  comment(&h);
+  put(&h,
+      "#ifndef SCHEDC_%s_H\n#define SCHEDC_%s_H\n\n#include <cuda.h>\n#include "
+      "<stddef.h>\n#include <stdint.h>\n"
+      "#include <string.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+      h.name, h.name);
+  args_type(&h);
+  put_launcher(&h);
+  table(&h);
   code(&h, cubin);
-  load(&h, &w);
-  launch(&h, &w);
-  hd_put(&h, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
-  return !h.refused;
+  loading(&h);
+  launching(&h);
+  put(&h, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+  return true;
 }

@@ -9,12 +9,13 @@
 typedef struct Naming {
   Sc *sc;
   const Loaded *l;
-  const LoadedStep *step;
+  const Kernel *k;  // of the step that failed
+  const CudaText *text;
 } Naming;
 
 // "math[1] (CTA 0, thread 140)"
 static const char *thread_name(const Naming *n, u32 cta, u32 thread) {
-  const Kernel *k = n->step->k;
+  const Kernel *k = n->k;
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];
     u32 warp = thread / 32, instance = (warp - r->first_warp) / r->warps;
@@ -32,7 +33,7 @@ static u32 copies_of(const Kernel *k, const Ring *r) {
 
 // "byte 512 of stage 1 of 'k' (CTA 0)"
 static const char *shared_name(const Naming *n, u32 cta, u32 at) {
-  const Kernel *k = n->step->k;
+  const Kernel *k = n->k;
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
     u32 all = copies_of(k, r) * r->stages * r->stage_bytes;
@@ -54,7 +55,7 @@ static const char *in_phase(const Naming *n, const char *what, u32 cta, int gene
 
 // "generation 2 of the full barrier of 'k', stage 1 (CTA 0, fill 5)"
 static const char *barrier_name(const Naming *n, u32 cta, u32 at, int generation) {
-  const Kernel *k = n->step->k;
+  const Kernel *k = n->k;
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
     if (at < r->barrier || at - r->barrier >= copies_of(k, r) * r->stages * 16) continue;
@@ -69,7 +70,7 @@ static const char *barrier_name(const Naming *n, u32 cta, u32 at, int generation
                                  number < 2 ? "full" : "empty", slot);
     return in_phase(n, what, cta, generation, 2, slot, "draw");
   }
-  u32 named = n->step->text->named;  // where --debug-waits has mbarriers for them
+  u32 named = n->text->named;  // where --debug-waits has mbarriers for them
   if (named && at >= named)
     return sc_printf(n->sc, "generation %d of named barrier %u (CTA %u)", generation,
                      (at - named) / 8, cta);
@@ -81,12 +82,11 @@ static const char *global_name(const Naming *n, u64 at) {
   const Loaded *l = n->l;
   const Buf *best = NULL;
   u64 from = 0;
-  for (u32 i = 0; i < l->k->buf.n; i++) {
-    const Buf *b = &l->k->buf.at[i];
-    if (b->space != SP_TENSOR || !l->address[i] || l->address[i] > at || l->address[i] < from)
-      continue;
-    best = b;
-    from = l->address[i];
+  for (u32 i = 0; l->last && i < l->tabled.table.tensors; i++) {
+    u64 start = l->last->address[i];
+    if (!start || start > at || start < from) continue;
+    best = &l->k->buf.at[l->tabled.tensor[i]];
+    from = start;
   }
   if (!best) return sc_printf(n->sc, "0x%llx in global memory", (unsigned long long)at);
   return sc_printf(n->sc, "byte %llu of tensor '%s'", (unsigned long long)(at - from), best->name);
@@ -133,12 +133,14 @@ static Span span_of(const Kernel *k, const ModelRemark *r) {
   return here ? sc_at_line(k, r->line) : k->span;
 }
 
-// The step whose kernel failed; NULL: none of these.
-static const LoadedStep *step_of(const Loaded *l, const ModelFault *f) {
-  for (u32 i = 0; i < l->steps; i++) {
-    if (!strncmp(l->step[i].text->name, f->function, sizeof f->function - 1)) return &l->step[i];
+// The step whose kernel failed: false, it is none of these.
+static bool find_step(Naming *n, const ModelFault *f) {
+  for (u32 i = 0; i < n->l->tabled.table.steps; i++) {
+    n->k = sc_step_kernel(n->l->k, i);
+    n->text = sc_step_text(n->l->text, i);
+    if (!strncmp(n->text->name, f->function, sizeof f->function - 1)) return true;
   }
-  return NULL;
+  return false;
 }
 
 // What is not the kernel's fault: the host's, the model's own limits, or that of a kernel before it
@@ -154,10 +156,10 @@ static schedc_status not_run(Sc *sc, const Loaded *l, const ModelFault *f, bool 
 schedc_status sc_report_model(Sc *sc, const Loaded *l) {
   const ModelFault *f = l->d->model_fault ? l->d->model_fault() : NULL;
   if (!f) return SCHEDC_OK;
-  Naming n = {sc, l, step_of(l, f)};
-  bool host = !strcmp(f->rule, "host") || !strcmp(f->rule, "model");
-  if (!n.step || host) return not_run(sc, l, f, !n.step);
-  const Kernel *k = n.step->k;
+  Naming n = {.sc = sc, .l = l};
+  bool ours = find_step(&n, f), host = !strcmp(f->rule, "host") || !strcmp(f->rule, "model");
+  if (!ours || host) return not_run(sc, l, f, !ours);
+  const Kernel *k = n.k;
   Diag *d = sc_report(sc, D_G_MODEL, span_of(k, &f->what), "%s (%s)", in_words(&n, f->what.text),
                       f->rule);
   for (u32 i = 0; i < f->notes; i++) {

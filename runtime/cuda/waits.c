@@ -11,7 +11,8 @@ typedef struct Entry {
 } Entry;
 
 typedef struct Waiter {
-  const LoadedStep *step;
+  const Kernel *k;
+  const CudaText *text;
   const WaitSite *site;
   Entry e;
 } Waiter;
@@ -29,7 +30,7 @@ static const char *of_ring(Sc *sc, const Waiter *w, const Ring *r, bool full) {
 }
 
 static const char *of_tiles(Sc *sc, const Waiter *w, bool full) {
-  u32 slot = barrier_at(w, sc_slot_barriers(w->step->k)) % 2, draw = w->e.generation * 2 + slot;
+  u32 slot = barrier_at(w, sc_slot_barriers(w->k)) % 2, draw = w->e.generation * 2 + slot;
   return sc_printf(
       sc, "for tile %u that this CTA draws%s: %s barrier of the next tile, slot %u, generation %u",
       draw, full ? "" : " to be read by all roles", full ? "full" : "empty", slot, w->e.generation);
@@ -37,7 +38,7 @@ static const char *of_tiles(Sc *sc, const Waiter *w, bool full) {
 
 // What was waited for.
 static const char *what(Sc *sc, const Waiter *w) {
-  const Kernel *k = w->step->k;
+  const Kernel *k = w->k;
   const WaitSite *s = w->site;
   switch ((WaitKind)s->kind) {
     case WAIT_FULL:
@@ -46,7 +47,7 @@ static const char *what(Sc *sc, const Waiter *w) {
     case WAIT_TILE_EMPTY: return of_tiles(sc, w, s->kind == WAIT_TILE_FULL);
     case WAIT_TURN:
       return sc_printf(sc, "for its turn '%s': named barrier %u, generation %u",
-                       k->turn.at[s->ref].name, barrier_at(w, w->step->text->named),
+                       k->turn.at[s->ref].name, barrier_at(w, w->text->named),
                        w->e.generation);
     case WAIT_CTA_TURN:
       if (w->e.saw == w->e.generation)
@@ -56,13 +57,13 @@ static const char *what(Sc *sc, const Waiter *w) {
                        k->turn.at[s->ref].name, w->e.saw, w->e.saw == 1 ? "" : "s");
     case WAIT_MEET:
       return sc_printf(sc, "for the other warps of its warpgroup: named barrier %u, generation %u",
-                       barrier_at(w, w->step->text->named), w->e.generation);
+                       barrier_at(w, w->text->named), w->e.generation);
   }
   return "";
 }
 
 static void report(Sc *sc, const Waiter *w) {
-  const Role *r = &w->step->k->role.at[w->site->role];
+  const Role *r = &w->k->role.at[w->site->role];
   u32 instance = (w->e.thread / 32 - r->first_warp) / r->warps;
   const char *who = r->instances > 1 ? sc_printf(sc, "%s[%u]", r->name, instance) : r->name;
   Diag *d = sc_report(sc, D_G_WAIT, w->site->span, "'%s' (CTA %u, thread %u) waited in vain %s",
@@ -72,7 +73,7 @@ static void report(Sc *sc, const Waiter *w) {
 
 // One report for each instance: its warps wait for the same.
 static bool report_site(Sc *sc, Waiter *w, const volatile u32 *at) {
-  const Role *r = &w->step->k->role.at[w->site->role];
+  const Role *r = &w->k->role.at[w->site->role];
   bool any = false;
   for (u32 i = 0; i < r->instances; i++) {
     for (u32 warp = 0; warp < r->warps; warp++) {
@@ -91,15 +92,17 @@ schedc_status sc_report_waits(Sc *sc, Loaded *l) {
   if (!l->waits) return SCHEDC_OK;
   bool any = false;
   const volatile u32 *at = l->waits;
-  for (u32 i = 0; i < l->steps; i++) {
-    const CudaText *text = l->step[i].text;
+  for (u32 i = 0; i < l->tabled.table.steps; i++) {
+    Waiter w = {.k = sc_step_kernel(l->k, i), .text = sc_step_text(l->text, i)};
     const volatile u32 *entry = at + WAIT_WORDS;
-    for (u32 s = 0; s < text->sites; s++, entry += l->step[i].k->threads / 32 * WAIT_WORDS)
-      any |= report_site(sc, &(Waiter){&l->step[i], &text->site[s], {0}}, entry);
-    at += text->wait_words;
+    for (u32 s = 0; s < w.text->sites; s++, entry += w.k->threads / 32 * WAIT_WORDS) {
+      w.site = &w.text->site[s];
+      any |= report_site(sc, &w, entry);
+    }
+    at += w.text->wait_words;
   }
   if (!any) return SCHEDC_OK;
   memset(l->waits, 0, (size_t)(at - l->waits) * sizeof *at);
-  sc_zero_counters(l);  // of draws that did not end
+  scl_zero(&l->kernel, &l->tabled.table);  // of draws that did not end
   return SCHEDC_EFAULT;
 }

@@ -16,14 +16,14 @@ typedef struct Binder {
   Binding *b;
   bool *dim_known, *arg_known;
   u32 *dim_from;  // the buf whose shape bound the dimension
-  LaunchValue *value;
+  SclValue *value;
 } Binder;
 
 static bool wanted(const Buf *buf) { return buf->space == SP_TENSOR && !buf->workspace; }
 
 static void evaluate(Binder *bd) {
   LaunchKnown known = {bd->b->dim, bd->dim_known, bd->b->arg, bd->arg_known};
-  sc_launch_values(bd->k, &known, bd->value);
+  sc_launch_values(bd->sc, bd->k, &known, bd->value);
 }
 
 static Elem elem_of(schedc_type type) {
@@ -192,7 +192,7 @@ static bool solve(Binder *bd, Xid x, i64 want, u32 from) {
       return true;
     }
     if (sc_xop[e->op].arity != 2) return false;
-    LaunchValue a = bd->value[e->a], b = bd->value[e->b];
+    SclValue a = bd->value[e->a], b = bd->value[e->b];
     if (a.known == b.known) return false;
     i64 c = a.known ? a.i : b.i;
     bool overflow;
@@ -277,7 +277,7 @@ static void check_shape(const Binder *bd, u32 number) {
   const Kernel *k = bd->k;
   const Buf *buf = &k->buf.at[number];
   for (u32 d = 0; d < buf->rank; d++) {
-    LaunchValue want = bd->value[buf->dim[d]];
+    SclValue want = bd->value[buf->dim[d]];
     i64 got = bd->b->buf[number].shape[d];
     if (want.known && want.i == got) continue;
     Str dim = {.sc = bd->sc};
@@ -342,7 +342,7 @@ static void default_scalars(Binder *bd) {
                 arg->name);
       continue;
     }
-    LaunchValue v = bd->value[arg->init];
+    SclValue v = bd->value[arg->init];
     if (!v.known) {
       sc_report(bd->sc, D_T_SCALAR, arg->span, "the default of scalar '%s' has no value here",
                 arg->name);
@@ -359,7 +359,7 @@ static void check_requires(const Binder *bd) {
   const Kernel *k = bd->k;
   for (u32 i = 0; i < k->require.n; i++) {
     const Require *q = &k->require.at[i];
-    LaunchValue v = bd->value[q->cond];
+    SclValue v = bd->value[q->cond];
     if (v.known && v.i) continue;
     Str s = {.sc = bd->sc};
     put_values(bd, &s, q->cond);
@@ -375,7 +375,7 @@ static void shape_workspace(Binder *bd, u32 number) {
   TensorRef *ref = &bd->b->buf[number];
   i64 step = 1, unit = 16 / sc_elem[buf->elem].bytes;
   for (u32 d = buf->rank; d-- > 0;) {
-    LaunchValue v = bd->value[buf->dim[d]];
+    SclValue v = bd->value[buf->dim[d]];
     i64 padded = 0;
     bool bad = !v.known || v.i < 0 || __builtin_add_overflow(v.i, unit - 1, &padded);
     padded = d + 1u == buf->rank ? padded / unit * unit : v.i;
@@ -402,7 +402,7 @@ static Binder new_binder(Sc *sc, const Kernel *k) {
   bd.dim_known = NEWS(sc, bool, k->dim.n + 1);
   bd.arg_known = NEWS(sc, bool, k->arg.n + 1);
   bd.dim_from = NEWS(sc, u32, k->dim.n + 1);
-  bd.value = NEWS(sc, LaunchValue, k->expr.n + 1);
+  bd.value = NEWS(sc, SclValue, k->expr.n + 1);
   for (u32 i = 0; i < k->dim.n; i++) bd.dim_from[i] = SC_NONE;
   return bd;
 }
@@ -458,9 +458,9 @@ Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l) {
 bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
                      i64 *shape) {
   bool *arg_known = NEWS(sc, bool, k->arg.n + 1);
-  LaunchValue *value = NEWS(sc, LaunchValue, k->expr.n + 1);
+  SclValue *value = NEWS(sc, SclValue, k->expr.n + 1);
   LaunchKnown known = {dim, dim_known, NULL, arg_known};
-  sc_launch_values(k, &known, value);
+  sc_launch_values(sc, k, &known, value);
   for (u32 d = 0; d < k->buf.at[buf].rank; d++) {
     if (!value[k->buf.at[buf].dim[d]].known) return false;
     shape[d] = value[k->buf.at[buf].dim[d]].i;

@@ -3,6 +3,7 @@
 #define SC_LAUNCHVALUE_H
 
 #include "compiler/ir/ir.h"
+#include "runtime/data/value.h"
 
 // Dimensions and scalar arguments, by number, and which of them are known.
 typedef struct LaunchKnown {
@@ -12,14 +13,13 @@ typedef struct LaunchKnown {
   const bool *arg_known;
 } LaunchKnown;
 
-// `known` is false for what depends on anything else, and for integer overflow or division by zero.
-typedef struct LaunchValue {
-  bool known;
-  i64 i;     // integers and truths
-  double f;  // reals
-} LaunchValue;
+// An expression as a node, whose operands are the expressions' numbers. What depends on more than
+// dimensions and scalars is SCL_LOAD, which is never known.
+SclNode sc_launch_node(const Kernel *k, const Expr *e);
 
-// `out` has room for k->expr.n entries.
-void sc_launch_values(const Kernel *k, const LaunchKnown *in, LaunchValue *out);
+// Of each expression; `out` has room for k->expr.n entries.
+void sc_launch_values(Sc *sc, const Kernel *k, const LaunchKnown *in, SclValue *out);
+
+extern const char *const sc_launch_op[SCL_OPS];  // what follows SCL_ in their names
 
 #endif

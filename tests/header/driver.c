@@ -73,6 +73,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   say_map(map, type, rank, extent, stride, box, step, interleave, swizzle, promotion, fill);
   return CUDA_SUCCESS;
 }
+CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *at) { return memcpy(map, &at, sizeof at), CUDA_SUCCESS; }
 CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                         unsigned bz, unsigned shared, CUstream stream, void **param, void **extra) {
   const unsigned size[] = {gx, gy, gz, bx, by, bz, shared};

@@ -30,8 +30,10 @@ static int function(void **f, void *module, const char *name) {
   return *(const char **)f = name, 0;
 }
 static int set_function(void *f, int which, int value) { return printf("attribute %s %d %d\n", (char *)f, which, value), 0; }
-static int clusters(int *n, void *f, const ClusterLaunch *launch) {
-  say_clusters(f, launch->grid, launch->block, launch->shared);
+static int clusters(int *n, void *f, const CUlaunchConfig *launch) {
+  const unsigned grid[] = {launch->gridDimX, launch->gridDimY, launch->gridDimZ};
+  const unsigned block[] = {launch->blockDimX, launch->blockDimY, launch->blockDimZ};
+  say_clusters(f, grid, block, launch->sharedMemBytes);
   return *n = 5, 0;
 }
 static int allocate(u64 *at, size_t bytes) { return *at = bytes ? MEMORY : 0, 0; }
@@ -43,7 +45,7 @@ static int clear_later(u64 at, unsigned char v, size_t n, void *stream) {
   return 0;
 }
 static int capturing(void *stream, int *status) { return (void)stream, *status = 0, 0; }
-static int stream_id(void *stream, u64 *id) { return *id = (uintptr_t)stream, 0; }
+static int stream_id(void *stream, unsigned long long *id) { return *id = (uintptr_t)stream, 0; }
 static int synchronize(void *stream) { return (void)stream, 0; }
 static int encode(void *map, int type, unsigned rank, void *at, const u64 *extent, const u64 *stride, const unsigned *box,
                   const unsigned *step, int interleave, int swizzle, int promotion, int fill) {
@@ -52,17 +54,20 @@ static int encode(void *map, int type, unsigned rank, void *at, const u64 *exten
   return 0;
 }
 static int replace(void *map, void *at) { return memcpy(map, &at, sizeof at), 0; }
-static const LoadedStep *step_of(const char *name) {
+static const SclStep *step_of(const char *name) {
+  const SclTable *t = &loaded.tabled.table;
   u32 i = 0;
-  while (strcmp(loaded.step[i].text->name, name)) i++;
-  return &loaded.step[i];
+  while (strcmp(t->function[t->step[i].function].name, name)) i++;
+  return &t->step[i];
 }
+// The number of tiles is last.
+static size_t block_bytes(const SclStep *s) { return loaded.tabled.table.slot[s->slot.to - 1].offset + 4; }
 static int launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                   void *stream, void **param, void **extra) {
-  const LoadedStep *s = step_of(f);
+  const SclStep *s = step_of(f);
   const unsigned size[] = {gx, gy, gz, bx, by, bz, shared};
   (void)stream;
-  say_launch(f, 0, size, param, s->text->maps, sc_arg_bytes(s->k, s->text), extra);
+  say_launch(f, 0, size, param, s->map.to - s->map.from, block_bytes(s), extra);
   return 0;
 }
 
@@ -90,9 +95,10 @@ static const Kernel *compile(Sc *sc, const char *path, const char *unit) {
 }
 
 static void say_functions(void) {
-  for (u32 i = 0; i < loaded.steps; i++) {
-    const LoadedStep *s = &loaded.step[i];
-    printf("%s %zu %u ", s->text->name, sc_arg_bytes(s->k, s->text), s->text->maps);
+  const SclTable *t = &loaded.tabled.table;
+  for (u32 i = 0; i < t->steps; i++) {
+    const SclStep *s = &t->step[i];
+    printf("%s %zu %u ", t->function[s->function].name, block_bytes(s), s->map.to - s->map.from);
   }
   printf("\n");
 }
@@ -100,9 +106,9 @@ static void say_functions(void) {
 static void read_tensor(const Kernel *k, const char *name, const char *text, schedc_tensor *tensor) {
   u32 i = 0;
   char *end;
-  while (i < loaded.tensors && strcmp(k->buf.at[loaded.tensor[i]].name, name)) i++;
+  while (i < loaded.tensors && strcmp(k->buf.at[loaded.tabled.tensor[i]].name, name)) i++;
   if (i == loaded.tensors) exit(2);
-  const Buf *b = &k->buf.at[loaded.tensor[i]];
+  const Buf *b = &k->buf.at[loaded.tabled.tensor[i]];
   schedc_tensor *t = &tensor[i];
   *t = (schedc_tensor){.type = (schedc_type)b->elem, .rank = b->rank};
   t->data = (void *)(uintptr_t)strtoull(text, &end, 16);

@@ -52,8 +52,8 @@ static inline int fake_set(void *f, int attribute, int value) {
   (void)f, (void)attribute, (void)value;
   return 0;
 }
-static inline int fake_clusters(int *n, void *f, const ClusterLaunch *launch) {
-  assert_true(f == &note && launch->grid[0] > 1 && launch->block[0] && !launch->attribute_count);
+static inline int fake_clusters(int *n, void *f, const CUlaunchConfig *launch) {
+  assert_true(f == &note && launch->gridDimX > 1 && launch->blockDimX && !launch->numAttrs);
   *n = room_for_clusters;
   return 0;
 }
@@ -96,7 +96,7 @@ static inline int fake_capturing(void *stream, int *status) {
   *status = note.capturing;
   return 0;
 }
-static inline int fake_stream_id(void *stream, u64 *id) { return *id = (uintptr_t)stream, note.lost; }
+static inline int fake_stream_id(void *stream, unsigned long long *id) { return *id = (uintptr_t)stream, note.lost; }
 static inline int fake_encode(void *map, int type, unsigned rank, void *address, const u64 *dims,
                        const u64 *strides, const unsigned *box, const unsigned *element_strides,
                        int interleave, int swizzle, int promotion, int fill) {
@@ -179,8 +179,9 @@ static inline void begin(Fixture *f, const char *source, const char *unit, bool 
   assert_non_null(k);
   assert_true(sc_emit_all(&f->sc, k, &(CudaOptions){debug_waits}, &f->l));
   assert_null(sc_load(&f->l, &fake));
-  note.arg_bytes = sc_arg_bytes(f->l.step[0].k, f->l.step[0].text);
-  note.maps = f->l.step[0].text->maps;
+  const SclStep *s = &f->l.tabled.table.step[0];
+  note.arg_bytes = f->l.tabled.table.slot[s->slot.to - 1].offset + 4;  // the number of tiles is last
+  note.maps = s->map.to - s->map.from;
   assert_true(note.arg_bytes <= sizeof note.args);
 }
 

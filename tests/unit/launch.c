@@ -208,10 +208,9 @@ static void deep_expressions_too(void **state) {
 
 static u64 counter_of(const Fixture *f) {
   u64 at;
-  for (u32 i = 0;; i++) {
-    const ArgSlot *s = &f->l.plan[0].step[0].slot[i];
+  for (const SclSlot *s = f->l.tabled.table.slot;; s++) {
     memcpy(&at, note.args + s->offset, sizeof at);
-    if (s->kind == SLOT_COUNTER) return at;
+    if (s->kind == SCL_PUT_COUNTER) return at;
   }
 }
 
@@ -233,17 +232,17 @@ static void counters_differ(void **state) {
   assert_int_not_equal(own, other);
   for (u32 i = 0; i < 1000; i++)  // a long launch on stream 1 may outlast them all
     assert_int_equal(launch_on(&f, t, 0), own);
-  for (u32 i = 2; i < STREAMS; i++) {
+  for (u32 i = 2; i < SCL_STREAMS; i++) {
     u64 at = launch_on(&f, t, i);
     assert_true(at != own && at != other);
   }
   assert_int_equal(launch_on(&f, t, 0), own);
-  assert_int_equal(launch_on(&f, t, STREAMS), other);  // of the stream that is the longest without
+  assert_int_equal(launch_on(&f, t, SCL_STREAMS), other);  // of the stream that is the longest without
   note.capturing = true;
   u64 last = launch_on(&f, t, 0);
-  assert_true(last >= f.l.device + COUNTERS_AT + STREAMS * COUNTER_BYTES);
-  for (u32 i = 1; i < CAPTURES; i++, last = counter_of(&f))
-    assert_int_equal(launch_on(&f, t, 0), last + COUNTER_BYTES);
+  assert_true(last >= f.l.kernel.memory + SCL_COUNTERS_AT + SCL_STREAMS * SCL_COUNTER_BYTES);
+  for (u32 i = 1; i < SCL_CAPTURES; i++, last = counter_of(&f))
+    assert_int_equal(launch_on(&f, t, 0), last + SCL_COUNTER_BYTES);
   note.capturing = false;
   assert_int_equal(launch_on(&f, t, 0), own);
   note.lost = true;
@@ -265,7 +264,7 @@ static void workspaces_are_the_callers(void **state) {
       {.data = DATA(X_AT), .type = SCHEDC_F32, .rank = 2, .shape = {1000, 64}, .strides = {64, 1}}};
   begin(&f, ordered, "both", false);
   LaunchCall call = {.tensor = t};
-  const LaunchPlan *p = sc_plan(&f.sc, &f.l, &call);
+  const SclPlan *p = sc_plan(&f.sc, &f.l, &call);
   assert_non_null(p);
   assert_int_equal(p->bytes, 2 * 256 + 64 * 64 * 4);
   assert_int_equal(p->zeroed, p->bytes);

@@ -76,7 +76,8 @@ static void names(void **state) {
          "the phase before the first of the full barrier of 'r', stage 0 (CTA 0) (M6)");
   expect(&f, sc_printf(&f.sc, "{b:0:%u:2}", slots + 24),
          "generation 2 of the empty barrier of the next tile, slot 1 (CTA 0, draw 5) (M6)");
-  f.l.address[0] = X_AT, f.l.address[1] = Y_AT;
+  CUdeviceptr address[] = {X_AT, Y_AT};
+  f.l.last = &(SclPlan){.address = address};
   expect(&f, sc_printf(&f.sc, "{g:%llx}", (unsigned long long)Y_AT + 6),
          "byte 6 of tensor 'Y' (M6)");
   expect(&f, "{g:10}", "0x10 in global memory (M6)");

@@ -31,11 +31,11 @@ static const char turns[] =
 // An entry that a step's kernel wrote, of the first site of a kind, and what is made of it.
 static void told(Fixture *f, u32 step, WaitKind kind, u32 thread, u32 saw, u32 generation,
                  const char *text) {
-  const CudaText *t = f->l.step[step].text;
+  const CudaText *t = sc_step_text(f->l.text, step);
   u32 site = 0, *at = (u32 *)(void *)note.host;
-  for (u32 i = 0; i < step; i++) at += f->l.step[i].text->wait_words;
+  for (u32 i = 0; i < step; i++) at += sc_step_text(f->l.text, i)->wait_words;
   while (t->site[site].kind != kind) assert_true(++site < t->sites);
-  at += (1 + site * (f->l.step[step].k->threads / 32) + thread / 32) * WAIT_WORDS;
+  at += (1 + site * (sc_step_kernel(f->l.k, step)->threads / 32) + thread / 32) * WAIT_WORDS;
   at[0] = 13, at[1] = thread, at[2] = kind == WAIT_CTA_TURN ? saw : 1024 + saw, at[3] = generation;
   f->sc.diags = NULL, f->sc.diag_end = &f->sc.diags;
   assert_int_equal(sc_report_waits(&f->sc, &f->l), SCHEDC_EFAULT);
@@ -83,7 +83,7 @@ static void waits_of_instances_are_told(void **state) {
   static Fixture f;
   begin(&f, turns, NULL, true);
   const Kernel *k = f.l.k;
-  u32 named = f.l.step[0].text->named;
+  u32 named = sc_step_text(f.l.text, 0)->named;
   assert_true(k->role.at[1].barrier && named >= k->smem);
   told(&f, 0, WAIT_TURN, 256, named + 8 * (k->turn.at[0].barrier + 1), 2,
        "'math[1]' (CTA 12, thread 256) waited in vain for its turn 'go': named barrier 2, "
@@ -91,7 +91,7 @@ static void waits_of_instances_are_told(void **state) {
   told(&f, 0, WAIT_MEET, 255, named + 8u * k->role.at[1].barrier, 0,
        "'math[0]' (CTA 12, thread 255) waited in vain for the other warps of its warpgroup: named "
        "barrier 3, generation 0");
-  const CudaText *text = f.l.step[0].text;
+  const CudaText *text = sc_step_text(f.l.text, 0);
   u32 *at = (u32 *)(void *)note.host + WAIT_WORDS;
   for (u32 i = 0; i < k->threads / 32 * text->sites; i++) at[i * WAIT_WORDS] = 1;
   f.sc.diags = NULL, f.sc.diag_end = &f.sc.diags;
