@@ -53,7 +53,7 @@ typedef enum WaitKind {
   WAIT_TILE_EMPTY,
   WAIT_TURN,               // a turn over instances: a named barrier
   WAIT_CTA_TURN,           // a turn over CTAs: a counter
-  WAIT_MEET                // the other warps of the instance: a named barrier
+  WAIT_SYNC                // the other warps of the instance: a named barrier
 } WaitKind;
 typedef struct WaitSite {
   u32 role, ref;           // ref: ring or turn

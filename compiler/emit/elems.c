@@ -34,9 +34,9 @@ At cu_elem_at(const MapGen *g, int odd) {
 static void read_ahead(MapGen *g, const Ahead *y) {
   Cuda *c = g->c;
   const View *v = &c->k->view.at[y->view];
-  if (y->fours) {
+  if (y->vector4) {
     cu_var(c, "float %s[4];", y->name);
-    cu_line(c, "sc_load4(%s + 512 * n, %s);", y->fours, y->name);
+    cu_line(c, "sc_load4(%s + 512 * n, %s);", y->vector4, y->name);
     return;
   }
   Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + $col0", P_ADD});

@@ -120,8 +120,8 @@ typedef enum HoistKind {
   HOIST_BELOW,  // a comparison: the thread's column < name or name[r]
   HOIST_ABOVE,  // … > …
   HOIST_OVER,   // a quotient: its dividend * name[r], the divisor's inverse
-  HOIST_PAIR,   // two columns' values: name.x, name.y
-  HOIST_FOUR,   // those of four elements: name[e & 3]
+  HOIST_VECTOR2,   // two columns' values: name.x, name.y
+  HOIST_VECTOR4,   // those of four elements: name[e & 3]
 } HoistKind;
 typedef struct Hoist {
   const char *name;  // NULL: nothing stands for it
@@ -145,9 +145,9 @@ typedef struct At {
 } At;
 
 // What the loop over elements reads at its head, for four of them: two elements of a vector in a stage, along the
-// columns, or the four of a blocked workspace (`fours`, their address; else NULL).
+// columns, or the four of a blocked workspace (`vector4`, their address; else NULL).
 typedef struct Ahead {
-  const char *name, *fours;
+  const char *name, *vector4;
   u32 view;
 } Ahead;
 
@@ -216,7 +216,7 @@ const char *cu_col_step(
 const char *cu_stage(Cuda *c, const View *v);           // shared-memory address of the part in the stage a view means
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);  // an address; of a vector: row alone
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
-const char *cu_fours(Cuda *c, const At *at, const View *v);   // where the thread's first four elements of a tile lie side by
+const char *cu_vector4(Cuda *c, const At *at, const View *v);   // where the thread's first four elements of a tile lie side by
                                                               // side, 512 from one four to the next; NULL: they do not
 
 // inside.c
@@ -269,10 +269,10 @@ void cu_skip_tile(Cuda *c);                             // moves the cursors pas
 u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);  // stages of a ring that a role holds at once, at most
 
 // wait.c. why: a comment, or NULL
-void cu_meet(Cuda *c, const char *why);                   // the instance's threads meet
-void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the meeting before it
+void cu_sync(Cuda *c, const char *why);                   // a sync of the instance's threads
+void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the sync before it
 u32 cu_members(const Kernel *k, const Turn *t);  // instances that take a turn over instances
-// … and the threads that meet at a member's barrier
+// … and the threads that arrive at a member's barrier
 u32 cu_turn_threads(const Kernel *k, const Turn *t);
 // Each wait in the form that the options ask for, what goes with it, and what the kernel
 // has for that

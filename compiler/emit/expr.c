@@ -144,11 +144,11 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
 
 // What was computed before the loop, or at its head.
 static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
-  if (h->kind == HOIST_PAIR) {
+  if (h->kind == HOIST_VECTOR2) {
     return at->odd < 0 ? (Txt){cu_text(c, "(e & 1 ? %s.y : %s.x)", h->name, h->name), P_ATOM}
                        : (Txt){cu_text(c, "%s.%c", h->name, at->odd ? 'y' : 'x'), P_ATOM};
   }
-  if (h->kind == HOIST_FOUR) return (Txt){cu_text(c, at->odd > 0 ? "%s[(%s) & 3]" : "%s[%s & 3]", h->name, at->e), P_ATOM};
+  if (h->kind == HOIST_VECTOR4) return (Txt){cu_text(c, at->odd > 0 ? "%s[(%s) & 3]" : "%s[%s & 3]", h->name, at->e), P_ATOM};
   const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r.s) : h->name;
   if (h->kind == HOIST_OVER) return infix(c, cu_expr(c, at, e->a), "*", (Txt){s, P_ATOM}, P_MUL);
   if (h->kind == HOIST_BELOW) return (Txt){cu_text(c, "%s < %s", cu_col_step(c, at), s), P_LT};

@@ -280,7 +280,7 @@ void cu_next_tile(Cuda *c) {
   }
 }
 
-// Instances are dealt the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.
+// Instances take the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.
 static void open_own_tile(Cuda *c) {
   bool dynamic = c->k->grid == GRID_DYNAMIC;
   u32 instances = c->k->role.at[c->r].instances;

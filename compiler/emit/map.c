@@ -203,11 +203,11 @@ static bool ahead(MapGen *g, Xid x) {
   const Expr *e = &c->k->expr.at[x];
   if (e->op != X_LOAD || c->read_move[e->ref] == MOVE_ELEMS) return false;
   const View *v = &c->k->view.at[e->ref];
-  const char *fours = c->read_move[e->ref] == MOVE_FOUR ? cu_fours(c, &g->at, v) : NULL;
-  const char *name = cu_temp(c, fours ? "four" : "pair");
-  if (fours) c->by_thread[v->buf] = true;
-  PUSH(c->sc, &g->ahead, ((Ahead){name, fours, e->ref}));
-  hoist(g, x, name, fours ? HOIST_FOUR : HOIST_PAIR, false);
+  const char *vector4 = c->read_move[e->ref] == MOVE_VECTOR4 ? cu_vector4(c, &g->at, v) : NULL;
+  const char *name = cu_temp(c, vector4 ? "four" : "pair");
+  if (vector4) c->by_thread[v->buf] = true;
+  PUSH(c->sc, &g->ahead, ((Ahead){name, vector4, e->ref}));
+  hoist(g, x, name, vector4 ? HOIST_VECTOR4 : HOIST_VECTOR2, false);
   return true;
 }
 

@@ -400,7 +400,7 @@ void cu_copy_wait(Cuda *c, const Ins *ins) {
           ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
 }
 
-// ---- turns over instances: a named barrier for each member; taking one is to meet there with whoever passes it on
+// ---- turns over instances: a named barrier for each member; taking one is a sync with whoever passes it on
 
 static u32 first_of(const Cuda *c, const Turn *t) {
   u32 n = 0;
@@ -451,11 +451,11 @@ static const char *counter(Cuda *c, const Ins *ins) {
 static void take_from_cta(Cuda *c, const Ins *ins) {
   const Turn *t = &c->k->turn.at[ins->arg[0]];
   cu_turn_take(c, elected(c), counter(c, ins), cu_axis(c, t->axis), ins->arg[0]);
-  cu_meet(c, NULL);
+  cu_sync(c, NULL);
 }
 
 static void pass_to_cta(Cuda *c, const Ins *ins) {
-  cu_meet(c, NULL);
+  cu_sync(c, NULL);
   cu_line(c, "%ssc_turn_pass(%s);", elected(c), counter(c, ins));
   cu_note(c, cu_text(c, "pass '%s' on", c->k->turn.at[ins->arg[0]].name));
 }

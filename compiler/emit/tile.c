@@ -153,7 +153,7 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
   return s.n ? s.at : "0";
 }
 
-const char *cu_fours(Cuda *c, const At *at, const View *v) {
+const char *cu_vector4(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const Pos *row = &v->at[v->rank - 2], *col = row + 1;
   Str s = {.sc = c->sc};

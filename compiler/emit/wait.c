@@ -67,7 +67,7 @@ u32 cu_members(const Kernel *k, const Turn *t) {
   return n;
 }
 
-// Threads that meet at a member's barrier: its own and those of the member before. (All members
+// Threads that arrive at a member's barrier: its own and those of the member before. (All members
 // have as many.)
 u32 cu_turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
 
@@ -119,7 +119,7 @@ u32 cu_smem(const Cuda *c) { return has_named(c) ? cu_named(c->k) + 8 * c->k->na
 
 // ---- the threads of an instance
 
-void cu_meet(Cuda *c, const char *why) {
+void cu_sync(Cuda *c, const char *why) {
   const Role *role = &c->k->role.at[c->r];
   if (c->single) return;
   if (role->warps == 1) {
@@ -128,14 +128,14 @@ void cu_meet(Cuda *c, const char *why) {
   }
   Txt id = cu_int(c, role->barrier);
   if (role->instances > 1) id = cu_sum(c, id, (Txt){"$instance", P_NAME});
-  cu_bar_sync(c, id, 128, WAIT_MEET, SC_NONE, why);
+  cu_bar_sync(c, id, 128, WAIT_SYNC, SC_NONE, why);
 }
 
 // What the plan puts before an operation. Each has its own written once (by statement, or where a
 // product or a hand-over has it among lines of its own), and `ordered` says so.
 void cu_order(Cuda *c, const Ins *ins, const char *why) {
   if (ins->plan.fence) cu_line(c, ins->plan.global ? "sc_fence_async_all();" : "sc_fence_async();");
-  if (ins->plan.sync) cu_meet(c, why);
+  if (ins->plan.sync) cu_sync(c, why);
   c->ordered = true;
 }
 

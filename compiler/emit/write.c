@@ -1,6 +1,6 @@
 // write.c - where the values of an element-wise statement go: registers, stages, tensors. By as
 // many bytes at once as lie side by side: 16 by 16 blocks of a stage (stmatrix, ldmatrix), rows of
-// a tensor, a thread's fours of a workspace. Called by map.c; calls elems.c for the loop, tile.c
+// a tensor, vectors of four of a workspace. Called by map.c; calls elems.c for the loop, tile.c
 // and inside.c for places, expr.c.
 #include "compiler/emit/emit.h"
 
@@ -291,7 +291,7 @@ static const char *float_values(MapGen *g) {
   return "x";
 }
 
-static void to_tensor_fours(MapGen *g, const char *to, bool add) {
+static void to_tensor_vector4(MapGen *g, const char *to, bool add) {
   Cuda *c = g->c;
   const char *x = float_values(g);
   cu_var(c, "float *out = %s;", to);
@@ -347,13 +347,13 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
   switch (g->m->move) {
     case MOVE_ROWS: to_tensor_rows(g, dst, b, add); break;
     case MOVE_WIDE: to_tensor_wide(g, dst, b); break;
-    case MOVE_FOUR: to_tensor_fours(g, cu_fours(g->c, &g->at, dst), add); break;
+    case MOVE_VECTOR4: to_tensor_vector4(g, cu_vector4(g->c, &g->at, dst), add); break;
     case MOVE_ADD_ROWS: add_to_rows(g, dst); break;
     default: to_tensor_elems(g, dst, b, add);
   }
 }
 
-// No register tile takes part: elements are dealt to the threads in order, columns fastest.
+// No register tile takes part: thread t takes elements t, t + threads, …, columns fastest.
 void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   Cuda *c = g->c;
   u32 threads = c->k->role.at[c->r].warps * 32u;

@@ -137,7 +137,7 @@ typedef struct Map {
   // layout
   i8 row,
       col;  // the variables that run over the rows and columns of what its threads hold, -1: none
-  u8 held;  // HELD_*; 0: no register tile takes part, and the elements are dealt in order
+  u8 held;  // HELD_*; 0: no register tile takes part; the elements are strided over the threads
   bool pairs;  // some register tile holds pairs of 16-bit elements
   u8 move;     // Move (layout.h)
 } Map;
@@ -265,7 +265,7 @@ typedef struct Role {
   u32 instances;
   u8 warps;       // of an instance: 4 or 1
   u16 regs;       // registers a thread (setmaxnreg); 0: not said
-  bool one_tile;  // the CTA's tiles are dealt to the instances in turn
+  bool one_tile;  // instance n takes the CTA's tiles n, n + instances, …
   Code code;      // tile … endtile
   u16 live;       // place: estimate of the registers that its tiles take at the worst point
   u16 first_warp; // place: the first warp of instance 0

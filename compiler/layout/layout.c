@@ -5,8 +5,8 @@
 // A register tile [64 b, n] of a warpgroup (16 b of a warp) lies as wgmma leaves its accumulator,
 // so that it meets products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e
 // / 2 % 2), column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Vectors lie
-// beside the tiles whose rows or columns they run along. A statement without a register tile deals
-// its elements to the threads in order, the column fastest.
+// beside the tiles whose rows or columns they run along. Of a statement without a
+// register tile thread t takes elements t, t + threads, …, the column fastest.
 #include "compiler/layout/layout.h"
 #include "compiler/passes.h"
 

@@ -73,7 +73,7 @@ static bool wide(const Mover *s, const Map *m) {
 
 // A blocked workspace has blocks of 64 rows and 8 columns in the order of a warpgroup's
 // accumulator: a thread's four elements, then those of the next.
-static bool by_fours(const Mover *s, const Map *m, u32 view) {
+static bool by_vector4(const Mover *s, const Map *m, u32 view) {
   const View *v = view_at(s, view);
   const Pos *row = &v->at[v->rank - 2], *col = row + 1;
   if (!buf_at(s, view)->blocked || sc_block_rows(s->warps) != 64) return false;
@@ -88,7 +88,7 @@ static Move to_tensor(const Mover *s, const Map *m, bool add) {
   const Buf *b = buf_at(s, m->dst);
   if (!on(v, m->col)) return MOVE_ROWS;
   if (!add && wide(s, m)) return MOVE_WIDE;
-  if (!m->cond && by_fours(s, m, m->dst)) return MOVE_FOUR;
+  if (!m->cond && by_vector4(s, m, m->dst)) return MOVE_VECTOR4;
   bool along = v->at[v->rank - 1].var == m->col && !cond_on_columns(s, m);
   if (add && along && sc_extent(s->k, m, m->row) && b->elem == EL_F32 && !b->blocked)
     return MOVE_ADD_ROWS;
@@ -103,15 +103,15 @@ static Move read_move(const Mover *s, const Map *m, u32 view) {
   const View *v = view_at(s, view);
   if (m->col < 0 || sc_extent(s->k, m, m->col) % SC_FRAGMENT_COLS) return MOVE_ELEMS;
   if (dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1) return MOVE_ELEMS;
-  if (b->space == SP_TENSOR) return by_fours(s, m, view) ? MOVE_FOUR : MOVE_ELEMS;
+  if (b->space == SP_TENSOR) return by_vector4(s, m, view) ? MOVE_VECTOR4 : MOVE_ELEMS;
   bool pairs = b->space == SP_STAGE && b->rank == 1 && b->elem == EL_F32 &&
                v->at[0].var == m->col && multiple(s, v->at[0].base, 2);
-  return pairs ? MOVE_PAIR : MOVE_ELEMS;
+  return pairs ? MOVE_VECTOR2 : MOVE_ELEMS;
 }
 
 static Move write_move(const Mover *s, const Map *m, bool add) {
   u8 space = buf_at(s, m->dst)->space;
-  if (!m->held) return MOVE_DEALT;
+  if (!m->held) return MOVE_STRIDED;
   if (space == SP_REG) return to_registers(s, m);
   return space == SP_STAGE ? to_stage(s, m) : to_tensor(s, m, add);
 }

@@ -47,7 +47,7 @@ static void settle(Slot *s, Barrier *b) {
 bool sc_barrier_test(const Barrier *b, u32 generation) { return (b->phase ^ generation) & 1; }
 
 // An arrival that is not the whole instance's comes from one elected thread: it knows of the
-// others' accesses only what the last meeting told it.
+// others' accesses only what the last sync told it.
 void sc_arrive(Inst *in, Barrier *b, u32 arrivals, bool whole) {
   for (u32 i = 0; i < arrivals; i++) {
     sc_join(b->arriving, in->clock, in->slot->words);
@@ -70,7 +70,7 @@ void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value) {
   settle(s, b);
 }
 
-// ---- meetings and fences
+// ---- syncs and fences
 
 // Generic accesses that the instance knows of, its own included, come before its later async ones.
 void sc_fence(Inst *in, bool global) {
@@ -84,7 +84,7 @@ void sc_fence(Inst *in, bool global) {
 }
 
 // All threads of the instance know of each other's accesses.
-void sc_meet(Inst *in) { own(in)[C_TIME] = in->now++; }
+void sc_sync(Inst *in) { own(in)[C_TIME] = in->now++; }
 
 // ---- accesses
 

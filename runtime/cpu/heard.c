@@ -45,7 +45,7 @@ static Known *left_with(const Inst *in, u32 turn, const u32 *counter) {
 
 void sc_heard_pass(Inst *in, u32 turn, const u32 *counter) {
   Program *p = in->m->p;
-  sc_meet(in);
+  sc_sync(in);
   if (!in->passer) {
     PUSH(p->sc, &p->passer, ((Passer){.job = in->slot->job}));
     in->passer = p->passer.n;
@@ -66,7 +66,7 @@ void sc_heard_take(Inst *in, u32 turn, const u32 *counter) {
   Known before = *word ? in->heard.at[*word - 1] : (Known){NULL, 0};
   PUSH(p->sc, &in->heard, both(p, before, *left_with(in, turn, counter)));
   *word = in->heard.n;
-  sc_meet(in);
+  sc_sync(in);
 }
 
 // ---- accesses

@@ -199,7 +199,8 @@ struct Inst {
   u64 unit;    // the newest: a unit of the grid
   VEC(Known) heard;  // by turn over CTAs that it took: what it knew of other CTAs from then on
   u32 passer;        // its number among the program's, from 1; 0: it has passed on none
-  bool done, dry, surplus;
+  bool done, surplus;
+  bool skips;  // the tile is another instance's: rings are counted past it, nothing is done
   Env env;
   i64 *from, *to;  // of each loop
   Cursor *ring;
@@ -349,7 +350,7 @@ void sc_arrive(Inst *in, Barrier *b, u32 arrivals, bool whole);  // whole: for a
 void sc_expect(Slot *s, Barrier *b, i64 bytes);
 void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value);
 void sc_fence(Inst *in, bool global);
-void sc_meet(Inst *in);
+void sc_sync(Inst *in);
 // Records an access; false: it races with an earlier one, or there are more than can be told apart.
 bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at);
 // Does no product or copy out of the instance itself still read the stage?

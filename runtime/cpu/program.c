@@ -344,7 +344,7 @@ static void reset_inst(const Program *p, Inst *in) {
   in->pc = in->at = 0;
   in->iter = in->unit = 0;
   in->heard.n = in->passer = 0;
-  in->done = in->dry = in->surplus = false;
+  in->done = in->skips = in->surplus = false;
   in->mma_issued = in->mma_done = in->mma_waited = 0;
   in->out_issued = in->out_done = in->out_read = in->out_seen = 0;
   in->now = 1;

@@ -106,7 +106,7 @@ static const char *remedy(const Inst *in, const Access *old, AccessKind kind) {
     return "fence.proxy.async is missing between what threads did and the asynchronous access";
   }
   if (old->inst == in->id)
-    return "the threads of the instance do not meet before one of them goes on";
+    return "the threads of the instance do not synchronize before one of them goes on";
   return "no barrier orders the two: one side must release or commit, and the other wait or "
          "acquire";
 }

@@ -83,10 +83,10 @@ static Step op_TILE(Inst *in, const Ins *i) {
   sc_tile_axes(&p->grid, p->k, unit, in->cta->rank, in->env.axis);
   in->surplus = sc_surplus(&p->grid, in->env.axis);
   in->unit = unit;
-  in->dry = in->of->one_tile && in->iter % in->of->instances != in->number;
+  in->skips = in->of->one_tile && in->iter % in->of->instances != in->number;
   in->iter++;
   env_touch(&in->env);
-  if (!in->dry) forget_registers(in);
+  if (!in->skips) forget_registers(in);
   return STEP_GO;
 }
 
@@ -111,7 +111,7 @@ static Step op_ENDTILE(Inst *in, const Ins *i) {
   if (!tidy(in, i)) return STEP_FAULT;
   sc_tally_tile(in);
   if (in->id == 0) atomic_fetch_add_explicit(&in->m->p->tiles_done, 1, memory_order_relaxed);
-  in->dry = false;
+  in->skips = false;
   in->pc = i->nest;
   return STEP_GO;
 }
@@ -232,7 +232,7 @@ static Step await(Inst *in, const Ins *i, Barrier *b, u32 generation, u32 ring) 
 static Step op_ACQUIRE(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   u32 round = c->filled / in->env.k->ring.at[i->arg[0]].stages;
-  if (!in->dry) {
+  if (!in->skips) {
     Stage *s = sc_stage(in, i->arg[0], c->filled);
     Step step = await(in, i, &s->empty, round - 1, i->arg[0]);
     if (step != STEP_GO) return step;
@@ -252,7 +252,7 @@ static Step not_held(Inst *in, const Ins *i, const char *how) {
 static Step op_COMMIT(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   if (c->filled == c->committed) return not_held(in, i, "being filled");
-  if (!in->dry) {
+  if (!in->skips) {
     bool all_warps = sc_warps_fill(in->env.k, in->role, i->arg[0]);
     Barrier *full = &sc_stage(in, i->arg[0], c->committed)->full;
     if (i->plan.arrivals)
@@ -265,7 +265,7 @@ static Step op_COMMIT(Inst *in, const Ins *i) {
 static Step op_WAIT(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   u32 round = c->waited / in->env.k->ring.at[i->arg[0]].stages;
-  if (!in->dry) {
+  if (!in->skips) {
     Step step = await(in, i, &sc_stage(in, i->arg[0], c->waited)->full, round, i->arg[0]);
     if (step != STEP_GO) return step;
   }
@@ -277,7 +277,7 @@ static Step op_RELEASE(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   const Ring *r = &in->env.k->ring.at[i->arg[0]];
   if (c->waited == c->released) return not_held(in, i, "held");
-  if (!in->dry) {
+  if (!in->skips) {
     Stage *s = sc_stage(in, i->arg[0], c->released);
     u32 index = c->released % r->stages, ctas = in->m->p->grid.ctas;
     if (!sc_may_release(in, s, i->arg[0])) return STEP_FAULT;
@@ -334,7 +334,7 @@ static Step op_TAKE(Inst *in, const Ins *i) {
   if (!in->cta->token[at]) return STEP_BLOCKED;
   in->cta->token[at]--;
   in->taken[i->arg[0]]++;
-  sc_meet(in);
+  sc_sync(in);
   sc_join(in->clock, in->cta->token_clock[at], in->slot->words);
   return STEP_GO;
 }
@@ -474,11 +474,11 @@ u32 sc_role_run(Inst *in, u32 limit) {
     if (in->m->caller && atomic_load_explicit(&p->crowded, memory_order_relaxed)) sc_enter_logs(p);
     const Ins *i = &in->of->code.at[in->pc];
     in->at = in->pc++;
-    if (!in->dry) {
+    if (!in->skips) {
       if (i->plan.fence) sc_fence(in, i->plan.global);
-      if (i->plan.sync) sc_meet(in);
+      if (i->plan.sync) sc_sync(in);
     }
-    if (!in->dry || !skipped(in, i)) {
+    if (!in->skips || !skipped(in, i)) {
       if (run_op[i->op](in, i) == STEP_BLOCKED) {
         in->pc = in->at;
         break;

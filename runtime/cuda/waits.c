@@ -55,7 +55,7 @@ static const char *what(Sc *sc, const Waiter *w) {
                          w->e.generation, k->turn.at[s->ref].name);
       return sc_printf(sc, "for turn %u of '%s', which was passed on %u time%s", w->e.generation,
                        k->turn.at[s->ref].name, w->e.saw, w->e.saw == 1 ? "" : "s");
-    case WAIT_MEET:
+    case WAIT_SYNC:
       return sc_printf(sc, "for the other warps of its warpgroup: named barrier %u, generation %u",
                        barrier_at(w, w->text->named), w->e.generation);
   }

@@ -6,7 +6,7 @@
 // Those indices become one loop around all of them, so that intermediates are kept for one value of
 // it only: attention's S takes a row, not a matrix. What only depends on inputs and is read by
 // equations of more indices (where a sequence ends, which one a row belongs to) would spoil that:
-// it is computed before, and kept whole. Iterations are dealt to threads, which write disjoint
+// it is computed before, and kept whole. Iterations are shared among host threads, which write disjoint
 // elements and allocate nothing. Inputs are converted once, up front, to contiguous copies; of a
 // loop of which only a sample of iterations is run, where they are read.
 #include <math.h>

@@ -102,7 +102,7 @@ static void moves(void **state) {
   assert_int_equal(move_of(state, "m[i] = 2 * m[i]"), MOVE_ROWS);
   assert_int_equal(move_of(state, "f[i,0] = m[i]"), MOVE_ROWS);
   assert_int_equal(move_of(state, "g[j] = c[j]"), MOVE_COLUMNS);
-  assert_int_equal(move_of(state, "g[j] = 2 * g[j]"), MOVE_DEALT);
+  assert_int_equal(move_of(state, "g[j] = 2 * g[j]"), MOVE_STRIDED);
   assert_int_equal(move_of(state, "H[x*128 + i, j] = s[i,j]"), MOVE_WIDE);
   assert_int_equal(move_of(state, "H[x*128 + i, j] = s[i,j] if j < 5"), MOVE_ELEMS);
   assert_int_equal(move_of(state, "Y[x*128 + i, j] = s[i,j]"), MOVE_ELEMS);

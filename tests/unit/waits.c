@@ -88,7 +88,7 @@ static void waits_of_instances_are_told(void **state) {
   told(&f, 0, WAIT_TURN, 256, named + 8 * (k->turn.at[0].barrier + 1), 2,
        "'math[1]' (CTA 12, thread 256) waited in vain for its turn 'go': named barrier 2, "
        "generation 2");
-  told(&f, 0, WAIT_MEET, 255, named + 8u * k->role.at[1].barrier, 0,
+  told(&f, 0, WAIT_SYNC, 255, named + 8u * k->role.at[1].barrier, 0,
        "'math[0]' (CTA 12, thread 255) waited in vain for the other warps of its warpgroup: named "
        "barrier 3, generation 0");
   const CudaText *text = sc_step_text(f.l.text, 0);
