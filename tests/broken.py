@@ -54,7 +54,7 @@ BREAKAGES = [
     Breakage("a wait lets one product more stay in flight", "compiler/flow/step.c",
              "want_keep(f, ins, q->n - done);\n  sc_retire_products(f, done);",
              "want_keep(f, ins, q->n - done + (done > 0));\n  sc_retire_products(f, done);", ["model inplace"]),
-    Breakage("a product that is older than a wait tells who is past it", "compiler/flow/step.c",
+    Breakage("a product that is older than a wait tells who is past it", "compiler/flow/order.c",
              "h->all_past |= retired > h->older;", "h->all_past |= retired >= h->older;", ["model arrivals"]),
     Breakage("narrow elements do not change hands on their way to a tensor", "compiler/layout/layout.c",
              "if (hands(k, m, v) != hands(k, n, w)) return false;", "(void)hands;",

@@ -30,12 +30,9 @@ BESIDE = {
 # struck.
 CIRCLES = [
     ("compiler/emit", "expr.c inside.c tile.c"),  # an element's position is an expression, too
-    ("compiler/flow", "report.c ring.c step.c tensor.c walk.c"),
-    ("compiler/ir", "wellformed.c wellformed_code.c"),
     ("compiler/layout", "layout.c move.c"),
     ("compiler/lower", "def.c expr.c view.c"),  # positions and arguments are expressions, too
-    ("compiler/target", "copy.c map.c mma.c target.c"),
-    ("lang", "drive.c expect.c parse.y"),
+    ("lang", "drive.c expect.c parse.y"),  # the driver asks the grammar, and its actions the driver
     ("runtime/cpu", "async.c clock.c deadlock.c global.c heard.c machine.c program.c role.c "
                     "touch.c view.c"),
     ("runtime/cuda", "device.c measure.c"),

@@ -168,16 +168,19 @@ typedef struct Flow {
 
 // Carries the state over one role's code until nothing changes, and once more with `report` set.
 void sc_walk(Flow *f);
-bool sc_blame(Flow *f, bool *blamed);  // is there to be a report, and is it the first one about this?
 
 // step.c: the effect of one operation that opens or closes no block.
 void sc_step(Flow *f, Ins *ins);
+
+// order.c
 enum { NEED_FENCE = 1, NEED_SYNC = 2, NEED_GLOBAL = 4 };  // … a fence for global memory, too
-void sc_want_order(Flow *f, Ins *ins, u32 need);               // plans or checks them, and has them take effect
-void sc_retire_products(Flow *f, u32 n);                       // the n oldest are done
-void sc_fault_products(Flow *f, u32 n);                        // … after a fault that has been reported
-void sc_retire_copies(Flow *f, u32 n, bool seen);              // … have read their source, or (seen) are visible
-u32 sc_unseen(const Flow *f, const Flight *flight);            // what becomes of it until it is visible: UNSEEN_*
+void sc_want_order(Flow *f, Ins *ins, u32 need);  // plans or checks them, and has them take effect
+void sc_retire_products(Flow *f, u32 n);          // the n oldest are done
+void sc_fault_products(Flow *f, u32 n);           // … after a fault that has been reported
+// The n oldest have read their source, or (seen) are visible.
+void sc_retire_copies(Flow *f, u32 n, bool seen);
+// What becomes of a copy until it is visible: UNSEEN_*.
+u32 sc_unseen(const Flow *f, const Flight *flight);
 
 // tensor.c: the same for what is done to tensors.
 // Must a sync precede this access?
@@ -205,7 +208,9 @@ void sc_step_endvote(Flow *f, Ins *ins);
 void sc_step_take(Flow *f, Ins *ins);
 void sc_step_pass(Flow *f, Ins *ins);
 
-// report.c: messages. Called only while f->report is set.
+// report.c
+bool sc_blame(Flow *f, bool *blamed);  // is there to be a report, the first one about this?
+// Messages. Called only while f->report is set.
 const char *sc_buf_name(const Flow *f, u32 buf);
 void sc_report_read(Flow *f, const ViewAccess *a, const Flight *flight);
 void sc_report_nothing(Flow *f, const Ins *wait, u32 buf);

@@ -2,6 +2,12 @@
 // missing, and what to do, in the schedule's own names.
 #include "compiler/flow/flow.h"
 
+bool sc_blame(Flow *f, bool *blamed) {
+  bool first = f->report && !*blamed;
+  *blamed |= f->report;
+  return first;
+}
+
 static Span site(const Flow *f, u32 pc) { return f->r->code.at[pc].span; }
 
 // A stage's part is named as the schedule names it: "kv.k", or the ring alone.

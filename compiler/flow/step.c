@@ -8,50 +8,6 @@ enum { MAX_KEEP = 7 };  // wgmma.wait_group N: the queue's counter has three bit
 
 // ---- plans
 
-void sc_want_order(Flow *f, Ins *ins, u32 need) {
-  bool fence = need & NEED_FENCE, sync = need & NEED_SYNC, global = need & NEED_GLOBAL;
-  if (f->derive) {
-    ins->plan.fence |= fence;
-    ins->plan.global |= global;
-    ins->plan.sync |= sync;
-  } else if (f->report) {
-    if (fence && !ins->plan.fence) {
-      Diag *d = sc_report(f->sc, D_R7_FENCE, ins->span,
-                          "'%s' needs a proxy fence before it: threads accessed a stage that an "
-                          "engine accesses next",
-                          sc_op[ins->op].text);
-      sc_help(f->sc, d, "add 'fence' to its plan");
-    }
-    if (global && ins->plan.fence && !ins->plan.global) {
-      Diag *d = sc_report(f->sc, D_R7_FENCE, ins->span,
-                          "'%s' needs a proxy fence of global memory before it: threads accessed a "
-                          "tensor that the copy engine accesses next",
-                          sc_op[ins->op].text);
-      sc_help(f->sc, d, "add 'global' to its plan");
-    }
-    if (sync && !ins->plan.sync) {
-      Diag *d = sc_report(
-          f->sc, D_R7_SYNC, ins->span,
-          "the instance's threads must synchronize before '%s': it touches what others of "
-          "them wrote or read",
-          sc_op[ins->op].text);
-      sc_help(f->sc, d, "add 'sync' to its plan");
-    }
-  }
-  if (ins->plan.fence) sc_state_fence(f->now, f->k, ins->plan.global);
-  if (!ins->plan.sync) return;
-  sc_state_sync(f->now, f->k);
-  if (f->votes && f->report) {
-    Diag *d = sc_report(
-        f->sc, D_R7_VOTE, ins->span,
-        "here the role's warps would have to synchronize, but a vote's block is run by some of "
-        "them only");
-    sc_help(
-        f->sc, d,
-        "move the statement that writes the stage, or the one that reads it, out of the 'vote'");
-  }
-}
-
 static void want_keep(Flow *f, Ins *ins, u32 keep) {
   if (f->derive) {
     ins->plan.keep = (u16)(ins->op == OP_MMAWAIT && keep > MAX_KEEP ? MAX_KEEP : keep);
@@ -64,48 +20,6 @@ static void want_keep(Flow *f, Ins *ins, u32 keep) {
 }
 
 // ---- faults
-
-// All warps of the instance issue a product together: whoever waits for one knows that all have
-// come to its issue.
-static void note_past(State *s, const Kernel *k, u32 retired) {
-  for (u32 r = 0; r < k->ring.n; r++) {
-    for (u32 i = 0; i < s->ring[r].held; i++) {
-      Hold *h = &s->ring[r].hold[i];
-      h->all_past |= retired > h->older;
-      h->older -= retired < h->older ? retired : h->older;
-    }
-  }
-}
-
-void sc_retire_products(Flow *f, u32 n) {
-  for (u32 i = 0; i < n && f->retired; i++) f->retired(f->user, f->pc, &f->now->product.at[i]);
-  note_past(f->now, f->k, n);
-  sc_retire(&f->now->product, n);
-}
-
-// They count as waited for: a wait for them that comes too late is not another fault.
-void sc_fault_products(Flow *f, u32 n) {
-  for (u32 i = 0; i < n; i++) sc_blame(f, &f->blamed_buf[f->now->product.at[i].dst]);
-  sc_retire_products(f, n);
-}
-
-u32 sc_unseen(const Flow *f, const Flight *flight) {
-  const Ins *code = f->r->code.at;
-  bool adds = code[flight->site].op == OP_COPYADD, also = code[flight->also].op == OP_COPYADD;
-  return (adds && also   ? UNSEEN_ADD
-          : adds || also ? UNSEEN_ANY
-                         : UNSEEN_STORE) |
-         flight->turns << UNSEEN_TURNS;
-}
-
-void sc_retire_copies(Flow *f, u32 n, bool seen) {
-  Queue *q = &f->now->copy;
-  for (u32 i = 0; i < n && !seen; i++) {
-    f->now->unseen[q->at[i].dst] |= sc_unseen(f, &q->at[i]);
-    f->now->unseen_site[q->at[i].dst] = q->at[i].site;
-  }
-  sc_retire(q, n);
-}
 
 // No product may be writing the tile (R1).
 static void want_landed(Flow *f, const ViewAccess *a) {

@@ -104,12 +104,6 @@ static void step(Flow *f, Ins *ins) {
   }
 }
 
-bool sc_blame(Flow *f, bool *blamed) {
-  bool first = f->report && !*blamed;
-  *blamed |= f->report;
-  return first;
-}
-
 static void pass(Flow *f) {
   f->changed = false;
   f->depth = f->votes = 0;

@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-void sc_bad(Check *c, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  if (!c->wrong) c->wrong = sc_vprintf(c->sc, fmt, ap);
-  va_end(ap);
-}
-
 // ---- the tables by themselves
 
 static void check_views(Check *c) {
@@ -99,18 +92,6 @@ static void check_turns(Check *c) {
       if (t->member[m] >= k->role.n) sc_bad(c, "turn '%s': a member is no role", t->name);
     sc_check_scalar(c, t->keys, TY_INT, DEP_DIM, "a turn's keys");
   }
-}
-
-// An expression outside roles: its type, and nothing but what `deps` allows.
-void sc_check_scalar(Check *c, Xid x, Ty ty, u8 deps, const char *what) {
-  if (x >= c->k->expr.n) {
-    sc_bad(c, "%s: no such expression", what);
-    return;
-  }
-  if (!x) return;
-  const Expr *e = &c->k->expr.at[x];
-  if (e->ty != ty) sc_bad(c, "%s: not of the type that stands there", what);
-  if (e->deps & ~deps) sc_bad(c, "%s: depends on what is not known there", what);
 }
 
 static void check_interface(Check *c) {

@@ -17,10 +17,11 @@ typedef struct Check {
   const Map *map;       // the map whose expression is walked
 } Check;
 
+// wellformed_code.c
 __attribute__((format(printf, 2, 3))) void sc_bad(Check *c, const char *fmt, ...);
 // An expression outside roles: of this type, and depending on nothing but `deps`.
 void sc_check_scalar(Check *c, Xid x, Ty ty, u8 deps, const char *what);
-// wellformed_code.c; the tables must have been found sound.
+// The tables must have been found sound.
 void sc_check_spec(Check *c);
 void sc_check_role(Check *c, u32 role);
 void sc_check_users(Check *c);  // after all roles

@@ -3,6 +3,25 @@
 // wellformed.c found sound. Out: Check.wrong.
 #include "compiler/ir/wellformed.h"
 
+void sc_bad(Check *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  if (!c->wrong) c->wrong = sc_vprintf(c->sc, fmt, ap);
+  va_end(ap);
+}
+
+// An expression outside roles: its type, and nothing but what `deps` allows.
+void sc_check_scalar(Check *c, Xid x, Ty ty, u8 deps, const char *what) {
+  if (x >= c->k->expr.n) {
+    sc_bad(c, "%s: no such expression", what);
+    return;
+  }
+  if (!x) return;
+  const Expr *e = &c->k->expr.at[x];
+  if (e->ty != ty) sc_bad(c, "%s: not of the type that stands there", what);
+  if (e->deps & ~deps) sc_bad(c, "%s: depends on what is not known there", what);
+}
+
 // ---- what an operation may name
 
 // Who may touch a place: registers are their role's, stages their ring's participants'.

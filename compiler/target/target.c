@@ -4,15 +4,6 @@
 #include "compiler/target/target.h"
 #include "compiler/passes.h"
 
-void tgt_cannot(Target *s, Span at, const char *what, const char *name, const char *help) {
-  const char *quote = name ? "'" : "";
-  Diag *d = sc_report(s->sc, D_G_EMIT, at, "%s%s%s%s%s", quote, name ? name : "", quote,
-                      name ? " " : "", what);
-  if (help) sc_help(s->sc, d, "%s", help);
-}
-
-const Buf *tgt_buf(const Target *s, u32 view) { return &s->k->buf.at[s->k->view.at[view].buf]; }
-
 static void check_tile(Target *s, const Buf *b) {
   const u32 rows = sc_block_rows(s->k->role.at[b->role].warps);
   const i64 columns = sc_elem[b->elem].bytes == 1 ? 2 * SC_FRAGMENT_COLS : SC_FRAGMENT_COLS;
