@@ -8,13 +8,6 @@
 
 enum { ALIGNMENT = 64 };
 
-static Elem elem_of(schedc_type type) {
-  static const u8 elem[] = {
-      [SCHEDC_F32] = EL_F32,   [SCHEDC_F16] = EL_F16,   [SCHEDC_BF16] = EL_BF16,
-      [SCHEDC_E4M3] = EL_E4M3, [SCHEDC_E5M2] = EL_E5M2, [SCHEDC_I32] = EL_I32};
-  return elem[type];
-}
-
 // ---- dimensions and scalars
 
 static void set_dim(Data *d, const char *name, int64_t value) {
@@ -286,7 +279,7 @@ static void fill_from_case(Data *d, size_t kase, size_t t) {
     if (b.kind != SCHEDC_BIND_TENSOR || strcmp(b.name, x->name) != 0) continue;
     size_t n = d->bytes[t] / schedc_type_size(x->type);
     for (size_t e = 0; e < n && b.count; e++)
-      sc_set_elem(elem_of(x->type), x->data, (i64)e, b.values[e < b.count ? e : b.count - 1]);
+      sc_set_elem((Elem)x->type, x->data, (i64)e, b.values[e < b.count ? e : b.count - 1]);
   }
 }
 
@@ -294,7 +287,7 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     const schedc_tensor *x = &d->tensors[t];
     size_t n = d->bytes[t] / schedc_type_size(x->type);
-    Elem elem = elem_of(x->type);
+    Elem elem = (Elem)x->type;
     if (!(d->direction[t] & SCHEDC_IN)) continue;
     if (!d->from_file[t]) {
       sc_fill_input(elem, x->data, n, x->shape, x->rank, kind, seed * 1000 + t);
@@ -373,7 +366,7 @@ void data_rewind(Data *d) {
     if (d->original[t])
       memcpy(x->data, d->original[t], d->bytes[t]);
     else if (d->direction[t] == SCHEDC_OUT)
-      sc_fill_nan(elem_of(x->type), x->data, d->bytes[t] / schedc_type_size(x->type));
+      sc_fill_nan((Elem)x->type, x->data, d->bytes[t] / schedc_type_size(x->type));
   }
 }
 

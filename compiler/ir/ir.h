@@ -10,9 +10,8 @@ enum { SC_MAX_RANK = 6, SC_MAX_VARS = 8, SC_MAX_ROLES = 16, SC_MAX_AXES = 4 };
 #define SC_NONE UINT32_MAX
 
 typedef enum Elem {
-#define ELEM(id, text, bytes, flt, max) EL_##id,
+#define ELEM(id, text, bytes, flt, max) EL_##id = SCHEDC_##id,
 #include "compiler/ir/elem.def"
-#undef ELEM
   EL_COUNT
 } Elem;
 

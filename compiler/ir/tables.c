@@ -16,5 +16,4 @@ const ExprInfo sc_xop[X_COUNT] = {
 const ElemInfo sc_elem[EL_COUNT] = {
 #define ELEM(id, text, bytes, flt, max) {text, bytes, flt, max},
 #include "compiler/ir/elem.def"
-#undef ELEM
 };

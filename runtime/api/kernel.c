@@ -247,16 +247,8 @@ void sc_index_kernel(Sc *sc, schedc_kernel *kernel) {
   kernel->unordered = sc_unordered(sc, k);
 }
 
-static const schedc_type type_of[EL_COUNT] = {
-    [EL_F32] = SCHEDC_F32,   [EL_F16] = SCHEDC_F16,   [EL_BF16] = SCHEDC_BF16,
-    [EL_E4M3] = SCHEDC_E4M3, [EL_E5M2] = SCHEDC_E5M2, [EL_I32] = SCHEDC_I32,
-};
-
 static const ElemInfo *elem_of(schedc_type type) {
-  for (u32 e = 0; e < EL_COUNT; e++) {
-    if (type_of[e] == type) return &sc_elem[e];
-  }
-  return NULL;
+  return (u32)type < EL_COUNT ? &sc_elem[type] : NULL;
 }
 
 const char *schedc_type_name(schedc_type type) {
@@ -296,8 +288,13 @@ schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
   if (!kernel || !info || info->size < sizeof info->size || index >= kernel->tensors)
     return SCHEDC_EARG;
   const Buf *buf = &kernel->k->buf.at[kernel->tensor[index]];
-  schedc_tensor_info out = {0,         buf->name, type_of[buf->elem], buf->dir & (F_IN | F_OUT),
-                            buf->rank, {0},       !kernel->unordered[kernel->tensor[index]]};
+  schedc_tensor_info out = {0,
+                            buf->name,
+                            buf->elem,
+                            buf->dir & (F_IN | F_OUT),
+                            buf->rank,
+                            {0},
+                            !kernel->unordered[kernel->tensor[index]]};
   for (u32 d = 0; d < buf->rank; d++) out.dims[d] = kernel->dims[index][d];
   COPY_OUT(info, &out);
   return SCHEDC_OK;
@@ -310,7 +307,7 @@ schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index,
   if (!kernel || !info || info->size < sizeof info->size || index >= kernel->k->arg.n)
     return SCHEDC_EARG;
   const Arg *arg = &kernel->k->arg.at[index];
-  schedc_scalar_info out = {0, arg->name, type_of[arg->elem], arg->init != 0};
+  schedc_scalar_info out = {0, arg->name, arg->elem, arg->init != 0};
   COPY_OUT(info, &out);
   return SCHEDC_OK;
 }

@@ -8,9 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-_Static_assert((int)SCHEDC_F32 == EL_F32 && (int)SCHEDC_E4M3 == EL_E4M3 &&
-                   (int)SCHEDC_I32 == EL_I32,
-               "schedc_type is Elem");
 _Static_assert((int)SCL_RANK == SC_MAX_RANK, "a tensor's dimensions");
 
 // ---- plans: is this one of those known?

@@ -26,10 +26,7 @@ static void evaluate(Binder *bd) {
   sc_launch_values(bd->sc, bd->k, &known, bd->value);
 }
 
-static Elem elem_of(schedc_type type) {
-  static const u8 elem[] = {EL_F32, EL_F16, EL_BF16, EL_E4M3, EL_E5M2, EL_I32};
-  return (u32)type < COUNT(elem) ? elem[type] : EL_COUNT;
-}
+static Elem elem_of(schedc_type type) { return (u32)type < EL_COUNT ? (Elem)type : EL_COUNT; }
 
 // ---- one tensor by itself: type, rank, strides, address
 

@@ -102,7 +102,7 @@ float sc_of_e4m3(u8 v) { return of_e4m3(v); }
 float sc_of_e5m2(u8 v) { return of_e5m2(v); }
 
 // The loops over many, three for each narrow type.
-#define BULK(name, T)                                                                        \
+#define NARROW(id, text, max, name, T)                                                       \
   SC_CLONES static void load_##name(float *restrict to, const T *restrict from, size_t n) {  \
     for (size_t i = 0; i < n; i++) to[i] = of_##name(from[i]);                               \
   }                                                                                          \
@@ -112,58 +112,47 @@ float sc_of_e5m2(u8 v) { return of_e5m2(v); }
   SC_CLONES static void round_all_##name(float *v, size_t n) {                               \
     for (size_t i = 0; i < n; i++) v[i] = round_##name(v[i]);                                \
   }
-BULK(f16, u16)
-BULK(bf16, u16)
-BULK(e4m3, u8)
-BULK(e5m2, u8)
-#undef BULK
+#include "compiler/ir/elem.def"
+
+#define CASE(id, does) \
+  case EL_##id: does; break;
 
 float sc_round(Elem elem, float v) {
   switch (elem) {
-    case EL_F16: return round_f16(v);
-    case EL_BF16: return round_bf16(v);
-    case EL_E4M3: return round_e4m3(v);
-    case EL_E5M2: return round_e5m2(v);
+#define NARROW(id, text, max, name, T) CASE(id, return round_##name(v))
+#include "compiler/ir/elem.def"
     default: return v;
   }
 }
 
 void sc_round_all(Elem elem, float *v, size_t n) {
   switch (elem) {
-    case EL_F16: round_all_f16(v, n); break;
-    case EL_BF16: round_all_bf16(v, n); break;
-    case EL_E4M3: round_all_e4m3(v, n); break;
-    case EL_E5M2: round_all_e5m2(v, n); break;
+#define NARROW(id, text, max, name, T) CASE(id, round_all_##name(v, n))
+#include "compiler/ir/elem.def"
     default: break;
   }
 }
 
 void sc_load_elems(Elem elem, float *to, const void *from, size_t n) {
   switch (elem) {
-    case EL_F16: load_f16(to, from, n); break;
-    case EL_BF16: load_bf16(to, from, n); break;
-    case EL_E4M3: load_e4m3(to, from, n); break;
-    case EL_E5M2: load_e5m2(to, from, n); break;
+#define NARROW(id, text, max, name, T) CASE(id, load_##name(to, from, n))
+#include "compiler/ir/elem.def"
     default: memmove(to, from, n * 4); break;
   }
 }
 
 void sc_store_elems(Elem elem, void *to, const float *from, size_t n) {
   switch (elem) {
-    case EL_F16: store_f16(to, from, n); break;
-    case EL_BF16: store_bf16(to, from, n); break;
-    case EL_E4M3: store_e4m3(to, from, n); break;
-    case EL_E5M2: store_e5m2(to, from, n); break;
+#define NARROW(id, text, max, name, T) CASE(id, store_##name(to, from, n))
+#include "compiler/ir/elem.def"
     default: memmove(to, from, n * 4); break;
   }
 }
 
 double sc_get_elem(Elem elem, const void *at, i64 index) {
   switch (elem) {
-    case EL_F16: return of_f16(((const u16 *)at)[index]);
-    case EL_BF16: return of_bf16(((const u16 *)at)[index]);
-    case EL_E4M3: return of_e4m3(((const u8 *)at)[index]);
-    case EL_E5M2: return of_e5m2(((const u8 *)at)[index]);
+#define NARROW(id, text, max, name, T) CASE(id, return of_##name(((const T *)at)[index]))
+#include "compiler/ir/elem.def"
     case EL_I32: return ((const i32 *)at)[index];
     default: return ((const float *)at)[index];
   }
@@ -188,10 +177,8 @@ static i32 to_i32(double v) {
 
 void sc_set_elem(Elem elem, void *at, i64 index, double v) {
   switch (elem) {
-    case EL_F16: ((u16 *)at)[index] = to_f16(to_odd(v)); break;
-    case EL_BF16: ((u16 *)at)[index] = to_bf16(to_odd(v)); break;
-    case EL_E4M3: ((u8 *)at)[index] = to_e4m3(to_odd(v)); break;
-    case EL_E5M2: ((u8 *)at)[index] = to_e5m2(to_odd(v)); break;
+#define NARROW(id, text, max, name, T) CASE(id, ((T *)at)[index] = to_##name(to_odd(v)))
+#include "compiler/ir/elem.def"
     case EL_I32: ((i32 *)at)[index] = to_i32(v); break;
     default: ((float *)at)[index] = (float)v; break;
   }
