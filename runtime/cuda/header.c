@@ -39,8 +39,9 @@ static bool has_workspace(const Header *h) {
 static bool can_be_said(const Header *h) {
   for (u32 i = 1; i < h->tabled.table.nodes; i++) {
     const SclNode *n = &h->tabled.table.node[i];
+    const ExprInfo *o = &sc_xop[n->op];
     const char *what = n->op == SCL_LOAD                             ? "an element of a tensor"
-                       : !strcmp(sc_xop[n->op].sig, "rr")            ? "a function of reals"
+                       : *o->sig == 'r' && o->binds >= BIND_CALL     ? "a function of reals"
                        : n->op == SCL_REAL && n->real - n->real != 0 ? "an infinite number"
                                                                      : NULL;
     if (!what) continue;

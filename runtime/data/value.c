@@ -12,9 +12,9 @@
 #include "compiler/ir/ir.h"
 
 // Functions, which headers do without.
-static double scl_call(SclOp op, double x) {
+static double scl_call(SclOp op, double x, double y) {
   double value = 0;
-  return sc_real_op((ExprOp)op, x, 0, &value) ? value : 0;
+  return sc_real_op((ExprOp)op, x, y, &value) ? value : 0;
 }
 #define SCL_CALL scl_call
 #endif
@@ -89,7 +89,7 @@ static inline void scl_real(const SclNode *n, double x, double y, SclValue *out)
     case SCL_EQ: out->i = x == y; break;
     case SCL_NE: out->i = x != y; break;
 #ifdef SCL_CALL
-    default: out->f = SCL_CALL(n->op, x); break;
+    default: out->f = SCL_CALL(n->op, x, y); break;
 #else
     default: out->known = 0;
 #endif
