@@ -33,9 +33,6 @@ CIRCLES = [
     ("compiler/layout", "layout.c move.c"),
     ("compiler/lower", "def.c expr.c view.c"),  # positions and arguments are expressions, too
     ("lang", "drive.c expect.c parse.y"),  # the driver asks the grammar, and its actions the driver
-    ("runtime/cpu", "async.c clock.c deadlock.c global.c heard.c machine.c program.c role.c "
-                    "touch.c view.c"),
-    ("runtime/cuda", "device.c measure.c"),
 ]
 # Of a file on the map: its room; the number of the heading, as the rooms of one heading do not know
 # each other; its row.

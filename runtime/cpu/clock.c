@@ -8,6 +8,13 @@
 
 #include <string.h>
 
+void sc_poison(Elem elem, float *at, u64 n) {
+  u32 bits = elem == EL_I32 ? 0x80000000u : 0x7fc00000u;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  for (u64 i = 0; i < n; i++) at[i] = value;
+}
+
 void sc_join(u32 *to, const u32 *from, u32 n) {
   for (u32 i = 0; i < n; i++) to[i] = to[i] > from[i] ? to[i] : from[i];
 }

@@ -27,11 +27,6 @@ static Inst *inst_at(const Machine *m, u32 i) {
   return &m->slot[m->order[i] / each].inst[m->order[i] % each];
 }
 
-void sc_give_up(Program *p, schedc_status why) {
-  int none = SCHEDC_OK;
-  atomic_compare_exchange_strong(&p->stop, &none, (int)why);
-}
-
 static void count_steps(Machine *m, u32 ran) {
   Program *p = m->p;
   m->steps += ran;
@@ -57,10 +52,6 @@ static bool sweep(Machine *m) {
     if (random && !(sc_random(&m->rng) & 3)) sc_fire_random(m, in->slot);
   }
   return moved;
-}
-
-bool sc_abandoned(const Machine *m, u64 job) {
-  return atomic_load(&m->p->worst) < job || atomic_load(&m->p->stop);
 }
 
 static bool take_job(Machine *m, Slot *s) {
@@ -142,12 +133,6 @@ static void *work(void *arg) {
   atomic_store(&w->done, true);
   sc_tell(w->m->p);
   return NULL;
-}
-
-void sc_tell(Program *p) {
-  pthread_mutex_lock(&p->lock);
-  pthread_cond_signal(&p->news);
-  pthread_mutex_unlock(&p->lock);
 }
 
 // Waits for news, but not for long.

@@ -287,27 +287,35 @@ struct Machine {
 
 typedef enum Step { STEP_GO, STEP_BLOCKED, STEP_END, STEP_FAULT } Step;
 
-// machine.c
+// threads.c
 void sc_give_up(Program *p, schedc_status why);
 void sc_tell(Program *p);  // the thread that waits for the others: there is something to do
 // The smallest number of a job that failed: those after it need not run, those before it must, so
 // that the report is the same with any number of threads.
 bool sc_abandoned(const Machine *m, u64 job);
+void sc_log(Sc *sc, Machine *m);
+bool sc_log_full(Machine *m);
+void sc_log_add(Machine *m, const Touch *t, const u32 *clock);  // clock: what its instance knows
+// The oldest entry that has not been taken, or NULL; what its instance knew.
+const Touch *sc_log_head(Machine *m);
+const u32 *sc_log_clock(const Touch *head);
+void sc_log_next(Machine *m);
 
 // program.c
 Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt);
 Machine *sc_machine(Sc *sc, Program *p);
 void sc_slot_start(Machine *m, Slot *s, u64 job);
+
+// grid.c
 void sc_tile_axes(const Grid *g, const Kernel *k, u64 unit, u32 rank, i64 *axis);
 bool sc_surplus(const Grid *g, const i64 *axis);
-void sc_poison(Elem elem, float *at, u64 n);
 
 // role.c: runs operations of one instance, `limit` at most, until one blocks; how many ran.
 u32 sc_role_run(Inst *in, u32 limit);
 bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index);
-Stage *sc_stage(const Inst *in, u32 ring, u32 fill);
 
 // view.c
+Stage *sc_stage(const Inst *in, u32 ring, u32 fill);
 typedef struct Spot {
   float *at;
   i64 stride[SC_MAX_VARS];
@@ -342,6 +350,7 @@ void sc_fire_random(Machine *m, Slot *s);
 void sc_fire_all(Slot *s);
 
 // clock.c
+void sc_poison(Elem elem, float *at, u64 n);
 void sc_join(u32 *to, const u32 *from, u32 n);
 void sc_barrier_init(Barrier *b, u32 count, u32 words);
 // As mbarrier.try_wait.parity: looks at the generation's parity, not at its number.
@@ -369,13 +378,7 @@ typedef struct Gather {
 } Gather;
 void sc_gather(void *gather, const i64 *from, const i64 *to);
 bool sc_gathered(Gather *g);
-// Logs: the oldest entry that has not been taken, or NULL; what its instance knew.
-void sc_log(Sc *sc, Machine *m);
-void sc_log_end(Slot *s);
-bool sc_log_full(Machine *m);
-const Touch *sc_log_head(Machine *m);
-const u32 *sc_log_clock(const Touch *head);
-void sc_log_next(Machine *m);
+void sc_log_end(Slot *s);  // the job's touches are all in the log
 
 // global.c
 void sc_global(Program *p);

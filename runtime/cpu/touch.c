@@ -1,6 +1,7 @@
-// touch.c - which elements of tensors operations touch, as boxes of row-major numbers, and the log
-// of those of a thread. In: operands whose bases and bounds are known. Out: a Touch for each tensor
-// that some role writes. What the kernel only reads is nobody's to race with, and is left out.
+// touch.c - which elements of tensors operations touch, as boxes of row-major numbers; where
+// threads keep logs, put into them. In: operands whose bases and bounds are known. Out: a Touch for
+// each tensor that some role writes. What the kernel only reads is nobody's to race with, and is
+// left out.
 #include "runtime/cpu/machine.h"
 
 #include <string.h>
@@ -72,36 +73,8 @@ static bool box_of_slice(const Inst *in, const Event *e, Box *b) {
 
 // ---- the log
 
-enum { ENTRIES = 512 };
-
-void sc_log(Sc *sc, Machine *m) {
-  m->log.each = (sizeof(Touch) + m->p->words * sizeof(u32) + 15) & ~(size_t)15;
-  m->log.at = sc_new(sc, ENTRIES * m->log.each);
-}
-
-static char *entry(const Log *l, u32 n) { return l->at + n % ENTRIES * l->each; }
-
-const Touch *sc_log_head(Machine *m) {
-  u32 taken = atomic_load_explicit(&m->log.taken, memory_order_relaxed);
-  if (atomic_load_explicit(&m->log.put, memory_order_acquire) == taken) return NULL;
-  return (const Touch *)(const void *)entry(&m->log, taken);
-}
-
-void sc_log_next(Machine *m) { atomic_fetch_add_explicit(&m->log.taken, 1, memory_order_release); }
-
-const u32 *sc_log_clock(const Touch *head) { return (const u32 *)(const void *)(head + 1); }
-
-bool sc_log_full(Machine *m) {
-  u32 taken = atomic_load_explicit(&m->log.taken, memory_order_acquire);
-  return atomic_load_explicit(&m->log.put, memory_order_relaxed) - taken == ENTRIES;
-}
-
 static void put(Machine *m, const Touch *t, const u32 *clock) {
-  if (sc_log_full(m) && !sc_make_room(m, t->by.job)) return;
-  char *to = entry(&m->log, atomic_load_explicit(&m->log.put, memory_order_relaxed));
-  memcpy(to, t, sizeof *t);
-  if (clock) memcpy(to + sizeof *t, clock, m->p->words * sizeof *clock);
-  atomic_fetch_add_explicit(&m->log.put, 1, memory_order_release);
+  if (!sc_log_full(m) || sc_make_room(m, t->by.job)) sc_log_add(m, t, clock);
 }
 
 void sc_log_end(Slot *s) {

@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+Stage *sc_stage(const Inst *in, u32 ring, u32 fill) {
+  const Ring *r = &in->env.k->ring.at[ring];
+  u32 pool = in->m->p->pool0[ring] + (r->owner == SC_NONE ? 0 : in->number);
+  return &in->cta->pool[pool][fill % r->stages];
+}
+
 // ---- stages and registers
 
 static Part *stage_part(Inst *in, const View *v, const Buf *b) {

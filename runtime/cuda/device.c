@@ -8,10 +8,6 @@
 
 enum { ATTR_SMS = 16, ATTR_MAJOR = 75, ATTR_MINOR = 76, NAN_BYTE = 0xff };
 
-const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int e) {
-  return sc_printf(sc, "%s: %s", what, sc_driver_error(&g->d, e));
-}
-
 // ---- the device
 
 const char *sc_gpu_open(Gpu *g) {
@@ -145,10 +141,6 @@ static void keep_before(Sc *sc, GpuJob *j) {
 }
 
 // ---- launches
-
-const char *sc_gpu_enqueue(Sc *sc, GpuJob *j) {
-  return sc_launch(sc, &j->loaded, &j->call) ? "" : NULL;
-}
 
 // What a wait that did not end says comes before what the driver makes of it.
 const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j) {

@@ -10,6 +10,10 @@ const char *sc_driver_error(const Driver *d, int error) {
   return text;
 }
 
+const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int e) {
+  return sc_printf(sc, "%s: %s", what, sc_driver_error(&g->d, e));
+}
+
 static const char *resolve(Sc *sc, Driver *d) {
 #define CU(name, symbol, params)                                                               \
   {                                                                                            \

@@ -48,6 +48,10 @@ static void watch_clock(const Driver *d, const Nvml *nvml, void *settled, void *
   }
 }
 
+const char *sc_gpu_enqueue(Sc *sc, GpuJob *j) {
+  return sc_launch(sc, &j->loaded, &j->call) ? "" : NULL;
+}
+
 // Milliseconds of each of n launches back to back.
 static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms, const Nvml *nvml,
                                   Samples *s) {
