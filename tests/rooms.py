@@ -30,7 +30,6 @@ BESIDE = {
 # struck.
 CIRCLES = [
     ("compiler/emit", "expr.c inside.c tile.c"),  # an element's position is an expression, too
-    ("compiler/layout", "layout.c move.c"),
     ("compiler/lower", "def.c expr.c view.c"),  # positions and arguments are expressions, too
     ("lang", "drive.c expect.c parse.y"),  # the driver asks the grammar, and its actions the driver
 ]
