@@ -4,6 +4,7 @@ on purpose, in a copy of the tree: the copy is built, and steps of scripts/test 
 one fails. Golden texts do not count: they say that something is other than it was, not that it is wrong.
 
   broken.py [--table tests/broken.md] [--verbose] [NAME …]
+  broken.py --fits
 
 NAME: breakages (a part of the title); without it all. --table writes the table of tests/broken.md. A breakage's first steps
 are those that are likely to notice; then come all others. What noticed must pass on the copy as it is, too.
@@ -209,11 +210,15 @@ def write_table(path, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table")
+    parser.add_argument("--fits", action="store_true", help="only: is each breakage's text in its file, once?")
     parser.add_argument("--verbose", action="store_true", help="what noticed says")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     chosen = [b for b in BREAKAGES if not args.names or any(name in b.title for name in args.names)]
     check_edits(chosen)
+    if args.fits:
+        print(f"{len(chosen)} passed, 0 failed, 0 skipped")
+        return 0
     rows, failed = [], 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Tree(folder)
