@@ -21,12 +21,14 @@ typedef int64_t i64;
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-// A byte range [lo, hi) of the compilation's one source text. Lines and columns exist only in print.
+// A byte range [lo, hi) of the compilation's one source text. Lines and columns exist only in
+// print.
 typedef struct Span {
   u32 lo, hi;
 } Span;
 
-// An interned name: equal names of one source are equal pointers. NUL-terminated, UTF-8 never occurs.
+// An interned name: equal names of one source are equal pointers. NUL-terminated, UTF-8 never
+// occurs.
 typedef const char *Sym;
 
 // The text of one file, with the start of each line. Immutable once made.
@@ -90,9 +92,12 @@ typedef struct Sc {
 // ---- arena.c
 extern const schedc_allocator sc_host_memory;         // malloc and free
 void sc_init(Sc *sc, const schedc_allocator *alloc);  // alloc NULL: sc_host_memory
-void sc_free(Sc *sc);                                 // releases every chunk; sc may be reused after sc_init
-_Noreturn void sc_unwind(Sc *sc, schedc_status why);  // never returns; the arena stays valid until sc_free
-void *sc_new(Sc *sc, size_t n);                       // n zeroed bytes aligned to 16; unwinds when there are none
+// releases every chunk; sc may be reused after sc_init
+void sc_free(Sc *sc);
+// never returns; the arena stays valid until sc_free
+_Noreturn void sc_unwind(Sc *sc, schedc_status why);
+// n zeroed bytes aligned to 16; unwinds when there are none
+void *sc_new(Sc *sc, size_t n);
 void *sc_grow(Sc *sc, void *old, size_t had, size_t want);  // a larger copy, the rest zeroed
 char *sc_printf(Sc *sc, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *sc_vprintf(Sc *sc, const char *fmt, va_list ap);
@@ -101,16 +106,16 @@ char *sc_vprintf(Sc *sc, const char *fmt, va_list ap);
 #define NEWS(sc, T, n) ((T *)sc_new((sc), sizeof(T) * (size_t)(n)))
 
 // Growable arrays: VEC(Ins) code; PUSH(sc, &k->code, ins). Elements move when the array grows.
-#define VEC(T)                                                                                     \
-  struct {                                                                                         \
-    T *at;                                                                                         \
-    u32 n, cap;                                                                                    \
+#define VEC(T)  \
+  struct {      \
+    T *at;      \
+    u32 n, cap; \
   }
 #define PUSH(sc, v, item)                                                                          \
   ((v)->n == (v)->cap ? (void)((v)->at = sc_grow((sc), (v)->at, sizeof *(v)->at * (v)->cap,        \
                                                  sizeof *(v)->at * ((v)->cap ? (v)->cap * 2 : 8)), \
                                (v)->cap = (v)->cap ? (v)->cap * 2 : 8)                             \
-                        : (void)0,                                                                 \
+                      : (void)0,                                                                   \
    (v)->at[(v)->n++] = (item))
 
 // A text that grows; what printers write into.
@@ -122,27 +127,31 @@ typedef struct Str {
 void str_put(Str *s, const char *bytes, size_t n);
 void str_puts(Str *s, const char *text);
 void str_printf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-// Reals as text, the same in every locale. Printed: the fewest digits that read back as v, always with a
-// point or an exponent, or inf, -inf, nan. Read: digits [. digits] [e [+-] digits]; false: too large.
+// Reals as text, the same in every locale. Printed: the fewest digits that read back as v, always
+// with a point or an exponent, or inf, -inf, nan. Read: digits [. digits] [e [+-] digits]; false:
+// too large.
 void str_real(Str *s, double v);
 void str_float(Str *s, float v);  // … that read back as v when rounded to f32
 bool sc_read_real(Sc *sc, const char *at, size_t n, double *out);
 
 // ---- text.c
-Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n);  // copies; n < 2^31 checked by the caller
+// copies; n < 2^31 checked by the caller
+Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n);
 typedef struct LineCol {
   u32 line, col;  // from 1; columns in bytes
 } LineCol;
 LineCol sc_line_col(const Text *text, u32 offset);
-// Misspelt names: is `name` what was meant by `written`, with at most *slips letters wrong, left out, too many or
-// swapped with the next? If so, *slips becomes what a nearer name may have. sc_slips: how many to begin with.
+// Misspelt names: is `name` what was meant by `written`, with at most *slips letters wrong, left
+// out, too many or swapped with the next? If so, *slips becomes what a nearer name may have.
+// sc_slips: how many to begin with.
 u32 sc_slips(const char *written);
 bool sc_nearer(const char *written, const char *name, u32 *slips);
 
 // ---- diag.c
 // Each appends to sc->diags and returns the report, so that notes and a help line can follow. After
 // SC_MAX_ERRORS errors further ones are counted, cost nothing and are all &sc->dropped.
-Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap);
 static inline bool sc_at_limit(const Sc *sc) { return sc->errors >= SC_MAX_ERRORS; }
 void sc_demote(Sc *sc, Diag *d);  // an error that the caller chose to hear of as a warning
@@ -151,6 +160,7 @@ void sc_help(Sc *sc, Diag *d, const char *fmt, ...) __attribute__((format(printf
 const char *sc_diag_code(DiagId id);
 const char *sc_diag_summary(DiagId id);
 const char *sc_diag_explain(DiagId id);
-void sc_diag_text(Str *out, const Text *text, const Diag *d);  // the compiler-style report with source lines and carets
+// the compiler-style report with source lines and carets
+void sc_diag_text(Str *out, const Text *text, const Diag *d);
 
 #endif

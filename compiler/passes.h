@@ -1,6 +1,6 @@
-// passes.h - the compiler, in pipeline order. Each pass is one file (or one file and its parts), one
-// entry function, and one row of pipeline.c's table. Errors are diagnostics in `sc`; a pass that
-// reported any returns false and the pipeline stops after it.
+// passes.h - the compiler, in pipeline order. Each pass is one file (or one file and its parts),
+// one entry function, and one row of pipeline.c's table. Errors are diagnostics in `sc`; a pass
+// that reported any returns false and the pipeline stops after it.
 #ifndef SC_PASSES_H
 #define SC_PASSES_H
 
@@ -9,13 +9,15 @@
 
 // What the caller chose: parameters by name, over those of a case (NULL: none), over the defaults.
 typedef struct Choice {
-  const char *unit;      // kernel or sequence; NULL: the last sequence, else the only or the last kernel
-  const char *case_name; // whose parameters apply; NULL: none
+  // kernel or sequence; NULL: the last sequence, else the only or the last kernel
+  const char *unit;
+  const char *case_name;  // whose parameters apply; NULL: none
   const schedc_param *param;
   u32 params;
 } Choice;
 
-// lower/   AST, choice -> kernel with parameters, dimensions, tensors, rings, roles, grid … declared
+// lower/   AST, choice -> kernel with parameters, dimensions, tensors, rings, roles, grid …
+// declared
 //          … and its code: names resolved, defs expanded, types and extents checked (R9)
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice);
 
@@ -40,59 +42,69 @@ bool sc_place(Sc *sc, Kernel *k);
 // A tensor map: how the copy engine sees a tensor for copies of one box.
 typedef struct TmaMap {
   u32 tensor;
-  u32 part;                // the stage part that gives the box
-  u32 ctas;                // multicast: the CTAs among which a copy is split, by panels or else by rows; 1 if not
+  u32 part;  // the stage part that gives the box
+  // multicast: the CTAs among which a copy is split, by panels or else by rows; 1 if not
+  u32 ctas;
   u8 sliced[SC_MAX_RANK];  // 1: this dimension of the tensor is sliced
   bool whole;              // one copy brings all panels of a stage; else one copy a panel
 } TmaMap;
 // A wait that --debug-waits bounds.
 typedef enum WaitKind {
-  WAIT_FULL,               // a ring's full barrier: a fill is awaited
-  WAIT_EMPTY,              // … its empty one: a release is
-  WAIT_TILE_FULL,          // the same of the slots through which a dynamic grid's tiles are handed on
+  WAIT_FULL,   // a ring's full barrier: a fill is awaited
+  WAIT_EMPTY,  // … its empty one: a release is
+  // the same of the slots through which a dynamic grid's tiles are handed on
+  WAIT_TILE_FULL,
   WAIT_TILE_EMPTY,
-  WAIT_TURN,               // a turn over instances: a named barrier
-  WAIT_CTA_TURN,           // a turn over CTAs: a counter
-  WAIT_SYNC                // the other warps of the instance: a named barrier
+  WAIT_TURN,      // a turn over instances: a named barrier
+  WAIT_CTA_TURN,  // a turn over CTAs: a counter
+  WAIT_SYNC       // the other warps of the instance: a named barrier
 } WaitKind;
 typedef struct WaitSite {
-  u32 role, ref;           // ref: ring or turn
+  u32 role, ref;  // ref: ring or turn
   u8 kind;
   Span span;
 } WaitSite;
 typedef struct CudaOptions {
-  bool debug_waits;        // no wait is for ever: what is given up is written to `waits`, and the role goes on
+  // no wait is for ever: what is given up is written to `waits`, and the role goes on
+  bool debug_waits;
 } CudaOptions;
-// `waits` has entries of as many words: the first says whether any other is in use, then each site has one for each
-// warp of a CTA: CTA + 1 (0: not in use), thread, the barrier's address in shared memory (WAIT_CTA_TURN: what the
-// counter was), and the generation that was awaited: the barrier's first is 0.
+// `waits` has entries of as many words: the first says whether any other is in use, then each site
+// has one for each warp of a CTA: CTA + 1 (0: not in use), thread, the barrier's address in shared
+// memory (WAIT_CTA_TURN: what the counter was), and the generation that was awaited: the barrier's
+// first is 0.
 enum { WAIT_WORDS = 4 };
 typedef struct CudaText {
-  const char *name;        // of the kernel function
+  const char *name;  // of the kernel function
   Str text;
-  struct CudaText *const *step;  // of a sequence, by launch: what follows, which a sequence itself has not; no text
-  u32 maps;                // parameters: the maps, then the struct of arguments
+  // of a sequence, by launch: what follows, which a sequence itself has not; no text
+  struct CudaText *const *step;
+  u32 maps;  // parameters: the maps, then the struct of arguments
   const TmaMap *map;
-  const bool *by_thread;   // by buf: tensors in the struct, each a pointer and its strides; then dims, scalars,
-                           // the counter of a dynamic grid, one a turn over CTAs, the waits, the number of tiles
-  const bool *wide;        // by buf: threads access it by 16 bytes
-  u32 smem;                // dynamic shared memory, bytes: the kernel's, and what debug_waits adds for named barriers,
-  u32 named;               // which begins here, 8 bytes for each
+  // by buf: tensors in the struct, each a pointer and its strides; then dims, scalars, the counter
+  // of a dynamic grid, one a turn over CTAs, the waits, the number of tiles
+  const bool *by_thread;
+  const bool *wide;  // by buf: threads access it by 16 bytes
+  // dynamic shared memory, bytes: the kernel's, and what debug_waits adds for named barriers
+  u32 smem;
+  u32 named;  // where that begins, 8 bytes for each
   const WaitSite *site;
   u32 sites;
-  u32 wait_words;          // of `waits`; 0: there is no such argument
+  u32 wait_words;  // of `waits`; 0: there is no such argument
 } CudaText;
 // A sequence's kernels become one text. NULL: the emitter cannot write this (reports).
 CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
-// A dynamic grid's slot for a tile drawn: its number and its place along each axis, in vectors of 16 bytes.
+// A dynamic grid's slot for a tile drawn: its number and its place along each axis, in vectors of
+// 16 bytes.
 static inline u32 sc_slot_bytes(const Kernel *k) { return (k->axis.n + 4) / 4 * 16; }
 
 // Where the two slots' barriers are: two full, two empty.
 static inline u32 sc_slot_barriers(const Kernel *k) { return k->draw + 2 * sc_slot_bytes(k); }
 
 static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }
-const char *sc_cuda_lined(Sc *sc, const CudaText *t);  // for NVRTC: with `#line` before every line of the kernel
-const char *sc_cuda_name(Sc *sc, Sym name);  // an identifier of C++ for it, different ones for different names
+// for NVRTC: with `#line` before every line of the kernel
+const char *sc_cuda_lined(Sc *sc, const CudaText *t);
+// an identifier of C++ for it, different ones for different names
+const char *sc_cuda_name(Sc *sc, Sym name);
 void sc_cuda_comment(Str *out, const char *at, size_t n);  // inside a comment, of either kind
 void sc_cuda_string(Str *out, const char *text);           // as a string literal
 void sc_cuda_origin(Str *out, const Kernel *k);            // file and parameters, inside a comment
@@ -116,8 +128,8 @@ typedef struct Compilation {
 } Compilation;
 // A stage: of the whole, or (`each`) over every kernel of a sequence.
 typedef struct Pass {
-  const char *name;     // what --emit names
-  const char *what;     // one line for --help
+  const char *name;  // what --emit names
+  const char *what;  // one line for --help
   bool (*run)(Sc *sc, Compilation *c);
   bool (*each)(Sc *sc, Kernel *k);
   void (*dump)(Str *out, const Compilation *c);
@@ -127,6 +139,7 @@ const Pass *sc_pass(const char *name);  // NULL: there is none
 // The stages after `have` (NULL: from the first) up to and with `to`. False after errors.
 bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);
 void sc_print_layout(Str *out, const Kernel *k);  // layout/print.c: tiles, stages, moves
-void sc_print_place(Str *out, const Kernel *k);   // place/print.c: shared memory, registers, barriers
+// place/print.c: shared memory, registers, barriers
+void sc_print_place(Str *out, const Kernel *k);
 
 #endif

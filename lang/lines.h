@@ -1,5 +1,5 @@
-// lines.h - the formatter's lines between print_expr.c, which writes them, and lines.c, which aligns
-// them.
+// lines.h - the formatter's lines between print_expr.c, which writes them, and lines.c, which
+// aligns them.
 #ifndef SC_LINES_H
 #define SC_LINES_H
 

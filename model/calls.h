@@ -1,6 +1,6 @@
-// calls.h - what an emitted kernel asks of the model, in C and in C++: kernel.hpp gives each MACHINE function of
-// compiler/emit/prims.def a body that calls these. Nothing is included here, because the host's compiler reads this file
-// together with the kernel's text.
+// calls.h - what an emitted kernel asks of the model, in C and in C++: kernel.hpp gives each
+// MACHINE function of compiler/emit/prims.def a body that calls these. Nothing is included here,
+// because the host's compiler reads this file together with the kernel's text.
 #ifndef MD_CALLS_H
 #define MD_CALLS_H
 
@@ -12,7 +12,7 @@ extern "C" {
 typedef struct MdKernel {
   unsigned threads, cluster;  // of a CTA; CTAs of a cluster (__launch_bounds__, __cluster_dims__)
   unsigned params;
-  const unsigned *bytes;      // of each parameter
+  const unsigned *bytes;  // of each parameter
   void (*call)(void **params);
 } MdKernel;
 
@@ -74,7 +74,8 @@ void md_fence_async(int global);
 // the copy engine
 struct TensorMap;
 void md_tma_prefetch(const struct TensorMap *map);
-void md_tma_load(unsigned to, const struct TensorMap *map, unsigned bar, unsigned ctas, const int *at);
+void md_tma_load(unsigned to, const struct TensorMap *map, unsigned bar, unsigned ctas,
+                 const int *at);
 void md_tma_store(const struct TensorMap *map, unsigned from, const int *at, int add);
 void md_tma_commit(void);
 void md_tma_wait(unsigned keep, int read);
@@ -82,12 +83,13 @@ void md_tma_wait(unsigned keep, int read);
 // tensor cores
 enum MdElem { MD_F16, MD_BF16, MD_E4M3, MD_E5M2 };
 typedef struct MdProduct {
-  unsigned n;       // columns; 64 rows
+  unsigned n;  // columns; 64 rows
   int a_elem, b_elem;
-  int a_mn, b_mn;   // operand stored MN-major
+  int a_mn, b_mn;  // operand stored MN-major
 } MdProduct;
 void md_wgmma_fence(void);
-void md_wgmma(const MdProduct *p, float *d, const unsigned *a, unsigned long long a_desc, unsigned long long b_desc,
+void md_wgmma(const MdProduct *p, float *d, const unsigned *a, unsigned long long a_desc,
+              unsigned long long b_desc,
               int scale_d);  // a: registers, NULL: by a_desc
 void md_wgmma_commit(void);
 void md_wgmma_wait(unsigned keep);

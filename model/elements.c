@@ -1,5 +1,5 @@
-// elements.c - conversions, by runtime/data/float.c; of operands, by tables of all codes, filled when
-// the library is loaded.
+// elements.c - conversions, by runtime/data/float.c; of operands, by tables of all codes, filled
+// when the library is loaded.
 #include "elements.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-// elements.h - element types of operands and tensors: runtime/data/float.c has the conversions, exact for each code.
+// elements.h - element types of operands and tensors: runtime/data/float.c has the conversions,
+// exact for each code.
 #ifndef MD_ELEMENTS_H
 #define MD_ELEMENTS_H
 

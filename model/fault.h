@@ -1,5 +1,6 @@
-// fault.h - what the model found wrong in a launch, for whoever knows the schedule: `schedc_model_fault`, which is beside
-// the driver's entry points, gives it. Texts name threads and memory by what the machine knows of them, in braces:
+// fault.h - what the model found wrong in a launch, for whoever knows the schedule:
+// `schedc_model_fault`, which is beside the driver's entry points, gives it. Texts name threads and
+// memory by what the machine knows of them, in braces:
 //
 //   {t:CTA:THREAD}                 a thread
 //   {s:CTA:OFFSET}                 a byte of a CTA's dynamic shared memory

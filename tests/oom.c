@@ -71,7 +71,8 @@ static schedc_status run(schedc_context *context, const schedc_kernel *kernel) {
   return status;
 }
 
-// A header, whose machine code comes from the cache after the first time. No NVRTC is no fault here.
+// A header, whose machine code comes from the cache after the first time. No NVRTC is no fault
+// here.
 static schedc_status build(schedc_context *context, const schedc_kernel *kernel) {
   schedc_status status = schedc_build(context, kernel, SCHEDC_CUDA_C, NULL, drop, NULL, NULL);
   if (!status) status = schedc_build(context, kernel, SCHEDC_C_HEADER, NULL, drop, NULL, NULL);

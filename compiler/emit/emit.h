@@ -1,5 +1,5 @@
-// emit.h - inside the emitter: IR -> CUDA C for sm_90a. The map in compiler/README.md says what each of its
-// files is for.
+// emit.h - inside the emitter: IR -> CUDA C for sm_90a. The map in compiler/README.md says what
+// each of its files is for.
 #ifndef SC_EMIT_H
 #define SC_EMIT_H
 
@@ -47,7 +47,8 @@ struct Stmt {
   Stmt *otherwise;     // … and the block of its `else`
 };
 
-// Where a value can be seen: operations [from, to) of its role; and the first and the last that touch it.
+// Where a value can be seen: operations [from, to) of its role; and the first and the last that
+// touch it.
 typedef struct Scope {
   u32 from, to, first, last;
 } Scope;
@@ -65,43 +66,48 @@ typedef struct QuadSum {
 typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
-  Stmt *block;         // being written
-  VEC(Name) counted;   // names that are declared only where they are used: the kernel's, then the role's
-  u32 of_kernel;       // how many of them are the kernel's
-  u32 r;               // the role being written
-  bool single;         // … is run by one thread: it only copies and hands over
-  const char **name;   // of each buf, a C identifier
-  const char **xname;  // of each expression that has one in the scope being written, else NULL
-  const char **loop;   // of each loop
-  const char **ring;   // of each ring
-  bool *by_thread;     // tensors that threads read or write: they need a pointer
+  Stmt *block;  // being written
+  // names that are declared only where they are used: the kernel's, then the role's
+  VEC(Name) counted;
+  u32 of_kernel;         // how many of them are the kernel's
+  u32 r;                 // the role being written
+  bool single;           // … is run by one thread: it only copies and hands over
+  const char **name;     // of each buf, a C identifier
+  const char **xname;    // of each expression that has one in the scope being written, else NULL
+  const char **loop;     // of each loop
+  const char **ring;     // of each ring
+  bool *by_thread;       // tensors that threads read or write: they need a pointer
   const char *function;  // its name
-  WgmmaSet *wgmma;     // of the file
+  WgmmaSet *wgmma;       // of the file
   VEC(TmaMap) tma;
-  bool *wide;          // tensors that threads access by 16 bytes
-  u8 *read_move;       // of each view that the statement being written reads
+  bool *wide;     // tensors that threads access by 16 bytes
+  u8 *read_move;  // of each view that the statement being written reads
   CudaOptions options;
   VEC(WaitSite) site;
-  Span at;             // of the statement being written
-  u32 line;            // of the last #line
-  VEC(Named) named;    // names given in the role being written, to what outlives a statement
-  VEC(Named) temps;    // … to what does not, in that at operation `temps_at`
+  Span at;           // of the statement being written
+  u32 line;          // of the last #line
+  VEC(Named) named;  // names given in the role being written, to what outlives a statement
+  VEC(Named) temps;  // … to what does not, in that at operation `temps_at`
   u32 temps_at;
-  Scope *scope;        // of each register tile of that role
-  bool *declared;      // … and whether it has been
-  Below below;         // for walks over expressions
-  struct Hoist *hoist; // by expression: what stands for it in the element-wise statement being written
-  u32 statement;       // the number of that one
-  Facts *always, *here;  // what holds wherever something is evaluated, and where the statement stands
-  i8 *sign;            // by expression, of what was asked: 1: it is not negative, wherever …; -1: it may be
-  bool *loose;         // by operation and buf: a product into the tile has ended, and the tile is not tied since
-  QuadSum *sum;        // of each that is partial
-  const char **let;    // of each named uniform value, its name in that role, or NULL
-  bool head;           // nothing but statements so far
-  bool ordered;        // what the plan puts before the operation is written
-  u32 pc;              // the operation being written
-  u32 votes;           // for names of votes' outcomes
-  size_t written;      // bytes of all texts, CU_MAX_TEXT at most
+  Scope *scope;    // of each register tile of that role
+  bool *declared;  // … and whether it has been
+  Below below;     // for walks over expressions
+  // by expression: what stands for it in the element-wise statement being written
+  struct Hoist *hoist;
+  u32 statement;  // the number of that one
+  // what holds wherever something is evaluated, and where the statement stands
+  Facts *always, *here;
+  // by expression, of what was asked: 1: it is not negative, wherever …; -1: it may be
+  i8 *sign;
+  // by operation and buf: a product into the tile has ended, and the tile is not tied since
+  bool *loose;
+  QuadSum *sum;      // of each that is partial
+  const char **let;  // of each named uniform value, its name in that role, or NULL
+  bool head;         // nothing but statements so far
+  bool ordered;      // what the plan puts before the operation is written
+  u32 pc;            // the operation being written
+  u32 votes;         // for names of votes' outcomes
+  size_t written;    // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
 
 // An expression as C text, with its precedence (higher binds tighter); or the integer `value`.
@@ -111,41 +117,56 @@ typedef struct Txt {
   bool known;
   i64 value;
 } Txt;
-enum { P_NAME = 16, P_ATOM = 15, P_UNARY = 13, P_MUL = 12, P_ADD = 11, P_SHIFT = 10, P_LT = 9, P_EQ = 8, P_AND = 4, P_OR = 3, P_COND = 2 };
+enum {
+  P_NAME = 16,
+  P_ATOM = 15,
+  P_UNARY = 13,
+  P_MUL = 12,
+  P_ADD = 11,
+  P_SHIFT = 10,
+  P_LT = 9,
+  P_EQ = 8,
+  P_AND = 4,
+  P_OR = 3,
+  P_COND = 2
+};
 
 // A part of a map's expression that is computed before its loop over elements.
 typedef enum HoistKind {
-  HOIST_ONE,    // one value: name
-  HOIST_ROW,    // one a row: name[r]
-  HOIST_BELOW,  // a comparison: the thread's column < name or name[r]
-  HOIST_ABOVE,  // … > …
-  HOIST_OVER,   // a quotient: its dividend * name[r], the divisor's inverse
-  HOIST_VECTOR2,   // two columns' values: name.x, name.y
-  HOIST_VECTOR4,   // those of four elements: name[e & 3]
+  HOIST_ONE,      // one value: name
+  HOIST_ROW,      // one a row: name[r]
+  HOIST_BELOW,    // a comparison: the thread's column < name or name[r]
+  HOIST_ABOVE,    // … > …
+  HOIST_OVER,     // a quotient: its dividend * name[r], the divisor's inverse
+  HOIST_VECTOR2,  // two columns' values: name.x, name.y
+  HOIST_VECTOR4,  // those of four elements: name[e & 3]
 } HoistKind;
 typedef struct Hoist {
   const char *name;  // NULL: nothing stands for it
   u8 kind;
   bool by_row;
-  u8 prepared;       // it has been looked at as part of what is computed once a row (bit 0), once an element (bit 1)
-  u32 statement;     // the statement of which all this is true
+  // it has been looked at as part of what is computed once a row (bit 0), once an element (bit 1)
+  u8 prepared;
+  u32 statement;  // the statement of which all this is true
 } Hoist;
 
 // Where an element of a map is being computed.
 typedef struct At {
   const Map *map;
-  int row, col;        // the map's row and column variables, -1 if there are none
-  const char *e;       // the index of the accumulator element in its block: "e", "e + 1"; NULL: none
-  int odd;             // its lowest bit if known, else -1
-  Txt r;               // the index into row vectors: "r", "sc_row(e)"; s NULL: none
-  Txt block;           // the block of 64 rows: "b", "0"
-  bool placed;         // a row's place, from base `place` on, is called "row"
+  int row, col;  // the map's row and column variables, -1 if there are none
+  // the index of the accumulator element in its block: "e", "e + 1"; NULL: none
+  const char *e;
+  int odd;      // its lowest bit if known, else -1
+  Txt r;        // the index into row vectors: "r", "sc_row(e)"; s NULL: none
+  Txt block;    // the block of 64 rows: "b", "0"
+  bool placed;  // a row's place, from base `place` on, is called "row"
   Xid place;
-  bool parts;          // partial tiles are read part by part
+  bool parts;  // partial tiles are read part by part
 } At;
 
-// What the loop over elements reads at its head, for four of them: two elements of a vector in a stage, along the
-// columns, or the four of a blocked workspace (`vector4`, their address; else NULL).
+// What the loop over elements reads at its head, for four of them: two elements of a vector in a
+// stage, along the columns, or the four of a blocked workspace (`vector4`, their address; else
+// NULL).
 typedef struct Ahead {
   const char *name, *vector4;
   u32 view;
@@ -168,84 +189,102 @@ typedef struct MapGen {
 } MapGen;
 
 // name.c (and sc_cuda_name, … in passes.h)
-bool cu_is_formed(const char *name);                    // like a name that the emitter makes
-const char *cu_next_name(const char *p, size_t *n);     // the next word of code; NULL at its end
+bool cu_is_formed(const char *name);                 // like a name that the emitter makes
+const char *cu_next_name(const char *p, size_t *n);  // the next word of code; NULL at its end
 
 // scope.c
-u32 sc_block_end(const Code *code, u32 pc);             // of the block that `pc` is in: the operation that closes or splits it
+// of the block that `pc` is in: the operation that closes or splits it
+u32 sc_block_end(const Code *code, u32 pc);
 bool cu_one_tile(const Kernel *k);  // has each CTA (or cluster) one tile, that of its number?
-void cu_name_role(Cuda *c);                             // names and scopes of what the role has
-const char *cu_temp(Cuda *c, const char *stem);         // a name for a value of the statement being written
+void cu_name_role(Cuda *c);         // names and scopes of what the role has
+// a name for a value of the statement being written
+const char *cu_temp(Cuda *c, const char *stem);
 // … of what follows as long as `buf` is the same
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);
-void cu_declare(Cuda *c);                               // register tiles that begin with the operation being written
-void cu_declare_uniforms(Cuda *c);                      // at the head of the block: what the tile uses of these
-void cu_declare_thread(Cuda *c, Stmt *after);           // … what the role uses of what a thread knows of itself
+// register tiles that begin with the operation being written
+void cu_declare(Cuda *c);
+// at the head of the block: what the tile uses of these
+void cu_declare_uniforms(Cuda *c);
+// … what the role uses of what a thread knows of itself
+void cu_declare_thread(Cuda *c, Stmt *after);
 
 // expr.c
 const char *cu_axis(Cuda *c, u32 axis);       // the tile's place along an axis
 const char *cu_axis_name(Cuda *c, u32 axis);  // … as it is declared
-Txt cu_clusters(Cuda *c, const Axis *x);  // the extent of an axis in clusters
+Txt cu_clusters(Cuda *c, const Axis *x);      // the extent of an axis in clusters
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-const char *cu_paren(Cuda *c, Txt t, int prec);         // in parentheses if it binds less tightly
-Txt cu_expr(Cuda *c, const At *at, Xid x);              // at NULL: uniform
+const char *cu_paren(Cuda *c, Txt t, int prec);  // in parentheses if it binds less tightly
+Txt cu_expr(Cuda *c, const At *at, Xid x);       // at NULL: uniform
 Txt cu_int(Cuda *c, i64 n);
-bool cu_is(Txt t, i64 n);                               // is it the number n?
-Txt cu_sum(Cuda *c, Txt a, Txt b);                      // a + b; one of them where the other is 0
-Txt cu_uniform(Cuda *c, Xid x);                         // uniform; 0 where there is none
-const char *cu_less(Cuda *c, Xid x, i64 n);             // x - n
-const char *cu_ctype(const Cuda *c, Xid x);             // int, float or bool
+bool cu_is(Txt t, i64 n);                    // is it the number n?
+Txt cu_sum(Cuda *c, Txt a, Txt b);           // a + b; one of them where the other is 0
+Txt cu_uniform(Cuda *c, Xid x);              // uniform; 0 where there is none
+const char *cu_less(Cuda *c, Xid x, i64 n);  // x - n
+const char *cu_ctype(const Cuda *c, Xid x);  // int, float or bool
 const char *cu_real(Cuda *c, double v);
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
 // tile.c
-u32 cu_block_rows(const Cuda *c);                       // rows of a block, in the role being written
-Txt cu_position(Cuda *c, const At *at, const Pos *p);   // a position of a view as an integer
-Txt cu_from(Cuda *c, Xid base, Txt x);                  // base + x; x where there is no base
-void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);  // a line that stores one element in a stage
-const char *cu_of(Cuda *c, Elem elem, const char *bits);  // an element as float, from its bits
-const char *cu_to(Cuda *c, Elem elem, const char *value); // and back
+// rows of a block, in the role being written
+u32 cu_block_rows(const Cuda *c);
+Txt cu_position(Cuda *c, const At *at, const Pos *p);  // a position of a view as an integer
+Txt cu_from(Cuda *c, Xid base, Txt x);                 // base + x; x where there is no base
+// a line that stores one element in a stage
+void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);
+const char *cu_of(Cuda *c, Elem elem, const char *bits);   // an element as float, from its bits
+const char *cu_to(Cuda *c, Elem elem, const char *value);  // and back
 u32 cu_array(const Cuda *c,
              u32 buf);  // elements of the C array for a block of a tile, or for a vector
-const char *cu_load(Cuda *c, const At *at, u32 view);   // one element, as a float, int
-Txt cu_block_at(Cuda *c, const At *at);                 // the first row of the block
-Txt cu_row(Cuda *c, const At *at);                      // the row in the instance's tile
+const char *cu_load(Cuda *c, const At *at, u32 view);  // one element, as a float, int
+Txt cu_block_at(Cuda *c, const At *at);                // the first row of the block
+Txt cu_row(Cuda *c, const At *at);                     // the row in the instance's tile
 Txt cu_col(Cuda *c, const At *at);
 const char *cu_col_step(
     Cuda *c, const At *at);  // the same without the lane's part: a constant once unrolled
-const char *cu_stage(Cuda *c, const View *v);           // shared-memory address of the part in the stage a view means
-const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);  // an address; of a vector: row alone
+// shared-memory address of the part in the stage a view means
+const char *cu_stage(Cuda *c, const View *v);
+// an address; of a vector: row alone
+const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
-const char *cu_vector4(Cuda *c, const At *at, const View *v);   // where the thread's first four elements of a tile lie side by
-                                                              // side, 512 from one four to the next; NULL: they do not
+// where the thread's first four elements of a tile lie side by side, 512 from one four to the next;
+// NULL: they do not
+const char *cu_vector4(Cuda *c, const At *at, const View *v);
 
 // inside.c
 bool cu_multiple(Cuda *c, Xid x, i64 n);
-const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);  // bounds test, or NULL; rows, cols: of these, too
-const char *cu_in_grid(Cuda *c, const View *v);         // is this a tile of the grid? NULL if writes there cannot matter
+// bounds test, or NULL; rows, cols: of these, too
+const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);
+// is this a tile of the grid? NULL if writes there cannot matter
+const char *cu_in_grid(Cuda *c, const View *v);
 
 // mma.c
-void cu_tie(Cuda *c, u32 buf);                          // what follows does not take the tile as it was before
-void cu_keep_operands(Cuda *c);                         // at the tile's end: operands that loops only read are live until here
-void cu_put_wgmma(Str *out, const WgmmaSet *set);       // the functions that hold the instructions in use
+// what follows does not take the tile as it was before
+void cu_tie(Cuda *c, u32 buf);
+// at the tile's end: operands that loops only read are live until here
+void cu_keep_operands(Cuda *c);
+// the functions that hold the instructions in use
+void cu_put_wgmma(Str *out, const WgmmaSet *set);
 
 // tie.c
-void cu_find_loose(Cuda *c);                            // … in the role being written
-void cu_tie_loose(Cuda *c, const Ins *ins);             // those that the operation touches
+void cu_find_loose(Cuda *c);                 // … in the role being written
+void cu_tie_loose(Cuda *c, const Ins *ins);  // those that the operation touches
 
 // elems.c
-bool cu_on(const MapGen *g, Xid x, int var);            // does it depend on the variable?
-bool cu_has_col(const MapGen *g, const View *v);        // does the view move with the columns?
-At cu_row_at(const MapGen *g, Txt r);           // a row of the thread
-At cu_elem_at(const MapGen *g, int odd);                // in the loop over elements; `odd` picks one of a packed pair
-void cu_open_elems(MapGen *g, Columns columns);         // the loop over a thread's elements of a row pair
+bool cu_on(const MapGen *g, Xid x, int var);      // does it depend on the variable?
+bool cu_has_col(const MapGen *g, const View *v);  // does the view move with the columns?
+At cu_row_at(const MapGen *g, Txt r);             // a row of the thread
+// in the loop over elements; `odd` picks one of a packed pair
+At cu_elem_at(const MapGen *g, int odd);
+// the loop over a thread's elements of a row pair
+void cu_open_elems(MapGen *g, Columns columns);
 void cu_close_elems(MapGen *g);
 
 // write.c: what the statement assigns
 void cu_to_registers(MapGen *g, const View *dst, const Buf *b);
 void cu_to_stage(MapGen *g, const View *dst, const Buf *b);
 void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add);
-void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add);  // if no register tile takes part
+// if no register tile takes part
+void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add);
 
 // map.c, mma.c, ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);
@@ -263,10 +302,12 @@ void cu_copy_out(Cuda *c, const Ins *ins);
 void cu_copy_wait(Cuda *c, const Ins *ins);
 void cu_take(Cuda *c, const Ins *ins);
 void cu_pass(Cuda *c, const Ins *ins);
-void cu_first_turns(Cuda *c);                           // what each turn's first member finds
-void cu_cursors(Cuda *c);                               // the role's ring cursors, declared
-void cu_skip_tile(Cuda *c);                             // moves the cursors past a tile of another instance
-u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);  // stages of a ring that a role holds at once, at most
+void cu_first_turns(Cuda *c);  // what each turn's first member finds
+void cu_cursors(Cuda *c);      // the role's ring cursors, declared
+// moves the cursors past a tile of another instance
+void cu_skip_tile(Cuda *c);
+// stages of a ring that a role holds at once, at most
+u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);
 
 // wait.c. why: a comment, or NULL
 void cu_sync(Cuda *c, const char *why);                   // a sync of the instance's threads
@@ -276,56 +317,69 @@ u32 cu_members(const Kernel *k, const Turn *t);  // instances that take a turn o
 u32 cu_turn_threads(const Kernel *k, const Turn *t);
 // Each wait in the form that the options ask for, what goes with it, and what the kernel
 // has for that
-const char *cu_phase(const Cuda *c);                    // how cursors tell a barrier's phases apart: names end in this …
-const char *cu_next_phase(const Cuda *c);               // … and step so
+// how cursors tell a barrier's phases apart: names end in this …
+const char *cu_phase(const Cuda *c);
+const char *cu_next_phase(const Cuda *c);  // … and step so
 void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring);
 // id: a named barrier's number; why: a comment, or NULL
 void cu_bar_sync(Cuda *c, Txt id, u32 threads, WaitKind kind, u32 turn, const char *why);
 void cu_bar_arrive(Cuda *c, const char *condition, Txt id, u32 threads, const char *why);
 void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *mine, u32 turn);
-void cu_init_named(Cuda *c);                            // what stands in for named barriers, initialised
-void cu_count_named(Cuda *c);                           // … and the role's counts of their generations, declared
-void cu_leave_tiles(Cuda *c);                           // leaves the loop over tiles once a wait was given up
-u32 cu_named(const Kernel *k);                          // offset of what stands in for named barriers
-u32 cu_smem(const Cuda *c);                             // dynamic shared memory of the kernel as it is written
+// what stands in for named barriers, initialised
+void cu_init_named(Cuda *c);
+// … and the role's counts of their generations, declared
+void cu_count_named(Cuda *c);
+// leaves the loop over tiles once a wait was given up
+void cu_leave_tiles(Cuda *c);
+// offset of what stands in for named barriers
+u32 cu_named(const Kernel *k);
+// dynamic shared memory of the kernel as it is written
+u32 cu_smem(const Cuda *c);
 
 // prims.c
-void cu_put_prims(Str *out, const char *text);          // the functions that the text calls
+void cu_put_prims(Str *out, const char *text);  // the functions that the text calls
 
 // stmt.c: each adds to the block being written
-void cu_name(Cuda *c, const char *name);                // counted from now on
+void cu_name(Cuda *c, const char *name);  // counted from now on
 bool cu_used(const Cuda *c, const char *name);
 // One line of code; one that declares variables.
 void cu_line(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cu_var(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void cu_remark(Cuda *c, const char *text);              // a comment or directive; "": an empty line
-void cu_note(Cuda *c, const char *why);                 // a comment at the end of the line before; NULL: none
+void cu_remark(Cuda *c, const char *text);  // a comment or directive; "": an empty line
+// a comment at the end of the line before; NULL: none
+void cu_note(Cuda *c, const char *why);
 // A loop or condition; its `else`, "else" or "else if …", which closes what it is of.
 void cu_open(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cu_else(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void cu_open_scope(Cuda *c);                            // a block for the names in it
-void cu_open_unrolled(Cuda *c, const char *var, i64 n);  // a loop over [0, n) that is fully unrolled
+void cu_open_scope(Cuda *c);  // a block for the names in it
+// a loop over [0, n) that is fully unrolled
+void cu_open_unrolled(Cuda *c, const char *var, i64 n);
 void cu_close(Cuda *c);
-Stmt *cu_begin(Cuda *c);                                // a block that is not placed yet; to be closed, too
+// a block that is not placed yet; to be closed, too
+Stmt *cu_begin(Cuda *c);
 void cu_place(Cuda *c, Stmt *s);
-// All of a block's statements go behind one of those of the block being written, or (NULL) before all.
+// All of a block's statements go behind one of those of the block being written, or (NULL) before
+// all.
 void cu_insert(Cuda *c, Stmt *after, const Stmt *lines);
 
 // print.c
 void cu_put_block(Str *out, u32 depth, const Stmt *block);
-void cu_put_remark(Str *out, u32 indent, const char *text);  // words up to the width, the rest below
+// words up to the width, the rest below
+void cu_put_remark(Str *out, u32 indent, const char *text);
 
 // grid.c
-bool cu_single(const Kernel *k, const Role *r);       // run by one thread: it only copies and hands over
-u32 cu_warps(const Role *r);                          // of all instances
+// run by one thread: it only copies and hands over
+bool cu_single(const Kernel *k, const Role *r);
+u32 cu_warps(const Role *r);  // of all instances
 u32 cu_slot_readers(const Kernel *k);
 void cu_put_place(Cuda *c, Str *out);
 void cu_open_tile(Cuda *c);
-void cu_next_tile(Cuda *c);          // of a dynamic grid, if it is drawn or read before the operation being written
+// of a dynamic grid, if it is drawn or read before the operation being written
+void cu_next_tile(Cuda *c);
 void cu_close_tile(Cuda *c);
 
 // block.c
-void cu_cite(Cuda *c, Span at);                         // the schedule's line, where it is another
+void cu_cite(Cuda *c, Span at);  // the schedule's line, where it is another
 void cu_cite_role(Cuda *c);
 void cu_open_if(Cuda *c, const Ins *ins);
 void cu_open_for(Cuda *c, const Ins *ins);

@@ -12,7 +12,8 @@ const char *cu_text(Cuda *c, const char *fmt, ...) {
   va_start(ap, fmt);
   const char *s = sc_vprintf(c->sc, fmt, ap);
   va_end(ap);
-  // Shared parts of an expression are written out at each use: there is a limit to what that may come to.
+  // Shared parts of an expression are written out at each use: there is a limit to what that may
+  // come to.
   c->written += strlen(s);
   if (c->written > CU_MAX_TEXT) sc_unwind(c->sc, SCHEDC_ELIMIT);
   return s;
@@ -38,7 +39,8 @@ const char *cu_less(Cuda *c, Xid x, i64 n) {
   const Expr *e = &c->k->expr.at[x];
   i64 v;
   if (!x || e->op == X_INT) return cu_text(c, "%lld", (long long)((x ? e->num.i : 0) - n));
-  if (e->op == X_SUB && !c->xname[x] && x_const_int(c->k, e->b, &v) && v > 0) return cu_less(c, e->a, n + v);
+  if (e->op == X_SUB && !c->xname[x] && x_const_int(c->k, e->b, &v) && v > 0)
+    return cu_less(c, e->a, n + v);
   return cu_text(c, "%s - %lld", cu_paren(c, cu_expr(c, NULL, x), P_ADD), (long long)n);
 }
 
@@ -54,16 +56,21 @@ const char *cu_real(Cuda *c, double v) {
   return cu_text(c, "%sf", s.at);
 }
 
-static Txt call1(Cuda *c, const char *f, Txt a) { return (Txt){cu_text(c, "%s(%s)", f, a.s), P_ATOM}; }
+static Txt call1(Cuda *c, const char *f, Txt a) {
+  return (Txt){cu_text(c, "%s(%s)", f, a.s), P_ATOM};
+}
 static Txt call2(Cuda *c, const char *f, Txt a, Txt b) {
   return (Txt){cu_text(c, "%s(%s, %s)", f, a.s, b.s), P_ATOM};
 }
 static Txt infix(Cuda *c, Txt a, const char *op, Txt b, int prec) {
   // The right operand is put in parentheses at equal precedence: a - (b - c).
-  return (Txt){cu_text(c, "%s %s %s", cu_paren(c, a, prec), op, cu_paren(c, b, prec + 1)), (u8)prec};
+  return (Txt){cu_text(c, "%s %s %s", cu_paren(c, a, prec), op, cu_paren(c, b, prec + 1)),
+               (u8)prec};
 }
 
-static bool literal(Txt t) { return (*t.s >= '0' && *t.s <= '9') || (*t.s == '-' && t.s[1] >= '0' && t.s[1] <= '9'); }
+static bool literal(Txt t) {
+  return (*t.s >= '0' && *t.s <= '9') || (*t.s == '-' && t.s[1] >= '0' && t.s[1] <= '9');
+}
 
 static const char *text_of(ExprOp op, bool integer) {
   return integer ? sc_xop[op].c_int : sc_xop[op].c;
@@ -136,8 +143,7 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
     case X_AXIS: return (Txt){cu_axis(c, e->ref), P_NAME};
     case X_INST: return (Txt){"$instance", P_NAME};
     case X_LOOP: return (Txt){c->loop[e->ref], P_NAME};
-    case X_IDX:
-      return (int)e->ref == at->row ? cu_row(c, at) : cu_col(c, at);
+    case X_IDX: return (int)e->ref == at->row ? cu_row(c, at) : cu_col(c, at);
     default: return (Txt){cu_load(c, at, e->ref), P_ATOM};
   }
 }
@@ -148,7 +154,8 @@ static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
     return at->odd < 0 ? (Txt){cu_text(c, "(e & 1 ? %s.y : %s.x)", h->name, h->name), P_ATOM}
                        : (Txt){cu_text(c, "%s.%c", h->name, at->odd ? 'y' : 'x'), P_ATOM};
   }
-  if (h->kind == HOIST_VECTOR4) return (Txt){cu_text(c, at->odd > 0 ? "%s[(%s) & 3]" : "%s[%s & 3]", h->name, at->e), P_ATOM};
+  if (h->kind == HOIST_VECTOR4)
+    return (Txt){cu_text(c, at->odd > 0 ? "%s[(%s) & 3]" : "%s[%s & 3]", h->name, at->e), P_ATOM};
   const char *s = h->by_row ? cu_text(c, "%s[%s]", h->name, at->r.s) : h->name;
   if (h->kind == HOIST_OVER) return infix(c, cu_expr(c, at, e->a), "*", (Txt){s, P_ATOM}, P_MUL);
   if (h->kind == HOIST_BELOW) return (Txt){cu_text(c, "%s < %s", cu_col_step(c, at), s), P_LT};
@@ -169,9 +176,13 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
   bool integer = c->k->expr.at[e->a].ty == TY_INT;
   switch (e->op) {
     case X_TOREAL: return unary(c, e->op, "(float)", a);
-    case X_IDIV: case X_MOD: case X_CDIV: return quotient(c, e, a, b);
+    case X_IDIV:
+    case X_MOD:
+    case X_CDIV: return quotient(c, e, a, b);
     case X_WHERE:
-      return (Txt){cu_text(c, "%s ? %s : %s", cu_paren(c, a, P_COND + 1), cu_paren(c, b, P_COND), cu_paren(c, d, P_COND)), P_COND};
+      return (Txt){cu_text(c, "%s ? %s : %s", cu_paren(c, a, P_COND + 1), cu_paren(c, b, P_COND),
+                           cu_paren(c, d, P_COND)),
+                   P_COND};
     default:
       if (arity == 1) return unary(c, e->op, text_of(e->op, integer), a);
       return cu_binary(c, e->op, integer, a, b);

@@ -13,13 +13,16 @@
 
 // ---- names
 
-// Where the stages of a ring's parts begin: k_stage; ab_a_stage and ab_b_stage of a ring `ab` of two tiles.
+// Where the stages of a ring's parts begin: k_stage; ab_a_stage and ab_b_stage of a ring `ab` of
+// two tiles.
 static void stage_names(Cuda *c, u32 ring) {
   const Ring *r = &c->k->ring.at[ring];
   for (u32 i = r->part0; i < r->part0 + r->parts; i++) {
-    c->name[i] = r->parts == 1 ? cu_text(c, "%s_stage", c->ring[ring]) : cu_text(c, "%s_%s_stage", c->ring[ring], c->k->buf.at[i].name);
+    c->name[i] = r->parts == 1 ? cu_text(c, "%s_stage", c->ring[ring])
+                               : cu_text(c, "%s_%s_stage", c->ring[ring], c->k->buf.at[i].name);
     for (u32 j = 0; j < c->k->buf.n; j++) {
-      if (j != i && !strcmp(c->name[j], c->name[i])) c->name[i] = cu_text(c, "%s_%u", c->name[i], i);
+      if (j != i && !strcmp(c->name[j], c->name[i]))
+        c->name[i] = cu_text(c, "%s_%u", c->name[i], i);
     }
     cu_name(c, c->name[i]);
   }
@@ -30,9 +33,11 @@ static void names(Cuda *c) {
   for (u32 i = 0; i < k->buf.n; i++) c->name[i] = sc_cuda_name(c->sc, k->buf.at[i].name);
   for (u32 i = 0; i < k->ring.n; i++) {
     c->ring[i] = k->ring.at[i].name;  // names formed of it are nobody else's, but for slot_parity
-    if (cu_is_formed(c->ring[i]) || !strcmp(c->ring[i], "slot")) c->ring[i] = cu_text(c, "%s_", c->ring[i]);
+    if (cu_is_formed(c->ring[i]) || !strcmp(c->ring[i], "slot"))
+      c->ring[i] = cu_text(c, "%s_", c->ring[i]);
     for (u32 j = 0; j < i; j++) {
-      if (!strcmp(k->ring.at[j].name, k->ring.at[i].name)) c->ring[i] = cu_text(c, "%s_%u", k->ring.at[i].name, i);
+      if (!strcmp(k->ring.at[j].name, k->ring.at[i].name))
+        c->ring[i] = cu_text(c, "%s_%u", k->ring.at[i].name, i);
     }
     stage_names(c, i);
     cu_name(c, cu_text(c, "%s_bytes", c->ring[i]));
@@ -57,7 +62,9 @@ static void operation(Cuda *c, const Ins *ins) {
       cu_keep_operands(c);
       cu_close_tile(c);
       break;
-    case OP_ENDFOR: case OP_ENDIF: case OP_ENDVOTE: cu_close(c); break;
+    case OP_ENDFOR:
+    case OP_ENDIF:
+    case OP_ENDVOTE: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
     case OP_COPYIN: cu_copy_in(c, ins); break;
     case OP_COMMIT: cu_commit(c, ins); break;
@@ -65,8 +72,10 @@ static void operation(Cuda *c, const Ins *ins) {
     case OP_RELEASE: cu_release(c, ins); break;
     case OP_MMA: cu_mma(c, ins); break;
     case OP_MMAWAIT: cu_mma_wait(c, ins); break;
-    case OP_MAP: case OP_MAPADD: cu_map(c, ins); break;
-    case OP_COPYOUT: case OP_COPYADD: cu_copy_out(c, ins); break;
+    case OP_MAP:
+    case OP_MAPADD: cu_map(c, ins); break;
+    case OP_COPYOUT:
+    case OP_COPYADD: cu_copy_out(c, ins); break;
     case OP_COPYWAIT: cu_copy_wait(c, ins); break;
     case OP_TAKE: cu_take(c, ins); break;
     case OP_PASS: cu_pass(c, ins); break;
@@ -88,8 +97,9 @@ static void statement(Cuda *c, const Ins *ins) {
 
 // ---- roles
 
-// The address of shared memory costs several instructions (in which window of its cluster a CTA is), and ptxas finds
-// it anew in each iteration. What comes from a shuffle stays in a register, which only roles with products have to spare.
+// The address of shared memory costs several instructions (in which window of its cluster a CTA
+// is), and ptxas finds it anew in each iteration. What comes from a shuffle stays in a register,
+// which only roles with products have to spare.
 static bool multiplies(const Role *r) {
   for (u32 i = 0; i < r->code.n; i++) {
     if (r->code.at[i].op == OP_MMA) return true;
@@ -102,7 +112,8 @@ static void role(Cuda *c, u32 r) {
   c->r = r;
   c->pc = 0;
   c->single = cu_single(c->k, role);
-  for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;  // instances of a warp are written once a warpgroup
+  // instances of a warp are written once a warpgroup
+  for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;
   cu_cite_role(c);
   if (multiplies(role)) {
     cu_var(c, "const u32 smem = sc_of_lane0(sc_shared(memory));");
@@ -156,7 +167,9 @@ static void roles(Cuda *c) {
         else if (!wg) cu_open(c, "if (%s)", test);
         else if (next < groups) cu_else(c, "else if (%s)", test);
         else cu_else(c, "else");
-        if (ro->regs) cu_line(c, "sc_setmaxnreg_%s<%u>();", ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
+        if (ro->regs)
+          cu_line(c, "sc_setmaxnreg_%s<%u>();",
+                  ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
         opened = true;
       }
       if (ro->warps == 4) role(c, r);
@@ -226,7 +239,8 @@ static void barriers(Cuda *c) {
     const Ring *r = &k->ring.at[i];
     u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
     for (u32 n = 0; n < copies; n++) {
-      const char *at = n ? cu_text(c, "%s_full + %u", c->ring[i], n * 16 * r->stages) : cu_text(c, "%s_full", c->ring[i]);
+      const char *at = n ? cu_text(c, "%s_full + %u", c->ring[i], n * 16 * r->stages)
+                         : cu_text(c, "%s_full", c->ring[i]);
       cu_line(c, "sc_ring_init($smem + %s, %u, %u, %u);", at, r->stages, r->full_count,
               r->empty_count);
     }
@@ -248,16 +262,28 @@ static void args(Cuda *c, Str *out) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR || !c->by_thread[i]) continue;
-    const char *type = b->elem == EL_F32 ? "float" : b->elem == EL_I32 ? "int" : sc_elem[b->elem].bytes == 2 ? "u16" : "unsigned char";
-    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, c->name[i], sc_elem[b->elem].text, c->name[i], b->rank);
+    const char *type = b->elem == EL_F32             ? "float"
+                       : b->elem == EL_I32           ? "int"
+                       : sc_elem[b->elem].bytes == 2 ? "u16"
+                                                     : "unsigned char";
+    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, c->name[i],
+               sc_elem[b->elem].text, c->name[i], b->rank);
   }
-  for (u32 i = 0; i < k->dim.n; i++) str_printf(out, "%s%s%s", i ? ", " : "  int ", sc_cuda_name(c->sc, k->dim.at[i].name), i + 1 < k->dim.n ? "" : ";\n");
-  for (u32 i = 0; i < k->arg.n; i++) str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float", sc_cuda_name(c->sc, k->arg.at[i].name));
-  if (k->grid == GRID_DYNAMIC) str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
+  for (u32 i = 0; i < k->dim.n; i++)
+    str_printf(out, "%s%s%s", i ? ", " : "  int ", sc_cuda_name(c->sc, k->dim.at[i].name),
+               i + 1 < k->dim.n ? "" : ";\n");
+  for (u32 i = 0; i < k->arg.n; i++)
+    str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float",
+               sc_cuda_name(c->sc, k->arg.at[i].name));
+  if (k->grid == GRID_DYNAMIC)
+    str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");
   for (u32 i = 0; i < k->turn.n; i++) {
-    if (sc_turn_over_ctas(&k->turn.at[i])) str_printf(out, "  int *turn%u;  // %s: how often it was passed on; 0 at launch\n", i, k->turn.at[i].name);
+    if (sc_turn_over_ctas(&k->turn.at[i]))
+      str_printf(out, "  int *turn%u;  // %s: how often it was passed on; 0 at launch\n", i,
+                 k->turn.at[i].name);
   }
-  if (c->options.debug_waits) str_puts(out, "  u32 *waits;  // what is told of those that were given up\n");
+  if (c->options.debug_waits)
+    str_puts(out, "  u32 *waits;  // what is told of those that were given up\n");
   str_puts(out, "  int tiles;\n};\n\n");
 }
 
@@ -283,8 +309,9 @@ static void signature(Cuda *c, Str *out) {
   for (u32 i = 0; i < c->tma.n; i++) {
     const Buf *part = &c->k->buf.at[c->tma.at[i].part];
     const Ring *r = &c->k->ring.at[part->ring];
-    str_printf(out, "const __grid_constant__ TensorMap %s,  // for stages of %s%s%s\n%*s", cu_map_name(c, i), r->name,
-               r->parts > 1 ? "." : "", r->parts > 1 ? part->name : "", (int)strlen(c->function) + 1, "");
+    str_printf(out, "const __grid_constant__ TensorMap %s,  // for stages of %s%s%s\n%*s",
+               cu_map_name(c, i), r->name, r->parts > 1 ? "." : "", r->parts > 1 ? part->name : "",
+               (int)strlen(c->function) + 1, "");
   }
   str_printf(out, "const __grid_constant__ %s_args args) {\n", c->function);
 }
@@ -359,11 +386,16 @@ static bool fits(const Cuda *c) {
 }
 
 // A kernel's function, with the struct of its arguments before it. False after reports.
-static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
+static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma,
+                     CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
   if (!fits(c)) return false;
   const Stmt *code = apart(c, body);
-  *t = (CudaText){.name = c->function, .maps = c->tma.n, .map = c->tma.at, .by_thread = c->by_thread, .wide = c->wide};
+  *t = (CudaText){.name = c->function,
+                  .maps = c->tma.n,
+                  .map = c->tma.at,
+                  .by_thread = c->by_thread,
+                  .wide = c->wide};
   t->smem = cu_smem(c);
   t->named = cu_named(k);
   t->site = c->site.at;
@@ -384,7 +416,8 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
 }
 
 // A sequence's kernels, each once.
-static bool functions(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma, CudaText *t) {
+static bool functions(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma,
+                      CudaText *t) {
   CudaText **step = NEWS(out->sc, CudaText *, k->launch.n);
   bool ok = true;
   for (u32 i = 0; i < k->launch.n; i++) {
@@ -412,7 +445,8 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   return t;
 }
 
-// A statement of the schedule becomes several lines; each gets the statement's number, where a person needs it once.
+// A statement of the schedule becomes several lines; each gets the statement's number, where a
+// person needs it once.
 const char *sc_cuda_lined(Sc *sc, const CudaText *t) {
   Str out = {.sc = sc};
   u32 line = 0;

@@ -37,8 +37,8 @@ static bool in_ones(const Kernel *k, u32 axis) {
   return k->axis.at[axis].section && width->op == X_INT && width->num.i == 1;
 }
 
-// The axes from the fastest to the slowest: as they are declared, but those in sections of one place are behind the
-// others. True if that is all there is to sections: none has more places.
+// The axes from the fastest to the slowest: as they are declared, but those in sections of one
+// place are behind the others. True if that is all there is to sections: none has more places.
 static bool order_of(const Kernel *k, u32 *order) {
   bool plain = true;
   u32 n = 0;
@@ -81,9 +81,9 @@ static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, Txt *si
   return cu_text(c, "in_section%s", n);
 }
 
-// Tile number -> place along each axis: the first axis fastest, sections slowest, of those the axis' that is declared
-// last. In a cluster, of its first CTA. A function, called by all roles; in dynamic grids only by the one that draws,
-// which passes places on.
+// Tile number -> place along each axis: the first axis fastest, sections slowest, of those the
+// axis' that is declared last. In a cluster, of its first CTA. A function, called by all roles; in
+// dynamic grids only by the one that draws, which passes places on.
 void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
   Str places = {.sc = c->sc};
@@ -92,11 +92,13 @@ void cu_put_place(Cuda *c, Str *out) {
   Txt count[SC_MAX_AXES], size[SC_MAX_AXES], place[SC_MAX_AXES];
   u32 n = k->axis.n, sections = 0, left = n, order[SC_MAX_AXES];
   bool plain = order_of(k, order);
-  memset(c->xname, 0, sizeof *c->xname * k->expr.n);  // names that a role gave to values are not seen here
+  // names that a role gave to values are not seen here
+  memset(c->xname, 0, sizeof *c->xname * k->expr.n);
   for (u32 i = 0; i < n; i++) sections += k->axis.at[i].section != 0;
   for (u32 i = 0; i < n; i++) {
     const Axis *x = &k->axis.at[i];
-    size[i] = count[i] = count_of(c, i, x->reversed || (plain ? i != order[n - 1] : !x->section || sections > 1));
+    size[i] = count[i] =
+        count_of(c, i, x->reversed || (plain ? i != order[n - 1] : !x->section || sections > 1));
   }
   for (u32 i = n, nth = 0; i-- > 0;) {
     if (plain || !k->axis.at[i].section) continue;
@@ -124,12 +126,14 @@ void cu_put_place(Cuda *c, Str *out) {
   cu_close(c);
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
   for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", cu_axis_name(c, i));
-  str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &args, int tile) {\n", c->function, c->function, c->function);
+  str_printf(out, "; };\nDEV %s_place %s_place_of(const %s_args &args, int tile) {\n", c->function,
+             c->function, c->function);
   cu_put_block(out, 1, body);
   str_puts(out, "}\n\n");
 }
 
-// ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of two slots
+// ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of
+// two slots
 
 static bool one_thread(const Kernel *k, u32 role) {
   return k->role.at[role].instances == 1 && cu_single(k, &k->role.at[role]);
@@ -143,11 +147,12 @@ static u32 drawer(const Kernel *k) {
   return 0;
 }
 
-// A drawer that is one thread knows what it drew; the other threads of a larger one read it like everybody.
+// A drawer that is one thread knows what it drew; the other threads of a larger one read it like
+// everybody.
 static bool drawer_reads(const Kernel *k) { return !one_thread(k, drawer(k)); }
 
-// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs. None where the drawer is
-// all there is: then nothing is handed on.
+// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs.
+// None where the drawer is all there is: then nothing is handed on.
 u32 cu_slot_readers(const Kernel *k) {
   u32 n = 0, ctas = sc_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
@@ -185,7 +190,9 @@ static void draw(Cuda *c) {
     cu_open(c, "for (u32 cta = 0; cta < %u; cta++)", n);
   }
   for (u32 v = 0; v < bytes / 16; v++) {
-    const char *words = cu_text(c, "make_int4(%s, %s, %s, %s)", slot_word(c, 4 * v), slot_word(c, 4 * v + 1), slot_word(c, 4 * v + 2), slot_word(c, 4 * v + 3));
+    const char *words =
+        cu_text(c, "make_int4(%s, %s, %s, %s)", slot_word(c, 4 * v), slot_word(c, 4 * v + 1),
+                slot_word(c, 4 * v + 2), slot_word(c, 4 * v + 3));
     if (n > 1)
       cu_line(c, "sc_send_int4(%s, $smem + slot_full + 8 * slot, %s, cta);", slot_at(c, v), words);
     else cu_line(c, "sc_sts_int4(%s, %s);", slot_at(c, v), words);
@@ -224,7 +231,9 @@ static void draw_or_expect(Cuda *c, bool receives) {
   cu_close(c);
 }
 
-static bool counts_draws(const Cuda *c) { return cu_slot_readers(c->k) || c->k->role.at[c->r].one_tile; }
+static bool counts_draws(const Cuda *c) {
+  return cu_slot_readers(c->k) || c->k->role.at[c->r].one_tile;
+}
 
 static void next_tile(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
@@ -250,10 +259,11 @@ static void next_tile(Cuda *c) {
   if (counts_draws(c)) cu_line(c, "drawn++;");
 }
 
-// The operation before which the role has its next tile. A draw takes as long as a copy from memory: where one thread
-// draws, it does so before its last fill of a stage, which most often waits for the stage. That fill must be the last
-// thing it does, at most under `if`s; all others wait for the next tile at this one's end. In a cluster, too, it is drawn
-// there: else the copies of all its CTAs would wait for the one that draws.
+// The operation before which the role has its next tile. A draw takes as long as a copy from
+// memory: where one thread draws, it does so before its last fill of a stage, which most often
+// waits for the stage. That fill must be the last thing it does, at most under `if`s; all others
+// wait for the next tile at this one's end. In a cluster, too, it is drawn there: else the copies
+// of all its CTAs would wait for the one that draws.
 static u32 next_tile_at(const Kernel *k, u32 r) {
   const Code *code = &k->role.at[r].code;
   u32 end = code->n - 1, pc = end;
@@ -280,7 +290,8 @@ void cu_next_tile(Cuda *c) {
   }
 }
 
-// Instances take the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the next one at its end.
+// Instances take the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the
+// next one at its end.
 static void open_own_tile(Cuda *c) {
   bool dynamic = c->k->grid == GRID_DYNAMIC;
   u32 instances = c->k->role.at[c->r].instances;

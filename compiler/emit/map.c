@@ -41,7 +41,8 @@ static bool is_zero(const MapGen *g, Xid x) {
   return e->op == X_REAL && e->num.f == 0;
 }
 
-// Is the condition that columns lie before or after a number, which counts whole groups of eight, as threads hold them?
+// Is the condition that columns lie before or after a number, which counts whole groups of eight,
+// as threads hold them?
 static bool bound(const MapGen *g, const Expr *e, i64 *from, i64 *to) {
   const Kernel *k = g->c->k;
   if (e->op != X_LT && e->op != X_LE) return false;
@@ -68,11 +69,13 @@ static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
   return true;
 }
 
-// where(from <= j and j < to, value, x) with nothing to do for x: the loop goes over those columns only.
+// where(from <= j and j < to, value, x) with nothing to do for x: the loop goes over those columns
+// only.
 static Columns columns_of(const MapGen *g, Xid root, bool nothing(const MapGen *, Xid)) {
   const Expr *e = &g->c->k->expr.at[root];
   Columns all = {0, g->cols, root}, some = {0, g->cols, e->b};
-  bool only = e->op == X_WHERE && nothing(g, e->c) && bounds(g, e->a, &some.from, &some.to) && some.from < some.to;
+  bool only = e->op == X_WHERE && nothing(g, e->c) && bounds(g, e->a, &some.from, &some.to) &&
+              some.from < some.to;
   return only ? some : all;
 }
 
@@ -93,12 +96,16 @@ static void accumulate(MapGen *g, const Expr *e, Xid value, const char *to) {
   }
 }
 
-// sum(j), max(j), min(j): two chains a row for extrema, so that their latency does not add up; then the quad.
+// sum(j), max(j), min(j): two chains a row for extrema, so that their latency does not add up; then
+// the quad.
 static void reduction(MapGen *g, Xid x, Columns columns) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
   bool sum = e->op == X_SUM, parts = sum && g->at.parts;
-  const char *what = sum ? "sum" : e->op == X_RMAX ? "max" : "min", *zero = e->op == X_RMAX ? "-SC_INF" : "SC_INF";
+  const char *what = sum               ? "sum"
+                     : e->op == X_RMAX ? "max"
+                                       : "min",
+             *zero = e->op == X_RMAX ? "-SC_INF" : "SC_INF";
   const char *name = cu_temp(c, cu_text(c, "%s_%s", what, g->m->var[e->ref].name));
   if (sum) {
     cu_var(c, "float %s[2] = {};", name);
@@ -110,7 +117,9 @@ static void reduction(MapGen *g, Xid x, Columns columns) {
   accumulate(g, e, columns.value, cu_text(c, sum ? "%s[sc_row(e)]" : "%s[e >> 1 & 3]", name));
   cu_close_elems(g);
   for (int r = 0; r < 2 && !parts; r++) {
-    const char *all = sum ? cu_text(c, "%s[%d]", name, r) : cu_text(c, "%s(%s[%d], %s[%d])", reducer(e->op, false), name, r, name, r + 2);
+    const char *all =
+        sum ? cu_text(c, "%s[%d]", name, r)
+            : cu_text(c, "%s(%s[%d], %s[%d])", reducer(e->op, false), name, r, name, r + 2);
     cu_line(c, "%s[%d] = %s(%s);", name, r, reducer(e->op, true), all);
   }
   hoist(g, x, name, HOIST_ROW, true);
@@ -122,7 +131,8 @@ static void reduction(MapGen *g, Xid x, Columns columns) {
 typedef struct Affine {
   Str added, taken;  // " + a + b", " - c"
   int rows, cols;
-  u32 steps;         // so far: expressions share their operands, and what takes too many is not of this form
+  // so far: expressions share their operands, and what takes too many is not of this form
+  u32 steps;
 } Affine;
 enum { MAX_STEPS = 1000 };
 
@@ -161,7 +171,9 @@ static const char *limit_of(Cuda *c, const Affine *sum, Txt row) {
 static bool limit(MapGen *g, Xid x) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
-  if ((e->op != X_LT && e->op != X_LE) || c->k->expr.at[e->a].ty != TY_INT || !cu_on(g, x, g->at.col)) return false;
+  if ((e->op != X_LT && e->op != X_LE) || c->k->expr.at[e->a].ty != TY_INT ||
+      !cu_on(g, x, g->at.col))
+    return false;
   const Affine none = {.added = {.sc = c->sc}, .taken = {.sc = c->sc}};
   Affine apart = none, sum = none;
   // Find the sign of the column first, then write the other terms on the other side.
@@ -186,12 +198,14 @@ static bool limit(MapGen *g, Xid x) {
 // ---- what is computed before the loop over elements
 
 // What stands for `x` is computed once for each of the thread's rows: `form` of it, in %s.
-static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *form, HoistKind kind) {
+static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *form,
+                    HoistKind kind) {
   Cuda *c = g->c;
   const char *name = cu_temp(c, stem);
   At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
   int prec = kind == HOIST_OVER ? P_UNARY : 0;
-  const char *t0 = cu_paren(c, cu_expr(c, &r0, value), prec), *t1 = cu_paren(c, cu_expr(c, &r1, value), prec);
+  const char *t0 = cu_paren(c, cu_expr(c, &r0, value), prec),
+             *t1 = cu_paren(c, cu_expr(c, &r1, value), prec);
   const char *type = cu_ctype(c, value);
   cu_var(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
   hoist(g, x, name, kind, true);
@@ -211,8 +225,8 @@ static bool ahead(MapGen *g, Xid x) {
   return true;
 }
 
-// The parts of a partial vector are added up once, before the statement, for all statements up to the next one that
-// changes them.
+// The parts of a partial vector are added up once, before the statement, for all statements up to
+// the next one that changes them.
 static void add_parts(MapGen *g) {
   Cuda *c = g->c;
   for (u32 i = 0; i < g->m->reads && !g->at.parts; i++) {
@@ -235,8 +249,9 @@ static bool added(MapGen *g, Xid x) {
   return true;
 }
 
-// The name of a value that is computed once a row rather than once an element, or NULL. The four lanes of a quad add
-// up the parts of a partial vector together, so this is never left to where some of them may be missing.
+// The name of a value that is computed once a row rather than once an element, or NULL. The four
+// lanes of a quad add up the parts of a partial vector together, so this is never left to where
+// some of them may be missing.
 static const char *row_value(MapGen *g, Xid x, bool elems) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
@@ -244,13 +259,15 @@ static const char *row_value(MapGen *g, Xid x, bool elems) {
   if (e->op == X_LOAD) {
     u32 buf = c->k->view.at[e->ref].buf;
     const Buf *b = &c->k->buf.at[buf];
-    if (b->space == SP_REG) return b->partial && !g->at.parts ? cu_text(c, "%s_sum", c->name[buf]) : NULL;
+    if (b->space == SP_REG)
+      return b->partial && !g->at.parts ? cu_text(c, "%s_sum", c->name[buf]) : NULL;
     return elems ? cu_text(c, "%s_row", c->name[buf]) : NULL;
   }
   return elems && sc_xop[e->op].slow ? "row_value" : NULL;
 }
 
-// Walks the expression from the leaves up. `elems`: it is computed for each element, not for each row.
+// Walks the expression from the leaves up. `elems`: it is computed for each element, not for each
+// row.
 static void prepare(MapGen *g, Xid x, bool elems) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
@@ -259,7 +276,8 @@ static void prepare(MapGen *g, Xid x, bool elems) {
   if (h->name || h->prepared >> elems & 1 || x_uniform(c->k, x)) return;
   h->prepared |= (u8)(1u << elems);
   if (limit(g, x) || ahead(g, x) || added(g, x)) return;
-  if (e->op == X_DIV && cu_on(g, x, g->at.col) && !cu_on(g, e->b, g->at.col) && !x_uniform(c->k, e->b) && g->rows) {
+  if (e->op == X_DIV && cu_on(g, x, g->at.col) && !cu_on(g, e->b, g->at.col) &&
+      !x_uniform(c->k, e->b) && g->rows) {
     prepare(g, e->a, elems);
     prepare(g, e->b, elems);
     per_row(g, x, e->b, "inverse", "1.0f / %s", HOIST_OVER);
@@ -292,7 +310,9 @@ static MapGen begin(Cuda *c, const Map *m, bool parts) {
   return g;
 }
 
-static i64 blocks_of(const MapGen *g) { return (g->rows + cu_block_rows(g->c) - 1) / cu_block_rows(g->c); }
+static i64 blocks_of(const MapGen *g) {
+  return (g->rows + cu_block_rows(g->c) - 1) / cu_block_rows(g->c);
+}
 
 // The elements that each thread holds.
 static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *b) {
@@ -331,7 +351,8 @@ void cu_map(Cuda *c, const Ins *ins) {
 static const char *for_either_row(MapGen *g) {
   Cuda *c = g->c;
   At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
-  return cu_text(c, "%s || %s", cu_paren(c, cu_expr(c, &r0, g->m->root), P_OR), cu_paren(c, cu_expr(c, &r1, g->m->root), P_OR));
+  return cu_text(c, "%s || %s", cu_paren(c, cu_expr(c, &r0, g->m->root), P_OR),
+                 cu_paren(c, cu_expr(c, &r1, g->m->root), P_OR));
 }
 
 // Of several blocks each warp has rows in all.
@@ -348,7 +369,8 @@ static void vote_of_blocks(MapGen *g, i64 blocks) {
   cu_open(c, "if (sc_any(%s))", name);
 }
 
-// Does the condition hold for any row of this warp? The block that follows is run by the warps where it does.
+// Does the condition hold for any row of this warp? The block that follows is run by the warps
+// where it does.
 void cu_vote(Cuda *c, const Ins *ins) {
   const Map *m = &c->k->map.at[ins->arg[0]];
   MapGen g = begin(c, m, true);

@@ -24,40 +24,60 @@ static Operand operand(Cuda *c, u32 view) {
   return (Operand){v, b, b->space == SP_REG, sc_mn_major(c->k, view), first, NULL};
 }
 
-// "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers, B from shared memory;
-// a, t: A, B stored MN-major. "sc_wgmma_e4m3_e5m2_n64_ss" where their types differ.
+// "sc_wgmma_f16_n176_ss", "sc_wgmma_f16_n128_rs_t": 176 columns, A from shared memory or registers,
+// B from shared memory; a, t: A, B stored MN-major. "sc_wgmma_e4m3_e5m2_n64_ss" where their types
+// differ.
 static const char *wgmma_name(Sc *sc, const Wgmma *w) {
   const char *a = sc_elem[w->a_elem].text, *b = sc_elem[w->b_elem].text;
-  return sc_printf(sc, "sc_wgmma_%s%s%s_n%u_%s%s%s%s", a, a == b ? "" : "_", a == b ? "" : b, w->n, w->regs ? "rs" : "ss",
-                   w->a_mn || w->b_mn ? "_" : "", w->a_mn ? "a" : "", w->b_mn ? "t" : "");
+  return sc_printf(sc, "sc_wgmma_%s%s%s_n%u_%s%s%s%s", a, a == b ? "" : "_", a == b ? "" : b, w->n,
+                   w->regs ? "rs" : "ss", w->a_mn || w->b_mn ? "_" : "", w->a_mn ? "a" : "",
+                   w->b_mn ? "t" : "");
 }
 
-// How far the slice's operands are from the descriptors is added inside the instruction's text: so only the
-// descriptors are live, and ptxas adds in uniform registers.
+// How far the slice's operands are from the descriptors is added inside the instruction's text: so
+// only the descriptors are live, and ptxas adds in uniform registers.
 static void wgmma_text(Str *out, const Wgmma *w) {
-  u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), b_at = b + 2;  // numbers of the operands; d is their first after the tile
-  bool bytes = sc_elem[w->b_elem].bytes == 1;  // K-major always: the instruction has no operands to say otherwise
-  str_printf(out, "template <int %s>\nDEV void %s(float *d, %s, u64 b, int scale_d) {\n", w->regs ? "b_at" : "a_at, int b_at",
-             wgmma_name(out->sc, w), w->regs ? "const u32 *a" : "u64 a");
-  str_printf(out, "  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"", b + 1);
+  // numbers of the operands; d is their first after the tile
+  u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), b_at = b + 2;
+  // K-major always: the instruction has no operands to say otherwise
+  bool bytes = sc_elem[w->b_elem].bytes == 1;
+  str_printf(out, "template <int %s>\nDEV void %s(float *d, %s, u64 b, int scale_d) {\n",
+             w->regs ? "b_at" : "a_at, int b_at", wgmma_name(out->sc, w),
+             w->regs ? "const u32 *a" : "u64 a");
+  str_printf(
+      out,
+      "  asm volatile(\"{\\n.reg .pred p;\\n.reg .b64 a, b;\\nsetp.ne.b32 p, %%%u, 0;\\n\"\n    \"",
+      b + 1);
   if (!w->regs) str_printf(out, "add.s64 a, %%%u, %%%u;\\n", d, b_at + 1);
-  str_printf(out, "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {\"", b, b_at, w->n, bytes ? 32 : 16, sc_elem[w->a_elem].text,
-             sc_elem[w->b_elem].text);
-  for (u32 i = 0; i < d; i++) str_printf(out, "%s%%%u%s", i % 16 ? "" : "\n    \"", i, i + 1 == d ? "}, \"" : i % 16 == 15 ? ", \"" : ", ");
-  if (w->regs) str_printf(out, "\n    \"{%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1", d, d + 1, d + 2, d + 3);
+  str_printf(
+      out,
+      "add.s64 b, %%%u, %%%u;\\n\"\n    \"wgmma.mma_async.sync.aligned.m64n%uk%d.f32.%s.%s {\"", b,
+      b_at, w->n, bytes ? 32 : 16, sc_elem[w->a_elem].text, sc_elem[w->b_elem].text);
+  for (u32 i = 0; i < d; i++)
+    str_printf(out, "%s%%%u%s", i % 16 ? "" : "\n    \"", i,
+               i + 1 == d     ? "}, \""
+               : i % 16 == 15 ? ", \""
+                              : ", ");
+  if (w->regs)
+    str_printf(out, "\n    \"{%%%u, %%%u, %%%u, %%%u}, b, p, 1, 1", d, d + 1, d + 2, d + 3);
   else str_puts(out, "\n    \"a, b, p, 1, 1");
   if (!bytes && !w->regs) str_printf(out, ", %d", w->a_mn);
   if (!bytes) str_printf(out, ", %d", w->b_mn);
   str_puts(out, ";\\n}\"\n    : ");
-  for (u32 i = 0; i < d; i += 4) str_printf(out, "SC_D4(%u)%s", i, i + 4 == d ? "\n" : i % 40 == 36 ? ",\n      " : ", ");
-  str_puts(out, w->regs ? "    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"r\"(scale_d), \"n\"(b_at));\n}\n"
-                        : "    : \"l\"(a), \"l\"(b), \"r\"(scale_d), \"n\"(b_at), \"n\"(a_at));\n}\n");
+  for (u32 i = 0; i < d; i += 4)
+    str_printf(out, "SC_D4(%u)%s", i, i + 4 == d ? "\n" : i % 40 == 36 ? ",\n      " : ", ");
+  str_puts(out, w->regs
+                    ? "    : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), "
+                      "\"r\"(scale_d), \"n\"(b_at));\n}\n"
+                    : "    : \"l\"(a), \"l\"(b), \"r\"(scale_d), \"n\"(b_at), \"n\"(a_at));\n}\n");
 }
 
 // What is said once of all these functions.
 static const char wgmma_section[] =
-    "\n// d = a b, or d += a b where scale_d is not 0 [9.7.15.5], for the slice of the contracted index whose operands are\n"
-    "// a_at and b_at (in 16 bytes) past those of the descriptors a and b. Names end in where a and b are, r: registers, s:\n"
+    "\n// d = a b, or d += a b where scale_d is not 0 [9.7.15.5], for the slice of the contracted "
+    "index whose operands are\n"
+    "// a_at and b_at (in 16 bytes) past those of the descriptors a and b. Names end in where a "
+    "and b are, r: registers, s:\n"
     "// shared memory; then _a, _t: a, b is stored MN-major\n"
     "#define SC_D4(i) \"+f\"(d[i]), \"+f\"(d[i + 1]), \"+f\"(d[i + 2]), \"+f\"(d[i + 3])\n";
 
@@ -81,9 +101,10 @@ static const char *base_of(Cuda *c, const Pos *p) {
   return p->base ? cu_paren(c, cu_expr(c, NULL, p->base), P_MUL) : NULL;
 }
 
-// The descriptor of the operand's first slice, less `first`. A panel is W = 128, 64 or 32 bytes wide and rows * W bytes long.
-// K-major (contracted index last): 8 rows are 8 W bytes apart, slices of it 32 bytes, W / 32 of them in a panel.
-// MN-major: panels are side by side along the other index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
+// The descriptor of the operand's first slice, less `first`. A panel is W = 128, 64 or 32 bytes
+// wide and rows * W bytes long. K-major (contracted index last): 8 rows are 8 W bytes apart, slices
+// of it 32 bytes, W / 32 of them in a panel. MN-major: panels are side by side along the other
+// index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
 static const char *descriptor(Cuda *c, Operand *o, const char *name) {
   i64 width = sc_panel_bytes(o->b), panel = sc_stage_rows(o->b) * width, n;
   const char *row = base_of(c, &o->v->at[0]), *col = base_of(c, &o->v->at[1]);
@@ -95,7 +116,8 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
     if (n * bytes >= width) str_printf(&at, " + %lld", (long long)(n * bytes / width * panel));
   } else if (col) {
     str_printf(&at, " + %s / %lld * %lld", col, (long long)(width / bytes), (long long)panel);
-    if (!cu_multiple(c, o->v->at[1].base, width / bytes)) str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
+    if (!cu_multiple(c, o->v->at[1].base, width / bytes))
+      str_printf(&at, " + %s %% %lld * %lld", col, (long long)(width / bytes), (long long)bytes);
   }
   const char *next =
       o->mn ? cu_text(c, ", %lld * %lld", (long long)sc_stage_rows(o->b), (long long)width) : "";
@@ -103,10 +125,12 @@ static const char *descriptor(Cuda *c, Operand *o, const char *name) {
   return name;
 }
 
-// The descriptor's increment, in 16 bytes, to slice `s` of the contracted index and element `other` of the other.
+// The descriptor's increment, in 16 bytes, to slice `s` of the contracted index and element `other`
+// of the other.
 static i64 advance(const Operand *o, i64 s, i64 other) {
   i64 width = sc_panel_bytes(o->b), panel = sc_stage_rows(o->b) * width;
-  i64 row = o->mn ? s * 16 : other, at = o->first + (o->mn ? 2 * other : s * 32);  // byte of the row
+  // byte of the row
+  i64 row = o->mn ? s * 16 : other, at = o->first + (o->mn ? 2 * other : s * 32);
   return (at / width * panel + row * width + at % width) / 16;
 }
 
@@ -166,7 +190,8 @@ static i64 shift(Cuda *c, u32 view) {
 }
 
 static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *dst, u32 dst_buf) {
-  i64 slices = p->k * sc_elem[b->b->elem].bytes / 32, into = shift(c, p->dst) / 2, from = a->regs ? shift(c, p->a) * sc_elem[a->b->elem].bytes / 8 : 0;
+  i64 slices = p->k * sc_elem[b->b->elem].bytes / 32, into = shift(c, p->dst) / 2,
+      from = a->regs ? shift(c, p->a) * sc_elem[a->b->elem].bytes / 8 : 0;
   i64 blocks = p->m / 64, chunk = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
   for (i64 m = 0; m < blocks; m++) {
     for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
@@ -185,7 +210,8 @@ static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *
           if (s * 4 + from) x = cu_text(c, "%s + %lld", x, (long long)(s * 4 + from));
           cu_line(c, "%s<%lld>(%s, %s, %s, %s);", f, b_at, d, x, b->desc, scale);
         } else {
-          cu_line(c, "%s<%lld, %lld>(%s, %s, %s, %s);", f, (long long)advance(a, s, m * 64), b_at, d, a->desc, b->desc, scale);
+          cu_line(c, "%s<%lld, %lld>(%s, %s, %s, %s);", f, (long long)advance(a, s, m * 64), b_at,
+                  d, a->desc, b->desc, scale);
         }
       }
     }
@@ -208,14 +234,16 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_close(c);
 }
 
-// Does element-wise work stand between the wait and what is before it in its block: work meant to be done while the
-// products run? ptxas starts a wait as early as it can, and such work then begins only when the products are done.
+// Does element-wise work stand between the wait and what is before it in its block: work meant to
+// be done while the products run? ptxas starts a wait as early as it can, and such work then begins
+// only when the products are done.
 static bool works_meanwhile(const Cuda *c, const Ins *wait) {
   const Ins *first = c->k->role.at[c->r].code.at;
   bool work = false;
   for (const Ins *i = wait - 1; i > first; i--) {
     bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES);
-    bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;  // for a barrier: nothing from before it comes after it
+    // for a barrier: nothing from before it comes after it
+    bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;
     if (edge || loop || i->op == OP_MMA || i->op == OP_MMAWAIT) break;
     work |= i->op == OP_MAP || i->op == OP_MAPADD;
   }

@@ -8,39 +8,45 @@
 
 // ---- names
 //
-// The schedule's names are kept where they can be. One that C++, CUDA or the emitter itself uses gets a '_' at its
-// end, and so does one that ends in '_' already: no two names become one.
+// The schedule's names are kept where they can be. One that C++, CUDA or the emitter itself uses
+// gets a '_' at its end, and so does one that ends in '_' already: no two names become one.
 
 static bool is_word(const char *name) {
   static const char *const words[] = {
       // C++
-      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-      "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr",
-      "constinit", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
-      "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-      "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator",
-      "or", "or_eq", "private", "protected", "public", "register", "restrict", "reinterpret_cast", "requires", "return", "short",
-      "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
-      "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
-      "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+      "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept",
+      "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "co_await",
+      "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+      "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
+      "if", "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not",
+      "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
+      "restrict", "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static",
+      "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+      "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using",
+      "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
       // CUDA, as far as emitted code calls it; so are the functions of expr.def
       "atomicAdd", "blockDim", "blockIdx", "float2", "float4", "gridDim", "half", "int4",
       "make_float4", "make_int4", "make_uint4", "threadIdx", "uint4", "warpSize",
       // … and what NVRTC declares of itself
-      "acos", "acosh", "asin", "asinh", "assert", "atan", "atan2", "atanh", "cbrt", "ceil", "clock", "clock64", "clock_t", "copysign", "cos",
-      "cosh", "cospi", "dim3", "double2", "double4", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1",
-      "fabs", "fdim", "fdividef", "floor", "fma", "fmax", "fmin", "fmod", "free", "frexp", "hypot", "ilogb", "int2", "int3", "isfinite",
-      "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs", "llmax", "llmin", "llrint", "llround", "log", "log10",
-      "log1p", "log2", "logb", "lrint", "lround", "malloc", "memcpy", "memset", "modf", "nan", "nearbyint", "nextafter", "norm",
-      "norm3d", "norm4d", "normcdf", "normcdfinv", "pow", "powi", "printf", "ptrdiff_t", "rcbrt", "remainder", "remquo", "rhypot",
-      "rint", "rnorm", "rnorm3d", "rnorm4d", "round", "rsqrt", "saturate", "scalbln", "scalbn", "signbit", "sin", "sincos",
-      "sincospi", "sinh", "sinpi", "size_t", "sqrt", "surfaceReference", "tan", "tanh", "textureReference", "tgamma", "trap", "trunc",
-      "uint2", "uint3", "ullmax", "ullmin", "umax", "umin", "y0", "y1", "yn", "NULL", "_",
+      "acos", "acosh", "asin", "asinh", "assert", "atan", "atan2", "atanh", "cbrt", "ceil", "clock",
+      "clock64", "clock_t", "copysign", "cos", "cosh", "cospi", "dim3", "double2", "double4", "erf",
+      "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1", "fabs", "fdim",
+      "fdividef", "floor", "fma", "fmax", "fmin", "fmod", "free", "frexp", "hypot", "ilogb", "int2",
+      "int3", "isfinite", "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "lgamma", "llabs",
+      "llmax", "llmin", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint",
+      "lround", "malloc", "memcpy", "memset", "modf", "nan", "nearbyint", "nextafter", "norm",
+      "norm3d", "norm4d", "normcdf", "normcdfinv", "pow", "powi", "printf", "ptrdiff_t", "rcbrt",
+      "remainder", "remquo", "rhypot", "rint", "rnorm", "rnorm3d", "rnorm4d", "round", "rsqrt",
+      "saturate", "scalbln", "scalbn", "signbit", "sin", "sincos", "sincospi", "sinh", "sinpi",
+      "size_t", "sqrt", "surfaceReference", "tan", "tanh", "textureReference", "tgamma", "trap",
+      "trunc", "uint2", "uint3", "ullmax", "ullmin", "umax", "umin", "y0", "y1", "yn", "NULL", "_",
       // the emitter's own
-      "DEV", "SC_INF", "TensorMap", "a_desc", "args", "at", "b", "b_desc", "col", "col0", "counter", "cta", "cta_rank", "drawn", "e",
-      "inside", "instance", "lane", "memory", "met", "n", "named_bars", "next", "owner", "r", "row", "row0", "row_out",
-      "slot", "smem", "thread", "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp",
-      "warp_of_cta", "warpgroup", "workspace", "x", "y"};
+      "DEV", "SC_INF", "TensorMap", "a_desc", "args", "at", "b", "b_desc", "col", "col0", "counter",
+      "cta", "cta_rank", "drawn", "e", "inside", "instance", "lane", "memory", "met", "n",
+      "named_bars", "next", "owner", "r", "row", "row0", "row_out", "slot", "smem", "thread",
+      "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp", "warp_of_cta",
+      "warpgroup", "workspace", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {
     if (!strcmp(words[i], name)) return true;
   }
@@ -53,8 +59,10 @@ static bool is_word(const char *name) {
 
 // Names that the emitter forms: k_fill, x_tile, Q_stride, old_19.
 bool cu_is_formed(const char *name) {
-  static const char *const ends[] = {"_", "_args", "_bytes", "_empty", "_fill", "_full", "_generation", "_held", "_map", "_next",
-                                     "_oldest", "_parity", "_place", "_place_of", "_stage", "_stride", "_tile"};
+  static const char *const ends[] = {"_",       "_args",       "_bytes", "_empty",    "_fill",
+                                     "_full",   "_generation", "_held",  "_map",      "_next",
+                                     "_oldest", "_parity",     "_place", "_place_of", "_stage",
+                                     "_stride", "_tile"};
   static const char *const stems[] = {"next", "rest", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {
@@ -71,7 +79,9 @@ bool cu_is_formed(const char *name) {
 
 const char *sc_cuda_name(Sc *sc, Sym name) {
   size_t n = strlen(name);  // sinf as sin
-  bool taken = is_word(name) || (n && name[n - 1] == 'f' && is_word(sc_printf(sc, "%.*s", (int)n - 1, name))) || cu_is_formed(name) || !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
+  bool taken = is_word(name) ||
+               (n && name[n - 1] == 'f' && is_word(sc_printf(sc, "%.*s", (int)n - 1, name))) ||
+               cu_is_formed(name) || !strncmp(name, "sc_", 3) || !strncmp(name, "__", 2);
   return taken ? sc_printf(sc, "%s_", name) : name;
 }
 
@@ -81,8 +91,8 @@ static bool is_of_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The next name or number at or after `p`, of *n bytes; NULL at the end. Comments hold the schedule's words, which
-// name nothing.
+// The next name or number at or after `p`, of *n bytes; NULL at the end. Comments hold the
+// schedule's words, which name nothing.
 const char *cu_next_name(const char *p, size_t *n) {
   while (*p && !is_of_name(*p)) p += p[0] == '/' && p[1] == '/' ? strcspn(p, "\n") : 1;
   for (*n = 0; is_of_name(p[*n]);) ++*n;
@@ -91,16 +101,19 @@ const char *cu_next_name(const char *p, size_t *n) {
 
 // ---- comments and literals
 
-// Bytes of the schedule or of its name inside a comment: nothing in them may end it or run on to the next line.
+// Bytes of the schedule or of its name inside a comment: nothing in them may end it or run on to
+// the next line.
 void sc_cuda_comment(Str *out, const char *at, size_t n) {
   for (size_t i = 0; i < n; i++) {
     u8 c = (u8)at[i];
-    bool unsafe = c < 32 || c == 127 || c == '\\' || (c == '/' && i && (at[i - 1] == '?' || at[i - 1] == '*'));
+    bool unsafe = c < 32 || c == 127 || c == '\\' ||
+                  (c == '/' && i && (at[i - 1] == '?' || at[i - 1] == '*'));
     str_put(out, unsafe ? " " : &at[i], 1);
   }
 }
 
-// A string literal. Octal escapes have three digits, so that what follows is never taken for a fourth.
+// A string literal. Octal escapes have three digits, so that what follows is never taken for a
+// fourth.
 void sc_cuda_string(Str *out, const char *text) {
   str_puts(out, "\"");
   for (const char *p = text; *p; p++) {

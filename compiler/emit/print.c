@@ -10,7 +10,8 @@ enum { WIDTH = 120, STEP = 2, CONTINUED = 4 };
 
 // ---- long lines
 
-// How loosely what stands before `p` holds together with what follows; 0: the line is not broken there.
+// How loosely what stands before `p` holds together with what follows; 0: the line is not broken
+// there.
 static u32 looseness(const char *p) {
   if (p[-1] != ' ') return 0;
   switch (p[-2]) {
@@ -19,13 +20,15 @@ static u32 looseness(const char *p) {
     case '=': return p[-3] == ' ' ? 6 : 0;
     case '|': return 4;
     case '&': return p[-3] == '&' ? 3 : 0;
-    case '+': case '-': return 2;
+    case '+':
+    case '-': return 2;
     case '*': return 1;
     default: return (*p == '?' || *p == ':') && p[1] == ' ' ? 5 : 0;
   }
 }
 
-// Brackets that are open at a place of a line that may be broken before it, each with the column behind it.
+// Brackets that are open at a place of a line that may be broken before it, each with the column
+// behind it.
 typedef struct Brackets {
   u32 n, column[SC_MAX_NEST];
 } Brackets;
@@ -40,8 +43,8 @@ static void follow(Brackets *open, const char *code, size_t i, u32 indent) {
   }
 }
 
-// Where to break a line of code that is to end before WIDTH: in as few brackets as possible, and there as late as
-// possible; after a '=' only if that does for all that follows. 0: nowhere.
+// Where to break a line of code that is to end before WIDTH: in as few brackets as possible, and
+// there as late as possible; after a '=' only if that does for all that follows. 0: nowhere.
 static size_t break_at(const char *code, u32 indent, Brackets *open) {
   Brackets now = *open;
   size_t best = 0;
@@ -49,7 +52,9 @@ static size_t break_at(const char *code, u32 indent, Brackets *open) {
   for (size_t i = 1; indent + i <= WIDTH && code[i]; i++) {
     follow(&now, code, i, indent);
     u32 loose = i > 2 ? looseness(code + i) : 0, here = 9 * (now.n + 1) - loose;
-    if (!loose || here > cost || (code[i - 2] == '=' && indent + CONTINUED + strlen(code + i) > WIDTH)) continue;
+    if (!loose || here > cost ||
+        (code[i - 2] == '=' && indent + CONTINUED + strlen(code + i) > WIDTH))
+      continue;
     best = i;
     cost = here;
     *open = now;

@@ -13,8 +13,8 @@ static bool fills(const Cuda *c, const Ring *r) { return r->fillers >> c->r & 1;
 static bool drains(const Cuda *c, const Ring *r) { return r->drainers >> c->r & 1; }
 
 u32 cu_max_holds(const Kernel *k, u32 role, u32 ring) {
-  // Holds do not depend on the path (R4, R5), so a walk in program order sees the most there are; loops that
-  // hold across their back edge reach their height within one pass.
+  // Holds do not depend on the path (R4, R5), so a walk in program order sees the most there are;
+  // loops that hold across their back edge reach their height within one pass.
   const Code *code = &k->role.at[role].code;
   i32 now = 0, most = 0;
   for (u32 i = 0; i < code->n; i++) {
@@ -37,7 +37,8 @@ void cu_cursors(Cuda *c) {
     const Ring *r = &c->k->ring.at[i];
     const char *name = c->ring[i];
     bool many = r->stages > 1;
-    // A filler's first waits find every stage empty: parity 1 is that of the phase before the first.
+    // A filler's first waits find every stage empty: parity 1 is that of the phase before the
+    // first.
     const char *phase = cu_phase(c), *before = c->options.debug_waits ? "~0u" : "1";
     if (fills(c, r) && many)
       cu_var(c, "u32 %s_fill = 0, %s_fill_%s = %s;", name, name, phase, before);
@@ -57,7 +58,9 @@ void cu_cursors(Cuda *c) {
 static void step(Cuda *c, const Ring *r, const char *stage, const char *phase) {
   if (r->stages == 1) cu_line(c, "%s%s;", phase, cu_next_phase(c));
   else if (!phase) cu_line(c, "if (++%s == %u) %s = 0;", stage, r->stages, stage);
-  else cu_line(c, "if (++%s == %u) { %s = 0; %s%s; }", stage, r->stages, stage, phase, cu_next_phase(c));
+  else
+    cu_line(c, "if (++%s == %u) { %s = 0; %s%s; }", stage, r->stages, stage, phase,
+            cu_next_phase(c));
 }
 
 static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring);
@@ -74,7 +77,8 @@ static Txt count_rounds(Cuda *c, u32 loop, Op op, u32 ring) {
   return (Txt){cu_text(c, "%s * %s", all.s, cu_paren(c, inner, P_NAME)), P_MUL};
 }
 
-// How often the operations [from, to) of the role's code do `op` on the ring, as an integer expression.
+// How often the operations [from, to) of the role's code do `op` on the ring, as an integer
+// expression.
 static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
   const Code *code = &c->k->role.at[c->r].code;
   Txt sum = cu_int(c, 0);
@@ -97,7 +101,8 @@ static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
   return cu_sum(c, sum, cu_int(c, plain));
 }
 
-// Is that known only while the loops run: does a condition or a bound around `op` depend on a loop's variable?
+// Is that known only while the loops run: does a condition or a bound around `op` depend on a
+// loop's variable?
 static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does) {
   const Code *code = &c->k->role.at[c->r].code;
   bool found = false, any = false;
@@ -107,7 +112,8 @@ static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does)
     if (ins->op != OP_FOR && ins->op != OP_IF) continue;
     u32 end = code->at[ins->nest].op == OP_ELSE ? code->at[ins->nest].nest : ins->nest, deps = 0;
     bool inside = false;
-    for (u32 a = ins->op == OP_FOR; a < (ins->op == OP_FOR ? 3 : 1); a++) deps |= c->k->expr.at[ins->arg[a]].deps;
+    for (u32 a = ins->op == OP_FOR; a < (ins->op == OP_FOR ? 3 : 1); a++)
+      deps |= c->k->expr.at[ins->arg[a]].deps;
     found |= varies(c, i + 1, end, op, ring, &inside) || (inside && deps & DEP_LOOP);
     any |= inside;
     i = end;
@@ -158,17 +164,21 @@ static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, T
   else cu_line(c, cu_is(n, 1) ? "%s ^= %s;" : "%s ^= (%s) & 1;", phase, n.s);
 }
 
-// A tile of another instance: the rings that it uses go on without this one. Private ones do not: it has its own.
+// A tile of another instance: the rings that it uses go on without this one. Private ones do not:
+// it has its own.
 void cu_skip_tile(Cuda *c) {
   for (u32 i = 0; i < c->k->ring.n; i++) {
     const Ring *r = &c->k->ring.at[i];
     const char *name = c->ring[i];
     if (r->owner != SC_NONE) continue;
-    if (fills(c, r)) skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)), count_in_tile(c, OP_ACQUIRE, i));
+    if (fills(c, r))
+      skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)),
+           count_in_tile(c, OP_ACQUIRE, i));
     if (!drains(c, r)) continue;
     bool many = r->stages > 1 && cu_max_holds(c->k, c->r, i) > 1;
     Txt n = count_in_tile(c, OP_WAIT, i);
-    skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name), cu_text(c, "%s_%s", name, cu_phase(c)), n);
+    skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name),
+         cu_text(c, "%s_%s", name, cu_phase(c)), n);
     if (many && !cu_is(n, 0)) cu_line(c, "%s_oldest = %s_next;", name, name);
   }
 }
@@ -176,8 +186,12 @@ void cu_skip_tile(Cuda *c) {
 // What stands before a line that one thread runs for the role.
 static const char *elected(const Cuda *c) { return c->single ? "" : "if ($thread == 0) "; }
 
-static const char *cursor(Cuda *c, u32 ring, const char *what) { return cu_text(c, "%s_%s", c->ring[ring], what); }
-static const char *filled(Cuda *c, u32 ring) { return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c)); }
+static const char *cursor(Cuda *c, u32 ring, const char *what) {
+  return cu_text(c, "%s_%s", c->ring[ring], what);
+}
+static const char *filled(Cuda *c, u32 ring) {
+  return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c));
+}
 
 // Where the role fills the ring by copies alone, one thread does it all. Else every warp arrives,
 // and so all threads wait.
@@ -199,12 +213,14 @@ void cu_acquire(Cuda *c, const Ins *ins) {
 
 // ---- copies
 //
-// A stage is stored panel by panel, so the copy engine has to bring it so. Where the tensor's last dimension is
-// known to be whole panels, the map splits it in two (column in the panel, panel) and one copy brings all of
-// them; else there is one copy a panel, so that what lies outside the tensor is cut off at its last column.
+// A stage is stored panel by panel, so the copy engine has to bring it so. Where the tensor's last
+// dimension is known to be whole panels, the map splits it in two (column in the panel, panel) and
+// one copy brings all of them; else there is one copy a panel, so that what lies outside the tensor
+// is cut off at its last column.
 
-// The dimensions of a tensor map, innermost first: the last one, the other sliced ones, the panels, then those at
-// which the copy takes one index. `to` gets the tensor's dimension for each, or MAP_PANEL_COL, MAP_PANEL.
+// The dimensions of a tensor map, innermost first: the last one, the other sliced ones, the panels,
+// then those at which the copy takes one index. `to` gets the tensor's dimension for each, or
+// MAP_PANEL_COL, MAP_PANEL.
 u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]) {
   u32 n = 0;
   to[n++] = m->whole ? MAP_PANEL_COL : (i8)(rank - 1);
@@ -240,14 +256,17 @@ static Copy copy(Cuda *c, u32 tensor, u32 stage, u32 ctas) {
   bool aligned = !col->base || (x_const_int(c->k, col->base, &base) &&
                                 base * bytes % sc_panel_bytes(y.part) == 0);
   y.by_panels = ctas > 1 && panels % ctas == 0;
-  bool rows = ctas > 1 && !y.by_panels;  // one copy would put a panel's share behind that of the panel before
+  // one copy would put a panel's share behind that of the panel before
+  bool rows = ctas > 1 && !y.by_panels;
   y.m.whole = panels > 1 && !rows && t->rank < 5 && aligned &&
               x_const_int(c->k, t->dim[t->rank - 1], &last) &&
               last * bytes % sc_panel_bytes(y.part) == 0;
   y.panels = y.m.whole ? 1 : y.by_panels ? panels / ctas : panels;
   for (y.number = 0; y.number < c->tma.n; y.number++) {
     const TmaMap *o = &c->tma.at[y.number];
-    if (o->tensor == y.m.tensor && o->part == y.m.part && o->ctas == ctas && !memcmp(o->sliced, y.m.sliced, sizeof o->sliced) && o->whole == y.m.whole) return y;
+    if (o->tensor == y.m.tensor && o->part == y.m.part && o->ctas == ctas &&
+        !memcmp(o->sliced, y.m.sliced, sizeof o->sliced) && o->whole == y.m.whole)
+      return y;
   }
   PUSH(c->sc, &c->tma, y.m);
   return y;
@@ -306,7 +325,9 @@ static const char *panel_at(Cuda *c, const Copy *y, u32 p) {
   u32 panels =
       (u32)y->part->ext[y->part->rank - 1] * sc_elem[y->part->elem].bytes / sc_panel_bytes(y->part);
   const char *at = cu_stage(c, y->stage);
-  if (y->m.ctas > 1) at = cu_text(c, "%s + %s", at, share_of(c, y, y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
+  if (y->m.ctas > 1)
+    at = cu_text(c, "%s + %s", at,
+                 share_of(c, y, y->by_panels ? panels / y->m.ctas * panel : panel / y->m.ctas));
   return p ? cu_text(c, "%s + %lld", at, (long long)p * panel) : at;
 }
 
@@ -317,8 +338,11 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   const char *who = elected(c);
   for (u32 p = 0; p < y.panels; p++) {
     const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
-    if (ctas > 1) cu_line(c, "%ssc_tma_multicast(%s, &%s, %s, 0x%x, %s);", who, to, cu_map_name(c, y.number), bar, (1u << ctas) - 1, from);
-    else cu_line(c, "%ssc_tma_load(%s, &%s, %s, %s);", who, to, cu_map_name(c, y.number), bar, from);
+    if (ctas > 1)
+      cu_line(c, "%ssc_tma_multicast(%s, &%s, %s, 0x%x, %s);", who, to, cu_map_name(c, y.number),
+              bar, (1u << ctas) - 1, from);
+    else
+      cu_line(c, "%ssc_tma_load(%s, &%s, %s, %s);", who, to, cu_map_name(c, y.number), bar, from);
   }
 }
 
@@ -335,7 +359,8 @@ static void arrive(Cuda *c, const Ins *ins, const char *bar) {
   else cu_line(c, "sc_mbar_arrive(%s);", bar);
 }
 
-// An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of which it alone knows.
+// An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of
+// which it alone knows.
 static void before_arrival(Cuda *c, const Ins *ins) {
   cu_order(c, ins, NULL);
   bool elected = ins->plan.arrivals == c->k->role.at[c->r].warps;
@@ -388,7 +413,8 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
   if (!c->single) cu_open(c, "if ($thread == 0)");
   if (written) cu_open(c, "if (%s)", written);
   for (u32 p = 0; p < y.panels; p++) {
-    cu_line(c, "sc_tma_%s(&%s, %s, %s);", add ? "add" : "store", cu_map_name(c, y.number), panel_at(c, &y, p), coordinates(c, &y, p));
+    cu_line(c, "sc_tma_%s(&%s, %s, %s);", add ? "add" : "store", cu_map_name(c, y.number),
+            panel_at(c, &y, p), coordinates(c, &y, p));
   }
   if (written) cu_close(c);
   cu_line(c, "sc_tma_commit();");
@@ -396,15 +422,17 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
 }
 
 void cu_copy_wait(Cuda *c, const Ins *ins) {
-  cu_line(c, "%ssc_tma_wait%s<%u>();", elected(c),
-          ins->flags & INS_READ ? "_read" : "", ins->plan.keep);
+  cu_line(c, "%ssc_tma_wait%s<%u>();", elected(c), ins->flags & INS_READ ? "_read" : "",
+          ins->plan.keep);
 }
 
-// ---- turns over instances: a named barrier for each member; taking one is a sync with whoever passes it on
+// ---- turns over instances: a named barrier for each member; taking one is a sync with whoever
+// passes it on
 
 static u32 first_of(const Cuda *c, const Turn *t) {
   u32 n = 0;
-  for (u32 i = 0; i < t->members && t->member[i] != c->r; i++) n += c->k->role.at[t->member[i]].instances;
+  for (u32 i = 0; i < t->members && t->member[i] != c->r; i++)
+    n += c->k->role.at[t->member[i]].instances;
   return n;
 }
 
@@ -418,7 +446,8 @@ void cu_first_turns(Cuda *c) {
   }
 }
 
-// ---- turns over CTAs: a counter for each key and each place on the other axes; its value says whose turn it is
+// ---- turns over CTAs: a counter for each key and each place on the other axes; its value says
+// whose turn it is
 
 // Tiles along an axis, rounded up to whole clusters.
 static const char *axis_places(Cuda *c, u32 axis) {
@@ -443,7 +472,10 @@ static const char *counter(Cuda *c, const Ins *ins) {
   }
   if (t->keys) {
     const char *key = ins->arg[1] ? cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_ADD) : "0";
-    at = first ? (Txt){key, P_ADD} : (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), cu_paren(c, cu_expr(c, NULL, t->keys), P_MUL + 1), key), P_ADD};
+    at = first ? (Txt){key, P_ADD}
+               : (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL),
+                               cu_paren(c, cu_expr(c, NULL, t->keys), P_MUL + 1), key),
+                       P_ADD};
   }
   return cu_text(c, "args.turn%u + %s", ins->arg[0], cu_paren(c, at, P_ADD));
 }

@@ -47,7 +47,8 @@ u32 sc_block_end(const Code *code, u32 pc) {
   }
 }
 
-// A tile that lives in one block belongs there, if no product has it; all others to the whole tile of the grid.
+// A tile that lives in one block belongs there, if no product has it; all others to the whole tile
+// of the grid.
 static void place_declarations(Cuda *c) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
@@ -59,23 +60,27 @@ static void place_declarations(Cuda *c) {
     if (k->buf.at[i].space != SP_REG || k->buf.at[i].role != c->r) continue;
     u32 end = r->first == SC_NONE ? 0 : sc_block_end(code, r->first);
     bool local = r->first != SC_NONE && r->whole && !r->product && r->last < end;
-    c->scope[i] = local ? (Scope){r->first, end, r->first, r->last} : (Scope){1, code->n, r->first, r->last};
+    c->scope[i] =
+        local ? (Scope){r->first, end, r->first, r->last} : (Scope){1, code->n, r->first, r->last};
   }
 }
 
 static void declare(Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
   bool acc = b->layout == LAY_ACC;
-  const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32" : b->elem == EL_I32 ? "int" : "float";
+  const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32"
+                     : b->elem == EL_I32               ? "int"
+                                                       : "float";
   const char *blocks = acc && sc_blocks(c->k, b) > 1 ? cu_text(c, "[%u]", sc_blocks(c->k, b)) : "";
-  const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1]) : cu_text(c, "%lld", (long long)b->ext[0]);
+  const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1])
+                            : cu_text(c, "%lld", (long long)b->ext[0]);
   cu_var(c, "%s %s%s[%u];", type, c->name[buf], blocks, cu_array(c, buf));
   cu_note(c, cu_text(c, "%s[%s]%s", sc_elem[b->elem].text, extents,
                      b->partial ? ", this lane's part" : ""));
 }
 
-// Declares what belongs before the operation being written. Tiles of the whole stand with the line of the schedule that
-// declares them, as long as there are only statements.
+// Declares what belongs before the operation being written. Tiles of the whole stand with the line
+// of the schedule that declares them, as long as there are only statements.
 void cu_declare(Cuda *c) {
   const Kernel *k = c->k;
   const Ins *ins = &k->role.at[c->r].code.at[c->pc];
@@ -83,7 +88,9 @@ void cu_declare(Cuda *c) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     bool later = c->head && k->text && b->span.lo > ins->span.hi && c->pc < c->scope[i].first;
-    if (b->space != SP_REG || b->role != c->r || c->declared[i] || c->pc < c->scope[i].from || c->scope[i].first == SC_NONE || later) continue;
+    if (b->space != SP_REG || b->role != c->r || c->declared[i] || c->pc < c->scope[i].from ||
+        c->scope[i].first == SC_NONE || later)
+      continue;
     c->declared[i] = true;
     cu_cite(c, b->span);
     declare(c, i);
@@ -92,8 +99,8 @@ void cu_declare(Cuda *c) {
 
 // ---- names
 
-// May both have one name? If neither is seen where the other is, or one is in a block of the other's in which that is
-// not touched.
+// May both have one name? If neither is seen where the other is, or one is in a block of the
+// other's in which that is not touched.
 static bool apart(Scope a, Scope b) {
   Scope in = a.from > b.from ? a : b, out = a.from > b.from ? b : a;
   return out.to <= in.from || (in.to < out.to && (out.last < in.from || in.to <= out.first));
@@ -140,18 +147,22 @@ void cu_name_role(Cuda *c) {
   count_names(c);
   for (u32 i = 0; i < k->let.n; i++) {
     Xid x = k->let.at[i].value;
-    c->let[i] = has_name(k, &k->let.at[i]) && !c->xname[x] ? name_in(c, k->let.at[i].name, all) : NULL;
+    c->let[i] =
+        has_name(k, &k->let.at[i]) && !c->xname[x] ? name_in(c, k->let.at[i].name, all) : NULL;
     if (!c->let[i]) continue;
     cu_name(c, c->let[i]);
     c->xname[x] = cu_text(c, "$%s", c->let[i]);
   }
   place_declarations(c);
   for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].space == SP_REG && k->buf.at[i].role == c->r) c->name[i] = name_in(c, k->buf.at[i].name, c->scope[i]);
+    if (k->buf.at[i].space == SP_REG && k->buf.at[i].role == c->r)
+      c->name[i] = name_in(c, k->buf.at[i].name, c->scope[i]);
   }
   for (u32 pc = 0; pc < code->n; pc++) {
     u32 loop = code->at[pc].arg[0];
-    if (code->at[pc].op == OP_FOR) c->loop[loop] = name_in(c, k->loop.at[loop].name, (Scope){pc, code->at[pc].nest, pc, code->at[pc].nest});
+    if (code->at[pc].op == OP_FOR)
+      c->loop[loop] =
+          name_in(c, k->loop.at[loop].name, (Scope){pc, code->at[pc].nest, pc, code->at[pc].nest});
   }
 }
 
@@ -166,8 +177,8 @@ const char *cu_temp(Cuda *c, const char *stem) {
   return name;
 }
 
-// The value holds up to *to: for the statement that writes `buf` still, and never into another block, which may be a
-// loop around such a one.
+// The value holds up to *to: for the statement that writes `buf` still, and never into another
+// block, which may be a loop around such a one.
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
@@ -189,7 +200,8 @@ bool cu_one_tile(const Kernel *k) {
   return once;
 }
 
-// The tile's place along the axes, and the schedule's own names for uniform values (`let last = …`).
+// The tile's place along the axes, and the schedule's own names for uniform values (`let last =
+// …`).
 void cu_declare_uniforms(Cuda *c) {
   const Kernel *k = c->k;
   for (u32 i = k->let.n; i-- > 0;) {  // backwards: a value that is used may use earlier ones

@@ -57,7 +57,8 @@ static bool pass(const Loose *l) {
     const Ins *ins = &l->code->at[pc];
     u8 effects = sc_op[ins->op].effects;
     if (!(effects & SPLITS)) changed |= flow_to(l, pc, pc + 1);
-    if (effects & (OPENS | SPLITS) || ins->op == OP_ENDFOR) changed |= flow_to(l, pc, ins->nest + 1);
+    if (effects & (OPENS | SPLITS) || ins->op == OP_ENDFOR)
+      changed |= flow_to(l, pc, ins->nest + 1);
   }
   return changed;
 }
@@ -72,7 +73,8 @@ void cu_find_loose(Cuda *c) {
   l.ties = NEWS(c->sc, bool, n);
   sc_walk(&f);
   for (u32 pc = 0; pc < l.code->n; pc++) note_ties(&l, pc);
-  while (pass(&l)) {}
+  while (pass(&l)) {
+  }
 }
 
 void cu_tie_loose(Cuda *c, const Ins *ins) {

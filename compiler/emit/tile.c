@@ -67,11 +67,15 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   if (sc_blocks(c->k, b) > 1) name = cu_text(c, "%s[%s]", name, at->block.s);
   if (sc_elem[b->elem].bytes == 4) return cu_text(c, "%s[%s]", name, e);
   if (sc_elem[b->elem].bytes == 1) {
-    return cu_of(c, (Elem)b->elem, cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff", name, e, e, e, e));
+    return cu_of(
+        c, (Elem)b->elem,
+        cu_text(c, "%s[2 * (%s >> 3) + (%s >> 1 & 1)] >> 8 * (2 * (%s >> 2 & 1) + (%s & 1)) & 0xff",
+                name, e, e, e, e));
   }
   const char *pair = at->odd == 1 && !shift ? "e" : e;  // the loop is over pairs
   const char *word = cu_text(c, shift ? "%s[(%s) / 2]" : "%s[%s / 2]", name, pair);
-  if (at->odd < 0) return cu_of(c, (Elem)b->elem, cu_text(c, "%s >> 16 * (%s & 1) & 0xffff", word, e));
+  if (at->odd < 0)
+    return cu_of(c, (Elem)b->elem, cu_text(c, "%s >> 16 * (%s & 1) & 0xffff", word, e));
   return cu_of(c, (Elem)b->elem, cu_text(c, at->odd ? "%s >> 16" : "%s & 0xffff", word));
 }
 
@@ -97,7 +101,9 @@ const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
   const char *stage = cu_stage(c, v);
   if (b->rank == 1) return cu_text(c, "%s + %u * %s", stage, bytes, cu_paren(c, row, P_MUL + 1));
   if (b->permuted) col = (Txt){cu_text(c, "sc_order8(%s)", col.s), P_ATOM};
-  if (!b->swizzle) return cu_text(c, "%s + %u * (%s * %lld + %s)", stage, bytes, cu_paren(c, row, P_MUL), (long long)b->ext[1], cu_paren(c, col, P_ADD));
+  if (!b->swizzle)
+    return cu_text(c, "%s + %u * (%s * %lld + %s)", stage, bytes, cu_paren(c, row, P_MUL),
+                   (long long)b->ext[1], cu_paren(c, col, P_ADD));
   const char *byte = bytes == 1 ? col.s : cu_text(c, "%u * %s", bytes, cu_paren(c, col, P_MUL + 1));
   return cu_text(c, "sc_at<%u, %lld>(%s, %s, %s)", b->swizzle, (long long)sc_stage_rows(b), stage,
                  row.s, byte);
@@ -105,20 +111,25 @@ const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
 
 // From a base, or from nothing.
 Txt cu_from(Cuda *c, Xid base, Txt x) {
-  return base ? (Txt){cu_text(c, "%s + %s", cu_paren(c, cu_expr(c, NULL, base), P_ADD), cu_paren(c, x, P_ADD)), P_ADD} : x;
+  return base ? (Txt){cu_text(c, "%s + %s", cu_paren(c, cu_expr(c, NULL, base), P_ADD),
+                              cu_paren(c, x, P_ADD)),
+                      P_ADD}
+              : x;
 }
 
 // Position p of a view as an integer expression.
 Txt cu_position(Cuda *c, const At *at, const Pos *p) {
   if (at->placed && p->var >= 0 && (int)p->var == at->row && p->base == at->place)
     return (Txt){"row", P_NAME};
-  if (p->var >= 0) return cu_from(c, p->base, (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at));
+  if (p->var >= 0)
+    return cu_from(c, p->base, (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at));
   return p->base ? cu_expr(c, NULL, p->base) : cu_int(c, 0);
 }
 
 static const char *stage_load(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
-  const char *addr = cu_stage_elem(c, v, cu_position(c, at, &v->at[0]), cu_position(c, at, &v->at[b->rank - 1]));
+  const char *addr =
+      cu_stage_elem(c, v, cu_position(c, at, &v->at[0]), cu_position(c, at, &v->at[b->rank - 1]));
   u32 bytes = sc_elem[b->elem].bytes;
   const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
   return cu_of(c, (Elem)b->elem, cu_text(c, "sc_lds%s(%s)", how, addr));
@@ -126,9 +137,9 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
 
 // ---- tensors
 //
-// A blocked workspace [.., rows, cols] is kept by blocks of 64 rows and 8 columns, a row of blocks after the other, each
-// in the order of a warpgroup's accumulator: four elements of a thread, then those of the next. So a warp's accesses
-// of a tile in registers are of 512 consecutive bytes.
+// A blocked workspace [.., rows, cols] is kept by blocks of 64 rows and 8 columns, a row of blocks
+// after the other, each in the order of a warpgroup's accumulator: four elements of a thread, then
+// those of the next. So a warp's accesses of a tile in registers are of 512 consecutive bytes.
 
 static i64 columns(Cuda *c, const Buf *b) {
   i64 n = 0;
@@ -140,7 +151,8 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
   const Buf *b = &c->k->buf.at[v->buf];
   if (b->blocked) {
-    const char *row = cu_position(c, at, &v->at[v->rank - 2]).s, *col = cu_position(c, at, &v->at[v->rank - 1]).s;
+    const char *row = cu_position(c, at, &v->at[v->rank - 2]).s,
+               *col = cu_position(c, at, &v->at[v->rank - 1]).s;
     str_printf(&s, "sc_block_at<%lld>(%s, %s)", (long long)columns(c, b), row, col);
   }
   for (u32 d = 0; d + (b->blocked ? 2 : 0) < v->rank; d++) {
@@ -163,7 +175,9 @@ const char *cu_vector4(Cuda *c, const At *at, const View *v) {
     if (!cu_is(p, 0))
       str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
   }
-  if (row->base) str_printf(&s, " + %s * %lld", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL), (long long)columns(c, b));
+  if (row->base)
+    str_printf(&s, " + %s * %lld", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL),
+               (long long)columns(c, b));
   if (col->base) str_printf(&s, " + %s * 64", cu_paren(c, cu_expr(c, NULL, col->base), P_MUL));
   if (!cu_is(at->block, 0))
     str_printf(&s, " + %s * %lld", at->block.s, (long long)columns(c, b) * 64);

@@ -85,7 +85,8 @@ void cu_init_named(Cuda *c) {
   if (!has_named(c)) return;
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (t->active && t->axis == SC_NONE) init_named(c, t->barrier, cu_members(k, t), cu_turn_threads(k, t), t->name);
+    if (t->active && t->axis == SC_NONE)
+      init_named(c, t->barrier, cu_members(k, t), cu_turn_threads(k, t), t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];

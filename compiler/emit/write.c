@@ -12,8 +12,8 @@ static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
 
 static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->assigned.value).s; }
 
-// Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is renumbered: a thread's
-// columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
+// Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is
+// renumbered: a thread's columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
 static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
   Cuda *c = g->c;
   const char *q = cu_temp(c, "q");
@@ -82,7 +82,8 @@ static bool reads_shifted(const MapGen *g, const View *dst) {
   return false;
 }
 
-// The elements of a block, one by one or in pairs, into the registers `to`; `shift`: columns before the first.
+// The elements of a block, one by one or in pairs, into the registers `to`; `shift`: columns before
+// the first.
 static void elems_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
   Cuda *c = g->c;
   const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
@@ -91,7 +92,8 @@ static void elems_to_registers(MapGen *g, const Buf *b, const char *to, i64 shif
   if (b->layout == LAY_COL) {
     cu_line(c, "if ((e & 2) == 0) %s[2 * (e >> 2) + (e & 1)] = %s;", to, rounded(g, &lo, b));
   } else if (sc_elem[b->elem].bytes == 2) {
-    cu_line(c, "%s[%s / 2] = %s;", to, shift ? cu_text(c, "(%s)", e) : e, pack(c, b->elem, value(g, &lo), value(g, &hi)));
+    cu_line(c, "%s[%s / 2] = %s;", to, shift ? cu_text(c, "(%s)", e) : e,
+            pack(c, b->elem, value(g, &lo), value(g, &hi)));
   } else {
     cu_line(c, "%s[%s] = %s;", to, e, value(g, &lo));
     if (g->packed) cu_line(c, "%s[%s + 1] = %s;", to, e, value(g, &hi));
@@ -134,7 +136,8 @@ void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
 
 // ---- stages
 
-// The statement's values as 16-bit pairs, in the order of the accumulator: an array of cols / 4 words.
+// The statement's values as 16-bit pairs, in the order of the accumulator: an array of cols / 4
+// words.
 static const char *packed_values(MapGen *g, Elem elem) {
   Cuda *c = g->c;
   const Expr *root = &c->k->expr.at[g->m->root];
@@ -207,7 +210,8 @@ void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
 
 // ---- tensors
 
-// What must hold for an element, or (cols false) for the elements of a row, to be written; NULL: nothing.
+// What must hold for an element, or (cols false) for the elements of a row, to be written; NULL:
+// nothing.
 static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
   Cuda *c = g->c;
   const char *in = cu_inside(c, at, dst, true, cols);
@@ -216,7 +220,8 @@ static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
   return in ? cu_text(c, "%s && %s", in, cond) : cond;
 }
 
-static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *b, bool add, const char *when) {
+static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *b, bool add,
+                           const char *when) {
   Cuda *c = g->c;
   const char *to = cu_text(c, "args.%s[%s]", c->name[dst->buf], cu_offset(c, at, dst));
   if (when) cu_open(c, "if (%s)", when);
@@ -226,7 +231,8 @@ static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *
   if (when) cu_close(c);
 }
 
-// The loop over a thread's two rows. Where a row is in the tensor gets a name, if more is to it than the row.
+// The loop over a thread's two rows. Where a row is in the tensor gets a name, if more is to it
+// than the row.
 static At open_rows(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   At at = cu_row_at(g, (Txt){"r", P_NAME});
@@ -241,7 +247,8 @@ static At open_rows(MapGen *g, const View *dst) {
   return at;
 }
 
-// The same for rows that are written from their first column on: where that is, and what must hold for the row.
+// The same for rows that are written from their first column on: where that is, and what must hold
+// for the row.
 static const char *open_whole_rows(MapGen *g, const View *dst, const char **when) {
   At at = open_rows(g, dst);
   View first = *dst;
@@ -250,7 +257,8 @@ static const char *open_whole_rows(MapGen *g, const View *dst, const char **when
   return cu_text(g->c, "args.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
 }
 
-// Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose within each quad.
+// Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose
+// within each quad.
 static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
@@ -311,7 +319,10 @@ static void add_to_rows(MapGen *g, const View *dst) {
   for (int odd = 0; odd < 2; odd++) {
     At elem = cu_elem_at(g, odd);
     elem.odd = odd;
-    const char *in = cu_inside(c, &elem, dst, false, true), *both = when && in ? cu_text(c, "%s && %s", when, in) : when ? when : in;
+    const char *in = cu_inside(c, &elem, dst, false, true),
+               *both = when && in ? cu_text(c, "%s && %s", when, in)
+                       : when     ? when
+                                  : in;
     if (both) cu_open(c, "if (%s)", both);
     cu_line(c, "sc_add(row_out + %s, %s[%s]);", cu_col_step(c, &elem), x, elem.e);
     if (both) cu_close(c);
@@ -365,7 +376,8 @@ void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
     cu_var(c, rows > 1 ? "const int col = n %% %lld;" : "const int col = n;", (long long)cols);
   At at = g->at;
   if (b->space == SP_STAGE) {
-    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), cu_position(c, &at, &dst->at[b->rank - 1]));
+    const char *to = cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]),
+                                   cu_position(c, &at, &dst->at[b->rank - 1]));
     cu_store(c, b, to, value(g, &at));
   } else {
     c->by_thread[dst->buf] = true;

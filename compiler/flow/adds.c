@@ -1,7 +1,7 @@
 // adds.c - sums by threads and sums by the copy engine: each kind is atomic among itself, not
 // with the other (model/README.md, T3). In: a kernel in which each role is right by itself. Out: a
-// report for each tensor to which both add, unless no other instance or tile can touch what one adds
-// to: then the order within the role, which tensor.c asks for, is enough.
+// report for each tensor to which both add, unless no other instance or tile can touch what one
+// adds to: then the order within the role, which tensor.c asks for, is enough.
 #include "compiler/flow/flow.h"
 
 typedef struct Add {

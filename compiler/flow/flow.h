@@ -16,8 +16,9 @@ typedef struct Touch {
 // accessed by both, or each that is by the same thread.
 // `facts`: what holds in all rounds of all loops.
 bool sc_needs_no_sync(Facts *facts, const Kernel *k, const Code *code, Touch x, Touch y);
-// The columns that a view of a register tile touches, as a set of 64 runs of the last dimension (a vector: of
-// its only one). `ext`: extents of the index variables. cover: only runs that are touched whole, in all rows.
+// The columns that a view of a register tile touches, as a set of 64 runs of the last dimension (a
+// vector: of its only one). `ext`: extents of the index variables. cover: only runs that are
+// touched whole, in all rows.
 u64 sc_columns(const Kernel *k, const View *v, const i64 *ext, bool cover);
 void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]);  // of a map or product
 // Does the operation write the whole tile through v?
@@ -29,10 +30,11 @@ u32 sc_takers(const Kernel *k, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
 typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
 typedef struct Fill {
-  FillKind kind;  // VARIES: a copy under a condition or count known only at run time; SPLIT: acquire and
-                  // commit stand in different blocks
-  i64 bytes;      // saturates at SC_MAX_TX
-  u32 at;         // VARIES: the copy; SPLIT: the end of the acquire's block, or the commit
+  // VARIES: a copy under a condition or count known only at run time; SPLIT: acquire and commit
+  // stand in different blocks
+  FillKind kind;
+  i64 bytes;  // saturates at SC_MAX_TX
+  u32 at;     // VARIES: the copy; SPLIT: the end of the acquire's block, or the commit
 } Fill;
 enum { SC_MAX_TX = 1 << 20 };  // an mbarrier's transaction count stays below this
 Fill sc_fill(const Kernel *k, const Code *code, u32 pc);
@@ -40,7 +42,8 @@ Fill sc_fill(const Kernel *k, const Code *code, u32 pc);
 // ---- state.c
 enum { MAX_FLIGHT = 32, MAX_HOLDS = 16 };
 
-// A stage that an operation in flight reads: the hold-th held stage of a ring, counted from the oldest.
+// A stage that an operation in flight reads: the hold-th held stage of a ring, counted from the
+// oldest.
 typedef struct Ref {
   u32 ring;  // SC_NONE: none
   u32 hold;
@@ -48,13 +51,14 @@ typedef struct Ref {
 
 // A product, or a copy out of a stage, that has been issued and not waited for.
 typedef struct Flight {
-  u32 site, also;  // operations that issued it: on the first path found, and on another (or the same)
-  u32 dst;         // product: register tile; copy: tensor
-  u32 operand;     // register tile that a product reads; else SC_NONE
+  // operations that issued it: on the first path found, and on another (or the same)
+  u32 site, also;
+  u32 dst;      // product: register tile; copy: tensor
+  u32 operand;  // register tile that a product reads; else SC_NONE
   Ref ref[2];
-  u32 turns;       // turns over CTAs held at its issue, bit t for turn t
-  u32 spared;      // product: the last wait since its issue, which left it in flight, for messages;
-                   // SC_NONE: none
+  u32 turns;   // turns over CTAs held at its issue, bit t for turn t
+  u32 spared;  // product: the last wait since its issue, which left it in flight, for messages;
+               // SC_NONE: none
 } Flight;
 
 // In order of issue. They retire in that order too, so waiting for one waits for all before it.
@@ -83,9 +87,9 @@ typedef struct Unordered {
 } Unordered;
 
 typedef struct Hold {
-  u32 site;   // the wait, or the acquire
+  u32 site;  // the wait, or the acquire
   Unordered unordered;
-  u32 older;  // products in flight that were issued before the wait
+  u32 older;      // products in flight that were issued before the wait
   bool all_past;  // on every path since the wait, something has shown that all warps are past it: a
                   // sync, or the end of a product issued after it
 } Hold;
@@ -95,13 +99,14 @@ typedef struct RingState {
   Hold hold[MAX_HOLDS];  // oldest first
   bool open;             // a fill is open
   Hold fill;
-  u64 landing, stored;   // parts of the open fill that copies land in, that threads stored to: bit p for part p
-  u32 copy, store;       // the newest of these copies and stores, for messages
-  u32 gave;              // the last release, + 1, for messages; 0: none
+  // parts of the open fill that copies land in, that threads stored to: bit p for part p
+  u64 landing, stored;
+  u32 copy, store;  // the newest of these copies and stores, for messages
+  u32 gave;         // the last release, + 1, for messages; 0: none
 } RingState;
 
-// Copies out that may not be visible: stores, additions, and from bit UNSEEN_TURNS on the turns over
-// CTAs that were held at their issue.
+// Copies out that may not be visible: stores, additions, and from bit UNSEEN_TURNS on the turns
+// over CTAs that were held at their issue.
 enum { UNSEEN_STORE = 1, UNSEEN_ADD = 2, UNSEEN_ANY = 3, UNSEEN_TURNS = 2, MAX_TURNS = 30 };
 
 typedef struct TurnState {
@@ -110,8 +115,9 @@ typedef struct TurnState {
   u32 site;
 } TurnState;
 
-// What is known before an operation. Queues, holds, fills and turns are exact: paths that disagree about
-// them are errors. What threads touched and which tiles are defined is joined: the worst of all paths.
+// What is known before an operation. Queues, holds, fills and turns are exact: paths that disagree
+// about them are errors. What threads touched and which tiles are defined is joined: the worst of
+// all paths.
 typedef struct State {
   Queue product, copy;  // copy: those whose source has not been read yet
   u32 waited;           // the last wait for products, for messages; SC_NONE: none
@@ -119,16 +125,18 @@ typedef struct State {
                         // ring of several roles
   RingState *ring;
   TurnState *turn;
-  u64 *defined;         // by buf: columns of register tiles that are written on every path
-  Unordered *tensor;    // by buf: what threads did to it
-  u32 *unseen;          // by buf: UNSEEN_* of copies out to this tensor that may not be visible, and the turns held
-  u32 *unseen_site;     // by buf: one of those copies, for messages
+  u64 *defined;       // by buf: columns of register tiles that are written on every path
+  Unordered *tensor;  // by buf: what threads did to it
+  // by buf: UNSEEN_* of copies out to this tensor that may not be visible, and the turns held
+  u32 *unseen;
+  u32 *unseen_site;  // by buf: one of those copies, for messages
 } State;
 
 State *sc_state(Sc *sc, const Kernel *k);
 void sc_state_clear(State *s, const Kernel *k);
 void sc_state_copy(State *to, const State *from, const Kernel *k);
-bool sc_state_join(State *into, const State *from, const Kernel *k);  // the joined part; true if `into` changed
+// the joined part; true if `into` changed
+bool sc_state_join(State *into, const State *from, const Kernel *k);
 bool sc_state_same(const State *a, const State *b, const Kernel *k);  // the exact part
 u32 sc_state_weight(const State *s, const Kernel *k);                 // holds and flights
 bool sc_same_flight(const Flight *a, const Flight *b);
@@ -136,8 +144,9 @@ bool sc_same_flight(const Flight *a, const Flight *b);
 u32 sc_flight_to(const Queue *q, u32 dst, u32 skip);
 u32 sc_flight_reading(const Queue *q, u32 ring, u32 hold);
 u32 sc_flight_operand(const Queue *q, u32 tile);
-void sc_retire(Queue *q, u32 n);                          // the n oldest are done
-void sc_release_hold(State *s, u32 ring);                 // the oldest hold; nothing in flight refers to it any more
+void sc_retire(Queue *q, u32 n);  // the n oldest are done
+// the oldest hold; nothing in flight refers to it any more
+void sc_release_hold(State *s, u32 ring);
 void sc_state_fence(State *s, const Kernel *k, bool global);
 void sc_state_sync(State *s, const Kernel *k);
 
@@ -155,14 +164,16 @@ typedef struct Flow {
   bool *blamed_ring, *blamed_turn, *blamed_buf;
   State *now;
   State **head;  // by operation: what is known at a loop's head, over all paths seen
-  State **saved; // two for each nesting depth: before the block, and at the end of its first branch
-  u32 *open;     // by depth: the operation that opened the block
-  bool *in_else; // by depth: the walk is past its `else`
-  u32 depth;     // open blocks
-  u32 votes;     // of them votes
-  bool *lagging; // NULL, or by operation: a release at which, on some path, a warp may not be past
-                 // its wait yet
-  void (*retired)(void *user, u32 pc, const Flight *flight);  // NULL, or told each product that a wait ends
+  State *
+      *saved;  // two for each nesting depth: before the block, and at the end of its first branch
+  u32 *open;   // by depth: the operation that opened the block
+  bool *in_else;  // by depth: the walk is past its `else`
+  u32 depth;      // open blocks
+  u32 votes;      // of them votes
+  bool *lagging;  // NULL, or by operation: a release at which, on some path, a warp may not be past
+                  // its wait yet
+  // NULL, or told each product that a wait ends
+  void (*retired)(void *user, u32 pc, const Flight *flight);
   void *user;
 } Flow;
 
@@ -188,13 +199,14 @@ bool sc_tensor_needs_sync(const Flow *f, const Ins *ins, const ViewAccess *a);
 bool sc_others_matter(
     const Flow *f,
     const ViewAccess *a);  // do others write what it touches, or touch what it writes?
-void sc_touch_tensor(Flow *f, const Ins *ins, const ViewAccess *a);    // by threads
-u32 sc_copy_tensor(Flow *f, const Ins *ins);                           // by a copy; NEED_*
+void sc_touch_tensor(Flow *f, const Ins *ins, const ViewAccess *a);  // by threads
+u32 sc_copy_tensor(Flow *f, const Ins *ins);                         // by a copy; NEED_*
 // What is needed (NEED_*) before this operation tells others to go on, so that they see what these
 // threads did. one: an elected thread arrives for all warps. Reports copies out that may not be
 // visible to them.
 u32 sc_hand_over(Flow *f, const Ins *ins, bool one);
-void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen);      // the n oldest copies out are waited for
+// the n oldest copies out are waited for
+void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen);
 
 // adds.c: over all roles: tensors to which both threads and copies add.
 void sc_check_adds(Sc *sc, const Kernel *k);

@@ -1,6 +1,6 @@
 // arith.c - what an operation computes, exactly or in f64: expr.def's columns of integers, truths
-// and f64, one value at a time. (runtime/spec/strip_ops.c has the same for strips of values, and f32.)
-// In: an operation and its operands. Out: its value, if it has one.
+// and f64, one value at a time. (runtime/spec/strip_ops.c has the same for strips of values, and
+// f32.) In: an operation and its operands. Out: its value, if it has one.
 #include <math.h>
 
 #include "compiler/ir/ir.h"

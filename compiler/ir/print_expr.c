@@ -1,9 +1,9 @@
-// print_expr.c - the part of IR text that is not in the IR: names, and `let`s. In: a kernel. Out: names
-// that differ from all that are seen where they stand (`t.2`), and lines `let n = …` before the
-// first line that needs them: of values that the schedule itself named, and of expressions that are
-// used more than once or too large (`$3`). Invariant: the order of print alone decides, never the
-// numbers of nodes, so that equal kernels print alike; and the text is linear in the size of the
-// DAG.
+// print_expr.c - the part of IR text that is not in the IR: names, and `let`s. In: a kernel. Out:
+// names that differ from all that are seen where they stand (`t.2`), and lines `let n = …` before
+// the first line that needs them: of values that the schedule itself named, and of expressions that
+// are used more than once or too large (`$3`). Invariant: the order of print alone decides, never
+// the numbers of nodes, so that equal kernels print alike; and the text is linear in the size of
+// the DAG.
 #include "compiler/ir/printer.h"
 
 #include <string.h>

@@ -16,21 +16,27 @@ typedef struct Attr {
   u16 at;
   u8 size;  // bytes of the member; 0: a bool
 } Attr;
-#define NUM(T, member, word) {word, offsetof(T, member), sizeof((T){0}.member)}
-#define FLAG(T, member, word) {word, offsetof(T, member), 0}
+#define NUM(T, member, word) \
+  { word, offsetof(T, member), sizeof((T){0}.member) }
+#define FLAG(T, member, word) \
+  { word, offsetof(T, member), 0 }
 
 static const Attr buf_attr[] = {
-    FLAG(Buf, partial, "partial"), FLAG(Buf, zeroed, "zeroed"), FLAG(Buf, blocked, "blocked"),
+    FLAG(Buf, partial, "partial"),
+    FLAG(Buf, zeroed, "zeroed"),
+    FLAG(Buf, blocked, "blocked"),
     NUM(Buf, swizzle, "swizzle"),
 };
 static const Attr ring_attr[] = {
-    FLAG(Ring, multicast, "multicast"), NUM(Ring, full_count, "full"),
-    NUM(Ring, empty_count, "empty"),    NUM(Ring, bytes, "bytes"),
+    FLAG(Ring, multicast, "multicast"),
+    NUM(Ring, full_count, "full"),
+    NUM(Ring, empty_count, "empty"),
+    NUM(Ring, bytes, "bytes"),
 };
 static const Attr turn_attr[] = {FLAG(Turn, active, "active")};
 static const Attr role_attr[] = {NUM(Role, regs, "regs"), FLAG(Role, one_tile, "one_tile")};
 static const Attr plan_attr[] = {
-    NUM(Plan, bytes, "bytes"), NUM(Plan, keep, "keep"), NUM(Plan, arrivals, "arrivals"),
+    NUM(Plan, bytes, "bytes"),  NUM(Plan, keep, "keep"),      NUM(Plan, arrivals, "arrivals"),
     FLAG(Plan, fence, "fence"), FLAG(Plan, global, "global"), FLAG(Plan, sync, "sync"),
 };
 #undef NUM
@@ -39,7 +45,8 @@ static const Attr plan_attr[] = {
 static const char *const dir_word[] = {"", "in ", "out ", "inout "};
 static const char *const grid_word[] = {"", " persistent", " dynamic"};
 
-// What stands before operand i of an operation, i > 0. (Numbers are written `keep n`, and only if not 0.)
+// What stands before operand i of an operation, i > 0. (Numbers are written `keep n`, and only if
+// not 0.)
 static inline const char *operand_mark(Op op, u32 i) {
   if (op == OP_FOR) return i == 1 ? "in" : "..";
   if (op == OP_COPYADD) return "+=";
@@ -71,9 +78,9 @@ typedef struct Names {
   u32 cap, n;
 } Names;
 
-// One kernel being printed. A name is unique where it is read: of a dimension, axis or let, a tensor,
-// ring, turn or role in the kernel; of a tile in its role; of a loop's variable inside the loop; of
-// an index variable in its statement.
+// One kernel being printed. A name is unique where it is read: of a dimension, axis or let, a
+// tensor, ring, turn or role in the kernel; of a tile in its role; of a loop's variable inside the
+// loop; of an index variable in its statement.
 typedef struct Printer {
   Sc *sc;
   Str *out;
@@ -82,18 +89,19 @@ typedef struct Printer {
   const char **dim, **arg, **axis, **loop, **buf, **ring, **turn, **role;  // names, by number
   const char *var[SC_MAX_VARS];  // of the map or product that is being printed
   u32 vars;
-  VEC(const char *) around;      // the loops that are open
-  VEC(Xid) local;                // the map's own `let`s, operands first
-  Names values, stores, tiles;   // names in use: scalars; tensors, rings, turns, roles; a role's tiles
+  VEC(const char *) around;  // the loops that are open
+  VEC(Xid) local;            // the map's own `let`s, operands first
+  // names in use: scalars; tensors, rings, turns, roles; a role's tiles
+  Names values, stores, tiles;
   Mark *mark;
   u32 epoch, lets;
   VEC(Step) stack;
 } Printer;
 
-// print_expr.c: names, `let`s and expressions. In this order: names of storage, all counts, sc_ir_lets;
-// then for each line `settle` its roots, which prints the `let` lines that it needs, and write it. A
-// new epoch (p->epoch++) starts each line; a map counts its own expressions (`local`) in one of their
-// own before.
+// print_expr.c: names, `let`s and expressions. In this order: names of storage, all counts,
+// sc_ir_lets; then for each line `settle` its roots, which prints the `let` lines that it needs,
+// and write it. A new epoch (p->epoch++) starts each line; a map counts its own expressions
+// (`local`) in one of their own before.
 void sc_ir_names(Printer *p);
 const char *sc_ir_value(Printer *p, const char *name);  // declares a dimension, argument, axis
 void sc_ir_loop(Printer *p, u32 loop);                  // opens a loop

@@ -159,7 +159,8 @@ static void check_given(Check *c, const Launch *l) {
   check_launch(c, l);
   for (u32 i = 0; i < l->kernel->buf.n && !c->wrong; i++) {
     const Buf *b = l->kernel->buf.at[i].space == SP_TENSOR ? &c->k->buf.at[l->tensor[i]] : NULL;
-    if (b && (b->workspace || b->dir != SCHEDC_IN)) sc_bad(c, "'%s' is no input, and given", b->name);
+    if (b && (b->workspace || b->dir != SCHEDC_IN))
+      sc_bad(c, "'%s' is no input, and given", b->name);
   }
 }
 

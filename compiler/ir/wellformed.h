@@ -8,13 +8,13 @@
 typedef struct Check {
   Sc *sc;
   const Kernel *k;
-  const char *wrong;    // the first broken invariant
-  Below below;          // an operation's or equation's expressions
-  bool *open, *used;    // loops: around the current operation; by some FOR
-  u16 *fill, *drain;    // rings: the roles whose code fills and drains them
-  u32 role;             // SC_NONE: not inside one
+  const char *wrong;  // the first broken invariant
+  Below below;        // an operation's or equation's expressions
+  bool *open, *used;  // loops: around the current operation; by some FOR
+  u16 *fill, *drain;  // rings: the roles whose code fills and drains them
+  u32 role;           // SC_NONE: not inside one
   bool spec;
-  const Map *map;       // the map whose expression is walked
+  const Map *map;  // the map whose expression is walked
 } Check;
 
 // wellformed_code.c

@@ -7,7 +7,7 @@
 typedef struct Mover {
   Kernel *k;
   Facts *facts;  // where the statement stands
-  u32 warps;  // of the role whose statement it is
+  u32 warps;     // of the role whose statement it is
 } Mover;
 
 static const View *view_at(const Mover *s, u32 view) { return &s->k->view.at[view]; }

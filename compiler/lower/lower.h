@@ -76,7 +76,9 @@ typedef struct Stmt {
   u8 later;     // specifications: so many variables may get their extent from a later equation
   u8 n;
   u32 view0;  // views from here on are this statement's
-  VEC(u8) moved;  // of each of them, the positions in which no index stands alone, though the rest may be 0; by bits
+  // of each of them, the positions in which no index stands alone, though the rest may be 0; by
+  // bits
+  VEC(u8) moved;
   struct {
     Sym name;
     Span span;  // first use
@@ -101,7 +103,7 @@ typedef struct Low {
   // the role at hand
   u32 role;  // SC_NONE outside of roles
   Code *code;
-  Facts *facts;  // where its code ends so far
+  Facts *facts;    // where its code ends so far
   VEC(u32) open;   // operations that opened the blocks around
   u64 filling;     // rings between acquire and commit
   Span undecided;  // the innermost condition or bound that the roles cannot agree on; hi 0: none
@@ -117,7 +119,7 @@ typedef struct Low {
   VEC(u16) depth;  // of each expression's graph
   Below below;
   VEC(u32) stated;  // intermediates of the specification whose equation says their type
-  VEC(u32) done;   // tensors that the specification has given a value so far
+  VEC(u32) done;    // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;
 } Low;
 
@@ -142,7 +144,7 @@ void low_unbound_call(Low *l, Sym name, Span at);             // the same of a d
 const char *low_kind_text(const Low *l, const Name *n);       // "a ring"
 bool low_elem_named(const char *name, Elem *out);
 bool low_constant_named(const char *name, double *out);  // inf, log2e, …
-ExprOp low_function(const char *name);  // the function of that name; X_COUNT: none
+ExprOp low_function(const char *name);                   // the function of that name; X_COUNT: none
 // Enters a ring into the kernel's tables; false: there is no such ring.
 bool low_use_ring(Low *l, RingDecl *d, Span at);
 
@@ -158,8 +160,8 @@ bool low_is_filling(const Low *l, u32 buf);  // a part of a stage between acquir
 Xid low_expr(Low *l, const Node *n);
 Xid low_int(Low *l, const Node *n);
 Xid low_bool(Low *l, const Node *n);
-Xid low_uniform(Low *l, const Node *n);         // no index, register or stage in it
-Xid low_real(Low *l, const Node *n, Xid x);     // x, which n says, as a real
+Xid low_uniform(Low *l, const Node *n);             // no index, register or stage in it
+Xid low_real(Low *l, const Node *n, Xid x);         // x, which n says, as a real
 bool low_elem(Low *l, const Node *n, Elem *out);    // does n say an element type?
 bool low_value(Low *l, const Node *n, Value *out);  // a compile-time value
 bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out);
@@ -179,15 +181,16 @@ void low_def(Low *l, const Node *n, Scope *where, Scope *home);
 
 // ---- view.c
 
-bool low_buf(Low *l, const Node *base, u32 *buf);  // what an INDEX's base, or a bare name, stands for
+// what an INDEX's base, or a bare name, stands for
+bool low_buf(Low *l, const Node *base, u32 *buf);
 u32 low_view(Low *l, const Node *index, u32 buf, bool fill);
 Xid low_load(Low *l, const Node *index);
 void low_begin(Low *l, Stmt *s, Span at);
 bool low_end(Low *l, Stmt *s, bool ok);  // if ok, finds the extents; back to no statement
 int low_var(Low *l, Sym name);           // the live variable of that name, or -1
 int low_new_var(Low *l, Sym name, Span at);
-Xid low_index(Low *l, Sym name, Span at);               // a free name as an index
-const char *low_dims_text(Low *l, u32 buf);             // "[64, 128]"
+Xid low_index(Low *l, Sym name, Span at);    // a free name as an index
+const char *low_dims_text(Low *l, u32 buf);  // "[64, 128]"
 
 // ---- map.c
 
@@ -228,7 +231,8 @@ void low_participants(Low *l);  // who fills and drains each ring, once all role
 
 // ---- bind.c, seq.c
 
-// Where parameters come from: over defaults, the sequence; over that, the case; over that, the caller.
+// Where parameters come from: over defaults, the sequence; over that, the case; over that, the
+// caller.
 typedef struct Given {
   const Choice *choice;
   const Node *kase;

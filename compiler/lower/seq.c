@@ -166,22 +166,27 @@ static bool is_copied(const Kernel *k, u32 workspace) {
     for (u32 r = 0; r < in->role.n; r++) {
       for (u32 n = 0; n < in->role.at[r].code.n; n++) {
         const Ins *ins = &in->role.at[r].code.at[n];
-        u32 operand = ins->op == OP_COPYIN ? 1 : ins->op == OP_COPYOUT || ins->op == OP_COPYADD ? 0 : SC_NONE;
-        if (operand != SC_NONE && step->tensor[in->view.at[ins->arg[operand]].buf] == workspace) return true;
+        u32 operand = ins->op == OP_COPYIN                             ? 1
+                      : ins->op == OP_COPYOUT || ins->op == OP_COPYADD ? 0
+                                                                       : SC_NONE;
+        if (operand != SC_NONE && step->tensor[in->view.at[ins->arg[operand]].buf] == workspace)
+          return true;
       }
     }
   }
   return false;
 }
 
-// A workspace whose last two dimensions are whole tiles of accumulators, and which only threads see, may be kept as
-// they hold those.
+// A workspace whose last two dimensions are whole tiles of accumulators, and which only threads
+// see, may be kept as they hold those.
 static void choose_blocked(Low *l) {
   for (u32 w = 0; w < l->k->buf.n; w++) {
     Buf *b = &l->k->buf.at[w];
     i64 rows, cols;
     if (!b->workspace || b->elem != EL_F32 || b->rank < 2 || is_copied(l->k, w)) continue;
-    if (!x_const_int(l->k, b->dim[b->rank - 2], &rows) || !x_const_int(l->k, b->dim[b->rank - 1], &cols)) continue;
+    if (!x_const_int(l->k, b->dim[b->rank - 2], &rows) ||
+        !x_const_int(l->k, b->dim[b->rank - 1], &cols))
+      continue;
     b->blocked = rows % 64 == 0 && cols % 8 == 0;
     for (u32 i = 0; i < l->k->launch.n; i++) {
       const Launch *step = &l->k->launch.at[i];

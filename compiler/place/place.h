@@ -5,24 +5,24 @@
 #include "compiler/flow/flow.h"
 
 enum {
-  SMEM_LIMIT = 232448,    // bytes a CTA can have: 227 KB
-  REGS_LIMIT = 65536,     // registers of a multiprocessor
+  SMEM_LIMIT = 232448,  // bytes a CTA can have: 227 KB
+  REGS_LIMIT = 65536,   // registers of a multiprocessor
   THREADS_LIMIT = 1024,
-  NAMED_LIMIT = 16,       // named barriers of a CTA
+  NAMED_LIMIT = 16,  // named barriers of a CTA
   SETMAXNREG_LO = 24,
   SETMAXNREG_HI = 256,
-  FOR_TILES = 32,         // registers that matrices have to leave to everything else,
-  FOR_ALL = 24            // and matrices and vectors together (place.c)
+  FOR_TILES = 32,  // registers that matrices have to leave to everything else,
+  FOR_ALL = 24     // and matrices and vectors together (place.c)
 };
 
-u32 sc_entry_regs(u32 threads);               // registers a thread at launch, by the launch bounds
+u32 sc_entry_regs(u32 threads);  // registers a thread at launch, by the launch bounds
 
 // live.c: the worst point of a role.
 typedef struct Worst {
-  u32 pc;       // the operation
-  u32 all;      // registers that tiles take there
-  u32 need;     // … and what else a thread needs; 0: there are no tiles
-  u64 *live;    // bit b % 64 of word b / 64: buf b
+  u32 pc;     // the operation
+  u32 all;    // registers that tiles take there
+  u32 need;   // … and what else a thread needs; 0: there are no tiles
+  u64 *live;  // bit b % 64 of word b / 64: buf b
 } Worst;
 Worst sc_worst(Sc *sc, Kernel *k, Facts *facts, u32 role);
 

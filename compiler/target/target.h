@@ -9,7 +9,7 @@ typedef struct Target {
   Sc *sc;
   const Kernel *k;
   Facts *facts;  // where that operation stands
-  u32 warps;  // of the role whose operation is looked at
+  u32 warps;     // of the role whose operation is looked at
 } Target;
 
 // Reports G.emit: "'name' what", or `what` alone; help: NULL for none.

@@ -1,7 +1,9 @@
-// edit_nvrtc.c - NVRTC with a program between it and its caller: a library for SCHEDC_NVRTC that hands every text to
-// `sed -E` with the script in EDIT_NVRTC, and what comes of it to the real NVRTC, which it is linked with. Each text
-// that this changes adds a line to the file EDIT_NVRTC_LOG. EDIT_NVRTC_NAME, where it is set, names the one text that is
-// edited ("gemm.cu"). tests/gpu/hang.py makes kernels hang with it, and tests/dropped.py leaves out their synchronisation.
+// edit_nvrtc.c - NVRTC with a program between it and its caller: a library for SCHEDC_NVRTC that
+// hands every text to `sed -E` with the script in EDIT_NVRTC, and what comes of it to the real
+// NVRTC, which it is linked with. Each text that this changes adds a line to the file
+// EDIT_NVRTC_LOG. EDIT_NVRTC_NAME, where it is set, names the one text that is edited ("gemm.cu").
+// tests/gpu/hang.py makes kernels hang with it, and tests/dropped.py leaves out their
+// synchronisation.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef int (*Create)(void **, const char *, const char *, int, const char *const *, const char *const *);
+typedef int (*Create)(void **, const char *, const char *, int, const char *const *,
+                      const char *const *);
 
 static char *read_all(FILE *from) {
   size_t n = 0, room = 1 << 20;
@@ -37,8 +40,8 @@ static char *edit(const char *source) {
   return out;
 }
 
-int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers, const char *const *texts,
-                       const char *const *names) {
+int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers,
+                       const char *const *texts, const char *const *names) {
   const char *log = getenv("EDIT_NVRTC_LOG"), *only = getenv("EDIT_NVRTC_NAME");
   Create create;
   *(void **)&create = dlsym(RTLD_NEXT, "nvrtcCreateProgram");

@@ -1,5 +1,5 @@
-// cuda.h - of the CUDA driver, what headers written by `schedc build -o x.h` use: for tests on machines without the
-// toolkit. driver.c says what is asked of it instead of doing it.
+// cuda.h - of the CUDA driver, what headers written by `schedc build -o x.h` use: for tests on
+// machines without the toolkit. driver.c says what is asked of it instead of doing it.
 #ifndef CUDA_H
 #define CUDA_H
 
@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 typedef enum CUresult {
-  CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_MISALIGNED_ADDRESS = 716
+  CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_MISALIGNED_ADDRESS = 716
 } CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -18,22 +20,31 @@ typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 typedef enum { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16 } CUdevice_attribute;
 typedef enum { CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 } CUfunction_attribute;
-typedef enum { CU_STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_ACTIVE } CUstreamCaptureStatus;
+typedef enum {
+  CU_STREAM_CAPTURE_STATUS_NONE,
+  CU_STREAM_CAPTURE_STATUS_ACTIVE
+} CUstreamCaptureStatus;
 typedef struct CUtensorMap {  // aligned where the toolkit's is: not in C99
 #if defined __cplusplus && __cplusplus >= 201103L
   alignas(64)
 #elif __STDC_VERSION__ >= 201112L
   _Alignas(64)
 #endif
-  cuuint64_t opaque[16];
+      cuuint64_t opaque[16];
 } CUtensorMap;
 typedef enum {
-  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0, CU_TENSOR_MAP_DATA_TYPE_INT32 = 3, CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
-  CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_INT32 = 3,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
+  CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9
 } CUtensorMapDataType;
 typedef enum { CU_TENSOR_MAP_INTERLEAVE_NONE } CUtensorMapInterleave;
 typedef enum {
-  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_32B, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_SWIZZLE_128B
+  CU_TENSOR_MAP_SWIZZLE_NONE,
+  CU_TENSOR_MAP_SWIZZLE_32B,
+  CU_TENSOR_MAP_SWIZZLE_64B,
+  CU_TENSOR_MAP_SWIZZLE_128B
 } CUtensorMapSwizzle;
 typedef enum { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 } CUtensorMapL2promotion;
 typedef enum { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE } CUtensorMapFloatOOBfill;
@@ -67,13 +78,15 @@ CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t n, CUstream
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamGetId(CUstream stream, unsigned long long *id);
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
-CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *at,
-                                const cuuint64_t *extent, const cuuint64_t *stride, const cuuint32_t *box,
-                                const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                                void *at, const cuuint64_t *extent, const cuuint64_t *stride,
+                                const cuuint32_t *box, const cuuint32_t *step,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
 CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *at);
-CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, CUstream stream, void **param, void **extra);
+CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                        unsigned by, unsigned bz, unsigned shared, CUstream stream, void **param,
+                        void **extra);
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,5 @@
-// expect.c - what the library's own launcher asks of the driver for a launch, as text: the other opinion on headers.
+// expect.c - what the library's own launcher asks of the driver for a launch, as text: the other
+// opinion on headers.
 //   expect FILE KERNEL [SCALAR=VALUE | TENSOR=ADDRESS:EXTENT,EXTENT…:STRIDE,STRIDE…] …
 // The first line lists the functions: name, size of the argument block, tensor maps.
 #include <stdio.h>
@@ -22,14 +23,18 @@ static int attribute(int *v, int which, int number) {
   return *v = which == 16 ? SMS : which == 75 ? 9 : 0, 0;
 }
 static int push(void *context) { return (void)context, 0; }
-static int load_module(void **module, const void *image) { return (void)image, *module = &loaded, 0; }
+static int load_module(void **module, const void *image) {
+  return (void)image, *module = &loaded, 0;
+}
 static int unload_module(void *module) { return (void)module, 0; }
 static int function(void **f, void *module, const char *name) {
   (void)module;
   printf("function %s\n", name);
   return *(const char **)f = name, 0;
 }
-static int set_function(void *f, int which, int value) { return printf("attribute %s %d %d\n", (char *)f, which, value), 0; }
+static int set_function(void *f, int which, int value) {
+  return printf("attribute %s %d %d\n", (char *)f, which, value), 0;
+}
 static int clusters(int *n, void *f, const CUlaunchConfig *launch) {
   const unsigned grid[] = {launch->gridDimX, launch->gridDimY, launch->gridDimZ};
   const unsigned block[] = {launch->blockDimX, launch->blockDimY, launch->blockDimZ};
@@ -47,8 +52,9 @@ static int clear_later(u64 at, unsigned char v, size_t n, void *stream) {
 static int capturing(void *stream, int *status) { return (void)stream, *status = 0, 0; }
 static int stream_id(void *stream, unsigned long long *id) { return *id = (uintptr_t)stream, 0; }
 static int synchronize(void *stream) { return (void)stream, 0; }
-static int encode(void *map, int type, unsigned rank, void *at, const u64 *extent, const u64 *stride, const unsigned *box,
-                  const unsigned *step, int interleave, int swizzle, int promotion, int fill) {
+static int encode(void *map, int type, unsigned rank, void *at, const u64 *extent,
+                  const u64 *stride, const unsigned *box, const unsigned *step, int interleave,
+                  int swizzle, int promotion, int fill) {
   memcpy(map, &at, sizeof at);
   say_map(map, type, rank, extent, stride, box, step, interleave, swizzle, promotion, fill);
   return 0;
@@ -61,9 +67,11 @@ static const SclStep *step_of(const char *name) {
   return &t->step[i];
 }
 // The number of tiles is last.
-static size_t block_bytes(const SclStep *s) { return loaded.tabled.table.slot[s->slot.to - 1].offset + 4; }
-static int launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                  void *stream, void **param, void **extra) {
+static size_t block_bytes(const SclStep *s) {
+  return loaded.tabled.table.slot[s->slot.to - 1].offset + 4;
+}
+static int launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                  unsigned bz, unsigned shared, void *stream, void **param, void **extra) {
   const SclStep *s = step_of(f);
   const unsigned size[] = {gx, gy, gz, bx, by, bz, shared};
   (void)stream;
@@ -71,15 +79,26 @@ static int launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, u
   return 0;
 }
 
-static const Driver driver = {.cuGetErrorString = text_of, .cuCtxGetCurrent = current, .cuCtxGetDevice = device,
-                              .cuDeviceGetAttribute = attribute, .cuCtxPushCurrent = push, .cuCtxPopCurrent = current,
-                              .cuModuleLoadData = load_module, .cuModuleUnload = unload_module,
-                              .cuModuleGetFunction = function, .cuFuncSetAttribute = set_function,
+static const Driver driver = {.cuGetErrorString = text_of,
+                              .cuCtxGetCurrent = current,
+                              .cuCtxGetDevice = device,
+                              .cuDeviceGetAttribute = attribute,
+                              .cuCtxPushCurrent = push,
+                              .cuCtxPopCurrent = current,
+                              .cuModuleLoadData = load_module,
+                              .cuModuleUnload = unload_module,
+                              .cuModuleGetFunction = function,
+                              .cuFuncSetAttribute = set_function,
                               .cuOccupancyMaxActiveClusters = clusters,
-                              .cuMemAlloc = allocate, .cuMemFree = release, .cuMemsetD8 = clear,
-                              .cuMemsetD8Async = clear_later, .cuStreamIsCapturing = capturing,
-                              .cuStreamGetId = stream_id, .cuStreamSynchronize = synchronize,
-                              .cuTensorMapEncodeTiled = encode, .cuTensorMapReplaceAddress = replace,
+                              .cuMemAlloc = allocate,
+                              .cuMemFree = release,
+                              .cuMemsetD8 = clear,
+                              .cuMemsetD8Async = clear_later,
+                              .cuStreamIsCapturing = capturing,
+                              .cuStreamGetId = stream_id,
+                              .cuStreamSynchronize = synchronize,
+                              .cuTensorMapEncodeTiled = encode,
+                              .cuTensorMapReplaceAddress = replace,
                               .cuLaunchKernel = launch};
 
 // ---- a launch
@@ -103,7 +122,8 @@ static void say_functions(void) {
   printf("\n");
 }
 
-static void read_tensor(const Kernel *k, const char *name, const char *text, schedc_tensor *tensor) {
+static void read_tensor(const Kernel *k, const char *name, const char *text,
+                        schedc_tensor *tensor) {
   u32 i = 0;
   char *end;
   while (i < loaded.tensors && strcmp(k->buf.at[loaded.tabled.tensor[i]].name, name)) i++;
@@ -141,7 +161,8 @@ int main(int argc, char **argv) {
     else read_scalar(k, argv[i], eq + 1, scalar);
   }
   if (sc_load(&loaded, &driver)) return 3;
-  const LaunchCall call = {.tensor = tensor, .scalar = scalar, .workspace = WORKSPACE, .workspace_bytes = SIZE_MAX};
+  const LaunchCall call = {
+      .tensor = tensor, .scalar = scalar, .workspace = WORKSPACE, .workspace_bytes = SIZE_MAX};
   if (sc_launch(&sc, &loaded, &call)) printf("refused\n");
   else printf("workspace %zu\n", sc_plan(&sc, &loaded, &call)->bytes);
   sc_unload(&loaded);

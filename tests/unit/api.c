@@ -260,36 +260,45 @@ static void a_kernel_tells(void **state) {
   schedc_kernel_free(kernel);
 }
 
-// What is given is a kernel of its own, on the same tensors; what its sums go into has other bits in other runs.
+// What is given is a kernel of its own, on the same tensors; what its sums go into has other bits
+// in other runs.
 static void given_kernels(void **state) {
   static const char text[] =
       "kernel sums {\n  in X : f32[M, 64]\n  inout A : f32[64]\n  out Y : f32[M, 64]\n"
-      "  spec {\n    Y[i,j] = X[i,j] + 0 * A[j]\n    A[j] = A[j] + sum(i) X[i,j]\n  }\n  grid (x : cdiv(M, 64))\n"
-      "  role r : 1 warpgroup {\n    ring s : f32[64, 64]\n    reg v : f32[64, 64], t : f32[64] = 0\n"
-      "    v[i,j] = X[x*64 + i, j]\n    acquire s;  s[j,i] = v[i,j];  commit s;  wait s\n    v[j,i] = s[j,i]\n"
+      "  spec {\n    Y[i,j] = X[i,j] + 0 * A[j]\n    A[j] = A[j] + sum(i) X[i,j]\n  }\n  grid (x : "
+      "cdiv(M, 64))\n"
+      "  role r : 1 warpgroup {\n    ring s : f32[64, 64]\n    reg v : f32[64, 64], t : f32[64] = "
+      "0\n"
+      "    v[i,j] = X[x*64 + i, j]\n    acquire s;  s[j,i] = v[i,j];  commit s;  wait s\n    "
+      "v[j,i] = s[j,i]\n"
       "    release s\n    t[j] = sum(i) v[j,i]\n    A[j] += t[j]\n    v[i,j] = X[x*64 + i, j]\n"
       "    Y[x*64 + i, j] = v[i,j]\n  }\n}\n"
-      "kernel scale {\n  require M < 5\n  in A : f32[64], Y : f32[M, 64]\n  out Z : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "kernel scale {\n  require M < 5\n  in A : f32[64], Y : f32[M, 64]\n  out Z : f32[M, 64]\n  "
+      "grid (x : cdiv(M, 64))\n"
       "  role r : 1 warpgroup {\n    reg v : f32[64, 64]\n    v[i,j] = Y[x*64 + i, j] * A[j]\n"
       "    Z[x*64 + i, j] = v[i,j]\n  }\n}\n"
       "kernel twice {\n  in Z : f32[M, 64]\n  out D : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
-      "  role r : 1 warpgroup {\n    reg v : f32[64, 64]\n    v[i,j] = 2 * Z[x*64 + i, j]\n    D[x*64 + i, j] = v[i,j]\n  }\n}\n"
+      "  role r : 1 warpgroup {\n    reg v : f32[64, 64]\n    v[i,j] = 2 * Z[x*64 + i, j]\n    "
+      "D[x*64 + i, j] = v[i,j]\n  }\n}\n"
       "sequence all {\n  workspace A : f32[64] = 0\n  sums\n  scale\n}\n"
       "sequence part {\n  given scale\n  twice\n  noted\n}\n"
-      "kernel noted {\n  in A : f32[64], Y : f32[M, 64]\n  out N : f32[64]\n  role r : 1 warpgroup {\n"
+      "kernel noted {\n  in A : f32[64], Y : f32[M, 64]\n  out N : f32[64]\n  role r : 1 warpgroup "
+      "{\n"
       "    reg t : f32[64]\n    t[j] = A[j]\n    N[j] = t[j]\n  }\n}\n";
   Fixture *f = *state;
   schedc_source *source = parse(f, text);
   schedc_kernel *kernel = NULL, *given = NULL;
   schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
-  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "all", NULL, NULL, 0), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "all", NULL, NULL, 0),
+                   SCHEDC_OK);
   assert_int_equal(schedc_given(&given, f->context, kernel), SCHEDC_EARG);
   assert_null(given);
   assert_false(schedc_is_deterministic(kernel));
   for (size_t i = 0; schedc_tensor_at(kernel, i, &info) == SCHEDC_OK; i++)
     assert_int_equal(info.is_deterministic, strcmp(info.name, "Z") != 0);
   schedc_kernel_free(kernel);
-  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "part", NULL, NULL, 0), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, f->context, source, "part", NULL, NULL, 0),
+                   SCHEDC_OK);
   assert_true(schedc_is_deterministic(kernel));
   assert_int_equal(schedc_given(&given, f->context, kernel), SCHEDC_OK);
   assert_int_equal(schedc_tensor_count(given), schedc_tensor_count(kernel));
@@ -300,7 +309,7 @@ static void given_kernels(void **state) {
   for (int i = 0; i < 64; i++) a[i] = (float)i;
   for (int i = 0; i < M * 64; i++) y[i] = 0.5f;
   schedc_tensor tensors[] = {
-      {"A", a, SCHEDC_F32, 1, {64}, {1}},         {"Y", y, SCHEDC_F32, 2, {M, 64}, {64, 1}},
+      {"A", a, SCHEDC_F32, 1, {64}, {1}},        {"Y", y, SCHEDC_F32, 2, {M, 64}, {64, 1}},
       {"Z", z, SCHEDC_F32, 2, {M, 64}, {64, 1}}, {"D", d, SCHEDC_F32, 2, {M, 64}, {64, 1}},
       {"N", n, SCHEDC_F32, 1, {64}, {1}},
   };

@@ -197,9 +197,11 @@ static void layout(void **state) {
       "      x > 0 ? another_name : x > 1 ? one : two;\n"
       "  f(a_name_that_is_fairly_long + another_name * one_more_of_these_names,\n"
       "    a_name_that_is_fairly_long + another_name + one_more_of_these_names);\n"
-      "  const bool yes = a_name_that_is_fairly_long * another_name + one > 0 && another_name > 2 ||\n"
+      "  const bool yes = a_name_that_is_fairly_long * another_name + one > 0 && another_name > 2 "
+      "||\n"
       "      one_more_of_these_names && another_name > 0;\n"
-      "  const bool no = a_name_that_is_fairly_long * another_name + one_more_of_these_names > 0 &&\n"
+      "  const bool no = a_name_that_is_fairly_long * another_name + one_more_of_these_names > 0 "
+      "&&\n"
       "      another_name + one_more_of_these_names > 0;\n";
   Str out = {.sc = &f->sc};
   Cuda c = {.sc = &f->sc};
@@ -322,7 +324,8 @@ static void in_order(const char *text, const char *const *what, u32 n) {
   }
 }
 
-// One thread draws before its last copy, if nothing but an `if` is around that; else, and in clusters, at the end.
+// One thread draws before its last copy, if nothing but an `if` is around that; else, and in
+// clusters, at the end.
 static void drawn_before_the_last_copy(void **state) {
   static const struct {
     const char *load, *order[9], *grid;
@@ -345,12 +348,16 @@ static void drawn_before_the_last_copy(void **state) {
     u32 n = 0;
     while (n < COUNT(row[i].order) && row[i].order[n]) n++;
     const char *t = text_of(
-        f, sc_printf(&f->sc, "kernel k {\n  in A : f16[M, N]\n  out C : f16[M, 64]\n"
-                             "  grid (x : cdiv(M, 64)) dynamic %s\n  ring r : f16[64, 64] * 2\n  let n = %s\n  role load : 1 warp {\n%s\n}\n"
-                             "  role math : 1 warpgroup {\n    reg c : f16[64, 64] = 0\n    for t in 0 .. n {\n"
-                             "      wait r\n      c[i,j] = r[i,j]\n      release r\n    }\n"
-                             "    C[x*64 + i, j] = c[i,j]\n  }\n}\n",
-                     row[i].grid ? row[i].grid : "", strstr(row[i].load, "for") ? "cdiv(N, 64)" : "1", row[i].load));
+        f, sc_printf(
+               &f->sc,
+               "kernel k {\n  in A : f16[M, N]\n  out C : f16[M, 64]\n"
+               "  grid (x : cdiv(M, 64)) dynamic %s\n  ring r : f16[64, 64] * 2\n  let n = %s\n  "
+               "role load : 1 warp {\n%s\n}\n"
+               "  role math : 1 warpgroup {\n    reg c : f16[64, 64] = 0\n    for t in 0 .. n {\n"
+               "      wait r\n      c[i,j] = r[i,j]\n      release r\n    }\n"
+               "    C[x*64 + i, j] = c[i,j]\n  }\n}\n",
+               row[i].grid ? row[i].grid : "", strstr(row[i].load, "for") ? "cdiv(N, 64)" : "1",
+               row[i].load));
     assert_int_equal(count(t, "sc_draw(args"), 1);
     in_order(strstr(t, "role load"), row[i].order, n);
   }
@@ -359,11 +366,12 @@ static void drawn_before_the_last_copy(void **state) {
 // Who waits in vain for the next tile is told of with its role's line, wherever the wait stands.
 static void next_tiles_line(void **state) {
   Fixture *f = *state;
-  const Kernel *k = compile(f, "t.sched",
-                            "kernel k {\n  in A : f16[M, 64]\n  out C : f16[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
-                            "  ring r : f16[64, 64] * 2\n  role load : 1 warp { r <- A[x*64..] }\n"
-                            "  role math : 1 warpgroup {\n    reg c : f16[64, 64]\n    wait r\n    c[i,j] = r[i,j]\n"
-                            "    release r\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
+  const Kernel *k = compile(
+      f, "t.sched",
+      "kernel k {\n  in A : f16[M, 64]\n  out C : f16[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
+      "  ring r : f16[64, 64] * 2\n  role load : 1 warp { r <- A[x*64..] }\n"
+      "  role math : 1 warpgroup {\n    reg c : f16[64, 64]\n    wait r\n    c[i,j] = r[i,j]\n"
+      "    release r\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
   const CudaText *t = sc_cuda(&f->sc, k, &(CudaOptions){.debug_waits = true});
   u32 n = 0;
   for (u32 i = 0; i < t->sites; i++) {
@@ -375,14 +383,15 @@ static void next_tiles_line(void **state) {
   assert_int_equal(n, 2);
 }
 
-// What finds a tile's place is a function of its own: it does not see what roles have named, used or not.
+// What finds a tile's place is a function of its own: it does not see what roles have named, used
+// or not.
 static void place_without_lets(void **state) {
-  const char *t =
-      text_of(*state,
-              "kernel k {\n  in A : f32[M, N]\n  out C : f32[M, N]\n"
-              "  grid (x : cdiv(M, 64) by N / 3, y : cdiv(N, 64)) persistent\n"
-              "  let n = cdiv(N, 64), w = N / 3\n  role r : 1 warpgroup {\n    reg c : f32[64, 64]\n"
-              "    c[i,j] = A[x*64 + i, y*64 + j]\n    C[x*64 + i, y*64 + j] = c[i,j]\n  }\n}\n");
+  const char *t = text_of(
+      *state,
+      "kernel k {\n  in A : f32[M, N]\n  out C : f32[M, N]\n"
+      "  grid (x : cdiv(M, 64) by N / 3, y : cdiv(N, 64)) persistent\n"
+      "  let n = cdiv(N, 64), w = N / 3\n  role r : 1 warpgroup {\n    reg c : f32[64, 64]\n"
+      "    c[i,j] = A[x*64 + i, y*64 + j]\n    C[x*64 + i, y*64 + j] = c[i,j]\n  }\n}\n");
   has(t, "const int width = args.N / 3;");
   has(t, "const int in_full = width * y_count;");
   has(t, "const int y_count = (args.N + 63) / 64;");
@@ -466,39 +475,50 @@ static void names_of_loops(void **state) {
   has(t, "y[q2] = q[e];");
 }
 
-// Threads test where they read and write, unless the grid, a loop or a condition says it already. In the last cluster
-// may be a CTA past the end of the grid, which writes nothing.
+// Threads test where they read and write, unless the grid, a loop or a condition says it already.
+// In the last cluster may be a CTA past the end of the grid, which writes nothing.
 static void tested_places(void **state) {
   Fixture *f = *state;
-  const char *t = text_of(f,
+  const char *t = text_of(
+      f,
       "kernel k {\n  in X : f32[H, G, M, 64], n : i32[H]\n  out Y : f32[H, 64], Z : f32[64]\n"
       "  grid (h : H, g : cdiv(G, 2)) cluster (g : 2)\n  let m = H / 4\n"
       "  role r : 1 warpgroup {\n    reg s : f32[64] = 0\n"
       "    for t in 0 .. min(M, n[h]) {\n      s[i] = s[i] + X[h, g, t, i]\n"
-      "      if t > 0 { s[i] = s[i] + X[h, g, t - 1, i] }\n      s[i] = s[i] + X[h, g, t + 1, i]\n    }\n"
+      "      if t > 0 { s[i] = s[i] + X[h, g, t - 1, i] }\n      s[i] = s[i] + X[h, g, t + 1, i]\n "
+      "   }\n"
       "    for q in 0 .. 4 {\n      for p in 0 .. m { s[i] = s[i] * X[q*m + p, 0, 0, i] }\n    }\n"
       "    Y[h, i] = s[i]\n    Z[i] += s[i]\n  }\n}\n");
   t = one_line(&f->sc, t);
-  has(t, "s[r] = s[r] + (g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * args.X_stride[1] + "
-         "t * args.X_stride[2] + row0 + 8 * r] : 0);");
-  has(t, "(g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * args.X_stride[1] + (t - 1) *");
+  has(t,
+      "s[r] = s[r] + (g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * "
+      "args.X_stride[1] + "
+      "t * args.X_stride[2] + row0 + 8 * r] : 0);");
+  has(t,
+      "(g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * args.X_stride[1] + (t - 1) "
+      "*");
   has(t, "(g_tile < args.G && t + 1 < args.M ? args.X[");
   has(t, "(0 < args.G && 0 < args.M ? args.X[(q * m + p) * args.X_stride[0]");
   has(t, "if (g_tile < (args.G + 1) / 2) {");
   has(t, "if ((lane & 3) == 0) args.Y[h_tile * args.Y_stride[0] + row] = s[r];");
 }
 
-// Vectors are rounded to their type; one along columns is written by one group of the threads that have it; a whole value
-// of a partial one is one lane's.
+// Vectors are rounded to their type; one along columns is written by one group of the threads that
+// have it; a whole value of a partial one is one lane's.
 static void vectors(void **state) {
   Fixture *f = *state;
-  const char *t = one_line(&f->sc, text_of(f,
-      "kernel k {\n  in X : f32[M, 64], V : f32[64]\n  out Y : f32[M, 64], Z : f32[M]\n  inout W : f32[64]\n"
-      "  grid (x : cdiv(M, 64))\n  role math : 1 warpgroup {\n"
-      "    reg s : f32[64, 64], c, d : f32[64], h : f16[64], l : f32[64] = 1 partial, z : f32[64] = 0 partial\n"
-      "    c[j] = V[j]\n    d[j] = c[j] + 1\n    s[i,j] = X[x*64 + i, j] + d[j]\n    h[i] = max(j) s[i,j]\n"
-      "    l[i] = l[i] + sum(j) s[i,j]\n    z[i] = z[i] + sum(j) s[i,j]\n    Y[x*64 + i, j] = s[i,j]\n"
-      "    W[j] = W[j] + c[j]\n    Z[x*64 + i] = l[i] + h[i] + z[i]\n  }\n}\n"));
+  const char *t = one_line(
+      &f->sc, text_of(f,
+                      "kernel k {\n  in X : f32[M, 64], V : f32[64]\n  out Y : f32[M, 64], Z : "
+                      "f32[M]\n  inout W : f32[64]\n"
+                      "  grid (x : cdiv(M, 64))\n  role math : 1 warpgroup {\n"
+                      "    reg s : f32[64, 64], c, d : f32[64], h : f16[64], l : f32[64] = 1 "
+                      "partial, z : f32[64] = 0 partial\n"
+                      "    c[j] = V[j]\n    d[j] = c[j] + 1\n    s[i,j] = X[x*64 + i, j] + d[j]\n  "
+                      "  h[i] = max(j) s[i,j]\n"
+                      "    l[i] = l[i] + sum(j) s[i,j]\n    z[i] = z[i] + sum(j) s[i,j]\n    "
+                      "Y[x*64 + i, j] = s[i,j]\n"
+                      "    W[j] = W[j] + c[j]\n    Z[x*64 + i] = l[i] + h[i] + z[i]\n  }\n}\n"));
   has(t, "l[r] = (lane & 3) == 0 ? 1.0f : 0;");
   has(t, "z[r] = 0.0f;");
   has(t, "h[r] = sc_of_f16(sc_to_f16(");
@@ -509,25 +529,34 @@ static void vectors(void **state) {
 // One column of a stage; and a kernel that does not ask where its tile is, with a name of CUDA's.
 static void small_forms(void **state) {
   Fixture *f = *state;
-  const char *t = one_line(&f->sc, text_of(f,
-      "kernel norm {\n  in X : f32[64]\n  out Y : f32[64, 32]\n  role math : 1 warpgroup {\n"
-      "    ring c : f32[64, 32]\n    reg r : f32[64], s : f32[64, 32] = 0\n    r[i] = X[i]\n    acquire c\n"
-      "    c[i,j] = s[i,j]\n    c[i,3] = r[i]\n    commit c\n    wait c\n    Y[0.., 0..] <- c\n    wait Y read\n"
-      "    release c\n  }\n}\n"));
+  const char *t = one_line(
+      &f->sc,
+      text_of(
+          f,
+          "kernel norm {\n  in X : f32[64]\n  out Y : f32[64, 32]\n  role math : 1 warpgroup {\n"
+          "    ring c : f32[64, 32]\n    reg r : f32[64], s : f32[64, 32] = 0\n    r[i] = X[i]\n   "
+          " acquire c\n"
+          "    c[i,j] = s[i,j]\n    c[i,3] = r[i]\n    commit c\n    wait c\n    Y[0.., 0..] <- "
+          "c\n    wait Y read\n"
+          "    release c\n  }\n}\n"));
   has(t, "for (int r = 0; r < 2; r++) { if ((lane & 3) == 0) sc_sts32(");
   has(t, "4 * 3), r_[r]);");
   has(t, "norm_(const __grid_constant__");
   assert_null(strstr(t, "place_of"));
 }
 
-// A slice of 64 columns from the 48th on: the rest of a panel, and of the next; and rows from the 5th on.
+// A slice of 64 columns from the 48th on: the rest of a panel, and of the next; and rows from the
+// 5th on.
 static void slices_over_panels(void **state) {
-  const char *t = text_of(*state,
-      "kernel k {\n  in X : f16[M, 64], W : f16[72, 128]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
-      "  ring b : f16[72, 128]\n  role load : 1 warp { b <- W[0.., 0..] }\n"
-      "  role math : 1 warpgroup {\n    reg p : f16[64, 64], y : f32[64, 64]\n    p[i,k] = X[x*64 + i, k]\n"
-      "    wait b\n    async y[i,j] = p[i,k] @ b[5 + j, 48 + k]\n    wait y;  release b\n"
-      "    Y[x*64 + i, j] = y[i,j]\n  }\n}\n");
+  const char *t =
+      text_of(*state,
+              "kernel k {\n  in X : f16[M, 64], W : f16[72, 128]\n  out Y : f32[M, 64]\n  grid (x "
+              ": cdiv(M, 64))\n"
+              "  ring b : f16[72, 128]\n  role load : 1 warp { b <- W[0.., 0..] }\n"
+              "  role math : 1 warpgroup {\n    reg p : f16[64, 64], y : f32[64, 64]\n    p[i,k] = "
+              "X[x*64 + i, k]\n"
+              "    wait b\n    async y[i,j] = p[i,k] @ b[5 + j, 48 + k]\n    wait y;  release b\n"
+              "    Y[x*64 + i, j] = y[i,j]\n  }\n}\n");
   has(t, "sc_desc<128>(smem + b_stage + 5 * 128);");
   has(t, "_rs<6>(y_, p, b_desc, 0);");
   has(t, "_rs<576>(y_, p + 4, b_desc, 1);");  // 72 rows of 128 bytes
@@ -566,8 +595,10 @@ static void shares(void **state) {
   static const struct {
     const char *tile, *said;
   } row[] = {
-      {"f16[64, 256]", "cta_rank * (r_bytes / 4), &X_map, smem + r_full, 0xf, 0, 0, cta_rank, 0, 0);"},
-      {"f16[64, 128]", "cta_rank * 2048 + 8192, &X_map, smem + r_full, 0xf, 64, cta_rank * 16, 0, 0, 0);"},
+      {"f16[64, 256]",
+       "cta_rank * (r_bytes / 4), &X_map, smem + r_full, 0xf, 0, 0, cta_rank, 0, 0);"},
+      {"f16[64, 128]",
+       "cta_rank * 2048 + 8192, &X_map, smem + r_full, 0xf, 64, cta_rank * 16, 0, 0, 0);"},
       {"f16[48, 64]", "'r' is brought by 4 CTAs, each of which would take 12 rows"},
       {"f16[4, 64]", "'r' is brought by 4 CTAs, each of which would take 1 row"},
   };
@@ -575,8 +606,10 @@ static void shares(void **state) {
     Fixture *f = *state;
     char source[512];
     snprintf(source, sizeof source,
-             "kernel k {\n  in X : %.3s[%s\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64)) cluster (x : 4)\n  ring r : %s\n"
-             "  role load : 1 warp { r <- X[0..] multicast }\n  role use : 1 warpgroup {\n    reg s : f32[64, 64] = 0\n"
+             "kernel k {\n  in X : %.3s[%s\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64)) cluster "
+             "(x : 4)\n  ring r : %s\n"
+             "  role load : 1 warp { r <- X[0..] multicast }\n  role use : 1 warpgroup {\n    reg "
+             "s : f32[64, 64] = 0\n"
              "    wait r;  release r\n    Y[x*64 + i, j] = s[i,j]\n  }\n}\n",
              row[i].tile, row[i].tile + 4, row[i].tile);
     const Kernel *k = try_compile(f, "t.sched", source);
@@ -600,12 +633,31 @@ static void locale(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(names), TEST(comments), TEST(paths), TEST(names_in_place), TEST(lines), TEST(layout),
-      TEST(counted), TEST(inserted), TEST(growth), TEST(sequences), TEST(drawn_once),
-      TEST(drawn_before_the_last_copy), TEST(next_tiles_line), TEST(place_without_lets),
-      TEST(lets_of_defs), TEST(names_of_places), TEST(names_of_loops), TEST(places_of_tiles),
-      TEST(slices_over_panels), TEST(small_forms), TEST(vectors), TEST(tested_places),
-      TEST(chosen_columns), TEST(chosen_rounds), TEST(shares), TEST(locale)};
+  const struct CMUnitTest tests[] = {TEST(names),
+                                     TEST(comments),
+                                     TEST(paths),
+                                     TEST(names_in_place),
+                                     TEST(lines),
+                                     TEST(layout),
+                                     TEST(counted),
+                                     TEST(inserted),
+                                     TEST(growth),
+                                     TEST(sequences),
+                                     TEST(drawn_once),
+                                     TEST(drawn_before_the_last_copy),
+                                     TEST(next_tiles_line),
+                                     TEST(place_without_lets),
+                                     TEST(lets_of_defs),
+                                     TEST(names_of_places),
+                                     TEST(names_of_loops),
+                                     TEST(places_of_tiles),
+                                     TEST(slices_over_panels),
+                                     TEST(small_forms),
+                                     TEST(vectors),
+                                     TEST(tested_places),
+                                     TEST(chosen_columns),
+                                     TEST(chosen_rounds),
+                                     TEST(shares),
+                                     TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }

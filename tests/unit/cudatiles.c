@@ -62,9 +62,12 @@ static void counted_in_loops(void **state) {
   const char *t = text_of(state,
       KERNEL("persistent")
       "  ring c : f32[64, 64] * 3\n"
-      "  role load : 1 warp {\n    for t in 0 .. 4 {\n      if t < 2 { c <- X[x*64..] } else { for u in 2 .. t { c <- X[x*64..] } }\n"
-      "    }\n  }\n" EACH "    reg s : f32[64, 64] = 0\n    for t in 0 .. 4 {\n      if t < 2 {\n        wait c;  s[i,j] = c[i,j];  release c\n"
-      "      } else {\n        for u in 2 .. t { wait c;  s[i,j] = c[i,j];  release c }\n      }\n    }\n"
+      "  role load : 1 warp {\n    for t in 0 .. 4 {\n      if t < 2 { c <- X[x*64..] } else "
+      "{ for u in 2 .. t { c <- X[x*64..] } }\n"
+      "    }\n  }\n" EACH "    reg s : f32[64, 64] = 0\n    for t in 0 .. 4 {\n"
+      "      if t < 2 {\n        wait c;  s[i,j] = c[i,j];  release c\n"
+      "      } else {\n        for u in 2 .. t { wait c;  s[i,j] = c[i,j];  "
+      "release c }\n      }\n    }\n"
       "    Y[x*64 + i, j] = s[i,j]\n  }\n}\n");
   IN_ORDER(role_of(t, "role math"), "if (owner != instance) {", "u32 c_skipped = 0;",
            "for (int t = 0; t < 4; t++) {", "if (t < 2) {", "c_skipped++;", "} else",

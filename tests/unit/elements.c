@@ -54,17 +54,17 @@ static void pairs_along_columns(void **state) {
   static const char *const from[] = {"", "2*w + ", "w + "};
   for (u32 i = 0; i < COUNT(from); i++) {
     Fixture *f = *state;
-    const char *source = sc_printf(
-        &f->sc,
-        "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : "
-        "cdiv(M, 128))\n"
-        "  ring r : f32[68]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
-        "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, "
-        "64]\n    wait r\n"
-        "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    "
-        "release r\n"
-        "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
-        from[i], from[i]);
+    const char *source =
+        sc_printf(&f->sc,
+                  "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : "
+                  "cdiv(M, 128))\n"
+                  "  ring r : f32[68]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
+                  "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, "
+                  "64]\n    wait r\n"
+                  "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    "
+                  "release r\n"
+                  "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
+                  from[i], from[i]);
     const char *t = emit(f, source);
     if (i < 2) {
       has(t, "const float2 pair = sc_lds64(smem + ");
@@ -87,7 +87,8 @@ static void bytes_from_pairs(void **state) {
   has(t, "y[q] = sc_of_f16(a[e / 2] >> 16 * (e & 1) & 0xffff);");
 }
 
-// Tiles of 16 bits move between stages and registers by blocks of 16 rows and 16 columns, if those lie so.
+// Tiles of 16 bits move between stages and registers by blocks of 16 rows and 16 columns, if those
+// lie so.
 static void fragments(void **state) {
   static const char *const from[] = {"", "8 + ", "16*w + ", "4 + "};
   for (u32 i = 0; i < COUNT(from); i++) {
@@ -99,7 +100,8 @@ static void fragments(void **state) {
         "  role math[w] : 2 warpgroups, 128 regs {\n    ring o : f16[64, 128]\n"
         "    reg a : f16[64, 64], b : f16[64, 128]\n"
         "    wait r\n    a[i,j] = r[64*w + i, %sj]\n    release r\n    b[i,j] = 0\n    acquire o\n"
-        "    o[i, %sj] = a[i,j]\n    commit o\n    wait o\n    b[i, 16 + j] = o[i,j] * a[i,j]\n    release o\n"
+        "    o[i, %sj] = a[i,j]\n    commit o\n    wait o\n    b[i, 16 + j] = o[i,j] * a[i,j]\n    "
+        "release o\n"
         "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
         from[i], from[i]);
     const char *t = emit(f, source);
@@ -112,10 +114,11 @@ static void fragments(void **state) {
 
 // What is added along a tensor's rows has addresses that differ by constants.
 static void added_to_rows(void **state) {
-  const char *t = emit(*state,
-                       "kernel k {\n  in X : f32[M, 60]\n  inout Y : f32[M, 60]\n  grid (x : cdiv(M, 64))\n"
-                       "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 64]\n"
-                       "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] += a[i,j]\n  }\n}\n");
+  const char *t =
+      emit(*state,
+           "kernel k {\n  in X : f32[M, 60]\n  inout Y : f32[M, 60]\n  grid (x : cdiv(M, 64))\n"
+           "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 64]\n"
+           "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] += a[i,j]\n  }\n}\n");
   has(t, "float *row_out = args.Y + row * args.Y_stride[0] + col0;");
   has(t, "if (row < args.M && col0 + sc_col(e) < 60) sc_add(row_out + sc_col(e), a[e]);");
   has(t,
@@ -124,20 +127,22 @@ static void added_to_rows(void **state) {
 
 // Two kernels that pass tiles on in a workspace.
 static const char *passing(Fixture *f, const char *shape, const char *adds, const char *reads) {
-  const char *source = sc_printf(
-      &f->sc,
-      "kernel one {\n  in X : f32[M, 64]\n  inout W : f32[%s]\n  grid (x : cdiv(M, 64))\n"
-      "  role r[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 32]\n"
-      "    a[i,j] = X[x*64 + i, 32*w + j]\n    %s\n  }\n}\n"
-      "kernel two {\n  in W : f32[%s]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
-      "  role r : 1 warpgroup, 128 regs {\n    ring s : f32[64, 64]\n    reg b : f32[64, 64]\n    %s\n"
-      "    Y[x*64 + i, j] = b[i,j] * 2\n  }\n}\n"
-      "sequence both {\n  workspace W : f32[%s] = 0\n  one\n  two\n}\n",
-      shape, adds, shape, reads, shape);
+  const char *source =
+      sc_printf(&f->sc,
+                "kernel one {\n  in X : f32[M, 64]\n  inout W : f32[%s]\n  grid (x : cdiv(M, 64))\n"
+                "  role r[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 32]\n"
+                "    a[i,j] = X[x*64 + i, 32*w + j]\n    %s\n  }\n}\n"
+                "kernel two {\n  in W : f32[%s]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+                "  role r : 1 warpgroup, 128 regs {\n    ring s : f32[64, 64]\n    reg b : f32[64, "
+                "64]\n    %s\n"
+                "    Y[x*64 + i, j] = b[i,j] * 2\n  }\n}\n"
+                "sequence both {\n  workspace W : f32[%s] = 0\n  one\n  two\n}\n",
+                shape, adds, shape, reads, shape);
   return emit(f, source);
 }
 
-// A workspace that threads alone see is kept in the order of accumulators: four elements of a thread side by side.
+// A workspace that threads alone see is kept in the order of accumulators: four elements of a
+// thread side by side.
 static void blocked_workspaces(void **state) {
   static const char tiles[] = "cdiv(M, 64), 64, 64", tall[] = "cdiv(M, 64), 128, 64";
   static const char adds[] = "W[x, i, 32*w + j] += a[i,j]", reads[] = "b[i,j] = W[x, i, j] + 1";
@@ -154,15 +159,17 @@ static void blocked_workspaces(void **state) {
   // Elsewhere in it, elements are found one by one.
   t = passing(*state, tall, "W[x, 8*w + i, j] += a[i,j]", "b[i,j] = W[x, i, j]");
   has(t, "sc_add(&args.W[sc_block_at<64>(8 * instance + row0 + 8 * sc_row(e), col0 + sc_col(e)) +");
-  // Rows, where the copy engine takes part, where the last dimensions are no whole tiles, and outside of a sequence.
-  lacks(passing(*state, tiles, adds, "s <- W[x];  wait s;  b[i,j] = s[i,j];  release s"), "sc_add4");
+  // Rows, where the copy engine takes part, where the last dimensions are no whole tiles, and
+  // outside of a sequence.
+  lacks(passing(*state, tiles, adds, "s <- W[x];  wait s;  b[i,j] = s[i,j];  release s"),
+        "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 64, 60", adds, reads), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 60, 64", adds, reads), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 64, N", adds, reads), "sc_add4");
 }
 
-// What a partial vector's parts add up to is found once for statements that follow each other, and anew once the vector
-// may be another: after it is written, and in a loop.
+// What a partial vector's parts add up to is found once for statements that follow each other, and
+// anew once the vector may be another: after it is written, and in a loop.
 static void sums_of_parts(void **state) {
   static const struct {
     const char *body;
@@ -176,39 +183,51 @@ static void sums_of_parts(void **state) {
   for (u32 i = 0; i < COUNT(row); i++) {
     Fixture *f = *state;
     char source[512];
-    snprintf(source, sizeof source,
-             "kernel k {\n  in X : f32[M, 64]\n  out Y, Z : f32[M]\n  grid (x : cdiv(M, 64))\n"
-             "  role r : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64], l : f32[64] = 0 partial\n"
-             "    s[i,j] = X[x*64 + i, j]\n    l[i] = sum(j) s[i,j]\n    %s\n  }\n}\n",
-             row[i].body);
+    snprintf(
+        source, sizeof source,
+        "kernel k {\n  in X : f32[M, 64]\n  out Y, Z : f32[M]\n  grid (x : cdiv(M, 64))\n"
+        "  role r : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64], l : f32[64] = 0 partial\n"
+        "    s[i,j] = X[x*64 + i, j]\n    l[i] = sum(j) s[i,j]\n    %s\n  }\n}\n",
+        row[i].body);
     const char *t = emit(f, source);
     u32 n = count(t, "[2] = {sc_quad_sum(l[0]), sc_quad_sum(l[1])};");
     if (n != row[i].sums) fail_msg("%u sums, not %u, in\n%s", n, row[i].sums, t);
   }
 }
 
-// A statement that changes some columns of a tile, or adds some up, goes over those; if a number is not of whole groups
-// of eight, or the rest changes, too, over all.
+// A statement that changes some columns of a tile, or adds some up, goes over those; if a number is
+// not of whole groups of eight, or the rest changes, too, over all.
 static void some_columns(void **state) {
   static const struct {
     const char *body, *loop;
   } row[] = {
-      {"s[i,j] = where(j < 24, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 12; e++) s[e] = sc_exp2(s[e]);"},
-      {"s[i,j] = where(24 <= j, exp2(s[i,j]), s[i,j])", "for (int e = 12; e < 32; e++) s[e] = sc_exp2(s[e]);"},
-      {"s[i,j] = where(j >= 8 and j < 48, exp2(s[i,j]), s[i,j])", "for (int e = 4; e < 24; e++) s[e] = sc_exp2(s[e]);"},
-      {"l[i] = sum(j) where(16 <= j and j < 32, s[i,j], 0)", "for (int e = 8; e < 16; e++) sum_j[sc_row(e)] += s[e];"},
-      {"s[i,j] = where(j < 23, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
-      {"s[i,j] = where(j < 24, s[i,j], exp2(s[i,j]))", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
-      {"s[i,j] = where(j < 24, exp2(s[i,j]), 2 * s[i,j])", "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
-      {"s[i,j] = where(i < 24, exp2(s[i,j]), s[i,j])", "for (int e = 0; e < 32; e++) s[e] = row0 + 8 * sc_row(e) < 24 ?"},
-      {"l[i] = sum(j) where(j < 24, s[i,j], 1)", "for (int e = 0; e < 32; e++) sum_j[sc_row(e)] += sc_col(e) <"},
+      {"s[i,j] = where(j < 24, exp2(s[i,j]), s[i,j])",
+       "for (int e = 0; e < 12; e++) s[e] = sc_exp2(s[e]);"},
+      {"s[i,j] = where(24 <= j, exp2(s[i,j]), s[i,j])",
+       "for (int e = 12; e < 32; e++) s[e] = sc_exp2(s[e]);"},
+      {"s[i,j] = where(j >= 8 and j < 48, exp2(s[i,j]), s[i,j])",
+       "for (int e = 4; e < 24; e++) s[e] = sc_exp2(s[e]);"},
+      {"l[i] = sum(j) where(16 <= j and j < 32, s[i,j], 0)",
+       "for (int e = 8; e < 16; e++) sum_j[sc_row(e)] += s[e];"},
+      {"s[i,j] = where(j < 23, exp2(s[i,j]), s[i,j])",
+       "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
+      {"s[i,j] = where(j < 24, s[i,j], exp2(s[i,j]))",
+       "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
+      {"s[i,j] = where(j < 24, exp2(s[i,j]), 2 * s[i,j])",
+       "for (int e = 0; e < 32; e++) s[e] = sc_col(e) <"},
+      {"s[i,j] = where(i < 24, exp2(s[i,j]), s[i,j])",
+       "for (int e = 0; e < 32; e++) s[e] = row0 + 8 * sc_row(e) < 24 ?"},
+      {"l[i] = sum(j) where(j < 24, s[i,j], 1)",
+       "for (int e = 0; e < 32; e++) sum_j[sc_row(e)] += sc_col(e) <"},
       {"l[i] = max(j) where(j < 24, s[i,j], 0)", "for (int e = 0; e < 32; e++) max_j["},
   };
   for (u32 i = 0; i < COUNT(row); i++) {
     char source[512];
     snprintf(source, sizeof source,
-             "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64], Z : f32[M]\n  grid (x : cdiv(M, 64))\n"
-             "  role r : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64], l : f32[64] = 0\n    s[i,j] = X[x*64 + i, j]\n"
+             "kernel k {\n  in X : f32[M, 64]\n  out Y : f32[M, 64], Z : f32[M]\n  grid (x : "
+             "cdiv(M, 64))\n"
+             "  role r : 1 warpgroup, 128 regs {\n    reg s : f32[64, 64], l : f32[64] = 0\n    "
+             "s[i,j] = X[x*64 + i, j]\n"
              "    %s\n    Y[x*64 + i, j] = s[i,j]\n    Z[x*64 + i] = l[i]\n  }\n}\n",
              row[i].body);
     has(emit(*state, source), row[i].loop);
@@ -216,10 +235,14 @@ static void some_columns(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
-                                     TEST(pairs_along_columns),  TEST(bytes_from_pairs),
-                                     TEST(fragments),            TEST(added_to_rows),
-                                     TEST(blocked_workspaces),   TEST(sums_of_parts),
+  const struct CMUnitTest tests[] = {TEST(columns_past_the_end),
+                                     TEST(inside_by_their_form),
+                                     TEST(pairs_along_columns),
+                                     TEST(bytes_from_pairs),
+                                     TEST(fragments),
+                                     TEST(added_to_rows),
+                                     TEST(blocked_workspaces),
+                                     TEST(sums_of_parts),
                                      TEST(some_columns)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }

@@ -27,7 +27,9 @@ static int the_context;
 static int room_for_clusters = 1000;  // those that the GPU holds at once
 static void *current = &the_context;
 
-static inline int fake_text(int e, const char **text) { return *text = e ? "an error" : "no error", 0; }
+static inline int fake_text(int e, const char **text) {
+  return *text = e ? "an error" : "no error", 0;
+}
 static inline int fake_current(void **context) { return *context = current, 0; }
 static inline int fake_device(int *device) { return *device = 0, 0; }
 static inline int fake_attribute(int *v, int attribute, int device) {
@@ -96,10 +98,13 @@ static inline int fake_capturing(void *stream, int *status) {
   *status = note.capturing;
   return 0;
 }
-static inline int fake_stream_id(void *stream, unsigned long long *id) { return *id = (uintptr_t)stream, note.lost; }
+static inline int fake_stream_id(void *stream, unsigned long long *id) {
+  return *id = (uintptr_t)stream, note.lost;
+}
 static inline int fake_encode(void *map, int type, unsigned rank, void *address, const u64 *dims,
-                       const u64 *strides, const unsigned *box, const unsigned *element_strides,
-                       int interleave, int swizzle, int promotion, int fill) {
+                              const u64 *strides, const unsigned *box,
+                              const unsigned *element_strides, int interleave, int swizzle,
+                              int promotion, int fill) {
   (void)type, (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
   assert_int_equal((uintptr_t)map % 64, 0);
   assert_int_equal(rank, 5);
@@ -120,8 +125,9 @@ static inline int fake_replace(void *map, void *address) {
   memcpy(map, &address, sizeof address);
   return 0;
 }
-static inline int fake_launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                       unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+static inline int fake_launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                              unsigned by, unsigned bz, unsigned shared, void *stream,
+                              void **params, void **extra) {
   (void)stream;
   assert_true(f == &note && gy == 1 && gz == 1 && by == 1 && bz == 1 && !extra && !note.zeroing);
   note.launches++;
@@ -180,7 +186,8 @@ static inline void begin(Fixture *f, const char *source, const char *unit, bool 
   assert_true(sc_emit_all(&f->sc, k, &(CudaOptions){debug_waits}, &f->l));
   assert_null(sc_load(&f->l, &fake));
   const SclStep *s = &f->l.tabled.table.step[0];
-  note.arg_bytes = f->l.tabled.table.slot[s->slot.to - 1].offset + 4;  // the number of tiles is last
+  // the number of tiles is last
+  note.arg_bytes = f->l.tabled.table.slot[s->slot.to - 1].offset + 4;
   note.maps = s->map.to - s->map.from;
   assert_true(note.arg_bytes <= sizeof note.args);
 }

@@ -226,9 +226,11 @@ static void guards(void **state) {
       "  out O : f32[M, 64]\n  grid (x : M)\n"
       "  ring c : f32[64 / n, 64] * n if staged\n  turn t : main, store\n"
       "  turn no : main, store if n > 5\n"
-      "  role main : 1 warpgroup {\n    acquire t;  release t;  acquire no;  release no\n    reg s : f32[64, 64] = 0\n"
+      "  role main : 1 warpgroup {\n    acquire t;  release t;  acquire no;  release no\n    reg s "
+      ": f32[64, 64] = 0\n"
       "    if staged { acquire c;  c[i,j] = 1;  commit c } else { O[x*64 + i, j] = s[i,j] }\n  }\n"
-      "  role store : n warps, 40 regs if staged {\n    acquire t;  release t;  acquire no;  release no\n"
+      "  role store : n warps, 40 regs if staged {\n    acquire t;  release t;  acquire no;  "
+      "release no\n"
       "    wait c;  O[x, j] = c[0, j];  release c\n  }\n}\n";
   Run r;
   lower(&r, text, NULL);
@@ -332,11 +334,13 @@ static void sequences(void **state) {
   assert_ptr_not_equal(r.k->launch.at[0].kernel, r.k->launch.at[1].kernel);
   sc_free(&r.sc);
   // What is given makes an input.
-  snprintf(text, sizeof text,
-           "%skernel third {\n  in A : f32[M], s : f32 = 2\n  out P : f32[M]\n  grid (x : cdiv(M, 64))\n"
-           "  role r : 1 warpgroup { reg v : f32[64]\n v[i] = A[x*64 + i] * s\n P[x*64 + i] = v[i] }\n}\n"
-           "sequence s {\n  given first\n  second\n  third\n}\n",
-           sequence);
+  snprintf(
+      text, sizeof text,
+      "%skernel third {\n  in A : f32[M], s : f32 = 2\n  out P : f32[M]\n  grid (x : cdiv(M, 64))\n"
+      "  role r : 1 warpgroup { reg v : f32[64]\n v[i] = A[x*64 + i] * s\n P[x*64 + i] = v[i] "
+      "}\n}\n"
+      "sequence s {\n  given first\n  second\n  third\n}\n",
+      sequence);
   lower(&r, text, NULL);
   has(&r, "in W : f16[M]");
   has(&r, "given kernel first {");

@@ -78,7 +78,8 @@ static void votes(void **state) {
   float *at = tile(f, r, EL_F32, 64, 0);
   Env env;
   env_init(sc, &env, k, &f->b);
-  Strip *parts = sc_strip(sc_strip_maker(sc, k), &k->map.at[each]), *sum = sc_strip(sc_strip_maker(sc, k), &k->map.at[whole]);
+  Strip *parts = sc_strip(sc_strip_maker(sc, k), &k->map.at[each]),
+        *sum = sc_strip(sc_strip_maker(sc, k), &k->map.at[whole]);
   char *scratch = aligned_alloc(64, 1 << 16);
   assert_false(sc_strip_any(parts, &env, f->op, 0, 64, scratch));
   at[64 + 20] = 6;
