@@ -40,6 +40,7 @@ enum {
   OPT_TIME,
   OPT_SAMPLE,
   OPT_TO,
+  OPT_NAME,
   OPT_LENIENT,
   OPT_NO_CACHE,
   OPT_DEBUG_WAITS,
@@ -95,6 +96,8 @@ static const struct Option {
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
     {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
     {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
+    {"name", OPT_NAME, "NAME", BUILD,
+     "what all names in a C header begin with (default: the kernel's name)"},
     {"lenient", OPT_LENIENT, NULL, BUILD | RUN | TEST | BENCH,
      "spills, serialized products and the like are warnings"},
     {"no-cache", OPT_NO_CACHE, NULL, BUILD | RUN | TEST | BENCH,
@@ -206,6 +209,7 @@ static const char **text_of(Args *a, int val) {
     case OPT_EMIT: return &a->emit;
     case 'o': return &a->output;
     case OPT_TO: return &a->to;
+    case OPT_NAME: return &a->name;
     default: return NULL;
   }
 }

@@ -16,7 +16,14 @@ schedc_build_options build_options(const Args *args) {
   options.lenient = args->lenient;
   options.no_cache = args->no_cache;
   options.debug_waits = args->debug_waits;
+  options.name = args->name;
   return options;
+}
+
+// A C identifier?
+static bool good_name(const char *name) {
+  static const char used[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  return *name && !name[strspn(name, used)] && !strspn(name, "0123456789");
 }
 
 // What --to says, else the ending of the output's name.
@@ -76,7 +83,7 @@ static int build(Session *s, const schedc_kernel *kernel, schedc_artifact artifa
   Buffer out = {0}, path = {0};
   schedc_build_options options = build_options(args);
   schedc_build_info info = SCHEDC_BUILD_INFO_INIT;
-  buffer_puts(&path, args->output ? args->output : name);
+  buffer_puts(&path, args->output ? args->output : args->name ? args->name : name);
   if (!args->output) buffer_printf(&path, ".%s", ending[artifact]);
   int code = session_status(
       s, schedc_build(s->context, kernel, artifact, &options, buffer_write, &out, &info));
@@ -100,6 +107,10 @@ int command_build(const Args *args) {
   if (artifact == SCHEDC_C_HEADER && args->debug_waits)
     return cli_usage(args, "a header cannot tell of a wait that was given up: use --debug-waits with "
                            "'schedc run' or 'schedc test'");
+  if (args->name && artifact != SCHEDC_C_HEADER)
+    return cli_usage(args, "--name is for the names in a C header");
+  if (args->name && !good_name(args->name))
+    return cli_usage(args, "'%s' is not a name in C: a header cannot define it", args->name);
   if (args->format == FORMAT_JSON && args->output && strcmp(args->output, "-") == 0) {
     return cli_usage(args, "--format json and -o - both want the standard output");
   }

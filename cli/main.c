@@ -81,7 +81,8 @@ static const Command commands[] = {
      "and launch it; it needs the driver's cuda.h alone. Of a sequence, each kernel is an extern "
      "\"C\"\n"
      "function of its own, and the header's launch runs all of them, in a workspace of the "
-     "caller's.\n",
+     "caller's.\n"
+     "Headers of one kernel with other parameters go together if --name differs.\n",
      1, 2, command_build},
     {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
     {"info", "FILE [KERNEL]",

@@ -423,9 +423,12 @@ typedef struct schedc_build_options {
   int debug_waits; /* bound each wait for another role: what takes more than two seconds is given up
                       and told of (SCHEDC_EFAULT, G.wait), instead of hanging. The kernel is
                       slower, and built as if lenient. SCHEDC_EARG for SCHEDC_C_HEADER. */
+  const char *name; /* of a C header: an identifier with which all that it defines begins, so that
+                       headers of one kernel with different parameters may be included together;
+                       NULL: the kernel's name. SCHEDC_EARG for all but SCHEDC_C_HEADER. */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
-  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_build_info {
   size_t size;

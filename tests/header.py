@@ -173,6 +173,57 @@ def check(args, folder, path, kernel, golden):
     return ""
 
 
+ALONE = """#include "{name}.h"
+#include <stdio.h>
+int {name}(void) {{
+  {name}_kernel k;
+  {name}_args a;
+  CUresult e;
+  memset(&a, 0, sizeof a);
+  {code}
+  e = {name}_load(&k);
+  if (!e) e = {name}_launch(&k, &a, NULL);
+  {name}_unload(&k);
+  return e;
+}}
+"""
+
+
+def check_together(args, folder):
+    """Two headers of one kernel with different parameters, by --name: in one file they ask for what each asks for alone. By
+    one name they are refused. None: no NVRTC; else what is wrong."""
+    path, variants, texts = os.path.join(ROOT, "schedules", "copy.sched"), {"small": "BM=64", "large": "BM=128"}, []
+    done = run(args.expect, path, "copy", "X=10000000:200,320:320,1", "Y=20000000:200,320:320,1")
+    known = "-DFUNCTIONS=" + '{{"{}", {}, {}}}'.format(*done.stdout.split("\n", 1)[0].split())
+    include, driver = ["-I", os.path.join(HERE, "header"), "-I", folder], os.path.join(HERE, "header", "driver.c")
+    for name, param in variants.items():
+        done = run(args.schedc, "build", path, "-p", param, "--name", name, "-o", os.path.join(folder, name + ".h"))
+        if done.returncode:
+            return None if done.returncode == MISSING else done.stdout
+        tensors, dims, scalars = interface(open(os.path.join(folder, name + ".h"), encoding="utf-8").read())
+        _, code = arguments(tensors, {"M": 200, "N": 320}, scalars, 0)
+        texts.append(ALONE.format(name=name, code=" ".join(code)))
+
+    def asked(text, calls, *options):
+        with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
+            f.write(text + f"int main(void) {{ return {calls}; }}\n")
+        built = run("gcc", *options, *WARNINGS, *include, known, os.path.join(folder, "main.c"), driver, "-o",
+                    os.path.join(folder, "main"))
+        return built.stdout + run(os.path.join(folder, "main")).stdout if not built.returncode else built.stdout
+    small, large = asked(texts[0], "small()", "-std=c99"), asked(texts[1], "large()", "-std=c99")
+    if small == large or not small.count("launch copy") == large.count("launch copy") == 1:
+        return f"alone:\n{small}{large}"
+    if asked("".join(texts), "small() || large()", "-std=c99") != small + large:
+        return "together: " + asked("".join(texts), "small() || large()", "-std=c99")
+    for language, standard in LANGUAGES:
+        done = run("gcc", "-x", language, standard, *WARNINGS, *include, "-fsyntax-only", os.path.join(folder, "main.c"))
+        if done.returncode:
+            return done.stdout
+    run(args.schedc, "build", path, "-p", "BM=128", "--name", "small", "-o", os.path.join(folder, "other.h"))
+    wrong = asked('#include "small.h"\n#include "other.h"\n', "0", "-std=c99")
+    return "" if "another kernel is called small: build one with --name" in wrong else f"of one name: {wrong}"
+
+
 def main():
     files = sorted(glob.glob(os.path.join(ROOT, "schedules", "*.sched"))) + [
         os.path.join(ROOT, "tests", *name) for name in (("corpus", "bwd_ordered.sched"), ("corpus", "dealt.sched"), ("header", "twice.sched"))]
@@ -191,6 +242,10 @@ def main():
         if done.returncode != USAGE or "--debug-waits" not in done.stdout:
             failed += 1
             print(f"FAIL --debug-waits: exit code {done.returncode}: {done.stdout}")
+        wrong = check_together(args, folder)
+        passed, failed, skipped = passed + (wrong == ""), failed + bool(wrong), skipped + (wrong is None)
+        if wrong:
+            print(f"FAIL two headers: {wrong}")
         for path in args.files:
             for kernel in re.findall(r"^(?:kernel|sequence)\s+(\w+)", open(path, encoding="utf-8").read(), re.M):
                 wrong = check(args, folder, path, kernel, golden)

@@ -47,7 +47,8 @@ BuildOptions sc_building(const schedc_build_options *options) {
 static schedc_status write_code(Sc *sc, const BuildJob *j, const CudaText *text, Built *built) {
   if (j->artifact == SCHEDC_C_HEADER) {
     Str out = {.sc = sc};
-    bool ok = sc_header(&out, j->kernel->k, text, &built->code);
+    const char *name = j->options.name ? j->options.name : text->name;
+    bool ok = sc_header(&out, j->kernel->k, text, name, &built->code);
     return ok ? sc_write(j->writer, j->user, &out) : SCHEDC_EINPUT;
   }
   size_t n = built->code.n;
@@ -71,6 +72,11 @@ static schedc_status build(Sc *sc, void *job) {
   return built ? write_code(sc, j, c.cuda, &a.built) : a.status;
 }
 
+static bool is_identifier(const char *name) {
+  static const char used[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  return *name && !name[strspn(name, used)] && !strspn(name, "0123456789");
+}
+
 schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                            schedc_artifact artifact, const schedc_build_options *options,
                            schedc_writer writer, void *user, schedc_build_info *info) {
@@ -84,6 +90,8 @@ schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
   if (!TAKE_OPTIONS(&job.options, options)) return SCHEDC_EARG;
   // Its launching functions have nobody to tell of what was given up.
   if (artifact == SCHEDC_C_HEADER && job.options.debug_waits) return SCHEDC_EARG;
+  const char *name = job.options.name;
+  if (name && (artifact != SCHEDC_C_HEADER || !is_identifier(name))) return SCHEDC_EARG;
   Sc sc;
   sc_init(&sc, &context->alloc);
   schedc_status status = sc_enter(context, &sc, kernel->k->text, build, &job);

@@ -74,6 +74,7 @@ Span sc_at_line(const Kernel *k, u32 line);
 u32 sc_entry_registers(const Kernel *k);
 
 // cache.c: what was built, on disk.
+u64 sc_hash(const void *at, size_t n);
 typedef struct Blob {
   const void *at;
   size_t n;

@@ -31,6 +31,8 @@ typedef struct Head {
 
 static const char magic[16] = "schedc cubin 1\n";
 
+u64 sc_hash(const void *at, size_t n) { return XXH3_64bits(at, n); }
+
 // ---- the image of an entry
 
 bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *code) {

@@ -69,7 +69,8 @@ static inline const CudaText *sc_step_text(const CudaText *text, u32 i) {
 
 // header.c: a C header with the machine code and functions that load and launch it: a kernel, or a whole sequence.
 // False after reports.
-bool sc_header(Str *out, const Kernel *k, const CudaText *text, const Binary *cubin);
+bool sc_header(Str *out, const Kernel *k, const CudaText *text, const char *name,
+               const Binary *cubin);
 
 // load.c: a kernel or sequence, built, and loaded on a CUDA context.
 

@@ -16,7 +16,6 @@ typedef struct Header {
   Str *out;
   const char *name;  // what all names here begin with
   const Kernel *k;
-  const CudaText *text;
   Tabled tabled;
 } Header;
 
@@ -287,10 +286,19 @@ static void launching(Header *h) {
   put(h, "  return scl_launch(&job);\n}\n");
 }
 
-// Once in a program, however many headers it includes.
+// What follows, to an #endif, stands once in a program; what stands there already must be the same.
+static void once(Header *h, const char *what, u64 version, const char *wrong) {
+  unsigned long long v = version;
+  put(h, "#if defined SCHEDC_%s && SCHEDC_%s != 0x%llxu\n#error \"%s\"\n#endif\n", what, what, v,
+      wrong);
+  put(h, "#ifndef SCHEDC_%s\n#define SCHEDC_%s 0x%llxu\n\n", what, what, v);
+}
+
 static void put_launcher(Header *h) {
+  once(h, "LAUNCHER", sc_hash(launcher, sizeof launcher),
+       "a header is of another version of schedc: build all with one");
   put(h,
-      "#ifndef SCHEDC_LAUNCHER\n#define SCHEDC_LAUNCHER\n#define SCL_API static inline\n"
+      "#define SCL_API static inline\n"
       "#define SCL_CU(kernel, call) ((void)(kernel), call)\n\ntypedef enum SclOp {\n");
   for (u32 i = 0; i < SCL_OPS; i++) put(h, "  SCL_%s,\n", sc_launch_op[i]);
   put(h, "  SCL_OPS\n} SclOp;\n\n");
@@ -298,16 +306,17 @@ static void put_launcher(Header *h) {
   put(h, "\n#endif\n\n");
 }
 
-bool sc_header(Str *out, const Kernel *k, const CudaText *text, const Binary *cubin) {
-  Header h = {.sc = out->sc, .out = out, .name = text->name, .k = k, .text = text};
+bool sc_header(Str *out, const Kernel *k, const CudaText *text, const char *name,
+               const Binary *cubin) {
+  Header h = {.sc = out->sc, .out = out, .name = name, .k = k};
   sc_table(h.sc, k, text, &h.tabled);
   if (!can_be_said(&h)) return false;
   comment(&h);
+  once(&h, sc_printf(h.sc, "%s_H", name), sc_hash(text->text.at, text->text.n),
+       sc_printf(h.sc, "another kernel is called %s: build one with --name", name));
   put(&h,
-      "#ifndef SCHEDC_%s_H\n#define SCHEDC_%s_H\n\n#include <cuda.h>\n#include "
-      "<stddef.h>\n#include <stdint.h>\n"
-      "#include <string.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-      h.name, h.name);
+      "#include <cuda.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
   args_type(&h);
   put_launcher(&h);
   table(&h);

@@ -435,6 +435,14 @@ static void loading_says_what_is_missing(void **state) {
       SCHEDC_EARG);
   assert_int_equal(schedc_build(context, kernel, SCHEDC_CUDA_C, &build, write_nothing, NULL, NULL),
                    SCHEDC_OK);
+  build.debug_waits = 0;
+  build.name = "good";
+  assert_int_equal(schedc_build(context, kernel, SCHEDC_CUDA_C, &build, write_nothing, NULL, NULL),
+                   SCHEDC_EARG);
+  build.name = "not good";
+  assert_int_equal(
+      schedc_build(context, kernel, SCHEDC_C_HEADER, &build, write_nothing, NULL, NULL),
+      SCHEDC_EARG);
   if (schedc_gpu_available(context, why, sizeof why)) assert_true(strlen(why) == sizeof why - 1);
   schedc_unload(NULL);
   schedc_kernel_free(kernel);
