@@ -49,6 +49,7 @@ static void show_text(const char *name, const char *path, schedc_artifact artifa
   }
   if (artifact != SCHEDC_CUDA_C)
     printf("; %s %.3f s", b->cached ? "from the cache in" : "built in", b->seconds);
+  if (b->cached == 2) printf(" (no NVRTC is here: %s made it)", b->nvrtc);
   printf("\n");
 }
 
@@ -70,6 +71,7 @@ static void show_json(const Session *s, const char *name, const char *path,
   json_key(&j, "spill_load_bytes"), json_uint(&j, b->spill_load_bytes);
   json_key(&j, "code_bytes"), json_uint(&j, b->code_bytes);
   json_key(&j, "cached"), json_bool(&j, b->cached);
+  json_key(&j, "nvrtc"), json_text(&j, b->nvrtc);
   json_key(&j, "seconds"), json_real(&j, b->seconds);
   json_key(&j, "diagnostics");
   json_raw(&j, "[");

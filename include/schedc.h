@@ -399,10 +399,11 @@ SCHEDC_API int schedc_is_persistent(const schedc_kernel *kernel);
 /* ---- building for a GPU -------------------------------------------------------------------- */
 
 /* What a kernel or sequence can be built to: CUDA C (one file, nothing included), PTX for
- * compute_90a, machine code for sm_90a, or a C header with the machine code and functions that load
- * and launch it and need the driver's cuda.h alone. Of a sequence, the first three have each kernel
- * as an extern "C" function of its own name; the header's launch runs all of them, in order, with
- * one workspace of the caller's. */
+ * compute_90a, machine code for sm_90a (a cubin; a few bytes behind it say which kernel's it is,
+ * for schedc_load), or a C header with the machine code and functions that load and launch it and
+ * need the driver's cuda.h alone. Of a sequence, the first three have each kernel as an extern "C"
+ * function of its own name; the header's launch runs all of them, in order, with one workspace of
+ * the caller's. */
 typedef enum schedc_artifact {
   SCHEDC_CUDA_C,
   SCHEDC_PTX,
@@ -439,16 +440,21 @@ typedef struct schedc_build_info {
   unsigned static_shared_bytes; /* should be 0 */
   unsigned stack_bytes, spill_store_bytes, spill_load_bytes;
   size_t code_bytes; /* of PTX or machine code; 0 for CUDA C */
-  int cached;        /* nonzero: NVRTC was not needed */
+  int cached;        /* 0: NVRTC made it now; 1: it did before; 2: there is no NVRTC here, and the
+                        one that `nvrtc` names made it */
   double seconds;    /* in NVRTC or the cache */
   unsigned cluster;  /* CTAs of a cluster; 1: there are none */
+  char nvrtc[256];   /* the NVRTC that made it: its path, size and time of change, cut off there */
 } schedc_build_info;
-#define SCHEDC_BUILD_INFO_INIT \
-  { sizeof(schedc_build_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define SCHEDC_BUILD_INFO_INIT                                              \
+  {                                                                         \
+    sizeof(schedc_build_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
+  }
 
-/* Builds a kernel or sequence and writes the artifact. All but CUDA C need NVRTC: SCHEDC_EUNAVAIL
- * where there is none. Nothing is written on errors. info: NULL, or gets the figures, on errors too
- * as far as they are known; of a sequence, the largest of its kernels', but code_bytes of all. */
+/* Builds a kernel or sequence and writes the artifact. All but CUDA C, and what is in the cache,
+ * need NVRTC: SCHEDC_EUNAVAIL where there is none. Nothing is written on errors. info: NULL, or
+ * gets the figures, on errors too as far as they are known; of a sequence, the largest of its
+ * kernels', but code_bytes of all. */
 SCHEDC_API schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                                       schedc_artifact artifact, const schedc_build_options *options,
                                       schedc_writer writer, void *user, schedc_build_info *info);
@@ -548,14 +554,21 @@ SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc
 typedef struct schedc_load_options {
   size_t size;
   const schedc_build_options *build; /* NULL: the defaults; debug_waits: see schedc_check_waits */
+  const void *cubin;  /* NULL, or the kernel's machine code, as schedc_build writes SCHEDC_CUBIN:
+                         then nothing is built, and NVRTC and the cache are not asked for. It is
+                         read during the call alone. */
+  size_t cubin_bytes; /* of it */
 } schedc_load_options;
 #define SCHEDC_LOAD_OPTIONS_INIT \
-  { sizeof(schedc_load_options), 0 }
+  { sizeof(schedc_load_options), 0, 0, 0 }
 
-/* A kernel or sequence, built and loaded on the CUDA context that is current, which is left current
- * and must be current when it is launched. The kernel must outlive it. Allocates on the GPU (about
- * 16 KB), and waits for the default stream: not to be called while a stream is being captured.
- * SCHEDC_EUNAVAIL: no driver, no NVRTC, no context, no Hopper GPU; a diagnostic says which. */
+/* A kernel or sequence, built, or with the machine code that is given, and loaded on the CUDA
+ * context that is current, which is left current and must be current when it is launched. The
+ * kernel must outlive it. Allocates on the GPU (about 16 KB), and waits for the default stream: not
+ * to be called while a stream is being captured. SCHEDC_EUNAVAIL: no driver, no NVRTC, no context,
+ * no Hopper GPU; a diagnostic says which. SCHEDC_EINPUT (G.cubin): the machine code is not whole,
+ * or that of another kernel: it must have been built from the same text of the same name, with the
+ * same parameters and debug_waits, by the same schedc. */
 typedef struct schedc_loaded schedc_loaded;
 SCHEDC_API schedc_status schedc_load(schedc_loaded **out, schedc_context *context,
                                      const schedc_kernel *kernel,

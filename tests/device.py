@@ -28,7 +28,7 @@ from checks import Wrong, expect, expect_failure  # noqa: E402
 from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Launcher, Tensors, pointer, size  # noqa: E402
 from hang import make_editor  # noqa: E402
 from libschedc import Failed  # noqa: E402
-from setting import ATTENTION, COPY, GEMM, SHORT, Renewing, Setting, run_as  # noqa: E402
+from setting import ATTENTION, COPY, GEMM, SHORT, SOURCE, Renewing, Setting, run_as  # noqa: E402
 
 HEADERS = {  # those of shims.py, with dimensions for which the model needs a moment
     "fa3_stale": ATTENTION, "gemm_pingpong": GEMM, "a sequence": None, "a sequence that launches a kernel twice": None,
@@ -235,6 +235,43 @@ def header(s, name, dims):
             expect(tensors.bits() == want, f"launch {turn + 1}: other bits than of schedc_launch")
 
 
+# ---- machine code of the caller's
+
+class LoadOptions(ctypes.Structure):
+    """schedc_load_options"""
+    _fields_ = [("size", ctypes.c_size_t), ("build", ctypes.c_void_p), ("cubin", ctypes.c_char_p), ("cubin_bytes", ctypes.c_size_t)]
+
+
+def given_code(s, name, unit, dims, other):
+    """What `schedc build` wrote is loaded without NVRTC, and launched; that of another kernel, or half of it, is not."""
+    run_as()
+    path = os.path.join(s.folder, "given.cubin")
+
+    def built(name, *params):
+        shims.succeed(s.schedc, "build", name if "/" in name else SOURCE.format(name), *params, "-o", path)
+        with open(path, "rb") as file:
+            return file.read()
+    code, kernel = built(name), s.parsed(name, unit)
+
+    def load(code):
+        options = LoadOptions(ctypes.sizeof(LoadOptions), None, code, len(code))
+        s.library.check(s.library.so.schedc_load(ctypes.byref(kernel.loaded), s.library.context, kernel.handle,
+                                                 ctypes.byref(options)))
+    wrong = [(code[:-7], "cut off"), (built(*other), "of another kernel")]
+    os.environ["SCHEDC_NVRTC"] = "/nonexistent"
+    try:
+        for given, words in wrong:
+            expect_failure(lambda: load(given), "error[G.cubin]", words)
+        load(code)
+    finally:
+        os.environ["SCHEDC_NVRTC"] = s.model
+    tensors = s.tensors(kernel, dims)
+    Launcher(tensors)()
+    s.context.synchronize()
+    tensors.check()
+    kernel.close()
+
+
 # ---- kernels that are wrong: each in a context of its own, and then a good one in the next
 
 RACE = r"s/^ *sc_mbar_wait\(smem \+ tile_full.*\);/;/"  # a copy out does not wait for what was copied in
@@ -361,6 +398,8 @@ def run_all(checks, s):
     checks.run("what may not be captured", forbidden_while_captured, s)
     for name, dims in HEADERS.items():
         checks.run(f"C header: {name}", header, s, name, dims)
+    checks.run("machine code of a kernel", given_code, s, "gemm", None, GEMM, ("gemm", "-p", "BM=128"))
+    checks.run("machine code of a sequence", given_code, s, "tests/gpu/sequence.sched", None, {"M": 100, "N": 72}, ("copy",))
     misuse.run(checks, s)
     s.close()
     checks.run("a launch that races", wrong_launch, s, RACE, "T2", ["shared memory"])

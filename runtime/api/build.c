@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/gpu.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct BuildJob {
@@ -22,7 +23,8 @@ static void take_figures(schedc_build_info *info, const Built *b) {
   info->spill_store_bytes = b->log.spill_stores;
   info->spill_load_bytes = b->log.spill_loads;
   info->code_bytes = b->code.n;
-  info->cached = b->cached;
+  info->cached = !b->cached ? 0 : b->no_nvrtc ? 2 : 1;
+  if (b->maker) snprintf(info->nvrtc, sizeof info->nvrtc, "%s", b->maker);
   info->seconds = b->seconds;
 }
 
@@ -51,8 +53,9 @@ static schedc_status write_code(Sc *sc, const BuildJob *j, const CudaText *text,
     bool ok = sc_header(&out, j->kernel->k, text, name, &built->code);
     return ok ? sc_write(j->writer, j->user, &out) : SCHEDC_EINPUT;
   }
-  size_t n = built->code.n;
-  return n && j->writer(j->user, built->code.at, n) ? SCHEDC_EIO : SCHEDC_OK;
+  Blob code = {built->code.at, built->code.n};
+  if (j->artifact == SCHEDC_CUBIN) code = sc_seal(sc, text, code);
+  return code.n && j->writer(j->user, code.at, code.n) ? SCHEDC_EIO : SCHEDC_OK;
 }
 
 static schedc_status build(Sc *sc, void *job) {

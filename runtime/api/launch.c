@@ -23,12 +23,19 @@ typedef struct LoadJob {
   schedc_loaded *l;
   const Kernel *k;
   BuildOptions building;
+  Blob cubin;  // the caller's; empty: it is to be built
 } LoadJob;
+
+static schedc_status make(Sc *sc, LoadJob *j) {
+  if (!j->cubin.n) return sc_build_all(sc, j->k, &j->building, &j->l->loaded);
+  bool good = sc_take_code(sc, j->k, &j->building.emission, j->cubin, &j->l->loaded);
+  return good ? SCHEDC_OK : SCHEDC_EINPUT;
+}
 
 static schedc_status load(Sc *sc, void *arg) {
   LoadJob *j = arg;
   const char *wrong = sc_driver_open(sc, &j->l->driver);
-  schedc_status status = wrong ? SCHEDC_OK : sc_build_all(sc, j->k, &j->building, &j->l->loaded);
+  schedc_status status = wrong && !j->cubin.n ? SCHEDC_OK : make(sc, j);
   if (status) return status;
   if (!wrong) wrong = sc_load(&j->l->loaded, &j->l->driver);
   if (!wrong) return SCHEDC_OK;
@@ -44,6 +51,7 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   *out = NULL;
   if (!context || !kernel) return SCHEDC_EARG;
   if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
+  if (!known.cubin != !known.cubin_bytes) return SCHEDC_EARG;
   schedc_loaded *l = context->alloc.alloc(context->alloc.user, sizeof *l);
   if (!l) return SCHEDC_ENOMEM;
   memset(l, 0, sizeof *l);
@@ -51,7 +59,7 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   l->text = kernel->k->text;
   sc_init(&l->sc, &context->alloc);
   pthread_mutex_init(&l->lock, NULL);
-  LoadJob job = {l, kernel->k, sc_building(&build)};
+  LoadJob job = {l, kernel->k, sc_building(&build), {known.cubin, known.cubin_bytes}};
   schedc_status status = sc_enter(context, &l->sc, l->text, load, &job);
   if (!status && build.log && build.log(build.log_user, l->loaded.log, strlen(l->loaded.log)))
     status = SCHEDC_EIO;

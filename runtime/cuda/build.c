@@ -1,6 +1,7 @@
 // build.c - a kernel's text to machine code, once: what was built before comes from the cache,
 // without NVRTC being opened. What ptxas said then is stored with it, so that a kernel that spills
-// is told of every time.
+// is told of every time. Another NVRTC than the one that made it makes it again; where there is
+// none, what any made is good, and it is said which.
 #include "runtime/cuda/build.h"
 
 #include <string.h>
@@ -12,20 +13,57 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum { KEY_PARTS = 4 };
-
 static Blob text_blob(const char *text) { return (Blob){text, strlen(text)}; }
 
-// Everything that the code depends on.
-static void make_key(Sc *sc, const char *text, Target target, const NvrtcFile *file,
-                     Blob key[KEY_PARTS]) {
+// Everything that the code depends on, and which NVRTC makes it: the part that is not known where
+// there is none.
+enum { MAKER = 3, KEY_PARTS = 4 };
+static void make_key(Sc *sc, const char *text, Target target, Blob key[KEY_PARTS]) {
   Str options = {.sc = sc};
   for (const char *const *o = sc_nvrtc_options[target]; *o; o++) str_printf(&options, "%s\n", *o);
   key[0] = text_blob(text);
-  key[1] = text_blob(file->identity);
-  key[2] = text_blob(options.at);  // the architecture is one of them
-  key[3] = text_blob(schedc_version());
+  key[1] = text_blob(options.at);  // the architecture is one of them
+  key[2] = text_blob(schedc_version());
+  key[MAKER] = text_blob("");
 }
+
+// ---- the cache, and who made what last: an entry of its own, for those that have no NVRTC
+
+static Blob last_maker(Sc *sc, const Blob key[KEY_PARTS]) {
+  Str name = {.sc = sc};
+  str_puts(&name, "made last by");
+  for (u32 i = 0; i < MAKER; i++)
+    str_printf(&name, " %016llx", (unsigned long long)sc_hash(key[i].at, key[i].n));
+  return text_blob(name.at);
+}
+
+static bool load(Sc *sc, const char *folder, Blob key[KEY_PARTS], Built *out) {
+  Binary last;
+  Blob name = last_maker(sc, key);
+  if (!out->maker && sc_cache_load(sc, folder, &name, 1, &last))
+    out->maker = sc_printf(sc, "%.*s", (int)last.n, (const char *)last.at);
+  if (!out->maker) return false;
+  key[MAKER] = text_blob(out->maker);
+  return sc_cache_load(sc, folder, key, KEY_PARTS, &out->code);
+}
+
+// By ELF's number of the machine: what stands in for NVRTC makes code for others, which nobody
+// shall get who has no NVRTC. PTX is for no other.
+static bool is_for_gpu(const Binary *code) {
+  enum { E_MACHINE = 18, EM_CUDA = 190 };
+  const unsigned char *at = code->at;
+  return code->n > E_MACHINE && (memcmp(at, "\177ELF", 4) != 0 || at[E_MACHINE] == EM_CUDA);
+}
+
+static void store(Sc *sc, const char *folder, u64 limit, Blob key[KEY_PARTS], const Built *b) {
+  Blob name = last_maker(sc, key);
+  key[MAKER] = text_blob(b->maker);
+  sc_cache_store(sc, folder, limit, key, KEY_PARTS, &b->code);
+  if (is_for_gpu(&b->code))
+    sc_cache_store(sc, folder, limit, &name, 1, &(Binary){b->maker, strlen(b->maker), "", false});
+}
+
+// ---- building
 
 static schedc_status unavailable(Sc *sc, const Kernel *k, const char *wrong) {
   sc_report(sc, D_G_NVRTC, k->span, "%s", wrong);
@@ -54,34 +92,37 @@ static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Targe
   return SCHEDC_EINPUT;
 }
 
+// From the cache, if it is there; where there is no NVRTC, whichever made it.
+static bool find(Sc *sc, const char *folder, Blob key[KEY_PARTS], const NvrtcFile *file,
+                 Built *out) {
+  out->maker = file->identity;
+  out->cached = folder && load(sc, folder, key, out);
+  if (out->cached) sc_read_log(sc, out->code.log, &out->log);
+  return out->cached;
+}
+
 schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target target,
                        const BuildOptions *options, Built *out) {
   *out = (Built){.code.log = ""};
   double start = now();
-  const char *text = sc_cuda_lined(sc, cuda), *folder = NULL, *wrong;
-  NvrtcFile file;
-  Nvrtc nvrtc;
+  const char *text = sc_cuda_lined(sc, cuda), *folder = NULL;
+  NvrtcFile file = {0};
+  Nvrtc nvrtc = {0};
   Blob key[KEY_PARTS];
-  bool opened = false;
-  if ((wrong = sc_nvrtc_find(sc, &file))) return unavailable(sc, k, wrong);
+  make_key(sc, text, target, key);
+  const char *wrong = sc_nvrtc_find(sc, &file);
   if (!options->no_cache) folder = sc_cache_folder(sc, options->cache);
-  if (folder && !file.identity) {  // the loader alone knows which file it is
-    if ((wrong = sc_nvrtc_open(sc, &file, &nvrtc))) return unavailable(sc, k, wrong);
-    opened = true;
-  }
-  if (!file.identity) folder = NULL;
-  if (folder) {
-    make_key(sc, text, target, &file, key);
-    out->cached = sc_cache_load(sc, folder, key, KEY_PARTS, &out->code);
-  }
-  if (out->cached) {
-    sc_read_log(sc, out->code.log, &out->log);
-  } else {
-    if (!opened && (wrong = sc_nvrtc_open(sc, &file, &nvrtc))) return unavailable(sc, k, wrong);
+  if (!wrong && folder && !file.identity)  // the loader alone knows which file it is
+    wrong = sc_nvrtc_open(sc, &file, &nvrtc);
+  if (!wrong && !file.identity) folder = NULL;
+  out->no_nvrtc = wrong != NULL;
+  if (!find(sc, folder, key, &file, out)) {
+    if (!wrong && !nvrtc.library) wrong = sc_nvrtc_open(sc, &file, &nvrtc);
+    if (wrong) return unavailable(sc, k, wrong);
+    out->maker = file.identity;
     schedc_status status = build_anew(sc, k, text, target, &nvrtc, out);
     if (status) return status;
-    if (folder)
-      sc_cache_store(sc, folder, sc_cache_limit(options->cache_bytes), key, KEY_PARTS, &out->code);
+    if (folder) store(sc, folder, sc_cache_limit(options->cache_bytes), key, out);
   }
   out->seconds = now() - start;
   // (debug_waits looks for hangs, and what it builds may well be slow.)

@@ -94,6 +94,10 @@ void sc_cache_store(Sc *sc, const char *folder, u64 limit, const Blob *key, u32 
 // An entry's image, from memory. The result points into it.
 bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *code);
 
+// seal.c: machine code for the caller, and back. It is NULL, or why the code is not the text's.
+Blob sc_seal(Sc *sc, const CudaText *text, Blob code);
+const char *sc_unseal(Sc *sc, const CudaText *text, Blob sealed, const void **code);
+
 // build.c: a kernel's machine code, from the cache or NVRTC.
 typedef struct BuildOptions {
   bool lenient, no_cache;
@@ -104,7 +108,8 @@ typedef struct BuildOptions {
 typedef struct Built {
   Binary code;
   BuildLog log;
-  bool cached;
+  const char *maker;      // the identity of the NVRTC that made it; NULL: not known
+  bool cached, no_nvrtc;  // it is from the cache; there is no NVRTC here
   double seconds;
 } Built;
 // The kernel's text to PTX or machine code. SCHEDC_OK may come with warnings; SCHEDC_EUNAVAIL: no

@@ -51,6 +51,17 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options,
   return status;
 }
 
+bool sc_take_code(Sc *sc, const Kernel *k, const CudaOptions *emission, Blob sealed, Loaded *l) {
+  if (!sc_emit_all(sc, k, emission, l)) return false;
+  const char *wrong = sc_unseal(sc, l->text, sealed, &l->code);
+  if (!wrong) return true;
+  Diag *d = sc_report(sc, D_G_CUBIN, k->span,
+                      "the machine code that is given is not that of '%s': %s", k->name, wrong);
+  sc_help(sc, d, "build it anew: the same file, kernel, parameters and options, by schedc %s",
+          schedc_version());
+  return false;
+}
+
 // ---- loading
 
 static const char *memory_for_waits(Loaded *l) {

@@ -1,0 +1,28 @@
+// fakenvrtc.c - an NVRTC that makes an empty ELF file of every text, for the machine that
+// FAKE_MACHINE says (default: 190, NVIDIA's GPUs): for tests of what is done with machine code.
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned char code[64];
+
+int nvrtcVersion(int *major, int *minor) { return *major = 13, *minor = 0; }
+int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers,
+                       const char *const *texts, const char *const *names) {
+  const char *machine = getenv("FAKE_MACHINE");
+  (void)source, (void)name, (void)headers, (void)texts, (void)names;
+  memcpy(code, "\177ELF\2\1", 6);
+  code[18] = (unsigned char)(machine ? atoi(machine) : 190);
+  return *program = code, 0;
+}
+int nvrtcDestroyProgram(void **program) { return *program = NULL, 0; }
+int nvrtcCompileProgram(void *program, int options, const char *const *option) {
+  return (void)program, (void)options, (void)option, 0;
+}
+int nvrtcGetProgramLogSize(void *program, size_t *n) { return (void)program, *n = 1, 0; }
+int nvrtcGetProgramLog(void *program, char *to) { return (void)program, *to = 0; }
+int nvrtcGetPTXSize(void *program, size_t *n) { return (void)program, *n = 1, 0; }
+int nvrtcGetPTX(void *program, char *to) { return (void)program, *to = 0; }
+int nvrtcGetCUBINSize(void *program, size_t *n) { return (void)program, *n = sizeof code, 0; }
+int nvrtcGetCUBIN(void *program, char *to) {
+  return (void)program, memcpy(to, code, sizeof code), 0;
+}
