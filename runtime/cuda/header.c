@@ -145,8 +145,8 @@ static void begin(Header *h, const char *type, const char *part, u32 n) {
 
 static void values(Header *h, const SclTable *t) {
   EACH(SclNode, node, t->nodes) {
-    put(h, "    {SCL_%s, %d, %u, %u, %u, INT64_C(%lld), ", sc_launch_op[r->op], r->of_reals, r->a, r->b,
-        r->c, (long long)r->number);
+    put(h, "    {SCL_%s, %d, %u, %u, %u, INT64_C(%lld), ", sc_launch_op[r->op], r->of_reals, r->a,
+        r->b, r->c, (long long)r->number);
     str_real(h->out, r->real);
     put(h, "},\n");
   }
