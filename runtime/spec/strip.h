@@ -1,5 +1,5 @@
 // strip.h - a compiled map, between strip.c (which makes it), strip_run.c (which runs it) and
-// strip_ops.c (the loops it is made of). spec.c runs it too, in f64 or f32.
+// strip_ops.c (the loops it is made of). Specifications use it too, in f64 or f32.
 //
 // A step computes one node of the map's expression for a strip: up to STRIP consecutive values of
 // one index variable `x`, all others fixed (x < 0: a single value). Each node has one slot for its

@@ -2,149 +2,16 @@
 // values, a scratch. Out: the map's elements written, or whether a vote's condition holds.
 // Invariant: results do not depend on how ranges are cut into strips or calls: reductions always
 // run over the whole of their variable, in 16 lanes (or 4 parts) chosen by the index alone.
-#include "runtime/spec/strip.h"
+//
+// The idea: a walk over the lists of steps, each run as often as strip.h says; a reduction runs
+// lists of its own. The root's values are written where they belong, or, if the map reads
+// elsewhere what it writes, kept in a buffer until all is computed. strip_view.c reads and writes
+// the elements of views. spec.c and the interpreter (runtime/cpu/role.c) call it.
+#include "runtime/spec/strip_run.h"
 
 #include <string.h>
 
-typedef enum Mode { WRITE, ACCUMULATE, STASH, UNSTASH, TEST } Mode;
-
-typedef struct Run {
-  const Strip *s;
-  Env *env;
-  const Operand *op;
-  Mode mode;
-  const Watch *watch;
-  char *base;  // the scratch
-  char **row;  // where each slot's values are now
-  i64 from[SC_MAX_VARS], to[SC_MAX_VARS];
-  i64 start[SC_MAX_VARS];  // first value of the current strip over a variable
-  i64 len[SC_MAX_VARS];    // values in it
-  i64 off[SC_MAX_VARS];    // which of them a loop over it is at
-  u32 q;                   // the current part
-  bool found;              // TEST: the condition held
-} Run;
-
 static void exec(Run *r, const Steps *list);
-
-static const char *values(const Run *r, Ref ref) {
-  const char *at = r->row[ref.slot];
-  if (ref.var >= 0) at += r->off[ref.var] * ref.bytes;
-  if (ref.part) {
-    i8 x = r->s->slot.at[ref.slot].x;
-    at += (i64)r->q * (x < 0 ? 1 : r->s->cap[x]) * ref.bytes;
-  }
-  return at;
-}
-
-static i64 length(const Run *r, i8 x) { return x < 0 ? 1 : r->len[x]; }
-
-// ---- elements of views
-
-// The elements of a view along the current strip: element i, lo <= i < hi, is `step` elements after
-// the one before. Where a computed position varies along the strip, each has its own offset
-// instead.
-typedef struct Window {
-  char *at;
-  i64 step, lo, hi;
-  bool scattered;
-} Window;
-
-static u8 element_bytes(u8 store) { return store == STORE_F64 ? 8 : sc_elem[store].bytes; }
-
-// A single computed position: inside, and then added to *offset.
-static bool add_position(const Operand *o, u32 i, i64 at, i64 *offset) {
-  if (at < 0 || at >= o->pos_dim[i]) return false;
-  *offset += at * o->pos_stride[i];
-  return true;
-}
-
-static Window window(const Run *r, const Site *site, i8 x) {
-  const Operand *o = &r->op[site->view];
-  i64 n = length(r, x), offset = 0;
-  Window w = {.hi = n};
-  bool inside = o->at;
-  for (u32 v = 0; site->vars >> v; v++) {
-    if (!(site->vars >> v & 1)) continue;
-    i64 at = r->start[v];
-    if ((i8)v == x) {
-      w.step = o->stride[v];
-      if (o->lo[v] > at) w.lo = o->lo[v] - at;
-      if (o->hi[v] - at < n) w.hi = o->hi[v] - at;
-    } else {
-      at += r->off[v];
-      inside &= at >= o->lo[v] && at < o->hi[v];
-    }
-    offset += at * o->stride[v];
-  }
-  for (u32 i = 0; i < SC_MAX_RANK; i++) {
-    if (!site->pos[i].slot) continue;
-    const i64 *p = (const void *)values(r, site->pos[i]);
-    if (site->pos[i].one || n == 1) inside = inside && add_position(o, i, *p, &offset);
-    else w.scattered = true;
-  }
-  if (!inside || w.hi < w.lo) w.lo = w.hi = 0;
-  w.at = (char *)o->at + offset * element_bytes(o->store);
-  return w;
-}
-
-// A scattered window's element i; NULL: outside.
-static char *scattered(const Run *r, const Site *site, const Window *w, i64 i) {
-  const Operand *o = &r->op[site->view];
-  i64 offset = i * w->step;
-  for (u32 d = 0; d < SC_MAX_RANK; d++) {
-    const Ref *p = &site->pos[d];
-    if (p->slot && !p->one && !add_position(o, d, ((const i64 *)values(r, *p))[i], &offset))
-      return NULL;
-  }
-  return w->at + offset * element_bytes(o->store);
-}
-
-static const Reals *kind_of(const Run *r, u8 ty) { return ty == TY_INT ? &sc_ints : r->s->reals; }
-
-static void fill(const Run *r, u8 ty, void *to, double v, i64 n) {
-  kind_of(r, ty)->fill(to, v, (size_t)n);
-}
-
-// Copies the window's elements to `to`; outside: 0.
-static void copy_in(const Run *r, const Site *site, const Window *w, u8 ty, char *to, i64 n) {
-  const Operand *o = &r->op[site->view];
-  const Reals *kind = kind_of(r, ty);
-  if (w->lo > 0 || w->hi < n || w->scattered) fill(r, ty, to, 0, n);
-  if (!w->scattered) {
-    if (w->hi > w->lo)
-      kind->load(o->store, to + w->lo * kind->bytes,
-                 w->at + w->lo * w->step * element_bytes(o->store), w->step,
-                 (size_t)(w->hi - w->lo));
-    return;
-  }
-  for (i64 i = w->lo; i < w->hi; i++) {
-    const char *at = scattered(r, site, w, i);
-    if (at) kind->load(o->store, to + i * kind->bytes, at, 1, 1);
-  }
-}
-
-static void load(Run *r, const Step *t) {
-  const Site *site = &r->s->site.at[t->ref];
-  const Operand *o = &r->op[site->view];
-  const Reals *kind = kind_of(r, t->ty);
-  i64 n = length(r, t->x);
-  Window w = window(r, site, t->x);
-  char *to = r->base + r->s->slot.at[t->slot].offset;
-  i64 part = o->part * element_bytes(o->store);
-  if (site->partial && part) {
-    u64 sides[PARTS * STRIP];
-    for (u32 q = 0; q < PARTS; q++, w.at += part)
-      copy_in(r, site, &w, t->ty, (char *)sides + q * n * kind->bytes, n);
-    kind->join(X_SUM, to, sides, (size_t)n, (size_t)n);
-  } else {
-    w.at += (i64)r->q * part;
-    bool whole = w.lo == 0 && w.hi == n && !w.scattered;
-    bool direct = whole && kind->store == o->store && (w.step == 1 || n == 1);
-    if (direct) to = w.at;
-    else copy_in(r, site, &w, t->ty, to, n);
-  }
-  r->row[t->slot] = to;
-}
 
 // ---- reductions
 
@@ -237,7 +104,7 @@ static void exec(Run *r, const Steps *list) {
   for (u32 i = 0; i < list->n; i++) {
     const Step *t = &list->at[i];
     if (t->op == X_LOAD) {
-      load(r, t);
+      sc_strip_load(r, t);
     } else if (t->op >= X_SUM) {
       reduce(r, &r->s->nest.at[t->ref]);
     } else if (t->op == X_IDX) {
@@ -250,65 +117,7 @@ static void exec(Run *r, const Steps *list) {
   }
 }
 
-// ---- writing
-
-// Values [lo, hi) of the strip to dst.
-static void save(const Run *r, const Window *w, u8 ty, const char *from, i64 lo, i64 hi) {
-  const Site *site = &r->s->dst;
-  const Operand *o = &r->op[site->view];
-  const Reals *kind = kind_of(r, ty);
-  if (!w->scattered) {
-    kind->save(o->store, o->elem, w->at + lo * w->step * element_bytes(o->store), w->step,
-               from + lo * kind->bytes, (size_t)(hi - lo));
-    return;
-  }
-  for (i64 i = lo; i < hi; i++) {
-    char *at = scattered(r, site, w, i);
-    if (at) kind->save(o->store, o->elem, at, 1, from + i * kind->bytes, 1);
-  }
-}
-
-// Places [lo, hi) of the strip are written.
-static void tell(const Run *r, i64 lo, i64 hi) {
-  i64 from[SC_MAX_VARS] = {0}, to[SC_MAX_VARS] = {0};
-  for (u32 i = 0; i < r->s->outers; i++) {
-    from[r->s->outer[i]] = r->start[r->s->outer[i]];
-    to[r->s->outer[i]] = from[r->s->outer[i]] + 1;
-  }
-  if (r->s->v >= 0) {
-    from[r->s->v] = r->start[r->s->v] + lo;
-    to[r->s->v] = r->start[r->s->v] + hi;
-  }
-  r->watch->wrote(r->watch->user, from, to);
-}
-
-// The strip's values (of part q) to dst where `mask` (NULL: everywhere) says so and dst has
-// elements.
-static void write_strip(const Run *r, u8 ty, const char *from, const u8 *mask, u32 q) {
-  const Operand *o = &r->op[r->s->dst.view];
-  Window w = window(r, &r->s->dst, r->s->v);
-  u64 sum[STRIP];
-  w.at += (i64)q * o->part * element_bytes(o->store);
-  if (r->mode == ACCUMULATE) {
-    const Reals *kind = kind_of(r, ty);
-    i64 n = length(r, r->s->v);
-    StripFn *add = kind->op[X_ADD];
-    u64 old[STRIP];
-    copy_in(r, &r->s->dst, &w, ty, (char *)old, n);
-    add(sum, old, from, NULL, 0, (size_t)n);
-    from = (const char *)sum;
-  }
-  for (i64 lo = w.lo, hi; lo < w.hi; lo = hi) {
-    hi = w.hi;
-    if (mask) {
-      while (lo < w.hi && !mask[lo]) lo++;
-      for (hi = lo; hi < w.hi && mask[hi]; hi++) continue;
-    }
-    if (lo == hi) continue;
-    save(r, &w, ty, from, lo, hi);
-    if (r->watch) tell(r, lo, hi);
-  }
-}
+// ---- what is written
 
 static u8 root_ty(const Run *r) { return r->s->k->expr.at[r->s->m->root].ty; }
 
@@ -391,14 +200,14 @@ static void conclude(Run *r) {
   u8 ty = root_ty(r);
   const char *from = root_values(r, &ty);
   if (r->mode == STASH) stash(r, ty, from, mask, none);
-  else write_strip(r, ty, from, mask, r->q);
+  else sc_strip_write(r, ty, from, mask, r->q);
 }
 
 static void unstash(Run *r, u32 q) {
   i64 at = buffer_index(r), all = buffer_size(r);
   u8 ty = sc_elem[r->op[r->s->dst.view].elem].flt ? TY_REAL : root_ty(r);
   bool none;
-  write_strip(r, ty, r->base + r->s->buffer + 8 * (q * all + at), mask_of(r, &none), q);
+  sc_strip_write(r, ty, r->base + r->s->buffer + 8 * (q * all + at), mask_of(r, &none), q);
 }
 
 // A value that is not linear in parts is held by part 0; the others are 0.
@@ -407,7 +216,7 @@ static void clear_other_parts(Run *r) {
   const u8 *mask = mask_of(r, &none);
   u8 ty = sc_elem[r->op[r->s->dst.view].elem].flt ? TY_REAL : TY_INT;
   const u64 zero[STRIP] = {0};
-  for (u32 q = 1; q < PARTS && !none; q++) write_strip(r, ty, (const char *)zero, mask, q);
+  for (u32 q = 1; q < PARTS && !none; q++) sc_strip_write(r, ty, (const char *)zero, mask, q);
 }
 
 static void leaf(Run *r) {
