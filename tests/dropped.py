@@ -71,10 +71,11 @@ def run(command, **environment):
 def mutants(judge, runs):
     """(run, kernel, line in the text, the call, how often it came before in the kernel's text)."""
     for number in runs:
+        rows = judge.text(number).split("\n")
         for kernel in RUNS[number][2]:
-            rows, seen = judge.text(number, kernel).split("\n"), collections.Counter()
-            start = next(i for i, row in enumerate(rows) if row.startswith('extern "C" __global__'))
-            for at in range(start, len(rows)):
+            seen = collections.Counter()
+            start = next(i for i, row in enumerate(rows) if row.startswith(kernel + "("))
+            for at in range(start, rows.index("}", start)):
                 found = CALL.search(rows[at])
                 if not found or rows[at].lstrip().startswith(("#", "//")):
                     continue
@@ -93,14 +94,14 @@ class Judge:
                     "--sample", "64"], SCHEDC_DRIVER=self.args.model, SCHEDC_MODEL="policy=%s,seed=%d,sms=2" % policy,
                    **environment)
 
-    def edited(self, log, kernel, script):
-        return dict(SCHEDC_NVRTC=self.editor, EDIT_NVRTC=script, EDIT_NVRTC_LOG=log, EDIT_NVRTC_NAME=kernel + ".cu",
-                    SCHEDC_CACHE=log + ".cache")
+    def edited(self, log, number, script):
+        return dict(SCHEDC_NVRTC=self.editor, EDIT_NVRTC=script, EDIT_NVRTC_LOG=log,
+                    EDIT_NVRTC_NAME=RUNS[number][1] + ".cu", SCHEDC_CACHE=log + ".cache")
 
-    def text(self, number, kernel):
-        """What NVRTC is given: a copy of it is kept on its way."""
-        path = os.path.join(self.folder, f"{number}-{kernel}.cu")
-        done = self.run(number, RUNS[number][4][0], POLICIES[0], **self.edited(path + ".log", kernel, f"w {path}"))
+    def text(self, number):
+        """What NVRTC is given, a sequence's kernels in one: a copy of it is kept on its way."""
+        path = os.path.join(self.folder, f"{number}.cu")
+        done = self.run(number, RUNS[number][4][0], POLICIES[0], **self.edited(path + ".log", number, f"w {path}"))
         if done.returncode:
             sys.exit(done.stdout)
         with open(path, encoding="utf-8") as text:
@@ -118,7 +119,7 @@ class Judge:
         """What the first run that notices says; or "survived", or "not edited"."""
         number, kernel, line, call, nth = mutant
         log = os.path.join(self.folder, f"{number}-{kernel}-{line}")
-        environment = self.edited(log, kernel, f"{line}s/\\bsc_{called(call)}(<[0-9]+>)?\\(.*\\);/;/")
+        environment = self.edited(log, number, f"{line}s/\\bsc_{called(call)}(<[0-9]+>)?\\(.*\\);/;/")
         for policy, dims in ((p, d) for p in POLICIES for d in RUNS[number][4]):
             try:
                 done = self.run(number, dims, policy, **environment)
