@@ -314,10 +314,8 @@ static void text_result(const Bench *b) {
     printf("  %-44s %9.4f %9.4f  %6.1f  %6.1f  %7.1f %5.0f",
            variant_name(&b->variant[i], name, sizeof name), t->cold_ms, t->sustained_ms, f.cold,
            f.sustained, f.bytes, t->clock_mhz);
-    if (f.tensor > 0)
-      printf(" %4.1f %%", f.tensor * 100);
-    else
-      printf(" %6s", "-");
+    if (f.tensor > 0) printf(" %4.1f %%", f.tensor * 100);
+    else printf(" %6s", "-");
     double first = figures(b, 0).sustained;
     printf("  %4.1f %%  %5.3f\n", f.spread * 100, first > 0 ? f.sustained / first : 0);
   }
@@ -444,10 +442,8 @@ static int bench(Bench *b) {
     if (b->n && b->variant[i].opened) session_print_reports(&b->variant[i].session);
     return code;
   }
-  if (text)
-    text_report(b, right);
-  else
-    json_report(b, right);
+  if (text) text_report(b, right);
+  else json_report(b, right);
   return right ? EXIT_GOOD : EXIT_BAD;
 }
 

@@ -91,10 +91,8 @@ static int build(Session *s, const schedc_kernel *kernel, schedc_artifact artifa
       s, schedc_build(s->context, kernel, artifact, &options, buffer_write, &out, &info));
   if (!code && !file_replace(path.at, out.at, out.n))
     code = cli_fail(args, "cannot write '%s': %s", path.at, strerror(errno));
-  if (args->format == FORMAT_JSON)
-    show_json(s, name, path.at, &info);
-  else if (!code && strcmp(path.at, "-") != 0)
-    show_text(name, path.at, artifact, &info);
+  if (args->format == FORMAT_JSON) show_json(s, name, path.at, &info);
+  else if (!code && strcmp(path.at, "-") != 0) show_text(name, path.at, artifact, &info);
   free(out.at);
   free(path.at);
   return code;
@@ -107,8 +105,9 @@ int command_build(const Args *args) {
   int code = find_artifact(args, &artifact);
   if (code) return code;
   if (artifact == SCHEDC_C_HEADER && args->debug_waits)
-    return cli_usage(args, "a header cannot tell of a wait that was given up: use --debug-waits with "
-                           "'schedc run' or 'schedc test'");
+    return cli_usage(args,
+                     "a header cannot tell of a wait that was given up: use --debug-waits with "
+                     "'schedc run' or 'schedc test'");
   if (args->name && artifact != SCHEDC_C_HEADER)
     return cli_usage(args, "--name is for the names in a C header");
   if (args->name && !good_name(args->name))
@@ -122,10 +121,8 @@ int command_build(const Args *args) {
     code = session_status(&s, schedc_instantiate(&kernel, s.context, s.source, unit,
                                                  args->case_name, args->param.at, args->param.n));
   }
-  if (!code)
-    code = build(&s, kernel, artifact);
-  else if (args->format == FORMAT_JSON)
-    session_print_reports(&s);
+  if (!code) code = build(&s, kernel, artifact);
+  else if (args->format == FORMAT_JSON) session_print_reports(&s);
   schedc_kernel_free(kernel);
   session_close(&s);
   return code;

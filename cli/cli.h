@@ -51,7 +51,7 @@ typedef struct Args {
   bool check, in_place, quick, full;
   bool lenient, no_cache;
   bool cuda, model, on_given, policy_given,  // model: cuda as well
-       bench, dry_run, debug_waits, help;
+      bench, dry_run, debug_waits, help;
   const char *not_cuda;  // why the CPU was chosen; NULL: it was asked for
   int argc;
   char **argv;  // from the subcommand's name on, options first
@@ -79,7 +79,8 @@ int command_run(const Args *args);
 int command_test(const Args *args);
 int command_bench(const Args *args);
 int command_build(const Args *args);
-schedc_build_options build_options(const Args *args);  // what --lenient, --no-cache and --debug-waits say
+// what --lenient, --no-cache and --debug-waits say
+schedc_build_options build_options(const Args *args);
 int command_check(const Args *args);
 int command_fmt(const Args *args);
 int command_info(const Args *args);
@@ -92,7 +93,8 @@ typedef struct ModelRun {
   unsigned sms;   // 0: the model's default
   bool together;  // lanes of a warp never part
 } ModelRun;
-int model_open(const Args *args);  // before a GPU is opened. Returns 0, or an exit code after a message
+// before a GPU is opened. Returns 0, or an exit code after a message
+int model_open(const Args *args);
 void model_run_as(const ModelRun *run);  // how the launches that follow run
 
 // ---- buffer.c: bytes that grow, files. Out of memory ends the program (EXIT_ENVIRONMENT).
@@ -119,11 +121,11 @@ typedef struct Session {
   Buffer reports;  // JSON and SARIF: the elements, comma-separated; text: if `quiet`
   size_t *start;   // where each of them begins
   size_t count;
-  Buffer seen;     // what was reported, to report it once
-  size_t errors;   // reported so far
-  size_t unmet;    // of these, requirements that do not hold
+  Buffer seen;        // what was reported, to report it once
+  size_t errors;      // reported so far
+  size_t unmet;       // of these, requirements that do not hold
   size_t misaligned;  // … and rows that the copy engine cannot address
-  bool quiet;      // collect text reports instead of printing them
+  bool quiet;         // collect text reports instead of printing them
 } Session;
 // Opens args->operand[index]. Returns 0, or an exit code after a message or diagnostics.
 int session_open(Session *s, const Args *args, int index);
@@ -131,7 +133,7 @@ void session_close(Session *s);
 // The kernel that the command line names, under its case (by default the first); *kase: the case's
 // number, or SIZE_MAX.
 int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase);
-void session_forget(Session *s);  // drops what was reported
+void session_forget(Session *s);                       // drops what was reported
 char *session_report(const Session *s, size_t index);  // one of the collected reports, a copy
 // Prints the collected reports as JSON array or SARIF log; text: nothing.
 void session_print_reports(const Session *s);
@@ -170,8 +172,9 @@ void data_sketch(Data *d, size_t kase);
 void data_fill(Data *d, size_t kase, InputKind kind,
                uint64_t seed);  // inputs; outputs are poisoned
 schedc_status data_give(Data *d, Session *s, size_t kase,
-                        schedc_gpu *gpu);  // after it: makes what the sequence is given; NULL: on the CPU
-void data_rewind(Data *d);      // as after data_fill, for another run
+                        // after it: makes what the sequence is given; NULL: on the CPU
+                        schedc_gpu *gpu);
+void data_rewind(Data *d);               // as after data_fill, for another run
 schedc_gpu_job data_job(const Data *d);  // a run on it, for schedc_gpu_run
 // The outputs against the specification, or a sample of it.
 schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors);

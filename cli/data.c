@@ -363,8 +363,7 @@ schedc_status data_give(Data *d, Session *s, size_t kase, schedc_gpu *gpu) {
 void data_rewind(Data *d) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     const schedc_tensor *x = &d->tensors[t];
-    if (d->original[t])
-      memcpy(x->data, d->original[t], d->bytes[t]);
+    if (d->original[t]) memcpy(x->data, d->original[t], d->bytes[t]);
     else if (d->direction[t] == SCHEDC_OUT)
       sc_fill_nan((Elem)x->type, x->data, d->bytes[t] / schedc_type_size(x->type));
   }
@@ -382,10 +381,8 @@ schedc_status data_compare(const Data *d, const Session *s, schedc_error *errors
   }
   options.before = before;
   options.threads = s->args->threads;
-  if (s->args->sample_given)
-    options.places = s->args->sample;
-  else
-    options.operations = SOME_SECONDS * UINT64_C(1000000);
+  if (s->args->sample_given) options.places = s->args->sample;
+  else options.operations = SOME_SECONDS * UINT64_C(1000000);
   schedc_status status = schedc_compare(s->context, d->kernel, d->tensors, d->tensor_count,
                                         d->scalars, d->scalar_count, &options, errors);
   free(before);

@@ -150,10 +150,8 @@ static int dispatch(int argc, char **argv) {
     Args args;
     int code = args_read(&args, &commands[i], argc - 1, argv + 1);
     if (code == 0) {
-      if (args.help)
-        args_help(stdout, &commands[i]);
-      else
-        code = commands[i].run(&args);
+      if (args.help) args_help(stdout, &commands[i]);
+      else code = commands[i].run(&args);
     }
     args_free(&args);
     return code;

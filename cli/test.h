@@ -39,8 +39,8 @@ typedef struct Tester {
   size_t kase;
   Level level;
   Tally tally;
-  const size_t *choice;  // of each line of the case; on the model, then of each Way
-  size_t lines;          // of the case
+  const size_t *choice;     // of each line of the case; on the model, then of each Way
+  size_t lines;             // of the case
   Pairs set;                // what a sweep sets; else empty
   Buffer left, parameters;  // lines of what is not swept; parameters that have been, each in a line
   schedc_kernel *kernel;
@@ -56,7 +56,8 @@ typedef struct Tester {
   uint64_t runs;  // on the model
 } Tester;
 
-// What differs between runs of a combination on the model, besides the inputs: lines of a case's cover, after its own.
+// What differs between runs of a combination on the model, besides the inputs: lines of a case's
+// cover, after its own.
 typedef enum Way { WAY_POLICY, WAY_SMS, WAY_WAITS, WAYS } Way;
 
 // ---- test_run.c: the runs of a combination. What is not run, and why, is added to the tally.

@@ -22,8 +22,8 @@
  * Environment. NVRTC and the CUDA driver are opened when they are needed: the libraries that
  * SCHEDC_NVRTC and SCHEDC_DRIVER name, else those that the system finds. libschedc_model.so, named
  * by both, is a model of a GPU on the CPU, for tests without one (model/README.md, SCHEDC_MODEL).
- * Machine code is cached in the folder SCHEDC_CACHE, up to SCHEDC_CACHE_SIZE bytes. Programs that run
- * with more privileges than their user ignore all of these.
+ * Machine code is cached in the folder SCHEDC_CACHE, up to SCHEDC_CACHE_SIZE bytes. Programs that
+ * run with more privileges than their user ignore all of these.
  *
  * Versions. Structs with a `size` member are set up with the matching SCHEDC_*_INIT; members are
  * only ever added at the end.
@@ -340,8 +340,9 @@ typedef struct schedc_scalar {
 } schedc_scalar;
 
 /* When asynchronous work (copies, products, stores) takes place: as soon as it is issued, as late
- * as its waits allow, or at moments drawn from the seed; and CTAs that do not communicate in another
- * order each. A correct schedule gives the same bits under all, but for sums in no fixed order. */
+ * as its waits allow, or at moments drawn from the seed; and CTAs that do not communicate in
+ * another order each. A correct schedule gives the same bits under all, but for sums in no fixed
+ * order. */
 typedef enum schedc_policy { SCHEDC_EARLY, SCHEDC_LATE, SCHEDC_RANDOM } schedc_policy;
 
 /* Called now and then by the thread that called schedc_run_cpu, with the fraction done, 0 to 1.

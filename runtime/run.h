@@ -1,13 +1,13 @@
-// run.h - what running a kernel needs: element conversions, tensors bound to a kernel, evaluation of
-// expressions and maps, the specification, inputs and tolerances, the interpreter.
+// run.h - what running a kernel needs: element conversions, tensors bound to a kernel, evaluation
+// of expressions and maps, the specification, inputs and tolerances, the interpreter.
 #ifndef SC_RUN_H
 #define SC_RUN_H
 
 #include "compiler/ir/ir.h"
 
 // ---- float.c
-// Round to nearest even. 16-bit overflow goes to infinity; 8-bit saturates to the largest finite value
-// (NaN stays NaN), as cvt.rn.satfinite does (PTX ISA 9.0, cvt).
+// Round to nearest even. 16-bit overflow goes to infinity; 8-bit saturates to the largest finite
+// value (NaN stays NaN), as cvt.rn.satfinite does (PTX ISA 9.0, cvt).
 u16 sc_to_f16(float v);
 u16 sc_to_bf16(float v);
 u8 sc_to_e4m3(float v);
@@ -16,18 +16,22 @@ float sc_of_f16(u16 v);
 float sc_of_bf16(u16 v);
 float sc_of_e4m3(u8 v);
 float sc_of_e5m2(u8 v);
-float sc_round(Elem elem, float v);                                    // to the element type and back; EL_F32: v
-void sc_round_all(Elem elem, float *v, size_t n);                      // the same, vectorised
-void sc_load_elems(Elem elem, float *to, const void *from, size_t n);  // n elements to f32 (EL_I32: bits kept)
-void sc_store_elems(Elem elem, void *to, const float *from, size_t n); // converting; EL_I32: bits kept
-double sc_get_elem(Elem elem, const void *at, i64 index);              // one element's value
-void sc_set_elem(Elem elem, void *at, i64 index, double v);            // one element; double rounds once
+// to the element type and back; EL_F32: v
+float sc_round(Elem elem, float v);
+void sc_round_all(Elem elem, float *v, size_t n);  // the same, vectorised
+// n elements to f32 (EL_I32: bits kept)
+void sc_load_elems(Elem elem, float *to, const void *from, size_t n);
+// converting; EL_I32: bits kept
+void sc_store_elems(Elem elem, void *to, const float *from, size_t n);
+double sc_get_elem(Elem elem, const void *at, i64 index);  // one element's value
+// one element; double rounds once
+void sc_set_elem(Elem elem, void *at, i64 index, double v);
 
 // ---- binding.c
-// Tensors and scalars as the caller gave them, matched to a kernel and checked: types, ranks, shapes,
-// contiguous last dimension, `require`s. Errors name the tensor.
+// Tensors and scalars as the caller gave them, matched to a kernel and checked: types, ranks,
+// shapes, contiguous last dimension, `require`s. Errors name the tensor.
 typedef struct TensorRef {
-  char *at;  // NULL for bufs that are no tensors
+  char *at;                 // NULL for bufs that are no tensors
   i64 stride[SC_MAX_RANK];  // elements
   i64 shape[SC_MAX_RANK];
 } TensorRef;
@@ -36,14 +40,16 @@ typedef struct Binding {
   i64 *dim;        // value of each launch dimension
   double *arg;     // value of each scalar argument
   TensorRef *buf;  // indexed by buf number
-  const TensorRef *before;  // what a specification reads, if that differs: inout tensors before the run; or NULL
+  // what a specification reads, if that differs: inout tensors before the run; or NULL
+  const TensorRef *before;
 } Binding;
 Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t tensors,
                          const schedc_scalar *scalar, size_t scalars);
 // The binding of one launch of a sequence; workspaces must be allocated in b->buf.
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
 // The shape of a tensor under some dimensions; false if it needs others, or overflows.
-bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf, i64 *shape);
+bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
+                     i64 *shape);
 
 // ---- eval.c
 // Uniform expressions. Values are memoised until what they depend on changes (env_touch).
@@ -51,45 +57,50 @@ typedef struct Env {
   const Kernel *k;
   const Binding *b;
   i64 axis[SC_MAX_AXES];
-  i64 inst;          // of the role that evaluates
-  i64 *loop;         // value of each loop variable
-  u32 *stamp;        // per expression: the epoch of its memo
+  i64 inst;    // of the role that evaluates
+  i64 *loop;   // value of each loop variable
+  u32 *stamp;  // per expression: the epoch of its memo
   double *real;
-  i64 *integer;      // integers and truths
-  Xid *path;         // scratch of the evaluation
+  i64 *integer;  // integers and truths
+  Xid *path;     // scratch of the evaluation
   u32 epoch;
-  bool wide;         // reals in f64: the exact specification
-  bool bad;          // an integer overflowed, was divided by zero, or an element outside its tensor was read
+  bool wide;  // reals in f64: the exact specification
+  // an integer overflowed, was divided by zero, or an element outside its tensor was read
+  bool bad;
 } Env;
 void env_init(Sc *sc, Env *e, const Kernel *k, const Binding *b);
 void env_touch(Env *e);  // a loop variable, the tile or the instance changed
-// Integer overflow saturates, division by zero gives 0, an element outside gives 0; each sets e->bad.
+// Integer overflow saturates, division by zero gives 0, an element outside gives 0; each sets
+// e->bad.
 i64 env_int(Env *e, Xid x);
 double env_real(Env *e, Xid x);  // f32 arithmetic, widened (e->wide: f64)
 bool env_bool(Env *e, Xid x);
 
 // ---- strip.c
-// A map compiled to a program over strips: each node of its expression works on a run of consecutive
-// values of one index variable, in loops that the C compiler vectorises. Immutable; shared by threads.
+// A map compiled to a program over strips: each node of its expression works on a run of
+// consecutive values of one index variable, in loops that the C compiler vectorises. Immutable;
+// shared by threads.
 typedef struct Strip Strip;
 typedef struct StripMaker StripMaker;
 StripMaker *sc_strip_maker(Sc *sc, const Kernel *k);  // for all maps of a kernel
 Strip *sc_strip(StripMaker *mk, const Map *m);
 
-// Where an operand's elements are: element (i0, i1, …) is at `at` + sum of i_v * stride[v]. Register tiles
-// and stages are held as f32 (i32 tiles as i32) whatever their element type; tensors as they are.
+// Where an operand's elements are: element (i0, i1, …) is at `at` + sum of i_v * stride[v].
+// Register tiles and stages are held as f32 (i32 tiles as i32) whatever their element type; tensors
+// as they are.
 typedef struct Operand {
   void *at;
-  Elem store;                  // how it is held
-  Elem elem;                   // what writes round to
+  Elem store;  // how it is held
+  Elem elem;   // what writes round to
   i64 stride[SC_MAX_VARS];
-  i64 lo[SC_MAX_VARS], hi[SC_MAX_VARS];  // where variable v is inside: outside reads 0 and is not written
-  i64 part;                    // partial: distance between parts (4 of them); else 0
+  // where variable v is inside: outside reads 0 and is not written
+  i64 lo[SC_MAX_VARS], hi[SC_MAX_VARS];
+  i64 part;  // partial: distance between parts (4 of them); else 0
   i64 pos_stride[SC_MAX_RANK], pos_dim[SC_MAX_RANK];  // of computed positions (specifications only)
 } Operand;
 
-// Operands by the kernel's view number: op[view] for each view that the map mentions. The caller sets
-// the range of rows: variable 0 runs over [row0, row1) only (whole extent: 0, extent).
+// Operands by the kernel's view number: op[view] for each view that the map mentions. The caller
+// sets the range of rows: variable 0 runs over [row0, row1) only (whole extent: 0, extent).
 // scratch: sc_strip_scratch(s) bytes, 64-byte aligned, one per thread.
 size_t sc_strip_scratch(const Strip *s);
 // Told of what a map with a condition writes, box by box: all values of the output variables that
@@ -121,28 +132,30 @@ typedef struct Boxes {
   i64 extent[SC_MAX_RANK];
   i64 (*origin)[SC_MAX_RANK];
 } Boxes;
-// Evaluates the specification in f64, or, if not `exact`, in f32 with each named value rounded to its element type:
-// the `pt` of FlashAttention's tests. Out: the outputs by buf number, in sc's arena. sample NULL: all of them.
-// Intermediates are kept only for the outer indices that all equations share. Cost is linear in the number of terms.
-// longest (NULL: not wanted): the terms of its longest sum.
+// Evaluates the specification in f64, or, if not `exact`, in f32 with each named value rounded to
+// its element type: the `pt` of FlashAttention's tests. Out: the outputs by buf number, in sc's
+// arena. sample NULL: all of them. Intermediates are kept only for the outer indices that all
+// equations share. Cost is linear in the number of terms. longest (NULL: not wanted): the terms of
+// its longest sum.
 schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, unsigned threads,
                       const Sample *sample, Boxes *out, i64 *longest);
-// sample.c: draws n of the passes of a loop over extent[0] x extent[1] …: ascending numbers, row-major, always the
-// same for the same arguments. The first and the last pass and those beside the edges of tiles (tile[i] indices
-// long) come first. Returns how many there are, at most n.
+// sample.c: draws n of the passes of a loop over extent[0] x extent[1] …: ascending numbers,
+// row-major, always the same for the same arguments. The first and the last pass and those beside
+// the edges of tiles (tile[i] indices long) come first. Returns how many there are, at most n.
 size_t sc_draw_places(const i64 *extent, const i64 *tile, u32 depth, size_t n, i64 *to);
-// How far apart the tiles of an output are along a dimension; a multiple of it for every schedule, if unknown.
+// How far apart the tiles of an output are along a dimension; a multiple of it for every schedule,
+// if unknown.
 i64 sc_tile_length(const Kernel *k, u32 buf, u32 dim);
-// tolerance.c: compares each output with sc_spec's two evaluations, in FlashAttention's self-scaling form. What a
-// sample leaves out is searched for NaN.
-schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads, const Sample *sample,
-                         schedc_error *errors);
+// tolerance.c: compares each output with sc_spec's two evaluations, in FlashAttention's
+// self-scaling form. What a sample leaves out is searched for NaN.
+schedc_status sc_compare(Sc *sc, const Kernel *k, const Binding *b, unsigned threads,
+                         const Sample *sample, schedc_error *errors);
 
 // narrow.c: by buf, what happens on the way to it.
 enum {
-  ROUNDED_BY_KERNEL = 1, // a value is rounded to a narrow type
-  ROUNDED_BY_SPEC = 2,   // the specification names one that is
-  MAY_OVERFLOW = 4       // the kernel keeps one as f16, which ends at 65504
+  ROUNDED_BY_KERNEL = 1,  // a value is rounded to a narrow type
+  ROUNDED_BY_SPEC = 2,    // the specification names one that is
+  MAY_OVERFLOW = 4        // the kernel keeps one as f16, which ends at 65504
 };
 u8 *sc_rounded(Sc *sc, const Kernel *k);
 
@@ -171,27 +184,37 @@ schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_wo
 
 // ---- input.c
 typedef enum InputKind {
-  INPUT_NORMAL, INPUT_OUTLIERS, INPUT_LARGE, INPUT_EQUAL, INPUT_SPIKE, INPUT_SINK, INPUT_RAMP, INPUT_RAMP_DOWN,
+  INPUT_NORMAL,
+  INPUT_OUTLIERS,
+  INPUT_LARGE,
+  INPUT_EQUAL,
+  INPUT_SPIKE,
+  INPUT_SINK,
+  INPUT_RAMP,
+  INPUT_RAMP_DOWN,
   INPUT_COUNT
 } InputKind;
-extern const char *const sc_input_name[INPUT_COUNT], *const sc_input_what[INPUT_COUNT];  // for --help
-void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind, u64 seed);
+// for --help
+extern const char *const sc_input_name[INPUT_COUNT], *const sc_input_what[INPUT_COUNT];
+void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind,
+                   u64 seed);
 void sc_fill_nan(Elem elem, void *at, size_t n);  // poison (integers: INT32_MIN)
 
 // ---- npy.c: NumPy's .npy format 1.0 to 3.0, C order.
 typedef struct Npy {
-  char descr;    // kind: 'f', 'i', 'u'
-  u8 bytes;      // of an element
+  char descr;  // kind: 'f', 'i', 'u'
+  u8 bytes;    // of an element
   u8 rank;
   i64 shape[SC_MAX_RANK];
   const void *data;
-  size_t size;   // bytes of data
+  size_t size;  // bytes of data
 } Npy;
 // Parses a file image; the data points into it. Returns NULL, or what is wrong.
 const char *sc_npy_parse(Npy *out, const void *image, size_t n);
 size_t sc_npy_header(char *to, size_t room, char descr, u8 bytes, const i64 *shape, size_t rank);
 
 // ---- cpu/machine.c: the interpreter, of one kernel.
-schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *options);
+schedc_status sc_interpret(Sc *sc, const Kernel *k, const Binding *b,
+                           const schedc_run_options *options);
 
 #endif

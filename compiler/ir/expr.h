@@ -1,5 +1,6 @@
-// expr.h - expressions: the nodes of a kernel's hash-consed DAG and its tables, making them, walking over
-// them, computing them, writing them as a person would. ir.h has the kernel that they belong to.
+// expr.h - expressions: the nodes of a kernel's hash-consed DAG and its tables, making them,
+// walking over them, computing them, writing them as a person would. ir.h has the kernel that they
+// belong to.
 #ifndef SC_EXPR_H
 #define SC_EXPR_H
 
@@ -24,13 +25,13 @@ typedef enum Ty { TY_INT, TY_REAL, TY_BOOL } Ty;
 
 // What the value of an expression depends on.
 enum {
-  DEP_DIM = 1,    // launch dimensions and scalar arguments
-  DEP_AXIS = 2,   // the tile
-  DEP_INST = 4,   // the role's instance
-  DEP_LOOP = 8,   // loop variables
-  DEP_IDX = 16,   // index variables that are free in it
-  DEP_FETCH = 32, // an element of an `in` tensor at a uniform place: the same in every role
-  DEP_TILE = 64   // registers, stages, tensors at places that vary, reductions (they need their map)
+  DEP_DIM = 1,     // launch dimensions and scalar arguments
+  DEP_AXIS = 2,    // the tile
+  DEP_INST = 4,    // the role's instance
+  DEP_LOOP = 8,    // loop variables
+  DEP_IDX = 16,    // index variables that are free in it
+  DEP_FETCH = 32,  // an element of an `in` tensor at a uniform place: the same in every role
+  DEP_TILE = 64  // registers, stages, tensors at places that vary, reductions (they need their map)
 };
 
 // A node of the hash-consed expression DAG: equal values have equal ids, so "the roles agree" is
@@ -79,21 +80,27 @@ static inline bool sc_is_narrow(u8 elem) { return sc_elem[elem].bytes < 4; }
 
 // expr.c: constructors find an equal node or make one; integers and truths fold, reals never do
 // (their evaluators differ in precision). An operand of 0 gives 0: errors pass through quietly.
-// Division by a constant 0, overflow and operands that do not fit the signature give 0: the caller, who
-// has the span, reports.
+// Division by a constant 0, overflow and operands that do not fit the signature give 0: the caller,
+// who has the span, reports.
 Kernel *sc_kernel(Sc *sc);  // an empty kernel
 Xid x_int(Sc *sc, Kernel *k, i64 v);
 Xid x_real(Sc *sc, Kernel *k, double v);
 Xid x_bool(Sc *sc, Kernel *k, bool v);
-Xid x_leaf(Sc *sc, Kernel *k, ExprOp op, Ty ty, u32 ref);           // X_DIM … X_LOAD; a LOAD's deps come from its view
-Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c);      // converts int operands to real where signatures ask
+// X_DIM … X_LOAD; a LOAD's deps come from its view
+Xid x_leaf(Sc *sc, Kernel *k, ExprOp op, Ty ty, u32 ref);
+// converts int operands to real where signatures ask
+Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c);
 Xid x_reduce(Sc *sc, Kernel *k, ExprOp op, u32 var, Xid body);
-void x_forget(Kernel *k, u32 n);                                     // takes back the expressions from n on
-bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var);           // e as a kernel's position, uniform + variable; false: it is none
-bool x_const_int(const Kernel *k, Xid e, i64 *out);                 // e is a known integer (0 is zero: none)
+// takes back the expressions from n on
+void x_forget(Kernel *k, u32 n);
+// e as a kernel's position, uniform + variable; false: it is none
+bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var);
+// e is a known integer (0 is zero: none)
+bool x_const_int(const Kernel *k, Xid e, i64 *out);
 bool x_const_bool(const Kernel *k, Xid e, bool *out);
 enum { SC_MAX_OPERANDS = 3 + SC_MAX_RANK };
-u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]);   // its operands, and the bases of a LOAD's positions
+// its operands, and the bases of a LOAD's positions
+u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]);
 
 // below.c: walks over what is below some expressions, each node once a walk.
 //   x_begin(&b, 0);
@@ -102,17 +109,19 @@ u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]);   // its opera
 typedef struct Below {
   Sc *sc;
   const Kernel *k;
-  u8 deps;           // only nodes that depend on some of these are met; 0: all
-  u32 walk;          // the number of the present walk
-  u32 *met, room;    // by expression: the last walk that met it
-  Xid last;          // its operands are still to come
+  u8 deps;         // only nodes that depend on some of these are met; 0: all
+  u32 walk;        // the number of the present walk
+  u32 *met, room;  // by expression: the last walk that met it
+  Xid last;        // its operands are still to come
   VEC(Xid) pending;
 } Below;
-Below x_below(Sc *sc, const Kernel *k);  // for any number of walks; the kernel may grow between them
-void x_begin(Below *b, u8 deps);         // a new walk
-void x_from(Below *b, Xid root);         // … from here, too; 0: nothing
-Xid x_next(Below *b);                    // 0: there is no more
-void x_skip(Below *b);                   // nothing below what x_next gave last, unless another way leads there
+// for any number of walks; the kernel may grow between them
+Below x_below(Sc *sc, const Kernel *k);
+void x_begin(Below *b, u8 deps);  // a new walk
+void x_from(Below *b, Xid root);  // … from here, too; 0: nothing
+Xid x_next(Below *b);             // 0: there is no more
+// nothing below what x_next gave last, unless another way leads there
+void x_skip(Below *b);
 
 // arith.c: what operations on integers and truths, and on reals in f64, compute; comparisons are 0
 // or 1. False: overflow, division by zero, or no such operation on them.

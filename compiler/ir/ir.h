@@ -24,9 +24,9 @@ typedef enum Space {
 typedef enum LayoutId {
   LAY_NONE,  // no register tile
   LAY_ACC,   // [64 b, n]: the wgmma accumulator fragment (PTX ISA 9.0, wgmma, D fragment); narrow
-            // tiles hold the same elements packed into words, which is also the A fragment
-  LAY_ROW,  // a vector over the rows of such tiles: 2 b elements a thread, the same in a quad
-  LAY_COL,  // a vector over their columns: n / 4 elements a thread
+             // tiles hold the same elements packed into words, which is also the A fragment
+  LAY_ROW,   // a vector over the rows of such tiles: 2 b elements a thread, the same in a quad
+  LAY_COL,   // a vector over their columns: n / 4 elements a thread
   LAY_COUNT
 } LayoutId;
 
@@ -36,19 +36,20 @@ typedef struct Buf {
   Sym name;
   Span span;
   u8 space, elem, rank;
-  u8 dir;             // tensors: F_IN, F_OUT or both (ast.h)
-  bool partial;       // registers: each element is four parts, one a lane of a quad
-  bool workspace;     // tensors of a sequence that only live inside it
-  bool zeroed;        // workspaces: set to 0 before the sequence starts
-  bool blocked;       // … : on a GPU, kept as warpgroups hold tiles: by blocks of 64 rows and 8 columns
+  u8 dir;          // tensors: F_IN, F_OUT or both (ast.h)
+  bool partial;    // registers: each element is four parts, one a lane of a quad
+  bool workspace;  // tensors of a sequence that only live inside it
+  bool zeroed;     // workspaces: set to 0 before the sequence starts
+  // … : on a GPU, kept as warpgroups hold tiles: by blocks of 64 rows and 8 columns
+  bool blocked;
   Xid dim[SC_MAX_RANK];
   i64 ext[SC_MAX_RANK];
-  u32 ring;           // stages: the ring; else SC_NONE
-  u32 role;           // registers and parts of private rings: the owner; else SC_NONE
-  u8 layout;          // registers (layout): LayoutId
-  u8 swizzle;         // stages (layout): 0, 32, 64 or 128 bytes
-  bool permuted;      // stages (layout): 8-bit columns in the order of a register operand's
-  u32 offset;  // stages (place): bytes from the start of the stage, a multiple of 1024 for tiles
+  u32 ring;       // stages: the ring; else SC_NONE
+  u32 role;       // registers and parts of private rings: the owner; else SC_NONE
+  u8 layout;      // registers (layout): LayoutId
+  u8 swizzle;     // stages (layout): 0, 32, 64 or 128 bytes
+  bool permuted;  // stages (layout): 8-bit columns in the order of a register operand's
+  u32 offset;     // stages (place): bytes from the start of the stage, a multiple of 1024 for tiles
 } Buf;
 
 // One position of a view. In kernels `base` is uniform and the element is base + variable; in
@@ -73,19 +74,20 @@ typedef struct Var {
   Xid extent;  // a constant in kernels
 } Var;
 
-// An element-wise statement: for all values of vars [0, outs), if `cond`, dst[...] = root. Variables
-// from `outs` on are bound by reductions inside. The right side is read whole before dst is written.
-// A vote's condition is a map without dst.
+// An element-wise statement: for all values of vars [0, outs), if `cond`, dst[...] = root.
+// Variables from `outs` on are bound by reductions inside. The right side is read whole before dst
+// is written. A vote's condition is a map without dst.
 typedef struct Map {
   Span span;
-  u32 dst;     // view, or SC_NONE
+  u32 dst;  // view, or SC_NONE
   Xid root;
-  Xid cond;    // 0: always
+  Xid cond;  // 0: always
   u8 outs, vars;
-  bool parts;  // dst is partial and root linear in partial values: computed part by part. Part q of
-               // sum(j) e adds the columns j with (j / 2) % 4 == q, as the wgmma accumulator has them
-               // (PTX ISA 9.0, wgmma D fragment). Else a partial dst gets the value in part 0, and 0
-               // in the others. In a vote: the condition is tried on each part.
+  // dst is partial and root linear in partial values: computed part by part. Part q of sum(j) e
+  // adds the columns j with (j / 2) % 4 == q, as the wgmma accumulator has them (PTX ISA 9.0, wgmma
+  // D fragment). Else a partial dst gets the value in part 0, and 0 in the others. In a vote: the
+  // condition is tried on each part.
+  bool parts;
   Var var[SC_MAX_VARS];
   u32 read0, reads;  // what it reads, each view once: Kernel.read [read0, read0 + reads)
   u32 fold0, folds;  // its reductions, each once: Kernel.fold
@@ -126,24 +128,25 @@ typedef struct Ring {
   u32 owner;              // a private ring's role (one ring an instance); else SC_NONE
   u16 fillers, drainers;  // roles, bit r for role r
   bool multicast;
-  u32 full_count;         // derive: arrivals that complete the full barrier, a generation
-  u32 empty_count;        // derive: arrivals that complete the empty barrier
-  u32 bytes;              // derive: bytes that the copies of one fill bring (expect_tx)
-  u32 offset;             // place: byte offset of stage 0 (of instance 0) in shared memory
-  u32 stage_bytes;        // place: distance between stages
-  u32 barrier;            // place: byte offset of the first full barrier; the empty ones follow
+  u32 full_count;   // derive: arrivals that complete the full barrier, a generation
+  u32 empty_count;  // derive: arrivals that complete the empty barrier
+  u32 bytes;        // derive: bytes that the copies of one fill bring (expect_tx)
+  u32 offset;       // place: byte offset of stage 0 (of instance 0) in shared memory
+  u32 stage_bytes;  // place: distance between stages
+  u32 barrier;      // place: byte offset of the first full barrier; the empty ones follow
 } Ring;
 
 // A token passed round: over instances (members in order), or over the CTAs of a grid axis.
 typedef struct Turn {
   Sym name;
   Span span;
-  bool active;        // false: `if` was false, or there is one member; take and pass are not emitted
-  u32 axis;           // over CTAs: the grid axis; over instances: SC_NONE
-  Xid keys;           // over CTAs: how many independent turns there are (`t[y : e]`), 0 means one
-  u8 members;         // over instances: roles, in order
+  // false: `if` was false, or there is one member; take and pass are not emitted
+  bool active;
+  u32 axis;    // over CTAs: the grid axis; over instances: SC_NONE
+  Xid keys;    // over CTAs: how many independent turns there are (`t[y : e]`), 0 means one
+  u8 members;  // over instances: roles, in order
   u8 member[SC_MAX_ROLES];
-  u32 barrier;        // place: first named barrier id
+  u32 barrier;  // place: first named barrier id
 } Turn;
 
 typedef struct Loop {
@@ -152,7 +155,8 @@ typedef struct Loop {
   Span span;
 } Loop;
 
-// `let v = e` of a scalar, for the names in what is printed; the value itself is an expression like any other.
+// `let v = e` of a scalar, for the names in what is printed; the value itself is an expression like
+// any other.
 typedef struct Let {
   Sym name;
   u32 role;  // SC_NONE: of the kernel
@@ -161,15 +165,17 @@ typedef struct Let {
 
 enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
 
-// What `derive` worked out for an operation, and `verify` works out again. Zero where it says nothing.
+// What `derive` worked out for an operation, and `verify` works out again. Zero where it says
+// nothing.
 typedef struct Plan {
-  u32 bytes;      // acquire: expect_tx of the copies that follow; copies: their own bytes
-  u16 keep;       // mma.wait, copy.wait: groups that may stay in flight (wait_group N)
-  u16 arrivals;   // acquire, commit, release: arrivals that this instance makes on the barrier (acquire: the full one,
-                  // with the bytes, where a fill's copies follow at once and are all there is to it)
-  bool fence;     // fence.proxy.async goes before it
-  bool global;    // … and it is one for global memory, too
-  bool sync;      // the instance's threads synchronize (bar.sync) before it
+  u32 bytes;  // acquire: expect_tx of the copies that follow; copies: their own bytes
+  u16 keep;   // mma.wait, copy.wait: groups that may stay in flight (wait_group N)
+  // acquire, commit, release: arrivals that this instance makes on the barrier (acquire: the full
+  // one, with the bytes, where a fill's copies follow at once and are all there is to it)
+  u16 arrivals;
+  bool fence;   // fence.proxy.async goes before it
+  bool global;  // … and it is one for global memory, too
+  bool sync;    // the instance's threads synchronize (bar.sync) before it
 } Plan;
 
 // A view that an operation reads or writes, and through which proxy: threads (generic), or an
@@ -206,7 +212,9 @@ typedef struct Ins {
   u8 op;     // Op
   u8 flags;  // INS_*
   u32 arg[3];
-  u32 nest;  // block operations: the matching one (for -> endfor, if -> else or endif, else -> endif, end -> what opened it: for an endif, the else if there is one)
+  // block operations: the matching one (for -> endfor, if -> else or endif, else -> endif, end ->
+  // what opened it: for an endif, the else if there is one)
+  u32 nest;
   u32 access0, accesses;  // what it reads, then what it writes: Kernel.access [access0, …)
   Plan plan;
   Span span;
@@ -218,13 +226,13 @@ typedef struct Role {
   Sym name;
   Span span;
   u32 instances;
-  u8 warps;       // of an instance: 4 or 1
-  u16 regs;       // registers a thread (setmaxnreg); 0: not said
-  bool one_tile;  // instance n takes the CTA's tiles n, n + instances, …
-  Code code;      // tile … endtile
-  u16 live;       // place: estimate of the registers that its tiles take at the worst point
-  u16 first_warp; // place: the first warp of instance 0
-  u16 barrier;    // place: named barrier of instance 0's warps, the others' follow; 0: none
+  u8 warps;        // of an instance: 4 or 1
+  u16 regs;        // registers a thread (setmaxnreg); 0: not said
+  bool one_tile;   // instance n takes the CTA's tiles n, n + instances, …
+  Code code;       // tile … endtile
+  u16 live;        // place: estimate of the registers that its tiles take at the worst point
+  u16 first_warp;  // place: the first warp of instance 0
+  u16 barrier;     // place: named barrier of instance 0's warps, the others' follow; 0: none
 } Role;
 
 typedef enum GridMode { GRID_PLAIN, GRID_PERSISTENT, GRID_DYNAMIC } GridMode;
@@ -251,7 +259,7 @@ typedef struct Value {
 typedef struct Param {
   Sym name;
   Span span;
-  Value value;   // as instantiated
+  Value value;  // as instantiated
   VEC(Value) domain;
 } Param;
 
@@ -272,15 +280,15 @@ typedef struct Require {
   Span span;
 } Require;
 
-// `M = 64`, `M in { 63, 64 }` or `cu = [0, 64]` of a case: values for a dimension, scalar or tensor.
-// (Parameters of a case are applied when a kernel is instantiated.)
+// `M = 64`, `M in { 63, 64 }` or `cu = [0, 64]` of a case: values for a dimension, scalar or
+// tensor. (Parameters of a case are applied when a kernel is instantiated.)
 typedef enum CaseKind { CASE_DIM, CASE_ARG, CASE_TENSOR, CASE_PARAM } CaseKind;
 typedef struct CaseBind {
   Sym name;
   Span span;
   u8 kind;
-  u32 ref;    // the dimension, argument, tensor (buf) or parameter
-  bool set;   // a choice of values, else a tuple (tensors) or one value
+  u32 ref;   // the dimension, argument, tensor (buf) or parameter
+  bool set;  // a choice of values, else a tuple (tensors) or one value
   VEC(Value) value;
 } CaseBind;
 typedef struct Case {
@@ -311,13 +319,13 @@ struct Kernel {
   u32 hash_cap;
   VEC(View) view;
   VEC(Map) map;
-  VEC(MapRead) read;  // what maps read
+  VEC(MapRead) read;       // what maps read
   VEC(ViewAccess) access;  // of operations
   u8 *ring_use;            // USE_* by role * rings + ring
   u8 *tensor_use;          // DOES_* by role * bufs + buf
-  VEC(Xid) fold;      // what maps reduce
+  VEC(Xid) fold;           // what maps reduce
   VEC(Product) product;
-  VEC(u32) list;   // lists of register tiles: at the number, the count, then the bufs
+  VEC(u32) list;  // lists of register tiles: at the number, the count, then the bufs
   VEC(Ring) ring;
   VEC(Turn) turn;
   VEC(Loop) loop;
@@ -325,17 +333,20 @@ struct Kernel {
   VEC(Axis) axis;
   VEC(Role) role;
   VEC(Require) require;
-  Xid work;        // operations that a user would count; 0: not said
-  VEC(u32) spec;   // maps, in order
+  Xid work;       // operations that a user would count; 0: not said
+  VEC(u32) spec;  // maps, in order
   VEC(Case) kase;
   VEC(Launch) launch;
-  VEC(Launch) given;  // steps that were taken before: they make inputs of the sequence, if the caller has none
+  // steps that were taken before: they make inputs of the sequence, if the caller has none
+  VEC(Launch) given;
   GridMode grid;
   // place
-  u32 smem;        // dynamic shared memory, bytes
-  u32 threads;     // of a CTA
-  u32 named;       // named barriers in use, with 0, which is the whole CTA's
-  u32 draw;        // dynamic grids: byte offset of two slots for tiles drawn (sc_slot_bytes), two full and two empty barriers
+  u32 smem;     // dynamic shared memory, bytes
+  u32 threads;  // of a CTA
+  u32 named;    // named barriers in use, with 0, which is the whole CTA's
+  // dynamic grids: byte offset of two slots for tiles drawn (sc_slot_bytes), two full and two empty
+  // barriers
+  u32 draw;
 };
 
 typedef struct OpInfo {

@@ -144,10 +144,8 @@ schedc_status schedc_parse(schedc_source **out, schedc_context *context, const c
   atomic_init(&source->refs, 1);
   sc_init(&source->sc, &context->alloc);
   schedc_status status = parse_and_report(context, &(ParseJob){source, name, text, length});
-  if (status == SCHEDC_OK)
-    *out = source;
-  else
-    schedc_source_free(source);
+  if (status == SCHEDC_OK) *out = source;
+  else schedc_source_free(source);
   return status;
 }
 

@@ -43,7 +43,7 @@ struct schedc_kernel {
   const char *(*dims)[SC_MAX_RANK];  // of each tensor
   schedc_param_info *param;
   schedc_bind_info **bind;  // of each case
-  bool *unordered;                   // by buf: its bits may differ from run to run
+  bool *unordered;          // by buf: its bits may differ from run to run
 };
 
 // Runs `step`; what it unwinds with, or returns. Neither the step nor its callees own anything but
@@ -60,8 +60,10 @@ schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, 
 // has it.
 void sc_index_kernel(Sc *sc, schedc_kernel *kernel);
 
-// Takes options in over the defaults in `to`, as far as the caller's header knew them. False: they do not say how far.
-#define TAKE_OPTIONS(to, from) sc_take_options((to), sizeof *(to), (from), (from) ? (from)->size : 0)
+// Takes options in over the defaults in `to`, as far as the caller's header knew them. False: they
+// do not say how far.
+#define TAKE_OPTIONS(to, from) \
+  sc_take_options((to), sizeof *(to), (from), (from) ? (from)->size : 0)
 static inline bool sc_take_options(void *to, size_t known, const void *from, size_t size) {
   if (from && size < sizeof size) return false;
   if (from) memcpy(to, from, size < known ? size : known);

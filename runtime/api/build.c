@@ -1,4 +1,5 @@
-// build.c - building kernels and sequences: to CUDA C, PTX, machine code, or a header that holds it.
+// build.c - building kernels and sequences: to CUDA C, PTX, machine code, or a header that holds
+// it.
 #include "runtime/api/api.h"
 
 #include "runtime/cuda/gpu.h"

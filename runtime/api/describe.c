@@ -13,8 +13,8 @@ typedef struct Describer {
   const Kernel *k;
   const schedc_dim *dims;
   size_t dim_count;
-  Str *out;            // text
-  Json *json;          // JSON
+  Str *out;         // text
+  Json *json;       // JSON
   SclValue *value;  // of each expression of k
 } Describer;
 

@@ -51,10 +51,8 @@ schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
   CompileJob job = {
       .kernel = kernel, .ast = source->ast, .choice = {unit, case_name, params, (u32)param_count}};
   schedc_status status = sc_enter(context, &kernel->sc, source->text, compile, &job);
-  if (status == SCHEDC_OK)
-    *out = kernel;
-  else
-    schedc_kernel_free(kernel);
+  if (status == SCHEDC_OK) *out = kernel;
+  else schedc_kernel_free(kernel);
   return status;
 }
 
@@ -103,10 +101,8 @@ schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
   kernel->k = sequence->k;
   CompileJob job = {.kernel = kernel};
   schedc_status status = sc_enter(context, &kernel->sc, sequence->k->text, compile_given, &job);
-  if (status == SCHEDC_OK)
-    *out = kernel;
-  else
-    schedc_kernel_free(kernel);
+  if (status == SCHEDC_OK) *out = kernel;
+  else schedc_kernel_free(kernel);
   return status;
 }
 
@@ -164,14 +160,10 @@ schedc_status schedc_emit(schedc_context *context, const schedc_source *source, 
 
 static const char *value_text(Sc *sc, const Value *v) {
   switch (v->kind) {
-    case VAL_INT:
-      return sc_printf(sc, "%lld", (long long)v->num.i);
-    case VAL_BOOL:
-      return v->num.i ? "true" : "false";
-    case VAL_ELEM:
-      return sc_elem[v->num.i].text;
-    default:
-      break;
+    case VAL_INT: return sc_printf(sc, "%lld", (long long)v->num.i);
+    case VAL_BOOL: return v->num.i ? "true" : "false";
+    case VAL_ELEM: return sc_elem[v->num.i].text;
+    default: break;
   }
   Str s = {.sc = sc};
   str_real(&s, v->num.f);

@@ -1,8 +1,8 @@
 // machine.c - the interpreter: a kernel bound to tensors, run with real concurrency between its
 // roles. In: a kernel with its plans (derive). Out: the tensors written, or a fault as a
-// diagnostic. CTAs that do not communicate are shared among host threads; those that do run interleaved on
-// one. Every choice is drawn from the seed and the job's number, never from the threads' timing: a
-// run can be repeated.
+// diagnostic. CTAs that do not communicate are shared among host threads; those that do run
+// interleaved on one. Every choice is drawn from the seed and the job's number, never from the
+// threads' timing: a run can be repeated.
 #include "runtime/cpu/machine.h"
 
 #include <pthread.h>

@@ -194,9 +194,9 @@ struct Inst {
   u32 id;  // in the slot
   u32 role, number;
   const Role *of;
-  u32 pc, at;  // next operation; the one that runs
-  u64 iter;    // tiles begun
-  u64 unit;    // the newest: a unit of the grid
+  u32 pc, at;        // next operation; the one that runs
+  u64 iter;          // tiles begun
+  u64 unit;          // the newest: a unit of the grid
   VEC(Known) heard;  // by turn over CTAs that it took: what it knew of other CTAs from then on
   u32 passer;        // its number among the program's, from 1; 0: it has passed on none
   bool done, surplus;
@@ -206,7 +206,7 @@ struct Inst {
   Cursor *ring;
   u32 *taken;    // by turn over instances: how often it was taken
   Tally *tally;  // of fills by ring, waits by ring, turns
-  Reg *reg;  // by buf number
+  Reg *reg;      // by buf number
   u32 mma_issued, mma_done, mma_waited;
   u32 out_issued, out_done, out_read, out_seen;
   u32 out_pc;
@@ -279,7 +279,7 @@ struct Machine {
   void *scratch;  // aligned to 64
   u32 *order;     // instances of all slots, in the order in which they get their turn
   u32 insts;
-  u32 steps;    // not yet added to the program's
+  u32 steps;  // not yet added to the program's
   Log log;
   bool caller;  // this is the thread that called the library
   Fault fault;

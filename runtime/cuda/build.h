@@ -4,13 +4,15 @@
 
 #include "compiler/passes.h"
 
-// nvrtc.c: where NVRTC is, without opening it: SCHEDC_NVRTC, or the first that is found in LD_LIBRARY_PATH,
-// CUDA_HOME, CUDA_PATH and /usr/local/cuda, or else by its name alone.
+// nvrtc.c: where NVRTC is, without opening it: SCHEDC_NVRTC, or the first that is found in
+// LD_LIBRARY_PATH, CUDA_HOME, CUDA_PATH and /usr/local/cuda, or else by its name alone.
 typedef struct NvrtcFile {
-  const char *path;      // for dlopen
-  const char *identity;  // the file's real path, size and time of change; NULL: known only once it is open
+  const char *path;  // for dlopen
+  // the file's real path, size and time of change; NULL: known only once it is open
+  const char *identity;
 } NvrtcFile;
-// Of the environment; NULL where it is not set or empty. A setuid program does not let its caller choose what it loads.
+// Of the environment; NULL where it is not set or empty. A setuid program does not let its caller
+// choose what it loads.
 const char *sc_variable(const char *name);
 const char *sc_nvrtc_find(Sc *sc, NvrtcFile *out);  // NULL, or what is missing and how to get it
 
@@ -56,19 +58,20 @@ typedef struct Spill {  // a function with registers in memory: bytes a thread
   const char *function;
   u32 stack, stores, loads;
 } Spill;
-typedef struct BuildLog {  // figures: of several functions the worst
-  u32 registers;           // at entry
-  u32 barriers;            // named barriers
-  u32 shared;              // static shared memory, bytes
+typedef struct BuildLog {                // figures: of several functions the worst
+  u32 registers;                         // at entry
+  u32 barriers;                          // named barriers
+  u32 shared;                            // static shared memory, bytes
   u32 stack, spill_stores, spill_loads;  // bytes a thread
   VEC(Spill) spill;
   VEC(Remark) remark;
 } BuildLog;
 void sc_read_log(Sc *sc, const char *log, BuildLog *out);
-// As diagnostics at lines of the schedule; of a sequence, at the kernel whose function it is. lenient: what makes a
-// kernel slow, not wrong, is a warning.
+// As diagnostics at lines of the schedule; of a sequence, at the kernel whose function it is.
+// lenient: what makes a kernel slow, not wrong, is a warning.
 void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient);
-// The text of a line of the schedule, without the blanks around it; of the kernel where there is no such line.
+// The text of a line of the schedule, without the blanks around it; of the kernel where there is no
+// such line.
 Span sc_at_line(const Kernel *k, u32 line);
 // Registers a thread that the launch bounds leave at entry.
 u32 sc_entry_registers(const Kernel *k);

@@ -180,7 +180,7 @@ static const char *repeats_of(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u
       if (is_written(&job[i], t) && storage(&job[i], t) > most) most = storage(&job[i], t);
   void *room = sc_new(sc, most);
   for (u64 r = 1; r < repeats && !wrong; r++)
-    for (u32 i = 0; i < n && !wrong; i++) wrong = repeat(g, sc, &job[*which = i], room);
+    for (u32 i = 0; i < n && !wrong; i++) wrong = repeat(g, sc, &job[ *which = i], room);
   return wrong;
 }
 

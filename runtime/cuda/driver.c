@@ -15,11 +15,12 @@ const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int e) {
 }
 
 static const char *resolve(Sc *sc, Driver *d) {
-#define CU(name, symbol, params)                                                               \
-  {                                                                                            \
-    void *f = dlsym(d->library, symbol);                                                       \
-    if (!f) return sc_printf(sc, "the CUDA driver lacks %s: version 12.0 or newer is needed", symbol); \
-    memcpy(&d->name, &f, sizeof f);                                                            \
+#define CU(name, symbol, params)                                                                 \
+  {                                                                                              \
+    void *f = dlsym(d->library, symbol);                                                         \
+    if (!f)                                                                                      \
+      return sc_printf(sc, "the CUDA driver lacks %s: version 12.0 or newer is needed", symbol); \
+    memcpy(&d->name, &f, sizeof f);                                                              \
   }
 #include "runtime/cuda/driver.def"
 #undef CU
@@ -31,14 +32,16 @@ static const char *resolve(Sc *sc, Driver *d) {
 const char *sc_driver_open(Sc *sc, Driver *d) {
   memset(d, 0, sizeof *d);
   const char *chosen = sc_variable("SCHEDC_DRIVER");
-  // It stays when the last of us has closed it: it may have left threads behind, and destructors of the caller's.
+  // It stays when the last of us has closed it: it may have left threads behind, and destructors of
+  // the caller's.
   d->library = dlopen(chosen ? chosen : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!d->library && chosen)
     return sc_printf(sc, "SCHEDC_DRIVER names a driver that cannot be opened: %s", dlerror());
   if (!d->library) return "no CUDA driver (libcuda.so.1): it comes with NVIDIA's GPU driver";
   const char *wrong = resolve(sc, d);
   int e;
-  if (!wrong && (e = d->cuInit(0))) wrong = sc_printf(sc, "the CUDA driver does not start: %s", sc_driver_error(d, e));
+  if (!wrong && (e = d->cuInit(0)))
+    wrong = sc_printf(sc, "the CUDA driver does not start: %s", sc_driver_error(d, e));
   if (wrong) sc_driver_close(d);
   return wrong;
 }

@@ -67,8 +67,8 @@ static inline const CudaText *sc_step_text(const CudaText *text, u32 i) {
   return text->step ? text->step[i] : text;
 }
 
-// header.c: a C header with the machine code and functions that load and launch it: a kernel, or a whole sequence.
-// False after reports.
+// header.c: a C header with the machine code and functions that load and launch it: a kernel, or a
+// whole sequence. False after reports.
 bool sc_header(Str *out, const Kernel *k, const CudaText *text, const char *name,
                const Binary *cubin);
 
@@ -133,7 +133,8 @@ const char *sc_not_loaded(const Loaded *l, const SclRefusal *r);
 // waits.c: after the launches have ended: SCHEDC_EFAULT, after reports, if a wait was given up.
 schedc_status sc_report_waits(Sc *sc, Loaded *l);
 
-// model.c: after a launch that failed: SCHEDC_EFAULT, after a report, if the driver is the model of a GPU and says why.
+// model.c: after a launch that failed: SCHEDC_EFAULT, after a report, if the driver is the model of
+// a GPU and says why.
 schedc_status sc_report_model(Sc *sc, const Loaded *l);
 
 // device.c: a GPU, and jobs for it: kernels or sequences on tensors in host memory.
@@ -157,7 +158,7 @@ typedef struct GpuJob {
   const Kernel *k;      // a kernel or a sequence
   const Binding *host;  // in: tensors in host memory; out: its outputs after the first run
   schedc_cuda_times times;
-  u64 differing;  // of the repeats
+  u64 differing;          // of the repeats
   const bool *unordered;  // by buf: its bits may
   BuildOptions building;
   Loaded loaded;
@@ -180,8 +181,8 @@ const char *sc_gpu_enqueue(Sc *sc, GpuJob *j);
 const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j);  // waits for all
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);
 
-// measure.c: the times of jobs, interleaved; and which of n is the k-th of a round: rounds walk them
-// with other strides (those that have no divisor in common with n), each from another one on.
+// measure.c: the times of jobs, interleaved; and which of n is the k-th of a round: rounds walk
+// them with other strides (those that have no divisor in common with n), each from another one on.
 const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *which);
 u32 sc_gpu_turn(u32 round, u32 k, u32 n);
 

@@ -17,9 +17,9 @@ typedef struct Ranges {
   Sc *sc;
   const Kernel *k;
   const Binding *b;
-  Range *at;   // by expression
-  i64 *terms;  // by expression: the largest that a sum of its terms may be, whatever their signs
-  Below below; // what has been checked
+  Range *at;    // by expression
+  i64 *terms;   // by expression: the largest that a sum of its terms may be, whatever their signs
+  Below below;  // what has been checked
   Range *loop;
   i64 var[SC_MAX_VARS];  // largest extent of a variable of this number
   i64 extent;            // of all tensors

@@ -47,8 +47,7 @@ static const char *what(Sc *sc, const Waiter *w) {
     case WAIT_TILE_EMPTY: return of_tiles(sc, w, s->kind == WAIT_TILE_FULL);
     case WAIT_TURN:
       return sc_printf(sc, "for its turn '%s': named barrier %u, generation %u",
-                       k->turn.at[s->ref].name, barrier_at(w, w->text->named),
-                       w->e.generation);
+                       k->turn.at[s->ref].name, barrier_at(w, w->text->named), w->e.generation);
     case WAIT_CTA_TURN:
       if (w->e.saw == w->e.generation)
         return sc_printf(sc, "for turn %u of '%s', which came only after another wait was given up",

@@ -14,8 +14,8 @@
 #define SC_SANITIZED
 #endif
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) && \
-    defined(__GNUC__) && !defined(__clang__) && !defined(SC_SANITIZED)
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) && defined(__GNUC__) && \
+    !defined(__clang__) && !defined(SC_SANITIZED)
 #define SC_CLONES __attribute__((target_clones("default", "avx2")))
 #else
 #define SC_CLONES

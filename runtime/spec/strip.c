@@ -9,7 +9,8 @@
 
 enum { MAX_DEPTH = 1000, MAX_SLOTS = 4096, ROOT = 0 };
 
-// A node that has a home in a scope. `total`: inside a reduction, where partial values are added up.
+// A node that has a home in a scope. `total`: inside a reduction, where partial values are added
+// up.
 typedef struct Home {
   u32 scope;
   bool total;
@@ -152,8 +153,8 @@ static Spot spot_of(StripMaker *mk, u32 scope, Xid e, bool total) {
 
 // ---- reductions
 
-// What has variable p last (contiguous): more loads below e that depend on both, or fewer, than what
-// has r?
+// What has variable p last (contiguous): more loads below e that depend on both, or fewer, than
+// what has r?
 static bool more_along(StripMaker *mk, Xid e, i8 p, i8 r) {
   i32 score = 0;
   x_begin(&mk->below, DEP_IDX);

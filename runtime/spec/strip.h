@@ -28,8 +28,8 @@ enum { STORE_F64 = EL_COUNT };  // Operand.store besides Elem: f64
 // looped variable `var`, at its current place). Slot 0: no operand.
 typedef struct Ref {
   u16 slot;
-  i8 var;     // one: the variable whose strip it is taken from; -1: a single value
-  u8 bytes;   // of a value
+  i8 var;    // one: the variable whose strip it is taken from; -1: a single value
+  u8 bytes;  // of a value
   bool one;
   bool part;  // the current part's values
 } Ref;
@@ -39,12 +39,12 @@ typedef void StripFn(void *restrict out, const void *a, const void *b, const voi
                      size_t n);
 
 typedef struct Step {
-  u8 op;     // ExprOp
-  u8 ty;     // of the result
-  i8 x;      // the strip's variable; -1: one value
+  u8 op;  // ExprOp
+  u8 ty;  // of the result
+  i8 x;   // the strip's variable; -1: one value
   u16 slot;
   Ref a, b, c;
-  u32 ref;   // LOAD: site; SUM, RMAX, RMIN: nest; IDX: variable
+  u32 ref;  // LOAD: site; SUM, RMAX, RMIN: nest; IDX: variable
   StripFn *fn;
 } Step;
 typedef VEC(Step) Steps;
@@ -53,22 +53,22 @@ typedef VEC(Step) Steps;
 // that are computed (specifications only).
 typedef struct Site {
   u32 view;
-  u8 vars;   // bit v: variable v, by stride
+  u8 vars;  // bit v: variable v, by stride
   bool partial;
   Ref pos[SC_MAX_RANK];
 } Site;
 
 typedef struct Nest {
   u8 op, ty;
-  u8 r;        // the reduced variable
-  i8 p;        // the variable of the strip whose values it computes; -1: one value
-  bool dot;    // strips over r (then one value of p at a time)
-  bool planes; // the result is four parts
+  u8 r;         // the reduced variable
+  i8 p;         // the variable of the strip whose values it computes; -1: one value
+  bool dot;     // strips over r (then one value of p at a time)
+  bool planes;  // the result is four parts
   Steps ahead, body;
-  Ref value;   // what is reduced: value, or value * factor
+  Ref value;  // what is reduced: value, or value * factor
   Ref factor;
-  u16 acc;     // slot of the accumulators
-  u16 slot;    // of the result
+  u16 acc;   // slot of the accumulators
+  u16 slot;  // of the result
 } Nest;
 
 typedef struct Slot {
@@ -86,9 +86,9 @@ typedef struct Uniform {
 // The reals of an engine: f32 or f64.
 typedef struct Reals {
   u8 bytes;
-  u8 store;  // the Operand.store that needs no conversion
-  StripFn *const *op;    // by ExprOp, for operands of this kind
-  StripFn *of_int;       // TOREAL
+  u8 store;            // the Operand.store that needs no conversion
+  StripFn *const *op;  // by ExprOp, for operands of this kind
+  StripFn *of_int;     // TOREAL
   void (*fill)(void *to, double v, size_t n);
   // Reductions by SUM, RMAX, RMIN of a, or of a * b if b is there. Lanes: value i into acc[i % 16];
   // rows: into acc[i].
@@ -108,23 +108,23 @@ struct Strip {
   const Kernel *k;
   const Map *m;
   const Reals *reals;
-  i8 v;                          // the vector variable; -1: no output variables
-  u8 outer[SC_MAX_VARS], outers; // the other output variables, outermost first
-  bool buffered;                 // dst is read elsewhere: written when all is computed
-  bool any;                      // no dst: a condition
+  i8 v;                           // the vector variable; -1: no output variables
+  u8 outer[SC_MAX_VARS], outers;  // the other output variables, outermost first
+  bool buffered;                  // dst is read elsewhere: written when all is computed
+  bool any;                       // no dst: a condition
   Steps level[SC_MAX_VARS + 1];
   Steps parts;
   VEC(Uniform) uniform;
-  VEC(Slot) slot;                // [0] is none
+  VEC(Slot) slot;  // [0] is none
   VEC(Nest) nest;
   VEC(Site) site;
   Ref root, cond;
   Site dst;
-  u16 temp;                      // a strip of reals for conversions
-  i64 cap[SC_MAX_VARS];          // the longest strip over each variable
-  i64 whole[SC_MAX_VARS];        // buffered: extents
-  u32 rows;                      // offset of the table of slots in the scratch
-  u32 buffer;                    // … of the buffer
+  u16 temp;                // a strip of reals for conversions
+  i64 cap[SC_MAX_VARS];    // the longest strip over each variable
+  i64 whole[SC_MAX_VARS];  // buffered: extents
+  u32 rows;                // offset of the table of slots in the scratch
+  u32 buffer;              // … of the buffer
   u32 size;
 };
 

@@ -237,7 +237,8 @@ static void counters_differ(void **state) {
     assert_true(at != own && at != other);
   }
   assert_int_equal(launch_on(&f, t, 0), own);
-  assert_int_equal(launch_on(&f, t, SCL_STREAMS), other);  // of the stream that is the longest without
+  // of the stream that is the longest without
+  assert_int_equal(launch_on(&f, t, SCL_STREAMS), other);
   note.capturing = true;
   u64 last = launch_on(&f, t, 0);
   assert_true(last >= f.l.kernel.memory + SCL_COUNTERS_AT + SCL_STREAMS * SCL_COUNTER_BYTES);
