@@ -46,3 +46,6 @@ void cu_open_if(Cuda *c, const Ins *ins) {
   cu_cite(c, ins->span);
   cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]).s);
 }
+
+// What stands before a line that one thread runs for the role.
+const char *cu_elected(const Cuda *c) { return c->single ? "" : "if ($thread == 0) "; }

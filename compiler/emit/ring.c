@@ -1,4 +1,4 @@
-// ring.c - rings, copies and turns. A ring's barriers lie together: full[stages], empty[stages].
+// ring.c - rings and copies. A ring's barriers lie together: full[stages], empty[stages].
 // Each role keeps, for each ring that it takes part in, a cursor (stage and parity); its n-th fill
 // meets its n-th wait because both count in the same way. Called by frame.c and grid.c; calls
 // wait.c, block.c, and tile.c for stages.
@@ -6,8 +6,6 @@
 #include "compiler/flow/flow.h"
 
 #include <string.h>
-
-static const Txt instance = {"$instance", P_NAME};
 
 static bool fills(const Cuda *c, const Ring *r) { return r->fillers >> c->r & 1; }
 static bool drains(const Cuda *c, const Ring *r) { return r->drainers >> c->r & 1; }
@@ -183,9 +181,6 @@ void cu_skip_tile(Cuda *c) {
   }
 }
 
-// What stands before a line that one thread runs for the role.
-static const char *elected(const Cuda *c) { return c->single ? "" : "if ($thread == 0) "; }
-
 static const char *cursor(Cuda *c, u32 ring, const char *what) {
   return cu_text(c, "%s_%s", c->ring[ring], what);
 }
@@ -335,7 +330,7 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   u32 ctas = ins->flags & INS_MULTICAST ? sc_cluster(c->k) : 1;
   Copy y = copy(c, ins->arg[1], ins->arg[0], ctas);
   const char *bar = barrier(c, &c->k->ring.at[y.part->ring], true, cursor(c, y.part->ring, "fill"));
-  const char *who = elected(c);
+  const char *who = cu_elected(c);
   for (u32 p = 0; p < y.panels; p++) {
     const char *to = panel_at(c, &y, p), *from = coordinates(c, &y, p);
     if (ctas > 1)
@@ -422,96 +417,6 @@ void cu_copy_out(Cuda *c, const Ins *ins) {
 }
 
 void cu_copy_wait(Cuda *c, const Ins *ins) {
-  cu_line(c, "%ssc_tma_wait%s<%u>();", elected(c), ins->flags & INS_READ ? "_read" : "",
+  cu_line(c, "%ssc_tma_wait%s<%u>();", cu_elected(c), ins->flags & INS_READ ? "_read" : "",
           ins->plan.keep);
-}
-
-// ---- turns over instances: a named barrier for each member; taking one is a sync with whoever
-// passes it on
-
-static u32 first_of(const Cuda *c, const Turn *t) {
-  u32 n = 0;
-  for (u32 i = 0; i < t->members && t->member[i] != c->r; i++)
-    n += c->k->role.at[t->member[i]].instances;
-  return n;
-}
-
-void cu_first_turns(Cuda *c) {
-  for (u32 i = 0; i < c->k->turn.n; i++) {
-    const Turn *t = &c->k->turn.at[i];
-    if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
-    cu_bar_arrive(c, cu_text(c, "if ($instance == %u) ", c->k->role.at[c->r].instances - 1),
-                  cu_int(c, t->barrier), cu_turn_threads(c->k, t),
-                  cu_text(c, "the first turn of '%s' is free", t->name));
-  }
-}
-
-// ---- turns over CTAs: a counter for each key and each place on the other axes; its value says
-// whose turn it is
-
-// Tiles along an axis, rounded up to whole clusters.
-static const char *axis_places(Cuda *c, u32 axis) {
-  const Axis *x = &c->k->axis.at[axis];
-  const char *n = cu_paren(c, cu_clusters(c, x), P_MUL + 1);
-  return x->cluster == 1 ? n : cu_text(c, "(%s * %u)", n, x->cluster);
-}
-
-static const char *counter(Cuda *c, const Ins *ins) {
-  const Kernel *k = c->k;
-  const Turn *t = &k->turn.at[ins->arg[0]];
-  Txt at = cu_int(c, 0);
-  bool first = true;
-  for (u32 i = 0; i < k->axis.n; i++) {
-    if (i == t->axis) continue;
-    Txt tile = {cu_axis(c, i), P_ATOM};
-    if (!first)
-      tile = (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL), axis_places(c, i), tile.s),
-                   P_ADD};
-    at = tile;
-    first = false;
-  }
-  if (t->keys) {
-    const char *key = ins->arg[1] ? cu_paren(c, cu_expr(c, NULL, ins->arg[1]), P_ADD) : "0";
-    at = first ? (Txt){key, P_ADD}
-               : (Txt){cu_text(c, "%s * %s + %s", cu_paren(c, at, P_MUL),
-                               cu_paren(c, cu_expr(c, NULL, t->keys), P_MUL + 1), key),
-                       P_ADD};
-  }
-  return cu_text(c, "args.turn%u + %s", ins->arg[0], cu_paren(c, at, P_ADD));
-}
-
-static void take_from_cta(Cuda *c, const Ins *ins) {
-  const Turn *t = &c->k->turn.at[ins->arg[0]];
-  cu_turn_take(c, elected(c), counter(c, ins), cu_axis(c, t->axis), ins->arg[0]);
-  cu_sync(c, NULL);
-}
-
-static void pass_to_cta(Cuda *c, const Ins *ins) {
-  cu_sync(c, NULL);
-  cu_line(c, "%ssc_turn_pass(%s);", elected(c), counter(c, ins));
-  cu_note(c, cu_text(c, "pass '%s' on", c->k->turn.at[ins->arg[0]].name));
-}
-
-void cu_take(Cuda *c, const Ins *ins) {
-  const Turn *t = &c->k->turn.at[ins->arg[0]];
-  if (t->axis != SC_NONE) {
-    take_from_cta(c, ins);
-    return;
-  }
-  cu_bar_sync(c, cu_sum(c, cu_int(c, t->barrier + first_of(c, t)), instance),
-              cu_turn_threads(c->k, t), WAIT_TURN, ins->arg[0], cu_text(c, "take '%s'", t->name));
-}
-
-void cu_pass(Cuda *c, const Ins *ins) {
-  const Turn *t = &c->k->turn.at[ins->arg[0]];
-  if (t->axis != SC_NONE) {
-    pass_to_cta(c, ins);
-    return;
-  }
-  u32 n = cu_members(c->k, t), first = first_of(c, t);
-  Txt next = first || n == 2
-                 ? (Txt){cu_text(c, "($instance + %u) %% %u", first + 1, n), P_MUL}
-                 : (Txt){cu_text(c, "($instance == %u ? 0 : $instance + 1)", n - 1), P_ATOM};
-  cu_bar_arrive(c, "", cu_sum(c, cu_int(c, t->barrier), next), cu_turn_threads(c->k, t),
-                cu_text(c, "pass '%s' on", t->name));
 }

@@ -299,6 +299,36 @@ static bool in_fact(const Lin *x, u32 atom) {
   return false;
 }
 
+enum { HIDDEN_DEPTH = 6 };
+
+// May the atom, which is no leaf, change with the loop variable or (X_INST) the instance? `len[t]`,
+// `where(w < 1, …)`, `min(t, n)`.
+static bool changes_with(const Facts *f, u32 atom, u8 variable, u32 depth) {
+  const Atom *a = &f->atom.at[atom];
+  const Lin *operand[] = {a->a, a->b};
+  if (variable == X_LOOP) return a->varies;
+  if ((a->op == X_LOAD || a->op == X_WHERE) && f->k->expr.at[a->ref].deps & DEP_INST) return true;
+  for (u32 o = 0; o < 2 && operand[o]; o++) {
+    for (u32 i = 0; i < LIN_DEGREE * operand[o]->n; i++) {
+      u32 below = operand[o]->at[i / LIN_DEGREE].atom[i % LIN_DEGREE];
+      if (!below) continue;
+      if (f->atom.at[below].op == X_INST || !depth) return true;
+      if (f->atom.at[below].op >= X_LOAD && changes_with(f, below, variable, depth - 1))
+        return true;
+    }
+  }
+  return false;
+}
+
+static bool may_hide(const Facts *f, const Lin *form, u8 variable) {
+  for (u32 i = 0; i < LIN_DEGREE * form->n; i++) {
+    u32 atom = form->at[i / LIN_DEGREE].atom[i % LIN_DEGREE];
+    if (atom && f->atom.at[atom].op >= X_LOAD && changes_with(f, atom, variable, HIDDEN_DEPTH))
+      return true;
+  }
+  return false;
+}
+
 // Does nothing but its loop say anything of the loop variable or instance, and this constant
 // bounds?
 static bool is_free(Facts *f, u32 atom) {
@@ -308,6 +338,7 @@ static bool is_free(Facts *f, u32 atom) {
     const Fact *fact = &f->fact.at[i];
     if (fact->kind == FACT_VAGUE && fact->deps & (a->op == X_LOOP ? DEP_LOOP : DEP_INST))
       return false;
+    if (fact->kind != FACT_FOLLOWS && may_hide(f, &fact->least0, a->op)) return false;
     if (in_fact(&fact->least0, atom) && (fact->least0.n > 1 || fact->least0.at[0].atom[1]))
       return false;
   }

@@ -165,7 +165,7 @@ typedef struct Let {
 
 enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
 
-// What `derive` worked out for an operation, and `verify` works out again. Zero where it says
+// What `derive` worked out for an operation, and `flow` works out again to check it. Zero where it says
 // nothing.
 typedef struct Plan {
   u32 bytes;  // acquire: expect_tx of the copies that follow; copies: their own bytes

@@ -74,7 +74,7 @@ static void name_the_others(Map *m) {
   }
 }
 
-// What the first register tiles say; `select` reports others that say something else.
+// What the first register tiles say; `target` reports others that say something else.
 static void lay_out_statement(const Kernel *k, Map *m) {
   m->row = m->col = -1;
   for (u32 i = 0; i < sc_views_of(m); i++) {

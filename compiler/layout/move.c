@@ -67,7 +67,7 @@ static bool wide(const Mover *s, const Map *m) {
   const Pos *last = &v->at[v->rank - 1];
   i64 known, cols = sc_extent(s->k, m, m->col);
   if (sc_elem[b->elem].bytes != 2 || m->col < 0 || last->var != m->col || cols % 32) return false;
-  return x_const_int(s->k, b->dim[b->rank - 1], &known) && inside(s, m, v, v->rank - 1) &&
+  return x_const_int(s->k, b->dim[b->rank - 1], &known) && known % 8 == 0 && inside(s, m, v, v->rank - 1) &&
          multiple(s, last->base, 8) && !cond_on_columns(s, m);
 }
 

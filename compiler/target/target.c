@@ -34,6 +34,18 @@ static void check_turn(Target *s, const Turn *t) {
   }
 }
 
+// A CTA's place in its cluster is one number, which counts along one axis.
+static void check_clusters(Target *s) {
+  const Axis *first = NULL;
+  for (u32 i = 0; i < s->k->axis.n; i++) {
+    const Axis *axis = &s->k->axis.at[i];
+    if (axis->cluster > 1 && first)
+      tgt_cannot(s, axis->span, "is a second axis along which CTAs form clusters", axis->name,
+                 "let the cluster lie along one axis");
+    if (axis->cluster > 1) first = axis;
+  }
+}
+
 static void check_ins(Target *s, const Ins *ins) {
   switch (ins->op) {
     case OP_MAP:
@@ -52,6 +64,7 @@ bool sc_target(Sc *sc, Kernel *k) {
   Target s = {.sc = sc, .k = k, .facts = sc_facts(sc, k)};
   u32 before = sc->errors;
   tgt_permuted(&s);
+  check_clusters(&s);
   for (u32 i = 0; i < k->buf.n; i++)
     if (k->buf.at[i].space == SP_REG) check_tile(&s, &k->buf.at[i]);
   for (u32 i = 0; i < k->turn.n; i++) check_turn(&s, &k->turn.at[i]);

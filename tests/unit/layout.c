@@ -155,8 +155,27 @@ static void threads(void **state) {
   assert_false(alike(state, "f[i,0] = m[i]", "f[i,0] = 2 * m[i]"));
 }
 
+// A condition that hides the loop's variable in `where` may keep the slice inside.
+static void slices_under_conditions(void **state) {
+  static const char text[] =
+      "kernel k {\n  in X : f32[M, 128]\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  role all : 1 warpgroup, 128 regs {\n    ring c : f32[64, 128]\n"
+      "    reg s : f32[64, 64] = 0\n    c <- X[x*64.., 0..]\n    wait c\n"
+      "    for t in 0 .. 4 {\n      if %s { s[i,j] = s[i,j] + c[i, t*64 + j] }\n    }\n"
+      "    Y[x*64 + i, j] = s[i,j]\n    release c\n  }\n}\n";
+  Fixture *f = *state;
+  assert_non_null(try_compile(f, "t.sched", sc_printf(&f->sc, text, "(t < 2 ? 1 : 0) == 1")));
+  end(state), begin(state);
+  assert_null(try_compile(f, "t.sched", sc_printf(&f->sc, text, "M > 5")));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(tiles), TEST(vectors),   TEST(parts),
-                                     TEST(moves), TEST(registers), TEST(threads)};
+  const struct CMUnitTest tests[] = {TEST(tiles),
+                                     TEST(vectors),
+                                     TEST(parts),
+                                     TEST(moves),
+                                     TEST(registers),
+                                     TEST(threads),
+                                     TEST(slices_under_conditions)};
   return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }
