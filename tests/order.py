@@ -13,7 +13,7 @@ import tempfile
 
 # (extent, section: 0 for none, reversed) of each axis: how a schedule says them, and in numbers.
 CLUSTERS = [("", {}), (" cluster (a : 2)", {0: 2}), (" cluster (e : 2)", {2: 2}),
-            (" cluster (b : 2, e : 2)", {1: 2, 2: 2})]
+            (" cluster (b : 4)", {1: 4})]
 EXTENTS = {"P": lambda n: n["P"], "Q": lambda n: n["Q"], "cdiv(R, 64)": lambda n: -(-n["R"] // 64)}
 SECTIONS = {"": lambda n: 0, " by 1": lambda n: 1, " by 3": lambda n: 3,
             " by max(1, P / 2)": lambda n: max(1, n["P"] // 2)}
