@@ -37,6 +37,9 @@ bool sc_target(Sc *sc, Kernel *k);
 // place/   R8: shared-memory map, barriers, registers, threads
 bool sc_place(Sc *sc, Kernel *k);
 
+// verify/  what is proved of all roles together, for every trip count (Kernel.certificate)
+bool sc_verify(Sc *sc, Kernel *k);
+
 // emit/    … -> CUDA C for sm_90a, and what a launcher needs to call it
 //
 // A tensor map: how the copy engine sees a tensor for copies of one box.
@@ -141,5 +144,6 @@ bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);
 void sc_print_layout(Str *out, const Kernel *k);  // layout/print.c: tiles, stages, moves
 // place/print.c: shared memory, registers, barriers
 void sc_print_place(Str *out, const Kernel *k);
+void sc_print_certificate(Str *out, const Kernel *k);  // verify/verify.c
 
 #endif

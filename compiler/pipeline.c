@@ -28,6 +28,7 @@ static void dump_ast(Str *out, const Compilation *c) { sc_print_ast(out, c->ast)
 static void dump_ir(Str *out, const Compilation *c) { sc_print_ir(out, c->k); }
 static void dump_layout(Str *out, const Compilation *c) { sc_print_layout(out, c->k); }
 static void dump_place(Str *out, const Compilation *c) { sc_print_place(out, c->k); }
+static void dump_certificate(Str *out, const Compilation *c) { sc_print_certificate(out, c->k); }
 static void dump_cuda(Str *out, const Compilation *c) {
   str_put(out, c->cuda->text.at, c->cuda->text.n);
 }
@@ -48,6 +49,8 @@ const Pass sc_pipeline[] = {
      NULL, sc_target, dump_ir},
     {"place", "shared memory, barriers, warps and registers as they are placed (R8)", NULL,
      sc_place, dump_place},
+    {"verify", "what is proved of all roles together, for every trip count (R5, R6, R10)", NULL,
+     sc_verify, dump_certificate},
     {"cuda", "CUDA C for sm_90a", cuda, NULL, dump_cuda},
     {"cubin", "machine code for sm_90a, by NVRTC", cubin, NULL, dump_code},
     {0},

@@ -347,6 +347,7 @@ struct Kernel {
   // dynamic grids: byte offset of two slots for tiles drawn (sc_slot_bytes), two full and two empty
   // barriers
   u32 draw;
+  const struct Certificate *certificate;  // verify
 };
 
 typedef struct OpInfo {

@@ -1,0 +1,72 @@
+// certificate.c - what provers say, gathered, and told to people.
+#include <stdarg.h>
+#include <string.h>
+
+#include "compiler/passes.h"
+#include "compiler/verify/verify.h"
+
+const ProofInfo sc_proof[PROOF_COUNT] = {
+#define PROOF(id, rule, statement, file) {#id, rule, statement},
+#include "compiler/verify/proof.def"
+#undef PROOF
+};
+
+static bool worse(const Verify *v, ProofId id, Verdict verdict) {
+  return verdict > v->cert->proof[id].verdict;
+}
+
+void sc_incomplete(Verify *v, ProofId id, Span span, const char *why, ...) {
+  if (!worse(v, id, VERDICT_INCOMPLETE)) return;
+  va_list args;
+  va_start(args, why);
+  v->cert->proof[id] = (Proof){VERDICT_INCOMPLETE, 0, span, sc_vprintf(v->sc, why, args)};
+  va_end(args);
+}
+
+void sc_checked(Verify *v, ProofId id, u32 upto, Span span, const char *why, ...) {
+  if (!worse(v, id, VERDICT_CHECKED)) return;
+  va_list args;
+  va_start(args, why);
+  v->cert->proof[id] = (Proof){VERDICT_CHECKED, upto, span, sc_vprintf(v->sc, why, args)};
+  va_end(args);
+}
+
+void sc_rejected(Verify *v, ProofId id) {
+  v->cert->proof[id] = (Proof){.verdict = VERDICT_REJECTED};
+}
+
+Diag *sc_bad_plan(Verify *v, ProofId id, Span span, const char *message, ...) {
+  if (!worse(v, id, VERDICT_REJECTED)) return NULL;
+  va_list args;
+  va_start(args, message);
+  Diag *d = sc_vreport(v->sc, D_I_PLAN, span, message, args);
+  va_end(args);
+  sc_help(v->sc, d, "the schedule is not at fault: please report it, with the parameters");
+  sc_rejected(v, id);
+  return d;
+}
+
+void sc_assume(Verify *v, const char *what, ...) {
+  va_list args;
+  va_start(args, what);
+  const char *text = sc_vprintf(v->sc, what, args);
+  va_end(args);
+  for (u32 i = 0; i < v->cert->assumption.n; i++)
+    if (!strcmp(v->cert->assumption.at[i], text)) return;
+  PUSH(v->sc, &v->cert->assumption, text);
+}
+
+void sc_print_certificate(Str *out, const Kernel *k) {
+  static const char *const text[] = {"proved for all trip counts", "checked", "incomplete",
+                                     "rejected"};
+  const Certificate *c = k->certificate;
+  str_printf(out, "kernel %s: %s\n", k->name, text[c->verdict]);
+  for (u32 i = 0; i < PROOF_COUNT; i++) {
+    const Proof *p = &c->proof[i];
+    str_printf(out, "  %s: %s", sc_proof[i].statement, text[p->verdict]);
+    if (p->verdict == VERDICT_CHECKED) str_printf(out, " up to %u", p->upto);
+    if (p->why) str_printf(out, ": %s", p->why);
+    str_puts(out, "\n");
+  }
+  for (u32 i = 0; i < c->assumption.n; i++) str_printf(out, "  assumes: %s\n", c->assumption.at[i]);
+}

@@ -1,0 +1,75 @@
+// verify.h - the pass that proves a kernel safe between its roles, and the certificate that it
+// leaves. It reads the IR with its plan, its layouts and its places, and believes nothing of how
+// they were made: no function of flow/, place/ or emit/ is called from here. (facts/ answers
+// questions about integers for both.)
+#ifndef SC_VERIFY_H
+#define SC_VERIFY_H
+
+#include "compiler/facts/facts.h"
+#include "compiler/ir/ir.h"
+
+// How far a statement is known to hold. The verdict on a kernel is the worst of its statements.
+typedef enum Verdict {
+  VERDICT_PROVED,      // for all trip counts, under the certificate's assumptions
+  VERDICT_CHECKED,     // for all dimensions up to a bound
+  VERDICT_INCOMPLETE,  // not known: the prover says why
+  VERDICT_REJECTED     // it does not hold: there is a witness
+} Verdict;
+
+typedef enum ProofId {
+#define PROOF(id, rule, statement, file) PROOF_##id,
+#include "compiler/verify/proof.def"
+#undef PROOF
+  PROOF_COUNT
+} ProofId;
+
+typedef struct Proof {
+  u8 verdict;       // Verdict
+  u32 upto;         // CHECKED: the bound
+  Span span;        // INCOMPLETE: where the prover gave up
+  const char *why;  // CHECKED, INCOMPLETE: a clause without a full stop; else NULL
+} Proof;
+
+typedef struct ProofInfo {
+  const char *name, *rule, *statement;
+} ProofInfo;
+extern const ProofInfo sc_proof[PROOF_COUNT];
+
+typedef struct Certificate {
+  u8 verdict;  // Verdict
+  Proof proof[PROOF_COUNT];
+  VEC(const char *) assumption;  // each a sentence without its full stop, once
+  u32 *least;                    // by ring: with fewer stages it would deadlock; 0: not known
+  u32 states;                    // that the proof of ORDER and COUNTS went through
+} Certificate;
+
+// A proof under way.
+typedef struct Verify {
+  Sc *sc;
+  Kernel *k;
+  Facts *facts;
+  Certificate *cert;
+} Verify;
+
+// verify.c: what provers say. The worst verdict on a statement stays, and of equals the first.
+void sc_incomplete(Verify *v, ProofId id, Span span, const char *why, ...)
+    __attribute__((format(printf, 4, 5)));
+void sc_checked(Verify *v, ProofId id, u32 upto, Span span, const char *why, ...)
+    __attribute__((format(printf, 5, 6)));
+// The caller has reported an error (sc_report) that is a witness against the statement.
+void sc_rejected(Verify *v, ProofId id);
+void sc_assume(Verify *v, const char *what, ...) __attribute__((format(printf, 2, 3)));
+// What derive, layout or place worked out is not enough: a defect of the compiler, reported as
+// I.plan. NULL if the statement has been rejected before.
+Diag *sc_bad_plan(Verify *v, ProofId id, Span span, const char *message, ...)
+    __attribute__((format(printf, 4, 5)));
+
+// The provers, each of the rows of proof.def that name its file.
+void sc_prove_protocol(Verify *v);
+void sc_prove_barriers(Verify *v);
+void sc_prove_threads(Verify *v);
+void sc_prove_shared(Verify *v);
+void sc_prove_global(Verify *v);
+void sc_prove_resources(Verify *v);
+
+#endif
