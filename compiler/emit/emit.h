@@ -99,8 +99,9 @@ typedef struct Cuda {
   Facts *always, *here;
   // by expression, of what was asked: 1: it is not negative, wherever …; -1: it may be
   i8 *sign;
-  // by operation and buf: a product into the tile has ended, and the tile is not tied since
-  bool *loose;
+  // by operation and buf: before the operation, a product into the tile has ended, and no compiler
+  // fence has followed
+  bool *unfenced;
   QuadSum *sum;      // of each that is partial
   const char **let;  // of each named uniform value, its name in that role, or NULL
   bool head;         // nothing but statements so far
@@ -258,16 +259,17 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
 const char *cu_in_grid(Cuda *c, const View *v);
 
 // mma.c
-// what follows does not take the tile as it was before
-void cu_tie(Cuda *c, u32 buf);
+// a compiler fence on the tile's registers (`sc_tie`): the compiler of C moves no use of them over
+// it
+void cu_compiler_fence(Cuda *c, u32 buf);
 // at the tile's end: operands that loops only read are live until here
 void cu_keep_operands(Cuda *c);
 // the functions that hold the instructions in use
 void cu_put_wgmma(Str *out, const WgmmaSet *set);
 
-// tie.c
-void cu_find_loose(Cuda *c);                 // … in the role being written
-void cu_tie_loose(Cuda *c, const Ins *ins);  // those that the operation touches
+// compiler_fence.c
+void cu_find_unfenced(Cuda *c);                   // sets Cuda.unfenced, for the role being written
+void cu_fence_unfenced(Cuda *c, const Ins *ins);  // fences the tiles that the operation touches
 
 // elems.c
 bool cu_on(const MapGen *g, Xid x, int var);      // does it depend on the variable?

@@ -2,7 +2,7 @@
 // warpgroup, the loop over tiles. In: a kernel after `place`, or a sequence of them. Out:
 // self-contained CUDA C for sm_90a, to be built by NVRTC with no header. The text is meant to be
 // read beside the schedule: each statement carries its line. Calls the files of statements (grid.c,
-// ring.c, mma.c, map.c, tie.c), and those below them.
+// ring.c, mma.c, map.c, compiler_fence.c), and those below them.
 #include "compiler/emit/emit.h"
 #include "compiler/place/place.h"
 #include "compiler/flow/flow.h"
@@ -90,7 +90,7 @@ static void statement(Cuda *c, const Ins *ins) {
   if (!(sc_op[ins->op].effects & CLOSES)) cu_cite(c, ins->span);
   c->ordered = false;
   if (!orders_itself(ins->op)) cu_order(c, ins, NULL);
-  cu_tie_loose(c, ins);
+  cu_fence_unfenced(c, ins);
   operation(c, ins);
   assert(c->ordered || (!ins->plan.fence && !ins->plan.sync));
 }
@@ -121,7 +121,7 @@ static void role(Cuda *c, u32 r) {
   }
   Stmt *head = c->block->last;
   c->head = true;
-  cu_find_loose(c);
+  cu_find_unfenced(c);
   cu_name_role(c);
   cu_cursors(c);
   cu_count_named(c);

@@ -1,7 +1,8 @@
 // mma.c - products: one wgmma for each 64 rows, 256 columns and 32 bytes of the contracted index
-// (PTX ISA 9.0, wgmma.mma_async), all unrolled, one commit group a statement. Tiles are tied before
-// the fence that precedes the issue and after the wait: their registers are the tensor cores' in
-// between. Called by frame.c and tie.c; calls wait.c for the fence before a product, and tile.c.
+// (PTX ISA 9.0, wgmma.mma_async), all unrolled, one commit group a statement. A compiler
+// fence on a tile's registers stands before the issue and after the wait, as they belong to the
+// tensor cores in between. Called by frame.c and compiler_fence.c; calls wait.c for the fence
+// before a product, and tile.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
@@ -142,7 +143,7 @@ static void each_block(Cuda *c, const char *function, u32 buf) {
     for (u32 i = 0; i < blocks; i++) cu_line(c, "%s(%s[%u]);", function, c->name[buf], i);
 }
 
-void cu_tie(Cuda *c, u32 buf) { each_block(c, "sc_tie", buf); }
+void cu_compiler_fence(Cuda *c, u32 buf) { each_block(c, "sc_tie", buf); }
 
 // ---- operands in registers that a loop only reads
 
@@ -225,8 +226,8 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_open_scope(c);
   if (!a.regs) a.desc = descriptor(c, &a, "a_desc");
   b.desc = descriptor(c, &b, "b_desc");
-  if (a.regs) cu_tie(c, a.v->buf);
-  cu_tie(c, dst);
+  if (a.regs) cu_compiler_fence(c, a.v->buf);
+  cu_compiler_fence(c, dst);
   cu_order(c, ins, "what the other warps stored is there");
   cu_line(c, "sc_wgmma_fence();");
   issue(c, p, &a, &b, &c->k->buf.at[dst], dst);
@@ -258,7 +259,7 @@ void cu_mma_wait(Cuda *c, const Ins *ins) {
   }
   cu_line(c, "sc_wgmma_wait<%u>();", ins->plan.keep);
   if (ins->plan.keep) cu_note(c, cu_text(c, "newer groups in flight: %u", ins->plan.keep));
-  for (u32 i = 1; i <= list[0]; i++) cu_tie(c, list[i]);
+  for (u32 i = 1; i <= list[0]; i++) cu_compiler_fence(c, list[i]);
 }
 
 // A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.

@@ -395,9 +395,9 @@ static void order_in_global_memory(void **state) {
       "sc_fence_async_all(); sc_bar_sync(1, 128); if (thread == 0) sc_mbar_arrive(smem + h_empty)");
 }
 
-// What a wait hands back without naming it is tied before threads touch it, once; not in a loop
-// that only adds to it.
-static void tiles_handed_back(void **state) {
+// A tile whose product a wait ends without naming it gets one compiler fence before threads touch
+// it, and none in a loop that only adds to it.
+static void compiler_fences(void **state) {
   (void)state;
   static const char head[] = ROUND
       "  role math : 1 warpgroup, 200 regs { reg s : f32[64, 64], o : f32[64, 64] = 0\n    wait r, "
@@ -439,7 +439,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_written),    cmocka_unit_test(parts_of_blocks),
       cmocka_unit_test(slices_across_panels),      cmocka_unit_test(waits_need_memory),
       cmocka_unit_test(what_runs_meanwhile),       cmocka_unit_test(order_within_an_instance),
-      cmocka_unit_test(order_in_global_memory),    cmocka_unit_test(tiles_handed_back),
+      cmocka_unit_test(order_in_global_memory),    cmocka_unit_test(compiler_fences),
       cmocka_unit_test(a_warp_before_its_arrival), cmocka_unit_test(every_kernel),
       cmocka_unit_test(loops_over_tiles),          cmocka_unit_test(what_a_header_cannot_say),
   };
