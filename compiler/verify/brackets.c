@@ -1,0 +1,195 @@
+// brackets.c - every fill of a ring and every turn of a role, on every path through its code: what
+// stands between acquire and commit, or take and pass. In: a role's code with its plan. Out:
+// Brackets: how often the role arrives for each fill and for each release, whatever the path.
+//
+// A fill begins at its acquire and ends at its commit. Walked in program order, a loop's body once:
+// it must leave the bracket as it found it, but for copies into an open fill, which count as often
+// as the loop runs; the two sides of a branch must leave the same.
+#include "compiler/verify/barriers.h"
+
+enum { MAX_BYTES = 1 << 20 };  // a barrier's transaction count stays below (PTX ISA 9.0, 9.7.13.15)
+
+// The bracket that is open, if one is.
+typedef struct Bracket {
+  bool open;
+  u32 arrivals;
+  i64 announced, landing;  // bytes
+} Bracket;
+
+typedef struct Walk {
+  Verify *v;
+  const Role *role;
+  const Code *code;
+  const Ring *ring;  // NULL: it is a turn's
+  u32 id;            // of the ring or turn
+  Bracket now;
+  Brackets seen;
+} Walk;
+
+static const char *name(const Walk *w) {
+  return w->ring ? w->ring->name : w->v->k->turn.at[w->id].name;
+}
+
+static void unsure(Walk *w, u32 pc, const char *what) {
+  sc_incomplete(w->v, w->ring ? PROOF_ARRIVALS : PROOF_NAMED, w->code->at[pc].span, "%s '%s' %s",
+                w->ring ? "the fills of" : "the turns of", name(w), what);
+}
+
+// ---- what is emitted
+
+// Arrivals that an instance makes, as the emitter carries out the plan: by one thread, or by a lane
+// of each warp. (With its bytes, by one thread; a release always arrives.)
+static u32 emitted(const Role *r, const Ins *ins) {
+  if (ins->op == OP_ACQUIRE) return ins->plan.bytes && ins->plan.arrivals;
+  if (ins->op == OP_COMMIT && !ins->plan.arrivals) return 0;
+  return ins->plan.arrivals == r->warps ? r->warps : 1;
+}
+
+static u32 arrive(Walk *w, const Ins *ins) {
+  u32 n = emitted(w->role, ins);
+  if (n != ins->plan.arrivals)
+    sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span,
+                "the plan has %u arrivals at the barrier of '%s' here, and %u are made",
+                ins->plan.arrivals, name(w), n);
+  return n;
+}
+
+static void same_each_time(Walk *w, u32 pc, Tally *t, u32 n, const char *what) {
+  const Ins *ins = &w->code->at[pc];
+  if (!t->any) *t = (Tally){true, n, pc};
+  if (t->each == n) return;
+  Diag *d = sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span, "%u arrive for this %s of '%s'", n, what,
+                        name(w));
+  if (d) sc_note(w->v->sc, d, w->code->at[t->pc].span, "and %u for this one", t->each);
+}
+
+// ---- operations
+
+static void open_fill(Walk *w, u32 pc) {
+  const Ins *ins = &w->code->at[pc];
+  if (w->now.open) unsure(w, pc, "begin before the last one is over");
+  w->now = (Bracket){true, arrive(w, ins), ins->plan.bytes, 0};
+}
+
+// The copy engine fills a part of a stage whole: boxes count whole where they leave the tensor. Of
+// a multicast each CTA of the cluster brings a share, and all get all: shares are whole rows, or
+// whole panels.
+static void land(Walk *w, u32 pc) {
+  const Kernel *k = w->v->k;
+  const Ins *ins = &w->code->at[pc];
+  const Buf *part = &k->buf.at[k->view.at[ins->arg[0]].buf];
+  i64 rows = sc_stage_rows(part), row = part->ext[part->rank - 1] * sc_elem[part->elem].bytes;
+  u32 ctas = ins->flags & INS_MULTICAST ? sc_cluster(k) : 1;
+  if (!w->now.open) unsure(w, pc, "are copied into where none has begun");
+  if (rows % ctas && row / sc_panel_bytes(part) % ctas)
+    sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span,
+                "'%s' does not divide into shares of %u CTAs: some bytes come from nobody",
+                part->name, ctas);
+  if (ins->flags & INS_MULTICAST && !w->ring->multicast)
+    sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span,
+                "this CTA copies into '%s' of others, whose releases it does not hear of", name(w));
+  w->now.landing += rows * row;
+}
+
+static void close_fill(Walk *w, u32 pc) {
+  const Ins *ins = &w->code->at[pc];
+  Bracket *b = &w->now;
+  if (!b->open) unsure(w, pc, "end where none has begun");
+  if (b->announced != b->landing)
+    sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span,
+                "this fill of '%s' announces %lld bytes, and its copies bring %lld", name(w),
+                (long long)b->announced, (long long)b->landing);
+  if (b->announced >= MAX_BYTES)
+    sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span,
+                "this fill of '%s' announces %lld bytes: a barrier counts fewer than %d", name(w),
+                (long long)b->announced, MAX_BYTES);
+  same_each_time(w, pc, &w->seen.fill, b->arrivals + arrive(w, ins), "fill");
+  *b = (Bracket){0};
+}
+
+static void step_ring(Walk *w, u32 pc) {
+  const Kernel *k = w->v->k;
+  const Ins *ins = &w->code->at[pc];
+  if (ins->op == OP_COPYIN && k->buf.at[k->view.at[ins->arg[0]].buf].ring == w->id) land(w, pc);
+  bool of_ring = ins->op == OP_ACQUIRE || ins->op == OP_COMMIT || ins->op == OP_RELEASE;
+  if (!of_ring || ins->arg[0] != w->id) return;
+  if (ins->op == OP_ACQUIRE) open_fill(w, pc);
+  else if (ins->op == OP_COMMIT) close_fill(w, pc);
+  else same_each_time(w, pc, &w->seen.release, arrive(w, ins), "release");
+}
+
+static void step_turn(Walk *w, u32 pc) {
+  const Ins *ins = &w->code->at[pc];
+  if ((ins->op != OP_TAKE && ins->op != OP_PASS) || ins->arg[0] != w->id) return;
+  bool take = ins->op == OP_TAKE;
+  if (w->now.open == take)
+    unsure(w, pc, take ? "begin before the last one is over" : "end where none has begun");
+  w->now.open = take;
+  w->seen.turns = true;
+}
+
+// ---- blocks
+
+static bool same(Bracket a, Bracket b) {
+  return a.open == b.open && a.arrivals == b.arrivals && a.announced == b.announced &&
+         a.landing == b.landing;
+}
+
+static void walk(Walk *w, u32 from, u32 to);
+
+static void loop(Walk *w, u32 pc) {
+  const Ins *ins = &w->code->at[pc];
+  Bracket before = w->now;
+  walk(w, pc + 1, ins->nest);
+  i64 first, end, copied = w->now.landing - before.landing;
+  w->now.landing = before.landing;
+  if (!same(before, w->now)) unsure(w, pc, "differ from round to round of a loop");
+  w->now = before;
+  if (!copied) return;
+  if (ins->op != OP_FOR || !x_const_int(w->v->k, ins->arg[1], &first) ||
+      !x_const_int(w->v->k, ins->arg[2], &end))
+    unsure(w, pc, "get as many bytes as a loop runs often");
+  else if (end > first)
+    w->now.landing += end - first < MAX_BYTES ? (end - first) * copied : MAX_BYTES;
+}
+
+static void branch(Walk *w, u32 pc, u32 mid, u32 end) {
+  Bracket before = w->now;
+  walk(w, pc + 1, mid);
+  Bracket yes = w->now;
+  w->now = before;
+  walk(w, mid + 1, end);
+  if (!same(yes, w->now)) unsure(w, pc, "differ between the sides of a branch");
+}
+
+static void walk(Walk *w, u32 from, u32 to) {
+  for (u32 pc = from; pc < to; pc++) {
+    const Ins *ins = &w->code->at[pc];
+    if (ins->op == OP_IF) {
+      u32 mid = ins->nest, end = w->code->at[mid].op == OP_ELSE ? w->code->at[mid].nest : mid;
+      branch(w, pc, mid, end);
+      pc = end;
+    } else if (sc_op[ins->op].effects & OPENS) {
+      loop(w, pc);
+      pc = ins->nest;
+    } else if (w->ring) {
+      step_ring(w, pc);
+    } else {
+      step_turn(w, pc);
+    }
+  }
+}
+
+Brackets sc_ring_brackets(Verify *v, u32 role, u32 ring) {
+  const Role *r = &v->k->role.at[role];
+  Walk w = {.v = v, .role = r, .code = &r->code, .ring = &v->k->ring.at[ring], .id = ring};
+  walk(&w, 0, r->code.n);
+  return w.seen;
+}
+
+Brackets sc_turn_brackets(Verify *v, u32 role, u32 turn) {
+  const Role *r = &v->k->role.at[role];
+  Walk w = {.v = v, .role = r, .code = &r->code, .id = turn};
+  walk(&w, 0, r->code.n);
+  return w.seen;
+}

@@ -1,0 +1,235 @@
+// Tests of the proofs ARRIVALS, NAMED, THREADS, PHASES and MEMORY: they hold for every kernel of
+// schedules/ and tests/corpus/, and of each of these kernels one number or flag of the plan or of
+// the places is damaged at a time: then there must be an I.plan. What survives is listed, with the
+// reason why it does no harm.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "compiler/verify/verify.h"
+#include "files.h"
+#include "fixture.h"
+
+static const ProofId mine[] = {PROOF_ARRIVALS, PROOF_NAMED};
+
+// What the provers say; errors are left in `sc`.
+static Certificate *prove(Sc *sc, Kernel *k) {
+  Certificate *cert = NEW(sc, Certificate);
+  Verify v = {sc, k, sc_facts(sc, k), cert};
+  sc_prove_barriers(&v);
+  return cert;
+}
+
+static void expect_proved(Sc *sc, Kernel *k) {
+  const Certificate *c = prove(sc, k);
+  for (u32 i = 0; i < COUNT(mine); i++) {
+    const Proof *p = &c->proof[mine[i]];
+    if (p->verdict != VERDICT_PROVED)
+      fail_msg("%s, %s: %s", k->name, sc_proof[mine[i]].name, p->why ? p->why : sc->diags->text);
+  }
+}
+
+// ---- damages
+
+// Each makes one change and returns true, or finds nothing to change.
+typedef struct Damage {
+  const char *name;
+  bool (*ins)(const Role *r, Ins *ins);
+  bool (*ring)(Ring *r);
+  bool (*turn)(Turn *t);
+  bool (*role)(Role *r);
+} Damage;
+
+static bool more_bytes(const Role *r, Ins *ins) {
+  (void)r;
+  if (ins->op != OP_ACQUIRE || !ins->plan.bytes) return false;
+  ins->plan.bytes += 16;
+  return true;
+}
+
+static bool fewer_bytes(const Role *r, Ins *ins) {
+  (void)r;
+  if (ins->op != OP_ACQUIRE || !ins->plan.bytes) return false;
+  ins->plan.bytes -= 16;
+  return true;
+}
+
+static bool other_arrivals(const Role *r, Ins *ins) {
+  if (ins->op != OP_COMMIT && ins->op != OP_RELEASE) return false;
+  if (!ins->plan.arrivals || r->warps == 1) return false;
+  ins->plan.arrivals = ins->plan.arrivals == 1 ? r->warps : 1;
+  return true;
+}
+
+static bool no_arrival(const Role *r, Ins *ins) {
+  (void)r;
+  if (!ins->plan.arrivals) return false;
+  ins->plan.arrivals = 0;
+  return true;
+}
+
+static bool one_more_arrival(const Role *r, Ins *ins) {
+  (void)r;
+  if (ins->op != OP_ACQUIRE && ins->op != OP_COMMIT && ins->op != OP_RELEASE) return false;
+  ins->plan.arrivals++;
+  return true;
+}
+
+static bool full_more(Ring *r) { return r->full_count++, true; }
+static bool full_less(Ring *r) { return r->full_count--, true; }
+static bool empty_more(Ring *r) { return r->empty_count++, true; }
+static bool empty_less(Ring *r) { return r->empty_count--, true; }
+
+static bool turn_next(Turn *t) {
+  bool has = t->active && t->axis == SC_NONE;
+  t->barrier += has;
+  return has;
+}
+static bool turn_none(Turn *t) {
+  bool has = t->active && t->axis == SC_NONE;
+  if (has) t->barrier = 0;
+  return has;
+}
+static bool role_barrier_less(Role *r) { return r->barrier && r->barrier--; }
+static bool role_barrier_far(Role *r) { return r->barrier && (r->barrier += 16); }
+static bool role_barrier_none(Role *r) {
+  bool has = r->barrier;
+  r->barrier = 0;
+  return has;
+}
+
+static const Damage damages[] = {
+    {"16 bytes more", more_bytes},
+    {"16 bytes less", fewer_bytes},
+    {"arrivals 1 <-> warps", other_arrivals},
+    {"no arrival", no_arrival},
+    {"an arrival more", one_more_arrival},
+    {"full count + 1", .ring = full_more},
+    {"full count - 1", .ring = full_less},
+    {"empty count + 1", .ring = empty_more},
+    {"empty count - 1", .ring = empty_less},
+    {"a turn's barriers + 1", .turn = turn_next},
+    {"a turn without barriers", .turn = turn_none},
+    {"a role's barriers - 1", .role = role_barrier_less},
+    {"a role's barriers + 16", .role = role_barrier_far},
+    {"a role without barriers", .role = role_barrier_none},
+};
+
+typedef struct Toll {
+  u32 done, survived;
+} Toll;
+
+static void forget_reports(Sc *sc) {
+  sc->errors = 0;
+  sc->diags = NULL;
+  sc->diag_end = &sc->diags;
+}
+
+// After a damage to what is at `span`.
+static void judge(Sc *sc, Kernel *k, const Damage *d, Span span, Toll *toll) {
+  forget_reports(sc);
+  prove(sc, k);
+  toll->done++;
+  if (!sc->errors) {
+    toll->survived++;
+    LineCol at = sc_line_col(sc->text, span.lo);
+    print_message("%s:%u: %s survives\n", sc->text->name, at.line, d->name);
+  } else {
+    assert_string_equal(sc_diag_code(sc->diags->id), "I.plan");
+  }
+  forget_reports(sc);
+}
+
+// Each place of a list that it fits, one after the other.
+#define EACH(Type, what, list, ...)                            \
+  for (u32 i = 0; d->what && i < (list).n; i++) {              \
+    Type *at = &(list).at[i], whole = *at;                     \
+    if (d->what(__VA_ARGS__)) judge(sc, k, d, at->span, toll); \
+    *at = whole;                                               \
+  }
+
+static void damage(Sc *sc, Kernel *k, const Damage *d, Toll *toll) {
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Role *role = &k->role.at[r];
+    EACH(Ins, ins, role->code, role, at)
+  }
+  EACH(Ring, ring, k->ring, at)
+  EACH(Turn, turn, k->turn, at)
+  EACH(Role, role, k->role, at)
+}
+
+// ---- every kernel
+
+static u32 with_kernels(const char *path, void (*with)(Sc *, Kernel *, Toll *), Toll *toll) {
+  size_t n;
+  char *source = read_file(path, &n);
+  Fixture f;
+  sc_init(&f.sc, NULL);
+  f.sc.unwind = &f.unwind;
+  f.sc.text = sc_text(&f.sc, path, source, n);
+  const Ast *ast = sc_parse(&f.sc, f.sc.text);
+  u32 kernels = 0;
+  for (const Node *u = ast->file->a; u; u = u->next) {
+    if (u->kind != ND_KERNEL) continue;
+    Compilation c = {.ast = ast, .choice = {.unit = u->name}};
+    if (!sc_compile(&f.sc, &c, "ast", "place")) fail_msg("%s: %s", path, f.sc.diags->text);
+    with(&f.sc, (Kernel *)c.k, toll);  // it is the test's own
+    kernels++;
+  }
+  sc_free(&f.sc);
+  free(source);
+  return kernels;
+}
+
+static u32 with_folder(const char *folder, void (*with)(Sc *, Kernel *, Toll *), Toll *toll) {
+  DIR *d = opendir(folder);
+  u32 kernels = 0;
+  assert_non_null(d);
+  for (const struct dirent *e; (e = readdir(d));) {
+    const char *dot = strrchr(e->d_name, '.');
+    char path[512];
+    if (!dot || strcmp(dot, ".sched") != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    kernels += with_kernels(path, with, toll);
+  }
+  closedir(d);
+  return kernels;
+}
+
+static void prove_one(Sc *sc, Kernel *k, Toll *toll) {
+  (void)toll;
+  expect_proved(sc, k);
+}
+
+static void damage_one(Sc *sc, Kernel *k, Toll *toll) {
+  for (u32 i = 0; i < COUNT(damages); i++) damage(sc, k, &damages[i], toll);
+}
+
+static void all_are_proved(void **state) {
+  (void)state;
+  assert_true(with_folder("schedules", prove_one, NULL) >= 16);
+  assert_true(with_folder("tests/corpus", prove_one, NULL) >= 60);
+}
+
+static void all_damages_show(void **state) {
+  (void)state;
+  Toll toll = {0};
+  with_folder("schedules", damage_one, &toll);
+  with_folder("tests/corpus", damage_one, &toll);
+  print_message("%u damages, %u survive\n", toll.done, toll.survived);
+  assert_true(toll.done >= 1000);
+  assert_int_equal(toll.survived, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_are_proved),
+      cmocka_unit_test(all_damages_show),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
