@@ -57,6 +57,24 @@ typedef struct Named {
   Scope scope;
 } Named;
 
+// A uniform value that has a name, the first `let` that needs it, or SC_NONE, and the number of the
+// one before it (from 1) that is declared where it is.
+typedef struct Kept {
+  Xid value;
+  u32 let, before;
+} Kept;
+
+// What writing an expression takes (share.c).
+typedef struct Use {
+  u32 times;         // how often it is an operand
+  u32 size;          // operations and leaves of its text
+  bool traps;        // it may divide by zero
+  u32 loop;          // uniform: the innermost loop that it depends on, or SC_NONE
+  u32 let;           // … the first `let` that needs it, or SC_NONE
+  u32 values;        // the element (At.values) for which it has been given a name
+  const char *name;  // … which is this one
+} Use;
+
 // A name for what a partial vector's parts add up to, and the operation up to which it does.
 typedef struct QuadSum {
   const char *name;
@@ -103,7 +121,13 @@ typedef struct Cuda {
   // fence has followed
   bool *unfenced;
   QuadSum *sum;      // of each that is partial
-  const char **let;  // of each named uniform value, its name in that role, or NULL
+  Use *use;          // by expression
+  VEC(Xid) order;    // expressions in the order in which they are computed
+  VEC(Kept) kept;    // uniform values with a name in the role being written
+  u32 kept_of_tile;  // the last of them that are declared in the tile
+  u32 *kept_of;      // … in each loop
+  u32 *opened;       // by loop: the operation that opens it
+  u32 values;        // elements that have been written
   bool head;         // nothing but statements so far
   bool ordered;      // what the plan puts before the operation is written
   u32 pc;            // the operation being written
@@ -163,6 +187,7 @@ typedef struct At {
   bool placed;  // a row's place, from base `place` on, is called "row"
   Xid place;
   bool parts;  // partial tiles are read part by part
+  u32 values;  // the number of this element, if some of its values have names (share.c)
 } At;
 
 // What the loop over elements reads at its head, for four of them: two elements of a vector in a
@@ -197,17 +222,28 @@ const char *cu_next_name(const char *p, size_t *n);  // the next word of code; N
 // of the block that `pc` is in: the operation that closes or splits it
 u32 sc_block_end(const Code *code, u32 pc);
 bool cu_one_tile(const Kernel *k);  // has each CTA (or cluster) one tile, that of its number?
+void cu_forget_names(Cuda *c);      // of values
 void cu_name_role(Cuda *c);         // names and scopes of what the role has
+void cu_name_value(Cuda *c, Xid x, Sym sym);  // of a uniform value, in all of the role
 // a name for a value of the statement being written
 const char *cu_temp(Cuda *c, const char *stem);
 // … of what follows as long as `buf` is the same
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);
 // register tiles that begin with the operation being written
 void cu_declare(Cuda *c);
-// at the head of the block: what the tile uses of these
-void cu_declare_uniforms(Cuda *c);
+// at the head of the block: the tile's place, as far as it is used
+void cu_declare_place(Cuda *c);
 // … what the role uses of what a thread knows of itself
 void cu_declare_thread(Cuda *c, Stmt *after);
+
+// share.c: uniform values that the role needs more than once, and others that have names; declared
+// where they are used, at the head of the block
+void cu_share(Cuda *c);
+void cu_share_extents(Cuda *c);  // … that the function of places does, outside of roles
+void cu_declare_of_tile(Cuda *c);
+void cu_declare_of_loop(Cuda *c, u32 loop);
+// an expression for an element; variables for what it needs more than once go before it
+Txt cu_value(Cuda *c, const At *at, Xid x);
 
 // expr.c
 const char *cu_axis(Cuda *c, u32 axis);       // the tile's place along an axis

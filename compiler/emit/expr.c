@@ -7,15 +7,24 @@
 #include <math.h>
 #include <string.h>
 
+// What share.c gives no name to is written out at each use: there is a limit to what all of it may
+// come to.
+static void too_long(Cuda *c) {
+  Diag *d = sc_report(c->sc, D_P_LIMIT, c->at,
+                      "the code for this would be longer than %d MiB: what may divide by zero is "
+                      "written out wherever it is used",
+                      CU_MAX_TEXT >> 20);
+  sc_help(c->sc, d, "say that what divides is positive: require … > 0");
+  sc_unwind(c->sc, SCHEDC_ELIMIT);
+}
+
 const char *cu_text(Cuda *c, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   const char *s = sc_vprintf(c->sc, fmt, ap);
   va_end(ap);
-  // Shared parts of an expression are written out at each use: there is a limit to what that may
-  // come to.
   c->written += strlen(s);
-  if (c->written > CU_MAX_TEXT) sc_unwind(c->sc, SCHEDC_ELIMIT);
+  if (c->written > CU_MAX_TEXT) too_long(c);
   return s;
 }
 
@@ -168,6 +177,7 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
   const Hoist *h = &c->hoist[x];
   if (at && h->name && h->statement == c->statement) return hoisted(c, at, e, h);
   if (c->xname[x]) return (Txt){c->xname[x], P_NAME};
+  if (at && at->values && c->use[x].values == at->values) return (Txt){c->use[x].name, P_NAME};
   u8 arity = sc_xop[e->op].arity;
   if (arity == 0) return leaf(c, at, e);
   Txt a = cu_expr(c, at, e->a), b = {0}, d = {0};

@@ -63,6 +63,9 @@ static void operation(Cuda *c, const Ins *ins) {
       cu_close_tile(c);
       break;
     case OP_ENDFOR:
+      cu_declare_of_loop(c, c->k->role.at[c->r].code.at[ins->nest].arg[0]);
+      cu_close(c);
+      break;
     case OP_ENDIF:
     case OP_ENDVOTE: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
@@ -123,6 +126,7 @@ static void role(Cuda *c, u32 r) {
   c->head = true;
   cu_find_unfenced(c);
   cu_name_role(c);
+  cu_share(c);
   cu_cursors(c);
   cu_count_named(c);
   cu_first_turns(c);
@@ -330,7 +334,9 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->xname = NEWS(sc, const char *, k->expr.n + 1);
   c->hoist = NEWS(sc, Hoist, k->expr.n + 1);
   c->loop = NEWS(sc, const char *, k->loop.n + 1);
-  c->let = NEWS(sc, const char *, k->let.n + 1);
+  c->use = NEWS(sc, Use, k->expr.n + 1);
+  c->kept_of = NEWS(sc, u32, k->loop.n + 1);
+  c->opened = NEWS(sc, u32, k->loop.n + 1);
   c->scope = NEWS(sc, Scope, k->buf.n + 1);
   c->declared = NEWS(sc, bool, k->buf.n + 1);
   c->sum = NEWS(sc, QuadSum, k->buf.n + 1);

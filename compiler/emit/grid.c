@@ -1,6 +1,6 @@
 // grid.c - the loop over tiles: from a tile's number to its index along each axis, and for dynamic
 // grids the draw of the next one. Called by frame.c; calls ring.c for tiles of other instances,
-// scope.c for the tile's values.
+// share.c and scope.c for the tile's values.
 #include "compiler/emit/emit.h"
 
 #include <string.h>
@@ -92,8 +92,9 @@ void cu_put_place(Cuda *c, Str *out) {
   Txt count[SC_MAX_AXES], size[SC_MAX_AXES], place[SC_MAX_AXES];
   u32 n = k->axis.n, sections = 0, left = n, order[SC_MAX_AXES];
   bool plain = order_of(k, order);
-  // names that a role gave to values are not seen here
-  memset(c->xname, 0, sizeof *c->xname * k->expr.n);
+  c->at = n ? k->axis.at[0].span : k->span;
+  cu_forget_names(c);  // those that a role gave are not seen here
+  cu_share_extents(c);
   for (u32 i = 0; i < n; i++) sections += k->axis.at[i].section != 0;
   for (u32 i = 0; i < n; i++) {
     const Axis *x = &k->axis.at[i];
@@ -123,6 +124,7 @@ void cu_put_place(Cuda *c, Str *out) {
   }
   for (u32 i = 0; i < n; i++) str_printf(&places, "%s%s", i ? ", " : "", place[i].s);
   cu_line(c, "return {%s};", n ? places.at : "");
+  cu_declare_of_tile(c);
   cu_close(c);
   str_printf(out, "// a tile's place along each axis\nstruct %s_place { int ", c->function);
   for (u32 i = 0; i < k->axis.n; i++) str_printf(out, "%s%s", i ? ", " : "", cu_axis_name(c, i));
@@ -337,6 +339,7 @@ void cu_open_tile(Cuda *c) {
 
 void cu_close_tile(Cuda *c) {
   if (c->k->grid != GRID_PLAIN) cu_leave_tiles(c);
-  cu_declare_uniforms(c);
+  cu_declare_of_tile(c);
+  cu_declare_place(c);
   cu_close(c);
 }

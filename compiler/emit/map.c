@@ -90,7 +90,7 @@ static const char *reducer(ExprOp op, bool quad) {
 static void accumulate(MapGen *g, const Expr *e, Xid value, const char *to) {
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
     At at = cu_elem_at(g, odd);
-    const char *body = cu_expr(g->c, &at, value).s;
+    const char *body = cu_value(g->c, &at, value).s;
     if (e->op == X_SUM) cu_line(g->c, "%s += %s;", to, body);
     else cu_line(g->c, "%s = %s(%s, %s);", to, reducer(e->op, false), to, body);
   }
@@ -204,8 +204,8 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   const char *name = cu_temp(c, stem);
   At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
   int prec = kind == HOIST_OVER ? P_UNARY : 0;
-  const char *t0 = cu_paren(c, cu_expr(c, &r0, value), prec),
-             *t1 = cu_paren(c, cu_expr(c, &r1, value), prec);
+  const char *t0 = cu_paren(c, cu_value(c, &r0, value), prec),
+             *t1 = cu_paren(c, cu_value(c, &r1, value), prec);
   const char *type = cu_ctype(c, value);
   cu_var(c, cu_text(c, "const %s %s[2] = {%s, %s};", type, name, form, form), t0, t1);
   hoist(g, x, name, kind, true);
@@ -351,8 +351,8 @@ void cu_map(Cuda *c, const Ins *ins) {
 static const char *for_either_row(MapGen *g) {
   Cuda *c = g->c;
   At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
-  return cu_text(c, "%s || %s", cu_paren(c, cu_expr(c, &r0, g->m->root), P_OR),
-                 cu_paren(c, cu_expr(c, &r1, g->m->root), P_OR));
+  return cu_text(c, "%s || %s", cu_paren(c, cu_value(c, &r0, g->m->root), P_OR),
+                 cu_paren(c, cu_value(c, &r1, g->m->root), P_OR));
 }
 
 // Of several blocks each warp has rows in all.

@@ -138,20 +138,26 @@ static void count_names(Cuda *c) {
   for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, cu_axis_name(c, i));
 }
 
+void cu_name_value(Cuda *c, Xid x, Sym sym) {
+  u32 end = c->k->role.at[c->r].code.n;
+  const char *name = name_in(c, sym, (Scope){0, end, 0, end});
+  cu_name(c, name);
+  c->xname[x] = cu_text(c, "$%s", name);
+}
+
+void cu_forget_names(Cuda *c) {
+  c->named.n = c->temps.n = 0;
+  memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
+}
+
 void cu_name_role(Cuda *c) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
-  Scope all = {0, code->n, 0, code->n};
-  c->named.n = c->temps.n = 0;
-  memset(c->xname, 0, sizeof *c->xname * k->expr.n);
+  cu_forget_names(c);
   count_names(c);
   for (u32 i = 0; i < k->let.n; i++) {
-    Xid x = k->let.at[i].value;
-    c->let[i] =
-        has_name(k, &k->let.at[i]) && !c->xname[x] ? name_in(c, k->let.at[i].name, all) : NULL;
-    if (!c->let[i]) continue;
-    cu_name(c, c->let[i]);
-    c->xname[x] = cu_text(c, "$%s", c->let[i]);
+    const Let *let = &k->let.at[i];
+    if (has_name(k, let) && !c->xname[let->value]) cu_name_value(c, let->value, let->name);
   }
   place_declarations(c);
   for (u32 i = 0; i < k->buf.n; i++) {
@@ -200,19 +206,9 @@ bool cu_one_tile(const Kernel *k) {
   return once;
 }
 
-// The tile's place along the axes, and the schedule's own names for uniform values (`let last =
-// …`).
-void cu_declare_uniforms(Cuda *c) {
+// The tile's place along the axes.
+void cu_declare_place(Cuda *c) {
   const Kernel *k = c->k;
-  for (u32 i = k->let.n; i-- > 0;) {  // backwards: a value that is used may use earlier ones
-    Xid x = k->let.at[i].value;
-    if (!c->let[i] || !cu_used(c, c->let[i])) continue;
-    Stmt *let = cu_begin(c);
-    c->xname[x] = NULL;
-    cu_var(c, "const %s %s = %s;", cu_ctype(c, x), c->let[i], cu_uniform(c, x).s);
-    cu_close(c);
-    cu_insert(c, NULL, let);
-  }
   Stmt *axes = cu_begin(c);
   for (u32 i = 0; i < k->axis.n; i++) {
     const char *name = cu_axis_name(c, i);

@@ -10,7 +10,9 @@ static const char *pack(Cuda *c, Elem elem, const char *lo, const char *hi) {
   return cu_text(c, "sc_pack_%s(%s, %s)", sc_elem[elem].text, lo, hi);
 }
 
-static const char *value(MapGen *g, const At *at) { return cu_expr(g->c, at, g->assigned.value).s; }
+static const char *value(MapGen *g, const At *at) {
+  return cu_value(g->c, at, g->assigned.value).s;
+}
 
 // Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is
 // renumbered: a thread's columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
@@ -66,7 +68,7 @@ static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
   const char *to = cu_text(c, cu_is(g->at.block, 0) ? "%s[r]" : "%s[2 * b + r]", name);
   if (b->partial && !g->at.parts && !is_zero(g))
     cu_line(c, "%s = ($lane & 3) == 0 ? %s : 0;", to,
-            cu_paren(c, cu_expr(c, &at, g->assigned.value), P_COND));
+            cu_paren(c, cu_value(c, &at, g->assigned.value), P_COND));
   else cu_line(c, "%s = %s;", to, rounded(g, &at, b));
   cu_close(c);
 }
@@ -216,7 +218,7 @@ static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
   Cuda *c = g->c;
   const char *in = cu_inside(c, at, dst, true, cols);
   if (!g->m->cond) return in;
-  const char *cond = cu_paren(c, cu_expr(c, at, g->m->cond), P_AND);
+  const char *cond = cu_paren(c, cu_value(c, at, g->m->cond), P_AND);
   return in ? cu_text(c, "%s && %s", in, cond) : cond;
 }
 

@@ -66,10 +66,15 @@ static u8 value_bytes(const StripMaker *mk, u8 ty) {
   return ty == TY_BOOL ? 1 : ty == TY_INT ? 8 : mk->s->reals->bytes;
 }
 
+static void too_large(const StripMaker *mk, const char *why) {
+  sc_report(mk->sc, D_P_LIMIT, mk->m->span, "this %s to be computed in strips", why);
+  sc_unwind(mk->sc, SCHEDC_ELIMIT);
+}
+
 // A slot for `planes` strips over x (x < 0: values).
 static u16 new_slot(StripMaker *mk, i8 x, u8 bytes, u32 planes) {
   Strip *s = mk->s;
-  if (s->slot.n >= MAX_SLOTS) sc_unwind(mk->sc, SCHEDC_ELIMIT);
+  if (s->slot.n >= MAX_SLOTS) too_large(mk, "has too many values");
   u32 n = (u32)(x < 0 ? 1 : s->cap[x]) * planes * bytes;
   Slot slot = {.offset = s->size, .x = x, .bytes = bytes};
   s->size += (n + 63) & ~63u;
@@ -263,7 +268,7 @@ static u16 home_of(StripMaker *mk, u32 scope, Xid e, bool total) {
     const Home *h = &mk->home.at[i - 1];
     if (h->scope == in && h->total == total) return h->slot;
   }
-  if (++mk->depth > MAX_DEPTH) sc_unwind(mk->sc, SCHEDC_ELIMIT);
+  if (++mk->depth > MAX_DEPTH) too_large(mk, "is nested too deep");
   bool inside = total || in != ROOT;
   u16 slot = once ? uniform_slot(mk, e) : make_step(mk, at, e, inside);
   mk->depth--;
@@ -332,7 +337,7 @@ static void add_buffer(StripMaker *mk) {
   u64 n = 1;
   for (u32 v = 0; v < mk->m->outs; v++)
     if (s->whole[v] < 0 || __builtin_mul_overflow(n, (u64)s->whole[v], &n)) n = UINT64_MAX / 64;
-  if (n > 1u << 24) sc_unwind(mk->sc, SCHEDC_ELIMIT);
+  if (n > 1u << 24) too_large(mk, "has too many elements");
   s->buffer = s->size;
   s->size += (u32)(n * (u64)(mk->m->parts ? PARTS : 1) * 8 + n + 63) & ~63u;
 }

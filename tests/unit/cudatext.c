@@ -251,26 +251,44 @@ static void inserted(void **state) {
   assert_string_equal(out.at, "c;\nd;\na;\ne;\n");
 }
 
-// A value used twice in the next, forty times over, would be 2^40 long.
-static void growth(void **state) {
-  Fixture *f = *state;
+// A value used twice in the next, forty times over; without names the last would be 2^40 long.
+static const char *growing(Fixture *f, const char *next) {
   Str s = {.sc = &f->sc};
   str_puts(
       &s,
       "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
       "  role r : 1 warpgroups {\n    reg c : f32[64, 64] = 0.0\n    for t in 0 .. M {\n      let "
       "v0 = t % (x + 2)\n");
-  for (u32 i = 1; i < 40; i++)
-    str_printf(&s, "      let v%u = min(v%u, 7) * (v%u %% 5)\n", i, i - 1, i - 1);
+  for (u32 i = 1; i < 40; i++) {
+    str_printf(&s, "      let v%u = ", i);
+    for (const char *p = next; *p; p++)
+      str_printf(&s, *p == 'v' ? "v%u" : "%c", *p == 'v' ? i - 1 : (u32)*p);
+    str_puts(&s, "\n");
+  }
   str_puts(
       &s,
       "      if v39 > 3 { c[i,j] = c[i,j] + 1.0 }\n    }\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
-  if (setjmp(f->unwind)) {
-    assert_int_equal(f->sc.why, SCHEDC_ELIMIT);
-    return;
+  return s.at;
+}
+
+static void growth(void **state) {
+  Fixture *f = *state;
+  const CudaText *t = emit(f, "t.sched", growing(f, "min(v, 7) * (v % 5)"));
+  assert_true(t->text.n < 16000);
+}
+
+// What may divide by zero is not computed where it is not wanted: it has no name, but a limit.
+static void growth_of_quotients(void **state) {
+  Fixture *f = *state;
+  const char *source = growing(f, "min(v, 7) * (v % M)");
+  if (!setjmp(f->unwind)) {
+    emit(f, "t.sched", source);
+    fail();
   }
-  const CudaText *t = emit(f, "t.sched", s.at);
-  assert_true(t->text.n < 1 << 20);  // or they have names
+  assert_int_equal(f->sc.why, SCHEDC_ELIMIT);
+  assert_int_equal(f->sc.diags->id, D_P_LIMIT);
+  Span at = f->sc.diags->at;
+  assert_memory_equal(source + at.lo, "if v39 > 3", 10);
 }
 
 // One text: a function for each kernel, however often it is launched, and what they call once.
@@ -642,6 +660,7 @@ int main(void) {
                                      TEST(counted),
                                      TEST(inserted),
                                      TEST(growth),
+                                     TEST(growth_of_quotients),
                                      TEST(sequences),
                                      TEST(drawn_once),
                                      TEST(drawn_before_the_last_copy),

@@ -91,6 +91,7 @@ static void deep_and_shared(void **state) {
     fail();
   }
   assert_int_equal(sc->why, SCHEDC_ELIMIT);
+  assert_int_equal(sc->diags->id, D_P_LIMIT);
 }
 
 int main(void) {

@@ -1,0 +1,259 @@
+// share.c - values that emitted code needs more than once. Expressions share their operands, and
+// text does not: written out at each use, forty sums of a value and itself are longer than any
+// memory. In: a role's operations, or an expression and the element for which it is written. Out: a
+// variable for each value that is used more than once and is long. Of uniform values it stands at
+// the head of the innermost loop, or of the tile, that the value depends on, if it is used there;
+// of an element's in the block being written. Invariant: what is written without a name is shorter
+// than LONG at each use but one, so that texts grow as expressions do.
+//
+// A variable is computed whether its uses are reached or not. That does no harm, but for a division
+// by zero, which only the machine that the model runs on minds: what may divide by zero gets none.
+// Called by frame.c, grid.c, map.c and write.c; calls scope.c for names, expr.c and stmt.c.
+#include "compiler/emit/emit.h"
+
+#include <stdlib.h>
+
+// The operations and leaves of a text from which on it is long.
+enum { LONG = 24, TOO_LONG = 1 << 20 };
+
+// ---- what is below an expression, in the order in which it is computed
+
+static int by_number(const void *a, const void *b) {
+  Xid x = *(const Xid *)a, y = *(const Xid *)b;
+  return x < y ? -1 : x > y;
+}
+
+// An operand has a smaller number than what it is an operand of.
+static void sort(Cuda *c) {
+  if (c->order.n) qsort(c->order.at, c->order.n, sizeof *c->order.at, by_number);
+}
+
+// What stands for the expression in the statement being written, or NULL.
+static const Hoist *stands_for(const Cuda *c, Xid x) {
+  const Hoist *h = &c->hoist[x];
+  return h->name && h->statement == c->statement ? h : NULL;
+}
+
+// What is written below it: nothing below a name; of a quotient whose divisor has one, the rest.
+static u32 parts(const Cuda *c, Xid x, Xid part[SC_MAX_OPERANDS]) {
+  const Hoist *h = stands_for(c, x);
+  if (!h) return x_operands(c->k, x, part);
+  *part = c->k->expr.at[x].a;
+  return h->kind == HOIST_OVER;
+}
+
+// The position of an element that is read is written in tests, too.
+static void count_parts(Cuda *c, Xid x) {
+  Xid part[SC_MAX_OPERANDS];
+  u32 n = parts(c, x, part), times = c->k->expr.at[x].op == X_LOAD ? 2 : 1;
+  for (u32 i = 0; i < n; i++) c->use[part[i]].times += times;
+}
+
+static bool may_trap(Cuda *c, const Expr *e) {
+  bool divides = e->op == X_IDIV || e->op == X_MOD || e->op == X_CDIV;
+  return divides && !sc_fact_less(c->always, 0, e->b);
+}
+
+// What a use without a name of its own would be, from what its operands are.
+static void measure(Cuda *c, Xid x) {
+  Use *u = &c->use[x];
+  Xid part[SC_MAX_OPERANDS];
+  u32 n = parts(c, x, part);
+  u->size = 1;
+  u->traps = may_trap(c, &c->k->expr.at[x]);
+  for (u32 i = 0; i < n; i++) {
+    u->size += c->use[part[i]].size;
+    u->traps |= c->use[part[i]].traps;
+  }
+  if (u->size > TOO_LONG) u->size = TOO_LONG;
+}
+
+static bool wants_name(const Use *u) { return u->times > 1 && u->size >= LONG && !u->traps; }
+
+// ---- uniform values
+
+static void from_view(Cuda *c, u32 view) {
+  const View *v = &c->k->view.at[view];
+  for (u32 i = 0; i < v->rank; i++) x_from(&c->below, v->at[i].base);
+}
+
+static void from_product(Cuda *c, const Product *p) {
+  from_view(c, p->dst);
+  from_view(c, p->a);
+  from_view(c, p->b);
+}
+
+static void from_map(Cuda *c, const Map *m) {
+  x_from(&c->below, m->root);
+  x_from(&c->below, m->cond);
+  if (m->dst != SC_NONE) from_view(c, m->dst);
+}
+
+static void from_operation(Cuda *c, const Ins *ins) {
+  const char *args = sc_op[ins->op].args;
+  for (u32 i = 0; args[i]; i++) {
+    u32 a = ins->arg[i];
+    if (args[i] == 'x') x_from(&c->below, a);
+    if (args[i] == 'v' || args[i] == 'w') from_view(c, a);
+    if (args[i] == 'p') from_product(c, &c->k->product.at[a]);
+    if (args[i] == 'm' || args[i] == 'c') from_map(c, &c->k->map.at[a]);
+  }
+}
+
+// Extents, which tests of what lies inside are made with.
+static void from_kernel(Cuda *c) {
+  const Kernel *k = c->k;
+  for (u32 i = 0; i < k->axis.n; i++) {
+    x_from(&c->below, k->axis.at[i].extent);
+    x_from(&c->below, k->axis.at[i].section);
+  }
+  for (u32 i = 0; i < k->turn.n; i++) x_from(&c->below, k->turn.at[i].keys);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *b = &k->buf.at[i];
+    for (u32 d = 0; b->space == SP_TENSOR && d < b->rank; d++) x_from(&c->below, b->dim[d]);
+  }
+}
+
+static void forget(Cuda *c) {
+  c->kept.n = c->kept_of_tile = 0;
+  for (u32 i = 0; i < c->k->loop.n; i++) c->kept_of[i] = 0;
+  for (Xid x = 0; x < c->k->expr.n; x++) c->use[x] = (Use){.loop = SC_NONE};
+}
+
+// The inner one of two loops that stand around one place.
+static u32 inner(const Cuda *c, u32 a, u32 b) {
+  if (a == SC_NONE || b == SC_NONE) return a == SC_NONE ? b : a;
+  return c->opened[a] > c->opened[b] ? a : b;
+}
+
+static void find_loop(Cuda *c, Xid x) {
+  Use *u = &c->use[x];
+  Xid operand[SC_MAX_OPERANDS];
+  u32 n = x_operands(c->k, x, operand);
+  u->loop = c->k->expr.at[x].op == X_LOOP ? c->k->expr.at[x].ref : SC_NONE;
+  for (u32 i = 0; i < n; i++) u->loop = inner(c, u->loop, c->use[operand[i]].loop);
+}
+
+// Of what the walk meets, all that has a name now.
+static void name_uniforms(Cuda *c) {
+  c->order.n = 0;
+  for (Xid x; (x = x_next(&c->below));) {
+    PUSH(c->sc, &c->order, x);
+    count_parts(c, x);
+  }
+  sort(c);
+  for (u32 i = 0; i < c->order.n; i++) {
+    Xid x = c->order.at[i];
+    Use *u = &c->use[x];
+    if (!x_uniform(c->k, x)) continue;
+    measure(c, x);
+    find_loop(c, x);
+    if (!c->xname[x] && wants_name(u)) cu_name_value(c, x, "value");
+    if (c->xname[x]) *u = (Use){.size = 1, .loop = u->loop};
+  }
+}
+
+static int by_let(const void *a, const void *b) {
+  const Kept *x = a, *y = b;
+  if (x->let != y->let) return x->let < y->let ? -1 : 1;
+  return x->value < y->value ? -1 : x->value > y->value;
+}
+
+// In the order of the schedule's `let`s, each behind what it uses.
+static void keep_named(Cuda *c) {
+  Xid part[SC_MAX_OPERANDS];
+  for (u32 i = 0; i < c->order.n; i++) c->use[c->order.at[i]].let = SC_NONE;
+  for (u32 i = c->k->let.n; i-- > 0;) c->use[c->k->let.at[i].value].let = i;
+  for (u32 i = c->order.n; i-- > 0;) {
+    Xid x = c->order.at[i];
+    u32 n = parts(c, x, part), let = c->use[x].let;
+    for (u32 d = 0; d < n; d++) {
+      if (let < c->use[part[d]].let) c->use[part[d]].let = let;
+    }
+    if (c->xname[x]) PUSH(c->sc, &c->kept, ((Kept){.value = x, .let = let}));
+  }
+  if (c->kept.n) qsort(c->kept.at, c->kept.n, sizeof *c->kept.at, by_let);
+  for (u32 i = 0; i < c->kept.n; i++) {
+    u32 loop = c->use[c->kept.at[i].value].loop;
+    u32 *last = loop == SC_NONE ? &c->kept_of_tile : &c->kept_of[loop];
+    c->kept.at[i].before = *last;
+    *last = i + 1;
+  }
+}
+
+static void begin(Cuda *c) {
+  forget(c);
+  x_begin(&c->below, 0);
+  from_kernel(c);
+}
+
+void cu_share_extents(Cuda *c) {
+  begin(c);
+  name_uniforms(c);
+  keep_named(c);
+}
+
+void cu_share(Cuda *c) {
+  const Code *code = &c->k->role.at[c->r].code;
+  begin(c);
+  for (u32 pc = 0; pc < code->n; pc++) {
+    from_operation(c, &code->at[pc]);
+    if (code->at[pc].op == OP_FOR) c->opened[code->at[pc].arg[0]] = pc;
+  }
+  name_uniforms(c);
+  keep_named(c);
+}
+
+// ---- declarations, once it is known what is used
+
+// Backwards: a value that is used may use earlier ones.
+static void declare(Cuda *c, u32 kept) {
+  for (u32 i = kept; i; i = c->kept.at[i - 1].before) {
+    Xid x = c->kept.at[i - 1].value;
+    const char *name = c->xname[x] + 1;  // behind the '$'
+    if (!cu_used(c, name)) continue;
+    Stmt *value = cu_begin(c);
+    c->xname[x] = NULL;
+    cu_var(c, "const %s %s = %s;", cu_ctype(c, x), name, cu_uniform(c, x).s);
+    cu_close(c);
+    cu_insert(c, NULL, value);
+  }
+}
+
+void cu_declare_of_tile(Cuda *c) { declare(c, c->kept_of_tile); }
+void cu_declare_of_loop(Cuda *c, u32 loop) { declare(c, c->kept_of[loop]); }
+
+// ---- values of an element
+
+// What is not uniform below an expression, as it is written in this statement.
+static void meet_written(Cuda *c, Xid root) {
+  Xid part[SC_MAX_OPERANDS];
+  c->order.n = 0;
+  x_begin(&c->below, DEP_IDX | DEP_TILE);
+  x_from(&c->below, root);
+  for (Xid x; (x = x_next(&c->below));) {
+    PUSH(c->sc, &c->order, x);
+    c->use[x] = (Use){.loop = SC_NONE};
+    if (!stands_for(c, x)) continue;
+    x_skip(&c->below);
+    if (parts(c, x, part)) x_from(&c->below, part[0]);
+  }
+  sort(c);
+}
+
+Txt cu_value(Cuda *c, const At *at, Xid root) {
+  At here = *at;
+  here.values = ++c->values;
+  meet_written(c, root);
+  for (u32 i = c->order.n; i-- > 0;) count_parts(c, c->order.at[i]);
+  for (u32 i = 0; i < c->order.n; i++) {
+    Xid x = c->order.at[i];
+    Use *u = &c->use[x];
+    measure(c, x);
+    if (!wants_name(u)) continue;
+    const char *name = cu_temp(c, "value");
+    cu_var(c, "const %s %s = %s;", cu_ctype(c, x), name, cu_expr(c, &here, x).s);
+    *u = (Use){.size = 1, .values = here.values, .name = name};
+  }
+  return cu_expr(c, &here, root);
+}
