@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Correct schedules of unusual kinds (tests/unusual): how many does schedc accept?
+
+`schedc check` accepts each, but for those of unusual/refused.txt, which it refuses with the code that stands there: they
+are correct as well, and what is refused too much is counted. `schedc test --quick` passes each that is accepted.
+
+  unusual.py --schedc build/schedc [--on cpu|model] [NAME …]
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unusual")
+
+
+def run(*command):
+    done = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def read_refused():
+    """{name: code} of lines `name code  # why it is correct`."""
+    refused = {}
+    with open(os.path.join(HERE, "refused.txt"), encoding="utf-8") as file:
+        for line in file:
+            entry, _, reason = line.partition("#")
+            if entry.strip():
+                name, code = entry.split()
+                assert reason.strip(), f"refused.txt: {name} has no reason"
+                refused[name] = code
+    return refused
+
+
+def failures(schedc, name, on, code):
+    """What is wrong with a schedule: code is that of its refusal, or None if it is to be accepted."""
+    status, text = run(schedc, "check", name + ".sched")
+    got = re.search(r"error\[([\w.-]+)\]", text)
+    got = got.group(1) if got else None if status == 0 else f"exit status {status}"
+    if got != code:
+        yield f"{name}: {got or 'accepted'}, not {code or 'accepted'}\n{text}"
+    elif not code:
+        status, text = run(schedc, "test", "--quick", "--on", on, name + ".sched")
+        if status != 0:
+            yield f"{name}: fails its test\n{text}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", required=True)
+    parser.add_argument("--on", choices=["cpu", "model"], default="cpu")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    schedc, refused = os.path.abspath(args.schedc), read_refused()
+    there = sorted(file[:-6] for file in os.listdir(HERE) if file.endswith(".sched"))
+    failed = 0
+    for name in sorted(set(refused) - set(there)):
+        failed += 1
+        print(f"refused.txt: there is no {name}.sched")
+    names = args.names or there
+    for name in names:
+        found = list(failures(schedc, name, args.on, refused.get(name)))
+        failed += bool(found)
+        print("\n".join(found), end="\n" if found else "")
+    false = sum(name in refused for name in names)
+    print(f"{len(names)} correct schedules: {len(names) - false} to be accepted, {false} refused")
+    print(f"{len(names) - failed} passed, {failed} failed, 0 skipped")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
