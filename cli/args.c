@@ -42,6 +42,7 @@ enum {
   OPT_TO,
   OPT_NAME,
   OPT_LENIENT,
+  OPT_UNVERIFIED,
   OPT_NO_CACHE,
   OPT_DEBUG_WAITS,
   OPT_VARY,
@@ -100,6 +101,8 @@ static const struct Option {
      "what all names in a C header begin with (default: the kernel's name)"},
     {"lenient", OPT_LENIENT, NULL, BUILD | RUN | TEST | BENCH,
      "spills, serialized products and the like are warnings"},
+    {"unverified", OPT_UNVERIFIED, NULL, BUILD | RUN | TEST | BENCH,
+     "build also what the check rejects: it may hang, or be wrong"},
     {"no-cache", OPT_NO_CACHE, NULL, BUILD | RUN | TEST | BENCH,
      "neither use the cache of machine code nor add to it"},
     {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},
@@ -288,6 +291,7 @@ static bool *flag_of(Args *a, int val) {
     case OPT_DEBUG_WAITS: return &a->debug_waits;
     case OPT_DRY_RUN: return &a->dry_run;
     case OPT_LENIENT: return &a->lenient;
+    case OPT_UNVERIFIED: return &a->unverified;
     case OPT_NO_CACHE: return &a->no_cache;
     case OPT_CHECK: return &a->check;
     case 'i': return &a->in_place;

@@ -49,7 +49,7 @@ typedef struct Args {
   bool sample_given;
   Format format;
   bool check, in_place, quick, full;
-  bool lenient, no_cache;
+  bool lenient, no_cache, unverified;
   bool cuda, model, on_given, policy_given,  // model: cuda as well
       bench, dry_run, debug_waits, help;
   const char *not_cuda;  // why the CPU was chosen; NULL: it was asked for
@@ -79,7 +79,7 @@ int command_run(const Args *args);
 int command_test(const Args *args);
 int command_bench(const Args *args);
 int command_build(const Args *args);
-// what --lenient, --no-cache and --debug-waits say
+// what --lenient, --unverified, --no-cache and --debug-waits say
 schedc_build_options build_options(const Args *args);
 int command_check(const Args *args);
 int command_fmt(const Args *args);

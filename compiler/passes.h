@@ -37,8 +37,8 @@ bool sc_target(Sc *sc, Kernel *k);
 // place/   R8: shared-memory map, barriers, registers, threads
 bool sc_place(Sc *sc, Kernel *k);
 
-// verify/  what is proved of all roles together, for every trip count (Kernel.certificate)
-bool sc_verify(Sc *sc, Kernel *k);
+// verify/  what is proved of all roles together, for every trip count; what is not, is reported
+const struct Certificate *sc_verify(Sc *sc, const Kernel *k);
 
 // emit/    … -> CUDA C for sm_90a, and what a launcher needs to call it
 //
@@ -121,6 +121,9 @@ typedef struct Compilation {
   const Ast *ast;        // ast
   Choice choice;         // given, for lower
   const Kernel *k;       // lower; then annotated up to place, and immutable from there on
+  bool unverified;       // given, for verify: it is left out
+  // verify: of the kernel, or of each kernel of a sequence, in order of launch
+  VEC(const struct Certificate *) certificate;
   CudaOptions emission;  // given, for cuda
   CudaText *cuda;        // cuda
   // Given, for cubin: builds c->cuda, which the layer above knows how to do. False after reports.
@@ -144,6 +147,7 @@ bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);
 void sc_print_layout(Str *out, const Kernel *k);  // layout/print.c: tiles, stages, moves
 // place/print.c: shared memory, registers, barriers
 void sc_print_place(Str *out, const Kernel *k);
-void sc_print_certificate(Str *out, const Kernel *k);  // verify/verify.c
+// verify/certificate.c: statement by statement
+void sc_print_certificate(Str *out, const struct Certificate *certificate);
 
 #endif

@@ -24,11 +24,35 @@ static bool cuda(Sc *sc, Compilation *c) {
 
 static bool cubin(Sc *sc, Compilation *c) { return c->assemble(sc, c); }
 
+// A sequence's steps, and then those that it is given.
+static Kernel *step_kernel(const Kernel *k, u32 step) {
+  u32 n = k->launch.n;
+  return (Kernel *)(step < n ? &k->launch.at[step] : &k->given.at[step - n])->kernel;
+}
+
+// Is this the kernel of an earlier step? Then it has been through the pass.
+static bool launched_before(const Kernel *k, u32 step) {
+  for (u32 i = 0; i < step; i++)
+    if (step_kernel(k, i) == step_kernel(k, step)) return true;
+  return false;
+}
+
+static bool verify(Sc *sc, Compilation *c) {
+  const Kernel *k = c->k;
+  if (c->unverified) return true;
+  if (!k->launch.n) PUSH(sc, &c->certificate, sc_verify(sc, k));
+  for (u32 i = 0; i < k->launch.n + k->given.n; i++)
+    if (!launched_before(k, i)) PUSH(sc, &c->certificate, sc_verify(sc, step_kernel(k, i)));
+  return true;
+}
+
 static void dump_ast(Str *out, const Compilation *c) { sc_print_ast(out, c->ast); }
 static void dump_ir(Str *out, const Compilation *c) { sc_print_ir(out, c->k); }
 static void dump_layout(Str *out, const Compilation *c) { sc_print_layout(out, c->k); }
 static void dump_place(Str *out, const Compilation *c) { sc_print_place(out, c->k); }
-static void dump_certificate(Str *out, const Compilation *c) { sc_print_certificate(out, c->k); }
+static void dump_certificates(Str *out, const Compilation *c) {
+  for (u32 i = 0; i < c->certificate.n; i++) sc_print_certificate(out, c->certificate.at[i]);
+}
 static void dump_cuda(Str *out, const Compilation *c) {
   str_put(out, c->cuda->text.at, c->cuda->text.n);
 }
@@ -49,8 +73,8 @@ const Pass sc_pipeline[] = {
      NULL, sc_target, dump_ir},
     {"place", "shared memory, barriers, warps and registers as they are placed (R8)", NULL,
      sc_place, dump_place},
-    {"verify", "what is proved of all roles together, for every trip count (R5, R6, R10)", NULL,
-     sc_verify, dump_certificate},
+    {"verify", "what is proved of all roles together, for every trip count (R5, R6, R10)", verify,
+     NULL, dump_certificates},
     {"cuda", "CUDA C for sm_90a", cuda, NULL, dump_cuda},
     {"cubin", "machine code for sm_90a, by NVRTC", cubin, NULL, dump_code},
     {0},
@@ -60,19 +84,6 @@ static bool sound(Sc *sc, const Kernel *k, const char *stage) {
   const char *wrong = CHECKED ? sc_wellformed(sc, k) : NULL;
   if (wrong) sc_report(sc, D_I_INTERNAL, k->span, "after '%s' of '%s': %s", stage, k->name, wrong);
   return !wrong;
-}
-
-// A sequence's steps, and then those that it is given.
-static Kernel *step_kernel(const Kernel *k, u32 step) {
-  u32 n = k->launch.n;
-  return (Kernel *)(step < n ? &k->launch.at[step] : &k->given.at[step - n])->kernel;
-}
-
-// Is this the kernel of an earlier step? Then it has been through the pass.
-static bool launched_before(const Kernel *k, u32 step) {
-  for (u32 i = 0; i < step; i++)
-    if (step_kernel(k, i) == step_kernel(k, step)) return true;
-  return false;
 }
 
 // The pass over a kernel, or over every kernel of a sequence. The compiler made them and owns them

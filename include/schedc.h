@@ -321,6 +321,23 @@ SCHEDC_API schedc_status schedc_describe(schedc_context *context, const schedc_k
                                          const schedc_dim *dims, size_t dim_count,
                                          schedc_format_kind kind, schedc_writer writer, void *user);
 
+/* How far a kernel is known to be free of deadlocks and races between its roles; of a sequence, the
+ * worst of its kernels. */
+typedef enum schedc_verdict {
+  SCHEDC_PROVED,     /* for all dimensions, under the certificate's assumptions */
+  SCHEDC_CHECKED,    /* for all dimensions up to a bound */
+  SCHEDC_INCOMPLETE, /* not known: a warning says why (V.open) */
+  SCHEDC_REJECTED    /* it is not: a diagnostic is a witness */
+} schedc_verdict;
+/* "proved for all trip counts", … */
+SCHEDC_API const char *schedc_verdict_text(schedc_verdict verdict);
+
+/* Proves what schedc_instantiate does not: what concerns all roles together, for every trip count.
+ * schedc_build and schedc_load do so, too, and refuse what is rejected. SCHEDC_EINPUT: the kernel
+ * is rejected. verdict: NULL, or gets the verdict. */
+SCHEDC_API schedc_status schedc_verify(schedc_context *context, const schedc_kernel *kernel,
+                                       schedc_verdict *verdict);
+
 /* ---- running on the CPU -------------------------------------------------------------- */
 
 /* A tensor in memory. Strides in elements; the last one is 1 (unless its extent is 1 or 0). */
@@ -428,9 +445,10 @@ typedef struct schedc_build_options {
   const char *name; /* of a C header: an identifier with which all that it defines begins, so that
                        headers of one kernel with different parameters may be included together;
                        NULL: the kernel's name. SCHEDC_EARG for all but SCHEDC_C_HEADER. */
+  int unverified; /* build also what schedc_verify rejects: it may hang, or give wrong results */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
-  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_build_info {
   size_t size;

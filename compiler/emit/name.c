@@ -131,9 +131,6 @@ void sc_cuda_origin(Str *out, const Kernel *k) {
   for (u32 i = 0; i < k->param.n; i++) {
     const Value *v = &k->param.at[i].value;
     str_printf(out, i ? ", %s = " : ": %s = ", k->param.at[i].name);
-    if (v->kind == VAL_ELEM) str_puts(out, sc_elem[v->num.i].text);
-    else if (v->kind == VAL_REAL) str_real(out, v->num.f);
-    else if (v->kind == VAL_BOOL) str_puts(out, v->num.i ? "true" : "false");
-    else str_printf(out, "%lld", (long long)v->num.i);
+    sc_put_value(out, v);
   }
 }

@@ -124,6 +124,8 @@ static bool divide_by(Facts *f, const Lin *a, i64 n, Lin *out) {
   return sc_lin_add(out, &q, 1);
 }
 
+bool sc_form_divide(Facts *f, const Lin *a, i64 n, Lin *out) { return divide_by(f, a, n, out); }
+
 static bool quotient(Facts *f, const Lin *a, const Lin *b, Lin *out) {
   if (!b->n && b->c > 0) return divide_by(f, a, b->c, out);
   *out = of_atom(f, X_IDIV, 0, a, b);

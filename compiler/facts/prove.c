@@ -169,6 +169,11 @@ static bool known_nonneg(Facts *f, Lin *x) {
   return sc_know(f, x) && prove(&(Proof){f, STEPS}, x, DEPTH);
 }
 
+bool sc_form_nonneg(Facts *f, const Lin *x) {
+  Lin p = *x;
+  return known_nonneg(f, &p);
+}
+
 static bool difference(Facts *f, Xid a, Xid b, Lin *out) {  // a - b
   *out = sc_lin_int(0);
   return sc_lin_add(out, sc_form(f, a), 1) && sc_lin_add(out, sc_form(f, b), -1);

@@ -165,8 +165,8 @@ typedef struct Let {
 
 enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
 
-// What `derive` worked out for an operation, and `flow` works out again to check it. A field is
-// zero where the operation needs no such thing.
+// What `derive` worked out for an operation, and `flow` works out again to check it. Zero where it
+// says nothing.
 typedef struct Plan {
   u32 bytes;  // acquire: expect_tx of the copies that follow; copies: their own bytes
   u16 keep;   // mma.wait, copy.wait: groups that may stay in flight (wait_group N)
@@ -260,6 +260,7 @@ typedef struct Param {
   Sym name;
   Span span;
   Value value;  // as instantiated
+  bool given;   // … by the caller, a case or a sequence: not the default
   VEC(Value) domain;
 } Param;
 
@@ -347,7 +348,6 @@ struct Kernel {
   // dynamic grids: byte offset of two slots for tiles drawn (sc_slot_bytes), two full and two empty
   // barriers
   u32 draw;
-  const struct Certificate *certificate;  // verify
 };
 
 typedef struct OpInfo {
@@ -393,6 +393,7 @@ u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
 
 // print.c: the kernel as text, as it is before `place`.
 void sc_print_ir(Str *out, const Kernel *k);
+void sc_put_value(Str *out, const Value *v);  // as `-p NAME=VALUE` takes it
 
 // wellformed.c: structural invariants of the IR (ids in range, types, block nesting, who may appear
 // where). After every pass in debug builds and in all tests; a broken one is a defect of schedc:

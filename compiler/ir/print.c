@@ -175,12 +175,12 @@ static void put_ins(Printer *p, const Ins *ins) {
 
 // ---- declarations
 
-static void put_value(Printer *p, const Value *v) {
+void sc_put_value(Str *out, const Value *v) {
   switch (v->kind) {
-    case VAL_INT: str_printf(p->out, "%lld", (long long)v->num.i); break;
-    case VAL_REAL: str_real(p->out, v->num.f); break;
-    case VAL_BOOL: str_puts(p->out, v->num.i ? "true" : "false"); break;
-    default: str_puts(p->out, sc_elem[v->num.i].text); break;
+    case VAL_INT: str_printf(out, "%lld", (long long)v->num.i); break;
+    case VAL_REAL: str_real(out, v->num.f); break;
+    case VAL_BOOL: str_puts(out, v->num.i ? "true" : "false"); break;
+    default: str_puts(out, sc_elem[v->num.i].text); break;
   }
 }
 
@@ -188,7 +188,7 @@ static void put_values(Printer *p, const char *open, const Value *v, u32 n, cons
   str_puts(p->out, open);
   for (u32 i = 0; i < n; i++) {
     if (i) str_puts(p->out, ", ");
-    put_value(p, &v[i]);
+    sc_put_value(p->out, &v[i]);
   }
   str_puts(p->out, close);
 }
@@ -196,7 +196,7 @@ static void put_values(Printer *p, const char *open, const Value *v, u32 n, cons
 static void put_param(Printer *p, const Param *param) {
   sc_ir_line(p);
   str_printf(p->out, "param %s = ", param->name);
-  put_value(p, &param->value);
+  sc_put_value(p->out, &param->value);
   if (param->domain.n) put_values(p, " in { ", param->domain.at, param->domain.n, " }");
   str_puts(p->out, "\n");
 }

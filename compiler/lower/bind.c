@@ -24,12 +24,8 @@ void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit) {
 
 static const char *value_text(Low *l, Value v) {
   Str s = {.sc = l->sc};
-  switch (v.kind) {
-    case VAL_INT: return sc_printf(l->sc, "%lld", (long long)v.num.i);
-    case VAL_BOOL: return v.num.i ? "true" : "false";
-    case VAL_ELEM: return sc_elem[v.num.i].text;
-    default: str_real(&s, v.num.f); return s.at;
-  }
+  sc_put_value(&s, &v);
+  return s.at;
 }
 
 static bool equal(Value a, Value b) {
@@ -154,7 +150,8 @@ static void param(Low *l, const Node *def, Given *g) {
   if (!low_value(l, def->a, &p.value)) return;
   Value standard = p.value;
   same_default(l, g, def, standard);
-  bool given = chosen(l, g, def, &p.value), inside = !def->b;
+  bool inside = !def->b;
+  p.given = chosen(l, g, def, &p.value);
   for (const Node *e = def->b; e; e = e->next) {
     Value v;
     if (!low_value(l, e, &v)) return;
@@ -168,7 +165,7 @@ static void param(Low *l, const Node *def, Given *g) {
   }
   if (!inside) {
     Diag *d = low_error(l, D_P_DOMAIN, def->name_span, "%s%s = %s is outside of its domain",
-                        given ? "" : "the default ", p.name, value_text(l, p.value));
+                        p.given ? "" : "the default ", p.name, value_text(l, p.value));
     const Node *bind = caller_text(g->choice, p.name) ? NULL : case_bind(g, p.name);
     if (bind) sc_note(l->sc, d, bind->span, "the case says so");
     sc_help(l->sc, d, "the domain is %s", domain_text(l, &p));

@@ -56,14 +56,17 @@ void sc_assume(Verify *v, const char *what, ...) {
   PUSH(v->sc, &v->cert->assumption, text);
 }
 
-void sc_print_certificate(Str *out, const Kernel *k) {
+const char *sc_verdict_text(Verdict verdict) {
   static const char *const text[] = {"proved for all trip counts", "checked", "incomplete",
                                      "rejected"};
-  const Certificate *c = k->certificate;
-  str_printf(out, "kernel %s: %s\n", k->name, text[c->verdict]);
+  return text[verdict];
+}
+
+void sc_print_certificate(Str *out, const Certificate *c) {
+  str_printf(out, "kernel %s: %s\n", c->kernel->name, sc_verdict_text(c->verdict));
   for (u32 i = 0; i < PROOF_COUNT; i++) {
     const Proof *p = &c->proof[i];
-    str_printf(out, "  %s: %s", sc_proof[i].statement, text[p->verdict]);
+    str_printf(out, "  %s: %s", sc_proof[i].statement, sc_verdict_text(p->verdict));
     if (p->verdict == VERDICT_CHECKED) str_printf(out, " up to %u", p->upto);
     if (p->why) str_printf(out, ": %s", p->why);
     str_puts(out, "\n");

@@ -36,6 +36,7 @@ typedef struct ProofInfo {
 extern const ProofInfo sc_proof[PROOF_COUNT];
 
 typedef struct Certificate {
+  const Kernel *kernel;
   u8 verdict;  // Verdict
   Proof proof[PROOF_COUNT];
   VEC(const char *) assumption;  // each a sentence without its full stop, once
@@ -46,12 +47,14 @@ typedef struct Certificate {
 // A proof under way.
 typedef struct Verify {
   Sc *sc;
-  Kernel *k;
+  const Kernel *k;
   Facts *facts;
   Certificate *cert;
 } Verify;
 
-// verify.c: what provers say. The worst verdict on a statement stays, and of equals the first.
+const char *sc_verdict_text(Verdict verdict);
+
+// certificate.c: what provers say. The worst verdict on a statement stays, and of equals the first.
 void sc_incomplete(Verify *v, ProofId id, Span span, const char *why, ...)
     __attribute__((format(printf, 4, 5)));
 void sc_checked(Verify *v, ProofId id, u32 upto, Span span, const char *why, ...)

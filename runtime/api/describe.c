@@ -144,23 +144,16 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
 
 // ---- text
 
-static void put_value(Str *out, const Value *v) {
-  if (v->kind == VAL_INT) str_printf(out, "%lld", (long long)v->num.i);
-  else if (v->kind == VAL_BOOL) str_puts(out, v->num.i ? "true" : "false");
-  else if (v->kind == VAL_ELEM) str_puts(out, sc_elem[v->num.i].text);
-  else str_real(out, v->num.f);
-}
-
 static void text_arguments(Describer *d) {
   const Kernel *k = d->k;
   if (k->param.n) str_puts(d->out, "\nparameters\n");
   for (u32 i = 0; i < k->param.n; i++) {
     const Param *p = &k->param.at[i];
     str_printf(d->out, "  %-10s = ", p->name);
-    put_value(d->out, &p->value);
+    sc_put_value(d->out, &p->value);
     for (u32 j = 0; j < p->domain.n; j++) {
       str_puts(d->out, j ? ", " : "  in { ");
-      put_value(d->out, &p->domain.at[j]);
+      sc_put_value(d->out, &p->domain.at[j]);
     }
     str_puts(d->out, p->domain.n ? " }\n" : "\n");
   }
@@ -304,7 +297,7 @@ static void json_member_text(Json *j, const char *key, const char *v) {
 
 static void json_value(Describer *d, const Value *v) {
   Str s = {.sc = d->sc};
-  put_value(&s, v);
+  sc_put_value(&s, v);
   json_text(d->json, s.at);
 }
 

@@ -28,7 +28,7 @@ typedef struct LoadJob {
 
 static schedc_status make(Sc *sc, LoadJob *j) {
   if (!j->cubin.n) return sc_build_all(sc, j->k, &j->building, &j->l->loaded);
-  bool good = sc_take_code(sc, j->k, &j->building.emission, j->cubin, &j->l->loaded);
+  bool good = sc_take_code(sc, j->k, &j->building, j->cubin, &j->l->loaded);
   return good ? SCHEDC_OK : SCHEDC_EINPUT;
 }
 

@@ -105,11 +105,11 @@ typedef struct Loaded {
 } Loaded;
 
 // Everything but machine code: the text, the table. False after reports.
-bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *out);
+bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
 // Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
 schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
 // … or has it from the caller. False after a report.
-bool sc_take_code(Sc *sc, const Kernel *k, const CudaOptions *emission, Blob sealed, Loaded *out);
+bool sc_take_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed, Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.
 const char *sc_load(Loaded *l, const Driver *d);
 void sc_unload(Loaded *l);

@@ -32,8 +32,8 @@ static const char *find_device(Loaded *l) {
   return NULL;
 }
 
-bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *l) {
-  Compilation c = {.k = k, .emission = *emission};
+bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {
+  Compilation c = {.k = k, .unverified = options->unverified, .emission = options->emission};
   *l = (Loaded){.sc = sc, .k = k, .log = ""};
   if (!sc_compile(sc, &c, "place", "cuda")) return false;
   l->text = c.cuda;
@@ -44,15 +44,15 @@ bool sc_emit_all(Sc *sc, const Kernel *k, const CudaOptions *emission, Loaded *l
 
 schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {
   Built built;
-  if (!sc_emit_all(sc, k, &options->emission, l)) return SCHEDC_EINPUT;
+  if (!sc_emit_all(sc, k, options, l)) return SCHEDC_EINPUT;
   schedc_status status = sc_build(sc, k, l->text, TARGET_CUBIN, options, &built);
   l->code = built.code.at;
   l->log = built.code.log;
   return status;
 }
 
-bool sc_take_code(Sc *sc, const Kernel *k, const CudaOptions *emission, Blob sealed, Loaded *l) {
-  if (!sc_emit_all(sc, k, emission, l)) return false;
+bool sc_take_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed, Loaded *l) {
+  if (!sc_emit_all(sc, k, options, l)) return false;
   const char *wrong = sc_unseal(sc, l->text, sealed, &l->code);
   if (!wrong) return true;
   Diag *d = sc_report(sc, D_G_CUBIN, k->span,

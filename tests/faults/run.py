@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Faults that only a run finds: `schedc check` accepts each NAME.sched here, and `schedc test --quick` must not.
+"""Faults that a run finds: `schedc test --quick` must not accept any NAME.sched here.
 
-NAME.err is the first of its failures, word for word, and what it says it has left out. After `again:` each failure names
+NAME.err begins with the errors of `schedc check`, if it finds the fault, too. Then comes the first failure of the test,
+word for word, and what it says it has left out. After `again:` each failure names
 a command: run, it must fail in the same way.
 
   run.py --schedc build/schedc [--update] [NAME …]
@@ -37,15 +38,13 @@ def same(failure, text):
 
 
 def failures(schedc, name, update):
-    code, text = run(schedc, "check", name + ".sched")
-    if code:
-        yield f"{name}: is refused by the check:\n{text}"
+    code, checked = run(schedc, "check", name + ".sched")
     code, text = run(schedc, "test", "--quick", name + ".sched")
     found, left = blocks(text)
     if code != 1 or not found:
         yield f"{name}: exit code {code}, {len(found)} failures\n{text}"
         return
-    path, got = os.path.join(HERE, name + ".err"), found[0] + left
+    path, got = os.path.join(HERE, name + ".err"), "".join(re.findall(r"^.*: error.*\n", checked, re.M)) + found[0] + left
     if update:
         with open(path, "w", encoding="utf-8") as file:
             file.write(got)

@@ -152,7 +152,7 @@ int main(int argc, char **argv) {
   sc.unwind = &unwind;
   if (setjmp(unwind) || argc < 3) return 3;
   const Kernel *k = compile(&sc, argv[1], argv[2]);
-  if (!k || !sc_emit_all(&sc, k, &(CudaOptions){0}, &loaded)) return 2;
+  if (!k || !sc_emit_all(&sc, k, &(BuildOptions){0}, &loaded)) return 2;
   say_functions();
   for (int i = 3; i < argc; i++) {
     char *eq = strchr(argv[i], '=');

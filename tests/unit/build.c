@@ -36,7 +36,7 @@ static schedc_status build(Fixture *f, bool debug_waits, bool no_cache, Built *o
   Loaded l;
   f->sc.errors = 0;
   f->sc.diags = NULL, f->sc.diag_end = &f->sc.diags;
-  assert_true(sc_emit_all(&f->sc, f->l.k, &options.emission, &l));
+  assert_true(sc_emit_all(&f->sc, f->l.k, &options, &l));
   return sc_build(&f->sc, l.k, l.text, TARGET_CUBIN, &options, out);
 }
 

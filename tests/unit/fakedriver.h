@@ -183,7 +183,7 @@ static inline void begin(Fixture *f, const char *source, const char *unit, bool 
   const Kernel *k = !f->sc.errors && sc_compile(&f->sc, &c, "ast", "place") ? c.k : NULL;
   for (const Diag *d = f->sc.diags; d; d = d->next) print_message("%s\n", d->text);
   assert_non_null(k);
-  assert_true(sc_emit_all(&f->sc, k, &(CudaOptions){debug_waits}, &f->l));
+  assert_true(sc_emit_all(&f->sc, k, &(BuildOptions){.emission = {debug_waits}}, &f->l));
   assert_null(sc_load(&f->l, &fake));
   const SclStep *s = &f->l.tabled.table.step[0];
   // the number of tiles is last

@@ -1,0 +1,101 @@
+// concrete.c - a run of the protocol with everything known. In: dimensions, scalars, a tile, a rule
+// for the elements of tensors. Out: the answers to conditions and loops, by plain evaluation.
+#include "compiler/verify/protocol.h"
+
+static u32 scrambled(u32 buf, i64 at) {
+  u32 h = (u32)at * 2654435761u ^ buf * 40503u;
+  return (h ^ h >> 13) * 2246822519u >> 8;
+}
+
+i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank) {
+  i64 last = rank ? at[rank - 1] : 0, place = 0, sum = 0;
+  for (u32 d = 0; d < rank; d++) place = (place * 31 + at[d]) & 0xffff;
+  switch (rule) {
+    case 0: return 0;
+    case 1: return last;
+    case 2: return 64 * last;
+    case 3:
+      for (i64 i = 0; i < last && i < 1000; i++) sum += scrambled(0, i) % 201;
+      return sum;
+    default: return scrambled(buf, place) % 8;
+  }
+}
+
+static bool value(Concrete *c, Xid x, i64 *out, u32 depth);
+
+static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
+  const View *v = &c->p->k->view.at[e->ref];
+  const Buf *b = &c->p->k->buf.at[v->buf];
+  i64 at[SC_MAX_RANK] = {0};
+  if (b->space != SP_TENSOR || b->elem != EL_I32) return false;
+  for (u32 d = 0; d < v->rank; d++)
+    if (v->at[d].base && !value(c, v->at[d].base, &at[d], depth)) return false;
+  *out = sc_data(c->s->data, v->buf, at, v->rank);
+  return true;
+}
+
+static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {
+  const Axis *x = e->op == X_AXIS ? &c->p->k->axis.at[e->ref] : NULL;
+  switch (e->op) {
+    case X_INT:
+    case X_BOOL: *out = e->num.i; return true;
+    case X_DIM: *out = c->s->dim[e->ref]; return true;
+    case X_ARG: *out = c->s->arg[e->ref]; return e->ty == TY_INT;
+    case X_AXIS: *out = c->s->axis[e->ref] + (x->cluster > 1 ? c->rank : 0); return true;
+    case X_LOOP: *out = c->now ? c->now[e->ref] : 0; return c->now != NULL;
+    case X_LOAD: return element(c, e, out, depth);
+    default: return false;
+  }
+}
+
+// Both operands of `and` and `or` have values here; a choice's other operand need not.
+static bool value(Concrete *c, Xid x, i64 *out, u32 depth) {
+  const Expr *e = &c->p->k->expr.at[x];
+  i64 a = 0, b = 0;
+  if (!depth--) return false;
+  if (!sc_xop[e->op].arity) return leaf(c, e, out, depth);
+  if (e->ty == TY_REAL || e->op >= X_SUM || e->op == X_TOREAL) return false;
+  if (c->p->k->expr.at[e->a].ty == TY_REAL) return false;
+  if (!value(c, e->a, &a, depth)) return false;
+  if (e->op == X_WHERE) return value(c, a ? e->b : e->c, out, depth);
+  if (e->b && !value(c, e->b, &b, depth)) return false;
+  return sc_int_op(e->op, a, b, out);
+}
+
+enum { VALUE_DEPTH = 200 };
+
+bool sc_concrete_value(Concrete *c, Xid x, i64 *out) {
+  *out = 0;
+  return !x || value(c, x, out, VALUE_DEPTH);
+}
+
+static Answer ask(Run *r, u32 process, const Step *s) {
+  Concrete *c = r->mind;
+  i64 x = 0, y = 0, *it;
+  c->now = c->loop + (size_t)process * c->p->k->loop.n;
+  c->rank = c->p->process.at[process].rank;
+  it = &c->now[s->ref];
+  if (s->kind == STEP_NEXT) {
+    *it += s->count == COUNT_DOWN ? -1 : 1;
+    return NO;
+  }
+  if (!sc_concrete_value(c, s->x, &x) || !sc_concrete_value(c, s->y, &y)) return UNKNOWN;
+  if (s->kind == STEP_IF) return x ? YES : NO;
+  if (s->kind == STEP_ENTER) {
+    *it = s->count == COUNT_UP ? x : s->count == COUNT_DOWN ? y - 1 : 0;
+    return YES;
+  }
+  return (s->count == COUNT_DOWN ? *it >= x
+          : s->count == COUNT_UP ? *it < y
+                                 : *it < y - x)
+             ? YES
+             : NO;
+}
+
+void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sample *s) {
+  *c = (Concrete){.p = p, .s = s};
+  c->loop = NEWS(sc, i64, p->process.n * p->k->loop.n + 1);
+  sc_run_begin(r, sc, p);
+  r->ask = ask;
+  r->mind = c;
+}

@@ -1,0 +1,201 @@
+// explore.c - all runs of a tile, for all values of its conditions. In: a protocol. Out: whether
+// every run ends with all processes in agreement, or how one does not.
+//
+// The idea: one tile, from empty rings to empty rings, is enough, because every order of going on
+// leads to the same end, and so all processes may be thought to finish a tile before any begins the
+// next. A run goes on as far as it can; where conditions are open it branches on one of them. There
+// the zone is widened, so that there are finitely many states; one that lies within a state that
+// was met before has been explored.
+#include "compiler/verify/protocol.h"
+
+#include <string.h>
+
+enum { STATES = 20000, RUN_STEPS = 1 << 20 };
+
+typedef struct State {
+  u8 *key;  // the discrete part
+  i16 *bound;
+  u32 ghosts;
+  Ghost ghost[MAX_GHOSTS];
+  u32 ask_i, ask_j;
+  i64 ask_c;
+  u32 next;  // of the same hash, + 1
+} State;
+
+typedef struct Explorer {
+  Sc *sc;
+  Run run;
+  Mind mind;
+  i64 most;
+  u32 key_bytes;
+  VEC(State) state;
+  u32 bucket[1024];
+  VEC(u32) pending;  // 2 * state + side
+} Explorer;
+
+// ---- states
+
+// Counts are compared, never used: of each ring, and of each turn, only differences are kept.
+static void settle(Run *r) {
+  const Protocol *p = r->p;
+  for (u32 c = 0; c < p->channel.n; c++) {
+    const Channel *ch = &p->channel.at[c];
+    u32 low = UINT32_MAX;
+    for (u32 i = 0; i < ch->fills.n; i++)
+      if (r->count[ch->fills.at[i]] < low) low = r->count[ch->fills.at[i]];
+    for (u32 i = 0; i < ch->drains.n; i++)
+      if (r->count[ch->drains.at[i] + 1] < low) low = r->count[ch->drains.at[i] + 1];
+    for (u32 i = 0; i < ch->fills.n; i++) r->count[ch->fills.at[i]] -= low;
+    for (u32 i = 0; i < ch->drains.n; i++) r->count[ch->drains.at[i]] -= low;
+    for (u32 i = 0; i < ch->drains.n; i++) r->count[ch->drains.at[i] + 1] -= low;
+  }
+}
+
+static void settle_turns(Run *r) {
+  u32 turns = r->p->k->turn.n;
+  for (u32 t = 0; t < turns; t++) {
+    u32 low = UINT32_MAX;
+    for (u32 i = 0; i < r->p->process.n; i++) {
+      u32 *taken = &r->taken[i * turns + t];
+      bool seated = r->p->process.at[i].member[t] != SC_NONE;
+      if (!r->p->members[t]) *taken = *taken > 2 ? 2 : *taken;
+      if (seated && *taken < low) low = *taken;
+    }
+    for (u32 i = 0; i < r->p->process.n; i++)
+      if (r->p->process.at[i].member[t] != SC_NONE) r->taken[i * turns + t] -= low;
+  }
+}
+
+static u32 key_words(const Protocol *p) {
+  return p->process.n * (1 + p->k->turn.n) + p->counts + MAX_GHOSTS + 1;
+}
+
+static u32 turn_bytes(const Protocol *p) { return p->k->turn.n * p->ranks; }
+
+static void write_key(const Explorer *e, u8 *key) {
+  const Run *r = &e->run;
+  const Protocol *p = r->p;
+  u32 *at = (u32 *)(void *)key, turns = p->process.n * p->k->turn.n;
+  memcpy(at, r->at, sizeof(u32) * p->process.n);
+  memcpy(at += p->process.n, r->count, sizeof(u32) * p->counts);
+  memcpy(at += p->counts, r->taken, sizeof(u32) * turns);
+  at += turns;
+  *at++ = e->mind.ghosts;
+  for (u32 g = 0; g < MAX_GHOSTS; g++) *at++ = g < e->mind.ghosts ? e->mind.ghost[g].x : 0;
+  memcpy(at, r->turn, turn_bytes(p));
+}
+
+static void read_key(Explorer *e, const u8 *key) {
+  Run *r = &e->run;
+  const Protocol *p = r->p;
+  const u32 *at = (const u32 *)(const void *)key;
+  u32 turns = p->process.n * p->k->turn.n;
+  memcpy(r->at, at, sizeof(u32) * p->process.n);
+  memcpy(r->count, at += p->process.n, sizeof(u32) * p->counts);
+  memcpy(r->taken, at += p->counts, sizeof(u32) * turns);
+  memcpy(r->turn, at + turns + 1 + MAX_GHOSTS, turn_bytes(p));
+}
+
+static u32 hash(const u8 *key, u32 n) {
+  u32 h = 2166136261u;
+  for (u32 i = 0; i < n; i++) h = (h ^ key[i]) * 16777619u;
+  return (h ^ h >> 15) % 1024;
+}
+
+// Has the present state been explored, as a part of another?
+static bool met(const Explorer *e, const u8 *key, u32 h) {
+  for (u32 i = e->bucket[h]; i; i = e->state.at[i - 1].next) {
+    const State *s = &e->state.at[i - 1];
+    Zone was = {e->mind.zone.n, s->bound};
+    if (!memcmp(s->key, key, e->key_bytes) && zone_within(&e->mind.zone, &was)) return true;
+  }
+  return false;
+}
+
+static void keep(Explorer *e, u8 *key, u32 h) {
+  const Mind *m = &e->mind;
+  State s = {.key = key, .ghosts = m->ghosts, .next = e->bucket[h]};
+  s.ask_i = m->ask_i;
+  s.ask_j = m->ask_j;
+  s.ask_c = m->ask_c;
+  s.bound = sc_new(e->sc, zone_bytes(m->zone.n));
+  memcpy(s.bound, m->zone.bound, zone_bytes(m->zone.n));
+  memcpy(s.ghost, m->ghost, sizeof s.ghost);
+  PUSH(e->sc, &e->state, s);
+  e->bucket[h] = e->state.n;
+  for (u32 side = 0; side < 2; side++) PUSH(e->sc, &e->pending, 2 * (e->state.n - 1) + side);
+}
+
+// The state again, with its question answered. False: it cannot be answered so.
+static bool resume(Explorer *e, u32 pending) {
+  const State s = e->state.at[pending / 2];
+  Mind *m = &e->mind;
+  read_key(e, s.key);
+  memcpy(m->zone.bound, s.bound, zone_bytes(m->zone.n));
+  memcpy(m->ghost, s.ghost, sizeof s.ghost);
+  m->ghosts = s.ghosts;
+  if (pending % 2) return zone_learn(&m->zone, s.ask_i, s.ask_j, s.ask_c);
+  return zone_learn(&m->zone, s.ask_j, s.ask_i, -s.ask_c - 1);
+}
+
+// ---- exploring
+
+// At an open question. False: there are too many states.
+static bool branch(Explorer *e) {
+  settle(&e->run);
+  settle_turns(&e->run);
+  sc_ghosts_tidy(&e->run);
+  zone_widen(&e->mind.zone, e->most);
+  if (sc_run_on(&e->run) != OUT_OPEN) return true;  // (widening opens questions, and closes none)
+  u8 *key = sc_new(e->sc, e->key_bytes);
+  write_key(e, key);
+  u32 h = hash(key, e->key_bytes);
+  if (!met(e, key, h)) keep(e, key, h);
+  return e->state.n < STATES;
+}
+
+static void start(Explorer *e, const Protocol *p) {
+  Mind *m = &e->mind;
+  sc_run_begin(&e->run, e->sc, p);
+  e->run.most = RUN_STEPS;
+  m->zone.n = mind_vars(m);
+  m->zone.bound = sc_new(e->sc, zone_bytes(m->zone.n));
+  m->ghosts = 0;
+  zone_clear(&m->zone);
+  sc_mind_facts(m);
+  e->state.n = e->pending.n = 0;
+  memset(e->bucket, 0, sizeof e->bucket);
+}
+
+static Outcome explore(Explorer *e) {
+  Outcome o = sc_run_on(&e->run);
+  for (;;) {
+    if (o == OUT_OPEN && !branch(e)) return OUT_EXHAUSTED;
+    if (o != OUT_OPEN && o != OUT_DONE) return o;
+    bool some = false;
+    while (!some && e->pending.n) some = resume(e, e->pending.at[--e->pending.n]);
+    if (!some) return OUT_DONE;
+    o = sc_run_on(&e->run);
+  }
+}
+
+Explored sc_explore(Verify *v, const Protocol *p, bool expand, i64 most) {
+  Explorer *e = NEW(v->sc, Explorer);
+  *e = (Explorer){.sc = v->sc, .most = most};
+  e->mind = (Mind){.sc = v->sc, .f = v->facts, .p = p, .expand = expand};
+  e->mind.below = x_below(v->sc, v->k);
+  e->run.ask = sc_mind_ask;
+  e->run.mind = &e->mind;
+  e->key_bytes = (u32)sizeof(u32) * key_words(p) + turn_bytes(p);
+  sc_facts_at(v->facts, &v->k->role.at[0].code, 1);
+  Outcome o;
+  do {  // again, with room for the values that turned out to matter
+    e->mind.room = e->mind.values;
+    start(e, p);
+    o = explore(e);
+    bool ghosts = e->mind.wants && e->mind.values == e->mind.room && !e->mind.haunted;
+    e->mind.haunted |= ghosts;
+    if (o != OUT_UNKNOWN || (!ghosts && e->mind.values == e->mind.room)) break;
+  } while (true);
+  return (Explored){o, e->state.n, e->mind.who, e->mind.why};
+}

@@ -1,0 +1,380 @@
+// mind.c - conditions and loops of a protocol answered from a zone. In: a step of a process. Out:
+// yes, no, or the difference of two zone variables on which the answer depends.
+//
+// The idea: an integer expression is a linear form over atoms (facts/). Loop variables are zone
+// variables, and so is each atom, or sum of atoms, that has one value in a tile. A comparison then
+// says that the difference of two zone variables is at most a constant; what cannot be brought into
+// this form is unknown. Minima, maxima, choices and quotients over loop variables are looked into,
+// as questions of their own.
+#include "compiler/verify/protocol.h"
+
+// ---- zone variables as atoms of forms
+
+enum { ZONE_ATOM = 1 << 20 };  // an index variable that no expression has
+
+static Lin of_zone(Mind *m, u32 var) {
+  return sc_lin_atom(sc_form_atom(m->f, (Atom){.op = X_IDX, .ref = ZONE_ATOM + var}));
+}
+
+static bool is_zone(const Mind *m, u32 atom) {
+  const Atom *a = &m->f->atom.at[atom];
+  return a->op == X_IDX && a->ref >= ZONE_ATOM;
+}
+
+// The zone variable of an atom; a new one is asked for if there is none yet.
+static u32 var_of(Mind *m, u32 atom) {
+  if (is_zone(m, atom)) return m->f->atom.at[atom].ref - ZONE_ATOM;
+  for (u32 i = 0; i < m->values; i++)
+    if (m->value[i] == atom) return i < m->room ? mind_first_value(m) + i : SC_NONE;
+  if (m->values == MAX_VALUES) return SC_NONE;
+  m->value[m->values++] = atom;
+  m->wants = true;
+  return SC_NONE;
+}
+
+// A form without its constant, as a zone variable.
+static u32 var_of_form(Mind *m, const Lin *x) {
+  Lin sum = *x;
+  sum.c = 0;
+  if (sum.n == 1 && sum.at[0].by == 1 && !sum.at[0].atom[1]) return var_of(m, sum.at[0].atom[0]);
+  for (u32 i = 0; i < sum.n; i++)
+    for (u32 j = 0; j < LIN_DEGREE && sum.at[i].atom[j]; j++)
+      if (is_zone(m, sum.at[i].atom[j])) return SC_NONE;
+  return var_of(m, sc_form_atom(m->f, (Atom){.op = X_SUM, .a = &sum}));
+}
+
+// ---- a form in zone variables
+
+static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out);
+static Answer not_negative(Mind *m, const Lin *x);
+static Answer truth(Mind *m, u32 process, Xid x);
+
+static bool of_rank(const Mind *m, const Atom *a) {
+  return a->op == X_AXIS && m->p->ranks > 1 && m->p->k->axis.at[a->ref].cluster > 1;
+}
+
+static bool below_moves(const Mind *m, const Lin *x);
+
+// Has the atom another value in another round of a loop, or in another CTA of the cluster?
+static bool moves(const Mind *m, u32 atom) {
+  const Atom *a = &m->f->atom.at[atom];
+  u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
+  return a->op == X_LOOP || of_rank(m, a) || deps & DEP_LOOP ||
+         (deps & DEP_AXIS && m->p->ranks > 1) || below_moves(m, a->a) || below_moves(m, a->b);
+}
+
+static bool below_moves(const Mind *m, const Lin *x) {
+  for (u32 i = 0; x && i < x->n; i++)
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
+      if (moves(m, x->at[i].atom[j])) return true;
+  return false;
+}
+
+static bool loop_var(const Mind *m, u32 process, u32 loop, u32 *var) {
+  const Script *s = m->p->process.at[process].script;
+  *var = m->p->slot[process] + s->loop_depth[loop];
+  return s->loop_head[loop] != SC_NONE;
+}
+
+// Of two forms the smaller, or the larger.
+static Answer extreme(Mind *m, const Lin *a, const Lin *b, bool smaller, Lin *out) {
+  Lin apart = *b;
+  if (!sc_lin_add(&apart, a, -1)) return UNKNOWN;
+  Answer first = not_negative(m, &apart);
+  if (first == NO || first == YES) *out = (first == YES) == smaller ? *a : *b;
+  return first == NO ? YES : first;
+}
+
+static Answer operands(Mind *m, u32 process, const Atom *a, Lin *x, Lin *y) {
+  Answer first = resolve(m, process, a->a, x);
+  if (first != YES || !a->b) return first;
+  return resolve(m, process, a->b, y);
+}
+
+static Answer choice(Mind *m, u32 process, const Atom *a, Lin *out) {
+  Answer cond = truth(m, process, a->ref);
+  if (cond != YES && cond != NO) return cond;
+  return resolve(m, process, cond == YES ? a->a : a->b, out);
+}
+
+static bool has_zone(const Mind *m, const Lin *x) {
+  for (u32 i = 0; x && i < x->n; i++) {
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
+      const Atom *a = &m->f->atom.at[x->at[i].atom[j]];
+      if (is_zone(m, x->at[i].atom[j]) || has_zone(m, a->a) || has_zone(m, a->b)) return true;
+    }
+  }
+  return false;
+}
+
+// (What is left of the dividend after the division may not be a quotient of loop variables.)
+static Answer quotient(Mind *m, u32 process, const Atom *a, Lin *out) {
+  Lin x, y;
+  Answer got = operands(m, process, a, &x, &y);
+  if (got != YES) return got;
+  if (y.n || y.c <= 0 || !sc_form_divide(m->f, &x, y.c, out)) return UNKNOWN;
+  for (u32 i = 0; i < out->n; i++)
+    if (has_zone(m, m->f->atom.at[out->at[i].atom[0]].a)) return UNKNOWN;
+  return YES;
+}
+
+// The axis of a cluster: the same place in all its CTAs, times their number, and this CTA's rank.
+static Answer in_cluster(Mind *m, u32 process, u32 atom, u32 axis, Lin *out) {
+  u32 n = m->p->k->axis.at[axis].cluster;
+  Lin x = sc_lin_atom(atom), place, rank = sc_lin_int(m->p->process.at[process].rank);
+  *out = sc_lin_int(0);
+  bool ok = sc_form_divide(m->f, &x, n, &place) && sc_lin_add(out, &place, n) &&
+            sc_lin_add(out, &rank, 1);
+  return ok ? YES : UNKNOWN;
+}
+
+static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
+  const Atom a = m->f->atom.at[atom];
+  bool moving = moves(m, atom), chosen = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE;
+  u32 var;
+  *out = sc_lin_atom(atom);
+  if (!moving && !(m->expand && chosen)) return YES;
+  if (a.op == X_LOOP) {
+    if (!loop_var(m, process, a.ref, &var)) return UNKNOWN;
+    *out = of_zone(m, var);
+    return YES;
+  }
+  if (a.op == X_AXIS) return in_cluster(m, process, atom, a.ref, out);
+  if (a.op == X_IDIV) return quotient(m, process, &a, out);
+  if (a.op == X_WHERE) return choice(m, process, &a, out);
+  if (a.op == X_LOAD) {
+    var = sc_ghost(m, process, a.ref);
+    if (var != SC_NONE) *out = of_zone(m, var);
+    return var == SC_NONE ? UNKNOWN : YES;
+  }
+  Lin x, y;
+  if (!chosen) return UNKNOWN;
+  Answer got = operands(m, process, &a, &x, &y);
+  return got == YES ? extreme(m, &x, &y, a.op == X_MIN, out) : got;
+}
+
+static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out) {
+  *out = sc_lin_int(x->c);
+  Lin known;
+  sc_lin_copy(&known, x);
+  if (!sc_know(m->f, &known)) return UNKNOWN;
+  *out = sc_lin_int(known.c);
+  for (u32 i = 0; i < known.n; i++) {
+    Lin product = sc_lin_int(known.at[i].by), factor, next;
+    for (u32 j = 0; j < LIN_DEGREE && known.at[i].atom[j]; j++) {
+      Answer got = resolve_atom(m, process, known.at[i].atom[j], &factor);
+      if (got != YES) return got;
+      if (!sc_lin_mul(&next, &product, &factor)) return UNKNOWN;
+      product = next;
+    }
+    if (!sc_lin_add(out, &product, 1)) return UNKNOWN;
+  }
+  return YES;
+}
+
+// ---- questions
+
+static Answer at_most(Mind *m, u32 i, u32 j, i64 c) {  // x_i - x_j <= c?
+  if (i == SC_NONE || j == SC_NONE) return UNKNOWN;
+  if (i == j) return c >= 0 ? YES : NO;
+  if (zone_implies(&m->zone, i, j, c)) return YES;
+  if (zone_implies(&m->zone, j, i, -c - 1)) return NO;
+  m->ask_i = i;
+  m->ask_j = j;
+  m->ask_c = c;
+  return OPEN;
+}
+
+// by * x + rest >= 0, where x is the only zone variable of a loop or ghost: x is compared with the
+// rest divided by its factor.
+static Answer compare(Mind *m, const Term *t, const Lin *rest) {
+  u32 var = var_of(m, t->atom[0]);
+  i64 n = t->by < 0 ? -t->by : t->by;
+  Lin bound = sc_lin_int(0), q;
+  // x >= -floor(rest / n) from above, x <= floor(rest / n) from below
+  if (t->by < 0) bound = *rest;
+  else if (!sc_lin_add(&bound, rest, -1) || !sc_lin_add(&bound, &(Lin){.c = n - 1}, 1))
+    return UNKNOWN;
+  if (n > 1 && !sc_form_divide(m->f, &bound, n, &q)) return UNKNOWN;
+  if (n > 1) bound = q;
+  u32 other = bound.n ? var_of_form(m, &bound) : 0;
+  return t->by < 0 ? at_most(m, var, other, bound.c) : at_most(m, other, var, -bound.c);
+}
+
+static bool plain(const Term *t) { return !t->atom[1]; }
+
+static Answer of_two(Mind *m, const Lin *x) {  // a - b + c >= 0
+  bool first = x->at[0].by > 0;
+  u32 a = var_of(m, x->at[!first].atom[0]), b = var_of(m, x->at[first].atom[0]);
+  return at_most(m, b, a, x->c);
+}
+
+static Answer of_value(Mind *m, const Lin *x) {
+  if (x->n == 1 && x->at[0].by == -1 && plain(&x->at[0]))
+    return at_most(m, var_of(m, x->at[0].atom[0]), 0, x->c);
+  return at_most(m, 0, var_of_form(m, x), x->c);
+}
+
+static Answer not_negative(Mind *m, const Lin *x) {
+  Lin p = *x;
+  i64 step = sc_lin_step(&p);
+  if (!step) return p.c >= 0 ? YES : NO;
+  p.c = sc_floordiv(p.c, step);
+  u32 loops = 0, at = 0;
+  for (u32 i = 0; i < p.n; i++) {
+    p.at[i].by /= step;
+    bool zone = false;
+    for (u32 j = 0; j < LIN_DEGREE && p.at[i].atom[j]; j++) zone |= is_zone(m, p.at[i].atom[j]);
+    if (zone && !plain(&p.at[i])) return UNKNOWN;
+    if (zone) at = i;
+    loops += zone;
+  }
+  bool two = p.n == 2 && plain(&p.at[0]) && plain(&p.at[1]) && p.at[0].by + p.at[1].by == 0 &&
+             (p.at[0].by == 1 || p.at[0].by == -1);
+  if (two) return of_two(m, &p);
+  if (!loops) return of_value(m, &p);
+  if (loops > 1) return UNKNOWN;
+  const Term t = p.at[at];
+  for (u32 i = at; i + 1 < p.n; i++) p.at[i] = p.at[i + 1];
+  p.n--;
+  return compare(m, &t, &p);
+}
+
+// a + by <= b?
+static Answer less(Mind *m, u32 process, Xid a, Xid b, i64 by) {
+  Lin x, y;
+  Answer got = resolve(m, process, sc_form(m->f, a), &x);
+  if (got == YES) got = resolve(m, process, sc_form(m->f, b), &y);
+  if (got != YES) return got;
+  y.c -= by;
+  return sc_lin_add(&y, &x, -1) ? not_negative(m, &y) : UNKNOWN;
+}
+
+static Answer inverse(Answer a) { return a == YES ? NO : a == NO ? YES : a; }
+
+static Answer equal(Mind *m, u32 process, Xid a, Xid b) {
+  Answer below = less(m, process, a, b, 0);
+  return below == YES ? less(m, process, b, a, 0) : below;
+}
+
+// A condition that is looked at as a whole: 0 or 1, by its identity.
+static Answer whole(Mind *m, u32 process, Xid x) {
+  const Expr *e = &m->p->k->expr.at[x];
+  u32 atom = sc_form_atom(m->f, (Atom){.op = X_LOAD, .ref = x, .varies = e->deps & DEP_LOOP});
+  u32 var = moves(m, atom) ? sc_ghost(m, process, x) : var_of(m, atom);
+  return at_most(m, 0, var, -1);
+}
+
+static Answer compared(Mind *m, u32 process, Xid x) {
+  const Expr *e = &m->p->k->expr.at[x];
+  switch (e->op) {
+    case X_LT: return less(m, process, e->a, e->b, 1);
+    case X_LE: return less(m, process, e->a, e->b, 0);
+    case X_EQ: return equal(m, process, e->a, e->b);
+    case X_NE: return inverse(equal(m, process, e->a, e->b));
+    default: return UNKNOWN;
+  }
+}
+
+static Answer truth(Mind *m, u32 process, Xid x) {
+  const Expr *e = &m->p->k->expr.at[x];
+  bool decided;
+  if (x_const_bool(m->p->k, x, &decided)) return decided ? YES : NO;
+  if (e->op == X_NOT) return inverse(truth(m, process, e->a));
+  if (e->op == X_AND || e->op == X_OR) {
+    Answer a = truth(m, process, e->a);
+    bool settled = a == (e->op == X_AND ? NO : YES);
+    return settled || a == OPEN || a == UNKNOWN ? a : truth(m, process, e->b);
+  }
+  Answer a = m->p->k->expr.at[e->a].ty == TY_INT ? compared(m, process, x) : UNKNOWN;
+  return a == UNKNOWN && !m->wants ? whole(m, process, x) : a;
+}
+
+// ---- loops
+
+// The variable becomes x + c.
+static Answer set(Mind *m, u32 process, u32 var, Xid x, i64 c) {
+  Lin from;
+  Answer got = resolve(m, process, sc_form(m->f, x), &from);
+  if (got != YES) return got;
+  u32 other = from.n ? var_of_form(m, &from) : 0;
+  if (other == SC_NONE) return UNKNOWN;
+  zone_copy(&m->zone, var, other, from.c + c);
+  return YES;
+}
+
+static Answer enter(Mind *m, u32 process, const Step *s, u32 var) {
+  if (s->count == COUNT_UP) return set(m, process, var, s->x, 0);
+  if (s->count == COUNT_DOWN) return set(m, process, var, s->y, -1);
+  zone_copy(&m->zone, var, 0, 0);
+  return YES;
+}
+
+// Is there another round?
+static Answer head(Mind *m, u32 process, const Step *s, u32 var) {
+  Lin left = sc_lin_int(-1), bound, from, it = of_zone(m, var);
+  bool down = s->count == COUNT_DOWN;
+  Answer got = resolve(m, process, sc_form(m->f, down ? s->x : s->y), &bound);
+  if (got != YES) return got;
+  if (down) left.c = 0;
+  if (!sc_lin_add(&left, &bound, down ? -1 : 1) || !sc_lin_add(&left, &it, down ? 1 : -1))
+    return UNKNOWN;
+  if (s->count == COUNT_ROUNDS) {
+    got = resolve(m, process, sc_form(m->f, s->x), &from);
+    if (got != YES || !sc_lin_add(&left, &from, -1)) return got == YES ? UNKNOWN : got;
+  }
+  return not_negative(m, &left);
+}
+
+Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
+  Mind *m = r->mind;
+  u32 var = m->p->slot[process] + s->depth;
+  Answer a = YES;
+  m->wants = false;
+  if (s->kind == STEP_IF) a = truth(m, process, s->x);
+  if (s->kind == STEP_ENTER) a = enter(m, process, s, var);
+  if (s->kind == STEP_HEAD) a = head(m, process, s, var);
+  if (s->kind == STEP_HEAD && a == NO) zone_forget(&m->zone, var);
+  if (s->kind == STEP_NEXT) {
+    zone_shift(&m->zone, var, s->count == COUNT_DOWN ? -1 : 1);
+    a = NO;
+  }
+  if (a == UNKNOWN) m->who = process;
+  if (a == UNKNOWN) m->why = s->pc;
+  return a;
+}
+
+// ---- what is known before
+
+static Lin form_of(const Mind *m, u32 value) {
+  const Atom *a = &m->f->atom.at[m->value[value]];
+  Lin x = sc_lin_atom(m->value[value]);
+  if (a->op == X_SUM) sc_lin_copy(&x, a->a);
+  return x;
+}
+
+enum { NEAR = 3 };  // bounds are looked for so far from 0
+
+// The greatest c not over NEAR such that x >= c can be shown, or less than -NEAR.
+static i64 least(Mind *m, const Lin *x) {
+  i64 lo = sc_form_interval(m->f, x).lo, c = lo > NEAR ? NEAR : lo < -NEAR ? -NEAR - 1 : lo;
+  for (i64 next = c + 1; next <= NEAR; next++) {
+    Lin more = *x;
+    more.c -= next;
+    if (sc_form_nonneg(m->f, &more)) c = next;
+    else if (next >= 0 && c < next - 1) break;
+  }
+  return lo > NEAR ? lo : c;
+}
+
+void sc_mind_facts(Mind *m) {
+  for (u32 i = 0; i <= m->room; i++) {
+    for (u32 j = 0; j <= m->room; j++) {
+      Lin x = i ? form_of(m, i - 1) : sc_lin_int(0), y = j ? form_of(m, j - 1) : sc_lin_int(0);
+      if (i == j || !sc_lin_add(&x, &y, -1) || !sc_know(m->f, &x)) continue;
+      i64 c = least(m, &x);  // x_i - x_j >= c
+      u32 a = i ? mind_first_value(m) + i - 1 : 0, b = j ? mind_first_value(m) + j - 1 : 0;
+      if (c >= -NEAR) zone_learn(&m->zone, b, a, -c);
+    }
+  }
+}

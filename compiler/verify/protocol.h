@@ -1,0 +1,231 @@
+// protocol.h - what the files share that prove that no role waits for ever and that all roles agree
+// about each tile's fills, drains and turns.
+//
+// The idea (see compiler/verify/README.md): of a role only its protocol counts, the operations that
+// wait for others or that others wait for, with the loops and conditions around them. A protocol is
+// run with conditions answered by a mind: a concrete one, which knows all dimensions, or a symbolic
+// one, which knows bounds on differences, and branches where they do not decide.
+#ifndef SC_PROTOCOL_H
+#define SC_PROTOCOL_H
+
+#include "compiler/facts/linear.h"
+#include "compiler/verify/verify.h"
+#include "compiler/verify/zone.h"
+
+// ---- script.c: the protocol of a role, as a flat list of steps
+
+typedef enum StepKind {
+  STEP_ACQUIRE,
+  STEP_COMMIT,
+  STEP_WAIT,
+  STEP_RELEASE,
+  STEP_TAKE,
+  STEP_PASS,
+  STEP_IF,     // goes on if `x` holds, else to `to`
+  STEP_GO,     // to `to`
+  STEP_ENTER,  // loop `ref`: its variable gets its first value
+  STEP_HEAD,   // goes on if there is another round, else to `to`
+  STEP_NEXT,   // the next round, to `to`
+  STEP_END
+} StepKind;
+
+// How the rounds of a loop are counted. A variable that no condition reads may be counted otherwise
+// than the schedule says: only the number of rounds matters.
+typedef enum Counting {
+  COUNT_UP,     // from `x` to below `y`
+  COUNT_DOWN,   // from `y` - 1 down to `x`
+  COUNT_ROUNDS  // from 0 to below `y` - `x`
+} Counting;
+
+typedef struct Step {
+  u8 kind;   // StepKind
+  u8 count;  // loops: Counting
+  u8 depth;  // loops: how many loops of the script are around it
+  u32 ref;   // ring, turn or loop
+  u32 to;
+  Xid x, y;
+  u32 pc;  // of the operation in the role's code
+} Step;
+
+typedef struct Script {
+  u32 role;
+  VEC(Step) step;  // the last is STEP_END
+  u32 depth;       // the most loops around a step
+  u8 *loop_depth;  // by loop of the kernel
+  u32 *loop_head;  // by loop: its STEP_HEAD, SC_NONE: it is not in the script
+} Script;
+
+// How loops are counted whose variable no condition reads, where there is a choice.
+typedef struct Way {
+  bool rounds;  // by rounds, not from their first value
+  bool down;    // reversed ones downwards
+} Way;
+Script *sc_script(Sc *sc, const Kernel *k, u32 role, Way way);
+
+// ---- machine.c: the processes, what they share, and a run of them
+
+// An instance of a role in one CTA of a cluster. Instances that do the same are one process.
+typedef struct Process {
+  u32 role, instance, rank;
+  const Script *script;
+  u32 *channel;  // by ring
+  u32 *fill;     // by ring: the number of its count of fills; SC_NONE: it does not fill
+  u32 *drain;    // by ring: … of waits; that of releases follows
+  u32 *member;   // by turn: its place among the members; SC_NONE: none
+} Process;
+
+// A ring, in one CTA or (multicast) in all of a cluster; private rings, of one process.
+typedef struct Channel {
+  u32 ring, stages;
+  VEC(u32) fills;   // counts
+  VEC(u32) drains;  // counts of waits; those of releases follow
+} Channel;
+
+typedef struct Protocol {
+  Sc *sc;
+  const Kernel *k;
+  VEC(Process) process;
+  VEC(Channel) channel;
+  u32 counts;
+  u32 ranks;     // CTAs of a cluster that may do different things; else 1
+  u32 *members;  // by turn: how many; 0: taking it is free within a tile
+  u32 loops;     // zone variables that loops need, over all processes
+  u32 *slot;     // by process: its first one
+} Protocol;
+
+Protocol *sc_protocol(Sc *sc, const Kernel *k, Way way, u32 ranks);
+
+typedef enum Answer { NO, YES, OPEN, UNKNOWN } Answer;  // UNKNOWN: the mind cannot tell at all
+
+typedef struct Run Run;
+struct Run {
+  const Protocol *p;
+  u32 *at;     // by process: its step
+  u32 *count;  // fills, waits, releases so far in the tile
+  u32 *taken;  // by process and turn: how often in the tile
+  u8 *turn;    // by turn and rank: whose turn it is
+  u64 steps;   // taken
+  u64 most;    // … at most
+  // Answers a STEP_IF or a loop's step. NO: to `to`.
+  Answer (*ask)(Run *r, u32 process, const Step *s);
+  void *mind;
+};
+
+typedef enum Outcome {
+  OUT_DONE,      // all processes are at their end, and agree
+  OUT_STUCK,     // nobody can go on
+  OUT_UNEVEN,    // all are at their end, and have counted differently
+  OUT_OPEN,      // a condition is not decided: Run.mind knows which
+  OUT_UNKNOWN,   // … and cannot be
+  OUT_EXHAUSTED  // too many steps
+} Outcome;
+
+void sc_run_begin(Run *r, Sc *sc, const Protocol *p);
+// Everybody goes on as far as possible.
+Outcome sc_run_on(Run *r);
+// Why can the process not go on? The channel or turn that it waits for is given by its step.
+bool sc_run_blocked(const Run *r, u32 process);
+// OUT_UNEVEN: a channel whose counts differ, or SC_NONE and a turn.
+u32 sc_run_uneven(const Run *r, u32 *turn);
+
+// ---- mind.c: answers from a zone
+//
+// Zone variables: 0; those of loops, by process; values that are the same for the whole tile;
+// ghosts.
+
+// The value of an expression over loop variables, at one place: what one role has found out about
+// `mask[t]`, others find as well.
+typedef struct Ghost {
+  Xid x;
+  u32 args;     // loops in it, in the order in which they are met
+  u32 loop[2];  // … of the process that asked first
+} Ghost;
+
+enum { MAX_GHOSTS = 4, GHOST_VARS = 3, MAX_VALUES = 12 };  // of a ghost: its value, its arguments
+
+typedef struct Mind {
+  Sc *sc;
+  Facts *f;
+  Below below;
+  const Protocol *p;
+  bool expand;       // minima, maxima and choices of what is the same for the tile are looked into
+  u32 values, room;  // … known, and of these in the zone
+  u32 value[MAX_VALUES];  // atoms
+  bool haunted;           // there is room for ghosts
+  bool wants;             // UNKNOWN: only because a value or the ghosts are not in the zone yet
+  Zone zone;
+  u32 ghosts;
+  Ghost ghost[MAX_GHOSTS];
+  u32 ask_i, ask_j;  // OPEN: does x_i - x_j <= ask_c hold?
+  i64 ask_c;
+  u32 who, why;  // UNKNOWN: the process and its operation
+} Mind;
+
+static inline u32 mind_first_value(const Mind *m) { return 1 + m->p->loops; }
+static inline u32 mind_ghost_var(const Mind *m, u32 ghost) {
+  return mind_first_value(m) + m->room + GHOST_VARS * ghost;
+}
+static inline u32 mind_vars(const Mind *m) {
+  return mind_ghost_var(m, m->haunted ? MAX_GHOSTS : 0);
+}
+Answer sc_mind_ask(Run *r, u32 process, const Step *s);
+
+// ---- ghost.c
+// The zone variable that has the value of x for the process; SC_NONE: it cannot be kept.
+u32 sc_ghost(Mind *m, u32 process, Xid x);
+// Ghosts that nobody asks for again are forgotten; the others keep their order.
+void sc_ghosts_tidy(Run *r);
+
+// What the facts say of the values, as bounds of the zone.
+void sc_mind_facts(Mind *m);
+
+// ---- explore.c: all runs of a tile
+
+typedef struct Explored {
+  Outcome outcome;  // OUT_DONE: of all runs
+  u32 states;
+  u32 process, pc;  // OUT_UNKNOWN: where
+} Explored;
+// most: bounds of the zone beyond it are given up.
+Explored sc_explore(Verify *v, const Protocol *p, bool expand, i64 most);
+
+// ---- concrete.c: one run, with everything known
+
+// Dimensions, scalars, a tile, and a rule for the elements of tensors.
+typedef struct Sample {
+  i64 *dim, *arg;
+  i64 axis[SC_MAX_AXES];  // cluster axes: of rank 0
+  u32 data;               // see sc_data
+} Sample;
+
+enum { DATA_RULES = 5 };
+// An element of a tensor under a rule: 0; rising by 1, by 64, by 0 to 200 from one to the next;
+// from 0 to 7.
+i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank);
+
+typedef struct Concrete {
+  const Protocol *p;
+  const Sample *s;
+  i64 *loop;     // by process and loop
+  i64 *now;      // the loops of the process that asks
+  u32 rank;      // of that process
+  bool unknown;  // a value that cannot be told was asked for
+} Concrete;
+void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sample *s);
+// Integers and truths; false: there is no value.
+bool sc_concrete_value(Concrete *c, Xid x, i64 *out);
+
+// ---- sample.c: dimensions for which it goes wrong
+
+typedef struct Failure {
+  Sample s;
+  Outcome outcome;  // OUT_STUCK, OUT_UNEVEN; OUT_DONE: none was found
+  Run run;
+  u32 tried;  // runs
+} Failure;
+Failure sc_find_failure(Verify *v, const Protocol *p);
+
+// ---- witness.c: the report
+void sc_report_failure(Verify *v, const Protocol *p, const Failure *f);
+
+#endif

@@ -1,0 +1,160 @@
+// sample.c - the search for dimensions for which a kernel waits for ever, or its roles disagree.
+// In: a protocol whose proof did not close. Out: a run that fails, the shortest first.
+//
+// The idea: what matters of a dimension is how often loops run, so values near multiples of its
+// divisors are tried: all dimensions small and alike at first, then each by itself, then at random
+// (from a fixed seed). Of the grid the first, the last and some tile between are tried.
+#include "compiler/verify/protocol.h"
+
+#include <string.h>
+
+enum { EVEN = 24, RANDOM = 1500, TRIP_MOST = 40, RUN_STEPS = 20000, DIVISORS = 4 };
+
+typedef struct Search {
+  Verify *v;
+  const Protocol *p;
+  Concrete c;
+  Run run;
+  Sample s;
+  i64 *divisor;  // by dimension: DIVISORS numbers, 0 behind
+  u32 seed, tried;
+} Search;
+
+static u32 draw(Search *q, u32 below) {
+  q->seed = q->seed * 1664525u + 1013904223u;
+  return (u32)((u64)(q->seed >> 8) * below >> 24);
+}
+
+// ---- what dimensions are divided by
+
+static void note_divisor(Search *q, u32 dim, i64 n) {
+  i64 *at = &q->divisor[dim * DIVISORS];
+  for (u32 i = 0; i < DIVISORS; i++) {
+    if (at[i] == n) return;
+    if (at[i]) continue;
+    at[i] = n;
+    return;
+  }
+}
+
+// All dimensions below a dividend are divided by its divisor.
+static void find_divisors(Search *q) {
+  const Kernel *k = q->v->k;
+  Below below = x_below(q->v->sc, k);
+  for (Xid x = 1; x < k->expr.n; x++) {
+    const Expr *e = &k->expr.at[x];
+    i64 n;
+    bool divides = e->op == X_IDIV || e->op == X_CDIV || e->op == X_MOD;
+    if (!divides || e->deps & (DEP_IDX | DEP_TILE) || !x_const_int(k, e->b, &n) || n < 2) continue;
+    x_begin(&below, DEP_DIM);
+    x_from(&below, e->a);
+    for (Xid d; (d = x_next(&below));)
+      if (k->expr.at[d].op == X_DIM) note_divisor(q, k->expr.at[d].ref, n);
+  }
+}
+
+// ---- one sample
+
+static i64 about(Search *q, u32 dim, i64 trips, u32 which, i64 off) {
+  i64 n = q->divisor[dim * DIVISORS + which];
+  i64 value = (n ? n : 1) * trips + off;
+  return value < 0 ? 0 : value;
+}
+
+static bool required(Search *q) {
+  for (u32 i = 0; i < q->v->k->require.n; i++) {
+    i64 holds = 1;
+    if (sc_concrete_value(&q->c, q->v->k->require.at[i].cond, &holds) && !holds) return false;
+  }
+  return true;
+}
+
+static void set_scalars(Search *q) {
+  const Kernel *k = q->v->k;
+  for (u32 i = 0; i < k->arg.n; i++) {
+    i64 init;
+    bool said = k->arg.at[i].init && sc_concrete_value(&q->c, k->arg.at[i].init, &init);
+    q->s.arg[i] = said ? init : (i64)draw(q, 12);
+  }
+}
+
+// The tile at so much of the way through the grid; false: there is none.
+static bool set_tile(Search *q, u32 quarter) {
+  const Kernel *k = q->v->k;
+  for (u32 a = 0; a < k->axis.n; a++) {
+    i64 n;
+    if (!sc_concrete_value(&q->c, k->axis.at[a].extent, &n) || n < 1) return false;
+    q->s.axis[a] = (n - 1) * quarter / 4;
+    if (k->axis.at[a].cluster > 1) q->s.axis[a] -= q->s.axis[a] % k->axis.at[a].cluster;
+  }
+  return true;
+}
+
+static Outcome try_tile(Search *q) {
+  const Protocol *p = q->p;
+  Run *r = &q->run;
+  memset(r->at, 0, sizeof *r->at * p->process.n);
+  memset(r->count, 0, sizeof *r->count * p->counts);
+  memset(r->taken, 0, sizeof *r->taken * p->process.n * p->k->turn.n);
+  memset(r->turn, 0, p->k->turn.n * p->ranks);
+  r->steps = 0;
+  r->most = RUN_STEPS;
+  q->tried++;
+  return sc_run_on(r);
+}
+
+static Outcome try_sample(Search *q) {
+  q->c.now = NULL;
+  set_scalars(q);
+  if (!required(q)) return OUT_DONE;
+  for (u32 quarter = 0; quarter <= 4; quarter += 1 + (quarter == 1)) {
+    if (!set_tile(q, quarter)) return OUT_DONE;
+    Outcome o = try_tile(q);
+    if (o == OUT_STUCK || o == OUT_UNEVEN) return o;
+    if (!q->v->k->axis.n) return OUT_DONE;
+  }
+  return OUT_DONE;
+}
+
+// ---- the search
+
+static Outcome alike(Search *q) {
+  static const i64 off[] = {0, 1, -1};
+  for (u32 i = 0; i < EVEN * COUNT(off); i++) {
+    for (u32 rule = 0; rule < DATA_RULES; rule++) {
+      for (u32 d = 0; d < q->v->k->dim.n; d++) q->s.dim[d] = about(q, d, i / 3, 0, off[i % 3]);
+      q->s.data = rule;
+      Outcome o = try_sample(q);
+      if (o != OUT_DONE) return o;
+    }
+  }
+  return OUT_DONE;
+}
+
+static Outcome at_random(Search *q) {
+  for (u32 i = 0; i < RANDOM; i++) {
+    u32 most = 2 + i * TRIP_MOST / RANDOM;
+    for (u32 d = 0; d < q->v->k->dim.n; d++) {
+      u32 which = draw(q, DIVISORS);
+      if (!q->divisor[d * DIVISORS + which]) which = 0;
+      q->s.dim[d] = about(q, d, draw(q, most), which, (i64)draw(q, 3) - 1);
+    }
+    q->s.data = draw(q, DATA_RULES);
+    Outcome o = try_sample(q);
+    if (o != OUT_DONE) return o;
+  }
+  return OUT_DONE;
+}
+
+Failure sc_find_failure(Verify *v, const Protocol *p) {
+  Search *q = NEW(v->sc, Search);
+  *q = (Search){.v = v, .p = p, .seed = 1};
+  q->s.dim = NEWS(v->sc, i64, v->k->dim.n + 1);
+  q->s.arg = NEWS(v->sc, i64, v->k->arg.n + 1);
+  q->divisor = NEWS(v->sc, i64, v->k->dim.n * DIVISORS + 1);
+  sc_concrete_begin(&q->c, &q->run, v->sc, p, &q->s);
+  find_divisors(q);
+  Outcome o = alike(q);
+  if (o == OUT_DONE) o = at_random(q);
+  return (Failure){q->s, o, q->run, q->tried};
+}

@@ -1,0 +1,310 @@
+// witness.c - what is said of a kernel that waits for ever, or whose roles disagree. In: a run that
+// fails, with its dimensions. Out: an error with the operations of all roles that take part in it,
+// what would mend it, and a command that makes the interpreter fail the same way.
+//
+// If the roles, each run alone, count a ring's fills differently, that is the mistake, and who
+// waits for whom is only its echo. Else they wait for each other in a circle, which is shown.
+#include "compiler/verify/protocol.h"
+
+#include <string.h>
+
+typedef struct Witness {
+  Verify *v;
+  const Protocol *p;
+  const Failure *f;
+  const Run *run;  // where it stopped
+  Run alone;       // what everybody would do if nobody had to wait
+  Concrete c;
+} Witness;
+
+static const Step *at(const Witness *w, u32 process) {
+  return &w->p->process.at[process].script->step.at[w->run->at[process]];
+}
+
+static Span span(const Witness *w, u32 process, const Step *s) {
+  return w->v->k->role.at[w->p->process.at[process].role].code.at[s->pc].span;
+}
+
+static const char *role(const Witness *w, u32 process) {
+  const Process *q = &w->p->process.at[process];
+  const Role *r = &w->v->k->role.at[q->role];
+  const char *name = sc_printf(w->v->sc, "'%s'", r->name);
+  if (w->p->members && q->script && r->instances > 1 && !r->one_tile)
+    for (u32 t = 0; t < w->v->k->turn.n; t++)
+      if (q->member[t] != SC_NONE) return sc_printf(w->v->sc, "'%s' %u", r->name, q->instance);
+  return w->p->ranks > 1 ? sc_printf(w->v->sc, "%s of CTA %u", name, q->rank) : name;
+}
+
+// ---- the dimensions, and a command
+
+static void put_dims(const Witness *w, Str *s) {
+  const Kernel *k = w->v->k;
+  const Sample *of = &w->f->s;
+  bool some = false;
+  for (u32 i = 0; i < k->dim.n; i++, some = true)
+    str_printf(s, "%s%s = %lld", some ? ", " : "", k->dim.at[i].name, (long long)of->dim[i]);
+  for (u32 i = 0; i < k->arg.n; i++)
+    if (k->arg.at[i].elem == EL_I32) {
+      str_printf(s, "%s%s = %lld", some ? ", " : "", k->arg.at[i].name, (long long)of->arg[i]);
+      some = true;
+    }
+  for (u32 i = 0; i < k->axis.n; i++)
+    str_printf(s, "%s%s = %lld",
+               i      ? ", "
+               : some ? " (tile "
+                      : "(tile ",
+               k->axis.at[i].name, (long long)of->axis[i]);
+  if (k->axis.n) str_puts(s, ")");
+}
+
+static bool reads_data(const Witness *w) {
+  for (u32 p = 0; p < w->p->process.n; p++) {
+    const Script *s = w->p->process.at[p].script;
+    for (u32 i = 0; i < s->step.n; i++)
+      if ((w->v->k->expr.at[s->step.at[i].x].deps | w->v->k->expr.at[s->step.at[i].y].deps) &
+          DEP_FETCH)
+        return true;
+  }
+  return false;
+}
+
+static bool of_first_case(const Kernel *k, Sym param) {
+  for (u32 i = 0; k->kase.n && i < k->kase.at[0].bind.n; i++)
+    if (k->kase.at[0].bind.at[i].kind == CASE_PARAM && k->kase.at[0].bind.at[i].name == param)
+      return true;
+  return false;
+}
+
+static void note_command(const Witness *w, Diag *d) {
+  static const char *const data[DATA_RULES] = {"are 0", "rise by 1 from 0", "rise by 64 from 0",
+                                               "rise by up to 200 from 0", "are from 0 to 7"};
+  const Kernel *k = w->v->k;
+  if (reads_data(w)) {
+    sc_note(w->v->sc, d, k->span,
+            "this is so where the elements of the tensors that it depends on %s",
+            data[w->f->s.data]);
+    return;
+  }
+  Str s = {.sc = w->v->sc};
+  str_printf(&s, "schedc run %s %s --on cpu", k->text ? k->text->name : "FILE", k->name);
+  for (u32 i = 0; i < k->param.n; i++) {
+    const Param *p = &k->param.at[i];
+    if (!p->given && !of_first_case(k, p->name)) continue;
+    str_printf(&s, " -p %s=", p->name);
+    sc_put_value(&s, &p->value);
+  }
+  for (u32 i = 0; i < k->dim.n; i++)
+    str_printf(&s, " --set %s=%lld", k->dim.at[i].name, (long long)w->f->s.dim[i]);
+  for (u32 i = 0; i < k->arg.n; i++)
+    if (k->arg.at[i].elem == EL_I32)
+      str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)w->f->s.arg[i]);
+  sc_note(w->v->sc, d, k->span, "to see it: %s", s.at);
+}
+
+// ---- counted differently
+
+// Runs each process to its end as if nobody had to wait. (Conditions are the same for all.)
+static void run_alone(Witness *w) {
+  const Protocol *p = w->p;
+  sc_concrete_begin(&w->c, &w->alone, w->v->sc, p, &w->f->s);
+  for (u32 i = 0; i < p->process.n; i++) {
+    const Process *q = &p->process.at[i];
+    for (u32 steps = 0; steps < 1u << 20; steps++) {
+      const Step *s = &q->script->step.at[w->alone.at[i]];
+      Answer a = YES;
+      if (s->kind == STEP_END) break;
+      if (s->kind == STEP_GO) a = NO;
+      else if (s->kind >= STEP_IF) a = w->alone.ask(&w->alone, i, s);
+      if (s->kind == STEP_COMMIT) w->alone.count[q->fill[s->ref]]++;
+      if (s->kind == STEP_WAIT) w->alone.count[q->drain[s->ref]]++;
+      if (s->kind == STEP_RELEASE) w->alone.count[q->drain[s->ref] + 1]++;
+      if (s->kind == STEP_TAKE) w->alone.taken[i * p->k->turn.n + s->ref]++;
+      if (s->kind == STEP_PASS && p->members[s->ref]) {
+        u8 *t = &w->alone.turn[s->ref * p->ranks + q->rank];
+        *t = (u8)((*t + 1u) % p->members[s->ref]);
+      }
+      w->alone.at[i] = a == NO ? s->to : w->alone.at[i] + 1;
+    }
+  }
+}
+
+static const Step *first_step(const Process *q, StepKind kind, u32 ref) {
+  for (u32 i = 0; i < q->script->step.n; i++) {
+    const Step *s = &q->script->step.at[i];
+    if (s->kind == kind && s->ref == ref) return s;
+  }
+  return NULL;
+}
+
+static const char *times(const Witness *w, u32 n) {
+  return n == 1 ? "once" : n == 0 ? "never" : sc_printf(w->v->sc, "%u times", n);
+}
+
+static void report_uneven(Witness *w, u32 channel) {
+  const Protocol *p = w->p;
+  u32 ring = p->channel.at[channel].ring;
+  const char *name = w->v->k->ring.at[ring].name;
+  Str dims = {.sc = w->v->sc};
+  put_dims(w, &dims);
+  Diag *d = NULL;
+  for (u32 i = 0; i < p->process.n; i++) {
+    const Process *q = &p->process.at[i];
+    if (q->channel[ring] != channel) continue;
+    const Step *fill = first_step(q, STEP_ACQUIRE, ring), *drain = first_step(q, STEP_WAIT, ring);
+    for (u32 side = 0; side < 2; side++) {
+      const Step *s = side ? drain : fill;
+      if (!s) continue;
+      u32 n = w->alone.count[side ? q->drain[ring] : q->fill[ring]];
+      const char *does = side ? "waits for a stage of it" : "fills it";
+      if (!d) {
+        d = sc_report(w->v->sc, D_R5_AGREE, span(w, i, s),
+                      "the roles disagree about '%s': with %s, %s %s %s in a tile", name,
+                      dims.at ? dims.at : "any shape", role(w, i), does, times(w, n));
+      } else {
+        sc_note(w->v->sc, d, span(w, i, s), "%s %s %s", role(w, i), does, times(w, n));
+      }
+    }
+  }
+  if (!d) return;
+  sc_help(w->v->sc, d,
+          "let both sides run equally often: give their loops and conditions the same bounds, also "
+          "for no round and for one");
+  note_command(w, d);
+}
+
+static void report_turns(Witness *w, u32 turn) {
+  const Protocol *p = w->p;
+  Str dims = {.sc = w->v->sc};
+  put_dims(w, &dims);
+  Diag *d = NULL;
+  for (u32 i = 0; i < p->process.n; i++) {
+    const Process *q = &p->process.at[i];
+    const Step *s = first_step(q, STEP_TAKE, turn);
+    if (!s) continue;
+    const char *n = times(w, w->alone.taken[i * p->k->turn.n + turn]);
+    if (d) sc_note(w->v->sc, d, span(w, i, s), "%s takes it %s", role(w, i), n);
+    else
+      d = sc_report(w->v->sc, D_R5_AGREE, span(w, i, s),
+                    "the turn '%s' is not taken equally often: with %s, %s takes it %s in a tile",
+                    w->v->k->turn.at[turn].name, dims.at ? dims.at : "any shape", role(w, i), n);
+  }
+  if (!d) return;
+  sc_help(w->v->sc, d, "every member takes and passes a turn equally often in each tile%s",
+          p->members[turn] ? "" : "; where tiles are dealt, exactly once");
+  note_command(w, d);
+}
+
+// ---- waiting in a circle
+
+static u32 slowest(const Witness *w, u32 channel, bool drains) {
+  u32 who = SC_NONE, low = UINT32_MAX;
+  for (u32 i = 0; i < w->p->process.n; i++) {
+    const Process *q = &w->p->process.at[i];
+    u32 ring = w->p->channel.at[channel].ring;
+    if (q->channel[ring] != channel) continue;
+    u32 number = drains ? q->drain[ring] : q->fill[ring];
+    if (number == SC_NONE) continue;
+    u32 n = w->run->count[number + drains];
+    if (n >= low) continue;
+    low = n;
+    who = i;
+  }
+  return who;
+}
+
+// Who must act for the process to go on.
+static u32 awaited(const Witness *w, u32 process) {
+  const Process *q = &w->p->process.at[process];
+  const Step *s = at(w, process);
+  if (s->kind == STEP_ACQUIRE) return slowest(w, q->channel[s->ref], true);
+  if (s->kind == STEP_WAIT) return slowest(w, q->channel[s->ref], false);
+  if (s->kind != STEP_TAKE) return SC_NONE;
+  u8 turn = w->run->turn[s->ref * w->p->ranks + q->rank];
+  for (u32 i = 0; i < w->p->process.n; i++)
+    if (w->p->process.at[i].member[s->ref] == turn && w->p->process.at[i].rank == q->rank) return i;
+  return SC_NONE;
+}
+
+static const char *waits_for(const Witness *w, u32 process) {
+  const Process *q = &w->p->process.at[process];
+  const Step *s = at(w, process);
+  u32 who = awaited(w, process);
+  const char *other = who == SC_NONE ? "another role" : role(w, who);
+  const Kernel *k = w->v->k;
+  if (s->kind == STEP_TAKE)
+    return sc_printf(w->v->sc, "for the turn '%s', which %s has", k->turn.at[s->ref].name, other);
+  u32 stages = k->ring.at[s->ref].stages;
+  if (s->kind == STEP_ACQUIRE)
+    return sc_printf(
+        w->v->sc,
+        "for an empty stage of '%s' (stage %u of %u, fill %u of the tile), which %s must release",
+        k->ring.at[s->ref].name, w->run->count[q->fill[s->ref]] % stages, stages,
+        w->run->count[q->fill[s->ref]] + 1, other);
+  return sc_printf(w->v->sc, "for fill %u of '%s' in the tile, which %s must commit",
+                   w->run->count[q->drain[s->ref]] + 1, k->ring.at[s->ref].name, other);
+}
+
+// Would more stages of the ring let this run end? How many, or 0.
+static u32 enough_stages(Witness *w, u32 channel) {
+  Protocol *p = (Protocol *)w->p;  // put back as it was
+  Channel *c = &p->channel.at[channel];
+  u32 had = c->stages, enough = 0;
+  for (u32 n = had + 1; n <= had + 8 && !enough; n++) {
+    Run r;
+    Concrete mind;
+    c->stages = n;
+    sc_concrete_begin(&mind, &r, w->v->sc, p, &w->f->s);
+    r.most = 1u << 20;
+    if (sc_run_on(&r) == OUT_DONE) enough = n;
+  }
+  c->stages = had;
+  return enough;
+}
+
+static void help_circle(Witness *w, Diag *d, const u32 *circle, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    const Step *s = at(w, circle[i]);
+    u32 enough =
+        s->kind == STEP_ACQUIRE ? enough_stages(w, w->p->process.at[circle[i]].channel[s->ref]) : 0;
+    if (!enough) continue;
+    sc_help(
+        w->v->sc, d,
+        "release '%s' before that wait, or let its ring have more stages: with these dimensions "
+        "%u would be enough",
+        w->v->k->ring.at[s->ref].name, enough);
+    return;
+  }
+  sc_help(w->v->sc, d, "let one of them do first what the other waits for");
+}
+
+static void report_circle(Witness *w) {
+  u32 n = 0, now = 0, *circle = NEWS(w->v->sc, u32, w->p->process.n + 1);
+  bool *met = NEWS(w->v->sc, bool, w->p->process.n + 1);
+  while (now < w->p->process.n && !sc_run_blocked(w->run, now)) now++;
+  for (; now != SC_NONE && now < w->p->process.n && !met[now]; now = awaited(w, now))
+    met[now] = true;
+  if (now == SC_NONE || now >= w->p->process.n) return;
+  for (u32 i = now; !n || i != now; i = awaited(w, i)) circle[n++] = i;
+  Str dims = {.sc = w->v->sc};
+  put_dims(w, &dims);
+  Diag *d = sc_report(w->v->sc, D_R6_DEADLOCK, span(w, circle[0], at(w, circle[0])),
+                      "with %s %s waits here %s, and never goes on",
+                      dims.at ? dims.at : "any shape", role(w, circle[0]), waits_for(w, circle[0]));
+  for (u32 i = 1; i < n; i++)
+    sc_note(w->v->sc, d, span(w, circle[i], at(w, circle[i])), "%s waits here %s",
+            role(w, circle[i]), waits_for(w, circle[i]));
+  help_circle(w, d, circle, n);
+  note_command(w, d);
+}
+
+void sc_report_failure(Verify *v, const Protocol *p, const Failure *f) {
+  Witness w = {.v = v, .p = p, .f = f, .run = &f->run};
+  u32 turn;
+  run_alone(&w);
+  u32 channel = sc_run_uneven(&w.alone, &turn);
+  if (channel != SC_NONE) report_uneven(&w, channel);
+  else if (turn != SC_NONE) report_turns(&w, turn);
+  else report_circle(&w);
+  if (channel != SC_NONE || turn != SC_NONE) sc_rejected(v, PROOF_COUNTS);
+  if (f->outcome == OUT_STUCK) sc_rejected(v, PROOF_ORDER);
+}
