@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Correct schedules of unusual kinds (tests/unusual): how many does schedc accept?
 
-`schedc check` accepts each, but for those of unusual/refused.txt, which it refuses with the code that stands there: they
-are correct as well, and what is refused too much is counted. `schedc test --quick` passes each that is accepted.
+`schedc check` accepts each, but for those of unusual/refused.txt, which it refuses with the code that
+stands there: they are correct as well, and what is refused too much is counted. `schedc test --quick`
+passes each that is accepted.
 
   unusual.py --schedc build/schedc [--on cpu|model] [NAME …]
 """
@@ -16,7 +17,8 @@ HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unusual")
 
 
 def run(*command):
-    done = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    done = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=120)
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
@@ -34,7 +36,7 @@ def read_refused():
 
 
 def failures(schedc, name, on, code):
-    """What is wrong with a schedule: code is that of its refusal, or None if it is to be accepted."""
+    """What is wrong with a schedule: code is that of its refusal, None if it is to be accepted."""
     status, text = run(schedc, "check", name + ".sched")
     got = re.search(r"error\[([\w.-]+)\]", text)
     got = got.group(1) if got else None if status == 0 else f"exit status {status}"
