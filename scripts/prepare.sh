@@ -33,6 +33,7 @@ need_build_tools() {
 need_test_tools() {
   need c++ g++
   need clang clang
+  need clang-format clang-format
   need gcovr gcovr
   need addr2line binutils
   need python3 python3

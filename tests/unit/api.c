@@ -11,103 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedc.h"
-
-static const char good[] =
-    "kernel scale {\n"
-    "  param BM = 64 in { 64, 128 }\n"
-    "  in X : f16[M, 64]\n"
-    "  in cu : i32[M + 1]\n"
-    "  in a : f32 = 2\n"
-    "  out Y : f16[M, 64]\n"
-    "  spec { Y[i,j] = a * X[i,j] }\n"
-    "  case small { M = 100 }\n"
-    "  case many { M in { 1, 64, 65 }, BM in { 64, 128 } }\n"
-    "  grid (x : cdiv(M, BM))\n"
-    "  ring r : f16[BM, 64] * 2\n"
-    "  role load : 1 warp, 24 regs { r <- X[x*BM..] }\n"
-    "  role math : 1 warpgroup, 232 regs {\n"
-    "    reg v : f16[BM, 64]\n"
-    "    wait r\n"
-    "    v[i,j] = a * r[i,j]\n"
-    "    release r\n"
-    "    Y[x*BM + i, j] = v[i,j]\n"
-    "  }\n"
-    "}\n";
-static const char bad[] =
-    "kernel k {\n  in X : f16[M, 64]\n  grid (x : M)\n  role a : 1 warp { wait nothing }\n}\n";
-
-typedef struct Counter {
-  long live;
-} Counter;
-
-static void *count_alloc(void *user, size_t bytes) {
-  void *at = malloc(bytes);
-  ((Counter *)user)->live += at != NULL;
-  return at;
-}
-
-static void count_free(void *user, void *block) {
-  ((Counter *)user)->live -= block != NULL;
-  free(block);
-}
-
-typedef struct Heard {
-  int reports;
-  char code[32];
-  char rendered[2048];
-} Heard;
-
-static void hear(void *user, const schedc_diagnostic *d) {
-  Heard *h = user;
-  assert_non_null(d->rendered);
-  assert_non_null(schedc_explain(d->code));
-  assert_string_equal(d->file, "t.sched");
-  assert_true(d->where.line >= 1 && d->where.column >= 1);
-  h->reports++;
-  strncpy(h->code, d->code, sizeof h->code - 1);
-  strncpy(h->rendered, d->rendered, sizeof h->rendered - 1);
-}
-
-typedef struct Fixture {
-  Counter counter;
-  Heard heard;
-  schedc_context *context;
-} Fixture;
-
-static int setup(void **state) {
-  static Fixture f;
-  memset(&f, 0, sizeof f);
-  schedc_allocator allocator = {count_alloc, count_free, &f.counter};
-  schedc_options options = SCHEDC_OPTIONS_INIT;
-  options.allocator = &allocator;
-  options.sink = hear;
-  options.sink_user = &f.heard;
-  assert_int_equal(schedc_open(&f.context, &options), SCHEDC_OK);
-  *state = &f;
-  return 0;
-}
-
-static int teardown(void **state) {
-  Fixture *f = *state;
-  schedc_close(f->context);
-  assert_int_equal(f->counter.live, 0);
-  return 0;
-}
-
-static schedc_source *parse(Fixture *f, const char *text) {
-  schedc_source *source = NULL;
-  assert_int_equal(schedc_parse(&source, f->context, "t.sched", text, strlen(text)), SCHEDC_OK);
-  return source;
-}
-
-static schedc_kernel *instantiate(Fixture *f) {
-  schedc_kernel *kernel = NULL;
-  schedc_source *source = parse(f, good);
-  assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
-  schedc_source_free(source);  // the kernel keeps it
-  return kernel;
-}
+#include "apikit.h"
 
 static void statuses_have_names(void **state) {
   (void)state;
@@ -260,33 +164,34 @@ static void a_kernel_tells(void **state) {
   schedc_kernel_free(kernel);
 }
 
+static const char with_given[] =
+    "kernel sums {\n  in X : f32[M, 64]\n  inout A : f32[64]\n  out Y : f32[M, 64]\n"
+    "  spec {\n    Y[i,j] = X[i,j] + 0 * A[j]\n    A[j] = A[j] + sum(i) X[i,j]\n  }\n  grid (x : "
+    "cdiv(M, 64))\n"
+    "  role r : 1 warpgroup {\n    ring s : f32[64, 64]\n    reg v : f32[64, 64], t : f32[64] = "
+    "0\n"
+    "    v[i,j] = X[x*64 + i, j]\n    acquire s;  s[j,i] = v[i,j];  commit s;  wait s\n    "
+    "v[j,i] = s[j,i]\n"
+    "    release s\n    t[j] = sum(i) v[j,i]\n    A[j] += t[j]\n    v[i,j] = X[x*64 + i, j]\n"
+    "    Y[x*64 + i, j] = v[i,j]\n  }\n}\n"
+    "kernel scale {\n  require M < 5\n  in A : f32[64], Y : f32[M, 64]\n  out Z : f32[M, 64]\n  "
+    "grid (x : cdiv(M, 64))\n"
+    "  role r : 1 warpgroup {\n    reg v : f32[64, 64]\n    v[i,j] = Y[x*64 + i, j] * A[j]\n"
+    "    Z[x*64 + i, j] = v[i,j]\n  }\n}\n"
+    "kernel twice {\n  in Z : f32[M, 64]\n  out D : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+    "  role r : 1 warpgroup {\n    reg v : f32[64, 64]\n    v[i,j] = 2 * Z[x*64 + i, j]\n    "
+    "D[x*64 + i, j] = v[i,j]\n  }\n}\n"
+    "sequence all {\n  workspace A : f32[64] = 0\n  sums\n  scale\n}\n"
+    "sequence part {\n  given scale\n  twice\n  noted\n}\n"
+    "kernel noted {\n  in A : f32[64], Y : f32[M, 64]\n  out N : f32[64]\n  role r : 1 warpgroup "
+    "{\n"
+    "    reg t : f32[64]\n    t[j] = A[j]\n    N[j] = t[j]\n  }\n}\n";
+
 // What is given is a kernel of its own, on the same tensors; what its sums go into has other bits
 // in other runs.
 static void given_kernels(void **state) {
-  static const char text[] =
-      "kernel sums {\n  in X : f32[M, 64]\n  inout A : f32[64]\n  out Y : f32[M, 64]\n"
-      "  spec {\n    Y[i,j] = X[i,j] + 0 * A[j]\n    A[j] = A[j] + sum(i) X[i,j]\n  }\n  grid (x : "
-      "cdiv(M, 64))\n"
-      "  role r : 1 warpgroup {\n    ring s : f32[64, 64]\n    reg v : f32[64, 64], t : f32[64] = "
-      "0\n"
-      "    v[i,j] = X[x*64 + i, j]\n    acquire s;  s[j,i] = v[i,j];  commit s;  wait s\n    "
-      "v[j,i] = s[j,i]\n"
-      "    release s\n    t[j] = sum(i) v[j,i]\n    A[j] += t[j]\n    v[i,j] = X[x*64 + i, j]\n"
-      "    Y[x*64 + i, j] = v[i,j]\n  }\n}\n"
-      "kernel scale {\n  require M < 5\n  in A : f32[64], Y : f32[M, 64]\n  out Z : f32[M, 64]\n  "
-      "grid (x : cdiv(M, 64))\n"
-      "  role r : 1 warpgroup {\n    reg v : f32[64, 64]\n    v[i,j] = Y[x*64 + i, j] * A[j]\n"
-      "    Z[x*64 + i, j] = v[i,j]\n  }\n}\n"
-      "kernel twice {\n  in Z : f32[M, 64]\n  out D : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
-      "  role r : 1 warpgroup {\n    reg v : f32[64, 64]\n    v[i,j] = 2 * Z[x*64 + i, j]\n    "
-      "D[x*64 + i, j] = v[i,j]\n  }\n}\n"
-      "sequence all {\n  workspace A : f32[64] = 0\n  sums\n  scale\n}\n"
-      "sequence part {\n  given scale\n  twice\n  noted\n}\n"
-      "kernel noted {\n  in A : f32[64], Y : f32[M, 64]\n  out N : f32[64]\n  role r : 1 warpgroup "
-      "{\n"
-      "    reg t : f32[64]\n    t[j] = A[j]\n    N[j] = t[j]\n  }\n}\n";
   Fixture *f = *state;
-  schedc_source *source = parse(f, text);
+  schedc_source *source = parse(f, with_given);
   schedc_kernel *kernel = NULL, *given = NULL;
   schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
   assert_int_equal(schedc_instantiate(&kernel, f->context, source, "all", NULL, NULL, 0),
@@ -346,27 +251,6 @@ static void every_stage_is_written(void **state) {
                      SCHEDC_EIO);
   }
   schedc_source_free(source);
-}
-
-static schedc_status run_once(schedc_context *context, const schedc_kernel *kernel) {
-  enum { M = 70 };
-  static const int32_t cu[M + 1];
-  uint16_t *x = calloc(M * 64, 2), *y = calloc(M * 64, 2);
-  schedc_error error = SCHEDC_ERROR_INIT;
-  for (int i = 0; i < M * 64; i++) x[i] = 0x3c00;
-  const schedc_tensor tensors[] = {
-      {"X", x, SCHEDC_F16, 2, {M, 64}, {64, 1}},
-      {"cu", (void *)cu, SCHEDC_I32, 1, {M + 1}, {1}},
-      {"Y", y, SCHEDC_F16, 2, {M, 64}, {64, 1}},
-  };
-  schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
-  options.threads = 2;
-  schedc_status status = schedc_run_cpu(context, kernel, tensors, 3, NULL, 0, &options);
-  if (!status) status = schedc_compare(context, kernel, tensors, 3, NULL, 0, NULL, &error);
-  if (!status && (!error.pass || y[M * 64 - 1] != 0x4000)) status = SCHEDC_EFAULT;
-  free(x);
-  free(y);
-  return status;
 }
 
 static void runs_and_compares(void **state) {
@@ -569,7 +453,6 @@ static void little_stack(void **state) {
   if (wrong) fail_msg("%s", (char *)wrong);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(statuses_have_names), TEST(codes_are_explained),    TEST(null_is_refused),

@@ -13,23 +13,6 @@
 #include "compiler/emit/emit.h"
 #include "fixture.h"
 
-static const CudaText *emit(Fixture *f, const char *name, const char *source) {
-  return sc_cuda(&f->sc, compile(f, name, source), &(CudaOptions){0});
-}
-
-static const char *text_of(Fixture *f, const char *source) {
-  const CudaText *t = emit(f, "t.sched", source);
-  assert_non_null(t);
-  return t->text.at;
-}
-
-// Each of these stands in the text, and only there.
-static void each_once(const char *text, const char *const *what, u32 n) {
-  for (u32 i = 0; i < n; i++) {
-    if (count(text, what[i]) != 1) fail_msg("'%s' in:\n%s", what[i], text);
-  }
-}
-
 static void names(void **state) {
   Fixture *f = *state;
   static const char *const kept[] = {"a",  "q",   "k",     "BM", "last",
@@ -96,7 +79,7 @@ static const char hostile[] =
 
 static void names_in_place(void **state) {
   Fixture *f = *state;
-  const CudaText *t = emit(f, "x\"\n#error out\n.sched", hostile);
+  const CudaText *t = cuda_of(f, "x\"\n#error out\n.sched", hostile);
   assert_non_null(t);
   assert_string_equal(t->name, "int_");
   assert_null(strstr(t->text.at, "\n#error"));
@@ -110,7 +93,7 @@ static void names_in_place(void **state) {
 // NVRTC sees a number before every line of the kernel, and the text is otherwise the same.
 static void lines(void **state) {
   Fixture *f = *state;
-  const CudaText *t = emit(f, "t.sched", hostile);
+  const CudaText *t = cuda_of(f, "t.sched", hostile);
   const char *lined = sc_cuda_lined(&f->sc, t), *kernel = strstr(lined, "extern \"C\"");
   u32 of_product = 0;
   assert_non_null(kernel);
@@ -126,129 +109,6 @@ static void lines(void **state) {
     }
   }
   assert_true(of_product == 1);
-}
-
-#define NAME "a_name_that_is_fairly_long"
-#define MORE "one_more_of_these_names"
-
-// Blocks with braces and without.
-static void put_blocks(Cuda *c) {
-  cu_open(c, "if (x > 0)");
-  cu_line(c, "f(x);");
-  cu_else(c, "else");
-  cu_line(c, "g(x);");
-  cu_close(c);
-  cu_open_scope(c);
-  cu_open_unrolled(c, "e", 2);
-  cu_line(c, "s[e] = 0;");
-  cu_close(c);
-  cu_close(c);
-  cu_open_scope(c);
-  cu_var(c, "const int limit = 1;");
-  cu_line(c, "f(limit);");
-  cu_close(c);
-  cu_open(c, "if (x > 1)");
-  cu_open_scope(c);
-  cu_var(c, "const int limit = 2;");
-  cu_line(c, "f(limit);");
-  cu_close(c);
-  cu_close(c);
-  cu_open(c, "if (x > 3)");
-  cu_line(c, "f(x);");
-  cu_note(c, "why");
-  cu_close(c);
-  cu_remark(c, "#line 7  // if x > 0 {");
-}
-
-static void put_long_lines(Cuda *c) {
-  cu_open(c, "if (x > 2)");
-  cu_line(c, "f(" NAME ", another_name + " MORE " * 12345678, " NAME ");");
-  cu_close(c);
-  cu_line(c, "x[0] = at<128, 256>(" NAME " * (another_name + " MORE
-             "), at<1, 2>(another_name, another_name));");
-  cu_note(c, "why");
-  cu_line(c, "x[" NAME " + another_name + " MORE
-             " + another_name] = x > 0 ? another_name : x > 1 ? one : two;");
-  cu_line(c, "f(" NAME " + another_name * " MORE ", " NAME " + another_name + " MORE ");");
-  cu_var(c, "const bool yes = " NAME " * another_name + one > 0 && another_name > 2 || " MORE
-            " && another_name > 0;");
-  cu_var(c,
-         "const bool no = " NAME " * another_name + " MORE " > 0 && another_name + " MORE " > 0;");
-}
-
-// Braces only where something needs them, and lines that are broken where they hold together least.
-static void layout(void **state) {
-  Fixture *f = *state;
-  static const char laid_out[] =
-      "  if (x > 0) {\n    f(x);\n  } else {\n    g(x);\n  }\n"
-      "  #pragma unroll\n  for (int e = 0; e < 2; e++) s[e] = 0;\n"
-      "  {\n    const int limit = 1;\n    f(limit);\n  }\n"
-      "  if (x > 1) {\n    const int limit = 2;\n    f(limit);\n  }\n"
-      "  if (x > 3) {\n    f(x);  // why\n  }\n"
-      "  #line 7  // if x > 0 {\n"
-      "  if (x > 2)\n    f(a_name_that_is_fairly_long, another_name + one_more_of_these_names * "
-      "12345678, "
-      "a_name_that_is_fairly_long);\n"
-      "  // why\n"
-      "  x[0] = at<128, 256>(a_name_that_is_fairly_long * (another_name + "
-      "one_more_of_these_names),\n"
-      "                      at<1, 2>(another_name, another_name));\n"
-      "  x[a_name_that_is_fairly_long + another_name + one_more_of_these_names + another_name] =\n"
-      "      x > 0 ? another_name : x > 1 ? one : two;\n"
-      "  f(a_name_that_is_fairly_long + another_name * one_more_of_these_names,\n"
-      "    a_name_that_is_fairly_long + another_name + one_more_of_these_names);\n"
-      "  const bool yes = a_name_that_is_fairly_long * another_name + one > 0 && another_name > 2 "
-      "||\n"
-      "      one_more_of_these_names && another_name > 0;\n"
-      "  const bool no = a_name_that_is_fairly_long * another_name + one_more_of_these_names > 0 "
-      "&&\n"
-      "      another_name + one_more_of_these_names > 0;\n";
-  Str out = {.sc = &f->sc};
-  Cuda c = {.sc = &f->sc};
-  const Stmt *all = cu_begin(&c);
-  put_blocks(&c);
-  put_long_lines(&c);
-  cu_put_block(&out, 1, all);
-  assert_string_equal(out.at, laid_out);
-}
-
-// A name counts where a statement has it: not in a text that is thrown away, nor in a comment.
-static void counted(void **state) {
-  Fixture *f = *state;
-  static const char *const name[] = {"row", "row0", "lane", "warp"};
-  Str out = {.sc = &f->sc};
-  Cuda c = {.sc = &f->sc};
-  const Stmt *all = cu_begin(&c);
-  for (u32 i = 0; i < COUNT(name); i++) cu_name(&c, name[i]);
-  assert_string_equal(cu_text(&c, "$row0 + %d", 1), "$row0 + 1");
-  cu_remark(&c, "// $row0");
-  cu_open(&c, "if (%s)", cu_text(&c, "$row == $%s", "lane"));
-  cu_var(&c, "const int x = $lane + 2*$warp;");
-  cu_close(&c);
-  cu_put_block(&out, 0, all);
-  assert_string_equal(out.at, "// $row0\nif (row == lane) const int x = lane + 2*warp;\n");
-  assert_true(!cu_used(&c, "row0") && cu_used(&c, "row"));
-  assert_true(cu_used(&c, "lane") && cu_used(&c, "warp"));
-}
-
-// A block goes where it is put, however late, and what follows stays behind it.
-static void inserted(void **state) {
-  Fixture *f = *state;
-  Str out = {.sc = &f->sc};
-  Cuda c = {.sc = &f->sc};
-  const Stmt *all = cu_begin(&c);
-  cu_line(&c, "a;");
-  Stmt *after = cu_begin(&c);
-  cu_line(&c, "c;");
-  cu_line(&c, "d;");
-  cu_close(&c);
-  cu_insert(&c, NULL, after);
-  cu_line(&c, "e;");
-  Stmt *none = cu_begin(&c);
-  cu_close(&c);
-  cu_insert(&c, NULL, none);
-  cu_put_block(&out, 0, all);
-  assert_string_equal(out.at, "c;\nd;\na;\ne;\n");
 }
 
 // A value used twice in the next, forty times over; without names the last would be 2^40 long.
@@ -273,7 +133,7 @@ static const char *growing(Fixture *f, const char *next) {
 
 static void growth(void **state) {
   Fixture *f = *state;
-  const CudaText *t = emit(f, "t.sched", growing(f, "min(v, 7) * (v % 5)"));
+  const CudaText *t = cuda_of(f, "t.sched", growing(f, "min(v, 7) * (v % 5)"));
   assert_true(t->text.n < 16000);
 }
 
@@ -282,7 +142,7 @@ static void growth_of_quotients(void **state) {
   Fixture *f = *state;
   const char *source = growing(f, "min(v, 7) * (v % M)");
   if (!setjmp(f->unwind)) {
-    emit(f, "t.sched", source);
+    cuda_of(f, "t.sched", source);
     fail();
   }
   assert_int_equal(f->sc.why, SCHEDC_ELIMIT);
@@ -304,7 +164,7 @@ static void sequences(void **state) {
   str_printf(&s, "kernel one {\n  in A : f16[M, 64]\n  out C : f32[M, 64]\n%s", role);
   str_printf(&s, "kernel int {\n  in A : f16[M, 64]\n  out C : f32[M, 64]\n%s", role);
   str_puts(&s, "sequence all {\n  one\n  int\n  one\n}\n");
-  const CudaText *t = emit(f, "t.sched", s.at);
+  const CudaText *t = cuda_of(f, "t.sched", s.at);
   assert_non_null(t);
   const char *text = t->text.at;
   assert_non_null(strstr(text, "// Its kernels, to be launched in this order: one, int, one\n"));
@@ -315,104 +175,6 @@ static void sequences(void **state) {
   assert_int_equal(count(text, "struct int__args {"), 1);
   assert_string_equal(t->step[1]->name, "int_");
   assert_ptr_equal(t->step[2], t->step[0]);
-}
-
-// A tile is drawn once, also where no role is one thread: by the first thread of the first role,
-// and read by all.
-static void drawn_once(void **state) {
-  const char *t = text_of(
-      *state,
-      "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
-      "  role r[w] : 2 warpgroups, 128 regs {\n    reg c : f32[64, 32]\n"
-      "    c[i,j] = A[x*64 + i, 32*w + j]\n    C[x*64 + i, 32*w + j] = c[i,j]\n  }\n}\n");
-  const char *first = strstr(t, "if (instance == 0 && thread == 0) {"),
-             *draw = strstr(t, "sc_draw(args.counter)");
-  assert_true(first && draw && first < draw);
-  assert_int_equal(count(t, "sc_draw(args"), 1);
-  const char *end = strstr(draw, "}\n"), *read = strstr(draw, "sc_lds_int4(");
-  assert_true(end && read && end < read);
-  has(t, "sc_ring_init(smem + slot_full, 2, 1, 8);");  // a warp's arrival each
-}
-
-static void in_order(const char *text, const char *const *what, u32 n) {
-  const char *at = text;
-  for (u32 i = 0; i < n; i++, at++) {
-    at = strstr(at, what[i]);
-    if (!at) fail_msg("'%s', the %u., is not behind the others in:\n%s", what[i], i, text);
-  }
-}
-
-// One thread draws before its last copy, if nothing but an `if` is around that; else, and in
-// clusters, at the end.
-static void drawn_before_the_last_copy(void **state) {
-  static const struct {
-    const char *load, *order[9], *grid;
-  } row[] = {
-      {"r <- A[x*64.., 0..]",
-       {"role load", "sc_draw(args", "drawn++;", "sc_tma_load(", "}", "role math"}},
-      {"if N > 0 {\nfor t in 0 .. n - 1 { r <- A[x*64.., t*64..] }\nr <- A[x*64.., (n-1)*64..]\n}",
-       {"if (args.N > 0) {", "for (", "sc_tma_load(", "}\n        }\n", "sc_draw(args", "drawn++;",
-        "if (args.N > 0) {", "sc_tma_load(", "role math"}},
-      {"if N > 0 { r <- A[x*64.., 0..] } else { r <- A[x*64.., 64..] }",
-       {"sc_tma_load(", "sc_tma_load(", "}", "sc_draw(args", "drawn++;", "role math"}},
-      {"for t in 0 .. n { r <- A[x*64.., t*64..] }",
-       {"sc_tma_load(", "}", "sc_draw(args", "drawn++;", "role math"}},
-      {"r <- A[x*64.., 0..]",
-       {"role load", "sc_tma_load(", "sc_draw(args", "drawn++;", "role math"},
-       "cluster (x : 2)"},
-  };
-  Fixture *f = *state;
-  for (u32 i = 0; i < COUNT(row); i++) {
-    u32 n = 0;
-    while (n < COUNT(row[i].order) && row[i].order[n]) n++;
-    const char *t = text_of(
-        f, sc_printf(
-               &f->sc,
-               "kernel k {\n  in A : f16[M, N]\n  out C : f16[M, 64]\n"
-               "  grid (x : cdiv(M, 64)) dynamic %s\n  ring r : f16[64, 64] * 2\n  let n = %s\n  "
-               "role load : 1 warp {\n%s\n}\n"
-               "  role math : 1 warpgroup {\n    reg c : f16[64, 64] = 0\n    for t in 0 .. n {\n"
-               "      wait r\n      c[i,j] = r[i,j]\n      release r\n    }\n"
-               "    C[x*64 + i, j] = c[i,j]\n  }\n}\n",
-               row[i].grid ? row[i].grid : "", strstr(row[i].load, "for") ? "cdiv(N, 64)" : "1",
-               row[i].load));
-    assert_int_equal(count(t, "sc_draw(args"), 1);
-    in_order(strstr(t, "role load"), row[i].order, n);
-  }
-}
-
-// Who waits in vain for the next tile is told of with its role's line, wherever the wait stands.
-static void next_tiles_line(void **state) {
-  Fixture *f = *state;
-  const Kernel *k = compile(
-      f, "t.sched",
-      "kernel k {\n  in A : f16[M, 64]\n  out C : f16[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
-      "  ring r : f16[64, 64] * 2\n  role load : 1 warp { r <- A[x*64..] }\n"
-      "  role math : 1 warpgroup {\n    reg c : f16[64, 64]\n    wait r\n    c[i,j] = r[i,j]\n"
-      "    release r\n    C[x*64 + i, j] = c[i,j]\n  }\n}\n");
-  const CudaText *t = sc_cuda(&f->sc, k, &(CudaOptions){.debug_waits = true});
-  u32 n = 0;
-  for (u32 i = 0; i < t->sites; i++) {
-    const WaitSite *w = &t->site[i];
-    if (w->kind != WAIT_TILE_EMPTY && w->kind != WAIT_TILE_FULL) continue;
-    assert_int_equal(w->span.lo, k->role.at[w->role].span.lo);
-    n++;
-  }
-  assert_int_equal(n, 2);
-}
-
-// What finds a tile's place is a function of its own: it does not see what roles have named, used
-// or not.
-static void place_without_lets(void **state) {
-  const char *t = text_of(
-      *state,
-      "kernel k {\n  in A : f32[M, N]\n  out C : f32[M, N]\n"
-      "  grid (x : cdiv(M, 64) by N / 3, y : cdiv(N, 64)) persistent\n"
-      "  let n = cdiv(N, 64), w = N / 3\n  role r : 1 warpgroup {\n    reg c : f32[64, 64]\n"
-      "    c[i,j] = A[x*64 + i, y*64 + j]\n    C[x*64 + i, y*64 + j] = c[i,j]\n  }\n}\n");
-  has(t, "const int width = args.N / 3;");
-  has(t, "const int in_full = width * y_count;");
-  has(t, "const int y_count = (args.N + 63) / 64;");
 }
 
 // A def that names a value, used twice: each value has a name of its own.
@@ -453,26 +215,6 @@ static void names_of_places(void **state) {
       " ab_bytes_ = ",     " ab_empty = ",        " ab_empty_[32]",       " ab_stage_[32]",
       " TensorMap Q_map,", " TensorMap Q_map_2,", " TensorMap Q_map_map,"};
   each_once(t, once, COUNT(once));
-}
-
-// What is said of tiles' places and of tiles that an instance leaves to another, in as few words as
-// it takes.
-static void places_of_tiles(void **state) {
-  const char *t = text_of(
-      *state,
-      "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64], D : f32[N, 64]\n"
-      "  grid (reversed x : cdiv(M, 64), y : N) persistent\n  ring r : f32[64, 64] * 3\n"
-      "  role load : 1 warp, 24 regs { for t in 1 .. N { r <- A[x*64..] } }\n"
-      "  role math[w] : 2 warpgroups, one tile each, 128 regs {\n    ring own : f32[64, 64] * 2\n"
-      "    reg c : f32[64, 64] = 0\n    for t in 1 .. N { wait r;  c[i,j] = r[i,j];  release r }\n"
-      "    acquire own;  own[i,j] = c[i,j];  commit own\n    wait own;  C[x*64..] <- own\n"
-      "    wait C read;  release own\n  }\n}\n");
-  static const char *const once[] = {
-      "const int x_count = (args.M + 63) / 64;", "const int rest0 = tile / x_count;",
-      "return {x_count - 1 - (tile - rest0 * x_count), rest0};",
-      "sc_skip(r_held, r_parity, max(0, args.N - 1), 3);", "owner = owner == 1 ? 0 : owner + 1)"};
-  each_once(t, once, COUNT(once));
-  has(t, "smem + own_stage + instance * (2 * own_bytes) + own_fill * own_bytes");
 }
 
 // Tiles that are called as the emitter calls its loops: of words of four 8-bit elements, of
@@ -608,36 +350,6 @@ static void chosen_rounds(void **state) {
   has(t, "for (int u = 2; u >= (x_tile == 0 ? 1 : 0); u--)");
 }
 
-// CTAs of a cluster bring a tile: a panel each in one copy, or rows, panel by panel; or not at all.
-static void shares(void **state) {
-  static const struct {
-    const char *tile, *said;
-  } row[] = {
-      {"f16[64, 256]",
-       "cta_rank * (r_bytes / 4), &X_map, smem + r_full, 0xf, 0, 0, cta_rank, 0, 0);"},
-      {"f16[64, 128]",
-       "cta_rank * 2048 + 8192, &X_map, smem + r_full, 0xf, 64, cta_rank * 16, 0, 0, 0);"},
-      {"f16[48, 64]", "'r' is brought by 4 CTAs, each of which would take 12 rows"},
-      {"f16[4, 64]", "'r' is brought by 4 CTAs, each of which would take 1 row"},
-  };
-  for (u32 i = 0; i < COUNT(row); i++) {
-    Fixture *f = *state;
-    char source[512];
-    snprintf(source, sizeof source,
-             "kernel k {\n  in X : %.3s[%s\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64)) cluster "
-             "(x : 4)\n  ring r : %s\n"
-             "  role load : 1 warp { r <- X[0..] multicast }\n  role use : 1 warpgroup {\n    reg "
-             "s : f32[64, 64] = 0\n"
-             "    wait r;  release r\n    Y[x*64 + i, j] = s[i,j]\n  }\n}\n",
-             row[i].tile, row[i].tile + 4, row[i].tile);
-    const Kernel *k = try_compile(f, "t.sched", source);
-    const CudaText *t = k ? sc_cuda(&f->sc, k, &(CudaOptions){0}) : NULL;
-    has(one_line(&f->sc, t ? t->text.at : f->sc.diags->text), row[i].said);
-    end(state);
-    begin(state);
-  }
-}
-
 static void locale(void **state) {
   if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
     setlocale(LC_NUMERIC, "");
@@ -656,27 +368,18 @@ int main(void) {
                                      TEST(paths),
                                      TEST(names_in_place),
                                      TEST(lines),
-                                     TEST(layout),
-                                     TEST(counted),
-                                     TEST(inserted),
                                      TEST(growth),
                                      TEST(growth_of_quotients),
                                      TEST(sequences),
-                                     TEST(drawn_once),
-                                     TEST(drawn_before_the_last_copy),
-                                     TEST(next_tiles_line),
-                                     TEST(place_without_lets),
                                      TEST(lets_of_defs),
                                      TEST(names_of_places),
                                      TEST(names_of_loops),
-                                     TEST(places_of_tiles),
                                      TEST(slices_over_panels),
                                      TEST(small_forms),
                                      TEST(vectors),
                                      TEST(tested_places),
                                      TEST(chosen_columns),
                                      TEST(chosen_rounds),
-                                     TEST(shares),
                                      TEST(locale)};
   return cmocka_run_group_tests_name("cudatext", tests, NULL, NULL);
 }

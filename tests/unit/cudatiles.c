@@ -9,13 +9,6 @@
 #include "compiler/emit/emit.h"
 #include "fixture.h"
 
-static const char *text_of(void **state, const char *source) {
-  Fixture *f = *state;
-  const CudaText *t = sc_cuda(&f->sc, compile(f, "t.sched", source), &(CudaOptions){0});
-  if (!t) fail_msg("%s", f->sc.diags->text);
-  return t->text.at;
-}
-
 static const char *role_of(const char *text, const char *line) {
   const char *at = strstr(text, line);
   if (!at) fail_msg("'%s' is missing in\n%s", line, text);
@@ -35,7 +28,7 @@ static void in_order(const char *text, const char *const *what, u32 n) {
 // A role that else only copies arrives by itself where it brings nothing, when it commits.
 static void nothing_is_brought(void **state) {
   const char *t = text_of(
-      state,
+      *state,
       "kernel k {\n  in X : f32[M, 64], Z : f32[M, 64]\n  out Y : f32[M, 64]\n"
       "  ring ab : { a : f32[64, 64], b : f32[64, 64] } * 2\n"
       "  role la : 1 warp { for t in 0 .. M { acquire ab;  ab.a <- X[t*64..];  commit ab } }\n"
@@ -59,7 +52,7 @@ static void nothing_is_brought(void **state) {
 // How often a ring goes on in a tile may depend on a loop's variable: then it is counted in such
 // loops.
 static void counted_in_loops(void **state) {
-  const char *t = text_of(state,
+  const char *t = text_of(*state,
       KERNEL("persistent")
       "  ring c : f32[64, 64] * 3\n"
       "  role load : 1 warp {\n    for t in 0 .. 4 {\n      if t < 2 { c <- X[x*64..] } else "
@@ -78,7 +71,7 @@ static void counted_in_loops(void **state) {
 // Private rings stay where they are: the other instance uses its own.
 static void private_rings_stay(void **state) {
   const char *t =
-      text_of(state, KERNEL("persistent") EACH
+      text_of(*state, KERNEL("persistent") EACH
               "    ring c : f32[64, 64]\n    c <- X[x*64..]\n    wait c\n    Y[x*64.., 0..] <- c\n"
               "    wait Y read\n    release c\n  }\n}\n");
   has(t, "if (owner != instance) continue;");
@@ -87,7 +80,7 @@ static void private_rings_stay(void **state) {
 // All instances take the next tile, whosever this one is.
 static void drawn_by_all(void **state) {
   const char *t = text_of(
-      state,
+      *state,
       KERNEL("dynamic") "  ring c : f32[64, 64] * 2\n  role load : 1 warp { c <- X[x*64..] }\n" EACH
                         "    wait c\n    Y[x*64 + i, j] = c[i,j]\n    release c\n  }\n}\n");
   assert_null(strstr(t, "owner"));
@@ -103,12 +96,12 @@ static void drawn_by_all(void **state) {
 
 // Of warps that are alike one thread draws, and all read; one that is alone hands nothing on.
 static void drawn_by_one(void **state) {
-  const char *t = text_of(state, KERNEL("dynamic") STORE(2 warps));
+  const char *t = text_of(*state, KERNEL("dynamic") STORE(2 warps));
   has(t, "sc_ring_init(smem + slot_full, 2, 1, 2);");
   IN_ORDER(t, "if (instance == 0 && thread == 0) {", "sc_draw(args.counter)",
            "sc_mbar_wait(smem + slot_full", "drawn++;");
   end(state), begin(state);
-  t = text_of(state, KERNEL("dynamic") STORE(1 warp));
+  t = text_of(*state, KERNEL("dynamic") STORE(1 warp));
   has(t, "sc_draw(args.counter)");
   assert_null(strstr(t, "slot"));
 }
@@ -116,7 +109,7 @@ static void drawn_by_one(void **state) {
 // With nothing to go past, only the owner's part is left.
 static void dealt_and_drawn(void **state) {
   const char *t =
-      text_of(state, KERNEL("dynamic") EACH
+      text_of(*state, KERNEL("dynamic") EACH
               "    ring c : f32[64, 64]\n    c <- X[x*64..]\n    wait c\n    Y[x*64.., 0..] <- c\n"
               "    wait Y read\n    release c\n  }\n}\n");
   has(t, "if (int(drawn % 2) == instance) {");

@@ -41,6 +41,16 @@ static inline const Kernel *compile(Fixture *f, const char *name, const char *so
   return k;
 }
 
+static inline const CudaText *cuda_of(Fixture *f, const char *name, const char *source) {
+  return sc_cuda(&f->sc, compile(f, name, source), &(CudaOptions){0});
+}
+
+static inline const char *text_of(Fixture *f, const char *source) {
+  const CudaText *t = cuda_of(f, "t.sched", source);
+  assert_non_null(t);
+  return t->text.at;
+}
+
 // A text however its lines are broken: one space for each run of spaces and line ends.
 static inline const char *one_line(Sc *sc, const char *text) {
   Str flat = {.sc = sc};
@@ -59,6 +69,13 @@ static inline u32 count(const char *text, const char *what) {
 
 static inline void has(const char *text, const char *part) {
   if (!strstr(text, part)) fail_msg("'%s' is missing in\n%s", part, text);
+}
+
+// Each of these stands in the text, and only there.
+static inline void each_once(const char *text, const char *const *what, u32 n) {
+  for (u32 i = 0; i < n; i++) {
+    if (count(text, what[i]) != 1) fail_msg("'%s' in:\n%s", what[i], text);
+  }
 }
 
 #endif
