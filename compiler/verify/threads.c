@@ -1,7 +1,223 @@
-// threads.c - (not there yet)
-#include "compiler/verify/verify.h"
+// threads.c - the proofs THREADS and PHASES: what an arrival hands over has been done by all
+// threads for which it speaks, and no wait mistakes or misses a phase.
+//
+// In: the code of each role with its plan. A forward data flow over all its paths, for all counts:
+// known.c has what the threads of an instance know, access.c and arrive.c what each operation needs
+// and what it teaches. It follows the path of one warp; blocks of votes are run by some warps only,
+// so after one holds what holds on both ways. (Waits for all of a role's fills are made by the same
+// threads, one after the other, so none is two phases behind: M5. Roles whose instances take tiles
+// in turn leave fills out: dealt.c.)
+#include "compiler/verify/threads.h"
+
+// ---- operations
+
+// A wait covers what it is for: all but the newest n of the groups into each of its tiles.
+static void wait_products(Threads *t, const Ins *ins) {
+  const u32 *list = &t->k->list.at[ins->arg[0]];
+  th_products_waited(t, ins->plan.keep);
+  for (u32 i = 1; i <= list[0] && ins->arg[1] < NEWEST; i++) {
+    const Tile *x = &t->now->tile[list[i]];
+    if (x->into[ins->arg[1]] == LANDED) continue;
+    Diag *d = th_missing(t, PROOF_THREADS, ins->span,
+                         "this wait leaves %u groups in flight, of which one may write '%s'",
+                         ins->plan.keep, t->k->buf.at[list[i]].name);
+    th_other_end(t, d, x->by_into, "issued here");
+  }
+}
+
+static void wait_copies(Threads *t, const Ins *ins) {
+  const Tensor *x = &t->now->tensor[ins->arg[0]];
+  bool read = ins->flags & INS_READ;
+  u32 n = ins->arg[1];
+  th_copies_waited(t, ins->plan.keep, read);
+  if (n >= NEWEST || (x->reading[n] == LANDED && (read || x->unseen[n] == LANDED))) return;
+  Diag *d =
+      th_missing(t, PROOF_THREADS, ins->span,
+                 "this wait leaves %u groups in flight, of which one may be a copy out to '%s'",
+                 ins->plan.keep, t->k->buf.at[ins->arg[0]].name);
+  th_other_end(t, d, x->by_copy, "issued here");
+}
+
+static void take(Threads *t, const Ins *ins) {
+  bool over_ctas = t->k->turn.at[ins->arg[0]].axis != SC_NONE;
+  if (over_ctas) t->now->turns |= 1u << ins->arg[0];
+  th_met(t);  // they wait for it together, or meet behind thread 0
+}
+
+// A fill that has arrived when its copies were issued hands over nothing that comes after: until
+// its commit nothing does but these copies (H4).
+static void want_nothing_late(Threads *t, const Ins *ins) {
+  for (u32 r = 0; r < t->k->ring.n; r++) {
+    if (!t->now->open[r] || !th_fill(t->now, r)->told) continue;
+    if (ins->op == OP_COPYIN || (ins->op == OP_COMMIT && ins->arg[0] == r)) continue;
+    Diag *d = th_missing(t, PROOF_THREADS, ins->span,
+                         "this comes after the arrival for '%s', and before the commit that has to "
+                         "hand it over (H4)",
+                         t->k->ring.at[r].name);
+    th_other_end(t, d, th_fill(t->now, r)->site, "the arrival is made here, with the bytes");
+  }
+}
+
+static void step(Threads *t, const Ins *ins) {
+  want_nothing_late(t, ins);
+  // these have the plan's fence and sync among lines of their own
+  if (ins->op != OP_COMMIT && ins->op != OP_RELEASE) th_order(t, ins);
+  switch ((Op)ins->op) {
+    case OP_ACQUIRE: th_acquired(t, ins); break;
+    case OP_COPYIN: th_copy_in(t, ins); break;
+    case OP_COMMIT: th_committed(t, ins); break;
+    case OP_WAIT: th_waited(t, ins); break;
+    case OP_RELEASE: th_released(t, ins); break;
+    case OP_MMA: th_by_products(t, ins); break;
+    case OP_MMAWAIT: wait_products(t, ins); break;
+    case OP_MMAWARP:
+    case OP_MAP:
+    case OP_MAPADD:
+    case OP_VOTE: th_by_threads(t, ins); break;
+    case OP_COPYOUT:
+    case OP_COPYADD: th_copy_out(t, ins); break;
+    case OP_COPYWAIT: wait_copies(t, ins); break;
+    case OP_TAKE: take(t, ins); break;
+    case OP_PASS: th_passed(t, ins); break;
+    case OP_ENDTILE: th_ended(t); break;
+    case OP_TILE:
+    case OP_FOR:
+    case OP_ENDFOR:
+    case OP_IF:
+    case OP_ELSE:
+    case OP_ENDIF:
+    case OP_ENDVOTE:
+    case OP_COUNT: break;
+  }
+}
+
+// ---- paths
+
+static void join(Threads *t, Known *into, const Known *from, bool *changed) {
+  if (!th_known_join(into, from, t->k, changed))
+    th_unsure(t, "the stages that are held depend on the path in", t->k->name);
+}
+
+static Known *copy(Threads *t) {
+  Known *n = th_known(t->v->sc, t->k);
+  th_known_copy(n, t->now, t->k);
+  return n;
+}
+
+static void walk(Threads *t, u32 from, u32 to);
+
+static void end_block(Threads *t, u32 pc) {
+  t->pc = pc;
+  step(t, &t->r->code.at[pc]);
+}
+
+static bool runs(Threads *t, const Ins *loop) {
+  return loop->op == OP_FOR && sc_fact_less(t->v->facts, loop->arg[1], loop->arg[2]);
+}
+
+// What holds at its head holds after it, too, as it may run any number of times; if it runs at
+// least once, what holds at its end.
+static void loop(Threads *t, u32 pc, u32 end) {
+  if (!t->head[pc]) t->head[pc] = copy(t), t->changed = true;
+  else join(t, t->head[pc], t->now, &t->changed);
+  th_known_copy(t->now, t->head[pc], t->k);
+  walk(t, pc + 1, end);
+  end_block(t, end);
+  join(t, t->head[pc], t->now, &t->changed);
+  if (!runs(t, &t->r->code.at[pc])) th_known_copy(t->now, t->head[pc], t->k);
+}
+
+// Of tiles before this nothing is left: no stage and nothing under way. What was done to tensors in
+// them others cannot have relied on, as another CTA may have run them, at any time (GLOBAL).
+static void tile(Threads *t, u32 pc, u32 end) {
+  th_known_copy(t->now, t->nothing, t->k);
+  walk(t, pc + 1, end);
+  end_block(t, end);
+}
+
+static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
+  bool ignored = false;
+  Known *before = copy(t);
+  walk(t, pc + 1, mid);
+  Known *yes = copy(t);
+  th_known_copy(t->now, before, t->k);
+  walk(t, mid + 1, end);
+  t->pc = end;
+  join(t, t->now, yes, &ignored);
+}
+
+static void vote(Threads *t, u32 pc, u32 end) {
+  bool ignored = false;
+  Known *before = copy(t);
+  t->votes++;
+  walk(t, pc + 1, end);
+  end_block(t, end);
+  t->votes--;
+  join(t, t->now, before, &ignored);
+}
+
+static void walk(Threads *t, u32 from, u32 to) {
+  const Code *code = &t->r->code;
+  for (u32 pc = from; pc < to; pc++) {
+    const Ins *ins = &code->at[pc];
+    u32 mid = ins->nest, end = mid;
+    t->pc = pc;
+    step(t, ins);
+    if (!(sc_op[ins->op].effects & OPENS)) continue;
+    if (ins->op == OP_IF && code->at[mid].op == OP_ELSE) end = code->at[mid].nest;
+    if (ins->op == OP_IF) branch(t, pc, mid, end);
+    else if (ins->op == OP_VOTE) vote(t, pc, end);
+    else if (ins->op == OP_TILE) tile(t, pc, end);
+    else loop(t, pc, end);
+    pc = end;
+  }
+}
+
+// ---- roles
+
+// One thread is all of a warp's role that only copies and hands over.
+static bool is_single(const Kernel *k, const Role *r) {
+  for (u32 i = 0; i < r->code.n; i++) {
+    const Ins *ins = &r->code.at[i];
+    if (sc_on_map(ins->op) || sc_on_product(ins->op)) return false;
+    if (ins->op == OP_TAKE && k->turn.at[ins->arg[0]].axis == SC_NONE) return false;
+  }
+  return r->warps == 1;
+}
+
+// Does each warp arrive at each fill of the ring? Then the ring never gets two phases ahead of one.
+static bool warps_fill(const Role *r, u32 ring) {
+  bool fills = false;
+  for (u32 i = 0; i < r->code.n; i++) {
+    const Ins *ins = &r->code.at[i];
+    if (ins->op != OP_COMMIT || ins->arg[0] != ring) continue;
+    if (ins->plan.arrivals != r->warps) return false;
+    fills = true;
+  }
+  return fills;
+}
+
+static void prove_role(Verify *v, u32 role) {
+  const Kernel *k = v->k;
+  const Role *r = &k->role.at[role];
+  Threads t = {.v = v, .k = k, .role = role, .r = r, .single = is_single(k, r)};
+  t.warps_fill = NEWS(v->sc, bool, k->ring.n + 1);
+  for (u32 i = 0; i < k->ring.n; i++) t.warps_fill[i] = warps_fill(r, i);
+  t.head = NEWS(v->sc, Known *, r->code.n + 1);
+  t.nothing = th_known(v->sc, k);
+  t.now = th_known(v->sc, k);
+  do {
+    t.changed = false;
+    walk(&t, 0, r->code.n);
+  } while (t.changed);
+  t.report = true;
+  walk(&t, 0, r->code.n);
+}
 
 void sc_prove_threads(Verify *v) {
-  sc_incomplete(v, PROOF_THREADS, v->k->span, "this version does not look at it");
-  sc_incomplete(v, PROOF_PHASES, v->k->span, "this version does not look at it");
+  sc_facts_at(v->facts, NULL, 0);
+  for (u32 i = 0; i < v->k->role.n; i++) {
+    prove_role(v, i);
+    th_prove_dealt(v, i);
+  }
 }

@@ -15,7 +15,8 @@
 #include "files.h"
 #include "fixture.h"
 
-static const ProofId mine[] = {PROOF_ARRIVALS, PROOF_NAMED, PROOF_MEMORY};
+static const ProofId mine[] = {PROOF_ARRIVALS, PROOF_NAMED, PROOF_THREADS, PROOF_PHASES,
+                               PROOF_MEMORY};
 
 // What the provers say; errors are left in `sc`.
 static Certificate *prove(Sc *sc, Kernel *k) {
@@ -23,6 +24,7 @@ static Certificate *prove(Sc *sc, Kernel *k) {
   Verify v = {sc, k, sc_facts(sc, k), cert};
   sc_prove_resources(&v);
   sc_prove_barriers(&v);
+  sc_prove_threads(&v);
   return cert;
 }
 
@@ -46,6 +48,7 @@ typedef struct Damage {
   bool (*role)(Role *r);
   bool (*buf)(Buf *b);
   bool (*kernel)(Kernel *k);
+  bool (*code)(Kernel *k, u32 role, u32 pc);
   // Why it may survive, or NULL: the damaged kernel is asked.
   const char *(*harmless)(const Kernel *k);
 } Damage;
@@ -82,6 +85,41 @@ static bool one_more_arrival(const Role *r, Ins *ins) {
   (void)r;
   if (ins->op != OP_ACQUIRE && ins->op != OP_COMMIT && ins->op != OP_RELEASE) return false;
   ins->plan.arrivals++;
+  return true;
+}
+
+static bool no_sync(const Role *r, Ins *ins) {
+  (void)r;
+  bool had = ins->plan.sync;
+  ins->plan.sync = false;
+  return had;
+}
+
+static bool no_fence(const Role *r, Ins *ins) {
+  (void)r;
+  bool had = ins->plan.fence;
+  ins->plan.fence = ins->plan.global = false;
+  return had;
+}
+
+static bool not_global(const Role *r, Ins *ins) {
+  (void)r;
+  bool had = ins->plan.global;
+  ins->plan.global = false;
+  return had;
+}
+
+static bool keep_more(const Role *r, Ins *ins) {
+  (void)r;
+  if (ins->op != OP_MMAWAIT && ins->op != OP_COPYWAIT) return false;
+  ins->plan.keep++;
+  return true;
+}
+
+static bool only_read(const Role *r, Ins *ins) {
+  (void)r;
+  if (ins->op != OP_COPYWAIT || ins->flags & INS_READ) return false;
+  ins->flags |= INS_READ;
   return true;
 }
 
@@ -131,6 +169,70 @@ static bool warps_on(Role *r) { return r->first_warp += r->warps, true; }
 static bool warps_back(Role *r) { return r->first_warp && (r->first_warp -= r->warps, true); }
 static bool more_regs(Role *r) { return r->regs && (r->regs += 8, true); }
 static bool odd_regs(Role *r) { return r->regs && (r->regs -= 4, true); }
+
+// All releases (or commits) of a ring by a role, from one on: another number of arrivals, of which
+// the barrier knows. (Without that ARRIVALS alone would notice.)
+static bool all_arrive(Kernel *k, u32 role, u32 pc, Op op, u16 arrivals) {
+  Role *r = &k->role.at[role];
+  Ins *first = &r->code.at[pc];
+  if (first->op != op || r->warps == 1 || !first->plan.arrivals || first->plan.arrivals == arrivals)
+    return false;
+  Ring *ring = &k->ring.at[first->arg[0]];
+  for (u32 i = 0; i < r->code.n; i++) {
+    Ins *ins = &r->code.at[i];
+    if (ins->op != op || ins->arg[0] != first->arg[0]) continue;
+    if (i < pc) return false;  // done with the first
+    ins->plan.arrivals = arrivals;
+  }
+  u32 n = r->one_tile || ring->owner != SC_NONE ? 1 : r->instances, more = (arrivals - 1) * n,
+      less = (arrivals == 1 ? r->warps - 1 : 0) * n;
+  if (op == OP_COMMIT) ring->full_count += more - less;
+  else ring->empty_count += (more - less) * (ring->multicast ? sc_cluster(k) : 1);
+  return true;
+}
+
+static bool one_releases(Kernel *k, u32 role, u32 pc) {
+  return all_arrive(k, role, pc, OP_RELEASE, 1);
+}
+static bool one_commits(Kernel *k, u32 role, u32 pc) {
+  return all_arrive(k, role, pc, OP_COMMIT, 1);
+}
+static bool warps_commit(Kernel *k, u32 role, u32 pc) {
+  return all_arrive(k, role, pc, OP_COMMIT, k->role.at[role].warps);
+}
+
+// The arrival of a fill is made with its bytes, when its copies are issued.
+static bool early(Kernel *k, u32 role, u32 pc) {
+  Role *r = &k->role.at[role];
+  Ins *acquire = &r->code.at[pc];
+  if (acquire->op != OP_ACQUIRE || acquire->plan.arrivals || !acquire->plan.bytes) return false;
+  for (u32 i = pc; i < r->code.n; i++) {
+    Ins *ins = &r->code.at[i];
+    if (ins->op != OP_COMMIT || ins->arg[0] != acquire->arg[0]) continue;
+    if (ins->plan.arrivals != 1) return false;
+    ins->plan.arrivals = 0;
+    acquire->plan.arrivals = 1;
+    return true;
+  }
+  return false;
+}
+
+static bool late_sync(Kernel *k, u32 role, u32 pc) {
+  Ins *ins = &k->role.at[role].code.at[pc];
+  if (!ins->plan.sync) return false;
+  ins[0].plan.sync = false;
+  ins[1].plan.sync = true;
+  return true;
+}
+
+static bool late_fence(Kernel *k, u32 role, u32 pc) {
+  Ins *ins = &k->role.at[role].code.at[pc];
+  if (!ins->plan.fence) return false;
+  ins[1].plan.global |= ins[0].plan.global;
+  ins[0].plan.fence = ins[0].plan.global = false;
+  ins[1].plan.fence = true;
+  return true;
+}
 
 // ---- why some do no harm
 
@@ -185,6 +287,17 @@ static const Damage damages[] = {
     {"arrivals 1 <-> warps", other_arrivals},
     {"no arrival", no_arrival},
     {"an arrival more", one_more_arrival},
+    {"no sync", no_sync},
+    {"no fence", no_fence},
+    {"no fence of global memory", not_global},
+    {"a group more stays in flight", keep_more},
+    {"only the source is waited for", only_read},
+    {"one thread releases", .code = one_releases},
+    {"one thread commits", .code = one_commits},
+    {"each warp commits", .code = warps_commit},
+    {"an arrival with the bytes", .code = early},
+    {"a sync one operation later", .code = late_sync},
+    {"a fence one operation later", .code = late_fence},
     {"full count + 1", .ring = full_more},
     {"full count - 1", .ring = full_less},
     {"empty count + 1", .ring = empty_more},
@@ -211,9 +324,44 @@ static const Damage damages[] = {
     {"4 registers less", .role = odd_regs},
 };
 
+// What survives without such a rule: in so many places of a kernel.
+typedef struct Spared {
+  const char *kernel, *damage;
+  u32 places;
+  const char *why;
+} Spared;
+
+static const Spared spared[] = {
+    {"stored_tensor", "no sync", 1, "they met at the release before, and did nothing since"},
+    {"stored_tensor", "a sync one operation later", 1, "the same"},
+    {"read_tensor", "no sync", 1, "they met at the release before, and did nothing since"},
+    {"read_tensor", "a sync one operation later", 1, "the same"},
+    {"elected_acquire", "no sync", 1, "each element is written by the thread that has read it"},
+    {"elected_acquire", "a sync one operation later", 1, "the same"},
+    {"swap_halves", "only the source is waited for", 2, "nobody reads Y"},
+    {"fa3_stale", "a fence one operation later", 1, "it still stands before the release"},
+    {"scan", "a sync one operation later", 1, "it still stands between one round and the next"},
+    {"neighbours", "a sync one operation later", 1, "it still stands between two rounds"},
+    {"apply", "one thread releases", 1, "the loop runs, and its products tell that all are past"},
+    {"paged_scores", "one thread releases", 1, "the loop runs, and its products tell that, too"},
+    {"scaled", "one thread releases", 1, "they met at the product"},
+    {"round_trip", "one thread releases", 1, "they met at the fill"},
+    {"turned", "one thread releases", 1, "they met at the copy out"},
+    {"handed_by_copy", "one thread releases", 1, "they met at the acquire"},
+};
+
 typedef struct Toll {
-  u32 done, harmless, survived;
+  u32 done, harmless, survived, spared[COUNT(spared)];
 } Toll;
+
+static bool is_spared(const Kernel *k, const Damage *d, Toll *toll) {
+  for (u32 i = 0; i < COUNT(spared); i++) {
+    if (strcmp(spared[i].kernel, k->name) || strcmp(spared[i].damage, d->name)) continue;
+    toll->spared[i]++;
+    return true;
+  }
+  return false;
+}
 
 static void forget_reports(Sc *sc) {
   sc->errors = 0;
@@ -228,7 +376,7 @@ static void judge(Sc *sc, Kernel *k, const Damage *d, Span span, Toll *toll) {
   toll->done++;
   if (sc->errors) {
     assert_string_equal(sc_diag_code(sc->diags->id), "I.plan");
-  } else if (d->harmless && d->harmless(k)) {
+  } else if ((d->harmless && d->harmless(k)) || is_spared(k, d, toll)) {
     toll->harmless++;
   } else {
     toll->survived++;
@@ -246,10 +394,26 @@ static void judge(Sc *sc, Kernel *k, const Damage *d, Span span, Toll *toll) {
     *at = whole;                                               \
   }
 
+static void damage_code(Sc *sc, Kernel *k, u32 role, const Damage *d, Toll *toll) {
+  Code *code = &k->role.at[role].code;
+  Ins *whole = malloc(code->n * sizeof *whole);
+  Ring *rings = malloc((k->ring.n + 1) * sizeof *rings);
+  memcpy(whole, code->at, code->n * sizeof *whole);
+  if (k->ring.n) memcpy(rings, k->ring.at, k->ring.n * sizeof *rings);
+  for (u32 pc = 0; pc < code->n; pc++) {
+    if (d->code(k, role, pc)) judge(sc, k, d, code->at[pc].span, toll);
+    memcpy(code->at, whole, code->n * sizeof *whole);
+    if (k->ring.n) memcpy(k->ring.at, rings, k->ring.n * sizeof *rings);
+  }
+  free(whole);
+  free(rings);
+}
+
 static void damage(Sc *sc, Kernel *k, const Damage *d, Toll *toll) {
   for (u32 r = 0; r < k->role.n; r++) {
     const Role *role = &k->role.at[r];
     EACH(Ins, ins, role->code, role, at)
+    if (d->code) damage_code(sc, k, r, d, toll);
   }
   EACH(Ring, ring, k->ring, at)
   EACH(Turn, turn, k->turn, at)
@@ -274,7 +438,10 @@ static u32 with_kernels(const char *path, void (*with)(Sc *, Kernel *, Toll *), 
   for (const Node *u = ast->file->a; u; u = u->next) {
     if (u->kind != ND_KERNEL) continue;
     Compilation c = {.ast = ast, .choice = {.unit = u->name}};
-    if (!sc_compile(&f.sc, &c, "ast", "place")) fail_msg("%s: %s", path, f.sc.diags->text);
+    if (!sc_compile(&f.sc, &c, "ast", "place")) {
+      if (!strstr(path, "unusual")) fail_msg("%s: %s", path, f.sc.diags->text);
+      continue;  // a false alarm of an earlier stage: tests/unusual/refused.txt
+    }
     with(&f.sc, (Kernel *)c.k, toll);  // it is the test's own
     kernels++;
   }
@@ -311,6 +478,7 @@ static void all_are_proved(void **state) {
   (void)state;
   assert_true(with_folder("schedules", prove_one, NULL) >= 16);
   assert_true(with_folder("tests/corpus", prove_one, NULL) >= 60);
+  assert_true(with_folder("tests/unusual", prove_one, NULL) >= 40);
 }
 
 static void all_damages_show(void **state) {
@@ -321,6 +489,7 @@ static void all_damages_show(void **state) {
   print_message("%u damages, %u do no harm, %u survive\n", toll.done, toll.harmless, toll.survived);
   assert_true(toll.done >= 1000);
   assert_int_equal(toll.survived, 0);
+  for (u32 i = 0; i < COUNT(spared); i++) assert_int_equal(toll.spared[i], spared[i].places);
 }
 
 int main(void) {

@@ -1,0 +1,258 @@
+// known.c - what the threads of an instance have done and learnt, as it changes, and what of it is
+// left where two paths meet. Every number only ever falls and every set only ever grows when paths
+// are joined, so a walk that repeats loops comes to an end.
+#include <string.h>
+
+#include "compiler/verify/threads.h"
+
+static const Stage fresh_stage = {.product = LANDED, .copy = LANDED};
+
+Known *th_known(Sc *sc, const Kernel *k) {
+  u32 stages = k->ring.n * (MOST_HOLDS + 1);
+  Known *n = NEW(sc, Known);
+  n->held = NEWS(sc, u32, k->ring.n + 1);
+  n->open = NEWS(sc, bool, k->ring.n + 1);
+  n->stage = NEWS(sc, Stage, stages + 1);
+  n->tile = NEWS(sc, Tile, k->buf.n + 1);
+  n->tensor = NEWS(sc, Tensor, k->buf.n + 1);
+  for (u32 i = 0; i < stages; i++) n->stage[i] = fresh_stage;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    Tensor *t = &n->tensor[i];
+    memset(n->tile[i].into, LANDED, sizeof n->tile[i].into);
+    memset(t->reading, LANDED, sizeof t->reading);
+    memset(t->unseen, LANDED, sizeof t->unseen);
+    n->tile[i].from = t->store = t->add = LANDED;
+  }
+  return n;
+}
+
+void th_known_copy(Known *to, const Known *from, const Kernel *k) {
+  memcpy(to->held, from->held, k->ring.n * sizeof *to->held);
+  memcpy(to->open, from->open, k->ring.n * sizeof *to->open);
+  memcpy(to->stage, from->stage, k->ring.n * (MOST_HOLDS + 1) * sizeof *to->stage);
+  memcpy(to->tile, from->tile, k->buf.n * sizeof *to->tile);
+  memcpy(to->tensor, from->tensor, k->buf.n * sizeof *to->tensor);
+  to->turns = from->turns;
+}
+
+// ---- two paths meet
+
+static bool least(u8 *into, u8 from) {
+  bool less = from < *into;
+  if (less) *into = from;
+  return less;
+}
+
+// The place of the newest group goes with its age.
+static bool newest(u8 *into, u8 from, u32 *site, u32 from_site) {
+  if (!least(into, from)) return false;
+  *site = from_site;
+  return true;
+}
+
+static bool grow(u8 *into, u8 from) {
+  bool more = from & ~*into;
+  *into |= from;
+  return more;
+}
+
+static bool either(bool *into, bool from) {
+  bool more = from && !*into;
+  *into |= from;
+  return more;
+}
+
+static bool both(bool *into, bool from) {
+  bool less = *into && !from;
+  *into &= from;
+  return less;
+}
+
+static bool join_access(Access *into, const Access *from, bool had, bool has) {
+  if (!has || (had && (into->pc == SEVERAL || (into->pc == from->pc && into->view == from->view))))
+    return false;
+  *into = had ? (Access){SEVERAL, 0} : *from;
+  return true;
+}
+
+static bool join_place(Place *into, const Place *from) {
+  bool changed =
+      join_access(&into->writer, &from->writer, into->apart & DID_WRITE, from->apart & DID_WRITE);
+  changed |=
+      join_access(&into->reader, &from->reader, into->apart & DID_READ, from->apart & DID_READ);
+  changed |= grow(&into->apart, from->apart);
+  changed |= grow(&into->raw, from->raw);
+  changed |= either(&into->heard, from->heard);
+  return either(&into->elect, from->elect) || changed;
+}
+
+static bool join_stage(Stage *into, const Stage *from) {
+  bool changed = join_place(&into->at, &from->at);
+  changed |= newest(&into->product, from->product, &into->by_product, from->by_product);
+  changed |= newest(&into->copy, from->copy, &into->by_copy, from->by_copy);
+  changed |= least(&into->issued, from->issued);
+  changed |= both(&into->past, from->past);
+  changed |= either(&into->elected, from->elected);
+  return either(&into->told, from->told) || changed;
+}
+
+static bool join_tile(Tile *into, const Tile *from) {
+  bool changed = newest(&into->into[0], from->into[0], &into->by_into, from->by_into);
+  for (u32 i = 1; i < NEWEST; i++) changed |= least(&into->into[i], from->into[i]);
+  return newest(&into->from, from->from, &into->by_from, from->by_from) || changed;
+}
+
+static bool join_tensor(Tensor *into, const Tensor *from) {
+  u32 turns = into->turns;
+  bool changed = join_place(&into->at, &from->at);
+  changed |= newest(&into->unseen[0], from->unseen[0], &into->by_copy, from->by_copy);
+  for (u32 i = 1; i < NEWEST; i++) changed |= least(&into->unseen[i], from->unseen[i]);
+  for (u32 i = 0; i < NEWEST; i++) changed |= least(&into->reading[i], from->reading[i]);
+  changed |= least(&into->store, from->store);
+  changed |= least(&into->add, from->add);
+  into->turns |= from->turns;
+  return into->turns != turns || changed;
+}
+
+bool th_known_join(Known *into, const Known *from, const Kernel *k, bool *changed) {
+  bool same = true;
+  for (u32 r = 0; r < k->ring.n; r++) {
+    same &= into->held[r] == from->held[r] && into->open[r] == from->open[r];
+    for (u32 h = 0; h < into->held[r]; h++)
+      *changed |= join_stage(th_stage(into, r, h), th_stage(from, r, h));
+    if (into->open[r]) *changed |= join_stage(th_fill(into, r), th_fill(from, r));
+  }
+  for (u32 b = 0; b < k->buf.n; b++) {
+    u8 space = k->buf.at[b].space;
+    if (space == SP_REG) *changed |= join_tile(&into->tile[b], &from->tile[b]);
+    if (space == SP_TENSOR) *changed |= join_tensor(&into->tensor[b], &from->tensor[b]);
+  }
+  return same && into->turns == from->turns;
+}
+
+// ---- what threads learn together
+
+// Calls `with` on all stages that are held or open.
+static void each_stage(Threads *t, void (*with)(Stage *s, u32 n), u32 n) {
+  for (u32 r = 0; r < t->k->ring.n; r++) {
+    for (u32 h = 0; h < t->now->held[r]; h++) with(th_stage(t->now, r, h), n);
+    if (t->now->open[r]) with(th_fill(t->now, r), n);
+  }
+}
+
+static void meet_at(Place *p) {
+  p->apart = 0;
+  p->elect = p->heard = false;
+}
+
+static void meet_stage(Stage *s, u32 n) {
+  (void)n;
+  meet_at(&s->at);
+  s->past = true;
+  s->elected = false;
+}
+
+void th_met(Threads *t) {
+  each_stage(t, meet_stage, 0);
+  for (u32 b = 0; b < t->k->buf.n; b++) meet_at(&t->now->tensor[b].at);
+}
+
+static void hear_stage(Stage *s, u32 n) {
+  (void)n;
+  s->at.heard = true;
+}
+
+void th_heard(Threads *t) {
+  each_stage(t, hear_stage, 0);
+  for (u32 b = 0; b < t->k->buf.n; b++) t->now->tensor[b].at.heard = true;
+}
+
+static void fence_stage(Stage *s, u32 n) {
+  (void)n;
+  s->at.raw = 0;
+}
+
+void th_fenced(Threads *t, bool global) {
+  each_stage(t, fence_stage, 0);
+  for (u32 b = 0; b < t->k->buf.n && global; b++) t->now->tensor[b].at.raw = 0;
+}
+
+// ---- groups
+
+static void older(u8 *age) { *age += *age < OLDEST; }
+
+static void end(u8 *age, u32 keep) {
+  if (*age != LANDED && *age >= keep) *age = LANDED;
+}
+
+void th_push_age(u8 age[NEWEST]) {
+  memmove(age + 1, age, NEWEST - 1);
+  age[0] = 0;
+}
+
+static void product_after(Stage *s, u32 n) {
+  (void)n;
+  older(&s->product);
+  s->issued += s->issued < OLDEST;
+}
+
+void th_product_issued(Threads *t) {
+  each_stage(t, product_after, 0);
+  for (u32 b = 0; b < t->k->buf.n; b++) {
+    for (u32 i = 0; i < NEWEST; i++) older(&t->now->tile[b].into[i]);
+    older(&t->now->tile[b].from);
+  }
+}
+
+// All warps issue a product together. Whoever knows that one has ended knows that all warps came to
+// its issue: past the waits before it. (CUTLASS's pipelines rely on this; PTX does not say it.)
+static void product_ended(Stage *s, u32 keep) {
+  end(&s->product, keep);
+  s->past |= s->issued > keep;
+}
+
+void th_products_waited(Threads *t, u32 keep) {
+  each_stage(t, product_ended, keep);
+  for (u32 b = 0; b < t->k->buf.n; b++) {
+    for (u32 i = 0; i < NEWEST; i++) end(&t->now->tile[b].into[i], keep);
+    end(&t->now->tile[b].from, keep);
+  }
+}
+
+static void copy_after(Stage *s, u32 n) {
+  (void)n;
+  older(&s->copy);
+}
+
+void th_copy_issued(Threads *t) {
+  each_stage(t, copy_after, 0);
+  for (u32 b = 0; b < t->k->buf.n; b++) {
+    Tensor *x = &t->now->tensor[b];
+    for (u32 i = 0; i < NEWEST; i++) older(&x->reading[i]);
+    for (u32 i = 0; i < NEWEST; i++) older(&x->unseen[i]);
+    older(&x->store);
+    older(&x->add);
+  }
+}
+
+// Bulk groups are those of the thread that committed them: it alone waits, and knows.
+static void copy_read(Stage *s, u32 keep) {
+  u8 before = s->copy;
+  end(&s->copy, keep);
+  s->at.elect |= s->copy != before;
+}
+
+void th_copies_waited(Threads *t, u32 keep, bool read) {
+  each_stage(t, copy_read, keep);
+  for (u32 b = 0; b < t->k->buf.n; b++) {
+    Tensor *x = &t->now->tensor[b];
+    for (u32 i = 0; i < NEWEST; i++) end(&x->reading[i], keep);
+    if (read) continue;
+    u8 before = x->unseen[0];
+    for (u32 i = 0; i < NEWEST; i++) end(&x->unseen[i], keep);
+    end(&x->store, keep);
+    end(&x->add, keep);
+    if (x->unseen[0] == LANDED) x->turns = 0;
+    x->at.elect |= x->unseen[0] != before;
+  }
+}
