@@ -117,11 +117,11 @@ u32 sc_cuda_map_dims(const TmaMap *m, u32 rank, i8 to[5]);
 
 // pipeline.c: what a compilation has so far. Each stage makes its part from those before it.
 typedef struct Compilation {
-  const Text *text;      // given
-  const Ast *ast;        // ast
-  Choice choice;         // given, for lower
-  const Kernel *k;       // lower; then annotated up to place, and immutable from there on
-  bool unverified;       // given, for verify: it is left out
+  const Text *text;  // given
+  const Ast *ast;    // ast
+  Choice choice;     // given, for lower
+  const Kernel *k;   // lower; then annotated up to place, and immutable from there on
+  bool unverified;   // given, for verify: it is left out
   // verify: of the kernel, or of each kernel of a sequence, in order of launch
   VEC(const struct Certificate *) certificate;
   CudaOptions emission;  // given, for cuda

@@ -445,7 +445,7 @@ typedef struct schedc_build_options {
   const char *name; /* of a C header: an identifier with which all that it defines begins, so that
                        headers of one kernel with different parameters may be included together;
                        NULL: the kernel's name. SCHEDC_EARG for all but SCHEDC_C_HEADER. */
-  int unverified; /* build also what schedc_verify rejects: it may hang, or give wrong results */
+  int unverified;   /* build also what schedc_verify rejects: it may hang, or give wrong results */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
   { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }

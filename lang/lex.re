@@ -1,6 +1,7 @@
-// lex.re - bytes to tokens (re2c). The text ends with a NUL, which is how the lexer knows; a NUL before the
-// end is an error. Tokens are byte spans; only words are looked at again, to intern them. Comments go
-// into the tree's list. An unreadable character becomes T_BAD, already reported; a bad number counts as 0.
+// lex.re - bytes to tokens (re2c). The text ends with a NUL byte, which ends the lexer, too; a NUL
+// before the end is an error. A token is a range of bytes; only words are read again, to be
+// interned. Comments go into a list of the tree. A character that no token begins with becomes
+// T_BAD and is reported here; a number that cannot be read is reported and counts as 0.
 #include "lang/parser.h"
 
 #include "parse.h"
@@ -36,7 +37,8 @@ static Token real(Parser *p, const char *start) {
   Token t = token(p, T_REAL, start);
   u32 n = t.span.hi - t.span.lo;
   bool zero = true;  // as written, not by underflow
-  for (const char *c = start; c < p->at && *c != 'e' && *c != 'E'; c++) zero &= *c == '0' || *c == '.';
+  for (const char *c = start; c < p->at && *c != 'e' && *c != 'E'; c++)
+    zero &= *c == '0' || *c == '.';
   if (!sc_read_real(p->sc, start, n, &t.num.f) || (t.num.f == 0 && !zero)) {
     sc_report(p->sc, D_S_NUMBER, t.span, "a number that no 64-bit float comes near");
     t.num.f = 0;
@@ -50,6 +52,19 @@ static Token bad_number(Parser *p, const char *start, const char *text, const ch
   sc_help(p->sc, sc_report(p->sc, D_S_NUMBER, t.span, "%s", text), "%s", help);
   t.name = sc_intern(p, "0.0", 3, NULL);
   return t;
+}
+
+static Token starts_with_dot(Parser *p, const char *start) {
+  return bad_number(p, start, "a number starts with a dot", "write a digit before the dot: 0.5");
+}
+
+static Token ends_with_dot(Parser *p, const char *start) {
+  return bad_number(p, start, "a number ends with a dot", "write a digit after the dot: 1.0");
+}
+
+static Token letters_behind(Parser *p, const char *start) {
+  return bad_number(p, start, "letters follow a number directly",
+                    "a name starts with a letter; a product needs its '*'");
 }
 
 static Token bad(Parser *p, const char *start, const char *text, const char *help) {
@@ -127,10 +142,10 @@ Token sc_lex(Parser *p) {
       letter (letter | digit)*        { return word(p, start); }
       digit+                          { return integer(p, start); }
       digit+ (("." digit+)? exp | "." digit+)  { return real(p, start); }
-      "." digit+                      { return bad_number(p, start, "a number starts with a dot", "write a digit before the dot: 0.5"); }
-      digit+ "." / [^.0-9]            { return bad_number(p, start, "a number ends with a dot", "write a digit after the dot: 1.0"); }
+      "." digit+                      { return starts_with_dot(p, start); }
+      digit+ "." / [^.0-9]            { return ends_with_dot(p, start); }
       digit+ ("." digit+)? exp? letter (letter | digit)*
-                                      { return bad_number(p, start, "letters follow a number directly", "a name starts with a letter; a product needs its '*'"); }
+                                      { return letters_behind(p, start); }
 
       "<-"   { if (p->in_brackets) {
                  p->at--;

@@ -1,8 +1,9 @@
-// parse.y - the grammar of lang/README.md, for Lemon: tokens of lex.re in, nodes of ast.def out.
+// parse.y - the grammar of lang/README.md, for Lemon. In: tokens of lex.re. Out: nodes of ast.def.
 //
-// One action, one constructor. T_NL ends statements; drive.c makes it from newlines and semicolons, at most
-// one in a row and none behind a `{`. An `error` stands for one statement, declaration or unit: drive.c
-// never gives a token that does not fit, but reports it and calls sc_fall_back.
+// An action is a call of one constructor. T_NL ends a statement: drive.c makes it from newlines and
+// semicolons, never two in a row and none behind a `{`. An `error` stands for a whole statement,
+// declaration or unit: drive.c reports a token that does not fit and calls sc_fall_back instead of
+// giving it to the parser.
 
 %include {
 #ifndef NDEBUG
@@ -38,7 +39,9 @@ units(L) ::= unit(A). { L = sc_append((List){0}, A); }
 units(L) ::= units(M) NL(S) unit(A). { L = sc_append_after(M, S, A); }
 
 unit(A) ::= KERNEL(K) NAME(N) items(L). { A = MAKE(p, KERNEL, K.span.lo, NAMED(N), .a = L.first); }
-unit(A) ::= SEQUENCE(K) NAME(N) steps(L). { A = MAKE(p, SEQUENCE, K.span.lo, NAMED(N), .a = L.first); }
+unit(A) ::= SEQUENCE(K) NAME(N) steps(L). {
+  A = MAKE(p, SEQUENCE, K.span.lo, NAMED(N), .a = L.first);
+}
 unit(A) ::= error. { A = MAKE(p, ERROR, p->last.span.lo); }
 
 end ::= .
@@ -98,7 +101,9 @@ goal(A) ::= REQUIRE(K) expr(E). { A = MAKE(p, REQUIRE, K.span.lo, .a = E); }
 goal(A) ::= WORK(K) expr(E). { A = MAKE(p, WORK, K.span.lo, .a = E); }
 goal(A) ::= SPEC(K) equations(L). { A = MAKE(p, SPEC, K.span.lo, .a = L.first); }
 goal(A) ::= CASE(K) NAME(N) LB RB. { A = MAKE(p, CASE, K.span.lo, NAMED(N)); }
-goal(A) ::= CASE(K) NAME(N) LB facts(L) end RB. { A = MAKE(p, CASE, K.span.lo, NAMED(N), .a = L.first); }
+goal(A) ::= CASE(K) NAME(N) LB facts(L) end RB. {
+  A = MAKE(p, CASE, K.span.lo, NAMED(N), .a = L.first);
+}
 
 %type equations {List}
 %type equation_list {List}
@@ -267,7 +272,9 @@ statement(A) ::= RELEASE(K) holds(L). { A = MAKE(p, RELEASE, K.span.lo, .a = L.f
 statement(A) ::= assign(B). { A = B; }
 statement(A) ::= ASYNC(K) assign(B). { A = sc_async(B, K); }
 statement(A) ::= NAME(N) LP args(L) RP. { A = MAKE(p, CALLST, N.span.lo, NAMED(N), .a = L.first); }
-statement(A) ::= VOTE(K) ANY LP expr(C) RP block(B). { A = MAKE(p, VOTE, K.span.lo, .a = C, .b = B); }
+statement(A) ::= VOTE(K) ANY LP expr(C) RP block(B). {
+  A = MAKE(p, VOTE, K.span.lo, .a = C, .b = B);
+}
 statement(A) ::= FOR(K) NAME(N) IN order(F) expr(X) DOTDOT expr(Y) block(B). {
   A = MAKE(p, FOR, K.span.lo, NAMED(N), .a = X, .b = Y, .d = B, .flags = F);
 }
@@ -278,8 +285,12 @@ assign(A) ::= place(D) SET|SETADD(O) expr(E) guard(C). {
   A = MAKE(p, ASSIGN, LO(D), .a = D, .b = E, .c = C, .op = sc_token_op(O));
 }
 branch(A) ::= IF(K) expr(C) block(B). { A = MAKE(p, IF, K.span.lo, .a = C, .b = B); }
-branch(A) ::= IF(K) expr(C) block(B) ELSE block(E). { A = MAKE(p, IF, K.span.lo, .a = C, .b = B, .c = E); }
-branch(A) ::= IF(K) expr(C) block(B) ELSE branch(E). { A = MAKE(p, IF, K.span.lo, .a = C, .b = B, .c = E); }
+branch(A) ::= IF(K) expr(C) block(B) ELSE block(E). {
+  A = MAKE(p, IF, K.span.lo, .a = C, .b = B, .c = E);
+}
+branch(A) ::= IF(K) expr(C) block(B) ELSE branch(E). {
+  A = MAKE(p, IF, K.span.lo, .a = C, .b = B, .c = E);
+}
 
 %type order {u16}
 order(F) ::= . { F = 0; }
@@ -325,9 +336,13 @@ expr(A) ::= either(C) QUESTION expr(X) COLON expr(Y). {
   A = MAKE(p, SELECT, LO(C), .a = C, .b = X, .c = Y);
 }
 either(A) ::= both(E). { A = E; }
-either(A) ::= either(X) OR(O) both(Y). { A = MAKE(p, BINARY, LO(X), .a = X, .b = Y, .op = sc_token_op(O)); }
+either(A) ::= either(X) OR(O) both(Y). {
+  A = MAKE(p, BINARY, LO(X), .a = X, .b = Y, .op = sc_token_op(O));
+}
 both(A) ::= denial(E). { A = E; }
-both(A) ::= both(X) AND(O) denial(Y). { A = MAKE(p, BINARY, LO(X), .a = X, .b = Y, .op = sc_token_op(O)); }
+both(A) ::= both(X) AND(O) denial(Y). {
+  A = MAKE(p, BINARY, LO(X), .a = X, .b = Y, .op = sc_token_op(O));
+}
 denial(A) ::= comparison(E). { A = E; }
 denial(A) ::= NOT(O) denial(E). { A = MAKE(p, UNARY, O.span.lo, .a = E, .op = AST_NOT); }
 comparison(A) ::= total(E). { A = E; }
@@ -339,8 +354,8 @@ total(A) ::= total(X) PLUS|MINUS(O) product(Y). {
   A = MAKE(p, BINARY, LO(X), .a = X, .b = Y, .op = sc_token_op(O));
 }
 
-// A reduction takes the product on its right and therefore ends one. Its body never starts with a minus:
-// `max(j) - x` must go on to be a difference, so that `max(a, b) - x` can be one.
+// A reduction takes the product on its right, so that nothing follows it in a product. Its body
+// never starts with a minus: `max(j) - x` is read as a difference, as `max(a, b) - x` has to be.
 product(A) ::= plain(E). { A = E; }
 product(A) ::= negative(E). { A = E; }
 product(A) ::= tail(E). { A = E; }
@@ -378,8 +393,9 @@ atom(A) ::= TRUE|FALSE(N). { A = MAKE(p, BOOL, N.span.lo, .num.i = N.kind == T_T
 %code {
 const size_t sc_lalr_size = sizeof(yyParser);
 
-// Runs the tables on the states alone: reductions on top of the real stack, which stays as it is. Only
-// empty rules make `above` grow, and no state allows more than a handful of them in a row.
+// Would the grammar take this token now? Runs the parser's tables on states alone: the real stack
+// stays as it is, and `above` holds the states that reductions would put on top of it. Only empty
+// rules make `above` grow, and no state allows more than a handful of them in a row.
 bool sc_accepts(const Parser *p, int kind) {
   const yyParser *y = p->lalr;
   const yyStackEntry *below = y->yytos;
@@ -400,7 +416,8 @@ bool sc_accepts(const Parser *p, int kind) {
   }
 }
 
-// Reduces what can be without looking at the next token: of a { that opens a block it is known then.
+// Makes all reductions that do not depend on the next token. After them it is known whether a {
+// opens a block.
 void sc_settle(Parser *p) {
   yyParser *y = p->lalr;
   while (y->yytos->stateno > YY_MAX_SHIFT) {
@@ -408,7 +425,8 @@ void sc_settle(Parser *p) {
   }
 }
 
-// Drops what has been read of the innermost statement, declaration or unit and puts an `error` in its place.
+// Drops what has been read of the innermost statement, declaration or unit, and puts an `error` in
+// its place.
 void sc_fall_back(Parser *p) {
   yyParser *y = p->lalr;
   YYACTIONTYPE act;

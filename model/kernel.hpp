@@ -1,6 +1,6 @@
-// kernel.hpp - what stands before the text of an emitted kernel when the host's C++ compiler builds it for the model
-// (nvrtc.c puts it there): CUDA's words, and the second body of each MACHINE function of compiler/emit/prims.def.
-// calls.h comes before it.
+// kernel.hpp - stands before the text of an emitted kernel when the host's C++ compiler builds it
+// for the model (nvrtc.c puts it there): the words of CUDA that the text uses, and a second body
+// for each MACHINE function of compiler/emit/prims.def. calls.h comes before it.
 
 // ---- words of CUDA C
 #define __device__
@@ -42,7 +42,9 @@ unsigned char memory[1024];  // stands for dynamic shared memory, of which only 
 
 // ---- the functions of the table
 
-DEV float sc_flushed(float x) { return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0.f, x) : x; }
+DEV float sc_flushed(float x) {
+  return __builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0.f, x) : x;
+}
 DEV float sc_exp2(float x) { return sc_flushed(__builtin_exp2f(sc_flushed(x))); }
 DEV float sc_exp(float x) { return sc_exp2(x * 1.44269504f); }
 DEV float sc_log2(float x) { return __builtin_log2f(x); }
@@ -57,7 +59,9 @@ template <typename T> DEV T sc_lane_value(T x, u32 lane) {
   return x;
 }
 template <typename T> DEV T sc_of_lane0(T x) { return sc_lane_value(x, 0); }
-template <typename T> DEV T sc_lane_xor(T x, int mask) { return sc_lane_value(x, (threadIdx.x & 31) ^ mask); }
+template <typename T> DEV T sc_lane_xor(T x, int mask) {
+  return sc_lane_value(x, (threadIdx.x & 31) ^ mask);
+}
 DEV bool sc_any(bool x) { return md_any(x); }
 DEV void sc_warp_sync() { md_warp_sync(); }
 DEV u32 sc_shared(const void *) { return md_shared(); }
@@ -116,11 +120,13 @@ DEV void sc_bar_sync(u32 id, u32 threads) { md_bar_sync(id, threads); }
 DEV void sc_bar_arrive(u32 id, u32 threads) { md_bar_arrive(id, threads); }
 
 DEV void sc_tma_prefetch(const TensorMap *map) { md_tma_prefetch(map); }
-DEV void sc_tma_multicast(u32 to, const TensorMap *map, u32 bar, u16 ctas, int c0, int c1, int c2, int c3, int c4) {
+DEV void sc_tma_multicast(u32 to, const TensorMap *map, u32 bar, u16 ctas, int c0, int c1, int c2,
+                          int c3, int c4) {
   const int at[5] = {c0, c1, c2, c3, c4};
   md_tma_load(to, map, bar, ctas, at);
 }
-DEV void sc_tma_load(u32 to, const TensorMap *map, u32 bar, int c0, int c1, int c2, int c3, int c4) {
+DEV void sc_tma_load(u32 to, const TensorMap *map, u32 bar, int c0, int c1, int c2, int c3,
+                     int c4) {
   const int at[5] = {c0, c1, c2, c3, c4};
   md_tma_load(to, map, bar, 0, at);
 }
@@ -172,8 +178,9 @@ DEV void sc_add(float *to, float x) { md_add_float(to, &x, 1); }
 DEV void sc_add_int(int *to, int x) { md_add_int(to, x); }
 DEV void sc_add4(float *to, const float *x) { md_add_float(to, x, 4); }
 
-// What the functions of wgmma call, which nvrtc.c writes by their names: operands are so many 16 bytes past those of the
-// descriptors, as the instruction's text adds them up.
+// What the functions of wgmma call: nvrtc.c writes their bodies, from what their names say. The
+// descriptors are those of the whole operand, advanced to this instruction's part of it, in units
+// of 16 bytes.
 template <MdElem a_elem, MdElem b_elem, int n, bool a_mn, bool b_mn>
 DEV void sc_issue(float *d, const u32 *a, u64 a_desc, u64 b_desc, int scale_d) {
   static const MdProduct p = {n, a_elem, b_elem, a_mn, b_mn};

@@ -165,8 +165,8 @@ typedef struct Let {
 
 enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
 
-// What `derive` worked out for an operation, and `flow` works out again to check it. Zero where it
-// says nothing.
+// What `derive` worked out for an operation, and `flow` works out again to check it. A field is
+// zero where the operation needs no such thing.
 typedef struct Plan {
   u32 bytes;  // acquire: expect_tx of the copies that follow; copies: their own bytes
   u16 keep;   // mma.wait, copy.wait: groups that may stay in flight (wait_group N)

@@ -60,15 +60,16 @@ static bool cond_on_columns(const Mover *s, const Map *m) {
   return m->cond && m->col >= 0 && s->k->expr.at[m->cond].vars >> m->col & 1;
 }
 
-// The rows' pieces begin at multiples of 16 bytes and end inside the tensor.
+// Can rows be written 16 bytes at a time? Each row's part must begin at a multiple of 16 bytes and
+// end inside the tensor.
 static bool wide(const Mover *s, const Map *m) {
   const View *v = view_at(s, m->dst);
   const Buf *b = buf_at(s, m->dst);
   const Pos *last = &v->at[v->rank - 1];
   i64 known, cols = sc_extent(s->k, m, m->col);
   if (sc_elem[b->elem].bytes != 2 || m->col < 0 || last->var != m->col || cols % 32) return false;
-  return x_const_int(s->k, b->dim[b->rank - 1], &known) && known % 8 == 0 && inside(s, m, v, v->rank - 1) &&
-         multiple(s, last->base, 8) && !cond_on_columns(s, m);
+  return x_const_int(s->k, b->dim[b->rank - 1], &known) && known % 8 == 0 &&
+         inside(s, m, v, v->rank - 1) && multiple(s, last->base, 8) && !cond_on_columns(s, m);
 }
 
 // A blocked workspace has blocks of 64 rows and 8 columns in the order of a warpgroup's

@@ -1,6 +1,6 @@
 // role.c - one operation of a role instance. Each row of ops.def has its function here, named after
-// it: an operation without one does not compile. An operation that must wait returns STEP_BLOCKED and
-// has done nothing; it is tried again.
+// it: an operation without one does not compile. An operation that must wait returns STEP_BLOCKED
+// and has done nothing; it is tried again.
 #include "compiler/layout/layout.h"
 #include "runtime/cpu/machine.h"
 
