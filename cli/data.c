@@ -10,14 +10,18 @@ enum { ALIGNMENT = 64 };
 
 // ---- dimensions and scalars
 
+// Where a dimension is among those that have values; in a kernel's order it is where it is looked
+// for.
+static size_t find_dim(const Data *d, const char *name, size_t where) {
+  size_t n = d->dim_count, i = where, tried = 0;
+  while (tried < n && strcmp(d->dims[i % n].name, name) != 0) i++, tried++;
+  return tried < n ? i % n : n;
+}
+
 static void set_dim(Data *d, const char *name, int64_t value) {
-  for (size_t i = 0; i < d->dim_count; i++) {
-    if (strcmp(d->dims[i].name, name) == 0) {
-      d->dims[i].value = value;
-      return;
-    }
-  }
-  d->dims[d->dim_count++] = (schedc_dim){name, value};
+  size_t i = find_dim(d, name, 0);
+  d->dim_count += i == d->dim_count;
+  d->dims[i] = (schedc_dim){name, value};
 }
 
 static void set_scalar(Data *d, const char *name, double value) {
@@ -235,10 +239,7 @@ int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
               const Pairs *set) {
   int code = data_dims(d, s, kernel, kase, choice, set);
   for (size_t i = 0; !code && i < schedc_dim_count(kernel); i++) {
-    bool known = false;
-    for (size_t j = 0; j < d->dim_count; j++)
-      known |= strcmp(d->dims[j].name, schedc_dim_at(kernel, i)) == 0;
-    if (!known)
+    if (find_dim(d, schedc_dim_at(kernel, i), i) == d->dim_count)
       code = cli_usage(s->args, "dimension '%s' has no value: give --case or --set",
                        schedc_dim_at(kernel, i));
   }
@@ -272,11 +273,13 @@ int data_allocate(Data *d, Session *s) {
 }
 
 // `cu = [0, 64, 200]`: the elements of a tensor, in order; further ones are like the last.
-static void fill_from_case(Data *d, size_t kase, size_t t) {
-  const schedc_tensor *x = &d->tensors[t];
+// `files`: what a file gives is not what the case says.
+static void fill_from_case(Data *d, size_t kase, bool files) {
   schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
-    if (b.kind != SCHEDC_BIND_TENSOR || strcmp(b.name, x->name) != 0) continue;
+    size_t t = b.kind == SCHEDC_BIND_TENSOR ? find_tensor(d, b.name) : d->tensor_count;
+    if (t == d->tensor_count || (files && d->from_file[t])) continue;
+    const schedc_tensor *x = &d->tensors[t];
     size_t n = d->bytes[t] / schedc_type_size(x->type);
     for (size_t e = 0; e < n && b.count; e++)
       sc_set_elem((Elem)x->type, x->data, (i64)e, b.values[e < b.count ? e : b.count - 1]);
@@ -287,22 +290,19 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     const schedc_tensor *x = &d->tensors[t];
     size_t n = d->bytes[t] / schedc_type_size(x->type);
-    Elem elem = (Elem)x->type;
-    if (!(d->direction[t] & SCHEDC_IN)) continue;
-    if (!d->from_file[t]) {
-      sc_fill_input(elem, x->data, n, x->shape, x->rank, kind, seed * 1000 + t);
-      fill_from_case(d, kase, t);
-    }
-    if (d->original[t] && n) memcpy(d->original[t], x->data, d->bytes[t]);
+    if (!(d->direction[t] & SCHEDC_IN) || d->from_file[t]) continue;
+    sc_fill_input((Elem)x->type, x->data, n, x->shape, x->rank, kind, seed * 1000 + t);
   }
+  fill_from_case(d, kase, true);
+  for (size_t t = 0; t < d->tensor_count; t++)
+    if (d->original[t] && d->bytes[t]) memcpy(d->original[t], d->tensors[t].data, d->bytes[t]);
   data_rewind(d);
 }
 
 void data_sketch(Data *d, size_t kase) {
-  for (size_t t = 0; t < d->tensor_count; t++) {
+  for (size_t t = 0; t < d->tensor_count; t++)
     d->tensors[t].data = need(calloc(1, d->bytes[t] + 1));
-    fill_from_case(d, kase, t);
-  }
+  fill_from_case(d, kase, false);
 }
 
 static bool in_case(const Data *d, size_t kase, const char *name) {

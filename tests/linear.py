@@ -160,6 +160,12 @@ def tiles(n):
     return kernel(math=repeat(n, "reg q{0} : f32[64] = 0\nq{0}[i] = q{0}[i] + 1"))
 
 
+def dimensions(n):
+    """`test` runs each dimension at other lengths: the runs are as many as the dimensions, and each binds all of them."""
+    return kernel(items=repeat(n, "in T{0} : f32[M, D{0}]"),
+                  case="case small { M = 64, N = 64, " + ", ".join(f"D{i} = 4" for i in range(n)) + " }\n")
+
+
 def fills(n):
     return kernel(load=repeat(n, "acquire z; z[i] = 0; commit z"), math=repeat(n, "wait z; release z"))
 
@@ -218,7 +224,8 @@ INPUTS = [
     (params, 1000, FRONT, 0),
     (cases, 1000, FRONT, 0),
     (tensors, 1000, FRONT, 0),
-    (tiles, 900, ("check", "fmt", "info"), 0),
+    (tiles, 1000, FRONT, 0),
+    (dimensions, 12, ("test",), 0),
     (fills, 2000, FRONT, 0),
     (equations, 900, FRONT, 0),
     (equations, 100, ("test",), 0),

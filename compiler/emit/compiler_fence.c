@@ -8,86 +8,127 @@
 // one into `o`: their tiles are unfenced from there on, and are fenced here, just before threads
 // next touch them. In a loop that only adds to such a tile, no fence is needed.
 //
-// In: a checked role. Out: Cuda.unfenced, by forward data flow over its code.
+// In: a checked role. Out: Cuda.unfenced. Each tile is followed on its own, from where a product
+// into it ends to where it is fenced, and no further than to the last operation that touches it:
+// what that takes grows with the code in which a tile is unfenced, and no more tiles are at once
+// than there are registers for.
 // Called by frame.c; calls mma.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
+#include <stdlib.h>
+
 typedef struct Search {
   Cuda *c;
   const Code *code;
-  // by operation and buf: a product into the tile may end here; the tile is fenced here
-  bool *ends, *fenced;
+  VEC(Unfenced) end;  // products into a tile may end at an operation
+  u32 *last;          // by tile: from this operation on, none touches it, and no loop leads to one
+  u32 *met;           // by operation: the tile (from 1) that was followed to it last
+  VEC(u32) pending;   // where the tile is unfenced
 } Search;
 
-static bool *row(const Cuda *c, bool *table, u32 pc) { return table + (size_t)pc * c->k->buf.n; }
-
 static void note_end(void *user, u32 pc, const Flight *flight) {
-  Search *s = user;
-  row(s->c, s->ends, pc)[flight->dst] = true;
+  Search *f = user;
+  PUSH(f->c->sc, &f->end, ((Unfenced){pc, flight->dst}));
 }
 
 static bool touches(const Ins *ins) { return sc_on_map(ins->op) || ins->op == OP_MMAWARP; }
 
-static void note_fences(Search *s, u32 pc) {
-  const Kernel *k = s->c->k;
-  const Ins *ins = &s->code->at[pc];
-  bool *fenced = row(s->c, s->fenced, pc);
-  if (ins->op == OP_MMAWAIT) {
-    const u32 *list = &k->list.at[ins->arg[0]];
-    for (u32 i = 1; i <= list[0]; i++) fenced[list[i]] = true;
-  } else if (ins->op == OP_MMA || touches(ins)) {
-    for (u32 i = 0; i < ins->accesses; i++)
-      fenced[k->view.at[sc_view_access(k, ins, i)->view].buf] = true;
+static bool accesses(const Kernel *k, const Ins *ins, u32 buf) {
+  for (u32 i = 0; i < ins->accesses; i++) {
+    if (k->view.at[sc_view_access(k, ins, i)->view].buf == buf) return true;
+  }
+  return false;
+}
+
+static bool fences(const Kernel *k, const Ins *ins, u32 buf) {
+  if (ins->op != OP_MMAWAIT) return (ins->op == OP_MMA || touches(ins)) && accesses(k, ins, buf);
+  const u32 *list = &k->list.at[ins->arg[0]];
+  for (u32 i = 1; i <= list[0]; i++) {
+    if (list[i] == buf) return true;
+  }
+  return false;
+}
+
+// The end of the outermost loop around each operation that touches a tile; it may lead back to it.
+static void find_last(Search *f) {
+  const Kernel *k = f->c->k;
+  u32 loop = 0;
+  for (u32 pc = 0; pc < f->code->n; pc++) {
+    const Ins *ins = &f->code->at[pc];
+    if (ins->op == OP_FOR && loop < pc) loop = ins->nest;
+    for (u32 i = 0; touches(ins) && i < ins->accesses; i++) {
+      u32 buf = k->view.at[sc_view_access(k, ins, i)->view].buf;
+      f->last[buf] = (loop > pc ? loop : pc) + 1;
+    }
   }
 }
 
-// What is unfenced after one operation is unfenced before another. True if that is new.
-static bool flow_to(const Search *s, u32 from, u32 to) {
-  bool changed = false;
-  if (to >= s->code->n) return false;
-  bool *in = row(s->c, s->c->unfenced, to), *before = row(s->c, s->c->unfenced, from);
-  const bool *ends = row(s->c, s->ends, from), *fenced = row(s->c, s->fenced, from);
-  for (u32 b = 0; b < s->c->k->buf.n; b++) {
-    bool out = (before[b] || ends[b]) && !fenced[b];
-    changed |= out && !in[b];
-    in[b] |= out;
-  }
-  return changed;
+static void go_to(Search *f, u32 buf, u32 pc) {
+  if (pc >= f->last[buf] || f->met[pc] == buf + 1) return;
+  f->met[pc] = buf + 1;
+  PUSH(f->c->sc, &f->pending, pc);
 }
 
-static bool pass(const Search *s) {
-  bool changed = false;
-  for (u32 pc = 0; pc < s->code->n; pc++) {
-    const Ins *ins = &s->code->at[pc];
-    u8 effects = sc_op[ins->op].effects;
-    if (!(effects & SPLITS)) changed |= flow_to(s, pc, pc + 1);
-    if (effects & (OPENS | SPLITS) || ins->op == OP_ENDFOR)
-      changed |= flow_to(s, pc, ins->nest + 1);
+// The tile is unfenced after the operation.
+static void go_on(Search *f, u32 buf, u32 pc) {
+  const Ins *ins = &f->code->at[pc];
+  u8 effects = sc_op[ins->op].effects;
+  if (!(effects & SPLITS)) go_to(f, buf, pc + 1);
+  if (effects & (OPENS | SPLITS) || ins->op == OP_ENDFOR) go_to(f, buf, ins->nest + 1);
+}
+
+static void follow(Search *f, u32 buf) {
+  const Kernel *k = f->c->k;
+  while (f->pending.n) {
+    u32 pc = f->pending.at[--f->pending.n];
+    const Ins *ins = &f->code->at[pc];
+    if (!fences(k, ins, buf)) go_on(f, buf, pc);
+    else if (touches(ins)) PUSH(f->c->sc, &f->c->unfenced, ((Unfenced){pc, buf}));
   }
-  return changed;
+}
+
+static int by_number(u32 a, u32 b) { return a < b ? -1 : a > b; }
+
+static int by_tile(const void *a, const void *b) {
+  const Unfenced *x = a, *y = b;
+  return x->buf != y->buf ? by_number(x->buf, y->buf) : by_number(x->pc, y->pc);
+}
+
+static int by_operation(const void *a, const void *b) {
+  const Unfenced *x = a, *y = b;
+  return by_number(x->pc, y->pc);
 }
 
 void cu_find_unfenced(Cuda *c) {
-  Search s = {.c = c, .code = &c->k->role.at[c->r].code};
-  size_t n = (size_t)s.code->n * c->k->buf.n + 1;
+  Search f = {.c = c, .code = &c->k->role.at[c->r].code};
   Kernel *k = (Kernel *)c->k;  // changed only by a walk that derives
-  Flow f = {.sc = c->sc, .k = k, .facts = c->always, .role = c->r, .retired = note_end, .user = &s};
-  c->unfenced = NEWS(c->sc, bool, n);
-  s.ends = NEWS(c->sc, bool, n);
-  s.fenced = NEWS(c->sc, bool, n);
-  sc_walk(&f);
-  for (u32 pc = 0; pc < s.code->n; pc++) note_fences(&s, pc);
-  while (pass(&s)) {
+  Flow w = {.sc = c->sc, .k = k, .facts = c->always, .role = c->r, .retired = note_end, .user = &f};
+  c->unfenced.n = c->fenced = 0;
+  sc_walk(&w);
+  if (!f.end.n) return;
+  f.last = NEWS(c->sc, u32, k->buf.n + 1);
+  f.met = NEWS(c->sc, u32, f.code->n + 1);
+  find_last(&f);
+  qsort(f.end.at, f.end.n, sizeof *f.end.at, by_tile);
+  for (u32 i = 0; i < f.end.n; i++) {
+    Unfenced end = f.end.at[i];
+    if (!fences(k, &f.code->at[end.pc], end.buf)) go_on(&f, end.buf, end.pc);
+    follow(&f, end.buf);
   }
+  if (c->unfenced.n) qsort(c->unfenced.at, c->unfenced.n, sizeof *c->unfenced.at, by_operation);
 }
 
+// In the order in which the operation reads and writes them.
 void cu_fence_unfenced(Cuda *c, const Ins *ins) {
-  if (!touches(ins)) return;
-  for (u32 i = 0; i < ins->accesses; i++) {
+  u32 from = c->fenced;
+  while (c->fenced < c->unfenced.n && c->unfenced.at[c->fenced].pc == c->pc) c->fenced++;
+  for (u32 i = 0; i < ins->accesses && from < c->fenced; i++) {
     u32 buf = c->k->view.at[sc_view_access(c->k, ins, i)->view].buf;
-    if (!row(c, c->unfenced, c->pc)[buf]) continue;
-    row(c, c->unfenced, c->pc)[buf] = false;  // once
-    cu_compiler_fence(c, buf);
+    for (u32 l = from; l < c->fenced; l++) {
+      if (c->unfenced.at[l].buf != buf) continue;
+      c->unfenced.at[l].buf = SC_NONE;  // once
+      cu_compiler_fence(c, buf);
+    }
   }
 }

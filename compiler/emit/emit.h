@@ -22,13 +22,6 @@ typedef struct WgmmaSet {
   VEC(Wgmma) w;
 } WgmmaSet;
 
-// A name that is declared only where it is used, and how often it is so far. In texts it stands as
-// "$text".
-typedef struct Name {
-  const char *text;
-  u32 uses;
-} Name;
-
 typedef enum StmtKind {
   ST_CODE,      // a line of code
   ST_VARIABLE,  // … that declares variables
@@ -53,9 +46,38 @@ typedef struct Scope {
   u32 from, to, first, last;
 } Scope;
 typedef struct Named {
-  const char *name;
   Scope scope;
+  u32 older;  // the number (from 1) of the one before that has the same name
 } Named;
+
+// All values of one name: the number of the newest, and where the last of them ends. Of a stem:
+// the scope for which a name was formed of it last, and what would be tried next.
+typedef struct NameUse {
+  u32 newest, end;
+  Scope scope;
+  u32 next;
+} NameUse;
+
+// Numbers, by name (name.c).
+typedef struct Numbered {
+  const char *name;  // NULL: free
+  u32 number;
+} Numbered;
+typedef struct Names {
+  Numbered *at;
+  u32 slots, n;
+} Names;
+
+// A tile that an operation touches, into which a product has ended, and which was not tied since.
+typedef struct Loose {
+  u32 pc, buf;
+} Loose;
+
+// A tile that an operation touches, into which a product has ended, and which has not been fenced
+// since.
+typedef struct Unfenced {
+  u32 pc, buf;
+} Unfenced;
 
 // A uniform value that has a name, the first `let` that needs it, or SC_NONE, and the number of the
 // one before it (from 1) that is declared where it is.
@@ -85,12 +107,14 @@ typedef struct Cuda {
   Sc *sc;
   const Kernel *k;
   Stmt *block;  // being written
-  // names that are declared only where they are used: the kernel's, then the role's
-  VEC(Name) counted;
-  u32 of_kernel;         // how many of them are the kernel's
-  u32 r;                 // the role being written
-  bool single;           // … is run by one thread: it only copies and hands over
-  const char **name;     // of each buf, a C identifier
+  // names that are declared only where they are used, which stand in texts as "$name": how often
+  // each is used so far
+  VEC(u32) counted;
+  Names in_kernel, in_role;  // … which of them has a name
+  bool of_role;              // a name that is added is the role's
+  u32 r;                     // the role being written
+  bool single;               // … is run by one thread: it only copies and hands over
+  const char **name;         // of each buf, a C identifier
   const char **xname;    // of each expression that has one in the scope being written, else NULL
   const char **loop;     // of each loop
   const char **ring;     // of each ring
@@ -102,14 +126,16 @@ typedef struct Cuda {
   u8 *read_move;  // of each view that the statement being written reads
   CudaOptions options;
   VEC(WaitSite) site;
-  Span at;           // of the statement being written
-  u32 line;          // of the last #line
-  VEC(Named) named;  // names given in the role being written, to what outlives a statement
-  VEC(Named) temps;  // … to what does not, in that at operation `temps_at`
-  u32 temps_at;
-  Scope *scope;    // of each register tile of that role
-  bool *declared;  // … and whether it has been
-  Below below;     // for walks over expressions
+  Span at;                // of the statement being written
+  u32 line;               // of the last #line
+  VEC(Named) named;       // names given in the role being written
+  VEC(NameUse) name_use;  // from 1
+  Names use_of;           // … which of them a name has
+  Scope *scope;           // of each register tile of that role
+  // by operation: the number (from 1) of the first tile that is declared before it; and by tile, of
+  // the next
+  u32 *declares, *declares_next;
+  Below below;  // for walks over expressions
   // by expression: what stands for it in the element-wise statement being written
   struct Hoist *hoist;
   u32 statement;  // the number of that one
@@ -117,22 +143,20 @@ typedef struct Cuda {
   Facts *always, *here;
   // by expression, of what was asked: 1: it is not negative, wherever …; -1: it may be
   i8 *sign;
-  // by operation and buf: before the operation, a product into the tile has ended, and no compiler
-  // fence has followed
-  bool *unfenced;
-  QuadSum *sum;      // of each that is partial
-  Use *use;          // by expression
-  VEC(Xid) order;    // expressions in the order in which they are computed
-  VEC(Kept) kept;    // uniform values with a name in the role being written
-  u32 kept_of_tile;  // the last of them that are declared in the tile
-  u32 *kept_of;      // … in each loop
-  u32 *opened;       // by loop: the operation that opens it
-  u32 values;        // elements that have been written
-  bool head;         // nothing but statements so far
-  bool ordered;      // what the plan puts before the operation is written
-  u32 pc;            // the operation being written
-  u32 votes;         // for names of votes' outcomes
-  size_t written;    // bytes of all texts, CU_MAX_TEXT at most
+  VEC(Unfenced) unfenced;  // in the order of their operations
+  u32 fenced;              // … how many the operations before had
+  QuadSum *sum;            // of each that is partial
+  Use *use;                // by expression
+  VEC(Xid) order;          // expressions in the order in which they are computed
+  VEC(Kept) kept;          // uniform values with a name in the role being written
+  u32 kept_of_tile;        // the last of them that are declared in the tile
+  u32 *kept_of;            // … in each loop
+  u32 *opened;             // by loop: the operation that opens it
+  u32 values;              // elements that have been written
+  bool ordered;            // what the plan puts before the operation is written
+  u32 pc;                  // the operation being written
+  u32 votes;               // for names of votes' outcomes
+  size_t written;          // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
 
 // An expression as C text, with its precedence (higher binds tighter); or the integer `value`.
@@ -217,6 +241,9 @@ typedef struct MapGen {
 // name.c (and sc_cuda_name, … in passes.h)
 bool cu_is_formed(const char *name);                 // like a name that the emitter makes
 const char *cu_next_name(const char *p, size_t *n);  // the next word of code; NULL at its end
+u32 cu_number_of(const Names *t, const char *name, size_t n);  // 0: it has none
+void cu_set_number(Cuda *c, Names *t, const char *name, u32 number);
+void cu_clear_numbers(Names *t);
 
 // scope.c
 // of the block that `pc` is in: the operation that closes or splits it

@@ -45,7 +45,7 @@ static void names(Cuda *c) {
   static const char *const own[] = {"smem", "warpgroup", "tile0", "tile_step"};
   for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
   cu_name(c, cu_text(c, "%s_place_of", c->function));
-  c->of_kernel = c->counted.n;
+  c->of_role = true;
 }
 
 // ---- statements
@@ -115,15 +115,12 @@ static void role(Cuda *c, u32 r) {
   c->r = r;
   c->pc = 0;
   c->single = cu_single(c->k, role);
-  // instances of a warp are written once a warpgroup
-  for (u32 i = 0; i < c->k->buf.n; i++) c->declared[i] = false;
   cu_cite_role(c);
   if (multiplies(role)) {
     cu_var(c, "const u32 smem = sc_of_lane0(sc_shared(memory));");
     cu_note(c, "held: not found anew in loops");
   }
   Stmt *head = c->block->last;
-  c->head = true;
   cu_find_unfenced(c);
   cu_name_role(c);
   cu_share(c);
@@ -338,7 +335,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->kept_of = NEWS(sc, u32, k->loop.n + 1);
   c->opened = NEWS(sc, u32, k->loop.n + 1);
   c->scope = NEWS(sc, Scope, k->buf.n + 1);
-  c->declared = NEWS(sc, bool, k->buf.n + 1);
+  c->declares_next = NEWS(sc, u32, k->buf.n + 1);
   c->sum = NEWS(sc, QuadSum, k->buf.n + 1);
   c->ring = NEWS(sc, const char *, k->ring.n + 1);
   c->below = x_below(sc, k);

@@ -79,21 +79,43 @@ static void declare(Cuda *c, u32 buf) {
                      b->partial ? ", this lane's part" : ""));
 }
 
-// Declares what belongs before the operation being written. Tiles of the whole stand with the line
-// of the schedule that declares them, as long as there are only statements.
-void cu_declare(Cuda *c) {
+// The operation before which a tile is declared. One of the whole stands with the line of the
+// schedule that declares it, as long as there are only statements (up to operation `head`) and
+// nothing touches it. `line`: of each of those, where the line or the last before it ends.
+static u32 declared_at(const Cuda *c, u32 buf, const u32 *line, u32 head) {
+  const Scope *s = &c->scope[buf];
+  u32 lo = s->from, hi = s->first < head ? s->first : head;
+  if (!c->k->text || hi < lo) return lo;
+  while (lo < hi) {  // the first whose line is not before the tile's
+    u32 mid = lo + (hi - lo) / 2;
+    if (line[mid] < c->k->buf.at[buf].span.lo) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
+static void find_declarations(Cuda *c) {
   const Kernel *k = c->k;
-  const Ins *ins = &k->role.at[c->r].code.at[c->pc];
-  c->head &= ins->op == OP_TILE || ins->op == OP_MAP;
-  for (u32 i = 0; i < k->buf.n; i++) {
+  const Code *code = &k->role.at[c->r].code;
+  u32 *line = NEWS(c->sc, u32, code->n + 1), head = 0;
+  for (; head < code->n && (code->at[head].op == OP_TILE || code->at[head].op == OP_MAP); head++) {
+    u32 end = code->at[head].span.hi, before = head > 1 ? line[head - 1] : 0;
+    line[head] = end > before ? end : before;
+  }
+  c->declares = NEWS(c->sc, u32, code->n + 1);
+  for (u32 i = k->buf.n; i-- > 0;) {  // backwards, so that the lists go forwards
     const Buf *b = &k->buf.at[i];
-    bool later = c->head && k->text && b->span.lo > ins->span.hi && c->pc < c->scope[i].first;
-    if (b->space != SP_REG || b->role != c->r || c->declared[i] || c->pc < c->scope[i].from ||
-        c->scope[i].first == SC_NONE || later)
-      continue;
-    c->declared[i] = true;
-    cu_cite(c, b->span);
-    declare(c, i);
+    if (b->space != SP_REG || b->role != c->r || c->scope[i].first == SC_NONE) continue;
+    u32 *first = &c->declares[declared_at(c, i, line, head)];
+    c->declares_next[i] = *first;
+    *first = i + 1;
+  }
+}
+
+void cu_declare(Cuda *c) {
+  for (u32 i = c->declares[c->pc]; i; i = c->declares_next[i - 1]) {
+    cu_cite(c, c->k->buf.at[i - 1].span);
+    declare(c, i - 1);
   }
 }
 
@@ -106,23 +128,59 @@ static bool apart(Scope a, Scope b) {
   return out.to <= in.from || (in.to < out.to && (out.last < in.from || in.to <= out.first));
 }
 
-static bool among(const Named *named, u32 n, const char *name, Scope scope) {
-  for (u32 i = 0; i < n; i++) {
-    if (!strcmp(named[i].name, name) && !apart(named[i].scope, scope)) return true;
+static u32 use_of(const Cuda *c, const char *name) {
+  return cu_number_of(&c->use_of, name, strlen(name));
+}
+
+static NameUse *make_use(Cuda *c, const char *name) {
+  u32 n = use_of(c, name);
+  if (n) return &c->name_use.at[n];
+  if (!c->name_use.n) PUSH(c->sc, &c->name_use, (NameUse){0});
+  cu_set_number(c, &c->use_of, name, c->name_use.n);
+  PUSH(c->sc, &c->name_use, (NameUse){0});
+  return &c->name_use.at[c->name_use.n - 1];
+}
+
+static bool taken(const Cuda *c, const char *name, Scope scope) {
+  u32 n = use_of(c, name);
+  if (!n || c->name_use.at[n].end <= scope.from) return false;
+  for (u32 i = c->name_use.at[n].newest; i; i = c->named.at[i - 1].older) {
+    if (!apart(c->named.at[i - 1].scope, scope)) return true;
   }
   return false;
 }
 
-static bool taken(const Cuda *c, const char *name, Scope scope) {
-  return among(c->named.at, c->named.n, name, scope) || among(c->temps.at, c->temps.n, name, scope);
+static void take(Cuda *c, const char *name, Scope scope) {
+  NameUse *use = make_use(c, name);
+  PUSH(c->sc, &c->named, ((Named){scope, use->newest}));
+  use->newest = c->named.n;
+  if (scope.to > use->end) use->end = scope.to;
 }
 
-// A name that nothing else has where this value can be seen.
-static const char *name_in(Cuda *c, Sym sym, Scope scope) {
-  const char *name = sc_cuda_name(c->sc, sym);
-  for (u32 n = 2; taken(c, name, scope); n++) name = cu_text(c, "%s_%u", sym, n);
-  PUSH(c->sc, &c->named, ((Named){name, scope}));
+static bool same_scope(Scope a, Scope b) {
+  return a.from == b.from && a.to == b.to && a.first == b.first && a.last == b.last;
+}
+
+// A name that nothing else has where this value can be seen: `plain`, or one that is formed of a
+// stem and a number. What was taken for another value of this scope still is.
+static const char *name_of(Cuda *c, const char *plain, const char *stem, const char *form,
+                           Scope scope) {
+  const NameUse *before = make_use(c, stem);
+  u32 n = same_scope(before->scope, scope) ? before->next : 1;
+  const char *name = plain;
+  for (;; n++) {
+    if (n > 1) name = cu_text(c, form, stem, n);
+    if (!taken(c, name, scope)) break;
+  }
+  take(c, name, scope);
+  NameUse *use = make_use(c, stem);
+  use->scope = scope;
+  use->next = n + 1;
   return name;
+}
+
+static const char *name_in(Cuda *c, Sym sym, Scope scope) {
+  return name_of(c, sc_cuda_name(c->sc, sym), sym, "%s_%u", scope);
 }
 
 static bool has_name(const Kernel *k, const Let *l) {
@@ -133,7 +191,7 @@ static bool has_name(const Kernel *k, const Let *l) {
 // Names that the role declares where it uses them, besides those of its uniform values.
 static void count_names(Cuda *c) {
   static const char *const own[] = {"instance", "thread", "warp", "lane", "row0", "col0"};
-  c->counted.n = c->of_kernel;
+  cu_clear_numbers(&c->in_role);
   for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
   for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, cu_axis_name(c, i));
 }
@@ -146,7 +204,8 @@ void cu_name_value(Cuda *c, Xid x, Sym sym) {
 }
 
 void cu_forget_names(Cuda *c) {
-  c->named.n = c->temps.n = 0;
+  c->named.n = c->name_use.n = 0;
+  cu_clear_numbers(&c->use_of);
   memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
 }
 
@@ -160,6 +219,7 @@ void cu_name_role(Cuda *c) {
     if (has_name(k, let) && !c->xname[let->value]) cu_name_value(c, let->value, let->name);
   }
   place_declarations(c);
+  find_declarations(c);
   for (u32 i = 0; i < k->buf.n; i++) {
     if (k->buf.at[i].space == SP_REG && k->buf.at[i].role == c->r)
       c->name[i] = name_in(c, k->buf.at[i].name, c->scope[i]);
@@ -172,15 +232,8 @@ void cu_name_role(Cuda *c) {
   }
 }
 
-// A name for a value of the statement being written.
 const char *cu_temp(Cuda *c, const char *stem) {
-  const char *name = stem;
-  Scope here = {c->pc, c->pc + 1, c->pc, c->pc};
-  if (c->temps_at != c->pc) c->temps.n = 0;
-  c->temps_at = c->pc;
-  for (u32 n = 2; taken(c, name, here); n++) name = cu_text(c, "%s%u", stem, n);
-  PUSH(c->sc, &c->temps, ((Named){name, here}));
-  return name;
+  return name_of(c, stem, stem, "%s%u", (Scope){c->pc, c->pc + 1, c->pc, c->pc});
 }
 
 // The value holds up to *to: for the statement that writes `buf` still, and never into another

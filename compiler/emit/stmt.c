@@ -12,18 +12,20 @@
 
 // ---- names
 
-void cu_name(Cuda *c, const char *name) { PUSH(c->sc, &c->counted, ((Name){name, 0})); }
-
-static Name *find(const Cuda *c, const char *name, size_t n) {
-  for (u32 i = c->counted.n; i-- > 0;) {
-    Name *known = &c->counted.at[i];
-    if (!strncmp(known->text, name, n) && !known->text[n]) return known;
-  }
-  assert(!"a name that is never declared");
-  return NULL;
+void cu_name(Cuda *c, const char *name) {
+  PUSH(c->sc, &c->counted, 0);
+  cu_set_number(c, c->of_role ? &c->in_role : &c->in_kernel, name, c->counted.n);
 }
 
-bool cu_used(const Cuda *c, const char *name) { return find(c, name, strlen(name))->uses > 0; }
+// How often a name is used.
+static u32 *uses_of(const Cuda *c, const char *name, size_t n) {
+  u32 number = cu_number_of(&c->in_role, name, n);
+  if (!number) number = cu_number_of(&c->in_kernel, name, n);
+  assert(number);  // else it is never declared
+  return &c->counted.at[number - 1];
+}
+
+bool cu_used(const Cuda *c, const char *name) { return *uses_of(c, name, strlen(name)) > 0; }
 
 // The text as it is printed, its names counted.
 static const char *placed(Cuda *c, const char *fmt, va_list ap) {
@@ -32,7 +34,7 @@ static const char *placed(Cuda *c, const char *fmt, va_list ap) {
   for (const char *from = to; *from; from++) {
     size_t n;
     const char *name = *from == '$' ? cu_next_name(from, &n) : NULL;
-    if (name) find(c, name, n)->uses++;
+    if (name) ++*uses_of(c, name, n);
     else *to++ = *from;
   }
   *to = 0;

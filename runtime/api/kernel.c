@@ -357,7 +357,9 @@ schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size
   *known = NEWS(sc, bool, k->dim.n + 1);
   for (size_t i = 0; i < n; i++) {
     u32 d = (u32)i, tried = 0;  // most callers have them in this order
-    while (tried < k->dim.n && strcmp(k->dim.at[d % k->dim.n].name, dims[i].name)) d++, tried++;
+    while (tried < k->dim.n && k->dim.at[d % k->dim.n].name != dims[i].name &&
+           strcmp(k->dim.at[d % k->dim.n].name, dims[i].name))
+      d++, tried++;
     if (tried == k->dim.n) return SCHEDC_EARG;
     (*value)[d % k->dim.n] = dims[i].value;
     (*known)[d % k->dim.n] = true;
@@ -373,8 +375,22 @@ bool sc_good_dims(const schedc_dim *dims, size_t n) {
   return true;
 }
 
+// Most extents are numbers and dimensions, which need no more than a look.
+static bool plain_shape(const ShapeJob *j) {
+  const Buf *b = &j->k->buf.at[j->buf];
+  for (u32 d = 0; d < b->rank; d++) {
+    const Expr *e = &j->k->expr.at[b->dim[d]];
+    bool given =
+        e->op == X_DIM && e->ref < j->n && !strcmp(j->k->dim.at[e->ref].name, j->dims[e->ref].name);
+    if (!given && e->op != X_INT) return false;
+    j->shape[d] = given ? j->dims[e->ref].value : e->num.i;
+  }
+  return true;
+}
+
 static schedc_status shape(Sc *sc, void *job) {
   ShapeJob *j = job;
+  if (plain_shape(j)) return SCHEDC_OK;
   i64 *value;
   bool *known;
   schedc_status status = sc_find_dims(sc, j->k, j->dims, j->n, &value, &known);

@@ -17,6 +17,7 @@ typedef struct Binder {
   bool *dim_known, *arg_known;
   u32 *dim_from;  // the buf whose shape bound the dimension
   SclValue *value;
+  bool stale;  // a dimension is known that `value` was worked out without
 } Binder;
 
 static bool wanted(const Buf *buf) { return buf->space == SP_TENSOR && !buf->workspace; }
@@ -24,6 +25,7 @@ static bool wanted(const Buf *buf) { return buf->space == SP_TENSOR && !buf->wor
 static void evaluate(Binder *bd) {
   LaunchKnown known = {bd->b->dim, bd->dim_known, bd->b->arg, bd->arg_known};
   sc_launch_values(bd->sc, bd->k, &known, bd->value);
+  bd->stale = false;
 }
 
 static Elem elem_of(schedc_type type) { return (u32)type < EL_COUNT ? (Elem)type : EL_COUNT; }
@@ -186,9 +188,11 @@ static bool solve(Binder *bd, Xid x, i64 want, u32 from) {
       bd->dim_known[e->ref] = true;
       bd->b->dim[e->ref] = want;
       bd->dim_from[e->ref] = from;
+      bd->stale = true;
       return true;
     }
     if (sc_xop[e->op].arity != 2) return false;
+    if (bd->stale) evaluate(bd);
     SclValue a = bd->value[e->a], b = bd->value[e->b];
     if (a.known == b.known) return false;
     i64 c = a.known ? a.i : b.i;
@@ -217,12 +221,11 @@ static void bind_dims(Binder *bd) {
     for (u32 i = 0; i < k->buf.n; i++) {
       if (!wanted(&k->buf.at[i])) continue;
       for (u32 d = 0; d < k->buf.at[i].rank; d++) {
-        if (!solve(bd, k->buf.at[i].dim[d], bd->b->buf[i].shape[d], i)) continue;
-        evaluate(bd);
-        again = true;
+        again |= solve(bd, k->buf.at[i].dim[d], bd->b->buf[i].shape[d], i);
       }
     }
   }
+  if (bd->stale) evaluate(bd);
   for (u32 i = 0; i < k->dim.n; i++) {
     if (bd->dim_known[i]) continue;
     sc_report(bd->sc, D_T_SHAPE, k->dim.at[i].span, "no tensor's shape says what '%s' is",
