@@ -215,7 +215,6 @@ const char *table_verdict(const schedc_error *e);  // "PASS", "FAIL" or "UNPROVE
 // it has to prove something. The others are chosen to be difficult: there an output may vanish (a
 // saturated softmax has no gradient), and the errors that rounding makes remain.
 bool table_right(const Args *args, InputKind kind, const schedc_error *e);
-void put_shape(char *to, size_t room, const int64_t *shape, size_t rank);
 
 // ---- progress.c: a line on the terminal for what takes longer than a second.
 typedef struct Progress {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void put_shape(char *to, size_t room, const int64_t *shape, size_t rank) {
+static void put_shape(char *to, size_t room, const int64_t *shape, size_t rank) {
   size_t n = 0;
   to[0] = 0;
   for (size_t i = 0; i < rank && n < room; i++) {

@@ -6,7 +6,8 @@
 In: the tables of the map, from top to bottom, and the objects of a build. Held: every source file
 of base, lang, compiler and runtime stands on the map, once, and nothing else does; no file includes
 a header from a room above its own, or calls a function there; inside a room callers stand above
-what they call, but in the circles that are listed here.
+what they call, but in the circles that are listed here; and a function that a header declares is
+used in another file than its own.
 """
 import argparse
 import collections
@@ -33,6 +34,8 @@ CIRCLES = [
     ("compiler/lower", "def.c expr.c view.c"),  # positions and arguments are expressions, too
     ("lang", "drive.c expect.c parse.y"),  # the driver asks the grammar, and its actions the driver
 ]
+# Functions of headers that no other file uses yet.
+WAITING = ("sc_assume", "sc_checked", "sc_data")  # for provers that are being written
 # Of a file on the map: its room; the number of the heading, as the rooms of one heading do not know
 # each other; its row.
 Place = collections.namedtuple("Place", "room heading row")
@@ -144,12 +147,40 @@ def hold_calls(places, edges):
                down or any({caller, callee} <= circle for circle in found))
 
 
+def declared(file):
+    """The functions that a header declares."""
+    text = open(os.path.join(ROOT, file), encoding="utf-8").read()
+    return re.findall(r"^(?!static|typedef)\w[\w *]*?\b(\w+)\([^{;]*\)[\w() ]*;", text, re.M)
+
+
+def hold_declared(there):
+    """A function that a header declares is used in another file than its own: of the library, the
+    command or the tests."""
+    homes = {name: file for file in there if file.endswith(".h") for name in declared(file)}
+    uses = collections.defaultdict(dict)
+    users = there | {os.path.relpath(path, ROOT) for folder in ("cli", "model", "tests")
+                     for path in glob.glob(f"{ROOT}/{folder}/**/*", recursive=True)
+                     if path.endswith(SOURCE + (".hpp", "header.py"))}
+    for file in users:
+        text = open(os.path.join(ROOT, file), encoding="utf-8").read()
+        for word, n in collections.Counter(re.findall(r"\w+", re.sub(r"//.*", "", text))).items():
+            uses[word][file] = n
+    expect("headers declare functions", len(homes) > 300)
+    for name, header in sorted(homes.items()):
+        macro = uses[name].pop(header) > 1
+        expect(f"{name}, declared in {header}, is used in no file but its own: it could be static",
+               macro or len(uses[name]) > 1 or name in WAITING)
+        expect(f"{name} is used, and to be struck from WAITING",
+               name not in WAITING or len(uses[name]) < 2)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
     args = parser.parse_args()
     places, there = {}, set(sources())
+    hold_declared(there | {os.path.relpath(path, ROOT) for path in glob.glob(ROOT + "/cli/*.[ch]")})
     for file, place in read_map():
         expect(f"{file} stands on the map twice", file not in places)
         expect(f"{file} is on the map, and is not there", file in there)

@@ -285,7 +285,6 @@ Txt cu_sum(Cuda *c, Txt a, Txt b);           // a + b; one of them where the oth
 Txt cu_uniform(Cuda *c, Xid x);              // uniform; 0 where there is none
 const char *cu_less(Cuda *c, Xid x, i64 n);  // x - n
 const char *cu_ctype(const Cuda *c, Xid x);  // int, float or bool
-const char *cu_real(Cuda *c, double v);
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
 // tile.c
@@ -371,8 +370,6 @@ void cu_first_turns(Cuda *c);  // what each turn's first member finds
 void cu_cursors(Cuda *c);      // the role's ring cursors, declared
 // moves the cursors past a tile of another instance
 void cu_skip_tile(Cuda *c);
-// stages of a ring that a role holds at once, at most
-u32 cu_max_holds(const Kernel *k, u32 role, u32 ring);
 
 // wait.c. why: a comment, or NULL
 const char *cu_elected(const Cuda *c);   // stands before a line that one thread runs for the role

@@ -58,7 +58,7 @@ const char *cu_ctype(const Cuda *c, Xid x) {
   return ty == TY_REAL ? "float" : ty == TY_INT ? "int" : "bool";
 }
 
-const char *cu_real(Cuda *c, double v) {
+static const char *real_text(Cuda *c, double v) {
   if (isinf(v)) return v > 0 ? "SC_INF" : "-SC_INF";
   Str s = {.sc = c->sc};
   str_float(&s, (float)v);
@@ -141,7 +141,7 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
   switch (e->op) {
     case X_INT: return cu_int(c, e->num.i);
     case X_REAL: {
-      const char *s = cu_real(c, e->num.f);
+      const char *s = real_text(c, e->num.f);
       return (Txt){s, *s == '-' ? P_UNARY : P_ATOM};
     }
     case X_BOOL: return (Txt){e->num.i ? "true" : "false", P_ATOM};

@@ -228,8 +228,6 @@ void sc_report_read(Flow *f, const ViewAccess *a, const Flight *flight);
 void sc_report_nothing(Flow *f, const Ins *wait, u32 buf);
 void sc_report_operand(Flow *f, u32 tile, const Flight *flight);
 void sc_report_release(Flow *f, u32 ring, const Flight *flight, bool copy);
-const char *sc_waited(const Flow *f,
-                      const Ins *wait);  // "'s' and 'o'": the tiles that a wait waits for
 void sc_report_overwrite(Flow *f, const ViewAccess *a, const Flight *flight, bool copy);
 void sc_report_loop(Flow *f, const State *head, const State *end, Span loop);
 void sc_report_branch(Flow *f, const State *yes, const State *no, Span at);

@@ -80,7 +80,8 @@ static const char *refillers(const Flow *f, u32 ring) {
   return all ? all : "the next fill";
 }
 
-const char *sc_waited(const Flow *f, const Ins *wait) {
+// "'s' and 'o'": the tiles that a wait waits for.
+static const char *names_waited(const Flow *f, const Ins *wait) {
   const u32 *list = &f->k->list.at[wait->arg[0]];
   const char *all = "";
   for (u32 i = 1; i <= list[0]; i++) {
@@ -158,7 +159,7 @@ void sc_report_nothing(Flow *f, const Ins *wait, u32 buf) {
     const Ins *last = &f->r->code.at[f->now->waited];
     sc_note(f->sc, d, last->span,
             "the last wait for products: besides %s it covers all that was issued before",
-            sc_waited(f, last));
+            names_waited(f, last));
   }
   Str flying = {.sc = f->sc};
   const Queue *q = &f->now->product;
@@ -183,7 +184,8 @@ static void note_spared(Flow *f, Diag *d, const Flight *x, const char *to) {
     sc_note(f->sc, d, wait->span, "keeps the %u newest products into '%s' in flight: this is one",
             keep, to);
   else
-    sc_note(f->sc, d, wait->span, "covers %s, not this product into '%s'", sc_waited(f, wait), to);
+    sc_note(f->sc, d, wait->span, "covers %s, not this product into '%s'", names_waited(f, wait),
+            to);
 }
 
 // How many products into the same tile were issued after this one: a wait for this one may keep

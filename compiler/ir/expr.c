@@ -286,19 +286,3 @@ u32 x_operands(const Kernel *k, Xid e, Xid out[SC_MAX_OPERANDS]) {
     if (all[i]) out[kept++] = all[i];
   return kept;
 }
-
-bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var) {
-  const Expr *p = &k->expr.at[e];
-  *base = 0;
-  *var = -1;
-  if (p->op == X_ADD && !x_uniform(k, e)) {
-    *base = x_uniform(k, p->a) ? p->a : p->b;
-    p = &k->expr.at[*base == p->a ? p->b : p->a];
-    if (!x_uniform(k, *base)) return false;
-  } else if (x_uniform(k, e)) {
-    *base = e;
-    return true;
-  }
-  *var = (i8)p->ref;
-  return p->op == X_IDX;
-}

@@ -93,8 +93,6 @@ Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c);
 Xid x_reduce(Sc *sc, Kernel *k, ExprOp op, u32 var, Xid body);
 // takes back the expressions from n on
 void x_forget(Kernel *k, u32 n);
-// e as a kernel's position, uniform + variable; false: it is none
-bool x_split(const Kernel *k, Xid e, Xid *base, i8 *var);
 // e is a known integer (0 is zero: none)
 bool x_const_int(const Kernel *k, Xid e, i64 *out);
 bool x_const_bool(const Kernel *k, Xid e, bool *out);

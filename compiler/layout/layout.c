@@ -131,9 +131,10 @@ static bool names(const View *v, i32 var) {
   return false;
 }
 
-// Not if the statement has more elements than it names there, nor of vectors in registers: several
-// threads hold each of their elements, and one writes it.
-bool sc_one_thread_each(const Map *m, const View *v) {
+// Is each element that a statement touches through this view one thread's alone? Not if the
+// statement has more elements than it names there, nor of vectors in registers: several threads
+// hold each of their elements, and one writes it.
+static bool one_thread_each(const Map *m, const View *v) {
   if (m->held) return m->row >= 0 && m->col >= 0 && names(v, m->row) && names(v, m->col);
   for (i32 var = 0; var < m->outs; var++)
     if (!names(v, var)) return false;
@@ -154,7 +155,7 @@ static Move hands(const Kernel *k, const Map *m, const View *v) {
 }
 
 bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w) {
-  if (!m->held != !n->held || !sc_one_thread_each(m, v) || !sc_one_thread_each(n, w)) return false;
+  if (!m->held != !n->held || !one_thread_each(m, v) || !one_thread_each(n, w)) return false;
   if (hands(k, m, v) != hands(k, n, w)) return false;
   for (u32 d = 0; d < v->rank; d++)
     if (direction(m, v->at[d].var) != direction(n, w->at[d].var)) return false;

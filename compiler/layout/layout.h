@@ -59,8 +59,6 @@ i8 sc_row_of(const Kernel *k,
 i8 sc_col_of(const Kernel *k, const View *v);
 i64 sc_extent(const Kernel *k, const Map *m,
               i8 var);  // of a variable that is a constant; 0 of none (-1)
-// Is each element that a statement touches through this view one thread's alone?
-bool sc_one_thread_each(const Map *m, const View *v);
 // Do two statements of an instance that touch the elements of a buf through these views, at equal
 // places, do so by the same threads?
 bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w);

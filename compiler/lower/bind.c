@@ -183,7 +183,7 @@ static void param(Low *l, const Node *def, Given *g) {
   if (g->seq != l->k) PUSH(l->sc, &l->k->param, p);
 }
 
-void low_params(Low *l, const Node *item, Given *g) {
+static void params_of(Low *l, const Node *item, Given *g) {
   for (const Node *d = item->a; d; d = d->next) {
     if (d->kind == ND_PARAMDEF) param(l, d, g);
   }
@@ -326,7 +326,7 @@ void low_case(Low *l, const Node *item) {
 static void declarations(Low *l, Given *g) {
   const Node *items = l->unit->a;
   for (const Node *i = items; i && !l->dead; i = i->next) {
-    if (i->kind == ND_PARAM) low_params(l, i, g);
+    if (i->kind == ND_PARAM) params_of(l, i, g);
     else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
   }
   for (const Node *i = items; i && !l->dead; i = i->next) {

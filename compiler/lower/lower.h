@@ -240,7 +240,6 @@ typedef struct Given {
   VEC(Value) standard;  // defaults of seq's params, by number
 } Given;
 void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit);
-void low_params(Low *l, const Node *item, Given *g);
 void low_known_params(Low *l, const Choice *choice);
 void low_require(Low *l, const Node *item);
 void low_work(Low *l, const Node *item);

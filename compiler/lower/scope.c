@@ -17,9 +17,11 @@ static const struct {
     {"pi", 3.14159265358979323846},
 };
 
+static bool is_function(u32 op) { return sc_xop[op].binds >= BIND_CALL; }
+
 ExprOp low_function(const char *name) {
   u32 op = 0;
-  while (op < X_COUNT && (sc_xop[op].binds < BIND_CALL || strcmp(sc_xop[op].text, name))) op++;
+  while (op < X_COUNT && (!is_function(op) || strcmp(sc_xop[op].text, name))) op++;
   return op;
 }
 
@@ -150,8 +152,7 @@ static const char *predefined(Sym name, bool call, u32 *slips) {
   static const char *const truth[] = {"true", "false"};
   const char *found = NULL;
   for (u32 i = 0; call && i < X_COUNT; i++)
-    if (sc_xop[i].binds >= BIND_CALL && sc_nearer(name, sc_xop[i].text, slips))
-      found = sc_xop[i].text;
+    if (is_function(i) && sc_nearer(name, sc_xop[i].text, slips)) found = sc_xop[i].text;
   if (call) return found;
   for (u32 i = 0; i < COUNT(truth); i++)
     if (sc_nearer(name, truth[i], slips)) found = truth[i];
@@ -160,6 +161,18 @@ static const char *predefined(Sym name, bool call, u32 *slips) {
   for (u32 i = 0; i < EL_COUNT; i++)
     if (sc_nearer(name, sc_elem[i].text, slips)) found = sc_elem[i].text;
   return found;
+}
+
+// "exp, … and where": all functions of the language.
+static const char *functions(Sc *sc) {
+  const char *last = NULL;
+  Str all = {.sc = sc};
+  for (u32 i = 0; i < X_COUNT; i++) {
+    if (!is_function(i)) continue;
+    if (last) str_printf(&all, "%s%s", all.n ? ", " : "", last);
+    last = sc_xop[i].text;
+  }
+  return sc_printf(sc, "%s and %s", all.at, last);
 }
 
 static void unbound(Low *l, Sym name, Span at, bool call) {
@@ -179,10 +192,7 @@ static void unbound(Low *l, Sym name, Span at, bool call) {
     sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
     sc_help(l->sc, d, "did you mean '%s'?", near->name);
   } else if (call) {
-    sc_help(
-        l->sc, d,
-        "there is no def of this name here; the functions are exp, exp2, log, log2, sqrt, rsqrt, "
-        "tanh, abs, min, max, where and cdiv");
+    sc_help(l->sc, d, "there is no def of this name here; the functions are %s", functions(l->sc));
   } else if (l->spec) {
     sc_help(
         l->sc, d,

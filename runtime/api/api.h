@@ -56,10 +56,6 @@ schedc_status sc_guard(Sc *sc, Step step, void *job);
 schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, Step step,
                        void *job);
 
-// Everything that the passes can say about a kernel's arguments, parameters and cases, as schedc.h
-// has it.
-void sc_index_kernel(Sc *sc, schedc_kernel *kernel);
-
 // Takes options in over the defaults in `to`, as far as the caller's header knew them. False: they
 // do not say how far.
 #define TAKE_OPTIONS(to, from) \
@@ -80,10 +76,6 @@ static inline bool sc_take_options(void *to, size_t known, const void *from, siz
 
 void sc_source_keep(const schedc_source *source);
 
-// Values of the dimensions by number, in `sc`; SCHEDC_EARG for a name that the kernel does not
-// have.
-schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
-                           bool **known);
 bool sc_good_dims(const schedc_dim *dims, size_t n);
 
 // A caller's build options, taken in, as the library's.

@@ -18,12 +18,14 @@ typedef struct CompileJob {
   void *user;
 } CompileJob;
 
+static void index_kernel(Sc *sc, schedc_kernel *kernel);
+
 static schedc_status compile(Sc *sc, void *job) {
   CompileJob *j = job;
   Compilation c = {.ast = j->ast, .choice = j->choice};
   if (!sc_compile(sc, &c, "ast", "place")) return SCHEDC_EINPUT;
   j->kernel->k = c.k;
-  sc_index_kernel(sc, j->kernel);
+  index_kernel(sc, j->kernel);
   return SCHEDC_OK;
 }
 
@@ -83,7 +85,7 @@ static schedc_status compile_given(Sc *sc, void *job) {
     }
   }
   j->kernel->k = k;
-  sc_index_kernel(sc, j->kernel);
+  index_kernel(sc, j->kernel);
   return SCHEDC_OK;
 }
 
@@ -224,7 +226,9 @@ static void index_cases(Sc *sc, schedc_kernel *kernel) {
   }
 }
 
-void sc_index_kernel(Sc *sc, schedc_kernel *kernel) {
+// Makes everything that the passes can say about a kernel's arguments, parameters and cases, as
+// schedc.h has it.
+static void index_kernel(Sc *sc, schedc_kernel *kernel) {
   const Kernel *k = kernel->k;
   index_tensors(sc, kernel);
   kernel->param = NEWS(sc, schedc_param_info, k->param.n + 1);
@@ -351,8 +355,10 @@ typedef struct ShapeJob {
   i64 *shape;
 } ShapeJob;
 
-schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
-                           bool **known) {
+// Values of the dimensions by number, in `sc`; SCHEDC_EARG for a name that the kernel does not
+// have.
+static schedc_status find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n,
+                               i64 **value, bool **known) {
   *value = NEWS(sc, i64, k->dim.n + 1);
   *known = NEWS(sc, bool, k->dim.n + 1);
   for (size_t i = 0; i < n; i++) {
@@ -393,7 +399,7 @@ static schedc_status shape(Sc *sc, void *job) {
   if (plain_shape(j)) return SCHEDC_OK;
   i64 *value;
   bool *known;
-  schedc_status status = sc_find_dims(sc, j->k, j->dims, j->n, &value, &known);
+  schedc_status status = find_dims(sc, j->k, j->dims, j->n, &value, &known);
   if (status) return status;
   return sc_tensor_shape(sc, j->k, value, known, j->buf, j->shape) ? SCHEDC_OK : SCHEDC_EARG;
 }

@@ -142,8 +142,9 @@ static void keep_before(Sc *sc, GpuJob *j) {
 
 // ---- launches
 
-// What a wait that did not end says comes before what the driver makes of it.
-const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j) {
+// Waits for all launches. What a wait of the kernel that did not end says comes before what the
+// driver makes of it.
+static const char *finish(Gpu *g, Sc *sc, GpuJob *j) {
   int e = g->d.cuStreamSynchronize(NULL);
   if (sc_report_waits(sc, &j->loaded) || (e && sc_report_model(sc, &j->loaded))) return "";
   return e ? sc_gpu_failed(g, sc, "the kernel did not finish", e) : NULL;
@@ -151,7 +152,7 @@ const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j) {
 
 static const char *once(Gpu *g, Sc *sc, GpuJob *j) {
   const char *wrong = sc_gpu_enqueue(sc, j);
-  return wrong ? wrong : sc_gpu_finish(g, sc, j);
+  return wrong ? wrong : finish(g, sc, j);
 }
 
 // From the same start: are the outputs the first run's bits?

@@ -178,7 +178,6 @@ const char *sc_gpu_run(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 roun
 
 // One launch of a job, asynchronous; and an error's text.
 const char *sc_gpu_enqueue(Sc *sc, GpuJob *j);
-const char *sc_gpu_finish(Gpu *g, Sc *sc, GpuJob *j);  // waits for all
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);
 
 // measure.c: the times of jobs, interleaved; and which of n is the k-th of a round: rounds walk
