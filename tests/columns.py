@@ -57,6 +57,8 @@ class Copy:
         self.cc, self.folder = cc, folder
         for part in ("include", "base", "lang", "compiler", "runtime"):
             shutil.copytree(os.path.join(ROOT, part), os.path.join(folder, part))
+        with open(os.path.join(folder, "launcher_text.inc"), "w", encoding="utf-8") as file:
+            file.write("0")  # what the build makes of the launcher for header.c, which reads the table, too
         paths = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
         readers = [path for path in paths if re.search(r'^#include "[\w/]*(expr\.def|strip_reals\.inc)"', read(path), re.M)]
         self.readers = sorted(path for path in readers if path.endswith(".c"))

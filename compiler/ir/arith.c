@@ -5,12 +5,6 @@
 
 #include "compiler/ir/ir.h"
 
-i64 sc_floordiv(i64 a, i64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-i64 sc_floormod(i64 a, i64 b) {
-  i64 r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 #define EXACT(e) (*out = (e), true)
 #define CHECKED(op, x, y) !__builtin_##op##_overflow(x, y, out)
 #define DIVIDES(e) b != 0 && !(b == -1 && a == INT64_MIN) && EXACT(e)
@@ -27,6 +21,18 @@ bool sc_int_op(ExprOp op, i64 a, i64 b, i64 *out) {
 #include "compiler/ir/expr.def"
     default: return false;
   }
+}
+
+i64 sc_floordiv(i64 a, i64 b) {
+  i64 quotient = 0;
+  sc_int_op(X_IDIV, a, b, &quotient);
+  return quotient;
+}
+
+i64 sc_floormod(i64 a, i64 b) {
+  i64 rest = 0;
+  sc_int_op(X_MOD, a, b, &rest);
+  return rest;
 }
 
 bool sc_real_op(ExprOp op, double a, double b, double *out) {

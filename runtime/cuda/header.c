@@ -4,6 +4,7 @@
 // once in a program that includes several headers.
 #include "runtime/cuda/gpu.h"
 #include "runtime/data/launchvalue.h"
+#include "runtime/data/valueops.h"
 
 #include <string.h>
 
@@ -294,14 +295,50 @@ static void once(Header *h, const char *what, u64 version, const char *wrong) {
   put(h, "#ifndef SCHEDC_%s\n#define SCHEDC_%s 0x%llxu\n\n", what, what, v);
 }
 
+// expr.def, as C: what operations compute of integers, and of reals but for functions.
+#define TEXT_OF(...) #__VA_ARGS__
+#define PUT_CASE(id, ...) str_puts(out, "    case SCL_" #id ": return " TEXT_OF(__VA_ARGS__) ";\n");
+
+static void put_integer(Str *out) {
+  str_puts(out,
+           "static inline int64_t scl_add(int64_t x, int64_t y, int *fits);\n"
+           "static inline int64_t scl_sub(int64_t x, int64_t y, int *fits);\n"
+           "static inline int64_t scl_mul(int64_t x, int64_t y, int *fits);\n"
+           "static inline int scl_divides(int64_t x, int64_t y, int *fits);\n"
+           "static inline int64_t scl_integer(SclOp op, int64_t a, int64_t b, int *fits) {\n"
+           "  switch (op) {\n");
+#define NUMBER(id, text, binds, arity, f64, f32, integer, c, c_int) PUT_CASE(id, integer)
+#define INTEGERS(id, text, binds, integer, c) PUT_CASE(id, integer)
+#define COMPARES(id, text, binds, e) PUT_CASE(id, e)
+#define TRUTHS(id, text, binds, arity, e, c) PUT_CASE(id, e)
+#include "compiler/ir/expr.def"
+  str_puts(out, "    default: *fits = 0; return 0;\n  }\n}\n\n");
+}
+
+static void put_real(Str *out) {
+  str_puts(out,
+           "static inline double scl_fabs(double x);\n"
+           "static inline double scl_real(SclOp op, double a, double b) {\n  switch (op) {\n");
+#define NUMBER(id, text, binds, arity, f64, f32, integer, c, c_int) PUT_CASE(id, f64)
+#define REALS(id, text, binds, arity, f64, f32, error, c) \
+  if ((int)BIND_##binds < (int)BIND_CALL) PUT_CASE(id, f64)
+#define COMPARES(id, text, binds, e) PUT_CASE(id, e)
+#include "compiler/ir/expr.def"
+  str_puts(out, "    default: return 0;\n  }\n}\n\n");
+}
+
 static void put_launcher(Header *h) {
-  once(h, "LAUNCHER", sc_hash(launcher, sizeof launcher),
+  Str ops = {.sc = h->sc};
+  put_integer(&ops);
+  put_real(&ops);
+  once(h, "LAUNCHER", sc_hash(launcher, sizeof launcher) ^ sc_hash(ops.at, ops.n),
        "a header is of another version of schedc: build all with one");
   put(h,
       "#define SCL_API static inline\n"
       "#define SCL_CU(kernel, call) ((void)(kernel), call)\n\ntypedef enum SclOp {\n");
   for (u32 i = 0; i < SCL_OPS; i++) put(h, "  SCL_%s,\n", sc_launch_op[i]);
   put(h, "  SCL_OPS\n} SclOp;\n\n");
+  str_put(h->out, ops.at, ops.n);
   str_put(h->out, (const char *)launcher, sizeof launcher);
   put(h, "\n#endif\n\n");
 }

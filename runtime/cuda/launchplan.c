@@ -43,7 +43,7 @@ static inline int64_t scl_shape_workspace(const SclTensor *w, const int64_t *ext
   int fits = 1;
   for (unsigned d = w->rank; d-- > 0;) {
     stride[d] = n;
-    n = scl_multiply(n, extent[d], &fits);
+    n = scl_mul(n, extent[d], &fits);
     if (d + 1 == w->rank) n = scl_add(n, w->rank == 1 ? SCL_ALIGN / 4 : unit - 1, &fits);
     if (d + 1 == w->rank && w->rank > 1) n = n / unit * unit;
   }
@@ -87,7 +87,7 @@ SCL_API SclRefusal scl_check_strides(const SclJob *j, const SclUse *use) {
 
 static inline int scl_times(int64_t *n, int64_t by) {
   int fits = 1;
-  *n = scl_multiply(*n, by, &fits);
+  *n = scl_mul(*n, by, &fits);
   return fits && *n <= INT32_MAX;
 }
 

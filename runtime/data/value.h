@@ -35,7 +35,8 @@ typedef struct SclValue {
 } SclValue;
 
 SCL_API int64_t scl_add(int64_t x, int64_t y, int *fits);
-SCL_API int64_t scl_multiply(int64_t x, int64_t y, int *fits);
+SCL_API int64_t scl_sub(int64_t x, int64_t y, int *fits);
+SCL_API int64_t scl_mul(int64_t x, int64_t y, int *fits);
 // Node 0 is none, and never known.
 SCL_API void scl_evaluate(const SclNode *node, unsigned nodes, const int64_t *dim,
                           const double *scalar, SclValue *value);
