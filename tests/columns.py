@@ -55,7 +55,7 @@ class Copy:
 
     def __init__(self, cc, folder):
         self.cc, self.folder = cc, folder
-        for part in ("include", "base", "lang", "compiler", "runtime"):
+        for part in ("include", "base", "lang", "compiler", "runtime", "model"):
             shutil.copytree(os.path.join(ROOT, part), os.path.join(folder, part))
         with open(os.path.join(folder, "launcher_text.inc"), "w", encoding="utf-8") as file:
             file.write("0")  # what the build makes of the launcher for header.c, which reads the table, too
