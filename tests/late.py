@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Mistakes that show late (tests/late): is each of these schedules really wrong, and from where on?
 
-The first line of a file says how: `// BAD: deadlock; run: OPTIONS; right: OPTIONS`. With the options
-after `run:` the interpreter fails for that reason, and with those after `right:` it passes: so the
-mistake is one that few rounds do not show. Nor may the check prove of such a file what is not so;
-where it does today, the file is named in late/proved_wrongly.txt. How many it refuses is told.
+The first line of a file says how: `// BAD: deadlock; run: OPTIONS; right: OPTIONS`. With the
+options after `run:` the interpreter fails for that reason, and with those after `right:` it passes:
+so the mistake is one that few rounds do not show. Nor may the check prove of such a file what is
+not so; where it does today, the file is named in late/proved_wrongly.txt. How many it refuses is
+told.
 
   late.py --schedc build/schedc [NAME …]
 """
@@ -32,8 +33,8 @@ def run(schedc, command, path, *options):
 
 
 def read_claim(path):
-    """What a file's first line says: (kind of mistake, options with which it shows, those with which
-    it does not, or None); None: nothing."""
+    """What a file's first line says: (kind of mistake, options with which it shows, those with
+    which it does not, or None); None: nothing."""
     with open(path, encoding="utf-8") as file:
         claim = re.match(r"// BAD: ([\w ]+); run: ([^;]*?)(?:; right: ([^;]*))?$", file.readline())
     return claim and (claim.group(1), shlex.split(claim.group(2)),
@@ -42,7 +43,8 @@ def read_claim(path):
 
 def is_proved(schedc, path, kind, options):
     """Does the check prove of a file, with its params, that it has no mistake of the kind?"""
-    params = [word for at, flag in enumerate(options) if flag == "-p" for word in options[at:at + 2]]
+    params = [word for flag, value in zip(options, options[1:]) if flag == "-p"
+              for word in (flag, value)]
     code, text = run(schedc, "check", path, "--emit=verify", *params)
     said = [[line for line in text.splitlines() if claim in line] for claim in CLAIMS[kind]]
     if not code and not all(said):

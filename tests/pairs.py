@@ -5,7 +5,8 @@ pairs/expected.txt has a line `file verdict code` for each file:
   ok        accepted by `schedc check`, and right: `schedc test --quick` passes
   rejected  by `schedc check`, with this code
   ok-today  a bug that the check does not find
-What a bad file's first line says of a run, as in tests/late, is so, and the check proves nothing else.
+What a bad file's first line says of a run, as in tests/late, is so, and the check proves nothing
+else.
 
   pairs.py --schedc build/schedc [FILE …]
 """
