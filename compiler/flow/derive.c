@@ -80,27 +80,52 @@ static i64 times_run(const Kernel *k, const Ins *open) {
   return __builtin_sub_overflow(to, from, &n) || n > SC_MAX_TX ? SC_MAX_TX : n < 0 ? 0 : n;
 }
 
+// An open block of a fill: how often it runs (or -1), what it is known to bring when it began, and
+// what the first branch of an `if` has brought.
+typedef struct Open {
+  i64 times, before, yes;
+  bool branches, in_else;
+} Open;
+
+static Open opened(const Kernel *k, const Ins *ins, const Open *around, i64 bytes) {
+  Open o = {.before = bytes, .branches = ins->op == OP_IF};
+  i64 n = o.branches ? 1 : times_run(k, ins);
+  bool known = n >= 0 && around->times >= 0;
+  o.times = !known ? -1 : n * around->times > SC_MAX_TX ? SC_MAX_TX : n * around->times;
+  return o;
+}
+
+// At the end of a branch. False: the other one brings more, or less.
+static bool branch_ends(Open *o, i64 *bytes, bool closes) {
+  i64 brought = *bytes - o->before;
+  if (!closes) {
+    *o = (Open){o->times, o->before, brought, true, true};
+    *bytes = o->before;
+    return true;
+  }
+  return !o->branches || brought == (o->in_else ? o->yes : 0);
+}
+
 Fill sc_fill(const Kernel *k, const Code *code, u32 pc) {
   u32 ring = code->at[pc].arg[0], depth = 0;
-  i64 times[SC_MAX_NEST + 1] = {1};  // by depth: how often code there runs a fill, or -1
+  Open open[SC_MAX_NEST + 1] = {{.times = 1}};  // by depth
   Fill fill = {FILL_KNOWN, 0, pc};
   for (u32 i = pc + 1; i < code->n; i++) {
     const Ins *ins = &code->at[i];
     u8 effects = sc_op[ins->op].effects;
     if (effects & OPENS) {
-      i64 n = times_run(k, ins);
       if (++depth > SC_MAX_NEST) return (Fill){FILL_VARIES, 0, i};
-      times[depth] = n < 0 || times[depth - 1] < 0      ? -1
-                     : n * times[depth - 1] > SC_MAX_TX ? SC_MAX_TX
-                                                        : n * times[depth - 1];
+      open[depth] = opened(k, ins, &open[depth - 1], fill.bytes);
     }
     bool same = (ins->op == OP_COMMIT || ins->op == OP_ACQUIRE) && ins->arg[0] == ring;
     if (same && !depth) return fill;
     if (same || (effects & (CLOSES | SPLITS) && !depth)) return (Fill){FILL_SPLIT, 0, i};
+    if (effects & (CLOSES | SPLITS) && !branch_ends(&open[depth], &fill.bytes, effects & CLOSES))
+      return (Fill){FILL_VARIES, 0, ins->nest};
     if (effects & CLOSES) depth--;
     if (ins->op != OP_COPYIN || k->buf.at[k->view.at[ins->arg[0]].buf].ring != ring) continue;
-    if (times[depth] < 0) return (Fill){FILL_VARIES, 0, i};
-    fill.bytes += times[depth] * view_bytes(k, ins->arg[0]);
+    if (open[depth].times < 0) return (Fill){FILL_VARIES, 0, i};
+    fill.bytes += open[depth].times * view_bytes(k, ins->arg[0]);
     if (fill.bytes > SC_MAX_TX) fill.bytes = SC_MAX_TX;
   }
   return fill;
@@ -119,7 +144,7 @@ static bool plan_fill(Sc *sc, Kernel *k, const Role *role, u32 pc) {
                   ring->name);
     if (fill.kind == FILL_VARIES)
       sc_note(sc, d, role->code.at[fill.at].span,
-              "this copy depends on a condition or a count of the run");
+              "what is copied here depends on a condition or a count of the run");
     sc_help(sc, d,
             fill.kind == FILL_VARIES
                 ? "copy always (what lies outside the tensor reads zero), or acquire and commit "

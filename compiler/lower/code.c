@@ -1,5 +1,5 @@
-// code.c - appends operations to the code of a role, with the blocks that they open and close, and
-// checks where an operation may stand on which all roles have to agree. Called by the files of
+// code.c - the code of a role, as it grows: operations with the blocks that they open and close,
+// and where an operation may stand that all roles have to agree on. Called by the files of
 // statements.
 #include "compiler/lower/lower.h"
 
@@ -31,10 +31,10 @@ bool low_ordered(Low *l, Span at, const char *what) {
   Diag *d = low_error(l, D_R5_CONDITION, at, "%s depends on a condition that roles cannot agree on",
                       what);
   sc_note(l->sc, d, l->undecided, "this one");
-  sc_help(l->sc, d,
-          "build it from params, dimensions, scalars, grid indices, loop variables and "
-          "kernel-level lets; "
-          "loop variables only by +, -, min, max, comparisons, and * / by constants");
+  sc_help(
+      l->sc, d,
+      "build it from params, dimensions, scalars, elements of `in` tensors, grid indices and loop "
+      "variables: not from the instance, and not from registers or stages");
   return false;
 }
 
@@ -49,43 +49,8 @@ bool low_is_filling(const Low *l, u32 buf) {
 
 // ---- what all roles see alike
 
-static bool decidable(const Low *l, Xid x, u32 *steps) {
-  const Expr *e = low_at(l, x);
-  i64 c;
-  if (++*steps > 2000 || e->deps & (DEP_INST | DEP_IDX | DEP_TILE)) return false;
-  if (!(e->deps & DEP_LOOP)) return true;
-  switch (e->op) {
-    case X_LOOP: return true;
-    case X_MUL:
-      if (!x_const_int(l->k, e->a, &c) && !x_const_int(l->k, e->b, &c)) return false;
-      break;
-    case X_IDIV:
-    case X_CDIV:
-    case X_MOD:
-      if (!x_const_int(l->k, e->b, &c)) return false;
-      break;
-    case X_NEG:
-    case X_NOT:
-    case X_ADD:
-    case X_SUB:
-    case X_MIN:
-    case X_MAX:
-    case X_LT:
-    case X_LE:
-    case X_EQ:
-    case X_NE:
-    case X_AND:
-    case X_OR:
-    case X_WHERE: break;
-    default: return false;
-  }
-  return decidable(l, e->a, steps) && (!e->b || decidable(l, e->b, steps)) &&
-         (!e->c || decidable(l, e->c, steps));
-}
-
-// Is x built so that "do the roles agree" is decidable? What no loop variable is in has one value a
-// tile, the same in all roles, however it is computed.
+// Has x the same value in all roles and instances of a CTA, at the same tile and in the same
+// rounds?
 bool low_decidable(const Low *l, Xid x) {
-  u32 steps = 0;
-  return decidable(l, x, &steps);
+  return !(low_at(l, x)->deps & (DEP_INST | DEP_IDX | DEP_TILE));
 }

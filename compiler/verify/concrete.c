@@ -76,20 +76,14 @@ static Answer ask(Run *r, u32 process, const Step *s) {
   c->rank = c->p->process.at[process].rank;
   it = &c->now[s->ref];
   if (s->kind == STEP_NEXT) {
-    *it += s->count == COUNT_DOWN ? -1 : 1;
+    *it += s->count == COUNT_BACK ? -1 : 1;
     return NO;
   }
   if (!sc_concrete_value(c, s->x, &x) || !sc_concrete_value(c, s->y, &y)) return UNKNOWN;
   if (s->kind == STEP_IF) return x ? YES : NO;
-  if (s->kind == STEP_ENTER) {
-    *it = s->count == COUNT_UP ? x : s->count == COUNT_DOWN ? y - 1 : 0;
-    return YES;
-  }
-  return (s->count == COUNT_DOWN ? *it >= x
-          : s->count == COUNT_UP ? *it < y
-                                 : *it < y - x)
-             ? YES
-             : NO;
+  if (s->kind == STEP_ENTER) *it = s->count == COUNT_BACK ? y - 1 : x;
+  if (s->kind == STEP_ENTER) return YES;
+  return (s->count == COUNT_BACK ? *it >= x : *it < y) ? YES : NO;
 }
 
 void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sample *s) {

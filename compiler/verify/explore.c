@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { STATES = 20000, RUN_STEPS = 1 << 20 };
+enum { STATES = 20000, RUN_STEPS = 1 << 22 };
 
 typedef struct State {
   u8 *key;  // the discrete part
@@ -31,6 +31,7 @@ typedef struct Explorer {
   VEC(State) state;
   u32 bucket[1024];
   VEC(u32) pending;  // 2 * state + side
+  u64 resumed;       // steps of the run when the last question was answered
 } Explorer;
 
 // ---- states
@@ -51,26 +52,31 @@ static void settle(Run *r) {
   }
 }
 
-static void settle_turns(Run *r) {
-  u32 turns = r->p->k->turn.n;
-  for (u32 t = 0; t < turns; t++) {
-    u32 low = UINT32_MAX;
-    for (u32 i = 0; i < r->p->process.n; i++) {
-      u32 *taken = &r->taken[i * turns + t];
-      bool seated = r->p->process.at[i].member[t] != SC_NONE;
-      if (!r->p->members[t]) *taken = *taken > 2 ? 2 : *taken;
-      if (seated && *taken < low) low = *taken;
-    }
-    for (u32 i = 0; i < r->p->process.n; i++)
-      if (r->p->process.at[i].member[t] != SC_NONE) r->taken[i * turns + t] -= low;
+static void settle_turn(Run *r, u32 turn, u32 rank) {
+  u32 turns = r->p->k->turn.n, low = UINT32_MAX;
+  for (u32 i = 0; i < r->p->process.n; i++) {
+    const Process *q = &r->p->process.at[i];
+    u32 *taken = &r->taken[i * turns + turn];
+    if (q->rank == rank && q->member[turn] != SC_NONE && *taken < low) low = *taken;
+    if (!r->p->members[turn] && *taken > 2) *taken = 2;
+  }
+  for (u32 i = 0; i < r->p->process.n; i++) {
+    const Process *q = &r->p->process.at[i];
+    if (q->rank == rank && q->member[turn] != SC_NONE) r->taken[i * turns + turn] -= low;
   }
 }
 
+static void settle_turns(Run *r) {
+  for (u32 t = 0; t < r->p->k->turn.n; t++)
+    for (u32 rank = 0; rank < r->p->ranks; rank++) settle_turn(r, t, rank);
+}
+
 static u32 key_words(const Protocol *p) {
-  return p->process.n * (1 + p->k->turn.n) + p->counts + MAX_GHOSTS + 1;
+  return p->process.n * (1 + p->k->turn.n) + p->counts + 3 * MAX_GHOSTS + 1;
 }
 
 static u32 turn_bytes(const Protocol *p) { return p->k->turn.n * p->ranks; }
+static u32 loop_bytes(const Protocol *p) { return p->loops + 1; }
 
 static void write_key(const Explorer *e, u8 *key) {
   const Run *r = &e->run;
@@ -81,8 +87,17 @@ static void write_key(const Explorer *e, u8 *key) {
   memcpy(at += p->counts, r->taken, sizeof(u32) * turns);
   at += turns;
   *at++ = e->mind.ghosts;
-  for (u32 g = 0; g < MAX_GHOSTS; g++) *at++ = g < e->mind.ghosts ? e->mind.ghost[g].x : 0;
-  memcpy(at, r->turn, turn_bytes(p));
+  for (u32 g = 0; g < MAX_GHOSTS; g++, at += 3) {
+    const Ghost *ghost = &e->mind.ghost[g];
+    if (g >= e->mind.ghosts) continue;
+    at[0] = ghost->x;
+    memcpy(&at[1], ghost->modulus, sizeof ghost->modulus);
+    memcpy(&at[2], ghost->remainder, sizeof ghost->remainder);
+  }
+  u8 *rest = (u8 *)at;
+  memcpy(rest, r->turn, turn_bytes(p));
+  memcpy(rest += turn_bytes(p), e->mind.modulus, loop_bytes(p));
+  memcpy(rest + loop_bytes(p), e->mind.remainder, loop_bytes(p));
 }
 
 static void read_key(Explorer *e, const u8 *key) {
@@ -93,7 +108,10 @@ static void read_key(Explorer *e, const u8 *key) {
   memcpy(r->at, at, sizeof(u32) * p->process.n);
   memcpy(r->count, at += p->process.n, sizeof(u32) * p->counts);
   memcpy(r->taken, at += p->counts, sizeof(u32) * turns);
-  memcpy(r->turn, at + turns + 1 + MAX_GHOSTS, turn_bytes(p));
+  const u8 *rest = (const u8 *)(at + turns + 1 + 3 * MAX_GHOSTS);
+  memcpy(r->turn, rest, turn_bytes(p));
+  memcpy(e->mind.modulus, rest += turn_bytes(p), loop_bytes(p));
+  memcpy(e->mind.remainder, rest + loop_bytes(p), loop_bytes(p));
 }
 
 static u32 hash(const u8 *key, u32 n) {
@@ -134,23 +152,30 @@ static bool resume(Explorer *e, u32 pending) {
   memcpy(m->zone.bound, s.bound, zone_bytes(m->zone.n));
   memcpy(m->ghost, s.ghost, sizeof s.ghost);
   m->ghosts = s.ghosts;
+  e->resumed = e->run.steps;
   if (pending % 2) return zone_learn(&m->zone, s.ask_i, s.ask_j, s.ask_c);
   return zone_learn(&m->zone, s.ask_j, s.ask_i, -s.ask_c - 1);
 }
 
 // ---- exploring
 
-// At an open question. False: there are too many states.
+// At an open question. False: there are too many states. A condition may take several questions: as
+// long as no process has gone on since the last one, what was answered is kept as it is, and the
+// state is a new one; else the answer would be forgotten, and the state taken for the one before
+// it.
 static bool branch(Explorer *e) {
-  settle(&e->run);
-  settle_turns(&e->run);
-  sc_ghosts_tidy(&e->run);
-  zone_widen(&e->mind.zone, e->most);
-  if (sc_run_on(&e->run) != OUT_OPEN) return true;  // (widening opens questions, and closes none)
+  bool moved = e->run.steps != e->resumed;
+  if (moved) {
+    settle(&e->run);
+    settle_turns(&e->run);
+    sc_ghosts_tidy(&e->run);
+    zone_widen(&e->mind.zone, e->most);
+    if (sc_run_on(&e->run) != OUT_OPEN) return false;  // widening opens questions, and closes none
+  }
   u8 *key = sc_new(e->sc, e->key_bytes);
   write_key(e, key);
   u32 h = hash(key, e->key_bytes);
-  if (!met(e, key, h)) keep(e, key, h);
+  if (!moved || !met(e, key, h)) keep(e, key, h);
   return e->state.n < STATES;
 }
 
@@ -163,7 +188,10 @@ static void start(Explorer *e, const Protocol *p) {
   m->ghosts = 0;
   zone_clear(&m->zone);
   sc_mind_facts(m);
+  memset(m->modulus, 1, loop_bytes(p));
+  memset(m->remainder, 0, loop_bytes(p));
   e->state.n = e->pending.n = 0;
+  e->resumed = UINT64_MAX;
   memset(e->bucket, 0, sizeof e->bucket);
 }
 
@@ -179,23 +207,36 @@ static Outcome explore(Explorer *e) {
   }
 }
 
+// One case, again with room for the values that turned out to matter.
+static Outcome prove_case(Explorer *e, const Protocol *p) {
+  Mind *m = &e->mind;
+  for (;;) {
+    m->room = m->values;
+    start(e, p);
+    Outcome o = explore(e);
+    bool ghosts = m->wants && m->values == m->room && !m->haunted;
+    m->haunted |= ghosts;
+    if (o != OUT_UNKNOWN || (!ghosts && m->values == m->room)) return o;
+  }
+}
+
 Explored sc_explore(Verify *v, const Protocol *p, bool expand, i64 most) {
   Explorer *e = NEW(v->sc, Explorer);
   *e = (Explorer){.sc = v->sc, .most = most};
-  e->mind = (Mind){.sc = v->sc, .f = v->facts, .p = p, .expand = expand};
+  sc_facts_at(v->facts, &v->k->role.at[0].code, 1);
+  Residues residues = sc_residues(v, p);
+  e->mind = (Mind){.sc = v->sc, .f = v->facts, .p = p, .residues = &residues, .expand = expand};
   e->mind.below = x_below(v->sc, v->k);
+  e->mind.modulus = NEWS(v->sc, u8, loop_bytes(p));
+  e->mind.remainder = NEWS(v->sc, u8, loop_bytes(p));
   e->run.ask = sc_mind_ask;
   e->run.mind = &e->mind;
-  e->key_bytes = (u32)sizeof(u32) * key_words(p) + turn_bytes(p);
-  sc_facts_at(v->facts, &v->k->role.at[0].code, 1);
-  Outcome o;
-  do {  // again, with room for the values that turned out to matter
-    e->mind.room = e->mind.values;
-    start(e, p);
-    o = explore(e);
-    bool ghosts = e->mind.wants && e->mind.values == e->mind.room && !e->mind.haunted;
-    e->mind.haunted |= ghosts;
-    if (o != OUT_UNKNOWN || (!ghosts && e->mind.values == e->mind.room)) break;
-  } while (true);
-  return (Explored){o, e->state.n, e->mind.who, e->mind.why};
+  e->key_bytes = (u32)sizeof(u32) * key_words(p) + turn_bytes(p) + 2 * loop_bytes(p);
+  Outcome o = OUT_DONE;
+  u32 states = 0;
+  for (e->mind.which = 0; e->mind.which < residues.cases && o == OUT_DONE; e->mind.which++) {
+    o = prove_case(e, p);
+    states += e->state.n;
+  }
+  return (Explored){o, states, e->mind.who, e->mind.why};
 }

@@ -9,14 +9,24 @@
 
 enum { SAME_STEPS = 400 };
 
+// Counts of loops that run backwards are those of the same value only from the same end on.
+static bool same_count(const Mind *m, const Ghost *g, u32 arg, const Step *s) {
+  const Script *of = m->p->process.at[g->process].script;
+  const Step *t = &of->step.at[of->loop_head[g->loop[arg]]];
+  return (s->count == COUNT_BACK) == (t->count == COUNT_BACK) &&
+         (s->count != COUNT_BACK || s->y == t->y);
+}
+
 static bool same_loop(const Mind *m, const Ghost *g, u32 ghost, u32 process, u32 loop, u32 of) {
   const Script *s = m->p->process.at[process].script;
   u32 var = m->p->slot[process] + s->loop_depth[loop];
   for (u32 i = 0; i < g->args; i++) {
     if (g->loop[i] != of) continue;
     u32 arg = mind_ghost_var(m, ghost) + 1 + i;
-    return s->loop_head[loop] != SC_NONE && zone_implies(&m->zone, arg, var, 0) &&
-           zone_implies(&m->zone, var, arg, 0);
+    if (s->loop_head[loop] == SC_NONE || !same_count(m, g, i, &s->step.at[s->loop_head[loop]]))
+      return false;
+    if (g->modulus[i] != m->modulus[var] || g->remainder[i] != m->remainder[var]) return false;
+    return zone_implies(&m->zone, arg, var, 0) && zone_implies(&m->zone, var, arg, 0);
   }
   return false;
 }
@@ -66,7 +76,7 @@ static void drop(Mind *m, u32 ghost) {
 
 u32 sc_ghost(Mind *m, u32 process, Xid x) {
   const Script *s = m->p->process.at[process].script;
-  Ghost g = {.x = x};
+  Ghost g = {.x = x, .process = process};
   for (u32 i = 0; i < m->ghosts; i++)
     if (same(m, i, process, m->ghost[i].x, x, &(u32){SAME_STEPS})) return mind_ghost_var(m, i);
   if (m->p->ranks > 1 || !list_loops(m, x, &g)) return SC_NONE;
@@ -76,8 +86,12 @@ u32 sc_ghost(Mind *m, u32 process, Xid x) {
   if (!m->haunted) return SC_NONE;
   if (m->ghosts == MAX_GHOSTS) drop(m, 0);
   u32 var = mind_ghost_var(m, m->ghosts);
-  for (u32 i = 0; i < g.args; i++)
-    zone_copy(&m->zone, var + 1 + i, m->p->slot[process] + s->loop_depth[g.loop[i]], 0);
+  for (u32 i = 0; i < g.args; i++) {
+    u32 of = m->p->slot[process] + s->loop_depth[g.loop[i]];
+    zone_copy(&m->zone, var + 1 + i, of, 0);
+    g.modulus[i] = m->modulus[of];
+    g.remainder[i] = m->remainder[of];
+  }
   bool condition = m->p->k->expr.at[x].ty == TY_BOOL;
   if (condition) zone_learn(&m->zone, 0, var, 0);
   if (condition) zone_learn(&m->zone, var, 0, 1);
@@ -93,10 +107,9 @@ static bool may_come(const Run *r, u32 process, u32 step, u32 loop, u32 arg) {
   const Script *s = m->p->process.at[process].script;
   u32 head = s->loop_head[loop], at = r->at[process], end = s->step.at[head].to;
   u32 var = m->p->slot[process] + s->loop_depth[loop];
-  bool down = s->step.at[head].count == COUNT_DOWN;
   if (at < head) return true;
   if (at >= end) return s->step.at[head].depth > 0;
-  bool beyond = down ? zone_implies(&m->zone, var, arg, -1) : zone_implies(&m->zone, arg, var, -1);
+  bool beyond = zone_implies(&m->zone, arg, var, -1);
   bool there = zone_implies(&m->zone, var, arg, 0) && zone_implies(&m->zone, arg, var, 0);
   return !beyond && !(there && at > step);
 }

@@ -87,11 +87,13 @@ static void seat(Protocol *p, u32 turn) {
   }
 }
 
-Protocol *sc_protocol(Sc *sc, const Kernel *k, Way way, u32 ranks) {
+Protocol *sc_protocol(Verify *v, Way way, u32 ranks) {
+  Sc *sc = v->sc;
+  const Kernel *k = v->k;
   Protocol *p = NEW(sc, Protocol);
-  *p = (Protocol){.sc = sc, .k = k, .ranks = ranks};
+  *p = (Protocol){.sc = sc, .k = k, .way = way, .ranks = ranks};
   for (u32 r = 0; r < k->role.n; r++) {
-    const Script *s = sc_script(sc, k, r, way);
+    const Script *s = sc_script(v, r, way);
     for (u32 rank = 0; rank < ranks; rank++) add_processes(p, r, rank, s);
   }
   u32 *shared = none(sc, k->ring.n * ranks);
@@ -104,6 +106,17 @@ Protocol *sc_protocol(Sc *sc, const Kernel *k, Way way, u32 ranks) {
   }
   for (u32 t = 0; t < k->turn.n; t++) seat(p, t);
   return p;
+}
+
+bool sc_reads_data(const Protocol *p) {
+  for (u32 i = 0; i < p->process.n; i++) {
+    const Script *s = p->process.at[i].script;
+    for (u32 j = 0; j < s->step.n; j++) {
+      const Step *step = &s->step.at[j];
+      if ((p->k->expr.at[step->x].deps | p->k->expr.at[step->y].deps) & DEP_FETCH) return true;
+    }
+  }
+  return false;
 }
 
 // ---- going on
@@ -165,9 +178,10 @@ static Answer advance(Run *r, u32 process) {
   for (;;) {
     const Step *s = &q->script->step.at[r->at[process]];
     if (s->kind == STEP_END || sc_run_blocked(r, process)) return moved;
-    if (r->steps++ >= r->most) return moved;
+    if (r->steps >= r->most) return moved;
     Answer a = s->kind == STEP_GO ? NO : s->kind >= STEP_IF ? r->ask(r, process, s) : YES;
     if (a == OPEN || a == UNKNOWN) return moved == YES && a == OPEN ? YES : a;
+    r->steps++;
     act(r, process, q, s);
     r->at[process] = a == NO ? s->to : r->at[process] + 1;
     moved = YES;
@@ -188,21 +202,25 @@ static bool uneven(const Run *r, const Channel *c) {
   return false;
 }
 
-// All members have had a turn equally often; of tiles that are dealt, once.
-static bool uneven_turn(const Run *r, u32 turn) {
+static bool is_member(const Turn *t, u32 role) {
+  for (u32 m = 0; m < t->members; m++)
+    if (t->member[m] == role) return true;
+  return false;
+}
+
+// All members in a CTA have had a turn equally often; of tiles that are dealt, once.
+static bool uneven_turn(const Run *r, u32 turn, u32 rank) {
   const Kernel *k = r->p->k;
   const Turn *t = &k->turn.at[turn];
   u32 n = dealt(k, t) ? 1 : UINT32_MAX;
   for (u32 i = 0; t->active && t->axis == SC_NONE && i < r->p->process.n; i++) {
-    bool member = false;
-    for (u32 m = 0; m < t->members; m++) member |= t->member[m] == r->p->process.at[i].role;
+    const Process *q = &r->p->process.at[i];
     u32 taken = r->taken[i * k->turn.n + turn];
-    if (member && n != UINT32_MAX && taken != n) return true;
-    if (member) n = taken;
+    if (q->rank != rank || !is_member(t, q->role)) continue;
+    if (n != UINT32_MAX && taken != n) return true;
+    n = taken;
   }
-  for (u32 rank = 0; rank < r->p->ranks; rank++)
-    if (r->turn[turn * r->p->ranks + rank]) return true;
-  return false;
+  return r->turn[turn * r->p->ranks + rank] != 0;
 }
 
 u32 sc_run_uneven(const Run *r, u32 *turn) {
@@ -210,7 +228,8 @@ u32 sc_run_uneven(const Run *r, u32 *turn) {
   for (u32 c = 0; c < r->p->channel.n; c++)
     if (uneven(r, &r->p->channel.at[c])) return c;
   for (u32 t = 0; t < r->p->k->turn.n; t++)
-    if (uneven_turn(r, t)) *turn = t;
+    for (u32 rank = 0; rank < r->p->ranks; rank++)
+      if (uneven_turn(r, t, rank)) *turn = t;
   return SC_NONE;
 }
 

@@ -8,12 +8,22 @@
 // as questions of their own.
 #include "compiler/verify/protocol.h"
 
+static bool plain(const Term *t) { return !t->atom[1]; }
+
 // ---- zone variables as atoms of forms
 
 enum { ZONE_ATOM = 1 << 20 };  // an index variable that no expression has
 
 static Lin of_zone(Mind *m, u32 var) {
   return sc_lin_atom(sc_form_atom(m->f, (Atom){.op = X_IDX, .ref = ZONE_ATOM + var}));
+}
+
+// What has been counted of a loop.
+static Lin counted(Mind *m, u32 var) {
+  Lin x = of_zone(m, var);
+  x.at[0].by = m->modulus[var];
+  x.c = m->remainder[var];
+  return x;
 }
 
 static bool is_zone(const Mind *m, u32 atom) {
@@ -55,12 +65,31 @@ static bool of_rank(const Mind *m, const Atom *a) {
 
 static bool below_moves(const Mind *m, const Lin *x);
 
+// A quotient of the cluster's axis by the number of its CTAs: the same in all of them.
+static bool of_cluster(const Mind *m, const Atom *a) {
+  if (a->op != X_IDIV || a->b->n || a->a->n != 1 || a->a->at[0].atom[1]) return false;
+  const Atom *x = &m->f->atom.at[a->a->at[0].atom[0]];
+  i64 n = of_rank(m, x) ? m->p->k->axis.at[x->ref].cluster : 0;
+  return n && a->a->at[0].by == 1 && a->a->c % n == 0 && a->b->c % n == 0;
+}
+
+static bool element_moves(const Mind *m, Xid x) {
+  const Expr *e = &m->p->k->expr.at[x];
+  const View *v = e->op == X_LOAD ? &m->p->k->view.at[e->ref] : NULL;
+  if (!v) return true;
+  for (u32 d = 0; d < v->rank; d++)
+    if (v->at[d].base && below_moves(m, sc_form(m->f, v->at[d].base))) return true;
+  return false;
+}
+
 // Has the atom another value in another round of a loop, or in another CTA of the cluster?
 static bool moves(const Mind *m, u32 atom) {
   const Atom *a = &m->f->atom.at[atom];
+  if (of_cluster(m, a)) return false;
   u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
   return a->op == X_LOOP || of_rank(m, a) || deps & DEP_LOOP ||
-         (deps & DEP_AXIS && m->p->ranks > 1) || below_moves(m, a->a) || below_moves(m, a->b);
+         (deps & DEP_AXIS && m->p->ranks > 1 && element_moves(m, a->ref)) || below_moves(m, a->a) ||
+         below_moves(m, a->b);
 }
 
 static bool below_moves(const Mind *m, const Lin *x) {
@@ -70,10 +99,18 @@ static bool below_moves(const Mind *m, const Lin *x) {
   return false;
 }
 
-static bool loop_var(const Mind *m, u32 process, u32 loop, u32 *var) {
+// The variable of a loop.
+static Answer of_loop(Mind *m, u32 process, u32 loop, Lin *out) {
   const Script *s = m->p->process.at[process].script;
-  *var = m->p->slot[process] + s->loop_depth[loop];
-  return s->loop_head[loop] != SC_NONE;
+  u32 var = m->p->slot[process] + s->loop_depth[loop];
+  if (s->loop_head[loop] == SC_NONE) return UNKNOWN;
+  const Step *step = &s->step.at[s->loop_head[loop]];
+  Lin count = counted(m, var), one = sc_lin_int(1);
+  *out = count;
+  if (step->count != COUNT_BACK) return YES;
+  Answer end = resolve(m, process, sc_form(m->f, step->y), out);
+  if (end != YES) return end;
+  return sc_lin_add(out, &count, -1) && sc_lin_add(out, &one, -1) ? YES : UNKNOWN;
 }
 
 // Of two forms the smaller, or the larger.
@@ -133,12 +170,9 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   bool moving = moves(m, atom), chosen = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE;
   u32 var;
   *out = sc_lin_atom(atom);
+  if (!moving && sc_in_family(m->f, m->residues, m->which, atom, out)) return YES;
   if (!moving && !(m->expand && chosen)) return YES;
-  if (a.op == X_LOOP) {
-    if (!loop_var(m, process, a.ref, &var)) return UNKNOWN;
-    *out = of_zone(m, var);
-    return YES;
-  }
+  if (a.op == X_LOOP) return of_loop(m, process, a.ref, out);
   if (a.op == X_AXIS) return in_cluster(m, process, atom, a.ref, out);
   if (a.op == X_IDIV) return quotient(m, process, &a, out);
   if (a.op == X_WHERE) return choice(m, process, &a, out);
@@ -200,8 +234,6 @@ static Answer compare(Mind *m, const Term *t, const Lin *rest) {
   u32 other = bound.n ? var_of_form(m, &bound) : 0;
   return t->by < 0 ? at_most(m, var, other, bound.c) : at_most(m, other, var, -bound.c);
 }
-
-static bool plain(const Term *t) { return !t->atom[1]; }
 
 static Answer of_two(Mind *m, const Lin *x) {  // a - b + c >= 0
   bool first = x->at[0].by > 0;
@@ -292,38 +324,83 @@ static Answer truth(Mind *m, u32 process, Xid x) {
 
 // ---- loops
 
-// The variable becomes x + c.
-static Answer set(Mind *m, u32 process, u32 var, Xid x, i64 c) {
-  Lin from;
-  Answer got = resolve(m, process, sc_form(m->f, x), &from);
-  if (got != YES) return got;
-  u32 other = from.n ? var_of_form(m, &from) : 0;
+// By what is the loop's variable counted? By the factor of its bound's only atom, if that and its
+// first value allow it.
+static u32 modulus_of(const Lin *first, const Lin *bound, u32 asked) {
+  i64 n = bound->n == 1 && bound->at[0].by > 0 && plain(&bound->at[0]) ? bound->at[0].by : 1;
+  if (n % asked) n = bound->n ? 1 : asked;
+  bool fits = n <= MAX_CASES && (!first->n || (first->n == 1 && first->at[0].by == n));
+  return fits ? (u32)n : 1;
+}
+
+// The variable becomes x.
+static Answer set(Mind *m, u32 var, const Lin *x) {
+  u8 n = m->modulus[var];
+  Lin whole = *x;
+  if (n > 1 && whole.n) whole.at[0].by = 1;
+  u32 other = whole.n ? var_of_form(m, &whole) : 0;
   if (other == SC_NONE) return UNKNOWN;
-  zone_copy(&m->zone, var, other, from.c + c);
+  zone_copy(&m->zone, var, other, sc_floordiv(x->c, n));
+  m->remainder[var] = (u8)sc_floormod(x->c, n);
   return YES;
 }
 
+// Counts from x + n to y + n, so that no variable of a loop around has to be taken from the bound:
+// 0 to n - u is u to n.
+static bool lift(const Mind *m, Lin *from, Lin *to) {
+  Lin more = sc_lin_int(0);
+  for (u32 i = 0; i < to->n; i++) {
+    const Term t = to->at[i];
+    Lin x = sc_lin_atom(t.atom[0]);
+    if (t.by < 0 && plain(&t) && is_zone(m, t.atom[0]) && !sc_lin_add(&more, &x, -t.by))
+      return false;
+  }
+  return sc_lin_add(from, &more, 1) && sc_lin_add(to, &more, 1);
+}
+
+// The loop's count when it begins, and when it is over.
+static Answer range(Mind *m, u32 process, const Step *s, Lin *from, Lin *to) {
+  const Script *of = m->p->process.at[process].script;
+  Lin start = sc_lin_int(0), ignored;
+  Answer got = resolve(m, process, sc_form(m->f, s->y), to);
+  if (got == YES) got = resolve(m, process, sc_form(m->f, s->x), from);
+  if (got != YES) return got;
+  if (s->count == COUNT_VALUE) return s->read || lift(m, from, to) ? YES : UNKNOWN;
+  if (s->count == COUNT_ON && s->prev == SC_NONE) return YES;
+  if (s->count == COUNT_ON) got = range(m, process, &of->step.at[s->prev], &ignored, &start);
+  bool fits = sc_lin_add(to, from, -1) && sc_lin_add(to, &start, 1);
+  *from = start;
+  return got == YES && !fits ? UNKNOWN : got;
+}
+
 static Answer enter(Mind *m, u32 process, const Step *s, u32 var) {
-  if (s->count == COUNT_UP) return set(m, process, var, s->x, 0);
-  if (s->count == COUNT_DOWN) return set(m, process, var, s->y, -1);
-  zone_copy(&m->zone, var, 0, 0);
-  return YES;
+  Lin from, to;
+  Answer got = range(m, process, s, &from, &to);
+  if (got != YES) return got;
+  u32 asked = m->residues->modulus[s->ref];
+  m->modulus[var] = s->count == COUNT_ON ? 1 : (u8)modulus_of(&from, &to, asked);
+  return set(m, var, &from);
 }
 
 // Is there another round?
 static Answer head(Mind *m, u32 process, const Step *s, u32 var) {
-  Lin left = sc_lin_int(-1), bound, from, it = of_zone(m, var);
-  bool down = s->count == COUNT_DOWN;
-  Answer got = resolve(m, process, sc_form(m->f, down ? s->x : s->y), &bound);
+  Lin from, to, count = counted(m, var), one = sc_lin_int(1);
+  Answer got = range(m, process, s, &from, &to);
   if (got != YES) return got;
-  if (down) left.c = 0;
-  if (!sc_lin_add(&left, &bound, down ? -1 : 1) || !sc_lin_add(&left, &it, down ? 1 : -1))
-    return UNKNOWN;
-  if (s->count == COUNT_ROUNDS) {
-    got = resolve(m, process, sc_form(m->f, s->x), &from);
-    if (got != YES || !sc_lin_add(&left, &from, -1)) return got == YES ? UNKNOWN : got;
-  }
-  return not_negative(m, &left);
+  bool fits = sc_lin_add(&to, &count, -1) && sc_lin_add(&to, &one, -1);
+  return fits ? not_negative(m, &to) : UNKNOWN;
+}
+
+static void next(Mind *m, u32 var) {
+  bool over = m->remainder[var] + 1 == m->modulus[var];
+  m->remainder[var] = over ? 0 : m->remainder[var] + 1;
+  if (over) zone_shift(&m->zone, var, 1);
+}
+
+static void leave(Mind *m, u32 var) {
+  zone_forget(&m->zone, var);
+  m->modulus[var] = 1;
+  m->remainder[var] = 0;
 }
 
 Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
@@ -334,9 +411,9 @@ Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
   if (s->kind == STEP_IF) a = truth(m, process, s->x);
   if (s->kind == STEP_ENTER) a = enter(m, process, s, var);
   if (s->kind == STEP_HEAD) a = head(m, process, s, var);
-  if (s->kind == STEP_HEAD && a == NO) zone_forget(&m->zone, var);
+  if (s->kind == STEP_HEAD && a == NO) leave(m, var);
   if (s->kind == STEP_NEXT) {
-    zone_shift(&m->zone, var, s->count == COUNT_DOWN ? -1 : 1);
+    next(m, var);
     a = NO;
   }
   if (a == UNKNOWN) m->who = process;
@@ -355,16 +432,16 @@ static Lin form_of(const Mind *m, u32 value) {
 
 enum { NEAR = 3 };  // bounds are looked for so far from 0
 
-// The greatest c not over NEAR such that x >= c can be shown, or less than -NEAR.
+// A c such that x >= c can be shown, as great as is easy.
 static i64 least(Mind *m, const Lin *x) {
-  i64 lo = sc_form_interval(m->f, x).lo, c = lo > NEAR ? NEAR : lo < -NEAR ? -NEAR - 1 : lo;
-  for (i64 next = c + 1; next <= NEAR; next++) {
+  i64 lo = sc_form_interval(m->f, x).lo, c = lo;
+  for (i64 next = c < -NEAR ? -NEAR : c + 1; next <= NEAR; next++) {
     Lin more = *x;
     more.c -= next;
     if (sc_form_nonneg(m->f, &more)) c = next;
     else if (next >= 0 && c < next - 1) break;
   }
-  return lo > NEAR ? lo : c;
+  return c;
 }
 
 void sc_mind_facts(Mind *m) {
@@ -374,7 +451,7 @@ void sc_mind_facts(Mind *m) {
       if (i == j || !sc_lin_add(&x, &y, -1) || !sc_know(m->f, &x)) continue;
       i64 c = least(m, &x);  // x_i - x_j >= c
       u32 a = i ? mind_first_value(m) + i - 1 : 0, b = j ? mind_first_value(m) + j - 1 : 0;
-      if (c >= -NEAR) zone_learn(&m->zone, b, a, -c);
+      if (c > -ZONE_NONE) zone_learn(&m->zone, b, a, -c);
     }
   }
 }

@@ -15,8 +15,11 @@ typedef struct Attempt {
 } Attempt;
 
 static const Attempt attempts[] = {
-    {{0, 0}, 0, BOUNDS}, {{0, 1}, 0, BOUNDS}, {{1, 0}, 0, BOUNDS},      {{0, 0}, 1, BOUNDS},
-    {{0, 1}, 1, BOUNDS}, {{1, 0}, 1, BOUNDS}, {{0, 0}, 1, MORE_BOUNDS}, {{0, 1}, 1, MORE_BOUNDS},
+    {{COUNT_VALUE, true}, false, BOUNDS},   {{COUNT_ROUNDS, true}, false, BOUNDS},
+    {{COUNT_ON, false}, false, BOUNDS},     {{COUNT_VALUE, true}, true, BOUNDS},
+    {{COUNT_ROUNDS, true}, true, BOUNDS},   {{COUNT_ON, false}, true, BOUNDS},
+    {{COUNT_ON, true}, true, BOUNDS},       {{COUNT_VALUE, true}, true, MORE_BOUNDS},
+    {{COUNT_ON, false}, true, MORE_BOUNDS},
 };
 
 static bool reads_cluster_axis(Verify *v, Below *below, Xid x) {
@@ -36,7 +39,7 @@ static u32 ranks_of(Verify *v) {
   bool shared = false, differ = false;
   for (u32 r = 0; r < v->k->ring.n; r++) shared |= v->k->ring.at[r].multicast;
   for (u32 r = 0; r < v->k->role.n && shared; r++) {
-    const Script *s = sc_script(v->sc, v->k, r, (Way){0});
+    const Script *s = sc_script(v, r, (Way){0});
     for (u32 i = 0; i < s->step.n && !differ; i++)
       differ = reads_cluster_axis(v, &below, s->step.at[i].x) ||
                reads_cluster_axis(v, &below, s->step.at[i].y);
@@ -66,7 +69,7 @@ void sc_prove_protocol(Verify *v) {
   u32 ranks = ranks_of(v);
   for (u32 i = 0; i < COUNT(attempts); i++) {
     const Attempt *a = &attempts[i];
-    p = sc_protocol(v->sc, v->k, a->way, ranks);
+    p = sc_protocol(v, a->way, ranks);
     e = sc_explore(v, p, a->expand, a->most);
     v->cert->states += e.states;
     if (e.outcome == OUT_DONE) return;

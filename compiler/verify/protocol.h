@@ -29,20 +29,23 @@ typedef enum StepKind {
   STEP_END
 } StepKind;
 
-// How the rounds of a loop are counted. A variable that no condition reads may be counted otherwise
-// than the schedule says: only the number of rounds matters.
+// How the rounds of a loop are counted: by its variable, or otherwise where no condition reads
+// that, as then only the number of rounds matters.
 typedef enum Counting {
-  COUNT_UP,     // from `x` to below `y`
-  COUNT_DOWN,   // from `y` - 1 down to `x`
-  COUNT_ROUNDS  // from 0 to below `y` - `x`
+  COUNT_VALUE,  // from `x` to below `y`
+  COUNT_BACK,  // a reversed loop: from 0 to below `y` - `x`; the variable is `y` - 1 less the count
+  COUNT_ROUNDS,  // from 0 to below `y` - `x`
+  COUNT_ON       // from where the loop at step `prev` ended, so many rounds on
 } Counting;
 
 typedef struct Step {
-  u8 kind;   // StepKind
-  u8 count;  // loops: Counting
-  u8 depth;  // loops: how many loops of the script are around it
-  u32 ref;   // ring, turn or loop
+  u8 kind;    // StepKind
+  u8 count;   // loops: Counting
+  u8 depth;   // loops: how many loops of the script are around it
+  bool read;  // loops: a condition or a bound reads the variable
+  u32 ref;    // ring, turn or loop
   u32 to;
+  u32 prev;  // COUNT_ON; SC_NONE: none, it begins at `x`
   Xid x, y;
   u32 pc;  // of the operation in the role's code
 } Step;
@@ -55,12 +58,13 @@ typedef struct Script {
   u32 *loop_head;  // by loop: its STEP_HEAD, SC_NONE: it is not in the script
 } Script;
 
-// How loops are counted whose variable no condition reads, where there is a choice.
+// How loops are counted whose variable no condition reads, and whether quotients of one number are
+// taken apart (residue.c): there is more than one way, and each proves what others do not.
 typedef struct Way {
-  bool rounds;  // by rounds, not from their first value
-  bool down;    // reversed ones downwards
+  Counting count;  // COUNT_VALUE, COUNT_ROUNDS, COUNT_ON
+  bool residues;
 } Way;
-Script *sc_script(Sc *sc, const Kernel *k, u32 role, Way way);
+Script *sc_script(Verify *v, u32 role, Way way);
 
 // ---- machine.c: the processes, what they share, and a run of them
 
@@ -84,6 +88,7 @@ typedef struct Channel {
 typedef struct Protocol {
   Sc *sc;
   const Kernel *k;
+  Way way;
   VEC(Process) process;
   VEC(Channel) channel;
   u32 counts;
@@ -93,7 +98,9 @@ typedef struct Protocol {
   u32 *slot;     // by process: its first one
 } Protocol;
 
-Protocol *sc_protocol(Sc *sc, const Kernel *k, Way way, u32 ranks);
+Protocol *sc_protocol(Verify *v, Way way, u32 ranks);
+// Do bounds or conditions depend on elements of tensors?
+bool sc_reads_data(const Protocol *p);
 
 typedef enum Answer { NO, YES, OPEN, UNKNOWN } Answer;  // UNKNOWN: the mind cannot tell at all
 
@@ -128,17 +135,43 @@ bool sc_run_blocked(const Run *r, u32 process);
 // OUT_UNEVEN: a channel whose counts differ, or SC_NONE and a turn.
 u32 sc_run_uneven(const Run *r, u32 *turn);
 
+// ---- residue.c: numbers that are compared after division
+
+// floor(x / d), for several d, or with several constants added: with D a common multiple of the
+// divisors and x = D q + r, each is a multiple of q and a constant, once r is known.
+typedef struct Family {
+  const Lin *of;  // what is divided, without its constant
+  i64 at, unit;   // x = (of + at) / unit, rounded down
+  u32 parts;      // r is below it
+  u32 q;          // the atom
+} Family;
+
+enum { MAX_FAMILIES = 4, MAX_CASES = 64 };
+
+typedef struct Residues {
+  u32 n;
+  Family family[MAX_FAMILIES];
+  u32 cases;     // products of the parts: so many proofs
+  u32 *modulus;  // by loop: conditions ask for its variable's remainder; else 1
+} Residues;
+Residues sc_residues(Verify *v, const Protocol *p);
+// The atom as a form over the q of its family, in this case. False: it is in none.
+bool sc_in_family(Facts *f, const Residues *r, u32 which, u32 atom, Lin *out);
+
 // ---- mind.c: answers from a zone
 //
 // Zone variables: 0; those of loops, by process; values that are the same for the whole tile;
-// ghosts.
+// ghosts. A loop's variable is its zone variable, or (residue.c) a multiple of it and a known
+// remainder.
 
 // The value of an expression over loop variables, at one place: what one role has found out about
 // `mask[t]`, others find as well.
 typedef struct Ghost {
   Xid x;
-  u32 args;     // loops in it, in the order in which they are met
-  u32 loop[2];  // … of the process that asked first
+  u32 process;                  // who asked for it first
+  u32 args;                     // loops in it, in the order in which they are met
+  u32 loop[2];                  // … of the process that asked first
+  u8 modulus[2], remainder[2];  // … and how they were counted
 } Ghost;
 
 enum { MAX_GHOSTS = 4, GHOST_VARS = 3, MAX_VALUES = 12 };  // of a ghost: its value, its arguments
@@ -148,12 +181,16 @@ typedef struct Mind {
   Facts *f;
   Below below;
   const Protocol *p;
+  const Residues *residues;
+  u32 which;         // of their cases
   bool expand;       // minima, maxima and choices of what is the same for the tile are looked into
   u32 values, room;  // … known, and of these in the zone
   u32 value[MAX_VALUES];  // atoms
   bool haunted;           // there is room for ghosts
   bool wants;             // UNKNOWN: only because a value or the ghosts are not in the zone yet
   Zone zone;
+  u8 *modulus,
+      *remainder;  // by loop variable, from 1: it is modulus times that of the zone + remainder
   u32 ghosts;
   Ghost ghost[MAX_GHOSTS];
   u32 ask_i, ask_j;  // OPEN: does x_i - x_j <= ask_c hold?

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { EVEN = 24, RANDOM = 1500, TRIP_MOST = 40, RUN_STEPS = 20000, DIVISORS = 4 };
+enum { EVEN = 24, RANDOM = 1500, TRIP_MOST = 40, RUN_STEPS = 20000, DIVISORS = 4, SMALL = 16 };
 
 typedef struct Search {
   Verify *v;
@@ -18,6 +18,7 @@ typedef struct Search {
   Sample s;
   i64 *divisor;  // by dimension: DIVISORS numbers, 0 behind
   u32 seed, tried;
+  bool data;  // elements of tensors matter
 } Search;
 
 static u32 draw(Search *q, u32 below) {
@@ -61,7 +62,24 @@ static i64 about(Search *q, u32 dim, i64 trips, u32 which, i64 off) {
   return value < 0 ? 0 : value;
 }
 
+// `require d == e` decides d, if e has a value by now.
+static void obey(Search *q, Xid cond) {
+  const Kernel *k = q->v->k;
+  const Expr *e = &k->expr.at[cond];
+  i64 value;
+  if (e->op == X_AND) {
+    obey(q, e->a);
+    obey(q, e->b);
+  }
+  if (e->op != X_EQ) return;
+  const Expr *a = &k->expr.at[e->a], *b = &k->expr.at[e->b];
+  if (a->op == X_DIM && sc_concrete_value(&q->c, e->b, &value)) q->s.dim[a->ref] = value;
+  else if (b->op == X_DIM && sc_concrete_value(&q->c, e->a, &value)) q->s.dim[b->ref] = value;
+}
+
 static bool required(Search *q) {
+  for (u32 i = 0; i < q->v->k->require.n; i++) obey(q, q->v->k->require.at[i].cond);
+
   for (u32 i = 0; i < q->v->k->require.n; i++) {
     i64 holds = 1;
     if (sc_concrete_value(&q->c, q->v->k->require.at[i].cond, &holds) && !holds) return false;
@@ -69,12 +87,13 @@ static bool required(Search *q) {
   return true;
 }
 
-static void set_scalars(Search *q) {
+// Integer scalars are drawn like dimensions; those with a default have it.
+static void set_scalars(Search *q, u32 most) {
   const Kernel *k = q->v->k;
   for (u32 i = 0; i < k->arg.n; i++) {
     i64 init;
     bool said = k->arg.at[i].init && sc_concrete_value(&q->c, k->arg.at[i].init, &init);
-    q->s.arg[i] = said ? init : (i64)draw(q, 12);
+    q->s.arg[i] = said ? init : (i64)draw(q, most) - (draw(q, 8) == 0);
   }
 }
 
@@ -105,7 +124,6 @@ static Outcome try_tile(Search *q) {
 
 static Outcome try_sample(Search *q) {
   q->c.now = NULL;
-  set_scalars(q);
   if (!required(q)) return OUT_DONE;
   for (u32 quarter = 0; quarter <= 4; quarter += 1 + (quarter == 1)) {
     if (!set_tile(q, quarter)) return OUT_DONE;
@@ -120,8 +138,10 @@ static Outcome try_sample(Search *q) {
 
 static Outcome alike(Search *q) {
   static const i64 off[] = {0, 1, -1};
-  for (u32 i = 0; i < EVEN * COUNT(off); i++) {
-    for (u32 rule = 0; rule < DATA_RULES; rule++) {
+  for (u32 turn = 0; turn < EVEN * COUNT(off); turn++) {
+    u32 i = (turn + COUNT(off)) % (EVEN * COUNT(off));  // no rounds at all, last
+    for (u32 rule = 0; rule < (q->data ? DATA_RULES : 1); rule++) {
+      set_scalars(q, i / 3 + 1);
       for (u32 d = 0; d < q->v->k->dim.n; d++) q->s.dim[d] = about(q, d, i / 3, 0, off[i % 3]);
       q->s.data = rule;
       Outcome o = try_sample(q);
@@ -140,10 +160,34 @@ static Outcome at_random(Search *q) {
       q->s.dim[d] = about(q, d, draw(q, most), which, (i64)draw(q, 3) - 1);
     }
     q->s.data = draw(q, DATA_RULES);
+    set_scalars(q, most);
     Outcome o = try_sample(q);
     if (o != OUT_DONE) return o;
   }
   return OUT_DONE;
+}
+
+// ---- fewer
+
+static Outcome again(Search *q, i64 *value, i64 smaller) {
+  i64 was = *value;
+  *value = smaller;
+  Outcome o = try_sample(q);
+  if (o == OUT_DONE) *value = was;
+  return o;
+}
+
+// Each dimension and scalar as small as it may be for the run still to fail.
+static void make_small(Search *q) {
+  const Kernel *k = q->v->k;
+  for (u32 i = 0; i < k->dim.n + k->arg.n; i++) {
+    i64 *value = i < k->dim.n ? &q->s.dim[i] : &q->s.arg[i - k->dim.n], was = *value;
+    bool smaller = false;
+    for (i64 n = 1; n < was && n <= SMALL && !smaller; n++)
+      smaller = again(q, value, n) != OUT_DONE;
+    i64 step = i < k->dim.n && q->divisor[i * DIVISORS] ? q->divisor[i * DIVISORS] : was;
+    for (i64 n = step; n < was && !smaller; n += step) smaller = again(q, value, n) != OUT_DONE;
+  }
 }
 
 Failure sc_find_failure(Verify *v, const Protocol *p) {
@@ -154,7 +198,10 @@ Failure sc_find_failure(Verify *v, const Protocol *p) {
   q->divisor = NEWS(v->sc, i64, v->k->dim.n * DIVISORS + 1);
   sc_concrete_begin(&q->c, &q->run, v->sc, p, &q->s);
   find_divisors(q);
+  q->data = sc_reads_data(p);
   Outcome o = alike(q);
   if (o == OUT_DONE) o = at_random(q);
-  return (Failure){q->s, o, q->run, q->tried};
+  if (o == OUT_DONE) return (Failure){.tried = q->tried};
+  make_small(q);
+  return (Failure){q->s, try_sample(q), q->run, q->tried};
 }

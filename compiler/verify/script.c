@@ -6,6 +6,7 @@
 #include "compiler/verify/protocol.h"
 
 typedef struct Scribe {
+  Verify *v;
   Sc *sc;
   const Kernel *k;
   const Code *code;
@@ -16,6 +17,7 @@ typedef struct Scribe {
   Below below;
   Script *s;
   u32 depth;
+  u32 ended;  // the loop before this place, in the same block, that is counted on; else SC_NONE
 } Scribe;
 
 static bool is_step(const Kernel *k, const Ins *ins) {
@@ -68,12 +70,25 @@ static u32 put(Scribe *w, StepKind kind, u32 pc, u32 ref) {
 
 static void block(Scribe *w, u32 from, u32 to);
 
+// Does the loop run from its first value on, or not at all, but never less than that?
+static bool runs_on(Scribe *w, u32 pc) {
+  const Ins *ins = &w->code->at[pc];
+  Lin rounds;
+  sc_facts_at(w->v->facts, w->code, pc);
+  sc_lin_copy(&rounds, sc_form(w->v->facts, ins->arg[2]));
+  return sc_lin_add(&rounds, sc_form(w->v->facts, ins->arg[1]), -1) &&
+         sc_form_nonneg(w->v->facts, &rounds);
+}
+
 static void loop(Scribe *w, u32 pc) {
   const Ins *ins = &w->code->at[pc];
   u32 number = ins->arg[0];
-  bool read = w->read[number], down = ins->flags & INS_REVERSED && (read || w->way.down);
+  bool read = w->read[number], back = ins->flags & INS_REVERSED && read;
   Step s = {.pc = pc, .ref = number, .x = ins->arg[1], .y = ins->arg[2], .depth = (u8)w->depth};
-  s.count = down ? COUNT_DOWN : w->way.rounds && !read ? COUNT_ROUNDS : COUNT_UP;
+  s.read = read;
+  s.count = back ? COUNT_BACK : read ? COUNT_VALUE : w->way.count;
+  s.prev = w->ended;
+  if (s.count == COUNT_ON && !runs_on(w, pc)) s.count = COUNT_ROUNDS, s.prev = SC_NONE;
   s.kind = STEP_ENTER;
   PUSH(w->sc, &w->s->step, s);
   s.kind = STEP_HEAD;
@@ -82,7 +97,9 @@ static void loop(Scribe *w, u32 pc) {
   w->s->loop_depth[number] = (u8)w->depth;
   w->s->loop_head[number] = head;
   if (++w->depth > w->s->depth) w->s->depth = w->depth;
+  w->ended = SC_NONE;
   block(w, pc + 1, ins->nest);
+  w->ended = s.count == COUNT_ON ? head : SC_NONE;
   w->depth--;
   s.kind = STEP_NEXT;
   s.to = head;
@@ -110,10 +127,13 @@ static u32 branches(Scribe *w, u32 pc) {
   u32 mid = ins->nest, end = w->code->at[mid].op == OP_ELSE ? w->code->at[mid].nest : mid;
   u32 test = put(w, STEP_IF, pc, 0);
   w->s->step.at[test].x = ins->arg[0];
+  w->ended = SC_NONE;
   block(w, pc + 1, mid);
+  w->ended = SC_NONE;
   u32 go = put(w, STEP_GO, mid, 0), no = w->s->step.n;
   w->s->step.at[test].to = no;
   if (mid != end) block(w, mid + 1, end);
+  w->ended = SC_NONE;
   w->s->step.at[go].to = w->s->step.n;
   if (same_branches(w->s, test + 1, no)) {
     w->s->step.n = go;
@@ -154,15 +174,18 @@ static Script *empty(Sc *sc, const Kernel *k, u32 role) {
 
 // Written twice: which conditions are left, and so which variables are read, is known after the
 // first time.
-Script *sc_script(Sc *sc, const Kernel *k, u32 role, Way way) {
+Script *sc_script(Verify *v, u32 role, Way way) {
+  Sc *sc = v->sc;
+  const Kernel *k = v->k;
   const Code *code = &k->role.at[role].code;
-  Scribe w = {.sc = sc, .k = k, .code = code, .way = way, .below = x_below(sc, k)};
+  Scribe w = {.v = v, .sc = sc, .k = k, .code = code, .way = way, .below = x_below(sc, k)};
   w.matters = NEWS(sc, bool, code->n + 1);
   w.merged = NEWS(sc, bool, code->n + 1);
   w.read = NEWS(sc, bool, k->loop.n + 1);
   mark(&w);
   for (u32 time = 0; time < 2; time++) {
     w.s = empty(sc, k, role);
+    w.ended = SC_NONE;
     if (time) find_read(&w);
     block(&w, 0, code->n);
     put(&w, STEP_END, code->n - 1, 0);

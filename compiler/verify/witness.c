@@ -57,17 +57,6 @@ static void put_dims(const Witness *w, Str *s) {
   if (k->axis.n) str_puts(s, ")");
 }
 
-static bool reads_data(const Witness *w) {
-  for (u32 p = 0; p < w->p->process.n; p++) {
-    const Script *s = w->p->process.at[p].script;
-    for (u32 i = 0; i < s->step.n; i++)
-      if ((w->v->k->expr.at[s->step.at[i].x].deps | w->v->k->expr.at[s->step.at[i].y].deps) &
-          DEP_FETCH)
-        return true;
-  }
-  return false;
-}
-
 static bool of_first_case(const Kernel *k, Sym param) {
   for (u32 i = 0; k->kase.n && i < k->kase.at[0].bind.n; i++)
     if (k->kase.at[0].bind.at[i].kind == CASE_PARAM && k->kase.at[0].bind.at[i].name == param)
@@ -79,7 +68,7 @@ static void note_command(const Witness *w, Diag *d) {
   static const char *const data[DATA_RULES] = {"are 0", "rise by 1 from 0", "rise by 64 from 0",
                                                "rise by up to 200 from 0", "are from 0 to 7"};
   const Kernel *k = w->v->k;
-  if (reads_data(w)) {
+  if (sc_reads_data(w->p)) {
     sc_note(w->v->sc, d, k->span,
             "this is so where the elements of the tensors that it depends on %s",
             data[w->f->s.data]);

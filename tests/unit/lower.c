@@ -265,8 +265,8 @@ static void conditions_that_all_roles_share(void **state) {
   static const struct {
     const char *condition, *code;
   } row[] = {
-      {"t < N - 4*x", ""},         {"t % 3 == cdiv(N, M)", ""},    {"(t + 1)*2 >= cu[b]", ""},
-      {"w == 0", "R5.condition "}, {"t * t < 9", "R5.condition "}, {"t * N < 9", "R5.condition "},
+      {"t < N - 4*x", ""},         {"t % 3 == cdiv(N, M)", ""}, {"(t + 1)*2 >= cu[b]", ""},
+      {"w == 0", "R5.condition "}, {"t * t < 9", ""},           {"cu[t] * N < 9", ""},
   };
   for (size_t i = 0; i < COUNT(row); i++) {
     char body[512];
