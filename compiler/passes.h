@@ -1,6 +1,7 @@
-// passes.h - the compiler, in pipeline order. Each pass is one file (or one file and its parts),
-// one entry function, and one row of pipeline.c's table. Errors are diagnostics in `sc`; a pass
-// that reported any returns false and the pipeline stops after it.
+// passes.h - what the stages of the compiler say to each other, in the order of the pipeline: for
+// each pass its entry function, then what the emitter tells the runtime about a kernel's text, then
+// the pipeline itself. Errors are diagnostics in `sc`; a pass that reported any returns false (or
+// NULL), and the pipeline stops there.
 #ifndef SC_PASSES_H
 #define SC_PASSES_H
 

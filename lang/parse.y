@@ -170,11 +170,11 @@ threads(T) ::= WARP|WARPS. { T = AST_WARP; }
 threads(T) ::= WARPGROUP|WARPGROUPS. { T = AST_WARPGROUP; }
 %type limits {Limits}
 limits(R) ::= . { R = (Limits){0}; }
-limits(R) ::= COMMA dealt(F). { R = (Limits){.flags = F}; }
+limits(R) ::= COMMA one_each(F). { R = (Limits){.flags = F}; }
 limits(R) ::= COMMA regs(E). { R = (Limits){.regs = E}; }
-limits(R) ::= COMMA dealt(F) COMMA regs(E). { R = (Limits){E, F}; }
-%type dealt {u16}
-dealt(F) ::= ONE TILE EACH. { F = F_ONE_TILE; }
+limits(R) ::= COMMA one_each(F) COMMA regs(E). { R = (Limits){E, F}; }
+%type one_each {u16}
+one_each(F) ::= ONE TILE EACH. { F = F_ONE_TILE; }
 regs(A) ::= expr(E) REGS. { A = E; }
 
 // Whether there is the ring, turn or role; of an assignment, where it is made.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Correct schedules of unusual kinds (tests/unusual): how many does schedc accept?
 
-`schedc check` accepts each, but for those of unusual/refused.txt, which it refuses with the code that
-stands there: they are correct as well, and what is refused too much is counted. `schedc test --quick`
-passes each that is accepted.
+`schedc check` accepts each, but for those of unusual/refused.txt, which it refuses with the code
+that stands there: they are correct as well, and what is refused too much is counted. `schedc test
+--quick` passes each that is accepted.
 
   unusual.py --schedc build/schedc [--on cpu|model] [NAME …]
 """

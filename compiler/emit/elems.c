@@ -1,6 +1,6 @@
 // elems.c - the loop over the elements that a thread holds, in which an element-wise statement is
-// written, and where one of them is. Called by map.c and write.c; calls tile.c for what the loop
-// reads at its head, and stmt.c.
+// written, and the position of the element at hand. Called by map.c and write.c; calls tile.c for
+// what is read at the head of the loop's body, and stmt.c.
 #include "compiler/emit/emit.h"
 
 bool cu_on(const MapGen *g, Xid x, int var) {

@@ -1,7 +1,10 @@
-// expr.c - expressions as CUDA C. Integers are 32-bit in kernels: the launcher checks with the
-// actual dimensions that no integer of the schedule leaves that range. Reals are f32; exp2 and its
-// kin are the hardware's approximations (ex2.approx.ftz, PTX ISA 9.0). Called by all above; calls
-// tile.c for elements, and name.c.
+// expr.c - expressions as CUDA C. In: an expression, and the element for which it is written, if it
+// depends on one. Out: its text. Integers have 32 bits in kernels: before each launch the launcher
+// checks, with the actual dimensions, that no integer of the schedule leaves that range. Reals are
+// f32; exp, exp2, log and log2 are approximated by the hardware (exp2: ex2.approx.ftz, PTX
+// ISA 9.0).
+//
+// Called by the files of statements; calls tile.c for elements, and name.c.
 #include "compiler/emit/emit.h"
 
 #include <math.h>

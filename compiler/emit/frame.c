@@ -1,8 +1,10 @@
-// frame.c - the frame of an emitted kernel: what it is called with, barriers, one branch a
-// warpgroup, the loop over tiles. In: a kernel after `place`, or a sequence of them. Out:
-// self-contained CUDA C for sm_90a, to be built by NVRTC with no header. The text is meant to be
-// read beside the schedule: each statement carries its line. Calls the files of statements (grid.c,
-// ring.c, mma.c, map.c, compiler_fence.c), and those below them.
+// frame.c - the frame of an emitted kernel: its arguments, its barriers, one branch for each role,
+// and in it the loop over tiles. In: a kernel after `place`, or a sequence of them. Out:
+// self-contained CUDA C for sm_90a, which NVRTC builds without any header. The text is meant to be
+// read beside the schedule: each statement cites its line.
+//
+// Calls the files of statements (grid.c, ring.c, mma.c, map.c, compiler_fence.c), and those below
+// them.
 #include "compiler/emit/emit.h"
 #include "compiler/place/place.h"
 #include "compiler/flow/flow.h"
@@ -346,7 +348,8 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   return c;
 }
 
-static Stmt *apart(Cuda *c, void (*write)(Cuda *)) {
+// What `write` writes, as a block that has no place in the text yet.
+static Stmt *block_of(Cuda *c, void (*write)(Cuda *)) {
   Stmt *written = cu_begin(c);
   write(c);
   cu_close(c);
@@ -355,8 +358,8 @@ static Stmt *apart(Cuda *c, void (*write)(Cuda *)) {
 
 static void body(Cuda *c) {
   u32 ctas = sc_cluster(c->k);
-  Stmt *code = apart(c, roles),
-       *init = apart(c, barriers);  // in this order: roles say which tensor maps there are
+  Stmt *code = block_of(c, roles),
+       *init = block_of(c, barriers);  // in this order: roles say which tensor maps there are
   if (init->first || cu_used(c, "smem")) {
     cu_var(c, "extern __shared__ __align__(1024) unsigned char memory[];");
     cu_var(c, "const u32 smem = sc_shared(memory);");
@@ -393,7 +396,7 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
                      CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
   if (!fits(c)) return false;
-  const Stmt *code = apart(c, body);
+  const Stmt *code = block_of(c, body);
   *t = (CudaText){.name = c->function,
                   .maps = c->tma.n,
                   .map = c->tma.at,

@@ -1,7 +1,8 @@
-// inside.c - what lies inside a tensor. Out: the tests that threads make before they read or
-// write (outside, reads give 0 and writes do nothing); none where the facts around the statement
-// say so already.
-// Called by statements and by tile.c; calls tile.c and expr.c for positions.
+// inside.c - tests that an element lies inside its tensor. Threads make them before they read or
+// write: outside, a read gives 0 and a write does nothing. A test is left out where the facts
+// around the statement already imply it.
+//
+// Called by the files of statements and by tile.c; calls tile.c and expr.c for positions.
 #include "compiler/emit/emit.h"
 
 static Facts *here(Cuda *c) {

@@ -1,10 +1,14 @@
-// map.c - element-wise statements. A map runs over the elements that each thread holds, in fully
-// unrolled loops: ptxas then mixes the statements of a block as it likes (exponentials, conversions
-// and rescales share the issue slots). Before the loop come reductions, values that are the same
-// along a row, and the limits of comparisons with a column: `t*BN + j < N` is one constant against
-// one register. At its head are read, two at once for both rows, the elements of a vector in a
-// stage that runs along the columns. Called by frame.c; calls write.c for what is assigned, elems.c
-// for the loop, tile.c.
+// map.c - element-wise statements. The text is a fully unrolled loop over the elements that a
+// thread holds, so that ptxas can interleave the statements of a block: exponentials, conversions
+// and multiplications then share the issue slots.
+//
+// What can be computed once is computed before the loop: reductions, values that are the same along
+// a row, and the limits of comparisons with a column. (For `t*BN + j < N` the limit is N - t*BN, in
+// a register; the column j is a constant in each unrolled step.) At the head of each step of the
+// loop, the elements of a vector that lies along the columns in a stage are read, two at once, for
+// both rows of the thread.
+//
+// Called by frame.c; calls write.c for what is assigned, elems.c for the loop, and tile.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 

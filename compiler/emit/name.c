@@ -1,7 +1,6 @@
-// name.c - what of the schedule's own text may stand in emitted text, and in what form: names,
-// comments, paths. In: anything that a schedule or its path may hold. Out: one identifier a name,
-// comments that end where they should, string literals. And a table of names. Called by all; calls
-// no other file of the emitter.
+// name.c - makes text of the schedule safe in emitted text: names, comments and paths. In: anything
+// that a schedule or its path may hold. Out: one identifier for each name, comments that end where
+// they should, and string literals. Called by all files of the emitter; calls none of them.
 #include "compiler/emit/emit.h"
 
 #include <string.h>

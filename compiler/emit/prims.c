@@ -1,7 +1,6 @@
-// prims.c - the functions of prims.def that a kernel's text calls, and those that they
-// call. Nobody says which: a text names what it needs. In: the text of kernels. Out: the head and
-// the functions' texts, to stand before it.
-// Called by frame.c; calls name.c.
+// prims.c - finds which functions of prims.def a kernel's text needs: those that it calls, and
+// those that these call. In: the text of kernels, which is searched for their names. Out: the head
+// of the text and the functions, to stand before it. Called by frame.c; calls name.c.
 #include "compiler/emit/emit.h"
 
 #include <string.h>

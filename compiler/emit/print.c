@@ -1,7 +1,7 @@
-// print.c - how emitted code is laid out. In: a block of statements. Out: them as a person
-// would set them: indented, no braces that nothing needs, no line longer than WIDTH. Where lines
-// are broken is all that depends on their length.
-// Called by frame.c and grid.c.
+// print.c - prints emitted code as a person would lay it out: indented, without braces that nothing
+// needs, and with long lines broken. In: a block of statements. Out: text. No line is longer than
+// WIDTH if there is a place to break it; nothing else depends on lengths. Called by frame.c and
+// grid.c.
 #include "compiler/emit/emit.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
-// ring.c - rings and copies. A ring's barriers lie together: full[stages], empty[stages].
-// Each role keeps, for each ring that it takes part in, a cursor (stage and parity); its n-th fill
-// meets its n-th wait because both count in the same way. Called by frame.c and grid.c; calls
-// wait.c, block.c, and tile.c for stages.
+// ring.c - rings and copies. The barriers of a ring lie side by side: full[stages], empty[stages].
+// For each ring that a role takes part in, it keeps a cursor (a stage, and the parity of its
+// phase). A role's n-th wait is for the n-th fill, because both sides count in the same way.
+//
+// Called by frame.c and grid.c; calls wait.c, block.c, and tile.c for stages.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 

@@ -1,8 +1,9 @@
-// scope.c - what a role's values are called, and where they are declared. In: a role. Out: of
-// its register tiles and loops, a name each, and for each tile the operation before which it is
-// declared; of the schedule's uniform values and of what a thread knows about itself, declarations
-// of those that the role uses.
-// Called by frame.c and by statements; calls block.c, tile.c and expr.c.
+// scope.c - what the values of a role are called in emitted text, and where they are declared. In:
+// a role. Out: a name for each of its register tiles and loops; for each tile, the operation before
+// which it is declared; and declarations of those uniform values of the schedule, and of those
+// numbers of the thread (its lane, warp, row), that the role uses.
+//
+// Called by frame.c and by the files of statements; calls block.c, tile.c and expr.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
@@ -121,9 +122,9 @@ void cu_declare(Cuda *c) {
 
 // ---- names
 
-// May both have one name? If neither is seen where the other is, or one is in a block of the
-// other's in which that is not touched.
-static bool apart(Scope a, Scope b) {
+// May two variables have the same name? Yes if neither is in scope where the other is, or if one is
+// in an inner block in which the other is not used.
+static bool may_share_name(Scope a, Scope b) {
   Scope in = a.from > b.from ? a : b, out = a.from > b.from ? b : a;
   return out.to <= in.from || (in.to < out.to && (out.last < in.from || in.to <= out.first));
 }
@@ -145,7 +146,7 @@ static bool taken(const Cuda *c, const char *name, Scope scope) {
   u32 n = use_of(c, name);
   if (!n || c->name_use.at[n].end <= scope.from) return false;
   for (u32 i = c->name_use.at[n].newest; i; i = c->named.at[i - 1].older) {
-    if (!apart(c->named.at[i - 1].scope, scope)) return true;
+    if (!may_share_name(c->named.at[i - 1].scope, scope)) return true;
   }
   return false;
 }

@@ -1,8 +1,9 @@
-// tile.c - where the elements of tiles are: which thread and register, which byte of a stage, which
-// element of a tensor. Register tiles [64 b, n] take the layout of the wgmma accumulator, so that
-// they meet products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e / 2 %
-// 2), column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Called by
-// statements and by expr.c, which it calls for positions; calls inside.c, stmt.c.
+// tile.c - where the elements of tiles are: in which thread and register, at which byte of a stage,
+// at which element of a tensor. A register tile [64 b, n] has the layout of wgmma's accumulator, so
+// that products use it as it is: element e of a thread is in row 16 warp + lane / 4 + 8 (e / 2 % 2)
+// and column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment).
+//
+// Called by the files of statements and by expr.c; calls expr.c for positions, inside.c and stmt.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 

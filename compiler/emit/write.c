@@ -1,7 +1,8 @@
-// write.c - where the values of an element-wise statement go: registers, stages, tensors. By as
-// many bytes at once as lie side by side: 16 by 16 blocks of a stage (stmatrix, ldmatrix), rows of
-// a tensor, vectors of four of a workspace. Called by map.c; calls elems.c for the loop, tile.c
-// and inside.c for places, expr.c.
+// write.c - writes the values of an element-wise statement to where they belong: registers, stages
+// or tensors. As many bytes at once as are contiguous: blocks of 16 rows and 16 columns of a stage
+// (stmatrix), rows of a tensor, vectors of four elements of a workspace.
+//
+// Called by map.c; calls elems.c for the loop, tile.c and inside.c for positions, and expr.c.
 #include "compiler/emit/emit.h"
 
 // ---- registers

@@ -1,12 +1,12 @@
-// facts.c - from expressions to linear forms, and what is known of them. In: a kernel's
+// facts.c - makes linear forms of expressions, and keeps what is known of them. In: a kernel's
 // expressions, requirements and grid, and the loops and conditions around an operation. Out: forms
-// whose equality is that of polynomials over atoms, intervals of atoms, and a stack of forms that
-// are not negative.
+// that are equal exactly if the expressions are equal as polynomials over atoms; an interval for
+// each atom; and a stack of forms that are known not to be negative.
 //
-// The idea: everything that is not a sum or a product is an atom, and what it is becomes
-// inequalities about it: q = a / n is n q <= a < n q + n. Remainders and quotients that are rounded
-// up are written with quotients that are rounded down. Atoms are numbered after what they are made
-// of. What an equality says of an atom replaces it.
+// The idea: an atom is any expression that is not a sum or a product, and what it means is written
+// as inequalities. For q = a / n these are n q <= a and a < n q + n. A remainder, or a quotient
+// that is rounded up, is rewritten with quotients that are rounded down. An atom has a larger
+// number than the atoms that it is made of. A known equality is used to replace one of its atoms.
 #include "compiler/facts/linear.h"
 
 #include <stddef.h>
@@ -370,9 +370,10 @@ static void say_equal(Facts *f, Xid a, Xid b) {
 
 // Of two of which one cannot be less than the other.
 static void say_differ(Facts *f, Xid a, Xid b) {
-  Lin apart = sc_lin_int(0);
-  if (!sc_lin_add(&apart, sc_form(f, a), 1) || !sc_lin_add(&apart, sc_form(f, b), -1)) return;
-  Interval by = sc_form_interval(f, &apart);
+  Lin difference = sc_lin_int(0);
+  if (!sc_lin_add(&difference, sc_form(f, a), 1) || !sc_lin_add(&difference, sc_form(f, b), -1))
+    return;
+  Interval by = sc_form_interval(f, &difference);
   if (by.lo >= 0) say_less(f, b, a, 1);
   else if (by.hi <= 0) say_less(f, a, b, 1);
 }

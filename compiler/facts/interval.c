@@ -1,5 +1,6 @@
-// interval.c - arithmetic of intervals: from those of the operands that of the result. Ends that
-// are too far from 0 are cut at SC_FAR.
+// interval.c - arithmetic of intervals: from the intervals of the operands, the interval of the
+// result. A bound that is farther from 0 than SC_FAR is cut there: facts.h says why no value lies
+// beyond.
 #include "compiler/facts/facts.h"
 
 __extension__ typedef __int128 Wide;

@@ -1,5 +1,6 @@
-// linear.c - sums of products of atoms, in canonical form: what is equal as a polynomial is equal
-// field by field. Numbers of more than 60 binary digits are refused, so nothing overflows.
+// linear.c - linear forms: sums of products of atoms, in canonical form, so that forms which are
+// equal as polynomials are equal field by field. A coefficient of more than 60 binary digits is
+// refused, so that nothing overflows.
 #include "compiler/facts/linear.h"
 
 #include <string.h>

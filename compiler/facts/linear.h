@@ -1,5 +1,4 @@
-// linear.h - shared by the files that work out facts of integers: linear forms, and the state that
-// the proofs look at.
+// linear.h - shared by the files of facts/: linear forms, and the state that proofs look at.
 #ifndef SC_LINEAR_H
 #define SC_LINEAR_H
 

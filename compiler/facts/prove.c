@@ -1,11 +1,15 @@
-// prove.c - questions about integers. In: what facts.c knows. Out: yes, or nothing.
+// prove.c - answers questions about integers. In: what facts.c knows. Out: yes, or "not known".
 //
-// The idea: that a form is not negative is shown by taking facts away from it, each as often as
-// makes one of its terms vanish, until its interval says so. The term is one that pulls it down,
-// that of the last atom first, so that atoms give way to what they are made of; with none such, one
-// that does not pull it up enough. A product gives way by a fact about one of its factors if the
-// others are not negative. A quotient alone is compared by multiplying with its divisor; a minimum,
-// maximum or choice is one of its operands. The effort is bounded by steps and depth.
+// The idea. To show that a form is not negative, facts (forms that are not negative themselves) are
+// subtracted from it, each as often as is needed to cancel one term, until the interval of what is
+// left is not negative. Which term is cancelled? One that may make the form negative, and of these
+// the one whose atom was made last, so that atoms are replaced by those that they are made of. If
+// there is no such term, one that may be positive, but less so than is needed. A term that is a
+// product of atoms is cancelled by a fact about one factor if the other factors are not negative.
+//
+// Three forms have rules of their own: a quotient by itself is compared by multiplying both sides
+// with the divisor; a minimum or maximum is replaced by one of its operands; so is a choice. The
+// number of steps and their depth are bounded.
 #include "compiler/facts/linear.h"
 
 #include <string.h>
@@ -262,7 +266,7 @@ bool sc_fact_steps(Facts *f, Xid x, i64 n) {
   return round_difference(f, x, x, &p) && step_of(f, &p) % n == 0;
 }
 
-// They meet if a - b is from 1 - n to m - 1. By its interval, by what all its values have in
+// They overlap if a - b is from 1 - n to m - 1. By its interval, by what all its values have in
 // common, or by the facts.
 static bool disjoint(Facts *f, Lin p, i64 n, i64 m) {
   Lin q, moving = p;

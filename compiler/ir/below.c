@@ -1,7 +1,11 @@
-// below.c - what an expression is made of. In: a kernel's expressions, some of them as roots. Out:
-// each node below them once, however many ways lead to it: a node before what is below it, left
-// before right. Invariant: a walk costs what it meets, not what the kernel has, and no recursion;
-// the marks are numbers of walks, so the next walk need not clear them.
+// below.c - a walk over an expression and all that it is made of. In: a kernel's expressions, and
+// the roots to start from. Out: each node that can be reached from a root, once, however many
+// expressions share it; a node comes before its operands, and the left operand's side before the
+// right one's.
+//
+// Invariant: the time depends on the nodes reached, not on the size of the kernel, and there is no
+// recursion. A node is marked with the number of the walk that has reached it, so that the next
+// walk need not clear the marks.
 #include "compiler/ir/ir.h"
 
 Below x_below(Sc *sc, const Kernel *k) { return (Below){.sc = sc, .k = k}; }

@@ -1,6 +1,7 @@
-// assign.c - the pass `layout`. In: a kernel after `lower`. Out: the layout of each register tile,
-// and the swizzle of each stage; for each statement, the variables that run over the rows and
-// columns of what its threads hold, and its move. Calls layout.c, and move.c for moves.
+// assign.c - the pass `layout`. In: a kernel after `lower`. Out: for each register tile its layout,
+// for each stage its swizzle, and for each statement the variables that run over the rows and
+// columns of what its threads hold, and the moves of its elements. Calls layout.c, and move.c for
+// moves.
 #include "compiler/layout/layout.h"
 #include "compiler/passes.h"
 

@@ -1,12 +1,13 @@
-// layout.c - which thread holds which element: the layouts as tables, and what is asked of them.
-// In: a kernel after `layout`. Called by all who ask where elements are; calls nothing of its
+// layout.c - which thread holds which element: the layouts as tables, and questions about them. In:
+// a kernel after the pass `layout`. Called by all who ask where elements are; calls nothing of its
 // folder.
 //
-// A register tile [64 b, n] of a warpgroup (16 b of a warp) lies as wgmma leaves its accumulator,
-// so that it meets products without a move: element e of a thread is row 16 warp + lane / 4 + 8 (e
-// / 2 % 2), column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D fragment). Vectors lie
-// beside the tiles whose rows or columns they run along. Of a statement without a
-// register tile thread t takes elements t, t + threads, …, the column fastest.
+// A register tile [64 b, n] of a warpgroup (of a warp: [16 b, n]) is laid out as wgmma lays out its
+// accumulator, so that a product can use it as it is: element e of a thread is in row 16 warp +
+// lane / 4 + 8 (e / 2 % 2) and column 8 (e / 4) + 2 (lane % 4) + e % 2 (PTX ISA 9.0, wgmma, D
+// fragment). A vector is laid out like the rows, or like the columns, of the tiles that it is used
+// with. In a statement without a register tile, thread t takes the elements t, t + threads, …,
+// counted with the column fastest.
 #include "compiler/layout/layout.h"
 
 // ---- the tables

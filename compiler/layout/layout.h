@@ -1,7 +1,7 @@
-// layout.h - where the elements of tiles are: which thread holds an element of a register tile and
-// in which of its registers, how the rows of a stage lie in shared memory, and which threads run
-// which elements of a statement. The one place that knows; flow, place, the emitter and the
-// interpreter ask here.
+// layout.h - where the elements of tiles are: which thread holds an element of a register tile, and
+// in which of its registers; how the rows of a stage lie in shared memory; and which thread works
+// on which element of a statement. This is the only place that knows: flow, place, the emitter and
+// the interpreter ask here.
 #ifndef SC_LAYOUT_H
 #define SC_LAYOUT_H
 
@@ -13,7 +13,7 @@ typedef enum Move {
 #undef MOVE
 } Move;
 
-enum { SC_FRAGMENT_COLS = 8 };  // columns come in whole groups of so many
+enum { SC_FRAGMENT_COLS = 8 };  // the columns of a register tile are a multiple of this
 
 // What a bit of an element's row or column number selects.
 typedef enum Selects { SEL_REG, SEL_LANE, SEL_WARP } Selects;
@@ -24,9 +24,10 @@ typedef struct LayoutBit {
 } LayoutBit;
 
 // How one block of a register tile is spread over the threads of a role instance: what each of the
-// low bits of the row and of the column selects. A bit of a lane or warp that neither names is
-// broadcast: the threads that differ in it hold the same elements. The column's higher bits count
-// on the thread's elements; the row's higher bits count the blocks.
+// low bits of the row and of the column selects. A bit of the lane or warp that no bit of the row
+// or column selects is broadcast: threads that differ only in it hold the same elements. The higher
+// bits of the column continue the number of the thread's element; the higher bits of the row are
+// the number of the block.
 typedef struct Layout {
   u8 row_bits, col_bits;
   LayoutBit row[6], col[3];

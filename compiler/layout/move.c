@@ -1,6 +1,6 @@
-// move.c - how the elements of each statement go where they are written, and how those that it
-// reads come: by as many bytes at once as lie side by side. In: a map with its layout. Out: its
-// move, and those of its reads. What no move carries, `target` reports.
+// move.c - chooses how the elements of each statement move: those that it writes, and those that it
+// reads. A move takes as many bytes at once as are contiguous. In: a map with its layout. Out: its
+// move, and the moves of its reads. If no move fits, `target` reports that.
 #include "compiler/facts/facts.h"
 #include "compiler/layout/layout.h"
 

@@ -1,5 +1,5 @@
-// print.c - what `layout` has settled, for people: the threads and registers of tiles, the
-// panels of stages, the move of each statement.
+// print.c - the result of `layout` for people: the threads and registers of tiles, the panels of
+// stages, and the moves of each statement.
 #include "compiler/layout/layout.h"
 #include "compiler/passes.h"
 

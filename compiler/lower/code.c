@@ -1,5 +1,5 @@
-// code.c - the code of a role, as it grows: operations with the blocks that they open and close,
-// and where an operation may stand that all roles have to agree on. Called by the files of
+// code.c - appends operations to the code of a role, with the blocks that they open and close, and
+// checks where an operation may stand on which all roles have to agree. Called by the files of
 // statements.
 #include "compiler/lower/lower.h"
 

@@ -1,7 +1,8 @@
-// copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`.
-// Out: views in which every dimension of the stage meets one slice of the tensor, in order; the
-// stage says how far slices reach. What one tensor map can do is checked here (CUDA driver API,
-// cuTensorMapEncodeTiled).
+// copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`. Out:
+// views in which each dimension of the stage belongs to one slice of the tensor, in order; the
+// extents of the stage say how long the slices are. What a tensor map can express is checked here
+// (CUDA driver API, cuTensorMapEncodeTiled).
+//
 // Called by stmt.c and map.c; calls view.c for buffers, expr.c for positions, and code.c.
 #include "compiler/lower/lower.h"
 
@@ -87,7 +88,7 @@ static bool tensor_map_fits(Low *l, Span at, const View *slice, const Buf *t, co
   return !d;
 }
 
-// Do slices of the tensor and dimensions of the stage meet?
+// Does each slice of the tensor belong to a dimension of the stage?
 static bool shapes_fit(Low *l, Span at, const View *tensor, u32 stage) {
   const Buf *t = &l->k->buf.at[tensor->buf], *s = &l->k->buf.at[stage];
   u32 slices = 0;

@@ -1,7 +1,7 @@
-// participants.c - who takes part in each ring, as the code of all roles shows when it is complete.
-// Out: the fillers and drainers of every ring; a ring that only one side uses, or a part that is
-// read and never filled, is an error; a fill that brings nothing is doubtful.
-// Called by bind.c.
+// participants.c - finds the roles that fill and that drain each ring, once the code of all roles
+// is complete. Out: Ring.fillers and Ring.drainers. An error: a ring that is only filled or only
+// drained, or a part of a stage that is read and never filled. A warning: a fill that puts nothing
+// into the stage. Called by bind.c.
 #include "compiler/lower/lower.h"
 
 // The ring whose stage a role touches through the view, if it is one; a held stage has been waited

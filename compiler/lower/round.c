@@ -1,12 +1,13 @@
-// round.c - the types of a specification's intermediates, to which the second evaluation
-// (`pt`, runtime/spec/tolerance.c) rounds them. In: the equations. Out: an element type each, and a
-// warning where rounding makes nonsense of the tolerance.
+// round.c - the types of a specification's intermediates, to which its second evaluation (`pt`,
+// runtime/spec/tolerance.c) rounds them. In: the equations. Out: an element type for each, and a
+// warning where that rounding makes the tolerance so wide that it is useless.
 //
-// What `pt` rounds is an error that the kernel may make. A sum that feeds an exponential is the
-// case where that goes wrong: the sum may be large, so that rounding it takes away tenths or whole
-// units, and of those the exponential makes factors. A softmax is not meant, as it subtracts the
-// largest of the same values: what rounding them costs is what FlashAttention's authors allow, and
-// the weights stay between 0 and 1.
+// What rounding to these types costs in `pt` is an error that the kernel is allowed, too. It
+// becomes useless where a sum feeds an exponential: if the sum is large, rounding it changes it by
+// tenths or whole units, which the exponential turns into factors. A softmax is no such case: it
+// subtracts the largest of the same values first, so that the weights stay between 0 and 1, and
+// what rounding the values costs is what FlashAttention's authors allow.
+//
 // Called by map.c; calls declare.c for a type that is stated.
 #include "compiler/lower/lower.h"
 

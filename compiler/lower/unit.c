@@ -1,5 +1,5 @@
-// unit.c - the entry of `lower`: which kernel or sequence of a file, and which case, a choice
-// means. Calls bind.c for a kernel and seq.c for a sequence.
+// unit.c - the entry of `lower`: finds the kernel or sequence, and the case, that the caller chose.
+// Calls bind.c for a kernel and seq.c for a sequence.
 #include "compiler/lower/lower.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
-// view.c - places: INDEX syntax -> views, and the index variables of a statement. In a kernel
-// a position is uniform + at most one variable; a specification allows any integer expression.
-// Where a variable takes its extent from is decided when the whole statement has been seen: a
-// register tile, else a whole dimension of a stage, else a constant dimension of a tensor.
-// Called by statements and by expr.c, which it calls for positions; calls scope.c.
+// view.c - positions: the INDEX syntax `x[i, 8*j..]` becomes a view, and the index variables of a
+// statement are found. In a kernel a position is a uniform value plus at most one variable; a
+// specification allows any integer expression. Which extent a variable has is decided when the
+// whole statement has been seen: that of a register tile, else of a whole dimension of a stage,
+// else of a constant dimension of a tensor.
+//
+// Called by the files of statements and by expr.c; calls expr.c for positions, and scope.c.
 #include "compiler/lower/lower.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// copy.c - copies: does the copy engine take the box (PTX ISA 9.0, cp.async.bulk.tensor)? A
-// stage is brought panel by panel; in a cluster each CTA brings a share of it.
+// copy.c - copies: can the copy engine take the box (PTX ISA 9.0, cp.async.bulk.tensor)? A stage is
+// copied panel by panel; in a cluster, each CTA copies its share of a stage.
 #include "compiler/target/target.h"
 
 enum { BOX = 256, MAP_RANK = 5, ROW_BYTES = 16, SWIZZLED_ROWS = 8, TARGET_BYTES = 128 };

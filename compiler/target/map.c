@@ -1,5 +1,6 @@
-// map.c - element-wise statements that no move carries: register tiles in two orientations
-// or in parts, reductions across threads, elements of another thread.
+// map.c - element-wise statements: reports those that no move can carry. These are register tiles
+// in two orientations or in parts, reductions across threads, and elements that another thread
+// holds.
 #include "compiler/target/target.h"
 
 static const View *view_at(const Target *s, u32 view) { return &s->k->view.at[view]; }

@@ -1,5 +1,5 @@
-// mma.c - products: do wgmma (a warpgroup's) or mma.sync (a warp's) take the operands as
-// they lie (PTX ISA 9.0, wgmma.mma_async, mma)?
+// mma.c - products: can wgmma (of a warpgroup) or mma.sync (of a warp) take the operands in the
+// layout that they have (PTX ISA 9.0, wgmma.mma_async, mma)?
 #include "compiler/target/target.h"
 
 enum { WGMMA_COLUMNS = 256, SLICE_BYTES = 32, ROW_BYTES = 16 };
@@ -32,9 +32,9 @@ static bool fits_from(const Target *s, u32 view, i64 start, i64 bytes, i64 panel
 
 // … that starts wherever `base` says, by the multiple of bytes that this is known to be?
 static bool fits_anywhere(const Target *s, Xid base, i64 size, i64 bytes, i64 panel) {
-  i64 apart = panel;
-  while (apart >= ROW_BYTES && !sc_fact_multiple(s->facts, base, apart / size)) apart /= 2;
-  return apart == panel || (apart >= ROW_BYTES && bytes <= apart);
+  i64 aligned = panel;
+  while (aligned >= ROW_BYTES && !sc_fact_multiple(s->facts, base, aligned / size)) aligned /= 2;
+  return aligned == panel || (aligned >= ROW_BYTES && bytes <= aligned);
 }
 
 // An operand is read across panels from the start of one; a slice that starts within a panel ends
@@ -102,8 +102,8 @@ static bool bytes_in_registers(const Buf *b) {
   return b->space == SP_REG && sc_elem[b->elem].bytes == 1;
 }
 
-// What meets an 8-bit operand in registers is stored in that one's order of columns, and meets no
-// other.
+// The other operand of a product whose 8-bit operand is in registers is stored in the order of
+// columns that the registers have, so that no product without such an operand can use it.
 void tgt_permuted(Target *s) {
   const Kernel *k = s->k;
   for (u32 i = 0; i < k->product.n; i++) {
@@ -111,7 +111,7 @@ void tgt_permuted(Target *s) {
     const Buf *a = tgt_buf(s, p->a), *b = tgt_buf(s, p->b);
     if (!a->permuted && (!b->permuted || bytes_in_registers(a))) continue;
     tgt_cannot(s, p->span,
-               "a stage that meets 8-bit operands from registers and from shared memory", NULL,
-               NULL);
+               "a stage that is multiplied with 8-bit operands in registers and in shared memory",
+               NULL, NULL);
   }
 }

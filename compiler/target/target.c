@@ -1,6 +1,7 @@
-// target.c - what the target's instructions (sm_90a) cannot carry, or not as it lies: statements,
-// products of wgmma and mma.sync, boxes of the copy engine. In: a kernel with layouts, checked by
-// `flow`. Out: reports (G.emit); a kernel that passes can be written for the GPU.
+// target.c - reports what the instructions of sm_90a cannot carry, or not in the layout that it
+// has: statements, products by wgmma and mma.sync, boxes of the copy engine. In: a kernel with
+// layouts that `flow` has accepted. Out: reports (G.emit); a kernel without them can be written for
+// the GPU.
 #include "compiler/target/target.h"
 #include "compiler/passes.h"
 

@@ -1,4 +1,119 @@
-// dealt.c - …
+// dealt.c - M5 for instances that take tiles in turn (`one tile each`), of the proof PHASES.
+//
+// A wait names a phase by its parity: it may only be made when the phase before is known to be
+// over, or it takes an older one for its own. Who waits for every fill knows that of itself. Of
+// tiles that are dealt out, fills of a ring belong to another instance; the one that comes first
+// on the same stage may not be full yet when this instance begins its tile. It is safe if
+//   - a stage is always the same instance's: each tile has n fills, and the stages are a multiple
+//     of n times the instances; or
+//   - all waits for the ring stand within one turn, taken and passed on once a tile: then the waits
+//     of a tile come after those of the tile before;
+//   - of acquires: from one fill of this instance to its next are no more fills than stages. The
+//     last acquire waited for the release one round before that fill; stages are released in order,
+//     so the release two rounds before the next fill, which is no later, is over;
+//   - in a dynamic grid, the fill before on the same stage belongs to an earlier tile than the last
+//     two: a tile is drawn when all roles have begun the second before it.
 #include "compiler/verify/threads.h"
 
-void th_prove_dealt(Verify *v, u32 role) { (void)v, (void)role; }
+enum { VARIES = -1, MANY = 1 << 20 };
+
+// How often a block does `op` on the ring, or VARIES.
+static i64 times(const Kernel *k, const Code *code, u32 from, u32 to, Op op, u32 ring) {
+  i64 sum = 0;
+  for (u32 pc = from; pc < to; pc++) {
+    const Ins *ins = &code->at[pc];
+    sum += ins->op == op && ins->arg[0] == ring;
+    if (ins->op != OP_FOR && ins->op != OP_IF) continue;
+    u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+    i64 inside = times(k, code, pc + 1, mid, op, ring), first, last, n = 1;
+    if (ins->op == OP_IF && inside != times(k, code, mid + 1, end, op, ring)) return VARIES;
+    if (ins->op == OP_FOR && inside) {
+      if (!x_const_int(k, ins->arg[1], &first) || !x_const_int(k, ins->arg[2], &last))
+        return VARIES;
+      n = last > first ? last - first : 0;
+    }
+    if (inside == VARIES || n > MANY || (sum += n * inside) > MANY) return VARIES;
+    pc = end;
+  }
+  return sum;
+}
+
+static bool keeps_its_stages(const Kernel *k, const Role *r, Op op, u32 ring) {
+  i64 n = times(k, &r->code, 1, r->code.n - 1, op, ring);
+  return n > 0 && k->ring.at[ring].stages % (n * r->instances) == 0;
+}
+
+static bool released_before(const Kernel *k, const Role *r, Op op, u32 ring) {
+  const Ring *of = &k->ring.at[ring];
+  for (u32 i = 0; i < k->role.n; i++) {
+    const Role *o = &k->role.at[i];
+    if (of->drainers >> i & 1 && o->one_tile && o->instances > 1) return false;  // in no order
+  }
+  i64 n = times(k, &r->code, 1, r->code.n - 1, op, ring);
+  return op == OP_ACQUIRE && n > 0 && (r->instances - 1) * n + 1 <= of->stages;
+}
+
+static bool drawn_after(const Kernel *k, const Role *r, Op op, u32 ring) {
+  i64 n = times(k, &r->code, 1, r->code.n - 1, op, ring),
+      tiles = r->instances < 3 ? r->instances : 3;
+  return k->grid == GRID_DYNAMIC && n > 0 && k->ring.at[ring].stages >= tiles * n;
+}
+
+// Is the turn taken and passed on once a tile, and only in between `op` done on the ring?
+static bool within_turn(const Role *r, u32 turn, Op op, u32 ring) {
+  u32 takes = 0, passes = 0, depth = 0;
+  for (u32 pc = 1; pc + 1 < r->code.n; pc++) {
+    const Ins *ins = &r->code.at[pc];
+    depth += (sc_op[ins->op].effects & OPENS) != 0;
+    depth -= (sc_op[ins->op].effects & CLOSES) != 0;
+    bool of_turn = (ins->op == OP_TAKE || ins->op == OP_PASS) && ins->arg[0] == turn;
+    if (of_turn && depth) return false;
+    takes += of_turn && ins->op == OP_TAKE;
+    passes += of_turn && ins->op == OP_PASS;
+    if (ins->op == op && ins->arg[0] == ring && (takes != 1 || passes)) return false;
+  }
+  return takes == 1 && passes == 1;
+}
+
+static bool within_some_turn(const Kernel *k, const Role *r, Op op, u32 ring) {
+  for (u32 i = 0; i < k->turn.n; i++) {
+    const Turn *t = &k->turn.at[i];
+    if (t->active && t->axis == SC_NONE && within_turn(r, i, op, ring)) return true;
+  }
+  return false;
+}
+
+static void mistakes(Verify *v, const Role *r, const Ins *ins) {
+  const Ring *ring = &v->k->ring.at[ins->arg[0]];
+  bool fills = ins->op == OP_ACQUIRE;
+  Diag *d = sc_report(v->sc, D_R6_DEALT, ins->span,
+                      "an instance of '%s' may take an older %s of '%s' for the one that it waits "
+                      "for here",
+                      r->name, fills ? "release" : "fill", ring->name);
+  sc_note(v->sc, d, r->span, "its instances take the tiles in turn");
+  sc_note(v->sc, d, ring->span, "and a stage is now one's and now another's");
+  sc_help(v->sc, d,
+          "%s '%s' within a turn over '%s' that each tile takes and passes on once, or give it %s",
+          fills ? "acquire" : "wait for", ring->name, r->name,
+          fills ? "more stages"
+                : sc_printf(v->sc, "%u stages for each that a tile waits for", r->instances));
+  sc_rejected(v, PROOF_PHASES);
+}
+
+// A plain grid has one tile for each CTA; and a private ring is each instance's own.
+void th_prove_dealt(Verify *v, u32 role) {
+  const Kernel *k = v->k;
+  const Role *r = &k->role.at[role];
+  if (!r->one_tile || r->instances == 1 || k->grid == GRID_PLAIN) return;
+  for (u32 pc = 0; pc < r->code.n; pc++) {
+    const Ins *ins = &r->code.at[pc];
+    if (ins->op != OP_WAIT && ins->op != OP_ACQUIRE) continue;
+    if (k->ring.at[ins->arg[0]].owner != SC_NONE) continue;
+    if (keeps_its_stages(k, r, (Op)ins->op, ins->arg[0])) continue;
+    if (released_before(k, r, (Op)ins->op, ins->arg[0])) continue;
+    if (drawn_after(k, r, (Op)ins->op, ins->arg[0])) continue;
+    if (within_some_turn(k, r, (Op)ins->op, ins->arg[0])) continue;
+    mistakes(v, r, ins);
+    return;
+  }
+}

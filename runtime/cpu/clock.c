@@ -98,7 +98,7 @@ void sc_sync(Inst *in) { own(in)[C_TIME] = in->now++; }
 static bool writes(AccessKind kind) { return kind == A_WRITE || kind == A_COPY; }
 static bool generic(AccessKind kind) { return kind == A_READ || kind == A_WRITE; }
 
-static bool apart(const Rect *a, const Rect *b) {
+static bool disjoint(const Rect *a, const Rect *b) {
   return a->hi[0] <= b->lo[0] || b->hi[0] <= a->lo[0] || a->hi[1] <= b->lo[1] ||
          b->hi[1] <= a->lo[1];
 }
@@ -165,7 +165,7 @@ static bool record(Inst *in, Part *p, const Access *now) {
 bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at) {
   for (u32 i = 0; i < p->n; i++) {
     const Access *old = &p->log[i];
-    if (apart(&old->at, &at)) continue;
+    if (disjoint(&old->at, &at)) continue;
     if ((writes(kind) || writes(old->kind)) && !before(in, old, kind))
       return sc_race(in, p, old, kind);
   }

@@ -1,8 +1,12 @@
-// heard.c - what a CTA has heard of others, by turns over CTAs. Whoever passes a turn on leaves all
-// that it knows with it, and whoever takes it knows that too. Inside a CTA knowledge goes by
-// clocks, so a clock has a word for each instance: how many of its turns are known of; and for each
-// turn taken there is a list of what came along. CTAs that take turns run on the calling thread:
-// here memory is allocated.
+// heard.c - what CTAs know of one another. Inside a CTA, vector clocks say which operations of one
+// instance another one knows to have been done. Between CTAs only turns pass such knowledge on: an
+// instance that passes a turn on leaves all that it knows with the turn, and the one that takes it
+// knows that, too.
+//
+// What was left with a turn is a set of pairs (an instance that has passed a turn on, how many of
+// its passes are known). For each turn that an instance takes, the set that came with it is kept; a
+// clock has one more word for each instance, which says how many of these sets are known. CTAs that
+// take turns all run on the calling thread, so that memory may be allocated here.
 #include "runtime/cpu/machine.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
-// tally.c - what the roles of a CTA must have done equally often, in each tile: fill a ring and
-// wait for it, and take a turn. Where they differ nobody need be stuck: the ring has room, and the
-// last of a turn is nobody's to take. But a copy may land in the memory of a CTA that is gone, or
-// the next tile begin with what this one left. Counted while the roles run, compared when all have
-// ended.
+// tally.c - checks that the roles of a CTA agree about each tile: a ring is filled as often as it
+// is waited for, and every member takes a turn equally often. A run in which they disagree need not
+// get stuck: a ring may have room for a fill that nobody waits for, and the last pass of a turn may
+// be one that nobody takes. But then a copy may land in the memory of a CTA that has ended, or the
+// next tile may find what this one has left. In: what each instance has counted while it ran. Out:
+// a fault, found when all instances of the CTA have ended.
 #include "runtime/cpu/machine.h"
 
 #include <string.h>

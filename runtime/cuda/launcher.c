@@ -1,10 +1,12 @@
-// launcher.c - all that a launch of a kernel or sequence is, for the library and for the C headers
-// that it writes: this text stands in each of them, behind launcher.h, and is compiled there as C99
-// or C++ with the toolkit's cuda.h. In: a constant table (SclTable), and a launch as its caller has
-// it. Out: tensor maps, blocks of arguments and grids (SclPlan), given to the driver; or why not
-// (SclRefusal), before anything is enqueued. Nothing is allocated, on the host or the device, once
-// a kernel is loaded. The library keeps plans and changes their addresses; headers make a plan each
-// time.
+// launcher.c - launches a kernel or a sequence, in the library and in the C headers that it writes:
+// the text of this file is part of each header, behind launcher.h, and is compiled there as C99 or
+// C++ with the toolkit's cuda.h. In: a constant table (SclTable) that says what a launch needs, and
+// the tensors and scalars of one launch. Out: a plan (SclPlan: tensor maps, blocks of arguments,
+// grids), which is given to the driver; or a reason to refuse (SclRefusal), before anything is
+// enqueued.
+//
+// Nothing is allocated once a kernel is loaded, neither on the host nor on the device. The library
+// keeps its plans and changes the addresses in them; a header makes a new plan for each launch.
 #ifndef SCHEDC_LAUNCHER
 #include "runtime/cuda/gpu.h"
 

@@ -1,6 +1,8 @@
-// launchplan.c - what dimensions, strides and scalars of a launch come to, for the library and for
-// C headers: the second part of launcher.c, which see. In: a table, and a launch. Out: a plan,
-// whose addresses are put in later, or why there is none.
+// launchplan.c - the second part of launcher.c, and like it compiled into the library and pasted
+// into C headers: it works out the plan of a launch. In: the table of a kernel or sequence, and the
+// dimensions, strides and scalars of one launch. Out: a plan (SclPlan) with the grid, the blocks of
+// arguments and the tensor maps, in which only the addresses are still open; or the reason why such
+// a launch is refused.
 #ifndef SCHEDC_LAUNCHER
 #include "runtime/cuda/gpu.h"
 

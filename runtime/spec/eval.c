@@ -50,18 +50,20 @@ static float narrow_op(const Env *e, const Expr *p) {
   return v;
 }
 
-// An element of an `in` tensor at a uniform place.
+// An element of an `in` tensor at a uniform place. Outside of it a real is 0, as in statements; an
+// integer, on which loops and positions may depend, has no value.
 static double fetch(Env *e, const View *v) {
   const TensorRef *t = &e->b->buf[v->buf];
   i64 at = 0;
-  bool inside = t->at;
+  bool inside = true;
   for (u32 i = 0; i < v->rank; i++) {
     i64 p = v->at[i].base ? e->integer[v->at[i].base] : 0;
     inside &= p >= 0 && p < t->shape[i];
     if (inside) at += p * t->stride[i];
   }
-  if (inside) return sc_get_elem(e->k->buf.at[v->buf].elem, t->at, at);
-  e->bad = true;
+  u8 elem = e->k->buf.at[v->buf].elem;
+  if (inside && t->at) return sc_get_elem(elem, t->at, at);
+  e->bad |= inside || !sc_elem[elem].flt;
   return 0;
 }
 
