@@ -4,11 +4,12 @@
 #ifndef SC_VALUEOPS_H
 #define SC_VALUEOPS_H
 
+#define SCL_CASE(id, e) \
+  case SCL_##id:        \
+    return (e);
 #define EXACT(e) (e)
 #define CHECKED(op, x, y) scl_##op(x, y, fits)
 #define DIVIDES(e) (scl_divides(a, b, fits) ? (e) : 0)
 #define fabs(x) scl_fabs(x)
-#define SCL_CASE(id, e) \
-  case SCL_##id: return (e);
 
 #endif
