@@ -72,10 +72,11 @@ void sc_prove_protocol(Verify *v) {
     p = sc_protocol(v, a->way, ranks);
     e = sc_explore(v, p, a->expand, a->most);
     v->cert->states += e.states;
-    if (e.outcome == OUT_DONE) return;
+    if (e.outcome == OUT_DONE) break;
     if (!i) f = sc_find_failure(v, p);
     if (f.outcome != OUT_DONE) break;
   }
   if (f.outcome != OUT_DONE) sc_report_failure(v, f.run.p, &f);
-  else not_proved(v, p, e, f.tried);
+  else if (e.outcome != OUT_DONE) not_proved(v, p, e, f.tried);
+  sc_prove_cta_turns(v, p);
 }

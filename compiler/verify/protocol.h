@@ -262,7 +262,16 @@ typedef struct Failure {
 } Failure;
 Failure sc_find_failure(Verify *v, const Protocol *p);
 
+// What does `require` say of such dimensions? (Those that it decides are set.)
+bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s);
+
+// ---- ctaturns.c
+void sc_prove_cta_turns(Verify *v, const Protocol *p);
+
 // ---- witness.c: the report
+const char *sc_sample_text(Verify *v, const Sample *s);  // dimensions and the tile
+// A note with a command that shows it.
+void sc_note_command(Verify *v, const Protocol *p, const Sample *s, Diag *d);
 void sc_report_failure(Verify *v, const Protocol *p, const Failure *f);
 
 #endif

@@ -63,26 +63,25 @@ static i64 about(Search *q, u32 dim, i64 trips, u32 which, i64 off) {
 }
 
 // `require d == e` decides d, if e has a value by now.
-static void obey(Search *q, Xid cond) {
-  const Kernel *k = q->v->k;
+static void obey(const Kernel *k, Concrete *c, Sample *s, Xid cond) {
   const Expr *e = &k->expr.at[cond];
   i64 value;
   if (e->op == X_AND) {
-    obey(q, e->a);
-    obey(q, e->b);
+    obey(k, c, s, e->a);
+    obey(k, c, s, e->b);
   }
   if (e->op != X_EQ) return;
   const Expr *a = &k->expr.at[e->a], *b = &k->expr.at[e->b];
-  if (a->op == X_DIM && sc_concrete_value(&q->c, e->b, &value)) q->s.dim[a->ref] = value;
-  else if (b->op == X_DIM && sc_concrete_value(&q->c, e->a, &value)) q->s.dim[b->ref] = value;
+  if (a->op == X_DIM && sc_concrete_value(c, e->b, &value)) s->dim[a->ref] = value;
+  else if (b->op == X_DIM && sc_concrete_value(c, e->a, &value)) s->dim[b->ref] = value;
 }
 
-static bool required(Search *q) {
-  for (u32 i = 0; i < q->v->k->require.n; i++) obey(q, q->v->k->require.at[i].cond);
-
-  for (u32 i = 0; i < q->v->k->require.n; i++) {
+bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s) {
+  Concrete c = {.p = p, .s = s};
+  for (u32 i = 0; i < v->k->require.n; i++) obey(v->k, &c, s, v->k->require.at[i].cond);
+  for (u32 i = 0; i < v->k->require.n; i++) {
     i64 holds = 1;
-    if (sc_concrete_value(&q->c, q->v->k->require.at[i].cond, &holds) && !holds) return false;
+    if (sc_concrete_value(&c, v->k->require.at[i].cond, &holds) && !holds) return false;
   }
   return true;
 }
@@ -124,7 +123,7 @@ static Outcome try_tile(Search *q) {
 
 static Outcome try_sample(Search *q) {
   q->c.now = NULL;
-  if (!required(q)) return OUT_DONE;
+  if (!sc_sample_allowed(q->v, q->p, &q->s)) return OUT_DONE;
   for (u32 quarter = 0; quarter <= 4; quarter += 1 + (quarter == 1)) {
     if (!set_tile(q, quarter)) return OUT_DONE;
     Outcome o = try_tile(q);

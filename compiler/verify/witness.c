@@ -37,24 +37,22 @@ static const char *role(const Witness *w, u32 process) {
 
 // ---- the dimensions, and a command
 
-static void put_dims(const Witness *w, Str *s) {
-  const Kernel *k = w->v->k;
-  const Sample *of = &w->f->s;
+const char *sc_sample_text(Verify *v, const Sample *of) {
+  const Kernel *k = v->k;
+  Str s = {.sc = v->sc};
   bool some = false;
   for (u32 i = 0; i < k->dim.n; i++, some = true)
-    str_printf(s, "%s%s = %lld", some ? ", " : "", k->dim.at[i].name, (long long)of->dim[i]);
-  for (u32 i = 0; i < k->arg.n; i++)
-    if (k->arg.at[i].elem == EL_I32) {
-      str_printf(s, "%s%s = %lld", some ? ", " : "", k->arg.at[i].name, (long long)of->arg[i]);
-      some = true;
-    }
+    str_printf(&s, "%s%s = %lld", some ? ", " : "", k->dim.at[i].name, (long long)of->dim[i]);
+  for (u32 i = 0; i < k->arg.n; i++) {
+    if (k->arg.at[i].elem != EL_I32) continue;
+    str_printf(&s, "%s%s = %lld", some ? ", " : "", k->arg.at[i].name, (long long)of->arg[i]);
+    some = true;
+  }
+  if (!some) str_puts(&s, "any shape");
   for (u32 i = 0; i < k->axis.n; i++)
-    str_printf(s, "%s%s = %lld",
-               i      ? ", "
-               : some ? " (tile "
-                      : "(tile ",
-               k->axis.at[i].name, (long long)of->axis[i]);
-  if (k->axis.n) str_puts(s, ")");
+    str_printf(&s, "%s%s = %lld", i ? ", " : " (tile ", k->axis.at[i].name, (long long)of->axis[i]);
+  if (k->axis.n) str_puts(&s, ")");
+  return s.at;
 }
 
 static bool of_first_case(const Kernel *k, Sym param) {
@@ -64,30 +62,29 @@ static bool of_first_case(const Kernel *k, Sym param) {
   return false;
 }
 
-static void note_command(const Witness *w, Diag *d) {
+void sc_note_command(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
   static const char *const data[DATA_RULES] = {"are 0", "rise by 1 from 0", "rise by 64 from 0",
                                                "rise by up to 200 from 0", "are from 0 to 7"};
-  const Kernel *k = w->v->k;
-  if (sc_reads_data(w->p)) {
-    sc_note(w->v->sc, d, k->span,
-            "this is so where the elements of the tensors that it depends on %s",
-            data[w->f->s.data]);
+  const Kernel *k = v->k;
+  if (sc_reads_data(p)) {
+    sc_note(v->sc, d, k->span, "this is so where the elements of the tensors that it depends on %s",
+            data[of->data]);
     return;
   }
-  Str s = {.sc = w->v->sc};
+  Str s = {.sc = v->sc};
   str_printf(&s, "schedc run %s %s --on cpu", k->text ? k->text->name : "FILE", k->name);
   for (u32 i = 0; i < k->param.n; i++) {
-    const Param *p = &k->param.at[i];
-    if (!p->given && !of_first_case(k, p->name)) continue;
-    str_printf(&s, " -p %s=", p->name);
-    sc_put_value(&s, &p->value);
+    const Param *param = &k->param.at[i];
+    if (!param->given && !of_first_case(k, param->name)) continue;
+    str_printf(&s, " -p %s=", param->name);
+    sc_put_value(&s, &param->value);
   }
   for (u32 i = 0; i < k->dim.n; i++)
-    str_printf(&s, " --set %s=%lld", k->dim.at[i].name, (long long)w->f->s.dim[i]);
+    str_printf(&s, " --set %s=%lld", k->dim.at[i].name, (long long)of->dim[i]);
   for (u32 i = 0; i < k->arg.n; i++)
     if (k->arg.at[i].elem == EL_I32)
-      str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)w->f->s.arg[i]);
-  sc_note(w->v->sc, d, k->span, "to see it: %s", s.at);
+      str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)of->arg[i]);
+  sc_note(v->sc, d, k->span, "to see it: %s", s.at);
 }
 
 // ---- counted differently
@@ -133,8 +130,6 @@ static void report_uneven(Witness *w, u32 channel) {
   const Protocol *p = w->p;
   u32 ring = p->channel.at[channel].ring;
   const char *name = w->v->k->ring.at[ring].name;
-  Str dims = {.sc = w->v->sc};
-  put_dims(w, &dims);
   Diag *d = NULL;
   for (u32 i = 0; i < p->process.n; i++) {
     const Process *q = &p->process.at[i];
@@ -148,7 +143,7 @@ static void report_uneven(Witness *w, u32 channel) {
       if (!d) {
         d = sc_report(w->v->sc, D_R5_AGREE, span(w, i, s),
                       "the roles disagree about '%s': with %s, %s %s %s in a tile", name,
-                      dims.at ? dims.at : "any shape", role(w, i), does, times(w, n));
+                      sc_sample_text(w->v, &w->f->s), role(w, i), does, times(w, n));
       } else {
         sc_note(w->v->sc, d, span(w, i, s), "%s %s %s", role(w, i), does, times(w, n));
       }
@@ -158,13 +153,11 @@ static void report_uneven(Witness *w, u32 channel) {
   sc_help(w->v->sc, d,
           "let both sides run equally often: give their loops and conditions the same bounds, also "
           "for no round and for one");
-  note_command(w, d);
+  sc_note_command(w->v, w->p, &w->f->s, d);
 }
 
 static void report_turns(Witness *w, u32 turn) {
   const Protocol *p = w->p;
-  Str dims = {.sc = w->v->sc};
-  put_dims(w, &dims);
   Diag *d = NULL;
   for (u32 i = 0; i < p->process.n; i++) {
     const Process *q = &p->process.at[i];
@@ -175,12 +168,12 @@ static void report_turns(Witness *w, u32 turn) {
     else
       d = sc_report(w->v->sc, D_R5_AGREE, span(w, i, s),
                     "the turn '%s' is not taken equally often: with %s, %s takes it %s in a tile",
-                    w->v->k->turn.at[turn].name, dims.at ? dims.at : "any shape", role(w, i), n);
+                    w->v->k->turn.at[turn].name, sc_sample_text(w->v, &w->f->s), role(w, i), n);
   }
   if (!d) return;
   sc_help(w->v->sc, d, "every member takes and passes a turn equally often in each tile%s",
           p->members[turn] ? "" : "; where tiles are dealt, exactly once");
-  note_command(w, d);
+  sc_note_command(w->v, w->p, &w->f->s, d);
 }
 
 // ---- waiting in a circle
@@ -274,16 +267,14 @@ static void report_circle(Witness *w) {
     met[now] = true;
   if (now == SC_NONE || now >= w->p->process.n) return;
   for (u32 i = now; !n || i != now; i = awaited(w, i)) circle[n++] = i;
-  Str dims = {.sc = w->v->sc};
-  put_dims(w, &dims);
   Diag *d = sc_report(w->v->sc, D_R6_DEADLOCK, span(w, circle[0], at(w, circle[0])),
-                      "with %s %s waits here %s, and never goes on",
-                      dims.at ? dims.at : "any shape", role(w, circle[0]), waits_for(w, circle[0]));
+                      "with %s %s waits here %s, and never goes on", sc_sample_text(w->v, &w->f->s),
+                      role(w, circle[0]), waits_for(w, circle[0]));
   for (u32 i = 1; i < n; i++)
     sc_note(w->v->sc, d, span(w, circle[i], at(w, circle[i])), "%s waits here %s",
             role(w, circle[i]), waits_for(w, circle[i]));
   help_circle(w, d, circle, n);
-  note_command(w, d);
+  sc_note_command(w->v, w->p, &w->f->s, d);
 }
 
 void sc_report_failure(Verify *v, const Protocol *p, const Failure *f) {

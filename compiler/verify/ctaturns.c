@@ -1,0 +1,206 @@
+// ctaturns.c - turns that go from CTA to CTA. In: a kernel. Out: a proof that whoever waits for
+// such a turn gets it, or a witness.
+//
+// The idea: the turn of a key is at CTA z once all before it have passed it on. So those that take
+// a key must be the first ones: who takes it at z + 1 takes it at z. For a condition or bound
+// around the operation that is so if it is nowhere less at z than at z + 1 (a first value: nowhere
+// more). That the CTAs before have begun is an assumption: a grid is started in order.
+#include "compiler/verify/protocol.h"
+
+#include <string.h>
+
+typedef struct Turns {
+  Verify *v;
+  const Protocol *p;
+  u32 axis;
+} Turns;
+
+// ---- one place further along the axis
+
+static bool further(Turns *t, const Lin *x, Lin *out);
+
+static bool further_atom(Turns *t, u32 atom, Lin *out) {
+  Facts *f = t->v->facts;
+  const Atom a = f->atom.at[atom];
+  Lin x, y, one = sc_lin_int(1);
+  *out = sc_lin_atom(atom);
+  if (a.op == X_AXIS && a.ref == t->axis) return sc_lin_add(out, &one, 1);
+  if (a.op == X_LOAD || a.op == X_WHERE)
+    if (t->v->k->expr.at[a.ref].deps & DEP_AXIS) return false;
+  if (!a.a) return true;
+  if (!further(t, a.a, &x) || (a.b && !further(t, a.b, &y))) return false;
+  if (a.op == X_IDIV && !y.n && y.c > 0) return sc_form_divide(f, &x, y.c, out);
+  *out =
+      sc_lin_atom(sc_form_atom(f, (Atom){.op = a.op, .ref = a.ref, .a = &x, .b = a.b ? &y : NULL}));
+  return true;
+}
+
+static bool further(Turns *t, const Lin *x, Lin *out) {
+  *out = sc_lin_int(x->c);
+  for (u32 i = 0; i < x->n; i++) {
+    Lin product = sc_lin_int(x->at[i].by), factor, next;
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
+      if (!further_atom(t, x->at[i].atom[j], &factor) || !sc_lin_mul(&next, &product, &factor))
+        return false;
+      product = next;
+    }
+    if (!sc_lin_add(out, &product, 1)) return false;
+  }
+  return true;
+}
+
+// Is x nowhere greater one place further? sign -1: nowhere less.
+static bool falls(Turns *t, const Lin *x, i64 sign) {
+  Lin next, less = sc_lin_int(0);
+  return further(t, x, &next) && sc_lin_add(&less, x, sign) && sc_lin_add(&less, &next, -sign) &&
+         sc_form_nonneg(t->v->facts, &less);
+}
+
+// ---- conditions and bounds
+
+// a + by <= b: b - a falls.
+static bool order_falls(Turns *t, Xid a, Xid b, i64 sign) {
+  Lin x = sc_lin_int(0);
+  return sc_lin_add(&x, sc_form(t->v->facts, b), 1) &&
+         sc_lin_add(&x, sc_form(t->v->facts, a), -1) && falls(t, &x, sign);
+}
+
+// Where the condition is `truth` one place further, is it so here?
+static bool holds_before(Turns *t, Xid x, bool truth) {
+  const Expr *e = &t->v->k->expr.at[x];
+  if (!(e->deps & DEP_AXIS)) return true;
+  if (e->op == X_AND || e->op == X_OR)
+    return holds_before(t, e->a, truth) && holds_before(t, e->b, truth);
+  if (e->op == X_NOT) return holds_before(t, e->a, !truth);
+  if ((e->op != X_LT && e->op != X_LE) || t->v->k->expr.at[e->a].ty != TY_INT) return false;
+  return order_falls(t, e->a, e->b, truth ? 1 : -1);
+}
+
+static bool same_range_before(Turns *t, const Ins *loop) {
+  return falls(t, sc_form(t->v->facts, loop->arg[1]), -1) &&
+         falls(t, sc_form(t->v->facts, loop->arg[2]), 1);
+}
+
+// Do all conditions and bounds around the operation hold one place before, too?
+static bool taken_before(Turns *t, const Code *code, u32 pc) {
+  bool ok = true;
+  sc_facts_at(t->v->facts, code, 1);
+  for (u32 i = 0; i < pc && ok; i++) {
+    const Ins *ins = &code->at[i];
+    u32 mid = ins->nest, end = mid;
+    if (ins->op == OP_IF && code->at[mid].op == OP_ELSE) end = code->at[mid].nest;
+    if ((ins->op == OP_IF || ins->op == OP_FOR) && end < pc) i = end;
+    else if (ins->op == OP_IF) ok = holds_before(t, ins->arg[0], pc < mid);
+    else if (ins->op == OP_FOR) ok = same_range_before(t, ins);
+  }
+  return ok && !(t->v->k->expr.at[code->at[pc].arg[1]].deps & DEP_AXIS);
+}
+
+// ---- a witness
+
+enum { PLACES = 24, KEYS = 64, TRIES = 24, STEPS = 20000 };
+
+// How often the process takes the turn of each key, at a place. False: more keys than are kept.
+static bool count_keys(Turns *t, const Sample *s, u32 process, u32 turn, u32 *keys) {
+  const Process *q = &t->p->process.at[process];
+  Concrete c;
+  Run r;
+  sc_concrete_begin(&c, &r, t->v->sc, t->p, s);
+  for (u32 n = 0; n < STEPS; n++) {
+    const Step *step = &q->script->step.at[r.at[process]];
+    i64 key = 0;
+    if (step->kind == STEP_END) return true;
+    Answer a = step->kind == STEP_GO ? NO : step->kind >= STEP_IF ? r.ask(&r, process, step) : YES;
+    if (a == UNKNOWN) return false;
+    c.now = c.loop + (size_t)process * t->v->k->loop.n;
+    Xid x = t->v->k->role.at[q->role].code.at[step->pc].arg[1];
+    if (step->kind == STEP_TAKE && step->ref == turn) {
+      if (!sc_concrete_value(&c, x, &key) || key < 0 || key >= KEYS) return false;
+      keys[key]++;
+    }
+    r.at[process] = a == NO ? step->to : r.at[process] + 1;
+  }
+  return false;
+}
+
+// Looks for a place whose CTA takes a key that the one before leaves out.
+static bool gap(Turns *t, Sample *s, u32 process, u32 turn, i64 *key) {
+  Concrete c = {.p = t->p, .s = s};
+  i64 n;
+  u32 before[KEYS] = {0};
+  if (!sc_concrete_value(&c, t->v->k->axis.at[t->axis].extent, &n)) return false;
+  for (i64 z = 0; z < n && z < PLACES; z++) {
+    u32 now[KEYS] = {0};
+    s->axis[t->axis] = z;
+    if (!count_keys(t, s, process, turn, now)) return false;
+    for (*key = 0; *key < KEYS && z; ++*key)
+      if (now[*key] && !before[*key]) return true;
+    memcpy(before, now, sizeof before);
+  }
+  return false;
+}
+
+static bool find_gap(Turns *t, Sample *s, u32 process, u32 turn, i64 *key) {
+  const Kernel *k = t->v->k;
+  s->dim = NEWS(t->v->sc, i64, k->dim.n + 1);
+  s->arg = NEWS(t->v->sc, i64, k->arg.n + 1);
+  for (u32 rule = 0; rule < DATA_RULES; rule++) {
+    for (i64 i = 1; i <= TRIES; i++) {
+      for (u32 d = 0; d < k->dim.n; d++) s->dim[d] = i;
+      for (u32 a = 0; a < k->arg.n; a++) s->arg[a] = i;
+      s->data = rule;
+      if (sc_sample_allowed(t->v, t->p, s) && gap(t, s, process, turn, key)) return true;
+    }
+  }
+  return false;
+}
+
+static void report(Turns *t, const Ins *take, const Sample *s) {
+  const Turn *turn = &t->v->k->turn.at[take->arg[0]];
+  i64 z = s->axis[t->axis];
+  const char *axis = t->v->k->axis.at[t->axis].name;
+  Diag *d =
+      sc_report(t->v->sc, D_R6_DEADLOCK, take->span,
+                "the CTA of %s = %lld waits here for the turn '%s' for ever: with %s, that of "
+                "%s = %lld never takes and passes it",
+                axis, (long long)z, turn->name, sc_sample_text(t->v, s), axis, (long long)z - 1);
+  sc_note(t->v->sc, d, turn->span, "the turn goes from CTA to CTA in the order of '%s'", axis);
+  sc_help(t->v->sc, d,
+          "take and pass the turn in the CTAs before, too, even if they have nothing to do in it");
+  sc_note_command(t->v, t->p, s, d);
+  sc_rejected(t->v, PROOF_ORDER);
+}
+
+// ---- all of them
+
+static u32 process_of(const Protocol *p, u32 role) {
+  u32 i = 0;
+  while (p->process.at[i].role != role) i++;
+  return i;
+}
+
+static void prove_take(Verify *v, const Protocol *p, u32 role, u32 pc) {
+  const Code *code = &v->k->role.at[role].code;
+  const Ins *take = &code->at[pc];
+  Turns t = {v, p, v->k->turn.at[take->arg[0]].axis};
+  Sample s = {0};
+  i64 key;
+  if (taken_before(&t, code, pc)) return;
+  if (find_gap(&t, &s, process_of(p, role), take->arg[0], &key)) report(&t, take, &s);
+  else
+    sc_incomplete(v, PROOF_ORDER, take->span,
+                  "it is not clear that every CTA before this one takes this turn, too");
+}
+
+void sc_prove_cta_turns(Verify *v, const Protocol *p) {
+  for (u32 r = 0; r < v->k->role.n; r++) {
+    const Code *code = &v->k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) {
+      const Ins *ins = &code->at[i];
+      const Turn *t = ins->op == OP_TAKE ? &v->k->turn.at[ins->arg[0]] : NULL;
+      if (!t || !t->active || t->axis == SC_NONE) continue;
+      sc_assume(v, "the CTAs of a grid begin in its order");
+      if (v->cert->proof[PROOF_ORDER].verdict != VERDICT_REJECTED) prove_take(v, p, r, i);
+    }
+  }
+}
