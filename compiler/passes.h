@@ -55,7 +55,7 @@ typedef struct TmaMap {
 // A wait that --debug-waits bounds.
 typedef enum WaitKind {
   WAIT_FULL,   // a ring's full barrier: a fill is awaited
-  WAIT_EMPTY,  // … its empty one: a release is
+  WAIT_EMPTY,  // a ring's empty barrier: a release is awaited
   // the same of the slots through which a dynamic grid's tiles are handed on
   WAIT_TILE_FULL,
   WAIT_TILE_EMPTY,
@@ -129,7 +129,7 @@ typedef struct Compilation {
   CudaText *cuda;        // cuda
   // Given, for cubin: builds c->cuda, which the layer above knows how to do. False after reports.
   bool (*assemble)(Sc *sc, struct Compilation *c);
-  void *assembler;   // … and what it needs for that
+  void *assembler;   // what `assemble` needs
   const void *code;  // cubin
   size_t code_bytes;
 } Compilation;

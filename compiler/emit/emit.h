@@ -24,7 +24,7 @@ typedef struct WgmmaSet {
 
 typedef enum StmtKind {
   ST_CODE,      // a line of code
-  ST_VARIABLE,  // … that declares variables
+  ST_VARIABLE,  // a line that declares variables
   ST_REMARK,    // a comment, a directive, or an empty line
   ST_BLOCK
 } StmtKind;
@@ -37,7 +37,7 @@ struct Stmt {
   Stmt *next;          // in the block `around`
   Stmt *around;        // NULL: of a block that is not placed yet, of all code
   Stmt *first, *last;  // of a block: its statements
-  Stmt *otherwise;     // … and the block of its `else`
+  Stmt *otherwise;     // of an `if`: the block of its `else`, or NULL
 };
 
 // Where a value can be seen: operations [from, to) of its role; and the first and the last that
@@ -205,11 +205,12 @@ typedef struct At {
   int row, col;  // the map's row and column variables, -1 if there are none
   // the index of the accumulator element in its block: "e", "e + 1"; NULL: none
   const char *e;
-  int odd;      // its lowest bit if known, else -1
-  Txt r;        // the index into row vectors: "r", "sc_row(e)"; s NULL: none
-  Txt block;    // the block of 64 rows: "b", "0"
-  bool placed;  // a row's place, from base `place` on, is called "row"
-  Xid place;
+  int odd;    // its lowest bit if known, else -1
+  Txt r;      // the index into row vectors: "r", "sc_row(e)"; s NULL: none
+  Txt block;  // the block of 64 rows: "b", "0"
+  // the variable "row" has the position of the row whose base is `row_base`
+  bool row_named;
+  Xid row_base;
   bool parts;  // partial tiles are read part by part
   u32 values;  // the number of this element, if some of its values have names (share.c)
 } At;
@@ -274,7 +275,7 @@ Txt cu_value(Cuda *c, const At *at, Xid x);
 
 // expr.c
 const char *cu_axis(Cuda *c, u32 axis);       // the tile's place along an axis
-const char *cu_axis_name(Cuda *c, u32 axis);  // … as it is declared
+const char *cu_axis_name(Cuda *c, u32 axis);  // the variable that holds it
 Txt cu_clusters(Cuda *c, const Axis *x);      // the extent of an axis in clusters
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *cu_paren(Cuda *c, Txt t, int prec);  // in parentheses if it binds less tightly
@@ -382,7 +383,7 @@ u32 cu_turn_threads(const Kernel *k, const Turn *t);
 // has for that
 // how cursors tell a barrier's phases apart: names end in this …
 const char *cu_phase(const Cuda *c);
-const char *cu_next_phase(const Cuda *c);  // … and step so
+const char *cu_next_phase(const Cuda *c);  // how cursors step to the next phase
 void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring);
 // id: a named barrier's number; why: a comment, or NULL
 void cu_bar_sync(Cuda *c, Txt id, u32 threads, WaitKind kind, u32 turn, const char *why);

@@ -280,17 +280,17 @@ void cu_declare_place(Cuda *c) {
 // What a thread knows about itself.
 void cu_declare_thread(Cuda *c, Stmt *after) {
   const Role *r = &c->k->role.at[c->r];
-  bool group = r->warps == 4, place = cu_used(c, "row0"), col = cu_used(c, "col0");
+  bool group = r->warps == 4, row = cu_used(c, "row0"), col = cu_used(c, "col0");
   u32 first = group ? r->first_warp / 4 : r->first_warp;
   Stmt *all = cu_begin(c);
   if (cu_used(c, "instance"))
     cu_var(c, first ? "const int instance = %s - %u;" : "const int instance = %s;",
            group ? "$warpgroup" : "warp_of_cta", first);
   if (cu_used(c, "thread")) cu_var(c, "const int thread = threadIdx.x & %u;", 32u * r->warps - 1);
-  if (place || cu_used(c, "warp"))
+  if (row || cu_used(c, "warp"))
     cu_var(c, group ? "const int warp = warp_of_cta & 3;" : "const int warp = 0;");
-  if (place || col || cu_used(c, "lane")) cu_var(c, "const int lane = threadIdx.x & 31;");
-  if (place) {
+  if (row || col || cu_used(c, "lane")) cu_var(c, "const int lane = threadIdx.x & 31;");
+  if (row) {
     cu_var(c, "const int row0 = sc_opaque(16 * warp + (lane >> 2));");
     cu_note(c, "of this thread's first accumulator element");
   }

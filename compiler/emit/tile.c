@@ -120,7 +120,7 @@ Txt cu_from(Cuda *c, Xid base, Txt x) {
 
 // Position p of a view as an integer expression.
 Txt cu_position(Cuda *c, const At *at, const Pos *p) {
-  if (at->placed && p->var >= 0 && (int)p->var == at->row && p->base == at->place)
+  if (at->row_named && p->var >= 0 && (int)p->var == at->row && p->base == at->row_base)
     return (Txt){"row", P_NAME};
   if (p->var >= 0)
     return cu_from(c, p->base, (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at));

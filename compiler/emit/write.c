@@ -243,8 +243,8 @@ static At open_rows(MapGen *g, const View *dst) {
   for (u32 d = 0; d < dst->rank; d++) {
     if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
     cu_var(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
-    at.placed = true;
-    at.place = dst->at[d].base;
+    at.row_named = true;
+    at.row_base = dst->at[d].base;
     return at;
   }
   return at;

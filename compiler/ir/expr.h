@@ -30,8 +30,9 @@ enum {
   DEP_INST = 4,    // the role's instance
   DEP_LOOP = 8,    // loop variables
   DEP_IDX = 16,    // index variables that are free in it
-  DEP_FETCH = 32,  // an element of an `in` tensor at a uniform place: the same in every role
-  DEP_TILE = 64  // registers, stages, tensors at places that vary, reductions (they need their map)
+  DEP_FETCH = 32,  // an element of an `in` tensor at a uniform position: the same in every role
+  DEP_TILE =
+      64  // registers, stages, tensors at varying positions, reductions (they need their map)
 };
 
 // A node of the hash-consed expression DAG: equal values have equal ids, so "the roles agree" is

@@ -60,7 +60,7 @@ typedef struct Pos {
   bool slice;  // copies: a range from base on, as long as the stage's extent
 } Pos;
 
-// A place in storage. Stage views mean the newest stage held, or (fill) the one being filled.
+// A position in storage. Stage views mean the newest stage held, or (fill) the one being filled.
 typedef struct View {
   Span span;
   u32 buf;
@@ -174,7 +174,7 @@ typedef struct Plan {
   // one, with the bytes, where a fill's copies follow at once and are all there is to it)
   u16 arrivals;
   bool fence;   // fence.proxy.async goes before it
-  bool global;  // … and it is one for global memory, too
+  bool global;  // the fence is for global memory, too
   bool sync;    // the instance's threads synchronize (bar.sync) before it
 } Plan;
 
@@ -193,7 +193,7 @@ enum {
   USE_DRAIN = 8,     // waits and releases
   USE_THREADS = 16,  // its threads read or write a held stage
   USE_ASYNC = 32,    // its products or copies out read a held stage
-  USE_PRODUCT = 64,  // … products do
+  USE_PRODUCT = 64,  // its products read a held stage
   USE_INPLACE = 128  // its threads write a held stage
 };
 
@@ -260,7 +260,7 @@ typedef struct Param {
   Sym name;
   Span span;
   Value value;  // as instantiated
-  bool given;   // … by the caller, a case or a sequence: not the default
+  bool given;   // the caller, a case or a sequence has given the value: it is not the default
   VEC(Value) domain;
 } Param;
 

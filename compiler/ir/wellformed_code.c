@@ -24,7 +24,7 @@ void sc_check_scalar(Check *c, Xid x, Ty ty, u8 deps, const char *what) {
 
 // ---- what an operation may name
 
-// Who may touch a place: registers are their role's, stages their ring's participants'.
+// Who may touch a buffer: registers are their role's, stages their ring's participants'.
 static void check_access(Check *c, u32 view, bool write) {
   const Kernel *k = c->k;
   const View *v = &k->view.at[view];
@@ -98,7 +98,7 @@ static bool view_exists(Check *c, u32 view) {
   return view < c->k->view.n;
 }
 
-// A place in a register tile lies inside it: its offset is a constant and there is room for the
+// A position in a register tile lies inside it: its offset is a constant and there is room for the
 // variable.
 static void check_inside(Check *c, u32 view, const i64 *extent) {
   const View *v = &c->k->view.at[view];

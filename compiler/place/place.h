@@ -21,7 +21,7 @@ u32 sc_entry_regs(u32 threads);  // registers a thread at launch, by the launch 
 typedef struct Worst {
   u32 pc;     // the operation
   u32 all;    // registers that tiles take there
-  u32 need;   // … and what else a thread needs; 0: there are no tiles
+  u32 need;   // what a thread needs besides; 0: there are no tiles
   u64 *live;  // bit b % 64 of word b / 64: buf b
 } Worst;
 Worst sc_worst(Sc *sc, Kernel *k, Facts *facts, u32 role);

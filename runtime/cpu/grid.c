@@ -1,4 +1,4 @@
-// grid.c - the tiles of a run: from the number of a unit (a CTA, or a cluster of them) to its place
+// grid.c - the tiles of a run: from the number of a unit (a CTA, or a cluster of them) to its index
 // along each axis. Calls nothing of the interpreter.
 #include "runtime/cpu/machine.h"
 

@@ -128,7 +128,8 @@ SCL_API SclRefusal scl_put_addresses(const SclJob *j) {
   SclPlan *p = j->plan;
   SclRefusal r = scl_fine();
   for (unsigned i = 0; i < t->given; i++) p->address[i] = p->empty[i] ? 0 : j->call->tensor[i].at;
-  for (unsigned i = t->given; i < t->tensors; i++) p->address[i] = j->call->workspace + p->place[i];
+  for (unsigned i = t->given; i < t->tensors; i++)
+    p->address[i] = j->call->workspace + p->workspace_at[i];
   if (p->bytes && (!j->call->workspace || j->call->workspace_bytes < p->bytes))
     return scl_refuse(SCL_NO_WORKSPACE, 0, 0, 0);
   if (p->bytes && j->call->workspace % SCL_ALIGN) return scl_refuse(SCL_BAD_WORKSPACE, 0, 0, 0);

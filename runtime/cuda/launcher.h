@@ -147,8 +147,8 @@ typedef struct SclPlan {
   CUdeviceptr *encoded;      // the address in each; 0: none yet
   CUdeviceptr *address;      // of each tensor
   int64_t *extent, *stride;  // of each tensor, SCL_RANK of them
-  size_t *place;             // of each workspace, from the start of the caller's
-  size_t *room;              // … how many bytes it has
+  size_t *workspace_at;      // where each workspace begins in the caller's memory for all
+  size_t *room;              // how many bytes each workspace has
   size_t *turn;              // where the counters of each turn are in it
   size_t zeroed, bytes;      // the first part is set to 0 by each launch; all
   SclValue *value;           // of each node

@@ -23,7 +23,7 @@ SCL_API size_t scl_lay_out(const SclTable *t, SclPlan *p, void *room) {
   SCL_PART(address, CUdeviceptr, t->tensors);
   SCL_PART(extent, int64_t, t->tensors * SCL_RANK);
   SCL_PART(stride, int64_t, t->tensors * SCL_RANK);
-  SCL_PART(place, size_t, t->tensors);
+  SCL_PART(workspace_at, size_t, t->tensors);
   SCL_PART(turn, size_t, t->turns);
   SCL_PART(room, size_t, t->tensors);
   SCL_PART(value, SclValue, t->nodes);
@@ -187,7 +187,7 @@ SCL_API SclRefusal scl_size(const SclJob *j) {
   }
   p->zeroed = p->bytes;
   for (unsigned i = t->given; i < t->tensors && !r.why; i++) {
-    p->place[i] = p->bytes;
+    p->workspace_at[i] = p->bytes;
     p->bytes += p->room[i];
     if (t->tensor[i].kind == SCL_ZEROED) p->zeroed = p->bytes;
   }

@@ -225,9 +225,9 @@ static void choose_places(Spec *s, Task *t) {
     most = fmin(most, fmax(1, (double)s->sample->operations / each));
   if (most >= (double)t->total || !separable(s, t)) return;
   for (u32 l = 0; l < t->depth; l++) tile[l] = tile_length(s, t, l);
-  i64 *place = NEWS(s->sc, i64, (size_t)most);
-  t->total = (i64)sc_draw_places(t->extent, tile, t->depth, (size_t)most, place);
-  t->place = place;
+  i64 *pass = NEWS(s->sc, i64, (size_t)most);
+  t->total = (i64)sc_draw_places(t->extent, tile, t->depth, (size_t)most, pass);
+  t->pass = pass;
   s->sampled = true;
 }
 

@@ -66,9 +66,9 @@ static void need_input(Spec *s, u32 buf) {
   copy_input(s, in, t, b);
 }
 
-// The place of iteration n of the loop.
+// The index values of iteration n of the loop.
 static void place_of(const Task *t, i64 n, i64 *at) {
-  if (t->place) n = t->place[n];
+  if (t->pass) n = t->pass[n];
   for (u32 l = t->depth; l-- > 0; n /= t->extent[l]) at[l] = n % t->extent[l];
 }
 
@@ -76,7 +76,7 @@ static void place_of(const Task *t, i64 n, i64 *at) {
 static void make_boxes(Spec *s, const Task *t, const Eq *eq, const Store *like, size_t size) {
   const View *dst = &s->k->view.at[eq->m->dst];
   Boxes *to = &s->out[eq->buf];
-  to->n = t->place ? t->total : 1;
+  to->n = t->pass ? t->total : 1;
   to->origin = sc_new(s->keep, sizeof *to->origin * (size_t)to->n);
   size_t n;
   if (__builtin_mul_overflow(size, (size_t)to->n, &n) || n > SIZE_MAX / 16)
@@ -85,7 +85,7 @@ static void make_boxes(Spec *s, const Task *t, const Eq *eq, const Store *like, 
   for (size_t i = 0; i < n; i++) to->at[i] = NAN;
   for (u32 d = 0; d < dst->rank; d++) {
     i8 v = sc_plain_var(s->k, &dst->at[d]);
-    bool one = t->place && v >= 0 && sc_spec_in_loop(eq, t->depth, v);
+    bool one = t->pass && v >= 0 && sc_spec_in_loop(eq, t->depth, v);
     to->extent[d] = one ? 1 : like->shape[d];
     for (i64 i = 0; one && i < to->n; i++) {
       i64 at[SC_MAX_VARS];
@@ -103,7 +103,7 @@ static void lay_out(Spec *s, u32 e, const Task *t) {
   const View *dst = &s->k->view.at[eq->m->dst];
   const Buf *b = &s->k->buf.at[eq->buf];
   Store *to = &s->defined[eq->buf];
-  bool output = eq->output, whole = (output && !t->place) || eq->before;
+  bool output = eq->output, whole = (output && !t->pass) || eq->before;
   size_t n = 1;
   for (u32 i = dst->rank; i-- > 0;) {
     i8 v = sc_plain_var(s->k, &dst->at[i]);
@@ -184,10 +184,10 @@ static void *work(void *arg) {
   for (i64 n; (n = atomic_fetch_add(&t->next, 1)) < t->total;) {
     i64 at[SC_MAX_VARS];
     place_of(t, n, at);
-    if (t->place) move_outputs(w, n, true);
+    if (t->pass) move_outputs(w, n, true);
     for (u32 e = 0; e < t->spec->eqs; e++)
       if (t->spec->eq[e].group == t->group) run_equation(w, e, at);
-    if (t->place) move_outputs(w, n, false);
+    if (t->pass) move_outputs(w, n, false);
   }
   return NULL;
 }

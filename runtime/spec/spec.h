@@ -63,7 +63,7 @@ typedef struct Task {
   u32 group, depth;
   i64 extent[SC_MAX_VARS];
   i64 total;          // iterations to be run
-  const i64 *place;   // their numbers; NULL: all of them
+  const i64 *pass;    // the numbers of those; NULL: all of them
   atomic_llong next;  // the first that no worker has taken
 } Task;
 

@@ -112,8 +112,8 @@ typedef struct Sums {
   bool nan;  // some element of the specification is
 } Sums;
 
-// The place of element n (row-major) of box `box`, and its offset in the tensor.
-static i64 place(const TensorRef *t, u32 rank, const Boxes *in, i64 box, size_t n, i64 *idx) {
+// The indices of element n (row-major) of box `box`, and its offset in the tensor.
+static i64 indices(const TensorRef *t, u32 rank, const Boxes *in, i64 box, size_t n, i64 *idx) {
   i64 at = 0;
   for (u32 i = rank; i-- > 0; n /= (size_t)in->extent[i]) {
     idx[i] = in->origin[box][i] + (i64)(n % (size_t)in->extent[i]);
@@ -228,7 +228,7 @@ static void compare_output(const Kernel *k, const Binding *b, u32 buf, u8 rounde
   for (u32 i = 0; i < rank; i++) n *= (size_t)ref->extent[i];
   for (i64 box = 0; box < ref->n; box++)
     for (size_t i = 0; i < n; i++, at++) {
-      i64 idx[SC_MAX_RANK] = {-1, -1, -1, -1, -1, -1}, offset = place(t, rank, ref, box, i, idx);
+      i64 idx[SC_MAX_RANK] = {-1, -1, -1, -1, -1, -1}, offset = indices(t, rank, ref, box, i, idx);
       compare_element(e, &s, elem, sc_get_elem(elem, t->at, offset), ref->at[at], pt->at[at], idx);
     }
   bool whole = e->elements == e->total;
