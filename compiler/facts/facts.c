@@ -66,7 +66,10 @@ static bool form_varies(const Facts *f, const Lin *x) {
 
 u32 sc_form_atom(Facts *f, Atom a) {
   u32 *slot = slot_of(f, &a);
-  if (*slot) return *slot;
+  if (*slot) {
+    f->atom.at[*slot].varies |= a.varies;
+    return *slot;
+  }
   if (f->atom.n >= f->slots / 2) {
     make_slots(f, f->slots * 2);
     slot = slot_of(f, &a);
@@ -474,9 +477,15 @@ void sc_facts_at(Facts *f, const Code *code, u32 pc) {
   for (; code && f->pc < pc; f->pc++) step(f, &code->at[f->pc]);
 }
 
+// Other expressions get their numbers: atoms that name one of them are never met again.
 void sc_facts_forget(Facts *f, u32 exprs) {
   leave(f);
   for (u32 x = exprs; x < f->form.n; x++) f->form.at[x] = NULL;
+  for (u32 i = 1; i < f->atom.n; i++) {
+    Atom *a = &f->atom.at[i];
+    if ((a->op == X_LOAD || a->op == X_WHERE) && a->ref >= exprs) a->ref = SC_NONE - i;
+  }
+  make_slots(f, f->slots);
 }
 
 Facts *sc_facts(Sc *sc, const Kernel *k) {
