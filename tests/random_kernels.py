@@ -91,7 +91,8 @@ def grid_mode(k, pick, loader):
 # ---- stream
 
 SKIPS = [("t % 3 != 1", "k / BK % 3 != 1"), ("t > 0", "k >= BK"), ("flag > 0", "flag > 0"),
-         ("t < flag + 1", "k < (flag + 1) * BK"), ("use[x % 4] > 0", "use[i / BM % 4] > 0")]
+         ("t < flag + 1", "k < (flag + 1) * BK"), ("use[x % 4] > 0", "use[i / BM % 4] > 0"),
+         ("use[where(x % 4 > 2, 1, x % 4)] > 0", "use[where(i / BM % 4 > 2, 1, i / BM % 4)] > 0")]
 CHANGES = ["0.5 * {}", "max({}, 0)", "abs({})", "{0} * {0}", "min({}, 1.5)", "where({0} < 0.25, {0}, 0.25)"]  # 0 stays 0
 ENDS = ["{}", "0.25 * {} + c[J]", "max({} + c[J], 0)", "{} * alpha", "tanh(0.1 * {})", "where(J <= I + 5, {}, 0)",
         "where(I % 3 == J % 2, {}, 1)", "{} * c[J] + alpha", "where(J < alpha * 20, {}, -1)"]
@@ -141,9 +142,9 @@ def stream_plan_rest(pick, p):
     """What stands round the products: conditions, bounds, statistics, turns, the way out."""
     p.partner = p.W == 1 and p.R == 64 and p.form == "plain" and p.loader != "self" and p.a_form in "km" and chance(pick, 0.6)
     p.skip = pick.choice(SKIPS) if p.form in ("plain", "late") and not p.partner and chance(pick, 0.6) else None
-    p.bound = pick.choice(["all", "all", "all", "rows", "len"]) if p.form in ("plain", "late", "two") else "all"
+    p.bound = pick.choice(["all", "all", "all", "rows", "len", "where"]) if p.form in ("plain", "late", "two") else "all"
     p.down = p.form in ("plain", "two", "late") and chance(pick, 0.2)
-    p.multicast = p.loader == "one" and p.bound != "rows" and not p.dealt and chance(pick, 0.35)
+    p.multicast = p.loader == "one" and p.bound not in ("rows", "where") and not p.dealt and chance(pick, 0.35)
     p.stat = pick.choice(["sum", "max", "squares"]) if p.a_form == "k" and not p.eight and chance(pick, 0.75) else None
     if p.form in ("keep", "held") or p.partner:
         p.stat = None
@@ -165,6 +166,7 @@ def stream_plan_rest(pick, p):
     p.K = p.BK * pick.randint(1, 4) if p.resident else "K"
     p.peel = bool(p.skip) and not p.gap and not p.stat and p.bound == "all" and not p.down and chance(pick, 0.5)
     p.up = p.stat_role and chance(pick, 0.5)  # the vector goes to the role of the products, and not to S
+    p.chosen = chance(pick, 0.25)  # places are choices
 
 
 def stream_tensors(k, p):
@@ -198,6 +200,8 @@ def stream_spec(p):
     whole = "0 <= k"
     if p.bound == "rows":
         whole = f"k < (i / {p.BM} + 1) * {p.BK}"
+    if p.bound == "where":
+        whole = f"k < where(i / {p.BM} % 2 == 0, cdiv({p.K}, {p.BK}), 1) * {p.BK}"
     if p.bound == "len":
         whole = f"k < len[i / {p.BM} % 3] * {p.BK}"
     some = f"{whole} and {p.skip[1].replace('BK', str(p.BK)).replace('BM', str(p.BM))}" if p.skip else whole
@@ -211,6 +215,8 @@ def stream_spec(p):
     terms = [f"{a} * {name}[{z}{'k,j' if p.b_form == 'n' else 'j,k'}]" for name in p.names]
     lines.append(f"D : f32[{z}i,j] = sum(k) where({some}, {' - '.join(terms)}, 0)")
     end = placed(p.end, "i", "j", f"D[{z}i,j]")
+    if p.chosen:
+        end = end.replace("c[j]", f"where(j / {p.BN} % 2 == 0, c[j], 0)")
     old = f"Y[{z}i,j] + " if p.store in ("add", "copyadd") else ""
     if p.stat:
         name, seen, s = "U : f32" if p.up else "S", some if p.gap else whole, f"A[{z}i,k]"
@@ -260,7 +266,8 @@ def stream_grid(k, p):
         if p.bound == "len":  # the CTAs of a cluster take as many stages each
             p.cast_a = p.cast_b = ""
     steps = f"cdiv({p.K}, {p.BK})"
-    k.lets.append("let n = " + {"all": steps, "rows": f"min(x + 1, {steps})", "len": f"min(len[x % 3], {steps})"}[p.bound])
+    k.lets.append("let n = " + {"all": steps, "rows": f"min(x + 1, {steps})", "len": f"min(len[x % 3], {steps})",
+                                 "where": f"where(x % 2 == 0, {steps}, min(1, {steps}))"}[p.bound])
 
 
 def stream_roles(k, p):
@@ -297,6 +304,7 @@ def stream_loop(p):
 
 def stream_copies(p, t):
     z = "z, " if p.batch else ""
+    t = f"where({t} < n, {t}, 0)" if p.chosen else t
     rows = row_of(p).removesuffix(" + ") if p.loader == "self" else f"x*{p.BM}"
     slice_a = f"A[{z}{t}*{p.BK}.., {rows}..]" if p.a_form == "m" else f"A[{z}{rows}.., {t}*{p.BK}..]"
     copies = [f"{p.at}a <- {slice_a}{p.cast_a}"]
@@ -433,6 +441,8 @@ def stream_math(k, p, rings):
 
 def stream_way_out(k, p, z):
     end = placed(p.end, f"{row_of(p)}i", f"y*{p.BN} + j", "acc[i,j]") + (" + u[i]" if p.up else "")
+    if p.chosen:  # before the tensor, where it is 0
+        end = end.replace(f"c[y*{p.BN} + j]", f"c[where(y % 2 == 0, y*{p.BN}, y*{p.BN} - 4096) + j]")
     at = f"Y[{z}{row_of(p)}i, y*{p.BN} + j]"
     if p.store == "direct":
         return [f"{at} = {end}"]
