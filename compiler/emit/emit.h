@@ -68,11 +68,6 @@ typedef struct Names {
   u32 slots, n;
 } Names;
 
-// A tile that an operation touches, into which a product has ended, and which was not tied since.
-typedef struct Loose {
-  u32 pc, buf;
-} Loose;
-
 // A tile that an operation touches, into which a product has ended, and which has not been fenced
 // since.
 typedef struct Unfenced {

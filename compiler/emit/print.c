@@ -10,9 +10,9 @@ enum { WIDTH = 120, STEP = 2, CONTINUED = 4 };
 
 // ---- long lines
 
-// How loosely what stands before `p` holds together with what follows; 0: the line is not broken
+// How good a place to break the line `p` is, by what stands before it; 0: the line is not broken
 // there.
-static u32 looseness(const char *p) {
+static u32 break_rank(const char *p) {
   if (p[-1] != ' ') return 0;
   switch (p[-2]) {
     case ';': return 8;
@@ -51,8 +51,8 @@ static size_t break_at(const char *code, u32 indent, Brackets *open) {
   u32 cost = ~0u;
   for (size_t i = 1; indent + i <= WIDTH && code[i]; i++) {
     follow(&now, code, i, indent);
-    u32 loose = i > 2 ? looseness(code + i) : 0, here = 9 * (now.n + 1) - loose;
-    if (!loose || here > cost ||
+    u32 rank = i > 2 ? break_rank(code + i) : 0, here = 9 * (now.n + 1) - rank;
+    if (!rank || here > cost ||
         (code[i - 2] == '=' && indent + CONTINUED + strlen(code + i) > WIDTH))
       continue;
     best = i;
