@@ -7,7 +7,7 @@ static u32 scrambled(u32 buf, i64 at) {
   return (h ^ h >> 13) * 2246822519u >> 8;
 }
 
-i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank) {
+static i64 data(u32 rule, u32 buf, const i64 *at, u32 rank) {
   i64 last = rank ? at[rank - 1] : 0, place = 0, sum = 0;
   for (u32 d = 0; d < rank; d++) place = (place * 31 + at[d]) & 0xffff;
   switch (rule) {
@@ -30,7 +30,7 @@ static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
   if (b->space != SP_TENSOR || b->elem != EL_I32) return false;
   for (u32 d = 0; d < v->rank; d++)
     if (v->at[d].base && !value(c, v->at[d].base, &at[d], depth)) return false;
-  *out = sc_data(c->s->data, v->buf, at, v->rank);
+  *out = data(c->s->data, v->buf, at, v->rank);
   return true;
 }
 

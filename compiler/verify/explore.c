@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { STATES = 20000, RUN_STEPS = 1 << 22 };
+enum { STATES = 4000, RUN_STEPS = 1 << 22 };
 
 typedef struct State {
   u8 *key;  // the discrete part

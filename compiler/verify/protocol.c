@@ -57,9 +57,14 @@ static void not_proved(Verify *v, const Protocol *p, Explored e, u32 tried) {
   };
   const Role *r = &v->k->role.at[p->process.at[e.process].role];
   Span at = e.outcome == OUT_UNKNOWN ? r->code.at[e.pc].span : v->k->span;
-  sc_incomplete(v, PROOF_ORDER, at, "%s (%u runs with dimensions drawn found no mistake)",
-                why[e.outcome], tried);
-  sc_incomplete(v, PROOF_COUNTS, at, "%s", why[e.outcome]);
+  u32 upto = sc_try_all(v, p);
+  const char *tries =
+      upto ? sc_printf(v->sc, "no run with dimensions up to %u fails", upto)
+           : sc_printf(v->sc, "%u runs with dimensions drawn found no mistake", tried);
+  for (ProofId id = PROOF_ORDER; id <= PROOF_COUNTS; id++) {
+    if (upto) sc_checked(v, id, upto, at, "%s; %s", why[e.outcome], tries);
+    else sc_incomplete(v, id, at, "%s; %s", why[e.outcome], tries);
+  }
 }
 
 void sc_prove_protocol(Verify *v) {

@@ -232,13 +232,12 @@ Explored sc_explore(Verify *v, const Protocol *p, bool expand, i64 most);
 typedef struct Sample {
   i64 *dim, *arg;
   i64 axis[SC_MAX_AXES];  // cluster axes: of rank 0
-  u32 data;               // see sc_data
+  u32 data;               // see DATA_RULES
 } Sample;
 
+// Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
+// to 7.
 enum { DATA_RULES = 5 };
-// An element of a tensor under a rule: 0; rising by 1, by 64, by 0 to 200 from one to the next;
-// from 0 to 7.
-i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank);
 
 typedef struct Concrete {
   const Protocol *p;
@@ -261,6 +260,10 @@ typedef struct Failure {
   u32 tried;  // runs
 } Failure;
 Failure sc_find_failure(Verify *v, const Protocol *p);
+// All dimensions up to the bound are tried that loops and conditions depend on, with all tiles;
+// those on which they do not depend are as in a run that was tried. 0: there are too many, or a run
+// fails.
+u32 sc_try_all(Verify *v, const Protocol *p);
 
 // What does `require` say of such dimensions? (Those that it decides are set.)
 bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s);

@@ -189,18 +189,97 @@ static void make_small(Search *q) {
   }
 }
 
+static Search search(Verify *v, const Protocol *p) {
+  Search q = {.v = v, .p = p, .seed = 1, .data = sc_reads_data(p)};
+  q.s.dim = NEWS(v->sc, i64, v->k->dim.n + 1);
+  q.s.arg = NEWS(v->sc, i64, v->k->arg.n + 1);
+  q.divisor = NEWS(v->sc, i64, v->k->dim.n * DIVISORS + 1);
+  find_divisors(&q);
+  return q;
+}
+
 Failure sc_find_failure(Verify *v, const Protocol *p) {
   Search *q = NEW(v->sc, Search);
-  *q = (Search){.v = v, .p = p, .seed = 1};
-  q->s.dim = NEWS(v->sc, i64, v->k->dim.n + 1);
-  q->s.arg = NEWS(v->sc, i64, v->k->arg.n + 1);
-  q->divisor = NEWS(v->sc, i64, v->k->dim.n * DIVISORS + 1);
+  *q = search(v, p);
   sc_concrete_begin(&q->c, &q->run, v->sc, p, &q->s);
-  find_divisors(q);
-  q->data = sc_reads_data(p);
   Outcome o = alike(q);
   if (o == OUT_DONE) o = at_random(q);
   if (o == OUT_DONE) return (Failure){.tried = q->tried};
   make_small(q);
   return (Failure){q->s, try_sample(q), q->run, q->tried};
+}
+
+// ---- all of them
+
+enum { ALL_RUNS = 4000, ALL_MOST = 1024, ALL_DIMS = 3 };
+
+static void find_dims(Search *q, Below *b, Xid x, bool *matters) {
+  const Kernel *k = q->v->k;
+  x_begin(b, DEP_DIM | DEP_AXIS);
+  x_from(b, x);
+  for (Xid e; (e = x_next(b));) {
+    const Expr *of = &k->expr.at[e];
+    if (of->op == X_DIM) matters[of->ref] = true;
+    if (of->op == X_AXIS) x_from(b, k->axis.at[of->ref].extent);
+  }
+}
+
+// Runs all tiles. False: one fails, or there are too many runs.
+static bool all_tiles(Search *q) {
+  const Kernel *k = q->v->k;
+  i64 n[SC_MAX_AXES], tiles = 1;
+  for (u32 a = 0; a < k->axis.n; a++) {
+    if (!sc_concrete_value(&q->c, k->axis.at[a].extent, &n[a])) return false;
+    if (n[a] < 1) return true;
+    if (n[a] > ALL_RUNS || (tiles *= n[a]) > ALL_RUNS) return false;
+  }
+  for (i64 t = 0; t < tiles; t++) {
+    for (u32 a = 0, left = (u32)t; a < k->axis.n; left /= (u32)n[a], a++)
+      q->s.axis[a] = left % n[a];
+    bool first = true;  // of the cluster
+    for (u32 a = 0; a < k->axis.n; a++) first &= q->s.axis[a] % k->axis.at[a].cluster == 0;
+    if (first && try_tile(q) != OUT_DONE) return false;
+    if (q->tried > ALL_RUNS) return false;
+  }
+  return true;
+}
+
+// All values of the dimensions in `dim` up to the bound.
+static bool all_up_to(Search *q, const u32 *dim, u32 n, i64 bound) {
+  i64 many = 1;
+  for (u32 i = 0; i < n; i++) many *= bound + 1;
+  for (i64 of = 0; of < many; of++) {
+    i64 left = of;
+    for (u32 i = 0; i < n; left /= bound + 1, i++) q->s.dim[dim[i]] = left % (bound + 1);
+    if (sc_sample_allowed(q->v, q->p, &q->s) && !all_tiles(q)) return false;
+  }
+  return true;
+}
+
+u32 sc_try_all(Verify *v, const Protocol *p) {
+  Search q = search(v, p);
+  Below b = x_below(v->sc, v->k);
+  bool *matters = NEWS(v->sc, bool, v->k->dim.n + 1);
+  u32 dim[ALL_DIMS], n = 0, most = 0;
+  for (u32 i = 0; i < p->process.n; i++) {
+    const Script *s = p->process.at[i].script;
+    for (u32 j = 0; j < s->step.n; j++) {
+      find_dims(&q, &b, s->step.at[j].x, matters);
+      find_dims(&q, &b, s->step.at[j].y, matters);
+    }
+  }
+  for (u32 d = 0; d < v->k->dim.n; d++) {
+    q.s.dim[d] = 1;
+    if (matters[d] && n == ALL_DIMS) return 0;
+    if (matters[d]) dim[n++] = d;
+  }
+  for (u32 a = 0; a < v->k->arg.n; a++)
+    if (v->k->arg.at[a].elem == EL_I32) return 0;
+  if (!n || q.data) return 0;
+  sc_concrete_begin(&q.c, &q.run, v->sc, p, &q.s);
+  for (u32 bound = 4; all_up_to(&q, dim, n, bound) && q.tried <= ALL_RUNS; bound *= 2) {
+    most = bound;
+    if (bound == ALL_MOST) break;
+  }
+  return most;
 }
