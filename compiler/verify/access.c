@@ -128,11 +128,31 @@ static void in_flight(Threads *t, Span span, const char *name, const char *what,
   th_other_end(t, d, site, "issued here");
 }
 
+// A part of a stage in a set of parts.
+static u64 part_bit(Threads *t, u32 view) {
+  const Buf *b = buf_of(t, view);
+  u32 part = t->k->view.at[view].buf - t->k->ring.at[b->ring].part0;
+  if (part < 64) return (u64)1 << part;
+  th_unsure(t, "a stage has more parts than this proof tells apart, of",
+            t->k->ring.at[b->ring].name);
+  return 0;
+}
+
+// Until the stage is full, a part into which a copy lands is the copy's alone (T1).
+static void want_own_part(Threads *t, Span span, u32 view, u64 others) {
+  if (!(others & part_bit(t, view))) return;
+  th_missing(t, PROOF_THREADS, span,
+             "'%s' is touched here in a fill in which a copy lands in it, too (T1)",
+             buf_of(t, view)->name);
+}
+
 static void thread_stage(Threads *t, const ViewAccess *a) {
   const View *v = &t->k->view.at[a->view];
   const char *name = buf_of(t, a->view)->name;
   Stage *s = stage_of(t, a->view);
   if (!s) return;
+  if (v->fill) want_own_part(t, v->span, a->view, s->landing);
+  if (v->fill) s->stored |= part_bit(t, a->view);
   want_heard(t, &s->at, a, v->span);
   want_met(t, &s->at, a->write ? DID_WRITE | DID_READ : DID_WRITE, a->view, v->span);
   if (!a->write) return;
@@ -180,7 +200,7 @@ static void thread_tile(Threads *t, const ViewAccess *a) {
   const View *v = &t->k->view.at[a->view];
   const Tile *x = &t->now->tile[v->buf];
   const char *name = t->k->buf.at[v->buf].name;
-  if (x->into[0] != LANDED) in_flight(t, v->span, name, "a product into it", x->by_into);
+  if (x->into != LANDED) in_flight(t, v->span, name, "a product into it", x->by_into);
   if (a->write && x->from != LANDED)
     in_flight(t, v->span, name, "a product that reads it", x->by_from);
 }
@@ -219,15 +239,13 @@ void th_by_products(Threads *t, const Ins *ins) {
   Tile *d = &t->now->tile[dst];
   if (d->from != LANDED)
     in_flight(t, ins->span, k->buf.at[dst].name, "a product that reads it", d->by_from);
-  if (!p->acc && d->into[0] != LANDED)
-    in_flight(t, ins->span, k->buf.at[dst].name, "a product into it", d->by_into);
   th_product_issued(t);
   for (u32 i = 0; i < 2; i++) {
     if (!from[i]) continue;
     from[i]->product = 0;
     from[i]->by_product = t->pc;
   }
-  th_push_age(d->into);
+  d->into = 0;
   d->by_into = t->pc;
   if (k->buf.at[left].space != SP_REG) return;
   t->now->tile[left].from = 0;
@@ -246,7 +264,10 @@ void th_copy_in(Threads *t, const Ins *ins) {
   u32 tensor = t->k->view.at[ins->arg[1]].buf;
   want_seen(t, ins->span, tensor, true, true);
   engine_tensor(t, ins, tensor, DID_WRITE | DID_ADD);
-  stage_of(t, ins->arg[0]);
+  Stage *s = stage_of(t, ins->arg[0]);
+  if (!s) return;
+  want_own_part(t, ins->span, ins->arg[0], s->landing | s->stored);
+  s->landing |= part_bit(t, ins->arg[0]);
 }
 
 void th_copy_out(Threads *t, const Ins *ins) {
@@ -259,8 +280,6 @@ void th_copy_out(Threads *t, const Ins *ins) {
   th_copy_issued(t);
   if (s) s->copy = 0;
   if (s) s->by_copy = t->pc;
-  th_push_age(x->reading);
-  th_push_age(x->unseen);
   *(adds ? &x->add : &x->store) = 0;
   x->turns |= t->now->turns;
   x->by_copy = t->pc;

@@ -63,7 +63,7 @@ static bool read_by(const Threads *t, u32 roles, u32 buf) {
 // A copy out whose source alone has been waited for is not yet what others may read (H6).
 static void hand_over_copies(Threads *t, const Ins *ins, u32 buf) {
   const Tensor *x = &t->now->tensor[buf];
-  if (x->unseen[0] == LANDED || !read_by(t, told_by(t, ins), buf)) return;
+  if ((x->store == LANDED && x->add == LANDED) || !read_by(t, told_by(t, ins), buf)) return;
   Diag *d = th_missing(t, PROOF_THREADS, ins->span,
                        "others go on here that read '%s', and a copy out to it may not be visible",
                        t->k->buf.at[buf].name);
@@ -223,22 +223,10 @@ void th_passed(Threads *t, const Ins *ins) {
   }
 }
 
-// The tile may be the CTA's last: then nothing of it may be under way (T6), and no stage be held.
+// The tile may be the CTA's last. What engines still read or write is in stages (T6), of which none
+// is left.
 void th_ended(Threads *t) {
   for (u32 r = 0; r < t->k->ring.n; r++)
     if (t->now->held[r] || t->now->open[r])
       th_unsure(t, "a tile ends with a stage, of", t->k->ring.at[r].name);
-  for (u32 b = 0; b < t->k->buf.n; b++) {
-    const Buf *buf = &t->k->buf.at[b];
-    const Tile *tile = &t->now->tile[b];
-    const Tensor *x = &t->now->tensor[b];
-    Diag *d = NULL;
-    bool product = buf->space == SP_REG && tile->into[0] != LANDED,
-         copy = buf->space == SP_TENSOR && x->reading[0] != LANDED;
-    if (product || copy)
-      d = th_missing(t, PROOF_THREADS, t->r->code.at[t->pc].span,
-                     "a tile ends here while %s '%s' may be under way",
-                     product ? "a product into" : "a copy out to", buf->name);
-    th_other_end(t, d, product ? tile->by_into : x->by_copy, "issued here");
-  }
 }

@@ -17,11 +17,8 @@ Known *th_known(Sc *sc, const Kernel *k) {
   n->tensor = NEWS(sc, Tensor, k->buf.n + 1);
   for (u32 i = 0; i < stages; i++) n->stage[i] = fresh_stage;
   for (u32 i = 0; i < k->buf.n; i++) {
-    Tensor *t = &n->tensor[i];
-    memset(n->tile[i].into, LANDED, sizeof n->tile[i].into);
-    memset(t->reading, LANDED, sizeof t->reading);
-    memset(t->unseen, LANDED, sizeof t->unseen);
-    n->tile[i].from = t->store = t->add = LANDED;
+    n->tile[i].into = n->tile[i].from = LANDED;
+    n->tensor[i].store = n->tensor[i].add = LANDED;
   }
   return n;
 }
@@ -52,6 +49,12 @@ static bool newest(u8 *into, u8 from, u32 *site, u32 from_site) {
 
 static bool grow(u8 *into, u8 from) {
   bool more = from & ~*into;
+  *into |= from;
+  return more;
+}
+
+static bool grow_parts(u64 *into, u64 from) {
+  bool more = (from & ~*into) != 0;
   *into |= from;
   return more;
 }
@@ -93,23 +96,21 @@ static bool join_stage(Stage *into, const Stage *from) {
   changed |= least(&into->issued, from->issued);
   changed |= both(&into->past, from->past);
   changed |= either(&into->elected, from->elected);
+  changed |= grow_parts(&into->landing, from->landing);
+  changed |= grow_parts(&into->stored, from->stored);
   return either(&into->told, from->told) || changed;
 }
 
 static bool join_tile(Tile *into, const Tile *from) {
-  bool changed = newest(&into->into[0], from->into[0], &into->by_into, from->by_into);
-  for (u32 i = 1; i < NEWEST; i++) changed |= least(&into->into[i], from->into[i]);
+  bool changed = newest(&into->into, from->into, &into->by_into, from->by_into);
   return newest(&into->from, from->from, &into->by_from, from->by_from) || changed;
 }
 
 static bool join_tensor(Tensor *into, const Tensor *from) {
   u32 turns = into->turns;
   bool changed = join_place(&into->at, &from->at);
-  changed |= newest(&into->unseen[0], from->unseen[0], &into->by_copy, from->by_copy);
-  for (u32 i = 1; i < NEWEST; i++) changed |= least(&into->unseen[i], from->unseen[i]);
-  for (u32 i = 0; i < NEWEST; i++) changed |= least(&into->reading[i], from->reading[i]);
-  changed |= least(&into->store, from->store);
-  changed |= least(&into->add, from->add);
+  changed |= newest(&into->store, from->store, &into->by_copy, from->by_copy);
+  changed |= newest(&into->add, from->add, &into->by_copy, from->by_copy);
   into->turns |= from->turns;
   return into->turns != turns || changed;
 }
@@ -185,11 +186,6 @@ static void end(u8 *age, u32 keep) {
   if (*age != LANDED && *age >= keep) *age = LANDED;
 }
 
-void th_push_age(u8 age[NEWEST]) {
-  memmove(age + 1, age, NEWEST - 1);
-  age[0] = 0;
-}
-
 static void product_after(Stage *s, u32 n) {
   (void)n;
   older(&s->product);
@@ -199,7 +195,7 @@ static void product_after(Stage *s, u32 n) {
 void th_product_issued(Threads *t) {
   each_stage(t, product_after, 0);
   for (u32 b = 0; b < t->k->buf.n; b++) {
-    for (u32 i = 0; i < NEWEST; i++) older(&t->now->tile[b].into[i]);
+    older(&t->now->tile[b].into);
     older(&t->now->tile[b].from);
   }
 }
@@ -214,7 +210,7 @@ static void product_ended(Stage *s, u32 keep) {
 void th_products_waited(Threads *t, u32 keep) {
   each_stage(t, product_ended, keep);
   for (u32 b = 0; b < t->k->buf.n; b++) {
-    for (u32 i = 0; i < NEWEST; i++) end(&t->now->tile[b].into[i], keep);
+    end(&t->now->tile[b].into, keep);
     end(&t->now->tile[b].from, keep);
   }
 }
@@ -227,11 +223,8 @@ static void copy_after(Stage *s, u32 n) {
 void th_copy_issued(Threads *t) {
   each_stage(t, copy_after, 0);
   for (u32 b = 0; b < t->k->buf.n; b++) {
-    Tensor *x = &t->now->tensor[b];
-    for (u32 i = 0; i < NEWEST; i++) older(&x->reading[i]);
-    for (u32 i = 0; i < NEWEST; i++) older(&x->unseen[i]);
-    older(&x->store);
-    older(&x->add);
+    older(&t->now->tensor[b].store);
+    older(&t->now->tensor[b].add);
   }
 }
 
@@ -244,15 +237,12 @@ static void copy_read(Stage *s, u32 keep) {
 
 void th_copies_waited(Threads *t, u32 keep, bool read) {
   each_stage(t, copy_read, keep);
-  for (u32 b = 0; b < t->k->buf.n; b++) {
+  for (u32 b = 0; b < t->k->buf.n && !read; b++) {
     Tensor *x = &t->now->tensor[b];
-    for (u32 i = 0; i < NEWEST; i++) end(&x->reading[i], keep);
-    if (read) continue;
-    u8 before = x->unseen[0];
-    for (u32 i = 0; i < NEWEST; i++) end(&x->unseen[i], keep);
+    u8 store = x->store, add = x->add;
     end(&x->store, keep);
     end(&x->add, keep);
-    if (x->unseen[0] == LANDED) x->turns = 0;
-    x->at.elect |= x->unseen[0] != before;
+    if (x->store == LANDED && x->add == LANDED) x->turns = 0;
+    x->at.elect |= x->store != store || x->add != add;
   }
 }

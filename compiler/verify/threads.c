@@ -11,31 +11,12 @@
 
 // ---- operations
 
-// A wait covers what it is for: all but the newest n of the groups into each of its tiles.
-static void wait_products(Threads *t, const Ins *ins) {
-  const u32 *list = &t->k->list.at[ins->arg[0]];
-  th_products_waited(t, ins->plan.keep);
-  for (u32 i = 1; i <= list[0] && ins->arg[1] < NEWEST; i++) {
-    const Tile *x = &t->now->tile[list[i]];
-    if (x->into[ins->arg[1]] == LANDED) continue;
-    Diag *d = th_missing(t, PROOF_THREADS, ins->span,
-                         "this wait leaves %u groups in flight, of which one may write '%s'",
-                         ins->plan.keep, t->k->buf.at[list[i]].name);
-    th_other_end(t, d, x->by_into, "issued here");
-  }
-}
+enum { MOST_KEPT = 7 };  // groups that wgmma.wait_group can leave in flight (three bits)
 
-static void wait_copies(Threads *t, const Ins *ins) {
-  const Tensor *x = &t->now->tensor[ins->arg[0]];
-  bool read = ins->flags & INS_READ;
-  u32 n = ins->arg[1];
-  th_copies_waited(t, ins->plan.keep, read);
-  if (n >= NEWEST || (x->reading[n] == LANDED && (read || x->unseen[n] == LANDED))) return;
-  Diag *d =
-      th_missing(t, PROOF_THREADS, ins->span,
-                 "this wait leaves %u groups in flight, of which one may be a copy out to '%s'",
-                 ins->plan.keep, t->k->buf.at[ins->arg[0]].name);
-  th_other_end(t, d, x->by_copy, "issued here");
+static void wait_products(Threads *t, const Ins *ins) {
+  th_products_waited(t, ins->plan.keep);
+  if (ins->plan.keep > MOST_KEPT)
+    th_missing(t, PROOF_THREADS, ins->span, "wgmma.wait_group takes no %u", ins->plan.keep);
 }
 
 static void take(Threads *t, const Ins *ins) {
@@ -76,7 +57,7 @@ static void step(Threads *t, const Ins *ins) {
     case OP_VOTE: th_by_threads(t, ins); break;
     case OP_COPYOUT:
     case OP_COPYADD: th_copy_out(t, ins); break;
-    case OP_COPYWAIT: wait_copies(t, ins); break;
+    case OP_COPYWAIT: th_copies_waited(t, ins->plan.keep, ins->flags & INS_READ); break;
     case OP_TAKE: take(t, ins); break;
     case OP_PASS: th_passed(t, ins); break;
     case OP_ENDTILE: th_ended(t); break;

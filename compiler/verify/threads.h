@@ -12,7 +12,6 @@ enum { DID_WRITE = 1, DID_READ = 2, DID_ADD = 4 };
 enum {
   SEVERAL = SC_NONE - 1,  // of accesses: not one alone
   MOST_HOLDS = 16,        // held stages of a ring that are told apart
-  NEWEST = 8,             // groups into one tile, or tensor, that are told apart
   LANDED = 255,           // an age: there is none in flight
   OLDEST = 250            // … it ends here
 };
@@ -37,26 +36,27 @@ typedef struct Place {
 // age n and more (PTX ISA 9.0, 9.7.15.7, 9.7.9.25).
 typedef struct Stage {
   Place at;
-  u8 product, copy;  // ages
-  u8 issued;         // products, at least, since the wait
-  bool past;         // all warps are past their wait for it
-  bool elected;      // thread 0 alone has waited for it, and the others have not met it
-  bool told;         // its full barrier has had its arrival
+  u8 product, copy;     // ages
+  u8 issued;            // products, at least, since the wait
+  bool past;            // all warps are past their wait for it
+  bool elected;         // thread 0 alone has waited for it, and the others have not met it
+  bool told;            // its full barrier has had its arrival
+  u64 landing, stored;  // parts of an open fill: copies land there, threads touched them
   u32 site, by_product, by_copy;  // where it was waited for, or acquired; of those in flight
 } Stage;
 
-// A register tile. The ages of products in flight into it, from the newest on.
+// A register tile. Ages of the newest product in flight into it, and of the newest that reads it.
 typedef struct Tile {
-  u8 into[NEWEST], from;  // from: of the newest that reads it
+  u8 into, from;
   u32 by_into, by_from;
 } Tile;
 
-// A tensor. reading: copies out whose source may not have been read, unseen: … that may not be
-// visible, from the newest on; of the latter, store and add: the newest of each kind.
+// A tensor. Ages of the newest copy out that stores to it, and of the newest that adds to it, of
+// those that may not be visible.
 typedef struct Tensor {
   Place at;
-  u8 reading[NEWEST], unseen[NEWEST], store, add;
-  u32 turns;  // over CTAs, held at the issue of some that is unseen: bit t for turn t
+  u8 store, add;
+  u32 turns;  // over CTAs, held at the issue of some of them: bit t for turn t
   u32 by_copy;
 } Tensor;
 
@@ -106,7 +106,6 @@ void th_product_issued(Threads *t);       // one commit group
 void th_products_waited(Threads *t, u32 keep);
 void th_copy_issued(Threads *t);
 void th_copies_waited(Threads *t, u32 keep, bool read);
-void th_push_age(u8 age[NEWEST]);  // one more, the newest
 
 // access.c: before each it is said what is missing; then it is noted.
 void th_by_threads(Threads *t, const Ins *ins);
