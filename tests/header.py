@@ -224,6 +224,31 @@ def check_together(args, folder):
     return "" if "another kernel is called small: build one with --name" in wrong else f"of one name: {wrong}"
 
 
+def check_ranges(args, folder):
+    """Dimensions that fit in 32 bits, and of which a product does or does not: the header refuses what the library does. None:
+    no NVRTC; else what is wrong."""
+    path, header = os.path.join(HERE, "header", "wide.sched"), os.path.join(folder, "wide.h")
+    done = run(args.schedc, "build", path, "-o", header)
+    if done.returncode:
+        return None if done.returncode == MISSING else done.stdout
+    tensors, dims, scalars = interface(open(header, encoding="utf-8").read())
+    include, driver = ["-I", os.path.join(HERE, "header"), "-I", folder], os.path.join(HERE, "header", "driver.c")
+    for sizes, fits in (({"M": 200, "N": 320}, True), ({"M": 40000, "N": 50000}, True), ({"M": 40000, "N": 60000}, False)):
+        words, code = arguments(tensors, sizes, scalars, 0)
+        library = run(args.expect, path, "wide", *words)
+        if ("refused" not in library.stdout) != fits:
+            return f"the library with {sizes}: {library.stdout}"
+        known = "-DFUNCTIONS=" + '{{"{}", {}, {}}}'.format(*library.stdout.split("\n", 1)[0].split()[-3:])
+        with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as f:
+            f.write(ALONE.format(name="wide", code=" ".join(code)) + "int main(void) { return wide() != 0; }\n")
+        built = run("gcc", "-std=c99", *WARNINGS, *include, known,
+                    os.path.join(folder, "main.c"), driver, "-o", os.path.join(folder, "main"))
+        done = built if built.returncode else run(os.path.join(folder, "main"))
+        if built.returncode or (done.returncode == 0) != fits or ("launch" in done.stdout) != fits:
+            return f"the header with {sizes}: {done.stdout}"
+    return ""
+
+
 def main():
     files = sorted(glob.glob(os.path.join(ROOT, "schedules", "*.sched"))) + [
         os.path.join(ROOT, "tests", *name) for name in (("corpus", "bwd_ordered.sched"), ("corpus", "dealt.sched"), ("header", "twice.sched"))]
@@ -242,10 +267,11 @@ def main():
         if done.returncode != USAGE or "--debug-waits" not in done.stdout:
             failed += 1
             print(f"FAIL --debug-waits: exit code {done.returncode}: {done.stdout}")
-        wrong = check_together(args, folder)
-        passed, failed, skipped = passed + (wrong == ""), failed + bool(wrong), skipped + (wrong is None)
-        if wrong:
-            print(f"FAIL two headers: {wrong}")
+        for name, alone in (("two headers", check_together), ("ranges", check_ranges)):
+            wrong = alone(args, folder)
+            passed, failed, skipped = passed + (wrong == ""), failed + bool(wrong), skipped + (wrong is None)
+            if wrong:
+                print(f"FAIL {name}: {wrong}")
         for path in args.files:
             for kernel in re.findall(r"^(?:kernel|sequence)\s+(\w+)", open(path, encoding="utf-8").read(), re.M):
                 wrong = check(args, folder, path, kernel, golden)

@@ -48,15 +48,23 @@ const char *sc_driver_error(const Driver *d, int error);
 
 #include "runtime/cuda/launcher.h"
 
-// range.c: do all integers of the kernel's code fit in 32 bits under these dimensions? False after
-// a report.
-bool sc_range(Sc *sc, const Kernel *k, const Binding *b);
+// range.c: terms of a table (whose first is none), of a kernel's code.
+typedef struct TermOf {
+  Xid value;
+  Span at;  // that needs it
+} TermOf;
+typedef struct TermList {
+  VEC(SclTerm) term;
+  VEC(TermOf) of;
+} TermList;
+void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, TermList *out);
 
 // table.c: the table of a kernel or sequence, whose text this is.
 typedef struct Tabled {
   SclTable table;
   const u32 *tensor;  // the bufs that its tensors are
   const Span *where;  // by node: what needs it
+  const TermOf *term_of;
 } Tabled;
 void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out);
 // The kernel that step i launches, and its text.

@@ -71,11 +71,11 @@ static void comment(Header *h) {
       " *\n"
       " * A launch is asynchronous, allocates nothing and may be captured in a graph. Threads "
       "that share a\n"
-      " * kernel launch it one at a time. What the schedule requires is checked "
-      "(CUDA_ERROR_INVALID_VALUE), and\n"
-      " * the alignment of tensors (CUDA_ERROR_MISALIGNED_ADDRESS), before anything is enqueued; "
-      "not, that\n"
-      " * products of dimensions stay within 32 bits: schedc_launch does. */\n",
+      " * kernel launch it one at a time. Before anything is enqueued it is checked what the "
+      "schedule requires,\n"
+      " * that all of its integers fit in 32 bits (CUDA_ERROR_INVALID_VALUE), and the alignment of "
+      "tensors\n"
+      " * (CUDA_ERROR_MISALIGNED_ADDRESS). */\n",
       n, n, n, n, n);
 }
 
@@ -190,10 +190,14 @@ static void launches(Header *h, const SclTable *t, const SclStep *last) {
   EACH(SclFunction, function, t->functions)
   put(h, "    {\"%s\", %u, %u, %u, %d},\n", r->name, r->threads, r->shared, r->cluster, r->limited);
   END(1);
+  EACH(SclTerm, term, t->terms)
+  put(h, "    {SCL_%s, %d, %d, %u, %u, %u, %u, INT64_C(%lld)},\n", sc_launch_op[r->op], r->integer,
+      r->compares, r->operands, r->a, r->b, r->c, (long long)r->number);
+  END(1);
   EACH(SclStep, step, t->steps)
-  put(h, "    {%u, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, %u},\n", r->function,
+  put(h, "    {%u, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, %u},\n", r->function,
       r->use.from, r->use.to, r->map.from, r->map.to, r->slot.from, r->slot.to, r->axis.from,
-      r->axis.to, r->turn.from, r->turn.to, r->block);
+      r->axis.to, r->turn.from, r->turn.to, r->term.from, r->term.to, r->block);
   END(1);
 }
 
@@ -209,11 +213,11 @@ static void table(Header *h) {
   put(h,
       "static const SclTable %s_table = {\n"
       "    PART(node), %u, %u, PART(require), %u, PART(tensor), %u, %u, PART(use), PART(map),\n"
-      "    PART(slot), PART(axis), PART(turn), PART(function), %u, PART(step), %u, %u, %u, %u, "
-      "%d};\n"
+      "    PART(slot), PART(axis), PART(turn), PART(function), %u, PART(term), %u, PART(step), %u, "
+      "%u, %u, %u, %d};\n"
       "#undef PART\n\n",
-      n, t->nodes, t->dims, t->requires_, t->tensors, t->given, t->functions, t->steps, t->maps,
-      t->turns, t->block_bytes, t->dynamic);
+      n, t->nodes, t->dims, t->requires_, t->tensors, t->given, t->functions, t->terms, t->steps,
+      t->maps, t->turns, t->block_bytes, t->dynamic);
 }
 
 // ---- functions

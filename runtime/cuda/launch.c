@@ -67,16 +67,6 @@ static Binding *bind(Sc *sc, const Loaded *l, const LaunchCall *call) {
   return sc_bind_tensors(sc, l->k, tensor, l->tensors, scalar, scalars);
 }
 
-// Of the steps that have something to do.
-static bool in_range(Sc *sc, const Loaded *l, const Binding *all, const SclPlan *p) {
-  for (u32 i = 0; i < l->tabled.table.steps; i++) {
-    if (!p->tiles[i]) continue;
-    const Binding *b = l->k->launch.n ? sc_bind_launch(sc, all, &l->k->launch.at[i]) : all;
-    if (!b || !sc_range(sc, sc_step_kernel(l->k, i), b)) return false;
-  }
-  return true;
-}
-
 static SclJob job_of(Loaded *l, const SclCall *call, SclPlan *plan) {
   return (SclJob){&l->tabled.table, &l->kernel, l->function, call, plan};
 }
@@ -88,7 +78,7 @@ static bool fill(Sc *sc, Loaded *l, const LaunchCall *given, LaunchPlan *p) {
   const SclCall call = {.tensor = l->given, .dim = b->dim, .scalar = b->arg};
   const SclJob j = job_of(l, &call, &p->plan);
   const SclRefusal r = scl_make_plan(&j);
-  if (sc_refuse(sc, l, &j, &r) || !in_range(sc, l, b, &p->plan)) return false;
+  if (sc_refuse(sc, l, &j, &r)) return false;
   remember(l, p, given);
   return true;
 }

@@ -4,7 +4,13 @@
 #define SCL_H
 
 #ifndef SCHEDC_LAUNCHER
+#include "compiler/facts/facts.h"
 #include "runtime/data/value.h"
+
+typedef Interval SclInterval;
+#define scl_interval(op, a, b) sc_interval((ExprOp)(op), a, b)
+#define scl_interval_both sc_interval_both
+#define SCL_FAR SC_FAR
 #endif
 
 enum {
@@ -81,9 +87,26 @@ typedef struct SclFunction {
   int limited;  // the grid has no more clusters than run at once
 } SclFunction;
 
+// An integer of a kernel's code, or what compares two; it comes behind its operands. AXIS: `a` is
+// its extent, `number` what a tile's place may be more than that; LOOP: `a` and `b` are its bounds;
+// INST and IDX: `number` is the largest; LOAD: an element, that names a place if `number` is 1.
+typedef struct SclTerm {
+  SclOp op;
+  int integer, compares;  // it is one; it compares two
+  unsigned operands, a, b, c;
+  int64_t number;
+} SclTerm;
+
+// What a term may be, if that is known; and a sum of what it is made of, whatever their signs.
+typedef struct SclRange {
+  SclInterval is;
+  int known;
+  int64_t terms;
+} SclRange;
+
 typedef struct SclStep {  // a launch
   unsigned function;
-  SclSpan use, map, slot, axis, turn;
+  SclSpan use, map, slot, axis, turn, term;
   unsigned block;  // where its arguments are in the blocks of all steps
 } SclStep;
 
@@ -101,6 +124,8 @@ typedef struct SclTable {
   const SclTurn *turn;
   const SclFunction *function;
   unsigned functions;
+  const SclTerm *term;  // 0 is none
+  unsigned terms;
   const SclStep *step;
   unsigned steps, maps, turns, block_bytes;  // of all steps
   int dynamic;                               // some grid is
@@ -152,6 +177,7 @@ typedef struct SclPlan {
   size_t *turn;              // where the counters of each turn are in it
   size_t zeroed, bytes;      // the first part is set to 0 by each launch; all
   SclValue *value;           // of each node
+  SclRange *range;           // of each term
   int64_t *tiles;            // of each step; 0: there is nothing to do
   void **param;              // of one step
   unsigned char *block;      // of all steps
@@ -182,6 +208,7 @@ typedef enum SclWhy {
   SCL_NO_MAP,         // at: a map; error
   SCL_LARGE_GRID,     // step
   SCL_BAD_SECTION,    // at: an axis
+  SCL_LARGE_TERM,     // at: a term, which may not fit in 32 bits
   SCL_LARGE_TURN,     // at: a turn
   SCL_NO_WORKSPACE,   // NULL, or too small
   SCL_BAD_WORKSPACE,  // not aligned
@@ -213,6 +240,9 @@ static inline SclRefusal scl_driver(SclWhy why, unsigned at, CUresult e) {
   r.error = e;
   return r;
 }
+
+// launchrange.c
+SCL_API SclRefusal scl_check_ranges(const SclJob *j, unsigned step);
 
 // launchplan.c
 SCL_API size_t scl_lay_out(const SclTable *t, SclPlan *p, void *room);

@@ -27,6 +27,7 @@ SCL_API size_t scl_lay_out(const SclTable *t, SclPlan *p, void *room) {
   SCL_PART(turn, size_t, t->turns);
   SCL_PART(room, size_t, t->tensors);
   SCL_PART(value, SclValue, t->nodes);
+  SCL_PART(range, SclRange, t->terms);
   SCL_PART(tiles, int64_t, t->steps);
   SCL_PART(param, void *, t->maps + 1);
   SCL_PART(block, unsigned char, t->block_bytes);
@@ -205,7 +206,8 @@ static inline SclRefusal scl_plan_step(const SclJob *j, unsigned step) {
     if (j->call->dim[i] > INT32_MAX) return scl_refuse(SCL_BAD_DIM, step, i, 0);
   }
   scl_fill_block(j, step);
-  return scl_size_grid(j, step);
+  r = scl_size_grid(j, step);
+  return r.why ? r : scl_check_ranges(j, step);
 }
 
 SCL_API SclRefusal scl_make_plan(const SclJob *j) {

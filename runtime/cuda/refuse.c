@@ -106,6 +106,24 @@ static void large_dim(Sc *sc, const Loaded *l, const SclJob *j, u32 dim) {
             l->k->dim.at[dim].name, (long long)j->call->dim[dim]);
 }
 
+static void large_term(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *r) {
+  const Kernel *k = sc_step_kernel(l->k, r->step);
+  const TermOf *of = &l->tabled.term_of[r->at];
+  const SclInterval is = j->plan->range[r->at].is;
+  bool large = is.hi > -is.lo;
+  Str s = {.sc = sc}, dims = s;
+  sc_print_named(&s, k, of->value);
+  Diag *d = sc_report(sc, D_T_RANGE, of->at,
+                      "'%s' may be as %s as %lld here: emitted code has 32 bits for it", s.at,
+                      large ? "large" : "small", (long long)(large ? is.hi : is.lo));
+  for (u32 i = 0; i < k->dim.n; i++) {
+    u32 of_all = l->k->launch.n ? l->k->launch.at[r->step].dim[i] : i;
+    str_printf(&dims, "%s%s = %lld", i ? ", " : "", k->dim.at[i].name,
+               (long long)j->call->dim[of_all]);
+  }
+  if (dims.n) sc_help(sc, d, "dimensions: %s", dims.at);
+}
+
 schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *r) {
   const Kernel *k = sc_step_kernel(l->k, r->step);
   switch (r->why) {
@@ -126,6 +144,7 @@ schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefus
     case SCL_LARGE_GRID: large_grid(sc, k); break;
     case SCL_BAD_SECTION: bad_section(sc, k, j, r); break;
     case SCL_LARGE_TURN: large_turn(sc, k, j, r); break;
+    case SCL_LARGE_TERM: large_term(sc, l, j, r); break;
     case SCL_NO_WORKSPACE: no_workspace(sc, l, j); break;
     case SCL_BAD_WORKSPACE:
       sc_report(sc, D_T_ALIGN, l->k->span, "the workspace's address is not a multiple of %d bytes",

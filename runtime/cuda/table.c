@@ -21,6 +21,7 @@ typedef struct Tabling {
   VEC(SclTurn) turn;
   VEC(SclFunction) function;
   VEC(SclStep) step;
+  TermList terms;
   u32 *number;  // of each buf that is a tensor: the tensor's
   u32 block_bytes, waits;
   // the kernel whose values are being added, and what launches it: NULL of the whole
@@ -211,13 +212,14 @@ static u32 function_of(Tabling *t, const Kernel *k, const CudaText *text) {
 static void add_step(Tabling *t, const Kernel *k, const CudaText *text) {
   SclStep s = {.function = function_of(t, k, text), .block = t->block_bytes};
   s.use.from = t->use.n, s.map.from = t->map.n, s.slot.from = t->slot.n;
-  s.axis.from = t->axis.n, s.turn.from = t->turn.n;
+  s.axis.from = t->axis.n, s.turn.from = t->turn.n, s.term.from = t->terms.term.n;
   add_uses(t, k, text);
   for (u32 i = 0; i < text->maps; i++) add_map(t, k, &text->map[i]);
   add_grid(t, k);
   add_slots(t, k, text, s.turn.from);
   s.use.to = t->use.n, s.map.to = t->map.n, s.slot.to = t->slot.n;
-  s.axis.to = t->axis.n, s.turn.to = t->turn.n;
+  sc_terms(t->sc, k, t->launch, &t->terms);
+  s.axis.to = t->axis.n, s.turn.to = t->turn.n, s.term.to = t->terms.term.n;
   PUSH(t->sc, &t->step, s);
 }
 
@@ -236,6 +238,8 @@ static SclTable finished(const Tabling *t) {
                     .turn = t->turn.at,
                     .function = t->function.at,
                     .functions = t->function.n,
+                    .term = t->terms.term.at,
+                    .terms = t->terms.term.n,
                     .step = t->step.at,
                     .steps = t->step.n,
                     .maps = t->map.n,
@@ -250,6 +254,8 @@ void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out) {
   Tabling t = {.sc = sc, .k = k, .number = NEWS(sc, u32, k->buf.n + 1)};
   PUSH(sc, &t.node, ((SclNode){0}));
   PUSH(sc, &t.where, ((Span){0}));
+  PUSH(sc, &t.terms.term, ((SclTerm){0}));
+  PUSH(sc, &t.terms.of, ((TermOf){0}));
   begin_values(&t, k, NULL);
   need_whole(&t);
   if (!k->launch.n) need_grid(&t, k);
@@ -265,5 +271,5 @@ void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out) {
     add_step(&t, t.of, text->step[i]);
   }
   if (!k->launch.n) add_step(&t, k, text);
-  *out = (Tabled){finished(&t), t.buf.at, t.where.at};
+  *out = (Tabled){finished(&t), t.buf.at, t.where.at, t.terms.of.at};
 }
