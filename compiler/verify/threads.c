@@ -79,10 +79,11 @@ static void join(Threads *t, Known *into, const Known *from, bool *changed) {
     th_unsure(t, "the stages that are held depend on the path in", t->k->name);
 }
 
-static Known *copy(Threads *t) {
-  Known *n = th_known(t->v->sc, t->k);
-  th_known_copy(n, t->now, t->k);
-  return n;
+// What is known now, kept in `to`, which is made if it is not there.
+static Known *keep(Threads *t, Known **to) {
+  if (!*to) *to = th_known(t->v->sc, t->k);
+  th_known_copy(*to, t->now, t->k);
+  return *to;
 }
 
 static void walk(Threads *t, u32 from, u32 to);
@@ -99,7 +100,7 @@ static bool runs(Threads *t, const Ins *loop) {
 // What holds at its head holds after it, too, as it may run any number of times; if it runs at
 // least once, what holds at its end.
 static void loop(Threads *t, u32 pc, u32 end) {
-  if (!t->head[pc]) t->head[pc] = copy(t), t->changed = true;
+  if (!t->head[pc]) t->changed = keep(t, &t->head[pc]) != NULL;
   else join(t, t->head[pc], t->now, &t->changed);
   th_known_copy(t->now, t->head[pc], t->k);
   walk(t, pc + 1, end);
@@ -118,22 +119,24 @@ static void tile(Threads *t, u32 pc, u32 end) {
 
 static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
   bool ignored = false;
-  Known *before = copy(t);
+  Known **saved = &t->saved[2 * t->depth++], *before = keep(t, &saved[0]);
   walk(t, pc + 1, mid);
-  Known *yes = copy(t);
+  Known *yes = keep(t, &saved[1]);
   th_known_copy(t->now, before, t->k);
   walk(t, mid + 1, end);
+  t->depth--;
   t->pc = end;
   join(t, t->now, yes, &ignored);
 }
 
 static void vote(Threads *t, u32 pc, u32 end) {
   bool ignored = false;
-  Known *before = copy(t);
+  Known *before = keep(t, &t->saved[2 * t->depth++]);
   t->votes++;
   walk(t, pc + 1, end);
   end_block(t, end);
   t->votes--;
+  t->depth--;
   join(t, t->now, before, &ignored);
 }
 
@@ -178,12 +181,23 @@ static bool warps_fill(const Role *r, u32 ring) {
   return fills;
 }
 
+static u32 deepest(const Code *code) {
+  u32 depth = 0, most = 0;
+  for (u32 i = 0; i < code->n; i++) {
+    u8 effects = sc_op[code->at[i].op].effects;
+    if (effects & OPENS && ++depth > most) most = depth;
+    if (effects & CLOSES) depth--;
+  }
+  return most;
+}
+
 static void prove_role(Verify *v, u32 role) {
   const Kernel *k = v->k;
   const Role *r = &k->role.at[role];
   Threads t = {.v = v, .k = k, .role = role, .r = r, .single = is_single(k, r)};
   t.warps_fill = NEWS(v->sc, bool, k->ring.n + 1);
   for (u32 i = 0; i < k->ring.n; i++) t.warps_fill[i] = warps_fill(r, i);
+  t.saved = NEWS(v->sc, Known *, 2 * deepest(&r->code) + 2);
   t.head = NEWS(v->sc, Known *, r->code.n + 1);
   t.nothing = th_known(v->sc, k);
   t.now = th_known(v->sc, k);

@@ -81,7 +81,8 @@ typedef struct Threads {
   Known *now;
   const Known *nothing;  // what holds where a tile begins
   Known **head;          // by operation: what holds where a loop begins, over all rounds so far
-  u32 pc, votes;
+  Known **saved;         // two by depth: before a block, and after one of its sides
+  u32 pc, depth, votes;
   bool changed;  // some loop's head holds less than before
   bool report;   // nothing changes any more: say what is wrong
 } Threads;
