@@ -164,6 +164,10 @@ static Lin extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
   return of_atom(f, op, 0, swap ? b : a, swap ? a : b);
 }
 
+Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
+  return extreme(f, op, a, b);
+}
+
 static void leaf(Facts *f, Xid x, Lin *out) {
   const Expr *e = &f->k->expr.at[x];
   bool named =
@@ -478,6 +482,8 @@ void sc_facts_at(Facts *f, const Code *code, u32 pc) {
 }
 
 // Other expressions get their numbers: atoms that name one of them are never met again.
+void sc_facts_thorough(Facts *f) { f->thorough = true; }
+
 void sc_facts_forget(Facts *f, u32 exprs) {
   leave(f);
   for (u32 x = exprs; x < f->form.n; x++) f->form.at[x] = NULL;

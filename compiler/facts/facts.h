@@ -22,6 +22,7 @@ Facts *sc_facts(Sc *sc, const Kernel *k);
 // … and what the grid, loops and conditions say around operation `pc` of a role's code. (NULL: of
 // no code, nothing more.)
 void sc_facts_at(Facts *f, const Code *code, u32 pc);
+void sc_facts_thorough(Facts *f);           // from now on more effort is made
 void sc_facts_forget(Facts *f, u32 exprs);  // expressions from this one on are taken back
 
 // ---- prove.c

@@ -73,6 +73,7 @@ typedef struct Block {
 struct Facts {
   Sc *sc;
   const Kernel *k;
+  bool thorough;          // questions are few, and worth more effort
   VEC(const Lin *) form;  // by expression, NULL: not made yet
   VEC(Atom) atom;         // [0] is none
   u32 *slot, slots;       // finds equal atoms
@@ -91,8 +92,9 @@ u32 sc_form_atom(Facts *f, Atom a);  // the one that is equal
 Interval sc_form_interval(Facts *f, const Lin *x);
 Interval sc_atom_interval(Facts *f, u32 atom);
 bool sc_know(Facts *f, Lin *x);  // writes what is solved by what it is
-bool sc_form_divide(Facts *f, const Lin *x, i64 n, Lin *out);  // x / n rounded down, n > 0
-bool sc_form_nonneg(Facts *f, const Lin *x);                   // prove.c: is x never negative?
+bool sc_form_divide(Facts *f, const Lin *x, i64 n, Lin *out);          // x / n rounded down, n > 0
+Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b);  // of MIN and MAX
+bool sc_form_nonneg(Facts *f, const Lin *x);  // prove.c: is x never negative?
 // A condition that holds, or does not, until what was assumed since the mark is dropped.
 u32 sc_facts_mark(const Facts *f);
 void sc_facts_assume(Facts *f, Xid cond, bool truth);

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { STEPS = 64, DEPTH = 6 };
+enum { STEPS = 64, MORE_STEPS = 200, DEPTH = 6 };
 
 typedef struct Proof {
   Facts *f;
@@ -145,6 +145,44 @@ static bool by_choice(Proof *q, const Lin *p, u32 depth) {
   return false;
 }
 
+// ---- two of a kind
+
+// k (x - y) + rest, of two minima, maxima or quotients: x is no less than y if its operands are,
+// each of one of y's. (Of quotients the rest must not be negative by itself.)
+static bool of_pair(Proof *q, const Lin *p, u32 i, u32 j, u32 depth) {
+  const Atom x = q->f->atom.at[p->at[i].atom[0]], y = q->f->atom.at[p->at[j].atom[0]];
+  bool quotients = x.op == X_IDIV;
+  Lin rest = *p;
+  u32 n = 0;
+  for (u32 t = 0; t < p->n; t++)
+    if (t != i && t != j) rest.at[n++] = p->at[t];
+  rest.n = n;
+  if (x.op != y.op || !(quotients || x.op == X_MIN || x.op == X_MAX)) return false;
+  if (quotients && (!sc_lin_same(x.b, y.b) || sc_form_interval(q->f, x.b).lo < 0)) return false;
+  if (quotients && sc_form_interval(q->f, &rest).lo < 0) return false;
+  if (quotients) rest = sc_lin_int(0);
+  for (u32 cross = 0; cross < (quotients ? 1 : 2); cross++) {
+    Lin a = rest, b = rest;
+    bool ok = sc_lin_add(&a, x.a, p->at[i].by) && sc_lin_add(&a, cross ? y.b : y.a, p->at[j].by) &&
+              sc_know(q->f, &a) && prove(q, &a, depth);
+    if (ok && !quotients)
+      ok = sc_lin_add(&b, x.b, p->at[i].by) && sc_lin_add(&b, cross ? y.a : y.b, p->at[j].by) &&
+           sc_know(q->f, &b) && prove(q, &b, depth);
+    if (ok) return true;
+  }
+  return false;
+}
+
+static bool by_pair(Proof *q, const Lin *p, u32 depth) {
+  for (u32 i = 0; i < p->n; i++) {
+    for (u32 j = 0; j < p->n; j++) {
+      bool pair = p->at[i].by > 0 && p->at[j].by == -p->at[i].by;
+      if (pair && !p->at[i].atom[1] && !p->at[j].atom[1] && of_pair(q, p, i, j, depth)) return true;
+    }
+  }
+  return false;
+}
+
 // ---- proofs
 
 static bool by_term(Proof *q, const Lin *p, u32 i, u32 depth) {
@@ -160,6 +198,7 @@ static bool prove(Proof *q, const Lin *goal, u32 depth) {
   for (u32 i = 0; i < p.n && step > 1; i++) p.at[i].by /= step;
   if (sc_form_interval(q->f, &p).lo >= 0) return true;
   if (!depth || !q->steps || !q->steps--) return false;
+  if (q->f->thorough && by_pair(q, &p, depth - 1)) return true;
   u32 down = 0;
   while (down < p.n && p.at[down].by > 0) down++;
   if (down < p.n && by_term(q, &p, down, depth - 1)) return true;
@@ -170,7 +209,7 @@ static bool prove(Proof *q, const Lin *goal, u32 depth) {
 }
 
 static bool known_nonneg(Facts *f, Lin *x) {
-  return sc_know(f, x) && prove(&(Proof){f, STEPS}, x, DEPTH);
+  return sc_know(f, x) && prove(&(Proof){f, f->thorough ? MORE_STEPS : STEPS}, x, DEPTH);
 }
 
 bool sc_form_nonneg(Facts *f, const Lin *x) {

@@ -220,12 +220,13 @@ static Outcome prove_case(Explorer *e, const Protocol *p) {
   }
 }
 
-Explored sc_explore(Verify *v, const Protocol *p, bool expand, i64 most) {
+Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most) {
   Explorer *e = NEW(v->sc, Explorer);
   *e = (Explorer){.sc = v->sc, .most = most};
   sc_facts_at(v->facts, &v->k->role.at[0].code, 1);
   Residues residues = sc_residues(v, p);
-  e->mind = (Mind){.sc = v->sc, .f = v->facts, .p = p, .residues = &residues, .expand = expand};
+  e->mind =
+      (Mind){.v = v, .sc = v->sc, .f = v->facts, .p = p, .residues = &residues, .expand = expand};
   e->mind.below = x_below(v->sc, v->k);
   e->mind.modulus = NEWS(v->sc, u8, loop_bytes(p));
   e->mind.remainder = NEWS(v->sc, u8, loop_bytes(p));

@@ -92,6 +92,22 @@ static bool moves(const Mind *m, u32 atom) {
          below_moves(m, a->b);
 }
 
+static bool below_turns(const Mind *m, const Lin *x);
+
+// … in another round of a loop?
+static bool turns(const Mind *m, u32 atom) {
+  const Atom *a = &m->f->atom.at[atom];
+  u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
+  return a->op == X_LOOP || deps & DEP_LOOP || below_turns(m, a->a) || below_turns(m, a->b);
+}
+
+static bool below_turns(const Mind *m, const Lin *x) {
+  for (u32 i = 0; x && i < x->n; i++)
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
+      if (turns(m, x->at[i].atom[j])) return true;
+  return false;
+}
+
 static bool below_moves(const Mind *m, const Lin *x) {
   for (u32 i = 0; x && i < x->n; i++)
     for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
@@ -147,7 +163,9 @@ static bool has_zone(const Mind *m, const Lin *x) {
 // (What is left of the dividend after the division may not be a quotient of loop variables.)
 static Answer quotient(Mind *m, u32 process, const Atom *a, Lin *out) {
   Lin x, y;
+  m->asking++;
   Answer got = operands(m, process, a, &x, &y);
+  m->asking--;
   if (got != YES) return got;
   if (y.n || y.c <= 0 || !sc_form_divide(m->f, &x, y.c, out)) return UNKNOWN;
   for (u32 i = 0; i < out->n; i++)
@@ -171,7 +189,8 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   u32 var;
   *out = sc_lin_atom(atom);
   if (!moving && sc_in_family(m->f, m->residues, m->which, atom, out)) return YES;
-  if (!moving && !(m->expand && chosen)) return YES;
+  bool expand = m->expand == EXPAND_ALL || (m->expand == EXPAND_BOUNDS && !m->asking);
+  if (!moving && !(expand && chosen)) return YES;
   if (a.op == X_LOOP) return of_loop(m, process, a.ref, out);
   if (a.op == X_AXIS) return in_cluster(m, process, atom, a.ref, out);
   if (a.op == X_IDIV) return quotient(m, process, &a, out);
@@ -184,7 +203,10 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   Lin x, y;
   if (!chosen) return UNKNOWN;
   Answer got = operands(m, process, &a, &x, &y);
-  return got == YES ? extreme(m, &x, &y, a.op == X_MIN, out) : got;
+  if (got != YES) return got;
+  if (expand || turns(m, atom)) return extreme(m, &x, &y, a.op == X_MIN, out);
+  *out = sc_form_extreme(m->f, a.op, &x, &y);
+  return YES;
 }
 
 static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out) {
@@ -241,7 +263,35 @@ static Answer of_two(Mind *m, const Lin *x) {  // a - b + c >= 0
   return at_most(m, b, a, x->c);
 }
 
+static Lin form_of_atom(const Mind *m, u32 atom) {
+  const Atom *a = &m->f->atom.at[atom];
+  Lin x = sc_lin_atom(atom);
+  if (a->op == X_SUM) sc_lin_copy(&x, a->a);
+  return x;
+}
+
+static Lin form_of(const Mind *m, u32 value) { return form_of_atom(m, m->value[value]); }
+
+// A form, less its constant, as the difference of two values that are known already.
+static bool difference_of(Mind *m, const Lin *x, u32 *a, u32 *b) {
+  for (u32 i = 0; i < m->room; i++) {
+    Lin sum = *x, minus = form_of(m, i);
+    if (!sc_lin_add(&sum, &minus, 1)) continue;
+    for (u32 j = 0; j < m->room; j++) {
+      Lin plus = form_of(m, j);
+      plus.c = sum.c;
+      if (i == j || !sc_lin_same(&sum, &plus)) continue;
+      *a = mind_first_value(m) + j;
+      *b = mind_first_value(m) + i;
+      return true;
+    }
+  }
+  return false;
+}
+
 static Answer of_value(Mind *m, const Lin *x) {
+  u32 a, b;
+  if (x->n > 1 && difference_of(m, x, &a, &b)) return at_most(m, b, a, x->c);
   if (x->n == 1 && x->at[0].by == -1 && plain(&x->at[0]))
     return at_most(m, var_of(m, x->at[0].atom[0]), 0, x->c);
   return at_most(m, 0, var_of_form(m, x), x->c);
@@ -318,7 +368,9 @@ static Answer truth(Mind *m, u32 process, Xid x) {
     bool settled = a == (e->op == X_AND ? NO : YES);
     return settled || a == OPEN || a == UNKNOWN ? a : truth(m, process, e->b);
   }
+  m->asking++;
   Answer a = m->p->k->expr.at[e->a].ty == TY_INT ? compared(m, process, x) : UNKNOWN;
+  m->asking--;
   return a == UNKNOWN && !m->wants ? whole(m, process, x) : a;
 }
 
@@ -365,6 +417,7 @@ static Answer range(Mind *m, u32 process, const Step *s, Lin *from, Lin *to) {
   Answer got = resolve(m, process, sc_form(m->f, s->y), to);
   if (got == YES) got = resolve(m, process, sc_form(m->f, s->x), from);
   if (got != YES) return got;
+  if (s->count == COUNT_DOWN) return YES;
   if (s->count == COUNT_VALUE) return s->read || lift(m, from, to) ? YES : UNKNOWN;
   if (s->count == COUNT_ON && s->prev == SC_NONE) return YES;
   if (s->count == COUNT_ON) got = range(m, process, &of->step.at[s->prev], &ignored, &start);
@@ -378,8 +431,10 @@ static Answer enter(Mind *m, u32 process, const Step *s, u32 var) {
   Answer got = range(m, process, s, &from, &to);
   if (got != YES) return got;
   u32 asked = m->residues->modulus[s->ref];
-  m->modulus[var] = s->count == COUNT_ON ? 1 : (u8)modulus_of(&from, &to, asked);
-  return set(m, var, &from);
+  bool whole = s->count == COUNT_ON || s->count == COUNT_DOWN;
+  m->modulus[var] = whole ? 1 : (u8)modulus_of(&from, &to, asked);
+  if (s->count == COUNT_DOWN) to.c--;
+  return set(m, var, s->count == COUNT_DOWN ? &to : &from);
 }
 
 // Is there another round?
@@ -387,14 +442,15 @@ static Answer head(Mind *m, u32 process, const Step *s, u32 var) {
   Lin from, to, count = counted(m, var), one = sc_lin_int(1);
   Answer got = range(m, process, s, &from, &to);
   if (got != YES) return got;
-  bool fits = sc_lin_add(&to, &count, -1) && sc_lin_add(&to, &one, -1);
-  return fits ? not_negative(m, &to) : UNKNOWN;
+  bool fits = s->count == COUNT_DOWN ? sc_lin_add(&count, &from, -1)
+                                     : sc_lin_add(&to, &count, -1) && sc_lin_add(&to, &one, -1);
+  return fits ? not_negative(m, s->count == COUNT_DOWN ? &count : &to) : UNKNOWN;
 }
 
-static void next(Mind *m, u32 var) {
+static void next(Mind *m, const Step *s, u32 var) {
   bool over = m->remainder[var] + 1 == m->modulus[var];
   m->remainder[var] = over ? 0 : m->remainder[var] + 1;
-  if (over) zone_shift(&m->zone, var, 1);
+  if (over) zone_shift(&m->zone, var, s->count == COUNT_DOWN ? -1 : 1);
 }
 
 static void leave(Mind *m, u32 var) {
@@ -413,7 +469,7 @@ Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
   if (s->kind == STEP_HEAD) a = head(m, process, s, var);
   if (s->kind == STEP_HEAD && a == NO) leave(m, var);
   if (s->kind == STEP_NEXT) {
-    next(m, var);
+    next(m, s, var);
     a = NO;
   }
   if (a == UNKNOWN) m->who = process;
@@ -423,33 +479,39 @@ Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
 
 // ---- what is known before
 
-static Lin form_of(const Mind *m, u32 value) {
-  const Atom *a = &m->f->atom.at[m->value[value]];
-  Lin x = sc_lin_atom(m->value[value]);
-  if (a->op == X_SUM) sc_lin_copy(&x, a->a);
-  return x;
-}
-
 enum { NEAR = 3 };  // bounds are looked for so far from 0
+
+static bool at_least(Mind *m, const Lin *x, i64 c) {
+  Lin more = *x;
+  more.c -= c;
+  return sc_form_nonneg(m->f, &more);
+}
 
 // A c such that x >= c can be shown, as great as is easy.
 static i64 least(Mind *m, const Lin *x) {
-  i64 lo = sc_form_interval(m->f, x).lo, c = lo;
-  for (i64 next = c < -NEAR ? -NEAR : c + 1; next <= NEAR; next++) {
-    Lin more = *x;
-    more.c -= next;
-    if (sc_form_nonneg(m->f, &more)) c = next;
-    else if (next >= 0 && c < next - 1) break;
-  }
+  i64 c = sc_form_interval(m->f, x).lo;
+  if (c < -1 && at_least(m, x, -1)) c = -1;
+  while (c >= -1 && c < NEAR && at_least(m, x, c + 1)) c++;
+  return c;
+}
+
+// What is known of the difference of two values, worked out once for all attempts.
+static i64 least_of(Mind *m, u32 a, u32 b) {
+  Verify *v = m->v;
+  for (u32 i = 0; i < v->apart.n; i++)
+    if (v->apart.at[i].a == a && v->apart.at[i].b == b) return v->apart.at[i].least;
+  Lin x = a ? form_of_atom(m, a) : sc_lin_int(0), y = b ? form_of_atom(m, b) : sc_lin_int(0);
+  bool fits = sc_lin_add(&x, &y, -1) && sc_know(m->f, &x);
+  i64 c = fits ? least(m, &x) : -SC_FAR;
+  PUSH(m->sc, &v->apart, ((Apart){a, b, c}));
   return c;
 }
 
 void sc_mind_facts(Mind *m) {
   for (u32 i = 0; i <= m->room; i++) {
     for (u32 j = 0; j <= m->room; j++) {
-      Lin x = i ? form_of(m, i - 1) : sc_lin_int(0), y = j ? form_of(m, j - 1) : sc_lin_int(0);
-      if (i == j || !sc_lin_add(&x, &y, -1) || !sc_know(m->f, &x)) continue;
-      i64 c = least(m, &x);  // x_i - x_j >= c
+      if (i == j) continue;
+      i64 c = least_of(m, i ? m->value[i - 1] : 0, j ? m->value[j - 1] : 0);  // x_i - x_j >= c
       u32 a = i ? mind_first_value(m) + i - 1 : 0, b = j ? mind_first_value(m) + j - 1 : 0;
       if (c > -ZONE_NONE) zone_learn(&m->zone, b, a, -c);
     }

@@ -10,16 +10,18 @@ enum { BOUNDS = 8, MORE_BOUNDS = 24 };
 
 typedef struct Attempt {
   Way way;
-  bool expand;
+  Expand expand;
   i64 most;
 } Attempt;
 
 static const Attempt attempts[] = {
-    {{COUNT_VALUE, true}, false, BOUNDS},   {{COUNT_ROUNDS, true}, false, BOUNDS},
-    {{COUNT_ON, false}, false, BOUNDS},     {{COUNT_VALUE, true}, true, BOUNDS},
-    {{COUNT_ROUNDS, true}, true, BOUNDS},   {{COUNT_ON, false}, true, BOUNDS},
-    {{COUNT_ON, true}, true, BOUNDS},       {{COUNT_VALUE, true}, true, MORE_BOUNDS},
-    {{COUNT_ON, false}, true, MORE_BOUNDS},
+    {{COUNT_VALUE, true}, EXPAND_NONE, BOUNDS},     {{COUNT_ROUNDS, true}, EXPAND_NONE, BOUNDS},
+    {{COUNT_DOWN, false}, EXPAND_NONE, BOUNDS},     {{COUNT_ON, false}, EXPAND_NONE, BOUNDS},
+    {{COUNT_VALUE, true}, EXPAND_BOUNDS, BOUNDS},   {{COUNT_DOWN, false}, EXPAND_BOUNDS, BOUNDS},
+    {{COUNT_ON, false}, EXPAND_BOUNDS, BOUNDS},     {{COUNT_VALUE, true}, EXPAND_ALL, BOUNDS},
+    {{COUNT_ROUNDS, true}, EXPAND_ALL, BOUNDS},     {{COUNT_DOWN, false}, EXPAND_ALL, BOUNDS},
+    {{COUNT_ON, false}, EXPAND_ALL, BOUNDS},        {{COUNT_ON, true}, EXPAND_ALL, BOUNDS},
+    {{COUNT_VALUE, true}, EXPAND_ALL, MORE_BOUNDS}, {{COUNT_ON, false}, EXPAND_ALL, MORE_BOUNDS},
 };
 
 static bool reads_cluster_axis(Verify *v, Below *below, Xid x) {

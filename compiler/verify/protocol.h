@@ -35,6 +35,7 @@ typedef enum Counting {
   COUNT_VALUE,  // from `x` to below `y`
   COUNT_BACK,  // a reversed loop: from 0 to below `y` - `x`; the variable is `y` - 1 less the count
   COUNT_ROUNDS,  // from 0 to below `y` - `x`
+  COUNT_DOWN,    // a reversed loop: by its variable, from `y` - 1 down to `x`
   COUNT_ON       // from where the loop at step `prev` ended, so many rounds on
 } Counting;
 
@@ -61,7 +62,7 @@ typedef struct Script {
 // How loops are counted whose variable no condition reads, and whether quotients of one number are
 // taken apart (residue.c): there is more than one way, and each proves what others do not.
 typedef struct Way {
-  Counting count;  // COUNT_VALUE, COUNT_ROUNDS, COUNT_ON
+  Counting count;  // COUNT_VALUE, COUNT_ROUNDS, COUNT_DOWN, COUNT_ON
   bool residues;
 } Way;
 Script *sc_script(Verify *v, u32 role, Way way);
@@ -174,17 +175,23 @@ typedef struct Ghost {
   u8 modulus[2], remainder[2];  // … and how they were counted
 } Ghost;
 
-enum { MAX_GHOSTS = 4, GHOST_VARS = 3, MAX_VALUES = 12 };  // of a ghost: its value, its arguments
+enum { MAX_GHOSTS = 4, GHOST_VARS = 3, MAX_VALUES = 16 };  // of a ghost: its value, its arguments
+
+// Which minima, maxima and choices of values of a tile are looked into: the others are values of
+// their own, of which is known what the facts say.
+typedef enum Expand { EXPAND_NONE, EXPAND_BOUNDS, EXPAND_ALL } Expand;
 
 typedef struct Mind {
+  Verify *v;
   Sc *sc;
   Facts *f;
   Below below;
   const Protocol *p;
   const Residues *residues;
-  u32 which;         // of their cases
-  bool expand;       // minima, maxima and choices of what is the same for the tile are looked into
-  u32 values, room;  // … known, and of these in the zone
+  u32 which;              // of their cases
+  u8 expand;              // Expand
+  u32 asking;             // depth of conditions and quotients in work
+  u32 values, room;       // … known, and of these in the zone
   u32 value[MAX_VALUES];  // atoms
   bool haunted;           // there is room for ghosts
   bool wants;             // UNKNOWN: only because a value or the ghosts are not in the zone yet
@@ -224,7 +231,7 @@ typedef struct Explored {
   u32 process, pc;  // OUT_UNKNOWN: where
 } Explored;
 // most: bounds of the zone beyond it are given up.
-Explored sc_explore(Verify *v, const Protocol *p, bool expand, i64 most);
+Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most);
 
 // ---- concrete.c: one run, with everything known
 

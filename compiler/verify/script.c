@@ -87,6 +87,7 @@ static void loop(Scribe *w, u32 pc) {
   Step s = {.pc = pc, .ref = number, .x = ins->arg[1], .y = ins->arg[2], .depth = (u8)w->depth};
   s.read = read;
   s.count = back ? COUNT_BACK : read ? COUNT_VALUE : w->way.count;
+  if (s.count == COUNT_DOWN && !(ins->flags & INS_REVERSED)) s.count = COUNT_VALUE;
   s.prev = w->ended;
   if (s.count == COUNT_ON && !runs_on(w, pc)) s.count = COUNT_ROUNDS, s.prev = SC_NONE;
   s.kind = STEP_ENTER;

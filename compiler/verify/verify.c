@@ -17,6 +17,7 @@ const Certificate *sc_verify(Sc *sc, const Kernel *k) {
   cert->kernel = k;
   cert->least = NEWS(sc, u32, k->ring.n + 1);
   Verify v = {sc, k, sc_facts(sc, k), cert};
+  sc_facts_thorough(v.facts);
   sc_prove_resources(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);

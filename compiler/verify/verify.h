@@ -44,12 +44,19 @@ typedef struct Certificate {
   u32 states;                    // that the proof of ORDER and COUNTS went through
 } Certificate;
 
+// Of two numbers, as atoms of facts/ (0: zero): a - b is at least this.
+typedef struct Apart {
+  u32 a, b;
+  i64 least;
+} Apart;
+
 // A proof under way.
 typedef struct Verify {
   Sc *sc;
   const Kernel *k;
   Facts *facts;
   Certificate *cert;
+  VEC(Apart) apart;  // protocol: remembered over its attempts
 } Verify;
 
 const char *sc_verdict_text(Verdict verdict);
