@@ -47,8 +47,9 @@ static bool without(Proof *q, const Lin *p, u32 i, const Lin *fact, u32 depth) {
   const i64 by = p->at[i].by;
   for (u32 j = 0; j < fact->n; j++) {
     const i64 has = fact->at[j].by;
-    Lin rest, part, less = sc_lin_int(0);
+    Lin rest;
     if ((has < 0) != (by < 0) || !cofactor(q, &p->at[i], &fact->at[j], &rest)) continue;
+    Lin part, less = sc_lin_int(0);
     i64 common = sc_gcd(by, has), times = (has < 0 ? -has : has) / common,
         of = (by < 0 ? -by : by) / common;
     if (sc_lin_mul(&part, fact, &rest) && sc_lin_add(&less, p, times) &&
@@ -84,11 +85,21 @@ static bool by_atoms(Proof *q, const Lin *p, u32 i, u32 depth) {
   return false;
 }
 
+// Can the fact make the term vanish at all?
+static bool may_help(const Fact *fact, const Term *t) {
+  for (u32 j = 0; fact->kind != FACT_VAGUE && j < fact->least0.n; j++) {
+    const Term *u = &fact->least0.at[j];
+    bool in = u->atom[0] == t->atom[0] || u->atom[0] == t->atom[1] || u->atom[0] == t->atom[2];
+    if (in && (u->by < 0) == (t->by < 0)) return true;
+  }
+  return false;
+}
+
 static bool by_facts(Proof *q, const Lin *p, u32 i, u32 depth) {
   for (u32 n = q->f->fact.n; n-- > 0;) {
-    const Fact *fact = &q->f->fact.at[n];
-    const Lin least0 = fact->least0;
-    if (fact->kind != FACT_VAGUE && without(q, p, i, &least0, depth)) return true;
+    if (!may_help(&q->f->fact.at[n], &p->at[i])) continue;
+    const Lin least0 = q->f->fact.at[n].least0;  // facts move when more are found
+    if (without(q, p, i, &least0, depth)) return true;
   }
   return false;
 }

@@ -1,6 +1,55 @@
-// global.c - (not there yet)
-#include "compiler/verify/verify.h"
+// global.c - the proof GLOBAL: no two accesses of a tensor race. In: a kernel with its plan. Out:
+// a verdict, with a report where two executions touch one element and nothing orders them.
+//
+// Looked at is each tensor that the kernel writes, and each pair of accesses of which one is a
+// write (sums of one kind commute). Two executions of such a pair by one instance in one tile stand
+// in its program's order, which `flow` and THREADS speak of. All others must be apart for all
+// values, or ordered (pair.c, handed.c). What is not shown is looked for (race.c).
+#include "compiler/verify/races.h"
 
-void sc_prove_global(Verify *v) {
-  sc_incomplete(v, PROOF_GLOBAL, v->k->span, "this version does not look at it");
+static void unsure(Races *v, const Access *a, const Access *b) {
+  const Kernel *k = v->k;
+  const Text *text = v->sc->text;
+  Span at = k->role.at[a->role].code.at[a->pc].span,
+       other = k->role.at[b->role].code.at[b->pc].span;
+  const char *name = k->buf.at[k->view.at[a->view].buf].name;
+  u32 line = sc_line_col(text, at.lo).line, to = sc_line_col(text, other.lo).line;
+  if (a == b || line == to)
+    sc_incomplete(v->proof, PROOF_GLOBAL, at,
+                  "line %u may touch an element of '%s' in two tiles, instances or roles", line,
+                  name);
+  else
+    sc_incomplete(v->proof, PROOF_GLOBAL, at,
+                  "lines %u and %u may touch one element of '%s' in two tiles, instances or roles",
+                  line, to, name);
+}
+
+static void prove_pair(Races *v, const Access *a, const Access *b) {
+  Pair p = sc_pair(v, a, b, false), again = p;
+  again.thorough = true;
+  if (sc_pair_safe(&p)) return;
+  if (sc_pair_safe(&again)) {
+    for (u32 i = 0; i < again.risings; i++)
+      sc_assume(v->proof, "the elements of '%s' never fall", v->k->buf.at[again.rising[i]].name);
+  } else if (!sc_find_race(v, a, b)) {
+    unsure(v, a, b);
+  }
+}
+
+static void prove_tensor(Races *v, u32 buf) {
+  Accesses all = sc_accesses(v, buf, false);
+  bool written = false;
+  for (u32 i = 0; i < all.n; i++) written |= sc_access_writes(&all.at[i]);
+  for (u32 i = 0; written && i < all.n; i++) {
+    for (u32 j = i; j < all.n; j++) {
+      if (sc_races_rejected(v)) return;
+      if (sc_accesses_conflict(&all.at[i], &all.at[j])) prove_pair(v, &all.at[i], &all.at[j]);
+    }
+  }
+}
+
+void sc_prove_global(Verify *proof) {
+  Races v = sc_races(proof, PROOF_GLOBAL);
+  for (u32 i = 0; i < v.k->buf.n; i++)
+    if (v.k->buf.at[i].space == SP_TENSOR) prove_tensor(&v, i);
 }

@@ -1,6 +1,50 @@
-// shared.c - (not there yet)
-#include "compiler/verify/verify.h"
+// shared.c - the proof SHARED: no two accesses of a stage race. In: a kernel with its plan. Out: a
+// verdict, with a report where two executions touch one element and nothing orders them.
+//
+// Those that fill a stage touch parts of their own, each instance of each role; and so do those
+// that hold it, where one of them writes: or another ring or a turn puts them in order. That all
+// fills of a stage come before its holds, and these before its next fill, is the ring's doing
+// (ARRIVALS, COUNTS, PHASES), and that an arrival speaks for all that was done is THREADS. A
+// private ring is of one instance alone.
+#include "compiler/verify/races.h"
 
-void sc_prove_shared(Verify *v) {
-  sc_incomplete(v, PROOF_SHARED, v->k->span, "this version does not look at it");
+static void prove_pair(Races *v, const Access *a, const Access *b) {
+  Pair p = sc_pair(v, a, b, true), again = p;
+  again.thorough = true;
+  if (sc_pair_safe(&p) || sc_pair_safe(&again) || sc_find_race(v, a, b)) return;
+  const Kernel *k = v->k;
+  const Buf *part = &k->buf.at[k->view.at[a->view].buf];
+  const Role *r = &k->role.at[a->role], *s = &k->role.at[b->role];
+  sc_incomplete(v->proof, PROOF_SHARED, r->code.at[a->pc].span,
+                "'%s' and '%s' may touch one element of a stage of '%s' (lines %u and %u)", r->name,
+                s->name, k->ring.at[part->ring].name,
+                sc_line_col(v->sc->text, r->code.at[a->pc].span.lo).line,
+                sc_line_col(v->sc->text, s->code.at[b->pc].span.lo).line);
+}
+
+static bool one_instance(const Kernel *k, const Access *a, const Access *b) {
+  const Role *r = &k->role.at[a->role];
+  return a->role == b->role && (r->instances == 1 || r->one_tile);
+}
+
+static void prove_part(Races *v, u32 part, bool fill) {
+  Accesses all = sc_accesses(v, part, fill);
+  for (u32 i = 0; i < all.n; i++) {
+    for (u32 j = i; j < all.n; j++) {
+      const Access *a = &all.at[i], *b = &all.at[j];
+      if (sc_races_rejected(v)) return;
+      if (one_instance(v->k, a, b) || !sc_accesses_conflict(a, b)) continue;
+      prove_pair(v, a, b);
+    }
+  }
+}
+
+void sc_prove_shared(Verify *proof) {
+  Races v = sc_races(proof, PROOF_SHARED);
+  for (u32 i = 0; i < v.k->buf.n; i++) {
+    const Buf *b = &v.k->buf.at[i];
+    if (b->space != SP_STAGE || v.k->ring.at[b->ring].owner != SC_NONE) continue;
+    prove_part(&v, i, true);
+    prove_part(&v, i, false);
+  }
 }

@@ -1,0 +1,126 @@
+// count.c - how often an operation has been done. In: a role's code and a place in it. Out: an
+// expression over the variables of the loops around that place: how often the role has done an
+// operation in this tile when it comes there. A loop of which each round does it equally often
+// gives a product; what differs from round to round has no form.
+#include "compiler/verify/races.h"
+
+typedef struct Count {
+  Races *v;
+  const Code *code;
+  u32 pc;  // the place
+  Op op;
+  u32 ref;
+  bool known;
+} Count;
+
+static Xid make(Count *c, ExprOp op, Xid a, Xid b, Xid d) {
+  Xid x = c->known ? x_make(c->v->sc, c->v->k, op, a, b, d) : 0;
+  c->known = x != 0;
+  return x;
+}
+
+static Xid number(Count *c, i64 n) { return x_int(c->v->sc, c->v->k, n); }
+
+static bool mentions(Count *c, Xid x, u32 loop) {
+  Below below = x_below(c->v->sc, c->v->k);
+  x_begin(&below, DEP_LOOP);
+  x_from(&below, x);
+  for (Xid y; (y = x_next(&below));) {
+    const Expr *e = &c->v->k->expr.at[y];
+    if (e->op == X_LOOP && e->ref == loop) return true;
+  }
+  return false;
+}
+
+static Xid count(Count *c, u32 from, u32 to);
+
+// The rounds that are over, as values of the loop's variable from `from` to below `to`: all of a
+// loop that has ended; with the place inside, those before the present one.
+typedef struct Rounds {
+  Xid from, to;
+} Rounds;
+
+static Rounds rounds_of(Count *c, u32 pc) {
+  const Ins *loop = &c->code->at[pc];
+  if (pc >= c->pc || c->pc > loop->nest) return (Rounds){loop->arg[1], loop->arg[2]};
+  Xid now = x_leaf(c->v->sc, c->v->k, X_LOOP, TY_INT, loop->arg[0]);
+  if (!(loop->flags & INS_REVERSED)) return (Rounds){loop->arg[1], now};
+  return (Rounds){make(c, X_ADD, now, number(c, 1), 0), loop->arg[2]};
+}
+
+static Xid length(Count *c, Rounds r) {
+  return make(c, X_MAX, make(c, X_SUB, r.to, r.from, 0), number(c, 0), 0);
+}
+
+// `t < e` or `e <= t`, which divides the rounds at e: that of the former, and whether it is that.
+static Xid divides(Count *c, Xid cond, u32 loop, bool *below) {
+  const Expr *e = &c->v->k->expr.at[cond];
+  const Expr *a = &c->v->k->expr.at[e->a], *b = &c->v->k->expr.at[e->b];
+  bool order = e->op == X_LT || e->op == X_LE;
+  bool left = order && a->op == X_LOOP && a->ref == loop;
+  bool right = order && b->op == X_LOOP && b->ref == loop;
+  if (left == right || mentions(c, left ? e->b : e->a, loop)) return 0;
+  *below = left;
+  Xid at = left ? e->b : e->a;  // t < at, t <= at, at < t, at <= t
+  return (e->op == X_LE) == left ? make(c, X_ADD, at, number(c, 1), 0) : at;
+}
+
+// Of so many in each round.
+static Xid over_rounds(Count *c, Rounds r, Xid each, u32 loop) {
+  const Expr e = c->v->k->expr.at[each];
+  bool below;
+  if (!mentions(c, each, loop)) return make(c, X_MUL, length(c, r), each, 0);
+  Xid at = e.op == X_WHERE ? divides(c, e.a, loop, &below) : 0;
+  if (!at || mentions(c, e.b, loop) || mentions(c, e.c, loop)) return c->known = false, 0;
+  Rounds low = {r.from, make(c, X_MIN, r.to, at, 0)}, high = {make(c, X_MAX, r.from, at, 0), r.to};
+  Xid yes = make(c, X_MUL, length(c, below ? low : high), e.b, 0);
+  return make(c, X_ADD, yes, make(c, X_MUL, length(c, below ? high : low), e.c, 0), 0);
+}
+
+static Xid in_loop(Count *c, u32 pc) {
+  const Ins *loop = &c->code->at[pc];
+  u32 place = c->pc;
+  bool inside = pc < place && place <= loop->nest;
+  c->pc = UINT32_MAX;  // of a whole round
+  Xid each = count(c, pc + 1, loop->nest);
+  c->pc = place;
+  i64 n;
+  if (!c->known) return 0;
+  bool none = x_const_int(c->v->k, each, &n) && !n;
+  Xid sum = none ? each : over_rounds(c, rounds_of(c, pc), each, loop->arg[0]);
+  return inside ? make(c, X_ADD, sum, count(c, pc + 1, place), 0) : sum;
+}
+
+static Xid in_branch(Count *c, u32 pc, u32 mid, u32 end) {
+  const Ins *branch = &c->code->at[pc];
+  if (pc < c->pc && c->pc <= mid) return count(c, pc + 1, c->pc);
+  if (mid < c->pc && c->pc <= end) return count(c, mid + 1, c->pc);
+  Xid yes = count(c, pc + 1, mid), no = end > mid ? count(c, mid + 1, end) : number(c, 0);
+  return make(c, X_WHERE, branch->arg[0], yes, no);
+}
+
+static Xid count(Count *c, u32 from, u32 to) {
+  Xid sum = number(c, 0);
+  for (u32 pc = from; pc < to && c->known; pc++) {
+    const Ins *ins = &c->code->at[pc];
+    Xid more = 0;
+    if (ins->op == OP_IF) {
+      u32 mid = ins->nest, end = c->code->at[mid].op == OP_ELSE ? c->code->at[mid].nest : mid;
+      more = in_branch(c, pc, mid, end);
+      pc = end;
+    } else if (ins->op == OP_FOR) {
+      more = in_loop(c, pc);
+      pc = ins->nest;
+    } else if (ins->op == c->op && ins->arg[0] == c->ref) {
+      more = number(c, 1);
+    }
+    if (more) sum = make(c, X_ADD, sum, more, 0);
+  }
+  return sum;
+}
+
+Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref) {
+  Count c = {v, code, pc, op, ref, true};
+  Xid sum = count(&c, 0, pc);
+  return c.known ? sum : 0;
+}

@@ -1,0 +1,238 @@
+// handed.c - does one of two executions in the same tile always come before the other? In: a pair
+// with what is known of it. Out: true only if a ring or a turn says so.
+//
+// The idea: the n-th wait of a ring comes after all n-th commits, and the n-th acquire after all
+// releases number n - stages, as each tile begins with empty rings. (That all take part equally
+// often in each tile, that waits end, and that an arrival speaks for all of an instance's threads
+// is proved elsewhere: COUNTS, ORDER, PHASES, THREADS.) So the first access, of an instance that
+// has committed n times before it, comes before the second if that one's instance has waited at
+// least n + 1 times.
+#include "compiler/verify/races.h"
+
+#include "compiler/facts/linear.h"
+
+// An operation by which one side hands on, and one by which the other hears of it.
+typedef struct Channel {
+  Op gives, takes;
+  u32 ref;    // ring or turn
+  i64 later;  // so many of `takes` hear of nothing
+} Channel;
+
+// Does `from` come before `to`?
+typedef struct Order {
+  Pair *p;
+  Place from, to;
+  const Access *access;  // of `from`
+  bool links;            // may another role hand on?
+} Order;
+
+// given + later < taken
+static bool suffices(Order *o, Xid given, i64 later, Xid taken) {
+  Xid least = given ? sc_pair_make(o->p, X_ADD, given, sc_pair_int(o->p, later)) : 0;
+  return least && taken && sc_fact_less(o->p->v->facts, least, taken);
+}
+
+// A fill by copies alone arrives when it is acquired: what stands between that and its commit is
+// not handed over with it.
+static Op arrives_by(const Kernel *k, u32 role, u32 ring) {
+  const Code *code = &k->role.at[role].code;
+  for (u32 pc = 0; pc < code->n; pc++) {
+    const Ins *ins = &code->at[pc];
+    if (ins->op == OP_ACQUIRE && ins->arg[0] == ring && ins->plan.arrivals) return OP_ACQUIRE;
+  }
+  return OP_COMMIT;
+}
+
+static bool does(const Kernel *k, u32 role, Op op, u32 ref) {
+  const Code *code = &k->role.at[role].code;
+  for (u32 pc = 0; pc < code->n; pc++)
+    if (code->at[pc].op == op && code->at[pc].arg[0] == ref) return true;
+  return false;
+}
+
+static bool through(Order *o, Channel c) {
+  const Kernel *k = o->p->v->k;
+  if (!does(k, o->from.role, c.gives, c.ref) || !does(k, o->to.role, c.takes, c.ref)) return false;
+  if (!sc_over_before(k, o->access, c.gives, c.ref)) return false;
+  return suffices(o, sc_pair_count(o->p, o->from, c.gives, c.ref), c.later,
+                  sc_pair_count(o->p, o->to, c.takes, c.ref));
+}
+
+// What a copy has read to fill a stage it has read when the stage is full.
+static bool landed(Order *o) {
+  const Kernel *k = o->p->v->k;
+  const Ins *ins = &k->role.at[o->from.role].code.at[o->from.pc];
+  if (ins->op != OP_COPYIN) return false;
+  u32 ring = k->buf.at[k->view.at[ins->arg[0]].buf].ring;
+  if (k->ring.at[ring].owner != SC_NONE || !does(k, o->to.role, OP_WAIT, ring)) return false;
+  return suffices(o, sc_pair_count(o->p, o->from, OP_ACQUIRE, ring), -1,
+                  sc_pair_count(o->p, o->to, OP_WAIT, ring));
+}
+
+// ---- turns over instances
+
+// The place of a role's first instance in the turn; SC_NONE: it is no member.
+static u32 place_of(const Kernel *k, const Turn *t, u32 role) {
+  u32 place = 0;
+  for (u32 i = 0; i < t->members; i++) {
+    if (t->member[i] == role) return place;
+    place += k->role.at[t->member[i]].instances;
+  }
+  return SC_NONE;
+}
+
+static bool first_goes_before(const Order *o, u32 from, u32 to, bool *known) {
+  *known = true;
+  if (from != to) return from < to;
+  for (u32 i = 0; i < o->p->vars; i++) {
+    const PairVar *u = &o->p->var[i];
+    if (u->op != X_INST || u->relation == REL_ANY) continue;
+    return (u->relation == REL_LESS) == !o->from.side;
+  }
+  *known = false;
+  return false;
+}
+
+static bool by_turn(Order *o, u32 turn) {
+  if (o->from.side + o->to.side != 1) return false;
+  const Kernel *k = o->p->v->k;
+  const Turn *t = &k->turn.at[turn];
+  u32 from = place_of(k, t, o->from.role), to = place_of(k, t, o->to.role);
+  bool known, dealt = k->role.at[o->from.role].one_tile || k->role.at[o->to.role].one_tile;
+  if (!t->active || t->axis != SC_NONE || from == SC_NONE || to == SC_NONE || dealt) return false;
+  bool before = first_goes_before(o, from, to, &known);
+  return known && through(o, (Channel){OP_PASS, OP_TAKE, turn, !before});
+}
+
+// ---- one before the other
+
+static bool before(Order *o);
+
+// The operation by which a role gives what `to` has heard of last: wherever it stands, it comes
+// after the first access.
+static bool given_after(Order *o, u32 role, Channel c, Xid heard) {
+  Pair *p = o->p;
+  const Code *code = &p->v->k->role.at[role].code;
+  bool ok = true;
+  for (u32 pc = 0; pc < code->n && ok; pc++) {
+    if (code->at[pc].op != c.gives || code->at[pc].arg[0] != c.ref) continue;
+    if (!p->links) return false;
+    p->links--;
+    Order link = *o;
+    link.to = (Place){role, pc, LINK_SIDE + o->from.side};
+    link.links = false;
+    u32 mark = sc_facts_mark(p->v->facts);
+    sc_pair_say_place(p, link.to, sc_access_writes(o->access));
+    sc_pair_say(p, X_EQ, sc_pair_count(p, link.to, c.gives, c.ref), heard);
+    ok = before(&link);
+    sc_facts_drop(p->v->facts, mark);
+  }
+  return ok;
+}
+
+// `to` has heard of a third role, which had heard of the first access.
+static bool linked(Order *o, Channel c) {
+  Pair *p = o->p;
+  const Kernel *k = p->v->k;
+  if (!o->links || !does(k, o->to.role, c.takes, c.ref)) return false;
+  Xid taken = sc_pair_count(p, o->to, c.takes, c.ref);
+  Xid heard = taken ? sc_pair_make(p, X_SUB, taken, sc_pair_int(p, c.later + 1)) : 0;
+  if (!heard || !sc_fact_nonneg(p->v->facts, heard)) return false;
+  for (u32 r = 0; r < k->role.n; r++) {
+    Channel of = c;
+    if (c.gives == OP_COMMIT) of.gives = arrives_by(k, r, c.ref);
+    if (does(k, r, of.gives, c.ref) && given_after(o, r, of, heard)) return true;
+  }
+  return false;
+}
+
+static bool through_ring(Order *o, u32 ring) {
+  const Kernel *k = o->p->v->k;
+  const Channel fills = {arrives_by(k, o->from.role, ring), OP_WAIT, ring, 0};
+  const Channel drains = {OP_RELEASE, OP_ACQUIRE, ring, k->ring.at[ring].stages};
+  return through(o, fills) || through(o, drains);
+}
+
+static bool before(Order *o) {
+  const Kernel *k = o->p->v->k;
+  bool ok = landed(o);
+  for (u32 i = 0; i < k->ring.n && !ok; i++)
+    ok = k->ring.at[i].owner == SC_NONE && through_ring(o, i);
+  for (u32 i = 0; i < k->turn.n && !ok; i++) ok = by_turn(o, i);
+  for (u32 i = 0; i < k->ring.n && !ok; i++) {
+    if (k->ring.at[i].owner != SC_NONE) continue;
+    ok = linked(o, (Channel){OP_COMMIT, OP_WAIT, i, 0}) ||
+         linked(o, (Channel){OP_RELEASE, OP_ACQUIRE, i, k->ring.at[i].stages});
+  }
+  return ok;
+}
+
+bool sc_pair_ordered(Pair *p, bool chains) {
+  const Place a = {p->a->role, p->a->pc, 0}, b = {p->b->role, p->b->pc, 1};
+  return before(&(Order){p, a, b, p->a, chains}) || before(&(Order){p, b, a, p->b, chains});
+}
+
+// ---- turns over CTAs
+
+// Is it taken again in a loop around the access that began under it?
+static bool of_later_round(const Code *code, u32 take, u32 pc, u32 turn) {
+  for (u32 i = take + 1; i < pc; i++) {
+    if (code->at[i].op != OP_FOR || code->at[i].nest < pc) continue;
+    for (u32 j = i; j < code->at[i].nest; j++)
+      if (code->at[j].op == OP_TAKE && code->at[j].arg[0] == turn) return true;
+  }
+  return false;
+}
+
+// Does the instance know, when it comes to the operation, that the access is over?
+static bool over_at(Pair *p, const Access *a, u32 side, u32 pass) {
+  const u32 turn = p->v->k->role.at[a->role].code.at[pass].arg[0];
+  if (sc_over_before(p->v->k, a, OP_PASS, turn)) return true;
+  return before(&(Order){p, {a->role, a->pc, side}, {a->role, pass, side}, a, true});
+}
+
+// The turn that the instance has when it comes to the access, and keeps until that is over: the
+// number of its `take`; SC_NONE: it has none.
+static u32 taken_at(Pair *p, const Access *a, u32 side, u32 turn) {
+  const Code *code = &p->v->k->role.at[a->role].code;
+  u32 take = a->pc, pass = a->pc, depth = 0;
+  while (take-- > 0) {
+    const Ins *ins = &code->at[take];
+    bool of = (ins->op == OP_TAKE || ins->op == OP_PASS) && ins->arg[0] == turn;
+    if (of && (depth || ins->op == OP_PASS)) return SC_NONE;
+    if (of) break;
+    depth += (sc_op[ins->op].effects & CLOSES) != 0;
+    depth -= (sc_op[ins->op].effects & OPENS) && depth;
+  }
+  if (take == SC_NONE || of_later_round(code, take, a->pc, turn)) return SC_NONE;
+  while (++pass < code->n && !(code->at[pass].op == OP_PASS && code->at[pass].arg[0] == turn))
+    if (code->at[pass].op == OP_TAKE && code->at[pass].arg[0] == turn) return SC_NONE;
+  return pass < code->n && over_at(p, a, side, pass) ? take : SC_NONE;
+}
+
+static Xid key_at(const Kernel *k, const Access *a, u32 take) {
+  return k->role.at[a->role].code.at[take].arg[1];
+}
+
+// A key is a CTA's number of the turn: those with one key go in the order of the axis, if all
+// other indices are the same.
+static bool takes_turn(Pair *p, u32 turn) {
+  const Kernel *k = p->v->k;
+  const Turn *t = &k->turn.at[turn];
+  if (!t->active || t->axis == SC_NONE || p->a->role != p->b->role) return false;
+  if (k->role.at[p->a->role].instances > 1) return false;
+  for (u32 i = 0; i < p->axes; i++)
+    if (i != t->axis && p->var[i].relation != REL_EQUAL) return false;
+  u32 a = taken_at(p, p->a, 0, turn), b = taken_at(p, p->b, 1, turn);
+  if (a == SC_NONE || b == SC_NONE) return false;
+  Xid first = key_at(k, p->a, a), second = key_at(k, p->b, b);
+  if (!first || !second) return first == second;
+  second = sc_restate(p, 1, second);
+  return second && sc_fact_equal(p->v->facts, first, second);
+}
+
+bool sc_pair_takes_turns(Pair *p) {
+  for (u32 i = 0; i < p->v->k->turn.n; i++)
+    if (takes_turn(p, i)) return true;
+  return false;
+}

@@ -1,0 +1,369 @@
+// pair.c - can two executions of operations meet in an element? In: two accesses of one tensor, or
+// of one stage. Out: true only if for all values no two executions that differ in tile, instance or
+// role meet there without one coming before the other.
+//
+// The idea: the second execution is written with variables of its own (tile, instance, rounds of
+// loops, element), and all that the code says around either access holds. That two positions
+// differ is then a question about linear forms. What holds for all pairs at once is rarely enough:
+// so for one pair of variables after the other it is tried apart that the first's is less, greater
+// and equal, as one compares numbers of several digits: the digit that differs decides.
+#include "compiler/verify/races.h"
+
+#include "compiler/facts/linear.h"
+
+enum {
+  STEPS = 600,         // cases that are looked at, a pair of accesses
+  LINKS = 400,         // … operations that may hand on
+  MOST_REMAINDERS = 4  // by which a number is looked at apart
+};
+
+static bool fetched(const Expr *e) { return e->op == X_LOAD && e->deps & DEP_FETCH; }
+
+static Place place_of(const Pair *p, u32 side) {
+  const Access *a = side ? p->b : p->a;
+  return (Place){a->role, a->pc, side};
+}
+
+// ---- elements
+
+// The variable of a position, in the execution; 0: none.
+static Xid variable(Pair *p, u32 side, const Access *a, u32 d) {
+  const Pos pos = p->v->k->view.at[a->view].at[d];
+  if (pos.slice) return sc_pair_slice(p, side, d);
+  if (pos.var < 0) return 0;
+  return sc_restate(p, side, x_leaf(p->v->sc, p->v->k, X_IDX, TY_INT, (u32)pos.var));
+}
+
+static void put_element(Pair *p, u32 side, Xid *at) {
+  const Access *a = side ? p->b : p->a;
+  const u32 rank = p->v->k->view.at[a->view].rank;
+  for (u32 d = 0; d < rank; d++) {
+    Xid base = p->v->k->view.at[a->view].at[d].base, var = variable(p, side, a, d);
+    at[d] = base ? sc_restate(p, side, base) : sc_pair_int(p, 0);
+    if (var) at[d] = sc_pair_make(p, X_ADD, at[d], var);
+  }
+}
+
+static void say_element(Pair *p, u32 side, const Access *a, const Xid *at) {
+  const Kernel *k = p->v->k;
+  const u32 rank = k->view.at[a->view].rank, buf = k->view.at[a->view].buf;
+  for (u32 d = 0; d < rank; d++) {
+    const Pos pos = k->view.at[a->view].at[d];
+    Xid var = variable(p, side, a, d);
+    i64 n = pos.slice ? sc_slice_extent(k, a, d) : var ? sc_access_extent(k, a, (u32)pos.var) : 1;
+    if (var) sc_pair_say_range(p, var, sc_pair_int(p, 0), sc_pair_int(p, n));
+    if (p->thorough && k->buf.at[buf].space == SP_TENSOR)
+      sc_pair_say_range(p, at[d], sc_pair_int(p, 0), k->buf.at[buf].dim[d]);
+  }
+}
+
+static void say_all(Pair *p, u32 side, const Xid *at) {
+  const Access *a = side ? p->b : p->a;
+  sc_pair_say_place(p, place_of(p, side), sc_access_writes(a));
+  say_element(p, side, a, at);
+  Xid cond = sc_restate(p, side, sc_access_cond(p->v->k, a));
+  if (cond) sc_facts_assume(p->v->facts, cond, true);
+}
+
+static void say_relation(Pair *p, const PairVar *u) {
+  if (u->relation == REL_LESS) sc_pair_say(p, X_LT, u->first, u->second);
+  if (u->relation == REL_MORE) sc_pair_say(p, X_LT, u->second, u->first);
+}
+
+// Of one fill or one hold: both have begun it, and no later one.
+static void say_stage(Pair *p) {
+  Kernel *k = p->v->k;
+  const View *view = &k->view.at[p->a->view];
+  u32 ring = k->buf.at[view->buf].ring;
+  Op op = view->fill ? OP_ACQUIRE : OP_WAIT;
+  Xid a = sc_pair_count(p, place_of(p, 0), op, ring),
+      b = sc_pair_count(p, place_of(p, 1), op, ring);
+  sc_pair_say(p, X_EQ, a, b);
+}
+
+// ---- offsets that never fall
+
+// The elements of lists of integers in an expression.
+static void gather(Pair *p, Xid x) {
+  const Kernel *k = p->v->k;
+  x_begin(&p->below, DEP_FETCH);
+  x_from(&p->below, x);
+  for (Xid y; (y = x_next(&p->below));) {
+    const Expr *e = &k->expr.at[y];
+    if (!fetched(e) || e->ty != TY_INT || k->view.at[e->ref].rank != 1) continue;
+    u32 i = 0;
+    while (i < p->offsets && p->offset[i] != y) i++;
+    if (i == p->offsets && i < PAIR_OFFSETS) p->offset[p->offsets++] = y;
+  }
+}
+
+// Does a case say otherwise?
+static bool may_not_fall(const Kernel *k, u32 buf) {
+  for (u32 c = 0; c < k->kase.n; c++) {
+    for (u32 i = 0; i < k->kase.at[c].bind.n; i++) {
+      const CaseBind *b = &k->kase.at[c].bind.at[i];
+      if (b->kind != CASE_TENSOR || b->ref != buf) continue;
+      for (u32 n = 1; n < b->value.n; n++)
+        if (b->value.at[n].num.i < b->value.at[n - 1].num.i) return false;
+    }
+  }
+  return true;
+}
+
+static void say_rising(Pair *p, Xid x, Xid y) {
+  const Kernel *k = p->v->k;
+  const View *v = &k->view.at[k->expr.at[x].ref], *w = &k->view.at[k->expr.at[y].ref];
+  const u32 buf = v->buf;
+  if (buf != w->buf || !may_not_fall(k, buf)) return;
+  Xid from = v->at[0].base, to = w->at[0].base;
+  Xid past = sc_pair_make(p, X_ADD, to ? to : sc_pair_int(p, 0), sc_pair_int(p, 1));
+  u32 i = 0;
+  if (!past || !sc_fact_less(p->v->facts, from, past)) return;
+  while (i < p->risings && p->rising[i] != buf) i++;
+  if (i == PAIR_OFFSETS) return;
+  if (i == p->risings) p->rising[p->risings++] = buf;
+  sc_pair_say(p, X_LE, x, y);
+}
+
+static void say_offsets(Pair *p) {
+  const u32 rank = p->v->k->view.at[p->a->view].rank;
+  p->offsets = 0;
+  for (u32 d = 0; d < rank; d++) {
+    gather(p, p->a_at[d]);
+    gather(p, p->b_at[d]);
+  }
+  gather(p, sc_access_cond(p->v->k, p->a));
+  gather(p, sc_restate(p, 1, sc_access_cond(p->v->k, p->b)));
+  for (u32 i = 0; i < p->offsets; i++)
+    for (u32 j = 0; j < p->offsets; j++)
+      if (i != j) say_rising(p, p->offset[i], p->offset[j]);
+}
+
+// ---- apart
+
+static bool at_most(Pair *p, Xid a, Xid b) {
+  Xid past = sc_pair_make(p, X_ADD, b, sc_pair_int(p, 1));
+  return past && sc_fact_less(p->v->facts, a, past);
+}
+
+// a < b: in one step, or with an offset between them.
+static bool less(Pair *p, Xid a, Xid b) {
+  if (sc_fact_less(p->v->facts, a, b)) return true;
+  for (u32 i = 0; p->thorough && i < p->offsets; i++)
+    if (sc_fact_less(p->v->facts, a, p->offset[i]) && at_most(p, p->offset[i], b)) return true;
+  return false;
+}
+
+// The ways in which two positions may be told apart: the first's is less, or it is more.
+enum { WAY_LESS = 1, WAY_MORE = 2, WAY_BOTH = 3 };
+
+static bool has_atom(const Term *t, u32 atom) {
+  return t->atom[0] == atom || t->atom[1] == atom || t->atom[2] == atom;
+}
+
+// … as a variable goes. False: that is open, and so what follows from it.
+static bool add_ways(Pair *p, const PairVar *u, const Lin *by, u32 *ways) {
+  const Lin *first = sc_form(p->v->facts, u->first), *second = sc_form(p->v->facts, u->second);
+  for (u32 i = 0; i < by->n; i++) {
+    bool of_second = has_atom(&by->at[i], second->at[0].atom[0]);
+    if (!of_second && !has_atom(&by->at[i], first->at[0].atom[0])) continue;
+    if (u->relation == REL_ANY && u->op == X_AXIS) return false;
+    bool rises = (by->at[i].by > 0) == of_second;
+    if (u->relation == REL_LESS) *ways |= rises ? WAY_LESS : WAY_MORE;
+    if (u->relation == REL_MORE) *ways |= rises ? WAY_MORE : WAY_LESS;
+  }
+  return true;
+}
+
+static bool only_leaves(const Facts *f, const Lin *x) {
+  for (u32 i = 0; i < LIN_DEGREE * x->n; i++) {
+    u32 atom = x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE];
+    if (atom && f->atom.at[atom].op >= X_LOAD) return false;
+  }
+  return true;
+}
+
+// Without this most of the effort would go into questions to which the answer is no.
+static u32 ways_apart(Pair *p, Xid a, Xid b) {
+  Facts *f = p->v->facts;
+  Lin by = sc_lin_int(0);
+  u32 ways = 0;
+  bool known = sc_lin_add(&by, sc_form(f, b), 1) && sc_lin_add(&by, sc_form(f, a), -1);
+  if (!known || !sc_know(f, &by) || !only_leaves(f, &by)) return WAY_BOTH;
+  for (u32 i = 0; i < p->vars; i++)
+    if (!add_ways(p, &p->var[i], &by, &ways)) return 0;
+  return ways || p->a == p->b ? ways : WAY_BOTH;
+}
+
+static bool apart(Pair *p) {
+  const u32 rank = p->v->k->view.at[p->a->view].rank;
+  for (u32 d = 0; d < rank; d++) {
+    Xid a = p->a_at[d], b = p->b_at[d];
+    u32 ways = a && b && a != b ? ways_apart(p, a, b) : 0;
+    if ((ways & WAY_LESS && less(p, a, b)) || (ways & WAY_MORE && less(p, b, a))) return true;
+  }
+  return false;
+}
+
+// ---- which executions
+
+static bool same_tile(const Pair *p) {
+  for (u32 i = 0; i < p->axes; i++)
+    if (p->var[i].relation != REL_EQUAL) return false;
+  return true;
+}
+
+// One instance in one tile: its program's order.
+static bool one_execution(const Pair *p) {
+  const Role *r = &p->v->k->role.at[p->a->role];
+  if (p->a->role != p->b->role || !same_tile(p)) return false;
+  for (u32 i = p->axes; i < p->vars; i++)
+    if (p->var[i].op == X_INST) return p->var[i].relation == REL_EQUAL;
+  return r->instances == 1 || r->one_tile;
+}
+
+// ---- remainders
+
+static Xid remainder_in(Pair *p, const Xid *at) {
+  const Kernel *k = p->v->k;
+  const u32 rank = k->view.at[p->a->view].rank;
+  x_begin(&p->below, DEP_AXIS | DEP_LOOP | DEP_INST);
+  for (u32 d = 0; d < rank; d++) x_from(&p->below, at[d]);
+  for (Xid x; (x = x_next(&p->below));) {
+    i64 n;
+    const Expr *e = &k->expr.at[x];
+    if (e->op == X_MOD && x_const_int(k, e->b, &n) && n > 1 && n <= MOST_REMAINDERS) return x;
+  }
+  return 0;
+}
+
+static bool settled(Pair *p, bool last) {
+  if (apart(p)) return true;
+  if (!p->thorough) return false;
+  return same_tile(p) ? sc_pair_ordered(p, last) : sc_pair_takes_turns(p);
+}
+
+// `t % 2`: for each value of it in either execution.
+static bool by_remainders(Pair *p, Xid x, Xid y) {
+  Facts *f = p->v->facts;
+  i64 n = 1;
+  bool ok = true;
+  if (!x && !y) return settled(p, true);
+  x_const_int(p->v->k, p->v->k->expr.at[x ? x : y].b, &n);
+  for (i64 i = 0; i < n && ok; i++) {
+    u32 mark = sc_facts_mark(f);
+    sc_pair_say(p, X_EQ, x ? x : y, sc_pair_int(p, i));
+    ok = by_remainders(p, 0, x && x != y ? y : 0);
+    sc_facts_drop(f, mark);
+  }
+  return ok;
+}
+
+// Do the facts say the contrary of a relation? Then there are no such executions.
+static bool never(Pair *p) {
+  for (u32 i = 0; i < p->vars; i++) {
+    const PairVar *u = &p->var[i];
+    if (u->relation == REL_LESS && at_most(p, u->second, u->first)) return true;
+    if (u->relation == REL_MORE && at_most(p, u->first, u->second)) return true;
+  }
+  return false;
+}
+
+static bool decided(const Pair *p) {
+  for (u32 i = 0; i < p->vars; i++)
+    if (p->var[i].relation == REL_ANY) return false;
+  return true;
+}
+
+// ---- cases
+
+static bool split(Pair *p);
+
+// With what the relations say so far.
+static bool solved(Pair *p) {
+  Facts *f = p->v->facts;
+  if (!p->steps) return false;
+  p->steps--;
+  if (one_execution(p)) return true;
+  u32 mark = sc_facts_mark(f);
+  put_element(p, 1, p->b_at);
+  for (u32 i = 0; i < p->vars; i++) say_relation(p, &p->var[i]);
+  say_all(p, 1, p->b_at);
+  if (p->stage && p->thorough) say_stage(p);
+  if (p->thorough) say_offsets(p);
+  bool last = decided(p), ok = settled(p, last) || (p->thorough && never(p));
+  if (!ok && last && p->thorough) {
+    Xid x = remainder_in(p, p->a_at), y = remainder_in(p, p->b_at);
+    ok = (x || y) && by_remainders(p, x, y);
+  }
+  sc_facts_drop(f, mark);
+  return ok || split(p);
+}
+
+// Can it have two values at all?
+static bool may_differ(const Pair *p, const PairVar *u) {
+  const Kernel *k = p->v->k;
+  i64 n;
+  bool one = u->op == X_AXIS && x_const_int(k, k->axis.at[u->ref].extent, &n) && n == 1;
+  return !one || k->axis.at[u->ref].cluster > 1;
+}
+
+static bool split(Pair *p) {
+  u32 i = 0;
+  while (i < p->vars && p->var[i].relation != REL_ANY) i++;
+  if (i == p->vars) return false;
+  PairVar *u = &p->var[i];
+  u8 first = may_differ(p, u) ? REL_LESS : REL_EQUAL;
+  static const u8 all[] = {REL_LESS, REL_EQUAL, REL_MORE};
+  bool ok = true;
+  for (u32 n = 0; n < COUNT(all) && ok; n++) {
+    if (first == REL_EQUAL && all[n] != REL_EQUAL) continue;
+    u->relation = all[n];
+    p->epoch++;
+    ok = solved(p);
+  }
+  u->relation = REL_ANY;
+  p->epoch++;
+  return ok;
+}
+
+// ---- the pair
+
+static void add_var(Pair *p, u8 op, u32 first, u32 second, u8 relation) {
+  if (p->vars == PAIR_VARS) return;
+  Xid x = x_leaf(p->v->sc, p->v->k, op, TY_INT, first), y = sc_pair_fresh(p, op, second);
+  p->var[p->vars++] = (PairVar){x, y, relation, op, second};
+}
+
+// The loops around both, outermost first.
+static void add_loops(Pair *p) {
+  const Code *a = &p->v->k->role.at[p->a->role].code, *b = &p->v->k->role.at[p->b->role].code;
+  for (u32 i = 0, j = 0; i < p->a->pc && j < p->b->pc; i++, j++) {
+    while (i < p->a->pc && !(a->at[i].op == OP_FOR && sc_around(a, i, p->a->pc))) i++;
+    while (j < p->b->pc && !(b->at[j].op == OP_FOR && sc_around(b, j, p->b->pc))) j++;
+    if (i < p->a->pc && j < p->b->pc) add_var(p, X_LOOP, a->at[i].arg[0], b->at[j].arg[0], REL_ANY);
+  }
+}
+
+Pair sc_pair(Races *v, const Access *a, const Access *b, bool stage) {
+  const Kernel *k = v->k;
+  Pair p = {.v = v, .a = a, .b = b, .stage = stage, .steps = STEPS, .links = LINKS, .epoch = 1};
+  p.axes = k->axis.n;
+  p.below = x_below(v->sc, k);
+  for (u32 i = 0; i < k->axis.n; i++) add_var(&p, X_AXIS, i, i, stage ? REL_EQUAL : REL_ANY);
+  if (a->role == b->role && k->role.at[a->role].instances > 1 && !k->role.at[a->role].one_tile)
+    add_var(&p, X_INST, a->role, b->role, REL_ANY);
+  add_loops(&p);
+  return p;
+}
+
+bool sc_pair_safe(Pair *p) {
+  Facts *f = p->v->facts;
+  sc_facts_at(f, NULL, 0);
+  u32 mark = sc_facts_mark(f);
+  put_element(p, 0, p->a_at);
+  say_all(p, 0, p->a_at);
+  bool ok = solved(p);
+  sc_facts_drop(f, mark);
+  return ok;
+}

@@ -1,0 +1,182 @@
+// race.c - a race, with concrete numbers. In: two accesses that could not be kept apart. Out: a
+// report, if two executions of them touch one element and neither knows of the other's end.
+//
+// Tried are the kernel's cases, and each with one dimension changed at a time; of each, the first
+// tiles. Only cases say what is in a tensor: what depends on others is left alone, and so is what
+// lies in different tiles where CTAs take turns. The effort is bounded by counts, so that the
+// answer is the same everywhere.
+#include "compiler/verify/replay.h"
+
+#include <string.h>
+
+enum {
+  TILES = 12,       // of a grid, its first
+  DEEDS = 60,       // … of each, to be compared with other tiles
+  MANY = 1000,      // … with each other
+  ELEMENTS = 4096,  // of those that both may touch
+};
+
+typedef struct Search {
+  Races *v;
+  const Access *a, *b;
+  World w;
+} Search;
+
+// ---- elements
+
+typedef struct Box {
+  i64 from[SC_MAX_RANK], to[SC_MAX_RANK];
+} Box;
+
+static i64 reach(const Kernel *k, const Access *a, u32 d) {
+  const Pos *p = &k->view.at[a->view].at[d];
+  if (p->slice) return sc_slice_extent(k, a, d);
+  return p->var >= 0 ? sc_access_extent(k, a, (u32)p->var) : 1;
+}
+
+static const Access *access_of(const Search *s, const Deed *d) { return d->second ? s->b : s->a; }
+
+// What both may touch. False: nothing.
+static bool meet(Search *s, const Deed *d, const Deed *e, Box *out) {
+  const Kernel *k = s->v->k;
+  const View *v = &k->view.at[s->a->view];
+  const Buf *b = &k->buf.at[v->buf];
+  for (u32 i = 0; i < v->rank; i++) {
+    i64 n = b->ext[i], to = d->base[i] + reach(k, access_of(s, d), i),
+        end = e->base[i] + reach(k, access_of(s, e), i);
+    if (b->space == SP_TENSOR && !sc_value(&s->w, b->dim[i], &n)) return false;
+    out->from[i] = d->base[i] > e->base[i] ? d->base[i] : e->base[i];
+    out->to[i] = to < end ? to : end;
+    if (out->from[i] < 0) out->from[i] = 0;
+    if (out->to[i] > n) out->to[i] = n;
+    if (out->from[i] >= out->to[i]) return false;
+  }
+  return true;
+}
+
+// Does it touch this element, for sure?
+static bool touches(Search *s, const Deed *d, const i64 *at) {
+  const Kernel *k = s->v->k;
+  const Access *a = access_of(s, d);
+  const View *v = &k->view.at[a->view];
+  World *w = &s->w;
+  bool set[SC_MAX_VARS] = {0};
+  for (u32 i = 0; i < v->rank; i++) {
+    i8 var = v->at[i].var;
+    if (var < 0) continue;
+    if (set[var] && w->index[var] != at[i] - d->base[i]) return false;
+    w->index[var] = at[i] - d->base[i];
+    set[var] = true;
+  }
+  Xid cond = sc_access_cond(k, a);
+  memcpy(w->axis, d->axis, sizeof w->axis);
+  memcpy(w->loop, d->loop, sizeof w->loop);
+  w->inst = d->inst;
+  i64 holds = 1;
+  return !cond || (sc_value(w, cond, &holds) && holds);
+}
+
+static bool one_element(Search *s, const Deed *d, const Deed *e, i64 *at) {
+  Box box;
+  const u32 rank = s->v->k->view.at[s->a->view].rank;
+  if (!meet(s, d, e, &box)) return false;
+  memcpy(at, box.from, sizeof box.from);
+  for (u32 n = 0; n < ELEMENTS; n++) {
+    if (touches(s, d, at) && touches(s, e, at)) return true;
+    u32 i = rank;
+    while (i-- > 0 && ++at[i] == box.to[i]) at[i] = box.from[i];
+    if (i == SC_NONE) return false;
+  }
+  return false;
+}
+
+// ---- pairs of executions
+
+static bool tell(Search *s, const Deed *d, const Deed *e, bool one_tile) {
+  Race r = {.a = access_of(s, d), .b = access_of(s, e), .world = &s->w};
+  r.first = d;
+  r.second = e;
+  r.one_tile = one_tile;
+  if (!one_element(s, d, e, r.at)) return false;
+  sc_report_race(s->v, &r);
+  sc_rejected(s->v->proof, s->v->id);
+  return true;
+}
+
+static bool different(const Search *s, const Deed *d, const Deed *e) {
+  return d->second != e->second || s->a == s->b;
+}
+
+static bool in_one_tile(Search *s, const Deeds *all) {
+  bool stage = s->v->k->buf.at[s->v->k->view.at[s->a->view].buf].space == SP_STAGE;
+  for (u32 i = 0; i < all->n && i < MANY; i++) {
+    for (u32 j = i + 1; j < all->n && j < MANY; j++) {
+      const Deed *d = &all->at[i], *e = &all->at[j];
+      if (d->proc == e->proc || !different(s, d, e) || (stage && d->fill != e->fill)) continue;
+      if (sc_deed_known(d->clock, e) || sc_deed_known(e->clock, d)) continue;
+      if (tell(s, d, e, true)) return true;
+    }
+  }
+  return false;
+}
+
+// CTAs hear of others by turns alone, and of those before them along an axis.
+static bool unheard(const Search *s, const Deed *early, const Deed *late) {
+  bool before = true;
+  for (u32 i = 0; i < s->v->k->axis.n; i++) before &= early->axis[i] <= late->axis[i];
+  return !late->turned && (before || !early->turned);
+}
+
+static bool in_two_tiles(Search *s, const Deeds *all, u32 from) {
+  for (u32 i = 0; i < from; i++)
+    for (u32 j = from; j < all->n; j++)
+      if (different(s, &all->at[i], &all->at[j]) && unheard(s, &all->at[i], &all->at[j]) &&
+          tell(s, &all->at[i], &all->at[j], false))
+        return true;
+  return false;
+}
+
+// ---- tiles
+
+// The next tile of those in the grid, the first axis fastest; false: that was the last.
+static bool next_tile(Search *s, i64 *axis) {
+  const Kernel *k = s->v->k;
+  for (u32 i = 0; i < k->axis.n; i++) {
+    i64 n;
+    if (!sc_value(&s->w, k->axis.at[i].extent, &n)) return false;
+    if (++axis[i] < n) return true;
+    axis[i] = 0;
+  }
+  return false;
+}
+
+static bool no_tiles(Search *s) {
+  for (u32 i = 0; i < s->v->k->axis.n; i++) {
+    i64 n;
+    if (!sc_value(&s->w, s->v->k->axis.at[i].extent, &n) || n < 1) return true;
+  }
+  return false;
+}
+
+static bool in_tiles(void *search) {
+  Search *s = search;
+  i64 axis[SC_MAX_AXES] = {0};
+  Deeds all = {0};
+  bool apart = s->v->id == PROOF_GLOBAL;
+  if (no_tiles(s)) return false;
+  for (u32 n = 0; n < TILES; n++) {
+    u32 from = all.n;
+    Deeds now = {0};
+    memcpy(s->w.axis, axis, sizeof axis);
+    if (!sc_replay(&s->w, s->a, s->b, &now)) return false;
+    for (u32 i = 0; i < now.n && i < DEEDS; i++) PUSH(s->v->sc, &all, now.at[i]);
+    if (in_one_tile(s, &now) || (apart && in_two_tiles(s, &all, from))) return true;
+    if (!next_tile(s, axis)) return false;
+  }
+  return false;
+}
+
+bool sc_find_race(Races *v, const Access *a, const Access *b) {
+  Search s = {.v = v, .a = a, .b = b};
+  return sc_each_world(v, &s.w, in_tiles, &s);
+}

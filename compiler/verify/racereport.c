@@ -1,0 +1,206 @@
+// racereport.c - a race in words. In: two executions, concrete. Out: a report with both places, the
+// numbers, what to change, and the command that shows it in a run.
+#include "compiler/verify/replay.h"
+
+#include <string.h>
+
+// ---- the numbers
+
+static void put_element(Str *s, const Kernel *k, const Race *r) {
+  const View *v = &k->view.at[r->a->view];
+  const Buf *b = &k->buf.at[v->buf];
+  bool stage = b->space == SP_STAGE;
+  const char *ring = stage ? k->ring.at[b->ring].name : NULL;
+  if (ring && ring != b->name) str_printf(s, "%s.", ring);
+  str_printf(s, "%s[", b->name);
+  for (u32 d = 0; d < v->rank; d++) str_printf(s, d ? ", %lld" : "%lld", (long long)r->at[d]);
+  str_puts(s, "]");
+}
+
+static void put_dims(Str *s, const Kernel *k, const Race *r) {
+  const char *before = "with ";
+  for (u32 i = 0; i < k->dim.n; i++, before = ", ")
+    str_printf(s, "%s%s = %lld", before, k->dim.at[i].name, (long long)r->world->dim[i]);
+  for (u32 i = 0; i < k->arg.n; i++) {
+    if (!r->world->known[i]) continue;
+    str_printf(s, "%s%s = %lld", before, k->arg.at[i].name, (long long)r->world->arg[i]);
+    before = ", ";
+  }
+}
+
+static void put_tile(Str *s, const Kernel *k, const Deed *d) {
+  for (u32 i = 0; i < k->axis.n; i++)
+    str_printf(s, "%s%s = %lld", i ? ", " : "tile ", k->axis.at[i].name, (long long)d->axis[i]);
+}
+
+// "instance 1 of 'math', tile x = 0"
+static void put_who(Str *s, const Kernel *k, const Access *a, const Deed *d) {
+  const Role *r = &k->role.at[a->role];
+  if (r->instances > 1) str_printf(s, "instance %lld of ", (long long)d->inst);
+  str_printf(s, "'%s'%s", r->name, k->axis.n ? ", " : "");
+  put_tile(s, k, d);
+}
+
+static const char *what_does(const Kernel *k, const Access *a) {
+  bool product = k->role.at[a->role].code.at[a->pc].op == OP_MMA;
+  switch ((AccessKind)a->kind) {
+    case ACCESS_READ: return "threads read";
+    case ACCESS_STORE: return "threads write";
+    case ACCESS_ADD: return "threads add to";
+    case ACCESS_LOAD: return product ? "a product reads" : "a copy reads";
+    case ACCESS_PUT: return "a copy writes";
+    case ACCESS_PUT_ADD: return "a copy adds to";
+  }
+  return "";
+}
+
+// ---- the command
+
+static const CaseBind *bound(const Case *c, u8 kind, u32 ref) {
+  for (u32 i = 0; c && i < c->bind.n; i++)
+    if (c->bind.at[i].kind == kind && c->bind.at[i].ref == ref) return &c->bind.at[i];
+  return NULL;
+}
+
+static void put_value(Str *s, const Value *v) {
+  if (v->kind == VAL_REAL) str_real(s, v->num.f);
+  else if (v->kind == VAL_BOOL) str_puts(s, v->num.i ? "true" : "false");
+  else if (v->kind == VAL_ELEM) str_puts(s, sc_elem[v->num.i].text);
+  else str_printf(s, "%lld", (long long)v->num.i);
+}
+
+static const char *command(Sc *sc, const Kernel *k, const World *w) {
+  Str s = {.sc = sc};
+  str_printf(&s, "schedc run %s %s --on cpu", sc->text->name, k->name);
+  if (w->kase) str_printf(&s, " --case %s", w->kase->name);
+  for (u32 i = 0; i < k->param.n; i++) {
+    if (bound(w->kase, CASE_PARAM, i)) continue;
+    str_printf(&s, " -p %s=", k->param.at[i].name);
+    put_value(&s, &k->param.at[i].value);
+  }
+  for (u32 i = 0; i < k->dim.n; i++) {
+    const CaseBind *b = bound(w->kase, CASE_DIM, i);
+    if (!b || b->set || b->value.at[0].num.i != w->dim[i])
+      str_printf(&s, " --set %s=%lld", k->dim.at[i].name, (long long)w->dim[i]);
+  }
+  for (u32 i = 0; i < k->arg.n; i++) {
+    const CaseBind *b = bound(w->kase, CASE_ARG, i);
+    if (w->known[i] && (!b || b->set || b->value.at[0].num.i != w->arg[i]))
+      str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)w->arg[i]);
+  }
+  return s.at;
+}
+
+// ---- the remedy
+
+static u32 first_of(const Kernel *k, u32 role, Op op, u32 ring, u32 from) {
+  const Code *code = &k->role.at[role].code;
+  for (u32 pc = from; pc < code->n; pc++)
+    if (code->at[pc].op == op && code->at[pc].arg[0] == ring) return pc;
+  return SC_NONE;
+}
+
+static const char *doing(const Access *a) {
+  switch ((AccessKind)a->kind) {
+    case ACCESS_READ: return "reading";
+    case ACCESS_STORE: return "writing";
+    case ACCESS_LOAD: return "copying from";
+    case ACCESS_PUT: return "copying to";
+    default: return "adding to";
+  }
+}
+
+// A ring by which `from` tells `to` that it is done, which `to` waits for too late; SC_NONE: none.
+static u32 signal_ring(const Kernel *k, const Access *from, const Access *to) {
+  for (u32 i = 0; i < k->ring.n; i++) {
+    u32 tells = first_of(k, from->role, OP_COMMIT, i, from->pc);
+    u32 hears = first_of(k, to->role, OP_WAIT, i, to->pc);
+    if (k->ring.at[i].owner == SC_NONE && tells != SC_NONE && hears != SC_NONE) return i;
+  }
+  return SC_NONE;
+}
+
+static void help_roles(Races *v, Diag *d, const Race *r) {
+  const Kernel *k = v->k;
+  const Buf *b = &k->buf.at[k->view.at[r->a->view].buf];
+  bool tensor = b->space == SP_TENSOR, swap = !sc_access_writes(r->a);
+  const Access *from = swap ? r->b : r->a, *to = swap ? r->a : r->b;
+  u32 ring = signal_ring(k, from, to);
+  if (ring == SC_NONE && sc_access_writes(to) && signal_ring(k, to, from) != SC_NONE) {
+    const Access *other = from;
+    from = to;
+    to = other;
+    ring = signal_ring(k, from, to);
+  }
+  if (ring != SC_NONE && tensor)
+    sc_help(v->sc, d, "let '%s' wait for '%s' before %s '%s'", k->role.at[to->role].name,
+            k->ring.at[ring].name, doing(to), b->name);
+  else
+    sc_help(v->sc, d,
+            "let '%s' commit a ring after it, and '%s' wait for that ring before %s %s'%s'",
+            k->role.at[from->role].name, k->role.at[to->role].name, doing(to),
+            tensor ? "" : "the stage of ", tensor ? b->name : k->ring.at[b->ring].name);
+}
+
+static const char *other_axis(const Kernel *k, const Race *r) {
+  u32 i = 0;
+  while (i + 1 < k->axis.n && r->first->axis[i] == r->second->axis[i]) i++;
+  return k->axis.at[i].name;
+}
+
+static void help_tiles(Races *v, Diag *d, const Race *r) {
+  const Kernel *k = v->k;
+  for (u32 i = 0; i < k->turn.n; i++) {
+    if (!k->turn.at[i].active || k->turn.at[i].axis == SC_NONE) continue;
+    sc_help(v->sc, d, "take the turn '%s' before it, and pass it on after it", k->turn.at[i].name);
+    return;
+  }
+  sc_help(v->sc, d,
+          "tiles run in no order: let each touch elements of its own, or let CTAs take turns, "
+          "'turn t : %s'",
+          other_axis(k, r));
+}
+
+static bool adds(const Access *a) { return a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD; }
+
+static void help(Races *v, Diag *d, const Race *r) {
+  const char *name = v->k->role.at[r->a->role].name;
+  if (adds(r->a) && adds(r->b))
+    sc_help(v->sc, d,
+            "sums by threads and sums by copies are not atomic towards each other: add in one way");
+  else if (!r->one_tile) help_tiles(v, d, r);
+  else if (r->a->role != r->b->role) help_roles(v, d, r);
+  else sc_help(v->sc, d, "let each instance of '%s' touch elements of its own", name);
+}
+
+// ---- the report
+
+// What the other one is called, where it differs: by its tile, role or instance.
+static void put_other(Str *s, const Kernel *k, const Race *r) {
+  if (!r->one_tile) put_tile(s, k, r->first);
+  else if (r->a->role == r->b->role) str_printf(s, "instance %lld", (long long)r->first->inst);
+  else str_printf(s, "'%s'", k->role.at[r->a->role].name);
+}
+
+void sc_report_race(Races *v, const Race *r) {
+  const Kernel *k = v->k;
+  const Ins *one = &k->role.at[r->a->role].code.at[r->a->pc],
+            *two = &k->role.at[r->b->role].code.at[r->b->pc];
+  Str main = {.sc = v->sc}, note = main, dims = main;
+  str_printf(&main, "%s ", what_does(k, r->b));
+  put_element(&main, k, r);
+  str_puts(&main, " in a race: nothing puts it before or after what ");
+  put_other(&main, k, r);
+  str_puts(&main, " does (");
+  put_who(&main, k, r->b, r->second);
+  str_puts(&main, ")");
+  str_printf(&note, "%s it here%s (", what_does(k, r->a), one == two ? ", too" : "");
+  put_who(&note, k, r->a, r->first);
+  str_puts(&note, ")");
+  put_dims(&dims, k, r);
+  Diag *d = sc_report(v->sc, D_R10_RACE, two->span, "%s", main.at);
+  sc_note(v->sc, d, one->span, "%s", note.at);
+  sc_note(v->sc, d, k->span, "%s%sto see it: %s", dims.n ? dims.at : "", dims.n ? "; " : "",
+          command(v->sc, k, r->world));
+  help(v, d, r);
+}

@@ -1,0 +1,187 @@
+// restate.c - expressions in another execution. In: an expression of a role's code. Out: the same
+// with the variables of that execution (its tile, instance, rounds of loops, element), and what the
+// code says of them at a place in it.
+//
+// Variables that the kernel does not have are loops past its own, so that all forms know them.
+#include "compiler/verify/races.h"
+
+#include "compiler/facts/linear.h"
+
+enum { OF_AXIS, OF_INST, OF_INDEX, OF_SLICE, OF_LOOP, OF_LOAD, OF_COUNT };
+
+static Xid fresh(Pair *p, u32 side, u32 what, u32 number) {
+  u32 ref = p->v->k->loop.n + (number * OF_COUNT + what) * PAIR_SIDES + side;
+  return x_leaf(p->v->sc, p->v->k, X_LOOP, TY_INT, ref);
+}
+
+Xid sc_pair_fresh(Pair *p, ExprOp op, u32 ref) {
+  return fresh(p, SECOND_SIDE, op == X_AXIS ? OF_AXIS : op == X_INST ? OF_INST : OF_LOOP, ref);
+}
+
+Xid sc_pair_slice(Pair *p, u32 side, u32 d) { return fresh(p, side, OF_SLICE, d); }
+
+static bool fetched(const Expr *e) { return e->op == X_LOAD && e->deps & DEP_FETCH; }
+
+static Xid leaf(Pair *p, u32 side, Xid x) {
+  const Expr e = p->v->k->expr.at[x];
+  for (u32 i = 0; i < p->vars; i++) {
+    const PairVar *u = &p->var[i];
+    bool of = side == SECOND_SIDE || (side == SECOND_LINK_SIDE && e.op == X_AXIS);
+    if (of && u->op == e.op && u->ref == e.ref)
+      return u->relation == REL_EQUAL ? u->first : u->second;
+  }
+  switch (e.op) {
+    case X_INST: return fresh(p, side, OF_INST, e.ref);
+    case X_IDX: return fresh(p, side, OF_INDEX, e.ref);
+    case X_LOOP: return fresh(p, side, OF_LOOP, e.ref);
+    // what lies in registers or in a stage may be anything
+    case X_LOAD: return e.ty == TY_INT ? fresh(p, side, OF_LOAD, x) : x;
+    default: return x;
+  }
+}
+
+static Xid element(Pair *p, u32 side, Xid x) {
+  Kernel *k = p->v->k;
+  const Expr e = k->expr.at[x];
+  View v = k->view.at[e.ref];
+  bool same = true;
+  for (u32 i = 0; i < v.rank; i++) {
+    Xid was = v.at[i].base;
+    if (was && !(v.at[i].base = sc_restate(p, side, was))) return 0;
+    same &= v.at[i].base == was;
+  }
+  if (same) return x;
+  PUSH(p->v->sc, &k->view, v);
+  return x_leaf(p->v->sc, k, X_LOAD, (Ty)e.ty, k->view.n - 1);
+}
+
+static Xid restated(Pair *p, u32 side, Xid x) {
+  const Expr e = p->v->k->expr.at[x];
+  u8 moves = DEP_AXIS | DEP_INST | DEP_LOOP | DEP_IDX | DEP_TILE;
+  if (!(e.deps & moves) || e.op >= X_SUM) return x;
+  if (fetched(&e)) return element(p, side, x);
+  if (!sc_xop[e.op].arity) return leaf(p, side, x);
+  Xid all[3] = {e.a, e.b, e.c};
+  for (u32 i = 0; i < sc_xop[e.op].arity; i++)
+    if (!(all[i] = sc_restate(p, side, all[i]))) return 0;
+  return x_make(p->v->sc, p->v->k, e.op, all[0], all[1], all[2]);
+}
+
+static void make_room(Sc *sc, Restated *r, Xid x) {
+  if (x < r->room) return;
+  u32 room = x * 2 + 64;
+  r->is = sc_grow(sc, r->is, sizeof *r->is * r->room, sizeof *r->is * room);
+  r->when = sc_grow(sc, r->when, sizeof *r->when * r->room, sizeof *r->when * room);
+  r->room = room;
+}
+
+Xid sc_restate(Pair *p, u32 side, Xid x) {
+  Restated *r = &p->restated[side];
+  if (!side || !x) return x;
+  make_room(p->v->sc, r, x);
+  if (r->when[x] == p->epoch) return r->is[x];
+  Xid y = restated(p, side, x);
+  r->when[x] = p->epoch;
+  return r->is[x] = y;
+}
+
+// ---- what holds at a place
+
+Xid sc_pair_make(Pair *p, ExprOp op, Xid a, Xid b) {
+  return x_make(p->v->sc, p->v->k, op, a, b, 0);
+}
+
+Xid sc_pair_int(Pair *p, i64 n) { return x_int(p->v->sc, p->v->k, n); }
+
+void sc_pair_say(Pair *p, ExprOp op, Xid a, Xid b) {
+  Xid cond = a && b ? sc_pair_make(p, op, a, b) : 0;
+  if (cond) sc_facts_assume(p->v->facts, cond, true);
+}
+
+void sc_pair_say_range(Pair *p, Xid x, Xid from, Xid end) {
+  sc_pair_say(p, X_LE, from, x);
+  sc_pair_say(p, X_LT, x, end);
+}
+
+static Xid leaf_in(Pair *p, u32 side, ExprOp op, u32 ref) {
+  return sc_restate(p, side, x_leaf(p->v->sc, p->v->k, op, TY_INT, ref));
+}
+
+// Tiles past the end, which fill up the last cluster, write nothing.
+static void say_tile(Pair *p, u32 side, bool writes) {
+  Kernel *k = p->v->k;
+  for (u32 i = 0; i < k->axis.n; i++) {
+    Xid axis = leaf_in(p, side, X_AXIS, i);
+    sc_pair_say(p, X_LE, sc_pair_int(p, 0), axis);
+    if (k->axis.at[i].cluster == 1 || writes) sc_pair_say(p, X_LT, axis, k->axis.at[i].extent);
+  }
+}
+
+static void say_block(Pair *p, u32 side, const Code *code, u32 pc, u32 at) {
+  const Ins *ins = &code->at[pc];
+  if (ins->op == OP_FOR) {
+    sc_pair_say_range(p, leaf_in(p, side, X_LOOP, ins->arg[0]), sc_restate(p, side, ins->arg[1]),
+                      sc_restate(p, side, ins->arg[2]));
+  } else if (ins->op == OP_IF) {
+    Xid cond = sc_restate(p, side, ins->arg[0]);
+    if (cond) sc_facts_assume(p->v->facts, cond, at <= ins->nest);
+  }
+}
+
+bool sc_around(const Code *code, u32 pc, u32 at) {
+  u32 end = code->at[pc].nest;
+  if (code->at[pc].op == OP_IF && code->at[end].op == OP_ELSE) end = code->at[end].nest;
+  return sc_op[code->at[pc].op].effects & OPENS && pc < at && at < end;
+}
+
+void sc_pair_say_place(Pair *p, Place at, bool writes) {
+  const Role *r = &p->v->k->role.at[at.role];
+  say_tile(p, at.side, writes);
+  if (at.side)
+    sc_pair_say_range(p, leaf_in(p, at.side, X_INST, at.role), sc_pair_int(p, 0),
+                      sc_pair_int(p, r->instances));
+  for (u32 pc = 0; pc < at.pc; pc++)
+    if (sc_around(&r->code, pc, at.pc)) say_block(p, at.side, &r->code, pc, at.pc);
+}
+
+// ---- counts
+
+// Is a at most b, as far as is known?
+static bool at_most(Pair *p, Xid a, Xid b) {
+  Xid past = sc_pair_make(p, X_ADD, b, sc_pair_int(p, 1));
+  return past && sc_fact_less(p->v->facts, a, past);
+}
+
+static Xid plainer(Pair *p, Xid x, u32 depth);
+
+static Xid chosen(Pair *p, Xid x, u32 depth) {
+  const Expr e = p->v->k->expr.at[x], c = p->v->k->expr.at[e.a];
+  if ((c.op != X_LT && c.op != X_LE) || p->v->k->expr.at[c.a].ty != TY_INT) return x;
+  if (c.op == X_LE ? at_most(p, c.a, c.b) : sc_fact_less(p->v->facts, c.a, c.b))
+    return plainer(p, e.b, depth);
+  bool never = c.op == X_LE ? sc_fact_less(p->v->facts, c.b, c.a) : at_most(p, c.b, c.a);
+  return never ? plainer(p, e.c, depth) : x;
+}
+
+// Choices that what is known decides are made.
+static Xid plainer(Pair *p, Xid x, u32 depth) {
+  const Expr e = p->v->k->expr.at[x];
+  if (!depth--) return x;
+  if (e.op == X_WHERE) return chosen(p, x, depth);
+  if (e.op != X_ADD && e.op != X_SUB && e.op != X_MUL && e.op != X_MAX && e.op != X_MIN) return x;
+  Xid a = plainer(p, e.a, depth), b = plainer(p, e.b, depth);
+  if (e.op == X_MAX || e.op == X_MIN) {
+    if (at_most(p, a, b)) return e.op == X_MAX ? b : a;
+    if (at_most(p, b, a)) return e.op == X_MAX ? a : b;
+  }
+  Xid y = sc_pair_make(p, (ExprOp)e.op, a, b);
+  return y ? y : x;
+}
+
+enum { PLAINER = 6 };  // levels that are looked into: operands are shared
+
+Xid sc_pair_count(Pair *p, Place at, Op op, u32 ref) {
+  const Code *code = &p->v->k->role.at[at.role].code;
+  Xid x = sc_restate(p, at.side, sc_count_before(p->v, code, at.pc, op, ref));
+  return x ? plainer(p, x, PLAINER) : 0;
+}

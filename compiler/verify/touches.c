@@ -1,0 +1,117 @@
+// touches.c - who touches a tensor or a stage, how, and when that is over. In: a kernel's code.
+// Out: for a buf the accesses of all roles, in program order.
+#include "compiler/layout/layout.h"
+#include "compiler/verify/races.h"
+
+Races sc_races(Verify *v, ProofId id) {
+  Sc *sc = v->sc;
+  Kernel *k = NEW(sc, Kernel);
+  *k = *v->k;
+  k->expr.at =
+      sc_grow(sc, k->expr.at, sizeof *k->expr.at * k->expr.n, sizeof *k->expr.at * k->expr.cap);
+  k->view.at =
+      sc_grow(sc, k->view.at, sizeof *k->view.at * k->view.n, sizeof *k->view.at * k->view.cap);
+  k->hash = sc_grow(sc, k->hash, sizeof *k->hash * k->hash_cap, sizeof *k->hash * k->hash_cap);
+  return (Races){sc, k, sc_facts(sc, k), v, id};
+}
+
+bool sc_races_rejected(const Races *v) {
+  return v->proof->cert->proof[v->id].verdict == VERDICT_REJECTED;
+}
+
+bool sc_access_writes(const Access *a) { return a->kind != ACCESS_READ && a->kind != ACCESS_LOAD; }
+
+bool sc_access_by_threads(const Access *a) {
+  return a->kind == ACCESS_READ || a->kind == ACCESS_STORE || a->kind == ACCESS_ADD;
+}
+
+// Sums are atomic among those of their kind, not towards the other (PTX ISA 9.0, 9.7.9.25).
+bool sc_accesses_conflict(const Access *a, const Access *b) {
+  bool sums = a->kind == b->kind && (a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD);
+  return !sums && (sc_access_writes(a) || sc_access_writes(b));
+}
+
+static AccessKind kind_of(const Ins *ins, const ViewAccess *va) {
+  if (!va->write) return va->async ? ACCESS_LOAD : ACCESS_READ;
+  if (ins->op == OP_MAPADD) return ACCESS_ADD;
+  if (ins->op == OP_COPYADD) return ACCESS_PUT_ADD;
+  return va->async ? ACCESS_PUT : ACCESS_STORE;
+}
+
+Accesses sc_accesses(Races *v, u32 buf, bool fill) {
+  const Kernel *k = v->k;
+  Accesses all = {0};
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 pc = 0; pc < code->n; pc++) {
+      for (u32 i = 0; i < code->at[pc].accesses; i++) {
+        const ViewAccess *va = sc_view_access(k, &code->at[pc], i);
+        const View *view = &k->view.at[va->view];
+        if (view->buf != buf || view->fill != fill) continue;
+        PUSH(v->sc, &all, ((Access){r, pc, va->view, (u8)kind_of(&code->at[pc], va)}));
+      }
+    }
+  }
+  return all;
+}
+
+static const Ins *ins_of(const Kernel *k, const Access *a) {
+  return &k->role.at[a->role].code.at[a->pc];
+}
+
+i64 sc_access_extent(const Kernel *k, const Access *a, u32 var) {
+  const Ins *ins = ins_of(k, a);
+  if (sc_on_map(ins->op)) return sc_extent(k, &k->map.at[ins->arg[0]], (i8)var);
+  const Product *p = &k->product.at[ins->arg[0]];
+  return var == 0 ? p->m : var == 1 ? p->n : p->k;
+}
+
+// The slices of a tensor and the dimensions of the stage pair up in order.
+i64 sc_slice_extent(const Kernel *k, const Access *a, u32 d) {
+  const Ins *ins = ins_of(k, a);
+  const View *v = &k->view.at[a->view];
+  u32 other = a->view == ins->arg[0] ? ins->arg[1] : ins->arg[0], number = 0;
+  if (!v->at[d].slice) return 1;
+  if (k->buf.at[v->buf].space == SP_STAGE) return k->buf.at[v->buf].ext[d];
+  for (u32 i = 0; i < d; i++) number += v->at[i].slice;
+  return k->buf.at[k->view.at[other].buf].ext[number];
+}
+
+Xid sc_access_cond(const Kernel *k, const Access *a) {
+  const Ins *ins = ins_of(k, a);
+  bool stores = (ins->op == OP_MAP || ins->op == OP_MAPADD) && sc_access_writes(a);
+  return stores ? k->map.at[ins->arg[0]].cond : 0;
+}
+
+// ---- how an access ends
+
+static bool covers(const Kernel *k, const Access *a, const Ins *wait) {
+  const Ins *ins = ins_of(k, a);
+  if (wait->op == OP_COPYWAIT) {
+    bool out = ins->op == OP_COPYOUT || ins->op == OP_COPYADD;
+    bool tensor = out && k->view.at[ins->arg[0]].buf == wait->arg[0];
+    return tensor && !wait->arg[1] && (!sc_access_writes(a) || !(wait->flags & INS_READ));
+  }
+  if (wait->op != OP_MMAWAIT || ins->op != OP_MMA || wait->arg[1]) return false;
+  const u32 *list = &k->list.at[wait->arg[0]];
+  u32 dst = k->view.at[k->product.at[ins->arg[0]].dst].buf;
+  for (u32 i = 1; i <= list[0]; i++)
+    if (list[i] == dst) return true;
+  return false;
+}
+
+bool sc_over_before(const Kernel *k, const Access *a, Op op, u32 ref) {
+  const Code *code = &k->role.at[a->role].code;
+  u32 depth = 0;
+  if (sc_access_by_threads(a)) return true;
+  for (u32 pc = a->pc + 1; pc < code->n; pc++) {
+    const Ins *ins = &code->at[pc];
+    u8 effects = sc_op[ins->op].effects;
+    if (!depth && covers(k, a, ins)) return true;
+    if (ins->op == op && ins->arg[0] == ref) return false;
+    if (!depth && effects & (CLOSES | SPLITS)) return false;
+    depth += (effects & OPENS) != 0;
+    depth -= (effects & CLOSES) != 0;
+  }
+  return false;
+}

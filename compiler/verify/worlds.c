@@ -1,0 +1,146 @@
+// worlds.c - dimensions and scalars to try. In: a kernel. Out: each world is looked at, until one
+// does: the kernel's cases, and each with one number changed, where all that is required holds. An
+// equation that is required gives another dimension its value.
+#include "compiler/verify/replay.h"
+
+enum { WORLDS = 120, VALUES = 3000000, USUAL = 128 };
+static const i64 tries[] = {1, 2, 3, 5, 8, 63, 65, 96, 128, 192, 320};
+
+typedef struct Trial {
+  Races *v;
+  World *w;
+  bool (*look)(void *user);
+  void *user;
+  u32 left;
+} Trial;
+
+// ---- what is required
+
+// `M == H + 64`, of which one side is a dimension alone: not the one that has just been changed.
+static void solve(Trial *t, Xid cond, u32 changed) {
+  const Kernel *k = t->v->k;
+  const Expr *e = &k->expr.at[cond];
+  i64 n;
+  if (e->op == X_AND) {
+    solve(t, e->a, changed);
+    solve(t, e->b, changed);
+  }
+  for (u32 i = 0; e->op == X_EQ && i < 2; i++) {
+    const Expr *dim = &k->expr.at[i ? e->b : e->a];
+    if (dim->op != X_DIM || dim->ref == changed || !sc_value(t->w, i ? e->a : e->b, &n)) continue;
+    if (n >= 0) t->w->dim[dim->ref] = n;
+    return;
+  }
+}
+
+static bool is_required(Trial *t) {
+  const Kernel *k = t->v->k;
+  for (u32 i = 0; i < k->require.n; i++) {
+    i64 holds;
+    if (sc_value(t->w, k->require.at[i].cond, &holds) && !holds) return false;
+  }
+  return true;
+}
+
+static bool look(Trial *t, u32 changed) {
+  const Kernel *k = t->v->k;
+  t->w->steps = VALUES;
+  for (u32 i = 0; i < k->require.n && changed != SC_NONE; i++)
+    solve(t, k->require.at[i].cond, changed);
+  if (!t->left || !is_required(t)) return false;
+  t->left--;
+  return t->look(t->user);
+}
+
+// ---- cases
+
+static bool same_value(const Value *a, const Value *b) {
+  if (a->kind != b->kind) return false;
+  return a->kind == VAL_REAL ? a->num.f == b->num.f : a->num.i == b->num.i;
+}
+
+// False: the case is for other parameters.
+static bool take_bind(Trial *t, const CaseBind *b) {
+  const Kernel *k = t->v->k;
+  if (b->kind == CASE_TENSOR || !b->value.n) return true;
+  if (b->kind == CASE_DIM) t->w->dim[b->ref] = b->value.at[0].num.i;
+  if (b->kind == CASE_ARG && k->arg.at[b->ref].elem == EL_I32) {
+    t->w->arg[b->ref] = b->value.at[0].num.i;
+    t->w->known[b->ref] = true;
+  }
+  if (b->kind != CASE_PARAM) return true;
+  for (u32 i = 0; i < b->value.n; i++)
+    if (same_value(&b->value.at[i], &k->param.at[b->ref].value)) return true;
+  return false;
+}
+
+static bool take_case(Trial *t, const Case *c) {
+  t->w->kase = c;
+  for (u32 i = 0; c && i < c->bind.n; i++)
+    if (!take_bind(t, &c->bind.at[i])) return false;
+  return true;
+}
+
+static void begin(Trial *t) {
+  const Kernel *k = t->v->k;
+  Sc *sc = t->v->sc;
+  *t->w = (World){.v = t->v, .steps = VALUES, .replay = t->w->replay};
+  t->w->dim = NEWS(sc, i64, k->dim.n + 1);
+  t->w->arg = NEWS(sc, i64, k->arg.n + 1);
+  t->w->known = NEWS(sc, bool, k->arg.n + 1);
+  for (u32 i = 0; i < k->dim.n; i++) t->w->dim[i] = USUAL;
+}
+
+// Scalars that the case does not give have what they are declared with.
+static void take_defaults(Trial *t) {
+  const Kernel *k = t->v->k;
+  for (u32 i = 0; i < k->arg.n; i++) {
+    const Arg *a = &k->arg.at[i];
+    if (!t->w->known[i] && a->init && a->elem == EL_I32)
+      t->w->known[i] = sc_value(t->w, a->init, &t->w->arg[i]);
+  }
+}
+
+// Is the dimension that of a tensor which the case lists?
+static bool is_fixed(const Trial *t, u32 dim) {
+  const Kernel *k = t->v->k;
+  for (u32 i = 0; t->w->kase && i < t->w->kase->bind.n; i++) {
+    const CaseBind *b = &t->w->kase->bind.at[i];
+    for (u32 d = 0; b->kind == CASE_TENSOR && d < k->buf.at[b->ref].rank; d++) {
+      const Expr *e = &k->expr.at[k->buf.at[b->ref].dim[d]];
+      if (e->deps & DEP_DIM && (e->op != X_DIM || e->ref == dim)) return true;
+    }
+  }
+  return false;
+}
+
+static bool begin_case(Trial *t, const Case *c) {
+  begin(t);
+  if (!take_case(t, c)) return false;
+  take_defaults(t);
+  return true;
+}
+
+static bool in_case(Trial *t, const Case *c) {
+  const Kernel *k = t->v->k;
+  if (!begin_case(t, c)) return false;
+  if (look(t, SC_NONE)) return true;
+  for (u32 i = 0; i < COUNT(tries) * (k->dim.n + k->arg.n); i++) {
+    u32 n = i / COUNT(tries), arg = n - k->dim.n;
+    begin_case(t, c);
+    if (n < k->dim.n && is_fixed(t, n)) continue;
+    if (n >= k->dim.n && !t->w->known[arg]) continue;
+    if (n < k->dim.n) t->w->dim[n] = tries[i % COUNT(tries)];
+    else t->w->arg[arg] = tries[i % COUNT(tries)];
+    if (look(t, n)) return true;
+  }
+  return false;
+}
+
+bool sc_each_world(Races *v, World *w, bool (*look_at)(void *user), void *user) {
+  Trial t = {v, w, look_at, user, WORLDS};
+  *w = (World){.v = v};
+  for (u32 i = 0; i < v->k->kase.n; i++)
+    if (in_case(&t, &v->k->kase.at[i])) return true;
+  return !v->k->kase.n && in_case(&t, NULL);
+}
