@@ -48,7 +48,8 @@ enum {
   OPT_VARY,
   OPT_ROUNDS,
   OPT_REPEAT,
-  OPT_DRY_RUN
+  OPT_DRY_RUN,
+  OPT_REPORT
 };
 
 static const struct Option {
@@ -99,6 +100,8 @@ static const struct Option {
     {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
     {"name", OPT_NAME, "NAME", BUILD,
      "what all names in a C header begin with (default: the kernel's name)"},
+    {"report", OPT_REPORT, "sass", BUILD,
+     "show what stands in each loop of the machine code (needs nvdisasm)"},
     {"lenient", OPT_LENIENT, NULL, BUILD | RUN | TEST | BENCH,
      "spills, serialized products and the like are warnings"},
     {"unverified", OPT_UNVERIFIED, NULL, BUILD | RUN | TEST | BENCH,
@@ -213,6 +216,7 @@ static const char **text_of(Args *a, int val) {
     case 'o': return &a->output;
     case OPT_TO: return &a->to;
     case OPT_NAME: return &a->name;
+    case OPT_REPORT: return &a->report;
     default: return NULL;
   }
 }

@@ -1,5 +1,5 @@
 // build.c - `schedc build`: a kernel or sequence as CUDA C, PTX, machine code or a C header, in a
-// file of its own.
+// file of its own; and the report on what stands in the machine code.
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static bool good_name(const char *name) {
   return *name && !name[strspn(name, used)] && !strspn(name, "0123456789");
 }
 
-// What --to says, else the ending of the output's name.
+// What --to says, else the ending of the output's name; for a report alone, machine code.
 static int find_artifact(const Args *args, schedc_artifact *out) {
   const char *dot = args->output ? strrchr(args->output, '.') : NULL;
   const char *word = args->to ? args->to : dot && !strchr(dot, '/') ? dot + 1 : "";
@@ -36,6 +36,8 @@ static int find_artifact(const Args *args, schedc_artifact *out) {
     *out = (schedc_artifact)i;
     return EXIT_GOOD;
   }
+  *out = SCHEDC_CUBIN;
+  if (!*word && !args->output && args->report) return EXIT_GOOD;
   if (*word) return cli_usage(args, "'%s' is not something to build: cu, ptx, cubin or h is", word);
   return cli_usage(args, "say what to build: -o FILE.cubin, or --to cubin");
 }
@@ -54,8 +56,9 @@ static void show_text(const char *name, const char *path, schedc_artifact artifa
   printf("\n");
 }
 
+// path: NULL, if only a report is wanted. sass: what it says, or empty.
 static void show_json(const Session *s, const char *name, const char *path,
-                      const schedc_build_info *b) {
+                      const schedc_build_info *b, const Buffer *sass) {
   Json j = {.write = stdout_write};
   json_open(&j, '{');
   json_key(&j, "kernel"), json_text(&j, name);
@@ -74,27 +77,45 @@ static void show_json(const Session *s, const char *name, const char *path,
   json_key(&j, "cached"), json_bool(&j, b->cached);
   json_key(&j, "nvrtc"), json_text(&j, b->nvrtc);
   json_key(&j, "seconds"), json_real(&j, b->seconds);
-  json_key(&j, "diagnostics");
+  if (sass->n) json_key(&j, "sass"), json_raw(&j, sass->at), json_raw(&j, ",\"diagnostics\":");
+  else json_key(&j, "diagnostics");
   json_raw(&j, "[");
   json_raw(&j, s->reports.n ? s->reports.at : "");
   json_raw(&j, "]}\n");
 }
 
+// The artifact, to its file if it is wanted.
+static int make(Session *s, const schedc_kernel *kernel, schedc_artifact artifact, const char *path,
+                schedc_build_info *info) {
+  schedc_build_options options = build_options(s->args);
+  Buffer out = {0};
+  int code = session_status(
+      s, schedc_build(s->context, kernel, artifact, &options, buffer_write, &out, info));
+  if (!code && path && !file_replace(path, out.at, out.n))
+    code = cli_fail(s->args, "cannot write '%s': %s", path, strerror(errno));
+  free(out.at);
+  return code;
+}
+
 static int build(Session *s, const schedc_kernel *kernel, schedc_artifact artifact) {
   const Args *args = s->args;
   const char *name = schedc_kernel_name(kernel);
-  Buffer out = {0}, path = {0};
+  bool json = args->format == FORMAT_JSON, written = args->output || args->to || !args->report;
+  Buffer path = {0}, sass = {0};
   schedc_build_options options = build_options(args);
   schedc_build_info info = SCHEDC_BUILD_INFO_INIT;
   buffer_puts(&path, args->output ? args->output : args->name ? args->name : name);
   if (!args->output) buffer_printf(&path, ".%s", ending[artifact]);
-  int code = session_status(
-      s, schedc_build(s->context, kernel, artifact, &options, buffer_write, &out, &info));
-  if (!code && !file_replace(path.at, out.at, out.n))
-    code = cli_fail(args, "cannot write '%s': %s", path.at, strerror(errno));
-  if (args->format == FORMAT_JSON) show_json(s, name, path.at, &info);
-  else if (!code && strcmp(path.at, "-") != 0) show_text(name, path.at, artifact, &info);
-  free(out.at);
+  int code = make(s, kernel, artifact, written ? path.at : NULL, &info);
+  if (!json && !code && written && strcmp(path.at, "-") != 0)
+    show_text(name, path.at, artifact, &info);
+  if (!code && args->report)
+    code = session_status(
+        s, schedc_report_sass(s->context, kernel, &options, json ? SCHEDC_JSON : SCHEDC_TEXT,
+                              buffer_write, &sass));
+  if (json) show_json(s, name, written ? path.at : NULL, &info, &sass);
+  else if (sass.n) fputs(sass.at, stdout);
+  free(sass.at);
   free(path.at);
   return code;
 }
@@ -113,9 +134,13 @@ int command_build(const Args *args) {
     return cli_usage(args, "--name is for the names in a C header");
   if (args->name && !good_name(args->name))
     return cli_usage(args, "'%s' is not a name in C: a header cannot define it", args->name);
-  if (args->format == FORMAT_JSON && args->output && strcmp(args->output, "-") == 0) {
+  bool standard = args->output && strcmp(args->output, "-") == 0;
+  if (standard && args->format == FORMAT_JSON)
     return cli_usage(args, "--format json and -o - both want the standard output");
-  }
+  if (standard && args->report)
+    return cli_usage(args, "--report and -o - both want the standard output");
+  if (args->report && strcmp(args->report, "sass") != 0)
+    return cli_usage(args, "there is no report '%s': sass is one", args->report);
   code = session_open(&s, args, 0);
   const char *unit = args->operands > 1 ? args->operand[1] : NULL;
   if (!code) {

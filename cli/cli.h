@@ -35,7 +35,7 @@ typedef struct Args {
   const Command *command;
   char **operand;
   int operands;
-  const char *case_name, *emit, *output, *to, *name;
+  const char *case_name, *emit, *output, *to, *name, *report;
   Pairs param, set, vary, in, out;
   Policy policy;
   uint64_t seed, inputs_seed;

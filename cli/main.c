@@ -82,7 +82,11 @@ static const Command commands[] = {
      "\"C\"\n"
      "function of its own, and the header's launch runs all of them, in a workspace of the "
      "caller's.\n"
-     "Headers of one kernel with other parameters go together if --name differs.\n",
+     "Headers of one kernel with other parameters go together if --name differs.\n"
+     "--report sass shows the machine code loop by loop: products and the waits for them, what is\n"
+     "computed beside products in flight, spills, and where the order is not the schedule's. It "
+     "needs\n"
+     "nvdisasm (SCHEDC_NVDISASM=PATH says where it is); without -o and --to nothing is written.\n",
      1, 2, command_build},
     {"fmt", "FILE...", "write a schedule in canonical form", "", 1, 1 << 20, command_fmt},
     {"info", "FILE [KERNEL]",

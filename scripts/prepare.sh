@@ -62,3 +62,22 @@ find_nvrtc() {
   SCHEDC_NVRTC=$(compgen -G "$PWD/$venv/lib/python*/site-packages/nvidia/cu13/lib/libnvrtc.so.13" | head -1)
   export SCHEDC_NVRTC
 }
+
+# nvdisasm, for the report on machine code: likewise.
+NVDISASM_VERSION=13.2.51
+find_nvdisasm() {
+  [ -n "${SCHEDC_NVDISASM:-}" ] && return 0
+  command -v nvdisasm >/dev/null && return 0
+  local folder
+  for folder in ${CUDA_HOME:+"$CUDA_HOME"} ${CUDA_PATH:+"$CUDA_PATH"} /usr/local/cuda; do
+    [ -x "$folder/bin/nvdisasm" ] && return 0
+  done
+  local venv=build/nvdisasm-$NVDISASM_VERSION
+  if ! compgen -G "$venv/lib/python*/site-packages/nvidia/cu13/bin/nvdisasm" >/dev/null; then
+    need_file "/usr/lib/python3*/ensurepip" python3-venv
+    install_missing
+    python3 -m venv "$venv" && "$venv/bin/pip" -q --disable-pip-version-check install nvidia-cuda-nvdisasm==$NVDISASM_VERSION || return 0
+  fi
+  SCHEDC_NVDISASM=$(compgen -G "$PWD/$venv/lib/python*/site-packages/nvidia/cu13/bin/nvdisasm" | head -1)
+  export SCHEDC_NVDISASM
+}
