@@ -1,9 +1,20 @@
 // fakenvrtc.c - an NVRTC that makes an empty ELF file of every text, for the machine that
-// FAKE_MACHINE says (default: 190, NVIDIA's GPUs): for tests of what is done with machine code.
+// FAKE_MACHINE says (default: 190, NVIDIA's GPUs), and PTX that is the file FAKE_PTX (default: that
+// of the kernel `copy`): for tests of what is done with machine code.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static unsigned char code[64];
+static char ptx[1 << 16];
+
+static void read_ptx(void) {
+  const char *path = getenv("FAKE_PTX");
+  FILE *f = fopen(path ? path : COPY_PTX, "rb");
+  size_t n = f ? fread(ptx, 1, sizeof ptx - 1, f) : 0;
+  ptx[n] = 0;
+  if (f) fclose(f);
+}
 
 int nvrtcVersion(int *major, int *minor) { return *major = 13, *minor = 0; }
 int nvrtcCreateProgram(void **program, const char *source, const char *name, int headers,
@@ -11,6 +22,7 @@ int nvrtcCreateProgram(void **program, const char *source, const char *name, int
   const char *machine = getenv("FAKE_MACHINE");
   (void)source, (void)name, (void)headers, (void)texts, (void)names;
   memcpy(code, "\177ELF\2\1", 6);
+  read_ptx();
   code[18] = (unsigned char)(machine ? atoi(machine) : 190);
   return *program = code, 0;
 }
@@ -20,8 +32,8 @@ int nvrtcCompileProgram(void *program, int options, const char *const *option) {
 }
 int nvrtcGetProgramLogSize(void *program, size_t *n) { return (void)program, *n = 1, 0; }
 int nvrtcGetProgramLog(void *program, char *to) { return (void)program, *to = 0; }
-int nvrtcGetPTXSize(void *program, size_t *n) { return (void)program, *n = 1, 0; }
-int nvrtcGetPTX(void *program, char *to) { return (void)program, *to = 0; }
+int nvrtcGetPTXSize(void *program, size_t *n) { return (void)program, *n = strlen(ptx) + 1, 0; }
+int nvrtcGetPTX(void *program, char *to) { return (void)program, strcpy(to, ptx), 0; }
 int nvrtcGetCUBINSize(void *program, size_t *n) { return (void)program, *n = sizeof code, 0; }
 int nvrtcGetCUBIN(void *program, char *to) {
   return (void)program, memcpy(to, code, sizeof code), 0;

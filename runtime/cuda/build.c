@@ -1,8 +1,10 @@
 // build.c - a kernel's text to machine code, once: what was built before comes from the cache,
 // without NVRTC being opened. What ptxas said then is stored with it, so that a kernel that spills
 // is told of every time. Another NVRTC than the one that made it makes it again; where there is
-// none, what any made is good, and it is said which.
+// none, what any made is good, and it is said which. Before it is anybody's, the cache's too, the
+// PTX is compared with the plan.
 #include "runtime/cuda/build.h"
+#include "runtime/ptx/ptx.h"
 
 #include <string.h>
 #include <time.h>
@@ -80,6 +82,15 @@ static schedc_status does_not_work(Sc *sc, const Kernel *k, const char *wrong,
   return unavailable(sc, k, wrong);
 }
 
+// With debug_waits, waits have other instructions than the plan's. What stands in for NVRTC has no
+// PTX, and its code is for no GPU.
+static schedc_status compare(Sc *sc, const Kernel *k, const CudaText *cuda, bool debug_waits,
+                             const Binary *code) {
+  if (debug_waits || !is_for_gpu(code)) return SCHEDC_OK;
+  if (!code->ptx) return unavailable(sc, k, "NVRTC does not give the PTX of what it built");
+  return sc_ptx_check(sc, k, cuda, code->ptx) ? SCHEDC_OK : SCHEDC_EINPUT;
+}
+
 static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Target target,
                                 const Nvrtc *n, Built *out) {
   const char *wrong = sc_nvrtc(sc, n, target, sc_printf(sc, "%s.cu", k->name), text, &out->code);
@@ -121,6 +132,7 @@ schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target tar
     if (wrong) return unavailable(sc, k, wrong);
     out->maker = file.identity;
     schedc_status status = build_anew(sc, k, text, target, &nvrtc, out);
+    if (!status) status = compare(sc, k, cuda, options->emission.debug_waits, &out->code);
     if (status) return status;
     if (folder) store(sc, folder, sc_cache_limit(options->cache_bytes), key, out);
   }

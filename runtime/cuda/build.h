@@ -32,6 +32,7 @@ typedef struct Binary {
   size_t n;
   const char *log;  // NVRTC's and ptxas's words, never NULL
   bool refused;     // there is none: the text is wrong
+  const char *ptx;  // that ptxas had, or that it is; NULL: not known
 } Binary;
 extern const char *const sc_nvrtc_options[2][6];  // by target, ends with NULL
 // `name` is what NVRTC calls the file where no #line says otherwise. NULL, or what went wrong;

@@ -29,7 +29,7 @@ typedef struct Head {
   u64 key, log, code;  // bytes of each; they follow in this order
 } Head;
 
-static const char magic[16] = "schedc cubin 1\n";
+static const char magic[16] = "schedc cubin 2\n";
 
 u64 sc_hash(const void *at, size_t n) { return XXH3_64bits(at, n); }
 

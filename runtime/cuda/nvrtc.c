@@ -126,14 +126,27 @@ static void take_log(Sc *sc, const Nvrtc *n, void *program, Binary *out) {
   if (!n->log(program, log)) out->log = log;
 }
 
-static bool take_code(Sc *sc, const Nvrtc *n, void *program, Target target, Binary *out) {
-  bool ptx = target == TARGET_PTX;
+// NVRTC keeps the PTX from which ptxas made machine code.
+static void take_ptx(Sc *sc, const Nvrtc *n, void *program, Binary *out) {
   size_t size = 0;
-  if ((ptx ? n->ptx_size : n->cubin_size)(program, &size) || !size) return false;
+  if (n->ptx_size(program, &size) || size < 2) return;
+  char *at = sc_new(sc, size + 1);
+  if (!n->ptx(program, at)) out->ptx = at;
+}
+
+static bool take_code(Sc *sc, const Nvrtc *n, void *program, Target target, Binary *out) {
+  take_ptx(sc, n, program, out);
+  if (target == TARGET_PTX) {
+    out->at = out->ptx;
+    out->n = out->ptx ? strlen(out->ptx) + 1 : 0;
+    return out->ptx != NULL;
+  }
+  size_t size = 0;
+  if (n->cubin_size(program, &size) || !size) return false;
   char *at = sc_new(sc, size);
   out->at = at;
   out->n = size;
-  return !(ptx ? n->ptx : n->cubin)(program, at);
+  return !n->cubin(program, at);
 }
 
 // Nothing may unwind while a program is open: it would stay so.

@@ -37,7 +37,7 @@ static void with_head(const uint8_t *bytes, size_t n) {
   }
   uint64_t length[3] = {bytes[0] % 32, bytes[1] % 32, 0};
   length[2] = n - length[0] - length[1] + bytes[2] % 4;
-  memcpy(image, "schedc cubin 1\n", CHECK);
+  memcpy(image, "schedc cubin 2\n", CHECK);
   memcpy(image + AFTER, length, sizeof length);
   memcpy(image + HEAD, bytes, n);
   uint64_t sum = XXH3_64bits(image + AFTER, HEAD + n - AFTER);

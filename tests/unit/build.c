@@ -19,6 +19,7 @@ static int begin_folder(void **state) {
   strcpy(folder, "/tmp/schedc-build-XXXXXX");
   setenv("SCHEDC_NVRTC", FAKE_NVRTC, 1);
   unsetenv("FAKE_MACHINE");
+  unsetenv("FAKE_PTX");
   return !mkdtemp(folder);
 }
 
@@ -101,6 +102,30 @@ static void code_for_another_machine_is_not_handed_on(void **state) {
   end(&f);
 }
 
+// What does not synchronise as the plan says is an error, and is not kept; nor is what cannot be
+// compared.
+static void other_ptx_is_refused(void **state) {
+  (void)state;
+  static Fixture f;
+  Built made;
+  char path[128];
+  begin(&f, copy, NULL, false);
+  snprintf(path, sizeof path, "%s/other.ptx", folder);
+  setenv("FAKE_PTX", path, 1);
+  assert_int_equal(build(&f, false, false, &made), SCHEDC_EUNAVAIL);  // there is none
+  assert_int_equal(f.sc.diags->id, D_G_NVRTC);
+  FILE *to = fopen(path, "w");
+  fputs(".visible .entry copy(\n)\n{\n  ret;\n}\n", to);
+  fclose(to);
+  assert_int_equal(build(&f, false, false, &made), SCHEDC_EINPUT);
+  assert_int_equal(f.sc.diags->id, D_G_PTX);
+  assert_int_equal(build(&f, true, false, &made), SCHEDC_OK);  // debug_waits: not compared
+  unsetenv("FAKE_PTX");
+  assert_int_equal(build(&f, false, false, &made), SCHEDC_OK);
+  assert_false(made.cached);
+  end(&f);
+}
+
 static void a_seal_is_of_one_text(void **state) {
   (void)state;
   static Fixture f;
@@ -172,6 +197,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {TEST(a_cached_cubin_needs_no_nvrtc),
                                      TEST(another_nvrtc_builds_anew),
                                      TEST(code_for_another_machine_is_not_handed_on),
-                                     TEST(a_seal_is_of_one_text), TEST(loading_code)};
+                                     TEST(other_ptx_is_refused),
+                                     TEST(a_seal_is_of_one_text),
+                                     TEST(loading_code)};
   return cmocka_run_group_tests_name("build", tests, NULL, NULL);
 }

@@ -1,0 +1,76 @@
+// dead.c - code that no launch enters, as the conditions and loops around it say: the compiler of C
+// may find that, too, and leave it out. In: a kernel. Out: by role and operation, whether it is
+// such.
+#include "runtime/ptx/ptx.h"
+
+#include "compiler/facts/facts.h"
+
+typedef struct Search {
+  const Kernel *k;
+  Facts *facts;
+  const Code *code;
+  bool *dead;
+} Search;
+
+enum { DEEP = 16 };  // operands share operands: deeper ones are not looked at
+
+// Is it sure to be this truth?
+static bool is_sure(const Search *s, Xid x, bool truth, u32 depth) {
+  const Expr *e = &s->k->expr.at[x];
+  bool value;
+  if (depth == DEEP) return false;
+  if (x_const_bool(s->k, x, &value)) return value == truth;
+  switch ((ExprOp)e->op) {
+    case X_NOT: return is_sure(s, e->a, !truth, depth + 1);
+    case X_AND:
+    case X_OR: {
+      bool a = is_sure(s, e->a, truth, depth + 1);
+      return (e->op == X_AND) == truth ? a && is_sure(s, e->b, truth, depth + 1)
+                                       : a || is_sure(s, e->b, truth, depth + 1);
+    }
+    case X_LT:
+      if (truth) return sc_fact_less(s->facts, e->a, e->b);
+      return sc_fact_less(s->facts, e->b, e->a) || sc_fact_equal(s->facts, e->a, e->b);
+    case X_LE:
+      if (!truth) return sc_fact_less(s->facts, e->b, e->a);
+      return sc_fact_less(s->facts, e->a, e->b) || sc_fact_equal(s->facts, e->a, e->b);
+    case X_EQ:
+    case X_NE:
+      if ((e->op == X_EQ) == truth) return sc_fact_equal(s->facts, e->a, e->b);
+      return sc_fact_less(s->facts, e->a, e->b) || sc_fact_less(s->facts, e->b, e->a);
+    default: return false;
+  }
+}
+
+static void mark(const Search *s, u32 from, u32 to) {
+  for (u32 pc = from; pc < to; pc++) s->dead[pc] = true;
+}
+
+static void look_at(const Search *s, u32 pc) {
+  const Ins *ins = &s->code->at[pc];
+  u32 mid = ins->nest;
+  if (ins->op != OP_IF && ins->op != OP_FOR) return;
+  sc_facts_at(s->facts, s->code, pc);
+  if (ins->op == OP_FOR) {
+    if (sc_fact_less(s->facts, ins->arg[2], ins->arg[1]) ||
+        sc_fact_equal(s->facts, ins->arg[1], ins->arg[2]))
+      mark(s, pc + 1, mid);
+    return;
+  }
+  if (is_sure(s, ins->arg[0], false, 0)) mark(s, pc + 1, mid);
+  if (s->code->at[mid].op == OP_ELSE && is_sure(s, ins->arg[0], true, 0))
+    mark(s, mid + 1, s->code->at[mid].nest);
+}
+
+bool **sc_ptx_dead(Sc *sc, const Kernel *k) {
+  bool **dead = NEWS(sc, bool *, k->role.n + 1);
+  Search s = {.k = k, .facts = sc_facts(sc, k)};
+  for (u32 r = 0; r < k->role.n; r++) {
+    s.code = &k->role.at[r].code;
+    s.dead = dead[r] = NEWS(sc, bool, s.code->n + 1);
+    for (u32 pc = 0; pc < s.code->n; pc++) {
+      if (!s.dead[pc]) look_at(&s, pc);
+    }
+  }
+  return dead;
+}

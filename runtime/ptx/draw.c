@@ -1,0 +1,103 @@
+// draw.c - tiles of a dynamic grid: one role draws each, and hands it on to the others through two
+// slots in shared memory, which are filled and emptied like a ring's stages. Called by plan.c;
+// calls step.c.
+#include "runtime/ptx/planner.h"
+
+bool want_alone(const Kernel *k, const Role *r) {
+  for (u32 i = 0; i < r->code.n; i++) {
+    const Ins *ins = &r->code.at[i];
+    if (sc_on_map(ins->op) || sc_on_product(ins->op)) return false;
+    if (ins->op == OP_TAKE && k->turn.at[ins->arg[0]].axis == SC_NONE) return false;
+  }
+  return r->warps == 1;
+}
+
+static bool is_one_thread(const Kernel *k, u32 r) {
+  return k->role.at[r].instances == 1 && want_alone(k, &k->role.at[r]);
+}
+
+static u32 drawer(const Kernel *k) {
+  for (u32 r = 0; r < k->role.n; r++) {
+    if (is_one_thread(k, r)) return r;
+  }
+  return 0;
+}
+
+// Arrivals at a slot's empty barrier: of each warp that reads it. One thread that draws knows what
+// it drew, but for those of a cluster's other CTAs.
+u32 want_readers(const Kernel *k) {
+  u32 n = 0, d = drawer(k), ctas = sc_cluster(k);
+  bool knows = is_one_thread(k, d);
+  for (u32 r = 0; r < k->role.n; r++)
+    n += knows && r == d ? 0 : k->role.at[r].warps * k->role.at[r].instances;
+  return knows ? n * ctas + ctas - 1 : n * ctas;
+}
+
+u32 want_slots(const Kernel *k) { return sc_slot_barriers(k); }
+static u32 slots_empty(const Kernel *k) { return want_slots(k) + 16; }
+
+static void draw(Planner *p) {
+  u32 ctas = sc_cluster(p->k);
+  if (!want_readers(p->k)) return;
+  want_at(p, EV_WAIT, slots_empty(p->k), 2, ARG_ANY);
+  if (ctas == 1) {
+    want_at(p, EV_ARRIVE, want_slots(p->k), 2, ARG_ANY);
+    return;
+  }
+  want_at(p, EV_ARRIVE_EXPECT, want_slots(p->k), 2, sc_slot_bytes(p->k));
+  for (u32 i = 0; i < ctas; i++) {
+    for (u32 n = 0; n < sc_slot_bytes(p->k); n += 16) want_event(p, EV_SEND, i, i);
+  }
+}
+
+static void read_slot(Planner *p) {
+  want_at(p, EV_WAIT, want_slots(p->k), 2, ARG_ANY);
+  if (!p->alone) want_event(p, EV_WARP_SYNC, ALL_LANES, ARG_ANY);
+  if (p->lane) return;
+  if (sc_cluster(p->k) > 1) want_event(p, EV_ARRIVE_THERE, 0, ARG_ANY);
+  else want_at(p, EV_ARRIVE, slots_empty(p->k), 2, ARG_ANY);
+}
+
+// In a cluster the first CTA draws, and the others say how much they are sent.
+static void draw_or_expect(Planner *p, bool reads) {
+  bool cluster = sc_cluster(p->k) > 1;
+  u32 fork = cluster ? want_fork(p) : SC_NONE;
+  draw(p);
+  if (!cluster) return;
+  u32 end = p->w.step.n;
+  want_goto(p, 0);
+  want_land(p, fork);
+  want_at(p, EV_ARRIVE_EXPECT, want_slots(p->k), 2, sc_slot_bytes(p->k));
+  if (reads) read_slot(p);
+  want_land(p, end);
+}
+
+void want_next_tile(Planner *p) {
+  Span span = p->span;
+  p->span = p->role->span;
+  if (p->r != drawer(p->k)) {
+    read_slot(p);
+  } else if (is_one_thread(p->k, p->r)) {
+    draw_or_expect(p, true);
+  } else {
+    if (!p->instance && want_thread0(p)) draw_or_expect(p, false);
+    read_slot(p);
+  }
+  p->span = span;
+}
+
+// One thread that draws does so before the last fill of a tile, if nothing comes after it but ends
+// of `if`s, and it is alone in its cluster; all others at the tile's end. Returns the operation
+// that it stands before.
+u32 want_draw_at(const Planner *p) {
+  const Code *code = &p->role->code;
+  u32 end = code->n - 1, pc = end;
+  if (p->r != drawer(p->k) || !is_one_thread(p->k, p->r) || sc_cluster(p->k) > 1 ||
+      p->role->one_tile)
+    return end;
+  for (; code->at[pc - 1].op == OP_ENDIF; pc--) {
+    if (code->at[code->at[pc - 1].nest].op != OP_IF) return end;
+  }
+  while (code->at[pc - 1].op == OP_COMMIT || code->at[pc - 1].op == OP_COPYIN) pc--;
+  return code->at[pc - 1].op == OP_ACQUIRE ? pc - 1 : end;
+}

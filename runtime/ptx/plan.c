@@ -1,0 +1,185 @@
+// plan.c - what one thread has to execute: a kernel's operations with their plan, as the sequences
+// of instructions by which sm_90a carries them out. In: a kernel after `place`, and the thread.
+// Out: a program of events with choices, in which a loop that runs as often as data says goes round
+// any number of times, and a condition that data decides goes both ways.
+//
+// Who does what. What the threads of an instance do together (waits, products, syncs), each does.
+// What is done once for an instance, its thread 0 does; an arrival of each warp is its lane 0's,
+// after its lanes have met. A role of one warp that only copies and hands over is its lane 0.
+#include "runtime/ptx/planner.h"
+
+// ---- blocks
+
+// At the end of a block, whose line is that of whatever stands before it.
+static void close_block(Planner *p, u32 pc) {
+  u32 first = p->w.step.n;
+  p->span = p->role->code.at[pc].span;
+  p->dead = p->all_dead[p->r][pc];
+  want_order(p, &p->role->code.at[pc]);
+  for (; first < p->w.step.n; first++) p->w.step.at[first].want.line = 0;
+}
+
+static void code(Planner *p, u32 from, u32 to);
+
+static void loop(Planner *p, u32 pc) {
+  const Ins *ins = &p->role->code.at[pc];
+  i64 first, end;
+  bool known = want_sure(p, ins->arg[1], &first) && want_sure(p, ins->arg[2], &end);
+  if (known && first >= end) return;
+  u32 over = known ? SC_NONE : want_fork(p), again = p->w.step.n;
+  code(p, pc + 1, ins->nest);
+  close_block(p, ins->nest);
+  p->span = ins->span;
+  want_round(p, again);
+  if (!known) want_land(p, over);
+}
+
+static void side(Planner *p, u32 from, u32 end) {
+  code(p, from, end);
+  close_block(p, end);
+}
+
+static void branch(Planner *p, const Ins *ins, u32 pc, u32 mid, u32 end) {
+  i64 holds = 0;
+  bool known = ins->op == OP_IF && want_sure(p, ins->arg[0], &holds);
+  if (known) {
+    if (holds) side(p, pc + 1, mid);
+    else if (end != mid) side(p, mid + 1, end);
+    return;
+  }
+  p->open[p->opens++] = want_fork(p);
+  side(p, pc + 1, mid);
+  u32 over = p->w.step.n, fork = p->open[--p->opens];
+  if (end != mid) want_goto(p, 0);
+  want_land(p, fork);
+  if (end == mid) return;
+  side(p, mid + 1, end);
+  want_land(p, over);
+}
+
+// The `if`s around the last fill of a tile are left for the draw, and entered anew.
+static void draw_between(Planner *p) {
+  for (u32 i = 0; i < p->opens; i++) want_land(p, p->open[i]);
+  want_next_tile(p);
+  for (u32 i = 0; i < p->opens; i++) p->open[i] = want_fork(p);
+}
+
+static void code(Planner *p, u32 from, u32 to) {
+  const Code *c = &p->role->code;
+  u32 draws = p->k->grid == GRID_DYNAMIC ? want_draw_at(p) : SC_NONE;
+  for (u32 pc = from; pc < to; pc++) {
+    const Ins *ins = &c->at[pc];
+    if (pc == draws) draw_between(p);
+    p->dead = p->all_dead[p->r][pc];
+    want_operation(p, ins);
+    if (ins->op == OP_FOR) {
+      loop(p, pc);
+      pc = ins->nest;
+    } else if (ins->op == OP_IF || ins->op == OP_VOTE) {
+      u32 mid = ins->nest, end = c->at[mid].op == OP_ELSE ? c->at[mid].nest : mid;
+      branch(p, ins, pc, mid, end);
+      pc = end;
+    }
+  }
+}
+
+static void tiles(Planner *p) {
+  const Kernel *k = p->k;
+  const Code *c = &p->role->code;
+  bool once = k->grid == GRID_PLAIN,
+       at_end = k->grid == GRID_DYNAMIC && want_draw_at(p) == c->n - 1;
+  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
+  u32 over = once ? SC_NONE : want_fork(p), again = p->w.step.n;
+  u32 other = p->role->one_tile ? want_fork(p) : SC_NONE;  // it is another instance's
+  code(p, 1, c->n - 1);
+  if (other != SC_NONE) want_land(p, other);
+  close_block(p, c->n - 1);
+  if (at_end) want_next_tile(p);
+  if (once) return;
+  p->span = p->role->span;
+  want_round(p, again);
+  want_land(p, over);
+}
+
+// ---- the frame
+
+static bool has_barriers(const Kernel *k) { return k->ring.n || k->grid == GRID_DYNAMIC; }
+
+static void cluster_meets(Planner *p) {
+  want_event(p, EV_CLUSTER_ARRIVE, ARG_ANY, ARG_ANY);
+  want_event(p, EV_CLUSTER_WAIT, ARG_ANY, ARG_ANY);
+}
+
+static void init(Planner *p, u32 at, u32 n, u32 count) {
+  for (u32 i = 0; i < n; i++) want_at(p, EV_INIT, at + 8 * i, 1, count);
+}
+
+// Thread 0 initialises every barrier, and then all threads meet.
+static void barriers(Planner *p, u32 tid) {
+  const Kernel *k = p->k;
+  if (!has_barriers(k)) return;
+  for (u32 i = 0; i < k->ring.n && !tid; i++) {
+    const Ring *r = &k->ring.at[i];
+    u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
+    for (u32 n = 0; n < copies; n++) {
+      init(p, r->barrier + n * 16 * r->stages, r->stages, r->full_count);
+      init(p, r->barrier + n * 16 * r->stages + 8 * r->stages, r->stages, r->empty_count);
+    }
+  }
+  if (k->grid == GRID_DYNAMIC && want_readers(k) && !tid) {
+    init(p, want_slots(k), 2, 1);
+    init(p, want_slots(k) + 16, 2, want_readers(k));
+  }
+  if (!tid) want_event(p, EV_INIT_FENCE, ARG_ANY, ARG_ANY);
+  if (sc_cluster(k) > 1) cluster_meets(p);
+  else want_event(p, EV_BAR_SYNC, 0, ARG_UNKNOWN);
+}
+
+static void find_role(Planner *p, u32 tid) {
+  u32 warp = tid / WARP;
+  p->w.role = SC_NONE;
+  for (u32 r = 0; r < p->k->role.n; r++) {
+    const Role *ro = &p->k->role.at[r];
+    u32 n = warp - ro->first_warp;
+    if (warp < ro->first_warp || n >= ro->warps * ro->instances) continue;
+    p->w.role = p->r = r;
+    p->role = ro;
+    p->w.instance = p->instance = n / ro->warps;
+    p->warp = n % ro->warps;
+    p->alone = want_alone(p->k, ro);
+  }
+  p->lane = tid % WARP;
+}
+
+// A warpgroup's registers are those of the roles that live in it.
+static void registers(Planner *p, u32 tid) {
+  u32 group = tid / GROUP, entry = 65536 / p->k->threads / 8 * 8;
+  for (u32 r = 0; r < p->k->role.n; r++) {
+    const Role *ro = &p->k->role.at[r];
+    u32 first = ro->first_warp / 4, last = (ro->first_warp + ro->warps * ro->instances - 1) / 4u;
+    if (!ro->regs || group < first || group > last) continue;
+    p->span = ro->span;
+    want_event(p, ro->regs < entry ? EV_REGS_FEWER : EV_REGS_MORE, ro->regs, ARG_ANY)->want.line =
+        0;
+    return;
+  }
+}
+
+Wanted sc_ptx_wanted(Sc *sc, const Kernel *k, const CudaText *text, bool *const *dead, u32 tid) {
+  Planner p = {.sc = sc, .k = k, .text = text, .all_dead = dead, .span = k->span};
+  find_role(&p, tid);
+  barriers(&p, tid);
+  for (u32 i = 0; i < p.w.step.n; i++) p.w.step.at[i].want.line = 0;
+  registers(&p, tid);
+  if (p.role && (!p.alone || !p.lane)) {
+    p.span = p.role->span;
+    want_first_turns(&p);
+    tiles(&p);
+  }
+  p.span = k->span;
+  u32 end = p.w.step.n;
+  if (sc_cluster(k) > 1) cluster_meets(&p);
+  for (; end < p.w.step.n; end++) p.w.step.at[end].want.line = 0;
+  PUSH(sc, &p.w.step, ((Step){.op = STEP_END, .span = k->span}));
+  return p.w;
+}

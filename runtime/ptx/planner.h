@@ -1,0 +1,59 @@
+// planner.h - shared by the parts of plan.c: where in the program of what is wanted they are, and
+// for whom.
+//
+//   plan.c       the frame: barriers, registers, tiles, blocks
+//   operation.c  what an operation asks of the thread
+//   draw.c       tiles of a dynamic grid
+//   step.c       steps of the program; what the instance decides
+#ifndef SC_PLANNER_H
+#define SC_PLANNER_H
+
+#include "runtime/ptx/ptx.h"
+
+enum { WARP = 32, GROUP = 128 };
+#define ALL_LANES ((i64)0xffffffff)
+
+typedef struct Planner {
+  Sc *sc;
+  const Kernel *k;
+  const CudaText *text;
+  const Role *role;
+  u32 r, instance, warp, lane;  // the warp of its instance
+  bool alone;                   // lane 0 is the role
+  bool dead;                    // no launch gets here
+  bool *const *all_dead;
+  u32 open[SC_MAX_NEST], opens;  // `if`s that a draw may leave: their forks
+  Span span;
+  Wanted w;
+} Planner;
+
+// ---- operation.c
+void want_operation(Planner *p, const Ins *ins);
+// The first turn is passed on by the last of those who take it.
+void want_first_turns(Planner *p);
+
+// ---- draw.c
+bool want_alone(const Kernel *k, const Role *r);  // one thread can do all that the role does
+// The operation before which the role has its next tile; SC_NONE: the grid is not dynamic.
+u32 want_draw_at(const Planner *p);
+void want_next_tile(Planner *p);
+// Arrivals at a slot's empty barrier; 0: there are no slots.
+u32 want_readers(const Kernel *k);
+u32 want_slots(const Kernel *k);  // where the slots' barriers are: two full, two empty
+
+// ---- step.c: each adds to the program
+// An event of the operation at p->span, whose numbers are these (ARG_ANY: any).
+Step *want_event(Planner *p, EventId id, i64 first, i64 second);
+// … at one of `stages` barriers, 8 bytes apart.
+void want_at(Planner *p, EventId id, u32 at, u32 stages, i64 number);
+u32 want_fork(Planner *p);             // goes on, or to where want_land says
+void want_land(Planner *p, u32 step);  // a fork, or a goto, leads here
+void want_goto(Planner *p, u32 step);
+void want_round(Planner *p, u32 step);        // the end of a loop's body, which began at that step
+void want_meet(Planner *p);                   // the warps of the instance meet
+void want_order(Planner *p, const Ins *ins);  // what the plan puts before an operation
+bool want_thread0(const Planner *p);          // is it the instance's first?
+typedef enum Sure { UNSURE, SURE } Sure;
+Sure want_sure(const Planner *p, Xid x, i64 *out);  // the value, if the instance decides it
+
+#endif
