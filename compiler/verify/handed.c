@@ -23,7 +23,7 @@ typedef struct Order {
   Pair *p;
   Place from, to;
   const Access *access;  // of `from`
-  bool links;            // may another role hand on?
+  u32 links;             // so many other roles may hand on
 } Order;
 
 // given + later < taken
@@ -119,8 +119,8 @@ static bool given_after(Order *o, u32 role, Channel c, Xid heard) {
     if (!p->links) return false;
     p->links--;
     Order link = *o;
-    link.to = (Place){role, pc, LINK_SIDE + o->from.side};
-    link.links = false;
+    link.to = (Place){role, pc, LINK_SIDE + 2 * (MOST_LINKS - o->links) + o->from.side};
+    link.links--;
     u32 mark = sc_facts_mark(p->v->facts);
     sc_pair_say_place(p, link.to, sc_access_writes(o->access));
     sc_pair_say(p, X_EQ, sc_pair_count(p, link.to, c.gives, c.ref), heard);
@@ -169,7 +169,8 @@ static bool before(Order *o) {
 
 bool sc_pair_ordered(Pair *p, bool chains) {
   const Place a = {p->a->role, p->a->pc, 0}, b = {p->b->role, p->b->pc, 1};
-  return before(&(Order){p, a, b, p->a, chains}) || before(&(Order){p, b, a, p->b, chains});
+  const u32 links = chains ? MOST_LINKS : 0;
+  return before(&(Order){p, a, b, p->a, links}) || before(&(Order){p, b, a, p->b, links});
 }
 
 // ---- turns over CTAs
@@ -188,7 +189,7 @@ static bool of_later_round(const Code *code, u32 take, u32 pc, u32 turn) {
 static bool over_at(Pair *p, const Access *a, u32 side, u32 pass) {
   const u32 turn = p->v->k->role.at[a->role].code.at[pass].arg[0];
   if (sc_over_before(p->v->k, a, OP_PASS, turn)) return true;
-  return before(&(Order){p, {a->role, a->pc, side}, {a->role, pass, side}, a, true});
+  return before(&(Order){p, {a->role, a->pc, side}, {a->role, pass, side}, a, MOST_LINKS});
 }
 
 // The turn that the instance has when it comes to the access, and keeps until that is over: the

@@ -59,8 +59,14 @@ Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref);
 // Two executions that differ in tile, instance or role, the first of access `a`, the second of `b`;
 // and those of other roles that hand on from the one to the other.
 enum { PAIR_VARS = 16, PAIR_OFFSETS = 12 };
-// What is in the first's tile: itself, and roles that hand on; and the same of the second.
-enum { FIRST_SIDE, SECOND_SIDE, LINK_SIDE, SECOND_LINK_SIDE, PAIR_SIDES };
+// Odd ones are in the second's tile: itself, and roles that hand on; the others in the first's.
+enum {
+  FIRST_SIDE,
+  SECOND_SIDE,
+  LINK_SIDE,
+  MOST_LINKS = 2,
+  PAIR_SIDES = LINK_SIDE + 2 * MOST_LINKS
+};
 typedef enum Relation { REL_ANY, REL_EQUAL, REL_LESS, REL_MORE } Relation;
 typedef struct PairVar {
   Xid first, second;  // its value in either execution

@@ -26,7 +26,7 @@ static Xid leaf(Pair *p, u32 side, Xid x) {
   const Expr e = p->v->k->expr.at[x];
   for (u32 i = 0; i < p->vars; i++) {
     const PairVar *u = &p->var[i];
-    bool of = side == SECOND_SIDE || (side == SECOND_LINK_SIDE && e.op == X_AXIS);
+    bool of = side == SECOND_SIDE || (side % 2 && e.op == X_AXIS);
     if (of && u->op == e.op && u->ref == e.ref)
       return u->relation == REL_EQUAL ? u->first : u->second;
   }
