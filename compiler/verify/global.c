@@ -24,6 +24,11 @@ static void unsure(Races *v, const Access *a, const Access *b) {
                   line, to, name);
 }
 
+static void give_up(Races *v, u32 buf) {
+  const Buf *b = &v->k->buf.at[buf];
+  sc_incomplete(v->proof, PROOF_GLOBAL, b->span, "'%s' is accessed in too many places", b->name);
+}
+
 static void prove_pair(Races *v, const Access *a, const Access *b) {
   Pair p = sc_pair(v, a, b, false), again = p;
   again.thorough = true;
@@ -31,6 +36,8 @@ static void prove_pair(Races *v, const Access *a, const Access *b) {
   if (sc_pair_safe(&again)) {
     for (u32 i = 0; i < again.risings; i++)
       sc_assume(v->proof, "the elements of '%s' never fall", v->k->buf.at[again.rising[i]].name);
+  } else if (!v->cases) {
+    give_up(v, v->k->view.at[a->view].buf);
   } else if (!sc_find_race(v, a, b)) {
     unsure(v, a, b);
   }
@@ -43,7 +50,8 @@ static void prove_tensor(Races *v, u32 buf) {
   for (u32 i = 0; written && i < all.n; i++) {
     for (u32 j = i; j < all.n; j++) {
       if (sc_races_rejected(v)) return;
-      if (sc_accesses_conflict(&all.at[i], &all.at[j])) prove_pair(v, &all.at[i], &all.at[j]);
+      if (!v->cases) give_up(v, buf);
+      else if (sc_accesses_conflict(&all.at[i], &all.at[j])) prove_pair(v, &all.at[i], &all.at[j]);
     }
   }
 }

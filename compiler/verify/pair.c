@@ -282,8 +282,9 @@ static bool split(Pair *p);
 // With what the relations say so far.
 static bool solved(Pair *p) {
   Facts *f = p->v->facts;
-  if (!p->steps) return false;
+  if (!p->steps || !p->v->cases) return false;
   p->steps--;
+  p->v->cases--;
   if (one_execution(p)) return true;
   u32 mark = sc_facts_mark(f);
   put_element(p, 1, p->b_at);

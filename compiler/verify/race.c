@@ -178,5 +178,7 @@ static bool in_tiles(void *search) {
 
 bool sc_find_race(Races *v, const Access *a, const Access *b) {
   Search s = {.v = v, .a = a, .b = b};
+  if (!v->searches) return false;
+  v->searches--;
   return sc_each_world(v, &s.w, in_tiles, &s);
 }

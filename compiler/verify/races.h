@@ -12,6 +12,7 @@ typedef struct Races {
   Facts *facts;  // of the copy
   Verify *proof;
   ProofId id;
+  u32 cases, searches;  // that are left, so that the effort is bounded
 } Races;
 
 // ---- touches.c

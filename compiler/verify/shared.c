@@ -8,10 +8,21 @@
 // private ring is of one instance alone.
 #include "compiler/verify/races.h"
 
+static void give_up(Races *v, u32 part) {
+  const Ring *r = &v->k->ring.at[v->k->buf.at[part].ring];
+  sc_incomplete(v->proof, PROOF_SHARED, r->span, "stages of '%s' are accessed in too many places",
+                r->name);
+}
+
 static void prove_pair(Races *v, const Access *a, const Access *b) {
   Pair p = sc_pair(v, a, b, true), again = p;
   again.thorough = true;
-  if (sc_pair_safe(&p) || sc_pair_safe(&again) || sc_find_race(v, a, b)) return;
+  if (sc_pair_safe(&p) || sc_pair_safe(&again)) return;
+  if (!v->cases) {
+    give_up(v, v->k->view.at[a->view].buf);
+    return;
+  }
+  if (sc_find_race(v, a, b)) return;
   const Kernel *k = v->k;
   const Buf *part = &k->buf.at[k->view.at[a->view].buf];
   const Role *r = &k->role.at[a->role], *s = &k->role.at[b->role];
@@ -33,8 +44,8 @@ static void prove_part(Races *v, u32 part, bool fill) {
     for (u32 j = i; j < all.n; j++) {
       const Access *a = &all.at[i], *b = &all.at[j];
       if (sc_races_rejected(v)) return;
-      if (one_instance(v->k, a, b) || !sc_accesses_conflict(a, b)) continue;
-      prove_pair(v, a, b);
+      if (!v->cases) give_up(v, part);
+      if (v->cases && !one_instance(v->k, a, b) && sc_accesses_conflict(a, b)) prove_pair(v, a, b);
     }
   }
 }

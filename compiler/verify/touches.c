@@ -3,6 +3,8 @@
 #include "compiler/layout/layout.h"
 #include "compiler/verify/races.h"
 
+enum { CASES = 20000, SEARCHES = 40 };
+
 Races sc_races(Verify *v, ProofId id) {
   Sc *sc = v->sc;
   Kernel *k = NEW(sc, Kernel);
@@ -12,7 +14,7 @@ Races sc_races(Verify *v, ProofId id) {
   k->view.at =
       sc_grow(sc, k->view.at, sizeof *k->view.at * k->view.n, sizeof *k->view.at * k->view.cap);
   k->hash = sc_grow(sc, k->hash, sizeof *k->hash * k->hash_cap, sizeof *k->hash * k->hash_cap);
-  return (Races){sc, k, sc_facts(sc, k), v, id};
+  return (Races){sc, k, sc_facts(sc, k), v, id, CASES, SEARCHES};
 }
 
 bool sc_races_rejected(const Races *v) {

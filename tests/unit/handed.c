@@ -22,6 +22,7 @@ typedef struct Toll {
 static void compare_pair(Races *r, const Access *a, const Access *b, bool stage, Toll *toll) {
   Pair p = sc_pair(r, a, b, stage), again = p;
   again.thorough = true;
+  r->searches = 1;
   bool safe = sc_pair_safe(&p) || sc_pair_safe(&again), found = sc_find_race(r, a, b);
   toll->pairs++;
   toll->safe += safe;

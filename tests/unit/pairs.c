@@ -167,7 +167,26 @@ static void what_is_proved_does_not_overlap(void **state) {
   assert_true(proved * 5 >= apart * 4);
 }
 
+// So many places that the effort would grow with their square: that is said, and not "proved".
+static void effort_is_bounded(void **state) {
+  Fixture *f = *state;
+  Str s = {.sc = &f->sc};
+  str_puts(&s,
+           "kernel k {\n  out O : f32[P, 64]\n  grid (x : P, y : 4)\n  role r : 1 warp, 64 regs {\n"
+           "    reg a : f32[16] = 0\n");
+  for (int i = 0; i < 300; i++) str_puts(&s, "    O[4*x + y, 16 + i] = a[i]\n");
+  str_puts(&s, "  }\n}\n");
+  const Kernel *k = compile(f, "many", s.at);
+  Certificate cert = {.kernel = k};
+  sc_prove_global(&(Verify){.sc = &f->sc, .k = k, .cert = &cert});
+  assert_int_equal(cert.proof[PROOF_GLOBAL].verdict, VERDICT_INCOMPLETE);
+  has(cert.proof[PROOF_GLOBAL].why, "too many places");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_proved_does_not_overlap)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_proved_does_not_overlap),
+      TEST(effort_is_bounded),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
