@@ -77,6 +77,21 @@ static const Mistake mistakes[] = {
      "mbarrier.arrive at 16400 (line 10)"},
     {"setp.gt.s32 %p4, %r3, 3;", "setp.gt.s32 %p4, %r3, 4;",
      "'work', warp 0, lane 0: expected setmaxnreg.dec 128, found setmaxnreg.dec 24 (line 7)"},
+    {"mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], 0;\n\t@!done bra again;\n\t}\n"
+     "\tfence.proxy.async.shared::cta;\n\tbar.warp.sync -1;\n\tand.b32 %r10, %r1, 31;",
+     "mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], 0;\n\t@!done bra again;\n\t}\n"
+     "\tfence.proxy.async.shared::cta;\n\tbar.warp.sync -1;\n\tand.b32 %r10, %r1, 15;",
+     "'work', warp 0, lane 16: expected no other before the loop's next round, found "
+     "mbarrier.arrive at 16400 (line 10)"},
+    // another round without a jump back
+    {"bra.uni $tile;",
+     "bra.uni $more;\n$more: { .reg .pred done;\n"
+     "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], 0;\n"
+     "@!done bra again; }\nbra.uni $tile;",
+     "expected no other before the loop's next round, found mbarrier.try_wait at 16384 (line 10)"},
+    // a loop that is never entered
+    {"$tile:\n", "$tile:\n\tbra.uni $end;\n",
+     "expected mbarrier.try_wait at 16384 (line 10), found it is on no path"},
     // other numbers
     {"1, 4, %p3;", "1, 5, %p3;",
      "expected mbarrier.init 4 at 16400, found mbarrier.init 5 at 16400"},
