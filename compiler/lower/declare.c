@@ -363,6 +363,22 @@ static bool turn_member(Low *l, const Node *m, Turn *t, u32 *instances) {
   return false;
 }
 
+// One instance of a role that deals its tiles takes each tile's turn, and the next has another
+// tile: who comes behind it in the same tile waits for that tile, which the CTA may not have.
+static bool dealt_alone(Low *l, const Turn *t) {
+  for (u32 m = 0; t->axis == SC_NONE && t->members > 1 && m < t->members; m++) {
+    const Role *r = &l->k->role.at[t->member[m]];
+    if (!r->one_tile || r->instances < 2) continue;
+    Diag *d = low_error(l, D_R5_TURN, t->span,
+                        "the turn '%s' goes over '%s', whose tiles are dealt, and other roles",
+                        t->name, r->name);
+    sc_note(l->sc, d, r->span, "the instance behind has another tile, or none");
+    sc_help(l->sc, d, "a turn of a role with 'one tile each' is that role's alone");
+    return false;
+  }
+  return true;
+}
+
 void low_turn(Low *l, const Node *item) {
   Turn t = {.name = item->name,
             .span = item->name_span.hi ? item->name_span : item->span,
@@ -392,6 +408,7 @@ void low_turn(Low *l, const Node *item) {
   }
   ok = ok && guard(l, item->b, "turn", &t.active);
   if (t.axis == SC_NONE && instances < 2) t.active = false;
+  ok = ok && (!t.active || dealt_alone(l, &t));
   Name *n = low_declare(l, item->name, t.span, ok ? NM_TURN : NM_BAD);
   n->ref = l->k->turn.n;
   if (ok) PUSH(l->sc, &l->k->turn, t);

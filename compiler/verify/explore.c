@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { STATES = 4000, RUN_STEPS = 1 << 22 };
+enum { RUN_STEPS = 1 << 22 };
 
 typedef struct State {
   u8 *key;  // the discrete part
@@ -27,6 +27,7 @@ typedef struct Explorer {
   Run run;
   Mind mind;
   i64 most;
+  u32 states;  // of a case, at most
   u32 key_bytes;
   VEC(State) state;
   u32 bucket[1024];
@@ -176,7 +177,7 @@ static bool branch(Explorer *e) {
   write_key(e, key);
   u32 h = hash(key, e->key_bytes);
   if (!moved || !met(e, key, h)) keep(e, key, h);
-  return e->state.n < STATES;
+  return e->state.n < e->states;
 }
 
 static void start(Explorer *e, const Protocol *p) {
@@ -220,7 +221,7 @@ static Outcome prove_case(Explorer *e, const Protocol *p) {
   }
 }
 
-Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most) {
+Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most, u32 budget) {
   Explorer *e = NEW(v->sc, Explorer);
   *e = (Explorer){.sc = v->sc, .most = most};
   sc_facts_at(v->facts, &v->k->role.at[0].code, 1);
@@ -236,6 +237,7 @@ Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most) {
   Outcome o = OUT_DONE;
   u32 states = 0;
   for (e->mind.which = 0; e->mind.which < residues.cases && o == OUT_DONE; e->mind.which++) {
+    e->states = budget - states;
     o = prove_case(e, p);
     states += e->state.n;
   }

@@ -9,12 +9,16 @@
 
 // ---- processes and channels
 
+bool sc_turn_has(const Kernel *k, u32 turn, u32 role) {
+  const Turn *t = &k->turn.at[turn];
+  for (u32 m = 0; t->active && t->axis == SC_NONE && m < t->members; m++)
+    if (t->member[m] == role) return true;
+  return false;
+}
+
 static bool takes_turns(const Kernel *k, u32 role) {
-  for (u32 t = 0; t < k->turn.n; t++) {
-    const Turn *turn = &k->turn.at[t];
-    for (u32 m = 0; turn->active && turn->axis == SC_NONE && m < turn->members; m++)
-      if (turn->member[m] == role) return true;
-  }
+  for (u32 t = 0; t < k->turn.n; t++)
+    if (sc_turn_has(k, t, role)) return true;
   return false;
 }
 
@@ -87,13 +91,20 @@ static void seat(Protocol *p, u32 turn) {
   }
 }
 
+static void note_used(Protocol *p, const Script *s) {
+  for (u32 i = 0; i < s->step.n; i++)
+    if (s->step.at[i].kind == STEP_TAKE) p->used[s->step.at[i].ref] = true;
+}
+
 Protocol *sc_protocol(Verify *v, Way way, u32 ranks) {
   Sc *sc = v->sc;
   const Kernel *k = v->k;
   Protocol *p = NEW(sc, Protocol);
   *p = (Protocol){.sc = sc, .k = k, .way = way, .ranks = ranks};
+  p->used = NEWS(sc, bool, k->turn.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {
     const Script *s = sc_script(v, r, way);
+    note_used(p, s);
     for (u32 rank = 0; rank < ranks; rank++) add_processes(p, r, rank, s);
   }
   u32 *shared = none(sc, k->ring.n * ranks);
@@ -202,21 +213,16 @@ static bool uneven(const Run *r, const Channel *c) {
   return false;
 }
 
-static bool is_member(const Turn *t, u32 role) {
-  for (u32 m = 0; m < t->members; m++)
-    if (t->member[m] == role) return true;
-  return false;
-}
-
-// All members in a CTA have had a turn equally often; of tiles that are dealt, once.
+// All members in a CTA have had a turn equally often; of tiles that are dealt, once, if anybody
+// ever takes it.
 static bool uneven_turn(const Run *r, u32 turn, u32 rank) {
   const Kernel *k = r->p->k;
   const Turn *t = &k->turn.at[turn];
   u32 n = dealt(k, t) ? 1 : UINT32_MAX;
-  for (u32 i = 0; t->active && t->axis == SC_NONE && i < r->p->process.n; i++) {
+  for (u32 i = 0; r->p->used[turn] && i < r->p->process.n; i++) {
     const Process *q = &r->p->process.at[i];
     u32 taken = r->taken[i * k->turn.n + turn];
-    if (q->rank != rank || !is_member(t, q->role)) continue;
+    if (q->rank != rank || !sc_turn_has(k, turn, q->role)) continue;
     if (n != UINT32_MAX && taken != n) return true;
     n = taken;
   }

@@ -209,19 +209,25 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   return YES;
 }
 
+// (Forms are large: their terms are not cleared in what is run for every question.)
+static void set_int(Lin *x, i64 c) {
+  x->c = c;
+  x->n = 0;
+}
+
 static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out) {
-  *out = sc_lin_int(x->c);
-  Lin known;
+  Lin known, product, factor, next;
+  set_int(out, x->c);
   sc_lin_copy(&known, x);
   if (!sc_know(m->f, &known)) return UNKNOWN;
-  *out = sc_lin_int(known.c);
+  out->c = known.c;
   for (u32 i = 0; i < known.n; i++) {
-    Lin product = sc_lin_int(known.at[i].by), factor, next;
+    set_int(&product, known.at[i].by);
     for (u32 j = 0; j < LIN_DEGREE && known.at[i].atom[j]; j++) {
       Answer got = resolve_atom(m, process, known.at[i].atom[j], &factor);
       if (got != YES) return got;
       if (!sc_lin_mul(&next, &product, &factor)) return UNKNOWN;
-      product = next;
+      sc_lin_copy(&product, &next);
     }
     if (!sc_lin_add(out, &product, 1)) return UNKNOWN;
   }

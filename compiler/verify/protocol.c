@@ -6,7 +6,7 @@
 // neither a proof nor such a run is found, the answer is that it is not known.
 #include "compiler/verify/protocol.h"
 
-enum { BOUNDS = 8, MORE_BOUNDS = 24 };
+enum { BOUNDS = 4, MORE_BOUNDS = 24, STATES = 4000, ALL_STATES = 8000 };
 
 typedef struct Attempt {
   Way way;
@@ -74,10 +74,11 @@ void sc_prove_protocol(Verify *v) {
   Failure f = {0};
   Protocol *p = NULL;
   u32 ranks = ranks_of(v);
-  for (u32 i = 0; i < COUNT(attempts); i++) {
+  for (u32 i = 0; i < COUNT(attempts) && v->cert->states < ALL_STATES; i++) {
     const Attempt *a = &attempts[i];
     p = sc_protocol(v, a->way, ranks);
-    e = sc_explore(v, p, a->expand, a->most);
+    u32 left = ALL_STATES - v->cert->states;
+    e = sc_explore(v, p, a->expand, a->most, left < STATES ? left : STATES);
     v->cert->states += e.states;
     if (e.outcome == OUT_DONE) break;
     if (!i) f = sc_find_failure(v, p);

@@ -95,10 +95,13 @@ typedef struct Protocol {
   u32 counts;
   u32 ranks;     // CTAs of a cluster that may do different things; else 1
   u32 *members;  // by turn: how many; 0: taking it is free within a tile
+  bool *used;    // by turn: somebody takes it
   u32 loops;     // zone variables that loops need, over all processes
   u32 *slot;     // by process: its first one
 } Protocol;
 
+// Is the role a member of the turn, and does the turn go over instances?
+bool sc_turn_has(const Kernel *k, u32 turn, u32 role);
 Protocol *sc_protocol(Verify *v, Way way, u32 ranks);
 // Do bounds or conditions depend on elements of tensors?
 bool sc_reads_data(const Protocol *p);
@@ -230,8 +233,8 @@ typedef struct Explored {
   u32 states;
   u32 process, pc;  // OUT_UNKNOWN: where
 } Explored;
-// most: bounds of the zone beyond it are given up.
-Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most);
+// most: bounds of the zone beyond it are given up. budget: no more states are explored.
+Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most, u32 budget);
 
 // ---- concrete.c: one run, with everything known
 

@@ -162,11 +162,12 @@ static void report_turns(Witness *w, u32 turn) {
   for (u32 i = 0; i < p->process.n; i++) {
     const Process *q = &p->process.at[i];
     const Step *s = first_step(q, STEP_TAKE, turn);
-    if (!s) continue;
+    if (!sc_turn_has(p->k, turn, q->role)) continue;
     const char *n = times(w, w->alone.taken[i * p->k->turn.n + turn]);
-    if (d) sc_note(w->v->sc, d, span(w, i, s), "%s takes it %s", role(w, i), n);
+    Span at = s ? span(w, i, s) : p->k->role.at[q->role].span;
+    if (d) sc_note(w->v->sc, d, at, "%s takes it %s", role(w, i), n);
     else
-      d = sc_report(w->v->sc, D_R5_AGREE, span(w, i, s),
+      d = sc_report(w->v->sc, D_R5_AGREE, at,
                     "the turn '%s' is not taken equally often: with %s, %s takes it %s in a tile",
                     w->v->k->turn.at[turn].name, sc_sample_text(w->v, &w->f->s), role(w, i), n);
   }

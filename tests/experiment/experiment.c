@@ -1,0 +1,290 @@
+// experiment.c - the differential experiment: random programs, what the compiler's prover says of
+// deadlock and counts, and what an exhaustive search says (tests/experiment.md).
+//
+//   experiment [FIRST [COUNT]] [-v | -w SEED]
+//
+// Exit code 1: there was a disagreement. -v: each program that is not proved, though nothing was
+// found wrong with it, or that is wrong and not rejected, is printed, made small. -w: the program
+// of a seed as a schedule, and nothing else.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "compiler/passes.h"
+#include "compiler/verify/verify.h"
+#include "program.h"
+
+enum { MOST = 10, MOST_OF_THREE = 6 };
+
+typedef enum Said { SAID_REFUSED, SAID_PROVED, SAID_REJECTED, SAID_OPEN, SAID_CRASH } Said;
+
+// What the compiler said of one program.
+typedef struct Opinion {
+  Said said;
+  char code[24];    // REFUSED: the first error
+  char why[160];    // INCOMPLETE
+  char text[2000];  // REJECTED: the report's notes, or why it was refused
+  u32 upto;         // OPEN: all dimensions up to it have been tried; 0: not all
+  u32 states;
+} Opinion;
+
+typedef enum Class {  // of a program
+  REFUSED,
+  PROVED_RIGHT,
+  REJECTED_WRONG,
+  OPEN_RIGHT,  // imprecise
+  OPEN_WRONG,  // missed
+  UNSOUND,
+  FALSE_ALARM,
+  ORDER_MATTERS,
+  UNKNOWN_TRUTH,  // too long to be searched
+  CLASSES
+} Class;
+
+static const char *const class_name[] = {
+    "refused by another rule", "proved, and right",    "rejected, and wrong",
+    "left open, though right", "left open, and wrong", "PROVED, THOUGH WRONG",
+    "REJECTED, THOUGH RIGHT",  "ORDER MATTERS",        "too long to be searched",
+};
+
+typedef struct Tally {
+  u32 n[CLASSES];
+  struct {
+    char text[160];
+    u32 n;
+    u64 seed;
+  } reason[200];
+  u32 reasons;
+  u32 most_states;
+} Tally;
+
+typedef struct Bench {
+  Truth *truth;
+  Opinion opinion;
+  Setting failing;  // REJECTED: the witness's; else the first that was found
+  Fate fate;
+  Class wanted;  // while reducing
+} Bench;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// ---- the compiler's opinion
+
+static void put(char *to, size_t room, const char *text) { snprintf(to, room, "%s", text); }
+
+static void read_reports(Sc *sc, Opinion *o) {
+  size_t n = 0;
+  for (const Diag *d = sc->diags; d; d = d->next) {
+    if (d->severity != SCHEDC_ERROR) continue;
+    if (!n) put(o->code, sizeof o->code, sc_diag_code(d->id));
+    n += (size_t)snprintf(o->text + n, sizeof o->text - n, "%s\n", d->text);
+    for (const Note *note = d->notes; note && n < sizeof o->text; note = note->next)
+      n += (size_t)snprintf(o->text + n, sizeof o->text - n, "%s\n", note->text);
+    if (n >= sizeof o->text) return;
+  }
+}
+
+static void read_certificate(const Certificate *c, Opinion *o) {
+  static const ProofId ids[] = {PROOF_ORDER, PROOF_COUNTS};
+  o->said = SAID_PROVED;
+  o->states = c->states;
+  for (u32 i = 0; i < COUNT(ids); i++) {
+    const Proof *p = &c->proof[ids[i]];
+    if (p->verdict == VERDICT_REJECTED) o->said = SAID_REJECTED;
+    else if (p->verdict != VERDICT_PROVED && o->said != SAID_REJECTED) o->said = SAID_OPEN;
+    o->upto = p->upto;
+    if (p->why && !o->why[0]) put(o->why, sizeof o->why, p->why);
+  }
+}
+
+static void ask_compiler(const Program *p, Opinion *o) {
+  Sc sc;
+  jmp_buf unwind;
+  memset(o, 0, sizeof *o);
+  sc_init(&sc, NULL);
+  sc.unwind = &unwind;
+  if (setjmp(unwind)) {
+    o->said = SAID_CRASH;
+  } else {
+    Str text = {.sc = &sc};
+    write_program(p, &text, "k");
+    sc.text = sc_text(&sc, "k.sched", text.at, text.n);
+    Compilation c = {.text = sc.text};
+    sc_compile(&sc, &c, NULL, "verify");
+    read_reports(&sc, o);
+    if (c.certificate.n) read_certificate(c.certificate.at[0], o);
+  }
+  sc_free(&sc);
+}
+
+// ---- compared
+
+// The dimensions of a witness, from its report; elements that it does not tell are tried.
+static bool read_number(const char *text, const char *name, int *out) {
+  const char *at = strstr(text, name);
+  if (at) *out = atoi(at + strlen(name));
+  return at != NULL;
+}
+
+static bool witness_fails(Bench *b, const Program *p) {
+  static const int more[] = {64, 9, 17};
+  char name[16];
+  Setting *s = &b->failing;
+  bool known = true;
+  for (int i = 0; i < p->dims; i++) {
+    snprintf(name, sizeof name, "n%d = ", i);
+    if (!read_number(b->opinion.text, name, &s->dim[i])) return false;
+  }
+  for (int i = 0; i < p->elements; i++) {
+    snprintf(name, sizeof name, "s%d = ", i);
+    known &= read_number(b->opinion.text, name, &s->element[i]);
+  }
+  if (known && !p->table)
+    return (b->fate = truth_run(b->truth, p, s)) == FATE_STUCK || b->fate == FATE_UNEVEN;
+  for (u32 n = 0; n < 11 * 202 * (p->table ? 60 : 1); n++) {
+    u32 first = n / 202 % 11;
+    s->element[0] = first < 8 ? (int)first : more[first - 8];
+    s->element[1] = (int)(n % 202);
+    s->table = n % 61;
+    b->fate = truth_run(b->truth, p, s);
+    if (b->fate == FATE_STUCK || b->fate == FATE_UNEVEN) return true;
+  }
+  return false;
+}
+
+static Class of_search(Bench *b, const Program *p, Class right, Class wrong) {
+  int most = p->dims + p->elements + p->table > 2 ? MOST_OF_THREE : MOST;
+  b->fate = truth_search(b->truth, p, most, &b->failing);
+  if (b->fate == FATE_LONG) return UNKNOWN_TRUTH;
+  return b->fate == FATE_FINE ? right : wrong;
+}
+
+// What is left open may be wrong, but not where it was said to have been tried.
+static bool was_tried(const Bench *b, const Program *p) {
+  for (int i = 0; i < p->dims; i++)
+    if (b->failing.dim[i] > (int)b->opinion.upto) return false;
+  return b->opinion.upto && !p->elements && !p->table;
+}
+
+static Class of_open(Bench *b, const Program *p) {
+  Class class = of_search(b, p, OPEN_RIGHT, OPEN_WRONG);
+  return class == OPEN_WRONG && was_tried(b, p) ? UNSOUND : class;
+}
+
+// Some small settings in all orders: does the order matter?
+static bool order_matters(Bench *b, const Program *p) {
+  for (int n = 0; n < 4; n++) {
+    Setting s = {.dim = {n, 3 - n, 1}, .element = {n, 2}};
+    Fate all = truth_all_orders(b->truth, p, &s);
+    if (all != FATE_FINE && all != FATE_STUCK && all != FATE_UNEVEN) continue;
+    if (all != truth_run(b->truth, p, &s)) return true;
+  }
+  return false;
+}
+
+static Class compare(Bench *b, const Program *p) {
+  ask_compiler(p, &b->opinion);
+  switch (b->opinion.said) {
+    case SAID_PROVED: return of_search(b, p, PROVED_RIGHT, UNSOUND);
+    case SAID_REJECTED: return witness_fails(b, p) ? REJECTED_WRONG : FALSE_ALARM;
+    case SAID_OPEN: return of_open(b, p);
+    default: return REFUSED;
+  }
+}
+
+// ---- told
+
+static bool is_alike(void *user, const Program *p) {
+  Bench *b = user;
+  Opinion was = b->opinion;
+  bool alike =
+      compare(b, p) == b->wanted && !strncmp(was.why, b->opinion.why, strcspn(was.why, ";"));
+  b->opinion = was;
+  return alike;
+}
+
+static void tell(Bench *b, Program *p, u64 seed, Class class) {
+  Str text = {.sc = p->sc};
+  b->wanted = class;
+  if (class != ORDER_MATTERS) reduce(p, is_alike, b);
+  compare(b, p);
+  write_program(p, &text, "k");
+  printf("seed %llu: %s: %s\n", (unsigned long long)seed, class_name[class], b->opinion.why);
+  if (b->fate == FATE_STUCK || b->fate == FATE_UNEVEN)
+    printf("%s with n0 = %d, n1 = %d, n2 = %d, s0 = %d, s1 = %d\n",
+           b->fate == FATE_STUCK ? "stuck" : "uneven", b->failing.dim[0], b->failing.dim[1],
+           b->failing.dim[2], b->failing.element[0], b->failing.element[1]);
+  printf("%s%s\n", b->opinion.text, text.at);
+  fflush(stdout);
+}
+
+static void note_reason(Tally *t, const char *text, u64 seed) {
+  u32 i = 0;
+  while (i < t->reasons && strcmp(t->reason[i].text, text) != 0) i++;
+  if (i == COUNT(t->reason)) return;
+  if (i == t->reasons) {
+    put(t->reason[i].text, sizeof t->reason[i].text, text);
+    t->reason[i].seed = seed;
+    t->reasons++;
+  }
+  t->reason[i].n++;
+}
+
+static void one(Tally *t, u64 seed, bool verbose) {
+  Sc sc;
+  Bench b = {0};
+  char reason[160];
+  sc_init(&sc, NULL);
+  b.truth = truth_open(&sc);
+  Program *p = sc_draw(&sc, seed);
+  Class class = compare(&b, p);
+  if (class != REFUSED && order_matters(&b, p)) class = ORDER_MATTERS;
+  t->n[class]++;
+  if (b.opinion.states > t->most_states) t->most_states = b.opinion.states;
+  bool why = class == OPEN_RIGHT || class == OPEN_WRONG;
+  b.opinion.why[strcspn(b.opinion.why, ";")] = 0;  // (numbers of runs are left out)
+  snprintf(reason, sizeof reason, "%s: %.120s", class_name[class],
+           why                ? b.opinion.why
+           : class == REFUSED ? b.opinion.code
+                              : "");
+  if (why || class == REFUSED) note_reason(t, reason, seed);
+  bool bad = class == UNSOUND || class == FALSE_ALARM || class == ORDER_MATTERS;
+  if (bad || (verbose && why)) tell(&b, p, seed, class);
+  sc_free(&sc);
+}
+
+static void write_one(u64 seed) {
+  Sc sc;
+  sc_init(&sc, NULL);
+  Str text = {.sc = &sc};
+  write_program(sc_draw(&sc, seed), &text, "k");
+  fputs(text.at, stdout);
+  sc_free(&sc);
+}
+
+static u32 disagreements(const Tally *t) {
+  return t->n[UNSOUND] + t->n[FALSE_ALARM] + t->n[ORDER_MATTERS];
+}
+
+int main(int argc, char **argv) {
+  static Tally t;
+  u64 first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+  u64 n = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
+  if (argc > 2 && !strcmp(argv[1], "-w")) return write_one(n), 0;
+  bool verbose = argc > 3 && !strcmp(argv[3], "-v"), hasty = argc > 3 && !strcmp(argv[3], "-f");
+  double begin = now();
+  for (u64 i = first; i < first + n && !(hasty && disagreements(&t)); i++) one(&t, i, verbose);
+  for (u32 i = 0; i < CLASSES; i++) printf("%8u %s\n", t.n[i], class_name[i]);
+  for (u32 i = 0; i < t.reasons; i++)
+    printf("%8u   %s (seed %llu)\n", t.reason[i].n, t.reason[i].text,
+           (unsigned long long)t.reason[i].seed);
+  u32 failed = disagreements(&t);
+  printf("%.1f s, at most %u states\n", now() - begin, t.most_states);
+  printf("%llu passed, %u failed, 0 skipped\n", (unsigned long long)n - failed, failed);
+  return failed != 0;
+}

@@ -1,0 +1,159 @@
+// program.h - small pipelined programs of the differential experiment (tests/experiment.md), as the
+// experiment itself sees them: no part of the compiler knows this form, and it knows none of
+// theirs.
+//
+// A program is a list of statements for each role. Statements and expressions are owned by an arena
+// that lives as long as the program. Expressions are immutable and may be shared; statements are
+// not, so that they can be edited in place.
+#ifndef EXPERIMENT_PROGRAM_H
+#define EXPERIMENT_PROGRAM_H
+
+#include "base/base.h"
+
+enum {
+  MAX_ROLES = 4,
+  MAX_INSTANCES = 2,
+  MAX_RINGS = 4,
+  MAX_TURNS = 2,
+  MAX_DIMS = 3,
+  MAX_ELEMENTS = 2,
+  MAX_VARS = 64,
+  TABLE = 100,
+  TILES = 3  // of a program with a grid
+};
+
+typedef enum XKind {
+  E_INT,
+  E_DIM,
+  E_TILE,
+  E_LOOP,
+  E_ELEMENT,  // of the tensor `A`
+  E_TABLE,    // element a of the tensor `B`
+  E_ADD,
+  E_SUB,
+  E_MUL,  // by a constant
+  E_DIV,
+  E_MOD,
+  E_MIN,
+  E_MAX,
+  E_LT,  // from here on: truths
+  E_LE,
+  E_EQ,
+  E_NE,
+  E_AND,
+  E_OR,
+  E_NOT
+} XKind;
+
+typedef struct Ex {
+  XKind kind;
+  int n;  // the integer, or which
+  const struct Ex *a, *b;
+} Ex;
+
+typedef enum SKind {
+  S_FILL,   // acquire, body, commit
+  S_DRAIN,  // wait, body, release
+  S_TURN,   // take, body, pass
+  S_ACQUIRE,
+  S_COMMIT,
+  S_WAIT,
+  S_RELEASE,
+  S_FOR,
+  S_IF,
+  S_MOVE,  // in the common plan of all roles: a fill by those who fill, a drain by those who drain
+  S_OPEN,  // … with the fill around the body
+  S_HOLD   // … with the drain around it
+} SKind;
+
+typedef struct St {
+  SKind kind;
+  int ref;  // ring, turn, loop variable
+  bool reversed;
+  const Ex *x, *y;  // condition; bounds
+  struct St *body, *other, *next;
+} St;
+
+typedef struct Pipe {
+  int stages;
+  int owner;  // a role: private to its instances; -1
+} Pipe;
+
+typedef struct Actor {
+  int instances;
+  bool dealt;  // each tile is one instance's
+  St *body;
+} Actor;
+
+typedef struct Baton {  // a turn
+  int members;
+  int member[MAX_ROLES];
+} Baton;
+
+typedef struct Program {
+  Sc *sc;
+  u64 seed;  // of all further draws
+  int roles, rings, turns, dims, elements, vars;
+  bool tiles;    // there is a grid
+  bool scalars;  // elements are scalar arguments
+  bool table;    // there is a tensor that is read at places which loops tell
+  Actor role[MAX_ROLES];
+  Pipe ring[MAX_RINGS];
+  Baton turn[MAX_TURNS];
+  int least[MAX_DIMS];  // what is required of each dimension
+  bool ordered;         // dimension 0 <= dimension 1 is required
+} Program;
+
+// ---- random numbers
+u32 draw(Program *p, u32 below);
+static inline bool chance(Program *p, u32 percent) { return draw(p, 100) < percent; }
+
+// ---- expressions
+const Ex *ex(Program *p, XKind kind, int n, const Ex *a, const Ex *b);
+const Ex *number(Program *p, int n);
+const Ex *with_loop(Program *p, const Ex *x, int var, const Ex *by);  // substituted
+bool reads_loop(const Ex *x, int var);
+
+// ---- statements
+St *st(Program *p, SKind kind, int ref, St *body);
+St *copy_list(Program *p, const St *s);
+void substitute(Program *p, St *s, int var, const Ex *by);
+bool list_reads_loop(const St *s, int var);
+int size(const St *s);  // statements, with those below
+void append(St **list, St *s);
+
+// ---- draw.c
+Program *sc_draw(Sc *sc, u64 seed);
+const Ex *draw_condition(Program *p, const int *loop, int loops);
+const Ex *draw_bound(Program *p, const int *loop, int loops);
+
+// ---- rewrite.c
+// The same sequence of operations, said otherwise.
+void rewrite(Program *p, int role);
+// One small change, which need not be right.
+void mutate(Program *p);
+
+// ---- write.c
+void write_program(const Program *p, Str *out, const char *name);
+
+// ---- truth.c
+typedef struct Setting {
+  int dim[MAX_DIMS];
+  int element[MAX_ELEMENTS];
+  u32 table;  // a rule for its elements
+} Setting;
+typedef enum Fate { FATE_FINE, FATE_STUCK, FATE_UNEVEN, FATE_EXCLUDED, FATE_LONG } Fate;
+typedef struct Truth Truth;
+Truth *truth_open(Sc *sc);
+// One run of all tiles, from empty rings, with these values.
+Fate truth_run(Truth *t, const Program *p, const Setting *s);
+// The same by a search of all interleavings; FATE_LONG: there are too many.
+Fate truth_all_orders(Truth *t, const Program *p, const Setting *s);
+// All values up to `most`. Out: the first that fails.
+Fate truth_search(Truth *t, const Program *p, int most, Setting *failing);
+
+// ---- reduce.c
+// The program made smaller, in place, as long as the test holds.
+void reduce(Program *p, bool (*test)(void *, const Program *), void *user);
+
+#endif

@@ -1,0 +1,420 @@
+// truth.c - what really happens: a program run with given values. In: a program, its dimensions and
+// elements. Out: whether some role waits for ever, or the roles disagree in a tile.
+//
+// The idea: with all values given, what an instance does is a plain list of operations, whatever
+// the others do. The lists of all tiles are put one after the other, and then played: an instance
+// fills the n-th stage of a ring when all who drain it have released stage n - depth, and so on.
+// Whether the order in which instances go on matters is tried by a search of all orders. No part of
+// the compiler is used.
+#include "program.h"
+
+#include <string.h>
+
+enum { MOST_OPS = 20000, MOST_PROCESSES = MAX_ROLES * MAX_INSTANCES, MOST_NUMBERS = 8000 };
+
+enum { OPS = 6 };  // acquire, commit, wait, release, take, pass
+typedef enum OpKind { ACQUIRE, COMMIT, WAIT, RELEASE, TAKE, PASS } OpKind;
+
+typedef struct Act {
+  u8 kind, ref;
+  u16 number;  // which fill of the ring
+} Act;
+
+typedef struct Player {
+  int role, instance;
+  Act op[MOST_OPS];
+  u32 n, at;
+  int seat[MAX_TURNS];  // -1: no member
+} Player;
+
+// By ring and role: how many instances have done it, for each fill by its number.
+typedef struct Done {
+  u8 by[MAX_RINGS][MAX_ROLES][MOST_NUMBERS];
+} Done;
+
+struct Truth {
+  const Program *p;
+  const Setting *s;
+  int tile;
+  i64 var[MAX_VARS];
+  bool wrong;  // a number does not fit, or a list is too long
+  Player player[MOST_PROCESSES];
+  int players;
+  // by ring (then turn) and operation, of one tile of one player
+  u32 count[MAX_RINGS + MAX_TURNS][OPS];
+  u32 number[MAX_ROLES][MAX_RINGS][OPS];  // of the next, over all tiles
+  bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
+  int seats[MAX_TURNS], token[MAX_TURNS];
+  bool taken[MAX_TURNS];  // by somebody, some time
+  Done committed, released;
+  u32 most_number;
+};
+
+Truth *truth_open(Sc *sc) { return NEW(sc, Truth); }
+
+// ---- values
+
+static i64 floor_div(i64 a, i64 b) { return a / b - (a % b < 0); }
+
+// Elements of the table under a rule: all alike, rising, or at random and small.
+static i64 of_table(u32 rule, i64 at) {
+  static const i64 rise[] = {0, 1, 64, 100};
+  if (at < 0 || at >= TABLE) return 0;
+  if (rule < COUNT(rise)) return rise[rule] * at;
+  u32 h = ((u32)at + 1) * 2654435761u ^ rule * 2246822519u;
+  h = (h ^ h >> 15) * 3266489917u;
+  return (h >> 16) % (rule % 3 ? 2 : 8);
+}
+
+static i64 combined(XKind kind, i64 a, i64 b) {
+  switch (kind) {
+    case E_ADD: return a + b;
+    case E_SUB: return a - b;
+    case E_MUL: return a * b;
+    case E_DIV: return floor_div(a, b);
+    case E_MOD: return a - b * floor_div(a, b);
+    case E_MIN: return a < b ? a : b;
+    case E_MAX: return a > b ? a : b;
+    case E_LT: return a < b;
+    case E_LE: return a <= b;
+    case E_EQ: return a == b;
+    case E_NE: return a != b;
+    case E_AND: return a && b;
+    case E_OR: return a || b;
+    default: return !a;
+  }
+}
+
+static i64 value(Truth *t, const Ex *x) {
+  switch (x->kind) {
+    case E_INT: return x->n;
+    case E_DIM: return t->s->dim[x->n];
+    case E_TILE: return t->tile;
+    case E_LOOP: return t->var[x->n];
+    case E_ELEMENT: return t->s->element[x->n];
+    case E_TABLE: return of_table(t->s->table, value(t, x->a));
+    default: break;
+  }
+  return combined(x->kind, value(t, x->a), x->b ? value(t, x->b) : x->n);
+}
+
+// ---- what each does
+
+static void list(Truth *t, Player *q, const St *s);
+
+static void put(Truth *t, Player *q, OpKind kind, int ref) {
+  bool turn = kind >= TAKE;
+  u32 *n = turn ? NULL : &t->number[q->role][ref][kind];
+  u32 number = turn ? 0 : *n + t->count[ref][kind];
+  t->count[turn ? MAX_RINGS + ref : ref][kind]++;
+  if (q->n == MOST_OPS || number >= MOST_NUMBERS) {
+    t->wrong = true;
+    return;
+  }
+  if (number >= t->most_number) t->most_number = number + 1;
+  q->op[q->n++] = (Act){(u8)kind, (u8)ref, (u16)number};
+}
+
+static void rounds(Truth *t, Player *q, const St *s) {
+  i64 from = value(t, s->x), to = value(t, s->y), was = t->var[s->ref];
+  for (i64 i = 0; i < to - from && !t->wrong; i++) {
+    t->var[s->ref] = s->reversed ? to - 1 - i : from + i;
+    list(t, q, s->body);
+  }
+  t->var[s->ref] = was;
+}
+
+static void list(Truth *t, Player *q, const St *s) {
+  static const OpKind begin[] = {ACQUIRE, WAIT, TAKE}, end[] = {COMMIT, RELEASE, PASS};
+  static const OpKind alone[] = {ACQUIRE, COMMIT, WAIT, RELEASE};
+  for (; s && !t->wrong; s = s->next) {
+    if (s->kind == S_FOR) {
+      rounds(t, q, s);
+    } else if (s->kind == S_IF) {
+      list(t, q, value(t, s->x) ? s->body : s->other);
+    } else if (s->kind >= S_ACQUIRE) {
+      put(t, q, alone[s->kind - S_ACQUIRE], s->ref);
+    } else {
+      put(t, q, begin[s->kind], s->ref);
+      list(t, q, s->body);
+      put(t, q, end[s->kind], s->ref);
+    }
+  }
+}
+
+// ---- who takes part
+
+static bool same(const Ex *x, const Ex *y) {
+  if (!x || !y) return x == y;
+  return x->kind == y->kind && x->n == y->n && same(x->a, y->a) && same(x->b, y->b);
+}
+
+// x - x, x < x and the like.
+static bool of_itself(const Ex *x, i64 *out) {
+  bool compares = x->kind == E_SUB || (x->kind >= E_LT && x->kind <= E_NE);
+  *out = x->kind == E_LE || x->kind == E_EQ;
+  return compares && x->b && same(x->a, x->b);
+}
+
+// What an expression is for all values: a truth's 0 or 1, an integer's own; false: it depends.
+static bool is_fixed(const Ex *x, i64 *out) {
+  i64 a = 0, b = 0;
+  if (x->kind >= E_DIM && x->kind <= E_TABLE) return false;
+  if (of_itself(x, out)) return true;
+  if (!x->a) return *out = x->n, true;
+  bool fixed_a = is_fixed(x->a, &a), fixed_b = !x->b || is_fixed(x->b, &b);
+  bool decides = x->kind == E_OR, logic = x->kind == E_AND || x->kind == E_OR;
+  if (logic && ((fixed_a && a == decides) || (fixed_b && b == decides)))
+    return *out = decides, true;
+  if (!fixed_a || !fixed_b) return false;
+  return *out = combined(x->kind, a, x->b ? b : x->n), true;
+}
+
+// (A block that can never run, whatever the values are, is not there.)
+static void note_use(Truth *t, int role, const St *s) {
+  for (; s; s = s->next) {
+    i64 x, y;
+    bool fixed = s->x && is_fixed(s->x, &x) && (!s->y || is_fixed(s->y, &y));
+    if (fixed && s->kind == S_FOR && x >= y) continue;
+    if (fixed && s->kind == S_IF) {
+      note_use(t, role, x ? s->body : s->other);
+      continue;
+    }
+    bool ring = s->kind != S_FOR && s->kind != S_IF && s->kind != S_TURN;
+    bool fill = s->kind == S_FILL || s->kind == S_ACQUIRE, drain = s->kind == S_DRAIN;
+    if (s->kind == S_TURN) t->taken[s->ref] = true;
+    if (ring) t->fills[role][s->ref] |= fill;
+    if (ring) t->drains[role][s->ref] |= drain || s->kind == S_WAIT;
+    note_use(t, role, s->body);
+    note_use(t, role, s->other);
+  }
+}
+
+static void seat(Truth *t, int turn) {
+  const Program *p = t->p;
+  t->seats[turn] = 0;
+  for (int i = 0; i < t->players; i++) t->player[i].seat[turn] = -1;
+  for (int m = 0; m < p->turn[turn].members; m++)
+    for (int i = 0; i < t->players; i++)
+      if (t->player[i].role == p->turn[turn].member[m]) t->player[i].seat[turn] = t->seats[turn]++;
+}
+
+static void cast(Truth *t) {
+  const Program *p = t->p;
+  memset(t->taken, 0, sizeof t->taken);
+  memset(t->fills, 0, sizeof t->fills);
+  memset(t->drains, 0, sizeof t->drains);
+  t->players = 0;
+  for (int r = 0; r < p->roles; r++) {
+    note_use(t, r, p->role[r].body);
+    for (int i = 0; i < p->role[r].instances; i++) {
+      Player *q = &t->player[t->players++];
+      q->role = r;
+      q->instance = i;
+    }
+  }
+  for (int i = 0; i < p->turns; i++) seat(t, i);
+}
+
+// ---- do they agree in a tile?
+
+static u32 of_ring(const Truth *t, int ring, int role, bool *even, u32 first) {
+  const u32 *n = t->count[ring];
+  u32 has = t->fills[role][ring] ? n[COMMIT] : n[WAIT];
+  *even &= !t->fills[role][ring] || n[ACQUIRE] == n[COMMIT];
+  *even &= !t->drains[role][ring] || (n[WAIT] == has && n[RELEASE] == has);
+  *even &= first == UINT32_MAX || t->p->ring[ring].owner >= 0 || first == has;
+  return has;
+}
+
+static bool has_dealt_member(const Program *p, int turn) {
+  for (int m = 0; m < p->turn[turn].members; m++)
+    if (p->role[p->turn[turn].member[m]].dealt) return true;
+  return false;
+}
+
+// Adds the list of one tile to each player that takes part in it.
+static bool tile(Truth *t) {
+  const Program *p = t->p;
+  u32 ring[MAX_RINGS], turn[MAX_TURNS];
+  bool even = true;
+  memset(ring, 0xff, sizeof ring);
+  memset(turn, 0xff, sizeof turn);
+  for (int i = 0; i < t->players; i++) {
+    Player *q = &t->player[i];
+    const Actor *a = &p->role[q->role];
+    if (a->dealt && t->tile % a->instances != q->instance) continue;
+    memset(t->count, 0, sizeof t->count);
+    list(t, q, a->body);
+    for (int r = 0; r < p->rings; r++)
+      if (t->fills[q->role][r] || t->drains[q->role][r])
+        ring[r] = of_ring(t, r, q->role, &even, ring[r]);
+    for (int n = 0; n < p->turns; n++) {
+      const u32 *of = t->count[MAX_RINGS + n];
+      if (q->seat[n] < 0) continue;
+      even &= of[TAKE] == of[PASS] && (turn[n] == UINT32_MAX || turn[n] == of[TAKE]);
+      even &= !t->taken[n] || !has_dealt_member(p, n) || of[TAKE] == 1;
+      turn[n] = of[TAKE];
+    }
+    bool last = a->dealt || q->instance == a->instances - 1;
+    for (int r = 0; r < p->rings && last; r++)
+      for (int k = 0; k < TAKE; k++) t->number[q->role][r][k] += t->count[r][k];
+  }
+  return even;
+}
+
+// Makes the lists. False: the roles disagree in some tile.
+static bool make_lists(Truth *t) {
+  bool even = true;
+  for (int i = 0; i < t->players; i++) t->player[i].n = 0;
+  memset(t->number, 0, sizeof t->number);
+  t->wrong = false;
+  t->most_number = 0;
+  for (t->tile = 0; t->tile < (t->p->tiles ? TILES : 1) && !t->wrong; t->tile++) even &= tile(t);
+  return even;
+}
+
+// ---- played
+
+static void begin(Truth *t) {
+  for (int i = 0; i < t->players; i++) t->player[i].at = 0;
+  memset(t->token, 0, sizeof t->token);
+  for (int ring = 0; ring < t->p->rings; ring++)
+    for (int role = 0; role < t->p->roles; role++) {
+      memset(t->committed.by[ring][role], 0, t->most_number);
+      memset(t->released.by[ring][role], 0, t->most_number);
+    }
+}
+
+// Have all roles of that side, all instances of them, done it with fill `number`?
+static bool all_have(const Truth *t, const Player *q, int ring, bool drains, const Done *done,
+                     u32 number) {
+  bool own = t->p->ring[ring].owner >= 0;
+  for (int r = 0; r < t->p->roles; r++) {
+    if (!(drains ? t->drains : t->fills)[r][ring]) continue;
+    int need = t->p->role[r].dealt ? 1 : t->p->role[r].instances;
+    if (own ? !(done->by[ring][r][number] >> q->instance & 1) : done->by[ring][r][number] < need)
+      return false;
+  }
+  return true;
+}
+
+static bool may(const Truth *t, const Player *q) {
+  const Act *a = &q->op[q->at];
+  u32 stages = (u32)t->p->ring[a->ref].stages;
+  if (a->kind == ACQUIRE)
+    return a->number < stages || all_have(t, q, a->ref, true, &t->released, a->number - stages);
+  if (a->kind == WAIT) return all_have(t, q, a->ref, false, &t->committed, a->number);
+  return a->kind != TAKE || t->token[a->ref] == q->seat[a->ref];
+}
+
+static void go(Truth *t, Player *q, int by) {
+  const Act *a = &q->op[q->at];
+  Done *done = a->kind == COMMIT ? &t->committed : a->kind == RELEASE ? &t->released : NULL;
+  int one = t->p->ring[a->ref % MAX_RINGS].owner >= 0 ? 1 << q->instance : 1;
+  if (done) done->by[a->ref][q->role][a->number] += (u8)(by * one);
+  if (a->kind == PASS)
+    t->token[a->ref] = (t->token[a->ref] + by + t->seats[a->ref]) % t->seats[a->ref];
+}
+
+// Everybody as far as possible. True: all have ended.
+static bool play(Truth *t) {
+  bool ended = false;
+  for (bool moved = true; moved;) {
+    moved = false;
+    ended = true;
+    for (int i = 0; i < t->players; i++) {
+      Player *q = &t->player[i];
+      for (; q->at < q->n && may(t, q); q->at++) {
+        go(t, q, 1);
+        moved = true;
+      }
+      ended &= q->at == q->n;
+    }
+  }
+  return ended;
+}
+
+static bool allowed(const Program *p, const Setting *s) {
+  for (int i = 0; i < p->dims; i++)
+    if (s->dim[i] < p->least[i]) return false;
+  return !p->ordered || s->dim[0] <= s->dim[1];
+}
+
+static Fate prepare(Truth *t, const Program *p, const Setting *s) {
+  if (!allowed(p, s)) return FATE_EXCLUDED;
+  t->p = p;
+  t->s = s;
+  cast(t);
+  bool even = make_lists(t);
+  if (t->wrong) return FATE_LONG;
+  begin(t);
+  return even ? FATE_FINE : FATE_UNEVEN;
+}
+
+Fate truth_run(Truth *t, const Program *p, const Setting *s) {
+  Fate f = prepare(t, p, s);
+  return f == FATE_EXCLUDED || f == FATE_LONG ? f : play(t) ? f : FATE_STUCK;
+}
+
+// ---- all orders
+
+enum { MOST_STATES = 1 << 14 };
+
+// Is there an order in which somebody is stuck? The state is where everybody is.
+static bool may_stick(Truth *t, u8 *met) {
+  u32 state = 0;
+  bool some = false, ended = true;
+  for (int i = 0; i < t->players; i++) state = state * (t->player[i].n + 1) + t->player[i].at;
+  if (met[state]) return false;
+  met[state] = 1;
+  for (int i = 0; i < t->players; i++) {
+    Player *q = &t->player[i];
+    ended &= q->at == q->n;
+    if (q->at == q->n || !may(t, q)) continue;
+    some = true;
+    go(t, q, 1);
+    q->at++;
+    bool stuck = may_stick(t, met);
+    q->at--;
+    go(t, q, -1);
+    if (stuck) return true;
+  }
+  return !some && !ended;
+}
+
+Fate truth_all_orders(Truth *t, const Program *p, const Setting *s) {
+  Fate f = prepare(t, p, s);
+  u64 states = 1;
+  if (f != FATE_FINE && f != FATE_UNEVEN) return f;
+  for (int i = 0; i < t->players; i++)
+    if ((states *= t->player[i].n + 1) > MOST_STATES) return FATE_LONG;
+  u8 met[MOST_STATES] = {0};
+  return may_stick(t, met) ? FATE_STUCK : f;
+}
+
+// ---- all values
+
+enum { RULES = 12 };  // of tables that are tried
+
+static const int elements[] = {0, 1, 2, 3, 5, -1};
+
+Fate truth_search(Truth *t, const Program *p, int most, Setting *failing) {
+  u32 values = p->table ? RULES : 1, kinds = COUNT(elements), n = 0;
+  bool lengthy = false;
+  for (int i = 0; i < p->dims; i++) values *= (u32)most + 1;
+  for (int i = 0; i < p->elements; i++) values *= kinds;
+  for (; n < values; n++) {
+    u32 rest = n;
+    failing->table = p->table ? rest % RULES : 0;
+    rest /= p->table ? RULES : 1;
+    for (int i = 0; i < p->elements; i++, rest /= kinds)
+      failing->element[i] = elements[rest % kinds];
+    for (int i = 0; i < p->dims; i++, rest /= (u32)most + 1)
+      failing->dim[i] = (int)(rest % ((u32)most + 1));
+    Fate f = truth_run(t, p, failing);
+    if (f == FATE_STUCK || f == FATE_UNEVEN) return f;
+    lengthy |= f == FATE_LONG;
+  }
+  return lengthy ? FATE_LONG : FATE_FINE;
+}

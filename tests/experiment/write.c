@@ -1,0 +1,131 @@
+// write.c - a program as a schedule.
+#include "program.h"
+
+static const char *const infix[] = {
+    [E_ADD] = "+", [E_SUB] = "-", [E_MUL] = "*", [E_DIV] = "/",   [E_MOD] = "%", [E_LT] = "<",
+    [E_LE] = "<=", [E_EQ] = "==", [E_NE] = "!=", [E_AND] = "and", [E_OR] = "or",
+};
+
+static void write_ex(const Program *p, Str *out, const Ex *x) {
+  switch (x->kind) {
+    case E_INT: str_printf(out, "%d", x->n); return;
+    case E_DIM: str_printf(out, "n%d", x->n); return;
+    case E_TILE: str_puts(out, "x"); return;
+    case E_LOOP: str_printf(out, "t%d", x->n); return;
+    case E_ELEMENT: str_printf(out, "s%d", x->n); return;
+    case E_TABLE:
+      str_puts(out, "B[");
+      write_ex(p, out, x->a);
+      str_puts(out, "]");
+      return;
+    case E_NOT:
+      str_puts(out, "not (");
+      write_ex(p, out, x->a);
+      str_puts(out, ")");
+      return;
+    default: break;
+  }
+  bool call = x->kind == E_MIN || x->kind == E_MAX;
+  str_puts(out, x->kind == E_MIN ? "min(" : x->kind == E_MAX ? "max(" : "(");
+  write_ex(p, out, x->a);
+  str_printf(out, call ? "%s " : " %s ", call ? "," : infix[x->kind]);
+  if (x->b) write_ex(p, out, x->b);
+  else str_printf(out, "%d", x->n);
+  str_puts(out, ")");
+}
+
+static void write_list(const Program *p, Str *out, const St *s, int depth);
+
+static void line(Str *out, int depth, const char *word, const char *of, int ref) {
+  str_printf(out, "%*s%s %s%d\n", 2 * depth, "", word, of, ref);
+}
+
+static void write_bracket(const Program *p, Str *out, const St *s, int depth) {
+  static const char *const from[] = {"acquire", "wait", "acquire"};
+  static const char *const to[] = {"commit", "release", "release"};
+  const char *of = s->kind == S_TURN ? "u" : "r";
+  line(out, depth, from[s->kind], of, s->ref);
+  write_list(p, out, s->body, depth);
+  line(out, depth, to[s->kind], of, s->ref);
+}
+
+static void write_loop(const Program *p, Str *out, const St *s, int depth) {
+  str_printf(out, "%*sfor t%d in %s", 2 * depth, "", s->ref, s->reversed ? "reversed " : "");
+  write_ex(p, out, s->x);
+  str_puts(out, " .. ");
+  write_ex(p, out, s->y);
+  str_puts(out, " {\n");
+  write_list(p, out, s->body, depth + 1);
+  str_printf(out, "%*s}\n", 2 * depth, "");
+}
+
+static void write_if(const Program *p, Str *out, const St *s, int depth) {
+  str_printf(out, "%*sif ", 2 * depth, "");
+  write_ex(p, out, s->x);
+  str_puts(out, " {\n");
+  write_list(p, out, s->body, depth + 1);
+  if (s->other) {
+    str_printf(out, "%*s} else {\n", 2 * depth, "");
+    write_list(p, out, s->other, depth + 1);
+  }
+  str_printf(out, "%*s}\n", 2 * depth, "");
+}
+
+static void write_list(const Program *p, Str *out, const St *s, int depth) {
+  for (; s; s = s->next) {
+    switch (s->kind) {
+      case S_FILL:
+      case S_DRAIN:
+      case S_TURN: write_bracket(p, out, s, depth); break;
+      case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
+      case S_COMMIT: line(out, depth, "commit", "r", s->ref); break;
+      case S_WAIT: line(out, depth, "wait", "r", s->ref); break;
+      case S_RELEASE: line(out, depth, "release", "r", s->ref); break;
+      case S_FOR: write_loop(p, out, s, depth); break;
+      case S_IF: write_if(p, out, s, depth); break;
+      default: break;
+    }
+  }
+}
+
+static void write_inputs(const Program *p, Str *out) {
+  str_puts(out, "  in  D : i32[n0");
+  for (int i = 1; i < p->dims; i++) str_printf(out, ", n%d", i);
+  str_puts(out, "]\n");
+  for (int i = 0; i < p->elements && p->scalars; i++) str_printf(out, "  in  s%d : i32\n", i);
+  if (p->elements && !p->scalars) str_printf(out, "  in  A : i32[%d]\n", MAX_ELEMENTS);
+  if (p->table) str_printf(out, "  in  B : i32[%d]\n", TABLE);
+  for (int i = 0; i < p->dims; i++)
+    if (p->least[i]) str_printf(out, "  require n%d >= %d\n", i, p->least[i]);
+  if (p->ordered) str_puts(out, "  require n0 <= n1\n");
+  for (int i = 0; i < p->elements && !p->scalars; i++) str_printf(out, "  let s%d = A[%d]\n", i, i);
+}
+
+static void write_rings(const Program *p, Str *out, int owner) {
+  for (int r = 0; r < p->rings; r++)
+    if (p->ring[r].owner == owner)
+      str_printf(out, "%sring r%d : f32[64] * %d\n", owner < 0 ? "  " : "    ", r,
+                 p->ring[r].stages);
+}
+
+void write_program(const Program *p, Str *out, const char *name) {
+  str_printf(out, "kernel %s {\n", name);
+  write_inputs(p, out);
+  if (p->tiles) str_printf(out, "  grid (x : %d) persistent\n", TILES);
+  write_rings(p, out, -1);
+  for (int t = 0; t < p->turns; t++) {
+    str_printf(out, "  turn u%d : ", t);
+    for (int m = 0; m < p->turn[t].members; m++)
+      str_printf(out, "%sp%d", m ? ", " : "", p->turn[t].member[m]);
+    str_puts(out, "\n");
+  }
+  for (int r = 0; r < p->roles; r++) {
+    const Actor *a = &p->role[r];
+    str_printf(out, "  role p%d : %d warp%s%s {\n", r, a->instances, a->instances > 1 ? "s" : "",
+               a->dealt ? ", one tile each" : "");
+    write_rings(p, out, r);
+    write_list(p, out, a->body, 2);
+    str_puts(out, "  }\n");
+  }
+  str_puts(out, "}\n");
+}
