@@ -10,9 +10,10 @@ static schedc_status check_unit(Session *s, const char *unit) {
   schedc_kernel *kernel;
   schedc_status status = schedc_instantiate(&kernel, s->context, s->source, unit, args->case_name,
                                             args->param.at, args->param.n);
-  if (status == SCHEDC_OK) status = schedc_verify(s->context, kernel, NULL);
+  schedc_verdict verdict;
+  if (status == SCHEDC_OK) status = schedc_verify(s->context, kernel, &verdict);
   if (status == SCHEDC_OK && args->format == FORMAT_TEXT)
-    printf("%s: ok\n", schedc_kernel_name(kernel));
+    printf("%s: %s\n", schedc_kernel_name(kernel), schedc_verdict_text(verdict));
   schedc_kernel_free(kernel);
   return status;
 }

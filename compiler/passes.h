@@ -40,6 +40,8 @@ bool sc_place(Sc *sc, Kernel *k);
 
 // verify/  what is proved of all roles together, for every trip count; what is not, is reported
 const struct Certificate *sc_verify(Sc *sc, const Kernel *k);
+// The same with the stages that rings need, and without the warning.
+const struct Certificate *sc_certify(Sc *sc, const Kernel *k);
 
 // emit/    … -> CUDA C for sm_90a, and what a launcher needs to call it
 //

@@ -6,7 +6,7 @@
 #include "compiler/verify/verify.h"
 
 const ProofInfo sc_proof[PROOF_COUNT] = {
-#define PROOF(id, rule, statement, file) {#id, rule, statement},
+#define PROOF(id, rule, statement) {#id, rule, statement},
 #include "compiler/verify/proof.def"
 #undef PROOF
 };
@@ -56,6 +56,18 @@ void sc_assume(Verify *v, const char *what, ...) {
   PUSH(v->sc, &v->cert->assumption, text);
 }
 
+void sc_report_open(Sc *sc, const Certificate *c) {
+  Diag *d = NULL;
+  if (c->verdict == VERDICT_PROVED || c->verdict == VERDICT_REJECTED) return;
+  for (u32 i = 0; i < PROOF_COUNT; i++) {
+    const Proof *p = &c->proof[i];
+    if (p->verdict == VERDICT_PROVED) continue;
+    if (!d)
+      d = sc_report(sc, D_V_OPEN, c->kernel->span, "not all of '%s' is proved", c->kernel->name);
+    sc_note(sc, d, p->span, "%s: %s", sc_proof[i].statement, p->why);
+  }
+}
+
 const char *sc_verdict_text(Verdict verdict) {
   static const char *const text[] = {"proved for all trip counts", "checked", "incomplete",
                                      "rejected"};
@@ -63,7 +75,8 @@ const char *sc_verdict_text(Verdict verdict) {
 }
 
 void sc_print_certificate(Str *out, const Certificate *c) {
-  str_printf(out, "kernel %s: %s\n", c->kernel->name, sc_verdict_text(c->verdict));
+  const Kernel *k = c->kernel;
+  str_printf(out, "kernel %s: %s\n", k->name, sc_verdict_text(c->verdict));
   for (u32 i = 0; i < PROOF_COUNT; i++) {
     const Proof *p = &c->proof[i];
     str_printf(out, "  %s: %s", sc_proof[i].statement, sc_verdict_text(p->verdict));
@@ -71,5 +84,11 @@ void sc_print_certificate(Str *out, const Certificate *c) {
     if (p->why) str_printf(out, ": %s", p->why);
     str_puts(out, "\n");
   }
-  for (u32 i = 0; i < c->assumption.n; i++) str_printf(out, "  assumes: %s\n", c->assumption.at[i]);
+  for (u32 i = 0; i < c->assumption.n; i++) str_printf(out, "  assumed: %s\n", c->assumption.at[i]);
+  for (u32 i = 0; i < k->ring.n && c->least; i++) {
+    const Ring *r = &k->ring.at[i];
+    if (!c->least[i]) continue;
+    str_printf(out, "  ring %s: %u stages, at least %u, %u to spare\n", r->name, r->stages,
+               c->least[i], r->stages - c->least[i]);
+  }
 }

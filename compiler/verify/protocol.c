@@ -69,6 +69,21 @@ static void not_proved(Verify *v, const Protocol *p, Explored e, u32 tried) {
   }
 }
 
+// The fewest stages of each ring, all others as they are, with which the proof closes in the same
+// way.
+static void find_depths(Verify *v, const Attempt *a, u32 ranks) {
+  for (u32 r = 0; r < v->k->ring.n; r++) {
+    Outcome o = OUT_DONE;
+    for (u32 n = v->k->ring.at[r].stages; n && o == OUT_DONE; n--) {
+      Protocol *p = sc_protocol(v, a->way, ranks);
+      for (u32 c = 0; c < p->channel.n; c++)
+        if (p->channel.at[c].ring == r) p->channel.at[c].stages = n;
+      o = sc_explore(v, p, a->expand, a->most).outcome;
+      if (o == OUT_DONE) v->cert->least[r] = n;
+    }
+  }
+}
+
 void sc_prove_protocol(Verify *v) {
   Explored e = {0};
   Failure f = {0};
@@ -80,6 +95,7 @@ void sc_prove_protocol(Verify *v) {
     u32 left = ALL_STATES - v->cert->states;
     e = sc_explore(v, p, a->expand, a->most, left < STATES ? left : STATES);
     v->cert->states += e.states;
+    if (e.outcome == OUT_DONE && v->depths) find_depths(v, a, ranks);
     if (e.outcome == OUT_DONE) break;
     if (!i) f = sc_find_failure(v, p);
     if (f.outcome != OUT_DONE) break;

@@ -12,12 +12,23 @@ static u8 worst(const Certificate *c) {
   return verdict;
 }
 
-const Certificate *sc_verify(Sc *sc, const Kernel *k) {
+// What a launcher checks before each launch.
+static void assume_requirements(Verify *v) {
+  for (u32 i = 0; i < v->k->require.n; i++) {
+    Str s = {.sc = v->sc};
+    if (!(v->k->expr.at[v->k->require.at[i].cond].deps & DEP_DIM)) continue;
+    sc_print_named(&s, v->k, v->k->require.at[i].cond);
+    sc_assume(v, "%s (a launch is refused where it does not hold)", s.at);
+  }
+}
+
+static Certificate *prove(Sc *sc, const Kernel *k, bool depths) {
   Certificate *cert = NEW(sc, Certificate);
   cert->kernel = k;
-  cert->least = NEWS(sc, u32, k->ring.n + 1);
-  Verify v = {sc, k, sc_facts(sc, k), cert};
+  if (depths) cert->least = NEWS(sc, u32, k->ring.n + 1);
+  Verify v = {.sc = sc, .k = k, .facts = sc_facts(sc, k), .cert = cert, .depths = depths};
   sc_facts_thorough(v.facts);
+  assume_requirements(&v);
   sc_prove_resources(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);
@@ -27,3 +38,11 @@ const Certificate *sc_verify(Sc *sc, const Kernel *k) {
   cert->verdict = worst(cert);
   return cert;
 }
+
+const Certificate *sc_verify(Sc *sc, const Kernel *k) {
+  const Certificate *cert = prove(sc, k, false);
+  sc_report_open(sc, cert);
+  return cert;
+}
+
+const Certificate *sc_certify(Sc *sc, const Kernel *k) { return prove(sc, k, true); }

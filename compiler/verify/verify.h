@@ -17,7 +17,7 @@ typedef enum Verdict {
 } Verdict;
 
 typedef enum ProofId {
-#define PROOF(id, rule, statement, file) PROOF_##id,
+#define PROOF(id, rule, statement) PROOF_##id,
 #include "compiler/verify/proof.def"
 #undef PROOF
   PROOF_COUNT
@@ -40,8 +40,10 @@ typedef struct Certificate {
   u8 verdict;  // Verdict
   Proof proof[PROOF_COUNT];
   VEC(const char *) assumption;  // each a sentence without its full stop, once
-  u32 *least;                    // by ring: with fewer stages it would deadlock; 0: not known
-  u32 states;                    // that the proof of ORDER and COUNTS went through
+  // By ring, if it was asked for: with fewer stages the proof of ORDER does not close; 0: not
+  // known.
+  u32 *least;
+  u32 states;  // that the proof of ORDER and COUNTS went through
 } Certificate;
 
 // Of two numbers, as atoms of facts/ (0: zero): a - b is at least this.
@@ -56,10 +58,12 @@ typedef struct Verify {
   const Kernel *k;
   Facts *facts;
   Certificate *cert;
+  bool depths;       // how many stages rings need is asked for
   VEC(Apart) apart;  // protocol: remembered over its attempts
 } Verify;
 
 const char *sc_verdict_text(Verdict verdict);
+void sc_report_open(Sc *sc, const Certificate *certificate);  // a warning, if something is
 
 // certificate.c: what provers say. The worst verdict on a statement stays, and of equals the first.
 void sc_incomplete(Verify *v, ProofId id, Span span, const char *why, ...)

@@ -2,6 +2,7 @@
 // In: a placed kernel, and the launch dimensions that are known. Out: text. Work is counted for one
 // tile: each role's copies, products and element-wise statements under the loops that repeat them;
 // a trip count is a number where the dimensions say enough, and an expression else.
+#include "compiler/verify/verify.h"
 #include "runtime/api/api.h"
 #include "base/json.h"
 #include "runtime/data/launchvalue.h"
@@ -25,12 +26,6 @@ typedef struct Work {
   i64 flops;         // of products
   i64 elements;      // of element-wise statements
 } Work;
-
-// What is known of every placed kernel: it has passed the checks, none of which follows two roles.
-static const char checked[] =
-    "each role by itself, for every path and trip count (R1 to R5, R7); barrier counts; R8, R9";
-static const char by_running[] =
-    "deadlocks, and races between roles (R3, R5, R6, R10), in the cases that are run";
 
 static i64 extents(const Kernel *k, const Map *m, u32 n) {
   i64 all = 1, one = 0;
@@ -273,7 +268,8 @@ static void text_kernel(Describer *d) {
   str_puts(d->out, "\nwork of one tile\n");
   text_lets(d);
   for (u32 i = 0; i < k->role.n; i++) text_role_work(d, &k->role.at[i]);
-  str_printf(d->out, "\nchecked: %s\nonly running shows: %s\n", checked, by_running);
+  str_puts(d->out, "\n");
+  sc_print_certificate(d->out, sc_certify(d->sc, k));
 }
 
 // ---- JSON
@@ -374,6 +370,42 @@ static void json_role(Describer *d, const Role *r) {
   json_close(j, '}');
 }
 
+static void json_proof(Json *j, u32 id, const Proof *p) {
+  json_open(j, '{');
+  json_member_text(j, "rules", sc_proof[id].rule);
+  json_member_text(j, "statement", sc_proof[id].statement);
+  json_member_text(j, "verdict", sc_verdict_text(p->verdict));
+  if (p->verdict == VERDICT_CHECKED) json_member_int(j, "up_to", p->upto);
+  if (p->why) json_member_text(j, "why", p->why);
+  json_close(j, '}');
+}
+
+static void json_certificate(Json *j, const Certificate *c) {
+  json_key(j, "certificate");
+  json_open(j, '{');
+  json_member_text(j, "verdict", sc_verdict_text(c->verdict));
+  json_key(j, "proofs");
+  json_open(j, '[');
+  for (u32 i = 0; i < PROOF_COUNT; i++) json_proof(j, i, &c->proof[i]);
+  json_close(j, ']');
+  json_key(j, "assumptions");
+  json_open(j, '[');
+  for (u32 i = 0; i < c->assumption.n; i++) json_text(j, c->assumption.at[i]);
+  json_close(j, ']');
+  json_key(j, "rings");
+  json_open(j, '[');
+  for (u32 i = 0; i < c->kernel->ring.n; i++) {
+    const Ring *r = &c->kernel->ring.at[i];
+    json_open(j, '{');
+    json_member_text(j, "name", r->name);
+    json_member_int(j, "stages", r->stages);
+    if (c->least[i]) json_member_int(j, "least_stages", c->least[i]);
+    json_close(j, '}');
+  }
+  json_close(j, ']');
+  json_close(j, '}');
+}
+
 static void json_kernel(Describer *d) {
   const Kernel *k = d->k;
   Json *j = d->json;
@@ -412,8 +444,7 @@ static void json_kernel(Describer *d) {
     json_member_int(j, "shared_memory_bytes", k->smem);
     json_member_int(j, "threads", k->threads);
     json_member_int(j, "named_barriers", k->named);
-    json_member_text(j, "checked", checked);
-    json_member_text(j, "only_running_shows", by_running);
+    json_certificate(j, sc_certify(d->sc, k));
   }
   json_close(j, '}');
 }
