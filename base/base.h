@@ -85,6 +85,7 @@ typedef struct Sc {
   Diag *diags;       // in the order of report
   Diag **diag_end;
   u32 errors;         // how many of them are errors, with those that were dropped
+  bool unverified;    // the caller wants what may race or hang: its reports are warnings
   Diag dropped;       // stands for every report past the limit
   jmp_buf *unwind;    // where limits and out of memory go: set by the API boundary
   schedc_status why;  // set by sc_unwind

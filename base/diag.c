@@ -16,8 +16,14 @@ const char *sc_diag_code(DiagId id) { return table[id].code; }
 const char *sc_diag_summary(DiagId id) { return table[id].summary; }
 const char *sc_diag_explain(DiagId id) { return table[id].explain; }
 
+// What would race or hang, but can be built.
+static bool may_be_forced(DiagId id) {
+  return id == D_R3_RELEASE || id == D_R5_AGREE || id == D_R6_DEADLOCK || id == D_R6_DEALT;
+}
+
 Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap) {
   Diag report = {.id = id, .severity = table[id].severity, .at = at};
+  if (sc->unverified && may_be_forced(id)) report.severity = SCHEDC_WARNING;
   if (report.severity == SCHEDC_ERROR && sc->errors++ >= SC_MAX_ERRORS) {
     sc->dropped = report;
     return &sc->dropped;

@@ -14,7 +14,6 @@ static const char *const ending[] = {[SCHEDC_CUDA_C] = "cu",
 schedc_build_options build_options(const Args *args) {
   schedc_build_options options = SCHEDC_BUILD_OPTIONS_INIT;
   options.lenient = args->lenient;
-  options.unverified = args->unverified;
   options.no_cache = args->no_cache;
   options.debug_waits = args->debug_waits;
   options.name = args->name;

@@ -55,6 +55,7 @@ int session_open(Session *s, const Args *args, int index) {
   schedc_options options = SCHEDC_OPTIONS_INIT;
   options.sink = on_report;
   options.sink_user = s;
+  options.unverified = args->unverified;
   schedc_status status = schedc_open(&s->context, &options);
   if (!status) {
     const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;

@@ -124,7 +124,6 @@ typedef struct Compilation {
   const Ast *ast;    // ast
   Choice choice;     // given, for lower
   const Kernel *k;   // lower; then annotated up to place, and immutable from there on
-  bool unverified;   // given, for verify: it is left out
   // verify: of the kernel, or of each kernel of a sequence, in order of launch
   VEC(const struct Certificate *) certificate;
   CudaOptions emission;  // given, for cuda

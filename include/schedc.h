@@ -140,9 +140,11 @@ typedef struct schedc_options {
   const schedc_allocator *allocator; /* copied; NULL: malloc and free */
   schedc_sink sink;                  /* NULL: diagnostics are dropped */
   void *sink_user;
+  int unverified; /* what is rejected because it may race or hang (R3.release, R5.agree, R6.deadlock,
+                     R6.dealt, R10.race) is a warning, so that it can be built and run */
 } schedc_options;
 #define SCHEDC_OPTIONS_INIT \
-  { sizeof(schedc_options), 0, 0, 0 }
+  { sizeof(schedc_options), 0, 0, 0, 0 }
 
 typedef struct schedc_context schedc_context;
 SCHEDC_API schedc_status schedc_open(schedc_context **out, const schedc_options *options);
@@ -445,10 +447,9 @@ typedef struct schedc_build_options {
   const char *name; /* of a C header: an identifier with which all that it defines begins, so that
                        headers of one kernel with different parameters may be included together;
                        NULL: the kernel's name. SCHEDC_EARG for all but SCHEDC_C_HEADER. */
-  int unverified;   /* build also what schedc_verify rejects: it may hang, or give wrong results */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
-  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_build_info {
   size_t size;

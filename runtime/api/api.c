@@ -53,6 +53,7 @@ static schedc_status deliver(Sc *sc, void *job) {
 schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, Step step,
                        void *job) {
   sc->text = text;
+  sc->unverified = context->unverified;
   schedc_status status = sc_guard(sc, step, job);
   if (status == SCHEDC_OK && sc->errors) status = SCHEDC_EINPUT;
   if (context->sink && sc->diags && text) {
@@ -77,7 +78,7 @@ schedc_status schedc_open(schedc_context **out, const schedc_options *options) {
   if (!alloc.alloc || !alloc.free) return SCHEDC_EARG;
   schedc_context *context = alloc.alloc(alloc.user, sizeof *context);
   if (!context) return SCHEDC_ENOMEM;
-  *context = (schedc_context){alloc, known.sink, known.sink_user};
+  *context = (schedc_context){alloc, known.sink, known.sink_user, known.unverified != 0};
   *out = context;
   return SCHEDC_OK;
 }

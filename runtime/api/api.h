@@ -15,6 +15,7 @@ struct schedc_context {
   schedc_allocator alloc;
   schedc_sink sink;
   void *user;
+  bool unverified;
 };
 
 // What schedc_unit reports.

@@ -42,7 +42,6 @@ static void predict(schedc_build_info *info, const Kernel *k, const CudaText *te
 BuildOptions sc_building(const schedc_build_options *options) {
   return (BuildOptions){.lenient = options->lenient != 0,
                         .no_cache = options->no_cache != 0,
-                        .unverified = options->unverified != 0,
                         .cache = options->cache,
                         .cache_bytes = options->cache_bytes,
                         .emission.debug_waits = options->debug_waits != 0};
@@ -66,7 +65,6 @@ static schedc_status build(Sc *sc, void *job) {
   Assembly a = {.options = sc_building(o),
                 .target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN};
   Compilation c = {.k = j->kernel->k,
-                   .unverified = a.options.unverified,
                    .emission = a.options.emission,
                    .assemble = sc_assemble,
                    .assembler = &a};

@@ -105,7 +105,6 @@ const char *sc_unseal(Sc *sc, const CudaText *text, Blob sealed, const void **co
 // build.c: a kernel's machine code, from the cache or NVRTC.
 typedef struct BuildOptions {
   bool lenient, no_cache;
-  bool unverified;       // what `verify` rejects is built all the same
   const char *cache;     // folder, NULL: the usual one
   u64 cache_bytes;       // 0: the usual limit
   CudaOptions emission;  // of the text that is built

@@ -33,7 +33,7 @@ static const char *find_device(Loaded *l) {
 }
 
 bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {
-  Compilation c = {.k = k, .unverified = options->unverified, .emission = options->emission};
+  Compilation c = {.k = k, .emission = options->emission};
   *l = (Loaded){.sc = sc, .k = k, .log = ""};
   if (!sc_compile(sc, &c, "place", "cuda")) return false;
   l->text = c.cuda;
