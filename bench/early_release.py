@@ -83,11 +83,11 @@ def main():
         for name, params, dims in SHAPES:
             for which, path in (("released behind wait o", good), ("released behind wait s", bad)):
                 v = bench(args.schedc, path, params, dims, args.repeat)
-                rows.append({"shape": name, "schedule": which, "runs": args.repeat, "differing": v["differing"],
-                             "right": v["pass"] or v["differing"] > 0 and all(o["pass"] for o in v["outputs"]),
-                             "max_error": v["outputs"][0]["max_error"]})
-                print(f"{name:20} {which:24} {v["differing"]} of {args.repeat - 1} runs have other bits; "
-                      f"the first is {"right" if rows[-1]["right"] else "wrong"}", flush=True)
+                right, differing = all(o["pass"] for o in v["outputs"]), v["differing"]
+                rows.append({"shape": name, "schedule": which, "runs": args.repeat, "differing": differing,
+                             "first_is_right": right, "max_error": v["outputs"][0]["max_error"]})
+                print(f"{name:20} {which:24} {differing} of {args.repeat - 1} runs have other bits; "
+                      f"the first is {'right' if right else 'wrong'}", flush=True)
         tools = []
         if shutil.which("compute-sanitizer"):
             small = {"B": 1, "M": 128, "N": 704, "H": 1, "G": 1}

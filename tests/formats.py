@@ -128,8 +128,10 @@ def main():
     info = json.loads(text)[0]
     checks.expect("info: name", code == 0 and info["name"] == "fa3_fwd")
     checks.expect("info: roles", [r["name"] for r in info["roles"]] == ["load", "math"])
-    checks.expect("info: what is checked and what is not", "each role by itself" in info["checked"]
-                  and "deadlocks" in info["only_running_shows"] and "deadlock" not in info["checked"])
+    proofs = info["certificate"]["proofs"]
+    checks.expect("info: the certificate", info["certificate"]["verdict"] == "proved for all trip counts"
+                  and len(proofs) >= 9 and all(p["verdict"] == "proved for all trip counts" for p in proofs)
+                  and all(0 < r["least_stages"] <= r["stages"] for r in info["certificate"]["rings"]))
     checks.expect("info: shared memory", 0 < info["shared_memory_bytes"] <= 232448)
     code, text, _ = output(schedc, "run", "--format", "json", "schedules/copy.sched")
     result = json.loads(text)

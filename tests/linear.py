@@ -167,7 +167,8 @@ def dimensions(n):
 
 
 def fills(n):
-    return kernel(load=repeat(n, "acquire z; z[i] = 0; commit z"), math=repeat(n, "wait z; release z"))
+    fill, drain = "acquire z; z[i] = 0; commit z", "wait z; release z"
+    return kernel().replace(fill, repeat(n, fill)).replace(drain, repeat(n, drain))
 
 
 def equations(n):

@@ -158,14 +158,10 @@ static Lin choice(Facts *f, Xid cond, const Lin *a, const Lin *b) {
       sc_form_atom(f, (Atom){X_WHERE, .varies = varies, .ref = cond, .a = a, .b = b}));
 }
 
-static Lin extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
+Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
   bool swap = hash_form(a) > hash_form(b);
   if (sc_lin_same(a, b)) return *a;
   return of_atom(f, op, 0, swap ? b : a, swap ? a : b);
-}
-
-Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
-  return extreme(f, op, a, b);
 }
 
 static void leaf(Facts *f, Xid x, Lin *out) {
@@ -194,7 +190,7 @@ static bool build(Facts *f, Xid x, Lin *out) {
     case X_MOD: return remainder_of(f, &a, &b, out);
     case X_ABS: return *out = of_atom(f, X_ABS, 0, &a, NULL), true;
     case X_WHERE: return *out = choice(f, e->a, &a, &b), true;
-    default: return *out = extreme(f, e->op, &a, &b), true;
+    default: return *out = sc_form_extreme(f, e->op, &a, &b), true;
   }
 }
 
@@ -482,8 +478,6 @@ void sc_facts_at(Facts *f, const Code *code, u32 pc) {
 }
 
 // Other expressions get their numbers: atoms that name one of them are never met again.
-void sc_facts_thorough(Facts *f) { f->thorough = true; }
-
 void sc_facts_forget(Facts *f, u32 exprs) {
   leave(f);
   for (u32 x = exprs; x < f->form.n; x++) f->form.at[x] = NULL;

@@ -22,10 +22,10 @@ Facts *sc_facts(Sc *sc, const Kernel *k);
 // … and what the grid, loops and conditions say around operation `pc` of a role's code. (NULL: of
 // no code, nothing more.)
 void sc_facts_at(Facts *f, const Code *code, u32 pc);
-void sc_facts_thorough(Facts *f);           // from now on more effort is made
 void sc_facts_forget(Facts *f, u32 exprs);  // expressions from this one on are taken back
 
 // ---- prove.c
+void sc_facts_thorough(Facts *f);  // from now on more effort is made
 // Each is true only if it holds for all values that the facts allow. The effort is bounded: false
 // says nothing. 0 stands for zero.
 bool sc_fact_nonneg(Facts *f, Xid x);

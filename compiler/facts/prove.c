@@ -219,6 +219,8 @@ static bool prove(Proof *q, const Lin *goal, u32 depth) {
   return by_choice(q, &p, depth - 1);
 }
 
+void sc_facts_thorough(Facts *f) { f->thorough = true; }
+
 static bool known_nonneg(Facts *f, Lin *x) {
   return sc_know(f, x) && prove(&(Proof){f, f->thorough ? MORE_STEPS : STEPS}, x, DEPTH);
 }

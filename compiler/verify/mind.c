@@ -269,22 +269,20 @@ static Answer of_two(Mind *m, const Lin *x) {  // a - b + c >= 0
   return at_most(m, b, a, x->c);
 }
 
-static Lin form_of_atom(const Mind *m, u32 atom) {
+Lin sc_value_form(const Mind *m, u32 atom) {
   const Atom *a = &m->f->atom.at[atom];
   Lin x = sc_lin_atom(atom);
   if (a->op == X_SUM) sc_lin_copy(&x, a->a);
   return x;
 }
 
-static Lin form_of(const Mind *m, u32 value) { return form_of_atom(m, m->value[value]); }
-
 // A form, less its constant, as the difference of two values that are known already.
 static bool difference_of(Mind *m, const Lin *x, u32 *a, u32 *b) {
   for (u32 i = 0; i < m->room; i++) {
-    Lin sum = *x, minus = form_of(m, i);
+    Lin sum = *x, minus = sc_value_form(m, m->value[i]);
     if (!sc_lin_add(&sum, &minus, 1)) continue;
     for (u32 j = 0; j < m->room; j++) {
-      Lin plus = form_of(m, j);
+      Lin plus = sc_value_form(m, m->value[j]);
       plus.c = sum.c;
       if (i == j || !sc_lin_same(&sum, &plus)) continue;
       *a = mind_first_value(m) + j;
@@ -481,45 +479,4 @@ Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
   if (a == UNKNOWN) m->who = process;
   if (a == UNKNOWN) m->why = s->pc;
   return a;
-}
-
-// ---- what is known before
-
-enum { NEAR = 3 };  // bounds are looked for so far from 0
-
-static bool at_least(Mind *m, const Lin *x, i64 c) {
-  Lin more = *x;
-  more.c -= c;
-  return sc_form_nonneg(m->f, &more);
-}
-
-// A c such that x >= c can be shown, as great as is easy.
-static i64 least(Mind *m, const Lin *x) {
-  i64 c = sc_form_interval(m->f, x).lo;
-  if (c < -1 && at_least(m, x, -1)) c = -1;
-  while (c >= -1 && c < NEAR && at_least(m, x, c + 1)) c++;
-  return c;
-}
-
-// What is known of the difference of two values, worked out once for all attempts.
-static i64 least_of(Mind *m, u32 a, u32 b) {
-  Verify *v = m->v;
-  for (u32 i = 0; i < v->apart.n; i++)
-    if (v->apart.at[i].a == a && v->apart.at[i].b == b) return v->apart.at[i].least;
-  Lin x = a ? form_of_atom(m, a) : sc_lin_int(0), y = b ? form_of_atom(m, b) : sc_lin_int(0);
-  bool fits = sc_lin_add(&x, &y, -1) && sc_know(m->f, &x);
-  i64 c = fits ? least(m, &x) : -SC_FAR;
-  PUSH(m->sc, &v->apart, ((Apart){a, b, c}));
-  return c;
-}
-
-void sc_mind_facts(Mind *m) {
-  for (u32 i = 0; i <= m->room; i++) {
-    for (u32 j = 0; j <= m->room; j++) {
-      if (i == j) continue;
-      i64 c = least_of(m, i ? m->value[i - 1] : 0, j ? m->value[j - 1] : 0);  // x_i - x_j >= c
-      u32 a = i ? mind_first_value(m) + i - 1 : 0, b = j ? mind_first_value(m) + j - 1 : 0;
-      if (c > -ZONE_NONE) zone_learn(&m->zone, b, a, -c);
-    }
-  }
 }

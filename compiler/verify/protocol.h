@@ -223,6 +223,9 @@ u32 sc_ghost(Mind *m, u32 process, Xid x);
 // Ghosts that nobody asks for again are forgotten; the others keep their order.
 void sc_ghosts_tidy(Run *r);
 
+Lin sc_value_form(const Mind *m, u32 atom);  // what a value is
+
+// ---- bounds.c
 // What the facts say of the values, as bounds of the zone.
 void sc_mind_facts(Mind *m);
 

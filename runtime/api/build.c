@@ -64,10 +64,8 @@ static schedc_status build(Sc *sc, void *job) {
   const schedc_build_options *o = &j->options;
   Assembly a = {.options = sc_building(o),
                 .target = j->artifact == SCHEDC_PTX ? TARGET_PTX : TARGET_CUBIN};
-  Compilation c = {.k = j->kernel->k,
-                   .emission = a.options.emission,
-                   .assemble = sc_assemble,
-                   .assembler = &a};
+  Compilation c = {
+      .k = j->kernel->k, .emission = a.options.emission, .assemble = sc_assemble, .assembler = &a};
   if (!sc_compile(sc, &c, "place", "cuda")) return SCHEDC_EINPUT;
   predict(&j->info, c.k, c.cuda);
   if (j->artifact == SCHEDC_CUDA_C) return sc_write(j->writer, j->user, &c.cuda->text);

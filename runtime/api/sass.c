@@ -89,11 +89,8 @@ static schedc_status write_report(Sc *sc, const SassJob *j, const Kernel *k, Rep
 static schedc_status report(Sc *sc, void *job) {
   SassJob *j = job;
   Assembly a = {.options = sc_building(&j->options), .target = TARGET_CUBIN};
-  Compilation c = {.k = j->kernel->k,
-                   .unverified = a.options.unverified,
-                   .emission = a.options.emission,
-                   .assemble = sc_assemble,
-                   .assembler = &a};
+  Compilation c = {
+      .k = j->kernel->k, .emission = a.options.emission, .assemble = sc_assemble, .assembler = &a};
   SassText text;
   const char *path = NULL, *words = NULL, *wrong = sc_disassembler(sc, &path);
   if (wrong) return cannot(sc, c.k, wrong);

@@ -1,0 +1,43 @@
+// bounds.c - what the facts say of a kernel's values, as bounds of a zone. In: the values that the
+// conditions of a protocol compare. Out: for each two of them the greatest difference that is
+// easily shown. Worked out once for all attempts at a proof.
+#include "compiler/verify/protocol.h"
+
+enum { NEAR = 3 };  // bounds are looked for so far from 0
+
+static bool at_least(Mind *m, const Lin *x, i64 c) {
+  Lin more = *x;
+  more.c -= c;
+  return sc_form_nonneg(m->f, &more);
+}
+
+// A c such that x >= c can be shown, as great as is easy.
+static i64 least(Mind *m, const Lin *x) {
+  i64 c = sc_form_interval(m->f, x).lo;
+  if (c < -1 && at_least(m, x, -1)) c = -1;
+  while (c >= -1 && c < NEAR && at_least(m, x, c + 1)) c++;
+  return c;
+}
+
+// What is known of the difference of two values, worked out once for all attempts.
+static i64 least_of(Mind *m, u32 a, u32 b) {
+  Verify *v = m->v;
+  for (u32 i = 0; i < v->apart.n; i++)
+    if (v->apart.at[i].a == a && v->apart.at[i].b == b) return v->apart.at[i].least;
+  Lin x = a ? sc_value_form(m, a) : sc_lin_int(0), y = b ? sc_value_form(m, b) : sc_lin_int(0);
+  bool fits = sc_lin_add(&x, &y, -1) && sc_know(m->f, &x);
+  i64 c = fits ? least(m, &x) : -SC_FAR;
+  PUSH(m->sc, &v->apart, ((Apart){a, b, c}));
+  return c;
+}
+
+void sc_mind_facts(Mind *m) {
+  for (u32 i = 0; i <= m->room; i++) {
+    for (u32 j = 0; j <= m->room; j++) {
+      if (i == j) continue;
+      i64 c = least_of(m, i ? m->value[i - 1] : 0, j ? m->value[j - 1] : 0);  // x_i - x_j >= c
+      u32 a = i ? mind_first_value(m) + i - 1 : 0, b = j ? mind_first_value(m) + j - 1 : 0;
+      if (c > -ZONE_NONE) zone_learn(&m->zone, b, a, -c);
+    }
+  }
+}
