@@ -78,7 +78,7 @@ static void find_depths(Verify *v, const Attempt *a, u32 ranks) {
       Protocol *p = sc_protocol(v, a->way, ranks);
       for (u32 c = 0; c < p->channel.n; c++)
         if (p->channel.at[c].ring == r) p->channel.at[c].stages = n;
-      o = sc_explore(v, p, a->expand, a->most).outcome;
+      o = sc_explore(v, p, a->expand, a->most, STATES).outcome;
       if (o == OUT_DONE) v->cert->least[r] = n;
     }
   }
