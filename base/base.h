@@ -156,6 +156,13 @@ Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap);
 static inline bool sc_at_limit(const Sc *sc) { return sc->errors >= SC_MAX_ERRORS; }
+// Reports since `before` are taken back. Out: the first error among them, or NULL.
+typedef struct Reports {
+  Diag **end;
+  u32 errors;
+} Reports;
+static inline Reports sc_said(const Sc *sc) { return (Reports){sc->diag_end, sc->errors}; }
+const Diag *sc_unsay(Sc *sc, Reports before);
 void sc_demote(Sc *sc, Diag *d);  // an error that the caller chose to hear of as a warning
 void sc_note(Sc *sc, Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void sc_help(Sc *sc, Diag *d, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -45,6 +45,15 @@ Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) {
   return d;
 }
 
+const Diag *sc_unsay(Sc *sc, Reports before) {
+  const Diag *first = *before.end;
+  while (first && first->severity != SCHEDC_ERROR) first = first->next;
+  *before.end = NULL;
+  sc->diag_end = before.end;
+  sc->errors = before.errors;
+  return first;
+}
+
 void sc_demote(Sc *sc, Diag *d) {
   if (d->severity == SCHEDC_ERROR) sc->errors--;
   d->severity = SCHEDC_WARNING;

@@ -11,18 +11,8 @@
 static bool fills(const Cuda *c, const Ring *r) { return r->fillers >> c->r & 1; }
 static bool drains(const Cuda *c, const Ring *r) { return r->drainers >> c->r & 1; }
 
-// How many stages of a ring a role holds at once, at most.
 static u32 most_held(const Kernel *k, u32 role, u32 ring) {
-  // Holds do not depend on the path (R4, R5), so a walk in program order sees the most there are;
-  // loops that hold across their back edge reach their height within one pass.
-  const Code *code = &k->role.at[role].code;
-  i32 now = 0, most = 0;
-  for (u32 i = 0; i < code->n; i++) {
-    const Ins *ins = &code->at[i];
-    if (ins->op == OP_WAIT && ins->arg[0] == ring && ++now > most) most = now;
-    if (ins->op == OP_RELEASE && ins->arg[0] == ring && now > 0) now--;
-  }
-  return (u32)most;
+  return k->most_held[role * k->ring.n + ring];
 }
 
 static const char *barrier(Cuda *c, const Ring *r, bool full, const char *stage) {

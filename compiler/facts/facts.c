@@ -48,8 +48,7 @@ static void make_slots(Facts *f, u32 slots) {
   for (u32 i = 1; i < f->atom.n; i++) *slot_of(f, &f->atom.at[i]) = i;
 }
 
-// Is stored, so that it stays where it is.
-static const Lin *keep(Facts *f, const Lin *x) {
+const Lin *sc_form_keep(Facts *f, const Lin *x) {
   Lin *kept = sc_new(f->sc, offsetof(Lin, at) + x->n * sizeof(Term));
   sc_lin_copy(kept, x);
   return kept;
@@ -75,8 +74,8 @@ u32 sc_form_atom(Facts *f, Atom a) {
     slot = slot_of(f, &a);
   }
   a.varies |= form_varies(f, a.a) || form_varies(f, a.b);
-  a.a = a.a ? keep(f, a.a) : NULL;
-  a.b = a.b ? keep(f, a.b) : NULL;
+  a.a = a.a ? sc_form_keep(f, a.a) : NULL;
+  a.b = a.b ? sc_form_keep(f, a.b) : NULL;
   a.told = all;
   if (a.op == X_DIM || a.op == X_AXIS || a.op == X_INST || a.op == X_ABS) a.told.lo = 0;
   if (a.op == X_INST) a.told.hi = (i64)f->k->role.at[a.ref].instances - 1;
@@ -199,7 +198,7 @@ const Lin *sc_form(Facts *f, Xid x) {
   if (f->form.at[x]) return f->form.at[x];
   Lin form = sc_lin_int(0);
   if (x && !build(f, x, &form)) leaf(f, x, &form);
-  const Lin *kept = keep(f, &form);
+  const Lin *kept = sc_form_keep(f, &form);
   return f->form.at[x] = kept;
 }
 

@@ -88,7 +88,8 @@ struct Facts {
 };
 
 const Lin *sc_form(Facts *f, Xid x);
-u32 sc_form_atom(Facts *f, Atom a);  // the one that is equal
+const Lin *sc_form_keep(Facts *f, const Lin *x);  // stored, so that it stays where it is
+u32 sc_form_atom(Facts *f, Atom a);               // the one that is equal
 Interval sc_form_interval(Facts *f, const Lin *x);
 Interval sc_atom_interval(Facts *f, u32 atom);
 bool sc_know(Facts *f, Lin *x);  // writes what is solved by what it is

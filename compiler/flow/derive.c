@@ -227,16 +227,53 @@ static bool **find_lagging(Sc *sc, Kernel *k, Facts *facts) {
   return lagging;
 }
 
-bool sc_derive(Sc *sc, Kernel *k) {
-  Facts *facts = sc_facts(sc, k);
+// Plans all roles. False after an error.
+static bool plan_all(Sc *sc, Kernel *k, Facts *facts) {
   u32 before = sc->errors;
-  forget_plans(k);
   bool ok = true, **lagging = find_lagging(sc, k, facts);
   for (u32 i = 0; i < k->ring.n; i++) count_arrivals(k, i, lagging);
   for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, i, lagging[i]);
-  for (u32 i = 0; i < k->role.n && ok; i++) {
-    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .derive = true};
-    sc_walk(&f);
-  }
   return ok && sc->errors == before;
+}
+
+// Lets the data flow plan the role. Out: the first fault that it finds, which it does not say:
+// `flow` will.
+static const Diag *plan_by_flow(Sc *sc, Kernel *k, Facts *facts, u32 role, bool *decided) {
+  Flow f = {.sc = sc, .k = k, .facts = facts, .role = role, .derive = true, .report = true};
+  Reports said = sc_said(sc);
+  sc_walk(&f);
+  *decided = f.decided;
+  return sc_unsay(sc, said);
+}
+
+static bool same_place(const Diag *a, const Diag *b) {
+  return a->id == b->id && a->at.lo == b->at.lo && a->at.hi == b->at.hi;
+}
+
+// A role with faults is walked again with its paths told apart. If it still has some, that is told
+// of its paths which is more: of each by itself, if what is true there decided a condition.
+static void choose(Role *r, const Diag *together, const Diag *apart, bool decided) {
+  if (apart && (!decided || same_place(together, apart))) r->by_paths = false;
+}
+
+bool sc_derive(Sc *sc, Kernel *k) {
+  Facts *facts = sc_facts(sc, k);
+  const Diag **fault = NEWS(sc, const Diag *, k->role.n + 1);
+  k->most_held = NEWS(sc, u8, k->role.n * k->ring.n + 1);
+  for (u32 i = 0; i < k->role.n; i++) k->role.at[i].by_paths = false;
+  bool again = true;
+  for (u32 time = 0; again; time++) {
+    again = false;
+    forget_plans(k);
+    if (!plan_all(sc, k, facts)) return false;
+    for (u32 i = 0; i < k->role.n; i++) {
+      Role *r = &k->role.at[i];
+      bool decided, before = r->by_paths;
+      const Diag *found = plan_by_flow(sc, k, facts, i, &decided);
+      if (!time) fault[i] = found, r->by_paths = found;
+      else if (time == 1 && before) choose(r, fault[i], found, decided);
+      again |= r->by_paths != before;
+    }
+  }
+  return true;
 }

@@ -4,7 +4,7 @@
 #ifndef SC_FLOW_H
 #define SC_FLOW_H
 
-#include "compiler/facts/facts.h"
+#include "compiler/facts/path.h"
 #include "compiler/passes.h"
 
 // ---- threads.c
@@ -40,7 +40,7 @@ enum { SC_MAX_TX = 1 << 20 };  // an mbarrier's transaction count stays below th
 Fill sc_fill(const Kernel *k, const Code *code, u32 pc);
 
 // ---- state.c
-enum { MAX_FLIGHT = 32, MAX_HOLDS = 16 };
+enum { MAX_FLIGHT = 32, MAX_HOLDS = 16, MAX_PATHS = 16 };
 
 // A stage that an operation in flight reads: the hold-th held stage of a ring, counted from the
 // oldest.
@@ -116,8 +116,8 @@ typedef struct TurnState {
 } TurnState;
 
 // What is known before an operation. Queues, holds, fills and turns are exact: paths that disagree
-// about them are errors. What threads touched and which tiles are defined is joined: the worst of
-// all paths.
+// about them are errors, or (in a role that is walked path by path) are followed side by side. What
+// threads touched and which tiles are defined is joined: the worst of all paths.
 typedef struct State {
   Queue product, copy;  // copy: those whose source has not been read yet
   u32 waited;           // the last wait for products, for messages; SC_NONE: none
@@ -130,15 +130,22 @@ typedef struct State {
   // by buf: UNSEEN_* of copies out to this tensor that may not be visible, and the turns held
   u32 *unseen;
   u32 *unseen_site;  // by buf: one of those copies, for messages
+  Path path;         // … of a role that is walked path by path: what is true
 } State;
+
+typedef struct Paths {
+  u32 n;
+  State *at[MAX_PATHS];  // those past n are room
+} Paths;
 
 State *sc_state(Sc *sc, const Kernel *k);
 void sc_state_clear(State *s, const Kernel *k);
 void sc_state_copy(State *to, const State *from, const Kernel *k);
 // the joined part; true if `into` changed
 bool sc_state_join(State *into, const State *from, const Kernel *k);
-bool sc_state_same(const State *a, const State *b, const Kernel *k);  // the exact part
-u32 sc_state_weight(const State *s, const Kernel *k);                 // holds and flights
+bool sc_state_same(const State *a, const State *b, const Kernel *k);        // the exact part
+bool sc_state_same_tiles(const State *a, const State *b, const Kernel *k);  // what is defined
+u32 sc_state_weight(const State *s, const Kernel *k);                       // holds and flights
 bool sc_same_flight(const Flight *a, const Flight *b);
 // 1 + the index of the newest (but `skip`) that goes to dst, reads the stage or the tile; 0: none.
 u32 sc_flight_to(const Queue *q, u32 dst, u32 skip);
@@ -159,17 +166,22 @@ typedef struct Flow {
   Role *r;
   bool derive;   // write plans; else check them
   bool report;   // the last pass: say what is wrong
+  u32 errors;    // … there were so many before it
   bool changed;  // some loop's head learnt something in this pass
+  bool decided;  // what is true on some path decided an `if`
   // By ring, turn and buf: something has been said about it, and what follows may only be its echo.
   bool *blamed_ring, *blamed_turn, *blamed_buf;
-  State *now;
-  State **head;  // by operation: what is known at a loop's head, over all paths seen
-  State *
+  State *now;    // of the path that is followed
+  bool first;    // … of those that lead to the operation
+  Paths paths;   // all of them
+  Paths **head;  // by operation: what is known at a loop's head, over all paths seen
+  Paths *
       *saved;  // two for each nesting depth: before the block, and at the end of its first branch
-  u32 *open;   // by depth: the operation that opened the block
-  bool *in_else;  // by depth: the walk is past its `else`
-  u32 depth;      // open blocks
-  u32 votes;      // of them votes
+  PathFacts *asked;  // NULL, or paths that disagree are told apart
+  u32 *open;         // by depth: the operation that opened the block
+  bool *in_else;     // by depth: the walk is past its `else`
+  u32 depth;         // open blocks
+  u32 votes;         // of them votes
   bool *lagging;  // NULL, or by operation: a release at which, on some path, a warp may not be past
                   // its wait yet
   // NULL, or told each product that a wait ends

@@ -293,8 +293,8 @@ static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, cons
   sc_note(f->sc, d, m->at, "%s", m->label);
   if (m->ring == D_R5_BRANCH)
     sc_help(f->sc, d,
-            "every path needs as many 'release %s' as 'wait %s', and both are tried whatever the "
-            "condition is; take a loop's odd round out of the loop",
+            "every path needs as many 'release %s' as 'wait %s': where one depends on a condition, "
+            "so does the other",
             name, name);
   else if (m->turned)
     sc_help(f->sc, d,

@@ -62,6 +62,8 @@ void sc_step_wait(Flow *f, Ins *ins) {
     sc_release_hold(f->now, ins->arg[0]);
   }
   r->hold[r->held++] = (Hold){.site = f->pc, .older = f->now->product.n};
+  u8 *most = &f->k->most_held[f->role * f->k->ring.n + ins->arg[0]];
+  if (f->derive && r->held > *most) *most = (u8)r->held;
 }
 
 static bool refilled_by_copies(const Flow *f, u32 ring) {

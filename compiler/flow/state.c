@@ -18,7 +18,7 @@ State *sc_state(Sc *sc, const Kernel *k) {
 }
 
 void sc_state_clear(State *s, const Kernel *k) {
-  s->product.n = s->copy.n = 0;
+  s->product.n = s->copy.n = s->path.n = 0;
   s->waited = SC_NONE;
   s->elected = false;
   memset(s->ring, 0, k->ring.n * sizeof *s->ring);
@@ -44,6 +44,8 @@ void sc_state_copy(State *to, const State *from, const Kernel *k) {
   memcpy(to->tensor, from->tensor, k->buf.n * sizeof *to->tensor);
   memcpy(to->unseen, from->unseen, k->buf.n * sizeof *to->unseen);
   memcpy(to->unseen_site, from->unseen_site, k->buf.n * sizeof *to->unseen_site);
+  memcpy(to->path.at, from->path.at, from->path.n * sizeof *to->path.at);
+  to->path.n = from->path.n;
 }
 
 // ---- the joined part
@@ -131,6 +133,10 @@ bool sc_state_same(const State *a, const State *b, const Kernel *k) {
     if (a->turn[t].held && a->turn[t].key != b->turn[t].key) return false;
   }
   return same_queue(&a->product, &b->product) && same_queue(&a->copy, &b->copy);
+}
+
+bool sc_state_same_tiles(const State *a, const State *b, const Kernel *k) {
+  return !memcmp(a->defined, b->defined, k->buf.n * sizeof *a->defined);
 }
 
 u32 sc_state_weight(const State *s, const Kernel *k) {

@@ -10,7 +10,8 @@ enum { MAX_KEEP = 7 };  // wgmma.wait_group N: the queue's counter has three bit
 
 static void want_keep(Flow *f, Ins *ins, u32 keep) {
   if (f->derive) {
-    ins->plan.keep = (u16)(ins->op == OP_MMAWAIT && keep > MAX_KEEP ? MAX_KEEP : keep);
+    u32 most = ins->op == OP_MMAWAIT && keep > MAX_KEEP ? MAX_KEEP : keep;
+    if (f->first || most < ins->plan.keep) ins->plan.keep = (u16)most;
   } else if (f->report && ins->plan.keep > keep) {
     Diag *d = sc_report(f->sc, D_R4_KEEP, ins->span,
                         "this wait lets %u groups stay in flight; it must not let more than %u",

@@ -5,11 +5,63 @@
 // iteration holds after any number of them.
 #include "compiler/flow/flow.h"
 
-enum { MAX_WORK = 1 << 29 };
+// PASSES: then what is true on a path only gets less.
+enum { MAX_WORK = 1 << 29, MAX_PASSES = 64 };
 
-static State *saved(Flow *f, u32 which) {
-  State **at = &f->saved[2 * f->depth + which];
+// ---- paths
+
+// One more; there is room.
+static State *push_path(Flow *f, Paths *to, const State *s) {
+  State **at = &to->at[to->n++];
   if (!*at) *at = sc_state(f->sc, f->k);
+  sc_state_copy(*at, s, f->k);
+  return *at;
+}
+
+static void copy_paths(Flow *f, Paths *to, const Paths *from) {
+  to->n = 0;
+  for (u32 i = 0; i < from->n; i++) push_path(f, to, from->at[i]);
+}
+
+// The one that agrees with s: about what is defined, too, if paths are told apart and there is
+// room.
+static State *like(Flow *f, const Paths *p, const State *s) {
+  State *found = NULL;
+  for (u32 i = 0; i < p->n; i++) {
+    if (!sc_state_same(p->at[i], s, f->k)) continue;
+    found = p->at[i];
+    if (!f->asked || sc_state_same_tiles(found, s, f->k)) return found;
+  }
+  return p->n < MAX_PATHS ? NULL : found;
+}
+
+// Unites s with the path that it agrees with, or adds it. False: there is no room. changed: whether
+// less is known now. Both hold before operation pc.
+static bool add_path(Flow *f, Paths *to, const State *s, u32 pc, bool *changed) {
+  State *same = like(f, to, s);
+  if (!same && to->n == (f->asked ? MAX_PATHS : 1)) return false;
+  if (!same) {
+    push_path(f, to, s);
+    *changed = true;
+    return true;
+  }
+  *changed |= sc_state_join(same, s, f->k);
+  if (f->asked) *changed |= sc_path_unite(f->asked, &same->path, &s->path, pc);
+  return true;
+}
+
+// Notes that what an `if` said of a path decides how it goes on.
+static bool may_go_on(Flow *f, const State *s, bool may) {
+  for (u32 i = 0; i < s->path.n && !may; i++) {
+    u32 site = s->path.at[i].site;
+    f->decided |= site != SC_NONE && f->r->code.at[site].op == OP_IF;
+  }
+  return may;
+}
+
+static Paths *saved(Flow *f, u32 which) {
+  Paths **at = &f->saved[2 * f->depth + which];
+  if (!*at) *at = NEW(f->sc, Paths);
   return *at;
 }
 
@@ -19,110 +71,197 @@ static void open_block(Flow *f) {
   f->depth++;
 }
 
-static bool runs_at_least_once(const Flow *f, const Ins *loop) {
+// ---- loops
+
+static bool may_skip(Flow *f, State *s) {
+  const Ins *loop = &f->r->code.at[f->pc];
   i64 from, to;
-  return x_const_int(f->k, loop->arg[1], &from) && x_const_int(f->k, loop->arg[2], &to) &&
-         from < to;
+  if (f->asked) return sc_path_skip(f->asked, &s->path, f->pc);
+  return !x_const_int(f->k, loop->arg[1], &from) || !x_const_int(f->k, loop->arg[2], &to) ||
+         from >= to;
 }
 
 static void enter_loop(Flow *f) {
-  State **head = &f->head[f->pc];
-  if (*head) {
-    f->changed |= sc_state_join(*head, f->now, f->k);
-  } else {
-    *head = sc_state(f->sc, f->k);
-    sc_state_copy(*head, f->now, f->k);
-    f->changed = true;
+  Paths **head = &f->head[f->pc], *past = saved(f, 0);
+  if (!*head) *head = NEW(f->sc, Paths);
+  past->n = 0;
+  for (u32 i = 0; i < f->paths.n; i++) {
+    State *s = f->paths.at[i];
+    if (!may_skip(f, push_path(f, past, s))) past->n--;
+    if (f->asked && !sc_path_enter(f->asked, &s->path, f->pc)) continue;
+    if (!add_path(f, *head, s, f->pc + 1, &f->changed))
+      f->changed |= sc_state_join((*head)->at[0], s, f->k);
   }
-  sc_state_copy(f->now, *head, f->k);
+  copy_paths(f, &f->paths, *head);
   open_block(f);
 }
 
+// One path at the end of the body goes on to the next round, and out of the loop. False: the next
+// round would begin otherwise than those before.
+static bool end_round(Flow *f, u32 loop, State *s) {
+  Paths *head = f->head[loop], *out = saved(f, 0), *next = saved(f, 1);
+  bool fits = true, ignored;
+  next->n = 0;
+  State *again = push_path(f, next, s);
+  if (!f->asked || may_go_on(f, s, sc_path_again(f->asked, &again->path, loop)))
+    fits = add_path(f, head, again, f->pc, &f->changed);
+  if (!fits && f->report && !(f->asked && f->sc->errors > f->errors))
+    sc_report_loop(f, head->at[0], s, f->r->code.at[loop].span);
+  if (!f->asked || may_go_on(f, s, sc_path_leave(f->asked, &s->path, loop)))
+    fits &= add_path(f, out, s, f->pc + 1, &ignored);
+  return fits;
+}
+
 static void leave_loop(Flow *f) {
-  u32 open = f->open[--f->depth];
-  const Ins *loop = &f->r->code.at[open];
-  State *head = f->head[open];
-  bool same = sc_state_same(head, f->now, f->k);
-  if (!same && f->report) sc_report_loop(f, head, f->now, loop->span);
-  if (same) f->changed |= sc_state_join(head, f->now, f->k);
-  if (!same || !runs_at_least_once(f, loop)) sc_state_copy(f->now, head, f->k);
+  u32 loop = f->open[--f->depth];
+  bool fits = true;
+  for (u32 i = 0; i < f->paths.n; i++) fits &= end_round(f, loop, f->paths.at[i]);
+  copy_paths(f, &f->paths, fits ? saved(f, 0) : f->head[loop]);
+}
+
+// ---- branches
+
+// Only those that can take this side of the `if`.
+static void take_side(Flow *f, Paths *p, bool holds) {
+  u32 n = 0;
+  for (u32 i = 0; i < p->n; i++) {
+    State *s = p->at[i];
+    if (!may_go_on(f, s, sc_path_if(f->asked, &s->path, f->pc, holds))) continue;
+    p->at[i] = p->at[n];
+    p->at[n++] = s;
+  }
+  p->n = n;
 }
 
 static void enter_branch(Flow *f) {
-  sc_state_copy(saved(f, 0), f->now, f->k);
+  Paths *other = saved(f, 0);
+  copy_paths(f, other, &f->paths);
+  if (f->asked && f->r->code.at[f->pc].op == OP_IF) {
+    take_side(f, &f->paths, true);
+    take_side(f, other, false);
+  }
   open_block(f);
 }
 
 static void other_branch(Flow *f) {
   f->depth--;
-  sc_state_copy(saved(f, 1), f->now, f->k);
-  sc_state_copy(f->now, saved(f, 0), f->k);
+  copy_paths(f, saved(f, 1), &f->paths);
+  copy_paths(f, &f->paths, saved(f, 0));
   f->in_else[f->depth++] = true;
 }
 
 // If the paths disagree, the walk goes on with the one that holds more, so that releases and waits
 // that follow are not reported as well.
+static void disagree(Flow *f, const State *other) {
+  State *now = f->paths.at[0];
+  bool in_else = f->in_else[f->depth];
+  if (f->report && !(f->asked && f->sc->errors > f->errors))
+    sc_report_branch(f, in_else ? other : now, in_else ? now : other,
+                     f->r->code.at[f->open[f->depth]].span);
+  if (sc_state_weight(other, f->k) > sc_state_weight(now, f->k)) sc_state_copy(now, other, f->k);
+}
+
 static void leave_branch(Flow *f) {
   f->depth--;
-  bool in_else = f->in_else[f->depth];
-  State *other = saved(f, in_else ? 1 : 0);
-  if (sc_state_same(f->now, other, f->k)) {
-    sc_state_join(f->now, other, f->k);
-    return;
+  Paths *other = saved(f, f->in_else[f->depth] ? 1 : 0);
+  bool ignored;
+  for (u32 i = 0; i < other->n; i++) {
+    if (!add_path(f, &f->paths, other->at[i], f->pc + 1, &ignored)) disagree(f, other->at[i]);
   }
-  if (f->report)
-    sc_report_branch(f, in_else ? other : f->now, in_else ? f->now : other,
-                     f->r->code.at[f->open[f->depth]].span);
-  if (sc_state_weight(other, f->k) > sc_state_weight(f->now, f->k))
-    sc_state_copy(f->now, other, f->k);
+}
+
+// ---- operations
+
+static void note_truth(Flow *f, Diag *d, const Truth *t) {
+  const Ins *asked = &f->r->code.at[t->site];
+  const char *what = asked->op == OP_FOR ? "loop has no round"
+                     : t->cond           ? t->holds ? "holds" : "does not hold"
+                     : t->holds          ? "held in an earlier round"
+                                         : "did not hold in an earlier round";
+  sc_note(f->sc, d, asked->span, "on a path on which this %s", what);
+}
+
+// What was asked on the way to a fault, and how it was answered.
+static void note_path(Flow *f) {
+  const Path *p = &f->now->path;
+  Diag *d = f->sc->diags;
+  while (d && d->next) d = d->next;
+  for (u32 i = 0; i < p->n && d; i++) {
+    u32 before = 0;
+    while (p->at[before].site != p->at[i].site) before++;
+    if (p->at[i].site != SC_NONE && before == i) note_truth(f, d, &p->at[i]);
+  }
+}
+
+// On each path. Of one that is wrong on several of them, the first says so.
+static void on_each(Flow *f, Ins *ins, void step(Flow *, Ins *)) {
+  bool report = f->report;
+  for (u32 i = 0; i < f->paths.n; i++) {
+    u32 before = f->sc->errors;
+    f->now = f->paths.at[i];
+    f->first = !i;
+    step(f, ins);
+    if (f->sc->errors == before) continue;
+    note_path(f);
+    f->report = false;
+  }
+  f->report = report;
+}
+
+// Nothing is known of earlier tiles, nor need it be: other CTAs may have run them, in any order
+// (unless they take turns).
+static void begin_tile(Flow *f) {
+  if (!f->paths.at[0]) f->paths.at[0] = sc_state(f->sc, f->k);
+  f->paths.n = 1;
+  sc_state_clear(f->paths.at[0], f->k);
+}
+
+static void end_tile(Flow *f, Ins *ins) {
+  (void)ins;
+  if (f->report) sc_report_end(f, f->now);
 }
 
 static void step(Flow *f, Ins *ins) {
   switch (ins->op) {
-    // Nothing is known of earlier tiles, nor need it be: other CTAs may have run them, in any order
-    // (unless they take turns).
-    case OP_TILE: sc_state_clear(f->now, f->k); break;
-    case OP_ENDTILE:
-      if (f->report) sc_report_end(f, f->now);
-      break;
+    case OP_TILE: begin_tile(f); break;
+    case OP_ENDTILE: on_each(f, ins, end_tile); break;
     case OP_FOR: enter_loop(f); break;
     case OP_ENDFOR: leave_loop(f); break;
     case OP_VOTE:
-      sc_step(f, ins);
+      on_each(f, ins, sc_step);
       enter_branch(f);
       f->votes++;
       break;
     case OP_IF: enter_branch(f); break;
     case OP_ELSE: other_branch(f); break;
     case OP_ENDVOTE:
-      sc_step_endvote(f, ins);
+      on_each(f, ins, sc_step_endvote);
       f->votes--;
       leave_branch(f);
       break;
     case OP_ENDIF: leave_branch(f); break;
-    default: sc_step(f, ins);
+    default: on_each(f, ins, sc_step);
   }
 }
 
 static void pass(Flow *f) {
   f->changed = false;
   f->depth = f->votes = 0;
-  sc_state_clear(f->now, f->k);
+  begin_tile(f);
   for (f->pc = 0; f->pc < f->r->code.n; f->pc++) step(f, &f->r->code.at[f->pc]);
 }
 
-// Is a pass cheap enough? What it costs is mostly that each block copies a state; this counts
-// bytes.
-static bool affordable(Flow *f, u32 blocks) {
-  const Kernel *k = f->k;
-  u64 state = sizeof(State) + k->ring.n * sizeof(RingState) + k->turn.n * sizeof(TurnState) +
-              k->buf.n * 16u;
-  if (blocks * state < MAX_WORK) return true;
+// What a pass costs is mostly that each block copies a state; in bytes.
+static u64 cost(const Kernel *k, u32 blocks) {
+  return blocks * (sizeof(State) + k->ring.n * sizeof(RingState) + k->turn.n * sizeof(TurnState) +
+                   k->buf.n * 16u);
+}
+
+static void report_cost(Flow *f, u32 blocks) {
   Diag *d = sc_report(f->sc, D_P_LIMIT, f->r->span,
                       "'%s' has too many blocks (%u) for its number of tiles and rings", f->r->name,
                       blocks);
   sc_help(f->sc, d, "loops that index register tiles are unrolled: make them shorter");
-  return false;
 }
 
 void sc_walk(Flow *f) {
@@ -135,18 +274,25 @@ void sc_walk(Flow *f) {
     if (op->effects & CLOSES) depth--;
     blocks += (op->effects & OPENS) != 0;
   }
-  if (!affordable(f, blocks)) return;
-  f->now = sc_state(f->sc, f->k);
+  if (cost(f->k, blocks) >= MAX_WORK) {
+    report_cost(f, blocks);
+    return;
+  }
   f->blamed_ring = NEWS(f->sc, bool, f->k->ring.n + 1);
   f->blamed_turn = NEWS(f->sc, bool, f->k->turn.n + 1);
   f->blamed_buf = NEWS(f->sc, bool, f->k->buf.n + 1);
-  f->head = NEWS(f->sc, State *, f->r->code.n + 1);
-  f->saved = NEWS(f->sc, State *, 2 * (deepest + 1));
+  f->head = NEWS(f->sc, Paths *, f->r->code.n + 1);
+  f->saved = NEWS(f->sc, Paths *, 2 * (deepest + 1));
   f->open = NEWS(f->sc, u32, deepest + 1);
   f->in_else = NEWS(f->sc, bool, deepest + 1);
   f->report = false;
-  do pass(f);
-  while (f->changed);
+  if (f->r->by_paths && cost(f->k, blocks) * MAX_PATHS < MAX_WORK)
+    f->asked = sc_path_facts(f->sc, f->k, &f->r->code);
+  for (u32 n = 0; !n || f->changed; n++) {
+    if (n == MAX_PASSES && f->asked) f->asked->asked.n = 0;
+    pass(f);
+  }
   f->report = report;
+  f->errors = f->sc->errors;
   if (report) pass(f);
 }

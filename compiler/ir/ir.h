@@ -230,6 +230,7 @@ typedef struct Role {
   u16 regs;        // registers a thread (setmaxnreg); 0: not said
   bool one_tile;   // instance n takes the CTA's tiles n, n + instances, …
   Code code;       // tile … endtile
+  bool by_paths;   // derive: its paths disagree, and are told apart by what is true on each
   u16 live;        // place: estimate of the registers that its tiles take at the worst point
   u16 first_warp;  // place: the first warp of instance 0
   u16 barrier;     // place: named barrier of instance 0's warps, the others' follow; 0: none
@@ -324,6 +325,7 @@ struct Kernel {
   VEC(ViewAccess) access;  // of operations
   u8 *ring_use;            // USE_* by role * rings + ring
   u8 *tensor_use;          // DOES_* by role * bufs + buf
+  u8 *most_held;           // derive: by role * rings + ring: stages held at once, at most
   VEC(Xid) fold;           // what maps reduce
   VEC(Product) product;
   VEC(u32) list;  // lists of register tiles: at the number, the count, then the bufs

@@ -1,0 +1,320 @@
+// path.c - what is true on a path through a role's code.
+//
+// In: a path, and a side of an `if`, or an end of a loop, that it comes to. Out: whether it can go
+// on like this, and what is true of it then. A condition asks of values that do not change within a
+// tile, but for loop variables: so what it said stays true until its loop's next round. Then it is
+// true of the variable less 1, and behind the loop of the variable's last value. So `t > 0` tells
+// the first round from the others, `t < n - 1` the last one, and behind the loop each says
+// something of n.
+//
+// Invariant: a path cannot go on only if what is true on it contradicts itself, as prove.c shows.
+// So nothing that a run can do is left out. (Paths that are united only where they agree about what
+// matters: Das, Lerner, Seigle, ESP, PLDI 2002.)
+#include "compiler/facts/path.h"
+
+#include "compiler/facts/linear.h"
+
+// ---- what is true
+
+static bool same_truth(const Truth *a, const Truth *b) {
+  if (a->cond || b->cond) return a->cond == b->cond && a->holds == b->holds;
+  return sc_lin_same(a->least0, b->least0);
+}
+
+static Truth *find(Path *p, const Truth *t) {
+  for (u32 i = 0; i < p->n; i++) {
+    if (same_truth(&p->at[i], t)) return &p->at[i];
+  }
+  return NULL;
+}
+
+static bool listed(const Path *p, const Truth *t) { return find((Path *)p, t) != NULL; }
+
+static void note(Path *p, Truth t) {
+  if (p->n < MAX_TRUTHS && !listed(p, &t)) p->at[p->n++] = t;
+}
+
+// `by`: what says so, for messages, or NULL.
+static void note_form(PathFacts *f, Path *p, const Lin *least0, const Truth *by) {
+  Truth t = {.holds = by && by->holds, .site = by ? by->site : SC_NONE, .least0 = least0};
+  if (!least0->n && least0->c >= 0) return;
+  Truth *same = find(p, &t);
+  if (!same) {
+    t.least0 = sc_form_keep(f->facts, least0);
+    note(p, t);
+  } else if (same->site == SC_NONE && !same->cond) {
+    same->site = t.site;
+    same->holds = t.holds;
+  }
+}
+
+// The path's truths are among the facts until they are dropped.
+static u32 suppose(PathFacts *f, const Path *p, u32 pc) {
+  sc_facts_at(f->facts, f->code, pc);
+  u32 mark = sc_facts_mark(f->facts);
+  for (u32 i = 0; i < p->n; i++) {
+    const Truth *t = &p->at[i];
+    if (t->cond) sc_facts_assume(f->facts, t->cond, t->holds);
+    else sc_fact_push(f->facts, FACT_SAID, t->least0);
+  }
+  return mark;
+}
+
+enum { CONDITIONS = 64 };
+
+static bool follows(PathFacts *f, const Path *p, Xid cond, bool holds, u32 *steps);
+
+static bool compares(PathFacts *f, const Expr *e, bool holds) {
+  Facts *facts = f->facts;
+  if (f->k->expr.at[e->a].ty != TY_INT) return false;  // of reals, `not a < b` is not `b <= a`
+  switch (e->op) {
+    case X_LT: return holds ? sc_fact_less(facts, e->a, e->b) : sc_fact_at_most(facts, e->b, e->a);
+    case X_LE: return holds ? sc_fact_at_most(facts, e->a, e->b) : sc_fact_less(facts, e->b, e->a);
+    case X_EQ:
+    case X_NE:
+      if ((e->op == X_EQ) == holds) return sc_fact_equal(facts, e->a, e->b);
+      return sc_fact_less(facts, e->a, e->b) || sc_fact_less(facts, e->b, e->a);
+    default: return false;
+  }
+}
+
+// Does it follow from what is supposed that a condition holds, or that it does not?
+static bool follows(PathFacts *f, const Path *p, Xid cond, bool holds, u32 *steps) {
+  const Expr *e = &f->k->expr.at[cond];
+  bool value;
+  if (!*steps || !--*steps) return false;
+  if (x_const_bool(f->k, cond, &value)) return value == holds;
+  if (listed(p, &(Truth){.cond = cond, .holds = holds})) return true;
+  if (e->op == X_NOT) return follows(f, p, e->a, !holds, steps);
+  if (e->op != X_AND && e->op != X_OR) return compares(f, e, holds);
+  bool first = follows(f, p, e->a, holds, steps), both = (e->op == X_AND) == holds;
+  return first == both ? follows(f, p, e->b, holds, steps) : first;
+}
+
+static bool truth_follows(PathFacts *f, const Path *p, const Truth *t) {
+  u32 steps = CONDITIONS;
+  return t->cond ? follows(f, p, t->cond, t->holds, &steps) : sc_form_nonneg(f->facts, t->least0);
+}
+
+static bool refuted(PathFacts *f, const Path *p, const Truth *t) {
+  u32 steps = CONDITIONS;
+  if (t->cond) return follows(f, p, t->cond, !t->holds, &steps);
+  Lin below = sc_lin_int(-1);
+  return sc_lin_add(&below, t->least0, -1) && sc_form_nonneg(f->facts, &below);
+}
+
+static bool can_be(PathFacts *f, const Path *p, u32 pc) {
+  u32 mark = suppose(f, p, pc);
+  bool can = true;
+  for (u32 i = p->n; i > 0 && can; i--) can = !refuted(f, p, &p->at[i - 1]);
+  sc_facts_drop(f->facts, mark);
+  return can;
+}
+
+// ---- conditions
+
+// Of two conditions that both hold, each does; if they do not both, and one does, the other does
+// not. (And so for `or`.)
+static void note_parts(PathFacts *f, Path *p, const Truth *t) {
+  const Expr *e = &f->k->expr.at[t->cond];
+  Truth part = *t;
+  if (e->op == X_NOT) {
+    part.cond = e->a;
+    part.holds = !t->holds;
+    note(p, part);
+  }
+  if (e->op != X_AND && e->op != X_OR) return;
+  bool each = (e->op == X_AND) == t->holds;
+  for (u32 i = 0; i < 2; i++) {
+    u32 steps = CONDITIONS;
+    part.cond = i ? e->b : e->a;
+    if (each || follows(f, p, i ? e->a : e->b, !t->holds, &steps)) note(p, part);
+  }
+}
+
+static void note_all_parts(PathFacts *f, Path *p, u32 pc) {
+  u32 mark = suppose(f, p, pc);
+  for (u32 i = 0; i < p->n; i++) {
+    Truth t = p->at[i];
+    if (t.cond) note_parts(f, p, &t);
+  }
+  sc_facts_drop(f->facts, mark);
+}
+
+bool sc_path_if(PathFacts *f, Path *p, u32 pc, bool holds) {
+  Xid cond = f->code->at[pc].arg[0];
+  if (!x_uniform(f->k, cond)) return true;
+  note(p, (Truth){.cond = cond, .holds = holds, .site = pc});
+  note_all_parts(f, p, pc);
+  return can_be(f, p, pc);
+}
+
+// ---- two paths
+
+enum { MAX_ASKED = 8 };
+
+// Which of the conditions that are made of others hold (bit 2 i for the i-th), and which do not?
+static u32 asked_of(PathFacts *f, const Path *p) {
+  u32 set = 0;
+  for (u32 i = 0; i < f->asked.n; i++) {
+    for (u32 holds = 0; holds < 2; holds++) {
+      u32 steps = CONDITIONS;
+      set |= (u32)follows(f, p, f->asked.at[i], holds, &steps) << (2 * i + !holds);
+    }
+  }
+  return set;
+}
+
+// `u > 0 or t > 0` may hold on both, if `u > 0` does on one and `t > 0` on the other.
+bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
+  u32 kept = 0, mark = suppose(f, into, pc), both = asked_of(f, into);
+  sc_facts_drop(f->facts, mark);
+  mark = suppose(f, from, pc);
+  both &= asked_of(f, from);
+  for (u32 i = 0; i < into->n; i++) {
+    Truth t = into->at[i];
+    if (listed(from, &t) || truth_follows(f, from, &t)) into->at[kept++] = t;
+  }
+  sc_facts_drop(f->facts, mark);
+  bool less = kept < into->n;
+  into->n = kept;
+  for (u32 i = 0; i < 2 * f->asked.n && less; i++) {
+    if (both >> i & 1)
+      note(into, (Truth){.cond = f->asked.at[i / 2], .holds = !(i & 1), .site = SC_NONE});
+  }
+  return less;
+}
+
+PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code) {
+  PathFacts *f = NEW(sc, PathFacts);
+  *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = code, .below = x_below(sc, k)};
+  for (u32 i = 0; i < code->n && f->asked.n < MAX_ASKED; i++) {
+    Xid cond = code->at[i].op == OP_IF ? code->at[i].arg[0] : 0;
+    bool made = cond && (k->expr.at[cond].op == X_AND || k->expr.at[cond].op == X_OR);
+    if (made && x_uniform(k, cond)) PUSH(sc, &f->asked, cond);
+  }
+  return f;
+}
+
+// ---- rounds of loops
+
+// x + by * y + c.
+static Lin sum(const Lin *x, i64 by, const Lin *y, i64 c) {
+  Lin all = sc_lin_int(c);
+  bool ok = sc_lin_add(&all, x, 1) && sc_lin_add(&all, y, by);
+  return ok ? all : sc_lin_int(0);  // which says nothing
+}
+
+typedef struct Range {
+  const Lin *from, *to;
+  Lin v;
+  u32 atom;  // v: the loop's variable
+  bool reversed;
+} Range;
+
+static Range range_of(PathFacts *f, u32 loop) {
+  const Ins *ins = &f->code->at[loop];
+  u32 v = sc_form_atom(f->facts, (Atom){.op = X_LOOP, .ref = ins->arg[0], .varies = true});
+  return (Range){sc_form(f->facts, ins->arg[1]), sc_form(f->facts, ins->arg[2]), sc_lin_atom(v), v,
+                 ins->flags & INS_REVERSED};
+}
+
+// Could this be true besides? It is not noted.
+static bool can_be_with(PathFacts *f, Path *p, Lin least0, u32 pc) {
+  u32 n = p->n;
+  note_form(f, p, &least0, NULL);
+  bool can = can_be(f, p, pc);
+  p->n = n;
+  return can;
+}
+
+bool sc_path_enter(PathFacts *f, Path *p, u32 loop) {
+  Range r = range_of(f, loop);
+  if (!can_be_with(f, p, sum(r.to, -1, r.from, -1), loop)) return false;
+  Lin first = r.reversed ? sum(&r.v, -1, r.to, 1) : sum(r.from, -1, &r.v, 0);
+  note_form(f, p, &first, NULL);
+  return true;
+}
+
+bool sc_path_skip(PathFacts *f, Path *p, u32 loop) {
+  Range r = range_of(f, loop);
+  Lin none = sum(r.from, -1, r.to, 0);
+  note_form(f, p, &none, &(Truth){.site = loop});
+  return can_be(f, p, loop);
+}
+
+static bool mentions(PathFacts *f, Xid cond, u32 variable) {
+  bool found = false;
+  x_begin(&f->below, DEP_LOOP);
+  x_from(&f->below, cond);
+  for (Xid x; (x = x_next(&f->below));) {
+    const Expr *e = &f->k->expr.at[x];
+    found |= e->op == X_LOOP && e->ref == variable;
+  }
+  return found;
+}
+
+// Does the form hold something that varies with loops, in which their variables are not seen?
+static bool hides(const Facts *facts, const Lin *form) {
+  for (u32 i = 0; i < LIN_DEGREE * form->n; i++) {
+    const Atom *a = &facts->atom.at[form->at[i / LIN_DEGREE].atom[i % LIN_DEGREE]];
+    if (a->varies && a->op != X_LOOP) return true;
+  }
+  return false;
+}
+
+// What t says, as the form says it, of the variable before it was what `by` says.
+static void note_moved(PathFacts *f, Path *p, const Truth *t, const Lin *least0, u32 atom,
+                       const Lin *by) {
+  Lin moved;
+  sc_lin_copy(&moved, least0);
+  if (!hides(f->facts, &moved) && sc_lin_replace(&moved, atom, by)) note_form(f, p, &moved, t);
+}
+
+// The same of the inequalities that a condition stands for.
+static void note_moved_condition(PathFacts *f, Path *p, const Truth *t, u32 atom, const Lin *by) {
+  u32 mark = sc_facts_mark(f->facts), n = 0;
+  Lin said[4];
+  sc_facts_assume(f->facts, t->cond, t->holds);
+  for (u32 i = mark; i < f->facts->fact.n && n < 4; i++) {
+    const Fact *fact = &f->facts->fact.at[i];
+    if (fact->kind == FACT_SAID) said[n++] = fact->least0;
+  }
+  sc_facts_drop(f->facts, mark);
+  for (u32 i = 0; i < n; i++) note_moved(f, p, t, &said[i], atom, by);
+}
+
+// What was true of the variable is true of x + c from here on; `least0` is true as well.
+static void move(PathFacts *f, Path *p, u32 loop, Lin least0, const Lin *x, i64 c) {
+  u32 variable = f->code->at[loop].arg[0], n = p->n;
+  Truth old[MAX_TRUTHS];
+  Range r = range_of(f, loop);
+  Lin by = sc_lin_int(c);
+  bool known = sc_lin_add(&by, x, 1);
+  sc_facts_at(f->facts, f->code, f->code->at[loop].nest);
+  for (u32 i = 0; i < n; i++) old[i] = p->at[i];
+  p->n = 0;
+  note_form(f, p, &least0, NULL);
+  for (u32 i = 0; i < n && known; i++) {
+    if (!old[i].cond) note_moved(f, p, &old[i], old[i].least0, r.atom, &by);
+    else if (mentions(f, old[i].cond, variable)) note_moved_condition(f, p, &old[i], r.atom, &by);
+    else note(p, old[i]);
+  }
+}
+
+bool sc_path_again(PathFacts *f, Path *p, u32 loop) {
+  Range r = range_of(f, loop);
+  Lin more = r.reversed ? sum(&r.v, -1, r.from, -1) : sum(r.to, -1, &r.v, -2);
+  if (!can_be_with(f, p, more, f->code->at[loop].nest)) return false;
+  Lin later = r.reversed ? sum(r.to, -1, &r.v, -2) : sum(&r.v, -1, r.from, -1);
+  move(f, p, loop, later, &r.v, r.reversed ? 1 : -1);
+  return true;
+}
+
+bool sc_path_leave(PathFacts *f, Path *p, u32 loop) {
+  Range r = range_of(f, loop);
+  Lin over = r.reversed ? sum(r.from, -1, &r.v, 0) : sum(&r.v, -1, r.to, 1);
+  if (!can_be_with(f, p, over, f->code->at[loop].nest)) return false;
+  move(f, p, loop, sum(r.to, -1, r.from, -1), r.reversed ? r.from : r.to, r.reversed ? 0 : -1);
+  return true;
+}

@@ -1,0 +1,42 @@
+// path.h - what is true on a path through a role's code: which conditions were asked on it, how
+// they were answered, and where in their ranges the loops' variables are. A path belongs to no data
+// flow: who follows one keeps it beside a state.
+#ifndef SC_FACTS_PATH_H
+#define SC_FACTS_PATH_H
+
+#include "compiler/facts/facts.h"
+
+// A condition that holds or does not, or (cond 0) a form that is not negative.
+typedef struct Truth {
+  Xid cond;
+  bool holds;
+  u32 site;  // the `if` that asked, or the loop that has no round; SC_NONE: neither
+  const struct Lin *least0;
+} Truth;
+
+enum { MAX_TRUTHS = 24 };
+typedef struct Path {
+  u32 n;
+  Truth at[MAX_TRUTHS];  // what finds no room is forgotten
+} Path;
+
+typedef struct PathFacts {
+  Facts *facts;
+  const Kernel *k;
+  const Code *code;
+  Below below;
+  VEC(Xid) asked;  // conditions of the code that are made of others
+} PathFacts;
+
+PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code);
+
+// Can the path go on like this? Then it says what is true there, else it is of no more use.
+bool sc_path_if(PathFacts *f, Path *p, u32 pc, bool holds);  // into a side of the `if` at pc
+bool sc_path_enter(PathFacts *f, Path *p, u32 loop);         // into a loop, for its first round
+bool sc_path_skip(PathFacts *f, Path *p, u32 loop);          // … past it
+bool sc_path_again(PathFacts *f, Path *p, u32 loop);  // from the loop's end to its next round
+bool sc_path_leave(PathFacts *f, Path *p, u32 loop);  // … out of it
+// What is true on both, before operation pc, remains in `into`. Did something go?
+bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc);
+
+#endif
