@@ -25,8 +25,9 @@
 // of every CTA.
 //
 // Wait-group numbers, fences and syncs come out of the data flow of step.c, which `flow` runs
-// again to check them. The model of the machine (model/) reads the emitted text, and knows nothing
-// of plans.
+// again to check them. Of a role whose paths disagree it decides whether they are told apart
+// (Role.by_paths): what an operation then needs on any of its paths, it gets on all. The model of
+// the machine (model/) reads the emitted text, and knows nothing of plans.
 #include "compiler/flow/flow.h"
 
 u32 sc_takers(const Kernel *k, u32 role, u32 ring) {

@@ -10,7 +10,8 @@
 //
 // The idea: where two paths of a schedule join, the same things are in flight and held, in the same
 // order. So one abstract state for each operation is enough, and a loop is proved for any number of
-// iterations by showing that one of them ends as it began.
+// iterations by showing that one of them ends as it began. (Where they differ, and conditions tell
+// the paths apart, there is one for each: walk.c.)
 #include "compiler/flow/flow.h"
 
 static void wrong_count(Sc *sc, const Ring *ring, const char *which, u32 have, u32 want) {

@@ -3,6 +3,11 @@
 // loops cost a pass for each fact, not a power of the nesting), and a last time to report. Where
 // paths join, queues, holds, fills and turns must agree (R4, R5): then what holds after one
 // iteration holds after any number of them.
+//
+// In a role whose paths do not agree (Role.by_paths), those that differ are followed side by side,
+// each with what is true on it (facts/path.c), which decides conditions that are asked again, and
+// tells first and last rounds from the others. A loop's head then keeps each way in which a round
+// may begin; that there are more of these than MAX_PATHS is an error.
 #include "compiler/flow/flow.h"
 
 // PASSES: then what is true on a path only gets less.

@@ -4,7 +4,9 @@
 //
 // A fill begins at its acquire and ends at its commit. Walked in program order, a loop's body once:
 // it must leave the bracket as it found it, but for copies into an open fill, which count as often
-// as the loop runs; the two sides of a branch must leave the same.
+// as the loop runs; the two sides of a branch must leave the same. (Where a role is walked path by
+// path, brackets that differ are followed side by side, to a fixed point.)
+#include "compiler/facts/path.h"
 #include "compiler/verify/barriers.h"
 
 enum { MAX_BYTES = 1 << 20 };  // a barrier's transaction count stays below (PTX ISA 9.0, 9.7.13.15)
@@ -16,13 +18,26 @@ typedef struct Bracket {
   i64 announced, landing;  // bytes
 } Bracket;
 
+typedef struct Way {
+  Bracket bracket;
+  Path path;
+} Way;
+
+enum { MAX_WAYS = 16 };
+typedef struct Ways {
+  u32 n;
+  Way at[MAX_WAYS];
+} Ways;
+
 typedef struct Walk {
   Verify *v;
   const Role *role;
   const Code *code;
   const Ring *ring;  // NULL: it is a turn's
   u32 id;            // of the ring or turn
-  Bracket now;
+  Bracket now;       // of the way that is followed
+  PathFacts *asked;  // NULL, or ways are told apart
+  Ways *ways;        // … all that lead to the operation
   Brackets seen;
 } Walk;
 
@@ -162,6 +177,11 @@ static void branch(Walk *w, u32 pc, u32 mid, u32 end) {
   if (!same(yes, w->now)) unsure(w, pc, "differ between the sides of a branch");
 }
 
+static void step(Walk *w, u32 pc) {
+  if (w->ring) step_ring(w, pc);
+  else step_turn(w, pc);
+}
+
 static void walk(Walk *w, u32 from, u32 to) {
   for (u32 pc = from; pc < to; pc++) {
     const Ins *ins = &w->code->at[pc];
@@ -172,24 +192,126 @@ static void walk(Walk *w, u32 from, u32 to) {
     } else if (sc_op[ins->op].effects & OPENS) {
       loop(w, pc);
       pc = ins->nest;
-    } else if (w->ring) {
-      step_ring(w, pc);
     } else {
-      step_turn(w, pc);
+      step(w, pc);
     }
   }
+}
+
+// ---- path by path
+
+static void join(Walk *w, Ways *to, const Way *way, u32 pc, bool *changed) {
+  u32 i = 0;
+  while (i < to->n && !same(to->at[i].bracket, way->bracket)) i++;
+  if (i == MAX_WAYS) {
+    unsure(w, pc - 1, "differ on too many paths");
+  } else if (i < to->n) {
+    *changed |= sc_path_unite(w->asked, &to->at[i].path, &way->path, pc);
+  } else {
+    to->at[to->n++] = *way;
+    *changed = true;
+  }
+}
+
+static Ways *copy(Walk *w) {
+  Ways *all = NEW(w->v->sc, Ways);
+  *all = *w->ways;
+  return all;
+}
+
+static void walk_paths(Walk *w, u32 from, u32 to);
+
+// Once more, until the next round begins as one did before.
+static void loop_paths(Walk *w, u32 pc, u32 end) {
+  Ways *head = NEW(w->v->sc, Ways), *past = NEW(w->v->sc, Ways);
+  bool changed = true, ignored;
+  for (u32 i = 0; i < w->ways->n; i++) {
+    Way skip = w->ways->at[i], *enter = &w->ways->at[i];
+    if (sc_path_skip(w->asked, &skip.path, pc)) join(w, past, &skip, end + 1, &ignored);
+    if (sc_path_enter(w->asked, &enter->path, pc)) join(w, head, enter, pc + 1, &ignored);
+  }
+  while (changed) {
+    changed = false;
+    *w->ways = *head;
+    walk_paths(w, pc + 1, end);
+    for (u32 i = 0; i < w->ways->n; i++) {
+      Way again = w->ways->at[i], *leave = &w->ways->at[i];
+      if (sc_path_again(w->asked, &again.path, pc)) join(w, head, &again, end, &changed);
+      if (sc_path_leave(w->asked, &leave->path, pc)) join(w, past, leave, end + 1, &ignored);
+    }
+  }
+  *w->ways = *past;
+}
+
+static void take_side(Walk *w, Ways *ways, u32 pc, bool holds) {
+  u32 n = 0;
+  for (u32 i = 0; i < ways->n; i++) {
+    if (sc_path_if(w->asked, &ways->at[i].path, pc, holds)) ways->at[n++] = ways->at[i];
+  }
+  ways->n = n;
+}
+
+static void branch_paths(Walk *w, u32 pc, u32 mid, u32 end) {
+  Ways *other = copy(w);
+  bool ignored;
+  take_side(w, w->ways, pc, true);
+  take_side(w, other, pc, false);
+  walk_paths(w, pc + 1, mid);
+  Ways *yes = copy(w);
+  *w->ways = *other;
+  walk_paths(w, mid + 1, end);
+  for (u32 i = 0; i < yes->n; i++) join(w, w->ways, &yes->at[i], end + 1, &ignored);
+}
+
+static void step_paths(Walk *w, u32 pc) {
+  for (u32 i = 0; i < w->ways->n; i++) {
+    w->now = w->ways->at[i].bracket;
+    step(w, pc);
+    w->ways->at[i].bracket = w->now;
+  }
+}
+
+// (A vote's block has no brackets in it.)
+static void walk_paths(Walk *w, u32 from, u32 to) {
+  for (u32 pc = from; pc < to; pc++) {
+    const Ins *ins = &w->code->at[pc];
+    if (ins->op == OP_IF) {
+      u32 mid = ins->nest, end = w->code->at[mid].op == OP_ELSE ? w->code->at[mid].nest : mid;
+      branch_paths(w, pc, mid, end);
+      pc = end;
+    } else if (ins->op == OP_FOR) {
+      loop_paths(w, pc, ins->nest);
+      pc = ins->nest;
+    } else {
+      step_paths(w, pc);
+    }
+  }
+}
+
+static Brackets follow(Walk *w) {
+  u32 n = w->role->code.n;
+  if (!w->role->by_paths) {
+    walk(w, 0, n);
+    return w->seen;
+  }
+  w->asked = sc_path_facts(w->v->sc, w->v->k, w->code);
+  w->ways = NEW(w->v->sc, Ways);
+  w->ways->n = 1;
+  walk_paths(w, 0, n);
+  for (u32 i = 0; i < w->ways->n; i++) {
+    if (w->ways->at[i].bracket.open) unsure(w, n - 1, "are open where the tile ends");
+  }
+  return w->seen;
 }
 
 Brackets sc_ring_brackets(Verify *v, u32 role, u32 ring) {
   const Role *r = &v->k->role.at[role];
   Walk w = {.v = v, .role = r, .code = &r->code, .ring = &v->k->ring.at[ring], .id = ring};
-  walk(&w, 0, r->code.n);
-  return w.seen;
+  return follow(&w);
 }
 
 Brackets sc_turn_brackets(Verify *v, u32 role, u32 turn) {
   const Role *r = &v->k->role.at[role];
   Walk w = {.v = v, .role = r, .code = &r->code, .id = turn};
-  walk(&w, 0, r->code.n);
-  return w.seen;
+  return follow(&w);
 }

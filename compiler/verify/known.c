@@ -30,6 +30,8 @@ void th_known_copy(Known *to, const Known *from, const Kernel *k) {
   memcpy(to->tile, from->tile, k->buf.n * sizeof *to->tile);
   memcpy(to->tensor, from->tensor, k->buf.n * sizeof *to->tensor);
   to->turns = from->turns;
+  memcpy(to->path.at, from->path.at, from->path.n * sizeof *to->path.at);
+  to->path.n = from->path.n;
 }
 
 // ---- two paths meet
@@ -115,10 +117,34 @@ static bool join_tensor(Tensor *into, const Tensor *from) {
   return into->turns != turns || changed;
 }
 
+static bool holds_same(const Known *a, const Known *b, const Kernel *k) {
+  bool same = a->turns == b->turns;
+  for (u32 r = 0; r < k->ring.n; r++) same &= a->held[r] == b->held[r] && a->open[r] == b->open[r];
+  return same;
+}
+
+static bool lands_alike(u8 a, u8 b) { return (a == LANDED) == (b == LANDED); }
+
+bool th_known_alike(const Known *a, const Known *b, const Kernel *k) {
+  bool alike = holds_same(a, b, k);
+  for (u32 r = 0; r < k->ring.n && alike; r++) {
+    for (u32 h = 0; h < a->held[r]; h++) {
+      const Stage *x = th_stage(a, r, h), *y = th_stage(b, r, h);
+      alike &= lands_alike(x->product, y->product) && lands_alike(x->copy, y->copy);
+    }
+  }
+  for (u32 i = 0; i < k->buf.n && alike; i++) {
+    const Tile *x = &a->tile[i], *y = &b->tile[i];
+    const Tensor *t = &a->tensor[i], *u = &b->tensor[i];
+    alike = lands_alike(x->into, y->into) && lands_alike(x->from, y->from) &&
+            lands_alike(t->store, u->store) && lands_alike(t->add, u->add);
+  }
+  return alike;
+}
+
 bool th_known_join(Known *into, const Known *from, const Kernel *k, bool *changed) {
-  bool same = true;
+  bool same = holds_same(into, from, k);
   for (u32 r = 0; r < k->ring.n; r++) {
-    same &= into->held[r] == from->held[r] && into->open[r] == from->open[r];
     for (u32 h = 0; h < into->held[r]; h++)
       *changed |= join_stage(th_stage(into, r, h), th_stage(from, r, h));
     if (into->open[r]) *changed |= join_stage(th_fill(into, r), th_fill(from, r));
@@ -128,7 +154,7 @@ bool th_known_join(Known *into, const Known *from, const Kernel *k, bool *change
     if (space == SP_REG) *changed |= join_tile(&into->tile[b], &from->tile[b]);
     if (space == SP_TENSOR) *changed |= join_tensor(&into->tensor[b], &from->tensor[b]);
   }
-  return same && into->turns == from->turns;
+  return same;
 }
 
 // ---- what threads learn together

@@ -72,72 +72,142 @@ static void step(Threads *t, const Ins *ins) {
   }
 }
 
-// ---- paths
+// ---- ways
 
-static void join(Threads *t, Known *into, const Known *from, bool *changed) {
-  if (!th_known_join(into, from, t->k, changed))
+// One more; there is room.
+static Known *push(Threads *t, Ways *to, const Known *known) {
+  Known **at = &to->at[to->n++];
+  if (!*at) *at = th_known(t->v->sc, t->k);
+  th_known_copy(*at, known, t->k);
+  return *at;
+}
+
+static void copy(Threads *t, Ways *to, const Ways *from) {
+  to->n = 0;
+  for (u32 i = 0; i < from->n; i++) push(t, to, from->at[i]);
+}
+
+static Ways *made(Threads *t, Ways **at) {
+  if (!*at) *at = NEW(t->v->sc, Ways);
+  return *at;
+}
+
+// The way that `known` is joined with; NULL: it is one of its own.
+static Known *joins(Threads *t, const Ways *ways, const Known *known) {
+  u32 most = t->asked ? MAX_WAYS : 1;
+  for (u32 i = 0; i < ways->n; i++) {
+    if (th_known_alike(ways->at[i], known, t->k)) return ways->at[i];
+  }
+  return ways->n < most ? NULL : ways->at[0];
+}
+
+// changed: whether less is known. What both are holds before operation pc.
+static void join(Threads *t, Ways *ways, const Known *known, u32 pc, bool *changed) {
+  Known *into = joins(t, ways, known);
+  if (!into) {
+    push(t, ways, known);
+    *changed = true;
+    return;
+  }
+  if (!th_known_join(into, known, t->k, changed))
     th_unsure(t, "the stages that are held depend on the path in", t->k->name);
+  if (t->asked) *changed |= sc_path_unite(t->asked, &into->path, &known->path, pc);
 }
 
-// What is known now, kept in `to`, which is made if it is not there.
-static Known *keep(Threads *t, Known **to) {
-  if (!*to) *to = th_known(t->v->sc, t->k);
-  th_known_copy(*to, t->now, t->k);
-  return *to;
+static void on_each(Threads *t, u32 pc) {
+  t->pc = pc;
+  for (u32 i = 0; i < t->ways.n; i++) {
+    t->now = t->ways.at[i];
+    step(t, &t->r->code.at[pc]);
+  }
 }
+
+// ---- blocks
 
 static void walk(Threads *t, u32 from, u32 to);
 
-static void end_block(Threads *t, u32 pc) {
-  t->pc = pc;
-  step(t, &t->r->code.at[pc]);
+static bool may_skip(Threads *t, u32 pc, Known *known) {
+  const Ins *loop = &t->r->code.at[pc];
+  if (t->asked) return sc_path_skip(t->asked, &known->path, pc);
+  return !sc_fact_less(t->v->facts, loop->arg[1], loop->arg[2]);
 }
 
-static bool runs(Threads *t, const Ins *loop) {
-  return loop->op == OP_FOR && sc_fact_less(t->v->facts, loop->arg[1], loop->arg[2]);
-}
-
-// What holds at its head holds after it, too, as it may run any number of times; if it runs at
-// least once, what holds at its end.
+// It may run any number of times: `past` has those that go past it, and leave it in the end.
 static void loop(Threads *t, u32 pc, u32 end) {
-  if (!t->head[pc]) t->changed = keep(t, &t->head[pc]) != NULL;
-  else join(t, t->head[pc], t->now, &t->changed);
-  th_known_copy(t->now, t->head[pc], t->k);
+  bool ignored;
+  Ways *head = made(t, &t->head[pc]), *past = made(t, &t->saved[2 * t->depth]),
+       *next = made(t, &t->saved[2 * t->depth + 1]);
+  past->n = 0;
+  for (u32 i = 0; i < t->ways.n; i++) {
+    Known *known = t->ways.at[i];
+    if (!may_skip(t, pc, push(t, past, known))) past->n--;
+    if (!t->asked || sc_path_enter(t->asked, &known->path, pc))
+      join(t, head, known, pc + 1, &t->changed);
+  }
+  copy(t, &t->ways, head);
+  t->depth++;
   walk(t, pc + 1, end);
-  end_block(t, end);
-  join(t, t->head[pc], t->now, &t->changed);
-  if (!runs(t, &t->r->code.at[pc])) th_known_copy(t->now, t->head[pc], t->k);
+  t->depth--;
+  on_each(t, end);
+  for (u32 i = 0; i < t->ways.n; i++) {
+    Known *known = t->ways.at[i], *again;
+    next->n = 0;
+    again = push(t, next, known);
+    if (!t->asked || sc_path_again(t->asked, &again->path, pc))
+      join(t, head, again, end, &t->changed);
+    if (!t->asked || sc_path_leave(t->asked, &known->path, pc))
+      join(t, past, known, end + 1, &ignored);
+  }
+  copy(t, &t->ways, past);
 }
 
 // Of tiles before this nothing is left: no stage and nothing under way. What was done to tensors in
 // them others cannot have relied on, as another CTA may have run them, at any time (GLOBAL).
 static void tile(Threads *t, u32 pc, u32 end) {
-  th_known_copy(t->now, t->nothing, t->k);
+  t->ways.n = 0;
+  push(t, &t->ways, t->nothing);
   walk(t, pc + 1, end);
-  end_block(t, end);
+  on_each(t, end);
+}
+
+// Only those that can take this side of the `if`.
+static void take_side(Threads *t, Ways *ways, u32 pc, bool holds) {
+  u32 n = 0;
+  for (u32 i = 0; i < ways->n; i++) {
+    Known *known = ways->at[i];
+    if (!sc_path_if(t->asked, &known->path, pc, holds)) continue;
+    ways->at[i] = ways->at[n];
+    ways->at[n++] = known;
+  }
+  ways->n = n;
 }
 
 static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
-  bool ignored = false;
-  Known **saved = &t->saved[2 * t->depth++], *before = keep(t, &saved[0]);
+  bool ignored;
+  Ways *no = made(t, &t->saved[2 * t->depth]), *yes = made(t, &t->saved[2 * t->depth + 1]);
+  copy(t, no, &t->ways);
+  if (t->asked) take_side(t, &t->ways, pc, true);
+  if (t->asked) take_side(t, no, pc, false);
+  t->depth++;
   walk(t, pc + 1, mid);
-  Known *yes = keep(t, &saved[1]);
-  th_known_copy(t->now, before, t->k);
+  copy(t, yes, &t->ways);
+  copy(t, &t->ways, no);
   walk(t, mid + 1, end);
   t->depth--;
   t->pc = end;
-  join(t, t->now, yes, &ignored);
+  for (u32 i = 0; i < yes->n; i++) join(t, &t->ways, yes->at[i], end + 1, &ignored);
 }
 
 static void vote(Threads *t, u32 pc, u32 end) {
-  bool ignored = false;
-  Known *before = keep(t, &t->saved[2 * t->depth++]);
+  bool ignored;
+  Ways *before = made(t, &t->saved[2 * t->depth++]);
+  copy(t, before, &t->ways);
   t->votes++;
   walk(t, pc + 1, end);
-  end_block(t, end);
+  on_each(t, end);
   t->votes--;
   t->depth--;
-  join(t, t->now, before, &ignored);
+  for (u32 i = 0; i < before->n; i++) join(t, &t->ways, before->at[i], end + 1, &ignored);
 }
 
 static void walk(Threads *t, u32 from, u32 to) {
@@ -145,8 +215,7 @@ static void walk(Threads *t, u32 from, u32 to) {
   for (u32 pc = from; pc < to; pc++) {
     const Ins *ins = &code->at[pc];
     u32 mid = ins->nest, end = mid;
-    t->pc = pc;
-    step(t, ins);
+    on_each(t, pc);
     if (!(sc_op[ins->op].effects & OPENS)) continue;
     if (ins->op == OP_IF && code->at[mid].op == OP_ELSE) end = code->at[mid].nest;
     if (ins->op == OP_IF) branch(t, pc, mid, end);
@@ -197,10 +266,10 @@ static void prove_role(Verify *v, u32 role) {
   Threads t = {.v = v, .k = k, .role = role, .r = r, .single = is_single(k, r)};
   t.warps_fill = NEWS(v->sc, bool, k->ring.n + 1);
   for (u32 i = 0; i < k->ring.n; i++) t.warps_fill[i] = warps_fill(r, i);
-  t.saved = NEWS(v->sc, Known *, 2 * deepest(&r->code) + 2);
-  t.head = NEWS(v->sc, Known *, r->code.n + 1);
+  t.saved = NEWS(v->sc, Ways *, 2 * deepest(&r->code) + 2);
+  t.head = NEWS(v->sc, Ways *, r->code.n + 1);
   t.nothing = th_known(v->sc, k);
-  t.now = th_known(v->sc, k);
+  if (r->by_paths) t.asked = sc_path_facts(v->sc, k, &r->code);
   do {
     t.changed = false;
     walk(&t, 0, r->code.n);

@@ -3,6 +3,7 @@
 #ifndef SC_VERIFY_THREADS_H
 #define SC_VERIFY_THREADS_H
 
+#include "compiler/facts/path.h"
 #include "compiler/layout/layout.h"
 #include "compiler/verify/verify.h"
 
@@ -69,19 +70,29 @@ typedef struct Known {
   Tile *tile;  // by buf
   Tensor *tensor;
   u32 turns;  // over CTAs that are held
+  Path path;  // of a role that is walked path by path: what is true
 } Known;
+
+enum { MAX_WAYS = 16 };
+// What holds on each of the ways that lead to an operation. Those past n are room.
+typedef struct Ways {
+  u32 n;
+  Known *at[MAX_WAYS];
+} Ways;
 
 typedef struct Threads {
   Verify *v;
   const Kernel *k;
   u32 role;
   const Role *r;
-  bool single;       // one thread is all of it
-  bool *warps_fill;  // by ring: each warp arrives at each of the role's fills
-  Known *now;
+  bool single;           // one thread is all of it
+  bool *warps_fill;      // by ring: each warp arrives at each of the role's fills
+  Known *now;            // of the way that is followed
+  Ways ways;             // all that lead to the operation
+  PathFacts *asked;      // NULL, or ways on which other things are held are told apart
   const Known *nothing;  // what holds where a tile begins
-  Known **head;          // by operation: what holds where a loop begins, over all rounds so far
-  Known **saved;         // two by depth: before a block, and after one of its sides
+  Ways **head;           // by operation: what holds where a loop begins, over all rounds so far
+  Ways **saved;          // two for each depth: what holds before a block, and at the end of a side
   u32 pc, depth, votes;
   bool changed;  // some loop's head holds less than before
   bool report;   // nothing changes any more: say what is wrong
@@ -98,6 +109,7 @@ static inline Stage *th_fill(const Known *n, u32 ring) { return th_stage(n, ring
 // known.c
 Known *th_known(Sc *sc, const Kernel *k);
 void th_known_copy(Known *to, const Known *from, const Kernel *k);
+bool th_known_alike(const Known *a, const Known *b, const Kernel *k);  // the same is under way
 // What both know. False: they hold different stages. changed: whether `into` knows less now.
 bool th_known_join(Known *into, const Known *from, const Kernel *k, bool *changed);
 void th_met(Threads *t);                  // all threads of the instance
