@@ -54,8 +54,11 @@ static u32 suppose(PathFacts *f, const Path *p, u32 pc) {
   u32 mark = sc_facts_mark(f->facts);
   for (u32 i = 0; i < p->n; i++) {
     const Truth *t = &p->at[i];
+    Lin least0;  // whole: of what is stored only the terms that it has are there
     if (t->cond) sc_facts_assume(f->facts, t->cond, t->holds);
-    else sc_fact_push(f->facts, FACT_SAID, t->least0);
+    if (t->cond) continue;
+    sc_lin_copy(&least0, t->least0);
+    sc_fact_push(f->facts, FACT_SAID, &least0);
   }
   return mark;
 }
@@ -93,7 +96,10 @@ static bool follows(PathFacts *f, const Path *p, Xid cond, bool holds, u32 *step
 
 static bool truth_follows(PathFacts *f, const Path *p, const Truth *t) {
   u32 steps = CONDITIONS;
-  return t->cond ? follows(f, p, t->cond, t->holds, &steps) : sc_form_nonneg(f->facts, t->least0);
+  if (t->cond) return follows(f, p, t->cond, t->holds, &steps);
+  Lin least0;
+  sc_lin_copy(&least0, t->least0);
+  return sc_form_nonneg(f->facts, &least0);
 }
 
 static bool refuted(PathFacts *f, const Path *p, const Truth *t) {
