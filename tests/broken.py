@@ -105,7 +105,7 @@ def all_steps():
 def in_brief(output):
     """The line of a failed step that says most: a fault's, a failed check's, else the last."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    for wanted in (r"error\[", r"FAIL|failed at|FAILED", r"[Ee]rror"):
+    for wanted in (r"^seed \d+: [A-Z]{5}|^FAIL more", r"error\[", r"FAIL|failed at|FAILED", r"[Ee]rror"):
         for line in lines:
             if re.search(wanted, line):
                 return line
@@ -198,9 +198,9 @@ the first is named. Written by `tests/broken.py --table tests/broken.md`.
 """
 
 
-def write_table(path, rows):
+def write_table(path, rows, head=HEAD):
     with open(path, "w", encoding="utf-8") as out:
-        out.write(HEAD)
+        out.write(head)
         for breakage, step, said in rows:
             brief = said.replace("|", "\\|")
             brief = brief[:120] + "…" if len(brief) > 120 else brief

@@ -144,8 +144,23 @@ static void list(Truth *t, Player *q, const St *s) {
 
 // ---- who takes part
 
+static bool same(const Ex *x, const Ex *y);
+
+// max(x, x), x + 0 and the like are x.
+static const Ex *bare(const Ex *x) {
+  for (;;) {
+    bool extreme = x->kind == E_MIN || x->kind == E_MAX, sum = x->kind == E_ADD;
+    bool none = (sum || x->kind == E_SUB) && x->b->kind == E_INT && !x->b->n;
+    if ((extreme && same(x->a, x->b)) || none) x = x->a;
+    else if (sum && x->a->kind == E_INT && !x->a->n) x = x->b;
+    else return x;
+  }
+}
+
 static bool same(const Ex *x, const Ex *y) {
   if (!x || !y) return x == y;
+  x = bare(x);
+  y = bare(y);
   return x->kind == y->kind && x->n == y->n && same(x->a, y->a) && same(x->b, y->b);
 }
 

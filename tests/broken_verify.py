@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Does a test notice when the prover of deadlock freedom and counts is broken? As broken.py, for breakages of compiler/verify:
+each is a small edit, in a copy of the tree, and the experiment's 2 000 programs (experiment.md), the golden reports, the late
+mistakes, the unusual schedules and the unit tests are tried on it until one fails.
+
+  broken_verify.py [--table tests/broken_verify.md] [NAME …]
+  broken_verify.py --fits
+
+Some edits make the prover wrong, others make it weak: these only show where something that was proved no longer is.
+"""
+import argparse
+import re
+import sys
+import tempfile
+
+import broken
+from broken import Breakage
+
+V = "compiler/verify/"
+BREAKAGES = [
+    Breakage("a bound learnt is not carried on", V + "zone.c", "i16 to = sum(*at(z, a, i), (i16)c);",
+             "i16 to = a == i ? (i16)c : ZONE_NONE;", []),
+    Breakage("what just fits contradicts", V + "zone.c", "if (i == j || zone_implies(z, j, i, -c - 1))",
+             "if (i == j || zone_implies(z, j, i, -c))", []),
+    Breakage("at first all is equal", V + "zone.c", "*at(z, i, j) = i == j ? 0 : ZONE_NONE;", "*at(z, i, j) = 0;", []),
+    Breakage("a shift moves upper bounds only", V + "zone.c", "*at(z, j, i) = sum(*at(z, j, i), (i16)-c);",
+             "*at(z, j, i) = sum(*at(z, j, i), 0);", []),
+    Breakage("a copy is not equal to what it is of", V + "zone.c", "*at(z, i, j) = *at(z, j, i) = 0;",
+             "*at(z, i, j) = *at(z, j, i) = 1;", []),
+    Breakage("widening tightens", V + "zone.c", "if (was < -most) *b = (i16)-most;",
+             "if (was != ZONE_NONE && was > most / 2) *b = (i16)(most / 2);", []),
+    Breakage("a zone lies within one that is smaller", V + "zone.c", "if (a->bound[i] > b->bound[i]) return false;",
+             "if (a->bound[i] > b->bound[i] + 1) return false;", []),
+    Breakage("any state is one that was met", V + "explore.c",
+             "if (!memcmp(s->key, key, e->key_bytes) && zone_within(&e->mind.zone, &was)) return true;",
+             "if (!memcmp(s->key, key, e->key_bytes)) return true;", []),
+    Breakage("the second question of a condition counts as met", V + "explore.c",
+             "bool moved = e->run.steps != e->resumed;", "bool moved = true;", []),
+    Breakage("only one answer is explored", V + "explore.c", "for (u32 side = 0; side < 2; side++) PUSH",
+             "for (u32 side = 0; side < 1; side++) PUSH", []),
+    Breakage("the answer no is learnt as yes, one further", V + "explore.c",
+             "return zone_learn(&m->zone, s.ask_j, s.ask_i, -s.ask_c - 1);",
+             "return zone_learn(&m->zone, s.ask_j, s.ask_i, -s.ask_c);", []),
+    Breakage("counts of a ring settle one apart", V + "explore.c",
+             "for (u32 i = 0; i < ch->fills.n; i++) r->count[ch->fills.at[i]] -= low;",
+             "for (u32 i = 0; i < ch->fills.n; i++) r->count[ch->fills.at[i]] = 0;", []),
+    Breakage("only the first case of the remainders is proved", V + "explore.c",
+             "e->mind.which < residues.cases && o == OUT_DONE", "e->mind.which < 1 && o == OUT_DONE", []),
+    Breakage("a difference that is open is taken for no", V + "mind.c",
+             "if (zone_implies(&m->zone, j, i, -c - 1)) return NO;", "if (zone_implies(&m->zone, j, i, -c)) return NO;", []),
+    Breakage("less is taken for less or equal", V + "mind.c", "case X_LT: return less(m, process, e->a, e->b, 1);",
+             "case X_LT: return less(m, process, e->a, e->b, 0);", []),
+    Breakage("equal is taken for less or equal", V + "mind.c",
+             "return below == YES ? less(m, process, b, a, 0) : below;", "(void)b; return below;", []),
+    Breakage("unequal is taken for equal", V + "mind.c", "case X_NE: return inverse(equal(m, process, e->a, e->b));",
+             "case X_NE: return equal(m, process, e->a, e->b);", []),
+    Breakage("the smaller is taken for the larger", V + "mind.c", "*out = (first == YES) == smaller ? *a : *b;",
+             "*out = (first == YES) == smaller ? *b : *a;", []),
+    Breakage("a quotient's bound from above, rounded down", V + "mind.c", "sc_lin_add(&bound, &(Lin){.c = n - 1}, 1)",
+             "sc_lin_add(&bound, &(Lin){.c = 0}, 1)", []),
+    Breakage("a loop has one round less", V + "mind.c",
+             ": sc_lin_add(&to, &count, -1) && sc_lin_add(&to, &one, -1);",
+             ": sc_lin_add(&to, &count, -1) && sc_lin_add(&to, &one, -2);", []),
+    Breakage("a reversed loop begins behind its end", V + "mind.c", "if (s->count == COUNT_DOWN) to.c--;", "", []),
+    Breakage("a loop's remainder does not go round", V + "mind.c", "m->remainder[var] = over ? 0 : m->remainder[var] + 1;",
+             "m->remainder[var] = 0;", []),
+    Breakage("a ghost is any other's", V + "ghost.c", "if (g->loop[i] != of) continue;\n",
+             "if (g->loop[i] != of) continue;\n    return true;\n", []),
+    Breakage("a ghost is of another tensor", V + "ghost.c", "if (v->buf != w->buf || v->rank != w->rank) return false;",
+             "if (v->rank != w->rank) return false;", []),
+    Breakage("a ring has a stage more", V + "machine.c", ">= released + c->stages;", ">= released + c->stages + 1;", []),
+    Breakage("a wait does not wait for the last filler", V + "machine.c",
+             "return r->count[q->drain[s->ref]] >= least(r->count, c->fills.at, c->fills.n, 0);",
+             "return r->count[q->drain[s->ref]] >= least(r->count, c->fills.at, 1, 0);", []),
+    Breakage("an acquire waits for waits, not for releases", V + "machine.c",
+             "u32 released = least(r->count, c->drains.at, c->drains.n, 1);",
+             "u32 released = least(r->count, c->drains.at, c->drains.n, 0);", []),
+    Breakage("a turn may be taken by anybody", V + "machine.c",
+             "r->p->members[s->ref] && *token(r, q, s) != q->member[s->ref];", "0;", []),
+    Breakage("at the end the counts of fills may differ", V + "machine.c",
+             "if (r->count[c->fills.at[i]] != n) return true;", "if (r->count[c->fills.at[i]] > n) return true;", []),
+    Breakage("at the end a turn need not be back", V + "machine.c",
+             "return r->turn[turn * r->p->ranks + rank] != 0;", "return false;", []),
+    Breakage("other branches are taken for the same", V + "script.c",
+             "(jumps ? a->to - from_a == b->to - from_b : a->ref == b->ref)",
+             "(jumps ? a->to - from_a == b->to - from_b : true)", []),
+    Breakage("a loop that is read counts rounds", V + "script.c",
+             "s.count = back ? COUNT_BACK : read ? COUNT_VALUE : w->way.count;",
+             "s.count = back ? COUNT_BACK : read && s.depth ? COUNT_VALUE : w->way.count;", []),
+    Breakage("a loop is entered from its end at least", V + "script.c", "if (s.count == COUNT_ON && !runs_on(w, pc))",
+             "if (0 && !runs_on(w, pc))", []),
+    Breakage("an other member's remainder", V + "residue.c", "whole = lcm(whole, o->div);", "whole = o->div;", []),
+]
+STEPS = ["experiment", "bad", "late", "unusual", "unit verdict", "unit deadlock"]
+
+
+class Tree(broken.Tree):
+    def build(self, *targets):
+        if targets:
+            super().build(*targets)
+
+    def step(self, step):
+        if not step.startswith("unit "):
+            self.build("experiment" if step == "experiment" else "schedc_cli")
+        return super().step(step)
+
+    def command(self, step):
+        schedc = "build/release/schedc"
+        commands = {"experiment": ["build/release/tests/experiment", "0", "2000", "-f"],
+                    "bad": [sys.executable, "tests/bad/run.py", "--schedc", schedc]}
+        if step in ("late", "unusual"):
+            return [sys.executable, f"tests/{step}.py", "--schedc", schedc]
+        return commands.get(step) or super().command(step)
+
+
+HEAD = """# The prover broken on purpose
+
+Each is a small edit of the prover of deadlock freedom and counts, in a copy of the tree, and a test notices it: `experiment`, by
+its 2 000 programs (`experiment.md`); `bad`, a golden report; `late`, `unusual`, the schedules there; `unit`, a unit test. Others may notice, too: the first is named. Written by `tests/broken_verify.py --table tests/broken_verify.md`.
+
+| breakage | file | noticed by | what it says |
+| --- | --- | --- | --- |
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table")
+    parser.add_argument("--fits", action="store_true", help="only: is each breakage's text in its file, once?")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    chosen = [b for b in BREAKAGES if not args.names or any(name in b.title for name in args.names)]
+    broken.check_edits(chosen)
+    if args.fits:
+        print(f"{len(chosen)} passed, 0 failed, 0 skipped")
+        return 0
+    rows, failed = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(folder)
+        for breakage in chosen:
+            whole = broken.read(breakage.file)
+            tree.write(breakage.file, whole.replace(breakage.old, breakage.new))
+            step, said = next(((s, text) for s in STEPS if (text := tree.step(s))), (None, ""))
+            tree.write(breakage.file, whole)
+            rows.append((breakage, step, re.sub(r"^/\S*/tests/", "tests/", said).rstrip(": ")))
+            failed += step is None
+            print(f"{'ok  ' if step else 'FAIL'} {breakage.title}: {step or 'nothing notices'}: {rows[-1][2]}", flush=True)
+        for step in sorted({step for _, step, _ in rows if step}):
+            said = tree.step(step)
+            failed += said is not None
+            if said:
+                print(f"FAIL unbroken: {step}: {said}", flush=True)
+    if args.table:
+        broken.write_table(args.table, rows, HEAD)
+    print(f"{len(rows)} breakages\n{len(rows) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
