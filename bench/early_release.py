@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The most tempting mistake of a pipelined attention kernel, run: V's stage is released after the wait for S.
+"""The most tempting mistake of a pipelined kernel, run: a stage is released while a product still reads it.
 
-The product P V that reads the stage was issued before that wait, and is still running. `schedc check` rejects the
-schedule (R3.release); --unverified builds it all the same. Both schedules, the shipped one and the wrong one, run
---repeat times on the same inputs; what is counted is how many runs have other bits than the first, and whether the first
-agrees with the specification. compute-sanitizer is then asked about both, with the tools memcheck, racecheck and
-synccheck.
+In schedules/fa3_fwd.sched V's stage is given back behind the wait for S, or as soon as P V has been issued; in
+schedules/gemm.sched as soon as the product has been issued. `schedc check` rejects all three (R3.release); --unverified
+builds them all the same. They and the shipped schedules run --repeat times on the same inputs. What is counted is how
+many runs have other bits than the first; whether the first is right is decided by the specification. compute-sanitizer
+is then asked about each, with the tools memcheck, racecheck and synccheck.
 
   early_release.py [--schedc build/release/schedc] [--repeat 1000] [--out bench/results/early_release.json]
 
@@ -22,19 +22,26 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SHAPES = [  # name, params, dimensions
-    ("one stage", ["stages=1"], {"B": 1, "M": 2048, "N": 2048, "H": 16, "G": 16}),
-    ("two stages", [], {"B": 1, "M": 2048, "N": 2048, "H": 16, "G": 16}),
-    ("two stages, causal", ["causal=true"], {"B": 1, "M": 2048, "N": 2048, "H": 16, "G": 16}),
+ATTENTION = {"B": 1, "M": 2048, "N": 2048, "H": 16, "G": 16}
+GEMM = {"M": 4096, "N": 4096, "K": 4096}
+# schedule; params and dimensions to run; dimensions for the sanitizer; what is wrong: a name, and edits, each made once
+CASES = [
+    ("fa3_fwd", [([], ATTENTION), (["stages=1"], ATTENTION), (["causal=true"], ATTENTION)],
+     {"B": 1, "M": 128, "N": 704, "H": 1, "G": 1},
+     [("released behind wait s", [(r"wait s;  release k  ( *// 12)", r"wait s;  release k, v\1"),
+                                  (r"wait o;  release v( *// 14, 15)", r"wait o\1")]),
+      ("released when issued", [(r"( *)(release tensor)\n", r"\1\2;  release v\n"),
+                                (r"wait o;  release v( *// 14, 15)", r"wait o\1")])]),
+    ("gemm", [(["stages=2"], GEMM), (["stages=2", "BN=256"], GEMM)], {"M": 128, "N": 256, "K": 256},
+     [("released when issued", [(r"wait acc;  release ab", r"release ab;  wait acc")])]),
 ]
 
 
-def early(text):
-    """The schedule with 'release v' moved from behind 'wait o' to behind 'wait s' in the main loop."""
-    text, moved = re.subn(r"wait s;  release k  ( *// 12)", r"wait s;  release k, v\1", text)
-    text, left = re.subn(r"wait o;  release v( *// 14, 15)", r"wait o\1", text)
-    if moved != 1 or left != 1:
-        sys.exit("early_release: schedules/fa3_fwd.sched has changed: mend early()")
+def wrong(text, edits):
+    for pattern, by in edits:
+        text, n = re.subn(pattern, by, text)
+        if n != 1:
+            sys.exit(f"early_release: the schedule has changed: '{pattern}' is there {n} times")
     return text
 
 
@@ -66,38 +73,48 @@ def sanitize(tool, schedc, path, params, dims):
     return "; ".join(said) or f"exit code {code}"
 
 
+def write_schedules(folder, name, mistakes):
+    """The shipped schedule and the wrong ones: what each does, and its path."""
+    good = os.path.join(ROOT, "schedules", name + ".sched")
+    with open(good, encoding="utf-8") as source:
+        text = source.read()
+    paths = [("as shipped", good)]
+    for i, (what, edits) in enumerate(mistakes):
+        paths.append((what, os.path.join(folder, f"{name}_{i}.sched")))
+        with open(paths[-1][1], "w", encoding="utf-8") as file:
+            file.write(wrong(text, edits))
+    return paths
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build/release/schedc"))
     parser.add_argument("--repeat", type=int, default=1000)
     parser.add_argument("--out", help="a JSON file")
     args = parser.parse_args()
-    good = os.path.join(ROOT, "schedules/fa3_fwd.sched")
+    checks, rows, tools = [], [], []
     with tempfile.TemporaryDirectory() as folder:
-        bad = os.path.join(folder, "fa3_fwd_early.sched")
-        with open(good, encoding="utf-8") as source, open(bad, "w", encoding="utf-8") as file:
-            file.write(early(source.read()))
-        code, _, err = run([args.schedc, "check", bad])
-        rejected = re.findall(r"error\[([A-Za-z0-9.]+)\]", err)
-        rows = []
-        for name, params, dims in SHAPES:
-            for which, path in (("released behind wait o", good), ("released behind wait s", bad)):
-                v = bench(args.schedc, path, params, dims, args.repeat)
-                right, differing = all(o["pass"] for o in v["outputs"]), v["differing"]
-                rows.append({"shape": name, "schedule": which, "runs": args.repeat, "differing": differing,
-                             "first_is_right": right, "max_error": v["outputs"][0]["max_error"]})
-                print(f"{name:20} {which:24} {differing} of {args.repeat - 1} runs have other bits; "
-                      f"the first is {'right' if right else 'wrong'}", flush=True)
-        tools = []
-        if shutil.which("compute-sanitizer"):
-            small = {"B": 1, "M": 128, "N": 704, "H": 1, "G": 1}
-            for tool in ("memcheck", "racecheck", "synccheck"):
-                for which, path in (("released behind wait o", good), ("released behind wait s", bad)):
-                    said = sanitize(tool, args.schedc, path, [], small)
-                    tools.append({"tool": tool, "schedule": which, "said": said})
-                    print(f"{tool:12} {which:24} {said}", flush=True)
-    result = {"date": datetime.date.today().isoformat(), "check": {"exit": code, "codes": sorted(set(rejected))},
-              "runs": rows, "compute_sanitizer": tools}
+        for name, runs, small, mistakes in CASES:
+            paths = write_schedules(folder, name, mistakes)
+            for what, path in paths:
+                code, _, err = run([args.schedc, "check", path])
+                checks.append({"schedule": name, "what": what, "exit": code,
+                               "codes": sorted(set(re.findall(r"error\[([\w.]+)\]", err)))})
+            for params, dims in runs:
+                for what, path in paths:
+                    v = bench(args.schedc, path, params, dims, args.repeat)
+                    right, differing = all(o["pass"] for o in v["outputs"]), v["differing"]
+                    rows.append({"schedule": name, "what": what, "params": params, "dims": dims, "runs": args.repeat,
+                                 "differing": differing, "first_is_right": right,
+                                 "max_error": v["outputs"][0]["max_error"]})
+                    print(f"{name:8} {' '.join(params):16} {what:24} {differing:4} of {args.repeat - 1} runs have other "
+                          f"bits; the first is {'right' if right else 'wrong'}", flush=True)
+            for tool in ("memcheck", "racecheck", "synccheck") if shutil.which("compute-sanitizer") else ():
+                for what, path in paths:
+                    said = sanitize(tool, args.schedc, path, runs[-1][0], small)
+                    tools.append({"tool": tool, "schedule": name, "what": what, "said": said})
+                    print(f"{name:8} {tool:12} {what:24} {said}", flush=True)
+    result = {"date": datetime.date.today().isoformat(), "check": checks, "runs": rows, "compute_sanitizer": tools}
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
