@@ -31,17 +31,30 @@ def codes(text):
     return set(re.findall(r"error\[([A-Z]\w*\.\w+)\]", text))
 
 
+def with_case(path, kernel, case, to):
+    """A copy of the file, with one case more in the kernel."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"(kernel " + kernel + r"\s*\{)", lambda m: m.group(1) + "\n  " + case, file.read())
+    with open(to, "w", encoding="utf-8") as file:
+        file.write(text)
+    return to
+
+
 def judge(schedc, path):
     _, said = run([schedc, "check", path])
     if not codes(said) & RULES:
         return
-    command = re.search(r"to see it: schedc (.*)$", said, re.M)
+    command = re.search(r"to see it(?:, with '(case see .*)')?: schedc (.*)$", said, re.M)
     if not command:
         counts["none"] += 1
         print(f"no command: {path}")
         return
-    words = [path if word.endswith(".sched") else word for word in shlex.split(command.group(1))]
-    code, seen = run([schedc, *words])
+    words = shlex.split(command.group(2))
+    with tempfile.TemporaryDirectory() as folder:
+        if command.group(1):
+            path = with_case(path, words[2], command.group(1), os.path.join(folder, os.path.basename(path)))
+        words = [path if word.endswith(".sched") else word for word in words]
+        code, seen = run([schedc, *words])
     good = code == 1 and codes(seen) & FAULTS
     counts["good" if good else "bad"] += 1
     if not good:

@@ -7,7 +7,7 @@ static u32 scrambled(u32 buf, i64 at) {
   return (h ^ h >> 13) * 2246822519u >> 8;
 }
 
-static i64 data(u32 rule, u32 buf, const i64 *at, u32 rank) {
+i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank) {
   i64 last = rank ? at[rank - 1] : 0, place = 0, sum = 0;
   for (u32 d = 0; d < rank; d++) place = (place * 31 + at[d]) & 0xffff;
   switch (rule) {
@@ -28,9 +28,14 @@ static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
   const Buf *b = &c->p->k->buf.at[v->buf];
   i64 at[SC_MAX_RANK] = {0};
   if (b->space != SP_TENSOR || b->elem != EL_I32) return false;
-  for (u32 d = 0; d < v->rank; d++)
+  bool inside = true;  // (beyond a tensor there are zeros)
+  for (u32 d = 0; d < v->rank; d++) {
+    i64 extent;
     if (v->at[d].base && !value(c, v->at[d].base, &at[d], depth)) return false;
-  *out = data(c->s->data, v->buf, at, v->rank);
+    if (!value(c, b->dim[d], &extent, depth)) return false;
+    inside &= at[d] >= 0 && at[d] < extent;
+  }
+  *out = inside ? sc_data(c->s->data, v->buf, at, v->rank) : 0;
   return true;
 }
 

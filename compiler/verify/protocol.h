@@ -251,6 +251,7 @@ typedef struct Sample {
 // Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
 // to 7.
 enum { DATA_RULES = 5 };
+i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank);
 
 typedef struct Concrete {
   const Protocol *p;
@@ -284,10 +285,12 @@ bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s);
 // ---- ctaturns.c
 void sc_prove_cta_turns(Verify *v, const Protocol *p);
 
-// ---- witness.c: the report
+// ---- command.c
 const char *sc_sample_text(Verify *v, const Sample *s);  // dimensions and the tile
 // A note with a command that shows it.
 void sc_note_command(Verify *v, const Protocol *p, const Sample *s, Diag *d);
+
+// ---- witness.c: the report
 void sc_report_failure(Verify *v, const Protocol *p, const Failure *f);
 
 #endif

@@ -35,58 +35,6 @@ static const char *role(const Witness *w, u32 process) {
   return w->p->ranks > 1 ? sc_printf(w->v->sc, "%s of CTA %u", name, q->rank) : name;
 }
 
-// ---- the dimensions, and a command
-
-const char *sc_sample_text(Verify *v, const Sample *of) {
-  const Kernel *k = v->k;
-  Str s = {.sc = v->sc};
-  bool some = false;
-  for (u32 i = 0; i < k->dim.n; i++, some = true)
-    str_printf(&s, "%s%s = %lld", some ? ", " : "", k->dim.at[i].name, (long long)of->dim[i]);
-  for (u32 i = 0; i < k->arg.n; i++) {
-    if (k->arg.at[i].elem != EL_I32) continue;
-    str_printf(&s, "%s%s = %lld", some ? ", " : "", k->arg.at[i].name, (long long)of->arg[i]);
-    some = true;
-  }
-  if (!some) str_puts(&s, "any shape");
-  for (u32 i = 0; i < k->axis.n; i++)
-    str_printf(&s, "%s%s = %lld", i ? ", " : " (tile ", k->axis.at[i].name, (long long)of->axis[i]);
-  if (k->axis.n) str_puts(&s, ")");
-  return s.at;
-}
-
-static bool of_first_case(const Kernel *k, Sym param) {
-  for (u32 i = 0; k->kase.n && i < k->kase.at[0].bind.n; i++)
-    if (k->kase.at[0].bind.at[i].kind == CASE_PARAM && k->kase.at[0].bind.at[i].name == param)
-      return true;
-  return false;
-}
-
-void sc_note_command(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
-  static const char *const data[DATA_RULES] = {"are 0", "rise by 1 from 0", "rise by 64 from 0",
-                                               "rise by up to 200 from 0", "are from 0 to 7"};
-  const Kernel *k = v->k;
-  if (sc_reads_data(p)) {
-    sc_note(v->sc, d, k->span, "this is so where the elements of the tensors that it depends on %s",
-            data[of->data]);
-    return;
-  }
-  Str s = {.sc = v->sc};
-  str_printf(&s, "schedc run %s %s --on cpu", k->text ? k->text->name : "FILE", k->name);
-  for (u32 i = 0; i < k->param.n; i++) {
-    const Param *param = &k->param.at[i];
-    if (!param->given && !of_first_case(k, param->name)) continue;
-    str_printf(&s, " -p %s=", param->name);
-    sc_put_value(&s, &param->value);
-  }
-  for (u32 i = 0; i < k->dim.n; i++)
-    str_printf(&s, " --set %s=%lld", k->dim.at[i].name, (long long)of->dim[i]);
-  for (u32 i = 0; i < k->arg.n; i++)
-    if (k->arg.at[i].elem == EL_I32)
-      str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)of->arg[i]);
-  sc_note(v->sc, d, k->span, "to see it: %s", s.at);
-}
-
 // ---- counted differently
 
 // Runs each process to its end as if nobody had to wait. (Conditions are the same for all.)

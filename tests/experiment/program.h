@@ -18,7 +18,7 @@ enum {
   MAX_DIMS = 3,
   MAX_ELEMENTS = 2,
   MAX_VARS = 64,
-  TABLE = 100,
+  TABLE = 60,
   TILES = 3  // of a program with a grid
 };
 
@@ -141,6 +141,8 @@ typedef struct Setting {
   int dim[MAX_DIMS];
   int element[MAX_ELEMENTS];
   u32 table;  // a rule for its elements
+  bool listed;
+  int list[TABLE];  // … or, if listed, these
 } Setting;
 typedef enum Fate { FATE_FINE, FATE_STUCK, FATE_UNEVEN, FATE_EXCLUDED, FATE_LONG } Fate;
 typedef struct Truth Truth;

@@ -57,9 +57,11 @@ Truth *truth_open(Sc *sc) { return NEW(sc, Truth); }
 static i64 floor_div(i64 a, i64 b) { return a / b - (a % b < 0); }
 
 // Elements of the table under a rule: all alike, rising, or at random and small.
-static i64 of_table(u32 rule, i64 at) {
+static i64 of_table(const Setting *s, i64 at) {
   static const i64 rise[] = {0, 1, 64, 100};
+  u32 rule = s->table;
   if (at < 0 || at >= TABLE) return 0;
+  if (s->listed) return s->list[at];
   if (rule < COUNT(rise)) return rise[rule] * at;
   u32 h = ((u32)at + 1) * 2654435761u ^ rule * 2246822519u;
   h = (h ^ h >> 15) * 3266489917u;
@@ -92,7 +94,7 @@ static i64 value(Truth *t, const Ex *x) {
     case E_TILE: return t->tile;
     case E_LOOP: return t->var[x->n];
     case E_ELEMENT: return t->s->element[x->n];
-    case E_TABLE: return of_table(t->s->table, value(t, x->a));
+    case E_TABLE: return of_table(t->s, value(t, x->a));
     default: break;
   }
   return combined(x->kind, value(t, x->a), x->b ? value(t, x->b) : x->n);
@@ -417,6 +419,7 @@ static const int elements[] = {0, 1, 2, 3, 5, -1};
 Fate truth_search(Truth *t, const Program *p, int most, Setting *failing) {
   u32 values = p->table ? RULES : 1, kinds = COUNT(elements), n = 0;
   bool lengthy = false;
+  failing->listed = false;
   for (int i = 0; i < p->dims; i++) values *= (u32)most + 1;
   for (int i = 0; i < p->elements; i++) values *= kinds;
   for (; n < values; n++) {
