@@ -105,7 +105,7 @@ static void enter_loop(Flow *f) {
 // round would begin otherwise than those before.
 static bool end_round(Flow *f, u32 loop, State *s) {
   Paths *head = f->head[loop], *out = saved(f, 0), *next = saved(f, 1);
-  bool fits = true, ignored;
+  bool fits = true, ignored = false;
   next->n = 0;
   State *again = push_path(f, next, s);
   if (!f->asked || may_go_on(f, s, sc_path_again(f->asked, &again->path, loop)))
@@ -169,7 +169,7 @@ static void disagree(Flow *f, const State *other) {
 static void leave_branch(Flow *f) {
   f->depth--;
   Paths *other = saved(f, f->in_else[f->depth] ? 1 : 0);
-  bool ignored;
+  bool ignored = false;
   for (u32 i = 0; i < other->n; i++) {
     if (!add_path(f, &f->paths, other->at[i], f->pc + 1, &ignored)) disagree(f, other->at[i]);
   }

@@ -224,7 +224,7 @@ static void walk_paths(Walk *w, u32 from, u32 to);
 // Once more, until the next round begins as one did before.
 static void loop_paths(Walk *w, u32 pc, u32 end) {
   Ways *head = NEW(w->v->sc, Ways), *past = NEW(w->v->sc, Ways);
-  bool changed = true, ignored;
+  bool changed = true, ignored = false;
   for (u32 i = 0; i < w->ways->n; i++) {
     Way skip = w->ways->at[i], *enter = &w->ways->at[i];
     if (sc_path_skip(w->asked, &skip.path, pc)) join(w, past, &skip, end + 1, &ignored);
@@ -253,7 +253,7 @@ static void take_side(Walk *w, Ways *ways, u32 pc, bool holds) {
 
 static void branch_paths(Walk *w, u32 pc, u32 mid, u32 end) {
   Ways *other = copy(w);
-  bool ignored;
+  bool ignored = false;
   take_side(w, w->ways, pc, true);
   take_side(w, other, pc, false);
   walk_paths(w, pc + 1, mid);

@@ -134,7 +134,7 @@ static bool may_skip(Threads *t, u32 pc, Known *known) {
 
 // It may run any number of times: `past` has those that go past it, and leave it in the end.
 static void loop(Threads *t, u32 pc, u32 end) {
-  bool ignored;
+  bool ignored = false;
   Ways *head = made(t, &t->head[pc]), *past = made(t, &t->saved[2 * t->depth]),
        *next = made(t, &t->saved[2 * t->depth + 1]);
   past->n = 0;
@@ -183,7 +183,7 @@ static void take_side(Threads *t, Ways *ways, u32 pc, bool holds) {
 }
 
 static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
-  bool ignored;
+  bool ignored = false;
   Ways *no = made(t, &t->saved[2 * t->depth]), *yes = made(t, &t->saved[2 * t->depth + 1]);
   copy(t, no, &t->ways);
   if (t->asked) take_side(t, &t->ways, pc, true);
@@ -199,7 +199,7 @@ static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
 }
 
 static void vote(Threads *t, u32 pc, u32 end) {
-  bool ignored;
+  bool ignored = false;
   Ways *before = made(t, &t->saved[2 * t->depth++]);
   copy(t, before, &t->ways);
   t->votes++;
