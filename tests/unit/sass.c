@@ -1,6 +1,5 @@
-// Tests of the report on machine code: an excerpt of what nvdisasm writes of a kernel of ours, as
-// it is and edited; code that lies in another order than it runs; and the disassembler, which is
-// looked for and run.
+// Tests of the report on machine code: an excerpt of nvdisasm's text of a kernel of ours, as it is
+// and edited; code that lies in another order than it runs; how the disassembler is found and run.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
