@@ -51,17 +51,22 @@ def shown(schedc, root):
         done = subprocess.run([schedc] + command.split(), cwd=root, stdout=subprocess.PIPE, timeout=60, encoding="utf-8")
         times = re.compile(r"\d+\.\d+ s\b")
         yield "schedc " + command, times.sub("", done.stdout) == times.sub("", want)
-    want, = re.findall(r"^```\n(fa3_fwd\.sched:.*?)^```$", text, re.M | re.S)
+    reports = re.findall(r"^```\n(fa3_fwd\.sched:.*?)^```$", text, re.M | re.S)
     with open(os.path.join(root, "schedules", "fa3_fwd.sched"), encoding="utf-8") as f:
-        before, loop = f.read().split("release tensor")
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "fa3_fwd.sched"), "w", encoding="utf-8") as f:
-            loop = re.sub(r"release k\b.*", "release k, v", loop, count=1).replace(";  release v", "", 1)
-            f.write(before + "release tensor" + loop)
-        done = subprocess.run([schedc, "check", "fa3_fwd.sched"], cwd=folder, stderr=subprocess.PIPE, timeout=60, encoding="utf-8")
-    if done.stderr != want:
-        print(done.stderr)
-    yield "the mistake", done.stderr == want
+        good = f.read()
+    before, loop = good.split("release tensor")
+    loop = re.sub(r"release k\b.*", "release k, v", loop, count=1).replace(";  release v", "", 1)
+    longer = re.sub(r"0 \.\. last - 1 \{  ( *// +7)", r"0 .. last {      \1", good)
+    yield "the mistakes", len(reports) == 2 and longer != good
+    for wrong, want in zip((before + "release tensor" + loop, longer), reports):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "fa3_fwd.sched"), "w", encoding="utf-8") as f:
+                f.write(wrong)
+            done = subprocess.run([schedc, "check", "fa3_fwd.sched"], cwd=folder, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=60, encoding="utf-8")
+        if done.stderr != want:
+            print(done.stderr)
+        yield "the mistake " + want.split("]")[0], done.stderr == want
 
 
 def main():

@@ -191,15 +191,18 @@ static void plan_arrival(const Kernel *k, u32 role, Code *code, u32 commit) {
 static bool plan_role(Sc *sc, Kernel *k, u32 role, const bool *lagging) {
   Role *r = &k->role.at[role];
   bool ok = true;
+  u32 *arrivals = NEWS(sc, u32, k->ring.n + 1);  // by ring: of each release; 0: not worked out yet
   for (u32 i = 0; i < r->code.n; i++) {
     Ins *ins = &r->code.at[i];
+    u32 *each = ins->op == OP_RELEASE ? &arrivals[ins->arg[0]] : NULL;
     switch (ins->op) {
       case OP_ACQUIRE:
         if (sc_ring_use(k, role, ins->arg[0]) & USE_COPY && !plan_fill(sc, k, r, i)) ok = false;
         break;
       case OP_COMMIT: plan_arrival(k, role, &r->code, i); break;
       case OP_RELEASE:
-        ins->plan.arrivals = (u16)release_arrivals(k, role, ins->arg[0], lagging);
+        if (!*each) *each = release_arrivals(k, role, ins->arg[0], lagging);
+        ins->plan.arrivals = (u16)*each;
         break;
       case OP_COPYIN: ins->plan.bytes = (u32)view_bytes(k, ins->arg[0]); break;
       case OP_COPYOUT:

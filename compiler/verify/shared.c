@@ -38,8 +38,16 @@ static bool one_instance(const Kernel *k, const Access *a, const Access *b) {
   return a->role == b->role && (r->instances == 1 || r->one_tile);
 }
 
+// Is there only one who accesses it?
+static bool by_one(const Races *v, const Accesses *all) {
+  for (u32 i = 0; i < all->n; i++)
+    if (!one_instance(v->k, &all->at[0], &all->at[i])) return false;
+  return true;
+}
+
 static void prove_part(Races *v, u32 part, bool fill) {
   Accesses all = sc_accesses(v, part, fill);
+  if (by_one(v, &all)) return;
   for (u32 i = 0; i < all.n; i++) {
     for (u32 j = i; j < all.n; j++) {
       const Access *a = &all.at[i], *b = &all.at[j];
