@@ -2,8 +2,8 @@
 // first Mismatch. The wanted program is a nondeterministic automaton; along the thread's blocks the
 // set of its steps goes that may come next, and each pair of block and set is visited once. Where
 // an event, or the end, finds no step in the set, the two differ. Another round of a loop begins
-// where the thread jumps back, and nowhere else. What is wanted and never met on any path is
-// missing.
+// where the thread jumps back, and nowhere else; if it does so amid a round, as compilers of C turn
+// loops, the round's end is free. What is wanted and never met on any path is missing.
 #include "runtime/ptx/ptx.h"
 
 #include <string.h>
@@ -55,6 +55,9 @@ static void add(const Matcher *m, Set s, u32 step) {
   }
 }
 
+// Behind the last step: the thread has jumped back amid a round.
+static u32 turned(const Matcher *m) { return m->wanted->step.n; }
+
 static Set empty(Matcher *m) { return (Set){NEWS(m->sc, u64, m->words)}; }
 
 // The thread jumps back: it may be another round of any loop that the set stands at the end of.
@@ -84,6 +87,25 @@ static bool is_met(const Step *step, const Event *e) {
   return e->at >= w->at && e->at < w->at + 8 * step->stages && (e->at - w->at) % 8 == 0;
 }
 
+// The thread jumps back, at the end of a round or amid one.
+static Set jump_back(Matcher *m, Set s) {
+  Set next = next_round(m, s);
+  u32 bit = turned(m);
+  if (!memcmp(next.bit, s.bit, m->words * sizeof(u64))) next.bit[bit / 64] |= (u64)1 << bit % 64;
+  return next;
+}
+
+// If it has jumped back amid the round that is over now, the next one may begin.
+static void end_round(Matcher *m, Set *s) {
+  u32 bit = turned(m);
+  if (!has(*s, bit)) return;
+  Set without = empty(m), next;
+  memcpy(without.bit, s->bit, m->words * sizeof(u64));
+  without.bit[bit / 64] &= ~((u64)1 << bit % 64);
+  next = next_round(m, without);
+  if (memcmp(next.bit, without.bit, m->words * sizeof(u64))) *s = next;
+}
+
 // A step of the set, what is wanted there: an event, or else the end of a round or of the thread.
 static const Step *some(const Matcher *m, Set s) {
   const Step *end = NULL;
@@ -106,13 +128,15 @@ static bool advance(Matcher *m, Set *s, const Event *e, const Event *before) {
   for (u32 w = 0; w < m->words; w++) {
     for (u64 bits = s->bit[w]; bits; bits &= bits - 1) {
       u32 i = w * 64 + (u32)__builtin_ctzll(bits);
-      if (!is_met(&m->wanted->step.at[i], e)) continue;
+      if (i == turned(m)) next.bit[w] |= bits & -bits;
+      if (i == turned(m) || !is_met(&m->wanted->step.at[i], e)) continue;
       any = m->met[i] = true;
       add(m, next, i + 1);
     }
   }
   if (!any) differ(m, *s, e, before);
   else *s = next;
+  if (any) end_round(m, s);
   return any;
 }
 
@@ -140,7 +164,7 @@ static void walk(Matcher *m, Visit v) {
   u8 ways = t->ways[v.block];
   if (ways & GOES_NEXT) visit(m, at->next, v.set, v.before);
   if (ways & GOES_JUMP)
-    visit(m, at->jump, at->jump <= v.block ? next_round(m, v.set) : v.set, v.before);
+    visit(m, at->jump, at->jump <= v.block ? jump_back(m, v.set) : v.set, v.before);
   if (!(ways & (GOES_NEXT | GOES_JUMP))) end(m, v.set, v.before);
 }
 
