@@ -10,11 +10,11 @@
 // What threads did to a place: bits of a set.
 enum { DID_WRITE = 1, DID_READ = 2, DID_ADD = 4 };
 
+#define SEVERAL (SC_NONE - 1)  // of accesses: not one alone
 enum {
-  SEVERAL = SC_NONE - 1,  // of accesses: not one alone
-  MOST_HOLDS = 16,        // held stages of a ring that are told apart
-  LANDED = 255,           // an age: there is none in flight
-  OLDEST = 250            // … it ends here
+  MOST_HOLDS = 16,  // held stages of a ring that are told apart
+  LANDED = 255,     // an age: there is none in flight
+  OLDEST = 250      // … it ends here
 };
 
 // A map of the role's code, and a view of it.
