@@ -62,6 +62,23 @@ class _Work(ctypes.Structure):
                 ("tensor_cycles", ctypes.c_double), ("bytes", ctypes.c_double)]
 
 
+class _Times(ctypes.Structure):
+    _fields_ = [("size", _size)] + [(name, ctypes.c_double) for name in ("cold", "sustained", "least", "most", "clock")]
+
+
+class _GpuJob(ctypes.Structure):
+    _fields_ = [("size", _size), ("kernel", _at), ("tensors", _at), ("tensor_count", _size), ("scalars", _at),
+                ("scalar_count", _size), ("times", _Times), ("differing", ctypes.c_uint64), ("cubin", _text),
+                ("cubin_bytes", _size)]
+
+
+class GpuInfo(ctypes.Structure):
+    _fields_ = [("size", _size), ("name", _text), ("multiprocessors", ctypes.c_uint), ("driver_version", ctypes.c_uint),
+                ("device", ctypes.c_int), ("capability_major", ctypes.c_uint), ("capability_minor", ctypes.c_uint),
+                ("memory_bytes", ctypes.c_uint64), ("l2_bytes", ctypes.c_uint64), ("clock_mhz", ctypes.c_double),
+                ("pci", _text), ("uuid", _text)]
+
+
 class Error(ctypes.Structure):
     """How far an output is from the specification."""
     _fields_ = [("size", _size), ("tensor", _text), ("elements", ctypes.c_uint64), ("unwritten", ctypes.c_uint64),
@@ -91,7 +108,7 @@ class Library:
         for name, result in (("schedc_status_name", _text), ("schedc_kernel_name", _text), ("schedc_tensor_count", _size),
                              ("schedc_scalar_count", _size), ("schedc_output_count", _size), ("schedc_version", _text)):
             getattr(self.so, name).restype = result
-        for name in ("schedc_close", "schedc_source_free", "schedc_kernel_free", "schedc_unload"):
+        for name in ("schedc_close", "schedc_source_free", "schedc_kernel_free", "schedc_unload", "schedc_gpu_free"):
             getattr(self.so, name).restype = None
             getattr(self.so, name).argtypes = [_at]
         self.reports = []
@@ -108,6 +125,30 @@ class Library:
     @property
     def version(self):
         return self.so.schedc_version().decode()
+
+
+class Gpu:
+    """A device, by its number, for tensors in host memory."""
+
+    def __init__(self, library, device=0):
+        self.library, self.so, self.handle = library, library.so, _at()
+        library.check(self.so.schedc_gpu_new(ctypes.byref(self.handle), library.context, ctypes.c_int(device)))
+
+    def info(self):
+        info = GpuInfo(ctypes.sizeof(GpuInfo))
+        self.library.check(self.so.schedc_gpu_get_info(self.handle, ctypes.byref(info)))
+        return info
+
+    def run(self, kernel, tensors, cubin=None):
+        """Scalars have their defaults. cubin: its machine code, instead of building it."""
+        job = _GpuJob(ctypes.sizeof(_GpuJob), kernel.handle, ctypes.addressof(tensors), len(kernel.tensors))
+        job.times.size = ctypes.sizeof(_Times)
+        job.cubin, job.cubin_bytes = cubin, len(cubin or b"")
+        self.library.check(self.so.schedc_gpu_run(self.handle, ctypes.byref(job), _size(1), None))
+
+    def close(self):
+        self.so.schedc_gpu_free(self.handle)
+        self.handle = _at()
 
 
 def _named(kind, values):

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,8 @@ enum {
   OPT_ROUNDS,
   OPT_REPEAT,
   OPT_DRY_RUN,
-  OPT_REPORT
+  OPT_REPORT,
+  OPT_DEVICE
 };
 
 static const struct Option {
@@ -71,6 +73,8 @@ static const struct Option {
      "where to run: interpreted, on a GPU, or as emitted, on a model of one (default: cuda\n"
      "                                 where there is a Hopper GPU, else cpu; test: cpu; bench: "
      "cuda)"},
+    {"device", OPT_DEVICE, "N", RUN | TEST | BENCH,
+     "which CUDA device, counted from 0 (default: 0); without --on it asks for cuda"},
     {"policy", OPT_POLICY, "POLICY", RUN | TEST,
      "when asynchronous work takes place: early, late or random; on the model also laggard:\n"
      "                                 one warp, or engine, by the seed, as late as can be "
@@ -269,6 +273,11 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
       code = read_number(a, name, text, 16, &number);
       a->rounds = (unsigned)number;
       return code;
+    case OPT_DEVICE:
+      code = read_number(a, name, text, INT_MAX, &number);
+      a->device = (int)number;
+      a->device_given = true;
+      return code;
     case OPT_SAMPLE:
       a->sample_given = true;
       return read_number(a, name, text, UINT64_MAX, &a->sample);
@@ -337,6 +346,9 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
     return cli_usage(args, "an operand is missing: %s", command->operands);
   if (args->operands > command->max)
     return cli_usage(args, "'%s' is one operand too many", args->operand[command->max]);
+  if (args->device_given && args->on_given && !args->cuda)
+    return cli_usage(args, "'--device' is of a GPU: leave it, or '--on cpu', out");
+  if (args->device_given) args->cuda = args->on_given = true;
   if (args->policy == POLICY_LAGGARD && !args->model)
     return cli_usage(args, "'--policy laggard' needs '--on model'");
   if (bit_of(command) & TEST && args->policy_given && !args->model)

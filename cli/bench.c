@@ -167,7 +167,7 @@ static int make_variants(Bench *b) {
 
 static schedc_status give(Variant *v) {
   schedc_gpu *gpu = NULL;
-  schedc_status status = schedc_gpu_new(&gpu, v->session.context);
+  schedc_status status = schedc_gpu_new(&gpu, v->session.context, v->args.device);
   if (!status) status = data_give(&v->data, &v->session, v->kase, gpu);
   schedc_gpu_free(gpu);
   return status;
@@ -228,7 +228,7 @@ static schedc_status run_jobs(Bench *b) {
   b->job = need(calloc(b->n, sizeof *b->job));
   for (size_t i = 0; i < b->n; i++) b->job[i] = data_job(&b->variant[i].data);
   double start = seconds();
-  schedc_status status = schedc_gpu_new(&gpu, b->variant[0].session.context);
+  schedc_status status = schedc_gpu_new(&gpu, b->variant[0].session.context, b->args->device);
   if (!status) status = schedc_gpu_run(gpu, b->job, b->n, &options);
   if (!status) {
     b->gpu = (schedc_gpu_info)SCHEDC_GPU_INFO_INIT;
@@ -420,7 +420,8 @@ static void json_report(const Bench *b, bool right) {
 static int need_gpu(const Bench *b) {
   char why[512];
   const Session *s = &b->variant[0].session;
-  if (schedc_gpu_available(s->context, why, sizeof why) == SCHEDC_OK) return EXIT_GOOD;
+  if (schedc_gpu_available(s->context, b->args->device, why, sizeof why) == SCHEDC_OK)
+    return EXIT_GOOD;
   return cli_fail(b->args, "%s", why);
 }
 

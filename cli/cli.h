@@ -52,6 +52,8 @@ typedef struct Args {
   bool lenient, no_cache, unverified;
   bool cuda, model, on_given, policy_given,  // model: cuda as well
       bench, dry_run, debug_waits, help;
+  int device;
+  bool device_given;
   const char *not_cuda;  // why the CPU was chosen; NULL: it was asked for
   int argc;
   char **argv;  // from the subcommand's name on, options first

@@ -49,7 +49,7 @@ static bool fails_together(Session *s, Data *d) {
   s->quiet = true;
   model_run_as(&(ModelRun){s->args->policy, s->args->seed, s->args->sms, true});
   data_rewind(d);
-  schedc_status status = schedc_gpu_new(&gpu, s->context);
+  schedc_status status = schedc_gpu_new(&gpu, s->context, s->args->device);
   if (!status) status = run_on_gpu(s, d, gpu, &none);
   schedc_gpu_free(gpu);
   s->quiet = quiet;
@@ -60,7 +60,8 @@ static bool fails_together(Session *s, Data *d) {
 static schedc_status execute(Session *s, Data *d, size_t kase, schedc_error *errors, Times *times) {
   Ticker ticker;
   schedc_gpu *gpu = NULL;
-  schedc_status status = s->args->cuda ? schedc_gpu_new(&gpu, s->context) : SCHEDC_OK;
+  schedc_status status =
+      s->args->cuda ? schedc_gpu_new(&gpu, s->context, s->args->device) : SCHEDC_OK;
   if (!status) status = data_give(d, s, kase, gpu);
   double start = seconds();
   if (!status) status = gpu ? run_on_gpu(s, d, gpu, times) : interpret(s, d);
@@ -167,7 +168,7 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
 // asks for it.
 static void choose_where(Args *args, schedc_context *context, char *why, size_t room) {
   if (args->on_given || args->policy_given || args->sms) return;
-  args->cuda = schedc_gpu_available(context, why, room) == SCHEDC_OK;
+  args->cuda = schedc_gpu_available(context, args->device, why, room) == SCHEDC_OK;
   args->not_cuda = args->cuda ? NULL : why;
 }
 

@@ -139,7 +139,8 @@ static void launch(Tester *t, const Run *run, uint64_t repeats) {
   building.debug_waits = run->debug_waits;
   options.build = &building;
   options.repeats = repeats;
-  if (!t->gpu && !went_well(t, run, schedc_gpu_new(&t->gpu, t->s->context))) return;
+  if (!t->gpu && !went_well(t, run, schedc_gpu_new(&t->gpu, t->s->context, t->s->args->device)))
+    return;
   if (!fill(t, run) || !went_well(t, run, schedc_gpu_run(t->gpu, &job, 1, &options))) return;
   char why[128];
   snprintf(why, sizeof why, "%llu of %llu repeats gave other bits than the first run",

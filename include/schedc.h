@@ -414,6 +414,21 @@ SCHEDC_API schedc_status schedc_count_fills(schedc_context *context, const sched
                                             const schedc_scalar *scalars, size_t scalar_count,
                                             schedc_fills *fills);
 
+/* What one launch takes. */
+typedef struct schedc_work {
+  size_t size;
+  double said;     /* operations that a user would count: the kernel's `work`; 0: it has none */
+  double products; /* operations of its products, as scheduled: with padding and what is masked */
+  double tensor_cycles; /* cycles that these take at least, on one multiprocessor's tensor cores */
+  double bytes;         /* of the tensors that it reads and writes, each once */
+} schedc_work;
+#define SCHEDC_WORK_INIT \
+  { sizeof(schedc_work), 0, 0, 0, 0 }
+SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
+                                           const schedc_tensor *tensors, size_t tensor_count,
+                                           const schedc_scalar *scalars, size_t scalar_count,
+                                           schedc_work *work);
+
 /* Nonzero if CTAs of some kernel take several tiles, as many as there are multiprocessors for. */
 SCHEDC_API int schedc_is_persistent(const schedc_kernel *kernel);
 
@@ -504,31 +519,41 @@ typedef struct schedc_cuda_times {
 #define SCHEDC_CUDA_TIMES_INIT \
   { sizeof(schedc_cuda_times), 0, 0, 0, 0, 0 }
 
-/* Builds the kernel with NVRTC and runs it on the first CUDA device, on tensors in host memory
- * (copied there and back). This opens the driver and NVRTC: SCHEDC_EUNAVAIL, with a diagnostic that
- * says what is missing. times: NULL, or measured too (outputs are then those of the first run). */
-SCHEDC_API schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
-                                         const schedc_tensor *tensors, size_t tensor_count,
-                                         const schedc_scalar *scalars, size_t scalar_count,
-                                         schedc_cuda_times *times);
-
-/* The first CUDA device, opened by the first run and kept open with the kernels built for it. Used
- * by one thread at a time, and closed before its context is. The caller's current CUDA context is
- * left as it was found. */
+/* A GPU, for kernels on tensors in host memory: opened when it is first needed, and kept open
+ * until it is freed. `device` counts from 0, as the driver counts
+ * (CUDA_VISIBLE_DEVICES hides and reorders). Used by one thread at a time, and freed before its
+ * context is closed. The caller's current CUDA context is left as it was found. SCHEDC_EARG: the
+ * device is negative; whether there is one, the first use says. */
 typedef struct schedc_gpu schedc_gpu;
-SCHEDC_API schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context);
+SCHEDC_API schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context, int device);
 SCHEDC_API void schedc_gpu_free(schedc_gpu *gpu);
+
+/* How many CUDA devices there are, of any kind. SCHEDC_EUNAVAIL: no driver. */
+SCHEDC_API schedc_status schedc_gpu_count(schedc_context *context, size_t *count);
+
+/* SCHEDC_OK: this machine has a CUDA driver and NVRTC, and the device is a Hopper GPU. Else
+ * SCHEDC_EUNAVAIL, and what is missing is written to `why` (NULL, or `room` bytes: cut off there).
+ * (What is in the cache, and what comes with its machine code, needs no NVRTC.) */
+SCHEDC_API schedc_status schedc_gpu_available(schedc_context *context, int device, char *why,
+                                              size_t room);
 
 typedef struct schedc_gpu_info {
   size_t size;
   const char *name; /* "NVIDIA H100 80GB HBM3" */
   unsigned multiprocessors;
-  unsigned driver_version; /* of CUDA: 13000 */
+  unsigned driver_version;                     /* of CUDA: 13000 */
+  int device;                                  /* its number */
+  unsigned capability_major, capability_minor; /* compute capability: 9, 0 */
+  uint64_t memory_bytes, l2_bytes;
+  double clock_mhz; /* the highest of the multiprocessors */
+  const char *pci;  /* "0000:3B:00.0" */
+  const char *uuid; /* "GPU-1f3c…", as nvidia-smi writes it */
 } schedc_gpu_info;
 #define SCHEDC_GPU_INFO_INIT \
-  { sizeof(schedc_gpu_info), 0, 0, 0 }
-/* SCHEDC_EUNAVAIL before a run. */
-SCHEDC_API schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info);
+  { sizeof(schedc_gpu_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* Opens the GPU if it is not open. SCHEDC_EUNAVAIL: schedc_gpu_available says why; NVRTC is not
+ * asked for. */
+SCHEDC_API schedc_status schedc_gpu_get_info(schedc_gpu *gpu, schedc_gpu_info *info);
 
 /* A run: of a kernel or sequence, on tensors in host memory. */
 typedef struct schedc_gpu_job {
@@ -540,15 +565,17 @@ typedef struct schedc_gpu_job {
   size_t scalar_count;
   schedc_cuda_times times; /* out */
   uint64_t differing; /* out: how many repeats had other bits in a tensor that is deterministic */
+  const void *cubin;  /* NULL, or its machine code: as of schedc_load_options */
+  size_t cubin_bytes; /* of it */
 } schedc_gpu_job;
 #define SCHEDC_GPU_JOB_INIT \
-  { sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0 }
+  { sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0, 0, 0 }
 
 /* Runs the jobs one after the other; then all again until each has run `repeats` times on the same
  * inputs, comparing outputs with those of the first run (which are handed back); then measures them
  * if rounds is not 0: in turns, so that they meet the same clocks. cold is as in schedc_cuda_times,
- * sustained the median of `rounds` rounds of 120 launches. Each kernel is built once while the
- * GPU is open. */
+ * sustained the median of `rounds` rounds of 120 launches. Before anything runs, all tensors are
+ * checked, and each job's kernel is built, or taken from the cache of machine code. */
 typedef struct schedc_gpu_options {
   size_t size;
   uint64_t repeats;                  /* 0 and 1: none */
@@ -557,27 +584,8 @@ typedef struct schedc_gpu_options {
 } schedc_gpu_options;
 #define SCHEDC_GPU_OPTIONS_INIT \
   { sizeof(schedc_gpu_options), 1, 0, 0 }
-
-/* SCHEDC_OK: this machine has a CUDA driver, a Hopper GPU and NVRTC. Else SCHEDC_EUNAVAIL, and what
- * is missing is written to `why` (NULL, or `room` bytes: cut off there). */
-SCHEDC_API schedc_status schedc_gpu_available(schedc_context *context, char *why, size_t room);
 SCHEDC_API schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_count,
                                         const schedc_gpu_options *options);
-
-/* What one launch takes. */
-typedef struct schedc_work {
-  size_t size;
-  double said;     /* operations that a user would count: the kernel's `work`; 0: it has none */
-  double products; /* operations of its products, as scheduled: with padding and what is masked */
-  double tensor_cycles; /* cycles that these take at least, on one multiprocessor's tensor cores */
-  double bytes;         /* of the tensors that it reads and writes, each once */
-} schedc_work;
-#define SCHEDC_WORK_INIT \
-  { sizeof(schedc_work), 0, 0, 0, 0 }
-SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
-                                           const schedc_tensor *tensors, size_t tensor_count,
-                                           const schedc_scalar *scalars, size_t scalar_count,
-                                           schedc_work *work);
 
 /* ---- launching from a CUDA program -------------------------------------------------------------
  *

@@ -1,6 +1,7 @@
 // driver.c - the entry points of the CUDA driver that concern the device, contexts and memory.
-// There is one device, as cuDeviceGetAttribute tells: a Hopper with so many multiprocessors as
-// SCHEDC_MODEL says. Calls of any thread that enqueue, wait, allocate or free are let in one at a
+// There is one device, or as many as SCHEDC_MODEL says, all alike: a Hopper with so many
+// multiprocessors as that says, too. They share one memory, and a launch that fails is the end of
+// all their contexts. Calls of any thread that enqueue, wait, allocate or free are let in one at a
 // time (stream.c runs what is enqueued).
 #include "driver.h"
 
@@ -10,12 +11,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, VERSION = 13000 };
+enum { CLOCK_KHZ = 13, MULTIPROCESSORS = 16, L2_BYTES = 38, MAJOR = 75, MINOR = 76 };
+enum { VERSION = 13000, ITS_CLOCK = 1000000, ITS_L2 = 50 << 20 };
 enum { GUARD = 64 << 10, ALIGN = 512, PAGE = 4096 };
 
 static struct {
-  int retained;  // the primary context
-  bool failed;   // a launch did: nothing works until the context is made anew
+  int retained[MOST_DEVICES], all;  // the devices' primary contexts: &retained[device]
+  bool failed;                      // a launch did: nothing works until the contexts are made anew
 } primary;
 static _Thread_local void *stack[16];
 static _Thread_local u32 depth;
@@ -67,8 +69,17 @@ int cuGetErrorString(int error, const char **text) {
   return *text ? 0 : INVALID_VALUE;
 }
 
-int cuDeviceGetCount(int *n) { return *n = 1, 0; }
-int cuDeviceGet(int *device, int ordinal) { return *device = 0, ordinal ? 101 : 0; }
+int cuDeviceGetCount(int *n) {
+  Options o;
+  md_options(&o);
+  return *n = (int)o.devices, 0;
+}
+
+int cuDeviceGet(int *device, int ordinal) {
+  int n;
+  cuDeviceGetCount(&n);
+  return *device = ordinal, ordinal < 0 || ordinal >= n ? INVALID_DEVICE : 0;
+}
 
 int cuDeviceGetName(char *name, int room, int device) {
   (void)device;
@@ -77,8 +88,13 @@ int cuDeviceGetName(char *name, int room, int device) {
 }
 
 int cuDeviceGetPCIBusId(char *id, int room, int device) {
-  (void)device;
-  snprintf(id, (size_t)room, "0000:00:00.0");
+  snprintf(id, (size_t)room, "0000:%02x:00.0", (unsigned)device);
+  return 0;
+}
+
+int cuDeviceGetUuid_v2(unsigned char *bytes, int device) {
+  memset(bytes, 0, 16);
+  bytes[15] = (unsigned char)device;
   return 0;
 }
 
@@ -87,19 +103,28 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   (void)device;
   md_options(&o);
   if (attribute == MULTIPROCESSORS) return *value = (int)o.sms, 0;
+  if (attribute == CLOCK_KHZ) return *value = ITS_CLOCK, 0;
+  if (attribute == L2_BYTES) return *value = ITS_L2, 0;
   if (attribute == MAJOR) return *value = 9, 0;
   if (attribute == MINOR) return *value = 0, 0;
-  return dr_refuse("the model knows no attribute %d of a device, only %d, %d and %d", attribute,
-                   MULTIPROCESSORS, MAJOR, MINOR);
+  return dr_refuse("the model knows no attribute %d of a device, only %d, %d, %d, %d and %d",
+                   attribute, CLOCK_KHZ, MULTIPROCESSORS, L2_BYTES, MAJOR, MINOR);
 }
 
-// ---- contexts: the device's primary one
+// ---- contexts: each device's primary one
+
+// The device whose context this is; -1: it is none that is retained.
+static int device_of(const void *context) {
+  for (int i = 0; i < MOST_DEVICES; i++)
+    if (context == &primary.retained[i] && primary.retained[i]) return i;
+  return -1;
+}
 
 int cuDevicePrimaryCtxRetain(void **context, int device) {
-  (void)device;
   dr_enter();
-  primary.retained++;
-  *context = &primary;
+  primary.retained[device]++;
+  primary.all++;
+  *context = &primary.retained[device];
   return dr_leave(0);
 }
 
@@ -107,10 +132,10 @@ static void free_all(void);
 
 // The last one takes all with it that is in the context.
 int cuDevicePrimaryCtxRelease_v2(int device) {
-  (void)device;
   dr_enter();
-  if (!primary.retained) return dr_leave(INVALID_CONTEXT);
-  if (!--primary.retained) {
+  if (!primary.retained[device]) return dr_leave(INVALID_CONTEXT);
+  primary.retained[device]--;
+  if (!--primary.all) {
     if (!primary.failed) dr_drain_all();
     dr_forget_work();
     free_all();
@@ -120,8 +145,7 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 }
 
 int cuCtxPushCurrent_v2(void *context) {
-  bool known = !context || (context == &primary && primary.retained);
-  if (depth == COUNT(stack) || !known) return INVALID_CONTEXT;
+  if (depth == COUNT(stack) || (context && device_of(context) < 0)) return INVALID_CONTEXT;
   return stack[depth++] = context, 0;
 }
 
@@ -137,7 +161,8 @@ int cuCtxSetCurrent(void *context) {
 
 int cuCtxGetCurrent(void **context) { return *context = depth ? stack[depth - 1] : NULL, 0; }
 int cuCtxGetDevice(int *device) {
-  return *device = 0, depth && stack[depth - 1] ? 0 : INVALID_CONTEXT;
+  *device = depth && stack[depth - 1] ? device_of(stack[depth - 1]) : -1;
+  return *device < 0 ? INVALID_CONTEXT : 0;
 }
 
 // ---- memory: pieces of one region, with room between them that nobody may touch
@@ -165,6 +190,14 @@ static bool reserve(void) {
     }
   }
   return region != NULL;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  (void)device;
+  dr_enter();
+  bool there = region || reserve();
+  *bytes = there ? region_bytes : 0;
+  return dr_leave(there ? 0 : OUT_OF_MEMORY);
 }
 
 bool md_is_global(u64 at) { return at - (uintptr_t)region < region_bytes; }

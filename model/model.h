@@ -73,10 +73,11 @@ void *md_more(void *block, size_t bytes);
 
 // ---- options, of SCHEDC_MODEL ("policy=random,seed=3,sms=2"), read at each launch
 typedef enum Policy { POLICY_EARLY, POLICY_LATE, POLICY_RANDOM, POLICY_LAGGARD } Policy;
+enum { MOST_DEVICES = 8 };
 typedef struct Options {
   Policy policy;
   u64 seed;
-  u32 sms;
+  u32 sms, devices;
   bool together;  // lanes of a warp never part: what one has done and knows, all have and know
 } Options;
 const char *md_options(Options *out);  // NULL, or what is wrong with the variable

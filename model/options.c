@@ -24,6 +24,8 @@ static bool option(const char *key, size_t key_n, const char *value, size_t n, O
   u64 x = 0;
   if (is(key, key_n, "seed")) return number(value, n, &o->seed);
   if (is(key, key_n, "sms")) return number(value, n, &x) && x && x <= MOST_SMS && (o->sms = (u32)x);
+  if (is(key, key_n, "devices"))
+    return number(value, n, &x) && x && x <= MOST_DEVICES && (o->devices = (u32)x);
   if (is(key, key_n, "lanes")) {
     o->together = is(value, n, "together");
     return o->together || is(value, n, "apart");
@@ -37,16 +39,16 @@ static bool option(const char *key, size_t key_n, const char *value, size_t n, O
 
 const char *md_options(Options *out) {
   static _Thread_local char wrong[300];
-  *out = (Options){.sms = USUAL_SMS};
+  *out = (Options){.sms = USUAL_SMS, .devices = 1};
   const char *at = secure_getenv("SCHEDC_MODEL");
   while (at && *at) {
     size_t n = strcspn(at, ","), key = strcspn(at, "=");
     if (key >= n || !option(at, key, at + key + 1, n - key - 1, out)) {
-      snprintf(
-          wrong, sizeof wrong,
-          "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, "
-          "seed=NUMBER, sms=NUMBER (1 to %d) and lanes=apart or together; '%.*s' is none of them",
-          MOST_SMS, (int)n, at);
+      snprintf(wrong, sizeof wrong,
+               "SCHEDC_MODEL is a list, with commas, of policy=early, late, random or laggard, "
+               "seed=NUMBER, sms=NUMBER (1 to %d), devices=NUMBER (1 to %d) and lanes=apart or "
+               "together; '%.*s' is none of them",
+               MOST_SMS, MOST_DEVICES, (int)n, at);
       return wrong;
     }
     at += n + (at[n] == ',');

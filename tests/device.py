@@ -27,7 +27,7 @@ import strides  # noqa: E402
 from checks import Wrong, expect, expect_failure  # noqa: E402
 from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Launcher, Tensors, pointer, size  # noqa: E402
 from hang import make_editor  # noqa: E402
-from libschedc import Failed  # noqa: E402
+from libschedc import Failed, Gpu, GpuInfo  # noqa: E402
 from setting import ATTENTION, COPY, GEMM, SHORT, SOURCE, Renewing, Setting, run_as  # noqa: E402
 
 HEADERS = {  # those of shims.py, with dimensions for which the model needs a moment
@@ -262,7 +262,9 @@ def given_code(s, name, unit, dims, other):
     try:
         for given, words in wrong:
             expect_failure(lambda: load(given), "error[G.cubin]", words)
+            expect_failure(lambda: run_on_host_tensors(s, kernel, dims, cubin=given), "error[G.cubin]", words)
         load(code)
+        run_on_host_tensors(s, kernel, dims, cubin=code)
     finally:
         os.environ["SCHEDC_NVRTC"] = s.model
     tensors = s.tensors(kernel, dims)
@@ -337,7 +339,7 @@ def wrong_launch(s, script, rule, words):
 
 
 def wrong_run(s, name, dims, script, rule, words):
-    """schedc_run_cuda reports at the schedule's lines; the next run is right."""
+    """A run on host tensors reports at the schedule's lines; the next one is right."""
     run_as()
     kernel = s.parsed(name)
     edited(s, script)
@@ -371,13 +373,58 @@ def bounded_waits(s, script):
     context.close()
 
 
-def run_on_host_tensors(s, kernel, dims):
-    """By schedc_run_cuda, compared."""
+def run_on_host_tensors(s, kernel, dims, device=0, cubin=None):
+    """Compared. What the device is, as `Gpu.info` says."""
     storages, views = strides.make(kernel, dims, {}, numpy.random.default_rng(1))
-    tensors = strides.describe(kernel, views)
-    s.library.check(s.library.so.schedc_run_cuda(s.library.context, kernel.handle, tensors, size(len(storages)), None,
-                                                 size(0), None))
+    tensors, gpu = strides.describe(kernel, views), Gpu(s.library, device)
+    try:
+        gpu.run(kernel, tensors, cubin)
+        info = gpu.info()
+        said = {name: getattr(info, name) for name, _ in GpuInfo._fields_}
+    finally:
+        gpu.close()
     expect(all(e.pass_ for e in kernel.compare(tensors)), "the outputs are wrong")
+    return said
+
+
+# ---- a device among several
+
+def devices(s):
+    """Each is opened by its number, and no other; what there is not is named."""
+    os.environ["SCHEDC_MODEL"] = "sms=3,devices=3"
+    count, why = ctypes.c_size_t(), ctypes.create_string_buffer(200)
+    available = s.library.so.schedc_gpu_available
+    try:
+        s.library.check(s.library.so.schedc_gpu_count(s.library.context, ctypes.byref(count)))
+        expect(count.value == 3, f"{count.value} devices of 3")
+        kernel = s.parsed("copy")
+        for device in (2, 0, 1):
+            said = run_on_host_tensors(s, kernel, COPY, device)
+            want = {"device": device, "multiprocessors": 3, "capability_major": 9, "capability_minor": 0, "clock_mhz": 1000.0,
+                    "l2_bytes": 50 << 20, "pci": f"0000:0{device}:00.0".encode(),
+                    "uuid": f"GPU-00000000-0000-0000-0000-00000000000{device}".encode()}
+            expect(all(said[name] == value for name, value in want.items()), f"device {device}: {said}")
+            expect(said["memory_bytes"] >= 4 << 30, "memory")
+            s.library.check(available(s.library.context, device, None, size(0)))
+        expect_failure(lambda: run_on_host_tensors(s, kernel, COPY, 3), "no CUDA device 3", "has 3")
+        expect(available(s.library.context, 3, why, size(200)) and b"no CUDA device 3" in why.value, why.value)
+        kernel.close()
+    finally:
+        run_as()
+
+
+def command_device(s):
+    """--device N of the command: a run there, what there is not, and with --on cpu."""
+    gpu = {"SCHEDC_DRIVER": s.model, "SCHEDC_NVRTC": s.model, "SCHEDC_MODEL": "devices=2"}
+    short = ["schedules/copy.sched", "--set", "M=70", "--set", "N=64"]
+    for device, code, words in (("1", 0, "on the GPU"), ("2", 3, "no CUDA device 2: this machine has 2"),
+                                ("-1", 2, "wants a number")):
+        done = s.run("run", *short, "--device", device, **gpu)
+        expect(done.returncode == code and words in done.stdout, f"{device}: {done.stdout}")
+    done = s.run("bench", *short, "--device", "2", **gpu)
+    expect(done.returncode == 3 and "no CUDA device 2" in done.stdout, done.stdout)
+    done = s.run("run", *short, "--device", "0", "--on", "cpu", **gpu)
+    expect(done.returncode == 2 and "--on cpu" in done.stdout, done.stdout)
 
 
 # ---- all of them
@@ -400,6 +447,8 @@ def run_all(checks, s):
         checks.run(f"C header: {name}", header, s, name, dims)
     checks.run("machine code of a kernel", given_code, s, "gemm", None, GEMM, ("gemm", "-p", "BM=128"))
     checks.run("machine code of a sequence", given_code, s, "tests/gpu/sequence.sched", None, {"M": 100, "N": 72}, ("copy",))
+    checks.run("several devices", devices, s)
+    checks.run("--device", command_device, s)
     misuse.run(checks, s)
     s.close()
     checks.run("a launch that races", wrong_launch, s, RACE, "T2", ["shared memory"])

@@ -1,5 +1,5 @@
-// gpu.c - kernels on a GPU that stays open, and what a launch takes. Each job's tensors are
-// bound and checked before anything runs; what goes wrong is reported at the job's kernel.
+// gpu.c - kernels on a GPU that stays open. Each job's tensors are bound and checked before
+// anything runs; what goes wrong is reported at the job's kernel.
 #include <string.h>
 
 #include "runtime/api/api.h"
@@ -11,13 +11,13 @@ struct schedc_gpu {
   bool open;
 };
 
-schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context) {
+schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context, int device) {
   if (!out) return SCHEDC_EARG;
   *out = NULL;
-  if (!context) return SCHEDC_EARG;
+  if (!context || device < 0) return SCHEDC_EARG;
   schedc_gpu *gpu = context->alloc.alloc(context->alloc.user, sizeof *gpu);
   if (!gpu) return SCHEDC_ENOMEM;
-  *gpu = (schedc_gpu){.context = context};
+  *gpu = (schedc_gpu){.context = context, .gpu.ordinal = device};
   sc_init(&gpu->gpu.sc, &context->alloc);
   *out = gpu;
   return SCHEDC_OK;
@@ -31,10 +31,45 @@ void schedc_gpu_free(schedc_gpu *gpu) {
   context->alloc.free(context->alloc.user, gpu);
 }
 
-schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info) {
+// What is missing is in *wrong; NULL: it is open.
+typedef struct Opening {
+  schedc_gpu *gpu;
+  const char *wrong;
+} Opening;
+
+static schedc_status open_gpu(Sc *sc, void *arg) {
+  (void)sc;
+  Opening *o = arg;
+  o->wrong = sc_gpu_open(&o->gpu->gpu);
+  if (o->wrong) sc_gpu_close(&o->gpu->gpu);
+  o->gpu->open = !o->wrong;
+  return SCHEDC_OK;
+}
+
+static schedc_status open_once(schedc_gpu *gpu, const char **wrong) {
+  Opening o = {.gpu = gpu};
+  schedc_status status = gpu->open ? SCHEDC_OK : sc_guard(&gpu->gpu.sc, open_gpu, &o);
+  *wrong = o.wrong;
+  return status;
+}
+
+schedc_status schedc_gpu_get_info(schedc_gpu *gpu, schedc_gpu_info *info) {
+  const char *wrong;
   if (!gpu || !info || info->size < sizeof info->size) return SCHEDC_EARG;
-  if (!gpu->open) return SCHEDC_EUNAVAIL;
-  schedc_gpu_info out = {0, gpu->gpu.name, (unsigned)gpu->gpu.sms, (unsigned)gpu->gpu.version};
+  schedc_status status = open_once(gpu, &wrong);
+  if (status || wrong) return status ? status : SCHEDC_EUNAVAIL;
+  const GpuFacts *f = &gpu->gpu.facts;
+  schedc_gpu_info out = {.name = f->name,
+                         .multiprocessors = (unsigned)f->sms,
+                         .driver_version = (unsigned)f->version,
+                         .device = gpu->gpu.ordinal,
+                         .capability_major = (unsigned)f->major,
+                         .capability_minor = (unsigned)f->minor,
+                         .memory_bytes = f->memory,
+                         .l2_bytes = (uint64_t)f->l2,
+                         .clock_mhz = f->clock_khz / 1000.0,
+                         .pci = f->bus,
+                         .uuid = f->uuid};
   COPY_OUT(info, &out);
   return SCHEDC_OK;
 }
@@ -42,13 +77,15 @@ schedc_status schedc_gpu_get_info(const schedc_gpu *gpu, schedc_gpu_info *info) 
 // ---- is there one?
 
 typedef struct Ask {
+  int device;
   char *why;
   size_t room;
+  int count;
 } Ask;
 
 static schedc_status ask(Sc *sc, void *arg) {
   Ask *a = arg;
-  const char *wrong = sc_gpu_missing(sc);
+  const char *wrong = sc_gpu_missing(sc, a->device);
   if (wrong && a->room) {
     size_t n = strlen(wrong) < a->room ? strlen(wrong) : a->room - 1;
     memcpy(a->why, wrong, n);
@@ -57,12 +94,31 @@ static schedc_status ask(Sc *sc, void *arg) {
   return wrong ? SCHEDC_EUNAVAIL : SCHEDC_OK;
 }
 
-schedc_status schedc_gpu_available(schedc_context *context, char *why, size_t room) {
-  if (!context) return SCHEDC_EARG;
+static schedc_status count(Sc *sc, void *arg) {
+  Ask *a = arg;
+  return sc_gpu_count(sc, &a->count) ? SCHEDC_EUNAVAIL : SCHEDC_OK;
+}
+
+static schedc_status guard(schedc_context *context, Step step, Ask *a) {
   Sc sc;
   sc_init(&sc, &context->alloc);
-  schedc_status status = sc_guard(&sc, ask, &(Ask){why, why ? room : 0});
+  schedc_status status = sc_guard(&sc, step, a);
   sc_free(&sc);
+  return status;
+}
+
+schedc_status schedc_gpu_available(schedc_context *context, int device, char *why, size_t room) {
+  if (!context || device < 0) return SCHEDC_EARG;
+  return guard(context, ask, &(Ask){device, why, why ? room : 0, 0});
+}
+
+schedc_status schedc_gpu_count(schedc_context *context, size_t *n) {
+  if (!n) return SCHEDC_EARG;
+  *n = 0;
+  if (!context) return SCHEDC_EARG;
+  Ask a = {0};
+  schedc_status status = guard(context, count, &a);
+  if (!status) *n = (size_t)a.count;
   return status;
 }
 
@@ -88,9 +144,10 @@ typedef struct Batch {
   u32 which;
 } Batch;
 
-static bool good_names(const schedc_gpu_job *j) {
+static bool good_job(const schedc_gpu_job *j) {
   if (!j->kernel || (j->tensor_count && !j->tensors) || (j->scalar_count && !j->scalars))
     return false;
+  if (!j->cubin != !j->cubin_bytes) return false;
   for (size_t i = 0; i < j->tensor_count; i++)
     if (!j->tensors[i].name) return false;
   for (size_t i = 0; i < j->scalar_count; i++)
@@ -102,6 +159,7 @@ static schedc_status bind(Sc *sc, void *arg) {
   Task *t = arg;
   const schedc_gpu_job *j = &t->job;
   t->gpu.k = j->kernel->k;
+  t->gpu.cubin = (Blob){j->cubin, j->cubin_bytes};
   t->gpu.unordered = j->kernel->unordered;
   t->gpu.host =
       sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars, j->scalar_count);
@@ -124,15 +182,6 @@ static schedc_status report(Sc *sc, void *arg) {
   for (const Diag *d = sc->diags; d; d = d->next)
     if (d->id == D_G_WAIT || d->id == D_G_MODEL) return SCHEDC_EFAULT;
   return SCHEDC_EINPUT;
-}
-
-static schedc_status open_gpu(Sc *sc, void *arg) {
-  (void)sc;
-  Batch *b = arg;
-  b->wrong = sc_gpu_open(&b->gpu->gpu);
-  if (b->wrong) sc_gpu_close(&b->gpu->gpu);
-  b->gpu->open = !b->wrong;
-  return SCHEDC_OK;
 }
 
 static schedc_status run(Sc *sc, void *arg) {
@@ -169,7 +218,7 @@ static schedc_status run_batch(Batch *b) {
   Sc work;  // while the message is needed
   sc_init(&work, &context->alloc);
   schedc_status status = each(b, bind);
-  if (!status && !b->gpu->open) status = sc_guard(&b->gpu->gpu.sc, open_gpu, b);
+  if (!status) status = open_once(b->gpu, &b->wrong);
   if (!status && !b->wrong) status = each(b, build);
   if (!status && !b->wrong) status = sc_guard(&work, run, b);
   if (!status && b->wrong) {
@@ -194,10 +243,10 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
   if (!gpu || (job_count && !jobs) || job_count > 1u << 20) return SCHEDC_EARG;
   if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
   if (!job_count) return SCHEDC_OK;
-  // Members were only added at the end since the first version, which has all of these.
+  // Members were only added at the end since version 0.2, which has all of these.
   if (jobs->size < sizeof *jobs) return SCHEDC_EARG;
   for (size_t i = 0; i < job_count; i++)
-    if (!good_names(job_at(jobs, i))) return SCHEDC_EARG;
+    if (!good_job(job_at(jobs, i))) return SCHEDC_EARG;
   schedc_allocator alloc = gpu->context->alloc;
   Batch b = {.gpu = gpu, .n = (u32)job_count, .repeats = known.repeats, .rounds = known.rounds};
   b.task = alloc.alloc(alloc.user, sizeof *b.task * job_count);
@@ -217,49 +266,5 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
     sc_free(&b.task[i].sc);
   }
   alloc.free(alloc.user, b.task);
-  return status;
-}
-
-schedc_status schedc_run_cuda(schedc_context *context, const schedc_kernel *kernel,
-                              const schedc_tensor *tensors, size_t tensor_count,
-                              const schedc_scalar *scalars, size_t scalar_count,
-                              schedc_cuda_times *times) {
-  schedc_gpu_job job = {
-      sizeof job, kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_CUDA_TIMES_INIT, 0};
-  schedc_gpu_options options = {sizeof options, 1, times != NULL, NULL};
-  schedc_gpu *gpu;
-  if (times && times->size < sizeof times->size) return SCHEDC_EARG;
-  schedc_status status = schedc_gpu_new(&gpu, context);
-  if (!status) status = schedc_gpu_run(gpu, &job, 1, &options);
-  if (times && !status) COPY_OUT(times, &job.times);
-  schedc_gpu_free(gpu);
-  return status;
-}
-
-// ---- what a launch takes
-
-typedef struct Count {
-  Task task;
-  schedc_work work;
-} Count;
-
-static schedc_status count(Sc *sc, void *arg) {
-  Count *c = arg;
-  schedc_status status = bind(sc, &c->task);
-  return status ? status : sc_count_work(sc, c->task.gpu.k, c->task.gpu.host, &c->work);
-}
-
-schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
-                                const schedc_tensor *tensors, size_t tensor_count,
-                                const schedc_scalar *scalars, size_t scalar_count,
-                                schedc_work *work) {
-  schedc_gpu_job job = {
-      sizeof job, kernel, tensors, tensor_count, scalars, scalar_count, SCHEDC_CUDA_TIMES_INIT, 0};
-  if (!context || !work || work->size < sizeof work->size || !good_names(&job)) return SCHEDC_EARG;
-  Count c = {.task = {.job = job}};
-  sc_init(&c.task.sc, &context->alloc);
-  schedc_status status = sc_enter(context, &c.task.sc, kernel->k->text, count, &c);
-  if (!status) COPY_OUT(work, &c.work);
-  sc_free(&c.task.sc);
   return status;
 }

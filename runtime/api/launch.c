@@ -26,16 +26,11 @@ typedef struct LoadJob {
   Blob cubin;  // the caller's; empty: it is to be built
 } LoadJob;
 
-static schedc_status make(Sc *sc, LoadJob *j) {
-  if (!j->cubin.n) return sc_build_all(sc, j->k, &j->building, &j->l->loaded);
-  bool good = sc_take_code(sc, j->k, &j->building, j->cubin, &j->l->loaded);
-  return good ? SCHEDC_OK : SCHEDC_EINPUT;
-}
-
 static schedc_status load(Sc *sc, void *arg) {
   LoadJob *j = arg;
   const char *wrong = sc_driver_open(sc, &j->l->driver);
-  schedc_status status = wrong && !j->cubin.n ? SCHEDC_OK : make(sc, j);
+  schedc_status status = SCHEDC_OK;
+  if (!wrong || j->cubin.n) status = sc_make_code(sc, j->k, &j->building, j->cubin, &j->l->loaded);
   if (status) return status;
   if (!wrong) wrong = sc_load(&j->l->loaded, &j->l->driver);
   if (!wrong) return SCHEDC_OK;

@@ -1,6 +1,7 @@
-// run.c - running a kernel or a sequence on the CPU, and comparing what came out with the
-// specification. In: tensors of the caller, bound by binding.c before anything runs. A sequence
-// runs its launches one after the other, on workspaces that live for the call.
+// run.c - running a kernel or a sequence on the CPU, comparing what came out with the
+// specification, and counting what a launch takes. In: tensors of the caller, bound by binding.c
+// before anything runs. A sequence runs its launches one after the other, on workspaces that live
+// for the call.
 #include "runtime/api/api.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct RunJob {
   Sample sample;         // compare
   schedc_error *errors;  // compare
   schedc_fills *fills;   // count_fills
+  schedc_work work;      // count_work
 } RunJob;
 
 static bool good_tensors(const schedc_tensor *t, size_t n) {
@@ -135,6 +137,12 @@ static schedc_status count_fills(Sc *sc, void *job) {
   return status;
 }
 
+static schedc_status count_work(Sc *sc, void *job) {
+  RunJob *j = job;
+  const Binding *b = bind(sc, j);
+  return b ? sc_count_work(sc, j->kernel->k, b, &j->work) : SCHEDC_EINPUT;
+}
+
 static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
   Sc sc;
   sc_init(&sc, &context->alloc);
@@ -172,6 +180,22 @@ schedc_status schedc_count_fills(schedc_context *context, const schedc_kernel *k
   if (!context || !kernel || !fills || fills->size < sizeof fills->size || !good_arguments(&job))
     return SCHEDC_EARG;
   return enter(context, count_fills, &job);
+}
+
+schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *kernel,
+                                const schedc_tensor *tensors, size_t tensor_count,
+                                const schedc_scalar *scalars, size_t scalar_count,
+                                schedc_work *work) {
+  RunJob job = {.kernel = kernel,
+                .tensors = tensors,
+                .tensor_count = tensor_count,
+                .scalars = scalars,
+                .scalar_count = scalar_count};
+  if (!context || !kernel || !work || work->size < sizeof work->size || !good_arguments(&job))
+    return SCHEDC_EARG;
+  schedc_status status = enter(context, count_work, &job);
+  if (!status) COPY_OUT(work, &job.work);
+  return status;
 }
 
 schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,

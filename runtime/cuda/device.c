@@ -6,55 +6,12 @@
 
 #include <string.h>
 
-enum { ATTR_SMS = 16, ATTR_MAJOR = 75, ATTR_MINOR = 76, NAN_BYTE = 0xff };
-
-// ---- the device
-
-const char *sc_gpu_open(Gpu *g) {
-  const char *wrong = sc_driver_open(&g->sc, &g->d);
-  if (wrong) return wrong;
-  int n = 0, e = g->d.cuDeviceGetCount(&n);
-  if (e || !n) return "no CUDA device";
-  e = g->d.cuDeviceGet(&g->device, 0);
-  if (!e) e = g->d.cuDeviceGetName(g->name, sizeof g->name, g->device);
-  if (!e) e = g->d.cuDeviceGetPCIBusId(g->bus, sizeof g->bus, g->device);
-  if (!e) e = g->d.cuDeviceGetAttribute(&g->sms, ATTR_SMS, g->device);
-  if (!e) e = g->d.cuDriverGetVersion(&g->version);
-  if (!e) e = g->d.cuDevicePrimaryCtxRetain(&g->context, g->device);
-  return e ? sc_gpu_failed(g, &g->sc, "the CUDA device does not start", e) : NULL;
-}
-
-void sc_gpu_close(Gpu *g) {
-  if (g->context) g->d.cuDevicePrimaryCtxRelease(g->device);
-  g->context = NULL;
-  sc_driver_close(&g->d);
-}
-
-static const char *no_hopper(Sc *sc, const Driver *d) {
-  int n = 0, device, major = 0, minor = 0;
-  if (d->cuDeviceGetCount(&n) || !n) return "no CUDA device";
-  int e = d->cuDeviceGet(&device, 0);
-  if (!e) e = d->cuDeviceGetAttribute(&major, ATTR_MAJOR, device);
-  if (!e) e = d->cuDeviceGetAttribute(&minor, ATTR_MINOR, device);
-  if (e) return sc_printf(sc, "the CUDA device does not answer: %s", sc_driver_error(d, e));
-  if (major == 9 && minor == 0) return NULL;
-  return sc_printf(sc, "the GPU has compute capability %d.%d, not 9.0 (Hopper)", major, minor);
-}
-
-const char *sc_gpu_missing(Sc *sc) {
-  Driver d;
-  NvrtcFile file;
-  const char *wrong = sc_driver_open(sc, &d);
-  if (wrong) return wrong;
-  wrong = no_hopper(sc, &d);
-  sc_driver_close(&d);
-  return wrong ? wrong : sc_nvrtc_find(sc, &file);
-}
+enum { NAN_BYTE = 0xff };
 
 // ---- a job's tensors
 
 schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
-  return sc_build_all(sc, j->k, &j->building, &j->loaded);
+  return sc_make_code(sc, j->k, &j->building, j->cubin, &j->loaded);
 }
 
 static const Buf *buf_of(const GpuJob *j, u32 tensor) {

@@ -116,8 +116,9 @@ typedef struct Loaded {
 bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
 // Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
 schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
-// … or has it from the caller. False after a report.
-bool sc_take_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed, Loaded *out);
+// … or, if `sealed` is not empty, has it from the caller.
+schedc_status sc_make_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed,
+                           Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.
 const char *sc_load(Loaded *l, const Driver *d);
 void sc_unload(Loaded *l);
@@ -145,25 +146,33 @@ schedc_status sc_report_waits(Sc *sc, Loaded *l);
 // a GPU and says why.
 schedc_status sc_report_model(Sc *sc, const Loaded *l);
 
-// device.c: a GPU, and jobs for it: kernels or sequences on tensors in host memory.
+// open.c: a GPU.
+typedef struct GpuFacts {
+  char name[256], bus[32], uuid[48];
+  int sms, version, major, minor, clock_khz, l2;
+  size_t memory;
+} GpuFacts;
 typedef struct Gpu {
   Sc sc;  // of messages
   Driver d;
-  int device;
+  int ordinal, device;
   void *context;  // the device's primary one
-  char name[256], bus[32];
-  int sms, version;
+  GpuFacts facts;
 } Gpu;
 
-// What a run on the first GPU would lack: a driver, a device, a Hopper, NVRTC; NULL: nothing.
-const char *sc_gpu_missing(Sc *sc);
+// What a run on a GPU would lack: a driver, the device, a Hopper, NVRTC; NULL: nothing.
+const char *sc_gpu_missing(Sc *sc, int ordinal);
+// How many devices there are. NULL, or what is missing.
+const char *sc_gpu_count(Sc *sc, int *n);
 
-// NULL, or what is missing. `g` is to be closed in both cases.
+// The one of g->ordinal. NULL, or what is missing. `g` is to be closed in both cases.
 const char *sc_gpu_open(Gpu *g);
 void sc_gpu_close(Gpu *g);
 
+// device.c: jobs for a GPU: kernels or sequences on tensors in host memory.
 typedef struct GpuJob {
   const Kernel *k;      // a kernel or a sequence
+  Blob cubin;           // its machine code; empty: it is to be built
   const Binding *host;  // in: tensors in host memory; out: its outputs after the first run
   schedc_cuda_times times;
   u64 differing;          // of the repeats
@@ -176,7 +185,7 @@ typedef struct GpuJob {
   void **before;  // by tensor: what is written was this before the first run
 } GpuJob;
 
-// Builds the job's kernels; needs no GPU. What goes wrong is reported.
+// Builds the job's kernels, or takes their code; needs no GPU. What goes wrong is reported.
 schedc_status sc_gpu_build(Sc *sc, GpuJob *j);
 
 // Runs the jobs one after the other; then all of them again, `repeats - 1` times, with the same

@@ -51,15 +51,21 @@ schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options,
   return status;
 }
 
-bool sc_take_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed, Loaded *l) {
-  if (!sc_emit_all(sc, k, options, l)) return false;
+static schedc_status take_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed,
+                               Loaded *l) {
+  if (!sc_emit_all(sc, k, options, l)) return SCHEDC_EINPUT;
   const char *wrong = sc_unseal(sc, l->text, sealed, &l->code);
-  if (!wrong) return true;
+  if (!wrong) return SCHEDC_OK;
   Diag *d = sc_report(sc, D_G_CUBIN, k->span,
                       "the machine code that is given is not that of '%s': %s", k->name, wrong);
   sc_help(sc, d, "build it anew: the same file, kernel, parameters and options, by schedc %s",
           schedc_version());
-  return false;
+  return SCHEDC_EINPUT;
+}
+
+schedc_status sc_make_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed,
+                           Loaded *l) {
+  return sealed.n ? take_code(sc, k, options, sealed, l) : sc_build_all(sc, k, options, l);
 }
 
 // ---- loading

@@ -99,7 +99,7 @@ const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *
   Nvml nvml;
   const char *wrong = NULL;
   if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
-  sc_nvml_open(&nvml, g->bus);
+  sc_nvml_open(&nvml, g->facts.bus);
   for (u32 r = 0; r < COLD_ROUNDS && !wrong; r++)
     for (u32 k = 0; k < n && !wrong; k++) {
       u32 i = *which = sc_gpu_turn(r, k, n);

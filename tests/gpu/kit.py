@@ -10,7 +10,7 @@ import checks
 import layouts
 import pytorch
 from checks import Skip, Wrong, expect  # noqa: F401
-from libschedc import OUT, Failed, Kernel, Library  # noqa: F401
+from libschedc import OUT, Failed, Gpu, Kernel, Library  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -10,7 +10,7 @@ import torch
 
 import kit
 from checks import expect_failure
-from kit import Library, compare_attention, describe, distance, expect, launch, make, prepare
+from kit import Gpu, Library, compare_attention, describe, distance, expect, launch, make, prepare
 
 SIZES = {"B": 2, "M": 200, "N": 333, "H": 4, "G": 2}
 SHORT = {"B": 1, "M": 130, "N": 200, "H": 2, "G": 1}
@@ -372,12 +372,13 @@ def in_thread(function):
 
 
 def run_on_host_tensors(library):
-    """schedc_run_cuda, which has a context of its own."""
+    """On the device's primary context, which is current during the run alone."""
     kernel = kit.Kernel(library, "schedules/copy.sched")
     x = torch.randn((100, 64)).half()
     y = torch.full_like(x, math.nan)
-    library.check(library.so.schedc_run_cuda(library.context, kernel.handle, describe(kernel, (x, y)), ctypes.c_size_t(2),
-                                             None, ctypes.c_size_t(0), None))
+    gpu = Gpu(library)
+    gpu.run(kernel, describe(kernel, (x, y)))
+    gpu.close()
     kernel.close()
     expect(torch.equal(x, y), "Y differs from X")
 
@@ -391,7 +392,7 @@ def contexts(kernels):
 
     def without():
         expect(driver.current() is None, "a new thread has a context")
-        library.check(library.so.schedc_gpu_available(library.context, None, ctypes.c_size_t(0)))
+        library.check(library.so.schedc_gpu_available(library.context, 0, None, ctypes.c_size_t(0)))
         run_on_host_tensors(library)
         expect_failure(lambda: kernels.fresh("copy"), "no CUDA context is current")
         expect_failure(lambda: kernel.launch(0, described), "no CUDA context is current")

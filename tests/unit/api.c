@@ -338,7 +338,20 @@ static void cuda_runs_or_says_why(void **state) {
       {"Y", y, SCHEDC_F16, 2, {M, 64}, {64, 1}},
   };
   schedc_kernel *kernel = instantiate(f);
-  schedc_status status = schedc_run_cuda(f->context, kernel, tensors, 3, NULL, 0, NULL);
+  schedc_gpu *gpu;
+  schedc_gpu_info info = SCHEDC_GPU_INFO_INIT;
+  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  job.kernel = kernel;
+  job.tensors = tensors, job.tensor_count = 3;
+  assert_int_equal(schedc_gpu_new(&gpu, f->context, -1), SCHEDC_EARG);
+  assert_null(gpu);
+  assert_int_equal(schedc_gpu_new(&gpu, f->context, 0), SCHEDC_OK);
+  job.cubin = x;  // of no length
+  assert_int_equal(schedc_gpu_run(gpu, &job, 1, NULL), SCHEDC_EARG);
+  job.cubin = NULL;
+  schedc_status status = schedc_gpu_run(gpu, &job, 1, NULL);
+  assert_int_equal(schedc_gpu_get_info(gpu, &info) == SCHEDC_OK, !status);
+  schedc_gpu_free(gpu);
   if (status) {
     assert_int_equal(status, SCHEDC_EUNAVAIL);
     assert_string_equal(f->heard.code, "G.run");

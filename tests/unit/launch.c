@@ -444,7 +444,7 @@ static void loading_says_what_is_missing(void **state) {
   assert_int_equal(
       schedc_build(context, kernel, SCHEDC_C_HEADER, &build, write_nothing, NULL, NULL),
       SCHEDC_EARG);
-  if (schedc_gpu_available(context, why, sizeof why)) assert_true(strlen(why) == sizeof why - 1);
+  if (schedc_gpu_available(context, 0, why, sizeof why)) assert_true(strlen(why) == sizeof why - 1);
   schedc_unload(NULL);
   schedc_kernel_free(kernel);
   schedc_source_free(source);
