@@ -45,7 +45,8 @@ class _TensorInfo(ctypes.Structure):
 
 
 class _ParamInfo(ctypes.Structure):
-    _fields_ = [("size", _size), ("name", _text), ("value", _text), ("domain_count", _size), ("domain", _at)]
+    _fields_ = [("size", _size), ("name", _text), ("type", ctypes.c_int), ("value", _text), ("domain_count", _size),
+                ("domain", _at), ("least", ctypes.c_double), ("most", ctypes.c_double)]
 
 
 class _LoadOptions(ctypes.Structure):

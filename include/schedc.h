@@ -254,15 +254,27 @@ SCHEDC_API size_t schedc_scalar_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index,
                                           schedc_scalar_info *info);
 
-/* A parameter as instantiated, and its tuning domain (may be empty), as text. */
+/* What the values of a parameter are. */
+typedef enum schedc_value_type {
+  SCHEDC_VALUE_INTEGER, /* 64 bits: "128" */
+  SCHEDC_VALUE_REAL,    /* float64: "0.5" */
+  SCHEDC_VALUE_TRUTH,   /* "true", "false" */
+  SCHEDC_VALUE_ELEMENT  /* an element type, as schedc_type_name writes it: "f16" */
+} schedc_value_type;
+
+/* A parameter as instantiated, and its tuning domain (may be empty), as text in order of
+ * declaration. */
 typedef struct schedc_param_info {
   size_t size;
-  const char *name, *value;
+  const char *name;
+  schedc_value_type type;
+  const char *value;
   size_t domain_count;
   const char *const *domain;
+  double least, most; /* of a domain of numbers; NaN: it is empty, or not of numbers */
 } schedc_param_info;
 #define SCHEDC_PARAM_INFO_INIT \
-  { sizeof(schedc_param_info), 0, 0, 0, 0 }
+  { sizeof(schedc_param_info), 0, SCHEDC_VALUE_INTEGER, 0, 0, 0, 0, 0 }
 SCHEDC_API size_t schedc_param_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_param_at(const schedc_kernel *kernel, size_t index,
                                          schedc_param_info *info);

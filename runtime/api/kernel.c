@@ -226,19 +226,33 @@ static void index_cases(Sc *sc, schedc_kernel *kernel) {
   }
 }
 
+static schedc_param_info param_info(Sc *sc, const Param *p) {
+  static const u8 type[] = {[VAL_INT] = SCHEDC_VALUE_INTEGER,
+                            [VAL_REAL] = SCHEDC_VALUE_REAL,
+                            [VAL_BOOL] = SCHEDC_VALUE_TRUTH,
+                            [VAL_ELEM] = SCHEDC_VALUE_ELEMENT};
+  schedc_param_info info = {.name = p->name,
+                            .type = type[p->value.kind],
+                            .value = value_text(sc, &p->value),
+                            .domain_count = p->domain.n,
+                            .domain = value_texts(sc, p->domain.at, p->domain.n),
+                            .least = (double)NAN,
+                            .most = (double)NAN};
+  bool numbers = p->value.kind == VAL_INT || p->value.kind == VAL_REAL;
+  for (u32 i = 0; i < p->domain.n && numbers; i++) {
+    info.least = fmin(info.least, value_number(&p->domain.at[i]));
+    info.most = fmax(info.most, value_number(&p->domain.at[i]));
+  }
+  return info;
+}
+
 // Makes everything that the passes can say about a kernel's arguments, parameters and cases, as
 // schedc.h has it.
 static void index_kernel(Sc *sc, schedc_kernel *kernel) {
   const Kernel *k = kernel->k;
   index_tensors(sc, kernel);
   kernel->param = NEWS(sc, schedc_param_info, k->param.n + 1);
-  for (u32 i = 0; i < k->param.n; i++) {
-    const Param *p = &k->param.at[i];
-    kernel->param[i] = (schedc_param_info){.name = p->name,
-                                           .value = value_text(sc, &p->value),
-                                           .domain_count = p->domain.n,
-                                           .domain = value_texts(sc, p->domain.at, p->domain.n)};
-  }
+  for (u32 i = 0; i < k->param.n; i++) kernel->param[i] = param_info(sc, &k->param.at[i]);
   index_cases(sc, kernel);
   kernel->unordered = sc_unordered(sc, k);
 }

@@ -151,6 +151,8 @@ static void a_kernel_tells(void **state) {
   assert_int_equal(schedc_param_at(kernel, 0, &p), SCHEDC_OK);
   assert_string_equal(p.value, "128");
   assert_int_equal(p.domain_count, 2);
+  assert_int_equal(p.type, SCHEDC_VALUE_INTEGER);
+  assert_true(p.least == 64 && p.most == 128);
   schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
   assert_int_equal(schedc_kernel_case_count(kernel), 2);
   assert_int_equal(schedc_bind_at(kernel, 1, 0, &b), SCHEDC_OK);
