@@ -444,6 +444,77 @@ SCHEDC_API schedc_status schedc_count_work(schedc_context *context, const schedc
 /* Nonzero if CTAs of some kernel take several tiles, as many as there are multiprocessors for. */
 SCHEDC_API int schedc_is_persistent(const schedc_kernel *kernel);
 
+/* ---- the cost model ------------------------------------------------------------------------
+ *
+ * How long a launch would take, without a GPU: a discrete-event timeline of one multiprocessor's
+ * roles (or of those of a cluster), and from it the launch. */
+
+/* A GPU, as the model knows it. Rates are of one multiprocessor and cycle, where nothing else is
+ * said; latencies in its cycles. */
+typedef struct schedc_machine {
+  size_t size;
+  unsigned multiprocessors;
+  unsigned registers, shared_memory, threads; /* of a multiprocessor; bytes of shared memory */
+  double clock_mhz;                           /* of the multiprocessors, at most */
+  double tensor_rate;  /* multiply-adds of 16-bit factors; twice as many of 8-bit ones */
+  double pipe_lanes;   /* f32 operations */
+  double alu_lanes;    /* comparisons, selections, maxima, conversions */
+  double mufu_lanes;   /* exponentials, logarithms, reciprocals */
+  double warp_rate;    /* part of these rates that a warp reaches by itself: it issues in order */
+  double tensor_ports; /* part of the registers' ports that busy tensor cores take */
+  double shared_bytes; /* to and from shared memory */
+  double link_bytes;   /* from the L2 cache */
+  double l2_gbs;       /* GB/s of the L2 cache, for all multiprocessors together */
+  double memory_gbs;   /* GB/s of the memory behind it */
+
+  double memory_latency;  /* from a copy's issue to its first bytes, out of the L2 cache */
+  double shared_latency;  /* of a load of shared memory, a shuffle */
+  double barrier_latency; /* of a barrier of four warps */
+  double fence_latency;   /* of a fence between threads and engines */
+  double cluster_latency; /* until an arrival is seen by another CTA of a cluster */
+  double draw_latency;    /* of a dynamic grid's draw: an atomic addition, and the tile's place */
+  double wgmma_queue;     /* instructions of a warpgroup that may wait for the tensor cores */
+  double launch_us;       /* of a launch behind another */
+  double limit_watts;     /* the clock falls until no more is used: */
+  double idle_watts;      /* so much whatever runs, and at the highest clock */
+  double tensor_pj;       /* so many picojoules for a multiply-add of 16-bit factors, */
+  double l2_pj;           /* for a byte from or to the L2 cache, */
+  double cycle_pj;        /* and for a cycle of a multiprocessor */
+} schedc_machine;
+
+/* One NVIDIA H200 (SXM, 700 W). */
+#define SCHEDC_MACHINE_INIT                                                                        \
+  {                                                                                                \
+    sizeof(schedc_machine), 132, 65536, 233472, 2048, 1980, 2048, 128, 64, 16, 0.8, 0.2, 128, 128, \
+        13600, 4275, 600, 30, 30, 20, 100, 1000, 2, 2, 700, 130, 2.46, 31, 435                     \
+  }
+
+/* What a launch would take. */
+typedef struct schedc_prediction {
+  size_t size;
+  double ms;            /* at steady state, at the clock that the power limit allows */
+  double cycles;        /* of the multiprocessors */
+  double clock_mhz;     /* under this load */
+  double tensor_cycles; /* as in schedc_work */
+  double tensor_use;    /* the part of the cycles in which tensor cores work */
+  double waves;         /* tiles (or clusters of them) for each place where one can run */
+  double bytes;         /* from and to the L2 cache */
+  const char *bound;    /* what is used most: "tensor cores", "exponentials", "instructions",
+                           "shared memory", "L2 cache", "memory", or "latency" if nothing is used
+                           for more than two thirds of the time; static */
+} schedc_prediction;
+#define SCHEDC_PREDICTION_INIT \
+  { sizeof(schedc_prediction), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Predicts a launch of a kernel or sequence on tensors of these shapes. Of their data only elements
+ * are read that the kernel's bounds and conditions ask for; it may be NULL otherwise. Blocks that a
+ * vote decides on are taken to be seldom. machine NULL: as SCHEDC_MACHINE_INIT. The same on every
+ * computer. SCHEDC_ELIMIT: a tile takes more than 2^20 operations. */
+SCHEDC_API schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kernel,
+                                        const schedc_tensor *tensors, size_t tensor_count,
+                                        const schedc_scalar *scalars, size_t scalar_count,
+                                        const schedc_machine *machine, schedc_prediction *out);
+
 /* ---- building for a GPU -------------------------------------------------------------------- */
 
 /* What a kernel or sequence can be built to: CUDA C (one file, nothing included), PTX for

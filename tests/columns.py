@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A row of expr.def is all that an operation needs, and it needs all of its row: in a copy of the sources, the table with a
-row more compiles, and with any column of a row left out, or empty, it does not. And what a row has for C is in CUDA C, in
-the table of what emitted kernels call, or in the words of the model (model/kernel.hpp).
+"""A row of expr.def is all that an operation needs but a cost, and it needs all of its row: in a copy of the sources, the
+table with a row more compiles once runtime/tune/cost.def has one for it, and with any column of a row left out, or empty,
+it does not. And what a row has for C is in CUDA C, in the table of what emitted kernels call, or in the words of the model
+(model/kernel.hpp).
 
   columns.py [--cc cc]
 """
@@ -14,9 +15,10 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TABLE, MODEL = "compiler/ir/expr.def", "model/kernel.hpp"
+TABLE, MODEL, COST = "compiler/ir/expr.def", "model/kernel.hpp", "runtime/tune/cost.def"
 KINDS = ("NUMBER", "REALS", "INTEGERS", "COMPARES", "TRUTHS")
 MORE = 'REALS(SIN, "sin", CALL, 1, sin(a), sinf(a), DAMPED, "sinf")\n'
+COST_OF_MORE = "#ifdef EXPR_COST\nEXPR_COST(SIN, 0, 0, 1)\n#endif\n"
 
 
 def read(path):
@@ -63,9 +65,11 @@ class Copy:
         readers = [path for path in paths if re.search(r'^#include "[\w/]*(expr\.def|strip_reals\.inc)"', read(path), re.M)]
         self.readers = sorted(path for path in readers if path.endswith(".c"))
 
-    def compiles(self, table):
-        with open(os.path.join(self.folder, TABLE), "w", encoding="utf-8") as file:
-            file.write(table)
+    def compiles(self, table, cost=""):
+        """cost: what cost.def has more."""
+        for path, text in ((TABLE, table), (COST, cost + read(os.path.join(ROOT, COST)))):
+            with open(os.path.join(self.folder, path), "w", encoding="utf-8") as file:
+                file.write(text)
         command = [self.cc, "-std=gnu11", "-w", "-fsyntax-only", f"-I{self.folder}", f"-I{self.folder}/include"]
         return all(subprocess.run([*command, path], stderr=subprocess.DEVNULL).returncode == 0 for path in self.readers)
 
@@ -76,7 +80,9 @@ def checks(copy):
     yield "there are readers", "" if len(copy.readers) >= 3 else f"only {len(copy.readers)}"
     yield "the table compiles", "" if copy.compiles(table) else "it does not"
     last = dict(last_rows(table))["REALS"]
-    yield "a row more compiles", "" if copy.compiles(table.replace(last, last + MORE)) else "it does not"
+    more = table.replace(last, last + MORE)
+    yield "a row more compiles", "" if copy.compiles(more, COST_OF_MORE) else "it does not"
+    yield "a row more without a cost", "it compiles" if copy.compiles(more) else ""
     for kind, row in last_rows(table):
         for what, wrong in damaged(row):
             yield f"{kind} {what}", "it compiles" if copy.compiles(table.replace(row, wrong)) else ""

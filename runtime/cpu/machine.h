@@ -302,6 +302,7 @@ const u32 *sc_log_clock(const Touch *head);
 void sc_log_next(Machine *m);
 
 // program.c
+void sc_grid(Sc *sc, Grid *g, const Kernel *k, Env *env);
 Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt);
 Machine *sc_machine(Sc *sc, Program *p);
 void sc_slot_start(Machine *m, Slot *s, u64 job);

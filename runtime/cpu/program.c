@@ -16,11 +16,10 @@ static u64 times(Sc *sc, u64 a, i64 b) {
 
 // ---- the grid
 
-static void make_grid(Sc *sc, Program *p, Env *env) {
-  Grid *g = &p->grid;
-  *g = (Grid){.axes = p->k->axis.n, .ctas = sc_cluster(p->k), .total = 1};
+void sc_grid(Sc *sc, Grid *g, const Kernel *k, Env *env) {
+  *g = (Grid){.axes = k->axis.n, .ctas = sc_cluster(k), .total = 1};
   for (u32 i = 0; i < g->axes; i++) {
-    const Axis *a = &p->k->axis.at[i];
+    const Axis *a = &k->axis.at[i];
     i64 n = env_int(env, a->extent), c = a->cluster;
     g->tiles[i] = n < 0 ? 0 : n;
     g->units[i] = g->tiles[i] / c + (g->tiles[i] % c != 0);
@@ -170,7 +169,7 @@ Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_
   p->opt = opt;
   p->loader = SC_NONE;
   p->map = NEWS(sc, MapPlan, k->map.n + 1);
-  make_grid(sc, p, &f.env);
+  sc_grid(sc, &p->grid, p->k, &f.env);
   plan_sizes(sc, p);
   plan_turns(sc, p, &f.env);
   sc_global(p);

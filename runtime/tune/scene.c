@@ -1,0 +1,144 @@
+// scene.c - a timeline before its first event: the agents, rings and turns of its CTAs.
+#include "runtime/tune/engine.h"
+
+u32 sc_agents(const Kernel *k) {
+  u32 n = 0;
+  for (u32 r = 0; r < k->role.n; r++) n += k->role.at[r].instances;
+  return n;
+}
+
+// Of the roles, those that take part in a fill or a drain: each instance, or the tile's owner.
+static u32 takers(const Kernel *k, u16 roles, bool private) {
+  u32 n = 0;
+  for (u32 r = 0; r < k->role.n; r++) {
+    if (!(roles >> r & 1)) continue;
+    n += private || k->role.at[r].one_tile ? 1 : k->role.at[r].instances;
+  }
+  return n;
+}
+
+static u32 instances_of(const Kernel *k, const Ring *r) {
+  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
+}
+
+static u32 *counters(Timeline *t, u32 n) {
+  u32 *at = t->count + t->counts;
+  t->counts += n;
+  return at;
+}
+
+static u32 counters_wanted(const Timeline *t) {
+  const Kernel *k = t->k;
+  u32 n = t->agents * (1 + k->turn.n + 3 * k->ring.n) + t->scene->ctas * k->turn.n;
+  for (u32 r = 0; r < k->ring.n; r++)
+    n += 2 * t->scene->ctas * instances_of(k, &k->ring.at[r]) * k->ring.at[r].stages;
+  return n;
+}
+
+static void open_queues(Timeline *t) {
+  const Kernel *k = t->k;
+  t->first_queue = NEWS(t->sc, u32, k->ring.n + 1);
+  for (u32 r = 0; r < k->ring.n; r++) {
+    t->first_queue[r] = t->queues_of_cta;
+    t->queues_of_cta += instances_of(k, &k->ring.at[r]);
+  }
+  t->queues = t->queues_of_cta * t->scene->ctas;
+  t->queue = NEWS(t->sc, Queue, t->queues + 1);
+  for (u32 c = 0; c < t->scene->ctas; c++) {
+    for (u32 r = 0; r < k->ring.n; r++) {
+      const Ring *ring = &k->ring.at[r];
+      bool private = ring->owner != SC_NONE, all = ring->multicast && t->scene->cluster;
+      for (u32 i = 0; i < instances_of(k, ring); i++) {
+        Queue *q = &t->queue[c * t->queues_of_cta + t->first_queue[r] + i];
+        *q = (Queue){.stages = ring->stages,
+                     .fills = takers(k, ring->fillers, private),
+                     .drains = takers(k, ring->drainers, private) * (all ? t->scene->ctas : 1),
+                     .full = counters(t, ring->stages),
+                     .empty = counters(t, ring->stages),
+                     .commits = NEWS(t->sc, u32, ring->stages),
+                     .releases = NEWS(t->sc, u32, ring->stages),
+                     .missing = NEWS(t->sc, double, ring->stages)};
+      }
+    }
+  }
+}
+
+static void open_agents(Timeline *t) {
+  const Kernel *k = t->k;
+  t->agent = NEWS(t->sc, Agent, t->agents);
+  Agent *a = t->agent;
+  for (u32 c = 0; c < t->scene->ctas; c++) {
+    t->cta[c] =
+        (Cta){.passed = counters(t, k->turn.n), .drawn = t->drawer == SC_NONE ? UINT32_MAX : 1};
+    for (u32 r = 0; r < k->role.n; r++) {
+      for (u32 i = 0; i < k->role.at[r].instances; i++, a++) {
+        *a = (Agent){.role = r, .inst = i, .cta = c};
+        a->at = counters(t, 1);
+        a->taken = counters(t, k->turn.n);
+        a->filled = counters(t, k->ring.n);
+        a->waited = counters(t, k->ring.n);
+        a->released = counters(t, k->ring.n);
+        sc_enter_tile(t, a);
+      }
+    }
+  }
+}
+
+// Of each tile the agent with the longest way, of those whose tile it is.
+static void find_anchors(Timeline *t) {
+  t->anchor = NEWS(t->sc, u32, t->scene->tiles);
+  for (u32 tile = 0; tile < t->scene->tiles; tile++) {
+    u32 longest = 0;
+    for (u32 i = 0; i < t->agents; i++) {
+      const Role *r = &t->k->role.at[t->agent[i].role];
+      const Trace *trace = &t->scene->trace[tile * t->agents + i];
+      if (r->one_tile && tile % r->instances != t->agent[i].inst) continue;
+      if (trace->n <= longest) continue;
+      longest = trace->n;
+      t->anchor[tile] = i;
+    }
+  }
+}
+
+// The role that draws tiles: the first that is one thread, or else the first.
+static u32 drawer_of(const Kernel *k) {
+  if (k->grid != GRID_DYNAMIC) return SC_NONE;
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Role *role = &k->role.at[r];
+    bool works = false;
+    for (u32 i = 0; i < role->code.n; i++)
+      works |= sc_on_map((Op)role->code.at[i].op) || sc_on_product((Op)role->code.at[i].op);
+    if (role->warps == 1 && role->instances == 1 && !works) return r;
+  }
+  return 0;
+}
+
+static void count_members(Timeline *t) {
+  t->members = NEWS(t->sc, u32, t->k->turn.n + 1);
+  for (u32 u = 0; u < t->k->turn.n; u++) {
+    const Turn *turn = &t->k->turn.at[u];
+    for (u32 i = 0; i < turn->members; i++)
+      t->members[u] += t->k->role.at[turn->member[i]].instances;
+  }
+}
+
+Timeline *sc_open_timeline(Sc *sc, const Scene *scene) {
+  Timeline *t = NEW(sc, Timeline);
+  *t = (Timeline){.sc = sc, .scene = scene, .k = scene->k, .m = scene->machine};
+  t->of_cta = sc_agents(t->k);
+  t->agents = t->of_cta * scene->ctas;
+  t->drawer = drawer_of(t->k);
+  t->idle.alone = 1;
+  t->count = NEWS(sc, u32, counters_wanted(t));
+  t->sum = NEWS(sc, double, SUMS);
+  t->end = NEWS(sc, double, scene->tiles);
+  t->ended = NEWS(sc, u32, scene->tiles);
+  t->cta = NEWS(sc, Cta, scene->ctas);
+  t->period = sc_period(t);
+  for (u32 i = 0; i < SC_MAX_CTAS; i++) t->served[i] = NOBODY;
+  count_members(t);
+  open_queues(t);
+  open_agents(t);
+  find_anchors(t);
+  return t;
+}
