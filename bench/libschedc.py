@@ -18,6 +18,10 @@ class Tensor(ctypes.Structure):
                 ("shape", ctypes.c_int64 * MAX_RANK), ("strides", ctypes.c_int64 * MAX_RANK)]
 
 
+class Scalar(ctypes.Structure):
+    _fields_ = [("name", _text), ("value", ctypes.c_double)]
+
+
 class _Param(ctypes.Structure):
     _fields_ = [("name", _text), ("value", _text)]
 
@@ -171,7 +175,9 @@ def contiguous(shape):
 
 
 def _scalars(values):
-    return (ctypes.c_double * len(values))(*values) if values else None
+    """Values in the kernel's order (NaN: the default), as an array and its length."""
+    values = values or ()
+    return (Scalar * max(1, len(values)))(*[Scalar(None, value) for value in values]), _size(len(values))
 
 
 class Kernel:
@@ -260,13 +266,13 @@ class Kernel:
 
     def workspace(self, tensors, scalars=None):
         n = _size()
-        self.library.check(self.so.schedc_workspace_size(self.library.context, self.loaded, tensors, _scalars(scalars),
-                                                         ctypes.byref(n)))
+        self.library.check(self.so.schedc_workspace_size(self.library.context, self.loaded, tensors,
+                                                         _size(len(self.tensors)), *_scalars(scalars), ctypes.byref(n)))
         return n.value
 
     def launch(self, stream, tensors, workspace=None, workspace_bytes=0, scalars=None):
-        status = self.so.schedc_launch(self.library.context, self.loaded, _at(stream), tensors, _scalars(scalars),
-                                       _at(workspace), _size(workspace_bytes))
+        status = self.so.schedc_launch(self.library.context, self.loaded, _at(stream), tensors,
+                                       _size(len(self.tensors)), *_scalars(scalars), _at(workspace), _size(workspace_bytes))
         if status:
             self.library.check(status)
 

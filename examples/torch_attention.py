@@ -26,6 +26,10 @@ class Tensor(c.Structure):
                 ("shape", c.c_int64 * MAX_RANK), ("strides", c.c_int64 * MAX_RANK)]
 
 
+class Scalar(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("value", c.c_double)]
+
+
 class Param(c.Structure):
     _fields_ = [("name", c.c_char_p), ("value", c.c_char_p)]
 
@@ -51,8 +55,8 @@ def open_library(path):
         "schedc_parse": [out, handle, c.c_char_p, c.c_char_p, c.c_size_t],
         "schedc_instantiate": [out, handle, handle, c.c_char_p, c.c_char_p, c.POINTER(Param), c.c_size_t],
         "schedc_load": [out, handle, handle, c.c_void_p],
-        "schedc_workspace_size": [handle, handle, c.POINTER(Tensor), c.POINTER(c.c_double), c.POINTER(c.c_size_t)],
-        "schedc_launch": [handle, handle, c.c_void_p, c.POINTER(Tensor), c.POINTER(c.c_double), c.c_void_p, c.c_size_t],
+        "schedc_launch": [handle, handle, c.c_void_p, c.POINTER(Tensor), c.c_size_t, c.POINTER(Scalar), c.c_size_t, c.c_void_p,
+                          c.c_size_t],
     }.items():
         getattr(lib, name).argtypes = args
     for name in ("schedc_close", "schedc_source_free", "schedc_kernel_free", "schedc_unload"):
@@ -85,9 +89,9 @@ class Kernel:
     def __call__(self, stream, tensors, scalars, workspace=None):
         """tensors and scalars (NaN: the default) in the kernel's order; workspace: a byte tensor, where it needs one."""
         given = (Tensor * len(tensors))(*map(describe, tensors))
-        values = (c.c_double * len(scalars))(*scalars)
+        values = (Scalar * len(scalars))(*(Scalar(None, value) for value in scalars))
         at, size = (workspace.data_ptr(), workspace.numel()) if workspace is not None else (None, 0)
-        self.check(self.lib.schedc_launch(self.context, self.loaded, stream, given, values, at, size))
+        self.check(self.lib.schedc_launch(self.context, self.loaded, stream, given, len(given), values, len(values), at, size))
 
     def close(self):
         self.lib.schedc_unload(self.loaded)

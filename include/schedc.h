@@ -283,7 +283,7 @@ SCHEDC_API schedc_status schedc_param_at(const schedc_kernel *kernel, size_t ind
 SCHEDC_API size_t schedc_dim_count(const schedc_kernel *kernel);
 SCHEDC_API const char *schedc_dim_at(const schedc_kernel *kernel, size_t index);
 
-/* A launch dimension with a value. */
+/* A launch dimension with a value: by name, in any order. */
 typedef struct schedc_dim {
   const char *name;
   int64_t value;
@@ -353,11 +353,18 @@ SCHEDC_API const char *schedc_verdict_text(schedc_verdict verdict);
 SCHEDC_API schedc_status schedc_verify(schedc_context *context, const schedc_kernel *kernel,
                                        schedc_verdict *verdict);
 
-/* ---- running on the CPU -------------------------------------------------------------- */
+/* ---- tensors and scalars ---------------------------------------------------------------
+ *
+ * One rule says which tensor or scalar of a kernel is meant, in every function that takes them:
+ * what has a name is the one of that name, wherever it stands; what has the name NULL is the one at
+ * its own place, counted as schedc_tensor_at and schedc_scalar_at count. All tensors must be given;
+ * a scalar with a default may be left out, or be NaN. SCHEDC_EINPUT: one is unknown (T.unknown),
+ * given twice (T.twice) or missing (T.missing). */
 
-/* A tensor in memory. Strides in elements; the last one is 1 (unless its extent is 1 or 0). */
+/* A tensor in memory, the caller's: of the host, or, for launches, of the GPU. Strides in elements;
+ * the last one is 1 (unless its extent is 1 or 0). */
 typedef struct schedc_tensor {
-  const char *name;
+  const char *name; /* or NULL, as above */
   void *data;
   schedc_type type;
   size_t rank;
@@ -365,11 +372,13 @@ typedef struct schedc_tensor {
   int64_t strides[SCHEDC_MAX_RANK];
 } schedc_tensor;
 
-/* A scalar argument by name; those with a default may be left out. */
+/* A scalar argument. */
 typedef struct schedc_scalar {
-  const char *name;
-  double value;
+  const char *name; /* or NULL, as above */
+  double value;     /* i32: an integer in its range; f32: rounded to one; NaN: the default */
 } schedc_scalar;
+
+/* ---- running on the CPU -------------------------------------------------------------- */
 
 /* When asynchronous work (copies, products, stores) takes place: as soon as it is issued, as late
  * as its waits allow, or at moments drawn from the seed; and CTAs that do not communicate in
@@ -394,10 +403,9 @@ typedef struct schedc_run_options {
 #define SCHEDC_RUN_OPTIONS_INIT \
   { sizeof(schedc_run_options), SCHEDC_LATE, 0, 0, 0, 0, 0, 0 }
 
-/* Interprets the kernel on the CPU, with real concurrency between its roles. Every tensor and every
- * scalar without default must be given. Races, deadlocks and reads in flight are reported with both
- * source lines and the seed (SCHEDC_EFAULT); but not what tensors do to each other that share
- * memory. Outputs are undefined after an error. */
+/* Interprets the kernel on the CPU, with real concurrency between its roles. Races, deadlocks and
+ * reads in flight are reported with both source lines and the seed (SCHEDC_EFAULT); but not what
+ * tensors do to each other that share memory. Outputs are undefined after an error. */
 SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,
@@ -705,15 +713,16 @@ SCHEDC_API const char *schedc_loaded_log(const schedc_loaded *loaded);
 /* Bytes of workspace that a launch on these tensors needs (their data is not looked at, but must be
  * as aligned as it will be): temporaries of a sequence, counters of turns over CTAs. Often 0. */
 SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_loaded *loaded,
-                                               const schedc_tensor *tensors, const double *scalars,
+                                               const schedc_tensor *tensors, size_t tensor_count,
+                                               const schedc_scalar *scalars, size_t scalar_count,
                                                size_t *bytes);
 
 /* Enqueues a launch on a stream (a CUstream or cudaStream_t; NULL: the default one).
  *
- * tensors: one for each that schedc_tensor_at lists, in its order; names are not looked at, `data`
- * is an address on the GPU. scalars: likewise of schedc_scalar_at, NaN for the default; NULL: all
- * defaults. workspace: at a multiple of 256, of at least schedc_workspace_size bytes; it is in use
- * until the launch has ended; what must be zero in it is set by the launch.
+ * tensors: `data` is an address on the GPU. Those in the kernel's order cost least; names are
+ * compared, NULL is not even that. workspace: at a multiple of 256, of at least
+ * schedc_workspace_size bytes; it is in use until the launch has ended; what must be zero in it is
+ * set by the launch.
  *
  * Types, shapes, strides, alignment, `require`s, and whether all integers of the kernel fit in 32
  * bits, are checked when shapes, strides or scalars are new (the last eight sets are remembered);
@@ -728,7 +737,8 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
  * ended) and for 3840 captured launches of kernels, those of a sequence one by one (another takes
  * that of the first, and must not overlap it). */
 SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void *stream,
-                                       const schedc_tensor *tensors, const double *scalars,
+                                       const schedc_tensor *tensors, size_t tensor_count,
+                                       const schedc_scalar *scalars, size_t scalar_count,
                                        void *workspace, size_t workspace_bytes);
 
 /* Of what was loaded with debug_waits, once its launches have ended: SCHEDC_EFAULT if a wait took
@@ -768,7 +778,8 @@ typedef struct schedc_compare_options {
   unsigned threads;            /* 0: one a core */
   uint64_t places;             /* at most so many; 0: no limit */
   uint64_t operations;         /* as many as fit in so many arithmetic operations; 0: no limit */
-  const schedc_tensor *before; /* the tensors that are inout, as they were before the run */
+  const schedc_tensor *before; /* the tensors that are inout, as they were before the run; by the
+                                  same rule */
   size_t before_count;
 } schedc_compare_options;
 #define SCHEDC_COMPARE_OPTIONS_INIT \

@@ -27,6 +27,17 @@ double sc_get_elem(Elem elem, const void *at, i64 index);  // one element's valu
 // one element; double rounds once
 void sc_set_elem(Elem elem, void *at, i64 index, double v);
 
+// ---- given.c
+// The buf of the tensor of this name, or, if that is NULL, at this place among the arguments;
+// SC_NONE: there is none.
+u32 sc_given_tensor(const Kernel *k, const char *name, size_t place);
+// By buf: which tensor is given for it, or SC_NONE. What is unknown, given twice or missing is
+// reported.
+void sc_given_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t n, u32 *which);
+// By scalar argument: its value, or NaN: the default. What is unknown or given twice is reported.
+void sc_given_scalars(Sc *sc, const Kernel *k, const schedc_scalar *scalar, size_t n,
+                      double *value);
+
 // ---- binding.c
 // Tensors and scalars as the caller gave them, matched to a kernel and checked: types, ranks,
 // shapes, contiguous last dimension, `require`s. Errors name the tensor.

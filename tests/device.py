@@ -27,7 +27,7 @@ import strides  # noqa: E402
 from checks import Wrong, expect, expect_failure  # noqa: E402
 from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Launcher, Tensors, pointer, size  # noqa: E402
 from hang import make_editor  # noqa: E402
-from libschedc import Failed, Gpu, GpuInfo  # noqa: E402
+from libschedc import Failed, Gpu, GpuInfo, Scalar, Tensor  # noqa: E402
 from setting import ATTENTION, COPY, GEMM, SHORT, SOURCE, Renewing, Setting, run_as  # noqa: E402
 
 HEADERS = {  # those of shims.py, with dimensions for which the model needs a moment
@@ -56,6 +56,46 @@ def all_layouts(checks, s):
             number += 1
     for dims in ({"M": 0}, {"N": 0}, {"B": 0}, {"M": 1, "N": 1}):
         checks.run(f"fa3_fwd: {dims}", laid_out, s, "fa3_fwd", {}, {**SHORT, **dims}, {}, 0)
+
+
+# ---- tensors and scalars by name, or by place
+
+def by_name(s):
+    """In any order by their names, or in the kernel's order without; and what is unknown, given twice or missing is said."""
+    run_as()
+    kernel, so = s.kernel("fa3_stale"), s.library.so
+    tensors = s.tensors(kernel, SHORT)
+    n, scale = len(kernel.tensors), 1 / 128 ** 0.5
+
+    def call(places, nameless=(), scalars=()):
+        usual, needed = tensors.described(), size(0)
+        given = (Tensor * len(places))(*[usual[i] for i in places])
+        for i in nameless:
+            given[i].name = None
+        values = (Scalar * max(1, len(scalars)))(*scalars)
+        arguments = given, size(len(places)), values, size(len(scalars))
+        s.library.check(so.schedc_workspace_size(s.library.context, kernel.loaded, *arguments, ctypes.byref(needed)))
+        tensors.clear()
+        s.library.check(so.schedc_launch(s.library.context, kernel.loaded, None, *arguments, None, size(0)))
+        s.context.synchronize()
+        tensors.check()
+    order = list(range(n))
+    for places, nameless in ((order, ()), (order, order), (order[::-1], ()), (order[2:] + order[:2], ()), (order, (1, 3)),
+                             ([1, 0, *order[2:]], (2, n - 1))):
+        for scalars in ((), [Scalar(b"scale", scale)], [Scalar(None, scale)], [Scalar(None, float("nan"))]):
+            call(places, nameless, scalars)
+    try:
+        call(order, (), [Scalar(b"scale", 2 * scale)])
+        raise Failed("the scalar does not reach the kernel")
+    except Wrong as wrong:
+        expect("is off by" in str(wrong), wrong)
+    for places, nameless, scalars, words in (
+            (order[:-1], (), (), ["T.missing", "'L'"]), (order + [0], (), (), ["T.twice", "'Q'"]),
+            (order + [0], (n,), (), ["T.unknown", f"tensor {n}"]), ([1, 0, *order[2:]], (0,), (), ["T.twice", "'Q'"]),
+            (order, (), [Scalar(b"scales", 1)], ["T.unknown", "'scales'"]),
+            (order, (), [Scalar(b"scale", 1)] * 2, ["T.twice", "'scale'"])):
+        expect_failure(lambda: call(places, nameless, scalars), *words)
+    call(order)
 
 
 # ---- streams and events
@@ -431,6 +471,7 @@ def command_device(s):
 
 def run_all(checks, s):
     all_layouts(checks, s)
+    checks.run("tensors by name and by place", by_name, s)
     for seed in range(3):
         checks.run(f"a stream's order, seed {seed}", in_order, s, seed)
         checks.run(f"loaded behind work, seed {seed}", loaded_behind_work, s, seed)

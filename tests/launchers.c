@@ -74,7 +74,8 @@ static void *launch_all(void *arg) {
            {ROWS, COLUMNS},
            {COLUMNS, 1}},
       };
-      l->failed = schedc_launch(context, l->loaded, stream, tensors, NULL, NULL, 0) != SCHEDC_OK;
+      l->failed =
+          schedc_launch(context, l->loaded, stream, tensors, 2, NULL, 0, NULL, 0) != SCHEDC_OK;
     }
     l->failed |= cuStreamSynchronize(stream);
   }

@@ -75,6 +75,12 @@ static inline bool sc_take_options(void *to, size_t known, const void *from, siz
     memcpy((to), (from), had_ < sizeof *(from) ? had_ : sizeof *(from)); \
   } while (0)
 
+// Tensors and scalars of a caller.
+static inline bool sc_good_arguments(const schedc_tensor *tensors, size_t tensor_count,
+                                     const schedc_scalar *scalars, size_t scalar_count) {
+  return (tensors || !tensor_count) && (scalars || !scalar_count) && tensor_count < UINT32_MAX;
+}
+
 void sc_source_keep(const schedc_source *source);
 
 bool sc_good_dims(const schedc_dim *dims, size_t n);

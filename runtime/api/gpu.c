@@ -145,14 +145,8 @@ typedef struct Batch {
 } Batch;
 
 static bool good_job(const schedc_gpu_job *j) {
-  if (!j->kernel || (j->tensor_count && !j->tensors) || (j->scalar_count && !j->scalars))
-    return false;
-  if (!j->cubin != !j->cubin_bytes) return false;
-  for (size_t i = 0; i < j->tensor_count; i++)
-    if (!j->tensors[i].name) return false;
-  for (size_t i = 0; i < j->scalar_count; i++)
-    if (!j->scalars[i].name) return false;
-  return true;
+  return j->kernel && !j->cubin == !j->cubin_bytes &&
+         sc_good_arguments(j->tensors, j->tensor_count, j->scalars, j->scalar_count);
 }
 
 static schedc_status bind(Sc *sc, void *arg) {

@@ -1,7 +1,7 @@
-// launch.c - launching on the caller's CUDA context. In: a kernel; tensors on the GPU, by
-// position. Out: work on the caller's stream. Everything that a launch needs was made by the load;
-// what the checks of new shapes need on the host lives for the call. A lock makes launches of one
-// loaded kernel take turns: they share its plans.
+// launch.c - launching on the caller's CUDA context. In: a kernel; tensors on the GPU. Out: work on
+// the caller's stream. Everything that a launch needs was made by the load; what the checks of new
+// shapes need on the host lives for the call. A lock makes launches of one loaded kernel take
+// turns: they share its plans.
 #include <pthread.h>
 #include <string.h>
 
@@ -15,6 +15,8 @@ struct schedc_loaded {
   const Text *text;
   pthread_mutex_t lock;
   Loaded loaded;
+  schedc_tensor *tensor;  // scratch of a launch: its tensors in the kernel's order …
+  double *scalar;         // … and its scalars
 };
 
 // ---- loading
@@ -32,6 +34,8 @@ static schedc_status load(Sc *sc, void *arg) {
   schedc_status status = SCHEDC_OK;
   if (!wrong || j->cubin.n) status = sc_make_code(sc, j->k, &j->building, j->cubin, &j->l->loaded);
   if (status) return status;
+  j->l->tensor = NEWS(sc, schedc_tensor, j->l->loaded.tensors + 1);
+  j->l->scalar = NEWS(sc, double, j->k->arg.n + 1);
   if (!wrong) wrong = sc_load(&j->l->loaded, &j->l->driver);
   if (!wrong) return SCHEDC_OK;
   sc_report(sc, D_G_RUN, j->k->span, "%s", wrong);
@@ -81,12 +85,45 @@ const char *schedc_loaded_log(const schedc_loaded *loaded) {
 
 typedef struct CallJob {
   schedc_loaded *l;
+  const schedc_tensor *tensors;
+  size_t tensor_count;
+  const schedc_scalar *scalars;
+  size_t scalar_count;
   LaunchCall call;
   size_t bytes;
 } CallJob;
 
+static bool in_order(const Loaded *l, const CallJob *j) {
+  if (j->tensor_count != l->tensors) return false;
+  for (u32 i = 0; i < l->tensors; i++) {
+    const char *name = j->tensors[i].name;
+    if (name && strcmp(name, l->k->buf.at[l->tabled.tensor[i]].name) != 0) return false;
+  }
+  return true;
+}
+
+// Puts tensors and scalars in the kernel's order. Most callers give them so: then names are
+// compared, and no more. False after reports.
+static bool arrange(Sc *sc, CallJob *j) {
+  const Loaded *l = &j->l->loaded;
+  j->call.tensor = j->tensors;
+  if (!in_order(l, j)) {
+    u32 *which = NEWS(sc, u32, l->k->buf.n + 1);
+    sc_given_tensors(sc, l->k, j->tensors, j->tensor_count, which);
+    for (u32 i = 0; i < l->tensors && !sc->errors; i++)
+      j->l->tensor[i] = j->tensors[which[l->tabled.tensor[i]]];
+    j->call.tensor = j->l->tensor;
+  }
+  if (j->scalar_count) {
+    sc_given_scalars(sc, l->k, j->scalars, j->scalar_count, j->l->scalar);
+    j->call.scalar = j->l->scalar;
+  }
+  return !sc->errors;
+}
+
 static schedc_status plan(Sc *sc, void *arg) {
   CallJob *j = arg;
+  if (!arrange(sc, j)) return SCHEDC_EINPUT;
   const SclPlan *p = sc_plan(sc, &j->l->loaded, &j->call);
   j->bytes = p ? p->bytes : 0;
   return p ? SCHEDC_OK : SCHEDC_EINPUT;
@@ -94,7 +131,7 @@ static schedc_status plan(Sc *sc, void *arg) {
 
 static schedc_status launch(Sc *sc, void *arg) {
   CallJob *j = arg;
-  return sc_launch(sc, &j->l->loaded, &j->call);
+  return arrange(sc, j) ? sc_launch(sc, &j->l->loaded, &j->call) : SCHEDC_EINPUT;
 }
 
 static schedc_status check_waits(Sc *sc, void *arg) {
@@ -112,25 +149,32 @@ static schedc_status enter(schedc_context *context, CallJob *j, Step step) {
   return status;
 }
 
-static bool good(const schedc_loaded *l, const schedc_tensor *tensors) {
-  return !l->loaded.tensors || tensors;
-}
-
 schedc_status schedc_workspace_size(schedc_context *context, schedc_loaded *loaded,
-                                    const schedc_tensor *tensors, const double *scalars,
+                                    const schedc_tensor *tensors, size_t tensor_count,
+                                    const schedc_scalar *scalars, size_t scalar_count,
                                     size_t *bytes) {
-  if (!context || !loaded || !bytes || !good(loaded, tensors)) return SCHEDC_EARG;
-  CallJob job = {loaded, {.tensor = tensors, .scalar = scalars}, 0};
+  if (!context || !loaded || !bytes) return SCHEDC_EARG;
+  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
+  CallJob job = {loaded, tensors, tensor_count, scalars, scalar_count, .bytes = 0};
   schedc_status status = enter(context, &job, plan);
   *bytes = job.bytes;
   return status;
 }
 
 schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void *stream,
-                            const schedc_tensor *tensors, const double *scalars, void *workspace,
+                            const schedc_tensor *tensors, size_t tensor_count,
+                            const schedc_scalar *scalars, size_t scalar_count, void *workspace,
                             size_t workspace_bytes) {
-  if (!context || !loaded || !good(loaded, tensors)) return SCHEDC_EARG;
-  CallJob job = {loaded, {stream, tensors, scalars, (u64)(uintptr_t)workspace, workspace_bytes}, 0};
+  if (!context || !loaded) return SCHEDC_EARG;
+  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
+  CallJob job = {.l = loaded,
+                 .tensors = tensors,
+                 .tensor_count = tensor_count,
+                 .scalars = scalars,
+                 .scalar_count = scalar_count,
+                 .call = {.stream = stream,
+                          .workspace = (u64)(uintptr_t)workspace,
+                          .workspace_bytes = workspace_bytes}};
   return enter(context, &job, launch);
 }
 

@@ -22,22 +22,9 @@ typedef struct RunJob {
   schedc_work work;      // count_work
 } RunJob;
 
-static bool good_tensors(const schedc_tensor *t, size_t n) {
-  if (n && !t) return false;
-  for (size_t i = 0; i < n; i++) {
-    if (!t[i].name) return false;
-  }
-  return true;
-}
-
 static bool good_arguments(const RunJob *j) {
-  if (!good_tensors(j->tensors, j->tensor_count) || !good_tensors(j->before, j->before_count))
-    return false;
-  if (j->scalar_count && !j->scalars) return false;
-  for (size_t i = 0; i < j->scalar_count; i++) {
-    if (!j->scalars[i].name) return false;
-  }
-  return true;
+  return sc_good_arguments(j->tensors, j->tensor_count, j->scalars, j->scalar_count) &&
+         (j->before || !j->before_count);
 }
 
 static Binding *bind(Sc *sc, const RunJob *j) {
@@ -92,14 +79,16 @@ static schedc_status run(Sc *sc, void *job) {
   return SCHEDC_OK;
 }
 
-// The tensors with those of `before` in the place of their namesakes.
+// The tensors, with those of `before` in the place of the same ones.
 static const schedc_tensor *before_run(Sc *sc, const RunJob *j) {
+  const Kernel *k = j->kernel->k;
   schedc_tensor *t = NEWS(sc, schedc_tensor, j->tensor_count + 1);
   for (size_t i = 0; i < j->tensor_count; i++) {
+    u32 buf = sc_given_tensor(k, j->tensors[i].name, i);
     t[i] = j->tensors[i];
-    for (size_t n = 0; n < j->before_count; n++) {
-      if (strcmp(j->before[n].name, t[i].name) == 0) t[i] = j->before[n];
-    }
+    for (size_t n = 0; n < j->before_count; n++)
+      if (sc_given_tensor(k, j->before[n].name, n) == buf) t[i] = j->before[n];
+    t[i].name = k->buf.at[buf].name;
   }
   return t;
 }

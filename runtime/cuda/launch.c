@@ -55,16 +55,12 @@ static void remember(const Loaded *l, LaunchPlan *p, const LaunchCall *call) {
 static Binding *bind(Sc *sc, const Loaded *l, const LaunchCall *call) {
   schedc_tensor *tensor = NEWS(sc, schedc_tensor, l->tensors + 1);
   schedc_scalar *scalar = NEWS(sc, schedc_scalar, l->k->arg.n + 1);
-  u32 scalars = 0;
   for (u32 i = 0; i < l->tensors; i++) {
     tensor[i] = call->tensor[i];
-    tensor[i].name = buf_of(l, i)->name;
+    tensor[i].name = NULL;
   }
-  for (u32 i = 0; i < l->k->arg.n; i++) {
-    if (!isnan(scalar_of(call, i)))
-      scalar[scalars++] = (schedc_scalar){l->k->arg.at[i].name, call->scalar[i]};
-  }
-  return sc_bind_tensors(sc, l->k, tensor, l->tensors, scalar, scalars);
+  for (u32 i = 0; i < l->k->arg.n; i++) scalar[i] = (schedc_scalar){NULL, scalar_of(call, i)};
+  return sc_bind_tensors(sc, l->k, tensor, l->tensors, scalar, l->k->arg.n);
 }
 
 static SclJob job_of(Loaded *l, const SclCall *call, SclPlan *plan) {

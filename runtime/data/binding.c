@@ -1,5 +1,5 @@
-// binding.c - the caller's tensors and scalars, matched to a kernel by name and checked. In: what
-// the caller gave, trusted in nothing. Out: a Binding with which the kernel may run, or T
+// binding.c - the caller's tensors and scalars, as given.c matches them to a kernel, checked. In:
+// what the caller gave, trusted in nothing. Out: a Binding with which the kernel may run, or T
 // diagnostics that name the tensor and point at its declaration. The invariant: after
 // sc_bind_tensors each dimension has one value, every tensor's shape is what its declaration says
 // under these values, and every element is addressable without 64-bit overflow.
@@ -141,39 +141,12 @@ static void take_tensor(Binder *bd, u32 number, const schedc_tensor *t) {
   }
 }
 
-static u32 find_buf(const Kernel *k, const char *name) {
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (k->buf.at[i].space == SP_TENSOR && strcmp(k->buf.at[i].name, name) == 0) return i;
-  }
-  return SC_NONE;
-}
-
 static void take_tensors(Binder *bd, const schedc_tensor *tensor, size_t n) {
-  Sc *sc = bd->sc;
   const Kernel *k = bd->k;
-  bool *given = NEWS(sc, bool, k->buf.n + 1);
-  for (size_t i = 0; i < n; i++) {
-    u32 number = find_buf(k, tensor[i].name);
-    if (number == SC_NONE || !wanted(&k->buf.at[number])) {
-      Str its = {.sc = sc};
-      for (u32 j = 0; j < k->buf.n; j++)
-        if (wanted(&k->buf.at[j])) str_printf(&its, "%s%s", its.n ? ", " : "", k->buf.at[j].name);
-      Diag *d =
-          sc_report(sc, D_T_UNKNOWN, k->span, "'%s' is %s of '%s'", tensor[i].name,
-                    number == SC_NONE ? "not a tensor" : "a workspace, not an argument,", k->name);
-      sc_help(sc, d, "its tensors are: %s", its.n ? its.at : "none");
-    } else if (given[number]) {
-      sc_report(sc, D_T_TWICE, k->buf.at[number].span, "tensor '%s' is given twice",
-                tensor[i].name);
-    } else {
-      given[number] = true;
-      take_tensor(bd, number, &tensor[i]);
-    }
-  }
-  for (u32 i = 0; i < k->buf.n; i++) {
-    if (!wanted(&k->buf.at[i]) || given[i]) continue;
-    sc_report(sc, D_T_MISSING, k->buf.at[i].span, "tensor '%s' is not given", k->buf.at[i].name);
-  }
+  u32 *which = NEWS(bd->sc, u32, k->buf.n + 1);
+  sc_given_tensors(bd->sc, k, tensor, n, which);
+  for (u32 i = 0; i < k->buf.n; i++)
+    if (which[i] != SC_NONE) take_tensor(bd, i, &tensor[which[i]]);
 }
 
 // ---- dimensions out of shapes
@@ -314,21 +287,10 @@ static void take_scalar(Binder *bd, u32 number, double v) {
 
 static void take_scalars(Binder *bd, const schedc_scalar *scalar, size_t n) {
   const Kernel *k = bd->k;
-  for (size_t i = 0; i < n; i++) {
-    u32 a = 0;
-    while (a < k->arg.n && strcmp(k->arg.at[a].name, scalar[i].name) != 0) a++;
-    if (a == k->arg.n) {
-      Str its = {.sc = bd->sc};
-      for (u32 j = 0; j < k->arg.n; j++) str_printf(&its, "%s%s", j ? ", " : "", k->arg.at[j].name);
-      Diag *d = sc_report(bd->sc, D_T_UNKNOWN, k->span, "'%s' is not a scalar of '%s'",
-                          scalar[i].name, k->name);
-      sc_help(bd->sc, d, "its scalars are: %s", its.n ? its.at : "none");
-    } else if (bd->arg_known[a]) {
-      sc_report(bd->sc, D_T_TWICE, k->arg.at[a].span, "scalar '%s' is given twice", scalar[i].name);
-    } else {
-      take_scalar(bd, a, scalar[i].value);
-    }
-  }
+  double *value = NEWS(bd->sc, double, k->arg.n + 1);
+  sc_given_scalars(bd->sc, k, scalar, n, value);
+  for (u32 i = 0; i < k->arg.n; i++)
+    if (!isnan(value[i])) take_scalar(bd, i, value[i]);
 }
 
 // Defaults may use dimensions and the scalars declared before.

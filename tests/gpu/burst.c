@@ -4,7 +4,8 @@
 #include <time.h>
 
 typedef int Launch(void *context, void *loaded, void *stream, const void *tensors,
-                   const double *scalars, void *workspace, size_t workspace_bytes);
+                   size_t tensor_count, const void *scalars, size_t scalar_count, void *workspace,
+                   size_t workspace_bytes);
 typedef int Driver(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra);
 
@@ -23,10 +24,10 @@ static double now(void) {
 
 // Seconds that n launches take, of these sets of tensors in turn; -1: one is refused.
 double through_schedc(Launch *launch, void *context, void *loaded, void *stream,
-                      const void *const *sets, int count, int n) {
+                      const void *const *sets, int count, size_t tensors, int n) {
   double begun = now();
   for (int i = 0; i < n; i++)
-    if (launch(context, loaded, stream, sets[i % count], NULL, NULL, 0)) return -1;
+    if (launch(context, loaded, stream, sets[i % count], tensors, NULL, 0, NULL, 0)) return -1;
   return now() - begun;
 }
 

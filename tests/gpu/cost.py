@@ -73,7 +73,8 @@ def cost(kernels, schedule):
         given = [described for _, described in sets[name]]
         array = (ctypes.c_void_p * len(given))(*map(ctypes.addressof, given))
         return lambda: so.through_schedc(address(kernel.so.schedc_launch), kernel.library.context, kernel.loaded, at, array,
-                                         len(given), BURST)
+                                         len(given),
+                                         ctypes.c_size_t(len(kernel.tensors)), BURST)
     bursts = {"driver": lambda: so.through_driver(address(driver.so.cuLaunchKernel), ctypes.byref(node), at, BURST),
               **{name: ours(name) for name in sets}}
     times = {name: [] for name in bursts}
