@@ -282,6 +282,12 @@ static u32 disagreements(const Tally *t) {
   return t->n[UNSOUND] + t->n[FALSE_ALARM] + t->n[ORDER_MATTERS];
 }
 
+// Is too much of what is right left open? (Of a few programs that may be by chance.)
+static bool is_weak(const Tally *t) {
+  u32 right = t->n[PROVED_RIGHT] + t->n[OPEN_RIGHT], most = MOST_OPEN * (right < 1000 ? 2 : 1);
+  return right >= 150 && t->n[OPEN_RIGHT] * 100 > most * right;
+}
+
 int main(int argc, char **argv) {
   static Tally t;
   u64 first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
@@ -289,13 +295,14 @@ int main(int argc, char **argv) {
   if (argc > 2 && !strcmp(argv[1], "-w")) return write_one(n), 0;
   bool verbose = argc > 3 && !strcmp(argv[3], "-v"), hasty = argc > 3 && !strcmp(argv[3], "-f");
   double begin = now();
-  for (u64 i = first; i < first + n && !(hasty && disagreements(&t)); i++) one(&t, i, verbose);
+  for (u64 i = first; i < first + n && !(hasty && (disagreements(&t) || is_weak(&t))); i++)
+    one(&t, i, verbose);
   for (u32 i = 0; i < CLASSES; i++) printf("%8u %s\n", t.n[i], class_name[i]);
   for (u32 i = 0; i < t.reasons; i++)
     printf("%8u   %s (seed %llu)\n", t.reason[i].n, t.reason[i].text,
            (unsigned long long)t.reason[i].seed);
-  u32 failed = disagreements(&t), right = t.n[PROVED_RIGHT] + t.n[OPEN_RIGHT];
-  bool weak = right >= 1000 && t.n[OPEN_RIGHT] * 100 > MOST_OPEN * right;
+  u32 failed = disagreements(&t);
+  bool weak = is_weak(&t);
   if (weak) printf("FAIL more than %d %% of what is right is not proved\n", MOST_OPEN);
   failed += weak;
   printf("%.1f s, at most %u states\n", now() - begin, t.most_states);
