@@ -24,7 +24,8 @@ static const Ex *leaf(Program *p, const int *loop, int loops) {
   if (what < 70 && p->elements) return ex(p, E_ELEMENT, (int)draw(p, (u32)p->elements), NULL, NULL);
   if (what < 78 && p->tiles) return ex(p, E_TILE, 0, NULL, NULL);
   if (what < 86 && loops && p->table)
-    return ex(p, E_TABLE, 0, ex(p, E_LOOP, loop[draw(p, (u32)loops)], NULL, NULL), NULL);
+    return ex(p, E_TABLE, (int)draw(p, TABLES),
+              ex(p, E_LOOP, loop[draw(p, (u32)loops)], NULL, NULL), NULL);
   if (what < 90 && loops) return ex(p, E_LOOP, loop[draw(p, (u32)loops)], NULL, NULL);
   return number(p, (int)draw(p, 5));
 }
@@ -53,12 +54,15 @@ static const Ex *last_round(Program *p, const Ex *t, const int *loop, int loops)
 static const Ex *of_round(Program *p, const int *loop, int loops) {
   const Ex *t = ex(p, E_LOOP, loop[loops - 1], NULL, NULL), *zero = number(p, 0);
   XKind compare = chance(p, 50) ? E_EQ : E_LT;
-  switch (draw(p, 6)) {
+  if (p->table && chance(p, 50))
+    return ex(p, compare, 0, zero, ex(p, E_TABLE, (int)draw(p, TABLES), t, NULL));
+  switch (draw(p, 7)) {
     case 0: return ex(p, E_EQ, 0, t, zero);
     case 1: return ex(p, E_LT, 0, zero, t);
     case 2: return ex(p, E_EQ, 0, ex(p, E_MOD, 2 + (int)draw(p, 2), t, NULL), zero);
     case 3: return ex(p, E_LT, 0, t, number(p, 1 + (int)draw(p, 3)));
     case 4: return ex(p, compare, 0, zero, last_round(p, t, loop, loops));
+    case 5: return ex(p, chance(p, 50) ? E_LT : E_LE, 0, draw_bound(p, loop, loops - 1), t);
     default: return ex(p, chance(p, 50) ? E_LT : E_LE, 0, t, draw_bound(p, loop, loops - 1));
   }
 }

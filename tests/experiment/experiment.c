@@ -158,7 +158,10 @@ static bool read_witness(const char *text, const Program *p, Setting *s) {
   // (Tensors that no condition reads are not listed.)
   if (p->elements && !p->scalars && strstr(text, "A=["))
     all &= read_list(text, "A=[", s->element, MAX_ELEMENTS);
-  if (p->table && strstr(text, "B=[")) all &= read_list(text, "B=[", s->list, TABLE);
+  for (int i = 0; i < TABLES && p->table; i++) {
+    const char *of = i ? "C=[" : "B=[";
+    if (strstr(text, of)) all &= read_list(text, of, s->list[i], TABLE);
+  }
   return all;
 }
 

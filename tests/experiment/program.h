@@ -18,7 +18,8 @@ enum {
   MAX_DIMS = 3,
   MAX_ELEMENTS = 2,
   MAX_VARS = 64,
-  TABLE = 60,
+  TABLES = 2,
+  TABLE = 30,
   TILES = 3  // of a program with a grid
 };
 
@@ -28,7 +29,7 @@ typedef enum XKind {
   E_TILE,
   E_LOOP,
   E_ELEMENT,  // of the tensor `A`
-  E_TABLE,    // element a of the tensor `B`
+  E_TABLE,    // element a of the tensor `B` or `C`
   E_ADD,
   E_SUB,
   E_MUL,  // by a constant
@@ -96,7 +97,7 @@ typedef struct Program {
   int roles, rings, turns, dims, elements, vars;
   bool tiles;    // there is a grid
   bool scalars;  // elements are scalar arguments
-  bool table;    // there is a tensor that is read at places which loops tell
+  bool table;    // there are tensors that are read at places which loops tell
   Actor role[MAX_ROLES];
   Pipe ring[MAX_RINGS];
   Baton turn[MAX_TURNS];
@@ -140,9 +141,9 @@ void write_program(const Program *p, Str *out, const char *name);
 typedef struct Setting {
   int dim[MAX_DIMS];
   int element[MAX_ELEMENTS];
-  u32 table;  // a rule for its elements
+  u32 table;  // a rule for the elements of tables
   bool listed;
-  int list[TABLE];  // … or, if listed, these
+  int list[TABLES][TABLE];  // … or, if listed, these
 } Setting;
 typedef enum Fate { FATE_FINE, FATE_STUCK, FATE_UNEVEN, FATE_EXCLUDED, FATE_LONG } Fate;
 typedef struct Truth Truth;

@@ -57,13 +57,13 @@ Truth *truth_open(Sc *sc) { return NEW(sc, Truth); }
 static i64 floor_div(i64 a, i64 b) { return a / b - (a % b < 0); }
 
 // Elements of the table under a rule: all alike, rising, or at random and small.
-static i64 of_table(const Setting *s, i64 at) {
+static i64 of_table(const Setting *s, int table, i64 at) {
   static const i64 rise[] = {0, 1, 64, 100};
   u32 rule = s->table;
   if (at < 0 || at >= TABLE) return 0;
-  if (s->listed) return s->list[at];
+  if (s->listed) return s->list[table][at];
   if (rule < COUNT(rise)) return rise[rule] * at;
-  u32 h = ((u32)at + 1) * 2654435761u ^ rule * 2246822519u;
+  u32 h = ((u32)at + 1) * 2654435761u ^ (rule + 50 * (u32)table) * 2246822519u;
   h = (h ^ h >> 15) * 3266489917u;
   return (h >> 16) % (rule % 3 ? 2 : 8);
 }
@@ -94,7 +94,7 @@ static i64 value(Truth *t, const Ex *x) {
     case E_TILE: return t->tile;
     case E_LOOP: return t->var[x->n];
     case E_ELEMENT: return t->s->element[x->n];
-    case E_TABLE: return of_table(t->s, value(t, x->a));
+    case E_TABLE: return of_table(t->s, x->n, value(t, x->a));
     default: break;
   }
   return combined(x->kind, value(t, x->a), x->b ? value(t, x->b) : x->n);

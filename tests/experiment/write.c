@@ -14,7 +14,7 @@ static void write_ex(const Program *p, Str *out, const Ex *x) {
     case E_LOOP: str_printf(out, "t%d", x->n); return;
     case E_ELEMENT: str_printf(out, "s%d", x->n); return;
     case E_TABLE:
-      str_puts(out, "B[");
+      str_puts(out, x->n ? "C[" : "B[");
       write_ex(p, out, x->a);
       str_puts(out, "]");
       return;
@@ -94,7 +94,7 @@ static void write_inputs(const Program *p, Str *out) {
   str_puts(out, "]\n");
   for (int i = 0; i < p->elements && p->scalars; i++) str_printf(out, "  in  s%d : i32\n", i);
   if (p->elements && !p->scalars) str_printf(out, "  in  A : i32[%d]\n", MAX_ELEMENTS);
-  if (p->table) str_printf(out, "  in  B : i32[%d]\n", TABLE);
+  if (p->table) str_printf(out, "  in  B, C : i32[%d]\n", TABLE);
   for (int i = 0; i < p->dims; i++)
     if (p->least[i]) str_printf(out, "  require n%d >= %d\n", i, p->least[i]);
   if (p->ordered) str_puts(out, "  require n0 <= n1\n");
