@@ -60,6 +60,8 @@ typedef struct Tally {
   u32 most_states;
 } Tally;
 
+typedef enum Telling { TELL_BAD, TELL_OPEN, TELL_FIRST } Telling;
+
 typedef struct Bench {
   Truth *truth;
   Opinion opinion;
@@ -222,10 +224,10 @@ static bool is_alike(void *user, const Program *p) {
   return alike;
 }
 
-static void tell(Bench *b, Program *p, u64 seed, Class class) {
+static void tell(Bench *b, Program *p, u64 seed, Class class, Telling how) {
   Str text = {.sc = p->sc};
   b->wanted = class;
-  if (class != ORDER_MATTERS) reduce(p, is_alike, b);
+  if (class != ORDER_MATTERS && how != TELL_FIRST) reduce(p, is_alike, b);
   compare(b, p);
   write_program(p, &text, "k");
   printf("seed %llu: %s: %s\n", (unsigned long long)seed, class_name[class], b->opinion.why);
@@ -249,7 +251,7 @@ static void note_reason(Tally *t, const char *text, u64 seed) {
   t->reason[i].n++;
 }
 
-static void one(Tally *t, u64 seed, bool verbose) {
+static void one(Tally *t, u64 seed, Telling how) {
   Sc sc;
   Bench b = {0};
   char reason[160];
@@ -268,7 +270,7 @@ static void one(Tally *t, u64 seed, bool verbose) {
                               : "");
   if (why || class == REFUSED) note_reason(t, reason, seed);
   bool bad = class == UNSOUND || class == FALSE_ALARM || class == ORDER_MATTERS;
-  if (bad || (verbose && why)) tell(&b, p, seed, class);
+  if (bad || (how == TELL_OPEN && why)) tell(&b, p, seed, class, how);
   sc_free(&sc);
 }
 
@@ -296,10 +298,11 @@ int main(int argc, char **argv) {
   u64 first = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
   u64 n = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
   if (argc > 2 && !strcmp(argv[1], "-w")) return write_one(n), 0;
-  bool verbose = argc > 3 && !strcmp(argv[3], "-v"), hasty = argc > 3 && !strcmp(argv[3], "-f");
+  Telling how = argc < 4 ? TELL_BAD : !strcmp(argv[3], "-v") ? TELL_OPEN : TELL_FIRST;
+  bool hasty = how == TELL_FIRST;
   double begin = now();
   for (u64 i = first; i < first + n && !(hasty && (disagreements(&t) || is_weak(&t))); i++)
-    one(&t, i, verbose);
+    one(&t, i, how);
   for (u32 i = 0; i < CLASSES; i++) printf("%8u %s\n", t.n[i], class_name[i]);
   for (u32 i = 0; i < t.reasons; i++)
     printf("%8u   %s (seed %llu)\n", t.reason[i].n, t.reason[i].text,
