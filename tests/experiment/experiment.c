@@ -34,8 +34,9 @@ typedef enum Class {  // of a program
   REFUSED,
   PROVED_RIGHT,
   REJECTED_WRONG,
-  OPEN_RIGHT,  // imprecise
-  OPEN_WRONG,  // missed
+  WRONG_ELSEWHERE,  // rejected with a witness that is too long to be run
+  OPEN_RIGHT,       // imprecise
+  OPEN_WRONG,       // missed
   UNSOUND,
   FALSE_ALARM,
   ORDER_MATTERS,
@@ -44,9 +45,10 @@ typedef enum Class {  // of a program
 } Class;
 
 static const char *const class_name[] = {
-    "refused by another rule", "proved, and right",    "rejected, and wrong",
-    "left open, though right", "left open, and wrong", "PROVED, THOUGH WRONG",
-    "REJECTED, THOUGH RIGHT",  "ORDER MATTERS",        "too long to be searched",
+    "refused by another rule",       "proved, and right",       "rejected, and wrong",
+    "rejected, and wrong elsewhere", "left open, though right", "left open, and wrong",
+    "PROVED, THOUGH WRONG",          "REJECTED, THOUGH RIGHT",  "ORDER MATTERS",
+    "too long to be searched",
 };
 
 typedef struct Tally {
@@ -167,17 +169,21 @@ static bool read_witness(const char *text, const Program *p, Setting *s) {
   return all;
 }
 
-static bool witness_fails(Bench *b, const Program *p) {
-  if (!read_witness(b->opinion.text, p, &b->failing)) return false;
-  b->fate = truth_run(b->truth, p, &b->failing);
-  return b->fate == FATE_STUCK || b->fate == FATE_UNEVEN;
-}
-
 static Class of_search(Bench *b, const Program *p, Class right, Class wrong) {
   int most = p->dims + p->elements + p->table > 2 ? MOST_OF_THREE : MOST;
   b->fate = truth_search(b->truth, p, most, &b->failing);
   if (b->fate == FATE_LONG) return UNKNOWN_TRUTH;
   return b->fate == FATE_FINE ? right : wrong;
+}
+
+// By the witness; where that is too long, by any other setting.
+static Class of_rejected(Bench *b, const Program *p) {
+  if (!read_witness(b->opinion.text, p, &b->failing)) return FALSE_ALARM;
+  b->fate = truth_run(b->truth, p, &b->failing);
+  if (b->fate == FATE_STUCK || b->fate == FATE_UNEVEN) return REJECTED_WRONG;
+  if (b->fate != FATE_LONG) return FALSE_ALARM;
+  Class class = of_search(b, p, FALSE_ALARM, WRONG_ELSEWHERE);
+  return class == WRONG_ELSEWHERE ? class : FALSE_ALARM;
 }
 
 // What is left open may be wrong, but not where it was said to have been tried.
@@ -207,7 +213,7 @@ static Class compare(Bench *b, const Program *p) {
   ask_compiler(p, &b->opinion);
   switch (b->opinion.said) {
     case SAID_PROVED: return of_search(b, p, PROVED_RIGHT, UNSOUND);
-    case SAID_REJECTED: return witness_fails(b, p) ? REJECTED_WRONG : FALSE_ALARM;
+    case SAID_REJECTED: return of_rejected(b, p);
     case SAID_OPEN: return of_open(b, p);
     default: return REFUSED;
   }
@@ -251,12 +257,11 @@ static void note_reason(Tally *t, const char *text, u64 seed) {
   t->reason[i].n++;
 }
 
-static void one(Tally *t, u64 seed, Telling how) {
+static void one(Tally *t, Truth *truth, u64 seed, Telling how) {
   Sc sc;
-  Bench b = {0};
+  Bench b = {.truth = truth};
   char reason[160];
   sc_init(&sc, NULL);
-  b.truth = truth_open(&sc);
   Program *p = sc_draw(&sc, seed);
   Class class = compare(&b, p);
   if (class != REFUSED && order_matters(&b, p)) class = ORDER_MATTERS;
@@ -301,8 +306,11 @@ int main(int argc, char **argv) {
   Telling how = argc < 4 ? TELL_BAD : !strcmp(argv[3], "-v") ? TELL_OPEN : TELL_FIRST;
   bool hasty = how == TELL_FIRST;
   double begin = now();
+  Sc sc;
+  sc_init(&sc, NULL);
+  Truth *truth = truth_open(&sc);
   for (u64 i = first; i < first + n && !(hasty && (disagreements(&t) || is_weak(&t))); i++)
-    one(&t, i, how);
+    one(&t, truth, i, how);
   for (u32 i = 0; i < CLASSES; i++) printf("%8u %s\n", t.n[i], class_name[i]);
   for (u32 i = 0; i < t.reasons; i++)
     printf("%8u   %s (seed %llu)\n", t.reason[i].n, t.reason[i].text,
@@ -313,5 +321,6 @@ int main(int argc, char **argv) {
   failed += weak;
   printf("%.1f s, at most %u states\n", now() - begin, t.most_states);
   printf("%llu passed, %u failed, 0 skipped\n", (unsigned long long)n - failed, failed);
+  sc_free(&sc);
   return failed != 0;
 }

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-enum { MOST_OPS = 20000, MOST_PROCESSES = MAX_ROLES * MAX_INSTANCES, MOST_NUMBERS = 8000 };
+enum { MOST_PROCESSES = MAX_ROLES * MAX_INSTANCES, MOST_OPS = 1 << 18, MOST_NUMBERS = 1 << 16 };
+enum { SEARCHED_OPS = 20000, SEARCHED_NUMBERS = 8000 };  // of the many runs of a search
 
 enum { OPS = 6 };  // acquire, commit, wait, release, take, pass
 typedef enum OpKind { ACQUIRE, COMMIT, WAIT, RELEASE, TAKE, PASS } OpKind;
@@ -38,6 +39,7 @@ struct Truth {
   int tile;
   i64 var[MAX_VARS];
   bool wrong;  // a number does not fit, or a list is too long
+  bool many;   // this is one of many runs
   Player player[MOST_PROCESSES];
   int players;
   // by ring (then turn) and operation, of one tile of one player
@@ -109,7 +111,8 @@ static void put(Truth *t, Player *q, OpKind kind, int ref) {
   u32 *n = turn ? NULL : &t->number[q->role][ref][kind];
   u32 number = turn ? 0 : *n + t->count[ref][kind];
   t->count[turn ? MAX_RINGS + ref : ref][kind]++;
-  if (q->n == MOST_OPS || number >= MOST_NUMBERS) {
+  if (q->n == (t->many ? SEARCHED_OPS : MOST_OPS) ||
+      number >= (t->many ? SEARCHED_NUMBERS : MOST_NUMBERS)) {
     t->wrong = true;
     return;
   }
@@ -369,10 +372,13 @@ static Fate prepare(Truth *t, const Program *p, const Setting *s) {
   return even ? FATE_FINE : FATE_UNEVEN;
 }
 
-Fate truth_run(Truth *t, const Program *p, const Setting *s) {
+static Fate run(Truth *t, const Program *p, const Setting *s, bool many) {
+  t->many = many;
   Fate f = prepare(t, p, s);
   return f == FATE_EXCLUDED || f == FATE_LONG ? f : play(t) ? f : FATE_STUCK;
 }
+
+Fate truth_run(Truth *t, const Program *p, const Setting *s) { return run(t, p, s, false); }
 
 // ---- all orders
 
@@ -401,6 +407,7 @@ static bool may_stick(Truth *t, u8 *met) {
 }
 
 Fate truth_all_orders(Truth *t, const Program *p, const Setting *s) {
+  t->many = true;
   Fate f = prepare(t, p, s);
   u64 states = 1;
   if (f != FATE_FINE && f != FATE_UNEVEN) return f;
@@ -430,7 +437,7 @@ Fate truth_search(Truth *t, const Program *p, int most, Setting *failing) {
       failing->element[i] = elements[rest % kinds];
     for (int i = 0; i < p->dims; i++, rest /= (u32)most + 1)
       failing->dim[i] = (int)(rest % ((u32)most + 1));
-    Fate f = truth_run(t, p, failing);
+    Fate f = run(t, p, failing, true);
     if (f == FATE_STUCK || f == FATE_UNEVEN) return f;
     lengthy |= f == FATE_LONG;
   }
