@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Does a test notice when the prover of deadlock freedom and counts is broken? As broken.py, for breakages of compiler/verify:
-each is a small edit, in a copy of the tree, and the experiment's 2 000 programs (experiment.md), the golden reports, the late
-mistakes, the unusual schedules and the unit tests are tried on it until one fails.
+"""Does a test notice when a prover is broken? As broken.py, for breakages of compiler/verify: each is a small edit, in a copy
+of the tree, and the experiment's 2 000 programs (experiment.md), the golden reports, the late mistakes, the unusual schedules,
+races and the unit tests are tried on it until one fails.
 
   broken_verify.py [--table tests/broken_verify.md] [NAME …]
   broken_verify.py --fits
@@ -17,6 +17,8 @@ import broken
 from broken import Breakage
 
 V = "compiler/verify/"
+RACES = ["unit races", "races", "late", "bad", "unit handed", "unit pairs"]  # what is tried first
+THREADS = ["unit verify", "bad", "unit damages"]
 BREAKAGES = [
     Breakage("a bound learnt is not carried on", V + "zone.c", "i16 to = sum(*at(z, a, i), (i16)c);",
              "i16 to = a == i ? (i16)c : ZONE_NONE;", []),
@@ -92,8 +94,67 @@ BREAKAGES = [
     Breakage("a loop is entered from its end at least", V + "script.c", "if (s.count == COUNT_ON && !runs_on(w, pc))",
              "if (0 && !runs_on(w, pc))", []),
     Breakage("an other member's remainder", V + "residue.c", "whole = lcm(whole, o->div);", "whole = o->div;", []),
+    # of races
+    Breakage("loops are not renamed", V + "restate.c", "case X_LOOP: return fresh(p, side, OF_LOOP, e.ref);",
+             "case X_LOOP: return x;", RACES),
+    Breakage("instances are not renamed", V + "restate.c", "case X_INST: return fresh(p, side, OF_INST, e.ref);",
+             "case X_INST: return x;", RACES),
+    Breakage("elements are not renamed", V + "restate.c", "case X_IDX: return fresh(p, side, OF_INDEX, e.ref);",
+             "case X_IDX: return x;", RACES),
+    Breakage("a replay with a single filler", V + "replay.c",
+             "if (r->full[ring].n[n] < parties(r, ring, OP_COMMIT)) {", "if (r->full[ring].n[n] < 1) {", RACES),
+    Breakage("a replay with a single drainer", V + "replay.c",
+             "if (h->n[n - stages] < parties(r, ring, OP_RELEASE)) return false;", "if (h->n[n - stages] < 1) return false;",
+             RACES),
+    Breakage("a replay without turns", V + "replay.c",
+             "if (n) join(r, p->clock, r->passed[turn].clock[n - 1]);", "", RACES),
+    Breakage("a copy's end is known to who waits for the one before", V + "replay.c",
+             "if (d->landing != SC_NONE) return clock[d->landing] >= d->fill;",
+             "if (d->landing != SC_NONE) return clock[d->landing] + 1 >= d->fill;", RACES),
+    Breakage("as many fills are heard of as there are waits, and one more", V + "handed.c",
+             "return least && taken && sc_fact_less(o->p->v->facts, least, taken);",
+             "return least && taken && !sc_fact_less(o->p->v->facts, taken, least);", RACES),
+    Breakage("a fill by copies hands over what comes after it", V + "handed.c",
+             "if (ins->op == OP_ACQUIRE && ins->arg[0] == ring && ins->plan.arrivals) return OP_ACQUIRE;", "", RACES),
+    Breakage("every member has the turn first", V + "handed.c", "if (from != to) return from < to;",
+             "if (from != to) return true;", RACES),
+    Breakage("an access is over at the next arrival", V + "touches.c",
+             "if (ins->op == op && ins->arg[0] == ref) return false;",
+             "if (ins->op == op && ins->arg[0] == ref) return true;", RACES),
+    Breakage("what a copy out writes is there when its source has been read", V + "touches.c",
+             "(!sc_access_writes(a) || !(wait->flags & INS_READ))", "true", RACES),
+    Breakage("sums of threads and of engines commute", V + "touches.c",
+             "bool sums = a->kind == b->kind && (a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD);",
+             "bool sums = (a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD) && b->kind >= ACCESS_ADD;", RACES),
+    Breakage("a reversed loop has done one round more", V + "count.c",
+             "return (Rounds){make(c, X_ADD, now, number(c, 1), 0), loop->arg[2]};", "return (Rounds){now, loop->arg[2]};",
+             RACES),
+    Breakage("two executions meet in the first tile only", V + "pair.c",
+             "static const u8 all[] = {REL_LESS, REL_EQUAL, REL_MORE};", "static const u8 all[] = {REL_EQUAL};", RACES),
+    Breakage("instances of a role are one", V + "pair.c",
+             "if (p->var[i].op == X_INST) return p->var[i].relation == REL_EQUAL;", "if (p->var[i].op == X_INST) return true;",
+             RACES),
+    # of threads, phases, barriers and turns over CTAs
+    Breakage("a wait ends one product more", V + "known.c", "if (*age != LANDED && *age >= keep) *age = LANDED;",
+             "if (*age != LANDED && *age + 1u >= keep) *age = LANDED;", THREADS),
+    Breakage("threads that have not met have", V + "known.c", "static void meet_at(Place *p) {",
+             "static void meet_at(Place *p) {\n  p->raw = 0;", THREADS),
+    Breakage("one lane speaks for what all have read", V + "arrive.c",
+             "if (by == BY_ONE && s->at.apart)\n    want_all(", "if (0)\n    want_all(", THREADS),
+    Breakage("a stage goes back to a copy unfenced", V + "arrive.c",
+             "if (s->at.raw && filled_by_copies(t, ring)) want_fence(t, ins, name, false);", "", THREADS),
+    Breakage("no warp stays behind", V + "arrive.c",
+             "if (by == BY_ONE && !s->past && !t->warps_fill[ring]) may_be_behind(t, ins, s, name);", "", THREADS),
+    Breakage("a stage is always the same instance's", V + "dealt.c",
+             "k->ring.at[ring].stages % (n * r->instances) == 0;", "k->ring.at[ring].stages % n == 0;", THREADS),
+    Breakage("a cluster's releases count once", V + "barriers.c", "if (r->multicast) empty *= sc_cluster(k);", "", THREADS),
+    Breakage("warps meet though some have left", V + "named.c", "if (meet && votes && ins->op != OP_VOTE)", "if (0)", THREADS),
+    Breakage("registers are not added up", V + "resources.c", "if (sum > entry * k->threads)", "if (0)", THREADS),
+    Breakage("a loop's end may grow from CTA to CTA", V + "ctaturns.c",
+             "falls(t, sc_form(t->v->facts, loop->arg[2]), 1);", "true;", THREADS),
 ]
-STEPS = ["experiment", "bad", "late", "unusual", "unit verdict", "unit deadlock"]
+STEPS = ["experiment", "bad", "late", "unusual", "races", "pairs",
+         *("unit " + unit for unit in ("verdict", "deadlock", "races", "verify", "pairs", "handed", "damages", "flow", "facts"))]
 
 
 class Tree(broken.Tree):
@@ -110,15 +171,18 @@ class Tree(broken.Tree):
         schedc = "build/release/schedc"
         commands = {"experiment": ["build/release/tests/experiment", "0", "2000", "-f"],
                     "bad": [sys.executable, "tests/bad/run.py", "--schedc", schedc]}
-        if step in ("late", "unusual"):
+        if step in ("late", "unusual", "pairs"):
             return [sys.executable, f"tests/{step}.py", "--schedc", schedc]
+        if step == "races":
+            return [sys.executable, "tests/verify_races.py", "--schedc", schedc, "--own"]
         return commands.get(step) or super().command(step)
 
 
 HEAD = """# The prover broken on purpose
 
-Each is a small edit of the prover of deadlock freedom and counts, in a copy of the tree, and a test notices it: `experiment`, by
-its 2 000 programs (`experiment.md`); `bad`, a golden report; `late`, `unusual`, the schedules there; `unit`, a unit test. Others may notice, too: the first is named. Written by `tests/broken_verify.py --table tests/broken_verify.md`.
+Each is a small edit of a prover, in a copy of the tree, and a test notices it: `experiment`, by its 2 000 programs
+(`experiment.md`); `bad`, a golden report; `late`, `unusual`, `pairs`, schedules there; `races`, `verify_races.py`; `unit`, a
+unit test. Others may notice, too: the first is named. Written by `tests/broken_verify.py --table tests/broken_verify.md`.
 
 | breakage | file | noticed by | what it says |
 | --- | --- | --- | --- |
@@ -142,7 +206,8 @@ def main():
         for breakage in chosen:
             whole = broken.read(breakage.file)
             tree.write(breakage.file, whole.replace(breakage.old, breakage.new))
-            step, said = next(((s, text) for s in STEPS if (text := tree.step(s))), (None, ""))
+            steps = breakage.first + [s for s in STEPS if s not in breakage.first]
+            step, said = next(((s, text) for s in steps if (text := tree.step(s))), (None, ""))
             tree.write(breakage.file, whole)
             rows.append((breakage, step, re.sub(r"^/\S*/tests/", "tests/", said).rstrip(": ")))
             failed += step is None
