@@ -472,6 +472,7 @@ typedef struct schedc_machine {
   double tensor_ports; /* part of the registers' ports that busy tensor cores take */
   double shared_bytes; /* to and from shared memory */
   double link_bytes;   /* from the L2 cache */
+  double add_bytes;    /* of sums into tensors */
   double l2_gbs;       /* GB/s of the L2 cache, for all multiprocessors together */
   double memory_gbs;   /* GB/s of the memory behind it */
 
@@ -494,7 +495,7 @@ typedef struct schedc_machine {
 #define SCHEDC_MACHINE_INIT                                                                        \
   {                                                                                                \
     sizeof(schedc_machine), 132, 65536, 233472, 2048, 1980, 2048, 128, 64, 16, 0.8, 0.2, 128, 128, \
-        13600, 4275, 600, 30, 30, 20, 100, 1000, 2, 2, 700, 130, 2.46, 31, 435                     \
+        24, 18000, 4275, 600, 30, 30, 20, 100, 1000, 2, 2, 700, 130, 2.46, 31, 435                 \
   }
 
 /* What a launch would take. */
@@ -514,10 +515,12 @@ typedef struct schedc_prediction {
 #define SCHEDC_PREDICTION_INIT \
   { sizeof(schedc_prediction), 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Predicts a launch of a kernel or sequence on tensors of these shapes. Of their data only elements
- * are read that the kernel's bounds and conditions ask for; it may be NULL otherwise. Blocks that a
- * vote decides on are taken to be seldom. machine NULL: as SCHEDC_MACHINE_INIT. The same on every
- * computer. SCHEDC_ELIMIT: a tile takes more than 2^20 operations. */
+/* Predicts a launch of a kernel or sequence on tensors of these shapes. `data` is looked at only
+ * where loops and conditions ask for elements, and may be NULL elsewhere. Blocks that a vote
+ * decides on are taken to be seldom. machine NULL: as SCHEDC_MACHINE_INIT. The result is the same
+ * on every computer. SCHEDC_EARG: a rate of the machine is not positive, or a latency negative.
+ * SCHEDC_EINPUT: the tensors do not fit, or data is missing. SCHEDC_ELIMIT: a tile takes more than
+ * 2^20 operations. SCHEDC_EFAULT: its roles would wait for each other for ever. */
 SCHEDC_API schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,

@@ -31,8 +31,7 @@ static schedc_status predict(Sc *sc, void *job) {
   PredictJob *j = job;
   Binding *b = bind(sc, j);
   if (!b) return SCHEDC_EINPUT;
-  sc_predict(sc, j->kernel->k, b, &j->machine, &j->out);
-  return SCHEDC_OK;
+  return sc_predict(sc, j->kernel->k, b, &j->machine, &j->out);
 }
 
 static bool good_names(const PredictJob *j) {
@@ -42,6 +41,23 @@ static bool good_names(const PredictJob *j) {
   for (size_t i = 0; i < j->scalar_count; i++)
     if (!j->scalars[i].name) return false;
   return true;
+}
+
+// All figures but latencies and energies are divided by.
+static bool good_machine(const schedc_machine *m) {
+  const double rates[] = {m->clock_mhz,  m->tensor_rate, m->pipe_lanes,   m->alu_lanes,
+                          m->mufu_lanes, m->warp_rate,   m->shared_bytes, m->link_bytes,
+                          m->add_bytes,  m->l2_gbs,      m->memory_gbs,   m->limit_watts};
+  const double others[] = {m->memory_latency, m->shared_latency,  m->barrier_latency,
+                           m->fence_latency,  m->cluster_latency, m->draw_latency,
+                           m->wgmma_queue,    m->launch_us,       m->idle_watts,
+                           m->tensor_pj,      m->l2_pj,           m->cycle_pj};
+  for (u32 i = 0; i < COUNT(rates); i++)
+    if (!(rates[i] > 0 && rates[i] < 1e15)) return false;
+  for (u32 i = 0; i < COUNT(others); i++)
+    if (!(others[i] >= 0 && others[i] < 1e15)) return false;
+  return m->multiprocessors && m->tensor_ports >= 0 && m->tensor_ports < 1 &&
+         m->idle_watts < m->limit_watts;
 }
 
 schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kernel,
@@ -57,6 +73,7 @@ schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kerne
                     .out = SCHEDC_PREDICTION_INIT};
   if (!context || !kernel || !out || out->size < sizeof out->size) return SCHEDC_EARG;
   if (!good_names(&job) || !TAKE_OPTIONS(&job.machine, machine)) return SCHEDC_EARG;
+  if (!good_machine(&job.machine)) return SCHEDC_EARG;
   Sc sc;
   sc_init(&sc, &context->alloc);
   schedc_status status = sc_enter(context, &sc, kernel->k->text, predict, &job);

@@ -66,11 +66,13 @@ static void send(Timeline *t, Agent *a, const Ins *ins) {
   *c = (Copy){.bytes = ins->plan.bytes, .from = a, .multicast = ins->flags & INS_MULTICAST};
   c->multicast &= t->scene->cluster;
   double rate = t->scene->link * (c->multicast ? t->scene->ctas : 1);
-  if (rate > t->m->link_bytes) rate = t->m->link_bytes;
+  double most = ins->op == OP_COPYADD ? t->m->add_bytes : t->m->link_bytes;
+  if (rate > most) rate = most;
   c->latency = in ? t->m->memory_latency : t->m->shared_latency;
   c->cost.alone = c->bytes / rate;
   c->cost.use[PIPE_LINK] = c->cost.alone;
   c->cost.use[PIPE_SHARED] = c->bytes / t->m->shared_bytes;
+  sc_share(&c->cost);
   c->job = (Job){&c->cost, c->cost.alone, 0};
   t->sum[SUM_BYTES] += c->multicast ? c->bytes / t->scene->ctas : c->bytes;
   if (!in) {
@@ -127,7 +129,7 @@ static void finish(Timeline *t, Agent *a) {
   const Ins *ins = ins_of(t, a);
   const Cost *cost = cost_of(t, a);
   u32 what = ins->arg[0];
-  for (u32 p = 0; p < PIPE_COUNT; p++) t->sum[p] += cost->use[p];
+  for (u32 p = 0; cost->pipes && p < PIPE_COUNT; p++) t->sum[p] += cost->use[p];
   if (sc_on_map((Op)ins->op)) t->sum[SUM_BYTES] += cost->bytes;
   a->doing = DOING_NEXT;
   switch (ins->op) {

@@ -233,7 +233,7 @@ static Cost elements(Coster *c, const Ins *ins) {
   cost.use[PIPE_MUFU] = c->mufu * 32 / (c->m->mufu_lanes / 4);
   cost.use[PIPE_ISSUE] = c->fma + c->alu + c->mufu + c->memory + c->shuffles;
   cost.use[PIPE_SHARED] = (c->memory + c->shuffles) * c->role->warps;
-  cost.use[PIPE_LINK] = c->bytes / c->m->link_bytes;
+  cost.use[PIPE_LINK] = c->bytes / (ins->op == OP_MAPADD ? c->m->add_bytes : c->m->link_bytes);
   double pipes = cost.use[PIPE_FMA] + cost.use[PIPE_ALU] + cost.use[PIPE_MUFU];
   cost.alone =
       of_op[ins->op]->cycles + c->latency + (pipes + cost.use[PIPE_SHARED]) / c->m->warp_rate;
@@ -303,11 +303,22 @@ static Cost cost_of(Coster *c, const Ins *ins) {
   return other_cost(c, ins);
 }
 
+void sc_share(Cost *cost) {
+  for (u32 p = 0; p < PIPE_COUNT; p++) {
+    if (cost->use[p] <= 0) continue;
+    cost->share[p] = cost->use[p] / cost->alone;
+    cost->pipes |= 1u << p;
+  }
+}
+
 Cost *sc_costs(Sc *sc, const Kernel *k, u32 role, const schedc_machine *machine) {
   const Role *r = &k->role.at[role];
   Cost *cost = NEWS(sc, Cost, r->code.n + 1);
   Coster c = {.sc = sc, .k = k, .role = r, .m = machine, .below = x_below(sc, k)};
   c.free = NEWS(sc, u8, k->expr.n + 1);
-  for (u32 i = 0; i < r->code.n; i++) cost[i] = cost_of(&c, &r->code.at[i]);
+  for (u32 i = 0; i < r->code.n; i++) {
+    cost[i] = cost_of(&c, &r->code.at[i]);
+    sc_share(&cost[i]);
+  }
   return cost;
 }

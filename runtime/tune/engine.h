@@ -5,7 +5,7 @@
 
 #include "runtime/tune/timeline.h"
 
-enum { MAX_FLIGHT = 16, MAX_COPIES = 64, SC_MAX_CTAS = 16, SC_MAX_AGENTS = 256 };
+enum { MAX_FLIGHT = 16, MAX_COPIES = 32 };
 
 // Something that takes time: cost.alone cycles, or more while others need the same pipes.
 typedef struct Job {

@@ -53,11 +53,11 @@ static const char *bound_of(const schedc_machine *m, const Forecast *f, double m
 }
 
 // A kernel's milliseconds, added to those of the launch; no less than memory takes for its tensors.
-static void add_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
+static bool add_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
                        Forecast *all, schedc_prediction *out) {
   Forecast f;
-  sc_predict_kernel(sc, k, b, m, &f);
-  if (f.cycles <= 0) return;
+  if (!sc_predict_kernel(sc, k, b, m, &f)) return false;
+  if (f.cycles <= 0) return true;
   double clock = clock_under_load(m, joules_of(m, &f), f.cycles);
   double ms = f.cycles / clock / 1e3, memory = 1e3 * seconds_of_memory(m, f.bytes_once);
   const char *bound = bound_of(m, &f, memory / ms);
@@ -70,21 +70,22 @@ static void add_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_m
   out->bytes += f.bytes;
   all->cycles += f.cycles;
   for (u32 p = 0; p < PIPE_COUNT; p++) all->use[p] += f.use[p];
+  return true;
 }
 
-void sc_predict(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
-                schedc_prediction *out) {
+schedc_status sc_predict(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
+                         schedc_prediction *out) {
   Forecast all = {0};
-  if (!k->launch.n) add_kernel(sc, k, b, m, &all, out);
+  if (!k->launch.n && !add_kernel(sc, k, b, m, &all, out)) return SCHEDC_EINPUT;
   out->ms += 1e3 * seconds_to_clear(k, b, m);
   for (u32 i = 0; i < k->launch.n; i++) {
     const Binding *one = sc_bind_launch(sc, b, &k->launch.at[i]);
-    if (!one) sc_unwind(sc, SCHEDC_EINPUT);
-    add_kernel(sc, one->k, one, m, &all, out);
+    if (!one || !add_kernel(sc, one->k, one, m, &all, out)) return SCHEDC_EINPUT;
   }
   out->cycles = all.cycles;
   out->tensor_cycles = all.use[PIPE_TENSOR];
   if (all.cycles > 0) out->tensor_use = out->tensor_cycles / all.cycles / m->multiprocessors;
   if (out->ms > 0) out->clock_mhz = all.cycles / out->ms / 1e3;
   if (!out->bound) out->bound = "latency";
+  return SCHEDC_OK;
 }

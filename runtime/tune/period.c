@@ -7,15 +7,17 @@
 #include <string.h>
 
 enum { KEPT = 8 };
-#define SAME 0.5  // cycles that times may differ by
+#define SAME 2  // cycles that times may differ by
 
 // The state at the end of a round.
 typedef struct Round {
   u32 tile, place;
   double now;
   u32 *count, *tiles;
-  double *sum, *state;
-  u32 n;
+  double *sum;
+  i64 *state;    // what must be equal
+  double *left;  // times that must be nearly equal
+  u32 states, lefts;
 } Round;
 
 struct Period {
@@ -35,51 +37,69 @@ struct Period *sc_period(Timeline *t) {
   return NEW(t->sc, struct Period);
 }
 
-static void put(Round *r, double v) { r->state[r->n++] = v; }
+static void put(Round *r, i64 v) { r->state[r->states++] = v; }
+static void put_left(Round *r, double v) { r->left[r->lefts++] = v; }
 
-static double total(const u32 *at, u32 n) {
-  double all = 0;
+static i64 total(const u32 *at, u32 n) {
+  i64 all = 0;
   for (u32 i = 0; i < n; i++) all += at[i];
   return all;
 }
 
 static void put_queue(Round *r, const Queue *q) {
-  put(r, (double)((u32)total(q->empty, q->stages) % q->stages));
+  put(r, total(q->empty, q->stages) % q->stages);
   for (u32 s = 0; s < q->stages; s++) {
-    put(r, (double)q->full[s] - (double)q->empty[s]);
+    put(r, (i64)q->full[s] - (i64)q->empty[s]);
     put(r, q->commits[s]);
     put(r, q->releases[s]);
-    put(r, q->missing[s]);
+    put_left(r, q->missing[s]);
   }
+}
+
+static bool takes_turn(const Turn *turn, u32 role) {
+  for (u32 i = 0; i < turn->members; i++)
+    if (turn->member[i] == role) return true;
+  return false;
+}
+
+// Is it one of a role whose tiles are dealt, and does it wait while another's tile is worked on?
+static bool stands_by(const Timeline *t, const Round *r, const Agent *a) {
+  return t->k->role.at[a->role].one_tile && a->tile != r->tile && a->doing == DOING_NEXT;
+}
+
+// How far an agent is before or behind a ring.
+static void put_place(const Timeline *t, Round *r, const Agent *a, u32 ring) {
+  const Ring *of = &t->k->ring.at[ring];
+  if (stands_by(t, r, a)) return;
+  const Queue *q = sc_queue_of(t, a, ring);
+  if (of->fillers >> a->role & 1) put(r, a->filled[ring] - total(q->empty, q->stages));
+  if (!(of->drainers >> a->role & 1)) return;
+  put(r, a->waited[ring] - total(q->full, q->stages));
+  put(r, a->released[ring] - total(q->empty, q->stages));
 }
 
 static void put_agent(const Timeline *t, Round *r, const Agent *a) {
   const Trace *trace = sc_trace_of(t, a);
-  put(r, a->doing == DOING_END ? -1 : (double)a->tile);
+  put(r, a->doing == DOING_END ? -1 : (i64)a->tile);
   if (a->doing == DOING_END) return;
-  put(r, *a->at < trace->n ? (double)trace->at[*a->at] : -1);
+  put(r, *a->at < trace->n ? (i64)trace->at[*a->at] : -1);
   put(r, a->doing);
   put(r, a->drew);
   put(r, a->out);
-  put(r, a->doing == DOING_JOB || a->doing == DOING_DRAW ? a->job.left : 0);
+  put_left(r, a->doing == DOING_JOB || a->doing == DOING_DRAW ? a->job.left : 0);
   put(r, a->products);
-  for (u32 i = 0; i < a->products; i++) put(r, a->product[i].left);
+  for (u32 i = 0; i < a->products; i++) put_left(r, a->product[i].left);
   for (u32 u = 0; u < t->k->turn.n; u++)
-    put(r, (double)t->cta[a->cta].passed[u] - (double)a->taken[u] * t->members[u]);
-  for (u32 i = 0; i < t->k->ring.n; i++) {
-    const Queue *q = sc_queue_of(t, a, i);
-    double empty = total(q->empty, q->stages), full = total(q->full, q->stages);
-    put(r, a->filled[i] - empty);
-    put(r, a->waited[i] - full);
-    put(r, a->released[i] - empty);
-  }
+    if (takes_turn(&t->k->turn.at[u], a->role))
+      put(r, (i64)t->cta[a->cta].passed[u] - (i64)a->taken[u] * t->members[u]);
+  for (u32 i = 0; i < t->k->ring.n; i++) put_place(t, r, a, i);
 }
 
 static void put_line(Round *r, const Line *line) {
   put(r, line->n);
   for (u32 i = 0; i < line->n; i++) {
-    put(r, line->at[i].latency > 0 ? line->at[i].latency : 0);
-    put(r, line->at[i].job.left);
+    put_left(r, line->at[i].latency > 0 ? line->at[i].latency : 0);
+    put_left(r, line->at[i].job.left);
     put(r, line->at[i].stage);
   }
 }
@@ -91,7 +111,7 @@ static void look(const Timeline *t, Round *r, const Agent *anchor) {
   memcpy(r->count, t->count, t->counts * sizeof *t->count);
   memcpy(r->sum, t->sum, SUMS * sizeof *t->sum);
   for (u32 i = 0; i < t->agents; i++) r->tiles[i] = t->agent[i].tile;
-  r->n = 0;
+  r->states = r->lefts = 0;
   for (u32 i = 0; i < t->agents; i++) put_agent(t, r, &t->agent[i]);
   for (u32 i = 0; i < t->queues; i++) put_queue(r, &t->queue[i]);
   for (u32 i = 0; i < t->scene->ctas; i++) {
@@ -99,17 +119,27 @@ static void look(const Timeline *t, Round *r, const Agent *anchor) {
     put_line(r, &t->cta[i].out);
   }
   for (u32 i = 0; i < COUNT(t->served); i++) put(r, t->served[i]);
-  for (u32 i = 0; i < t->lates; i++) put(r, t->late[i].latency);
+  for (u32 i = 0; i < t->lates; i++) put_left(r, t->late[i].latency);
 }
 
 static bool alike(const Timeline *t, const Round *a, const Round *b) {
-  if (a->tile != b->tile || a->place != b->place || a->n != b->n) return false;
+  if (a->tile != b->tile || a->place != b->place) return false;
+  if (a->states != b->states || a->lefts != b->lefts) return false;
   if (memcmp(a->tiles, b->tiles, t->agents * sizeof *a->tiles)) return false;
-  for (u32 i = 0; i < a->n; i++) {
-    double apart = a->state[i] - b->state[i];
+  if (memcmp(a->state, b->state, a->states * sizeof *a->state)) return false;
+  for (u32 i = 0; i < a->lefts; i++) {
+    double apart = a->left[i] - b->left[i];
     if (apart > SAME || apart < -SAME) return false;
   }
   return true;
+}
+
+// What an agent waits for that stands by comes nearer with each round, unless it is its turn.
+static bool waits_for_ring(const Timeline *t, const Agent *a) {
+  const Trace *trace = sc_trace_of(t, a);
+  if (*a->at >= trace->n) return true;
+  u8 op = t->k->role.at[a->role].code.at[trace->at[*a->at]].op;
+  return op == OP_WAIT || op == OP_ACQUIRE;
 }
 
 // How often all agents will do again what they have done since then.
@@ -119,6 +149,7 @@ static u32 repeats(const Timeline *t, const Round *then) {
     const Agent *a = &t->agent[i];
     const Trace *trace = sc_trace_of(t, a);
     u32 at = *a->at, was = then->count[a->at - t->count], step = at - was, same = 0;
+    if (stands_by(t, then, a) && waits_for_ring(t, a)) return 0;
     if (a->doing == DOING_END || !step) continue;
     while (at + same < trace->n && trace->at[at + same] == trace->at[was + same]) same++;
     if (same / step < least) least = same / step;
@@ -137,7 +168,8 @@ static void make_room(const Timeline *t, Round *r) {
   r->count = NEWS(t->sc, u32, t->counts);
   r->tiles = NEWS(t->sc, u32, t->agents);
   r->sum = NEWS(t->sc, double, SUMS);
-  r->state = NEWS(t->sc, double, state_room(t));
+  r->state = NEWS(t->sc, i64, state_room(t));
+  r->left = NEWS(t->sc, double, state_room(t));
 }
 
 void sc_round_ends(Timeline *t, const Agent *a) {

@@ -9,86 +9,87 @@
 
 #define NEAR 1e-6  // cycles: what is left of a job that has ended
 #define NEVER 1e30
+#define LEAST 0.05  // of a pipe, what products leave to others
 
 // ---- jobs
 
-typedef struct Active {
-  Job *job;
-  u32 sm;
-} Active;
-
 typedef struct Jobs {
-  Active at[2 * SC_MAX_AGENTS + 2 * SC_MAX_CTAS];
+  Job *at[2 * SC_MAX_AGENTS + 2 * SC_MAX_CTAS];
   u32 n;
 } Jobs;
 
-static void add_job(Jobs *jobs, Job *job, u32 sm) {
-  job->rate = 1;
-  jobs->at[jobs->n++] = (Active){job, sm};
-}
+static bool is_product(const Job *job) { return job->cost->pipes >> PIPE_TENSOR & 1; }
 
-static u32 sms_of(const Timeline *t) { return t->scene->cluster ? t->scene->ctas : 1; }
-static u32 sm_of(const Timeline *t, const Agent *a) { return t->scene->cluster ? a->cta : 0; }
+static void add_job(Jobs *jobs, Job *job, bool behind_tensor, const schedc_machine *m) {
+  bool instructions = job->cost->pipes >> PIPE_ISSUE & 1 && !is_product(job);
+  job->rate = behind_tensor && instructions ? 1 - m->tensor_ports : 1;
+  jobs->at[jobs->n++] = job;
+}
 
 // Tensor cores stay with a warpgroup while it has products for them, and then turn to the one that
-// has waited longest: products of two do not mix.
-static void find_served(Timeline *t) {
-  for (u32 sm = 0; sm < sms_of(t); sm++) {
-    if (t->served[sm] != NOBODY && t->agent[t->served[sm]].products) continue;
-    t->served[sm] = NOBODY;
-    for (u32 i = 0; i < t->agents; i++) {
-      const Agent *a = &t->agent[i];
-      if (!a->products || sm_of(t, a) != sm) continue;
-      if (t->served[sm] == NOBODY || a->since < t->agent[t->served[sm]].since) t->served[sm] = i;
-    }
+// has waited longest: products of two do not mix. The multiprocessor has the agents [from, to).
+static void find_served(Timeline *t, u32 sm, u32 from, u32 to) {
+  if (t->served[sm] != NOBODY && t->agent[t->served[sm]].products) return;
+  t->served[sm] = NOBODY;
+  for (u32 i = from; i < to; i++) {
+    const Agent *a = &t->agent[i];
+    if (!a->products) continue;
+    if (t->served[sm] == NOBODY || a->since < t->agent[t->served[sm]].since) t->served[sm] = i;
   }
 }
 
-static void find_jobs(Timeline *t, Jobs *jobs) {
-  jobs->n = 0;
-  find_served(t);
-  for (u32 i = 0; i < t->agents; i++) {
-    Agent *a = &t->agent[i];
-    u32 sm = sm_of(t, a);
-    if (a->doing == DOING_JOB || a->doing == DOING_DRAW) add_job(jobs, &a->job, sm);
-    if (t->served[sm] == i) add_job(jobs, &a->product[0], sm);
+// A pipe of which more is wanted than there is slows all who use it, but a product, which takes its
+// operands from shared memory before others are served.
+static void share_pipe(Jobs *jobs, u32 first, Pipe pipe) {
+  double load = 0, there = 1;
+  for (u32 i = first; i < jobs->n; i++) {
+    const Job *job = jobs->at[i];
+    *(is_product(job) ? &there : &load) +=
+        (is_product(job) ? -1 : 1) * job->cost->share[pipe] * job->rate;
   }
-  for (u32 i = 0; i < t->scene->ctas; i++) {
-    Cta *c = &t->cta[i];
-    u32 sm = t->scene->cluster ? i : 0;
-    if (c->in.n && c->in.at[0].latency <= NEAR) add_job(jobs, &c->in.at[0].job, sm);
-    if (c->out.n && c->out.at[0].latency <= NEAR) add_job(jobs, &c->out.at[0].job, sm);
-  }
-}
-
-// A pipe of which more is wanted than there is slows all who use it.
-static void share_pipe(Jobs *jobs, Pipe pipe, u32 sm) {
-  double load = 0;
-  for (u32 i = 0; i < jobs->n; i++) {
-    const Job *j = jobs->at[i].job;
-    if (jobs->at[i].sm == sm) load += j->cost->use[pipe] * j->rate / j->cost->alone;
-  }
-  if (load <= 1) return;
-  for (u32 i = 0; i < jobs->n; i++) {
-    Job *j = jobs->at[i].job;
-    if (jobs->at[i].sm == sm && j->cost->use[pipe] > 0) j->rate /= load;
+  if (there < LEAST) there = LEAST;
+  if (load <= there) return;
+  for (u32 i = first; i < jobs->n; i++) {
+    Job *job = jobs->at[i];
+    if (!is_product(job) && job->cost->pipes >> pipe & 1) job->rate *= there / load;
   }
 }
 
-// Tensor cores take their accumulators from the registers and put them back, which instructions of
-// the same quarter wait for.
-static void give_way(const Timeline *t, const Active *a) {
-  const double *use = a->job->cost->use;
-  bool instructions = use[PIPE_ISSUE] > 0 && use[PIPE_TENSOR] <= 0;
-  if (instructions && t->served[a->sm] != NOBODY) a->job->rate = 1 - t->m->tensor_ports;
-}
-
-static void find_rates(const Timeline *t, Jobs *jobs) {
+static void find_rates(Jobs *jobs, u32 first) {
   static const Pipe order[] = {PIPE_TENSOR, PIPE_MUFU,   PIPE_ALU, PIPE_FMA,
                                PIPE_ISSUE,  PIPE_SHARED, PIPE_LINK};
-  for (u32 i = 0; i < jobs->n; i++) give_way(t, &jobs->at[i]);
+  u32 pipes = 0, twice = 0;  // that somebody uses, that several do
+  for (u32 i = first; i < jobs->n; i++) {
+    twice |= pipes & jobs->at[i]->cost->pipes;
+    pipes |= jobs->at[i]->cost->pipes;
+  }
   for (u32 p = 0; p < COUNT(order); p++)
-    for (u32 sm = 0; sm < sms_of(t); sm++) share_pipe(jobs, order[p], sm);
+    if (twice >> order[p] & 1) share_pipe(jobs, first, order[p]);
+}
+
+// All that goes on on a multiprocessor, which has the CTAs [from, to).
+static void find_jobs(Timeline *t, Jobs *jobs, u32 sm, u32 from, u32 to) {
+  u32 first = jobs->n;
+  find_served(t, sm, from * t->of_cta, to * t->of_cta);
+  bool busy = t->served[sm] != NOBODY;
+  for (u32 i = from * t->of_cta; i < to * t->of_cta; i++) {
+    Agent *a = &t->agent[i];
+    if (a->doing == DOING_JOB || a->doing == DOING_DRAW) add_job(jobs, &a->job, busy, t->m);
+  }
+  if (busy) add_job(jobs, &t->agent[t->served[sm]].product[0], false, t->m);
+  for (u32 i = from; i < to; i++) {
+    Cta *c = &t->cta[i];
+    if (c->in.n && c->in.at[0].latency <= NEAR) add_job(jobs, &c->in.at[0].job, false, t->m);
+    if (c->out.n && c->out.at[0].latency <= NEAR) add_job(jobs, &c->out.at[0].job, false, t->m);
+  }
+  find_rates(jobs, first);
+}
+
+static void find_all_jobs(Timeline *t, Jobs *jobs) {
+  jobs->n = 0;
+  u32 ctas = t->scene->ctas;
+  if (!t->scene->cluster) find_jobs(t, jobs, 0, 0, ctas);
+  for (u32 i = 0; t->scene->cluster && i < ctas; i++) find_jobs(t, jobs, i, i, i + 1);
 }
 
 // ---- time
@@ -107,10 +108,10 @@ static double line_next(const Line *line) {
 // How long until something ends.
 static double next_event(const Timeline *t, const Jobs *jobs) {
   double least = NEVER;
-  for (u32 i = 0; i < jobs->n; i++) sooner(&least, jobs->at[i].job->left / jobs->at[i].job->rate);
+  for (u32 i = 0; i < jobs->n; i++) sooner(&least, jobs->at[i]->left / jobs->at[i]->rate);
   for (u32 i = 0; i < t->agents; i++) {
     const Agent *a = &t->agent[i];
-    if (a->doing == DOING_ISSUE && t->served[sm_of(t, a)] == i)
+    if (a->doing == DOING_ISSUE && t->served[t->scene->cluster ? a->cta : 0] == i)
       sooner(&least, sc_backlog(t, a) / a->product[0].rate);
   }
   for (u32 i = 0; i < t->scene->ctas; i++) {
@@ -126,7 +127,7 @@ static void pass_line(Line *line, double dt) {
 }
 
 static void pass_time(Timeline *t, Jobs *jobs, double dt) {
-  for (u32 i = 0; i < jobs->n; i++) jobs->at[i].job->left -= jobs->at[i].job->rate * dt;
+  for (u32 i = 0; i < jobs->n; i++) jobs->at[i]->left -= jobs->at[i]->rate * dt;
   for (u32 i = 0; i < t->scene->ctas; i++) {
     pass_line(&t->cta[i].in, dt);
     pass_line(&t->cta[i].out, dt);
@@ -195,7 +196,7 @@ static void settle(Timeline *t) {
     any |= end_products(t);
     any |= end_arrivals(t);
     for (u32 i = 0; i < t->agents; i++)
-      while (sc_act(t, &t->agent[i])) any = true;
+      while (t->agent[i].job.left <= NEAR && sc_act(t, &t->agent[i])) any = true;
   }
 }
 
@@ -204,8 +205,7 @@ Ran sc_timeline(Sc *sc, const Scene *scene) {
   Jobs jobs;
   for (;;) {
     settle(t);
-    find_jobs(t, &jobs);
-    find_rates(t, &jobs);
+    find_all_jobs(t, &jobs);
     double dt = next_event(t, &jobs);
     if (dt >= NEVER) break;
     pass_time(t, &jobs, dt);

@@ -23,13 +23,17 @@ typedef enum Pipe {
 typedef struct Cost {
   double alone;
   double use[PIPE_COUNT];
-  double slice;  // products: of one instruction
-  double issue;  // products: up to the first instruction
+  double share[PIPE_COUNT];  // of each, in a cycle alone
+  u32 pipes;                 // bit p: it uses pipe p
+  double slice;              // products: of one instruction
+  double issue;              // products: up to the first instruction
   double bytes;  // copies: that they move; tensors that threads read and write: their share
   double flops;  // products
 } Cost;
 
-// cost.c: of each operation of a role.
+// cost.c: `share` and `pipes`, from the rest.
+void sc_share(Cost *cost);
+// … of each operation of a role.
 Cost *sc_costs(Sc *sc, const Kernel *k, u32 role, const schedc_machine *machine);
 
 // trace.c: the operations that a role instance runs in a tile, in order, as places in its code.
@@ -49,8 +53,12 @@ enum { SC_LONGEST_TRACE = 1 << 20 };
 void sc_tracer(Sc *sc, Tracer *t, const Kernel *k, const Binding *b);
 // of the tile and instance that t->env says; unwinds (SCHEDC_ELIMIT) where it is too long
 Trace sc_trace(Tracer *t, u32 role);
+// do all instances of a role run the same operations?
+bool sc_instances_alike(const Kernel *k, u32 role);
 // how many products a tile takes, or copies where it has none, without going through the rounds
 double sc_tile_products(Tracer *t);
+
+enum { SC_MAX_CTAS = 16, SC_MAX_AGENTS = 256 };  // of a scene
 
 // timeline.c: some tiles in a row, on one multiprocessor, or on those of a cluster.
 typedef struct Scene {
@@ -81,11 +89,12 @@ typedef struct Forecast {
   double bytes;       // to and from the L2 cache
   double bytes_once;  // of its tensors
 } Forecast;
-void sc_predict_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *machine,
+// false: an error is reported
+bool sc_predict_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *machine,
                        Forecast *out);
 
 // forecast.c: a launch of a kernel or sequence.
-void sc_predict(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *machine,
-                schedc_prediction *out);
+schedc_status sc_predict(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *machine,
+                         schedc_prediction *out);
 
 #endif

@@ -30,6 +30,18 @@ void sc_tracer(Sc *sc, Tracer *t, const Kernel *k, const Binding *b) {
   }
 }
 
+bool sc_instances_alike(const Kernel *k, u32 role) {
+  const Code *code = &k->role.at[role].code;
+  for (u32 i = 0; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    u32 deps = 0;
+    if (ins->op == OP_IF) deps = k->expr.at[ins->arg[0]].deps;
+    if (ins->op == OP_FOR) deps = k->expr.at[ins->arg[1]].deps | k->expr.at[ins->arg[2]].deps;
+    if (deps & DEP_INST) return false;
+  }
+  return true;
+}
+
 static void enter(Tracer *t, u32 role) {
   t->code = &t->env.k->role.at[role].code;
   t->varies = t->varying[role];
@@ -143,12 +155,19 @@ static double length(Tracer *t, Op op, u32 at, u32 end) {
   return all;
 }
 
+static bool does(const Code *code, Op op) {
+  for (u32 i = 0; i < code->n; i++)
+    if (code->at[i].op == op) return true;
+  return false;
+}
+
 double sc_tile_products(Tracer *t) {
   const Kernel *k = t->env.k;
   static const Op kinds[] = {OP_MMA, OP_COPYIN, OP_MAP};
   double all = 0;
   for (u32 i = 0; i < COUNT(kinds) && !all; i++) {
     for (u32 r = 0; r < k->role.n; r++) {
+      if (!does(&k->role.at[r].code, kinds[i])) continue;
       enter(t, r);
       all += length(t, kinds[i], 0, t->code->n);
     }

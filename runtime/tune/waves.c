@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { SAMPLES = 4, RUN = 3, MOST_KINDS = 512, MOST_UNITS = 1 << 16, MOST_RESIDENTS = 16 };
+enum { SAMPLES = 3, RUN = 2, MOST_KINDS = 512, MOST_UNITS = 1 << 16 };
 #define LOADED 0.72  // the clock under load, of the highest
 
 // Tiles (or clusters of them) that have the indices which matter in common.
@@ -33,6 +33,7 @@ typedef struct Launcher {
   Grid grid;
   Tracer tracer;
   Cost **cost;
+  bool *alike;  // by role: do its instances run the same operations?
   bool matters[SC_MAX_AXES];
   u64 kinds, step;  // kinds that there are; of which every step-th is looked at
   Kind *kind;
@@ -46,8 +47,19 @@ typedef struct Launcher {
 
 // ---- which tiles there are
 
-// The axes that loops and conditions depend on.
-static void find_axes(Launcher *l) {
+// Loops and conditions ask for an element of a tensor: is its data there?
+static bool has_data(const Launcher *l, u32 view) {
+  u32 buf = l->k->view.at[view].buf;
+  const Buf *tensor = &l->k->buf.at[buf];
+  if (l->b->buf[buf].at) return true;
+  sc_report(l->sc, D_T_NULL, tensor->span,
+            "loops or conditions of '%s' depend on tensor '%s', which has no data", l->k->name,
+            tensor->name);
+  return false;
+}
+
+// The axes that loops and conditions depend on; false: data is missing.
+static bool find_axes(Launcher *l) {
   Below below = x_below(l->sc, l->k);
   x_begin(&below, 0);
   for (u32 r = 0; r < l->k->role.n; r++) {
@@ -60,8 +72,13 @@ static void find_axes(Launcher *l) {
       x_from(&below, ins->arg[2]);
     }
   }
-  for (Xid x; (x = x_next(&below));)
-    if (l->k->expr.at[x].op == X_AXIS) l->matters[l->k->expr.at[x].ref] = true;
+  bool there = true;
+  for (Xid x; (x = x_next(&below));) {
+    const Expr *e = &l->k->expr.at[x];
+    if (e->op == X_AXIS) l->matters[e->ref] = true;
+    if (e->op == X_LOAD) there &= has_data(l, e->ref);
+  }
+  return there;
 }
 
 static i64 units_of(const Launcher *l, u32 axis) {
@@ -109,7 +126,7 @@ static Trace *traces_of(Launcher *l, const Kind *kind, u32 tiles, u32 ctas) {
     for (u32 r = 0; r < l->k->role.n; r++) {
       for (u32 i = 0; i < l->k->role.at[r].instances; i++, n++) {
         l->tracer.env.inst = i;
-        trace[n] = sc_trace(&l->tracer, r);
+        trace[n] = i && l->alike[r] ? trace[n - 1] : sc_trace(&l->tracer, r);
       }
     }
   }
@@ -133,7 +150,7 @@ static void run_sample(Launcher *l, Probe *s) {
                  .tiles = tiles,
                  .trace = traces_of(l, s->kind, tiles, ctas)};
   Ran ran = sc_timeline(l->sc, &scene);
-  if (!ran.finished) sc_unwind(l->sc, SCHEDC_ELIMIT);
+  if (!ran.finished) sc_unwind(l->sc, SCHEDC_EFAULT);
   u32 last = tiles - 1, before = tiles - 1 - deal;
   double units = tiles * (l->grid.ctas > 1 ? 1 : ctas);
   s->figure[FIRST] = ran.end[0];
@@ -241,7 +258,8 @@ static void find_slots(Launcher *l) {
   l->residents = by_shared < by_threads ? by_shared : by_threads;
   if (by_registers < l->residents) l->residents = by_registers;
   if (!l->residents || l->grid.ctas > 1 || k->grid != GRID_PLAIN) l->residents = 1;
-  if (l->residents > MOST_RESIDENTS) l->residents = MOST_RESIDENTS;
+  if (l->residents > SC_MAX_CTAS) l->residents = SC_MAX_CTAS;
+  if (l->residents * sc_agents(k) > SC_MAX_AGENTS) l->residents = 1;
   if (l->residents > l->grid.total) l->residents = (u32)l->grid.total;
   l->slots = m->multiprocessors / l->grid.ctas * l->residents;
 }
@@ -298,7 +316,6 @@ static double cycles_of(Launcher *l) {
 // ---- the launch
 
 static void find_samples(Launcher *l) {
-  find_axes(l);
   find_kinds(l);
   find_slots(l);
   choose_samples(l);
@@ -306,19 +323,25 @@ static void find_samples(Launcher *l) {
   for (u32 i = 0; i < l->probes; i++) run_sample(l, &l->probe[i]);
 }
 
-void sc_predict_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
+bool sc_predict_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
                        Forecast *out) {
   Launcher l = {.sc = sc, .k = k, .b = b, .m = m};
   *out = (Forecast){.bytes_once = tensor_bytes(k, b)};
   l.cost = NEWS(sc, Cost *, k->role.n + 1);
-  for (u32 r = 0; r < k->role.n; r++) l.cost[r] = sc_costs(sc, k, r, m);
+  l.alike = NEWS(sc, bool, k->role.n + 1);
+  for (u32 r = 0; r < k->role.n; r++) {
+    l.cost[r] = sc_costs(sc, k, r, m);
+    l.alike[r] = sc_instances_alike(k, r);
+  }
   sc_tracer(sc, &l.tracer, k, b);
   sc_grid(sc, &l.grid, k, &l.tracer.env);
-  if (!l.grid.total) return;
+  if (!find_axes(&l)) return false;
+  if (!l.grid.total) return true;
   find_samples(&l);
   double mean = mean_length(&l), n = (double)l.grid.total;
   out->cycles = cycles_of(&l);
   out->waves = n / (double)l.slots;
   for (u32 p = 0; p < PIPE_COUNT; p++) out->use[p] = n * between(&l, mean, USE + p);
   out->bytes = n * between(&l, mean, BYTES);
+  return true;
 }
