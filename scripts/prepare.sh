@@ -39,6 +39,7 @@ need_test_tools() {
   need python3 python3
   need pkg-config pkg-config
   need_file "/usr/include/cmocka.h" libcmocka-dev
+  need_file "/usr/include/python3*/Python.h" python3-dev
   need_file "/usr/lib/python3/dist-packages/numpy" python3-numpy
   need_file "/usr/lib/python3/dist-packages/jsonschema" python3-jsonschema
 }
@@ -80,4 +81,12 @@ find_nvdisasm() {
   fi
   SCHEDC_NVDISASM=$(compgen -G "$PWD/$venv/lib/python*/site-packages/nvidia/cu13/bin/nvdisasm" | head -1)
   export SCHEDC_NVDISASM
+}
+
+# package_venv FOLDER: an environment for the Python package with what its tests use beside it (PyTorch, which is large, only
+# if SCHEDC_TORCH is set). Fails where PyPI cannot be reached.
+package_venv() {
+  need_file "/usr/lib/python3*/ensurepip" python3-venv
+  install_missing
+  /usr/bin/python3 -m venv "$1" && "$1/bin/pip" -q --disable-pip-version-check install numpy ml_dtypes mypy ${SCHEDC_TORCH:+torch}
 }

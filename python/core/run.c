@@ -1,0 +1,158 @@
+// run.c - runs on the CPU, comparisons with the specification, work, and building. Tensors are in
+// host memory.
+#include "core.h"
+
+// For those that read the tensors here.
+static int host_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors,
+                     PyObject *scalars) {
+  if (given_open(given, core, kernel, tensors, scalars)) return -1;
+  if (given->views.device_type != DL_CUDA) return 0;
+  PyErr_SetString(PyExc_ValueError, "the tensors are on a GPU: here they must be in host memory");
+  given_close(given);
+  return -1;
+}
+
+// Ctrl-C ends a run.
+static int interrupted(void *user, double done) {
+  (void)user, (void)done;
+  const PyGILState_STATE held = PyGILState_Ensure();
+  const int stop = PyErr_CheckSignals();
+  PyGILState_Release(held);
+  return stop;
+}
+
+// run_cpu(kernel, tensors, scalars or None, policy, seed, threads, sms, most steps)
+static PyObject *run_cpu(PyObject *module, PyObject *args) {
+  PyObject *handle, *tensors, *scalars;
+  int policy;
+  unsigned long long seed, steps;
+  schedc_run_options options = SCHEDC_RUN_OPTIONS_INIT;
+  schedc_status status;
+  Given given;
+  Call call;
+  if (!PyArg_ParseTuple(args, "OOOiKIIK", &handle, &tensors, &scalars, &policy, &seed,
+                        &options.threads, &options.sms, &steps))
+    return NULL;
+  options.policy = (schedc_policy)policy;
+  options.seed = seed;
+  options.step_budget = steps;
+  options.progress = interrupted;
+  if (host_open(&given, core_of(module), handle, tensors, scalars)) return NULL;
+  if (call_open(&call, core_of(module), 0)) {
+    given_close(&given);
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS status =
+      schedc_run_cpu(call.context, given.kernel, given.views.tensor, given.views.count,
+                     given.scalar, given.scalars, &options);
+  Py_END_ALLOW_THREADS given_close(&given);
+  if (call_close(&call, core_of(module), status)) return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject *error_tuple(const schedc_error *e) {
+  PyObject *worst = PyList_New(0);
+  for (int i = 0; worst && i < SCHEDC_MAX_RANK && e->worst[i] >= 0; i++) {
+    PyObject *at = PyLong_FromLongLong(e->worst[i]);
+    if (!at || PyList_Append(worst, at)) Py_CLEAR(worst);
+    Py_XDECREF(at);
+  }
+  return Py_BuildValue("(sNNKKKKddddNddd)", e->tensor, PyBool_FromLong(e->pass),
+                       PyBool_FromLong(e->unproven), (unsigned long long)e->elements,
+                       (unsigned long long)e->total, (unsigned long long)e->unwritten,
+                       (unsigned long long)e->overflowed, e->max_error, e->max_allowed,
+                       e->mean_error, e->mean_allowed, worst, e->worst_out, e->worst_ref,
+                       e->looseness);
+}
+
+static PyObject *error_list(const schedc_error *errors, size_t count) {
+  PyObject *list = PyList_New(0);
+  for (size_t i = 0; list && i < count; i++) {
+    PyObject *one = error_tuple(&errors[i]);
+    if (!one || PyList_Append(list, one)) Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return list;
+}
+
+// compare(kernel, tensors, scalars or None, tensors before the run or None, places, operations)
+//   -> [an error as a tuple]
+static PyObject *compare(PyObject *module, PyObject *args) {
+  PyObject *handle, *tensors, *scalars, *earlier;
+  unsigned long long places, operations;
+  schedc_compare_options options = SCHEDC_COMPARE_OPTIONS_INIT;
+  schedc_status status;
+  Given given;
+  Views before = {0};
+  Call call;
+  if (!PyArg_ParseTuple(args, "OOOOKK", &handle, &tensors, &scalars, &earlier, &places,
+                        &operations) ||
+      host_open(&given, core_of(module), handle, tensors, scalars))
+    return NULL;
+  const size_t count = schedc_output_count(given.kernel);
+  schedc_error *errors = PyMem_Calloc(count + 1, sizeof *errors);
+  PyObject *list = NULL;
+  if (!errors) PyErr_NoMemory();
+  else if ((earlier == Py_None || !views_open(&before, core_of(module), given.kernel, earlier)) &&
+           !call_open(&call, core_of(module), 0)) {
+    errors[0] = (schedc_error)SCHEDC_ERROR_INIT;
+    options.places = places;
+    options.operations = operations;
+    options.before = before.tensor;
+    options.before_count = before.count;
+    Py_BEGIN_ALLOW_THREADS status =
+        schedc_compare(call.context, given.kernel, given.views.tensor, given.views.count,
+                       given.scalar, given.scalars, &options, errors);
+    Py_END_ALLOW_THREADS if (!call_close(&call, core_of(module), status)) list =
+        error_list(errors, count);
+  }
+  PyMem_Free(errors);
+  views_close(&before);
+  given_close(&given);
+  return list;
+}
+
+// work(kernel, tensors, scalars or None) -> (said, products, tensor cycles, bytes)
+static PyObject *work(PyObject *module, PyObject *args) {
+  PyObject *handle, *tensors, *scalars;
+  schedc_work work = SCHEDC_WORK_INIT;
+  Given given;
+  Call call;
+  if (!PyArg_ParseTuple(args, "OOO", &handle, &tensors, &scalars) ||
+      host_open(&given, core_of(module), handle, tensors, scalars))
+    return NULL;
+  if (call_open(&call, core_of(module), 0)) {
+    given_close(&given);
+    return NULL;
+  }
+  const schedc_status status =
+      schedc_count_work(call.context, given.kernel, given.views.tensor, given.views.count,
+                        given.scalar, given.scalars, &work);
+  given_close(&given);
+  if (call_close(&call, core_of(module), status)) return NULL;
+  return Py_BuildValue("(dddd)", work.said, work.products, work.tensor_cycles, work.bytes);
+}
+
+// build(kernel, artifact, lenient, name or None, unverified) -> bytes
+static PyObject *build(PyObject *module, PyObject *args) {
+  PyObject *handle;
+  int artifact, lenient, unverified;
+  schedc_build_options options = SCHEDC_BUILD_OPTIONS_INIT;
+  schedc_status status;
+  Written bytes = {0};
+  Call call;
+  if (!PyArg_ParseTuple(args, "Oipzp", &handle, &artifact, &lenient, &options.name, &unverified))
+    return NULL;
+  const schedc_kernel *kernel = kernel_of(handle);
+  if (!kernel || call_open(&call, core_of(module), unverified)) return NULL;
+  options.lenient = lenient;
+  Py_BEGIN_ALLOW_THREADS status = schedc_build(call.context, kernel, (schedc_artifact)artifact,
+                                               &options, write_piece, &bytes, NULL);
+  Py_END_ALLOW_THREADS return written_bytes(&bytes, call_close(&call, core_of(module), status));
+}
+
+PyMethodDef RUN_FUNCTIONS[] = {{"run_cpu", run_cpu, METH_VARARGS, NULL},
+                               {"compare", compare, METH_VARARGS, NULL},
+                               {"work", work, METH_VARARGS, NULL},
+                               {"build", build, METH_VARARGS, NULL},
+                               {NULL, NULL, 0, NULL}};

@@ -1,0 +1,30 @@
+"""schedc: kernels for Hopper GPUs, written as schedules, compiled, proved free of races and deadlocks, and called on tensors
+of PyTorch, CuPy or JAX; and on the CPU, by an interpreter, on NumPy's.
+
+    import schedc
+    attention = schedc.load("fa3_stale.sched", D=128)
+    o, l = attention(q, k, v)
+
+The C library that does all this is documented in schedc.h; python/README.md is about this package.
+"""
+from typing import Optional
+
+from . import _core, _report, _views
+
+_core.connect(_report.report, _views.view)
+
+from ._kernel import (Binding, Certificate, Difference, Kernel, Param, Proof, Scalar, Tensor, Work)  # noqa: E402
+from ._report import (Diagnostic, Error, FaultError, Note, Range, ScheduleError, ScheduleWarning,  # noqa: E402
+                      UnavailableError)
+from ._source import SCHEDULES, Source, Unit, load  # noqa: E402
+from ._views import Memory  # noqa: E402
+
+__version__ = _core.version()
+__all__ = ["Binding", "Certificate", "Diagnostic", "Difference", "Error", "FaultError", "Kernel", "Memory", "Note", "Param",
+           "Proof", "Range", "SCHEDULES", "Scalar", "ScheduleError", "ScheduleWarning", "Source", "Tensor", "UnavailableError",
+           "Unit", "Work", "explain", "load"]
+
+
+def explain(code: str) -> Optional[str]:
+    """A page about a diagnostic ("R3.release"), or None if there is no such code."""
+    return _core.explain(code)

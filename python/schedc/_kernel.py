@@ -1,0 +1,305 @@
+"""Kernels and sequences with their params fixed: what is known of them, and calls on arrays."""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+from . import _core
+from ._call import Binder
+
+Value = Union[int, float, bool, str]
+POLICIES = ("early", "late", "random")  # schedc_policy
+ARTIFACTS = ("cuda", "ptx", "cubin", "header")  # schedc_artifact
+_DIRECTIONS = {1: "in", 2: "out", 3: "inout"}
+_KINDS = ("integer", "real", "truth", "element")
+_BOUND = ("dim", "scalar", "tensor", "param")
+
+
+@dataclass(frozen=True)
+class Param:
+    """A param as fixed, and the values that its declaration allows (none: any)."""
+    name: str
+    kind: str  # "integer", "real", "truth" or "element"
+    value: Value
+    domain: Tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor that a kernel takes; `dims` are texts: "B", "128", "B + 1"."""
+    name: str
+    type: str
+    direction: str  # "in", "out" or "inout"
+    dims: Tuple[str, ...]
+    is_deterministic: bool  # always the same bits
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar argument, of type "f32" or "i32"."""
+    name: str
+    type: str
+    has_default: bool
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a case says of one name; `is_choice`: any one of the values, else all, in order."""
+    name: str
+    kind: str  # "dim", "scalar", "tensor" or "param"
+    is_choice: bool
+    values: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One statement of a certificate, the rules that it stands for, and how far it holds."""
+    rules: str
+    statement: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far a kernel is known to be free of deadlocks and races, and under which assumptions."""
+    verdict: str
+    proofs: Tuple[Proof, ...]
+    assumptions: Tuple[Any, ...]
+
+
+class Difference(NamedTuple):
+    """How far an output is from the specification, and how far it may be (schedc_error of schedc.h)."""
+    tensor: str
+    passed: bool
+    unproven: bool
+    elements: int
+    total: int
+    unwritten: int
+    overflowed: int
+    max_error: float
+    max_allowed: float
+    mean_error: float
+    mean_allowed: float
+    worst: List[int]
+    worst_out: float
+    worst_ref: float
+    looseness: float
+
+
+class Work(NamedTuple):
+    """What one launch takes (schedc_work of schedc.h)."""
+    said: float
+    products: float
+    tensor_cycles: float
+    bytes: float
+
+
+def text_of(value: Value) -> str:
+    """A param's value as a schedule would have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _value(kind: str, text: str) -> Value:
+    if kind == "truth":
+        return text == "true"
+    return int(text) if kind == "integer" else float(text) if kind == "real" else text
+
+
+class Kernel:
+    """A kernel or sequence of a schedule; made by `load` or `Source.kernel`. A call runs it:
+
+        outputs = kernel(*inputs, **by_name)
+
+    Positional are the tensors that it reads, in order of declaration; any tensor and any scalar can be given by name. An
+    output that is not given is made, by the library whose arrays the inputs are. Returned are the outputs in order of
+    declaration: one as it is, more as a tuple with names.
+
+    On "cuda" a call is enqueued on the stream that is current in that library, and does not wait. The tensors' strides are
+    taken as they are. On "cpu" the interpreter runs it; `policy`, `seed`, `threads` and `sms` say how.
+    """
+
+    policy = "late"  # when asynchronous work takes place: "early", "late", "random"
+    seed = 0  # of policy "random"
+    threads = 0  # of the interpreter; 0: one a core
+    sms = 0  # multiprocessors that persistent grids see; 0: a small default
+
+    def __init__(self, handle: _core.Kernel, *, on: str, unverified: bool = False,
+                 emit: Optional[Callable[[str], str]] = None) -> None:
+        if on not in ("cuda", "cpu"):
+            raise ValueError(f"on={on!r}: kernels run on 'cuda' or on 'cpu'")
+        self._handle, self._emit, self._unverified = handle, emit, unverified
+        self.on = on
+        self.name = _core.name(handle)
+        self.tensors = tuple(Tensor(name, type_, _DIRECTIONS[way], dims, fixed)
+                             for name, type_, way, dims, fixed in _core.tensors(handle))
+        self.scalars = tuple(Scalar(*one) for one in _core.scalars(handle))
+        self._binder = Binder(self.name, self.tensors, self.scalars, self._shape)
+        self._loaded: Dict[int, _core.Loaded] = {}
+        self._rooms: Dict[object, int] = {}
+
+    # ---- what is known of it
+
+    @property
+    def params(self) -> Dict[str, Param]:
+        """By name, in order of declaration."""
+        return {name: Param(name, _KINDS[kind], _value(_KINDS[kind], value), tuple(_value(_KINDS[kind], v) for v in domain))
+                for name, kind, value, domain, _, _ in _core.params(self._handle)}
+
+    @property
+    def dims(self) -> Tuple[str, ...]:
+        """The dimensions that tensors' shapes bind."""
+        return tuple(_core.dims(self._handle))
+
+    @property
+    def cases(self) -> Dict[str, Tuple[Binding, ...]]:
+        """What each case of the kernel binds."""
+        return {name: tuple(Binding(n, _BOUND[kind], choice, values) for n, kind, choice, values in bound)
+                for name, bound in _core.cases(self._handle)}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Does every run give the same bits?"""
+        return _core.is_deterministic(self._handle)
+
+    @property
+    def certificates(self) -> Dict[str, Certificate]:
+        """Of the kernel, or of each kernel of a sequence, by name."""
+        found = {}
+        for kernel in self.describe():
+            if kernel["kind"] == "sequence":
+                continue
+            said = kernel["certificate"]
+            proofs = tuple(Proof(p["rules"], p["statement"], p["verdict"]) for p in said["proofs"])
+            found[kernel["name"]] = Certificate(said["verdict"], proofs, tuple(said["assumptions"]))
+        return found
+
+    def describe(self, **dims: int) -> List[Dict[str, Any]]:
+        """What the compiler worked out, as `schedc info --format json` has it: an entry for each
+        kernel, before them one for the sequence."""
+        said: List[Dict[str, Any]] = json.loads(_core.describe(self._handle, tuple(dims.items()), True))
+        return said
+
+    def verify(self) -> str:
+        """Proves that no role waits for ever and that no accesses race, for every trip count: the verdict in words. Raises
+        ScheduleError with a witness where it is not so. (A build does so, too.)"""
+        return _core.verify(self._handle, self._unverified)
+
+    def emit(self, stage: str) -> str:
+        """What the compiler knows after a stage ("lower", "place", "cuda", …), as `schedc check --emit=STAGE` prints it."""
+        if self._emit is None:
+            raise ValueError(f"{self.name} is what a sequence is given: it has no source of its own")
+        return self._emit(stage)
+
+    def build(self, artifact: str = "cubin", *, lenient: bool = False, name: Optional[str] = None) -> bytes:
+        """CUDA C ("cuda"), "ptx", machine code ("cubin") or a C header ("header"). All but CUDA C need NVRTC."""
+        return _core.build(self._handle, ARTIFACTS.index(artifact), lenient, name, self._unverified)
+
+    def given(self) -> Optional["Kernel"]:
+        """What a sequence is `given`: it makes those inputs that a caller does not bring. None: nothing."""
+        handle = _core.given(self._handle)
+        if handle is None:
+            return None
+        kernel = Kernel(handle, on=self.on)
+        kernel._of = self  # type: ignore[attr-defined]  # which must outlive it
+        return kernel
+
+    def shape(self, tensor: str, **dims: int) -> Tuple[int, ...]:
+        """The shape of a tensor under some dimensions."""
+        index = next((i for i, t in enumerate(self.tensors) if t.name == tensor), None)
+        if index is None:
+            raise KeyError(f"{self.name} has no tensor {tensor}")
+        shape = self._shape(index, dims)
+        if shape is None:
+            raise ValueError(f"the shape of {tensor} depends on other dimensions than {', '.join(dims)}")
+        return shape
+
+    def _shape(self, index: int, dims: Mapping[str, int]) -> Optional[Tuple[int, ...]]:
+        return _core.shape(self._handle, index, tuple(dims.items()))
+
+    # ---- calls
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        call = self._binder.bind(arrays, named)
+        if self.on == "cpu":
+            self._interpret(call.tensors, call.scalars)
+            return call.result()
+        device = call.library.device(call.tensors[0]) if call.tensors else 0
+        if device is None:
+            raise TypeError(f"{self.name} was loaded for CUDA, and the tensors are in host memory: load(…, on='cpu')")
+        loaded = self._loaded.get(device) or self.load(device)
+        size = self._room(loaded, call.key, call.tensors, call.scalars)
+        keep, address = call.library.room(size, device) if size else (None, None)
+        stream = None if call.knows_stream else call.library.stream(device)
+        _core.launch(loaded, call.tensors, call.scalars, address, size, stream)
+        if call.library.waits:
+            _core.wait(loaded, stream or 0)
+        del keep  # its library gives memory that is freed now to nobody before what is on the stream has ended
+        return call.result()
+
+    def _interpret(self, tensors: Tuple[Any, ...], scalars: Optional[Tuple[Optional[float], ...]]) -> None:
+        _core.run_cpu(self._handle, tensors, scalars, POLICIES.index(self.policy), self.seed, self.threads, self.sms, 0)
+
+    def _room(self, loaded: _core.Loaded, key: object, tensors: Tuple[Any, ...],
+              scalars: Optional[Tuple[Optional[float], ...]]) -> int:
+        """Bytes of workspace, remembered by shapes and scalars. (A launch refuses a workspace that is too small.)"""
+        key = key, scalars
+        size = self._rooms.get(key)
+        if size is None:
+            if len(self._rooms) >= 4096:
+                self._rooms.clear()
+            size = self._rooms[key] = _core.workspace(loaded, tensors, scalars)
+        return size
+
+    def load(self, device: int = 0, *, lenient: bool = False, debug_waits: bool = False, cubin: Optional[bytes] = None) -> Any:
+        """Builds the kernel, or takes it from the cache, and loads it on a CUDA device. The first call there does so; to be
+        called before a stream is captured. What it returns is for `launch`.
+
+        lenient: spills and serialized products are warnings. debug_waits: waits are bounded, see `check_waits`.
+        cubin: its machine code, as `build` makes it: then neither NVRTC nor the cache is asked for."""
+        loaded = self._loaded[device] = _core.load(self._handle, device, lenient, debug_waits, cubin, self._unverified)
+        return loaded
+
+    def launch(self, tensors: Tuple[Any, ...], scalars: Optional[Tuple[Optional[float], ...]] = None, *, device: int = 0,
+               stream: Optional[int] = None, workspace: Optional[int] = None, workspace_bytes: int = 0) -> None:
+        """Enqueues a launch with everything given: all tensors and all scalars in order of declaration (None: the default),
+        the handle of a stream (None: the current one of the library whose tensors these are), the address of a workspace of
+        `workspace_size` bytes."""
+        loaded = self._loaded.get(device) or self.load(device)
+        _core.launch(loaded, tensors, scalars, workspace, workspace_bytes, stream)
+
+    def workspace_size(self, tensors: Tuple[Any, ...], scalars: Optional[Tuple[Optional[float], ...]] = None, *,
+                       device: int = 0) -> int:
+        """Bytes of workspace that `launch` needs for tensors of these shapes."""
+        return _core.workspace(self._loaded.get(device) or self.load(device), tensors, scalars)
+
+    def check_waits(self, device: int = 0) -> None:
+        """Of a kernel loaded with `debug_waits`, once its launches have ended: raises FaultError if a wait took more than two
+        seconds."""
+        _core.check_waits(self._loaded[device])
+
+    def unload(self) -> None:
+        """Waits for the devices and frees what is loaded on them. What is not unloaded stays until the process ends."""
+        while self._loaded:
+            _core.unload(self._loaded.popitem()[1])
+
+    # ---- the specification
+
+    def compare(self, *arrays: Any, before: Optional[Mapping[str, Any]] = None, places: int = 0, operations: int = 0,
+                **named: Any) -> List[Difference]:
+        """Evaluates the specification in float64 on arrays in host memory, and compares every output. All tensors are given,
+        outputs by name. before: the inout tensors as they were before the run. places, operations: at most so many (0: all);
+        then places are drawn, always the same."""
+        call = self._binder.bind(arrays, named, make=False)
+        earlier = None if before is None else tuple(before.get(t.name, a) for t, a in zip(self.tensors, call.tensors))
+        return [Difference(*one) for one in
+                _core.compare(self._handle, call.tensors, call.scalars, earlier, places, operations)]
+
+    def work(self, *arrays: Any, **named: Any) -> Work:
+        """What one launch on such tensors in host memory takes; nothing runs."""
+        call = self._binder.bind(arrays, named)
+        return Work(*_core.work(self._handle, call.tensors, call.scalars))
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{p.name}={text_of(p.value)}" for p in self.params.values())
+        return f"<schedc.Kernel {self.name}({params}) on {self.on}>"

@@ -1,0 +1,79 @@
+"""Sources of schedules, and kernels made of them."""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Mapping, Optional, Tuple, Union
+
+from . import _core
+from ._kernel import Kernel, Value, text_of
+
+#: The folder of the schedules that are installed with the package.
+SCHEDULES = Path(__file__).parent / "schedules"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A kernel or sequence of a source, and the names of its cases."""
+    name: str
+    is_sequence: bool
+    cases: Tuple[str, ...]
+
+
+class Source:
+    """The text of a `.sched` file, parsed. Immutable; any number of threads may make kernels of it."""
+
+    def __init__(self, text: Union[str, bytes], name: str = "<text>") -> None:
+        """`name` is what diagnostics call it. Raises ScheduleError."""
+        self.name = name
+        self._handle = _core.parse(name, text.encode() if isinstance(text, str) else text)
+
+    @classmethod
+    def read(cls, path: Union[str, "os.PathLike[str]"]) -> "Source":
+        """Of a file. A name without a folder that is no file here is that of a schedule of the package's."""
+        name = os.fspath(path)
+        shipped = SCHEDULES / name
+        if not os.path.dirname(name) and not os.path.exists(name) and shipped.exists():
+            name = str(shipped)
+        with open(name, "rb") as file:
+            return cls(file.read(), name)
+
+    @property
+    def units(self) -> Tuple[Unit, ...]:
+        """Its kernels and sequences, in order of appearance."""
+        return tuple(Unit(*one) for one in _core.units(self._handle))
+
+    def format(self) -> str:
+        """The text in canonical form, comments kept."""
+        return _core.format(self._handle)
+
+    def kernel(self, unit: Optional[str] = None, *, case: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
+               on: str = "cuda", unverified: bool = False, **more: Value) -> Kernel:
+        """A kernel or sequence with its params fixed, checked; `load` says more."""
+        pairs = tuple((name, text_of(value)) for name, value in {**(params or {}), **more}.items())
+        handle = _core.instantiate(self._handle, unit, case, pairs, unverified)
+        return Kernel(handle, on=on, unverified=unverified,
+                      emit=lambda stage: _core.emit(self._handle, unit, case, pairs, stage))
+
+    def __repr__(self) -> str:
+        return f"<schedc.Source {self.name}: {', '.join(u.name for u in self.units)}>"
+
+
+def load(path: Union[str, "os.PathLike[str]"], unit: Optional[str] = None, *, case: Optional[str] = None,
+         params: Optional[Mapping[str, Any]] = None, on: str = "cuda", unverified: bool = False, **more: Value) -> Kernel:
+    """A kernel of a `.sched` file, as a function of tensors.
+
+    path: a file, or the name of a schedule of the package's ("fa3_stale.sched").
+    unit: which kernel or sequence; None: the last sequence, or else the last kernel.
+    Params are given by name, `load(path, D=128, causal=True)`, or in `params`, for names that mean something here; those
+    that are not given have the values of `case`, or their defaults.
+    on: "cuda", or "cpu": the interpreter, on arrays in host memory.
+    unverified: what is rejected because it may race or hang is a warning.
+
+    Raises ScheduleError with the compiler's reports; machine code is built, or taken from the cache, at the first call.
+
+        attention = schedc.load("fa3_stale.sched", D=128, causal=True)
+        o, l = attention(q, k, v, scale=0.1)
+    """
+    return Source.read(path).kernel(unit, case=case, params=params, on=on, unverified=unverified, **more)

@@ -1,0 +1,43 @@
+"""What the checks of the Python package share: paths, a small schedule, and references in float64 by NumPy."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[1:1] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "bench")]
+
+import numpy  # noqa: E402
+
+SCALE = """kernel scale {
+  param BM = 64 in { 64, 128 }
+  param T = f16 in { f16, bf16, f32 }
+  param offset = 0.5
+  in X : T[M, 64]
+  in a : f32 = 2
+  in n : i32
+  out Y : T[M, 64]
+  spec { Y[i,j] = a * X[i,j] + offset + n }
+  case two { BM in { 64, 128 }, M = 100, n = 3 }
+  grid (x : cdiv(M, BM))
+  role all : 1 warpgroup, 128 regs {
+    reg v : T[BM, 64]
+    v[i,j] = a * X[x*BM + i, j] + offset + n
+    Y[x*BM + i, j] = v[i,j]
+  }
+}
+"""
+
+
+def attention(q, k, v, causal=False, scale=None):
+    """(O, L) in float64, of arrays in the layout (B, rows, heads, D)."""
+    q, k, v = (x.astype(numpy.float64) for x in (q, k, v))
+    scale = scale or q.shape[3] ** -0.5
+    k, v = (x.repeat(q.shape[2] // x.shape[2], 2) for x in (k, v))
+    s = numpy.einsum("bmhd,bnhd->bhmn", q, k) * scale
+    m, n = s.shape[2:]
+    if causal:
+        s[:, :, numpy.arange(n)[None, :] > numpy.arange(m)[:, None] + n - m] = -numpy.inf
+    top = s.max(3, keepdims=True, initial=-1e30)
+    p = numpy.exp(s - top)
+    z = p.sum(3, keepdims=True)
+    return numpy.einsum("bhmn,bnhd->bmhd", p / z, v), (top + numpy.log(z))[..., 0]

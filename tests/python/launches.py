@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""The Python package's launches, on the model of a GPU: tensors in its memory by address, workspaces, streams, graphs, several
+devices, what is loaded and unloaded; and what is told without a driver. Needs no GPU, but a C++ compiler.
+
+  launches.py --model build/release/libschedc_model.so [--only REGEX]      (schedc is imported, as in package.py)
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import kit
+from checks import Checks, Wrong, expect
+from driver import Context, Driver
+
+import numpy
+
+import schedc
+
+DRAW = numpy.random.default_rng(3)
+NUMPY = {"f16": numpy.float16, "f32": numpy.float32, "i32": numpy.int32}
+
+
+def normal(*shape):
+    return DRAW.standard_normal(shape).astype(numpy.float16)
+
+
+class Array:
+    """A NumPy array's copy in the model's memory. As CuPy's, its type says by DLPack where it is."""
+
+    def __init__(self, context, array):
+        self.context, self.host, self.shape = context, array, array.shape
+        self.at = context.allocate(array.nbytes)
+        context.put(self.at, array)
+
+    @property
+    def memory(self):
+        kind = {numpy.dtype(v): k for k, v in NUMPY.items()}[self.host.dtype]
+        return schedc.Memory(self.at, kind, self.host.shape, device=0)
+
+    def get(self):
+        self.context.get(self.at, self.host)
+        return self.host
+
+
+def run(context, kernel, dims, inputs, stream=0, scalars=None):
+    """All tensors by name: those that are given, others of NaN; launched and read back."""
+    arrays = {}
+    for t in kernel.tensors:
+        shape = kernel.shape(t.name, **dims)
+        arrays[t.name] = Array(context, inputs.get(t.name, numpy.full(shape, numpy.nan, NUMPY[t.type])))
+    memory = tuple(arrays[t.name].memory for t in kernel.tensors)
+    room = kernel.workspace_size(memory, scalars)
+    kernel.launch(memory, scalars, stream=stream, workspace=context.allocate(room) if room else None, workspace_bytes=room)
+    context.synchronize()
+    return {name: array.get() for name, array in arrays.items()}
+
+
+def near(what, out, want, step):
+    worst = numpy.abs(out.astype(numpy.float64) - want).max()
+    expect(worst <= step, f"{what} is off by {worst}; allowed is {step}")
+
+
+def attention(context):
+    q, k, v = normal(1, 70, 2, 64), normal(1, 190, 1, 64), normal(1, 190, 1, 64)
+    kernel = schedc.load("fa3_stale.sched", D=64)
+    got = run(context, kernel, {"B": 1, "M": 70, "H": 2, "N": 190, "G": 1}, {"Q": q, "K": k, "V": v}, scalars=(0.2,))
+    o, l = kit.attention(q, k, v, scale=0.2)
+    near("O", got["O"], o, 0.01)
+    near("L", got["L"], l, 1e-3)
+
+
+def called(context):
+    """A call with outputs given, on the default stream."""
+    x, y = Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))
+    kernel = schedc.Source(kit.SCALE).kernel()
+    out = kernel(x.memory, n=3, Y=y.memory)
+    context.synchronize()
+    expect(out == y.memory, "the output that is given is not what is returned")
+    near("Y", y.get(), 2.0 * x.host + 3.5, 0.01)
+    try:
+        kernel(x.memory, n=3)
+    except TypeError as error:
+        expect("give them" in str(error), error)
+    else:
+        raise Wrong("an output at an address is made")
+
+
+def sequence(context):
+    """With a workspace; and one that is too small is refused."""
+    q, k, v, go = (normal(1, 70, 1, 64) for _ in range(4))
+    o, l = kit.attention(q, k, v)
+    inputs = {"Q": q, "K": k, "V": v, "dO": go, "O": o.astype(numpy.float16), "L": l.astype(numpy.float32)}
+    kernel, dims = schedc.load("fa3_bwd.sched", D=64), {"B": 1, "M": 70, "H": 1, "N": 70, "G": 1}
+    got = run(context, kernel, dims, inputs)
+    differences = schedc.load("fa3_bwd.sched", D=64, on="cpu").compare(**got)
+    expect(all(d.passed for d in differences) and len(differences) == 3, differences)
+    try:
+        memory = tuple(Array(context, got[t.name]).memory for t in kernel.tensors)
+        kernel.launch(memory, stream=0)
+    except schedc.Error as error:
+        expect("workspace" in str(error), error)
+    else:
+        raise Wrong("a launch without its workspace is not refused")
+
+
+def captured(context):
+    x, y = Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))
+    kernel = schedc.Source(kit.SCALE).kernel()
+    kernel.load()
+    graph = context.captured(lambda stream: kernel.launch((x.memory, y.memory), (None, 1), stream=stream))
+    expect(not y.get().any(), "what is captured has run")
+    context.replay(graph, context.stream())
+    context.synchronize()
+    near("Y", y.get(), 2.0 * x.host + 1.5, 0.01)
+
+
+def refusals(context):
+    x, y = Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))
+    kernel = schedc.Source(kit.SCALE).kernel()
+    for kind, change, words in ((ValueError, lambda: kernel.launch((x.host, y.host), (None, 1), stream=0), "in host memory"),
+                                (ValueError, lambda: kernel.launch((x.memory, y.host), (None, 1), stream=0), "Y: the tensors"),
+                                (TypeError, lambda: kernel.launch((x.memory,), (None, 1), stream=0), "tuple of 2 tensors"),
+                                (TypeError, lambda: kernel.launch((x.memory, y.memory), (1,), stream=0), "tuple of 2 scalars"),
+                                (schedc.ScheduleError, lambda: kernel.launch((x.memory, y.memory), None, stream=0), "'n'"),
+                                (OSError, lambda: kernel.load(7), "device 7")):
+        try:
+            change()
+        except kind as error:
+            expect(words in str(error), f"nothing says '{words}': {error}")
+        else:
+            raise Wrong(f"no {kind.__name__} says '{words}'")
+    kernel.launch((x.memory, y.memory), (None, 1), stream=0)  # what was good still runs
+    context.synchronize()
+    near("Y", y.get(), 2.0 * x.host + 1.5, 0.01)
+
+
+def unloaded(context):
+    x, y = Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))
+    kernel = schedc.Source(kit.SCALE).kernel()
+    for _ in range(2):  # it is loaded again
+        kernel.launch((x.memory, y.memory), (None, 1), stream=0)
+        kernel.unload()
+        near("Y", y.get(), 2.0 * x.host + 1.5, 0.01)
+
+
+def machine_code(context):
+    kernel, other = schedc.Source(kit.SCALE).kernel(), schedc.Source(kit.SCALE).kernel(BM=128)
+    cubin = kernel.build("cubin")
+    kernel.load(cubin=cubin)
+    x, y = Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))
+    kernel.launch((x.memory, y.memory), (None, 1), stream=0)
+    context.synchronize()
+    near("Y", y.get(), 2.0 * x.host + 1.5, 0.01)
+    try:
+        other.load(cubin=cubin)
+    except schedc.ScheduleError as error:
+        expect(error.diagnostics[0].code == "G.cubin", error)
+    else:
+        raise Wrong("the machine code of another kernel is loaded")
+
+
+def no_context(context):
+    """JAX and others leave no context current: a launch brings the device's own, and leaves none."""
+    x, y = Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))
+    code = ("import sys, schedc, ctypes; so = ctypes.CDLL(sys.argv[1]); so.cuInit(0)\n"
+            "k = schedc.Source(sys.argv[2]).kernel(); k.load(); c = ctypes.c_void_p(1); so.cuCtxGetCurrent(ctypes.byref(c))\n"
+            "print('none' if not c.value else 'some')")
+    done = subprocess.run([sys.executable, "-c", code, os.environ["SCHEDC_DRIVER"], kit.SCALE], capture_output=True,
+                          encoding="utf-8", check=False)
+    expect(done.stdout == "none\n", done.stdout + done.stderr)
+    del x, y
+
+
+def without_driver():
+    """A machine without CUDA says what is missing."""
+    code = "import sys, schedc\nschedc.Source(sys.argv[1]).kernel().load()"
+    clean = {**os.environ, "SCHEDC_DRIVER": "/nowhere/libcuda.so", "SCHEDC_NVRTC": "/nowhere/libnvrtc.so"}
+    done = subprocess.run([sys.executable, "-c", code, kit.SCALE], capture_output=True, encoding="utf-8", env=clean, check=False)
+    expect(done.returncode and "OSError: no CUDA driver: /nowhere/libcuda.so" in done.stderr, done.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--only")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        model = os.path.abspath(args.model)
+        os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL="sms=3,devices=2")
+        os.environ.setdefault("SCHEDC_CACHE", folder)
+        context, checks = Context(Driver(model)), Checks(args.only)
+        for function in (attention, called, sequence, captured, refusals, unloaded, machine_code, no_context):
+            checks.run(function.__name__, function, context)
+        checks.run("without_driver", without_driver)
+        context.close()
+    return checks.tell()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

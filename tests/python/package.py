@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""The Python package on the CPU: kernels on NumPy's arrays and on others with DLPack, against NumPy in float64; what is told
+of a kernel, against the command; exceptions, warnings and refusals.
+
+  package.py --schedc build/release/schedc [--only REGEX]      (schedc is imported: PYTHONPATH, or a venv that has it)
+"""
+import argparse
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import kit
+from checks import Checks, Skip, Wrong, expect
+
+import numpy
+
+import schedc
+
+DRAW = numpy.random.default_rng(7)
+
+
+def normal(*shape, dtype=numpy.float16):
+    return DRAW.standard_normal(shape).astype(dtype)
+
+
+def near(what, out, want, step):
+    worst = numpy.abs(out.astype(numpy.float64) - want).max(initial=0)
+    expect(out.shape == want.shape and worst <= step, f"{what} is off by {worst}; allowed is {step}")
+
+
+def raises(kind, function, *words):
+    try:
+        function()
+    except kind as error:
+        for word in words:
+            expect(word in str(error), f"nothing says '{word}': {error}")
+        return error
+    raise Wrong(f"no {kind.__name__} is raised")
+
+
+def scale(**params):
+    return schedc.Source(kit.SCALE, "scale.sched").kernel(on="cpu", **params)
+
+
+# ---- calls
+
+def whole(args):
+    said = subprocess.run([args.schedc, "--version"], capture_output=True, encoding="utf-8", check=True).stdout
+    expect(schedc.__version__ in said, f"the package is {schedc.__version__}, and the command says {said}")
+    here = os.path.dirname(schedc.__file__)
+    for name in ("py.typed", "_core.pyi", "schedules/fa3_stale.sched"):
+        expect(os.path.exists(os.path.join(here, name)), f"{name} is not installed")
+
+
+def by_position():
+    x = normal(100, 64)
+    near("Y", scale()(x, n=3), 2.0 * x + 3.5, 0.01)
+    near("Y", scale()(x, n=-1, a=0.25), 0.25 * x - 0.5, 0.01)
+    near("Y", scale(offset=1.5, BM=128)(X=x, n=0), 2.0 * x + 1.5, 0.01)
+
+
+def into_given():
+    """Into every second row of a larger array, out of every third of another; nothing else is written."""
+    x, y = normal(300, 64)[::3], numpy.full((200, 64), numpy.nan, numpy.float16)
+    out = scale()(x, n=0, Y=y[::2])
+    expect(out.base is y, "the output that is given is not what is returned")
+    near("Y", y[::2], 2.0 * x + 0.5, 0.01)
+    expect(numpy.isnan(y[1::2]).all(), "rows between those of the output are written")
+
+
+def with_names():
+    q, k, v = normal(2, 70, 4, 64), normal(2, 90, 2, 64), normal(2, 90, 2, 64)
+    out = schedc.load("fa3_stale.sched", D=64, causal=True, on="cpu")(q, k, v, scale=0.2)
+    o, l = kit.attention(q, k, v, True, 0.2)
+    near("O", out.O, o, 0.01)
+    near("L", out[1], l, 1e-3)
+    expect(out._fields == ("O", "L") and out.L.dtype == numpy.float32, f"{out._fields}, {out.L.dtype}")
+
+
+def in_place():
+    source = schedc.Source.read(os.path.join(kit.ROOT, "tests/corpus/accumulate.sched"))
+    x, y = normal(64, 64, dtype=numpy.float32), normal(64, 64, dtype=numpy.float32)
+    before = y.copy()
+    kernel = source.kernel(on="cpu")
+    expect(kernel(x, y) is y, "what is read and written is not returned")
+    near("Y", y, before.astype(numpy.float64) + x, 1e-6)
+    expect(all(d.passed for d in kernel.compare(x, y, before={"Y": before})), "the comparison with what was before")
+    expect(not any(d.passed for d in kernel.compare(x, y)), "the comparison takes the result for what was before")
+
+
+def bfloat16():
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise Skip("no package ml_dtypes") from None
+    x = normal(100, 64).astype(ml_dtypes.bfloat16)
+    y = scale(T="bf16")(x, n=1)
+    expect(y.dtype == ml_dtypes.bfloat16, f"bf16 in, {y.dtype} out")
+    near("Y", y.astype(numpy.float64), 2.0 * x.astype(numpy.float64) + 1.5, 0.07)
+
+
+def empty():
+    y = scale()(normal(0, 64), n=0)
+    expect(y.shape == (0, 64), f"no rows in, {y.shape} out")
+
+
+def policies():
+    kernel = schedc.load("fa3_stale.sched", D=64, on="cpu")
+    q, k, v = normal(1, 70, 1, 64), normal(1, 300, 1, 64), normal(1, 300, 1, 64)
+    outs = set()
+    for kernel.policy, kernel.seed, kernel.threads, kernel.sms in (("early", 0, 1, 2), ("late", 0, 2, 5), ("random", 9, 1, 3)):
+        outs.add(kernel(q, k, v).O.tobytes())
+    expect(len(outs) == 1, "the policies disagree")
+
+
+# ---- DLPack
+
+class Pack:
+    """Nothing but DLPack's two methods, as another library has them."""
+
+    def __init__(self, array, **more):
+        self.array, self.more, self.shape = array, more, array.shape
+
+    def __dlpack__(self, **asked):
+        return self.array.__dlpack__(**{**asked, **self.more})
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def packed():
+    x, y = normal(100, 64), numpy.zeros((64, 100), numpy.float16)
+    near("Y", scale()(Pack(x[::-1][::-1]), n=0), 2.0 * x + 0.5, 0.01)
+    raises(schedc.ScheduleError, lambda: scale()(x, n=0, Y=Pack(y.T)), "'Y'")
+    raises(TypeError, lambda: scale()(Pack(x.astype(complex)), n=0), "X:", "element type")
+    if numpy.lib.NumpyVersion(numpy.__version__) < "2.1.0":
+        raise Skip("NumPy before 2.1 has no versioned capsules")
+    near("Y", scale()(Pack(x, max_version=(1, 0)), n=0), 2.0 * x + 0.5, 0.01)
+    y = y.reshape(100, 64)
+    y.flags.writeable = False
+    raises(ValueError, lambda: scale()(x, n=0, Y=Pack(y, max_version=(1, 0))), "Y:", "may not be written")
+
+
+def at_an_address():
+    x, y = normal(100, 64), numpy.zeros((100, 64), numpy.float16)
+    memory = lambda a: schedc.Memory(a.ctypes.data, "f16", a.shape)
+    scale()(memory(x), n=0, Y=memory(y))
+    near("Y", y, 2.0 * x + 0.5, 0.01)
+    raises(ValueError, lambda: scale()(x, n=0, Y=schedc.Memory(y.ctypes.data, "f16", y.shape, device=0)), "different devices")
+
+
+# ---- refusals
+
+def refusals():
+    kernel, x = scale(), normal(100, 64)
+    raises(TypeError, lambda: kernel(x), "without n")
+    raises(TypeError, lambda: kernel(n=1), "without X")
+    raises(TypeError, lambda: kernel(x, x, n=1), "outputs go by name")
+    raises(TypeError, lambda: kernel(x, X=x, n=1), "twice")
+    raises(TypeError, lambda: kernel(x, m=1), "no tensor or scalar m", "X, Y, a, n")
+    raises(TypeError, lambda: kernel([[1.0]], n=1), "X:", "list")
+    raises(TypeError, lambda: kernel(x.astype(numpy.float64), n=1), "X:", "float64")
+    raises(TypeError, lambda: kernel(x.astype(">f2"), n=1), "X:", ">f2")
+    raises(TypeError, lambda: kernel(x[0], n=1), "X", "(64,)")
+    raises(TypeError, lambda: kernel(x, n="one"))
+    raises(schedc.ScheduleError, lambda: kernel(x[:, :32], n=1), "T.shape")
+    raises(schedc.ScheduleError, lambda: kernel(x.astype(numpy.float32), n=1), "'X'")
+    y = numpy.zeros((100, 64), numpy.float16)
+    y.flags.writeable = False
+    raises(ValueError, lambda: kernel(x, n=1, Y=y), "Y:", "may not be written")
+    raises(ValueError, lambda: schedc.load("fa3_stale.sched", on="gpu"), "'gpu'")
+    raises(FileNotFoundError, lambda: schedc.load("nothing.sched"), "nothing.sched")
+    raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(x, x, x), "Q has the dimensions [B, M, H, 64]")
+    q = normal(1, 64, 1, 64)
+    raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(q, q, q), "host memory", "on='cpu'")
+
+
+def diagnosed(args):
+    """An exception says what the command says as JSON."""
+    path = os.path.join(kit.ROOT, "tests/bad/R3.release.sched")
+    said = subprocess.run([args.schedc, "check", "--format", "json", path], capture_output=True, encoding="utf-8", check=False)
+    want = json.loads(said.stdout)[0]
+    error = raises(schedc.ScheduleError, lambda: schedc.load(path), "R3.release", "^")
+    d = error.diagnostics[0]
+    expect((d.severity, d.code, d.text, d.help) == tuple(want[n] for n in ("severity", "code", "text", "help")), d)
+    expect(d.file == path and error.status == "SCHEDC_EINPUT", f"{d.file}, {error.status}")
+    expect(len(d.notes) == len(want["notes"]) == 2, d.notes)
+    text = open(path, "rb").read()
+    at = d.range
+    expect(text[at.offset:at.offset + at.length] == b"v" and text.split(b"\n")[at.line - 1][at.column - 1:] == b"v",
+           f"{at} is not where v is released")
+    expect(d.notes[0].text == want["notes"][0]["text"] and d.notes[0].range.line == at.line - 1, d.notes[0])
+    expect(schedc.explain(d.code) in said_of(args, d.code) and schedc.explain("none") is None, "explain")
+
+
+def said_of(args, code):
+    return subprocess.run([args.schedc, "explain", code], capture_output=True, encoding="utf-8", check=True).stdout
+
+
+def of_params():
+    raises(schedc.ScheduleError, lambda: scale(BM=96), "BM", "scale.sched")
+    raises(schedc.ScheduleError, lambda: scale(colour="red"), "colour")
+    raises(schedc.ScheduleError, lambda: schedc.Source("kernel {", "half.sched"), "half.sched:1:8")
+
+
+def warned():
+    """A warning is one of Python's, at the line that made the call."""
+    path = os.path.join(kit.ROOT, "tests/bad/R5.empty.sched")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        schedc.load(path)
+    expect([type(w.message) for w in seen] == [schedc.ScheduleWarning], seen)
+    expect(seen[0].message.diagnostic.code == "R5.empty" and seen[0].filename == __file__, f"{seen[0]}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        raises(schedc.ScheduleWarning, lambda: schedc.load(path), "brings nothing")
+
+
+def rejected():
+    path = os.path.join(kit.ROOT, "tests/bad/R3.release.sched")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        schedc.load(path, unverified=True)
+    expect([w.message.diagnostic.code for w in seen] == ["R3.release"], "what is unverified is not a warning")
+    path = os.path.join(kit.ROOT, "tests/faults/second_tile.sched")
+    kernel = schedc.load(path, case="small", on="cpu")
+    raises(schedc.ScheduleError, kernel.verify, "R6.dealt")
+    dims = {b.name: int(b.values[0]) for b in kernel.cases["small"] if b.kind == "dim"}
+    kernel.sms = 1
+    arrays = [numpy.zeros(kernel.shape(t.name, **dims), numpy.float16 if t.type == "f16" else numpy.float32)
+              for t in kernel.tensors if t.direction == "in"]
+    error = raises(schedc.FaultError, lambda: kernel(*arrays), "X.phase")
+    expect(error.status == "SCHEDC_EFAULT", error.status)
+
+
+# ---- what is told
+
+def told(args):
+    path = os.path.join(kit.ROOT, "schedules/fa3_stale.sched")
+    kernel = schedc.load(path, D=64)
+    said = json.loads(subprocess.run([args.schedc, "info", path, "-p", "D=64", "--format", "json"], capture_output=True,
+                                     encoding="utf-8", check=True).stdout)[0]
+    text = lambda v: str(v).lower() if isinstance(v, bool) else str(v)
+    expect([(p.name, text(p.value), [text(v) for v in p.domain]) for p in kernel.params.values()] ==
+           [(p["name"], p["value"], p["domain"]) for p in said["parameters"]], "params")
+    expect([(t.name, t.type, t.direction, list(t.dims)) for t in kernel.tensors] ==
+           [(t["name"], t["type"], t["direction"], t["dims"]) for t in said["tensors"]], "tensors")
+    found = kernel.certificates["fa3_stale"]
+    expect(found.verdict == said["certificate"]["verdict"] == kernel.verify() == "proved for all trip counts", found)
+    expect([p.statement for p in found.proofs] == [p["statement"] for p in said["certificate"]["proofs"]], found)
+    expect(kernel.params["causal"].value is False and kernel.params["D"].value == 64, kernel.params)
+    expect(kernel.scalars == (schedc.Scalar("scale", "f32", True),) and kernel.dims == ("B", "M", "H", "N", "G"), kernel.dims)
+    expect(kernel.shape("L", B=2, H=3, M=5) == (2, 3, 5), "shape")
+    raises(ValueError, lambda: kernel.shape("L", B=2), "other dimensions")
+    whole_text = kernel.describe(B=1, M=64, N=64, H=1, G=1)[0]
+    expect(whole_text["grid"][1]["value"] == 1, whole_text["grid"])
+
+
+def cases_and_units():
+    source = schedc.Source(kit.SCALE, "scale.sched")
+    expect(source.units == (schedc.Unit("scale", False, ("two",)),), source.units)
+    bound = {b.name: b for b in source.kernel().cases["two"]}
+    expect(bound["BM"] == schedc.Binding("BM", "param", True, ("64", "128")), bound)
+    expect(bound["M"].kind == "dim" and bound["n"].kind == "scalar" and bound["M"].values == ("100",), bound)
+    units = {u.name: u for u in schedc.Source.read("fa3_bwd.sched").units}
+    expect(units["fa3_bwd"].is_sequence and not units["backward"].is_sequence, units)
+    before = {t.name: t.direction for t in schedc.load("fa3_bwd.sched").given().tensors}
+    expect(before["O"] == before["L"] == "out" and before["Q"] == before["dQ"] == "in", before)
+    expect(schedc.load("fa3_stale.sched").given() is None, "given")
+    expect(set(schedc.load("fa3_bwd.sched").certificates) == {"prepare", "backward", "convert"}, "certificates")
+
+
+def texts(args):
+    formatted = subprocess.run([args.schedc, "fmt", "-"], input=kit.SCALE.encode(), capture_output=True, check=True).stdout
+    expect(schedc.Source(kit.SCALE).format().encode() == formatted, "format")
+    path = os.path.join(kit.ROOT, "schedules/copy.sched")
+    run = lambda *command: subprocess.run([args.schedc, *command], capture_output=True, check=True).stdout
+    kernel = schedc.load(path, BM=128)
+    expect(kernel.build("cuda") == run("build", path, "-p", "BM=128", "--to", "cu", "-o", "-"), "CUDA C")
+    expect(kernel.emit("place").encode() == run("check", path, "-p", "BM=128", "--emit=place"), "emit")
+
+
+def compared():
+    kernel, x = scale(), normal(100, 64)
+    y = kernel(x, n=3)
+    good = kernel.compare(x, n=3, Y=y)[0]
+    y[40, 7] += 1
+    bad = kernel.compare(x, n=3, Y=y)[0]
+    expect(good.passed and not bad.passed and bad.worst == [40, 7], f"{good}, {bad}")
+    expect(abs(bad.max_error - 1) < 0.02 and bad.total == 6400 and bad.tensor == "Y", bad)
+    raises(TypeError, lambda: kernel.compare(x, n=3), "without Y")
+    q = normal(1, 64, 1, 64)
+    expect(schedc.load("fa3_stale.sched", D=64, on="cpu").work(q, q, q).said == 4 * 64 * 64 * 64, "work")
+
+
+# ---- threads, signals, memory
+
+def in_threads():
+    q, k, v = normal(1, 70, 1, 64), normal(1, 90, 1, 64), normal(1, 90, 1, 64)
+    kernel, outs = schedc.load("fa3_stale.sched", D=64, on="cpu"), []
+
+    def run(number):
+        outs.append((kernel if number % 2 else schedc.load("fa3_stale.sched", D=64, on="cpu"))(q, k, v).O.tobytes())
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    expect(len(outs) == 6 and len(set(outs)) == 1, f"{len(outs)} threads ended, with {len(set(outs))} results")
+
+
+def interrupted():
+    """Ctrl-C ends a run, and Python sees it."""
+    q = normal(1, 8000, 8, 64)  # a minute, if nothing ends it
+    kernel, begun = schedc.load("fa3_stale.sched", D=64, on="cpu"), time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        raises(KeyboardInterrupt, lambda: kernel(q, q, q))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    expect(time.monotonic() - begun < 5, "the run goes on for seconds")
+
+
+def without_leaks():
+    """Neither calls nor errors keep memory."""
+    kernel, x = scale(), normal(100, 64)
+    path = os.path.join(kit.ROOT, "tests/bad/R3.release.sched")
+
+    def all_of_it():
+        y = kernel(x, n=1)
+        kernel.compare(x, n=1, Y=y), kernel.describe(), kernel.params, kernel.cases, scale(BM=128), Pack(x)
+        kernel(Pack(x), n=1)
+        for _ in range(20):
+            raises(schedc.ScheduleError, lambda: schedc.load(path))
+            raises(schedc.ScheduleError, lambda: kernel(x[:, :32], n=1))
+            raises(TypeError, lambda: kernel(x.astype(numpy.float64), n=1))
+    for _ in range(10):
+        all_of_it()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(50):
+        all_of_it()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    expect(grown < 700, f"50 rounds keep {grown} KiB")
+
+
+def typed():
+    """The package as a user's type checker sees it."""
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", os.path.join(kit.ROOT, "pyproject.toml")],
+                          capture_output=True, encoding="utf-8", cwd=kit.ROOT, check=False)
+    if "No module named mypy" in done.stderr:
+        raise Skip("no mypy")
+    expect(done.returncode == 0, done.stdout + done.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--schedc", required=True)
+    parser.add_argument("--only")
+    args = parser.parse_args()
+    checks = Checks(args.only)
+    for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals,
+                     of_params, warned, rejected, cases_and_units, compared, in_threads, interrupted, without_leaks, typed):
+        checks.run(function.__name__, function)
+    for function in (whole, diagnosed, told, texts):
+        checks.run(function.__name__, function, args)
+    return checks.tell()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
