@@ -39,6 +39,7 @@ typedef struct Text {
   u32 len;
   u32 *line;  // byte offset of each line's start
   u32 lines;
+  bool unread;  // what stands for a file of which no line can be shown
 } Text;
 
 typedef struct Chunk Chunk;

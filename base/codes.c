@@ -11,7 +11,7 @@ static const struct {
     [SCHEDC_EFAULT] = {"SCHEDC_EFAULT", "the run found a race, a deadlock or an unwritten output"},
     [SCHEDC_ENOMEM] = {"SCHEDC_ENOMEM", "out of memory"},
     [SCHEDC_ELIMIT] = {"SCHEDC_ELIMIT", "a limit was passed"},
-    [SCHEDC_EIO] = {"SCHEDC_EIO", "a file could not be read or written"},
+    [SCHEDC_EIO] = {"SCHEDC_EIO", "a file could not be read or written, or is not what it should be"},
     [SCHEDC_EARG] = {"SCHEDC_EARG",
                      "the call is wrong: NULL, an unknown name or an index out of range"},
     [SCHEDC_ECANCEL] = {"SCHEDC_ECANCEL", "stopped by the progress callback"},

@@ -176,13 +176,9 @@ static void put_mark(Str *out, const Text *text, const Mark *m, Span shown) {
   str_puts(out, "\n");
 }
 
-void sc_diag_text(Str *out, const Text *text, const Diag *d) {
-  LineCol p = sc_line_col(text, d->at.lo);
+static void put_lines(Str *out, const Text *text, const Diag *d) {
   Mark *mark;
   u32 n = gather(out->sc, text, d, &mark);
-  put_clean(out, text->name, (u32)strlen(text->name));
-  str_printf(out, ":%u:%u: %s[%s]: %s\n", p.line, p.col,
-             d->severity == SCHEDC_ERROR ? "error" : "warning", table[d->id].code, d->text);
   Span shown = {0, 0};
   for (u32 i = 0; i < n; i++) {
     if (i && mark[i].line > mark[i - 1].line + 2) str_puts(out, "  ...\n");
@@ -192,5 +188,14 @@ void sc_diag_text(Str *out, const Text *text, const Diag *d) {
     }
     put_mark(out, text, &mark[i], shown);
   }
+}
+
+void sc_diag_text(Str *out, const Text *text, const Diag *d) {
+  LineCol p = sc_line_col(text, d->at.lo);
+  put_clean(out, text->name, (u32)strlen(text->name));
+  if (!text->unread) str_printf(out, ":%u:%u", p.line, p.col);
+  str_printf(out, ": %s[%s]: %s\n", d->severity == SCHEDC_ERROR ? "error" : "warning",
+             table[d->id].code, d->text);
+  if (!text->unread) put_lines(out, text, d);
   if (d->help) str_printf(out, "      = help: %s\n", d->help);
 }

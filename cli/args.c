@@ -147,8 +147,8 @@ void args_help(FILE *to, const Command *c) {
   }
   if (bit_of(c) & (RUN | TEST | BENCH)) {
     fputs("\ninputs:\n", to);
-    for (size_t i = 0; i < INPUT_COUNT; i++)
-      fprintf(to, "  %-12s %s\n", sc_input_name[i], sc_input_what[i]);
+    for (size_t i = 0; schedc_input_at(i); i++)
+      fprintf(to, "  %-12s %s\n", schedc_input_at(i), schedc_input_summary(schedc_input_at(i)));
   }
 }
 
@@ -194,14 +194,18 @@ static int read_number(const Args *args, const char *option, const char *text, u
 // `normal,ramp`, each at most once. `run` takes one.
 static int read_inputs(Args *a, const char *option, const char *text) {
   char word[32];
+  const char *kinds[MAX_INPUTS];
+  int known = 0;
   bool more = true;
+  while (known < MAX_INPUTS && schedc_input_at((size_t)known))
+    kinds[known] = schedc_input_at((size_t)known), known++;
   a->input_count = 0;
   for (size_t n; more; text += n + more) {
     n = strcspn(text, ",");
     more = text[n] == ',';
     int kind = 0;
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word), text);
-    if (read_word(a, option, word, sc_input_name, INPUT_COUNT, &kind)) return EXIT_USAGE;
+    if (read_word(a, option, word, kinds, known, &kind)) return EXIT_USAGE;
     for (size_t i = 0; i < a->input_count; i++)
       if (a->inputs[i] == (InputKind)kind)
         return cli_usage(a, "--%s names '%s' twice", option, word);

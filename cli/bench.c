@@ -114,7 +114,7 @@ static int open_variant(Variant *v) {
 // The kind of input, which tells variants apart where several are asked for.
 static void choose_inputs(Variant *v, InputKind kind) {
   if (v->args.input_count > 1)
-    buffer_printf(&v->name, "%sinputs=%s", v->name.n ? " " : "", sc_input_name[kind]);
+    buffer_printf(&v->name, "%sinputs=%s", v->name.n ? " " : "", schedc_input_at(kind));
   v->args.inputs[0] = kind;
   v->args.input_count = 1;
 }
@@ -363,7 +363,7 @@ static void json_variant(Json *j, const Bench *b, size_t i, bool right) {
   json_key(j, "kernel"), json_text(j, schedc_kernel_name(v->kernel));
   json_key(j, "case"), json_text(j, schedc_kernel_case_name(v->kernel, v->kase));
   json_key(j, "variant"), json_text(j, v->name.n ? v->name.at : "");
-  json_key(j, "inputs"), json_text(j, sc_input_name[v->args.inputs[0]]);
+  json_key(j, "inputs"), json_text(j, schedc_input_at(v->args.inputs[0]));
   json_key(j, "params"), json_open(j, '{');
   for (size_t n = 0; schedc_param_at(v->kernel, n, &p) == SCHEDC_OK; n++)
     json_key(j, p.name), json_text(j, p.value);

@@ -44,17 +44,12 @@ void buffer_printf(Buffer *b, const char *fmt, ...) {
   va_end(ap);
 }
 
-bool file_read(const char *path, Buffer *out) {
-  FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-  if (!f) return false;
+bool stdin_read(Buffer *out) {
   char part[65536];
   size_t n;
   buffer_write(out, "", 0);
-  while ((n = fread(part, 1, sizeof part, f)) > 0) buffer_write(out, part, n);
-  int failed = ferror(f) ? errno : 0;
-  if (f != stdin) fclose(f);
-  errno = failed;
-  return !failed;
+  while ((n = fread(part, 1, sizeof part, stdin)) > 0) buffer_write(out, part, n);
+  return !ferror(stdin);
 }
 
 bool file_write(const char *path, const void *bytes, size_t n) {

@@ -1,6 +1,5 @@
 // cli.h - the `schedc` command, first embedder of libschedc: it uses schedc.h, and of the library's
-// insides only the npy reader, input distributions, element conversions (run.h) and the JSON writer
-// (json.h).
+// insides only the JSON writer (json.h).
 #ifndef CLI_H
 #define CLI_H
 
@@ -11,8 +10,9 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "runtime/run.h"
 #include "schedc.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 // Exit codes, as --help documents them.
 enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
@@ -22,6 +22,10 @@ typedef enum Format { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF } Format;
 // The interpreter's policies, as schedc_policy has them, and one more of the model.
 typedef enum Policy { POLICY_EARLY, POLICY_LATE, POLICY_RANDOM, POLICY_LAGGARD, POLICIES } Policy;
 const char *policy_name(Policy policy);
+
+// A kind of drawn inputs: its number, as schedc_input_at counts.
+typedef unsigned InputKind;
+enum { MAX_INPUTS = 32 };
 
 // NAME=VALUE options in the order given; later ones win. The names are owned.
 typedef struct Pairs {
@@ -40,7 +44,7 @@ typedef struct Args {
   Policy policy;
   uint64_t seed, inputs_seed;
   bool inputs_seed_given;
-  InputKind inputs[INPUT_COUNT];
+  InputKind inputs[MAX_INPUTS];
   size_t input_count;  // 0: not given
   unsigned threads, sms;
   unsigned rounds;
@@ -108,7 +112,7 @@ typedef struct Buffer {
 int buffer_write(void *buffer, const char *bytes, size_t n);  // a schedc_writer
 void buffer_puts(Buffer *b, const char *text);
 void buffer_printf(Buffer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool file_read(const char *path, Buffer *out);  // "-": standard input. False: errno says why
+bool stdin_read(Buffer *out);                                    // false: errno says why
 bool file_write(const char *path, const void *bytes, size_t n);  // "-": standard output
 bool file_replace(const char *path, const void *bytes,
                   size_t n);  // … that takes the old one's place whole, or not at all
@@ -119,7 +123,6 @@ typedef struct Session {
   const Args *args;
   schedc_context *context;
   schedc_source *source;
-  Buffer text;
   Buffer reports;  // JSON and SARIF: the elements, comma-separated; text: if `quiet`
   size_t *start;   // where each of them begins
   size_t count;
@@ -149,14 +152,13 @@ typedef struct Data {
   schedc_dim *dims;
   size_t dim_count;
   schedc_tensor *tensors;
-  bool *from_file;
   int *direction;   // SCHEDC_IN …
   void **original;  // of tensors that are read and written: their values before the run; else NULL
   size_t tensor_count;
   size_t *bytes;
   schedc_scalar *scalars;
   size_t scalar_count;
-  Buffer *file;  // images of .npy files
+  schedc_npy **file;  // that give them
 } Data;
 // The dimensions and scalars of case number `kase` (SIZE_MAX: none), with `choice[i]` saying which
 // value of the case's i-th line (NULL: the first), then --in, then `set`. Returns 0 or an exit code

@@ -60,9 +60,13 @@ static void take_case(Data *d, size_t kase, const size_t *choice) {
 }
 
 // A tensor from a file says what its dimensions are.
-static void take_file_shape(Data *d, const schedc_tensor_info *info, const Npy *npy) {
-  for (size_t i = 0; i < info->rank && i < npy->rank; i++) {
-    if (is_dim(d->kernel, info->dims[i])) set_dim(d, info->dims[i], npy->shape[i]);
+static void take_file_shape(Data *d, size_t t) {
+  schedc_npy_info npy = SCHEDC_NPY_INFO_INIT;
+  schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
+  schedc_npy_get_info(d->file[t], &npy);
+  schedc_tensor_at(d->kernel, t, &info);
+  for (size_t i = 0; i < info.rank && i < npy.rank; i++) {
+    if (is_dim(d->kernel, info.dims[i])) set_dim(d, info.dims[i], npy.shape[i]);
   }
 }
 
@@ -96,82 +100,35 @@ static size_t find_tensor(const Data *d, const char *name) {
   return i;
 }
 
-static bool is_kind(const Npy *n, char descr, unsigned bytes) {
-  return n->descr == descr && n->bytes == bytes;
-}
-
-// How an element type is stored: the kind and size of NumPy's type.
-static char npy_kind(schedc_type type) {
-  return type == SCHEDC_F32 || type == SCHEDC_F16 ? 'f' : type == SCHEDC_I32 ? 'i' : 'u';
-}
-
-static int read_files(Data *d, const Args *args) {
+static int read_files(Data *d, Session *s) {
+  const Args *args = s->args;
   for (size_t i = 0; i < args->in.n; i++) {
     const schedc_param *p = &args->in.at[i];
     size_t t = find_tensor(d, p->name);
-    schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
     if (t == d->tensor_count) return cli_usage(args, "'%s' is not a tensor of the kernel", p->name);
-    schedc_tensor_at(d->kernel, t, &info);
-    if (!(info.direction & SCHEDC_IN)) return cli_usage(args, "'%s' is not an input", p->name);
-    if (!file_read(p->value, &d->file[t]))
-      return cli_fail(args, "cannot read '%s': %s", p->value, strerror(errno));
-    Npy npy;
-    const char *wrong = sc_npy_parse(&npy, d->file[t].at, d->file[t].n);
-    if (wrong) return cli_fail(args, "'%s': %s", p->value, wrong);
-    bool converts = (is_kind(&npy, 'f', 8) && info.type == SCHEDC_F32) ||
-                    (is_kind(&npy, 'i', 8) && info.type == SCHEDC_I32);
-    if (!converts && !is_kind(&npy, npy_kind(info.type), (unsigned)schedc_type_size(info.type))) {
-      return cli_fail(args, "'%s' holds %c%d, but '%s' is %s", p->value, npy.descr, npy.bytes,
-                      p->name, schedc_type_name(info.type));
-    }
-    d->from_file[t] = true;
-    take_file_shape(d, &info, &npy);
+    if (!(d->direction[t] & SCHEDC_IN)) return cli_usage(args, "'%s' is not an input", p->name);
+    schedc_npy_close(d->file[t]);
+    const char *path = strcmp(p->value, "-") == 0 ? "/dev/stdin" : p->value;
+    int code = session_status(s, schedc_npy_open(&d->file[t], s->context, path));
+    if (code) return code;
+    take_file_shape(d, t);
   }
   return EXIT_GOOD;
 }
 
 int data_load(Data *d, Session *s) {
-  for (size_t t = 0; t < d->tensor_count; t++) {
-    Npy npy;
-    schedc_tensor *x = &d->tensors[t];
-    if (!d->from_file[t] || sc_npy_parse(&npy, d->file[t].at, d->file[t].n)) continue;
-    size_t n = d->bytes[t] / schedc_type_size(x->type);
-    bool same = npy.rank == x->rank;
-    for (size_t i = 0; same && i < x->rank; i++) same = npy.shape[i] == x->shape[i];
-    if (!same)
-      return cli_fail(s->args, "the file for '%s' has another shape than the other tensors ask",
-                      x->name);
-    if (npy.bytes == schedc_type_size(x->type)) {
-      if (n) memcpy(x->data, npy.data, d->bytes[t]);
-      continue;
-    }
-    for (size_t i = 0; i < n; i++) {
-      double f;
-      int64_t v;
-      if (npy.descr == 'f') {
-        memcpy(&f, (const char *)npy.data + 8 * i, 8);
-        ((float *)x->data)[i] = (float)f;
-        continue;
-      }
-      memcpy(&v, (const char *)npy.data + 8 * i, 8);
-      if (v < INT32_MIN || v > INT32_MAX)
-        return cli_fail(s->args, "the file for '%s' passes the range of i32", x->name);
-      ((int32_t *)x->data)[i] = (int32_t)v;
-    }
-  }
-  return EXIT_GOOD;
+  int code = EXIT_GOOD;
+  for (size_t t = 0; t < d->tensor_count && !code; t++)
+    if (d->file[t])
+      code = session_status(s, schedc_npy_read(s->context, d->file[t], &d->tensors[t]));
+  return code;
 }
 
 int data_save(const Data *d, Session *s) {
   for (size_t i = 0; i < s->args->out.n; i++) {
     const schedc_param *p = &s->args->out.at[i];
-    const schedc_tensor *x = &d->tensors[find_tensor(d, p->name)];
-    char header[1024];
-    size_t n = sc_npy_header(header, sizeof header, npy_kind(x->type),
-                             (u8)schedc_type_size(x->type), x->shape, x->rank);
     Buffer out = {0};
-    buffer_write(&out, header, n);
-    buffer_write(&out, x->data, d->bytes[x - d->tensors]);
+    schedc_npy_write(&d->tensors[find_tensor(d, p->name)], buffer_write, &out);
     bool good = file_write(p->value, out.at, out.n);
     free(out.at);
     if (!good) return cli_fail(s->args, "cannot write '%s': %s", p->value, strerror(errno));
@@ -218,7 +175,6 @@ int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
   d->dims = need(calloc(dims + 1, sizeof *d->dims));
   d->scalars = need(calloc(scalars + 1, sizeof *d->scalars));
   d->tensors = need(calloc(tensors + 1, sizeof *d->tensors));
-  d->from_file = need(calloc(tensors + 1, 1));
   d->direction = need(calloc(tensors + 1, sizeof *d->direction));
   d->original = need(calloc(tensors + 1, sizeof *d->original));
   d->bytes = need(calloc(tensors + 1, sizeof *d->bytes));
@@ -230,7 +186,7 @@ int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
     d->direction[t] = info.direction;
   }
   take_case(d, kase, choice);
-  int code = read_files(d, s->args);
+  int code = read_files(d, s);
   if (!code) code = take_settings(d, s->args, set);
   return code ? code : check_out_names(d, s->args);
 }
@@ -278,20 +234,19 @@ static void fill_from_case(Data *d, size_t kase, bool files) {
   schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
     size_t t = b.kind == SCHEDC_BIND_TENSOR ? find_tensor(d, b.name) : d->tensor_count;
-    if (t == d->tensor_count || (files && d->from_file[t])) continue;
+    if (t == d->tensor_count || (files && d->file[t])) continue;
     const schedc_tensor *x = &d->tensors[t];
     size_t n = d->bytes[t] / schedc_type_size(x->type);
     for (size_t e = 0; e < n && b.count; e++)
-      sc_set_elem((Elem)x->type, x->data, (i64)e, b.values[e < b.count ? e : b.count - 1]);
+      schedc_from_f64(x->type, (char *)x->data + e * schedc_type_size(x->type),
+                      &b.values[e < b.count ? e : b.count - 1], 1);
   }
 }
 
 void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
   for (size_t t = 0; t < d->tensor_count; t++) {
-    const schedc_tensor *x = &d->tensors[t];
-    size_t n = d->bytes[t] / schedc_type_size(x->type);
-    if (!(d->direction[t] & SCHEDC_IN) || d->from_file[t]) continue;
-    sc_fill_input((Elem)x->type, x->data, n, x->shape, x->rank, kind, seed * 1000 + t);
+    if (!(d->direction[t] & SCHEDC_IN) || d->file[t]) continue;
+    schedc_draw(&d->tensors[t], schedc_input_at(kind), seed * 1000 + t);
   }
   fill_from_case(d, kase, true);
   for (size_t t = 0; t < d->tensor_count; t++)
@@ -348,7 +303,7 @@ schedc_status data_give(Data *d, Session *s, size_t kase, schedc_gpu *gpu) {
   schedc_tensor *tensors = need(calloc(d->tensor_count + 1, sizeof *tensors));
   memcpy(tensors, d->tensors, d->tensor_count * sizeof *tensors);
   for (size_t t = 0; t < d->tensor_count; t++) {
-    if (!d->from_file[t] && !in_case(d, kase, tensors[t].name)) continue;
+    if (!d->file[t] && !in_case(d, kase, tensors[t].name)) continue;
     tensors[t].data = need(tensor_memory(d->bytes[t]));
     memcpy(tensors[t].data, d->tensors[t].data, d->bytes[t]);
   }
@@ -364,8 +319,7 @@ void data_rewind(Data *d) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     const schedc_tensor *x = &d->tensors[t];
     if (d->original[t]) memcpy(x->data, d->original[t], d->bytes[t]);
-    else if (d->direction[t] == SCHEDC_OUT)
-      sc_fill_nan((Elem)x->type, x->data, d->bytes[t] / schedc_type_size(x->type));
+    else if (d->direction[t] == SCHEDC_OUT) schedc_poison(x);
   }
 }
 
@@ -393,12 +347,11 @@ void data_close(Data *d) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     if (d->tensors) free(d->tensors[t].data);
     if (d->original) free(d->original[t]);
-    if (d->file) free(d->file[t].at);
+    if (d->file) schedc_npy_close(d->file[t]);
   }
   free(d->dims);
   free(d->scalars);
   free(d->tensors);
-  free(d->from_file);
   free(d->direction);
   free(d->original);
   free(d->bytes);

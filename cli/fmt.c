@@ -7,7 +7,9 @@
 #include <string.h>
 
 static int put(const Args *args, const char *path, const Session *s, const Buffer *text) {
-  bool same = text->n == s->text.n && memcmp(text->at, s->text.at, text->n) == 0;
+  size_t n;
+  const char *was = schedc_source_text(s->source, &n);
+  bool same = text->n == n && memcmp(text->at, was, n) == 0;
   if (args->check) {
     if (!same) printf("%s\n", path);
     return same ? EXIT_GOOD : EXIT_BAD;

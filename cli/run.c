@@ -106,7 +106,7 @@ static void json_result(const Session *s, const Data *d, const char *kase,
   json_key(&j, "on"), json_text(&j, where(s->args));
   json_key(&j, "policy"), json_text(&j, policy_name(s->args->policy));
   json_key(&j, "seed"), json_uint(&j, s->args->seed);
-  json_key(&j, "inputs"), json_text(&j, sc_input_name[s->args->inputs[0]]);
+  json_key(&j, "inputs"), json_text(&j, schedc_input_at(s->args->inputs[0]));
   json_key(&j, "dims"), json_open(&j, '{');
   for (size_t i = 0; d && i < d->dim_count; i++)
     json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
@@ -158,6 +158,8 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
     if (!text) json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
     else if (ran) puts(verdict(errors, compared ? outputs : 0, pass));
     if (code == EXIT_GOOD && !pass) code = EXIT_BAD;
+  } else if (s->reports.n) {
+    session_print_reports(s);
   }
   data_close(&d);
   free(errors);

@@ -47,27 +47,33 @@ static void on_report(void *user, const schedc_diagnostic *d) {
   }
 }
 
+static int read_standard_input(Session *s) {
+  Buffer text = {0};
+  int code = EXIT_GOOD;
+  if (!stdin_read(&text))
+    code = cli_fail(s->args, "cannot read standard input: %s", strerror(errno));
+  else code = session_status(s, schedc_parse(&s->source, s->context, "<stdin>", text.at, text.n));
+  free(text.at);
+  return code;
+}
+
 int session_open(Session *s, const Args *args, int index) {
   *s = (Session){.args = args};
   const char *path = args->operand[index];
-  if (!file_read(path, &s->text))
-    return cli_fail(args, "cannot read '%s': %s", path, strerror(errno));
   schedc_options options = SCHEDC_OPTIONS_INIT;
   options.sink = on_report;
   options.sink_user = s;
   options.unverified = args->unverified;
   schedc_status status = schedc_open(&s->context, &options);
-  if (!status) {
-    const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
-    status = schedc_parse(&s->source, s->context, name, s->text.at, s->text.n);
-  }
-  return session_status(s, status);
+  if (status) return session_status(s, status);
+  if (strcmp(path, "-") != 0)
+    return session_status(s, schedc_parse_file(&s->source, s->context, path));
+  return read_standard_input(s);
 }
 
 void session_close(Session *s) {
   schedc_source_free(s->source);
   schedc_close(s->context);
-  free(s->text.at);
   free(s->reports.at);
   free(s->seen.at);
   free(s->start);
@@ -92,6 +98,7 @@ void session_print_reports(const Session *s) {
 int session_status(const Session *s, schedc_status status) {
   if (status == SCHEDC_OK) return EXIT_GOOD;
   if ((status == SCHEDC_EINPUT || status == SCHEDC_EFAULT) && s->errors) return EXIT_BAD;
+  if (status == SCHEDC_EIO && s->errors) return EXIT_ENVIRONMENT;
   const char *file = s->args->operand[0];
   cli_fail(s->args, "%s: %s (%s)", file, schedc_status_text(status), schedc_status_name(status));
   bool machine = status == SCHEDC_ENOMEM || status == SCHEDC_EIO || status == SCHEDC_EUNAVAIL;

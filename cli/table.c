@@ -38,7 +38,7 @@ void table_head(const Session *s, const Data *d, const char *case_name) {
     char shape[160];
     put_shape(shape, sizeof shape, x->shape, x->rank);
     printf("  %-10s %-6s %-5s %s%s\n", x->name, direction_name(d->direction[t]),
-           schedc_type_name(x->type), shape, d->from_file[t] ? "  (from file)" : "");
+           schedc_type_name(x->type), shape, d->file[t] ? "  (from file)" : "");
   }
   putchar('\n');
 }

@@ -38,7 +38,7 @@ static void put_command(Tester *t, Buffer *b, const Run *run) {
   if (run->sms) buffer_printf(b, " --sms %u", run->sms);
   if (run->debug_waits) buffer_puts(b, " --debug-waits");
   buffer_printf(b, " --seed %llu --inputs %s", (unsigned long long)run->seed,
-                sc_input_name[run->inputs]);
+                schedc_input_at(run->inputs));
   if (run->seed != args->seed)
     buffer_printf(b, " --inputs-seed %llu", (unsigned long long)args->seed);
 }

@@ -7,7 +7,13 @@
 #include <string.h>
 
 // Above these elements, a GPU is given two inputs instead of all, once each.
-enum { LARGE = 1 << 24, REPEATS = 3 };
+enum { LARGE = 1 << 24, SOME_INPUTS = 2, REPEATS = 3 };
+
+static size_t input_kinds(void) {
+  size_t n = 0;
+  while (schedc_input_at(n)) n++;
+  return n;
+}
 
 static bool within_tolerance(Tester *t, const Run *run) {
   char why[256];
@@ -152,7 +158,7 @@ static void launch(Tester *t, const Run *run, uint64_t repeats) {
 static void run_on_gpu(Tester *t, InputKind kind) {
   const Args *args = t->s->args;
   bool large = data_elements(&t->data) > LARGE;
-  if (large && !args->input_count && kind > INPUT_OUTLIERS) return;
+  if (large && !args->input_count && kind >= SOME_INPUTS) return;
   Run run = {.inputs = kind, .seed = args->seed, .debug_waits = args->debug_waits};
   launch(t, &run, args->repeat ? args->repeat : large ? 1 : REPEATS);
 }
@@ -189,7 +195,7 @@ static Run chosen_run(Tester *t) {
   const size_t *way = t->choice + t->lines;
   uint64_t n = t->runs++;
   bool swept = t->set.n;
-  size_t kinds = swept ? 1 : args->input_count ? args->input_count : INPUT_COUNT;
+  size_t kinds = swept ? 1 : args->input_count ? args->input_count : input_kinds();
   Run run = {.inputs = args->input_count ? args->inputs[n % kinds] : (InputKind)(n % kinds),
              .policy = args->policy_given ? args->policy
                                           : (Policy)(swept ? n % POLICIES : way[WAY_POLICY]),
@@ -218,7 +224,7 @@ static void run_chosen(Tester *t) {
 
 static void run_policies(Tester *t, InputKind kind) {
   uint64_t seed = t->s->args->seed,
-           runs = (t->tally.combinations + t->tally.swept) * INPUT_COUNT + kind;
+           runs = (t->tally.combinations + t->tally.swept) * input_kinds() + kind;
   int seeds = t->set.n ? 1 : t->level.seeds;
   Run run = {.inputs = kind, .policy = POLICY_EARLY, .seed = seed};
   if (!fill(t, &run)) return;
@@ -238,7 +244,7 @@ static void run_policies(Tester *t, InputKind kind) {
 static void run_inputs(Tester *t) {
   const Args *args = t->s->args;
   size_t unmet = t->tally.unmet;
-  size_t kinds = t->set.n ? 1 : args->input_count ? args->input_count : INPUT_COUNT;
+  size_t kinds = t->set.n ? 1 : args->input_count ? args->input_count : input_kinds();
   for (size_t k = 0; k < kinds && t->tally.unmet == unmet && !t->no_gpu; k++) {
     InputKind kind = args->input_count ? args->inputs[k] : (InputKind)k;
     if (args->cuda) run_on_gpu(t, kind);

@@ -56,7 +56,7 @@ typedef enum schedc_status {
   SCHEDC_EFAULT = 2, /* a run found a race or a deadlock; see the diagnostics */
   SCHEDC_ENOMEM = 3,
   SCHEDC_ELIMIT = 4,  /* a limit was passed: text of 2 GiB, expansion budget, step budget, … */
-  SCHEDC_EIO = 5,     /* a file could not be read or written */
+  SCHEDC_EIO = 5,     /* a file could not be read or written, or is not what it should be */
   SCHEDC_EARG = 6,    /* the call is wrong: NULL, an unknown stage, an index too large */
   SCHEDC_ECANCEL = 7, /* the progress callback asked to stop */
   SCHEDC_EUNAVAIL = 8 /* not available on this machine: no NVRTC, no driver, no GPU */
@@ -88,9 +88,9 @@ typedef struct schedc_note {
 typedef struct schedc_diagnostic {
   size_t size;
   schedc_severity severity;
-  const char *code; /* stable, such as "R3.release"; schedc_explain() knows it */
-  const char *file; /* the name given to schedc_parse */
-  schedc_range where;
+  const char *code;         /* stable, such as "R3.release"; schedc_explain() knows it */
+  const char *file;         /* the name given to schedc_parse, or the path of a file */
+  schedc_range where;       /* of a file that cannot be read, or is no schedule: its beginning */
   const char *text;         /* one sentence */
   const char *help;         /* what to do, or NULL */
   const schedc_note *notes; /* the other ends of the conflict */
@@ -158,7 +158,15 @@ typedef struct schedc_source schedc_source;
 /* Parses `length` bytes of .sched text. `name` is what diagnostics call it. Both are copied. */
 SCHEDC_API schedc_status schedc_parse(schedc_source **out, schedc_context *context,
                                       const char *name, const char *text, size_t length);
+/* … and those of a file, of at most 64 MiB; diagnostics call it by its path, which is copied.
+ * SCHEDC_EIO: it cannot be read, or is longer; a diagnostic says why (F.read). */
+SCHEDC_API schedc_status schedc_parse_file(schedc_source **out, schedc_context *context,
+                                           const char *path);
 SCHEDC_API void schedc_source_free(schedc_source *source);
+
+/* The text that was parsed, and its length in bytes (NULL: not wanted); a NUL follows. It is the
+ * source's. NULL: there is no source. */
+SCHEDC_API const char *schedc_source_text(const schedc_source *source, size_t *length);
 
 /* The kernels and sequences of a source, in order of appearance. */
 typedef struct schedc_unit_info {
@@ -377,6 +385,68 @@ typedef struct schedc_scalar {
   const char *name; /* or NULL, as above */
   double value;     /* i32: an integer in its range; f32: rounded to one; NaN: the default */
 } schedc_scalar;
+
+/* ---- elements, inputs, files -----------------------------------------------------------
+ *
+ * Of tensors in host memory. None of the functions without a context allocates memory; several
+ * threads may call them, on different memory. */
+
+/* n elements of a type, made of f32 or f64 and back. To a type: rounded once, to nearest, ties to
+ * even; what is too large for f16 or bf16 is infinite, of e4m3 and e5m2 the largest finite value;
+ * NaN stays NaN. To i32: the nearest integer in its range, NaN is 0. From i32: rounded to f32. The
+ * arrays do not overlap. SCHEDC_EARG: an unknown type, NULL. */
+SCHEDC_API schedc_status schedc_from_f32(schedc_type type, void *to, const float *from, size_t n);
+SCHEDC_API schedc_status schedc_from_f64(schedc_type type, void *to, const double *from, size_t n);
+SCHEDC_API schedc_status schedc_to_f32(schedc_type type, float *to, const void *from, size_t n);
+
+/* The kinds of drawn inputs: "normal", "outliers", "spike", …; index from 0, NULL past the end. And
+ * what one is like; NULL: there is none of that name. Static. */
+SCHEDC_API const char *schedc_input_at(size_t index);
+SCHEDC_API const char *schedc_input_summary(const char *kind);
+
+/* Fills a tensor with inputs of a kind; i32 gets integers from 0 to 15. What is drawn depends on
+ * kind, seed, shape and type alone, on every machine; between the elements of a strided tensor
+ * nothing is written. For the inputs of `schedc run --seed S`, tensor number i (as schedc_tensor_at
+ * counts) takes the seed S * 1000 + i. Large tensors are filled by several threads. SCHEDC_EARG: an
+ * unknown kind or type, a negative extent or stride, no data. */
+SCHEDC_API schedc_status schedc_draw(const schedc_tensor *tensor, const char *kind, uint64_t seed);
+
+/* Fills a tensor with NaN (i32: INT32_MIN): what outputs are filled with before a run, so that
+ * schedc_compare finds what has not been written. SCHEDC_EARG: as schedc_draw. */
+SCHEDC_API schedc_status schedc_poison(const schedc_tensor *tensor);
+
+/* A tensor in NumPy's format: a .npy file of version 1.0 to 3.0, in C order, of floats or integers
+ * in this machine's byte order. It is read whole, as many bytes as its header says. SCHEDC_EIO,
+ * with a diagnostic about the file: it cannot be read (F.read), or is not such a file (F.npy).
+ * Immutable once it is open; any number of threads may read it. */
+typedef struct schedc_npy schedc_npy;
+SCHEDC_API schedc_status schedc_npy_open(schedc_npy **out, schedc_context *context,
+                                         const char *path);
+SCHEDC_API void schedc_npy_close(schedc_npy *npy);
+
+typedef struct schedc_npy_info {
+  size_t size;
+  char kind;              /* of its elements: 'f', 'i' or 'u', as NumPy writes it, … */
+  unsigned element_bytes; /* … and the bytes of one: 1, 2, 4 or 8 */
+  size_t rank;
+  int64_t shape[SCHEDC_MAX_RANK];
+} schedc_npy_info;
+#define SCHEDC_NPY_INFO_INIT                \
+  {                                         \
+    sizeof(schedc_npy_info), 0, 0, 0, { 0 } \
+  }
+SCHEDC_API schedc_status schedc_npy_get_info(const schedc_npy *npy, schedc_npy_info *info);
+
+/* Copies what is in the file to a tensor of the same shape, whatever its strides. f32, f16 and i32
+ * are stored as such, bf16 as 'u' of 2 bytes, e4m3 and e5m2 of 1 (their bits); 'f' of 8 bytes is
+ * rounded to a tensor of f32, 'i' of 8 goes to one of i32 if all values are in range. SCHEDC_EIO:
+ * it does not fit (F.npy); nothing is written then. */
+SCHEDC_API schedc_status schedc_npy_read(schedc_context *context, const schedc_npy *npy,
+                                         const schedc_tensor *tensor);
+
+/* Writes a tensor as a .npy file, as schedc_npy_read has it. SCHEDC_EIO: the writer failed. */
+SCHEDC_API schedc_status schedc_npy_write(const schedc_tensor *tensor, schedc_writer writer,
+                                          void *user);
 
 /* ---- running on the CPU -------------------------------------------------------------- */
 

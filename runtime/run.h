@@ -193,6 +193,18 @@ schedc_status sc_count_fills(Sc *sc, const Kernel *k, const Binding *b, schedc_f
 // work.c: what a launch of a kernel or sequence takes, but for `size`.
 schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_work *work);
 
+// ---- extent.c
+typedef struct Extent {
+  const i64 *shape, *stride;  // stride NULL: contiguous
+  size_t rank;
+} Extent;
+size_t sc_elements(const Extent *x);
+// How many elements, from each multiple of that number on, lie one behind the other: all of them,
+// those of a row, or one.
+size_t sc_run_length(const Extent *x);
+// Where element i is, in elements.
+i64 sc_where(const Extent *x, size_t i);
+
 // ---- input.c
 typedef enum InputKind {
   INPUT_NORMAL,
@@ -207,9 +219,9 @@ typedef enum InputKind {
 } InputKind;
 // for --help
 extern const char *const sc_input_name[INPUT_COUNT], *const sc_input_what[INPUT_COUNT];
-void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind,
-                   u64 seed);
-void sc_fill_nan(Elem elem, void *at, size_t n);  // poison (integers: INT32_MIN)
+void sc_fill_input(Elem elem, void *at, const Extent *extent, InputKind kind, u64 seed);
+void sc_fill_all_nan(Elem elem, void *at, const Extent *extent);
+void sc_fill_nan(Elem elem, void *at, size_t n);  // NaN (integers: INT32_MIN)
 
 // ---- npy.c: NumPy's .npy format 1.0 to 3.0, C order.
 typedef struct Npy {
@@ -220,8 +232,15 @@ typedef struct Npy {
   const void *data;
   size_t size;  // bytes of data
 } Npy;
-// Parses a file image; the data points into it. Returns NULL, or what is wrong.
+// The header of a file that begins with these n bytes (of which it may have 64 KiB). Returns NULL,
+// or what is wrong.
+const char *sc_npy_head(Npy *out, const void *image, size_t n);
+extern const char sc_npy_short[];  // what is wrong if the data that it tells of is not all there
+// A whole file's image; the data points into it.
 const char *sc_npy_parse(Npy *out, const void *image, size_t n);
+// Into a tensor of the same shape, whose elements are as wide, or f32 for f64, i32 for i64.
+void sc_npy_copy(const Npy *npy, Elem elem, void *to, const Extent *extent);
+bool sc_npy_fits_i32(const Npy *npy);  // all integers of 64 bits?
 size_t sc_npy_header(char *to, size_t room, char descr, u8 bytes, const i64 *shape, size_t rank);
 
 // ---- cpu/machine.c: the interpreter, of one kernel.

@@ -90,7 +90,7 @@ def errors(schedc):
             (["nokernel"], 1, "P.unit"),
             (["fa3_fwd", "again"], 2, "'again' is neither a file nor a setting"),
             (["Z=1"], 2, "'Z' is not a dimension or scalar"),
-            (["missing.sched"], 3, "cannot read")):
+            (["missing.sched"], 3, "cannot open")):
         got, _, err = call(schedc, "bench", "--dry-run", FA3, "--case", "small", *arguments)
         expect(f"bench {' '.join(arguments)[:40]}: {code}, {text}", got == code and text in err)
     code, out, err = call(schedc, "bench", FA3, "--case", "small")

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""NumPy as a peer of the command: inputs that NumPy wrote, outputs that NumPy reads, results that NumPy agrees with.
+"""NumPy as a peer of the command: inputs that NumPy wrote, outputs that NumPy reads, results that NumPy agrees with; and the
+inputs that the command draws are those of the library beside it.
 
   npy.py --schedc build/schedc
 """
 import argparse
+import ctypes
 import os
 import subprocess
 import sys
 import tempfile
 
 import numpy
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
+from libschedc import TYPES, Tensor  # noqa: E402
 
 SCHEDULE = """kernel scale {
   param T = f16 in { f16, bf16, f32, e4m3 }
@@ -49,6 +54,19 @@ def gradient(schedc, folder, *options):
     return done.returncode, done.stdout, numpy.load(made)
 
 
+# Y is 2 X: what the library draws for X, with the seed that schedc.h says, is half of what the command writes.
+def drawn(schedc, folder, kind, seed):
+    source, made = os.path.join(folder, "scale.sched"), os.path.join(folder, "y.npy")
+    subprocess.run([schedc, "run", source, "--on", "cpu", "-p", "T=f32", "--set", "M=70", "--set", "n=2", "--inputs", kind,
+                    "--seed", str(seed), "--out", f"Y={made}"], check=True, stdout=subprocess.PIPE, timeout=60)
+    x, y = numpy.zeros((70, 64), "f4"), numpy.load(made)
+    so = ctypes.CDLL(os.path.join(os.path.dirname(schedc), "libschedc.so"))
+    tensor = Tensor(b"X", x.ctypes.data, TYPES.index("f32"), 2)
+    tensor.shape[:2], tensor.strides[:2] = (70, 64), (64, 1)
+    status = so.schedc_draw(ctypes.byref(tensor), kind.encode(), ctypes.c_uint64(seed * 1000))
+    return status == 0 and x.any() and numpy.array_equal(2 * x, y)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", required=True)
@@ -81,6 +99,8 @@ def main():
         expect("another shape is refused", code != 0 and y is None, text)
         code, text, y = run(schedc, folder, numpy.asfortranarray(x.astype("f2")), "-p", "T=f16")
         expect("Fortran order is refused", code == 3, text)
+        for kind in ("normal", "spike", "ramp-down"):
+            expect(f"{kind} as the library draws it", drawn(schedc, folder, kind, 3), "")
         numpy.save(os.path.join(folder, "do.npy"), numpy.ones((1, 100, 2, 64), "f2"))
         code, text, y = gradient(schedc, folder, "--in", f"dO={folder}/do.npy")
         expect("what a sequence is given is made", code == 0 and numpy.allclose(y.astype("f4").sum((1, 2)), 200, 0.01), text)

@@ -79,7 +79,7 @@ static schedc_status build(schedc_context *context, const schedc_kernel *kernel)
   return status == SCHEDC_EUNAVAIL ? SCHEDC_OK : status;
 }
 
-static schedc_status whole(Budget *budget, const char *text, size_t n) {
+static schedc_status whole(Budget *budget, const char *path) {
   schedc_allocator allocator = {take, give, budget};
   schedc_options options = SCHEDC_OPTIONS_INIT;
   schedc_context *context = NULL;
@@ -88,7 +88,7 @@ static schedc_status whole(Budget *budget, const char *text, size_t n) {
   options.allocator = &allocator;
   options.sink = ignore;
   schedc_status status = schedc_open(&context, &options);
-  if (!status) status = schedc_parse(&source, context, "oom", text, n);
+  if (!status) status = schedc_parse_file(&source, context, path);
   if (!status) status = schedc_format(context, source, drop, NULL);
   if (!status) status = schedc_emit(context, source, NULL, NULL, NULL, 0, "derive", drop, NULL);
   if (!status) status = schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0);
@@ -103,21 +103,16 @@ static schedc_status whole(Budget *budget, const char *text, size_t n) {
 
 // Returns how many tests passed, or -1 after a message.
 static long test_file(const char *path) {
-  static char text[1 << 16];
-  FILE *f = fopen(path, "rb");
-  if (!f) return fprintf(stderr, "cannot read %s\n", path), -1;
-  size_t n = fread(text, 1, sizeof text, f);
-  fclose(f);
   Budget first = {1L << 40, 0, 0}, all = first;
-  whole(&first, text, n);  // fills the cache
-  schedc_status honest = whole(&all, text, n);
+  whole(&first, path);  // fills the cache
+  schedc_status honest = whole(&all, path);
   long needed = (1L << 40) - all.left, step = needed / 3000 + 1, passed = 0;
   if (honest != SCHEDC_OK && honest != SCHEDC_EINPUT) {
     return fprintf(stderr, "%s: %s without a fault\n", path, schedc_status_name(honest)), -1;
   }
   for (long k = 0; k < needed; k += k < 1000 ? 1 : step, passed++) {
     Budget budget = {k, 0, 0};
-    schedc_status status = whole(&budget, text, n);
+    schedc_status status = whole(&budget, path);
     if (budget.live != 0)
       return fprintf(stderr, "%s: %ld blocks leak when request %ld fails\n", path, budget.live, k),
              -1;

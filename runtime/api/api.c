@@ -161,6 +161,11 @@ void schedc_source_free(schedc_source *source) {
   alloc.free(alloc.user, source);
 }
 
+const char *schedc_source_text(const schedc_source *source, size_t *length) {
+  if (length) *length = source ? source->text->len : 0;
+  return source ? source->text->at : NULL;
+}
+
 size_t schedc_unit_count(const schedc_source *source) { return source ? source->unit.n : 0; }
 
 schedc_status schedc_unit(const schedc_source *source, size_t index, schedc_unit_info *info) {

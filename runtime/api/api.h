@@ -81,6 +81,9 @@ static inline bool sc_good_arguments(const schedc_tensor *tensors, size_t tensor
   return (tensors || !tensor_count) && (scalars || !scalar_count) && tensor_count < UINT32_MAX;
 }
 
+// elements.c: a tensor of the host that can be written, whatever its strides.
+bool sc_good_tensor(const schedc_tensor *t);
+
 void sc_source_keep(const schedc_source *source);
 
 bool sc_good_dims(const schedc_dim *dims, size_t n);

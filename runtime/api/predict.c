@@ -34,15 +34,6 @@ static schedc_status predict(Sc *sc, void *job) {
   return sc_predict(sc, j->kernel->k, b, &j->machine, &j->out);
 }
 
-static bool good_names(const PredictJob *j) {
-  if ((j->tensor_count && !j->tensors) || (j->scalar_count && !j->scalars)) return false;
-  for (size_t i = 0; i < j->tensor_count; i++)
-    if (!j->tensors[i].name) return false;
-  for (size_t i = 0; i < j->scalar_count; i++)
-    if (!j->scalars[i].name) return false;
-  return true;
-}
-
 // All figures but latencies and energies are divided by.
 static bool good_machine(const schedc_machine *m) {
   const double rates[] = {m->clock_mhz,  m->tensor_rate, m->pipe_lanes,   m->alu_lanes,
@@ -72,7 +63,8 @@ schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kerne
                     .machine = SCHEDC_MACHINE_INIT,
                     .out = SCHEDC_PREDICTION_INIT};
   if (!context || !kernel || !out || out->size < sizeof out->size) return SCHEDC_EARG;
-  if (!good_names(&job) || !TAKE_OPTIONS(&job.machine, machine)) return SCHEDC_EARG;
+  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
+  if (!TAKE_OPTIONS(&job.machine, machine)) return SCHEDC_EARG;
   if (!good_machine(&job.machine)) return SCHEDC_EARG;
   Sc sc;
   sc_init(&sc, &context->alloc);

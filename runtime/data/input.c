@@ -1,7 +1,7 @@
 // input.c - test inputs: distributions under which kernels go wrong in different ways. In: an
-// element type, a shape, a seed. Out: values that depend on the seed and the element's index alone,
-// so that they are the same on every machine. Normal numbers are sums of uniform ones (Irwin-Hall),
-// not libm's logarithms.
+// element type, a shape with strides, a seed. Out: values that depend on the seed and the element's
+// index alone, so that they are the same on every machine. Normal numbers are sums of uniform ones
+// (Irwin-Hall), not libm's logarithms.
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -74,6 +74,7 @@ static double value(InputKind kind, u64 seed, u64 n, u64 row, u64 rows, u64 widt
 typedef struct Fill {
   Elem elem;
   void *at;
+  const Extent *extent;
   size_t from, to;
   InputKind kind;
   u64 seed, width, inner, along;  // element i is in row i / inner % along
@@ -81,11 +82,12 @@ typedef struct Fill {
 
 static void *fill(void *arg) {
   const Fill *f = arg;
+  bool contiguous = sc_run_length(f->extent) == sc_elements(f->extent);
   for (size_t i = f->from; i < f->to; i++) {
     double v = f->elem == EL_I32
                    ? (double)(draw(f->seed, i) % 16)
                    : value(f->kind, f->seed, i, i / f->inner % f->along, f->along, f->width);
-    sc_set_elem(f->elem, f->at, (i64)i, v);
+    sc_set_elem(f->elem, f->at, contiguous ? (i64)i : sc_where(f->extent, i), v);
   }
   return NULL;
 }
@@ -126,8 +128,9 @@ static size_t counted_along(InputKind kind, const i64 *shape, size_t rank) {
 }
 
 // A row is the last dimension. Integers are left to cases: they get small ones.
-void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank, InputKind kind,
-                   u64 seed) {
+void sc_fill_input(Elem elem, void *at, const Extent *extent, InputKind kind, u64 seed) {
+  size_t n = sc_elements(extent), rank = extent->rank;
+  const i64 *shape = extent->shape;
   u64 width = rank && shape[rank - 1] > 0 ? (u64)shape[rank - 1] : 1, inner = width,
       along = n / width;
   size_t dim = counted_along(kind, shape, rank);
@@ -135,7 +138,7 @@ void sc_fill_input(Elem elem, void *at, size_t n, const i64 *shape, size_t rank,
     inner = 1, along = (u64)shape[dim];
     for (size_t i = dim + 1; i < rank; i++) inner *= (u64)shape[i];
   }
-  fill_in_parallel(&(Fill){elem, at, 0, n, kind, seed, width, inner, along});
+  fill_in_parallel(&(Fill){elem, at, extent, 0, n, kind, seed, width, inner, along});
 }
 
 // Doubling what is filled: as fast as memory is.
@@ -146,4 +149,10 @@ void sc_fill_nan(Elem elem, void *at, size_t n) {
   for (size_t done = sc_elem[elem].bytes; done < bytes; done *= 2) {
     memcpy((char *)at + done, at, done < bytes - done ? done : bytes - done);
   }
+}
+
+void sc_fill_all_nan(Elem elem, void *at, const Extent *extent) {
+  size_t n = sc_elements(extent), run = sc_run_length(extent);
+  for (size_t i = 0; i < n; i += run)
+    sc_fill_nan(elem, (char *)at + sc_where(extent, i) * sc_elem[elem].bytes, run);
 }

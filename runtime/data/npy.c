@@ -7,6 +7,8 @@
 
 #include "runtime/run.h"
 
+enum { MOST_HEADER = (1 << 16) - 12 };
+
 typedef struct Reader {
   const char *at, *end;
 } Reader;
@@ -116,7 +118,9 @@ static const char *read_header(Reader *r, Npy *out) {
   return has == HAS_ALL ? NULL : "its header lacks descr, fortran_order or shape";
 }
 
-const char *sc_npy_parse(Npy *out, const void *image, size_t n) {
+const char sc_npy_short[] = "it has less data than its shape says";
+
+const char *sc_npy_head(Npy *out, const void *image, size_t n) {
   const u8 *at = image;
   *out = (Npy){0};
   if (n < 10 || memcmp(at, "\x93NUMPY", 6)) return "it is no .npy file";
@@ -125,6 +129,7 @@ const char *sc_npy_parse(Npy *out, const void *image, size_t n) {
   if (n < prefix) return "it ends within its header";
   size_t header = at[8] | (size_t)at[9] << 8;
   if (prefix == 12) header |= (size_t)at[10] << 16 | (size_t)at[11] << 24;
+  if (header > MOST_HEADER) return "its header is longer than 64 KiB";
   if (header > n - prefix) return "it ends within its header";
   Reader r = {(const char *)at + prefix, (const char *)at + prefix + header};
   const char *wrong = read_header(&r, out);
@@ -133,10 +138,45 @@ const char *sc_npy_parse(Npy *out, const void *image, size_t n) {
   for (u32 i = 0; i < out->rank; i++)
     if (__builtin_mul_overflow(bytes, (size_t)out->shape[i], &bytes))
       return "its shape is too large";
-  if (bytes > n - prefix - header) return "it has less data than its shape says";
   out->data = at + prefix + header;
   out->size = bytes;
   return NULL;
+}
+
+const char *sc_npy_parse(Npy *out, const void *image, size_t n) {
+  const char *wrong = sc_npy_head(out, image, n);
+  if (wrong) return wrong;
+  size_t before = (size_t)((const u8 *)out->data - (const u8 *)image);
+  return out->size > n - before ? sc_npy_short : NULL;
+}
+
+bool sc_npy_fits_i32(const Npy *npy) {
+  for (size_t i = 0; i < npy->size / 8; i++) {
+    i64 v;
+    memcpy(&v, (const char *)npy->data + 8 * i, 8);
+    if (v < INT32_MIN || v > INT32_MAX) return false;
+  }
+  return true;
+}
+
+// n elements, from element `first` of the file on.
+static void copy_run(const Npy *npy, size_t first, size_t n, void *to) {
+  const char *from = (const char *)npy->data + first * npy->bytes;
+  for (size_t i = 0; i < n; i++) {
+    double f;
+    i64 v;
+    if (npy->descr == 'f') memcpy(&f, from + 8 * i, 8), ((float *)to)[i] = (float)f;
+    else memcpy(&v, from + 8 * i, 8), ((i32 *)to)[i] = (i32)v;
+  }
+}
+
+void sc_npy_copy(const Npy *npy, Elem elem, void *to, const Extent *extent) {
+  size_t bytes = sc_elem[elem].bytes, n = sc_elements(extent), run = sc_run_length(extent);
+  for (size_t i = 0; i < n; i += run) {
+    char *at = (char *)to + (size_t)sc_where(extent, i) * bytes;
+    if (npy->bytes == bytes) memcpy(at, (const char *)npy->data + i * bytes, run * bytes);
+    else copy_run(npy, i, run, at);
+  }
 }
 
 // Writes a version 1.0 header of a multiple of 64 bytes, as NumPy does. Returns its length, or 0 if

@@ -57,6 +57,10 @@ static schedc_status count_fills(schedc_context *context, const schedc_kernel *k
   schedc_fills fills = SCHEDC_FILLS_INIT;
   return schedc_count_fills(context, k, c->tensor, c->tensors, c->scalar, c->scalars, &fills);
 }
+static schedc_status predict(schedc_context *context, const schedc_kernel *k, const Call *c) {
+  schedc_prediction out = SCHEDC_PREDICTION_INIT;
+  return schedc_predict(context, k, c->tensor, c->tensors, c->scalar, c->scalars, NULL, &out);
+}
 // Arguments are looked at before there has to be a GPU.
 static schedc_status gpu_run(schedc_context *context, const schedc_kernel *k, const Call *c) {
   schedc_gpu *gpu;
@@ -69,7 +73,7 @@ static schedc_status gpu_run(schedc_context *context, const schedc_kernel *k, co
   schedc_gpu_free(gpu);
   return status == SCHEDC_EUNAVAIL ? SCHEDC_OK : status;
 }
-static Function *const functions[] = {run_cpu, compare, count_work, count_fills, gpu_run};
+static Function *const functions[] = {run_cpu, compare, count_work, count_fills, predict, gpu_run};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 static void all_give(Fixture *f, const schedc_kernel *k, const Call *c, uint16_t want) {

@@ -134,10 +134,10 @@ static void inputs_are_as_named(void **state) {
   const i64 shape[] = {2, 50, 3, 64};
   float *v = malloc(N * sizeof *v), *w = malloc(N * sizeof *w);
   for (int kind = 0; kind < INPUT_COUNT; kind++) {
-    sc_fill_input(EL_F32, v, N, shape, 4, (InputKind)kind, 5);
-    sc_fill_input(EL_F32, w, N, shape, 4, (InputKind)kind, 5);
+    sc_fill_input(EL_F32, v, &(Extent){shape, NULL, 4}, (InputKind)kind, 5);
+    sc_fill_input(EL_F32, w, &(Extent){shape, NULL, 4}, (InputKind)kind, 5);
     assert_memory_equal(v, w, N * sizeof *v);
-    sc_fill_input(EL_F32, w, N, shape, 4, (InputKind)kind, 6);
+    sc_fill_input(EL_F32, w, &(Extent){shape, NULL, 4}, (InputKind)kind, 6);
     assert_memory_not_equal(v, w, N * sizeof *v);
     double mean = 0, square = 0, top = 0;
     for (int i = 0; i < N; i++) {
@@ -169,9 +169,10 @@ static void expect_ramp(const i64 *shape, size_t rank, i64 inner, i64 along) {
   i64 n = 1;
   for (size_t i = 0; i < rank; i++) n *= shape[i];
   assert_true(n <= N);
-  sc_fill_input(EL_F32, normal, (size_t)n, shape, rank, INPUT_NORMAL, 7);
-  sc_fill_input(EL_F32, up, (size_t)n, shape, rank, INPUT_RAMP, 7);
-  sc_fill_input(EL_F32, down, (size_t)n, shape, rank, INPUT_RAMP_DOWN, 7);
+  const Extent extent = {shape, NULL, rank};
+  sc_fill_input(EL_F32, normal, &extent, INPUT_NORMAL, 7);
+  sc_fill_input(EL_F32, up, &extent, INPUT_RAMP, 7);
+  sc_fill_input(EL_F32, down, &extent, INPUT_RAMP_DOWN, 7);
   for (i64 i = 0; i < n; i++) {
     double at = along > 1 ? (double)(i / inner % along) / (double)(along - 1) : 0;
     double back = along > 1 ? 1 - at : 0;

@@ -1,0 +1,70 @@
+// elements.c - elements of tensors in host memory for callers: conversions between f32 or f64 and
+// the element types, drawn inputs, poison. In: the caller's arrays and tensors. No call needs a
+// context: nothing is allocated, and what is wrong is the call itself.
+#include "runtime/api/api.h"
+
+static bool is_type(schedc_type type) { return (u32)type < EL_COUNT; }
+
+schedc_status schedc_from_f32(schedc_type type, void *to, const float *from, size_t n) {
+  if (!is_type(type) || (n && (!to || !from))) return SCHEDC_EARG;
+  if (type != SCHEDC_I32) sc_store_elems((Elem)type, to, from, n);
+  else
+    for (size_t i = 0; i < n; i++) sc_set_elem(EL_I32, to, (i64)i, (double)from[i]);
+  return SCHEDC_OK;
+}
+
+schedc_status schedc_from_f64(schedc_type type, void *to, const double *from, size_t n) {
+  if (!is_type(type) || (n && (!to || !from))) return SCHEDC_EARG;
+  for (size_t i = 0; i < n; i++) sc_set_elem((Elem)type, to, (i64)i, from[i]);
+  return SCHEDC_OK;
+}
+
+schedc_status schedc_to_f32(schedc_type type, float *to, const void *from, size_t n) {
+  if (!is_type(type) || (n && (!to || !from))) return SCHEDC_EARG;
+  if (type != SCHEDC_I32) sc_load_elems((Elem)type, to, from, n);
+  else
+    for (size_t i = 0; i < n; i++) to[i] = (float)((const i32 *)from)[i];
+  return SCHEDC_OK;
+}
+
+// ---- whole tensors
+
+bool sc_good_tensor(const schedc_tensor *t) {
+  i64 n = 1;
+  if (!t || !is_type(t->type) || t->rank > SC_MAX_RANK) return false;
+  for (size_t d = 0; d < t->rank; d++) {
+    if (t->shape[d] < 0 || t->strides[d] < 0) return false;
+    if (__builtin_mul_overflow(n, t->shape[d], &n) || n > INT64_MAX / 64) return false;
+  }
+  return t->data || !n;
+}
+
+static u32 input_kind(const char *name) {
+  u32 kind = 0;
+  while (kind < INPUT_COUNT && (!name || strcmp(sc_input_name[kind], name) != 0)) kind++;
+  return kind;
+}
+
+const char *schedc_input_at(size_t index) {
+  return index < INPUT_COUNT ? sc_input_name[index] : NULL;
+}
+
+const char *schedc_input_summary(const char *kind) {
+  u32 k = input_kind(kind);
+  return k < INPUT_COUNT ? sc_input_what[k] : NULL;
+}
+
+schedc_status schedc_draw(const schedc_tensor *tensor, const char *kind, uint64_t seed) {
+  u32 k = input_kind(kind);
+  if (!sc_good_tensor(tensor) || k == INPUT_COUNT) return SCHEDC_EARG;
+  const Extent extent = {tensor->shape, tensor->strides, tensor->rank};
+  sc_fill_input((Elem)tensor->type, tensor->data, &extent, (InputKind)k, seed);
+  return SCHEDC_OK;
+}
+
+schedc_status schedc_poison(const schedc_tensor *tensor) {
+  if (!sc_good_tensor(tensor)) return SCHEDC_EARG;
+  const Extent extent = {tensor->shape, tensor->strides, tensor->rank};
+  sc_fill_all_nan((Elem)tensor->type, tensor->data, &extent);
+  return SCHEDC_OK;
+}
