@@ -67,6 +67,11 @@ class _Work(ctypes.Structure):
                 ("tensor_cycles", ctypes.c_double), ("bytes", ctypes.c_double)]
 
 
+class Prediction(ctypes.Structure):
+    _fields_ = [("size", _size)] + [(name, ctypes.c_double) for name in (
+        "ms", "cycles", "clock_mhz", "tensor_cycles", "tensor_use", "waves", "bytes")] + [("bound", _text)]
+
+
 class _Times(ctypes.Structure):
     _fields_ = [("size", _size)] + [(name, ctypes.c_double) for name in ("cold", "sustained", "least", "most", "clock")]
 
@@ -242,6 +247,14 @@ class Kernel:
         out = _Work(ctypes.sizeof(_Work))
         self.library.check(self.so.schedc_count_work(self.library.context, self.handle, tensors, _size(len(self.tensors)),
                                                      None, _size(0), ctypes.byref(out)))
+        return out
+
+    def predict(self, dims):
+        """What a launch would take by the cost model, for shapes under these dimensions, on an H200."""
+        shapes = [self.shape(i, dims) for i in range(len(self.tensors))]
+        tensors, out = self.describe([None] * len(shapes), shapes), Prediction(ctypes.sizeof(Prediction))
+        self.library.check(self.so.schedc_predict(self.library.context, self.handle, tensors, _size(len(shapes)), None,
+                                                  _size(0), None, ctypes.byref(out)))
         return out
 
     def compare(self, tensors, operations=0):

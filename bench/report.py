@@ -79,7 +79,17 @@ def run(document):
             f"passed, {document['failed']} failed, {document['skipped']} were skipped.\n")
 
 
-TABLES = {"run": run, "peers": peers, "ablation": ablations, "adversarial": adversarial}
+def predictions(document):
+    lines = []
+    for g in document["groups"]:
+        cycles = f"{100 * g['cycles_error']:.1f} %" if g["cycles_error"] is not None else ""
+        lines.append([g["group"], str(g["points"]), f"{g['rank']:.2f}", f"{100 * g['error']:.1f} %", f"{100 * g['most']:.1f} %",
+                      cycles, f"{g['chosen']:.3f}"])
+    return rows(["measured", "points", "rank correlation", "error, median", "at most", "of cycles, median", "chosen / best"],
+                lines)
+
+
+TABLES = {"run": run, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial}
 
 
 def page(text, read):

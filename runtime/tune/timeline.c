@@ -29,7 +29,6 @@ static void add_job(Jobs *jobs, Job *job, bool behind_tensor, const schedc_machi
 // Tensor cores stay with a warpgroup while it has products for them, and then turn to the one that
 // has waited longest: products of two do not mix. The multiprocessor has the agents [from, to).
 static void find_served(Timeline *t, u32 sm, u32 from, u32 to) {
-  if (t->served[sm] != NOBODY && t->agent[t->served[sm]].products) return;
   t->served[sm] = NOBODY;
   for (u32 i = from; i < to; i++) {
     const Agent *a = &t->agent[i];

@@ -1,15 +1,15 @@
 // waves.c - a launch, of timelines of a few of its tiles. In: a placed kernel, bound tensors, the
-// machine. Out: cycles and milliseconds. Tiles differ only by the grid indices that bounds and
-// conditions depend on: of these tiles the shortest, the longest and some between are run, and the
-// others lie between them. A CTA that takes several tiles works on the next one before this one
-// ends: what it costs is how much later the end comes.
+// machine. Out: its cycles, and what it uses. Tiles differ only by the grid indices that bounds and
+// conditions depend on: of these tiles the shortest and the longest are run, and the others lie
+// between them as their numbers of products do. A CTA that takes several tiles works on the next
+// one before this one ends: what it costs is how much later the end comes.
 #include "runtime/cuda/build.h"
 #include "runtime/cpu/machine.h"
 #include "runtime/tune/timeline.h"
 
 #include <string.h>
 
-enum { SAMPLES = 3, RUN = 2, MOST_KINDS = 512, MOST_UNITS = 1 << 16 };
+enum { MOST_ROWS = 8, ENOUGH = 512, MOST_KINDS = 512, MOST_UNITS = 1 << 16 };
 #define LOADED 0.72  // the clock under load, of the highest
 
 // Tiles (or clusters of them) that have the indices which matter in common.
@@ -41,7 +41,7 @@ typedef struct Launcher {
   u32 residents;  // CTAs that share a multiprocessor
   u64 slots;      // places where a unit runs
   double link;
-  Probe probe[SAMPLES];  // by length
+  Probe probe[2];  // the shortest and the longest, if they differ
   u32 probes;
 } Launcher;
 
@@ -134,13 +134,29 @@ static Trace *traces_of(Launcher *l, const Kind *kind, u32 tiles, u32 ctas) {
   return trace;
 }
 
-static void run_sample(Launcher *l, Probe *s) {
-  u32 tiles = 1, deal = 1;
-  for (u32 r = 0; r < l->k->role.n; r++)
-    if (l->k->role.at[r].one_tile && l->k->role.at[r].instances > deal)
-      deal = l->k->role.at[r].instances;
-  if (l->k->grid != GRID_PLAIN) tiles = RUN * deal;
-  u32 ctas = l->grid.ctas > 1 ? l->grid.ctas : l->residents;
+// Instances among which tiles are dealt.
+static u32 dealt(const Kernel *k) {
+  u32 n = 1;
+  for (u32 r = 0; r < k->role.n; r++)
+    if (k->role.at[r].one_tile && k->role.at[r].instances > n) n = k->role.at[r].instances;
+  return n;
+}
+
+// How many tiles are run in a row, until they follow each other evenly: more of short ones, of
+// which several are under way at a time.
+static u32 tiles_in_a_row(const Launcher *l, const Trace *trace, u32 agents) {
+  u32 longest = 1, rows;
+  if (l->k->grid == GRID_PLAIN) return 1;
+  for (u32 i = 0; i < agents; i++)
+    if (trace[i].n > longest) longest = trace[i].n;
+  rows = 2 + ENOUGH / longest;
+  return dealt(l->k) * (rows < MOST_ROWS ? rows : MOST_ROWS);
+}
+
+static void run_probe(Launcher *l, Probe *s) {
+  u32 ctas = l->grid.ctas > 1 ? l->grid.ctas : l->residents, deal = dealt(l->k);
+  const Trace *trace = traces_of(l, s->kind, MOST_ROWS * deal, ctas);
+  u32 tiles = tiles_in_a_row(l, trace, ctas * sc_agents(l->k));
   Scene scene = {.k = l->k,
                  .machine = l->m,
                  .cost = (Cost *const *)l->cost,
@@ -148,49 +164,34 @@ static void run_sample(Launcher *l, Probe *s) {
                  .cluster = l->grid.ctas > 1,
                  .link = l->link,
                  .tiles = tiles,
-                 .trace = traces_of(l, s->kind, tiles, ctas)};
+                 .trace = trace};
   Ran ran = sc_timeline(l->sc, &scene);
   if (!ran.finished) sc_unwind(l->sc, SCHEDC_EFAULT);
-  u32 last = tiles - 1, before = tiles - 1 - deal;
+  u32 last = tiles - 1, half = tiles / 2 / deal * deal;
   double units = tiles * (l->grid.ctas > 1 ? 1 : ctas);
   s->figure[FIRST] = ran.end[0];
-  s->figure[NEXT] = tiles > 1 ? (ran.end[last] - ran.end[before]) / deal : ran.end[0];
+  s->figure[NEXT] = half ? (ran.end[last] - ran.end[last - half]) / half : ran.end[0];
   s->figure[BYTES] = ran.bytes / units;
   for (u32 p = 0; p < PIPE_COUNT; p++) s->figure[USE + p] = ran.busy[p] / units;
 }
 
-// The kind whose length is nearest.
-static const Kind *kind_of_length(const Launcher *l, double length) {
-  const Kind *best = l->kind;
+// The shortest tile, and the longest.
+static void choose_probes(Launcher *l) {
+  const Kind *least = l->kind, *most = l->kind;
   for (u32 i = 1; i < l->looked; i++) {
-    double is = l->kind[i].length - length, was = best->length - length;
-    if ((is < 0 ? -is : is) < (was < 0 ? -was : was)) best = &l->kind[i];
+    if (l->kind[i].length < least->length) least = &l->kind[i];
+    if (l->kind[i].length > most->length) most = &l->kind[i];
   }
-  return best;
+  l->probe[0].kind = least;
+  l->probe[1].kind = most;
+  l->probes = most->length > least->length ? 2 : 1;
 }
 
-// The shortest tile, the longest, and some between them.
-static void choose_samples(Launcher *l) {
-  double least = l->kind[0].length, most = least;
-  for (u32 i = 1; i < l->looked; i++) {
-    if (l->kind[i].length < least) least = l->kind[i].length;
-    if (l->kind[i].length > most) most = l->kind[i].length;
-  }
-  for (u32 i = 0; i < SAMPLES; i++) {
-    double wanted = least + (most - least) * i / (SAMPLES - 1);
-    const Kind *kind = kind_of_length(l, wanted);
-    if (l->probes && l->probe[l->probes - 1].kind->length >= kind->length) continue;
-    l->probe[l->probes++] = (Probe){.kind = kind};
-  }
-}
-
-// What lies between two samples as a tile's length does between theirs.
+// What lies between the two as a tile's length does between theirs.
 static double between(const Launcher *l, double length, u32 figure) {
-  u32 i = 0;
-  while (i + 2 < l->probes && l->probe[i + 1].kind->length < length) i++;
-  const Probe *a = &l->probe[i], *b = l->probes > 1 ? a + 1 : a;
-  double from = a->kind->length, to = b->kind->length;
-  double part = to > from ? (length - from) / (to - from) : 0;
+  const Probe *a = &l->probe[0], *b = &l->probe[1];
+  if (l->probes == 1) return a->figure[figure];
+  double part = (length - a->kind->length) / (b->kind->length - a->kind->length);
   return a->figure[figure] + part * (b->figure[figure] - a->figure[figure]);
 }
 
@@ -315,12 +316,12 @@ static double cycles_of(Launcher *l) {
 
 // ---- the launch
 
-static void find_samples(Launcher *l) {
+static void find_figures(Launcher *l) {
   find_kinds(l);
   find_slots(l);
-  choose_samples(l);
+  choose_probes(l);
   find_link(l);
-  for (u32 i = 0; i < l->probes; i++) run_sample(l, &l->probe[i]);
+  for (u32 i = 0; i < l->probes; i++) run_probe(l, &l->probe[i]);
 }
 
 bool sc_predict_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
@@ -337,7 +338,7 @@ bool sc_predict_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_m
   sc_grid(sc, &l.grid, k, &l.tracer.env);
   if (!find_axes(&l)) return false;
   if (!l.grid.total) return true;
-  find_samples(&l);
+  find_figures(&l);
   double mean = mean_length(&l), n = (double)l.grid.total;
   out->cycles = cycles_of(&l);
   out->waves = n / (double)l.slots;

@@ -221,6 +221,43 @@ static void products_take_turns(void **state) {
   near(of_products(*state, "2", "true", work), 2 * rounds * (product + besides + sync), 0.1);
 }
 
+// A product is issued, and %s work stands between that and its wait.
+static const char behind[] =
+    "kernel behind {\n"
+    "  in X : f16[M, 64], Y : f16[M, 256]\n"
+    "  ring a : f16[64, 64], b : f16[64, 256]\n"
+    "  role load : 1 warp, 40 regs { a <- X[0..];  b <- Y[0..] }\n"
+    "  role math : 1 warpgroup, 232 regs {\n"
+    "    reg s : f32[64, 256] = 1, e : f32[64, 16] = 1\n"
+    "    wait a, b\n"
+    "    for t in 0 .. M {\n"
+    "      async s[i,j] = a[i,k] @ b[k,j]\n"
+    "      e[i,j] = exp2(exp2(exp2(exp2(e[i,j]))))\n"
+    "      wait s\n"
+    "    }\n"
+    "    release a, b\n"
+    "  }\n"
+    "}\n";
+
+// A warp can go on to other work once no more of its product's instructions wait than the queue
+// holds: with room for all four of them all of the work is beside the product, with none nothing.
+static void issue_holds_a_warp(void **state) {
+  schedc_machine m = machine_of(1);
+  const schedc_dim dim = {"M", 64};
+  const Question q = {behind, NULL, 0, &dim, 1, &m, NULL};
+  double product = 4 * 128, work = 4 * 8 * 8, cycles[3];
+  m.memory_latency = 0;
+  m.warp_rate = 1;
+  m.tensor_ports = 0;
+  for (int queue = 0; queue < 3; queue++) {
+    m.wgmma_queue = 2 * queue;
+    cycles[queue] = predicted(*state, &q).cycles / 64;
+  }
+  near(cycles[0], product + work, 0.2);
+  near(cycles[0] - cycles[2], work, 0.1);
+  near(cycles[1], cycles[2], 0.05);  // two of the four are as long as the work
+}
+
 // Tile x takes x + 1 fills, one after the other.
 static const char unequal[] =
     "kernel unequal {\n"
@@ -249,6 +286,31 @@ static void order_of_tiles(void **state) {
   near(of_unequal(*state, "reversed x", " dynamic", 4), 5e6, 0.01);
   near(of_unequal(*state, "reversed x", " persistent", 4), 6e6, 0.001);
   near(of_unequal(*state, "reversed x", "", 40), 410e6, 0.001);
+}
+
+// A loader that runs ahead: with two stages, fills of one tile and of the next overlap.
+static const char ahead[] =
+    "kernel ahead {\n"
+    "  in X : f16[M, 64]\n"
+    "  grid (x : M / 64) persistent\n"
+    "  ring r : f16[64, 64] * 2\n"
+    "  role load : 1 warp { for t in 0 .. %s { r <- X[x*64..] } }\n"
+    "  role drop : 1 warp { for t in 0 .. %s { wait r;  release r } }\n"
+    "}\n";
+
+static double of_ahead(Fixture *f, const char *fills, int64_t n) {
+  static char text[1024];
+  schedc_machine m = machine_of(1);
+  snprintf(text, sizeof text, ahead, fills, fills);
+  const schedc_dim dim = {"M", n * 64};
+  return predicted(f, &(Question){text, NULL, 0, &dim, 1, &m, NULL}).cycles;
+}
+
+// The first tile takes a whole copy, those behind it half of one; and so with tiles of 1 to 8
+// fills, where the first takes one, too.
+static void tiles_overlap(void **state) {
+  near(of_ahead(*state, "1", 9), 1e6 + 8 * 0.5e6, 0.001);
+  near(of_ahead(*state, "x + 1", 8), 1e6 + 35 * 0.5e6, 0.02);
 }
 
 // CTAs of a cluster share what they copy: half of the bytes come from the L2 cache.
@@ -373,16 +435,11 @@ static void wrong_calls(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(stages_overlap),
-                                     TEST(bytes_take_time),
-                                     TEST(waves),
-                                     TEST(exponentials_share),
-                                     TEST(products_take_turns),
-                                     TEST(order_of_tiles),
-                                     TEST(clusters),
-                                     TEST(long_loops),
-                                     TEST(data_decides),
-                                     TEST(power_lowers_the_clock),
-                                     TEST(wrong_calls)};
+  const struct CMUnitTest tests[] = {
+      TEST(stages_overlap),     TEST(bytes_take_time),     TEST(waves),
+      TEST(exponentials_share), TEST(products_take_turns), TEST(order_of_tiles),
+      TEST(tiles_overlap),      TEST(issue_holds_a_warp),  TEST(clusters),
+      TEST(long_loops),         TEST(data_decides),        TEST(power_lowers_the_clock),
+      TEST(wrong_calls)};
   return cmocka_run_group_tests_name("predict", tests, NULL, NULL);
 }
