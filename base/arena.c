@@ -8,10 +8,10 @@
 
 struct Chunk {
   Chunk *next;
-  size_t pad;  // keeps the payload aligned to 16
+  size_t bytes;  // behind this; the two keep it aligned to 16
 };
 
-enum { CHUNK_BYTES = 64 * 1024 };
+enum { CHUNK_BYTES = 64 * 1024, KEPT_BYTES = 4 * 1024 * 1024 };
 
 static void *host_alloc(void *user, size_t bytes) {
   (void)user;
@@ -31,25 +31,68 @@ void sc_init(Sc *sc, const schedc_allocator *alloc) {
   sc->diag_end = &sc->diags;
 }
 
-void sc_free(Sc *sc) {
-  for (Chunk *c = sc->arena.head, *next; c; c = next) {
+static void free_chunks(Sc *sc, Chunk *c) {
+  for (Chunk *next; c; c = next) {
     next = c->next;
     sc->alloc.free(sc->alloc.user, c);
   }
+}
+
+void sc_free(Sc *sc) {
+  free_chunks(sc, sc->arena.head);
+  free_chunks(sc, sc->arena.spare);
   sc->arena = (Arena){0};
   sc->diags = NULL;
   sc->diag_end = &sc->diags;
 }
+
+#ifdef SC_ONE_CHUNK_A_NODE
+void sc_recycle(Sc *sc) {
+  schedc_allocator alloc = sc->alloc;
+  sc_free(sc);
+  sc_init(sc, &alloc);
+}
+#else
+void sc_recycle(Sc *sc) {
+  schedc_allocator alloc = sc->alloc;
+  Chunk *used = sc->arena.head, *spare = sc->arena.spare;
+  size_t kept = 0;
+  for (Chunk *c = spare; c; c = c->next) kept += c->bytes;
+  sc_init(sc, &alloc);
+  for (Chunk *next; used; used = next) {
+    next = used->next;
+    kept += used->bytes;
+    used->next = spare;
+    if (kept > KEPT_BYTES) sc->alloc.free(sc->alloc.user, used);
+    else spare = used;
+  }
+  sc->arena.spare = spare;
+}
+#endif
 
 void sc_unwind(Sc *sc, schedc_status why) {
   sc->why = why;
   longjmp(*sc->unwind, 1);
 }
 
+// A chunk kept from before that is large enough, but not much too large.
+static Chunk *take_spare(Sc *sc, size_t bytes) {
+  for (Chunk **at = &sc->arena.spare, *c; (c = *at); at = &c->next) {
+    if (c->bytes < bytes || c->bytes / 2 > bytes) continue;
+    *at = c->next;
+    return c;
+  }
+  return NULL;
+}
+
 static char *new_chunk(Sc *sc, size_t bytes) {
   if (bytes > SIZE_MAX - sizeof(Chunk)) sc_unwind(sc, SCHEDC_ENOMEM);
-  Chunk *c = sc->alloc.alloc(sc->alloc.user, sizeof(Chunk) + bytes);
-  if (!c) sc_unwind(sc, SCHEDC_ENOMEM);
+  Chunk *c = take_spare(sc, bytes);
+  if (!c) {
+    c = sc->alloc.alloc(sc->alloc.user, sizeof(Chunk) + bytes);
+    if (!c) sc_unwind(sc, SCHEDC_ENOMEM);
+    c->bytes = bytes;
+  }
   c->next = sc->arena.head;
   sc->arena.head = c;
   return (char *)(c + 1);

@@ -49,6 +49,7 @@ typedef struct Chunk Chunk;
 // out-of-memory test can fail each request in turn.
 typedef struct Arena {
   Chunk *head;
+  Chunk *spare;  // of a compilation before this one
   char *at, *end;
 } Arena;
 
@@ -87,6 +88,9 @@ typedef struct Sc {
   Diag **diag_end;
   u32 errors;         // how many of them are errors, with those that were dropped
   bool unverified;    // the caller wants what may race or hang: its reports are warnings
+  bool until_error;   // the first error, which is not said, unwinds: SCHEDC_EINPUT
+  u32 trying;         // > 0: what is said now may be taken back, and ends nothing
+  DiagId first;       // until_error: that error
   Diag dropped;       // stands for every report past the limit
   jmp_buf *unwind;    // where limits and out of memory go: set by the API boundary
   schedc_status why;  // set by sc_unwind
@@ -97,6 +101,9 @@ extern const schedc_allocator sc_host_memory;         // malloc and free
 void sc_init(Sc *sc, const schedc_allocator *alloc);  // alloc NULL: sc_host_memory
 // releases every chunk; sc may be reused after sc_init
 void sc_free(Sc *sc);
+// as sc_free and sc_init, but keeps chunks for what comes: fresh ones cost more than what is done
+// in them
+void sc_recycle(Sc *sc);
 // never returns; the arena stays valid until sc_free
 _Noreturn void sc_unwind(Sc *sc, schedc_status why);
 // n zeroed bytes aligned to 16; unwinds when there are none
@@ -157,12 +164,16 @@ Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap);
 static inline bool sc_at_limit(const Sc *sc) { return sc->errors >= SC_MAX_ERRORS; }
-// Reports since `before` are taken back. Out: the first error among them, or NULL.
+// Between sc_said and sc_unsay, which takes the reports since then back. Out: the first error among
+// them, or NULL.
 typedef struct Reports {
   Diag **end;
   u32 errors;
 } Reports;
-static inline Reports sc_said(const Sc *sc) { return (Reports){sc->diag_end, sc->errors}; }
+static inline Reports sc_said(Sc *sc) {
+  sc->trying++;
+  return (Reports){sc->diag_end, sc->errors};
+}
 const Diag *sc_unsay(Sc *sc, Reports before);
 void sc_demote(Sc *sc, Diag *d);  // an error that the caller chose to hear of as a warning
 void sc_note(Sc *sc, Diag *d, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));

@@ -25,6 +25,10 @@ static bool may_be_forced(DiagId id) {
 Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap) {
   Diag report = {.id = id, .severity = table[id].severity, .at = at};
   if (sc->unverified && may_be_forced(id)) report.severity = SCHEDC_WARNING;
+  if (report.severity == SCHEDC_ERROR && sc->until_error && !sc->trying) {
+    sc->first = id;
+    sc_unwind(sc, SCHEDC_EINPUT);
+  }
   if (report.severity == SCHEDC_ERROR && sc->errors++ >= SC_MAX_ERRORS) {
     sc->dropped = report;
     return &sc->dropped;
@@ -47,6 +51,7 @@ Diag *sc_report(Sc *sc, DiagId id, Span at, const char *fmt, ...) {
 
 const Diag *sc_unsay(Sc *sc, Reports before) {
   const Diag *first = *before.end;
+  sc->trying--;
   while (first && first->severity != SCHEDC_ERROR) first = first->next;
   *before.end = NULL;
   sc->diag_end = before.end;

@@ -37,6 +37,10 @@ bool sc_target(Sc *sc, Kernel *k);
 
 // place/   R8: shared-memory map, barriers, registers, threads
 bool sc_place(Sc *sc, Kernel *k);
+// … those parts of it that need little, for sc_probe: stages and warps of a kernel that is lowered;
+// tiles that are laid out, but for what is in flight. What they refuse, sc_place refuses.
+bool sc_stages_fit(Sc *sc, Kernel *k);
+bool sc_tiles_fit(Sc *sc, Kernel *k);
 
 // verify/  what is proved of all roles together, for every trip count; what is not, is reported
 const struct Certificate *sc_verify(Sc *sc, const Kernel *k);
@@ -146,6 +150,9 @@ extern const Pass sc_pipeline[];        // in order; ends with a NULL name
 const Pass *sc_pass(const char *name);  // NULL: there is none
 // The stages after `have` (NULL: from the first) up to and with `to`. False after errors.
 bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to);
+// The stages from `lower` to `place` for those who only want to know whether there is an error:
+// what refuses most and costs least comes first.
+bool sc_probe(Sc *sc, Compilation *c);
 void sc_print_layout(Str *out, const Kernel *k);  // layout/print.c: tiles, stages, moves
 // place/print.c: shared memory, registers, barriers
 void sc_print_place(Str *out, const Kernel *k);

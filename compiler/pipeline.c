@@ -79,6 +79,13 @@ const Pass sc_pipeline[] = {
     {0},
 };
 
+static const Pass probing[] = {
+    {"lower", .run = lower},        {"stages", .each = sc_stages_fit},
+    {"layout", .each = sc_lay_out}, {"tiles", .each = sc_tiles_fit},
+    {"derive", .each = sc_derive},  {"flow", .each = sc_flow},
+    {"target", .each = sc_target},  {"place", .each = sc_place},
+};
+
 static bool sound(Sc *sc, const Kernel *k, const char *stage) {
   const char *wrong = CHECKED ? sc_wellformed(sc, k) : NULL;
   if (wrong) sc_report(sc, D_I_INTERNAL, k->span, "after '%s' of '%s': %s", stage, k->name, wrong);
@@ -109,5 +116,11 @@ bool sc_compile(Sc *sc, Compilation *c, const char *have, const char *to) {
   const Pass *p = have ? sc_pass(have) + 1 : sc_pipeline, *last = sc_pass(to);
   for (; p <= last; p++)
     if (!run(sc, p, c)) return false;
+  return true;
+}
+
+bool sc_probe(Sc *sc, Compilation *c) {
+  for (u32 i = 0; i < COUNT(probing); i++)
+    if (!run(sc, &probing[i], c)) return false;
   return true;
 }

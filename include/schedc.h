@@ -361,6 +361,132 @@ SCHEDC_API const char *schedc_verdict_text(schedc_verdict verdict);
 SCHEDC_API schedc_status schedc_verify(schedc_context *context, const schedc_kernel *kernel,
                                        schedc_verdict *verdict);
 
+/* ---- the space of a unit's params ----------------------------------------------------------
+ *
+ * What a tuner may choose. The params on which the types and shapes of tensors, scalars or the
+ * specification depend say what is computed: they are the problem's. All others are for tuning, and
+ * those of them that have a domain span the space.
+ *
+ * Threads. A space is immutable once made: any number of threads may walk and probe it, each with a
+ * context and a cursor of its own. It outlives the context that made it, and keeps its source. */
+
+typedef struct schedc_space schedc_space;
+
+/* unit, case_name: as for schedc_instantiate. params: fixed values. Params of the problem that are
+ * not fixed have the case's value, or else their default; with the value NULL one goes through its
+ * domain as well. No default needs to be legal. SCHEDC_EINPUT: there is no such unit, case or
+ * param, a value does not fit, or a domain is wrong; diagnostics say which. */
+SCHEDC_API schedc_status schedc_space_new(schedc_space **out, schedc_context *context,
+                                          const schedc_source *source, const char *unit,
+                                          const char *case_name, const schedc_param *params,
+                                          size_t param_count);
+SCHEDC_API void schedc_space_free(schedc_space *space);
+
+typedef enum schedc_param_kind { SCHEDC_PROBLEM, SCHEDC_TUNING } schedc_param_kind;
+
+/* A param of the unit (of a sequence: of any of its kernels), in order of declaration. */
+typedef struct schedc_space_param_info {
+  size_t size;
+  const char *name;
+  schedc_param_kind kind;
+  schedc_value_type type;
+  int varies;        /* it goes through its domain: it is part of points */
+  const char *value; /* fixed, else the case's, else the default; NULL: its expression fails, with
+                        these values of the params above it */
+  /* What the source has between the braces; NULL: no domain. As values, each once, in order; none
+   * (0) if it does not vary, or if they depend on other params that vary. */
+  const char *written;
+  size_t domain_count;
+  const char *const *domain;
+} schedc_space_param_info;
+#define SCHEDC_SPACE_PARAM_INFO_INIT \
+  { sizeof(schedc_space_param_info), 0, SCHEDC_PROBLEM, SCHEDC_VALUE_INTEGER, 0, 0, 0, 0, 0 }
+SCHEDC_API size_t schedc_space_param_count(const schedc_space *space);
+SCHEDC_API schedc_status schedc_space_param_at(const schedc_space *space, size_t index,
+                                               schedc_space_param_info *info);
+
+/* How many points the domains have, before any `require` is asked. SCHEDC_ELIMIT: 2^64 or more. */
+SCHEDC_API schedc_status schedc_space_count(const schedc_space *space, schedc_context *context,
+                                            uint64_t *points);
+
+enum { SCHEDC_MAX_VARIED = 32 };
+
+/* A point: the params that vary, in order of declaration. Names and values live as long as the
+ * space; the point is a plain value of the caller's. */
+typedef struct schedc_point {
+  size_t size;
+  uint64_t index; /* its number in the space, the same on every machine */
+  size_t param_count;
+  schedc_param params[SCHEDC_MAX_VARIED];
+} schedc_point;
+#define SCHEDC_POINT_INIT         \
+  {                               \
+    sizeof(schedc_point), 0, 0, { \
+      { 0, 0 }                    \
+    }                             \
+  }
+
+/* Where a walk is: a plain value, which may be copied to come back. */
+typedef struct schedc_cursor {
+  size_t size;
+  uint64_t refused; /* points passed by so far because a `require` over params does not hold */
+  uint64_t index;   /* of the last point */
+  int begun;
+  uint32_t choice[SCHEDC_MAX_VARIED];
+} schedc_cursor;
+#define SCHEDC_CURSOR_INIT                \
+  {                                       \
+    sizeof(schedc_cursor), 0, 0, 0, { 0 } \
+  }
+
+/* The next point: in order of the domains, the last param fastest. Points that a `require` over
+ * params refuses are left out, all that share the params that it speaks of at once; those that are
+ * left may still be refused for what only the whole kernel shows. Numbers count all points of the
+ * domains. SCHEDC_EARG: that was the last.
+ *
+ *   schedc_space *space;
+ *   schedc_param d = {"D", "128"};
+ *   schedc_space_new(&space, context, source, NULL, NULL, &d, 1);
+ *   schedc_cursor cursor = SCHEDC_CURSOR_INIT;
+ *   schedc_point point = SCHEDC_POINT_INIT;
+ *   schedc_probe probe = SCHEDC_PROBE_INIT;
+ *   while (!schedc_space_next(space, context, &cursor, &point)) {
+ *     if (schedc_space_probe(space, context, &point, &probe) || !probe.legal) continue;
+ *     schedc_kernel *kernel;
+ *     schedc_space_instantiate(&kernel, context, space, &point);
+ *     use(kernel, &point);
+ *     schedc_kernel_free(kernel);
+ *   }
+ *   schedc_space_free(space);
+ */
+SCHEDC_API schedc_status schedc_space_next(const schedc_space *space, schedc_context *context,
+                                           schedc_cursor *cursor, schedc_point *point);
+
+/* What is known of a point without a kernel and without diagnostics. */
+typedef struct schedc_probe {
+  size_t size;
+  int legal;           /* schedc_instantiate would make it a kernel */
+  const char *refusal; /* else a reason, as code: "R8.smem", "P.require"; static */
+  /* Of what is legal, the program: two points (of the same unit) with the same meaning make the
+   * same code, and of those that make the same code nearly all have the same meaning. */
+  uint64_t meaning[2];
+} schedc_probe;
+#define SCHEDC_PROBE_INIT                \
+  {                                      \
+    sizeof(schedc_probe), 0, 0, { 0, 0 } \
+  }
+
+/* Costs a fraction of a millisecond, least where a `require`, shared memory or registers refuse the
+ * point. The point's params may be written by hand: names and values, in any order. One that lacks
+ * a param has its usual value there. SCHEDC_OK whether it is legal or not. */
+SCHEDC_API schedc_status schedc_space_probe(const schedc_space *space, schedc_context *context,
+                                            const schedc_point *point, schedc_probe *probe);
+
+/* schedc_instantiate with the space's unit, case and fixed params, and the point's. */
+SCHEDC_API schedc_status schedc_space_instantiate(schedc_kernel **out, schedc_context *context,
+                                                  const schedc_space *space,
+                                                  const schedc_point *point);
+
 /* ---- tensors and scalars ---------------------------------------------------------------
  *
  * One rule says which tensor or scalar of a kernel is meant, in every function that takes them:

@@ -193,6 +193,7 @@ static bool own_line(NodeKind kind) {
     case ND_TYPE:
     case ND_RECORD:
     case ND_SET:
+    case ND_RANGE:
     case ND_TUPLE:
     case ND_AXIS:
     case ND_CLUSTER:

@@ -89,12 +89,19 @@ item(A) ::= error. { A = MAKE(p, ERROR, p->last.span.lo); }
 params(L) ::= param(A). { L = sc_append((List){0}, A); }
 params(L) ::= params(M) COMMA param(A). { L = sc_append(M, A); }
 param(A) ::= NAME(N) SET expr(V). { A = MAKE(p, PARAMDEF, N.span.lo, NAMED(N), .a = V); }
-param(A) ::= NAME(N) SET expr(V) IN set(L). {
+param(A) ::= NAME(N) SET expr(V) IN domain(L). {
   A = MAKE(p, PARAMDEF, N.span.lo, NAMED(N), .a = V, .b = L.first);
 }
 
-%type set {List}
-set(L) ::= LB exprs(M) end RB. { L = M; }
+%type domain {List}
+%type choices {List}
+domain(L) ::= LB choices(M) end RB. { L = M; }
+choices(L) ::= values(A). { L = sc_append((List){0}, A); }
+choices(L) ::= choices(M) COMMA values(A). { L = sc_append(M, A); }
+values(A) ::= expr(E). { A = E; }
+values(A) ::= expr(X) DOTDOT expr(Y) section(S). {
+  A = MAKE(p, RANGE, LO(X), .a = X, .b = Y, .c = S);
+}
 
 // What a kernel or sequence must do, and on which inputs.
 goal(A) ::= REQUIRE(K) expr(E). { A = MAKE(p, REQUIRE, K.span.lo, .a = E); }

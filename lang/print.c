@@ -34,6 +34,17 @@ static void brace_list(Printer *p, const Node *list, u32 from, u32 to,
 
 static void element(Printer *p, const Node *n) { pr_expr(p, n, LOOSE); }
 
+static void values(Printer *p, const Node *n) {
+  if (n->kind != ND_RANGE) {
+    element(p, n);
+    return;
+  }
+  pr_expr(p, n->a, LOOSE);
+  pr_put(p, " .. ");
+  pr_expr(p, n->b, LOOSE);
+  if (n->c) pr_put(p, " by "), pr_expr(p, n->c, LOOSE);
+}
+
 static void type(Printer *p, const Node *n) {
   pr_put(p, n->name);
   if (n->a) pr_bracket_list(p, n->a, " ");
@@ -105,7 +116,7 @@ static void params(Printer *p, const Node *list) {
     }
     if (n->b) {
       pr_put(p, list->next ? " in " : "in ");
-      brace_list(p, n->b, n->a->span.hi, n->span.hi, element);
+      brace_list(p, n->b, n->a->span.hi, n->span.hi, values);
     }
     pr_comma(p, n, " ");
   }

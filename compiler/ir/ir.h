@@ -257,12 +257,14 @@ typedef struct Value {
   } num;
 } Value;
 
+typedef VEC(Value) Values;
+
 typedef struct Param {
   Sym name;
   Span span;
-  Value value;  // as instantiated
-  bool given;   // the caller, a case or a sequence has given the value: it is not the default
-  VEC(Value) domain;
+  Value value;    // as instantiated
+  bool given;     // the caller, a case or a sequence has given the value: it is not the default
+  Values domain;  // as written, ranges value by value; the same value may stand there twice
 } Param;
 
 typedef struct Dim {
@@ -395,6 +397,8 @@ u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
 
 // print.c: the kernel as text, as it is before `place`.
 void sc_print_ir(Str *out, const Kernel *k);
+// … without params, specification and cases: the same text, the same program
+void sc_print_program(Str *out, const Kernel *k);
 void sc_put_value(Str *out, const Value *v);  // as `-p NAME=VALUE` takes it
 
 // wellformed.c: structural invariants of the IR (ids in range, types, block nesting, who may appear

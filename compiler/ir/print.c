@@ -387,7 +387,7 @@ static void put_line_of(Printer *p, const char *word, const char *name, const ch
 
 static void put_interface(Printer *p) {
   const Kernel *k = p->k;
-  for (u32 i = 0; i < k->param.n; i++) put_param(p, &k->param.at[i]);
+  for (u32 i = 0; i < k->param.n && !p->program; i++) put_param(p, &k->param.at[i]);
   for (u32 i = 0; i < k->dim.n; i++) {
     if (i == 0) sc_ir_line(p);
     p->dim[i] = sc_ir_value(p, k->dim.at[i].name);
@@ -408,7 +408,8 @@ static void put_kernel(Printer *p, const char *lead);
 
 // A sequence's tensors, dimensions and arguments are its kernels' of the same name.
 static void put_launch(Printer *p, const Launch *l, const char *lead) {
-  Printer inner = {.sc = p->sc, .out = p->out, .k = l->kernel, .indent = p->indent};
+  Printer inner = {
+      .sc = p->sc, .out = p->out, .k = l->kernel, .program = p->program, .indent = p->indent};
   str_puts(p->out, "\n");
   put_kernel(&inner, lead);
 }
@@ -423,8 +424,8 @@ static void put_kernel(Printer *p, const char *lead) {
   str_printf(p->out, "%s%s %s {\n", lead, k->launch.n ? "sequence" : "kernel", k->name);
   p->indent++;
   put_interface(p);
-  put_spec(p);
-  for (u32 i = 0; i < k->kase.n; i++) put_case(p, &k->kase.at[i]);
+  if (!p->program) put_spec(p);
+  for (u32 i = 0; i < k->kase.n && !p->program; i++) put_case(p, &k->kase.at[i]);
   put_grid(p);
   for (u32 i = 0; i < k->ring.n; i++) put_ring(p, i);
   for (u32 i = 0; i < k->turn.n; i++) put_turn(p, i);
@@ -439,5 +440,10 @@ static void put_kernel(Printer *p, const char *lead) {
 
 void sc_print_ir(Str *out, const Kernel *k) {
   Printer p = {.sc = out->sc, .out = out, .k = k};
+  put_kernel(&p, "");
+}
+
+void sc_print_program(Str *out, const Kernel *k) {
+  Printer p = {.sc = out->sc, .out = out, .k = k, .program = true};
   put_kernel(&p, "");
 }

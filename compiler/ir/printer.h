@@ -85,6 +85,7 @@ typedef struct Printer {
   Sc *sc;
   Str *out;
   const Kernel *k;
+  bool program;  // without what the program does not depend on
   u32 indent;
   const char **dim, **arg, **axis, **loop, **buf, **ring, **turn, **role;  // names, by number
   const char *var[SC_MAX_VARS];  // of the map or product that is being printed

@@ -1,7 +1,6 @@
-// bind.c - a kernel, lowered: its parameters (the caller's over the case's over the defaults), its
-// declarations, `require`s and cases; then the code of its roles. Out: a kernel whose every table
-// is complete, or reports. Called by unit.c and seq.c; calls the files of declarations and of
-// statements, and scope.c.
+// bind.c - a kernel, lowered: its parameters, declarations, `require`s and cases; then the code of
+// its roles. Out: a kernel whose every table is complete, or reports. Called by unit.c and seq.c;
+// calls params.c, the files of declarations and of statements, and scope.c.
 #include "compiler/lower/lower.h"
 
 #include <string.h>
@@ -20,174 +19,7 @@ void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit) {
   l->scope = l->base;
 }
 
-// ---- values
-
-static const char *value_text(Low *l, Value v) {
-  Str s = {.sc = l->sc};
-  sc_put_value(&s, &v);
-  return s.at;
-}
-
-static bool equal(Value a, Value b) {
-  return a.kind == b.kind && (a.kind == VAL_REAL ? a.num.f == b.num.f : a.num.i == b.num.i);
-}
-
-static const char *kind_text(u8 kind) {
-  return kind == VAL_INT    ? "an integer"
-         : kind == VAL_REAL ? "a real"
-         : kind == VAL_BOOL ? "true or false"
-                            : "an element type";
-}
-
-// v as a value of kind `kind`; false: it is none.
-static bool fit(Value *v, u8 kind) {
-  if (kind == VAL_REAL && v->kind == VAL_INT) *v = (Value){VAL_REAL, {.f = (double)v->num.i}};
-  return v->kind == kind;
-}
-
-static bool read_int(const char *s, i64 *out) {
-  bool negative = *s == '-';
-  i64 v = 0;
-  s += negative;
-  if (!*s) return false;
-  for (; *s; s++) {
-    if (*s < '0' || *s > '9' || __builtin_mul_overflow(v, 10, &v) ||
-        __builtin_add_overflow(v, *s - '0', &v))
-      return false;
-  }
-  *out = negative ? -v : v;
-  return true;
-}
-
-// A parameter's value as the caller's text.
-static bool read_value(Low *l, const char *s, u8 kind, Value *out) {
-  Elem elem;
-  double f;
-  bool negative = *s == '-';
-  *out = (Value){VAL_INT, {.i = 0}};
-  if (read_int(s, &out->num.i)) return fit(out, kind);
-  if (!strcmp(s, "true") || !strcmp(s, "false"))
-    return *out = (Value){VAL_BOOL, {.i = *s == 't'}}, kind == VAL_BOOL;
-  if (low_elem_named(s, &elem)) return *out = (Value){VAL_ELEM, {.i = elem}}, kind == VAL_ELEM;
-  if (!sc_read_real(l->sc, s + negative, strlen(s + negative), &f)) return false;
-  return *out = (Value){VAL_REAL, {.f = negative ? -f : f}}, kind == VAL_REAL;
-}
-
-// ---- parameters
-
-static const char *domain_text(Low *l, const Param *p) {
-  Str s = {.sc = l->sc};
-  for (u32 i = 0; i < p->domain.n; i++)
-    str_printf(&s, "%s%s", i ? ", " : "", value_text(l, p->domain.at[i]));
-  return s.at;
-}
-
-static const Node *case_bind(const Given *g, Sym name) {
-  for (const Node *b = g->kase ? g->kase->a : NULL; b; b = b->next) {
-    if (b->kind == ND_BIND && b->name == name) return b;
-  }
-  return NULL;
-}
-
-static const char *caller_text(const Choice *c, const char *name) {
-  const char *text = NULL;
-  for (u32 i = 0; i < c->params; i++) {
-    if (!strcmp(c->param[i].name, name)) text = c->param[i].value;
-  }
-  return text;
-}
-
-// Does the value differ from the default because the caller, the case or the sequence says so?
-static bool chosen(Low *l, const Given *g, const Node *def, Value *v) {
-  const char *text = caller_text(g->choice, def->name);
-  const Node *bind = case_bind(g, def->name);
-  u8 kind = v->kind;
-  if (text) {
-    Value given;
-    if (read_value(l, text, kind, &given)) return *v = given, true;
-    Diag *d =
-        low_error(l, D_P_VALUE, def->name_span, "'%s' is no value for the param '%s': %s is needed",
-                  text, def->name, kind_text(kind));
-    sc_help(l->sc, d, "its default is %s", value_text(l, *v));
-    return false;
-  }
-  if (bind) {
-    const Node *value =
-        bind->a->kind == ND_SET ? bind->a->a : bind->a;  // a set: the first stands for it
-    Value given;
-    if (!value || !low_value(l, value, &given)) return false;
-    if (fit(&given, kind)) return *v = given, true;
-    sc_note(l->sc,
-            low_error(l, D_P_VALUE, bind->span, "this is no value for the param '%s': %s is needed",
-                      def->name, kind_text(kind)),
-            def->name_span, "declared here");
-    return false;
-  }
-  for (u32 i = 0; g->seq && i < g->seq->param.n; i++) {
-    const Param *p = &g->seq->param.at[i];
-    if (p->name == def->name && p->value.kind == kind) return *v = p->value, true;
-  }
-  return false;
-}
-
-// In a sequence params of the same name are the same, so their defaults agree.
-static void same_default(Low *l, const Given *g, const Node *def, Value standard) {
-  for (u32 i = 0; g->seq && i < g->seq->param.n; i++) {
-    const Param *p = &g->seq->param.at[i];
-    if (p->name != def->name || i >= g->standard.n || equal(g->standard.at[i], standard)) continue;
-    Diag *d = low_error(l, D_P_DEFAULT, def->name_span,
-                        "'%s' is %s here, and %s in another kernel of the sequence", def->name,
-                        value_text(l, standard), value_text(l, g->standard.at[i]));
-    sc_note(l->sc, d, p->span, "the other one");
-    sc_help(l->sc, d,
-            "give both the same default, or rename one: params of the same name are the same");
-  }
-}
-
-static void param(Low *l, const Node *def, Given *g) {
-  Param p = {.name = def->name, .span = def->name_span};
-  Name *n = low_declare(l, def->name, def->name_span, NM_BAD);
-  if (!low_value(l, def->a, &p.value)) return;
-  Value standard = p.value;
-  same_default(l, g, def, standard);
-  bool inside = !def->b;
-  p.given = chosen(l, g, def, &p.value);
-  for (const Node *e = def->b; e; e = e->next) {
-    Value v;
-    if (!low_value(l, e, &v)) return;
-    if (!fit(&v, p.value.kind)) {
-      low_error(l, D_P_VALUE, e->span, "this is no value for the param '%s': %s is needed", p.name,
-                kind_text(p.value.kind));
-      return;
-    }
-    inside |= equal(v, p.value);
-    PUSH(l->sc, &p.domain, v);
-  }
-  if (!inside) {
-    Diag *d = low_error(l, D_P_DOMAIN, def->name_span, "%s%s = %s is outside of its domain",
-                        p.given ? "" : "the default ", p.name, value_text(l, p.value));
-    const Node *bind = caller_text(g->choice, p.name) ? NULL : case_bind(g, p.name);
-    if (bind) sc_note(l->sc, d, bind->span, "the case says so");
-    sc_help(l->sc, d, "the domain is %s", domain_text(l, &p));
-  }
-  n->kind = p.value.kind == VAL_ELEM ? NM_ELEM : NM_VALUE;
-  n->elem = (u8)p.value.num.i;
-  n->x = p.value.kind == VAL_INT    ? x_int(l->sc, l->k, p.value.num.i)
-         : p.value.kind == VAL_BOOL ? x_bool(l->sc, l->k, p.value.num.i)
-         : p.value.kind == VAL_REAL ? x_real(l->sc, l->k, p.value.num.f)
-                                    : 0;
-  bool shared = false;
-  for (u32 i = 0; g->seq && i < g->seq->param.n; i++) shared |= g->seq->param.at[i].name == p.name;
-  if (g->seq && !shared) PUSH(l->sc, &g->seq->param, p);
-  if (g->seq && !shared) PUSH(l->sc, &g->standard, standard);
-  if (g->seq != l->k) PUSH(l->sc, &l->k->param, p);
-}
-
-static void params_of(Low *l, const Node *item, Given *g) {
-  for (const Node *d = item->a; d; d = d->next) {
-    if (d->kind == ND_PARAMDEF) param(l, d, g);
-  }
-}
+// ---- the caller's choice
 
 // Every parameter that the caller names exists.
 void low_known_params(Low *l, const Choice *c) {
@@ -221,7 +53,7 @@ void low_require(Low *l, const Node *item) {
     Str s = {.sc = l->sc};
     for (u32 i = 0; i < l->k->param.n; i++) {
       str_printf(&s, "%s%s = %s", i ? ", " : "", l->k->param.at[i].name,
-                 value_text(l, l->k->param.at[i].value));
+                 low_value_text(l, l->k->param.at[i].value));
     }
     sc_help(l->sc, d, "they are %s", s.at ? s.at : "none");
   }
@@ -284,13 +116,13 @@ static bool case_value(Low *l, const Node *n, CaseBind *c) {
       : (c->kind == CASE_ARG ? l->k->arg.at[c->ref].elem : l->k->buf.at[c->ref].elem) == EL_I32
           ? VAL_INT
           : VAL_REAL;
-  if (fit(&v, kind) && (c->kind != CASE_DIM || v.num.i >= 0)) {
+  if (low_fits(&v, kind) && (c->kind != CASE_DIM || v.num.i >= 0)) {
     PUSH(l->sc, &c->value, v);
     return true;
   }
   low_error(l, D_P_CASE, n->span,
             c->kind == CASE_DIM ? "a dimension is an integer from 0" : "%s is needed here",
-            kind_text(kind));
+            low_kind_of(kind));
   return false;
 }
 
@@ -326,8 +158,11 @@ void low_case(Low *l, const Node *item) {
 static void declarations(Low *l, Given *g) {
   const Node *items = l->unit->a;
   for (const Node *i = items; i && !l->dead; i = i->next) {
-    if (i->kind == ND_PARAM) params_of(l, i, g);
-    else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
+    if (i->kind == ND_PARAM) {
+      for (const Node *d = i->a; d; d = d->next) {
+        if (d->kind == ND_PARAMDEF) low_param(l, d, g);
+      }
+    } else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
   }
   for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_TENSOR) low_tensors(l, i, false);

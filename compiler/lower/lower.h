@@ -14,6 +14,7 @@ enum {
   LOW_MAX_DEPTH = 1000,     // of an expression's graph, so that passes may recurse over it
   LOW_MAX_NAMES = 4096,     // in one scope
   LOW_MAX_PLACES = 4096,    // in one statement
+  LOW_MAX_DOMAIN = 4096,    // values of a param
   LOW_MAX_RINGS = 64
 };
 
@@ -229,7 +230,7 @@ void low_declare_role(Low *l, const Node *item);
 
 void low_participants(Low *l);  // who fills and drains each ring, once all roles are lowered
 
-// ---- bind.c, seq.c
+// ---- params.c, bind.c, seq.c, unit.c
 
 // Where parameters come from: over defaults, the sequence; over that, the case; over that, the
 // caller.
@@ -239,6 +240,19 @@ typedef struct Given {
   Kernel *seq;          // the sequence around: its params so far
   VEC(Value) standard;  // defaults of seq's params, by number
 } Given;
+// The unit that is chosen, and its case, if one is. NULL: a report was made.
+const Node *low_unit(Sc *sc, const Ast *ast, Given *g);
+const Node *low_kernel_named(Low *l, const Node *launch);  // of a sequence; NULL: a report was made
+const char *low_caller_text(const Choice *c, const char *name);  // the value given; NULL: none is
+const char *low_value_text(Low *l, Value v);
+const char *low_kind_of(u8 kind);               // "an integer"
+bool low_fits(Value *v, u8 kind);               // v as a value of the kind; false: it is none
+void low_bind_param(Low *l, Name *n, Value v);  // gives a declared param its value
+// The values of a param's domain, which are of its kind. False: a report was made.
+bool low_domain(Low *l, const Node *def, u8 kind, Values *out);
+// The value if the caller, the case or the sequence says one; `v` comes in as the default.
+bool low_chosen(Low *l, const Given *g, const Node *def, Value *v);
+void low_param(Low *l, const Node *def, Given *g);
 void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit);
 void low_known_params(Low *l, const Choice *choice);
 void low_require(Low *l, const Node *item);

@@ -221,14 +221,10 @@ static void declare_united(Low *l) {
 
 static void declare_param(Low *l, const Param *p) {
   if (low_find(l, p->name)) return;
-  Name *n = low_declare(l, p->name, p->span, p->value.kind == VAL_ELEM ? NM_ELEM : NM_VALUE);
-  n->elem = (u8)p->value.num.i;
-  if (p->value.kind == VAL_INT) n->x = x_int(l->sc, l->k, p->value.num.i);
-  if (p->value.kind == VAL_BOOL) n->x = x_bool(l->sc, l->k, p->value.num.i);
-  if (p->value.kind == VAL_REAL) n->x = x_real(l->sc, l->k, p->value.num.f);
+  low_bind_param(l, low_declare(l, p->name, p->span, NM_BAD), p->value);
 }
 
-static const Node *kernel_named(Low *l, const Node *launch) {
+const Node *low_kernel_named(Low *l, const Node *launch) {
   const Node *unit = sc_unit(l->ast, launch->name);
   if (unit && unit->kind == ND_KERNEL) return unit;
   Diag *d = low_error(l, D_N_UNBOUND, launch->span, "there is no kernel '%s'", launch->name);
@@ -238,7 +234,7 @@ static const Node *kernel_named(Low *l, const Node *launch) {
 
 // The kernel of a step: one that is launched again is the same.
 static Kernel *lower_step(Low *l, const Node *step, Kernel *const *kernel, u32 kernels, Given *g) {
-  const Node *unit = kernel_named(l, step);
+  const Node *unit = low_kernel_named(l, step);
   for (u32 i = 0; i < kernels; i++) {
     if (unit && kernel[i]->name == unit->name) return kernel[i];
   }

@@ -41,22 +41,25 @@ static bool units_differ(Sc *sc, const Ast *ast) {
   return !ast->again.n;
 }
 
+const Node *low_unit(Sc *sc, const Ast *ast, Given *g) {
+  const Node *unit = units_differ(sc, ast) ? unit_of(sc, ast, g->choice) : NULL;
+  if (!unit || !g->choice->case_name) return unit;
+  for (const Node *i = unit->a; i; i = i->next) {
+    if (i->kind == ND_CASE && !strcmp(i->name, g->choice->case_name)) g->kase = i;
+  }
+  if (g->kase) return unit;
+  Diag *d = sc_report(sc, D_P_CASE, unit->name_span, "'%s' has no case '%s'", unit->name,
+                      g->choice->case_name);
+  help_names(sc, d, "its cases are", unit->a, ND_CASE, ND_CASE);
+  return NULL;
+}
+
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
   static const Choice none;
   u32 errors = sc->errors;
   Given g = {.choice = choice ? choice : &none};
-  if (!units_differ(sc, ast)) return NULL;
-  const Node *unit = unit_of(sc, ast, g.choice);
+  const Node *unit = low_unit(sc, ast, &g);
   if (!unit) return NULL;
-  for (const Node *i = unit->a; i && g.choice->case_name; i = i->next) {
-    if (i->kind == ND_CASE && !strcmp(i->name, g.choice->case_name)) g.kase = i;
-  }
-  if (g.choice->case_name && !g.kase) {
-    Diag *d = sc_report(sc, D_P_CASE, unit->name_span, "'%s' has no case '%s'", unit->name,
-                        g.choice->case_name);
-    help_names(sc, d, "its cases are", unit->a, ND_CASE, ND_CASE);
-    return NULL;
-  }
   Kernel *k =
       unit->kind == ND_SEQUENCE ? low_sequence(sc, ast, unit, &g) : low_kernel(sc, ast, unit, &g);
   return sc->errors > errors ? NULL : k;

@@ -159,7 +159,7 @@ Worst sc_worst(Sc *sc, Kernel *k, Facts *facts, u32 role) {
   l.in_else = NEWS(sc, bool, deepest + 2);
   l.kept = NEWS(sc, u32, n + 1);
   Flow f = {.sc = sc, .k = k, .facts = facts, .role = role, .retired = keep_until, .user = &l};
-  sc_walk(&f);
+  if (facts) sc_walk(&f);
   do back(&l);
   while (l.changed);
   return l.worst;

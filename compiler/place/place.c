@@ -246,8 +246,8 @@ static void note_live(Sc *sc, const Kernel *k, Diag *d, const u64 *live) {
   }
 }
 
-static void place_registers(Sc *sc, Kernel *k) {
-  Facts *facts = sc_facts(sc, k);
+// facts NULL: without what is in flight, which code that has not been checked yet may not say.
+static void place_registers(Sc *sc, Kernel *k, Facts *facts) {
   u32 entry = k->threads ? sc_entry_regs(k->threads) : 0;
   for (u32 i = 0; i < k->role.n; i++) {
     Role *r = &k->role.at[i];
@@ -316,6 +316,19 @@ bool sc_place(Sc *sc, Kernel *k) {
   place_memory(sc, k);
   place_warps(sc, k);
   place_named(sc, k);
-  if (sc->errors == before) place_registers(sc, k);
+  if (sc->errors == before) place_registers(sc, k, sc_facts(sc, k));
+  return sc->errors == before;
+}
+
+bool sc_stages_fit(Sc *sc, Kernel *k) {
+  u32 before = sc->errors;
+  place_memory(sc, k);
+  place_warps(sc, k);
+  return sc->errors == before;
+}
+
+bool sc_tiles_fit(Sc *sc, Kernel *k) {
+  u32 before = sc->errors;
+  place_registers(sc, k, NULL);
   return sc->errors == before;
 }

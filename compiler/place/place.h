@@ -24,6 +24,7 @@ typedef struct Worst {
   u32 need;   // what a thread needs besides; 0: there are no tiles
   u64 *live;  // bit b % 64 of word b / 64: buf b
 } Worst;
+// facts NULL: of what the code names alone, which is a lower bound.
 Worst sc_worst(Sc *sc, Kernel *k, Facts *facts, u32 role);
 
 #endif

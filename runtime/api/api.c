@@ -78,7 +78,8 @@ schedc_status schedc_open(schedc_context **out, const schedc_options *options) {
   if (!alloc.alloc || !alloc.free) return SCHEDC_EARG;
   schedc_context *context = alloc.alloc(alloc.user, sizeof *context);
   if (!context) return SCHEDC_ENOMEM;
-  *context = (schedc_context){alloc, known.sink, known.sink_user, known.unverified != 0};
+  *context = (schedc_context){alloc, known.sink, known.sink_user, known.unverified != 0, {{0}}};
+  sc_init(&context->scratch, &alloc);
   *out = context;
   return SCHEDC_OK;
 }
@@ -86,6 +87,7 @@ schedc_status schedc_open(schedc_context **out, const schedc_options *options) {
 void schedc_close(schedc_context *context) {
   if (!context) return;
   schedc_allocator alloc = context->alloc;
+  sc_free(&context->scratch);
   alloc.free(alloc.user, context);
 }
 

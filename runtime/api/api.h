@@ -16,6 +16,7 @@ struct schedc_context {
   schedc_sink sink;
   void *user;
   bool unverified;
+  Sc scratch;  // of calls that keep nothing; its memory stays for the next one
 };
 
 // What schedc_unit reports.
@@ -83,6 +84,7 @@ static inline bool sc_good_arguments(const schedc_tensor *tensors, size_t tensor
 
 // elements.c: a tensor of the host that can be written, whatever its strides.
 bool sc_good_tensor(const schedc_tensor *t);
+schedc_value_type sc_value_type(u8 kind);  // of a ValueKind
 
 void sc_source_keep(const schedc_source *source);
 

@@ -226,13 +226,17 @@ static void index_cases(Sc *sc, schedc_kernel *kernel) {
   }
 }
 
-static schedc_param_info param_info(Sc *sc, const Param *p) {
+schedc_value_type sc_value_type(u8 kind) {
   static const u8 type[] = {[VAL_INT] = SCHEDC_VALUE_INTEGER,
                             [VAL_REAL] = SCHEDC_VALUE_REAL,
                             [VAL_BOOL] = SCHEDC_VALUE_TRUTH,
                             [VAL_ELEM] = SCHEDC_VALUE_ELEMENT};
+  return type[kind];
+}
+
+static schedc_param_info param_info(Sc *sc, const Param *p) {
   schedc_param_info info = {.name = p->name,
-                            .type = type[p->value.kind],
+                            .type = sc_value_type(p->value.kind),
                             .value = value_text(sc, &p->value),
                             .domain_count = p->domain.n,
                             .domain = value_texts(sc, p->domain.at, p->domain.n),
