@@ -109,7 +109,7 @@ def find_library():
                  os.path.join(here, "build/libschedc.so")):
         if path and os.path.exists(path):
             return path
-    return "libschedc.so.0"
+    return "libschedc.so.0.2"
 
 
 class Library:

@@ -199,7 +199,7 @@ def main():
         sys.exit("this example needs a GPU")
     torch.zeros(1, device="cuda")  # makes the context current
     built = os.path.join(ROOT, "build", "release", "libschedc.so")
-    lib = open_library(sys.argv[1] if len(sys.argv) > 1 else built if os.path.exists(built) else "libschedc.so.0")
+    lib = open_library(sys.argv[1] if len(sys.argv) > 1 else built if os.path.exists(built) else "libschedc.so.0.2")
     attention = Attention(lib, sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "schedules", "fa3_stale.sched"))
     torch.manual_seed(0)
     make = lambda n, heads: torch.randn(2, n, heads, 128, dtype=torch.float16, device="cuda")

@@ -2,7 +2,12 @@
  *
  * In the order in which it is used:
  * open a context -> parse a source -> look at its kernels -> instantiate one (its parameters fixed,
- * everything checked) -> emit text, or run it on the CPU, or evaluate its specification.
+ * everything checked) -> emit text, or run it on the CPU, or evaluate its specification; or build
+ * it, and run it on a GPU: on tensors in host memory (schedc_gpu), or, for programs that have
+ * theirs on the GPU, by load and launch. The lines under `Example` are parts of one program, which
+ * tests/interface.py compiles and runs.
+ *
+ * What follows holds of every function whose own comment does not say otherwise.
  *
  * Threads. A context is used by one thread at a time. Sources and kernels are immutable once made
  * and may be used by any number of threads, each with a context of its own; they may outlive the
@@ -11,13 +16,20 @@
  * most; those that build, or use a GPU, call NVRTC or the driver, which take the megabytes that
  * threads usually have for granted.
  *
+ * Units. Sizes are in bytes, extents and strides of tensors in elements; names say others (_ms,
+ * _mhz). Texts are UTF-8 and end with a NUL.
+ *
  * Ownership. What a function returns through its first parameter belongs to the caller, who gives
  * it back with the matching close/free call; each accepts NULL. Strings and arrays inside info
  * structs belong to the object that they describe and live as long as it. What is passed in is
  * copied, or used during the call alone, where nothing else is said.
  *
  * Errors. Functions return a status. SCHEDC_EINPUT: the input is at fault, and the context's sink
- * has been handed one or more diagnostics. On any error the out parameter is NULL.
+ * has been handed one or more diagnostics. SCHEDC_EARG: the call is (NULL where something is
+ * needed, an index too large), and nothing was done. SCHEDC_ENOMEM: the allocator had no more; what
+ * was made on the way is given back. SCHEDC_ELIMIT: a limit of the library's. On any error the out
+ * parameter is NULL. Functions that count or look up return 0 or NULL for what is not there, NULL
+ * itself among it.
  *
  * Environment. NVRTC and the CUDA driver are opened when they are needed: the libraries that
  * SCHEDC_NVRTC and SCHEDC_DRIVER name, else those that the system finds. libschedc_model.so, named
@@ -26,7 +38,11 @@
  * run with more privileges than their user ignore all of these.
  *
  * Versions. Structs with a `size` member are set up with the matching SCHEDC_*_INIT; members are
- * only ever added at the end.
+ * only ever added at the end. An array of them (schedc_error, schedc_fills, schedc_gpu_job) steps
+ * by the size of its first. The others never change, because callers write them member by member,
+ * in arrays: schedc_tensor, schedc_scalar, schedc_param, schedc_dim, schedc_note, schedc_range,
+ * schedc_allocator; what they lack, another function or struct will say. Before 1.0 a new minor
+ * version may change the rest: CHANGES.md says what, and how a program is moved.
  */
 #ifndef SCHEDC_H
 #define SCHEDC_H
@@ -39,7 +55,7 @@ extern "C" {
 #endif
 
 #define SCHEDC_VERSION_MAJOR 0
-#define SCHEDC_VERSION_MINOR 1
+#define SCHEDC_VERSION_MINOR 2
 #define SCHEDC_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -66,19 +82,21 @@ typedef enum schedc_status {
 SCHEDC_API const char *schedc_status_name(schedc_status status);
 SCHEDC_API const char *schedc_status_text(schedc_status status);
 
-/* "0.1.0" of the library that is linked. */
+/* "0.2.0" of the library that is linked. Static. */
 SCHEDC_API const char *schedc_version(void);
 
 /* ---- diagnostics --------------------------------------------------------------------- */
 
 typedef enum schedc_severity { SCHEDC_ERROR = 0, SCHEDC_WARNING = 1 } schedc_severity;
 
-/* A range of a source text: lines and columns from 1, columns in bytes, the end exclusive. */
+/* A range of a source text: offset and length in bytes; lines and columns from 1, columns in bytes,
+ * the end exclusive. */
 typedef struct schedc_range {
   uint32_t offset, length;
   uint32_t line, column, end_line, end_column;
 } schedc_range;
 
+/* Another place that a report speaks of. */
 typedef struct schedc_note {
   schedc_range where;
   const char *text;
@@ -102,13 +120,25 @@ typedef struct schedc_diagnostic {
  * but not with the same context. */
 typedef void (*schedc_sink)(void *user, const schedc_diagnostic *diagnostic);
 
-/* Every code with a summary: index from 0; NULL past the end. */
+/* Every code with a summary: index from 0; NULL past the end, or for an unknown code. Static. */
 SCHEDC_API const char *schedc_code_at(size_t index);
 SCHEDC_API const char *schedc_code_summary(const char *code);
 /* A page of explanation with an example, or NULL for an unknown code. Static. */
 SCHEDC_API const char *schedc_explain(const char *code);
 
-/* Writers get text in pieces; a nonzero return stops the call with SCHEDC_EIO. */
+/* Writers get text, or bytes, in pieces, by the thread that called the library; a nonzero return
+ * stops the call with SCHEDC_EIO.
+ *
+ * Example:
+ *
+ *     static int to_file(void *file, const char *bytes, size_t length) {
+ *       return fwrite(bytes, 1, length, (FILE *)file) != length;
+ *     }
+ *     static void to_stderr(void *user, const schedc_diagnostic *diagnostic) {
+ *       (void)user;
+ *       fputs(diagnostic->rendered, stderr);
+ *     }
+ */
 typedef int (*schedc_writer)(void *user, const char *bytes, size_t length);
 
 /* One diagnostic as a JSON object (keys: severity, code, file, range, text, help, notes), on one
@@ -147,15 +177,27 @@ typedef struct schedc_options {
 #define SCHEDC_OPTIONS_INIT \
   { sizeof(schedc_options), 0, 0, 0, 0 }
 
+/* A context: an allocator and a sink. options: NULL, or copied. What was made with a context may
+ * outlive it, but for a schedc_gpu.
+ *
+ * Example:
+ *
+ *     schedc_context *context;
+ *     schedc_options options = SCHEDC_OPTIONS_INIT;
+ *     options.sink = to_stderr;
+ *     schedc_status status = schedc_open(&context, &options);
+ */
 typedef struct schedc_context schedc_context;
 SCHEDC_API schedc_status schedc_open(schedc_context **out, const schedc_options *options);
 SCHEDC_API void schedc_close(schedc_context *context);
 
 /* ---- sources ------------------------------------------------------------------------- */
 
+/* A parsed text: counted, so that it is gone when it and the last kernel made of it are freed. */
 typedef struct schedc_source schedc_source;
 
-/* Parses `length` bytes of .sched text. `name` is what diagnostics call it. Both are copied. */
+/* Parses `length` bytes of .sched text, fewer than 2^31. `name` is what diagnostics call it. Both
+ * are copied. SCHEDC_EINPUT: errors of syntax, up to 20 of which are reported. */
 SCHEDC_API schedc_status schedc_parse(schedc_source **out, schedc_context *context,
                                       const char *name, const char *text, size_t length);
 /* … and those of a file, of at most 64 MiB; diagnostics call it by its path, which is copied.
@@ -168,7 +210,8 @@ SCHEDC_API void schedc_source_free(schedc_source *source);
  * source's. NULL: there is no source. */
 SCHEDC_API const char *schedc_source_text(const schedc_source *source, size_t *length);
 
-/* The kernels and sequences of a source, in order of appearance. */
+/* The kernels and sequences of a source, in order of appearance: how many there are, what one is,
+ * and the names of its cases, which belong to the source. */
 typedef struct schedc_unit_info {
   size_t size;
   const char *name;
@@ -195,18 +238,31 @@ typedef struct schedc_param {
   const char *value;
 } schedc_param;
 
+/* A kernel or sequence under some parameters, checked. */
 typedef struct schedc_kernel schedc_kernel;
 
 /* Fixes the parameters (given ones over the case's over the defaults), lowers and checks.
  * unit: a kernel's or sequence's name; NULL: the last sequence, or else the last kernel.
- * case_name: whose parameters apply; NULL: none. The source may be freed before the kernel. */
+ * case_name: whose parameters apply; NULL: none. The source may be freed before the kernel.
+ *
+ * Example:
+ *
+ *     schedc_source *source;
+ *     schedc_kernel *kernel = NULL;
+ *     const schedc_param params[] = {{"BM", "128"}, {"stages", "2"}};
+ *     status = schedc_parse_file(&source, context, "schedules/copy.sched");
+ *     if (!status)
+ *       status = schedc_instantiate(&kernel, context, source, "copy", NULL, params, 2);
+ *     schedc_source_free(source);
+ */
 SCHEDC_API schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
                                             const schedc_source *source, const char *unit,
                                             const char *case_name, const schedc_param *params,
                                             size_t param_count);
 SCHEDC_API void schedc_kernel_free(schedc_kernel *kernel);
 
-/* Stages for schedc_emit and --emit in pipeline order: "ast", "lower", …; NULL past the end. */
+/* Stages for schedc_emit and --emit in pipeline order: "ast", "lower", …; NULL past the end. And
+ * what one makes; NULL for an unknown stage. Static. */
 SCHEDC_API const char *schedc_stage_at(size_t index);
 SCHEDC_API const char *schedc_stage_summary(const char *stage);
 
@@ -218,6 +274,8 @@ SCHEDC_API schedc_status schedc_emit(schedc_context *context, const schedc_sourc
                                      const schedc_param *params, size_t param_count,
                                      const char *stage, schedc_writer writer, void *user);
 
+/* Element types: their names ("f16"), static, and the bytes of an element; NULL and 0 for a value
+ * that is none of these. */
 typedef enum schedc_type {
   SCHEDC_F32,
   SCHEDC_F16,
@@ -226,13 +284,14 @@ typedef enum schedc_type {
   SCHEDC_E5M2,
   SCHEDC_I32
 } schedc_type;
-SCHEDC_API const char *schedc_type_name(schedc_type type); /* "f16", … */
-SCHEDC_API size_t schedc_type_size(schedc_type type);      /* bytes of an element */
+SCHEDC_API const char *schedc_type_name(schedc_type type);
+SCHEDC_API size_t schedc_type_size(schedc_type type);
 
 enum { SCHEDC_MAX_RANK = 6 };
 enum { SCHEDC_IN = 1, SCHEDC_OUT = 2, SCHEDC_INOUT = 3 };
 
-/* A tensor that a kernel takes. Dimensions as text: "B", "128", "B + 1". */
+/* A tensor that a kernel takes. Dimensions as text: "B", "128", "B + 1". A kernel's name, and its
+ * tensors, in order of declaration: how many there are, and what one is. */
 typedef struct schedc_tensor_info {
   size_t size;
   const char *name;
@@ -249,7 +308,7 @@ SCHEDC_API size_t schedc_tensor_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
                                           schedc_tensor_info *info);
 
-/* A scalar argument. */
+/* A scalar that a kernel takes; how many there are, in order of declaration, and what one is. */
 typedef struct schedc_scalar_info {
   size_t size;
   const char *name;
@@ -297,7 +356,8 @@ typedef struct schedc_dim {
   int64_t value;
 } schedc_dim;
 
-/* The shape of a tensor under some dimensions: SCHEDC_EARG if it depends on others or overflows. */
+/* The shape of tensor `index` under some dimensions: as many extents as it has dimensions, of the
+ * SCHEDC_MAX_RANK for which `shape` has room. SCHEDC_EARG: it depends on others, or overflows. */
 SCHEDC_API schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *kernel,
                                              size_t index, const schedc_dim *dims, size_t dim_count,
                                              int64_t *shape);
@@ -321,7 +381,6 @@ typedef struct schedc_bind_info {
 #define SCHEDC_BIND_INFO_INIT \
   { sizeof(schedc_bind_info), 0, SCHEDC_BIND_DIM, 0, 0, 0, 0 }
 SCHEDC_API size_t schedc_kernel_case_count(const schedc_kernel *kernel);
-/* NULL past the end. */
 SCHEDC_API const char *schedc_kernel_case_name(const schedc_kernel *kernel, size_t kase);
 SCHEDC_API size_t schedc_bind_count(const schedc_kernel *kernel, size_t kase);
 SCHEDC_API schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index,
@@ -338,7 +397,8 @@ SCHEDC_API int schedc_is_deterministic(const schedc_kernel *kernel);
 
 /* Writes what the compiler worked out: parameters, tensors, roles with registers, shared-memory
  * map, barriers, operations and bytes of one tile (trip counts as numbers where `dims` says enough,
- * else as expressions), what has been checked, and what only running shows. */
+ * else as expressions), what has been checked, and what only running shows. Dimensions that the
+ * kernel does not have are overlooked. */
 typedef enum schedc_format_kind { SCHEDC_TEXT, SCHEDC_JSON } schedc_format_kind;
 SCHEDC_API schedc_status schedc_describe(schedc_context *context, const schedc_kernel *kernel,
                                          const schedc_dim *dims, size_t dim_count,
@@ -352,7 +412,7 @@ typedef enum schedc_verdict {
   SCHEDC_INCOMPLETE, /* not known: a warning says why (V.open) */
   SCHEDC_REJECTED    /* it is not: a diagnostic is a witness */
 } schedc_verdict;
-/* "proved for all trip counts", … */
+/* "proved for all trip counts", … Never NULL; static. */
 SCHEDC_API const char *schedc_verdict_text(schedc_verdict verdict);
 
 /* Proves what schedc_instantiate does not: what concerns all roles together, for every trip count.
@@ -601,7 +661,18 @@ typedef struct schedc_run_options {
 
 /* Interprets the kernel on the CPU, with real concurrency between its roles. Races, deadlocks and
  * reads in flight are reported with both source lines and the seed (SCHEDC_EFAULT); but not what
- * tensors do to each other that share memory. Outputs are undefined after an error. */
+ * tensors do to each other that share memory. Outputs are undefined after an error. options: NULL,
+ * or copied. SCHEDC_ELIMIT: the step budget; SCHEDC_ECANCEL: the progress callback.
+ *
+ * Example:
+ *
+ *     enum { M = 100, N = 64 };
+ *     static uint16_t x[M * N], y[M * N];
+ *     const schedc_tensor tensors[] = {{"X", x, SCHEDC_F16, 2, {M, N}, {N, 1}},
+ *                                      {"Y", y, SCHEDC_F16, 2, {M, N}, {N, 1}}};
+ *     if (!status) status = schedc_draw(&tensors[0], "normal", 1);
+ *     if (!status) status = schedc_run_cpu(context, kernel, tensors, 2, NULL, 0, NULL);
+ */
 SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,
@@ -780,7 +851,21 @@ typedef struct schedc_build_info {
 /* Builds a kernel or sequence and writes the artifact. All but CUDA C, and what is in the cache,
  * need NVRTC: SCHEDC_EUNAVAIL where there is none. Nothing is written on errors. info: NULL, or
  * gets the figures, on errors too as far as they are known; of a sequence, the largest of its
- * kernels', but code_bytes of all. */
+ * kernels', but code_bytes of all. options: NULL, or used during the call alone. SCHEDC_EINPUT: the
+ * kernel is rejected (schedc_verify), or spills, or what was built is not what was planned (G.ptx).
+ * Threads may build at the same time, into one cache.
+ *
+ * Example:
+ *
+ *     schedc_build_options how = SCHEDC_BUILD_OPTIONS_INIT;
+ *     schedc_build_info figures = SCHEDC_BUILD_INFO_INIT;
+ *     FILE *file = fopen("copy.cubin", "wb");
+ *     how.lenient = 1;
+ *     if (!status)
+ *       status = schedc_build(context, kernel, SCHEDC_CUBIN, &how, to_file, file, &figures);
+ *     if (fclose(file) == 0 && !status)
+ *       printf("%zu bytes, %u registers\n", figures.code_bytes, figures.registers);
+ */
 SCHEDC_API schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
                                       schedc_artifact artifact, const schedc_build_options *options,
                                       schedc_writer writer, void *user, schedc_build_info *info);
@@ -810,10 +895,10 @@ typedef struct schedc_cuda_times {
   { sizeof(schedc_cuda_times), 0, 0, 0, 0, 0 }
 
 /* A GPU, for kernels on tensors in host memory: opened when it is first needed, and kept open
- * until it is freed. `device` counts from 0, as the driver counts
- * (CUDA_VISIBLE_DEVICES hides and reorders). Used by one thread at a time, and freed before its
- * context is closed. The caller's current CUDA context is left as it was found. SCHEDC_EARG: the
- * device is negative; whether there is one, the first use says. */
+ * until it is freed. `device` counts from 0, as the driver counts (CUDA_VISIBLE_DEVICES hides and
+ * reorders). Used by one thread at a time, and freed before its context is closed. The caller's
+ * current CUDA context is left as it was found. SCHEDC_EARG: the device is negative; whether there
+ * is one, the first use says. */
 typedef struct schedc_gpu schedc_gpu;
 SCHEDC_API schedc_status schedc_gpu_new(schedc_gpu **out, schedc_context *context, int device);
 SCHEDC_API void schedc_gpu_free(schedc_gpu *gpu);
@@ -827,6 +912,7 @@ SCHEDC_API schedc_status schedc_gpu_count(schedc_context *context, size_t *count
 SCHEDC_API schedc_status schedc_gpu_available(schedc_context *context, int device, char *why,
                                               size_t room);
 
+/* What a device is. Strings belong to the schedc_gpu. */
 typedef struct schedc_gpu_info {
   size_t size;
   const char *name; /* "NVIDIA H100 80GB HBM3" */
@@ -865,7 +951,22 @@ typedef struct schedc_gpu_job {
  * inputs, comparing outputs with those of the first run (which are handed back); then measures them
  * if rounds is not 0: in turns, so that they meet the same clocks. cold is as in schedc_cuda_times,
  * sustained the median of `rounds` rounds of 120 launches. Before anything runs, all tensors are
- * checked, and each job's kernel is built, or taken from the cache of machine code. */
+ * checked, and each job's kernel is built, or taken from the cache of machine code.
+ * SCHEDC_EUNAVAIL: no such device, no NVRTC where it is needed, not enough memory on the GPU; a
+ * diagnostic at the job's kernel says which. SCHEDC_EFAULT: a wait was given up (debug_waits), or
+ * the model found a fault; the GPU is then to be freed, as after any launch that failed.
+ *
+ * Example:
+ *
+ *     schedc_gpu *gpu = NULL;
+ *     schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+ *     job.kernel = kernel;
+ *     job.tensors = tensors;
+ *     job.tensor_count = 2;
+ *     if (!status) status = schedc_gpu_new(&gpu, context, 0);
+ *     if (!status) status = schedc_gpu_run(gpu, &job, 1, NULL);
+ *     schedc_gpu_free(gpu);
+ */
 typedef struct schedc_gpu_options {
   size_t size;
   uint64_t repeats;                  /* 0 and 1: none */
@@ -898,7 +999,13 @@ typedef struct schedc_load_options {
  * to be called while a stream is being captured. SCHEDC_EUNAVAIL: no driver, no NVRTC, no context,
  * no Hopper GPU; a diagnostic says which. SCHEDC_EINPUT (G.cubin): the machine code is not whole,
  * or that of another kernel: it must have been built from the same text of the same name, with the
- * same parameters and debug_waits, by the same schedc. */
+ * same parameters and debug_waits, by the same schedc.
+ *
+ * Example:
+ *
+ *     schedc_loaded *loaded = NULL;
+ *     if (!status) status = schedc_load(&loaded, context, kernel, NULL);
+ */
 typedef struct schedc_loaded schedc_loaded;
 SCHEDC_API schedc_status schedc_load(schedc_loaded **out, schedc_context *context,
                                      const schedc_kernel *kernel,
@@ -906,7 +1013,7 @@ SCHEDC_API schedc_status schedc_load(schedc_loaded **out, schedc_context *contex
 /* After its last launch has ended. */
 SCHEDC_API void schedc_unload(schedc_loaded *loaded);
 
-/* What NVRTC and ptxas said, word for word. */
+/* What NVRTC and ptxas said, word for word. It is the loaded kernel's; never NULL. */
 SCHEDC_API const char *schedc_loaded_log(const schedc_loaded *loaded);
 
 /* Bytes of workspace that a launch on these tensors needs (their data is not looked at, but must be
@@ -934,7 +1041,21 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
  * must not overlap itself, as two instances of one graph would. A dynamic grid has tile counters
  * for 256 streams (another takes that of the stream unused for longest, whose launches must have
  * ended) and for 3840 captured launches of kernels, those of a sequence one by one (another takes
- * that of the first, and must not overlap it). */
+ * that of the first, and must not overlap it).
+ *
+ * Errors: SCHEDC_EINPUT: the tensors, scalars, workspace or current context do not fit, and nothing
+ * was enqueued; SCHEDC_EUNAVAIL: the driver refused, and a diagnostic has its words.
+ *
+ * Example: x_on_gpu and y_on_gpu are what cuMemAlloc or cudaMalloc gave.
+ *
+ *     const schedc_tensor on_gpu[] = {{NULL, (void *)x_on_gpu, SCHEDC_F16, 2, {M, N}, {N, 1}},
+ *                                     {NULL, (void *)y_on_gpu, SCHEDC_F16, 2, {M, N}, {N, 1}}};
+ *     size_t bytes = 0;
+ *     if (!status)
+ *       status = schedc_workspace_size(context, loaded, on_gpu, 2, NULL, 0, &bytes);
+ *     if (!status && bytes == 0)
+ *       status = schedc_launch(context, loaded, stream, on_gpu, 2, NULL, 0, NULL, 0);
+ */
 SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void *stream,
                                        const schedc_tensor *tensors, size_t tensor_count,
                                        const schedc_scalar *scalars, size_t scalar_count,
@@ -944,6 +1065,8 @@ SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *l
  * more than two seconds, with diagnostics that name role, barrier, stage, generation and line.
  * Outputs then mean nothing. Without debug_waits: SCHEDC_OK. */
 SCHEDC_API schedc_status schedc_check_waits(schedc_context *context, schedc_loaded *loaded);
+
+/* ---- comparing with the specification ------------------------------------------------------ */
 
 /* How far an output is from its specification (evaluated in float64), and how far it may be:
  * max |out - ref| <= max_allowed, mean |out - ref| <= mean_allowed.
@@ -991,7 +1114,18 @@ typedef struct schedc_compare_options {
  * Options (NULL: as initialised) may limit the places of large tensors: of the indices that all
  * equations of a specification share (of attention: batch, head, row), only some values are
  * evaluated, of each of them all elements: the first, the last, those beside edges of tiles, and
- * others drawn at random, always the same. Every element of the outputs is searched for NaN. */
+ * others drawn at random, always the same. Every element of the outputs is searched for NaN.
+ *
+ * SCHEDC_OK says that there was something to compare with; `pass` of each error is the verdict.
+ * SCHEDC_EINPUT (T.spec): the kernel has no specification.
+ *
+ * Example:
+ *
+ *     schedc_error error = SCHEDC_ERROR_INIT;
+ *     if (!status) status = schedc_compare(context, kernel, tensors, 2, NULL, 0, NULL, &error);
+ *     if (!status && !error.pass)
+ *       printf("%s is off by %g\n", error.tensor, error.max_error);
+ */
 SCHEDC_API size_t schedc_output_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,

@@ -23,7 +23,7 @@ mkdir "$to/project"
 cat >"$to/project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.18)
 project(embed C)
-find_package(schedc 0.1 REQUIRED)
+find_package(schedc 0.2 REQUIRED)
 add_executable(embed embed.c)
 target_link_libraries(embed PRIVATE schedc::schedc)
 add_executable(embed_static embed.c)

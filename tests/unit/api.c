@@ -20,7 +20,7 @@ static void statuses_have_names(void **state) {
     assert_non_null(schedc_status_text((schedc_status)s));
   }
   assert_non_null(schedc_status_name((schedc_status)99));
-  assert_string_equal(schedc_version(), "0.1.0");
+  assert_string_equal(schedc_version(), "0.2.0");
 }
 
 static void codes_are_explained(void **state) {
