@@ -17,10 +17,11 @@ static const Cost *cost_of(const Timeline *t, const Agent *a) {
 
 // ---- rings
 
-static void fill_ends(Queue *q, u32 stage) {
+static void fill_ends(Timeline *t, Queue *q, u32 stage) {
   if (q->commits[stage] < q->fills || q->missing[stage] > 0.5) return;
   q->commits[stage] = 0;
   q->full[stage]++;
+  t->news++;
 }
 
 void sc_released(Timeline *t, u32 queue, u32 stage) {
@@ -28,6 +29,7 @@ void sc_released(Timeline *t, u32 queue, u32 stage) {
   if (++q->releases[stage] < q->drains) return;
   q->releases[stage] = 0;
   q->empty[stage]++;
+  t->news++;
 }
 
 // Each CTA of a cluster brings a share of a multicast copy to all of them.
@@ -37,7 +39,7 @@ void sc_copy_lands(Timeline *t, u32 cta, const Copy *c) {
     u32 to = c->multicast ? i : cta;
     Queue *q = &t->queue[to * t->queues_of_cta + t->first_queue[c->ring]];
     q->missing[c->stage] -= c->bytes / ctas;
-    fill_ends(q, c->stage);
+    fill_ends(t, q, c->stage);
   }
 }
 
@@ -142,7 +144,7 @@ static void finish(Timeline *t, Agent *a) {
       Queue *q = sc_queue_of(t, a, what);
       u32 stage = a->filled[what]++ % q->stages;
       q->commits[stage]++;
-      fill_ends(q, stage);
+      fill_ends(t, q, stage);
       break;
     }
     case OP_WAIT: a->waited[what]++; break;
@@ -156,7 +158,10 @@ static void finish(Timeline *t, Agent *a) {
       a->doing = DOING_ISSUE;
       break;
     case OP_TAKE: a->taken[what]++; break;
-    case OP_PASS: t->cta[a->cta].passed[what]++; break;
+    case OP_PASS:
+      t->cta[a->cta].passed[what]++;
+      t->news++;
+      break;
     case OP_ENDFOR:
       if (t->anchor[a->tile] == a - t->agent) sc_round_ends(t, a);
       break;
@@ -250,12 +255,17 @@ bool sc_act(Timeline *t, Agent *a) {
       a->drew = true;
       a->doing = DOING_NEXT;
       t->cta[a->cta].drawn++;
+      t->news++;
       return true;
     case DOING_ISSUE:
       if (sc_backlog(t, a) > NEAR) return false;
       a->doing = DOING_NEXT;
       return true;
-    case DOING_NEXT: return next(t, a);
+    case DOING_NEXT:
+      if (a->seen == t->news) return false;
+      if (next(t, a)) return true;
+      a->seen = t->news;
+      return false;
     case DOING_END: return false;
   }
   return false;

@@ -29,6 +29,7 @@ typedef struct Agent {
   u32 draw_at;  // in this tile, the place before which the next one is drawn
   bool drew;
   Doing doing;
+  u32 seen;  // the news when it last found that it must wait
   Job job;
   Job product[MAX_FLIGHT];  // in flight, oldest first; the first is with the tensor cores
   u32 products;
@@ -96,6 +97,7 @@ typedef struct Timeline {
   Cost idle;                // of what needs no pipe
   u32 *anchor;              // by tile: the agent whose rounds are looked at
   u32 drawer;               // the role that draws tiles; SC_NONE: none does
+  u32 news;  // how often something happened that agents wait for
   double now;
   double *end;  // by tile
   u32 *ended;   // by tile: agents that are through with it

@@ -129,6 +129,7 @@ Timeline *sc_open_timeline(Sc *sc, const Scene *scene) {
   t->agents = t->of_cta * scene->ctas;
   t->drawer = drawer_of(t->k);
   t->idle.alone = 1;
+  t->news = 1;
   t->count = NEWS(sc, u32, counters_wanted(t));
   t->sum = NEWS(sc, double, SUMS);
   t->end = NEWS(sc, double, scene->tiles);

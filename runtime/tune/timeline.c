@@ -155,11 +155,13 @@ static bool end_copies(Timeline *t) {
     if (line_ends(&c->in)) {
       sc_copy_lands(t, i, &c->in.at[0]);
       drop_first(&c->in);
+      t->news++;
       any = true;
     }
     if (line_ends(&c->out)) {
       c->out.at[0].from->out--;
       drop_first(&c->out);
+      t->news++;
       any = true;
     }
   }
@@ -173,6 +175,7 @@ static bool end_products(Timeline *t) {
     if (!a->products || a->product[0].left > NEAR) continue;
     a->products--;
     memmove(a->product, a->product + 1, a->products * sizeof *a->product);
+    t->news++;
     any = true;
   }
   return any;
