@@ -37,7 +37,7 @@ void sc_copy_lands(Timeline *t, u32 cta, const Copy *c) {
   u32 ctas = c->multicast ? t->scene->ctas : 1;
   for (u32 i = 0; i < ctas; i++) {
     u32 to = c->multicast ? i : cta;
-    Queue *q = &t->queue[to * t->queues_of_cta + t->first_queue[c->ring]];
+    Queue *q = &t->queue[to * t->queues_of_cta + c->queue];
     q->missing[c->stage] -= c->bytes / ctas;
     fill_ends(t, q, c->stage);
   }
@@ -81,8 +81,10 @@ static void send(Timeline *t, Agent *a, const Ins *ins) {
     a->out++;
     return;
   }
-  c->ring = t->k->buf.at[t->k->view.at[ins->arg[0]].buf].ring;
-  c->stage = a->filled[c->ring] % sc_queue_of(t, a, c->ring)->stages;
+  u32 ring = t->k->buf.at[t->k->view.at[ins->arg[0]].buf].ring;
+  const Queue *q = sc_queue_of(t, a, ring);
+  c->queue = (u32)(q - t->queue) - a->cta * t->queues_of_cta;
+  c->stage = a->filled[ring] % q->stages;
 }
 
 // ---- turns over instances
@@ -177,11 +179,13 @@ static bool owns(const Timeline *t, const Agent *a) {
   return !r->one_tile || a->tile % r->instances == a->inst;
 }
 
-// The rounds of a tile that another instance takes.
+// The rounds of a tile that another instance takes. Rings of its own have none.
 static void pass_by(const Timeline *t, Agent *a) {
   const Trace *trace = sc_trace_of(t, a);
   for (u32 i = 0; i < trace->n; i++) {
     const Ins *ins = &t->k->role.at[a->role].code.at[trace->at[i]];
+    bool ring = ins->op == OP_COMMIT || ins->op == OP_WAIT || ins->op == OP_RELEASE;
+    if (!ring || t->k->ring.at[ins->arg[0]].owner != SC_NONE) continue;
     if (ins->op == OP_COMMIT) a->filled[ins->arg[0]]++;
     if (ins->op == OP_WAIT) a->waited[ins->arg[0]]++;
     if (ins->op == OP_RELEASE) a->released[ins->arg[0]]++;

@@ -54,8 +54,8 @@ typedef struct Copy {
   double latency;
   Cost cost;
   Job job;
-  Agent *from;  // copies that leave
-  u32 ring, stage;
+  Agent *from;       // copies that leave
+  u32 queue, stage;  // of its CTA
   bool multicast;
   double bytes;
 } Copy;
@@ -97,7 +97,7 @@ typedef struct Timeline {
   Cost idle;                // of what needs no pipe
   u32 *anchor;              // by tile: the agent whose rounds are looked at
   u32 drawer;               // the role that draws tiles; SC_NONE: none does
-  u32 news;  // how often something happened that agents wait for
+  u32 news;                 // how often something happened that agents wait for
   double now;
   double *end;  // by tile
   u32 *ended;   // by tile: agents that are through with it

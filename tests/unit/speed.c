@@ -1,5 +1,5 @@
-// How long a compilation takes: .sched to CUDA C, and from a cache that has the machine code. Held
-// to the limits in optimised builds alone; the figures are printed in all.
+// How long a compilation takes: .sched to CUDA C, and from a cache that has the machine code; and a
+// prediction. Held to the limits in optimised builds alone; the figures are printed in all.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,6 +68,47 @@ static void to_cuda(void **state) {
   judge("fa3_fwd.sched to CUDA C", least, 5);
 }
 
+// A prediction of attention with 16 k keys: with tiles of one length, and of 128.
+static double to_prediction(const char *causal) {
+  static const schedc_dim dims[] = {{"B", 1}, {"M", 16384}, {"N", 16384}, {"H", 16}, {"G", 16}};
+  static char text[1 << 16];
+  const schedc_param param = {"causal", causal};
+  schedc_context *context = NULL;
+  schedc_source *source = NULL;
+  schedc_kernel *kernel = NULL;
+  schedc_tensor tensor[8] = {0};
+  double least = 1e9;
+  size_t n = read_schedule(text, sizeof text), tensors;
+  assert_int_equal(schedc_open(&context, NULL), SCHEDC_OK);
+  assert_int_equal(schedc_parse(&source, context, "fa3_fwd.sched", text, n), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, &param, 1), SCHEDC_OK);
+  tensors = schedc_tensor_count(kernel);
+  for (size_t i = 0; i < tensors; i++) {
+    schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
+    assert_int_equal(schedc_tensor_at(kernel, i, &info), SCHEDC_OK);
+    tensor[i] = (schedc_tensor){.name = info.name, .type = info.type, .rank = info.rank};
+    schedc_tensor_shape(context, kernel, i, dims, COUNT(dims), tensor[i].shape);
+    int64_t step = 1;
+    for (size_t d = info.rank; d-- > 0; step *= tensor[i].shape[d]) tensor[i].strides[d] = step;
+  }
+  for (int i = 0; i < REPEATS; i++) {
+    schedc_prediction out = SCHEDC_PREDICTION_INIT;
+    double start = now();
+    assert_int_equal(schedc_predict(context, kernel, tensor, tensors, NULL, 0, NULL, &out), 0);
+    if (now() - start < least) least = now() - start;
+  }
+  schedc_kernel_free(kernel);
+  schedc_source_free(source);
+  schedc_close(context);
+  return least;
+}
+
+static void to_predictions(void **state) {
+  (void)state;
+  judge("a prediction of fa3_fwd", to_prediction("false"), 1);
+  judge("… with a mask", to_prediction("true"), 1);
+}
+
 static void from_cache(void **state) {
   (void)state;
   char folder[] = "/tmp/schedc-speed-XXXXXX";
@@ -103,6 +144,7 @@ static void from_cache(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(to_cuda), cmocka_unit_test(from_cache)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(to_cuda), cmocka_unit_test(to_predictions),
+                                     cmocka_unit_test(from_cache)};
   return cmocka_run_group_tests_name("speed", tests, NULL, NULL);
 }
