@@ -51,7 +51,8 @@ enum {
   OPT_REPEAT,
   OPT_DRY_RUN,
   OPT_REPORT,
-  OPT_DEVICE
+  OPT_DEVICE,
+  OPT_ALL_PARAMS
 };
 
 static const struct Option {
@@ -100,6 +101,8 @@ static const struct Option {
     {"quick", OPT_QUICK, NULL, TEST, "each pair of values once, small cases only"},
     {"full", OPT_FULL, NULL, TEST, "more seeds, larger cases"},
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
+    {"all-params", OPT_ALL_PARAMS, NULL, CHECK,
+     "every point of the domains of the params that -p does not give"},
     {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
     {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
     {"name", OPT_NAME, "NAME", BUILD,
@@ -311,6 +314,7 @@ static bool *flag_of(Args *a, int val) {
     case OPT_UNVERIFIED: return &a->unverified;
     case OPT_NO_CACHE: return &a->no_cache;
     case OPT_CHECK: return &a->check;
+    case OPT_ALL_PARAMS: return &a->all_params;
     case 'i': return &a->in_place;
     default: return &a->help;
   }

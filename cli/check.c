@@ -1,12 +1,14 @@
-// check.c - `schedc check`: every kernel and sequence of a file is instantiated, which checks it.
+// check.c - `schedc check`: every kernel and sequence of a file is instantiated, which checks it;
+// or every point of its params' domains is (points.c).
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static schedc_status check_unit(Session *s, const char *unit) {
+static schedc_status check_unit(Session *s, const char *unit, Buffer *points) {
   const Args *args = s->args;
+  if (args->all_params) return points_check(s, unit, points);
   schedc_kernel *kernel;
   schedc_status status = schedc_instantiate(&kernel, s->context, s->source, unit, args->case_name,
                                             args->param.at, args->param.n);
@@ -19,17 +21,17 @@ static schedc_status check_unit(Session *s, const char *unit) {
 }
 
 // The worst of all units, so that an error in the first does not hide the second.
-static schedc_status check_all(Session *s) {
+static schedc_status check_all(Session *s, Buffer *points) {
   schedc_status worst = SCHEDC_OK;
   size_t n = schedc_unit_count(s->source);
-  if (s->args->operands > 1) return check_unit(s, s->args->operand[1]);
+  if (s->args->operands > 1) return check_unit(s, s->args->operand[1], points);
   for (size_t i = 0; i < n; i++) {
     schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
     schedc_unit(s->source, i, &info);
-    schedc_status status = check_unit(s, info.name);
+    schedc_status status = check_unit(s, info.name, points);
     if (status > worst) worst = status;
   }
-  return n ? worst : check_unit(s, NULL);
+  return n ? worst : check_unit(s, NULL, points);
 }
 
 static int emit(Session *s) {
@@ -51,11 +53,17 @@ static int emit(Session *s) {
 int command_check(const Args *args) {
   Session s;
   if (args->output && !args->emit) return cli_usage(args, "-o is where --emit=STAGE writes to");
+  if (args->all_params && args->emit) return cli_usage(args, "--emit is of one point");
+  Buffer points = {0};
   int code = session_open(&s, args, 0);
   if (code == EXIT_GOOD) {
-    code = args->emit ? emit(&s) : session_status(&s, check_all(&s));
+    code = args->emit ? emit(&s) : session_status(&s, check_all(&s, &points));
   }
+  bool object = args->all_params && args->format == FORMAT_JSON && (s.source || s.errors);
+  if (object) printf("{\"units\":[%s],\"diagnostics\":", points.n ? points.at : "");
   if (s.source || s.errors) session_print_reports(&s);
+  if (object) puts("}");
+  free(points.at);
   session_close(&s);
   return code;
 }

@@ -52,7 +52,7 @@ typedef struct Args {
   uint64_t sample;  // places of the specification; 0: all
   bool sample_given;
   Format format;
-  bool check, in_place, quick, full;
+  bool check, all_params, in_place, quick, full;
   bool lenient, no_cache, unverified;
   bool cuda, model, on_given, policy_given,  // model: cuda as well
       bench, dry_run, debug_waits, help;
@@ -195,6 +195,10 @@ typedef struct Sweep {
 // limit: of elements of all tensors together.
 void sweep_open(Sweep *w, Session *s, const schedc_kernel *kernel, size_t kase, uint64_t limit);
 void sweep_close(Sweep *w);
+
+// ---- points.c: --all-params
+// Every point of a unit. JSON is added to `json`, an element of a list.
+schedc_status points_check(Session *s, const char *unit, Buffer *json);
 
 // ---- cover.c
 typedef struct Cover {

@@ -64,6 +64,10 @@ static const Command commands[] = {
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "
      "the compiler\n"
      "knows after that stage instead; the stages are listed below.\n"
+     "With --all-params, at every point of the params' domains: it counts what is refused, by "
+     "code, "
+     "and\n"
+     "proves one of the points that make the same program.\n"
      "Each role is checked by itself, for every path and trip count. Deadlocks, and races between\n"
      "roles, show only in runs: schedc test.\n",
      1, 2, command_check},

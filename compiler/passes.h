@@ -22,6 +22,9 @@ typedef struct Choice {
 //          … and its code: names resolved, defs expanded, types and extents checked (R9)
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice);
 
+// lower/space.c  … and which of its params, and of its kernels', say what is computed
+void sc_tell_params(Sc *sc, const Ast *ast, Kernel *k);
+
 // layout/  which thread holds which element, in which panels stages lie, how statements move
 // elements
 bool sc_lay_out(Sc *sc, Kernel *k);

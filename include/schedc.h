@@ -329,6 +329,10 @@ typedef enum schedc_value_type {
   SCHEDC_VALUE_ELEMENT  /* an element type, as schedc_type_name writes it: "f16" */
 } schedc_value_type;
 
+/* What a param is for: the problem's say what is computed, as the types and shapes of tensors,
+ * scalars or the specification depend on them. */
+typedef enum schedc_param_kind { SCHEDC_PROBLEM, SCHEDC_TUNING } schedc_param_kind;
+
 /* A parameter as instantiated, and its tuning domain (may be empty), as text in order of
  * declaration. */
 typedef struct schedc_param_info {
@@ -339,9 +343,10 @@ typedef struct schedc_param_info {
   size_t domain_count;
   const char *const *domain;
   double least, most; /* of a domain of numbers; NaN: it is empty, or not of numbers */
+  schedc_param_kind kind;
 } schedc_param_info;
 #define SCHEDC_PARAM_INFO_INIT \
-  { sizeof(schedc_param_info), 0, SCHEDC_VALUE_INTEGER, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_param_info), 0, SCHEDC_VALUE_INTEGER, 0, 0, 0, 0, 0, SCHEDC_PROBLEM }
 SCHEDC_API size_t schedc_param_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_param_at(const schedc_kernel *kernel, size_t index,
                                          schedc_param_info *info);
@@ -423,9 +428,7 @@ SCHEDC_API schedc_status schedc_verify(schedc_context *context, const schedc_ker
 
 /* ---- the space of a unit's params ----------------------------------------------------------
  *
- * What a tuner may choose. The params on which the types and shapes of tensors, scalars or the
- * specification depend say what is computed: they are the problem's. All others are for tuning, and
- * those of them that have a domain span the space.
+ * What a tuner may choose: the params for tuning that have a domain span the space.
  *
  * Threads. A space is immutable once made: any number of threads may walk and probe it, each with a
  * context and a cursor of its own. It outlives the context that made it, and keeps its source. */
@@ -441,8 +444,6 @@ SCHEDC_API schedc_status schedc_space_new(schedc_space **out, schedc_context *co
                                           const char *case_name, const schedc_param *params,
                                           size_t param_count);
 SCHEDC_API void schedc_space_free(schedc_space *space);
-
-typedef enum schedc_param_kind { SCHEDC_PROBLEM, SCHEDC_TUNING } schedc_param_kind;
 
 /* A param of the unit (of a sequence: of any of its kernels), in order of declaration. */
 typedef struct schedc_space_param_info {

@@ -264,6 +264,7 @@ typedef struct Param {
   Span span;
   Value value;    // as instantiated
   bool given;     // the caller, a case or a sequence has given the value: it is not the default
+  bool problem;   // sc_tell_params: it says what is computed; else it is for tuning
   Values domain;  // as written, ranges value by value; the same value may stand there twice
 } Param;
 

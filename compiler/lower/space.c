@@ -251,18 +251,38 @@ static void known_params(Low *l, const ParamSpace *s, const char *const *range, 
   low_known_params(l, &(Choice){.param = all, .params = n});
 }
 
-ParamSpace *sc_space(Sc *sc, const Ast *ast, const Choice *choice, const char *const *range,
-                     u32 ranges) {
+static ParamSpace *tell_apart(Low *l, Sc *sc, const Ast *ast, const Choice *choice) {
   ParamSpace *s = NEW(sc, ParamSpace);
-  Low *l = NEW(sc, Low);
   Given g = {.choice = choice};
   *s = (ParamSpace){.ast = ast, .choice = *choice, .unit = low_unit(sc, ast, &g)};
   s->kase = g.kase;
   if (!s->unit) return NULL;
   low_open(l, sc, ast, s->unit);
   if (!add_kernels(l, s)) return NULL;
-  known_params(l, s, range, ranges);
   find_problem(sc, s);
+  return s;
+}
+
+static void tell(const ParamSpace *s, Kernel *k) {
+  for (u32 i = 0; i < k->param.n; i++) {
+    Param *p = &k->param.at[i];
+    p->problem = s->param.at[param_named(s, p->name)].problem;
+  }
+}
+
+void sc_tell_params(Sc *sc, const Ast *ast, Kernel *k) {
+  const ParamSpace *s = tell_apart(NEW(sc, Low), sc, ast, &(Choice){.unit = k->name});
+  tell(s, k);
+  for (u32 i = 0; i < k->launch.n; i++) tell(s, (Kernel *)k->launch.at[i].kernel);
+  for (u32 i = 0; i < k->given.n; i++) tell(s, (Kernel *)k->given.at[i].kernel);
+}
+
+ParamSpace *sc_space(Sc *sc, const Ast *ast, const Choice *choice, const char *const *range,
+                     u32 ranges) {
+  Low *l = NEW(sc, Low);
+  ParamSpace *s = tell_apart(l, sc, ast, choice);
+  if (!s) return NULL;
+  known_params(l, s, range, ranges);
   find_varied(sc, s, range, ranges);
   add_requires(sc, s);
   if (s->varied.n > SCHEDC_MAX_VARIED)

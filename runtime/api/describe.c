@@ -144,7 +144,7 @@ static void text_arguments(Describer *d) {
   if (k->param.n) str_puts(d->out, "\nparameters\n");
   for (u32 i = 0; i < k->param.n; i++) {
     const Param *p = &k->param.at[i];
-    str_printf(d->out, "  %-10s = ", p->name);
+    str_printf(d->out, "  %-10s %-9s ", p->name, p->problem ? "problem" : "tuning");
     sc_put_value(d->out, &p->value);
     for (u32 j = 0; j < p->domain.n; j++) {
       str_puts(d->out, j ? ", " : "  in { ");
@@ -304,6 +304,7 @@ static void json_arguments(Describer *d) {
   for (u32 i = 0; i < k->param.n; i++) {
     json_open(j, '{');
     json_member_text(j, "name", k->param.at[i].name);
+    json_member_text(j, "kind", k->param.at[i].problem ? "problem" : "tuning");
     json_key(j, "value"), json_value(d, &k->param.at[i].value);
     json_key(j, "domain"), json_open(j, '[');
     for (u32 n = 0; n < k->param.at[i].domain.n; n++) json_value(d, &k->param.at[i].domain.at[n]);

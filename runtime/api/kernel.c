@@ -24,6 +24,7 @@ static schedc_status compile(Sc *sc, void *job) {
   CompileJob *j = job;
   Compilation c = {.ast = j->ast, .choice = j->choice};
   if (!sc_compile(sc, &c, "ast", "place")) return SCHEDC_EINPUT;
+  sc_tell_params(sc, j->ast, (Kernel *)c.k);  // finished only now
   j->kernel->k = c.k;
   index_kernel(sc, j->kernel);
   return SCHEDC_OK;
@@ -241,7 +242,8 @@ static schedc_param_info param_info(Sc *sc, const Param *p) {
                             .domain_count = p->domain.n,
                             .domain = value_texts(sc, p->domain.at, p->domain.n),
                             .least = (double)NAN,
-                            .most = (double)NAN};
+                            .most = (double)NAN,
+                            .kind = p->problem ? SCHEDC_PROBLEM : SCHEDC_TUNING};
   bool numbers = p->value.kind == VAL_INT || p->value.kind == VAL_REAL;
   for (u32 i = 0; i < p->domain.n && numbers; i++) {
     info.least = fmin(info.least, value_number(&p->domain.at[i]));
