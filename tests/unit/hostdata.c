@@ -294,13 +294,72 @@ static void from_a_pipe(void **state) {
   assert_non_null(strstr(said, "more than 64 MiB"));
 }
 
+// ---- out of memory, with a file open
+
+typedef struct Budget {
+  long left, live;
+} Budget;
+
+static void *take(void *user, size_t bytes) {
+  Budget *b = user;
+  void *at = b->left-- > 0 ? malloc(bytes) : NULL;
+  b->live += at != NULL;
+  return at;
+}
+
+static void give(void *user, void *block) {
+  ((Budget *)user)->live--;
+  free(block);
+}
+
+static int next_descriptor(void) {
+  int fd = dup(0);
+  close(fd);
+  return fd;
+}
+
+static schedc_status open_both(Budget *b) {
+  schedc_allocator allocator = {take, give, b};
+  schedc_options options = SCHEDC_OPTIONS_INIT;
+  schedc_context *own = NULL;
+  schedc_npy *npy = NULL;
+  schedc_source *source = NULL;
+  options.allocator = &allocator;
+  schedc_status status = schedc_open(&own, &options);
+  if (!status) status = schedc_npy_open(&npy, own, path_of("x.npy"));
+  if (!status) status = schedc_npy_read(own, npy, &packed);
+  if (!status) status = schedc_parse_file(&source, own, path_of("good.sched"));
+  schedc_npy_close(npy);
+  schedc_source_free(source);
+  schedc_close(own);
+  return status;
+}
+
+static void nothing_is_left_open(void **state) {
+  (void)state;
+  int first = next_descriptor();
+  long needed = 0;
+  FILE *f = fopen(path_of("good.sched"), "wb");
+  fwrite(good, 1, sizeof good - 1, f);
+  fclose(f);
+  write_npy("x.npy", &packed);
+  for (schedc_status status = SCHEDC_ENOMEM; status; needed++) {
+    Budget b = {needed, 0};
+    status = open_both(&b);
+    assert_true(status == SCHEDC_OK || status == SCHEDC_ENOMEM);
+    assert_int_equal(b.live, 0);
+    assert_int_equal(next_descriptor(), first);
+  }
+  assert_true(needed > 6);
+}
+
 int main(void) {
 #undef TEST
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-      TEST(conversions),    TEST(drawn_inputs),        TEST(written_and_read),
-      TEST(wider_elements), TEST(files_that_are_none), TEST(schedules_from_files),
-      TEST(from_a_pipe),
+      TEST(conversions),    TEST(drawn_inputs),         TEST(written_and_read),
+      TEST(wider_elements), TEST(files_that_are_none),  TEST(schedules_from_files),
+      TEST(from_a_pipe),    TEST(nothing_is_left_open),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
