@@ -787,8 +787,8 @@ typedef struct schedc_prediction {
  * where loops and conditions ask for elements, and may be NULL elsewhere. Blocks that a vote
  * decides on are taken to be seldom. machine NULL: as SCHEDC_MACHINE_INIT. The result is the same
  * on every computer. SCHEDC_EARG: a rate of the machine is not positive, or a latency negative.
- * SCHEDC_EINPUT: the tensors do not fit, or data is missing. SCHEDC_ELIMIT: a tile takes more than
- * 2^20 operations. SCHEDC_EFAULT: its roles would wait for each other for ever. */
+ * SCHEDC_EINPUT: the tensors do not fit, or data is missing. SCHEDC_ELIMIT: tiles take
+ * more than 2^21 operations. SCHEDC_EFAULT: its roles would wait for each other for ever. */
 SCHEDC_API schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kernel,
                                         const schedc_tensor *tensors, size_t tensor_count,
                                         const schedc_scalar *scalars, size_t scalar_count,

@@ -66,7 +66,9 @@ static bool add_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_m
     out->bound = bound;
     out->waves = f.waves;
   }
+  out->clock_mhz += ms * clock;
   out->ms += ms + m->launch_us * 1e-3;
+  all->ms += ms;
   out->bytes += f.bytes;
   all->cycles += f.cycles;
   for (u32 p = 0; p < PIPE_COUNT; p++) all->use[p] += f.use[p];
@@ -85,7 +87,7 @@ schedc_status sc_predict(Sc *sc, const Kernel *k, const Binding *b, const schedc
   out->cycles = all.cycles;
   out->tensor_cycles = all.use[PIPE_TENSOR];
   if (all.cycles > 0) out->tensor_use = out->tensor_cycles / all.cycles / m->multiprocessors;
-  if (out->ms > 0) out->clock_mhz = all.cycles / out->ms / 1e3;
+  if (all.ms > 0) out->clock_mhz /= all.ms;
   if (!out->bound) out->bound = "latency";
   return SCHEDC_OK;
 }

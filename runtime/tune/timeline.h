@@ -48,10 +48,12 @@ typedef struct Tracer {
   bool **varying;  // by role and operation: does what is in its block depend on the round?
   const bool *varies;
   VEC(u32) at;
+  u32 operations;  // of all traces
+  u32 looks;       // rounds that the length of a tile has taken
 } Tracer;
-enum { SC_LONGEST_TRACE = 1 << 20 };
+enum { SC_MOST_OPERATIONS = 1 << 21 };
 void sc_tracer(Sc *sc, Tracer *t, const Kernel *k, const Binding *b);
-// of the tile and instance that t->env says; unwinds (SCHEDC_ELIMIT) where it is too long
+// of the tile and instance that t->env says; unwinds (SCHEDC_ELIMIT) where all are too long
 Trace sc_trace(Tracer *t, u32 role);
 // do all instances of a role run the same operations?
 bool sc_instances_alike(const Kernel *k, u32 role);
@@ -84,6 +86,7 @@ Ran sc_timeline(Sc *sc, const Scene *scene);
 // waves.c: a launch of a kernel.
 typedef struct Forecast {
   double cycles;           // from its first to its last
+  double ms;               // of a sequence's kernels
   double use[PIPE_COUNT];  // … in which pipes are used, of all multiprocessors
   double waves;
   double bytes;       // to and from the L2 cache

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MOST_LOOKS = 256 };
+
 static bool in_loops(const Kernel *k, Xid x) { return x && k->expr.at[x].deps & DEP_LOOP; }
 
 // Which blocks hold a bound or a condition that depends on a loop's variable?
@@ -49,7 +51,7 @@ static void enter(Tracer *t, u32 role) {
 }
 
 static void put(Tracer *t, u32 at) {
-  if (t->at.n == SC_LONGEST_TRACE) sc_unwind(t->sc, SCHEDC_ELIMIT);
+  if (++t->operations > SC_MOST_OPERATIONS) sc_unwind(t->sc, SCHEDC_ELIMIT);
   PUSH(t->sc, &t->at, at);
 }
 
@@ -120,14 +122,16 @@ Trace sc_trace(Tracer *t, u32 role) {
 
 static double length(Tracer *t, Op op, u32 at, u32 end);
 
-// A loop whose rounds differ is as long as its first, last and middle round say.
+// A loop whose rounds differ is as long as its first, last and middle round say; of many such loops
+// in each other, one round is looked at.
 static double loop_length(Tracer *t, Op op, u32 at) {
   const Ins *ins = &t->code->at[at];
   i64 from = env_int(&t->env, ins->arg[1]), to = env_int(&t->env, ins->arg[2]);
   if (from >= to) return 0;
   const i64 round[] = {from, from + (to - from) / 2, to - 1};
   double all = 0;
-  u32 rounds = t->varies[at] && to - from > 1 ? 3 : 1;
+  u32 rounds = t->varies[at] && to - from > 1 && t->looks < MOST_LOOKS ? 3 : 1;
+  t->looks += rounds;
   for (u32 i = 0; i < rounds; i++) {
     t->env.loop[ins->arg[0]] = round[i];
     env_touch(&t->env);
@@ -169,6 +173,7 @@ double sc_tile_products(Tracer *t) {
     for (u32 r = 0; r < k->role.n; r++) {
       if (!does(&k->role.at[r].code, kinds[i])) continue;
       enter(t, r);
+      t->looks = 0;
       all += length(t, kinds[i], 0, t->code->n);
     }
   }
