@@ -4,11 +4,12 @@ policies and at other lengths, and the text emitted for it on the model of a GPU
 chip is counted as skipped; a report of any other rule is a false alarm, and a failure. So is too large a share of skipped
 ones. Needs the host's C++ compiler, and nothing of CUDA.
 
-  random_schedules.py --schedc build/release/schedc [--seeds A..B | --count N] [-j 2] [--on cuda] [--keep FOLDER] [--until N]
-                      [--verbose]
+  random_schedules.py --schedc build/release/schedc [--seeds A..B | --count N] [-j 2] [--on cuda|nvrtc] [--keep FOLDER]
+                      [--until N] [--verbose]
 
---on cuda: on a Hopper GPU, and neither on the interpreter nor on the model. --seeds: from A to B - 1 (default: 0..300). --keep: writes every schedule there, and leaves it. --until: ends after so many
-failures.
+--on cuda: on a Hopper GPU, and neither on the interpreter nor on the model. --on nvrtc: not run, but built to machine code, of
+which the PTX must be that of the plan. --seeds: from A to B - 1 (default: 0..300). --keep: writes every schedule there, and leaves it. --until: ends after
+so many failures.
 """
 import argparse
 import collections
@@ -44,6 +45,10 @@ def runs_on_gpu():
     yield ["test", "--on", "cuda", "--quick", "--inputs", "normal", "--lenient"]
 
 
+def builds(cubin):
+    yield ["build", "-o", cubin, "--lenient", "--no-cache"]
+
+
 def runs(seed, extra):
     """After the check: the interpreter, then the model, each policy at lengths of its own; one of them with few multiprocessors."""
     yield ["test", "--on", "cpu", "--quick", "--inputs", "normal", "--threads", "1", "--seed", str(seed)]
@@ -69,7 +74,9 @@ class Judge:
         rules = re.findall(r"error\[([A-Z]\w*\.\w+)\]", said)
         if code == 1 and rules and set(rules) <= LIMITS:
             return "rejected", rules[0]
-        commands = [] if code else runs_on_gpu() if self.args.on == "cuda" else runs(seed, extra)
+        cubin = os.path.join(self.folder, f"{seed}.cubin")
+        on = {"cuda": runs_on_gpu(), "nvrtc": builds(cubin)}
+        commands = [] if code else on.get(self.args.on) or runs(seed, extra)
         failed = check if code else None
         for words in commands:
             command = [self.args.schedc, words[0], path, *words[1:]]
@@ -77,7 +84,7 @@ class Judge:
             if code:
                 failed = command
                 break
-        subprocess.run(["rm", "-rf", cache], check=False)
+        subprocess.run(["rm", "-rf", cache, cubin], check=False)
         return ("FAIL", f"again: {' '.join(failed)}\nexit code {code}\n{said}\n{text}") if failed else ("ok", "")
 
 
@@ -113,7 +120,7 @@ def main():
     parser.add_argument("--seeds", default="0..300")
     parser.add_argument("--count", type=int)
     parser.add_argument("-j", type=int, default=2)
-    parser.add_argument("--on", choices=["cuda"])
+    parser.add_argument("--on", choices=["cuda", "nvrtc"])
     parser.add_argument("--keep", help="a folder for the schedules; without it those that fail are printed")
     parser.add_argument("--until", type=int)
     parser.add_argument("--verbose", action="store_true", help="one line a seed")
