@@ -18,6 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("bad", "faults", "late", "pairs")
 RULES = {"R5.agree", "R6.deadlock"}
 FAULTS = {"X.deadlock", "X.left"}  # what the interpreter says of them
+RACE = {"X.race"}                  # … and of R10.race
 counts = collections.Counter()
 
 
@@ -40,25 +41,34 @@ def with_case(path, kernel, case, to):
     return to
 
 
-def judge(schedc, path):
-    _, said = run([schedc, "check", path])
-    if not codes(said) & RULES:
-        return
+def replay(schedc, path, said, faults=frozenset(FAULTS)):
+    """The command of a report, run: (does it end in one of the faults?, the command, exit code and output); None: there is
+    no command."""
     command = re.search(r"to see it(?:, with '(case see .*)')?: schedc (.*)$", said, re.M)
     if not command:
-        counts["none"] += 1
-        print(f"no command: {path}")
-        return
+        return None
     words = shlex.split(command.group(2))
     with tempfile.TemporaryDirectory() as folder:
         if command.group(1):
             path = with_case(path, words[2], command.group(1), os.path.join(folder, os.path.basename(path)))
         words = [path if word.endswith(".sched") else word for word in words]
         code, seen = run([schedc, *words])
-    good = code == 1 and codes(seen) & FAULTS
+    return code == 1 and bool(codes(seen) & faults), " ".join(words), f"exit code {code}\n{seen}"
+
+
+def judge(schedc, path):
+    _, said = run([schedc, "check", path])
+    if not codes(said) & RULES:
+        return
+    shown = replay(schedc, path, said)
+    if not shown:
+        counts["none"] += 1
+        print(f"no command: {path}")
+        return
+    good, command, seen = shown
     counts["good" if good else "bad"] += 1
     if not good:
-        print(f"FAIL {path}: exit code {code} of: {' '.join(words)}\n{said}{seen}")
+        print(f"FAIL {path}: {command}\n{said}{seen}")
 
 
 def random_programs(experiment, seeds, folder):
