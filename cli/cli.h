@@ -127,6 +127,8 @@ typedef struct Session {
   size_t *start;   // where each of them begins
   size_t count;
   Buffer seen;        // what was reported, to report it once
+  Buffer first_code;  // of the first error: its code, and its sentence
+  Buffer first_text;
   size_t errors;      // reported so far
   size_t unmet;       // of these, requirements that do not hold
   size_t misaligned;  // … and rows that the copy engine cannot address

@@ -58,7 +58,8 @@ static const Command commands[] = {
      "else those of\n"
      "its products. `tensor` is the tensor cores' ideal time over the measured one. If a variant "
      "is wrong,\n"
-     "no figure is printed.\n",
+     "no figure is printed; with --vary it is a row that says so, and so is one that the schedule "
+     "refuses.\n",
      1, 1 << 10, command_bench},
     {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "

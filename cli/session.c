@@ -28,7 +28,10 @@ char *session_report(const Session *s, size_t index) {
 static void on_report(void *user, const schedc_diagnostic *d) {
   Session *s = user;
   const char *kind = strchr(d->code, '.');
-  s->errors += d->severity == SCHEDC_ERROR;
+  if (d->severity == SCHEDC_ERROR && !s->errors++) {
+    buffer_puts(&s->first_code, d->code);
+    buffer_puts(&s->first_text, d->text);
+  }
   s->unmet += kind && strcmp(kind, ".require") == 0;
   s->misaligned += strcmp(d->code, "T.align") == 0;
   if (seen_before(s, d)) return;
@@ -76,11 +79,13 @@ void session_close(Session *s) {
   schedc_close(s->context);
   free(s->reports.at);
   free(s->seen.at);
+  free(s->first_code.at);
+  free(s->first_text.at);
   free(s->start);
 }
 
 void session_forget(Session *s) {
-  s->reports.n = s->seen.n = s->count = 0;
+  s->reports.n = s->seen.n = s->count = s->first_code.n = s->first_text.n = 0;
   s->errors = s->unmet = s->misaligned = 0;
 }
 

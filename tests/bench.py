@@ -22,12 +22,12 @@ def call(schedc, *arguments):
     return done.returncode, done.stdout, done.stderr
 
 
-def expect(what, holds):
+def expect(what, holds, *shown):
     global passed, failed
     passed += bool(holds)
     failed += not holds
     if not holds:
-        print("FAIL", what)
+        print("FAIL", what, *shown)
 
 
 def dry(schedc, *arguments):
@@ -80,7 +80,8 @@ def errors(schedc):
             (["--vary", "stages"], 2, "NAME=VALUE"),
             (["--vary", "Z=1"], 2, "'Z' is not a dimension or scalar"),
             (["--vary", "B=1,x"], 2, "wants a length"),
-            (["--vary", "stages=1,9"], 1, "P.domain"),
+            (["-p", "stages=9"], 1, "P.domain"),
+            (["--vary", "stages=9", "nokernel"], 1, "P.unit"),
             (["--rounds", "99"], 2, "--rounds is 16 at most, not 99"),
             (["--repeat", "-1"], 2, "--repeat wants a number"),
             (["--inputs", "normal,hill"], 2, "'hill' is not a value of --inputs (normal, "),
@@ -102,6 +103,53 @@ def errors(schedc):
     expect("test takes some of the kinds", count[0] == 4 * count[1] > 0)
     code, out, err = call(schedc, "test", "--on", "cuda", "schedules/copy.sched")
     expect("test without a GPU", (code == 3 and err.count("G.run") == 1) or " 0 failed" in out)
+
+
+# B = 1 and 2 are right, 3 is rejected when it is built, 4 is wrong, 5 does not fit; the default is refused.
+SWEPT = """kernel swept {
+  param B = 5 in { 1 .. 6 }
+  in  X : f32[M, 32]
+  out Y : f32[M, 32]
+  spec { Y[i,j] = 2 * X[i,j] }
+  case small { M = 64 }
+  grid (x : cdiv(M, 64))
+  ring r : f32[64, 32] * (B == 5 ? 60 : 2)
+  role load : 1 warp, 40 regs { r <- X[x*64..] }
+  role math : 1 warpgroup, 128 regs {
+    for t in 0 .. B == 3 ? 2 : 1 {
+      wait r
+      Y[x*64 + i, j] = (B == 4 ? 3 : 2) * r[i,j]
+      release r
+    }
+  }
+}
+"""
+
+
+def sweep(schedc):
+    """What cannot be measured is a row among those that can."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "swept.sched")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(SWEPT)
+        model = [schedc, "bench", path, "--on", "model", "--rounds", "1"]
+        code, out, err = call(*model, "--vary", "B=5,3,1,4,2")
+        expect("a sweep with a wrong variant", code == 1 and not err and "\nFAIL\n" in out, out, err)
+        rows = {n: [line for line in out.splitlines() if f" B={n} " in line] for n in range(1, 6)}
+        expect("refused", "refused: R8.smem, the rings need 4" in rows[5][-1], rows[5])
+        expect("rejected by the build", "refused: R5.agree, the roles disagree about 'r'" in rows[3][-1], rows[3])
+        expect("wrong", rows[4][-1].endswith("wrong: see above"), rows[4])
+        expect("figures of the others", all(" %  " in rows[n][-1] for n in (1, 2)), rows)
+        code, out, err = call(*model, "--vary", "B=5,3,1,4,2", "--format", "json")
+        told = [(v.get("refused", {}).get("code"), v.get("pass"), "sustained_ms" in v) for v in json.loads(out)["variants"]]
+        expect("the same as JSON", told == [("R8.smem", None, False), ("R5.agree", None, False), (None, True, True),
+                                            (None, False, False), (None, True, True)], told)
+        code, out, _ = call(*model, "--vary", "B=5,3,1")
+        expect("refusals alone fail nothing", code == 0 and "\nPASS\n" in out and "ratio" in out, out)
+        code, out, _ = call(*model, "--vary", "B=5,3")
+        expect("but one is needed", code == 1 and "refused: R5.agree" in out, out)
+        code, out, err = call(schedc, "bench", path, "--dry-run", "--vary", "B=5,1")
+        expect("a dry run", code == 0 and "refused: R8.smem" in out and "case small)  B=1" in out, out, err)
 
 
 def samples(schedc):
@@ -281,7 +329,7 @@ def main():
     parser.add_argument("--schedc", required=True)
     schedc = parser.parse_args().schedc
     sys.path.insert(0, "bench")
-    for part in (variants, work, errors, samples, peers, ablation, adversarial, reported):
+    for part in (variants, work, errors, sweep, samples, peers, ablation, adversarial, reported):
         part(schedc)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
