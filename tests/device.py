@@ -453,6 +453,13 @@ def devices(s):
         run_as()
 
 
+def devices_of_a_machine(s):
+    """tests/gpu/devices.py, on three of them."""
+    done = s.run(os.path.join(HERE, "gpu", "devices.py"), "--library", s.library_path, program=sys.executable,
+                 SCHEDC_DRIVER=s.model, SCHEDC_NVRTC=s.model, SCHEDC_MODEL="devices=3")
+    expect(done.returncode == 0 and done.stdout.endswith("11 passed, 0 failed, 0 skipped\n"), done.stdout)
+
+
 def command_device(s):
     """--device N of the command: a run there, what there is not, and with --on cpu."""
     gpu = {"SCHEDC_DRIVER": s.model, "SCHEDC_NVRTC": s.model, "SCHEDC_MODEL": "devices=2"}
@@ -489,6 +496,7 @@ def run_all(checks, s):
     checks.run("machine code of a kernel", given_code, s, "gemm", None, GEMM, ("gemm", "-p", "BM=128"))
     checks.run("machine code of a sequence", given_code, s, "tests/gpu/sequence.sched", None, {"M": 100, "N": 72}, ("copy",))
     checks.run("several devices", devices, s)
+    checks.run("devices of a machine", devices_of_a_machine, s)
     checks.run("--device", command_device, s)
     misuse.run(checks, s)
     s.close()
