@@ -67,6 +67,8 @@ static schedc_status run(schedc_context *context, const schedc_kernel *kernel) {
   options.threads = 1;
   if (!status) status = schedc_run_cpu(context, kernel, tensor, tensors, NULL, 0, &options);
   if (!status) status = schedc_compare(context, kernel, tensor, tensors, NULL, 0, NULL, error);
+  schedc_prediction said = SCHEDC_PREDICTION_INIT;
+  if (!status) status = schedc_predict(context, kernel, tensor, tensors, NULL, 0, NULL, &said);
   for (size_t i = 0; i < tensors; i++) free(tensor[i].data);
   return status;
 }
