@@ -50,7 +50,7 @@ def measured(results):
             yield {"group": "points", "name": p["name"], "file": p["schedule"], "kernel": points[p["name"]].get("kernel"),
                    "params": p["params"], "dims": p["dims"], "ms": p["times"]["schedc"]["sustained_ms"], "clock_mhz": None}
     for entry in read(results, "space.json").get("entries", []):
-        for v in entry.get("variants", []) if entry["pass"] else []:
+        for v in (v for v in entry.get("variants", []) if v.get("pass") and "sustained_ms" in v):
             yield of_variant("space " + entry["group"], v["variant"], v)
 
 
