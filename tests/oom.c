@@ -81,6 +81,22 @@ static schedc_status build(schedc_context *context, const schedc_kernel *kernel)
   return status == SCHEDC_EUNAVAIL ? SCHEDC_OK : status;
 }
 
+// The first points of the space of the file's params.
+static schedc_status look_at_points(schedc_context *context, const schedc_source *source) {
+  schedc_space *space;
+  schedc_cursor cursor = SCHEDC_CURSOR_INIT;
+  schedc_point point = SCHEDC_POINT_INIT;
+  schedc_probe probe = SCHEDC_PROBE_INIT;
+  schedc_status status = schedc_space_new(&space, context, source, NULL, NULL, NULL, 0);
+  for (int i = 0; i < 3 && !status; i++) {
+    status = schedc_space_next(space, context, &cursor, &point);
+    if (status == SCHEDC_EARG) break;
+    if (!status) status = schedc_space_probe(space, context, &point, &probe);
+  }
+  schedc_space_free(space);
+  return status == SCHEDC_EARG ? SCHEDC_OK : status;
+}
+
 static schedc_status whole(Budget *budget, const char *path) {
   schedc_allocator allocator = {take, give, budget};
   schedc_options options = SCHEDC_OPTIONS_INIT;
@@ -93,6 +109,7 @@ static schedc_status whole(Budget *budget, const char *path) {
   if (!status) status = schedc_parse_file(&source, context, path);
   if (!status) status = schedc_format(context, source, drop, NULL);
   if (!status) status = schedc_emit(context, source, NULL, NULL, NULL, 0, "derive", drop, NULL);
+  if (!status) status = look_at_points(context, source);
   if (!status) status = schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0);
   if (!status) status = schedc_describe(context, kernel, NULL, 0, SCHEDC_TEXT, drop, NULL);
   if (!status) status = build(context, kernel);
