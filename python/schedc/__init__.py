@@ -7,7 +7,7 @@ of PyTorch, CuPy or JAX; and on the CPU, by an interpreter, on NumPy's.
 
 The C library that does all this is documented in schedc.h; python/README.md is about this package.
 """
-from typing import Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from . import _core, _report, _views
 
@@ -19,12 +19,23 @@ from ._report import (Diagnostic, Error, FaultError, Note, Range, ScheduleError,
 from ._source import SCHEDULES, Source, Unit, load  # noqa: E402
 from ._views import Memory  # noqa: E402
 
+if TYPE_CHECKING:
+    from ._attention import flash_attn_func, flash_attn_varlen_func
+
 __version__ = _core.version()
 __all__ = ["Binding", "Certificate", "Diagnostic", "Difference", "Error", "FaultError", "Kernel", "Memory", "Note", "Param",
            "Proof", "Range", "SCHEDULES", "Scalar", "ScheduleError", "ScheduleWarning", "Source", "Tensor", "UnavailableError",
-           "Unit", "Work", "explain", "load"]
+           "Unit", "Work", "explain", "flash_attn_func", "flash_attn_varlen_func", "load"]
 
 
 def explain(code: str) -> Optional[str]:
     """A page about a diagnostic ("R3.release"), or None if there is no such code."""
     return _core.explain(code)
+
+
+def __getattr__(name: str) -> Any:
+    """What needs PyTorch is imported when it is asked for."""
+    if name in ("flash_attn_func", "flash_attn_varlen_func"):
+        from . import _attention
+        return getattr(_attention, name)
+    raise AttributeError(f"module 'schedc' has no attribute '{name}'")

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 _EXCHANGE = "__dlpack_c_exchange_api__"
 
 
+def knows_stream(tensors: Tuple[Any, ...]) -> bool:
+    """Does an array's type tell the extension module the current stream?"""
+    return any(hasattr(type(t), _EXCHANGE) for t in tensors)
+
+
 class Call:
     """All tensors and scalars of one call."""
     __slots__ = ("tensors", "scalars", "library", "key", "_binder")
@@ -19,11 +24,6 @@ class Call:
     def __init__(self, binder: "Binder", tensors: Tuple[Any, ...], scalars: Optional[Tuple[Optional[float], ...]],
                  library: Library, key: object) -> None:
         self._binder, self.tensors, self.scalars, self.library, self.key = binder, tensors, scalars, library, key
-
-    @property
-    def knows_stream(self) -> bool:
-        """Do the arrays' types tell the extension module the current stream?"""
-        return any(hasattr(type(t), _EXCHANGE) for t in self.tensors)
 
     def result(self) -> Any:
         """The outputs."""

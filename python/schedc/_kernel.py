@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import _core
-from ._call import Binder
+from ._call import Binder, knows_stream
+from ._libraries import Library
 
 Value = Union[int, float, bool, str]
+Scalars = Optional[Tuple[Optional[float], ...]]  # in order of declaration; None: the default
 POLICIES = ("early", "late", "random")  # schedc_policy
 ARTIFACTS = ("cuda", "ptx", "cubin", "header")  # schedc_artifact
 _DIRECTIONS = {1: "in", 2: "out", 3: "inout"}
@@ -221,27 +223,27 @@ class Kernel:
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         call = self._binder.bind(arrays, named)
+        self.run(call.tensors, call.scalars, call.key, call.library)
+        return call.result()
+
+    def run(self, tensors: Tuple[Any, ...], scalars: Scalars, key: object, library: Library) -> None:
+        """A call with all tensors and scalars given in order of declaration, for which `key` has all shapes."""
         if self.on == "cpu":
-            self._interpret(call.tensors, call.scalars)
-            return call.result()
-        device = call.library.device(call.tensors[0]) if call.tensors else 0
+            _core.run_cpu(self._handle, tensors, scalars, POLICIES.index(self.policy), self.seed, self.threads, self.sms, 0)
+            return
+        device = library.device(tensors[0]) if tensors else 0
         if device is None:
             raise TypeError(f"{self.name} was loaded for CUDA, and the tensors are in host memory: load(…, on='cpu')")
         loaded = self._loaded.get(device) or self.load(device)
-        size = self._room(loaded, call.key, call.tensors, call.scalars)
-        keep, address = call.library.room(size, device) if size else (None, None)
-        stream = None if call.knows_stream else call.library.stream(device)
-        _core.launch(loaded, call.tensors, call.scalars, address, size, stream)
-        if call.library.waits:
+        size = self._room(loaded, key, tensors, scalars)
+        keep, address = library.room(size, device) if size else (None, None)
+        stream = None if knows_stream(tensors) else library.stream(device)
+        _core.launch(loaded, tensors, scalars, address, size, stream)
+        if library.waits:
             _core.wait(loaded, stream or 0)
         del keep  # its library gives memory that is freed now to nobody before what is on the stream has ended
-        return call.result()
 
-    def _interpret(self, tensors: Tuple[Any, ...], scalars: Optional[Tuple[Optional[float], ...]]) -> None:
-        _core.run_cpu(self._handle, tensors, scalars, POLICIES.index(self.policy), self.seed, self.threads, self.sms, 0)
-
-    def _room(self, loaded: _core.Loaded, key: object, tensors: Tuple[Any, ...],
-              scalars: Optional[Tuple[Optional[float], ...]]) -> int:
+    def _room(self, loaded: _core.Loaded, key: object, tensors: Tuple[Any, ...], scalars: Scalars) -> int:
         """Bytes of workspace, remembered by shapes and scalars. (A launch refuses a workspace that is too small.)"""
         key = key, scalars
         size = self._rooms.get(key)
@@ -260,7 +262,7 @@ class Kernel:
         loaded = self._loaded[device] = _core.load(self._handle, device, lenient, debug_waits, cubin, self._unverified)
         return loaded
 
-    def launch(self, tensors: Tuple[Any, ...], scalars: Optional[Tuple[Optional[float], ...]] = None, *, device: int = 0,
+    def launch(self, tensors: Tuple[Any, ...], scalars: Scalars = None, *, device: int = 0,
                stream: Optional[int] = None, workspace: Optional[int] = None, workspace_bytes: int = 0) -> None:
         """Enqueues a launch with everything given: all tensors and all scalars in order of declaration (None: the default),
         the handle of a stream (None: the current one of the library whose tensors these are), the address of a workspace of
@@ -268,7 +270,7 @@ class Kernel:
         loaded = self._loaded.get(device) or self.load(device)
         _core.launch(loaded, tensors, scalars, workspace, workspace_bytes, stream)
 
-    def workspace_size(self, tensors: Tuple[Any, ...], scalars: Optional[Tuple[Optional[float], ...]] = None, *,
+    def workspace_size(self, tensors: Tuple[Any, ...], scalars: Scalars = None, *,
                        device: int = 0) -> int:
         """Bytes of workspace that `launch` needs for tensors of these shapes."""
         return _core.workspace(self._loaded.get(device) or self.load(device), tensors, scalars)

@@ -1,0 +1,213 @@
+"""Attention for PyTorch with flash-attn's signatures, by the schedules of the package: operators of torch.library, with
+gradients, which torch.compile takes as they are.
+
+    schedc::attention            fa3_stale: (O, log-sum-exp)
+    schedc::attention_backward   fa3_bwd: (dQ, dK, dV)
+    schedc::attention_varlen     fa_varlen: (O, log-sum-exp); it has no gradient yet
+
+Tensors of the CPU go to the interpreter, which is exact and slow. Gradients are registered for the key Autograd by hand, as
+functions of autograd with one `forward(ctx, …)`: register_autograd costs 15 µs more a call that wants a gradient, and 2 µs one
+that wants none, and a `setup_context` of its own 20 µs.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from ._kernel import Kernel
+from ._libraries import library_of
+from ._source import load
+
+_TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+_HEADS = (64, 128, 256)
+_kernels: Dict[object, Kernel] = {}
+
+
+def _kernel(schedule: str, q: Tensor, causal: bool) -> Kernel:
+    """The kernel for tensors like q. Here is the place to choose params by shape: all are the schedule's defaults."""
+    key = schedule, q.dtype, q.shape[-1], causal, q.is_cuda
+    found = _kernels.get(key)
+    if found is None:
+        found = _kernels[key] = load(schedule, T=_TYPES[q.dtype], D=q.shape[-1], causal=causal, on="cuda" if q.is_cuda else "cpu")
+    return found
+
+
+def _rows(x: Tensor) -> Tensor:
+    """What the schedules take: elements of a row beside each other."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+# ---- what the operators compute
+
+def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+    q, k, v = _rows(q), _rows(k), _rows(v)
+    o, l = _forward_like(q, k, v, scale, causal)
+    _kernel("fa3_stale.sched", q, causal).run((q, k, v, o, l), (scale,), (q.shape, k.shape), library_of(q))
+    return o, l
+
+
+def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+    b, m, h, _ = q.shape
+    return q.new_empty(q.shape), q.new_empty((b, h, m), dtype=torch.float32)
+
+
+def _backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float,
+              causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
+    dq, dk, dv = _backward_like(grad, q, k, v, o, l, scale, causal)
+    _kernel("fa3_bwd.sched", q, causal).run((o, grad, l, q, k, v, dk, dv, dq), (scale,), (q.shape, k.shape), library_of(q))
+    return dq, dk, dv
+
+
+def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float,
+                   causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+
+
+def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest: int, scale: float,
+            causal: bool) -> Tuple[Tensor, Tensor]:
+    q, k, v = _rows(q), _rows(k), _rows(v)
+    o, l = _varlen_like(q, k, v, starts_q, starts_k, longest, scale, causal)
+    _kernel("fa_varlen.sched", q, causal).run((q, k, v, starts_q, starts_k, o, l), (longest, scale),
+                                              (q.shape, k.shape, starts_q.shape), library_of(q))
+    return o, l
+
+
+def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest: int, scale: float,
+                 causal: bool) -> Tuple[Tensor, Tensor]:
+    return q.new_empty(q.shape), q.new_empty((q.shape[1], q.shape[0]), dtype=torch.float32)
+
+
+# ---- the operators, and their gradients
+
+_library = torch.library.Library("schedc", "DEF")
+_library.define("attention(Tensor q, Tensor k, Tensor v, float scale, bool causal) -> (Tensor, Tensor)")
+_library.define("attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, float scale, bool causal)"
+                " -> (Tensor, Tensor, Tensor)")
+_library.define("attention_varlen(Tensor q, Tensor k, Tensor v, Tensor starts_q, Tensor starts_k, int longest, float scale,"
+                " bool causal) -> (Tensor, Tensor)")
+for _name, _run, _like in (("attention", _forward, _forward_like), ("attention_backward", _backward, _backward_like),
+                           ("attention_varlen", _varlen, _varlen_like)):
+    for _where in ("CUDA", "CPU"):
+        _library.impl(_name, _run, _where)
+    torch.library.register_fake(f"schedc::{_name}", _like, lib=_library)
+_attention = torch.ops.schedc.attention.default
+_attention_backward = torch.ops.schedc.attention_backward.default
+_attention_varlen = torch.ops.schedc.attention_varlen.default
+_below = torch._C._AutoDispatchBelowAutograd
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+        with _below():
+            o, l = _attention(q, k, v, scale, causal)
+        ctx.save_for_backward(q, k, v, o, l)
+        ctx.scale, ctx.causal = scale, causal
+        ctx.mark_non_differentiable(l)
+        ctx.set_materialize_grads(False)
+        return o, l
+
+    @staticmethod
+    def backward(ctx: Any, grad: Optional[Tensor], _: object) -> Tuple[Optional[Tensor], ...]:
+        if grad is None:
+            return None, None, None, None, None
+        return (*_attention_backward(grad, *ctx.saved_tensors, ctx.scale, ctx.causal), None, None)
+
+
+class _Varlen(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tuple[Tensor, Tensor]:
+        with _below():
+            o, l = _attention_varlen(*given)
+        ctx.mark_non_differentiable(l)
+        return o, l
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise NotImplementedError("schedc has no schedule for the backward of flash_attn_varlen_func")
+
+
+def _wants_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    return torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+
+
+def _autograd(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Any:
+    if _wants_gradient(q, k, v):
+        return _Attention.apply(q, k, v, scale, causal)
+    with _below():
+        return _attention(q, k, v, scale, causal)
+
+
+def _autograd_backward(*given: Any) -> Any:
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given[:6]):
+        raise NotImplementedError("schedc has no schedule for second derivatives of attention")
+    with _below():
+        return _attention_backward(*given)
+
+
+def _autograd_varlen(q: Tensor, k: Tensor, v: Tensor, *given: Any) -> Any:
+    if _wants_gradient(q, k, v):
+        return _Varlen.apply(q, k, v, *given)
+    with _below():
+        return _attention_varlen(q, k, v, *given)
+
+
+_library.impl("attention", _autograd, "Autograd")
+_library.impl("attention_backward", _autograd_backward, "Autograd")
+_library.impl("attention_varlen", _autograd_varlen, "Autograd")
+
+
+# ---- flash-attn's signatures
+
+def _check(q: Tensor, k: Tensor, v: Tensor, rank: int) -> None:
+    if q.dtype not in _TYPES or k.dtype != q.dtype or v.dtype != q.dtype:
+        raise TypeError(f"q, k and v are all float16 or all bfloat16, not {q.dtype}, {k.dtype}, {v.dtype}")
+    if q.dim() != rank or q.shape[-1] not in _HEADS:
+        raise NotImplementedError(f"q has the shape {tuple(q.shape)}: {rank} dimensions are wanted, the last of "
+                                  f"{', '.join(map(str, _HEADS))}")
+
+
+def _only_defaults(dropout_p: float, window_size: Tuple[int, int], softcap: float, alibi_slopes: Optional[Tensor],
+                   deterministic: bool, return_attn_probs: bool, block_table: Optional[Tensor] = None) -> None:
+    for name, given, default in (("dropout_p", dropout_p, 0.0), ("window_size", tuple(window_size), (-1, -1)),
+                                 ("softcap", softcap, 0.0), ("alibi_slopes", alibi_slopes, None),
+                                 ("deterministic", deterministic, False), ("return_attn_probs", return_attn_probs, False),
+                                 ("block_table", block_table, None)):
+        if given is not default and (default is None or given != default):
+            raise NotImplementedError(f"{name}: schedc's attention has only {default!r}")
+
+
+def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[float] = None, causal: bool = False, *,
+                    dropout_p: float = 0.0, window_size: Tuple[int, int] = (-1, -1), softcap: float = 0.0,
+                    alibi_slopes: Optional[Tensor] = None, deterministic: bool = False,
+                    return_attn_probs: bool = False) -> Tensor:
+    """softmax(scale * Q Kᵀ) V, with flash-attn's layouts: q (batch, rows, heads, D), k and v (batch, keys, groups, D); heads are
+    a multiple of groups, D is 64, 128 or 256, elements are float16 or bfloat16. Returned is O, like q.
+
+    softmax_scale: 1 / sqrt(D) if None. causal: row i sees the keys up to i + keys - rows. Gradients of q, k and v are those of
+    the schedule fa3_bwd, which adds up dQ in no fixed order. What flash-attn has beyond this can be given by name if it is the
+    default, and else is a NotImplementedError."""
+    if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic or return_attn_probs:
+        _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    _check(q, k, v, 4)
+    scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
+    out: Tensor = _attention(q, k, v, scale, causal)[0]
+    return out
+
+
+def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
+                           max_seqlen_k: int, softmax_scale: Optional[float] = None, causal: bool = False, *,
+                           dropout_p: float = 0.0, window_size: Tuple[int, int] = (-1, -1), softcap: float = 0.0,
+                           alibi_slopes: Optional[Tensor] = None, deterministic: bool = False,
+                           return_attn_probs: bool = False, block_table: Optional[Tensor] = None) -> Tensor:
+    """flash_attn_func over sequences of different lengths, packed end to end: q (rows of all, heads, D), k and v (keys of all,
+    groups, D). cu_seqlens: int32, the first row of each sequence, and the end. max_seqlen_q: rows of the longest sequence;
+    rows beyond it are not written. max_seqlen_k is not needed. There is no gradient: backward raises NotImplementedError."""
+    _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, block_table)
+    _check(q, k, v, 3)
+    scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
+    out: Tensor = _attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, scale, causal)[0]
+    return out

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""schedc.flash_attn_func and the varlen form, against PyTorch in float64: results, gradients, layouts, types, what is refused,
+as operators (opcheck) and under torch.compile. On a GPU also streams, graphs, and what a call costs beyond the C launch.
+
+  attention.py [--on cuda|cpu] [--out FILE.json] [--only REGEX]      (schedc and torch are imported; without torch: skipped)
+
+Without --on: on a Hopper GPU if PyTorch sees one, else on the CPU, where the interpreter runs the schedules.
+"""
+import argparse
+import json
+import sys
+import time
+
+import kit  # noqa: F401
+from checks import Checks, Skip, expect
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+import schedc
+
+BOUND = 15.0  # µs that a call may cost beyond the C launch
+WHERE = "cpu"
+
+
+def draw(*shape, dtype=None, seed=0, grad=False):
+    made = torch.randn(*shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
+    return made.to(WHERE, dtype or torch.float16).requires_grad_(grad)
+
+
+def reference(q, k, v, scale=None, causal=False):
+    """In float64, on the CPU; gradients go through it."""
+    q, k, v = (x.double() for x in (q, k, v))
+    group = q.shape[2] // k.shape[2]
+    k, v = k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)
+    s = torch.einsum("bmhd,bnhd->bhmn", q, k) * (scale or q.shape[3] ** -0.5)
+    if causal:
+        m, n = s.shape[2:]
+        hidden = torch.arange(n, device=s.device)[None, :] > torch.arange(m, device=s.device)[:, None] + n - m
+        s = s.masked_fill(hidden, float("-inf"))
+    return torch.einsum("bhmn,bnhd->bmhd", s.softmax(3), v)
+
+
+def near(what, out, want, steps=4):
+    """Within a few steps of the type, for values of about one."""
+    step = torch.finfo(out.dtype).eps
+    worst = ((out.double() - want.double()).abs() / (1 + want.double().abs())).max().item()
+    expect(out.shape == want.shape and worst <= steps * step, f"{what} is off by {worst:.2e}; allowed is {steps * step:.2e}")
+    return {f"{what}_error": worst}
+
+
+def both(q, k, v, **how):
+    """Results and gradients, with a gradient that lies differently in memory."""
+    o = schedc.flash_attn_func(q, k, v, **{{"scale": "softmax_scale"}.get(n, n): x for n, x in how.items()})
+    want = reference(q, k, v, **how)
+    found = near("O", o, want)
+    if q.requires_grad:
+        go = draw(*o.shape, seed=5, dtype=q.dtype).transpose(1, 2).contiguous().transpose(1, 2)
+        ours, theirs = (torch.autograd.grad(x, (q, k, v), go.to(x.dtype)) for x in (o, want))
+        for name, a, b in zip(("dQ", "dK", "dV"), ours, theirs):
+            expect(a.dtype == q.dtype, f"{name} is of {a.dtype}")
+            found.update(near(name, a, b, 16))
+    return found
+
+
+def results():
+    found = {}
+    for causal in (False, True):
+        found[f"causal {causal}"] = both(draw(2, 70, 4, 64), draw(2, 90, 2, 64), draw(2, 90, 2, 64, seed=1), causal=causal)
+    both(draw(1, 70, 2, 128, dtype=torch.bfloat16), *(draw(1, 90, 1, 128, dtype=torch.bfloat16, seed=s) for s in (1, 2)))
+    both(draw(1, 30, 1, 256), draw(1, 20, 1, 256), draw(1, 20, 1, 256, seed=1), scale=0.02)
+    return found
+
+
+def gradients():
+    found = {}
+    for causal in (False, True):
+        q, k, v = draw(1, 70, 2, 64, grad=True), draw(1, 90, 1, 64, grad=True), draw(1, 90, 1, 64, seed=1, grad=True)
+        found[f"causal {causal}"] = both(q, k, v, causal=causal)
+    both(draw(1, 70, 1, 128, dtype=torch.bfloat16, grad=True),
+         *(draw(1, 70, 1, 128, dtype=torch.bfloat16, seed=s, grad=True) for s in (1, 2)), scale=0.05)
+    q, k, v = draw(1, 70, 2, 64), draw(1, 90, 1, 64, grad=True), draw(1, 90, 1, 64, seed=1)
+    schedc.flash_attn_func(q, k, v).sum().backward()  # a gradient whose strides are all 0
+    want, = torch.autograd.grad(reference(q, k, v).sum(), k)
+    near("dK", k.grad, want, 64)
+    expect(not schedc.flash_attn_func(q, k.detach(), v).requires_grad, "no input wants a gradient, and the output has one")
+    with torch.no_grad():
+        expect(not schedc.flash_attn_func(q, k, v).requires_grad, "under no_grad the output has a gradient")
+    return found
+
+
+def layouts():
+    packed = draw(2, 50, 3 * 2, 64)  # Q, K and V of a row beside each other
+    both(packed[:, :, :2], packed[:, :, 2:4], packed[:, :, 4:])
+    both(*(draw(2, 2, 50, 64, seed=s).transpose(1, 2) for s in range(3)))  # heads before rows
+    both(draw(2, 50, 2, 64), *(draw(1, 50, 1, 64, seed=s).expand(2, -1, -1, -1) for s in (1, 2)))
+    both(draw(1, 50, 64, 2).transpose(2, 3), draw(1, 50, 2, 64), draw(1, 50, 2, 64, seed=1))  # elements apart: copied
+
+
+def varlen():
+    starts_q, starts_k = (torch.tensor(x, dtype=torch.int32, device=WHERE) for x in ([0, 30, 30, 100], [0, 50, 80, 130]))
+    q, k, v = draw(100, 2, 64), draw(130, 1, 64), draw(130, 1, 64, seed=1)
+    for causal in (False, True):
+        o = schedc.flash_attn_varlen_func(q, k, v, starts_q, starts_k, 70, 50, causal=causal)
+        for a, b, c, d in ((0, 30, 0, 50), (30, 100, 80, 130)):
+            want = reference(q[None, a:b], k[None, c:d], v[None, c:d], causal=causal)[0]
+            seen = max(0, b - a - d + c) if causal else 0  # rows before it see no key
+            near(f"sequence from {a}", o[a + seen:b], want[seen:])
+    o = schedc.flash_attn_varlen_func(q.requires_grad_(), k, v, starts_q, starts_k, 70, 50)
+    refused(NotImplementedError, lambda: o.sum().backward(), "varlen")
+
+
+def refused(kind, function, words):
+    try:
+        function()
+    except kind as error:
+        expect(words in str(error), f"nothing says '{words}': {error}")
+    else:
+        expect(False, f"no {kind.__name__} says '{words}'")
+
+
+def refusals():
+    q = draw(1, 70, 2, 64)
+    starts = torch.tensor([0, 70], dtype=torch.int32, device=WHERE)
+    for name, value in (("dropout_p", 0.1), ("window_size", (128, 0)), ("softcap", 30.0), ("deterministic", True),
+                        ("alibi_slopes", draw(2)), ("return_attn_probs", True)):
+        refused(NotImplementedError, lambda: schedc.flash_attn_func(q, q, q, **{name: value}), name)
+        refused(NotImplementedError,
+                lambda: schedc.flash_attn_varlen_func(q[0], q[0], q[0], starts, starts, 70, 70, **{name: value}), name)
+    schedc.flash_attn_func(q, q, q, dropout_p=0.0, window_size=(-1, -1), softcap=0, alibi_slopes=None, deterministic=False)
+    refused(NotImplementedError, lambda: schedc.flash_attn_func(q[..., :32], q[..., :32], q[..., :32]), "64, 128, 256")
+    refused(NotImplementedError, lambda: schedc.flash_attn_func(q[0], q[0], q[0]), "4 dimensions")
+    refused(TypeError, lambda: schedc.flash_attn_func(q.float(), q.float(), q.float()), "bfloat16")
+    refused(TypeError, lambda: schedc.flash_attn_func(q, q, q.bfloat16()), "bfloat16")
+    refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, q, q[:, :9]), "'V'")
+    refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, draw(1, 70, 4, 64), draw(1, 70, 4, 64)), "H % G")
+    refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, q, q, 0.0), "scale")
+
+
+def operators():
+    """What PyTorch asks of an operator: its schema, its stand-in without data, its gradients under tracing."""
+    q, k, v = draw(1, 70, 2, 64, grad=True), draw(1, 90, 1, 64, grad=True), draw(1, 90, 1, 64, seed=1, grad=True)
+    torch.library.opcheck(torch.ops.schedc.attention.default, (q, k, v, 0.125, True))
+    o, l = torch.ops.schedc.attention.default(q.detach(), k.detach(), v.detach(), 0.125, True)
+    tests = ("test_schema", "test_faketensor")  # sums in no fixed order: two runs have not the same bits
+    torch.library.opcheck(torch.ops.schedc.attention_backward.default,
+                          (o, q.detach(), k.detach(), v.detach(), o, l, 0.125, True), test_utils=tests)
+    starts = torch.tensor([0, 70], dtype=torch.int32, device=WHERE)
+    torch.library.opcheck(torch.ops.schedc.attention_varlen.default,
+                          (q[0].detach(), k[0, :70].detach(), v[0, :70].detach(), starts, starts, 70, 0.125, True))
+
+
+def compiled():
+    """In one graph, forwards and backwards, also with other lengths."""
+    backend = "inductor" if WHERE == "cuda" else "aot_eager"
+
+    def layer(q, k, v, causal):
+        return schedc.flash_attn_func(q * 2, k, v, causal=causal).relu()
+    fast = torch.compile(layer, backend=backend, fullgraph=True)
+    for n in (70, 75, 80):
+        q, k, v = draw(1, n, 2, 64, grad=True), draw(1, 90, 1, 64, grad=True), draw(1, 90, 1, 64, seed=1, grad=True)
+        o, want = fast(q, k, v, True), layer(q, k, v, True)
+        near("O", o, want)
+        for a, b in zip(torch.autograd.grad(o.sum(), (q, k, v)), torch.autograd.grad(want.sum(), (q, k, v))):
+            near("a gradient", a, b, 64)
+
+
+def called():
+    """Kernels as functions of tensors: outputs made and given, one that wants a gradient, and a workspace."""
+    kernel = schedc.load("fa3_stale.sched", D=64, on=WHERE)
+    q, k, v = draw(1, 70, 2, 64, grad=True), draw(1, 90, 1, 64), draw(1, 90, 1, 64, seed=1)
+    out, given = kernel(q, k, v, scale=0.2), torch.zeros(1, 70, 2, 64, dtype=torch.float16, device=WHERE)
+    near("O", out.O, reference(q.detach(), k, v, 0.2))
+    expect(kernel(q, k, v, O=given, scale=0.2).O is given and torch.equal(given, out.O), "the output that is given")
+    go = draw(1, 70, 2, 64, seed=9)
+    grads = schedc.load("fa3_bwd.sched", D=64, on=WHERE)(O=out.O, dO=go, L=out.L, Q=q, K=k, V=v, scale=0.2)
+    want, = torch.autograd.grad(reference(q, k, v, 0.2), q, go.double())
+    near("dQ", grads.dQ, want, 16)
+    if WHERE == "cuda":
+        refused(ValueError, lambda: kernel(q, k.cpu(), v), "K: the tensors are on different devices")
+
+
+def only_on_a_gpu():
+    if WHERE != "cuda":
+        raise Skip("no GPU")
+
+
+def streams():
+    only_on_a_gpu()
+    q, k, v = draw(2, 4096, 4, 128), draw(2, 4096, 4, 128, seed=1), draw(2, 4096, 4, 128, seed=2)
+    want = schedc.flash_attn_func(q, k, v)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(20_000_000)
+        late = q.clone().fill_(0)
+        late.copy_(q)
+        o = schedc.flash_attn_func(late, k, v)
+        expect(not side.query(), "the call has waited for its stream")
+    torch.cuda.current_stream().wait_stream(side)
+    expect(torch.equal(o, want), "on another stream the result is another")
+
+
+def captured():
+    """Forwards and backwards in a CUDA graph, replayed with other inputs."""
+    only_on_a_gpu()
+    q, k, v = (draw(1, 512, 4, 128, seed=s, grad=True) for s in range(3))
+    step = lambda: torch.autograd.grad(schedc.flash_attn_func(q, k, v, causal=True), (q, k, v), q.detach())
+    step()  # built and loaded outside of the graph
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        got = step()
+    with torch.no_grad():
+        for x in (q, k, v):
+            x.normal_()
+    graph.replay()
+    for name, a, b in zip(("dQ", "dK", "dV"), got, step()):
+        near(name, a, b, 16)
+
+
+def microseconds(function, count=2000):
+    """The least of five means, of calls that do not wait for the GPU; what is enqueued is waited for between them."""
+    best = []
+    for _ in range(5):
+        torch.cuda.synchronize() if WHERE == "cuda" else None
+        begun = time.perf_counter()
+        for _ in range(count // 5):
+            function()
+        best.append((time.perf_counter() - begun) / (count // 5) * 1e6)
+    return min(best)
+
+
+def cost():
+    """What a call costs the host beyond schedc_launch with everything given."""
+    only_on_a_gpu()
+    q, k, v = (draw(1, 64, 1, 64, seed=s) for s in range(3))
+    grad = q.clone().requires_grad_()
+    kernel = schedc.load("fa3_stale.sched", D=64)
+    o, l = kernel(q, k, v)
+    memory = tuple(schedc.Memory(x.data_ptr(), "f16" if x.dtype == torch.float16 else "f32", tuple(x.shape), device=0)
+                   for x in (q, k, v, o, l))
+    found = {"launch_at_addresses_us": microseconds(lambda: kernel.launch(memory, stream=0)),
+             "launch_us": microseconds(lambda: kernel.launch((q, k, v, o, l))),
+             "flash_attn_func_us": microseconds(lambda: schedc.flash_attn_func(q, k, v)),
+             "flash_attn_func_with_gradient_us": microseconds(lambda: schedc.flash_attn_func(grad, k, v)),
+             "kernel_outputs_given_us": microseconds(lambda: kernel(q, k, v, O=o, L=l)),
+             "kernel_outputs_made_us": microseconds(lambda: kernel(q, k, v))}
+    print(" ".join(f"{n} {x:.1f}" for n, x in found.items()))
+    for name in ("flash_attn_func_us", "flash_attn_func_with_gradient_us"):
+        expect(found[name] - found["launch_us"] < BOUND, f"{name}: {found[name]:.1f} µs, and a launch {found['launch_us']:.1f}")
+    return found
+
+
+def main():
+    global WHERE
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--on", choices=("cuda", "cpu"))
+    parser.add_argument("--only")
+    parser.add_argument("--out", metavar="FILE.json")
+    args = parser.parse_args()
+    if torch is None:
+        print("no PyTorch: 0 passed, 0 failed, 1 skipped")
+        return 0
+    WHERE = args.on or ("cuda" if torch.cuda.is_available() else "cpu")
+    checks = Checks(args.only)
+    for function in (called, results, gradients, layouts, varlen, refusals, operators, compiled, streams, captured, cost):
+        checks.run(function.__name__, function)
+    if args.out:
+        with open(args.out, "w", encoding="utf-8") as file:
+            json.dump({"on": WHERE, "torch": torch.__version__, "checks": checks.results}, file, indent=1)
+    return checks.tell()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
