@@ -64,7 +64,8 @@ static const struct Option {
 } options[] = {
     {"param", 'p', "NAME=VALUE", KERNELS, "a parameter, over the case's and the default"},
     {"case", OPT_CASE, "NAME", KERNELS, "the case that gives dimensions and parameters"},
-    {"set", OPT_SET, "NAME=VALUE", RUN | INFO | BENCH, "a dimension or scalar, over the case's"},
+    {"set", OPT_SET, "NAME=VALUE", RUN | INFO | BENCH,
+     "a dimension or scalar, over the case's; or an input's elements, as a case lists them"},
     {"vary", OPT_VARY, "NAME=V,V,...", BENCH,
      "a variant for each value (several of them: each combination)"},
     {"in", OPT_IN, "TENSOR=FILE.npy", RUN | BENCH,

@@ -161,6 +161,10 @@ typedef struct Data {
   schedc_scalar *scalars;
   size_t scalar_count;
   schedc_npy **file;  // that give them
+  struct List {
+    double *at;
+    size_t n;
+  } * list;  // by tensor: the elements that --set gives; n = 0: none
 } Data;
 // The dimensions and scalars of case number `kase` (SIZE_MAX: none), with `choice[i]` saying which
 // value of the case's i-th line (NULL: the first), then --in, then `set`. Returns 0 or an exit code

@@ -70,6 +70,37 @@ static void take_file_shape(Data *d, size_t t) {
   }
 }
 
+// `[0, 64, 200]`. False: this is no such list.
+static bool read_list(struct List *list, const char *text) {
+  bool more = *text++ == '[';
+  list->n = 0;
+  while (more) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text) return false;
+    list->at = need(realloc(list->at, (list->n + 1) * sizeof *list->at));
+    list->at[list->n++] = value;
+    text = end + strspn(end, " ");
+    more = *text++ == ',';
+  }
+  return list->n && text[-1] == ']' && !*text;
+}
+
+static size_t find_tensor(const Data *d, const char *name) {
+  size_t i = 0;
+  while (i < d->tensor_count && strcmp(d->tensors[i].name, name) != 0) i++;
+  return i;
+}
+
+static int take_list(Data *d, const Args *args, const schedc_param *p) {
+  size_t t = find_tensor(d, p->name);
+  if (!(d->direction[t] & SCHEDC_IN)) return cli_usage(args, "'%s' is not an input", p->name);
+  if (!read_list(&d->list[t], p->value))
+    return cli_usage(args, "--set %s wants a list of elements, such as [0, 64], not '%s'", p->name,
+                     p->value);
+  return EXIT_GOOD;
+}
+
 static int take_settings(Data *d, const Args *args, const Pairs *set) {
   for (size_t i = 0; i < set->n; i++) {
     const schedc_param *p = &set->at[i];
@@ -84,8 +115,13 @@ static int take_settings(Data *d, const Args *args, const Pairs *set) {
       if (!*p->value || *end)
         return cli_usage(args, "--set %s wants a number, not '%s'", p->name, p->value);
       set_scalar(d, p->name, v);
+    } else if (find_tensor(d, p->name) < d->tensor_count) {
+      int code = take_list(d, args, p);
+      if (code) return code;
     } else {
-      return cli_usage(args, "'%s' is not a dimension or scalar of '%s' (parameters are set by -p)",
+      return cli_usage(args,
+                       "'%s' is not a dimension, scalar or tensor of '%s' (parameters are set by "
+                       "-p)",
                        p->name, schedc_kernel_name(d->kernel));
     }
   }
@@ -93,12 +129,6 @@ static int take_settings(Data *d, const Args *args, const Pairs *set) {
 }
 
 // ---- .npy files
-
-static size_t find_tensor(const Data *d, const char *name) {
-  size_t i = 0;
-  while (i < d->tensor_count && strcmp(d->tensors[i].name, name) != 0) i++;
-  return i;
-}
 
 static int read_files(Data *d, Session *s) {
   const Args *args = s->args;
@@ -179,6 +209,7 @@ int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
   d->original = need(calloc(tensors + 1, sizeof *d->original));
   d->bytes = need(calloc(tensors + 1, sizeof *d->bytes));
   d->file = need(calloc(tensors + 1, sizeof *d->file));
+  d->list = need(calloc(tensors + 1, sizeof *d->list));
   for (size_t t = 0; t < tensors; t++) {
     schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
     schedc_tensor_at(kernel, t, &info);
@@ -229,18 +260,21 @@ int data_allocate(Data *d, Session *s) {
 }
 
 // `cu = [0, 64, 200]`: the elements of a tensor, in order; further ones are like the last.
-// `files`: what a file gives is not what the case says.
-static void fill_from_case(Data *d, size_t kase, bool files) {
+static void fill_list(const Data *d, size_t t, const double *values, size_t count) {
+  const schedc_tensor *x = &d->tensors[t];
+  size_t bytes = schedc_type_size(x->type), n = d->bytes[t] / bytes;
+  for (size_t e = 0; e < n && count; e++)
+    schedc_from_f64(x->type, (char *)x->data + e * bytes, &values[e < count ? e : count - 1], 1);
+}
+
+// What --set gives goes over what the case says. `files`: and so does what a file gives.
+static void fill_lists(Data *d, size_t kase, bool files) {
   schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
     size_t t = b.kind == SCHEDC_BIND_TENSOR ? find_tensor(d, b.name) : d->tensor_count;
-    if (t == d->tensor_count || (files && d->file[t])) continue;
-    const schedc_tensor *x = &d->tensors[t];
-    size_t n = d->bytes[t] / schedc_type_size(x->type);
-    for (size_t e = 0; e < n && b.count; e++)
-      schedc_from_f64(x->type, (char *)x->data + e * schedc_type_size(x->type),
-                      &b.values[e < b.count ? e : b.count - 1], 1);
+    if (t < d->tensor_count && !(files && d->file[t])) fill_list(d, t, b.values, b.count);
   }
+  for (size_t t = 0; t < d->tensor_count; t++) fill_list(d, t, d->list[t].at, d->list[t].n);
 }
 
 void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
@@ -248,7 +282,7 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
     if (!(d->direction[t] & SCHEDC_IN) || d->file[t]) continue;
     schedc_draw(&d->tensors[t], schedc_input_at(kind), seed * 1000 + t);
   }
-  fill_from_case(d, kase, true);
+  fill_lists(d, kase, true);
   for (size_t t = 0; t < d->tensor_count; t++)
     if (d->original[t] && d->bytes[t]) memcpy(d->original[t], d->tensors[t].data, d->bytes[t]);
   data_rewind(d);
@@ -257,11 +291,14 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
 void data_sketch(Data *d, size_t kase) {
   for (size_t t = 0; t < d->tensor_count; t++)
     d->tensors[t].data = need(calloc(1, d->bytes[t] + 1));
-  fill_from_case(d, kase, false);
+  fill_lists(d, kase, false);
 }
 
-static bool in_case(const Data *d, size_t kase, const char *name) {
+// By a file, --set or the case.
+static bool is_brought(const Data *d, size_t kase, size_t t) {
+  const char *name = d->tensors[t].name;
   schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
+  if (d->file[t] || d->list[t].n) return true;
   for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
     if (b.kind == SCHEDC_BIND_TENSOR && strcmp(b.name, name) == 0) return true;
   }
@@ -295,7 +332,7 @@ static schedc_status run_given(Data *d, Session *s, schedc_kernel *given, schedc
   return schedc_gpu_run(gpu, &job, 1, &options);
 }
 
-// What a file or a case brings is kept: what would be made in its place goes elsewhere.
+// What is brought is kept: what would be made in its place goes elsewhere.
 schedc_status data_give(Data *d, Session *s, size_t kase, schedc_gpu *gpu) {
   schedc_kernel *given;
   schedc_status status = schedc_given(&given, s->context, d->kernel);
@@ -303,7 +340,7 @@ schedc_status data_give(Data *d, Session *s, size_t kase, schedc_gpu *gpu) {
   schedc_tensor *tensors = need(calloc(d->tensor_count + 1, sizeof *tensors));
   memcpy(tensors, d->tensors, d->tensor_count * sizeof *tensors);
   for (size_t t = 0; t < d->tensor_count; t++) {
-    if (!d->file[t] && !in_case(d, kase, tensors[t].name)) continue;
+    if (!is_brought(d, kase, t)) continue;
     tensors[t].data = need(tensor_memory(d->bytes[t]));
     memcpy(tensors[t].data, d->tensors[t].data, d->bytes[t]);
   }
@@ -348,6 +385,7 @@ void data_close(Data *d) {
     if (d->tensors) free(d->tensors[t].data);
     if (d->original) free(d->original[t]);
     if (d->file) schedc_npy_close(d->file[t]);
+    if (d->list) free(d->list[t].at);
   }
   free(d->dims);
   free(d->scalars);
@@ -356,4 +394,5 @@ void data_close(Data *d) {
   free(d->original);
   free(d->bytes);
   free(d->file);
+  free(d->list);
 }

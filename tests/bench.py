@@ -78,7 +78,7 @@ def work(schedc):
 def errors(schedc):
     for arguments, code, text in (
             (["--vary", "stages"], 2, "NAME=VALUE"),
-            (["--vary", "Z=1"], 2, "'Z' is not a dimension or scalar"),
+            (["--vary", "Z=1"], 2, "'Z' is not a dimension, scalar or tensor"),
             (["--vary", "B=1,x"], 2, "wants a length"),
             (["-p", "stages=9"], 1, "P.domain"),
             (["--vary", "stages=9", "nokernel"], 1, "P.unit"),
@@ -90,7 +90,7 @@ def errors(schedc):
             (["--vary", "B=" + ",".join("1" * 300)], 2, "more than 256 variants"),
             (["nokernel"], 1, "P.unit"),
             (["fa3_fwd", "again"], 2, "'again' is neither a file nor a setting"),
-            (["Z=1"], 2, "'Z' is not a dimension or scalar"),
+            (["Z=1"], 2, "'Z' is not a dimension, scalar or tensor"),
             (["missing.sched"], 3, "cannot open")):
         got, _, err = call(schedc, "bench", "--dry-run", FA3, "--case", "small", *arguments)
         expect(f"bench {' '.join(arguments)[:40]}: {code}, {text}", got == code and text in err)

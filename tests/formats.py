@@ -17,6 +17,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
 
+BETWEEN_ROLES = {"R5.agree", "R6.deadlock", "R6.dealt", "R10.race"}
+
+
 class Checks:
     def __init__(self):
         self.passed = self.failed = 0
@@ -48,8 +51,37 @@ def check_reports(checks, schedc, schema, path):
     rules = [rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
     results = log["runs"][0]["results"]
     checks.expect(f"{path}: SARIF has the same", [r["ruleId"] for r in results] == [r["code"] for r in reports])
-    for result in results:
+    for result, report in zip(results, reports):
         checks.expect(f"{path}: rule index", rules[result["ruleIndex"]] == result["ruleId"])
+        if report["code"] in BETWEEN_ROLES:
+            checks.expect(f"{path}: {report['code']}: both ends", has_both_ends(report))
+            checks.expect(f"{path}: {report['code']}: a code flow over both ends", flows(result, report))
+    return {report["code"] for report in reports}
+
+
+def place(where):
+    """Where a report or a note stands, of JSON or of SARIF."""
+    if "region" in where:
+        where = where["region"]
+        return where["startLine"], where["startColumn"]
+    return where["line"], where["column"]
+
+
+def has_both_ends(report):
+    """Is there a note at another place, which is not the kernel's name, where commands stand?"""
+    notes = [n for n in report["notes"] if "to see it:" not in n["text"] and "this is so where" not in n["text"]]
+    same = report["code"] == "R10.race"  # an operation may race with itself, in another tile
+    return any(same or place(n["range"]) != place(report["range"]) for n in notes)
+
+
+def flows(result, report):
+    """Does the one flow of SARIF go through all notes to the report?"""
+    (flow,) = result.get("codeFlows", [{"threadFlows": [{"locations": []}]}])
+    (thread,) = flow["threadFlows"]
+    places = [place(step["location"]["physicalLocation"]) for step in thread["locations"]]
+    texts = [step["location"]["message"]["text"] for step in thread["locations"]]
+    return (places == [place(n["range"]) for n in report["notes"]] + [place(report["range"])]
+            and texts == [n["text"] for n in report["notes"]] + [report["text"]])
 
 
 REFUSED = """kernel k {
@@ -120,9 +152,11 @@ def main():
         schema = json.load(file)
     jsonschema.Draft7Validator.check_schema(schema)
     checks = Checks()
-    bad = sorted(f for f in os.listdir(os.path.join(HERE, "bad")) if f.endswith(".sched"))
-    for name in bad:
-        check_reports(checks, schedc, schema, f"tests/bad/{name}")
+    met = set()
+    for folder in ("bad", "faults", "late", "pairs"):
+        for name in sorted(f for f in os.listdir(os.path.join(HERE, folder)) if f.endswith(".sched")):
+            met |= check_reports(checks, schedc, schema, f"tests/{folder}/{name}")
+    checks.expect("reports of each rule between roles", BETWEEN_ROLES <= met)
     check_reports(checks, schedc, schema, "schedules/copy.sched")
     code, text, _ = output(schedc, "info", "--format", "json", "schedules/fa3_fwd.sched")
     info = json.loads(text)[0]

@@ -101,12 +101,23 @@ def main():
         expect("Fortran order is refused", code == 3, text)
         for kind in ("normal", "spike", "ramp-down"):
             expect(f"{kind} as the library draws it", drawn(schedc, folder, kind, 3), "")
+        code, text, y = run(schedc, folder, x.astype("f4"), "-p", "T=f32", "--set", "X=[1.5, -2,3]")
+        wanted = numpy.full(x.size, 6)
+        wanted[:2] = 3, -4
+        expect("--set lists elements", code == 0 and numpy.array_equal(y.ravel(), wanted), text)
+        for value in ("[1,]", "[]", "1", "[1", "[1]2", "[x]"):
+            code, text, _ = run(schedc, folder, x.astype("f4"), "-p", "T=f32", "--set", f"X={value}")
+            expect(f"--set X={value} is refused", code == 2 and "wants a list of elements" in text, text)
+        code, text, _ = run(schedc, folder, x.astype("f4"), "-p", "T=f32", "--set", "Y=[1]")
+        expect("--set of an output is refused", code == 2 and "'Y' is not an input" in text, text)
         numpy.save(os.path.join(folder, "do.npy"), numpy.ones((1, 100, 2, 64), "f2"))
         code, text, y = gradient(schedc, folder, "--in", f"dO={folder}/do.npy")
         expect("what a sequence is given is made", code == 0 and numpy.allclose(y.astype("f4").sum((1, 2)), 200, 0.01), text)
         numpy.save(os.path.join(folder, "l.npy"), numpy.full((1, 2, 100), numpy.inf, "f4"))
         code, text, y = gradient(schedc, folder, "--in", f"L={folder}/l.npy")
         expect("but for what a file brings", code == 0 and not y.any(), text)
+        code, text, y = gradient(schedc, folder, "--set", "L=[inf]")
+        expect("and for what --set brings", code == 0 and not y.any(), text)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed != 0
 

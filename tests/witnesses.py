@@ -32,27 +32,14 @@ def codes(text):
     return set(re.findall(r"error\[([A-Z]\w*\.\w+)\]", text))
 
 
-def with_case(path, kernel, case, to):
-    """A copy of the file, with one case more in the kernel."""
-    with open(path, encoding="utf-8") as file:
-        text = re.sub(r"(kernel " + kernel + r"\s*\{)", lambda m: m.group(1) + "\n  " + case, file.read())
-    with open(to, "w", encoding="utf-8") as file:
-        file.write(text)
-    return to
-
-
 def replay(schedc, path, said, faults=frozenset(FAULTS)):
     """The command of a report, run: (does it end in one of the faults?, the command, exit code and output); None: there is
     no command."""
-    command = re.search(r"to see it(?:, with '(case see .*)')?: schedc (.*)$", said, re.M)
+    command = re.search(r"to see it: schedc (.*)$", said, re.M)
     if not command:
         return None
-    words = shlex.split(command.group(2))
-    with tempfile.TemporaryDirectory() as folder:
-        if command.group(1):
-            path = with_case(path, words[2], command.group(1), os.path.join(folder, os.path.basename(path)))
-        words = [path if word.endswith(".sched") else word for word in words]
-        code, seen = run([schedc, *words])
+    words = [path if word.endswith(".sched") else word for word in shlex.split(command.group(1))]
+    code, seen = run([schedc, *words])
     return code == 1 and bool(codes(seen) & faults), " ".join(words), f"exit code {code}\n{seen}"
 
 

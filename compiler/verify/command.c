@@ -2,8 +2,8 @@
 // and a rule for the elements of tensors with which something goes wrong. Out: a note with a
 // command that makes the interpreter fail in the same way.
 //
-// Elements of tensors cannot be given in a command: where roles read some, the note has a case with
-// them, to be put into the kernel, unless they are many.
+// Where roles read elements of tensors, the command lists these, as a case of the kernel would; if
+// they are many, the note says what they are instead.
 #include "compiler/verify/protocol.h"
 
 const char *sc_sample_text(Verify *v, const Sample *of) {
@@ -40,22 +40,17 @@ static void put_params(Str *s, const Kernel *k) {
   }
 }
 
-// Dimensions and scalars, each with its value, for a command or for a case.
-static void put_values(Str *s, const Kernel *k, const Sample *of, const char *form) {
-  for (u32 i = 0; i < k->dim.n; i++) {
-    str_puts(s, form);
-    str_printf(s, "%s=%lld", k->dim.at[i].name, (long long)of->dim[i]);
-  }
-  for (u32 i = 0; i < k->arg.n; i++) {
-    if (k->arg.at[i].elem != EL_I32) continue;
-    str_puts(s, form);
-    str_printf(s, "%s=%lld", k->arg.at[i].name, (long long)of->arg[i]);
-  }
+static void put_values(Str *s, const Kernel *k, const Sample *of) {
+  for (u32 i = 0; i < k->dim.n; i++)
+    str_printf(s, " --set %s=%lld", k->dim.at[i].name, (long long)of->dim[i]);
+  for (u32 i = 0; i < k->arg.n; i++)
+    if (k->arg.at[i].elem == EL_I32)
+      str_printf(s, " --set %s=%lld", k->arg.at[i].name, (long long)of->arg[i]);
 }
 
 // ---- elements of tensors
 
-enum { MOST_ELEMENTS = 64 };
+enum { MOST_ELEMENTS = 1 << 20, MOST_LISTED = 256 };
 
 // The tensors that conditions and bounds read.
 static bool *tensors_read(Verify *v, const Protocol *p) {
@@ -74,55 +69,53 @@ static bool *tensors_read(Verify *v, const Protocol *p) {
   return read;
 }
 
-// False: there are too many.
+static i64 next_element(const Concrete *c, u32 buf, i64 *at, const i64 *ext) {
+  u32 rank = c->p->k->buf.at[buf].rank;
+  i64 value = sc_data(c->s->data, buf, at, rank);
+  for (u32 d = rank; d-- > 0 && ++at[d] == ext[d];) at[d] = 0;
+  return value;
+}
+
+// As many as differ from the last one: a list is as if it went on with that. False: too many.
 static bool put_elements(Str *s, Concrete *c, u32 buf) {
   const Buf *b = &c->p->k->buf.at[buf];
-  i64 ext[SC_MAX_RANK], at[SC_MAX_RANK] = {0}, n = 1;
+  i64 ext[SC_MAX_RANK], at[SC_MAX_RANK] = {0}, value[MOST_LISTED], all = 1, listed = 0;
   for (u32 d = 0; d < b->rank; d++) {
     if (!sc_concrete_value(c, b->dim[d], &ext[d]) || ext[d] > MOST_ELEMENTS) return false;
-    n *= ext[d];
+    if ((all *= ext[d]) > MOST_ELEMENTS) return false;
   }
-  if (n > MOST_ELEMENTS) return false;
-  if (n) str_printf(s, ", %s=[", b->name);
-  for (i64 i = 0; i < n; i++) {
-    str_printf(s, "%s%lld", i ? ", " : "", (long long)sc_data(c->s->data, buf, at, b->rank));
-    for (u32 d = b->rank; d-- > 0 && ++at[d] == ext[d];) at[d] = 0;
+  for (i64 i = 0; i < all; i++) {
+    i64 now = next_element(c, buf, at, ext);
+    if (i < MOST_LISTED) value[i] = now;
+    if (listed && now == value[listed - 1]) continue;
+    if (i >= MOST_LISTED) return false;
+    listed = i + 1;
   }
-  if (n) str_puts(s, "]");
+  if (listed) str_printf(s, " --set '%s=[", b->name);
+  for (i64 i = 0; i < listed; i++) str_printf(s, "%s%lld", i ? "," : "", (long long)value[i]);
+  if (listed) str_puts(s, "]'");
   return true;
 }
 
-static void note_case(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
-  static const char *const data[DATA_RULES] = {"are 0", "rise by 1 from 0", "rise by 64 from 0",
-                                               "rise by up to 200 from 0", "are from 0 to 7"};
-  const Kernel *k = v->k;
+static bool put_tensors(Verify *v, Str *s, const Protocol *p, const Sample *of) {
   const bool *read = tensors_read(v, p);
-  Str s = {.sc = v->sc}, params = {.sc = v->sc};
   Concrete c = {.p = p, .s = of};
-  bool all = true;
-  put_values(&s, k, of, ", ");
-  for (u32 b = 0; b < k->buf.n && all; b++) all = !read[b] || put_elements(&s, &c, b);
-  put_params(&params, k);
-  if (!all) {
-    sc_note(v->sc, d, k->span, "this is so where the elements of the tensors that it depends on %s",
-            data[of->data]);
-    return;
-  }
-  sc_note(v->sc, d, k->span,
-          "to see it, with 'case see { %s }': schedc run %s %s --on cpu --case see%s",
-          s.n ? s.at + 2 : "", k->text ? k->text->name : "FILE", k->name,
-          params.n ? params.at : "");
+  for (u32 b = 0; b < v->k->buf.n; b++)
+    if (read[b] && !put_elements(s, &c, b)) return false;
+  return true;
 }
 
 void sc_note_command(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
+  static const char *const data[DATA_RULES] = {"are 0", "rise by 1 from 0", "rise by 64 from 0",
+                                               "rise by up to 200 from 0", "are from 0 to 7"};
   const Kernel *k = v->k;
   Str s = {.sc = v->sc};
-  if (sc_reads_data(p)) {
-    note_case(v, p, of, d);
-    return;
-  }
   str_printf(&s, "schedc run %s %s --on cpu", k->text ? k->text->name : "FILE", k->name);
   put_params(&s, k);
-  put_values(&s, k, of, " --set ");
-  sc_note(v->sc, d, k->span, "to see it: %s", s.at);
+  put_values(&s, k, of);
+  if (!sc_reads_data(p) || put_tensors(v, &s, p, of))
+    sc_note(v->sc, d, k->span, "to see it: %s", s.at);
+  else
+    sc_note(v->sc, d, k->span, "this is so where the elements of the tensors that it depends on %s",
+            data[of->data]);
 }

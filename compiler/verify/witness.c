@@ -120,6 +120,8 @@ static void report_turns(Witness *w, u32 turn) {
                     w->v->k->turn.at[turn].name, sc_sample_text(w->v, &w->f->s), role(w, i), n);
   }
   if (!d) return;
+  if (!p->members[turn])
+    sc_note(w->v->sc, d, w->v->k->turn.at[turn].span, "tiles are dealt: each takes it once");
   sc_help(w->v->sc, d, "every member takes and passes a turn equally often in each tile%s",
           p->members[turn] ? "" : "; where tiles are dealt, exactly once");
   sc_note_command(w->v, w->p, &w->f->s, d);
@@ -208,6 +210,16 @@ static void help_circle(Witness *w, Diag *d, const u32 *circle, u32 n) {
   sc_help(w->v->sc, d, "let one of them do first what the other waits for");
 }
 
+// A role that waits for itself: what it waits for is what it does here.
+static void note_itself(Witness *w, Diag *d, u32 process) {
+  const Step *s = at(w, process);
+  StepKind does = s->kind == STEP_ACQUIRE ? STEP_RELEASE
+                  : s->kind == STEP_WAIT  ? STEP_COMMIT
+                                          : STEP_PASS;
+  const Step *later = first_step(&w->p->process.at[process], does, s->ref);
+  if (later) sc_note(w->v->sc, d, span(w, process, later), "it does so here, but later");
+}
+
 static void report_circle(Witness *w) {
   u32 n = 0, now = 0, *circle = NEWS(w->v->sc, u32, w->p->process.n + 1);
   bool *met = NEWS(w->v->sc, bool, w->p->process.n + 1);
@@ -222,6 +234,7 @@ static void report_circle(Witness *w) {
   for (u32 i = 1; i < n; i++)
     sc_note(w->v->sc, d, span(w, circle[i], at(w, circle[i])), "%s waits here %s",
             role(w, circle[i]), waits_for(w, circle[i]));
+  if (n == 1) note_itself(w, d, circle[0]);
   help_circle(w, d, circle, n);
   sc_note_command(w->v, w->p, &w->f->s, d);
 }
