@@ -5,6 +5,11 @@
 // a key must be the first ones: who takes it at z + 1 takes it at z. For a condition or bound
 // around the operation that is so if it is nowhere less at z than at z + 1 (a first value: nowhere
 // more). That the CTAs before have begun is an assumption: a grid is started in order.
+//
+// A key comes to each CTA once. So it is taken at one place, by one instance, at most once in a
+// tile: by no loop, or by one whose variable alone moves the key; and there must be such a key. And
+// where the CTAs of a cluster hand stages to each other, none of them may wait for one of the
+// others while it holds a turn: that is not looked into.
 #include "compiler/verify/protocol.h"
 
 #include <string.h>
@@ -96,6 +101,78 @@ static bool taken_before(Turns *t, const Code *code, u32 pc) {
   return ok && !(t->v->k->expr.at[code->at[pc].arg[1]].deps & DEP_AXIS);
 }
 
+// ---- once
+
+static u32 takes_of(const Kernel *k, u32 turn) {
+  u32 n = 0;
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) n += code->at[i].op == OP_TAKE && code->at[i].arg[0] == turn;
+  }
+  return n;
+}
+
+// x = n * variable + what does not depend on it, n != 0?
+static bool moves(Turns *t, Xid x, u32 variable) {
+  const Facts *f = t->v->facts;
+  const Lin *form = sc_form(t->v->facts, x);
+  bool moved = false;
+  for (u32 i = 0; i < form->n; i++) {
+    const u32 *atom = form->at[i].atom;
+    const Atom *a = &f->atom.at[atom[0]];
+    bool alone = !atom[1] && !a->a && a->op == X_LOOP && a->ref == variable;
+    bool plain = true;
+    for (u32 j = 0; j < LIN_DEGREE && atom[j]; j++) {
+      const Atom *b = &f->atom.at[atom[j]];
+      plain &= !b->a && b->op != X_LOAD && b->op != X_WHERE && (b->op != X_LOOP || alone);
+    }
+    if (!plain) return false;
+    moved |= alone && form->at[i].by != 0;
+  }
+  return moved;
+}
+
+// Is each key taken once at most in a tile?
+static bool taken_once(Turns *t, const Role *r, u32 pc) {
+  const Ins *take = &r->code.at[pc];
+  u32 loops = 0, variable = SC_NONE;
+  if (r->instances > 1 && !r->one_tile) return false;
+  if (takes_of(t->v->k, take->arg[0]) != 1) return false;
+  for (u32 i = 1; i < pc; i++) {
+    const Ins *ins = &r->code.at[i];
+    if (ins->op != OP_FOR || ins->nest < pc) continue;
+    loops++;
+    variable = ins->arg[0];
+  }
+  sc_facts_at(t->v->facts, &r->code, pc);
+  return !loops || (loops == 1 && take->arg[1] && moves(t, take->arg[1], variable));
+}
+
+// Is there such a key?
+static bool key_exists(Turns *t, const Role *r, u32 pc) {
+  const Ins *take = &r->code.at[pc];
+  const Turn *turn = &t->v->k->turn.at[take->arg[0]];
+  if (!turn->keys || !take->arg[1]) return true;
+  sc_facts_at(t->v->facts, &r->code, pc);
+  return sc_form_nonneg(t->v->facts, sc_form(t->v->facts, take->arg[1])) &&
+         sc_fact_less(t->v->facts, take->arg[1], turn->keys);
+}
+
+static bool cluster_shares(const Kernel *k, u32 axis) {
+  for (u32 r = 0; r < k->ring.n; r++)
+    if (k->axis.at[axis].cluster > 1 && k->ring.at[r].multicast) return true;
+  return false;
+}
+
+static const char *unclear(Turns *t, u32 role, u32 pc) {
+  const Role *r = &t->v->k->role.at[role];
+  if (!taken_once(t, r, pc)) return "it is not clear that a tile takes each key of this turn once";
+  if (!key_exists(t, r, pc)) return "it is not clear that the turn has this key";
+  return cluster_shares(t->v->k, t->axis)
+             ? "CTAs of a cluster that share a ring take this turn from each other"
+             : NULL;
+}
+
 // ---- a witness
 
 enum { PLACES = 24, KEYS = 64, TRIES = 24, STEPS = 20000 };
@@ -185,6 +262,8 @@ static void prove_take(Verify *v, const Protocol *p, u32 role, u32 pc) {
   Turns t = {v, p, v->k->turn.at[take->arg[0]].axis};
   Sample s = {0};
   i64 key;
+  const char *why = unclear(&t, role, pc);
+  if (why) sc_incomplete(v, PROOF_ORDER, take->span, "%s", why);
   if (taken_before(&t, code, pc)) return;
   if (find_gap(&t, &s, process_of(p, role), take->arg[0], &key)) report(&t, take, &s);
   else
