@@ -9,8 +9,8 @@ typedef struct Counter {
   double operations, cycles;
 } Counter;
 
-// What a multiprocessor's tensor cores do in a cycle (Hopper: 512 multiply-adds of 16 bits in each of
-// four, halved or doubled with the width), in operations.
+// What a multiprocessor's tensor cores do in a cycle (Hopper: 512 multiply-adds of 16 bits in each
+// of four, halved or doubled with the width), in operations.
 static double rate(const Kernel *k, const Product *p) {
   u8 bytes = sc_elem[k->buf.at[k->view.at[p->a].buf].elem].bytes;
   return 8192.0 / bytes;
