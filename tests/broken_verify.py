@@ -183,6 +183,7 @@ HEAD = """# The prover broken on purpose
 Each is a small edit of a prover, in a copy of the tree, and a test notices it: `experiment`, by its 2 000 programs
 (`experiment.md`); `bad`, a golden report; `late`, `unusual`, `pairs`, schedules there; `races`, `verify_races.py`; `unit`, a
 unit test. Others may notice, too: the first is named. Written by `tests/broken_verify.py --table tests/broken_verify.md`.
+Where **nothing** stands, no test does yet: a gap.
 
 | breakage | file | noticed by | what it says |
 | --- | --- | --- | --- |
