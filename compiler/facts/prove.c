@@ -226,7 +226,8 @@ static bool known_nonneg(Facts *f, Lin *x) {
 }
 
 bool sc_form_nonneg(Facts *f, const Lin *x) {
-  Lin p = *x;
+  Lin p;
+  sc_lin_copy(&p, x);
   return known_nonneg(f, &p);
 }
 

@@ -154,7 +154,7 @@ static bool key_exists(Turns *t, const Role *r, u32 pc) {
   const Turn *turn = &t->v->k->turn.at[take->arg[0]];
   if (!turn->keys || !take->arg[1]) return true;
   sc_facts_at(t->v->facts, &r->code, pc);
-  return sc_form_nonneg(t->v->facts, sc_form(t->v->facts, take->arg[1])) &&
+  return sc_fact_nonneg(t->v->facts, take->arg[1]) &&
          sc_fact_less(t->v->facts, take->arg[1], turn->keys);
 }
 
