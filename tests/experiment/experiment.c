@@ -129,24 +129,37 @@ static void ask_compiler(const Program *p, Opinion *o) {
 
 // ---- compared
 
-// The dimensions, scalars and elements of a witness, from its report.
+// The dimensions, scalars and elements of a witness, from the command in its report.
+static const char *set_to(const char *text, const char *name) {
+  char form[24];
+  snprintf(form, sizeof form, "--set %s=", name);
+  const char *at = strstr(text, form);
+  if (at) return at + strlen(form);
+  snprintf(form, sizeof form, "--set '%s=[", name);
+  at = strstr(text, form);
+  return at ? at + strlen(form) : NULL;
+}
+
 static bool read_number(const char *text, const char *name, int *out) {
-  const char *at = strstr(text, name);
-  if (at) *out = atoi(at + strlen(name));
+  const char *at = set_to(text, name);
+  if (at) *out = atoi(at);
   return at != NULL;
 }
 
+// A list goes on with its last element. Tensors that no condition reads are not listed.
 static bool read_list(const char *text, const char *name, int *out, int n) {
-  const char *at = strstr(text, name);
-  if (!at) return false;
-  at += strlen(name);
-  for (int i = 0; i < n; i++) {
+  const char *at = set_to(text, name);
+  if (!at) return true;
+  int listed = 0;
+  for (; listed < n; listed++) {
     char *end;
-    out[i] = (int)strtol(at, &end, 10);
-    if (end == at || *end != (i + 1 < n ? ',' : ']')) return false;
+    out[listed] = (int)strtol(at, &end, 10);
+    if (end == at || (*end != ',' && *end != ']')) return false;
     at = end + 1;
+    if (*end == ']') break;
   }
-  return true;
+  for (int i = listed + 1; i < n; i++) out[i] = out[listed];
+  return listed < n;
 }
 
 static bool read_witness(const char *text, const Program *p, Setting *s) {
@@ -156,16 +169,12 @@ static bool read_witness(const char *text, const Program *p, Setting *s) {
   for (int i = 0; i < p->dims + p->elements; i++) {
     bool dim = i < p->dims;
     int *to = dim ? &s->dim[i] : &s->element[i - p->dims];
-    snprintf(name, sizeof name, dim ? "n%d = " : "s%d = ", dim ? i : i - p->dims);
+    snprintf(name, sizeof name, dim ? "n%d" : "s%d", dim ? i : i - p->dims);
     all &= (!dim && !p->scalars) || read_number(text, name, to);
   }
-  // (Tensors that no condition reads are not listed.)
-  if (p->elements && !p->scalars && strstr(text, "A=["))
-    all &= read_list(text, "A=[", s->element, MAX_ELEMENTS);
-  for (int i = 0; i < TABLES && p->table; i++) {
-    const char *of = i ? "C=[" : "B=[";
-    if (strstr(text, of)) all &= read_list(text, of, s->list[i], TABLE);
-  }
+  if (p->elements && !p->scalars) all &= read_list(text, "A", s->element, MAX_ELEMENTS);
+  for (int i = 0; i < TABLES && p->table; i++)
+    all &= read_list(text, i ? "C" : "B", s->list[i], TABLE);
   return all;
 }
 
