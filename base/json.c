@@ -31,7 +31,8 @@ void json_close(Json *j, char bracket) {
 
 // The length of the UTF-8 sequence at s, 0 if it is none (RFC 3629: no surrogates, nothing
 // overlong).
-static size_t sequence(const unsigned char *s) {
+size_t json_sequence(const char *text) {
+  const unsigned char *s = (const unsigned char *)text;
   if (s[0] < 0x80) return 1;
   size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
   if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
@@ -49,7 +50,7 @@ static void quoted(Json *j, const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   put(j, "\"", 1);
   while (*s) {
-    size_t n = sequence(s);
+    size_t n = json_sequence((const char *)s);
     char hex[8];
     if (n == 0) {
       put(j, "\xef\xbf\xbd", 3);

@@ -27,4 +27,7 @@ void json_real(Json *j, double value);  // infinities and NaN, which JSON lacks,
 void json_bool(Json *j, bool value);
 void json_raw(Json *j, const char *text);  // between elements: a newline
 
+// How many bytes the UTF-8 sequence at `text` has, which ends with a NUL; 0: it is none.
+size_t json_sequence(const char *text);
+
 #endif

@@ -548,6 +548,87 @@ SCHEDC_API schedc_status schedc_space_instantiate(schedc_kernel **out, schedc_co
                                                   const schedc_space *space,
                                                   const schedc_point *point);
 
+/* ---- measured points, kept ---------------------------------------------------------------------
+ *
+ * A store is a file with a line of JSON for each measured point (runtime/tune/README.md says which
+ * members a line has). Stores are merged by putting one behind the other. An open store is used by
+ * one thread at a time; several processes may append to one file. */
+
+typedef struct schedc_store schedc_store;
+
+/* A measured point: what was measured, in which surroundings, and what came out. Texts and arrays
+ * of a record that the library hands out belong to the store. */
+typedef struct schedc_store_record {
+  size_t size;
+  const char *schedule;        /* schedc_store_schedule */
+  const char *unit;            /* the kernel or sequence */
+  const schedc_param *problem; /* its params of the problem, each once, in any order */
+  size_t problem_count;
+  const schedc_dim *dims; /* its dimensions, each once, in any order */
+  size_t dim_count;
+  const char *gpu;            /* as schedc_gpu_info names it */
+  unsigned driver, nvrtc;     /* versions of CUDA: 13000 */
+  const char *schedc;         /* schedc_version */
+  const schedc_param *tuning; /* the params for tuning */
+  size_t tuning_count;
+  const char *status; /* "verified", "measured" (but not compared with the specification), or the
+                         code of what went wrong */
+  const char *inputs; /* the kinds of inputs on which it was verified: "normal,outliers" or "" */
+  double cold_ms, sustained_ms; /* as of schedc_cuda_times; 0: not measured */
+  double noise;                 /* spread of the sustained rounds over their median: 0.01 */
+  double reference_ms;          /* of the defaults in the same run, sustained; 0: they were not */
+  uint64_t launches;            /* that were measured */
+  unsigned rank;                /* in its run: 1 is the best */
+  const char *date;             /* UTC: "2026-11-23T10:00:00Z" */
+} schedc_store_record;
+#define SCHEDC_STORE_RECORD_INIT \
+  { sizeof(schedc_store_record), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Reads a store, of at most 64 MiB; one that is not there is empty. SCHEDC_EIO: the file cannot be
+ * read (F.read). SCHEDC_EINPUT: it is no store, or a line is wrong; a diagnostic says which
+ * (F.store). A line that was not written to its end is passed by, with a warning. */
+SCHEDC_API schedc_status schedc_store_open(schedc_store **out, schedc_context *context,
+                                           const char *path);
+SCHEDC_API void schedc_store_close(schedc_store *store);
+
+/* The records in the order of the file, and then of being appended. */
+SCHEDC_API size_t schedc_store_count(const schedc_store *store);
+SCHEDC_API schedc_status schedc_store_at(const schedc_store *store, size_t index,
+                                         schedc_store_record *record);
+
+/* Writes a line at the end of the file, in one write, and makes the file if it is not there.
+ * SCHEDC_EARG: the record lacks a text, or a number is negative or not finite. SCHEDC_EIO: it could
+ * not be written whole; F.store says why. */
+SCHEDC_API schedc_status schedc_store_append(schedc_context *context, schedc_store *store,
+                                             const schedc_store_record *record);
+
+/* Of which schedule a measurement is: 32 hexadecimal digits of the unit, and of all kernels of a
+ * sequence, without comments, layout and cases. unit: as for schedc_instantiate; *name (NULL: not
+ * wanted) becomes its name, the source's. */
+SCHEDC_API schedc_status schedc_store_schedule(schedc_context *context, const schedc_source *source,
+                                               const char *unit, char hash[33], const char **name);
+
+/* The best verified record for a key: schedule, unit, problem and dims; gpu, or NULL for any;
+ * tuning: params whose values the caller wants. The same schedule, unit, params of the problem and
+ * GPU are needed, and of each dimension the bucket (the power of two that is nearest) may differ,
+ * by at most three doublings of all dimensions together. Of those that fit: the fewest doublings,
+ * in the same buckets rather the same dimensions, then the lowest rank, the newest date, the last
+ * line. SCHEDC_EARG: none fits, or the key lacks something. */
+SCHEDC_API schedc_status schedc_store_find(const schedc_store *store,
+                                           const schedc_store_record *key,
+                                           schedc_store_record *record);
+
+/* schedc_instantiate with the params for tuning of the record that schedc_store_find finds, over
+ * the case's; else, or without a store, as schedc_instantiate. A param for tuning that is given
+ * must have the same value in the record: what is run was measured as it is. gpu: as of a key. used
+ * (NULL: not wanted): the record; its schedule is NULL where there was none. */
+SCHEDC_API schedc_status schedc_instantiate_tuned(schedc_kernel **out, schedc_context *context,
+                                                  const schedc_source *source, const char *unit,
+                                                  const char *case_name, const schedc_param *params,
+                                                  size_t param_count, const schedc_dim *dims,
+                                                  size_t dim_count, const schedc_store *store,
+                                                  const char *gpu, schedc_store_record *used);
+
 /* ---- tensors and scalars ---------------------------------------------------------------
  *
  * One rule says which tensor or scalar of a kernel is meant, in every function that takes them:

@@ -1,0 +1,282 @@
+// store.c - stores of measured points as callers have them, and kernels with the params that one
+// recommends. In: a path; records. Out: records that live as long as the store. The file is opened
+// for each line that is appended, so that a store holds nothing but memory.
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "compiler/lower/lower.h"
+#include "runtime/api/api.h"
+#include "runtime/data/file.h"
+#include "runtime/tune/store.h"
+
+enum { STORE_LIMIT = 64 << 20 };
+
+struct schedc_store {
+  Sc sc;
+  const char *path;
+  const Text *text;  // of the file as it was opened
+  Records all;
+};
+
+// ---- opening
+
+typedef struct StoreJob {
+  schedc_store *store;
+  const char *path;
+  File file;
+  const schedc_store_record *record;
+} StoreJob;
+
+static schedc_status read_file(Sc *sc, void *arg) {
+  StoreJob *j = arg;
+  Image image = {"", 0};
+  j->store->path = sc_printf(sc, "%s", j->path);
+  bool there = access(j->path, F_OK) == 0 || errno != ENOENT;
+  if (there &&
+      (!sc_file_open(sc, j->path, &j->file) || !sc_file_all(sc, &j->file, STORE_LIMIT, &image)))
+    return SCHEDC_EIO;
+  j->store->text = sc_text(sc, j->path, image.at, image.n);
+  return SCHEDC_OK;
+}
+
+static schedc_status read_records(Sc *sc, void *arg) {
+  StoreJob *j = arg;
+  return sc_store_read(sc, j->store->text, &j->store->all) ? SCHEDC_OK : SCHEDC_EINPUT;
+}
+
+schedc_status schedc_store_open(schedc_store **out, schedc_context *context, const char *path) {
+  if (!out) return SCHEDC_EARG;
+  *out = NULL;
+  if (!context || !path) return SCHEDC_EARG;
+  schedc_store *store = context->alloc.alloc(context->alloc.user, sizeof *store);
+  if (!store) return SCHEDC_ENOMEM;
+  memset(store, 0, sizeof *store);
+  sc_init(&store->sc, &context->alloc);
+  StoreJob job = {store, path, sc_no_file(), NULL};
+  u32 line = 0;
+  Text unread = {.name = path, .at = "", .line = &line, .lines = 1, .unread = true};
+  schedc_status status = sc_enter(context, &store->sc, &unread, read_file, &job);
+  sc_file_close(&job.file);
+  if (!status) status = sc_enter(context, &store->sc, store->text, read_records, &job);
+  if (status) schedc_store_close(store);
+  else *out = store;
+  return status;
+}
+
+void schedc_store_close(schedc_store *store) {
+  if (!store) return;
+  schedc_allocator alloc = store->sc.alloc;
+  sc_free(&store->sc);
+  alloc.free(alloc.user, store);
+}
+
+// ---- records
+
+size_t schedc_store_count(const schedc_store *store) { return store ? store->all.record.n : 0; }
+
+schedc_status schedc_store_at(const schedc_store *store, size_t index,
+                              schedc_store_record *record) {
+  if (!record || record->size < sizeof record->size || index >= schedc_store_count(store))
+    return SCHEDC_EARG;
+  schedc_store_record out = store->all.record.at[index];
+  COPY_OUT(record, &out);
+  return SCHEDC_OK;
+}
+
+static bool ends_in_a_line(int fd) {
+  struct stat about;
+  char last = '\n';
+  if (!fstat(fd, &about) && about.st_size > 0 && pread(fd, &last, 1, about.st_size - 1) != 1)
+    return false;
+  return last == '\n';
+}
+
+// One write, so that lines of several processes do not mix; behind a torn line it begins a new one.
+static const char *write_line(const char *path, const Str *line, size_t head) {
+  int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return strerror(errno);
+  size_t from = ends_in_a_line(fd) ? head : 0;
+  ssize_t wrote = write(fd, line->at + from, line->n - from);
+  const char *why = wrote < 0 ? strerror(errno) : NULL;
+  if (wrote >= 0 && (size_t)wrote < line->n - from) why = "only a part of the line was written";
+  if (close(fd) && !why) why = strerror(errno);
+  return why;
+}
+
+static schedc_status append(Sc *sc, void *arg) {
+  StoreJob *j = arg;
+  schedc_store *store = j->store;
+  Str line = {.sc = sc};
+  str_puts(&line, "\n");
+  sc_store_print(&line, j->record);
+  schedc_store_record copy = sc_store_copy(sc, j->record);
+  PUSH(sc, &store->all.record, copy);
+  const char *why = write_line(store->path, &line, 1);
+  if (!why) return SCHEDC_OK;
+  store->all.record.n--;
+  sc_report(sc, D_F_STORE, (Span){0, 0}, "cannot append to the store: %s", why);
+  return SCHEDC_EIO;
+}
+
+schedc_status schedc_store_append(schedc_context *context, schedc_store *store,
+                                  const schedc_store_record *record) {
+  schedc_store_record known = SCHEDC_STORE_RECORD_INIT;
+  if (!context || !store || !record || !TAKE_OPTIONS(&known, record)) return SCHEDC_EARG;
+  known.size = sizeof known;
+  if (!sc_store_whole(&known)) return SCHEDC_EARG;
+  u32 line = 0;
+  Text unread = {.name = store->path, .at = "", .line = &line, .lines = 1, .unread = true};
+  StoreJob job = {.store = store, .record = &known};
+  store->sc.diags = NULL;
+  store->sc.diag_end = &store->sc.diags;
+  store->sc.errors = 0;
+  return sc_enter(context, &store->sc, &unread, append, &job);
+}
+
+static bool good_key(const schedc_store_record *key) {
+  bool good = key->schedule && key->unit && (key->problem || !key->problem_count) &&
+              (key->dims || !key->dim_count) && (key->tuning || !key->tuning_count);
+  for (size_t i = 0; good && i < key->problem_count; i++)
+    good = key->problem[i].name && key->problem[i].value;
+  for (size_t i = 0; good && i < key->tuning_count; i++)
+    good = key->tuning[i].name && key->tuning[i].value;
+  for (size_t i = 0; good && i < key->dim_count; i++) good = key->dims[i].name != NULL;
+  return good;
+}
+
+schedc_status schedc_store_find(const schedc_store *store, const schedc_store_record *key,
+                                schedc_store_record *record) {
+  schedc_store_record known = SCHEDC_STORE_RECORD_INIT;
+  if (!store || !key || !TAKE_OPTIONS(&known, key) || !good_key(&known)) return SCHEDC_EARG;
+  if (!record || record->size < sizeof record->size) return SCHEDC_EARG;
+  const schedc_store_record *found = sc_store_find(&store->all, &known);
+  if (!found) return SCHEDC_EARG;
+  schedc_store_record out = *found;
+  COPY_OUT(record, &out);
+  return SCHEDC_OK;
+}
+
+// ---- the schedule, and kernels
+
+typedef struct HashJob {
+  const schedc_source *source;
+  Choice choice;
+  char *hash;
+  const char *name;
+} HashJob;
+
+static schedc_status hash_unit(Sc *sc, void *arg) {
+  HashJob *j = arg;
+  Given given = {.choice = &j->choice};
+  const Node *unit = low_unit(sc, j->source->ast, &given);
+  if (!unit) return SCHEDC_EINPUT;
+  j->name = unit->name;
+  sc_schedule_hash(sc, j->source->ast, unit, j->hash);
+  return SCHEDC_OK;
+}
+
+schedc_status schedc_store_schedule(schedc_context *context, const schedc_source *source,
+                                    const char *unit, char hash[33], const char **name) {
+  if (!context || !source || !hash) return SCHEDC_EARG;
+  Sc sc;
+  sc_init(&sc, &context->alloc);
+  HashJob job = {source, {.unit = unit}, hash, NULL};
+  schedc_status status = sc_enter(context, &sc, source->text, hash_unit, &job);
+  sc_free(&sc);
+  if (!status && name) *name = job.name;
+  return status;
+}
+
+typedef struct TunedJob {
+  schedc_context *context;
+  const schedc_source *source;
+  const schedc_space *space;
+  Choice choice;
+  schedc_store_record key;
+  const schedc_store *store;
+  schedc_store_record found;  // schedule NULL: none was
+  schedc_kernel **out;
+} TunedJob;
+
+static bool is_given(const Choice *c, const char *name) {
+  bool given = false;
+  for (u32 i = 0; i < c->params; i++) given |= !strcmp(c->param[i].name, name);
+  return given;
+}
+
+// The params of the problem, and those for tuning that the caller gives, as the space has them.
+static void fill_key(Sc *sc, TunedJob *j) {
+  schedc_space_param_info p = SCHEDC_SPACE_PARAM_INFO_INIT;
+  size_t n = schedc_space_param_count(j->space);
+  schedc_param *problem = NEWS(sc, schedc_param, n + 1), *tuning = NEWS(sc, schedc_param, n + 1);
+  for (size_t i = 0; !schedc_space_param_at(j->space, i, &p); i++) {
+    const schedc_param value = {p.name, p.value ? p.value : ""};
+    if (p.kind == SCHEDC_PROBLEM) problem[j->key.problem_count++] = value;
+    else if (is_given(&j->choice, p.name)) tuning[j->key.tuning_count++] = value;
+  }
+  j->key.problem = problem;
+  j->key.tuning = tuning;
+}
+
+static schedc_status instantiate_best(Sc *sc, void *arg) {
+  TunedJob *j = arg;
+  Choice c = j->choice;
+  fill_key(sc, j);
+  if (schedc_store_find(j->store, &j->key, &j->found)) j->found.schedule = NULL;
+  if (j->found.schedule) {
+    schedc_param *all = NEWS(sc, schedc_param, c.params + j->found.tuning_count + 1);
+    if (c.params) memcpy(all, c.param, c.params * sizeof *all);
+    c.param = all;
+    for (size_t i = 0; i < j->found.tuning_count; i++)
+      if (!is_given(&j->choice, j->found.tuning[i].name)) all[c.params++] = j->found.tuning[i];
+  }
+  return schedc_instantiate(j->out, j->context, j->source, c.unit, c.case_name, c.param, c.params);
+}
+
+static schedc_status instantiate_tuned(TunedJob *j) {
+  char hash[33];
+  Sc sc;
+  schedc_space *space;
+  const Choice *c = &j->choice;
+  schedc_status status = schedc_store_schedule(j->context, j->source, c->unit, hash, &j->key.unit);
+  if (status) return status;
+  j->key.schedule = hash;
+  status =
+      schedc_space_new(&space, j->context, j->source, c->unit, c->case_name, c->param, c->params);
+  if (status) return status;
+  j->space = space;
+  sc_init(&sc, &j->context->alloc);
+  status = sc_guard(&sc, instantiate_best, j);
+  sc_free(&sc);
+  schedc_space_free(space);
+  return status;
+}
+
+schedc_status schedc_instantiate_tuned(schedc_kernel **out, schedc_context *context,
+                                       const schedc_source *source, const char *unit,
+                                       const char *case_name, const schedc_param *params,
+                                       size_t param_count, const schedc_dim *dims, size_t dim_count,
+                                       const schedc_store *store, const char *gpu,
+                                       schedc_store_record *used) {
+  if (!out) return SCHEDC_EARG;
+  *out = NULL;
+  bool good = context && source && (params || !param_count) && param_count < UINT32_MAX &&
+              (dims || !dim_count) && (!used || used->size >= sizeof used->size);
+  for (size_t i = 0; good && i < param_count; i++) good = params[i].name && params[i].value;
+  if (!good) return SCHEDC_EARG;
+  TunedJob job = {.context = context,
+                  .source = source,
+                  .choice = {unit, case_name, params, (u32)param_count},
+                  .key = SCHEDC_STORE_RECORD_INIT,
+                  .store = store,
+                  .found = SCHEDC_STORE_RECORD_INIT,
+                  .out = out};
+  job.key.dims = dims;
+  job.key.dim_count = dim_count;
+  job.key.gpu = gpu;
+  schedc_status status = instantiate_tuned(&job);
+  if (!status && used) COPY_OUT(used, &job.found);
+  return status;
+}

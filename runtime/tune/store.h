@@ -1,0 +1,26 @@
+// store.h - measured points, kept as lines of JSON: runtime/tune/README.md is their schema.
+#ifndef SC_STORE_H
+#define SC_STORE_H
+
+#include "lang/ast.h"
+
+typedef struct Records {
+  VEC(schedc_store_record) record;  // in the order of the file
+} Records;
+
+// Reads all lines. A line that stops inside a value is passed by with a warning; any other that is
+// no record is reported, once. False: one was.
+bool sc_store_read(Sc *sc, const Text *text, Records *out);
+// A record as a line, with its end. It must be whole: sc_store_whole.
+void sc_store_print(Str *out, const schedc_store_record *r);
+// Has everything that a line must have?
+bool sc_store_whole(const schedc_store_record *r);
+schedc_store_record sc_store_copy(Sc *sc, const schedc_store_record *r);
+
+// The record that fits a key best, or NULL (the rule: README.md).
+const schedc_store_record *sc_store_find(const Records *all, const schedc_store_record *key);
+
+// schedule.c: 32 hexadecimal digits and a NUL: which schedule a unit is.
+void sc_schedule_hash(Sc *sc, const Ast *ast, const Node *unit, char hash[33]);
+
+#endif
