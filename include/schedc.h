@@ -875,6 +875,148 @@ SCHEDC_API schedc_status schedc_predict(schedc_context *context, const schedc_ke
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         const schedc_machine *machine, schedc_prediction *out);
 
+/* ---- tuning: ask and tell -----------------------------------------------------------------
+ *
+ * A tuner knows the programs of a space and says which is to be measured next, and for how long.
+ * Its caller measures, in a way of its own: on a GPU, on a simulator, with an objective of its own.
+ * The tuner runs nothing and looks at no clock; the same answers get the same orders.
+ *
+ * First each program is measured briefly, in the order of the cost model; the better ones go on,
+ * rung by rung, and are measured for longer; the last few are verified; those whose results are
+ * right are measured in turns. As clocks and temperatures drift, the default is measured over and
+ * over between the others, and programs are compared by their ratio to it.
+ *
+ * Threads. Any number may ask and tell: a tuner has a lock. Trials may be out at the same time, and
+ * may be answered in any order. The space must outlive its tuner. */
+
+typedef struct schedc_tuner schedc_tuner;
+
+typedef enum schedc_strategy {
+  SCHEDC_HALVING,    /* every program briefly, a quarter of them for longer, and so on */
+  SCHEDC_EXHAUSTIVE, /* every program, each as long as the last rung of SCHEDC_HALVING */
+  SCHEDC_MODEL       /* only those that the cost model has first: three times `top` */
+} schedc_strategy;
+
+typedef struct schedc_tuner_options {
+  size_t size;
+  schedc_strategy strategy;
+  unsigned top;     /* how many get into the finals, besides the default */
+  unsigned turns;   /* of the finals; at least 1 */
+  double brief_ms;  /* of launches on the first rung; each further one has four times as much */
+  double final_ms;  /* of launches in each turn of the finals */
+  unsigned between; /* so many measurements from one of the default to the next; 0: none */
+  double tie;       /* what is faster than the default by no more than this part, or than the noise
+                       of the finals, is not faster: the default wins */
+  unsigned threads; /* that look at points, each with a context of its own; 0: one a core */
+  /* For the cost model: tensors and scalars as schedc_predict takes them. No tensors: programs are
+   * measured in the order of their points. */
+  const schedc_tensor *tensors;
+  size_t tensor_count;
+  const schedc_scalar *scalars;
+  size_t scalar_count;
+  const schedc_machine *machine; /* NULL: an H200 */
+  schedc_progress progress;      /* of schedc_tuner_new, which looks at every point */
+  void *progress_user;
+} schedc_tuner_options;
+#define SCHEDC_TUNER_OPTIONS_INIT \
+  { sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 5, 20, 250, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Looks at every point of the space: refuses those that are not legal, folds those that mean the
+ * same program, and predicts the others. The default, the point at which every param has its usual
+ * value, takes part if it is legal, also where the domains do not have it. SCHEDC_ECANCEL: progress
+ * asked to stop. */
+SCHEDC_API schedc_status schedc_tuner_new(schedc_tuner **out, schedc_context *context,
+                                          const schedc_space *space,
+                                          const schedc_tuner_options *options);
+SCHEDC_API void schedc_tuner_free(schedc_tuner *tuner);
+
+typedef enum schedc_trial_kind {
+  SCHEDC_TRIAL_MEASURE, /* launch for about `ms` milliseconds; tell how long one launch takes */
+  SCHEDC_TRIAL_VERIFY,  /* tell whether its results are right */
+  SCHEDC_TRIAL_WAIT,    /* nothing, before something that is out is told */
+  SCHEDC_TRIAL_DONE     /* nothing any more */
+} schedc_trial_kind;
+
+typedef struct schedc_trial {
+  size_t size;
+  schedc_trial_kind kind;
+  uint32_t program; /* its number, from 0, in order of points */
+  unsigned rung;
+  double ms;          /* so long should what is measured take, all launches together */
+  int is_final;       /* a turn of the finals: with the chip as warm as it gets */
+  int is_reference;   /* the default, measured again */
+  schedc_point point; /* for schedc_space_instantiate; without params: the default */
+} schedc_trial;
+#define SCHEDC_TRIAL_INIT \
+  { sizeof(schedc_trial), SCHEDC_TRIAL_WAIT, 0, 0, 0, 0, 0, SCHEDC_POINT_INIT }
+
+/* What came of a trial. SCHEDC_OK: it was measured (ms of a launch, above 0), or its results are
+ * right. SCHEDC_ECANCEL: nothing is known, as where the machine that had it was lost; it will be
+ * asked for again. Anything else: it does not work, and is never asked for again; `code` may say
+ * why ("G.spill"; copied). */
+typedef struct schedc_outcome {
+  size_t size;
+  schedc_status status;
+  double ms;
+  const char *code;
+} schedc_outcome;
+#define SCHEDC_OUTCOME_INIT \
+  { sizeof(schedc_outcome), SCHEDC_OK, 0, 0 }
+
+/* SCHEDC_OK, whatever the kind. */
+SCHEDC_API schedc_status schedc_tuner_ask(schedc_tuner *tuner, schedc_trial *trial);
+/* Each trial to measure or verify is told once. SCHEDC_EARG: it is not out, or its time is not
+ * above 0. */
+SCHEDC_API schedc_status schedc_tuner_tell(schedc_tuner *tuner, const schedc_trial *trial,
+                                           const schedc_outcome *outcome);
+/* Time is up: no further rung is begun, and of this one nothing more is asked for. What is known
+ * decides who gets into the finals, which follow. */
+SCHEDC_API void schedc_tuner_hurry(schedc_tuner *tuner);
+
+/* What is known of a program. Texts live as long as the tuner, or its space. */
+typedef struct schedc_candidate {
+  size_t size;
+  uint32_t program;
+  schedc_point point;
+  int is_default;
+  int failed;          /* it could not be built, or run, or its results are wrong */
+  const char *code;    /* … why; NULL: not said */
+  int verified;        /* its results were right */
+  unsigned rungs;      /* on which it was measured */
+  unsigned turns;      /* of the finals in which it was measured */
+  double predicted_ms; /* by the cost model; 0: it says nothing */
+  double ms;           /* of a launch, as measured last; in the finals the median of the turns */
+  double ratio;        /* of that time to the default's at that moment; 0: not compared yet */
+  double spread;       /* half the distance between the largest and the smallest in the finals */
+} schedc_candidate;
+#define SCHEDC_CANDIDATE_INIT \
+  { sizeof(schedc_candidate), 0, SCHEDC_POINT_INIT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+typedef struct schedc_tuner_info {
+  size_t size;
+  uint64_t points;   /* of the domains, with those that a `require` refuses */
+  uint64_t legal;    /* of these */
+  uint32_t programs; /* that differ, of these, with the default */
+  uint64_t left;     /* trials that may still come, if nothing fails */
+  double noise;      /* of the ratios of the finals: the median of their spreads; 0: not known */
+  int done;          /* nothing will be asked for any more */
+} schedc_tuner_info;
+#define SCHEDC_TUNER_INFO_INIT \
+  { sizeof(schedc_tuner_info), 0, 0, 0, 0, 0, 0 }
+
+/* The programs, best first: those of the finals by their ratio, then those that got further, then
+ * by prediction; what failed is last. SCHEDC_EARG past the end. */
+SCHEDC_API schedc_status schedc_tuner_at(schedc_tuner *tuner, size_t rank,
+                                         schedc_candidate *candidate);
+/* The winner: verified, and the fastest in the finals; the default if none beats it. SCHEDC_EARG:
+ * there is none (yet). */
+SCHEDC_API schedc_status schedc_tuner_best(schedc_tuner *tuner, schedc_candidate *candidate);
+SCHEDC_API schedc_status schedc_tuner_get_info(schedc_tuner *tuner, schedc_tuner_info *info);
+/* How many points were refused, by code ("P.require", "R8.smem"), most first; index from 0.
+ * SCHEDC_EARG past the end. */
+SCHEDC_API schedc_status schedc_tuner_refusal(const schedc_tuner *tuner, size_t index,
+                                              const char **code, uint64_t *points);
+
 /* ---- building for a GPU -------------------------------------------------------------------- */
 
 /* What a kernel or sequence can be built to: CUDA C (one file, nothing included), PTX for
