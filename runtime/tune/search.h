@@ -15,7 +15,7 @@
 
 #include "base/base.h"
 
-enum { SC_NO_PROGRAM = UINT32_MAX };
+#define SC_NO_PROGRAM UINT32_MAX
 
 typedef struct Program {
   double predicted;  // ms, by the cost model; infinite: it has no opinion
