@@ -113,7 +113,8 @@ static const struct Option {
     {"lenient", OPT_LENIENT, NULL, BUILD | RUN | TEST | BENCH,
      "spills, serialized products and the like are warnings"},
     {"unverified", OPT_UNVERIFIED, NULL, CHECK | BUILD | RUN | TEST | BENCH,
-     "what the check rejects because it may race or hang is a warning"},
+     "what is rejected because it may race or hang, or may not be what was checked (G.ptx), is a "
+     "warning"},
     {"no-cache", OPT_NO_CACHE, NULL, BUILD | RUN | TEST | BENCH,
      "neither use the cache of machine code nor add to it"},
     {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},

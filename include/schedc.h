@@ -171,8 +171,8 @@ typedef struct schedc_options {
   schedc_sink sink;                  /* NULL: diagnostics are dropped */
   void *sink_user;
   int unverified; /* what is rejected because it may race or hang (R3.release, R5.agree,
-                     R6.deadlock, R6.dealt, R10.race) is a warning, so that it can be built and run
-                   */
+                     R6.deadlock, R6.dealt, R10.race), or because it seems not to be what was
+                     checked (G.ptx), is a warning, so that it can be built and run */
 } schedc_options;
 #define SCHEDC_OPTIONS_INIT \
   { sizeof(schedc_options), 0, 0, 0, 0 }

@@ -115,6 +115,18 @@ def behind_the_loop(lines):
                 yield i, lines[:lo] + lines[hi:last + 1] + lines[lo:hi] + lines[last + 1:]
 
 
+def loop_of_one_round(lines):
+    """Of loops in each other the inner one, if something stands between their ends: else the outer's rounds may be taken
+    for the inner's."""
+    found, at = list(loops(lines)), events(lines)
+    for first, last in found:
+        inner = not any(first <= lo and hi < last for lo, hi in found)
+        ends = [hi for lo, hi in found if lo <= first and last < hi]
+        apart = not ends or any(last < i < min(ends) for i in at)
+        if inner and apart and any(first < i < last for i in at):
+            yield last, replaced(lines, last)
+
+
 def unelected(lines):
     """What a branch on the thread kept from the others: the branch right before an event is gone."""
     found = events(lines)
@@ -169,6 +181,7 @@ KINDS = {
     "swapped with the next": swapped,
     "moved before its loop": before_the_loop,
     "moved behind its loop": behind_the_loop,
+    "a loop that goes round once": loop_of_one_round,
     "at another line": other_line,
     "a wait that does not loop": no_loop,
     "done by all threads": unelected,
@@ -199,6 +212,7 @@ KINDS = {
 LIMITS = [
     ("arrivals", "moved before its loop", "bar.warp.sync", "it is the only event of the loop, of which paths then show one round"),
     ("arrivals", "moved behind its loop", "bar.warp.sync", "the same"),
+    ("softmax_rows", "a loop that goes round once", "bra", "what follows it may have no rounds: the tile's rounds may be its"),
 ]
 
 

@@ -29,8 +29,9 @@ void sc_facts_thorough(Facts *f);  // from now on more effort is made
 // Each is true only if it holds for all values that the facts allow. The effort is bounded: false
 // says nothing. 0 stands for zero.
 bool sc_fact_nonneg(Facts *f, Xid x);
-bool sc_fact_less(Facts *f, Xid a, Xid b);     // a < b
-bool sc_fact_at_most(Facts *f, Xid a, Xid b);  // a <= b
+bool sc_fact_less(Facts *f, Xid a, Xid b);          // a < b
+bool sc_fact_at_most(Facts *f, Xid a, Xid b);       // a <= b
+bool sc_fact_apart(Facts *f, Xid a, i64 n, Xid b);  // a + n <= b
 bool sc_fact_equal(Facts *f, Xid a, Xid b);
 bool sc_fact_multiple(Facts *f, Xid x, i64 n);
 bool sc_fact_inside(Facts *f, Xid x, i64 n, Xid dim);  // 0 <= x and x + n <= dim

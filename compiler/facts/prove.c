@@ -252,6 +252,8 @@ bool sc_fact_less(Facts *f, Xid a, Xid b) { return at_most(f, a, 1, b); }
 
 bool sc_fact_at_most(Facts *f, Xid a, Xid b) { return at_most(f, a, 0, b); }
 
+bool sc_fact_apart(Facts *f, Xid a, i64 n, Xid b) { return at_most(f, a, n, b); }
+
 bool sc_fact_inside(Facts *f, Xid x, i64 n, Xid dim) {
   return sc_fact_nonneg(f, x) && at_most(f, x, n, dim);
 }

@@ -83,12 +83,14 @@ static schedc_status does_not_work(Sc *sc, const Kernel *k, const char *wrong,
 }
 
 // With debug_waits, waits have other instructions than the plan's. What stands in for NVRTC has no
-// PTX, and its code is for no GPU.
+// PTX, and its code is for no GPU. Is it what was planned?
 static schedc_status compare(Sc *sc, const Kernel *k, const CudaText *cuda, bool debug_waits,
-                             const Binary *code) {
+                             const Binary *code, bool *planned) {
+  *planned = true;
   if (debug_waits || !is_for_gpu(code)) return SCHEDC_OK;
   if (!code->ptx) return unavailable(sc, k, "NVRTC does not give the PTX of what it built");
-  return sc_ptx_check(sc, k, cuda, code->ptx) ? SCHEDC_OK : SCHEDC_EINPUT;
+  *planned = sc_ptx_check(sc, k, cuda, code->ptx);
+  return *planned || sc->unverified ? SCHEDC_OK : SCHEDC_EINPUT;
 }
 
 static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Target target,
@@ -131,10 +133,12 @@ schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target tar
     if (!wrong && !nvrtc.library) wrong = sc_nvrtc_open(sc, &file, &nvrtc);
     if (wrong) return unavailable(sc, k, wrong);
     out->maker = file.identity;
+    bool planned;
     schedc_status status = build_anew(sc, k, text, target, &nvrtc, out);
-    if (!status) status = compare(sc, k, cuda, options->emission.debug_waits, &out->code);
+    if (!status) status = compare(sc, k, cuda, options->emission.debug_waits, &out->code, &planned);
     if (status) return status;
-    if (folder) store(sc, folder, sc_cache_limit(options->cache_bytes), key, out);
+    if (folder && planned)  // what is not, is reported each time
+      store(sc, folder, sc_cache_limit(options->cache_bytes), key, out);
   }
   out->seconds = now() - start;
   // (debug_waits looks for hangs, and what it builds may well be slow.)

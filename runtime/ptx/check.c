@@ -1,7 +1,7 @@
 // check.c - all threads of all kernels of a text, and the report. In: a kernel or sequence, the
 // text that was emitted for it, and the PTX that NVRTC made of that and handed to ptxas. Out: an
-// error at the schedule's line where a thread executes something else than the plan says; one a
-// role.
+// error (with `unverified`, a warning) at the schedule's line where a thread executes something
+// else than the plan says; one a role.
 #include "runtime/ptx/ptx.h"
 
 // ---- events in words
@@ -55,8 +55,8 @@ typedef struct Checker {
   const Kernel *k;
   const CudaText *text;
   const Ptx *ptx;
-  bool *const *dead;
-  u32 told;  // roles, bit r: an error was reported
+  u8 *const *dead;
+  u32 told;  // roles, bit r: it was reported
 } Checker;
 
 static const char *whose(const Checker *c, const Wanted *w, u32 tid) {
@@ -76,8 +76,9 @@ static void report(Checker *c, const Wanted *w, u32 tid, const Mismatch *m) {
   const Step *step = m->step;
   Span at = step ? step->span : c->k->span;
   const char *wanted = !step || step->op == STEP_END ? "no further instruction that synchronises"
-                       : step->op == STEP_ROUND      ? "no other before the loop's next round"
-                                                     : with_line(sc, &step->want);
+                       : m->missing && step->op == STEP_ROUND ? "another round of the loop"
+                       : step->op == STEP_ROUND ? "no other before the loop's next round"
+                                                : with_line(sc, &step->want);
   const char *found = m->missing ? "it is on no path"
                       : m->found ? with_line(sc, m->found)
                                  : "the thread ends";
@@ -92,7 +93,7 @@ static void report(Checker *c, const Wanted *w, u32 tid, const Mismatch *m) {
 // Has the plan the same for both? Of a warp, lane 0 does what is done once.
 static bool same_part(u32 a, u32 b) { return a / 32 == b / 32 && (a % 32 == 0) == (b % 32 == 0); }
 
-static void check_threads(Checker *c) {
+static bool check_threads(Checker *c) {
   Tracer *tracer = sc_ptx_tracer(c->sc, c->ptx);
   Matcher *matcher = sc_ptx_matcher(c->sc, c->ptx);
   Wanted w = {0};
@@ -104,27 +105,28 @@ static void check_threads(Checker *c) {
     Mismatch m = sc_ptx_match(matcher, t, &w);
     if (m.any) report(c, &w, tid, &m);
   }
+  return !c->told;
 }
 
-static void check_kernel(Sc *sc, const Kernel *k, const CudaText *text, const char *ptx) {
+static bool check_kernel(Sc *sc, const Kernel *k, const CudaText *text, const char *ptx) {
   Ptx read = sc_ptx_read(sc, ptx, text->name);
   if (read.wrong) {
     sc_report(sc, D_G_PTX, k->span, "the PTX of '%s' cannot be read: %s", k->name, read.wrong);
-    return;
+    return false;
   }
   sc_ptx_fold_spins(&read);
+  sc_ptx_find_loops(sc, &read);
   sc_ptx_slice(sc, &read);
   Checker c = {.sc = sc, .k = k, .text = text, .ptx = &read, .dead = sc_ptx_dead(sc, k)};
-  check_threads(&c);
+  return check_threads(&c);
 }
 
 bool sc_ptx_check(Sc *sc, const Kernel *k, const CudaText *text, const char *ptx) {
-  u32 before = sc->errors;
-  if (!k->launch.n) check_kernel(sc, k, text, ptx);
+  bool planned = k->launch.n || check_kernel(sc, k, text, ptx);
   for (u32 i = 0; i < k->launch.n; i++) {
     bool again = false;
     for (u32 j = 0; j < i; j++) again |= text->step[j] == text->step[i];
-    if (!again) check_kernel(sc, k->launch.at[i].kernel, text->step[i], ptx);
+    if (!again) planned &= check_kernel(sc, k->launch.at[i].kernel, text->step[i], ptx);
   }
-  return sc->errors == before;
+  return planned;
 }

@@ -1,6 +1,6 @@
 // dead.c - code that no launch enters, as the conditions and loops around it say: the compiler of C
 // may find that, too, and leave it out. In: a kernel. Out: by role and operation, whether it is
-// such.
+// such; and the loops that no launch goes round twice.
 #include "runtime/ptx/ptx.h"
 
 #include "compiler/facts/facts.h"
@@ -9,7 +9,7 @@ typedef struct Search {
   const Kernel *k;
   Facts *facts;
   const Code *code;
-  bool *dead;
+  u8 *dead;
 } Search;
 
 enum { DEEP = 16 };  // operands share operands: deeper ones are not looked at
@@ -42,8 +42,9 @@ static bool is_sure(const Search *s, Xid x, bool truth, u32 depth) {
   }
 }
 
-static void mark(const Search *s, u32 from, u32 to) {
-  for (u32 pc = from; pc < to; pc++) s->dead[pc] = true;
+// With the block's end, where its last sync may stand.
+static void mark(const Search *s, u32 from, u32 end) {
+  for (u32 pc = from; pc <= end; pc++) s->dead[pc] = NEVER;
 }
 
 static void look_at(const Search *s, u32 pc) {
@@ -55,6 +56,7 @@ static void look_at(const Search *s, u32 pc) {
     if (sc_fact_less(s->facts, ins->arg[2], ins->arg[1]) ||
         sc_fact_equal(s->facts, ins->arg[1], ins->arg[2]))
       mark(s, pc + 1, mid);
+    if (sc_fact_apart(s->facts, ins->arg[2], -1, ins->arg[1])) s->dead[pc] |= ONE_ROUND;
     return;
   }
   if (is_sure(s, ins->arg[0], false, 0)) mark(s, pc + 1, mid);
@@ -62,12 +64,12 @@ static void look_at(const Search *s, u32 pc) {
     mark(s, mid + 1, s->code->at[mid].nest);
 }
 
-bool **sc_ptx_dead(Sc *sc, const Kernel *k) {
-  bool **dead = NEWS(sc, bool *, k->role.n + 1);
+u8 **sc_ptx_dead(Sc *sc, const Kernel *k) {
+  u8 **dead = NEWS(sc, u8 *, k->role.n + 1);
   Search s = {.k = k, .facts = sc_facts(sc, k)};
   for (u32 r = 0; r < k->role.n; r++) {
     s.code = &k->role.at[r].code;
-    s.dead = dead[r] = NEWS(sc, bool, s.code->n + 1);
+    s.dead = dead[r] = NEWS(sc, u8, s.code->n + 1);
     for (u32 pc = 0; pc < s.code->n; pc++) {
       if (!s.dead[pc]) look_at(&s, pc);
     }

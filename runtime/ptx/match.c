@@ -2,8 +2,9 @@
 // first Mismatch. The wanted program is a nondeterministic automaton; along the thread's blocks the
 // set of its steps goes that may come next, and each pair of block and set is visited once. Where
 // an event, or the end, finds no step in the set, the two differ. Another round of a loop begins
-// where the thread jumps back, and nowhere else; if it does so amid a round, as compilers of C turn
-// loops, the round's end is free. What is wanted and never met on any path is missing.
+// where the thread goes back (loop.c), and nowhere else; if it does so amid a round, as compilers
+// of C turn loops, the round's end is free. What is wanted and never met on any path, an event or
+// another round, is missing.
 #include "runtime/ptx/ptx.h"
 
 #include <string.h>
@@ -44,31 +45,37 @@ Matcher *sc_ptx_matcher(Sc *sc, const Ptx *ptx) {
 
 static bool has(Set s, u32 step) { return s.bit[step / 64] >> step % 64 & 1; }
 
+static void set_bit(Set s, u32 bit) { s.bit[bit / 64] |= (u64)1 << bit % 64; }
+
 // The step, and what it leads to without an event or another round of a loop.
 static void add(const Matcher *m, Set s, u32 step) {
   while (!has(s, step)) {
     const Step *at = &m->wanted->step.at[step];
-    s.bit[step / 64] |= (u64)1 << step % 64;
+    set_bit(s, step);
     if (at->op == STEP_FORK) add(m, s, at->to);
     if (at->op == STEP_EVENT || at->op == STEP_END) return;
     step = at->op == STEP_GOTO ? at->to : step + 1;
   }
 }
 
-// Behind the last step: the thread has jumped back amid a round.
-static u32 turned(const Matcher *m) { return m->wanted->step.n; }
+// Behind the steps: the thread has gone back amid a round of the loop that ends at this step.
+static u32 turned(const Matcher *m, u32 round) { return m->wanted->step.n + round; }
 
 static Set empty(Matcher *m) { return (Set){NEWS(m->sc, u64, m->words)}; }
 
-// The thread jumps back: it may be another round of any loop that the set stands at the end of.
-static Set next_round(Matcher *m, Set s) {
+// Another round of any loop that the set stands at the end of; only of those whose rounds have been
+// turned, if that is asked for. The set without what says which have.
+static Set next_round(Matcher *m, Set s, bool if_turned) {
   Set next = empty(m);
-  memcpy(next.bit, s.bit, m->words * sizeof(u64));
+  for (u32 i = 0; i < m->wanted->step.n; i++)
+    if (has(s, i)) set_bit(next, i);
   for (bool more = true; more;) {
     more = false;
     for (u32 i = 0; i < m->wanted->step.n; i++) {
       const Step *at = &m->wanted->step.at[i];
-      if (!has(next, i) || at->op != STEP_ROUND || has(next, at->to)) continue;
+      if (!has(next, i) || at->op != STEP_ROUND || (if_turned && !has(s, turned(m, i)))) continue;
+      m->met[i] = true;
+      if (has(next, at->to)) continue;
       add(m, next, at->to);
       more = true;
     }
@@ -87,23 +94,32 @@ static bool is_met(const Step *step, const Event *e) {
   return e->at >= w->at && e->at < w->at + 8 * step->stages && (e->at - w->at) % 8 == 0;
 }
 
-// The thread jumps back, at the end of a round or amid one.
-static Set jump_back(Matcher *m, Set s) {
-  Set next = next_round(m, s);
-  u32 bit = turned(m);
-  if (!memcmp(next.bit, s.bit, m->words * sizeof(u64))) next.bit[bit / 64] |= (u64)1 << bit % 64;
+// Does the set stand in this loop?
+static bool stands_in(const Matcher *m, Set s, u32 round) {
+  for (u32 i = m->wanted->step.at[round].to; i < round; i++)
+    if (has(s, i) && m->wanted->step.at[i].op == STEP_EVENT) return true;
+  return false;
+}
+
+// The thread goes back, at the end of a round or amid one.
+static Set go_back(Matcher *m, Set s) {
+  Set next = next_round(m, s, false);
+  bool at_end = false;
+  for (u32 i = 0; i < m->wanted->step.n; i++) at_end |= has(next, i) != has(s, i);
+  for (u32 i = 0; i < m->wanted->step.n && !at_end; i++) {
+    bool amid = m->wanted->step.at[i].op == STEP_ROUND && stands_in(m, s, i);
+    if (amid || has(s, turned(m, i))) set_bit(next, turned(m, i));
+  }
   return next;
 }
 
-// If it has jumped back amid the round that is over now, the next one may begin.
+// If it has gone back amid a round that is over now, the next one may begin.
 static void end_round(Matcher *m, Set *s) {
-  u32 bit = turned(m);
-  if (!has(*s, bit)) return;
-  Set without = empty(m), next;
-  memcpy(without.bit, s->bit, m->words * sizeof(u64));
-  without.bit[bit / 64] &= ~((u64)1 << bit % 64);
-  next = next_round(m, without);
-  if (memcmp(next.bit, without.bit, m->words * sizeof(u64))) *s = next;
+  for (u32 i = 0; i < m->wanted->step.n; i++) {
+    if (!has(*s, turned(m, i)) || !has(*s, i)) continue;
+    *s = next_round(m, *s, true);
+    return;
+  }
 }
 
 // A step of the set, what is wanted there: an event, or else the end of a round or of the thread.
@@ -128,8 +144,8 @@ static bool advance(Matcher *m, Set *s, const Event *e, const Event *before) {
   for (u32 w = 0; w < m->words; w++) {
     for (u64 bits = s->bit[w]; bits; bits &= bits - 1) {
       u32 i = w * 64 + (u32)__builtin_ctzll(bits);
-      if (i == turned(m)) next.bit[w] |= bits & -bits;
-      if (i == turned(m) || !is_met(&m->wanted->step.at[i], e)) continue;
+      if (i >= m->wanted->step.n) set_bit(next, i);
+      if (i >= m->wanted->step.n || !is_met(&m->wanted->step.at[i], e)) continue;
       any = m->met[i] = true;
       add(m, next, i + 1);
     }
@@ -154,24 +170,28 @@ static void visit(Matcher *m, u32 block, Set s, const Event *before) {
   PUSH(m->sc, &m->pending, ((Visit){block, s, before}));
 }
 
+// On by these ways out of a block.
+static void leave(Matcher *m, u32 block, u8 ways, Set s, const Event *before) {
+  const PtxBlock *at = &m->ptx->block.at[block];
+  Set back = ways & at->back ? go_back(m, s) : s;
+  if (ways & GOES_NEXT) visit(m, at->next, at->back & GOES_NEXT ? back : s, before);
+  if (ways & GOES_JUMP) visit(m, at->jump, at->back & GOES_JUMP ? back : s, before);
+  if (!(ways & (GOES_NEXT | GOES_JUMP))) end(m, s, before);
+}
+
 static void walk(Matcher *m, Visit v) {
   const Thread *t = m->thread;
-  const PtxBlock *at = &m->ptx->block.at[v.block];
   for (u32 i = t->first[v.block]; i < t->first[v.block + 1]; i++) {
     if (!advance(m, &v.set, &t->event[i], v.before)) return;
     v.before = &t->event[i];
   }
-  u8 ways = t->ways[v.block];
-  if (ways & GOES_NEXT) visit(m, at->next, v.set, v.before);
-  if (ways & GOES_JUMP)
-    visit(m, at->jump, at->jump <= v.block ? jump_back(m, v.set) : v.set, v.before);
-  if (!(ways & (GOES_NEXT | GOES_JUMP))) end(m, v.set, v.before);
+  leave(m, v.block, t->ways[v.block], v.set, v.before);
 }
 
 static void begin(Matcher *m, const Thread *t, const Wanted *w) {
   m->thread = t;
   m->wanted = w;
-  m->words = w->step.n / 64 + 1;
+  m->words = 2 * w->step.n / 64 + 1;
   m->met = NEWS(m->sc, bool, w->step.n + 1);
   m->pending.n = 0;
   m->wrong = (Mismatch){0};
@@ -181,8 +201,7 @@ static void begin(Matcher *m, const Thread *t, const Wanted *w) {
 static void find_missing(Matcher *m) {
   for (u32 i = 0; i < m->wanted->step.n && !m->wrong.any; i++) {
     const Step *at = &m->wanted->step.at[i];
-    if (at->op == STEP_EVENT && at->must && !m->met[i])
-      m->wrong = (Mismatch){true, NULL, NULL, at, true};
+    if (at->must && !m->met[i]) m->wrong = (Mismatch){true, NULL, NULL, at, true};
   }
 }
 
@@ -193,16 +212,13 @@ Mismatch sc_ptx_match(Matcher *m, const Thread *t, const Wanted *w) {
   add(m, s, 0);
   for (u32 i = 0; i < t->straight.n; i++) {
     if (t->straight.at[i].id == EV_NONE) {
-      s = next_round(m, s);
+      s = go_back(m, s);
       continue;
     }
     if (!advance(m, &s, &t->straight.at[i], before)) return m->wrong;
     before = &t->straight.at[i];
   }
-  if (t->then[0] == SC_NONE && t->then[1] == SC_NONE) end(m, s, before);
-  for (u32 i = 0; i < 2; i++) {
-    if (t->then[i] != SC_NONE) visit(m, t->then[i], s, before);
-  }
+  leave(m, t->last, t->onwards, s, before);
   while (m->pending.n && !m->wrong.any) walk(m, m->pending.at[--m->pending.n]);
   find_missing(m);
   return m->wrong;

@@ -14,7 +14,7 @@
 static void close_block(Planner *p, u32 pc) {
   u32 first = p->w.step.n;
   p->span = p->role->code.at[pc].span;
-  p->dead = p->all_dead[p->r][pc];
+  p->dead = p->all_dead[p->r][pc] & NEVER;
   want_order(p, &p->role->code.at[pc]);
   for (; first < p->w.step.n; first++) p->w.step.at[first].want.line = 0;
 }
@@ -30,6 +30,7 @@ static void loop(Planner *p, u32 pc) {
   code(p, pc + 1, ins->nest);
   close_block(p, ins->nest);
   p->span = ins->span;
+  p->dead = p->all_dead[p->r][pc] || (known && end - first <= 1);
   want_round(p, again);
   if (!known) want_land(p, over);
 }
@@ -70,7 +71,7 @@ static void code(Planner *p, u32 from, u32 to) {
   for (u32 pc = from; pc < to; pc++) {
     const Ins *ins = &c->at[pc];
     if (pc == draws) draw_between(p);
-    p->dead = p->all_dead[p->r][pc];
+    p->dead = p->all_dead[p->r][pc] & NEVER;
     want_operation(p, ins);
     if (ins->op == OP_FOR) {
       loop(p, pc);
@@ -165,7 +166,7 @@ static void registers(Planner *p, u32 tid) {
   }
 }
 
-Wanted sc_ptx_wanted(Sc *sc, const Kernel *k, const CudaText *text, bool *const *dead, u32 tid) {
+Wanted sc_ptx_wanted(Sc *sc, const Kernel *k, const CudaText *text, u8 *const *dead, u32 tid) {
   Planner p = {.sc = sc, .k = k, .text = text, .all_dead = dead, .span = k->span};
   find_role(&p, tid);
   barriers(&p, tid);

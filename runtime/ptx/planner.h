@@ -21,7 +21,7 @@ typedef struct Planner {
   u32 r, instance, warp, lane;  // the warp of its instance
   bool alone;                   // lane 0 is the role
   bool dead;                    // no launch gets here
-  bool *const *all_dead;
+  u8 *const *all_dead;
   u32 open[SC_MAX_NEST], opens;  // `if`s that a draw may leave: their forks
   Span span;
   Wanted w;
@@ -49,7 +49,8 @@ void want_at(Planner *p, EventId id, u32 at, u32 stages, i64 number);
 u32 want_fork(Planner *p);             // goes on, or to where want_land says
 void want_land(Planner *p, u32 step);  // a fork, or a goto, leads here
 void want_goto(Planner *p, u32 step);
-void want_round(Planner *p, u32 step);        // the end of a loop's body, which began at that step
+// The end of a loop's body, which began at that step; if it is not dead, it has other rounds.
+void want_round(Planner *p, u32 step);
 void want_meet(Planner *p);                   // the warps of the instance meet
 void want_order(Planner *p, const Ins *ins);  // what the plan puts before an operation
 bool want_thread0(const Planner *p);          // is it the instance's first?

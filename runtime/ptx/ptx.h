@@ -6,6 +6,7 @@
 //
 //   read.c     text -> blocks of instructions, each with the schedule's line
 //   spin.c     waits that are loops become one event
+//   loop.c     which ways lead back, to another round of a loop
 //   slice.c    … those that decide branches and events' numbers are left
 //   value.c    what an instruction computes of numbers that depend on the thread alone
 //   thread.c   the blocks that one thread can reach, and its events there with their numbers
@@ -79,6 +80,7 @@ typedef struct PtxBlock {
   u32 next, jump;  // SC_NONE: the thread ends; there is no jump
   u32 guard;       // the register; SC_NONE: it jumps always
   bool negated;    // … it jumps if that is false
+  u8 back;         // loop.c: of GOES_NEXT, GOES_JUMP those that lead back
 } PtxBlock;
 
 typedef struct Ptx {
@@ -93,13 +95,17 @@ Ptx sc_ptx_read(Sc *sc, const char *text, const char *function);  // the functio
 // ---- spin.c
 void sc_ptx_fold_spins(Ptx *ptx);
 
+// ---- loop.c
+void sc_ptx_find_loops(Sc *sc, Ptx *ptx);
+
 // ---- slice.c
 void sc_ptx_slice(Sc *sc, Ptx *ptx);
 
 // ---- value.c: numbers
 
 // A number, or an address: a base and n bytes; not exact: and something unknown, as of a stage by
-// its number. (n is 0 where not even the known part is one for all ways.)
+// its number. (n is 0 where not even that part is one for all ways. Of an address in shared memory
+// nothing is known then.)
 typedef enum Base {
   BASE_ANY,
   BASE_NUM,
@@ -143,10 +149,11 @@ enum { GOES_NEXT = 1, GOES_JUMP = 2, REACHED = 4 };  // ways out of a block, and
 enum { MMA_REGS = 1, MMA_ADDS = 2, MMA_A_MN = 4, MMA_B_MN = 8 };
 typedef struct Thread {
   u32 tid;
-  // what it does before the first branch that is not its own to decide, straight; EV_NONE: it jumps
+  // what it does before the first branch that is not its own to decide, straight; EV_NONE: it goes
   // back
   VEC(Event) straight;
-  u32 then[2];  // … and the blocks that follow; SC_NONE: it has ended
+  u32 last;    // … the block that ends in that branch, or the thread
+  u8 onwards;  // … and its ways out
   // by block: reached, ways out; its events [event[b], event[b] + events of it)
   u8 *ways;
   Event *event;
@@ -159,7 +166,8 @@ Tracer *sc_ptx_tracer(Sc *sc, const Ptx *ptx);
 const Thread *sc_ptx_trace(Tracer *t, u32 tid);
 
 // ---- dead.c
-bool **sc_ptx_dead(Sc *sc, const Kernel *k);  // by role and operation: no launch gets there
+enum { NEVER = 1, ONE_ROUND = 2 };  // no launch gets there; none to a second round of this loop
+u8 **sc_ptx_dead(Sc *sc, const Kernel *k);  // by role and operation
 
 // ---- plan.c: what is wanted
 
@@ -167,7 +175,7 @@ typedef enum StepOp {
   STEP_EVENT,
   STEP_FORK,   // the next, or `to`
   STEP_GOTO,   // `to`
-  STEP_ROUND,  // the next, or, if the thread jumps back, `to`
+  STEP_ROUND,  // the next, or, if the thread goes back, `to`
   STEP_END
 } StepOp;
 typedef struct Step {
@@ -176,7 +184,7 @@ typedef struct Step {
   Event want;  // STEP_EVENT
   u32 stages;  // the address is want.at + 8 i, i < stages; 0: it does not matter
   Span span;
-  bool must;  // it has to occur in the text
+  bool must;  // it, or another round, has to occur in the text
 } Step;
 typedef struct Wanted {
   VEC(Step) step;
@@ -184,7 +192,7 @@ typedef struct Wanted {
   u32 instance;
 } Wanted;
 // dead: sc_ptx_dead's.
-Wanted sc_ptx_wanted(Sc *sc, const Kernel *k, const CudaText *text, bool *const *dead, u32 tid);
+Wanted sc_ptx_wanted(Sc *sc, const Kernel *k, const CudaText *text, u8 *const *dead, u32 tid);
 
 // ---- match.c
 
@@ -201,7 +209,8 @@ Mismatch sc_ptx_match(Matcher *m, const Thread *t, const Wanted *w);
 
 // ---- check.c
 
-// Reports where the PTX of a kernel, or of a sequence's, is not what the plan says. False then.
+// Reports where the PTX of a kernel, or of a sequence's, is not what the plan says. False then,
+// with `unverified` as well.
 bool sc_ptx_check(Sc *sc, const Kernel *k, const CudaText *text, const char *ptx);
 
 #endif

@@ -31,7 +31,10 @@ void want_goto(Planner *p, u32 step) {
 }
 
 void want_round(Planner *p, u32 step) {
-  PUSH(p->sc, &p->w.step, ((Step){.op = STEP_ROUND, .to = step, .span = p->span}));
+  bool must = false;
+  for (u32 i = step; i < p->w.step.n && !p->dead; i++) must |= p->w.step.at[i].must;
+  Step round = {.op = STEP_ROUND, .to = step, .span = p->span, .must = must};
+  PUSH(p->sc, &p->w.step, round);
 }
 
 void want_land(Planner *p, u32 step) { p->w.step.at[step].to = p->w.step.n; }

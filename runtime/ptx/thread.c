@@ -149,28 +149,23 @@ static void flow_out(Tracer *t, u32 b, u8 ways) {
   if (ways & GOES_JUMP) flow_into(t, t->ptx->block.at[b].jump);
 }
 
-// The way that is the thread's alone. True if it does not end with it.
+// The way that is the thread's alone.
 static void go_straight(Tracer *t) {
   u32 b = 0;
   t->now.straight.n = 0;
-  t->now.then[0] = t->now.then[1] = SC_NONE;
   for (u32 i = 0;; i++) {
     u32 events = t->first[b + 1] - t->first[b];
     run(t, b, t->now.event + t->first[b]);
     for (u32 e = 0; e < events; e++) PUSH(t->sc, &t->now.straight, t->now.event[t->first[b] + e]);
     u8 ways = ways_out(t, b);
     const PtxBlock *at = &t->ptx->block.at[b];
-    if (!ways) return;
-    if (ways == (GOES_NEXT | GOES_JUMP) || i >= STRAIGHT_BLOCKS) {
-      if (ways & GOES_NEXT) t->now.then[0] = at->next;
-      if (ways & GOES_JUMP) t->now.then[1] = at->jump;
-      flow_out(t, b, ways);
-      return;
-    }
-    u32 to = ways == GOES_NEXT ? at->next : at->jump;
-    if (to <= b) PUSH(t->sc, &t->now.straight, ((Event){.id = EV_NONE}));
-    b = to;
+    t->now.last = b;
+    t->now.onwards = ways;
+    if (!ways || ways == (GOES_NEXT | GOES_JUMP) || i >= STRAIGHT_BLOCKS) break;
+    if (ways & at->back) PUSH(t->sc, &t->now.straight, ((Event){.id = EV_NONE}));
+    b = ways == GOES_NEXT ? at->next : at->jump;
   }
+  flow_out(t, b, t->now.onwards);
 }
 
 static void load(Tracer *t, u32 b) {

@@ -131,6 +131,8 @@ Known sc_ptx_join(Known a, Known b) {
   if (sc_ptx_same(a, b) || b.base == BASE_NONE) return a;
   if (a.base == BASE_NONE) return b;
   if (a.base == BASE_NUM || a.base != b.base || a.which != b.which) return any;
+  if (a.exact != b.exact) return a.exact ? b : a;       // something unknown more: that is among it
+  if (a.base == BASE_SHARED && a.n != b.n) return any;  // not even a part is known
   return (Known){a.base, false, a.which, a.n == b.n ? a.n : 0};
 }
 

@@ -92,6 +92,9 @@ static const Mistake mistakes[] = {
     // a loop that is never entered
     {"$tile:\n", "$tile:\n\tbra.uni $end;\n",
      "expected mbarrier.try_wait at 16384 (line 10), found it is on no path"},
+    // a loop that is none
+    {"bra.uni $tile;", "",
+     "'work', warp 0, lane 0: expected another round of the loop, found it is on no path"},
     // other numbers
     {"1, 4, %p3;", "1, 5, %p3;",
      "expected mbarrier.init 4 at 16400, found mbarrier.init 5 at 16400"},
@@ -158,8 +161,66 @@ static void other_code_passes(void **state) {
   end(&f);
 }
 
+// … that takes several edits of the text to write.
+static void other_forms_pass(void **state) {
+  (void)state;
+  enum { EDITS = 5 };
+  static const char *const form[][EDITS][2] = {
+      // the end of a loop's body stands before its beginning
+      {{"$load:\n", "bra.uni $load;\n$tail:\n"},
+       {"ld.param.u32 %r12, [copy_param_1];\n\tsetp.ge.s32 %p6, %r11, %r12;\n\t@%p6 bra $end;\n"
+        "\tshl.b32 %r13, %r11, 3;\n\tadd.s32 %r14, %r13, %r4;\n\t{\n\t.reg .pred done;\nagain:\n"
+        "\tmbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16400], 1;\n\t@!done bra again;\n"
+        "\t}\n\t.loc 2 46 3, function_name $expect, inlined_at 1 7 33\n"
+        "\tmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r14+16384], 8192;\n",
+        ""},
+       {"bra.uni $load;\n$work:",
+        "$load: ld.param.u32 %r12, [copy_param_1];\n\tsetp.ge.s32 %p6, %r11, %r12;\n"
+        "\t@%p6 bra $end;\n\tshl.b32 %r13, %r11, 3;\n\tadd.s32 %r14, %r13, %r4;\n"
+        "\t{\n\t.reg .pred done;\nagain:\n"
+        "\tmbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16400], 1;\n\t@!done bra again;\n"
+        "\t}\n\tmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r14+16384], 8192;\n"
+        "\tbra.uni $tail;\n$work:"}},
+      // the first round is sure, and its end is the first branch that data decides
+      {{"$load:\n\tld.param.u32 %r12, [copy_param_1];\n\tsetp.ge.s32 %p6, %r11, %r12;\n"
+        "\t@%p6 bra $end;\n",
+        "$load: ld.param.u32 %r12, [copy_param_1];\n"},
+       {"bra.uni $load;\n$work:",
+        "setp.lt.s32 %p6, %r11, %r12;\n@%p6 bra $load;\nbra.uni $end;\n$work:"}},
+      // the first round's stage is another than the first
+      {{"mov.u32 %r11, 0;", "mov.u32 %r11, 1;"},
+       {"add.s32 %r14, %r13, %r4;", "add.s32 %r16, %r4, 16000;\nadd.s32 %r14, %r13, %r16;"},
+       {"[%r14+16400], 1;", "[%r14+400], 1;"},
+       {"_, [%r14+16384], 8192;", "_, [%r14+384], 8192;"}},
+  };
+  static Fixture f;
+  begin(&f, copy, NULL, false);
+  for (size_t i = 0; i < COUNT(form); i++) {
+    const char *text = read_copy(&f.sc);
+    for (size_t e = 0; e < EDITS && form[i][e][0]; e++)
+      text = edited(&f.sc, text, form[i][e][0], form[i][e][1]);
+    assert_string_equal(said(&f, text), "ok");
+  }
+  end(&f);
+}
+
+// Where the caller wants it, what differs is a warning, and still no success.
+static void differences_may_be_forced(void **state) {
+  (void)state;
+  static Fixture f;
+  begin(&f, copy, NULL, false);
+  const char *text = edited(&f.sc, read_copy(&f.sc), "bar.sync 0;", "bar.sync 1;");
+  f.sc.unverified = true;
+  assert_string_not_equal(said(&f, text), "ok");
+  assert_int_equal(f.sc.diags->severity, SCHEDC_WARNING);
+  assert_int_equal(f.sc.errors, 0);
+  f.sc.unverified = false;
+  end(&f);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(mistakes_are_found),
-                                     cmocka_unit_test(other_code_passes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(mistakes_are_found), cmocka_unit_test(other_code_passes),
+      cmocka_unit_test(other_forms_pass), cmocka_unit_test(differences_may_be_forced)};
   return cmocka_run_group_tests_name("ptx", tests, NULL, NULL);
 }
