@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A rejection of `check` that names a command: run, does it fail in the same way? Of every schedule in tests/bad, faults, late
-and pairs that is rejected by R5.agree or R6.deadlock with a command to see it, and of random programs (experiment.md).
+and pairs that is rejected by R5.agree, R6.deadlock or R6.dealt with a command to see it, and of random programs (experiment.md).
 
   witnesses.py --schedc build/release/schedc [--experiment build/release/tests/experiment] [--seeds N] [FILE …]
 """
@@ -16,9 +16,10 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("bad", "faults", "late", "pairs")
-RULES = {"R5.agree", "R6.deadlock"}
-FAULTS = {"X.deadlock", "X.left"}  # what the interpreter says of them
-RACE = {"X.race"}                  # … and of R10.race
+FAULTS = {"X.deadlock", "X.left"}  # what the interpreter says of R5.agree and R6.deadlock
+RACE = {"X.race"}                  # … of R10.race
+PHASE = {"X.phase"}                # … and of R6.dealt
+RULES = {"R5.agree": FAULTS, "R6.deadlock": FAULTS, "R6.dealt": PHASE}
 counts = collections.Counter()
 
 
@@ -45,9 +46,10 @@ def replay(schedc, path, said, faults=frozenset(FAULTS)):
 
 def judge(schedc, path):
     _, said = run([schedc, "check", path])
-    if not codes(said) & RULES:
+    said_of = codes(said) & set(RULES)
+    if not said_of:
         return
-    shown = replay(schedc, path, said)
+    shown = replay(schedc, path, said, set.union(*(RULES[code] for code in said_of)))
     if not shown:
         counts["none"] += 1
         print(f"no command: {path}")

@@ -6,6 +6,14 @@
 // they are many, the note says what they are instead.
 #include "compiler/verify/protocol.h"
 
+const char *sc_tile_text(Verify *v, const Sample *of) {
+  const Kernel *k = v->k;
+  Str s = {.sc = v->sc};
+  for (u32 i = 0; i < k->axis.n; i++)
+    str_printf(&s, "%s%s = %lld", i ? ", " : "tile ", k->axis.at[i].name, (long long)of->axis[i]);
+  return k->axis.n ? s.at : "the only tile";
+}
+
 const char *sc_sample_text(Verify *v, const Sample *of) {
   const Kernel *k = v->k;
   Str s = {.sc = v->sc};
@@ -18,9 +26,7 @@ const char *sc_sample_text(Verify *v, const Sample *of) {
     some = true;
   }
   if (!some) str_puts(&s, "any shape");
-  for (u32 i = 0; i < k->axis.n; i++)
-    str_printf(&s, "%s%s = %lld", i ? ", " : " (tile ", k->axis.at[i].name, (long long)of->axis[i]);
-  if (k->axis.n) str_puts(&s, ")");
+  if (k->axis.n) str_printf(&s, " (%s)", sc_tile_text(v, of));
   return s.at;
 }
 
@@ -46,6 +52,7 @@ static void put_values(Str *s, const Kernel *k, const Sample *of) {
   for (u32 i = 0; i < k->arg.n; i++)
     if (k->arg.at[i].elem == EL_I32)
       str_printf(s, " --set %s=%lld", k->arg.at[i].name, (long long)of->arg[i]);
+  if (of->sms) str_printf(s, " --sms %u", of->sms);
 }
 
 // ---- elements of tensors

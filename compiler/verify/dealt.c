@@ -1,4 +1,5 @@
-// dealt.c - M5 for instances that take tiles in turn (`one tile each`), of the proof PHASES.
+// dealt.c - M5 for instances that take tiles in turn (`one tile each`), of the proof PHASES. In: a
+// kernel. Out: nothing, if each of its waits is safe; else the report of a run in which one is not.
 //
 // A wait names a phase by its parity: it may only be made when the phase before is known to be
 // over, or it takes an older one for its own. Who waits for every fill knows that of itself. Of
@@ -13,7 +14,9 @@
 //     so the release two rounds before the next fill, which is no later, is over;
 //   - in a dynamic grid, the fill before on the same stage belongs to an earlier tile than the last
 //     two: a tile is drawn when all roles have begun the second before it.
-#include "compiler/verify/threads.h"
+#include "compiler/verify/rounds.h"
+
+#include <string.h>
 
 enum { VARIES = -1, MANY = 1 << 20 };
 
@@ -83,28 +86,71 @@ static bool within_some_turn(const Kernel *k, const Role *r, Op op, u32 ring) {
   return false;
 }
 
-static void mistakes(Verify *v, const Role *r, const Ins *ins) {
-  const Ring *ring = &v->k->ring.at[ins->arg[0]];
-  bool fills = ins->op == OP_ACQUIRE;
-  Diag *d = sc_report(v->sc, D_R6_DEALT, ins->span,
-                      "an instance of '%s' may take an older %s of '%s' for the one that it waits "
-                      "for here",
-                      r->name, fills ? "release" : "fill", ring->name);
+// ---- what is said of a wait that is not safe
+
+// How many stages of the ring would be enough; 0: that is not known.
+static i64 enough_stages(const Kernel *k, const Role *r, Op op, u32 ring) {
+  i64 n = times(k, &r->code, 1, r->code.n - 1, op, ring);
+  if (n <= 0) return 0;
+  for (u32 i = 0; i < k->role.n && op == OP_ACQUIRE; i++)
+    if (k->ring.at[ring].drainers >> i & 1 && k->role.at[i].one_tile) return n * r->instances;
+  return op == OP_ACQUIRE ? n * (r->instances - 1) + 1 : n * r->instances;
+}
+
+static void help(Verify *v, const Mistake *m, Diag *d) {
+  const Kernel *k = v->k;
+  const Role *r = &k->role.at[m->waits.role];
+  const char *ring = k->ring.at[m->ring].name;
+  Op op = (Op)r->code.at[m->waits.pc].op;
+  i64 enough = enough_stages(k, r, op, m->ring);
+  sc_help(v->sc, d, "%s '%s' within a turn over '%s' that each tile takes and passes on once%s",
+          op == OP_ACQUIRE ? "acquire" : "wait for", ring, r->name,
+          enough ? sc_printf(v->sc, ", or give it %lld stages", (long long)enough) : "");
+}
+
+static void report(Verify *v, const Protocol *p, const Sample *s, const Mistake *m) {
+  const Kernel *k = v->k;
+  const Role *r = &k->role.at[m->waits.role];
+  const Ring *ring = &k->ring.at[m->ring];
+  const Ins *ins = &r->code.at[m->waits.pc];
+  const char *what = ins->op == OP_ACQUIRE ? "release" : "fill";
+  Diag *d = sc_report(
+      v->sc, D_R6_DEALT, ins->span,
+      "with %s instance %u of '%s' may take an older %s of '%s' for the one that it "
+      "waits for here: nothing tells it that round %u of stage %u is over",
+      sc_sample_text(v, s), m->waits.instance, r->name, what, ring->name, m->round, m->stage);
+  if (m->ended) {
+    const Role *other = &k->role.at[m->ends.role];
+    Sample then = *s;
+    memcpy(then.axis, m->ends.axis, sizeof then.axis);
+    sc_note(v->sc, d, other->code.at[m->ends.pc].span, "'%s' ends that round here, in %s",
+            other->name, sc_tile_text(v, &then));
+  }
   sc_note(v->sc, d, r->span, "its instances take the tiles in turn");
   sc_note(v->sc, d, ring->span, "and a stage is now one's and now another's");
-  sc_help(v->sc, d,
-          "%s '%s' within a turn over '%s' that each tile takes and passes on once, or give it %s",
-          fills ? "acquire" : "wait for", ring->name, r->name,
-          fills ? "more stages"
-                : sc_printf(v->sc, "%u stages for each that a tile waits for", r->instances));
+  help(v, m, d);
+  sc_note_command(v, p, s, d);
   sc_rejected(v, PROOF_PHASES);
 }
 
+static void not_proved(Verify *v, const Ins *ins) {
+  const Protocol *p = sc_protocol(v, (Way){0}, sc_cluster(v->k));
+  Sample *s = sc_sample(v);
+  Mistake m;
+  if (sc_find_mistake(v, p, s, &m)) report(v, p, s, &m);
+  else
+    sc_incomplete(v, PROOF_PHASES, ins->span,
+                  "an instance may take an older %s of '%s' for the one that it waits for here; no "
+                  "run that was tried shows it",
+                  ins->op == OP_ACQUIRE ? "release" : "fill", v->k->ring.at[ins->arg[0]].name);
+}
+
 // A plain grid has one tile for each CTA; and a private ring is each instance's own.
-void th_prove_dealt(Verify *v, u32 role) {
+static void prove_role(Verify *v, u32 role) {
   const Kernel *k = v->k;
   const Role *r = &k->role.at[role];
   if (!r->one_tile || r->instances == 1 || k->grid == GRID_PLAIN) return;
+  if (v->cert->proof[PROOF_PHASES].verdict == VERDICT_REJECTED) return;
   for (u32 pc = 0; pc < r->code.n; pc++) {
     const Ins *ins = &r->code.at[pc];
     if (ins->op != OP_WAIT && ins->op != OP_ACQUIRE) continue;
@@ -113,7 +159,11 @@ void th_prove_dealt(Verify *v, u32 role) {
     if (released_before(k, r, (Op)ins->op, ins->arg[0])) continue;
     if (drawn_after(k, r, (Op)ins->op, ins->arg[0])) continue;
     if (within_some_turn(k, r, (Op)ins->op, ins->arg[0])) continue;
-    mistakes(v, r, ins);
+    not_proved(v, ins);
     return;
   }
+}
+
+void sc_prove_dealt(Verify *v) {
+  for (u32 i = 0; i < v->k->role.n; i++) prove_role(v, i);
 }

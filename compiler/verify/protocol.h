@@ -245,6 +245,7 @@ Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most, u32 b
 typedef struct Sample {
   i64 *dim, *arg;
   i64 axis[SC_MAX_AXES];  // cluster axes: of rank 0
+  u32 sms;                // that the run has; 0: it does not matter
   u32 data;               // see DATA_RULES
 } Sample;
 
@@ -267,6 +268,15 @@ bool sc_concrete_value(Concrete *c, Xid x, i64 *out);
 
 // ---- sample.c: dimensions for which it goes wrong
 
+Sample *sc_sample(Verify *v);
+// What does `require` say of such dimensions? (Those that it decides are set.)
+bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s);
+// Sets the dimensions, scalars and rule of `s`, to what is allowed, until `look` is true of them;
+// then makes them small. False: it never is.
+bool sc_search(Verify *v, const Protocol *p, Sample *s, bool (*look)(void *user), void *user);
+
+// ---- failure.c: runs of a tile that fail
+
 typedef struct Failure {
   Sample s;
   Outcome outcome;  // OUT_STUCK, OUT_UNEVEN; OUT_DONE: none was found
@@ -279,13 +289,11 @@ Failure sc_find_failure(Verify *v, const Protocol *p);
 // fails.
 u32 sc_try_all(Verify *v, const Protocol *p);
 
-// What does `require` say of such dimensions? (Those that it decides are set.)
-bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s);
-
 // ---- ctaturns.c
 void sc_prove_cta_turns(Verify *v, const Protocol *p);
 
 // ---- command.c
+const char *sc_tile_text(Verify *v, const Sample *s);
 const char *sc_sample_text(Verify *v, const Sample *s);  // dimensions and the tile
 // A note with a command that shows it.
 void sc_note_command(Verify *v, const Protocol *p, const Sample *s, Diag *d);

@@ -282,6 +282,5 @@ void sc_prove_threads(Verify *v) {
   sc_facts_at(v->facts, NULL, 0);
   for (u32 i = 0; i < v->k->role.n; i++) {
     prove_role(v, i);
-    th_prove_dealt(v, i);
   }
 }

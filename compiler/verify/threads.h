@@ -139,9 +139,6 @@ void th_passed(Threads *t, const Ins *ins);
 void th_ended(Threads *t);                  // a tile
 void th_order(Threads *t, const Ins *ins);  // the fence and the sync of its plan
 
-// dealt.c
-void th_prove_dealt(Verify *v, u32 role);
-
 // tell.c
 Diag *th_missing(Threads *t, ProofId id, Span span, const char *message, ...)
     __attribute__((format(printf, 4, 5)));

@@ -32,6 +32,7 @@ static Certificate *prove(Sc *sc, const Kernel *k, bool depths) {
   sc_prove_resources(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);
+  sc_prove_dealt(&v);
   sc_prove_protocol(&v);
   sc_prove_shared(&v);
   sc_prove_global(&v);

@@ -80,6 +80,7 @@ Diag *sc_bad_plan(Verify *v, ProofId id, Span span, const char *message, ...)
 
 // The provers, each of the rows of proof.def that name its file.
 void sc_prove_protocol(Verify *v);
+void sc_prove_dealt(Verify *v);
 void sc_prove_barriers(Verify *v);
 void sc_prove_threads(Verify *v);
 void sc_prove_shared(Verify *v);

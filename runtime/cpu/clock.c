@@ -93,6 +93,22 @@ void sc_fence(Inst *in, bool global) {
 // All threads of the instance know of each other's accesses.
 void sc_sync(Inst *in) { own(in)[C_TIME] = in->now++; }
 
+// ---- tiles
+
+// The words of a clock that say which rounds of stages are over.
+static void join_stages(const Inst *in, u32 *to, const u32 *from) {
+  u32 first = in->m->p->part_words;
+  sc_join(to + first, from + first, in->slot->words - first);
+}
+
+// By the hidden ring whoever begins a tile knows what all knew as they began the second before it.
+void sc_hear_of_draw(Inst *in) {
+  u32 **knew = in->slot->knew;
+  u64 n = in->iter;
+  if (n >= 2) join_stages(in, in->clock, knew[(n - 2) % COUNT(in->slot->knew)]);
+  join_stages(in, knew[n % COUNT(in->slot->knew)], in->clock);
+}
+
 // ---- accesses
 
 static bool writes(AccessKind kind) { return kind == A_WRITE || kind == A_COPY; }

@@ -247,7 +247,8 @@ struct Slot {
   u32 insts, live;  // instances; those that have not ended
   Cta *cta;
   Inst *inst;
-  u64 draw[4], draws;  // dynamic: the last tiles drawn
+  u64 draw[4], draws;  // dynamic: the last tiles drawn …
+  u32 *knew[4];        // … and what instances knew of stages when they began them
   Event event[EVENTS];
   u32 events;  // in order of issue
   u32 words;
@@ -361,6 +362,7 @@ void sc_expect(Slot *s, Barrier *b, i64 bytes);
 void sc_land(Slot *s, Barrier *b, i64 bytes, u32 word, u32 value);
 void sc_fence(Inst *in, bool global);
 void sc_sync(Inst *in);
+void sc_hear_of_draw(Inst *in);  // the tile that the instance is about to begin
 // Records an access; false: it races with an earlier one, or there are more than can be told apart.
 bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at);
 // Does no product or copy out of the instance itself still read the stage?

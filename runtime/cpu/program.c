@@ -251,6 +251,7 @@ static void make_slot(Sc *sc, Machine *m, Slot *s) {
   s->words = p->words;
   s->cta = NEWS(sc, Cta, ctas);
   s->inst = NEWS(sc, Inst, s->insts);
+  for (u32 i = 0; i < COUNT(s->knew); i++) s->knew[i] = NEWS(sc, u32, s->words);
   for (u32 c = 0; c < ctas; c++) {
     make_cta(sc, p, &s->cta[c], c, &word);
     for (u32 r = 0; r < p->k->role.n; r++) {

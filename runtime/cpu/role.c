@@ -39,8 +39,10 @@ static Step next_unit(Inst *in, u64 *unit) {
   if (p->k->grid == GRID_DYNAMIC) {
     if (in->iter == s->draws) {
       if (!may_draw(in)) return STEP_BLOCKED;
+      memset(s->knew[s->draws % COUNT(s->draw)], 0, s->words * sizeof *s->knew[0]);
       s->draw[s->draws++ % COUNT(s->draw)] = atomic_fetch_add(&p->drawn, 1);
     }
+    sc_hear_of_draw(in);
     *unit = s->draw[in->iter % COUNT(s->draw)];
   } else {
     u64 cta = cta_of(p, s->job);

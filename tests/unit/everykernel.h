@@ -20,6 +20,7 @@ static inline Certificate *prove(Sc *sc, Kernel *k) {
   sc_prove_resources(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);
+  sc_prove_dealt(&v);
   return cert;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "compiler/verify/rounds.h"
 #include "everykernel.h"
 
 static void expect_proved(Sc *sc, Kernel *k) {
@@ -28,6 +29,31 @@ static void all_are_proved(void **state) {
   assert_true(with_folder("schedules", prove_one, NULL, true) >= 100);
   assert_true(with_folder("tests/corpus", prove_one, NULL, true) >= 80);
   assert_true(with_folder("tests/unusual", prove_one, NULL, true) >= 40);
+}
+
+// Is there a run of tiles in which a wait takes an older round of a stage for its own?
+static void expect_mistake(Sc *sc, const Kernel *k, bool some) {
+  Verify v = {sc, k, sc_facts(sc, k), NEW(sc, Certificate)};
+  Mistake m;
+  const Protocol *p = sc_protocol(&v, (Way){0}, sc_cluster(k));
+  bool found = sc_find_mistake(&v, p, sc_sample(&v), &m);
+  if (found != some) fail_msg("%s: %s mistake is found", k->name, some ? "no" : "a");
+}
+
+static void has_no_mistake(Sc *sc, Kernel *k, void *kernels) {
+  bool dealt = false;
+  for (u32 r = 0; r < k->role.n; r++) dealt |= k->role.at[r].one_tile && k->grid != GRID_PLAIN;
+  if (dealt) expect_mistake(sc, k, false);
+  *(u32 *)kernels += dealt;
+}
+
+static void none_is_mistaken(void **state) {
+  (void)state;
+  u32 kernels = 0;
+  with_folder("schedules", has_no_mistake, &kernels, true);
+  with_folder("tests/corpus", has_no_mistake, &kernels, true);
+  with_folder("tests/unusual", has_no_mistake, &kernels, true);
+  assert_true(kernels >= 10);
 }
 
 // Tiles dealt to instances without a turn, by stages of what they wait for and of what they fill.
@@ -64,6 +90,7 @@ static void dealt_tiles(void **state) {
     assert_int_equal(c->proof[PROOF_PHASES].verdict,
                      tries[i].safe ? VERDICT_PROVED : VERDICT_REJECTED);
     if (!tries[i].safe) assert_string_equal(sc_diag_code(f.sc.diags->id), "R6.dealt");
+    if (tries[i].grid[0]) expect_mistake(&f.sc, k, !tries[i].safe);
     sc_free(&f.sc);
   }
 }
@@ -206,6 +233,7 @@ static void reports(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_are_proved),
+      cmocka_unit_test(none_is_mistaken),
       cmocka_unit_test(dealt_tiles),
       cmocka_unit_test(reports),
   };
