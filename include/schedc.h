@@ -1357,6 +1357,132 @@ SCHEDC_API schedc_status schedc_compare(schedc_context *context, const schedc_ke
                                         const schedc_compare_options *options,
                                         schedc_error *errors);
 
+/* ---- tuning on a GPU ------------------------------------------------------------------------
+ *
+ * A meter measures and verifies the programs of a space on one GPU, and has threads that build the
+ * next ones meanwhile. schedc_tune asks a tuner what comes next until it is done. Where another
+ * process measures, it has a meter, and is sent trials: schedc_meter_run is all that it needs. */
+
+typedef struct schedc_meter_options {
+  size_t size;
+  /* As schedc_gpu_run takes them, in host memory: they are copied to the GPU once. on_gpu: they are
+   * on the GPU already, in the CUDA context that is current, and launches go to `stream`. What they
+   * hold is what programs are measured on; inputs hold it again when the meter is freed. */
+  const schedc_tensor *tensors;
+  size_t tensor_count;
+  const schedc_scalar *scalars; /* copied */
+  size_t scalar_count;
+  int on_gpu;
+  void *stream;        /* NULL: the default one */
+  const char *inputs;  /* what the tensors hold, for stores: "normal"; NULL: "given" */
+  const char *verify;  /* on which inputs results must be right besides: names of schedc_input_at,
+                          with commas; NULL: "outliers,ramp". Tensors of i32 stay as they are */
+  uint64_t seed;       /* of these, as in schedc_draw */
+  uint64_t operations; /* for each comparison, as in schedc_compare_options */
+  unsigned jobs;       /* threads that build, each with a context of its own; 0: one a core */
+  const schedc_build_options *build; /* NULL: the defaults; its log is not written */
+} schedc_meter_options;
+#define SCHEDC_METER_OPTIONS_INIT \
+  { sizeof(schedc_meter_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 1000000000, 0, 0 }
+
+/* A meter is used by one thread at a time; the space and the schedc_gpu must outlive it, and the
+ * tensors, if they are on the GPU. It keeps copies of them in host memory, one for each kind of
+ * inputs. SCHEDC_EUNAVAIL: there is no such GPU, or not enough memory on it; a diagnostic (G.run)
+ * says which. SCHEDC_EARG: a kind of inputs is unknown. */
+typedef struct schedc_meter schedc_meter;
+SCHEDC_API schedc_status schedc_meter_new(schedc_meter **out, schedc_context *context,
+                                          const schedc_space *space, schedc_gpu *gpu,
+                                          const schedc_meter_options *options);
+/* Waits for what is being built. */
+SCHEDC_API void schedc_meter_free(schedc_meter *meter);
+
+/* Has the program of a trial built by one of the threads, and returns at once. Trials of one meter
+ * are from one tuner, or from tuners of the same space. */
+SCHEDC_API schedc_status schedc_meter_prepare(schedc_meter *meter, const schedc_trial *trial);
+
+/* Does what a trial to measure or verify asks for: waits until its program is built; launches it
+ * for about as long as the trial says (of the finals a third is not counted: the chip warms up),
+ * and has the median of groups of launches; or runs it once on each kind of inputs, and compares
+ * with the specification. What goes wrong with the program is in the outcome, whose code lives
+ * until the next call: that of a diagnostic, or "wrong". A program that ends in a fault costs the
+ * GPU's context: it is made anew; but SCHEDC_EFAULT if it is the caller's. SCHEDC_EUNAVAIL: no
+ * NVRTC, no memory; a diagnostic says which. */
+SCHEDC_API schedc_status schedc_meter_run(schedc_context *context, schedc_meter *meter,
+                                          const schedc_trial *trial, schedc_outcome *outcome);
+
+/* Where a search is. */
+typedef struct schedc_tune_state {
+  size_t size;
+  double seconds;              /* since it began */
+  uint64_t done, left, failed; /* trials; left: that may still come */
+  uint64_t known;              /* of those done: answered from the store */
+  double best_ms, best_ratio;  /* of the best so far, and to the default's time; 0: not known */
+  double default_ms;           /* measured last; 0: not known */
+  int is_final, is_verifying;  /* what is done now … */
+  const schedc_point *point;   /* … for which point; NULL: nothing, programs are being built */
+  int hurried;                 /* time is up, or nearly: the finals are begun */
+} schedc_tune_state;
+#define SCHEDC_TUNE_STATE_INIT \
+  { sizeof(schedc_tune_state), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Called by the thread that called schedc_tune, before each trial and ten times a second while it
+ * waits. Nonzero stops the search. */
+typedef int (*schedc_tune_progress)(void *user, const schedc_tune_state *state);
+
+typedef struct schedc_tune_options {
+  size_t size;
+  double seconds; /* about so long may it take: it begins the finals early enough; 0: no limit */
+  schedc_store *store; /* NULL, or gets a line for each measurement, and at the end one for each
+                          finalist, the winner first; needs a meter */
+  int resume; /* what the store has of this schedule, problem, shape, GPU and these versions is not
+                 measured again, but for the finals */
+  schedc_tune_progress progress;
+  void *progress_user;
+  /* An objective of the caller's in the place of a meter: schedc_meter_run without its first two
+   * arguments. Nothing is built then. */
+  schedc_status (*measure)(void *user, const schedc_trial *trial, schedc_outcome *outcome);
+  void *measure_user;
+} schedc_tune_options;
+#define SCHEDC_TUNE_OPTIONS_INIT \
+  { sizeof(schedc_tune_options), 0, 0, 0, 0, 0, 0, 0 }
+
+/* Asks the tuner, and has the meter measure, until the tuner is done: it knows the winner then
+ * (schedc_tuner_best). SCHEDC_ECANCEL: progress asked to stop; the tuner keeps what was found, and
+ * a later call goes on. Other errors are the meter's, the store's, or what `measure` returned;
+ * programs that fail are none.
+ *
+ * Example:
+ *
+ *     schedc_source *text = NULL;
+ *     schedc_space *space = NULL;
+ *     schedc_tuner *tuner = NULL;
+ *     schedc_meter *meter = NULL;
+ *     schedc_gpu *device = NULL;
+ *     const schedc_param fixed[] = {{"BM", "64"}, {"BN", "64"}, {"T", "f16"}};
+ *     schedc_tuner_options search = SCHEDC_TUNER_OPTIONS_INIT;
+ *     schedc_meter_options how_to_measure = SCHEDC_METER_OPTIONS_INIT;
+ *     schedc_candidate best = SCHEDC_CANDIDATE_INIT;
+ *     search.tensors = how_to_measure.tensors = tensors;
+ *     search.tensor_count = how_to_measure.tensor_count = 2;
+ *     search.brief_ms = search.final_ms = 1;  // of launches: here little, for the example
+ *     if (!status) status = schedc_parse_file(&text, context, "schedules/copy.sched");
+ *     if (!status) status = schedc_space_new(&space, context, text, "copy", NULL, fixed, 3);
+ *     if (!status) status = schedc_tuner_new(&tuner, context, space, &search);
+ *     if (!status) status = schedc_gpu_new(&device, context, 0);
+ *     if (!status) status = schedc_meter_new(&meter, context, space, device, &how_to_measure);
+ *     if (!status) status = schedc_tune(context, tuner, meter, NULL);
+ *     if (!status) status = schedc_tuner_best(tuner, &best);
+ *     for (size_t i = 0; !status && i < best.point.param_count; i++)
+ *       printf("%s = %s\n", best.point.params[i].name, best.point.params[i].value);
+ *     schedc_meter_free(meter);
+ *     schedc_gpu_free(device);
+ *     schedc_tuner_free(tuner);
+ *     schedc_space_free(space);
+ *     schedc_source_free(text);
+ */
+SCHEDC_API schedc_status schedc_tune(schedc_context *context, schedc_tuner *tuner,
+                                     schedc_meter *meter, const schedc_tune_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -142,7 +142,7 @@ def main():
         text = file.read()
     rules(text)
     shown = [name for name, _ in examples(text)]
-    for name in ("schedc_build", "schedc_load", "schedc_launch", "schedc_gpu_run", "schedc_run_cpu"):
+    for name in ("schedc_build", "schedc_load", "schedc_launch", "schedc_gpu_run", "schedc_run_cpu", "schedc_tune"):
         expect("example of " + name, name in shown, "there is none")
     with tempfile.TemporaryDirectory() as folder:
         source, made = os.path.join(folder, "examples.c"), os.path.join(folder, "examples")

@@ -93,6 +93,21 @@ bool sc_good_dims(const schedc_dim *dims, size_t n);
 // A caller's build options, taken in, as the library's.
 BuildOptions sc_building(const schedc_build_options *options);
 
+// launch.c: schedc_load in two steps. Building needs no GPU; what it makes is to be unloaded, also
+// where it fails. Starting is on the current CUDA context, once.
+schedc_status sc_loaded_build(schedc_loaded **out, schedc_context *context,
+                              const schedc_kernel *kernel, const BuildOptions *building);
+schedc_status sc_loaded_start(schedc_context *context, schedc_loaded *l);
+
+// space.c: of what it is the space.
+const schedc_source *sc_space_source(const schedc_space *space);
+const Choice *sc_space_choice(const schedc_space *space);  // with the params that are fixed
+
+// tuner.c: as it was made.
+const schedc_tuner_options *sc_tuner_options(const schedc_tuner *tuner);
+const schedc_space *sc_tuner_space(const schedc_tuner *tuner);
+uint32_t sc_tuner_default(const schedc_tuner *tuner);  // its program; UINT32_MAX: there is none
+
 schedc_status sc_write(schedc_writer writer, void *user, const Str *text);
 
 #endif

@@ -2,8 +2,7 @@
 // anything runs; what goes wrong is reported at the job's kernel.
 #include <string.h>
 
-#include "runtime/api/api.h"
-#include "runtime/cuda/gpu.h"
+#include "runtime/api/meter.h"
 
 struct schedc_gpu {
   schedc_context *context;
@@ -51,6 +50,17 @@ static schedc_status open_once(schedc_gpu *gpu, const char **wrong) {
   schedc_status status = gpu->open ? SCHEDC_OK : sc_guard(&gpu->gpu.sc, open_gpu, &o);
   *wrong = o.wrong;
   return status;
+}
+
+Gpu *sc_gpu_inside(schedc_gpu *gpu, const char **wrong) {
+  schedc_status status = open_once(gpu, wrong);
+  if (status) *wrong = schedc_status_text(status);
+  return *wrong ? NULL : &gpu->gpu;
+}
+
+void sc_gpu_shut(schedc_gpu *gpu) {
+  if (gpu->open) sc_gpu_close(&gpu->gpu);
+  gpu->open = false;
 }
 
 schedc_status schedc_gpu_get_info(schedc_gpu *gpu, schedc_gpu_info *info) {

@@ -28,18 +28,43 @@ typedef struct LoadJob {
   Blob cubin;  // the caller's; empty: it is to be built
 } LoadJob;
 
-static schedc_status load(Sc *sc, void *arg) {
+static schedc_status make_code(Sc *sc, void *arg) {
   LoadJob *j = arg;
-  const char *wrong = sc_driver_open(sc, &j->l->driver);
-  schedc_status status = SCHEDC_OK;
-  if (!wrong || j->cubin.n) status = sc_make_code(sc, j->k, &j->building, j->cubin, &j->l->loaded);
+  schedc_status status = sc_make_code(sc, j->k, &j->building, j->cubin, &j->l->loaded);
   if (status) return status;
   j->l->tensor = NEWS(sc, schedc_tensor, j->l->loaded.tensors + 1);
   j->l->scalar = NEWS(sc, double, j->k->arg.n + 1);
+  return SCHEDC_OK;
+}
+
+static schedc_status start(Sc *sc, LoadJob *j, const char *wrong) {
   if (!wrong) wrong = sc_load(&j->l->loaded, &j->l->driver);
   if (!wrong) return SCHEDC_OK;
   sc_report(sc, D_G_RUN, j->k->span, "%s", wrong);
   return SCHEDC_EUNAVAIL;
+}
+
+static schedc_status load(Sc *sc, void *arg) {
+  LoadJob *j = arg;
+  const char *wrong = sc_driver_open(sc, &j->l->driver);
+  schedc_status status = !wrong || j->cubin.n ? make_code(sc, j) : SCHEDC_OK;
+  return status ? status : start(sc, j, wrong);
+}
+
+static schedc_status start_built(Sc *sc, void *arg) {
+  LoadJob *j = arg;
+  return start(sc, j, sc_driver_open(sc, &j->l->driver));
+}
+
+static schedc_loaded *make_loaded(const schedc_context *context, const schedc_kernel *kernel) {
+  schedc_loaded *l = context->alloc.alloc(context->alloc.user, sizeof *l);
+  if (!l) return NULL;
+  memset(l, 0, sizeof *l);
+  l->alloc = context->alloc;
+  l->text = kernel->k->text;
+  sc_init(&l->sc, &context->alloc);
+  pthread_mutex_init(&l->lock, NULL);
+  return l;
 }
 
 schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const schedc_kernel *kernel,
@@ -51,13 +76,8 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   if (!context || !kernel) return SCHEDC_EARG;
   if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
   if (!known.cubin != !known.cubin_bytes) return SCHEDC_EARG;
-  schedc_loaded *l = context->alloc.alloc(context->alloc.user, sizeof *l);
+  schedc_loaded *l = make_loaded(context, kernel);
   if (!l) return SCHEDC_ENOMEM;
-  memset(l, 0, sizeof *l);
-  l->alloc = context->alloc;
-  l->text = kernel->k->text;
-  sc_init(&l->sc, &context->alloc);
-  pthread_mutex_init(&l->lock, NULL);
   LoadJob job = {l, kernel->k, sc_building(&build), {known.cubin, known.cubin_bytes}};
   schedc_status status = sc_enter(context, &l->sc, l->text, load, &job);
   if (!status && build.log && build.log(build.log_user, l->loaded.log, strlen(l->loaded.log)))
@@ -65,6 +85,20 @@ schedc_status schedc_load(schedc_loaded **out, schedc_context *context, const sc
   if (status) schedc_unload(l);
   else *out = l;
   return status;
+}
+
+schedc_status sc_loaded_build(schedc_loaded **out, schedc_context *context,
+                              const schedc_kernel *kernel, const BuildOptions *building) {
+  schedc_loaded *l = *out = make_loaded(context, kernel);
+  if (!l) return SCHEDC_ENOMEM;
+  return sc_enter(context, &l->sc, l->text, make_code, &(LoadJob){l, kernel->k, *building, {0}});
+}
+
+schedc_status sc_loaded_start(schedc_context *context, schedc_loaded *l) {
+  LoadJob job = {.l = l, .k = l->loaded.k};
+  l->sc.diags = NULL;  // those of the build have been handed over
+  l->sc.diag_end = &l->sc.diags;
+  return sc_enter(context, &l->sc, l->text, start_built, &job);
 }
 
 void schedc_unload(schedc_loaded *l) {

@@ -116,6 +116,9 @@ void schedc_space_free(schedc_space *space) {
   schedc_source_free(source);
 }
 
+const schedc_source *sc_space_source(const schedc_space *space) { return space->source; }
+const Choice *sc_space_choice(const schedc_space *space) { return &space->params->choice; }
+
 size_t schedc_space_param_count(const schedc_space *space) {
   return space ? space->params->param.n : 0;
 }

@@ -319,6 +319,10 @@ void schedc_tuner_free(schedc_tuner *t) {
   alloc.free(alloc.user, t);
 }
 
+const schedc_tuner_options *sc_tuner_options(const schedc_tuner *t) { return &t->options; }
+const schedc_space *sc_tuner_space(const schedc_tuner *t) { return t->space; }
+uint32_t sc_tuner_default(const schedc_tuner *t) { return t->first; }
+
 // ---- trials
 
 typedef struct TrialJob {

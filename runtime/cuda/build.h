@@ -26,6 +26,9 @@ typedef struct Nvrtc {
 // loaded again.
 const char *sc_nvrtc_open(Sc *sc, NvrtcFile *file, Nvrtc *out);
 
+// Of the NVRTC that is found: 13000 is 13.0; 0: there is none.
+unsigned sc_nvrtc_version(Sc *sc);
+
 typedef enum Target { TARGET_PTX, TARGET_CUBIN } Target;
 typedef struct Binary {
   const void *at;  // TARGET_PTX: text, with its NUL

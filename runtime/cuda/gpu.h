@@ -202,6 +202,23 @@ const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);
 const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *which);
 u32 sc_gpu_turn(u32 round, u32 k, u32 n);
 
+// duration.c: how long a launch takes, when about so many milliseconds may be spent on it.
+typedef struct Duration {
+  const Driver *d;
+  void *stream;
+  schedc_status (*launch)(void *user);  // enqueues one
+  void *user;
+  double budget_ms;  // of all launches together; at least one is measured
+  bool settle;       // the first third of them is not counted: the chip warms up
+  // out
+  double ms;  // of a launch
+  u64 launches;
+  schedc_status status;  // of a launch that was not enqueued
+  int error;             // the driver's
+} Duration;
+// False: `status` or `error` says why. All that was enqueued has ended.
+bool sc_gpu_duration(Duration *t);
+
 // nvml.c: NVIDIA's management library, opened if it is there.
 typedef struct Nvml {
   void *library, *device;

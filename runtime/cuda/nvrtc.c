@@ -115,6 +115,14 @@ const char *sc_nvrtc_open(Sc *sc, NvrtcFile *file, Nvrtc *out) {
   return NULL;
 }
 
+unsigned sc_nvrtc_version(Sc *sc) {
+  NvrtcFile file;
+  Nvrtc nvrtc;
+  int major = 0, minor = 0;
+  if (sc_nvrtc_find(sc, &file) || sc_nvrtc_open(sc, &file, &nvrtc)) return 0;
+  return nvrtc.version(&major, &minor) ? 0 : (unsigned)(major * 1000 + minor * 10);
+}
+
 // ---- building
 
 enum { COMPILATION_ERROR = 6 };  // nvrtcResult

@@ -164,6 +164,7 @@ static void end_turn(Search *s) {
 }
 
 static void end_phase(Search *s) {
+  s->is_ranked = false;
   switch (s->phase) {
     case PHASE_RUNG: end_rung(s); break;
     case PHASE_VERIFY: begin_turn(s); break;
@@ -176,6 +177,9 @@ void sc_search_begin(Search *s, Sc *sc, Program *programs, u32 n, u32 first, con
   *s = (Search){.sc = sc, .rungs = *rungs, .at = programs, .n = n, .first = first};
   s->queue = NEWS(sc, u32, n + 1);
   s->rank = NEWS(sc, u32, n + 1);
+  s->ranked = NEWS(sc, u32, n + 1);
+  s->merged = NEWS(sc, u32, n + 1);
+  s->spread = NEWS(sc, double, n + 1);
   for (u32 i = 0; i < n; i++) {
     s->rank[i] = i;
     programs[i].turn = NEWS(sc, double, rungs->turns + 1);
@@ -259,6 +263,7 @@ static void fail(Search *s, u32 program) {
 
 void sc_search_tell(Search *s, const Order *o, bool ok, double ms) {
   Program *p = &s->at[o->program];
+  s->is_ranked = false;
   came_back(s, o);
   if (!ok) {
     fail(s, o->program);
@@ -296,7 +301,7 @@ void sc_search_hurry(Search *s) { s->hurried = true; }
 // ---- results
 
 double sc_search_noise(const Search *s) {
-  double *v = NEWS(s->sc, double, s->n + 1);
+  double *v = s->spread;
   u32 n = 0;
   for (u32 i = 0; i < s->n; i++)
     if (s->at[i].turns > 1 && i != s->first) v[n++] = s->at[i].spread;
@@ -325,8 +330,8 @@ static int by_merit(const Program *a, const Program *b) {
   return (x > y) - (x < y);
 }
 
-u32 sc_search_ranked(const Search *s, u32 place) {
-  u32 *list = NEWS(s->sc, u32, s->n + 1), *other = NEWS(s->sc, u32, s->n + 1);
+static void rank_by_merit(Search *s) {
+  u32 *list = s->ranked, *other = s->merged;
   for (u32 i = 0; i < s->n; i++) list[i] = i;
   for (u32 run = 1; run < s->n; run *= 2) {  // merges runs: what is equal keeps its order
     for (u32 from = 0; from < s->n; from += 2 * run) {
@@ -342,7 +347,14 @@ u32 sc_search_ranked(const Search *s, u32 place) {
     list = other;
     other = t;
   }
-  return list[place];
+  s->ranked = list;
+  s->merged = other;
+  s->is_ranked = true;
+}
+
+u32 sc_search_ranked(Search *s, u32 place) {
+  if (!s->is_ranked) rank_by_merit(s);
+  return s->ranked[place];
 }
 
 u64 sc_search_left(const Search *s) {

@@ -75,7 +75,10 @@ typedef struct Search {
   u32 out, told, since;      // orders out; times told in all; since the reference was measured
   bool reference_out;
   bool hurried;
-  VEC(Moment) moment;  // when the reference was measured in this phase
+  VEC(Moment) moment;    // when the reference was measured in this phase
+  u32 *ranked, *merged;  // by merit, if is_ranked; and room to find out
+  bool is_ranked;
+  double *spread;  // room for the noise
 } Search;
 
 // first: the default's number, or SC_NO_PROGRAM. Programs are as new, with their predictions.
@@ -92,7 +95,7 @@ u32 sc_search_best(const Search *s);
 double sc_search_noise(const Search *s);
 // The program at a place, best first: of the finals by ratio, then those that got further, then by
 // prediction; what failed, and what was passed over, is last.
-u32 sc_search_ranked(const Search *s, u32 place);
+u32 sc_search_ranked(Search *s, u32 place);
 // How many orders may still come, if nothing fails.
 u64 sc_search_left(const Search *s);
 

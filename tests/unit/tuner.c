@@ -200,6 +200,23 @@ static void what_fails_is_not_asked_for_again(void **state) {
   schedc_space_free(space);
 }
 
+// The order is that of what has been told, whenever it was looked at before.
+static void ranks_are_of_now(void **state) {
+  schedc_space *space;
+  schedc_tuner *tuner = open_tuner(*state, &space, SCHEDC_HALVING);
+  schedc_trial t = SCHEDC_TRIAL_INIT;
+  schedc_outcome out = SCHEDC_OUTCOME_INIT;
+  schedc_candidate c = SCHEDC_CANDIDATE_INIT;
+  schedc_tuner_ask(tuner, &t);
+  assert_int_equal(schedc_tuner_at(tuner, 0, &c), SCHEDC_OK);
+  out.status = SCHEDC_EINPUT;
+  schedc_tuner_tell(tuner, &t, &out);
+  assert_int_equal(schedc_tuner_at(tuner, PROGRAMS - 1, &c), SCHEDC_OK);
+  assert_int_equal(c.program, t.program);
+  schedc_tuner_free(tuner);
+  schedc_space_free(space);
+}
+
 static void what_is_lost_is_asked_for_again(void **state) {
   World w = {.best_by = 0.02, .lose_every = 3};
   schedc_space *space;
@@ -271,6 +288,7 @@ int main(void) {
       TEST(ties_go_to_the_default),
       TEST(what_is_wrong_cannot_win),
       TEST(what_fails_is_not_asked_for_again),
+      TEST(ranks_are_of_now),
       TEST(what_is_lost_is_asked_for_again),
       TEST(trials_may_be_out_together),
       TEST(hurried),

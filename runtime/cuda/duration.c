@@ -1,0 +1,69 @@
+// duration.c - how long a launch takes, from launches back to back for about as long as is allowed.
+// One launch warms up and one says how many there is time for. Those are enqueued in groups, with
+// an event between two groups; the time is the median of the groups', so that a host that is slow
+// for a moment does not show.
+#include "runtime/cuda/gpu.h"
+
+#include <stdlib.h>
+
+enum { GROUPS = 12, MOST = 1 << 16 };
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *v, u32 n) {
+  qsort(v, n, sizeof *v, by_value);
+  return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static bool good(const Duration *t) { return !t->status && !t->error; }
+
+static void enqueue(Duration *t, u64 n) {
+  for (u64 i = 0; i < n && !t->status; i++) t->status = t->launch(t->user);
+}
+
+// The milliseconds of a launch in each of `groups` groups of n.
+static void clock_groups(Duration *t, u32 groups, u64 n, double *ms) {
+  const Driver *d = t->d;
+  void *event[GROUPS + 1] = {0};
+  for (u32 i = 0; i <= groups && good(t); i++) t->error = d->cuEventCreate(&event[i], 0);
+  if (good(t)) t->error = d->cuEventRecord(event[0], t->stream);
+  for (u32 i = 0; i < groups && good(t); i++) {
+    enqueue(t, n);
+    if (good(t)) t->error = d->cuEventRecord(event[i + 1], t->stream);
+  }
+  int end = d->cuStreamSynchronize(t->stream);
+  if (!t->error) t->error = end;
+  for (u32 i = 0; i < groups && good(t); i++) {
+    float took = 0;
+    t->error = d->cuEventElapsedTime(&took, event[i], event[i + 1]);
+    ms[i] = took / (double)n;
+  }
+  for (u32 i = 0; i <= groups; i++)
+    if (event[i]) d->cuEventDestroy(event[i]);
+}
+
+bool sc_gpu_duration(Duration *t) {
+  enum { NO_TIME_MS = 1000000 };
+  double ms[GROUPS] = {0}, least = 1.0 / NO_TIME_MS;
+  t->status = SCHEDC_OK;
+  t->error = 0;
+  enqueue(t, 1);
+  if (good(t)) clock_groups(t, 1, 1, ms);
+  if (!good(t)) return false;
+  double one = ms[0] > least ? ms[0] : least, many = t->budget_ms / one;
+  u64 n = many > MOST ? MOST : (u64)many;
+  t->ms = one;
+  t->launches = 1;
+  if (n < 2) return true;
+  u64 each = (n + GROUPS - 1) / GROUPS;
+  u32 groups = (u32)(n / each), first = t->settle ? groups / 3 : groups > 2;
+  clock_groups(t, groups, each, ms);
+  if (!good(t)) return false;
+  t->launches = each * (groups - first);
+  t->ms = median(ms + first, groups - first);
+  if (t->ms < least) t->ms = least;
+  return true;
+}

@@ -1,0 +1,109 @@
+// duration.c - how long a launch takes, on a driver whose clock is made up: as many launches as
+// there is time for, a host that is slow for a moment, a chip that warms up, and what fails.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "runtime/cuda/gpu.h"
+
+// Time passes in launches alone.
+typedef struct Clock {
+  double ms, first, later;  // now; of each launch, as long as fewer than `change` were made
+  u64 change, launched, slow_at, fails_at;
+  u32 events, alive;
+  int error;  // of the wait
+  double at[64];
+} Clock;
+static Clock the;
+
+static int create(void **event, unsigned flags) {
+  (void)flags;
+  the.alive++;
+  return *event = &the.at[the.events++ % 64], 0;
+}
+static int destroy(void *event) {
+  the.alive -= event != NULL;
+  return 0;
+}
+static int record(void *event, void *stream) {
+  (void)stream;
+  return *(double *)event = the.ms, 0;
+}
+static int wait_for(void *stream) {
+  (void)stream;
+  return the.error;
+}
+static int elapsed(float *ms, void *from, void *to) {
+  return *ms = (float)(*(double *)to - *(double *)from), 0;
+}
+static const Driver driver = {.cuEventCreate = create,
+                              .cuEventDestroy = destroy,
+                              .cuEventRecord = record,
+                              .cuStreamSynchronize = wait_for,
+                              .cuEventElapsedTime = elapsed};
+
+static schedc_status launch(void *user) {
+  (void)user;
+  if (++the.launched == the.fails_at) return SCHEDC_EINPUT;
+  the.ms += the.launched > the.change ? the.later : the.first;
+  if (the.launched == the.slow_at) the.ms += 1000;
+  return SCHEDC_OK;
+}
+
+static Duration measure(Clock clock, double budget, bool settle) {
+  the = clock;
+  Duration t = {.d = &driver, .launch = launch, .budget_ms = budget, .settle = settle};
+  bool good = sc_gpu_duration(&t);
+  assert_int_equal(good, !t.error && !t.status);
+  assert_int_equal(the.alive, 0);
+  return t;
+}
+
+static void for_about_so_long(void **state) {
+  (void)state;
+  for (double ms = 0.003; ms < 50; ms *= 3) {
+    Duration t = measure((Clock){.first = ms, .later = ms}, 20, false);
+    assert_true(t.ms > 0.999 * ms && t.ms < 1.001 * ms);
+    double all = (double)the.launched * ms, more = 2 * ms;
+    assert_true(all <= 20 + more && (all > 18 || 20 / ms < 2));
+    assert_true(t.launches >= 1 && t.launches < the.launched);
+  }
+}
+
+static void the_host_is_slow_once(void **state) {
+  (void)state;
+  Duration t = measure((Clock){.first = 0.1, .later = 0.1, .slow_at = 100}, 20, false);
+  assert_true(t.ms > 0.0999 && t.ms < 0.1001);
+}
+
+// The first quarter is faster, as the chip is cool: of the finals it does not count.
+static void the_chip_warms_up(void **state) {
+  (void)state;
+  Duration t = measure((Clock){.first = 0.1, .later = 0.11, .change = 500}, 200, true);
+  assert_true(t.ms > 0.1099 && t.ms < 0.1101);
+  assert_true(t.launches > 1200 && t.launches < 1400);
+}
+
+static void what_fails(void **state) {
+  (void)state;
+  Clock clock = {.first = 0.1, .later = 0.1};
+  for (u64 at = 1; at < 30; at += 7) {
+    clock.fails_at = at;
+    assert_int_equal(measure(clock, 20, false).status, SCHEDC_EINPUT);
+  }
+  clock.fails_at = 0;
+  clock.error = 719;
+  assert_int_equal(measure(clock, 20, false).error, 719);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(for_about_so_long),
+      cmocka_unit_test(the_host_is_slow_once),
+      cmocka_unit_test(the_chip_warms_up),
+      cmocka_unit_test(what_fails),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
