@@ -19,7 +19,7 @@ const char *sc_diag_explain(DiagId id) { return table[id].explain; }
 // What would race or hang, but can be built.
 static bool may_be_forced(DiagId id) {
   return id == D_R3_RELEASE || id == D_R5_AGREE || id == D_R6_DEADLOCK || id == D_R6_DEALT ||
-         id == D_R10_RACE || id == D_I_PLAN || id == D_G_PTX;
+         id == D_R6_KEY || id == D_R10_RACE || id == D_I_PLAN || id == D_G_PTX;
 }
 
 Diag *sc_vreport(Sc *sc, DiagId id, Span at, const char *fmt, va_list ap) {

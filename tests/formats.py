@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
 
-BETWEEN_ROLES = {"R5.agree", "R6.deadlock", "R6.dealt", "R10.race"}
+BETWEEN_ROLES = {"R5.agree", "R6.deadlock", "R6.dealt", "R6.key", "R10.race"}
 
 
 class Checks:

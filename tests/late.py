@@ -17,9 +17,11 @@ import subprocess
 import sys
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "late")
-REPORTS = {"deadlock": {"X.deadlock", "X.left"}, "race": {"X.race"}, "stale phase": {"X.phase"}}
+REPORTS = {"deadlock": {"X.deadlock", "X.left"}, "race": {"X.race"}, "stale phase": {"X.phase"},
+           "no such key": {"X.bounds"}}
 # What `check --emit=verify` says of it. Not all of these can be proved where there is the mistake.
 CLAIMS = {"deadlock": ["every wait ends", "equally often"],
+          "no such key": ["every wait ends"],
           "race": ["two accesses of a stage", "two accesses of a tensor"],
           "stale phase": ["mistakes or misses a phase"]}
 

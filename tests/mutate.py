@@ -39,9 +39,9 @@ POLICIES = {"cpu": [("early", 0), ("late", 0), ("random", 1), ("random", 2)],
 VERDICTS = ["one role", "all roles", "interpreter", "model only", "survived"]
 FAILS, MORE, OTHERWISE, PASSES = ("fails as was said", "cannot be run: another rule is broken, too", "fails otherwise",
                                   "does not fail")
-SEVERAL = {"R5.agree", "R6.deadlock", "R6.dealt", "R10.race"}  # what is wrong between roles
+SEVERAL = {"R5.agree", "R6.deadlock", "R6.dealt", "R6.key", "R10.race"}  # what is wrong between roles
 # What a run says of them; of others: witnesses.FAULTS.
-FAULTS = {"R3.release": witnesses.RACE, "R10.race": witnesses.RACE, "R6.dealt": witnesses.PHASE}
+FAULTS = {"R3.release": witnesses.RACE, "R10.race": witnesses.RACE, "R6.dealt": witnesses.PHASE, "R6.key": witnesses.KEY}
 
 # What is run of a schedule: options, and dimensions, on two multiprocessors. Several rounds of each ring, several tiles a
 # CTA, a ragged end each way, a sequence without keys, rings of one stage where it may have them; and what other branches

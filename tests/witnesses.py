@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A rejection of `check` that names a command: run, does it fail in the same way? Of every schedule in tests/bad, faults, late
-and pairs that is rejected by R5.agree, R6.deadlock or R6.dealt with a command to see it, and of random programs (experiment.md).
+and pairs that is rejected by R5.agree, R6.deadlock, R6.dealt or R6.key with a command to see it, and of random programs (experiment.md).
 
   witnesses.py --schedc build/release/schedc [--experiment build/release/tests/experiment] [--seeds N] [FILE …]
 """
@@ -18,8 +18,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("bad", "faults", "late", "pairs")
 FAULTS = {"X.deadlock", "X.left"}  # what the interpreter says of R5.agree and R6.deadlock
 RACE = {"X.race"}                  # … of R10.race
-PHASE = {"X.phase"}                # … and of R6.dealt
-RULES = {"R5.agree": FAULTS, "R6.deadlock": FAULTS, "R6.dealt": PHASE}
+PHASE = {"X.phase"}                # … of R6.dealt
+KEY = {"X.bounds"}                 # … and of R6.key
+RULES = {"R5.agree": FAULTS, "R6.deadlock": FAULTS, "R6.dealt": PHASE, "R6.key": KEY}
 counts = collections.Counter()
 
 

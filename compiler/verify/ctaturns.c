@@ -10,13 +10,10 @@
 // tile: by no loop, or by one whose variable alone moves the key; and there must be such a key. And
 // where the CTAs of a cluster hand stages to each other, none of them may wait for one of the
 // others while it holds a turn: that is not looked into.
-#include "compiler/verify/protocol.h"
-
-#include <string.h>
+#include "compiler/verify/crowd.h"
 
 typedef struct Turns {
   Verify *v;
-  const Protocol *p;
   u32 axis;
 } Turns;
 
@@ -173,105 +170,26 @@ static const char *unclear(Turns *t, u32 role, u32 pc) {
              : NULL;
 }
 
-// ---- a witness
-
-enum { PLACES = 24, KEYS = 64, TRIES = 24, STEPS = 20000 };
-
-// How often the process takes the turn of each key, at a place. False: more keys than are kept.
-static bool count_keys(Turns *t, const Sample *s, u32 process, u32 turn, u32 *keys) {
-  const Process *q = &t->p->process.at[process];
-  Concrete c;
-  Run r;
-  sc_concrete_begin(&c, &r, t->v->sc, t->p, s);
-  for (u32 n = 0; n < STEPS; n++) {
-    const Step *step = &q->script->step.at[r.at[process]];
-    i64 key = 0;
-    if (step->kind == STEP_END) return true;
-    Answer a = step->kind == STEP_GO ? NO : step->kind >= STEP_IF ? r.ask(&r, process, step) : YES;
-    if (a == UNKNOWN) return false;
-    c.now = c.loop + (size_t)process * t->v->k->loop.n;
-    Xid x = t->v->k->role.at[q->role].code.at[step->pc].arg[1];
-    if (step->kind == STEP_TAKE && step->ref == turn) {
-      if (!sc_concrete_value(&c, x, &key) || key < 0 || key >= KEYS) return false;
-      keys[key]++;
-    }
-    r.at[process] = a == NO ? step->to : r.at[process] + 1;
-  }
-  return false;
-}
-
-// Looks for a place whose CTA takes a key that the one before leaves out.
-static bool gap(Turns *t, Sample *s, u32 process, u32 turn, i64 *key) {
-  Concrete c = {.p = t->p, .s = s};
-  i64 n;
-  u32 before[KEYS] = {0};
-  if (!sc_concrete_value(&c, t->v->k->axis.at[t->axis].extent, &n)) return false;
-  for (i64 z = 0; z < n && z < PLACES; z++) {
-    u32 now[KEYS] = {0};
-    s->axis[t->axis] = z;
-    if (!count_keys(t, s, process, turn, now)) return false;
-    for (*key = 0; *key < KEYS && z; ++*key)
-      if (now[*key] && !before[*key]) return true;
-    memcpy(before, now, sizeof before);
-  }
-  return false;
-}
-
-static bool find_gap(Turns *t, Sample *s, u32 process, u32 turn, i64 *key) {
-  const Kernel *k = t->v->k;
-  s->dim = NEWS(t->v->sc, i64, k->dim.n + 1);
-  s->arg = NEWS(t->v->sc, i64, k->arg.n + 1);
-  for (u32 rule = 0; rule < DATA_RULES; rule++) {
-    for (i64 i = 1; i <= TRIES; i++) {
-      for (u32 d = 0; d < k->dim.n; d++) s->dim[d] = i;
-      for (u32 a = 0; a < k->arg.n; a++) s->arg[a] = i;
-      s->data = rule;
-      if (sc_sample_allowed(t->v, t->p, s) && gap(t, s, process, turn, key)) return true;
-    }
-  }
-  return false;
-}
-
-static void report(Turns *t, const Ins *take, const Sample *s) {
-  const Turn *turn = &t->v->k->turn.at[take->arg[0]];
-  i64 z = s->axis[t->axis];
-  const char *axis = t->v->k->axis.at[t->axis].name;
-  Diag *d =
-      sc_report(t->v->sc, D_R6_DEADLOCK, take->span,
-                "the CTA of %s = %lld waits here for the turn '%s' for ever: with %s, that of "
-                "%s = %lld never takes and passes it",
-                axis, (long long)z, turn->name, sc_sample_text(t->v, s), axis, (long long)z - 1);
-  sc_note(t->v->sc, d, turn->span, "the turn goes from CTA to CTA in the order of '%s'", axis);
-  sc_help(t->v->sc, d,
-          "take and pass the turn in the CTAs before, too, even if they have nothing to do in it");
-  sc_note_command(t->v, t->p, s, d);
-  sc_rejected(t->v, PROOF_ORDER);
-}
-
 // ---- all of them
 
-static u32 process_of(const Protocol *p, u32 role) {
-  u32 i = 0;
-  while (p->process.at[i].role != role) i++;
-  return i;
-}
-
-static void prove_take(Verify *v, const Protocol *p, u32 role, u32 pc) {
+// Why it is not proved that who takes this turn gets it; NULL: it is.
+static const char *unproved(Verify *v, u32 role, u32 pc) {
   const Code *code = &v->k->role.at[role].code;
-  const Ins *take = &code->at[pc];
-  Turns t = {v, p, v->k->turn.at[take->arg[0]].axis};
-  Sample s = {0};
-  i64 key;
+  Turns t = {v, v->k->turn.at[code->at[pc].arg[0]].axis};
   const char *why = unclear(&t, role, pc);
-  if (why) sc_incomplete(v, PROOF_ORDER, take->span, "%s", why);
-  if (taken_before(&t, code, pc)) return;
-  if (find_gap(&t, &s, process_of(p, role), take->arg[0], &key)) report(&t, take, &s);
-  else
-    sc_incomplete(v, PROOF_ORDER, take->span,
-                  "it is not clear that every CTA before this one takes this turn, too");
+  if (why || taken_before(&t, code, pc)) return why;
+  return "it is not clear that every CTA before this one takes this turn, too";
 }
 
-void sc_prove_cta_turns(Verify *v, const Protocol *p) {
+static void look_for_witness(Verify *v) {
+  const Protocol *p = sc_protocol(v, (Way){0}, sc_cluster(v->k));
+  Standstill why;
+  const Crowd *c = sc_find_standstill(v, p, sc_sample(v), &why);
+  if (c) sc_report_standstill(v, c, &why);
+}
+
+void sc_prove_cta_turns(Verify *v) {
+  bool all = true;
   for (u32 r = 0; r < v->k->role.n; r++) {
     const Code *code = &v->k->role.at[r].code;
     for (u32 i = 0; i < code->n; i++) {
@@ -279,7 +197,11 @@ void sc_prove_cta_turns(Verify *v, const Protocol *p) {
       const Turn *t = ins->op == OP_TAKE ? &v->k->turn.at[ins->arg[0]] : NULL;
       if (!t || !t->active || t->axis == SC_NONE) continue;
       sc_assume(v, "the CTAs of a grid begin in its order");
-      if (v->cert->proof[PROOF_ORDER].verdict != VERDICT_REJECTED) prove_take(v, p, r, i);
+      const char *why = unproved(v, r, i);
+      if (!why) continue;
+      sc_incomplete(v, PROOF_ORDER, ins->span, "%s", why);
+      all = false;
     }
   }
+  if (!all && v->cert->proof[PROOF_ORDER].verdict != VERDICT_REJECTED) look_for_witness(v);
 }

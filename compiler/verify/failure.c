@@ -5,8 +5,6 @@
 // some between are run. Where there are few dimensions that matter, all their values are tried.
 #include "compiler/verify/protocol.h"
 
-#include <string.h>
-
 enum { RUN_STEPS = 20000 };
 
 typedef struct Trial {
@@ -39,16 +37,10 @@ static bool set_tile(Trial *t, u32 quarter) {
 }
 
 static Outcome try_tile(Trial *t) {
-  const Protocol *p = t->p;
-  Run *r = &t->run;
-  memset(r->at, 0, sizeof *r->at * p->process.n);
-  memset(r->count, 0, sizeof *r->count * p->counts);
-  memset(r->taken, 0, sizeof *r->taken * p->process.n * p->k->turn.n);
-  memset(r->turn, 0, p->k->turn.n * p->ranks);
-  r->steps = 0;
-  r->most = RUN_STEPS;
+  sc_run_again(&t->run);
+  t->run.most = RUN_STEPS;
   t->tried++;
-  return sc_run_on(r);
+  return sc_run_on(&t->run);
 }
 
 static bool some_tile_fails(void *trial) {

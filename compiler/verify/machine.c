@@ -28,12 +28,15 @@ static u32 *none(Sc *sc, u32 n) {
   return at;
 }
 
-// Instances that take turns do so one after the other; all others do the same at any time. Of a
-// role that deals its tiles, one instance takes part in a tile.
+// Instances that take turns do so one after the other, or (turns over CTAs) as if they were roles;
+// all others do the same at any time. Of a role that deals its tiles, one instance takes part in a
+// tile.
 static void add_processes(Protocol *p, u32 role, u32 rank, const Script *script) {
   const Kernel *k = p->k;
   const Role *r = &k->role.at[role];
-  u32 n = takes_turns(k, role) && !r->one_tile ? r->instances : 1;
+  bool turns = takes_turns(k, role);
+  for (u32 i = 0; i < script->step.n; i++) turns |= script->step.at[i].kind == STEP_TAKE;
+  u32 n = turns && !r->one_tile ? r->instances : 1;
   for (u32 i = 0; i < n; i++) {
     Process q = {.role = role, .instance = i, .rank = rank, .script = script};
     q.channel = none(p->sc, k->ring.n);
@@ -139,6 +142,17 @@ void sc_run_begin(Run *r, Sc *sc, const Protocol *p) {
   r->taken = NEWS(sc, u32, p->process.n * p->k->turn.n + 1);
   r->turn = NEWS(sc, u8, p->k->turn.n * p->ranks + 1);
   r->steps = 0;
+  r->may_take = NULL;
+  r->turned = NULL;
+}
+
+void sc_run_again(Run *r) {
+  const Protocol *p = r->p;
+  memset(r->at, 0, sizeof *r->at * p->process.n);
+  memset(r->count, 0, sizeof *r->count * p->counts);
+  memset(r->taken, 0, sizeof *r->taken * p->process.n * p->k->turn.n);
+  memset(r->turn, 0, p->k->turn.n * p->ranks);
+  r->steps = 0;
 }
 
 static u32 least(const u32 *count, const u32 *which, u32 n, u32 offset) {
@@ -168,7 +182,9 @@ bool sc_run_blocked(const Run *r, u32 process) {
     const Channel *c = channel(r, q, s);
     return r->count[q->drain[s->ref]] >= least(r->count, c->fills.at, c->fills.n, 0);
   }
-  return s->kind == STEP_TAKE && r->p->members[s->ref] && *token(r, q, s) != q->member[s->ref];
+  if (s->kind != STEP_TAKE) return false;
+  if (r->may_take && r->p->k->turn.at[s->ref].axis != SC_NONE) return !r->may_take(r, process, s);
+  return r->p->members[s->ref] && *token(r, q, s) != q->member[s->ref];
 }
 
 static void act(Run *r, u32 process, const Process *q, const Step *s) {
@@ -180,6 +196,8 @@ static void act(Run *r, u32 process, const Process *q, const Step *s) {
     u8 *t = token(r, q, s);
     *t = (u8)((*t + 1u) % r->p->members[s->ref]);
   }
+  bool turn = s->kind == STEP_TAKE || s->kind == STEP_PASS;
+  if (turn && r->turned && r->p->k->turn.at[s->ref].axis != SC_NONE) r->turned(r, process, s);
 }
 
 // As far as the process can go. YES: it has gone on.

@@ -102,5 +102,5 @@ void sc_prove_protocol(Verify *v) {
   }
   if (f.outcome != OUT_DONE) sc_report_failure(v, f.run.p, &f);
   else if (e.outcome != OUT_DONE) not_proved(v, p, e, f.tried);
-  sc_prove_cta_turns(v, p);
+  sc_prove_cta_turns(v);
 }

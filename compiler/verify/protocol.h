@@ -120,6 +120,10 @@ struct Run {
   // Answers a STEP_IF or a loop's step. NO: to `to`.
   Answer (*ask)(Run *r, u32 process, const Step *s);
   void *mind;
+  // Turns over CTAs: may the process take it, and it has taken it or passed it on. NULL: taking
+  // them is free.
+  bool (*may_take)(const Run *r, u32 process, const Step *s);
+  void (*turned)(Run *r, u32 process, const Step *s);
 };
 
 typedef enum Outcome {
@@ -132,6 +136,7 @@ typedef enum Outcome {
 } Outcome;
 
 void sc_run_begin(Run *r, Sc *sc, const Protocol *p);
+void sc_run_again(Run *r);  // from the beginning
 // Everybody goes on as far as possible.
 Outcome sc_run_on(Run *r);
 // Why can the process not go on? The channel or turn that it waits for is given by its step.
@@ -290,13 +295,19 @@ Failure sc_find_failure(Verify *v, const Protocol *p);
 u32 sc_try_all(Verify *v, const Protocol *p);
 
 // ---- ctaturns.c
-void sc_prove_cta_turns(Verify *v, const Protocol *p);
+void sc_prove_cta_turns(Verify *v);
 
 // ---- command.c
 const char *sc_tile_text(Verify *v, const Sample *s);
 const char *sc_sample_text(Verify *v, const Sample *s);  // dimensions and the tile
 // A note with a command that shows it.
 void sc_note_command(Verify *v, const Protocol *p, const Sample *s, Diag *d);
+
+// ---- blocked.c: who waits for whom, where a run has stopped
+const char *sc_process_text(Verify *v, const Protocol *p, u32 process);
+// Who must act for a blocked process to go on; SC_NONE: nobody of this run can.
+u32 sc_awaited(const Run *r, u32 process);
+const char *sc_waits_text(Verify *v, const Run *r, u32 process);  // "for …"
 
 // ---- witness.c: the report
 void sc_report_failure(Verify *v, const Protocol *p, const Failure *f);

@@ -6,8 +6,6 @@
 // waits for whom is only its echo. Else they wait for each other in a circle, which is shown.
 #include "compiler/verify/protocol.h"
 
-#include <string.h>
-
 typedef struct Witness {
   Verify *v;
   const Protocol *p;
@@ -26,13 +24,7 @@ static Span span(const Witness *w, u32 process, const Step *s) {
 }
 
 static const char *role(const Witness *w, u32 process) {
-  const Process *q = &w->p->process.at[process];
-  const Role *r = &w->v->k->role.at[q->role];
-  const char *name = sc_printf(w->v->sc, "'%s'", r->name);
-  if (w->p->members && q->script && r->instances > 1 && !r->one_tile)
-    for (u32 t = 0; t < w->v->k->turn.n; t++)
-      if (q->member[t] != SC_NONE) return sc_printf(w->v->sc, "'%s' %u", r->name, q->instance);
-  return w->p->ranks > 1 ? sc_printf(w->v->sc, "%s of CTA %u", name, q->rank) : name;
+  return sc_process_text(w->v, w->p, process);
 }
 
 // ---- counted differently
@@ -129,54 +121,6 @@ static void report_turns(Witness *w, u32 turn) {
 
 // ---- waiting in a circle
 
-static u32 slowest(const Witness *w, u32 channel, bool drains) {
-  u32 who = SC_NONE, low = UINT32_MAX;
-  for (u32 i = 0; i < w->p->process.n; i++) {
-    const Process *q = &w->p->process.at[i];
-    u32 ring = w->p->channel.at[channel].ring;
-    if (q->channel[ring] != channel) continue;
-    u32 number = drains ? q->drain[ring] : q->fill[ring];
-    if (number == SC_NONE) continue;
-    u32 n = w->run->count[number + drains];
-    if (n >= low) continue;
-    low = n;
-    who = i;
-  }
-  return who;
-}
-
-// Who must act for the process to go on.
-static u32 awaited(const Witness *w, u32 process) {
-  const Process *q = &w->p->process.at[process];
-  const Step *s = at(w, process);
-  if (s->kind == STEP_ACQUIRE) return slowest(w, q->channel[s->ref], true);
-  if (s->kind == STEP_WAIT) return slowest(w, q->channel[s->ref], false);
-  if (s->kind != STEP_TAKE) return SC_NONE;
-  u8 turn = w->run->turn[s->ref * w->p->ranks + q->rank];
-  for (u32 i = 0; i < w->p->process.n; i++)
-    if (w->p->process.at[i].member[s->ref] == turn && w->p->process.at[i].rank == q->rank) return i;
-  return SC_NONE;
-}
-
-static const char *waits_for(const Witness *w, u32 process) {
-  const Process *q = &w->p->process.at[process];
-  const Step *s = at(w, process);
-  u32 who = awaited(w, process);
-  const char *other = who == SC_NONE ? "another role" : role(w, who);
-  const Kernel *k = w->v->k;
-  if (s->kind == STEP_TAKE)
-    return sc_printf(w->v->sc, "for the turn '%s', which %s has", k->turn.at[s->ref].name, other);
-  u32 stages = k->ring.at[s->ref].stages;
-  if (s->kind == STEP_ACQUIRE)
-    return sc_printf(
-        w->v->sc,
-        "for an empty stage of '%s' (stage %u of %u, fill %u of the tile), which %s must release",
-        k->ring.at[s->ref].name, w->run->count[q->fill[s->ref]] % stages, stages,
-        w->run->count[q->fill[s->ref]] + 1, other);
-  return sc_printf(w->v->sc, "for fill %u of '%s' in the tile, which %s must commit",
-                   w->run->count[q->drain[s->ref]] + 1, k->ring.at[s->ref].name, other);
-}
-
 // Would more stages of the ring let this run end? How many, or 0.
 static u32 enough_stages(Witness *w, u32 channel) {
   Protocol *p = (Protocol *)w->p;  // put back as it was
@@ -224,16 +168,16 @@ static void report_circle(Witness *w) {
   u32 n = 0, now = 0, *circle = NEWS(w->v->sc, u32, w->p->process.n + 1);
   bool *met = NEWS(w->v->sc, bool, w->p->process.n + 1);
   while (now < w->p->process.n && !sc_run_blocked(w->run, now)) now++;
-  for (; now != SC_NONE && now < w->p->process.n && !met[now]; now = awaited(w, now))
+  for (; now != SC_NONE && now < w->p->process.n && !met[now]; now = sc_awaited(w->run, now))
     met[now] = true;
   if (now == SC_NONE || now >= w->p->process.n) return;
-  for (u32 i = now; !n || i != now; i = awaited(w, i)) circle[n++] = i;
+  for (u32 i = now; !n || i != now; i = sc_awaited(w->run, i)) circle[n++] = i;
   Diag *d = sc_report(w->v->sc, D_R6_DEADLOCK, span(w, circle[0], at(w, circle[0])),
                       "with %s %s waits here %s, and never goes on", sc_sample_text(w->v, &w->f->s),
-                      role(w, circle[0]), waits_for(w, circle[0]));
+                      role(w, circle[0]), sc_waits_text(w->v, w->run, circle[0]));
   for (u32 i = 1; i < n; i++)
     sc_note(w->v->sc, d, span(w, circle[i], at(w, circle[i])), "%s waits here %s",
-            role(w, circle[i]), waits_for(w, circle[i]));
+            role(w, circle[i]), sc_waits_text(w->v, w->run, circle[i]));
   if (n == 1) note_itself(w, d, circle[0]);
   help_circle(w, d, circle, n);
   sc_note_command(w->v, w->p, &w->f->s, d);
