@@ -49,6 +49,8 @@ bool sc_tiles_fit(Sc *sc, Kernel *k);
 const struct Certificate *sc_verify(Sc *sc, const Kernel *k);
 // The same with the stages that rings need, and without the warning.
 const struct Certificate *sc_certify(Sc *sc, const Kernel *k);
+// Of a kernel that `target` or `place` refuses: witnesses against waits and counts.
+void sc_verify_waits(Sc *sc, const Kernel *k);
 
 // emit/    … -> CUDA C for sm_90a, and what a launcher needs to call it
 //

@@ -45,6 +45,19 @@ static bool verify(Sc *sc, Compilation *c) {
   return true;
 }
 
+// What does not fit the GPU does not hide what roles do to each other.
+static bool target(Sc *sc, Kernel *k) {
+  bool ok = sc_target(sc, k);
+  if (!ok) sc_verify_waits(sc, k);
+  return ok;
+}
+
+static bool place(Sc *sc, Kernel *k) {
+  bool ok = sc_place(sc, k);
+  if (!ok) sc_verify_waits(sc, k);
+  return ok;
+}
+
 static void dump_ast(Str *out, const Compilation *c) { sc_print_ast(out, c->ast); }
 static void dump_ir(Str *out, const Compilation *c) { sc_print_ir(out, c->k); }
 static void dump_layout(Str *out, const Compilation *c) { sc_print_layout(out, c->k); }
@@ -69,9 +82,9 @@ const Pass sc_pipeline[] = {
      "… checked by data flow within each role (R1-R5, R7): the same text, if there is no error",
      NULL, sc_flow, dump_ir},
     {"target", "… checked for what no instruction of the GPU carries: the same, if there is none",
-     NULL, sc_target, dump_ir},
-    {"place", "shared memory, barriers, warps and registers as they are placed (R8)", NULL,
-     sc_place, dump_place},
+     NULL, target, dump_ir},
+    {"place", "shared memory, barriers, warps and registers as they are placed (R8)", NULL, place,
+     dump_place},
     {"verify", "what is proved of all roles together, for every trip count (R5, R6, R10)", verify,
      NULL, dump_certificates},
     {"cuda", "CUDA C for sm_90a", cuda, NULL, dump_cuda},

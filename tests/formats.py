@@ -69,7 +69,7 @@ def place(where):
 
 def has_both_ends(report):
     """Is there a note at another place, which is not the kernel's name, where commands stand?"""
-    notes = [n for n in report["notes"] if "to see it:" not in n["text"] and "this is so where" not in n["text"]]
+    notes = [n for n in report["notes"] if "to see it" not in n["text"] and "this is so where" not in n["text"]]
     same = report["code"] == "R10.race"  # an operation may race with itself, in another tile
     return any(same or place(n["range"]) != place(report["range"]) for n in notes)
 

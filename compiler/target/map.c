@@ -154,12 +154,13 @@ void tgt_statement(Target *s, const Map *m, bool add) {
   if (m->dst != SC_NONE) check_view(s, m->dst);
   for (u32 i = 0; i < m->reads; i++) check_view(s, sc_view_of(s->k, m, i));
   if (!check_layouts(s, m)) return;
-  if (m->vars > 2) {
+  if (m->held) check_blocks(s, m);
+  u32 errors = s->sc->errors;
+  for (u32 i = 0; i < m->folds; i++)
+    check_reduction(s, m, &s->k->expr.at[s->k->fold.at[m->fold0 + i]]);
+  if (m->vars > 2 && s->sc->errors == errors) {
     tgt_cannot(s, m->span, "a statement over more than two indices", NULL,
                "read into a register tile first, and reduce that");
   }
-  if (m->held) check_blocks(s, m);
-  for (u32 i = 0; i < m->folds; i++)
-    check_reduction(s, m, &s->k->expr.at[s->k->fold.at[m->fold0 + i]]);
   if (m->dst != SC_NONE) check_destination(s, m, add);
 }

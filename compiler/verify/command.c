@@ -121,7 +121,7 @@ void sc_note_command(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
   put_params(&s, k);
   put_values(&s, k, of);
   if (!sc_reads_data(p) || put_tensors(v, &s, p, of))
-    sc_note(v->sc, d, k->span, "to see it: %s", s.at);
+    sc_note(v->sc, d, k->span, "to see it%s: %s", v->refused ? ", with all else mended" : "", s.at);
   else
     sc_note(v->sc, d, k->span, "this is so where the elements of the tensors that it depends on %s",
             data[of->data]);

@@ -47,3 +47,11 @@ const Certificate *sc_verify(Sc *sc, const Kernel *k) {
 }
 
 const Certificate *sc_certify(Sc *sc, const Kernel *k) { return prove(sc, k, true); }
+
+void sc_verify_waits(Sc *sc, const Kernel *k) {
+  Certificate *cert = NEW(sc, Certificate);
+  Verify v = {.sc = sc, .k = k, .facts = sc_facts(sc, k), .cert = cert, .refused = true};
+  sc_facts_thorough(v.facts);
+  sc_prove_protocol(&v);
+  sc_prove_dealt(&v);
+}

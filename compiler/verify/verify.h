@@ -59,6 +59,7 @@ typedef struct Verify {
   Facts *facts;
   Certificate *cert;
   bool depths;       // how many stages rings need is asked for
+  bool refused;      // an earlier pass refuses the kernel: it cannot be run
   VEC(Apart) apart;  // protocol: remembered over its attempts
 } Verify;
 
