@@ -24,21 +24,21 @@ class Bench:
         self.schedc, self.root, self.folder = schedc, root, folder
         self.passed, self.failed = 0, 0
 
-    def run(self, path, what, options, inputs, count_nan):
+    def run(self, path, what, options, inputs, count_nan, outputs=("O", "L")):
         """Runs a schedule on the given arrays. count_nan(O, L): what is wrong with the outputs, or None."""
         command = [self.schedc, "run", os.path.join(self.root, path)] + options
         for tensor, array in inputs.items():
             file = os.path.join(self.folder, tensor + ".npy")
             np.save(file, array)
             command += ["--in", f"{tensor}={file}"]
-        for tensor in "OL":
+        for tensor in outputs:
             command += ["--out", f"{tensor}=" + os.path.join(self.folder, tensor + ".npy")]
         for policy in POLICIES:
             done = subprocess.run(command + ["--policy", policy], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   encoding="utf-8", timeout=120)
             wrong = None if done.returncode == 0 else done.stdout
             if not wrong:
-                wrong = count_nan(*(np.load(os.path.join(self.folder, t + ".npy")) for t in "OL"))
+                wrong = count_nan(*(np.load(os.path.join(self.folder, t + ".npy")) for t in outputs))
             if wrong:
                 self.failed += 1
                 print(f"{path}: {what} ({policy}): {wrong}")
@@ -109,6 +109,29 @@ def ragged(bench):
                       ["-p", "D=64", "-p", f"causal={causal}", "--set", "B=3", "--set", "maxq=140"], x, check)
 
 
+def ragged_gradients(bench):
+    """The same of gradients: those of a sequence depend on no other's rows."""
+    rng = np.random.default_rng(4)
+    cq, ck = np.array([0, 30, 110, 130], np.int32), np.array([0, 70, 210, 240], np.int32)
+    for causal, b in (("false", 0), ("true", 1), ("false", 1), ("true", 2)):
+        x = {"cq": cq, "ck": ck}
+        for tensor, ends in ("Q", cq), ("dO", cq), ("K", ck), ("V", ck):
+            x[tensor] = np.full((ends[-1], 1, 64), np.nan, np.float16)
+            x[tensor][3::7] = np.inf
+            x[tensor][ends[b] : ends[b + 1]] = rng.standard_normal((ends[b + 1] - ends[b], 1, 64))
+
+        def check(*gradients):
+            for g, ends in zip(gradients, (cq, ck, ck)):
+                if np.isnan(g[ends[b] : ends[b + 1]]).any():
+                    return "NaN of the other sequences shows"
+                if not np.isnan(np.delete(g, slice(ends[b], ends[b + 1]), 0)).all():
+                    return "NaN is lost"
+            return None
+        bench.run("schedules/fa_varlen_bwd.sched", f"gradients where all but sequence {b} is NaN, causal = {causal}",
+                  ["-p", "D=64", "-p", f"causal={causal}", "--set", "B=3", "--set", "maxq=80", "--set", "maxk=140"], x, check,
+                  ("dQ", "dK", "dV"))
+
+
 def behind_the_end(bench):
     """What lies behind `len` in a cache is what was there before."""
     rng = np.random.default_rng(3)
@@ -132,6 +155,7 @@ def main():
         for path in FIXED:
             dense(bench, path)
         ragged(bench)
+        ragged_gradients(bench)
         behind_the_end(bench)
     print(f"{bench.passed} passed, {bench.failed} failed, 0 skipped")
     return 1 if bench.failed or not bench.passed else 0

@@ -26,7 +26,7 @@ LENGTHS = {
     "copy": "M=203 N=136", "softmax_rows": "M=67 N=328",
     "gemm": "M=203 N=136 K=200", "gemm_roles": "M=203 N=136 K=200", "gemm_pingpong": "M=203 N=328 K=200",
     "gemm_cooperative": "M=203 N=328 K=200", "gemm_bias_gelu": "M=203 N=136 K=200", "mlp": "M=203 F=200",
-    "fa_varlen": "",  # its case has the lengths in a tensor
+    "fa_varlen": "", "fa_varlen_bwd": "",  # their cases have the lengths in a tensor
 }
 
 

@@ -1,9 +1,10 @@
 """Attention for PyTorch with flash-attn's signatures, by the schedules of the package: operators of torch.library, with
 gradients, which torch.compile takes as they are.
 
-    schedc::attention            fa3_stale: (O, log-sum-exp)
-    schedc::attention_backward   fa3_bwd: (dQ, dK, dV)
-    schedc::attention_varlen     fa_varlen: (O, log-sum-exp); it has no gradient yet
+    schedc::attention                   fa3_stale: (O, log-sum-exp)
+    schedc::attention_backward          fa3_bwd: (dQ, dK, dV)
+    schedc::attention_varlen            fa_varlen: (O, log-sum-exp)
+    schedc::attention_varlen_backward   fa_varlen_bwd: (dQ, dK, dV)
 
 Tensors of the CPU go to the interpreter, which is exact and slow. Gradients are registered for the key Autograd by hand, as
 functions of autograd with one `forward(ctx, …)`: register_autograd costs 15 µs more a call that wants a gradient, and 2 µs one
@@ -66,18 +67,34 @@ def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: 
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
-def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest: int, scale: float,
-            causal: bool) -> Tuple[Tensor, Tensor]:
+def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
+            scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
     q, k, v = _rows(q), _rows(k), _rows(v)
-    o, l = _varlen_like(q, k, v, starts_q, starts_k, longest, scale, causal)
-    _kernel("fa_varlen.sched", q, causal).run((q, k, v, starts_q, starts_k, o, l), (longest, scale),
+    o, l = _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
+    _kernel("fa_varlen.sched", q, causal).run((q, k, v, starts_q, starts_k, o, l), (longest_q, scale),
                                               (q.shape, k.shape, starts_q.shape), library_of(q))
     return o, l
 
 
-def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest: int, scale: float,
-                 causal: bool) -> Tuple[Tensor, Tensor]:
+def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
+                 scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
     return q.new_empty(q.shape), q.new_empty((q.shape[1], q.shape[0]), dtype=torch.float32)
+
+
+def _varlen_backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, starts_q: Tensor, starts_k: Tensor,
+                     longest_q: int, longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
+    dq, dk, dv = _varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)
+    _kernel("fa_varlen_bwd.sched", q, causal).run((o, grad, l, q, k, v, starts_q, starts_k, dk, dv, dq),
+                                                  (scale, longest_k, longest_q), (q.shape, k.shape, starts_q.shape),
+                                                  library_of(q))
+    return dq, dk, dv
+
+
+def _varlen_backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, starts_q: Tensor,
+                          starts_k: Tensor, longest_q: int, longest_k: int, scale: float,
+                          causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
 # ---- the operators, and their gradients
@@ -86,16 +103,20 @@ _library = torch.library.Library("schedc", "DEF")
 _library.define("attention(Tensor q, Tensor k, Tensor v, float scale, bool causal) -> (Tensor, Tensor)")
 _library.define("attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, float scale, bool causal)"
                 " -> (Tensor, Tensor, Tensor)")
-_library.define("attention_varlen(Tensor q, Tensor k, Tensor v, Tensor starts_q, Tensor starts_k, int longest, float scale,"
-                " bool causal) -> (Tensor, Tensor)")
+_library.define("attention_varlen(Tensor q, Tensor k, Tensor v, Tensor starts_q, Tensor starts_k, int longest_q,"
+                " int longest_k, float scale, bool causal) -> (Tensor, Tensor)")
+_library.define("attention_varlen_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, Tensor starts_q,"
+                " Tensor starts_k, int longest_q, int longest_k, float scale, bool causal) -> (Tensor, Tensor, Tensor)")
 for _name, _run, _like in (("attention", _forward, _forward_like), ("attention_backward", _backward, _backward_like),
-                           ("attention_varlen", _varlen, _varlen_like)):
+                           ("attention_varlen", _varlen, _varlen_like),
+                           ("attention_varlen_backward", _varlen_backward, _varlen_backward_like)):
     for _where in ("CUDA", "CPU"):
         _library.impl(_name, _run, _where)
     torch.library.register_fake(f"schedc::{_name}", _like, lib=_library)
 _attention = torch.ops.schedc.attention.default
 _attention_backward = torch.ops.schedc.attention_backward.default
 _attention_varlen = torch.ops.schedc.attention_varlen.default
+_attention_varlen_backward = torch.ops.schedc.attention_varlen_backward.default
 _below = torch._C._AutoDispatchBelowAutograd
 
 
@@ -119,15 +140,21 @@ class _Attention(torch.autograd.Function):
 
 class _Varlen(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *given: Any) -> Tuple[Tensor, Tensor]:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int,
+                longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
         with _below():
-            o, l = _attention_varlen(*given)
+            o, l = _attention_varlen(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
+        ctx.save_for_backward(q, k, v, o, l, starts_q, starts_k)
+        ctx.given = longest_q, longest_k, scale, causal
         ctx.mark_non_differentiable(l)
+        ctx.set_materialize_grads(False)
         return o, l
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise NotImplementedError("schedc has no schedule for the backward of flash_attn_varlen_func")
+    def backward(ctx: Any, grad: Optional[Tensor], _: object) -> Tuple[Optional[Tensor], ...]:
+        if grad is None:
+            return (None,) * 9
+        return (*_attention_varlen_backward(grad, *ctx.saved_tensors, *ctx.given), *(None,) * 6)
 
 
 def _wants_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -155,9 +182,17 @@ def _autograd_varlen(q: Tensor, k: Tensor, v: Tensor, *given: Any) -> Any:
         return _attention_varlen(q, k, v, *given)
 
 
+def _autograd_varlen_backward(*given: Any) -> Any:
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given[:6]):
+        raise NotImplementedError("schedc has no schedule for second derivatives of attention")
+    with _below():
+        return _attention_varlen_backward(*given)
+
+
 _library.impl("attention", _autograd, "Autograd")
 _library.impl("attention_backward", _autograd_backward, "Autograd")
 _library.impl("attention_varlen", _autograd_varlen, "Autograd")
+_library.impl("attention_varlen_backward", _autograd_varlen_backward, "Autograd")
 
 
 # ---- flash-attn's signatures
@@ -205,9 +240,10 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
                            return_attn_probs: bool = False, block_table: Optional[Tensor] = None) -> Tensor:
     """flash_attn_func over sequences of different lengths, packed end to end: q (rows of all, heads, D), k and v (keys of all,
     groups, D). cu_seqlens: int32, the first row of each sequence, and the end. max_seqlen_q: rows of the longest sequence;
-    rows beyond it are not written. max_seqlen_k is not needed. There is no gradient: backward raises NotImplementedError."""
+    rows beyond it are not written. max_seqlen_k: keys of the longest; those beyond it get no gradient. Gradients are those of the
+    schedule fa_varlen_bwd, which adds up dQ in no fixed order."""
     _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, block_table)
     _check(q, k, v, 3)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    out: Tensor = _attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, scale, causal)[0]
+    out: Tensor = _attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, causal)[0]
     return out

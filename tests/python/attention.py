@@ -100,16 +100,28 @@ def layouts():
 
 
 def varlen():
-    starts_q, starts_k = (torch.tensor(x, dtype=torch.int32, device=WHERE) for x in ([0, 30, 30, 100], [0, 50, 80, 130]))
-    q, k, v = draw(100, 2, 64), draw(130, 1, 64), draw(130, 1, 64, seed=1)
+    """Three sequences, of which one has no rows; the first has several tiles of rows and of keys."""
+    cq, ck = [0, 150, 150, 220], [0, 140, 170, 220]
+    starts_q, starts_k = (torch.tensor(x, dtype=torch.int32, device=WHERE) for x in (cq, ck))
+    q, k, v = draw(220, 2, 64, grad=True), draw(220, 1, 64, grad=True), draw(220, 1, 64, seed=1, grad=True)
+    found = {}
     for causal in (False, True):
-        o = schedc.flash_attn_varlen_func(q, k, v, starts_q, starts_k, 70, 50, causal=causal)
-        for a, b, c, d in ((0, 30, 0, 50), (30, 100, 80, 130)):
-            want = reference(q[None, a:b], k[None, c:d], v[None, c:d], causal=causal)[0]
-            seen = max(0, b - a - d + c) if causal else 0  # rows before it see no key
-            near(f"sequence from {a}", o[a + seen:b], want[seen:])
-    o = schedc.flash_attn_varlen_func(q.requires_grad_(), k, v, starts_q, starts_k, 70, 50)
-    refused(NotImplementedError, lambda: o.sum().backward(), "varlen")
+        o = schedc.flash_attn_varlen_func(q, k, v, starts_q, starts_k, 150, 140, causal=causal)
+        go = draw(*o.shape, seed=5)
+        ours = torch.autograd.grad(o, (q, k, v), go)
+        for a, b, c, d in ((0, 150, 0, 140), (150, 220, 170, 220)):
+            seen = a + max(0, b - a - d + c) if causal else a  # rows before it see no key
+            own = q[None, seen:b], k[None, c:d], v[None, c:d]
+            want = reference(*own, causal=causal)
+            near(f"sequence from {a}", o[seen:b], want[0])
+            theirs = torch.autograd.grad(want, own, go[None, seen:b].to(want.dtype))
+            for name, x, y in zip(("dQ", "dK", "dV"), (ours[0][seen:b], ours[1][c:d], ours[2][c:d]), theirs):
+                found.update(near(f"{name} from {a}", x, y[0], 16))
+            expect(not ours[0][a:seen].any(), "rows that see no key have a gradient")
+        expect(not ours[1][140:170].any() and not ours[2][140:170].any(), "keys without queries have a gradient")
+    expect(not schedc.flash_attn_varlen_func(q.detach(), k.detach(), v.detach(), starts_q, starts_k, 150, 140).requires_grad,
+           "no input wants a gradient, and the output has one")
+    return found
 
 
 def refused(kind, function, words):
@@ -149,7 +161,12 @@ def operators():
                           (o, q.detach(), k.detach(), v.detach(), o, l, 0.125, True), test_utils=tests)
     starts = torch.tensor([0, 70], dtype=torch.int32, device=WHERE)
     torch.library.opcheck(torch.ops.schedc.attention_varlen.default,
-                          (q[0].detach(), k[0, :70].detach(), v[0, :70].detach(), starts, starts, 70, 0.125, True))
+                          (q[0], k[0, :70], v[0, :70], starts, starts, 70, 70, 0.125, True))
+    o, l = torch.ops.schedc.attention_varlen.default(q[0].detach(), k[0, :70].detach(), v[0, :70].detach(), starts, starts, 70,
+                                                     70, 0.125, True)
+    torch.library.opcheck(torch.ops.schedc.attention_varlen_backward.default,
+                          (o, q[0].detach(), k[0, :70].detach(), v[0, :70].detach(), o, l, starts, starts, 70, 70, 0.125, True),
+                          test_utils=tests)
 
 
 def compiled():
