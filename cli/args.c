@@ -18,8 +18,9 @@ enum {
   EXPLAIN = 32,
   BUILD = 64,
   BENCH = 128,
-  ALL = 255,
-  KERNELS = RUN | TEST | CHECK | INFO | BUILD | BENCH
+  TUNE = 256,
+  ALL = 511,
+  KERNELS = RUN | TEST | CHECK | INFO | BUILD | BENCH | TUNE
 };
 enum {
   OPT_CASE = 256,
@@ -52,7 +53,14 @@ enum {
   OPT_DRY_RUN,
   OPT_REPORT,
   OPT_DEVICE,
-  OPT_ALL_PARAMS
+  OPT_ALL_PARAMS,
+  OPT_SHAPES,
+  OPT_BUDGET,
+  OPT_STRATEGY,
+  OPT_JOBS,
+  OPT_TOP,
+  OPT_STORE,
+  OPT_RESUME
 };
 
 static const struct Option {
@@ -64,31 +72,32 @@ static const struct Option {
 } options[] = {
     {"param", 'p', "NAME=VALUE", KERNELS, "a parameter, over the case's and the default"},
     {"case", OPT_CASE, "NAME", KERNELS, "the case that gives dimensions and parameters"},
-    {"set", OPT_SET, "NAME=VALUE", RUN | INFO | BENCH,
+    {"set", OPT_SET, "NAME=VALUE", RUN | INFO | BENCH | TUNE,
      "a dimension or scalar, over the case's; or an input's elements, as a case lists them"},
     {"vary", OPT_VARY, "NAME=V,V,...", BENCH,
      "a variant for each value (several of them: each combination)"},
     {"in", OPT_IN, "TENSOR=FILE.npy", RUN | BENCH,
      "an input from a file; its shape sets dimensions"},
     {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
-    {"on", OPT_ON, "cpu|cuda|model", RUN | TEST | BENCH,
+    {"on", OPT_ON, "cpu|cuda|model", RUN | TEST | BENCH | TUNE,
      "where to run: interpreted, on a GPU, or as emitted, on a model of one (default: cuda\n"
-     "                                 where there is a Hopper GPU, else cpu; test: cpu; bench: "
-     "cuda)"},
-    {"device", OPT_DEVICE, "N", RUN | TEST | BENCH,
+     "                                 where there is a Hopper GPU, else cpu; test: cpu; bench, "
+     "tune: cuda)"},
+    {"device", OPT_DEVICE, "N", RUN | TEST | BENCH | TUNE,
      "which CUDA device, counted from 0 (default: 0); without --on it asks for cuda"},
     {"policy", OPT_POLICY, "POLICY", RUN | TEST,
      "when asynchronous work takes place: early, late or random; on the model also laggard:\n"
      "                                 one warp, or engine, by the seed, as late as can be "
      "(default: late;\n"
      "                                 test, which takes it with --on model: each)"},
-    {"seed", OPT_SEED, "N", RUN | TEST | BENCH,
+    {"seed", OPT_SEED, "N", RUN | TEST | BENCH | TUNE,
      "of policies random and laggard, the order of roles, and the inputs (default: 0)"},
     {"inputs-seed", OPT_INPUTS_SEED, "N", RUN, "of the inputs, if it is another (default: --seed)"},
-    {"inputs", OPT_INPUTS, "KIND", RUN | TEST | BENCH,
-     "one of those below; test and bench: KIND,... (default: normal; test: all)"},
+    {"inputs", OPT_INPUTS, "KIND", RUN | TEST | BENCH | TUNE,
+     "one of those below; test, bench and tune: KIND,... (default: normal; test: all; tune:\n"
+     "                                 normal,outliers,ramp: measured on the first, right on all)"},
     {"threads", OPT_THREADS, "N", RUN | TEST | BENCH, "worker threads (default: one a core)"},
-    {"sms", OPT_SMS, "N", RUN | TEST | BENCH,
+    {"sms", OPT_SMS, "N", RUN | TEST | BENCH | TUNE,
      "multiprocessors that persistent grids see; of the model (default: 4)"},
     {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN | TEST | BUILD,
      "bound each wait on a GPU; run and test say which did not end"},
@@ -104,18 +113,28 @@ static const struct Option {
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
     {"all-params", OPT_ALL_PARAMS, NULL, CHECK,
      "every point of the domains of the params that -p does not give"},
+    {"shapes", OPT_SHAPES, "FILE", TUNE,
+     "tune each line's shape in turn: [CASE] [NAME=VALUE]..., as --case, --set and -p"},
+    {"budget", OPT_BUDGET, "TIME", TUNE,
+     "about so long for each shape: 90s, 5m, 1h (default: until all is measured)"},
+    {"strategy", OPT_STRATEGY, "STRATEGY", TUNE,
+     "halving, exhaustive or model, as described above (default: halving)"},
+    {"jobs", OPT_JOBS, "N", TUNE, "threads that build (default: one a core)"},
+    {"top", OPT_TOP, "N", TUNE, "how many get into the finals, besides the default (default: 8)"},
+    {"out", OPT_STORE, "FILE.jsonl", TUNE, "a store, which gets a line for each measurement"},
+    {"resume", OPT_RESUME, NULL, TUNE, "what --out has already is not measured again"},
     {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
     {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
     {"name", OPT_NAME, "NAME", BUILD,
      "what all names in a C header begin with (default: the kernel's name)"},
     {"report", OPT_REPORT, "sass", BUILD,
      "show what stands in each loop of the machine code (needs nvdisasm)"},
-    {"lenient", OPT_LENIENT, NULL, BUILD | RUN | TEST | BENCH,
+    {"lenient", OPT_LENIENT, NULL, BUILD | RUN | TEST | BENCH | TUNE,
      "spills, serialized products and the like are warnings"},
-    {"unverified", OPT_UNVERIFIED, NULL, CHECK | BUILD | RUN | TEST | BENCH,
+    {"unverified", OPT_UNVERIFIED, NULL, CHECK | BUILD | RUN | TEST | BENCH | TUNE,
      "what is rejected because it may race or hang, or may not be what was checked (G.ptx), is a "
      "warning"},
-    {"no-cache", OPT_NO_CACHE, NULL, BUILD | RUN | TEST | BENCH,
+    {"no-cache", OPT_NO_CACHE, NULL, BUILD | RUN | TEST | BENCH | TUNE,
      "neither use the cache of machine code nor add to it"},
     {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},
     {"in-place", 'i', NULL, FMT, "rewrite the files"},
@@ -125,8 +144,8 @@ static const struct Option {
 };
 
 static int bit_of(const Command *c) {
-  static const char *const name[] = {"run",  "test",    "check", "fmt",
-                                     "info", "explain", "build", "bench"};
+  static const char *const name[] = {"run",     "test",  "check", "fmt", "info",
+                                     "explain", "build", "bench", "tune"};
   for (size_t i = 0; i < COUNT(name); i++) {
     if (strcmp(name[i], c->name) == 0) return 1 << i;
   }
@@ -150,7 +169,7 @@ void args_help(FILE *to, const Command *c) {
     for (size_t i = 0; schedc_stage_at(i); i++)
       fprintf(to, "  %-12s %s\n", schedc_stage_at(i), schedc_stage_summary(schedc_stage_at(i)));
   }
-  if (bit_of(c) & (RUN | TEST | BENCH)) {
+  if (bit_of(c) & (RUN | TEST | BENCH | TUNE)) {
     fputs("\ninputs:\n", to);
     for (size_t i = 0; schedc_input_at(i); i++)
       fprintf(to, "  %-12s %s\n", schedc_input_at(i), schedc_input_summary(schedc_input_at(i)));
@@ -196,6 +215,21 @@ static int read_number(const Args *args, const char *option, const char *text, u
   return 0;
 }
 
+// `90`, `90s`, `5m`, `1h`.
+static int read_time(const Args *args, const char *option, const char *text, double *out) {
+  char *end;
+  double unit = 1;
+  *out = strtod(text, &end);
+  bool good = *text >= '0' && *text <= '9' && *out > 0 && *out < 1e9;
+  if (*end == 'm') unit = 60;
+  else if (*end == 'h') unit = 3600;
+  else if (*end && *end != 's') good = false;
+  if (!good || (*end && end[1]))
+    return cli_usage(args, "--%s wants a time, such as 90s or 5m, not '%s'", option, text);
+  *out *= unit;
+  return 0;
+}
+
 // `normal,ramp`, each at most once. `run` takes one.
 static int read_inputs(Args *a, const char *option, const char *text) {
   char word[32];
@@ -230,6 +264,8 @@ static const char **text_of(Args *a, int val) {
     case OPT_TO: return &a->to;
     case OPT_NAME: return &a->name;
     case OPT_REPORT: return &a->report;
+    case OPT_SHAPES: return &a->shapes;
+    case OPT_STORE: return &a->store;
     default: return NULL;
   }
 }
@@ -242,6 +278,28 @@ static Pairs *pairs_of(Args *a, int val) {
     case OPT_IN: return &a->in;
     case OPT_OUT: return &a->out;
     default: return NULL;
+  }
+}
+
+static int take_count(Args *a, const char *name, const char *text, uint64_t max, unsigned *out) {
+  uint64_t number = 0;
+  int code = read_number(a, name, text, max, &number);
+  *out = (unsigned)number;
+  return code;
+}
+
+// Options of `tune` alone.
+static int take_search(Args *a, int val, const char *name, const char *text) {
+  static const char *const strategy[] = {"halving", "exhaustive", "model"};
+  int word = 0, code;
+  switch (val) {
+    case OPT_BUDGET: return read_time(a, name, text, &a->budget);
+    case OPT_JOBS: return take_count(a, name, text, 64, &a->jobs);
+    case OPT_TOP: return take_count(a, name, text, 100, &a->top);
+    default:
+      code = read_word(a, name, text, strategy, COUNT(strategy), &word);
+      a->strategy = (schedc_strategy)word;
+      return code;
   }
 }
 
@@ -277,11 +335,12 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
         return cli_usage(a, "--format sarif is for 'schedc check'");
       }
       return code;
+    case OPT_BUDGET:
+    case OPT_JOBS:
+    case OPT_TOP:
+    case OPT_STRATEGY: return take_search(a, val, name, text);
     case OPT_REPEAT: return read_number(a, name, text, 1000000, &a->repeat);
-    case OPT_ROUNDS:
-      code = read_number(a, name, text, 16, &number);
-      a->rounds = (unsigned)number;
-      return code;
+    case OPT_ROUNDS: return take_count(a, name, text, 16, &a->rounds);
     case OPT_DEVICE:
       code = read_number(a, name, text, INT_MAX, &number);
       a->device = (int)number;
@@ -294,14 +353,8 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
       a->inputs_seed_given = true;
       return read_number(a, name, text, UINT64_MAX, &a->inputs_seed);
     case OPT_SEED: return read_number(a, name, text, UINT64_MAX, &a->seed);
-    case OPT_THREADS:
-      code = read_number(a, name, text, 4096, &number);
-      a->threads = (unsigned)number;
-      return code;
-    default:
-      code = read_number(a, name, text, 65536, &number);
-      a->sms = (unsigned)number;
-      return code;
+    case OPT_THREADS: return take_count(a, name, text, 4096, &a->threads);
+    default: return take_count(a, name, text, 65536, &a->sms);
   }
 }
 
@@ -317,6 +370,7 @@ static bool *flag_of(Args *a, int val) {
     case OPT_NO_CACHE: return &a->no_cache;
     case OPT_CHECK: return &a->check;
     case OPT_ALL_PARAMS: return &a->all_params;
+    case OPT_RESUME: return &a->resume;
     case 'i': return &a->in_place;
     default: return &a->help;
   }
@@ -363,8 +417,11 @@ int args_read(Args *args, const Command *command, int argc, char **argv) {
     return cli_usage(args, "'--policy laggard' needs '--on model'");
   if (bit_of(command) & TEST && args->policy_given && !args->model)
     return cli_usage(args, "'schedc test' runs under all policies: '--policy' needs '--on model'");
-  if (bit_of(command) & BENCH && args->on_given && !args->cuda)
-    return cli_usage(args, "'schedc bench' runs on cuda or on the model: leave '--on cpu' out");
+  if (bit_of(command) & (BENCH | TUNE) && args->on_given && !args->cuda)
+    return cli_usage(args, "'schedc %s' runs on cuda or on the model: leave '--on cpu' out",
+                     command->name);
+  if (args->resume && !args->store)
+    return cli_usage(args, "'--resume' goes on from what '--out' has: say which file");
   if (args->quick && args->full) return cli_usage(args, "--quick and --full exclude each other");
   return 0;
 }

@@ -39,7 +39,7 @@ typedef struct Args {
   const Command *command;
   char **operand;
   int operands;
-  const char *case_name, *emit, *output, *to, *name, *report;
+  const char *case_name, *emit, *output, *to, *name, *report, *shapes, *store;
   Pairs param, set, vary, in, out;
   Policy policy;
   uint64_t seed, inputs_seed;
@@ -52,6 +52,10 @@ typedef struct Args {
   uint64_t sample;  // places of the specification; 0: all
   bool sample_given;
   Format format;
+  double budget;  // seconds; 0: none
+  schedc_strategy strategy;
+  unsigned jobs, top;  // 0: not given
+  bool resume;
   bool check, all_params, in_place, quick, full;
   bool lenient, no_cache, unverified;
   bool cuda, model, on_given, policy_given,  // model: cuda as well
@@ -84,6 +88,7 @@ void args_help(FILE *to, const Command *command);
 int command_run(const Args *args);
 int command_test(const Args *args);
 int command_bench(const Args *args);
+int command_tune(const Args *args);
 int command_build(const Args *args);
 // what --lenient, --unverified, --no-cache and --debug-waits say
 schedc_build_options build_options(const Args *args);
@@ -140,6 +145,9 @@ void session_close(Session *s);
 // The kernel that the command line names, under its case (by default the first); *kase: the case's
 // number, or SIZE_MAX.
 int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase);
+// The case that it means, or NULL; and its number in a kernel, or SIZE_MAX.
+const char *session_case(const Session *s);
+size_t session_case_number(const schedc_kernel *kernel, const char *name);
 void session_forget(Session *s);                       // drops what was reported
 char *session_report(const Session *s, size_t index);  // one of the collected reports, a copy
 // Prints the collected reports as JSON array or SARIF log; text: nothing.

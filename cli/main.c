@@ -61,6 +61,26 @@ static const Command commands[] = {
      "no figure is printed; with --vary it is a row that says so, and so is one that the schedule "
      "refuses.\n",
      1, 1 << 10, command_bench},
+    {"tune", "FILE [KERNEL]", "find the fastest params for tuning, on the GPU",
+     "Goes through the points of the domains of the params for tuning that -p does not give; "
+     "--case and\n"
+     "--set give the shape, for which a cost model ranks them. Threads build the programs ahead of "
+     "the GPU.\n"
+     "--strategy halving measures every program briefly, a quarter of them for longer, and so on; "
+     "exhaustive\n"
+     "each for long; model only those that the cost model has first. The default is measured over "
+     "and over\n"
+     "between them, as clocks drift. The best are compared with the specification, on several "
+     "kinds of\n"
+     "inputs, and those that are right measured in turns. What is not faster than the default by "
+     "more than\n"
+     "the noise is not chosen.\n"
+     "--out FILE gets a line for each measurement (runtime/tune/README.md has its members), and "
+     "for each\n"
+     "finalist one that says 'verified'. Ctrl-C keeps what was found. A line of --shapes FILE is "
+     "a case, or\n"
+     "dimensions, scalars and params, or both: 'long B=1 M=16384'; '#' begins a comment.\n",
+     1, 2, command_tune},
     {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "
      "the compiler\n"

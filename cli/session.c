@@ -112,8 +112,8 @@ int session_status(const Session *s, schedc_status status) {
 
 // ---- the kernel that the command line means
 
-static size_t find_case(const schedc_kernel *k, const char *name) {
-  for (size_t i = 0; i < schedc_kernel_case_count(k); i++) {
+size_t session_case_number(const schedc_kernel *k, const char *name) {
+  for (size_t i = 0; name && i < schedc_kernel_case_count(k); i++) {
     if (strcmp(schedc_kernel_case_name(k, i), name) == 0) return i;
   }
   return SIZE_MAX;
@@ -136,12 +136,16 @@ static const char *first_case(const Session *s) {
   return name;
 }
 
+const char *session_case(const Session *s) {
+  return s->args->case_name ? s->args->case_name : first_case(s);
+}
+
 int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase) {
   const Args *args = s->args;
-  const char *name = args->case_name ? args->case_name : first_case(s);
+  const char *name = session_case(s);
   const char *unit = args->operands > 1 ? args->operand[1] : NULL;
   schedc_status status =
       schedc_instantiate(kernel, s->context, s->source, unit, name, args->param.at, args->param.n);
-  *kase = *kernel && name ? find_case(*kernel, name) : SIZE_MAX;
+  *kase = *kernel ? session_case_number(*kernel, name) : SIZE_MAX;
   return session_status(s, status);
 }

@@ -578,7 +578,7 @@ typedef struct schedc_store_record {
   double noise;                 /* spread of the sustained rounds over their median: 0.01 */
   double reference_ms;          /* of the defaults in the same run, sustained; 0: they were not */
   uint64_t launches;            /* that were measured */
-  unsigned rank;                /* in its run: 1 is the best */
+  unsigned rank;                /* in its run: 1 is the best; 0: it was not in the finals */
   const char *date;             /* UTC: "2026-11-23T10:00:00Z" */
 } schedc_store_record;
 #define SCHEDC_STORE_RECORD_INIT \
@@ -1425,8 +1425,8 @@ typedef struct schedc_tune_state {
 #define SCHEDC_TUNE_STATE_INIT \
   { sizeof(schedc_tune_state), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Called by the thread that called schedc_tune, before each trial and ten times a second while it
- * waits. Nonzero stops the search. */
+/* Called by the thread that called schedc_tune, before each trial, ten times a second while it
+ * waits, and at the end. Nonzero stops the search. */
 typedef int (*schedc_tune_progress)(void *user, const schedc_tune_state *state);
 
 typedef struct schedc_tune_options {

@@ -52,6 +52,7 @@ schedc_status sc_ledger_open(schedc_context *context, Ledger *l) {
   const schedc_meter *m = l->meter;
   l->key = (schedc_store_record)SCHEDC_STORE_RECORD_INIT;
   if (!l->store) return SCHEDC_OK;
+  l->earlier = schedc_store_count(l->store);
   size_t n = 0;
   for (u32 i = 0; i < m->inputs.kinds && n < sizeof l->inputs; i++)
     n += (size_t)snprintf(l->inputs + n, sizeof l->inputs - n, "%s%s", i ? "," : "",
@@ -127,7 +128,7 @@ static schedc_status find(Sc *sc, void *arg) {
   schedc_param *tuning, *problem;
   size_t n = tuning_of(sc, j->l->space, &j->trial->point, &tuning);
   size_t m = problem_of(sc, j->l->space, &j->trial->point, &problem);
-  for (size_t i = 0; !schedc_store_at(j->l->store, i, &r); i++)
+  for (size_t i = 0; i < j->l->earlier && !schedc_store_at(j->l->store, i, &r); i++)
     if (same_params(r.tuning, r.tuning_count, tuning, n) &&
         same_params(r.problem, r.problem_count, problem, m) && same_surroundings(&r, j->l) &&
         answers(&r, j->trial))

@@ -11,6 +11,7 @@ typedef struct Ledger {
   schedc_store_record key;  // what all lines have in common
   char schedule[33], inputs[256];
   bool resume;
+  size_t earlier;  // records that the store had before
 } Ledger;
 
 // All of it but the dimensions, which are the meter's once it knows them.

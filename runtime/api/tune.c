@@ -186,6 +186,7 @@ static schedc_status search(Tuning *t) {
     }
   }
   while (t->n) give_back(t, t->n - 1);
+  if (!status) tell_progress(t, NULL);
   return status;
 }
 

@@ -130,7 +130,8 @@ static void begin_turn(Search *s) {
   u32 *turned = NEWS(s->sc, u32, n + 1);
   for (u32 i = 0; i < n; i++) turned[i] = s->queue[(i + s->turn) % n];
   memcpy(s->queue, turned, n * sizeof *turned);
-  begin_phase(s, n && s->turn < s->rungs.turns ? PHASE_FINALS : PHASE_DONE, n);
+  bool more = n && s->turn < s->rungs.turns;
+  begin_phase(s, more ? PHASE_FINALS : PHASE_DONE, more ? n : 0);
 }
 
 // The time of the default, or of what stands for it, in a turn; 0: it was not measured.

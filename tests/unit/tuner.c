@@ -79,12 +79,14 @@ static schedc_outcome answer(World *w, const schedc_trial *t) {
 }
 
 static void play(schedc_tuner *tuner, World *w) {
-  for (;;) {
+  for (bool finals = false;;) {
     schedc_trial t = SCHEDC_TRIAL_INIT;
     assert_int_equal(schedc_tuner_ask(tuner, &t), SCHEDC_OK);
     assert_int_not_equal(t.kind, SCHEDC_TRIAL_WAIT);  // nothing is out
     if (t.kind == SCHEDC_TRIAL_DONE) return;
     assert_true(w->trials < 10000);
+    assert_true(t.is_final || !finals);  // nothing comes after them
+    finals = t.is_final;
     schedc_outcome out = answer(w, &t);
     assert_int_equal(schedc_tuner_tell(tuner, &t, &out), SCHEDC_OK);
     assert_int_equal(schedc_tuner_tell(tuner, &t, &out), SCHEDC_EARG);  // once

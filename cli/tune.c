@@ -1,0 +1,219 @@
+// tune.c - `schedc tune`: for each shape a search of the library's, with a line of progress. What
+// was found is shown also when it is interrupted: the first Ctrl-C ends the search, and the command
+// ends as if that signal had ended it.
+#include "cli/tune.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// The one thing that a signal can reach.
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int signal_number) {
+  (void)signal_number;
+  interrupts = 1;
+}
+
+static void catch_interrupts(void) {
+  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+  struct sigaction now;
+  if (!sigaction(SIGINT, NULL, &now) && now.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
+}
+
+static int end_by_interrupt(void) {
+  fflush(stdout);
+  signal(SIGINT, SIG_DFL);
+  raise(SIGINT);
+  return EXIT_BAD;
+}
+
+// ---- what is searched
+
+// A kernel of the space, which says what the tensors are: the default if it is legal, else the
+// first that is. Where there is none, why the default is not.
+static int find_kernel(Tune *t) {
+  Session *s = &t->session;
+  schedc_cursor cursor = SCHEDC_CURSOR_INIT;
+  schedc_point point = SCHEDC_POINT_INIT;
+  schedc_probe probe = SCHEDC_PROBE_INIT;
+  schedc_status status = schedc_space_probe(t->space, s->context, &point, &probe);
+  while (!status && !probe.legal) {
+    status = schedc_space_next(t->space, s->context, &cursor, &point);
+    if (!status) status = schedc_space_probe(t->space, s->context, &point, &probe);
+  }
+  if (status || !probe.legal) return session_kernel(s, &t->kernel, &t->kase);
+  status = schedc_space_instantiate(&t->kernel, s->context, t->space, &point);
+  t->kase = t->kernel ? session_case_number(t->kernel, session_case(s)) : SIZE_MAX;
+  return session_status(s, status);
+}
+
+static int open_space(Tune *t) {
+  Session *s = &t->session;
+  const Args *a = t->args;
+  const char *unit = a->operands > 1 ? a->operand[1] : NULL;
+  int code = session_open(s, a, 0);
+  if (code) return code;
+  schedc_status status = schedc_space_new(&t->space, s->context, s->source, unit, session_case(s),
+                                          a->param.at, a->param.n);
+  code = session_status(s, status);
+  return code ? code : find_kernel(t);
+}
+
+static int open_gpu(Tune *t) {
+  char why[512];
+  Session *s = &t->session;
+  if (schedc_gpu_available(s->context, t->args->device, why, sizeof why) != SCHEDC_OK)
+    return cli_fail(t->args, "%s", why);
+  t->about = (schedc_gpu_info)SCHEDC_GPU_INFO_INIT;
+  schedc_status status = schedc_gpu_new(&t->gpu, s->context, t->args->device);
+  if (!status) status = schedc_gpu_get_info(t->gpu, &t->about);
+  return session_status(s, status);
+}
+
+static int make_data(Tune *t) {
+  Session *s = &t->session;
+  const Args *a = t->args;
+  int code = data_open(&t->data, s, t->kernel, t->kase, NULL, &a->set);
+  if (!code) code = data_allocate(&t->data, s);
+  if (code) return code;
+  data_fill(&t->data, t->kase, a->inputs[0], a->seed);
+  return session_status(s, data_give(&t->data, s, t->kase, t->gpu));
+}
+
+// ---- the search
+
+typedef struct Looking {
+  Progress progress;
+} Looking;
+
+static int while_looking(void *looking, double done) {
+  progress_report(&((Looking *)looking)->progress, done);
+  return interrupts;
+}
+
+static int make_tuner(Tune *t) {
+  Looking looking;
+  const Data *d = &t->data;
+  schedc_tuner_options o = SCHEDC_TUNER_OPTIONS_INIT;
+  o.strategy = t->args->strategy;
+  if (t->args->top) o.top = t->args->top;
+  o.tensors = d->tensors;
+  o.tensor_count = d->tensor_count;
+  o.scalars = d->scalars;
+  o.scalar_count = d->scalar_count;
+  o.progress = while_looking;
+  o.progress_user = &looking;
+  if (t->args->model) o.brief_ms = o.final_ms = 1, o.turns = 3;  // times there mean nothing
+  progress_start(&looking.progress, "looking at points");
+  schedc_status status = schedc_tuner_new(&t->tuner, t->session.context, t->space, &o);
+  progress_end(&looking.progress);
+  t->interrupted = status == SCHEDC_ECANCEL;
+  return t->interrupted ? EXIT_BAD : session_status(&t->session, status);
+}
+
+// The kinds of inputs behind the first, as schedc_meter_options wants them.
+static void kinds(const Args *a, Buffer *to) {
+  buffer_puts(to, a->input_count ? "" : "outliers,ramp");
+  for (size_t i = 1; i < a->input_count; i++)
+    buffer_printf(to, "%s%s", i > 1 ? "," : "", schedc_input_at(a->inputs[i]));
+}
+
+static int make_meter(Tune *t) {
+  Buffer verify = {0};
+  const Data *d = &t->data;
+  schedc_build_options building = build_options(t->args);
+  schedc_meter_options o = SCHEDC_METER_OPTIONS_INIT;
+  kinds(t->args, &verify);
+  o.tensors = d->tensors;
+  o.tensor_count = d->tensor_count;
+  o.scalars = d->scalars;
+  o.scalar_count = d->scalar_count;
+  o.inputs = schedc_input_at(t->args->inputs[0]);
+  o.verify = verify.at;
+  o.seed = t->args->seed;
+  o.jobs = t->args->jobs;
+  o.build = &building;
+  Session *s = &t->session;
+  int code = session_status(s, schedc_meter_new(&t->meter, s->context, t->space, t->gpu, &o));
+  free(verify.at);
+  return code;
+}
+
+static int on_progress(void *user, const schedc_tune_state *state) {
+  Tune *t = user;
+  t->state = *state;
+  tune_progress(t);
+  return interrupts;
+}
+
+static int search(Tune *t) {
+  schedc_tune_options o = SCHEDC_TUNE_OPTIONS_INIT;
+  o.seconds = t->args->budget;
+  o.store = t->store;
+  o.resume = t->args->resume;
+  o.progress = on_progress;
+  o.progress_user = t;
+  t->terminal = isatty(STDERR_FILENO);
+  schedc_status status = schedc_tune(t->session.context, t->tuner, t->meter, &o);
+  if (t->terminal && t->shown > 0) fputs("\r\033[K", stderr);
+  t->interrupted = status == SCHEDC_ECANCEL || interrupts;
+  return t->interrupted ? EXIT_GOOD : session_status(&t->session, status);
+}
+
+static int tune_shape(Tune *t) {
+  Session *s = &t->session;
+  int code = open_space(t);
+  if (!code) code = open_gpu(t);
+  if (!code) code = make_data(t);
+  if (!code && t->args->store)
+    code = session_status(s, schedc_store_open(&t->store, s->context, t->args->store));
+  if (!code) code = make_tuner(t);
+  if (!code) code = make_meter(t);
+  return code ? code : search(t);
+}
+
+static void close_tune(Tune *t) {
+  schedc_meter_free(t->meter);
+  schedc_tuner_free(t->tuner);
+  schedc_store_close(t->store);
+  schedc_gpu_free(t->gpu);
+  data_close(&t->data);
+  schedc_kernel_free(t->kernel);
+  schedc_space_free(t->space);
+  session_close(&t->session);
+}
+
+// One shape, and what is said of it. It may be found that nothing works.
+static int one(const Args *args, Json *json, bool *interrupted) {
+  Tune t = {.args = args, .state = SCHEDC_TUNE_STATE_INIT};
+  schedc_candidate best = SCHEDC_CANDIDATE_INIT;
+  int code = tune_shape(&t);
+  *interrupted = t.interrupted;
+  if (!code && args->format == FORMAT_TEXT) tune_text(&t);
+  else if (!code) tune_json(&t, json);
+  else if (t.session.reports.n) session_print_reports(&t.session);
+  if (!code && schedc_tuner_best(t.tuner, &best)) code = EXIT_BAD;
+  close_tune(&t);
+  return code;
+}
+
+int command_tune(const Args *args) {
+  Shapes shapes = {0};
+  Json json = {.write = stdout_write};
+  bool interrupted = false, text = args->format == FORMAT_TEXT;
+  int worst = model_open(args);
+  if (!worst) worst = shapes_read(&shapes, args);
+  if (!worst) catch_interrupts();
+  if (!worst && !text) json_open(&json, '[');
+  bool begun = !worst;
+  for (size_t i = 0; i < shapes.n && worst <= EXIT_BAD && !interrupted; i++) {
+    if (text && i) putchar('\n');
+    int code = one(&shapes.at[i], &json, &interrupted);
+    if (code > worst) worst = code;
+  }
+  if (begun && !text) json_close(&json, ']'), json_raw(&json, "\n");
+  shapes_free(&shapes);
+  return interrupted ? end_by_interrupt() : worst;
+}

@@ -1,0 +1,39 @@
+// tune.h - `schedc tune`: a search for one shape, and what is said of it.
+#ifndef TUNE_H
+#define TUNE_H
+
+#include "cli/cli.h"
+
+typedef struct Tune {
+  const Args *args;  // of this shape
+  Session session;
+  schedc_space *space;
+  schedc_kernel *kernel;  // a legal one
+  size_t kase;
+  Data data;
+  schedc_gpu *gpu;
+  schedc_gpu_info about;
+  schedc_store *store;
+  schedc_tuner *tuner;
+  schedc_meter *meter;
+  schedc_tune_state state;  // the last that was told
+  double shown;             // when something was, in seconds
+  bool terminal, interrupted;
+} Tune;
+
+// shapes.c: the lines of --shapes, as arguments of their own; without it, one.
+typedef struct Shapes {
+  Buffer text;
+  size_t n;
+  Args *at;
+} Shapes;
+// Returns 0, or an exit code after a message.
+int shapes_read(Shapes *shapes, const Args *args);
+void shapes_free(Shapes *shapes);
+
+// tunereport.c
+void tune_progress(Tune *t);  // a line on standard error: redrawn on a terminal, else now and then
+void tune_text(const Tune *t);
+void tune_json(const Tune *t, Json *j);
+
+#endif

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""`schedc tune` on the model of a GPU: what it chooses, what it says, and what it writes into a store. Without a GPU or CUDA;
+it needs the C++ compiler of the host.
+
+  tune.py --schedc build/release/schedc
+
+Times on the model are the host's: the programs differ by so much work that nothing else matters.
+"""
+import argparse
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+passed, failed = 0, 0
+
+# B = 2 is the fastest that is right. 4 does next to nothing and is wrong; 3 is rejected when it is built, or hangs; 5 does
+# not fit.
+SWEPT = """kernel swept {
+  param B = 1 in { 1 .. 7 }
+  in  X : f32[M, 32]
+  out Y : f32[M, 32]
+  spec { Y[i,j] = 2 * X[i,j] }
+  case small { M = 128 }
+  case other { M = 64 }
+  grid (x : cdiv(M, 64))
+  ring r : f32[64, 32] * (B == 5 ? 60 : 2)
+  let rounds = B == 4 ? 1 : B == 2 ? 9 : B == 6 ? 75 : 80
+  role load : 1 warp, 40 regs { for t in 0 .. rounds { r <- X[x*64..] } }
+  role math : 1 warpgroup, 128 regs {
+    for t in 0 .. B == 3 ? rounds + 1 : rounds {
+      wait r
+      Y[x*64 + i, j] = (B == 4 ? 3 : 2) * r[i,j]
+      release r
+    }
+  }
+}
+"""
+MEMBERS = {"store": int, "schedule": str, "unit": str, "problem": dict, "dims": dict, "bucket": dict, "gpu": str, "driver": int,
+           "nvrtc": int, "schedc": str, "tuning": dict, "status": str, "inputs": str, "cold_ms": (int, float),
+           "sustained_ms": (int, float), "noise": (int, float), "reference_ms": (int, float), "launches": int, "rank": int,
+           "date": str}
+
+
+def expect(what, holds, *shown):
+    global passed, failed
+    passed += bool(holds)
+    failed += not holds
+    if not holds:
+        print("FAIL", what, *shown)
+
+
+class Setting:
+    def __init__(self, schedc, folder):
+        self.schedc, self.folder = schedc, folder
+        self.env = {**os.environ, "SCHEDC_CACHE": os.path.join(folder, "cache")}
+        self.file = self.write("swept.sched", SWEPT)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def command(self, *arguments, file=None):
+        return [self.schedc, "tune", file or self.file, "--on", "model", "--top", "4", "--jobs", "2", *arguments]
+
+    def call(self, *arguments, file=None):
+        done = subprocess.run(self.command(*arguments, file=file), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                              encoding="utf-8", env=self.env)
+        return done.returncode, done.stdout, done.stderr
+
+    def json(self, *arguments, file=None):
+        code, out, err = self.call("--format", "json", *arguments, file=file)
+        try:
+            return code, json.loads(out)
+        except ValueError:
+            expect(f"JSON of {arguments}", False, code, out, err)
+            return code, []
+
+    def lines(self, name):
+        """The store's lines, each with every member that the README lists, and no other."""
+        with open(os.path.join(ROOT, "runtime", "tune", "README.md"), encoding="utf-8") as file:
+            listed = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", file.read(), re.M)
+        members = [word for row in listed for word in re.findall(r"\w+", row)]
+        expect("the README's members", sorted(members) == sorted(MEMBERS), members)
+        lines = []
+        with open(self.path(name), encoding="utf-8") as file:
+            for line in file:
+                record = json.loads(line)
+                expect("members of a line", list(record) == list(MEMBERS), record)
+                expect("their types", all(isinstance(record[m], t) for m, t in MEMBERS.items()), record)
+                lines.append(record)
+        return lines
+
+
+def value(candidate):
+    return int(candidate["params"].get("B", 1))
+
+
+def by_value(result):
+    return {value(c): c for c in result["candidates"]}
+
+
+def chooses(s):
+    code, (got,) = s.json("--out", s.path("store"))
+    expect("exit code", code == 0, code)
+    expect("the fastest that is right", value(got["chosen"]) == 2 and got["chosen"]["ratio"] < 0.7, got)
+    expect("refused", got["refused"] == {"R8.smem": 1} and (got["points"], got["legal"]) == (6, 5), got)
+    found = by_value(got)
+    expect("wrong results cannot win", found[4]["failed"] == "wrong" and not found[4]["verified"], found[4])
+    expect("what cannot be built", found[3]["failed"] == "R5.agree" and found[3]["rungs"] == 0, found[3])
+    expect("the others are right", all(found[b]["verified"] and found[b]["turns"] for b in (1, 2, 6)), found)
+    expect("the default", found[1]["default"] and found[1]["ratio"] == 1 and not found[2]["default"], found)
+    lines = s.lines("store")
+    status = {b: [line["status"] for line in lines if line["tuning"]["B"] == str(b)] for b in range(1, 7)}
+    expect("lines of what fails", status[3] == ["R5.agree"] and status[4][-1] == "wrong" and status[5] == [], status)
+    final = sorted((line["rank"], int(line["tuning"]["B"])) for line in lines if line["status"] == "verified")
+    expect("lines of the finalists", [rank for rank, _ in final] == [1, 2, 3] and final[0] == (1, 2), final)
+    for line in lines:
+        verified, time = line["status"] == "verified", line["status"] in ("verified", "measured")
+        expect("a line", line["inputs"] == ("normal,outliers,ramp" if verified else "") and line["dims"] == {"M": 128}
+               and line["unit"] == "swept" and (line["sustained_ms"] > 0) == time and (line["launches"] > 0) == time
+               and line["gpu"] == got["device"] and (line["rank"] > 0) == verified, line)
+
+
+def resumes(s):
+    before = s.lines("store")
+    code, (got,) = s.json("--out", s.path("store"), "--resume")
+    lines = s.lines("store")
+    new = [(line["tuning"]["B"], line["status"]) for line in lines[len(before):]]
+    expect("resumed", code == 0 and value(got["chosen"]) == 2 and got["known"] >= 4, got)
+    expect("only the default and the finals anew", all(b == "1" or status == "verified" for b, status in new), new)
+    expect("what failed is known", by_value(got)[3]["failed"] == "R5.agree" and by_value(got)[4]["failed"] == "wrong", got)
+    for more in (["--case", "other"], ["-p", "B=2"]):
+        code, (got,) = s.json("--out", s.path("store"), "--resume", *more)
+        expect(f"of another key: {more}", code == 0 and got["known"] == 0, got)
+
+
+def without_a_legal_default(s):
+    file = s.write("five.sched", SWEPT.replace("B = 1 in", "B = 5 in"))
+    code, (got,) = s.json(file=file)
+    expect("no legal default", code == 0 and value(got["chosen"]) == 2 and not any(c["default"] for c in got["candidates"]), got)
+    file = s.write("none.sched", SWEPT.replace("B == 5 ? 60", "B > 0 ? 60"))
+    code, out, err = s.call(file=file)
+    expect("nothing is legal", code == 1 and "R8.smem" in err and not out, code, out, err)
+    file = s.write("wrong.sched", SWEPT.replace("B == 4 ? 3", "B > 0 ? 3"))
+    code, out, err = s.call(file=file)
+    expect("nothing is right", code == 1 and "chosen: nothing" in out and out.count("wrong results") == 4, code, out, err)
+
+
+def faults(s):
+    """A program that ends in a fault takes the context with it; the others are measured on a new one."""
+    code, (got,) = s.json("--unverified")
+    expect("after a fault", code == 0 and value(got["chosen"]) == 2, got)
+    expect("the fault", by_value(got)[3]["failed"] == "G.model", by_value(got)[3])
+    expect("wrong as before", by_value(got)[4]["failed"] == "wrong", got)
+
+
+def tells(s):
+    code, out, err = s.call()
+    expect("text", code == 0 and not err, code, err)
+    expect("the table", re.search(r"^ +1  B=2 .* 0\.\d+ .* %$", out, re.M) and re.search(r"^ +\d  \(default\) .* 1\.000 ", out, re.M),
+           out)
+    expect("what failed", "1 failed: R5.agree" in out and re.search(r"^ +B=4 +wrong results$", out, re.M), out)
+    expect("the choice", re.search(r"^  chosen: B=2, [\d.]+ % faster than the default; the noise is", out, re.M), out)
+    master, slave = pty.openpty()
+    command = subprocess.Popen(s.command(), stdout=subprocess.PIPE, stderr=slave, env=s.env)
+    os.close(slave)
+    shown = b""
+    try:
+        while True:
+            shown += os.read(master, 4096)
+    except OSError:  # the other side is closed
+        pass
+    expect("ends", command.wait() == 0)
+    shown = shown.decode()
+    expect("progress", re.search(r"\rtune: \d+ done, \d+ left.*best [\d.]+ ms, [\d.]+ of the default; .* s; ", shown), repr(shown))
+    expect("it is taken away again", shown.endswith("\r\x1b[K"), repr(shown[-100:]))
+
+
+def is_interrupted(s):
+    store = s.path("interrupted")
+    command = subprocess.Popen(s.command("--set", "M=1280", "--out", store), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=s.env, encoding="utf-8")
+    until = time.time() + 60
+    while time.time() < until and not (os.path.exists(store) and "measured" in open(store, encoding="utf-8").read()):
+        time.sleep(0.05)
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=60)
+    expect("ended by the signal", command.returncode == -signal.SIGINT, command.returncode, err)
+    expect("with what was found", "interrupted" in out and "chosen:" in out, out, err)
+    kept = s.lines("interrupted")
+    expect("what was measured is kept", kept and not any(line["status"] == "verified" for line in kept), kept)
+
+
+def has_a_budget(s):
+    start = time.time()
+    code, (got,) = s.json("--set", "M=1280", "--budget", "1s")
+    expect("out of time", got["hurried"] and time.time() - start < 60, got, time.time() - start)
+    expect("nothing unverified is chosen", not got["chosen"] or got["chosen"]["verified"], code, got)
+
+
+def strategies(s):
+    code, (got,) = s.json("--strategy", "exhaustive")
+    expect("exhaustive", code == 0 and value(got["chosen"]) == 2 and max(c["rungs"] for c in got["candidates"]) == 1, got)
+    code, (got,) = s.json("--strategy", "model", "--top", "1")
+    expect("by the model", code == 0 and len(got["candidates"]) <= 4, got)
+
+
+def shapes(s):
+    listed = s.write("shapes", "# two of them\nother B=2\n\nM=192 B=1   # and a comment\n")
+    code, got = s.json("--shapes", listed)
+    expect("shapes", code == 0 and [(g["case"], g["dims"]) for g in got] == [("other", {"M": 64}), ("small", {"M": 192})], got)
+    expect("their params", [g["points"] for g in got] == [1, 1], got)
+    code, out, _ = s.call("--shapes", listed, "-p", "B=6", "--set", "M=100")
+    expect("lines are over options", code == 0 and "M = 100\n" in out and "M = 192\n" in out and "B = 2\n" in out, out)
+    for text, says in (("", "has no shapes"), ("# none", "has no shapes"), ("small large", "'large' in"), ("N=5", "'N' is not"),
+                       ("M=x", "wants a length")):
+        code, out, err = s.call("--shapes", s.write("bad", text))
+        expect(f"a file of shapes: {text}", code == 2 and says in err, code, out, err)
+    code, out, err = s.call("--shapes", s.path("missing"))
+    expect("no such file", code == 3 and "cannot read" in err, err)
+
+
+def wrong_uses(s):
+    for arguments, code, says in (
+            (["--resume"], 2, "--resume"), (["--budget", "soon"], 2, "wants a time"), (["--budget", "0"], 2, "wants a time"),
+            (["--budget", "5min"], 2, "wants a time"), (["--on", "cpu"], 2, "leave '--on cpu' out"),
+            (["--strategy", "luck"], 2, "halving, exhaustive, model"), (["--jobs", "65"], 2, "--jobs is 64 at most"),
+            (["--inputs", "normal,hill"], 2, "'hill'"), (["--case", "none"], 1, "P.case"), (["-p", "B=9"], 1, "P.domain"),
+            (["nokernel"], 1, "P.unit"), (["--out", "/nowhere/store"], 3, "F.store"), (["--out", s.file], 1, "F.store")):
+        got, out, err = s.call(*arguments)
+        expect(f"{arguments}: {code}, {says}", got == code and says in err, got, out, err)
+    done = subprocess.run([s.schedc, "tune", s.file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          env={**s.env, "SCHEDC_DRIVER": s.path("none")})
+    expect("without a GPU", done.returncode == 3 and not done.stdout and done.stderr, done)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        s = Setting(os.path.abspath(args.schedc), folder)
+        for test in (chooses, resumes, without_a_legal_default, faults, tells, is_interrupted, has_a_budget, strategies, shapes,
+                     wrong_uses):
+            test(s)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
