@@ -231,6 +231,22 @@ def shapes(s):
     expect("no such file", code == 3 and "cannot read" in err, err)
 
 
+def callers(s):
+    """tuners.c: a search by hand, and one by the library, on tensors and a stream of the caller's."""
+    beside, program = os.path.dirname(s.schedc), s.path("tuners")
+    library, model = (os.path.join(beside, name) for name in ("libschedc.so", "libschedc_model.so"))
+    built = subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(ROOT, "include"),
+                            os.path.join(ROOT, "tests", "tuners.c"), library, model, f"-Wl,-rpath,{beside}", "-o", program],
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+    expect("tuners.c builds", built.returncode == 0, built.stdout)
+    if built.returncode:
+        return
+    for policy in ("late", "random,seed=2"):
+        done = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", timeout=120,
+                              env={**s.env, "SCHEDC_DRIVER": model, "SCHEDC_NVRTC": model, "SCHEDC_MODEL": f"policy={policy}"})
+        expect(f"tuners.c, {policy}", done.returncode == 0 and "trials by hand" in done.stdout, done.returncode, done.stdout)
+
+
 def wrong_uses(s):
     for arguments, code, says in (
             (["--resume"], 2, "--resume"), (["--budget", "soon"], 2, "wants a time"), (["--budget", "0"], 2, "wants a time"),
@@ -252,7 +268,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(os.path.abspath(args.schedc), folder)
         for test in (chooses, resumes, without_a_legal_default, faults, tells, is_interrupted, has_a_budget, strategies, shapes,
-                     wrong_uses):
+                     callers, wrong_uses):
             test(s)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
