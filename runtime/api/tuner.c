@@ -169,13 +169,14 @@ static int by_points(const void *a, const void *b) {
 // Of points with one meaning, the first; all in order of points.
 static void fold(schedc_tuner *t) {
   u32 n = 0;
+  if (t->refusal.n) qsort(t->refusal.at, t->refusal.n, sizeof *t->refusal.at, by_points);
+  if (!t->entry.n) return;
   qsort(t->entry.at, t->entry.n, sizeof *t->entry.at, by_meaning);
   for (u32 i = 0; i < t->entry.n; i++)
     if (!n || memcmp(t->entry.at[i].meaning, t->entry.at[n - 1].meaning, 16))
       t->entry.at[n++] = t->entry.at[i];
   t->entry.n = n;
   qsort(t->entry.at, n, sizeof *t->entry.at, by_point);
-  qsort(t->refusal.at, t->refusal.n, sizeof *t->refusal.at, by_points);
 }
 
 // The point at which no param is given, last if no other means the same.
