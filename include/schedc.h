@@ -724,8 +724,8 @@ SCHEDC_API schedc_status schedc_npy_write(const schedc_tensor *tensor, schedc_wr
  * order. */
 typedef enum schedc_policy { SCHEDC_EARLY, SCHEDC_LATE, SCHEDC_RANDOM } schedc_policy;
 
-/* Called now and then by the thread that called schedc_run_cpu, with the fraction done, 0 to 1.
- * Nonzero stops the run. */
+/* Called now and then by the thread that called the library, with the fraction done, 0 to 1.
+ * Nonzero stops the call. */
 typedef int (*schedc_progress)(void *user, double done);
 
 typedef struct schedc_run_options {
@@ -1164,12 +1164,15 @@ typedef struct schedc_gpu_job {
   const schedc_scalar *scalars;
   size_t scalar_count;
   schedc_cuda_times times; /* out */
-  uint64_t differing; /* out: how many repeats had other bits in a tensor that is deterministic */
-  const void *cubin;  /* NULL, or its machine code: as of schedc_load_options */
-  size_t cubin_bytes; /* of it */
+  uint64_t differing;   /* out: how many repeats had other bits in a tensor that is deterministic */
+  const void *cubin;    /* NULL, or its machine code: as of schedc_load_options */
+  size_t cubin_bytes;   /* of it */
+  schedc_status status; /* out: SCHEDC_OK: it has run, and its outputs are handed back; what went
+                           wrong with it; SCHEDC_ECANCEL: it has not run, as another one went wrong,
+                           or progress stopped them */
 } schedc_gpu_job;
 #define SCHEDC_GPU_JOB_INIT \
-  { sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0, 0, 0 }
+  { sizeof(schedc_gpu_job), 0, 0, 0, 0, 0, SCHEDC_CUDA_TIMES_INIT, 0, 0, 0, SCHEDC_OK }
 
 /* Runs the jobs one after the other; then all again until each has run `repeats` times on the same
  * inputs, comparing outputs with those of the first run (which are handed back); then measures them
@@ -1196,9 +1199,12 @@ typedef struct schedc_gpu_options {
   uint64_t repeats;                  /* 0 and 1: none */
   unsigned rounds;                   /* at most 16; 0: nothing is measured */
   const schedc_build_options *build; /* NULL: the defaults; its log is not written */
+  schedc_progress progress; /* before each job is built or run, and before each round of one that is
+                               measured; nonzero: SCHEDC_ECANCEL */
+  void *progress_user;
 } schedc_gpu_options;
 #define SCHEDC_GPU_OPTIONS_INIT \
-  { sizeof(schedc_gpu_options), 1, 0, 0 }
+  { sizeof(schedc_gpu_options), 1, 0, 0, 0, 0 }
 SCHEDC_API schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_count,
                                         const schedc_gpu_options *options);
 

@@ -174,6 +174,15 @@ def host_threads(s):
     expect(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}")
 
 
+def jobs(s):
+    """jobs.c: what is said of each job of schedc_gpu_run."""
+    run_as()
+    program, beside = os.path.join(s.folder, "jobs"), os.path.dirname(s.model)
+    shims.succeed("cc", "-O1", "-Iinclude", "tests/jobs.c", s.library_path, f"-Wl,-rpath,{beside}", "-o", program)
+    done = shims.header.run(program)
+    expect(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}")
+
+
 def contexts(s):
     """A thread with no context is told so, by a load and by a launch; and the current one is found and left."""
     kernel, said = s.kernel("copy"), []
@@ -486,6 +495,7 @@ def run_all(checks, s):
     checks.run("three streams", side_by_side, s, "fa3_stale", {"causal": True}, 1)
     checks.run("three streams, plain grid", side_by_side, s, "fa3_fwd", {}, 2)
     checks.run("four threads", host_threads, s)
+    checks.run("jobs", jobs, s)
     checks.run("contexts", contexts, s)
     checks.run("captured: fa3_stale", captured, s, "fa3_stale", None, {"causal": True}, SHORT)
     checks.run("captured: a sequence", captured, s, "tests/gpu/sequence.sched", None, {}, {"M": 100, "N": 72})

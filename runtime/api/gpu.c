@@ -1,5 +1,6 @@
 // gpu.c - kernels on a GPU that stays open. Each job's tensors are bound and checked before
 // anything runs; what goes wrong is reported at the job's kernel.
+#include <stddef.h>
 #include <string.h>
 
 #include "runtime/api/meter.h"
@@ -139,6 +140,7 @@ typedef struct Task {
   Sc sc;
   schedc_gpu_job job;
   GpuJob gpu;
+  Gpu *on;
   const char *wrong;
   Diag *reported;
 } Task;
@@ -172,7 +174,7 @@ static schedc_status bind(Sc *sc, void *arg) {
 
 static schedc_status build(Sc *sc, void *arg) {
   Task *t = arg;
-  return sc_gpu_build(sc, &t->gpu);
+  return sc_gpu_go_on(t->on) ? sc_gpu_build(sc, &t->gpu) : SCHEDC_ECANCEL;
 }
 
 // What went wrong in the job, or what has been reported already.
@@ -193,7 +195,8 @@ static schedc_status run(Sc *sc, void *arg) {
   b->job = NEWS(sc, GpuJob, b->n);
   for (u32 i = 0; i < b->n; i++) b->job[i] = b->task[i].gpu;
   b->wrong = sc_gpu_run(&b->gpu->gpu, sc, b->job, b->n, b->repeats, b->rounds, &b->which);
-  for (u32 i = 0; i < b->n && !b->wrong; i++) {
+  for (u32 i = 0; i < b->n; i++) {
+    b->task[i].gpu.ran = b->job[i].ran;
     b->task[i].job.times = b->job[i].times;
     b->task[i].job.differing = b->job[i].differing;
   }
@@ -207,10 +210,10 @@ static void forget(Sc *sc) {
 }
 
 // A step of each task, its diagnostics handed over.
-static schedc_status each(const Batch *b, Step step) {
+static schedc_status each(Batch *b, Step step) {
   schedc_status status = SCHEDC_OK;
   for (u32 i = 0; i < b->n && !status; i++) {
-    Task *t = &b->task[i];
+    Task *t = &b->task[b->which = i];
     forget(&t->sc);
     status = sc_enter(b->gpu->context, &t->sc, t->job.kernel->k->text, step, t);
   }
@@ -225,6 +228,7 @@ static schedc_status run_batch(Batch *b) {
   if (!status) status = open_once(b->gpu, &b->wrong);
   if (!status && !b->wrong) status = each(b, build);
   if (!status && !b->wrong) status = sc_guard(&work, run, b);
+  if (b->gpu->gpu.stopped) return sc_free(&work), SCHEDC_ECANCEL;
   if (!status && b->wrong) {
     Task *t = &b->task[b->which];
     t->wrong = b->wrong;
@@ -236,8 +240,43 @@ static schedc_status run_batch(Batch *b) {
   return status;
 }
 
+// What came of a task, when all that is known of the batch is its status.
+static schedc_status status_of(const Batch *b, u32 i, schedc_status status) {
+  bool its = status && status != SCHEDC_ECANCEL && i == b->which;
+  return its ? status : b->task[i].gpu.ran ? SCHEDC_OK : SCHEDC_ECANCEL;
+}
+
 static schedc_gpu_job *job_at(schedc_gpu_job *jobs, size_t i) {
   return (schedc_gpu_job *)(void *)((char *)jobs + i * jobs->size);
+}
+
+// What the caller's header has of a job.
+static Task task_of(const schedc_gpu_job *given, Gpu *on, const schedc_build_options *build) {
+  Task t = {.job = SCHEDC_GPU_JOB_INIT, .gpu.building = sc_building(build), .on = on};
+  TAKE_OPTIONS(&t.job, given);
+  return t;
+}
+
+static void hand_back(const Batch *b, u32 i, schedc_gpu_job *to, schedc_status status) {
+  const Task *t = &b->task[i];
+  if (!status) {
+    to->times = t->job.times;
+    to->times.size = sizeof to->times;
+    to->differing = t->job.differing;
+  }
+  if (to->size >= sizeof *to) to->status = status_of(b, i, status);
+}
+
+// How often progress is asked, at most.
+static void count_steps(const Batch *b, const schedc_gpu_options *o) {
+  enum { COLD_ROUNDS = 3 };
+  Gpu *g = &b->gpu->gpu;
+  u64 repeats = b->repeats ? b->repeats : 1, rounds = b->rounds ? COLD_ROUNDS + b->rounds : 0;
+  g->progress = o->progress;
+  g->progress_user = o->progress_user;
+  g->steps = b->n * (1 + repeats + rounds);
+  g->done = 0;
+  g->stopped = false;
 }
 
 schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_count,
@@ -247,26 +286,22 @@ schedc_status schedc_gpu_run(schedc_gpu *gpu, schedc_gpu_job *jobs, size_t job_c
   if (!gpu || (job_count && !jobs) || job_count > 1u << 20) return SCHEDC_EARG;
   if (!TAKE_OPTIONS(&known, options) || !TAKE_OPTIONS(&build, known.build)) return SCHEDC_EARG;
   if (!job_count) return SCHEDC_OK;
-  // Members were only added at the end since version 0.2, which has all of these.
-  if (jobs->size < sizeof *jobs) return SCHEDC_EARG;
+  // Callers' headers have at least these members.
+  if (jobs->size < offsetof(schedc_gpu_job, status)) return SCHEDC_EARG;
   for (size_t i = 0; i < job_count; i++)
     if (!good_job(job_at(jobs, i))) return SCHEDC_EARG;
   schedc_allocator alloc = gpu->context->alloc;
   Batch b = {.gpu = gpu, .n = (u32)job_count, .repeats = known.repeats, .rounds = known.rounds};
   b.task = alloc.alloc(alloc.user, sizeof *b.task * job_count);
   if (!b.task) return SCHEDC_ENOMEM;
+  count_steps(&b, &known);
   for (u32 i = 0; i < b.n; i++) {
-    b.task[i] = (Task){.job = *job_at(jobs, i), .gpu.building = sc_building(&build)};
+    b.task[i] = task_of(job_at(jobs, i), &gpu->gpu, &build);
     sc_init(&b.task[i].sc, &alloc);
   }
   schedc_status status = run_batch(&b);
   for (u32 i = 0; i < b.n; i++) {
-    schedc_gpu_job *to = job_at(jobs, i);
-    if (!status) {
-      to->times = b.task[i].job.times;
-      to->times.size = sizeof to->times;
-      to->differing = b.task[i].job.differing;
-    }
+    hand_back(&b, i, job_at(jobs, i), status);
     sc_free(&b.task[i].sc);
   }
   alloc.free(alloc.user, b.task);

@@ -138,7 +138,8 @@ static const char *repeats_of(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u
       if (is_written(&job[i], t) && storage(&job[i], t) > most) most = storage(&job[i], t);
   void *room = sc_new(sc, most);
   for (u64 r = 1; r < repeats && !wrong; r++)
-    for (u32 i = 0; i < n && !wrong; i++) wrong = repeat(g, sc, &job[ *which = i], room);
+    for (u32 i = 0; i < n && !wrong; i++)
+      wrong = sc_gpu_go_on(g) ? repeat(g, sc, &job[ *which = i], room) : "";
   return wrong;
 }
 
@@ -150,16 +151,24 @@ static void release(Gpu *g, GpuJob *j) {
   sc_unload(&j->loaded);
 }
 
+// From its tensors to its outputs.
+static const char *run_first(Gpu *g, Sc *sc, GpuJob *j) {
+  if (!sc_gpu_go_on(g)) return "";
+  const char *wrong = copy_in(g, sc, j);
+  if (!wrong) wrong = load(g, sc, j);
+  if (!wrong) wrong = once(g, sc, j);
+  if (!wrong) wrong = copy_out(g, sc, j);
+  j->ran = !wrong;
+  return wrong;
+}
+
 static const char *run_all(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 rounds,
                            u32 *which) {
   const char *wrong = NULL;
   for (u32 i = 0; i < n && !wrong; i++) {
     *which = i;
     if (repeats > 1) keep_before(sc, &job[i]);
-    wrong = copy_in(g, sc, &job[i]);
-    if (!wrong) wrong = load(g, sc, &job[i]);
-    if (!wrong) wrong = once(g, sc, &job[i]);
-    if (!wrong) wrong = copy_out(g, sc, &job[i]);
+    wrong = run_first(g, sc, &job[i]);
   }
   if (!wrong && repeats > 1) wrong = repeats_of(g, sc, job, n, repeats, which);
   if (!wrong && rounds) wrong = sc_gpu_measure(g, sc, job, n, rounds, which);

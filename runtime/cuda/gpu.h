@@ -158,6 +158,11 @@ typedef struct Gpu {
   int ordinal, device;
   void *context;  // the device's primary one
   GpuFacts facts;
+  // of the jobs that run
+  schedc_progress progress;  // NULL: nobody asks
+  void *progress_user;
+  u64 done, steps;
+  bool stopped;
 } Gpu;
 
 // What a run on a GPU would lack: a driver, the device, a Hopper, NVRTC; NULL: nothing.
@@ -183,6 +188,7 @@ typedef struct GpuJob {
   schedc_tensor *tensor;  // on the device
   LaunchCall call;
   void **before;  // by tensor: what is written was this before the first run
+  bool ran;       // once, and its outputs are with the caller
 } GpuJob;
 
 // Builds the job's kernels, or takes their code; needs no GPU. What goes wrong is reported.
@@ -193,6 +199,8 @@ schedc_status sc_gpu_build(Sc *sc, GpuJob *j);
 // NULL, or what went wrong in which ("": it is reported in `sc`).
 const char *sc_gpu_run(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 rounds, u32 *which);
 
+// A step of a job begins. False: progress has asked to stop, and `stopped` says so.
+bool sc_gpu_go_on(Gpu *g);
 // One launch of a job, asynchronous; and an error's text.
 const char *sc_gpu_enqueue(Sc *sc, GpuJob *j);
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);

@@ -48,6 +48,12 @@ static void watch_clock(const Driver *d, const Nvml *nvml, void *settled, void *
   }
 }
 
+bool sc_gpu_go_on(Gpu *g) {
+  double part = g->steps ? (double)g->done++ / (double)g->steps : 0;
+  if (g->progress && !g->stopped) g->stopped = g->progress(g->progress_user, part) != 0;
+  return !g->stopped;
+}
+
 const char *sc_gpu_enqueue(Sc *sc, GpuJob *j) {
   return sc_launch(sc, &j->loaded, &j->call) ? "" : NULL;
 }
@@ -103,12 +109,12 @@ const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *
   for (u32 r = 0; r < COLD_ROUNDS && !wrong; r++)
     for (u32 k = 0; k < n && !wrong; k++) {
       u32 i = *which = sc_gpu_turn(r, k, n);
-      wrong = cold_round(g, sc, &job[i], r, &s[i]);
+      wrong = sc_gpu_go_on(g) ? cold_round(g, sc, &job[i], r, &s[i]) : "";
     }
   for (u32 r = 0; r < rounds && !wrong; r++)
     for (u32 k = 0; k < n && !wrong; k++) {
       u32 i = *which = sc_gpu_turn(r, k, n);
-      wrong = sustained_round(g, sc, &job[i], r, &nvml, &s[i]);
+      wrong = sc_gpu_go_on(g) ? sustained_round(g, sc, &job[i], r, &nvml, &s[i]) : "";
     }
   sc_nvml_close(&nvml);
   for (u32 i = 0; i < n && !wrong; i++) {
