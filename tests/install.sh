@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # install.sh - installs a build into a temporary folder, and builds and runs the embedding example against what
 # is there: through pkg-config with the shared library and with the static one, and through the CMake package with
-# both; then with the sources as a part of the example's own project. The example and the installed command run on the model
-# of a GPU that is installed with them, too, also from another folder, and when all has been moved.
+# both; then with a release's sources as a part of the example's own project, and with the library in one file. The example and the
+# installed command run on the model of a GPU that is installed with them, too, also from another folder, and when all has been moved.
 #   install.sh BUILD-FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -34,17 +34,32 @@ cmake -G Ninja -S "$to/project" -B "$to/project/build" -DCMAKE_PREFIX_PATH="$to"
 cmake --build "$to/project/build" >/dev/null
 "$to/project/build/embed"
 "$to/project/build/embed_static"
-mkdir "$to/whole"
+# A release, on a machine with neither re2c nor Lemon, as a part of the example's own project; the same bytes each time.
+scripts/release "$to/first" >/dev/null
+scripts/release "$to/second" >/dev/null
+diff -r "$to/first" "$to/second"
+mkdir "$to/tools" "$to/whole"
+ln -s /usr/bin/* "$to/tools"
+rm -f "$to/tools/re2c" "$to/tools/lemon"
+tar -C "$to/whole" --strip-components=1 --one-top-level=schedc -xf "$to"/first/schedc-[0-9]*.tar.gz
 cat >"$to/whole/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.18)
 project(embed C)
-add_subdirectory("$PWD" schedc)
+add_subdirectory(schedc)
 add_executable(embed "$PWD/examples/embed.c")
 target_link_libraries(embed PRIVATE schedc::schedc_static)
 END
-cmake -G Ninja -S "$to/whole" -B "$to/whole/build" -DCMAKE_BUILD_TYPE=Debug ${SCHEDC_PREGENERATED:+-DSCHEDC_PREGENERATED="$SCHEDC_PREGENERATED"} >/dev/null
-cmake --build "$to/whole/build" --target embed >/dev/null
+PATH=$to/tools cmake -G Ninja -S "$to/whole" -B "$to/whole/build" -DCMAKE_BUILD_TYPE=Debug >/dev/null
+PATH=$to/tools cmake --build "$to/whole/build" --target embed >/dev/null
 "$to/whole/build/embed"
+# The library in one file, without a warning.
+tar -C "$to" --strip-components=1 --one-top-level=one -xf "$to"/first/schedc-amalgamation-*.tar.gz
+cc -O0 -ffp-contract=off -Wall -Wextra -Werror -c "$to/one/schedc.c" -o "$to/one/schedc.o"
+cc -I"$to/one" examples/embed.c "$to/one/schedc.o" -o "$to/one/embed" -lm -lpthread -ldl
+"$to/one/embed"
+for file in include/schedc.h share/schedc/schedules/fa3_fwd.sched share/doc/schedc/{LICENSE,README.md,language.md}; do
+  [ -s "$to/$file" ] || { echo "not installed: $file"; exit 1; }
+done
 "$to/bin/schedc" --version
 model=$lib/schedc/libschedc_model.so
 SCHEDC_DRIVER=$model SCHEDC_NVRTC=$model "$to/project/build/embed" | tee "$to/said"
@@ -57,4 +72,4 @@ exported=$({ nm -D --defined-only "$lib/libschedc.so"; nm -g --defined-only "$li
 [ -z "$exported" ] || { echo "exported, but not public: $exported"; exit 1; }
 mv "$to" "$to.moved"
 (cd / && "$to.moved/bin/schedc" run --on model "$copy" --case small | tail -1)
-echo "8 passed, 0 failed, 0 skipped"
+echo "12 passed, 0 failed, 0 skipped"

@@ -183,7 +183,7 @@ static bool is_int(const Kernel *k, Xid x, i64 v) {
 }
 
 // Identities on integers, one operand known or both equal; 0: none applies.
-static Xid fold_int(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b) {
+static Xid fold_ints(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b) {
   switch (op) {
     case X_ADD: return is_int(k, a, 0) ? b : is_int(k, b, 0) ? a : 0;
     case X_SUB: return is_int(k, b, 0) ? a : a == b ? x_int(sc, k, 0) : 0;
@@ -241,7 +241,7 @@ Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c) {
     Fold f = fold_constants(sc, k, op, e.ty, x[0], x[1], &folded);
     if (f != FOLD_NOT) return f == FOLD_DONE ? folded : 0;
     if ((op == X_IDIV || op == X_MOD || op == X_CDIV) && is_int(k, x[1], 0)) return 0;
-    if ((folded = fold_int(sc, k, op, x[0], x[1]))) return folded;
+    if ((folded = fold_ints(sc, k, op, x[0], x[1]))) return folded;
   }
   for (u32 i = 0; i < n; i++) {
     e.deps |= k->expr.at[x[i]].deps;

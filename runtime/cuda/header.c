@@ -4,7 +4,7 @@
 // once in a program that includes several headers.
 #include "runtime/cuda/gpu.h"
 #include "runtime/data/launchvalue.h"
-#include "runtime/data/valueops.h"
+#include "runtime/data/valueops.def"
 
 #include <string.h>
 

@@ -158,7 +158,7 @@ static bool take_code(Sc *sc, const Nvrtc *n, void *program, Target target, Bina
 }
 
 // Nothing may unwind while a program is open: it would stay so.
-static const char *compile(Sc *sc, const Nvrtc *n, void *program, Target target, Binary *out) {
+static const char *compile_program(Sc *sc, const Nvrtc *n, void *program, Target target, Binary *out) {
   const char *const *option = sc_nvrtc_options[target];
   int options = 0;
   while (option[options]) options++;
@@ -182,7 +182,7 @@ const char *sc_nvrtc(Sc *sc, const Nvrtc *n, Target target, const char *name, co
     n->destroy(&program);
     sc_unwind(sc, sc->why);
   }
-  const char *wrong = compile(sc, n, program, target, out);
+  const char *wrong = compile_program(sc, n, program, target, out);
   sc->unwind = caller;
   n->destroy(&program);
   return wrong;

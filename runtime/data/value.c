@@ -43,7 +43,7 @@ static inline double scl_fabs(double x) { return x < 0 ? -x : x; }
 
 // What operations compute stands in expr.def. (Of headers header.c writes it.)
 #ifndef SCHEDC_LAUNCHER
-#include "runtime/data/valueops.h"
+#include "runtime/data/valueops.def"
 
 static int64_t scl_integer(SclOp op, int64_t a, int64_t b, int *fits) {
   switch (op) {

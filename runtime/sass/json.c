@@ -33,16 +33,16 @@ static void put_row(Json *j, Sc *sc, const SassReport *r, const SassLoop *l, con
 }
 
 static void put_moved(Json *j, const SassMoved *m) {
-  static const char *const name[] = {[MOVE_BEFORE] = "work_before",
-                                     [MOVE_BEHIND] = "work_behind",
-                                     [MOVE_ROWS] = "order",
-                                     [MOVE_EXTRA] = "extra",
-                                     [MOVE_ABSENT] = "absent"};
+  static const char *const name[] = {[MOVED_BEFORE] = "work_before",
+                                     [MOVED_BEHIND] = "work_behind",
+                                     [MOVED_ROWS] = "order",
+                                     [MOVED_EXTRA] = "extra",
+                                     [MOVED_ABSENT] = "absent"};
   json_open(j, '{');
   json_key(j, "kind"), json_text(j, name[m->move]);
   json_key(j, "line"), json_uint(j, m->line);
   if (m->row != SC_NONE) json_key(j, "row"), json_uint(j, m->row);
-  if (m->move == MOVE_BEFORE || m->move == MOVE_BEHIND) {
+  if (m->move == MOVED_BEFORE || m->move == MOVED_BEHIND) {
     json_key(j, "exponentials"), json_uint(j, m->exponentials);
     json_key(j, "conversions"), json_uint(j, m->conversions);
   }

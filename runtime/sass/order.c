@@ -66,12 +66,12 @@ static void add(Order *o, SassMoved m) { PUSH(o->sc, &o->loop->moved, m); }
 static void compare_counted(Order *o, u32 row, SassMove move) {
   const SassLoop *l = o->loop;
   SassMoved m = {.move = (u8)move, .row = row, .line = l->row.at[row].line};
-  u32 from = move == MOVE_BEFORE ? 0 : o->last[row];
-  u32 to = move == MOVE_BEFORE ? o->first[row] : l->own.n;
+  u32 from = move == MOVED_BEFORE ? 0 : o->last[row];
+  u32 to = move == MOVED_BEFORE ? o->first[row] : l->own.n;
   for (u32 i = from; i < to; i++) {
     const SassOwn *own = &l->own.at[i];
     if (own->kind != SASS_EXPONENTIAL && own->kind != SASS_CONVERSION) continue;
-    bool moved = move == MOVE_BEFORE ? behind(o, own->ops, ops_of(o, row))
+    bool moved = move == MOVED_BEFORE ? behind(o, own->ops, ops_of(o, row))
                                      : behind(o, ops_of(o, row), own->ops);
     if (!moved) continue;
     if (own->kind == SASS_EXPONENTIAL) m.exponentials++;
@@ -83,7 +83,7 @@ static void compare_counted(Order *o, u32 row, SassMove move) {
 
 static void compare_rows(Order *o, u32 row) {
   const SassLoop *l = o->loop;
-  SassMoved m = {.move = MOVE_ROWS, .row = row, .line = l->row.at[row].line};
+  SassMoved m = {.move = MOVED_ROWS, .row = row, .line = l->row.at[row].line};
   for (u32 i = 0; i < row; i++) {
     const SassRow *other = &l->row.at[i];
     if (other->line == m.line) continue;  // parts of a statement, or of a line
@@ -105,7 +105,7 @@ static void find_absent(Order *o) {
     for (u32 r = 0; r < l->row.n; r++)
       found |= l->row.at[r].kind == kind && l->row.at[r].ops.lo <= i && i <= l->row.at[r].ops.hi;
     if (found) continue;
-    SassMoved m = {.move = MOVE_ABSENT, .row = SC_NONE, .line = sc_sass_line(o->report->k, ins)};
+    SassMoved m = {.move = MOVED_ABSENT, .row = SC_NONE, .line = sc_sass_line(o->report->k, ins)};
     add(o, m);
   }
 }
@@ -144,11 +144,11 @@ void sc_compare_order(Sc *sc, const SassReport *report, SassLoop *loop) {
     const SassRow *row = &loop->row.at[i];
     if (row->kind == SASS_OTHER) continue;
     bool product = row->kind == SASS_PRODUCT || row->kind == SASS_WAIT_GROUP;
-    SassMoved extra = {.move = MOVE_EXTRA, .row = i, .line = row->line};
+    SassMoved extra = {.move = MOVED_EXTRA, .row = i, .line = row->line};
     if (product && row->ops.lo == SC_NONE) add(&o, extra);
     compare_rows(&o, i);
-    compare_counted(&o, i, MOVE_BEFORE);
-    compare_counted(&o, i, MOVE_BEHIND);
+    compare_counted(&o, i, MOVED_BEFORE);
+    compare_counted(&o, i, MOVED_BEHIND);
   }
   find_absent(&o);
 }

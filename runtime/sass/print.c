@@ -117,7 +117,7 @@ static u32 put_moved_work(Str *out, const SassLoop *l, u32 first, const char *ro
   u32 n = 0;
   for (; first + n < l->moved.n && same_work(m, m + n); n++)
     sc_add_line(out->sc, &passed, m[n].line);
-  bool before = m->move == MOVE_BEFORE;
+  bool before = m->move == MOVED_BEFORE;
   str_printf(out, "    %s: %s %s, in the schedule %s\n", n > 1 ? lines_of(out->sc, &passed) : row,
              before ? "behind" : "before", moved_work(out->sc, m), before ? "before" : "behind");
   return n;
@@ -130,10 +130,10 @@ static u32 put_moved(Str *out, const SassReport *r, const SassLoop *l, u32 index
   SassOps ops = m->row == SC_NONE ? none : l->row.at[m->row].ops;
   const char *row =
       sc_printf(sc, "line %u, '%s'", m->line, sc_sass_statement(sc, r->k, l->role, ops, m->line));
-  if (m->move == MOVE_BEFORE || m->move == MOVE_BEHIND) return put_moved_work(out, l, index, row);
-  if (m->move == MOVE_ROWS)
+  if (m->move == MOVED_BEFORE || m->move == MOVED_BEHIND) return put_moved_work(out, l, index, row);
+  if (m->move == MOVED_ROWS)
     str_printf(out, "    %s: behind %s, in the schedule before\n", row, lines_of(sc, &m->lines));
-  else if (m->move == MOVE_EXTRA)
+  else if (m->move == MOVED_EXTRA)
     str_printf(out, "    %s: %s is not in the schedule\n", row, l->row.at[m->row].op);
   else str_printf(out, "    %s: is not in this code\n", row);
   return 1;

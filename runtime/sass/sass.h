@@ -86,11 +86,11 @@ typedef struct SassRow {
 // Where the order is another than the schedule's. Of what is counted: so many exponentials and
 // conversions stand on the other side of the row.
 typedef enum SassMove {
-  MOVE_BEFORE,  // they stand before it, and after it in the schedule
-  MOVE_BEHIND,  // they stand after it, and before it in the schedule
-  MOVE_ROWS,    // the row stands behind rows of `lines`, and before them in the schedule
-  MOVE_EXTRA,   // the schedule has no such operation there
-  MOVE_ABSENT   // an operation of the schedule, at `line`, has no instruction
+  MOVED_BEFORE,  // they stand before it, and after it in the schedule
+  MOVED_BEHIND,  // they stand after it, and before it in the schedule
+  MOVED_ROWS,    // the row stands behind rows of `lines`, and before them in the schedule
+  MOVED_EXTRA,   // the schedule has no such operation there
+  MOVED_ABSENT   // an operation of the schedule, at `line`, has no instruction
 } SassMove;
 typedef struct SassMoved {
   u8 move;

@@ -19,7 +19,7 @@ typedef struct MoveCost {
 } MoveCost;
 
 // The rows of cost.def by name …
-#define OP_COST(id, cycles) static const OpCost op_##id = {cycles};
+#define OP_COST(id, cycles) static const OpCost cost_##id = {cycles};
 #define EXPR_COST(id, fma, alu, mufu) static const ExprCost expr_##id = {fma, alu, mufu};
 #define MOVE_COST(id, memory, shuffles, alu) \
   static const MoveCost move_##id = {memory, shuffles, alu};
@@ -27,7 +27,7 @@ typedef struct MoveCost {
 
 // … for each row of the tables.
 static const OpCost *const of_op[] = {
-#define OP(id, text, args, effects) &op_##id,
+#define OP(id, text, args, effects) &cost_##id,
 #include "compiler/ir/ops.def"
 #undef OP
 };

@@ -192,14 +192,14 @@ static const SassMoved *moved(const SassLoop *l, SassMove move, u32 line) {
 static void moved_waits_are_found(void **state) {
   Fixture *f = *state;
   const SassLoop *l = follow(f, HEAD FULL SCORES VALUES WAIT_S WAIT_O WEIGHTS RELEASE PACK TAIL);
-  const SassMoved *m = moved(l, MOVE_BEHIND, 21);
+  const SassMoved *m = moved(l, MOVED_BEHIND, 21);
   assert_non_null(m);
   assert_int_equal(m->exponentials, 2);
   assert_int_equal(l->beside.n[SASS_EXPONENTIAL], 0);
   has(one_line(&f->sc, printed(f)),
       "line 21, 'wait o': before 2 exponentials (line 20), in the schedule behind");
   l = follow(f, HEAD FULL SCORES VALUES WAIT_S WEIGHTS WAIT_O PACK RELEASE TAIL);
-  m = moved(l, MOVE_BEFORE, 21);
+  m = moved(l, MOVED_BEFORE, 21);
   assert_non_null(m);
   assert_int_equal(m->conversions, 1);
   assert_int_equal(l->moved.n, 1);
@@ -208,7 +208,7 @@ static void moved_waits_are_found(void **state) {
 static void moved_rows_are_found(void **state) {
   Fixture *f = *state;
   const SassLoop *l = follow(f, HEAD FULL SCORES WAIT_S VALUES WEIGHTS WAIT_O RELEASE PACK TAIL);
-  const SassMoved *m = moved(l, MOVE_ROWS, 18);
+  const SassMoved *m = moved(l, MOVED_ROWS, 18);
   assert_non_null(m);
   assert_true(m->lines.n == 1 && m->lines.at[0] == 19);
   has(one_line(&f->sc, printed(f)),
@@ -218,14 +218,14 @@ static void moved_rows_are_found(void **state) {
 static void lost_and_added_ones_are_found(void **state) {
   Fixture *f = *state;
   const SassLoop *l = follow(f, HEAD FULL SCORES WAIT_S WEIGHTS WAIT_O RELEASE PACK TAIL);
-  assert_non_null(moved(l, MOVE_ABSENT, 18));
+  assert_non_null(moved(l, MOVED_ABSENT, 18));
   assert_int_equal(l->moved.n, 1);
   has(printed(f), "is not in this code");
   l = follow(f, HEAD FULL WAIT_S WEIGHTS WAIT_O RELEASE PACK TAIL);
   assert_int_equal(l->moved.n, 2);
   l = follow(f, HEAD FULL SCORES CALLED(17) "/*0*/ WARPGROUP.DEPBAR.LE gsb0, 0x0 ;\n" VALUES WAIT_S
                     WEIGHTS WAIT_O RELEASE PACK TAIL);
-  assert_non_null(moved(l, MOVE_EXTRA, 17));
+  assert_non_null(moved(l, MOVED_EXTRA, 17));
   has(printed(f), "WARPGROUP.DEPBAR.LE is not in the schedule");
 }
 
@@ -237,7 +237,7 @@ static void what_is_said_twice_is_told_apart(void **state) {
   const SassLoop *l = follow(f, HEAD FULL SCORES VALUES WAIT_S EXP WAIT_O RELEASE EXP PACK TAIL);
   assert_int_equal(l->moved.n, 0);
   l = follow(f, HEAD FULL SCORES VALUES WAIT_S EXP WAIT_O EXP RELEASE EXP PACK TAIL);
-  const SassMoved *m = moved(l, MOVE_BEFORE, 21);
+  const SassMoved *m = moved(l, MOVED_BEFORE, 21);
   assert_non_null(m);
   assert_int_equal(m->exponentials, 1);
   assert_int_equal(l->moved.n, 1);
@@ -250,7 +250,7 @@ static void arms_have_no_order(void **state) {
   const SassLoop *l = follow(f, HEAD FULL SCORES VALUES WAIT_S ARM(23) ARM(21) TAIL);
   assert_int_equal(l->moved.n, 0);
   l = follow(f, HEAD FULL SCORES VALUES ARM(23) ARM(21) WAIT_S TAIL);
-  assert_non_null(moved(l, MOVE_ROWS, 19));
+  assert_non_null(moved(l, MOVED_ROWS, 19));
   assert_int_equal(l->moved.n, 1);
 }
 
@@ -258,7 +258,7 @@ static void arms_have_no_order(void **state) {
 static void lines_of_waits_are_not_trusted(void **state) {
   Fixture *f = *state;
   const SassLoop *l = follow(f, HEAD SCORES FULL VALUES WAIT_S WEIGHTS WAIT_O RELEASE PACK TAIL);
-  assert_non_null(moved(l, MOVE_ROWS, 16));
+  assert_non_null(moved(l, MOVED_ROWS, 16));
   l = follow(
       f, HEAD SCORES FULL VALUES WAIT_S WEIGHTS AT(
              20) "/*0*/ SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R8 ;\n" WAIT_O RELEASE PACK TAIL);
