@@ -2,12 +2,108 @@
 // expression such as `mask[t]`, asked for by a process in some round. Out: the zone variable that
 // has its value, the same for every process that asks in the round with the same number.
 //
-// The idea: expressions of two roles are the same function if they differ in their loops alone. A
-// ghost remembers one value and the loop variables for which it holds, as zone variables of their
-// own. To forget one is always sound: the next who asks gets a value about which nothing is known.
+// The idea: expressions of two roles are the same function if they differ in their loops alone, and
+// in how places of tensors are said: these are compared as forms, each a multiple of a loop's count
+// and what is the same for the whole tile. A ghost remembers one value and the loop variables for
+// which it holds, as zone variables of their own. To forget one is always sound: the next who asks
+// gets a value about which nothing is known.
 #include "compiler/verify/protocol.h"
 
 enum { SAME_STEPS = 400 };
+
+// ---- the same place of a tensor, said in other words
+
+// A place less another: by * (the ghost's variable - the process's) + c, or c alone.
+typedef struct Shift {
+  u32 its, own;  // zone variables; SC_NONE: none
+  i64 by, c;     // by > 0
+} Shift;
+
+// The zone variable of a loop, and how it is counted: as the ghost remembers it, or (SC_NONE) now.
+// False: the ghost does not.
+static bool count_of(Mind *m, u32 ghost, u32 process, u32 loop, Lin *out) {
+  u32 var = m->p->slot[process] + m->p->process.at[process].script->loop_depth[loop], i = 0;
+  u8 modulus = m->modulus[var], remainder = m->remainder[var];
+  if (ghost != SC_NONE) {
+    const Ghost *g = &m->ghost[ghost];
+    while (i < g->args && g->loop[i] != loop) i++;
+    if (i == g->args) return false;
+    var = mind_ghost_var(m, ghost) + 1 + i;
+    modulus = g->modulus[i];
+    remainder = g->remainder[i];
+  }
+  *out = sc_zone_form(m, var);
+  out->at[0].by = modulus;
+  out->c = remainder;
+  return true;
+}
+
+static bool loop_value(Mind *m, u32 ghost, u32 process, u32 loop, Lin *out) {
+  const Script *s = m->p->process.at[process].script;
+  Lin count, one = sc_lin_int(1);
+  if (s->loop_head[loop] == SC_NONE || !count_of(m, ghost, process, loop, &count)) return false;
+  const Step *step = &s->step.at[s->loop_head[loop]];
+  if (step->count != COUNT_BACK) return *out = count, true;
+  sc_lin_copy(out, sc_form(m->f, step->y));
+  for (u32 i = 0; i < out->n; i++)
+    for (u32 j = 0; j < LIN_DEGREE && out->at[i].atom[j]; j++)
+      if (sc_mind_moves(m, out->at[i].atom[j])) return false;
+  return sc_lin_add(out, &count, -1) && sc_lin_add(out, &one, -1);
+}
+
+// A place as a form over zone variables and what is the same for a whole tile.
+static bool place(Mind *m, u32 ghost, u32 process, Xid x, Lin *out) {
+  Lin form;
+  sc_lin_copy(&form, sc_form(m->f, x));
+  *out = sc_lin_int(form.c);
+  for (u32 i = 0; i < form.n; i++) {
+    const Atom *a = &m->f->atom.at[form.at[i].atom[0]];
+    bool alone = !form.at[i].atom[1] && a->op == X_LOOP;
+    Lin value = {.n = 1, .at = {form.at[i]}};
+    for (u32 j = 0; j < LIN_DEGREE && form.at[i].atom[j] && !alone; j++)
+      if (sc_mind_moves(m, form.at[i].atom[j])) return false;
+    if (alone && !loop_value(m, ghost, process, a->ref, &value)) return false;
+    if (!sc_lin_add(out, &value, alone ? form.at[i].by : 1)) return false;
+  }
+  return true;
+}
+
+static u32 zone_var(const Mind *m, const Lin *x, u32 term) {
+  return x->n == 2 && !x->at[term].atom[1] ? sc_zone_of(m, x->at[term].atom[0]) : SC_NONE;
+}
+
+// False: they are apart in another way.
+static bool shifted(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out) {
+  Lin d, now;
+  *out = (Shift){SC_NONE, SC_NONE, 1, 0};
+  if (!place(m, ghost, m->ghost[ghost].process, x, &d) || !place(m, SC_NONE, process, y, &now))
+    return false;
+  if (!sc_lin_add(&d, &now, -1) || !sc_know(m->f, &d)) return false;
+  out->c = d.c;
+  if (!d.n) return true;
+  u32 a = zone_var(m, &d, 0), b = zone_var(m, &d, 1);
+  if (a == SC_NONE || b == SC_NONE || d.at[0].by + d.at[1].by) return false;
+  bool first = a >= mind_ghost_var(m, 0);
+  i64 by = d.at[!first].by;
+  *out = (Shift){first ? a : b, first ? b : a, by < 0 ? -by : by, by < 0 ? -d.c : d.c};
+  return true;
+}
+
+static bool same_place(Mind *m, u32 ghost, u32 process, Xid x, Xid y) {
+  Shift d;
+  if (!shifted(m, ghost, process, x, y, &d) || d.c % d.by) return false;
+  if (d.its == SC_NONE) return !d.c;
+  i64 c = -d.c / d.by;  // the ghost's variable is the other and this
+  return zone_implies(&m->zone, d.its, d.own, c) && zone_implies(&m->zone, d.own, d.its, -c);
+}
+
+// Whatever the loops' values are: may they be the same?
+static bool may_meet(const Mind *m, Xid x, Xid y) {
+  u8 a = m->p->k->expr.at[x].deps, b = m->p->k->expr.at[y].deps;
+  return a & DEP_LOOP && b & DEP_LOOP;
+}
+
+// ---- the same expression
 
 // Counts of loops that run backwards are those of the same value only from the same end on.
 static bool same_count(const Mind *m, const Ghost *g, u32 arg, const Step *s) {
@@ -32,7 +128,7 @@ static bool same_loop(const Mind *m, const Ghost *g, u32 ghost, u32 process, u32
 }
 
 // Is y, for the process, what x is for the ghost? ghost SC_NONE: whatever the loops' values are.
-static bool same(const Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
+static bool same(Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
   const Kernel *k = m->p->k;
   const Expr *a = &k->expr.at[x], *b = &k->expr.at[y];
   Xid of_a[SC_MAX_OPERANDS], of_b[SC_MAX_OPERANDS];
@@ -48,8 +144,13 @@ static bool same(const Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps
   }
   u32 n = x_operands(k, x, of_a);
   if (n != x_operands(k, y, of_b)) return false;
-  for (u32 i = 0; i < n; i++)
-    if (!same(m, ghost, process, of_a[i], of_b[i], steps)) return false;
+  for (u32 i = 0; i < n; i++) {
+    if (same(m, ghost, process, of_a[i], of_b[i], steps)) continue;
+    if (a->op != X_LOAD) return false;
+    bool meet = ghost == SC_NONE ? may_meet(m, of_a[i], of_b[i])
+                                 : same_place(m, ghost, process, of_a[i], of_b[i]);
+    if (!meet) return false;
+  }
   return true;
 }
 
@@ -101,22 +202,41 @@ u32 sc_ghost(Mind *m, u32 process, Xid x) {
 
 // ---- forgetting
 
-// Can the process still come to the step with the loop's variable at the ghost's argument?
-static bool may_come(const Run *r, u32 process, u32 step, u32 loop, u32 arg) {
+// Where two expressions, the ghost's and one of the process, read a tensor: how far apart are the
+// places that loops move?
+static bool find_shift(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out, u32 *steps) {
+  const Kernel *k = m->p->k;
+  Xid of_x[SC_MAX_OPERANDS], of_y[SC_MAX_OPERANDS];
+  u32 n = x_operands(k, x, of_x);
+  if (!*steps || !--*steps || n != x_operands(k, y, of_y)) return false;
+  bool load = k->expr.at[x].op == X_LOAD;
+  for (u32 i = 0; i < n; i++) {
+    if (load && shifted(m, ghost, process, of_x[i], of_y[i], out) && out->its != SC_NONE)
+      return true;
+    if (find_shift(m, ghost, process, of_x[i], of_y[i], out, steps)) return true;
+  }
+  return false;
+}
+
+// Can the process still come to the step with its loop's variable where the ghost was asked for?
+static bool may_come(const Run *r, u32 process, u32 step, u32 loop, const Shift *d) {
   const Mind *m = r->mind;
   const Script *s = m->p->process.at[process].script;
   u32 head = s->loop_head[loop], at = r->at[process], end = s->step.at[head].to;
-  u32 var = m->p->slot[process] + s->loop_depth[loop];
   if (at < head) return true;
   if (at >= end) return s->step.at[head].depth > 0;
-  bool beyond = zone_implies(&m->zone, arg, var, -1);
-  bool there = zone_implies(&m->zone, var, arg, 0) && zone_implies(&m->zone, arg, var, 0);
+  i64 c = sc_floordiv(-d->c, d->by);
+  bool beyond = zone_implies(&m->zone, d->its, d->own, c - 1);
+  bool there = d->c % d->by == 0 && zone_implies(&m->zone, d->own, d->its, -c) &&
+               zone_implies(&m->zone, d->its, d->own, c);
   return !beyond && !(there && at > step);
 }
 
-// Does the step ask for the ghost's function? Then: of which loop.
-static bool asks(Mind *m, u32 ghost, const Step *s, u32 *loop) {
+// Does the step of the process ask for the ghost's function? Then: of which loop, and how far from
+// where the ghost is.
+static bool asks(Mind *m, u32 ghost, u32 process, const Step *s, u32 *loop, Shift *d) {
   const Ghost *g = &m->ghost[ghost];
+  const Script *of = m->p->process.at[process].script;
   Xid found = 0;
   x_begin(&m->below, DEP_LOOP);
   x_from(&m->below, s->x);
@@ -126,6 +246,10 @@ static bool asks(Mind *m, u32 ghost, const Step *s, u32 *loop) {
   Ghost loops = {0};
   if (!found || !list_loops(m, found, &loops) || !loops.args) return false;
   *loop = loops.loop[0];
+  u32 own = m->p->slot[process] + of->loop_depth[*loop];
+  if (of->loop_head[*loop] == SC_NONE) return false;
+  if (!find_shift(m, ghost, process, g->x, found, d, &(u32){SAME_STEPS}) || d->own != own)
+    *d = (Shift){mind_ghost_var(m, ghost) + 1, own, 1, 0};
   return true;
 }
 
@@ -136,10 +260,9 @@ static bool needed(Run *r, u32 ghost) {
     for (u32 i = 0; i < s->step.n; i++) {
       const Step *step = &s->step.at[i];
       u32 loop;
+      Shift d;
       bool has = step->kind == STEP_IF || step->kind == STEP_ENTER || step->kind == STEP_HEAD;
-      if (has && asks(m, ghost, step, &loop) && s->loop_head[loop] != SC_NONE &&
-          may_come(r, p, i, loop, mind_ghost_var(m, ghost) + 1))
-        return true;
+      if (has && asks(m, ghost, p, step, &loop, &d) && may_come(r, p, i, loop, &d)) return true;
     }
   }
   return false;

@@ -12,28 +12,19 @@ static bool plain(const Term *t) { return !t->atom[1]; }
 
 // ---- zone variables as atoms of forms
 
-enum { ZONE_ATOM = 1 << 20 };  // an index variable that no expression has
-
-static Lin of_zone(Mind *m, u32 var) {
-  return sc_lin_atom(sc_form_atom(m->f, (Atom){.op = X_IDX, .ref = ZONE_ATOM + var}));
-}
+static bool is_zone(const Mind *m, u32 atom) { return sc_zone_of(m, atom) != SC_NONE; }
 
 // What has been counted of a loop.
 static Lin counted(Mind *m, u32 var) {
-  Lin x = of_zone(m, var);
+  Lin x = sc_zone_form(m, var);
   x.at[0].by = m->modulus[var];
   x.c = m->remainder[var];
   return x;
 }
 
-static bool is_zone(const Mind *m, u32 atom) {
-  const Atom *a = &m->f->atom.at[atom];
-  return a->op == X_IDX && a->ref >= ZONE_ATOM;
-}
-
 // The zone variable of an atom; a new one is asked for if there is none yet.
 static u32 var_of(Mind *m, u32 atom) {
-  if (is_zone(m, atom)) return m->f->atom.at[atom].ref - ZONE_ATOM;
+  if (sc_zone_of(m, atom) != SC_NONE) return sc_zone_of(m, atom);
   for (u32 i = 0; i < m->values; i++)
     if (m->value[i] == atom) return i < m->room ? mind_first_value(m) + i : SC_NONE;
   if (m->values == MAX_VALUES) return SC_NONE;
@@ -58,62 +49,6 @@ static u32 var_of_form(Mind *m, const Lin *x) {
 static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out);
 static Answer not_negative(Mind *m, const Lin *x);
 static Answer truth(Mind *m, u32 process, Xid x);
-
-static bool of_rank(const Mind *m, const Atom *a) {
-  return a->op == X_AXIS && m->p->ranks > 1 && m->p->k->axis.at[a->ref].cluster > 1;
-}
-
-static bool below_moves(const Mind *m, const Lin *x);
-
-// A quotient of the cluster's axis by the number of its CTAs: the same in all of them.
-static bool of_cluster(const Mind *m, const Atom *a) {
-  if (a->op != X_IDIV || a->b->n || a->a->n != 1 || a->a->at[0].atom[1]) return false;
-  const Atom *x = &m->f->atom.at[a->a->at[0].atom[0]];
-  i64 n = of_rank(m, x) ? m->p->k->axis.at[x->ref].cluster : 0;
-  return n && a->a->at[0].by == 1 && a->a->c % n == 0 && a->b->c % n == 0;
-}
-
-static bool element_moves(const Mind *m, Xid x) {
-  const Expr *e = &m->p->k->expr.at[x];
-  const View *v = e->op == X_LOAD ? &m->p->k->view.at[e->ref] : NULL;
-  if (!v) return true;
-  for (u32 d = 0; d < v->rank; d++)
-    if (v->at[d].base && below_moves(m, sc_form(m->f, v->at[d].base))) return true;
-  return false;
-}
-
-// Has the atom another value in another round of a loop, or in another CTA of the cluster?
-static bool moves(const Mind *m, u32 atom) {
-  const Atom *a = &m->f->atom.at[atom];
-  if (of_cluster(m, a)) return false;
-  u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
-  return a->op == X_LOOP || of_rank(m, a) || deps & DEP_LOOP ||
-         (deps & DEP_AXIS && m->p->ranks > 1 && element_moves(m, a->ref)) || below_moves(m, a->a) ||
-         below_moves(m, a->b);
-}
-
-static bool below_turns(const Mind *m, const Lin *x);
-
-// … in another round of a loop?
-static bool turns(const Mind *m, u32 atom) {
-  const Atom *a = &m->f->atom.at[atom];
-  u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
-  return a->op == X_LOOP || deps & DEP_LOOP || below_turns(m, a->a) || below_turns(m, a->b);
-}
-
-static bool below_turns(const Mind *m, const Lin *x) {
-  for (u32 i = 0; x && i < x->n; i++)
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
-      if (turns(m, x->at[i].atom[j])) return true;
-  return false;
-}
-
-static bool below_moves(const Mind *m, const Lin *x) {
-  for (u32 i = 0; x && i < x->n; i++)
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
-      if (moves(m, x->at[i].atom[j])) return true;
-  return false;
-}
 
 // The variable of a loop.
 static Answer of_loop(Mind *m, u32 process, u32 loop, Lin *out) {
@@ -185,7 +120,7 @@ static Answer in_cluster(Mind *m, u32 process, u32 atom, u32 axis, Lin *out) {
 
 static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   const Atom a = m->f->atom.at[atom];
-  bool moving = moves(m, atom), chosen = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE;
+  bool moving = sc_mind_moves(m, atom), chosen = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE;
   u32 var;
   *out = sc_lin_atom(atom);
   if (!moving && sc_in_family(m->f, m->residues, m->which, atom, out)) return YES;
@@ -197,14 +132,14 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   if (a.op == X_WHERE) return choice(m, process, &a, out);
   if (a.op == X_LOAD) {
     var = sc_ghost(m, process, a.ref);
-    if (var != SC_NONE) *out = of_zone(m, var);
+    if (var != SC_NONE) *out = sc_zone_form(m, var);
     return var == SC_NONE ? UNKNOWN : YES;
   }
   Lin x, y;
   if (!chosen) return UNKNOWN;
   Answer got = operands(m, process, &a, &x, &y);
   if (got != YES) return got;
-  if (expand || turns(m, atom)) return extreme(m, &x, &y, a.op == X_MIN, out);
+  if (expand || sc_mind_turns(m, atom)) return extreme(m, &x, &y, a.op == X_MIN, out);
   *out = sc_form_extreme(m->f, a.op, &x, &y);
   return YES;
 }
@@ -347,7 +282,7 @@ static Answer equal(Mind *m, u32 process, Xid a, Xid b) {
 static Answer whole(Mind *m, u32 process, Xid x) {
   const Expr *e = &m->p->k->expr.at[x];
   u32 atom = sc_form_atom(m->f, (Atom){.op = X_LOAD, .ref = x, .varies = e->deps & DEP_LOOP});
-  u32 var = moves(m, atom) ? sc_ghost(m, process, x) : var_of(m, atom);
+  u32 var = sc_mind_moves(m, atom) ? sc_ghost(m, process, x) : var_of(m, atom);
   return at_most(m, 0, var, -1);
 }
 

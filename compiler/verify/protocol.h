@@ -208,6 +208,8 @@ typedef struct Mind {
       *remainder;  // by loop variable, from 1: it is modulus times that of the zone + remainder
   u32 ghosts;
   Ghost ghost[MAX_GHOSTS];
+  u32 past;          // loops have the values that this ghost remembers; SC_NONE: those of now
+  bool still;        // no ghost is made
   u32 ask_i, ask_j;  // OPEN: does x_i - x_j <= ask_c hold?
   i64 ask_c;
   u32 who, why;  // UNKNOWN: the process and its operation
@@ -221,6 +223,13 @@ static inline u32 mind_vars(const Mind *m) {
   return mind_ghost_var(m, m->haunted ? MAX_GHOSTS : 0);
 }
 Answer sc_mind_ask(Run *r, u32 process, const Step *s);
+
+// ---- atoms.c
+Lin sc_zone_form(Mind *m, u32 var);       // a zone variable
+u32 sc_zone_of(const Mind *m, u32 atom);  // … that the atom is; SC_NONE: it is none
+// Has the atom another value in another round of a loop, or in another CTA of the cluster?
+bool sc_mind_moves(const Mind *m, u32 atom);
+bool sc_mind_turns(const Mind *m, u32 atom);  // … in another round of a loop?
 
 // ---- ghost.c
 // The zone variable that has the value of x for the process; SC_NONE: it cannot be kept.

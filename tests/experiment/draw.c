@@ -18,14 +18,19 @@ typedef struct Plan {
 
 // ---- expressions
 
+// An element of a table, at a loop's round or a few behind it.
+static const Ex *of_table(Program *p, int loop) {
+  const Ex *t = ex(p, E_LOOP, loop, NULL, NULL);
+  if (chance(p, 25)) t = ex(p, E_ADD, 0, t, number(p, 1 + (int)draw(p, 2)));
+  return ex(p, E_TABLE, (int)draw(p, TABLES), t, NULL);
+}
+
 static const Ex *leaf(Program *p, const int *loop, int loops) {
   u32 what = draw(p, 100);
   if (what < 60) return ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
   if (what < 70 && p->elements) return ex(p, E_ELEMENT, (int)draw(p, (u32)p->elements), NULL, NULL);
   if (what < 78 && p->tiles) return ex(p, E_TILE, 0, NULL, NULL);
-  if (what < 86 && loops && p->table)
-    return ex(p, E_TABLE, (int)draw(p, TABLES),
-              ex(p, E_LOOP, loop[draw(p, (u32)loops)], NULL, NULL), NULL);
+  if (what < 86 && loops && p->table) return of_table(p, loop[draw(p, (u32)loops)]);
   if (what < 90 && loops) return ex(p, E_LOOP, loop[draw(p, (u32)loops)], NULL, NULL);
   return number(p, (int)draw(p, 5));
 }
@@ -54,8 +59,7 @@ static const Ex *last_round(Program *p, const Ex *t, const int *loop, int loops)
 static const Ex *of_round(Program *p, const int *loop, int loops) {
   const Ex *t = ex(p, E_LOOP, loop[loops - 1], NULL, NULL), *zero = number(p, 0);
   XKind compare = chance(p, 50) ? E_EQ : E_LT;
-  if (p->table && chance(p, 50))
-    return ex(p, compare, 0, zero, ex(p, E_TABLE, (int)draw(p, TABLES), t, NULL));
+  if (p->table && chance(p, 50)) return ex(p, compare, 0, zero, of_table(p, loop[loops - 1]));
   switch (draw(p, 7)) {
     case 0: return ex(p, E_EQ, 0, t, zero);
     case 1: return ex(p, E_LT, 0, zero, t);

@@ -82,10 +82,11 @@ static double now(void) {
 
 static void put(char *to, size_t room, const char *text) { snprintf(to, room, "%s", text); }
 
+// (R6.dealt is about phases, and has a witness of its own.)
 static void read_reports(Sc *sc, Opinion *o) {
   size_t n = 0;
   for (const Diag *d = sc->diags; d; d = d->next) {
-    if (d->severity != SCHEDC_ERROR) continue;
+    if (d->severity != SCHEDC_ERROR || d->id == D_R6_DEALT) continue;
     if (!n) put(o->code, sizeof o->code, sc_diag_code(d->id));
     n += (size_t)snprintf(o->text + n, sizeof o->text - n, "%s\n", d->text);
     for (const Note *note = d->notes; note && n < sizeof o->text; note = note->next)
