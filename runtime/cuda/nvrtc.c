@@ -158,7 +158,8 @@ static bool take_code(Sc *sc, const Nvrtc *n, void *program, Target target, Bina
 }
 
 // Nothing may unwind while a program is open: it would stay so.
-static const char *compile_program(Sc *sc, const Nvrtc *n, void *program, Target target, Binary *out) {
+static const char *compile_program(Sc *sc, const Nvrtc *n, void *program, Target target,
+                                   Binary *out) {
   const char *const *option = sc_nvrtc_options[target];
   int options = 0;
   while (option[options]) options++;

@@ -72,7 +72,7 @@ static void compare_counted(Order *o, u32 row, SassMove move) {
     const SassOwn *own = &l->own.at[i];
     if (own->kind != SASS_EXPONENTIAL && own->kind != SASS_CONVERSION) continue;
     bool moved = move == MOVED_BEFORE ? behind(o, own->ops, ops_of(o, row))
-                                     : behind(o, ops_of(o, row), own->ops);
+                                      : behind(o, ops_of(o, row), own->ops);
     if (!moved) continue;
     if (own->kind == SASS_EXPONENTIAL) m.exponentials++;
     else m.conversions++;
