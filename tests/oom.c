@@ -1,11 +1,12 @@
 // oom.c - out of memory at every allocation in turn: parse, format, print the IR, instantiate,
-// describe, build, run and compare with an allocator whose n-th request fails, n = 0, 1, 2 … until
-// all goes through. Each time: SCHEDC_ENOMEM, nothing leaked, no crash.
+// describe, build, run, compare, read, extend and use a store with an allocator whose n-th request
+// fails, n = 0, 1, 2 … until all goes through. Each time: SCHEDC_ENOMEM, nothing leaked, no crash.
 //
 //   oom FILE.sched …
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "schedc.h"
 
@@ -97,7 +98,42 @@ static schedc_status look_at_points(schedc_context *context, const schedc_source
   return status == SCHEDC_EARG ? SCHEDC_OK : status;
 }
 
-static schedc_status whole(Budget *budget, const char *path) {
+// The store of a file: a record of its schedule.
+static schedc_status keep(schedc_context *context, const schedc_source *source,
+                          schedc_store *store) {
+  static const schedc_param problem[] = {{"T", "f16"}}, tuning[] = {{"BM", "64"}};
+  static const schedc_dim dims[] = {{"M", 8}, {"K", 8}};
+  schedc_store_record r = SCHEDC_STORE_RECORD_INIT;
+  char hash[33];
+  schedc_status status = schedc_store_schedule(context, source, NULL, hash, &r.unit);
+  r.schedule = hash;
+  r.problem = problem, r.problem_count = 1;
+  r.tuning = tuning, r.tuning_count = 1;
+  r.dims = dims, r.dim_count = 2;
+  r.gpu = "a GPU", r.schedc = "0.2.0", r.status = "verified", r.inputs = r.date = "";
+  return status ? status : schedc_store_append(context, store, &r);
+}
+
+// Opens a store, extends it, opens it again, and asks it for the file's params.
+static schedc_status use_store(schedc_context *context, const schedc_source *source,
+                               const char *path) {
+  static const schedc_dim dims[] = {{"M", 8}, {"K", 8}};
+  schedc_store *store = NULL, *again = NULL;
+  schedc_kernel *kernel = NULL;
+  unlink(path);
+  schedc_status status = schedc_store_open(&store, context, path);
+  if (!status) status = keep(context, source, store);
+  if (!status) status = schedc_store_open(&again, context, path);
+  if (!status)
+    status = schedc_instantiate_tuned(&kernel, context, source, NULL, NULL, NULL, 0, dims, 2, again,
+                                      NULL, NULL);
+  schedc_kernel_free(kernel);
+  schedc_store_close(again);
+  schedc_store_close(store);
+  return status;
+}
+
+static schedc_status whole(Budget *budget, const char *path, const char *store) {
   schedc_allocator allocator = {take, give, budget};
   schedc_options options = SCHEDC_OPTIONS_INIT;
   schedc_context *context = NULL;
@@ -110,6 +146,7 @@ static schedc_status whole(Budget *budget, const char *path) {
   if (!status) status = schedc_format(context, source, drop, NULL);
   if (!status) status = schedc_emit(context, source, NULL, NULL, NULL, 0, "derive", drop, NULL);
   if (!status) status = look_at_points(context, source);
+  if (!status) status = use_store(context, source, store);
   if (!status) status = schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0);
   if (!status) status = schedc_describe(context, kernel, NULL, 0, SCHEDC_TEXT, drop, NULL);
   if (!status) status = build(context, kernel);
@@ -121,17 +158,17 @@ static schedc_status whole(Budget *budget, const char *path) {
 }
 
 // Returns how many tests passed, or -1 after a message.
-static long test_file(const char *path) {
+static long test_file(const char *path, const char *store) {
   Budget first = {1L << 40, 0, 0}, all = first;
-  whole(&first, path);  // fills the cache
-  schedc_status honest = whole(&all, path);
+  whole(&first, path, store);  // fills the cache
+  schedc_status honest = whole(&all, path, store);
   long needed = (1L << 40) - all.left, step = needed / 3000 + 1, passed = 0;
   if (honest != SCHEDC_OK && honest != SCHEDC_EINPUT) {
     return fprintf(stderr, "%s: %s without a fault\n", path, schedc_status_name(honest)), -1;
   }
   for (long k = 0; k < needed; k += k < 1000 ? 1 : step, passed++) {
     Budget budget = {k, 0, 0};
-    schedc_status status = whole(&budget, path);
+    schedc_status status = whole(&budget, path, store);
     if (budget.live != 0)
       return fprintf(stderr, "%s: %ld blocks leak when request %ld fails\n", path, budget.live, k),
              -1;
@@ -147,10 +184,11 @@ static long test_file(const char *path) {
 
 int main(int argc, char **argv) {
   long passed = 0, failed = 0;
-  char cache[] = "/tmp/schedc-oom-XXXXXX", command[64];
+  char cache[] = "/tmp/schedc-oom-XXXXXX", store[40], command[64];
   if (!mkdtemp(cache) || setenv("SCHEDC_CACHE", cache, 1)) return 3;
+  snprintf(store, sizeof store, "%s/store.jsonl", cache);
   for (int i = 1; i < argc; i++) {
-    long n = test_file(argv[i]);
+    long n = test_file(argv[i], store);
     if (n < 0) failed++;
     else passed += n;
   }
