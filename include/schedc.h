@@ -580,9 +580,10 @@ typedef struct schedc_store_record {
   uint64_t launches;            /* that were measured */
   unsigned rank;                /* in its run: 1 is the best; 0: it was not in the finals */
   const char *date;             /* UTC: "2026-11-23T10:00:00Z" */
+  unsigned line; /* where it stands in the file, from 1; 0: it was appended, or is not of a store */
 } schedc_store_record;
 #define SCHEDC_STORE_RECORD_INIT \
-  { sizeof(schedc_store_record), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_store_record), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Reads a store, of at most 64 MiB; one that is not there is empty. SCHEDC_EIO: the file cannot be
  * read (F.read). SCHEDC_EINPUT: it is no store, or a line is wrong; a diagnostic says which
@@ -628,6 +629,30 @@ SCHEDC_API schedc_status schedc_instantiate_tuned(schedc_kernel **out, schedc_co
                                                   size_t param_count, const schedc_dim *dims,
                                                   size_t dim_count, const schedc_store *store,
                                                   const char *gpu, schedc_store_record *used);
+
+/* The kernels that schedc_instantiate_tuned makes for all the dimensions that there are. Number 0
+ * is the one without a store; each other is of a record that is taken for some dimensions, in the
+ * order in which equally near ones are. */
+typedef struct schedc_variants schedc_variants;
+SCHEDC_API schedc_status schedc_variants_new(schedc_variants **out, schedc_context *context,
+                                             const schedc_source *source, const char *unit,
+                                             const char *case_name, const schedc_param *params,
+                                             size_t param_count, const schedc_store *store,
+                                             const char *gpu);
+SCHEDC_API void schedc_variants_free(schedc_variants *variants);
+SCHEDC_API size_t schedc_variant_count(const schedc_variants *variants);
+
+/* Kernels of equal programs are one kernel. Kernel and record belong to the variants, texts and
+ * arrays of the record to the store. */
+typedef struct schedc_variant_info {
+  size_t size;
+  const schedc_kernel *kernel;
+  const schedc_store_record *record; /* its schedule is NULL in number 0 */
+} schedc_variant_info;
+#define SCHEDC_VARIANT_INFO_INIT \
+  { sizeof(schedc_variant_info), 0, 0 }
+SCHEDC_API schedc_status schedc_variant_at(const schedc_variants *variants, size_t index,
+                                           schedc_variant_info *info);
 
 /* ---- tensors and scalars ---------------------------------------------------------------
  *
@@ -1048,9 +1073,13 @@ typedef struct schedc_build_options {
   const char *name; /* of a C header: an identifier with which all that it defines begins, so that
                        headers of one kernel with different parameters may be included together;
                        NULL: the kernel's name. SCHEDC_EARG for all but SCHEDC_C_HEADER. */
+  const schedc_variants *variants; /* NULL, or: of a C header, which then holds all of them, and
+                                      takes at each launch the one that schedc_instantiate_tuned
+                                      would. SCHEDC_EARG for all but SCHEDC_C_HEADER, and if the
+                                      kernel is not their number 0. */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
-  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_build_info {
   size_t size;

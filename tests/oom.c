@@ -102,7 +102,7 @@ static schedc_status look_at_points(schedc_context *context, const schedc_source
 static schedc_status keep(schedc_context *context, const schedc_source *source,
                           schedc_store *store) {
   static const schedc_param problem[] = {{"T", "f16"}}, tuning[] = {{"BM", "64"}};
-  static const schedc_dim dims[] = {{"M", 8}, {"K", 8}};
+  static const schedc_dim dims[] = {{"M", 8}, {"N", 8}};
   schedc_store_record r = SCHEDC_STORE_RECORD_INIT;
   char hash[33];
   schedc_status status = schedc_store_schedule(context, source, NULL, hash, &r.unit);
@@ -117,9 +117,10 @@ static schedc_status keep(schedc_context *context, const schedc_source *source,
 // Opens a store, extends it, opens it again, and asks it for the file's params.
 static schedc_status use_store(schedc_context *context, const schedc_source *source,
                                const char *path) {
-  static const schedc_dim dims[] = {{"M", 8}, {"K", 8}};
+  static const schedc_dim dims[] = {{"M", 8}, {"N", 8}};
   schedc_store *store = NULL, *again = NULL;
   schedc_kernel *kernel = NULL;
+  schedc_variants *variants = NULL;
   unlink(path);
   schedc_status status = schedc_store_open(&store, context, path);
   if (!status) status = keep(context, source, store);
@@ -127,6 +128,9 @@ static schedc_status use_store(schedc_context *context, const schedc_source *sou
   if (!status)
     status = schedc_instantiate_tuned(&kernel, context, source, NULL, NULL, NULL, 0, dims, 2, again,
                                       NULL, NULL);
+  if (!status)
+    status = schedc_variants_new(&variants, context, source, NULL, NULL, NULL, 0, again, NULL);
+  schedc_variants_free(variants);
   schedc_kernel_free(kernel);
   schedc_store_close(again);
   schedc_store_close(store);

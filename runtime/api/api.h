@@ -48,6 +48,21 @@ struct schedc_kernel {
   bool *unordered;          // by buf: its bits may differ from run to run
 };
 
+// A kernel of variants.c, and the dimensions that it is for.
+typedef struct Variant {
+  schedc_kernel *kernel;
+  bool owned;  // else an earlier variant has the same
+  u64 program[2];
+  schedc_store_record record;  // schedule NULL: no store is asked
+  const i64 *dim;              // in the kernel's order
+} Variant;
+
+struct schedc_variants {
+  Sc sc;
+  VEC(Variant) variant;  // the default; then as they are preferred
+  i64 *shape;            // their dimensions, row by row, without the default's
+};
+
 // Runs `step`; what it unwinds with, or returns. Neither the step nor its callees own anything but
 // `sc`.
 typedef schedc_status (*Step)(Sc *sc, void *job);

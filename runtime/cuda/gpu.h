@@ -76,9 +76,21 @@ static inline const CudaText *sc_step_text(const CudaText *text, u32 i) {
 }
 
 // header.c: a C header with the machine code and functions that load and launch it: a kernel, or a
-// whole sequence. False after reports.
-bool sc_header(Str *out, const Kernel *k, const CudaText *text, const char *name,
-               const Binary *cubin);
+// whole sequence.
+typedef struct HeaderPart {
+  const Kernel *k;
+  const CudaText *text;
+  const Binary *cubin;
+} HeaderPart;
+// Which part is for which shape: rows of all dimensions in the kernel's order, rather the first.
+typedef struct HeaderShapes {
+  u32 n;
+  const i64 *dim;
+  const u32 *part;
+} HeaderShapes;
+// The first part is also for shapes that are near none. False after reports.
+bool sc_header(Str *out, const char *name, const HeaderPart *part, u32 parts,
+               const HeaderShapes *shapes);
 
 // load.c: a kernel or sequence, built, and loaded on a CUDA context.
 

@@ -1,7 +1,9 @@
 // header.c - a kernel or sequence as a C header: its machine code, the table that a launch goes by,
 // and launcher.c, with functions of the kernel's own name around it. In: the kernel, its text and
-// machine code. Out: C99, also good as C++, that needs nothing but the driver. launcher.c stands
-// once in a program that includes several headers.
+// machine code; or several variants of it, and the shapes for which each is. Out: C99, also good as
+// C++, that needs nothing but the driver. Each variant has a table, code and functions of its own,
+// behind those of the kernel's name, which choose one by nearest.c. launcher.c stands once in a
+// program that includes several headers.
 #include "runtime/cuda/gpu.h"
 #include "runtime/data/launchvalue.h"
 #include "runtime/data/valueops.def"
@@ -12,10 +14,15 @@ static const unsigned char launcher[] = {
 #include "launcher_text.inc"
 };
 
+static const unsigned char nearest[] = {
+#include "nearest_text.inc"
+};
+
 typedef struct Header {
   Sc *sc;
   Str *out;
-  const char *name;  // what all names here begin with
+  const char *name;  // what the names here begin with
+  const char *args;  // … that of the arguments
   const Kernel *k;
   Tabled tabled;
 } Header;
@@ -54,11 +61,17 @@ static bool can_be_said(const Header *h) {
 
 // ---- the interface
 
-static void comment(Header *h) {
+static void comment(Header *h, u32 variants) {
   const char *n = h->name;
   put(h, "/* %s for NVIDIA Hopper (sm_90a), built by schedc %s from ", n, schedc_version());
   sc_cuda_origin(h->out, h->k);
   put(h, ".\n");
+  if (variants > 1)
+    put(h,
+        " * These params are variant 0 of %u. A launch takes the one that was measured best at "
+        "the\n"
+        " * nearest dimensions (%s_variant says which), and variant 0 where none was near.\n",
+        variants, n);
   for (u32 i = 0; i < h->k->launch.n; i++)
     put(h, "%s%s", i ? ", " : " * Launches in this order: ", h->k->launch.at[i].kernel->name);
   if (h->k->launch.n) put(h, ".\n");
@@ -96,7 +109,7 @@ static const Buf *buf_of(const Header *h, u32 tensor) {
   return &h->k->buf.at[h->tabled.tensor[tensor]];
 }
 
-static void args_type(Header *h) {
+static void args_type(Header *h, bool workspace) {
   const Kernel *k = h->k;
   put(h, "typedef struct %s_args {\n", h->name);
   for (u32 i = 0; i < h->tabled.table.given; i++) tensor_field(h, buf_of(h, i));
@@ -111,7 +124,7 @@ static void args_type(Header *h) {
     }
     put(h, "\n");
   }
-  if (has_workspace(h))
+  if (workspace)
     put(h,
         "  CUdeviceptr workspace;  /* %s_workspace(args) bytes at a multiple of 256; one for "
         "launches that may\n"
@@ -281,12 +294,12 @@ static void launching(Header *h) {
     put(h,
         "/* SIZE_MAX: larger than any memory */\n"
         "static inline size_t %s_workspace(const %s_args *a) {\n",
-        n, n);
+        n, h->args);
     job(h, "NULL", "NULL", "NULL");
     put(h, "  return scl_size(&job).why ? SIZE_MAX : plan.bytes;\n}\n\n");
   }
   put(h, "static inline CUresult %s_launch(%s_kernel *k, const %s_args *a, CUstream stream) {\n", n,
-      n, n);
+      n, h->args);
   job(h, "k->function", "&k->kernel", "stream");
   put(h, "  return scl_launch(&job);\n}\n");
 }
@@ -347,23 +360,141 @@ static void put_launcher(Header *h) {
   put(h, "\n#endif\n\n");
 }
 
-bool sc_header(Str *out, const Kernel *k, const CudaText *text, const char *name,
-               const Binary *cubin) {
-  Header h = {.sc = out->sc, .out = out, .name = name, .k = k};
-  sc_table(h.sc, k, text, &h.tabled);
-  if (!can_be_said(&h)) return false;
-  comment(&h);
-  once(&h, sc_printf(h.sc, "%s_H", name), sc_hash(text->text.at, text->text.n),
-       sc_printf(h.sc, "another kernel is called %s: build one with --name", name));
-  put(&h,
-      "#include <cuda.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
-      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-  args_type(&h);
-  put_launcher(&h);
+// ---- variants
+
+typedef struct Set {
+  Header h;  // the names that a caller uses, with the tables of the first part
+  const HeaderPart *part;
+  u32 parts;
+  const HeaderShapes *shapes;
+} Set;
+
+// The names of a part: the caller's own if there is one alone.
+static Header part_of(const Set *s, u32 i) {
+  Header h = s->h;
+  h.k = s->part[i].k;
+  if (s->parts > 1) h.name = sc_printf(h.sc, "%s_v%u", s->h.name, i);
+  sc_table(h.sc, h.k, s->part[i].text, &h.tabled);
+  return h;
+}
+
+static void put_part(const Set *s, u32 i) {
+  Header h = part_of(s, i);
+  if (s->parts > 1) {
+    put(&h, "/* %s: ", h.name);
+    sc_cuda_origin(h.out, h.k);
+    put(&h, " */\n\n");
+  }
   table(&h);
-  code(&h, cubin);
+  code(&h, s->part[i].cubin);
   loading(&h);
   launching(&h);
-  put(&h, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+
+// Which shapes there are, which part each has, and the choice.
+static void choosing(Set *s) {
+  Header *h = &s->h;
+  const HeaderShapes *shapes = s->shapes;
+  const char *n = h->name;
+  u32 dims = h->k->dim.n;
+  put(h, "/* Shapes, a row each (");
+  for (u32 d = 0; d < dims; d++) put(h, d ? ", %s" : "%s", field(h, h->k->dim.at[d].name));
+  put(h, "), and the variant for each. */\nstatic const int64_t %s_shape[] = {\n", n);
+  for (u32 i = 0; i < shapes->n; i++) {
+    for (u32 d = 0; d < dims; d++)
+      put(h, d ? " INT64_C(%lld)," : "    INT64_C(%lld),", (long long)shapes->dim[i * dims + d]);
+    put(h, "\n");
+  }
+  put(h, "    0};\nstatic const unsigned %s_variants[] = {", n);
+  for (u32 i = 0; i < shapes->n; i++) put(h, "%u, ", shapes->part[i]);
+  put(h,
+      "0};\n\n"
+      "/* The variant for the shape that is nearest; 0 if none is near. */\n"
+      "static inline unsigned %s_variant(const %s_args *a) {\n",
+      n, n);
+  list(h, dims, "int64_t", "dim");
+  for (u32 d = 0; d < dims; d++) put(h, d ? ", a->%s" : "a->%s", field(h, h->k->dim.at[d].name));
+  put(h, "};\n  return %s_variants[scl_nearest(%s_shape, %u, %u, dim)];\n}\n\n", n, n, shapes->n,
+      dims);
+}
+
+static void loading_all(Set *s) {
+  Header *h = &s->h;
+  const char *n = h->name;
+  put(h, "typedef struct %s_kernel {\n", n);
+  for (u32 i = 0; i < s->parts; i++) put(h, "  %s_v%u_kernel v%u;\n", n, i, i);
+  put(h, "} %s_kernel;\n\nstatic inline void %s_unload(%s_kernel *k) {\n", n, n, n);
+  for (u32 i = 0; i < s->parts; i++) put(h, "  %s_v%u_unload(&k->v%u);\n", n, i, i);
+  put(h,
+      "}\n\nstatic inline CUresult %s_load(%s_kernel *k) {\n"
+      "  CUresult e = CUDA_SUCCESS;\n  memset(k, 0, sizeof *k);\n",
+      n, n);
+  for (u32 i = 0; i < s->parts; i++) put(h, "  if (!e) e = %s_v%u_load(&k->v%u);\n", n, i, i);
+  put(h, "  if (e) %s_unload(k);\n  return e;\n}\n\n", n);
+}
+
+static void launching_all(Set *s, bool workspace) {
+  Header *h = &s->h;
+  const char *n = h->name;
+  if (workspace) {
+    put(h, "static inline size_t %s_workspace(const %s_args *a) {\n  switch (%s_variant(a)) {\n", n,
+        n, n);
+    for (u32 i = 0; i < s->parts; i++) {
+      Header part = part_of(s, i);
+      if (has_workspace(&part)) put(h, "    case %u: return %s_v%u_workspace(a);\n", i, n, i);
+    }
+    put(h, "    default: return 0;\n  }\n}\n\n");
+  }
+  put(h,
+      "static inline CUresult %s_launch(%s_kernel *k, const %s_args *a, CUstream stream) {\n"
+      "  switch (%s_variant(a)) {\n",
+      n, n, n, n);
+  for (u32 i = 1; i < s->parts; i++)
+    put(h, "    case %u: return %s_v%u_launch(&k->v%u, a, stream);\n", i, n, i, i);
+  put(h, "    default: return %s_v0_launch(&k->v0, a, stream);\n  }\n}\n", n);
+}
+
+static void put_nearest(Header *h) {
+  once(h, "NEAREST", sc_hash(nearest, sizeof nearest),
+       "a header is of another version of schedc: build all with one");
+  str_put(h->out, (const char *)nearest, sizeof nearest);
+  put(h, "\n#endif\n\n");
+}
+
+// What the header is, so that another of its name is refused.
+static u64 identity(const Set *s) {
+  Str all = {.sc = s->h.sc};
+  for (u32 i = 0; i < s->parts; i++)
+    str_put(&all, s->part[i].text->text.at, s->part[i].text->text.n);
+  for (u32 i = 0; i < s->shapes->n; i++) str_printf(&all, "%u ", s->shapes->part[i]);
+  for (u32 i = 0; i < s->shapes->n * s->h.k->dim.n; i++)
+    str_printf(&all, "%lld ", (long long)s->shapes->dim[i]);
+  return sc_hash(all.at, all.n);
+}
+
+bool sc_header(Str *out, const char *name, const HeaderPart *part, u32 parts,
+               const HeaderShapes *shapes) {
+  Set s = {
+      {.sc = out->sc, .out = out, .name = name, .args = name, .k = part->k}, part, parts, shapes};
+  Header *h = &s.h;
+  bool workspace = false;
+  for (u32 i = 0; i < parts; i++) {
+    Header one = part_of(&s, i);
+    if (!can_be_said(&one)) return false;
+    workspace |= has_workspace(&one);
+    if (!i) h->tabled = one.tabled;
+  }
+  comment(h, parts);
+  once(h, sc_printf(h->sc, "%s_H", name), identity(&s),
+       sc_printf(h->sc, "another kernel is called %s: build one with --name", name));
+  put(h,
+      "#include <cuda.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  args_type(h, workspace);
+  put_launcher(h);
+  if (parts > 1) put_nearest(h);
+  for (u32 i = 0; i < parts; i++) put_part(&s, i);
+  if (parts > 1) choosing(&s), loading_all(&s), launching_all(&s, workspace);
+  put(h, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
   return true;
 }

@@ -8,8 +8,9 @@
 
 #include "base/json.h"
 #include "base/jsonread.h"
+#include "runtime/data/nearest.h"
 
-enum { FORMAT = 1, FARTHEST = 3 };
+enum { FORMAT = 1 };
 
 typedef enum MemberKind { TEXT, COUNT32, COUNT64, REAL, PARAMS, DIMS } MemberKind;
 
@@ -42,15 +43,6 @@ static const Member members[] = {
 };
 
 static void *field(const schedc_store_record *r, size_t at) { return (char *)r + at; }
-
-// A dimension, rounded to a power of two: which is the nearest if the dimension is less than
-// sqrt(2) times it.
-static i64 bucket_of(i64 dim) {
-  i64 power = 1;
-  if (dim <= 0) return 0;
-  while (power <= dim / 2) power *= 2;
-  return (double)dim * (double)dim >= 2.0 * (double)power * (double)power ? power * 2 : power;
-}
 
 // ---- reading
 
@@ -133,7 +125,9 @@ static bool read_record(Sc *sc, const JsonValue *line, u32 lo, schedc_store_reco
   return true;
 }
 
-static bool read_line(Sc *sc, const Text *text, u32 lo, u32 hi, Records *out) {
+static bool read_line(Sc *sc, const Text *text, u32 number, Records *out) {
+  u32 lo = text->line[number - 1];
+  u32 hi = number < text->lines ? text->line[number] - 1 : text->len;
   const char *line = sc_printf(sc, "%.*s", (int)(hi - lo), text->at + lo);
   JsonFault fault;
   schedc_store_record r;
@@ -148,15 +142,14 @@ static bool read_line(Sc *sc, const Text *text, u32 lo, u32 hi, Records *out) {
   }
   if (!v) return unfit(sc, lo + fault.at, fault.what);
   if (!read_record(sc, v, lo, &r)) return false;
+  r.line = number;
   PUSH(sc, &out->record, r);
   return true;
 }
 
 bool sc_store_read(Sc *sc, const Text *text, Records *out) {
-  for (u32 i = 0; i < text->lines; i++) {
-    u32 hi = i + 1 < text->lines ? text->line[i + 1] - 1 : text->len;
-    if (!read_line(sc, text, text->line[i], hi, out)) return false;
-  }
+  for (u32 i = 0; i < text->lines; i++)
+    if (!read_line(sc, text, i + 1, out)) return false;
   return true;
 }
 
@@ -171,7 +164,7 @@ static void print_dims(Json *j, const schedc_store_record *r, bool buckets) {
   json_open(j, '{');
   for (size_t i = 0; i < r->dim_count; i++) {
     json_key(j, r->dims[i].name);
-    json_int(j, buckets ? bucket_of(r->dims[i].value) : r->dims[i].value);
+    json_int(j, buckets ? scl_bucket(r->dims[i].value) : r->dims[i].value);
   }
   json_close(j, '}');
 }
@@ -287,28 +280,17 @@ static bool as_fixed(const schedc_store_record *r, const schedc_store_record *ke
   return true;
 }
 
-static u32 doublings(i64 bucket) {
-  u32 n = 0;
-  for (; bucket; bucket /= 2) n++;
-  return n;
-}
-
-// How many doublings the buckets are apart, all dimensions together, times two; plus one if they
-// are 0 apart and a dimension differs. UINT32_MAX: they do not have the same dimensions.
+// By nearest.c; UINT32_MAX: they do not have the same dimensions.
 static u32 distance(const schedc_store_record *r, const schedc_store_record *key) {
-  u32 apart = 0;
-  bool equal = true;
+  SclApart apart = {0};
   if (r->dim_count != key->dim_count) return UINT32_MAX;
   for (size_t i = 0; i < r->dim_count; i++) {
     size_t k = 0;
     while (k < key->dim_count && strcmp(r->dims[i].name, key->dims[k].name) != 0) k++;
     if (k == key->dim_count) return UINT32_MAX;
-    u32 a = doublings(bucket_of(r->dims[i].value));
-    u32 b = doublings(bucket_of(key->dims[k].value));
-    apart += a > b ? a - b : b - a;
-    equal = equal && r->dims[i].value == key->dims[k].value;
+    scl_compare_dim(&apart, r->dims[i].value, key->dims[k].value);
   }
-  return apart ? 2 * apart : !equal;
+  return scl_distance(apart);
 }
 
 static bool fits(const schedc_store_record *r, const schedc_store_record *key) {
@@ -317,17 +299,18 @@ static bool fits(const schedc_store_record *r, const schedc_store_record *key) {
          same_problem(r, key) && as_fixed(r, key);
 }
 
+bool sc_store_rather(const schedc_store_record *a, const schedc_store_record *b) {
+  return a->rank < b->rank || (a->rank == b->rank && strcmp(a->date, b->date) >= 0);
+}
+
 const schedc_store_record *sc_store_find(const Records *all, const schedc_store_record *key) {
   const schedc_store_record *best = NULL;
-  u32 least = 2 * FARTHEST;
+  u32 least = 2 * SCL_FARTHEST;
   for (u32 i = 0; i < all->record.n; i++) {
     const schedc_store_record *r = &all->record.at[i];
     u32 apart = fits(r, key) ? distance(r, key) : UINT32_MAX;
     if (apart > least) continue;
-    bool nearer = !best || apart < least;
-    int newer = nearer ? 0 : strcmp(r->date, best->date);
-    bool better = nearer || r->rank < best->rank || (r->rank == best->rank && newer >= 0);
-    if (better) best = r, least = apart;
+    if (!best || apart < least || sc_store_rather(r, best)) best = r, least = apart;
   }
   return best;
 }

@@ -318,11 +318,62 @@ static void kernels_take_the_best_params(void **state) {
   schedc_source_free(source);
 }
 
+static void add_block(Bench *b, schedc_store *store, schedc_store_record r, int64_t m,
+                      const char *block, unsigned rank, const char *date) {
+  const schedc_dim dims[] = {{"M", m}};
+  const schedc_param bm = {"BM", block};
+  r.dims = dims, r.tuning = &bm, r.rank = rank, r.date = date;
+  append(b, store, &r);
+}
+
+// The kernel without a store, and of each shape the one that is found there, rather first.
+static void variants_are_those_that_are_found(void **state) {
+  Bench *b = *state;
+  static const char *const dates[] = {NULL, "d", "b", "a", "a"};
+  char hash[33];
+  schedc_source *source;
+  schedc_variants *v;
+  schedc_variant_info info[6];
+  schedc_store *store = open_store(b);
+  schedc_store_record r = record_of(NULL, 1);
+  schedc_parse(&source, b->context, "t.sched", good, strlen(good));
+  schedc_store_schedule(b->context, source, NULL, hash, &r.unit);
+  r.schedule = hash;
+  r.problem_count = 0;
+  add_block(b, store, r, 4096, "128", 2, "a");
+  add_block(b, store, r, 65536, "64", 2, "a");
+  add_block(b, store, r, 1024, "64", 1, "b");
+  add_block(b, store, r, 1024, "128", 2, "c");  // never the best
+  add_block(b, store, r, 16384, "128", 1, "d");
+  r.status = "R8.smem";
+  add_block(b, store, r, 100, "128", 1, "e");
+  schedc_store_close(store);
+  store = open_store(b);
+  assert_int_equal(schedc_variants_new(&v, b->context, source, NULL, "small", NULL, 0, store, NULL),
+                   SCHEDC_OK);
+  assert_int_equal(schedc_variant_count(v), 5);
+  for (size_t i = 0; i < 5; i++) {
+    info[i] = (schedc_variant_info)SCHEDC_VARIANT_INFO_INIT;
+    assert_int_equal(schedc_variant_at(v, i, &info[i]), SCHEDC_OK);
+    if (i) assert_string_equal(info[i].record->date, dates[i]);
+  }
+  assert_null(info[0].record->schedule);
+  assert_int_equal(info[2].record->line, 3);
+  assert_int_equal(info[3].record->line, 2);  // of equal ones, the last line
+  assert_ptr_equal(info[1].kernel, info[4].kernel);
+  assert_ptr_equal(info[0].kernel, info[2].kernel);
+  assert_ptr_not_equal(info[0].kernel, info[1].kernel);
+  assert_int_equal(schedc_variant_at(v, 5, &info[0]), SCHEDC_EARG);
+  schedc_variants_free(v);
+  schedc_store_close(store);
+  schedc_source_free(source);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      STORE_TEST(a_record_comes_back),         STORE_TEST(the_best_is_found),
-      STORE_TEST(what_is_no_store_is_refused), STORE_TEST(a_torn_line_is_passed_by),
-      STORE_TEST(records_must_be_whole),       STORE_TEST(a_schedule_is_known_by_its_tree),
-      STORE_TEST(kernels_take_the_best_params)};
+      STORE_TEST(a_record_comes_back),          STORE_TEST(the_best_is_found),
+      STORE_TEST(what_is_no_store_is_refused),  STORE_TEST(a_torn_line_is_passed_by),
+      STORE_TEST(records_must_be_whole),        STORE_TEST(a_schedule_is_known_by_its_tree),
+      STORE_TEST(kernels_take_the_best_params), STORE_TEST(variants_are_those_that_are_found)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
