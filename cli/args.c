@@ -60,6 +60,8 @@ enum {
   OPT_JOBS,
   OPT_TOP,
   OPT_STORE,
+  OPT_TUNED,
+  OPT_GPU,
   OPT_RESUME
 };
 
@@ -122,6 +124,9 @@ static const struct Option {
     {"jobs", OPT_JOBS, "N", TUNE, "threads that build (default: one a core)"},
     {"top", OPT_TOP, "N", TUNE, "how many get into the finals, besides the default (default: 8)"},
     {"out", OPT_STORE, "FILE.jsonl", TUNE, "a store, which gets a line for each measurement"},
+    {"tuned", OPT_TUNED, "FILE.jsonl", RUN | BENCH | BUILD,
+     "params for tuning from a store that 'schedc tune' made, by the shape"},
+    {"gpu", OPT_GPU, "NAME", BUILD, "with --tuned: only what was measured on GPUs of this name"},
     {"resume", OPT_RESUME, NULL, TUNE, "what --out has already is not measured again"},
     {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
     {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
@@ -266,6 +271,8 @@ static const char **text_of(Args *a, int val) {
     case OPT_REPORT: return &a->report;
     case OPT_SHAPES: return &a->shapes;
     case OPT_STORE: return &a->store;
+    case OPT_TUNED: return &a->tuned;
+    case OPT_GPU: return &a->gpu;
     default: return NULL;
   }
 }

@@ -137,6 +137,12 @@ static void text_head(const Variant *v) {
   for (size_t i = 0; i < v->data.dim_count; i++) {
     printf("%s%s = %lld", i ? ", " : "  ", v->data.dims[i].name, (long long)v->data.dims[i].value);
   }
+  if (v->is_tuned) {
+    Buffer said = {0};
+    tuned_text(v->args.tuned, &v->tuned.record, &said);
+    printf("%s  tuned: %s", v->data.dim_count ? "\n" : "", said.at);
+    free(said.at);
+  }
   const schedc_work *w = &v->work;
   printf("%s%.4g GB", v->data.dim_count ? "\n  " : "  ", w->bytes * 1e-9);
   if (w->said > 0) printf(", %.4g TFLOP a launch, as `work` says", w->said * 1e-12);
@@ -190,7 +196,8 @@ static void text_others(const Bench *b) {
     if (!any) putchar('\n');
     any = true;
     variant_name(v, name, sizeof name);
-    if (v->out) printf("  %-44s refused: %s, %s\n", name, v->code.at, v->why.at);
+    if (v->out && !v->code.n) printf("  %-44s left out: %s\n", name, v->why.at);
+    else if (v->out) printf("  %-44s refused: %s, %s\n", name, v->code.at, v->why.at);
     else printf("  %-44s wrong: see above\n", name);
   }
 }
@@ -240,6 +247,7 @@ static void json_variant(Json *j, const Bench *b, size_t i, bool right) {
   for (size_t n = 0; n < v->data.dim_count; n++)
     json_key(j, v->data.dims[n].name), json_int(j, v->data.dims[n].value);
   json_close(j, '}');
+  if (v->is_tuned) json_key(j, "tuned"), tuned_json(v->args.tuned, &v->tuned.record, j);
   key_real(j, "operations", v->work.said > 0 ? v->work.said : v->work.products);
   json_key(j, "operations_from"), json_text(j, v->work.said > 0 ? "work" : "products");
   key_real(j, "product_operations", v->work.products);
@@ -259,10 +267,15 @@ static void json_refused(Json *j, const Variant *v) {
   json_key(j, "file"), json_text(j, v->args.operand[0]);
   json_key(j, "variant"), json_text(j, v->name.n ? v->name.at : "");
   json_key(j, "inputs"), json_text(j, schedc_input_at(v->args.inputs[0]));
-  json_key(j, "refused"), json_open(j, '{');
-  json_key(j, "code"), json_text(j, v->code.at);
-  json_key(j, "text"), json_text(j, v->why.at);
-  json_close(j, '}');
+  if (v->code.n) {
+    json_key(j, "refused"), json_open(j, '{');
+    json_key(j, "code"), json_text(j, v->code.at);
+    json_key(j, "text"), json_text(j, v->why.at);
+    json_close(j, '}');
+  } else {
+    json_key(j, "left_out"), json_text(j, v->why.at);
+  }
+  if (v->is_tuned) json_key(j, "tuned"), tuned_json(v->args.tuned, &v->tuned.record, j);
   json_close(j, '}');
 }
 

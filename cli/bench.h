@@ -18,6 +18,8 @@ typedef struct Variant {
   schedc_error *errors;
   size_t outputs;
   bool right;
+  bool is_tuned;  // params as --tuned has them, beside the variant before it
+  Tuned tuned;
   bool out;     // it is left out: a report says why, and the others go on
   Buffer code;  // … its code, "R8.smem",
   Buffer why;   // … and what it says

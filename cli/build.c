@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+// What is built.
+typedef struct Made {
+  const schedc_kernel *kernel;
+  schedc_variants *variants;  // NULL: the kernel alone; else it is the first of them
+} Made;
+
 static const char *const ending[] = {[SCHEDC_CUDA_C] = "cu",
                                      [SCHEDC_PTX] = "ptx",
                                      [SCHEDC_CUBIN] = "cubin",
@@ -55,9 +61,30 @@ static void show_text(const char *name, const char *path, schedc_artifact artifa
   printf("\n");
 }
 
+// The line of each variant but the first, which is the default.
+static void show_variants(const Args *args, const schedc_variants *v) {
+  schedc_variant_info info = SCHEDC_VARIANT_INFO_INIT;
+  if (v && schedc_variant_count(v) < 2)
+    printf("  no line of %s fits: it has the defaults alone\n", args->tuned);
+  for (size_t i = 1; !schedc_variant_at(v, i, &info); i++) {
+    Buffer said = {0};
+    tuned_text(args->tuned, info.record, &said);
+    printf("  %s\n", said.at);
+    free(said.at);
+  }
+}
+
+static void json_variants(Json *j, const Args *args, const schedc_variants *v) {
+  schedc_variant_info info = SCHEDC_VARIANT_INFO_INIT;
+  json_open(j, '[');
+  for (size_t i = 1; !schedc_variant_at(v, i, &info); i++) tuned_json(args->tuned, info.record, j);
+  json_close(j, ']');
+}
+
 // path: NULL, if only a report is wanted. sass: what it says, or empty.
 static void show_json(const Session *s, const char *name, const char *path,
-                      const schedc_build_info *b, const Buffer *sass) {
+                      const schedc_build_info *b, const schedc_variants *variants,
+                      const Buffer *sass) {
   Json j = {.write = stdout_write};
   json_open(&j, '{');
   json_key(&j, "kernel"), json_text(&j, name);
@@ -76,6 +103,7 @@ static void show_json(const Session *s, const char *name, const char *path,
   json_key(&j, "cached"), json_bool(&j, b->cached);
   json_key(&j, "nvrtc"), json_text(&j, b->nvrtc);
   json_key(&j, "seconds"), json_real(&j, b->seconds);
+  if (variants) json_key(&j, "variants"), json_variants(&j, s->args, variants);
   if (sass->n) json_key(&j, "sass"), json_raw(&j, sass->at), json_raw(&j, ",\"diagnostics\":");
   else json_key(&j, "diagnostics");
   json_raw(&j, "[");
@@ -84,19 +112,21 @@ static void show_json(const Session *s, const char *name, const char *path,
 }
 
 // The artifact, to its file if it is wanted.
-static int make(Session *s, const schedc_kernel *kernel, schedc_artifact artifact, const char *path,
+static int make(Session *s, const Made *made, schedc_artifact artifact, const char *path,
                 schedc_build_info *info) {
   schedc_build_options options = build_options(s->args);
+  options.variants = made->variants;
   Buffer out = {0};
   int code = session_status(
-      s, schedc_build(s->context, kernel, artifact, &options, buffer_write, &out, info));
+      s, schedc_build(s->context, made->kernel, artifact, &options, buffer_write, &out, info));
   if (!code && path && !file_replace(path, out.at, out.n))
     code = cli_fail(s->args, "cannot write '%s': %s", path, strerror(errno));
   free(out.at);
   return code;
 }
 
-static int build(Session *s, const schedc_kernel *kernel, schedc_artifact artifact) {
+static int build(Session *s, const Made *made, schedc_artifact artifact) {
+  const schedc_kernel *kernel = made->kernel;
   const Args *args = s->args;
   const char *name = schedc_kernel_name(kernel);
   bool json = args->format == FORMAT_JSON, written = args->output || args->to || !args->report;
@@ -105,23 +135,55 @@ static int build(Session *s, const schedc_kernel *kernel, schedc_artifact artifa
   schedc_build_info info = SCHEDC_BUILD_INFO_INIT;
   buffer_puts(&path, args->output ? args->output : args->name ? args->name : name);
   if (!args->output) buffer_printf(&path, ".%s", ending[artifact]);
-  int code = make(s, kernel, artifact, written ? path.at : NULL, &info);
+  int code = make(s, made, artifact, written ? path.at : NULL, &info);
   if (!json && !code && written && strcmp(path.at, "-") != 0)
-    show_text(name, path.at, artifact, &info);
+    show_text(name, path.at, artifact, &info), show_variants(args, made->variants);
   if (!code && args->report)
     code = session_status(
         s, schedc_report_sass(s->context, kernel, &options, json ? SCHEDC_JSON : SCHEDC_TEXT,
                               buffer_write, &sass));
-  if (json) show_json(s, name, written ? path.at : NULL, &info, &sass);
+  if (json) show_json(s, name, written ? path.at : NULL, &info, made->variants, &sass);
   else if (sass.n) fputs(sass.at, stdout);
   free(sass.at);
   free(path.at);
   return code;
 }
 
-int command_build(const Args *args) {
+// The kernel, or all that --tuned has for it.
+static int instantiate(Session *s, Tuned *tuned, schedc_kernel **kernel, Made *made) {
+  const Args *args = s->args;
+  const char *unit = args->operands > 1 ? args->operand[1] : NULL;
+  schedc_variant_info info = SCHEDC_VARIANT_INFO_INIT;
+  int code = tuned_open(s, tuned, false);
+  if (code || args->tuned) {
+    if (!code) code = tuned_variants(s, tuned, &made->variants);
+    if (!code) schedc_variant_at(made->variants, 0, &info);
+    made->kernel = info.kernel;
+    return code;
+  }
+  code = session_status(s, schedc_instantiate(kernel, s->context, s->source, unit, args->case_name,
+                                              args->param.at, args->param.n));
+  made->kernel = *kernel;
+  return code;
+}
+
+static int build_file(const Args *args, schedc_artifact artifact) {
   Session s;
+  Tuned tuned = {0};
+  Made made = {0};
   schedc_kernel *kernel = NULL;
+  int code = session_open(&s, args, 0);
+  if (!code) code = instantiate(&s, &tuned, &kernel, &made);
+  if (!code) code = build(&s, &made, artifact);
+  else if (args->format == FORMAT_JSON) session_print_reports(&s);
+  schedc_variants_free(made.variants);
+  schedc_kernel_free(kernel);
+  tuned_close(&tuned);
+  session_close(&s);
+  return code;
+}
+
+int command_build(const Args *args) {
   schedc_artifact artifact = SCHEDC_CUDA_C;
   int code = find_artifact(args, &artifact);
   if (code) return code;
@@ -140,15 +202,9 @@ int command_build(const Args *args) {
     return cli_usage(args, "--report and -o - both want the standard output");
   if (args->report && strcmp(args->report, "sass") != 0)
     return cli_usage(args, "there is no report '%s': sass is one", args->report);
-  code = session_open(&s, args, 0);
-  const char *unit = args->operands > 1 ? args->operand[1] : NULL;
-  if (!code) {
-    code = session_status(&s, schedc_instantiate(&kernel, s.context, s.source, unit,
-                                                 args->case_name, args->param.at, args->param.n));
-  }
-  if (!code) code = build(&s, kernel, artifact);
-  else if (args->format == FORMAT_JSON) session_print_reports(&s);
-  schedc_kernel_free(kernel);
-  session_close(&s);
-  return code;
+  if (args->tuned && artifact != SCHEDC_C_HEADER)
+    return cli_usage(args, "--tuned is for a C header, which has params for each shape");
+  if (args->gpu && !args->tuned)
+    return cli_usage(args, "--gpu says which lines of a store count: give --tuned");
+  return build_file(args, artifact);
 }

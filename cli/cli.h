@@ -39,7 +39,7 @@ typedef struct Args {
   const Command *command;
   char **operand;
   int operands;
-  const char *case_name, *emit, *output, *to, *name, *report, *shapes, *store;
+  const char *case_name, *emit, *output, *to, *name, *report, *shapes, *store, *tuned, *gpu;
   Pairs param, set, vary, in, out;
   Policy policy;
   uint64_t seed, inputs_seed;
@@ -200,6 +200,24 @@ int data_load(Data *d, Session *s);        // --in: before data_fill
 int data_save(const Data *d, Session *s);  // --out
 void data_close(Data *d);
 
+// ---- tuned.c: --tuned
+typedef struct Tuned {
+  schedc_store *store;         // NULL: it was not given
+  schedc_store_record record;  // whose params a kernel has; schedule NULL: none fits
+  Buffer gpu;                  // whose records fit; empty: any GPU's
+} Tuned;
+// All return 0, or an exit code after a message. on_gpu: only lines of the GPU that is chosen fit.
+int tuned_open(Session *s, Tuned *t, bool on_gpu);
+void tuned_close(Tuned *t);
+// A kernel of session_kernel, made anew with what the store has for its dimensions.
+int tuned_kernel(Session *s, Tuned *t, schedc_kernel **kernel, size_t *kase);
+bool tuned_same(const schedc_kernel *a, const schedc_kernel *b);  // have they the same params?
+// For a C header: all that the store has, of one GPU.
+int tuned_variants(Session *s, Tuned *t, schedc_variants **out);
+// What a record says: its line, where it was measured, its params.
+void tuned_text(const char *store, const schedc_store_record *r, Buffer *to);
+void tuned_json(const char *store, const schedc_store_record *r, Json *j);
+
 // ---- sweep.c: lengths at which a case is worth another run.
 typedef struct Sweep {
   Pairs point;  // of each, the one dimension or scalar that differs from the case
@@ -228,7 +246,9 @@ bool cover_next(Cover *c, size_t *choice);  // false: no more
 void cover_end(Cover *c);
 
 // ---- table.c
-void table_head(const Session *s, const Data *d, const char *case_name);
+// tuned: NULL, or the record whose params the kernel has.
+void table_head(const Session *s, const Data *d, const char *case_name,
+                const schedc_store_record *tuned);
 void table_json(Json *j, const schedc_error *errors, size_t n);
 void table_errors(const schedc_error *errors, size_t n);
 const char *table_verdict(const schedc_error *e);  // "PASS", "FAIL" or "UNPROVEN"

@@ -16,7 +16,11 @@ static const Command commands[] = {
      "these. What a\n"
      "sequence is `given` is made from the others.\n"
      "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last "
-     "kernel.\n",
+     "kernel.\n"
+     "With --tuned, params for tuning that -p does not give are those of the store's line for "
+     "these dimensions,\n"
+     "on this GPU (on the CPU: on any); if none fits, what they are without. What was taken is "
+     "said.\n",
      1, 2, command_run},
     {"test", "FILE [KERNEL]", "run all cases under all policies on several inputs",
      "Every combination of a case's `in { … }` values is run under the policies early, late and\n"
@@ -59,7 +63,11 @@ static const Command commands[] = {
      "its products. `tensor` is the tensor cores' ideal time over the measured one. If a variant "
      "is wrong,\n"
      "no figure is printed; with --vary it is a row that says so, and so is one that the schedule "
-     "refuses.\n",
+     "refuses.\n"
+     "With --tuned each variant comes twice: as it is, and with the params for tuning of the line "
+     "that fits it\n"
+     "best; a line is of one GPU. Without, and in the other commands, params are never taken from "
+     "a store.\n",
      1, 1 << 10, command_bench},
     {"tune", "FILE [KERNEL]", "find the fastest params for tuning, on the GPU",
      "Goes through the points of the domains of the params for tuning that -p does not give; "
@@ -108,6 +116,9 @@ static const Command commands[] = {
      "function of its own, and the header's launch runs all of them, in a workspace of the "
      "caller's.\n"
      "Headers of one kernel with other parameters go together if --name differs.\n"
+     "With --tuned a header holds a variant for each shape of the store (equal programs once), and "
+     "a launch\n"
+     "takes the one that 'schedc run --tuned' would take; where none fits, that of the defaults.\n"
      "--report sass shows the machine code loop by loop: products and the waits for them, what is\n"
      "computed beside products in flight, spills, and where the order is not the schedule's. It "
      "needs\n"

@@ -97,7 +97,7 @@ static void text_result(const Session *s, const schedc_error *errors, size_t n,
          times->cuda.sustained_ms, times->cuda.least_ms, times->cuda.most_ms);
 }
 
-static void json_result(const Session *s, const Data *d, const char *kase,
+static void json_result(const Session *s, const Data *d, const Tuned *tuned, const char *kase,
                         const schedc_error *errors, size_t n, bool pass, const Times *times) {
   Json j = {.write = stdout_write};
   json_open(&j, '{');
@@ -111,6 +111,7 @@ static void json_result(const Session *s, const Data *d, const char *kase,
   for (size_t i = 0; d && i < d->dim_count; i++)
     json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
   json_close(&j, '}');
+  if (tuned->store) json_key(&j, "tuned"), tuned_json(s->args->tuned, &tuned->record, &j);
   json_key(&j, "outputs"), table_json(&j, errors, n);
   json_key(&j, "pass"), json_bool(&j, pass);
   json_key(&j, "run_seconds"), json_real(&j, times->run);
@@ -129,7 +130,7 @@ static const char *verdict(const schedc_error *errors, size_t n, bool pass) {
 }
 
 // Everything after the kernel is there.
-static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
+static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase, const Tuned *tuned) {
   Data d;
   Times times = {0};
   size_t outputs = schedc_output_count(kernel);
@@ -141,7 +142,7 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
   if (!code) code = data_allocate(&d, s);
   if (!code) code = data_load(&d, s);
   if (!code) {
-    if (text) table_head(s, &d, name);
+    if (text) table_head(s, &d, name, tuned->store ? &tuned->record : NULL);
     data_fill(&d, kase, s->args->inputs[0],
               s->args->inputs_seed_given ? s->args->inputs_seed : s->args->seed);
     schedc_status status = execute(s, &d, kase, errors, &times);
@@ -155,7 +156,7 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase) {
                                    : "ends: PTX lets them part, but hardware seldom does");
     if (compared && text) text_result(s, errors, outputs, &times);
     if (compared) code = data_save(&d, s);
-    if (!text) json_result(s, &d, name, errors, compared ? outputs : 0, pass, &times);
+    if (!text) json_result(s, &d, tuned, name, errors, compared ? outputs : 0, pass, &times);
     else if (ran) puts(verdict(errors, compared ? outputs : 0, pass));
     if (code == EXIT_GOOD && !pass) code = EXIT_BAD;
   } else if (s->reports.n) {
@@ -181,13 +182,17 @@ int command_run(const Args *asked) {
   char why[256] = "";
   schedc_kernel *kernel = NULL;
   size_t kase = SIZE_MAX;
+  Tuned tuned = {0};
   int code = model_open(args);
   if (code) return code;
   code = session_open(&s, args, 0);
   if (!code) choose_where(&chosen, s.context, why, sizeof why);
+  if (!code) code = tuned_open(&s, &tuned, args->cuda);
   if (!code) code = session_kernel(&s, &kernel, &kase);
-  if (!code) code = run_kernel(&s, kernel, kase);
+  if (!code) code = tuned_kernel(&s, &tuned, &kernel, &kase);
+  if (!code) code = run_kernel(&s, kernel, kase, &tuned);
   else if (args->format == FORMAT_JSON) session_print_reports(&s);
+  tuned_close(&tuned);
   schedc_kernel_free(kernel);
   session_close(&s);
   return code;

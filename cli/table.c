@@ -2,6 +2,7 @@
 // specification.
 #include "cli/cli.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void put_shape(char *to, size_t room, const int64_t *shape, size_t rank) {
@@ -24,10 +25,19 @@ static void put_params(const schedc_kernel *k) {
   if (schedc_param_count(k)) putchar('\n');
 }
 
-void table_head(const Session *s, const Data *d, const char *case_name) {
+static void put_tuned(const Session *s, const schedc_store_record *r) {
+  Buffer said = {0};
+  tuned_text(s->args->tuned, r, &said);
+  printf("  tuned   %s\n", said.at);
+  free(said.at);
+}
+
+void table_head(const Session *s, const Data *d, const char *case_name,
+                const schedc_store_record *tuned) {
   printf("%s  (%s%s%s)\n", schedc_kernel_name(d->kernel), s->args->operand[0],
          case_name ? ", case " : "", case_name ? case_name : "");
   put_params(d->kernel);
+  if (tuned) put_tuned(s, tuned);
   for (size_t i = 0; i < d->dim_count; i++) {
     printf("%s%s = %lld", i ? ", " : "  dims    ", d->dims[i].name, (long long)d->dims[i].value);
   }

@@ -1,5 +1,6 @@
 // variants.c - the variants of `schedc bench`: a file, with the settings that follow it, one choice
-// of what --vary names and one of the --inputs. Where --vary names something, a variant that the
+// of what --vary names and one of the --inputs; with --tuned each twice, once with the params of
+// the store. Where --vary names something, a variant that the
 // schedule refuses is left out, with the code of the report and what it says.
 #include "cli/bench.h"
 
@@ -90,12 +91,29 @@ int variant_leave(Variant *v, Session *said, int code) {
   return EXIT_GOOD;
 }
 
+// The params of the store, over those of the variant before this one, which is the same but for
+// them. Without others it is left out.
+static int tune_variant(Variant *v) {
+  const Variant *usual = v - 1;
+  int code = tuned_open(&v->session, &v->tuned, !v->args.dry_run);
+  if (!code) code = tuned_kernel(&v->session, &v->tuned, &v->kernel, &v->kase);
+  if (code) return code;
+  bool same = v->tuned.record.schedule && usual->kernel && tuned_same(usual->kernel, v->kernel);
+  v->out = same || !v->tuned.record.schedule;
+  if (!v->out) return EXIT_GOOD;
+  buffer_puts(&v->why, same ? "the params are the usual ones: " : "");
+  tuned_text(v->args.tuned, &v->tuned.record, &v->why);
+  return EXIT_GOOD;
+}
+
 static int open_variant(Variant *v) {
   v->opened = true;
   int code = session_open(&v->session, &v->args, 0);
   if (code) return code;
   v->session.quiet = is_sweep(v) && v->args.format == FORMAT_TEXT;
-  return variant_leave(v, &v->session, session_kernel(&v->session, &v->kernel, &v->kase));
+  code = session_kernel(&v->session, &v->kernel, &v->kase);
+  if (!code && v->is_tuned) code = tune_variant(v);
+  return variant_leave(v, &v->session, code);
 }
 
 // Settings of the variant: which of them are params does not depend on their values.
@@ -141,6 +159,7 @@ static int make_variant(const Variants *b, Variant *v, char **word, int words, s
     if (code) return code;
   }
   choose_inputs(v, b->args->inputs[which % kinds]);
+  if (v->is_tuned) buffer_puts(&v->name, v->name.n ? " tuned" : "tuned");
   return open_variant(v);
 }
 
@@ -151,12 +170,15 @@ int variants_make(Variants *b) {
     each *= count_values(args->vary.at[i].value);
     if (each > MAX_VARIANTS) return cli_usage(args, "more than %d variants", MAX_VARIANTS);
   }
-  b->at = need(calloc(each * (size_t)args->operands, sizeof *b->at));
+  size_t twice = args->tuned ? 2 : 1;
+  b->at = need(calloc(twice * each * (size_t)args->operands, sizeof *b->at));
   for (int i = 0, words; i < args->operands; i += words) {
     for (words = 1; i + words < args->operands && !is_file(args->operand[i + words]);) words++;
-    if (b->n + each > MAX_VARIANTS) return cli_usage(args, "more than %d variants", MAX_VARIANTS);
-    for (size_t w = 0; w < each; w++) {
-      int code = make_variant(b, &b->at[b->n++], args->operand + i, words, w, each);
+    if (b->n + twice * each > MAX_VARIANTS)
+      return cli_usage(args, "more than %d variants", MAX_VARIANTS);
+    for (size_t w = 0; w < twice * each; w++) {
+      b->at[b->n].is_tuned = w % twice;
+      int code = make_variant(b, &b->at[b->n++], args->operand + i, words, w / twice, each);
       if (code) return code;
     }
   }
@@ -196,6 +218,7 @@ int variant_fill(Variant *v) { return v->out ? EXIT_GOOD : variant_leave(v, &v->
 static void close_variant(Variant *v) {
   if (!v->opened) return;
   data_close(&v->data);
+  tuned_close(&v->tuned);
   schedc_kernel_free(v->kernel);
   session_close(&v->session);
   free(v->errors);
