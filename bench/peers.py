@@ -266,8 +266,11 @@ def product(shape):
 # ---- the program
 
 def read_points(path, only):
+    """Points whose name matches, with params for tuning beside those of the problem."""
     with open(path, encoding="utf-8") as file:
         points = json.load(file)["points"]
+    for point in points:
+        point["params"].update(point.pop("tuning", {}))
     return [p for p in points if not only or re.search(only, p["name"])]
 
 

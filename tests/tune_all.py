@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""scripts/tune-all on the model of a GPU, with small points: the table that it writes, how it goes on, shares its time out and
+ends; that its lists of points are good. Without a GPU or CUDA; it needs the C++ compiler of the host.
+
+  tune_all.py --schedc build/release/schedc
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.join(ROOT, "bench"))
+
+from checks import Checks, expect  # noqa: E402
+from tune import SWEPT  # noqa: E402
+
+TABLE = "schedc-s-model-of-a-hopper-gpu.jsonl"
+
+
+class Setting:
+    def __init__(self, schedc, folder):
+        self.schedc, self.folder = os.path.abspath(schedc), folder
+        self.env = {**os.environ, "SCHEDC_CACHE": os.path.join(folder, "cache")}
+        self.write("swept.sched", SWEPT)
+        self.points = self.write("points.json", json.dumps({"points": [self.point("large", 128), self.point("Small, odd", 64)]}))
+
+    def point(self, name, m, **params):
+        return {"name": name, "schedule": self.path("swept.sched"), "params": params, "dims": {"M": m}}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def command(self, *arguments, points=None, schedc=None):
+        return [sys.executable, os.path.join(ROOT, "scripts", "tune-all"), "--schedc", schedc or self.schedc, "--on", "model",
+                "--points", points or self.points, "--work", self.path("work"), "--out", self.path("tables"), "--least", "2",
+                "--seconds", "60", "--jobs", "2", *arguments]
+
+    def call(self, *arguments, **how):
+        done = subprocess.run(self.command(*arguments, **how), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                              env=self.env, timeout=120)
+        return done.returncode, done.stdout, done.stderr
+
+    def table(self):
+        with open(self.path(os.path.join("tables", TABLE)), encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+
+def tables(s):
+    """The winners, a line for each point."""
+    code, out, err = s.call()
+    expect(code == 0, f"exit code {code}: {out}{err}")
+    expect(re.search(r"^1/2 large: .* % faster than the default: B=2 \([45] of 5 programs", out, re.M), out)
+    lines = s.table()
+    expect([line["dims"] for line in lines] == [{"M": 128}, {"M": 64}], lines)
+    expect(all(line["tuning"] == {"B": "2"} and line["status"] == "verified" and line["rank"] == 1 for line in lines), lines)
+    expect(sorted(os.listdir(s.path("work"))) == ["large.jsonl", "small-odd.jsonl"], os.listdir(s.path("work")))
+
+
+def resumed(s):
+    """What has a winner is not tuned again; other lines stay."""
+    before = s.table()
+    os.remove(s.path(os.path.join("work", "small-odd.jsonl")))
+    with open(s.path(os.path.join("tables", TABLE)), "a", encoding="utf-8") as file:
+        file.write(json.dumps({**before[0], "unit": "another"}) + "\n")
+    code, out, _ = s.call("--resume")
+    after = s.table()
+    expect(code == 0 and "1/1 Small, odd: " in out and "large" not in out, out)
+    expect(after[0] == before[0] and after[1]["dims"] == {"M": 64} and after[1] != before[1], after)
+    expect(len(after) == 3 and after[2]["unit"] == "another", after)
+    code, out, _ = s.call("--only", "large")
+    again = s.table()
+    expect(code == 0 and "1/1 large: " in out and "odd" not in out, out)
+    expect(again[0] != after[0] and again[0]["dims"] == {"M": 128} and again[1:] == after[1:], again)
+
+
+def short_of_time(s):
+    begun = time.monotonic()
+    code, out, _ = s.call("--seconds", "5")
+    expect(code == 1 and "no time for 2 points, from 'large' on" in out, out)
+    expect(time.monotonic() - begun < 20, f"it took {time.monotonic() - begun} s")
+
+
+def without_winner(s):
+    points = s.write("five.json", json.dumps({"points": [s.point("wrong", 128, B=4), s.point("right", 64)]}))
+    code, out, err = s.call(points=points)
+    expect(code == 1 and "1/2 wrong: no winner: wrong\n" in out and "2/2 right: " in out, out + err)
+    points = s.write("missing.json", json.dumps({"points": [{**s.point("a", 64), "schedule": s.path("missing")}]}))
+    code, out, err = s.call(points=points)
+    expect(code == 3 and "1/1 a: no winner: cannot open the file" in out, out + err)
+
+
+def interrupted(s):
+    """By a signal to the script alone: the search ends, too, and the table has what was found before."""
+    process = subprocess.Popen(s.command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=s.env)
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    expect(process.returncode == 130 and "Traceback" not in err, f"{process.returncode}: {err}")
+    expect(first.startswith("1/2 large: ") and "2/2" not in out and s.table()[0]["dims"] == {"M": 128}, first + out)
+
+
+def told(s):
+    """What `schedc tune` is asked: threads, inputs, the params of the problem and dimensions, lists among them."""
+    fake = s.write("fake", f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{s.path('asked')}'\nexec '{s.schedc}' \"$@\"\n")
+    os.chmod(fake, 0o755)
+    point = {**s.point("a", 64, T="f16", causal=True), "kernel": "swept"}
+    point["dims"]["cq"] = [0, 64]
+    s.call("--top", "2", "--inputs", "ramp", "--seconds", "30", points=s.write("told.json", json.dumps({"points": [point]})),
+           schedc=fake)
+    with open(s.path("asked"), encoding="utf-8") as file:
+        asked = file.read().splitlines()
+    pairs = list(zip(asked, asked[1:]))
+    expect(asked[:3] == ["tune", s.path("swept.sched"), "swept"] and "--resume" in asked, asked)
+    for pair in (("--jobs", "2"), ("--top", "2"), ("--inputs", "ramp"), ("--on", "model"), ("-p", "T=f16"), ("-p", "causal=true"),
+                 ("--set", "M=64"), ("--set", "cq=[0, 64]"), ("--out", s.path(os.path.join("work", "a.jsonl"))), ("--budget", "26s")):
+        expect(pair in pairs, f"{pair} is not in {asked}")
+
+
+def lists(s):
+    """Every point of the project is one: its params are the problem's, its dimensions the kernel's, its name its own."""
+    names = []
+    for name in ("points.json", "tuned.json"):
+        with open(os.path.join(ROOT, "bench", name), encoding="utf-8") as file:
+            points = json.load(file)["points"]
+        for point in points:
+            words = [s.schedc, "bench", os.path.join(ROOT, point["schedule"]), *filter(None, [point.get("kernel")])]
+            words += ["--dry-run", "--format", "json"]
+            for option, settings in (("-p", point["params"]), ("--set", point["dims"])):
+                words += [w for n, v in settings.items() for w in (option, f"{n}={str(v).lower()}")]
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+            expect(done.returncode == 0, f"{point['name']}: {done.stdout}{done.stderr}")
+            (variant,) = json.loads(done.stdout)["variants"]
+            expect(set(point["params"]) <= {"T", "D", "causal"}, f"{point['name']} has params for tuning")
+            expect(set(variant["dims"]) <= set(point["dims"]), f"{point['name']} lacks {set(variant['dims']) - set(point['dims'])}")
+            names.append(re.sub("[^a-z0-9]+", "-", point["name"].lower()))
+    expect(len(set(names)) == len(names), "two points have the same name")
+
+
+def refused(s):
+    for arguments in (["--points", s.path("nothing")], ["--only", "xyz"], ["--on", "cpu"]):
+        code, _, err = s.call(*arguments)
+        expect(code == 2 and "usage" in err, f"{arguments}: {code}, {err}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--schedc", default=os.path.join("build", "release", "schedc"))
+    parser.add_argument("--only", metavar="REGEX")
+    args = parser.parse_args()
+    checks = Checks(args.only)
+    with tempfile.TemporaryDirectory() as folder:
+        s = Setting(args.schedc, folder)
+        for function in (tables, resumed, short_of_time, without_winner, interrupted, told, lists, refused):
+            checks.run(function.__name__, function, s)
+    return checks.tell()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
