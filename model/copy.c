@@ -8,7 +8,7 @@
 #include "elements.h"
 #include "model.h"
 
-enum { BOX_ALIGN = 128, BASE = 1024, DIMS = 5 };
+enum { BOX_ALIGN = 128, COLUMN_ALIGN = 16, BASE = 1024, DIMS = 5 };
 
 static u32 box_bytes(const BoxMap *m) {
   u32 n = m->bytes;
@@ -125,9 +125,14 @@ static void land(void *load) {
   free(l);
 }
 
-static void check_place(Thread *t, const BoxMap *m, u32 at) {
-  if (at % BOX_ALIGN)
+// A box begins at whole 16 bytes of the tensor's rows: the chip ends the kernel with an illegal
+// instruction where it does not.
+static void check_place(Thread *t, const BoxMap *m, u32 offset, const i32 *at) {
+  if (offset % BOX_ALIGN)
     md_fault("T5", t->where, "a box in shared memory is not at a multiple of 128 bytes");
+  if ((i64)at[0] * m->bytes % COLUMN_ALIGN)
+    md_fault("T5", t->where, "a box begins at element %d of a row, which is not at whole 16 bytes",
+             at[0]);
   if (m->swizzle && box_bytes(m) % 16) md_fault("T5", t->where, "a box is not of whole 16 bytes");
 }
 
@@ -139,7 +144,7 @@ void md_tma_load(unsigned to, const struct TensorMap *map, unsigned bar, unsigne
   const BoxMap *m = map_of(t, map);
   u32 n = box_bytes(m), offset = md_offset(t->cta, to, n), bar_at = md_offset(t->cta, bar, 8);
   u32 targets = ctas ? ctas : 1u << t->cta->rank;
-  check_place(t, m, to);
+  check_place(t, m, to, at);
   Load *l = md_new(sizeof *l);
   l->map = *m;
   memcpy(l->at, at, sizeof l->at);
@@ -249,7 +254,7 @@ void md_tma_store(const struct TensorMap *map, unsigned from, const int *at, int
   md_pause();
   const BoxMap *m = map_of(t, map);
   u32 n = box_bytes(m), group = t->bulk.n - 1;
-  check_place(t, m, from);
+  check_place(t, m, from, at);
   if (add && m->elem == MAP_BYTES) md_fault("T5", t->where, "the copy engine does not add bytes");
   if (!t->comp_read) {
     t->comp_read = md_component(t->cta->gang);

@@ -328,6 +328,7 @@ def given_code(s, name, unit, dims, other):
 RACE = r"s/^ *sc_mbar_wait\(smem \+ tile_full.*\);/;/"  # a copy out does not wait for what was copied in
 HANG = r"s/^ *sc_mbar_expect\(.*\);/;/"                 # nobody tells that it was
 ODD = r"s/args\.C\[/((u16 *)((char *)args.C + 1))[/"    # stores of 16 bits at odd addresses
+SHIFTED = r"s/(&A_map, .*, )t \* 64,/\1t * 64 + 4,/"       # boxes that begin 8 bytes off
 
 
 class BuildOptions(ctypes.Structure):
@@ -516,7 +517,8 @@ def run_all(checks, s):
     checks.run("bounded waits of a launch that hangs", bounded_waits, s, HANG)
     for name, dims, script, rule, words in (("copy", COPY, RACE, "T2", ["of 'tile'"]),
                                             ("copy", COPY, HANG, "deadlock", ["no thread can go on", "full barrier of 'tile'"]),
-                                            ("gemm", GEMM, ODD, "T5", ["of tensor 'C'", "not aligned"])):
+                                            ("gemm", GEMM, ODD, "T5", ["of tensor 'C'", "not aligned"]),
+                                            ("gemm", GEMM, SHIFTED, "T5", ["begins at element", "whole 16 bytes"])):
         checks.run(f"a run with a fault: {rule}", wrong_run, s, name, dims, script, rule, words)
 
 

@@ -303,6 +303,12 @@ static void push_atoms(Facts *f, const Lin *x, u32 follow) {
   }
 }
 
+static bool known_already(const Facts *f, const Lin *x) {
+  for (u32 i = 0; i < f->fact.n; i++)
+    if (f->fact.at[i].kind != FACT_VAGUE && sc_lin_same(&f->fact.at[i].least0, x)) return true;
+  return false;
+}
+
 static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
   Lin g = *least0;
   bool known = sc_know(f, &g);
@@ -314,6 +320,7 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
   }
   g.c = sc_floordiv(g.c, step);
   for (u32 i = 0; i < g.n; i++) g.at[i].by /= step;
+  if (kind == FACT_FOLLOWS && known_already(f, &g)) return;
   PUSH(f->sc, &f->fact, ((Fact){.kind = kind, .least0 = g}));
   f->epoch++;
   if (follow) push_atoms(f, &g, follow);

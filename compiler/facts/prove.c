@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { STEPS = 64, MORE_STEPS = 200, DEPTH = 6 };
+enum { STEPS = 64, MORE_STEPS = 400, DEPTH = 6 };
 
 typedef struct Proof {
   Facts *f;
@@ -42,7 +42,8 @@ static bool cofactor(Proof *q, const Term *m, const Term *part, Lin *rest) {
   return found;
 }
 
-// Takes so much of the fact from the goal that term i vanishes.
+// Takes so much of the fact from the goal that term i vanishes. Of integers, p >= 0 is
+// times p > -times.
 static bool without(Proof *q, const Lin *p, u32 i, const Lin *fact, u32 depth) {
   const i64 by = p->at[i].by;
   for (u32 j = 0; j < fact->n; j++) {
@@ -52,6 +53,7 @@ static bool without(Proof *q, const Lin *p, u32 i, const Lin *fact, u32 depth) {
     Lin part, less = sc_lin_int(0);
     i64 common = sc_gcd(by, has), times = (has < 0 ? -has : has) / common,
         of = (by < 0 ? -by : by) / common;
+    less.c = times - 1;
     if (sc_lin_mul(&part, fact, &rest) && sc_lin_add(&less, p, times) &&
         sc_lin_add(&less, &part, -of) && prove(q, &less, depth))
       return true;

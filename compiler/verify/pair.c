@@ -97,6 +97,16 @@ static void gather(Pair *p, Xid x) {
   }
 }
 
+// … in the conditions under which an access is reached.
+static void gather_conditions(Pair *p, u32 side) {
+  const Place at = place_of(p, side);
+  const Code *code = &p->v->k->role.at[at.role].code;
+  for (u32 pc = 0; pc < at.pc; pc++)
+    if (code->at[pc].op == OP_IF && sc_around(code, pc, at.pc))
+      gather(p, sc_restate(p, side, code->at[pc].arg[0]));
+  gather(p, sc_restate(p, side, sc_access_cond(p->v->k, side ? p->b : p->a)));
+}
+
 // Does a case say otherwise?
 static bool may_not_fall(const Kernel *k, u32 buf) {
   for (u32 c = 0; c < k->kase.n; c++) {
@@ -132,8 +142,7 @@ static void say_offsets(Pair *p) {
     gather(p, p->a_at[d]);
     gather(p, p->b_at[d]);
   }
-  gather(p, sc_access_cond(p->v->k, p->a));
-  gather(p, sc_restate(p, 1, sc_access_cond(p->v->k, p->b)));
+  for (u32 side = 0; side < 2; side++) gather_conditions(p, side);
   for (u32 i = 0; i < p->offsets; i++)
     for (u32 j = 0; j < p->offsets; j++)
       if (i != j) say_rising(p, p->offset[i], p->offset[j]);
@@ -360,6 +369,7 @@ Pair sc_pair(Races *v, const Access *a, const Access *b, bool stage) {
 
 bool sc_pair_safe(Pair *p) {
   Facts *f = p->v->facts;
+  if (p->thorough) sc_facts_thorough(f);
   sc_facts_at(f, NULL, 0);
   u32 mark = sc_facts_mark(f);
   put_element(p, 0, p->a_at);
