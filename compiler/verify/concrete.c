@@ -17,7 +17,9 @@ i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank) {
     case 3:
       for (i64 i = 0; i < last && i < 1000; i++) sum += scrambled(0, i) % 201;
       return sum;
-    default: return scrambled(buf, place) % 8;
+    case 4: return scrambled(buf, place) % 8;
+    case 5: return -1;
+    default: return (i64)(scrambled(buf, place) % 8) - 4;
   }
 }
 
@@ -28,15 +30,15 @@ static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
   const Buf *b = &c->p->k->buf.at[v->buf];
   i64 at[SC_MAX_RANK] = {0};
   if (b->space != SP_TENSOR || b->elem != EL_I32) return false;
-  bool inside = true;  // (beyond a tensor there are zeros)
+  bool inside = true;  // (a run that reads beyond a tensor ends there: X.value)
   for (u32 d = 0; d < v->rank; d++) {
     i64 extent;
     if (v->at[d].base && !value(c, v->at[d].base, &at[d], depth)) return false;
     if (!value(c, b->dim[d], &extent, depth)) return false;
     inside &= at[d] >= 0 && at[d] < extent;
   }
-  *out = inside ? sc_data(c->s->data, v->buf, at, v->rank) : 0;
-  return true;
+  if (inside) *out = sc_data(c->s->data, v->buf, at, v->rank);
+  return inside;
 }
 
 static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {
@@ -53,7 +55,7 @@ static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {
   }
 }
 
-// Both operands of `and` and `or` have values here; a choice's other operand need not.
+// What a condition hides need not have a value.
 static bool value(Concrete *c, Xid x, i64 *out, u32 depth) {
   const Expr *e = &c->p->k->expr.at[x];
   i64 a = 0, b = 0;
@@ -63,6 +65,7 @@ static bool value(Concrete *c, Xid x, i64 *out, u32 depth) {
   if (c->p->k->expr.at[e->a].ty == TY_REAL) return false;
   if (!value(c, e->a, &a, depth)) return false;
   if (e->op == X_WHERE) return value(c, a ? e->b : e->c, out, depth);
+  if ((e->op == X_AND && !a) || (e->op == X_OR && a)) return *out = a, true;
   if (e->b && !value(c, e->b, &b, depth)) return false;
   return sc_int_op(e->op, a, b, out);
 }

@@ -264,8 +264,8 @@ typedef struct Sample {
 } Sample;
 
 // Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
-// to 7.
-enum { DATA_RULES = 5 };
+// to 7; -1; from -4 to 3.
+enum { DATA_RULES = 7 };
 i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank);
 
 typedef struct Concrete {

@@ -84,14 +84,20 @@ bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s) {
   return true;
 }
 
-// Integer scalars are drawn like dimensions; those with a default have it.
-static void set_scalars(Search *q, u32 most) {
+// Integer scalars have their defaults, or (strange) what is near them, or near a dimension; those
+// without are drawn like dimensions.
+static void set_scalars(Search *q, u32 most, bool strange) {
   const Kernel *k = q->v->k;
   Concrete c = {.p = q->p, .s = q->s};
   for (u32 i = 0; i < k->arg.n; i++) {
     i64 init;
     bool said = k->arg.at[i].init && sc_concrete_value(&c, k->arg.at[i].init, &init);
     q->s->arg[i] = said ? init : (i64)draw(q, most) - (draw(q, 8) == 0);
+    if (!strange) continue;
+    u32 how = draw(q, 4);
+    if (how == 0) q->s->arg[i] += (i64)draw(q, 5) - 2;
+    if (how == 1) q->s->arg[i] = draw(q, most + 1);
+    if (how == 2 && k->dim.n) q->s->arg[i] = q->s->dim[draw(q, k->dim.n)] + (i64)draw(q, 3) - 1;
   }
 }
 
@@ -106,7 +112,7 @@ static bool alike(Search *q) {
   for (u32 turn = 0; turn < EVEN * COUNT(off); turn++) {
     u32 i = (turn + COUNT(off)) % (EVEN * COUNT(off));  // no rounds at all, last
     for (u32 rule = 0; rule < (q->data ? DATA_RULES : 1); rule++) {
-      set_scalars(q, i / 3 + 1);
+      set_scalars(q, i / 3 + 1, false);
       for (u32 d = 0; d < q->v->k->dim.n; d++) q->s->dim[d] = about(q, d, i / 3, 0, off[i % 3]);
       q->s->data = rule;
       if (try_sample(q)) return true;
@@ -124,7 +130,7 @@ static bool at_random(Search *q) {
       q->s->dim[d] = about(q, d, draw(q, most), which, (i64)draw(q, 3) - 1);
     }
     q->s->data = draw(q, DATA_RULES);
-    set_scalars(q, most);
+    set_scalars(q, most, i % 2);
     if (try_sample(q)) return true;
   }
   return false;
