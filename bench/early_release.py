@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 
+from calls import AS_WRITTEN
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ATTENTION = {"B": 1, "M": 2048, "N": 2048, "H": 16, "G": 16}
 GEMM = {"M": 4096, "N": 4096, "K": 4096}
@@ -46,7 +48,7 @@ def wrong(text, edits):
 
 
 def run(command, timeout=300):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout, env=AS_WRITTEN)
     return done.returncode, done.stdout, done.stderr
 
 

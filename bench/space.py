@@ -21,7 +21,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from calls import setting, write
+from calls import AS_WRITTEN, setting, write
 
 CHUNK = 10       # points of a call, besides the default
 CHUNK_TAKES = 35  # seconds, at most, as far as is known before the first
@@ -109,7 +109,7 @@ def measure(schedc, group, points, dry_run):
     for point in [{}, *points]:
         command += [group["file"], *words(point)]
     command += ["--dry-run"] if dry_run else []
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, env=AS_WRITTEN)
     entry = {"group": group["name"], "pass": done.returncode == 0, "command": command}
     got = json.loads(done.stdout) if done.stdout.startswith(("{", "[")) else None
     if isinstance(got, dict):

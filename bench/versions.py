@@ -19,7 +19,7 @@ import tempfile
 
 import numpy
 
-from calls import write
+from calls import AS_WRITTEN, write
 
 SECONDS = 60  # for a call
 LONG = ["--set", "B=1", "--set", "M=16384", "--set", "N=16384", "--set", "H=16", "--set", "G=16"]
@@ -44,7 +44,7 @@ STARTS = [0, 8000, 12000, 17000, 20000]  # of fa_varlen's sequences
 def measure(tree, options):
     """{"sustained": ms, "cold": ms}; raises where the kernel does not run or is wrong."""
     done = subprocess.run(["build/release/schedc", "bench", *options, "--sample", "32", "--rounds", "1", "--format", "json"],
-                          cwd=tree, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False)
+                          cwd=tree, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False, env=AS_WRITTEN)
     if done.returncode:
         raise RuntimeError(f"{tree}: {' '.join(options)}: {(done.stderr + done.stdout)[-800:]}")
     got = json.loads(done.stdout)

@@ -139,7 +139,7 @@ static void text_head(const Variant *v) {
   }
   if (v->is_tuned) {
     Buffer said = {0};
-    tuned_text(v->args.tuned, &v->tuned.record, &said);
+    tuned_text(&v->tuned, &v->tuned.record, &said);
     printf("%s  tuned: %s", v->data.dim_count ? "\n" : "", said.at);
     free(said.at);
   }
@@ -247,7 +247,7 @@ static void json_variant(Json *j, const Bench *b, size_t i, bool right) {
   for (size_t n = 0; n < v->data.dim_count; n++)
     json_key(j, v->data.dims[n].name), json_int(j, v->data.dims[n].value);
   json_close(j, '}');
-  if (v->is_tuned) json_key(j, "tuned"), tuned_json(v->args.tuned, &v->tuned.record, j);
+  if (v->is_tuned) json_key(j, "tuned"), tuned_json(&v->tuned, &v->tuned.record, j);
   key_real(j, "operations", v->work.said > 0 ? v->work.said : v->work.products);
   json_key(j, "operations_from"), json_text(j, v->work.said > 0 ? "work" : "products");
   key_real(j, "product_operations", v->work.products);
@@ -275,7 +275,7 @@ static void json_refused(Json *j, const Variant *v) {
   } else {
     json_key(j, "left_out"), json_text(j, v->why.at);
   }
-  if (v->is_tuned) json_key(j, "tuned"), tuned_json(v->args.tuned, &v->tuned.record, j);
+  if (v->is_tuned) json_key(j, "tuned"), tuned_json(&v->tuned, &v->tuned.record, j);
   json_close(j, '}');
 }
 

@@ -18,7 +18,8 @@ typedef struct Variant {
   schedc_error *errors;
   size_t outputs;
   bool right;
-  bool is_tuned;  // params as --tuned has them, beside the variant before it
+  bool is_tuned;  // params as a store has them, beside the variant before it …
+  bool gone;      // … but nobody named one, and there is nothing to say
   Tuned tuned;
   bool out;     // it is left out: a report says why, and the others go on
   Buffer code;  // … its code, "R8.smem",

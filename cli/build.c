@@ -9,7 +9,8 @@
 // What is built.
 typedef struct Made {
   const schedc_kernel *kernel;
-  schedc_variants *variants;  // NULL: the kernel alone; else it is the first of them
+  schedc_variants *variants;  // NULL: the kernel alone; else it is the first of them …
+  Tuned tuned;                // … and this is whose they are
 } Made;
 
 static const char *const ending[] = {[SCHEDC_CUDA_C] = "cu",
@@ -62,29 +63,28 @@ static void show_text(const char *name, const char *path, schedc_artifact artifa
 }
 
 // The line of each variant but the first, which is the default.
-static void show_variants(const Args *args, const schedc_variants *v) {
+static void show_variants(const Tuned *t, const schedc_variants *v) {
   schedc_variant_info info = SCHEDC_VARIANT_INFO_INIT;
   if (v && schedc_variant_count(v) < 2)
-    printf("  no line of %s fits: it has the defaults alone\n", args->tuned);
+    printf("  no line of %s fits: it has the defaults alone\n", t->path.at);
   for (size_t i = 1; !schedc_variant_at(v, i, &info); i++) {
     Buffer said = {0};
-    tuned_text(args->tuned, info.record, &said);
+    tuned_text(t, info.record, &said);
     printf("  %s\n", said.at);
     free(said.at);
   }
 }
 
-static void json_variants(Json *j, const Args *args, const schedc_variants *v) {
+static void json_variants(Json *j, const Tuned *t, const schedc_variants *v) {
   schedc_variant_info info = SCHEDC_VARIANT_INFO_INIT;
   json_open(j, '[');
-  for (size_t i = 1; !schedc_variant_at(v, i, &info); i++) tuned_json(args->tuned, info.record, j);
+  for (size_t i = 1; !schedc_variant_at(v, i, &info); i++) tuned_json(t, info.record, j);
   json_close(j, ']');
 }
 
 // path: NULL, if only a report is wanted. sass: what it says, or empty.
 static void show_json(const Session *s, const char *name, const char *path,
-                      const schedc_build_info *b, const schedc_variants *variants,
-                      const Buffer *sass) {
+                      const schedc_build_info *b, const Made *made, const Buffer *sass) {
   Json j = {.write = stdout_write};
   json_open(&j, '{');
   json_key(&j, "kernel"), json_text(&j, name);
@@ -103,7 +103,7 @@ static void show_json(const Session *s, const char *name, const char *path,
   json_key(&j, "cached"), json_bool(&j, b->cached);
   json_key(&j, "nvrtc"), json_text(&j, b->nvrtc);
   json_key(&j, "seconds"), json_real(&j, b->seconds);
-  if (variants) json_key(&j, "variants"), json_variants(&j, s->args, variants);
+  if (made->variants) json_key(&j, "variants"), json_variants(&j, &made->tuned, made->variants);
   if (sass->n) json_key(&j, "sass"), json_raw(&j, sass->at), json_raw(&j, ",\"diagnostics\":");
   else json_key(&j, "diagnostics");
   json_raw(&j, "[");
@@ -137,48 +137,46 @@ static int build(Session *s, const Made *made, schedc_artifact artifact) {
   if (!args->output) buffer_printf(&path, ".%s", ending[artifact]);
   int code = make(s, made, artifact, written ? path.at : NULL, &info);
   if (!json && !code && written && strcmp(path.at, "-") != 0)
-    show_text(name, path.at, artifact, &info), show_variants(args, made->variants);
+    show_text(name, path.at, artifact, &info), show_variants(&made->tuned, made->variants);
   if (!code && args->report)
     code = session_status(
         s, schedc_report_sass(s->context, kernel, &options, json ? SCHEDC_JSON : SCHEDC_TEXT,
                               buffer_write, &sass));
-  if (json) show_json(s, name, written ? path.at : NULL, &info, made->variants, &sass);
+  if (json) show_json(s, name, written ? path.at : NULL, &info, made, &sass);
   else if (sass.n) fputs(sass.at, stdout);
   free(sass.at);
   free(path.at);
   return code;
 }
 
-// The kernel, or all that --tuned has for it.
-static int instantiate(Session *s, Tuned *tuned, schedc_kernel **kernel, Made *made) {
+// The kernel, or all that a store has for it.
+static int instantiate(Session *s, schedc_kernel **kernel, Made *made) {
   const Args *args = s->args;
   const char *unit = args->operands > 1 ? args->operand[1] : NULL;
   schedc_variant_info info = SCHEDC_VARIANT_INFO_INIT;
-  int code = tuned_open(s, tuned, false);
-  if (code || args->tuned) {
-    if (!code) code = tuned_variants(s, tuned, &made->variants);
+  if (args->tuned || args->gpu) {
+    int code = tuned_variants(s, &made->tuned, &made->variants);
     if (!code) schedc_variant_at(made->variants, 0, &info);
     made->kernel = info.kernel;
     return code;
   }
-  code = session_status(s, schedc_instantiate(kernel, s->context, s->source, unit, args->case_name,
-                                              args->param.at, args->param.n));
+  int code = session_status(s, schedc_instantiate(kernel, s->context, s->source, unit,
+                                                  args->case_name, args->param.at, args->param.n));
   made->kernel = *kernel;
   return code;
 }
 
 static int build_file(const Args *args, schedc_artifact artifact) {
   Session s;
-  Tuned tuned = {0};
   Made made = {0};
   schedc_kernel *kernel = NULL;
   int code = session_open(&s, args, 0);
-  if (!code) code = instantiate(&s, &tuned, &kernel, &made);
+  if (!code) code = instantiate(&s, &kernel, &made);
   if (!code) code = build(&s, &made, artifact);
   else if (args->format == FORMAT_JSON) session_print_reports(&s);
   schedc_variants_free(made.variants);
   schedc_kernel_free(kernel);
-  tuned_close(&tuned);
+  tuned_close(&made.tuned);
   session_close(&s);
   return code;
 }
@@ -202,9 +200,7 @@ int command_build(const Args *args) {
     return cli_usage(args, "--report and -o - both want the standard output");
   if (args->report && strcmp(args->report, "sass") != 0)
     return cli_usage(args, "there is no report '%s': sass is one", args->report);
-  if (args->tuned && artifact != SCHEDC_C_HEADER)
-    return cli_usage(args, "--tuned is for a C header, which has params for each shape");
-  if (args->gpu && !args->tuned)
-    return cli_usage(args, "--gpu says which lines of a store count: give --tuned");
+  if ((args->tuned || args->gpu) && artifact != SCHEDC_C_HEADER)
+    return cli_usage(args, "--tuned and --gpu are for a C header, which has params for each shape");
   return build_file(args, artifact);
 }

@@ -97,6 +97,9 @@ int command_fmt(const Args *args);
 int command_info(const Args *args);
 int command_explain(const Args *args);
 
+// ---- place.c: a file or folder that comes with the command. False: it is in neither place.
+bool place_find(const char *beside, const char *installed, char *path, size_t room);
+
 // ---- model.c: --on model
 typedef struct ModelRun {
   Policy policy;
@@ -200,23 +203,28 @@ int data_load(Data *d, Session *s);        // --in: before data_fill
 int data_save(const Data *d, Session *s);  // --out
 void data_close(Data *d);
 
-// ---- tuned.c: --tuned
+// ---- tuned.c: --tuned, or the store that is taken without it
 typedef struct Tuned {
-  schedc_store *store;         // NULL: it was not given
+  schedc_store *store;         // NULL: there is none
+  Buffer path;                 // … where it is
   schedc_store_record record;  // whose params a kernel has; schedule NULL: none fits
   Buffer gpu;                  // whose records fit; empty: any GPU's
 } Tuned;
-// All return 0, or an exit code after a message. on_gpu: only lines of the GPU that is chosen fit.
+// May there be a store? on_gpu: as below.
+bool tuned_wanted(const Args *args, bool on_gpu);
+// All return 0, or an exit code after a message. on_gpu: only lines of the GPU that is chosen fit,
+// and without --tuned and $SCHEDC_STORE its table is opened, if there is one.
 int tuned_open(Session *s, Tuned *t, bool on_gpu);
 void tuned_close(Tuned *t);
-// A kernel of session_kernel, made anew with what the store has for its dimensions.
+// A kernel of session_kernel, made anew with what the store has for its dimensions. A store that
+// was not named, and has nothing, is closed.
 int tuned_kernel(Session *s, Tuned *t, schedc_kernel **kernel, size_t *kase);
 bool tuned_same(const schedc_kernel *a, const schedc_kernel *b);  // have they the same params?
-// For a C header: all that the store has, of one GPU.
+// For a C header, with --tuned or --gpu: all that the store has, of one GPU.
 int tuned_variants(Session *s, Tuned *t, schedc_variants **out);
 // What a record says: its line, where it was measured, its params.
-void tuned_text(const char *store, const schedc_store_record *r, Buffer *to);
-void tuned_json(const char *store, const schedc_store_record *r, Json *j);
+void tuned_text(const Tuned *t, const schedc_store_record *r, Buffer *to);
+void tuned_json(const Tuned *t, const schedc_store_record *r, Json *j);
 
 // ---- sweep.c: lengths at which a case is worth another run.
 typedef struct Sweep {
@@ -246,9 +254,8 @@ bool cover_next(Cover *c, size_t *choice);  // false: no more
 void cover_end(Cover *c);
 
 // ---- table.c
-// tuned: NULL, or the record whose params the kernel has.
-void table_head(const Session *s, const Data *d, const char *case_name,
-                const schedc_store_record *tuned);
+// tuned: NULL, or whose record's params the kernel has.
+void table_head(const Session *s, const Data *d, const char *case_name, const Tuned *tuned);
 void table_json(Json *j, const schedc_error *errors, size_t n);
 void table_errors(const schedc_error *errors, size_t n);
 const char *table_verdict(const schedc_error *e);  // "PASS", "FAIL" or "UNPROVEN"

@@ -17,10 +17,11 @@ static const Command commands[] = {
      "sequence is `given` is made from the others.\n"
      "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last "
      "kernel.\n"
-     "With --tuned, params for tuning that -p does not give are those of the store's line for "
-     "these dimensions,\n"
-     "on this GPU (on the CPU: on any); if none fits, what they are without. What was taken is "
-     "said.\n",
+     "On a GPU, params for tuning that -p does not give are those of its table for these "
+     "dimensions, where a\n"
+     "line of it fits; what was taken is said. $SCHEDC_STORE and --tuned name another store "
+     "(empty: none),\n"
+     "which counts on the CPU as well.\n",
      1, 2, command_run},
     {"test", "FILE [KERNEL]", "run all cases under all policies on several inputs",
      "Every combination of a case's `in { … }` values is run under the policies early, late and\n"
@@ -64,10 +65,12 @@ static const Command commands[] = {
      "is wrong,\n"
      "no figure is printed; with --vary it is a row that says so, and so is one that the schedule "
      "refuses.\n"
-     "With --tuned each variant comes twice: as it is, and with the params for tuning of the line "
-     "that fits it\n"
-     "best; a line is of one GPU. Without, and in the other commands, params are never taken from "
-     "a store.\n",
+     "Without --vary, and with --tuned, each variant comes twice: as it is, and with the params "
+     "for "
+     "tuning of\n"
+     "the line that fits it best in the GPU's table, in $SCHEDC_STORE (empty: none) or in "
+     "--tuned's "
+     "store.\n",
      1, 1 << 10, command_bench},
     {"tune", "FILE [KERNEL]", "find the fastest params for tuning, on the GPU",
      "Goes through the points of the domains of the params for tuning that -p does not give; "
@@ -116,9 +119,11 @@ static const Command commands[] = {
      "function of its own, and the header's launch runs all of them, in a workspace of the "
      "caller's.\n"
      "Headers of one kernel with other parameters go together if --name differs.\n"
-     "With --tuned a header holds a variant for each shape of the store (equal programs once), and "
-     "a launch\n"
-     "takes the one that 'schedc run --tuned' would take; where none fits, that of the defaults.\n"
+     "With --tuned, or --gpu, a header holds a variant for each shape of that store, of "
+     "$SCHEDC_STORE or of the\n"
+     "GPU's table (equal programs once), and a launch takes the one that 'schedc run' would take; "
+     "where none\n"
+     "fits, that of the defaults.\n"
      "--report sass shows the machine code loop by loop: products and the waits for them, what is\n"
      "computed beside products in flight, spills, and where the order is not the schedule's. It "
      "needs\n"

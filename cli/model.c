@@ -8,25 +8,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static bool readable(const char *path) { return access(path, R_OK) == 0; }
-
-// Beside the command, or where `cmake --install` puts it, as seen from there.
-static bool find_library(char *path, size_t room) {
-  static const char *const places[] = {"libschedc_model.so",
-                                       SCHEDC_MODEL_PLACE "/libschedc_model.so"};
-  char self[PATH_MAX];
-  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
-  for (size_t i = 0; slash && i < COUNT(places); i++) {
-    if (snprintf(path, room, "%.*s/%s", (int)(slash - self), self, places[i]) < (int)room &&
-        readable(path))
-      return true;
-  }
-  return false;
-}
 
 int model_open(const Args *args) {
   char path[PATH_MAX];
@@ -35,7 +16,8 @@ int model_open(const Args *args) {
   if (chosen && *chosen) {
     if (!realpath(chosen, path))
       return cli_fail(args, "SCHEDC_MODEL_LIBRARY names '%s', where there is no file", chosen);
-  } else if (!find_library(path, sizeof path)) {
+  } else if (!place_find("libschedc_model.so", SCHEDC_MODEL_PLACE "/libschedc_model.so", path,
+                         sizeof path)) {
     return cli_fail(
         args,
         "libschedc_model.so, the model of a GPU, is neither beside schedc nor installed with it; "

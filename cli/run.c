@@ -111,7 +111,7 @@ static void json_result(const Session *s, const Data *d, const Tuned *tuned, con
   for (size_t i = 0; d && i < d->dim_count; i++)
     json_key(&j, d->dims[i].name), json_int(&j, d->dims[i].value);
   json_close(&j, '}');
-  if (tuned->store) json_key(&j, "tuned"), tuned_json(s->args->tuned, &tuned->record, &j);
+  if (tuned->store) json_key(&j, "tuned"), tuned_json(tuned, &tuned->record, &j);
   json_key(&j, "outputs"), table_json(&j, errors, n);
   json_key(&j, "pass"), json_bool(&j, pass);
   json_key(&j, "run_seconds"), json_real(&j, times->run);
@@ -142,7 +142,7 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase, cons
   if (!code) code = data_allocate(&d, s);
   if (!code) code = data_load(&d, s);
   if (!code) {
-    if (text) table_head(s, &d, name, tuned->store ? &tuned->record : NULL);
+    if (text) table_head(s, &d, name, tuned->store ? tuned : NULL);
     data_fill(&d, kase, s->args->inputs[0],
               s->args->inputs_seed_given ? s->args->inputs_seed : s->args->seed);
     schedc_status status = execute(s, &d, kase, errors, &times);

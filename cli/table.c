@@ -25,19 +25,18 @@ static void put_params(const schedc_kernel *k) {
   if (schedc_param_count(k)) putchar('\n');
 }
 
-static void put_tuned(const Session *s, const schedc_store_record *r) {
+static void put_tuned(const Tuned *t) {
   Buffer said = {0};
-  tuned_text(s->args->tuned, r, &said);
+  tuned_text(t, &t->record, &said);
   printf("  tuned   %s\n", said.at);
   free(said.at);
 }
 
-void table_head(const Session *s, const Data *d, const char *case_name,
-                const schedc_store_record *tuned) {
+void table_head(const Session *s, const Data *d, const char *case_name, const Tuned *tuned) {
   printf("%s  (%s%s%s)\n", schedc_kernel_name(d->kernel), s->args->operand[0],
          case_name ? ", case " : "", case_name ? case_name : "");
   put_params(d->kernel);
-  if (tuned) put_tuned(s, tuned);
+  if (tuned) put_tuned(tuned);
   for (size_t i = 0; i < d->dim_count; i++) {
     printf("%s%s = %lld", i ? ", " : "  dims    ", d->dims[i].name, (long long)d->dims[i].value);
   }

@@ -1,7 +1,7 @@
 // variants.c - the variants of `schedc bench`: a file, with the settings that follow it, one choice
-// of what --vary names and one of the --inputs; with --tuned each twice, once with the params of
-// the store. Where --vary names something, a variant that the
-// schedule refuses is left out, with the code of the report and what it says.
+// of what --vary names and one of the --inputs; with --tuned, or without --vary, each twice: once
+// with the params of a store. Where --vary names something, a variant that the schedule refuses is
+// left out, with the code of the report and what it says.
 #include "cli/bench.h"
 
 #include <stdlib.h>
@@ -92,17 +92,18 @@ int variant_leave(Variant *v, Session *said, int code) {
 }
 
 // The params of the store, over those of the variant before this one, which is the same but for
-// them. Without others it is left out.
+// them. Without others it is left out; if nobody named a store, without a word.
 static int tune_variant(Variant *v) {
   const Variant *usual = v - 1;
   int code = tuned_open(&v->session, &v->tuned, !v->args.dry_run);
   if (!code) code = tuned_kernel(&v->session, &v->tuned, &v->kernel, &v->kase);
   if (code) return code;
   bool same = v->tuned.record.schedule && usual->kernel && tuned_same(usual->kernel, v->kernel);
+  v->gone = !v->tuned.store || (same && !v->args.tuned);
   v->out = same || !v->tuned.record.schedule;
   if (!v->out) return EXIT_GOOD;
   buffer_puts(&v->why, same ? "the params are the usual ones: " : "");
-  tuned_text(v->args.tuned, &v->tuned.record, &v->why);
+  tuned_text(&v->tuned, &v->tuned.record, &v->why);
   return EXIT_GOOD;
 }
 
@@ -163,6 +164,39 @@ static int make_variant(const Variants *b, Variant *v, char **word, int words, s
   return open_variant(v);
 }
 
+static void close_variant(Variant *v) {
+  if (!v->opened) return;
+  data_close(&v->data);
+  tuned_close(&v->tuned);
+  schedc_kernel_free(v->kernel);
+  session_close(&v->session);
+  free(v->errors);
+}
+
+static void free_pairs(Pairs *of, size_t shared) {
+  for (size_t i = shared; i < of->n; i++) {
+    free((char *)of->at[i].name);
+    free((char *)of->at[i].value);
+  }
+  free(of->at);
+}
+
+// What set_value() made are the last of a variant's settings.
+static void free_settings(const Variants *b, Variant *v) {
+  free_pairs(&v->args.param, b->args->param.n);
+  free_pairs(&v->args.set, b->args->set.n);
+  free(v->name.at);
+  free(v->code.at);
+  free(v->why.at);
+}
+
+static void free_last(Variants *b) {
+  Variant *v = &b->at[--b->n];
+  close_variant(v);
+  free_settings(b, v);
+  *v = (Variant){0};
+}
+
 int variants_make(Variants *b) {
   const Args *args = b->args;
   size_t each = input_kinds(args);
@@ -170,7 +204,8 @@ int variants_make(Variants *b) {
     each *= count_values(args->vary.at[i].value);
     if (each > MAX_VARIANTS) return cli_usage(args, "more than %d variants", MAX_VARIANTS);
   }
-  size_t twice = args->tuned ? 2 : 1;
+  bool beside = args->tuned || (!args->vary.n && tuned_wanted(args, !args->dry_run));
+  size_t twice = beside ? 2 : 1;
   b->at = need(calloc(twice * each * (size_t)args->operands, sizeof *b->at));
   for (int i = 0, words; i < args->operands; i += words) {
     for (words = 1; i + words < args->operands && !is_file(args->operand[i + words]);) words++;
@@ -180,6 +215,7 @@ int variants_make(Variants *b) {
       b->at[b->n].is_tuned = w % twice;
       int code = make_variant(b, &b->at[b->n++], args->operand + i, words, w / twice, each);
       if (code) return code;
+      if (b->at[b->n - 1].gone) free_last(b);
     }
   }
   return EXIT_GOOD;
@@ -215,36 +251,7 @@ static int fill(Variant *v) {
 
 int variant_fill(Variant *v) { return v->out ? EXIT_GOOD : variant_leave(v, &v->session, fill(v)); }
 
-static void close_variant(Variant *v) {
-  if (!v->opened) return;
-  data_close(&v->data);
-  tuned_close(&v->tuned);
-  schedc_kernel_free(v->kernel);
-  session_close(&v->session);
-  free(v->errors);
-}
-
-static void free_pairs(Pairs *of, size_t shared) {
-  for (size_t i = shared; i < of->n; i++) {
-    free((char *)of->at[i].name);
-    free((char *)of->at[i].value);
-  }
-  free(of->at);
-}
-
-// What set_value() made are the last of a variant's settings.
-static void free_settings(const Variants *b, Variant *v) {
-  free_pairs(&v->args.param, b->args->param.n);
-  free_pairs(&v->args.set, b->args->set.n);
-  free(v->name.at);
-  free(v->code.at);
-  free(v->why.at);
-}
-
 void variants_free(Variants *b) {
-  for (size_t i = 0; i < b->n; i++) {
-    close_variant(&b->at[i]);
-    free_settings(b, &b->at[i]);
-  }
+  while (b->n) free_last(b);
   free(b->at);
 }

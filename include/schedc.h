@@ -619,6 +619,10 @@ SCHEDC_API schedc_status schedc_store_find(const schedc_store *store,
                                            const schedc_store_record *key,
                                            schedc_store_record *record);
 
+/* The file in which a folder of tables has the store of a GPU, as schedc_gpu_info names it: that of
+ * "NVIDIA H200" is "nvidia-h200.jsonl". Returns the length; what has no room is cut off. */
+SCHEDC_API size_t schedc_table_name(const char *gpu, char *name, size_t room);
+
 /* schedc_instantiate with the params for tuning of the record that schedc_store_find finds, over
  * the case's; else, or without a store, as schedc_instantiate. A param for tuning that is given
  * must have the same value in the record: what is run was measured as it is. gpu: as of a key. used

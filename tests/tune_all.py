@@ -128,21 +128,24 @@ def told(s):
 
 
 def lists(s):
-    """Every point of the project is one: its params are the problem's, its dimensions the kernel's, its name its own."""
+    """Every point of the project is one: its params are the problem's, it has all dimensions, its name is its own."""
     names = []
     for name in ("points.json", "tuned.json"):
         with open(os.path.join(ROOT, "bench", name), encoding="utf-8") as file:
             points = json.load(file)["points"]
         for point in points:
-            words = [s.schedc, "bench", os.path.join(ROOT, point["schedule"]), *filter(None, [point.get("kernel")])]
-            words += ["--dry-run", "--format", "json"]
+            words = [s.schedc, "info", os.path.join(ROOT, point["schedule"]), *filter(None, [point.get("kernel")])]
+            words += ["--format", "json"]
             for option, settings in (("-p", point["params"]), ("--set", point["dims"])):
                 words += [w for n, v in settings.items() for w in (option, f"{n}={str(v).lower()}")]
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
             expect(done.returncode == 0, f"{point['name']}: {done.stdout}{done.stderr}")
-            (variant,) = json.loads(done.stdout)["variants"]
-            expect(set(point["params"]) <= {"T", "D", "causal"}, f"{point['name']} has params for tuning")
-            expect(set(variant["dims"]) <= set(point["dims"]), f"{point['name']} lacks {set(variant['dims']) - set(point['dims'])}")
+            known = json.loads(done.stdout)[0]
+            problem = {p["name"] for p in known["parameters"] if p["kind"] == "problem"}
+            expect(set(point["params"]) <= problem, f"{point['name']} has params for tuning")
+            dims = set(re.findall(r"\b[A-Za-z]\w*", " ".join(d for t in known["tensors"] if t["direction"] != "workspace"
+                                                           for d in t["dims"])))
+            expect(dims <= set(point["dims"]), f"{point['name']} lacks {dims - set(point['dims'])}")
             names.append(re.sub("[^a-z0-9]+", "-", point["name"].lower()))
     expect(len(set(names)) == len(names), "two points have the same name")
 

@@ -11,6 +11,7 @@ import argparse
 import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,7 @@ TOLD = """kernel told {
 RIGHT = TOLD.replace("r[i,j] + A", "2 * r[i,j]").replace("* 2\n", "* (A + 1)\n") \
     .replace("  grid", "  spec { Y[i,j,k] = 2 * X[i,j,k] }\n  case small { M = 64, N = 2 }\n  grid")
 MODEL = "schedc's model of a Hopper GPU"
+TABLE = "schedc-s-model-of-a-hopper-gpu.jsonl"
 LINES = [  # M, N, A, rank, date, and what differs
     (64, 2, 2, 1, "2026-01-02", {}),
     (64, 2, 3, 2, "2026-01-03", {}),
@@ -92,12 +94,14 @@ class Setting:
         self.model = os.path.join(os.path.dirname(self.schedc), "libschedc_model.so")
         self.env = {**os.environ, "SCHEDC_CACHE": os.path.join(folder, "cache"), "SCHEDC_NVRTC": self.model,
                     "LD_LIBRARY_PATH": os.path.dirname(self.model)}
+        self.env.pop("SCHEDC_STORE", None)
         self.told, self.right = self.write("told.sched", TOLD), self.write("right.sched", RIGHT)
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def write(self, name, text):
+        os.makedirs(self.folder, exist_ok=True)
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
         return self.path(name)
@@ -122,6 +126,18 @@ class Setting:
     def call(self, command, *arguments):
         return subprocess.run([self.schedc, command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
                               encoding="utf-8", env=self.env)
+
+    def moved(self, folder):
+        """The same with a copy of the command and the model, and a table of the model's in `folder`."""
+        other = Setting(self.schedc, self.path("moved"))
+        beside = os.path.dirname(other.path(os.path.join(folder, TABLE)))
+        os.makedirs(beside, exist_ok=True)
+        os.makedirs(other.path("bin"), exist_ok=True)
+        for file in (self.schedc, self.model):
+            shutil.copy(file, other.path("bin"))
+        other.schedc = other.path(os.path.join("bin", "schedc"))
+        self.store(os.path.join(beside, TABLE), self.right, LINES[:6])
+        return other
 
     def json(self, command, *arguments):
         done = self.call(command, *arguments, "--format", "json")
@@ -181,15 +197,57 @@ def refusals(s):
     both = s.write("both.jsonl", open(store, encoding="utf-8").read()
                    + open(s.store("one.jsonl", s.right, LINES[:1], "another GPU"), encoding="utf-8").read())
     for code, word, command in (
-            (2, "is for a C header", ("build", s.right, "--tuned", store, "-o", s.path("x.cu"))),
+            (2, "are for a C header", ("build", s.right, "--tuned", store, "-o", s.path("x.cu"))),
             (2, "say which by --gpu", ("build", s.right, "--tuned", both, "-o", s.path("x.h"))),
-            (2, "give --tuned", ("build", s.right, "--gpu", MODEL, "-o", s.path("x.h"))),
+            (2, "are for a C header", ("build", s.right, "--gpu", MODEL, "-o", s.path("x.cu"))),
+            (3, "there is no table of", ("build", s.right, "--gpu", MODEL, "-o", s.path("x.h"))),
             (2, "needs the dimensions first", ("run", s.right, "--on", "cpu", "--tuned", store, "--in", "X=-")),
             (1, "F.store", ("run", s.right, "--on", "cpu", "--tuned", s.right))):
         done = s.call(*command)
         expect(done.returncode == code and word in done.stdout, f"{command}: exit code {done.returncode}, {done.stdout}")
     said = s.json("build", s.right, "--tuned", both, "--gpu", "another GPU", "-o", s.path("x.h"))
     expect([v["line"] for v in said["variants"]] == [len(LINES) + 1], f"{said['variants']}")
+
+
+# ---- without --tuned
+
+def names(s):
+    """The file of each GPU in a folder of tables, with room for all of it and for less."""
+    table_name = Library(os.path.join(os.path.dirname(s.schedc), "libschedc.so")).so.schedc_table_name
+    table_name.argtypes, table_name.restype = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t), ctypes.c_size_t
+    for gpu, want in ((MODEL, TABLE), ("NVIDIA H200", "nvidia-h200.jsonl"), (" _H100  PCIe! ", "h100-pcie.jsonl"), ("", ".jsonl")):
+        for room in (0, 1, 5, len(want), len(want) + 1, 100):
+            name = ctypes.create_string_buffer(b"#" * 100)
+            n = table_name(gpu.encode(), name, room)
+            whole = want[:max(0, room - 1)].encode() + (b"\0" if room else b"")
+            expect(n == len(want) and name.raw[:100] == whole.ljust(100, b"#"), f"{gpu} in {room} bytes: {n}, {name.raw}")
+
+
+def looks(s):
+    """--tuned before $SCHEDC_STORE before the table beside the command, or where it is installed; that only on its GPU."""
+    other = s.store("other.jsonl", s.right, [(64, 2, 4, 1, "2026-01-01", {})])
+    for folder in (os.path.join("bin", "tuned"), os.path.join("share", "schedc", "schedules", "tuned")):
+        moved = s.moved(folder)
+        table = os.path.join(os.path.dirname(moved.schedc), os.path.relpath(folder, "bin"), TABLE)
+
+        def taken(*arguments, store=None, on="model", command="run"):
+            moved.env.update({} if store is None else {"SCHEDC_STORE": store})
+            said = moved.json(command, s.right, *arguments, *(["--on", on] if on else []))
+            moved.env.pop("SCHEDC_STORE", None)
+            return (said if command == "run" else said["variants"][-1]).get("tuned", {}).get("store")
+        for want, got in ((table, taken()), (None, taken(on="cpu")), (None, taken(store="")), (other, taken(store=other)),
+                          (other, taken(store=other, on="cpu")), (other, taken("--tuned", other, store=s.right)),
+                          (None, taken("-p", "B=64")), (None, taken("-p", "B=64", store=other)),
+                          (table, taken("--rounds", "0", command="bench")), (None, taken("--dry-run", on="", command="bench")),
+                          (None, taken("--rounds", "0", "--vary", "A=1,2", command="bench")),
+                          (None, taken("--rounds", "0", "-p", "A=1", command="bench")),
+                          (None, taken("--rounds", "0", "--set", "M=256", command="bench")),
+                          (None, taken("--rounds", "0", store="", command="bench"))):
+            expect(got == want, f"{got}, and not {want}")
+        built = moved.json("build", s.right, "--gpu", MODEL, "-o", s.path("x.h"))
+        expect([v["store"] for v in built["variants"]] == [table] * 4, f"{built}")
+        expect("variants" not in moved.json("build", s.right, "-o", s.path("x.h")), "a header has variants that nobody asked for")
+        shutil.rmtree(moved.folder)
 
 
 # ---- headers
@@ -314,7 +372,7 @@ def main():
     checks = Checks(args.only)
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(args.schedc, folder)
-        for name, check in (("run", runs), ("lines of other GPUs", gpus), ("bench", benches), ("refusals", refusals),
+        for name, check in (("run", runs), ("lines of other GPUs", gpus), ("bench", benches), ("refusals", refusals), ("names of tables", names), ("where stores are looked for", looks),
                             ("a header's choice", chooses), ("a header's launches", launches),
                             ("headers without variants", small_stores)):
             checks.run(name, check, s)

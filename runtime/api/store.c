@@ -158,6 +158,36 @@ schedc_status schedc_store_find(const schedc_store *store, const schedc_store_re
   return SCHEDC_OK;
 }
 
+// ---- tables
+
+static bool in_names(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+typedef struct TableName {
+  char *at;
+  size_t n, room;
+} TableName;
+
+static void put(TableName *name, char c) {
+  if (name->n + 1 < name->room) name->at[name->n] = c;
+  name->n++;
+}
+
+size_t schedc_table_name(const char *gpu, char *name, size_t room) {
+  TableName to = {name, 0, room};
+  bool apart = false;
+  for (; gpu && *gpu; gpu++) {
+    char c = *gpu >= 'A' && *gpu <= 'Z' ? (char)(*gpu - 'A' + 'a') : *gpu;
+    if (in_names(c)) {
+      if (apart && to.n) put(&to, '-');
+      put(&to, c);
+    }
+    apart = !in_names(c);
+  }
+  for (const char *ending = ".jsonl"; *ending; ending++) put(&to, *ending);
+  if (room) name[to.n < room ? to.n : room - 1] = 0;
+  return to.n;
+}
+
 // ---- the schedule, and kernels
 
 typedef struct HashJob {
