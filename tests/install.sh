@@ -57,7 +57,7 @@ tar -C "$to" --strip-components=1 --one-top-level=one -xf "$to"/first/schedc-ama
 cc -O0 -ffp-contract=off -Wall -Wextra -Werror -c "$to/one/schedc.c" -o "$to/one/schedc.o"
 cc -I"$to/one" examples/embed.c "$to/one/schedc.o" -o "$to/one/embed" -lm -lpthread -ldl
 "$to/one/embed"
-for file in include/schedc.h share/schedc/schedules/fa3_fwd.sched share/doc/schedc/{LICENSE,README.md,language.md}; do
+for file in include/schedc.h share/schedc/schedules/{fa3_fwd.sched,tuned/README.md} share/doc/schedc/{LICENSE,README.md,language.md}; do
   [ -s "$to/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 "$to/bin/schedc" --version

@@ -54,6 +54,7 @@ static int execute(PyObject *module) {
   core->exchange_name = PyUnicode_InternFromString("__dlpack_c_exchange_api__");
   if (!core->exchange_name || PyModule_AddFunctions(module, OWN_FUNCTIONS) ||
       PyModule_AddFunctions(module, SOURCE_FUNCTIONS) ||
+      PyModule_AddFunctions(module, STORE_FUNCTIONS) ||
       PyModule_AddFunctions(module, KERNEL_FUNCTIONS) ||
       PyModule_AddFunctions(module, RUN_FUNCTIONS))
     return -1;

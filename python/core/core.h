@@ -17,6 +17,7 @@
 #define SOURCE "schedc.source"
 #define KERNEL "schedc.kernel"
 #define LOADED "schedc.loaded"
+#define STORE "schedc.store"
 
 // The module's state.
 typedef struct Core {
@@ -79,8 +80,14 @@ typedef struct Given {
 int given_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors, PyObject *scalars);
 void given_close(Given *given);
 
+// Params from a tuple of (name, value), dimensions from one of (name, number); to be freed by
+// PyMem_Free. The texts stay the tuple's. 0, or -1 with an exception set.
+int params_of(PyObject *tuple, schedc_param **out, size_t *count);
+int dims_of(PyObject *tuple, schedc_dim **out, size_t *count);
+
 // ---- handles
 
+const schedc_source *source_of(PyObject *handle);
 schedc_kernel *kernel_of(PyObject *handle);
 PyObject *kernel_handle(schedc_kernel *kernel);
 Core *core_of(PyObject *module);
@@ -88,6 +95,7 @@ PyObject *text_or_none(const char *text);
 
 // ---- the tables of functions, in the order of schedc.h
 extern PyMethodDef SOURCE_FUNCTIONS[];  // source.c
+extern PyMethodDef STORE_FUNCTIONS[];   // store.c
 extern PyMethodDef KERNEL_FUNCTIONS[];  // kernel.c
 extern PyMethodDef RUN_FUNCTIONS[];     // run.c
 extern PyMethodDef LAUNCH_FUNCTIONS[];  // launch.c

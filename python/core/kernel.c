@@ -97,8 +97,7 @@ static PyObject *cases(PyObject *module, PyObject *handle) {
   return list;
 }
 
-// Dimensions from a tuple of (name, value); to be freed by PyMem_Free.
-static int dims_of(PyObject *tuple, schedc_dim **out, size_t *count) {
+int dims_of(PyObject *tuple, schedc_dim **out, size_t *count) {
   const Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
   if (n < 0) {
     PyErr_SetString(PyExc_TypeError, "dimensions are a tuple of pairs");
@@ -114,6 +113,7 @@ static int dims_of(PyObject *tuple, schedc_dim **out, size_t *count) {
     long long value;
     if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "sL", &(*out)[i].name, &value)) {
       PyMem_Free(*out);
+      *out = NULL;
       return -1;
     }
     (*out)[i].value = value;

@@ -9,9 +9,7 @@ static void free_kernel(PyObject *handle) {
   schedc_kernel_free(PyCapsule_GetPointer(handle, KERNEL));
 }
 
-static const schedc_source *source_of(PyObject *handle) {
-  return PyCapsule_GetPointer(handle, SOURCE);
-}
+const schedc_source *source_of(PyObject *handle) { return PyCapsule_GetPointer(handle, SOURCE); }
 
 schedc_kernel *kernel_of(PyObject *handle) { return PyCapsule_GetPointer(handle, KERNEL); }
 
@@ -81,9 +79,7 @@ static PyObject *format(PyObject *module, PyObject *handle) {
   return written_str(&text, call_close(&call, core_of(module), status));
 }
 
-// Params from a tuple of (name, value) texts; to be freed by PyMem_Free. The texts stay the
-// tuple's.
-static int params_of(PyObject *tuple, schedc_param **out, size_t *count) {
+int params_of(PyObject *tuple, schedc_param **out, size_t *count) {
   const Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
   if (n < 0) {
     PyErr_SetString(PyExc_TypeError, "params are a tuple of pairs");
@@ -98,6 +94,7 @@ static int params_of(PyObject *tuple, schedc_param **out, size_t *count) {
   for (Py_ssize_t i = 0; i < n; i++)
     if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "ss", &(*out)[i].name, &(*out)[i].value)) {
       PyMem_Free(*out);
+      *out = NULL;
       return -1;
     }
   return 0;
@@ -130,6 +127,20 @@ static PyObject *instantiate(PyObject *module, PyObject *args) {
   return kernel_handle(kernel);
 }
 
+// schedule(source, unit or None) -> (hash, name of the unit)
+static PyObject *schedule(PyObject *module, PyObject *args) {
+  PyObject *handle;
+  const char *unit, *name = "";
+  char hash[33] = "";
+  Call call;
+  if (!PyArg_ParseTuple(args, "Oz", &handle, &unit)) return NULL;
+  const schedc_source *source = source_of(handle);
+  if (!source || call_open(&call, core_of(module), 0)) return NULL;
+  const schedc_status status = schedc_store_schedule(call.context, source, unit, hash, &name);
+  if (call_close(&call, core_of(module), status)) return NULL;
+  return Py_BuildValue("(ss)", hash, name);
+}
+
 // emit(source, unit or None, case or None, params, stage) -> text
 static PyObject *emit(PyObject *module, PyObject *args) {
   PyObject *handle, *given;
@@ -152,7 +163,10 @@ static PyObject *emit(PyObject *module, PyObject *args) {
   return written_str(&text, call_close(&call, core_of(module), status));
 }
 
-PyMethodDef SOURCE_FUNCTIONS[] = {
-    {"parse", parse, METH_VARARGS, NULL}, {"units", units, METH_O, NULL},
-    {"format", format, METH_O, NULL},     {"instantiate", instantiate, METH_VARARGS, NULL},
-    {"emit", emit, METH_VARARGS, NULL},   {NULL, NULL, 0, NULL}};
+PyMethodDef SOURCE_FUNCTIONS[] = {{"parse", parse, METH_VARARGS, NULL},
+                                  {"units", units, METH_O, NULL},
+                                  {"format", format, METH_O, NULL},
+                                  {"instantiate", instantiate, METH_VARARGS, NULL},
+                                  {"schedule", schedule, METH_VARARGS, NULL},
+                                  {"emit", emit, METH_VARARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};

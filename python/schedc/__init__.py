@@ -17,6 +17,7 @@ from ._kernel import (Binding, Certificate, Difference, Kernel, Param, Proof, Sc
 from ._report import (Diagnostic, Error, FaultError, Note, Range, ScheduleError, ScheduleWarning,  # noqa: E402
                       UnavailableError)
 from ._source import SCHEDULES, Source, Unit, load  # noqa: E402
+from ._store import Record, Store  # noqa: E402
 from ._views import Memory  # noqa: E402
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __version__ = _core.version()
 __all__ = ["Binding", "Certificate", "Diagnostic", "Difference", "Error", "FaultError", "Kernel", "Memory", "Note", "Param",
-           "Proof", "Range", "SCHEDULES", "Scalar", "ScheduleError", "ScheduleWarning", "Source", "Tensor", "UnavailableError",
-           "Unit", "Work", "explain", "flash_attn_func", "flash_attn_varlen_func", "load"]
+           "Proof", "Range", "Record", "SCHEDULES", "Scalar", "ScheduleError", "ScheduleWarning", "Source", "Store", "Tensor",
+           "UnavailableError", "Unit", "Work", "explain", "flash_attn_func", "flash_attn_varlen_func", "load"]
 
 
 def explain(code: str) -> Optional[str]:

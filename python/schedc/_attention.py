@@ -8,10 +8,12 @@ gradients, which torch.compile takes as they are.
 
 Tensors of the CPU go to the interpreter, which is exact and slow. Gradients are registered for the key Autograd by hand, as
 functions of autograd with one `forward(ctx, …)`: register_autograd costs 15 µs more a call that wants a gradient, and 2 µs one
-that wants none, and a `setup_context` of its own 20 µs.
+that wants none, and a `setup_context` of its own 20 µs. Where nobody looks on, the functions of flash-attn, and these functions
+of autograd, call what an operator computes and leave its dispatch out: each dispatch to Python is some 4 µs.
 """
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Dict, Optional, Tuple
 
 import torch
@@ -20,19 +22,45 @@ from torch import Tensor
 from ._kernel import Kernel
 from ._libraries import library_of
 from ._source import load
+from ._store import Store, table
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEADS = (64, 128, 256)
-_kernels: Dict[object, Kernel] = {}
+_MOST = 4096  # shapes that are remembered
+_kernels: Dict[object, Kernel] = {}  # by all that a call may differ in
+_made: Dict[object, Kernel] = {}  # by their params: shapes share a kernel, and what is loaded of it
 
 
-def _kernel(schedule: str, q: Tensor, causal: bool) -> Kernel:
-    """The kernel for tensors like q. Here is the place to choose params by shape: all are the schedule's defaults."""
-    key = schedule, q.dtype, q.shape[-1], causal, q.is_cuda
-    found = _kernels.get(key)
-    if found is None:
-        found = _kernels[key] = load(schedule, T=_TYPES[q.dtype], D=q.shape[-1], causal=causal, on="cuda" if q.is_cuda else "cpu")
-    return found
+@lru_cache(None)
+def _gpu(device: torch.device) -> Optional[str]:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else None
+
+
+@lru_cache(None)
+def _store(gpu: Optional[str]) -> Optional[Store]:
+    return table(gpu)
+
+
+def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -> Kernel:
+    """The kernel for tensors like these; with params by their shape, if there is a store that knows it."""
+    on, gpu = "cuda" if q.is_cuda else "cpu", _gpu(q.device)
+    how = {"T": _TYPES[q.dtype], "D": q.shape[-1], "causal": causal}
+    kernel, store = load(schedule, on=on, params=how), _store(gpu)
+    if store is not None:
+        dims = {name: size for t, x in zip(kernel.tensors, tensors) for name, size in zip(t.dims, x.shape) if name in kernel.dims}
+        kernel = load(schedule, on=on, params=how, store=store, dims=dims, gpu=gpu)
+    return _made.setdefault((schedule, on, *((p.name, p.value) for p in kernel.params.values())), kernel)
+
+
+def _call(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...], scalars: Tuple[float, ...],
+          shapes: object) -> None:
+    key = schedule, q.dtype, causal, q.device, shapes
+    kernel = _kernels.get(key)
+    if kernel is None:
+        if len(_kernels) >= _MOST:
+            _kernels.clear()
+        kernel = _kernels[key] = _find(schedule, q, causal, tensors)
+    kernel.run(tensors, scalars, shapes, library_of(q))
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -45,7 +73,7 @@ def _rows(x: Tensor) -> Tensor:
 def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
     q, k, v = _rows(q), _rows(k), _rows(v)
     o, l = _forward_like(q, k, v, scale, causal)
-    _kernel("fa3_stale.sched", q, causal).run((q, k, v, o, l), (scale,), (q.shape, k.shape), library_of(q))
+    _call("fa3_stale.sched", q, causal, (q, k, v, o, l), (scale,), (q.shape, k.shape))
     return o, l
 
 
@@ -58,7 +86,7 @@ def _backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tenso
               causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
     grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
     dq, dk, dv = _backward_like(grad, q, k, v, o, l, scale, causal)
-    _kernel("fa3_bwd.sched", q, causal).run((o, grad, l, q, k, v, dk, dv, dq), (scale,), (q.shape, k.shape), library_of(q))
+    _call("fa3_bwd.sched", q, causal, (o, grad, l, q, k, v, dk, dv, dq), (scale,), (q.shape, k.shape))
     return dq, dk, dv
 
 
@@ -71,8 +99,8 @@ def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor,
             scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
     q, k, v = _rows(q), _rows(k), _rows(v)
     o, l = _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
-    _kernel("fa_varlen.sched", q, causal).run((q, k, v, starts_q, starts_k, o, l), (longest_q, scale),
-                                              (q.shape, k.shape, starts_q.shape), library_of(q))
+    _call("fa_varlen.sched", q, causal, (q, k, v, starts_q, starts_k, o, l), (longest_q, scale),
+          (q.shape, k.shape, starts_q.shape))
     return o, l
 
 
@@ -85,9 +113,8 @@ def _varlen_backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l
                      longest_q: int, longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
     grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
     dq, dk, dv = _varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)
-    _kernel("fa_varlen_bwd.sched", q, causal).run((o, grad, l, q, k, v, starts_q, starts_k, dk, dv, dq),
-                                                  (scale, longest_k, longest_q), (q.shape, k.shape, starts_q.shape),
-                                                  library_of(q))
+    _call("fa_varlen_bwd.sched", q, causal, (o, grad, l, starts_q, q, k, v, starts_k, dk, dv, dq), (longest_q, scale, longest_k),
+          (q.shape, k.shape, starts_q.shape))
     return dq, dk, dv
 
 
@@ -120,11 +147,21 @@ _attention_varlen_backward = torch.ops.schedc.attention_varlen_backward.default
 _below = torch._C._AutoDispatchBelowAutograd
 
 
+def _alone(x: Tensor, y: Tensor, z: Tensor) -> bool:
+    """Are these plain tensors, and does nobody trace, transform or intercept operators?"""
+    return (not torch.compiler.is_compiling() and type(x) is Tensor and type(y) is Tensor and type(z) is Tensor
+            and not torch._C._len_torch_dispatch_stack() and torch._C._functorch.peek_interpreter_stack() is None
+            and torch._C._get_tracing_state() is None)
+
+
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
-        with _below():
-            o, l = _attention(q, k, v, scale, causal)
+        if _alone(q, k, v):
+            o, l = _forward(q, k, v, scale, causal)
+        else:
+            with _below():
+                o, l = _attention(q, k, v, scale, causal)
         ctx.save_for_backward(q, k, v, o, l)
         ctx.scale, ctx.causal = scale, causal
         ctx.mark_non_differentiable(l)
@@ -135,15 +172,20 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, grad: Optional[Tensor], _: object) -> Tuple[Optional[Tensor], ...]:
         if grad is None:
             return None, None, None, None, None
-        return (*_attention_backward(grad, *ctx.saved_tensors, ctx.scale, ctx.causal), None, None)
+        q, k, v, o, l = ctx.saved_tensors
+        run = _backward if _alone(grad, q, k) and not torch.is_grad_enabled() else _attention_backward
+        return (*run(grad, q, k, v, o, l, ctx.scale, ctx.causal), None, None)
 
 
 class _Varlen(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int,
                 longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
-        with _below():
-            o, l = _attention_varlen(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
+        if _alone(q, k, v):
+            o, l = _varlen(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
+        else:
+            with _below():
+                o, l = _attention_varlen(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
         ctx.save_for_backward(q, k, v, o, l, starts_q, starts_k)
         ctx.given = longest_q, longest_k, scale, causal
         ctx.mark_non_differentiable(l)
@@ -154,7 +196,9 @@ class _Varlen(torch.autograd.Function):
     def backward(ctx: Any, grad: Optional[Tensor], _: object) -> Tuple[Optional[Tensor], ...]:
         if grad is None:
             return (None,) * 9
-        return (*_attention_varlen_backward(grad, *ctx.saved_tensors, *ctx.given), *(None,) * 6)
+        q, k, v, o, l, starts_q, starts_k = ctx.saved_tensors
+        run = _varlen_backward if _alone(grad, q, k) and not torch.is_grad_enabled() else _attention_varlen_backward
+        return (*run(grad, q, k, v, o, l, starts_q, starts_k, *ctx.given), *(None,) * 6)
 
 
 def _wants_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -229,7 +273,11 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
     _check(q, k, v, 4)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    out: Tensor = _attention(q, k, v, scale, causal)[0]
+    run: Any = _attention
+    if _alone(q, k, v):
+        scale, causal = float(scale), bool(causal)
+        run = _Attention.apply if _wants_gradient(q, k, v) else _forward
+    out: Tensor = run(q, k, v, scale, causal)[0]
     return out
 
 
@@ -245,5 +293,9 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, block_table)
     _check(q, k, v, 3)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    out: Tensor = _attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, causal)[0]
+    run: Any = _attention_varlen
+    if _alone(q, k, v):
+        max_seqlen_q, max_seqlen_k, scale, causal = int(max_seqlen_q), int(max_seqlen_k), float(scale), bool(causal)
+        run = _Varlen.apply if _wants_gradient(q, k, v) else _varlen
+    out: Tensor = run(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, causal)[0]
     return out

@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import _core
 from ._call import Binder, knows_stream
 from ._libraries import Library
+
+if TYPE_CHECKING:
+    from ._store import Record
 
 Value = Union[int, float, bool, str]
 Scalars = Optional[Tuple[Optional[float], ...]]  # in order of declaration; None: the default
@@ -127,11 +130,12 @@ class Kernel:
     sms = 0  # multiprocessors that persistent grids see; 0: a small default
 
     def __init__(self, handle: _core.Kernel, *, on: str, unverified: bool = False,
-                 emit: Optional[Callable[[str], str]] = None) -> None:
+                 emit: Optional[Callable[[str], str]] = None, record: Optional[Record] = None) -> None:
         if on not in ("cuda", "cpu"):
             raise ValueError(f"on={on!r}: kernels run on 'cuda' or on 'cpu'")
         self._handle, self._emit, self._unverified = handle, emit, unverified
         self.on = on
+        self.record = record  # whose params for tuning it has; None: of no store
         self.name = _core.name(handle)
         self.tensors = tuple(Tensor(name, type_, _DIRECTIONS[way], dims, fixed)
                              for name, type_, way, dims, fixed in _core.tensors(handle))

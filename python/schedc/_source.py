@@ -8,6 +8,7 @@ from typing import Any, Mapping, Optional, Tuple, Union
 
 from . import _core
 from ._kernel import Kernel, Value, text_of
+from ._store import Record, Store, choose
 
 #: The folder of the schedules that are installed with the package.
 SCHEDULES = Path(__file__).parent / "schedules"
@@ -48,20 +49,41 @@ class Source:
         """The text in canonical form, comments kept."""
         return _core.format(self._handle)
 
+    def schedule(self, unit: Optional[str] = None) -> str:
+        """The hash by which stores know the schedule of a kernel or sequence."""
+        return _core.schedule(self._handle, unit)[0]
+
     def kernel(self, unit: Optional[str] = None, *, case: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
-               on: str = "cuda", unverified: bool = False, **more: Value) -> Kernel:
+               on: str = "cuda", unverified: bool = False, store: Union[Store, str, "os.PathLike[str]", None] = None,
+               dims: Optional[Mapping[str, int]] = None, gpu: Optional[str] = None, **more: Value) -> Kernel:
         """A kernel or sequence with its params fixed, checked; `load` says more."""
         pairs = tuple((name, text_of(value)) for name, value in {**(params or {}), **more}.items())
-        handle = _core.instantiate(self._handle, unit, case, pairs, unverified)
-        return Kernel(handle, on=on, unverified=unverified,
+        if store is not None and dims is None:
+            raise ValueError("store: the dims are needed for which it is asked")
+        if dims is None:
+            handle, found = _core.instantiate(self._handle, unit, case, pairs, unverified), None
+        else:
+            name = _core.gpu_name(0) if gpu is None and on == "cuda" else gpu
+            handle, found = self._tuned(unit, case, pairs, dims, choose(store, name), name, unverified)
+        pairs += tuple(p for p in (found.tuning.items() if found else ()) if p[0] not in dict(pairs))
+        return Kernel(handle, on=on, unverified=unverified, record=found,
                       emit=lambda stage: _core.emit(self._handle, unit, case, pairs, stage))
+
+    def _tuned(self, unit: Optional[str], case: Optional[str], pairs: Tuple[Tuple[str, str], ...], dims: Mapping[str, int],
+               store: Optional[Store], gpu: Optional[str], unverified: bool) -> Tuple[_core.Kernel, Optional[Record]]:
+        if store is None:
+            return _core.instantiate(self._handle, unit, case, pairs, unverified), None
+        handle, found = _core.instantiate_tuned(self._handle, unit, case, pairs, tuple(dims.items()), store._handle, gpu, unverified)
+        return handle, None if found is None else Record(*found)
 
     def __repr__(self) -> str:
         return f"<schedc.Source {self.name}: {', '.join(u.name for u in self.units)}>"
 
 
 def load(path: Union[str, "os.PathLike[str]"], unit: Optional[str] = None, *, case: Optional[str] = None,
-         params: Optional[Mapping[str, Any]] = None, on: str = "cuda", unverified: bool = False, **more: Value) -> Kernel:
+         params: Optional[Mapping[str, Any]] = None, on: str = "cuda", unverified: bool = False,
+         store: Union[Store, str, "os.PathLike[str]", None] = None, dims: Optional[Mapping[str, int]] = None,
+         gpu: Optional[str] = None, **more: Value) -> Kernel:
     """A kernel of a `.sched` file, as a function of tensors.
 
     path: a file, or the name of a schedule of the package's ("fa3_stale.sched").
@@ -70,10 +92,15 @@ def load(path: Union[str, "os.PathLike[str]"], unit: Optional[str] = None, *, ca
     that are not given have the values of `case`, or their defaults.
     on: "cuda", or "cpu": the interpreter, on arrays in host memory.
     unverified: what is rejected because it may race or hang is a warning.
+    dims: for tensors of these dimensions (by name), params for tuning that are not given are those of a store's record that
+    fits, if there is one; `.record` says which. store: a Store, or a path; None is the one that the variable SCHEDC_STORE
+    names (none, if it is empty), or the table of the GPU. gpu: its name; None is the first CUDA device, or any on="cpu",
+    where no table is taken.
 
     Raises ScheduleError with the compiler's reports; machine code is built, or taken from the cache, at the first call.
 
         attention = schedc.load("fa3_stale.sched", D=128, causal=True)
         o, l = attention(q, k, v, scale=0.1)
     """
-    return Source.read(path).kernel(unit, case=case, params=params, on=on, unverified=unverified, **more)
+    return Source.read(path).kernel(unit, case=case, params=params, on=on, unverified=unverified, store=store, dims=dims, gpu=gpu,
+                                    **more)

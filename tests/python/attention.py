@@ -8,7 +8,9 @@ Without --on: on a Hopper GPU if PyTorch sees one, else on the CPU, where the in
 """
 import argparse
 import json
+import os
 import sys
+import tempfile
 import time
 
 import kit  # noqa: F401
@@ -99,6 +101,43 @@ def layouts():
     both(draw(1, 50, 64, 2).transpose(2, 3), draw(1, 50, 2, 64), draw(1, 50, 2, 64, seed=1))  # elements apart: copied
 
 
+def by_shape():
+    """With a store, each shape has the params of the record that is near it; without one, the schedule's own."""
+    from schedc import _attention
+    source = schedc.Source.read("fa3_stale.sched")
+    shapes = ((1, 70, 2), (1, 1000, 2), (1, 80, 2))
+    gpu = torch.cuda.get_device_name() if WHERE == "cuda" else "a GPU"
+
+    def kernels():
+        made = []
+        for b, m, h in shapes:
+            q, k, v = draw(b, m, h, 64), draw(b, m, h, 64), draw(b, m, h, 64, seed=1)
+            near("O", schedc.flash_attn_func(q, k, v), reference(q, k, v))
+            made.append(_attention._kernels["fa3_stale.sched", q.dtype, False, q.device, (q.shape, k.shape)])
+        return made
+
+    def fresh():
+        _attention._store.cache_clear()
+        _attention._kernels.clear()
+        _attention._made.clear()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(kit.line(source, {"stages": "1"}, {"B": 1, "M": 70, "N": 70, "H": 2, "G": 2}, "fa3_stale", gpu,
+                                {"T": "f16", "D": "64", "causal": "false"}))
+        fresh()
+        with kit.variable("SCHEDC_STORE", ""):
+            usual = kernels()
+        fresh()
+        with kit.variable("SCHEDC_STORE", path):
+            tuned = kernels()
+        fresh()
+    expect(len(set(usual)) == 1 and usual[0].record is None, "shapes have kernels of their own without a store")
+    expect(tuned[0].params["stages"].value == 1 and tuned[0].record.line == 1, tuned[0])
+    expect(tuned[2] is tuned[0] and tuned[1].record is None, "a shape far away has the record, or one nearby has not")
+    expect(tuned[1].params == usual[0].params != tuned[0].params, "the params of a shape that none fits")
+
+
 def varlen():
     """Three sequences, of which one has no rows; the first has several tiles of rows and of keys."""
     cq, ck = [0, 150, 150, 220], [0, 140, 170, 220]
@@ -167,6 +206,31 @@ def operators():
     torch.library.opcheck(torch.ops.schedc.attention_varlen_backward.default,
                           (o, q[0].detach(), k[0, :70].detach(), v[0, :70].detach(), o, l, starts, starts, 70, 70, 0.125, True),
                           test_utils=tests)
+
+
+def intercepted():
+    """Who intercepts operators sees them, forwards and backwards; the result is the one without."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Seen(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.names.append(function.name())
+            return function(*args, **(kwargs or {}))
+    q, k, v = draw(1, 70, 2, 64, grad=True), draw(1, 90, 1, 64, grad=True), draw(1, 90, 1, 64, seed=1, grad=True)
+    starts = [torch.tensor([0, n], dtype=torch.int32, device=WHERE) for n in (70, 90)]
+    for name, function in (("attention", lambda: schedc.flash_attn_func(q, k, v, 0.1, True)),
+                           ("attention_varlen", lambda: schedc.flash_attn_varlen_func(q[0], k[0], v[0], *starts, 70, 90, 0.1, 1))):
+        want = torch.autograd.grad(function().sum(), (q, k, v))
+        with Seen() as seen:
+            got = torch.autograd.grad(function().sum(), (q, k, v))
+        for operator in (f"schedc::{name}", f"schedc::{name}_backward"):
+            expect(seen.names.count(operator) == 1, f"{operator} is not seen among {seen.names}")
+        for a, b in zip(got, want):
+            near("a gradient", a, b, 64)
 
 
 def compiled():
@@ -281,7 +345,7 @@ def main():
         return 0
     WHERE = args.on or ("cuda" if torch.cuda.is_available() else "cpu")
     checks = Checks(args.only)
-    for function in (called, results, gradients, layouts, varlen, refusals, operators, compiled, streams, captured, cost):
+    for function in (called, results, gradients, layouts, by_shape, varlen, refusals, operators, intercepted, compiled, streams, captured, cost):
         checks.run(function.__name__, function)
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:

@@ -1,4 +1,6 @@
 """What the checks of the Python package share: paths, a small schedule, and references in float64 by NumPy."""
+import contextlib
+import json
 import os
 import sys
 
@@ -26,6 +28,26 @@ SCALE = """kernel scale {
   }
 }
 """
+
+
+@contextlib.contextmanager
+def variable(name, value):
+    """A variable of the environment with a value, or without one (None)."""
+    before = os.environ.pop(name, None)
+    os.environ.update({} if value is None else {name: value})
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        os.environ.update({} if before is None else {name: before})
+
+
+def line(source, tuning, dims, unit, gpu="a GPU", problem=(), **other):
+    """A line of a store."""
+    return json.dumps({"store": 1, "schedule": source.schedule(), "unit": unit, "problem": dict(problem), "dims": dims, "gpu": gpu,
+                       "driver": 13000, "nvrtc": 12090, "schedc": "0.2.0", "tuning": tuning, "status": "verified",
+                       "inputs": "normal", "cold_ms": 0, "sustained_ms": 0.5, "noise": 0.01, "reference_ms": 1, "launches": 360,
+                       "rank": 1, "date": "2026-11-23T10:00:00Z", **other}) + "\n"
 
 
 def attention(q, k, v, causal=False, scale=None):

@@ -6,6 +6,7 @@ devices, what is loaded and unloaded; and what is told without a driver. Needs n
 """
 import argparse
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,31 @@ def attention(context):
     o, l = kit.attention(q, k, v, scale=0.2)
     near("O", got["O"], o, 0.01)
     near("L", got["L"], l, 1e-3)
+
+
+def by_gpu(context):
+    """A store's record is of the GPU that there is, unless another is named."""
+    source, problem = schedc.Source(kit.SCALE, "scale.sched"), {"T": "f16", "offset": "0.5"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(kit.line(source, {"BM": "64"}, {"M": 100}, "scale", problem=problem))
+            file.write(kit.line(source, {"BM": "128"}, {"M": 128}, "scale", "schedc's model of a Hopper GPU", problem))
+        kernel = source.kernel(store=path, dims={"M": 100})
+        expect(kernel.record.line == 2, f"the record is {kernel.record}")
+        expect(source.kernel(store=path, dims={"M": 100}, gpu="a GPU").record.line == 1, "the GPU that is named")
+        tables = schedc._store.TABLES
+        schedc._store.TABLES = pathlib.Path(folder)
+        os.rename(path, os.path.join(folder, "schedc-s-model-of-a-hopper-gpu.jsonl"))
+        try:
+            with kit.variable("SCHEDC_STORE", None):
+                expect(source.kernel(dims={"M": 100}).record.line == 2, "the table of the GPU")
+                expect(source.kernel(dims={"M": 100}, gpu="a GPU").record is None, "the table of another GPU")
+                expect(source.kernel().record is None and source.kernel(dims={"M": 100}, on="cpu").record is None, "no GPU is asked for")
+        finally:
+            schedc._store.TABLES = tables
+    x = normal(100, 64)
+    near("Y", run(context, kernel, {"M": 100}, {"X": x}, scalars=(None, 1))["Y"], 2.0 * x + 1.5, 0.01)
 
 
 def called(context):
@@ -191,7 +217,7 @@ def main():
         os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL="sms=3,devices=2")
         os.environ.setdefault("SCHEDC_CACHE", folder)
         context, checks = Context(Driver(model)), Checks(args.only)
-        for function in (attention, called, sequence, captured, refusals, unloaded, machine_code, no_context):
+        for function in (attention, by_gpu, called, sequence, captured, refusals, unloaded, machine_code, no_context):
             checks.run(function.__name__, function, context)
         checks.run("without_driver", without_driver)
         context.close()

@@ -6,12 +6,14 @@ of a kernel, against the command; exceptions, warnings and refusals.
 """
 import argparse
 import ctypes
+import dataclasses
 import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -302,6 +304,72 @@ def compared():
 
 # ---- threads, signals, memory
 
+def stored():
+    """Records as the file has them; kernels with the params of the one that fits, over which those go that are given."""
+    source, problem = schedc.Source(kit.SCALE, "scale.sched"), {"T": "f16", "offset": "0.5"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.jsonl")
+        expect(len(schedc.Store(path)) == 0, "a store that is not there has records")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(kit.line(source, {"BM": "64"}, {"M": 8}, "scale", problem=problem, rank=7, launches=2**40))
+            file.write("\n" + kit.line(source, {"BM": "128"}, {"M": 1000}, "scale", problem=problem))
+        store = schedc.Store(path)
+        first, last = store
+        expect((first.rank, first.launches, first.line, first.dims, first.tuning) == (7, 2**40, 1, {"M": 8}, {"BM": "64"}), first)
+        expect((last.line, last.gpu, last.sustained_ms, last.reference_ms, last.problem) == (3, "a GPU", 0.5, 1.0, problem), last)
+        found = store.find(schedule=source.schedule(), unit="scale", problem={"T": "f16", "offset": 0.5}, dims={"M": 900})
+        expect(found == last, f"found is {found}")
+        expect(store.find(schedule="", unit="scale", problem=problem, dims={"M": 900}) is None, "of another schedule")
+        for more, block, line in (({"dims": {"M": 1024}}, 128, 3), ({"dims": {"M": 9}}, 64, 1), ({"dims": {"M": 10**6}}, 64, None),
+                                  ({"dims": {"M": 1024}, "gpu": "another"}, 64, None), ({"dims": {"M": 1024}, "BM": 64}, 64, None),
+                                  ({"dims": {"M": 1024}, "gpu": "a GPU", "T": "f32"}, 64, None)):
+            for which in (store, path):
+                kernel = source.kernel(on="cpu", store=which, **more)
+                got = kernel.params["BM"].value, kernel.record and kernel.record.line
+                expect(got == (block, line), f"with {more} it has {got}")
+        x = normal(1000, 64)
+        near("Y", source.kernel(on="cpu", store=store, dims={"M": 1000})(x, n=1), 2.0 * x + 1.5, 0.01)
+        expect(scale().record is None, "a record that nobody asked for")
+        raises(ValueError, lambda: source.kernel(on="cpu", store=store), "dims")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("kernel\n")
+        raises(schedc.ScheduleError, lambda: schedc.Store(path), "F.store", "s.jsonl:4")
+
+
+def extended():
+    """Records that are added, and those of another store that are not here yet."""
+    source, problem = schedc.Source(kit.SCALE, "scale.sched"), {"T": "f16", "offset": "0.5"}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("a.jsonl", "b.jsonl")]
+        for path, dims in zip(paths, (((8, 64), (9, 128)), ((9, 128), (700, 64)))):
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(kit.line(source, {"BM": str(b)}, {"M": m}, "scale", problem=problem) for m, b in dims)
+        a, b = map(schedc.Store, paths)
+        expect([a.merge(b), a.merge(paths[1]), len(a)] == [1, 0, 3], f"{len(a)} records are there")
+        a.add(dataclasses.replace(b[0], dims={"M": 5000}, launches=2**40, noise=0.25, tuning={"BM": "64"}))
+        again = schedc.Store(paths[0])
+        expect([r.dims["M"] for r in again] == [8, 9, 700, 5000] == [r.dims["M"] for r in a], list(again))
+        expect([r.line for r in a] == [1, 2, 0, 0] and again[3].line == 4, list(a))
+        last = again[3]
+        expect((last.launches, last.noise, last.tuning, last.problem) == (2**40, 0.25, {"BM": "64"}, problem), last)
+        expect(source.kernel(on="cpu", store=a, dims={"M": 5001}).record == a[3], "what was added is not found")
+        raises(schedc.Error, lambda: a.add(dataclasses.replace(last, noise=-1.0)), "the call is wrong")
+        expect(len(schedc.Store(paths[0])) == 4, "a record that is none was written")
+
+
+def by_default():
+    """The store that SCHEDC_STORE names, for kernels with dims; on the CPU no table."""
+    source, problem = schedc.Source(kit.SCALE, "scale.sched"), {"T": "f16", "offset": "0.5"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "s.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(kit.line(source, {"BM": "128"}, {"M": 8}, "scale", problem=problem))
+        for store, dims, block in ((path, {"M": 8}, 128), ("", {"M": 8}, 64), (None, {"M": 8}, 64), (path, None, 64)):
+            with kit.variable("SCHEDC_STORE", store):
+                kernel = source.kernel(on="cpu", dims=dims)
+            expect(kernel.params["BM"].value == block, f"SCHEDC_STORE={store}, dims {dims}: {kernel}")
+
+
 def in_threads():
     q, k, v = normal(1, 70, 1, 64), normal(1, 90, 1, 64), normal(1, 90, 1, 64)
     kernel, outs = schedc.load("fa3_stale.sched", D=64, on="cpu"), []
@@ -388,7 +456,7 @@ def main():
         return count_leaks()
     checks = Checks(args.only)
     for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals,
-                     of_params, warned, rejected, cases_and_units, compared, in_threads, interrupted, without_leaks, typed):
+                     of_params, warned, rejected, cases_and_units, compared, stored, extended, by_default, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts):
         checks.run(function.__name__, function, args)

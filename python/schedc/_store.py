@@ -1,0 +1,116 @@
+"""Stores of measured points: which params for tuning were best for which shapes."""
+from __future__ import annotations
+
+import os
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Iterator, Mapping, Optional, Tuple, Union
+
+from . import _core
+from ._kernel import Value, text_of
+
+
+@dataclass(frozen=True)
+class Record:
+    """A measured point, with the members of a line (runtime/tune/README.md), and its number in the file, from 1."""
+    schedule: str
+    unit: str
+    problem: Mapping[str, str]
+    dims: Mapping[str, int]
+    gpu: str
+    driver: int
+    nvrtc: int
+    schedc: str
+    tuning: Mapping[str, str]
+    status: str
+    inputs: str
+    cold_ms: float
+    sustained_ms: float
+    noise: float
+    reference_ms: float
+    launches: int
+    rank: int
+    date: str
+    line: int
+
+
+class Store:
+    """The records of a file, in its order; a file that is not there has none. `schedc tune --out FILE` and `schedc.tune` make
+    one. Used by one thread at a time."""
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Raises ScheduleError if it is no store."""
+        self.path = os.fspath(path)
+        self._handle = _core.store_open(self.path)
+
+    @property
+    def records(self) -> Tuple[Record, ...]:
+        """All of them, also those that were appended since it was opened; their line is 0."""
+        return tuple(Record(*one) for one in _core.store_records(self._handle))
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return _core.store_count(self._handle)
+
+    def __getitem__(self, index: int) -> Record:
+        return self.records[index]
+
+    def add(self, record: Record) -> None:
+        """Appends a line, in one write, whatever its number was."""
+        _core.store_append(self._handle, (*(_pairs(value) for value in astuple(record)[:-1]),))
+
+    def merge(self, other: Union["Store", str, "os.PathLike[str]"]) -> int:
+        """Appends the records of another store that are not here yet, and says how many."""
+        here = {_content(record) for record in self}
+        new = [record for record in _opened(other) if _content(record) not in here]
+        for record in new:
+            self.add(record)
+        return len(new)
+
+    def find(self, *, schedule: str, unit: str, problem: Mapping[str, Value], dims: Mapping[str, int], gpu: Optional[str] = None,
+             tuning: Optional[Mapping[str, Value]] = None) -> Optional[Record]:
+        """The record that fits best, by the rule of runtime/tune/README.md. schedule: `Source.schedule()`. gpu: None is any.
+        tuning: params that must have these values. (`load(…, store=…, dims=…)` does all this, and makes the kernel.)"""
+        found = _core.store_find(self._handle, schedule, unit, _texts(problem), tuple(dims.items()), gpu, _texts(tuning or {}))
+        return None if found is None else Record(*found)
+
+    def __repr__(self) -> str:
+        return f"<schedc.Store {self.path}: {len(self)} records>"
+
+
+def _texts(params: Mapping[str, Value]) -> Tuple[Tuple[str, str], ...]:
+    return tuple((name, text_of(value)) for name, value in params.items())
+
+
+def _pairs(value: Any) -> Any:
+    return tuple(value.items()) if isinstance(value, dict) else value
+
+
+def _content(record: Record) -> object:
+    """All but the number of its line."""
+    return tuple(frozenset(value.items()) if isinstance(value, dict) else value for value in astuple(record)[:-1])
+
+
+def _opened(store: Union[Store, str, "os.PathLike[str]"]) -> Store:
+    return store if isinstance(store, Store) else Store(store)
+
+
+#: The folder of the tables that are installed with the package: a store for each GPU that has one.
+TABLES = Path(__file__).parent / "schedules" / "tuned"
+
+
+def table(gpu: Optional[str]) -> Optional[Store]:
+    """The store that is taken where none is given: the one that the variable SCHEDC_STORE names (none, if it is empty), else the
+    table of the GPU of this name, else none."""
+    named = os.environ.get("SCHEDC_STORE")
+    if named is not None:
+        return Store(named) if named else None
+    path = TABLES / _core.table_name(gpu or "")
+    return Store(path) if gpu and path.exists() else None
+
+
+def choose(store: Union[Store, str, "os.PathLike[str]", None], gpu: Optional[str]) -> Optional[Store]:
+    """What `store=` means."""
+    return table(gpu) if store is None else _opened(store)
