@@ -1,5 +1,5 @@
-// mma.c - products: one wgmma for each 64 rows, 256 columns and 32 bytes of the contracted index
-// (PTX ISA 9.0, wgmma.mma_async), all unrolled, one commit group a statement. A compiler
+// mma.c - products: one wgmma for each 64 rows, up to 256 columns and 32 bytes of the contracted
+// index (PTX ISA 9.0, wgmma.mma_async), all unrolled, one commit group a statement. A compiler
 // fence on a tile's registers stands before the issue and after the wait, as they belong to the
 // tensor cores in between. Called by frame.c and compiler_fence.c; calls wait.c for the fence
 // before a product, and tile.c.
@@ -193,7 +193,7 @@ static i64 shift(Cuda *c, u32 view) {
 static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *dst, u32 dst_buf) {
   i64 slices = p->k * sc_elem[b->b->elem].bytes / 32, into = shift(c, p->dst) / 2,
       from = a->regs ? shift(c, p->a) * sc_elem[a->b->elem].bytes / 8 : 0;
-  i64 blocks = p->m / 64, chunk = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
+  i64 blocks = p->m / 64, chunk = p->cols;
   for (i64 m = 0; m < blocks; m++) {
     for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
       const char *f = instruction(c, a, b, (u32)chunk);

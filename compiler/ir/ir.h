@@ -117,6 +117,7 @@ typedef struct Product {
   u32 dst, a, b;  // views; dst a register tile, a a register tile or stage, b a stage
   bool acc;       // +=
   i64 m, n, k;
+  i64 cols;  // place: columns of one instruction
 } Product;
 
 // r : { part … } * stages. Each stage has a full and an empty mbarrier.

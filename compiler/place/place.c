@@ -266,6 +266,25 @@ static void place_registers(Sc *sc, Kernel *k, Facts *facts) {
   }
 }
 
+// ---- products
+
+// The columns of one instruction: 256 at most, and no more than the registers at the start have
+// room for. ptxas compiles all roles for these, whatever setmaxnreg asks for later, and refuses an
+// instruction whose accumulator takes all but 30 of them.
+static i64 product_cols(const Product *p, u32 entry) {
+  enum { COLS = 256, FOR_OPERANDS = 30 };
+  i64 most = entry < COLS / 2 + FOR_OPERANDS ? 2 * ((i64)entry - FOR_OPERANDS) : COLS;
+  for (i64 parts = 1; parts <= p->n / 8; parts++)
+    if (p->n % (8 * parts) == 0 && p->n / parts <= most) return p->n / parts;
+  return p->n;
+}
+
+static void place_products(Kernel *k) {
+  u32 entry = k->threads ? sc_entry_regs(k->threads) : 0;
+  for (u32 i = 0; i < k->product.n; i++)
+    k->product.at[i].cols = product_cols(&k->product.at[i], entry);
+}
+
 // ---- named barriers: 0 for the CTA, one for each instance that takes a turn, one for each
 // instance whose warps synchronize
 
@@ -315,6 +334,7 @@ bool sc_place(Sc *sc, Kernel *k) {
   u32 before = sc->errors;
   place_memory(sc, k);
   place_warps(sc, k);
+  place_products(k);
   place_named(sc, k);
   if (sc->errors == before) place_registers(sc, k, sc_facts(sc, k));
   return sc->errors == before;

@@ -116,16 +116,16 @@ static bool is_mn_major(const Kernel *k, u32 view) {
 }
 
 static void product(Planner *p, const Product *m) {
-  enum { ROWS = 64, COLS = 256, SLICE = 32 };  // of one instruction; bytes of the contracted index
+  enum { ROWS = 64, SLICE = 32 };  // of one instruction; bytes of the contracted index
   const Kernel *k = p->k;
   const Buf *a = &k->buf.at[k->view.at[m->a].buf], *b = &k->buf.at[k->view.at[m->b].buf];
-  i64 each = SLICE / sc_elem[b->elem].bytes, chunks = (m->n + COLS - 1) / COLS;
+  i64 each = SLICE / sc_elem[b->elem].bytes, chunks = m->n / m->cols;
   i64 lies = (a->space == SP_REG ? MMA_REGS : 0) | (is_mn_major(k, m->a) ? MMA_A_MN : 0) |
              (is_mn_major(k, m->b) ? MMA_B_MN : 0);
   want_event(p, EV_MMA_FENCE, ARG_ANY, ARG_ANY);
   for (i64 i = 0; i < m->m / ROWS * chunks; i++) {
     for (i64 s = 0; s < m->k / each; s++) {
-      Step *step = want_event(p, EV_MMA, m->n / chunks, each);
+      Step *step = want_event(p, EV_MMA, m->cols, each);
       step->want.arg[2] = (i64)a->elem << 8 | b->elem;
       step->want.arg[3] = lies | (s || m->acc ? MMA_ADDS : 0);
     }

@@ -253,12 +253,12 @@ static Cost map_cost(Coster *c, const Ins *ins) {
 
 // ---- products and copies
 
-// One wgmma for each 64 rows, 256 columns and 32 bytes of the contracted index. Operands in shared
-// memory are read by each of them.
+// One wgmma for each 64 rows, up to 256 columns and 32 bytes of the contracted index. Operands in
+// shared memory are read by each of them.
 static Cost product_cost(const Coster *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];
   const Buf *a = &c->k->buf.at[c->k->view.at[p->a].buf];
-  double bytes = sc_elem[a->elem].bytes, n = p->n <= 256 ? p->n : p->n / ((p->n + 255) / 256);
+  double bytes = sc_elem[a->elem].bytes, n = (double)p->cols;
   double wgmmas = (double)p->m / 64 * ((double)p->n / n) * ((double)p->k * bytes / 32);
   Cost cost = {.slice = 64 * n * 32 / bytes / (c->m->tensor_rate * 2 / bytes)};
   double read = (32 * n + (a->space == SP_STAGE ? 64 * 32 : 0)) / c->m->shared_bytes;

@@ -199,6 +199,42 @@ static void registers(void **state) {
   fits("D=64 BN=192 W=3 REGS=160", false, 96 + 48 + 32 + 2 * 2);
 }
 
+// One warpgroup multiplies; `others` idle ones make the registers at the start fewer.
+static void one_instruction(const char *params, i64 cols) {
+  static const char text[] =
+      "kernel test {\n"
+      "  param N = 256, others = 1\n"
+      "  in A : f16[M, 64], B : f16[N, 64]\n"
+      "  out C : f32[M, N]\n"
+      "  grid (x : cdiv(M, 64))\n"
+      "  ring ab : { a : f16[64, 64], b : f16[N, 64] }\n"
+      "  role load : 1 warp, 24 regs { acquire ab;  ab.a <- A[x*64..];  ab.b <- B[0..];  commit ab "
+      "}\n"
+      "  role idle[w] : others warpgroups, 24 regs { wait ab;  release ab }\n"
+      "  role math : 1 warpgroup, 240 regs {\n"
+      "    reg c : f32[64, N]\n"
+      "    wait ab\n    async c[i,j] = ab.a[i,d] @ ab.b[j,d]\n    wait c;  release ab\n"
+      "    C[x*64 + i, j] = c[i,j]\n"
+      "  }\n"
+      "}\n";
+  Fixture f;
+  bool ok = begin(&f, text, params);
+  if (!ok) show(&f.sc);
+  assert_true(ok);
+  assert_int_equal(f.k->product.at[0].cols, cols);
+  sc_free(&f.sc);
+}
+
+static void columns_of_products(void **state) {
+  (void)state;
+  one_instruction("", 256);
+  one_instruction("others=2", 128);  // 128 registers: 196 columns at most
+  one_instruction("others=2 N=192", 192);
+  one_instruction("others=2 N=200", 40);  // in equal parts of whole eights
+  one_instruction("others=3", 128);       // 96 registers: 132 columns
+  one_instruction("others=3 N=144", 72);
+}
+
 static void map_for_people(void **state) {
   (void)state;
   Fixture f;
@@ -232,9 +268,10 @@ static void map_for_people(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shared_memory), cmocka_unit_test(parts_and_private_rings),
-      cmocka_unit_test(warps),         cmocka_unit_test(named_barriers),
-      cmocka_unit_test(registers),     cmocka_unit_test(map_for_people),
+      cmocka_unit_test(shared_memory),  cmocka_unit_test(parts_and_private_rings),
+      cmocka_unit_test(warps),          cmocka_unit_test(named_barriers),
+      cmocka_unit_test(registers),      cmocka_unit_test(columns_of_products),
+      cmocka_unit_test(map_for_people),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
