@@ -80,7 +80,8 @@ static const struct Option {
      "a variant for each value (several of them: each combination)"},
     {"in", OPT_IN, "TENSOR=FILE.npy", RUN | BENCH,
      "an input from a file; its shape sets dimensions"},
-    {"out", OPT_OUT, "TENSOR=FILE.npy", RUN, "write an output to a file ('-': standard output)"},
+    {"out", OPT_OUT, "TENSOR=FILE.npy", RUN,
+     "write an output to a file ('-': standard output; the report goes to standard error)"},
     {"on", OPT_ON, "cpu|cuda|model", RUN | TEST | BENCH | TUNE,
      "where to run: interpreted, on a GPU, or as emitted, on a model of one (default: cuda\n"
      "                                 where there is a Hopper GPU, else cpu; test: cpu; bench, "

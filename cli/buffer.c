@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,24 +53,39 @@ bool stdin_read(Buffer *out) {
   return !ferror(stdin);
 }
 
-bool file_write(const char *path, const void *bytes, size_t n) {
-  FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
+bool file_put(FILE *f, const void *bytes, size_t n) {
+  return fwrite(bytes, 1, n, f) == n && fflush(f) == 0;
+}
+
+static bool put_and_close(int fd, const void *bytes, size_t n) {
+  FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
   if (!f) return false;
-  bool good = fwrite(bytes, 1, n, f) == n;
-  if (f == stdout) return fflush(f) == 0 && good;
+  bool good = file_put(f, bytes, n);
   return fclose(f) == 0 && good;
 }
 
-// A file of its own beside `path`; what is there is a plain file, or nothing.
+// A file beside `path` that nobody had before; its name in `name`.
+static int open_new(const char *path, char *name, size_t room) {
+  enum { ATTEMPTS = 100 };
+  for (int i = 0; i < ATTEMPTS; i++) {
+    snprintf(name, room, "%s.schedc-%ld-%d", path, (long)getpid(), i);
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+// What is at `path` is a plain file, or nothing.
 static bool replace_file(const char *path, const void *bytes, size_t n, const struct stat *old) {
-  size_t room = strlen(path) + 40;
+  size_t room = strlen(path) + 60;
   char *temporary = need(malloc(room));
-  snprintf(temporary, room, "%s.schedc-%ld", path, (long)getpid());
-  bool good = file_write(temporary, bytes, n);
-  if (good && old) good = chmod(temporary, old->st_mode & 07777) == 0;
+  int fd = open_new(path, temporary, room);
+  bool good = fd >= 0;
+  if (good && old) good = fchmod(fd, old->st_mode & 07777) == 0;
+  if (fd >= 0) good = put_and_close(fd, bytes, n) && good;
   good = good && rename(temporary, path) == 0;
   int why = errno;
-  if (!good) unlink(temporary);
+  if (!good && fd >= 0) unlink(temporary);
   free(temporary);
   errno = why;
   return good;
@@ -77,9 +93,10 @@ static bool replace_file(const char *path, const void *bytes, size_t n, const st
 
 bool file_replace(const char *path, const void *bytes, size_t n) {
   struct stat old;
-  if (strcmp(path, "-") == 0) return file_write(path, bytes, n);
+  if (strcmp(path, "-") == 0) return file_put(stdout, bytes, n);
   if (stat(path, &old) != 0) return errno == ENOENT && replace_file(path, bytes, n, NULL);
-  return S_ISREG(old.st_mode) ? replace_file(path, bytes, n, &old) : file_write(path, bytes, n);
+  if (S_ISREG(old.st_mode)) return replace_file(path, bytes, n, &old);
+  return put_and_close(open(path, O_WRONLY | O_CLOEXEC), bytes, n);
 }
 
 int stdout_write(void *user, const char *bytes, size_t n) {

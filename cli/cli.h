@@ -120,10 +120,12 @@ typedef struct Buffer {
 int buffer_write(void *buffer, const char *bytes, size_t n);  // a schedc_writer
 void buffer_puts(Buffer *b, const char *text);
 void buffer_printf(Buffer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool stdin_read(Buffer *out);                                    // false: errno says why
-bool file_write(const char *path, const void *bytes, size_t n);  // "-": standard output
-bool file_replace(const char *path, const void *bytes,
-                  size_t n);  // … that takes the old one's place whole, or not at all
+// False: errno says why.
+bool stdin_read(Buffer *out);
+bool file_put(FILE *f, const void *bytes, size_t n);
+// "-": standard output. A plain file appears whole, or not at all, with the permissions of the one
+// whose place it takes; a link to one is replaced, not followed.
+bool file_replace(const char *path, const void *bytes, size_t n);
 int stdout_write(void *user, const char *bytes, size_t n);  // a schedc_writer
 
 // ---- session.c: one file, its diagnostics, a kernel of it.
@@ -141,6 +143,7 @@ typedef struct Session {
   size_t unmet;       // of these, requirements that do not hold
   size_t misaligned;  // … and rows that the copy engine cannot address
   bool quiet;         // collect text reports instead of printing them
+  FILE *bytes;        // where an output goes that is written to standard output; NULL: none is
 } Session;
 // Opens args->operand[index]. Returns 0, or an exit code after a message or diagnostics.
 int session_open(Session *s, const Args *args, int index);

@@ -159,7 +159,9 @@ int data_save(const Data *d, Session *s) {
     const schedc_param *p = &s->args->out.at[i];
     Buffer out = {0};
     schedc_npy_write(&d->tensors[find_tensor(d, p->name)], buffer_write, &out);
-    bool good = file_write(p->value, out.at, out.n);
+    bool standard = strcmp(p->value, "-") == 0;
+    bool good =
+        standard ? file_put(s->bytes, out.at, out.n) : file_replace(p->value, out.at, out.n);
     free(out.at);
     if (!good) return cli_fail(s->args, "cannot write '%s': %s", p->value, strerror(errno));
   }

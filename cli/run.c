@@ -1,8 +1,10 @@
 // run.c - `schedc run`: one kernel, one case, one policy, compared with its specification.
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Times {
   double run, compare;
@@ -175,6 +177,21 @@ static void choose_where(Args *args, schedc_context *context, char *why, size_t 
   args->not_cuda = args->cuda ? NULL : why;
 }
 
+// Does an output go to standard output? Then the report goes to standard error.
+static int give_standard_output(Session *s) {
+  const Pairs *out = &s->args->out;
+  size_t n = 0;
+  for (size_t i = 0; i < out->n; i++) n += strcmp(out->at[i].value, "-") == 0;
+  if (!n) return EXIT_GOOD;
+  if (n > 1) return cli_usage(s->args, "only one output can go to standard output");
+  if (s->args->format == FORMAT_JSON)
+    return cli_usage(s->args, "--format json and an output to '-' both want the standard output");
+  int fd = dup(STDOUT_FILENO);
+  s->bytes = fd < 0 ? NULL : fdopen(fd, "wb");
+  if (s->bytes && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) return EXIT_GOOD;
+  return cli_fail(s->args, "cannot write to standard output: %s", strerror(errno));
+}
+
 int command_run(const Args *asked) {
   Session s;
   Args chosen = *asked;
@@ -186,6 +203,7 @@ int command_run(const Args *asked) {
   int code = model_open(args);
   if (code) return code;
   code = session_open(&s, args, 0);
+  if (!code) code = give_standard_output(&s);
   if (!code) choose_where(&chosen, s.context, why, sizeof why);
   if (!code) code = tuned_open(&s, &tuned, args->cuda);
   if (!code) code = session_kernel(&s, &kernel, &kase);

@@ -77,6 +77,7 @@ int session_open(Session *s, const Args *args, int index) {
 void session_close(Session *s) {
   schedc_source_free(s->source);
   schedc_close(s->context);
+  if (s->bytes) fclose(s->bytes);
   free(s->reports.at);
   free(s->seen.at);
   free(s->first_code.at);

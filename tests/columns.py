@@ -59,8 +59,9 @@ class Copy:
         self.cc, self.folder = cc, folder
         for part in ("include", "base", "lang", "compiler", "runtime", "model"):
             shutil.copytree(os.path.join(ROOT, part), os.path.join(folder, part))
-        with open(os.path.join(folder, "launcher_text.inc"), "w", encoding="utf-8") as file:
-            file.write("0")  # what the build makes of the launcher for header.c, which reads the table, too
+        for name in ("launcher_text.inc", "nearest_text.inc"):  # which the build makes for header.c, which reads the table, too
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write("0")
         paths = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
         readers = [path for path in paths if re.search(r'^#include "[\w/]*(expr\.def|strip_reals\.inc)"', read(path), re.M)]
         self.readers = sorted(path for path in readers if path.endswith(".c"))

@@ -123,7 +123,7 @@ def hold_bench(schedc):
     expect("points of the bench", points)
     for point in points:
         params = params_of(schedc, os.path.join(ROOT, point["schedule"]))
-        for name, value in point["params"].items():
+        for name, value in {**point["params"], **point.get("tuning", {})}.items():
             domain, kind = params[name]["domain"], params[name]["kind"]
             expect(f"{point['name']}: {name}", str(value).lower() in domain or (kind == "problem" and not domain), domain)
 

@@ -105,7 +105,7 @@ def interrupted(s):
     process = subprocess.Popen(s.command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=s.env)
     first = process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     expect(process.returncode == 130 and "Traceback" not in err, f"{process.returncode}: {err}")
     expect(first.startswith("1/2 large: ") and "2/2" not in out and s.table()[0]["dims"] == {"M": 128}, first + out)
 
@@ -138,7 +138,7 @@ def lists(s):
             words += ["--format", "json"]
             for option, settings in (("-p", point["params"]), ("--set", point["dims"])):
                 words += [w for n, v in settings.items() for w in (option, f"{n}={str(v).lower()}")]
-            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=300)
             expect(done.returncode == 0, f"{point['name']}: {done.stdout}{done.stderr}")
             known = json.loads(done.stdout)[0]
             problem = {p["name"] for p in known["parameters"] if p["kind"] == "problem"}

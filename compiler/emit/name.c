@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/json.h"
+
 // ---- names
 //
 // The schedule's names are kept where they can be. One that C++, CUDA or the emitter itself uses
@@ -136,13 +138,16 @@ void cu_clear_numbers(Names *t) {
 // ---- comments and literals
 
 // Bytes of the schedule or of its name inside a comment: nothing in them may end it or run on to
-// the next line.
+// the next line. Of some bytes that are no UTF-8 NVRTC makes a program without a kernel, and says
+// nothing: there are none.
 void sc_cuda_comment(Str *out, const char *at, size_t n) {
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0, bytes; i < n; i += bytes ? bytes : 1) {
     u8 c = (u8)at[i];
     bool unsafe = c < 32 || c == 127 || c == '\\' ||
                   (c == '/' && i && (at[i - 1] == '?' || at[i - 1] == '*'));
-    str_put(out, unsafe ? " " : &at[i], 1);
+    bytes = json_sequence(&at[i]);
+    if (unsafe || !bytes || bytes > n - i) str_puts(out, " ");
+    else str_put(out, &at[i], bytes);
   }
 }
 

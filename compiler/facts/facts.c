@@ -55,11 +55,8 @@ const Lin *sc_form_keep(Facts *f, const Lin *x) {
 }
 
 static bool form_varies(const Facts *f, const Lin *x) {
-  for (u32 i = 0; x && i < x->n; i++) {
-    for (u32 j = 0; j < LIN_DEGREE; j++) {
-      if (f->atom.at[x->at[i].atom[j]].varies) return true;
-    }
-  }
+  for (u32 i = 0; x && i < LIN_DEGREE * x->n; i++)
+    if (f->atom.at[x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE]].varies) return true;
   return false;
 }
 
@@ -330,11 +327,8 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
 void sc_fact_push(Facts *f, FactKind kind, const Lin *least0) { push(f, kind, least0, FOLLOW); }
 
 static bool mentions(const Lin *x, u32 atom) {
-  for (u32 i = 0; i < x->n; i++) {
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
-      if (x->at[i].atom[j] == atom) return true;
-    }
-  }
+  for (u32 i = 0; i < LIN_DEGREE * x->n; i++)
+    if (x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE] == atom) return true;
   return false;
 }
 

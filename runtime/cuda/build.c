@@ -57,8 +57,16 @@ static bool is_for_gpu(const Binary *code) {
   return code->n > E_MACHINE && (memcmp(at, "\177ELF", 4) != 0 || at[E_MACHINE] == EM_CUDA);
 }
 
-static void store(Sc *sc, const char *folder, u64 limit, Blob key[KEY_PARTS], const Built *b) {
+static void store(Sc *sc, const Kernel *k, const char *folder, u64 most, Blob key[KEY_PARTS],
+                  const Built *b) {
   Blob name = last_maker(sc, key);
+  const char *wrong;
+  u64 limit = sc_cache_limit(most, &wrong);
+  if (wrong) {
+    Diag *d =
+        sc_report(sc, D_G_CACHE, k->span, "SCHEDC_CACHE_SIZE is '%s', which is no size", wrong);
+    sc_help(sc, d, "a number of bytes, or one with K, M or G: SCHEDC_CACHE_SIZE=500M");
+  }
   key[MAKER] = text_blob(b->maker);
   sc_cache_store(sc, folder, limit, key, KEY_PARTS, &b->code);
   if (is_for_gpu(&b->code))
@@ -138,7 +146,7 @@ schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target tar
     if (!status) status = compare(sc, k, cuda, options->emission.debug_waits, &out->code, &planned);
     if (status) return status;
     if (folder && planned)  // what is not, is reported each time
-      store(sc, folder, sc_cache_limit(options->cache_bytes), key, out);
+      store(sc, k, folder, options->cache_bytes, key, out);
   }
   out->seconds = now() - start;
   // (debug_waits looks for hangs, and what it builds may well be slow.)

@@ -89,8 +89,9 @@ typedef struct Blob {
 // The folder: `chosen`, or $SCHEDC_CACHE, $XDG_CACHE_HOME/schedc, ~/.cache/schedc; NULL: there is
 // none.
 const char *sc_cache_folder(Sc *sc, const char *chosen);
-// How many bytes its entries may have: `chosen` if not 0, or $SCHEDC_CACHE_SIZE, or 1 GiB.
-u64 sc_cache_limit(u64 chosen);
+// How many bytes its entries may have: `chosen` if not 0, or $SCHEDC_CACHE_SIZE, or 1 GiB. *wrong:
+// what the variable says, if that is no size; otherwise NULL.
+u64 sc_cache_limit(u64 chosen, const char **wrong);
 // What was stored under exactly this key. False where there is nothing, or nothing that can be
 // trusted.
 bool sc_cache_load(Sc *sc, const char *folder, const Blob *key, u32 parts, Binary *out);

@@ -97,19 +97,25 @@ const char *sc_cache_folder(Sc *sc, const char *chosen) {
   return NULL;
 }
 
-// "4G", "500M", "0": bytes. Anything else is as if nothing were said.
-u64 sc_cache_limit(u64 chosen) {
-  enum { GIB = 1 << 30 };
-  const char *text = sc_variable("SCHEDC_CACHE_SIZE"), *unit;
+// "4G", "500M", "0": bytes.
+static bool read_size(const char *text, u64 *out) {
   static const char units[] = "KMG";
-  if (chosen) return chosen;
-  if (!text || *text < '0' || *text > '9') return GIB;
+  const char *unit;
   char *end;
+  if (*text < '0' || *text > '9') return false;
   errno = 0;
   unsigned long long n = strtoull(text, &end, 10);
   u32 shift = 0;
   if (*end && (unit = strchr(units, *end))) shift = 10 * (u32)(unit - units + 1), end++;
-  return *end || errno || n > UINT64_MAX >> shift ? GIB : (u64)n << shift;
+  *out = (u64)n << shift;
+  return !*end && !errno && n <= UINT64_MAX >> shift;
+}
+
+u64 sc_cache_limit(u64 chosen, const char **wrong) {
+  u64 limit = 1 << 30;
+  const char *text = chosen ? NULL : sc_variable("SCHEDC_CACHE_SIZE");
+  *wrong = text && *text && !read_size(text, &limit) ? text : NULL;
+  return chosen ? chosen : *wrong ? 1 << 30 : limit;
 }
 
 // Makes the folder and those above it that are missing, for the user alone.

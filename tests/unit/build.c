@@ -68,6 +68,20 @@ static void a_cached_cubin_needs_no_nvrtc(void **state) {
   end(&f);
 }
 
+static void a_limit_that_is_no_size_is_said(void **state) {
+  (void)state;
+  static Fixture f;
+  Built out;
+  begin(&f, copy, NULL, false);
+  setenv("SCHEDC_CACHE_SIZE", "lots", 1);
+  assert_int_equal(build(&f, false, false, &out), SCHEDC_OK);
+  assert_int_equal(f.sc.diags->id, D_G_CACHE);
+  assert_int_equal(build(&f, false, true, &out), SCHEDC_OK);  // no cache is asked for
+  assert_null(f.sc.diags);
+  unsetenv("SCHEDC_CACHE_SIZE");
+  end(&f);
+}
+
 // While there is one, what another made is not taken.
 static void another_nvrtc_builds_anew(void **state) {
   (void)state;
@@ -195,6 +209,7 @@ static void loading_code(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin_folder, end_folder)
   const struct CMUnitTest tests[] = {TEST(a_cached_cubin_needs_no_nvrtc),
+                                     TEST(a_limit_that_is_no_size_is_said),
                                      TEST(another_nvrtc_builds_anew),
                                      TEST(code_for_another_machine_is_not_handed_on),
                                      TEST(other_ptx_is_refused),

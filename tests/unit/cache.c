@@ -347,12 +347,17 @@ static void which_limit(void **state) {
              {"1Kb", USUAL},
              {"99999999999999999999", USUAL},
              {"99999999999999G", USUAL}};
+  const char *wrong;
   unsetenv("SCHEDC_CACHE_SIZE");
-  assert_int_equal(sc_cache_limit(0), USUAL);
+  assert_int_equal(sc_cache_limit(0, &wrong), USUAL);
+  assert_null(wrong);
   for (u32 i = 0; i < COUNT(row); i++) {
     setenv("SCHEDC_CACHE_SIZE", row[i].text, 1);
-    assert_int_equal(sc_cache_limit(0), row[i].bytes);
-    assert_int_equal(sc_cache_limit(5), 5);
+    assert_int_equal(sc_cache_limit(0, &wrong), row[i].bytes);
+    if (row[i].bytes == USUAL && row[i].text[0]) assert_string_equal(wrong, row[i].text);
+    else assert_null(wrong);
+    assert_int_equal(sc_cache_limit(5, &wrong), 5);
+    assert_null(wrong);
   }
   unsetenv("SCHEDC_CACHE_SIZE");
 }
