@@ -56,7 +56,7 @@ static int execute(PyObject *module) {
       PyModule_AddFunctions(module, SOURCE_FUNCTIONS) ||
       PyModule_AddFunctions(module, STORE_FUNCTIONS) ||
       PyModule_AddFunctions(module, KERNEL_FUNCTIONS) ||
-      PyModule_AddFunctions(module, RUN_FUNCTIONS))
+      PyModule_AddFunctions(module, RUN_FUNCTIONS) || PyModule_AddFunctions(module, TUNE_FUNCTIONS))
     return -1;
   return PyModule_AddFunctions(module, LAUNCH_FUNCTIONS);
 }

@@ -18,6 +18,8 @@
 #define KERNEL "schedc.kernel"
 #define LOADED "schedc.loaded"
 #define STORE "schedc.store"
+#define SPACE "schedc.space"
+#define TUNER "schedc.tuner"
 
 // The module's state.
 typedef struct Core {
@@ -69,6 +71,9 @@ int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *
 void views_close(Views *views);
 PyObject *core_decode(PyObject *module, PyObject *capsule);
 
+// A schedc_progress: Ctrl-C ends a call. The exception is set then.
+int core_interrupted(void *user, double done);
+
 // What a run, a comparison or a launch takes. `scalars`: a tuple of numbers in the kernel's order,
 // None in it for the default; None: all defaults. 0, or -1 with an exception set.
 typedef struct Given {
@@ -85,6 +90,31 @@ void given_close(Given *given);
 int params_of(PyObject *tuple, schedc_param **out, size_t *count);
 int dims_of(PyObject *tuple, schedc_dim **out, size_t *count);
 
+// ---- device.c: the CUDA device of a caller's tensors
+
+// What is used of the CUDA driver.
+typedef struct Driver {
+  void *library;
+  int (*init)(unsigned flags);
+  int (*find)(int *device, int number);
+  int (*retain)(void **context, int device);
+  int (*current)(void **context);
+  int (*push)(void *context);
+  int (*pop)(void **context);
+  int (*synchronize)(void *stream);
+  int (*wait_for_all)(void);
+} Driver;
+
+typedef struct Device {
+  Driver driver;
+  void *context;  // of CUDA: the device's primary one
+  int number;
+} Device;
+int device_open(Device *device, int number);
+// Makes the context current: 1 if that is to be undone, 0 if it was, -1 with an exception.
+int device_enter(const Device *device);
+void device_leave(const Device *device, int entered);
+
 // ---- handles
 
 const schedc_source *source_of(PyObject *handle);
@@ -98,5 +128,6 @@ extern PyMethodDef SOURCE_FUNCTIONS[];  // source.c
 extern PyMethodDef STORE_FUNCTIONS[];   // store.c
 extern PyMethodDef KERNEL_FUNCTIONS[];  // kernel.c
 extern PyMethodDef RUN_FUNCTIONS[];     // run.c
+extern PyMethodDef TUNE_FUNCTIONS[];    // tune.c
 extern PyMethodDef LAUNCH_FUNCTIONS[];  // launch.c
 #endif

@@ -2,78 +2,17 @@
 // launch that is enqueued. The device's primary context, which PyTorch, CuPy and JAX use, is made
 // current for the call if it is not. A launch holds the GIL, so a loaded kernel has one context of
 // the library's for all its launches.
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core.h"
 
-// What is used of the CUDA driver.
-typedef struct Driver {
-  void *library;
-  int (*init)(unsigned flags);
-  int (*find)(int *device, int number);
-  int (*retain)(void **context, int device);
-  int (*current)(void **context);
-  int (*push)(void *context);
-  int (*pop)(void **context);
-  int (*synchronize)(void *stream);
-  int (*wait_for_all)(void);
-} Driver;
-
 typedef struct Loaded {
   PyObject *kernel;  // its handle
   schedc_loaded *loaded;
   Call call;
-  Driver driver;
-  void *context;  // of CUDA: the device's primary one
-  int device;
+  Device device;
 } Loaded;
-
-static int unavailable(const char *why) {
-  PyErr_Format(PyExc_OSError, "no CUDA driver: %s", why);
-  return -1;
-}
-
-// The library that SCHEDC_DRIVER names, as in schedc.h, or the system's.
-static int driver_open(Driver *driver) {
-  const char *named = secure_getenv("SCHEDC_DRIVER");
-  const struct {
-    const char *name;
-    void *at;
-  } functions[] = {{"cuInit", &driver->init},
-                   {"cuDeviceGet", &driver->find},
-                   {"cuDevicePrimaryCtxRetain", &driver->retain},
-                   {"cuCtxGetCurrent", &driver->current},
-                   {"cuCtxPushCurrent_v2", &driver->push},
-                   {"cuCtxPopCurrent_v2", &driver->pop},
-                   {"cuStreamSynchronize", &driver->synchronize},
-                   {"cuCtxSynchronize", &driver->wait_for_all}};
-  driver->library = dlopen(named ? named : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!driver->library) return unavailable(dlerror());
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    void *found = dlsym(driver->library, functions[i].name);
-    if (!found) return unavailable(dlerror());
-    memcpy(functions[i].at, &found, sizeof found);
-  }
-  return 0;
-}
-
-// Makes the device's context current: 1 if that is to be undone, 0 if it was, -1 with an exception.
-static int enter(const Loaded *l) {
-  void *current = NULL;
-  if (!l->driver.current(&current) && current == l->context) return 0;
-  const int error = l->driver.push(l->context);
-  if (!error) return 1;
-  PyErr_Format(PyExc_OSError, "CUDA error %d on making device %d current", error, l->device);
-  return -1;
-}
-
-static void leave(const Loaded *l, int entered) {
-  void *context;
-  if (entered > 0) l->driver.pop(&context);
-}
 
 static Loaded *loaded_of(PyObject *handle) {
   Loaded *l = PyCapsule_GetPointer(handle, LOADED);
@@ -92,22 +31,16 @@ static void free_loaded(PyObject *handle) {
 }
 
 static int prepare(Loaded *l, Core *core, int unverified) {
-  if (driver_open(&l->driver)) return -1;
-  int device, error = l->driver.init(0);
-  if (!error) error = l->driver.find(&device, l->device);
-  if (!error) error = l->driver.retain(&l->context, device);
-  if (!error) return call_open(&l->call, core, unverified);
-  PyErr_Format(PyExc_OSError, "CUDA error %d on opening device %d", error, l->device);
-  return -1;
+  return device_open(&l->device, l->device.number) ? -1 : call_open(&l->call, core, unverified);
 }
 
 static int load_into(Loaded *l, Core *core, const schedc_load_options *options) {
   const schedc_kernel *kernel = kernel_of(l->kernel);
   schedc_status status;
-  const int entered = kernel ? enter(l) : -1;
+  const int entered = kernel ? device_enter(&l->device) : -1;
   if (entered < 0) return -1;
   Py_BEGIN_ALLOW_THREADS status = schedc_load(&l->loaded, l->call.context, kernel, options);
-  Py_END_ALLOW_THREADS leave(l, entered);
+  Py_END_ALLOW_THREADS device_leave(&l->device, entered);
   if (!call_report(&l->call, core, status)) return 0;
   schedc_unload(l->loaded);
   l->loaded = NULL;
@@ -133,7 +66,7 @@ static PyObject *load(PyObject *module, PyObject *args) {
   }
   Py_INCREF(kernel);
   l->kernel = kernel;
-  l->device = device;
+  l->device.number = device;
   build.lenient = lenient;
   build.debug_waits = debug_waits;
   options.build = &build;
@@ -145,15 +78,15 @@ static PyObject *load(PyObject *module, PyObject *args) {
 }
 
 static int on_its_device(const Loaded *l, const Views *views) {
-  if (!views->device_type || (views->device_type == DL_CUDA && views->device == l->device))
+  if (!views->device_type || (views->device_type == DL_CUDA && views->device == l->device.number))
     return 1;
   PyErr_Format(PyExc_ValueError, "the kernel is loaded on CUDA device %d, and the tensors are %s",
-               l->device, views->device_type == DL_CPU ? "in host memory" : "on another");
+               l->device.number, views->device_type == DL_CPU ? "in host memory" : "on another");
   return 0;
 }
 
-static int device_open(Given *given, Core *core, const Loaded *l, PyObject *tensors,
-                       PyObject *scalars) {
+static int open_there(Given *given, Core *core, const Loaded *l, PyObject *tensors,
+                      PyObject *scalars) {
   if (!l || given_open(given, core, l->kernel, tensors, scalars)) return -1;
   if (on_its_device(l, &given->views)) return 0;
   given_close(given);
@@ -167,7 +100,7 @@ static PyObject *workspace(PyObject *module, PyObject *args) {
   Given given;
   if (!PyArg_ParseTuple(args, "OOO", &handle, &tensors, &scalars)) return NULL;
   Loaded *l = loaded_of(handle);
-  if (device_open(&given, core_of(module), l, tensors, scalars)) return NULL;
+  if (open_there(&given, core_of(module), l, tensors, scalars)) return NULL;
   const schedc_status status =
       schedc_workspace_size(l->call.context, l->loaded, given.views.tensor, given.views.count,
                             given.scalar, given.scalars, &bytes);
@@ -187,11 +120,11 @@ static int enqueue(const Loaded *l, const Given *given, PyObject *const *rest,
   void *stream, *at = rest[0] == Py_None ? NULL : PyLong_AsVoidPtr(rest[0]);
   const size_t bytes = PyLong_AsSize_t(rest[1]);
   if (PyErr_Occurred() || stream_of(rest[2], &given->views, &stream)) return -1;
-  const int entered = enter(l);
+  const int entered = device_enter(&l->device);
   if (entered < 0) return -1;
   *status = schedc_launch(l->call.context, l->loaded, stream, given->views.tensor,
                           given->views.count, given->scalar, given->scalars, at, bytes);
-  leave(l, entered);
+  device_leave(&l->device, entered);
   return 0;
 }
 
@@ -205,7 +138,7 @@ static PyObject *launch(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return NULL;
   }
   Loaded *l = loaded_of(args[0]);
-  if (device_open(&given, core_of(module), l, args[1], args[2])) return NULL;
+  if (open_there(&given, core_of(module), l, args[1], args[2])) return NULL;
   const int failed = enqueue(l, &given, args + 3, &status);
   given_close(&given);
   if (failed || call_report(&l->call, core_of(module), status)) return NULL;
@@ -215,12 +148,14 @@ static PyObject *launch(PyObject *module, PyObject *const *args, Py_ssize_t coun
 // What waits for the GPU lets other threads of Python run.
 static PyObject *waited(const Loaded *l, void *stream, int for_all) {
   int error;
-  const int entered = enter(l);
+  const int entered = device_enter(&l->device);
   if (entered < 0) return NULL;
-  Py_BEGIN_ALLOW_THREADS error = for_all ? l->driver.wait_for_all() : l->driver.synchronize(stream);
-  Py_END_ALLOW_THREADS leave(l, entered);
+  Py_BEGIN_ALLOW_THREADS error =
+      for_all ? l->device.driver.wait_for_all() : l->device.driver.synchronize(stream);
+  Py_END_ALLOW_THREADS device_leave(&l->device, entered);
   if (!error) Py_RETURN_NONE;
-  PyErr_Format(PyExc_RuntimeError, "CUDA error %d on waiting for device %d", error, l->device);
+  PyErr_Format(PyExc_RuntimeError, "CUDA error %d on waiting for device %d", error,
+               l->device.number);
   return NULL;
 }
 
@@ -237,10 +172,10 @@ static PyObject *wait(PyObject *module, PyObject *args) {
 // check_waits(loaded): raises if a wait of one that was loaded with debug_waits took too long
 static PyObject *check_waits(PyObject *module, PyObject *handle) {
   Loaded *l = loaded_of(handle);
-  const int entered = l ? enter(l) : -1;
+  const int entered = l ? device_enter(&l->device) : -1;
   if (entered < 0) return NULL;
   const schedc_status status = schedc_check_waits(l->call.context, l->loaded);
-  leave(l, entered);
+  device_leave(&l->device, entered);
   if (call_report(&l->call, core_of(module), status)) return NULL;
   Py_RETURN_NONE;
 }
@@ -250,14 +185,14 @@ static PyObject *unload(PyObject *module, PyObject *handle) {
   (void)module;
   Loaded *l = loaded_of(handle);
   PyObject *done = l ? waited(l, NULL, 1) : NULL;
-  const int entered = done ? enter(l) : -1;
+  const int entered = done ? device_enter(&l->device) : -1;
   if (entered < 0) {
     Py_XDECREF(done);
     return NULL;
   }
   schedc_unload(l->loaded);
   l->loaded = NULL;
-  leave(l, entered);
+  device_leave(&l->device, entered);
   return done;
 }
 

@@ -1,5 +1,5 @@
-// run.c - runs on the CPU, comparisons with the specification, work, and building. Tensors are in
-// host memory.
+// run.c - runs on tensors in host memory, inputs for them, comparisons with the specification,
+// work, times by the cost model, and building.
 #include "core.h"
 
 // For those that read the tensors here.
@@ -12,8 +12,7 @@ static int host_open(Given *given, Core *core, PyObject *kernel, PyObject *tenso
   return -1;
 }
 
-// Ctrl-C ends a run.
-static int interrupted(void *user, double done) {
+int core_interrupted(void *user, double done) {
   (void)user, (void)done;
   const PyGILState_STATE held = PyGILState_Ensure();
   const int stop = PyErr_CheckSignals();
@@ -36,7 +35,7 @@ static PyObject *run_cpu(PyObject *module, PyObject *args) {
   options.policy = (schedc_policy)policy;
   options.seed = seed;
   options.step_budget = steps;
-  options.progress = interrupted;
+  options.progress = core_interrupted;
   if (host_open(&given, core_of(module), handle, tensors, scalars)) return NULL;
   if (call_open(&call, core_of(module), 0)) {
     given_close(&given);
@@ -151,8 +150,73 @@ static PyObject *build(PyObject *module, PyObject *args) {
   Py_END_ALLOW_THREADS return written_bytes(&bytes, call_close(&call, core_of(module), status));
 }
 
-PyMethodDef RUN_FUNCTIONS[] = {{"run_cpu", run_cpu, METH_VARARGS, NULL},
-                               {"compare", compare, METH_VARARGS, NULL},
-                               {"work", work, METH_VARARGS, NULL},
-                               {"build", build, METH_VARARGS, NULL},
-                               {NULL, NULL, 0, NULL}};
+// predict(kernel, tensors, scalars or None) -> milliseconds, by the cost model
+static PyObject *predict(PyObject *module, PyObject *args) {
+  PyObject *kernel, *tensors, *scalars;
+  schedc_prediction p = SCHEDC_PREDICTION_INIT;
+  Given given;
+  Call call;
+  if (!PyArg_ParseTuple(args, "OOO", &kernel, &tensors, &scalars) ||
+      given_open(&given, core_of(module), kernel, tensors, scalars))
+    return NULL;
+  if (call_open(&call, core_of(module), 0)) {
+    given_close(&given);
+    return NULL;
+  }
+  schedc_status status = schedc_predict(call.context, given.kernel, given.views.tensor,
+                                        given.views.count, given.scalar, given.scalars, NULL, &p);
+  given_close(&given);
+  return call_close(&call, core_of(module), status) ? NULL : PyFloat_FromDouble(p.ms);
+}
+
+// draw(kernel, tensors, index, kind or None, seed): inputs of a kind, or what outputs begin with
+static PyObject *draw(PyObject *module, PyObject *args) {
+  PyObject *kernel, *tensors;
+  unsigned long index;
+  unsigned long long seed;
+  const char *kind;
+  Views views;
+  if (!PyArg_ParseTuple(args, "OOkzK", &kernel, &tensors, &index, &kind, &seed)) return NULL;
+  const schedc_kernel *of = kernel_of(kernel);
+  if (!of || views_open(&views, core_of(module), of, tensors)) return NULL;
+  schedc_status status = index >= views.count ? SCHEDC_EARG
+                         : kind               ? schedc_draw(&views.tensor[index], kind, seed)
+                                              : schedc_poison(&views.tensor[index]);
+  views_close(&views);
+  if (!status) Py_RETURN_NONE;
+  PyErr_Format(PyExc_ValueError, "no inputs of kind %s", kind ? kind : "");
+  return NULL;
+}
+
+// run_gpu(kernel, tensors in host memory, scalars or None, device)
+static PyObject *run_gpu(PyObject *module, PyObject *args) {
+  PyObject *kernel, *tensors, *scalars;
+  int device;
+  schedc_gpu *gpu = NULL;
+  schedc_gpu_job job = SCHEDC_GPU_JOB_INIT;
+  schedc_status status;
+  Given given;
+  Call call;
+  if (!PyArg_ParseTuple(args, "OOOi", &kernel, &tensors, &scalars, &device) ||
+      given_open(&given, core_of(module), kernel, tensors, scalars))
+    return NULL;
+  if (call_open(&call, core_of(module), 0)) {
+    given_close(&given);
+    return NULL;
+  }
+  job.kernel = given.kernel;
+  job.tensors = given.views.tensor, job.tensor_count = given.views.count;
+  job.scalars = given.scalar, job.scalar_count = given.scalars;
+  Py_BEGIN_ALLOW_THREADS status = schedc_gpu_new(&gpu, call.context, device);
+  if (!status) status = schedc_gpu_run(gpu, &job, 1, NULL);
+  schedc_gpu_free(gpu);
+  Py_END_ALLOW_THREADS given_close(&given);
+  if (call_close(&call, core_of(module), status)) return NULL;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef RUN_FUNCTIONS[] = {
+    {"run_cpu", run_cpu, METH_VARARGS, NULL}, {"run_gpu", run_gpu, METH_VARARGS, NULL},
+    {"compare", compare, METH_VARARGS, NULL}, {"draw", draw, METH_VARARGS, NULL},
+    {"work", work, METH_VARARGS, NULL},       {"predict", predict, METH_VARARGS, NULL},
+    {"build", build, METH_VARARGS, NULL},     {NULL, NULL, 0, NULL}};

@@ -18,15 +18,17 @@ from ._report import (Diagnostic, Error, FaultError, Note, Range, ScheduleError,
                       UnavailableError)
 from ._source import SCHEDULES, Source, Unit, load  # noqa: E402
 from ._store import Record, Store  # noqa: E402
+from ._tune import Candidate, Progress, Trial, Tuning, tune  # noqa: E402
 from ._views import Memory  # noqa: E402
 
 if TYPE_CHECKING:
     from ._attention import flash_attn_func, flash_attn_varlen_func
 
 __version__ = _core.version()
-__all__ = ["Binding", "Certificate", "Diagnostic", "Difference", "Error", "FaultError", "Kernel", "Memory", "Note", "Param",
-           "Proof", "Range", "Record", "SCHEDULES", "Scalar", "ScheduleError", "ScheduleWarning", "Source", "Store", "Tensor",
-           "UnavailableError", "Unit", "Work", "explain", "flash_attn_func", "flash_attn_varlen_func", "load"]
+__all__ = ["Binding", "Candidate", "Certificate", "Diagnostic", "Difference", "Error", "FaultError", "Kernel", "Memory",
+           "Note", "Param", "Progress", "Proof", "Range", "Record", "SCHEDULES", "Scalar", "ScheduleError",
+           "ScheduleWarning", "Source", "Store", "Tensor", "Trial", "Tuning", "UnavailableError", "Unit", "Work", "explain",
+           "flash_attn_func", "flash_attn_varlen_func", "load", "tune"]
 
 
 def explain(code: str) -> Optional[str]:

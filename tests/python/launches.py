@@ -5,8 +5,10 @@ devices, what is loaded and unloaded; and what is told without a driver. Needs n
   launches.py --model build/release/libschedc_model.so [--only REGEX]      (schedc is imported, as in package.py)
 """
 import argparse
+import ctypes
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ import tempfile
 import kit
 from checks import Checks, Wrong, expect
 from driver import Context, Driver
+from tune import SWEPT
 
 import numpy
 
@@ -95,6 +98,65 @@ def by_gpu(context):
             schedc._store.TABLES = tables
     x = normal(100, 64)
     near("Y", run(context, kernel, {"M": 100}, {"X": x}, scalars=(None, 1))["Y"], 2.0 * x + 1.5, 0.01)
+
+
+def tuned(context):
+    """A search on drawn inputs: what it has found, its store, what a second one knows; what is interrupted keeps what it has."""
+    source = schedc.Source(SWEPT, "swept.sched")
+    brief = {"dims": {"M": 128}, "turns": 3, "brief_ms": 1, "final_ms": 1, "top": 4, "jobs": 2}
+    with tempfile.TemporaryDirectory() as folder:
+        store, seen = schedc.Store(os.path.join(folder, "s.jsonl")), []
+        found = schedc.tune(source, store=store, progress=lambda at: seen.append(at), **brief)
+        expect(found.best.params == {"B": "2"} and found.best.verified and found.best.ratio < 0.7, found)
+        failed = {c.params["B"]: c.failed for c in found.candidates if c.failed}
+        expect(failed == {"4": "wrong", "3": "R5.agree"} and found.refused == {"R8.smem": 1}, f"{failed}, {found.refused}")
+        expect((found.points, found.legal, found.programs, found.interrupted) == (6, 5, 5, False), found)
+        expect(found.kernel().params["B"].value == 2 and "chosen: B=2" in str(found), found)
+        ranks = sorted((r.rank, r.tuning["B"], r.inputs) for r in schedc.Store(store.path) if r.rank)
+        expect(len(ranks) == 3 and ranks[0] == (1, "2", "normal,outliers,ramp"), ranks)
+        expect(seen[-1].left == 0 and seen[-1].done > 10 and seen[-1].failed == 2, seen[-1])
+        expect({"3", "2", "6"} <= {at.params["B"] for at in seen if at.params}, seen)
+        again = schedc.tune(source, store=store.path, resume=True, progress=lambda at: seen.append(at), **brief)
+        expect(again.best.params == {"B": "2"} and seen[-1].known >= 4, seen[-1])
+        kept = len(store)
+        for stop in (lambda at: at.done >= 2, lambda at: at.done >= 2 and os.kill(os.getpid(), signal.SIGINT)):
+            part = schedc.tune(source, store=store, progress=stop, **brief)
+            expect(part.interrupted and part.best is None and len(store) > kept, f"{part}, {len(store)} lines")
+            kept = len(store)
+    for wrong, kind in ((lambda at: at.done / 0, ZeroDivisionError), (lambda: None, TypeError)):
+        try:
+            schedc.tune(source, progress=wrong, **brief)
+        except kind:
+            continue
+        raise Wrong(f"no {kind.__name__} comes out of a search")
+
+
+def tuned_there(context):
+    """A search on tensors of the GPU, which are as they were; and of a sequence."""
+    x, y = Array(context, DRAW.standard_normal((128, 32)).astype(numpy.float32)), Array(context, numpy.zeros((128, 32), numpy.float32))
+    before = x.host.copy()
+    found = schedc.tune(schedc.Source(SWEPT, "swept.sched"), arrays={"X": x.memory, "Y": y.memory}, turns=1, brief_ms=1, final_ms=1,
+                        top=2, jobs=2, inputs=("normal", "ramp"))
+    expect(found.best.params == {"B": "2"}, found)
+    expect(numpy.array_equal(x.get(), before) and not numpy.array_equal(y.get(), 0 * before), "the tensors")
+    found = schedc.tune("fa3_bwd.sched", dims={"B": 1, "M": 64, "N": 64, "H": 1, "G": 1}, D=64, BM=128, strategy="model", top=1,
+                        turns=1, brief_ms=1, final_ms=1, jobs=2, inputs=("normal", "outliers"), stages=2)
+    expect(found.best.is_default and found.best.verified, found)
+
+
+def given(context):
+    """Inputs of a search are drawn, and what a sequence is `given` is made of them."""
+    data = schedc._tune._Data(schedc.load("fa3_bwd.sched", D=64), {"scale": 0.2}, {"B": 1, "M": 64, "N": 70, "H": 2, "G": 1})
+    data.fill("normal", 3)
+    data.complete(0)
+    held = {}
+    for t, memory in zip(data.kernel.tensors, data.tensors):
+        size = int(numpy.prod(memory.shape)) * numpy.dtype(NUMPY[t.type]).itemsize
+        held[t.name] = numpy.frombuffer(ctypes.string_at(memory.address, size), NUMPY[t.type]).reshape(memory.shape)
+    o, l = kit.attention(held["Q"], held["K"], held["V"], scale=0.2)
+    near("O", held["O"], o, 0.01)
+    near("L", held["L"], l, 1e-3)
+    expect(0.9 < held["Q"].astype(float).std() < 1.1 and numpy.isnan(held["dQ"]).all(), "what is drawn, and what is not")
 
 
 def called(context):
@@ -217,7 +279,7 @@ def main():
         os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL="sms=3,devices=2")
         os.environ.setdefault("SCHEDC_CACHE", folder)
         context, checks = Context(Driver(model)), Checks(args.only)
-        for function in (attention, by_gpu, called, sequence, captured, refusals, unloaded, machine_code, no_context):
+        for function in (attention, by_gpu, tuned, tuned_there, given, called, sequence, captured, refusals, unloaded, machine_code, no_context):
             checks.run(function.__name__, function, context)
         checks.run("without_driver", without_driver)
         context.close()

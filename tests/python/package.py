@@ -20,6 +20,7 @@ import warnings
 
 import kit
 from checks import Checks, Skip, Wrong, expect
+from tune import SWEPT
 
 import numpy
 
@@ -370,6 +371,35 @@ def by_default():
             expect(kernel.params["BM"].value == block, f"SCHEDC_STORE={store}, dims {dims}: {kernel}")
 
 
+def searched():
+    """By the cost model, the finalists interpreted; and by a measure of the caller's, whose exceptions come out."""
+    large = {"M": 4096, "N": 4096, "K": 4096}
+    gemm = os.path.join(kit.ROOT, "schedules", "gemm.sched")
+    found = schedc.tune(gemm, on="cpu", dims=large, strategy="exhaustive", turns=1, top=3)
+    expect(found.best.verified and found.best.ratio < 1 and not found.best.is_default, found)
+    expect(all(abs(c.ms - c.predicted_ms) < 1e-9 for c in found.candidates if c.rungs), "another time than the cost model's")
+    expect(found.kernel().on == "cpu" and {n: str(p.value) for n, p in found.kernel().params.items() if n in found.best.params}
+           == found.best.params, found.kernel())
+    source, trials = schedc.Source(SWEPT, "swept.sched"), []
+
+    def measure(kernel, trial):
+        trials.append(trial)
+        b = kernel.params["B"].value
+        if b == 3:
+            kernel.verify()
+        return b != 6 if trial.verify else 10.0 / b
+    found = schedc.tune(source, on="cpu", dims={"M": 64}, measure=measure, top=5)
+    expect(found.best.params == {"B": "4"} and found.best.ms == 2.5 and found.best.ratio == 0.25, found)
+    expect({c.params["B"]: c.failed for c in found.candidates if c.failed} == {"6": "wrong", "3": "R5.agree"}, found)
+    expect(any(t.is_reference for t in trials) and any(t.is_final for t in trials), trials)
+    for wrong, kind in ((lambda k, t: 1 / 0, ZeroDivisionError), (lambda k, t: 0.0, ValueError), (lambda k, t: "fast", TypeError)):
+        raises(kind, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, measure=wrong))
+    raises(ValueError, lambda: schedc.tune(source, on="cpu"), "the shape of X")
+    raises(TypeError, lambda: schedc.tune(source, on="cpu", arrays={"Z": 1}), "no tensor or scalar Z")
+    raises(ValueError, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, store="s.jsonl"), "store")
+    raises(schedc.ScheduleError, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, B=5), "R8.smem")
+
+
 def in_threads():
     q, k, v = normal(1, 70, 1, 64), normal(1, 90, 1, 64), normal(1, 90, 1, 64)
     kernel, outs = schedc.load("fa3_stale.sched", D=64, on="cpu"), []
@@ -456,7 +486,7 @@ def main():
         return count_leaks()
     checks = Checks(args.only)
     for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals,
-                     of_params, warned, rejected, cases_and_units, compared, stored, extended, by_default, in_threads, interrupted, without_leaks, typed):
+                     of_params, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts):
         checks.run(function.__name__, function, args)
