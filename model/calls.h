@@ -97,7 +97,7 @@ void md_wgmma_wait(unsigned keep);
 // shared memory, by threads and by warps
 void md_load(unsigned at, void *to, unsigned bytes);
 void md_store(unsigned at, const void *from, unsigned bytes);
-void md_ldmatrix(unsigned at, unsigned *x);
+void md_ldmatrix(unsigned at, unsigned *x, int turned);  // turned: .trans
 void md_stmatrix(unsigned at, const unsigned *x);
 void md_mma(float *d, const unsigned *a, unsigned b0, unsigned b1, int elem);
 

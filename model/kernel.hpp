@@ -171,7 +171,14 @@ DEV void sc_sts16(u32 at, u16 x) { md_store(at, &x, 2); }
 DEV void sc_sts8(u32 at, u16 x) { md_store(at, &x, 1); }
 
 DEV void sc_stmatrix(u32 at, const u32 *x) { md_stmatrix(at, x); }
-DEV void sc_ldmatrix(u32 at, u32 *x) { md_ldmatrix(at, x); }
+DEV void sc_ldmatrix(u32 at, u32 *x) { md_ldmatrix(at, x, 0); }
+DEV void sc_ldmatrix_turned(u32 at, u32 *x) { md_ldmatrix(at, x, 1); }
+DEV u32 sc_bytes_of(u32 x, u32 y, u32 which) {
+  const u64 both = (u64)y << 32 | x;
+  u32 bytes = 0;
+  for (int i = 0; i < 4; i++) bytes |= (u32)(both >> 8 * (which >> 4 * i & 7) & 0xff) << 8 * i;
+  return bytes;
+}
 DEV void sc_mma_f16(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_F16); }
 DEV void sc_mma_bf16(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_BF16); }
 DEV void sc_add(float *to, float x) { md_add_float(to, &x, 1); }

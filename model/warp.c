@@ -119,7 +119,17 @@ static void fragment(u32 lane, u32 block, u32 *owner, u32 *byte) {
   *byte = 4 * (lane % 4);
 }
 
-void md_ldmatrix(unsigned at, unsigned *x) {
+// Of a block that ldmatrix transposes, lane l has columns l / 4 of rows 2 (l % 4) and the next.
+static u32 turned_pair(u32 (*words)[4], u32 lane, u32 block) {
+  u32 pair = 0;
+  for (u32 i = 0; i < 2; i++) {
+    const u8 *row = (const u8 *)words[8 * block + 2 * (lane % 4) + i];
+    memcpy((u8 *)&pair + 2 * i, row + 2 * (lane / 4), 2);
+  }
+  return pair;
+}
+
+void md_ldmatrix(unsigned at, unsigned *x, int turned) {
   Thread *t = md.self;
   Warp *w = t->warp;
   t->where = HERE;
@@ -127,8 +137,12 @@ void md_ldmatrix(unsigned at, unsigned *x) {
   if (at % ROW) md_fault("T5", t->where, "a row of ldmatrix is not at a multiple of 16 bytes");
   touch_row(t, offset, DEED_READ);
   memcpy(w->words[r][lane], t->cta->smem + offset, ROW);
-  md_converge(MEET_LDMATRIX, 0);
+  md_converge(MEET_LDMATRIX, (u64)turned);
   for (u32 b = 0; b < 4; b++) {
+    if (turned) {
+      x[b] = turned_pair(w->words[r], lane, b);
+      continue;
+    }
     fragment(lane, b, &owner, &byte);
     memcpy(&x[b], (u8 *)w->words[r][owner] + byte, 4);
   }

@@ -345,6 +345,7 @@ void cu_to_stage(MapGen *g, const View *dst, const Buf *b);
 void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add);
 // if no register tile takes part
 void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add);
+void cu_turned(MapGen *g, const View *dst);
 
 // map.c, mma.c, ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);

@@ -347,6 +347,7 @@ void cu_map(Cuda *c, const Ins *ins) {
   const char *written = b->space == SP_TENSOR ? cu_in_grid(c, dst) : NULL;
   if (written) cu_open(c, "if (%s)", written);
   if (m->held) in_registers(&g, ins, dst, b);
+  else if (m->move == MOVE_TURNED) cu_turned(&g, dst);
   else cu_linear(&g, dst, b, ins->op == OP_MAPADD);
   if (written) cu_close(c);
 }

@@ -388,3 +388,46 @@ void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   }
   cu_close(c);
 }
+
+// The transposition of an 8-bit stage. A warp takes blocks of 32 rows and 16 columns of what it
+// reads, four at a time, so that one need not wait for the other. Two 8-row parts of such a block
+// come together in four bytes of a lane: rows t, t + 1, t + 8, t + 9 in an operand's permuted order
+// of columns (sc_order8), four that follow each other in the plain one.
+void cu_turned(MapGen *g, const View *dst) {
+  Cuda *c = g->c;
+  const View *src = &c->k->view.at[c->k->expr.at[g->m->root].ref];
+  i64 across = sc_extent(c->k, g->m, (i8)dst->at[0].var) / 16;
+  i64 blocks = sc_extent(c->k, g->m, (i8)dst->at[1].var) / 32 * across;
+  i64 warps = c->k->role.at[c->r].warps, rounds = (blocks + warps - 1) / warps, batch = 4;
+  while (blocks % (warps * batch) && batch > 1) batch /= 2;
+  const char *n = cu_temp(c, "n"), *i = cu_temp(c, "i"), *x = cu_temp(c, "x");
+  const char *block =
+      cu_text(c, "($warp + %lld * (%lld * %s + %s))", (long long)warps, (long long)batch, n, i);
+  Txt down = {cu_text(c, "%s / %lld * 32", block, (long long)across), P_MUL};
+  Txt side = {cu_text(c, "%s %% %lld * 16", block, (long long)across), P_MUL};
+  bool permuted = c->k->buf.at[dst->buf].permuted;
+  Txt row = cu_sum(c, down, (Txt){permuted ? "$lane" : "sc_order8($lane)", P_ATOM});
+  Txt to = cu_sum(c, side, (Txt){"sc_row_turned($lane)", P_ATOM});
+  Txt at = cu_sum(c, down, (Txt){"($lane & 16)", P_ATOM});
+  cu_open_unrolled(c, n, rounds / batch);
+  cu_var(c, "u32 %s[%lld][4];", x, (long long)batch);
+  for (int store = 0; store < 2; store++) {
+    cu_open_unrolled(c, i, batch);
+    if (blocks % warps) cu_open(c, "if (%s < %lld)", block, (long long)blocks);
+    if (store) {
+      cu_line(c, "sc_bytes_turned(%s[%s], $lane);", x, i);
+      cu_line(
+          c, "sc_stmatrix(%s, %s[%s]);",
+          cu_stage_elem(c, dst, cu_from(c, dst->at[0].base, to), cu_from(c, dst->at[1].base, at)),
+          x, i);
+    } else {
+      cu_line(c, "sc_ldmatrix_turned(%s, %s[%s]);",
+              cu_stage_elem(c, src, cu_from(c, src->at[0].base, row),
+                            cu_from(c, src->at[1].base, side)),
+              x, i);
+    }
+    if (blocks % warps) cu_close(c);
+    cu_close(c);
+  }
+  cu_close(c);
+}

@@ -156,6 +156,7 @@ static Move hands(const Kernel *k, const Map *m, const View *v) {
 }
 
 bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w) {
+  if (m->move == MOVE_TURNED || n->move == MOVE_TURNED) return false;
   if (!m->held != !n->held || !one_thread_each(m, v) || !one_thread_each(n, w)) return false;
   if (hands(k, m, v) != hands(k, n, w)) return false;
   for (u32 d = 0; d < v->rank; d++)

@@ -40,6 +40,22 @@ static bool by_fragments(const Mover *s, const Map *m, u32 view) {
          multiple(s, v->at[1].base, SC_FRAGMENT_COLS);
 }
 
+// Is a stage of 8 bits written as another one lies, rows and columns exchanged: whole blocks of 32
+// rows of the one and 16 of the other, as ldmatrix and stmatrix take them?
+static bool turned(const Mover *s, const Map *m) {
+  const Expr *root = &s->k->expr.at[m->root];
+  if (root->op != X_LOAD || m->vars != 2) return false;
+  const View *to = view_at(s, m->dst), *from = view_at(s, root->ref);
+  const Buf *b = buf_at(s, m->dst), *a = buf_at(s, root->ref);
+  bool bytes = sc_elem[b->elem].bytes == 1 && a->elem == b->elem && b->swizzle && a->swizzle;
+  bool stages = b->space == SP_STAGE && a->space == SP_STAGE && b->rank == 2 && a->rank == 2;
+  if (!stages || !bytes || a->permuted || to->at[0].var < 0 || to->at[1].var < 0) return false;
+  return to->at[0].var == from->at[1].var && to->at[1].var == from->at[0].var &&
+         sc_extent(s->k, m, (i8)to->at[0].var) % 16 == 0 &&
+         sc_extent(s->k, m, (i8)to->at[1].var) % 32 == 0 && multiple(s, to->at[1].base, 16) &&
+         multiple(s, from->at[1].base, 16);
+}
+
 static Move to_registers(const Mover *s, const Map *m) {
   const Buf *b = buf_at(s, m->dst);
   const Expr *root = &s->k->expr.at[m->root];
@@ -112,7 +128,7 @@ static Move read_move(const Mover *s, const Map *m, u32 view) {
 
 static Move write_move(const Mover *s, const Map *m, bool add) {
   u8 space = buf_at(s, m->dst)->space;
-  if (!m->held) return MOVE_STRIDED;
+  if (!m->held) return turned(s, m) ? MOVE_TURNED : MOVE_STRIDED;
   if (space == SP_REG) return to_registers(s, m);
   return space == SP_STAGE ? to_stage(s, m) : to_tensor(s, m, add);
 }

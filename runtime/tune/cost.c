@@ -148,9 +148,11 @@ static void add_load(Coster *c, const Expr *e, double n) {
   const Buf *b = &c->k->buf.at[v->buf];
   bool fragment = c->map->move == MOVE_FRAGMENT && c->map->dst != SC_NONE &&
                   c->k->buf.at[c->k->view.at[c->map->dst].buf].space == SP_REG;
-  if (b->space != SP_REG) add_memory(c, fragment ? MOVE_FRAGMENT : move_of_read(c, e->ref), b, n);
+  bool turned = c->map->move == MOVE_TURNED && c->map->dst != SC_NONE;
+  u8 move = fragment ? MOVE_FRAGMENT : turned ? MOVE_TURNED : move_of_read(c, e->ref);
+  if (b->space != SP_REG) add_memory(c, move, b, n);
   if (b->space == SP_TENSOR && c->latency < c->m->memory_latency) c->latency = c->m->memory_latency;
-  bool whole = fragment || (b->layout == LAY_ROW || b->layout == LAY_COL);
+  bool whole = fragment || turned || (b->layout == LAY_ROW || b->layout == LAY_COL);
   if (sc_elem[b->elem].bytes < 4 && !whole) c->alu += n;
 }
 

@@ -110,6 +110,34 @@ static void moves(void **state) {
   assert_int_equal(move_of(state, "V[x*128 + i] = m[i]"), MOVE_ROWS);
 }
 
+// The move of the only statement of a role that fills the stage `b` from the stage `a`.
+static Move between(void **state, const char *a, const char *b, const char *body) {
+  static const char text[] =
+      "kernel k {\n  in X : e4m3[M, N], W : f16[M, N]\n  ring a : %s, b : "
+      "%s\n"
+      "  role load : 1 warp { a <- %s[0.., 0..] }\n"
+      "  role flip : 1 warpgroup { wait a;  acquire b;  %s;  commit b;  release a }\n"
+      "  role store : 1 warp { wait b;  release b }\n}\n";
+  Fixture *f = *state;
+  end(state), begin(state);
+  const Kernel *k =
+      compile(f, "t.sched", sc_printf(&f->sc, text, a, b, *a == 'f' ? "W" : "X", body));
+  return (Move)k->map.at[0].move;
+}
+
+static void transpositions(void **state) {
+  const char *turn = "b[j,i] = a[i,j]";
+  assert_int_equal(between(state, "e4m3[64, 96]", "e4m3[96, 64]", turn), MOVE_TURNED);
+  assert_int_equal(between(state, "e4m3[32, 32]", "e4m3[32, 32]", turn), MOVE_TURNED);
+  assert_int_equal(between(state, "e4m3[32, 32]", "e4m3[32, 32]", "b[i,j] = a[i,j]"), MOVE_STRIDED);
+  assert_int_equal(between(state, "e4m3[32, 32]", "e4m3[32, 32]", "b[j,i] = 2 * a[i,j]"),
+                   MOVE_STRIDED);
+  assert_int_equal(between(state, "e4m3[32, 32]", "e5m2[32, 32]", turn), MOVE_STRIDED);
+  assert_int_equal(between(state, "f16[32, 32]", "f16[32, 32]", turn), MOVE_STRIDED);
+  // rows of 48 bytes have no swizzle
+  assert_int_equal(between(state, "e4m3[64, 48]", "e4m3[48, 64]", turn), MOVE_STRIDED);
+}
+
 static const Buf *tile(const Kernel *k, const char *name) {
   for (u32 i = 0; i < k->buf.n; i++)
     if (!strcmp(k->buf.at[i].name, name)) return &k->buf.at[i];
@@ -170,12 +198,8 @@ static void slices_under_conditions(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(tiles),
-                                     TEST(vectors),
-                                     TEST(parts),
-                                     TEST(moves),
-                                     TEST(registers),
-                                     TEST(threads),
-                                     TEST(slices_under_conditions)};
+  const struct CMUnitTest tests[] = {
+      TEST(tiles),          TEST(vectors),   TEST(parts),   TEST(moves),
+      TEST(transpositions), TEST(registers), TEST(threads), TEST(slices_under_conditions)};
   return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }
