@@ -121,6 +121,8 @@ static int device_of(const void *context) {
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device) {
+  int wrong = cuDeviceGet(&device, device);
+  if (wrong) return wrong;
   dr_enter();
   primary.retained[device]++;
   primary.all++;
@@ -132,6 +134,8 @@ static void free_all(void);
 
 // The last one takes all with it that is in the context.
 int cuDevicePrimaryCtxRelease_v2(int device) {
+  int wrong = cuDeviceGet(&device, device);
+  if (wrong) return wrong;
   dr_enter();
   if (!primary.retained[device]) return dr_leave(INVALID_CONTEXT);
   primary.retained[device]--;

@@ -39,6 +39,7 @@ need_test_tools() {
   need python3 python3
   need pkg-config pkg-config
   need_file "/usr/include/cmocka.h" libcmocka-dev
+  need_file "/usr/share/i18n/locales/de_DE" locales
   need_file "/usr/include/python3*/Python.h" python3-dev
   need_file "/usr/lib/python3/dist-packages/numpy" python3-numpy
   need_file "/usr/lib/python3/dist-packages/jsonschema" python3-jsonschema

@@ -106,6 +106,13 @@ static void evaluate(Describer *d) {
   sc_launch_values(d->sc, k, &in, d->value);
 }
 
+// Millions of operations to three digits, the same in every locale.
+static void put_mflop(Str *out, int width, i64 flops) {
+  i64 thousands = (flops + 500) / 1000;
+  str_printf(out, "%*lld.%03lld", width, (long long)(thousands / 1000),
+             (long long)(thousands % 1000));
+}
+
 // Work of a role's tile, all ifs taken; false: some trip count is not known.
 static bool total_work(const Describer *d, const Role *r, Work *total) {
   i64 times[SC_MAX_NEST + 8] = {1}, n;
@@ -247,13 +254,14 @@ static void text_role_work(Describer *d, const Role *r) {
     put_operands(&what, k, ins);
     str_printf(d->out, "%*s%-*s", indent, "", indent < 52 ? 52 - indent : 1, what.at);
     if (w.bytes) str_printf(d->out, "%10lld bytes\n", (long long)w.bytes);
-    else if (w.flops) str_printf(d->out, "%10.3f MFLOP\n", (double)w.flops * 1e-6);
+    else if (w.flops) put_mflop(d->out, 6, w.flops), str_puts(d->out, " MFLOP\n");
     else str_printf(d->out, "%10lld elements\n", (long long)w.elements);
   }
   Work all;
   if (total_work(d, r, &all)) {
-    str_printf(d->out, "    at most %lld bytes, %.3f MFLOP, %lld elements\n", (long long)all.bytes,
-               (double)all.flops * 1e-6, (long long)all.elements);
+    str_printf(d->out, "    at most %lld bytes, ", (long long)all.bytes);
+    put_mflop(d->out, 1, all.flops);
+    str_printf(d->out, " MFLOP, %lld elements\n", (long long)all.elements);
   }
 }
 

@@ -277,8 +277,10 @@ static void check_shape(const Binder *bd, u32 number) {
 static void take_scalar(Binder *bd, u32 number, double v) {
   const Arg *arg = &bd->k->arg.at[number];
   if (arg->elem == EL_I32 && (v != floor(v) || v < INT32_MIN || v > INT32_MAX)) {
-    sc_report(bd->sc, D_T_SCALAR, arg->span, "scalar '%s' is an i32, but %.9g is given", arg->name,
-              v);
+    Str given = {.sc = bd->sc};
+    str_real(&given, v);
+    sc_report(bd->sc, D_T_SCALAR, arg->span, "scalar '%s' is an i32, but %s is given", arg->name,
+              given.at);
     v = 0;
   }
   bd->b->arg[number] = arg->elem == EL_I32 ? v : (double)(float)v;
