@@ -1,7 +1,8 @@
 // driver.c - runs a fuzz target on mutants of seed files for a bounded time, the same mutants every
-// time (with libFuzzer instead: clang -fsanitize=fuzzer and the target alone). A crash is the
-// sanitizer's; before each input it is written to the file named by SCHEDC_FUZZ_LAST, if that is
-// set.
+// time, or those of the number SCHEDC_FUZZ_SEED (with libFuzzer instead: clang -fsanitize=fuzzer and
+// the target alone). A crash is the sanitizer's; before each input it is written to the file named
+// by SCHEDC_FUZZ_LAST, if that is set. A target returns -1 for what it is right to refuse; if it
+// refuses all mutants, the seeds are of no use, which is exit code 4.
 //
 //   fuzz_NAME SECONDS [SEED-FILE …]
 #include <stdint.h>
@@ -94,7 +95,8 @@ static void save(const Bytes *b) {
 
 int main(int argc, char **argv) {
   double limit = argc > 1 ? atof(argv[1]) : 5;
-  size_t seeds = 0, runs = 0;
+  const char *number = getenv("SCHEDC_FUZZ_SEED");
+  size_t seeds = 0, runs = 0, taken = 0;
   Bytes *seed = calloc(MAX_SEEDS, sizeof *seed), *input = calloc(1, sizeof *input);
   if (!seed || !input) return 3;
   for (int i = 2; i < argc && seeds < MAX_SEEDS; i++) {
@@ -105,7 +107,9 @@ int main(int argc, char **argv) {
     fclose(f);
   }
   if (!seeds) seeds = 1;  // the empty input
-  uint64_t state = 1;
+  uint64_t state = number ? strtoull(number, NULL, 10) : 1;
+  printf("seed %llu\n", (unsigned long long)state);
+  fflush(stdout);
   time_t start = time(NULL);
   for (; difftime(time(NULL), start) < limit; runs++) {
     *input = seed[runs % seeds];
@@ -118,11 +122,12 @@ int main(int argc, char **argv) {
     if (!exact) return 3;
     memcpy(exact, input->at, input->n);
     exact = realloc(exact, input->n ? input->n : 1);
-    LLVMFuzzerTestOneInput(exact, input->n);
+    int refused = LLVMFuzzerTestOneInput(exact, input->n);
+    taken += !refused && runs >= seeds;
     free(exact);
   }
-  printf("%zu inputs from %zu seeds\n", runs, seeds);
+  printf("%zu inputs from %zu seeds, %zu mutants taken\n", runs, seeds, taken);
   free(seed);
   free(input);
-  return 0;
+  return taken ? 0 : 4;
 }

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   Npy npy;
-  if (sc_npy_parse(&npy, bytes, n)) return 0;
+  if (sc_npy_parse(&npy, bytes, n)) return -1;
   const uint8_t *data = npy.data;
   if (data < bytes || data + npy.size > bytes + n) abort();
   char header[1024];
