@@ -198,6 +198,7 @@ void data_fill(Data *d, size_t kase, InputKind kind,
 schedc_status data_give(Data *d, Session *s, size_t kase,
                         // after it: makes what the sequence is given; NULL: on the CPU
                         schedc_gpu *gpu);
+void data_list(Data *d, size_t kase);    // of data_fill only what the case and --set list
 void data_rewind(Data *d);               // as after data_fill, for another run
 schedc_gpu_job data_job(const Data *d);  // a run on it, for schedc_gpu_run
 // The outputs against the specification, or a sample of it.

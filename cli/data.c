@@ -290,6 +290,8 @@ void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
   data_rewind(d);
 }
 
+void data_list(Data *d, size_t kase) { fill_lists(d, kase, true); }
+
 void data_sketch(Data *d, size_t kase) {
   for (size_t t = 0; t < d->tensor_count; t++)
     d->tensors[t].data = need(calloc(1, d->bytes[t] + 1));

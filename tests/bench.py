@@ -35,6 +35,15 @@ def dry(schedc, *arguments):
     return json.loads(out)["variants"] if code == 0 else []
 
 
+def lengths(schedc):
+    """What is counted of sequences of different lengths is what the list says, also where tensors are too large to fill."""
+    counted = [dry(schedc, "schedules/fa_varlen.sched", *(w for s in ("B=2", f"TQ={n}", f"TK={n}", "H=1", "G=1", f"maxq={m}",
+                                                                      f"cq=[0, {m}, {n}]", f"ck=[0, {m}, {n}]") for w in ("--set", s)))
+               for n, m in ((11264, 5632), (2816, 1408))]
+    expect("products of sequences", [16 * small["product_operations"] for (small,) in counted[1:]]
+           == [large["product_operations"] for (large,) in counted[:1]], counted)
+
+
 def variants(schedc):
     got = dry(schedc, FA3, "--case", "small", "--vary", "stages=1,2", "--vary", "B=1,3")
     expect("four variants", [v["variant"] for v in got]
@@ -329,7 +338,7 @@ def main():
     parser.add_argument("--schedc", required=True)
     schedc = parser.parse_args().schedc
     sys.path.insert(0, "bench")
-    for part in (variants, work, errors, sweep, samples, peers, ablation, adversarial, reported):
+    for part in (variants, lengths, work, errors, sweep, samples, peers, ablation, adversarial, reported):
         part(schedc)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
