@@ -116,7 +116,8 @@ class Library:
     def __init__(self, path=None):
         self.so = ctypes.CDLL(path or find_library())
         for name, result in (("schedc_status_name", _text), ("schedc_kernel_name", _text), ("schedc_tensor_count", _size),
-                             ("schedc_scalar_count", _size), ("schedc_output_count", _size), ("schedc_version", _text)):
+                             ("schedc_scalar_count", _size), ("schedc_output_count", _size), ("schedc_version", _text),
+                             ("schedc_table_name", _size)):
             getattr(self.so, name).restype = result
         for name in ("schedc_close", "schedc_source_free", "schedc_kernel_free", "schedc_unload", "schedc_gpu_free"):
             getattr(self.so, name).restype = None
@@ -161,6 +162,27 @@ class Gpu:
         self.handle = _at()
 
 
+class Store:
+    """A store of measured points, of which those of one GPU count. It stays open."""
+
+    def __init__(self, library, path, gpu):
+        self.path, self.gpu, self.handle = path, gpu, _at()
+        library.check(library.so.schedc_store_open(ctypes.byref(self.handle), library.context, path.encode()))
+
+
+def find_table(library, folder):
+    """The table of the first GPU; None: there is none of it, or no GPU."""
+    try:
+        gpu = Gpu(library)
+        name, file = gpu.info().name, ctypes.create_string_buffer(256)
+        gpu.close()
+    except Failed:
+        return None
+    library.so.schedc_table_name(name, file, _size(256))
+    path = os.path.join(folder, file.value.decode())
+    return Store(library, path, name) if os.path.exists(path) else None
+
+
 def _named(kind, values):
     pairs = [(str(name).encode(), value) for name, value in values.items()]
     return (kind * max(1, len(pairs)))(*[kind(name, value) for name, value in pairs]), len(pairs)
@@ -186,9 +208,10 @@ def _scalars(values):
 
 
 class Kernel:
-    """A kernel or sequence under some params (and those of a case)."""
+    """A kernel or sequence under some params (and those of a case); with a store, those for tuning that are not given are its
+    for these dimensions."""
 
-    def __init__(self, library, path, unit=None, params=None, case=None):
+    def __init__(self, library, path, unit=None, params=None, case=None, store=None, dims=None):
         self.library, self.so, self.path = library, library.so, path
         with open(path, "rb") as file:
             text = file.read()
@@ -196,10 +219,12 @@ class Kernel:
         self.so.schedc_parse.argtypes = [_at, _at, _text, _text, _size]
         library.check(self.so.schedc_parse(ctypes.byref(source), library.context, path.encode(), text, len(text)))
         given, n = _named(_Param, {k: _value(v).encode() for k, v in (params or {}).items()})
+        shape, rank = _named(_Dim, dims or {})
         try:
-            self.so.schedc_instantiate.argtypes = [_at, _at, _at, _text, _text, _at, _size]
-            library.check(self.so.schedc_instantiate(ctypes.byref(self.handle), library.context, source,
-                                                     unit and unit.encode(), case and case.encode(), given, n))
+            self.so.schedc_instantiate_tuned.argtypes = [_at, _at, _at, _text, _text, _at, _size, _at, _size, _at, _text, _at]
+            library.check(self.so.schedc_instantiate_tuned(
+                ctypes.byref(self.handle), library.context, source, unit and unit.encode(), case and case.encode(), given, n,
+                shape, rank, store and store.handle, store and store.gpu, None))
         finally:
             self.so.schedc_source_free(source)
         self.name = self.so.schedc_kernel_name(self.handle).decode()

@@ -8,7 +8,8 @@ that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause
 count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. There are as
 many rounds as take about 3 s, up to 6, for under its power limit the chip's clock swings; but each of those that take
 turns begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some
-peers. They run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its
+peers. Params for tuning are those of the GPU's table for the dimensions, where it has any, but for those that a point has as
+`tuning`. The peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its
 gradients with cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3
 no GPU or no PyTorch.
 """
@@ -23,11 +24,12 @@ import time
 import traceback
 
 from calls import write
-from libschedc import OUT, SIZES, Failed, Kernel, Library
+from libschedc import OUT, SIZES, Failed, Kernel, Library, find_table
 from pytorch import environment, find, launcher
 
 COLD_ROUNDS, WARM_UP, COLD, SUSTAINED, COUNTED = 3, 5, 20, 120, 80
 ROUNDS, MILLISECONDS = 6, 3000  # the most sustained rounds of a point, and about how long they may take
+TABLES = os.path.join("schedules", "tuned")
 OPERATIONS = 2_500_000_000  # of a comparison: as many places of the specification as fit, about half a second
 
 
@@ -72,8 +74,8 @@ def measure(torch, runs, rounds):
 
 # ---- one point
 
-def open_kernel(library, point):
-    kernel = Kernel(library, point["schedule"], point.get("kernel"), point["params"], point.get("case"))
+def open_kernel(library, point, store=None):
+    kernel = Kernel(library, point["schedule"], point.get("kernel"), point["params"], point.get("case"), store, point["dims"])
     shapes = [kernel.shape(i, point["dims"]) for i in range(len(kernel.tensors))]
     return kernel, shapes
 
@@ -182,10 +184,10 @@ def usable(torch, peers, result):
     return runs
 
 
-def measure_point(torch, library, point, rounds):
+def measure_point(torch, library, store, point, rounds):
     result = {"name": point["name"], "schedule": point["schedule"], "dims": point["dims"], "bar": point.get("bar"),
               "unavailable": {}, "pass": False}
-    kernel, shapes = open_kernel(library, point)
+    kernel, shapes = open_kernel(library, point, store)
     result["params"] = kernel.params()
     try:
         tensors = make_tensors(torch, kernel, shapes)
@@ -297,11 +299,13 @@ def main():
         return 3
     document = environment(torch, library)
     print(f"{document['device']}, PyTorch {document['torch']}, cuDNN {document['cudnn']}; TFLOP/s, cold / sustained\n")
+    store = find_table(library, TABLES)
+    document["table"] = store and store.path
     document["points"] = []
     head()
     for point in points:
         try:
-            result = measure_point(torch, library, point, args.rounds)
+            result = measure_point(torch, library, store, point, args.rounds)
         except Failed as error:
             result = {"name": point["name"], "pass": False, "error": str(error).strip()}
         except Exception:  # of PyTorch's, CUDA's or this script's: the other points are measured all the same

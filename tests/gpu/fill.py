@@ -16,7 +16,8 @@ import ablation  # noqa: E402
 import adversarial  # noqa: E402
 import configs  # noqa: E402
 from calls import build, setting  # noqa: E402
-from peers import read_points  # noqa: E402
+from libschedc import Library, find_table  # noqa: E402
+from peers import TABLES, open_kernel, read_points  # noqa: E402
 
 POINTS = os.path.join("bench", "points.json")
 
@@ -29,8 +30,12 @@ def of_verify(schedc):
 
 
 def of_peers(_):
+    library = Library()
+    store = find_table(library, TABLES)
     for point in read_points(POINTS, None):
-        yield point["schedule"], [setting(*p) for p in point["params"].items()], *filter(None, [point.get("kernel")])
+        kernel, _ = open_kernel(library, point, store)
+        yield point["schedule"], [setting(*p) for p in kernel.params().items()], *filter(None, [point.get("kernel")])
+        kernel.close()
 
 
 def of_ablation(_):
