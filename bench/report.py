@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the tables of bench/results/README.md, and the figures on the first page, from the JSON of measurements.
+"""Writes the tables of bench/results/README.md, and the figures on the first page, from the JSON of measurements and the tables
+of tuned params.
 
   bench/report.py [--results bench/results]    rewrites what stands between the marks, and the figures
   bench/report.py --check                      exit code 1 if they are not what the JSON says
 """
 import argparse
+import glob
 import json
 import os
 import re
@@ -89,7 +91,48 @@ def predictions(document):
                 lines)
 
 
-TABLES = {"run": run, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial}
+def cuda(version):
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def point_of(record, points):
+    """The name of the point that a record is of."""
+    for p in points:
+        same = all(p["dims"].get(name) == n for name, n in record["dims"].items())
+        params = all(record["problem"].get(name) == str(v).lower() for name, v in {"T": "f16", **p["params"]}.items())
+        unit = p.get("kernel", os.path.basename(p["schedule"]).removesuffix(".sched"))
+        if same and params and unit == record["unit"]:
+            return p["name"]
+    return ", ".join(f"{name} = {n}" for name, n in record["dims"].items())
+
+
+def tuned(document):
+    """What the tables have, and what it gains."""
+    parts = []
+    for records in document["tables"]:
+        first, last = records[0], max(r["date"] for r in records)
+        lines = [[point_of(r, document["points"]), r["unit"], " ".join(f"{n}={v}" for n, v in r["tuning"].items()),
+                  f"{r['sustained_ms']:.4f}", f"{r['reference_ms']:.4f}",
+                  f"{100 * (r['reference_ms'] / r['sustained_ms'] - 1):.1f} %"] for r in records]
+        parts.append(f"{first['gpu']}, driver for CUDA {cuda(first['driver'])}, NVRTC {cuda(first['nvrtc'])}; {last[:10]}.\n\n"
+                     + rows(["point", "unit", "params for tuning", "ms", "of the defaults", "gain"], lines))
+    return "\n".join(parts)
+
+
+def read_tables(folder):
+    """All tables of tuned params, with the points that scripts/tune-all makes them of; None: there is none."""
+    found = sorted(glob.glob(os.path.join(folder, "*.jsonl")))
+    tables, points = [], []
+    for path in found:
+        with open(path, encoding="utf-8") as file:
+            tables.append([json.loads(line) for line in file if line.strip()])
+    for name in ("points.json", "tuned.json"):
+        with open(os.path.join("bench", name), encoding="utf-8") as file:
+            points += json.load(file)["points"]
+    return {"tables": tables, "points": points} if found else None
+
+
+TABLES = {"run": run, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned}
 
 
 def page(text, read):
@@ -123,12 +166,15 @@ def first_page(text, document):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", default=os.path.join("bench", "results"), help="where the JSON is")
+    parser.add_argument("--tables", default=os.path.join("schedules", "tuned"), help="where the tables of tuned params are")
     parser.add_argument("--check", action="store_true", help="write nothing")
     args = parser.parse_args()
     results = os.path.abspath(args.results)
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
     def read(name):
+        if name == "tuned":
+            return read_tables(args.tables)
         path = os.path.join(results, name + ".json")
         if not os.path.exists(path):
             return None

@@ -324,6 +324,15 @@ def reported(_):
         code, text = call_it("--results", folder)
         expect("figures of another run", code == 1 and
                [line.split()[0] for line in text.splitlines()] == ["bench/results/README.md", "README.md"])
+        record = {"unit": "fa3_stale", "gpu": "a GPU", "driver": 13000, "nvrtc": 12090, "date": "2026-11-24T10:00:00Z",
+                  "problem": {"T": "f16", "D": "128", "causal": "true"}, "tuning": {"pair": "1", "BM": "128"},
+                  "dims": {"B": 8, "M": 2048, "N": 2048, "H": 16, "G": 16}, "sustained_ms": 0.2, "reference_ms": 0.21}
+        with open(os.path.join(folder, "a-gpu.jsonl"), "w", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n" + json.dumps({**record, "dims": {"B": 8, "M": 7}, "sustained_ms": 0.3}) + "\n")
+        said = report.tuned(report.read_tables(folder))
+        expect("what is tuned", said.startswith("a GPU, driver for CUDA 13.0, NVRTC 12.9; 2026-11-24.\n\n") and
+               "| fwd d128 s2048 causal | fa3_stale | pair=1 BM=128 | 0.2000 | 0.2100 | 5.0 % |\n| B = 8, M = 7 |" in said, said)
+        expect("no table", report.read_tables(os.path.join(folder, "none")) is None)
     for what, make in (("a table", lambda: report.page("no marks", None)),
                        ("the figures", lambda: report.first_page("no figures", document))):
         try:

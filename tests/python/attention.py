@@ -263,6 +263,17 @@ def called():
         refused(ValueError, lambda: kernel(q, k.cpu(), v), "K: the tensors are on different devices")
 
 
+def searched():
+    """schedc.tune on tensors of PyTorch, which stay as they are, and where there is a GPU on the current stream; on the CPU by
+    the cost model."""
+    q, k, v = draw(1, 200, 2, 64), draw(1, 300, 2, 64), draw(1, 300, 2, 64, seed=1)
+    before = q.clone()
+    found = schedc.tune("fa3_stale.sched", arrays={"Q": q, "K": k, "V": v, "scale": 0.2}, on=WHERE, D=64, BN=128, stale=True,
+                        strategy="model", top=2, turns=1, brief_ms=1, final_ms=5, inputs=("normal", "outliers"))
+    expect(found.best is not None and found.best.verified and torch.equal(q, before), found)
+    near("O", found.kernel()(q, k, v, scale=0.2).O, reference(q, k, v, 0.2))
+
+
 def only_on_a_gpu():
     if WHERE != "cuda":
         raise Skip("no GPU")
@@ -345,7 +356,7 @@ def main():
         return 0
     WHERE = args.on or ("cuda" if torch.cuda.is_available() else "cpu")
     checks = Checks(args.only)
-    for function in (called, results, gradients, layouts, by_shape, varlen, refusals, operators, intercepted, compiled, streams, captured, cost):
+    for function in (called, results, gradients, layouts, by_shape, varlen, refusals, operators, intercepted, compiled, searched, streams, captured, cost):
         checks.run(function.__name__, function)
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
