@@ -231,8 +231,8 @@ static bool uneven(const Run *r, const Channel *c) {
   return false;
 }
 
-// All members in a CTA have had a turn equally often; of tiles that are dealt, once, if anybody
-// ever takes it.
+// All members in a CTA have had a turn equally often, and so it is the first one's again; of tiles
+// that are dealt, once, if anybody ever takes it. (Who takes it passes it on: NAMED.)
 static bool uneven_turn(const Run *r, u32 turn, u32 rank) {
   const Kernel *k = r->p->k;
   const Turn *t = &k->turn.at[turn];
@@ -244,7 +244,7 @@ static bool uneven_turn(const Run *r, u32 turn, u32 rank) {
     if (n != UINT32_MAX && taken != n) return true;
     n = taken;
   }
-  return r->turn[turn * r->p->ranks + rank] != 0;
+  return false;
 }
 
 u32 sc_run_uneven(const Run *r, u32 *turn) {

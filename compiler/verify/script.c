@@ -6,7 +6,6 @@
 #include "compiler/verify/protocol.h"
 
 typedef struct Scribe {
-  Verify *v;
   Sc *sc;
   const Kernel *k;
   const Code *code;
@@ -70,16 +69,6 @@ static u32 put(Scribe *w, StepKind kind, u32 pc, u32 ref) {
 
 static void block(Scribe *w, u32 from, u32 to);
 
-// Does the loop run from its first value on, or not at all, but never less than that?
-static bool runs_on(Scribe *w, u32 pc) {
-  const Ins *ins = &w->code->at[pc];
-  Lin rounds;
-  sc_facts_at(w->v->facts, w->code, pc);
-  sc_lin_copy(&rounds, sc_form(w->v->facts, ins->arg[2]));
-  return sc_lin_add(&rounds, sc_form(w->v->facts, ins->arg[1]), -1) &&
-         sc_form_nonneg(w->v->facts, &rounds);
-}
-
 static void loop(Scribe *w, u32 pc) {
   const Ins *ins = &w->code->at[pc];
   u32 number = ins->arg[0];
@@ -89,7 +78,6 @@ static void loop(Scribe *w, u32 pc) {
   s.count = back ? COUNT_BACK : read ? COUNT_VALUE : w->way.count;
   if (s.count == COUNT_DOWN && !(ins->flags & INS_REVERSED)) s.count = COUNT_VALUE;
   s.prev = w->ended;
-  if (s.count == COUNT_ON && !runs_on(w, pc)) s.count = COUNT_ROUNDS, s.prev = SC_NONE;
   s.kind = STEP_ENTER;
   PUSH(w->sc, &w->s->step, s);
   s.kind = STEP_HEAD;
@@ -179,7 +167,7 @@ Script *sc_script(Verify *v, u32 role, Way way) {
   Sc *sc = v->sc;
   const Kernel *k = v->k;
   const Code *code = &k->role.at[role].code;
-  Scribe w = {.v = v, .sc = sc, .k = k, .code = code, .way = way, .below = x_below(sc, k)};
+  Scribe w = {.sc = sc, .k = k, .code = code, .way = way, .below = x_below(sc, k)};
   w.matters = NEWS(sc, bool, code->n + 1);
   w.merged = NEWS(sc, bool, code->n + 1);
   w.read = NEWS(sc, bool, k->loop.n + 1);
