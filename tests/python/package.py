@@ -10,6 +10,7 @@ import dataclasses
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -439,8 +440,23 @@ def count_leaks():
     count.restype, core = InUse, schedc._core
     kernel, x = scale(), normal(100, 64)
     kernel.threads = 1
+    source = schedc.Source(kit.SCALE, "scale.sched")
+    folder = tempfile.mkdtemp()
+    stored = os.path.join(folder, "s.jsonl")
+    with open(stored, "w", encoding="utf-8") as file:
+        file.write(kit.line(source, {"BM": "128"}, {"M": 8}, "scale", problem={"T": "f16", "offset": "0.5"}))
+
+    def tuned():
+        store = schedc.Store(stored)
+        expect(source.kernel(on="cpu", store=store, dims={"M": 8}).record == store[0], "the record")
+        store.find(schedule="", unit="scale", problem={}, dims={"M": 8}), store.merge(stored)
+        raises(schedc.Error, lambda: store.add(dataclasses.replace(store[0], noise=-1.0)))
+        schedc.tune(source, on="cpu", dims={"M": 8}, arrays={"n": 1}, measure=lambda k, t: True if t.verify else 1.0,
+                    progress=lambda at: None)
+        raises(ZeroDivisionError, lambda: schedc.tune(source, on="cpu", dims={"M": 8}, arrays={"n": 1}, measure=lambda k, t: 1 / 0))
 
     def all_of_it():
+        tuned()
         y = kernel(x, n=1)
         kernel.compare(x, n=1, Y=y), kernel.describe(), kernel.params, kernel.cases, kernel.certificates
         core.instantiate(core.parse("scale.sched", kit.SCALE.encode()), None, None, (("BM", "128"),), False)
@@ -456,6 +472,7 @@ def count_leaks():
             all_of_it()
         after = count()
         kept.append((after.bytes + after.mapped_bytes - before.bytes - before.mapped_bytes) // 30)
+    shutil.rmtree(folder)
     print(min(kept[1:]))
 
 
