@@ -12,7 +12,7 @@
  * Threads. A context is used by one thread at a time. Sources and kernels are immutable once made
  * and may be used by any number of threads, each with a context of its own; they may outlive the
  * context that made them. The library has no global state; it never exits, aborts, prints or
- * changes the locale, signals or working directory of its caller. A call needs 64 KB of stack at
+ * changes the locale, signals or working directory of its caller. A call needs 128 KB of stack at
  * most; those that build, or use a GPU, call NVRTC or the driver, which take the megabytes that
  * threads usually have for granted.
  *

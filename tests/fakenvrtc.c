@@ -1,9 +1,12 @@
 // fakenvrtc.c - an NVRTC that makes an empty ELF file of every text, for the machine that
 // FAKE_MACHINE says (default: 190, NVIDIA's GPUs), and PTX that is the file FAKE_PTX (default: that
-// of the kernel `copy`): for tests of what is done with machine code.
+// of the kernel `copy`): for tests of what is done with machine code. With FAKE_LOG it refuses
+// every text, and that is why.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { COMPILATION = 6 };  // NVRTC_ERROR_COMPILATION
 
 static unsigned char code[64];
 static char ptx[1 << 16];
@@ -28,10 +31,13 @@ int nvrtcCreateProgram(void **program, const char *source, const char *name, int
 }
 int nvrtcDestroyProgram(void **program) { return *program = NULL, 0; }
 int nvrtcCompileProgram(void *program, int options, const char *const *option) {
-  return (void)program, (void)options, (void)option, 0;
+  return (void)program, (void)options, (void)option, getenv("FAKE_LOG") ? COMPILATION : 0;
 }
-int nvrtcGetProgramLogSize(void *program, size_t *n) { return (void)program, *n = 1, 0; }
-int nvrtcGetProgramLog(void *program, char *to) { return (void)program, *to = 0; }
+static const char *log_of(void) { return getenv("FAKE_LOG") ? getenv("FAKE_LOG") : ""; }
+int nvrtcGetProgramLogSize(void *program, size_t *n) {
+  return (void)program, *n = strlen(log_of()) + 1, 0;
+}
+int nvrtcGetProgramLog(void *program, char *to) { return (void)program, strcpy(to, log_of()), 0; }
 int nvrtcGetPTXSize(void *program, size_t *n) { return (void)program, *n = strlen(ptx) + 1, 0; }
 int nvrtcGetPTX(void *program, char *to) { return (void)program, strcpy(to, ptx), 0; }
 int nvrtcGetCUBINSize(void *program, size_t *n) { return (void)program, *n = sizeof code, 0; }

@@ -101,11 +101,24 @@ static schedc_status compare(Sc *sc, const Kernel *k, const CudaText *cuda, bool
   return *planned || sc->unverified ? SCHEDC_OK : SCHEDC_EINPUT;
 }
 
+// A text that is refused has an error. Where memory is short, ptxas ends with the second alone.
+static bool says_why(const BuildLog *log) {
+  for (u32 i = 0; i < log->remark.n; i++) {
+    const Remark *r = &log->remark.at[i];
+    if (r->kind == REMARK_ERROR && !strstr(r->text, "aborted due to errors") &&
+        !strstr(r->text, "Memory allocation failure"))
+      return true;
+  }
+  return false;
+}
+
 static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Target target,
                                 const Nvrtc *n, Built *out) {
   const char *wrong = sc_nvrtc(sc, n, target, sc_printf(sc, "%s.cu", k->name), text, &out->code);
   sc_read_log(sc, out->code.log, &out->log);
   if (!wrong) return SCHEDC_OK;
+  if (out->code.refused && !says_why(&out->log))
+    return unavailable(sc, k, "NVRTC gives up and does not say why: has it too little memory?");
   if (!out->code.refused) return does_not_work(sc, k, wrong, &out->log);
   u32 before = sc->errors;
   sc_report_log(sc, k, &out->log, false);

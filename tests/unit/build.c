@@ -82,6 +82,31 @@ static void a_limit_that_is_no_size_is_said(void **state) {
   end(&f);
 }
 
+// What the machine lacks is not the text's fault.
+static void a_lack_of_memory_is_the_machine_s(void **state) {
+  (void)state;
+  static const struct {
+    const char *log;
+    schedc_status status;
+  } row[] = {{"", SCHEDC_EUNAVAIL},
+             {"ptxas fatal   : Memory allocation failure\n", SCHEDC_EUNAVAIL},
+             {"ptxas fatal   : Ptx assembly aborted due to errors\n", SCHEDC_EUNAVAIL},
+             {"ptxas error   : Entry function 'copy' uses too much shared data\n"
+              "ptxas fatal   : Ptx assembly aborted due to errors\n",
+              SCHEDC_EINPUT},
+             {"copy.sched(3): error: identifier \"x\" is undefined\n", SCHEDC_EINPUT}};
+  static Fixture f;
+  Built out;
+  begin(&f, copy, NULL, false);
+  for (u32 i = 0; i < COUNT(row); i++) {
+    setenv("FAKE_LOG", row[i].log, 1);
+    assert_int_equal(build(&f, false, true, &out), row[i].status);
+    assert_int_equal(f.sc.diags->id, D_G_NVRTC);
+  }
+  unsetenv("FAKE_LOG");
+  end(&f);
+}
+
 // While there is one, what another made is not taken.
 static void another_nvrtc_builds_anew(void **state) {
   (void)state;
@@ -210,6 +235,7 @@ int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin_folder, end_folder)
   const struct CMUnitTest tests[] = {TEST(a_cached_cubin_needs_no_nvrtc),
                                      TEST(a_limit_that_is_no_size_is_said),
+                                     TEST(a_lack_of_memory_is_the_machine_s),
                                      TEST(another_nvrtc_builds_anew),
                                      TEST(code_for_another_machine_is_not_handed_on),
                                      TEST(other_ptx_is_refused),
