@@ -101,6 +101,13 @@ static bool fits_layout(Sc *sc, const Buf *buf, const schedc_tensor *t) {
     sc_report(sc, D_T_NULL, buf->span, "tensor '%s' has no data: its pointer is NULL", buf->name);
     return false;
   }
+  u32 bytes = sc_elem[buf->elem].bytes;
+  if ((uintptr_t)t->data % bytes) {
+    sc_report(sc, D_T_ALIGN, buf->span,
+              "the address of tensor '%s' is not a multiple of its elements' %u bytes", buf->name,
+              bytes);
+    return false;
+  }
   for (u32 d = 0; d < buf->rank; d++) {
     if (t->shape[d] == 1) continue;
     if (t->strides[d] < 0) {

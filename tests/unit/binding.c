@@ -144,6 +144,12 @@ static void code_null(void **state) {
   refused(f, D_T_NULL, "tensor 'Q' has no data: its pointer is NULL");
 }
 
+static void code_align(void **state) {
+  Fixture *f = *state;
+  f->tensor[0].data = (char *)f->tensor[0].data + 1;
+  refused(f, D_T_ALIGN, "the address of tensor 'Q' is not a multiple of its elements' 2 bytes");
+}
+
 static void code_rank(void **state) {
   Fixture *f = *state;
   f->tensor[0].rank = 2;
@@ -320,6 +326,7 @@ int main(void) {
       TEST(code_missing),
       TEST(code_missing_scalar),
       TEST(code_null),
+      TEST(code_align),
       TEST(code_rank),
       TEST(code_require),
       TEST(code_scalar),
