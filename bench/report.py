@@ -132,7 +132,21 @@ def read_tables(folder):
     return {"tables": tables, "points": points} if found else None
 
 
-TABLES = {"run": run, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned}
+def fp8_accuracy(document):
+    """A line for each length and head dimension, and what the paper has."""
+    rmse, variants, paper = {}, [], {}
+    for row in document["rows"]:
+        rmse.setdefault((row["length"], row["width"]), {})[row["variant"]] = row["rmse"]
+        variants += [] if row["variant"] in variants else [row["variant"]]
+        paper[row["variant"]] = row["paper"]
+    lines = [[str(n), str(d), *(f"{found[v]:.1e}" for v in variants)] for (n, d), found in rmse.items()]
+    lines.append(["the paper", "", *(f"{paper[v]:.1e}" for v in variants)])
+    on = {"cpu": "Interpreted", "model": "On the model of a GPU", "cuda": "On a GPU"}[document["on"]]
+    return f"{on}; {document['date']}.\n\n" + rows(["tokens", "d", *variants], lines)
+
+
+TABLES = {"run": run, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned,
+          "fp8_accuracy": fp8_accuracy}
 
 
 def page(text, read):
