@@ -47,7 +47,7 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     schedc = os.path.abspath(args.schedc)
-    names = args.names or sorted(f.removesuffix(".sched") for f in os.listdir(os.path.join(ROOT, "schedules")))
+    names = args.names or sorted(f.removesuffix(".sched") for f in os.listdir(os.path.join(ROOT, "schedules")) if f.endswith(".sched"))
     turn, jobs = itertools.count(), []
     for name in names:
         for unit, options in shipped(schedc, os.path.join(ROOT, "schedules", name + ".sched")):
