@@ -105,7 +105,7 @@ def all_steps():
 def in_brief(output):
     """The line of a failed step that says most: a fault's, a failed check's, else the last."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    for wanted in (r"^seed \d+: [A-Z]{5}|^FAIL more", r"error\[", r"FAIL|failed at|FAILED", r"[Ee]rror"):
+    for wanted in (r"^seed \d+: [A-Z]{5}|^FAIL more|: the check proves|: not proved", r"error\[", r"FAIL|failed at|FAILED", r"[Ee]rror"):
         for line in lines:
             if re.search(wanted, line):
                 return line
