@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Does a test notice when a prover is broken? As broken.py, for breakages of compiler/verify: each is a small edit, in a copy
-of the tree, and the experiment's 2 000 programs (experiment.md), the golden reports, the late mistakes, the unusual schedules,
-races and the unit tests are tried on it until one fails.
+"""Does a test notice when a prover is broken? As broken.py, for breakages of compiler/verify and of runtime/ptx: each is a
+small edit, in a copy of the tree, and the experiment's 2 000 programs (experiment.md), the golden reports, the late
+mistakes, the unusual schedules, races and the unit tests are tried on it until one fails.
 
   broken_verify.py [--table tests/broken_verify.md] [NAME …]
   broken_verify.py --fits
@@ -17,9 +17,11 @@ import broken
 from broken import Breakage
 
 V = "compiler/verify/"
+P = "runtime/ptx/"
 RACES = ["unit races", "races", "late", "bad", "unit handed", "unit pairs"]  # what is tried first
 THREADS = ["unit verify", "bad", "unit damages"]
 LATE = ["late", "unusual"]
+PTX = ["unit ptx"]
 BREAKAGES = [
     Breakage("a bound learnt is not carried on", V + "zone.c", "i16 to = sum(*at(z, a, i), (i16)c);",
              "i16 to = a == i ? (i16)c : ZONE_NONE;", LATE),
@@ -152,9 +154,37 @@ BREAKAGES = [
     Breakage("registers are not added up", V + "resources.c", "if (sum > entry * k->threads)", "if (0)", THREADS),
     Breakage("a loop's end may grow from CTA to CTA", V + "ctaturns.c",
              "falls(t, sc_form(t->v->facts, loop->arg[2]), 1);", "true;", LATE),
+    # of the checker of built PTX
+    Breakage("an event at another line is the same", P + "match.c",
+             "if (w->line && e->line && w->line != e->line) return false;", "", PTX),
+    Breakage("an event's numbers may be others", P + "match.c",
+             "if (w->arg[i] != ARG_ANY && w->arg[i] != e->arg[i]) return false;", "", PTX),
+    Breakage("a barrier of another ring will do", P + "match.c",
+             "return e->at >= w->at && e->at < w->at + 8 * step->stages && (e->at - w->at) % 8 == 0;", "return true;", PTX),
+    Breakage("a thread may end early", P + "match.c",
+             "if (!has(s, m->wanted->step.n - 1)) differ(m, s, NULL, before);", "(void)m, (void)s, (void)before;", PTX),
+    Breakage("what is on no path is not missed", P + "match.c", "find_missing(m);\n  return", "return", PTX),
+    Breakage("a loop may go round without its turn", P + "match.c",
+             "Set back = ways & at->back ? go_back(m, s) : s;", "Set back = next_round(m, s, false);", PTX),
+    Breakage("a jump is not followed", P + "match.c",
+             "if (ways & GOES_JUMP) visit(m, at->jump,", "if (0) visit(m, at->jump,", PTX),
+    Breakage("a block is looked at once", P + "match.c",
+             "if (!memcmp(m->seen[block].at.at[i].bit, s.bit, m->words * sizeof(u64))) return;", "if (i == 0) return;", PTX),
+    Breakage("an attempt that nothing repeats is a wait", P + "spin.c",
+             "at->jump = at->guard = SC_NONE;\n      else ins->event = EV_TRY;", "at->jump = at->guard = SC_NONE;", PTX),
+    Breakage("a wait may end when it is not over", P + "spin.c",
+             "wait->event == EV_LOOK ? compared : b->negated && b->guard == done->n;",
+             "wait->event == EV_LOOK ? compared : b->guard == done->n;", PTX),
+    Breakage("no code is dead", P + "dead.c",
+             "for (u32 pc = from; pc <= end; pc++) s->dead[pc] = NEVER;", "(void)s, (void)from, (void)end;", PTX),
+    Breakage("all lanes of a warp are to do what one does", P + "check.c",
+             "return a / 32 == b / 32 && (a % 32 == 0) == (b % 32 == 0);", "return a / 32 == b / 32;", PTX),
+    Breakage("only the first thread of a warp is looked at", P + "check.c",
+             "if (same && t->as_before) continue;", "if (same) continue;", PTX),
 ]
 STEPS = ["experiment", "bad", "late", "unusual", "races", "pairs",
-         *("unit " + unit for unit in ("verdict", "deadlock", "races", "verify", "pairs", "handed", "damages", "flow", "facts"))]
+         *("unit " + unit for unit in ("verdict", "deadlock", "races", "verify", "pairs", "handed", "damages", "flow", "facts",
+                              "ptx"))]
 
 
 class Tree(broken.Tree):
@@ -180,10 +210,10 @@ class Tree(broken.Tree):
 
 HEAD = """# The prover broken on purpose
 
-Each is a small edit of a prover, in a copy of the tree, and a test notices it: `experiment`, by its 2 000 programs
-(`experiment.md`); `bad`, a golden report; `late`, `unusual`, `pairs`, schedules there; `races`, `verify_races.py`; `unit`, a
-unit test. Others may notice, too: the first is named. Written by `tests/broken_verify.py --table tests/broken_verify.md`.
-Where **nothing** stood, no test would: a gap.
+Each is a small edit of a prover, or of the checker of built PTX, in a copy of the tree, and a test notices it:
+`experiment`, by its 2 000 programs (`experiment.md`); `bad`, a golden report; `late`, `unusual`, `pairs`, schedules there;
+`races`, `verify_races.py`; `unit`, a unit test. Others may notice, too: the first is named. Written by
+`tests/broken_verify.py --table tests/broken_verify.md`. Where **nothing** stood, no test would: a gap.
 
 | breakage | file | noticed by | what it says |
 | --- | --- | --- | --- |

@@ -56,6 +56,9 @@ static const Mistake mistakes[] = {
     {"@!done bra again;", "",
      "expected mbarrier.try_wait at 16400 (line 7), found a wait that does not loop at 16400 (line "
      "7)"},
+    {"@!done bra again;", "@done bra again;",
+     "expected mbarrier.try_wait at 16400 (line 7), found a wait that does not loop at 16400 (line "
+     "7)"},
     {"fence.proxy.async.shared::cta;", "",
      "expected fence.proxy.async.shared::cta (line 10), found bar.warp.sync 4294967295 (line 10)"},
     {"bar.warp.sync -1;", "",
@@ -204,6 +207,20 @@ static void other_forms_pass(void **state) {
   end(&f);
 }
 
+// What no launch comes to, the compiler of C may leave out.
+static void dead_code_may_be_left_out(void **state) {
+  (void)state;
+  static Fixture f, g;
+  begin(&f, copy, NULL, false);
+  const char *source = edited(&f.sc, copy, "{ r <- X[b, x*64..] }",
+                              "{ r <- X[b, x*64..];  if M < 0 { r <- X[b, x*64..] } }");
+  source = edited(&f.sc, source, "release r\n", "release r;  if M < 0 { wait r;  release r }\n");
+  begin(&g, source, NULL, false);
+  assert_string_equal(said(&g, read_copy(&g.sc)), "ok");
+  end(&g);
+  end(&f);
+}
+
 // Where the caller wants it, what differs is a warning, and still no success.
 static void differences_may_be_forced(void **state) {
   (void)state;
@@ -221,6 +238,7 @@ static void differences_may_be_forced(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(mistakes_are_found), cmocka_unit_test(other_code_passes),
-      cmocka_unit_test(other_forms_pass), cmocka_unit_test(differences_may_be_forced)};
+      cmocka_unit_test(other_forms_pass), cmocka_unit_test(dead_code_may_be_left_out),
+      cmocka_unit_test(differences_may_be_forced)};
   return cmocka_run_group_tests_name("ptx", tests, NULL, NULL);
 }
