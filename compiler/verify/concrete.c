@@ -7,10 +7,13 @@ static u32 scrambled(u32 buf, i64 at) {
   return (h ^ h >> 13) * 2246822519u >> 8;
 }
 
-i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank) {
+static i64 at_least_0(i64 x) { return x < 0 ? 0 : x; }
+
+i64 sc_data(const Sample *s, u32 buf, const i64 *at, u32 rank) {
+  bool names = s->list && s->list[buf];
   i64 last = rank ? at[rank - 1] : 0, place = 0, sum = 0;
   for (u32 d = 0; d < rank; d++) place = (place * 31 + at[d]) & 0xffff;
-  switch (rule) {
+  switch (s->data) {
     case 0: return 0;
     case 1: return last;
     case 2: return 64 * last;
@@ -18,9 +21,10 @@ i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank) {
       for (i64 i = 0; i < last && i < 1000; i++) sum += scrambled(0, i) % 201;
       return sum;
     case 4: return scrambled(buf, place) % 8;
-    case 5: return -1;
-    default: return (i64)(scrambled(buf, place) % 8) - 4;
+    case 5: sum = -1; break;
+    default: sum = (i64)(scrambled(buf, place) % 8) - 4; break;
   }
+  return names ? at_least_0(sum) : sum;
 }
 
 static bool value(Concrete *c, Xid x, i64 *out, u32 depth);
@@ -37,7 +41,7 @@ static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
     if (!value(c, b->dim[d], &extent, depth)) return false;
     inside &= at[d] >= 0 && at[d] < extent;
   }
-  if (inside) *out = sc_data(c->s->data, v->buf, at, v->rank);
+  if (inside) *out = sc_data(c->s, v->buf, at, v->rank);
   return inside;
 }
 

@@ -261,12 +261,13 @@ typedef struct Sample {
   i64 axis[SC_MAX_AXES];  // cluster axes: of rank 0
   u32 sms;                // that the run has; 0: it does not matter
   u32 data;               // see DATA_RULES
+  const bool *list;       // by buf: its elements name places in tensors; NULL: none's do
 } Sample;
 
 // Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
-// to 7; -1; from -4 to 3.
+// to 7; -1; from -4 to 3. What names a place is not negative: no schedule can require that.
 enum { DATA_RULES = 7 };
-i64 sc_data(u32 rule, u32 buf, const i64 *at, u32 rank);
+i64 sc_data(const Sample *s, u32 buf, const i64 *at, u32 rank);
 
 typedef struct Concrete {
   const Protocol *p;

@@ -36,6 +36,21 @@ static void note_divisor(Search *q, u32 dim, i64 n) {
   }
 }
 
+// The tensors whose elements name places in others, as X[idx[t]*64..] does.
+static const bool *find_lists(Verify *v) {
+  const Kernel *k = v->k;
+  bool *list = NEWS(v->sc, bool, k->buf.n + 1);
+  Below below = x_below(v->sc, k);
+  x_begin(&below, DEP_FETCH);
+  for (u32 i = 0; i < k->view.n; i++) {
+    if (k->buf.at[k->view.at[i].buf].space != SP_TENSOR) continue;
+    for (u32 d = 0; d < k->view.at[i].rank; d++) x_from(&below, k->view.at[i].at[d].base);
+  }
+  for (Xid x; (x = x_next(&below));)
+    if (k->expr.at[x].op == X_LOAD) list[k->view.at[k->expr.at[x].ref].buf] = true;
+  return list;
+}
+
 // All dimensions below a dividend are divided by its divisor.
 static void find_divisors(Search *q) {
   const Kernel *k = q->v->k;
@@ -167,6 +182,7 @@ Sample *sc_sample(Verify *v) {
 
 bool sc_search(Verify *v, const Protocol *p, Sample *s, bool (*look)(void *user), void *user) {
   Search q = {v, p, s, look, user, .seed = 1, .data = sc_reads_data(p)};
+  s->list = find_lists(v);
   q.divisor = NEWS(v->sc, i64, v->k->dim.n * DIVISORS + 1);
   find_divisors(&q);
   if (!alike(&q) && !at_random(&q)) return false;
