@@ -106,12 +106,8 @@ static void evaluate(Describer *d) {
   sc_launch_values(d->sc, k, &in, d->value);
 }
 
-// Millions of operations to three digits, the same in every locale.
-static void put_mflop(Str *out, int width, i64 flops) {
-  i64 thousands = (flops + 500) / 1000;
-  str_printf(out, "%*lld.%03lld", width, (long long)(thousands / 1000),
-             (long long)(thousands % 1000));
-}
+// Millions and thousandths of them, for "%lld.%03lld", which is the same in every locale.
+#define MILLIONS(n) (long long)(((n) + 500) / 1000000), (long long)(((n) + 500) / 1000 % 1000)
 
 // Work of a role's tile, all ifs taken; false: some trip count is not known.
 static bool total_work(const Describer *d, const Role *r, Work *total) {
@@ -122,9 +118,8 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
     const Ins *ins = &r->code.at[i];
     if (ins->op == OP_FOR) {
       if (depth + 1 == COUNT(times) || !trips(d, ins, &n) ||
-          __builtin_mul_overflow(times[depth], n, &times[depth + 1])) {
+          __builtin_mul_overflow(times[depth], n, &times[depth + 1]))
         return false;
-      }
       depth++;
     } else if (ins->op == OP_ENDFOR) {
       depth--;
@@ -223,13 +218,12 @@ static void text_lets(Describer *d) {
 
 static void text_role_work(Describer *d, const Role *r) {
   const Kernel *k = d->k;
-  int indent = 4;
+  int indent = 2;
   str_printf(d->out, "  %s%s\n", r->name, r->instances > 1 ? "  (each instance)" : "");
   for (u32 i = 0; i < r->code.n; i++) {
     const Ins *ins = &r->code.at[i];
-    bool closes =
-        ins->op == OP_ENDFOR || ins->op == OP_ENDIF || ins->op == OP_ENDVOTE || ins->op == OP_ELSE;
-    if (closes) indent -= 2;
+    u32 effects = sc_op[ins->op].effects;
+    if (effects & CLOSES || ins->op == OP_ELSE) indent -= 2;
     if (ins->op == OP_FOR) {
       i64 n;
       str_printf(d->out, "%*sfor %s%s in ", indent, "", k->loop.at[ins->arg[0]].name,
@@ -246,22 +240,20 @@ static void text_role_work(Describer *d, const Role *r) {
     } else if (ins->op == OP_ELSE || ins->op == OP_VOTE) {
       str_printf(d->out, "%*s%s\n", indent, "", ins->op == OP_ELSE ? "else" : "vote");
     }
-    if (ins->op == OP_FOR || ins->op == OP_IF || ins->op == OP_ELSE || ins->op == OP_VOTE)
-      indent += 2;
+    if (effects & OPENS || ins->op == OP_ELSE) indent += 2;
     Work w = work_of(k, ins);
     if (!w.what) continue;
     Str what = {.sc = d->sc};
     put_operands(&what, k, ins);
     str_printf(d->out, "%*s%-*s", indent, "", indent < 52 ? 52 - indent : 1, what.at);
     if (w.bytes) str_printf(d->out, "%10lld bytes\n", (long long)w.bytes);
-    else if (w.flops) put_mflop(d->out, 6, w.flops), str_puts(d->out, " MFLOP\n");
+    else if (w.flops) str_printf(d->out, "%6lld.%03lld MFLOP\n", MILLIONS(w.flops));
     else str_printf(d->out, "%10lld elements\n", (long long)w.elements);
   }
   Work all;
   if (total_work(d, r, &all)) {
-    str_printf(d->out, "    at most %lld bytes, ", (long long)all.bytes);
-    put_mflop(d->out, 1, all.flops);
-    str_printf(d->out, " MFLOP, %lld elements\n", (long long)all.elements);
+    str_printf(d->out, "    at most %lld bytes, %lld.%03lld MFLOP, %lld elements\n",
+               (long long)all.bytes, MILLIONS(all.flops), (long long)all.elements);
   }
 }
 

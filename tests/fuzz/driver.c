@@ -1,8 +1,8 @@
 // driver.c - runs a fuzz target on mutants of seed files for a bounded time, the same mutants every
-// time, or those of the number SCHEDC_FUZZ_SEED (with libFuzzer instead: clang -fsanitize=fuzzer and
-// the target alone). A crash is the sanitizer's; before each input it is written to the file named
-// by SCHEDC_FUZZ_LAST, if that is set. A target returns -1 for what it is right to refuse; if it
-// refuses all mutants, the seeds are of no use, which is exit code 4.
+// time, or those of the number SCHEDC_FUZZ_SEED (with libFuzzer instead: clang -fsanitize=fuzzer
+// and the target alone). A crash is the sanitizer's; before each input it is written to the file
+// named by SCHEDC_FUZZ_LAST, if that is set. A target returns -1 for what it is right to refuse; if
+// it refuses all mutants, the seeds are of no use, which is exit code 4.
 //
 //   fuzz_NAME SECONDS [SEED-FILE …]
 #include <stdint.h>
