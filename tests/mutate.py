@@ -4,278 +4,72 @@
 Each mutant deletes one of them, drops one name of its list, moves it (by one statement up or down, or next
 to the synchronising statement before or after it in its role), or swaps two of a role. A mutant is rejected by
 `schedc check`; or else it is run, by the interpreter and, as emitted, on the model of a GPU: either notices it by
-a race, a deadlock, a broken rule, a wrong result, or other bits than the schedule's own. What survives must be in
-the list of known equivalent mutants, with the reason why nothing is wrong with it; `check` must prove it for all
-trip counts. What only one of the two notices is listed.
+a race, a deadlock, a broken rule, a wrong result, or other bits than the schedule's own. What is no program at all (a
+statement moved out of its role) is not counted.
+
+What survives must be proved by `check` for all trip counts, and must be in the list of known equivalent mutants. Why it
+does what the schedule does is found by this test: its emitted text is the same; or it has all of the schedule's order and
+more (equivalent.py); or what it lost is the order of a turn, and the schedule without the turn is proved and has the same
+bits, too; or else it has the same bits on the model when each warp and each engine is the last in its turn.
 
 With --witnesses each rejection that says what goes wrong in a run is tried: the interpreter must fail in that way,
 by the command of the report, or with --unverified; or it was a false alarm. (Other rejections are of rules within
 a role, without which a program has no meaning: nothing can be run.)
 
   mutate.py --schedc build/schedc [--file schedules/fa3_fwd.sched …| --all] [--on cpu] [--witnesses] [-j 2]
-            [--table tests/mutate.md]
+            [--results FILE] [--table tests/mutate.md]
   exit status: 0 every survivor is expected, 1 some is not, 2 the test itself could not be run
 """
 import argparse
 import collections
 import concurrent.futures
+import dataclasses
 import difflib
 import glob
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 
-import witnesses
+import judge
+from judge import CLASSES, FAILS, NEEDLESS, NOT_RUN, OTHERWISE, PASSES, POLICIES, RACES, RUNS, SLOWER, \
+    VERDICTS, Verdict
+from mutants import join, mutants, split
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-SYNC = re.compile(r"(wait|release|acquire)\b")
-SHORT_BLOCK = re.compile(r"([^{}]*\{|\} else \{)([^{}]*\b(?:wait|release|acquire)\b[^{}]*)\}$")
-POLICIES = {"cpu": [("early", 0), ("late", 0), ("random", 1), ("random", 2)],
-            "model": [("early", 0), ("late", 0), ("random", 1)]}
-VERDICTS = ["one role", "all roles", "interpreter", "model only", "survived"]
-FAILS, MORE, OTHERWISE, PASSES = ("fails as was said", "cannot be run: another rule is broken, too", "fails otherwise",
-                                  "does not fail")
-SEVERAL = {"R5.agree", "R6.deadlock", "R6.dealt", "R6.key", "R10.race"}  # what is wrong between roles
-# What a run says of them; of others: witnesses.FAULTS.
-FAULTS = {"R3.release": witnesses.RACE, "R10.race": witnesses.RACE, "R6.dealt": witnesses.PHASE, "R6.key": witnesses.KEY}
-
-# What is run of a schedule: options, and dimensions, on two multiprocessors. Several rounds of each ring, several tiles a
-# CTA, a ragged end each way, a sequence without keys, rings of one stage where it may have them; and what other branches
-# and roles need.
-RUNS = {
-    "copy": [("", "M=320 N=512"), ("-p stages=1", "M=100 N=200")],
-    "fa3_alg1": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true -p stages=1", "B=1 H=1 G=1 M=200 N=300")],
-    "fa3_alone": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
-    "fa3_bwd": [("attention -p D=64", "B=1 H=2 G=1 M=300 N=200"), ("attention -p D=64 -p stages=1", "B=1 H=1 G=1 M=300 N=200"),
-                ("attention -p D=256 -p causal=true", "B=1 H=2 G=1 M=200 N=150"),
-                ("attention -p D=256 -p stages=1", "B=1 H=1 G=1 M=200 N=150"), ("attention -p D=64", "B=1 H=1 G=1 M=0 N=70")],
-    "fa3_fwd": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130"),
-                ("-p D=64 -p stages=1", "B=1 H=1 G=1 M=200 N=300")],
-    "fa3_stage3": [("-p D=64", "B=1 H=2 G=1 M=300 N=900"), ("-p D=64", "B=1 H=2 G=1 M=200 N=600"),
-                   ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
-    "fa3_stale": [("", "B=1 H=2 G=1 M=300 N=700"),
-                  ("-p causal=true -p pair=2 -p BN=80 --inputs ramp", "B=1 H=1 G=1 M=500 N=300"),
-                  ("-p causal=true -p pair=2 -p stages=1", "B=1 H=1 G=1 M=300 N=300"),
-                  ("-p D=64", "B=1 H=1 G=1 M=200 N=130 scale=4")],
-    "fa_varlen": [("--case tiles", ""), ("--case long", ""), ("--case empty", ""), ("--case long -p stages=1", "")],
-    "gemm": [("", "M=128 N=256 K=640"), ("", "M=65 N=136 K=0")],
-    "gemm_bias_gelu": [("", "M=320 N=704 K=576"), ("-p stages=2", "M=65 N=136 K=200")],
-    "gemm_cooperative": [("", "M=300 N=1104 K=448"), ("-p stages=2", "M=65 N=136 K=200")],
-    "gemm_pingpong": [("", "M=400 N=704 K=448"), ("-p stages=2", "M=200 N=136 K=200")],
-    "gemm_roles": [("", "M=300 N=400 K=704"), ("-p stages=2", "M=65 N=136 K=200")],
-    "gqa_fwd_2wg": [("-p D=64", "B=1 H=2 G=1 M=100 N=500"), ("-p D=64 -p causal=true", "B=1 H=2 G=1 M=200 N=130")],
-    "mlp": [("", "M=300 F=900"), ("-p BM=64 -p stages=1", "M=65 F=300")],
-    "softmax_rows": [("", "M=320 N=1100"), ("-p stages=2", "M=65 N=200")],
-}
 
 
-class Statement:
-    """A statement, a block's opening line or a closing brace, of a role or a definition outside of roles."""
+class Results:
+    """Verdicts, a line of JSON each in a file that may be gone on with: by the compiler, the mutant and what was asked."""
 
-    def __init__(self, text, role):
-        self.text, self.role = text, role
-        self.sync = role is not None and SYNC.match(text) is not None
+    def __init__(self, args):
+        self.path, self.kept, self.args = args.results, {}, args
+        with open(args.schedc, "rb") as file:
+            self.compiler = hashlib.sha256(file.read()).hexdigest()
+        if self.path and os.path.exists(self.path):
+            with open(self.path, encoding="utf-8") as file:
+                self.kept = {line["key"]: Verdict(**line["verdict"]) for line in map(json.loads, file)}
 
+    def key(self, name, mutant):
+        asked = (self.compiler, name, join(mutant), RUNS[name], self.args.on, self.args.witnesses)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()
 
-def spread(line):
-    """A block on one line that synchronises, on several."""
-    block = SHORT_BLOCK.match(line)
-    return [block.group(1).strip(), *block.group(2).split(";"), "}"] if block else [line]
-
-
-def split(source):
-    """The file as statements, one a line: comments dropped, `a;  b` taken apart, other one-line blocks kept whole."""
-    out, role, kernel, depth = [], None, "", 0
-    kernels = len(re.findall(r"^kernel", source, re.M))
-    for line in source.splitlines():
-        line = re.sub(r"//.*", "", line).strip()
-        if depth == 0 and re.match(r"kernel", line):
-            kernel = line.split()[1] + "." if kernels > 1 else ""
-        if depth == 1:
-            header = re.match(r"(?:role|def) (\w+).*\{", line)
-            role = kernel + header.group(1) if header else None
-        for text in spread(line) if role else [line]:
-            parts = text.split(";") if role and "{" not in text else [text]
-            out += [Statement(part.strip(), role) for part in parts if part.strip()]
-        depth += line.count("{") - line.count("}")
-    return out
-
-
-def join(statements):
-    lines, depth = [], 0
-    for s in statements:
-        lines.append("  " * (depth - s.text.startswith("}")) + s.text + "\n")
-        depth += s.text.count("{") - s.text.count("}")
-    return "".join(lines)
-
-
-def names(statements):
-    """A name for each synchronising statement that does not change with line numbers."""
-    seen, out = collections.Counter(), {}
-    for n, s in enumerate(statements):
-        if s.sync:
-            seen[s.role, s.text] += 1
-            out[n] = f"{s.role}: {s.text} [{seen[s.role, s.text]}]"
-    return out
-
-
-def mutants(statements):
-    """Yields (operator, name, statements)."""
-    label = names(statements)
-    sync = list(label)
-    unchanged = join(statements)
-    seen = {unchanged}
-
-    def moved(n, to):
-        rest = statements[:n] + statements[n + 1:]
-        return rest[:to] + [statements[n]] + rest[to:]
-
-    def candidates():
-        for at, n in enumerate(sync):
-            s = statements[n]
-            yield "delete", label[n], statements[:n] + statements[n + 1:]
-            verb, rest = s.text.split(None, 1)
-            listed = rest.split(", ")
-            if len(listed) > 1:
-                for item in listed:
-                    text = verb + " " + ", ".join(x for x in listed if x != item)
-                    yield f"drop {item}", label[n], statements[:n] + [Statement(text, s.role)] + statements[n + 1:]
-            yield "up", label[n], moved(n, n - 1)
-            yield "down", label[n], moved(n, n + 1)
-            if at > 0 and statements[sync[at - 1]].role == s.role:
-                yield "before", f"{label[n]} | {label[sync[at - 1]]}", moved(n, sync[at - 1])
-            if at + 1 < len(sync) and statements[sync[at + 1]].role == s.role:
-                yield "after", f"{label[n]} | {label[sync[at + 1]]}", moved(n, sync[at + 1])
-            for m in [m for m in sync[at + 1:] if statements[m].role == s.role]:
-                other = statements[:]
-                other[n], other[m] = other[m], other[n]
-                yield "swap", f"{label[n]} | {label[m]}", other
-
-    for operator, name, mutant in candidates():
-        text = join(mutant)
-        if text not in seen:  # the same text by another way is tried once
-            seen.add(text)
-            yield operator, name, mutant
-
-
-def run(command, timeout):
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
-                              encoding="utf-8", errors="replace")
-        return done.returncode, done.stdout
-    except subprocess.TimeoutExpired:
-        return None, ""
-
-
-class Verdict:
-    """Of a mutant: what noticed it, what check or the interpreter says, what the model says, whether check has proved it,
-    and what became of its witness."""
-
-    def __init__(self, kind, said=None, model=None, proved=False, witness=None):
-        self.kind, self.said, self.model, self.proved, self.witness = kind, said, model, proved, witness
-
-
-class Judge:
-    """Of a schedule's mutants: what check, the interpreter and the model say."""
-
-    def __init__(self, args, folder, name):
-        self.args, self.name, self.runs, self.folder = args, name, RUNS[name], folder
-        self.path = os.path.join(folder, name + ".sched")
-        self.timeout = args.timeout
-        self.bits = {}  # the schedule's own, by run, policy and tensor; filled by its own runs
-        self.outputs = {}
-
-    def rejected(self):
-        """(The code with which one of the runs' checks rejects it, or None; what is said; is it proved?)"""
-        proved = True
-        for options in dict.fromkeys(options for options, _ in self.runs):
-            status, text = run([self.args.schedc, "check", self.path] + options.split("--inputs")[0].split(), self.timeout)
-            code = re.search(r"error\[([\w.-]+)\]", text)
-            if status != 0:
-                return code.group(1) if code else "hung" if status is None else "?", text, False
-            verdicts = [line for line in text.splitlines() if re.match(r"\w+: ", line)]
-            proved &= bool(verdicts) and all(line.endswith("proved for all trip counts") for line in verdicts)
-        return None, "", proved
-
-    def command(self, on, policy, seed, options, dims):
-        sets = [word for dim in dims.split() for word in ("--set", dim)]
-        return [self.args.schedc, "run", self.path, *options.split(), *sets, "--on", on, "--sms", "2", "--policy", policy,
-                "--seed", str(seed)]
-
-    def tensors(self, of):
-        """The outputs of a run."""
-        if of not in self.outputs:
-            _, text = run(self.command("cpu", "late", 0, *of) + ["--format", "json"], self.timeout)
-            self.outputs[of] = [output["tensor"] for output in json.loads(text)["outputs"]]
-        return self.outputs[of]
-
-    def same_bits(self, key, files):
-        """Are the outputs those of the schedule itself? (Where its own differ from policy to policy, sums have no order.)"""
-        on, _, of = key
-        same = True
-        for name, path in files.items():
-            with open(path, "rb") as file:
-                now = hash(file.read())
-            own = self.bits.setdefault((key, name), now)
-            ordered = len({bits for (other, n), bits in self.bits.items() if (other[0], other[2], n) == (on, of, name)}) == 1
-            same &= now == own or not ordered
-        return same
-
-    def noticed(self, on):
-        """What the first run on the interpreter or the model that notices says; None: none does."""
-        for policy, seed in POLICIES[on]:
-            for of in self.runs:
-                files = {name: os.path.join(self.folder, name + ".npy") for name in self.tensors(of)}
-                out = [word for name, path in files.items() for word in ("--out", f"{name}={path}")]
-                status, text = run(self.command(on, policy, seed, *of) + out, self.timeout)
-                code = re.search(r"error\[([\w.-]+)\]", text)
-                rule = re.search(r"error\[G\.model\].*\((\w+)\)", text)
-                if status is None:
-                    return "hung"
-                if code:
-                    return rule.group(1) if rule else code.group(1)
-                if status != 0:
-                    return "wrong" if "FAIL" in text else f"exit status {status}"
-                if not self.same_bits((on, (policy, seed), of), files):
-                    return "other bits"
-        return None
-
-    def forced(self, faults):
-        """What becomes of it in runs with --unverified."""
-        for policy, seed in POLICIES["cpu"]:
-            for of in self.runs:
-                status, text = run(self.command("cpu", policy, seed, *of) + ["--unverified"], self.timeout)
-                found = witnesses.codes(text)
-                if found & faults:
-                    return FAILS
-                if any(not code.startswith("X.") for code in found):
-                    return MORE
-                if status != 0:
-                    return OTHERWISE
-        return PASSES
-
-    def replayed(self, code, text):
-        """What became of the witness of a rejection."""
-        if code not in SEVERAL | set(FAULTS):
-            return None
-        faults = FAULTS.get(code, witnesses.FAULTS)
-        shown = witnesses.replay(self.args.schedc, self.path, text, faults)
-        return self.forced(faults) if not shown else FAILS if shown[0] else PASSES
-
-    def judge(self, mutant):
-        with open(self.path, "w", encoding="utf-8") as f:
-            f.write(join(mutant))
-        code, text, proved = self.rejected()
-        if code:
-            witness = self.replayed(code, text) if self.args.witnesses else None
-            return Verdict("all roles" if code in SEVERAL else "one role", code, witness=witness)
-        cpu = self.noticed("cpu")
-        model = self.noticed("model") if self.args.on == "both" else None
-        return Verdict("interpreter" if cpu else "model only" if model else "survived", cpu, model, proved)
+    def judged(self, name, mutant, by):
+        key = self.key(name, mutant)
+        if key not in self.kept:
+            began = time.monotonic()
+            v = by.judge(mutant)
+            v.seconds = round(time.monotonic() - began, 2)
+            self.kept[key] = v
+            if self.path:
+                with open(self.path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps({"schedule": name, "key": key, "verdict": dataclasses.asdict(v)}) + "\n")
+        return self.kept[key]
 
 
 def read_expected(path):
@@ -298,17 +92,29 @@ class Outcome:
 
     def __init__(self, name):
         self.name = name
-        self.count = collections.defaultdict(collections.Counter)  # by operator
+        self.count = collections.defaultdict(collections.Counter)    # by operator
+        self.classes = collections.defaultdict(collections.Counter)  # survivors, by operator
         self.details = collections.Counter()
         self.model_only, self.interpreter_only, self.survivors = [], [], []
         self.witnesses = collections.Counter()  # by code, and what became of it
+        self.forbidden = collections.Counter()  # by the rule that forbids to run what R3.release rejects
+        self.otherwise = []                     # witnesses that fail otherwise
         self.open, self.alarms = [], []         # survivors that check does not prove; false alarms
+        self.slower, self.contradictions = 0, []  # have only more order; and race nevertheless
+        self.no_program, self.seconds = 0, 0
 
     def add(self, operator, name, v, mutant, both):
         title = f"{operator}  {name}"
+        self.seconds += v.seconds
+        if v.kind == "no program":
+            self.no_program += 1
+            return
         self.count[operator.split()[0]][v.kind] += 1
+        self.slower += v.order == SLOWER
+        self.contradictions += [(title, v.said)] if v.order == SLOWER and {v.said, v.model} & RACES else []
         if v.kind == "survived":
-            self.survivors.append((title, mutant))
+            self.classes[operator.split()[0]][v.order] += 1
+            self.survivors.append((title, mutant, v.order))
             self.open += [] if v.proved else [title]
         else:
             self.details[f"{v.kind} {v.said or v.model}"] += 1
@@ -316,15 +122,24 @@ class Outcome:
             self.model_only.append((title, v.model))
         if v.kind == "interpreter" and both and not v.model:
             self.interpreter_only.append((title, v.said))
-        if v.witness:
-            self.witnesses[v.said, v.witness] += 1
-            self.alarms += [(title, v.said)] if v.witness == PASSES else []
+        self.add_witness(title, v)
+
+    def add_witness(self, title, v):
+        if not v.witness:
+            return
+        self.witnesses[v.said, v.witness] += 1
+        if v.witness == PASSES:
+            self.alarms.append((title, v.said))
+        if v.witness == OTHERWISE:
+            self.otherwise.append((title, f"{v.said}; a run: {v.seen}"))
+        if v.witness == NOT_RUN:
+            self.forbidden[v.seen] += 1
 
     def total(self):
         return sum(self.count.values(), collections.Counter())
 
 
-def mutate(args, folder, path):
+def mutate(args, results, folder, path):
     """The outcome of a schedule; exits where it does not pass itself."""
     name = os.path.basename(path).removesuffix(".sched")
     if name not in RUNS:
@@ -333,40 +148,45 @@ def mutate(args, folder, path):
         statements = split(file.read())
     folder = os.path.join(folder, name)
     os.mkdir(folder)
-    judge, outcome = Judge(args, folder, name), Outcome(name)
-    own = judge.judge(statements)
-    if own.kind != "survived":
-        print(f"{name} itself does not pass: {own.kind} {own.said or own.model}", file=sys.stderr)
-        sys.exit(2)
+    outcome, by = Outcome(name), judge.Judge(args, folder, name, statements)
     for operator, label, mutant in mutants(statements):
-        v = judge.judge(mutant)
+        v = results.judged(name, mutant, by)
         outcome.add(operator, label, v, mutant, args.on == "both")
         if args.verbose:
-            said = f"{v.kind:11} {v.said or '-':12} {v.model or '-':12} {v.witness or '-'}"
+            said = f"{v.kind:11} {v.said or '-':12} {v.model or '-':12} {v.witness or v.order or '-'}"
             print(f"{name} {said}  {operator}  {label}", flush=True)
     return outcome, join(statements)
 
 
+def report_survivors(outcome, whole, known):
+    """Prints them; how many are not expected."""
+    unexpected = 0
+    for mutant, text, order in outcome.survivors:
+        reason = known.pop((outcome.name, mutant), None)
+        unexpected += reason is None
+        print(f"\nsurvivor: {mutant}: {order}\n" + (f"equivalent: {reason}" if reason else "NOT EXPECTED"))
+        diff = difflib.unified_diff(whole.splitlines(True), join(text).splitlines(True), n=2)
+        print("".join(list(diff)[2:]), end="")
+    return unexpected
+
+
 def report(outcome, whole, known, expected):
-    """Prints what a schedule's mutants came to; how many survivors are not expected."""
+    """Prints what a schedule's mutants came to; how many are not as expected."""
     print(f"{outcome.name:16}" + "".join(f"{v:>13}" for v in VERDICTS) + f"{'total':>10}")
     for kind, count in [*outcome.count.items(), ("all", outcome.total())]:
         print(f"  {kind:14}" + "".join(f"{count[v]:13}" for v in VERDICTS) + f"{sum(count.values()):10}")
-    for what, count in outcome.details.most_common():
+    for what, count in [*outcome.details.most_common(), ("no program", outcome.no_program)]:
         print(f"{count:6}  {what}")
+    for order, count in sum(outcome.classes.values(), collections.Counter()).items():
+        print(f"{count:6}  survivors: {order}")
     for (code, became), count in sorted(outcome.witnesses.items()):
         print(f"{count:6}  run, {code} {became}")
-    unexpected = len(outcome.alarms) + len(outcome.open)
-    for mutant, code in outcome.alarms:
-        print(f"\nFALSE ALARM: {code}: {mutant}")
-    for mutant in outcome.open:
-        print(f"\nnot proved: {mutant}")
-    for mutant, text in outcome.survivors:
-        reason = known.pop((outcome.name, mutant), None)
-        unexpected += reason is None
-        print(f"\nsurvivor: {mutant}\n" + (f"equivalent: {reason}" if reason else "NOT EXPECTED"))
-        diff = difflib.unified_diff(whole.splitlines(True), join(text).splitlines(True), n=2)
-        print("".join(list(diff)[2:]), end="")
+    wrong = [("FALSE ALARM", outcome.alarms), ("not proved", [(mutant, "survived") for mutant in outcome.open]),
+             ("ONLY MORE ORDER, AND A RACE", outcome.contradictions)]
+    for what, found in wrong:
+        for mutant, said in found:
+            print(f"\n{what}: {mutant}: {said}")
+    unexpected = sum(len(found) for _, found in wrong) + report_survivors(outcome, whole, known)
     for name, mutant in known:
         if name == outcome.name:
             print(f"\n{expected}: no longer survives: {mutant}")
@@ -380,16 +200,37 @@ HEAD = """# Mutants of the schedules
 One wait, release or acquire of a schedule is left out, moved, or swapped with another of its role. `one role`, `all roles`:
 rejected by `schedc check`, for what a role does by itself, or for what roles do to each other. The others are run.
 `interpreter`: it notices. `model only`: neither check nor the interpreter does, but the emitted text fails on the model of a GPU.
-`survived`: nothing is wrong with them. Each has a reason in tests/mutate.expected; `check` has proved it for all trip counts,
-and on the small dimensions of `RUNS` its outputs have the bits of the schedule's own, under {policies} policies in the
-interpreter and {models} on the model (where sums have no fixed order: within tolerance).
-Written by `tests/mutate.py --all --witnesses --table tests/mutate.md`.
+`survived`: nothing is wrong with them. `tests/mutate.expected` has a reason for each in words; what a machine has checked of
+them stands below.
+
+`{command}`, {date}, at {commit}: {minutes:.0f} minutes at low priority on a machine of two
+cores that others used as well.
+
+"""
+SURVIVORS = """
+## Why the survivors do what the schedule does
+
+Each is proved by `check` for all trip counts. On the small dimensions of `RUNS` (`tests/judge.py`) its outputs have the bits of
+the schedule's own, under {policies} policies in the interpreter, one of which suffices to find a race in any order, and {models} on the model.
+Each output has bits to compare, though where several CTAs add up, only in runs in which no two add to one element.
+The classes, of which the first that fits counts (`tests/equivalent.py`):
+
+| class | what was checked |
+| --- | --- |
+| same text | the emitted program is the same, for all params of `RUNS`; comments, lines and the places of declarations apart |
+| only more order | statement by statement: whatever had to come before something else in the schedule still has to. So each of its runs is one of the schedule's in which some role is slow, and it has been proved that it does not hang |
+| needs no turn | all order that it lost was a turn's, and the schedule without the turn is proved as well and has the same bits |
+| less order | it lost another order. It has the schedule's bits on the model when any one warp, or engine, comes last |
 
 """
 WITNESSES = """
+## What a run shows of those rejected
+
 A rejection for a race or a deadlock says what a run shows. Each has been run by the interpreter: by the command in the report,
 or, where there is none, with `--unverified` on the dimensions of `RUNS`. The other rejections are of rules within a role,
-without which a program has no meaning, so that nothing can be run.
+without which a program has no meaning, so that nothing can be run. Where such a rule rejects a mutant, too, `--unverified`
+does not help, and what is said of the race is not shown by a run (`cannot be run`): such a mutant is rejected whether or not
+that is true.
 
 """
 
@@ -410,36 +251,65 @@ def columns(title, kinds):
     return f"| {title} | mutants | " + " | ".join(kinds) + " |\n| --- |" + " --- |" * (len(kinds) + 1) + "\n"
 
 
-def write_counts(out, title, rows):
-    """A row of counts by verdict for each name, and their sum."""
+def write_counts(out, title, kinds, rows):
+    """A row of counts by kind for each name, and their sum."""
     rows = [*rows, ("all", sum((count for _, count in rows), collections.Counter()))]
-    out.write(columns(title, VERDICTS))
+    out.write(columns(title, kinds))
     for name, count in rows:
-        out.write(f"| {name} | {sum(count.values())} | " + " | ".join(str(count[v]) for v in VERDICTS) + " |\n")
+        out.write(f"| {name} | {sum(count.values())} | " + " | ".join(str(count[v]) for v in kinds) + " |\n")
+
+
+def by_operator(tables):
+    """Of a table of counts by operator for each schedule: rows."""
+    operators = list(dict.fromkeys(operator for table in tables for operator in table))
+    return [(x, sum((table[x] for table in tables), collections.Counter())) for x in operators]
 
 
 def write_witnesses(out, outcomes):
     count = sum((o.witnesses for o in outcomes), collections.Counter())
-    kinds = [FAILS, MORE, OTHERWISE, PASSES]
+    forbidden = sum((o.forbidden for o in outcomes), collections.Counter())
+    kinds = [FAILS, OTHERWISE, PASSES, NOT_RUN]
     out.write(WITNESSES + columns("rejected by", kinds))
     for code in [*sorted({code for code, _ in count}), "all"]:
         row = [sum(n for (c, became), n in count.items() if code in (c, "all") and became == kind) for kind in kinds]
         out.write(f"| {code} | {sum(row)} | " + " | ".join(map(str, row)) + " |\n")
+    if forbidden:
+        rules = ", ".join(f"{code} ({n})" for code, n in forbidden.most_common())
+        out.write(f"\nThe rules that forbid to run a mutant: {rules}.\n")
+    write_list(out, "Fail otherwise:", [(o.name, *m) for o in outcomes for m in o.otherwise])
+
+
+def write_survivors(out, outcomes):
+    out.write(SURVIVORS.format(policies=len(POLICIES["cpu"]), models=len(POLICIES["model"])))
+    write_counts(out, "schedule", CLASSES, [(o.name, sum(o.classes.values(), collections.Counter())) for o in outcomes])
+    out.write("\n")
+    write_counts(out, "operator", CLASSES, by_operator([o.classes for o in outcomes]))
+    less = [(o.name, title, order) for o in outcomes for title, _, order in o.survivors if order == NEEDLESS]
+    write_list(out, "Those with less order:", less)
+    out.write(f"\nOf all mutants {sum(o.slower for o in outcomes)} have only more order. A race that was said of, or found in, "
+              f"one of them would\ncontradict the rule by which it was told: {sum(len(o.contradictions) for o in outcomes)}.\n")
+
+
+def commit():
+    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, encoding="utf-8")
+    return done.stdout.strip() or "an unknown commit"
 
 
 def write_table(path, outcomes):
-    operators = list(dict.fromkeys(operator for o in outcomes for operator in o.count))
     with open(path, "w", encoding="utf-8") as out:
-        out.write(HEAD.format(policies=len(POLICIES["cpu"]), models=len(POLICIES["model"])))
-        write_counts(out, "schedule", [(o.name, o.total()) for o in outcomes])
+        out.write(HEAD.format(command="tests/mutate.py --all --witnesses --table tests/mutate.md",
+                              date=time.strftime("%Y-%m-%d"), commit=commit(),
+                              minutes=sum(o.seconds for o in outcomes) / 60))
+        write_counts(out, "schedule", VERDICTS, [(o.name, o.total()) for o in outcomes])
         out.write("\n")
-        write_counts(out, "operator", [(x, sum((o.count[x] for o in outcomes), collections.Counter())) for x in operators])
-        if any(o.witnesses for o in outcomes):
-            write_witnesses(out, outcomes)
+        write_counts(out, "operator", VERDICTS, by_operator([o.count for o in outcomes]))
         write_list(out, "Noticed by the model alone:", [(o.name, *m) for o in outcomes for m in o.model_only])
         write_list(out, "Noticed by the interpreter, and not by the model:",
                    [(o.name, *m) for o in outcomes for m in o.interpreter_only])
         write_list(out, "False alarms:", [(o.name, *m) for o in outcomes for m in o.alarms])
+        write_survivors(out, outcomes)
+        if any(o.witnesses for o in outcomes):
+            write_witnesses(out, outcomes)
 
 
 def main():
@@ -450,17 +320,19 @@ def main():
     parser.add_argument("--on", choices=["cpu", "both"], default="both", help="the interpreter, or the model as well")
     parser.add_argument("--expected", default=os.path.join(HERE, "mutate.expected"))
     parser.add_argument("--witnesses", action="store_true", help="run what is rejected, too")
+    parser.add_argument("--results", metavar="FILE", help="verdicts, a line each: those in it stand, new ones are added")
     parser.add_argument("--table")
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("-j", "--jobs", type=int, default=1, help="schedules at a time")
     parser.add_argument("--verbose", action="store_true", help="one line a mutant")
     args = parser.parse_args()
+    args.schedc = os.path.abspath(args.schedc)
     files = sorted(glob.glob(os.path.join(ROOT, "schedules", "*.sched"))) if args.all else args.file
-    known = read_expected(args.expected)
+    known, results = read_expected(args.expected), Results(args)
     outcomes, unexpected = [], 0
     files = files or [os.path.join(ROOT, "schedules", "fa3_fwd.sched")]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for outcome, whole in pool.map(lambda path: mutate(args, folder, path), files):
+        for outcome, whole in pool.map(lambda path: mutate(args, results, folder, path), files):
             outcomes.append(outcome)
             unexpected += report(outcome, whole, known, args.expected)
     if args.table:
