@@ -5,7 +5,7 @@ The idea: a wait or acquire (what comes in) holds back what its role does after 
 others of what its role did before it. So order stands between what comes in and any statement after it that does something
 or goes out, and between any statement that does something or comes in and what goes out after it. A mutant that has all of
 this order, and perhaps more, does what the schedule does when some of its roles are slow: each of its runs is one of the
-schedule's, if only it does not hang.
+schedule's, if only it neither hangs nor mistakes a phase.
 """
 import re
 

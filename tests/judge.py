@@ -19,6 +19,7 @@ POLICIES = {"cpu": [("early", 0), ("late", 0), ("random", 1), ("random", 2)],
             "model": [("early", 0), ("late", 0), ("random", 1)]}
 VERDICTS = ["one role", "all roles", "interpreter", "model only", "survived"]
 FAILS, OTHERWISE, PASSES, NOT_RUN = "fails as was said", "fails otherwise", "does not fail", "cannot be run"
+UNSEEN = "says nothing of a run"
 SAME, SLOWER, TURNLESS, NEEDLESS = "same text", "only more order", "needs no turn", "less order"
 CLASSES = [SAME, SLOWER, TURNLESS, NEEDLESS]
 ENGINES = 4  # of the model
@@ -26,6 +27,8 @@ SEVERAL = {"R5.agree", "R6.deadlock", "R6.dealt", "R6.key", "R10.race"}  # what 
 RACES = {"R3.release", "R10.race", "X.race"}
 # What a run says of them; of others: witnesses.FAULTS.
 FAULTS = {"R3.release": witnesses.RACE, "R10.race": witnesses.RACE, "R6.dealt": witnesses.PHASE, "R6.key": witnesses.KEY}
+
+SHORT = "B=2 H=2 G=1 TQ=300 TK=110 maxq=170 maxk=60 cq=[0,130,300] ck=[0,50,110]"  # a tile of keys for each sequence
 
 # What is run of a schedule: options, and dimensions, on two multiprocessors. Several rounds of each ring, several tiles a
 # CTA, a ragged end each way, a sequence without keys, rings of one stage where it may have them; and what other branches
@@ -46,9 +49,15 @@ RUNS = {
                   ("-p causal=true -p pair=2 -p BN=80 --inputs ramp", "B=1 H=1 G=1 M=500 N=300"),
                   ("-p causal=true -p pair=2 -p stages=1", "B=1 H=1 G=1 M=300 N=300"),
                   ("-p D=64", "B=1 H=1 G=1 M=200 N=130 scale=4")],
+    "fa3_fp8": [("fa3_fp8 --case small -p D=64", ""), ("fa3_fp8 --case causal -p D=64 -p stages=1", "M=250 N=400"),
+                ("fa3_fp8 --case lengths -p pingpong=false", ""), ("fa3_fp8 --case d256", "M=100 N=150"),
+                ("fa3_fp8_from16 --case small -p D=64", ""), ("fa3_fp8_from16 --case plain -p D=64", "M=70 N=200")],
     "fa_varlen": [("--case tiles", ""), ("--case long", ""), ("--case empty", ""), ("--case long -p stages=1", "")],
-    "fa_varlen_bwd": [("--case small -p D=64", ""), ("--case long -p D=64 -p stages=1", ""), ("--case empty -p causal=true -p D=64", ""),
-                      ("--case long -p D=256", ""), ("--case small -p D=256 -p causal=true -p stages=1", "")],
+    "fa_varlen_bwd": [("forward --case small -p D=64", ""), ("forward --case small -p D=64 -p causal=true", ""),
+                      ("fa_varlen_bwd --case small -p D=64", ""), ("fa_varlen_bwd --case long -p D=64 -p stages=1", ""),
+                      ("fa_varlen_bwd --case empty -p D=64 -p causal=true", ""), ("fa_varlen_bwd --case long -p D=256", ""),
+                      ("fa_varlen_bwd --case small -p D=256 -p causal=true -p stages=1", ""),
+                      ("fa_varlen_bwd -p D=64", SHORT), ("fa_varlen_bwd -p D=256", SHORT)],
     "gemm": [("", "M=128 N=256 K=640"), ("", "M=65 N=136 K=0")],
     "gemm_bias_gelu": [("", "M=320 N=704 K=576"), ("-p stages=2", "M=65 N=136 K=200")],
     "gemm_cooperative": [("", "M=300 N=1104 K=448"), ("-p stages=2", "M=65 N=136 K=200")],
@@ -92,8 +101,8 @@ class Judge:
         self.options = list(dict.fromkeys(options for options, _ in self.runs))
         self.bits = {}  # the schedule's own, by run, policy and tensor; filled by its own runs
         self.outputs = {}
-        self.text = None      # the schedule's own, emitted
-        self.lagging = None   # the policies of the model under which each warp and engine lags, once the schedule was run so
+        self.text = {}        # the schedule's own, emitted, by options
+        self.lagged = []      # the runs in which each warp and engine of the schedule itself has lagged
         self.turnless = None  # is the schedule right without turns?
 
     def write(self, text):
@@ -109,8 +118,10 @@ class Judge:
         for options in self.options:
             status, text = self.check(options)
             code = re.search(r"error\[([\w.-]+)\]", text)
+            if status is None:
+                sys.exit(f"{self.path}: check has no answer within {self.timeout} s")
             if status != 0:
-                return code.group(1) if code else "hung" if status is None else "?", text, options, False
+                return code.group(1) if code else "?", text, options, False
             verdicts = [line for line in text.splitlines() if re.match(r"\w+: ", line)]
             proved &= bool(verdicts) and all(line.endswith("proved for all trip counts") for line in verdicts)
         return None, "", None, proved
@@ -142,10 +153,10 @@ class Judge:
             same &= now == own or not self.ordered(on, of, name)
         return same
 
-    def noticed(self, on, policies=None):
-        """What the first run on the interpreter or the model that notices says; None: none does."""
+    def noticed(self, on, runs, policies=None):
+        """What the first of these runs on the interpreter or the model that notices says; None: none does."""
         for policy, seed in policies or POLICIES[on]:
-            for of in self.runs:
+            for of in runs:
                 files = {name: os.path.join(self.folder, name + ".npy") for name in self.tensors(of)}
                 out = [word for name, path in files.items() for word in ("--out", f"{name}={path}")]
                 status, text = run(self.command(on, policy, seed, *of) + out, self.timeout)
@@ -166,10 +177,10 @@ class Judge:
         self.write(join(self.own))
         code, _, _, proved = self.rejected()
         both = self.args.on == "both"
-        wrong = code or self.noticed("cpu") or (self.noticed("model") if both else None)
+        wrong = code or self.noticed("cpu", self.runs) or (self.noticed("model", self.runs) if both else None)
         if wrong or not proved:
             return wrong or "it is not proved"
-        self.text = [self.emitted(options) for options in self.options]
+        self.text = {options: self.emitted(options) for options in self.options}
         for on in ["cpu", "model"] if both else ["cpu"]:
             for name in {name for of in self.runs for name in self.tensors(of)}:
                 if not any(self.ordered(on, of, name) for of in self.runs if name in self.tensors(of)):
@@ -182,9 +193,14 @@ class Judge:
         lines = [re.sub(r"//.*", "", line).strip() for line in text.splitlines()]
         return [line for line in lines if line and not re.match(r"#line|[\w ]+\[\d+\];$", line)]
 
+    def other_runs(self):
+        """The runs whose emitted text is not the schedule's own: on the model the rest are what the schedule's own are."""
+        same = {options for options in self.options if self.emitted(options) == self.text[options]}
+        return [of for of in self.runs if of[0] not in same]
+
     def lags(self):
         """The policies of the model under which each warp and each engine is the last in its turn."""
-        text = "\n".join(line for of in self.text for line in of)
+        text = "\n".join(line for of in self.text.values() for line in of)
         threads = max(map(int, re.findall(r"__launch_bounds__\((\d+)", text)))
         ctas = max(map(int, re.findall(r"__cluster_dims__\((\d+)", text)), default=1)
         return [("laggard", n) for n in range(threads // 32 * ctas + ENGINES)]
@@ -194,12 +210,12 @@ class Judge:
         if self.turnless is None:
             self.write(equivalent.without_turns(join(self.own)))
             code, _, _, proved = self.rejected()
-            self.turnless = not code and proved and not self.noticed("cpu")
+            self.turnless = not code and proved and not self.noticed("cpu", self.runs)
         return self.turnless
 
-    def equivalence(self, mutant):
-        """(Of which class is a survivor?, what the model notices when somebody lags)"""
-        if [self.emitted(options) for options in self.options] == self.text:
+    def equivalence(self, mutant, runs):
+        """(Of which class is a survivor with these other runs?, what the model notices when somebody lags)"""
+        if not runs:
             return SAME, None
         if equivalent.lost(self.own, mutant) == []:
             return SLOWER, None
@@ -207,12 +223,12 @@ class Judge:
             return TURNLESS, None
         if self.args.on != "both":
             return NEEDLESS, None
-        if self.lagging is None:
-            self.lagging = self.lags()
-            self.write(join(self.own))
-            self.noticed("model", self.lagging)
+        new = [of for of in runs if of not in self.lagged]
+        self.write(join(self.own))
+        self.noticed("model", new, self.lags())
+        self.lagged += new
         self.write(join(mutant))
-        return NEEDLESS, self.noticed("model", self.lagging)
+        return NEEDLESS, self.noticed("model", runs, self.lags())
 
     def forced(self, faults):
         """(What becomes of it in runs with --unverified, what is seen instead)"""
@@ -241,7 +257,7 @@ class Judge:
         return self.forced(faults)
 
     def judge(self, mutant):
-        if self.text is None:
+        if not self.text:
             wrong = self.begin()
             if wrong:
                 print(f"{self.name} itself does not pass: {wrong}", file=sys.stderr)
@@ -254,9 +270,9 @@ class Judge:
         if code:
             witness, seen = self.replayed(code, text, options) if self.args.witnesses else (None, None)
             return Verdict("all roles" if code in SEVERAL else "one role", code, witness=witness, seen=seen, order=slower)
-        cpu = self.noticed("cpu")
-        model = self.noticed("model") if self.args.on == "both" else None
+        cpu, runs = self.noticed("cpu", self.runs), self.other_runs()
+        model = self.noticed("model", runs) if self.args.on == "both" else None
         if cpu or model:
             return Verdict("interpreter" if cpu else "model only", cpu, model, proved, order=slower)
-        order, model = self.equivalence(mutant)
+        order, model = self.equivalence(mutant, runs)
         return Verdict("model only" if model else "survived", None, model, proved, order=order)

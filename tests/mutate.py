@@ -7,10 +7,10 @@ to the synchronising statement before or after it in its role), or swaps two of 
 a race, a deadlock, a broken rule, a wrong result, or other bits than the schedule's own. What is no program at all (a
 statement moved out of its role) is not counted.
 
-What survives must be proved by `check` for all trip counts, and must be in the list of known equivalent mutants. Why it
-does what the schedule does is found by this test: its emitted text is the same; or it has all of the schedule's order and
-more (equivalent.py); or what it lost is the order of a turn, and the schedule without the turn is proved and has the same
-bits, too; or else it has the same bits on the model when each warp and each engine is the last in its turn.
+What survives must be proved by `check` for all trip counts. Why it does what the schedule does is found by this test: its
+emitted text is the same; or it has all of the schedule's order and more (equivalent.py); or what it lost is the order of a
+turn, and the schedule without the turn is proved and has the same bits, too; or else it has the same bits on the model when
+each warp and each engine is the last in its turn. That last class is the weakest, so each of it must be in mutate.expected.
 
 With --witnesses each rejection that says what goes wrong in a run is tried: the interpreter must fail in that way,
 by the command of the report, or with --unverified; or it was a false alarm. (Other rejections are of rules within
@@ -30,18 +30,19 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
 
 import judge
 from judge import CLASSES, FAILS, NEEDLESS, NOT_RUN, OTHERWISE, PASSES, POLICIES, RACES, RUNS, SLOWER, \
-    VERDICTS, Verdict
+    UNSEEN, VERDICTS, Verdict
 from mutants import join, mutants, split
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+REJECTED, RUN = VERDICTS[:2], VERDICTS[2:4]
+VALUES = {"wrong", "other bits"}  # what is computed, not whether it can hang or race
 
 
 class Results:
@@ -100,10 +101,11 @@ class Outcome:
         self.forbidden = collections.Counter()  # by the rule that forbids to run what R3.release rejects
         self.otherwise = []                     # witnesses that fail otherwise
         self.open, self.alarms = [], []         # survivors that check does not prove; false alarms
+        self.holes, self.values = [], []        # proved, and yet a run fails; or computes something else
         self.slower, self.contradictions = 0, []  # have only more order; and race nevertheless
         self.no_program, self.seconds = 0, 0
 
-    def add(self, operator, name, v, mutant, both):
+    def add(self, operator, name, v, mutant, both, witnesses):
         title = f"{operator}  {name}"
         self.seconds += v.seconds
         if v.kind == "no program":
@@ -118,16 +120,20 @@ class Outcome:
             self.open += [] if v.proved else [title]
         else:
             self.details[f"{v.kind} {v.said or v.model}"] += 1
+        if v.kind in RUN and v.proved:
+            found = {v.said, v.model} - {None}
+            (self.values if found <= VALUES else self.holes).append((title, ", ".join(sorted(found))))
         if v.kind == "model only":
             self.model_only.append((title, v.model))
         if v.kind == "interpreter" and both and not v.model:
             self.interpreter_only.append((title, v.said))
-        self.add_witness(title, v)
+        if witnesses:
+            self.add_witness(title, v)
 
     def add_witness(self, title, v):
-        if not v.witness:
+        if v.kind not in REJECTED:
             return
-        self.witnesses[v.said, v.witness] += 1
+        self.witnesses[v.said, v.witness or UNSEEN] += 1
         if v.witness == PASSES:
             self.alarms.append((title, v.said))
         if v.witness == OTHERWISE:
@@ -151,7 +157,7 @@ def mutate(args, results, folder, path):
     outcome, by = Outcome(name), judge.Judge(args, folder, name, statements)
     for operator, label, mutant in mutants(statements):
         v = results.judged(name, mutant, by)
-        outcome.add(operator, label, v, mutant, args.on == "both")
+        outcome.add(operator, label, v, mutant, args.on == "both", args.witnesses)
         if args.verbose:
             said = f"{v.kind:11} {v.said or '-':12} {v.model or '-':12} {v.witness or v.order or '-'}"
             print(f"{name} {said}  {operator}  {label}", flush=True)
@@ -162,9 +168,12 @@ def report_survivors(outcome, whole, known):
     """Prints them; how many are not expected."""
     unexpected = 0
     for mutant, text, order in outcome.survivors:
+        print(f"\nsurvivor: {mutant}: {order}")
+        if order != NEEDLESS:
+            continue
         reason = known.pop((outcome.name, mutant), None)
         unexpected += reason is None
-        print(f"\nsurvivor: {mutant}: {order}\n" + (f"equivalent: {reason}" if reason else "NOT EXPECTED"))
+        print(f"equivalent: {reason}" if reason else "NOT EXPECTED")
         diff = difflib.unified_diff(whole.splitlines(True), join(text).splitlines(True), n=2)
         print("".join(list(diff)[2:]), end="")
     return unexpected
@@ -182,6 +191,7 @@ def report(outcome, whole, known, expected):
     for (code, became), count in sorted(outcome.witnesses.items()):
         print(f"{count:6}  run, {code} {became}")
     wrong = [("FALSE ALARM", outcome.alarms), ("not proved", [(mutant, "survived") for mutant in outcome.open]),
+             ("PROVED, AND A RUN FAILS", outcome.holes),
              ("ONLY MORE ORDER, AND A RACE", outcome.contradictions)]
     for what, found in wrong:
         for mutant, said in found:
@@ -189,7 +199,7 @@ def report(outcome, whole, known, expected):
     unexpected = sum(len(found) for _, found in wrong) + report_survivors(outcome, whole, known)
     for name, mutant in known:
         if name == outcome.name:
-            print(f"\n{expected}: no longer survives: {mutant}")
+            print(f"\n{expected}: no longer survives with less order: {mutant}")
             unexpected += 1
     print(flush=True)
     return unexpected
@@ -200,11 +210,10 @@ HEAD = """# Mutants of the schedules
 One wait, release or acquire of a schedule is left out, moved, or swapped with another of its role. `one role`, `all roles`:
 rejected by `schedc check`, for what a role does by itself, or for what roles do to each other. The others are run.
 `interpreter`: it notices. `model only`: neither check nor the interpreter does, but the emitted text fails on the model of a GPU.
-`survived`: nothing is wrong with them. `tests/mutate.expected` has a reason for each in words; what a machine has checked of
-them stands below.
+`survived`: nothing is wrong with them, and what a machine has checked of them stands below.
 
-`{command}`, {date}, at {commit}: {minutes:.0f} minutes at low priority on a machine of two
-cores that others used as well.
+`{command}`, {date}: {seconds:.0f} seconds (the sum over all mutants) at low priority on a
+machine of two Intel Xeon cores that others used as well. No GPU was used.
 
 """
 SURVIVORS = """
@@ -218,9 +227,9 @@ The classes, of which the first that fits counts (`tests/equivalent.py`):
 | class | what was checked |
 | --- | --- |
 | same text | the emitted program is the same, for all params of `RUNS`; comments, lines and the places of declarations apart |
-| only more order | statement by statement: whatever had to come before something else in the schedule still has to. So each of its runs is one of the schedule's in which some role is slow, and it has been proved that it does not hang |
+| only more order | statement by statement: whatever had to come before something else in the schedule still has to. So each of its runs is one of the schedule's in which some role is slow, and it has been proved that it neither hangs nor mistakes a phase |
 | needs no turn | all order that it lost was a turn's, and the schedule without the turn is proved as well and has the same bits |
-| less order | it lost another order. It has the schedule's bits on the model when any one warp, or engine, comes last |
+| less order | it lost another order. It has the schedule's bits on the model when any one warp, or engine, comes last. This suffices for no proof, so `tests/mutate.expected` has the reason of each |
 
 """
 WITNESSES = """
@@ -228,9 +237,9 @@ WITNESSES = """
 
 A rejection for a race or a deadlock says what a run shows. Each has been run by the interpreter: by the command in the report,
 or, where there is none, with `--unverified` on the dimensions of `RUNS`. The other rejections are of rules within a role,
-without which a program has no meaning, so that nothing can be run. Where such a rule rejects a mutant, too, `--unverified`
-does not help, and what is said of the race is not shown by a run (`cannot be run`): such a mutant is rejected whether or not
-that is true.
+without which a program has no meaning: they name no dimensions, and nothing can be run (`says nothing of a run`). Where such
+a rule rejects a mutant, too, `--unverified` does not help, and what is said of the race is not shown by a run (`cannot be
+run`): such a mutant is rejected whether or not that is true.
 
 """
 
@@ -268,7 +277,7 @@ def by_operator(tables):
 def write_witnesses(out, outcomes):
     count = sum((o.witnesses for o in outcomes), collections.Counter())
     forbidden = sum((o.forbidden for o in outcomes), collections.Counter())
-    kinds = [FAILS, OTHERWISE, PASSES, NOT_RUN]
+    kinds = [FAILS, OTHERWISE, PASSES, NOT_RUN, UNSEEN]
     out.write(WITNESSES + columns("rejected by", kinds))
     for code in [*sorted({code for code, _ in count}), "all"]:
         row = [sum(n for (c, became), n in count.items() if code in (c, "all") and became == kind) for kind in kinds]
@@ -290,22 +299,20 @@ def write_survivors(out, outcomes):
               f"one of them would\ncontradict the rule by which it was told: {sum(len(o.contradictions) for o in outcomes)}.\n")
 
 
-def commit():
-    done = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, encoding="utf-8")
-    return done.stdout.strip() or "an unknown commit"
-
-
 def write_table(path, outcomes):
     with open(path, "w", encoding="utf-8") as out:
         out.write(HEAD.format(command="tests/mutate.py --all --witnesses --table tests/mutate.md",
-                              date=time.strftime("%Y-%m-%d"), commit=commit(),
-                              minutes=sum(o.seconds for o in outcomes) / 60))
+                              date=time.strftime("%Y-%m-%d"), seconds=sum(o.seconds for o in outcomes)))
         write_counts(out, "schedule", VERDICTS, [(o.name, o.total()) for o in outcomes])
         out.write("\n")
         write_counts(out, "operator", VERDICTS, by_operator([o.count for o in outcomes]))
         write_list(out, "Noticed by the model alone:", [(o.name, *m) for o in outcomes for m in o.model_only])
         write_list(out, "Noticed by the interpreter, and not by the model:",
                    [(o.name, *m) for o in outcomes for m in o.interpreter_only])
+        write_list(out, "Proved, though a run shows a race, a deadlock or a broken rule:",
+                   [(o.name, *m) for o in outcomes for m in o.holes])
+        write_list(out, "Proved, and no run shows such a thing; what is computed is something else:",
+                   [(o.name, *m) for o in outcomes for m in o.values])
         write_list(out, "False alarms:", [(o.name, *m) for o in outcomes for m in o.alarms])
         write_survivors(out, outcomes)
         if any(o.witnesses for o in outcomes):
@@ -322,7 +329,7 @@ def main():
     parser.add_argument("--witnesses", action="store_true", help="run what is rejected, too")
     parser.add_argument("--results", metavar="FILE", help="verdicts, a line each: those in it stand, new ones are added")
     parser.add_argument("--table")
-    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("-j", "--jobs", type=int, default=1, help="schedules at a time")
     parser.add_argument("--verbose", action="store_true", help="one line a mutant")
     args = parser.parse_args()
