@@ -38,6 +38,7 @@ need_test_tools() {
   need addr2line binutils
   need python3 python3
   need pkg-config pkg-config
+  need valgrind valgrind
   need_file "/usr/include/cmocka.h" libcmocka-dev
   need_file "/usr/share/i18n/locales/de_DE" locales
   need_file "/usr/include/python3*/Python.h" python3-dev
