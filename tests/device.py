@@ -439,6 +439,12 @@ def run_on_host_tensors(s, kernel, dims, device=0, cubin=None):
 
 # ---- a device among several
 
+def context_of(model, device):
+    """The status of asking for it, and its address."""
+    context = ctypes.c_void_p()
+    return model.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), context.value
+
+
 def devices(s):
     """Each is opened by its number, and no other; what there is not is named."""
     os.environ["SCHEDC_MODEL"] = "sms=3,devices=3"
@@ -447,6 +453,12 @@ def devices(s):
     try:
         s.library.check(s.library.so.schedc_gpu_count(s.library.context, ctypes.byref(count)))
         expect(count.value == 3, f"{count.value} devices of 3")
+        model = ctypes.CDLL(s.model)
+        retained = [context_of(model, device) for device in range(3)]
+        expect([status for status, _ in retained] == [0, 0, 0] and len(set(retained)) == 3, f"contexts: {retained}")
+        expect(context_of(model, 3)[0] and context_of(model, -1)[0], "a device that there is not has a context")
+        for device in range(3):
+            expect(model.cuDevicePrimaryCtxRelease_v2(device) == 0, f"device {device} is not given back")
         kernel = s.parsed("copy")
         for device in (2, 0, 1):
             said = run_on_host_tensors(s, kernel, COPY, device)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the command does to files, and of odd ones: bytes in names, links in the place of outputs, devices as inputs, an output on
-standard output, a limit of the cache that is no size.
+standard output, a limit of the cache that is no size, an NVRTC that lacks a part of itself.
 
   files.py --schedc build/release/schedc
 """
@@ -144,6 +144,17 @@ def a_limit_that_is_no_size(place):
     expect("G.cache" not in warned, warned)
 
 
+def nvrtc_without_its_other_library(place):
+    """Empty files stand in the place of the library that NVRTC opens itself, whichever version it looks for."""
+    place.good("build", "twice.sched", "-o", "x.cubin", "--no-cache")
+    os.mkdir(place.path("empty"))
+    for major in (12, 13):
+        for minor in range(10):
+            place.put(f"empty/libnvrtc-builtins.so.{major}.{minor}", "")
+    code, _, said = place.run("build", "twice.sched", "-o", "x.cubin", "--no-cache", LD_LIBRARY_PATH=place.path("empty"))
+    expect(code == 3 and "error[G.nvrtc]" in said and "libnvrtc-builtins" in said, f"exit code {code}: {said}")
+
+
 def no_schedule_at_all(place):
     place.fails(3, ("check", "/dev/zero"), "/dev/zero", "MiB")
     place.fails(3, ("check", "."), "Is a directory")
@@ -160,8 +171,8 @@ def escapes_do_not_reach_a_terminal(place):
 
 
 CHECKS = (any_byte_in_a_name, an_output_takes_a_link_s_place, nobody_s_temporary_is_written, permissions_are_kept,
-          what_fails_leaves_the_old_file, an_output_on_standard_output, a_limit_that_is_no_size, no_schedule_at_all,
-          escapes_do_not_reach_a_terminal)
+          what_fails_leaves_the_old_file, an_output_on_standard_output, a_limit_that_is_no_size,
+          nvrtc_without_its_other_library, no_schedule_at_all, escapes_do_not_reach_a_terminal)
 
 
 def main():
