@@ -15,8 +15,10 @@ import equivalent
 import witnesses
 from mutants import join
 
-POLICIES = {"cpu": [("early", 0), ("late", 0), ("random", 1), ("random", 2)],
-            "model": [("early", 0), ("late", 0), ("random", 1)]}
+# Policies of runs, their seeds, and how many multiprocessors there are.
+POLICIES = {"cpu": [("early", 0, 2), ("late", 0, 2), ("random", 1, 2), ("random", 2, 2)],
+            "model": [("early", 0, 2), ("late", 0, 2), ("random", 1, 2)]}
+SPREAD = [("late", 0, 8), ("random", 1, 8)]  # of the schedule itself: CTAs that add up do so in another order
 VERDICTS = ["one role", "all roles", "interpreter", "model only", "survived"]
 FAILS, OTHERWISE, PASSES, NOT_RUN = "fails as was said", "fails otherwise", "does not fail", "cannot be run"
 UNSEEN = "says nothing of a run"
@@ -126,15 +128,16 @@ class Judge:
             proved &= bool(verdicts) and all(line.endswith("proved for all trip counts") for line in verdicts)
         return None, "", None, proved
 
-    def command(self, on, policy, seed, options, dims):
+    def command(self, on, policy, options, dims):
+        name, seed, sms = policy
         sets = [word for dim in dims.split() for word in ("--set", dim)]
-        return [self.args.schedc, "run", self.path, *options.split(), *sets, "--on", on, "--sms", "2", "--policy", policy,
+        return [self.args.schedc, "run", self.path, *options.split(), *sets, "--on", on, "--sms", str(sms), "--policy", name,
                 "--seed", str(seed), "--inputs-seed", "0"]
 
     def tensors(self, of):
         """The outputs of a run."""
         if of not in self.outputs:
-            _, text = run(self.command("cpu", "late", 0, *of) + ["--format", "json"], self.timeout)
+            _, text = run(self.command("cpu", POLICIES["cpu"][0], *of) + ["--format", "json"], self.timeout)
             self.outputs[of] = [output["tensor"] for output in json.loads(text)["outputs"]]
         return self.outputs[of]
 
@@ -155,11 +158,11 @@ class Judge:
 
     def noticed(self, on, runs, policies=None):
         """What the first of these runs on the interpreter or the model that notices says; None: none does."""
-        for policy, seed in policies or POLICIES[on]:
+        for policy in policies or POLICIES[on]:
             for of in runs:
                 files = {name: os.path.join(self.folder, name + ".npy") for name in self.tensors(of)}
                 out = [word for name, path in files.items() for word in ("--out", f"{name}={path}")]
-                status, text = run(self.command(on, policy, seed, *of) + out, self.timeout)
+                status, text = run(self.command(on, policy, *of) + out, self.timeout)
                 code = re.search(r"error\[([\w.-]+)\]", text)
                 rule = re.search(r"error\[G\.model\].*\((\w+)\)", text)
                 if status is None:
@@ -168,7 +171,7 @@ class Judge:
                     return rule.group(1) if rule else code.group(1)
                 if status != 0:
                     return "wrong" if "FAIL" in text else f"exit status {status}"
-                if not self.same_bits((on, (policy, seed), of), files):
+                if not self.same_bits((on, policy, of), files):
                     return "other bits"
         return None
 
@@ -176,12 +179,14 @@ class Judge:
         """Judges the schedule itself; what is wrong with it, or None."""
         self.write(join(self.own))
         code, _, _, proved = self.rejected()
-        both = self.args.on == "both"
-        wrong = code or self.noticed("cpu", self.runs) or (self.noticed("model", self.runs) if both else None)
+        ways = ["cpu", "model"] if self.args.on == "both" else ["cpu"]
+        wrong = code
+        for on in ways:
+            wrong = wrong or self.noticed(on, self.runs, POLICIES[on] + SPREAD)
         if wrong or not proved:
             return wrong or "it is not proved"
         self.text = {options: self.emitted(options) for options in self.options}
-        for on in ["cpu", "model"] if both else ["cpu"]:
+        for on in ways:
             for name in {name for of in self.runs for name in self.tensors(of)}:
                 if not any(self.ordered(on, of, name) for of in self.runs if name in self.tensors(of)):
                     return f"{name} has no bits to compare in any run ({on})"
@@ -203,7 +208,7 @@ class Judge:
         text = "\n".join(line for of in self.text.values() for line in of)
         threads = max(map(int, re.findall(r"__launch_bounds__\((\d+)", text)))
         ctas = max(map(int, re.findall(r"__cluster_dims__\((\d+)", text)), default=1)
-        return [("laggard", n) for n in range(threads // 32 * ctas + ENGINES)]
+        return [("laggard", n, 2) for n in range(threads // 32 * ctas + ENGINES)]
 
     def right_without_turns(self):
         """Is the schedule without its turns proved, with the bits of the schedule?"""
@@ -233,9 +238,9 @@ class Judge:
     def forced(self, faults):
         """(What becomes of it in runs with --unverified, what is seen instead)"""
         other = None
-        for policy, seed in POLICIES["cpu"]:
+        for policy in POLICIES["cpu"]:
             for of in self.runs:
-                status, text = run(self.command("cpu", policy, seed, *of) + ["--unverified"], self.timeout)
+                status, text = run(self.command("cpu", policy, *of) + ["--unverified"], self.timeout)
                 found = witnesses.codes(text)
                 if found & faults:
                     return FAILS, None
