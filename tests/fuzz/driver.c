@@ -112,8 +112,10 @@ int main(int argc, char **argv) {
   fflush(stdout);
   time_t start = time(NULL);
   for (; difftime(time(NULL), start) < limit; runs++) {
-    *input = seed[runs % seeds];
-    if (runs >= seeds) {
+    // Every other one is a mutant; the others are the seeds themselves, as long as there are more.
+    int mutant = runs % 2 || runs >= 2 * seeds;
+    *input = seed[runs / 2 % seeds];
+    if (mutant) {
       for (uint64_t n = next(&state) % 6; n-- > 0;)
         mutate(input, &seed[next(&state) % seeds], &state);
     }
@@ -123,7 +125,7 @@ int main(int argc, char **argv) {
     memcpy(exact, input->at, input->n);
     exact = realloc(exact, input->n ? input->n : 1);
     int refused = LLVMFuzzerTestOneInput(exact, input->n);
-    taken += !refused && runs >= seeds;
+    taken += !refused && mutant;
     free(exact);
   }
   printf("%zu inputs from %zu seeds, %zu mutants taken\n", runs, seeds, taken);
