@@ -184,7 +184,10 @@ def _in_host_memory(tensor: Tensor, array: Any) -> Any:
 # ---- measures
 
 def _by_model(data: _Data, seed: int) -> Measure:
-    """The cost model's time; what is verified is interpreted at the dimensions of the kernel's first case."""
+    """The cost model's time; what is verified is interpreted at the dimensions of the kernel's first case. That there is none is
+    told before anything is measured."""
+    _of_case(data.kernel)
+
     def measure(kernel: Kernel, trial: Trial) -> Union[float, bool]:
         if not trial.verify:
             return _core.predict(kernel._handle, data.tensors, data.scalars)

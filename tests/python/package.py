@@ -10,6 +10,7 @@ import dataclasses
 import gc
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -395,6 +396,10 @@ def searched():
     expect(any(t.is_reference for t in trials) and any(t.is_final for t in trials), trials)
     for wrong, kind in ((lambda k, t: 1 / 0, ZeroDivisionError), (lambda k, t: 0.0, ValueError), (lambda k, t: "fast", TypeError)):
         raises(kind, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, measure=wrong))
+    told = []
+    no_case = schedc.Source(re.sub("  case .*\n", "", SWEPT), "swept.sched")
+    raises(ValueError, lambda: schedc.tune(no_case, on="cpu", dims={"M": 64}, progress=told.append), "swept has no case")
+    expect(not told, "programs are measured that could not be verified then")
     raises(ValueError, lambda: schedc.tune(source, on="cpu"), "the shape of X")
     raises(TypeError, lambda: schedc.tune(source, on="cpu", arrays={"Z": 1}), "no tensor or scalar Z")
     raises(ValueError, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, store="s.jsonl"), "store")
