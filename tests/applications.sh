@@ -10,6 +10,8 @@ build=$1
 to=$(mktemp -d)
 trap 'rm -rf "$to"' EXIT
 passed=0
+unset SCHEDC_NVRTC SCHEDC_MODEL
+export SCHEDC_DRIVER=/dev/null  # where there is a GPU, too, it is left alone: its driver is not what is watched
 
 # watched NAME WORDS COMMAND…: it ends with 0 and says the words.
 watched() {

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import warnings
+from xml.etree import ElementTree
 
 import kit
 from checks import Checks, Skip, Wrong, expect
@@ -489,6 +490,24 @@ def without_leaks():
     expect(int(done.stdout) < 600, f"a round keeps {done.stdout.strip()} bytes")
 
 
+def in_valgrind(args):
+    """Calls, errors and threads touch no memory that is not theirs. CPython and NumPy have reports of their own: those count
+    in which the extension module takes part."""
+    if not shutil.which("valgrind"):
+        raise Skip("no valgrind")
+    calls = "by_position|into_given|with_names|refusals|of_params|warned|rejected|compared|stored|in_threads|texts"
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log.xml")
+        done = subprocess.run(["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite", "--num-callers=40", "--xml=yes",
+                               f"--xml-file={log}", sys.executable, __file__, "--schedc", args.schedc, "--only", calls],
+                              capture_output=True, encoding="utf-8", env={**os.environ, "PYTHONMALLOC": "malloc"}, check=False)
+        expect(done.returncode == 0, done.stdout + done.stderr)
+        reports = ElementTree.parse(log).findall("error")
+    module = os.path.basename(schedc._core.__file__)
+    ours = [one for one in reports if any(os.path.basename(of.text) == module for of in one.iter("obj"))]
+    expect(not ours, "\n".join(f"{one.findtext('kind')} in {[of.text for of in one.iter('fn')][:12]}" for one in ours))
+
+
 def typed():
     """The package as a user's type checker sees it."""
     done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", os.path.join(kit.ROOT, "pyproject.toml")],
@@ -510,7 +529,7 @@ def main():
     for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals,
                      of_params, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
-    for function in (whole, diagnosed, told, texts):
+    for function in (whole, diagnosed, told, texts, in_valgrind):
         checks.run(function.__name__, function, args)
     return checks.tell()
 
