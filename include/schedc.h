@@ -575,7 +575,7 @@ typedef struct schedc_store_record {
                          code of what went wrong */
   const char *inputs; /* the kinds of inputs on which it was verified: "normal,outliers" or "" */
   double cold_ms, sustained_ms; /* as of schedc_cuda_times; 0: not measured */
-  double noise;                 /* spread of the sustained rounds over their median: 0.01 */
+  double noise;                 /* how uncertain sustained_ms is beside reference_ms: 0.01 is 1 % */
   double reference_ms;          /* of the defaults in the same run, sustained; 0: they were not */
   uint64_t launches;            /* that were measured */
   unsigned rank;                /* in its run: 1 is the best; 0: it was not in the finals */
@@ -932,7 +932,7 @@ typedef struct schedc_tuner_options {
   unsigned top;     /* how many get into the finals, besides the default */
   unsigned turns;   /* of the finals; at least 1 */
   double brief_ms;  /* of launches on the first rung; each further one has four times as much */
-  double final_ms;  /* of launches in each turn of the finals */
+  double final_ms;  /* of launches in each turn of the finals; a meter counts none of the first 150 */
   unsigned between; /* so many measurements from one of the default to the next; 0: none */
   double tie;       /* what is faster than the default by no more than this part, or than the noise
                        of the finals, is not faster: the default wins */
@@ -948,7 +948,7 @@ typedef struct schedc_tuner_options {
   void *progress_user;
 } schedc_tuner_options;
 #define SCHEDC_TUNER_OPTIONS_INIT \
-  { sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 5, 20, 250, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 5, 20, 300, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Looks at every point of the space: refuses those that are not legal, folds those that mean the
  * same program, and predicts the others. The default, the point at which every param has its usual
@@ -1016,7 +1016,7 @@ typedef struct schedc_candidate {
   double predicted_ms; /* by the cost model; 0: it says nothing */
   double ms;           /* of a launch, as measured last; in the finals the median of the turns */
   double ratio;        /* of that time to the default's at that moment; 0: not compared yet */
-  double spread;       /* half the distance between the largest and the smallest in the finals */
+  double spread;       /* how uncertain that is in the finals: two standard errors; 0: not known */
 } schedc_candidate;
 #define SCHEDC_CANDIDATE_INIT \
   { sizeof(schedc_candidate), 0, SCHEDC_POINT_INIT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }

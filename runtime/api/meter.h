@@ -114,6 +114,7 @@ struct schedc_meter {
   u64 workspace;
   size_t workspace_bytes;
   Builders builders;
+  bool is_warm;  // nothing but finals since the chip was warmed up for them
   // of the last trial that measured
   u64 launches;
   // what records say

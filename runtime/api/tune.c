@@ -198,7 +198,7 @@ static schedc_status enter_finalist(Tuning *t, const schedc_candidate *c, u32 ra
                                     .status = "verified",
                                     .verified = true,
                                     .ms = c->ms,
-                                    .noise = c->ratio > 0 ? 2 * c->spread / c->ratio : 0,
+                                    .noise = c->ratio > 0 ? c->spread / c->ratio : 0,
                                     .reference_ms = c->ratio > 0 ? c->ms / c->ratio : 0,
                                     .launches = t->launches[c->program],
                                     .rank = rank});

@@ -229,7 +229,7 @@ typedef struct Duration {
   schedc_status (*launch)(void *user);  // enqueues one
   void *user;
   double budget_ms;  // of all launches together; at least one is measured
-  bool settle;       // the first third of them is not counted: the chip warms up
+  bool settle;       // the first 150 ms are not counted, but half of all at most
   // out
   double ms;  // of a launch
   u64 launches;

@@ -27,7 +27,7 @@ typedef struct Program {
   u32 moment;        // of the last rung: how many times had been told when this one was
   double ms;         // of the last rung, or the median of its turns in the finals
   double ratio;      // to the reference; smaller is better
-  double spread;     // half the distance between its largest and smallest ratio in the finals
+  double spread;     // how uncertain its ratio in the finals is: two standard errors
   u32 turns;         // of the finals in which it was measured
   double *turn;      // the time of each
 } Program;
@@ -71,7 +71,7 @@ typedef struct Search {
   Phase phase;
   u32 rung, turn;
   u32 *queue, queued, next;  // of this phase
-  u32 *rank;                 // by predicted time, the default first
+  u32 *rank;                 // by about the predicted time, the default first
   u32 out, told, since;      // orders out; times told in all; since the reference was measured
   bool reference_out;
   bool hurried;
