@@ -14,7 +14,7 @@ of autograd, call what an operator computes and leave its dispatch out: each dis
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -27,7 +27,7 @@ from ._store import Store, table
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEADS = (64, 128, 256)
 _MOST = 4096  # shapes that are remembered
-_kernels: Dict[object, Kernel] = {}  # by all that a call may differ in
+_calls: Dict[object, Tuple[Kernel, List[Tensor]]] = {}  # by all that a call may differ in: the kernel, and what outputs are like
 _made: Dict[object, Kernel] = {}  # by their params: shapes share a kernel, and what is loaded of it
 
 
@@ -52,15 +52,30 @@ def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -
     return _made.setdefault((schedule, on, *((p.name, p.value) for p in kernel.params.values())), kernel)
 
 
-def _call(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...], scalars: Tuple[float, ...],
-          shapes: object) -> None:
+def _prepare(schedule: str, q: Tensor, causal: bool, inputs: Tuple[Tensor, ...], outputs: Tuple[Tensor, ...],
+             key: object) -> Tuple[Kernel, List[Tensor]]:
+    """Of an output one element is kept, in its shape: `empty_like` is the fastest way to another."""
+    if len(_calls) >= _MOST:
+        _calls.clear()
+    like = [x.new_empty(1).expand(x.shape) for x in outputs]
+    found = _calls[key] = _find(schedule, q, causal, inputs + outputs), like
+    return found
+
+
+def _call(schedule: str, q: Tensor, causal: bool, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...], shapes: object,
+          like: Callable[[], Tuple[Tensor, ...]]) -> List[Tensor]:
+    """Runs a kernel, and returns its outputs: `like` makes the first."""
     key = schedule, q.dtype, causal, q.device, shapes
-    kernel = _kernels.get(key)
-    if kernel is None:
-        if len(_kernels) >= _MOST:
-            _kernels.clear()
-        kernel = _kernels[key] = _find(schedule, q, causal, tensors)
-    kernel.run(tensors, scalars, shapes, library_of(q))
+    kernel, outputs = _calls.get(key) or _prepare(schedule, q, causal, inputs, like(), key)
+    made = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in outputs]
+    kernel.run((*inputs, *made), scalars, shapes, library_of(q))
+    return made
+
+
+def _keys_first(made: Tuple[Tensor, Tensor, Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
+    """The gradients as schedules have them."""
+    dq, dk, dv = made
+    return dk, dv, dq
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -72,8 +87,8 @@ def _rows(x: Tensor) -> Tensor:
 
 def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
     q, k, v = _rows(q), _rows(k), _rows(v)
-    o, l = _forward_like(q, k, v, scale, causal)
-    _call("fa3_stale.sched", q, causal, (q, k, v, o, l), (scale,), (q.shape, k.shape))
+    o, l = _call("fa3_stale.sched", q, causal, (q, k, v), (scale,), (q.shape, k.shape),
+                 lambda: _forward_like(q, k, v, scale, causal))
     return o, l
 
 
@@ -85,8 +100,8 @@ def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -
 def _backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float,
               causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
     grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
-    dq, dk, dv = _backward_like(grad, q, k, v, o, l, scale, causal)
-    _call("fa3_bwd.sched", q, causal, (o, grad, l, q, k, v, dk, dv, dq), (scale,), (q.shape, k.shape))
+    dk, dv, dq = _call("fa3_bwd.sched", q, causal, (o, grad, l, q, k, v), (scale,), (q.shape, k.shape),
+                       lambda: _keys_first(_backward_like(grad, q, k, v, o, l, scale, causal)))
     return dq, dk, dv
 
 
@@ -98,9 +113,9 @@ def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: 
 def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
             scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
     q, k, v = _rows(q), _rows(k), _rows(v)
-    o, l = _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
-    _call("fa_varlen.sched", q, causal, (q, k, v, starts_q, starts_k, o, l), (longest_q, scale),
-          (q.shape, k.shape, starts_q.shape))
+    o, l = _call("fa_varlen.sched", q, causal, (q, k, v, starts_q, starts_k), (longest_q, scale),
+                 (q.shape, k.shape, starts_q.shape),
+                 lambda: _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal))
     return o, l
 
 
@@ -112,9 +127,10 @@ def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Te
 def _varlen_backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, starts_q: Tensor, starts_k: Tensor,
                      longest_q: int, longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
     grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
-    dq, dk, dv = _varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)
-    _call("fa_varlen_bwd.sched", q, causal, (o, grad, l, starts_q, q, k, v, starts_k, dk, dv, dq), (longest_q, scale, longest_k),
-          (q.shape, k.shape, starts_q.shape))
+    dk, dv, dq = _call(
+        "fa_varlen_bwd.sched", q, causal, (o, grad, l, starts_q, q, k, v, starts_k), (longest_q, scale, longest_k),
+        (q.shape, k.shape, starts_q.shape),
+        lambda: _keys_first(_varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)))
     return dq, dk, dv
 
 
@@ -201,6 +217,21 @@ class _Varlen(torch.autograd.Function):
         return (*run(grad, q, k, v, o, l, starts_q, starts_k, *ctx.given), *(None,) * 6)
 
 
+class _AttentionAlone(_Attention):
+    """Of plain tensors, and of O alone, which costs less."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:  # type: ignore[override]
+        o, l = _forward(q, k, v, scale, causal)
+        ctx.save_for_backward(q, k, v, o, l)
+        ctx.scale, ctx.causal = scale, causal
+        return o
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:  # type: ignore[override]
+        return _Attention.backward(ctx, grad, None)
+
+
 def _wants_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
     return torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
 
@@ -273,11 +304,12 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
     _check(q, k, v, 4)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    run: Any = _attention
-    if _alone(q, k, v):
-        scale, causal = float(scale), bool(causal)
-        run = _Attention.apply if _wants_gradient(q, k, v) else _forward
-    out: Tensor = run(q, k, v, scale, causal)[0]
+    if not _alone(q, k, v):
+        out: Tensor = _attention(q, k, v, scale, causal)[0]
+    elif _wants_gradient(q, k, v):
+        out = _AttentionAlone.apply(q, k, v, float(scale), bool(causal))
+    else:
+        out = _forward(q, k, v, float(scale), bool(causal))[0]
     return out
 
 

@@ -23,7 +23,7 @@ except ImportError:
 
 import schedc
 
-BOUND = 15.0  # µs that a call may cost beyond the C launch
+BOUND = {"flash_attn_func_us": 15.0, "flash_attn_func_with_gradient_us": 25.0}  # µs that a call may cost beyond the C launch
 WHERE = "cpu"
 
 
@@ -113,12 +113,12 @@ def by_shape():
         for b, m, h in shapes:
             q, k, v = draw(b, m, h, 64), draw(b, m, h, 64), draw(b, m, h, 64, seed=1)
             near("O", schedc.flash_attn_func(q, k, v), reference(q, k, v))
-            made.append(_attention._kernels["fa3_stale.sched", q.dtype, False, q.device, (q.shape, k.shape)])
+            made.append(_attention._calls["fa3_stale.sched", q.dtype, False, q.device, (q.shape, k.shape)][0])
         return made
 
     def fresh():
         _attention._store.cache_clear()
-        _attention._kernels.clear()
+        _attention._calls.clear()
         _attention._made.clear()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "s.jsonl")
@@ -323,7 +323,7 @@ def microseconds(function, count=2000):
     return min(best)
 
 
-def cost():
+def costs():
     """What a call costs the host beyond schedc_launch with everything given."""
     only_on_a_gpu()
     q, k, v = (draw(1, 64, 1, 64, seed=s) for s in range(3))
@@ -339,9 +339,20 @@ def cost():
              "kernel_outputs_given_us": microseconds(lambda: kernel(q, k, v, O=o, L=l)),
              "kernel_outputs_made_us": microseconds(lambda: kernel(q, k, v))}
     print(" ".join(f"{n} {x:.1f}" for n, x in found.items()))
-    for name in ("flash_attn_func_us", "flash_attn_func_with_gradient_us"):
-        expect(found[name] - found["launch_us"] < BOUND, f"{name}: {found[name]:.1f} µs, and a launch {found['launch_us']:.1f}")
     return found
+
+
+def cost():
+    """In a process that has done little else."""
+    found = costs()
+    for name, bound in BOUND.items():
+        expect(found[name] - found["launch_us"] < bound, f"{name}: {found[name]:.1f} µs, and a launch {found['launch_us']:.1f}")
+    return found
+
+
+def cost_later():
+    """Once torch.compile was used, which makes all functions of Python slower: told, and held by no bound."""
+    return costs()
 
 
 def main():
@@ -356,7 +367,8 @@ def main():
         return 0
     WHERE = args.on or ("cuda" if torch.cuda.is_available() else "cpu")
     checks = Checks(args.only)
-    for function in (called, results, gradients, layouts, by_shape, varlen, refusals, operators, intercepted, compiled, searched, streams, captured, cost):
+    for function in (called, cost, results, gradients, layouts, by_shape, varlen, refusals, operators, intercepted, compiled, searched,
+                     streams, captured, cost_later):
         checks.run(function.__name__, function)
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
