@@ -145,8 +145,17 @@ def fp8_accuracy(document):
     return f"{on}; {document['date']}.\n\n" + rows(["tokens", "d", *variants], lines)
 
 
+def fp8_speed(document):
+    """A line for each variant that was right."""
+    lines = [[v["params"]["D"], "causal" if v["params"]["causal"] == "true" else "full", v["params"]["block"],
+              f"{v['tflops_cold']:.0f}", f"{v['tflops_sustained']:.0f}", f"{v['clock_mhz']:.0f}",
+              f"{100 * v['tensor_utilisation']:.0f} %"] for v in document["variants"] if v.get("pass")]
+    return (f"{document['device']}, {document['date'][:10]}: 16384 tokens, 16 heads.\n\n"
+            + rows(["d", "", "block", "TFLOP/s cold", "sustained", "MHz", "tensor cores busy"], lines))
+
+
 TABLES = {"run": run, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy}
+          "fp8_accuracy": fp8_accuracy, "fa3_fp8": fp8_speed}
 
 
 def page(text, read):

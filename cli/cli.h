@@ -139,20 +139,22 @@ typedef struct Session {
   Buffer seen;        // what was reported, to report it once
   Buffer first_code;  // of the first error: its code, and its sentence
   Buffer first_text;
-  size_t errors;      // reported so far
-  size_t unmet;       // of these, requirements that do not hold
-  size_t misaligned;  // … and rows that the copy engine cannot address
-  bool quiet;         // collect text reports instead of printing them
-  FILE *bytes;        // where an output goes that is written to standard output; NULL: none is
+  size_t errors;           // reported so far
+  size_t unmet;            // of these, requirements that do not hold
+  size_t misaligned;       // … and rows that the copy engine cannot address
+  bool quiet;              // collect text reports instead of printing them
+  FILE *bytes;             // where an output goes that is written to standard output; NULL: none is
+  const char *usual_case;  // without --case, once known
+  bool knows_case;
 } Session;
 // Opens args->operand[index]. Returns 0, or an exit code after a message or diagnostics.
 int session_open(Session *s, const Args *args, int index);
 void session_close(Session *s);
-// The kernel that the command line names, under its case (by default the first); *kase: the case's
-// number, or SIZE_MAX.
+// The kernel that the command line names, under its case (by default the first, if dimensions are
+// not all given otherwise); *kase: the case's number, or SIZE_MAX.
 int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase);
 // The case that it means, or NULL; and its number in a kernel, or SIZE_MAX.
-const char *session_case(const Session *s);
+const char *session_case(Session *s);
 size_t session_case_number(const schedc_kernel *kernel, const char *name);
 void session_forget(Session *s);                       // drops what was reported
 char *session_report(const Session *s, size_t index);  // one of the collected reports, a copy

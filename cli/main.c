@@ -8,13 +8,14 @@
 
 static const Command commands[] = {
     {"run", "FILE [KERNEL]", "run a kernel and compare it with its specification",
-     "Without --case the kernel's first case gives the dimensions. Inputs are drawn from --inputs, "
-     "or read\n"
-     "from .npy files: float16, float32 and int32 as they are, bfloat16 as uint16, e4m3 and e5m2 "
-     "as uint8\n"
-     "(their bits); float64 is rounded to float32 and int64 to int32 where the tensor wants "
-     "these. What a\n"
-     "sequence is `given` is made from the others.\n"
+     "Without --case the kernel's first case gives the dimensions and its params, unless --set and "
+     "--in give\n"
+     "all dimensions. Inputs are drawn from --inputs, or read from .npy files: float16, float32 "
+     "and int32 as\n"
+     "they are, bfloat16 as uint16, e4m3 and e5m2 as uint8 (their bits); float64 is rounded to "
+     "float32 and\n"
+     "int64 to int32 where the tensor wants these. What a sequence is `given` is made from the "
+     "others.\n"
      "KERNEL is a kernel or sequence of the file; without it the last sequence, else the last "
      "kernel.\n"
      "On a GPU, params for tuning that -p does not give are those of its table for these "

@@ -137,8 +137,62 @@ static const char *first_case(const Session *s) {
   return name;
 }
 
-const char *session_case(const Session *s) {
-  return s->args->case_name ? s->args->case_name : first_case(s);
+static bool is_given(const Pairs *pairs, const char *name) {
+  for (size_t i = 0; i < pairs->n; i++)
+    if (strcmp(pairs->at[i].name, name) == 0) return true;
+  return false;
+}
+
+// … by a tensor from a file.
+static bool is_shown(const Args *args, const schedc_kernel *k, const char *dim) {
+  schedc_tensor_info t = SCHEDC_TENSOR_INFO_INIT;
+  for (size_t i = 0; schedc_tensor_at(k, i, &t) == SCHEDC_OK; i++) {
+    for (size_t d = 0; is_given(&args->in, t.name) && d < t.rank; d++)
+      if (strcmp(t.dims[d], dim) == 0) return true;
+  }
+  return false;
+}
+
+// Does the command line say all dimensions, scalars without a default, and tensors that the case
+// lists?
+static bool says_all(const Args *args, const schedc_kernel *k, size_t kase) {
+  schedc_scalar_info scalar = SCHEDC_SCALAR_INFO_INIT;
+  schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
+  bool all = true;
+  for (size_t i = 0; i < schedc_dim_count(k); i++) {
+    const char *dim = schedc_dim_at(k, i);
+    all = all && (is_given(&args->set, dim) || is_shown(args, k, dim));
+  }
+  for (size_t i = 0; schedc_scalar_at(k, i, &scalar) == SCHEDC_OK; i++)
+    all = all && (scalar.has_default || is_given(&args->set, scalar.name));
+  for (size_t i = 0; schedc_bind_at(k, kase, i, &b) == SCHEDC_OK; i++)
+    all = all && (b.kind != SCHEDC_BIND_TENSOR || is_given(&args->set, b.name) ||
+                  is_given(&args->in, b.name));
+  return all && (args->set.n || args->in.n);
+}
+
+// Is a case not needed? Then its params are not wanted, either.
+static bool needs_no_case(const Session *s, const char *name) {
+  const Args *args = s->args;
+  const char *unit = args->operands > 1 ? args->operand[1] : NULL;
+  schedc_context *quiet;
+  schedc_kernel *k = NULL;
+  if (schedc_open(&quiet, NULL)) return false;
+  bool all = !schedc_instantiate(&k, quiet, s->source, unit, NULL, args->param.at, args->param.n) &&
+             says_all(args, k, session_case_number(k, name));
+  schedc_kernel_free(k);
+  schedc_close(quiet);
+  return all;
+}
+
+const char *session_case(Session *s) {
+  if (s->args->case_name) return s->args->case_name;
+  if (!s->knows_case) {
+    s->usual_case = first_case(s);
+    if (needs_no_case(s, s->usual_case)) s->usual_case = NULL;
+    s->knows_case = true;
+  }
+  return s->usual_case;
 }
 
 int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase) {

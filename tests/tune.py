@@ -132,6 +132,15 @@ def chooses(s):
                and line["gpu"] == got["device"] and (line["rank"] > 0) == verified, line)
 
 
+def needs_no_case(s):
+    """The first case has a param for tuning, which is the default only where the case gives dimensions."""
+    file = s.write("cased.sched", SWEPT.replace("case small { M = 128 }", "case small { B = 6, M = 128 }"))
+    for given, default, case in (([], 6, "small"), (["--set", "M=128"], 1, None), (["--set", "M=128", "--case", "small"], 6, "small")):
+        code, (got,) = s.json(*given, file=file)
+        defaults = [value(c) for c in got["candidates"] if c["default"]]
+        expect(f"the default with {given}", code == 0 and defaults == [default] and got["case"] == case, code, got)
+
+
 def resumes(s):
     before = s.lines("store")
     code, (got,) = s.json("--out", s.path("store"), "--resume")
@@ -220,7 +229,7 @@ def strategies(s):
 def shapes(s):
     listed = s.write("shapes", "# two of them\nother B=2\n\nM=192 B=1   # and a comment\n")
     code, got = s.json("--shapes", listed)
-    expect("shapes", code == 0 and [(g["case"], g["dims"]) for g in got] == [("other", {"M": 64}), ("small", {"M": 192})], got)
+    expect("shapes", code == 0 and [(g["case"], g["dims"]) for g in got] == [("other", {"M": 64}), (None, {"M": 192})], got)
     expect("their params", [g["points"] for g in got] == [1, 1], got)
     code, out, _ = s.call("--shapes", listed, "-p", "B=6", "--set", "M=100")
     expect("lines are over options", code == 0 and "M = 100\n" in out and "M = 192\n" in out and "B = 2\n" in out, out)
@@ -268,7 +277,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(os.path.abspath(args.schedc), folder)
-        for test in (chooses, resumes, without_a_legal_default, faults, tells, is_interrupted, has_a_budget, strategies, shapes,
+        for test in (chooses, needs_no_case, resumes, without_a_legal_default, faults, tells, is_interrupted, has_a_budget, strategies, shapes,
                      callers, wrong_uses):
             test(s)
     print(f"{passed} passed, {failed} failed, 0 skipped")
