@@ -23,11 +23,13 @@ static Xid apply_function(Low *l, const Node *n, ExprOp op) {
   bool real = *sig == 'r', wrong = false;
   Xid *x = NEWS(l->sc, Xid, args);
   u32 i = 0;
+  if (l->stmt) l->stmt->args++;
   for (const Node *a = n->a; a; a = a->next, i++) {
     x[i] = *sig == 'i' ? low_int(l, a) : low_expr(l, a);
     wrong |= !x[i];
     real |= x[i] && low_at(l, x[i])->ty != TY_INT;
   }
+  if (l->stmt) l->stmt->args--;
   if (wrong) return 0;
   i = 0;
   for (const Node *a = n->a; real && a; a = a->next, i++) x[i] = low_real(l, a, x[i]);

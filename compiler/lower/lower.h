@@ -73,6 +73,7 @@ typedef struct Stmt {
   Span span;
   bool make;    // a free name in a position becomes a variable
   u8 pos;       // positions around the expression at hand
+  u32 args;     // functions around it, within the innermost of them
   bool output;  // specifications: the first view is an output, which knows its extents best
   u8 later;     // specifications: so many variables may get their extent from a later equation
   u8 n;

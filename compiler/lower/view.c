@@ -37,8 +37,9 @@ int low_new_var(Low *l, Sym name, Span at) {
 Xid low_index(Low *l, Sym name, Span at) {
   int v = low_var(l, name);
   Stmt *s = l->stmt;
-  if (v < 0 && s && s->make && s->pos) v = low_new_var(l, name, at);
-  else if (v < 0 && s && s->pos) {
+  bool free = v < 0 && s && s->pos && !s->args;  // the arguments of a function are values
+  if (free && s->make) v = low_new_var(l, name, at);
+  else if (free) {
     Diag *d =
         low_error(l, D_N_INDEX, at, "the index '%s' is neither on the left nor reduced", name);
     sc_note(l->sc, d, s->span, "this statement");
@@ -158,6 +159,18 @@ static bool register_position(Low *l, const Node *n, const Buf *b, u32 dim, Pos 
   return false;
 }
 
+static Xid position_value(Low *l, const Node *n) {
+  Stmt *s = l->stmt;
+  if (!s) return low_int(l, n);
+  u32 args = s->args;
+  s->args = 0;
+  s->pos++;
+  Xid x = low_int(l, n);
+  s->pos--;
+  s->args = args;
+  return x;
+}
+
 static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
   *p = (Pos){.var = -1};
   if (n->kind == ND_SLICE) {
@@ -165,9 +178,7 @@ static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
     sc_help(l->sc, d, "in other statements an index says how far: e + i");
     return false;
   }
-  if (l->stmt) l->stmt->pos++;
-  Xid x = low_int(l, n);
-  if (l->stmt) l->stmt->pos--;
+  Xid x = position_value(l, n);
   if (!x) return false;
   const Buf *b = &l->k->buf.at[buf];
   if (l->spec) {

@@ -311,15 +311,16 @@ def captured():
         near(name, a, b, 16)
 
 
-def microseconds(function, count=2000):
-    """The least of five means, of calls that do not wait for the GPU; what is enqueued is waited for between them."""
+def microseconds(function, turns=20, calls=500):
+    """The least of the means of so many turns, of calls that do not wait for the GPU; what is enqueued is waited for between
+    them. (A core that was idle is slow at first.)"""
     best = []
-    for _ in range(5):
+    for _ in range(turns):
         torch.cuda.synchronize() if WHERE == "cuda" else None
         begun = time.perf_counter()
-        for _ in range(count // 5):
+        for _ in range(calls):
             function()
-        best.append((time.perf_counter() - begun) / (count // 5) * 1e6)
+        best.append((time.perf_counter() - begun) / calls * 1e6)
     return min(best)
 
 
