@@ -929,10 +929,11 @@ typedef enum schedc_strategy {
 typedef struct schedc_tuner_options {
   size_t size;
   schedc_strategy strategy;
-  unsigned top;     /* how many get into the finals, besides the default */
-  unsigned turns;   /* of the finals; at least 1 */
-  double brief_ms;  /* of launches on the first rung; each further one has four times as much */
-  double final_ms;  /* of launches in each turn of the finals; a meter counts none of the first 150 */
+  unsigned top;    /* how many get into the finals, besides the default */
+  unsigned turns;  /* of the finals; at least 1 */
+  double brief_ms; /* of launches on the first rung; each further one has four times as much */
+  double
+      final_ms; /* of launches in each turn of the finals; of a meter the first 150 do not count */
   unsigned between; /* so many measurements from one of the default to the next; 0: none */
   double tie;       /* what is faster than the default by no more than this part, or than the noise
                        of the finals, is not faster: the default wins */

@@ -166,6 +166,7 @@ static bool list_loops(Mind *m, Xid x, Ghost *g) {
 }
 
 static void drop(Mind *m, u32 ghost) {
+  m->renumbered = true;
   m->ghosts--;
   for (u32 g = ghost; g < m->ghosts; g++) {
     m->ghost[g] = m->ghost[g + 1];

@@ -398,14 +398,29 @@ static void leave(Mind *m, u32 var) {
   m->remainder[var] = 0;
 }
 
+static Answer ask_once(Mind *m, u32 process, const Step *s, u32 var) {
+  m->wants = m->renumbered = false;
+  switch (s->kind) {
+    case STEP_IF: return truth(m, process, s->x);
+    case STEP_ENTER: return enter(m, process, s, var);
+    case STEP_HEAD: return head(m, process, s, var);
+    default: return YES;
+  }
+}
+
+// A question may need a ghost for which an old one goes, and all behind that get other numbers:
+// forms that were made before mean other values now. So it is asked again, until all its ghosts
+// are there; if there is no room for them, there is no answer.
+static Answer ask(Mind *m, u32 process, const Step *s, u32 var) {
+  Answer a = ask_once(m, process, s, var);
+  for (u32 i = 0; i < MAX_GHOSTS && m->renumbered; i++) a = ask_once(m, process, s, var);
+  return m->renumbered ? UNKNOWN : a;
+}
+
 Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
   Mind *m = r->mind;
   u32 var = m->p->slot[process] + s->depth;
-  Answer a = YES;
-  m->wants = false;
-  if (s->kind == STEP_IF) a = truth(m, process, s->x);
-  if (s->kind == STEP_ENTER) a = enter(m, process, s, var);
-  if (s->kind == STEP_HEAD) a = head(m, process, s, var);
+  Answer a = ask(m, process, s, var);
   if (s->kind == STEP_HEAD && a == NO) leave(m, var);
   if (s->kind == STEP_NEXT) {
     next(m, s, var);

@@ -208,6 +208,7 @@ typedef struct Mind {
       *remainder;  // by loop variable, from 1: it is modulus times that of the zone + remainder
   u32 ghosts;
   Ghost ghost[MAX_GHOSTS];
+  bool renumbered;   // ghosts, since the question was asked
   u32 past;          // loops have the values that this ghost remembers; SC_NONE: those of now
   bool still;        // no ghost is made
   u32 ask_i, ask_j;  // OPEN: does x_i - x_j <= ask_c hold?
