@@ -91,7 +91,10 @@ static const Command commands[] = {
      "for each\n"
      "finalist one that says 'verified'. Ctrl-C keeps what was found. A line of --shapes FILE is "
      "a case, or\n"
-     "dimensions, scalars and params, or both: 'long B=1 M=16384'; '#' begins a comment.\n",
+     "dimensions, scalars and params, or both: 'long B=1 M=16384'; '#' begins a comment.\n"
+     "Under mpirun or srun each process measures on the GPU of its number on its machine; the one "
+     "of rank 0\n"
+     "searches, writes and reports. They find each other by FILE.ranks beside --out's FILE.\n",
      1, 2, command_tune},
     {"check", "FILE [KERNEL]", "report what is wrong with a schedule",
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "

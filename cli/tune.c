@@ -1,7 +1,7 @@
 // tune.c - `schedc tune`: for each shape a search of the library's, with a line of progress. What
 // was found is shown also when it is interrupted: the first Ctrl-C ends the search, and the command
 // ends as if that signal had ended it.
-#include "cli/tune.h"
+#include "cli/ranks.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -21,6 +21,8 @@ static void catch_interrupts(void) {
   struct sigaction now;
   if (!sigaction(SIGINT, NULL, &now) && now.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
 }
+
+bool tune_interrupted(void) { return interrupts; }
 
 static int end_by_interrupt(void) {
   fflush(stdout);
@@ -61,13 +63,23 @@ static int open_space(Tune *t) {
   return code ? code : find_kernel(t);
 }
 
+// Of the ranks on a machine each has the device of its number there; or device 0, where it is the
+// only one that it sees.
+static int device_of(const Tune *t) {
+  const Args *a = t->args;
+  bool has_own = !a->device_given && !a->model && t->who->local > 0 &&
+                 !schedc_gpu_available(t->session.context, t->who->local, NULL, 0);
+  return has_own ? t->who->local : a->device;
+}
+
 static int open_gpu(Tune *t) {
   char why[512];
   Session *s = &t->session;
-  if (schedc_gpu_available(s->context, t->args->device, why, sizeof why) != SCHEDC_OK)
+  int device = device_of(t);
+  if (schedc_gpu_available(s->context, device, why, sizeof why) != SCHEDC_OK)
     return cli_fail(t->args, "%s", why);
   t->about = (schedc_gpu_info)SCHEDC_GPU_INFO_INIT;
-  schedc_status status = schedc_gpu_new(&t->gpu, s->context, t->args->device);
+  schedc_status status = schedc_gpu_new(&t->gpu, s->context, device);
   if (!status) status = schedc_gpu_get_info(t->gpu, &t->about);
   return session_status(s, status);
 }
@@ -120,7 +132,7 @@ static void kinds(const Args *a, Buffer *to) {
     buffer_printf(to, "%s%s", i > 1 ? "," : "", schedc_input_at(a->inputs[i]));
 }
 
-static int make_meter(Tune *t) {
+int tune_meter(Tune *t) {
   Buffer verify = {0};
   const Data *d = &t->data;
   schedc_build_options building = build_options(t->args);
@@ -133,7 +145,7 @@ static int make_meter(Tune *t) {
   o.inputs = schedc_input_at(t->args->inputs[0]);
   o.verify = verify.at;
   o.seed = t->args->seed;
-  o.jobs = t->args->jobs;
+  o.jobs = launcher_jobs(t->who, t->args);
   o.build = &building;
   Session *s = &t->session;
   int code = session_status(s, schedc_meter_new(&t->meter, s->context, t->space, t->gpu, &o));
@@ -148,33 +160,40 @@ static int on_progress(void *user, const schedc_tune_state *state) {
   return interrupts;
 }
 
-static int search(Tune *t) {
+static int search(Tune *t, Lead *lead, size_t shape) {
   schedc_tune_options o = SCHEDC_TUNE_OPTIONS_INIT;
+  schedc_elsewhere others;
   o.seconds = t->args->budget;
   o.store = t->store;
   o.resume = t->args->resume;
   o.progress = on_progress;
   o.progress_user = t;
   t->terminal = isatty(STDERR_FILENO);
+  if (lead) lead_begin(lead, shape, t, &others), o.elsewhere = &others;
   schedc_status status = schedc_tune(t->session.context, t->tuner, t->meter, &o);
+  if (lead) lead_end(lead);
   if (t->terminal && t->shown > 0) fputs("\r\033[K", stderr);
   t->interrupted = status == SCHEDC_ECANCEL || interrupts;
   return t->interrupted ? EXIT_GOOD : session_status(&t->session, status);
 }
 
-static int tune_shape(Tune *t) {
-  Session *s = &t->session;
+int tune_open(Tune *t) {
   int code = open_space(t);
   if (!code) code = open_gpu(t);
-  if (!code) code = make_data(t);
+  return code ? code : make_data(t);
+}
+
+static int tune_shape(Tune *t, Lead *lead, size_t shape) {
+  Session *s = &t->session;
+  int code = tune_open(t);
   if (!code && t->args->store)
     code = session_status(s, schedc_store_open(&t->store, s->context, t->args->store));
   if (!code) code = make_tuner(t);
-  if (!code) code = make_meter(t);
-  return code ? code : search(t);
+  if (!code) code = tune_meter(t);
+  return code ? code : search(t, lead, shape);
 }
 
-static void close_tune(Tune *t) {
+void tune_close(Tune *t) {
   schedc_meter_free(t->meter);
   schedc_tuner_free(t->tuner);
   schedc_store_close(t->store);
@@ -185,35 +204,54 @@ static void close_tune(Tune *t) {
   session_close(&t->session);
 }
 
+// All shapes that are tuned, and by whom.
+typedef struct All {
+  Launcher who;
+  Lead *lead;  // NULL: there are no other ranks
+  Shapes shapes;
+  Json json;
+  bool interrupted;
+} All;
+
 // One shape, and what is said of it. It may be found that nothing works.
-static int one(const Args *args, Json *json, bool *interrupted) {
-  Tune t = {.args = args, .state = SCHEDC_TUNE_STATE_INIT};
+static int one(All *all, size_t shape) {
+  const Args *args = &all->shapes.at[shape];
+  Tune t = {.args = args, .who = &all->who, .state = SCHEDC_TUNE_STATE_INIT};
   schedc_candidate best = SCHEDC_CANDIDATE_INIT;
-  int code = tune_shape(&t);
-  *interrupted = t.interrupted;
+  int code = tune_shape(&t, all->lead, shape);
+  all->interrupted = t.interrupted;
   if (!code && args->format == FORMAT_TEXT) tune_text(&t);
-  else if (!code) tune_json(&t, json);
+  else if (!code) tune_json(&t, &all->json);
   else if (t.session.reports.n) session_print_reports(&t.session);
   if (!code && schedc_tuner_best(t.tuner, &best)) code = EXIT_BAD;
-  close_tune(&t);
+  tune_close(&t);
   return code;
 }
 
-int command_tune(const Args *args) {
-  Shapes shapes = {0};
-  Json json = {.write = stdout_write};
-  bool interrupted = false, text = args->format == FORMAT_TEXT;
-  int worst = model_open(args);
-  if (!worst) worst = shapes_read(&shapes, args);
-  if (!worst) catch_interrupts();
-  if (!worst && !text) json_open(&json, '[');
-  bool begun = !worst;
-  for (size_t i = 0; i < shapes.n && worst <= EXIT_BAD && !interrupted; i++) {
+static int lead_all(All *all, const Args *args) {
+  bool text = args->format == FORMAT_TEXT;
+  int worst = EXIT_GOOD;
+  if (all->who.size > 1 && !(all->lead = lead_open(args, &all->who))) return EXIT_ENVIRONMENT;
+  if (!text) json_open(&all->json, '[');
+  for (size_t i = 0; i < all->shapes.n && worst <= EXIT_BAD && !all->interrupted; i++) {
     if (text && i) putchar('\n');
-    int code = one(&shapes.at[i], &json, &interrupted);
+    int code = one(all, i);
     if (code > worst) worst = code;
   }
-  if (begun && !text) json_close(&json, ']'), json_raw(&json, "\n");
-  shapes_free(&shapes);
-  return interrupted ? end_by_interrupt() : worst;
+  lead_close(all->lead);
+  if (!text) json_close(&all->json, ']'), json_raw(&all->json, "\n");
+  return worst;
+}
+
+int command_tune(const Args *args) {
+  All all = {.who = launcher_find(), .json = {.write = stdout_write}};
+  if (all.who.size > 1 && !args->store)
+    return cli_usage(args, "%d ranks find each other by a file beside the store: give --out",
+                     all.who.size);
+  int code = model_open(args);
+  if (!code) code = shapes_read(&all.shapes, args);
+  if (!code) catch_interrupts();
+  if (!code) code = all.who.rank ? follow(args, &all.who, &all.shapes) : lead_all(&all, args);
+  shapes_free(&all.shapes);
+  return all.interrupted || (all.who.rank && interrupts) ? end_by_interrupt() : code;
 }

@@ -4,8 +4,17 @@
 
 #include "cli/cli.h"
 
+// launcher.c: which of the processes of mpirun or srun this is.
+typedef struct Launcher {
+  int rank, size;         // 0 of 1: there is no launcher
+  int local, local_size;  // among those on this machine
+} Launcher;
+Launcher launcher_find(void);
+unsigned launcher_jobs(const Launcher *l, const Args *args);  // threads that build, of this rank
+
 typedef struct Tune {
   const Args *args;  // of this shape
+  const Launcher *who;
   Session session;
   schedc_space *space;
   schedc_kernel *kernel;  // a legal one
@@ -17,9 +26,17 @@ typedef struct Tune {
   schedc_tuner *tuner;
   schedc_meter *meter;
   schedc_tune_state state;  // the last that was told
-  double shown;             // when something was, in seconds
+  const uint64_t
+      *elsewhere;  // trials that each other rank measured, by its number; NULL: no others
+  double shown;    // when something was, in seconds
   bool terminal, interrupted;
 } Tune;
+
+// tune.c. Each returns 0, or an exit code after a message or diagnostics.
+int tune_open(Tune *t);   // the space, the GPU, tensors
+int tune_meter(Tune *t);  // and a meter of them
+void tune_close(Tune *t);
+bool tune_interrupted(void);  // by Ctrl-C
 
 // shapes.c: the lines of --shapes, as arguments of their own; without it, one.
 typedef struct Shapes {

@@ -95,6 +95,8 @@ static void text_search(const Tune *t) {
     printf("%s%llu %s", i ? ", " : "; refused: ", (unsigned long long)points, code);
   printf("\n  trials  %llu in %.1f s on %s", (unsigned long long)t->state.done, t->state.seconds,
          t->about.name);
+  for (int i = 1; t->elsewhere && i < t->who->size; i++)
+    printf("%s%llu", i > 1 ? ", " : "; by the other ranks ", (unsigned long long)t->elsewhere[i]);
   if (t->state.known) printf(", %llu known from the store", (unsigned long long)t->state.known);
   if (t->state.failed) printf(", %llu failed", (unsigned long long)t->state.failed);
   printf("%s\n\n", t->interrupted ? ", interrupted" : t->state.hurried ? ", out of time" : "");
@@ -218,6 +220,11 @@ static void json_search(const Tune *t, Json *j) {
     json_key(j, code), json_uint(j, points);
   json_close(j, '}');
   json_key(j, "trials"), json_uint(j, t->state.done);
+  if (t->elsewhere) {
+    json_key(j, "elsewhere"), json_open(j, '[');
+    for (int i = 1; i < t->who->size; i++) json_uint(j, t->elsewhere[i]);
+    json_close(j, ']');
+  }
   json_key(j, "known"), json_uint(j, t->state.known);
   json_key(j, "failed"), json_uint(j, t->state.failed);
   json_key(j, "seconds"), json_real(j, t->state.seconds);

@@ -989,9 +989,12 @@ typedef struct schedc_outcome {
   schedc_status status;
   double ms;
   const char *code;
+  uint64_t launches;   /* that were measured; 0: not said */
+  double reference_ms; /* the default's time, where another machine measured this than measures the
+                          default for the tuner; 0: the tuner's own measurements of it count */
 } schedc_outcome;
 #define SCHEDC_OUTCOME_INIT \
-  { sizeof(schedc_outcome), SCHEDC_OK, 0, 0 }
+  { sizeof(schedc_outcome), SCHEDC_OK, 0, 0, 0, 0 }
 
 /* SCHEDC_OK, whatever the kind. */
 SCHEDC_API schedc_status schedc_tuner_ask(schedc_tuner *tuner, schedc_trial *trial);
@@ -1441,7 +1444,8 @@ SCHEDC_API void schedc_meter_free(schedc_meter *meter);
 SCHEDC_API schedc_status schedc_meter_prepare(schedc_meter *meter, const schedc_trial *trial);
 
 /* Does what a trial to measure or verify asks for: waits until its program is built; launches it
- * for about as long as the trial says (of the finals a third is not counted: the chip warms up),
+ * for about as long as the trial says (of the finals the first 150 ms are not counted, or half of
+ * all: the chip finds its clock),
  * and has the median of groups of launches; or runs it once on each kind of inputs, and compares
  * with the specification. What goes wrong with the program is in the outcome, whose code lives
  * until the next call: that of a diagnostic, or "wrong". A program that ends in a fault costs the
@@ -1469,6 +1473,23 @@ typedef struct schedc_tune_state {
  * waits, and at the end. Nonzero stops the search. */
 typedef int (*schedc_tune_progress)(void *user, const schedc_tune_state *state);
 
+/* Trials that are measured elsewhere as well: by other processes, on other GPUs. The functions are
+ * called by the thread that called schedc_tune. Only trials of rungs are offered; results are
+ * verified, and the finals take place, on the GPU of the meter. */
+typedef struct schedc_elsewhere {
+  size_t size;
+  void *user;
+  /* Nonzero: the trial is taken, and will be collected. */
+  int (*take)(void *user, const schedc_trial *trial);
+  /* Nonzero: *program is that of a trial that was taken, and *outcome (its size is set) what came
+   * of it; SCHEDC_ECANCEL: who had it was lost. `code` lives until the next call. Does not wait. */
+  int (*collect)(void *user, uint32_t *program, schedc_outcome *outcome);
+  /* What was taken and not collected is not wanted any more, and is never collected. */
+  void (*forget)(void *user);
+} schedc_elsewhere;
+#define SCHEDC_ELSEWHERE_INIT \
+  { sizeof(schedc_elsewhere), 0, 0, 0, 0 }
+
 typedef struct schedc_tune_options {
   size_t size;
   double seconds; /* about so long may it take: it begins the finals early enough; 0: no limit */
@@ -1482,9 +1503,10 @@ typedef struct schedc_tune_options {
    * arguments. Nothing is built then. */
   schedc_status (*measure)(void *user, const schedc_trial *trial, schedc_outcome *outcome);
   void *measure_user;
+  const schedc_elsewhere *elsewhere; /* NULL: nowhere */
 } schedc_tune_options;
 #define SCHEDC_TUNE_OPTIONS_INIT \
-  { sizeof(schedc_tune_options), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_tune_options), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Asks the tuner, and has the meter measure, until the tuner is done: it knows the winner then
  * (schedc_tuner_best). SCHEDC_ECANCEL: progress asked to stop; the tuner keeps what was found, and

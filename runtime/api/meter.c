@@ -290,7 +290,7 @@ static schedc_status measure(MeterJob *j) {
   if (t.error) return faulted(j);
   if (!good) return fails(j, t.status, m->heard.code);
   j->outcome->ms = t.ms;
-  m->launches = t.launches;
+  j->outcome->launches = t.launches;
   return SCHEDC_OK;
 }
 
@@ -426,7 +426,6 @@ schedc_status schedc_meter_run(schedc_context *context, schedc_meter *meter,
     return SCHEDC_EARG;
   schedc_outcome out = SCHEDC_OUTCOME_INIT;
   meter->heard = (Heard){{0}, {0}};
-  meter->launches = 0;
   MeterJob job = {.m = meter, .context = context, .trial = trial, .outcome = &out};
   job.made = sc_builders_take(&meter->builders, trial);
   schedc_status status = run(&job);

@@ -115,8 +115,6 @@ struct schedc_meter {
   size_t workspace_bytes;
   Builders builders;
   bool is_warm;  // nothing but finals since the chip was warmed up for them
-  // of the last trial that measured
-  u64 launches;
   // what records say
   schedc_gpu_info about;
   unsigned nvrtc;

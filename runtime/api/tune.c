@@ -5,9 +5,10 @@
 
 #include "runtime/api/ledger.h"
 
-enum { MOST_AHEAD = 2 * MAX_BUILDERS + 2 };
+enum { MOST_AHEAD = 2 * MAX_BUILDERS + 2, NAP_NS = 10000000 };
 
 typedef struct Tuning {
+  Sc *sc;
   schedc_context *context;
   schedc_tuner *tuner;
   schedc_meter *meter;
@@ -15,6 +16,7 @@ typedef struct Tuning {
   Ledger ledger;
   schedc_trial asked[MOST_AHEAD];
   u32 n, ahead;
+  VEC(schedc_trial) away;  // taken elsewhere, and not collected
   bool done;
   double begin, latest;  // seconds: when it began; after how many the finals have to begin
   double *ratio;  // by program: to the default's time at that moment; 0: not known, or failed
@@ -65,14 +67,54 @@ static void give_back(Tuning *t, u32 i) {
   memmove(&t->asked[i], &t->asked[i + 1], (--t->n - i) * sizeof *t->asked);
 }
 
+static bool is_of_a_rung(const schedc_trial *trial) {
+  return trial->kind == SCHEDC_TRIAL_MEASURE && !trial->is_final && !trial->is_reference;
+}
+
+// Lines of a store are about dimensions, which a kernel says.
+static void learn(Tuning *t, const schedc_trial *trial) {
+  schedc_kernel *kernel;
+  if (!t->ledger.store || t->meter->inputs.known) return;
+  if (!schedc_space_instantiate(&kernel, t->meter->quiet, t->ledger.space, &trial->point))
+    sc_meter_know(t->meter, kernel);
+  schedc_kernel_free(kernel);
+}
+
+// Does the store know it? In `known` is what it says.
+static bool is_known(Tuning *t, const schedc_trial *trial, double default_ms,
+                     schedc_outcome *known) {
+  return is_of_a_rung(trial) && trial->point.param_count &&
+         sc_ledger_find(&t->ledger, trial, default_ms, known);
+}
+
+// The default is measured here, and what the store knows not at all.
+static bool goes_away(Tuning *t, const schedc_trial *trial) {
+  const schedc_elsewhere *e = t->options.elsewhere;
+  schedc_outcome known = SCHEDC_OUTCOME_INIT;
+  if (!e || !is_of_a_rung(trial) || trial->program == sc_tuner_default(t->tuner)) return false;
+  learn(t, trial);
+  if (is_known(t, trial, 0, &known) || !e->take(e->user, trial)) return false;
+  PUSH(t->sc, &t->away, *trial);
+  return true;
+}
+
 static void ask_ahead(Tuning *t) {
   while (!t->done && t->n < t->ahead) {
     schedc_trial *trial = &t->asked[t->n];
     *trial = (schedc_trial)SCHEDC_TRIAL_INIT;
     if (schedc_tuner_ask(t->tuner, trial) || trial->kind == SCHEDC_TRIAL_WAIT) return;
     t->done = trial->kind == SCHEDC_TRIAL_DONE;
-    t->n += !t->done;
+    t->n += !t->done && !goes_away(t, trial);
   }
+}
+
+// What is away is not waited for, and may be asked for again.
+static void call_back(Tuning *t) {
+  schedc_outcome lost = SCHEDC_OUTCOME_INIT;
+  lost.status = SCHEDC_ECANCEL;
+  if (t->away.n) t->options.elsewhere->forget(t->options.elsewhere->user);
+  for (u32 i = 0; i < t->away.n; i++) schedc_tuner_tell(t->tuner, &t->away.at[i], &lost);
+  t->away.n = 0;
 }
 
 // Time is up: what was asked for on a rung, and is not measured yet, is not waited for.
@@ -82,57 +124,48 @@ static void hurry(Tuning *t) {
   schedc_tuner_hurry(t->tuner);
   for (u32 i = t->n; i-- > 0;)
     if (t->asked[i].kind == SCHEDC_TRIAL_MEASURE && !t->asked[i].is_final) give_back(t, i);
+  call_back(t);
   if (t->meter) sc_builders_forget(&t->meter->builders, false);
 }
 
 // ---- what comes next
 
-static bool may_be_known(const schedc_trial *trial) {
-  return trial->kind == SCHEDC_TRIAL_MEASURE && !trial->is_final && !trial->is_reference &&
-         trial->point.param_count;
-}
-
-// Lines of a store are about dimensions, which a kernel says.
-static void learn(Tuning *t) {
-  schedc_kernel *kernel;
-  if (!t->ledger.store || t->meter->inputs.known || !t->n) return;
-  if (!schedc_space_instantiate(&kernel, t->meter->quiet, t->ledger.space, &t->asked[0].point))
-    sc_meter_know(t->meter, kernel);
-  schedc_kernel_free(kernel);
-}
-
 // The first trial that can be done now; t->n: none. `known`: what the store says of it. That waits
 // for the default's time, if there is anything else to do.
-static u32 pick(Tuning *t, schedc_outcome *known, bool *is_known) {
+static u32 pick(Tuning *t, schedc_outcome *known, bool *knows) {
   u32 waiting = t->n, last = t->n;
   for (u32 i = 0; i < t->n; i++) {
     const schedc_trial *trial = &t->asked[i];
-    *is_known =
-        may_be_known(trial) && sc_ledger_find(&t->ledger, trial, t->state.default_ms, known);
-    if (*is_known && !(t->state.default_ms > 0)) {
+    *knows = is_known(t, trial, t->state.default_ms, known);
+    if (*knows && !(t->state.default_ms > 0)) {
       last = last < t->n ? last : i;
       continue;
     }
-    if (*is_known || !t->meter) return i;
+    if (*knows || !t->meter) return i;
     sc_builders_want(&t->meter->builders, trial);
     if (sc_builders_have(&t->meter->builders, trial->program)) return i;
     waiting = i;
   }
-  *is_known = waiting == t->n && last < t->n;
-  if (*is_known) sc_ledger_find(&t->ledger, &t->asked[last], 0, known);
-  return *is_known ? last : t->n;
+  *knows = waiting == t->n && last < t->n;
+  if (*knows) is_known(t, &t->asked[last], 0, known);
+  return *knows ? last : t->n;
 }
 
 // ---- what came of it
+
+// The default's time on the machine that measured.
+static double beside(const Tuning *t, const schedc_outcome *outcome) {
+  return outcome->reference_ms > 0 ? outcome->reference_ms : t->state.default_ms;
+}
 
 static schedc_status enter(Tuning *t, const schedc_trial *trial, const schedc_outcome *outcome) {
   Entered what = {.point = &trial->point,
                   .status = outcome->status ? outcome->code ? outcome->code : "failed" : "measured",
                   .ms = outcome->status ? 0 : outcome->ms,
-                  .reference_ms = t->state.default_ms,
-                  .launches = outcome->status || !t->meter ? 0 : t->meter->launches};
-  bool measured = trial->kind == SCHEDC_TRIAL_MEASURE && !trial->is_final && !trial->is_reference;
-  return outcome->status || measured ? sc_ledger_enter(t->context, &t->ledger, &what) : SCHEDC_OK;
+                  .reference_ms = beside(t, outcome),
+                  .launches = outcome->status ? 0 : outcome->launches};
+  return outcome->status || is_of_a_rung(trial) ? sc_ledger_enter(t->context, &t->ledger, &what)
+                                                : SCHEDC_OK;
 }
 
 static void note(Tuning *t, const schedc_trial *trial, const schedc_outcome *outcome) {
@@ -144,8 +177,8 @@ static void note(Tuning *t, const schedc_trial *trial, const schedc_outcome *out
   bool is_default = trial->is_reference || sc_tuner_default(t->tuner) == p;
   if (is_default) t->state.default_ms = outcome->ms;
   t->ms[p] = outcome->ms;
-  t->ratio[p] = t->state.default_ms > 0 ? outcome->ms / t->state.default_ms : 0;
-  if (trial->is_final && t->meter) t->launches[p] += t->meter->launches;
+  t->ratio[p] = beside(t, outcome) > 0 ? outcome->ms / beside(t, outcome) : 0;
+  if (trial->is_final) t->launches[p] += outcome->launches;
 }
 
 static schedc_status measure(Tuning *t, const schedc_trial *trial, schedc_outcome *out) {
@@ -168,24 +201,51 @@ static schedc_status answer(Tuning *t, u32 i, const schedc_outcome *known) {
   return known ? SCHEDC_OK : enter(t, &trial, &out);
 }
 
+// What came back from elsewhere.
+static schedc_status collect(Tuning *t) {
+  const schedc_elsewhere *e = t->options.elsewhere;
+  schedc_outcome out = SCHEDC_OUTCOME_INIT;
+  schedc_status status = SCHEDC_OK;
+  u32 program, i;
+  while (!status && t->away.n && e->collect(e->user, &program, &out)) {
+    for (i = 0; i < t->away.n && t->away.at[i].program != program; i++) continue;
+    if (i == t->away.n) return SCHEDC_EARG;
+    const schedc_trial trial = t->away.at[i];
+    t->away.at[i] = t->away.at[--t->away.n];
+    status = schedc_tuner_tell(t->tuner, &trial, &out);
+    if (status || out.status == SCHEDC_ECANCEL) continue;
+    note(t, &trial, &out);
+    status = enter(t, &trial, &out);
+  }
+  return status;
+}
+
+static void wait_a_little(const Tuning *t) {
+  const struct timespec nap = {.tv_nsec = NAP_NS};
+  if (t->n) sc_builders_pause(&t->meter->builders);
+  else nanosleep(&nap, NULL);
+}
+
 static schedc_status search(Tuning *t) {
   schedc_status status = SCHEDC_OK;
   while (!status) {
     hurry(t);
+    if ((status = collect(t))) break;
     ask_ahead(t);
-    if (!t->n) break;
-    learn(t);
+    if (!t->n && !t->away.n) break;
+    if (t->n) learn(t, &t->asked[0]);
     schedc_outcome known = SCHEDC_OUTCOME_INIT;
-    bool is_known = false;
-    u32 i = pick(t, &known, &is_known);
+    bool knows = false;
+    u32 i = t->n ? pick(t, &known, &knows) : 0;
     if (i < t->n) {
-      status = answer(t, i, is_known ? &known : NULL);
+      status = answer(t, i, knows ? &known : NULL);
     } else {
-      sc_builders_pause(&t->meter->builders);
+      wait_a_little(t);
       if (!tell_progress(t, NULL)) status = SCHEDC_ECANCEL;
     }
   }
   while (t->n) give_back(t, t->n - 1);
+  call_back(t);
   if (!status) tell_progress(t, NULL);
   return status;
 }
@@ -226,6 +286,7 @@ static double finals_need(const Tuning *t) {
 
 static schedc_status run(Sc *sc, void *arg) {
   Tuning *t = arg;
+  t->sc = sc;
   schedc_tuner_info info = SCHEDC_TUNER_INFO_INIT;
   schedc_status status = schedc_tuner_get_info(t->tuner, &info);
   t->programs = info.programs;
@@ -244,9 +305,12 @@ static schedc_status run(Sc *sc, void *arg) {
 schedc_status schedc_tune(schedc_context *context, schedc_tuner *tuner, schedc_meter *meter,
                           const schedc_tune_options *options) {
   schedc_tune_options known = SCHEDC_TUNE_OPTIONS_INIT;
+  schedc_elsewhere others = SCHEDC_ELSEWHERE_INIT;
   if (!context || !tuner || !TAKE_OPTIONS(&known, options) || !meter == !known.measure ||
-      (known.store && !meter) || !(known.seconds >= 0))
+      (known.store && !meter) || !(known.seconds >= 0) || !TAKE_OPTIONS(&others, known.elsewhere))
     return SCHEDC_EARG;
+  if (known.elsewhere && !(others.take && others.collect && others.forget)) return SCHEDC_EARG;
+  if (known.elsewhere) known.elsewhere = &others;
   if (meter && meter->space != sc_tuner_space(tuner)) return SCHEDC_EARG;
   Sc sc;
   sc_init(&sc, &context->alloc);

@@ -384,7 +384,7 @@ static schedc_status tell(Sc *sc, void *job) {
   }
   bool ok = j->outcome.status == SCHEDC_OK;
   if (!ok && j->outcome.code) t->entry.at[o->program].code = sc_printf(sc, "%s", j->outcome.code);
-  sc_search_tell(&t->search, o, ok, j->outcome.ms);
+  sc_search_tell(&t->search, o, ok, j->outcome.ms, j->outcome.reference_ms);
   return SCHEDC_OK;
 }
 

@@ -100,7 +100,7 @@ static void rank_rung(Search *s) {
   for (u32 i = 0; i < s->n; i++) {
     Program *p = &s->at[i];
     if (p->failed || p->rung <= s->rung) continue;
-    double reference = reference_at(s, p->moment);
+    double reference = p->beside > 0 ? p->beside : reference_at(s, p->moment);
     p->ratio = reference > 0 ? p->ms / reference : p->ms;
     s->queue[n++] = i;
   }
@@ -279,7 +279,7 @@ static void fail(Search *s, u32 program) {
   if (program == s->reference) choose_reference(s);
 }
 
-void sc_search_tell(Search *s, const Order *o, bool ok, double ms) {
+void sc_search_tell(Search *s, const Order *o, bool ok, double ms, double beside) {
   Program *p = &s->at[o->program];
   s->is_ranked = false;
   came_back(s, o);
@@ -300,6 +300,7 @@ void sc_search_tell(Search *s, const Order *o, bool ok, double ms) {
   p->rung = o->rung + 1;
   p->moment = now;
   p->ms = ms;
+  p->beside = beside;
 }
 
 // It goes back to where it stood: nothing was learnt.

@@ -26,10 +26,11 @@ typedef struct Program {
   bool verified;     // its results were right
   u32 moment;        // of the last rung: how many times had been told when this one was
   double ms;         // of the last rung, or the median of its turns in the finals
-  double ratio;      // to the reference; smaller is better
-  double spread;     // how uncertain its ratio in the finals is: two standard errors
-  u32 turns;         // of the finals in which it was measured
-  double *turn;      // the time of each
+  double beside;  // of the last rung: the default's, measured on the same machine; 0: by the moment
+  double ratio;   // to the reference; smaller is better
+  double spread;  // how uncertain its ratio in the finals is: two standard errors
+  u32 turns;      // of the finals in which it was measured
+  double *turn;   // the time of each
 } Program;
 
 typedef enum Phase { PHASE_RUNG, PHASE_VERIFY, PHASE_FINALS, PHASE_DONE } Phase;
@@ -85,8 +86,9 @@ typedef struct Search {
 void sc_search_begin(Search *s, Sc *sc, Program *programs, u32 n, u32 first, const Rungs *rungs);
 Order sc_search_ask(Search *s);
 // What came of an order: its time in ms, or (ok false) nothing. Of an order to verify, whether the
-// results were right.
-void sc_search_tell(Search *s, const Order *order, bool ok, double ms);
+// results were right. beside: the default's time on the machine that measured it, if that is not
+// the one that measures the reference; else 0.
+void sc_search_tell(Search *s, const Order *order, bool ok, double ms, double beside);
 void sc_search_lost(Search *s, const Order *order);  // nobody knows: it will be asked for again
 void sc_search_hurry(Search *s);  // no further rung: what is known decides who is in the finals
 // The winner. SC_NO_PROGRAM: nothing was verified and measured in the finals.

@@ -1,6 +1,6 @@
 // tune.c - the driver of a search, with an objective that is made up: the fastest wins, progress
 // counts and stops it, a stopped search goes on, time that is up leads to the finals, errors of the
-// objective end it.
+// objective end it; a second machine measures beside the first.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +31,7 @@ enum { PROGRAMS = 30 };
 typedef struct World {
   unsigned measured, stop_at, error_at, slow_ms;  // stop_at: progress says so then; 0: never
   unsigned calls, most_left;
+  bool has_help;  // there may be nothing to do here
   schedc_tune_state last;
 } World;
 
@@ -56,7 +57,7 @@ static schedc_status objective(void *user, const schedc_trial *t, schedc_outcome
 static int progress(void *user, const schedc_tune_state *s) {
   World *w = user;
   assert_true(s->done >= w->last.done && s->seconds >= w->last.seconds);
-  assert_true(s->point || !s->left);
+  assert_true(s->point || !s->left || w->has_help);
   w->last = *s;
   w->calls++;
   if (s->left > w->most_left) w->most_left = (unsigned)s->left;
@@ -143,6 +144,84 @@ static void time_is_up(void **state) {
   close_setting(&s);
 }
 
+// A machine elsewhere, three times as slow, which has up to four trials at a time, gives one of
+// seven back, and answers the last first.
+typedef struct Machine {
+  World *world;
+  schedc_trial has[4];
+  unsigned n, most, taken, lost, forgotten;
+  bool is_mute;
+} Machine;
+
+static int take(void *user, const schedc_trial *t) {
+  Machine *m = user;
+  assert_true(t->kind == SCHEDC_TRIAL_MEASURE && !t->is_final && !t->is_reference);
+  assert_true(value(&t->point, "a") != 2 || value(&t->point, "b") != 1);  // the default
+  if (m->n == 4) return 0;
+  m->has[m->n++] = *t;
+  m->taken++;
+  return 1;
+}
+
+static int collect(void *user, uint32_t *program, schedc_outcome *out) {
+  Machine *m = user;
+  if (!m->n || m->is_mute) return 0;
+  const schedc_trial *t = &m->has[--m->n];
+  *out = (schedc_outcome)SCHEDC_OUTCOME_INIT;
+  *program = t->program;
+  objective(m->world, t, out);
+  out->ms *= 3;
+  out->reference_ms = 3 * 1.06;
+  if (m->taken % 7 == 0) out->status = SCHEDC_ECANCEL, m->lost++;
+  return 1;
+}
+
+static void forget(void *user) {
+  Machine *m = user;
+  m->forgotten += m->n;
+  m->n = 0;
+}
+
+static Setting open_with(Fixture *f, World *w, Machine *m, schedc_elsewhere *e) {
+  Setting s = open_setting(f, w);
+  w->has_help = true;
+  *e = (schedc_elsewhere){sizeof *e, m, take, collect, forget};
+  s.options.elsewhere = e;
+  return s;
+}
+
+static void measured_elsewhere_too(void **state) {
+  World w = {0};
+  Machine m = {.world = &w};
+  schedc_elsewhere e;
+  Setting s = open_with(*state, &w, &m, &e);
+  assert_int_equal(tune(*state, &s), SCHEDC_OK);
+  is_best(&s, 4, 5);
+  assert_true(m.taken > 10 && m.lost > 0 && m.n == 0);
+  assert_true(w.last.best_ratio > 0.84 && w.last.best_ratio < 0.86);  // by its own default
+  schedc_candidate c = SCHEDC_CANDIDATE_INIT;
+  for (size_t i = 0; !schedc_tuner_at(s.tuner, i, &c); i++) assert_true(c.rungs > 0);
+  close_setting(&s);
+}
+
+// Time is up, or the search is stopped, while it has something: that is called back.
+static void not_waited_for(void **state) {
+  for (int stops = 0; stops < 2; stops++) {
+    World w = {.slow_ms = 5, .stop_at = stops ? 9 : 0};
+    Machine m = {.world = &w, .is_mute = true};
+    schedc_elsewhere e;
+    Setting s = open_with(*state, &w, &m, &e);
+    if (!stops) s.options.seconds = 0.06 + 9 * 5 * 0.001 * 1.2;
+    assert_int_equal(tune(*state, &s), stops ? SCHEDC_ECANCEL : SCHEDC_OK);
+    assert_true(m.forgotten > 0 && m.n == 0);
+    s.options.elsewhere = NULL;
+    s.options.seconds = w.stop_at = 0;
+    memset(&w.last, 0, sizeof w.last);
+    assert_int_equal(tune(*state, &s), SCHEDC_OK);
+    close_setting(&s);
+  }
+}
+
 static void errors_of_the_objective(void **state) {
   World w = {.error_at = 7};
   Setting s = open_setting(*state, &w);
@@ -166,6 +245,10 @@ static void arguments(void **state) {
   o.store = store;  // whose lines need a meter
   assert_int_equal(schedc_tune(f->context, s.tuner, NULL, &o), SCHEDC_EARG);
   o = s.options;
+  schedc_elsewhere nowhere = SCHEDC_ELSEWHERE_INIT;
+  o.elsewhere = &nowhere;
+  assert_int_equal(schedc_tune(f->context, s.tuner, NULL, &o), SCHEDC_EARG);
+  o = s.options;
   o.seconds = -1;
   assert_int_equal(schedc_tune(f->context, s.tuner, NULL, &o), SCHEDC_EARG);
   schedc_store_close(store);
@@ -175,8 +258,13 @@ static void arguments(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(the_fastest_that_is_right), TEST(stopped_and_gone_on), TEST(time_is_up),
-      TEST(errors_of_the_objective),   TEST(arguments),
+      TEST(the_fastest_that_is_right),
+      TEST(stopped_and_gone_on),
+      TEST(time_is_up),
+      TEST(errors_of_the_objective),
+      TEST(arguments),
+      TEST(measured_elsewhere_too),
+      TEST(not_waited_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
