@@ -30,7 +30,7 @@ compile() {
     *) cc -std=c11 -Wall -Wextra -Werror -g "$source" "$@" -pthread -o "$output" ;;
   esac
 }
-programs=(embed.c:PASS tune_model.c:chosen threads.cpp:PASS)
+programs=(embed.c:PASS tune_model.c:chosen tune_pair.c:chosen threads.cpp:PASS)
 
 cmake --install "$build" --prefix "$to/installed" >/dev/null
 lib=$(dirname "$(find "$to/installed" -name libschedc.so)")
