@@ -217,18 +217,18 @@ class _Varlen(torch.autograd.Function):
         return (*run(grad, q, k, v, o, l, starts_q, starts_k, *ctx.given), *(None,) * 6)
 
 
-class _AttentionAlone(_Attention):
+class _AttentionAlone(torch.autograd.Function):
     """Of plain tensors, and of O alone, which costs less."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
         o, l = _forward(q, k, v, scale, causal)
         ctx.save_for_backward(q, k, v, o, l)
         ctx.scale, ctx.causal = scale, causal
         return o
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
         return _Attention.backward(ctx, grad, None)
 
 
