@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-from calls import bench, build, write
+from calls import bench, build, command_line, write
 
 ALONE, ALG1, FWD, STALE = (f"schedules/{name}.sched" for name in ("fa3_alone", "fa3_alg1", "fa3_fwd", "fa3_stale"))
 EDITED = "build/ablation"  # where schedules go that a variant changes
@@ -239,7 +239,7 @@ def main():
     args = parser.parse_args()
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     tables = [t for t in TABLES if not args.only or re.search(args.only, t[0])]
-    document = {"command": sys.argv, "tables": []}
+    document = {"command": command_line(), "tables": []}
     if not args.dry_run:
         build(args.schedc, configurations(tables))
     codes = []

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 
-from calls import bench, build, setting, write
+from calls import bench, build, command_line, setting, write
 from peers import read_points
 
 KINDS = ["normal", "outliers", "large", "equal", "spike", "sink", "ramp", "ramp-down"]
@@ -100,7 +100,7 @@ def main():
     os.chdir(os.path.dirname(here))
     chosen = {name: c for name, c in configurations(read_points(args.points, None)).items()
               if not args.only or re.search(args.only, name)}
-    document = {"command": sys.argv, "kinds": KINDS, "configurations": {}}
+    document = {"command": command_line(), "kinds": KINDS, "configurations": {}}
     codes = []
     print(f"{'slowdown, sustained':46} {'normal':>8}" + "".join(f"{kind:>11}" for kind in KINDS[1:]))
     if not args.dry_run:

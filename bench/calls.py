@@ -2,8 +2,10 @@
 import json
 import os
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SECONDS = 90  # for a call
 AS_WRITTEN = {**os.environ, "SCHEDC_STORE": ""}  # schedules with their own params, not with those of a table
 
@@ -11,6 +13,17 @@ AS_WRITTEN = {**os.environ, "SCHEDC_STORE": ""}  # schedules with their own para
 def setting(name, value):
     """NAME=VALUE, as the command line has it."""
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def command_line():
+    """This script's own command, as its results keep it: a file below the repository's root is named from there, and one
+    elsewhere by the last part of its path alone."""
+    def told(word):
+        if not os.path.isabs(word):
+            return word
+        inside = os.path.relpath(word, ROOT)
+        return os.path.basename(word) if inside.startswith("..") else inside
+    return [told(word) for word in sys.argv]
 
 
 def build(schedc, configurations):

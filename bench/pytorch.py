@@ -2,6 +2,8 @@
 import datetime
 import sys
 
+from calls import command_line
+
 
 def find(program):
     """PyTorch, its CUDA context current; None if it is not here or sees no GPU, which is told."""
@@ -19,7 +21,7 @@ def find(program):
 
 def environment(torch, library):
     properties = torch.cuda.get_device_properties(0)
-    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": sys.argv,
+    return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": command_line(),
             "device": properties.name, "multiprocessors": properties.multi_processor_count, "torch": torch.__version__,
             "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "schedc": library.version}
 

@@ -21,7 +21,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from calls import AS_WRITTEN, setting, write
+from calls import AS_WRITTEN, command_line, setting, write
 
 CHUNK = 10       # points of a call, besides the default
 CHUNK_TAKES = 35  # seconds, at most, as far as is known before the first
@@ -133,7 +133,7 @@ def main():
     print(f"{len(jobs)} legal points drawn, after {time.monotonic() - begin:.0f} s", flush=True)
     jobs = jobs if args.dry_run else built(args.schedc, jobs)
     print(f"{len(jobs)} built, after {time.monotonic() - begin:.0f} s", flush=True)
-    document = {"command": sys.argv, "entries": []}
+    document = {"command": command_line(), "entries": []}
     measured, longest, failed = 0, CHUNK_TAKES, 0
     for group, points in chunks_of(groups, jobs):
         start = time.monotonic()

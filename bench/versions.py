@@ -19,7 +19,7 @@ import tempfile
 
 import numpy
 
-from calls import AS_WRITTEN, write
+from calls import AS_WRITTEN, command_line, write
 
 SECONDS = 60  # for a call
 LONG = ["--set", "B=1", "--set", "M=16384", "--set", "N=16384", "--set", "H=16", "--set", "G=16"]
@@ -72,7 +72,7 @@ def main():
     parser.add_argument("--only", default="", metavar="REGEX")
     args = parser.parse_args()
     trees = {"before": args.before, "after": args.after}
-    document, failed = {"command": ["bench/versions.py", *sys.argv[1:]], "turns": args.turns, "points": {}}, False
+    document, failed = {"command": command_line(), "turns": args.turns, "points": {}}, False
     with tempfile.NamedTemporaryFile(suffix=".npy") as starts:
         numpy.save(starts, numpy.array(STARTS, dtype=numpy.int32))
         starts.flush()

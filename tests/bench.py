@@ -4,6 +4,7 @@
   bench.py --schedc build/schedc
 """
 import argparse
+import glob
 import json
 import os
 import re
@@ -12,22 +13,15 @@ import subprocess
 import sys
 import tempfile
 
+from tally import expect, tell
+
 FA3 = "schedules/fa3_fwd.sched"
-passed, failed = 0, 0
 
 
 def call(schedc, *arguments):
     done = subprocess.run([schedc, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
                           encoding="utf-8")
     return done.returncode, done.stdout, done.stderr
-
-
-def expect(what, holds, *shown):
-    global passed, failed
-    passed += bool(holds)
-    failed += not holds
-    if not holds:
-        print("FAIL", what, *shown)
 
 
 def dry(schedc, *arguments):
@@ -342,15 +336,28 @@ def reported(_):
             expect(f"a page without {what} is told", "README.md has no " in str(error))
 
 
+def paths(_):
+    """No path of the machine that measured is in what it wrote."""
+    import calls
+    given, sys.argv = sys.argv, ["bench/peers.py", "--schedc", "build/release/schedc", os.path.abspath("bench/points.json"), "/a/b/c.json"]
+    told, sys.argv = calls.command_line(), given
+    expect("a command as it is kept", told == ["bench/peers.py", "--schedc", "build/release/schedc", "bench/points.json", "c.json"], told)
+    results = glob.glob("bench/results/*.json")
+    for file in results:
+        with open(file, encoding="utf-8") as opened:
+            found = re.findall(r'"(?:/|[A-Za-z]:\\\\)[^"]*"', opened.read())
+        expect(f"{file} has no absolute path", not found, found)
+    expect("there are results", len(results) > 5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--schedc", required=True)
     schedc = parser.parse_args().schedc
     sys.path.insert(0, "bench")
-    for part in (variants, lengths, work, errors, sweep, samples, peers, ablation, adversarial, reported):
+    for part in (variants, lengths, work, errors, sweep, samples, peers, ablation, adversarial, reported, paths):
         part(schedc)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+    return tell()
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 
+from tally import Folder, expect, tell
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-passed = failed = 0
 
 # 24 programs that differ by how many rounds they have. Of the default no line says "measured".
 OTHERS = 23
@@ -35,27 +36,10 @@ SPREAD = """kernel spread {
 """
 
 
-def expect(what, holds, *shown):
-    global passed, failed
-    passed += bool(holds)
-    failed += not holds
-    if not holds:
-        print("FAIL", what, *shown)
-
-
-class Setting:
+class Setting(Folder):
     def __init__(self, schedc, folder):
-        self.schedc, self.folder = schedc, folder
-        self.env = {**os.environ, "SCHEDC_CACHE": self.path("cache"), "SCHEDC_RANKS_SECONDS": "20"}
+        super().__init__(schedc, folder, SCHEDC_RANKS_SECONDS="20")
         self.file = self.write("spread.sched", SPREAD)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
 
     def start(self, rank, size, out, *more, file=None, **env):
         launcher = {"OMPI_COMM_WORLD_SIZE": str(size), "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
@@ -183,9 +167,8 @@ def main():
     for test in (four_are_as_one, one_is_killed, shapes, strangers, nobody_there, another_schedule):
         if re.search(args.only, test.__name__):
             with tempfile.TemporaryDirectory() as folder:
-                test(Setting(os.path.abspath(args.schedc), folder))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+                test(Setting(args.schedc, folder))
+    return tell()
 
 
 if __name__ == "__main__":

@@ -15,16 +15,9 @@ import layouts
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 from libschedc import OUT, Failed, Kernel, Library  # noqa: E402
+from tally import expect, tell  # noqa: E402
 
 TYPES = {"f32": numpy.float32, "f16": numpy.float16}
-passed, failed = 0, 0
-
-
-def expect(name, good, why=""):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAIL {name}: {why}")
 
 
 def make(kernel, dims, layout, draw):
@@ -107,8 +100,7 @@ def main():
     for dims in ({"M": 0, "N": 8, "K": 8}, {"M": 3, "N": 8, "K": 0}):
         check_layout(kernel, dims, f"gemm {dims}", {}, draw)
     kernel.close()
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return tell()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ import sys
 import tempfile
 import time
 
+from tally import Folder, expect, tell
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-passed, failed = 0, 0
 
 # B = 2 is the fastest that is right. 4 does next to nothing and is wrong; 3 is rejected when it is built, or hangs; 5 does
 # not fit.
@@ -48,27 +49,10 @@ MEMBERS = {"store": int, "schedule": str, "unit": str, "problem": dict, "dims": 
            "date": str}
 
 
-def expect(what, holds, *shown):
-    global passed, failed
-    passed += bool(holds)
-    failed += not holds
-    if not holds:
-        print("FAIL", what, *shown)
-
-
-class Setting:
+class Setting(Folder):
     def __init__(self, schedc, folder):
-        self.schedc, self.folder = schedc, folder
-        self.env = {**os.environ, "SCHEDC_CACHE": os.path.join(folder, "cache")}
+        super().__init__(schedc, folder)
         self.file = self.write("swept.sched", SWEPT)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
 
     def command(self, *arguments, file=None):
         return [self.schedc, "tune", file or self.file, "--on", "model", "--top", "4", "--jobs", "2", *arguments]
@@ -276,12 +260,11 @@ def main():
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        s = Setting(os.path.abspath(args.schedc), folder)
+        s = Setting(args.schedc, folder)
         for test in (chooses, needs_no_case, resumes, without_a_legal_default, faults, tells, is_interrupted, has_a_budget, strategies, shapes,
                      callers, wrong_uses):
             test(s)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+    return tell()
 
 
 if __name__ == "__main__":

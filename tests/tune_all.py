@@ -18,28 +18,20 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from checks import Checks, expect  # noqa: E402
+from tally import Folder  # noqa: E402
 from tune import SWEPT  # noqa: E402
 
 TABLE = "schedc-s-model-of-a-hopper-gpu.jsonl"
 
 
-class Setting:
+class Setting(Folder):
     def __init__(self, schedc, folder):
-        self.schedc, self.folder = os.path.abspath(schedc), folder
-        self.env = {**os.environ, "SCHEDC_CACHE": os.path.join(folder, "cache")}
+        super().__init__(schedc, folder)
         self.write("swept.sched", SWEPT)
         self.points = self.write("points.json", json.dumps({"points": [self.point("large", 128), self.point("Small, odd", 64)]}))
 
     def point(self, name, m, **params):
         return {"name": name, "schedule": self.path("swept.sched"), "params": params, "dims": {"M": m}}
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
 
     def command(self, *arguments, points=None, schedc=None):
         return [sys.executable, os.path.join(ROOT, "scripts", "tune-all"), "--schedc", schedc or self.schedc, "--on", "model",
