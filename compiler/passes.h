@@ -29,7 +29,7 @@ void sc_tell_params(Sc *sc, const Ast *ast, Kernel *k);
 // elements
 bool sc_lay_out(Sc *sc, Kernel *k);
 
-// flow/derive.c  barrier counts, bytes, wait-group numbers, fences, syncs (Plan, Ring.full_count …)
+// flow/derive.c  barrier counts, bytes, wait-group numbers, fences, syncs (Plan, Ring.full_count)
 bool sc_derive(Sc *sc, Kernel *k);
 
 // flow/    R1-R5, R7 within each role, by data flow to a fixed point: every path, every trip count
@@ -40,7 +40,7 @@ bool sc_target(Sc *sc, Kernel *k);
 
 // place/   R8: shared-memory map, barriers, registers, threads
 bool sc_place(Sc *sc, Kernel *k);
-// … those parts of it that need little, for sc_probe: stages and warps of a kernel that is lowered;
+// Those parts of it that need little, for sc_probe: stages and warps of a kernel that is lowered;
 // tiles that are laid out, but for what is in flight. What they refuse, sc_place refuses.
 bool sc_stages_fit(Sc *sc, Kernel *k);
 bool sc_tiles_fit(Sc *sc, Kernel *k);

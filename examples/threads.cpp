@@ -1,7 +1,8 @@
 // threads.cpp - an application in C++: a schedule from a string, and threads that each have a
 // context of their own and share one kernel.
 //
-//   c++ -std=c++17 examples/threads.cpp $(pkg-config --cflags --libs schedc) -pthread -o threads && ./threads
+//   c++ -std=c++17 examples/threads.cpp $(pkg-config --cflags --libs schedc) -pthread -o threads
+//   ./threads
 #include <schedc.h>
 
 #include <cstdio>

@@ -1,5 +1,7 @@
 /* schedc.h - the public interface of libschedc: a compiler and interpreter for schedules.
  *
+ * One header, long as it is: a program has one to include, and a reader one to look things up in.
+ *
  * In the order in which it is used:
  * open a context -> parse a source -> look at its kernels -> instantiate one (its parameters fixed,
  * everything checked) -> emit text, or run it on the CPU, or evaluate its specification; or build
@@ -696,8 +698,8 @@ SCHEDC_API schedc_status schedc_from_f32(schedc_type type, void *to, const float
 SCHEDC_API schedc_status schedc_from_f64(schedc_type type, void *to, const double *from, size_t n);
 SCHEDC_API schedc_status schedc_to_f32(schedc_type type, float *to, const void *from, size_t n);
 
-/* The kinds of drawn inputs: "normal", "outliers", "spike", …; index from 0, NULL past the end. And
- * what one is like; NULL: there is none of that name. Static. */
+/* The kinds of drawn inputs: "normal", "outliers", "spike" and others; index from 0, NULL past the
+ * end. And what one is like; NULL: there is none of that name. Static. */
 SCHEDC_API const char *schedc_input_at(size_t index);
 SCHEDC_API const char *schedc_input_summary(const char *kind);
 

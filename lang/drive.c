@@ -4,8 +4,8 @@
 // Between the two it decides which newlines end a statement, keeps the stack of open brackets, and
 // recovers: the grammar is asked before each token whether it fits. One that does not is reported
 // (expect.c), the grammar falls back to the innermost list of statements, and reading goes on at
-// the next statement, past whole { … } only, so that a slip in a head does not take the lines after
-// its body with it.
+// the next statement, past whole { … } only, so that a slip in a head does not take the lines
+// after its body with it.
 #include "lang/parser.h"
 
 #include <stdlib.h>

@@ -33,7 +33,7 @@ int dr_leave(int error);
 bool dr_failed(void);
 void dr_fail(void);
 
-// … and those that wait, allocate or free, or are on the default stream, while a stream is captured
+// And those that wait, allocate or free, or are on the default stream, while a stream is captured
 // in the mode that forbids them (CU_STREAM_CAPTURE_MODE_GLOBAL).
 #define DR_ENTER_UNCAPTURED \
   DR_ENTER;                 \

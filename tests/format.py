@@ -19,7 +19,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("base", "cli", "compiler", "examples", "include", "lang", "model", "python", "runtime",
            "tests")
-SOURCE = (".c", ".h", ".hpp", ".def", ".inc", ".re", ".y")
+SOURCE = (".c", ".cpp", ".h", ".hpp", ".def", ".inc", ".re", ".y")
 FORMATTED = (".c", ".h")
 MAX_COLUMNS, MAX_FUNCTION, MAX_FILE = 100, 60, 500
 VERSION = "14"  # of clang-format: Debian 12's

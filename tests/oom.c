@@ -1,6 +1,6 @@
 // oom.c - out of memory at every allocation in turn: parse, format, print the IR, instantiate,
 // describe, build, run, compare, read, extend and use a store with an allocator whose n-th request
-// fails, n = 0, 1, 2 … until all goes through. Each time: SCHEDC_ENOMEM, nothing leaked, no crash.
+// fails, n = 0, 1, 2, until all goes through. Each time: SCHEDC_ENOMEM, nothing leaked, no crash.
 //
 //   oom FILE.sched …
 #include <stdio.h>

@@ -36,8 +36,8 @@ bool sc_fact_equal(Facts *f, Xid a, Xid b);
 bool sc_fact_multiple(Facts *f, Xid x, i64 n);
 bool sc_fact_inside(Facts *f, Xid x, i64 n, Xid dim);  // 0 <= x and x + n <= dim
 bool sc_fact_within(Facts *f, Xid x, i64 n, i64 dim);
-// Have [a, a + n) and [b, b + m) no number in common? … nor with a in one round of the loops around
-// and b in any other.
+// Have [a, a + n) and [b, b + m) no number in common? The second also asks it of a in one round of
+// the loops around and b in any other.
 bool sc_fact_disjoint(Facts *f, Xid a, i64 n, Xid b, i64 m);
 bool sc_fact_disjoint_rounds(Facts *f, Xid a, i64 n, Xid b, i64 m);
 // Does x change by multiples of n from one round of the loops to another?

@@ -1,5 +1,5 @@
-// copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`. Out:
-// views in which each dimension of the stage belongs to one slice of the tensor, in order; the
+// copy.c - bulk copies between stages and tensors: `r <- G[…]`, `G[…] <- r`, `G[…] += r`.
+// Out: views in which each dimension of the stage belongs to one slice of the tensor, in order; the
 // extents of the stage say how long the slices are. What a tensor map can express is checked here
 // (CUDA driver API, cuTensorMapEncodeTiled).
 //

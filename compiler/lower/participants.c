@@ -60,8 +60,10 @@ static void unfilled(Low *l, const Ring *r, const Walk *w) {
     Diag *d = low_error(l, D_R5_UNUSED, l->k->view.at[w->read[b] - 1].span,
                         "'%s' is read, and nobody fills it", name);
     sc_note(l->sc, d, r->span, "its stages are acquired and committed without it");
-    sc_help(l->sc, d, "'%s <- G[…]' or '%s[…] = …' between 'acquire %s' and 'commit %s'", name,
-            name, r->name, r->name);
+    sc_help(l->sc, d,
+            "'%s <- G[…]' or '%s[…] = …' between 'acquire %s' and "
+            "'commit %s'",
+            name, name, r->name, r->name);
   }
 }
 

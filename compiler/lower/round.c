@@ -140,7 +140,9 @@ static void warn(const Feeds *f, u32 d, u32 e) {
                       "exponential",
                       b->name, narrow);
   sc_note(l->sc, w, equation(f, e)->span, "an exponential of it is taken here");
-  sc_help(l->sc, w, "say what the kernel keeps it in: '%s : f32[…] = …', or '%s : %s[…] = …'",
+  sc_help(l->sc, w,
+          "say what the kernel keeps it in: '%s : f32[…] = …', or "
+          "'%s : %s[…] = …'",
           b->name, b->name, narrow);
 }
 

@@ -1,8 +1,8 @@
 // ptxas.c - what NVRTC and ptxas say about a build, read and put into the schedule's terms. In: the
 // log. NVRTC's messages have the form `FILE(LINE): error: TEXT`, and #line made FILE and LINE the
-// schedule's. ptxas names the function alone, `ptxas info    : (C7512) Potential Performance Loss:
-// …`, so its remarks are shown at the role that they concern by all that is known: the one that its
-// products, or its need of registers, single out.
+// schedule's. ptxas names the function alone, `ptxas info    : (C7512) Potential Performance
+// Loss: …`, so its remarks are shown at the role that they concern by all that is known: the one
+// that its products, or its need of registers, single out.
 #include "runtime/cuda/build.h"
 
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static const char *after_colon(const char *line) {
   return at ? at + 2 : line;
 }
 
-// ptxas's own lines: "ptxas info    : …", "ptxas warning : …", "ptxas error   : …", "ptxas fatal :
-// …". `function`: the one whose properties are being told.
+// ptxas's own lines: "ptxas info    : …", and so with warning, error and fatal.
+// `function`: the one whose properties are being told.
 static void read_ptxas(Sc *sc, const char *line, BuildLog *out, const char **function) {
   const char *name = name_after(sc, line, "Function properties for ");
   if (name) *function = name;
