@@ -220,9 +220,8 @@ static int one(All *all, size_t shape) {
   schedc_candidate best = SCHEDC_CANDIDATE_INIT;
   int code = tune_shape(&t, all->lead, shape);
   all->interrupted = t.interrupted;
-  if (!code && args->format == FORMAT_TEXT) tune_text(&t);
-  else if (!code) tune_json(&t, &all->json);
-  else if (t.session.reports.n) session_print_reports(&t.session);
+  if (args->format == FORMAT_JSON) tune_json(&t, !code, &all->json);
+  else if (!code) tune_text(&t);
   if (!code && schedc_tuner_best(t.tuner, &best)) code = EXIT_BAD;
   tune_close(&t);
   return code;

@@ -51,6 +51,6 @@ void shapes_free(Shapes *shapes);
 // tunereport.c
 void tune_progress(Tune *t);  // a line on standard error: redrawn on a terminal, else now and then
 void tune_text(const Tune *t);
-void tune_json(const Tune *t, Json *j);
+void tune_json(const Tune *t, bool found, Json *j);  // `found`: something is; reports in any case
 
 #endif

@@ -233,10 +233,8 @@ static void json_search(const Tune *t, Json *j) {
   json_key(j, "hurried"), json_bool(j, t->state.hurried);
 }
 
-void tune_json(const Tune *t, Json *j) {
+static void json_found(const Tune *t, Json *j) {
   schedc_candidate c = SCHEDC_CANDIDATE_INIT;
-  json_open(j, '{');
-  json_key(j, "file"), json_text(j, t->args->operand[0]);
   json_key(j, "kernel"), json_text(j, schedc_kernel_name(t->kernel));
   json_key(j, "case"), json_text(j, schedc_kernel_case_name(t->kernel, t->kase));
   json_key(j, "dims"), json_open(j, '{');
@@ -252,5 +250,13 @@ void tune_json(const Tune *t, Json *j) {
   json_key(j, "chosen");
   if (schedc_tuner_best(t->tuner, &c)) json_text(j, NULL);
   else json_candidate(j, &c);
-  json_close(j, '}');
+}
+
+void tune_json(const Tune *t, bool found, Json *j) {
+  json_open(j, '{');
+  json_key(j, "file"), json_text(j, t->args->operand[0]);
+  if (found) json_found(t, j);
+  json_key(j, "reports"), json_open(j, '[');
+  if (t->session.reports.n) json_raw(j, t->session.reports.at);
+  json_close(j, ']'), json_close(j, '}');
 }

@@ -217,6 +217,9 @@ def shapes(s):
     expect("their params", [g["points"] for g in got] == [1, 1], got)
     code, out, _ = s.call("--shapes", listed, "-p", "B=6", "--set", "M=100")
     expect("lines are over options", code == 0 and "M = 100\n" in out and "M = 192\n" in out and "B = 2\n" in out, out)
+    code, got = s.json("--shapes", s.write("some", "M=128 B=9\nother B=2\nM=128 B=8\n"))
+    expect("refused shapes", code == 1 and [[r["code"] for r in g["reports"]] for g in got] == [["P.domain"], [], ["P.domain"]] and
+           ["chosen" in g for g in got] == [False, True, False], got)
     for text, says in (("", "has no shapes"), ("# none", "has no shapes"), ("small large", "'large' in"), ("N=5", "'N' is not"),
                        ("M=x", "wants a length")):
         code, out, err = s.call("--shapes", s.write("bad", text))
