@@ -154,7 +154,21 @@ def fp8_speed(document):
             + rows(["d", "", "block", "TFLOP/s cold", "sustained", "MHz", "tensor cores busy"], lines))
 
 
-TABLES = {"run": run, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned,
+def gigabytes(measured):
+    return f"{measured['gb_cold']:.0f} / {measured['gb_sustained']:.0f}" if measured else ""
+
+
+def memory(document):
+    lines = []
+    for one in document["points"]:
+        times = one.get("times", {})
+        bar = f"{one['bar']:.2f}" + ("" if one["met"] else ", missed") if "met" in one else ""
+        lines.append([one["name"], gigabytes(times.get("schedc")) or "wrong or not measured", gigabytes(times.get("torch")),
+                      f"{one['ratio']:.3f}" if "ratio" in one else "", f"{one['of_copy']:.3f}" if "of_copy" in one else "", bar])
+    return where(document) + rows(["GB/s, cold / sustained", "schedc", "PyTorch", "ratio", "of its copy", "bar"], lines)
+
+
+TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned,
           "fp8_accuracy": fp8_accuracy, "fa3_fp8": fp8_speed}
 
 

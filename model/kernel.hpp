@@ -22,8 +22,10 @@ typedef unsigned long long u64;
 struct __align__(64) TensorMap { u64 x[16]; };
 struct __align__(8) float2 { float x, y; };
 struct __align__(16) float4 { float x, y, z, w; };
+struct __align__(8) int2 { int x, y; };
 struct __align__(16) int4 { int x, y, z, w; };
 struct __align__(16) uint4 { u32 x, y, z, w; };
+DEV float2 make_float2(float x, float y) { return {x, y}; }
 DEV float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 DEV int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 DEV uint4 make_uint4(u32 x, u32 y, u32 z, u32 w) { return {x, y, z, w}; }
@@ -162,6 +164,8 @@ DEV float sc_lds32(u32 at) { return sc_loaded<float>(at); }
 DEV float2 sc_lds64(u32 at) { return sc_loaded<float2>(at); }
 DEV int sc_lds_i32(u32 at) { return sc_loaded<int>(at); }
 DEV int4 sc_lds_int4(u32 at) { return sc_loaded<int4>(at); }
+DEV int2 sc_lds_int2(u32 at) { return sc_loaded<int2>(at); }
+DEV u32 sc_lds_word(u32 at) { return sc_loaded<u32>(at); }
 DEV u16 sc_lds16(u32 at) { return sc_loaded<u16>(at); }
 DEV u16 sc_lds8(u32 at) { return sc_loaded<unsigned char>(at); }
 DEV void sc_sts32(u32 at, float x) { md_store(at, &x, 4); }

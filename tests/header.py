@@ -192,7 +192,7 @@ int {name}(void) {{
 def check_together(args, folder):
     """Two headers of one kernel with different parameters, by --name: in one file they ask for what each asks for alone. By
     one name they are refused. None: no NVRTC; else what is wrong."""
-    path, variants, texts = os.path.join(ROOT, "schedules", "copy.sched"), {"small": "BM=64", "large": "BM=128"}, []
+    path, variants, texts = os.path.join(ROOT, "schedules", "copy.sched"), {"small": "BM=16", "large": "BM=32"}, []
     done = run(args.expect, path, "copy", "X=10000000:200,320:320,1", "Y=20000000:200,320:320,1")
     known = "-DFUNCTIONS=" + '{{"{}", {}, {}}}'.format(*done.stdout.split("\n", 1)[0].split())
     include, driver = ["-I", os.path.join(HERE, "header"), "-I", folder], os.path.join(HERE, "header", "driver.c")
@@ -219,7 +219,7 @@ def check_together(args, folder):
         done = run("gcc", "-x", language, standard, *WARNINGS, *include, "-fsyntax-only", os.path.join(folder, "main.c"))
         if done.returncode:
             return done.stdout
-    run(args.schedc, "build", path, "-p", "BM=128", "--name", "small", "-o", os.path.join(folder, "other.h"))
+    run(args.schedc, "build", path, "-p", "BM=32", "--name", "small", "-o", os.path.join(folder, "other.h"))
     wrong = asked('#include "small.h"\n#include "other.h"\n', "0", "-std=c99")
     return "" if "another kernel is called small: build one with --name" in wrong else f"of one name: {wrong}"
 

@@ -67,7 +67,9 @@ RUNS = {
     "gemm_roles": [("", "M=300 N=400 K=704"), ("-p stages=2", "M=65 N=136 K=200")],
     "gqa_fwd_2wg": [("-p D=64", "B=1 H=2 G=1 M=100 N=500"), ("-p D=64 -p causal=true", "B=1 H=2 G=1 M=200 N=130")],
     "mlp": [("", "M=300 F=900"), ("-p BM=64 -p stages=1", "M=65 F=300")],
-    "softmax_rows": [("", "M=320 N=1100"), ("-p stages=2", "M=65 N=200")],
+    "layernorm_rows": [("", "M=320 N=1100"), ("-p stages=2 -p BN=128", "M=65 N=400")],
+    "argmax_rows": [("", "M=320 N=1100"), ("-p stages=2 -p BN=128", "M=65 N=400")],
+    "softmax_rows": [("", "M=320 N=1100"), ("-p stages=2 -p BN=128", "M=65 N=400")],
 }
 
 

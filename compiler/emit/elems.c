@@ -31,12 +31,26 @@ At cu_elem_at(const MapGen *g, int odd) {
   return at;
 }
 
+// Two columns of each of the thread's rows.
+static void read_pairs(MapGen *g, const Ahead *y, const View *v) {
+  Cuda *c = g->c;
+  const Buf *b = &c->k->buf.at[v->buf];
+  At at = cu_row_at(g, cu_int(c, 0));
+  const char *from = cu_stage_pair(c, v, cu_from(c, v->at[0].base, cu_row(c, &at)), "8 * n");
+  cu_var(c, "%s %s[4];", b->elem == EL_I32 ? "int" : "float", y->name);
+  cu_line(c, "sc_pairs_%s(%s, %u, %s);", sc_elem[b->elem].text, from, cu_rows_apart(b), y->name);
+}
+
 static void read_ahead(MapGen *g, const Ahead *y) {
   Cuda *c = g->c;
   const View *v = &c->k->view.at[y->view];
-  if (y->vector4) {
+  if (y->move == MOVE_PAIRS) {
+    read_pairs(g, y, v);
+    return;
+  }
+  if (y->move == MOVE_VECTOR4) {
     cu_var(c, "float %s[4];", y->name);
-    cu_line(c, "sc_load4(%s + 512 * n, %s);", y->vector4, y->name);
+    cu_line(c, "sc_load4(%s + 512 * n, %s);", y->at, y->name);
     return;
   }
   Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + $col0", P_ADD});

@@ -211,11 +211,12 @@ typedef struct At {
 } At;
 
 // What the loop over elements reads at its head, for four of them: two elements of a vector in a
-// stage, along the columns, or the four of a blocked workspace (`vector4`, their address; else
-// NULL).
+// stage, along the columns (VECTOR2); two of each of the thread's rows of a stage (PAIRS); or the
+// four of a blocked workspace (VECTOR4), whose address is `at`.
 typedef struct Ahead {
-  const char *name, *vector4;
+  const char *name, *at;
   u32 view;
+  u8 move;
 } Ahead;
 
 // Columns that a loop over elements goes over, and what it computes for them.
@@ -304,6 +305,9 @@ const char *cu_col_step(
 const char *cu_stage(Cuda *c, const View *v);
 // an address; of a vector: row alone
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);
+// … of two columns beside each other: the thread's of the eight from column `eight` on, of a row
+const char *cu_stage_pair(Cuda *c, const View *v, Txt row, const char *eight);
+u32 cu_rows_apart(const Buf *part);  // bytes from a row of a stage to the eighth below it
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
 // where the thread's first four elements of a tile lie side by side, 512 from one four to the next;
 // NULL: they do not

@@ -123,6 +123,7 @@ static void role(Cuda *c, u32 r) {
     cu_note(c, "held: not found anew in loops");
   }
   Stmt *head = c->block->last;
+  memset(c->sum, 0, sizeof *c->sum * c->k->buf.n);  // a role's text may stand in several warpgroups
   cu_find_unfenced(c);
   cu_name_role(c);
   cu_share(c);
@@ -149,21 +150,30 @@ static void warp_role(Cuda *c, u32 r) {
 
 static bool in_warpgroup(const Role *r, u32 wg) {
   u32 first = r->first_warp, last = first + cu_warps(r) - 1;
-  return r->warps == 4 ? first / 4 == wg : first / 4 <= wg && wg <= last / 4;
+  return first / 4 <= wg && wg <= last / 4;
 }
 
-// One branch for the instances of a role of warpgroups, and for each warpgroup of roles of warps.
+// The first warpgroup behind this one that has not the same roles.
+static u32 same_roles(const Kernel *k, u32 wg) {
+  u32 next = wg + 1;
+  for (; next < k->threads / 128; next++) {
+    for (u32 r = 0; r < k->role.n; r++)
+      if (in_warpgroup(&k->role.at[r], wg) != in_warpgroup(&k->role.at[r], next)) return next;
+  }
+  return next;
+}
+
+// One branch for all warpgroups that have the same roles.
 static void roles(Cuda *c) {
   const Kernel *k = c->k;
   u32 groups = k->threads / 128, next;
   for (u32 wg = 0; wg < groups; wg = next) {
     bool opened = false;
-    next = wg + 1;
+    next = same_roles(k, wg);
     for (u32 r = 0; r < k->role.n; r++) {
       const Role *ro = &k->role.at[r];
       if (!in_warpgroup(ro, wg)) continue;
       if (!opened) {
-        if (ro->warps == 4) next = wg + ro->instances;
         const char *test = next == wg + 1 ? cu_text(c, "$warpgroup == %u", wg)
                                           : cu_text(c, "$warpgroup <= %u", next - 1);
         if (!wg && next == groups) cu_open_scope(c);

@@ -85,10 +85,22 @@ static Columns columns_of(const MapGen *g, Xid root, bool nothing(const MapGen *
 
 // ---- reductions along the row
 
-static const char *reducer(ExprOp op, bool quad) {
-  if (op == X_SUM) return quad ? "sc_quad_sum" : "+";
-  if (op == X_RMAX) return quad ? "sc_quad_max" : "fmaxf";
-  return quad ? "sc_quad_min" : "fminf";
+// How two extrema become one.
+static const char *extremum(const Expr *e) {
+  bool integer = e->ty == TY_INT;
+  return e->op == X_RMAX ? integer ? "max" : "fmaxf" : integer ? "min" : "fminf";
+}
+
+// … and those of a quad.
+static const char *of_quad(Cuda *c, const Expr *e) {
+  const char *what = e->op == X_SUM ? "sum" : e->op == X_RMAX ? "max" : "min";
+  return cu_text(c, "sc_quad_%s%s", what, e->ty == TY_INT ? "_int" : "");
+}
+
+// What changes no extremum.
+static const char *neutral(const Expr *e) {
+  if (e->ty == TY_INT) return e->op == X_RMAX ? "-0x7fffffff - 1" : "0x7fffffff";
+  return e->op == X_RMAX ? "-SC_INF" : "SC_INF";
 }
 
 static void accumulate(MapGen *g, const Expr *e, Xid value, const char *to) {
@@ -96,7 +108,7 @@ static void accumulate(MapGen *g, const Expr *e, Xid value, const char *to) {
     At at = cu_elem_at(g, odd);
     const char *body = cu_value(g->c, &at, value).s;
     if (e->op == X_SUM) cu_line(g->c, "%s += %s;", to, body);
-    else cu_line(g->c, "%s = %s(%s, %s);", to, reducer(e->op, false), to, body);
+    else cu_line(g->c, "%s = %s(%s, %s);", to, extremum(e), to, body);
   }
 }
 
@@ -109,22 +121,21 @@ static void reduction(MapGen *g, Xid x, Columns columns) {
   const char *what = sum               ? "sum"
                      : e->op == X_RMAX ? "max"
                                        : "min",
-             *zero = e->op == X_RMAX ? "-SC_INF" : "SC_INF";
+             *zero = neutral(e), *type = cu_ctype(c, x);
   const char *name = cu_temp(c, cu_text(c, "%s_%s", what, g->m->var[e->ref].name));
   if (sum) {
-    cu_var(c, "float %s[2] = {};", name);
+    cu_var(c, "%s %s[2] = {};", type, name);
   } else {
-    cu_var(c, "float %s[4] = {%s, %s, %s, %s};", name, zero, zero, zero, zero);
+    cu_var(c, "%s %s[4] = {%s, %s, %s, %s};", type, name, zero, zero, zero, zero);
     cu_note(c, "two chains a row");
   }
   cu_open_elems(g, columns);
   accumulate(g, e, columns.value, cu_text(c, sum ? "%s[sc_row(e)]" : "%s[e >> 1 & 3]", name));
   cu_close_elems(g);
   for (int r = 0; r < 2 && !parts; r++) {
-    const char *all =
-        sum ? cu_text(c, "%s[%d]", name, r)
-            : cu_text(c, "%s(%s[%d], %s[%d])", reducer(e->op, false), name, r, name, r + 2);
-    cu_line(c, "%s[%d] = %s(%s);", name, r, reducer(e->op, true), all);
+    const char *all = sum ? cu_text(c, "%s[%d]", name, r)
+                          : cu_text(c, "%s(%s[%d], %s[%d])", extremum(e), name, r, name, r + 2);
+    cu_line(c, "%s[%d] = %s(%s);", name, r, of_quad(c, e), all);
   }
   hoist(g, x, name, HOIST_ROW, true);
 }
@@ -221,11 +232,12 @@ static bool ahead(MapGen *g, Xid x) {
   const Expr *e = &c->k->expr.at[x];
   if (e->op != X_LOAD || c->read_move[e->ref] == MOVE_ELEMS) return false;
   const View *v = &c->k->view.at[e->ref];
-  const char *vector4 = c->read_move[e->ref] == MOVE_VECTOR4 ? cu_vector4(c, &g->at, v) : NULL;
-  const char *name = cu_temp(c, vector4 ? "four" : "pair");
-  if (vector4) c->by_thread[v->buf] = true;
-  PUSH(c->sc, &g->ahead, ((Ahead){name, vector4, e->ref}));
-  hoist(g, x, name, vector4 ? HOIST_VECTOR4 : HOIST_VECTOR2, false);
+  u8 move = c->read_move[e->ref];
+  const char *at = move == MOVE_VECTOR4 ? cu_vector4(c, &g->at, v) : NULL;
+  const char *name = cu_temp(c, move == MOVE_VECTOR2 ? "pair" : "four");
+  if (at) c->by_thread[v->buf] = true;
+  PUSH(c->sc, &g->ahead, ((Ahead){name, at, e->ref, move}));
+  hoist(g, x, name, move == MOVE_VECTOR2 ? HOIST_VECTOR2 : HOIST_VECTOR4, false);
   return true;
 }
 

@@ -110,6 +110,21 @@ const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
                  row.s, byte);
 }
 
+u32 cu_rows_apart(const Buf *part) { return 8 * sc_panel_bytes(part); }
+
+// The part of the address that the lane and the row decide is the same for all columns of a
+// panel, but for bits that are theirs alone.
+const char *cu_stage_pair(Cuda *c, const View *v, Txt row, const char *eight) {
+  const Buf *b = &c->k->buf.at[v->buf];
+  u32 bytes = sc_elem[b->elem].bytes;
+  Txt first = cu_from(c, v->at[1].base, (Txt){eight, P_MUL});
+  if (!b->swizzle || sc_stage_rows(b) * b->swizzle % 1024)
+    return cu_stage_elem(c, v, row, cu_sum(c, first, (Txt){"$col0", P_NAME}));
+  return cu_text(c, "sc_at_pair<%u, %lld>(%s, %s, %u * $col0, %u * %s)", b->swizzle,
+                 (long long)sc_stage_rows(b), cu_stage(c, v), row.s, bytes, bytes,
+                 cu_paren(c, first, P_MUL + 1));
+}
+
 // From a base, or from nothing.
 Txt cu_from(Cuda *c, Xid base, Txt x) {
   return base ? (Txt){cu_text(c, "%s + %s", cu_paren(c, cu_expr(c, NULL, base), P_ADD),

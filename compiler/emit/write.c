@@ -280,6 +280,33 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   cu_close(c);
 }
 
+// How many columns there are from the first that the statement writes on.
+static const char *columns_left(MapGen *g, const View *dst) {
+  Cuda *c = g->c;
+  const Pos *last = &dst->at[dst->rank - 1];
+  const Buf *b = &c->k->buf.at[dst->buf];
+  Txt all = cu_uniform(c, b->dim[b->rank - 1]);
+  return last->base ? cu_binary(c, X_SUB, true, all, cu_uniform(c, last->base)).s : all.s;
+}
+
+// … where it is not known that they lie at multiples of 16 bytes and inside.
+static void to_tensor_wide_tried(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *x = packed_values(g, b->elem);
+  cu_var(c, "const int left = %s;", columns_left(g, dst));
+  const char *when, *to = open_whole_rows(g, dst, &when);
+  cu_var(c, "u16 *row_out = %s;", to);
+  cu_open_unrolled(c, "n", g->cols / 32);
+  cu_var(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};",
+         x, x, x, x);
+  cu_line(c, "sc_quad_transpose(y, $lane & 3);");
+  cu_var(c, "const int first = 32 * n + 8 * ($lane & 3);");
+  cu_line(c, "%ssc_store_row16(row_out + first, y, left - first);",
+          when ? cu_text(c, "if (%s) ", when) : "");
+  cu_close(c);
+  cu_close(c);
+}
+
 // The statement's values in the order of the accumulator: an array of cols / 2 floats.
 static const char *float_values(MapGen *g) {
   Cuda *c = g->c;
@@ -300,6 +327,20 @@ static const char *float_values(MapGen *g) {
   }
   cu_close_elems(g);
   return "x";
+}
+
+// Two columns at once.
+static void to_tensor_pairs(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *x = float_values(g);
+  cu_var(c, "const int left = %s;", columns_left(g, dst));
+  const char *when, *to = open_whole_rows(g, dst, &when);
+  cu_var(c, "auto *row_out = %s + $col0;", to);
+  cu_open_unrolled(c, "n", g->cols / 8);
+  cu_line(c, "%ssc_store_pair_%s(row_out + 8 * n, %s + 4 * n + 2 * r, left - 8 * n - $col0);",
+          when ? cu_text(c, "if (%s) ", when) : "", sc_elem[b->elem].text, x);
+  cu_close(c);
+  cu_close(c);
 }
 
 static void to_tensor_vector4(MapGen *g, const char *to, bool add) {
@@ -361,6 +402,8 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
   switch (g->m->move) {
     case MOVE_ROWS: to_tensor_rows(g, dst, b, add); break;
     case MOVE_WIDE: to_tensor_wide(g, dst, b); break;
+    case MOVE_WIDE_TRIED: to_tensor_wide_tried(g, dst, b); break;
+    case MOVE_PAIRS: to_tensor_pairs(g, dst, b); break;
     case MOVE_VECTOR4: to_tensor_vector4(g, cu_vector4(g->c, &g->at, dst), add); break;
     case MOVE_ADD_ROWS: add_to_rows(g, dst); break;
     default: to_tensor_elems(g, dst, b, add);

@@ -150,7 +150,8 @@ static i32 direction(const Map *m, i8 var) {
 // How the statement accesses what the view names: fragments and wide rows change hands within a
 // warp on their way between registers and memory, each in its own way.
 static Move hands(const Kernel *k, const Map *m, const View *v) {
-  if (m->dst == SC_NONE || (m->move != MOVE_FRAGMENT && m->move != MOVE_WIDE)) return MOVE_ELEMS;
+  bool moved = m->move == MOVE_FRAGMENT || m->move == MOVE_WIDE || m->move == MOVE_WIDE_TRIED;
+  if (m->dst == SC_NONE || !moved) return MOVE_ELEMS;
   const View *dst = &k->view.at[m->dst];
   return k->buf.at[dst->buf].space == SP_REG || v == dst ? (Move)m->move : MOVE_ELEMS;
 }

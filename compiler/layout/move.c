@@ -76,16 +76,28 @@ static bool cond_on_columns(const Mover *s, const Map *m) {
   return m->cond && m->col >= 0 && s->k->expr.at[m->cond].vars >> m->col & 1;
 }
 
-// Can rows be written 16 bytes at a time? Each row's part must begin at a multiple of 16 bytes and
-// end inside the tensor.
-static bool wide(const Mover *s, const Map *m) {
+// Are rows of register tiles written along rows of the tensor, whatever their columns are, and none
+// before the first?
+static bool along_rows(const Mover *s, const Map *m) {
+  const View *v = view_at(s, m->dst);
+  const Pos *last = &v->at[v->rank - 1];
+  return sc_extent(s->k, m, m->row) && m->col >= 0 && last->var == m->col &&
+         sc_extent(s->k, m, m->col) % SC_FRAGMENT_COLS == 0 && !cond_on_columns(s, m) &&
+         !buf_at(s, m->dst)->blocked && (!last->base || sc_fact_nonneg(s->facts, last->base));
+}
+
+// 16 bytes at a time: 16-bit elements of whole groups of 32 columns.
+static bool by_16_bytes(const Mover *s, const Map *m) {
+  return sc_elem[buf_at(s, m->dst)->elem].bytes == 2 && sc_extent(s->k, m, m->col) % 32 == 0;
+}
+
+// Is it known that each row's part begins at a multiple of 16 bytes and ends inside the tensor?
+static bool lies_wide(const Mover *s, const Map *m) {
   const View *v = view_at(s, m->dst);
   const Buf *b = buf_at(s, m->dst);
-  const Pos *last = &v->at[v->rank - 1];
-  i64 known, cols = sc_extent(s->k, m, m->col);
-  if (sc_elem[b->elem].bytes != 2 || m->col < 0 || last->var != m->col || cols % 32) return false;
+  i64 known;
   return x_const_int(s->k, b->dim[b->rank - 1], &known) && known % 8 == 0 &&
-         inside(s, m, v, v->rank - 1) && multiple(s, last->base, 8) && !cond_on_columns(s, m);
+         inside(s, m, v, v->rank - 1) && multiple(s, v->at[v->rank - 1].base, 8);
 }
 
 // A blocked workspace has blocks of 64 rows and 8 columns in the order of a warpgroup's
@@ -104,7 +116,9 @@ static Move to_tensor(const Mover *s, const Map *m, bool add) {
   const View *v = view_at(s, m->dst);
   const Buf *b = buf_at(s, m->dst);
   if (!on(v, m->col)) return MOVE_ROWS;
-  if (!add && wide(s, m)) return MOVE_WIDE;
+  bool rows = !add && along_rows(s, m);
+  if (rows && by_16_bytes(s, m)) return lies_wide(s, m) ? MOVE_WIDE : MOVE_WIDE_TRIED;
+  if (rows && b->elem != EL_I32) return MOVE_PAIRS;
   if (!m->cond && by_vector4(s, m, m->dst)) return MOVE_VECTOR4;
   bool along = v->at[v->rank - 1].var == m->col && !cond_on_columns(s, m);
   if (add && along && sc_extent(s->k, m, m->row) && b->elem == EL_F32 && !b->blocked)
@@ -112,15 +126,25 @@ static Move to_tensor(const Mover *s, const Map *m, bool add) {
   return m->row < 0 ? MOVE_COLUMNS : MOVE_ELEMS;
 }
 
-// Read ahead, for four of a thread's elements: an f32 vector of a stage along the columns, at
-// places that come in aligned pairs, or a blocked workspace. (An 8-bit register tile takes its
-// columns in another order.)
+// Does the view name rows of a stage at whole groups of eight columns, of which a thread holds two
+// that lie side by side?
+static bool by_pairs(const Mover *s, const Map *m, const View *v) {
+  const Buf *b = &s->k->buf.at[v->buf];
+  return b->rank == 2 && !b->permuted && b->ext[1] % 2 == 0 && m->row >= 0 &&
+         v->at[0].var == m->row && v->at[1].var == m->col &&
+         multiple(s, v->at[1].base, SC_FRAGMENT_COLS);
+}
+
+// Read ahead, for four of a thread's elements: those of a stage, two of each row at once; an f32
+// vector of a stage along the columns, at places that come in aligned pairs, or a blocked
+// workspace. (An 8-bit register tile takes its columns in another order.)
 static Move read_move(const Mover *s, const Map *m, u32 view) {
   const Buf *dst = m->dst == SC_NONE ? NULL : buf_at(s, m->dst), *b = buf_at(s, view);
   const View *v = view_at(s, view);
   if (m->col < 0 || sc_extent(s->k, m, m->col) % SC_FRAGMENT_COLS) return MOVE_ELEMS;
   if (dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1) return MOVE_ELEMS;
   if (b->space == SP_TENSOR) return by_vector4(s, m, view) ? MOVE_VECTOR4 : MOVE_ELEMS;
+  if (b->space == SP_STAGE && m->held && by_pairs(s, m, v)) return MOVE_PAIRS;
   bool pairs = b->space == SP_STAGE && b->rank == 1 && b->elem == EL_F32 &&
                v->at[0].var == m->col && multiple(s, v->at[0].base, 2);
   return pairs ? MOVE_VECTOR2 : MOVE_ELEMS;

@@ -83,8 +83,6 @@ static void check_reduction(Target *s, const Map *m, const Expr *e) {
   } else if (!(m->held & HELD_COLS) && sc_extent(s->k, m, var) % SC_FRAGMENT_COLS) {
     tgt_cannot(s, m->span, "a reduction of rows whose length is no multiple of 8", NULL,
                "pad them");
-  } else if (e->ty == TY_INT) {
-    tgt_cannot(s, m->span, "a reduction of integers", NULL, NULL);
   }
 }
 

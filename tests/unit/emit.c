@@ -350,7 +350,7 @@ static void order_within_an_instance(void **state) {
   WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n Y[x*64.., 0..] += r\n wait Y read" GIVE,
          "sc_fence_async(); sc_bar_sync(1, 128); if (thread == 0) { sc_tma_add");
   WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n s[i,j] = r[i,j]\n Z[x*64 + i, j] = s[i,j]" GIVE,
-         "// s[i,j] = r[i,j]", "sc_bar_sync(1, 128);", "sc_lds32", "// Z[");
+         "// s[i,j] = r[i,j]", "sc_bar_sync(1, 128);", "sc_pairs_f32", "// Z[");
   WRITES(ROUND MATH "r[i,j] = 2 * r[i,j]\n Y[x*64 + i, j] += r[i,j]" GIVE,
          "// Y[x*64 + i, j] += r[i,j]", "sc_bar_sync(1, 128);", "sc_add(");
   WRITES(ROUND MATH "h[i,j] = 2 * h[i,j]\n s[i,j] = h[i,k] @ h[j,k]\n Z[x*64 + i, j] = s[i,j]" GIVE,
@@ -415,7 +415,7 @@ static void compiler_fences(void **state) {
            "wait s }\n"
            "Z[x*64 + i, j] = o[i,j]\n V[x*64 + i] = sum(j) o[i,j]" GIVE,
            "");
-  WRITES(source, "sc_wgmma_wait<0>(); sc_tie(s); }", "// Z[", "sc_tie(o);", "args.Z[", "// V[",
+  WRITES(source, "sc_wgmma_wait<0>(); sc_tie(s); }", "// Z[", "sc_tie(o);", "args.Z + ", "// V[",
          "float sum_j[2]");
   Fixture f;
   const Kernel *k;

@@ -105,7 +105,9 @@ static void moves(void **state) {
   assert_int_equal(move_of(state, "g[j] = 2 * g[j]"), MOVE_STRIDED);
   assert_int_equal(move_of(state, "H[x*128 + i, j] = s[i,j]"), MOVE_WIDE);
   assert_int_equal(move_of(state, "H[x*128 + i, j] = s[i,j] if j < 5"), MOVE_ELEMS);
-  assert_int_equal(move_of(state, "Y[x*128 + i, j] = s[i,j]"), MOVE_ELEMS);
+  assert_int_equal(move_of(state, "H[x*128 + i, 8*x + j] = s[i,j]"), MOVE_WIDE_TRIED);
+  assert_int_equal(move_of(state, "H[x*128 + i, j - 8] = s[i,j]"), MOVE_ELEMS);
+  assert_int_equal(move_of(state, "Y[x*128 + i, j] = s[i,j]"), MOVE_PAIRS);
   assert_int_equal(move_of(state, "Y[x*128 + i, j] += s[i,j]"), MOVE_ADD_ROWS);
   assert_int_equal(move_of(state, "V[x*128 + i] = m[i]"), MOVE_ROWS);
 }
