@@ -251,6 +251,16 @@ void low_vector(Low *l, const Node *bind) {
   low_emit(l, OP_MAP, 0, put_map(l, &s, outs, l->k->view.n - 1, root, 0), 0, 0, bind->span);
 }
 
+// A vote in another one's block: the warps' rows lie in one block of the warpgroup's, 16 each.
+static bool in_one_block(Low *l, const Node *n) {
+  const u32 warps = l->k->role.at[l->role].warps;
+  if (l->vote <= 16 * warps || warps == 1) return true;
+  low_error(l, D_R9_VOTE, n->span,
+            "a vote in another one's block is on %u rows at most, 16 of each warp; these are %u",
+            16 * warps, l->vote);
+  return false;
+}
+
 u32 low_condition(Low *l, const Node *n) {
   Stmt s;
   low_begin(l, &s, n->span);
@@ -269,6 +279,7 @@ u32 low_condition(Low *l, const Node *n) {
                     : "use 'if' for a condition that is the same for all");
     return SC_NONE;
   }
+  if (!rows_of_vote(l, &s, s.n) || !in_one_block(l, n)) return SC_NONE;
   u32 map = put_map(l, &s, s.n, SC_NONE, root, 0);
   for (u32 v = view0; v < l->k->view.n; v++)
     l->k->map.at[map].parts |= l->k->buf.at[l->k->view.at[v].buf].partial;

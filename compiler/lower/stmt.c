@@ -187,11 +187,7 @@ static void conditional(Low *l, const Node *n) {
 }
 
 static void vote(Low *l, const Node *n) {
-  if (l->vote) {
-    low_error(l, D_R9_VOTE, n->span, "a vote stands in another one's block");
-    return;
-  }
-  u32 map = low_condition(l, n->a);
+  u32 map = low_condition(l, n->a), outer = l->vote;
   if (map == SC_NONE) return;
   i64 rows = 0;
   x_const_int(l->k, l->k->map.at[map].var[0].extent, &rows);
@@ -199,7 +195,7 @@ static void vote(Low *l, const Node *n) {
   l->vote = (u32)rows;
   l->told = false;
   block(l, n->b);
-  l->vote = 0;
+  l->vote = outer;
   if (!stopped(l)) low_emit(l, OP_ENDVOTE, 0, 0, 0, 0, n->span);
 }
 

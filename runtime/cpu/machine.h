@@ -215,6 +215,7 @@ struct Inst {
   i64 row0, row1;  // rows of a vote's warp; row1 0: all
   u32 warps;       // that the vote chose and that have not run, a bit each
   i64 rows;        // of the vote
+  u32 inner;       // votes in its block that are run
 };
 
 // ---- events

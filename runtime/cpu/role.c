@@ -186,12 +186,23 @@ static u32 ballot(Inst *in, const MapPlan *p) {
   return chosen;
 }
 
+// In the block of a vote its warp votes again, on the rows that the block runs on.
+static void vote_again(Inst *in, const Ins *i, const MapPlan *p) {
+  Machine *m = in->m;
+  if (sc_strip_any(p->strip, &in->env, m->op, in->row0, in->row1, m->scratch)) in->inner++;
+  else in->pc = i->nest + 1;
+}
+
 static Step op_VOTE(Inst *in, const Ins *i) {
   const Map *m = &in->env.k->map.at[i->arg[0]];
   const MapPlan *p = &in->m->p->map[i->arg[0]];
   if (!sc_operands(in, m, p)) return STEP_FAULT;
   const i64 from[SC_MAX_VARS] = {0};
   if (p->global && !sc_touch_map(in, m, p, from, p->ext)) return STEP_FAULT;
+  if (in->row1) {
+    vote_again(in, i, p);
+    return STEP_GO;
+  }
   in->rows = m->vars ? p->ext[0] : 1;
   in->warps = ballot(in, p);
   if (!next_warp(in)) in->pc = i->nest + 1;
@@ -199,7 +210,8 @@ static Step op_VOTE(Inst *in, const Ins *i) {
 }
 
 static Step op_ENDVOTE(Inst *in, const Ins *i) {
-  if (next_warp(in)) in->pc = i->nest + 1;
+  if (in->inner) in->inner--;
+  else if (next_warp(in)) in->pc = i->nest + 1;
   return STEP_GO;
 }
 
