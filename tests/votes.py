@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Which inputs make the stale maximum's warps vote, and that a run depends on the block they vote for.
+"""Which inputs make the stale maximum's warps correct a tile, and that a run depends on each part of a correction.
 
-A copy of schedules/fa3_stale.sched counts for each row how often its warp voted. `ramp-down` has to make nearly every
-warp vote at nearly every tile, `normal` none; without the block only the latter is still right.
+A copy of schedules/fa3_stale.sched counts for each row how often its warp did. `ramp-down` has to make nearly every warp
+take every tile with care, so that next to none is computed again; `normal` none. Without a part of it only the latter is
+still right.
 
   votes.py --schedc build/schedc
 """
@@ -19,6 +20,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SIZES = {"full": {"M": 128, "N": 2048, "BN": 176, "causal": "false"},
          "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
 
+EXPECTED = {"corrected": {"normal": (0, 0), "spike": (0.3, 0.8), "ramp": (0.3, 0.8), "ramp-down": (0.95, 1)},
+            "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
+
 
 def edited(text, *changes):
     for old, new in changes:
@@ -27,18 +31,33 @@ def edited(text, *changes):
     return text
 
 
-def counting(text):
+CORRECTION = "        vote any(not (r[i] <= g[i])) { correct(t) }\n"
+AGAIN = """        vote any(not (r[i] <= 1e35)) {                   // f32 does not hold it
+          s[i,j] = q[64*w + i, d] @ k[j,d]
+          if causal { mask(t) }
+          maximum();  weights(0, BN);  rescale()
+        }
+"""
+# What a correction has, each a way to lose it: the kinds of input that are wrong then.
+MUTANTS = {
+    "the correction": ((CORRECTION, ""), ("spike", "ramp", "ramp-down")),
+    "the rescaling of what came before a tile taken with care": (
+        ("      vote any(a[i] < 1) { rescale() } ", "                                       "), ("ramp", "ramp-down")),
+    "the tile computed again": ((AGAIN, ""), ("ramp-down",)),
+    "the higher reference": (("m[i] + log2(r[i]) / c, m[i])", "m[i], m[i])"), ("spike",)),
+}
+
+
+def counting(text, what):
+    """Counts for each row how often its warp did it."""
+    place, again = {"corrected": (CORRECTION, CORRECTION.replace("correct(t) }", "correct(t);  n[i] = n[i] + 1 }")),
+                    "computed again": (AGAIN, AGAIN.replace("rescale()\n", "rescale();  n[i] = n[i] + 1\n"))}[what]
     return edited(text,
                   ("  out L : f32[B, H, M]\n", "  out L, votes : f32[B, H, M]\n"),
                   ("    Z[b,h,i]   = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z[b,h,i]   = "),
-                  ("r : f32[64] partial\n", "r : f32[64] partial, n : f32[64] = 0\n"),
-                  ("          renew()\n        }\n", "          renew();  n[i] = n[i] + 1\n        }\n"),
+                  ("    reg g : f32[64] ", "    reg n : f32[64] = 0\n    reg g : f32[64] "),
+                  (place, again),
                   ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = n[i]\n    L[b, h, x*BM"))
-
-
-def without_block(text):
-    start, end = text.index("        vote any("), text.index("        release k\n      }\n      l[i] = l[i] + r[i]")
-    return text[:start] + text[end:]
 
 
 def run(schedc, path, inputs, size, *more):
@@ -75,22 +94,28 @@ def main():
         if not holds:
             print("FAIL", what)
 
-    expected = {"normal": (0, 0), "spike": (0.1, 0.5), "ramp": (0.1, 0.5), "ramp-down": (0.95, 1)}
     with tempfile.TemporaryDirectory() as folder:
         counts, mutant, votes = (os.path.join(folder, name) for name in ("counting.sched", "mutant.sched", "votes.npy"))
-        for path, content in ((counts, counting(text)), (mutant, without_block(text))):
+
+        def write(path, content):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(content)
-        for name, size in SIZES.items():
-            for inputs, (least, most) in expected.items():
-                right = run(schedc, counts, inputs, size, "--out", f"votes={votes}")
-                share = np.load(votes).sum() / opportunities(size).sum()
-                print(f"{name:8} {inputs:10} {share:6.3f} of the tiles voted for")
-                expect(f"{name}, {inputs}: {least} to {most} of the tiles, not {share:.3f}", least <= share <= most)
-                expect(f"{name}, {inputs}: right with counts", right.get("O") and right.get("L"))
-                right = run(schedc, mutant, inputs, size)
-                expect(f"{name}, {inputs}: wrong without the block, if a warp needs it",
-                       right and all(right.values()) == (share == 0))
+
+        for what, kinds in EXPECTED.items():
+            write(counts, counting(text, what))
+            for name, size in SIZES.items():
+                for inputs, (least, most) in kinds.items():
+                    right = run(schedc, counts, inputs, size, "--out", f"votes={votes}")
+                    share = np.load(votes).sum() / opportunities(size).sum()
+                    print(f"{name:8} {inputs:10} {share:6.3f} of the tiles {what}")
+                    expect(f"{name}, {inputs}: {least} to {most} of the tiles {what}, not {share:.3f}", least <= share <= most)
+                    expect(f"{name}, {inputs}: right with counts", right.get("O") and right.get("L"))
+        for what, (change, kinds) in MUTANTS.items():
+            write(mutant, edited(text, change))
+            for name, size in SIZES.items():
+                for inputs in ("normal", *kinds):
+                    right = run(schedc, mutant, inputs, size)
+                    expect(f"{name}, {inputs}: without {what}", right and all(right.values()) == (inputs == "normal"))
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
 
