@@ -23,7 +23,7 @@ TOKENS = 8448
 RAGGED = {"B": 1, "M": 300, "N": 1100, "H": 2, "G": 1}
 # What is kept of a variant.
 KEYS = ["inputs", "pass", "repeats", "differing", "outputs", "cold_ms", "sustained_ms", "least_ms", "most_ms",
-        "tflops_cold", "tflops_sustained", "clock_mhz", "tensor_utilisation", "spread"]
+        "tflops_cold", "tflops_sustained", "clock_mhz", "power_w", "tensor_utilisation", "spread"]
 
 
 def configurations(points):

@@ -73,7 +73,7 @@ class Prediction(ctypes.Structure):
 
 
 class _Times(ctypes.Structure):
-    _fields_ = [("size", _size)] + [(name, ctypes.c_double) for name in ("cold", "sustained", "least", "most", "clock")]
+    _fields_ = [("size", _size)] + [(name, ctypes.c_double) for name in ("cold", "sustained", "least", "most", "clock", "power")]
 
 
 class _GpuJob(ctypes.Structure):

@@ -240,7 +240,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
     parser.add_argument("--out", metavar="FILE", help="write JSON")
-    parser.add_argument("--rounds", type=int, help="of 120 launches (default: as peers.py has it)")
+    parser.add_argument("--rounds", type=int, help="of sustained turns (default: as peers.py has it)")
     parser.add_argument("--sweep", action="store_true", help="other params for tuning")
     parser.add_argument("--seconds", type=float, default=240, help="of a sweep")
     parser.add_argument("--library", help="libschedc.so (default: build/release's)")

@@ -5,9 +5,9 @@
 
 Every point's output is compared with its specification (a sample of it, in float64, and all of it for NaN); a point
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
-count. `sustained`: the median over rounds of the median of the last 80 of 120 launches back to back. There are as
-many rounds as take about 3 s, up to 6, for under its power limit the chip's clock swings; but each of those that take
-turns begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some
+count. `sustained`: the median over rounds of turns of 400 ms of launches back to back, of which the first 150 do not count;
+before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
+up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some
 peers. Params for tuning are those of the GPU's table for the dimensions, where it has any, but for those that a point has as
 `tuning`. The peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its
 gradients with cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3
@@ -27,7 +27,8 @@ from calls import write
 from libschedc import OUT, SIZES, Failed, Kernel, Library, find_table
 from pytorch import environment, find, launcher
 
-COLD_ROUNDS, WARM_UP, COLD, SUSTAINED, COUNTED = 3, 5, 20, 120, 80
+COLD_ROUNDS, WARM_UP, COLD = 3, 5, 20
+TURN_MS, SETTLING_MS, WARMING_MS, GROUPS = 400, 150, 700, 12  # of launches back to back, as runtime/cuda/measure.c has them
 ROUNDS, MILLISECONDS = 6, 3000  # the most sustained rounds of a point, and about how long they may take
 TABLES = os.path.join("schedules", "tuned")
 OPERATIONS = 2_500_000_000  # of a comparison: as many places of the specification as fit, about half a second
@@ -46,6 +47,18 @@ def launches(torch, run, n):
     return [a.elapsed_time(b) for a, b in zip(events, events[1:])]
 
 
+def go_on_for(torch, run, budget, one):
+    """Launches back to back for so many ms, where one takes about `one`: the milliseconds of a launch in each of some groups,
+    without those in which the chip has not yet found the clock at which this program runs (runtime/cuda/duration.c)."""
+    each = max(1, round(budget / one / GROUPS))
+
+    def group():
+        for _ in range(each):
+            run()
+    took = [ms / each for ms in launches(torch, group, max(1, min(GROUPS, round(budget / one / each))))]
+    return took[min(len(took) // 2, math.ceil(SETTLING_MS / (one * each))):]
+
+
 def measure(torch, runs, rounds):
     """For each of the named functions: its times in ms, and how many rounds were sustained. They take turns, each round
     begun by another one: what ran before, and how warm it left the chip, is the same for all."""
@@ -61,11 +74,13 @@ def measure(torch, runs, rounds):
             launches(torch, run, WARM_UP)
             cold[name] += launches(torch, run, COLD)
     if rounds is None:
-        one = SUSTAINED * sum(map(statistics.median, cold.values()))
-        rounds = len(runs) * max(1, min(ROUNDS // len(runs), round(MILLISECONDS / one / len(runs))))
+        rounds = len(runs) * max(1, min(ROUNDS // len(runs), round(MILLISECONDS / TURN_MS / len(runs) ** 2)))
+    one = {name: statistics.median(times) for name, times in cold.items()}
+    for name, run in runs.items():  # the chip has cooled in the pauses
+        go_on_for(torch, run, WARMING_MS / len(runs), one[name])
     for n in range(rounds):
         for name, run in in_turns(n):
-            last = launches(torch, run, SUSTAINED)[-COUNTED:]
+            last = go_on_for(torch, run, TURN_MS, one[name])
             sustained[name].append(statistics.median(last))
             spread[name] += last
     return {name: {"cold_ms": statistics.median(cold[name]), "sustained_ms": statistics.median(sustained[name]),
@@ -282,7 +297,7 @@ def main():
     parser.add_argument("--points", default=os.path.join(here, "points.json"))
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
     parser.add_argument("--out", metavar="FILE", help="write JSON")
-    parser.add_argument("--rounds", type=int, help="of 120 launches (default: see above)")
+    parser.add_argument("--rounds", type=int, help="of sustained turns (default: see above)")
     parser.add_argument("--library", help="libschedc.so (default: build/release's)")
     parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
     args = parser.parse_args()

@@ -152,8 +152,8 @@ static void text_head(const Variant *v) {
 
 static void text_result(const Bench *b) {
   printf("\n%s, %u multiprocessors\n\n", b->gpu.name, b->gpu.multiprocessors);
-  printf("  %-44s %9s %9s  %14s  %7s %5s %6s %7s %6s\n", "", "ms cold", "sust.", "TFLOP/s  sust.",
-         "GB/s", "MHz", "tensor", "spread", "ratio");
+  printf("  %-44s %9s %9s  %14s  %7s %5s %4s %6s %7s %6s\n", "", "ms cold", "sust.",
+         "TFLOP/s  sust.", "GB/s", "MHz", "W", "tensor", "spread", "ratio");
   size_t base = 0;  // of the ratios
   while (base + 1 < b->n && !b->variant[base]->right) base++;
   for (size_t i = 0; i < b->n; i++) {
@@ -161,9 +161,9 @@ static void text_result(const Bench *b) {
     const schedc_cuda_times *t = &b->job[i].times;
     Figures f = figures(b, i);
     if (!b->variant[i]->right) continue;
-    printf("  %-44s %9.4f %9.4f  %6.1f  %6.1f  %7.1f %5.0f",
+    printf("  %-44s %9.4f %9.4f  %6.1f  %6.1f  %7.1f %5.0f %4.0f",
            variant_name(b->variant[i], name, sizeof name), t->cold_ms, t->sustained_ms, f.cold,
-           f.sustained, f.bytes, t->clock_mhz);
+           f.sustained, f.bytes, t->clock_mhz, t->power_w);
     if (f.tensor > 0) printf(" %4.1f %%", f.tensor * 100);
     else printf(" %6s", "-");
     double first = figures(b, base).sustained;
@@ -227,6 +227,7 @@ static void json_figures(Json *j, const Bench *b, size_t i) {
   key_real(j, "least_ms", t->least_ms), key_real(j, "most_ms", t->most_ms);
   key_real(j, "tflops_cold", f.cold), key_real(j, "tflops_sustained", f.sustained);
   key_real(j, "gb_per_second", f.bytes), key_real(j, "clock_mhz", t->clock_mhz);
+  key_real(j, "power_w", t->power_w);
   key_real(j, "tensor_utilisation", f.tensor), key_real(j, "spread", f.spread);
 }
 

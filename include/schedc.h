@@ -1147,15 +1147,17 @@ SCHEDC_API schedc_status schedc_report_sass(schedc_context *context, const sched
 /* ---- running on a GPU ---------------------------------------------------------------------- */
 
 /* Milliseconds of a launch, by CUDA events. cold: the median over 3 rounds of a 150 ms pause, 5
- * launches to warm up and 20 that count; sustained: the median of the last 80 of 120 launches back
- * to back; least and most: of those. */
+ * launches to warm up and 20 that count; sustained: of launches back to back for 400 ms, of which
+ * the first 150 do not count, the median of groups of some launches each; least and most: of those.
+ */
 typedef struct schedc_cuda_times {
   size_t size;
   double cold_ms, sustained_ms, least_ms, most_ms;
   double clock_mhz; /* of the multiprocessors, while sustained; 0: not known (it needs NVML) */
+  double power_w;   /* of the board, while sustained; 0: not known */
 } schedc_cuda_times;
 #define SCHEDC_CUDA_TIMES_INIT \
-  { sizeof(schedc_cuda_times), 0, 0, 0, 0, 0 }
+  { sizeof(schedc_cuda_times), 0, 0, 0, 0, 0, 0 }
 
 /* A GPU, for kernels on tensors in host memory: opened when it is first needed, and kept open
  * until it is freed. `device` counts from 0, as the driver counts (CUDA_VISIBLE_DEVICES hides and
@@ -1216,11 +1218,12 @@ typedef struct schedc_gpu_job {
 /* Runs the jobs one after the other; then all again until each has run `repeats` times on the same
  * inputs, comparing outputs with those of the first run (which are handed back); then measures them
  * if rounds is not 0: in turns, so that they meet the same clocks. cold is as in schedc_cuda_times,
- * sustained the median of `rounds` rounds of 120 launches. Before anything runs, all tensors are
- * checked, and each job's kernel is built, or taken from the cache of machine code.
- * SCHEDC_EUNAVAIL: no such device, no NVRTC where it is needed, not enough memory on the GPU; a
- * diagnostic at the job's kernel says which. SCHEDC_EFAULT: a wait was given up (debug_waits), or
- * the model found a fault; the GPU is then to be freed, as after any launch that failed.
+ * sustained the median of `rounds` rounds, after the chip was warmed up by all of them for 700 ms.
+ * Before anything runs, all tensors are checked, and each job's kernel is built, or taken from the
+ * cache of machine code. SCHEDC_EUNAVAIL: no such device, no NVRTC where it is needed, not enough
+ * memory on the GPU; a diagnostic at the job's kernel says which. SCHEDC_EFAULT: a wait was given
+ * up (debug_waits), or the model found a fault; the GPU is then to be freed, as after any launch
+ * that failed.
  *
  * Example:
  *

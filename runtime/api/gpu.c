@@ -271,7 +271,7 @@ static void hand_back(const Batch *b, u32 i, schedc_gpu_job *to, schedc_status s
 static void count_steps(const Batch *b, const schedc_gpu_options *o) {
   enum { COLD_ROUNDS = 3 };
   Gpu *g = &b->gpu->gpu;
-  u64 repeats = b->repeats ? b->repeats : 1, rounds = b->rounds ? COLD_ROUNDS + b->rounds : 0;
+  u64 repeats = b->repeats ? b->repeats : 1, rounds = b->rounds ? COLD_ROUNDS + 1 + b->rounds : 0;
   g->progress = o->progress;
   g->progress_user = o->progress_user;
   g->steps = b->n * (1 + repeats + rounds);

@@ -29,8 +29,8 @@ static void enqueue(Duration *t, u64 n) {
   for (u64 i = 0; i < n && !t->status; i++) t->status = t->launch(t->user);
 }
 
-// The milliseconds of a launch in each of `groups` groups of n.
-static void clock_groups(Duration *t, u32 groups, u64 n, double *ms) {
+// The milliseconds of a launch in each of `groups` groups of n, of which those from `first` count.
+static void clock_groups(Duration *t, u32 groups, u64 n, u32 first, double *ms) {
   const Driver *d = t->d;
   void *event[GROUPS + 1] = {0};
   for (u32 i = 0; i <= groups && good(t); i++) t->error = d->cuEventCreate(&event[i], 0);
@@ -39,6 +39,7 @@ static void clock_groups(Duration *t, u32 groups, u64 n, double *ms) {
     enqueue(t, n);
     if (good(t)) t->error = d->cuEventRecord(event[i + 1], t->stream);
   }
+  if (good(t) && t->watch) t->watch(t->watcher, event[first], event[groups]);
   int end = d->cuStreamSynchronize(t->stream);
   if (!t->error) t->error = end;
   for (u32 i = 0; i < groups && good(t); i++) {
@@ -56,20 +57,21 @@ bool sc_gpu_duration(Duration *t) {
   t->status = SCHEDC_OK;
   t->error = 0;
   enqueue(t, 1);
-  if (good(t)) clock_groups(t, 1, 1, ms);
+  if (good(t)) clock_groups(t, 1, 1, 0, ms);
   if (!good(t)) return false;
   double one = ms[0] > least ? ms[0] : least, many = t->budget_ms / one;
   u64 n = many > MOST ? MOST : (u64)many;
-  t->ms = one;
+  t->ms = t->least = t->most = one;
   t->launches = 1;
   if (n < 2) return true;
   u64 each = (n + GROUPS - 1) / GROUPS;
   u32 groups = (u32)(n / each), first = groups > 2;
   if (t->settle) first = (u32)fmin(groups / 2, ceil(SETTLING_MS / (one * (double)each)));
-  clock_groups(t, groups, each, ms);
+  clock_groups(t, groups, each, first, ms);
   if (!good(t)) return false;
   t->launches = each * (groups - first);
-  t->ms = median(ms + first, groups - first);
-  if (t->ms < least) t->ms = least;
+  t->ms = fmax(median(ms + first, groups - first), least);  // and sorts them
+  t->least = ms[first];
+  t->most = ms[groups - 1];
   return true;
 }

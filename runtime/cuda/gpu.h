@@ -230,8 +230,10 @@ typedef struct Duration {
   void *user;
   double budget_ms;  // of all launches together; at least one is measured
   bool settle;       // the first 150 ms are not counted, but half of all at most
+  void (*watch)(void *watcher, void *settled, void *last);  // NULL, or called while they run: the
+  void *watcher;                                            // events before and behind what counts
   // out
-  double ms;  // of a launch
+  double ms, least, most;  // of a launch: the median of what counts, and its ends
   u64 launches;
   schedc_status status;  // of a launch that was not enqueued
   int error;             // the driver's
@@ -243,10 +245,12 @@ bool sc_gpu_duration(Duration *t);
 typedef struct Nvml {
   void *library, *device;
   int (*clock)(void *device, int type, unsigned *mhz);
+  int (*power)(void *device, unsigned *milliwatts);
   int (*shutdown)(void);
 } Nvml;
 void sc_nvml_open(Nvml *n, const char *bus);
 void sc_nvml_close(Nvml *n);
 unsigned sc_nvml_clock(const Nvml *n);  // of the multiprocessors, MHz; 0: not known
+unsigned sc_nvml_power(const Nvml *n);  // of the board, as it draws now, mW; 0: not known
 
 #endif

@@ -1,22 +1,25 @@
 // measure.c - how long launches take, by events. The protocol: `cold` is the median over 3 rounds
-// of a 150 ms pause, 5 launches to warm up and 20 that count; `sustained` the median of the last 80
-// of 120 launches back to back, when power limits the clock. Jobs take turns, round by round, so
-// that what changes with time (heat, clocks, neighbours) changes for all of them; figures are
+// of a 150 ms pause, 5 launches to warm up and 20 that count; `sustained` is of launches back to
+// back for 400 ms, of which the first 150 do not count (duration.c): power limits the clock then,
+// and each program has found its own. Before the sustained rounds all jobs together run for 700 ms,
+// as the chip has cooled in the pauses. Jobs take turns, round by round, each begun by another one,
+// so that what changes with time (heat, clocks, neighbours) changes for all of them; figures are
 // medians over the rounds.
 #include <stdlib.h>
 #include <time.h>
 
 #include "runtime/cuda/gpu.h"
 
-enum { COLD_ROUNDS = 3, WARM_UP = 5, COLD = 20, SUSTAINED = 120, SETTLING = 40, MAX_ROUNDS = 16 };
+enum { COLD_ROUNDS = 3, WARM_UP = 5, COLD = 20, MAX_ROUNDS = 16 };
+enum { TURN_MS = 400, WARMING_MS = 700 };
 enum { NOT_READY = 600 };  // CUDA_ERROR_NOT_READY
 
 // What the rounds of a job gave.
 typedef struct Samples {
   float cold[COLD_ROUNDS * COLD];
   float sustained[MAX_ROUNDS];
-  float least, most;
-  double clocks;  // sum of the readings
+  double least, most;
+  double clocks, watts;  // sums of the readings
   u32 readings;
 } Samples;
 
@@ -38,12 +41,24 @@ u32 sc_gpu_turn(u32 round, u32 k, u32 n) {
   return (round + (u64)k * stride) % n;
 }
 
-// Reads the clock until the last launch is done, from when the first ones are.
-static void watch_clock(const Driver *d, const Nvml *nvml, void *settled, void *last, Samples *s) {
-  while (d->cuEventQuery(last) == NOT_READY && nvml->device) {
-    unsigned mhz = d->cuEventQuery(settled) ? 0 : sc_nvml_clock(nvml);
-    s->clocks += mhz;
-    s->readings += mhz > 0;
+// A job's turn, as its launches and those who watch them see it.
+typedef struct JobTurn {
+  Gpu *g;
+  Sc *sc;
+  GpuJob *job;
+  const Nvml *nvml;
+  Samples *samples;
+} JobTurn;
+
+// Reads clock and power until the last launch is done, from when the first ones are.
+static void watch(void *turn, void *settled, void *last) {
+  const JobTurn *t = turn;
+  const Driver *d = &t->g->d;
+  while (d->cuEventQuery(last) == NOT_READY && t->nvml->device) {
+    unsigned mhz = d->cuEventQuery(settled) ? 0 : sc_nvml_clock(t->nvml);
+    t->samples->clocks += mhz;
+    t->samples->watts += mhz ? sc_nvml_power(t->nvml) / 1000.0 : 0;
+    t->samples->readings += mhz > 0;
     nanosleep(&(struct timespec){0, 200000}, NULL);
   }
 }
@@ -59,10 +74,9 @@ const char *sc_gpu_enqueue(Sc *sc, GpuJob *j) {
 }
 
 // Milliseconds of each of n launches back to back.
-static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms, const Nvml *nvml,
-                                  Samples *s) {
+static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms) {
   const Driver *d = &g->d;
-  void *event[SUSTAINED + 1] = {0};
+  void *event[COLD + 1] = {0};
   const char *wrong = NULL;
   int e = 0;
   for (u32 i = 0; i <= n && !e; i++) e = d->cuEventCreate(&event[i], 0);
@@ -71,7 +85,6 @@ static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms, c
     wrong = sc_gpu_enqueue(sc, j);
     e = d->cuEventRecord(event[i + 1], NULL);
   }
-  if (nvml && !wrong && !e) watch_clock(d, nvml, event[SETTLING], event[n], s);
   int end = d->cuStreamSynchronize(NULL);
   if (!e) e = end;
   for (u32 i = 0; i < n && !wrong && !e; i++) {
@@ -85,38 +98,67 @@ static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms, c
 static const char *cold_round(Gpu *g, Sc *sc, GpuJob *j, u32 round, Samples *s) {
   float ms[WARM_UP];
   nanosleep(&(struct timespec){0, 150000000}, NULL);
-  const char *wrong = clock_launches(g, sc, j, WARM_UP, ms, NULL, NULL);
-  return wrong ? wrong : clock_launches(g, sc, j, COLD, s->cold + COLD * round, NULL, NULL);
+  const char *wrong = clock_launches(g, sc, j, WARM_UP, ms);
+  return wrong ? wrong : clock_launches(g, sc, j, COLD, s->cold + COLD * round);
 }
 
-static const char *sustained_round(Gpu *g, Sc *sc, GpuJob *j, u32 round, const Nvml *nvml,
-                                   Samples *s) {
-  float ms[SUSTAINED];
-  const char *wrong = clock_launches(g, sc, j, SUSTAINED, ms, nvml, s);
+static schedc_status launch(void *turn) {
+  const JobTurn *t = turn;
+  return sc_gpu_enqueue(t->sc, t->job) ? SCHEDC_EIO : SCHEDC_OK;
+}
+
+// Launches back to back for so long; "": one was refused, and a diagnostic says why.
+static const char *go_on_for(JobTurn *turn, double ms, bool counts, Duration *t) {
+  *t = (Duration){.d = &turn->g->d,
+                  .launch = launch,
+                  .user = turn,
+                  .budget_ms = ms,
+                  .settle = counts,
+                  .watch = counts ? watch : NULL,
+                  .watcher = turn};
+  if (sc_gpu_duration(t)) return NULL;
+  return t->status ? "" : sc_gpu_failed(turn->g, turn->sc, "the kernel did not finish", t->error);
+}
+
+static const char *sustained_round(JobTurn *turn, u32 round) {
+  Samples *s = turn->samples;
+  Duration t;
+  const char *wrong = go_on_for(turn, TURN_MS, true, &t);
   if (wrong) return wrong;
-  s->sustained[round] = median(ms + SETTLING, SUSTAINED - SETTLING);  // and sorts them
-  if (!round || ms[SETTLING] < s->least) s->least = ms[SETTLING];
-  if (!round || ms[SUSTAINED - 1] > s->most) s->most = ms[SUSTAINED - 1];
+  s->sustained[round] = (float)t.ms;
+  if (!round || t.least < s->least) s->least = t.least;
+  if (!round || t.most > s->most) s->most = t.most;
   return NULL;
+}
+
+// All that is measured back to back: once round to warm the chip up, and the rounds that count.
+static const char *sustain(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *which, Samples *s) {
+  Nvml nvml;
+  const char *wrong = NULL;
+  sc_nvml_open(&nvml, g->facts.bus);
+  for (u32 r = 0; r <= rounds && !wrong; r++)
+    for (u32 k = 0; k < n && !wrong; k++) {
+      u32 i = *which = sc_gpu_turn(r, k, n);
+      JobTurn turn = {g, sc, &job[i], &nvml, &s[i]};
+      Duration warming;
+      if (!sc_gpu_go_on(g)) wrong = "";
+      else if (!r) wrong = go_on_for(&turn, (double)WARMING_MS / n, false, &warming);
+      else wrong = sustained_round(&turn, r - 1);
+    }
+  sc_nvml_close(&nvml);
+  return wrong;
 }
 
 const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *which) {
   Samples *s = NEWS(sc, Samples, n);
-  Nvml nvml;
   const char *wrong = NULL;
   if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
-  sc_nvml_open(&nvml, g->facts.bus);
   for (u32 r = 0; r < COLD_ROUNDS && !wrong; r++)
     for (u32 k = 0; k < n && !wrong; k++) {
       u32 i = *which = sc_gpu_turn(r, k, n);
       wrong = sc_gpu_go_on(g) ? cold_round(g, sc, &job[i], r, &s[i]) : "";
     }
-  for (u32 r = 0; r < rounds && !wrong; r++)
-    for (u32 k = 0; k < n && !wrong; k++) {
-      u32 i = *which = sc_gpu_turn(r, k, n);
-      wrong = sc_gpu_go_on(g) ? sustained_round(g, sc, &job[i], r, &nvml, &s[i]) : "";
-    }
-  sc_nvml_close(&nvml);
+  if (!wrong) wrong = sustain(g, sc, job, n, rounds, which, s);
   for (u32 i = 0; i < n && !wrong; i++) {
     schedc_cuda_times *to = &job[i].times;
     to->cold_ms = median(s[i].cold, COLD_ROUNDS * COLD);
@@ -124,6 +166,7 @@ const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *
     to->least_ms = s[i].least;
     to->most_ms = s[i].most;
     to->clock_mhz = s[i].readings ? s[i].clocks / s[i].readings : 0;
+    to->power_w = s[i].readings ? s[i].watts / s[i].readings : 0;
   }
   return wrong;
 }

@@ -1,5 +1,6 @@
-// nvml.c - the clock of the multiprocessors, from NVIDIA's management library. It comes with the
-// driver; where it cannot be opened or the device not be found, the clock is not known.
+// nvml.c - the clock of the multiprocessors and the power that the board draws, from NVIDIA's
+// management library. It comes with the driver; where it cannot be opened or the device not be
+// found, they are not known.
 #include <dlfcn.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ void sc_nvml_open(Nvml *n, const char *bus) {
   bool there = find(n->library, "nvmlInit_v2", &start) &&
                find(n->library, "nvmlDeviceGetHandleByPciBusId_v2", &by_bus) &&
                find(n->library, "nvmlDeviceGetClockInfo", &n->clock) &&
+               find(n->library, "nvmlDeviceGetPowerUsage", &n->power) &&
                find(n->library, "nvmlShutdown", &n->shutdown);
   if (there && !start()) {
     if (by_bus(bus, &n->device)) n->device = NULL;
@@ -41,4 +43,10 @@ unsigned sc_nvml_clock(const Nvml *n) {
   unsigned mhz = 0;
   if (!n->library || !n->device || n->clock(n->device, CLOCK_SM, &mhz)) return 0;
   return mhz;
+}
+
+unsigned sc_nvml_power(const Nvml *n) {
+  unsigned milliwatts = 0;
+  if (!n->library || !n->device || n->power(n->device, &milliwatts)) return 0;
+  return milliwatts;
 }

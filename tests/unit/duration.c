@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 
 #include "runtime/cuda/gpu.h"
 
@@ -52,9 +53,20 @@ static schedc_status launch(void *user) {
   return SCHEDC_OK;
 }
 
+// How long what is watched took.
+static void watch(void *watcher, void *settled, void *last) {
+  *(double *)watcher = *(double *)last - *(double *)settled;
+}
+
+static double watched;
 static Duration measure(Clock clock, double budget, bool settle) {
   the = clock;
-  Duration t = {.d = &driver, .launch = launch, .budget_ms = budget, .settle = settle};
+  Duration t = {.d = &driver,
+                .launch = launch,
+                .budget_ms = budget,
+                .settle = settle,
+                .watch = watch,
+                .watcher = &watched};
   bool good = sc_gpu_duration(&t);
   assert_int_equal(good, !t.error && !t.status);
   assert_int_equal(the.alive, 0);
@@ -76,6 +88,7 @@ static void the_host_is_slow_once(void **state) {
   (void)state;
   Duration t = measure((Clock){.first = 0.1, .later = 0.1, .slow_at = 100}, 20, false);
   assert_true(t.ms > 0.0999 && t.ms < 0.1001);
+  assert_true(t.least < 0.1001 && t.most > 50);
 }
 
 // For 130 ms launches are faster, as the chip finds its clock: in the finals they do not count.
@@ -87,6 +100,8 @@ static void the_chip_finds_its_clock(void **state) {
   t = measure((Clock){.first = 0.1, .later = 0.11, .change = 1300}, 1000, true);
   assert_true(t.ms > 0.1099 && t.ms < 0.1101);
   assert_true(t.launches > 7300 && t.launches < 8550);
+  assert_true(t.least > 0.1099 && t.most < 0.1101);
+  assert_true(fabs(watched - (double)t.launches * t.ms) < 1e-3);  // what counts, and no more
   t = measure((Clock){.first = 0.1, .later = 0.1}, 20, true);  // half of them, if there is no time
   assert_true(t.launches > 90 && t.launches < 110);
 }
