@@ -8,8 +8,7 @@ that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause
 count. `sustained`: the median over rounds of turns of 400 ms of launches back to back, of which the first 150 do not count;
 before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
 up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some
-peers. Params for tuning are those of the GPU's table for the dimensions, where it has any, but for those that a point has as
-`tuning`. The peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its
+peers. Params for tuning are those of the GPU's table for the dimensions, where it has any. The peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its
 gradients with cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3
 no GPU or no PyTorch.
 """
@@ -283,12 +282,9 @@ def product(shape):
 # ---- the program
 
 def read_points(path, only):
-    """Points whose name matches, with params for tuning beside those of the problem."""
+    """Points whose name matches."""
     with open(path, encoding="utf-8") as file:
-        points = json.load(file)["points"]
-    for point in points:
-        point["params"].update(point.pop("tuning", {}))
-    return [p for p in points if not only or re.search(only, p["name"])]
+        return [p for p in json.load(file)["points"] if not only or re.search(only, p["name"])]
 
 
 def main():

@@ -209,7 +209,7 @@ def adversarial(schedc):
         library = Library(os.path.join(os.path.dirname(os.path.abspath(schedc)), "libschedc.so"))
         shipped = []
         for point in points:
-            kernel = Kernel(library, point["schedule"], params={**point["params"], **point.get("tuning", {})})
+            kernel = Kernel(library, point["schedule"], params=point["params"])
             shipped.append(kernel.params())
             kernel.close()
         for part in ("ragged", "measured"):
