@@ -216,7 +216,6 @@ def describe_points(library, points):
 
 def measured(torch, library, args, points):
     document = {**environment(torch, library), "points": []}
-    document["command"] = [os.path.basename(word) if os.path.isabs(word) else word for word in document["command"]]
     print(f"{document['device']}, PyTorch {document['torch']}; GB/s, cold / sustained\n")
     begun = time.monotonic()
     for i, one in enumerate(points):

@@ -24,7 +24,6 @@ FORMATTED = (".c", ".h")
 MAX_COLUMNS, MAX_FUNCTION, MAX_FILE = 100, 60, 500
 VERSION = "14"  # of clang-format: Debian 12's
 LONG_FILES = {
-    "compiler/emit/prims.def": "a table of functions that kernels call, each row by itself",
     "include/schedc.h": "the whole public interface, to be read in order",
 }
 # What may hold something like a parenthesis or a brace and is no code: comments (the rules of

@@ -18,7 +18,7 @@ import sys
 import configs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TABLE, MODEL = "compiler/emit/prims.def", "model/kernel.hpp"
+TABLE, MODEL = "compiler/emit/prims.def", "model/kernel.hpp"  # the table includes its parts
 MACHINE = re.compile(r"\basm\b|\bvolatile\b|\b__\w+|\batomic\w+|\b(?:clock|clock64|printf|trap)\s*\(")
 WGMMA = re.compile(r"template <int [^>]*>\nDEV void sc_wgmma_\w+\(.*?\n}\n", re.S)
 MACRO = {"late"}  # a part of asm statements, not a function
@@ -27,6 +27,10 @@ MACRO = {"late"}  # a part of asm statements, not a function
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def read_table():
+    return re.sub(r'^#include "([^"]+)"$', lambda part: read(part[1]), read(TABLE), flags=re.M)
 
 
 def rows(table):
@@ -65,9 +69,10 @@ def texts(schedc):
 
 def checks(schedc):
     """(name, what is wrong) of each check."""
-    table, model = rows(read(TABLE)), read(MODEL)
+    whole = read_table()
+    table, model = rows(whole), read(MODEL)
     allowed, emitted = words_of_cuda(model), 0
-    count = len(re.findall(r"^(?:HEAD|PRIM|MACHINE)\(", read(TABLE), re.M))
+    count = len(re.findall(r"^(?:HEAD|PRIM|MACHINE)\(", whole, re.M))
     yield "the table is read", "" if len(table) == count > 1 else f"{len(table)} rows of {count}"
     for kind, name, body in table:
         if kind == "PRIM":

@@ -56,6 +56,7 @@ static void check_rows(const Row *row, size_t n) {
 }
 
 #define RING "ring r : f16[64, 64]\n"
+#define OTHER_ROWS "this statement does not run over the 64 rows that were voted on"
 #define FILL "acquire r;  r <- A[x*64.., 0..];  commit r;  wait r\n"
 
 #define SLOW                                                                                  \
@@ -191,12 +192,10 @@ static void assignments(void **state) {
       {"", "vote any(x > 0) { }", "a vote is about rows, and no index stands here"},
       {"", "reg z : f32[128]\n    z[i] = 0\n    vote any(z[i] > 0) { vote any(z[i] > 1) { } }",
        "a vote in another one's block is on 64 rows at most, 16 of each warp; these are 128"},
-      {"", "reg z : f32[32]\n    z[i] = 0\n    vote any(s[i] > 0) { vote any(z[i] > 1) { } }",
-       "this statement does not run over the 64 rows that were voted on"},
+      {"", "reg z : f32[32] = 0\nvote any(s[i] > 0) { vote any(z[i] > 1) { } }", OTHER_ROWS},
       {"", "vote any(s[i] > 0) { let v[j] = p[0 + j, j] }",
        "the index 'j' stands in two positions"},
-      {"", "reg z : f32[32]\n    vote any(s[i] > 0) { z[i] = 1 }",
-       "this statement does not run over the 64 rows that were voted on"},
+      {"", "reg z : f32[32]\n    vote any(s[i] > 0) { z[i] = 1 }", OTHER_ROWS},
       {"", "for i in s[0] .. 3 { }", "an element of 's' is not a value that all see alike"},
       {"", "for i in 0 .. 1.5 { }", "an integer is needed here, and this is a real"},
       {"", "acquire s", "'s' is a register tile: a ring or turn is needed here"},
