@@ -39,6 +39,7 @@ need_test_tools() {
   need python3 python3
   need pkg-config pkg-config
   need valgrind valgrind
+  need mpirun openmpi-bin
   need_file "/usr/include/cmocka.h" libcmocka-dev
   need_file "/usr/share/i18n/locales/de_DE" locales
   need_file "/usr/include/python3*/Python.h" python3-dev

@@ -8,13 +8,14 @@ import argparse
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 
-from tally import Folder, expect, tell
+from tally import Folder, expect, skip, tell
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -41,12 +42,14 @@ class Setting(Folder):
         super().__init__(schedc, folder, SCHEDC_RANKS_SECONDS="20")
         self.file = self.write("spread.sched", SPREAD)
 
+    def words(self, out, *more, file=None):
+        return [self.schedc, "tune", file or self.file, "--on", "model", "--out", self.path(out), "--strategy", "exhaustive",
+                "--top", "2", "--jobs", "1", "--format", "json", *more]
+
     def start(self, rank, size, out, *more, file=None, **env):
         launcher = {"OMPI_COMM_WORLD_SIZE": str(size), "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_LOCAL_RANK": str(rank),
                     "OMPI_COMM_WORLD_LOCAL_SIZE": str(size)} if size > 1 else {}
-        words = [self.schedc, "tune", file or self.file, "--on", "model", "--out", self.path(out), "--strategy", "exhaustive",
-                 "--top", "2", "--jobs", "1", "--format", "json", *more]
-        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+        return subprocess.Popen(self.words(out, *more, file=file), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                                 env={**self.env, **launcher, **env})
 
     def ranks(self, size, out, *more, **how):
@@ -80,6 +83,22 @@ def four_are_as_one(s):
     expect("they have measured", len(said["elsewhere"]) == 3 and sum(said["elsewhere"]) > 0, said["elsewhere"])
     expect("the same set", s.measured("four") == alone and len(alone) == OTHERS, s.measured("four") ^ alone)
     expect("nothing is left beside the store", not [n for n in os.listdir(s.folder) if n.startswith("four.")], os.listdir(s.folder))
+
+
+def under_mpirun(s):
+    """The launcher itself, where there is one."""
+    mpirun = shutil.which("mpirun")
+    if not mpirun:
+        skip("mpirun", "it is not installed")
+        return
+    done = subprocess.run([mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "4", *s.words("mpi")], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8", env=s.env, timeout=100)
+    expect("mpirun", done.returncode == 0, done)
+    if done.returncode:
+        return
+    elsewhere = json.loads(done.stdout)[0].get("elsewhere", [])
+    expect("others have measured", len(elsewhere) == 3 and sum(elsewhere) > 0, elsewhere)
+    expect("the same set under mpirun", s.measured("mpi") == is_alone(s, "one"), s.measured("mpi"))
 
 
 def one_is_killed(s):
@@ -164,7 +183,7 @@ def main():
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    for test in (four_are_as_one, one_is_killed, shapes, strangers, nobody_there, another_schedule):
+    for test in (four_are_as_one, under_mpirun, one_is_killed, shapes, strangers, nobody_there, another_schedule):
         if re.search(args.only, test.__name__):
             with tempfile.TemporaryDirectory() as folder:
                 test(Setting(args.schedc, folder))

@@ -1,7 +1,7 @@
 """What several scripts of checks share: a count of what holds, and a folder for what a check writes."""
 import os
 
-passed = failed = 0
+passed = failed = skipped = 0
 
 
 def expect(what, holds, *shown):
@@ -13,9 +13,16 @@ def expect(what, holds, *shown):
         print("FAIL", what, *shown, flush=True)
 
 
+def skip(what, why):
+    """What a check needs is not here."""
+    global skipped
+    skipped += 1
+    print(f"SKIPPED {what}: {why}", flush=True)
+
+
 def tell():
     """The last line of such a script, and its exit code."""
-    print(f"{passed} passed, {failed} failed, 0 skipped")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return failed > 0
 
 
