@@ -414,8 +414,10 @@ def bounded_waits(s, script):
 
     def check():
         s.library.check(s.library.so.schedc_check_waits(s.library.context, kernel.loaded))
+    with open(SOURCE.format("copy"), encoding="utf-8") as file:
+        line = 1 + [text.strip() for text in file].index("wait tile")
     if script:
-        expect_failure(check, "error[G.wait]", "waited in vain for fill 0 of 'tile'", "copy.sched:38")
+        expect_failure(check, "error[G.wait]", "waited in vain for fill 0 of 'tile'", f"copy.sched:{line}:")
     else:
         check()
         tensors.check()

@@ -29,7 +29,8 @@ LIMIT = 60  # seconds a run may take
 # rounds of each ring and several tiles a CTA, on two multiprocessors; then what other branches need.
 RUNS = [
     ("copy", "copy", ["copy"], "--case small", ["M=320 N=512"]),
-    ("softmax_rows", "softmax_rows", ["softmax_rows"], "--case small", ["M=320 N=1100"]),
+    ("softmax_rows", "softmax_rows", ["softmax_rows"], "--case small -p W=4 -p BN=128 -p stages=6",
+     ["M=1000 N=1100", "M=1000 N=100"]),
     ("gemm", "gemm", ["gemm"], "--case small", ["M=128 N=256 K=640"]),
     ("gemm_roles", "gemm_roles", ["gemm_roles"], "--case small", ["K=704"]),
     ("gemm_pingpong", "gemm_pingpong", ["gemm_pingpong"], "--case small", ["M=400 N=704 K=448"]),

@@ -288,9 +288,9 @@ def texts(args):
     expect(schedc.Source(kit.SCALE).format().encode() == formatted, "format")
     path = os.path.join(kit.ROOT, "schedules/copy.sched")
     run = lambda *command: subprocess.run([args.schedc, *command], capture_output=True, check=True).stdout
-    kernel = schedc.load(path, BM=128)
-    expect(kernel.build("cuda") == run("build", path, "-p", "BM=128", "--to", "cu", "-o", "-"), "CUDA C")
-    expect(kernel.emit("place").encode() == run("check", path, "-p", "BM=128", "--emit=place"), "emit")
+    kernel = schedc.load(path, BM=32)
+    expect(kernel.build("cuda") == run("build", path, "-p", "BM=32", "--to", "cu", "-o", "-"), "CUDA C")
+    expect(kernel.emit("place").encode() == run("check", path, "-p", "BM=32", "--emit=place"), "emit")
 
 
 def compared():
