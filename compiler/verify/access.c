@@ -277,6 +277,8 @@ void th_copy_out(Threads *t, const Ins *ins) {
   Stage *s = engine_stage(t, ins, ins->arg[1]);
   want_seen(t, ins->span, tensor, adds, !adds);
   engine_tensor(t, ins, tensor, DID_WRITE | DID_READ | DID_ADD);
+  if (t->report && !adds) t->v->overtaken[t->role][t->pc] |= x->stores;
+  if (!adds) x->stores |= sc_copy_bit(&t->r->code, t->pc);
   th_copy_issued(t);
   if (s) s->copy = 0;
   if (s) s->by_copy = t->pc;

@@ -3,8 +3,9 @@
 //
 // Looked at is each tensor that the kernel writes, and each pair of accesses of which one is a
 // write (sums of one kind commute). Two executions of such a pair by one instance in one tile stand
-// in its program's order, which `flow` and THREADS speak of. All others must be apart for all
-// values, or ordered (pair.c, handed.c). What is not shown is looked for (race.c).
+// in its program's order, which `flow` and THREADS speak of, but for copies that the program
+// overtakes (lingers.c). All others must be apart for all values, or ordered (pair.c, handed.c).
+// What is not shown is looked for (race.c).
 #include "compiler/verify/races.h"
 
 static void unsure(Races *v, const Access *a, const Access *b) {

@@ -58,13 +58,20 @@ static bool through(Order *o, Channel c) {
                   sc_pair_count(o->p, o->to, c.takes, c.ref));
 }
 
+// Is it one instance's doing? Then a private ring is the same one.
+static bool own(const Order *o) {
+  bool one = o->from.side == o->to.side || sc_pair_one_execution(o->p);
+  return o->from.role == o->to.role && o->to.side < LINK_SIDE && one;
+}
+
 // What a copy has read to fill a stage it has read when the stage is full.
 static bool landed(Order *o) {
   const Kernel *k = o->p->v->k;
   const Ins *ins = &k->role.at[o->from.role].code.at[o->from.pc];
   if (ins->op != OP_COPYIN) return false;
   u32 ring = k->buf.at[k->view.at[ins->arg[0]].buf].ring;
-  if (k->ring.at[ring].owner != SC_NONE || !does(k, o->to.role, OP_WAIT, ring)) return false;
+  if (k->ring.at[ring].owner != SC_NONE && !own(o)) return false;
+  if (!does(k, o->to.role, OP_WAIT, ring)) return false;
   return suffices(o, sc_pair_count(o->p, o->from, OP_ACQUIRE, ring), -1,
                   sc_pair_count(o->p, o->to, OP_WAIT, ring));
 }

@@ -114,6 +114,7 @@ static bool join_tensor(Tensor *into, const Tensor *from) {
   changed |= newest(&into->store, from->store, &into->by_copy, from->by_copy);
   changed |= newest(&into->add, from->add, &into->by_copy, from->by_copy);
   into->turns |= from->turns;
+  changed |= grow_parts(&into->stores, from->stores);
   return into->turns != turns || changed;
 }
 
@@ -269,6 +270,7 @@ void th_copies_waited(Threads *t, u32 keep, bool read) {
     end(&x->store, keep);
     end(&x->add, keep);
     if (x->store == LANDED && x->add == LANDED) x->turns = 0;
+    if (x->store == LANDED) x->stores = 0;
     x->at.elect |= x->store != store || x->add != add;
   }
 }

@@ -12,9 +12,9 @@
 #include "compiler/facts/linear.h"
 
 enum {
-  STEPS = 600,         // cases that are looked at, a pair of accesses
-  LINKS = 400,         // … operations that may hand on
-  MOST_REMAINDERS = 4  // by which a number is looked at apart
+  STEPS = 600,        // cases that are looked at, a pair of accesses
+  LINKS = 400,        // … operations that may hand on
+  MOST_QUOTIENTS = 3  // of which positions are made
 };
 
 static bool fetched(const Expr *e) { return e->op == X_LOAD && e->deps & DEP_FETCH; }
@@ -214,57 +214,22 @@ static bool apart(Pair *p) {
   return false;
 }
 
-// ---- which executions
+// ---- ordered
 
-static bool same_tile(const Pair *p) {
-  for (u32 i = 0; i < p->axes; i++)
-    if (p->var[i].relation != REL_EQUAL) return false;
-  return true;
-}
-
-// One instance in one tile: its program's order.
-static bool one_execution(const Pair *p) {
-  const Role *r = &p->v->k->role.at[p->a->role];
-  if (p->a->role != p->b->role || !same_tile(p)) return false;
-  for (u32 i = p->axes; i < p->vars; i++)
-    if (p->var[i].op == X_INST) return p->var[i].relation == REL_EQUAL;
-  return r->instances == 1 || r->one_tile;
-}
-
-// ---- remainders
-
-static Xid remainder_in(Pair *p, const Xid *at) {
-  const Kernel *k = p->v->k;
-  const u32 rank = k->view.at[p->a->view].rank;
-  x_begin(&p->below, DEP_AXIS | DEP_LOOP | DEP_INST);
-  for (u32 d = 0; d < rank; d++) x_from(&p->below, at[d]);
-  for (Xid x; (x = x_next(&p->below));) {
-    i64 n;
-    const Expr *e = &k->expr.at[x];
-    if (e->op == X_MOD && x_const_int(k, e->b, &n) && n > 1 && n <= MOST_REMAINDERS) return x;
-  }
-  return 0;
+// Whatever order they are in matters only where they touch one element.
+static void say_meeting(Pair *p) {
+  const u32 rank = p->v->k->view.at[p->a->view].rank;
+  for (u32 d = 0; d < rank; d++) sc_pair_say(p, X_EQ, p->a_at[d], p->b_at[d]);
 }
 
 static bool settled(Pair *p, bool last) {
   if (apart(p)) return true;
   if (!p->thorough) return false;
-  return same_tile(p) ? sc_pair_ordered(p, last) : sc_pair_takes_turns(p);
-}
-
-// `t % 2`: for each value of it in either execution.
-static bool by_remainders(Pair *p, Xid x, Xid y) {
   Facts *f = p->v->facts;
-  i64 n = 1;
-  bool ok = true;
-  if (!x && !y) return settled(p, true);
-  x_const_int(p->v->k, p->v->k->expr.at[x ? x : y].b, &n);
-  for (i64 i = 0; i < n && ok; i++) {
-    u32 mark = sc_facts_mark(f);
-    sc_pair_say(p, X_EQ, x ? x : y, sc_pair_int(p, i));
-    ok = by_remainders(p, 0, x && x != y ? y : 0);
-    sc_facts_drop(f, mark);
-  }
+  u32 mark = sc_facts_mark(f);
+  say_meeting(p);
+  bool ok = sc_pair_one_tile(p) ? sc_pair_ordered(p, last) : sc_pair_takes_turns(p);
+  sc_facts_drop(f, mark);
   return ok;
 }
 
@@ -276,6 +241,49 @@ static bool never(Pair *p) {
     if (u->relation == REL_MORE && at_most(p, u->first, u->second)) return true;
   }
   return false;
+}
+
+// ---- quotients
+
+// Quotients by constants in the positions: `t / 3`, as such or in `t % 3`.
+typedef struct Quotients {
+  u32 n;
+  Xid of[MOST_QUOTIENTS];
+} Quotients;
+
+static Quotients quotients_in(Pair *p, const Xid *at) {
+  const Kernel *k = p->v->k;
+  const u32 rank = k->view.at[p->a->view].rank;
+  Quotients all = {0};
+  i64 by;
+  x_begin(&p->below, DEP_AXIS | DEP_LOOP | DEP_INST);
+  for (u32 d = 0; d < rank; d++) x_from(&p->below, at[d]);
+  for (Xid x; all.n < MOST_QUOTIENTS && (x = x_next(&p->below));) {
+    const Expr e = k->expr.at[x];
+    if ((e.op != X_MOD && e.op != X_IDIV) || !x_const_int(k, e.b, &by) || by < 2) continue;
+    Xid q = sc_pair_make(p, X_IDIV, e.a, e.b);
+    u32 i = 0;
+    while (i < all.n && all.of[i] != q) i++;
+    if (q && i == all.n) all.of[all.n++] = q;
+  }
+  return all;
+}
+
+// Quotient and remainder tell places apart as two digits do: for each order of the quotients in the
+// two executions. (Of two lists that are alike the n-th belongs to the n-th.)
+static bool by_quotients(Pair *p, const Quotients *a, const Quotients *b, u32 from) {
+  static const ExprOp order[] = {X_LT, X_EQ, X_LT};
+  Facts *f = p->v->facts;
+  bool ok = true;
+  if (from == a->n || from == b->n) return false;
+  for (u32 i = 0; i < COUNT(order) && ok; i++) {
+    u32 mark = sc_facts_mark(f);
+    Xid x = a->of[from], y = b->of[from];
+    sc_pair_say(p, order[i], i == 2 ? y : x, i == 2 ? x : y);
+    ok = settled(p, true) || never(p) || by_quotients(p, a, b, from + 1);
+    sc_facts_drop(f, mark);
+  }
+  return ok;
 }
 
 static bool decided(const Pair *p) {
@@ -294,7 +302,7 @@ static bool solved(Pair *p) {
   if (!p->steps || !p->v->cases) return false;
   p->steps--;
   p->v->cases--;
-  if (one_execution(p)) return true;
+  if (sc_pair_one_execution(p) && sc_pair_in_program(p)) return true;
   u32 mark = sc_facts_mark(f);
   put_element(p, 1, p->b_at);
   for (u32 i = 0; i < p->vars; i++) say_relation(p, &p->var[i]);
@@ -303,8 +311,8 @@ static bool solved(Pair *p) {
   if (p->thorough) say_offsets(p);
   bool last = decided(p), ok = settled(p, last) || (p->thorough && never(p));
   if (!ok && last && p->thorough) {
-    Xid x = remainder_in(p, p->a_at), y = remainder_in(p, p->b_at);
-    ok = (x || y) && by_remainders(p, x, y);
+    Quotients a = quotients_in(p, p->a_at), b = quotients_in(p, p->b_at);
+    ok = by_quotients(p, &a, &b, 0);
   }
   sc_facts_drop(f, mark);
   return ok || split(p);

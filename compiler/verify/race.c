@@ -107,12 +107,18 @@ static bool different(const Search *s, const Deed *d, const Deed *e) {
   return d->second != e->second || s->a == s->b;
 }
 
+// (Of one instance the earlier comes first among all.)
+static bool lingers(const Search *s, const Deed *d, const Deed *e) {
+  return sc_access_lingers(access_of(s, d), access_of(s, e));
+}
+
 static bool in_one_tile(Search *s, const Deeds *all) {
   bool stage = s->v->k->buf.at[s->v->k->view.at[s->a->view].buf].space == SP_STAGE;
   for (u32 i = 0; i < all->n && i < MANY; i++) {
     for (u32 j = i + 1; j < all->n && j < MANY; j++) {
       const Deed *d = &all->at[i], *e = &all->at[j];
-      if (d->proc == e->proc || !different(s, d, e) || (stage && d->fill != e->fill)) continue;
+      if (!different(s, d, e) || (stage && d->fill != e->fill)) continue;
+      if (d->proc == e->proc && (stage || !lingers(s, d, e))) continue;
       if (sc_deed_known(d->clock, e) || sc_deed_known(e->clock, d)) continue;
       if (tell(s, d, e, true)) return true;
     }

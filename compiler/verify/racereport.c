@@ -120,11 +120,60 @@ static u32 signal_ring(const Kernel *k, const Access *from, const Access *to) {
   return SC_NONE;
 }
 
+static bool done_before(const Kernel *k, u32 role, Op op, u32 ring, u32 pc) {
+  return first_of(k, role, op, ring, 0) < pc;
+}
+
+// A ring of words that are given after each access of `from` and heard before each of `to`, so that
+// only the number of its stages lets `from` be ahead; SC_NONE: none.
+static u32 ring_of_words(const Kernel *k, const Access *from, const Access *to) {
+  for (u32 i = 0; i < k->ring.n; i++) {
+    bool given = done_before(k, from->role, OP_ACQUIRE, i, from->pc) &&
+                 first_of(k, from->role, OP_COMMIT, i, from->pc) != SC_NONE &&
+                 !done_before(k, from->role, OP_COMMIT, i, from->pc);
+    bool heard = done_before(k, to->role, OP_WAIT, i, to->pc) &&
+                 !done_before(k, to->role, OP_RELEASE, i, to->pc);
+    if (given && heard && k->ring.at[i].owner == SC_NONE && k->ring.at[i].stages > 1) return i;
+  }
+  return SC_NONE;
+}
+
+static bool help_ahead(Races *v, Diag *d, const Access *from, const Access *to) {
+  const Kernel *k = v->k;
+  const u32 ring = ring_of_words(k, from, to);
+  if (ring == SC_NONE) return false;
+  const char *first = k->role.at[from->role].name, *second = k->role.at[to->role].name;
+  sc_help(
+      v->sc, d,
+      "the %u stages of '%s' let '%s' be so many rounds ahead of '%s': give it fewer, or let '%s' "
+      "wait until '%s' is done %s",
+      k->ring.at[ring].stages, k->ring.at[ring].name, first, second, first, second, doing(to));
+  return true;
+}
+
+// In which round of the outermost loop around it, from the loop's first value on; 0: there is none.
+static i64 round_of(const Kernel *k, const Access *a, const Deed *d) {
+  const Code *code = &k->role.at[a->role].code;
+  for (u32 pc = 0; pc < a->pc; pc++) {
+    const Ins *ins = &code->at[pc];
+    if (ins->op != OP_FOR || !sc_around(code, pc, a->pc)) continue;
+    return ins->flags & INS_REVERSED ? -d->loop[ins->arg[0]] : d->loop[ins->arg[0]];
+  }
+  return 0;
+}
+
+// Which of the two is meant to come first? That of the earlier round; in one round, the write.
+static bool second_first(const Kernel *k, const Race *r) {
+  i64 first = round_of(k, r->a, r->first), second = round_of(k, r->b, r->second);
+  return first == second ? !sc_access_writes(r->a) : second < first;
+}
+
 static void help_roles(Races *v, Diag *d, const Race *r) {
   const Kernel *k = v->k;
   const Buf *b = &k->buf.at[k->view.at[r->a->view].buf];
-  bool tensor = b->space == SP_TENSOR, swap = !sc_access_writes(r->a);
+  bool tensor = b->space == SP_TENSOR, swap = second_first(k, r);
   const Access *from = swap ? r->b : r->a, *to = swap ? r->a : r->b;
+  if (tensor && (help_ahead(v, d, from, to) || help_ahead(v, d, to, from))) return;
   u32 ring = signal_ring(k, from, to);
   if (ring == SC_NONE && sc_access_writes(to) && signal_ring(k, to, from) != SC_NONE) {
     const Access *other = from;
@@ -161,6 +210,23 @@ static void help_tiles(Races *v, Diag *d, const Race *r) {
           other_axis(k, r));
 }
 
+// A copy of the same instance, which its program has overtaken.
+static bool is_own(const Race *r) { return r->one_tile && r->first->proc == r->second->proc; }
+
+static void help_own(Races *v, Diag *d, const Race *r) {
+  const Kernel *k = v->k;
+  const Ins *first = &k->role.at[r->a->role].code.at[r->a->pc];
+  const char *name = k->buf.at[k->view.at[r->a->view].buf].name;
+  if (first->op == OP_COPYIN)
+    sc_help(v->sc, d,
+            "wait for '%s' between the two: a full stage says that the copy has read '%s'",
+            k->ring.at[k->buf.at[k->view.at[first->arg[0]].buf].ring].name, name);
+  else
+    sc_help(v->sc, d,
+            "'wait %s' between the two (without 'read'): copies out are in no order until then",
+            name);
+}
+
 static bool adds(const Access *a) { return a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD; }
 
 static void help(Races *v, Diag *d, const Race *r) {
@@ -168,6 +234,7 @@ static void help(Races *v, Diag *d, const Race *r) {
   if (adds(r->a) && adds(r->b))
     sc_help(v->sc, d,
             "sums by threads and sums by copies are not atomic towards each other: add in one way");
+  else if (is_own(r)) help_own(v, d, r);
   else if (!r->one_tile) help_tiles(v, d, r);
   else if (r->a->role != r->b->role) help_roles(v, d, r);
   else sc_help(v->sc, d, "let each instance of '%s' touch elements of its own", name);
@@ -177,7 +244,8 @@ static void help(Races *v, Diag *d, const Race *r) {
 
 // What the other one is called, where it differs: by its tile, role or instance.
 static void put_other(Str *s, const Kernel *k, const Race *r) {
-  if (!r->one_tile) put_tile(s, k, r->first);
+  if (is_own(r)) str_puts(s, "an earlier copy of its own");
+  else if (!r->one_tile) put_tile(s, k, r->first);
   else if (r->a->role == r->b->role) str_printf(s, "instance %lld", (long long)r->first->inst);
   else str_printf(s, "'%s'", k->role.at[r->a->role].name);
 }

@@ -52,6 +52,9 @@ Xid sc_access_cond(const Kernel *k,
 // What the program of the access's instance does to be sure that the access is over: nothing, for
 // one by threads; else it waits. Does it, on its way to the next `op` of `ref`?
 bool sc_over_before(const Kernel *k, const Access *a, Op op, u32 ref);
+// Two accesses of a tensor by one instance, the first one earlier: may that be under way when the
+// second begins, for all that THREADS says?
+bool sc_access_lingers(const Access *first, const Access *second);
 
 // ---- count.c
 // How often has a role done `op` of `ref` in this tile when it comes to operation pc? 0: unknown.
@@ -117,6 +120,12 @@ bool sc_around(const Code *code, u32 pc, u32 at);  // is operation `at` in the b
 void sc_pair_say_place(Pair *p, Place at, bool writes);
 // How often the instance has done `op` of `ref` in this tile when it comes there; 0: unknown.
 Xid sc_pair_count(Pair *p, Place at, Op op, u32 ref);
+
+// ---- lingers.c
+bool sc_pair_one_tile(const Pair *p);
+bool sc_pair_one_execution(const Pair *p);  // by one instance in one tile
+// Two executions by one instance in one tile: does their program keep them in order by itself?
+bool sc_pair_in_program(const Pair *p);
 
 // ---- handed.c
 // In one tile: does the first always come before the second, or the second before the first?

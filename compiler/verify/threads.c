@@ -280,7 +280,9 @@ static void prove_role(Verify *v, u32 role) {
 
 void sc_prove_threads(Verify *v) {
   sc_facts_at(v->facts, NULL, 0);
+  v->overtaken = NEWS(v->sc, u64 *, v->k->role.n + 1);
   for (u32 i = 0; i < v->k->role.n; i++) {
+    v->overtaken[i] = NEWS(v->sc, u64, v->k->role.at[i].code.n + 1);
     prove_role(v, i);
   }
 }

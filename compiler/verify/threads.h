@@ -57,7 +57,8 @@ typedef struct Tile {
 typedef struct Tensor {
   Place at;
   u8 store, add;
-  u32 turns;  // over CTAs, held at the issue of some of them: bit t for turn t
+  u64 stores;  // copies that store to it and may not be visible: a set of sc_copy_bit
+  u32 turns;   // over CTAs, held at the issue of some of them: bit t for turn t
   u32 by_copy;
 } Tensor;
 

@@ -33,6 +33,11 @@ bool sc_accesses_conflict(const Access *a, const Access *b) {
   return !sums && (sc_access_writes(a) || sc_access_writes(b));
 }
 
+bool sc_access_lingers(const Access *first, const Access *second) {
+  if (first->kind == ACCESS_LOAD) return sc_access_writes(second);
+  return first->kind == ACCESS_PUT && second->kind == ACCESS_PUT;
+}
+
 static AccessKind kind_of(const Ins *ins, const ViewAccess *va) {
   if (!va->write) return va->async ? ACCESS_LOAD : ACCESS_READ;
   if (ins->op == OP_MAPADD) return ACCESS_ADD;

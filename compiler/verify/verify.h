@@ -61,7 +61,18 @@ typedef struct Verify {
   bool depths;       // how many stages rings need is asked for
   bool refused;      // an earlier pass refuses the kernel: it cannot be run
   VEC(Apart) apart;  // protocol: remembered over its attempts
+  // THREADS leaves for GLOBAL, by role and operation that copies out: which of the role's copies
+  // out to the same tensor may not be visible when it is issued, as a set of sc_copy_bit. (NULL:
+  // any.)
+  u64 **overtaken;
 } Verify;
+
+// A role's copy out in a set of them. (Those past the last bit share it.)
+static inline u64 sc_copy_bit(const Code *code, u32 pc) {
+  u32 n = 0;
+  for (u32 i = 0; i < pc; i++) n += code->at[i].op == OP_COPYOUT;
+  return (u64)1 << (n < 63 ? n : 63);
+}
 
 const char *sc_verdict_text(Verdict verdict);
 void sc_report_open(Sc *sc, const Certificate *certificate);  // a warning, if something is

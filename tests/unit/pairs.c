@@ -15,10 +15,12 @@
 
 enum { KERNELS = 2000 / ONE_IN, SIZES = 7, ROUNDS = 4, LANES = 16, PLACES = 4096 };
 
-// A place: c + x*at_x + y*at_y + (x*Q + y)*both + w*at_w + t*at_t + (t % 2)*odd, and 16 elements
-// from there on; or the row of a second dimension.
+// A place: c + x*at_x + y*at_y + (x*Q + y)*both + w*at_w + t*at_t + (t % 2)*odd, and x and t as two
+// digits each, (x / by)*high + (x % by)*low; and 16 elements from there on. Or the row of a second
+// dimension.
 typedef struct Store {
   int c, x, y, both, w, t, odd;
+  int by, x_high, x_low, t_high, t_low;
   int row;     // 0: one dimension; else which of x, y, w is the row
   int guard;   // 0: none; 1: if x < Q; 2: if x == 1; 3: only elements below Q*8 of the place
   bool loops;  // for t in 0 .. R
@@ -42,12 +44,20 @@ static Store random_store(void) {
   Store s = {.c = 8 * pick(3), .x = factor(), .y = factor(), .w = factor()};
   if (!pick(3)) s.both = factor(), s.x = s.y = 0;
   if (!pick(2)) s.loops = true, s.t = factor(), s.odd = pick(3) ? 0 : factor();
+  s.by = 2 + pick(2);
+  if (!pick(3)) s.x_high = factor(), s.x_low = factor(), s.both = s.x = 0;
+  if (s.loops && !pick(3)) s.t_high = factor(), s.t_low = factor(), s.t = s.odd = 0;
   s.row = pick(2) ? 0 : 1 + pick(3);
   s.guard = pick(2) ? 0 : 1 + pick(3);
   return s;
 }
 
 // ---- as a schedule
+
+static void put_digits(Str *to, const char *number, int by, int high, int low) {
+  if (high) str_printf(to, " + %s / %d * %d", number, by, high);
+  if (low) str_printf(to, " + %s %% %d * %d", number, by, low);
+}
 
 static void put_store(Str *to, const Store *s, const char *tensor) {
   static const char *const row[] = {"", "x, ", "y, ", "w, "};
@@ -60,6 +70,8 @@ static void put_store(Str *to, const Store *s, const char *tensor) {
   if (s->w) str_printf(to, " + w*%d", s->w);
   if (s->t) str_printf(to, " + t*%d", s->t);
   if (s->odd) str_printf(to, " + t %% 2 * %d", s->odd);
+  put_digits(to, "x", s->by, s->x_high, s->x_low);
+  put_digits(to, "t", s->by, s->t_high, s->t_low);
   str_puts(to, " + i] = a[i]");
   if (s->guard == 3) str_puts(to, " if i < Q * 8");
   str_puts(to, s->guard == 1 || s->guard == 2 ? " }\n" : "\n");
@@ -92,7 +104,8 @@ static bool write_all(const Store *s, const Grid *g, const int *at, int me, int 
   bool met = false;
   for (int t = 0; t < (s->loops ? g->r : 1); t++) {
     int place = s->c + at[0] * s->x + at[1] * s->y + (at[0] * g->q + at[1]) * s->both +
-                at[2] * s->w + t * s->t + t % 2 * s->odd;
+                at[2] * s->w + t * s->t + t % 2 * s->odd + at[0] / s->by * s->x_high +
+                at[0] % s->by * s->x_low + t / s->by * s->t_high + t % s->by * s->t_low;
     int row = s->row ? at[s->row - 1] : 0;
     for (int i = 0; i < LANES; i++) {
       if (s->guard == 3 && i >= g->q * 8) continue;
@@ -164,7 +177,7 @@ static void what_is_proved_does_not_overlap(void **state) {
   print_message("%d kernels, %d without overlap, %d of these proved\n", KERNELS, apart, proved);
   assert_true(apart > KERNELS / 20);
   // Some of the others meet in larger grids.
-  assert_true(proved * 5 >= apart * 4);
+  assert_true(proved * 4 >= apart * 3);
 }
 
 // So many places that the effort would grow with their square: that is said, and not "proved".
