@@ -1305,7 +1305,8 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
  * Types, shapes, strides, alignment, `require`s, and whether all integers of the kernel fit in 32
  * bits, are checked when shapes, strides or scalars are new (the last eight sets are remembered);
  * reports name the tensor. After that a launch costs about a microsecond more than the driver's
- * own. It never waits, allocates nothing on the GPU, and may be captured into a graph.
+ * own. It never waits, allocates nothing on the GPU, and may be captured into a graph (a sequence,
+ * whose launches overlap, by drivers for CUDA 12.3 and later).
  *
  * Threads: any number, each with its own context; launches of one `loaded` take turns on the host.
  * Streams: launches on different streams may overlap if their workspaces differ, and so may

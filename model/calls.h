@@ -36,6 +36,10 @@ unsigned md_lane_value(unsigned x, unsigned from);
 int md_any(int x);
 void md_warp_sync(void);
 
+// the launch before this one has ended; the one behind it may begin
+void md_grid_wait(void);
+void md_grid_go(void);
+
 // CTAs and clusters
 unsigned md_shared(void);
 void md_cta_sync(void);

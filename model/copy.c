@@ -73,6 +73,7 @@ static void touch_shared(Thread *t, Cta *c, u32 offset, u32 bytes, Deed deed, Ag
 
 static void touch_tensor(Thread *t, const BoxMap *m, const i32 *at, Deed deed, Agency agency,
                          u32 comp, u32 epoch) {
+  md_behind(t);
   Stamp s = {t->cta->gang->id, comp, epoch, t->id, t->where, (u8)deed, (u8)agency};
   Actor a = md_actor(t);
   u32 stamp = md_stamp(&s);

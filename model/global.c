@@ -33,6 +33,7 @@ void md_turns_free(void) {
 }
 
 static void check_word(Thread *t, const void *at) {
+  md_behind(t);
   if (!md_in_memory((uintptr_t)at, 4))
     md_fault("R8", t->where, "%s reaches for global memory at %s, where nothing is allocated",
              md_thread_name(t), md_global_name((uintptr_t)at));
@@ -145,6 +146,7 @@ static u32 stamp_of(Thread *t, const void *where, Deed deed) {
 }
 
 static void touch(Thread *t, u64 at, u32 bytes, Deed deed, const void *where) {
+  md_behind(t);
   if (!md_in_memory(at, bytes))
     md_fault("R8", where, "%s %s %u bytes of global memory at %s, where nothing is allocated",
              md_thread_name(t), deed == DEED_READ ? "reads" : "writes", bytes, md_global_name(at));

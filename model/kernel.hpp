@@ -68,6 +68,8 @@ DEV bool sc_any(bool x) { return md_any(x); }
 DEV void sc_warp_sync() { md_warp_sync(); }
 DEV u32 sc_shared(const void *) { return md_shared(); }
 DEV void sc_cta_sync() { md_cta_sync(); }
+DEV void sc_grid_wait() { md_grid_wait(); }
+DEV void sc_grid_go() { md_grid_go(); }
 
 DEV u16 sc_to_f16(float x) { return md_to_f16(x); }
 DEV float sc_of_f16(u16 bits) { return md_of_f16(bits); }

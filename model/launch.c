@@ -40,6 +40,26 @@ u32 md_component(Gang *g) {
   return g->comps++;
 }
 
+// ---- from one launch to the next
+
+// Launches that may overlap run one after the other here, so it is asserted that their threads
+// wait: those that touch tensors, and all others, for a later launch that waits for this one takes
+// the end of those before it for granted.
+void md_behind(const Thread *t) {
+  if (!t->behind && !md.lenient)
+    md_fault("G1", t->where,
+             "%s touches global memory, and the launch before may still run: griddepcontrol.wait "
+             "comes first",
+             md_thread_name(t));
+}
+
+void md_grid_wait(void) {
+  md.self->where = HERE;
+  md.self->behind = true;
+}
+
+void md_grid_go(void) { md.self->where = HERE; }
+
 // ---- from one CTA to another
 
 Cta *md_cta(Thread *t, int rank) {
@@ -88,6 +108,9 @@ static void ended(Thread *t) {
   }
   if (t->fragments)
     md_fault("W2", NULL, "%s ends, and has not waited for all of its products", md_thread_name(t));
+  if (!t->behind && !md.lenient)
+    md_fault("G1", NULL, "%s ends, and has not waited for the launch before, which may still run",
+             md_thread_name(t));
   md_bulk_ended(t);
   md_tell(&t->cta->leaving, t->mind);
   t->live = false;
@@ -158,6 +181,7 @@ static void start_thread(Cta *c, u32 i) {
   t->cta = c;
   t->warp = &c->warp[i / LANES];
   t->live = true;
+  t->behind = !md.launch->overlaps;
   t->low = t->fiber->stack + STACK_BYTES;
   t->own = (Mind){.comp = t->id, .epoch = 1};
   t->mind = md.options.together ? &t->warp->mind : &t->own;

@@ -215,6 +215,7 @@ struct Thread {
   Cta *cta;
   Warp *warp;
   bool live, given_up;
+  bool behind;  // the launch before is over: it has waited for that, or need not
   Waiting waits;
   Thread *next, **list;  // among those that wait for the same
   Mind own, *mind;
@@ -354,6 +355,7 @@ typedef struct Function Function;
 typedef struct LaunchArgs {
   const Function *f;
   u32 grid[3], block[3], shared;
+  bool overlaps;  // programmatic stream serialization: the launch before may still run
   void **param;
 } LaunchArgs;
 int md_check_launch(const LaunchArgs *l);  // CUresult: may it be launched?
@@ -399,6 +401,7 @@ bool md_refill(void);
 // of its cluster, which it has reason to believe there
 Cta *md_cta(Thread *t, int rank);
 u32 md_offset(const Cta *c, u32 at, u32 bytes);  // in shared memory, of an address
+void md_behind(const Thread *t);  // before it touches global memory: is the launch before over?
 
 // ---- warp.c
 // all lanes, at the same instruction. True for the last one: it lets the others go on

@@ -183,18 +183,47 @@ static int check_params(const Function *f, void **params, void **extra) {
   return 0;
 }
 
+static int launch(LaunchArgs l, Stream *stream, void **params, void **extra) {
+  DR_ENTER;
+  Work w = {.kind = WORK_LAUNCH, .stream = stream_of(stream), .launch = l};
+  if (!l.f) return dr_leave(dr_refuse("a launch of no function"));
+  int e = md_check_launch(&w.launch);
+  if (!e) e = check_params(l.f, params, extra);
+  if (e) return dr_leave(e);
+  w.block = copy_params(l.f->kernel, params, &w.launch.param);
+  return dr_leave(w.block ? enqueue(w) : OUT_OF_MEMORY);
+}
+
 int cuLaunchKernel(const Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                    unsigned by, unsigned bz, unsigned shared, Stream *stream, void **params,
                    void **extra) {
-  DR_ENTER;
-  Work w = {.kind = WORK_LAUNCH, .stream = stream_of(stream)};
-  if (!f) return dr_leave(dr_refuse("a launch of no function"));
-  w.launch = (LaunchArgs){.f = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared};
-  int e = md_check_launch(&w.launch);
-  if (!e) e = check_params(f, params, extra);
-  if (e) return dr_leave(e);
-  w.block = copy_params(f->kernel, params, &w.launch.param);
-  return dr_leave(w.block ? enqueue(w) : OUT_OF_MEMORY);
+  return launch((LaunchArgs){.f = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared},
+                stream, params, extra);
+}
+
+// CUlaunchConfig and CUlaunchAttribute, of cuda.h.
+typedef struct LaunchAttribute {
+  int id, pad, value[16];
+} LaunchAttribute;
+typedef struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  Stream *stream;
+  const LaunchAttribute *attribute;
+  unsigned attributes;
+} LaunchConfig;
+enum { PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
+int cuLaunchKernelEx(const LaunchConfig *c, const Function *f, void **params, void **extra) {
+  LaunchArgs l = {.f = f, .shared = c->shared};
+  memcpy(l.grid, c->grid, sizeof l.grid);
+  memcpy(l.block, c->block, sizeof l.block);
+  for (u32 i = 0; i < c->attributes; i++) {
+    if (c->attribute[i].id != PROGRAMMATIC_STREAM_SERIALIZATION)
+      return dr_refuse("the model knows no attribute %d of a launch, only %d", c->attribute[i].id,
+                       PROGRAMMATIC_STREAM_SERIALIZATION);
+    l.overlaps = c->attribute[i].value[0] != 0;
+  }
+  return launch(l, c->stream, params, extra);
 }
 
 static int set(u64 to, unsigned char value, size_t n, Stream *stream) {

@@ -88,6 +88,8 @@ BREAKAGES = [
              "if (left >= 8 && ((u64)to & 15) == 0)", "if (left >= 8 && ((u64)to & 1) == 0)", ["model vectors_of_rows"]),
     Breakage("a minimum of integers that begins with the least", "compiler/emit/map.c",
              '"-0x7fffffff - 1" : "0x7fffffff"', '"-0x7fffffff - 1" : "-0x7fffffff"', ["model argmax_rows"]),
+    Breakage("a sequence's kernels do not wait for each other", "compiler/lower/seq.c",
+             "k->follows |= i > 0;", "k->follows |= i > 1;", ["model ssd"]),
     Breakage("a multicast that leaves out its own CTA", "compiler/emit/ring.c",
              "(1u << ctas) - 1, from);", "(1u << ctas) - 2, from);", ["model fa3_fwd"]),
 ]

@@ -51,7 +51,7 @@ RUNS = [
 ]
 CALLS = ("cta_sync cluster_sync warp_sync bar_sync bar_arrive ring_init mbar_init_fence mbar_arrive_cta mbar_arrive mbar_expect_only "
          "mbar_expect mbar_wait fence_async_all fence_async wgmma_fence wgmma_commit wgmma_wait tma_commit tma_wait_read tma_wait "
-         "turn_take turn_pass setmaxnreg_inc setmaxnreg_dec").split()
+         "turn_take turn_pass setmaxnreg_inc setmaxnreg_dec grid_wait").split()
 CALL = re.compile(r"\bsc_(" + "|".join(CALLS) + r")(<\d+>)?\(.*\);")
 POLICIES = [("early", 0), ("late", 0), ("random", 1)]
 

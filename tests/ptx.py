@@ -35,7 +35,7 @@ KERNELS = {
 }
 
 EVENT = re.compile(r"^(@!?%?\w+ )?\s*(mbarrier\.|bar\.|barrier\.|fence\.|cp\.async|cp\.reduce|wgmma\.|setmaxnreg|st\.async|"
-                   r"ld\.acquire|red\.release)")
+                   r"ld\.acquire|red\.release|griddepcontrol)")
 LABEL = re.compile(r"^(\$L__BB\d+_\d+):")
 JUMP = re.compile(r"^(@!?%p\d+ )?bra(\.uni)?\s+(\$L__BB\d+_\d+);")
 
@@ -156,8 +156,16 @@ def other_map(lines):
 def other_line(lines):
     """An event that stands under another line of the schedule."""
     for i in events(lines):
-        if not re.match(r"setmaxnreg|mbarrier\.init|fence\.mbarrier_init|bar\.sync\s+0;|barrier\.cluster", lines[i]):
+        if not re.match(r"setmaxnreg|mbarrier\.init|fence\.mbarrier_init|bar\.sync\s+0;|barrier\.cluster|griddepcontrol", lines[i]):
             yield i, replaced(lines, i, ".loc 1 1 1", lines[i])
+
+
+def other_parity(lines):
+    """A wait for the phase after the one that is meant."""
+    of = re.compile(r"^(mbarrier\.try_wait\.parity\S+ done, \[\S+\], )(\S+);")
+    for i, match in enumerate(map(of.match, lines)):
+        if match:
+            yield i, replaced(lines, i, f"xor.b32 %r99999, {match.group(2)}, 1;", f"{match.group(1)}%r99999;")
 
 
 def scale(lines):
@@ -194,6 +202,11 @@ KINDS = {
     "arrivals of mbarrier.init": edit(r"^(mbarrier\.init\S+ \[\S+\]), (%r\d+|\d+);", r"\1, 77;"),
     "bytes of expect_tx": edit(r"(expect_tx\S* (?:_, )?\[\S+\]), (%r\d+|\d+);", r"\1, 24;"),
     "another mbarrier": edit(r"^(mbarrier\.(?!init)\S+ (?:_, |done, )?\[%r\d+)\]", r"\1+64]"),
+    "the mbarrier of another stage": edit(r"^(mbarrier\.(?!init)\S+ (?:_, |done, )?\[%r\d+)((?:\+\d+)?)\]",
+                                          lambda m: f"{m[1]}+{int(m[2] or 0) + 8}]"),
+    "a copy to the mbarrier of another stage": edit(r"^(cp\.async\.bulk\.tensor\S+shared::cluster\.global.*\}\], \[%r\d+)((?:\+\d+)?)\]",
+                                                    lambda m: f"{m[1]}+{int(m[2] or 0) + 8}]"),
+    "the parity of the phase": other_parity,
     "arrivals without their bytes": edit(r"arrive\.expect_tx(\S+ _, \[\S+\]), \S+;", r"arrive\1;"),
     "setmaxnreg N": edit(r"^(setmaxnreg\S+ )(\d+)(;)", lambda m: f"{m[1]}{int(m[2]) + 8}{m[3]}"),
     "setmaxnreg inc, dec": edit(r"^setmaxnreg\.(inc|dec)", lambda m: "setmaxnreg." + ("inc" if m[1] == "dec" else "dec")),

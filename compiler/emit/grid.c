@@ -233,8 +233,17 @@ static void draw_or_expect(Cuda *c, bool receives) {
   cu_close(c);
 }
 
-static bool counts_draws(const Cuda *c) {
-  return cu_slot_readers(c->k) || c->k->role.at[c->r].one_tile;
+// The slot of the next tile, as of a ring with two stages; whose that tile is.
+static void tile_cursors(Cuda *c) {
+  if (cu_slot_readers(c->k)) cu_var(c, "u32 slot = 0, slot_%s = 0;", cu_phase(c));
+  if (c->k->role.at[c->r].one_tile) cu_var(c, "int owner = 0;");
+}
+
+static void step_tile_cursors(Cuda *c) {
+  const Role *role = &c->k->role.at[c->r];
+  if (cu_slot_readers(c->k))
+    cu_line(c, "if (++slot == 2) { slot = 0; slot_%s%s; }", cu_phase(c), cu_next_phase(c));
+  if (role->one_tile) cu_line(c, "if (++owner == %u) owner = 0;", role->instances);
 }
 
 static void next_tile(Cuda *c) {
@@ -245,9 +254,6 @@ static void next_tile(Cuda *c) {
   cu_remark(c, early ? "// the next tile: drawn before the last copy of this one, which has to "
                        "wait for its stage anyway"
                      : "// the next tile");
-  if (cu_slot_readers(c->k))
-    cu_var(c, "const u32 slot = drawn & 1, slot_%s = drawn >> 1%s;", cu_phase(c),
-           c->options.debug_waits ? "" : " & 1");
   if (c->r != drawer(c->k)) {
     receive(c);
   } else if (!drawer_reads(c->k)) {
@@ -258,7 +264,7 @@ static void next_tile(Cuda *c) {
     cu_close(c);
     receive(c);
   }
-  if (counts_draws(c)) cu_line(c, "drawn++;");
+  step_tile_cursors(c);
 }
 
 // The operation before which the role has its next tile. A draw takes as long as a copy from
@@ -296,12 +302,11 @@ void cu_next_tile(Cuda *c) {
 // next one at its end.
 static void open_own_tile(Cuda *c) {
   bool dynamic = c->k->grid == GRID_DYNAMIC;
-  u32 instances = c->k->role.at[c->r].instances;
   Stmt *skip = cu_begin(c);
   cu_skip_tile(c);
   cu_close(c);
   if (!dynamic) cu_open(c, "if (owner != $instance)");
-  else cu_open(c, "if (int(drawn %% %u) %s $instance)", instances, skip->first ? "!=" : "==");
+  else cu_open(c, "if (owner %s $instance)", skip->first ? "!=" : "==");
   cu_insert(c, NULL, skip);
   if (!dynamic) {
     cu_line(c, "continue;");
@@ -314,10 +319,7 @@ static void open_own_tile(Cuda *c) {
 void cu_open_tile(Cuda *c) {
   const Kernel *k = c->k;
   if (k->grid == GRID_DYNAMIC) {
-    if (counts_draws(c)) {
-      cu_var(c, "u32 drawn = 0;");
-      cu_note(c, "tiles, after the first");
-    }
+    tile_cursors(c);
     cu_var(c, "auto at = $%s_place_of(args, $tile0);", c->function);
   }
   bool once = cu_one_tile(k);

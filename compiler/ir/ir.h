@@ -347,6 +347,8 @@ struct Kernel {
   // steps that were taken before: they make inputs of the sequence, if the caller has none
   VEC(Launch) given;
   GridMode grid;
+  bool follows,
+      precedes;  // in a sequence: it is launched behind another kernel, before another one
   // place
   u32 smem;     // dynamic shared memory, bytes
   u32 threads;  // of a CTA

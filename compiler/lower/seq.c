@@ -250,6 +250,16 @@ static void unite_kernels(Low *l, const Node *unit, Kernel *const *kernel, u32 f
   }
 }
 
+// Launches of a sequence overlap: each kernel has to know that it may begin before the one in front
+// of it has ended.
+static void tell_neighbours(Low *l) {
+  for (u32 i = 0; i < l->k->launch.n; i++) {
+    Kernel *k = (Kernel *)l->k->launch.at[i].kernel;  // not finished before its sequence is
+    k->follows |= i > 0;
+    k->precedes |= i + 1 < l->k->launch.n;
+  }
+}
+
 static void nothing_launched(Low *l) {
   if (l->k->launch.n || l->sc->errors) return;
   low_error(l, D_P_SEQUENCE, l->k->span, "this sequence launches nothing");
@@ -273,6 +283,7 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   unite_kernels(l, unit, kernel.at, 0);
   unite_kernels(l, unit, kernel.at, F_GIVEN);
   choose_blocked(l);
+  tell_neighbours(l);
   declare_united(l);
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_REQUIRE) low_require(l, i);

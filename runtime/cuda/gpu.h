@@ -16,16 +16,24 @@ typedef unsigned cuuint32_t;
 typedef struct __attribute__((aligned(64))) CUtensorMap {
   unsigned char bytes[128];
 } CUtensorMap;
+typedef struct CUlaunchAttribute {
+  int id;
+  union {
+    int programmaticStreamSerializationAllowed;
+    char bytes[64];
+  } __attribute__((aligned(8))) value;
+} CUlaunchAttribute;
 typedef struct CUlaunchConfig {
   unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
   CUstream hStream;
-  void *attrs;
+  CUlaunchAttribute *attrs;
   unsigned numAttrs;
 } CUlaunchConfig;
 enum {
   CUDA_SUCCESS = 0,
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
   CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
   CU_STREAM_CAPTURE_STATUS_NONE = 0,
   CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
   CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3,

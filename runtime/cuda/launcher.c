@@ -137,25 +137,43 @@ SCL_API SclRefusal scl_put_addresses(const SclJob *j) {
   return r;
 }
 
-static inline CUresult scl_start(const SclJob *j, unsigned step) {
+// `overlaps`: it may begin while the launch before it, of the same call, still runs, for whose end
+// its threads wait themselves. What the stream had before the call is over then: that launch, or
+// the one before it, waited for it.
+static inline CUresult scl_start(const SclJob *j, unsigned step, int overlaps) {
   const SclStep *s = &j->table->step[step];
   const SclFunction *f = &j->table->function[s->function];
   void **param = j->plan->param;
+  CUlaunchAttribute overlap;
+  CUlaunchConfig launch;
   unsigned n = 0;
   for (unsigned i = s->map.from; i < s->map.to; i++) param[n++] = &j->plan->map[i];
   param[n] = j->plan->block + s->block;
+  memset(&overlap, 0, sizeof overlap);
+  overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  overlap.value.programmaticStreamSerializationAllowed = 1;
+  memset(&launch, 0, sizeof launch);
+  launch.gridDimX = j->plan->ctas[step];
+  launch.blockDimX = f->threads;
+  launch.gridDimY = launch.gridDimZ = launch.blockDimY = launch.blockDimZ = 1;
+  launch.sharedMemBytes = f->shared;
+  launch.hStream = j->call->stream;
+  launch.attrs = &overlap;
+  launch.numAttrs = overlaps != 0;
   return SCL_CU(j->kernel,
-                cuLaunchKernel(j->function[s->function].function, j->plan->ctas[step], 1, 1,
-                               f->threads, 1, 1, f->shared, j->call->stream, param, NULL));
+                cuLaunchKernelEx(&launch, j->function[s->function].function, param, NULL));
 }
 
 SCL_API CUresult scl_enqueue(const SclJob *j) {
   const SclPlan *p = j->plan;
   CUresult e = CUDA_SUCCESS;
+  int started = 0;
   if (p->zeroed)
     e = SCL_CU(j->kernel, cuMemsetD8Async(j->call->workspace, 0, p->zeroed, j->call->stream));
   for (unsigned i = 0; i < j->table->steps && !e; i++) {
-    if (p->tiles[i]) e = scl_start(j, i);
+    if (!p->tiles[i]) continue;
+    e = scl_start(j, i, started);
+    started = 1;
   }
   return e;
 }

@@ -31,10 +31,12 @@ static const char *in_words(Sc *sc, const Event *e) {
   for (const char *letter = sc_ptx_event[e->id].operands; *letter; letter++) {
     if (*letter == '_' || *letter == 'p' || *letter == 'a') continue;
     if (*letter == 'n' && e->arg[args] == ARG_UNKNOWN && args) break;
+    if (*letter == 'q' && e->arg[args] == ARG_UNKNOWN) continue;
     put_number(&out,
                args             ? ", "
                : *letter == 'm' ? " by map "
                : *letter == 'r' ? " of CTA "
+               : *letter == 'q' ? " for parity "
                                 : " ",
                e->arg[args]);
     args++;

@@ -33,29 +33,30 @@ u32 want_readers(const Kernel *k) {
   return knows ? n * ctas + ctas - 1 : n * ctas;
 }
 
-u32 want_slots(const Kernel *k) { return sc_slot_barriers(k); }
-static u32 slots_empty(const Kernel *k) { return want_slots(k) + 16; }
+Barriers want_slots(const Kernel *k, bool full) {
+  return (Barriers){k->ring.n, sc_slot_barriers(k) + (full ? 0 : 16), 2, full};
+}
 
 static void draw(Planner *p) {
   u32 ctas = sc_cluster(p->k);
   if (!want_readers(p->k)) return;
-  want_at(p, EV_WAIT, slots_empty(p->k), 2, ARG_ANY);
+  want_at(p, EV_WAIT, want_slots(p->k, false), ARG_ANY);
   if (ctas == 1) {
-    want_at(p, EV_ARRIVE, want_slots(p->k), 2, ARG_ANY);
+    want_at(p, EV_ARRIVE, want_slots(p->k, true), ARG_ANY);
     return;
   }
-  want_at(p, EV_ARRIVE_EXPECT, want_slots(p->k), 2, sc_slot_bytes(p->k));
+  want_at(p, EV_ARRIVE_EXPECT, want_slots(p->k, true), sc_slot_bytes(p->k));
   for (u32 i = 0; i < ctas; i++) {
     for (u32 n = 0; n < sc_slot_bytes(p->k); n += 16) want_event(p, EV_SEND, i, i);
   }
 }
 
 static void read_slot(Planner *p) {
-  want_at(p, EV_WAIT, want_slots(p->k), 2, ARG_ANY);
+  want_at(p, EV_WAIT, want_slots(p->k, true), ARG_ANY);
   if (!p->alone) want_event(p, EV_WARP_SYNC, ALL_LANES, ARG_ANY);
   if (p->lane) return;
-  if (sc_cluster(p->k) > 1) want_event(p, EV_ARRIVE_THERE, 0, ARG_ANY);
-  else want_at(p, EV_ARRIVE, slots_empty(p->k), 2, ARG_ANY);
+  want_at(p, sc_cluster(p->k) > 1 ? EV_ARRIVE_THERE : EV_ARRIVE, want_slots(p->k, false),
+          sc_cluster(p->k) > 1 ? 0 : ARG_ANY);
 }
 
 // In a cluster the first CTA draws, and the others say how much they are sent.
@@ -67,7 +68,7 @@ static void draw_or_expect(Planner *p, bool reads) {
   u32 end = p->w.step.n;
   want_goto(p, 0);
   want_land(p, fork);
-  want_at(p, EV_ARRIVE_EXPECT, want_slots(p->k), 2, sc_slot_bytes(p->k));
+  want_at(p, EV_ARRIVE_EXPECT, want_slots(p->k, true), sc_slot_bytes(p->k));
   if (reads) read_slot(p);
   want_land(p, end);
 }
@@ -83,6 +84,8 @@ void want_next_tile(Planner *p) {
     if (!p->instance && want_thread0(p)) draw_or_expect(p, false);
     read_slot(p);
   }
+  want_stage(p, p->k->ring.n, CURSOR_FILL);
+  want_stage(p, p->k->ring.n, CURSOR_NEXT);
   p->span = span;
 }
 

@@ -1,21 +1,34 @@
 // match.c - is every path of a thread one of what is wanted? In: a Thread and a Wanted. Out: the
-// first Mismatch. The wanted program is a nondeterministic automaton; along the thread's blocks the
-// set of its steps goes that may come next, and each pair of block and set is visited once. Where
-// an event, or the end, finds no step in the set, the two differ. Another round of a loop begins
-// where the thread goes back (loop.c), and nowhere else; if it does so amid a round, as compilers
-// of C turn loops, the round's end is free. What is wanted and never met on any path, an event or
-// another round, is missing.
-#include "runtime/ptx/ptx.h"
+// first Mismatch. The wanted program is a nondeterministic automaton (automaton.c); along the
+// thread's blocks goes the set of its steps that may come next, and each pair of block and set is
+// visited once. Where an event, or the end, finds no step in the set, the two differ. What is
+// wanted and never met on any path, an event or another round, is missing.
+//
+// First all events are compared, those at a ring's barriers by the ring alone. Then ring by ring,
+// with the numbers that addresses and parities are along each path (follow.c): the automaton moves
+// the role's cursors as the plan does, and the barrier has to be that of the stage at which the
+// cursor stands, the parity that of its phase. Only where tiles of other instances are passed over
+// does data say how far cursors go on: an address that is unknown may be that of any stage there.
+#include "runtime/ptx/automaton.h"
 
 #include <string.h>
 
-typedef struct Set {
-  u64 *bit;
-} Set;
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+// Paths into a block are many from here on, and for each place of the cursors some more.
+enum { MANY = 128, MANY_OF_PLACE = 16 };
+
+// What holds where a block begins: a path.
+typedef struct State {
+  u64 hash;  // of all that follows, where it is kept
+  Set set;
+  Known *at;  // by register that is followed
+} State;
 
 typedef struct Visit {
   u32 block;
-  Set set;
+  State state;
   const Event *before;
 } Visit;
 
@@ -23,13 +36,18 @@ struct Matcher {
   Sc *sc;
   const Ptx *ptx;
   const Thread *thread;
-  const Wanted *wanted;
-  u32 words;  // of a set
+  Automaton automaton;
+  Follower *follower;
+  u32 followed;  // registers
   struct {
-    VEC(Set) at;
+    VEC(State) at;
   } * seen;  // by block
   VEC(Visit) pending;
-  bool *met;  // by step
+  VEC(u8 *) slab;   // states of a pass; those of the next take their place
+  size_t used;      // bytes of them
+  State now, back;  // scratch
+  VEC(Event) event;
+  u64 *rings;  // by the thread's events: at whose barriers it may be
   Mismatch wrong;
 };
 
@@ -38,188 +56,182 @@ Matcher *sc_ptx_matcher(Sc *sc, const Ptx *ptx) {
   m->sc = sc;
   m->ptx = ptx;
   m->seen = sc_new(sc, sizeof *m->seen * (ptx->block.n + 1));
+  m->follower = sc_ptx_follower(sc, ptx);
   return m;
 }
 
-// ---- sets of steps
+// ---- states
 
-static bool has(Set s, u32 step) { return s.bit[step / 64] >> step % 64 & 1; }
+enum { SLAB = 1 << 18 };
 
-static void set_bit(Set s, u32 bit) { s.bit[bit / 64] |= (u64)1 << bit % 64; }
-
-// The step, and what it leads to without an event or another round of a loop.
-static void add(const Matcher *m, Set s, u32 step) {
-  while (!has(s, step)) {
-    const Step *at = &m->wanted->step.at[step];
-    set_bit(s, step);
-    if (at->op == STEP_FORK) add(m, s, at->to);
-    if (at->op == STEP_EVENT || at->op == STEP_END) return;
-    step = at->op == STEP_GOTO ? at->to : step + 1;
-  }
+// Room for a state, which holds until the next pass.
+static State new_state(Matcher *m) {
+  size_t set = m->automaton.words * sizeof(u64), all = set + (m->followed + 1) * sizeof(Known);
+  size_t left = SLAB - m->used % SLAB;
+  if (left < all) m->used += left;
+  if (m->used / SLAB == m->slab.n) PUSH(m->sc, &m->slab, NEWS(m->sc, u8, SLAB));
+  u8 *at = m->slab.at[m->used / SLAB] + m->used % SLAB;
+  m->used += all;
+  return (State){0, {(u64 *)(void *)at}, (Known *)(void *)(at + set)};
 }
 
-// Behind the steps: the thread has gone back amid a round of the loop that ends at this step.
-static u32 turned(const Matcher *m, u32 round) { return m->wanted->step.n + round; }
-
-static Set empty(Matcher *m) { return (Set){NEWS(m->sc, u64, m->words)}; }
-
-// Another round of any loop that the set stands at the end of; only of those whose rounds have been
-// turned, if that is asked for. The set without what says which have.
-static Set next_round(Matcher *m, Set s, bool if_turned) {
-  Set next = empty(m);
-  for (u32 i = 0; i < m->wanted->step.n; i++)
-    if (has(s, i)) set_bit(next, i);
-  for (bool more = true; more;) {
-    more = false;
-    for (u32 i = 0; i < m->wanted->step.n; i++) {
-      const Step *at = &m->wanted->step.at[i];
-      if (!has(next, i) || at->op != STEP_ROUND || (if_turned && !has(s, turned(m, i)))) continue;
-      m->met[i] = true;
-      if (has(next, at->to)) continue;
-      add(m, next, at->to);
-      more = true;
-    }
-  }
-  return next;
+static void copy(const Matcher *m, State to, State from) {
+  memcpy(to.set.bit, from.set.bit, m->automaton.words * sizeof(u64));
+  memcpy(to.at, from.at, m->followed * sizeof(Known));
 }
 
-static bool is_met(const Step *step, const Event *e) {
-  const Event *w = &step->want;
-  if (step->op != STEP_EVENT || w->id != e->id) return false;
-  if (w->line && e->line && w->line != e->line) return false;
-  for (u32 i = 0; i < EVENT_ARGS; i++) {
-    if (w->arg[i] != ARG_ANY && w->arg[i] != e->arg[i]) return false;
-  }
-  if (!step->stages || (e->at == ARG_UNKNOWN && w->id != EV_INIT)) return true;
-  return e->at >= w->at && e->at < w->at + 8 * step->stages && (e->at - w->at) % 8 == 0;
+static u64 hash(const Matcher *m, State s) {
+  XXH64_hash_t set = XXH3_64bits(s.set.bit, m->automaton.words * sizeof(u64));
+  return XXH3_64bits_withSeed(s.at, m->followed * sizeof(Known), set);
 }
 
-// Does the set stand in this loop?
-static bool stands_in(const Matcher *m, Set s, u32 round) {
-  for (u32 i = m->wanted->step.at[round].to; i < round; i++)
-    if (has(s, i) && m->wanted->step.at[i].op == STEP_EVENT) return true;
-  return false;
-}
-
-// The thread goes back, at the end of a round or amid one.
-static Set go_back(Matcher *m, Set s) {
-  Set next = next_round(m, s, false);
-  bool at_end = false;
-  for (u32 i = 0; i < m->wanted->step.n; i++) at_end |= has(next, i) != has(s, i);
-  for (u32 i = 0; i < m->wanted->step.n && !at_end; i++) {
-    bool amid = m->wanted->step.at[i].op == STEP_ROUND && stands_in(m, s, i);
-    if (amid || has(s, turned(m, i))) set_bit(next, turned(m, i));
-  }
-  return next;
-}
-
-// If it has gone back amid a round that is over now, the next one may begin.
-static void end_round(Matcher *m, Set *s) {
-  for (u32 i = 0; i < m->wanted->step.n; i++) {
-    if (!has(*s, turned(m, i)) || !has(*s, i)) continue;
-    *s = next_round(m, *s, true);
-    return;
-  }
-}
-
-// A step of the set, what is wanted there: an event, or else the end of a round or of the thread.
-static const Step *some(const Matcher *m, Set s) {
-  const Step *end = NULL;
-  for (u32 i = 0; i < m->wanted->step.n; i++) {
-    const Step *at = &m->wanted->step.at[i];
-    if (has(s, i) && at->op == STEP_EVENT) return at;
-    if (has(s, i) && !end && (at->op == STEP_ROUND || at->op == STEP_END)) end = at;
-  }
-  return end;
-}
-
-static void differ(Matcher *m, Set s, const Event *found, const Event *before) {
-  if (!m->wrong.any) m->wrong = (Mismatch){true, found, before, some(m, s), false};
-}
-
-// What may come after an event. False: it may not come.
-static bool advance(Matcher *m, Set *s, const Event *e, const Event *before) {
-  Set next = empty(m);
-  bool any = false;
-  for (u32 w = 0; w < m->words; w++) {
-    for (u64 bits = s->bit[w]; bits; bits &= bits - 1) {
-      u32 i = w * 64 + (u32)__builtin_ctzll(bits);
-      if (i >= m->wanted->step.n) set_bit(next, i);
-      if (i >= m->wanted->step.n || !is_met(&m->wanted->step.at[i], e)) continue;
-      any = m->met[i] = true;
-      add(m, next, i + 1);
-    }
-  }
-  if (!any) differ(m, *s, e, before);
-  else *s = next;
-  if (any) end_round(m, s);
-  return any;
-}
-
-static void end(Matcher *m, Set s, const Event *before) {
-  if (!has(s, m->wanted->step.n - 1)) differ(m, s, NULL, before);
+static bool same(const Matcher *m, State a, State b) {
+  bool is = a.hash == b.hash && !memcmp(a.set.bit, b.set.bit, m->automaton.words * sizeof(u64));
+  for (u32 i = 0; i < m->followed && is; i++) is = sc_ptx_same(a.at[i], b.at[i]);
+  return is;
 }
 
 // ---- blocks
 
-static void visit(Matcher *m, u32 block, Set s, const Event *before) {
-  for (u32 i = 0; i < m->seen[block].at.n; i++) {
-    if (!memcmp(m->seen[block].at.at[i].bit, s.bit, m->words * sizeof(u64))) return;
+static void differ(Matcher *m, Set s, const Event *found, const Event *before) {
+  if (m->wrong.any) return;
+  const Event *kept = found;
+  if (found) {
+    Event *event = NEW(m->sc, Event);
+    *event = *found;
+    kept = event;
   }
-  PUSH(m->sc, &m->seen[block].at, s);
-  PUSH(m->sc, &m->pending, ((Visit){block, s, before}));
+  m->wrong = (Mismatch){true, kept, before, sc_ptx_due(&m->automaton, s), false};
 }
 
-// On by these ways out of a block.
-static void leave(Matcher *m, u32 block, u8 ways, Set s, const Event *before) {
+static bool is_new(const Matcher *m, u32 block, State s) {
+  for (u32 i = 0; i < m->seen[block].at.n; i++) {
+    if (same(m, m->seen[block].at.at[i], s)) return false;
+  }
+  return true;
+}
+
+// What goes round a ring's stages takes few values. Of what takes many, as a sum over a loop of
+// unknown length does, nothing is known from here on.
+static void widen(const Matcher *m, u32 block, Known *at) {
+  for (u32 i = 0; i < m->seen[block].at.n; i++) {
+    const Known *other = m->seen[block].at.at[i].at;
+    for (u32 r = 0; r < m->followed; r++) {
+      if (!sc_ptx_same(at[r], other[r])) at[r] = (Known){0};
+    }
+  }
+}
+
+static void visit(Matcher *m, u32 block, State s, const Event *before) {
+  if (m->followed) sc_ptx_forget(m->follower, block, s.at);
+  if (m->seen[block].at.n > MANY + MANY_OF_PLACE * m->automaton.places) widen(m, block, s.at);
+  s.hash = hash(m, s);
+  if (!is_new(m, block, s)) return;
+  State fresh = new_state(m);
+  copy(m, fresh, s);
+  fresh.hash = s.hash;
+  PUSH(m->sc, &m->seen[block].at, fresh);
+  PUSH(m->sc, &m->pending, ((Visit){block, fresh, before}));
+}
+
+// On by one way out of a block, with a copy of what holds there.
+static void go(Matcher *m, u32 to, bool back, State s, const Event *before) {
+  copy(m, m->back, s);
+  if (back) sc_ptx_go_back(&m->automaton, m->back.set);
+  visit(m, to, m->back, before);
+}
+
+static void leave(Matcher *m, u32 block, u8 ways, State s, const Event *before) {
   const PtxBlock *at = &m->ptx->block.at[block];
-  Set back = ways & at->back ? go_back(m, s) : s;
-  if (ways & GOES_NEXT) visit(m, at->next, at->back & GOES_NEXT ? back : s, before);
-  if (ways & GOES_JUMP) visit(m, at->jump, at->back & GOES_JUMP ? back : s, before);
-  if (!(ways & (GOES_NEXT | GOES_JUMP))) end(m, s, before);
+  if (ways & GOES_NEXT) go(m, at->next, at->back & GOES_NEXT, s, before);
+  if (ways & GOES_JUMP) go(m, at->jump, at->back & GOES_JUMP, s, before);
+  bool ends = !(ways & (GOES_NEXT | GOES_JUMP));
+  if (ends && !sc_ptx_may_end(&m->automaton, s.set)) differ(m, s.set, NULL, before);
 }
 
 static void walk(Matcher *m, Visit v) {
   const Thread *t = m->thread;
-  for (u32 i = t->first[v.block]; i < t->first[v.block + 1]; i++) {
-    if (!advance(m, &v.set, &t->event[i], v.before)) return;
-    v.before = &t->event[i];
+  u32 first = t->first[v.block], n = t->first[v.block + 1] - first;
+  u8 ways = t->ways[v.block];
+  m->event.n = 0;
+  for (u32 i = 0; i < n; i++) PUSH(m->sc, &m->event, t->event[first + i]);
+  copy(m, m->now, v.state);
+  if (m->followed) ways = sc_ptx_run(m->follower, v.block, m->now.at, m->event.at);
+  for (u32 i = 0; i < n; i++) {
+    if (!sc_ptx_advance(&m->automaton, m->now.set, &m->event.at[i], &m->rings[first + i])) {
+      differ(m, m->now.set, &m->event.at[i], v.before);
+      return;
+    }
+    v.before = &t->event[first + i];
   }
-  leave(m, v.block, t->ways[v.block], v.set, v.before);
+  leave(m, v.block, ways, m->now, v.before);
 }
 
-static void begin(Matcher *m, const Thread *t, const Wanted *w) {
-  m->thread = t;
-  m->wanted = w;
-  m->words = 2 * w->step.n / 64 + 1;
-  m->met = NEWS(m->sc, bool, w->step.n + 1);
+// ---- one pass
+
+static void begin(Matcher *m, const Wanted *w, u32 ring) {
+  m->used = 0;
   m->pending.n = 0;
-  m->wrong = (Mismatch){0};
   for (u32 b = 0; b < m->ptx->block.n; b++) m->seen[b].at.n = 0;
+  m->automaton = sc_ptx_automaton(m->sc, w, ring, &m->now.set);
+  m->now.at = NEWS(m->sc, Known, m->followed + 1);
+  m->back = new_state(m);
+}
+
+// The way that is the thread's alone, and from its end on all others.
+static void pass(Matcher *m) {
+  const Thread *t = m->thread;
+  const Event *before = NULL;
+  u64 rings = 0;
+  for (u32 i = 0; i < t->straight.n; i++) {
+    const Event *e = &t->straight.at[i];
+    if (e->id == EV_NONE) {
+      sc_ptx_go_back(&m->automaton, m->now.set);
+      continue;
+    }
+    if (!sc_ptx_advance(&m->automaton, m->now.set, e, &rings)) {
+      differ(m, m->now.set, e, before);
+      return;
+    }
+    before = e;
+  }
+  if (m->followed) sc_ptx_begin(m->follower, m->now.at);
+  leave(m, t->last, t->onwards, m->now, before);
+  while (m->pending.n && !m->wrong.any) walk(m, m->pending.at[--m->pending.n]);
 }
 
 static void find_missing(Matcher *m) {
-  for (u32 i = 0; i < m->wanted->step.n && !m->wrong.any; i++) {
-    const Step *at = &m->wanted->step.at[i];
-    if (at->must && !m->met[i]) m->wrong = (Mismatch){true, NULL, NULL, at, true};
+  const Wanted *w = m->automaton.wanted;
+  for (u32 i = 0; i < w->step.n && !m->wrong.any; i++) {
+    const Step *at = &w->step.at[i];
+    if (at->must && !m->automaton.met[i]) m->wrong = (Mismatch){true, NULL, NULL, at, true};
   }
 }
 
+// ---- ring by ring
+
+static void follow(Matcher *m, const Wanted *w, u32 ring) {
+  u32 events = m->thread->first[m->ptx->block.n];
+  bool *of_ring = NEWS(m->sc, bool, events + 1);
+  for (u32 i = 0; i < events; i++) of_ring[i] = m->rings[i] >> (ring < 63 ? ring : 63) & 1;
+  m->followed = sc_ptx_follow(m->follower, m->thread, of_ring);
+  begin(m, w, ring);
+  if (m->automaton.focus.stages) pass(m);
+}
+
 Mismatch sc_ptx_match(Matcher *m, const Thread *t, const Wanted *w) {
-  begin(m, t, w);
-  Set s = empty(m);
-  const Event *before = NULL;
-  add(m, s, 0);
-  for (u32 i = 0; i < t->straight.n; i++) {
-    if (t->straight.at[i].id == EV_NONE) {
-      s = go_back(m, s);
-      continue;
-    }
-    if (!advance(m, &s, &t->straight.at[i], before)) return m->wrong;
-    before = &t->straight.at[i];
-  }
-  leave(m, t->last, t->onwards, s, before);
-  while (m->pending.n && !m->wrong.any) walk(m, m->pending.at[--m->pending.n]);
+  u32 rings = 0;
+  m->thread = t;
+  m->wrong = (Mismatch){0};
+  m->followed = 0;
+  m->rings = NEWS(m->sc, u64, t->first[m->ptx->block.n] + 1);
+  begin(m, w, SC_NONE);
+  pass(m);
   find_missing(m);
+  for (u32 i = 0; i < w->step.n; i++) {
+    const Barriers *b = &w->step.at[i].barrier;
+    if (b->stages && b->ring >= rings) rings = b->ring + 1;
+  }
+  for (u32 r = 0; r < rings && !m->wrong.any; r++) follow(m, w, r);
   return m->wrong;
 }

@@ -8,11 +8,10 @@ enum { NO_MAP = -3 };
 
 // ---- rings
 
-static u32 full_barrier(const Planner *p, const Ring *r) {
-  return r->barrier + (r->owner == SC_NONE ? 0 : p->instance * 16 * r->stages);
-}
-static u32 empty_barrier(const Planner *p, const Ring *r) {
-  return full_barrier(p, r) + 8 * r->stages;
+static Barriers barriers(const Planner *p, u32 ring, bool full) {
+  const Ring *r = &p->k->ring.at[ring];
+  u32 at = r->barrier + (r->owner == SC_NONE ? 0 : p->instance * 16 * r->stages);
+  return (Barriers){ring, at + (full ? 0 : 8 * r->stages), r->stages, full};
 }
 
 // An instance's arrivals: each warp's, or one.
@@ -24,29 +23,40 @@ static bool arrives(Planner *p, const Ins *ins) {
 }
 
 static void acquire(Planner *p, const Ins *ins) {
-  const Ring *r = &p->k->ring.at[ins->arg[0]];
-  bool by_one = sc_only_copies(p->k, p->r, ins->arg[0]);
-  if (!by_one || want_thread0(p)) want_at(p, EV_WAIT, empty_barrier(p, r), r->stages, ARG_ANY);
+  u32 ring = ins->arg[0];
+  bool by_one = sc_only_copies(p->k, p->r, ring);
+  if (!by_one || want_thread0(p)) want_at(p, EV_WAIT, barriers(p, ring, false), ARG_ANY);
   if (!ins->plan.bytes || !want_thread0(p)) return;
-  want_at(p, ins->plan.arrivals ? EV_ARRIVE_EXPECT : EV_EXPECT, full_barrier(p, r), r->stages,
+  want_at(p, ins->plan.arrivals ? EV_ARRIVE_EXPECT : EV_EXPECT, barriers(p, ring, true),
           ins->plan.bytes);
 }
 
 static void commit(Planner *p, const Ins *ins) {
-  const Ring *r = &p->k->ring.at[ins->arg[0]];
   if (ins->plan.arrivals && arrives(p, ins))
-    want_at(p, EV_ARRIVE, full_barrier(p, r), r->stages, ARG_ANY);
+    want_at(p, EV_ARRIVE, barriers(p, ins->arg[0], true), ARG_ANY);
+  want_stage(p, ins->arg[0], CURSOR_FILL);
 }
 
-static void release(Planner *p, const Ins *ins) {
+static void wait(Planner *p, const Ins *ins) {
+  want_at(p, EV_WAIT, barriers(p, ins->arg[0], true), ARG_ANY);
+  if (want_more_held(p, ins->arg[0])) want_stage(p, ins->arg[0], CURSOR_NEXT);
+}
+
+static void release_by(Planner *p, const Ins *ins) {
   const Ring *r = &p->k->ring.at[ins->arg[0]];
+  Barriers empty = barriers(p, ins->arg[0], false);
   if (!arrives(p, ins)) return;
   u32 ctas = sc_cluster(p->k);
   if (!r->multicast || ctas == 1) {
-    want_at(p, EV_ARRIVE, empty_barrier(p, r), r->stages, ARG_ANY);
+    want_at(p, EV_ARRIVE, empty, ARG_ANY);
     return;
   }
-  for (u32 cta = 0; cta < ctas; cta++) want_event(p, EV_ARRIVE_THERE, cta, ARG_ANY);
+  for (u32 cta = 0; cta < ctas; cta++) want_at(p, EV_ARRIVE_THERE, empty, cta);
+}
+
+static void release(Planner *p, const Ins *ins) {
+  release_by(p, ins);
+  want_stage(p, ins->arg[0], want_more_held(p, ins->arg[0]) ? CURSOR_OLDEST : CURSOR_NEXT);
 }
 
 // ---- copies
@@ -67,11 +77,18 @@ static bool is_map_of(const Kernel *k, const TmaMap *m, u32 tensor, u32 stage, u
   return is;
 }
 
-// As many copies by this map as bring all bytes of a CTA's share.
+// As many copies by this map as bring all bytes of a CTA's share. Those into a stage say so at its
+// barrier.
 static void copies_by(Planner *p, const Ins *ins, EventId id, u32 map, u32 ctas, bool must) {
   i64 n = ins->plan.bytes / ctas / box_bytes(p->k, &p->text->map[map]);
-  for (i64 c = 0; c < n; c++)
-    want_event(p, id, map, ctas > 1 ? (1 << ctas) - 1 : ARG_ANY)->must &= must;
+  bool in = id == EV_LOAD || id == EV_MULTICAST;
+  u32 ring = p->k->buf.at[p->text->map[map].part].ring;
+  for (i64 c = 0; c < n; c++) {
+    Step *step =
+        in ? want_at(p, id, barriers(p, ring, true), map) : want_event(p, id, map, ARG_ANY);
+    if (ctas > 1) step->want.arg[1] = (1 << ctas) - 1;
+    step->must &= must;
+  }
 }
 
 // By the map that is meant, or by one of several that differ in how much one copy brings.
@@ -197,11 +214,7 @@ void want_operation(Planner *p, const Ins *ins) {
     case OP_ACQUIRE: acquire(p, ins); break;
     case OP_COPYIN: copy_in(p, ins); break;
     case OP_COMMIT: commit(p, ins); break;
-    case OP_WAIT: {
-      const Ring *r = &k->ring.at[ins->arg[0]];
-      want_at(p, EV_WAIT, full_barrier(p, r), r->stages, ARG_ANY);
-      break;
-    }
+    case OP_WAIT: wait(p, ins); break;
     case OP_RELEASE: release(p, ins); break;
     case OP_MMA: product(p, &k->product.at[ins->arg[0]]); break;
     case OP_MMAWAIT: want_event(p, EV_MMA_WAIT, ins->plan.keep, ARG_ANY); break;

@@ -84,6 +84,19 @@ static void code(Planner *p, u32 from, u32 to) {
   }
 }
 
+// At the end of a tile: the fork that leads past one of another instance lands here.
+static void skip_tile(Planner *p, u32 fork) {
+  u32 own = p->w.step.n;
+  want_goto(p, 0);
+  want_land(p, fork);
+  for (u32 i = 0; i < p->k->ring.n; i++) {
+    bool own_ring = p->k->ring.at[i].owner != SC_NONE;
+    Step skip = {.op = STEP_SKIP, .span = p->span, .barrier = {.ring = i}};
+    if (!own_ring) PUSH(p->sc, &p->w.step, skip);
+  }
+  want_land(p, own);
+}
+
 static void tiles(Planner *p) {
   const Kernel *k = p->k;
   const Code *c = &p->role->code;
@@ -93,7 +106,7 @@ static void tiles(Planner *p) {
   u32 over = once ? SC_NONE : want_fork(p), again = p->w.step.n;
   u32 other = p->role->one_tile ? want_fork(p) : SC_NONE;  // it is another instance's
   code(p, 1, c->n - 1);
-  if (other != SC_NONE) want_land(p, other);
+  if (other != SC_NONE) skip_tile(p, other);
   close_block(p, c->n - 1);
   if (at_end) want_next_tile(p);
   if (once) return;
@@ -112,7 +125,7 @@ static void cluster_meets(Planner *p) {
 }
 
 static void init(Planner *p, u32 at, u32 n, u32 count) {
-  for (u32 i = 0; i < n; i++) want_at(p, EV_INIT, at + 8 * i, 1, count);
+  for (u32 i = 0; i < n; i++) want_event(p, EV_INIT, count, ARG_ANY)->want.at = at + 8 * i;
 }
 
 // Thread 0 initialises every barrier, and then all threads meet.
@@ -128,12 +141,22 @@ static void barriers(Planner *p, u32 tid) {
     }
   }
   if (k->grid == GRID_DYNAMIC && want_readers(k) && !tid) {
-    init(p, want_slots(k), 2, 1);
-    init(p, want_slots(k) + 16, 2, want_readers(k));
+    init(p, want_slots(k, true).at, 2, 1);
+    init(p, want_slots(k, false).at, 2, want_readers(k));
   }
   if (!tid) want_event(p, EV_INIT_FENCE, ARG_ANY, ARG_ANY);
   if (sc_cluster(k) > 1) cluster_meets(p);
   else want_event(p, EV_BAR_SYNC, 0, ARG_UNKNOWN);
+}
+
+// Of a sequence's kernel, every thread, before it touches a tensor. The next launch is let begin
+// early or not, as the grid is large.
+static void neighbours(Planner *p) {
+  if (p->k->follows) want_event(p, EV_GRID_WAIT, ARG_ANY, ARG_ANY);
+  if (!p->k->precedes) return;
+  u32 large = want_fork(p);
+  want_event(p, EV_GRID_GO, ARG_ANY, ARG_ANY);
+  want_land(p, large);
 }
 
 static void find_role(Planner *p, u32 tid) {
@@ -170,6 +193,7 @@ Wanted sc_ptx_wanted(Sc *sc, const Kernel *k, const CudaText *text, u8 *const *d
   Planner p = {.sc = sc, .k = k, .text = text, .all_dead = dead, .span = k->span};
   find_role(&p, tid);
   barriers(&p, tid);
+  neighbours(&p);
   for (u32 i = 0; i < p.w.step.n; i++) p.w.step.at[i].want.line = 0;
   registers(&p, tid);
   if (p.role && (!p.alone || !p.lane)) {

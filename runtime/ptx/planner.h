@@ -39,15 +39,17 @@ u32 want_draw_at(const Planner *p);
 void want_next_tile(Planner *p);
 // Arrivals at a slot's empty barrier; 0: there are no slots.
 u32 want_readers(const Kernel *k);
-u32 want_slots(const Kernel *k);  // where the slots' barriers are: two full, two empty
+Barriers want_slots(const Kernel *k, bool full);
 
 // ---- step.c: each adds to the program
 // An event of the operation at p->span, whose numbers are these (ARG_ANY: any).
 Step *want_event(Planner *p, EventId id, i64 first, i64 second);
-// … at one of `stages` barriers, 8 bytes apart.
-void want_at(Planner *p, EventId id, u32 at, u32 stages, i64 number);
-u32 want_fork(Planner *p);             // goes on, or to where want_land says
-void want_land(Planner *p, u32 step);  // a fork, or a goto, leads here
+// … at the barrier of the stage that the role's cursor stands at.
+Step *want_at(Planner *p, EventId id, Barriers of, i64 number);
+bool want_more_held(const Planner *p, u32 ring);       // than one stage at once, by the role
+void want_stage(Planner *p, u32 ring, Cursor cursor);  // the cursor goes on
+u32 want_fork(Planner *p);                             // goes on, or to where want_land says
+void want_land(Planner *p, u32 step);                  // a fork, or a goto, leads here
 void want_goto(Planner *p, u32 step);
 // The end of a loop's body, which began at that step; if it is not dead, it has other rounds.
 void want_round(Planner *p, u32 step);

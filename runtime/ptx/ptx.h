@@ -12,6 +12,8 @@
 //   thread.c   the blocks that one thread can reach, and its events there with their numbers
 //   dead.c     what no launch enters, and may be left out
 //   plan.c     kernel and thread -> the events that are wanted, as a program with choices
+//   follow.c   what the addresses and parities of a ring are along one path
+//   automaton.c  that program as an automaton, and the set of its steps that may come next
 //   match.c    is every path of the thread a path of that program, and nothing of it missing?
 //   check.c    all threads of all kernels, and the report
 #ifndef SC_PTX_H
@@ -158,12 +160,30 @@ typedef struct Thread {
   u8 *ways;
   Event *event;
   const u32 *first;  // by block, and behind the last: the number of its first event
+  Known *after;      // by register: what holds where the straight part ends
+  Known *lane0;      // by instruction: what shuffles found in lane 0
   bool as_before;    // all this is as it was for the thread before
 } Thread;
 typedef struct Tracer Tracer;
 Tracer *sc_ptx_tracer(Sc *sc, const Ptx *ptx);
 // Lane 0 of a warp comes first. What is returned holds until the next call.
 const Thread *sc_ptx_trace(Tracer *t, u32 tid);
+Event sc_ptx_event_of(const Registers *r, const PtxIns *ins);
+
+// ---- follow.c: numbers along one path
+
+// The registers that some events' addresses and parities come from, and nothing else.
+typedef struct Follower Follower;
+Follower *sc_ptx_follower(Sc *sc, const Ptx *ptx);
+// These events of the thread, by their numbers. Returns how many registers that takes.
+u32 sc_ptx_follow(Follower *f, const Thread *t, const bool *events);
+// What holds in them behind the thread's straight part.
+void sc_ptx_begin(const Follower *f, Known *at);
+// Runs a block: the events that are followed get their numbers (others are left as they are); what
+// holds at its end goes to `at`. Returns the ways out of it.
+u8 sc_ptx_run(Follower *f, u32 block, Known *at, Event *event);
+// What is not read any more in a block or behind it is forgotten.
+void sc_ptx_forget(const Follower *f, u32 block, Known *at);
 
 // ---- dead.c
 enum { NEVER = 1, ONE_ROUND = 2 };  // no launch gets there; none to a second round of this loop
@@ -171,8 +191,27 @@ u8 **sc_ptx_dead(Sc *sc, const Kernel *k);  // by role and operation
 
 // ---- plan.c: what is wanted
 
+// The mbarriers of a ring, or of the slots of a dynamic grid: those of full stages, or of empty
+// ones.
+typedef struct Barriers {
+  u32 ring;    // the slots: Kernel.ring.n
+  u32 at;      // the first one's offset in shared memory; they lie 8 bytes apart
+  u32 stages;  // 0: none
+  bool full;
+} Barriers;
+
+// What a role remembers of a ring. A cursor goes round its stages, twice for both parities.
+typedef enum Cursor {
+  CURSOR_FILL,  // the stage that it fills
+  CURSOR_NEXT,  // the stage that it waits for; where it holds one at a time, also that it releases
+  CURSOR_OLDEST,  // where it holds more: the stage that it releases. (Without the parity.)
+  CURSORS
+} Cursor;
+
 typedef enum StepOp {
   STEP_EVENT,
+  STEP_STAGE,  // the cursor goes on to the next stage
+  STEP_SKIP,   // the ring's cursors go on as far as data says: a tile of another instance
   STEP_FORK,   // the next, or `to`
   STEP_GOTO,   // `to`
   STEP_ROUND,  // the next, or, if the thread goes back, `to`
@@ -181,8 +220,9 @@ typedef enum StepOp {
 typedef struct Step {
   u8 op;
   u32 to;
-  Event want;  // STEP_EVENT
-  u32 stages;  // the address is want.at + 8 i, i < stages; 0: it does not matter
+  Event want;        // STEP_EVENT
+  Barriers barrier;  // … the address is that of one of these; else its ring matters
+  u8 cursor;         // … of this one; STEP_STAGE: which goes on
   Span span;
   bool must;  // it, or another round, has to occur in the text
 } Step;

@@ -15,10 +15,28 @@ Step *want_event(Planner *p, EventId id, i64 first, i64 second) {
   return &p->w.step.at[p->w.step.n - 1];
 }
 
-void want_at(Planner *p, EventId id, u32 at, u32 stages, i64 number) {
+bool want_more_held(const Planner *p, u32 ring) {
+  u32 rings = p->k->ring.n;
+  return ring < rings && p->k->most_held[p->r * rings + ring] > 1;
+}
+
+static Cursor cursor_of(const Planner *p, EventId id, Barriers of) {
+  bool drains = of.full == (id == EV_WAIT);
+  if (!drains) return CURSOR_FILL;
+  return want_more_held(p, of.ring) && !of.full ? CURSOR_OLDEST : CURSOR_NEXT;
+}
+
+Step *want_at(Planner *p, EventId id, Barriers of, i64 number) {
   Step *s = want_event(p, id, number, ARG_ANY);
-  s->want.at = at;
-  s->stages = stages;
+  s->want.at = of.at;
+  s->barrier = of;
+  s->cursor = (u8)cursor_of(p, id, of);
+  return s;
+}
+
+void want_stage(Planner *p, u32 ring, Cursor cursor) {
+  Step s = {.op = STEP_STAGE, .span = p->span, .barrier = {.ring = ring}, .cursor = (u8)cursor};
+  PUSH(p->sc, &p->w.step, s);
 }
 
 u32 want_fork(Planner *p) {

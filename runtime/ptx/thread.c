@@ -19,7 +19,6 @@ struct Tracer {
   u32 *first;
   Registers r;
   Known *entry;  // by block and register: what holds where it begins
-  Known *lane0;  // by instruction: what shuffles found in lane 0
   u8 *ways;
   Event *event;  // … of the thread before
   VEC(Event) straight;
@@ -41,7 +40,8 @@ Tracer *sc_ptx_tracer(Sc *sc, const Ptx *ptx) {
   t->now.first = t->first;
   t->r = (Registers){NEWS(sc, Known, ptx->regs + 1), 0, ptx};
   t->entry = NEWS(sc, Known, (size_t)ptx->block.n * ptx->regs + 1);
-  t->lane0 = NEWS(sc, Known, ptx->ins.n + 1);
+  t->now.lane0 = NEWS(sc, Known, ptx->ins.n + 1);
+  t->now.after = NEWS(sc, Known, ptx->regs + 1);
   t->now.ways = NEWS(sc, u8, 2 * ptx->block.n + 1);
   t->ways = t->now.ways + ptx->block.n;
   t->now.event = NEWS(sc, Event, 2 * events + 1);
@@ -92,7 +92,7 @@ static void read_product(const Registers *r, const PtxIns *ins, Event *e) {
   e->arg[3] = flags;
 }
 
-static Event event_of(const Registers *r, const PtxIns *ins) {
+Event sc_ptx_event_of(const Registers *r, const PtxIns *ins) {
   Event e = {.id = ins->event, .line = ins->line, .at = ARG_UNKNOWN};
   u32 args = 0;
   const char *letter = sc_ptx_event[ins->event].operands;
@@ -100,12 +100,15 @@ static Event event_of(const Registers *r, const PtxIns *ins) {
   if (ins->event == EV_MMA) read_product(r, ins, &e);
   for (u32 i = 0; letter[i]; i++) {
     Known v = i < ins->operands ? sc_ptx_value(r, &ins->operand[i]) : (Known){0};
-    if (letter[i] == 'n') e.arg[args++] = plain_number(v);
+    if (strchr("nq", letter[i])) e.arg[args++] = plain_number(v);
     if (letter[i] == 'a' && v.base == BASE_SHARED && (v.exact || v.n))
       e.at = (i64)v.n, e.exact = v.exact;
     if (letter[i] == 'm')
       e.arg[args++] = v.base == BASE_PARAM && v.exact ? (i64)v.which : ARG_UNKNOWN;
-    if (letter[i] == 'r') e.arg[args++] = v.base == BASE_THERE ? (i64)v.which : ARG_UNKNOWN;
+    if (letter[i] == 'r') {
+      e.arg[args++] = v.base == BASE_THERE ? (i64)v.which : ARG_UNKNOWN;
+      if (v.base == BASE_THERE && v.exact) e.at = (i64)v.n, e.exact = true;
+    }
   }
   return e;
 }
@@ -117,8 +120,8 @@ static void run(Tracer *t, u32 b, Event *to) {
   const PtxBlock *at = &t->ptx->block.at[b];
   for (u32 i = at->first; i < at->first + at->n; i++) {
     const PtxIns *ins = &t->ptx->ins.at[i];
-    if (ins->event && to) *to++ = event_of(&t->r, ins);
-    sc_ptx_compute(&t->r, ins, &t->lane0[i]);
+    if (ins->event && to) *to++ = sc_ptx_event_of(&t->r, ins);
+    sc_ptx_compute(&t->r, ins, &t->now.lane0[i]);
   }
 }
 
@@ -165,6 +168,7 @@ static void go_straight(Tracer *t) {
     if (ways & at->back) PUSH(t->sc, &t->now.straight, ((Event){.id = EV_NONE}));
     b = ways == GOES_NEXT ? at->next : at->jump;
   }
+  memcpy(t->now.after, t->r.at, t->ptx->regs * sizeof *t->r.at);
   flow_out(t, b, t->now.onwards);
 }
 
@@ -198,7 +202,8 @@ const Thread *sc_ptx_trace(Tracer *t, u32 tid) {
   memset(t->now.ways, 0, blocks);
   memset(t->now.event, 0, events * sizeof *t->now.event);
   memset(t->r.at, 0, t->ptx->regs * sizeof *t->r.at);
-  for (u32 i = 0; tid % 32 == 0 && i < t->ptx->ins.n; i++) t->lane0[i] = (Known){.base = BASE_NONE};
+  for (u32 i = 0; tid % 32 == 0 && i < t->ptx->ins.n; i++)
+    t->now.lane0[i] = (Known){.base = BASE_NONE};
   t->now.tid = t->r.tid = tid;
   go_straight(t);
   while (t->pending.n) {

@@ -52,14 +52,14 @@ CASES = [
       ("load", 0, "for the release of fill 3 of 'a': empty barrier, stage 1, generation 1", "a <- X[x*128..")]),
     # The third tile that a CTA draws is not announced.
     ("drawn tile", "drawn", DRAWS,
-     r"s/^( *)(sc_mbar_arrive\(smem \+ slot_full \+ 8 \* slot\);)/\1if (drawn != 2) \2/",
+     r"s/^( *)(sc_mbar_arrive\(smem \+ slot_full \+ 8 \* slot\);)/\1if (slot || slot_generation != 1) \2/",
      [("math", None, "for tile 2 that this CTA draws: full barrier of the next tile, slot 0, generation 1", "role math"),
       ("load", None, "for tile 2 that this CTA draws to be read by all roles: empty barrier of the next tile, slot 0, "
        "generation 1", "role load")]),
     # … or not seen to have been read by one warp.
     ("drawn tile read", "drawn", DRAWS,
      r"s/if \(lane == 0\)( sc_mbar_arrive\(smem \+ slot_empty \+ 8 \* slot\);)/"
-     r"if (lane == 0 \&\& (warp || drawn != 2))\1/",
+     r"if (lane == 0 \&\& (warp || slot || slot_generation != 1))\1/",
      [("load", None, "for tile 2 that this CTA draws to be read by all roles: empty barrier of the next tile, slot 0, "
        "generation 1", "role load"),
       ("math", None, "for fill 4 of 'r': full barrier, stage 0, generation 2", "wait r")]),

@@ -22,12 +22,12 @@ static void say_clusters(const char *function, const unsigned grid[3], const uns
          block[1], block[2], shared);
 }
 
-// size: of the grid, of a CTA, and the shared memory; param: tensor maps, then the block of
-// `bytes`.
-static void say_launch(const char *function, int zeroing, const unsigned size[7], void **param,
-                       unsigned maps, size_t bytes, void **extra) {
+// size: of the grid, of a CTA, and the shared memory; overlaps: it is the value of the attribute by
+// which it may; param: tensor maps, then the block of `bytes`.
+static void say_launch(const char *function, int zeroing, int overlaps, const unsigned size[7],
+                       void **param, unsigned maps, size_t bytes, void **extra) {
   const unsigned char *block = (const unsigned char *)param[maps];
-  printf("launch %s %d", function, zeroing);
+  printf("launch %s %d %d", function, zeroing, overlaps);
   for (int i = 0; i < 7; i++) printf(" %u", size[i]);
   printf(" %d\n", extra == NULL);
   for (unsigned i = 0; i < maps; i++) printf("of %p\n", *(void **)param[i]);

@@ -85,11 +85,15 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
 CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *at) {
   return memcpy(map, &at, sizeof at), CUDA_SUCCESS;
 }
-CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                        unsigned by, unsigned bz, unsigned shared, CUstream stream, void **param,
-                        void **extra) {
-  const unsigned size[] = {gx, gy, gz, bx, by, bz, shared};
-  (void)stream;
-  say_launch(function->name, zeroing, size, param, function->maps, function->block, extra);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *l, CUfunction function, void **param,
+                          void **extra) {
+  const unsigned size[] = {l->gridDimX,  l->gridDimY,  l->gridDimZ,      l->blockDimX,
+                           l->blockDimY, l->blockDimZ, l->sharedMemBytes};
+  const CUlaunchAttribute *a = l->attrs;
+  const int overlaps = l->numAttrs && a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+                           ? a->value.programmaticStreamSerializationAllowed
+                           : 0;
+  say_launch(function->name, zeroing, overlaps, size, param, function->maps, function->block,
+             extra);
   return CUDA_SUCCESS;
 }

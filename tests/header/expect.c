@@ -70,12 +70,15 @@ static const SclStep *step_of(const char *name) {
 static size_t block_bytes(const SclStep *s) {
   return loaded.tabled.table.slot[s->slot.to - 1].offset + 4;
 }
-static int launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                  unsigned bz, unsigned shared, void *stream, void **param, void **extra) {
+static int launch(const CUlaunchConfig *l, void *f, void **param, void **extra) {
   const SclStep *s = step_of(f);
-  const unsigned size[] = {gx, gy, gz, bx, by, bz, shared};
-  (void)stream;
-  say_launch(f, 0, size, param, s->map.to - s->map.from, block_bytes(s), extra);
+  const unsigned size[] = {l->gridDimX,  l->gridDimY,  l->gridDimZ,      l->blockDimX,
+                           l->blockDimY, l->blockDimZ, l->sharedMemBytes};
+  const CUlaunchAttribute *a = l->attrs;
+  const int overlaps = l->numAttrs && a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+                           ? a->value.programmaticStreamSerializationAllowed
+                           : 0;
+  say_launch(f, 0, overlaps, size, param, s->map.to - s->map.from, block_bytes(s), extra);
   return 0;
 }
 
@@ -99,7 +102,7 @@ static const Driver driver = {.cuGetErrorString = text_of,
                               .cuStreamSynchronize = synchronize,
                               .cuTensorMapEncodeTiled = encode,
                               .cuTensorMapReplaceAddress = replace,
-                              .cuLaunchKernel = launch};
+                              .cuLaunchKernelEx = launch};
 
 // ---- a launch
 

@@ -140,7 +140,7 @@ def tuned_there(context):
     expect(found.best.params == {"B": "2"}, found)
     expect(numpy.array_equal(x.get(), before) and not numpy.array_equal(y.get(), 0 * before), "the tensors")
     found = schedc.tune("fa3_bwd.sched", dims={"B": 1, "M": 64, "N": 64, "H": 1, "G": 1}, D=64, BM=128, strategy="model", top=1,
-                        turns=1, brief_ms=1, final_ms=1, jobs=2, inputs=("normal", "outliers"), stages=2)
+                        turns=1, brief_ms=1, final_ms=1, jobs=2, inputs=("normal", "outliers"), stages=2, wide=False)
     expect(found.best.is_default and found.best.verified, found)
 
 

@@ -83,10 +83,10 @@ static void drawn_by_all(void **state) {
       *state,
       KERNEL("dynamic") "  ring c : f32[64, 64] * 2\n  role load : 1 warp { c <- X[x*64..] }\n" EACH
                         "    wait c\n    Y[x*64 + i, j] = c[i,j]\n    release c\n  }\n}\n");
-  assert_null(strstr(t, "owner"));
-  IN_ORDER(role_of(t, "role math"), "tile < args.tiles;) {", "if (int(drawn % 2) != instance) {",
+  IN_ORDER(role_of(t, "role math"), "tile < args.tiles;) {", "if (owner != instance) {",
            "sc_skip(c_held, c_parity, 1, 2);", "} else {", "sc_mbar_wait(smem + c_full",
-           "c_held = 0", "      }\n", "tile = sc_of_lane0(", "drawn++;");
+           "c_held = 0", "      }\n", "tile = sc_of_lane0(", "if (++slot == 2)",
+           "if (++owner == 2) owner = 0;");
 }
 
 #define STORE(n)                                                                   \
@@ -99,7 +99,7 @@ static void drawn_by_one(void **state) {
   const char *t = text_of(*state, KERNEL("dynamic") STORE(2 warps));
   has(t, "sc_ring_init(smem + slot_full, 2, 1, 2);");
   IN_ORDER(t, "if (instance == 0 && thread == 0) {", "sc_draw(args.counter)",
-           "sc_mbar_wait(smem + slot_full", "drawn++;");
+           "sc_mbar_wait(smem + slot_full", "if (++slot == 2)");
   end(state), begin(state);
   t = text_of(*state, KERNEL("dynamic") STORE(1 warp));
   has(t, "sc_draw(args.counter)");
@@ -112,7 +112,7 @@ static void dealt_and_drawn(void **state) {
       text_of(*state, KERNEL("dynamic") EACH
               "    ring c : f32[64, 64]\n    c <- X[x*64..]\n    wait c\n    Y[x*64.., 0..] <- c\n"
               "    wait Y read\n    release c\n  }\n}\n");
-  has(t, "if (int(drawn % 2) == instance) {");
+  has(t, "if (owner == instance) {");
 }
 
 int main(void) {

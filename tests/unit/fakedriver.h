@@ -10,7 +10,7 @@
 // ---- a driver that notes
 
 typedef struct DriverLog {
-  u32 encoded, replaced, launches, memsets;
+  u32 encoded, replaced, launches, overlapping, memsets;
   bool zeroing;  // asked for, and not waited for yet
   u64 memset_bytes;
   unsigned grid, threads, shared;
@@ -125,15 +125,17 @@ static inline int fake_replace(void *map, void *address) {
   memcpy(map, &address, sizeof address);
   return 0;
 }
-static inline int fake_launch(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                              unsigned by, unsigned bz, unsigned shared, void *stream,
-                              void **params, void **extra) {
-  (void)stream;
-  assert_true(f == &note && gy == 1 && gz == 1 && by == 1 && bz == 1 && !extra && !note.zeroing);
+static inline int fake_launch(const CUlaunchConfig *l, void *f, void **params, void **extra) {
+  assert_true(f == &note && l->gridDimY == 1 && l->gridDimZ == 1 && l->blockDimY == 1 &&
+              l->blockDimZ == 1 && !extra && !note.zeroing);
+  for (u32 i = 0; i < l->numAttrs; i++) {
+    assert_int_equal(l->attrs[i].id, 6);  // programmatic stream serialization
+    note.overlapping += l->attrs[i].value.programmaticStreamSerializationAllowed;
+  }
   note.launches++;
-  note.grid = gx;
-  note.threads = bx;
-  note.shared = shared;
+  note.grid = l->gridDimX;
+  note.threads = l->blockDimX;
+  note.shared = l->sharedMemBytes;
   if (note.arg_bytes) memcpy(note.args, params[note.maps], note.arg_bytes);
   return 0;
 }
@@ -161,7 +163,7 @@ static const Driver fake = {.cuGetErrorString = fake_text,
                             .cuStreamIsCapturing = fake_capturing,
                             .cuTensorMapEncodeTiled = fake_encode,
                             .cuTensorMapReplaceAddress = fake_replace,
-                            .cuLaunchKernel = fake_launch};
+                            .cuLaunchKernelEx = fake_launch};
 
 // ---- kernels
 

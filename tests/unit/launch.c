@@ -302,6 +302,7 @@ static void sequences_start_whole(void **state) {
                            .strides = {64, 1}};
   assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
   assert_int_equal(note.launches, 2);
+  assert_int_equal(note.overlapping, 1);  // not with what the stream had before
   t[2].data = DATA((u64)X_AT * 3 + 8);
   refused(&f, t, D_T_ALIGN, "'Z' is not a multiple of 16 bytes");
   t[2].data = DATA((u64)X_AT * 3 + 1);

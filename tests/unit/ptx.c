@@ -52,7 +52,7 @@ static const Mistake mistakes[] = {
      "'load', lane 0: expected setmaxnreg.dec 24, found the thread ends"},
     {"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r14+16384], 8192;", "",
      "expected mbarrier.arrive.expect_tx 8192 at 16384 (line 7), found cp.async.bulk.tensor in by "
-     "map 0 (line 7)"},
+     "map 0 at 16384 (line 7)"},
     {"@!done bra again;", "",
      "expected mbarrier.try_wait at 16400 (line 7), found a wait that does not loop at 16400 (line "
      "7)"},
@@ -80,16 +80,18 @@ static const Mistake mistakes[] = {
      "mbarrier.arrive at 16400 (line 10)"},
     {"setp.gt.s32 %p4, %r3, 3;", "setp.gt.s32 %p4, %r3, 4;",
      "'work', warp 0, lane 0: expected setmaxnreg.dec 128, found setmaxnreg.dec 24 (line 7)"},
-    {"mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], 0;\n\t@!done bra again;\n\t}\n"
+    {"mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], %r17;\n\t@!done bra "
+     "again;\n\t}\n"
      "\tfence.proxy.async.shared::cta;\n\tbar.warp.sync -1;\n\tand.b32 %r10, %r1, 31;",
-     "mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], 0;\n\t@!done bra again;\n\t}\n"
+     "mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], %r17;\n\t@!done bra "
+     "again;\n\t}\n"
      "\tfence.proxy.async.shared::cta;\n\tbar.warp.sync -1;\n\tand.b32 %r10, %r1, 15;",
      "'work', warp 0, lane 16: expected no other before the loop's next round, found "
      "mbarrier.arrive at 16400 (line 10)"},
     // another round without a jump back
     {"bra.uni $tile;",
      "bra.uni $more;\n$more: { .reg .pred done;\n"
-     "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], 0;\n"
+     "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16384], %r17;\n"
      "@!done bra again; }\nbra.uni $tile;",
      "expected no other before the loop's next round, found mbarrier.try_wait at 16384 (line 10)"},
     // a loop that is never entered
@@ -105,10 +107,36 @@ static const Mistake mistakes[] = {
     {"u32 24;", "u32 32;", "expected setmaxnreg.dec 24, found setmaxnreg.dec 32 (line 7)"},
     {"8192;", "8191;", "found mbarrier.arrive.expect_tx 8191 at 16384 (line 7)"},
     {"bar.warp.sync -1;", "bar.warp.sync 1;", "found bar.warp.sync 1 (line 10)"},
-    {"[%r14+16400], 1;", "[%r14+16384], 1;",
+    {"[%r14+16400], %r17;", "[%r14+16384], %r17;",
      "expected mbarrier.try_wait at 16400 (line 7), found mbarrier.try_wait at 16384 (line 7)"},
     {"mov.u64 %rd2, copy_param_0;", "mov.u64 %rd2, copy_param_1;",
-     "found cp.async.bulk.tensor in by map 1 (line 7)"},
+     "found cp.async.bulk.tensor in by map 1 at 16384 (line 7)"},
+    // other stages: by a fixed distance, by a cursor that goes round too early or not at all
+    {"[%r14+16400], %r17;", "[%r14+16408], %r17;",
+     "expected mbarrier.try_wait for parity 1 at 16400 (line 7), found mbarrier.try_wait for "
+     "parity 1 at 16408 (line 7)"},
+    {"add.s32 %r15, %r14, 16384;", "add.s32 %r15, %r14, 16392;",
+     "expected cp.async.bulk.tensor in by map 0 at 16384 (line 7), found cp.async.bulk.tensor in "
+     "by map 0 at 16392 (line 7)"},
+    {"setp.eq.s32 %p8, %r18, 2;", "setp.eq.s32 %p8, %r18, 1;",
+     "expected mbarrier.try_wait for parity 1 at 16408 (line 7), found mbarrier.try_wait for "
+     "parity 0 at 16400 (line 7)"},
+    {"\tmov.u32 %r20, 0;\n", "",
+     "expected mbarrier.try_wait for parity 1 at 16384 (line 10), found mbarrier.try_wait for "
+     "parity 1 at 16400 (line 10)"},
+    {"selp.b32 %r16, 0, %r18, %p8;", "selp.b32 %r16, 0, %r18, %p9;",
+     "expected mbarrier.try_wait for parity 1 at 16408 (line 7), found mbarrier.try_wait for "
+     "parity 1 at 16400 (line 7)"},
+    // other phases
+    {"mov.u32 %r17, 1;", "mov.u32 %r17, 0;",
+     "expected mbarrier.try_wait for parity 1 at 16400 (line 7), found mbarrier.try_wait for "
+     "parity 0 at 16400 (line 7)"},
+    {"xor.b32 %r17, %r17, %r19;", "",
+     "expected mbarrier.try_wait for parity 0 at 16400 (line 7), found mbarrier.try_wait for "
+     "parity 1 at 16400 (line 7)"},
+    {"\txor.b32 %r17, %r17, 1;\n", "",
+     "expected mbarrier.try_wait for parity 1 at 16384 (line 10), found mbarrier.try_wait for "
+     "parity 0 at 16384 (line 10)"},
     // other instructions
     {"fence.proxy.async.shared::cta;", "fence.acq_rel.cta;",
      "found another instruction that synchronises (line 10)"},
@@ -172,16 +200,18 @@ static void other_forms_pass(void **state) {
       // the end of a loop's body stands before its beginning
       {{"$load:\n", "bra.uni $load;\n$tail:\n"},
        {"ld.param.u32 %r12, [copy_param_1];\n\tsetp.ge.s32 %p6, %r11, %r12;\n\t@%p6 bra $end;\n"
-        "\tshl.b32 %r13, %r11, 3;\n\tadd.s32 %r14, %r13, %r4;\n\t{\n\t.reg .pred done;\nagain:\n"
-        "\tmbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16400], 1;\n\t@!done bra again;\n"
+        "\tshl.b32 %r13, %r16, 3;\n\tadd.s32 %r14, %r13, %r4;\n\t{\n\t.reg .pred done;\nagain:\n"
+        "\tmbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16400], %r17;\n\t@!done bra "
+        "again;\n"
         "\t}\n\t.loc 2 46 3, function_name $expect, inlined_at 1 7 33\n"
         "\tmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r14+16384], 8192;\n",
         ""},
        {"bra.uni $load;\n$work:",
         "$load: ld.param.u32 %r12, [copy_param_1];\n\tsetp.ge.s32 %p6, %r11, %r12;\n"
-        "\t@%p6 bra $end;\n\tshl.b32 %r13, %r11, 3;\n\tadd.s32 %r14, %r13, %r4;\n"
+        "\t@%p6 bra $end;\n\tshl.b32 %r13, %r16, 3;\n\tadd.s32 %r14, %r13, %r4;\n"
         "\t{\n\t.reg .pred done;\nagain:\n"
-        "\tmbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16400], 1;\n\t@!done bra again;\n"
+        "\tmbarrier.try_wait.parity.shared::cta.b64 done, [%r14+16400], %r17;\n\t@!done bra "
+        "again;\n"
         "\t}\n\tmbarrier.arrive.expect_tx.shared::cta.b64 _, [%r14+16384], 8192;\n"
         "\tbra.uni $tail;\n$work:"}},
       // the first round is sure, and its end is the first branch that data decides
@@ -190,11 +220,11 @@ static void other_forms_pass(void **state) {
         "$load: ld.param.u32 %r12, [copy_param_1];\n"},
        {"bra.uni $load;\n$work:",
         "setp.lt.s32 %p6, %r11, %r12;\n@%p6 bra $load;\nbra.uni $end;\n$work:"}},
-      // the first round's stage is another than the first
-      {{"mov.u32 %r11, 0;", "mov.u32 %r11, 1;"},
-       {"add.s32 %r14, %r13, %r4;", "add.s32 %r16, %r4, 16000;\nadd.s32 %r14, %r13, %r16;"},
-       {"[%r14+16400], 1;", "[%r14+400], 1;"},
-       {"_, [%r14+16384], 8192;", "_, [%r14+384], 8192;"}},
+      // another base
+      {{"add.s32 %r14, %r13, %r4;", "add.s32 %r21, %r4, 16000;\nadd.s32 %r14, %r13, %r21;"},
+       {"[%r14+16400], %r17;", "[%r14+400], %r17;"},
+       {"_, [%r14+16384], 8192;", "_, [%r14+384], 8192;"},
+       {"add.s32 %r15, %r14, 16384;", "add.s32 %r15, %r14, 384;"}},
   };
   static Fixture f;
   begin(&f, copy, NULL, false);
