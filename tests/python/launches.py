@@ -121,7 +121,7 @@ def tuned(context):
         kept = len(store)
         for stop in (lambda at: at.done >= 2, lambda at: at.done >= 2 and os.kill(os.getpid(), signal.SIGINT)):
             part = schedc.tune(source, store=store, progress=stop, **brief)
-            expect(part.interrupted and part.best is None and len(store) > kept, f"{part}, {len(store)} lines")
+            expect(part.interrupted and part.best is None and len(store) > kept, f"{part}, {len(store)} lines, {kept} before")
             kept = len(store)
     for wrong, kind in ((lambda at: at.done / 0, ZeroDivisionError), (lambda: None, TypeError)):
         try:
@@ -274,6 +274,7 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--only")
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.abspath(args.model)
         os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL="sms=3,devices=2")
