@@ -8,6 +8,7 @@ of tuned params.
 import argparse
 import glob
 import json
+import math
 import os
 import re
 import sys
@@ -42,16 +43,38 @@ def rates(measured):
     return f"{measured['tflops_cold']:.0f} / {measured['tflops_sustained']:.0f}" if measured else ""
 
 
+# The range of n normal numbers, in standard deviations.
+RANGE = {2: 1.128, 3: 1.693, 4: 2.059, 5: 2.326, 6: 2.534, 7: 2.704, 8: 2.847}
+
+
+def noise(ours, theirs, rounds):
+    """The standard error of a ratio of two sustained times, in proportion, by how far apart the rounds of each lie."""
+    if rounds not in RANGE:
+        return None
+    errors = [(t["most_ms"] - t["least_ms"]) / t["sustained_ms"] / RANGE[rounds] for t in (ours, theirs)]
+    return math.hypot(*errors) / math.sqrt(rounds)
+
+
+def told(ratio, bar, unsure):
+    """A bar, and by how much it is missed."""
+    if not ratio or ratio >= bar:
+        return f"{bar:.2f}"
+    within = ", less than the noise" if unsure and bar / ratio - 1 < unsure else ""
+    return f"{bar:.2f}, missed by {100 * (1 - ratio / bar):.1f} %{within}"
+
+
 def peers(document):
     lines = []
     for point in document["points"]:
         times, bar = point.get("times", {}), point.get("bar")
         ratio = point.get("ratio")
-        missed = f", missed by {100 * (1 - ratio / bar):.1f} %" if ratio and bar and ratio < bar else ""
+        other = times.get("cudnn") or times.get("cublas")
+        unsure = noise(times["schedc"], other, point["rounds"]) if ratio else None
         schedule = os.path.basename(point.get("schedule", "")).removesuffix(".sched")
         lines.append([point["name"], schedule, rates(times.get("schedc")) or "wrong or not measured",
-                      rates(times.get("cudnn") or times.get("cublas")), rates(times.get("flash2")),
-                      f"{ratio:.3f}" if ratio else "", f"{bar:.2f}{missed}" if bar else ""])
+                      rates(other), rates(times.get("flash2")),
+                      (f"{ratio:.3f}" + (f" ± {ratio * unsure:.3f}" if unsure else "")) if ratio else "",
+                      told(ratio, bar, unsure) if bar else ""])
     return where(document) + rows(["point", "schedule", "schedc", "cuDNN, cuBLAS", "FlashAttention-2", "ratio", "bar"], lines)
 
 
