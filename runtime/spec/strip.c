@@ -181,13 +181,34 @@ static const Reals *kind_of(const StripMaker *mk, u8 ty) {
   return ty == TY_INT ? &sc_ints : mk->s->reals;
 }
 
+// An element of a tensor with 16 or 8 bits, which depends on variable r; EL_COUNT: it is none.
+static Elem narrow_factor(const StripMaker *mk, Xid e, u32 r) {
+  const Expr *x = expr(mk, e);
+  if (x->op != X_LOAD || !has(x->vars, (i8)r)) return EL_COUNT;
+  const Elem elem = mk->k->buf.at[mk->k->view.at[x->ref].buf].elem;
+  return sc_elem[elem].flt && sc_elem[elem].bytes < 4 ? elem : EL_COUNT;
+}
+
+// A specification in f32 is what a kernel may make of it: sums of products that tensor cores can
+// add up are added in their way. (If f32 keeps them: rounding to a narrow type hides how.)
+static void find_cores(const StripMaker *mk, Nest *t, const Expr *body) {
+  const u32 dst = mk->m->dst;
+  bool kept = dst != SC_NONE && mk->k->buf.at[mk->k->view.at[dst].buf].elem == EL_F32;
+  if (!mk->spec || mk->s->reals != &sc_reals32 || !kept) return;
+  if (t->op != X_SUM || body->op != X_MUL) return;
+  const Elem a = narrow_factor(mk, body->a, t->r), b = narrow_factor(mk, body->b, t->r);
+  t->cores = a != EL_COUNT && b != EL_COUNT && sc_elem[a].bytes == sc_elem[b].bytes;
+  if (t->cores) t->sum = sc_tensor_sum(a, b);
+}
+
 // The nest of reduction e, whose value is wanted as a strip over p.
 static u32 make_nest(StripMaker *mk, u32 up, Xid e, i8 p, bool planes) {
   Strip *s = mk->s;
   const Expr *x = expr(mk, e);
   u8 bytes = kind_of(mk, x->ty)->bytes;
   Nest nest = {.op = x->op, .ty = x->ty, .r = (u8)x->ref, .p = p, .planes = planes};
-  nest.dot = p < 0 || !more_along(mk, x->a, p, (i8)x->ref);
+  find_cores(mk, &nest, expr(mk, x->a));
+  nest.dot = nest.cores || p < 0 || !more_along(mk, x->a, p, (i8)x->ref);
   nest.acc = new_slot(mk, p, bytes, nest.dot ? LANES : PARTS);
   PUSH(mk->sc, &s->nest, nest);
   u32 n = s->nest.n - 1;

@@ -19,6 +19,7 @@
 #ifndef SC_STRIP_H
 #define SC_STRIP_H
 
+#include "runtime/data/tensorsum.h"
 #include "runtime/run.h"
 
 enum { STRIP = 256, LANES = 16, PARTS = 4 };
@@ -64,6 +65,8 @@ typedef struct Nest {
   i8 p;         // the variable of the strip whose values it computes; -1: one value
   bool dot;     // strips over r (then one value of p at a time)
   bool planes;  // the result is four parts
+  bool cores;   // a dot product as tensor cores have it: `sum` in lane 0
+  TensorSum sum;
   Steps ahead, body;
   Ref value;  // what is reduced: value, or value * factor
   Ref factor;

@@ -34,6 +34,12 @@ static void accumulate(const Run *r, const Nest *t, char *acc, i64 n) {
   const Reals *kind = kind_of(r, t->ty);
   const char *a = values(r, t->value), *b = t->factor.slot ? values(r, t->factor) : NULL;
   unsigned ones = (t->value.one ? 1u : 0) | (t->factor.one ? 2u : 0);
+  if (t->cores) {
+    float *sum = (float *)(void *)acc;
+    *sum = sc_tensor_dot(&t->sum, *sum, (const float *)(const void *)a,
+                         (const float *)(const void *)b, (size_t)n);
+    return;
+  }
   (t->dot ? kind->lanes : kind->rows)[t->op - X_SUM](acc, a, b, ones, (size_t)n);
 }
 
