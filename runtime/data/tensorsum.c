@@ -24,13 +24,13 @@ static inline double power(i32 exponent) {
   return p;
 }
 
-// The first so many bits of a significand, as a mask.
+// The first so many bits of a significand, of which an f32 below the normal numbers has fewer.
 static inline float cut(double x, u32 bits) {
   u64 all;
   memcpy(&all, &x, sizeof all);
   all &= ~(u64)0 << (53 - bits);
   memcpy(&x, &all, sizeof x);
-  return (float)x;
+  return (float)(fabs(x) < 0x1p-126 ? __builtin_trunc(x * 0x1p149) * 0x1p-149 : x);
 }
 
 static inline i32 exponent_field(float x, u32 least) {
@@ -45,7 +45,8 @@ static inline float add(const TensorSum *t, float acc, const float *restrict a,
   double term[MOST];
   for (u32 k = 0; k < depth; k++) {
     const i32 both = exponent_field(a[k], t->least[0]) + exponent_field(b[k], t->least[1]);
-    const i32 exponent = (a[k] == 0) | (b[k] == 0) ? 0 : both;
+    const bool zero = (a[k] == 0) | (b[k] == 0);
+    const i32 exponent = zero ? 0 : both;
     most = exponent > most ? exponent : most;
   }
   const i32 last = most - 2 * BIAS - fraction;  // 2 to this is a unit

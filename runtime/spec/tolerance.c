@@ -7,7 +7,9 @@
 //   max  |out - ref| <= 2 max |pt - ref| + 2 max |(ref + 0.3 - 0.3) - ref|   (in the output's type)
 //   mean |out - ref| <= 1.5 mean |pt - ref| + chance, or the mean of half a unit in ref's last
 //   place
-// The floor of the mean matters where pt happens to be exact.
+// The floor of the mean matters where pt happens to be exact. Sums of products that tensor cores
+// can add up are added in pt as they do (strip.c, tensorsum.h): they cut off, and so what lies in
+// the exponent of a softmax is too small by more than rounding would make it.
 //
 // Chance: the factor 1.5 is for what the kernel rounds otherwise than pt. But the means of two sets
 // of n errors differ even if both are drawn alike: each mean varies by about the deviation of an

@@ -37,6 +37,9 @@ static void what_lies_too_low_is_cut_off(void **state) {
   assert_true(sum(EL_F16, 1, 0x1p-13f, 0x1p-12f, 4) == 1 + 0x1p-23f);
   assert_true(sum(EL_F16, -1, -0x1p-13f, 0x1p-12f, 7) == -1 - 0x1p-23f);  // towards 0
   assert_true(sum(EL_F16, 1, -0x1p-13f, 0x1p-12f, 1) == 1 - 0x1p-24f);
+  // An f32 below the normal numbers has fewer bits.
+  assert_true(sum(EL_BF16, 0, 0x1.3p-70f, 0x1.fp-78f, 1) == 0x1p-147f);
+  assert_true(sum(EL_BF16, 0, 0x1.3p-70f, -0x1.fp-78f, 1) == -0x1p-147f);
   // 13 bits, of which an f32 shows as many
   assert_true(sum(EL_E5M2, 1, 0x1p-7f, 0x1p-7f, 32) == 1);
   assert_true(sum(EL_E5M2, 1, 0x1p-7f, 0x1p-6f, 1) == 1 + 0x1p-13f);
