@@ -177,6 +177,7 @@ static const struct {
     {F_IN, "in"},
     {F_OUT, "out"},
     {F_PARTIAL, "partial"},
+    {F_RISING, "rising"},
     {F_PERSISTENT, "persistent"},
     {F_DYNAMIC, "dynamic"},
     {F_REVERSED, "reversed"},

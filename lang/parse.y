@@ -201,9 +201,14 @@ type(A) ::= NAME(N) LK exprs(L) RK. { A = MAKE(p, TYPE, N.span.lo, NAMED(N), .a 
 %type tensors {List}
 tensors(L) ::= tensor(A). { L = sc_append((List){0}, A); }
 tensors(L) ::= tensors(M) COMMA tensor(A). { L = sc_append(M, A); }
-tensor(A) ::= names(N) COLON type(T) initial(E). {
-  A = MAKE(p, GROUP, LO(N.first), .a = N.first, .b = T, .c = E);
+tensor(A) ::= names(N) COLON type(T) initial(E) elements(R) rising(F). {
+  A = MAKE(p, GROUP, LO(N.first), .a = N.first, .b = T, .c = E, .d = R, .flags = F);
 }
+elements(A) ::= . { A = NULL; }
+elements(A) ::= IN expr(X) DOTDOT expr(Y). { A = MAKE(p, RANGE, LO(X), .a = X, .b = Y); }
+%type rising {u16}
+rising(F) ::= . { F = 0; }
+rising(F) ::= RISING. { F = F_RISING; }
 initial(A) ::= . { A = NULL; }
 initial(A) ::= SET expr(E). { A = E; }
 

@@ -73,11 +73,15 @@ static void group_type(Printer *p, const Node *n) {
     pr_put(p, " = ");
     pr_expr(p, n->c, LOOSE);
   }
-  if (n->d) {
+  if (n->d && n->d->kind == ND_RANGE) {
+    pr_put(p, " in ");
+    values(p, n->d);
+  } else if (n->d) {
     pr_put(p, " * ");
     pr_expr(p, n->d, NEAT);
   }
   if (n->flags & F_PARTIAL) pr_put(p, " partial");
+  if (n->flags & F_RISING) pr_put(p, " rising");
 }
 
 static void group(Printer *p, const Node *n) {

@@ -58,6 +58,8 @@ Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, s
                          const schedc_scalar *scalar, size_t scalars);
 // The binding of one launch of a sequence; workspaces must be allocated in b->buf.
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
+// ranged.c: are the elements of inputs, in host memory, what their declarations say?
+bool sc_elements_fit(Sc *sc, const Binding *b);
 // The shape of a tensor under some dimensions; false if it needs others, or overflows.
 bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
                      i64 *shape);

@@ -24,7 +24,7 @@ MADE = {"generated/parse": "lang/parse.y", "generated/lex": "lang/lex.re"}
 # What lies beside the map may include of it these files and rooms, and what of it the map may.
 BESIDE = {
     "cli": ("base", "runtime/run.h"),
-    "model": ("runtime/run.h", "runtime/data/clones.h", "compiler/emit/prims.def"),
+    "model": ("runtime/run.h", "runtime/data/clones.h", "runtime/data/tensorsum.h", "compiler/emit/prims.def"),
     "runtime/cuda": ("model/fault.h",),
 }
 # Files of a room that call each other in circles. None may be added; one that is gone is to be

@@ -201,12 +201,32 @@ const Lin *sc_form(Facts *f, Xid x) {
 
 // ---- intervals
 
+void sc_facts_elements(Facts *f) {
+  f->elements = true;
+  f->epoch++;
+}
+
+// The tensor of which an atom is an element, if the range of its elements is known; else NULL.
+static const Buf *ranged(const Facts *f, const Atom *a) {
+  const Expr *e = a->op == X_LOAD && a->ref < f->k->expr.n ? &f->k->expr.at[a->ref] : NULL;
+  if (!f->elements || !e || e->op != X_LOAD) return NULL;
+  const Buf *b = &f->k->buf.at[f->k->view.at[e->ref].buf];
+  return b->end ? b : NULL;
+}
+
+static Interval of_elements(Facts *f, const Buf *b) {
+  i64 lo = sc_form_interval(f, sc_form(f, b->least)).lo,
+      end = sc_form_interval(f, sc_form(f, b->end)).hi;
+  return (Interval){lo, end < SC_FAR ? end - 1 : SC_FAR};
+}
+
 Interval sc_atom_interval(Facts *f, u32 atom) {
   Atom a = f->atom.at[atom];
   if (a.epoch == f->epoch) return a.now;
   Interval now = all, p = a.a ? sc_form_interval(f, a.a) : all,
            q = a.b ? sc_form_interval(f, a.b) : all;
-  if (a.op == X_WHERE) now = sc_interval_both(p, q);
+  if (ranged(f, &a)) now = of_elements(f, ranged(f, &a));
+  else if (a.op == X_WHERE) now = sc_interval_both(p, q);
   else if (a.a) now = sc_interval(a.op, p, q);
   if (a.told.lo > now.lo) now.lo = a.told.lo;
   if (a.told.hi < now.hi) now.hi = a.told.hi;
@@ -230,11 +250,20 @@ Interval sc_form_interval(Facts *f, const Lin *x) {
 
 // ---- facts
 
+static u32 element_facts(Facts *f, const Buf *b, const Lin *x, Lin out[ATOM_FACTS]) {
+  out[0] = *x;
+  out[1] = sc_lin_int(-1);
+  bool ok = sc_lin_add(&out[0], sc_form(f, b->least), -1) &&
+            sc_lin_add(&out[1], sc_form(f, b->end), 1) && sc_lin_add(&out[1], x, -1);
+  return ok ? 2 : 0;
+}
+
 u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
   const Atom a = f->atom.at[atom];
   const Lin x = sc_lin_atom(atom), one = sc_lin_int(-1);
   const bool least = a.op == X_MIN, most = a.op == X_MAX || a.op == X_ABS;
   Lin product;
+  if (ranged(f, &a)) return element_facts(f, ranged(f, &a), &x, out);
   if (least || most) {
     out[0] = out[1] = sc_lin_int(0);
     const Lin *b = a.op == X_ABS ? a.a : a.b;

@@ -23,6 +23,9 @@ Facts *sc_facts(Sc *sc, const Kernel *k);
 // no code, nothing more.)
 void sc_facts_at(Facts *f, const Code *code, u32 pc);
 void sc_facts_forget(Facts *f, u32 exprs);  // expressions from this one on are taken back
+// From now on what the schedule says of the elements of its inputs is believed, though no launch on
+// a GPU checks it: for proofs, not for what is emitted.
+void sc_facts_elements(Facts *f);
 
 // ---- prove.c
 void sc_facts_thorough(Facts *f);  // from now on more effort is made

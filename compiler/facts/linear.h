@@ -74,6 +74,7 @@ struct Facts {
   Sc *sc;
   const Kernel *k;
   bool thorough;          // questions are few, and worth more effort
+  bool elements;          // what is said of the elements of inputs is believed
   VEC(const Lin *) form;  // by expression, NULL: not made yet
   VEC(Atom) atom;         // [0] is none
   u32 *slot, slots;       // finds equal atoms

@@ -42,6 +42,9 @@ typedef struct Buf {
   bool zeroed;     // workspaces: set to 0 before the sequence starts
   // … : on a GPU, kept as warpgroups hold tiles: by blocks of 64 rows and 8 columns
   bool blocked;
+  // Inputs of integers: what the schedule says of their elements. No launch on a GPU checks it.
+  bool rising;     // no element is less than the one before it
+  Xid least, end;  // elements are at least `least` and less than `end`; 0: nothing is said
   Xid dim[SC_MAX_RANK];
   i64 ext[SC_MAX_RANK];
   u32 ring;       // stages: the ring; else SC_NONE

@@ -211,6 +211,13 @@ static void put_buf(Printer *p, const Buf *b, const char *name) {
     else sc_ir_expr(p, b->dim[i], 0);
   }
   if (b->rank) str_puts(p->out, "]");
+  if (b->end) {
+    str_puts(p->out, " in ");
+    sc_ir_expr(p, b->least, 0);
+    str_puts(p->out, " .. ");
+    sc_ir_expr(p, b->end, 0);
+  }
+  if (b->rising) str_puts(p->out, " rising");
   PUT_ATTRS(p, ", ", buf_attr, b);
 }
 
@@ -221,6 +228,8 @@ static void put_bufs(Printer *p, Space space, u32 role) {
     begin(p);
     if (space == SP_TENSOR || space == SP_SPEC)
       for (u32 d = 0; d < b->rank; d++) settle_line(p, b->dim[d]);
+    settle_line(p, b->least);
+    settle_line(p, b->end);
     sc_ir_line(p);
     if (space == SP_TENSOR)
       str_printf(p->out, "%s%s", b->workspace ? "workspace " : "", dir_word[b->dir & 3]);
@@ -345,8 +354,11 @@ static void put_role(Printer *p, u32 role) {
 static void count_kernel(Printer *p) {
   const Kernel *k = p->k;
   for (u32 i = 0; i < k->arg.n; i++) count_scalars(p, k->arg.at[i].init);
-  for (u32 i = 0; i < k->buf.n; i++)
+  for (u32 i = 0; i < k->buf.n; i++) {
     for (u32 d = 0; d < k->buf.at[i].rank; d++) count_scalars(p, k->buf.at[i].dim[d]);
+    count_scalars(p, k->buf.at[i].least);
+    count_scalars(p, k->buf.at[i].end);
+  }
   for (u32 i = 0; i < k->require.n; i++) count_scalars(p, k->require.at[i].cond);
   count_scalars(p, k->work);
   for (u32 i = 0; i < k->spec.n; i++) {

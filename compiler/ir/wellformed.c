@@ -63,6 +63,8 @@ static void check_bufs(Check *c) {
       if (fixed ? b->ext[d] < 1 : !b->dim[d]) sc_bad(c, "'%s': no dimension %u", b->name, d);
       if (!fixed) sc_check_scalar(c, b->dim[d], TY_INT, DEP_DIM, "a tensor's dimension");
     }
+    sc_check_scalar(c, b->least, TY_INT, DEP_DIM, "the least element");
+    sc_check_scalar(c, b->end, TY_INT, DEP_DIM, "the end of the elements' range");
     const Ring *r = b->space == SP_STAGE && b->ring < k->ring.n ? &k->ring.at[b->ring] : NULL;
     if (b->space == SP_STAGE && (!r || i - r->part0 >= r->parts || b->role != r->owner))
       sc_bad(c, "'%s': a stage that is no part of its ring", b->name);

@@ -61,25 +61,49 @@ static void scalar(Low *l, const Node *group, const Node *name, Elem elem, bool 
   n->x = x_leaf(l->sc, l->k, X_ARG, elem == EL_I32 ? TY_INT : TY_REAL, l->k->arg.n - 1);
 }
 
+// An integer of params and launch dimensions; 0: a report was made.
+static Xid extent(Low *l, const Node *n, const char *what) {
+  l->dims = true;
+  Xid x = low_int(l, n);
+  l->dims = false;
+  if (!x || !(low_at(l, x)->deps & ~DEP_DIM)) return x;
+  low_error(l, D_R9_UNIFORM, n->span, "%s is built from params and launch dimensions", what);
+  return 0;
+}
+
 static bool tensor_dims(Low *l, const Node *type, Buf *b) {
   u32 i = 0;
   bool ok = true;
-  l->dims = true;
   for (const Node *d = type->a; d; d = d->next, i++) {
-    b->dim[i] = low_int(l, d);
+    b->dim[i] = extent(l, d, "a tensor's dimension");
     i64 known;
     ok &= b->dim[i] != 0;
-    if (b->dim[i] && low_at(l, b->dim[i])->deps & ~DEP_DIM) {
-      low_error(l, D_R9_UNIFORM, d->span,
-                "a tensor's dimension is built from params and launch dimensions");
-      ok = false;
-    } else if (b->dim[i] && x_const_int(l->k, b->dim[i], &known) && known < 0) {
+    if (b->dim[i] && x_const_int(l->k, b->dim[i], &known) && known < 0) {
       low_error(l, D_R9_RANGE, d->span, "this dimension is %lld", (long long)known);
       ok = false;
     }
   }
-  l->dims = false;
   return ok;
+}
+
+// What a declaration says of the elements: `in 0 .. n`, `rising`.
+static bool elements(Low *l, const Node *group, bool input, Buf *b) {
+  const Node *range = group->d;
+  Span at = range ? range->span : group->span;
+  if (!range && !(group->flags & F_RISING)) return true;
+  if (!input || !b->rank || b->elem != EL_I32) {
+    low_error(l, D_R9_TYPE, at, "only of the elements of an `in` tensor of i32 can this be said");
+    return false;
+  }
+  if (group->flags & F_RISING && b->rank > 1) {
+    low_error(l, D_R9_RANK, at, "only a tensor of one dimension can be rising");
+    return false;
+  }
+  b->rising = group->flags & F_RISING;
+  if (!range) return true;
+  b->least = extent(l, range->a, "the range of a tensor's elements");
+  b->end = extent(l, range->b, "the range of a tensor's elements");
+  return b->least && b->end;
 }
 
 static void tensor(Low *l, const Node *group, const Node *name, Buf b) {
@@ -109,6 +133,7 @@ void low_tensors(Low *l, const Node *item, bool workspace) {
     b.elem = (u8)elem;
     // Its dimensions are declared even so, for what else names them.
     ok &= rank_of(l, g->b, &b.rank) && (!b.rank || tensor_dims(l, g->b, &b));
+    ok &= elements(l, g, !workspace && item->flags == F_IN, &b);
     if (ok && b.zeroed &&
         (!low_value(l, g->c, &zero) || zero.kind > VAL_REAL ||
          (zero.kind == VAL_INT ? zero.num.i != 0 : zero.num.f != 0)))

@@ -55,7 +55,7 @@ static void disagree(Low *l, const Buf *a, const Buf *b, const char *what) {
   Diag *d = low_error(l, D_P_SEQUENCE, a->span,
                       "'%s' has another %s in another kernel of the sequence", a->name, what);
   sc_note(l->sc, d, b->span, "the other one");
-  sc_help(l->sc, d, "tensors of the same name are the same: rename one");
+  sc_help(l->sc, d, "tensors of the same name are the same: declare them alike, or rename one");
 }
 
 static u32 tensor_named(const Low *l, Sym name) {
@@ -65,11 +65,24 @@ static u32 tensor_named(const Low *l, Sym name) {
   return SC_NONE;
 }
 
+// What one kernel says of the elements holds for all; what two say of their range is the same.
+static void unite_elements(Low *l, Buf *old, const Buf *b) {
+  old->rising |= b->rising;
+  if (!old->end) {
+    old->least = b->least;
+    old->end = b->end;
+  } else if (b->end && (old->least != b->least || old->end != b->end)) {
+    disagree(l, b, old, "range of elements");
+  }
+}
+
 // The sequence's tensor that is the kernel's: the one of that name, or a new one. What is written
 // before it is read is an output only.
 static u32 unite(Low *l, Said *s, const Buf *b) {
   Buf mine = *b;
   for (u32 i = 0; i < b->rank; i++) mine.dim[i] = said(s, b->dim[i]);
+  mine.least = said(s, b->least);
+  mine.end = said(s, b->end);
   u32 at = tensor_named(l, b->name);
   if (at == SC_NONE) {
     PUSH(l->sc, &l->k->buf, mine);
@@ -79,6 +92,7 @@ static u32 unite(Low *l, Said *s, const Buf *b) {
   if (old->elem != b->elem) disagree(l, b, old, "element type");
   else if (old->rank != b->rank) disagree(l, b, old, "rank");
   else if (memcmp(old->dim, mine.dim, sizeof(Xid) * b->rank)) disagree(l, b, old, "shape");
+  unite_elements(l, old, &mine);
   if (!old->workspace && b->dir & F_OUT && !s->given) old->dir |= F_OUT;
   return at;
 }

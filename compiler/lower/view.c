@@ -97,13 +97,9 @@ const char *low_dims_text(Low *l, u32 buf) {
   Str s = {.sc = l->sc};
   str_puts(&s, "[");
   for (u32 i = 0; i < b->rank; i++) {
-    i64 v = b->ext[i];
-    bool known = b->space == SP_STAGE || b->space == SP_REG || x_const_int(l->k, b->dim[i], &v);
     if (i) str_puts(&s, ", ");
-    if (known) str_printf(&s, "%lld", (long long)v);
-    else if (low_at(l, b->dim[i])->op == X_DIM)
-      str_puts(&s, l->k->dim.at[low_at(l, b->dim[i])->ref].name);
-    else str_puts(&s, "…");
+    if (b->space == SP_STAGE || b->space == SP_REG) str_printf(&s, "%lld", (long long)b->ext[i]);
+    else sc_print_infix(&s, l->k, b->dim[i]);
   }
   str_puts(&s, "]");
   return s.at;

@@ -76,9 +76,10 @@ static bool *tensors_read(Verify *v, const Protocol *p) {
   return read;
 }
 
-static i64 next_element(const Concrete *c, u32 buf, i64 *at, const i64 *ext) {
+static i64 next_element(Concrete *c, u32 buf, i64 *at, const i64 *ext) {
   u32 rank = c->p->k->buf.at[buf].rank;
-  i64 value = sc_data(c->s, buf, at, rank);
+  i64 value;
+  sc_concrete_element(c, buf, at, &value);  // the run that is shown has had it
   for (u32 d = rank; d-- > 0 && ++at[d] == ext[d];) at[d] = 0;
   return value;
 }

@@ -9,11 +9,10 @@ static u32 scrambled(u32 buf, i64 at) {
 
 static i64 at_least_0(i64 x) { return x < 0 ? 0 : x; }
 
-i64 sc_data(const Sample *s, u32 buf, const i64 *at, u32 rank) {
-  bool names = s->list && s->list[buf];
+static i64 by_rule(u32 rule, u32 buf, const i64 *at, u32 rank) {
   i64 last = rank ? at[rank - 1] : 0, place = 0, sum = 0;
   for (u32 d = 0; d < rank; d++) place = (place * 31 + at[d]) & 0xffff;
-  switch (s->data) {
+  switch (rule) {
     case 0: return 0;
     case 1: return last;
     case 2: return 64 * last;
@@ -21,10 +20,22 @@ i64 sc_data(const Sample *s, u32 buf, const i64 *at, u32 rank) {
       for (i64 i = 0; i < last && i < 1000; i++) sum += scrambled(0, i) % 201;
       return sum;
     case 4: return scrambled(buf, place) % 8;
-    case 5: sum = -1; break;
-    default: sum = (i64)(scrambled(buf, place) % 8) - 4; break;
+    case 5: return -1;
+    default: return (i64)(scrambled(buf, place) % 8) - 4;
   }
-  return names ? at_least_0(sum) : sum;
+}
+
+bool sc_concrete_element(Concrete *c, u32 buf, const i64 *at, i64 *out) {
+  const Buf *b = &c->p->k->buf.at[buf];
+  u32 rule = b->rising && c->s->data >= RISING_RULES ? RISING_RULES - 1 : c->s->data;
+  bool names = c->s->list && c->s->list[buf] && c->s->negative != buf;
+  i64 least, end;
+  *out = by_rule(rule, buf, at, b->rank);
+  if (!b->end) return *out = names ? at_least_0(*out) : *out, true;
+  if (!sc_concrete_value(c, b->least, &least) || !sc_concrete_value(c, b->end, &end)) return false;
+  if (*out >= end) *out = end - 1;
+  if (*out < least) *out = least;
+  return least < end;
 }
 
 static bool value(Concrete *c, Xid x, i64 *out, u32 depth);
@@ -41,8 +52,7 @@ static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
     if (!value(c, b->dim[d], &extent, depth)) return false;
     inside &= at[d] >= 0 && at[d] < extent;
   }
-  if (inside) *out = sc_data(c->s, v->buf, at, v->rank);
-  return inside;
+  return inside && sc_concrete_element(c, v->buf, at, out);
 }
 
 static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {

@@ -55,8 +55,9 @@ static bool some_tile_fails(void *trial) {
   return false;
 }
 
-Failure sc_find_failure(Verify *v, const Protocol *p) {
+Failure sc_find_failure(Verify *v, const Protocol *p, u32 negative) {
   Trial *t = trial(v, p);
+  t->s->negative = negative;
   if (!sc_search(v, p, t->s, some_tile_fails, t)) return (Failure){.tried = t->tried};
   return (Failure){*t->s, t->outcome, t->run, t->tried};
 }

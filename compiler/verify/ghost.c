@@ -195,8 +195,9 @@ u32 sc_ghost(Mind *m, u32 process, Xid x) {
     g.remainder[i] = m->remainder[of];
   }
   bool condition = m->p->k->expr.at[x].ty == TY_BOOL;
-  if (condition) zone_learn(&m->zone, 0, var, 0);
-  if (condition) zone_learn(&m->zone, var, 0, 1);
+  Interval in = condition ? (Interval){0, 1} : sc_form_interval(m->f, sc_form(m->f, x));
+  if (in.lo > -ZONE_NONE) zone_learn(&m->zone, 0, var, -in.lo);
+  if (in.hi < ZONE_NONE) zone_learn(&m->zone, var, 0, in.hi);
   m->ghost[m->ghosts++] = g;
   return var;
 }

@@ -124,14 +124,15 @@ static void say_rising(Pair *p, Xid x, Xid y) {
   const Kernel *k = p->v->k;
   const View *v = &k->view.at[k->expr.at[x].ref], *w = &k->view.at[k->expr.at[y].ref];
   const u32 buf = v->buf;
-  if (buf != w->buf || !may_not_fall(k, buf)) return;
+  const bool said = k->buf.at[buf].rising;
+  if (buf != w->buf || !(said || may_not_fall(k, buf))) return;
   Xid from = v->at[0].base, to = w->at[0].base;
   Xid past = sc_pair_make(p, X_ADD, to ? to : sc_pair_int(p, 0), sc_pair_int(p, 1));
   u32 i = 0;
   if (!past || !sc_fact_less(p->v->facts, from, past)) return;
-  while (i < p->risings && p->rising[i] != buf) i++;
+  while (i < p->risings && !said && p->rising[i] != buf) i++;
   if (i == PAIR_OFFSETS) return;
-  if (i == p->risings) p->rising[p->risings++] = buf;
+  if (i == p->risings && !said) p->rising[p->risings++] = buf;
   sc_pair_say(p, X_LE, x, y);
 }
 

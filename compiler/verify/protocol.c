@@ -49,6 +49,15 @@ static u32 ranks_of(Verify *v) {
   return differ ? sc_cluster(v->k) : 1;
 }
 
+// A tensor whose elements name places, and with negative ones of which a run fails: what the proof
+// lacks is that there are none. SC_NONE: there is no such tensor.
+static u32 needs_a_range(Verify *v, const Protocol *p) {
+  const bool *list = sc_lists(v);
+  for (u32 b = 0; sc_reads_data(p) && b < v->k->buf.n; b++)
+    if (list[b] && sc_find_failure(v, p, b).outcome != OUT_DONE) return b;
+  return SC_NONE;
+}
+
 static void not_proved(Verify *v, const Protocol *p, Explored e, u32 tried) {
   static const char *const why[] = {
       [OUT_STUCK] = "the symbolic run ends in a state that may be a deadlock",
@@ -63,8 +72,14 @@ static void not_proved(Verify *v, const Protocol *p, Explored e, u32 tried) {
   const char *tries =
       upto ? sc_printf(v->sc, "no run with dimensions up to %u fails", upto)
            : sc_printf(v->sc, "%u runs with dimensions drawn found no mistake", tried);
+  u32 list = needs_a_range(v, p);
   for (ProofId id = PROOF_ORDER; id <= PROOF_COUNTS; id++) {
-    if (upto) sc_checked(v, id, upto, at, "%s; %s", why[e.outcome], tries);
+    if (list != SC_NONE)
+      sc_incomplete(v, id, v->k->buf.at[list].span,
+                    "a run fails where elements of '%s' are negative; if none ever is, declare so: "
+                    "'in 0 .. n' behind its type",
+                    v->k->buf.at[list].name);
+    else if (upto) sc_checked(v, id, upto, at, "%s; %s", why[e.outcome], tries);
     else sc_incomplete(v, id, at, "%s; %s", why[e.outcome], tries);
   }
 }
@@ -97,7 +112,7 @@ void sc_prove_protocol(Verify *v) {
     v->cert->states += e.states;
     if (e.outcome == OUT_DONE && v->depths) find_depths(v, a, ranks);
     if (e.outcome == OUT_DONE) break;
-    if (!i) f = sc_find_failure(v, p);
+    if (!i) f = sc_find_failure(v, p, SC_NONE);
     if (f.outcome != OUT_DONE) break;
   }
   if (f.outcome != OUT_DONE) sc_report_failure(v, f.run.p, &f);

@@ -262,13 +262,15 @@ typedef struct Sample {
   i64 axis[SC_MAX_AXES];  // cluster axes: of rank 0
   u32 sms;                // that the run has; 0: it does not matter
   u32 data;               // see DATA_RULES
-  const bool *list;       // by buf: its elements name places in tensors; NULL: none's do
+  const bool *list;       // by buf: its elements name places in tensors, and are not negative
+  u32 negative;           // … but those of this buf may be; SC_NONE: of none
 } Sample;
 
 // Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
-// to 7; -1; from -4 to 3. What names a place is not negative: no schedule can require that.
-enum { DATA_RULES = 7 };
-i64 sc_data(const Sample *s, u32 buf, const i64 *at, u32 rank);
+// to 7; -1; from -4 to 3. An element is kept within the range that its declaration gives, and what
+// is declared `rising` rises. What names a place in a tensor is not negative where no range is
+// declared: no `require` can say so.
+enum { DATA_RULES = 7, RISING_RULES = 4 };
 
 typedef struct Concrete {
   const Protocol *p;
@@ -281,10 +283,14 @@ typedef struct Concrete {
 void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sample *s);
 // Integers and truths; false: there is no value.
 bool sc_concrete_value(Concrete *c, Xid x, i64 *out);
+// An element of a tensor, by the sample's rule. False: its range is empty, or cannot be told.
+bool sc_concrete_element(Concrete *c, u32 buf, const i64 *at, i64 *out);
 
 // ---- sample.c: dimensions for which it goes wrong
 
 Sample *sc_sample(Verify *v);
+// By buf: do its elements name places in tensors, as those of X[idx[t]*64..] do?
+const bool *sc_lists(Verify *v);
 // What does `require` say of such dimensions? (Those that it decides are set.)
 bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s);
 // Sets the dimensions, scalars and rule of `s`, to what is allowed, until `look` is true of them;
@@ -299,7 +305,8 @@ typedef struct Failure {
   Run run;
   u32 tried;  // runs
 } Failure;
-Failure sc_find_failure(Verify *v, const Protocol *p);
+// negative: a buf whose elements may be negative, even if they name places in tensors; or SC_NONE.
+Failure sc_find_failure(Verify *v, const Protocol *p, u32 negative);
 // All dimensions up to the bound are tried that loops and conditions depend on, with all tiles;
 // those on which they do not depend are as in a run that was tried. 0: there are too many, or a run
 // fails.

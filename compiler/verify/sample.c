@@ -36,8 +36,7 @@ static void note_divisor(Search *q, u32 dim, i64 n) {
   }
 }
 
-// The tensors whose elements name places in others, as X[idx[t]*64..] does.
-static const bool *find_lists(Verify *v) {
+const bool *sc_lists(Verify *v) {
   const Kernel *k = v->k;
   bool *list = NEWS(v->sc, bool, k->buf.n + 1);
   Below below = x_below(v->sc, k);
@@ -177,12 +176,13 @@ Sample *sc_sample(Verify *v) {
   Sample *s = NEW(v->sc, Sample);
   s->dim = NEWS(v->sc, i64, v->k->dim.n + 1);
   s->arg = NEWS(v->sc, i64, v->k->arg.n + 1);
+  s->negative = SC_NONE;
   return s;
 }
 
 bool sc_search(Verify *v, const Protocol *p, Sample *s, bool (*look)(void *user), void *user) {
   Search q = {v, p, s, look, user, .seed = 1, .data = sc_reads_data(p)};
-  s->list = find_lists(v);
+  s->list = sc_lists(v);
   q.divisor = NEWS(v->sc, i64, v->k->dim.n * DIVISORS + 1);
   find_divisors(&q);
   if (!alike(&q) && !at_random(&q)) return false;

@@ -22,13 +22,36 @@ static void assume_requirements(Verify *v) {
   }
 }
 
+// What nobody checks where tensors lie in a GPU's memory.
+static void assume_elements(Verify *v) {
+  for (u32 i = 0; i < v->k->buf.n; i++) {
+    const Buf *b = &v->k->buf.at[i];
+    Str s = {.sc = v->sc};
+    if (b->end) {
+      str_puts(&s, "are in ");
+      sc_print_named(&s, v->k, b->least);
+      str_puts(&s, " .. ");
+      sc_print_named(&s, v->k, b->end);
+    }
+    if (b->rising) str_puts(&s, b->end ? ", and never fall" : "never fall");
+    if (s.n) sc_assume(v, "the elements of '%s' %s (a launch does not check it)", b->name, s.at);
+  }
+}
+
+static Facts *facts_of(Sc *sc, const Kernel *k) {
+  Facts *f = sc_facts(sc, k);
+  sc_facts_thorough(f);
+  sc_facts_elements(f);
+  return f;
+}
+
 static Certificate *prove(Sc *sc, const Kernel *k, bool depths) {
   Certificate *cert = NEW(sc, Certificate);
   cert->kernel = k;
   if (depths) cert->least = NEWS(sc, u32, k->ring.n + 1);
-  Verify v = {.sc = sc, .k = k, .facts = sc_facts(sc, k), .cert = cert, .depths = depths};
-  sc_facts_thorough(v.facts);
+  Verify v = {.sc = sc, .k = k, .facts = facts_of(sc, k), .cert = cert, .depths = depths};
   assume_requirements(&v);
+  assume_elements(&v);
   sc_prove_resources(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);
@@ -50,8 +73,7 @@ const Certificate *sc_certify(Sc *sc, const Kernel *k) { return prove(sc, k, tru
 
 void sc_verify_waits(Sc *sc, const Kernel *k) {
   Certificate *cert = NEW(sc, Certificate);
-  Verify v = {.sc = sc, .k = k, .facts = sc_facts(sc, k), .cert = cert, .refused = true};
-  sc_facts_thorough(v.facts);
+  Verify v = {.sc = sc, .k = k, .facts = facts_of(sc, k), .cert = cert, .refused = true};
   sc_prove_protocol(&v);
   sc_prove_dealt(&v);
 }

@@ -139,6 +139,13 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
   return true;
 }
 
+// The range that is declared of a tensor's elements.
+static void put_range(Str *out, const Kernel *k, const Buf *b) {
+  sc_print_infix(out, k, b->least);
+  str_puts(out, " .. ");
+  sc_print_infix(out, k, b->end);
+}
+
 // ---- text
 
 static void text_arguments(Describer *d) {
@@ -167,7 +174,12 @@ static void text_arguments(Describer *d) {
       if (a) str_puts(d->out, ", ");
       sc_print_infix(d->out, k, b->dim[a]);
     }
-    str_puts(d->out, "]\n");
+    str_puts(d->out, "]");
+    if (b->end) {
+      str_puts(d->out, " in ");
+      put_range(d->out, k, b);
+    }
+    str_puts(d->out, b->rising ? " rising\n" : "\n");
   }
   for (u32 i = 0; i < k->arg.n; i++) {
     const Arg *a = &k->arg.at[i];
@@ -331,6 +343,12 @@ static void json_arguments(Describer *d) {
       json_text(j, s.at);
     }
     json_close(j, ']');
+    if (b->end) {
+      Str s = {.sc = d->sc};
+      put_range(&s, k, b);
+      json_member_text(j, "elements", s.at);
+    }
+    if (b->rising) json_key(j, "rising"), json_bool(j, true);
     json_close(j, '}');
   }
   json_close(j, ']');

@@ -169,7 +169,7 @@ static schedc_status bind(Sc *sc, void *arg) {
   t->gpu.unordered = j->kernel->unordered;
   t->gpu.host =
       sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars, j->scalar_count);
-  return t->gpu.host ? SCHEDC_OK : SCHEDC_EINPUT;
+  return t->gpu.host && sc_elements_fit(sc, t->gpu.host) ? SCHEDC_OK : SCHEDC_EINPUT;
 }
 
 static schedc_status build(Sc *sc, void *arg) {

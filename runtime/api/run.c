@@ -60,7 +60,7 @@ static int report_part(void *user, double done) {
 static schedc_status run(Sc *sc, void *job) {
   RunJob *j = job;
   Binding *b = bind(sc, j);
-  if (!b) return SCHEDC_EINPUT;
+  if (!b || !sc_elements_fit(sc, b)) return SCHEDC_EINPUT;
   const Kernel *k = j->kernel->k;
   if (!k->launch.n) return sc_interpret(sc, k, b, &j->options);
   make_workspaces(sc, b);
@@ -72,7 +72,7 @@ static schedc_status run(Sc *sc, void *job) {
       options.progress_user = &part;
     }
     Binding *one = sc_bind_launch(sc, b, &k->launch.at[l]);
-    if (!one) return SCHEDC_EINPUT;
+    if (!one || !sc_elements_fit(sc, one)) return SCHEDC_EINPUT;
     schedc_status status = sc_interpret(sc, one->k, one, &options);
     if (status) return status;
   }

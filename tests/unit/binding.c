@@ -163,6 +163,45 @@ static void code_require(void **state) {
   assert_int_equal(f->sc.diags->at.lo, 15);
 }
 
+// cu : i32[B + 1] in 0 .. M + 1 rising, in host memory.
+static bool elements_fit(Fixture *f, i32 first, i32 second, i32 third) {
+  i32 cu[] = {first, second, third};
+  Buf *b = &f->k->buf.at[BUF_CU];
+  Xid m = x_leaf(&f->sc, f->k, X_DIM, TY_INT, DIM_M);
+  b->least = x_int(&f->sc, f->k, 0);
+  b->end = x_make(&f->sc, f->k, X_ADD, m, x_int(&f->sc, f->k, 1), 0);
+  b->rising = true;
+  f->tensor[1].data = cu;
+  Binding *bound = bind(f);
+  assert_non_null(bound);
+  return sc_elements_fit(&f->sc, bound);
+}
+
+static void elements_in_their_range(void **state) {
+  assert_true(elements_fit(*state, 0, 0, 4));
+  assert_true(elements_fit(*state, 0, 3, 3));
+}
+
+static void elements_refused(Fixture *f, i32 first, i32 second, i32 third, const char *said) {
+  assert_false(elements_fit(f, first, second, third));
+  assert_int_equal(f->sc.diags->id, D_T_ELEMENT);
+  assert_string_equal(f->sc.diags->text, said);
+  assert_int_equal(f->sc.diags->at.lo, 2);
+}
+
+static void code_element_beyond(void **state) {
+  elements_refused(*state, 0, 1, 5, "element [2] of 'cu' is 5, but it is declared in 0 .. 5");
+}
+
+static void code_element_below(void **state) {
+  elements_refused(*state, -1, 1, 4, "element [0] of 'cu' is -1, but it is declared in 0 .. 5");
+}
+
+static void code_element_falls(void **state) {
+  elements_refused(*state, 2, 1, 4,
+                   "element [1] of 'cu' is 1, less than the one before, but it is declared rising");
+}
+
 static void code_scalar(void **state) {
   Fixture *f = *state;
   f->scalar[0] = (schedc_scalar){"n", 1.5};
@@ -329,6 +368,10 @@ int main(void) {
       TEST(code_align),
       TEST(code_rank),
       TEST(code_require),
+      TEST(elements_in_their_range),
+      TEST(code_element_beyond),
+      TEST(code_element_below),
+      TEST(code_element_falls),
       TEST(code_scalar),
       TEST(code_scalar_division),
       TEST(code_shape),

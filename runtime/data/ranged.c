@@ -1,0 +1,74 @@
+// ranged.c - what a schedule says of the elements of its inputs, `in 0 .. n` and `rising`, held
+// against tensors in host memory. In: a binding. Out: whether all elements are as declared, or a
+// report on the first one that is not. Proofs rely on this, and nothing checks it where tensors lie
+// in a GPU's memory.
+#include "runtime/run.h"
+#include "runtime/data/launchvalue.h"
+#include "compiler/passes.h"
+
+typedef struct Ranged {
+  Sc *sc;
+  const Kernel *k;
+  const Buf *buf;
+  const TensorRef *at;
+  i64 least, end;  // of the tensor's elements, if its declaration says so
+} Ranged;
+
+static const SclValue *values_of(Sc *sc, const Binding *b) {
+  const Kernel *k = b->k;
+  SclValue *value = NEWS(sc, SclValue, k->expr.n + 1);
+  bool *known = NEWS(sc, bool, k->dim.n + k->arg.n + 1);
+  for (u32 i = 0; i < k->dim.n + k->arg.n; i++) known[i] = true;
+  const LaunchKnown in = {b->dim, known, b->arg, known};
+  sc_launch_values(sc, k, &in, value);
+  return value;
+}
+
+static Diag *report(const Ranged *r, const Extent *x, size_t i, i64 element, const char *why) {
+  Str place = {.sc = r->sc};
+  i64 at[SC_MAX_RANK];
+  for (size_t d = x->rank; d-- > 0; i /= (size_t)x->shape[d])
+    at[d] = (i64)(i % (size_t)x->shape[d]);
+  for (size_t d = 0; d < x->rank; d++)
+    str_printf(&place, "%s%lld", d ? ", " : "", (long long)at[d]);
+  Diag *d = sc_report(r->sc, D_T_ELEMENT, r->buf->span, "element [%s] of '%s' is %lld, %s",
+                      place.at, r->buf->name, (long long)element, why);
+  sc_help(r->sc, d, "give a list that is as its declaration says, as in --set '%s=[…]'",
+          r->buf->name);
+  return d;
+}
+
+static bool fits(const Ranged *r) {
+  const Extent x = {r->at->shape, r->at->stride, r->buf->rank};
+  i64 last = INT64_MIN;
+  for (size_t i = 0, n = sc_elements(&x); i < n; i++) {
+    i64 element = (i64)sc_get_elem(EL_I32, r->at->at, sc_where(&x, i));
+    if (r->buf->end && (element < r->least || element >= r->end)) {
+      const char *range = sc_printf(r->sc, "%lld .. %lld", (long long)r->least, (long long)r->end);
+      return report(r, &x, i, element, sc_printf(r->sc, "but it is declared in %s", range)), false;
+    }
+    if (r->buf->rising && element < last)
+      return report(r, &x, i, element, "less than the one before, but it is declared rising"),
+             false;
+    last = element;
+  }
+  return true;
+}
+
+bool sc_elements_fit(Sc *sc, const Binding *b) {
+  const Kernel *k = b->k;
+  const SclValue *value = NULL;
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *buf = &k->buf.at[i];
+    if (!(buf->end || buf->rising) || !b->buf[i].at || buf->dir != F_IN) continue;
+    if (!value) value = values_of(sc, b);
+    Ranged r = {sc, k, buf, &b->buf[i], value[buf->least].i, value[buf->end].i};
+    if (buf->end && !(value[buf->least].known && value[buf->end].known)) {
+      sc_report(sc, D_T_ELEMENT, buf->span, "the range of the elements of '%s' has no value here",
+                buf->name);
+      return false;
+    }
+    if (!fits(&r)) return false;
+  }
+  return true;
+}
