@@ -52,7 +52,7 @@ BREAKAGES = [
     Breakage("only the first case of the remainders is proved", V + "explore.c",
              "e->mind.which < residues.cases && o == OUT_DONE", "e->mind.which < 1 && o == OUT_DONE", []),
     Breakage("an element is more than the least of its range", "compiler/facts/facts.c",
-             "return (Interval){lo, end < SC_FAR", "return (Interval){lo + 1, end < SC_FAR", LATE),
+             "now = (Interval){p.lo, q.hi};", "now = (Interval){p.lo + 1, q.hi};", LATE),
     Breakage("offsets of one list lie below those of another", V + "pair.c",
              "if (buf != w->buf || !(said || may_not_fall(k, buf))) return;", "if (!(said || may_not_fall(k, buf))) return;", RACES),
     Breakage("a difference that is open is taken for no", V + "mind.c",

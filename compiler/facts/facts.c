@@ -1,7 +1,7 @@
 // facts.c - makes linear forms of expressions, and keeps what is known of them. In: a kernel's
-// expressions, requirements and grid, and the loops and conditions around an operation. Out: forms
-// that are equal exactly if the expressions are equal as polynomials over atoms; an interval for
-// each atom; and a stack of forms that are known not to be negative.
+// expressions, and (said.c) what is said of them. Out: forms that are equal exactly if the
+// expressions are equal as polynomials over atoms; an interval for each atom; and a stack of forms
+// that are known not to be negative.
 //
 // The idea: an atom is any expression that is not a sum or a product, and what it means is written
 // as inequalities. For q = a / n these are n q <= a and a < n q + n. A remainder, or a quotient
@@ -160,11 +160,24 @@ Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
   return of_atom(f, op, 0, swap ? b : a, swap ? a : b);
 }
 
+// The tensor that an expression reads, if its declaration says in which range its elements are, and
+// if that is believed.
+static const Buf *ranged(const Facts *f, const Expr *e) {
+  const Buf *b = e->op == X_LOAD ? &f->k->buf.at[f->k->view.at[e->ref].buf] : NULL;
+  return f->elements && b && b->end ? b : NULL;
+}
+
 static void leaf(Facts *f, Xid x, Lin *out) {
   const Expr *e = &f->k->expr.at[x];
+  const Buf *b = ranged(f, e);
   bool named =
       e->op == X_DIM || e->op == X_AXIS || e->op == X_INST || e->op == X_LOOP || e->op == X_IDX;
   Atom a = {.op = named ? e->op : X_LOAD, .ref = named ? e->ref : x, .varies = e->deps & DEP_LOOP};
+  Lin last = sc_lin_int(-1);
+  if (b && sc_lin_add(&last, sc_form(f, b->end), 1)) {
+    a.a = sc_form(f, b->least);
+    a.b = &last;
+  }
   *out = sc_lin_atom(sc_form_atom(f, a));
 }
 
@@ -201,31 +214,12 @@ const Lin *sc_form(Facts *f, Xid x) {
 
 // ---- intervals
 
-void sc_facts_elements(Facts *f) {
-  f->elements = true;
-  f->epoch++;
-}
-
-// The tensor of which an atom is an element, if the range of its elements is known; else NULL.
-static const Buf *ranged(const Facts *f, const Atom *a) {
-  const Expr *e = a->op == X_LOAD && a->ref < f->k->expr.n ? &f->k->expr.at[a->ref] : NULL;
-  if (!f->elements || !e || e->op != X_LOAD) return NULL;
-  const Buf *b = &f->k->buf.at[f->k->view.at[e->ref].buf];
-  return b->end ? b : NULL;
-}
-
-static Interval of_elements(Facts *f, const Buf *b) {
-  i64 lo = sc_form_interval(f, sc_form(f, b->least)).lo,
-      end = sc_form_interval(f, sc_form(f, b->end)).hi;
-  return (Interval){lo, end < SC_FAR ? end - 1 : SC_FAR};
-}
-
 Interval sc_atom_interval(Facts *f, u32 atom) {
   Atom a = f->atom.at[atom];
   if (a.epoch == f->epoch) return a.now;
   Interval now = all, p = a.a ? sc_form_interval(f, a.a) : all,
            q = a.b ? sc_form_interval(f, a.b) : all;
-  if (ranged(f, &a)) now = of_elements(f, ranged(f, &a));
+  if (a.op == X_LOAD) now = (Interval){p.lo, q.hi};
   else if (a.op == X_WHERE) now = sc_interval_both(p, q);
   else if (a.a) now = sc_interval(a.op, p, q);
   if (a.told.lo > now.lo) now.lo = a.told.lo;
@@ -250,20 +244,16 @@ Interval sc_form_interval(Facts *f, const Lin *x) {
 
 // ---- facts
 
-static u32 element_facts(Facts *f, const Buf *b, const Lin *x, Lin out[ATOM_FACTS]) {
-  out[0] = *x;
-  out[1] = sc_lin_int(-1);
-  bool ok = sc_lin_add(&out[0], sc_form(f, b->least), -1) &&
-            sc_lin_add(&out[1], sc_form(f, b->end), 1) && sc_lin_add(&out[1], x, -1);
-  return ok ? 2 : 0;
-}
-
 u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
   const Atom a = f->atom.at[atom];
   const Lin x = sc_lin_atom(atom), one = sc_lin_int(-1);
   const bool least = a.op == X_MIN, most = a.op == X_MAX || a.op == X_ABS;
   Lin product;
-  if (ranged(f, &a)) return element_facts(f, ranged(f, &a), &x, out);
+  if (a.op == X_LOAD && a.a) {
+    sc_lin_copy(&out[0], &x);
+    sc_lin_copy(&out[1], a.b);
+    return sc_lin_add(&out[0], a.a, -1) && sc_lin_add(&out[1], &x, -1) ? 2 : 0;
+  }
   if (least || most) {
     out[0] = out[1] = sc_lin_int(0);
     const Lin *b = a.op == X_ABS ? a.a : a.b;
@@ -313,7 +303,7 @@ static void narrow(Facts *f, const Lin *least0, u32 term) {
 // only the outer ones are kept.
 enum { FOLLOW = 2, MOST = 250 };
 
-static void say_vague(Facts *f, u8 deps) {
+void sc_fact_vague(Facts *f, u8 deps) {
   PUSH(f->sc, &f->fact, ((Fact){.kind = FACT_VAGUE, .deps = deps}));
 }
 
@@ -341,7 +331,7 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
   i64 step = sc_lin_step(&g);
   if (known && !step && g.c >= 0) return;
   if (!known || !step || f->fact.n > MOST) {  // too large, or it never holds
-    say_vague(f, DEP_LOOP | DEP_INST);
+    sc_fact_vague(f, DEP_LOOP | DEP_INST);
     return;
   }
   g.c = sc_floordiv(g.c, step);
@@ -362,7 +352,7 @@ static bool mentions(const Lin *x, u32 atom) {
 }
 
 // x is 0: an atom in it that stands alone is written as the rest, here and in what is known.
-static void solve(Facts *f, const Lin *zero) {
+void sc_fact_zero(Facts *f, const Lin *zero) {
   for (u32 i = 0; i < zero->n; i++) {
     const Term t = zero->at[i];
     Lin is = sc_lin_int(0);
@@ -383,67 +373,7 @@ static void solve(Facts *f, const Lin *zero) {
   }
 }
 
-// ---- conditions
-
-static void say_less(Facts *f, Xid a, Xid b, i64 by) {  // a + by <= b
-  Lin g = sc_lin_int(-by);
-  bool known = sc_lin_add(&g, sc_form(f, b), 1) && sc_lin_add(&g, sc_form(f, a), -1);
-  if (known) sc_fact_push(f, FACT_SAID, &g);
-  else say_vague(f, DEP_LOOP | DEP_INST);
-}
-
-static void say_equal(Facts *f, Xid a, Xid b) {
-  Lin zero = sc_lin_int(0);
-  say_less(f, a, b, 0);
-  say_less(f, b, a, 0);
-  bool ok = sc_lin_add(&zero, sc_form(f, a), 1) && sc_lin_add(&zero, sc_form(f, b), -1);
-  if (ok && sc_know(f, &zero)) solve(f, &zero);
-}
-
-// Of two of which one cannot be less than the other.
-static void say_differ(Facts *f, Xid a, Xid b) {
-  Lin difference = sc_lin_int(0);
-  if (!sc_lin_add(&difference, sc_form(f, a), 1) || !sc_lin_add(&difference, sc_form(f, b), -1))
-    return;
-  Interval by = sc_form_interval(f, &difference);
-  if (by.lo >= 0) say_less(f, b, a, 1);
-  else if (by.hi <= 0) say_less(f, a, b, 1);
-}
-
-static void say_order(Facts *f, const Expr *e, bool truth) {  // LT, LE
-  bool strict = (e->op == X_LT) == truth;
-  say_less(f, truth ? e->a : e->b, truth ? e->b : e->a, strict);
-}
-
-enum { CONDITIONS = 64 };
-
-// Conditions share their operands: of one that is written out in too many, the rest says nothing.
-static void say(Facts *f, Xid cond, bool truth, u32 *steps) {
-  const Expr *e = &f->k->expr.at[cond];
-  bool integers = f->k->expr.at[e->a].ty == TY_INT;
-  if (!*steps || !--*steps) {
-    say_vague(f, e->deps);
-  } else if (e->op == (truth ? X_AND : X_OR)) {
-    say(f, e->a, truth, steps);
-    say(f, e->b, truth, steps);
-  } else if (e->op == X_NOT) {
-    say(f, e->a, !truth, steps);
-  } else if ((e->op == X_LT || e->op == X_LE) && integers) {
-    say_order(f, e, truth);
-  } else if (e->op == (truth ? X_EQ : X_NE) && integers) {
-    say_equal(f, e->a, e->b);
-  } else {
-    say_vague(f, e->deps);
-    if ((e->op == X_EQ || e->op == X_NE) && integers) say_differ(f, e->a, e->b);
-  }
-}
-
 u32 sc_facts_mark(const Facts *f) { return f->fact.n; }
-
-void sc_facts_assume(Facts *f, Xid cond, bool truth) {
-  say_vague(f, 0);  // what is solved and narrowed now comes after the mark
-  say(f, cond, truth, &(u32){CONDITIONS});
-}
 
 void sc_facts_drop(Facts *f, u32 mark) {
   f->fact.n = mark;
@@ -455,74 +385,19 @@ void sc_facts_drop(Facts *f, u32 mark) {
   f->epoch++;
 }
 
-// ---- places
+// ---- the beginning, and expressions that are taken back
 
-static void say_loop(Facts *f, const Ins *loop) {
-  Lin v = of_atom(f, X_LOOP, loop->arg[0], NULL, NULL), low = v, high = sc_lin_int(-1),
-      rounds = high;
-  f->atom.at[v.at[0].atom[0]].varies = true;
-  const Lin *from = sc_form(f, loop->arg[1]), *to = sc_form(f, loop->arg[2]);
-  if (sc_lin_add(&low, from, -1)) sc_fact_push(f, FACT_LOOP, &low);
-  if (sc_lin_add(&high, to, 1) && sc_lin_add(&high, &v, -1)) sc_fact_push(f, FACT_LOOP, &high);
-  bool some = sc_lin_add(&rounds, to, 1) && sc_lin_add(&rounds, from, -1) &&
-              sc_form_interval(f, &rounds).hi >= 0;
-  if (!some) say_vague(f, DEP_LOOP);
-}
-
-// In a tile; those that fill up the last cluster are past the end of an axis.
-static void say_axis(Facts *f, u32 axis) {
-  const Axis *x = &f->k->axis.at[axis];
-  const Lin *extent = sc_form(f, x->extent);
-  Lin g = sc_lin_int(-1), v = of_atom(f, X_AXIS, axis, NULL, NULL);
-  if (x->cluster == 1 && sc_lin_add(&g, extent, 1) && sc_lin_add(&g, &v, -1)) {
-    sc_fact_push(f, FACT_SAID, &g);
-  }
-}
-
-static void step(Facts *f, const Ins *ins) {
-  u8 effects = sc_op[ins->op].effects;
-  if (effects & OPENS) {
-    PUSH(f->sc, &f->open, ((Block){f->fact.n, ins->op == OP_IF ? ins->arg[0] : 0}));
-    for (u32 i = 0; i < f->k->axis.n && ins->op == OP_TILE; i++) say_axis(f, i);
-    if (ins->op == OP_FOR) say_loop(f, ins);
-    if (ins->op == OP_IF) sc_facts_assume(f, ins->arg[0], true);
-  } else if (effects & (SPLITS | CLOSES) && f->open.n) {
-    const Block b = f->open.at[f->open.n - 1];
-    sc_facts_drop(f, b.mark);
-    if (effects & CLOSES) f->open.n--;
-    else sc_facts_assume(f, b.cond, false);
-  }
-}
-
-static void leave(Facts *f) {
-  sc_facts_drop(f, f->always);
-  f->open.n = f->pc = 0;
-  f->code = NULL;
-}
-
-void sc_facts_at(Facts *f, const Code *code, u32 pc) {
-  if (code != f->code || pc < f->pc) leave(f);
-  f->code = code;
-  for (; code && f->pc < pc; f->pc++) step(f, &code->at[f->pc]);
+void sc_atoms_begin(Facts *f) {
+  PUSH(f->sc, &f->atom, (Atom){0});
+  make_slots(f, 64);
 }
 
 // Other expressions get their numbers: atoms that name one of them are never met again.
-void sc_facts_forget(Facts *f, u32 exprs) {
-  leave(f);
+void sc_atoms_forget(Facts *f, u32 exprs) {
   for (u32 x = exprs; x < f->form.n; x++) f->form.at[x] = NULL;
   for (u32 i = 1; i < f->atom.n; i++) {
     Atom *a = &f->atom.at[i];
     if ((a->op == X_LOAD || a->op == X_WHERE) && a->ref >= exprs) a->ref = SC_NONE - i;
   }
   make_slots(f, f->slots);
-}
-
-Facts *sc_facts(Sc *sc, const Kernel *k) {
-  Facts *f = NEW(sc, Facts);
-  *f = (Facts){.sc = sc, .k = k, .epoch = 1};
-  PUSH(sc, &f->atom, (Atom){0});
-  make_slots(f, 64);
-  for (u32 i = 0; i < k->require.n; i++) sc_facts_assume(f, k->require.at[i].cond, true);
-  f->always = f->fact.n;
-  return f;
 }

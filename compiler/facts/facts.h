@@ -15,7 +15,7 @@ typedef struct Interval {
 Interval sc_interval(ExprOp op, Interval a, Interval b);  // of ADD … CDIV, MIN, MAX, NEG and ABS
 Interval sc_interval_both(Interval a, Interval b);        // all values of one and of the other
 
-// ---- facts.c
+// ---- said.c
 typedef struct Facts Facts;
 // Dimensions are not negative, and what the kernel requires holds.
 Facts *sc_facts(Sc *sc, const Kernel *k);

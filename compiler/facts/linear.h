@@ -31,7 +31,8 @@ i64 sc_gcd(i64 a, i64 b);
 
 // ---- facts.c
 // What a form is made of: a leaf, a quotient (rounded down), a minimum, a maximum, a choice, or
-// what is not looked into (LOAD: expression `ref`). SUM: atom `ref` in another round of the loops.
+// what is not looked into (LOAD: expression `ref`; if it is an element of a declared range, from
+// `a` to `b`). SUM: atom `ref` in another round of the loops.
 typedef struct Atom {
   u8 op;             // ExprOp
   bool varies;       // from one round of a loop to the next
@@ -97,12 +98,19 @@ bool sc_know(Facts *f, Lin *x);  // writes what is solved by what it is
 bool sc_form_divide(Facts *f, const Lin *x, i64 n, Lin *out);          // x / n rounded down, n > 0
 Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b);  // of MIN and MAX
 bool sc_form_nonneg(Facts *f, const Lin *x);  // prove.c: is x never negative?
-// A condition that holds, or does not, until what was assumed since the mark is dropped.
+// The stack: a form that is not negative; one that is 0; a condition that says nothing here, though
+// it says something; and all of these taken back that came since a mark.
 u32 sc_facts_mark(const Facts *f);
-void sc_facts_assume(Facts *f, Xid cond, bool truth);
 void sc_facts_drop(Facts *f, u32 mark);
 void sc_fact_push(Facts *f, FactKind kind, const Lin *least0);
+void sc_fact_zero(Facts *f, const Lin *zero);
+void sc_fact_vague(Facts *f, u8 deps);
+void sc_atoms_begin(Facts *f);
+void sc_atoms_forget(Facts *f, u32 exprs);  // those of expressions from this one on
 enum { ATOM_FACTS = 3 };
 u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]);  // forms that are not negative
+
+// ---- said.c
+void sc_facts_assume(Facts *f, Xid cond, bool truth);  // a condition that holds, or does not
 
 #endif

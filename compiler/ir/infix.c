@@ -101,3 +101,13 @@ void sc_print_named(Str *out, const Kernel *k, Xid x) {
   Line p = {out, k, out->n, true, false};
   put(&p, x, 0, 0);
 }
+
+void sc_print_elements(Str *out, const Kernel *k, const Buf *b) {
+  if (b->end) {
+    str_puts(out, "in ");
+    sc_print_infix(out, k, b->least);
+    str_puts(out, " .. ");
+    sc_print_infix(out, k, b->end);
+  }
+  if (b->rising) str_puts(out, b->end ? " rising" : "rising");
+}

@@ -404,6 +404,8 @@ u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
 
 // print.c: the kernel as text, as it is before `place`.
 void sc_print_ir(Str *out, const Kernel *k);
+// What is declared of a tensor's elements, "in 0 .. n rising"; nothing if nothing is (infix.c).
+void sc_print_elements(Str *out, const Kernel *k, const Buf *b);
 // … without params, specification and cases: the same text, the same program
 void sc_print_program(Str *out, const Kernel *k);
 void sc_put_value(Str *out, const Value *v);  // as `-p NAME=VALUE` takes it

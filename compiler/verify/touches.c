@@ -14,7 +14,9 @@ Races sc_races(Verify *v, ProofId id) {
   k->view.at =
       sc_grow(sc, k->view.at, sizeof *k->view.at * k->view.n, sizeof *k->view.at * k->view.cap);
   k->hash = sc_grow(sc, k->hash, sizeof *k->hash * k->hash_cap, sizeof *k->hash * k->hash_cap);
-  return (Races){sc, k, sc_facts(sc, k), v, id, CASES, SEARCHES};
+  Facts *facts = sc_facts(sc, k);
+  sc_facts_elements(facts);
+  return (Races){sc, k, facts, v, id, CASES, SEARCHES};
 }
 
 bool sc_races_rejected(const Races *v) {

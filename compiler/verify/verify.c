@@ -27,14 +27,10 @@ static void assume_elements(Verify *v) {
   for (u32 i = 0; i < v->k->buf.n; i++) {
     const Buf *b = &v->k->buf.at[i];
     Str s = {.sc = v->sc};
-    if (b->end) {
-      str_puts(&s, "are in ");
-      sc_print_named(&s, v->k, b->least);
-      str_puts(&s, " .. ");
-      sc_print_named(&s, v->k, b->end);
-    }
-    if (b->rising) str_puts(&s, b->end ? ", and never fall" : "never fall");
-    if (s.n) sc_assume(v, "the elements of '%s' %s (a launch does not check it)", b->name, s.at);
+    sc_print_elements(&s, v->k, b);
+    if (s.n)
+      sc_assume(v, "the elements of '%s' are as declared, %s (a launch does not check it)", b->name,
+                s.at);
   }
 }
 

@@ -83,8 +83,7 @@ static void put_operands(Str *out, const Kernel *k, const Ins *ins) {
 // The trips of a loop; false: not known from the dimensions given.
 static bool trips(const Describer *d, const Ins *ins, i64 *n) {
   SclValue from = d->value[ins->arg[1]], to = d->value[ins->arg[2]];
-  if (ins->arg[1] && !from.known) return false;
-  if (ins->arg[2] && !to.known) return false;
+  if ((ins->arg[1] && !from.known) || (ins->arg[2] && !to.known)) return false;
   if (__builtin_sub_overflow(to.i, from.i, n)) return false;
   if (*n < 0) *n = 0;
   return true;
@@ -139,11 +138,8 @@ static bool total_work(const Describer *d, const Role *r, Work *total) {
   return true;
 }
 
-// The range that is declared of a tensor's elements.
-static void put_range(Str *out, const Kernel *k, const Buf *b) {
-  sc_print_infix(out, k, b->least);
-  str_puts(out, " .. ");
-  sc_print_infix(out, k, b->end);
+static const char *direction(const Buf *b) {
+  return b->workspace ? "workspace" : b->dir == F_IN ? "in" : b->dir == F_OUT ? "out" : "inout";
 }
 
 // ---- text
@@ -165,21 +161,14 @@ static void text_arguments(Describer *d) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR) continue;
-    const char *dir = b->workspace      ? "workspace"
-                      : b->dir == F_IN  ? "in"
-                      : b->dir == F_OUT ? "out"
-                                        : "inout";
-    str_printf(d->out, "  %-10s %-9s %s[", b->name, dir, sc_elem[b->elem].text);
+    str_printf(d->out, "  %-10s %-9s %s[", b->name, direction(b), sc_elem[b->elem].text);
     for (u32 a = 0; a < b->rank; a++) {
       if (a) str_puts(d->out, ", ");
       sc_print_infix(d->out, k, b->dim[a]);
     }
-    str_puts(d->out, "]");
-    if (b->end) {
-      str_puts(d->out, " in ");
-      put_range(d->out, k, b);
-    }
-    str_puts(d->out, b->rising ? " rising\n" : "\n");
+    str_puts(d->out, b->end || b->rising ? "] " : "]");
+    sc_print_elements(d->out, k, b);
+    str_puts(d->out, "\n");
   }
   for (u32 i = 0; i < k->arg.n; i++) {
     const Arg *a = &k->arg.at[i];
@@ -331,11 +320,7 @@ static void json_arguments(Describer *d) {
     json_open(j, '{');
     json_member_text(j, "name", b->name);
     json_member_text(j, "type", sc_elem[b->elem].text);
-    json_member_text(j, "direction",
-                     b->workspace      ? "workspace"
-                     : b->dir == F_IN  ? "in"
-                     : b->dir == F_OUT ? "out"
-                                       : "inout");
+    json_member_text(j, "direction", direction(b));
     json_key(j, "dims"), json_open(j, '[');
     for (u32 a = 0; a < b->rank; a++) {
       Str s = {.sc = d->sc};
@@ -343,12 +328,9 @@ static void json_arguments(Describer *d) {
       json_text(j, s.at);
     }
     json_close(j, ']');
-    if (b->end) {
-      Str s = {.sc = d->sc};
-      put_range(&s, k, b);
-      json_member_text(j, "elements", s.at);
-    }
-    if (b->rising) json_key(j, "rising"), json_bool(j, true);
+    Str elements = {.sc = d->sc};
+    sc_print_elements(&elements, k, b);
+    if (elements.n) json_member_text(j, "elements", elements.at);
     json_close(j, '}');
   }
   json_close(j, ']');

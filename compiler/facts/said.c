@@ -1,0 +1,134 @@
+// said.c - what is said of integers: by what the kernel requires, by its grid, and by the loops and
+// conditions around an operation. In: a kernel, and a place in a role's code. Out: facts that hold
+// there, on the stack of facts.c.
+#include "compiler/facts/linear.h"
+
+// ---- conditions
+
+static void say_less(Facts *f, Xid a, Xid b, i64 by) {  // a + by <= b
+  Lin g = sc_lin_int(-by);
+  bool known = sc_lin_add(&g, sc_form(f, b), 1) && sc_lin_add(&g, sc_form(f, a), -1);
+  if (known) sc_fact_push(f, FACT_SAID, &g);
+  else sc_fact_vague(f, DEP_LOOP | DEP_INST);
+}
+
+static void say_equal(Facts *f, Xid a, Xid b) {
+  Lin zero = sc_lin_int(0);
+  say_less(f, a, b, 0);
+  say_less(f, b, a, 0);
+  bool ok = sc_lin_add(&zero, sc_form(f, a), 1) && sc_lin_add(&zero, sc_form(f, b), -1);
+  if (ok && sc_know(f, &zero)) sc_fact_zero(f, &zero);
+}
+
+// Of two of which one cannot be less than the other.
+static void say_differ(Facts *f, Xid a, Xid b) {
+  Lin difference = sc_lin_int(0);
+  if (!sc_lin_add(&difference, sc_form(f, a), 1) || !sc_lin_add(&difference, sc_form(f, b), -1))
+    return;
+  Interval by = sc_form_interval(f, &difference);
+  if (by.lo >= 0) say_less(f, b, a, 1);
+  else if (by.hi <= 0) say_less(f, a, b, 1);
+}
+
+static void say_order(Facts *f, const Expr *e, bool truth) {  // LT, LE
+  bool strict = (e->op == X_LT) == truth;
+  say_less(f, truth ? e->a : e->b, truth ? e->b : e->a, strict);
+}
+
+enum { CONDITIONS = 64 };
+
+// Conditions share their operands: of one that is written out in too many, the rest says nothing.
+static void say(Facts *f, Xid cond, bool truth, u32 *steps) {
+  const Expr *e = &f->k->expr.at[cond];
+  bool integers = f->k->expr.at[e->a].ty == TY_INT;
+  if (!*steps || !--*steps) {
+    sc_fact_vague(f, e->deps);
+  } else if (e->op == (truth ? X_AND : X_OR)) {
+    say(f, e->a, truth, steps);
+    say(f, e->b, truth, steps);
+  } else if (e->op == X_NOT) {
+    say(f, e->a, !truth, steps);
+  } else if ((e->op == X_LT || e->op == X_LE) && integers) {
+    say_order(f, e, truth);
+  } else if (e->op == (truth ? X_EQ : X_NE) && integers) {
+    say_equal(f, e->a, e->b);
+  } else {
+    sc_fact_vague(f, e->deps);
+    if ((e->op == X_EQ || e->op == X_NE) && integers) say_differ(f, e->a, e->b);
+  }
+}
+
+void sc_facts_assume(Facts *f, Xid cond, bool truth) {
+  sc_fact_vague(f, 0);  // what is solved and narrowed now comes after the mark
+  say(f, cond, truth, &(u32){CONDITIONS});
+}
+
+// ---- places
+
+static Lin leaf(Facts *f, ExprOp op, u32 ref) {
+  return sc_lin_atom(sc_form_atom(f, (Atom){.op = op, .ref = ref}));
+}
+
+static void say_loop(Facts *f, const Ins *loop) {
+  Lin v = leaf(f, X_LOOP, loop->arg[0]), low = v, high = sc_lin_int(-1), rounds = high;
+  f->atom.at[v.at[0].atom[0]].varies = true;
+  const Lin *from = sc_form(f, loop->arg[1]), *to = sc_form(f, loop->arg[2]);
+  if (sc_lin_add(&low, from, -1)) sc_fact_push(f, FACT_LOOP, &low);
+  if (sc_lin_add(&high, to, 1) && sc_lin_add(&high, &v, -1)) sc_fact_push(f, FACT_LOOP, &high);
+  bool some = sc_lin_add(&rounds, to, 1) && sc_lin_add(&rounds, from, -1) &&
+              sc_form_interval(f, &rounds).hi >= 0;
+  if (!some) sc_fact_vague(f, DEP_LOOP);
+}
+
+// In a tile; those that fill up the last cluster are past the end of an axis.
+static void say_axis(Facts *f, u32 axis) {
+  const Axis *x = &f->k->axis.at[axis];
+  const Lin *extent = sc_form(f, x->extent);
+  Lin g = sc_lin_int(-1), v = leaf(f, X_AXIS, axis);
+  if (x->cluster == 1 && sc_lin_add(&g, extent, 1) && sc_lin_add(&g, &v, -1)) {
+    sc_fact_push(f, FACT_SAID, &g);
+  }
+}
+
+static void step(Facts *f, const Ins *ins) {
+  u8 effects = sc_op[ins->op].effects;
+  if (effects & OPENS) {
+    PUSH(f->sc, &f->open, ((Block){f->fact.n, ins->op == OP_IF ? ins->arg[0] : 0}));
+    for (u32 i = 0; i < f->k->axis.n && ins->op == OP_TILE; i++) say_axis(f, i);
+    if (ins->op == OP_FOR) say_loop(f, ins);
+    if (ins->op == OP_IF) sc_facts_assume(f, ins->arg[0], true);
+  } else if (effects & (SPLITS | CLOSES) && f->open.n) {
+    const Block b = f->open.at[f->open.n - 1];
+    sc_facts_drop(f, b.mark);
+    if (effects & CLOSES) f->open.n--;
+    else sc_facts_assume(f, b.cond, false);
+  }
+}
+
+static void leave(Facts *f) {
+  sc_facts_drop(f, f->always);
+  f->open.n = f->pc = 0;
+  f->code = NULL;
+}
+
+void sc_facts_at(Facts *f, const Code *code, u32 pc) {
+  if (code != f->code || pc < f->pc) leave(f);
+  f->code = code;
+  for (; code && f->pc < pc; f->pc++) step(f, &code->at[f->pc]);
+}
+
+void sc_facts_forget(Facts *f, u32 exprs) {
+  leave(f);
+  sc_atoms_forget(f, exprs);
+}
+
+Facts *sc_facts(Sc *sc, const Kernel *k) {
+  Facts *f = NEW(sc, Facts);
+  *f = (Facts){.sc = sc, .k = k, .epoch = 1};
+  sc_atoms_begin(f);
+  for (u32 i = 0; i < k->require.n; i++) sc_facts_assume(f, k->require.at[i].cond, true);
+  f->always = f->fact.n;
+  return f;
+}
+
+void sc_facts_elements(Facts *f) { f->elements = true; }
