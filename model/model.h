@@ -3,11 +3,13 @@
 // README.md says what is modelled.
 //
 //   nvrtc.c      an emitted text, with kernel.hpp before it, to a shared object
+//   options.c    how the model runs, as SCHEDC_MODEL chooses
 //   driver.c     the driver's entry points: devices, contexts, memory
 //   stream.c     streams, events, graphs: what is enqueued, and when it is run
 //   module.c     modules and functions; the line of the schedule at an address of code
 //   tensormap.c  how the copy engine sees a tensor
 //   launch.c     a launch: clusters that are resident, their CTAs, warps and threads
+//   memory.c     memory of the model's own
 //   fiber.c      a stack for each thread
 //   turn.c       who goes on next: warps and engines, by policy
 //   know.c       vector clocks: what each thread knows of the others, and through which proxy
@@ -16,6 +18,7 @@
 //   barrier.c    named barriers, clusters, registers (setmaxnreg)
 //   mbarrier.c   mbarriers
 //   global.c     turns over CTAs, draws, additions; loads and stores of tensors (hooks)
+//   elements.c   conversions of elements
 //   copy.c       the copy engine
 //   product.c    the tensor cores
 //   fault.c      what is wrong, in words
