@@ -11,8 +11,8 @@ static const Buf *buf_of(const Threads *t, u32 view) {
 
 // ---- others
 
-// The bits of a table by role, over all roles but this one, and over this one if it has several
-// instances.
+// The bits that a table by role has at `at`, united over all roles that can run beside this
+// instance: the other roles, and its own role if that has several instances.
 static u8 elsewhere(const Threads *t, const u8 *table, u32 width, u32 at) {
   u8 all = 0;
   for (u32 r = 0; r < t->k->role.n; r++)
@@ -29,7 +29,7 @@ u8 th_others_tensor(const Threads *t, u32 buf) {
   return elsewhere(t, t->k->tensor_use, t->k->buf.n, buf);
 }
 
-// Does it matter in which order this and what others do come?
+// Can an access by another role or instance conflict with this one, so that their order matters?
 static bool others_meet(const Threads *t, const ViewAccess *a) {
   const View *v = &t->k->view.at[a->view];
   const Buf *b = buf_of(t, a->view);
@@ -78,7 +78,7 @@ static void have_not_fenced(Threads *t, const Ins *ins, const char *name, bool g
              global ? " of global memory" : "");
 }
 
-// What others did before this has been heard of by the threads that make the access.
+// The threads that make the access must know what other instances did before it.
 static void want_heard(Threads *t, const Place *p, const ViewAccess *a, Span span) {
   if (!p->heard || t->single || !others_meet(t, a)) return;
   th_missing(t, PROOF_THREADS, span,
@@ -87,8 +87,8 @@ static void want_heard(Threads *t, const Place *p, const ViewAccess *a, Span spa
              buf_of(t, a->view)->name);
 }
 
-// All that others of the instance's threads did to the place, of the kinds `against`, is known
-// here.
+// This thread must know that the instance's other threads are done with the place: with accesses of
+// the kinds `against`.
 static void want_met(Threads *t, const Place *p, u8 against, u32 view, Span span) {
   u8 open = p->apart & against;
   if (t->single) return;
@@ -128,7 +128,7 @@ static void in_flight(Threads *t, Span span, const char *name, const char *what,
   th_other_end(t, d, site, "issued here");
 }
 
-// A part of a stage in a set of parts.
+// The bit for the view's part of a stage in a set of parts.
 static u64 part_bit(Threads *t, u32 view) {
   const Buf *b = buf_of(t, view);
   u32 part = t->k->view.at[view].buf - t->k->ring.at[b->ring].part0;
@@ -252,7 +252,7 @@ void th_by_products(Threads *t, const Ins *ins) {
   t->now->tile[left].by_from = t->pc;
 }
 
-// What threads did to a tensor comes before what the copy engine does for thread 0.
+// What threads did to a tensor must come before what the copy engine does for thread 0.
 static void engine_tensor(Threads *t, const Ins *ins, u32 buf, u8 against) {
   const Place *p = &t->now->tensor[buf].at;
   const char *name = t->k->buf.at[buf].name;

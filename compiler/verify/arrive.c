@@ -1,11 +1,12 @@
 // arrive.c - arrivals: what each hands over, for which threads it speaks, and what is known of the
-// waits before it. In: what the instance's threads know. Held at each:
-//   - one thread that arrives for all knows what all did: they have met (H1, H2, P4);
-//   - of the stage that is given away nothing is under way, and what threads did to it is fenced if
-//     engines are next (W3, T2, P1, P3); so for all that others touch, too (H5, H6);
-//   - a warp that still waits for the stage cannot be left behind: it is past its wait, or the
-//     barrier's next generation but one needs an arrival of its own (M6); and who arrives has
-//     waited himself, or met those who have (M4).
+// waits before it. In: what the instance's threads know. Checked at each arrival:
+//   - one thread that arrives for all threads has met them, so it knows what they did (H1, H2, P4);
+//   - no engine still accesses the stage that is given away, and if engines access it next, a proxy
+//     fence follows what threads did to it (W3, T2, P1, P3); the same holds of everything else that
+//     others access (H5, H6);
+//   - no warp can be two phases behind: each is past its wait for the stage, or the phase after the
+//     next one needs an arrival of its own (M6);
+//   - who arrives has waited for the stage, or has met a thread that has (M4).
 #include "compiler/verify/threads.h"
 
 // ---- the plan
@@ -15,7 +16,8 @@ void th_order(Threads *t, const Ins *ins) {
   if (ins->plan.sync && (!t->votes || t->r->warps == 1)) th_met(t);
 }
 
-// Who arrives, by the plan; the warps of an instance meet each by itself before a lane arrives.
+// Which threads arrive, by the plan. Each warp meets by itself before one of its lanes arrives for
+// it; an instance of one warp has met then.
 static Arrivers arrivers(Threads *t, const Ins *ins) {
   if (t->single) return BY_THREADS;
   if (ins->plan.arrivals != t->r->warps) return BY_ONE;
@@ -60,7 +62,8 @@ static bool read_by(const Threads *t, u32 roles, u32 buf) {
   return false;
 }
 
-// A copy out whose source alone has been waited for is not yet what others may read (H6).
+// After `wait … read` the source of a copy out has been read, but others may not yet see what it
+// wrote (H6).
 static void hand_over_copies(Threads *t, const Ins *ins, u32 buf) {
   const Tensor *x = &t->now->tensor[buf];
   if ((x->store == LANDED && x->add == LANDED) || !read_by(t, told_by(t, ins), buf)) return;
@@ -82,7 +85,8 @@ static void hand_over_tensor(Threads *t, const Ins *ins, u32 buf, Arrivers by) {
   hand_over_copies(t, ins, buf);
 }
 
-// Stages that are held and changed in place, while others hold them, too.
+// A stage that is held may have been changed in place while other roles hold it, too: they must see
+// the change.
 static void hand_over_held(Threads *t, const Ins *ins, u32 ring, Arrivers by) {
   u8 does = th_others_ring(t, ring);
   for (u32 h = 0; h < t->now->held[ring]; h++) {
@@ -95,7 +99,7 @@ static void hand_over_held(Threads *t, const Ins *ins, u32 ring, Arrivers by) {
   }
 }
 
-// A private ring's barriers tell nobody else.
+// A private ring hands over nothing: no other instance waits at its barriers.
 static void hand_over(Threads *t, const Ins *ins, Arrivers by) {
   bool of_turn = ins->op == OP_PASS;
   if (!of_turn && t->k->ring.at[ins->arg[0]].owner != SC_NONE) return;
@@ -223,8 +227,8 @@ void th_passed(Threads *t, const Ins *ins) {
   }
 }
 
-// The tile may be the CTA's last. What engines still read or write is in stages (T6), of which none
-// is left.
+// The tile may be the CTA's last, and engines must be done with its shared memory by then (T6): so
+// no stage may be held or open here.
 void th_ended(Threads *t) {
   for (u32 r = 0; r < t->k->ring.n; r++)
     if (t->now->held[r] || t->now->open[r])

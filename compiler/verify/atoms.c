@@ -20,7 +20,8 @@ static bool of_rank(const Mind *m, const Atom *a) {
 
 static bool below_moves(const Mind *m, const Lin *x);
 
-// A quotient of the cluster's axis by the number of its CTAs: the same in all of them.
+// Is the atom an index of a clustered axis divided by the cluster's size? All CTAs of the cluster
+// have the same value of that.
 static bool of_cluster(const Mind *m, const Atom *a) {
   if (a->op != X_IDIV || a->b->n || a->a->n != 1 || a->a->at[0].atom[1]) return false;
   const Atom *x = &m->f->atom.at[a->a->at[0].atom[0]];
@@ -49,7 +50,7 @@ bool sc_mind_moves(const Mind *m, u32 atom) {
 
 static bool below_turns(const Mind *m, const Lin *x);
 
-// … in another round of a loop?
+// Has the atom another value in another round of a loop?
 bool sc_mind_turns(const Mind *m, u32 atom) {
   const Atom *a = &m->f->atom.at[atom];
   u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;

@@ -1,12 +1,12 @@
-// blocked.c - who waits for whom, in a run that has come to a stop. In: the run. Out: for a
-// process, the one that must act for it to go on, and what is said of that.
+// blocked.c - who waits for whom in a run in which nobody can go on. In: the run. Out: for each
+// process that waits, the process that must act first, and both in words.
 #include "compiler/verify/protocol.h"
 
 static const Step *at(const Run *r, u32 process) {
   return &r->p->process.at[process].script->step.at[r->at[process]];
 }
 
-// Are instances of its role processes of their own?
+// Is each instance of its role a process of its own?
 static bool apart(const Protocol *p, const Process *q) {
   for (u32 i = 0; i < p->process.n; i++)
     if (p->process.at[i].role == q->role && p->process.at[i].instance) return true;

@@ -1,6 +1,6 @@
-// bounds.c - what the facts say of a kernel's values, as bounds of a zone. In: the values that the
-// conditions of a protocol compare. Out: for each two of them the greatest difference that is
-// easily shown. Worked out once for all attempts at a proof.
+// bounds.c - writes what the facts say of a kernel's values as bounds of a zone. In: the values
+// that the conditions of a protocol compare. Out: for each two of them a lower bound of their
+// difference, as large as is easy to show. It is worked out once for all attempts at a proof.
 #include "compiler/verify/protocol.h"
 
 enum { NEAR = 3 };  // bounds are looked for so far from 0
@@ -11,7 +11,7 @@ static bool at_least(Mind *m, const Lin *x, i64 c) {
   return sc_form_nonneg(m->f, &more);
 }
 
-// A c such that x >= c can be shown, as great as is easy.
+// The largest c for which x >= c is easy to show.
 static i64 least(Mind *m, const Lin *x) {
   i64 c = sc_form_interval(m->f, x).lo;
   if (c < -1 && at_least(m, x, -1)) c = -1;
@@ -19,7 +19,7 @@ static i64 least(Mind *m, const Lin *x) {
   return c;
 }
 
-// What is known of the difference of two values, worked out once for all attempts.
+// A lower bound of the difference of two values, worked out once for all attempts.
 static i64 least_of(Mind *m, u32 a, u32 b) {
   Verify *v = m->v;
   for (u32 i = 0; i < v->apart.n; i++)

@@ -1,11 +1,12 @@
-// brackets.c - every fill of a ring and every turn of a role, on every path through its code: what
-// stands between acquire and commit, or take and pass. In: a role's code with its plan. Out:
-// Brackets: how often the role arrives for each fill and for each release, whatever the path.
+// brackets.c - counts arrivals and bytes of every fill of a ring, and the uses of every turn, on
+// every path through a role's code. In: the code with its plan. Out: Brackets: how often the role
+// arrives for each fill and for each release, whatever the path.
 //
-// A fill begins at its acquire and ends at its commit. Walked in program order, a loop's body once:
-// it must leave the bracket as it found it, but for copies into an open fill, which count as often
-// as the loop runs; the two sides of a branch must leave the same. (Where a role is walked path by
-// path, brackets that differ are followed side by side, to a fixed point.)
+// A bracket begins at an acquire or take and ends at the commit or pass. The code is walked in
+// program order, a loop's body once: it must leave the bracket as it found it, but for copies into
+// an open fill, which count as often as the loop runs. The two sides of a branch must leave the
+// same bracket. (Where a role is walked path by path, brackets that differ are followed side by
+// side, to a fixed point.)
 #include "compiler/facts/path.h"
 #include "compiler/verify/barriers.h"
 
@@ -52,8 +53,9 @@ static void unsure(Walk *w, u32 pc, const char *what) {
 
 // ---- what is emitted
 
-// Arrivals that an instance makes, as the emitter carries out the plan: by one thread, or by a lane
-// of each warp. (With its bytes, by one thread; a release always arrives.)
+// The number of arrivals that an instance makes when the emitter carries out the plan: of one
+// thread, or of one lane of each warp. (An acquire arrives only with its bytes, by one thread. A
+// release always arrives.)
 static u32 emitted(const Role *r, const Ins *ins) {
   if (ins->op == OP_ACQUIRE) return ins->plan.bytes && ins->plan.arrivals;
   if (ins->op == OP_COMMIT && !ins->plan.arrivals) return 0;
@@ -86,9 +88,9 @@ static void open_fill(Walk *w, u32 pc) {
   w->now = (Bracket){true, arrive(w, ins), ins->plan.bytes, 0};
 }
 
-// The copy engine fills a part of a stage whole: boxes count whole where they leave the tensor. Of
-// a multicast each CTA of the cluster brings a share, and all get all: shares are whole rows, or
-// whole panels.
+// A copy brings the bytes of the whole part of a stage: a box that reaches past its tensor counts
+// in full. In a multicast each CTA of the cluster copies a share to all CTAs, so that each receives
+// the whole part. Shares are whole rows or whole panels.
 static void land(Walk *w, u32 pc) {
   const Kernel *k = w->v->k;
   const Ins *ins = &w->code->at[pc];
@@ -221,7 +223,7 @@ static Ways *copy(Walk *w) {
 
 static void walk_paths(Walk *w, u32 from, u32 to);
 
-// Once more, until the next round begins as one did before.
+// Walks the loop's body until no round begins with a bracket that no earlier round began with.
 static void loop_paths(Walk *w, u32 pc, u32 end) {
   Ways *head = NEW(w->v->sc, Ways), *past = NEW(w->v->sc, Ways);
   bool changed = true, ignored = false;

@@ -1,4 +1,5 @@
-// certificate.c - what provers say, gathered, and told to people.
+// certificate.c - gathers the verdicts of the provers in a certificate, and prints it. In: what a
+// prover found. Out: the worst verdict on each statement, with the reason that was given first.
 #include <stdarg.h>
 #include <string.h>
 

@@ -84,7 +84,8 @@ static i64 next_element(Concrete *c, u32 buf, i64 *at, const i64 *ext) {
   return value;
 }
 
-// As many as differ from the last one: a list is as if it went on with that. False: too many.
+// Prints the elements of a tensor up to the last that differs from its predecessor: a list counts
+// as continued with its last element. False: there are too many.
 static bool put_elements(Str *s, Concrete *c, u32 buf) {
   const Buf *b = &c->p->k->buf.at[buf];
   i64 ext[SC_MAX_RANK], at[SC_MAX_RANK] = {0}, value[MOST_LISTED], all = 1, listed = 0;

@@ -69,7 +69,7 @@ static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {
   }
 }
 
-// What a condition hides need not have a value.
+// Evaluates x. An operand that its condition makes irrelevant need not have a value.
 static bool value(Concrete *c, Xid x, i64 *out, u32 depth) {
   const Expr *e = &c->p->k->expr.at[x];
   i64 a = 0, b = 0;

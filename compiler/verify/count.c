@@ -52,7 +52,8 @@ static Xid length(Count *c, Rounds r) {
   return make(c, X_MAX, make(c, X_SUB, r.to, r.from, 0), number(c, 0), 0);
 }
 
-// `t < e` or `e <= t`, which divides the rounds at e: that of the former, and whether it is that.
+// Does the condition divide the rounds of the loop in two, as `t < e` or `e <= t` does? Then: the
+// first value of t in the upper part, and whether the condition holds below it. 0: it does not.
 static Xid divides(Count *c, Xid cond, u32 loop, bool *below) {
   const Expr *e = &c->v->k->expr.at[cond];
   const Expr *a = &c->v->k->expr.at[e->a], *b = &c->v->k->expr.at[e->b];
@@ -65,7 +66,7 @@ static Xid divides(Count *c, Xid cond, u32 loop, bool *below) {
   return (e->op == X_LE) == left ? make(c, X_ADD, at, number(c, 1), 0) : at;
 }
 
-// Of so many in each round.
+// The sum over the rounds, if each round does it `each` times.
 static Xid over_rounds(Count *c, Rounds r, Xid each, u32 loop) {
   const Expr e = c->v->k->expr.at[each];
   bool below;

@@ -1,11 +1,10 @@
-// crowd.c - all CTAs of a small grid, each in its tile, with the turns that go from one to the
-// next. In: a kernel with turns over CTAs. Out: dimensions with which somebody waits for such a
-// turn for ever.
+// crowd.c - runs all CTAs of a small grid together, each in its tile, with the turns that pass from
+// one to the next. In: a kernel with turns over CTAs. Out: how far all of them can go on.
 //
-// The idea: each CTA (or cluster) is a run of its own from empty rings on, which never has to wait
-// for a multiprocessor: in a launch everybody waits for all that he waits for here. A turn over
-// CTAs is a counter for each key and each place on the other axes; who takes it waits until the
-// counter is his own place along the axis.
+// The idea: each CTA (or cluster) is a run of its own that begins with empty rings and never waits
+// for a multiprocessor. A launch has every wait that this run has, so a deadlock found here is one
+// of a launch as well. A turn over CTAs is a counter for each key and each place on the other axes.
+// To take the turn is to wait until the counter is the CTA's own place along the axis.
 #include "compiler/verify/crowd.h"
 
 #include <string.h>

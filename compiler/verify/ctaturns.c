@@ -1,15 +1,15 @@
-// ctaturns.c - turns that go from CTA to CTA. In: a kernel. Out: a proof that whoever waits for
-// such a turn gets it, or a witness.
+// ctaturns.c - turns that go from CTA to CTA. In: a kernel. Out: a proof that every wait for such a
+// turn ends, or a witness.
 //
-// The idea: the turn of a key is at CTA z once all before it have passed it on. So those that take
-// a key must be the first ones: who takes it at z + 1 takes it at z. For a condition or bound
-// around the operation that is so if it is nowhere less at z than at z + 1 (a first value: nowhere
-// more). That the CTAs before have begun is an assumption: a grid is started in order.
+// The idea: CTA z has the turn of a key once all CTAs before it have passed it on. So if CTA z + 1
+// takes the turn, CTA z must take it, too. A condition around the `take` must then be true at z
+// wherever it is true at z + 1, and a loop around it must have the same rounds at z, or more. That
+// the earlier CTAs have begun is an assumption: a grid is started in order.
 //
-// A key comes to each CTA once. So it is taken at one place, by one instance, at most once in a
-// tile: by no loop, or by one whose variable alone moves the key; and there must be such a key. And
-// where the CTAs of a cluster hand stages to each other, none of them may wait for one of the
-// others while it holds a turn: that is not looked into.
+// A key comes to each CTA once. So it must be taken by one operation of one instance, at most once
+// in a tile: in no loop, or in one whose variable alone changes the key. The key must be below the
+// turn's number of keys. Where the CTAs of a cluster share a ring, a CTA that holds a turn could
+// wait for another one of its cluster: there this file proves nothing.
 #include "compiler/verify/crowd.h"
 
 typedef struct Turns {
@@ -51,7 +51,7 @@ static bool further(Turns *t, const Lin *x, Lin *out) {
   return true;
 }
 
-// Is x nowhere greater one place further? sign -1: nowhere less.
+// Is x at no place of the axis less than at the next one? sign -1: at none greater.
 static bool falls(Turns *t, const Lin *x, i64 sign) {
   Lin next, less = sc_lin_int(0);
   return further(t, x, &next) && sc_lin_add(&less, x, sign) && sc_lin_add(&less, &next, -sign) &&
@@ -60,7 +60,8 @@ static bool falls(Turns *t, const Lin *x, i64 sign) {
 
 // ---- conditions and bounds
 
-// a + by <= b: b - a falls.
+// Does b - a fall along the axis? Then a <= b, or a < b, holds here if it holds one place further.
+// sign -1: does it rise?
 static bool order_falls(Turns *t, Xid a, Xid b, i64 sign) {
   Lin x = sc_lin_int(0);
   return sc_lin_add(&x, sc_form(t->v->facts, b), 1) &&
@@ -145,7 +146,7 @@ static bool taken_once(Turns *t, const Role *r, u32 pc) {
   return !loops || (loops == 1 && take->arg[1] && moves(t, take->arg[1], variable));
 }
 
-// Is there such a key?
+// Is the key one of those that the turn has?
 static bool key_exists(Turns *t, const Role *r, u32 pc) {
   const Ins *take = &r->code.at[pc];
   const Turn *turn = &t->v->k->turn.at[take->arg[0]];

@@ -1,10 +1,12 @@
-// dealt.c - M5 for instances that take tiles in turn (`one tile each`), of the proof PHASES. In: a
-// kernel. Out: nothing, if each of its waits is safe; else the report of a run in which one is not.
+// dealt.c - M5 for instances that take tiles in turn (`one tile each`), a part of the proof PHASES.
+// In: a kernel. Out: nothing, if each of its waits is safe; else the report of a run in which one
+// is not.
 //
-// A wait names a phase by its parity: it may only be made when the phase before is known to be
-// over, or it takes an older one for its own. Who waits for every fill knows that of itself. Of
-// tiles that are dealt out, fills of a ring belong to another instance; the one that comes first
-// on the same stage may not be full yet when this instance begins its tile. It is safe if
+// A wait names a phase by its parity alone. So it may only be made when the phase before is known
+// to be complete: otherwise it may end at once, as the phase two before has the same parity. A role
+// that waits for every fill knows this from its own waits. An instance that takes every n-th tile
+// skips the fills of other instances, and the last fill of the same stage may not be full yet when
+// its tile begins. Its wait is safe if
 //   - a stage is always the same instance's: each tile has n fills, and the stages are a multiple
 //     of n times the instances; or
 //   - all waits for the ring stand within one turn, taken and passed on once a tile: then the waits
@@ -62,7 +64,7 @@ static bool drawn_after(const Kernel *k, const Role *r, Op op, u32 ring) {
   return k->grid == GRID_DYNAMIC && n > 0 && k->ring.at[ring].stages >= tiles * n;
 }
 
-// Is the turn taken and passed on once a tile, and only in between `op` done on the ring?
+// Is the turn taken and passed on once a tile, and is `op` done on the ring only in between?
 static bool within_turn(const Role *r, u32 turn, Op op, u32 ring) {
   u32 takes = 0, passes = 0, depth = 0;
   for (u32 pc = 1; pc + 1 < r->code.n; pc++) {
@@ -86,7 +88,7 @@ static bool within_some_turn(const Kernel *k, const Role *r, Op op, u32 ring) {
   return false;
 }
 
-// ---- what is said of a wait that is not safe
+// ---- the report of a wait that is not safe
 
 // How many stages of the ring would be enough; 0: that is not known.
 static i64 enough_stages(const Kernel *k, const Role *r, Op op, u32 ring) {
@@ -145,7 +147,8 @@ static void not_proved(Verify *v, const Ins *ins) {
                   ins->op == OP_ACQUIRE ? "release" : "fill", v->k->ring.at[ins->arg[0]].name);
 }
 
-// A plain grid has one tile for each CTA; and a private ring is each instance's own.
+// Looks at each acquire and wait of the role. Nothing can go wrong in a plain grid, where a CTA has
+// one tile, nor with a private ring, which each instance has for itself.
 static void prove_role(Verify *v, u32 role) {
   const Kernel *k = v->k;
   const Role *r = &k->role.at[role];

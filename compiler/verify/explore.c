@@ -1,11 +1,11 @@
 // explore.c - all runs of a tile, for all values of its conditions. In: a protocol. Out: whether
 // every run ends with all processes in agreement, or how one does not.
 //
-// The idea: one tile, from empty rings to empty rings, is enough, because every order of going on
-// leads to the same end, and so all processes may be thought to finish a tile before any begins the
-// next. A run goes on as far as it can; where conditions are open it branches on one of them. There
-// the zone is widened, so that there are finitely many states; one that lies within a state that
-// was met before has been explored.
+// The idea: one tile, from empty rings to empty rings, is enough. Every order in which processes go
+// on leads to the same end, so all of them may be thought to finish a tile before any begins the
+// next. A run goes on as far as it can. Where conditions are open it branches on one of them, and
+// the zone is widened there, so that there are finitely many states. A state that lies within an
+// earlier one is not explored again.
 #include "compiler/verify/protocol.h"
 
 #include <string.h>
@@ -145,7 +145,7 @@ static void keep(Explorer *e, u8 *key, u32 h) {
   for (u32 side = 0; side < 2; side++) PUSH(e->sc, &e->pending, 2 * (e->state.n - 1) + side);
 }
 
-// The state again, with its question answered. False: it cannot be answered so.
+// Restores a state, and answers its question. False: the question cannot have this answer.
 static bool resume(Explorer *e, u32 pending) {
   const State s = e->state.at[pending / 2];
   Mind *m = &e->mind;
@@ -160,10 +160,9 @@ static bool resume(Explorer *e, u32 pending) {
 
 // ---- exploring
 
-// At an open question. False: there are too many states. A condition may take several questions: as
-// long as no process has gone on since the last one, what was answered is kept as it is, and the
-// state is a new one; else the answer would be forgotten, and the state taken for the one before
-// it.
+// Branches on an open question. False: there are too many states. A condition may take several
+// questions. While no process has gone on since the last one, the zone is not widened: that would
+// forget the answer, and the state would count as explored.
 static bool branch(Explorer *e) {
   bool moved = e->run.steps != e->resumed;
   if (moved) {
@@ -208,7 +207,8 @@ static Outcome explore(Explorer *e) {
   }
 }
 
-// One case, again with room for the values that turned out to matter.
+// Proves one case. It begins again, with more room, when a value that has no zone variable turned
+// out to matter.
 static Outcome prove_case(Explorer *e, const Protocol *p) {
   Mind *m = &e->mind;
   for (;;) {

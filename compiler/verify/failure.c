@@ -24,7 +24,7 @@ static Trial *trial(Verify *v, const Protocol *p) {
   return t;
 }
 
-// The tile at so much of the way through the grid; false: there is none.
+// Chooses the tile that is `quarter` quarters of the way along each axis; false: there is none.
 static bool set_tile(Trial *t, u32 quarter) {
   const Kernel *k = t->v->k;
   for (u32 a = 0; a < k->axis.n; a++) {

@@ -1,26 +1,26 @@
-// ghost.c - values of expressions over loop variables, remembered for the other roles. In: an
-// expression such as `mask[t]`, asked for by a process in some round. Out: the zone variable that
-// has its value, the same for every process that asks in the round with the same number.
+// ghost.c - remembers values of expressions over loop variables for the other roles. In: an
+// expression such as `mask[t]`, which a process needs in some round. Out: the zone variable that
+// has its value, the same for every process that asks in the corresponding round.
 //
-// The idea: expressions of two roles are the same function if they differ in their loops alone, and
-// in how places of tensors are said: these are compared as forms, each a multiple of a loop's count
-// and what is the same for the whole tile. A ghost remembers one value and the loop variables for
-// which it holds, as zone variables of their own. To forget one is always sound: the next who asks
-// gets a value about which nothing is known.
+// The idea: expressions of two roles are the same function if they differ only in which loops they
+// name, and in how they write places of tensors. Places are compared as linear forms: a multiple of
+// a loop's count, and a term that is the same for the whole tile. A ghost remembers one value and
+// the loop variables for which it holds, as zone variables of their own. To forget a ghost is
+// always sound: the next process that asks gets a value about which nothing is known.
 #include "compiler/verify/protocol.h"
 
 enum { SAME_STEPS = 400 };
 
-// ---- the same place of a tensor, said in other words
+// ---- places of a tensor, which two roles may write in different ways
 
-// A place less another: by * (the ghost's variable - the process's) + c, or c alone.
+// The difference of two places: by * (the ghost's variable - the process's) + c, or c alone.
 typedef struct Shift {
   u32 its, own;  // zone variables; SC_NONE: none
   i64 by, c;     // by > 0
 } Shift;
 
-// The zone variable of a loop, and how it is counted: as the ghost remembers it, or (SC_NONE) now.
-// False: the ghost does not.
+// The loop's variable as a form: the one that the ghost remembers, or (ghost SC_NONE) the present
+// one. False: the ghost remembers none for this loop.
 static bool count_of(Mind *m, u32 ghost, u32 process, u32 loop, Lin *out) {
   u32 var = m->p->slot[process] + m->p->process.at[process].script->loop_depth[loop], i = 0;
   u8 modulus = m->modulus[var], remainder = m->remainder[var];
@@ -72,7 +72,7 @@ static u32 zone_var(const Mind *m, const Lin *x, u32 term) {
   return x->n == 2 && !x->at[term].atom[1] ? sc_zone_of(m, x->at[term].atom[0]) : SC_NONE;
 }
 
-// False: they are apart in another way.
+// The difference of the ghost's place x and the process's place y. False: it has no such form.
 static bool shifted(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out) {
   Lin d, now;
   *out = (Shift){SC_NONE, SC_NONE, 1, 0};
@@ -97,7 +97,7 @@ static bool same_place(Mind *m, u32 ghost, u32 process, Xid x, Xid y) {
   return zone_implies(&m->zone, d.its, d.own, c) && zone_implies(&m->zone, d.own, d.its, -c);
 }
 
-// Whatever the loops' values are: may they be the same?
+// May x and y have the same value for some values of the loops?
 static bool may_meet(const Mind *m, Xid x, Xid y) {
   u8 a = m->p->k->expr.at[x].deps, b = m->p->k->expr.at[y].deps;
   return a & DEP_LOOP && b & DEP_LOOP;
@@ -105,7 +105,8 @@ static bool may_meet(const Mind *m, Xid x, Xid y) {
 
 // ---- the same expression
 
-// Counts of loops that run backwards are those of the same value only from the same end on.
+// Do equal counts of the two loops mean equal variables? Of loops that run backwards they do if
+// both have the same end and count from it.
 static bool same_count(const Mind *m, const Ghost *g, u32 arg, const Step *s) {
   const Script *of = m->p->process.at[g->process].script;
   const Step *t = &of->step.at[of->loop_head[g->loop[arg]]];
@@ -127,7 +128,8 @@ static bool same_loop(const Mind *m, const Ghost *g, u32 ghost, u32 process, u32
   return false;
 }
 
-// Is y, for the process, what x is for the ghost? ghost SC_NONE: whatever the loops' values are.
+// Has y the same value for the process as x has for the ghost? ghost SC_NONE: are they the same
+// function, whatever values the loops have?
 static bool same(Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
   const Kernel *k = m->p->k;
   const Expr *a = &k->expr.at[x], *b = &k->expr.at[y];
@@ -204,8 +206,8 @@ u32 sc_ghost(Mind *m, u32 process, Xid x) {
 
 // ---- forgetting
 
-// Where two expressions, the ghost's and one of the process, read a tensor: how far apart are the
-// places that loops move?
+// Finds how far apart the places are at which the ghost's expression x and the process's y read a
+// tensor.
 static bool find_shift(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out, u32 *steps) {
   const Kernel *k = m->p->k;
   Xid of_x[SC_MAX_OPERANDS], of_y[SC_MAX_OPERANDS];
@@ -220,7 +222,7 @@ static bool find_shift(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out
   return false;
 }
 
-// Can the process still come to the step with its loop's variable where the ghost was asked for?
+// Can the process still come to the step in the round that the ghost's value belongs to?
 static bool may_come(const Run *r, u32 process, u32 step, u32 loop, const Shift *d) {
   const Mind *m = r->mind;
   const Script *s = m->p->process.at[process].script;
@@ -234,8 +236,8 @@ static bool may_come(const Run *r, u32 process, u32 step, u32 loop, const Shift 
   return !beyond && !(there && at > step);
 }
 
-// Does the step of the process ask for the ghost's function? Then: of which loop, and how far from
-// where the ghost is.
+// Does the process's step use the ghost's function? Then: in which loop, and at which distance from
+// the ghost's place.
 static bool asks(Mind *m, u32 ghost, u32 process, const Step *s, u32 *loop, Shift *d) {
   const Ghost *g = &m->ghost[ghost];
   const Script *of = m->p->process.at[process].script;

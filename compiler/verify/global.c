@@ -1,11 +1,11 @@
 // global.c - the proof GLOBAL: no two accesses of a tensor race. In: a kernel with its plan. Out:
 // a verdict, with a report where two executions touch one element and nothing orders them.
 //
-// Looked at is each tensor that the kernel writes, and each pair of accesses of which one is a
-// write (sums of one kind commute). Two executions of such a pair by one instance in one tile stand
-// in its program's order, which `flow` and THREADS speak of, but for copies that the program
-// overtakes (lingers.c). All others must be apart for all values, or ordered (pair.c, handed.c).
-// What is not shown is looked for (race.c).
+// It looks at each tensor that the kernel writes, and at each pair of accesses of which one is a
+// write (sums of one kind commute). Two executions of such a pair by one instance in one tile are
+// in its program's order, which is proved by `flow` and THREADS, except for copies that the program
+// overtakes (lingers.c). All others must access different elements for all values, or be ordered
+// (pair.c, handed.c). Where neither is proved, a concrete race is searched for (race.c).
 #include "compiler/verify/races.h"
 
 static void unsure(Races *v, const Access *a, const Access *b) {

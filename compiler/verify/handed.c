@@ -11,7 +11,8 @@
 
 #include "compiler/facts/linear.h"
 
-// An operation by which one side hands on, and one by which the other hears of it.
+// The operation by which one side hands something on, and the one by which the other side waits for
+// that.
 typedef struct Channel {
   Op gives, takes;
   u32 ref;    // ring or turn
@@ -32,8 +33,8 @@ static bool suffices(Order *o, Xid given, i64 later, Xid taken) {
   return least && taken && sc_fact_less(o->p->v->facts, least, taken);
 }
 
-// A fill by copies alone arrives when it is acquired: what stands between that and its commit is
-// not handed over with it.
+// The operation at which a role's fills arrive. A fill by copies alone may arrive at its acquire:
+// then nothing between that and its commit is handed over with it.
 static Op arrives_by(const Kernel *k, u32 role, u32 ring) {
   const Code *code = &k->role.at[role].code;
   for (u32 pc = 0; pc < code->n; pc++) {
@@ -58,13 +59,13 @@ static bool through(Order *o, Channel c) {
                   sc_pair_count(o->p, o->to, c.takes, c.ref));
 }
 
-// Is it one instance's doing? Then a private ring is the same one.
+// Do both operations belong to one instance? Only then is a private ring the same ring for both.
 static bool own(const Order *o) {
   bool one = o->from.side == o->to.side || sc_pair_one_execution(o->p);
   return o->from.role == o->to.role && o->to.side < LINK_SIDE && one;
 }
 
-// What a copy has read to fill a stage it has read when the stage is full.
+// When a stage is full, the copy that filled it has read its source.
 static bool landed(Order *o) {
   const Kernel *k = o->p->v->k;
   const Ins *ins = &k->role.at[o->from.role].code.at[o->from.pc];
@@ -115,8 +116,8 @@ static bool by_turn(Order *o, u32 turn) {
 
 static bool before(Order *o);
 
-// The operation by which a role gives what `to` has heard of last: wherever it stands, it comes
-// after the first access.
+// Does the role hand on only after the first access? That must hold of each operation that may be
+// the last one that `to` has heard of.
 static bool given_after(Order *o, u32 role, Channel c, Xid heard) {
   Pair *p = o->p;
   const Code *code = &p->v->k->role.at[role].code;
@@ -137,7 +138,7 @@ static bool given_after(Order *o, u32 role, Channel c, Xid heard) {
   return ok;
 }
 
-// `to` has heard of a third role, which had heard of the first access.
+// Is there a third role that had heard of the first access before `to` heard of that role?
 static bool linked(Order *o, Channel c) {
   Pair *p = o->p;
   const Kernel *k = p->v->k;
@@ -182,7 +183,7 @@ bool sc_pair_ordered(Pair *p, bool chains) {
 
 // ---- turns over CTAs
 
-// Is it taken again in a loop around the access that began under it?
+// Does a loop around the access, which began after the turn was taken, take the turn again?
 static bool of_later_round(const Code *code, u32 take, u32 pc, u32 turn) {
   for (u32 i = take + 1; i < pc; i++) {
     if (code->at[i].op != OP_FOR || code->at[i].nest < pc) continue;
@@ -192,7 +193,7 @@ static bool of_later_round(const Code *code, u32 take, u32 pc, u32 turn) {
   return false;
 }
 
-// Does the instance know, when it comes to the operation, that the access is over?
+// Does the instance know that the access is over when it comes to the `pass`?
 static bool over_at(Pair *p, const Access *a, u32 side, u32 pass) {
   const u32 turn = p->v->k->role.at[a->role].code.at[pass].arg[0];
   if (sc_over_before(p->v->k, a, OP_PASS, turn)) return true;
@@ -222,8 +223,8 @@ static Xid key_at(const Kernel *k, const Access *a, u32 take) {
   return k->role.at[a->role].code.at[take].arg[1];
 }
 
-// A key is a CTA's number of the turn: those with one key go in the order of the axis, if all
-// other indices are the same.
+// CTAs that take a turn with one key do so in the order of the axis, if all their other indices are
+// the same.
 static bool takes_turn(Pair *p, u32 turn) {
   const Kernel *k = p->v->k;
   const Turn *t = &k->turn.at[turn];

@@ -1,6 +1,6 @@
-// known.c - what the threads of an instance have done and learnt, as it changes, and what of it is
-// left where two paths meet. Every number only ever falls and every set only ever grows when paths
-// are joined, so a walk that repeats loops comes to an end.
+// known.c - what the threads of an instance have done and know: how operations change it, and what
+// remains where two paths meet. A join only ever lowers a number and enlarges a set, so a walk that
+// repeats loops ends.
 #include <string.h>
 
 #include "compiler/verify/threads.h"
@@ -42,7 +42,7 @@ static bool least(u8 *into, u8 from) {
   return less;
 }
 
-// The place of the newest group goes with its age.
+// Keeps the smaller age, with the operation that it belongs to.
 static bool newest(u8 *into, u8 from, u32 *site, u32 from_site) {
   if (!least(into, from)) return false;
   *site = from_site;
@@ -227,8 +227,9 @@ void th_product_issued(Threads *t) {
   }
 }
 
-// All warps issue a product together. Whoever knows that one has ended knows that all warps came to
-// its issue: past the waits before it. (CUTLASS's pipelines rely on this; PTX does not say it.)
+// All warps issue a product together. So a thread that knows that the product has ended knows that
+// all warps are past their waits before its issue. (CUTLASS's pipelines rely on this; PTX does not
+// say it.)
 static void product_ended(Stage *s, u32 keep) {
   end(&s->product, keep);
   s->past |= s->issued > keep;
@@ -255,7 +256,8 @@ void th_copy_issued(Threads *t) {
   }
 }
 
-// Bulk groups are those of the thread that committed them: it alone waits, and knows.
+// Bulk groups belong to the thread that committed them: it alone waits for them and knows that they
+// have ended.
 static void copy_read(Stage *s, u32 keep) {
   u8 before = s->copy;
   end(&s->copy, keep);

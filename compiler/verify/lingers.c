@@ -1,11 +1,11 @@
 // lingers.c - two executions by one instance in one tile: is the earlier over when the later one
 // begins? In: a pair with what is known of it. Out: true only if it always is.
 //
-// The idea: what threads do is over when their program goes on, and THREADS asks that copies out
-// are visible before threads read or write the tensor, and before a sum follows a store, or a store
-// a sum. Left are copies that their own program overtakes: a copy out behind another one (they are
-// in no order until the first is visible: PTX ISA 9.0, 9.7.9.25), and a write to what a copy in may
-// still read.
+// The idea: an access by threads is over when their program goes on. THREADS asks that copies out
+// are visible before threads access the tensor, before a sum follows a store, and before a store
+// follows a sum. What remains is a copy that its own program overtakes: a copy out that follows
+// another one (they are in no order until the first is visible: PTX ISA 9.0, 9.7.9.25), and a write
+// to what a copy in may still read.
 #include "compiler/verify/races.h"
 
 bool sc_pair_one_tile(const Pair *p) {

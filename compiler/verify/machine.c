@@ -28,9 +28,9 @@ static u32 *none(Sc *sc, u32 n) {
   return at;
 }
 
-// Instances that take turns do so one after the other, or (turns over CTAs) as if they were roles;
-// all others do the same at any time. Of a role that deals its tiles, one instance takes part in a
-// tile.
+// Instances of a role that takes turns are processes of their own, as each waits at another time.
+// The instances of any other role do the same at any time, so one process stands for all. Of a role
+// that deals its tiles out (`one tile each`), one instance takes part in a tile.
 static void add_processes(Protocol *p, u32 role, u32 rank, const Script *script) {
   const Kernel *k = p->k;
   const Role *r = &k->role.at[role];
@@ -80,8 +80,8 @@ static bool dealt(const Kernel *k, const Turn *t) {
   return false;
 }
 
-// The members in their order; none of a turn that goes from CTA to CTA, or from tile to tile:
-// within a tile nobody has to wait for it.
+// Numbers the turn's members in their order. A turn over CTAs, or from tile to tile, gets none:
+// within a tile nobody waits for it.
 static void seat(Protocol *p, u32 turn) {
   const Turn *t = &p->k->turn.at[turn];
   if (!t->active || t->axis != SC_NONE || dealt(p->k, t)) return;
@@ -231,8 +231,9 @@ static bool uneven(const Run *r, const Channel *c) {
   return false;
 }
 
-// All members in a CTA have had a turn equally often, and so it is the first one's again; of tiles
-// that are dealt, once, if anybody ever takes it. (Who takes it passes it on: NAMED.)
+// Did some members of a CTA have the turn more often than others, so that it is not the first one's
+// again at the end of the tile? Where tiles are dealt out, each must have it once, if any takes it.
+// (That each member passes on what it takes is NAMED.)
 static bool uneven_turn(const Run *r, u32 turn, u32 rank) {
   const Kernel *k = r->p->k;
   const Turn *t = &k->turn.at[turn];
@@ -257,8 +258,7 @@ u32 sc_run_uneven(const Run *r, u32 *turn) {
   return SC_NONE;
 }
 
-// The first process with a condition that is open is asked again, so that its question is the one
-// that the mind keeps.
+// Asks the process with the first open condition again, so that the mind keeps its question.
 static Outcome ask_again(Run *r, u32 process) {
   const Process *q = &r->p->process.at[process];
   r->ask(r, process, &q->script->step.at[r->at[process]]);

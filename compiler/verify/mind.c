@@ -3,9 +3,9 @@
 //
 // The idea: an integer expression is a linear form over atoms (facts/). Loop variables are zone
 // variables, and so is each atom, or sum of atoms, that has one value in a tile. A comparison then
-// says that the difference of two zone variables is at most a constant; what cannot be brought into
-// this form is unknown. Minima, maxima, choices and quotients over loop variables are looked into,
-// as questions of their own.
+// says that the difference of two zone variables is at most a constant. What does not have this
+// form is unknown. Minima, maxima, choices and quotients over loop variables are decided first, by
+// questions of their own.
 #include "compiler/verify/protocol.h"
 
 static bool plain(const Term *t) { return !t->atom[1]; }
@@ -14,7 +14,7 @@ static bool plain(const Term *t) { return !t->atom[1]; }
 
 static bool is_zone(const Mind *m, u32 atom) { return sc_zone_of(m, atom) != SC_NONE; }
 
-// What has been counted of a loop.
+// The count of a loop, as a form over its zone variable.
 static Lin counted(Mind *m, u32 var) {
   Lin x = sc_zone_form(m, var);
   x.at[0].by = m->modulus[var];
@@ -33,7 +33,7 @@ static u32 var_of(Mind *m, u32 atom) {
   return SC_NONE;
 }
 
-// A form without its constant, as a zone variable.
+// The zone variable whose value is the form without its constant; SC_NONE: there is none.
 static u32 var_of_form(Mind *m, const Lin *x) {
   Lin sum = *x;
   sum.c = 0;
@@ -64,7 +64,7 @@ static Answer of_loop(Mind *m, u32 process, u32 loop, Lin *out) {
   return sc_lin_add(out, &count, -1) && sc_lin_add(out, &one, -1) ? YES : UNKNOWN;
 }
 
-// Of two forms the smaller, or the larger.
+// The smaller of two forms, or the larger one.
 static Answer extreme(Mind *m, const Lin *a, const Lin *b, bool smaller, Lin *out) {
   Lin apart = *b;
   if (!sc_lin_add(&apart, a, -1)) return UNKNOWN;
@@ -95,7 +95,8 @@ static bool has_zone(const Mind *m, const Lin *x) {
   return false;
 }
 
-// (What is left of the dividend after the division may not be a quotient of loop variables.)
+// The quotient as a form, if the dividend can be divided by a constant. (No quotient of loop
+// variables may remain in it.)
 static Answer quotient(Mind *m, u32 process, const Atom *a, Lin *out) {
   Lin x, y;
   m->asking++;
@@ -108,7 +109,8 @@ static Answer quotient(Mind *m, u32 process, const Atom *a, Lin *out) {
   return YES;
 }
 
-// The axis of a cluster: the same place in all its CTAs, times their number, and this CTA's rank.
+// An index along a clustered axis: the cluster's place, which all its CTAs share, times the number
+// of its CTAs, plus this CTA's rank.
 static Answer in_cluster(Mind *m, u32 process, u32 atom, u32 axis, Lin *out) {
   u32 n = m->p->k->axis.at[axis].cluster;
   Lin x = sc_lin_atom(atom), place, rank = sc_lin_int(m->p->process.at[process].rank);
@@ -144,7 +146,8 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   return YES;
 }
 
-// (Forms are large: their terms are not cleared in what is run for every question.)
+// Makes x a constant. (A form is large, and this is run for every question: its terms are not
+// cleared.)
 static void set_int(Lin *x, i64 c) {
   x->c = c;
   x->n = 0;
@@ -182,8 +185,8 @@ static Answer at_most(Mind *m, u32 i, u32 j, i64 c) {  // x_i - x_j <= c?
   return OPEN;
 }
 
-// by * x + rest >= 0, where x is the only zone variable of a loop or ghost: x is compared with the
-// rest divided by its factor.
+// Is by * x + rest >= 0, where x is the only zone variable of a loop or ghost? That compares x with
+// the rest divided by its factor.
 static Answer compare(Mind *m, const Term *t, const Lin *rest) {
   u32 var = var_of(m, t->atom[0]);
   i64 n = t->by < 0 ? -t->by : t->by;
@@ -211,7 +214,7 @@ Lin sc_value_form(const Mind *m, u32 atom) {
   return x;
 }
 
-// A form, less its constant, as the difference of two values that are known already.
+// Is the form without its constant the difference of two values that have zone variables?
 static bool difference_of(Mind *m, const Lin *x, u32 *a, u32 *b) {
   for (u32 i = 0; i < m->room; i++) {
     Lin sum = *x, minus = sc_value_form(m, m->value[i]);
@@ -278,7 +281,8 @@ static Answer equal(Mind *m, u32 process, Xid a, Xid b) {
   return below == YES ? less(m, process, b, a, 0) : below;
 }
 
-// A condition that is looked at as a whole: 0 or 1, by its identity.
+// Answers a condition that cannot be taken apart: it is a value of its own, 0 or 1, the same for
+// everybody who asks for the same expression.
 static Answer whole(Mind *m, u32 process, Xid x) {
   const Expr *e = &m->p->k->expr.at[x];
   u32 atom = sc_form_atom(m->f, (Atom){.op = X_LOAD, .ref = x, .varies = e->deps & DEP_LOOP});
@@ -315,8 +319,8 @@ static Answer truth(Mind *m, u32 process, Xid x) {
 
 // ---- loops
 
-// By what is the loop's variable counted? By the factor of its bound's only atom, if that and its
-// first value allow it.
+// The modulus of the loop's variable: its variable is that times a zone variable, and a remainder.
+// It is the factor of the bound's only atom, if that and the first value allow it; else 1.
 static u32 modulus_of(const Lin *first, const Lin *bound, u32 asked) {
   i64 n = bound->n == 1 && bound->at[0].by > 0 && plain(&bound->at[0]) ? bound->at[0].by : 1;
   if (n % asked) n = bound->n ? 1 : asked;
@@ -336,8 +340,8 @@ static Answer set(Mind *m, u32 var, const Lin *x) {
   return YES;
 }
 
-// Counts from x + n to y + n, so that no variable of a loop around has to be taken from the bound:
-// 0 to n - u is u to n.
+// Adds one form to both ends of a loop's range, so that no variable of a loop around it has a
+// negative factor in the bound: 0 to n - u becomes u to n.
 static bool lift(const Mind *m, Lin *from, Lin *to) {
   Lin more = sc_lin_int(0);
   for (u32 i = 0; i < to->n; i++) {
@@ -349,7 +353,7 @@ static bool lift(const Mind *m, Lin *from, Lin *to) {
   return sc_lin_add(from, &more, 1) && sc_lin_add(to, &more, 1);
 }
 
-// The loop's count when it begins, and when it is over.
+// The values of the loop's count when it begins and when it ends.
 static Answer range(Mind *m, u32 process, const Step *s, Lin *from, Lin *to) {
   const Script *of = m->p->process.at[process].script;
   Lin start = sc_lin_int(0), ignored;
@@ -408,9 +412,9 @@ static Answer ask_once(Mind *m, u32 process, const Step *s, u32 var) {
   }
 }
 
-// A question may need a ghost for which an old one goes, and all behind that get other numbers:
-// forms that were made before mean other values now. So it is asked again, until all its ghosts
-// are there; if there is no room for them, there is no answer.
+// A question may need a new ghost, for which an old one is forgotten, and all ghosts behind that
+// get other numbers. Forms that were made before then mean other values. So the question is asked
+// again, until all its ghosts are there; if there is no room for them, there is no answer.
 static Answer ask(Mind *m, u32 process, const Step *s, u32 var) {
   Answer a = ask_once(m, process, s, var);
   for (u32 i = 0; i < MAX_GHOSTS && m->renumbered; i++) a = ask_once(m, process, s, var);

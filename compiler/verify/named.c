@@ -1,11 +1,12 @@
-// named.c - the proof NAMED: of each named barrier, who comes, how often and in which order.
+// named.c - the proof NAMED: which threads arrive at each named barrier, how often, and in which
+// order. In: a placed kernel. Out: a verdict, with a report where a count is wrong.
 //
-// The warps of an instance meet at a barrier of their own (a sync of the plan, and turns over
-// CTAs): all of them come, as only a vote's block is left out by some. A turn over instances has a
-// barrier for each: the instance waits there with all its threads, and the one before arrives with
-// all of its own. An instance that takes and passes in turn arrives for the n-th time only after
-// all others have been waited for that often, so no use of a barrier begins before the last one
-// has ended (N2).
+// The warps of an instance meet at a barrier of their own, for a sync of the plan and for turns
+// over CTAs. All warps come, as only the block of a vote is skipped by some of them. A turn over
+// instances has a barrier for each instance: all threads of that instance wait there, and all
+// threads of the instance before it arrive there. Each instance takes and passes the turn
+// alternately, so the one before arrives again only when the turn has gone round, and so after this
+// wait has ended: no use of a barrier begins before the last one has ended (N2).
 #include "compiler/verify/barriers.h"
 
 enum { IDS = 16 };  // of a CTA (PTX ISA 9.0, 9.7.13.1); 0 is the whole CTA's
@@ -16,7 +17,7 @@ typedef struct Ids {
   bool used[IDS];
 } Ids;
 
-// `n` barriers from `first` on belong to what is declared there.
+// Notes that the `n` barriers from `first` on belong to `name`. Reports one that has another owner.
 static void claim(Ids *ids, Span span, const char *name, u32 first, u32 n) {
   Verify *v = ids->v;
   u32 end = v->k->named < IDS ? v->k->named : IDS;
@@ -42,7 +43,7 @@ static bool over_ctas(const Kernel *k, const Ins *ins) {
   return (ins->op == OP_TAKE || ins->op == OP_PASS) && k->turn.at[ins->arg[0]].axis != SC_NONE;
 }
 
-// Warps of one instance meet by `__syncwarp` if it has one.
+// Do the warps of an instance meet at a named barrier? (An instance of one warp has `__syncwarp`.)
 static bool meets(Verify *v, const Role *r) {
   bool any = false;
   u32 votes = 0;

@@ -1,12 +1,13 @@
-// pair.c - can two executions of operations meet in an element? In: two accesses of one tensor, or
-// of one stage. Out: true only if for all values no two executions that differ in tile, instance or
-// role meet there without one coming before the other.
+// pair.c - can two executions of operations access one element? In: two accesses of one tensor, or
+// of one stage. Out: true only if, for all values, two executions that differ in tile, instance or
+// role access different elements, or one comes before the other.
 //
 // The idea: the second execution is written with variables of its own (tile, instance, rounds of
-// loops, element), and all that the code says around either access holds. That two positions
-// differ is then a question about linear forms. What holds for all pairs at once is rarely enough:
-// so for one pair of variables after the other it is tried apart that the first's is less, greater
-// and equal, as one compares numbers of several digits: the digit that differs decides.
+// loops, element), and all conditions around either access hold. That two positions differ is then
+// a question about linear forms. It can rarely be answered for all pairs of executions at once. So
+// cases are made: for one variable after the other, its value in the first execution is less than
+// in the second, equal, or greater. (Numbers of several digits are compared in the same way: the
+// first digit that differs decides.)
 #include "compiler/verify/races.h"
 
 #include "compiler/facts/linear.h"
@@ -26,7 +27,7 @@ static Place place_of(const Pair *p, u32 side) {
 
 // ---- elements
 
-// The variable of a position, in the execution; 0: none.
+// The index variable of a position, as that execution's own variable; 0: there is none.
 static Xid variable(Pair *p, u32 side, const Access *a, u32 d) {
   const Pos pos = p->v->k->view.at[a->view].at[d];
   if (pos.slice) return sc_pair_slice(p, side, d);
@@ -70,7 +71,8 @@ static void say_relation(Pair *p, const PairVar *u) {
   if (u->relation == REL_MORE) sc_pair_say(p, X_LT, u->second, u->first);
 }
 
-// Of one fill or one hold: both have begun it, and no later one.
+// Says that both accesses belong to the same fill, or the same hold: both sides have acquired, or
+// waited, equally often.
 static void say_stage(Pair *p) {
   Kernel *k = p->v->k;
   const View *view = &k->view.at[p->a->view];
@@ -83,7 +85,7 @@ static void say_stage(Pair *p) {
 
 // ---- offsets that never fall
 
-// The elements of lists of integers in an expression.
+// Collects the elements of lists of integers that an expression contains.
 static void gather(Pair *p, Xid x) {
   const Kernel *k = p->v->k;
   x_begin(&p->below, DEP_FETCH);
@@ -97,7 +99,7 @@ static void gather(Pair *p, Xid x) {
   }
 }
 
-// … in the conditions under which an access is reached.
+// Collects them in the conditions under which an access is reached.
 static void gather_conditions(Pair *p, u32 side) {
   const Place at = place_of(p, side);
   const Code *code = &p->v->k->role.at[at.role].code;
@@ -107,7 +109,7 @@ static void gather_conditions(Pair *p, u32 side) {
   gather(p, sc_restate(p, side, sc_access_cond(p->v->k, side ? p->b : p->a)));
 }
 
-// Does a case say otherwise?
+// Can the elements of the list never fall? They can if they fall in no case of the kernel.
 static bool may_not_fall(const Kernel *k, u32 buf) {
   for (u32 c = 0; c < k->kase.n; c++) {
     for (u32 i = 0; i < k->kase.at[c].bind.n; i++) {
@@ -156,7 +158,7 @@ static bool at_most(Pair *p, Xid a, Xid b) {
   return past && sc_fact_less(p->v->facts, a, past);
 }
 
-// a < b: in one step, or with an offset between them.
+// Is a < b, shown in one step, or with an offset between the two?
 static bool less(Pair *p, Xid a, Xid b) {
   if (sc_fact_less(p->v->facts, a, b)) return true;
   for (u32 i = 0; p->thorough && i < p->offsets; i++)
@@ -164,14 +166,15 @@ static bool less(Pair *p, Xid a, Xid b) {
   return false;
 }
 
-// The ways in which two positions may be told apart: the first's is less, or it is more.
+// How two positions may differ: the first's is less, or it is more.
 enum { WAY_LESS = 1, WAY_MORE = 2, WAY_BOTH = 3 };
 
 static bool has_atom(const Term *t, u32 atom) {
   return t->atom[0] == atom || t->atom[1] == atom || t->atom[2] == atom;
 }
 
-// … as a variable goes. False: that is open, and so what follows from it.
+// Adds how the positions differ if this variable does. False: the variable's relation is not
+// decided yet, so this is not known.
 static bool add_ways(Pair *p, const PairVar *u, const Lin *by, u32 *ways) {
   const Lin *first = sc_form(p->v->facts, u->first), *second = sc_form(p->v->facts, u->second);
   for (u32 i = 0; i < by->n; i++) {
@@ -193,7 +196,8 @@ static bool only_leaves(const Facts *f, const Lin *x) {
   return true;
 }
 
-// Without this most of the effort would go into questions to which the answer is no.
+// Which of the two ways to prove a and b different can succeed? (Most would fail, and this question
+// is cheap.)
 static u32 ways_apart(Pair *p, Xid a, Xid b) {
   Facts *f = p->v->facts;
   Lin by = sc_lin_int(0);
@@ -217,7 +221,7 @@ static bool apart(Pair *p) {
 
 // ---- ordered
 
-// Whatever order they are in matters only where they touch one element.
+// Says that both touch the same element: only then does their order matter.
 static void say_meeting(Pair *p) {
   const u32 rank = p->v->k->view.at[p->a->view].rank;
   for (u32 d = 0; d < rank; d++) sc_pair_say(p, X_EQ, p->a_at[d], p->b_at[d]);
@@ -270,8 +274,8 @@ static Quotients quotients_in(Pair *p, const Xid *at) {
   return all;
 }
 
-// Quotient and remainder tell places apart as two digits do: for each order of the quotients in the
-// two executions. (Of two lists that are alike the n-th belongs to the n-th.)
+// Tries the three relations of a quotient in the two executions: with each, the positions must
+// differ or be ordered. (The n-th quotient of one list is compared with the n-th of the other.)
 static bool by_quotients(Pair *p, const Quotients *a, const Quotients *b, u32 from) {
   static const ExprOp order[] = {X_LT, X_EQ, X_LT};
   Facts *f = p->v->facts;
@@ -297,7 +301,7 @@ static bool decided(const Pair *p) {
 
 static bool split(Pair *p);
 
-// With what the relations say so far.
+// Is the pair proved safe with the relations decided so far? If not, another variable is split.
 static bool solved(Pair *p) {
   Facts *f = p->v->facts;
   if (!p->steps || !p->v->cases) return false;
@@ -319,7 +323,7 @@ static bool solved(Pair *p) {
   return ok || split(p);
 }
 
-// Can it have two values at all?
+// Can the variable have different values in the two executions?
 static bool may_differ(const Pair *p, const PairVar *u) {
   const Kernel *k = p->v->k;
   i64 n;

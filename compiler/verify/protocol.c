@@ -1,9 +1,9 @@
 // protocol.c - the proof that every wait ends and that the roles agree about each tile, for every
 // trip count. In: a kernel. Out: proofs ORDER and COUNTS, or a witness.
 //
-// The idea: the symbolic exploration is tried in several ways, from the cheapest on; it over-
-// approximates, so what it finds wrong is not a mistake until a concrete run shows it. Where
-// neither a proof nor such a run is found, the answer is that it is not known.
+// The idea: the symbolic exploration is tried in several ways, the cheapest first. It over-
+// approximates, so a fault that it finds counts only if a concrete run shows it as well. Where
+// neither a proof nor such a run is found, the statement stays open.
 #include "compiler/verify/protocol.h"
 
 enum { BOUNDS = 4, MORE_BOUNDS = 24, STATES = 4000, ALL_STATES = 8000 };
@@ -84,8 +84,8 @@ static void not_proved(Verify *v, const Protocol *p, Explored e, u32 tried) {
   }
 }
 
-// The fewest stages of each ring, all others as they are, with which the proof closes in the same
-// way.
+// Finds for each ring the fewest stages with which the proof still succeeds in the same way, while
+// all other rings keep theirs.
 static void find_depths(Verify *v, const Attempt *a, u32 ranks) {
   for (u32 r = 0; r < v->k->ring.n; r++) {
     Outcome o = OUT_DONE;

@@ -1,10 +1,11 @@
-// race.c - a race, with concrete numbers. In: two accesses that could not be kept apart. Out: a
-// report, if two executions of them touch one element and neither knows of the other's end.
+// race.c - searches for a race with concrete numbers. In: two accesses for which no proof was
+// found. Out: a report, if two executions of them touch one element and neither knows that the
+// other is over.
 //
-// Tried are the kernel's cases, and each with one dimension changed at a time; of each, the first
-// tiles. Only cases say what is in a tensor: what depends on others is left alone, and so is what
-// lies in different tiles where CTAs take turns. The effort is bounded by counts, so that the
-// answer is the same everywhere.
+// It tries the kernel's cases, each of them also with one dimension changed, and of each the first
+// tiles. Only cases say what is in a tensor: executions that depend on other tensors are left out,
+// and so are executions in different tiles where CTAs take turns. The effort is bounded by counts
+// and not by time, so that the answer is the same on every machine.
 #include "compiler/verify/replay.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ static i64 reach(const Kernel *k, const Access *a, u32 d) {
 
 static const Access *access_of(const Search *s, const Deed *d) { return d->second ? s->b : s->a; }
 
-// What both may touch. False: nothing.
+// The box of elements that both may touch. False: it is empty.
 static bool meet(Search *s, const Deed *d, const Deed *e, Box *out) {
   const Kernel *k = s->v->k;
   const View *v = &k->view.at[s->a->view];
@@ -54,7 +55,7 @@ static bool meet(Search *s, const Deed *d, const Deed *e, Box *out) {
   return true;
 }
 
-// Does it touch this element, for sure?
+// Is it certain that the execution touches this element?
 static bool touches(Search *s, const Deed *d, const i64 *at) {
   const Kernel *k = s->v->k;
   const Access *a = access_of(s, d);
@@ -107,7 +108,8 @@ static bool different(const Search *s, const Deed *d, const Deed *e) {
   return d->second != e->second || s->a == s->b;
 }
 
-// (Of one instance the earlier comes first among all.)
+// Can the first access still be under way when the second begins? (Executions of one instance are
+// listed in their order.)
 static bool lingers(const Search *s, const Deed *d, const Deed *e) {
   return sc_access_lingers(access_of(s, d), access_of(s, e));
 }
@@ -126,7 +128,8 @@ static bool in_one_tile(Search *s, const Deeds *all) {
   return false;
 }
 
-// CTAs hear of others by turns alone, and of those before them along an axis.
+// Can the later execution know nothing of the earlier one, in another CTA? CTAs learn of others
+// only by turns, and only of those before them along an axis.
 static bool unheard(const Search *s, const Deed *early, const Deed *late) {
   bool before = true;
   for (u32 i = 0; i < s->v->k->axis.n; i++) before &= early->axis[i] <= late->axis[i];

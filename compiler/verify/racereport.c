@@ -1,5 +1,5 @@
-// racereport.c - a race in words. In: two executions, concrete. Out: a report with both places, the
-// numbers, what to change, and the command that shows it in a run.
+// racereport.c - reports a race. In: two concrete executions. Out: a report with both places, the
+// numbers, what to change, and a command that shows the race in a run.
 #include "compiler/verify/replay.h"
 
 #include <string.h>
@@ -110,7 +110,8 @@ static const char *doing(const Access *a) {
   }
 }
 
-// A ring by which `from` tells `to` that it is done, which `to` waits for too late; SC_NONE: none.
+// A ring which `from` commits after its access, and for which `to` waits only after its own;
+// SC_NONE: there is none.
 static u32 signal_ring(const Kernel *k, const Access *from, const Access *to) {
   for (u32 i = 0; i < k->ring.n; i++) {
     u32 tells = first_of(k, from->role, OP_COMMIT, i, from->pc);
@@ -124,8 +125,8 @@ static bool done_before(const Kernel *k, u32 role, Op op, u32 ring, u32 pc) {
   return first_of(k, role, op, ring, 0) < pc;
 }
 
-// A ring of words that are given after each access of `from` and heard before each of `to`, so that
-// only the number of its stages lets `from` be ahead; SC_NONE: none.
+// A ring that `from` acquires before its access and commits after it, and that `to` waits for
+// before its access: with fewer stages, `from` could not be ahead. SC_NONE: there is none.
 static u32 ring_of_words(const Kernel *k, const Access *from, const Access *to) {
   for (u32 i = 0; i < k->ring.n; i++) {
     bool given = done_before(k, from->role, OP_ACQUIRE, i, from->pc) &&
@@ -151,7 +152,8 @@ static bool help_ahead(Races *v, Diag *d, const Access *from, const Access *to) 
   return true;
 }
 
-// In which round of the outermost loop around it, from the loop's first value on; 0: there is none.
+// The execution's round of the outermost loop around it, as a number that grows; 0: there is no
+// loop.
 static i64 round_of(const Kernel *k, const Access *a, const Deed *d) {
   const Code *code = &k->role.at[a->role].code;
   for (u32 pc = 0; pc < a->pc; pc++) {
@@ -162,7 +164,8 @@ static i64 round_of(const Kernel *k, const Access *a, const Deed *d) {
   return 0;
 }
 
-// Which of the two is meant to come first? That of the earlier round; in one round, the write.
+// Is the second one meant to come first? The one of the earlier round is, and in one round the
+// write.
 static bool second_first(const Kernel *k, const Race *r) {
   i64 first = round_of(k, r->a, r->first), second = round_of(k, r->b, r->second);
   return first == second ? !sc_access_writes(r->a) : second < first;

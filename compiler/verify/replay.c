@@ -2,12 +2,12 @@
 // others when it does it. In: dimensions and a tile, and two accesses. Out: their executions, each
 // with a clock.
 //
-// The idea: between instances nothing depends on timing, so any order in which they can go on shows
-// the one happens-before that all have. A clock has a component for each instance, which counts its
-// operations, and one for each ring and filler, which counts the fills that have landed. Who waits
-// knows what all fillers knew when they arrived, and who acquires what all drainers did. Where a
-// wait may mean more than is said here (of products and copies out: all older ones), it is taken to
-// mean that: what is then found is not ordered by anything.
+// The idea: what instances do does not depend on timing, so every order in which they can go on has
+// the same happens-before relation. A vector clock has a component for each instance, which counts
+// its operations, and one for each ring and filler, which counts the fills that have landed. A wait
+// passes on what all fillers knew when they arrived, an acquire what all drainers knew. A wait for
+// products or copies out is taken to cover all older ones, which may be more than it does: then two
+// accesses that are found without an order have none.
 #include "compiler/verify/replay.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct Proc {
   bool done;
 } Proc;
 
-// What has been handed on: by number of the fill, how many have arrived and what they knew.
+// What has been handed on, by the number of the fill: how many have arrived, and what they knew.
 typedef struct Hands {
   u32 n[FILLS];
   u32 *clock[FILLS];
@@ -110,7 +110,7 @@ static bool wait_for(Replay *r, Proc *p, u32 ring) {
 
 // ---- turns over instances
 
-// The number, from the first, of the take that is due to the instance.
+// The number of the instance's next take, counted over all takes of the turn.
 static u32 due(const Replay *r, const Turn *t, const Proc *p, u32 turn) {
   u32 place = 0, round = 0;
   for (u32 i = 0; i < t->members; i++) {
@@ -120,7 +120,8 @@ static u32 due(const Replay *r, const Turn *t, const Proc *p, u32 turn) {
   return p->taken[turn] * round + place;
 }
 
-// Of tiles that are dealt out each owner has the turn once a tile.
+// Does the turn order nothing within a tile? It does not where tiles are dealt out, as each tile's
+// owner has it once, nor over CTAs.
 static bool dealt(const Replay *r, const Turn *t) {
   for (u32 i = 0; i < t->members; i++)
     if (r->k->role.at[t->member[i]].one_tile) return true;
@@ -181,7 +182,7 @@ static void touch(Replay *r, Proc *p) {
   }
 }
 
-// What the instance knows to be over after a wait for products or copies out.
+// Notes which executions are over for the instance after a wait for products or copies out.
 static void finish(Replay *r, const Proc *p, const Ins *wait) {
   u32 me = (u32)(p - r->proc);
   for (u32 i = 0; i < r->out->n; i++) {
@@ -268,7 +269,7 @@ static void load_world(World *w, const Proc *p) {
   memcpy(w->loop, p->loop, sizeof w->loop);
 }
 
-// Goes on with each as far as it can.
+// Lets each process go on as far as it can. False: none could.
 static bool go_on(Replay *r) {
   bool moved = false;
   for (u32 i = 0; i < r->procs; i++) {
@@ -316,7 +317,7 @@ static Replay *make(World *w) {
 
 static void forget(Hands *h) { memset(h->n, 0, sizeof h->n); }
 
-// As a tile begins.
+// Sets all processes to the beginning of the tile.
 static void begin(Replay *r) {
   const u32 rings = r->k->ring.n, turns = r->k->turn.n;
   for (u32 i = 0; i < r->procs; i++) {

@@ -1,11 +1,11 @@
-// residue.c - quotients of one number by several divisors, made comparable. In: the conditions and
-// bounds of a protocol. Out: families of quotients that are multiples of one number and a constant
-// each, in every case of the number's remainder.
+// residue.c - makes quotients of one number by several divisors comparable. In: the conditions and
+// bounds of a protocol. Out: families of quotients. For each remainder r of the number, every
+// quotient of a family is a multiple of one variable q plus a constant.
 //
 // The idea: with n = 2 q + r, n / 2 is q, and a loop to n has two rounds for each round of a loop
-// to n / 2, and r more. For each r that is a proof of its own. A loop whose variable is asked for
-// its remainder by c must have a bound that is a multiple of c and a constant: then the variable is
-// c times a number, and a remainder that is known at any time.
+// to n / 2, and r more. Each r has a proof of its own. Where a condition asks for the remainder of
+// a loop's variable modulo c, the loop's bound must be a multiple of c plus a constant. The
+// variable is then c times a zone variable plus a remainder, which is known at any time.
 #include "compiler/verify/protocol.h"
 
 #include <string.h>
@@ -54,7 +54,8 @@ static i64 lcm(i64 a, i64 b) { return a / sc_gcd(a, b) * b; }
 
 static void find_in_form(Finder *d, const Lin *x);
 
-// A quotient of a loop's variable: by what must it be known?
+// If the atom divides a loop's variable by c, notes that the variable's remainder modulo c must be
+// known.
 static void find_modulus(Finder *d, const Atom *a) {
   for (u32 i = 0; i < a->a->n && !a->b->n && a->b->c > 0 && a->b->c <= MAX_CASES; i++) {
     const Term *t = &a->a->at[i];
@@ -102,7 +103,7 @@ static void find_in_condition(Finder *d, Below *below, Xid x) {
   }
 }
 
-// The bound of a loop whose variable is asked for its remainder is known by the same.
+// The bound of such a loop must be known modulo the same number: notes its quotient by that.
 static void find_bound(Finder *d, const Step *s) {
   Lin x;
   Member m;
@@ -130,7 +131,8 @@ static void find(Finder *d) {
 
 // ---- families
 
-// Of all members that divide the same number. False: one member alone, or too many cases.
+// Makes the family of all members that divide the same number. False: there is one member alone, or
+// there are too many cases.
 static bool make(Finder *d, u32 first, bool *used, Family *out) {
   const Member *m = &d->member.at[first];
   i64 unit = m->div, whole = m->div;

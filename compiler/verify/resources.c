@@ -51,7 +51,7 @@ static u64 part_align(const Buf *part) {
   return pattern > 128 ? pattern : 128;
 }
 
-// The parts of a stage, and that they keep what their addresses are asked for in each stage.
+// Claims the parts of a stage, and checks that they are aligned in every stage.
 static void claim_parts(Verify *v, const Ring *r) {
   Regions parts = {0};
   for (u32 i = 0; i < r->parts; i++) {
@@ -69,7 +69,7 @@ static void claim_parts(Verify *v, const Ring *r) {
   }
 }
 
-// Each instance has stages and barriers of its own in a private ring.
+// Claims the stages and barriers of a ring. Of a private ring each instance has its own.
 static void claim_ring(Verify *v, Regions *all, const Ring *r) {
   u64 stages = r->stages;
   if (r->owner != SC_NONE) stages *= v->k->role.at[r->owner].instances;
@@ -79,8 +79,8 @@ static void claim_ring(Verify *v, Regions *all, const Ring *r) {
   claim(v, all, (Region){"barriers", r->name, r->span, r->barrier, r->barrier + stages * 16}, 8);
 }
 
-// Two slots, each a tile's number and its places along the axes, in vectors of 16 bytes; then two
-// full and two empty barriers.
+// Claims what a dynamic grid uses to hand tiles on: two slots, each with a tile's number and its
+// places along the axes in vectors of 16 bytes, then two full and two empty barriers.
 static void claim_slots(Verify *v, Regions *all) {
   const Kernel *k = v->k;
   u64 vectors = (1 + k->axis.n + 3) / 4;
@@ -111,8 +111,8 @@ static void prove_warps(Verify *v) {
   }
 }
 
-// What the threads of a warpgroup end up with, if all of its roles say the same: a warpgroup sets
-// it once, with all its warps.
+// The register count of a warpgroup's threads. All its roles must ask for the same, as setmaxnreg
+// is executed once by all warps of the warpgroup.
 static u32 registers(Verify *v, u32 group, u32 entry) {
   const Kernel *k = v->k;
   u32 first = group * GROUP / 32;

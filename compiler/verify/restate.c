@@ -1,8 +1,9 @@
-// restate.c - expressions in another execution. In: an expression of a role's code. Out: the same
-// with the variables of that execution (its tile, instance, rounds of loops, element), and what the
-// code says of them at a place in it.
+// restate.c - writes expressions for one of two executions. In: an expression of a role's code.
+// Out: the same expression with the variables of that execution (its tile, instance, rounds of
+// loops, element), and what the code around an operation says of these variables.
 //
-// Variables that the kernel does not have are loops past its own, so that all forms know them.
+// Variables that the kernel does not have are numbered like loops past its own, so that linear
+// forms can contain them.
 #include "compiler/verify/races.h"
 
 #include "compiler/facts/linear.h"
@@ -107,7 +108,8 @@ static Xid leaf_in(Pair *p, u32 side, ExprOp op, u32 ref) {
   return sc_restate(p, side, x_leaf(p->v->sc, p->v->k, op, TY_INT, ref));
 }
 
-// Tiles past the end, which fill up the last cluster, write nothing.
+// Says where the tile lies. An access that writes is in a tile of the grid; others may also be in
+// the tiles past its end that fill up the last cluster.
 static void say_tile(Pair *p, u32 side, bool writes) {
   Kernel *k = p->v->k;
   for (u32 i = 0; i < k->axis.n; i++) {
@@ -146,7 +148,7 @@ void sc_pair_say_place(Pair *p, Place at, bool writes) {
 
 // ---- counts
 
-// Is a at most b, as far as is known?
+// Do the facts say that a is at most b?
 static bool at_most(Pair *p, Xid a, Xid b) {
   Xid past = sc_pair_make(p, X_ADD, b, sc_pair_int(p, 1));
   return past && sc_fact_less(p->v->facts, a, past);
@@ -163,7 +165,7 @@ static Xid chosen(Pair *p, Xid x, u32 depth) {
   return never ? plainer(p, e.c, depth) : x;
 }
 
-// Choices that what is known decides are made.
+// x with each `where` replaced whose condition the facts decide.
 static Xid plainer(Pair *p, Xid x, u32 depth) {
   const Expr e = p->v->k->expr.at[x];
   if (!depth--) return x;

@@ -1,12 +1,13 @@
-// rounds.c - the tiles of one CTA, or cluster, one after the other, with concrete numbers. In: a
-// kernel whose tiles are dealt to instances. Out: a wait that may take an older round of a stage
-// for its own, if a run has one.
+// rounds.c - runs the tiles of one CTA, or cluster, one after the other, with concrete numbers. In:
+// a kernel whose tiles are dealt to instances. Out: a wait that may take an older phase of a stage
+// for its own, if a run has one. (A round is one use of all stages of a ring; it is a phase of each
+// barrier.)
 //
-// The idea: a wait is safe if whoever waits knows that the round before is over. Such knowledge
+// The idea: a wait is safe if the waiter knows that the phase before is complete. Such knowledge
 // comes from waits and turns alone, and is the same in every order in which the instances can go
-// on; so one order is run, in which each barrier and each turn hands on what those knew who arrived
-// at it. A multicast copy lands without a word of what its issuer knows. In a dynamic grid the draw
-// of a tile says what all knew when they began the second tile before it.
+// on. So one order is run, in which each barrier and each turn hands on what those knew who arrived
+// at it. The arrival of a multicast copy hands on nothing of what its issuer knew. In a dynamic
+// grid, the draw of a tile hands on what all knew when they began the second tile before it.
 #include "compiler/verify/rounds.h"
 
 #include <string.h>
@@ -79,7 +80,8 @@ static void add_walkers(Rounds *r, const Process *q) {
   }
 }
 
-// Of instances that take tiles in turn one takes part in each.
+// How many arrivals a fill or drain gets. Of instances that take tiles in turn, one takes part in
+// each.
 static u32 parties(const Rounds *r, u32 ring, u32 rank, bool fills) {
   u32 n = 0;
   for (u32 i = 0; i < r->walker.n; i++) {
@@ -172,7 +174,8 @@ static void arrive(Rounds *r, const Walker *w, Barrier *b, bool told) {
   forget(r, b->arriving);
 }
 
-// Waits for the end of a round. False: it is not over, or may be mistaken.
+// Waits for the end of a round. False: the round is not over, or the wait may take an older one for
+// it.
 static bool await(Rounds *r, Walker *w, Barrier *b, u32 round) {
   if (round && w->knows[b - r->barrier.at] < round) {
     if (!r->who) r->of = b, r->who = w, r->mistake->round = round - 1;
@@ -246,7 +249,7 @@ static bool step(Rounds *r, Walker *w) {
 
 // ---- tiles
 
-// The units of the grid along an axis: a CTA, or a cluster of them. False: it is not known.
+// How many units (CTAs, or clusters of them) the grid has along an axis. False: it is not known.
 static bool units(Rounds *r, u32 axis, i64 *n) {
   Concrete c = {.p = r->p, .s = r->s};
   const i64 by = r->k->axis.at[axis].cluster;
@@ -265,7 +268,7 @@ static bool count_tiles(Rounds *r) {
   return true;
 }
 
-// The first axis is fastest.
+// The place of the walker's tile: the first axis is the fastest.
 static void place(Rounds *r, Walker *w) {
   i64 left = w->tile, n;
   for (u32 i = 0; i < r->k->axis.n; i++) {

@@ -1,9 +1,10 @@
-// sample.c - dimensions and scalars with which something may go wrong. In: a protocol, and a look
-// that tells whether it goes wrong with such numbers. Out: numbers with which it does, made small.
+// sample.c - searches for dimensions and scalars with which a run fails. In: a protocol, and a
+// function `look` that tells whether a run with given numbers fails. Out: numbers with which it
+// does, made small.
 //
-// The idea: what matters of a dimension is how often loops run, so values near multiples of its
-// divisors are tried: all dimensions small and alike at first, then each by itself, then at random
-// (from a fixed seed).
+// The idea: a dimension matters by how often it makes loops run, so values near multiples of its
+// divisors are tried. First all dimensions are small and alike, then each is changed by itself,
+// then all are drawn at random (from a fixed seed).
 #include "compiler/verify/protocol.h"
 
 enum { EVEN = 24, RANDOM = 1500, TRIP_MOST = 40, DIVISORS = 4, SMALL = 16 };
@@ -50,7 +51,7 @@ const bool *sc_lists(Verify *v) {
   return list;
 }
 
-// All dimensions below a dividend are divided by its divisor.
+// Notes the divisor of each quotient for all dimensions that its dividend contains.
 static void find_divisors(Search *q) {
   const Kernel *k = q->v->k;
   Below below = x_below(q->v->sc, k);
@@ -160,7 +161,7 @@ static bool again(Search *q, i64 *value, i64 smaller) {
   return still;
 }
 
-// Each dimension and scalar as small as it may be for it still to go wrong.
+// Makes each dimension and scalar as small as it can be while the run still fails.
 static void make_small(Search *q) {
   const Kernel *k = q->v->k;
   for (u32 i = 0; i < k->dim.n + k->arg.n; i++) {

@@ -1,8 +1,9 @@
-// script.c - the protocol of a role: its code without all that neither waits for others nor is
-// waited for. In: a role's code. Out: a flat list of steps, linear in the code.
+// script.c - the protocol of a role: only those operations that wait for others or are waited for.
+// In: a role's code. Out: a flat list of steps, whose length is linear in the code.
 //
-// A block without such an operation goes away, with its condition or count; so does an `if` both of
-// whose branches say the same. (Products and copies end by themselves: a wait for them is no step.)
+// A block without such an operation is left out, with its condition or count. So is an `if` of
+// which both branches have the same steps. (Products and copies end by themselves: a wait for them
+// is no step.)
 #include "compiler/verify/protocol.h"
 
 typedef struct Scribe {
@@ -102,7 +103,7 @@ static bool same_step(const Step *a, const Step *b, u32 from_a, u32 from_b) {
          (jumps ? a->to - from_a == b->to - from_b : a->ref == b->ref) && (a->kind < STEP_ENTER);
 }
 
-// Do both branches [yes, no) and [no, end) say the same, without loops?
+// Do the branches [yes, no) and [no, end) have the same steps, without loops?
 static bool same_branches(const Script *s, u32 yes, u32 no) {
   u32 n = s->step.n - no;
   bool same = no - 1 - yes == n;
@@ -161,8 +162,8 @@ static Script *empty(Sc *sc, const Kernel *k, u32 role) {
   return s;
 }
 
-// Written twice: which conditions are left, and so which variables are read, is known after the
-// first time.
+// The script is written twice: only after the first time it is known which conditions remain, and
+// so which loop variables are read.
 Script *sc_script(Verify *v, u32 role, Way way) {
   Sc *sc = v->sc;
   const Kernel *k = v->k;

@@ -1,11 +1,11 @@
 // shared.c - the proof SHARED: no two accesses of a stage race. In: a kernel with its plan. Out: a
 // verdict, with a report where two executions touch one element and nothing orders them.
 //
-// Those that fill a stage touch parts of their own, each instance of each role; and so do those
-// that hold it, where one of them writes: or another ring or a turn puts them in order. That all
-// fills of a stage come before its holds, and these before its next fill, is the ring's doing
-// (ARRIVALS, COUNTS, PHASES), and that an arrival speaks for all that was done is THREADS. A
-// private ring is of one instance alone.
+// All instances that fill one stage at the same time must touch different elements, or another ring
+// or a turn must order them. The same holds of instances that hold a stage, where one of them
+// writes. The ring itself orders all accesses of a fill before those of the holds, and these before
+// the next fill (ARRIVALS, COUNTS, PHASES), and an arrival speaks for all that was done before it
+// (THREADS). A private ring belongs to one instance.
 #include "compiler/verify/races.h"
 
 static void give_up(Races *v, u32 part) {
@@ -38,7 +38,7 @@ static bool one_instance(const Kernel *k, const Access *a, const Access *b) {
   return a->role == b->role && (r->instances == 1 || r->one_tile);
 }
 
-// Is there only one who accesses it?
+// Do all accesses belong to one instance?
 static bool by_one(const Races *v, const Accesses *all) {
   for (u32 i = 0; i < all->n; i++)
     if (!one_instance(v->k, &all->at[0], &all->at[i])) return false;

@@ -1,5 +1,5 @@
-// standstill.c - why CTAs wait for turns for ever. In: a crowd that does not go on. Out: the one
-// who waits in vain, or a circle of those who wait for each other.
+// standstill.c - finds why CTAs wait for turns for ever. In: a crowd of CTAs that cannot go on.
+// Out: the one that waits in vain, or a circle of processes that wait for each other.
 #include "compiler/verify/crowd.h"
 
 static bool is_cta_turn(const Crowd *c, const Step *s) {
@@ -38,7 +38,8 @@ static bool is_beside(const Crowd *c, const Waiter *w, const Waiter *other, u32 
   return true;
 }
 
-// Of the CTA whose turn it is: who has it, or else will take it. False: nobody will.
+// Finds the process that holds the turn, or else will take it, in the CTA whose turn it is. False:
+// there is none.
 static bool holder(const Crowd *c, const Waiter *w, Waiter *out) {
   const Step *s = sc_crowd_step(w->unit, w->process);
   const u32 axis = c->p->k->turn.at[s->ref].axis,
@@ -56,9 +57,9 @@ static bool holder(const Crowd *c, const Waiter *w, Waiter *out) {
   return some;
 }
 
-// The turn is beyond the CTA of `w`: has that had it before, or has it come past it? Where another
-// instance had it, the two may also have it at once, in another order: then a CTA behind them waits
-// in vain, if there is one.
+// The turn has passed the CTA of `w`. Did that CTA have it before, or did another CTA pass it on
+// too often? If another instance of the CTA had it, both may in another order have it at once; then
+// a later CTA waits in vain, if there is one.
 static Cause had_before(const Crowd *c, const Waiter *w, u32 counter, i64 index) {
   const Process *me = &c->p->process.at[w->process];
   const u32 axis = c->p->k->turn.at[sc_crowd_step(w->unit, w->process)->ref].axis;
@@ -74,7 +75,7 @@ static Cause had_before(const Crowd *c, const Waiter *w, u32 counter, i64 index)
   return !other ? CAUSE_TWICE : behind ? CAUSE_AGAIN : CAUSE_NONE;
 }
 
-// Whom does it wait for? Else: why in vain.
+// Finds the process that `w` waits for (CAUSE_CIRCLE), or why it waits in vain.
 static Cause awaited(const Crowd *c, const Waiter *w, Waiter *out) {
   const Step *s = sc_crowd_step(w->unit, w->process);
   if (!is_cta_turn(c, s)) {
@@ -92,7 +93,8 @@ static bool same(const Waiter *a, const Waiter *b) {
   return a->unit == b->unit && a->process == b->process;
 }
 
-// The circle that a chain of waiters ends in, from one on who waits for a turn over CTAs.
+// The circle in which a chain of waiters ends. It begins with a process that waits for a turn over
+// CTAs.
 static Standstill circle(const Crowd *c, const Waiter *chain, u32 n, const Waiter *again) {
   Standstill s = {CAUSE_NONE};
   u32 from = 0, first = 0;

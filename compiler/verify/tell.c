@@ -1,5 +1,5 @@
-// tell.c - what the proofs THREADS and PHASES have to say of an operation. While the walk still
-// changes what is known, nothing: what holds on every path is known only at its end.
+// tell.c - reports of the proofs THREADS and PHASES about an operation. Nothing is reported while
+// the walk still changes what is known: what holds on every path is known only at its end.
 #include <stdarg.h>
 
 #include "compiler/verify/threads.h"

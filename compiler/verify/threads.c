@@ -1,12 +1,13 @@
 // threads.c - the proofs THREADS and PHASES: what an arrival hands over has been done by all
 // threads for which it speaks, and no wait mistakes or misses a phase.
 //
-// In: the code of each role with its plan. A forward data flow over all its paths, for all counts:
-// known.c has what the threads of an instance know, access.c and arrive.c what each operation needs
-// and what it teaches. It follows the path of one warp; blocks of votes are run by some warps only,
-// so after one holds what holds on both ways. (Waits for all of a role's fills are made by the same
-// threads, one after the other, so none is two phases behind: M5. Roles whose instances take tiles
-// in turn leave fills out: dealt.c.)
+// In: the code of each role with its plan. Out: two verdicts, with reports. It is a forward data
+// flow analysis over all paths, for all trip counts. known.c has the state, what the threads of an
+// instance know. access.c and arrive.c have what each operation needs, and how it changes the
+// state. The walk follows the path of one warp. The block of a vote is run by some warps only, so
+// after it only that holds which holds with and without it. (The same threads wait for all fills of
+// a ring in their order, so no wait is two phases behind: M5. Instances that take tiles in turn
+// skip fills: dealt.c.)
 #include "compiler/verify/threads.h"
 
 // ---- operations
@@ -25,8 +26,8 @@ static void take(Threads *t, const Ins *ins) {
   th_met(t);  // they wait for it together, or meet behind thread 0
 }
 
-// A fill that has arrived when its copies were issued hands over nothing that comes after: until
-// its commit nothing does but these copies (H4).
+// A fill that arrived at its acquire hands over nothing that comes later. So until its commit there
+// may be nothing but its copies (H4).
 static void want_nothing_late(Threads *t, const Ins *ins) {
   for (u32 r = 0; r < t->k->ring.n; r++) {
     if (!t->now->open[r] || !th_fill(t->now, r)->told) continue;
@@ -74,7 +75,7 @@ static void step(Threads *t, const Ins *ins) {
 
 // ---- ways
 
-// One more; there is room.
+// Adds one more way, for which there is room.
 static Known *push(Threads *t, Ways *to, const Known *known) {
   Known **at = &to->at[to->n++];
   if (!*at) *at = th_known(t->v->sc, t->k);
@@ -92,7 +93,7 @@ static Ways *made(Threads *t, Ways **at) {
   return *at;
 }
 
-// The way that `known` is joined with; NULL: it is one of its own.
+// The way that `known` is to be joined with; NULL: it becomes a way of its own.
 static Known *joins(Threads *t, const Ways *ways, const Known *known) {
   u32 most = t->asked ? MAX_WAYS : 1;
   for (u32 i = 0; i < ways->n; i++) {
@@ -101,7 +102,7 @@ static Known *joins(Threads *t, const Ways *ways, const Known *known) {
   return ways->n < most ? NULL : ways->at[0];
 }
 
-// changed: whether less is known. What both are holds before operation pc.
+// Joins `known` into the ways before operation pc. changed: whether less is known now.
 static void join(Threads *t, Ways *ways, const Known *known, u32 pc, bool *changed) {
   Known *into = joins(t, ways, known);
   if (!into) {
@@ -132,7 +133,8 @@ static bool may_skip(Threads *t, u32 pc, Known *known) {
   return !sc_fact_less(t->v->facts, loop->arg[1], loop->arg[2]);
 }
 
-// It may run any number of times: `past` has those that go past it, and leave it in the end.
+// A loop may run any number of times. `past` collects the ways that skip it and those that leave
+// it.
 static void loop(Threads *t, u32 pc, u32 end) {
   bool ignored = false;
   Ways *head = made(t, &t->head[pc]), *past = made(t, &t->saved[2 * t->depth]),
@@ -161,8 +163,8 @@ static void loop(Threads *t, u32 pc, u32 end) {
   copy(t, &t->ways, past);
 }
 
-// Of tiles before this nothing is left: no stage and nothing under way. What was done to tensors in
-// them others cannot have relied on, as another CTA may have run them, at any time (GLOBAL).
+// A tile begins with nothing known: no stage is held, and nothing is in flight. What earlier tiles
+// did to tensors does not matter here, as another CTA may have run them at any time (GLOBAL).
 static void tile(Threads *t, u32 pc, u32 end) {
   t->ways.n = 0;
   push(t, &t->ways, t->nothing);
@@ -170,7 +172,7 @@ static void tile(Threads *t, u32 pc, u32 end) {
   on_each(t, end);
 }
 
-// Only those that can take this side of the `if`.
+// Keeps only the ways that can take this side of the `if`.
 static void take_side(Threads *t, Ways *ways, u32 pc, bool holds) {
   u32 n = 0;
   for (u32 i = 0; i < ways->n; i++) {
@@ -228,7 +230,7 @@ static void walk(Threads *t, u32 from, u32 to) {
 
 // ---- roles
 
-// One thread is all of a warp's role that only copies and hands over.
+// Is the role run by one thread? A role of one warp that only copies, waits and arrives is.
 static bool is_single(const Kernel *k, const Role *r) {
   for (u32 i = 0; i < r->code.n; i++) {
     const Ins *ins = &r->code.at[i];
@@ -238,7 +240,8 @@ static bool is_single(const Kernel *k, const Role *r) {
   return r->warps == 1;
 }
 
-// Does each warp arrive at each fill of the ring? Then the ring never gets two phases ahead of one.
+// Does each warp of the role arrive at each of its fills? Then the ring is never two phases ahead
+// of a warp.
 static bool warps_fill(const Role *r, u32 ring) {
   bool fills = false;
   for (u32 i = 0; i < r->code.n; i++) {

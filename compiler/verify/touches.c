@@ -1,5 +1,5 @@
-// touches.c - who touches a tensor or a stage, how, and when that is over. In: a kernel's code.
-// Out: for a buf the accesses of all roles, in program order.
+// touches.c - lists who accesses a tensor or a stage, and how, and finds when an access is over.
+// In: a kernel's code. Out: for a buf, the accesses of all roles in program order.
 #include "compiler/layout/layout.h"
 #include "compiler/verify/races.h"
 
@@ -29,7 +29,8 @@ bool sc_access_by_threads(const Access *a) {
   return a->kind == ACCESS_READ || a->kind == ACCESS_STORE || a->kind == ACCESS_ADD;
 }
 
-// Sums are atomic among those of their kind, not towards the other (PTX ISA 9.0, 9.7.9.25).
+// Additions by threads are atomic towards each other, and so are those by the copy engine, but not
+// one kind towards the other (PTX ISA 9.0, 9.7.9.25).
 bool sc_accesses_conflict(const Access *a, const Access *b) {
   bool sums = a->kind == b->kind && (a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD);
   return !sums && (sc_access_writes(a) || sc_access_writes(b));

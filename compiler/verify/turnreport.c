@@ -1,6 +1,6 @@
-// turnreport.c - what is said of a turn over CTAs that somebody waits for in vain. In: a crowd that
-// stands still. Out: an error with the operations of all who take part in it, and a command that
-// makes the interpreter fail in the same way.
+// turnreport.c - reports a wait for a turn over CTAs that never ends. In: a crowd of CTAs that
+// cannot go on. Out: an error with the operations that take part in it, and a command that makes
+// the interpreter fail in the same way.
 #include "compiler/verify/crowd.h"
 
 typedef struct Report {
@@ -43,7 +43,7 @@ static Diag *error(const Report *r, const char *because) {
                    who(r, w->process), turn_text(r), because);
 }
 
-// Where the CTA has passed the turn on.
+// Notes each place at which the CTA has passed the turn on.
 static void note_passes(const Report *r, Diag *d, i64 index) {
   for (u32 i = 0; i < r->c->event.n; i++) {
     const Event *e = &r->c->event.at[i];

@@ -1,5 +1,6 @@
-// values.c - expressions in integers and truths, with concrete dimensions, in one tile, instance
-// and round. In: an expression. Out: its value; or nothing where it depends on what no case gives.
+// values.c - evaluates expressions of integers and truths, with concrete dimensions, in one tile,
+// instance and round. In: an expression. Out: its value, or false where it depends on something
+// that no case gives.
 #include "compiler/verify/replay.h"
 
 static const CaseBind *listed(const World *w, u32 buf) {
@@ -10,7 +11,7 @@ static const CaseBind *listed(const World *w, u32 buf) {
   return NULL;
 }
 
-// An element of a tensor that the case lists: those behind the list are like its last.
+// An element of a tensor that the case lists. Elements past the end of the list are like its last.
 static bool element(World *w, const Expr *e, i64 *out) {
   const Kernel *k = w->v->k;
   const View *v = &k->view.at[e->ref];

@@ -1,7 +1,7 @@
 // verify.c - the pass `verify`: it runs the provers and gathers what they say in a certificate.
 //
-// In: a kernel with plan, layouts and places. Out: Kernel.certificate, and an error for each
-// statement that has a witness against it.
+// In: a kernel with plan, layouts and places. Out: a Certificate, and an error for each statement
+// that has a witness against it.
 #include "compiler/verify/verify.h"
 #include "compiler/passes.h"
 
@@ -12,7 +12,7 @@ static u8 worst(const Certificate *c) {
   return verdict;
 }
 
-// What a launcher checks before each launch.
+// Notes as assumptions the requirements that a launcher checks before each launch.
 static void assume_requirements(Verify *v) {
   for (u32 i = 0; i < v->k->require.n; i++) {
     Str s = {.sc = v->sc};

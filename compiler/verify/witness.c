@@ -1,9 +1,10 @@
-// witness.c - what is said of a kernel that waits for ever, or whose roles disagree. In: a run that
-// fails, with its dimensions. Out: an error with the operations of all roles that take part in it,
-// what would mend it, and a command that makes the interpreter fail the same way.
+// witness.c - reports a kernel that waits for ever, or whose roles disagree. In: a run that fails,
+// with its dimensions. Out: an error with the operations of all roles that take part in it, what
+// would mend it, and a command that makes the interpreter fail the same way.
 //
-// If the roles, each run alone, count a ring's fills differently, that is the mistake, and who
-// waits for whom is only its echo. Else they wait for each other in a circle, which is shown.
+// If the roles, each run alone, fill and drain a ring unequally often, the report is about that:
+// who waits for whom is only a consequence. Otherwise they wait for each other in a circle, which
+// the report shows.
 #include "compiler/verify/protocol.h"
 
 typedef struct Witness {
@@ -121,7 +122,7 @@ static void report_turns(Witness *w, u32 turn) {
 
 // ---- waiting in a circle
 
-// Would more stages of the ring let this run end? How many, or 0.
+// How many stages of the ring would let this run end; 0: more stages do not help.
 static u32 enough_stages(Witness *w, u32 channel) {
   Protocol *p = (Protocol *)w->p;  // put back as it was
   Channel *c = &p->channel.at[channel];

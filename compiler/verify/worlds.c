@@ -1,6 +1,6 @@
-// worlds.c - dimensions and scalars to try. In: a kernel. Out: each world is looked at, until one
-// does: the kernel's cases, and each with one number changed, where all that is required holds. An
-// equation that is required gives another dimension its value.
+// worlds.c - worlds: dimensions and scalars to try. In: a kernel, and a function `look`. Out:
+// whether `look` was true of a world. Worlds are the kernel's cases, and each case with one number
+// changed, where all requirements hold. A required equation gives another dimension its value.
 #include "compiler/verify/replay.h"
 
 enum { WORLDS = 120, VALUES = 3000000, USUAL = 128 };
@@ -59,7 +59,7 @@ static bool same_value(const Value *a, const Value *b) {
   return a->kind == VAL_REAL ? a->num.f == b->num.f : a->num.i == b->num.i;
 }
 
-// False: the case is for other parameters.
+// Takes a value from the case. False: the case is for other parameters.
 static bool take_bind(Trial *t, const CaseBind *b) {
   const Kernel *k = t->v->k;
   if (b->kind == CASE_TENSOR || !b->value.n) return true;
@@ -91,7 +91,7 @@ static void begin(Trial *t) {
   for (u32 i = 0; i < k->dim.n; i++) t->w->dim[i] = USUAL;
 }
 
-// Scalars that the case does not give have what they are declared with.
+// Gives scalars their declared defaults where the case does not give them.
 static void take_defaults(Trial *t) {
   const Kernel *k = t->v->k;
   for (u32 i = 0; i < k->arg.n; i++) {
