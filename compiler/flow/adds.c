@@ -1,14 +1,15 @@
-// adds.c - sums by threads and sums by the copy engine: each kind is atomic among itself, not
-// with the other (model/README.md, T3). In: a kernel in which each role is right by itself. Out: a
-// report for each tensor to which both add, unless no other instance or tile can touch what one
-// adds to: then the order within the role, which tensor.c asks for, is enough.
+// adds.c - tensors to which both threads and the copy engine add. Additions of one kind are atomic
+// towards each other, but not towards the other kind (model/README.md, T3). In: a kernel in which
+// each role is right by itself. Out: a report for each tensor to which both add. There is none if
+// no other instance or tile can touch the elements: then the order within the role, which tensor.c
+// asks for, is enough.
 #include "compiler/flow/flow.h"
 
 typedef struct Add {
   u32 role, pc, view;
 } Add;
 
-// The axes on which the positions of a view depend, by bits.
+// The set of axes on which the positions of a view depend.
 static u32 axes_of(Below *below, const View *v) {
   const Kernel *k = below->k;
   u32 axes = 0;
@@ -19,8 +20,8 @@ static u32 axes_of(Below *below, const View *v) {
   return axes;
 }
 
-// Does the position depend on each axis of the grid and on the instance? (Whether those of
-// different tiles and instances then overlap, a run shows.)
+// Does the position depend on each axis of the grid and on the instance? (Whether positions of
+// different tiles or instances overlap all the same is proved by verify/global.c.)
 static bool is_own(Below *below, const Add *a) {
   const Kernel *k = below->k;
   const View *v = &k->view.at[a->view];
@@ -29,8 +30,8 @@ static bool is_own(Below *below, const Add *a) {
   return instance && axes_of(below, v) == (1u << k->axis.n) - 1;
 }
 
-// Additions to one tensor: the first of each kind, or one that another role makes, or to
-// elements that others may touch.
+// Additions to one tensor: of each kind the first one, or one of another role, or one to elements
+// that others may touch.
 typedef struct Adds {
   Add by[2];  // by threads, by the copy engine
   bool any[2], shared;

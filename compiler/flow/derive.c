@@ -1,6 +1,6 @@
-// derive.c - what the hardware needs to be told and a schedule does not say: arrival counts and
-// bytes of barriers, wait-group numbers, proxy fences, and where the warps of an instance have to
-// synchronize among themselves (a "sync": bar.sync).
+// derive.c - works out what the hardware must be told and a schedule does not say: arrival counts
+// and bytes of mbarriers, wait-group numbers, proxy fences, and where the warps of an instance have
+// to synchronize with each other (a "sync": bar.sync).
 //
 // In: a lowered kernel. Out: Ring.full_count, empty_count and bytes, and the Plan of each
 // operation.
@@ -81,8 +81,8 @@ static i64 times_run(const Kernel *k, const Ins *open) {
   return __builtin_sub_overflow(to, from, &n) || n > SC_MAX_TX ? SC_MAX_TX : n < 0 ? 0 : n;
 }
 
-// An open block of a fill: how often it runs (or -1), what it is known to bring when it began, and
-// what the first branch of an `if` has brought.
+// An open block inside a fill: how often its body runs (-1: not known), the bytes of the fill when
+// the block began, and the bytes that the first branch of an `if` brought.
 typedef struct Open {
   i64 times, before, yes;
   bool branches, in_else;
@@ -96,7 +96,7 @@ static Open opened(const Kernel *k, const Ins *ins, const Open *around, i64 byte
   return o;
 }
 
-// At the end of a branch. False: the other one brings more, or less.
+// Ends a branch. False: the two branches bring different numbers of bytes.
 static bool branch_ends(Open *o, i64 *bytes, bool closes) {
   i64 brought = *bytes - o->before;
   if (!closes) {
@@ -170,8 +170,8 @@ static bool copies_into(const Kernel *k, const Ins *ins, u32 ring) {
   return ins->op == OP_COPYIN && k->buf.at[k->view.at[ins->arg[0]].buf].ring == ring;
 }
 
-// The acquire of the fill that a commit closes, if its copies stand between the two and nothing
-// else; SC_NONE: another fill.
+// The acquire of the fill that a commit closes, if only copies into the fill stand between the two;
+// SC_NONE: something else does, too.
 static u32 opened_at_once(const Kernel *k, const Code *code, u32 commit) {
   u32 ring = code->at[commit].arg[0], first = commit;
   while (first && copies_into(k, &code->at[first - 1], ring)) first--;
@@ -187,7 +187,7 @@ static void plan_arrival(const Kernel *k, u32 role, Code *code, u32 commit) {
   code->at[early == SC_NONE ? commit : early].plan.arrivals = (u16)fill_arrivals(k, role, ring);
 }
 
-// Plans all but what the data flow finds. False after an error.
+// Plans everything that needs no data flow. False after an error.
 static bool plan_role(Sc *sc, Kernel *k, u32 role, const bool *lagging) {
   Role *r = &k->role.at[role];
   bool ok = true;
@@ -240,8 +240,8 @@ static bool plan_all(Sc *sc, Kernel *k, Facts *facts) {
   return ok && sc->errors == before;
 }
 
-// Lets the data flow plan the role. Out: the first fault that it finds, which it does not say:
-// `flow` will.
+// Lets the data flow plan the role. Returns the first fault that it finds, without reporting it:
+// the pass `flow` does that.
 static const Diag *plan_by_flow(Sc *sc, Kernel *k, Facts *facts, u32 role, bool *decided) {
   Flow f = {.sc = sc, .k = k, .facts = facts, .role = role, .derive = true, .report = true};
   Reports said = sc_said(sc);
@@ -254,8 +254,9 @@ static bool same_place(const Diag *a, const Diag *b) {
   return a->id == b->id && a->at.lo == b->at.lo && a->at.hi == b->at.hi;
 }
 
-// A role with faults is walked again with its paths told apart. If it still has some, that is told
-// of its paths which is more: of each by itself, if what is true there decided a condition.
+// A role with faults was walked again with its paths told apart (Role.by_paths). It stays so if it
+// has no faults then, or if the conditions on a path decided something and led to another fault
+// than before. Otherwise telling the paths apart would not explain the fault better.
 static void choose(Role *r, const Diag *together, const Diag *apart, bool decided) {
   if (apart && (!decided || same_place(together, apart))) r->by_paths = false;
 }

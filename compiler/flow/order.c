@@ -1,6 +1,6 @@
-// order.c - the order between operations: the fences and syncs that one wants before it, and the
-// products and copies that have ended. In derive mode the plan of the operation is written;
-// otherwise it is compared with what is wanted. Called by step.c, ring.c and tensor.c; calls
+// order.c - the order between operations: the fences and syncs that an operation needs before it,
+// and the products and copies that have ended. In derive mode they are written into the operation's
+// plan; otherwise the plan is compared with them. Called by step.c, ring.c and tensor.c; calls
 // report.c and state.c.
 #include "compiler/flow/flow.h"
 
@@ -48,8 +48,8 @@ void sc_want_order(Flow *f, Ins *ins, u32 need) {
   }
 }
 
-// All warps of the instance issue a product together: whoever waits for one knows that all have
-// come to its issue.
+// All warps of the instance issue a product together. So a thread that has waited for it knows that
+// all warps are past the waits before its issue.
 static void note_past(State *s, const Kernel *k, u32 retired) {
   for (u32 r = 0; r < k->ring.n; r++) {
     for (u32 i = 0; i < s->ring[r].held; i++) {
@@ -66,7 +66,8 @@ void sc_retire_products(Flow *f, u32 n) {
   sc_retire(&f->now->product, n);
 }
 
-// They count as waited for: a wait for them that comes too late is not another fault.
+// After a fault the n oldest products count as waited for, so that a wait that comes too late is
+// not reported as another fault.
 void sc_fault_products(Flow *f, u32 n) {
   for (u32 i = 0; i < n; i++) sc_blame(f, &f->blamed_buf[f->now->product.at[i].dst]);
   sc_retire_products(f, n);

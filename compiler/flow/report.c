@@ -1,4 +1,4 @@
-// report.c - what the data flow says when it finds a fault: both ends of the conflict, what is
+// report.c - reports the faults that the data flow finds: both ends of the conflict, what is
 // missing, and what to do, in the schedule's own names.
 #include "compiler/flow/flow.h"
 
@@ -10,7 +10,8 @@ bool sc_blame(Flow *f, bool *blamed) {
 
 static Span site(const Flow *f, u32 pc) { return f->r->code.at[pc].span; }
 
-// A stage's part is named as the schedule names it: "kv.k", or the ring alone.
+// The name of a buf in the schedule. That of a stage's part is "kv.k", or the ring's name if it has
+// one part.
 const char *sc_buf_name(const Flow *f, u32 buf) {
   const Buf *b = &f->k->buf.at[buf];
   if (b->space != SP_STAGE || b->ring == SC_NONE) return b->name;
@@ -116,9 +117,9 @@ static bool issues(const Flow *f, u32 pc) {
   return pc < f->r->code.n && f->r->code.at[pc].op == OP_MMA;
 }
 
-// The product that a wait for `buf` may have been written for, though it is no `async` one: the
-// last before the wait, else the first behind it. The end of the code: none, or some product into
-// it is.
+// A product without `async` that a wait for `buf` was probably meant for: the last before the wait,
+// else the first after it. The end of the code: there is none, or some product into `buf` has
+// `async`.
 static u32 without_async(const Flow *f, u32 buf) {
   u32 found = f->r->code.n;
   for (u32 pc = 0; pc < f->r->code.n; pc++) {
@@ -172,7 +173,7 @@ void sc_report_nothing(Flow *f, const Ins *wait, u32 buf) {
           flying.n ? flying.at : "", flying.n ? ")" : "");
 }
 
-// The wait that came since the product's issue, and why it does not cover it.
+// Notes the wait that came after the product's issue, and why it does not cover the product.
 static void note_spared(Flow *f, Diag *d, const Flight *x, const char *to) {
   const Ins *wait = &f->r->code.at[x->spared];
   const u32 *list = &f->k->list.at[wait->arg[0]], keep = wait->arg[1];

@@ -1,7 +1,7 @@
-// step.c - what one operation does to the state of its role, and what must hold before it.
-// After a fault the state goes on as if the schedule had been right (as if the product had been
-// waited for, or the stage held), so that one mistake gives one report. In derive mode the plan of
-// the operation is written; otherwise it is compared with what the state asks for.
+// step.c - how one operation changes the state of its role, and what must hold before it. After a
+// fault the state goes on as if the schedule had been right (as if the product had been waited for,
+// or the stage held), so that one mistake gives one report. In derive mode the operation's plan is
+// written; otherwise it is compared with what the state asks for.
 #include "compiler/flow/flow.h"
 
 enum { MAX_KEEP = 7 };  // wgmma.wait_group N: the queue's counter has three bits
@@ -131,14 +131,14 @@ static void want_read(Flow *f, const ViewAccess *a) {
   }
 }
 
-// A part of a stage in a set of parts. Those beyond the 64th are in no set.
+// The bit for a part of a stage in a set of parts. Parts beyond the 64th are in no set.
 static u64 part_bit(const Kernel *k, const Buf *b) {
   u32 part = (u32)(b - k->buf.at) - k->ring.at[b->ring].part0;
   return part < 64 ? (u64)1 << part : 0;
 }
 
-// A part into which a copy is landing is nobody else's until the stage is full: not that of
-// threads, and not another copy's, as copies land in any order.
+// While a copy into a part may be landing, until the stage is full, no thread may access the part,
+// and no other copy may write it, as copies land in any order.
 static void want_no_copy(Flow *f, const ViewAccess *a, const char *deed, Span at) {
   const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
   RingState *r = &f->now->ring[b->ring];
@@ -338,8 +338,8 @@ static void step_copy_out(Flow *f, Ins *ins) {
   fly(f, ins, &f->now->copy, flight, true);
 }
 
-// Copies whose source has been read leave the queue, and are all older than those that remain in
-// it: a full wait that finds nothing in the queue waits for all that have left it.
+// Copies whose source has been read leave the queue. All of them are older than those that remain
+// in it, so a full wait that finds no copy in the queue waits for all that have left it.
 static void step_copy_wait(Flow *f, Ins *ins) {
   Queue *q = &f->now->copy;
   u32 tensor = ins->arg[0], done = sc_flight_to(q, tensor, ins->arg[1]);

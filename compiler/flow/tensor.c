@@ -1,9 +1,9 @@
-// tensor.c - tensors in global memory, as threads and the copy engine of one instance access
-// them: what must have been waited for (R3), where the threads need a sync, and where a proxy fence
-// is missing between what they do and what the copy engine does. Copies out are in no order among
-// themselves or with anything else until they are visible (PTX ISA 9.0, 9.7.9.25: bulk copies), so
-// whatever may access the same elements waits for them. Which elements an access has is looked at
-// only between threads: a copy counts as one of the whole tensor.
+// tensor.c - tensors in global memory, as threads and the copy engine access them for one instance:
+// what must have been waited for (R3), where the threads need a sync, and where a proxy fence is
+// needed between them and the copy engine. Copies out are in no order with each other or with
+// anything else until they are visible (PTX ISA 9.0, 9.7.9.25: bulk copies), so every access that
+// may touch the same elements must wait for them. Elements are compared only between two accesses
+// by threads: a copy counts as an access of the whole tensor.
 #include "compiler/flow/flow.h"
 
 // ---- copies out that may be on their way
@@ -33,8 +33,8 @@ static void want_seen(Flow *f, const Ins *ins, const ViewAccess *a, u32 kinds) {
   f->now->unseen[v->buf] = 0;
 }
 
-// The thread that issued the copies knows that they have read their stages, or are visible; the
-// others will after a sync.
+// After the wait, the thread that issued the copies knows that they have read their stages, or are
+// visible. The others know it after a sync.
 void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen) {
   for (u32 i = 0; i < n; i++) {
     const Flight *flight = &s->copy.at[i];
@@ -49,8 +49,7 @@ void sc_note_copies(State *s, const Kernel *k, u32 n, bool seen) {
 
 // ---- threads
 
-// Is it the same thread that did what `before` says and that does this, wherever the tensor's
-// elements are the same?
+// Is each element that both `before` and this access touch touched by the same thread?
 static bool by_same(const Flow *f, Touch before, const ViewAccess *a) {
   return sc_needs_no_sync(f->facts, f->k, &f->r->code, before, (Touch){f->pc, a->view});
 }
@@ -96,8 +95,8 @@ u32 sc_copy_tensor(Flow *f, const Ins *ins) {
   return unordered & (UNSYNCED_WRITE | UNSYNCED_READ | UNSYNCED_ADD) ? NEED_SYNC : 0;
 }
 
-// The bits of a table by role, united over all other roles; and over this one, too, if it has
-// several instances.
+// The bits that a table by role has at `at`, united over all roles that can run beside this
+// instance: the other roles, and its own role if that has several instances.
 static u8 elsewhere(const Flow *f, const u8 *table, u32 width, u32 at) {
   u8 all = 0;
   for (u32 r = 0; r < f->k->role.n; r++) {
@@ -113,14 +112,15 @@ static u8 others_tensor(const Flow *f, u32 buf) {
   return elsewhere(f, f->k->tensor_use, f->k->buf.n, buf);
 }
 
-// Must what others do to a tensor come before or after a write, or a read? (Stores to one tensor by
-// several roles or instances are taken to be of different elements: where they are not, no order
-// makes it right.)
+// Does what others do to a tensor need an order with a write, or with a read? (Stores by several
+// roles or instances are assumed to write different elements: where they do not, no order makes
+// that right.)
 static bool conflicts(bool write, u8 does) {
   return does & (write ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
 }
 
-// (A stage that is being filled belongs to who fills it.)
+// Do other roles or instances access what this access writes, or write what it reads? (A stage that
+// is being filled belongs to the instance that fills it.)
 bool sc_others_matter(const Flow *f, const ViewAccess *a) {
   const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
   if (b->space == SP_TENSOR)
@@ -131,7 +131,8 @@ bool sc_others_matter(const Flow *f, const ViewAccess *a) {
   return others_ring(f, b->ring) & (a->write ? USE_THREADS | USE_ASYNC : USE_INPLACE);
 }
 
-// Stages of shared rings that are held, and written or read by these threads.
+// What is needed (NEED_*) for the stages of shared rings that are held, and that these threads have
+// accessed.
 static u32 hand_over_stages(const Flow *f, bool one) {
   const Kernel *k = f->k;
   u32 need = 0;

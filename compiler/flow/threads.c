@@ -1,11 +1,10 @@
-// threads.c - which threads and which columns two operations have in common: whether one statement
-// may follow another without a sync, and how much of a register tile an operation touches or
-// writes.
+// threads.c - compares two operations by threads and columns: whether one statement may follow
+// another without a sync, and how much of a register tile an operation touches or writes.
 #include "compiler/flow/flow.h"
 #include "compiler/layout/layout.h"
 
-// A base that depends on a loop has another value in each iteration. Two iterations access the same
-// elements by the same threads only if it advances by whole tiles.
+// A base that depends on a loop has another value in each round. An element is accessed by the same
+// thread in two rounds only if the base advances by whole tiles.
 bool sc_needs_no_sync(Facts *facts, const Kernel *k, const Code *code, Touch x, Touch y) {
   if (x.pc == SC_NONE || y.pc == SC_NONE) return false;
   const View *a = &k->view.at[x.view], *b = &k->view.at[y.view];

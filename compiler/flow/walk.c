@@ -4,10 +4,10 @@
 // paths join, queues, holds, fills and turns must agree (R4, R5): then what holds after one
 // iteration holds after any number of them.
 //
-// In a role whose paths do not agree (Role.by_paths), those that differ are followed side by side,
-// each with what is true on it (facts/path.c), which decides conditions that are asked again, and
-// tells first and last rounds from the others. A loop's head then keeps each way in which a round
-// may begin; that there are more of these than MAX_PATHS is an error.
+// In a role whose paths do not agree (Role.by_paths), paths that differ are followed side by side.
+// Each has a list of what is true on it (facts/path.c), which decides conditions that are asked
+// again, and tells first and last rounds from the others. A loop's head then keeps a state for each
+// way in which a round may begin. More than MAX_PATHS of them are an error.
 #include "compiler/flow/flow.h"
 
 // PASSES: then what is true on a path only gets less.
@@ -15,7 +15,7 @@ enum { MAX_WORK = 1 << 29, MAX_PASSES = 64 };
 
 // ---- paths
 
-// One more; there is room.
+// Adds one more path, for which there is room.
 static State *push_path(Flow *f, Paths *to, const State *s) {
   State **at = &to->at[to->n++];
   if (!*at) *at = sc_state(f->sc, f->k);
@@ -28,8 +28,8 @@ static void copy_paths(Flow *f, Paths *to, const Paths *from) {
   for (u32 i = 0; i < from->n; i++) push_path(f, to, from->at[i]);
 }
 
-// The one that agrees with s: about what is defined, too, if paths are told apart and there is
-// room.
+// The path whose exact state is that of s. If paths are told apart and there is room, the same
+// tiles must be defined, too.
 static State *like(Flow *f, const Paths *p, const State *s) {
   State *found = NULL;
   for (u32 i = 0; i < p->n; i++) {
@@ -40,8 +40,8 @@ static State *like(Flow *f, const Paths *p, const State *s) {
   return p->n < MAX_PATHS ? NULL : found;
 }
 
-// Unites s with the path that it agrees with, or adds it. False: there is no room. changed: whether
-// less is known now. Both hold before operation pc.
+// Joins s into the path that it agrees with, or adds it as a path of its own, before operation pc.
+// False: there is no room. changed: whether less is known now.
 static bool add_path(Flow *f, Paths *to, const State *s, u32 pc, bool *changed) {
   State *same = like(f, to, s);
   if (!same && to->n == (f->asked ? MAX_PATHS : 1)) return false;
@@ -55,7 +55,7 @@ static bool add_path(Flow *f, Paths *to, const State *s, u32 pc, bool *changed) 
   return true;
 }
 
-// Notes that what an `if` said of a path decides how it goes on.
+// Notes in f->decided that an `if` decides how a path goes on. Returns `may`.
 static bool may_go_on(Flow *f, const State *s, bool may) {
   for (u32 i = 0; i < s->path.n && !may; i++) {
     u32 site = s->path.at[i].site;
@@ -101,8 +101,8 @@ static void enter_loop(Flow *f) {
   open_block(f);
 }
 
-// One path at the end of the body goes on to the next round, and out of the loop. False: the next
-// round would begin otherwise than those before.
+// Leads one path from the end of the body to the next round, and out of the loop. False: the next
+// round would begin in another state than those before.
 static bool end_round(Flow *f, u32 loop, State *s) {
   Paths *head = f->head[loop], *out = saved(f, 0), *next = saved(f, 1);
   bool fits = true, ignored = false;
@@ -126,7 +126,7 @@ static void leave_loop(Flow *f) {
 
 // ---- branches
 
-// Only those that can take this side of the `if`.
+// Keeps only the paths that can take this side of the `if`.
 static void take_side(Flow *f, Paths *p, bool holds) {
   u32 n = 0;
   for (u32 i = 0; i < p->n; i++) {
@@ -186,7 +186,7 @@ static void note_truth(Flow *f, Diag *d, const Truth *t) {
   sc_note(f->sc, d, asked->span, "on a path on which this %s", what);
 }
 
-// What was asked on the way to a fault, and how it was answered.
+// Notes the conditions on the way to a fault, and how they were answered.
 static void note_path(Flow *f) {
   const Path *p = &f->now->path;
   Diag *d = f->sc->diags;
@@ -198,7 +198,7 @@ static void note_path(Flow *f) {
   }
 }
 
-// On each path. Of one that is wrong on several of them, the first says so.
+// Does the step on each path. A fault that several paths have is reported for the first one.
 static void on_each(Flow *f, Ins *ins, void step(Flow *, Ins *)) {
   bool report = f->report;
   for (u32 i = 0; i < f->paths.n; i++) {
@@ -213,8 +213,8 @@ static void on_each(Flow *f, Ins *ins, void step(Flow *, Ins *)) {
   f->report = report;
 }
 
-// Nothing is known of earlier tiles, nor need it be: other CTAs may have run them, in any order
-// (unless they take turns).
+// A tile begins with nothing known of earlier tiles. Other CTAs may have run them in any order,
+// unless they take turns.
 static void begin_tile(Flow *f) {
   if (!f->paths.at[0]) f->paths.at[0] = sc_state(f->sc, f->k);
   f->paths.n = 1;
@@ -256,7 +256,7 @@ static void pass(Flow *f) {
   for (f->pc = 0; f->pc < f->r->code.n; f->pc++) step(f, &f->r->code.at[f->pc]);
 }
 
-// What a pass costs is mostly that each block copies a state; in bytes.
+// The cost of a pass in bytes: it is mostly the copies of a state that each block makes.
 static u64 cost(const Kernel *k, u32 blocks) {
   return blocks * (sizeof(State) + k->ring.n * sizeof(RingState) + k->turn.n * sizeof(TurnState) +
                    k->buf.n * 16u);
