@@ -1,9 +1,9 @@
-// block.c - the schedule in the text: its lines, cited beside what is written for them, and its
-// loops and conditions. Called by frame.c, grid.c, ring.c and scope.c; calls expr.c for bounds, and
+// block.c - writes the loops and conditions of the schedule, and cites the schedule's lines beside
+// the code for them. Called by frame.c, grid.c, ring.c and scope.c; calls expr.c for bounds, and
 // stmt.c.
 #include "compiler/emit/emit.h"
 
-// What follows belongs to the role as a whole.
+// Cites the line of the role: the code that follows belongs to the role as a whole.
 void cu_cite_role(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
   if (!c->k->text || role->span.hi <= role->span.lo) return;
@@ -11,8 +11,8 @@ void cu_cite_role(Cuda *c) {
   cu_remark(c, cu_text(c, "#line %u  // role %s", c->line, role->name));
 }
 
-// The schedule's line for compiler, profiler and debugger, and for the reader as a comment beside
-// it.
+// Cites a line of the schedule: as `#line` for compiler, profiler and debugger, and as a comment
+// for the reader.
 void cu_cite(Cuda *c, Span at) {
   const Text *text = c->k->text;
   if (!text || at.hi <= at.lo) return;
@@ -47,5 +47,5 @@ void cu_open_if(Cuda *c, const Ins *ins) {
   cu_open(c, "if (%s)", cu_uniform(c, ins->arg[0]).s);
 }
 
-// What stands before a line that one thread runs for the role.
+// The condition before a line that one thread runs for the role.
 const char *cu_elected(const Cuda *c) { return c->single ? "" : "if ($thread == 0) "; }

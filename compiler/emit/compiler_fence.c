@@ -9,9 +9,8 @@
 // next touch them. In a loop that only adds to such a tile, no fence is needed.
 //
 // In: a checked role. Out: Cuda.unfenced. Each tile is followed on its own, from where a product
-// into it ends to where it is fenced, and no further than to the last operation that touches it:
-// what that takes grows with the code in which a tile is unfenced, and no more tiles are at once
-// than there are registers for.
+// into it ends to where it is fenced, but not past the last operation that touches it. So the cost
+// grows with the code in which a tile is unfenced, and registers limit how many tiles there are.
 // Called by frame.c; calls mma.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
@@ -50,7 +49,8 @@ static bool fences(const Kernel *k, const Ins *ins, u32 buf) {
   return false;
 }
 
-// The end of the outermost loop around each operation that touches a tile; it may lead back to it.
+// Finds Search.last for each tile: the last operation that touches it, or the end of the outermost
+// loop around that, as the loop may lead back to it.
 static void find_last(Search *f) {
   const Kernel *k = f->c->k;
   u32 loop = 0;
@@ -70,7 +70,7 @@ static void go_to(Search *f, u32 buf, u32 pc) {
   PUSH(f->c->sc, &f->pending, pc);
 }
 
-// The tile is unfenced after the operation.
+// Follows the tile, which is unfenced after the operation, to all operations that may come next.
 static void go_on(Search *f, u32 buf, u32 pc) {
   const Ins *ins = &f->code->at[pc];
   u8 effects = sc_op[ins->op].effects;
@@ -119,7 +119,8 @@ void cu_find_unfenced(Cuda *c) {
   if (c->unfenced.n) qsort(c->unfenced.at, c->unfenced.n, sizeof *c->unfenced.at, by_operation);
 }
 
-// In the order in which the operation reads and writes them.
+// Fences the unfenced tiles that the operation touches, in the order in which it reads and writes
+// them.
 void cu_fence_unfenced(Cuda *c, const Ins *ins) {
   u32 from = c->fenced;
   while (c->fenced < c->unfenced.n && c->unfenced.at[c->fenced].pc == c->pc) c->fenced++;

@@ -31,7 +31,7 @@ At cu_elem_at(const MapGen *g, int odd) {
   return at;
 }
 
-// Two columns of each of the thread's rows.
+// Reads two columns of each of the thread's rows ahead.
 static void read_pairs(MapGen *g, const Ahead *y, const View *v) {
   Cuda *c = g->c;
   const Buf *b = &c->k->buf.at[v->buf];

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-// What share.c gives no name to is written out at each use: there is a limit to what all of it may
-// come to.
+// Reports that the text has become too long: a value without a name from share.c is written out at
+// each use.
 static void too_long(Cuda *c) {
   Diag *d = sc_report(c->sc, D_P_LIMIT, c->at,
                       "the code for this would be longer than %d MiB: what may divide by zero is "
@@ -160,7 +160,7 @@ static Txt leaf(Cuda *c, const At *at, const Expr *e) {
   }
 }
 
-// What was computed before the loop, or at its head.
+// The text for a value that was computed before the loop over elements, or at its head.
 static Txt hoisted(Cuda *c, const At *at, const Expr *e, const Hoist *h) {
   if (h->kind == HOIST_VECTOR2) {
     return at->odd < 0 ? (Txt){cu_text(c, "(e & 1 ? %s.y : %s.x)", h->name, h->name), P_ATOM}

@@ -102,9 +102,9 @@ static void statement(Cuda *c, const Ins *ins) {
 
 // ---- roles
 
-// The address of shared memory costs several instructions (in which window of its cluster a CTA
-// is), and ptxas finds it anew in each iteration. What comes from a shuffle stays in a register,
-// which only roles with products have to spare.
+// Does the role issue products? Then it has a register to spare for the address of shared memory.
+// That address costs several instructions, as it depends on the CTA's place in its cluster, and
+// ptxas computes it again in each iteration, unless it comes from a shuffle.
 static bool multiplies(const Role *r) {
   for (u32 i = 0; i < r->code.n; i++) {
     if (r->code.at[i].op == OP_MMA) return true;
@@ -153,7 +153,7 @@ static bool in_warpgroup(const Role *r, u32 wg) {
   return first / 4 <= wg && wg <= last / 4;
 }
 
-// The first warpgroup behind this one that has not the same roles.
+// The first warpgroup after this one that has other roles.
 static u32 same_roles(const Kernel *k, u32 wg) {
   u32 next = wg + 1;
   for (; next < k->threads / 128; next++) {
@@ -163,7 +163,7 @@ static u32 same_roles(const Kernel *k, u32 wg) {
   return next;
 }
 
-// One branch for all warpgroups that have the same roles.
+// Writes the roles: one branch for all warpgroups that have the same ones.
 static void roles(Cuda *c) {
   const Kernel *k = c->k;
   u32 groups = k->threads / 128, next;
@@ -223,7 +223,7 @@ static void ring_offsets(Cuda *c, u32 ring) {
   cu_note(c, ring_type(c, r));
 }
 
-// Where everything is in shared memory.
+// Writes constants for the offsets of everything in shared memory.
 static void offsets(Cuda *c) {
   const Kernel *k = c->k;
   if (k->ring.n || k->grid == GRID_DYNAMIC)
@@ -358,7 +358,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   return c;
 }
 
-// What `write` writes, as a block that has no place in the text yet.
+// A block, not yet placed in the text, that holds what `write` writes.
 static Stmt *block_of(Cuda *c, void (*write)(Cuda *)) {
   Stmt *written = cu_begin(c);
   write(c);
@@ -366,12 +366,13 @@ static Stmt *block_of(Cuda *c, void (*write)(Cuda *)) {
   return written;
 }
 
-// Of at most so many CTAs each has a multiprocessor of its own, and others are left for the launch
-// behind. To let that one begin early costs 2 to 4 % where there are more, on an H200.
+// A grid of at most so many CTAs leaves multiprocessors free for the next launch. To let that one
+// begin early costs 2 to 4 % where there are more CTAs, on an H200.
 enum { FEW_CTAS = 64 };
 
-// What a kernel of a sequence has to do before it reads or writes a tensor: all threads wait, so
-// that the launch behind it, which waits for this one, finds everything of the others as well.
+// Writes what a kernel of a sequence does before it touches a tensor. All threads wait for the
+// launch before: then the launch after this one, which waits for this one alone, sees the results
+// of all earlier launches.
 static void neighbours(Cuda *c) {
   if (c->k->follows) {
     cu_line(c, "sc_grid_wait();");
@@ -416,7 +417,8 @@ static bool fits(const Cuda *c) {
   return false;
 }
 
-// A kernel's function, with the struct of its arguments before it. False after reports.
+// Writes a kernel's function, with the struct of its arguments before it. False: errors are
+// reported.
 static bool function(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma,
                      CudaText *t) {
   Cuda *c = open_cuda(out->sc, k, options, wgmma);
@@ -446,7 +448,7 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
   return true;
 }
 
-// A sequence's kernels, each once.
+// Writes the functions of a sequence's kernels, each once.
 static bool functions(Str *out, const Kernel *k, const CudaOptions *options, WgmmaSet *wgmma,
                       CudaText *t) {
   CudaText **step = NEWS(out->sc, CudaText *, k->launch.n);
@@ -476,8 +478,8 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   return t;
 }
 
-// A statement of the schedule becomes several lines; each gets the statement's number, where a
-// person needs it once.
+// The text with a `#line` before each line of a statement. (A statement of the schedule becomes
+// several lines; a reader needs its number once.)
 const char *sc_cuda_lined(Sc *sc, const CudaText *t) {
   Str out = {.sc = sc};
   u32 line = 0;

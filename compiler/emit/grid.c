@@ -7,7 +7,7 @@
 
 // ---- roles by their form
 
-// Run by one thread: it only copies and hands over.
+// Is the role run by one thread? It is if it only copies, waits and arrives.
 bool cu_single(const Kernel *k, const Role *r) {
   for (u32 i = 0; i < r->code.n; i++) {
     u8 op = r->code.at[i].op;
@@ -21,8 +21,8 @@ u32 cu_warps(const Role *r) { return r->warps * r->instances; }
 
 // ---- tiles
 
-// The extent of an axis in clusters. `named`: under a name, where more is found by it than one
-// place.
+// The extent of an axis in clusters. `named`: as a variable, unless the extent is a plain name
+// already.
 static Txt count_of(Cuda *c, u32 axis, bool named) {
   const Axis *x = &c->k->axis.at[axis];
   Txt n = cu_clusters(c, x);
@@ -37,8 +37,9 @@ static bool in_ones(const Kernel *k, u32 axis) {
   return k->axis.at[axis].section && width->op == X_INT && width->num.i == 1;
 }
 
-// The axes from the fastest to the slowest: as they are declared, but those in sections of one
-// place are behind the others. True if that is all there is to sections: none has more places.
+// Orders the axes from the fastest to the slowest: as they are declared, but an axis in sections of
+// one place comes after the others. True if no axis has sections of more places, which this order
+// does not describe.
 static bool order_of(const Kernel *k, u32 *order) {
   bool plain = true;
   u32 n = 0;
@@ -51,9 +52,10 @@ static bool order_of(const Kernel *k, u32 *order) {
   return plain;
 }
 
-// Which section of an axis, `rest` being the number of the tile in the sections of others; returns
-// its number in this one. In: how many places each axis has there. Out: the same (no text for one
-// place), and the section's first place.
+// Writes the division of a tile's number by the sections of one axis. In: `rest`, the tile's number
+// in the sections of the other axes, and `size`, how many places each axis has there. Out: the
+// tile's number within its section of this axis, the new `size` (no text: one place), and the
+// section's first place.
 static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, Txt *size,
                            const char **first) {
   const Axis *x = &c->k->axis.at[axis];
@@ -81,9 +83,10 @@ static const char *section(Cuda *c, u32 axis, u32 nth, const char *rest, Txt *si
   return cu_text(c, "in_section%s", n);
 }
 
-// Tile number -> place along each axis: the first axis fastest, sections slowest, of those the
-// axis' that is declared last. In a cluster, of its first CTA. A function, called by all roles; in
-// dynamic grids only by the one that draws, which passes places on.
+// Writes the function from a tile's number to its place along each axis (in a cluster, the place of
+// its first CTA). The first axis is the fastest. Sections are slower than places, and those of the
+// axis that is declared last are the slowest. All roles call the function; in a dynamic grid only
+// the role that draws does, and passes the places on.
 void cu_put_place(Cuda *c, Str *out) {
   const Kernel *k = c->k;
   Str places = {.sc = c->sc};
@@ -141,7 +144,8 @@ static bool one_thread(const Kernel *k, u32 role) {
   return k->role.at[role].instances == 1 && cu_single(k, &k->role.at[role]);
 }
 
-// The first role that is one thread draws; where there is none, the first role's first thread.
+// The role that draws tiles: the first one that is run by one thread; if there is none, the first
+// role, of which the first thread draws.
 static u32 drawer(const Kernel *k) {
   for (u32 r = 0; r < k->role.n; r++) {
     if (one_thread(k, r)) return r;
@@ -149,12 +153,12 @@ static u32 drawer(const Kernel *k) {
   return 0;
 }
 
-// A drawer that is one thread knows what it drew; the other threads of a larger one read it like
-// everybody.
+// Does the drawing role read its own slots? One thread knows what it drew; the other threads of a
+// larger role must read it.
 static bool drawer_reads(const Kernel *k) { return !one_thread(k, drawer(k)); }
 
-// Arrivals that free a slot: one a warp, of every role that reads it; in a cluster from all CTAs.
-// None where the drawer is all there is: then nothing is handed on.
+// How many arrivals free a slot: one of each warp of every role that reads it, in a cluster from
+// all CTAs. 0: there is no role but the one that draws.
 u32 cu_slot_readers(const Kernel *k) {
   u32 n = 0, ctas = sc_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
@@ -164,7 +168,7 @@ u32 cu_slot_readers(const Kernel *k) {
   return drawer_reads(k) ? n * ctas : n * ctas + ctas - 1;
 }
 
-// What a slot holds: the tile's number and its places, in vectors of four.
+// Word i of a slot, which holds the tile's number and its places, in vectors of four.
 static const char *slot_word(Cuda *c, u32 i) {
   if (!i) return "tile";
   return i <= c->k->axis.n ? cu_text(c, "at.%s", cu_axis_name(c, i - 1)) : "0";
@@ -233,7 +237,8 @@ static void draw_or_expect(Cuda *c, bool receives) {
   cu_close(c);
 }
 
-// The slot of the next tile, as of a ring with two stages; whose that tile is.
+// Declares the cursor of the slots, which are like a ring of two stages, and the number of the
+// instance whose tile comes next.
 static void tile_cursors(Cuda *c) {
   if (cu_slot_readers(c->k)) cu_var(c, "u32 slot = 0, slot_%s = 0;", cu_phase(c));
   if (c->k->role.at[c->r].one_tile) cu_var(c, "int owner = 0;");
@@ -267,11 +272,11 @@ static void next_tile(Cuda *c) {
   step_tile_cursors(c);
 }
 
-// The operation before which the role has its next tile. A draw takes as long as a copy from
-// memory: where one thread draws, it does so before its last fill of a stage, which most often
-// waits for the stage. That fill must be the last thing it does, at most under `if`s; all others
-// wait for the next tile at this one's end. In a cluster, too, it is drawn there: else the copies
-// of all its CTAs would wait for the one that draws.
+// The operation before which the role gets its next tile. A draw takes as long as a copy from
+// memory. So a role of one thread draws before its last fill of a stage, which most often waits for
+// the stage anyway. That fill must be the last thing in the tile, except for `if`s around it. All
+// other roles get the next tile at the end of this one. In a cluster it is drawn there as well:
+// otherwise the copies of all its CTAs would wait for the one that draws.
 static u32 next_tile_at(const Kernel *k, u32 r) {
   const Code *code = &k->role.at[r].code;
   u32 end = code->n - 1, pc = end;
@@ -284,7 +289,8 @@ static u32 next_tile_at(const Kernel *k, u32 r) {
   return code->at[pc - 1].op == OP_ACQUIRE ? pc - 1 : end;
 }
 
-// If this is the place: `if`s around it are closed, and opened again for the fill.
+// Gets the next tile, if this is the operation before which the role does. The `if`s around the
+// operation are closed, and opened again for the fill.
 void cu_next_tile(Cuda *c) {
   const Code *code = &c->k->role.at[c->r].code;
   if (c->k->grid != GRID_DYNAMIC || c->pc != next_tile_at(c->k, c->r)) return;
@@ -298,8 +304,8 @@ void cu_next_tile(Cuda *c) {
   }
 }
 
-// Instances take the tiles in turn. In a dynamic grid all of them, whosever the tile is, take the
-// next one at its end.
+// Opens the condition that the tile is this instance's own, where instances take tiles in turn. In
+// a dynamic grid all instances get the next tile at the end of each, whoever owns it.
 static void open_own_tile(Cuda *c) {
   bool dynamic = c->k->grid == GRID_DYNAMIC;
   Stmt *skip = cu_begin(c);

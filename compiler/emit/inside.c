@@ -12,7 +12,7 @@ static Facts *here(Cuda *c) {
 
 bool cu_multiple(Cuda *c, Xid x, i64 n) { return sc_fact_multiple(here(c), x, n); }
 
-// Do all places that a position names along a variable of the map lie inside a dimension?
+// Do all places of a position lie inside a dimension, whatever value the map's variable has?
 static bool inside_whole(Cuda *c, const At *at, const Pos *p, Xid dim) {
   i64 extent;
   if (!at->map || !x_const_int(c->k, at->map->var[p->var].extent, &extent)) return false;

@@ -29,7 +29,7 @@ static void hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_ro
 
 // ---- columns that something is done to
 
-// Is x the element that the statement assigns?
+// Is x a read of the element that the statement assigns?
 static bool is_itself(const MapGen *g, Xid x) {
   const Kernel *k = g->c->k;
   const View *dst = &k->view.at[g->m->dst], *v = &k->view.at[k->expr.at[x].ref];
@@ -45,8 +45,8 @@ static bool is_zero(const MapGen *g, Xid x) {
   return e->op == X_REAL && e->num.f == 0;
 }
 
-// Is the condition that columns lie before or after a number, which counts whole groups of eight,
-// as threads hold them?
+// Does the condition compare the column with a number? The number must be a multiple of eight, as
+// threads hold groups of eight columns.
 static bool bound(const MapGen *g, const Expr *e, i64 *from, i64 *to) {
   const Kernel *k = g->c->k;
   if (e->op != X_LT && e->op != X_LE) return false;
@@ -59,7 +59,7 @@ static bool bound(const MapGen *g, const Expr *e, i64 *from, i64 *to) {
   return true;
 }
 
-// Is it that columns lie from one number to another?
+// Does the condition say that the column lies from one such number to another, and nothing else?
 static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
   Below *below = &g->c->below;
   x_begin(below, 0);
@@ -73,8 +73,8 @@ static bool bounds(const MapGen *g, Xid cond, i64 *from, i64 *to) {
   return true;
 }
 
-// where(from <= j and j < to, value, x) with nothing to do for x: the loop goes over those columns
-// only.
+// The columns that the loop goes over: of where(from <= j and j < to, value, x) only these, if
+// nothing is to be done for x.
 static Columns columns_of(const MapGen *g, Xid root, bool nothing(const MapGen *, Xid)) {
   const Expr *e = &g->c->k->expr.at[root];
   Columns all = {0, g->cols, root}, some = {0, g->cols, e->b};
@@ -85,19 +85,19 @@ static Columns columns_of(const MapGen *g, Xid root, bool nothing(const MapGen *
 
 // ---- reductions along the row
 
-// How two extrema become one.
+// The function that combines two extrema.
 static const char *extremum(const Expr *e) {
   bool integer = e->ty == TY_INT;
   return e->op == X_RMAX ? integer ? "max" : "fmaxf" : integer ? "min" : "fminf";
 }
 
-// … and those of a quad.
+// The function that reduces over the four lanes of a quad.
 static const char *of_quad(Cuda *c, const Expr *e) {
   const char *what = e->op == X_SUM ? "sum" : e->op == X_RMAX ? "max" : "min";
   return cu_text(c, "sc_quad_%s%s", what, e->ty == TY_INT ? "_int" : "");
 }
 
-// What changes no extremum.
+// The neutral element of an extremum.
 static const char *neutral(const Expr *e) {
   if (e->ty == TY_INT) return e->op == X_RMAX ? "-0x7fffffff - 1" : "0x7fffffff";
   return e->op == X_RMAX ? "-SC_INF" : "SC_INF";
@@ -112,8 +112,8 @@ static void accumulate(MapGen *g, const Expr *e, Xid value, const char *to) {
   }
 }
 
-// sum(j), max(j), min(j): two chains a row for extrema, so that their latency does not add up; then
-// the quad.
+// Writes sum(j), max(j) or min(j): first over a thread's own columns, for extrema in two chains a
+// row to halve the latency, then over the quad.
 static void reduction(MapGen *g, Xid x, Columns columns) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
@@ -170,7 +170,8 @@ static bool affine(MapGen *g, Xid x, int sign, Affine *sum) {
   return false;
 }
 
-// The sum without its column, as a limit for the thread's columns, which are counted from col0.
+// The text of the sum without its column: a limit for the thread's columns, which are counted from
+// col0.
 static const char *limit_of(Cuda *c, const Affine *sum, Txt row) {
   Str s = {.sc = c->sc};
   if (sum->added.n) str_puts(&s, sum->added.at);
@@ -182,7 +183,8 @@ static const char *limit_of(Cuda *c, const Affine *sum, Txt row) {
   return s.at + strlen(" + ");
 }
 
-// a < b or a <= b, as  column < limit  or  column > limit, with the limit computed once (a row).
+// Writes a < b or a <= b as `column < limit` or `column > limit`, with the limit computed once, or
+// once a row. False: the comparison has no such form.
 static bool limit(MapGen *g, Xid x) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
@@ -212,7 +214,8 @@ static bool limit(MapGen *g, Xid x) {
 
 // ---- what is computed before the loop over elements
 
-// What stands for `x` is computed once for each of the thread's rows: `form` of it, in %s.
+// Declares variables for `value` in each of the thread's two rows, which stand for `x` from then
+// on. `form`: what is made of the value, which is its %s.
 static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *form,
                     HoistKind kind) {
   Cuda *c = g->c;
@@ -226,7 +229,7 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   hoist(g, x, name, kind, true);
 }
 
-// Is the load one that is read ahead, with its neighbours?
+// Does the load belong to those that are read ahead, together with neighbours? Then it is.
 static bool ahead(MapGen *g, Xid x) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
@@ -372,7 +375,7 @@ static const char *for_either_row(MapGen *g) {
                  cu_paren(c, cu_value(c, &r1, g->m->root), P_OR));
 }
 
-// Of several blocks each warp has rows in all.
+// Writes the vote for a tile of several blocks: each warp has rows in all of them.
 static void vote_of_blocks(MapGen *g, i64 blocks) {
   Cuda *c = g->c;
   const char *name = cu_text(c, "vote%u", ++c->votes);

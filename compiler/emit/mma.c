@@ -35,8 +35,9 @@ static const char *wgmma_name(Sc *sc, const Wgmma *w) {
                    w->b_mn ? "t" : "");
 }
 
-// How far the slice's operands are from the descriptors is added inside the instruction's text: so
-// only the descriptors are live, and ptxas adds in uniform registers.
+// Writes the function of one wgmma. The distance of a slice's operands from the descriptors is
+// added inside the asm text: then only the descriptors are live, and ptxas adds in uniform
+// registers.
 static void wgmma_text(Str *out, const Wgmma *w) {
   // numbers of the operands; d is their first after the tile
   u32 d = w->n / 2, b = d + (w->regs ? 4 : 1), b_at = b + 2;
@@ -73,7 +74,7 @@ static void wgmma_text(Str *out, const Wgmma *w) {
                     : "    : \"l\"(a), \"l\"(b), \"r\"(scale_d), \"n\"(b_at), \"n\"(a_at));\n}\n");
 }
 
-// What is said once of all these functions.
+// The comment that stands once before all these functions.
 static const char wgmma_section[] =
     "\n// d = a b, or d += a b where scale_d is not 0 [9.7.15.5], for the slice of the contracted "
     "index whose operands are\n"
@@ -102,10 +103,11 @@ static const char *base_of(Cuda *c, const Pos *p) {
   return p->base ? cu_paren(c, cu_expr(c, NULL, p->base), P_MUL) : NULL;
 }
 
-// The descriptor of the operand's first slice, less `first`. A panel is W = 128, 64 or 32 bytes
-// wide and rows * W bytes long. K-major (contracted index last): 8 rows are 8 W bytes apart, slices
-// of it 32 bytes, W / 32 of them in a panel. MN-major: panels are side by side along the other
-// index (leading), 8 rows 8 W apart (stride), a slice 16 rows.
+// Declares the matrix descriptor of the operand's first slice, without the offset `first`. A panel
+// is W = 128, 64 or 32 bytes wide and has rows * W bytes. K-major (the contracted index is last):
+// groups of 8 rows are 8 W bytes apart, a slice is 32 bytes of a row, and a panel has W / 32
+// slices. MN-major: panels lie side by side along the other index (the leading byte offset), groups
+// of 8 rows are 8 W bytes apart (the stride byte offset), and a slice is 16 rows.
 static const char *descriptor(Cuda *c, Operand *o, const char *name) {
   i64 width = sc_panel_bytes(o->b), panel = sc_stage_rows(o->b) * width, n;
   const char *row = base_of(c, &o->v->at[0]), *col = base_of(c, &o->v->at[1]);
@@ -135,7 +137,7 @@ static i64 advance(const Operand *o, i64 s, i64 other) {
   return (at / width * panel + row * width + at % width) / 16;
 }
 
-// Of each block of a register tile.
+// Calls the function for each block of a register tile.
 static void each_block(Cuda *c, const char *function, u32 buf) {
   u32 blocks = sc_blocks(c->k, &c->k->buf.at[buf]);
   if (blocks == 1) cu_line(c, "%s(%s);", function, c->name[buf]);
@@ -182,7 +184,7 @@ void cu_keep_operands(Cuda *c) {
 
 // ---- products
 
-// The first column of a register tile that a view means.
+// The first column of a register tile that the view covers.
 static i64 shift(Cuda *c, u32 view) {
   i64 n = 0;
   const View *v = &c->k->view.at[view];
@@ -235,9 +237,9 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_close(c);
 }
 
-// Does element-wise work stand between the wait and what is before it in its block: work meant to
-// be done while the products run? ptxas starts a wait as early as it can, and such work then begins
-// only when the products are done.
+// Does element-wise work stand directly before the wait in its block, which is meant to run beside
+// the products? ptxas moves a wait as early as it can, and the work would then begin only when the
+// products are done.
 static bool works_meanwhile(const Cuda *c, const Ins *wait) {
   const Ins *first = c->k->role.at[c->r].code.at;
   bool work = false;

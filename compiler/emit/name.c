@@ -92,8 +92,8 @@ static bool is_of_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The next name or number at or after `p`, of *n bytes; NULL at the end. Comments hold the
-// schedule's words, which name nothing.
+// The next name or number at or after `p`, of *n bytes; NULL at the end. Comments are skipped: they
+// hold words of the schedule.
 const char *cu_next_name(const char *p, size_t *n) {
   while (*p && !is_of_name(*p)) p += p[0] == '/' && p[1] == '/' ? strcspn(p, "\n") : 1;
   for (*n = 0; is_of_name(p[*n]);) ++*n;
@@ -137,9 +137,9 @@ void cu_clear_numbers(Names *t) {
 
 // ---- comments and literals
 
-// Bytes of the schedule or of its name inside a comment: nothing in them may end it or run on to
-// the next line. Of some bytes that are no UTF-8 NVRTC makes a program without a kernel, and says
-// nothing: there are none.
+// Puts bytes of the schedule or of its name into a comment. None of them may end the comment or
+// continue it on the next line. Bytes that are not UTF-8 become blanks: of some, NVRTC makes a
+// program without a kernel and reports nothing.
 void sc_cuda_comment(Str *out, const char *at, size_t n) {
   for (size_t i = 0, bytes; i < n; i += bytes ? bytes : 1) {
     u8 c = (u8)at[i];

@@ -10,8 +10,7 @@ enum { WIDTH = 120, STEP = 2, CONTINUED = 4 };
 
 // ---- long lines
 
-// How good a place to break the line `p` is, by what stands before it; 0: the line is not broken
-// there.
+// How good it is to break the line before `p`, by the character before it; 0: not at all.
 static u32 break_rank(const char *p) {
   if (p[-1] != ' ') return 0;
   switch (p[-2]) {
@@ -27,8 +26,7 @@ static u32 break_rank(const char *p) {
   }
 }
 
-// Brackets that are open at a place of a line that may be broken before it, each with the column
-// behind it.
+// The brackets that are open at some place of a line, each with the column after it.
 typedef struct Brackets {
   u32 n, column[SC_MAX_NEST];
 } Brackets;
@@ -43,8 +41,9 @@ static void follow(Brackets *open, const char *code, size_t i, u32 indent) {
   }
 }
 
-// Where to break a line of code that is to end before WIDTH: in as few brackets as possible, and
-// there as late as possible; after a '=' only if that does for all that follows. 0: nowhere.
+// Where to break a line of code so that it ends before WIDTH: inside as few brackets as possible,
+// and there as late as possible; after a '=' only if all that follows fits on one line then. 0:
+// nowhere.
 static size_t break_at(const char *code, u32 indent, Brackets *open) {
   Brackets now = *open;
   size_t best = 0;
@@ -92,7 +91,7 @@ void cu_put_remark(Str *out, u32 indent, const char *text) {
   cu_put_remark(out, indent, sc_printf(out->sc, "//   %s", rest));
 }
 
-// A comment that finds no room at the line's end stands before it.
+// Prints a line with its comment: at the end, or on a line before if there is no room.
 static void put_line(Str *out, u32 indent, const Stmt *s) {
   const char *line = s->note ? sc_printf(out->sc, "%s  // %s", s->text, s->note) : s->text;
   if (s->note && strlen(line) > WIDTH - indent) {
@@ -104,14 +103,16 @@ static void put_line(Str *out, u32 indent, const Stmt *s) {
 
 // ---- blocks
 
-// A block without a header needs its braces around variables, unless it is all that another holds.
+// Does a block without a header need braces? It does around variables, unless it is all that the
+// block around it holds.
 static bool needs_braces(const Stmt *block, bool alone) {
   bool variables = false;
   for (const Stmt *s = block->first; s; s = s->next) variables |= s->kind == ST_VARIABLE;
   return variables && !alone;
 }
 
-// A loop or condition around one statement: no braces, on one line where there is room.
+// Prints a loop or condition around one statement without braces, on one line if there is room.
+// False: it needs braces.
 static bool put_unbraced(Str *out, u32 depth, const Stmt *block) {
   const Stmt *body = block->first;
   bool one = body && !body->next && (body->kind == ST_CODE || body->kind == ST_VARIABLE);

@@ -55,7 +55,7 @@ static void step(Cuda *c, const Ring *r, const char *stage, const char *phase) {
 
 static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring);
 
-// … in all rounds of a loop.
+// How often all rounds of the loop do `op` on the ring, as an integer expression.
 static Txt count_rounds(Cuda *c, u32 loop, Op op, u32 ring) {
   const Ins *ins = &c->k->role.at[c->r].code.at[loop];
   Txt inner = count(c, loop + 1, ins->nest, op, ring);
@@ -91,8 +91,7 @@ static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
   return cu_sum(c, sum, cu_int(c, plain));
 }
 
-// Is that known only while the loops run: does a condition or a bound around `op` depend on a
-// loop's variable?
+// Does that number depend on the values of loops, as a condition or a bound around `op` does?
 static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does) {
   const Code *code = &c->k->role.at[c->r].code;
   bool found = false, any = false;
@@ -112,7 +111,7 @@ static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does)
   return found;
 }
 
-// Then it is counted, in loops and branches like the role's.
+// Writes code that counts it at run time, in loops and branches like the role's.
 static void count_up(Cuda *c, u32 from, u32 to, Op op, u32 ring, const char *sum) {
   const Code *code = &c->k->role.at[c->r].code;
   for (u32 i = from; i < to; i++) {
@@ -154,8 +153,8 @@ static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, T
   else cu_line(c, cu_is(n, 1) ? "%s ^= %s;" : "%s ^= (%s) & 1;", phase, n.s);
 }
 
-// A tile of another instance: the rings that it uses go on without this one. Private ones do not:
-// it has its own.
+// Moves this instance's cursors past a tile of another instance, for all shared rings that the tile
+// uses. A private ring is not moved, as each instance has its own.
 void cu_skip_tile(Cuda *c) {
   for (u32 i = 0; i < c->k->ring.n; i++) {
     const Ring *r = &c->k->ring.at[i];
@@ -180,8 +179,8 @@ static const char *filled(Cuda *c, u32 ring) {
   return cu_text(c, "%s_fill_%s", c->ring[ring], cu_phase(c));
 }
 
-// Where the role fills the ring by copies alone, one thread does it all. Else every warp arrives,
-// and so all threads wait.
+// If the role fills the ring by copies alone, one thread waits for the empty stage. Otherwise every
+// warp arrives at the commit, and so all threads wait.
 void cu_acquire(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
@@ -200,10 +199,10 @@ void cu_acquire(Cuda *c, const Ins *ins) {
 
 // ---- copies
 //
-// A stage is stored panel by panel, so the copy engine has to bring it so. Where the tensor's last
-// dimension is known to be whole panels, the map splits it in two (column in the panel, panel) and
-// one copy brings all of them; else there is one copy a panel, so that what lies outside the tensor
-// is cut off at its last column.
+// A stage is stored panel by panel, and the copy engine must write it so. If the tensor's last
+// dimension is known to be a multiple of a panel, the tensor map splits it in two (column in the
+// panel, panel), and one copy brings all panels. Otherwise there is one copy for each panel, so
+// that the tensor's last column ends what is copied.
 
 // The dimensions of a tensor map, innermost first: the last one, the other sliced ones, the panels,
 // then those at which the copy takes one index. `to` gets the tensor's dimension for each, or
@@ -333,7 +332,7 @@ void cu_copy_in(Cuda *c, const Ins *ins) {
   }
 }
 
-// The condition on the thread that arrives for others; NULL: there are no others.
+// The condition that selects the thread which arrives for others; NULL: there are no others.
 static const char *arriver(const Cuda *c, const Ins *ins) {
   const Role *role = &c->k->role.at[c->r];
   if (c->single) return NULL;
@@ -346,15 +345,16 @@ static void arrive(Cuda *c, const Ins *ins, const char *bar) {
   else cu_line(c, "sc_mbar_arrive(%s);", bar);
 }
 
-// An elected thread arrives for its warp, or (one arrival of a warpgroup) for what engines did, of
-// which it alone knows.
+// Writes what comes before an arrival. One lane arrives for its warp, which has to meet first. (One
+// arrival for a warpgroup speaks for engines alone, whose end the arriving thread knows.)
 static void before_arrival(Cuda *c, const Ins *ins) {
   cu_order(c, ins, NULL);
   bool elected = ins->plan.arrivals == c->k->role.at[c->r].warps;
   if (!c->single && !ins->plan.sync && elected) cu_line(c, "sc_warp_sync();");
 }
 
-// Copies that are all there is to a fill have arrived with their bytes (cu_acquire).
+// A fill by copies alone may have arrived with its bytes at its acquire: then only the cursor moves
+// here.
 void cu_commit(Cuda *c, const Ins *ins) {
   const Ring *r = &c->k->ring.at[ins->arg[0]];
   if (ins->plan.arrivals) {

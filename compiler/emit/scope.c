@@ -1,7 +1,7 @@
-// scope.c - what the values of a role are called in emitted text, and where they are declared. In:
-// a role. Out: a name for each of its register tiles and loops; for each tile, the operation before
-// which it is declared; and declarations of those uniform values of the schedule, and of those
-// numbers of the thread (its lane, warp, row), that the role uses.
+// scope.c - the names of a role's values in emitted text, and the places where they are declared.
+// In: a role. Out: a name for each of its register tiles and loops; for each tile, the operation
+// before which it is declared; and declarations of those uniform values of the schedule, and of
+// those numbers of the thread (its lane, warp, row), that the role uses.
 //
 // Called by frame.c and by the files of statements; calls block.c, tile.c and expr.c.
 #include "compiler/emit/emit.h"
@@ -48,8 +48,8 @@ u32 sc_block_end(const Code *code, u32 pc) {
   }
 }
 
-// A tile that lives in one block belongs there, if no product has it; all others to the whole tile
-// of the grid.
+// A register tile that only one block uses is declared in that block, if no product uses it. All
+// others are declared at the head of the tile of the grid.
 static void place_declarations(Cuda *c) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
@@ -80,9 +80,10 @@ static void declare(Cuda *c, u32 buf) {
                      b->partial ? ", this lane's part" : ""));
 }
 
-// The operation before which a tile is declared. One of the whole stands with the line of the
-// schedule that declares it, as long as there are only statements (up to operation `head`) and
-// nothing touches it. `line`: of each of those, where the line or the last before it ends.
+// The operation before which a register tile is declared. One of the whole grid tile stands where
+// the schedule declares it, if only statements come before that (up to operation `head`) and none
+// touches it. `line`: for each of these operations the position in the schedule where its line, or
+// the last one before it, ends.
 static u32 declared_at(const Cuda *c, u32 buf, const u32 *line, u32 head) {
   const Scope *s = &c->scope[buf];
   u32 lo = s->from, hi = s->first < head ? s->first : head;
@@ -162,8 +163,8 @@ static bool same_scope(Scope a, Scope b) {
   return a.from == b.from && a.to == b.to && a.first == b.first && a.last == b.last;
 }
 
-// A name that nothing else has where this value can be seen: `plain`, or one that is formed of a
-// stem and a number. What was taken for another value of this scope still is.
+// A name that nothing else has in the value's scope: `plain`, or one formed of a stem and a number.
+// Names that were given to other values of this scope are not given again.
 static const char *name_of(Cuda *c, const char *plain, const char *stem, const char *form,
                            Scope scope) {
   const NameUse *before = make_use(c, stem);
@@ -189,7 +190,7 @@ static bool has_name(const Kernel *k, const Let *l) {
   return !(e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE)) && sc_xop[e->op].arity;
 }
 
-// Names that the role declares where it uses them, besides those of its uniform values.
+// Begins to count the uses of the names that a role declares only if it uses them.
 static void count_names(Cuda *c) {
   static const char *const own[] = {"instance", "thread", "warp", "lane", "row0", "col0"};
   cu_clear_numbers(&c->in_role);
@@ -237,8 +238,9 @@ const char *cu_temp(Cuda *c, const char *stem) {
   return name_of(c, stem, stem, "%s%u", (Scope){c->pc, c->pc + 1, c->pc, c->pc});
 }
 
-// The value holds up to *to: for the statement that writes `buf` still, and never into another
-// block, which may be a loop around such a one.
+// A name for a value that is computed once and used by several statements. It holds up to operation
+// *to: the next statement that writes `buf`, and never beyond the present block, as that may be a
+// loop's.
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
   const Kernel *k = c->k;
   const Code *code = &k->role.at[c->r].code;
@@ -260,7 +262,7 @@ bool cu_one_tile(const Kernel *k) {
   return once;
 }
 
-// The tile's place along the axes.
+// Declares the tile's place along the axes.
 void cu_declare_place(Cuda *c) {
   const Kernel *k = c->k;
   Stmt *axes = cu_begin(c);
@@ -277,7 +279,7 @@ void cu_declare_place(Cuda *c) {
   cu_insert(c, NULL, axes);
 }
 
-// What a thread knows about itself.
+// Declares the thread's own numbers, such as its lane and its first row.
 void cu_declare_thread(Cuda *c, Stmt *after) {
   const Role *r = &c->k->role.at[c->r];
   bool group = r->warps == 4, row = cu_used(c, "row0"), col = cu_used(c, "col0");

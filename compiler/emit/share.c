@@ -1,13 +1,13 @@
 // share.c - values that emitted code needs more than once. Expressions share their operands, and
-// text does not: written out at each use, forty sums of a value and itself are longer than any
-// memory. In: a role's operations, or an expression and the element for which it is written. Out: a
-// variable for each value that is used more than once and is long. Of uniform values it stands at
-// the head of the innermost loop, or of the tile, that the value depends on, if it is used there;
-// of an element's in the block being written. Invariant: what is written without a name is shorter
-// than LONG at each use but one, so that texts grow as expressions do.
+// text does not: forty sums of a value and itself, written out at each use, would fill any memory.
+// In: a role's operations, or an expression and the element for which it is written. Out: a
+// variable for each value that is used more than once and is long. The variable of a uniform value
+// is declared at the head of the innermost loop, or of the tile, that the value depends on, if it
+// is used there; that of an element's value in the block being written. Invariant: a value without
+// a name has a text shorter than LONG, or one use, so that texts grow only as expressions do.
 //
-// A variable is computed whether its uses are reached or not. That does no harm, but for a division
-// by zero, which only the machine that the model runs on minds: what may divide by zero gets none.
+// A variable is computed whether its uses are reached or not. That does no harm, except for a
+// division by zero, which stops the host that runs the model: what may divide by zero gets none.
 // Called by frame.c, grid.c, map.c and write.c; calls scope.c for names, expr.c and stmt.c.
 #include "compiler/emit/emit.h"
 
@@ -34,7 +34,8 @@ static const Hoist *stands_for(const Cuda *c, Xid x) {
   return h->name && h->statement == c->statement ? h : NULL;
 }
 
-// What is written below it: nothing below a name; of a quotient whose divisor has one, the rest.
+// The operands that are written out with x: none if x has a name; only the dividend of a quotient
+// whose divisor has one.
 static u32 parts(const Cuda *c, Xid x, Xid part[SC_MAX_OPERANDS]) {
   const Hoist *h = stands_for(c, x);
   if (!h) return x_operands(c->k, x, part);
@@ -42,7 +43,8 @@ static u32 parts(const Cuda *c, Xid x, Xid part[SC_MAX_OPERANDS]) {
   return h->kind == HOIST_OVER;
 }
 
-// The position of an element that is read is written in tests, too.
+// Counts the uses of x's operands. A load's count twice, as the test that the element lies inside
+// its tensor has them as well.
 static void count_parts(Cuda *c, Xid x) {
   Xid part[SC_MAX_OPERANDS];
   u32 n = parts(c, x, part), times = c->k->expr.at[x].op == X_LOAD ? 2 : 1;
@@ -54,7 +56,7 @@ static bool may_trap(Cuda *c, const Expr *e) {
   return divides && !sc_fact_less(c->always, 0, e->b);
 }
 
-// What a use without a name of its own would be, from what its operands are.
+// Measures the text that a use of x would be without a name, from its operands' measures.
 static void measure(Cuda *c, Xid x) {
   Use *u = &c->use[x];
   Xid part[SC_MAX_OPERANDS];
@@ -100,7 +102,7 @@ static void from_operation(Cuda *c, const Ins *ins) {
   }
 }
 
-// Extents, which tests of what lies inside are made with.
+// Adds the extents of axes and tensors, which tests of positions use.
 static void from_kernel(Cuda *c) {
   const Kernel *k = c->k;
   for (u32 i = 0; i < k->axis.n; i++) {
@@ -134,7 +136,7 @@ static void find_loop(Cuda *c, Xid x) {
   for (u32 i = 0; i < n; i++) u->loop = inner(c, u->loop, c->use[operand[i]].loop);
 }
 
-// Of what the walk meets, all that has a name now.
+// Gives names to those values that the walk meets which need one.
 static void name_uniforms(Cuda *c) {
   c->order.n = 0;
   for (Xid x; (x = x_next(&c->below));) {
@@ -159,7 +161,7 @@ static int by_let(const void *a, const void *b) {
   return x->value < y->value ? -1 : x->value > y->value;
 }
 
-// In the order of the schedule's `let`s, each behind what it uses.
+// Keeps the named values in the order of the schedule's `let`s, each after those that it uses.
 static void keep_named(Cuda *c) {
   Xid part[SC_MAX_OPERANDS];
   for (u32 i = 0; i < c->order.n; i++) c->use[c->order.at[i]].let = SC_NONE;
@@ -206,7 +208,8 @@ void cu_share(Cuda *c) {
 
 // ---- declarations, once it is known what is used
 
-// Backwards: a value that is used may use earlier ones.
+// Declares the values that are used. It goes backwards, as a value that is used may use earlier
+// ones.
 static void declare(Cuda *c, u32 kept) {
   for (u32 i = kept; i; i = c->kept.at[i - 1].before) {
     Xid x = c->kept.at[i - 1].value;
@@ -225,7 +228,7 @@ void cu_declare_of_loop(Cuda *c, u32 loop) { declare(c, c->kept_of[loop]); }
 
 // ---- values of an element
 
-// What is not uniform below an expression, as it is written in this statement.
+// Lists the values below an expression that are not uniform, as this statement writes them.
 static void meet_written(Cuda *c, Xid root) {
   Xid part[SC_MAX_OPERANDS];
   c->order.n = 0;

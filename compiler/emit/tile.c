@@ -112,8 +112,8 @@ const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
 
 u32 cu_rows_apart(const Buf *part) { return 8 * sc_panel_bytes(part); }
 
-// The part of the address that the lane and the row decide is the same for all columns of a
-// panel, but for bits that are theirs alone.
+// The address of two columns of a stage. Lane and row decide one part of it, which is the same for
+// all columns of a panel; the columns decide other bits.
 const char *cu_stage_pair(Cuda *c, const View *v, Txt row, const char *eight) {
   const Buf *b = &c->k->buf.at[v->buf];
   u32 bytes = sc_elem[b->elem].bytes;
@@ -125,7 +125,7 @@ const char *cu_stage_pair(Cuda *c, const View *v, Txt row, const char *eight) {
                  cu_paren(c, first, P_MUL + 1));
 }
 
-// From a base, or from nothing.
+// base + x, or x alone if there is no base.
 Txt cu_from(Cuda *c, Xid base, Txt x) {
   return base ? (Txt){cu_text(c, "%s + %s", cu_paren(c, cu_expr(c, NULL, base), P_ADD),
                               cu_paren(c, x, P_ADD)),
@@ -153,9 +153,10 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
 
 // ---- tensors
 //
-// A blocked workspace [.., rows, cols] is kept by blocks of 64 rows and 8 columns, a row of blocks
-// after the other, each in the order of a warpgroup's accumulator: four elements of a thread, then
-// those of the next. So a warp's accesses of a tile in registers are of 512 consecutive bytes.
+// A blocked workspace [.., rows, cols] consists of blocks of 64 rows and 8 columns. The blocks of
+// the first 64 rows come first. Within a block elements are in the order of a warpgroup's
+// accumulator: four elements of a thread, then four of the next thread. So a warp that moves a
+// register tile accesses 512 consecutive bytes at a time.
 
 static i64 columns(Cuda *c, const Buf *b) {
   i64 n = 0;

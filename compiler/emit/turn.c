@@ -4,8 +4,8 @@
 
 static const Txt instance = {"$instance", P_NAME};
 
-// ---- turns over instances: a named barrier for each member; taking one is a sync with whoever
-// passes it on
+// ---- turns over instances: a named barrier for each member, at which the member waits (bar.sync)
+// and the one before it arrives (bar.arrive)
 
 static u32 first_of(const Cuda *c, const Turn *t) {
   u32 n = 0;

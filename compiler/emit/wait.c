@@ -1,21 +1,22 @@
-// wait.c - everything at which one role waits for another: mbarriers, named barriers, turns over
-// CTAs; and what the plan puts before an operation. With --debug-waits none of them can wait for
-// ever. A wait that is late writes down where it stood and is over, so that the launch ends; the
-// host tells of it. For that
+// wait.c - all waits of one role for another: at mbarriers, at named barriers, for turns over CTAs;
+// and the fences and syncs that the plan puts before an operation. With --debug-waits no wait can
+// last for ever. One that takes too long records where it stands and ends, so that the launch ends
+// and the host can report it. For that
 //   - each wait has entries of its own in `waits`, one for each warp of the CTA (WaitSite, in
 //     passes.h, is the key),
 //   - cursors count a barrier's generations, of which the parity is the lowest bit,
 //   - named barriers, whose waits nothing can end, become mbarriers behind the rest of shared
 //     memory,
-//   - roles leave their loops over tiles once a wait was given up. What is then still waited for,
-//     the end of the cluster's CTAs, needs nothing but that each role ends.
-// Without it, nothing of this is written.
+//   - roles leave their loops over tiles once a wait was given up. The one wait that is left, for
+//     the end of the cluster's CTAs, ends when each role does.
+// Without --debug-waits nothing of this is written.
 // Called by frame.c and by statements; calls expr.c and stmt.c.
 #include "compiler/emit/emit.h"
 
 // ---- the key to what is written down
 
-// A new site's first entry; entry 0 of `waits` says that some other is in use.
+// Adds a site, and returns the number of its first entry. (Entry 0 of `waits` says whether any
+// other entry is in use.)
 static u32 new_site(Cuda *c, WaitKind kind, u32 ref) {
   PUSH(c->sc, &c->site, ((WaitSite){c->r, ref, (u8)kind, c->at}));
   return 1 + (c->site.n - 1) * (c->k->threads / 32);
@@ -67,8 +68,8 @@ u32 cu_members(const Kernel *k, const Turn *t) {
   return n;
 }
 
-// Threads that arrive at a member's barrier: its own and those of the member before. (All members
-// have as many.)
+// How many threads arrive at a member's barrier: its own and those of the member before it, which
+// are as many.
 u32 cu_turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
 
 static bool has_named(const Cuda *c) { return c->options.debug_waits && c->k->named > 1; }
@@ -132,8 +133,8 @@ void cu_sync(Cuda *c, const char *why) {
   cu_bar_sync(c, id, 128, WAIT_SYNC, SC_NONE, why);
 }
 
-// What the plan puts before an operation. Each has its own written once (by statement, or where a
-// product or a hand-over has it among lines of its own), and `ordered` says so.
+// Writes the fence and the sync that the plan puts before an operation. They are written once for
+// each operation, by frame.c or among the lines of a product or an arrival; `ordered` notes that.
 void cu_order(Cuda *c, const Ins *ins, const char *why) {
   if (ins->plan.fence) cu_line(c, ins->plan.global ? "sc_fence_async_all();" : "sc_fence_async();");
   if (ins->plan.sync) cu_sync(c, why);
@@ -152,7 +153,8 @@ void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *min
 
 // ---- the end of a tile
 
-// Named barriers are free for it: here all warps of the instance are sure to come.
+// Leaves the loop over tiles once a wait was given up. The warps of an instance agree about that at
+// a named barrier, which is free here, and to which all of them come.
 void cu_leave_tiles(Cuda *c) {
   if (!c->options.debug_waits) return;
   if (c->single) {

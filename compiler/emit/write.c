@@ -1,5 +1,5 @@
-// write.c - writes the values of an element-wise statement to where they belong: registers, stages
-// or tensors. As many bytes at once as are contiguous: blocks of 16 rows and 16 columns of a stage
+// write.c - writes the values of an element-wise statement to registers, stages or tensors. It
+// writes as many bytes at once as are contiguous: blocks of 16 rows and 16 columns of a stage
 // (stmatrix), rows of a tensor, vectors of four elements of a workspace.
 //
 // Called by map.c; calls elems.c for the loop, tile.c and inside.c for positions, and expr.c.
@@ -15,8 +15,9 @@ static const char *value(MapGen *g, const At *at) {
   return cu_value(g->c, at, g->assigned.value).s;
 }
 
-// Words of four 8-bit elements, as wgmma takes them for its A operand if the contracted index is
-// renumbered: a thread's columns 8 g + 2 t, + 1, + 8, + 9 become the four that lie side by side.
+// Writes words of four 8-bit elements for the A operand of wgmma. The contracted index is
+// renumbered for that: a thread's columns 8 g + 2 t, + 1, + 8 and + 9 become four columns that lie
+// side by side.
 static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool blocked) {
   Cuda *c = g->c;
   const char *q = cu_temp(c, "q");
@@ -31,8 +32,8 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
   cu_close(c);
 }
 
-// Where this lane's row of block n of the warp's 16 rows and 16 columns is in a 16-bit stage, as
-// stmatrix and ldmatrix take it.
+// The address that stmatrix and ldmatrix take from this lane: a row of block n, of 16 rows and 16
+// columns, of a 16-bit stage.
 static const char *fragment_at(MapGen *g, const View *v) {
   Cuda *c = g->c;
   Txt row = cu_sum(c, cu_block_at(c, &g->at), (Txt){"16 * $warp + ($lane & 15)", P_ADD});
@@ -40,7 +41,7 @@ static const char *fragment_at(MapGen *g, const View *v) {
   return cu_stage_elem(c, v, cu_from(c, v->at[0].base, row), cu_from(c, v->at[1].base, col));
 }
 
-// A tile of 16 bits as it lies in a stage.
+// Reads a 16-bit tile from a stage by ldmatrix.
 static void by_fragments(MapGen *g, const char *to) {
   Cuda *c = g->c;
   const View *from = &c->k->view.at[c->k->expr.at[g->m->root].ref];
@@ -50,7 +51,8 @@ static void by_fragments(MapGen *g, const char *to) {
   cu_close(c);
 }
 
-// A vector's elements are floats, whatever its type: rounded when they are written.
+// The value of a vector's element. Vectors are held as floats, whatever their type, and rounded to
+// the type when they are written.
 static const char *rounded(MapGen *g, const At *at, const Buf *b) {
   if (sc_elem[b->elem].bytes == 4) return value(g, at);
   return cu_of(g->c, (Elem)b->elem, cu_to(g->c, (Elem)b->elem, value(g, at)));
@@ -61,7 +63,8 @@ static bool is_zero(const MapGen *g) {
   return (e->op == X_REAL && e->num.f == 0) || (e->op == X_INT && !e->num.i);
 }
 
-// Of a partial vector that is given a whole value, one lane of a quad has it.
+// Writes a vector along rows. If a partial vector gets a whole value, one lane of each quad holds
+// it, and the others hold 0.
 static void rows_to_registers(MapGen *g, const char *name, const Buf *b) {
   Cuda *c = g->c;
   cu_open_unrolled(c, "r", 2);
@@ -85,8 +88,8 @@ static bool reads_shifted(const MapGen *g, const View *dst) {
   return false;
 }
 
-// The elements of a block, one by one or in pairs, into the registers `to`; `shift`: columns before
-// the first.
+// Writes the elements of a block to the registers `to`, one by one or in pairs. `shift`: columns
+// before the first one.
 static void elems_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
   Cuda *c = g->c;
   const char *e = shift ? cu_text(c, "e + %lld", (long long)shift / 2) : "e";
@@ -104,7 +107,7 @@ static void elems_to_registers(MapGen *g, const Buf *b, const char *to, i64 shif
   cu_close_elems(g);
 }
 
-// All that is read of the tile is read before any of it is written.
+// Writes a tile that the statement reads at other columns: all reads come before the first write.
 static void shifted_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
   Cuda *c = g->c;
   const char *x = cu_temp(c, "x"), *type = b->elem == EL_I32 ? "int" : "float";
@@ -139,8 +142,8 @@ void cu_to_registers(MapGen *g, const View *dst, const Buf *b) {
 
 // ---- stages
 
-// The statement's values as 16-bit pairs, in the order of the accumulator: an array of cols / 4
-// words.
+// The name of an array of cols / 4 words with the statement's values as 16-bit pairs, in the order
+// of the accumulator.
 static const char *packed_values(MapGen *g, Elem elem) {
   Cuda *c = g->c;
   const Expr *root = &c->k->expr.at[g->m->root];
@@ -160,7 +163,7 @@ static const char *packed_values(MapGen *g, Elem elem) {
   return "x";
 }
 
-// A vector that runs along columns, which many threads hold.
+// Writes a vector along columns to a stage. Many threads hold each element; four of them write.
 static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   cu_open_elems(g, g->assigned);
@@ -171,7 +174,7 @@ static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   cu_close_elems(g);
 }
 
-// A vector along rows, or one column of a tile.
+// Writes a vector along rows, or one column of a tile, to a stage.
 static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   cu_open_unrolled(c, "r", 2);
@@ -213,8 +216,8 @@ void cu_to_stage(MapGen *g, const View *dst, const Buf *b) {
 
 // ---- tensors
 
-// What must hold for an element, or (cols false) for the elements of a row, to be written; NULL:
-// nothing.
+// The condition under which an element, or (cols false) a row of elements, is written; NULL:
+// always.
 static const char *guard(MapGen *g, const At *at, const View *dst, bool cols) {
   Cuda *c = g->c;
   const char *in = cu_inside(c, at, dst, true, cols);
@@ -234,8 +237,8 @@ static void to_tensor_elem(MapGen *g, const At *at, const View *dst, const Buf *
   if (when) cu_close(c);
 }
 
-// The loop over a thread's two rows. Where a row is in the tensor gets a name, if more is to it
-// than the row.
+// Opens the loop over a thread's two rows. The row's position in the tensor gets a variable, unless
+// it is the row's number itself.
 static At open_rows(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   At at = cu_row_at(g, (Txt){"r", P_NAME});
@@ -250,8 +253,8 @@ static At open_rows(MapGen *g, const View *dst) {
   return at;
 }
 
-// The same for rows that are written from their first column on: where that is, and what must hold
-// for the row.
+// The same for rows that are written from their first column on. Returns the address of that
+// column; when: the condition under which the row is written.
 static const char *open_whole_rows(MapGen *g, const View *dst, const char **when) {
   At at = open_rows(g, dst);
   View first = *dst;
@@ -260,7 +263,7 @@ static const char *open_whole_rows(MapGen *g, const View *dst, const char **when
   return cu_text(g->c, "args.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
 }
 
-// Rows of 16-bit elements in multiples of 32 columns leave as 16-byte stores after a transpose
+// Writes rows of 16-bit elements, in multiples of 32 columns, by 16-byte stores after a transpose
 // within each quad.
 static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
@@ -280,7 +283,7 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   cu_close(c);
 }
 
-// How many columns there are from the first that the statement writes on.
+// How many columns the tensor has from the first one that the statement writes on.
 static const char *columns_left(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   const Pos *last = &dst->at[dst->rank - 1];
@@ -289,7 +292,8 @@ static const char *columns_left(MapGen *g, const View *dst) {
   return last->base ? cu_binary(c, X_SUB, true, all, cu_uniform(c, last->base)).s : all.s;
 }
 
-// … where it is not known that they lie at multiples of 16 bytes and inside.
+// The same where rows may lie at no multiple of 16 bytes, or reach past the tensor: the emitted
+// code tests that, and else writes element by element.
 static void to_tensor_wide_tried(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
@@ -307,7 +311,8 @@ static void to_tensor_wide_tried(MapGen *g, const View *dst, const Buf *b) {
   cu_close(c);
 }
 
-// The statement's values in the order of the accumulator: an array of cols / 2 floats.
+// The name of an array of cols / 2 floats with the statement's values, in the order of the
+// accumulator.
 static const char *float_values(MapGen *g) {
   Cuda *c = g->c;
   const Expr *root = &c->k->expr.at[g->m->root];
@@ -329,7 +334,7 @@ static const char *float_values(MapGen *g) {
   return "x";
 }
 
-// Two columns at once.
+// Writes two columns at once.
 static void to_tensor_pairs(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = float_values(g);
@@ -352,7 +357,7 @@ static void to_tensor_vector4(MapGen *g, const char *to, bool add) {
   cu_close(c);
 }
 
-// Along the tensor's rows: addresses that differ by constants.
+// Adds to the tensor along its rows, at addresses that differ by constants.
 static void add_to_rows(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   const char *x = float_values(g);
@@ -375,7 +380,7 @@ static void add_to_rows(MapGen *g, const View *dst) {
   cu_close(c);
 }
 
-// One lane of a quad writes a row's element.
+// Writes a vector along rows: one lane of each quad writes a row's element.
 static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
   At at = open_rows(g, dst);
   const char *in = guard(g, &at, dst, true);
@@ -384,7 +389,8 @@ static void to_tensor_rows(MapGen *g, const View *dst, const Buf *b, bool add) {
   cu_close(g->c);
 }
 
-// Of a vector along columns, which many threads hold, four write.
+// Writes element by element. Of a vector along columns, which many threads hold, four threads
+// write.
 static void to_tensor_elems(MapGen *g, const View *dst, const Buf *b, bool add) {
   cu_open_elems(g, g->assigned);
   for (int odd = 0; odd < (g->packed ? 2 : 1); odd++) {
@@ -410,7 +416,8 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
   }
 }
 
-// No register tile takes part: thread t takes elements t, t + threads, …, columns fastest.
+// Writes a statement without register tiles: thread t takes elements t, t + threads, …, and the
+// column is the fastest index.
 void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   Cuda *c = g->c;
   u32 threads = c->k->role.at[c->r].warps * 32u;
@@ -432,10 +439,10 @@ void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   cu_close(c);
 }
 
-// The transposition of an 8-bit stage. A warp takes blocks of 32 rows and 16 columns of what it
-// reads, four at a time, so that one need not wait for the other. Two 8-row parts of such a block
-// come together in four bytes of a lane: rows t, t + 1, t + 8, t + 9 in an operand's permuted order
-// of columns (sc_order8), four that follow each other in the plain one.
+// Transposes an 8-bit stage. A warp takes blocks of 32 rows and 16 columns of its source, four at a
+// time, so that none has to wait for another. Two 8-row parts of a block come together in four
+// bytes of a lane: rows t, t + 1, t + 8 and t + 9 where the columns of an operand are permuted
+// (sc_order8), four consecutive rows where they are not.
 void cu_turned(MapGen *g, const View *dst) {
   Cuda *c = g->c;
   const View *src = &c->k->view.at[c->k->expr.at[g->m->root].ref];
