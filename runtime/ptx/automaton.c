@@ -1,14 +1,16 @@
-// automaton.c - where in the wanted program a thread may stand. In: a Wanted, and a set of places
-// in it. Out: the set behind an event, behind the way back of a loop. Called by match.c.
+// automaton.c - the wanted program (Wanted) as a nondeterministic automaton. In: the program, and
+// the set of its steps that a thread may have reached, each with the places of the ring's cursors.
+// Out: the set after an event, or after a back edge of a loop. Called by match.c.
 //
-// What needs no event is passed at once: forks, ends of rounds, moves of a cursor. Another round
-// begins where the thread goes back, and nowhere else; if it does so amid a round, as compilers of
-// C turn loops, the round's end is free.
+// Steps that need no event are passed at once: forks, ends of rounds, moves of a cursor. Another
+// round begins at a back edge of the thread's code, and nowhere else. The compiler may have rotated
+// the loop, so that the back edge comes amid a round: then the next round begins at the end of this
+// one, without another back edge.
 #include "runtime/ptx/automaton.h"
 
 #include <string.h>
 
-// ---- where the cursors stand, as one number
+// ---- the places of the cursors, as one number
 
 static u32 stands_at(const Focus *f, u32 place, Cursor cursor) {
   for (u32 i = 0; i < (u32)cursor; i++) place /= f->size[i];
@@ -43,7 +45,8 @@ static void put(Set s, u32 bit) { s.bit[bit / 64] |= (u64)1 << bit % 64; }
 static u32 steps(const Automaton *a) { return a->wanted->step.n; }
 static const Step *step_at(const Automaton *a, u32 step) { return &a->wanted->step.at[step]; }
 static u32 element(const Automaton *a, u32 step, u32 place) { return step * a->places + place; }
-// Behind the elements: the thread has gone back amid a round of the loop that ends at this step.
+// The bit, after those of the elements, that says: the thread has taken a back edge amid a round of
+// the loop that ends at this step.
 static u32 turned(const Automaton *a, u32 round) { return steps(a) * a->places + round; }
 
 static Set clear(const Automaton *a, Set s) {
@@ -51,14 +54,14 @@ static Set clear(const Automaton *a, Set s) {
   return s;
 }
 
-// Does it stand there, wherever the cursors are?
+// Is the step in the set, with any places of the cursors?
 static bool has(const Automaton *a, Set s, u32 step) {
   for (u32 p = 0; p < a->places; p++)
     if (get(s, element(a, step, p))) return true;
   return false;
 }
 
-// The step, and what it leads to without an event or another round of a loop.
+// Adds the step, and all steps that it leads to without an event or another round of a loop.
 static void add(const Automaton *a, Set s, u32 step, u32 place) {
   while (!get(s, element(a, step, place))) {
     const Step *at = step_at(a, step);
@@ -86,8 +89,8 @@ Automaton sc_ptx_automaton(Sc *sc, const Wanted *w, u32 ring, Set *at) {
 
 // ---- rounds
 
-// To `next`: the set, without what says which rounds have been turned, and another round of any
-// loop that it stands at the end of; only of those that have been turned, if that is asked for.
+// Makes `next`: the elements of the set, and the first steps of another round of each loop at whose
+// end one of them is. if_turned: only of loops for which a back edge was taken amid a round.
 static void next_round(Automaton *a, Set s, Set next, bool if_turned) {
   clear(a, next);
   for (u32 i = 0; i < turned(a, 0); i++)
@@ -108,7 +111,7 @@ static void next_round(Automaton *a, Set s, Set next, bool if_turned) {
   }
 }
 
-// Does the set stand in this loop?
+// Does the set contain an event of this loop?
 static bool stands_in(const Automaton *a, Set s, u32 round) {
   for (u32 i = step_at(a, round)->to; i < round; i++)
     if (step_at(a, i)->op == STEP_EVENT && has(a, s, i)) return true;
@@ -119,7 +122,7 @@ static void copy(const Automaton *a, Set to, Set from) {
   memcpy(to.bit, from.bit, a->words * sizeof(u64));
 }
 
-// At the end of a round or amid one.
+// The thread takes a back edge: at the end of a round, or amid one.
 void sc_ptx_go_back(Automaton *a, Set s) {
   Set next = a->next;
   bool at_end = false;
@@ -132,7 +135,7 @@ void sc_ptx_go_back(Automaton *a, Set s) {
   copy(a, s, next);
 }
 
-// If it has gone back amid a round that is over now, the next one may begin.
+// If a back edge was taken amid a round which is over now, the next round may begin.
 static void end_round(Automaton *a, Set s) {
   for (u32 i = 0; i < steps(a); i++) {
     if (!get(s, turned(a, i)) || !has(a, s, i)) continue;
@@ -152,7 +155,7 @@ static i64 due_at(const Automaton *a, const Step *step, u32 place) {
   return step->want.at + 8 * (stands_at(&a->focus, place, (Cursor)step->cursor) % a->focus.stages);
 }
 
-// A filler's first waits are for the phase before the first.
+// The parity that the wait must name. A filler's first waits name the phase before the first one.
 static i64 due_parity(const Automaton *a, const Step *step, u32 place) {
   u32 odd = stands_at(&a->focus, place, (Cursor)step->cursor) / a->focus.stages;
   return step->cursor == CURSOR_FILL ? !odd : odd;

@@ -1,7 +1,7 @@
-// check.c - all threads of all kernels of a text, and the report. In: a kernel or sequence, the
-// text that was emitted for it, and the PTX that NVRTC made of that and handed to ptxas. Out: an
-// error (with `unverified`, a warning) at the schedule's line where a thread executes something
-// else than the plan says; one a role.
+// check.c - checks all threads of all kernels of a text, and reports. In: a kernel or sequence, the
+// text that was emitted for it, and the PTX that NVRTC made of the text and handed to ptxas. Out:
+// an error (with `unverified`, a warning) at the schedule's line where a thread executes something
+// else than the plan says; at most one for each role.
 #include "runtime/ptx/ptx.h"
 
 // ---- events in words
@@ -19,7 +19,7 @@ static void put_product(Str *out, const Event *e) {
   if (e->arg[3] >= 0) str_puts(out, e->arg[3] & MMA_ADDS ? " (adds)" : " (begins anew)");
 }
 
-// "wgmma.wait_group 1".
+// An event in words: "wgmma.wait_group 1".
 static const char *in_words(Sc *sc, const Event *e) {
   Str out = {.sc = sc};
   str_puts(&out, sc_ptx_event[e->id].what);
@@ -92,7 +92,8 @@ static void report(Checker *c, const Wanted *w, u32 tid, const Mismatch *m) {
 
 // ---- threads
 
-// Has the plan the same for both? Of a warp, lane 0 does what is done once.
+// Does the plan ask the same of both threads? Lane 0 differs from the other lanes of its warp, as
+// it does what is done once.
 static bool same_part(u32 a, u32 b) { return a / 32 == b / 32 && (a % 32 == 0) == (b % 32 == 0); }
 
 static bool check_threads(Checker *c) {

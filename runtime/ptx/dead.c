@@ -1,6 +1,7 @@
-// dead.c - code that no launch enters, as the conditions and loops around it say: the compiler of C
-// may find that, too, and leave it out. In: a kernel. Out: by role and operation, whether it is
-// such; and the loops that no launch goes round twice.
+// dead.c - finds operations that no launch executes, by the conditions and loops around them: the C
+// compiler may find that as well, and leave them out. In: a kernel. Out: by role and operation,
+// whether it is one of these (NEVER), and whether it is a loop that has at most one round in every
+// launch (ONE_ROUND).
 #include "runtime/ptx/ptx.h"
 
 #include "compiler/facts/facts.h"
@@ -14,7 +15,7 @@ typedef struct Search {
 
 enum { DEEP = 16 };  // operands share operands: deeper ones are not looked at
 
-// Is it sure to be this truth?
+// Is x certain to have this value?
 static bool is_sure(const Search *s, Xid x, bool truth, u32 depth) {
   const Expr *e = &s->k->expr.at[x];
   bool value;
@@ -42,7 +43,7 @@ static bool is_sure(const Search *s, Xid x, bool truth, u32 depth) {
   }
 }
 
-// With the block's end, where its last sync may stand.
+// Marks the operations as dead, with the end of their block, whose plan may have a sync.
 static void mark(const Search *s, u32 from, u32 end) {
   for (u32 pc = from; pc <= end; pc++) s->dead[pc] = NEVER;
 }

@@ -1,6 +1,6 @@
-// draw.c - tiles of a dynamic grid: one role draws each, and hands it on to the others through two
-// slots in shared memory, which are filled and emptied like a ring's stages. Called by plan.c;
-// calls step.c.
+// draw.c - what the draw of tiles asks of a thread, in a dynamic grid: one role draws each tile,
+// and hands it on to the others through two slots in shared memory, which are filled and emptied
+// like a ring's stages. Called by plan.c; calls step.c.
 #include "runtime/ptx/planner.h"
 
 bool want_alone(const Kernel *k, const Role *r) {
@@ -23,8 +23,8 @@ static u32 drawer(const Kernel *k) {
   return 0;
 }
 
-// Arrivals at a slot's empty barrier: of each warp that reads it. One thread that draws knows what
-// it drew, but for those of a cluster's other CTAs.
+// How many arrivals a slot's empty barrier expects: one of each warp that reads the slot. A role of
+// one thread that draws does not read it, except in the other CTAs of a cluster.
 u32 want_readers(const Kernel *k) {
   u32 n = 0, d = drawer(k), ctas = sc_cluster(k);
   bool knows = is_one_thread(k, d);
@@ -59,7 +59,8 @@ static void read_slot(Planner *p) {
           sc_cluster(p->k) > 1 ? 0 : ARG_ANY);
 }
 
-// In a cluster the first CTA draws, and the others say how much they are sent.
+// In a cluster the first CTA draws, and the others announce the bytes that it sends them
+// (expect_tx).
 static void draw_or_expect(Planner *p, bool reads) {
   bool cluster = sc_cluster(p->k) > 1;
   u32 fork = cluster ? want_fork(p) : SC_NONE;
@@ -89,9 +90,9 @@ void want_next_tile(Planner *p) {
   p->span = span;
 }
 
-// One thread that draws does so before the last fill of a tile, if nothing comes after it but ends
-// of `if`s, and it is alone in its cluster; all others at the tile's end. Returns the operation
-// that it stands before.
+// The operation before which a role gets its next tile. A role of one thread that draws does so
+// before the last fill of a tile, if only ends of `if`s follow that and its cluster is one CTA; all
+// others get the tile at the end of the present one.
 u32 want_draw_at(const Planner *p) {
   const Code *code = &p->role->code;
   u32 end = code->n - 1, pc = end;

@@ -1,12 +1,12 @@
-// follow.c - what the addresses and parities of some events are along one path. In: a sliced Ptx, a
-// thread that was traced, and which of its events. Out: the registers from which the numbers of
-// these come, so that one path after the other can be walked with their values.
+// follow.c - computes the addresses and parities of some events along one path. In: a sliced Ptx, a
+// thread that was traced, and which of its events are followed. Out: the registers from which the
+// operands of these events are computed, so that paths can be walked with the values of these.
 //
-// thread.c joins what holds on all ways into a block, and a cursor that goes round a ring is
-// nothing known then. Here nothing is joined: the caller has a state for each path. For that to be
-// few, only those registers are kept that these numbers are worked out from, and only where their
-// values still get there; and branches are decided only by what is kept there anyway. A cursor
-// takes as many values as its ring has stages.
+// thread.c joins the values of all ways into a block, so it knows nothing of a cursor that goes
+// round a ring. Here nothing is joined: the caller has a state for each path. So that these are
+// few, a state keeps only registers that the operands are computed from, only while they are live,
+// and branches are decided only by registers that are kept anyway. A cursor has as many values as
+// its ring has stages.
 #include <string.h>
 
 #include "runtime/ptx/ptx.h"
@@ -63,7 +63,7 @@ static void unmark(Follower *f, u32 reg, bool *at) {
   at[reg] = false;
 }
 
-// Does it set a register of these?
+// Does the instruction set a register of the set?
 static bool sets_one(const Follower *f, const PtxIns *ins, const bool *at) {
   const PtxOperand *to = &ins->operand[0];
   if (ins->event || ins->compute == COMPUTE_NOTHING || !ins->operands) return false;
@@ -80,7 +80,7 @@ static void each_source(Follower *f, const PtxIns *ins, Visit *visit, bool *at) 
     each(f, &ins->operand[i], visit, at);
 }
 
-// An event's address and parity.
+// Visits the operands of an event that are its address and its parity.
 static void each_number(Follower *f, const PtxIns *ins, Visit *visit, bool *at) {
   const char *letter = sc_ptx_event[ins->event].operands;
   for (u32 i = 0; letter[i] && i < ins->operands; i++) {
@@ -90,7 +90,7 @@ static void each_number(Follower *f, const PtxIns *ins, Visit *visit, bool *at) 
 
 // ---- which registers
 
-// … and those from which they come.
+// Adds the registers from which those of the set are computed.
 static void take_sources(Follower *f, bool *at) {
   do {
     f->more = false;
@@ -122,8 +122,9 @@ static void choose(Follower *f) {
 
 static bool *live_in(const Follower *f, u32 block) { return f->live + (size_t)block * f->n; }
 
-// From what matters at the end of a block to what matters where it begins. What is worked out from
-// a register matters only if that does: a loop's counter that leads to nothing but itself does not.
+// Liveness: makes the set of registers that are live at the end of a block that at its beginning. A
+// register is live only if an event's operand or a deciding guard depends on it: a loop counter on
+// which only itself depends is not.
 static void read_in(Follower *f, u32 b, bool *at) {
   const PtxBlock *block = &f->ptx->block.at[b];
   u32 event = f->thread->first[b + 1];
@@ -169,8 +170,8 @@ static bool matters_at(const Follower *f, u32 block, u32 reg) {
   return f->kept[reg] && live_in(f, block)[f->number[reg]];
 }
 
-// Is the guard worked out from what matters anyway where the block begins, and from what never
-// changes? (Where all of it never changes, the thread's ways say what is known.)
+// Is the block's guard computed only from registers that are live where the block begins, and from
+// registers that never change? (Where all of them never change, thread.c has decided the branch.)
 static void decide(Follower *f, u32 b) {
   const PtxBlock *block = &f->ptx->block.at[b];
   bool decides = true, follows = false;
@@ -234,7 +235,7 @@ static void store(const Follower *f, Known *at) {
   for (u32 i = 0; i < f->n; i++) at[i] = f->r.at[f->reg[i]];
 }
 
-// Its address and its parity, which is its first number.
+// Puts an event's address and its parity, the first argument, into `event`.
 static void put_numbers(const Event *now, Event *event) {
   event->at = now->at;
   event->exact = now->exact;

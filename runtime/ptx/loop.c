@@ -1,8 +1,8 @@
-// loop.c - which ways out of blocks lead back. In: a Ptx. Out: PtxBlock.back. Where blocks stand in
-// the text says nothing: the end of a loop's body may stand before its beginning. Along ways from
-// the entry, depth first, one leads back if it goes to a block that the way there went through. So
-// every circle has one; and in a loop that has one entry, which are all that CUDA C's `for` makes,
-// it leads to that.
+// loop.c - finds the back edges of the control-flow graph. In: a Ptx. Out: PtxBlock.back. The order
+// of blocks in the text says nothing: the end of a loop's body may stand before its beginning. In a
+// depth-first search from the entry, an edge is a back edge if it leads to a block that the search
+// has entered and not yet left. So every cycle has one. In a loop with one entry, and CUDA C's
+// `for` makes no others, it leads to that entry.
 #include "runtime/ptx/ptx.h"
 
 void sc_ptx_find_loops(Sc *sc, Ptx *ptx) {

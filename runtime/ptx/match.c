@@ -1,14 +1,15 @@
-// match.c - is every path of a thread one of what is wanted? In: a Thread and a Wanted. Out: the
-// first Mismatch. The wanted program is a nondeterministic automaton (automaton.c); along the
-// thread's blocks goes the set of its steps that may come next, and each pair of block and set is
-// visited once. Where an event, or the end, finds no step in the set, the two differ. What is
-// wanted and never met on any path, an event or another round, is missing.
+// match.c - is every path of a thread a path of the wanted program? In: a Thread and a Wanted. Out:
+// the first Mismatch. The wanted program is a nondeterministic automaton (automaton.c). The set of
+// its steps that may come next is carried along the thread's blocks, and each pair of block and set
+// is visited once. Where no step of the set fits an event, or the thread's end, there is a
+// mismatch. A wanted event, or another round of a loop, that no path contains is missing.
 //
-// First all events are compared, those at a ring's barriers by the ring alone. Then ring by ring,
-// with the numbers that addresses and parities are along each path (follow.c): the automaton moves
-// the role's cursors as the plan does, and the barrier has to be that of the stage at which the
-// cursor stands, the parity that of its phase. Only where tiles of other instances are passed over
-// does data say how far cursors go on: an address that is unknown may be that of any stage there.
+// The first pass compares all events; those at a ring's barriers need only belong to the right
+// ring. Then there is a pass for each ring, with the values that addresses and parities have along
+// each path (follow.c). The automaton moves the role's cursors as the plan does, and the barrier
+// must be that of the cursor's stage, the parity that of its phase. Only where tiles of other
+// instances are skipped does data decide how far cursors move: there an unknown address may be that
+// of any stage.
 #include "runtime/ptx/automaton.h"
 
 #include <string.h>
@@ -16,10 +17,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-// Paths into a block are many from here on, and for each place of the cursors some more.
+// With so many states at one block, or so many for each place of the cursors, values are widened.
 enum { MANY = 128, MANY_OF_PLACE = 16 };
 
-// What holds where a block begins: a path.
+// The state of a path where a block begins.
 typedef struct State {
   u64 hash;  // of all that follows, where it is kept
   Set set;
@@ -64,7 +65,7 @@ Matcher *sc_ptx_matcher(Sc *sc, const Ptx *ptx) {
 
 enum { SLAB = 1 << 18 };
 
-// Room for a state, which holds until the next pass.
+// Room for a state, which is kept until the next pass begins.
 static State new_state(Matcher *m) {
   size_t set = m->automaton.words * sizeof(u64), all = set + (m->followed + 1) * sizeof(Known);
   size_t left = SLAB - m->used % SLAB;
@@ -111,8 +112,9 @@ static bool is_new(const Matcher *m, u32 block, State s) {
   return true;
 }
 
-// What goes round a ring's stages takes few values. Of what takes many, as a sum over a loop of
-// unknown length does, nothing is known from here on.
+// Forgets registers that have had other values at this block. A cursor of a ring has few values; a
+// register with many, such as a sum over a loop of unknown length, is treated as unknown from here
+// on.
 static void widen(const Matcher *m, u32 block, Known *at) {
   for (u32 i = 0; i < m->seen[block].at.n; i++) {
     const Known *other = m->seen[block].at.at[i].at;
@@ -134,7 +136,7 @@ static void visit(Matcher *m, u32 block, State s, const Event *before) {
   PUSH(m->sc, &m->pending, ((Visit){block, fresh, before}));
 }
 
-// On by one way out of a block, with a copy of what holds there.
+// Goes on along one edge out of a block, with a copy of the state.
 static void go(Matcher *m, u32 to, bool back, State s, const Event *before) {
   copy(m, m->back, s);
   if (back) sc_ptx_go_back(&m->automaton, m->back.set);
@@ -178,7 +180,7 @@ static void begin(Matcher *m, const Wanted *w, u32 ring) {
   m->back = new_state(m);
 }
 
-// The way that is the thread's alone, and from its end on all others.
+// One pass: first the thread's straight path, then all paths from the end of it.
 static void pass(Matcher *m) {
   const Thread *t = m->thread;
   const Event *before = NULL;

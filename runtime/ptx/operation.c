@@ -14,7 +14,7 @@ static Barriers barriers(const Planner *p, u32 ring, bool full) {
   return (Barriers){ring, at + (full ? 0 : 8 * r->stages), r->stages, full};
 }
 
-// An instance's arrivals: each warp's, or one.
+// Does this thread arrive? Lane 0 of each warp does, or thread 0 alone.
 static bool arrives(Planner *p, const Ins *ins) {
   bool each_warp = ins->plan.arrivals == p->role->warps;
   want_order(p, ins);
@@ -77,8 +77,8 @@ static bool is_map_of(const Kernel *k, const TmaMap *m, u32 tensor, u32 stage, u
   return is;
 }
 
-// As many copies by this map as bring all bytes of a CTA's share. Those into a stage say so at its
-// barrier.
+// Asks for as many copies by this map as bring all bytes of a CTA's share. Copies into a stage name
+// its full barrier.
 static void copies_by(Planner *p, const Ins *ins, EventId id, u32 map, u32 ctas, bool must) {
   i64 n = ins->plan.bytes / ctas / box_bytes(p->k, &p->text->map[map]);
   bool in = id == EV_LOAD || id == EV_MULTICAST;
@@ -91,7 +91,8 @@ static void copies_by(Planner *p, const Ins *ins, EventId id, u32 map, u32 ctas,
   }
 }
 
-// By the map that is meant, or by one of several that differ in how much one copy brings.
+// Asks for the operation's copies by the tensor map that fits, or, if several fit, by one of these,
+// which differ in how much one copy brings.
 static void copies(Planner *p, const Ins *ins, EventId id, u32 tensor, u32 stage, u32 ctas) {
   VEC(u32) fit = {0}, ends = {0};
   for (u32 i = 0; i < p->text->maps; i++) {
@@ -115,7 +116,8 @@ static void copy_in(Planner *p, const Ins *ins) {
     copies(p, ins, ctas > 1 ? EV_MULTICAST : EV_LOAD, ins->arg[1], ins->arg[0], ctas);
 }
 
-// In a cluster, CTAs past the end of the grid write nothing.
+// Asks for a copy out. In a cluster it may be skipped, as CTAs past the end of the grid write
+// nothing.
 static void copy_out(Planner *p, const Ins *ins) {
   if (!want_thread0(p)) return;
   u32 fork = sc_cluster(p->k) > 1 ? want_fork(p) : SC_NONE;
@@ -126,7 +128,7 @@ static void copy_out(Planner *p, const Ins *ins) {
 
 // ---- products
 
-// Is the contracted index (variable 2) other than the last of this operand?
+// Is the contracted index (variable 2) not the last dimension of this operand?
 static bool is_mn_major(const Kernel *k, u32 view) {
   const View *v = &k->view.at[view];
   return k->buf.at[v->buf].space == SP_STAGE && v->at[v->rank - 1].var != 2;
@@ -166,7 +168,8 @@ static u32 place_in(const Planner *p, const Turn *t) {
   return n;
 }
 
-// At a barrier of a turn come those who wait there and those who pass it on.
+// How many threads use a named barrier of a turn: those that wait there, and as many that pass it
+// on.
 static i64 threads_of(const Planner *p) { return 2 * WARP * p->role->warps; }
 
 static void take(Planner *p, const Turn *t) {
@@ -193,7 +196,7 @@ static void pass(Planner *p, const Turn *t) {
   want_event(p, EV_HAND_ON, 1, ARG_ANY);
 }
 
-// The first turn is passed on by the last of those who take it.
+// The turn's last member passes it on to the first one when the kernel begins.
 void want_first_turns(Planner *p) {
   for (u32 i = 0; i < p->k->turn.n; i++) {
     const Turn *t = &p->k->turn.at[i];

@@ -1,16 +1,17 @@
-// plan.c - what one thread has to execute: a kernel's operations with their plan, as the sequences
-// of instructions by which sm_90a carries them out. In: a kernel after `place`, and the thread.
-// Out: a program of events with choices, in which a loop that runs as often as data says goes round
-// any number of times, and a condition that data decides goes both ways.
+// plan.c - makes the program that one thread has to execute: a kernel's operations with their plan,
+// as the sequences of instructions by which sm_90a carries them out. In: a kernel after `place`,
+// and the thread. Out: a program of events with choices: a loop whose number of rounds depends on
+// data has any number of them, and a condition that data decides goes both ways.
 //
-// Who does what. What the threads of an instance do together (waits, products, syncs), each does.
-// What is done once for an instance, its thread 0 does; an arrival of each warp is its lane 0's,
-// after its lanes have met. A role of one warp that only copies and hands over is its lane 0.
+// Which thread does what. What the threads of an instance do together (waits, products, syncs),
+// each of them does. What is done once for an instance, its thread 0 does. A warp's arrival is made
+// by lane 0, after the lanes have met. A role of one warp that only copies, waits and arrives is
+// run by its lane 0 alone.
 #include "runtime/ptx/planner.h"
 
 // ---- blocks
 
-// At the end of a block, whose line is that of whatever stands before it.
+// Ends a block. The sync of its plan has the line of the operation before it.
 static void close_block(Planner *p, u32 pc) {
   u32 first = p->w.step.n;
   p->span = p->role->code.at[pc].span;
@@ -58,7 +59,7 @@ static void branch(Planner *p, const Ins *ins, u32 pc, u32 mid, u32 end) {
   want_land(p, over);
 }
 
-// The `if`s around the last fill of a tile are left for the draw, and entered anew.
+// Closes the `if`s around the last fill of a tile before the draw, and opens them again after it.
 static void draw_between(Planner *p) {
   for (u32 i = 0; i < p->opens; i++) want_land(p, p->open[i]);
   want_next_tile(p);
@@ -84,7 +85,7 @@ static void code(Planner *p, u32 from, u32 to) {
   }
 }
 
-// At the end of a tile: the fork that leads past one of another instance lands here.
+// Ends a tile. Here lands the fork that skips a tile of another instance.
 static void skip_tile(Planner *p, u32 fork) {
   u32 own = p->w.step.n;
   want_goto(p, 0);
@@ -149,8 +150,8 @@ static void barriers(Planner *p, u32 tid) {
   else want_event(p, EV_BAR_SYNC, 0, ARG_UNKNOWN);
 }
 
-// Of a sequence's kernel, every thread, before it touches a tensor. The next launch is let begin
-// early or not, as the grid is large.
+// What every thread of a sequence's kernel does before it touches a tensor. It lets the next launch
+// begin early unless the grid is large.
 static void neighbours(Planner *p) {
   if (p->k->follows) want_event(p, EV_GRID_WAIT, ARG_ANY, ARG_ANY);
   if (!p->k->precedes) return;
@@ -175,7 +176,7 @@ static void find_role(Planner *p, u32 tid) {
   p->lane = tid % WARP;
 }
 
-// A warpgroup's registers are those of the roles that live in it.
+// Asks for setmaxnreg, with the number of the roles that the thread's warpgroup has.
 static void registers(Planner *p, u32 tid) {
   u32 group = tid / GROUP, entry = 65536 / p->k->threads / 8 * 8;
   for (u32 r = 0; r < p->k->role.n; r++) {

@@ -1,7 +1,8 @@
-// read.c - PTX text to blocks of instructions (PTX ISA 9.0, 4 and 5). In: the text, and which
-// function. Out: a Ptx whose instructions have the schedule's lines: of a `.loc` that was inlined,
-// the line that it all was inlined at. Registers and labels that inline assembly declares belong to
-// its braces. An instruction under a predicate becomes a block of its own, which is jumped over.
+// read.c - reads PTX text into blocks of instructions (PTX ISA 9.0, 4 and 5). In: the text, and the
+// name of a function. Out: a Ptx whose instructions have the schedule's lines. An instruction that
+// was inlined has the line of the outermost call. Registers and labels that inline assembly
+// declares belong to its braces. An instruction under a predicate becomes a block of its own, which
+// a jump skips.
 #include "runtime/ptx/ptx.h"
 
 #include <stdlib.h>
@@ -109,7 +110,8 @@ static Name *declare(Reader *r, u32 scope, bool label, Words w, u32 value) {
   return &r->name.at[r->name.n - 1];
 }
 
-// Those that a function declares by the hundred (%r<224>) are met where they are used.
+// The number of a register. Those that a function declares by the hundred (%r<224>) are numbered
+// where they are first used.
 static u32 reg(Reader *r, Words w) {
   Name *n = find_outward(r, r->scope, false, w);
   if (!n) n = declare(r, 0, false, w, r->ptx->regs++);
@@ -138,7 +140,7 @@ static bool is_parameter(const Reader *r, Words w, i64 *number) {
 
 static PtxOperand operand(Reader *r, const char **p);
 
-// Those of a list up to `close`, or of `a|b` from its second on.
+// Reads the operands of a list up to `close`, or those of `a|b` from the second on.
 static PtxOperand list(Reader *r, const char **p, char close) {
   PtxOperand one[SC_MAX_NEST * 4];
   u32 n = 0;
@@ -211,7 +213,8 @@ static PtxOperand operand(Reader *r, const char **p) {
 
 static PtxBlock *block(Reader *r) { return &r->ptx->block.at[r->ptx->block.n - 1]; }
 
-// What follows begins a block, into which the one before leads.
+// Begins a block. The block before leads into it, unless that ends with a jump that is always
+// taken.
 static void begin_block(Reader *r) {
   u32 number = r->ptx->block.n;
   if (number && block(r)->next != SC_NONE) block(r)->next = number;
@@ -230,7 +233,8 @@ static void label(Reader *r, Words w) {
 
 // ---- events
 
-// Does a spelling of this row begin the instruction's, or equal it?
+// Does one of the row's spellings fit the instruction: as a prefix, if it ends in a dot, or else as
+// a whole?
 static bool spelt(const char *spellings, Words op) {
   for (const char *p = spellings; *p;) {
     u32 n = (u32)strcspn(p, " ");
@@ -372,7 +376,7 @@ static void statement(Reader *r) {
 
 // ---- the function
 
-// Behind its parameters: "{".
+// The "{" that begins the function's body.
 static const char *body(const char *text, const char *function) {
   size_t n = strlen(function);
   for (const char *p = text; (p = strstr(p, ".entry ")); p++) {

@@ -1,8 +1,8 @@
-// slice.c - a function's text without what decides neither a branch nor a number of an event, and
-// without what the thread's number and constants alone do not decide. In: a Ptx. Out: the same
-// blocks with the instructions that are left (of twenty about one), and their registers numbered
-// anew; the last one stands for all of which nothing is known. What one thread after the other
-// walks over is short then.
+// slice.c - leaves out of a function the instructions that decide neither a branch nor an operand
+// of an event, and those whose results the thread's number and constants do not determine. In: a
+// Ptx. Out: the same blocks with the instructions that remain (about one in twenty), and new
+// numbers for their registers; the last register stands for all unknown values. The walks for each
+// thread are short then.
 #include "runtime/ptx/ptx.h"
 
 typedef struct Slicer {
@@ -64,7 +64,8 @@ static bool may_be_known(const Slicer *s, const PtxOperand *o) {
   return o->kind != OPND_OTHER && o->kind != OPND_AT;
 }
 
-// Of sums an address, of conjunctions one side is enough.
+// May the result be known? Of a sum it may if an address in it is known, of a conjunction if one
+// side is.
 static bool result_may(const Slicer *s, const PtxIns *ins) {
   bool all = true, one = false;
   for (u32 i = 1; i < ins->operands; i++) {

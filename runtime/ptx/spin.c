@@ -1,13 +1,12 @@
-// spin.c - waits that are loops. `again: try_wait done; @!done bra again` (PTX
-// ISA 9.0, 9.7.13.15.16: what is tried may not have ended) and `again: ld.acquire now; setp.ne p,
-// now, mine; @p bra again` are one event each, at the end of which what was waited for is there.
-// In: a Ptx as it was read. Out: such blocks go on without the way back; an attempt that nothing
-// repeats is EV_TRY.
+// spin.c - makes one event of a wait that is a loop: of `again: try_wait done; @!done bra again`
+// (PTX ISA 9.0, 9.7.13.15.16: try_wait may return before the phase is complete), and of `again:
+// ld.acquire now; setp.ne p, now, mine; @p bra again`. In: a Ptx as it was read. Out: such a block
+// has no edge back to itself. A try_wait that no loop repeats becomes EV_TRY.
 #include "runtime/ptx/ptx.h"
 
 static bool is_reg(const PtxOperand *o, u32 reg) { return o->kind == OPND_REG && o->n == reg; }
 
-// Does this set the guard of the block, by a comparison with what was looked at?
+// Does the instruction set the block's guard by comparing the value that was loaded?
 static bool compares(const PtxBlock *b, const PtxIns *ins, const PtxOperand *seen) {
   return ins->compute == COMPUTE_SETP && is_reg(&ins->operand[0], b->guard) &&
          ins->compares_unequal != b->negated &&

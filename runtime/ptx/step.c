@@ -1,4 +1,5 @@
-// step.c - steps of the program of what is wanted. Called by plan.c, operation.c and draw.c.
+// step.c - appends steps to the wanted program. In: a Planner, which says where the program has
+// come to. Called by plan.c, operation.c and draw.c.
 #include "runtime/ptx/planner.h"
 
 // ---- the program
@@ -77,7 +78,7 @@ enum { DEEP = 16 };  // operands share operands: deeper ones are not looked at
 
 static Sure sure(const Planner *p, Xid x, i64 *out, u32 depth);
 
-// One operand may decide: `w == 0 and …`.
+// The value of `and` or `or`, which one operand may decide alone: `w == 0 and …`.
 static Sure sure_truth(const Planner *p, const Expr *e, i64 *out, u32 depth) {
   i64 a = 0, b = 0;
   Sure of_a = sure(p, e->a, &a, depth), of_b = sure(p, e->b, &b, depth);

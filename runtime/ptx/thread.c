@@ -1,10 +1,10 @@
-// thread.c - what one thread can do. In: a sliced Ptx, and the thread's number. Out: a Thread: the
-// events that it executes with their numbers, and which ways out of each block it can take.
+// thread.c - what one thread can execute. In: a sliced Ptx, and the thread's number. Out: a Thread:
+// its events with their operands, and the edges out of each block that it can take.
 //
-// From the entry on it goes straight as long as its own number decides every branch: barriers are
-// initialised there, in loops, too. From the first branch that data decides on, what holds in a
-// block is what all ways into it have in common (conditional constant propagation, by Wegman and
-// Zadeck); a branch that is decided still leads one way only.
+// From the entry on, the thread's path is straight as long as its own number decides every branch:
+// barriers are initialised there, also in loops. From the first branch that data decides, a value
+// is known in a block if all edges into the block agree on it (conditional constant propagation, by
+// Wegman and Zadeck). A branch that is decided is still followed one way only.
 #include "runtime/ptx/ptx.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ Tracer *sc_ptx_tracer(Sc *sc, const Ptx *ptx) {
 
 // ---- an event's numbers
 
-// Those of events have 32 bits.
+// The number as an operand of an event, which has 32 bits.
 static i64 plain_number(Known v) { return v.base == BASE_NUM ? (i64)(u32)v.n : ARG_UNKNOWN; }
 
 static u32 part(const PtxIns *ins, u32 from, char until) {
@@ -115,7 +115,8 @@ Event sc_ptx_event_of(const Registers *r, const PtxIns *ins) {
 
 // ---- blocks
 
-// What holds at the end of a block, from what holds where it begins; its events.
+// Runs a block: changes the registers from their values at its beginning to those at its end, and
+// writes its events to `to`.
 static void run(Tracer *t, u32 b, Event *to) {
   const PtxBlock *at = &t->ptx->block.at[b];
   for (u32 i = at->first; i < at->first + at->n; i++) {
@@ -152,7 +153,7 @@ static void flow_out(Tracer *t, u32 b, u8 ways) {
   if (ways & GOES_JUMP) flow_into(t, t->ptx->block.at[b].jump);
 }
 
-// The way that is the thread's alone.
+// Follows the straight path, on which the thread's number decides every branch.
 static void go_straight(Tracer *t) {
   u32 b = 0;
   t->now.straight.n = 0;
@@ -182,7 +183,7 @@ static bool same_event(const Event *a, const Event *b) {
   return same;
 }
 
-// Is all that a matcher sees as it was?
+// Does the matcher see the same as for the thread before?
 static bool as_before(Tracer *t) {
   u32 blocks = t->ptx->block.n, events = t->first[blocks];
   bool straight = t->straight.n == t->now.straight.n;

@@ -1,6 +1,6 @@
-// value.c - what instructions compute of numbers that a thread's own number decides: which branch
-// of the kernel is its, and the constants of its instructions (PTX ISA 9.0, 9.7.1, 9.7.6, 9.7.7,
-// 9.7.9). All else is BASE_ANY. Addresses are a base and a distance from it.
+// value.c - evaluates instructions on values that the thread's number and constants determine: they
+// decide which role's branch the thread takes, and the operands of its events (PTX ISA 9.0, 9.7.1,
+// 9.7.6, 9.7.7, 9.7.9). All other values are BASE_ANY. An address is a base and a distance from it.
 #include "runtime/ptx/ptx.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool is(Words a, const char *text) {
   return a.n == strlen(text) && !memcmp(a.at, text, a.n);
 }
 
-// Bits of an integer type, of a predicate 1; 0: of reals.
+// The bits of an integer type; 1: a predicate; 0: a real type.
 static u8 bits_of(Words type) {
   if (is(type, "pred")) return 1;
   if (!type.n || !strchr("sub", *type.at)) return 0;
@@ -52,7 +52,7 @@ static u8 combination(Words w) {
   return is(w, "and") ? ALSO_AND : is(w, "or") ? ALSO_OR : is(w, "xor") ? ALSO_XOR : ALSO_NONE;
 }
 
-// What sets no register, as far as it is no event.
+// Does an instruction of this name set no register? (Events are not among these.)
 static bool sets_nothing(Words mnemonic) {
   static const char *const words[] = {"st",       "red",     "nanosleep", "prefetch",
                                       "stmatrix", "discard", "pmevent",   "brkpt",
@@ -71,7 +71,8 @@ static u8 computes(const Parts *p) {
   return COMPUTE_UNKNOWN;
 }
 
-// The part that says more than the type: .lo, .idx, the comparison, what is converted.
+// Decodes the parts of a name other than the type: .lo, .idx, the comparison, the type that is
+// converted. False: they are not known here.
 static bool decode_more(PtxIns *ins, const Parts *p) {
   switch ((Compute)ins->compute) {
     case COMPUTE_CVT:
@@ -122,7 +123,7 @@ bool sc_ptx_same(Known a, Known b) {
   return a.base == b.base && a.exact == b.exact && a.which == b.which && a.n == b.n;
 }
 
-// With something unknown added.
+// The value with something unknown added to it.
 static Known inexact(Known v) {
   return v.base == BASE_NUM ? any : (Known){v.base, false, v.which, v.n};
 }
@@ -216,7 +217,7 @@ static u64 pick(const PtxIns *ins, u64 a, u64 b) {
   return (compare(&less, a, b) != 0) == (ins->compute == COMPUTE_MIN) ? a : b;
 }
 
-// What decides a conjunction or a disjunction alone.
+// Does this operand decide a conjunction or a disjunction alone?
 static bool decides(Known v, Also how) {
   return is_number(v) && ((how == ALSO_AND && !v.n) || (how == ALSO_OR && v.n));
 }
@@ -266,7 +267,8 @@ static Known mapped(Known address, Known cta) {
   return (Known){BASE_THERE, address.base == BASE_SHARED && address.exact, (u32)cta.n, address.n};
 }
 
-// Lane 0's value goes to all; which lane another number means, nobody asks.
+// The result of a shuffle. It is known if lane 0's value goes to all lanes; shuffles from other
+// lanes are not followed.
 static Known shuffled(const Registers *r, Known source, Known lane, Known *lane0) {
   bool of_lane0 = is_number(lane) && !cut(lane.n, 32);
   if (r->tid % 32 == 0) *lane0 = sc_ptx_join(*lane0, source);
