@@ -1,8 +1,8 @@
-// build.c - a kernel's text to machine code, once: what was built before comes from the cache,
-// without NVRTC being opened. What ptxas said then is stored with it, so that a kernel that spills
-// is told of every time. Another NVRTC than the one that made it makes it again; where there is
-// none, what any made is good, and it is said which. Before it is anybody's, the cache's too, the
-// PTX is compared with the plan.
+// build.c - makes machine code of a kernel's text, once. In: the kernel and its text. Out: a Built.
+// Code that was built before comes from the cache, without opening NVRTC. The messages of ptxas are
+// stored with it, so that spills are reported every time. Code that another NVRTC made is made
+// again; where there is no NVRTC, code of any NVRTC is taken, and the report says of which. The PTX
+// is compared with the plan before the code is returned or stored.
 #include "runtime/cuda/build.h"
 #include "runtime/ptx/ptx.h"
 
@@ -17,8 +17,8 @@ static double now(void) {
 
 static Blob text_blob(const char *text) { return (Blob){text, strlen(text)}; }
 
-// Everything that the code depends on, and which NVRTC makes it: the part that is not known where
-// there is none.
+// The key of an entry in the cache: everything that the code depends on, and (part MAKER) the NVRTC
+// that makes it, which is not known where there is none.
 enum { MAKER = 3, KEY_PARTS = 4 };
 static void make_key(Sc *sc, const char *text, Target target, Blob key[KEY_PARTS]) {
   Str options = {.sc = sc};
@@ -29,7 +29,8 @@ static void make_key(Sc *sc, const char *text, Target target, Blob key[KEY_PARTS
   key[MAKER] = text_blob("");
 }
 
-// ---- the cache, and who made what last: an entry of its own, for those that have no NVRTC
+// ---- the cache. A second entry for each kernel says which NVRTC made its code last, for processes
+// without NVRTC
 
 static Blob last_maker(Sc *sc, const Blob key[KEY_PARTS]) {
   Str name = {.sc = sc};
@@ -49,8 +50,8 @@ static bool load(Sc *sc, const char *folder, Blob key[KEY_PARTS], Built *out) {
   return sc_cache_load(sc, folder, key, KEY_PARTS, &out->code);
 }
 
-// By ELF's number of the machine: what stands in for NVRTC makes code for others, which nobody
-// shall get who has no NVRTC. PTX is for no other.
+// Is it PTX, or machine code of a GPU, by the machine number in its ELF header? The model's
+// stand-in for NVRTC makes code for the host, which no process without NVRTC may get.
 static bool is_for_gpu(const Binary *code) {
   enum { E_MACHINE = 18, EM_CUDA = 190 };
   const unsigned char *at = code->at;
@@ -80,7 +81,7 @@ static schedc_status unavailable(Sc *sc, const Kernel *k, const char *wrong) {
   return SCHEDC_EUNAVAIL;
 }
 
-// The machine is at fault, not the text; NVRTC may have said more.
+// Reports a fault of the machine rather than of the text, with what NVRTC said about it.
 static schedc_status does_not_work(Sc *sc, const Kernel *k, const char *wrong,
                                    const BuildLog *log) {
   for (u32 i = 0; i < log->remark.n; i++) {
@@ -90,8 +91,9 @@ static schedc_status does_not_work(Sc *sc, const Kernel *k, const char *wrong,
   return unavailable(sc, k, wrong);
 }
 
-// With debug_waits, waits have other instructions than the plan's. What stands in for NVRTC has no
-// PTX, and its code is for no GPU. Is it what was planned?
+// Compares the PTX with the plan. planned: it agrees, or cannot be compared: with debug_waits,
+// waits have other instructions than the plan says, and the model's stand-in for NVRTC makes no
+// PTX.
 static schedc_status compare(Sc *sc, const Kernel *k, const CudaText *cuda, bool debug_waits,
                              const Binary *code, bool *planned) {
   *planned = true;
@@ -101,7 +103,8 @@ static schedc_status compare(Sc *sc, const Kernel *k, const CudaText *cuda, bool
   return *planned || sc->unverified ? SCHEDC_OK : SCHEDC_EINPUT;
 }
 
-// A text that is refused has an error. Where memory is short, ptxas ends with the second alone.
+// Does the log say why the text was refused? (When memory is short, ptxas says only that it was
+// aborted.)
 static bool says_why(const BuildLog *log) {
   for (u32 i = 0; i < log->remark.n; i++) {
     const Remark *r = &log->remark.at[i];
@@ -126,7 +129,7 @@ static schedc_status build_anew(Sc *sc, const Kernel *k, const char *text, Targe
   return SCHEDC_EINPUT;
 }
 
-// From the cache, if it is there; where there is no NVRTC, whichever made it.
+// Looks for the code in the cache; where there is no NVRTC, for code of any NVRTC.
 static bool find(Sc *sc, const char *folder, Blob key[KEY_PARTS], const NvrtcFile *file,
                  Built *out) {
   out->maker = file->identity;

@@ -1,11 +1,11 @@
-// cache.c - what NVRTC made, on disk. An entry is one file: a head, the key, the log, the code. Its
-// name is a hash of the key; the key itself is stored and compared, so that two kernels with one
-// hash do not meet. Damage is found by a checksum over all of it. That nobody else put the entry
-// there is a matter of the folder: it must be the user's own, closed to others and no link, and
-// every file is opened through it. Entries appear whole, by renaming. An entry's time of change is
-// when it was last used; each new one may push out the oldest. Several processes may do all this at
-// once: at worst an entry is gone that one of them would have used. Whatever is wrong, the kernel
-// is built again; nothing here is an error of the caller's.
+// cache.c - keeps on disk what NVRTC made. An entry is one file: a head, the key, the log, the
+// code. Its name is a hash of the key. The key itself is stored and compared, so that two kernels
+// with the same hash are not confused. A checksum over all of it finds damage. The folder
+// guarantees that nobody else wrote an entry: it must belong to the user, be closed to others and
+// be no link, and every file is opened through it. Entries appear whole, by renaming. An entry's
+// modification time is when it was last used, and a new entry may remove the oldest ones. Several
+// processes may use the cache at once: at worst an entry is gone that one of them would have used.
+// Whatever is wrong, the kernel is built again; nothing here is an error of the caller's.
 #include "runtime/cuda/build.h"
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ bool sc_cache_parse(const void *image, size_t n, Blob *key, Blob *log, Blob *cod
   return true;
 }
 
-// The parts, each after its length.
+// Joins the parts to one blob, each after its length.
 static Blob join(Sc *sc, const Blob *part, u32 parts) {
   size_t n = 0;
   for (u32 i = 0; i < parts; i++) n += sizeof(u64) + part[i].n;
@@ -153,7 +153,7 @@ static bool read_all(int fd, char *to, size_t n) {
   return true;
 }
 
-// Its size; 0 if it is not a plain file of the user's own. Closes `dir`.
+// The size of an entry; 0 if it is not a plain file of the user's own. Closes `dir`.
 static size_t entry_size(int dir, const char *name) {
   struct stat st;
   bool good = dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -163,7 +163,7 @@ static size_t entry_size(int dir, const char *name) {
   return good ? (size_t)st.st_size : 0;
 }
 
-// Its n bytes. Closes `dir`.
+// Reads the n bytes of an entry. Closes `dir`.
 static bool read_entry(int dir, const char *name, char *to, size_t n) {
   int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   bool good = fd >= 0 && read_all(fd, to, n);
@@ -175,7 +175,7 @@ static bool read_entry(int dir, const char *name, char *to, size_t n) {
 
 static bool equal(Blob a, Blob b) { return a.n == b.n && !memcmp(a.at, b.at, a.n); }
 
-// Allocation may unwind, so it happens while nothing is open.
+// Allocation may unwind to the boundary of the library, so it happens while no file is open.
 bool sc_cache_load(Sc *sc, const char *folder, const Blob *key, u32 parts, Binary *out) {
   Blob want = join(sc, key, parts), have, log, code;
   const char *name = file_name(sc, want);
@@ -203,7 +203,7 @@ static bool write_all(int fd, const char *from, size_t n) {
   return true;
 }
 
-// A file that nobody had before; its name in `name`.
+// Creates a file of a new name, which it puts into `name`.
 static int open_new(int dir, char name[64]) {
   for (int attempt = 0; attempt < 16; attempt++) {
     struct timespec t;
@@ -225,7 +225,7 @@ typedef struct Entry {
   u64 bytes;
 } Entry;
 
-// Those used longest ago, oldest first.
+// The entries that were used longest ago, oldest first.
 typedef struct Oldest {
   Entry at[64];
   u32 n;
@@ -246,12 +246,12 @@ static void note(Oldest *o, const Entry *e) {
   o->at[i] = *e;
 }
 
-// As file_name makes them.
+// Is it a name that file_name makes?
 static bool is_entry_name(const char *name) {
   return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
 }
 
-// As open_new makes them.
+// Is it a name that open_new makes?
 static bool is_new_name(const char *name) {
   return !strncmp(name, ".new-", 5) && strlen(name) < 64 &&
          strspn(name + 5, "0123456789-") == strlen(name + 5);

@@ -1,7 +1,7 @@
-// device.c - kernels on the GPU from tensors in host memory: build, copy in, launch, copy out;
-// again, to see whether the bits are the same. In: an open GPU and jobs. Out: their outputs, and
-// times. Each call of the library makes the device's primary context current and takes it away
-// again.
+// device.c - runs kernels on the GPU from tensors in host memory: build, copy in, launch, copy out,
+// and again, to see whether the bits are the same. In: an open GPU and jobs. Out: their outputs,
+// and times. Each call of the library makes the device's primary context current, and restores the
+// context before it when it returns.
 #include "runtime/cuda/gpu.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static const char *copy_in(Gpu *g, Sc *sc, GpuJob *j) {
   return NULL;
 }
 
-// Workspaces are poisoned: what a kernel takes for granted shows.
+// Loads the kernel, and fills its workspaces with NaN, so that a read before a write shows.
 static const char *load(Gpu *g, Sc *sc, GpuJob *j) {
   j->loaded.sc = sc;
   const char *wrong = sc_load(&j->loaded, &g->d);
@@ -99,8 +99,8 @@ static void keep_before(Sc *sc, GpuJob *j) {
 
 // ---- launches
 
-// Waits for all launches. What a wait of the kernel that did not end says comes before what the
-// driver makes of it.
+// Waits for all launches. Waits of the kernel that were given up are reported rather than the
+// driver's error that follows from them.
 static const char *finish(Gpu *g, Sc *sc, GpuJob *j) {
   int e = g->d.cuStreamSynchronize(NULL);
   if (sc_report_waits(sc, &j->loaded) || (e && sc_report_model(sc, &j->loaded))) return "";
@@ -112,7 +112,8 @@ static const char *once(Gpu *g, Sc *sc, GpuJob *j) {
   return wrong ? wrong : finish(g, sc, j);
 }
 
-// From the same start: are the outputs the first run's bits?
+// Runs the kernel again from the same inputs, and compares the bits of its outputs with those of
+// the first run.
 static const char *repeat(Gpu *g, Sc *sc, GpuJob *j, void *room) {
   for (u32 i = 0; i < j->loaded.tensors; i++) {
     if (!is_written(j, i)) continue;
@@ -151,7 +152,7 @@ static void release(Gpu *g, GpuJob *j) {
   sc_unload(&j->loaded);
 }
 
-// From its tensors to its outputs.
+// The first run of a job: from its tensors to its outputs.
 static const char *run_first(Gpu *g, Sc *sc, GpuJob *j) {
   if (!sc_gpu_go_on(g)) return "";
   const char *wrong = copy_in(g, sc, j);

@@ -1,4 +1,5 @@
-// driver.c - the CUDA driver, opened at run time.
+// driver.c - opens the CUDA driver at run time. In: the library's name, or SCHEDC_DRIVER. Out: the
+// addresses of the functions in driver.def, or the reason why there are none.
 #include "runtime/cuda/gpu.h"
 
 #include <dlfcn.h>

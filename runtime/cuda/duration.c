@@ -1,11 +1,10 @@
-// duration.c - how long a launch takes, from launches back to back for about as long as is allowed.
-// One launch warms up and one says how many there is time for. Those are enqueued in groups, with
-// an event between two groups; the time is the median of the groups', so that a host that is slow
-// for a moment does not show.
+// duration.c - measures how long a launch takes, by launches back to back for about as long as is
+// allowed. One launch warms up, and a second one tells how many there is time for. These are
+// enqueued in groups, with an event between two groups. The time is the median of the groups, so
+// that a moment in which the host is slow does not matter.
 //
-// Settling. A chip at its power limit needs 100 to 130 ms to find the clock at which another
-// program runs (measured on an H200): what falls into the first 150 ms is not counted, or half of
-// all, if that is less.
+// Settling: a chip at its power limit needs 100 to 130 ms to find the clock for another program
+// (measured on an H200). So the first 150 ms are not counted, or the first half, if that is less.
 #include "runtime/cuda/gpu.h"
 
 #include <math.h>
@@ -29,7 +28,8 @@ static void enqueue(Duration *t, u64 n) {
   for (u64 i = 0; i < n && !t->status; i++) t->status = t->launch(t->user);
 }
 
-// The milliseconds of a launch in each of `groups` groups of n, of which those from `first` count.
+// Measures the milliseconds of a launch in each of `groups` groups of n launches. Those from
+// `first` on count.
 static void clock_groups(Duration *t, u32 groups, u64 n, u32 first, double *ms) {
   const Driver *d = t->d;
   void *event[GROUPS + 1] = {0};

@@ -1,9 +1,9 @@
-// header.c - a kernel or sequence as a C header: its machine code, the table that a launch goes by,
-// and launcher.c, with functions of the kernel's own name around it. In: the kernel, its text and
-// machine code; or several variants of it, and the shapes for which each is. Out: C99, also good as
-// C++, that needs nothing but the driver. Each variant has a table, code and functions of its own,
-// behind those of the kernel's name, which choose one by nearest.c. launcher.c stands once in a
-// program that includes several headers.
+// header.c - writes a kernel or sequence as a C header: its machine code, the table that a launch
+// needs, and launcher.c, with functions of the kernel's own name around it. In: the kernel, its
+// text and machine code; or several variants of it, with the shapes that each is for. Out: C99 that
+// is also C++ and needs nothing but the driver. Each variant has a table, code and functions of its
+// own; the functions of the kernel's name choose one of them by nearest.c. launcher.c is compiled
+// once in a program that includes several headers.
 #include "runtime/cuda/gpu.h"
 #include "runtime/data/launchvalue.h"
 #include "runtime/data/valueops.def"
@@ -41,7 +41,7 @@ static bool has_workspace(const Header *h) {
   return h->tabled.table.turns || h->tabled.table.tensors > h->tabled.table.given;
 }
 
-// ---- what cannot be said
+// ---- what a header cannot express
 
 static bool can_be_said(const Header *h) {
   for (u32 i = 1; i < h->tabled.table.nodes; i++) {
@@ -151,7 +151,7 @@ static void begin(Header *h, const char *type, const char *part, u32 n) {
   else put(h, "#define %s_%s NULL\n", h->name, part);
 }
 
-// Each row r of n of a part of the table t; C knows no array of none.
+// Begins an array for a part of table t, and goes over its n rows r. (No rows: a macro, NULL.)
 #define EACH(type, part, n)  \
   begin(h, #type, #part, n); \
   for (const type *r = t->part; r < t->part + (n); r++)
@@ -260,7 +260,7 @@ static void list(Header *h, u32 n, const char *type, const char *name) {
   if (!n) put(h, "0");
 }
 
-// What both functions begin with: a job.
+// Writes the beginning of a function that launches or sizes: a job.
 static void job(Header *h, const char *function, const char *kernel, const char *stream) {
   const SclTable *t = &h->tabled.table;
   const Kernel *k = h->k;
@@ -304,7 +304,7 @@ static void launching(Header *h) {
   put(h, "  return scl_launch(&job);\n}\n");
 }
 
-// What follows, to an #endif, stands once in a program; what stands there already must be the same.
+// Writes a guard: up to an #endif, code is compiled once; that of another header must be the same.
 static void once(Header *h, const char *what, u64 version, const char *wrong) {
   unsigned long long v = version;
   put(h, "#if defined SCHEDC_%s && SCHEDC_%s != 0x%llxu\n#error \"%s\"\n#endif\n", what, what, v,
@@ -312,7 +312,7 @@ static void once(Header *h, const char *what, u64 version, const char *wrong) {
   put(h, "#ifndef SCHEDC_%s\n#define SCHEDC_%s 0x%llxu\n\n", what, what, v);
 }
 
-// expr.def, as C: what operations compute of integers, and of reals but for functions.
+// Writes expr.def as C: what operations compute of integers, and, except for functions, of reals.
 #define TEXT_OF(...) #__VA_ARGS__
 #define PUT_CASE(id, ...) str_puts(out, "    case SCL_" #id ": return " TEXT_OF(__VA_ARGS__) ";\n");
 
@@ -391,7 +391,7 @@ static void put_part(const Set *s, u32 i) {
   launching(&h);
 }
 
-// Which shapes there are, which part each has, and the choice.
+// Writes the shapes, the part that each has, and the function that chooses.
 static void choosing(Set *s) {
   Header *h = &s->h;
   const HeaderShapes *shapes = s->shapes;
@@ -461,7 +461,7 @@ static void put_nearest(Header *h) {
   put(h, "\n#endif\n\n");
 }
 
-// What the header is, so that another of its name is refused.
+// A hash that identifies the header, so that another one of the same name is refused.
 static u64 identity(const Set *s) {
   Str all = {.sc = s->h.sc};
   for (u32 i = 0; i < s->parts; i++)

@@ -1,6 +1,6 @@
-// launch.c - launching what load.c loaded. In: tensors with device addresses, in the kernel's
-// order. The first launch with new shapes, strides or scalars checks everything and has launcher.c
-// make a plan; the next ones find the plan and change addresses. Nothing is allocated on the
+// launch.c - launches what load.c loaded. In: tensors with device addresses, in the kernel's order.
+// The first launch with new shapes, strides or scalars checks everything, and launcher.c makes a
+// plan. Later launches find the plan and only change addresses in it. Nothing is allocated on the
 // device, nothing waits, and all that is enqueued (a memset of what must be zero, the kernels) may
 // be captured in a graph.
 #include "runtime/cuda/gpu.h"

@@ -1,6 +1,6 @@
-// load.c - a kernel or sequence, built and loaded on the current CUDA context. In: IR after
+// load.c - builds a kernel or sequence and loads it on the current CUDA context. In: IR after
 // `place`. Out: modules, and all the memory that launches will need, so that they allocate nothing.
-// The context is found and left current.
+// The same context is current afterwards.
 #include "runtime/cuda/gpu.h"
 
 #include <string.h>
@@ -83,7 +83,7 @@ static const char *memory_for_waits(Loaded *l) {
   return e ? failed(l, "the GPU does not see pinned memory", e) : NULL;
 }
 
-// Maps are aligned as the driver wants them.
+// Allocates the parts of a plan, with tensor maps aligned as the driver wants them.
 static void plan_room(Loaded *l, LaunchPlan *p) {
   const SclTable *t = &l->tabled.table;
   Sc *sc = l->sc;

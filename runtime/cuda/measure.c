@@ -1,10 +1,11 @@
-// measure.c - how long launches take, by events. The protocol: `cold` is the median over 3 rounds
-// of a 150 ms pause, 5 launches to warm up and 20 that count; `sustained` is of launches back to
-// back for 400 ms, of which the first 150 do not count (duration.c): power limits the clock then,
-// and each program has found its own. Before the sustained rounds all jobs together run for 700 ms,
-// as the chip has cooled in the pauses. Jobs take turns, round by round, each begun by another one,
-// so that what changes with time (heat, clocks, neighbours) changes for all of them; figures are
-// medians over the rounds.
+// measure.c - measures how long launches take, by events. In: jobs that are loaded. Out: times,
+// clock and power of each. The protocol: `cold` is the median over 3 rounds, each of a 150 ms
+// pause, 5 launches to warm up and 20 that count. `sustained` is measured by launches back to back
+// for 400 ms, of which the first 150 ms do not count (duration.c): power limits the clock then, and
+// each program has its own clock. Before the sustained rounds all jobs together run for 700 ms, as
+// the chip has cooled in the pauses. Jobs take turns, round by round, and each round begins with
+// another job, so that what changes with time (heat, clocks, neighbours) changes for all of them.
+// Figures are medians over the rounds.
 #include <stdlib.h>
 #include <time.h>
 
@@ -14,7 +15,7 @@ enum { COLD_ROUNDS = 3, WARM_UP = 5, COLD = 20, MAX_ROUNDS = 16 };
 enum { TURN_MS = 400, WARMING_MS = 700 };
 enum { NOT_READY = 600 };  // CUDA_ERROR_NOT_READY
 
-// What the rounds of a job gave.
+// The measurements of a job, over its rounds.
 typedef struct Samples {
   float cold[COLD_ROUNDS * COLD];
   float sustained[MAX_ROUNDS];
@@ -41,7 +42,7 @@ u32 sc_gpu_turn(u32 round, u32 k, u32 n) {
   return (round + (u64)k * stride) % n;
 }
 
-// A job's turn, as its launches and those who watch them see it.
+// A job's turn: what its launches, and the function that watches them, need.
 typedef struct JobTurn {
   Gpu *g;
   Sc *sc;
@@ -50,7 +51,8 @@ typedef struct JobTurn {
   Samples *samples;
 } JobTurn;
 
-// Reads clock and power until the last launch is done, from when the first ones are.
+// Reads clock and power from the moment when the launches that do not count are done until the last
+// one is.
 static void watch(void *turn, void *settled, void *last) {
   const JobTurn *t = turn;
   const Driver *d = &t->g->d;
@@ -107,7 +109,8 @@ static schedc_status launch(void *turn) {
   return sc_gpu_enqueue(t->sc, t->job) ? SCHEDC_EIO : SCHEDC_OK;
 }
 
-// Launches back to back for so long; "": one was refused, and a diagnostic says why.
+// Launches back to back for so many milliseconds. Returns NULL, or what is wrong; "": a launch was
+// refused, and a diagnostic says why.
 static const char *go_on_for(JobTurn *turn, double ms, bool counts, Duration *t) {
   *t = (Duration){.d = &turn->g->d,
                   .launch = launch,
@@ -131,7 +134,7 @@ static const char *sustained_round(JobTurn *turn, u32 round) {
   return NULL;
 }
 
-// All that is measured back to back: once round to warm the chip up, and the rounds that count.
+// Measures all jobs back to back: one round warms the chip up, then come the rounds that count.
 static const char *sustain(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *which, Samples *s) {
   Nvml nvml;
   const char *wrong = NULL;

@@ -1,6 +1,6 @@
-// model.c - what the model of a GPU (model/fault.h) found wrong in a launch, in the schedule's
-// terms. In: its remarks, at lines of the schedule, with threads and memory as the machine numbers
-// them. Out: a diagnostic with roles, rings and tensors.
+// model.c - reports what the model of a GPU (model/fault.h) found wrong in a launch, in the
+// schedule's terms. In: the model's remarks, at lines of the schedule, with threads and memory as
+// the machine numbers them. Out: a diagnostic with roles, rings and tensors.
 #include "runtime/cuda/gpu.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static const char *barrier_name(const Naming *n, u32 cta, u32 at, int generation
   return sc_printf(n->sc, "generation %d of the mbarrier at byte %u (CTA %u)", generation, at, cta);
 }
 
-// "byte 512 of tensor 'O'": of the one that begins last before it.
+// "byte 512 of tensor 'O'": of the tensor that begins last before the address.
 static const char *global_name(const Naming *n, u64 at) {
   const Loaded *l = n->l;
   const Buf *best = NULL;
@@ -92,7 +92,7 @@ static const char *global_name(const Naming *n, u64 at) {
   return sc_printf(n->sc, "byte %llu of tensor '%s'", (unsigned long long)(at - from), best->name);
 }
 
-// "t:0:140" and the like, up to the brace at its end.
+// The name of something that the model numbers, such as "t:0:140}": a thread, a place or a barrier.
 static const char *name_of(const Naming *n, const char *at) {
   char kind = *at, *end = NULL;
   u64 part[3] = {0};
@@ -133,7 +133,7 @@ static Span span_of(const Kernel *k, const ModelRemark *r) {
   return here ? sc_at_line(k, r->line) : k->span;
 }
 
-// The step whose kernel failed: false, it is none of these.
+// Finds the step whose kernel failed. False: it is another kernel's launch that failed.
 static bool find_step(Naming *n, const ModelFault *f) {
   for (u32 i = 0; i < n->l->tabled.table.steps; i++) {
     n->k = sc_step_kernel(n->l->k, i);
@@ -143,8 +143,8 @@ static bool find_step(Naming *n, const ModelFault *f) {
   return false;
 }
 
-// What is not the kernel's fault: the host's, the model's own limits, or that of a kernel before it
-// on the same context.
+// Reports a failure that is not the kernel's fault: one of the host, a limit of the model, or the
+// fault of an earlier kernel on the same context.
 static schedc_status not_run(Sc *sc, const Loaded *l, const ModelFault *f, bool other) {
   if (other)
     sc_report(sc, D_G_RUN, l->k->span, "the model of a GPU had failed before, at kernel '%s'",

@@ -1,6 +1,6 @@
-// nvml.c - the clock of the multiprocessors and the power that the board draws, from NVIDIA's
-// management library. It comes with the driver; where it cannot be opened or the device not be
-// found, they are not known.
+// nvml.c - reads the clock of the multiprocessors and the power that the board draws, by NVIDIA's
+// management library, which comes with the driver. Where the library cannot be opened, or the
+// device is not found, they are not known.
 #include <dlfcn.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-// nvrtc.c - CUDA C to PTX or machine code by NVRTC, found and opened at run time. Options are
-// fixed; nothing is included. Where the library is can be said without opening it, which takes
-// longer than a hit in the cache may.
+// nvrtc.c - compiles CUDA C to PTX or machine code by NVRTC, which it finds and opens at run time.
+// Options are fixed, and nothing is included. The library can be found without being opened: to
+// open it takes longer than a hit in the cache should.
 #define _GNU_SOURCE  // secure_getenv, dladdr
 #include "runtime/cuda/build.h"
 
@@ -157,7 +157,7 @@ static bool take_code(Sc *sc, const Nvrtc *n, void *program, Target target, Bina
   return !n->cubin(program, at);
 }
 
-// Nothing may unwind while a program is open: it would stay so.
+// Nothing here may unwind: the program would never be destroyed.
 static const char *compile_program(Sc *sc, const Nvrtc *n, void *program, Target target,
                                    Binary *out) {
   const char *const *option = sc_nvrtc_options[target];

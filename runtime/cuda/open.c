@@ -1,6 +1,7 @@
-// open.c - a GPU by its number: what it is, and whether kernels run on it. In: the driver, opened
-// at run time, and an ordinal as the driver counts (CUDA_VISIBLE_DEVICES hides and reorders
-// devices). Out: its primary context, retained until it is closed, and what tools ask of a device.
+// open.c - opens a GPU by its number, and tells what it is and whether kernels run on it. In: the
+// driver, opened at run time, and an ordinal as the driver counts (CUDA_VISIBLE_DEVICES hides and
+// reorders devices). Out: the device's primary context, retained until it is closed, and facts
+// about the device.
 #include "runtime/cuda/gpu.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ static const char *find(Sc *sc, const Driver *d, int ordinal, int *device) {
            : NULL;
 }
 
-// As nvidia-smi writes it: GPU-8-4-4-4-12 hexadecimal digits.
+// Writes a UUID as nvidia-smi does: GPU-8-4-4-4-12 hexadecimal digits.
 static void print_uuid(char *to, const unsigned char *bytes) {
   static const char digit[] = "0123456789abcdef";
   memcpy(to, "GPU", 3);

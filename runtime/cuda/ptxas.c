@@ -1,8 +1,8 @@
-// ptxas.c - what NVRTC and ptxas say about a build, read and put into the schedule's terms. In: the
-// log. NVRTC's messages have the form `FILE(LINE): error: TEXT`, and #line made FILE and LINE the
-// schedule's. ptxas names the function alone, `ptxas info    : (C7512) Potential Performance
-// Loss: …`, so its remarks are shown at the role that they concern by all that is known: the one
-// that its products, or its need of registers, single out.
+// ptxas.c - reads what NVRTC and ptxas say about a build, and reports it in the schedule's terms.
+// In: the log. Out: a BuildLog, and diagnostics. NVRTC's messages have the form `FILE(LINE): error:
+// TEXT`, and #line made FILE and LINE the schedule's. ptxas names the function alone, `ptxas info
+// : (C7512) Potential Performance Loss: …`. So its remarks are reported at the role that they most
+// likely concern: the one with the largest products, or with the largest need of registers.
 #include "runtime/cuda/build.h"
 
 #include <stdlib.h>
@@ -14,14 +14,14 @@ static bool starts(const char *text, const char *with) {
   return !strncmp(text, with, strlen(with));
 }
 
-// The number that ends where `at` begins: "8 bytes stack frame".
+// The number that ends where `at` begins, as in "8 bytes stack frame".
 static u32 number_before(const char *line, const char *at) {
   const char *p = at;
   while (p > line && p[-1] >= '0' && p[-1] <= '9') p--;
   return (u32)strtoul(p, NULL, 10);
 }
 
-// … and raises the figure to it.
+// The number before `unit` in the line; 0: there is none. Raises `worst` to it.
 static u32 read_figure(const char *line, const char *unit, u32 *worst) {
   const char *at = strstr(line, unit);
   u32 n = at ? number_before(line, at) : 0;
@@ -29,7 +29,7 @@ static u32 read_figure(const char *line, const char *unit, u32 *worst) {
   return n;
 }
 
-// The name behind `word`, in quotes or not: "for the function 'fa3_fwd'". NULL: there is none.
+// The name after `word`, in quotes or not, as in "for the function 'fa3_fwd'". NULL: there is none.
 static const char *name_after(Sc *sc, const char *line, const char *word) {
   const char *at = strstr(line, word);
   if (!at) return NULL;
@@ -115,13 +115,12 @@ u32 sc_entry_registers(const Kernel *k) {
   return n < 255 ? n : 255;
 }
 
-// What a thread of the role has.
+// How many registers a thread of the role has.
 static u32 registers_of(const Kernel *k, const Role *r) {
   return r->regs ? r->regs : sc_entry_registers(k);
 }
 
-// Of the roles that hold tiles, the one whose registers leave least room beside them. NULL: none
-// does.
+// The role whose tiles leave the fewest of its registers free. NULL: no role holds tiles.
 static const Role *tightest(const Kernel *k) {
   const Role *found = NULL;
   i64 most = 0;  // tiles' registers, less those that there are
@@ -172,7 +171,7 @@ static Span at_line(const Kernel *k, const Remark *r) {
   return here ? sc_at_line(k, r->line) : k->span;
 }
 
-// A sequence's kernel by its function's name; the sequence where the log does not name one.
+// The kernel of a sequence whose function the log names; the sequence, if it names none.
 static const Kernel *kernel_of(Sc *sc, const Kernel *k, const char *function) {
   for (u32 i = 0; i < k->launch.n && function; i++) {
     const Kernel *step = k->launch.at[i].kernel;

@@ -1,7 +1,7 @@
-// range.c - which integers of a kernel's code a launch must look at, before it runs with 32 bits
-// for each (launchrange.c). In: a kernel, and what launches it. Out: terms of a table, each behind
-// all that its range depends on: its operands, a loop variable's bounds, the extent of a tile's
-// axis.
+// range.c - lists the integers of a kernel's code whose range a launch must check, as kernels
+// compute them with 32 bits (launchrange.c). In: a kernel, and what launches it. Out: terms of a
+// table. Each comes after all that its range depends on: its operands, a loop variable's bounds,
+// the extent of a tile's axis.
 #include "runtime/cuda/gpu.h"
 
 typedef struct Terms {
@@ -60,7 +60,7 @@ static SclTerm term_of(const Terms *t, const Expr *e) {
   return term;
 }
 
-// The expression and all that it depends on, which come first.
+// Adds terms for all that the expression depends on, and then for the expression.
 static void need(Terms *t, Xid root, Span at) {
   Xid on[SC_MAX_OPERANDS];
   if (root) PUSH(t->sc, &t->pending, root);

@@ -1,5 +1,5 @@
-// refuse.c - why launcher.c loaded or launched nothing, in words. In: its refusal, which has a
-// reason and a number. Out: a report that names the tensor, axis or turn, at its declaration.
+// refuse.c - reports why launcher.c loaded or launched nothing. In: its refusal, which has a reason
+// and a number. Out: a report that names the tensor, axis or turn, at its declaration.
 #include "runtime/cuda/gpu.h"
 
 static const Buf *buf_of(const Loaded *l, u32 tensor) {
@@ -44,7 +44,7 @@ static void bad_stride(Sc *sc, const Loaded *l, const SclJob *j, const SclUse *u
   say_who(sc, d, use, ": pad its rows");
 }
 
-// Of the step that is refused, all tensors that are not fit.
+// Reports all tensors of the refused step that do not fit.
 static void bad_tensors(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *refused) {
   const SclSpan uses = j->table->step[refused->step].use;
   for (u32 i = uses.from; i < uses.to; i++) {

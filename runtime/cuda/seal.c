@@ -1,7 +1,7 @@
-// seal.c - machine code that leaves the library and comes back. In: a kernel's text, and its code.
-// Out: the code with a seal behind it, which says of what text it is and that it is whole; the
-// driver does not look there. It guards against mistakes (another kernel's code, other parameters,
-// half a file), not against malice.
+// seal.c - marks machine code that leaves the library, and checks it when it comes back. In: a
+// kernel's text, and its code. Out: the code with a seal after it, which the driver does not read:
+// hashes of the text and of the code. The seal guards against mistakes (another kernel's code,
+// other parameters, half a file), not against malice.
 #include "runtime/cuda/build.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
-// table.c - what a launch of a kernel or sequence needs, as the table that launcher.c goes by. In:
-// IR after `place`, and what the emitter says of the text: tensor maps, which tensors are
-// arguments. Out: SclTable, the same for the library and for C headers. Values are in terms of the
-// dimensions and scalars of the whole; operands have smaller numbers than what is made from them,
-// in the kernel and in the table, so that no walk needs recursion.
+// table.c - makes the table of what a launch of a kernel or sequence needs, which launcher.c reads.
+// In: IR after `place`, and what the emitter says of the text: its tensor maps, and which tensors
+// are arguments. Out: an SclTable, the same for the library and for C headers. Values are
+// expressions over the dimensions and scalars of the whole kernel or sequence. Operands have
+// smaller numbers than the values made of them, in the kernel and in the table, so that no walk
+// needs recursion.
 #include "runtime/cuda/gpu.h"
 #include "runtime/data/launchvalue.h"
 
@@ -55,7 +56,7 @@ static SclNode node_of(const Tabling *t, const Expr *e) {
   return n;
 }
 
-// All that are needed, and their operands.
+// Makes nodes for all values that are needed, and for their operands.
 static void make_values(Tabling *t) {
   const Kernel *k = t->of;
   for (Xid x = k->expr.n; x-- > 1;) {
@@ -131,7 +132,7 @@ static int map_type(Elem e) {
   }
 }
 
-// The dimensions are those of sc_cuda_map_dims, filled up to five.
+// Adds a tensor map. Its dimensions are those of sc_cuda_map_dims, filled up to five.
 static void add_map(Tabling *t, const Kernel *k, const TmaMap *m) {
   const Buf *b = &k->buf.at[m->tensor], *part = &k->buf.at[m->part];
   i8 dims[5];
@@ -199,7 +200,8 @@ static void add_grid(Tabling *t, const Kernel *k) {
   }
 }
 
-// A kernel that is launched twice is one function.
+// The number of the kernel's function, which is added the first time. A kernel that is launched
+// twice is one function.
 static u32 function_of(Tabling *t, const Kernel *k, const CudaText *text) {
   for (u32 i = 0; i < t->function.n; i++) {
     if (t->function.at[i].name == text->name) return i;

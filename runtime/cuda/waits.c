@@ -1,5 +1,5 @@
-// waits.c - what --debug-waits has to tell: waits that were given up, in the schedule's terms. In:
-// entries that kernels wrote into memory of the host (WaitSite in passes.h is the key). Out:
+// waits.c - reports the waits that --debug-waits has given up, in the schedule's terms. In: entries
+// that kernels wrote into memory of the host (WaitSite in passes.h explains them). Out:
 // diagnostics, each at the line of its wait.
 #include "runtime/cuda/gpu.h"
 
@@ -17,11 +17,12 @@ typedef struct Waiter {
   Entry e;
 } Waiter;
 
-// Which of the barriers from `first` on, 8 bytes each, is at the address that the wait saw.
+// The number, from `first` on, of the 8-byte barrier at the address that the wait recorded.
 // (Dynamic shared memory begins at a multiple of 1024.)
 static u32 barrier_at(const Waiter *w, u32 first) { return (w->e.saw - first) % 1024 / 8; }
 
-// Fill, or draw, number generation * stages + stage: the interpreter counts in the same way.
+// What was waited for at a ring's barrier. The number of the fill is generation * stages + stage,
+// as the interpreter counts.
 static const char *of_ring(Sc *sc, const Waiter *w, const Ring *r, bool full) {
   u32 stage = barrier_at(w, r->barrier) % r->stages, fill = w->e.generation * r->stages + stage;
   return sc_printf(sc, "for %sfill %u of '%s': %s barrier, stage %u, generation %u",
@@ -36,7 +37,7 @@ static const char *of_tiles(Sc *sc, const Waiter *w, bool full) {
       draw, full ? "" : " to be read by all roles", full ? "full" : "empty", slot, w->e.generation);
 }
 
-// What was waited for.
+// What the wait waited for, in words.
 static const char *what(Sc *sc, const Waiter *w) {
   const Kernel *k = w->k;
   const WaitSite *s = w->site;
@@ -70,7 +71,7 @@ static void report(Sc *sc, const Waiter *w) {
   sc_help(sc, d, "run the same case with '--on cpu': where it hangs, too, both sides are named");
 }
 
-// One report for each instance: its warps wait for the same.
+// Makes one report for each instance, as its warps wait for the same thing.
 static bool report_site(Sc *sc, Waiter *w, const volatile u32 *at) {
   const Role *r = &w->k->role.at[w->site->role];
   bool any = false;
