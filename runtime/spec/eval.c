@@ -1,10 +1,10 @@
-// eval.c - uniform expressions: the scalars of a schedule. In: an expression without index
-// variables and tiles, and an Env that says which tile, instance and iteration it is. Out: its
-// value, remembered until env_touch. Reals are f32 like everywhere in a kernel (f64 where e->wide
-// says so, for specifications).
+// eval.c - evaluates uniform expressions, the scalars of a schedule. In: an expression without
+// index variables and tiles, and an Env that says which tile, instance and iteration it is. Out:
+// its value, remembered until env_touch. Reals are f32 as everywhere in a kernel, or f64 where
+// e->wide says so, for specifications.
 //
-// A node's operands have smaller numbers than the node. The walk keeps its own path instead of
-// recursing, for hostile text chooses the depth.
+// A node's operands have smaller numbers than the node. The walk keeps its path in an array and
+// does not recurse, as the text of a stranger decides how deep expressions are.
 #include "runtime/spec/strip.h"
 
 #define TIMELESS UINT32_MAX  // the stamp of what nothing in an Env changes
@@ -43,7 +43,7 @@ static i64 int_op(Env *e, const Expr *p) {
   return down ? INT64_MIN : INT64_MAX;
 }
 
-// f32, as strips have it.
+// An operation on reals in f32, computed as strips compute it.
 static float narrow_op(const Env *e, const Expr *p) {
   float a = (float)e->real[p->a], b = (float)e->real[p->b], v;
   sc_reals32.op[p->op](&v, &a, &b, NULL, 0, 1);
@@ -121,8 +121,8 @@ static void compute(Env *e, Xid x) {
   }
 }
 
-// The first operand that x needs and that is not known yet; 0: none. What a condition hides is not
-// needed: `n > 0 and m / n > 2` divides by nothing when n is 0.
+// The first operand that x needs and whose value is not known yet; 0: none. An operand that a
+// condition makes irrelevant is not needed: `n > 0 and m / n > 2` does not divide when n is 0.
 static Xid missing(const Env *e, Xid x) {
   const Expr *p = &e->k->expr.at[x];
   if (!known(e, p->a)) return p->a;

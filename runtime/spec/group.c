@@ -1,12 +1,14 @@
-// group.c - which equations of a specification read each other, and the loop that they share. In: a
-// kernel's spec maps. Out: each equation's strip, its reads and its group; of a group, its loop, or
-// the iterations of it that a sample takes. spec.c calls it before anything runs.
+// group.c - finds the equations of a specification that read each other, and the loop that they
+// share. In: a kernel's spec maps. Out: each equation's strip, its reads and its group; for each
+// group its loop, or the iterations of the loop that a sample takes. spec.c calls it before
+// anything runs.
 //
 // The idea: equations that read each other usually do so at equal outer indices (batch, head, row).
-// Output variables are joined into classes by where they stand in what is read (union-find). A
-// class that each equation of the group has once is a level of the loop around all of them. What
-// only depends on inputs and is read by equations of more indices (where a sequence ends, which one
-// a row belongs to) would spoil that: it is a group of its own, and run before.
+// Output variables that stand at the same place of a read are joined into classes (union-find). A
+// class that each equation of the group has once becomes a level of the loop around all of them. An
+// equation that depends on inputs alone and is read by equations with more indices (where a
+// sequence ends, which one a row belongs to) would leave no common class: it is a group of its own,
+// and runs first.
 #include <math.h>
 
 #include "runtime/spec/spec.h"
@@ -54,7 +56,7 @@ static void read_equation(Spec *s, u32 e) {
   s->definer[eq->buf] = e;
 }
 
-// What an equation with more indices reads is computed before it.
+// Marks the equations that eq reads and that have fewer indices: they are computed before it.
 static void serve_larger(Spec *s, const Eq *eq) {
   for (u32 i = 0; i < eq->reads.n; i++) {
     u32 def = eq->reads.at[i].def;
@@ -125,8 +127,8 @@ static bool is_common(const Spec *s, u32 group, u32 e, i8 v) {
   return true;
 }
 
-// The class that stays inside although it may be common: what the equation with most indices is
-// vectorised over.
+// The class over which the equation with the most indices is vectorised. It does not become a level
+// of the loop, even if all equations have it.
 static u32 inner_class(const Spec *s, u32 group) {
   u32 best = SC_NONE, outs = 0;
   for (u32 i = 0; i < s->eqs; i++)
@@ -204,7 +206,7 @@ static bool separable(const Spec *s, const Task *t) {
   return true;
 }
 
-// The distance of tiles along level l of the loop.
+// The length of the kernel's tiles along level l of the loop.
 static i64 tile_length(const Spec *s, const Task *t, u32 l) {
   for (u32 e = 0; e < s->eqs; e++) {
     const Eq *eq = &s->eq[e];
@@ -216,7 +218,7 @@ static i64 tile_length(const Spec *s, const Task *t, u32 l) {
   return 1;
 }
 
-// Of the whole loop, the iterations that the sample's limits allow.
+// Chooses as many iterations of the loop as the sample's limits allow.
 static void choose_places(Spec *s, Task *t) {
   double each = operations(s, t), most = (double)t->total;
   i64 tile[SC_MAX_VARS];

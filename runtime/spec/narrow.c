@@ -1,15 +1,16 @@
-// narrow.c - which outputs the rounding to a narrow type goes into. In: a kernel or sequence. Out:
-// by buffer, whether the kernel rounds on the way to it, whether its specification does, and
-// whether an f16 may overflow on the way.
+// narrow.c - finds the outputs that depend on a rounding to a narrow type. In: a kernel or
+// sequence. Out: by buffer, whether the kernel rounds on the way to it, whether its specification
+// does, and whether an f16 may overflow on the way.
 //
 // A value is rounded where it is computed and then kept in a tile, a stage or a tensor of a narrow
-// type; what is only moved or selected is not. What is rounded goes into all that is computed from
-// it. The order of the code does not matter: loops may bring anything anywhere.
+// type. A value that is only moved or selected is not rounded. The mark of a rounded value passes
+// to all that is computed from it. The order of the code is ignored, as loops may move any value
+// anywhere.
 #include "compiler/flow/flow.h"
 #include "runtime/run.h"
 
-// Is x one of several elements of this type, or a constant that the type has? Rounding changes
-// nothing then. What takes more than so many steps to see is taken for rounded.
+// Does x only select among elements of this type and constants that the type can hold? Then
+// rounding changes nothing. False, too, if that takes more than 1000 steps to see.
 static bool selects(const Kernel *k, Xid x, u8 elem, u32 *steps) {
   const Expr *e = &k->expr.at[x];
   if (++*steps > 1000) return false;
@@ -27,8 +28,8 @@ static bool selects(const Kernel *k, Xid x, u8 elem, u32 *steps) {
   }
 }
 
-// What the map's rounding marks. An f16 that overflows in an output is seen there; anywhere else,
-// in what is made of it.
+// The marks that the map's rounding makes. (An f16 that overflows in an output is seen in that
+// output; elsewhere it is seen in what is computed from it.)
 static u8 rounding(const Kernel *k, const Map *m) {
   const Buf *to = &k->buf.at[k->view.at[m->dst].buf];
   u32 steps = 0;
@@ -38,8 +39,7 @@ static u8 rounding(const Kernel *k, const Map *m) {
   return ROUNDED_BY_KERNEL | ROUNDED_BY_SPEC | overflow;
 }
 
-// Gives what is written the marks, those in `bits`, of its rounding and of what is read. Was one of
-// them new?
+// Gives the destination those of the marks `all` that are in `bits`. Was one of them new?
 static bool step(const Kernel *k, u32 dst, u8 all, u8 *mark, u8 bits) {
   u8 *to = &mark[k->view.at[dst].buf], had = *to;
   *to |= all & bits;

@@ -1,9 +1,9 @@
-// order.c - which tensors have the same bits after every run. In: a kernel or sequence. Out: by
-// tensor, whether sums in no fixed order are in it: what CTAs add to it while no turn over CTAs
-// says whose turn it is, and what is computed from such sums.
+// order.c - finds the tensors that have the same bits after every run. In: a kernel or sequence.
+// Out: by tensor, whether it depends on sums in no fixed order: CTAs add to it without a turn over
+// CTAs, or it is computed from such sums.
 #include "runtime/run.h"
 
-// Does a role read it, or is it asked for a bound? What a specification reads does not count.
+// Does a role read the tensor, or a bound depend on it? Reads by the specification do not count.
 static bool reads(const Kernel *k, u32 buf) {
   for (Xid x = 1; x < k->expr.n; x++) {
     const Expr *e = &k->expr.at[x];
@@ -29,7 +29,7 @@ static void mark_added(const Kernel *k, bool *mark) {
   }
 }
 
-// What is marked and read goes into everything that the kernel writes.
+// If the kernel reads a marked tensor, marks everything that it writes.
 static void spread(const Kernel *k, bool *mark) {
   bool spreads = false;
   for (u32 i = 0; i < k->buf.n; i++) spreads |= mark[i] && reads(k, i);

@@ -1,10 +1,11 @@
-// sample.c - which passes of a specification's loop are evaluated when there are too many. In: the
-// loop's extents, and how long the kernel's tiles are. Out: numbers of passes.
+// sample.c - chooses the passes (iterations) of a specification's loop that are evaluated when
+// there are too many. In: the loop's extents, and how long the kernel's tiles are. Out: numbers of
+// passes.
 //
-// The idea: kernels go wrong at edges. So the first and the last pass are taken, then, for each
-// index, its ends and the two sides of the first, a middle and the last tile's edge, with the other
-// indices drawn at random; then passes of which each index is drawn from all, or from those beside
-// edges, with equal odds.
+// The idea: kernels fail at edges of tiles. So the first and the last pass are taken. Then, for
+// each index, its two ends and both sides of the edge of the first, a middle and the last tile are
+// taken, with the other indices drawn at random. Then come passes in which each index is drawn,
+// with equal odds, from all values or from those beside edges.
 #include <stdlib.h>
 
 #include "runtime/run.h"
@@ -13,7 +14,7 @@ enum { USUAL_TILE = 64 };  // what warpgroups' products take rows by
 
 // ---- how long tiles are
 
-// By what e multiplies a grid axis; 0: it has none.
+// The factor by which e multiplies a grid axis; 0: e contains none.
 static i64 axis_factor(const Kernel *k, Xid e, u32 depth) {
   const Expr *p = &k->expr.at[e];
   i64 factor = 0;
@@ -68,7 +69,7 @@ static i64 below(Draw *d, i64 n) {
   return (i64)((z ^ z >> 31) % (u64)n);
 }
 
-// A side of the edge where tile t of index l begins.
+// The value of index l on one side of the edge where tile t begins.
 static i64 beside(const Draw *d, u32 l, i64 t, bool after) {
   i64 at = t * d->tile[l] - !after;
   return at < 0 ? 0 : at >= d->extent[l] ? d->extent[l] - 1 : at;

@@ -1,13 +1,13 @@
 // spec.c - evaluates a specification. In: a kernel's spec maps and bound tensors. Out: each output
-// in f64, exactly (f64 throughout), or as `pt`: in f32 with every named value rounded to its
-// element type.
+// in f64, either computed exactly (f64 throughout) or as `pt`: in f32 with every named value
+// rounded to its element type.
 //
 // The idea: group.c finds one loop around all equations that read each other, so that intermediates
-// are kept for one value of it only: attention's S takes a row, not a matrix. What a group that is
-// run before the others defines is kept whole. Iterations are shared among host threads, which
-// write disjoint elements and allocate nothing. Inputs are converted once, up front, to contiguous
-// copies; of a loop of which only a sample of iterations is run, where they are read.
-// tolerance.c calls it, once exactly and once as `pt`.
+// are kept for one iteration only: attention's S takes a row, not a matrix. The values of a group
+// that runs before the others are kept whole. Host threads share the iterations; they write
+// disjoint elements and allocate nothing. Inputs are converted to contiguous copies once, before
+// the loop; if only a sample of its iterations runs, they are converted where they are read.
+// tolerance.c calls this twice, for the exact values and for `pt`.
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void place_of(const Task *t, i64 n, i64 *at) {
   for (u32 l = t->depth; l-- > 0; n /= t->extent[l]) at[l] = n % t->extent[l];
 }
 
-// Room for an output: one box, or one for each iteration.
+// Allocates an output: one box, or, for a sample, one box for each iteration.
 static void make_boxes(Spec *s, const Task *t, const Eq *eq, const Store *like, size_t size) {
   const View *dst = &s->k->view.at[eq->m->dst];
   Boxes *to = &s->out[eq->buf];
@@ -96,8 +96,9 @@ static void make_boxes(Spec *s, const Task *t, const Eq *eq, const Store *like, 
   }
 }
 
-// Lays out what equation e defines: in the outputs' boxes, or in the workers' blocks without the
-// prefix's dimensions. From there, what a sample defines of an output is copied.
+// Places what equation e defines: in the outputs' boxes, or in the workers' blocks without the
+// loop's dimensions. (The part of an output that a sample's iteration defines is copied from
+// there.)
 static void lay_out(Spec *s, u32 e, const Task *t) {
   const Eq *eq = &s->eq[e];
   const View *dst = &s->k->view.at[eq->m->dst];
@@ -163,8 +164,8 @@ static void run_equation(Worker *w, u32 e, const i64 *at) {
   sc_strip_range(eq->strip, &w->env, w->op, from, to, w->scratch);
 }
 
-// The outputs of a sample's iteration n: poisoned in the worker's block before it, and copied to
-// their boxes after it.
+// Before a sample's iteration n, fills its outputs in the worker's block with NaN; after it, copies
+// them to their boxes.
 static void move_outputs(Worker *w, i64 n, bool before) {
   const Spec *s = w->task->spec;
   for (u32 e = 0; e < s->eqs; e++) {
@@ -223,7 +224,8 @@ static Worker *make_workers(Spec *s, u32 threads) {
   return w;
 }
 
-// The calling thread works too; a thread that cannot be had is done without.
+// Runs a group's loop on the calling thread and others. Threads that cannot be created are done
+// without.
 static void run_group(Task *t, Worker *w, u32 threads) {
   pthread_t id[MAX_THREADS];
   u32 started = 1;
@@ -235,7 +237,7 @@ static void run_group(Task *t, Worker *w, u32 threads) {
   while (--started) pthread_join(id[started], NULL);
 }
 
-// The loops of all groups, those that the others wait for first.
+// Makes a task for the loop of each group. Groups that others depend on come first.
 static u32 make_tasks(Spec *s, Task *task) {
   u32 n = 0;
   for (u32 pass = 0; pass < 2; pass++)

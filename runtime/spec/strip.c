@@ -1,8 +1,8 @@
-// strip.c - a map made into a program over strips. In: a map of well-formed IR. Out: a Strip: steps
-// in lists that run as seldom as what they depend on allows (strip.h says which lists there are).
-// Invariant: a step's operands have been computed when it runs, in the same list before it or in a
-// list that runs less often. The idea is loop-invariant motion done by construction: a node's home
-// is the outermost place where all its index variables have values.
+// strip.c - compiles a map to a program over strips. In: a map of well-formed IR. Out: a Strip:
+// lists of steps, each of which runs as rarely as its operands allow (strip.h says which lists
+// there are). Invariant: a step's operands have been computed when it runs, earlier in the same
+// list or in a list that runs less often. The idea is loop-invariant code motion by construction: a
+// node's home is the outermost place where all its index variables have values.
 #include "runtime/spec/strip.h"
 
 #include <string.h>
@@ -82,8 +82,8 @@ static u16 new_slot(StripMaker *mk, i8 x, u8 bytes, u32 planes) {
   return (u16)(s->slot.n - 1);
 }
 
-// How a step over x reads a slot: a strip over another variable is read at that one's current
-// value.
+// How a step over x reads a slot: if the slot is a strip over another variable, at that variable's
+// current value.
 static Ref read_slot(const StripMaker *mk, u16 slot, i8 x) {
   const Slot *p = &mk->s->slot.at[slot];
   Ref r = {.slot = slot, .var = -1, .bytes = p->bytes, .one = p->x < 0};
@@ -158,8 +158,8 @@ static Spot spot_of(StripMaker *mk, u32 scope, Xid e, bool total) {
 
 // ---- reductions
 
-// What has variable p last (contiguous): more loads below e that depend on both, or fewer, than
-// what has r?
+// Of the loads below e that depend on both variables, is p the last (contiguous) index in more than
+// r is?
 static bool more_along(StripMaker *mk, Xid e, i8 p, i8 r) {
   i32 score = 0;
   x_begin(&mk->below, DEP_IDX);
@@ -181,7 +181,8 @@ static const Reals *kind_of(const StripMaker *mk, u8 ty) {
   return ty == TY_INT ? &sc_ints : mk->s->reals;
 }
 
-// An element of a tensor with 16 or 8 bits, which depends on variable r; EL_COUNT: it is none.
+// The element type of e, if e is an element of a tensor with 16 or 8 bits that depends on variable
+// r; else EL_COUNT.
 static Elem narrow_factor(const StripMaker *mk, Xid e, u32 r) {
   const Expr *x = expr(mk, e);
   if (x->op != X_LOAD || !has(x->vars, (i8)r)) return EL_COUNT;
@@ -189,8 +190,9 @@ static Elem narrow_factor(const StripMaker *mk, Xid e, u32 r) {
   return sc_elem[elem].flt && sc_elem[elem].bytes < 4 ? elem : EL_COUNT;
 }
 
-// A specification in f32 is what a kernel may make of it: sums of products that tensor cores can
-// add up are added in their way. (If f32 keeps them: rounding to a narrow type hides how.)
+// Should the nest add as tensor cores do? A specification in f32 stands for what a kernel may
+// compute, so sums of products that tensor cores can add up are added in their way. (Only if the
+// result is kept in f32: rounding to a narrow type hides the difference.)
 static void find_cores(const StripMaker *mk, Nest *t, const Expr *body) {
   const u32 dst = mk->m->dst;
   bool kept = dst != SC_NONE && mk->k->buf.at[mk->k->view.at[dst].buf].elem == EL_F32;
@@ -201,7 +203,7 @@ static void find_cores(const StripMaker *mk, Nest *t, const Expr *body) {
   if (t->cores) t->sum = sc_tensor_sum(a, b);
 }
 
-// The nest of reduction e, whose value is wanted as a strip over p.
+// Makes the nest of reduction e, whose value is needed as a strip over p.
 static u32 make_nest(StripMaker *mk, u32 up, Xid e, i8 p, bool planes) {
   Strip *s = mk->s;
   const Expr *x = expr(mk, e);
@@ -276,7 +278,7 @@ static u16 make_step(StripMaker *mk, Spot at, Xid e, bool total) {
   return t.slot;
 }
 
-// The slot of a node as seen from a scope; makes its step at first sight.
+// The slot of a node as seen from a scope. Makes the node's step the first time.
 static u16 home_of(StripMaker *mk, u32 scope, Xid e, bool total) {
   bool once = uniform(mk, e);
   Spot at = {.scope = ROOT};
@@ -300,7 +302,7 @@ static u16 home_of(StripMaker *mk, u32 scope, Xid e, bool total) {
 
 // ---- the whole map
 
-// The output variable that is last, and so contiguous, in most views outside of reductions.
+// Votes for the output variable that is last, and so contiguous, in a view.
 static void vote_view(const StripMaker *mk, u32 view, i32 weight, i32 *score) {
   const View *v = &mk->k->view.at[view];
   i8 last = v->rank ? sc_plain_var(mk->k, &v->at[v->rank - 1]) : -1;
@@ -330,7 +332,8 @@ static bool same_place(const View *v, const View *w) {
   return true;
 }
 
-// Is dst read at another place than the written one? Then what is written must wait.
+// Does the map read its destination at another place than it writes? Then it must write after all
+// reads.
 static bool reads_elsewhere(StripMaker *mk) {
   const View *d = &mk->k->view.at[mk->m->dst];
   x_begin(&mk->below, DEP_IDX | DEP_TILE);

@@ -1,7 +1,7 @@
-// strip_ops.c - the loops that strips are made of, for f32, f64, 64-bit integers and truths, and
-// the moving of strips between memory and slots, with conversion. In: pointers to values. Out: the
-// same. Strips of integers wrap on overflow; indices far outside of any tensor are outside of it
-// all the same.
+// strip_ops.c - the loops over strips, for f32, f64, 64-bit integers and truths, and the loops that
+// move strips between memory and slots, with conversion. In: pointers to values. Out: the values
+// computed or moved. Strips of integers wrap on overflow; an index that overflows is still outside
+// of any tensor.
 #include <string.h>
 
 #include "runtime/data/clones.h"
@@ -16,7 +16,7 @@
 #define MUL(a, b) ((a) * (b))
 #include "runtime/spec/strip_reals.inc"
 
-// Elements `stride` apart, side by side.
+// Gathers elements that are `stride` apart.
 #define PICK(T) \
   for (size_t i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[(i64)i * stride];
 static void pick(u8 bytes, void *to, const char *from, i64 stride, size_t n) {
@@ -29,7 +29,7 @@ static void pick(u8 bytes, void *to, const char *from, i64 stride, size_t n) {
 }
 #undef PICK
 
-// … and apart again.
+// Scatters elements so that they are `stride` apart.
 #define PUT(T) \
   for (size_t i = 0; i < n; i++) ((T *)to)[(i64)i * stride] = ((const T *)from)[i];
 static void put(u8 bytes, char *to, i64 stride, const void *from, size_t n) {
@@ -109,7 +109,8 @@ static void load_f64(u8 store, void *to, const char *from, i64 stride, size_t n)
   for (size_t i = 0; i < n; i++) ((double *)to)[i] = narrow[i];
 }
 
-// Exact: a specification's values are not rounded, whatever type they are declared to have.
+// Saves exact values: a specification in f64 rounds nothing, whatever type a value is declared to
+// have.
 static void save_f64(u8 store, u8 elem, char *to, i64 stride, const void *from, size_t n) {
   (void)elem;
   if (store == STORE_F64) {

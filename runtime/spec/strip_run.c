@@ -43,7 +43,7 @@ static void accumulate(const Run *r, const Nest *t, char *acc, i64 n) {
   (t->dot ? kind->lanes : kind->rows)[t->op - X_SUM](acc, a, b, ones, (size_t)n);
 }
 
-// Strips over r, for each value of p (for one, if the value depends on no strip).
+// Reduces by strips over r, once for each value of p (once, if the value depends on no strip).
 static void reduce_dots(Run *r, const Nest *t) {
   i64 n = length(r, t->p), bytes = kind_of(r, t->ty)->bytes;
   exec(r, &t->ahead);
@@ -55,7 +55,8 @@ static void reduce_dots(Run *r, const Nest *t) {
   if (t->p >= 0) r->off[t->p] = 0;
 }
 
-// Strips over p, for each value of r. As in dots, value j goes to part j / 2 % 4.
+// Reduces by strips over p, once for each value of r. As in reduce_dots, value j goes to part j / 2
+// % 4.
 static void reduce_rows(Run *r, const Nest *t) {
   i64 plane = r->s->cap[t->p] * kind_of(r, t->ty)->bytes;
   exec(r, &t->ahead);
@@ -67,7 +68,8 @@ static void reduce_rows(Run *r, const Nest *t) {
   r->off[t->r] = 0;
 }
 
-// Accumulators to the result: one value for each of the strip, or one in each part.
+// Combines the accumulators to the result: one value for each element of the strip, or one for each
+// part.
 static void finish(Run *r, const Nest *t) {
   const Reals *kind = kind_of(r, t->ty);
   i64 n = length(r, t->p), cap = t->p < 0 ? 1 : r->s->cap[t->p], bytes = kind->bytes;
@@ -216,7 +218,7 @@ static void unstash(Run *r, u32 q) {
   sc_strip_write(r, ty, r->base + r->s->buffer + 8 * (q * all + at), mask_of(r, &none), q);
 }
 
-// A value that is not linear in parts is held by part 0; the others are 0.
+// Sets parts 1 to 3 of the destination to 0: part 0 holds a value that is not a sum of parts.
 static void clear_other_parts(Run *r) {
   bool none;
   const u8 *mask = mask_of(r, &none);
@@ -302,7 +304,8 @@ void sc_strip_range(const Strip *s, Env *env, const Operand *op, const i64 *from
   run(&r, scratch);
 }
 
-// All output variables over their extents, but variable 0 over [row0, row1).
+// Sets the ranges of the output variables: [row0, row1) for variable 0, the whole extent for the
+// others.
 static void set_rows(Run *r, i64 row0, i64 row1) {
   for (u32 v = 0; v < r->s->m->outs; v++) r->to[v] = env_int(r->env, r->s->m->var[v].extent);
   if (!r->s->m->outs) return;

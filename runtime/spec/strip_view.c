@@ -1,11 +1,12 @@
-// strip_view.c - the elements of views along a strip. In: a run, and where its strips are. Out: a
-// load's values in its slot, or a strip's values in dst. Invariant: elements outside a view read as
-// 0, and are not written.
+// strip_view.c - reads and writes the elements of views along a strip. In: a run, and where its
+// strips are. Out: a load's values in its slot, or a strip's values in dst. Invariant: elements
+// outside a view read as 0, and are not written.
 //
 // The idea: along a strip a view's elements are evenly spaced, so a window (the first one's
-// address, a step, bounds) stands for all of them, and one call converts them; contiguous elements
-// of the engine's own type are used where they lie. Only where a computed position varies along the
-// strip each element is looked for. strip_run.c calls it, once for each strip.
+// address, a step, bounds) describes all of them, and one call converts them. Contiguous elements
+// that already have the type of the computation are used where they lie. Only where a computed
+// position varies along the strip, each element's address is computed by itself. strip_run.c calls
+// it, once for each strip.
 #include "runtime/spec/strip_run.h"
 
 // ---- where they are
@@ -21,7 +22,7 @@ typedef struct Window {
 
 static u8 element_bytes(u8 store) { return store == STORE_F64 ? 8 : sc_elem[store].bytes; }
 
-// A single computed position: inside, and then added to *offset.
+// Adds the offset of a computed position to *offset. False: the position lies outside.
 static bool add_position(const Operand *o, u32 i, i64 at, i64 *offset) {
   if (at < 0 || at >= o->pos_dim[i]) return false;
   *offset += at * o->pos_stride[i];
@@ -57,7 +58,7 @@ static Window window(const Run *r, const Site *site, i8 x) {
   return w;
 }
 
-// A scattered window's element i; NULL: outside.
+// The address of element i of a scattered window; NULL: it lies outside.
 static char *scattered(const Run *r, const Site *site, const Window *w, i64 i) {
   const Operand *o = &r->op[site->view];
   i64 offset = i * w->step;
@@ -71,7 +72,7 @@ static char *scattered(const Run *r, const Site *site, const Window *w, i64 i) {
 
 // ---- reading
 
-// Copies the window's elements to `to`; outside: 0.
+// Copies the window's elements to `to`, and 0 for elements outside.
 static void copy_in(const Run *r, const Site *site, const Window *w, u8 ty, char *to, i64 n) {
   const Operand *o = &r->op[site->view];
   const Reals *kind = kind_of(r, ty);
@@ -114,7 +115,7 @@ void sc_strip_load(Run *r, const Step *t) {
 
 // ---- writing
 
-// Values [lo, hi) of the strip to dst.
+// Saves the values [lo, hi) of the strip in dst.
 static void save(const Run *r, const Window *w, u8 ty, const char *from, i64 lo, i64 hi) {
   const Site *site = &r->s->dst;
   const Operand *o = &r->op[site->view];
@@ -130,7 +131,7 @@ static void save(const Run *r, const Window *w, u8 ty, const char *from, i64 lo,
   }
 }
 
-// Places [lo, hi) of the strip are written.
+// Tells whoever follows the run's writes that elements [lo, hi) of the strip are written.
 static void tell(const Run *r, i64 lo, i64 hi) {
   i64 from[SC_MAX_VARS] = {0}, to[SC_MAX_VARS] = {0};
   for (u32 i = 0; i < r->s->outers; i++) {

@@ -1,45 +1,47 @@
-// tolerance.c - is an output right? In: bound tensors after a run. Out: for each output, its
-// distance from the specification and what is allowed.
+// tolerance.c - decides whether an output is right. In: bound tensors after a run. Out: for each
+// output, its distance from the specification, and the distance that is allowed.
 //
 // The idea is FlashAttention's: evaluate the specification exactly (ref), and once more with every
-// named value rounded to its element type (pt). What that rounding costs says how much error is
-// honest:
+// named value rounded to its element type (pt). The error of pt says how much error a right kernel
+// may have:
 //   max  |out - ref| <= 2 max |pt - ref| + 2 max |(ref + 0.3 - 0.3) - ref|   (in the output's type)
 //   mean |out - ref| <= 1.5 mean |pt - ref| + chance, or the mean of half a unit in ref's last
 //   place
-// The floor of the mean matters where pt happens to be exact. Sums of products that tensor cores
-// can add up are added in pt as they do (strip.c, tensorsum.h): they cut off, and so what lies in
-// the exponent of a softmax is too small by more than rounding would make it.
+// The lower bound of the mean matters where pt happens to be exact. Sums of products that tensor
+// cores can add up are added in pt as these do (strip.c, tensorsum.h). Tensor cores truncate, which
+// makes the exponent in a softmax too small by more than rounding would.
 //
-// Chance: the factor 1.5 is for what the kernel rounds otherwise than pt. But the means of two sets
-// of n errors differ even if both are drawn alike: each mean varies by about the deviation of an
-// error's size over sqrt(n), three of which are allowed. The deviation is taken to be the root of
-// the mean of pt's squared errors. That is two thirds more (of normal errors), so that it is enough
-// for the variation of both means, and it stays of the right size where a few errors happen to be
-// alike. For a single element the largest error's bound is all.
+// Chance: the factor 1.5 allows for what the kernel rounds otherwise than pt. But the means of two
+// sets of n errors differ even if both come from one distribution: each mean varies by about the
+// standard deviation of an error's size over sqrt(n), and three times that is allowed. The root of
+// the mean of pt's squared errors is taken for the deviation. For normal errors that is two thirds
+// more, which covers the variation of both means, and it is not too small where a few errors happen
+// to be alike. A single element has the bound of the largest error alone.
 //
-// Outputs of f32 are held by pt in the same way if a value is rounded to a narrow type on the way
-// to them, in the kernel and in the specification (narrow.c). All others are f32's own sums: they
-// are held to 1e-3 where the largest value is between 1 and 64, to less or more in proportion
-// beyond, at least to 1e-5. A hundredth of that is allowed besides pt's, for f32's own errors; or
-// 2^-19 of the largest value, as what is named may be exact in its type: pt is then a sum of f32 as
-// well, and says nothing of sums in another order.
-// Where products have 8-bit factors, which the tensor cores of Hopper add up with about 14 bits,
-// f32 outputs may be off by 2^-10 of the largest value, in the mean by 2^-12. Each 32 terms of a
-// sum are cut off once more: where the longest sum of the specification has n terms, the mean may
-// be sqrt(n / 32) times as much, and the largest, which may be of terms that all have one sign, n /
-// 32 times. (Measured on an H200 in 2^-10: 1.6 for n = 256, 2.7 for 1024, 6.7 for 4096; of one
-// sign, 14 for 1024. The model has the same.) Integers are held to equality.
+// An f32 output has the bounds of pt if a value is rounded to a narrow type on the way to it, both
+// in the kernel and in the specification (narrow.c). All other f32 outputs are sums in f32. They
+// may be off by 1e-3 where the largest value is between 1 and 64, in proportion by less below and
+// by more above, but never by less than 1e-5. Where pt gives the bounds, a hundredth of that is
+// added for the errors of f32; or 2^-19 of the largest value, if that is more: where the named
+// values are exact in their types, pt is a sum in f32 as well, and says nothing of sums in another
+// order. Where products have 8-bit factors, which the tensor cores of Hopper add up with about 14
+// bits, f32 outputs may be off by 2^-10 of the largest value, and in the mean by 2^-12. Sums are
+// truncated once more for every 32 terms. So where the longest sum of the specification has n
+// terms, the bound of the mean is sqrt(n / 32) times that, and the bound of the largest, whose
+// terms may all have one sign, n / 32 times. (Measured on an H200 in 2^-10: 1.6 for n = 256, 2.7
+// for 1024, 6.7 for 4096; of one sign, 14 for 1024. The model has the same.) Integers must be
+// equal.
 //
-// Of a sampled specification this is said of the sample; the other elements must not be NaN, unless
-// some of the sample are, or should be. Infinities and NaN must be where the specification has
-// them. Values that the type cannot hold may be what a conversion makes of them: infinity, or the
-// largest number.
+// If the specification is sampled, all this holds of the sample; the other elements must not be
+// NaN, unless some of the sample are, or should be. Infinities and NaN must be where the
+// specification has them. A value that the type cannot hold may be what a conversion makes of it:
+// infinity, or the largest number.
 //
-// A bound may be so wide that it proves nothing: rounding has swallowed the output. So it is asked
-// how wrong an output could be, with all elements off by the same part of their values. On normal
-// inputs that is at most 0.05 for any schedule, shipped or of the corpus (e4m3 products; without
-// them 0.007). The ceiling is 0.2. An output of zeros has no size to compare with.
+// A bound may be so wide that it proves nothing, where rounding errors are as large as the output.
+// So the looseness tells how wrong an output could be if all elements were off by the same part of
+// their values. On normal inputs it is at most 0.05 for any schedule, shipped or of the corpus
+// (with e4m3 products; without them 0.007). The ceiling is 0.2. An output of zeros has no size to
+// compare with.
 #include <math.h>
 #include <string.h>
 
@@ -47,12 +49,12 @@
 
 #define CEILING 0.2  // of an output's looseness
 
-// What an f32 output may be off, given its largest value.
+// By how much an f32 output may be off, given its largest value.
 static double absolute(double largest) {
   return 1e-3 * (largest > 64 ? largest / 64 : largest > 1 ? 1 : fmax(largest, 0.01));
 }
 
-// Has it products of 8-bit factors?
+// Does the kernel have products of 8-bit factors?
 static bool adds_coarsely(const Kernel *k) {
   for (u32 i = 0; i < k->product.n; i++) {
     const Buf *factor = &k->buf.at[k->view.at[k->product.at[i].b].buf];
@@ -76,7 +78,7 @@ static double grain(Elem elem, double v) {
   return fabs((double)sc_round(elem, sc_round(elem, r + 0.3f) - 0.3f) - r);
 }
 
-// Half the distance of neighbours at v.
+// Half the distance between neighbouring values of the type at v.
 static double half_unit(Elem elem, double v) {
   u16 code = 0, beside;
   if (!isfinite(v) || fabs(v) > sc_elem[elem].max) return 0;
@@ -91,16 +93,16 @@ static double half_unit(Elem elem, double v) {
   return 0.5 * fabs(sc_get_elem(elem, &code, 0) - sc_get_elem(elem, &beside, 0));
 }
 
-// ref as the output's type can hold it, if the type saturates.
+// ref, or the type's largest number if ref is beyond it and the type saturates.
 static double held(Elem elem, double ref) {
   if (!isfinite(ref) || fabs(ref) <= sc_elem[elem].max) return ref;
   double r = sc_round(elem, (float)ref);
   return isfinite(r) ? r : ref;
 }
 
-// Distance of an element; infinite where no distance would do. An overflow to infinity is as far
-// from a finite value as the largest number is: results on both sides of the edge are near each
-// other.
+// The distance of an element from the specification; infinite where any distance is too large. An
+// overflow to infinity counts as the type's largest number: results on both sides of that edge are
+// near each other.
 static double distance(Elem elem, double out, double ref) {
   if (out == ref || (isnan(out) && isnan(ref))) return 0;
   if (isinf(out) && isfinite(ref) && sc_elem[elem].flt && (out > 0) == (ref > 0)) {
@@ -124,8 +126,9 @@ static i64 indices(const TensorRef *t, u32 rank, const Boxes *in, i64 box, size_
   return at;
 }
 
-// NaN, and infinity where the type could hold ref. Something was beyond its type on the way if the
-// element is infinite, or if rounding makes no number of the specification's number either.
+// Counts a NaN, or an infinity where the type could hold ref. It counts as an overflow on the way
+// if the element is infinite, or if pt, with the specification's rounding, is no finite number
+// either.
 static void count_special(schedc_error *e, Elem elem, double out, double ref, double pt) {
   bool nan = isnan(out) && !isnan(ref), infinite = isinf(out) && fabs(ref) <= sc_elem[elem].max;
   bool overflow = infinite || (nan && isfinite(ref) && !isfinite(pt));
@@ -161,7 +164,7 @@ static void compare_element(schedc_error *e, Sums *s, Elem elem, double out, dou
   e->elements++;
 }
 
-// The bounds that pt gives. `own`: besides what is rounded, the errors of f32.
+// Sets the bounds that pt gives. `own`: what is added for the errors of f32.
 static void allow_rounding(schedc_error *e, const Sums *s, double n, double own) {
   e->max_allowed = e->mean_allowed = 2 * s->max_pt + 2 * s->max_grain + own;
   if (n <= 1) return;
@@ -169,7 +172,8 @@ static void allow_rounding(schedc_error *e, const Sums *s, double n, double own)
   e->mean_allowed = fmax(1.5 * s->sum_pt / n + chance, s->sum_unit / n) + own;
 }
 
-// coarse: terms of the longest sum, where products have 8-bit factors; else 0.
+// Sets an output's bounds. coarse: the terms of the longest sum if products have 8-bit factors;
+// else 0.
 static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool by_pt, double coarse) {
   double n = e->elements ? (double)e->elements : 1, flat = absolute(s->max_ref);
   if (sc_is_narrow(elem)) {
@@ -186,7 +190,7 @@ static void set_allowed(schedc_error *e, const Sums *s, Elem elem, bool by_pt, d
   e->mean_error = s->sum_error / n;
 }
 
-// The part of their values by which all elements may be off.
+// The part of their values by which all elements may be off within the bounds.
 static double looseness(const schedc_error *e, const Sums *s, Elem elem) {
   if (sc_round(elem, (float)s->max_ref) == 0) return 0;
   double in_mean = e->mean_allowed * (double)e->elements / s->sum_ref;
@@ -200,7 +204,7 @@ static void judge(schedc_error *e, const Sums *s, Elem elem) {
   e->pass = within && !e->unproven;
 }
 
-// Counts an output's NaN. The last dimension is contiguous.
+// Counts the NaN of an output. The last dimension is contiguous.
 static void count_unwritten(schedc_error *e, const TensorRef *t, u32 rank, Elem elem) {
   enum { CHUNK = 1024 };
   float value[CHUNK];
