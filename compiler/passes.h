@@ -112,6 +112,8 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
 // 16 bytes.
 static inline u32 sc_slot_bytes(const Kernel *k) { return (k->axis.n + 4) / 4 * 16; }
 
+u32 sc_drawer(const Kernel *k);  // the role that draws the tiles of a dynamic grid
+
 // Where the two slots' barriers are: two full, two empty.
 static inline u32 sc_slot_barriers(const Kernel *k) { return k->draw + 2 * sc_slot_bytes(k); }
 

@@ -146,7 +146,7 @@ static bool one_thread(const Kernel *k, u32 role) {
 
 // The role that draws tiles: the first one that is run by one thread; if there is none, the first
 // role, of which the first thread draws.
-static u32 drawer(const Kernel *k) {
+u32 sc_drawer(const Kernel *k) {
   for (u32 r = 0; r < k->role.n; r++) {
     if (one_thread(k, r)) return r;
   }
@@ -155,14 +155,14 @@ static u32 drawer(const Kernel *k) {
 
 // Does the drawing role read its own slots? One thread knows what it drew; the other threads of a
 // larger role must read it.
-static bool drawer_reads(const Kernel *k) { return !one_thread(k, drawer(k)); }
+static bool drawer_reads(const Kernel *k) { return !one_thread(k, sc_drawer(k)); }
 
 // How many arrivals free a slot: one of each warp of every role that reads it, in a cluster from
 // all CTAs. 0: there is no role but the one that draws.
 u32 cu_slot_readers(const Kernel *k) {
   u32 n = 0, ctas = sc_cluster(k);
   for (u32 r = 0; r < k->role.n; r++) {
-    if (r != drawer(k) || drawer_reads(k)) n += cu_warps(&k->role.at[r]);
+    if (r != sc_drawer(k) || drawer_reads(k)) n += cu_warps(&k->role.at[r]);
   }
   // (The drawers of the other CTAs read what that of the first drew.)
   return drawer_reads(k) ? n * ctas : n * ctas + ctas - 1;
@@ -259,7 +259,7 @@ static void next_tile(Cuda *c) {
   cu_remark(c, early ? "// the next tile: drawn before the last copy of this one, which has to "
                        "wait for its stage anyway"
                      : "// the next tile");
-  if (c->r != drawer(c->k)) {
+  if (c->r != sc_drawer(c->k)) {
     receive(c);
   } else if (!drawer_reads(c->k)) {
     draw_or_expect(c, true);
@@ -280,7 +280,8 @@ static void next_tile(Cuda *c) {
 static u32 next_tile_at(const Kernel *k, u32 r) {
   const Code *code = &k->role.at[r].code;
   u32 end = code->n - 1, pc = end;
-  if (r != drawer(k) || drawer_reads(k) || sc_cluster(k) > 1 || k->role.at[r].one_tile) return end;
+  if (r != sc_drawer(k) || drawer_reads(k) || sc_cluster(k) > 1 || k->role.at[r].one_tile)
+    return end;
   while (code->at[pc - 1].op == OP_ENDIF) {
     pc--;
     if (code->at[code->at[pc].nest].op != OP_IF) return end;  // it is that of an `else`

@@ -1,4 +1,5 @@
 // scene.c - a timeline before its first event: the agents, rings and turns of its CTAs.
+#include "compiler/passes.h"
 #include "runtime/tune/engine.h"
 
 u32 sc_agents(const Kernel *k) {
@@ -100,19 +101,6 @@ static void find_anchors(Timeline *t) {
   }
 }
 
-// The role that draws tiles: the first that is one thread, or else the first.
-static u32 drawer_of(const Kernel *k) {
-  if (k->grid != GRID_DYNAMIC) return SC_NONE;
-  for (u32 r = 0; r < k->role.n; r++) {
-    const Role *role = &k->role.at[r];
-    bool works = false;
-    for (u32 i = 0; i < role->code.n; i++)
-      works |= sc_on_map((Op)role->code.at[i].op) || sc_on_product((Op)role->code.at[i].op);
-    if (role->warps == 1 && role->instances == 1 && !works) return r;
-  }
-  return 0;
-}
-
 static void count_members(Timeline *t) {
   t->members = NEWS(t->sc, u32, t->k->turn.n + 1);
   for (u32 u = 0; u < t->k->turn.n; u++) {
@@ -127,7 +115,7 @@ Timeline *sc_open_timeline(Sc *sc, const Scene *scene) {
   *t = (Timeline){.sc = sc, .scene = scene, .k = scene->k, .m = scene->machine};
   t->of_cta = sc_agents(t->k);
   t->agents = t->of_cta * scene->ctas;
-  t->drawer = drawer_of(t->k);
+  t->drawer = t->k->grid == GRID_DYNAMIC ? sc_drawer(t->k) : SC_NONE;
   t->idle.alone = 1;
   t->news = 1;
   t->count = NEWS(sc, u32, counters_wanted(t));
