@@ -80,7 +80,7 @@ static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring) {
       sum = cu_sum(c, sum, count_rounds(c, i, op, ring));
       i = ins->nest;
     } else if (ins->op == OP_IF) {
-      u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+      u32 mid = ins->nest, end = sc_closed_by(code, i);
       Txt yes = count(c, i + 1, mid, op, ring), no = count(c, mid + 1, end, op, ring);
       const char *when = cu_paren(c, cu_expr(c, NULL, ins->arg[0]), P_COND + 1);
       Txt either = {cu_text(c, "(%s ? %s : %s)", when, yes.s, no.s), P_ATOM};
@@ -99,7 +99,7 @@ static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does)
     const Ins *ins = &code->at[i];
     any |= ins->op == op && ins->arg[0] == ring;
     if (ins->op != OP_FOR && ins->op != OP_IF) continue;
-    u32 end = code->at[ins->nest].op == OP_ELSE ? code->at[ins->nest].nest : ins->nest, deps = 0;
+    u32 end = sc_closed_by(code, i), deps = 0;
     bool inside = false;
     for (u32 a = ins->op == OP_FOR; a < (ins->op == OP_FOR ? 3 : 1); a++)
       deps |= c->k->expr.at[ins->arg[a]].deps;
@@ -119,7 +119,7 @@ static void count_up(Cuda *c, u32 from, u32 to, Op op, u32 ring, const char *sum
     bool does = false;
     if (ins->op == op && ins->arg[0] == ring) cu_line(c, "%s++;", sum);
     if (ins->op != OP_FOR && ins->op != OP_IF) continue;
-    u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+    u32 mid = ins->nest, end = sc_closed_by(code, i);
     varies(c, i + 1, end, op, ring, &does);
     if (does) {
       if (ins->op == OP_FOR) cu_open_for(c, ins);

@@ -226,6 +226,12 @@ typedef struct Ins {
 
 typedef VEC(Ins) Code;
 
+// The operation that closes the block which operation `open` opens: of an `if`, past its `else`.
+static inline u32 sc_closed_by(const Code *code, u32 open) {
+  u32 end = code->at[open].nest;
+  return code->at[end].op == OP_ELSE ? code->at[end].nest : end;
+}
+
 typedef struct Role {
   Sym name;
   Span span;

@@ -188,7 +188,7 @@ static void walk(Walk *w, u32 from, u32 to) {
   for (u32 pc = from; pc < to; pc++) {
     const Ins *ins = &w->code->at[pc];
     if (ins->op == OP_IF) {
-      u32 mid = ins->nest, end = w->code->at[mid].op == OP_ELSE ? w->code->at[mid].nest : mid;
+      u32 mid = ins->nest, end = sc_closed_by(w->code, pc);
       branch(w, pc, mid, end);
       pc = end;
     } else if (sc_op[ins->op].effects & OPENS) {
@@ -278,7 +278,7 @@ static void walk_paths(Walk *w, u32 from, u32 to) {
   for (u32 pc = from; pc < to; pc++) {
     const Ins *ins = &w->code->at[pc];
     if (ins->op == OP_IF) {
-      u32 mid = ins->nest, end = w->code->at[mid].op == OP_ELSE ? w->code->at[mid].nest : mid;
+      u32 mid = ins->nest, end = sc_closed_by(w->code, pc);
       branch_paths(w, pc, mid, end);
       pc = end;
     } else if (ins->op == OP_FOR) {

@@ -106,7 +106,7 @@ static Xid count(Count *c, u32 from, u32 to) {
     const Ins *ins = &c->code->at[pc];
     Xid more = 0;
     if (ins->op == OP_IF) {
-      u32 mid = ins->nest, end = c->code->at[mid].op == OP_ELSE ? c->code->at[mid].nest : mid;
+      u32 mid = ins->nest, end = sc_closed_by(c->code, pc);
       more = in_branch(c, pc, mid, end);
       pc = end;
     } else if (ins->op == OP_FOR) {

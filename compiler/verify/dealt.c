@@ -29,7 +29,7 @@ static i64 times(const Kernel *k, const Code *code, u32 from, u32 to, Op op, u32
     const Ins *ins = &code->at[pc];
     sum += ins->op == op && ins->arg[0] == ring;
     if (ins->op != OP_FOR && ins->op != OP_IF) continue;
-    u32 mid = ins->nest, end = code->at[mid].op == OP_ELSE ? code->at[mid].nest : mid;
+    u32 mid = ins->nest, end = sc_closed_by(code, pc);
     i64 inside = times(k, code, pc + 1, mid, op, ring), first, last, n = 1;
     if (ins->op == OP_IF && inside != times(k, code, mid + 1, end, op, ring)) return VARIES;
     if (ins->op == OP_FOR && inside) {

@@ -114,7 +114,7 @@ static bool same_branches(const Script *s, u32 yes, u32 no) {
 
 static u32 branches(Scribe *w, u32 pc) {
   const Ins *ins = &w->code->at[pc];
-  u32 mid = ins->nest, end = w->code->at[mid].op == OP_ELSE ? w->code->at[mid].nest : mid;
+  u32 mid = ins->nest, end = sc_closed_by(w->code, pc);
   u32 test = put(w, STEP_IF, pc, 0);
   w->s->step.at[test].x = ins->arg[0];
   w->ended = SC_NONE;
@@ -141,7 +141,7 @@ static void block(Scribe *w, u32 from, u32 to) {
     const Ins *ins = &w->code->at[i];
     bool opens = sc_op[ins->op].effects & OPENS;
     if (!w->matters[i]) {
-      if (opens) i = w->code->at[ins->nest].op == OP_ELSE ? w->code->at[ins->nest].nest : ins->nest;
+      if (opens) i = sc_closed_by(w->code, i);
     } else if (ins->op == OP_FOR) {
       loop(w, i);
       i = ins->nest;

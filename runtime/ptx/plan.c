@@ -78,7 +78,7 @@ static void code(Planner *p, u32 from, u32 to) {
       loop(p, pc);
       pc = ins->nest;
     } else if (ins->op == OP_IF || ins->op == OP_VOTE) {
-      u32 mid = ins->nest, end = c->at[mid].op == OP_ELSE ? c->at[mid].nest : mid;
+      u32 mid = ins->nest, end = sc_closed_by(c, pc);
       branch(p, ins, pc, mid, end);
       pc = end;
     }
