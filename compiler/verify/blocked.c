@@ -6,17 +6,10 @@ static const Step *at(const Run *r, u32 process) {
   return &r->p->process.at[process].script->step.at[r->at[process]];
 }
 
-// Is each instance of its role a process of its own?
-static bool apart(const Protocol *p, const Process *q) {
-  for (u32 i = 0; i < p->process.n; i++)
-    if (p->process.at[i].role == q->role && p->process.at[i].instance) return true;
-  return false;
-}
-
 const char *sc_process_text(Verify *v, const Protocol *p, u32 process) {
   const Process *q = &p->process.at[process];
   const char *name = sc_printf(v->sc, "'%s'", v->k->role.at[q->role].name);
-  if (apart(p, q)) name = sc_printf(v->sc, "%s %u", name, q->instance);
+  if (sc_instances_apart(p, q->role)) name = sc_printf(v->sc, "%s %u", name, q->instance);
   return p->ranks > 1 ? sc_printf(v->sc, "%s of CTA %u", name, q->rank) : name;
 }
 

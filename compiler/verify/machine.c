@@ -47,6 +47,12 @@ static void add_processes(Protocol *p, u32 role, u32 rank, const Script *script)
   }
 }
 
+bool sc_instances_apart(const Protocol *p, u32 role) {
+  for (u32 i = 0; i < p->process.n; i++)
+    if (p->process.at[i].role == role && p->process.at[i].instance) return true;
+  return false;
+}
+
 static u32 channel_of(Protocol *p, u32 ring, u32 process, u32 *shared) {
   const Ring *r = &p->k->ring.at[ring];
   u32 rank = p->process.at[process].rank,

@@ -65,9 +65,7 @@ static bool is_shared(const Rounds *r, u32 ring) { return r->k->ring.at[ring].ow
 static void add_walkers(Rounds *r, const Process *q) {
   Sc *sc = r->v->sc;
   const Role *role = &r->k->role.at[q->role];
-  bool apart = false;  // each instance is a process
-  for (u32 i = 0; i < r->p->process.n; i++)
-    apart |= r->p->process.at[i].role == q->role && r->p->process.at[i].instance;
+  bool apart = sc_instances_apart(r->p, q->role);
   for (u32 i = 0; i < (apart ? 1 : role->instances); i++) {
     Walker w = {.process = q, .instance = apart ? q->instance : i};
     w.number = r->walker.n;
