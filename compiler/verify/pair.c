@@ -110,7 +110,7 @@ static void gather_conditions(Pair *p, u32 side) {
 }
 
 // Can the elements of the list never fall? They can if they fall in no case of the kernel.
-static bool may_not_fall(const Kernel *k, u32 buf) {
+static bool may_never_fall(const Kernel *k, u32 buf) {
   for (u32 c = 0; c < k->kase.n; c++) {
     for (u32 i = 0; i < k->kase.at[c].bind.n; i++) {
       const CaseBind *b = &k->kase.at[c].bind.at[i];
@@ -127,7 +127,7 @@ static void say_rising(Pair *p, Xid x, Xid y) {
   const View *v = &k->view.at[k->expr.at[x].ref], *w = &k->view.at[k->expr.at[y].ref];
   const u32 buf = v->buf;
   const bool said = k->buf.at[buf].rising;
-  if (buf != w->buf || !(said || may_not_fall(k, buf))) return;
+  if (buf != w->buf || !(said || may_never_fall(k, buf))) return;
   Xid from = v->at[0].base, to = w->at[0].base;
   Xid past = sc_pair_make(p, X_ADD, to ? to : sc_pair_int(p, 0), sc_pair_int(p, 1));
   u32 i = 0;
@@ -153,16 +153,12 @@ static void say_offsets(Pair *p) {
 
 // ---- apart
 
-static bool at_most(Pair *p, Xid a, Xid b) {
-  Xid past = sc_pair_make(p, X_ADD, b, sc_pair_int(p, 1));
-  return past && sc_fact_less(p->v->facts, a, past);
-}
-
 // Is a < b, shown in one step, or with an offset between the two?
 static bool less(Pair *p, Xid a, Xid b) {
   if (sc_fact_less(p->v->facts, a, b)) return true;
   for (u32 i = 0; p->thorough && i < p->offsets; i++)
-    if (sc_fact_less(p->v->facts, a, p->offset[i]) && at_most(p, p->offset[i], b)) return true;
+    if (sc_fact_less(p->v->facts, a, p->offset[i]) && sc_pair_at_most(p, p->offset[i], b))
+      return true;
   return false;
 }
 
@@ -242,8 +238,8 @@ static bool settled(Pair *p, bool last) {
 static bool never(Pair *p) {
   for (u32 i = 0; i < p->vars; i++) {
     const PairVar *u = &p->var[i];
-    if (u->relation == REL_LESS && at_most(p, u->second, u->first)) return true;
-    if (u->relation == REL_MORE && at_most(p, u->first, u->second)) return true;
+    if (u->relation == REL_LESS && sc_pair_at_most(p, u->second, u->first)) return true;
+    if (u->relation == REL_MORE && sc_pair_at_most(p, u->first, u->second)) return true;
   }
   return false;
 }

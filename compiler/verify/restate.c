@@ -148,8 +148,7 @@ void sc_pair_say_place(Pair *p, Place at, bool writes) {
 
 // ---- counts
 
-// Do the facts say that a is at most b?
-static bool at_most(Pair *p, Xid a, Xid b) {
+bool sc_pair_at_most(Pair *p, Xid a, Xid b) {
   Xid past = sc_pair_make(p, X_ADD, b, sc_pair_int(p, 1));
   return past && sc_fact_less(p->v->facts, a, past);
 }
@@ -159,9 +158,9 @@ static Xid plainer(Pair *p, Xid x, u32 depth);
 static Xid chosen(Pair *p, Xid x, u32 depth) {
   const Expr e = p->v->k->expr.at[x], c = p->v->k->expr.at[e.a];
   if ((c.op != X_LT && c.op != X_LE) || p->v->k->expr.at[c.a].ty != TY_INT) return x;
-  if (c.op == X_LE ? at_most(p, c.a, c.b) : sc_fact_less(p->v->facts, c.a, c.b))
+  if (c.op == X_LE ? sc_pair_at_most(p, c.a, c.b) : sc_fact_less(p->v->facts, c.a, c.b))
     return plainer(p, e.b, depth);
-  bool never = c.op == X_LE ? sc_fact_less(p->v->facts, c.b, c.a) : at_most(p, c.b, c.a);
+  bool never = c.op == X_LE ? sc_fact_less(p->v->facts, c.b, c.a) : sc_pair_at_most(p, c.b, c.a);
   return never ? plainer(p, e.c, depth) : x;
 }
 
@@ -173,8 +172,8 @@ static Xid plainer(Pair *p, Xid x, u32 depth) {
   if (e.op != X_ADD && e.op != X_SUB && e.op != X_MUL && e.op != X_MAX && e.op != X_MIN) return x;
   Xid a = plainer(p, e.a, depth), b = plainer(p, e.b, depth);
   if (e.op == X_MAX || e.op == X_MIN) {
-    if (at_most(p, a, b)) return e.op == X_MAX ? b : a;
-    if (at_most(p, b, a)) return e.op == X_MAX ? a : b;
+    if (sc_pair_at_most(p, a, b)) return e.op == X_MAX ? b : a;
+    if (sc_pair_at_most(p, b, a)) return e.op == X_MAX ? a : b;
   }
   Xid y = sc_pair_make(p, (ExprOp)e.op, a, b);
   return y ? y : x;
