@@ -45,6 +45,11 @@ bool sc_place(Sc *sc, Kernel *k);
 bool sc_stages_fit(Sc *sc, Kernel *k);
 bool sc_tiles_fit(Sc *sc, Kernel *k);
 
+// Registers of a thread that code can use (255 at most): at launch, by the launch bounds; and in a
+// role, which may ask for its own number.
+u32 sc_entry_registers(const Kernel *k);
+u32 sc_thread_registers(const Kernel *k, const Role *r);
+
 // verify/  what is proved of all roles together, for every trip count; what is not, is reported
 const struct Certificate *sc_verify(Sc *sc, const Kernel *k);
 // The same with the stages that rings need, and without the warning.

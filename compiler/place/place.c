@@ -113,9 +113,19 @@ static void place_memory(Sc *sc, Kernel *k) {
 
 // ---- warps and registers
 
-u32 sc_entry_regs(u32 threads) {
+// Registers that each thread takes of the multiprocessor's at launch, by the launch bounds.
+static u32 entry_regs(u32 threads) {
   u32 regs = REGS_LIMIT / threads / 8 * 8;
   return regs < SETMAXNREG_HI ? regs : SETMAXNREG_HI;
+}
+
+u32 sc_entry_registers(const Kernel *k) {
+  u32 regs = k->threads ? entry_regs(k->threads) : 0;
+  return regs < 255 ? regs : 255;
+}
+
+u32 sc_thread_registers(const Kernel *k, const Role *r) {
+  return r->regs ? r->regs : sc_entry_registers(k);
 }
 
 typedef struct Group {  // a warpgroup of the CTA
@@ -218,7 +228,7 @@ static void place_warps(Sc *sc, Kernel *k) {
     return;
   }
   for (u32 i = 0; i < k->role.n; i++) ok &= regs_valid(sc, &k->role.at[i]);
-  if (ok && k->threads) check_pool(sc, k, &groups, sc_entry_regs(k->threads));
+  if (ok && k->threads) check_pool(sc, k, &groups, entry_regs(k->threads));
 }
 
 static const char *tile_text(Sc *sc, const Buf *b) {
@@ -248,11 +258,10 @@ static void note_live(Sc *sc, const Kernel *k, Diag *d, const u64 *live) {
 
 // facts NULL: without what is in flight, which code that has not been checked yet may not say.
 static void place_registers(Sc *sc, Kernel *k, Facts *facts) {
-  u32 entry = k->threads ? sc_entry_regs(k->threads) : 0;
   for (u32 i = 0; i < k->role.n; i++) {
     Role *r = &k->role.at[i];
     Worst worst = sc_worst(sc, k, facts, i);
-    u32 have = r->regs ? r->regs : entry < 255 ? entry : 255;
+    u32 have = sc_thread_registers(k, r);
     r->live = (u16)(worst.all < UINT16_MAX ? worst.all : UINT16_MAX);
     if (worst.need <= have) continue;
     Diag *d = sc_report(sc, D_R8_LIVE, r->code.at[worst.pc].span,
@@ -280,7 +289,7 @@ static i64 product_cols(const Product *p, u32 entry) {
 }
 
 static void place_products(Kernel *k) {
-  u32 entry = k->threads ? sc_entry_regs(k->threads) : 0;
+  u32 entry = k->threads ? entry_regs(k->threads) : 0;
   for (u32 i = 0; i < k->product.n; i++)
     k->product.at[i].cols = product_cols(&k->product.at[i], entry);
 }

@@ -15,8 +15,6 @@ enum {
   FOR_ALL = 24     // and matrices and vectors together (place.c)
 };
 
-u32 sc_entry_regs(u32 threads);  // registers a thread at launch, by the launch bounds
-
 // live.c: the worst point of a role.
 typedef struct Worst {
   u32 pc;     // the operation

@@ -80,19 +80,15 @@ static void put_barriers(Str *out, const Kernel *k, int width) {
 }
 
 static void put_roles(Str *out, const Kernel *k, int width) {
-  u32 entry = k->threads ? sc_entry_regs(k->threads) : 0;
   str_printf(out, "\nthreads: %u, with %u registers each at the start\n", k->threads,
-             entry < 255 ? entry : 255);
+             sc_entry_registers(k));
   str_printf(out, "%-*s  warps  registers  tiles take\n", width, "role");
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];
     u32 last = r->first_warp + r->instances * r->warps - 1u;
     const char *warps = last > r->first_warp ? sc_printf(out->sc, "%u-%u", r->first_warp, last)
                                              : sc_printf(out->sc, "%u", r->first_warp);
-    str_printf(out, "%-*s  %-5s  %9u  %10u", width, r->name, warps,
-               r->regs       ? r->regs
-               : entry < 255 ? entry
-                             : 255,
+    str_printf(out, "%-*s  %-5s  %9u  %10u", width, r->name, warps, sc_thread_registers(k, r),
                r->live);
     if (r->instances > 1) str_printf(out, "  %u instances", r->instances);
     str_puts(out, "\n");

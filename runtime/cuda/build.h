@@ -77,8 +77,6 @@ void sc_report_log(Sc *sc, const Kernel *k, const BuildLog *log, bool lenient);
 // The text of a line of the schedule, without the blanks around it; of the kernel where there is no
 // such line.
 Span sc_at_line(const Kernel *k, u32 line);
-// Registers a thread that the launch bounds leave at entry.
-u32 sc_entry_registers(const Kernel *k);
 
 // cache.c: what was built, on disk.
 u64 sc_hash(const void *at, size_t n);

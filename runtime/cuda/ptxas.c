@@ -110,23 +110,13 @@ void sc_read_log(Sc *sc, const char *log, BuildLog *out) {
 
 // ---- reporting
 
-u32 sc_entry_registers(const Kernel *k) {
-  u32 n = 65536 / k->threads / 8 * 8;
-  return n < 255 ? n : 255;
-}
-
-// How many registers a thread of the role has.
-static u32 registers_of(const Kernel *k, const Role *r) {
-  return r->regs ? r->regs : sc_entry_registers(k);
-}
-
 // The role whose tiles leave the fewest of its registers free. NULL: no role holds tiles.
 static const Role *tightest(const Kernel *k) {
   const Role *found = NULL;
   i64 most = 0;  // tiles' registers, less those that there are
   for (u32 r = 0; r < k->role.n; r++) {
     const Role *role = &k->role.at[r];
-    i64 lack = (i64)role->live - registers_of(k, role);
+    i64 lack = (i64)role->live - sc_thread_registers(k, role);
     if (!role->live || (found && lack <= most)) continue;
     found = role;
     most = lack;
@@ -188,7 +178,7 @@ static void report_spill(Sc *sc, const Kernel *k, const Spill *s, bool lenient) 
                       k->name, s->stack, s->stores, s->loads);
   if (role)
     sc_note(sc, d, role->span, "has least room: its tiles take about %u registers of %u",
-            role->live, registers_of(k, role));
+            role->live, sc_thread_registers(k, role));
   sc_help(sc, d,
           "make its tiles smaller or give it more registers; --lenient makes this a warning");
   if (lenient) sc_demote(sc, d);
