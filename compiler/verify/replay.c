@@ -120,9 +120,9 @@ static u32 due(const Replay *r, const Turn *t, const Proc *p, u32 turn) {
   return p->taken[turn] * round + place;
 }
 
-// Does the turn order nothing within a tile? It does not where tiles are dealt out, as each tile's
-// owner has it once, nor over CTAs.
-static bool dealt(const Replay *r, const Turn *t) {
+// Is the turn free within a tile? It is where tiles are dealt out, as each tile's owner has it
+// once, and if it goes over CTAs.
+static bool is_free(const Replay *r, const Turn *t) {
   for (u32 i = 0; i < t->members; i++)
     if (r->k->role.at[t->member[i]].one_tile) return true;
   return !t->active || t->axis != SC_NONE;
@@ -131,7 +131,7 @@ static bool dealt(const Replay *r, const Turn *t) {
 static bool take(Replay *r, Proc *p, u32 turn) {
   const Turn *t = &r->k->turn.at[turn];
   if (t->active && t->axis != SC_NONE) p->clock[r->words - 1] = 1;
-  if (dealt(r, t)) return true;
+  if (is_free(r, t)) return true;
   u32 n = due(r, t, p, turn);
   if (n >= FILLS) r->failed = true;
   if (r->failed || (n && !r->passed[turn].n[n - 1])) return false;
@@ -141,7 +141,7 @@ static bool take(Replay *r, Proc *p, u32 turn) {
 
 static void pass(Replay *r, Proc *p, u32 turn) {
   const Turn *t = &r->k->turn.at[turn];
-  if (dealt(r, t)) return;
+  if (is_free(r, t)) return;
   hand_on(r, &r->passed[turn], due(r, t, p, turn), p);
   p->taken[turn]++;
 }
