@@ -17,8 +17,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE, MODEL, COST = "compiler/ir/expr.def", "model/kernel.hpp", "runtime/tune/cost.def"
 KINDS = ("NUMBER", "REALS", "INTEGERS", "COMPARES", "TRUTHS")
-MORE = 'REALS(SIN, "sin", CALL, 1, sin(a), sinf(a), DAMPED, "sinf")\n'
-COST_OF_MORE = "#ifdef EXPR_COST\nEXPR_COST(SIN, 0, 0, 1)\n#endif\n"
+MORE = 'REALS(PROBE, "probe", CALL, 1, sin(a), sinf(a), DAMPED, "sinf")\n'
+COST_OF_MORE = "#ifdef EXPR_COST\nEXPR_COST(PROBE, 0, 0, 1)\n#endif\n"
 
 
 def read(path):
