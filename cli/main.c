@@ -105,7 +105,8 @@ static const Command commands[] = {
      "and\n"
      "proves one of the points that make the same program.\n"
      "Each role is checked by itself, and then all roles together, for every path and trip count.\n"
-     "What is rejected comes with dimensions and a command that shows the fault. What is left open\n"
+     "What is rejected comes with dimensions and a command that shows the fault. What is left "
+     "open\n"
      "is a warning (V.open): only runs can tell there (schedc test).\n",
      1, 2, command_check},
     {"build", "FILE [KERNEL]", "make CUDA C, PTX, machine code or a C header with it",

@@ -54,7 +54,7 @@ BREAKAGES = [
     Breakage("an element is more than the least of its range", "compiler/facts/facts.c",
              "now = (Interval){p.lo, q.hi};", "now = (Interval){p.lo + 1, q.hi};", LATE),
     Breakage("offsets of one list lie below those of another", V + "pair.c",
-             "if (buf != w->buf || !(said || may_not_fall(k, buf))) return;", "if (!(said || may_not_fall(k, buf))) return;", RACES),
+             "if (buf != w->buf || !(said || may_never_fall(k, buf))) return;", "if (!(said || may_not_fall(k, buf))) return;", RACES),
     Breakage("a difference that is open is taken for no", V + "mind.c",
              "if (zone_implies(&m->zone, j, i, -c - 1)) return NO;", "if (zone_implies(&m->zone, j, i, -c)) return NO;", []),
     Breakage("less is taken for less or equal", V + "mind.c", "case X_LT: return less(m, process, e->a, e->b, 1);",
