@@ -262,6 +262,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "release", "schedc"))
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(args.schedc, folder)
         for test in (chooses, needs_no_case, resumes, without_a_legal_default, faults, tells, is_interrupted, has_a_budget, strategies, shapes,

@@ -153,6 +153,7 @@ def main():
     parser.add_argument("--schedc", default=os.path.join("build", "release", "schedc"))
     parser.add_argument("--only", metavar="REGEX")
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
     checks = Checks(args.only)
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(args.schedc, folder)
