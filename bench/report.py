@@ -63,10 +63,16 @@ def told(ratio, bar, unsure):
     return f"{bar:.2f}, missed by {100 * (1 - ratio / bar):.1f} %{within}"
 
 
+def bars():
+    """The ratio that each point is asked to reach today: a result keeps those of its own day."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "points.json"), encoding="utf-8") as file:
+        return {point["name"]: point["bar"] for point in json.load(file)["points"]}
+
+
 def peers(document):
-    lines = []
+    lines, bar_of = [], bars()
     for point in document["points"]:
-        times, bar = point.get("times", {}), point.get("bar")
+        times, bar = point.get("times", {}), bar_of.get(point["name"])
         ratio = point.get("ratio")
         other = times.get("cudnn") or times.get("cublas")
         unsure = noise(times["schedc"], other, point["rounds"]) if ratio else None
