@@ -96,7 +96,7 @@ BREAKAGES = [
              "r->buf->rising && element < last", "r->buf->rising && element < INT32_MIN", ["unit binding"]),
     Breakage("a tolerance that knows nothing of what tensor cores cut off", "runtime/spec/strip.c",
              "t->cores = a != EL_COUNT &&", "t->cores = false && a != EL_COUNT &&", ["model fa_varlen_bwd"]),
-    Breakage("a multicast that leaves out its own CTA", "compiler/emit/ring.c",
+    Breakage("a multicast that leaves out its own CTA", "compiler/emit/copy.c",
              "(1u << ctas) - 1, from);", "(1u << ctas) - 2, from);", ["model fa3_fwd"]),
 ]
 

@@ -351,7 +351,7 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add);
 void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add);
 void cu_turned(MapGen *g, const View *dst);
 
-// map.c, mma.c, ring.c: one function an operation
+// map.c, mma.c, copy.c, ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);
 void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
@@ -369,6 +369,8 @@ void cu_take(Cuda *c, const Ins *ins);
 void cu_pass(Cuda *c, const Ins *ins);
 void cu_first_turns(Cuda *c);  // what each turn's first member finds
 void cu_cursors(Cuda *c);      // the role's ring cursors, declared
+// the full barrier of the stage that is being filled, on which its copies land
+const char *cu_landing(Cuda *c, u32 ring);
 // moves the cursors past a tile of another instance
 void cu_skip_tile(Cuda *c);
 

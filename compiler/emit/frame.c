@@ -3,8 +3,8 @@
 // self-contained CUDA C for sm_90a, which NVRTC builds without any header. The text is meant to be
 // read beside the schedule: each statement cites its line.
 //
-// Calls the files of statements (grid.c, ring.c, mma.c, map.c, compiler_fence.c), and those below
-// them.
+// Calls the files of statements (grid.c, copy.c, ring.c, mma.c, map.c, compiler_fence.c), and those
+// below them.
 #include "compiler/emit/emit.h"
 #include "compiler/place/place.h"
 #include "compiler/flow/flow.h"
