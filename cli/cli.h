@@ -195,8 +195,8 @@ int data_allocate(Data *d, Session *s);
 // Instead of data_allocate and data_fill: zeros, and what the case says. For counting, which
 // touches little of it.
 void data_sketch(Data *d, size_t kase);
-void data_fill(Data *d, size_t kase, InputKind kind,
-               uint64_t seed);  // inputs; outputs are poisoned
+// Inputs; outputs are poisoned.
+void data_fill(Data *d, const Session *s, size_t kase, InputKind kind, uint64_t seed);
 schedc_status data_give(Data *d, Session *s, size_t kase,
                         // after it: makes what the sequence is given; NULL: on the CPU
                         schedc_gpu *gpu);

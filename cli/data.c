@@ -279,10 +279,11 @@ static void fill_lists(Data *d, size_t kase, bool files) {
   for (size_t t = 0; t < d->tensor_count; t++) fill_list(d, t, d->list[t].at, d->list[t].n);
 }
 
-void data_fill(Data *d, size_t kase, InputKind kind, uint64_t seed) {
+void data_fill(Data *d, const Session *s, size_t kase, InputKind kind, uint64_t seed) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     if (!(d->direction[t] & SCHEDC_IN) || d->file[t]) continue;
-    schedc_draw(&d->tensors[t], schedc_input_at(kind), seed * 1000 + t);
+    schedc_draw_input(s->context, d->kernel, t, d->dims, d->dim_count, &d->tensors[t],
+                      schedc_input_at(kind), seed * 1000 + t);
   }
   fill_lists(d, kase, true);
   for (size_t t = 0; t < d->tensor_count; t++)

@@ -145,7 +145,7 @@ static int run_kernel(Session *s, const schedc_kernel *kernel, size_t kase, cons
   if (!code) code = data_load(&d, s);
   if (!code) {
     if (text) table_head(s, &d, name, tuned->store ? tuned : NULL);
-    data_fill(&d, kase, s->args->inputs[0],
+    data_fill(&d, s, kase, s->args->inputs[0],
               s->args->inputs_seed_given ? s->args->inputs_seed : s->args->seed);
     schedc_status status = execute(s, &d, kase, errors, &times);
     code = session_status(s, status);

@@ -134,7 +134,7 @@ static bool went_well(Tester *t, const Run *run, schedc_status status) {
 
 // Inputs. False: what the sequence is given could not be made.
 static bool fill(Tester *t, const Run *run) {
-  data_fill(&t->data, t->kase, run->inputs, t->s->args->seed);
+  data_fill(&t->data, t->s, t->kase, run->inputs, t->s->args->seed);
   return went_well(t, run, data_give(&t->data, t->s, t->kase, t->gpu));
 }
 

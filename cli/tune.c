@@ -90,7 +90,7 @@ static int make_data(Tune *t) {
   int code = data_open(&t->data, s, t->kernel, t->kase, NULL, &a->set);
   if (!code) code = data_allocate(&t->data, s);
   if (code) return code;
-  data_fill(&t->data, t->kase, a->inputs[0], a->seed);
+  data_fill(&t->data, s, t->kase, a->inputs[0], a->seed);
   return session_status(s, data_give(&t->data, s, t->kase, t->gpu));
 }
 

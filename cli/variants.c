@@ -237,7 +237,7 @@ static int fill(Variant *v) {
   if (code) return code;
   // What is counted may depend on lengths in small tensors, or in lists.
   if (!v->args.dry_run || data_elements(&v->data) < SMALL)
-    data_fill(&v->data, v->kase, v->args.inputs[0], v->args.seed);
+    data_fill(&v->data, s, v->kase, v->args.inputs[0], v->args.seed);
   else data_list(&v->data, v->kase);
   if (!v->args.dry_run) code = session_status(s, give(v));
   if (code) return code;

@@ -710,6 +710,15 @@ SCHEDC_API const char *schedc_input_summary(const char *kind);
  * unknown kind or type, a negative extent or stride, no data. */
 SCHEDC_API schedc_status schedc_draw(const schedc_tensor *tensor, const char *kind, uint64_t seed);
 
+/* The same for a tensor of a kernel, number `index` as schedc_tensor_at counts: of a tensor of i32
+ * whose declaration says what its elements are (`in 0 .. n`, `rising`), such elements are drawn,
+ * for these dimensions. (Where a range depends on scalars, it is not looked at.) SCHEDC_EARG: as
+ * schedc_draw; no such tensor, an unknown dimension. */
+SCHEDC_API schedc_status schedc_draw_input(schedc_context *context, const schedc_kernel *kernel,
+                                           size_t index, const schedc_dim *dims, size_t dim_count,
+                                           const schedc_tensor *tensor, const char *kind,
+                                           uint64_t seed);
+
 /* Fills a tensor with NaN (i32: INT32_MIN): what outputs are filled with before a run, so that
  * schedc_compare finds what has not been written. SCHEDC_EARG: as schedc_draw. */
 SCHEDC_API schedc_status schedc_poison(const schedc_tensor *tensor);

@@ -60,6 +60,10 @@ Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, s
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
 // ranged.c: are the elements of inputs, in host memory, what their declarations say?
 bool sc_elements_fit(Sc *sc, const Binding *b);
+// What drawn elements may be under these dimensions: as is declared; if nothing is, or if it takes
+// scalars to know, from 0 to 15.
+void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, u32 buf,
+                      i64 *least, i64 *end);
 // The shape of a tensor under some dimensions; false if it needs others, or overflows.
 bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
                      i64 *shape);
@@ -222,6 +226,9 @@ typedef enum InputKind {
 // for --help
 extern const char *const sc_input_name[INPUT_COUNT], *const sc_input_what[INPUT_COUNT];
 void sc_fill_input(Elem elem, void *at, const Extent *extent, InputKind kind, u64 seed);
+// Integers from `least` to below `end`; rising: from the one to the last, by steps of which some
+// are 0. Of an empty range all are `least`.
+void sc_fill_integers(void *at, const Extent *extent, i64 least, i64 end, bool rising, u64 seed);
 void sc_fill_all_nan(Elem elem, void *at, const Extent *extent);
 void sc_fill_nan(Elem elem, void *at, size_t n);  // NaN (integers: INT32_MIN)
 

@@ -1,6 +1,6 @@
 // elements.c - elements of tensors in host memory for callers: conversions between f32 or f64 and
-// the element types, drawn inputs, poison. In: the caller's arrays and tensors. No call needs a
-// context: nothing is allocated, and what is wrong is the call itself.
+// the element types, drawn inputs, poison. In: the caller's arrays and tensors. What is wrong is
+// the call itself: nothing is reported. Only the inputs of a kernel need a context, for memory.
 #include "runtime/api/api.h"
 
 static bool is_type(schedc_type type) { return (u32)type < EL_COUNT; }
@@ -67,4 +67,45 @@ schedc_status schedc_poison(const schedc_tensor *tensor) {
   const Extent extent = {tensor->shape, tensor->strides, tensor->rank};
   sc_fill_all_nan((Elem)tensor->type, tensor->data, &extent);
   return SCHEDC_OK;
+}
+
+// ---- tensors of a kernel
+
+typedef struct DrawJob {
+  const schedc_kernel *kernel;
+  u32 buf;
+  const schedc_dim *dims;
+  size_t n;
+  const schedc_tensor *tensor;
+  u64 seed;
+} DrawJob;
+
+static schedc_status draw_integers(Sc *sc, void *job) {
+  const DrawJob *j = job;
+  const Kernel *k = j->kernel->k;
+  const Extent extent = {j->tensor->shape, j->tensor->strides, j->tensor->rank};
+  i64 *value, least, end;
+  bool *known;
+  schedc_status status = sc_find_dims(sc, k, j->dims, j->n, &value, &known);
+  if (status) return status;
+  sc_element_range(sc, k, value, known, j->buf, &least, &end);
+  sc_fill_integers(j->tensor->data, &extent, least, end, k->buf.at[j->buf].rising, j->seed);
+  return SCHEDC_OK;
+}
+
+schedc_status schedc_draw_input(schedc_context *context, const schedc_kernel *kernel, size_t index,
+                                const schedc_dim *dims, size_t dim_count,
+                                const schedc_tensor *tensor, const char *kind, uint64_t seed) {
+  if (!context || !kernel || index >= kernel->tensors || !sc_good_dims(dims, dim_count))
+    return SCHEDC_EARG;
+  DrawJob job = {kernel, kernel->tensor[index], dims, dim_count, tensor, seed};
+  const Buf *b = &kernel->k->buf.at[job.buf];
+  schedc_status status = schedc_draw(tensor, kind, seed);
+  if (status || !(b->end || b->rising)) return status;
+  if (tensor->type != SCHEDC_I32) return SCHEDC_EARG;
+  Sc sc;
+  sc_init(&sc, &context->alloc);
+  status = sc_enter(context, &sc, kernel->k->text, draw_integers, &job);
+  sc_free(&sc);
+  return status;
 }

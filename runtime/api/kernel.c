@@ -377,8 +377,8 @@ typedef struct ShapeJob {
 
 // Values of the dimensions by number, in `sc`; SCHEDC_EARG for a name that the kernel does not
 // have.
-static schedc_status find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n,
-                               i64 **value, bool **known) {
+schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
+                           bool **known) {
   *value = NEWS(sc, i64, k->dim.n + 1);
   *known = NEWS(sc, bool, k->dim.n + 1);
   for (size_t i = 0; i < n; i++) {
@@ -419,7 +419,7 @@ static schedc_status shape(Sc *sc, void *job) {
   if (plain_shape(j)) return SCHEDC_OK;
   i64 *value;
   bool *known;
-  schedc_status status = find_dims(sc, j->k, j->dims, j->n, &value, &known);
+  schedc_status status = sc_find_dims(sc, j->k, j->dims, j->n, &value, &known);
   if (status) return status;
   return sc_tensor_shape(sc, j->k, value, known, j->buf, j->shape) ? SCHEDC_OK : SCHEDC_EARG;
 }

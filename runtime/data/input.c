@@ -141,6 +141,22 @@ void sc_fill_input(Elem elem, void *at, const Extent *extent, InputKind kind, u6
   fill_in_parallel(&(Fill){elem, at, extent, 0, n, kind, seed, width, inner, along});
 }
 
+// Steps of a rising list are small integers, and are stretched over the range.
+static u64 step_of(u64 seed, size_t i) { return i ? draw(seed, i) % 4 : 0; }
+
+void sc_fill_integers(void *at, const Extent *extent, i64 least, i64 end, bool rising, u64 seed) {
+  const size_t n = sc_elements(extent);
+  const u64 span = end > least ? (u64)(end - least) : 1;
+  u64 all = 0, sum = 0;
+  for (size_t i = 0; rising && i < n; i++) all += step_of(seed, i);
+  for (size_t i = 0; i < n; i++) {
+    u64 more = draw(seed, i) % span;
+    sum += step_of(seed, i);
+    if (rising) more = (u64)((double)(span - 1) * (all ? (double)sum / (double)all : 0));
+    sc_set_elem(EL_I32, at, sc_where(extent, i), (double)(least + (i64)more));
+  }
+}
+
 // Doubling what is filled: as fast as memory is.
 void sc_fill_nan(Elem elem, void *at, size_t n) {
   size_t bytes = n * sc_elem[elem].bytes;

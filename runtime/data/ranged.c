@@ -14,14 +14,18 @@ typedef struct Ranged {
   i64 least, end;  // of the tensor's elements, if its declaration says so
 } Ranged;
 
-static const SclValue *values_of(Sc *sc, const Binding *b) {
-  const Kernel *k = b->k;
+static const SclValue *values_of(Sc *sc, const Kernel *k, const LaunchKnown *in) {
   SclValue *value = NEWS(sc, SclValue, k->expr.n + 1);
+  sc_launch_values(sc, k, in, value);
+  return value;
+}
+
+static const SclValue *values_in(Sc *sc, const Binding *b) {
+  const Kernel *k = b->k;
   bool *known = NEWS(sc, bool, k->dim.n + k->arg.n + 1);
   for (u32 i = 0; i < k->dim.n + k->arg.n; i++) known[i] = true;
   const LaunchKnown in = {b->dim, known, b->arg, known};
-  sc_launch_values(sc, k, &in, value);
-  return value;
+  return values_of(sc, k, &in);
 }
 
 static Diag *report(const Ranged *r, const Extent *x, size_t i, i64 element, const char *why) {
@@ -41,6 +45,13 @@ static Diag *report(const Ranged *r, const Extent *x, size_t i, i64 element, con
 static bool fits(const Ranged *r) {
   const Extent x = {r->at->shape, r->at->stride, r->buf->rank};
   i64 last = INT64_MIN;
+  if (sc_elements(&x) && r->buf->end && r->least >= r->end) {
+    sc_report(
+        r->sc, D_T_REQUIRE, r->buf->span,
+        "'%s' has elements, but the range in which they are declared is empty here: %lld .. %lld",
+        r->buf->name, (long long)r->least, (long long)r->end);
+    return false;
+  }
   for (size_t i = 0, n = sc_elements(&x); i < n; i++) {
     i64 element = (i64)sc_get_elem(EL_I32, r->at->at, sc_where(&x, i));
     if (r->buf->end && (element < r->least || element >= r->end)) {
@@ -61,7 +72,7 @@ bool sc_elements_fit(Sc *sc, const Binding *b) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *buf = &k->buf.at[i];
     if (!(buf->end || buf->rising) || !b->buf[i].at || buf->dir != F_IN) continue;
-    if (!value) value = values_of(sc, b);
+    if (!value) value = values_in(sc, b);
     Ranged r = {sc, k, buf, &b->buf[i], value[buf->least].i, value[buf->end].i};
     if (buf->end && !(value[buf->least].known && value[buf->end].known)) {
       sc_report(sc, D_T_ELEMENT, buf->span, "the range of the elements of '%s' has no value here",
@@ -71,4 +82,16 @@ bool sc_elements_fit(Sc *sc, const Binding *b) {
     if (!fits(&r)) return false;
   }
   return true;
+}
+
+enum { DRAWN = 16 };  // integers of which nothing is said are from 0 to 15
+
+void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, u32 buf,
+                      i64 *least, i64 *end) {
+  const LaunchKnown in = {dim, known, NULL, NEWS(sc, bool, k->arg.n + 1)};
+  const SclValue *value = values_of(sc, k, &in);
+  const Buf *b = &k->buf.at[buf];
+  bool said = b->end && value[b->least].known && value[b->end].known;
+  *least = said ? value[b->least].i : 0;
+  *end = said ? value[b->end].i : DRAWN;
 }

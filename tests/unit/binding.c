@@ -202,6 +202,19 @@ static void code_element_falls(void **state) {
                    "element [1] of 'cu' is 1, less than the one before, but it is declared rising");
 }
 
+// cu in 0 .. 0: no element can be.
+static void code_element_nowhere(void **state) {
+  Fixture *f = *state;
+  i32 cu[] = {0, 0, 0};
+  Buf *b = &f->k->buf.at[BUF_CU];
+  b->least = b->end = x_int(&f->sc, f->k, 0);
+  f->tensor[1].data = cu;
+  Binding *bound = bind(f);
+  assert_non_null(bound);
+  assert_false(sc_elements_fit(&f->sc, bound));
+  assert_int_equal(f->sc.diags->id, D_T_REQUIRE);
+}
+
 static void code_scalar(void **state) {
   Fixture *f = *state;
   f->scalar[0] = (schedc_scalar){"n", 1.5};
@@ -372,6 +385,7 @@ int main(void) {
       TEST(code_element_beyond),
       TEST(code_element_below),
       TEST(code_element_falls),
+      TEST(code_element_nowhere),
       TEST(code_scalar),
       TEST(code_scalar_division),
       TEST(code_shape),

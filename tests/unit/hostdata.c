@@ -96,6 +96,41 @@ static void same_elements(void) {
   assert_int_equal(others, GAPS - PLAIN);
 }
 
+// Lists of integers are drawn as their declarations say.
+static void drawn_lists(void **state) {
+  (void)state;
+  static const char text[] =
+      "kernel k {\n  in  cu : i32[B+1] in 0 .. T + 1 rising, idx : i32[B] in 3 .. T\n"
+      "  in  all : i32[B] rising, X : f32[T]\n  out Y : f32[T]\n"
+      "  grid (x : cdiv(T, 64))\n  role r : 1 warpgroup {\n    reg s : f32[64]\n    s[i] = X[x*64 "
+      "+ i]\n    Y[x*64 + i] = s[i]\n  }\n}\n";
+  enum { B = 50, T = 1000 };
+  static const schedc_dim dims[] = {{"B", B}, {"T", T}};
+  int32_t v[B + 1];
+  schedc_source *source;
+  schedc_kernel *kernel;
+  int idle = 0;
+  assert_int_equal(schedc_parse(&source, context, "t.sched", text, strlen(text)), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  schedc_source_free(source);
+  for (size_t index = 0; index < 3; index++) {
+    const schedc_tensor t = {NULL, v, SCHEDC_I32, 1, {B + !index}, {1}};
+    assert_int_equal(schedc_draw_input(context, kernel, index, dims, 2, &t, "normal", 7),
+                     SCHEDC_OK);
+    for (int i = 0; i < B + !index; i++) {
+      assert_in_range(v[i], index == 1 ? 3 : 0, index == 0 ? T : index == 1 ? T - 1 : 15);
+      if (i && index != 1) assert_true(v[i] >= v[i - 1]);
+      idle |= !index && i && v[i] == v[i - 1];
+    }
+    if (!index) assert_true(v[0] == 0 && v[B] == T);
+  }
+  assert_true(idle);  // some sequences are empty
+  const schedc_tensor t = {NULL, v, SCHEDC_I32, 1, {B}, {1}};
+  assert_int_equal(schedc_draw_input(context, kernel, 9, dims, 2, &t, "normal", 7), SCHEDC_EARG);
+  assert_int_equal(schedc_draw_input(context, NULL, 0, dims, 2, &t, "normal", 7), SCHEDC_EARG);
+  schedc_kernel_free(kernel);
+}
+
 static void drawn_inputs(void **state) {
   (void)state;
   size_t kinds = 0;
@@ -357,9 +392,9 @@ int main(void) {
 #undef TEST
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-      TEST(conversions),    TEST(drawn_inputs),         TEST(written_and_read),
-      TEST(wider_elements), TEST(files_that_are_none),  TEST(schedules_from_files),
-      TEST(from_a_pipe),    TEST(nothing_is_left_open),
+      TEST(conversions),          TEST(drawn_inputs),   TEST(drawn_lists),
+      TEST(written_and_read),     TEST(wider_elements), TEST(files_that_are_none),
+      TEST(schedules_from_files), TEST(from_a_pipe),    TEST(nothing_is_left_open),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
