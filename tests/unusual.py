@@ -5,7 +5,8 @@
 that stands there: they are correct as well, and what is refused too much is counted. It proves
 each, but for those of unusual/open.txt, which end as checked or incomplete. `schedc test --quick`
 passes each that is accepted. With `--on nvrtc` each is built instead: the PTX that NVRTC
-makes of it is that of the plan, and ptxas takes it. (Without NVRTC all are skipped.)
+makes of it is that of the plan, and ptxas takes it, without spills and with products in flight; of
+those of unusual/serial.txt ptxas says that it adds a wait. (Without NVRTC all are skipped.)
 
   unusual.py --schedc build/schedc [--on cpu|model|nvrtc] [NAME …]
 """
@@ -43,20 +44,22 @@ def read_list(listed):
     return names
 
 
-def tried(schedc, name, on):
-    """What a run, or a build, of a schedule says if it fails; else None."""
+def tried(schedc, name, on, serial):
+    """What a run, or a build, of a schedule says if it fails; else None. serial: ptxas adds a wait."""
     if on != "nvrtc":
         status, text = run(schedc, "test", "--quick", "--on", on, name + ".sched")
         return text if status else None
     with tempfile.TemporaryDirectory() as folder:
-        status, text = run(schedc, "build", name + ".sched", "--lenient", "--no-cache",
+        status, text = run(schedc, "build", name + ".sched", "--no-cache",
                            "-o", os.path.join(folder, name + ".cubin"))
     if status == MISSING:
         raise Skipped(text)
+    if serial:
+        return None if "error[G.serial]" in text else "builds, to be struck from serial.txt"
     return text if status else None
 
 
-def failures(schedc, name, on, code, left_open):
+def failures(schedc, name, on, code, left_open, serial):
     """What is wrong with a schedule: code is that of its refusal, None if it is to be accepted."""
     status, text = run(schedc, "check", name + ".sched")
     got = re.search(r"error\[([\w.-]+)\]", text)
@@ -66,7 +69,7 @@ def failures(schedc, name, on, code, left_open):
     elif not code:
         if (f"{name}: proved for all trip counts" in text) == left_open:
             yield f"{name}: {'proved, to be struck from open.txt' if left_open else 'not proved'}\n{text}"
-        text = tried(schedc, name, on)
+        text = tried(schedc, name, on, serial)
         if text is not None:
             yield f"{name}: fails\n{text}"
 
@@ -78,16 +81,16 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     schedc = os.path.abspath(args.schedc)
-    refused, left_open = read_list("refused.txt"), read_list("open.txt")
+    refused, left_open, serial = (read_list(f"{which}.txt") for which in ("refused", "open", "serial"))
     there = sorted(file[:-6] for file in os.listdir(HERE) if file.endswith(".sched"))
     failed = 0
-    for name in sorted((set(refused) | set(left_open)) - set(there)):
+    for name in sorted((set(refused) | set(left_open) | set(serial)) - set(there)):
         failed += 1
-        print(f"refused.txt, open.txt: there is no {name}.sched")
+        print(f"refused.txt, open.txt, serial.txt: there is no {name}.sched")
     names = args.names or there
     for name in names:
         try:
-            found = list(failures(schedc, name, args.on, refused.get(name), name in left_open))
+            found = list(failures(schedc, name, args.on, refused.get(name), name in left_open, name in serial))
         except Skipped as missing:
             print(f"{missing}\n0 passed, 0 failed, {len(names)} skipped")
             return 0

@@ -59,7 +59,10 @@ static void operation(Cuda *c, const Ins *ins) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: cu_open_for(c, ins); break;
     case OP_IF: cu_open_if(c, ins); break;
-    case OP_ELSE: cu_else(c, "else"); break;
+    case OP_ELSE:
+      cu_else(c, "else");
+      cu_mma_settled(c, ins);
+      break;
     case OP_ENDTILE:
       cu_keep_operands(c);
       cu_close_tile(c);
@@ -69,6 +72,10 @@ static void operation(Cuda *c, const Ins *ins) {
       cu_close(c);
       break;
     case OP_ENDIF:
+      if (ins->plan.settled) cu_else(c, "else");
+      cu_mma_settled(c, ins);
+      cu_close(c);
+      break;
     case OP_ENDVOTE: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
     case OP_COPYIN: cu_copy_in(c, ins); break;

@@ -264,6 +264,12 @@ void cu_mma_wait(Cuda *c, const Ins *ins) {
   for (u32 i = 1; i <= list[0]; i++) cu_compiler_fence(c, list[i]);
 }
 
+void cu_mma_settled(Cuda *c, const Ins *ins) {
+  if (!ins->plan.settled) return;
+  cu_line(c, "sc_wgmma_wait<0>();");
+  cu_note(c, "none is in flight here: ptxas cannot tell");
+}
+
 // A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.
 void cu_mma_warp(Cuda *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];

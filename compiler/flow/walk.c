@@ -138,13 +138,21 @@ static void take_side(Flow *f, Paths *p, bool holds) {
   p->n = n;
 }
 
+static u32 with_products(const Paths *p) {
+  u32 n = 0;
+  for (u32 i = 0; i < p->n; i++) n += p->at[i]->product.n > 0;
+  return n;
+}
+
 static void enter_branch(Flow *f) {
   Paths *other = saved(f, 0);
+  u32 flying = with_products(&f->paths);
   copy_paths(f, other, &f->paths);
   if (f->asked && f->r->code.at[f->pc].op == OP_IF) {
     take_side(f, &f->paths, true);
     take_side(f, other, false);
   }
+  f->some_fly[f->depth] = flying && !with_products(other);
   open_block(f);
 }
 
@@ -173,6 +181,8 @@ static void leave_branch(Flow *f) {
   for (u32 i = 0; i < other->n; i++) {
     if (!add_path(f, &f->paths, other->at[i], f->pc + 1, &ignored)) disagree(f, other->at[i]);
   }
+  Ins *skip = &f->r->code.at[f->r->code.at[f->open[f->depth]].nest];
+  if (f->derive) skip->plan.settled = f->some_fly[f->depth] && !with_products(&f->paths);
 }
 
 // ---- operations
@@ -290,6 +300,7 @@ void sc_walk(Flow *f) {
   f->saved = NEWS(f->sc, Paths *, 2 * (deepest + 1));
   f->open = NEWS(f->sc, u32, deepest + 1);
   f->in_else = NEWS(f->sc, bool, deepest + 1);
+  f->some_fly = NEWS(f->sc, bool, deepest + 1);
   f->report = false;
   if (f->r->by_paths && cost(f->k, blocks) * MAX_PATHS < MAX_WORK)
     f->asked = sc_path_facts(f->sc, f->k, &f->r->code);

@@ -41,21 +41,32 @@ static void side(Planner *p, u32 from, u32 end) {
   close_block(p, end);
 }
 
+// What is done where an `if`'s block is skipped: an `else`, or what ends it.
+static void skipped(Planner *p, u32 mid, u32 end) {
+  if (p->role->code.at[mid].plan.settled) {
+    Step *wait = want_event(p, EV_MMA_WAIT, 0, ARG_ANY);
+    wait->want.line = 0;
+    wait->must = false;
+  }
+  if (end != mid) side(p, mid + 1, end);
+}
+
 static void branch(Planner *p, const Ins *ins, u32 pc, u32 mid, u32 end) {
   i64 holds = 0;
   bool known = ins->op == OP_IF && want_sure(p, ins->arg[0], &holds);
+  bool alone = end == mid && !p->role->code.at[mid].plan.settled;
   if (known) {
     if (holds) side(p, pc + 1, mid);
-    else if (end != mid) side(p, mid + 1, end);
+    else skipped(p, mid, end);
     return;
   }
   p->open[p->opens++] = want_fork(p);
   side(p, pc + 1, mid);
   u32 over = p->w.step.n, fork = p->open[--p->opens];
-  if (end != mid) want_goto(p, 0);
+  if (!alone) want_goto(p, 0);
   want_land(p, fork);
-  if (end == mid) return;
-  side(p, mid + 1, end);
+  if (alone) return;
+  skipped(p, mid, end);
   want_land(p, over);
 }
 
