@@ -58,6 +58,14 @@ static bool falls(Turns *t, const Lin *x, i64 sign) {
          sc_form_nonneg(t->v->facts, &less);
 }
 
+// Is x the same one place further?
+static bool stays(Turns *t, Xid x) {
+  Lin next;
+  if (!(t->v->k->expr.at[x].deps & DEP_AXIS)) return true;
+  const Lin *form = sc_form(t->v->facts, x);
+  return further(t, form, &next) && sc_lin_same(&next, form);
+}
+
 // ---- conditions and bounds
 
 // Does b - a fall along the axis? Then a <= b, or a < b, holds here if it holds one place further.
@@ -75,7 +83,9 @@ static bool holds_before(Turns *t, Xid x, bool truth) {
   if (e->op == X_AND || e->op == X_OR)
     return holds_before(t, e->a, truth) && holds_before(t, e->b, truth);
   if (e->op == X_NOT) return holds_before(t, e->a, !truth);
-  if ((e->op != X_LT && e->op != X_LE) || t->v->k->expr.at[e->a].ty != TY_INT) return false;
+  if (sc_xop[e->op].arity != 2 || t->v->k->expr.at[e->a].ty != TY_INT) return false;
+  if (e->op == X_EQ || e->op == X_NE) return stays(t, e->a) && stays(t, e->b);
+  if (e->op != X_LT && e->op != X_LE) return false;
   return order_falls(t, e->a, e->b, truth ? 1 : -1);
 }
 
@@ -96,7 +106,7 @@ static bool taken_before(Turns *t, const Code *code, u32 pc) {
     else if (ins->op == OP_IF) ok = holds_before(t, ins->arg[0], pc < mid);
     else if (ins->op == OP_FOR) ok = same_range_before(t, ins);
   }
-  return ok && !(t->v->k->expr.at[code->at[pc].arg[1]].deps & DEP_AXIS);
+  return ok && stays(t, code->at[pc].arg[1]);
 }
 
 // ---- once
