@@ -99,7 +99,8 @@ const char *low_dims_text(Low *l, u32 buf) {
   for (u32 i = 0; i < b->rank; i++) {
     if (i) str_puts(&s, ", ");
     if (b->space == SP_STAGE || b->space == SP_REG) str_printf(&s, "%lld", (long long)b->ext[i]);
-    else sc_print_infix(&s, l->k, b->dim[i]);
+    else if (b->dim[i]) sc_print_infix(&s, l->k, b->dim[i]);
+    else str_puts(&s, "…");
   }
   str_puts(&s, "]");
   return s.at;
@@ -312,12 +313,10 @@ static Xid gives(Low *l, const Stmt *s, u32 n, u32 i, int round) {
   return round == 2 && x_const_int(l->k, b->dim[i], &known) ? b->dim[i] : 0;
 }
 
-// Two extents of one index. In a specification an output may cover a part of a larger constant
-// dimension.
+// Two extents of one index. In a specification an output may cover a part of a larger dimension.
 static bool agree(const Low *l, Xid have, Xid other, bool same_round) {
-  i64 a, b;
   if (have == other || (!same_round && !l->spec)) return true;
-  return !same_round && x_const_int(l->k, have, &a) && x_const_int(l->k, other, &b) && a <= b;
+  return !same_round && sc_fact_at_most(sc_facts(l->sc, l->k), have, other);
 }
 
 static bool extents_of_round(Low *l, Stmt *s, int round) {
