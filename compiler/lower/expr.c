@@ -71,12 +71,29 @@ Xid low_real(Low *l, const Node *n, Xid x) {
   return low_make(l, n->span, X_TOREAL, x, 0, 0);
 }
 
+// An intermediate of the specification from which this value comes; NULL: none.
+static const Buf *intermediate_in(Low *l, Xid x, u32 depth) {
+  enum { DEEP = 8 };  // operands share operands
+  const Expr *e = low_at(l, x);
+  const Buf *found = NULL;
+  if (e->op == X_LOAD) found = &l->k->buf.at[l->k->view.at[e->ref].buf];
+  if (found) return found->space == SP_SPEC ? found : NULL;
+  const Xid operand[] = {e->a, e->b, e->c};
+  for (u32 i = 0; i < sc_xop[e->op].arity && depth < DEEP && !found; i++)
+    found = intermediate_in(l, operand[i], depth + 1);
+  return found;
+}
+
 static Xid need(Low *l, const Node *n, Ty ty) {
   Xid x = low_expr(l, n);
   if (!x || ty_of(l, x) == ty) return x;
   Diag *d = low_error(l, D_R9_TYPE, n->span, "%s is needed here, and this is %s", ty_text(ty),
                       ty_text(ty_of(l, x)));
   if (ty == TY_BOOL) sc_help(l->sc, d, "compare it: x != 0");
+  const Buf *from = ty == TY_INT ? intermediate_in(l, x, 0) : NULL;
+  if (from)
+    sc_help(l->sc, d, "the intermediate '%s' holds reals: write 'def %s(…) = …' instead",
+            from->name, from->name);
   return 0;
 }
 
