@@ -68,12 +68,13 @@ static void check_warp(Target *s, const Product *p) {
   if (sc_elem[tgt_buf(s, p->b)->elem].bytes != 2)
     tgt_cannot(s, p->span, "a product by warps of 8-bit elements", NULL, NULL);
   if (p->n % 16) {
-    tgt_cannot(s, p->span, "a product by warps whose columns are no multiple of 16", NULL, NULL);
+    tgt_cannot(s, p->span, "a product by warps whose columns are no multiple of 16", NULL,
+               "take a multiple of 16 columns");
   }
   if (a->at[1].var != 2 || b->at[1].var != 2) {
     tgt_cannot(s, p->span,
                "a product by warps with an operand whose contracted index is not the last", NULL,
-               NULL);
+               "transpose it through a ring, or let a warpgroup multiply, with 'async'");
   }
   if (sc_blocks(s->k, tgt_buf(s, p->dst)) > 1)
     tgt_cannot(s, p->span, "a product by warps of more than 16 rows each", NULL, NULL);
