@@ -33,16 +33,20 @@ static void check_view(Target *s, u32 view) {
 // variables.
 static bool check_layouts(Target *s, const Map *m) {
   const Kernel *k = s->k;
-  bool two_reductions = false, other = m->row >= 0 && m->row == m->col;
+  bool two_reductions = false, other = m->row >= 0 && m->row == m->col, tiles = other;
   for (u32 i = 0; i < sc_views_of(m); i++) {
     const View *v = view_at(s, sc_view_of(k, m, i));
     i8 row = sc_row_of(k, v), col = sc_col_of(k, v);
     two_reductions |= col >= m->outs && m->col >= m->outs && col != m->col;
     other |= (row >= 0 && row != m->row) || (col >= 0 && col != m->col);
+    tiles |= row >= 0 && col >= 0;
   }
   if (two_reductions) {
     tgt_cannot(s, m->span, "two reductions in a statement", NULL,
                "put one of them into a vector first");
+  } else if (other && !tiles) {
+    tgt_cannot(s, m->span, "vectors in registers along two indices, all of which lie along rows",
+               NULL, "read one of them from its tensor instead, or from a ring");
   } else if (other) {
     tgt_cannot(s, m->span, "register tiles that are rows by columns here and columns by rows there",
                NULL, "a transpose goes through a ring");
