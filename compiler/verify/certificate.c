@@ -67,6 +67,10 @@ void sc_report_open(Sc *sc, const Certificate *c) {
       d = sc_report(sc, D_V_OPEN, c->kernel->span, "not all of '%s' is proved", c->kernel->name);
     sc_note(sc, d, p->span, "%s: %s", sc_proof[i].statement, p->why);
   }
+  if (d)
+    sc_help(sc, d,
+            "it may be right: `schedc explain V.open` says what is proved best, as are loops with "
+            "the same bounds, nested alike in all roles");
 }
 
 const char *sc_verdict_text(Verdict verdict) {
