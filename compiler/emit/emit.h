@@ -356,7 +356,6 @@ void cu_map(Cuda *c, const Ins *ins);
 void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);
-void cu_mma_settled(Cuda *c, const Ins *ins);  // where its block is skipped
 void cu_mma_warp(Cuda *c, const Ins *ins);
 void cu_acquire(Cuda *c, const Ins *ins);
 const char *cu_map_name(Cuda *c, u32 map);

@@ -58,11 +58,14 @@ static void operation(Cuda *c, const Ins *ins) {
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: cu_open_for(c, ins); break;
-    case OP_IF: cu_open_if(c, ins); break;
-    case OP_ELSE:
-      cu_else(c, "else");
-      cu_mma_settled(c, ins);
+    case OP_IF:
+      if (ins->plan.early) {
+        cu_cite(c, ins[1].span);
+        cu_mma_wait(c, ins + 1);
+      }
+      cu_open_if(c, ins);
       break;
+    case OP_ELSE: cu_else(c, "else"); break;
     case OP_ENDTILE:
       cu_keep_operands(c);
       cu_close_tile(c);
@@ -72,10 +75,6 @@ static void operation(Cuda *c, const Ins *ins) {
       cu_close(c);
       break;
     case OP_ENDIF:
-      if (ins->plan.settled) cu_else(c, "else");
-      cu_mma_settled(c, ins);
-      cu_close(c);
-      break;
     case OP_ENDVOTE: cu_close(c); break;
     case OP_ACQUIRE: cu_acquire(c, ins); break;
     case OP_COPYIN: cu_copy_in(c, ins); break;
@@ -83,7 +82,9 @@ static void operation(Cuda *c, const Ins *ins) {
     case OP_WAIT: cu_wait(c, ins); break;
     case OP_RELEASE: cu_release(c, ins); break;
     case OP_MMA: cu_mma(c, ins); break;
-    case OP_MMAWAIT: cu_mma_wait(c, ins); break;
+    case OP_MMAWAIT:
+      if (!ins[-1].plan.early) cu_mma_wait(c, ins);
+      break;
     case OP_MAP:
     case OP_MAPADD: cu_map(c, ins); break;
     case OP_COPYOUT:

@@ -243,7 +243,7 @@ void cu_mma(Cuda *c, const Ins *ins) {
 static bool works_meanwhile(const Cuda *c, const Ins *wait) {
   const Ins *first = c->k->role.at[c->r].code.at;
   bool work = false;
-  for (const Ins *i = wait - 1; i > first; i--) {
+  for (const Ins *i = wait - 1 - wait[-1].plan.early; i > first; i--) {
     bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES);
     // for a barrier: nothing from before it comes after it
     bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;
@@ -262,12 +262,6 @@ void cu_mma_wait(Cuda *c, const Ins *ins) {
   cu_line(c, "sc_wgmma_wait<%u>();", ins->plan.keep);
   if (ins->plan.keep) cu_note(c, cu_text(c, "newer groups in flight: %u", ins->plan.keep));
   for (u32 i = 1; i <= list[0]; i++) cu_compiler_fence(c, list[i]);
-}
-
-void cu_mma_settled(Cuda *c, const Ins *ins) {
-  if (!ins->plan.settled) return;
-  cu_line(c, "sc_wgmma_wait<0>();");
-  cu_note(c, "none is in flight here: ptxas cannot tell");
 }
 
 // A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.

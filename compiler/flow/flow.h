@@ -180,7 +180,6 @@ typedef struct Flow {
   PathFacts *asked;  // NULL, or paths that disagree are told apart
   u32 *open;         // by depth: the operation that opened the block
   bool *in_else;     // by depth: the walk is past its `else`
-  bool *some_fly;    // by depth: products are in flight on paths into the block, on none past it
   u32 depth;         // open blocks
   u32 votes;         // of them votes
   bool *lagging;  // NULL, or by operation: a release at which, on some path, a warp may not be past

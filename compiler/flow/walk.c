@@ -138,21 +138,28 @@ static void take_side(Flow *f, Paths *p, bool holds) {
   p->n = n;
 }
 
-static u32 with_products(const Paths *p) {
-  u32 n = 0;
-  for (u32 i = 0; i < p->n; i++) n += p->at[i]->product.n > 0;
-  return n;
+static bool some_fly(const Paths *p) {
+  bool some = false;
+  for (u32 i = 0; i < p->n; i++) some |= p->at[i]->product.n > 0;
+  return some;
+}
+
+// Of the `if` at which the walk stands: does its block begin with a wait for products of which none
+// is in flight where it is skipped?
+static bool waits_early(const Flow *f, const Paths *taken, const Paths *skipped) {
+  const Ins *first = &f->r->code.at[f->pc + 1];
+  bool plain = first->op == OP_MMAWAIT && !first->plan.fence && !first->plan.sync;
+  return plain && some_fly(taken) && !some_fly(skipped);
 }
 
 static void enter_branch(Flow *f) {
   Paths *other = saved(f, 0);
-  u32 flying = with_products(&f->paths);
   copy_paths(f, other, &f->paths);
   if (f->asked && f->r->code.at[f->pc].op == OP_IF) {
     take_side(f, &f->paths, true);
     take_side(f, other, false);
+    if (f->derive) f->r->code.at[f->pc].plan.early = waits_early(f, &f->paths, other);
   }
-  f->some_fly[f->depth] = flying && !with_products(other);
   open_block(f);
 }
 
@@ -181,8 +188,6 @@ static void leave_branch(Flow *f) {
   for (u32 i = 0; i < other->n; i++) {
     if (!add_path(f, &f->paths, other->at[i], f->pc + 1, &ignored)) disagree(f, other->at[i]);
   }
-  Ins *skip = &f->r->code.at[f->r->code.at[f->open[f->depth]].nest];
-  if (f->derive) skip->plan.settled = f->some_fly[f->depth] && !with_products(&f->paths);
 }
 
 // ---- operations
@@ -300,7 +305,6 @@ void sc_walk(Flow *f) {
   f->saved = NEWS(f->sc, Paths *, 2 * (deepest + 1));
   f->open = NEWS(f->sc, u32, deepest + 1);
   f->in_else = NEWS(f->sc, bool, deepest + 1);
-  f->some_fly = NEWS(f->sc, bool, deepest + 1);
   f->report = false;
   if (f->r->by_paths && cost(f->k, blocks) * MAX_PATHS < MAX_WORK)
     f->asked = sc_path_facts(f->sc, f->k, &f->r->code);

@@ -180,10 +180,9 @@ typedef struct Plan {
   bool fence;   // fence.proxy.async goes before it
   bool global;  // the fence is for global memory, too
   bool sync;    // the instance's threads synchronize (bar.sync) before it
-  // `else`, or the end of an `if` without one: of the paths into the `if`, those on which products
-  // are in flight take its block, which waits for them, and the others skip it. ptxas does not tell
-  // paths apart: these have a wait_group 0, too
-  bool settled;
+  // `if`: the wait for products with which its block begins goes before it. Where the block is
+  // skipped none is in flight, but ptxas does not tell paths apart
+  bool early;
 } Plan;
 
 // A view that an operation reads or writes, and through which proxy: threads (generic), or an

@@ -36,9 +36,9 @@ static const Attr ring_attr[] = {
 static const Attr turn_attr[] = {FLAG(Turn, active, "active")};
 static const Attr role_attr[] = {NUM(Role, regs, "regs"), FLAG(Role, one_tile, "one_tile")};
 static const Attr plan_attr[] = {
-    NUM(Plan, bytes, "bytes"),      NUM(Plan, keep, "keep"),      NUM(Plan, arrivals, "arrivals"),
-    FLAG(Plan, fence, "fence"),     FLAG(Plan, global, "global"), FLAG(Plan, sync, "sync"),
-    FLAG(Plan, settled, "settled"),
+    NUM(Plan, bytes, "bytes"),  NUM(Plan, keep, "keep"),      NUM(Plan, arrivals, "arrivals"),
+    FLAG(Plan, fence, "fence"), FLAG(Plan, global, "global"), FLAG(Plan, sync, "sync"),
+    FLAG(Plan, early, "early"),
 };
 #undef NUM
 #undef FLAG

@@ -220,7 +220,9 @@ void want_operation(Planner *p, const Ins *ins) {
     case OP_WAIT: wait(p, ins); break;
     case OP_RELEASE: release(p, ins); break;
     case OP_MMA: product(p, &k->product.at[ins->arg[0]]); break;
-    case OP_MMAWAIT: want_event(p, EV_MMA_WAIT, ins->plan.keep, ARG_ANY); break;
+    case OP_MMAWAIT:
+      if (!ins[-1].plan.early) want_event(p, EV_MMA_WAIT, ins->plan.keep, ARG_ANY);
+      break;
     case OP_COPYOUT:
     case OP_COPYADD: copy_out(p, ins); break;
     case OP_COPYWAIT:

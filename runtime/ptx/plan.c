@@ -41,32 +41,21 @@ static void side(Planner *p, u32 from, u32 end) {
   close_block(p, end);
 }
 
-// What is done where an `if`'s block is skipped: an `else`, or what ends it.
-static void skipped(Planner *p, u32 mid, u32 end) {
-  if (p->role->code.at[mid].plan.settled) {
-    Step *wait = want_event(p, EV_MMA_WAIT, 0, ARG_ANY);
-    wait->want.line = 0;
-    wait->must = false;
-  }
-  if (end != mid) side(p, mid + 1, end);
-}
-
 static void branch(Planner *p, const Ins *ins, u32 pc, u32 mid, u32 end) {
   i64 holds = 0;
   bool known = ins->op == OP_IF && want_sure(p, ins->arg[0], &holds);
-  bool alone = end == mid && !p->role->code.at[mid].plan.settled;
   if (known) {
     if (holds) side(p, pc + 1, mid);
-    else skipped(p, mid, end);
+    else if (end != mid) side(p, mid + 1, end);
     return;
   }
   p->open[p->opens++] = want_fork(p);
   side(p, pc + 1, mid);
   u32 over = p->w.step.n, fork = p->open[--p->opens];
-  if (!alone) want_goto(p, 0);
+  if (end != mid) want_goto(p, 0);
   want_land(p, fork);
-  if (alone) return;
-  skipped(p, mid, end);
+  if (end == mid) return;
+  side(p, mid + 1, end);
   want_land(p, over);
 }
 
@@ -85,6 +74,10 @@ static void code(Planner *p, u32 from, u32 to) {
     if (pc == draws) draw_between(p);
     p->dead = p->all_dead[p->r][pc] & NEVER;
     want_operation(p, ins);
+    if (ins->plan.early) {
+      p->span = ins[1].span;
+      want_event(p, EV_MMA_WAIT, ins[1].plan.keep, ARG_ANY);
+    }
     if (ins->op == OP_FOR) {
       loop(p, pc);
       pc = ins->nest;
