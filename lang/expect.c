@@ -102,6 +102,9 @@ static const char *help(Parser *p, Token t) {
   if (start && class & BINARY) {
     return "a line goes on behind an operator or comma: put this one at the end of the line above";
   }
+  if (p->last.kind == T_FOR || (t.kind == T_LB && sc_accepts(p, T_DOTDOT))) {
+    return "a loop is 'for t in 0 .. n { … }', with t = 0, 1, … n - 1";
+  }
   if (t.kind == T_NL && sc_accepts(p, T_LB)) return "the '{' stands on the line of its head";
   if (p->last.kind == T_WAIT && (t.kind == T_LT || t.kind == T_INT)) {
     return "name what to wait for: how many products may stay in flight is worked out";
