@@ -303,8 +303,8 @@ static void specify(Low *l, u32 dst, const Stmt *s, u8 outs, Xid root) {
 
 // An output's type is that of its declaration.
 static void refuse_type(Low *l, const Node *type, const Buf *output) {
-  Diag *d = low_error(l, D_N_SPEC, type->span,
-                      "'%s' is an output, and its type is declared already", output->name);
+  Diag *d = low_error(l, D_N_SPEC, type->span, "'%s' is %s, and its type is declared already",
+                      output->name, output->workspace ? "a workspace" : "an output");
   sc_note(l->sc, d, output->span, "declared here");
   sc_help(l->sc, d, "leave the type out: intermediates alone state one");
 }
