@@ -356,6 +356,7 @@ void cu_map(Cuda *c, const Ins *ins);
 void cu_mma(Cuda *c, const Ins *ins);
 void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);
+void cu_mma_early(Cuda *c, const Ins *branch);
 void cu_mma_warp(Cuda *c, const Ins *ins);
 void cu_acquire(Cuda *c, const Ins *ins);
 const char *cu_map_name(Cuda *c, u32 map);

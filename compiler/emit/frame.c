@@ -59,10 +59,7 @@ static void operation(Cuda *c, const Ins *ins) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR: cu_open_for(c, ins); break;
     case OP_IF:
-      if (ins->plan.early) {
-        cu_cite(c, ins[1].span);
-        cu_mma_wait(c, ins + 1);
-      }
+      cu_mma_early(c, ins);
       cu_open_if(c, ins);
       break;
     case OP_ELSE: cu_else(c, "else"); break;
@@ -82,9 +79,7 @@ static void operation(Cuda *c, const Ins *ins) {
     case OP_WAIT: cu_wait(c, ins); break;
     case OP_RELEASE: cu_release(c, ins); break;
     case OP_MMA: cu_mma(c, ins); break;
-    case OP_MMAWAIT:
-      if (!ins[-1].plan.early) cu_mma_wait(c, ins);
-      break;
+    case OP_MMAWAIT: cu_mma_wait(c, ins); break;
     case OP_MAP:
     case OP_MAPADD: cu_map(c, ins); break;
     case OP_COPYOUT:

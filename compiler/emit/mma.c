@@ -1,8 +1,8 @@
 // mma.c - products: one wgmma for each 64 rows, up to 256 columns and 32 bytes of the contracted
 // index (PTX ISA 9.0, wgmma.mma_async), all unrolled, one commit group a statement. A compiler
 // fence on a tile's registers stands before the issue and after the wait, as they belong to the
-// tensor cores in between. Called by frame.c and compiler_fence.c; calls wait.c for the fence
-// before a product, and tile.c.
+// tensor cores in between. Called by frame.c and compiler_fence.c; calls block.c, wait.c for the
+// fence before a product, and tile.c.
 #include "compiler/emit/emit.h"
 #include "compiler/flow/flow.h"
 
@@ -253,7 +253,7 @@ static bool works_meanwhile(const Cuda *c, const Ins *wait) {
   return work;
 }
 
-void cu_mma_wait(Cuda *c, const Ins *ins) {
+static void wait_for(Cuda *c, const Ins *ins) {
   const u32 *list = &c->k->list.at[ins->arg[0]];
   if (works_meanwhile(c, ins)) {
     cu_line(c, "sc_hold(args.tiles);");
@@ -262,6 +262,17 @@ void cu_mma_wait(Cuda *c, const Ins *ins) {
   cu_line(c, "sc_wgmma_wait<%u>();", ins->plan.keep);
   if (ins->plan.keep) cu_note(c, cu_text(c, "newer groups in flight: %u", ins->plan.keep));
   for (u32 i = 1; i <= list[0]; i++) cu_compiler_fence(c, list[i]);
+}
+
+void cu_mma_wait(Cuda *c, const Ins *ins) {
+  if (!ins[-1].plan.early) wait_for(c, ins);
+}
+
+// The wait with which the block of an `if` begins, if it goes before it.
+void cu_mma_early(Cuda *c, const Ins *branch) {
+  if (!branch->plan.early) return;
+  cu_cite(c, branch[1].span);
+  wait_for(c, branch + 1);
 }
 
 // A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.

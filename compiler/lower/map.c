@@ -58,8 +58,7 @@ static bool writable(Low *l, const Node *left, u32 buf) {
 static bool is_element(Low *l, const Node *left) {
   if (left->kind == ND_INDEX) return true;
   if (left->kind == ND_ERROR) return false;
-  Diag *d = low_error(l, D_N_WRITE, left->span,
-                      "the left side has no indices: what is assigned are elements");
+  Diag *d = low_error(l, D_N_WRITE, left->span, "the left side has no indices");
   sc_help(l->sc, d, "write x[i, j] = …; a value that does not change is a 'let'");
   return false;
 }

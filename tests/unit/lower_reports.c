@@ -173,7 +173,7 @@ static void expressions(void **state) {
 static void assignments(void **state) {
   (void)state;
   static const Row row[] = {
-      {"", "s = 3", "the left side has no indices: what is assigned are elements"},
+      {"", "s = 3", "the left side has no indices"},
       {"", "t[i,i] = 3", "the index 'i' stands in two positions"},
       {"", "S[i,i] = s[i]", "the index 'i' stands twice on the left"},
       {"", "s[i] = 3 if x > 2", "only stores to tensors take a condition"},
@@ -249,8 +249,7 @@ static void stated_types(void **state) {
       {"spec { Z : half[i] = A[i,0];  O[i] = Z[i];  " OTHERS, "", "'half' is not declared"},
       {"spec { O : f32[i] = A[i,0];  " OTHERS, "",
        "'O' is an output, and its type is declared already"},
-      {"spec { Z : f32 = 1;  O[i] = A[i,0];  " OTHERS, "",
-       "the left side has no indices: what is assigned are elements"},
+      {"spec { Z : f32 = 1;  O[i] = A[i,0];  " OTHERS, "", "the left side has no indices"},
       {"spec { Z : f32[0] = 1;  O[i] = A[i,0];  " OTHERS, "",
        "the left side names distinct plain indices"},
   };
