@@ -78,8 +78,11 @@ static void check_reduction(Target *s, const Map *m, const Expr *e) {
   i8 var = (i8)e->ref;
   bool along = m->held & HELD_COLS ? var == m->col : var != m->row;
   if (!m->held) {
-    tgt_cannot(s, m->span, "a reduction of which nothing is in registers", NULL,
-               "reduce into a vector there first: reg z : f32[64], z[i] = …");
+    const char *help = "reduce into a vector there first: reg z : f32[64], z[i] = …";
+    if (m->outs)
+      help = sc_printf(s->sc, "reduce into a vector there first: reg z : f32[%lld], z[%s] = …",
+                       (long long)sc_extent(s->k, m, 0), m->var[0].name);
+    tgt_cannot(s, m->span, "a reduction of which nothing is in registers", NULL, help);
   } else if (!(m->held & HELD_ROWS) || !along) {
     tgt_cannot(s, m->span, "a reduction that does not run along the rows of a register tile", NULL,
                "put the tile through a ring, from which any thread reads any element, into one "
