@@ -43,6 +43,9 @@ static void what_lies_too_low_is_cut_off(void **state) {
   // 13 bits, of which an f32 shows as many
   assert_true(sum(EL_E5M2, 1, 0x1p-7f, 0x1p-7f, 32) == 1);
   assert_true(sum(EL_E5M2, 1, 0x1p-7f, 0x1p-6f, 1) == 1 + 0x1p-13f);
+  // … and 14 of the sum, which is larger than what was aligned
+  assert_true(sum(EL_E5M2, 1 + 0x1p-13f, 1, 1, 1) == 2);
+  assert_true(sum(EL_E5M2, 1 + 0x1p-12f, 1, 1, 1) == 2 + 0x1p-12f);
   assert_true(sum(EL_E4M3, 0x1p5f + 0x1p-9f, 0, 0, 1) == 0x1p5f);
 }
 
