@@ -183,12 +183,17 @@ bool sc_pair_ordered(Pair *p, bool chains) {
 
 // ---- turns over CTAs
 
-// Does a loop around the access, which began after the turn was taken, take the turn again?
+static bool of_turn(const Ins *ins, u32 turn) {
+  return (ins->op == OP_TAKE || ins->op == OP_PASS) && ins->arg[0] == turn;
+}
+
+// Is the turn taken or passed on in a loop around the access that began after the `take`? Then some
+// rounds of the access may be beyond the turn.
 static bool of_later_round(const Code *code, u32 take, u32 pc, u32 turn) {
   for (u32 i = take + 1; i < pc; i++) {
     if (code->at[i].op != OP_FOR || code->at[i].nest < pc) continue;
     for (u32 j = i; j < code->at[i].nest; j++)
-      if (code->at[j].op == OP_TAKE && code->at[j].arg[0] == turn) return true;
+      if (of_turn(&code->at[j], turn)) return true;
   }
   return false;
 }
@@ -200,23 +205,48 @@ static bool over_at(Pair *p, const Access *a, u32 side, u32 pass) {
   return before(&(Order){p, {a->role, a->pc, side}, {a->role, pass, side}, a, MOST_LINKS});
 }
 
+// The `take` before the access, in no block that is over by then, nor on the other side of an `if`
+// around it; SC_NONE: there is none, or such a block takes the turn or passes it on.
+static u32 last_take(const Code *code, u32 pc, u32 turn) {
+  u32 depth = 0;
+  while (pc-- > 0) {
+    const Ins *ins = &code->at[pc];
+    const u8 effects = sc_op[ins->op].effects;
+    if (of_turn(ins, turn)) return depth || ins->op == OP_PASS ? SC_NONE : pc;
+    depth += effects & CLOSES || (effects & SPLITS && !depth);
+    depth -= effects & OPENS && depth;
+  }
+  return SC_NONE;
+}
+
+// Wherever the turn may be passed on next, is the access over? What stands in a block may be left
+// out, so all is looked at up to what does not.
+static bool over_when_passed(Pair *p, const Access *a, u32 side, u32 turn) {
+  const Code *code = &p->v->k->role.at[a->role].code;
+  u32 depth = 0;
+  bool some = false;
+  for (u32 pc = a->pc + 1; pc < code->n; pc++) {
+    const Ins *ins = &code->at[pc];
+    const u8 effects = sc_op[ins->op].effects;
+    if (effects & SPLITS && !depth) pc = ins->nest;
+    if (effects & SPLITS) continue;
+    depth += (effects & OPENS) != 0;
+    depth -= effects & CLOSES && depth;
+    if (!of_turn(ins, turn)) continue;
+    if (ins->op == OP_TAKE || !over_at(p, a, side, pc)) return false;
+    some = true;
+    if (!depth) return true;
+  }
+  return some;
+}
+
 // The turn that the instance has when it comes to the access, and keeps until that is over: the
 // number of its `take`; SC_NONE: it has none.
 static u32 taken_at(Pair *p, const Access *a, u32 side, u32 turn) {
   const Code *code = &p->v->k->role.at[a->role].code;
-  u32 take = a->pc, pass = a->pc, depth = 0;
-  while (take-- > 0) {
-    const Ins *ins = &code->at[take];
-    bool of = (ins->op == OP_TAKE || ins->op == OP_PASS) && ins->arg[0] == turn;
-    if (of && (depth || ins->op == OP_PASS)) return SC_NONE;
-    if (of) break;
-    depth += (sc_op[ins->op].effects & CLOSES) != 0;
-    depth -= (sc_op[ins->op].effects & OPENS) && depth;
-  }
+  const u32 take = last_take(code, a->pc, turn);
   if (take == SC_NONE || of_later_round(code, take, a->pc, turn)) return SC_NONE;
-  while (++pass < code->n && !(code->at[pass].op == OP_PASS && code->at[pass].arg[0] == turn))
-    if (code->at[pass].op == OP_TAKE && code->at[pass].arg[0] == turn) return SC_NONE;
-  return pass < code->n && over_at(p, a, side, pass) ? take : SC_NONE;
+  return over_when_passed(p, a, side, turn) ? take : SC_NONE;
 }
 
 static Xid key_at(const Kernel *k, const Access *a, u32 take) {
