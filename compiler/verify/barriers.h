@@ -1,4 +1,4 @@
-// barriers.h - shared by the proofs of ARRIVALS and NAMED.
+// barriers.h - shared by the proofs of ARRIVALS and NAMED, and (of turns over CTAs) of ORDER.
 #ifndef SC_BARRIERS_H
 #define SC_BARRIERS_H
 
@@ -16,6 +16,7 @@ typedef struct Tally {
 typedef struct Brackets {
   Tally fill, release;
   bool turns;
+  bool unsure;  // something of it has been left open
 } Brackets;
 
 // brackets.c: what differs from path to path is reported, or leaves the proof incomplete.

@@ -17,6 +17,7 @@ typedef struct Bracket {
   bool open;
   u32 arrivals;
   i64 announced, landing;  // bytes
+  Xid key;  // of a turn: with which it was taken; SC_NONE: a loop has changed that since
 } Bracket;
 
 typedef struct Way {
@@ -47,7 +48,10 @@ static const char *name(const Walk *w) {
 }
 
 static void unsure(Walk *w, u32 pc, const char *what) {
-  sc_incomplete(w->v, w->ring ? PROOF_ARRIVALS : PROOF_NAMED, w->code->at[pc].span, "%s '%s' %s",
+  const bool of_ctas = !w->ring && w->v->k->turn.at[w->id].axis != SC_NONE;
+  const ProofId id = w->ring ? PROOF_ARRIVALS : of_ctas ? PROOF_ORDER : PROOF_NAMED;
+  w->seen.unsure = true;
+  sc_incomplete(w->v, id, w->code->at[pc].span, "%s '%s' %s",
                 w->ring ? "the fills of" : "the turns of", name(w), what);
 }
 
@@ -85,7 +89,7 @@ static void same_each_time(Walk *w, u32 pc, Tally *t, u32 n, const char *what) {
 static void open_fill(Walk *w, u32 pc) {
   const Ins *ins = &w->code->at[pc];
   if (w->now.open) unsure(w, pc, "begin before the last one is over");
-  w->now = (Bracket){true, arrive(w, ins), ins->plan.bytes, 0};
+  w->now = (Bracket){true, arrive(w, ins), ins->plan.bytes, 0, 0};
 }
 
 // A copy brings the bytes of the whole part of a stage: a box that reaches past its tensor counts
@@ -141,15 +145,18 @@ static void step_turn(Walk *w, u32 pc) {
   bool take = ins->op == OP_TAKE;
   if (w->now.open == take)
     unsure(w, pc, take ? "begin before the last one is over" : "end where none has begun");
+  if (!take && w->now.key != ins->arg[1])
+    unsure(w, pc, "may be passed on with another key than they were taken with");
   w->now.open = take;
+  w->now.key = take ? ins->arg[1] : 0;
   w->seen.turns = true;
 }
 
 // ---- blocks
 
 static bool same(Bracket a, Bracket b) {
-  return a.open == b.open && a.arrivals == b.arrivals && a.announced == b.announced &&
-         a.landing == b.landing;
+  return a.open == b.open && a.key == b.key && a.arrivals == b.arrivals &&
+         a.announced == b.announced && a.landing == b.landing;
 }
 
 static void walk(Walk *w, u32 from, u32 to);
@@ -223,6 +230,19 @@ static Ways *copy(Walk *w) {
 
 static void walk_paths(Walk *w, u32 from, u32 to);
 
+// A turn is held at the end of a loop's round: where its key names the loop's variable, that is
+// another key from here on.
+static void end_round(Walk *w, u32 loop, Bracket *b) {
+  Below *below = &w->asked->below;
+  if (!b->key || b->key == SC_NONE) return;
+  x_begin(below, DEP_LOOP);
+  x_from(below, b->key);
+  for (Xid x; b->key != SC_NONE && (x = x_next(below));) {
+    const Expr *e = &w->v->k->expr.at[x];
+    if (e->op == X_LOOP && e->ref == w->code->at[loop].arg[0]) b->key = SC_NONE;
+  }
+}
+
 // Walks the loop's body until no round begins with a bracket that no earlier round began with.
 static void loop_paths(Walk *w, u32 pc, u32 end) {
   Ways *head = NEW(w->v->sc, Ways), *past = NEW(w->v->sc, Ways);
@@ -237,6 +257,7 @@ static void loop_paths(Walk *w, u32 pc, u32 end) {
     *w->ways = *head;
     walk_paths(w, pc + 1, end);
     for (u32 i = 0; i < w->ways->n; i++) {
+      end_round(w, pc, &w->ways->at[i].bracket);
       Way again = w->ways->at[i], *leave = &w->ways->at[i];
       if (sc_path_again(w->asked, &again.path, pc)) join(w, head, &again, end, &changed);
       if (sc_path_leave(w->asked, &leave->path, pc)) join(w, past, leave, end + 1, &ignored);

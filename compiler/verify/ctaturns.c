@@ -10,6 +10,7 @@
 // in a tile: in no loop, or in one whose variable alone changes the key. The key must be below the
 // turn's number of keys. Where the CTAs of a cluster share a ring, a CTA that holds a turn could
 // wait for another one of its cluster: there this file proves nothing.
+#include "compiler/verify/barriers.h"
 #include "compiler/verify/crowd.h"
 
 typedef struct Turns {
@@ -199,10 +200,20 @@ static void look_for_witness(Verify *v) {
   if (c) sc_report_standstill(v, c, &why);
 }
 
+// Does whoever takes a turn pass it on, with the key that it was taken with?
+static bool are_passed_on(Verify *v, u32 role) {
+  bool all = true;
+  for (u32 i = 0; i < v->k->turn.n; i++)
+    if (v->k->turn.at[i].active && v->k->turn.at[i].axis != SC_NONE)
+      all &= !sc_turn_brackets(v, role, i).unsure;
+  return all;
+}
+
 void sc_prove_cta_turns(Verify *v) {
   bool all = true;
   for (u32 r = 0; r < v->k->role.n; r++) {
     const Code *code = &v->k->role.at[r].code;
+    all &= are_passed_on(v, r);
     for (u32 i = 0; i < code->n; i++) {
       const Ins *ins = &code->at[i];
       const Turn *t = ins->op == OP_TAKE ? &v->k->turn.at[ins->arg[0]] : NULL;
