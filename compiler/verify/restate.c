@@ -56,9 +56,16 @@ static Xid element(Pair *p, u32 side, Xid x) {
   return x_leaf(p->v->sc, k, X_LOAD, (Ty)e.ty, k->view.n - 1);
 }
 
+// Is it an integer that data of registers, stages or tensors choose or add up?
+static bool found(const Kernel *k, const Expr *e) {
+  bool chosen = e->op == X_WHERE && k->expr.at[e->a].deps & DEP_TILE;
+  return e->ty == TY_INT && e->deps & DEP_TILE && (chosen || e->op >= X_SUM);
+}
+
 static Xid restated(Pair *p, u32 side, Xid x) {
   const Expr e = p->v->k->expr.at[x];
   u8 moves = DEP_AXIS | DEP_INST | DEP_LOOP | DEP_IDX | DEP_TILE;
+  if (found(p->v->k, &e)) return fresh(p, side, OF_LOAD, x);
   if (!(e.deps & moves) || e.op >= X_SUM) return x;
   if (fetched(&e)) return element(p, side, x);
   if (!sc_xop[e.op].arity) return leaf(p, side, x);
