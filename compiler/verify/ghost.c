@@ -106,12 +106,14 @@ static bool may_meet(const Mind *m, Xid x, Xid y) {
 // ---- the same expression
 
 // Do equal counts of the two loops mean equal variables? Of loops that run backwards they do if
-// both have the same end and count from it.
+// both have the same end and count from it, and if that end is no other one in another round of a
+// loop around.
 static bool same_count(const Mind *m, const Ghost *g, u32 arg, const Step *s) {
   const Script *of = m->p->process.at[g->process].script;
   const Step *t = &of->step.at[of->loop_head[g->loop[arg]]];
+  bool same_end = s->y == t->y && !(m->p->k->expr.at[s->y].deps & DEP_LOOP);
   return (s->count == COUNT_BACK) == (t->count == COUNT_BACK) &&
-         (s->count != COUNT_BACK || s->y == t->y);
+         (s->count != COUNT_BACK || same_end);
 }
 
 static bool same_loop(const Mind *m, const Ghost *g, u32 ghost, u32 process, u32 loop, u32 of) {
@@ -128,6 +130,13 @@ static bool same_loop(const Mind *m, const Ghost *g, u32 ghost, u32 process, u32
   return false;
 }
 
+// Elements of one tensor, with positions in the same dimensions? (One that is 0 is no operand.)
+static bool same_dimensions(const View *v, const View *w) {
+  bool same = v->buf == w->buf && v->rank == w->rank;
+  for (u32 d = 0; d < v->rank && same; d++) same = !v->at[d].base == !w->at[d].base;
+  return same;
+}
+
 // Has y the same value for the process as x has for the ghost? ghost SC_NONE: are they the same
 // function, whatever values the loops have?
 static bool same(Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
@@ -139,8 +148,7 @@ static bool same(Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
     return ghost == SC_NONE || same_loop(m, &m->ghost[ghost], ghost, process, b->ref, a->ref);
   if (x == y && !(a->deps & DEP_LOOP)) return true;
   if (a->op == X_LOAD) {
-    const View *v = &k->view.at[a->ref], *w = &k->view.at[b->ref];
-    if (v->buf != w->buf || v->rank != w->rank) return false;
+    if (!same_dimensions(&k->view.at[a->ref], &k->view.at[b->ref])) return false;
   } else if (a->ref != b->ref || a->num.i != b->num.i) {
     return false;
   }
