@@ -349,6 +349,7 @@ static bool split(Pair *p) {
 // ---- the pair
 
 static void add_var(Pair *p, u8 op, u32 first, u32 second, u8 relation) {
+  if (p->vars == PAIR_VARS) p->steps = 0;  // one more than are told apart: nothing is shown
   if (p->vars == PAIR_VARS) return;
   Xid x = x_leaf(p->v->sc, p->v->k, op, TY_INT, first), y = sc_pair_fresh(p, op, second);
   p->var[p->vars++] = (PairVar){x, y, relation, op, second};
