@@ -209,6 +209,7 @@ struct Inst {
   Reg *reg;      // by buf number
   u32 mma_issued, mma_done, mma_waited;
   u32 out_issued, out_done, out_read, out_seen;
+  u32 *out_taken;  // by turn: those issued when it was last taken
   u32 out_pc;
   u32 now;  // epoch of its generic accesses
   u32 *clock;

@@ -234,6 +234,7 @@ static void make_inst(Sc *sc, Machine *m, Slot *s, u32 cta, u32 role, u32 number
   in->to = NEWS(sc, i64, k->loop.n + 1);
   in->ring = NEWS(sc, Cursor, k->ring.n + 1);
   in->taken = NEWS(sc, u32, k->turn.n + 1);
+  in->out_taken = NEWS(sc, u32, k->turn.n + 1);
   in->tally = NEWS(sc, Tally, 2 * k->ring.n + k->turn.n + 1);
   in->reg = NEWS(sc, Reg, k->buf.n + 1);
   in->clock = NEWS(sc, u32, p->words);
@@ -316,6 +317,7 @@ static void reset_inst(const Program *p, Inst *in) {
   in->warps = 0;
   memset(in->ring, 0, p->k->ring.n * sizeof *in->ring);
   memset(in->taken, 0, p->k->turn.n * sizeof *in->taken);
+  memset(in->out_taken, 0, p->k->turn.n * sizeof *in->out_taken);
   memset(in->tally, 0, (2 * p->k->ring.n + p->k->turn.n) * sizeof *in->tally);
   memset(in->clock, 0, p->words * sizeof *in->clock);
   for (u32 b = 0; b < p->k->buf.n; b++) {

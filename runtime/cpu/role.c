@@ -335,6 +335,7 @@ static Step op_TAKE(Inst *in, const Ins *i) {
     i64 index;
     if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
     if (*counter != index) return STEP_BLOCKED;
+    in->out_taken[i->arg[0]] = in->out_issued;
     sc_heard_take(in, i->arg[0], counter);
     return STEP_GO;
   }
@@ -347,17 +348,21 @@ static Step op_TAKE(Inst *in, const Ins *i) {
   return STEP_GO;
 }
 
-// Over CTAs: what the next one adds must come after, so copies out must be visible.
+// Over CTAs: what the next one adds must come after, so copies out that were issued under the turn
+// must be visible. The threads meet, and one of them runs a fence: that counts in this CTA's later
+// tiles as well.
 static Step pass_to_cta(Inst *in, const Ins *i) {
   u32 *counter;
   i64 index;
-  if (in->out_issued > in->out_seen) {
+  if (in->out_issued > in->out_seen && in->out_issued > in->out_taken[i->arg[0]]) {
     sc_fault(in, D_X_FLIGHT, i->span, "the turn is passed on while a copy out is in flight");
     sc_fault_note(in, in->of->code.at[in->out_pc].span, "issued here");
     sc_fault_help(in, "'wait' for the tensor that is written, without 'read'");
     return STEP_FAULT;
   }
   if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
+  sc_sync(in);
+  sc_fence(in, true);
   sc_heard_pass(in, i->arg[0], counter);
   ++*counter;
   return STEP_GO;
