@@ -230,12 +230,29 @@ static void reports(void **state) {
   for (u32 i = 0; i < COUNT(weak); i++) expect_report(&weak[i]);
 }
 
+// No path comes to the fills of `q`: nothing is wrong with them. (Nor can damage of them show.)
+static void never_filled(void **state) {
+  Fixture f;
+  (void)state;
+  sc_init(&f.sc, NULL);
+  f.sc.unwind = &f.unwind;
+  Kernel *k = (Kernel *)compile(
+      &f, "test.sched",
+      "kernel k {\n  in X : f32[N, 64]\n  out S : f32[64]\n  ring r : f32[64]\n"
+      "  role load : 1 warp, 40 regs { for t in 0 .. N { r <- X[t] } }\n"
+      "  role add : 1 warpgroup, 64 regs {\n    ring q : f32[64]\n    reg s : f32[64] = 0\n"
+      "    for t in 0 .. N {\n      if t >= 0 { wait r }\n      s[d] = s[d] + r[d]\n"
+      "      for u in N .. N { q <- X[u];  wait q;  s[d] = q[d];  release q }\n"
+      "      if t >= 0 { release r }\n    }\n    S[d] = s[d]\n  }\n}\n");
+  expect_proved(&f.sc, k);
+  sc_free(&f.sc);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_are_proved),
-      cmocka_unit_test(none_is_mistaken),
-      cmocka_unit_test(dealt_tiles),
-      cmocka_unit_test(reports),
+      cmocka_unit_test(all_are_proved), cmocka_unit_test(none_is_mistaken),
+      cmocka_unit_test(dealt_tiles),    cmocka_unit_test(reports),
+      cmocka_unit_test(never_filled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
