@@ -316,6 +316,11 @@ bool sc_surplus(const Grid *g, const i64 *axis);
 
 // role.c: runs operations of one instance, `limit` at most, until one blocks; how many ran.
 u32 sc_role_run(Inst *in, u32 limit);
+
+// turn.c
+Step sc_take_turn(Inst *in, const Ins *i);
+Step sc_pass_turn(Inst *in, const Ins *i);
+// Of a turn over CTAs: how many have passed it on, and of how many the next one is this CTA.
 bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index);
 
 // view.c
