@@ -56,6 +56,9 @@ static const char *what_does(const Kernel *k, const Access *a) {
 
 // ---- the command
 
+// Where CTAs take tile after tile, so many multiprocessors that two tiles are of different CTAs.
+enum { CTAS_APART = 132 };
+
 static const CaseBind *bound(const Case *c, u8 kind, u32 ref) {
   for (u32 i = 0; c && i < c->bind.n; i++)
     if (c->bind.at[i].kind == kind && c->bind.at[i].ref == ref) return &c->bind.at[i];
@@ -87,7 +90,10 @@ static const char *command(Sc *sc, const Kernel *k, const World *w) {
     const CaseBind *b = bound(w->kase, CASE_ARG, i);
     if (w->known[i] && (!b || b->set || b->value.at[0].num.i != w->arg[i]))
       str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)w->arg[i]);
+    else if (!w->known[i] && !b && !k->arg.at[i].init)  // any value will do
+      str_printf(&s, " --set %s=1", k->arg.at[i].name);
   }
+  if (k->grid != GRID_PLAIN) str_printf(&s, " --sms %u", CTAS_APART);
   return s.at;
 }
 
