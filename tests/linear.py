@@ -175,6 +175,28 @@ def equations(n):
     return kernel(spec="a0[i,j] = X[i,j]\n" + repeat(n, "a{1}[i,j] = a{0}[i,j] + 0") + f"Y[i,j] = a{n}[i,j]")
 
 
+def unordered(n):
+    """Accesses of which no two are shown to be ordered: races are searched for, in runs that must leave nothing behind."""
+    inner = "for u{0} in 0 .. N {{ s[d] = s[d] + G[u{0} + {0} * k, d] }}\nG[k + {0}, d] = s[d]"
+    return f"""kernel k {{
+  in    X : f32[N, 32]
+  inout G : f32[K, 32]
+  out   Y : f32[T]
+  case small {{ N = 4, K = 12, T = 6 }}
+  grid (x : T)
+  turn o[k : K] : x
+  role a : 1 warp, 64 regs {{
+    reg s : f32[32] = 0
+    for k in x .. K - x {{
+      acquire o[K - 1 - k]
+      {repeat(n, inner)}
+      release o[K - 1 - k]
+    }}
+  }}
+}}
+"""
+
+
 def unknown_names(n):
     return kernel(items=repeat(n, "let a{0} = b{0}"))
 
@@ -230,6 +252,7 @@ INPUTS = [
     (fills, 2000, FRONT, 0),
     (equations, 900, FRONT, 0),
     (equations, 100, ("test",), 0),
+    (unordered, 3, ("check",), 0),
     (unknown_names, 1000, ("check",), 1),
     (same_names, 500, ("check",), 1),
     (comments, 20000, ("check", "fmt"), 0),

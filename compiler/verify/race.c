@@ -13,7 +13,7 @@
 enum {
   TILES = 12,       // of a grid, its first
   DEEDS = 60,       // … of each, to be compared with other tiles
-  MANY = 1000,      // … with each other
+  MANY = 400,       // … with each other
   ELEMENTS = 4096,  // of those that both may touch
 };
 
@@ -21,6 +21,7 @@ typedef struct Search {
   Races *v;
   const Access *a, *b;
   World w;
+  Deeds now, all;  // executions in the tile that is looked at; in all tiles
 } Search;
 
 // ---- elements
@@ -116,8 +117,8 @@ static bool lingers(const Search *s, const Deed *d, const Deed *e) {
 
 static bool in_one_tile(Search *s, const Deeds *all) {
   bool stage = s->v->k->buf.at[s->v->k->view.at[s->a->view].buf].space == SP_STAGE;
-  for (u32 i = 0; i < all->n && i < MANY; i++) {
-    for (u32 j = i + 1; j < all->n && j < MANY; j++) {
+  for (u32 i = 0; i < all->n; i++) {
+    for (u32 j = i + 1; j < all->n; j++) {
       const Deed *d = &all->at[i], *e = &all->at[j];
       if (!different(s, d, e) || (stage && d->fill != e->fill)) continue;
       if (d->proc == e->proc && (stage || !lingers(s, d, e))) continue;
@@ -170,16 +171,17 @@ static bool no_tiles(Search *s) {
 static bool in_tiles(void *search) {
   Search *s = search;
   i64 axis[SC_MAX_AXES] = {0};
-  Deeds all = {0};
+  Deeds *all = &s->all, *now = &s->now;
   bool apart = s->v->id == PROOF_GLOBAL;
   if (no_tiles(s)) return false;
+  all->n = 0;
   for (u32 n = 0; n < TILES; n++) {
-    u32 from = all.n;
-    Deeds now = {0};
+    u32 from = all->n;
+    now->n = 0;
     memcpy(s->w.axis, axis, sizeof axis);
-    if (!sc_replay(&s->w, s->a, s->b, &now)) return false;
-    for (u32 i = 0; i < now.n && i < DEEDS; i++) PUSH(s->v->sc, &all, now.at[i]);
-    if (in_one_tile(s, &now) || (apart && in_two_tiles(s, &all, from))) return true;
+    if (!sc_replay(&s->w, s->a, s->b, now)) return false;
+    for (u32 i = 0; i < now->n && i < DEEDS; i++) all->at[all->n++] = now->at[i];
+    if (in_one_tile(s, now) || (apart && in_two_tiles(s, all, from))) return true;
     if (!next_tile(s, axis)) return false;
   }
   return false;
@@ -189,5 +191,7 @@ bool sc_find_race(Races *v, const Access *a, const Access *b) {
   Search s = {.v = v, .a = a, .b = b};
   if (!v->searches) return false;
   v->searches--;
+  s.now = (Deeds){NEWS(v->sc, Deed, MANY), 0, MANY};
+  s.all = (Deeds){NEWS(v->sc, Deed, TILES * DEEDS), 0, TILES * DEEDS};
   return sc_each_world(v, &s.w, in_tiles, &s);
 }

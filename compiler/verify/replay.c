@@ -152,12 +152,14 @@ static void note(Replay *r, Proc *p, const Access *a, bool second) {
   const Ins *ins = &r->k->role.at[p->role].code.at[p->pc];
   const View *v = &r->k->view.at[a->view];
   const Buf *b = &r->k->buf.at[v->buf];
+  if (r->out->n == r->out->most) return;
+  Deed *out = &r->out->at[r->out->n++];
   Deed d = {.second = second, .proc = (u32)(p - r->proc), .inst = p->inst, .landing = SC_NONE};
   for (u32 i = 0; i < v->rank; i++)
     if (v->at[i].base && !sc_value(r->w, v->at[i].base, &d.base[i])) r->failed = true;
   memcpy(d.axis, r->w->axis, sizeof d.axis);
   memcpy(d.loop, p->loop, sizeof d.loop);
-  d.clock = NEWS(r->w->v->sc, u32, r->words);
+  d.clock = out->clock ? out->clock : NEWS(r->w->v->sc, u32, r->words);
   memcpy(d.clock, p->clock, r->words * sizeof *d.clock);
   d.time = p->clock[d.proc];
   d.turned = p->clock[r->words - 1];
@@ -169,7 +171,7 @@ static void note(Replay *r, Proc *p, const Access *a, bool second) {
     d.fill = p->acquired[ring];
   }
   if (b->space == SP_STAGE) d.fill = v->fill ? p->acquired[b->ring] : p->waited[b->ring];
-  PUSH(r->w->v->sc, r->out, d);
+  *out = d;
 }
 
 static void touch(Replay *r, Proc *p) {

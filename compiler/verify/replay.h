@@ -38,9 +38,11 @@ typedef struct Deed {
   i64 axis[SC_MAX_AXES], inst, base[SC_MAX_RANK], loop[REPLAY_LOOPS];
 } Deed;
 
+// The first executions, as many as there is room for: others are not looked at. What `clock` points
+// at is kept for the next ones.
 typedef struct Deeds {
   Deed *at;
-  u32 n, cap;
+  u32 n, most;
 } Deeds;
 
 // All roles in the tile that `w` names, from empty rings. False: it is not known what they do, or
