@@ -109,6 +109,12 @@ static const char *help(Parser *p, Token t) {
   if (p->last.kind == T_WAIT && (t.kind == T_LT || t.kind == T_INT)) {
     return "name what to wait for: how many products may stay in flight is worked out";
   }
+  if (t.kind == T_DOT && p->last.kind == T_NAME && sc_accepts(p, T_COMMA) && !operand) {
+    return "a stage is taken and given back as a whole: name its ring";
+  }
+  if (p->last.kind == T_WARP && t.kind == T_NAME && !strncmp(t.name, "group", 5)) {
+    return "'warpgroup' is one word";
+  }
   if (p->last.kind == T_RP && t.kind == T_NAME && operand) {
     return "an operator is missing; reductions are sum(…), max(…) and min(…)";
   }
