@@ -40,6 +40,7 @@ UNSHOWN = {  # races that are left open, and why
     "rows_by_tile_and_instance",  # replays have the first instance only
     "turn_passed_on_in_the_loop", "turn_passed_on_before_the_read",  # replays know no turns over CTAs that are passed on early
     "instances_told_by_data",  # replays know no data of tiles
+    "rows_by_two_lists",  # replays have the lists of cases
 }
 
 
