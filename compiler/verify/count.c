@@ -2,6 +2,10 @@
 // expression over the variables of the loops around that place: how often the role has done an
 // operation in this tile when it comes there. A loop of which each round does it equally often
 // gives a product; what differs from round to round has no form.
+//
+// The expression also contains what the role need not have evaluated: the bounds of a loop within
+// one that has no round. Those are given as well, because nothing may be concluded from their
+// having a value.
 #include "compiler/verify/races.h"
 
 typedef struct Count {
@@ -11,6 +15,8 @@ typedef struct Count {
   Op op;
   u32 ref;
   bool known;
+  u32 skipped;  // so many blocks around may be left out
+  Xid unasked;  // a sum of what stands in such blocks
 } Count;
 
 static Xid make(Count *c, ExprOp op, Xid a, Xid b, Xid d) {
@@ -20,6 +26,12 @@ static Xid make(Count *c, ExprOp op, Xid a, Xid b, Xid d) {
 }
 
 static Xid number(Count *c, i64 n) { return x_int(c->v->sc, c->v->k, n); }
+
+static void note(Count *c, Xid x) {
+  if (!c->skipped || !c->known || !x) return;
+  if (c->v->k->expr.at[x].ty == TY_BOOL) x = make(c, X_WHERE, x, number(c, 1), number(c, 0));
+  c->unasked = c->unasked ? make(c, X_ADD, c->unasked, x, 0) : x;
+}
 
 static bool mentions(Count *c, Xid x, u32 loop) {
   Below below = x_below(c->v->sc, c->v->k);
@@ -83,11 +95,14 @@ static Xid in_loop(Count *c, u32 pc) {
   u32 place = c->pc;
   bool inside = pc < place && place <= loop->nest;
   c->pc = UINT32_MAX;  // of a whole round
+  c->skipped++;
   Xid each = count(c, pc + 1, loop->nest);
+  c->skipped--;
   c->pc = place;
   i64 n;
   if (!c->known) return 0;
   bool none = x_const_int(c->v->k, each, &n) && !n;
+  for (u32 i = 1; i <= 2 && !none; i++) note(c, loop->arg[i]);
   Xid sum = none ? each : over_rounds(c, rounds_of(c, pc), each, loop->arg[0]);
   return inside ? make(c, X_ADD, sum, count(c, pc + 1, place), 0) : sum;
 }
@@ -96,7 +111,10 @@ static Xid in_branch(Count *c, u32 pc, u32 mid, u32 end) {
   const Ins *branch = &c->code->at[pc];
   if (pc < c->pc && c->pc <= mid) return count(c, pc + 1, c->pc);
   if (mid < c->pc && c->pc <= end) return count(c, mid + 1, c->pc);
+  c->skipped++;
   Xid yes = count(c, pc + 1, mid), no = end > mid ? count(c, mid + 1, end) : number(c, 0);
+  c->skipped--;
+  if (yes != no) note(c, branch->arg[0]);
   return make(c, X_WHERE, branch->arg[0], yes, no);
 }
 
@@ -120,8 +138,9 @@ static Xid count(Count *c, u32 from, u32 to) {
   return sum;
 }
 
-Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref) {
-  Count c = {v, code, pc, op, ref, true};
+Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref, Xid *unasked) {
+  Count c = {.v = v, .code = code, .pc = pc, .op = op, .ref = ref, .known = true};
   Xid sum = count(&c, 0, pc);
+  *unasked = c.unasked;
   return c.known ? sum : 0;
 }

@@ -58,7 +58,8 @@ bool sc_access_lingers(const Access *first, const Access *second);
 
 // ---- count.c
 // How often has a role done `op` of `ref` in this tile when it comes to operation pc? 0: unknown.
-Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref);
+// unasked: a sum of those parts of it that the role may not have evaluated; 0: there are none.
+Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref, Xid *unasked);
 
 // Two executions that differ in tile, instance or role, the first of access `a`, the second of `b`;
 // and those of other roles that hand on from the one to the other.
