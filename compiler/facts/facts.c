@@ -161,9 +161,11 @@ Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
 }
 
 // The tensor that an expression reads, if its declaration says in which range its elements are, and
-// if that is believed.
+// if that is believed. (What threads read element by element is 0 outside of the tensor, so it may
+// lie beyond the range. A value of a whole role is always read inside.)
 static const Buf *ranged(const Facts *f, const Expr *e) {
-  const Buf *b = e->op == X_LOAD ? &f->k->buf.at[f->k->view.at[e->ref].buf] : NULL;
+  bool inside = e->op == X_LOAD && e->deps & DEP_FETCH;
+  const Buf *b = inside ? &f->k->buf.at[f->k->view.at[e->ref].buf] : NULL;
   return f->elements && b && b->end ? b : NULL;
 }
 
