@@ -115,8 +115,8 @@ static Xid leaf_in(Pair *p, u32 side, ExprOp op, u32 ref) {
   return sc_restate(p, side, x_leaf(p->v->sc, p->v->k, op, TY_INT, ref));
 }
 
-// Says where the tile lies. An access that writes is in a tile of the grid; others may also be in
-// the tiles past its end that fill up the last cluster.
+// Says where the tile lies. An access that writes to a tensor is in a tile of the grid; others, and
+// all accesses of stages, may also be in the tiles past its end that fill up the last cluster.
 static void say_tile(Pair *p, u32 side, bool writes) {
   Kernel *k = p->v->k;
   for (u32 i = 0; i < k->axis.n; i++) {
@@ -145,7 +145,7 @@ bool sc_around(const Code *code, u32 pc, u32 at) {
 
 void sc_pair_say_place(Pair *p, Place at, bool writes) {
   const Role *r = &p->v->k->role.at[at.role];
-  say_tile(p, at.side, writes);
+  say_tile(p, at.side, writes && !p->stage);
   if (at.side)
     sc_pair_say_range(p, leaf_in(p, at.side, X_INST, at.role), sc_pair_int(p, 0),
                       sc_pair_int(p, r->instances));
