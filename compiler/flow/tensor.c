@@ -119,20 +119,53 @@ static bool conflicts(bool write, u8 does) {
   return does & (write ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
 }
 
-// Do other roles or instances access what this access writes, or write what it reads? (A stage that
-// is being filled belongs to the instance that fills it.)
+// May the two views of a tensor name one element, in a tile?
+static bool may_meet(const Flow *f, const View *v, const Ins *by, const View *w, const Ins *other) {
+  i64 ext[2][SC_MAX_VARS];
+  sc_extents(f->k, by, ext[0]);
+  sc_extents(f->k, other, ext[1]);
+  for (u32 d = 0; d < v->rank; d++) {
+    const Pos *at = &v->at[d], *bt = &w->at[d];
+    i64 n = at->var < 0 ? 1 : ext[0][(u32)at->var], m = bt->var < 0 ? 1 : ext[1][(u32)bt->var];
+    if (sc_fact_disjoint_rounds(f->facts, at->base, n, bt->base, m)) return false;
+  }
+  return true;
+}
+
+// Do threads of another role store to what this access writes, before it or after it?
+static bool stored_by_others(const Flow *f, const ViewAccess *a) {
+  const Kernel *k = f->k;
+  const View *v = &k->view.at[a->view];
+  const Ins *by = &f->r->code.at[f->pc];
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    if (r == f->role || !(sc_tensor_use(k, r, v->buf) & (DOES_WRITE | DOES_ADD))) continue;
+    for (u32 pc = 0; pc < code->n; pc++) {
+      const Ins *ins = &code->at[pc];
+      bool sums = ins->op == OP_MAPADD && by->op == OP_MAPADD;
+      for (u32 i = 0; i < ins->accesses && sc_on_map(ins->op) && !sums; i++) {
+        const ViewAccess *b = sc_view_access(k, ins, i);
+        const View *w = &k->view.at[b->view];
+        if (b->write && w->buf == v->buf && may_meet(f, v, by, w, ins)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Do other roles or instances access what this access writes, or write what it reads?
 bool sc_others_matter(const Flow *f, const ViewAccess *a) {
-  const Buf *b = &f->k->buf.at[f->k->view.at[a->view].buf];
+  const View *v = &f->k->view.at[a->view];
+  const Buf *b = &f->k->buf.at[v->buf];
   if (b->space == SP_TENSOR)
-    return conflicts(a->write, others_tensor(f, f->k->view.at[a->view].buf));
-  if (b->space != SP_STAGE || f->k->view.at[a->view].fill ||
-      f->k->ring.at[b->ring].owner != SC_NONE)
-    return false;
+    return conflicts(a->write, others_tensor(f, v->buf)) || (a->write && stored_by_others(f, a));
+  if (b->space != SP_STAGE || f->k->ring.at[b->ring].owner != SC_NONE) return false;
+  if (v->fill) return others_ring(f, b->ring) & USE_STORE;
   return others_ring(f, b->ring) & (a->write ? USE_THREADS | USE_ASYNC : USE_INPLACE);
 }
 
-// What is needed (NEED_*) for the stages of shared rings that are held, and that these threads have
-// accessed.
+// What is needed (NEED_*) for the stages of shared rings that are held, or filled together with
+// others, and that these threads have accessed.
 static u32 hand_over_stages(const Flow *f, bool one) {
   const Kernel *k = f->k;
   u32 need = 0;
@@ -144,6 +177,8 @@ static u32 hand_over_stages(const Flow *f, bool one) {
     if (one && unordered & (UNFENCED_WRITE | UNSYNCED_WRITE) && use & (USE_THREADS | USE_ASYNC))
       need |= NEED_SYNC;
     if (one && unordered & (UNFENCED_READ | UNSYNCED_READ) && use & USE_INPLACE) need |= NEED_SYNC;
+    bool filled = ring->open && ring->fill.unordered.set & (UNSYNCED_WRITE | UNSYNCED_READ);
+    if (one && filled && use & USE_STORE) need |= NEED_SYNC;
   }
   return need;
 }

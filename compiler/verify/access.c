@@ -36,7 +36,8 @@ static bool others_meet(const Threads *t, const ViewAccess *a) {
   if (b->space == SP_TENSOR)
     return th_others_tensor(t, v->buf) &
            (a->write ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
-  if (b->space != SP_STAGE || v->fill) return false;
+  if (b->space != SP_STAGE) return false;
+  if (v->fill) return th_others_ring(t, b->ring) & USE_STORE;
   return th_others_ring(t, b->ring) & (a->write ? USE_THREADS | USE_ASYNC : USE_INPLACE);
 }
 

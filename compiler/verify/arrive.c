@@ -86,8 +86,8 @@ static void hand_over_tensor(Threads *t, const Ins *ins, u32 buf, Arrivers by) {
 }
 
 // A stage that is held may have been changed in place while other roles hold it, too: they must see
-// the change.
-static void hand_over_held(Threads *t, const Ins *ins, u32 ring, Arrivers by) {
+// the change. And so where others store to the same fill.
+static void hand_over_stages(Threads *t, const Ins *ins, u32 ring, Arrivers by) {
   u8 does = th_others_ring(t, ring);
   for (u32 h = 0; h < t->now->held[ring]; h++) {
     const Place *p = &th_stage(t->now, ring, h)->at;
@@ -97,6 +97,9 @@ static void hand_over_held(Threads *t, const Ins *ins, u32 ring, Arrivers by) {
                  (p->apart & DID_READ && does & USE_INPLACE);
     if (by == BY_ONE && apart) want_all(t, ins, name, p->writer.pc);
   }
+  if (by != BY_ONE || !t->now->open[ring] || !(does & USE_STORE)) return;
+  const Place *p = &th_fill(t->now, ring)->at;
+  if (p->apart) want_all(t, ins, t->k->ring.at[ring].name, p->writer.pc);
 }
 
 // A private ring hands over nothing: no other instance waits at its barriers.
@@ -105,7 +108,7 @@ static void hand_over(Threads *t, const Ins *ins, Arrivers by) {
   if (!of_turn && t->k->ring.at[ins->arg[0]].owner != SC_NONE) return;
   for (u32 b = 0; b < t->k->buf.n; b++)
     if (t->k->buf.at[b].space == SP_TENSOR) hand_over_tensor(t, ins, b, by);
-  for (u32 r = 0; r < t->k->ring.n; r++) hand_over_held(t, ins, r, by);
+  for (u32 r = 0; r < t->k->ring.n; r++) hand_over_stages(t, ins, r, by);
 }
 
 // ---- waits and arrivals for one stage
@@ -142,6 +145,7 @@ void th_acquired(Threads *t, const Ins *ins) {
   if (t->now->open[ring]) th_unsure(t, "a fill is open already, of", t->k->ring.at[ring].name);
   *s = (Stage){.product = LANDED, .copy = LANDED, .site = t->pc, .past = t->single};
   s->elected = elected;
+  s->at.heard = t->now->heard;
   t->now->open[ring] = true;
   if (elected && t->k->ring.at[ring].owner == SC_NONE) th_heard(t);
   if (!ins->plan.arrivals || !ins->plan.bytes) return;
@@ -168,6 +172,7 @@ void th_waited(Threads *t, const Ins *ins) {
   }
   *th_stage(t->now, ring, held) =
       (Stage){.product = LANDED, .copy = LANDED, .site = t->pc, .past = t->single};
+  th_stage(t->now, ring, held)->at.heard = t->now->heard;
   t->now->held[ring]++;
 }
 

@@ -4,7 +4,8 @@
 // The idea: the n-th wait of a ring comes after all n-th commits, and the n-th acquire after all
 // releases number n - stages, as each tile begins with empty rings. (That all take part equally
 // often in each tile, that waits end, and that an arrival speaks for all of an instance's threads
-// is proved elsewhere: COUNTS, ORDER, PHASES, THREADS.) So the first access, of an instance that
+// is proved elsewhere: COUNTS, ORDER, PHASES, THREADS. Not all of the last, though: see "threads".)
+// So the first access, of an instance that
 // has committed n times before it, comes before the second if that one's instance has waited at
 // least n + 1 times.
 #include "compiler/verify/races.h"
@@ -51,10 +52,42 @@ static bool does(const Kernel *k, u32 role, Op op, u32 ref) {
   return false;
 }
 
+// ---- threads
+
+// Does THREADS mind that an instance's threads have met between this access and what others tell
+// them, or they tell others?
+// Of a tensor it does so for what one writes and another reads: that no two write one element is
+// taken for granted.
+static bool minded(const Kernel *k, const Access *a) {
+  const View *v = &k->view.at[a->view];
+  u8 all = 0;
+  if (k->buf.at[v->buf].space == SP_STAGE) return true;
+  for (u32 r = 0; r < k->role.n; r++)
+    if (r != a->role || k->role.at[r].instances > 1) all |= sc_tensor_use(k, r, v->buf);
+  return all & (sc_access_writes(a) ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
+}
+
+// Does what the first instance gives speak for all threads that make the access?
+static bool speaks_for_all(const Order *o, Channel c) {
+  const Kernel *k = o->p->v->k;
+  if (!sc_access_by_threads(o->access) || c.gives == OP_PASS || minded(k, o->access)) return true;
+  return sc_met_before(k, o->access, c.gives, c.ref);
+}
+
+// Do all threads that make the second access know of what its instance takes? (Where a role fills a
+// ring by copies alone, thread 0 waits for the empty stage.)
+static bool told_to_all(const Order *o, Channel c) {
+  const Kernel *k = o->p->v->k;
+  const Access *to = o->to.side == FIRST_SIDE ? o->p->a : o->p->b;
+  if (c.takes != OP_ACQUIRE || o->to.side >= LINK_SIDE || !sc_access_by_threads(to)) return true;
+  return minded(k, to) || !sc_only_copies(k, to->role, c.ref) || sc_met_after(k, to, c.ref);
+}
+
 static bool through(Order *o, Channel c) {
   const Kernel *k = o->p->v->k;
   if (!does(k, o->from.role, c.gives, c.ref) || !does(k, o->to.role, c.takes, c.ref)) return false;
-  if (!sc_over_before(k, o->access, c.gives, c.ref)) return false;
+  if (!sc_over_before(k, o->access, c.gives, c.ref) || !speaks_for_all(o, c)) return false;
+  if (!told_to_all(o, c)) return false;
   return suffices(o, sc_pair_count(o->p, o->from, c.gives, c.ref), c.later,
                   sc_pair_count(o->p, o->to, c.takes, c.ref));
 }
@@ -142,7 +175,7 @@ static bool given_after(Order *o, u32 role, Channel c, Xid heard) {
 static bool linked(Order *o, Channel c) {
   Pair *p = o->p;
   const Kernel *k = p->v->k;
-  if (!o->links || !does(k, o->to.role, c.takes, c.ref)) return false;
+  if (!o->links || !does(k, o->to.role, c.takes, c.ref) || !told_to_all(o, c)) return false;
   Xid taken = sc_pair_count(p, o->to, c.takes, c.ref);
   Xid heard = taken ? sc_pair_make(p, X_SUB, taken, sc_pair_int(p, c.later + 1)) : 0;
   if (!heard || !sc_fact_nonneg(p->v->facts, heard)) return false;

@@ -30,6 +30,7 @@ void th_known_copy(Known *to, const Known *from, const Kernel *k) {
   memcpy(to->tile, from->tile, k->buf.n * sizeof *to->tile);
   memcpy(to->tensor, from->tensor, k->buf.n * sizeof *to->tensor);
   to->turns = from->turns;
+  to->heard = from->heard;
   memcpy(to->path.at, from->path.at, from->path.n * sizeof *to->path.at);
   to->path.n = from->path.n;
 }
@@ -145,6 +146,7 @@ bool th_known_alike(const Known *a, const Known *b, const Kernel *k) {
 
 bool th_known_join(Known *into, const Known *from, const Kernel *k, bool *changed) {
   bool same = holds_same(into, from, k);
+  *changed |= either(&into->heard, from->heard);
   for (u32 r = 0; r < k->ring.n; r++) {
     for (u32 h = 0; h < into->held[r]; h++)
       *changed |= join_stage(th_stage(into, r, h), th_stage(from, r, h));
@@ -181,6 +183,7 @@ static void meet_stage(Stage *s, u32 n) {
 }
 
 void th_met(Threads *t) {
+  t->now->heard = false;
   each_stage(t, meet_stage, 0);
   for (u32 b = 0; b < t->k->buf.n; b++) meet_at(&t->now->tensor[b].at);
 }
@@ -191,6 +194,7 @@ static void hear_stage(Stage *s, u32 n) {
 }
 
 void th_heard(Threads *t) {
+  t->now->heard = true;
   each_stage(t, hear_stage, 0);
   for (u32 b = 0; b < t->k->buf.n; b++) t->now->tensor[b].at.heard = true;
 }

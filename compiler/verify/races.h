@@ -52,6 +52,11 @@ Xid sc_access_cond(const Kernel *k,
 // What the program of the access's instance does to be sure that the access is over: nothing, for
 // one by threads; else it waits. Does it, on its way to the next `op` of `ref`?
 bool sc_over_before(const Kernel *k, const Access *a, Op op, u32 ref);
+// Have the threads that make the access met, or does each of their warps arrive, when the next `op`
+// of `ref` arrives?
+bool sc_met_before(const Kernel *k, const Access *a, Op op, u32 ref);
+// Have they met since thread 0 waited for an empty stage of the ring?
+bool sc_met_after(const Kernel *k, const Access *a, u32 ring);
 // Two accesses of a tensor by one instance, the first one earlier: may that be under way when the
 // second begins, for all that THREADS says?
 bool sc_access_lingers(const Access *first, const Access *second);

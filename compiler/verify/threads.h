@@ -70,8 +70,9 @@ typedef struct Known {
       *stage;  // by ring, MOST_HOLDS + 1 each: the held ones from the oldest on, the open one last
   Tile *tile;  // by buf
   Tensor *tensor;
-  u32 turns;  // over CTAs that are held
-  Path path;  // of a role that is walked path by path: what is true
+  u32 turns;   // over CTAs that are held
+  bool heard;  // thread 0 alone has waited for others, for all
+  Path path;   // of a role that is walked path by path: what is true
 } Known;
 
 enum { MAX_WAYS = 16 };

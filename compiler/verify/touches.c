@@ -125,3 +125,37 @@ bool sc_over_before(const Kernel *k, const Access *a, Op op, u32 ref) {
   }
   return false;
 }
+
+static bool arrives_for_all(const Role *r, const Ins *ins) {
+  return ins->plan.sync || ins->plan.arrivals == r->warps;
+}
+
+bool sc_met_before(const Kernel *k, const Access *a, Op op, u32 ref) {
+  const Role *r = &k->role.at[a->role];
+  bool all = true, open = true;
+  u32 depth = 0;
+  for (u32 pc = 0; pc < r->code.n; pc++) {
+    const Ins *ins = &r->code.at[pc];
+    if (ins->op == op && ins->arg[0] == ref) all &= arrives_for_all(r, ins);
+  }
+  for (u32 pc = a->pc + 1; pc < r->code.n && open && !all; pc++) {
+    const Ins *ins = &r->code.at[pc];
+    u8 effects = sc_op[ins->op].effects;
+    all = !depth && ins->plan.sync;
+    open = !(ins->op == op && ins->arg[0] == ref) && (depth || !(effects & (CLOSES | SPLITS)));
+    depth += (effects & OPENS) != 0;
+    depth -= effects & CLOSES && depth;
+  }
+  return all;
+}
+
+bool sc_met_after(const Kernel *k, const Access *a, u32 ring) {
+  const Code *code = &k->role.at[a->role].code;
+  for (u32 pc = a->pc + 1; pc-- > 0;) {
+    const Ins *ins = &code->at[pc];
+    if (ins->plan.sync) return true;
+    if (ins->op == OP_ACQUIRE && ins->arg[0] == ring) return false;
+    if (sc_op[ins->op].effects & (OPENS | CLOSES | SPLITS)) return false;
+  }
+  return false;
+}
