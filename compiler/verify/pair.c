@@ -85,7 +85,8 @@ static void say_stage(Pair *p) {
 
 // ---- offsets that never fall
 
-// Collects the elements of lists of integers that an expression contains.
+// Collects the elements of lists of integers that an expression contains. (Those of conditions may
+// not have been asked for.)
 static void gather(Pair *p, Xid x) {
   const Kernel *k = p->v->k;
   x_begin(&p->below, DEP_FETCH);
@@ -95,7 +96,7 @@ static void gather(Pair *p, Xid x) {
     if (!fetched(e) || e->ty != TY_INT || k->view.at[e->ref].rank != 1) continue;
     u32 i = 0;
     while (i < p->offsets && p->offset[i] != y) i++;
-    if (i == p->offsets && i < PAIR_OFFSETS) p->offset[p->offsets++] = y;
+    if (i == p->offsets && i < PAIR_OFFSETS && sc_pair_defined(p, y)) p->offset[p->offsets++] = y;
   }
 }
 
@@ -370,6 +371,7 @@ Pair sc_pair(Races *v, const Access *a, const Access *b, bool stage) {
   Pair p = {.v = v, .a = a, .b = b, .stage = stage, .steps = STEPS, .links = LINKS, .epoch = 1};
   p.axes = k->axis.n;
   p.below = x_below(v->sc, k);
+  p.inner = x_below(v->sc, k);
   for (u32 i = 0; i < k->axis.n; i++) add_var(&p, X_AXIS, i, i, stage ? REL_EQUAL : REL_ANY);
   if (a->role == b->role && k->role.at[a->role].instances > 1 && !k->role.at[a->role].one_tile)
     add_var(&p, X_INST, a->role, b->role, REL_ANY);

@@ -103,7 +103,7 @@ typedef struct Pair {
   Xid a_at[SC_MAX_RANK], b_at[SC_MAX_RANK];  // elements
   Restated restated[PAIR_SIDES];
   u32 epoch;  // counts changes of relations
-  Below below;
+  Below below, inner;
   Xid offset[PAIR_OFFSETS];  // elements of lists of integers, in either execution
   u32 offsets;
   u32 rising[PAIR_OFFSETS], risings;  // bufs: lists that were assumed never to fall
@@ -125,6 +125,9 @@ void sc_pair_say(Pair *p, ExprOp op, Xid a, Xid b);  // it holds, until the fact
 void sc_pair_say_range(Pair *p, Xid x, Xid from, Xid end);
 bool sc_around(const Code *code, u32 pc, u32 at);  // is operation `at` in the block that pc opens?
 void sc_pair_say_place(Pair *p, Place at, bool writes);
+// Is it known that the expression has a value, even where nobody asks for it? Then no quotient in
+// it is by 0, and no element in it is of a range without numbers.
+bool sc_pair_defined(Pair *p, Xid x);
 // How often the instance has done `op` of `ref` in this tile when it comes there; 0: unknown.
 Xid sc_pair_count(Pair *p, Place at, Op op, u32 ref);
 

@@ -188,14 +188,12 @@ static Xid plainer(Pair *p, Xid x, u32 depth) {
 
 enum { PLAINER = 6 };  // levels that are looked into: operands are shared
 
-// Does the expression have a value wherever it stands? Then no quotient in it is by 0, and no
-// element in it is of a range without numbers.
-static bool defined(Pair *p, Xid x) {
+bool sc_pair_defined(Pair *p, Xid x) {
   const Kernel *k = p->v->k;
   bool ok = true;
-  x_begin(&p->below, 0);
-  x_from(&p->below, x);
-  for (Xid y; ok && (y = x_next(&p->below));) {
+  x_begin(&p->inner, 0);
+  x_from(&p->inner, x);
+  for (Xid y; ok && (y = x_next(&p->inner));) {
     const Expr e = k->expr.at[y];
     const Buf *list = e.op == X_LOAD ? &k->buf.at[k->view.at[e.ref].buf] : NULL;
     bool divides = e.op == X_IDIV || e.op == X_CDIV || e.op == X_MOD;
@@ -209,6 +207,6 @@ Xid sc_pair_count(Pair *p, Place at, Op op, u32 ref) {
   const Code *code = &p->v->k->role.at[at.role].code;
   Xid unasked, x = sc_restate(p, at.side, sc_count_before(p->v, code, at.pc, op, ref, &unasked));
   Xid its = sc_restate(p, at.side, unasked);
-  if (x && unasked && (!its || !defined(p, its))) return 0;
+  if (x && unasked && (!its || !sc_pair_defined(p, its))) return 0;
   return x ? plainer(p, x, PLAINER) : 0;
 }
