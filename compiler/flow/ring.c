@@ -25,7 +25,7 @@ void sc_step_acquire(Flow *f, Ins *ins) {
     sc_help(f->sc, d, "'commit %s' before acquiring the next stage", ring->name);
   }
   if (r->held >= ring->stages) too_deep(f, ins, "acquire");
-  if (ins->plan.arrivals) sc_want_order(f, ins, sc_hand_over(f, ins, f->r->warps > 1));
+  if (ins->plan.arrivals) sc_want_order(f, ins, sc_hand_over(f, ins, true));
   if (ring->owner == SC_NONE && sc_only_copies(f->k, f->role, ins->arg[0])) f->now->elected = true;
   r->open = true;
   r->landing = r->stored = 0;
