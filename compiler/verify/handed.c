@@ -55,13 +55,13 @@ static bool does(const Kernel *k, u32 role, Op op, u32 ref) {
 // ---- threads
 
 // Does THREADS mind that an instance's threads have met between this access and what others tell
-// them, or they tell others?
-// Of a tensor it does so for what one writes and another reads: that no two write one element is
-// taken for granted.
+// them, or they tell others? Of a tensor it does so for what one writes and another reads: that no
+// two write one element is taken for granted. Of a stage it does so only while that is held or
+// filled.
 static bool minded(const Kernel *k, const Access *a) {
   const View *v = &k->view.at[a->view];
   u8 all = 0;
-  if (k->buf.at[v->buf].space == SP_STAGE) return true;
+  if (k->buf.at[v->buf].space == SP_STAGE) return false;
   for (u32 r = 0; r < k->role.n; r++)
     if (r != a->role || k->role.at[r].instances > 1) all |= sc_tensor_use(k, r, v->buf);
   return all & (sc_access_writes(a) ? DOES_COPY | DOES_READ : DOES_COPY_TO | DOES_WRITE | DOES_ADD);
@@ -80,6 +80,7 @@ static bool told_to_all(const Order *o, Channel c) {
   const Kernel *k = o->p->v->k;
   const Access *to = o->to.side == FIRST_SIDE ? o->p->a : o->p->b;
   if (c.takes != OP_ACQUIRE || o->to.side >= LINK_SIDE || !sc_access_by_threads(to)) return true;
+  if (k->buf.at[k->view.at[to->view].buf].space == SP_STAGE) return true;  // THREADS minds
   return minded(k, to) || !sc_only_copies(k, to->role, c.ref) || sc_met_after(k, to, c.ref);
 }
 

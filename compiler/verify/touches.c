@@ -126,8 +126,14 @@ bool sc_over_before(const Kernel *k, const Access *a, Op op, u32 ref) {
   return false;
 }
 
+// (At an acquire one lane arrives, and its warp does not meet for that.)
 static bool arrives_for_all(const Role *r, const Ins *ins) {
-  return ins->plan.sync || ins->plan.arrivals == r->warps;
+  return ins->plan.sync || (ins->op != OP_ACQUIRE && ins->plan.arrivals == r->warps);
+}
+
+static bool meets(const Role *r, const Ins *ins) {
+  bool gives = ins->op == OP_COMMIT || ins->op == OP_RELEASE;
+  return ins->plan.sync || (r->warps == 1 && gives && ins->plan.arrivals);
 }
 
 bool sc_met_before(const Kernel *k, const Access *a, Op op, u32 ref) {
@@ -141,7 +147,7 @@ bool sc_met_before(const Kernel *k, const Access *a, Op op, u32 ref) {
   for (u32 pc = a->pc + 1; pc < r->code.n && open && !all; pc++) {
     const Ins *ins = &r->code.at[pc];
     u8 effects = sc_op[ins->op].effects;
-    all = !depth && ins->plan.sync;
+    all = !depth && meets(r, ins);
     open = !(ins->op == op && ins->arg[0] == ref) && (depth || !(effects & (CLOSES | SPLITS)));
     depth += (effects & OPENS) != 0;
     depth -= effects & CLOSES && depth;
