@@ -56,7 +56,7 @@ typedef struct Flight {
   u32 dst;      // product: register tile; copy: tensor
   u32 operand;  // register tile that a product reads; else SC_NONE
   Ref ref[2];
-  u32 turns;   // turns over CTAs held at its issue, bit t for turn t
+  u32 unseen;  // copy: what becomes of it until it is visible, on all paths: UNSEEN_*
   u32 spared;  // product: the last wait since its issue, which left it in flight, for messages;
                // SC_NONE: none
 } Flight;
@@ -202,8 +202,8 @@ void sc_retire_products(Flow *f, u32 n);          // the n oldest are done
 void sc_fault_products(Flow *f, u32 n);           // … after a fault that has been reported
 // The n oldest have read their source, or (seen) are visible.
 void sc_retire_copies(Flow *f, u32 n, bool seen);
-// What becomes of a copy until it is visible: UNSEEN_*.
-u32 sc_unseen(const Flow *f, const Flight *flight);
+// The bit of a turn over CTAs among UNSEEN_*. The last bit is that of all turns which have none.
+u32 sc_unseen_turn(u32 turn);
 
 // tensor.c: the same for what is done to tensors.
 // Must a sync precede this access?

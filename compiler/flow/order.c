@@ -73,19 +73,14 @@ void sc_fault_products(Flow *f, u32 n) {
   sc_retire_products(f, n);
 }
 
-u32 sc_unseen(const Flow *f, const Flight *flight) {
-  const Ins *code = f->r->code.at;
-  bool adds = code[flight->site].op == OP_COPYADD, also = code[flight->also].op == OP_COPYADD;
-  return (adds && also   ? UNSEEN_ADD
-          : adds || also ? UNSEEN_ANY
-                         : UNSEEN_STORE) |
-         flight->turns << UNSEEN_TURNS;
+u32 sc_unseen_turn(u32 turn) {
+  return 1u << (UNSEEN_TURNS + (turn < MAX_TURNS ? turn : MAX_TURNS - 1));
 }
 
 void sc_retire_copies(Flow *f, u32 n, bool seen) {
   Queue *q = &f->now->copy;
   for (u32 i = 0; i < n && !seen; i++) {
-    f->now->unseen[q->at[i].dst] |= sc_unseen(f, &q->at[i]);
+    f->now->unseen[q->at[i].dst] |= q->at[i].unseen;
     f->now->unseen_site[q->at[i].dst] = q->at[i].site;
   }
   sc_retire(q, n);

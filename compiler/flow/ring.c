@@ -154,13 +154,13 @@ void sc_step_take(Flow *f, Ins *ins) {
 
 // A turn over CTAs orders what is done while it is held: the next CTA must see that.
 static void want_published(Flow *f, const Ins *ins) {
-  u32 turn = ins->arg[0], bit = turn < MAX_TURNS ? 1u << turn : 0, tensor = SC_NONE;
+  u32 turn = ins->arg[0], bit = sc_unseen_turn(turn), tensor = SC_NONE;
   const Queue *q = &f->now->copy;
   for (u32 i = 0; i < f->k->buf.n; i++) {
-    if (f->now->unseen[i] & bit << UNSEEN_TURNS) tensor = i;
+    if (f->now->unseen[i] & bit) tensor = i;
   }
   for (u32 i = 0; i < q->n; i++) {
-    if (q->at[i].turns & bit) tensor = q->at[i].dst;
+    if (q->at[i].unseen & bit) tensor = q->at[i].dst;
   }
   if (tensor == SC_NONE || f->k->turn.at[turn].axis == SC_NONE) return;
   if (f->report) {

@@ -68,10 +68,17 @@ static bool join_unordered(Unordered *into, const Unordered *from) {
   return changed;
 }
 
-static void join_sites(Queue *into, const Queue *from) {
+static bool join_flights(Queue *into, const Queue *from) {
+  bool changed = false;
   for (u32 i = 0; i < into->n && i < from->n; i++) {
-    if (from->at[i].site != into->at[i].site) into->at[i].also = from->at[i].site;
+    Flight *a = &into->at[i];
+    const Flight *b = &from->at[i];
+    bool more = (b->unseen & ~a->unseen) != 0;
+    if (b->site != a->site) a->also = more && b->also != b->site ? b->also : b->site;
+    changed |= more;
+    a->unseen |= b->unseen;
   }
+  return changed;
 }
 
 static bool join_hold(Hold *into, const Hold *from) {
@@ -85,8 +92,8 @@ static bool join_hold(Hold *into, const Hold *from) {
 bool sc_state_join(State *into, const State *from, const Kernel *k) {
   bool changed = from->elected && !into->elected;
   into->elected |= from->elected;
-  join_sites(&into->product, &from->product);
-  join_sites(&into->copy, &from->copy);
+  changed |= join_flights(&into->product, &from->product);
+  changed |= join_flights(&into->copy, &from->copy);
   for (u32 r = 0; r < k->ring.n; r++) {
     RingState *a = &into->ring[r];
     const RingState *b = &from->ring[r];

@@ -243,10 +243,10 @@ static u32 engine_reads(Flow *f, const Ins *ins, const ViewAccess *a) {
   return (unordered & UNFENCED_WRITE ? NEED_FENCE | NEED_SYNC : 0) | (unsynced ? NEED_SYNC : 0);
 }
 
-static u32 turns_held(const Flow *f) {
-  u32 set = 0;
-  for (u32 t = 0; t < f->k->turn.n && t < MAX_TURNS; t++) {
-    if (f->now->turn[t].held && f->k->turn.at[t].axis != SC_NONE) set |= 1u << t;
+static u32 unseen_of(const Flow *f, const Ins *copy) {
+  u32 set = copy->op == OP_COPYADD ? UNSEEN_ADD : UNSEEN_STORE;
+  for (u32 t = 0; t < f->k->turn.n; t++) {
+    if (f->now->turn[t].held && f->k->turn.at[t].axis != SC_NONE) set |= sc_unseen_turn(t);
   }
   return set;
 }
@@ -333,7 +333,7 @@ static void step_copy_out(Flow *f, Ins *ins) {
                    f->k->view.at[ins->arg[0]].buf,
                    SC_NONE,
                    {ref_of(f, ins->arg[1]), {SC_NONE, 0}},
-                   turns_held(f),
+                   unseen_of(f, ins),
                    SC_NONE};
   fly(f, ins, &f->now->copy, flight, true);
 }

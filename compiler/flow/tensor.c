@@ -13,18 +13,24 @@ static const char *deed(const Ins *ins, const ViewAccess *a) {
   return ins->op == OP_MAPADD || ins->op == OP_COPYADD ? "added to" : "written";
 }
 
+// An operation that issued the copy, of one of these kinds if it is known.
+static u32 site_of(const Flow *f, const Flight *copy, u32 kinds) {
+  bool adds = f->r->code.at[copy->site].op == OP_COPYADD;
+  return (adds ? UNSEEN_ADD : UNSEEN_STORE) & kinds ? copy->site : copy->also;
+}
+
 // No copy out of these kinds to the tensor may still be on its way (R3).
 static void want_seen(Flow *f, const Ins *ins, const ViewAccess *a, u32 kinds) {
   const View *v = &f->k->view.at[a->view];
   const Queue *q = &f->now->copy;
   u32 i = q->n;
-  while (i && (q->at[i - 1].dst != v->buf || !(sc_unseen(f, &q->at[i - 1]) & kinds))) i--;
+  while (i && (q->at[i - 1].dst != v->buf || !(q->at[i - 1].unseen & kinds))) i--;
   if (!i && !(f->now->unseen[v->buf] & kinds)) return;
   if (f->report) {
     Diag *d = sc_report(f->sc, D_R3_VISIBLE, a->async ? ins->span : v->span,
                         "'%s' is %s while copies out to it may not be visible yet",
                         sc_buf_name(f, v->buf), deed(ins, a));
-    u32 site = i ? q->at[i - 1].site : f->now->unseen_site[v->buf];
+    u32 site = i ? site_of(f, &q->at[i - 1], kinds) : f->now->unseen_site[v->buf];
     sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
     sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)",
             sc_buf_name(f, v->buf));
