@@ -125,21 +125,23 @@ static bool holds_same(const Known *a, const Known *b, const Kernel *k) {
   return same;
 }
 
-static bool lands_alike(u8 a, u8 b) { return (a == LANDED) == (b == LANDED); }
+static bool lands_alike(u8 a, u8 b, bool aged) {
+  return aged ? a == b : (a == LANDED) == (b == LANDED);
+}
 
-bool th_known_alike(const Known *a, const Known *b, const Kernel *k) {
+bool th_known_alike(const Known *a, const Known *b, const Kernel *k, bool aged) {
   bool alike = holds_same(a, b, k);
   for (u32 r = 0; r < k->ring.n && alike; r++) {
     for (u32 h = 0; h < a->held[r]; h++) {
       const Stage *x = th_stage(a, r, h), *y = th_stage(b, r, h);
-      alike &= lands_alike(x->product, y->product) && lands_alike(x->copy, y->copy);
+      alike &= lands_alike(x->product, y->product, aged) && lands_alike(x->copy, y->copy, aged);
     }
   }
   for (u32 i = 0; i < k->buf.n && alike; i++) {
     const Tile *x = &a->tile[i], *y = &b->tile[i];
     const Tensor *t = &a->tensor[i], *u = &b->tensor[i];
-    alike = lands_alike(x->into, y->into) && lands_alike(x->from, y->from) &&
-            lands_alike(t->store, u->store) && lands_alike(t->add, u->add);
+    alike = lands_alike(x->into, y->into, aged) && lands_alike(x->from, y->from, aged) &&
+            lands_alike(t->store, u->store, aged) && lands_alike(t->add, u->add, aged);
   }
   return alike;
 }

@@ -93,13 +93,17 @@ static Ways *made(Threads *t, Ways **at) {
   return *at;
 }
 
-// The way that `known` is to be joined with; NULL: it becomes a way of its own.
+// The way that `known` is to be joined with; NULL: it becomes a way of its own. If there is room,
+// ways that have issued the same in another order are not joined.
 static Known *joins(Threads *t, const Ways *ways, const Known *known) {
   u32 most = t->asked ? MAX_WAYS : 1;
-  for (u32 i = 0; i < ways->n; i++) {
-    if (th_known_alike(ways->at[i], known, t->k)) return ways->at[i];
+  for (u32 aged = 2; aged-- > 0;) {
+    for (u32 i = 0; i < ways->n; i++) {
+      if (th_known_alike(ways->at[i], known, t->k, aged)) return ways->at[i];
+    }
+    if (ways->n < most) return NULL;
   }
-  return ways->n < most ? NULL : ways->at[0];
+  return ways->at[0];
 }
 
 // Joins `known` into the ways before operation pc. changed: whether less is known now.

@@ -111,7 +111,8 @@ static inline Stage *th_fill(const Known *n, u32 ring) { return th_stage(n, ring
 // known.c
 Known *th_known(Sc *sc, const Kernel *k);
 void th_known_copy(Known *to, const Known *from, const Kernel *k);
-bool th_known_alike(const Known *a, const Known *b, const Kernel *k);  // the same is under way
+// Is the same under way? aged: issued in the same order, too.
+bool th_known_alike(const Known *a, const Known *b, const Kernel *k, bool aged);
 // What both know. False: they hold different stages. changed: whether `into` knows less now.
 bool th_known_join(Known *into, const Known *from, const Kernel *k, bool *changed);
 void th_met(Threads *t);                  // all threads of the instance
