@@ -1,8 +1,9 @@
 // match.c - is every path of a thread a path of the wanted program? In: a Thread and a Wanted. Out:
 // the first Mismatch. The wanted program is a nondeterministic automaton (automaton.c). The set of
 // its steps that may come next is carried along the thread's blocks, and each pair of block and set
-// is visited once. Where no step of the set fits an event, or the thread's end, there is a
-// mismatch. A wanted event, or another round of a loop, that no path contains is missing.
+// is visited once. (Where values are followed, a set is passed by that contains one which has been
+// visited with the same values.) Where no step of the set fits an event, or the thread's end, there
+// is a mismatch. A wanted event, or another round of a loop, that no path contains is missing.
 //
 // The first pass compares all events; those at a ring's barriers need only belong to the right
 // ring. Then there is a pass for each ring, with the values that addresses and parities have along
@@ -92,6 +93,16 @@ static bool same(const Matcher *m, State a, State b) {
   return is;
 }
 
+// Has b reached all that a has? Then what fits a from here on fits b, too. Where the block of a
+// condition has no event of the thread, it may have reached many steps, and nearly each path has
+// another set of them: without this there would be too many.
+static bool covers(const Matcher *m, State a, State b) {
+  bool is = true;
+  for (u32 i = 0; i < m->followed && is; i++) is = sc_ptx_same(a.at[i], b.at[i]);
+  for (u32 w = 0; w < m->automaton.words && is; w++) is = !(a.set.bit[w] & ~b.set.bit[w]);
+  return is;
+}
+
 // ---- blocks
 
 static void differ(Matcher *m, Set s, const Event *found, const Event *before) {
@@ -107,7 +118,8 @@ static void differ(Matcher *m, Set s, const Event *found, const Event *before) {
 
 static bool is_new(const Matcher *m, u32 block, State s) {
   for (u32 i = 0; i < m->seen[block].at.n; i++) {
-    if (same(m, m->seen[block].at.at[i], s)) return false;
+    State seen = m->seen[block].at.at[i];
+    if (m->followed ? covers(m, seen, s) : same(m, seen, s)) return false;
   }
   return true;
 }
