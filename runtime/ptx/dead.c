@@ -31,10 +31,10 @@ static bool is_sure(const Search *s, Xid x, bool truth, u32 depth) {
     }
     case X_LT:
       if (truth) return sc_fact_less(s->facts, e->a, e->b);
-      return sc_fact_less(s->facts, e->b, e->a) || sc_fact_equal(s->facts, e->a, e->b);
+      return sc_fact_at_most(s->facts, e->b, e->a);
     case X_LE:
       if (!truth) return sc_fact_less(s->facts, e->b, e->a);
-      return sc_fact_less(s->facts, e->a, e->b) || sc_fact_equal(s->facts, e->a, e->b);
+      return sc_fact_at_most(s->facts, e->a, e->b);
     case X_EQ:
     case X_NE:
       if ((e->op == X_EQ) == truth) return sc_fact_equal(s->facts, e->a, e->b);
@@ -54,9 +54,7 @@ static void look_at(const Search *s, u32 pc) {
   if (ins->op != OP_IF && ins->op != OP_FOR) return;
   sc_facts_at(s->facts, s->code, pc);
   if (ins->op == OP_FOR) {
-    if (sc_fact_less(s->facts, ins->arg[2], ins->arg[1]) ||
-        sc_fact_equal(s->facts, ins->arg[1], ins->arg[2]))
-      mark(s, pc + 1, mid);
+    if (sc_fact_at_most(s->facts, ins->arg[2], ins->arg[1])) mark(s, pc + 1, mid);
     if (sc_fact_apart(s->facts, ins->arg[2], -1, ins->arg[1])) s->dead[pc] |= ONE_ROUND;
     return;
   }
