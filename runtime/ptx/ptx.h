@@ -114,6 +114,7 @@ typedef enum Base {
   BASE_SHARED,  // this CTA's dynamic shared memory
   BASE_PARAM,   // a parameter of the kernel
   BASE_THERE,   // shared memory of a CTA of the cluster, by mapa
+  BASE_NOT_0,   // any number but 0
   BASE_NONE     // no value yet
 } Base;
 typedef struct Known {  // without a gap: compared as bytes

@@ -80,8 +80,8 @@ static bool result_may(const Slicer *s, const PtxIns *ins) {
     case COMPUTE_SUB:
     case COMPUTE_MAD:
     case COMPUTE_SETP2: return one || all;
-    case COMPUTE_AND:
-    case COMPUTE_OR: return all || (one && ins->bits == 1);
+    case COMPUTE_OR: return all || one;
+    case COMPUTE_AND: return all || (one && ins->bits == 1);
     case COMPUTE_SELP: return may_be_known(s, &ins->operand[3]);
     case COMPUTE_SHFL: return may_be_known(s, &ins->operand[1]);
     case COMPUTE_MAPA: return may_be_known(s, &ins->operand[2]);

@@ -222,15 +222,31 @@ static bool decides(Known v, Also how) {
   return is_number(v) && ((how == ALSO_AND && !v.n) || (how == ALSO_OR && v.n));
 }
 
+// Some bit is set, whatever the others are. The C compiler makes one comparison with 0 of two:
+// `thread == 0 && n == 0` becomes `(thread | n) == 0`.
+static bool is_not_0(Known v, u32 bits) {
+  return v.base == BASE_NOT_0 || (is_number(v) && cut(v.n, bits));
+}
+
 static Known logic(Known a, Known b, Also how, u32 bits) {
   if (is_number(a) && is_number(b))
     return number(how == ALSO_AND ? a.n & b.n : how == ALSO_OR ? a.n | b.n : a.n ^ b.n, bits);
   if (decides(a, how) && (how == ALSO_AND || bits == 1)) return a;
   if (decides(b, how) && (how == ALSO_AND || bits == 1)) return b;
+  if (how == ALSO_OR && (is_not_0(a, bits) || is_not_0(b, bits)))
+    return (Known){.base = BASE_NOT_0, .exact = true};
   return any;
 }
 
+// Is a number that is not 0 compared with 0?
+static bool compares_with_0(const PtxIns *ins, Known a, Known b) {
+  if (ins->compute != COMPUTE_SETP || (ins->compare != CMP_EQ && ins->compare != CMP_NE))
+    return false;
+  return a.base == BASE_NOT_0 && is_number(b) && !cut(b.n, ins->bits);
+}
+
 static Known numbers(const PtxIns *ins, Known a, Known b) {
+  if (compares_with_0(ins, a, b)) return number(ins->compare == CMP_NE, 1);
   if (!is_number(a) || !is_number(b)) return any;
   switch ((Compute)ins->compute) {
     case COMPUTE_MUL: return number(product(ins, a.n, b.n), ins->bits);
@@ -275,9 +291,18 @@ static Known shuffled(const Registers *r, Known source, Known lane, Known *lane0
   return of_lane0 ? *lane0 : any;
 }
 
+// Does an instruction make something of a number of which it is only known that it is not 0?
+static bool takes_not_0(const PtxIns *ins) {
+  return ins->compute == COMPUTE_OR || ins->compute == COMPUTE_SETP ||
+         ins->compute == COMPUTE_SETP2;
+}
+
 static Known result(const Registers *r, const PtxIns *ins, Known *lane0) {
   Known v[4] = {any, any, any, any};
-  for (u32 i = 1; i < ins->operands && i <= 4; i++) v[i - 1] = sc_ptx_value(r, &ins->operand[i]);
+  for (u32 i = 1; i < ins->operands && i <= 4; i++) {
+    Known x = sc_ptx_value(r, &ins->operand[i]);
+    if (x.base != BASE_NOT_0 || takes_not_0(ins)) v[i - 1] = x;
+  }
   switch ((Compute)ins->compute) {
     case COMPUTE_MOVE:
     case COMPUTE_CVTA:
