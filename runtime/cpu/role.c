@@ -257,12 +257,18 @@ static Step not_held(Inst *in, const Ins *i, const char *how) {
                      in->env.k->ring.at[i->arg[0]].name, how));
 }
 
+// A warp that arrives meets before one of its lanes does: a role of one warp is then together.
+static void meet_to_arrive(Inst *in, const Ins *i) {
+  if (in->of->warps == 1 && i->plan.arrivals) sc_sync(in);
+}
+
 static Step op_COMMIT(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
   if (c->filled == c->committed) return not_held(in, i, "being filled");
   if (!in->skips) {
     bool all_warps = sc_warps_fill(in->env.k, in->role, i->arg[0]);
     Barrier *full = &sc_stage(in, i->arg[0], c->committed)->full;
+    meet_to_arrive(in, i);
     if (i->plan.arrivals)
       sc_arrive(in, full, i->plan.arrivals, all_warps && i->plan.arrivals >= in->of->warps);
   }
@@ -290,6 +296,7 @@ static Step op_RELEASE(Inst *in, const Ins *i) {
     u32 index = c->released % r->stages, ctas = in->m->p->grid.ctas;
     if (!sc_may_release(in, s, i->arg[0])) return STEP_FAULT;
     c->release_pc = in->at;
+    meet_to_arrive(in, i);
     for (u32 n = 0; n < (r->multicast ? ctas : 1); n++) {
       if (r->multicast) s = &in->slot->cta[n].pool[in->m->p->pool0[i->arg[0]]][index];
       sc_arrive(in, &s->empty, i->plan.arrivals, i->plan.arrivals >= in->of->warps);
