@@ -215,13 +215,13 @@ void th_released(Threads *t, const Ins *ins) {
 // and passes the turn on; what was copied out under it must be visible.
 void th_passed(Threads *t, const Ins *ins) {
   u32 turn = ins->arg[0];
+  t->now->turns &= ~(1u << turn);
   if (t->k->turn.at[turn].axis == SC_NONE) {
     hand_over(t, ins, BY_THREADS);
     return;
   }
   th_met(t);
   th_fenced(t, true);
-  t->now->turns &= ~(1u << turn);
   for (u32 b = 0; b < t->k->buf.n; b++) {
     const Tensor *x = &t->now->tensor[b];
     if (t->k->buf.at[b].space != SP_TENSOR || !(x->turns >> turn & 1)) continue;

@@ -21,8 +21,7 @@ static void wait_products(Threads *t, const Ins *ins) {
 }
 
 static void take(Threads *t, const Ins *ins) {
-  bool over_ctas = t->k->turn.at[ins->arg[0]].axis != SC_NONE;
-  if (over_ctas) t->now->turns |= 1u << ins->arg[0];
+  t->now->turns |= 1u << ins->arg[0];
   th_met(t);  // they wait for it together, or meet behind thread 0
 }
 

@@ -58,7 +58,7 @@ typedef struct Tensor {
   Place at;
   u8 store, add;
   u64 stores;  // copies that store to it and may not be visible: a set of sc_copy_bit
-  u32 turns;   // over CTAs, held at the issue of some of them: bit t for turn t
+  u32 turns;   // held at the issue of some of them: bit t for turn t
   u32 by_copy;
 } Tensor;
 
@@ -70,7 +70,7 @@ typedef struct Known {
       *stage;  // by ring, MOST_HOLDS + 1 each: the held ones from the oldest on, the open one last
   Tile *tile;  // by buf
   Tensor *tensor;
-  u32 turns;   // over CTAs that are held
+  u32 turns;   // that are held, bit t for turn t
   bool heard;  // thread 0 alone has waited for others, for all
   Path path;   // of a role that is walked path by path: what is true
 } Known;
