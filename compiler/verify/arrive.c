@@ -215,7 +215,7 @@ void th_released(Threads *t, const Ins *ins) {
 // and passes the turn on; what was copied out under it must be visible.
 void th_passed(Threads *t, const Ins *ins) {
   u32 turn = ins->arg[0];
-  t->now->turns &= ~(1u << turn);
+  t->now->turns &= ~th_turn_bit(turn);
   if (t->k->turn.at[turn].axis == SC_NONE) {
     hand_over(t, ins, BY_THREADS);
     return;
@@ -224,7 +224,7 @@ void th_passed(Threads *t, const Ins *ins) {
   th_fenced(t, true);
   for (u32 b = 0; b < t->k->buf.n; b++) {
     const Tensor *x = &t->now->tensor[b];
-    if (t->k->buf.at[b].space != SP_TENSOR || !(x->turns >> turn & 1)) continue;
+    if (t->k->buf.at[b].space != SP_TENSOR || !(x->turns & th_turn_bit(turn))) continue;
     Diag *d = th_missing(t, PROOF_THREADS, ins->span,
                          "'%s' is passed on here while a copy out to '%s' may not be visible",
                          t->k->turn.at[turn].name, t->k->buf.at[b].name);

@@ -110,7 +110,7 @@ static bool join_tile(Tile *into, const Tile *from) {
 }
 
 static bool join_tensor(Tensor *into, const Tensor *from) {
-  u32 turns = into->turns;
+  u64 turns = into->turns;
   bool changed = join_place(&into->at, &from->at);
   changed |= newest(&into->store, from->store, &into->by_copy, from->by_copy);
   changed |= newest(&into->add, from->add, &into->by_copy, from->by_copy);

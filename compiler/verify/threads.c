@@ -21,7 +21,7 @@ static void wait_products(Threads *t, const Ins *ins) {
 }
 
 static void take(Threads *t, const Ins *ins) {
-  t->now->turns |= 1u << ins->arg[0];
+  t->now->turns |= th_turn_bit(ins->arg[0]);
   th_met(t);  // they wait for it together, or meet behind thread 0
 }
 

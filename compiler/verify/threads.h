@@ -58,7 +58,7 @@ typedef struct Tensor {
   Place at;
   u8 store, add;
   u64 stores;  // copies that store to it and may not be visible: a set of sc_copy_bit
-  u32 turns;   // held at the issue of some of them: bit t for turn t
+  u64 turns;   // held at the issue of some of them: bit t for turn t
   u32 by_copy;
 } Tensor;
 
@@ -70,10 +70,12 @@ typedef struct Known {
       *stage;  // by ring, MOST_HOLDS + 1 each: the held ones from the oldest on, the open one last
   Tile *tile;  // by buf
   Tensor *tensor;
-  u32 turns;   // that are held, bit t for turn t
+  u64 turns;   // that are held, bit t for turn t
   bool heard;  // thread 0 alone has waited for others, for all
   Path path;   // of a role that is walked path by path: what is true
 } Known;
+
+static inline u64 th_turn_bit(u32 turn) { return (u64)1 << turn % 64; }
 
 enum { MAX_WAYS = 16 };
 // What holds on each of the ways that lead to an operation. Those past n are room.
