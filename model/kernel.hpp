@@ -177,6 +177,7 @@ DEV void sc_sts16(u32 at, u16 x) { md_store(at, &x, 2); }
 DEV void sc_sts8(u32 at, u16 x) { md_store(at, &x, 1); }
 
 DEV void sc_stmatrix(u32 at, const u32 *x) { md_stmatrix(at, x); }
+DEV int sc_here(int x) { return x; }
 DEV void sc_ldmatrix(u32 at, u32 *x) { md_ldmatrix(at, x, 0); }
 DEV void sc_ldmatrix_turned(u32 at, u32 *x) { md_ldmatrix(at, x, 1); }
 DEV u32 sc_bytes_of(u32 x, u32 y, u32 which) {
@@ -187,6 +188,8 @@ DEV u32 sc_bytes_of(u32 x, u32 y, u32 which) {
 }
 DEV void sc_mma_f16(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_F16); }
 DEV void sc_mma_bf16(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_BF16); }
+DEV void sc_mma_e4m3(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_E4M3); }
+DEV void sc_mma_e5m2(float *d, const u32 (&a)[4], u32 b0, u32 b1) { md_mma(d, a, b0, b1, MD_E5M2); }
 DEV void sc_add(float *to, float x) { md_add_float(to, &x, 1); }
 DEV void sc_add_int(int *to, int x) { md_add_int(to, x); }
 DEV void sc_add4(float *to, const float *x) { md_add_float(to, x, 4); }

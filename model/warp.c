@@ -164,7 +164,7 @@ void md_stmatrix(unsigned at, const unsigned *x) {
   memcpy(t->cta->smem + offset, row, ROW);
 }
 
-// ---- m16n8k16: d += a b
+// ---- m16n8k16, of 8-bit elements m16n8k32: d += a b
 
 void md_mma(float *d, const unsigned *a, unsigned b0, unsigned b1, int elem) {
   Thread *t = md.self;
@@ -177,13 +177,15 @@ void md_mma(float *d, const unsigned *a, unsigned b0, unsigned b1, int elem) {
   b[0][lane] = b0;
   b[1][lane] = b1;
   md_converge(MEET_MMA, 0);
+  // four lanes have half of a row, `each` elements of it in a word
+  const u32 bits = elem >= MD_E4M3 ? 8 : 16, each = 32 / bits, most = (1u << bits) - 1;
   for (u32 e = 0; e < 4; e++) {
     u32 row = lane / 4 + 8 * (e >> 1), col = 2 * (lane % 4) + (e & 1);
     float sum = d[e];
-    for (u32 k = 0; k < 16; k++) {
-      u32 from = 4 * (row % 8) + k % 8 / 2, word = row / 8 + 2 * (k / 8), half = 16 * (k & 1);
-      u32 there = 4 * col + k % 8 / 2;
-      sum += value[(u16)(w->words[r][from][word] >> half)] * value[(u16)(b[k / 8][there] >> half)];
+    for (u32 k = 0; k < 8 * each; k++) {
+      u32 half = k / (4 * each), of_four = k % (4 * each) / each, shift = bits * (k % each);
+      u32 x = w->words[r][4 * (row % 8) + of_four][row / 8 + 2 * half] >> shift;
+      sum += value[x & most] * value[b[half][4 * col + of_four] >> shift & most];
     }
     d[e] = sum;
   }

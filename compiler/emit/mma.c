@@ -275,23 +275,30 @@ void cu_mma_early(Cuda *c, const Ins *branch) {
   wait_for(c, branch + 1);
 }
 
-// A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix.
+// A product by each warp on its own 16 rows: both operands from stages, fragments by ldmatrix. A
+// step takes 32 bytes of the contracted index, of which each of a fragment's words has 4.
 void cu_mma_warp(Cuda *c, const Ins *ins) {
   const Product *p = &c->k->product.at[ins->arg[0]];
   u32 dst = c->k->view.at[p->dst].buf;
   Operand a = operand(c, p->a), b = operand(c, p->b);
   const char *d = c->name[dst], *elem = sc_elem[b.b->elem].text, *n_k = cu_temp(c, "n_k");
-  Txt a_row = cu_from(c, a.v->at[0].base, (Txt){"16 * $warp + ($lane & 15)", P_ADD});
-  Txt a_col = cu_from(c, a.v->at[1].base, (Txt){cu_text(c, "%s + 8 * ($lane >> 4)", n_k), P_ADD});
-  Txt b_row = cu_from(c, b.v->at[0].base, (Txt){"n + ($lane & 7) + 8 * ($lane >> 4)", P_ADD});
-  Txt b_col = cu_from(c, b.v->at[1].base, (Txt){cu_text(c, "%s + ($lane & 8)", n_k), P_ADD});
+  const char *at = cu_temp(c, "at");
+  int half = 16 / sc_elem[b.b->elem].bytes;
   cu_open_scope(c);
+  cu_var(c, "const int %s = sc_here($lane);", at);
+  Txt a_row = cu_from(c, a.v->at[0].base, (Txt){cu_text(c, "16 * $warp + (%s & 15)", at), P_ADD});
+  Txt a_col =
+      cu_from(c, a.v->at[1].base, (Txt){cu_text(c, "%s + %d * (%s >> 4)", n_k, half, at), P_ADD});
+  Txt b_row =
+      cu_from(c, b.v->at[0].base, (Txt){cu_text(c, "n + (%s & 7) + 8 * (%s >> 4)", at, at), P_ADD});
+  Txt b_col = cu_from(c, b.v->at[1].base,
+                      (Txt){cu_text(c, "%s + %d * (%s >> 3 & 1)", n_k, half, at), P_ADD});
   if (!p->acc) {
     cu_remark(c, "#pragma unroll");
     cu_line(c, "for (int e = 0; e < %u; e++) %s[e] = 0.f;", cu_array(c, dst), d);
   }
   cu_remark(c, "#pragma unroll 1");
-  cu_open(c, "for (int %s = 0; %s < %lld; %s += 16)", n_k, n_k, (long long)p->k, n_k);
+  cu_open(c, "for (int %s = 0; %s < %lld; %s += %d)", n_k, n_k, (long long)p->k, n_k, 2 * half);
   cu_var(c, "u32 x[4], y[4];");
   cu_line(c, "sc_ldmatrix(%s, x);", cu_stage_elem(c, a.v, a_row, a_col));
   cu_remark(c, "#pragma unroll");

@@ -65,8 +65,8 @@ static void check_warpgroup(Target *s, const Product *p) {
 
 static void check_warp(Target *s, const Product *p) {
   const View *a = &s->k->view.at[p->a], *b = &s->k->view.at[p->b];
-  if (sc_elem[tgt_buf(s, p->b)->elem].bytes != 2)
-    tgt_cannot(s, p->span, "a product by warps of 8-bit elements", NULL, NULL);
+  if (tgt_buf(s, p->a)->elem != tgt_buf(s, p->b)->elem)
+    tgt_cannot(s, p->span, "a product by warps of two element types", NULL, NULL);
   if (p->n % 16) {
     tgt_cannot(s, p->span, "a product by warps whose columns are no multiple of 16", NULL,
                "take a multiple of 16 columns");

@@ -231,7 +231,7 @@ static void names_of_loops(void **state) {
               "    q[i,j] = A[x*64 + i, j]\n    b[i,j] = q[i,j]\n    D[x*64 + i, j] = b[i,j]\n"
               "  }\n}\n");
   has(t, "for (int n_k2 = 0; n_k2 < 64; n_k2 += 16)");
-  has(t, "+ (lane & 8)");
+  has(t, "+ 8 * (at >> 3 & 1)");
   has(t, "y[q2] = q[e];");
 }
 
