@@ -367,6 +367,7 @@ static const Spared spared[] = {
      "the wait before leaves none in flight, for the path that has no newer one"},
     {"product_but_in_the_first", "no wait for products", 1, "the same"},
     {"fa3_stale", "a fence one operation later", 1, "it still stands before the release"},
+    {"fa3_fp8", "a fence one operation later", 1, "the same"},
     {"scan", "a sync one operation later", 1, "it still stands between one round and the next"},
     {"neighbours", "a sync one operation later", 1, "it still stands between two rounds"},
     {"triangle", "a sync one operation later", 1, "it still stands between two rounds"},
