@@ -9,12 +9,13 @@ gradients, which torch.compile takes as they are.
 Tensors of the CPU go to the interpreter, which is exact and slow. Gradients are registered for the key Autograd by hand, as
 functions of autograd with one `forward(ctx, …)`: register_autograd costs 15 µs more a call that wants a gradient, and 2 µs one
 that wants none, and a `setup_context` of its own 20 µs. Where nobody looks on, the functions of flash-attn, and these functions
-of autograd, call what an operator computes and leave its dispatch out: each dispatch to Python is some 4 µs.
+of autograd, call what an operator computes and leave its dispatch out: each dispatch to Python is some 4 µs. What calls on
+tensors of the same shapes share is looked up once (_Prepared).
 """
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -27,8 +28,27 @@ from ._store import Store, table
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEADS = (64, 128, 256)
 _MOST = 4096  # shapes that are remembered
-_calls: Dict[object, Tuple[Kernel, List[Tensor]]] = {}  # by all that a call may differ in: the kernel, and what outputs are like
+_calls: Dict[object, _Prepared] = {}  # by all that a call may differ in
 _made: Dict[object, Kernel] = {}  # by their params: shapes share a kernel, and what is loaded of it
+
+
+class _Prepared:
+    """Calls of a kernel with the same scalars, on tensors of the same shapes. Of outputs the shapes are kept, and no
+    memory: `empty_like` is the fastest way to others."""
+    __slots__ = ("kernel", "_launch", "_like")
+
+    def __init__(self, kernel: Kernel, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...],
+                 outputs: Tuple[Tensor, ...]) -> None:
+        self.kernel, self._like = kernel, outputs
+        self._launch = kernel.launcher(inputs + outputs, scalars, library_of(inputs[0]))
+        for x in outputs:
+            x.untyped_storage().resize_(0)
+
+    def run(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
+        """The outputs, which are made."""
+        made = tuple(map(_empty_like, self._like))
+        self._launch(inputs + made)
+        return made
 
 
 @lru_cache(None)
@@ -41,35 +61,36 @@ def _store(gpu: Optional[str]) -> Optional[Store]:
     return table(gpu)
 
 
-def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -> Kernel:
-    """The kernel for tensors like these; with params by their shape, if there is a store that knows it."""
-    on, gpu = "cuda" if q.is_cuda else "cpu", _gpu(q.device)
-    how = {"T": _TYPES[q.dtype], "D": q.shape[-1], "causal": causal}
-    kernel, store = load(schedule, on=on, params=how), _store(gpu)
-    if store is not None:
-        dims = {name: size for t, x in zip(kernel.tensors, tensors) for name, size in zip(t.dims, x.shape) if name in kernel.dims}
-        kernel = load(schedule, on=on, params=how, store=store, dims=dims, gpu=gpu)
+@lru_cache(_MOST)
+def _tuned(schedule: str, on: str, gpu: Optional[str], how: Tuple[Tuple[str, Any], ...],
+           dims: Optional[Tuple[Tuple[str, int], ...]]) -> Kernel:
+    """With params for tuning by the dimensions, where they are given; else the schedule's own."""
+    if dims is None:
+        kernel = load(schedule, on=on, params=dict(how))
+    else:
+        kernel = load(schedule, on=on, params=dict(how), store=_store(gpu), dims=dict(dims), gpu=gpu)
     return _made.setdefault((schedule, on, *((p.name, p.value) for p in kernel.params.values())), kernel)
 
 
-def _prepare(schedule: str, q: Tensor, causal: bool, inputs: Tuple[Tensor, ...], outputs: Tuple[Tensor, ...],
-             key: object) -> Tuple[Kernel, List[Tensor]]:
-    """Of an output one element is kept, in its shape: `empty_like` is the fastest way to another."""
+def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -> Kernel:
+    """The kernel for tensors like these; with params by their shape, if there is a store that knows it."""
+    on, gpu = "cuda" if q.is_cuda else "cpu", _gpu(q.device)
+    how = ("T", _TYPES[q.dtype]), ("D", q.shape[-1]), ("causal", causal)
+    kernel = _tuned(schedule, on, gpu, how, None)
+    if _store(gpu) is None:
+        return kernel
+    known = kernel.dims
+    dims = {name: size for t, x in zip(kernel.tensors, tensors) for name, size in zip(t.dims, x.shape) if name in known}
+    return _tuned(schedule, on, gpu, how, tuple(dims.items()))
+
+
+def _prepare(key: Tuple[Any, ...], q: Tensor, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...],
+             outputs: Tuple[Tensor, ...]) -> _Prepared:
+    """For a key that begins with the schedule, and with whether there is a causal mask."""
     if len(_calls) >= _MOST:
         _calls.clear()
-    like = [x.new_empty(1).expand(x.shape) for x in outputs]
-    found = _calls[key] = _find(schedule, q, causal, inputs + outputs), like
+    found = _calls[key] = _Prepared(_find(key[0], q, key[1], inputs + outputs), inputs, scalars, outputs)
     return found
-
-
-def _call(schedule: str, q: Tensor, causal: bool, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...], shapes: object,
-          like: Callable[[], Tuple[Tensor, ...]]) -> List[Tensor]:
-    """Runs a kernel, and returns its outputs: `like` makes the first."""
-    key = schedule, q.dtype, causal, q.device, shapes
-    kernel, outputs = _calls.get(key) or _prepare(schedule, q, causal, inputs, like(), key)
-    made = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in outputs]
-    kernel.run((*inputs, *made), scalars, shapes, library_of(q))
-    return made
 
 
 def _keys_first(made: Tuple[Tensor, Tensor, Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
@@ -80,16 +101,19 @@ def _keys_first(made: Tuple[Tensor, Tensor, Tensor]) -> Tuple[Tensor, Tensor, Te
 
 def _rows(x: Tensor) -> Tensor:
     """What the schedules take: elements of a row beside each other."""
-    return x if x.stride(-1) == 1 else x.contiguous()
+    return x if x.is_contiguous() or x.stride(-1) == 1 else x.contiguous()
 
 
 # ---- what the operators compute
 
-def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, ...]:
+    key = "fa3_stale.sched", causal, q.dtype, q.device, q.shape, k.shape, scale
+    found = _calls.get(key) if k.dtype is v.dtype is q.dtype else None
     q, k, v = _rows(q), _rows(k), _rows(v)
-    o, l = _call("fa3_stale.sched", q, causal, (q, k, v), (scale,), (q.shape, k.shape),
-                 lambda: _forward_like(q, k, v, scale, causal))
-    return o, l
+    if found is None:
+        _check(q, k, v, 4)
+        found = _prepare(key, q, (q, k, v), (scale,), _forward_like(q, k, v, scale, causal))
+    return found.run(q, k, v)
 
 
 def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
@@ -99,9 +123,11 @@ def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -
 
 def _backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float,
               causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
-    dk, dv, dq = _call("fa3_bwd.sched", q, causal, (o, grad, l, q, k, v), (scale,), (q.shape, k.shape),
-                       lambda: _keys_first(_backward_like(grad, q, k, v, o, l, scale, causal)))
+    key = "fa3_bwd.sched", causal, q.dtype, q.device, q.shape, k.shape, scale
+    found, inputs = _calls.get(key), (o, _rows(grad), l, _rows(q), _rows(k), _rows(v))
+    if found is None:
+        found = _prepare(key, q, inputs, (scale,), _keys_first(_backward_like(grad, q, k, v, o, l, scale, causal)))
+    dk, dv, dq = found.run(*inputs)
     return dq, dk, dv
 
 
@@ -111,12 +137,15 @@ def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: 
 
 
 def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
-            scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+            scale: float, causal: bool) -> Tuple[Tensor, ...]:
+    key = "fa_varlen.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, longest_q, scale
+    found = _calls.get(key) if k.dtype is v.dtype is q.dtype else None
     q, k, v = _rows(q), _rows(k), _rows(v)
-    o, l = _call("fa_varlen.sched", q, causal, (q, k, v, starts_q, starts_k), (longest_q, scale),
-                 (q.shape, k.shape, starts_q.shape),
-                 lambda: _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal))
-    return o, l
+    if found is None:
+        _check(q, k, v, 3)
+        found = _prepare(key, q, (q, k, v, starts_q, starts_k), (longest_q, scale),
+                         _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal))
+    return found.run(q, k, v, starts_q, starts_k)
 
 
 def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
@@ -126,11 +155,13 @@ def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Te
 
 def _varlen_backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, starts_q: Tensor, starts_k: Tensor,
                      longest_q: int, longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    grad, q, k, v = _rows(grad), _rows(q), _rows(k), _rows(v)
-    dk, dv, dq = _call(
-        "fa_varlen_bwd.sched", q, causal, (o, grad, l, starts_q, q, k, v, starts_k), (longest_q, scale, longest_k),
-        (q.shape, k.shape, starts_q.shape),
-        lambda: _keys_first(_varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)))
+    scalars = longest_q, scale, longest_k
+    key = "fa_varlen_bwd.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, scalars
+    found, inputs = _calls.get(key), (o, _rows(grad), l, starts_q, _rows(q), _rows(k), _rows(v), starts_k)
+    if found is None:
+        like = _varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)
+        found = _prepare(key, q, inputs, scalars, _keys_first(like))
+    dk, dv, dq = found.run(*inputs)
     return dq, dk, dv
 
 
@@ -161,13 +192,15 @@ _attention_backward = torch.ops.schedc.attention_backward.default
 _attention_varlen = torch.ops.schedc.attention_varlen.default
 _attention_varlen_backward = torch.ops.schedc.attention_varlen_backward.default
 _below = torch._C._AutoDispatchBelowAutograd
+_empty_like = torch.empty_like
+_is_compiling, _intercepted = torch.compiler.is_compiling, torch._C._len_torch_dispatch_stack
+_transformed, _traced = torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state
 
 
 def _alone(x: Tensor, y: Tensor, z: Tensor) -> bool:
     """Are these plain tensors, and does nobody trace, transform or intercept operators?"""
-    return (not torch.compiler.is_compiling() and type(x) is Tensor and type(y) is Tensor and type(z) is Tensor
-            and not torch._C._len_torch_dispatch_stack() and torch._C._functorch.peek_interpreter_stack() is None
-            and torch._C._get_tracing_state() is None)
+    return (not _is_compiling() and type(x) is Tensor and type(y) is Tensor and type(z) is Tensor
+            and not _intercepted() and _transformed() is None and _traced() is None)
 
 
 class _Attention(torch.autograd.Function):
@@ -179,7 +212,7 @@ class _Attention(torch.autograd.Function):
             with _below():
                 o, l = _attention(q, k, v, scale, causal)
         ctx.save_for_backward(q, k, v, o, l)
-        ctx.scale, ctx.causal = scale, causal
+        ctx.given = scale, causal
         ctx.mark_non_differentiable(l)
         ctx.set_materialize_grads(False)
         return o, l
@@ -190,7 +223,7 @@ class _Attention(torch.autograd.Function):
             return None, None, None, None, None
         q, k, v, o, l = ctx.saved_tensors
         run = _backward if _alone(grad, q, k) and not torch.is_grad_enabled() else _attention_backward
-        return (*run(grad, q, k, v, o, l, ctx.scale, ctx.causal), None, None)
+        return (*run(grad, q, k, v, o, l, *ctx.given), None, None)
 
 
 class _Varlen(torch.autograd.Function):
@@ -224,12 +257,32 @@ class _AttentionAlone(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
         o, l = _forward(q, k, v, scale, causal)
         ctx.save_for_backward(q, k, v, o, l)
-        ctx.scale, ctx.causal = scale, causal
+        ctx.given = scale, causal
         return o
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
         return _Attention.backward(ctx, grad, None)
+
+
+class _VarlenAlone(torch.autograd.Function):
+    """Likewise."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, *given: Any) -> Tensor:
+        o, l = _varlen(q, k, v, starts_q, starts_k, *given)
+        ctx.save_for_backward(q, k, v, o, l, starts_q, starts_k)
+        ctx.given = given
+        return o
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
+        return _Varlen.backward(ctx, grad, None)
+
+
+# Without what some versions of PyTorch do in Python for functorch, which does not look on where tensors are alone.
+_apply_alone = super(torch.autograd.Function, _AttentionAlone).apply
+_apply_varlen_alone = super(torch.autograd.Function, _VarlenAlone).apply
 
 
 def _wants_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -302,12 +355,12 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
     default, and else is a NotImplementedError."""
     if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic or return_attn_probs:
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
-    _check(q, k, v, 4)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     if not _alone(q, k, v):
+        _check(q, k, v, 4)
         out: Tensor = _attention(q, k, v, scale, causal)[0]
     elif _wants_gradient(q, k, v):
-        out = _AttentionAlone.apply(q, k, v, float(scale), bool(causal))
+        out = _apply_alone(q, k, v, float(scale), bool(causal))
     else:
         out = _forward(q, k, v, float(scale), bool(causal))[0]
     return out
@@ -322,12 +375,15 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     groups, D). cu_seqlens: int32, the first row of each sequence, and the end. max_seqlen_q: rows of the longest sequence;
     rows beyond it are not written. max_seqlen_k: keys of the longest; those beyond it get no gradient. Gradients are those of the
     schedule fa_varlen_bwd, which adds up dQ in no fixed order."""
-    _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, block_table)
-    _check(q, k, v, 3)
+    if (dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic
+            or return_attn_probs or block_table is not None):
+        _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, block_table)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    run: Any = _attention_varlen
-    if _alone(q, k, v):
-        max_seqlen_q, max_seqlen_k, scale, causal = int(max_seqlen_q), int(max_seqlen_k), float(scale), bool(causal)
-        run = _Varlen.apply if _wants_gradient(q, k, v) else _varlen
-    out: Tensor = run(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, scale, causal)[0]
+    starts, longest = (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k)
+    if not _alone(q, k, v):
+        _check(q, k, v, 3)
+        out: Tensor = _attention_varlen(q, k, v, *starts, *longest, scale, causal)[0]
+        return out
+    given: Tuple[Any, ...] = *starts, *map(int, longest), float(scale), bool(causal)
+    out = _apply_varlen_alone(q, k, v, *given) if _wants_gradient(q, k, v) else _varlen(q, k, v, *given)[0]
     return out

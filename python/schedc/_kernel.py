@@ -235,13 +235,35 @@ class Kernel:
         if self.on == "cpu":
             _core.run_cpu(self._handle, tensors, scalars, POLICIES.index(self.policy), self.seed, self.threads, self.sms, 0)
             return
+        device, loaded = self._there(tensors, library)
+        size = self._room(loaded, key, tensors, scalars)
+        self._enqueue(loaded, device, size, library, knows_stream(tensors), tensors, scalars)
+
+    def launcher(self, tensors: Tuple[Any, ...], scalars: Scalars,
+                 library: Library) -> Callable[[Tuple[Any, ...]], None]:
+        """`run` with these scalars on tensors like these, of the same types and shapes and on the same device: what
+        they share is looked up once. Not to be called once the kernel is unloaded."""
+        if self.on == "cpu":
+            return lambda tensors: self.run(tensors, scalars, None, library)
+        device, loaded = self._there(tensors, library)
+        size, knows = _core.workspace(loaded, tensors, scalars), knows_stream(tensors)
+        if not size and knows and not library.waits:
+            return lambda tensors: _core.launch(loaded, tensors, scalars, None, 0, None)
+        return lambda tensors: self._enqueue(loaded, device, size, library, knows, tensors, scalars)
+
+    def _there(self, tensors: Tuple[Any, ...], library: Library) -> Tuple[int, _core.Loaded]:
+        """The device of the tensors, and what is loaded there."""
         device = library.device(tensors[0]) if tensors else 0
         if device is None:
             raise TypeError(f"{self.name} was loaded for CUDA, and the tensors are in host memory: load(…, on='cpu')")
-        loaded = self._loaded.get(device) or self.load(device)
-        size = self._room(loaded, key, tensors, scalars)
+        return device, self._loaded.get(device) or self.load(device)
+
+    @staticmethod
+    def _enqueue(loaded: _core.Loaded, device: int, size: int, library: Library, knows_stream: bool,
+                 tensors: Tuple[Any, ...], scalars: Scalars) -> None:
+        """A launch in a workspace of that size, on the stream that is current in the library."""
         keep, address = library.room(size, device) if size else (None, None)
-        stream = None if knows_stream(tensors) else library.stream(device)
+        stream = None if knows_stream else library.stream(device)
         _core.launch(loaded, tensors, scalars, address, size, stream)
         if library.waits:
             _core.wait(loaded, stream or 0)

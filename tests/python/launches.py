@@ -21,6 +21,7 @@ from tune import SWEPT
 import numpy
 
 import schedc
+from schedc._libraries import library_of
 
 DRAW = numpy.random.default_rng(3)
 NUMPY = {"f16": numpy.float16, "f32": numpy.float32, "i32": numpy.int32}
@@ -175,6 +176,26 @@ def called(context):
         raise Wrong("an output at an address is made")
 
 
+def alike(context):
+    """What is looked up once serves tensors at other addresses, until the kernel is unloaded."""
+    kernel = schedc.Source(kit.SCALE).kernel()
+    pairs = [[Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))] for _ in range(2)]
+    first = tuple(a.memory for a in pairs[0])
+    launch = kernel.launcher(first, (None, 3), library_of(first[0]))
+    for x, y in pairs:
+        launch((x.memory, y.memory))
+    context.synchronize()
+    for x, y in pairs:
+        near("Y", y.get(), 2.0 * x.host + 3.5, 0.01)
+    kernel.unload()
+    try:
+        launch(first)
+    except ValueError as error:
+        expect("unloaded" in str(error), error)
+    else:
+        raise Wrong("an unloaded kernel is launched")
+
+
 def sequence(context):
     """With a workspace; and one that is too small is refused."""
     q, k, v, go = (normal(1, 70, 1, 64) for _ in range(4))
@@ -280,7 +301,8 @@ def main():
         os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL="sms=3,devices=2")
         os.environ.setdefault("SCHEDC_CACHE", folder)
         context, checks = Context(Driver(model)), Checks(args.only)
-        for function in (attention, by_gpu, tuned, tuned_there, given, called, sequence, captured, refusals, unloaded, machine_code, no_context):
+        for function in (attention, by_gpu, tuned, tuned_there, given, called, alike, sequence, captured, refusals,
+                         unloaded, machine_code, no_context):
             checks.run(function.__name__, function, context)
         checks.run("without_driver", without_driver)
         context.close()
