@@ -15,8 +15,7 @@ import os
 import re
 import sys
 
-from calls import bench, build, command_line, setting, write
-from peers import read_points
+from calls import bench, build, command_line, read_points, setting, write
 
 KINDS = ["normal", "outliers", "large", "equal", "spike", "sink", "ramp", "ramp-down"]
 TOKENS = 8448

@@ -1,6 +1,7 @@
 """Calls of `schedc bench` and `schedc build`, and how their results are kept: what the measuring scripts share."""
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,12 @@ AS_WRITTEN = {**os.environ, "SCHEDC_STORE": ""}  # schedules with their own para
 def setting(name, value):
     """NAME=VALUE, as the command line has it."""
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def read_points(path, only):
+    """Points whose name matches."""
+    with open(path, encoding="utf-8") as file:
+        return [p for p in json.load(file)["points"] if not only or re.search(only, p["name"])]
 
 
 def command_line():

@@ -12,7 +12,8 @@ PyTorch's copy of a matrix as large (the point `copy f16`, measured in the same 
 --sweep measures each point with other params for tuning as well, for --seconds in all (240): every point has its share, and
 variants are tried in an order that is the same in each run. The default is compared with the specification, the others with
 what the default made. The fastest are printed, and all are in the JSON.
-Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3 no GPU or no PyTorch.
+It runs kernels through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a kernel does
+not build, or there is no package, 3 no GPU or no PyTorch.
 """
 import argparse
 import itertools
@@ -25,8 +26,9 @@ import time
 import traceback
 
 from calls import write
-from libschedc import OUT, SIZES, Failed, Library
-from peers import launches, make_tensors, measure, open_kernel, our_run, product, usable, verify
+from find_schedc import schedc
+from peers import (Wrong, bytes_of, is_written, launches, make_tensors, measure, open_kernel, our_run, params_of,
+                   usable, verify)
 from pytorch import environment, find
 
 SWEEP_LAUNCHES, SWEEP_COUNTED = 30, 20
@@ -59,15 +61,10 @@ POINTS = [
 ]
 
 
-def moved(kernel, shapes):
-    """Bytes of inputs and outputs, each once."""
-    return sum(SIZES[kind] * product(shape) for (_, kind, *_), shape in zip(kernel.tensors, shapes))
-
-
 # ---- PyTorch's own
 
 def peer_of(torch, one, kernel, tensors):
-    named = {name: tensor for (name, *_), tensor in zip(kernel.tensors, tensors)}
+    named = {of.name: tensor for of, tensor in zip(kernel.tensors, tensors)}
     x, schedule = named["X"], os.path.basename(one["schedule"]).removesuffix(".sched")
     if schedule == "copy":
         out = torch.empty_like(x)
@@ -81,19 +78,19 @@ def peer_of(torch, one, kernel, tensors):
 
 # ---- a point
 
-def measure_point(torch, library, one, rounds):
+def measure_point(torch, one, rounds):
     result = {**{key: one[key] for key in ("name", "schedule", "dims", "bar")}, "unavailable": {}, "pass": False}
-    kernel, shapes = open_kernel(library, one)
+    kernel, shapes = open_kernel(one)
     try:
-        result["params"] = kernel.params()
+        result["params"] = params_of(kernel)
         tensors = make_tensors(torch, kernel, shapes)
-        ours = our_run(torch, kernel, tensors, shapes)
+        ours = our_run(torch, kernel, tensors)
         ours()
-        result["outputs"] = verify(torch, kernel, tensors, shapes)
+        result["outputs"] = verify(torch, kernel, tensors)
         result["pass"] = all(o["pass"] for o in result["outputs"])
         if not result["pass"]:
             return result
-        result["bytes"] = moved(kernel, shapes)
+        result["bytes"] = bytes_of(kernel, shapes)
         runs = {"schedc": ours, **usable(torch, {"torch": peer_of(torch, one, kernel, tensors)}, result)}
         with torch.no_grad():
             times, result["rounds"] = measure(torch, runs, rounds)
@@ -104,7 +101,7 @@ def measure_point(torch, library, one, rounds):
         if "torch" in times:
             result["ratio"] = times["torch"]["sustained_ms"] / times["schedc"]["sustained_ms"]
     finally:
-        kernel.close()
+        kernel.unload()
         torch.cuda.empty_cache()
     return result
 
@@ -130,27 +127,27 @@ def variants(one):
     return [{}, *all_]
 
 
-def try_variant(torch, library, one, params, tensors, wanted):
+def try_variant(torch, one, params, tensors, wanted):
     """`wanted`: the outputs of the default, which are as the specification has them. None: refused."""
     try:
-        kernel, shapes = open_kernel(library, {**one, "params": {**one["params"], **params}})
-    except Failed:
+        kernel, shapes = open_kernel({**one, "params": {**one["params"], **params}})
+    except schedc.Error:
         return None
     entry = {"params": params, "pass": False}
     try:
         made = outputs(kernel, tensors)
         for tensor in made:
             tensor.zero_()
-        ours = our_run(torch, kernel, tensors, shapes)
+        ours = our_run(torch, kernel, tensors)
         ours()
         entry["pass"] = all(near(torch, x, y) for x, y in zip(made, wanted))
         last = launches(torch, ours, SWEEP_LAUNCHES)[-SWEEP_COUNTED:]
         entry["ms"] = statistics.median(last)
-        entry["gb"] = moved(kernel, shapes) / entry["ms"] * 1e-6
-    except Failed as error:
+        entry["gb"] = bytes_of(kernel, shapes) / entry["ms"] * 1e-6
+    except schedc.Error as error:
         entry["error"] = str(error).strip()
     finally:
-        kernel.close()
+        kernel.unload()
     return entry
 
 
@@ -160,29 +157,29 @@ def near(torch, made, wanted):
 
 
 def outputs(kernel, tensors):
-    return [tensor for (_, _, direction, _), tensor in zip(kernel.tensors, tensors) if direction & OUT]
+    return [tensor for of, tensor in zip(kernel.tensors, tensors) if is_written(of)]
 
 
-def default_outputs(torch, library, one):
+def default_outputs(torch, one):
     """The tensors of a point, and the outputs of its default, which are compared with the specification."""
-    kernel, shapes = open_kernel(library, one)
+    kernel, shapes = open_kernel(one)
     try:
         tensors = make_tensors(torch, kernel, shapes)
-        our_run(torch, kernel, tensors, shapes)()
-        if not all(o["pass"] for o in verify(torch, kernel, tensors, shapes)):
-            raise Failed("the default is wrong")
+        our_run(torch, kernel, tensors)()
+        if not all(o["pass"] for o in verify(torch, kernel, tensors)):
+            raise Wrong("the default is wrong")
         return tensors, [tensor.clone() for tensor in outputs(kernel, tensors)]
     finally:
-        kernel.close()
+        kernel.unload()
 
 
-def sweep_point(torch, library, one, seconds):
+def sweep_point(torch, one, seconds):
     begun, found = time.monotonic(), []
-    tensors, wanted = default_outputs(torch, library, one)
+    tensors, wanted = default_outputs(torch, one)
     for params in variants(one):
         if time.monotonic() - begun > seconds:
             break
-        entry = try_variant(torch, library, one, params, tensors, wanted)
+        entry = try_variant(torch, one, params, tensors, wanted)
         if entry:
             found.append(entry)
     right = sorted((e for e in found if e["pass"]), key=lambda e: -e["gb"])
@@ -206,24 +203,24 @@ def line(result):
     print(f"{result['name']:32} {cell('schedc'):>13} {cell('torch'):>13} {result.get('ratio', 0):6.3f}", flush=True)
 
 
-def describe_points(library, points):
+def describe_points(points):
     """--dry-run: every point's kernel is checked; what it would move."""
     for one in points:
-        kernel, shapes = open_kernel(library, one)
-        print(f"{one['name']:32} {kernel.name:16} {moved(kernel, shapes) * 1e-9:6.2f} GB, {len(variants(one)) - 1} variants")
-        kernel.close()
+        kernel, shapes = open_kernel(one)
+        size = bytes_of(kernel, shapes)
+        print(f"{one['name']:32} {kernel.name:16} {size * 1e-9:6.2f} GB, {len(variants(one)) - 1} variants")
 
 
-def measured(torch, library, args, points):
-    document = {**environment(torch, library), "points": []}
+def measured(torch, args, points):
+    document = {**environment(torch, schedc.__version__), "points": []}
     print(f"{document['device']}, PyTorch {document['torch']}; GB/s, cold / sustained\n")
     begun = time.monotonic()
     for i, one in enumerate(points):
         left = args.seconds - (time.monotonic() - begun)
         try:
-            result = (sweep_point(torch, library, one, left / (len(points) - i)) if args.sweep
-                      else measure_point(torch, library, one, args.rounds))
-        except Failed as error:
+            result = (sweep_point(torch, one, left / (len(points) - i)) if args.sweep
+                      else measure_point(torch, one, args.rounds))
+        except (schedc.Error, Wrong) as error:
             result = {"name": one["name"], "pass": False, "error": str(error).strip()}
         except Exception:  # of PyTorch's, CUDA's or this script's: the other points are measured all the same
             result = {"name": one["name"], "pass": False, "error": traceback.format_exc().strip()}
@@ -242,7 +239,6 @@ def main():
     parser.add_argument("--rounds", type=int, help="of sustained turns (default: as peers.py has it)")
     parser.add_argument("--sweep", action="store_true", help="other params for tuning")
     parser.add_argument("--seconds", type=float, default=240, help="of a sweep")
-    parser.add_argument("--library", help="libschedc.so (default: build/release's)")
     parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
     args = parser.parse_args()
     args.out = args.out and os.path.abspath(args.out)
@@ -250,14 +246,13 @@ def main():
     points = [one for one in POINTS if not args.only or re.search(args.only, one["name"])]
     if not points:
         parser.error("no such point")
-    library = Library(args.library)
     if args.dry_run:
-        describe_points(library, points)
+        describe_points(points)
         return 0
     torch = find("memory.py")
     if not torch:
         return 3
-    document = measured(torch, library, args, points)
+    document = measured(torch, args, points)
     wrong = sum(not p["pass"] for p in document["points"])
     print(f"\n{len(points) - wrong} passed, {wrong} failed, 0 skipped")
     return 1 if wrong else 0

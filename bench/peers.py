@@ -8,28 +8,29 @@ that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause
 count. `sustained`: the median over rounds of turns of 400 ms of launches back to back, of which the first 150 do not count;
 before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
 up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some
-peers. Params for tuning are those of the GPU's table for the dimensions, where it has any. The peers run through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its
-gradients with cuDNN's, and matmul (cuBLAS). Exit code: 0 all right, 1 a result is wrong or a kernel does not build, 3
-no GPU or no PyTorch.
+peers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
+through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
+and matmul (cuBLAS). Ours run through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a
+kernel does not build, or there is no package, 3 no GPU or no PyTorch.
 """
 import argparse
-import json
 import math
 import os
-import re
 import statistics
 import sys
 import time
 import traceback
 
-from calls import write
-from libschedc import OUT, SIZES, Failed, Kernel, Library, find_table
-from pytorch import environment, find, launcher
+from calls import read_points, setting, write
+from find_schedc import schedc
+from pytorch import environment, find, workspace
 
 COLD_ROUNDS, WARM_UP, COLD = 3, 5, 20
 TURN_MS, SETTLING_MS, WARMING_MS, GROUPS = 400, 150, 700, 12  # of launches back to back, as runtime/cuda/measure.c has them
 ROUNDS, MILLISECONDS = 6, 3000  # the most sustained rounds of a point, and about how long they may take
-TABLES = os.path.join("schedules", "tuned")
+TYPES = {"f32": ("float32", 4), "f16": ("float16", 2), "bf16": ("bfloat16", 2), "i32": ("int32", 4),
+         "e4m3": ("float8_e4m3fn", 1), "e5m2": ("float8_e5m2", 1)}  # PyTorch's, and the bytes of an element
+ALIGNED = 64  # an address that any tensor may have
 OPERATIONS = 2_500_000_000  # of a comparison: as many places of the specification as fit, about half a second
 
 
@@ -88,65 +89,88 @@ def measure(torch, runs, rounds):
 
 # ---- one point
 
-def open_kernel(library, point, store=None):
-    kernel = Kernel(library, point["schedule"], point.get("kernel"), point["params"], point.get("case"), store, point["dims"])
-    shapes = [kernel.shape(i, point["dims"]) for i in range(len(kernel.tensors))]
-    return kernel, shapes
+class Wrong(Exception):
+    """What a kernel makes is not what it is to make."""
 
 
-def torch_type(torch, kind):
-    return {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32,
-            "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[kind]
+def open_kernel(point, store=None):
+    """The kernel of a point, with params for tuning by its dimensions, where a store knows them; and shapes."""
+    by_shape = {"store": store, "dims": point["dims"]} if store else {}
+    kernel = schedc.load(point["schedule"], point.get("kernel"), case=point.get("case"), params=point["params"],
+                         **by_shape)
+    return kernel, [kernel.shape(tensor.name, **point["dims"]) for tensor in kernel.tensors]
+
+
+def params_of(kernel):
+    """As the results keep them: texts, as a schedule has them."""
+    return {name: setting(name, param.value).partition("=")[2] for name, param in kernel.params.items()}
+
+
+def work_of(kernel, shapes):
+    """What a launch takes: no element is looked at, so it does not matter where tensors of these shapes lie."""
+    return kernel.work(**{tensor.name: schedc.Memory(ALIGNED, tensor.type, shape)
+                          for tensor, shape in zip(kernel.tensors, shapes)})
+
+
+def is_written(tensor):
+    return tensor.direction != "in"
 
 
 def make_tensors(torch, kernel, shapes):
     """Normal inputs, and outputs full of NaN, on the GPU."""
     torch.manual_seed(0)
     tensors = []
-    for (_, kind, direction, _), shape in zip(kernel.tensors, shapes):
-        if direction & OUT:
+    for tensor, shape in zip(kernel.tensors, shapes):
+        if is_written(tensor):
             made = torch.full(shape, math.nan, device="cuda", dtype=torch.float32)
         else:
             made = torch.randn(shape, device="cuda", dtype=torch.float32)
-        tensors.append(made.to(torch_type(torch, kind)).contiguous())
+        tensors.append(made.to(getattr(torch, TYPES[tensor.type][0])).contiguous())
     return tensors
 
 
-def our_run(torch, kernel, tensors, shapes):
+def our_run(torch, kernel, tensors):
+    """A function that launches on the current stream, in a workspace that it keeps."""
+    tensors = tuple(tensors)
     kernel.load()
-    return launcher(torch, kernel, kernel.describe([t.data_ptr() for t in tensors], shapes))
+    room = kernel.workspace_size(tensors)
+    kept, at = workspace(torch, room)
+
+    def run():
+        kernel.launch(tensors, stream=torch.cuda.current_stream().cuda_stream, workspace=at, workspace_bytes=room)
+    run.keeps = kept
+    return run
 
 
-def give(torch, kernel, tensors, shapes):
+def give(torch, kernel, tensors):
     """What a sequence is given, in place of normal numbers: of a backward pass, the forward's outputs."""
     given = kernel.given()
     if not given:
         return
     try:
-        made = [t for (_, _, direction, _), t in zip(given.tensors, tensors) if direction & OUT]
+        made = [t for tensor, t in zip(given.tensors, tensors) if is_written(tensor)]
         for tensor in made:
             tensor.fill_(math.nan)
-        our_run(torch, given, tensors, shapes)()
+        our_run(torch, given, tensors)()
         if any(bool(torch.isnan(tensor).any()) for tensor in made):
-            raise Failed(f"NaN in what {kernel.name} is given")
+            raise Wrong(f"NaN in what {kernel.name} is given")
     finally:
-        given.close()
+        given.unload()
 
 
-def verify(torch, kernel, tensors, shapes):
+def verify(torch, kernel, tensors):
     """The outputs of the run just made, against the specification."""
     torch.cuda.synchronize()
-    host = [t.cpu() for t in tensors]
-    errors = kernel.compare(kernel.describe([t.data_ptr() for t in host], shapes), OPERATIONS)
-    return [{"tensor": e.tensor.decode(), "compared": e.elements, "elements": e.total, "unwritten": e.unwritten,
-             "overflowed": e.overflowed, "unproven": bool(e.unproven), "looseness": e.looseness,
-             "max_error": e.max_error, "max_allowed": e.max_allowed, "mean_error": e.mean_error,
-             "mean_allowed": e.mean_allowed, "pass": bool(e.pass_)} for e in errors]
+    differences = kernel.compare(operations=OPERATIONS, **{of.name: t.cpu() for of, t in zip(kernel.tensors, tensors)})
+    return [{"tensor": d.tensor, "compared": d.elements, "elements": d.total, "unwritten": d.unwritten,
+             "overflowed": d.overflowed, "unproven": d.unproven, "looseness": d.looseness,
+             "max_error": d.max_error, "max_allowed": d.max_allowed, "mean_error": d.mean_error,
+             "mean_allowed": d.mean_allowed, "pass": d.passed} for d in differences]
 
 
 def attention_peers(torch, kernel, point, tensors):
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    named = {name: t for (name, *_), t in zip(kernel.tensors, tensors)}
+    named = {tensor.name: t for tensor, t in zip(kernel.tensors, tensors)}
     q, k, v = (named[name].transpose(1, 2) for name in "QKV")
     causal = bool(point["params"].get("causal", False))
 
@@ -161,7 +185,7 @@ def attention_peers(torch, kernel, point, tensors):
 def backward_peers(torch, kernel, point, tensors):
     """The gradients alone: the forward is run once, by the first call."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    named = {name: t for (name, *_), t in zip(kernel.tensors, tensors)}
+    named = {tensor.name: t for tensor, t in zip(kernel.tensors, tensors)}
     inputs = [named[name].transpose(1, 2).detach().requires_grad_() for name in "QKV"]
     gradient, outputs = named["dO"].transpose(1, 2), []
     causal = bool(point["params"].get("causal", False))
@@ -198,21 +222,21 @@ def usable(torch, peers, result):
     return runs
 
 
-def measure_point(torch, library, store, point, rounds):
+def measure_point(torch, store, point, rounds):
     result = {"name": point["name"], "schedule": point["schedule"], "dims": point["dims"], "bar": point.get("bar"),
               "unavailable": {}, "pass": False}
-    kernel, shapes = open_kernel(library, point, store)
-    result["params"] = kernel.params()
+    kernel, shapes = open_kernel(point, store)
+    result["params"] = params_of(kernel)
     try:
         tensors = make_tensors(torch, kernel, shapes)
-        give(torch, kernel, tensors, shapes)
-        ours = our_run(torch, kernel, tensors, shapes)
+        give(torch, kernel, tensors)
+        ours = our_run(torch, kernel, tensors)
         ours()
-        result["outputs"] = verify(torch, kernel, tensors, shapes)
+        result["outputs"] = verify(torch, kernel, tensors)
         result["pass"] = all(o["pass"] for o in result["outputs"])
         if not result["pass"]:
             return result
-        work = kernel.work(kernel.describe([t.data_ptr() for t in tensors], shapes))
+        work = work_of(kernel, shapes)
         make_peers, first = PEERS[point["peer"]]
         peers = make_peers(torch, kernel, point, tensors)
         for name in point.get("without", []):
@@ -231,7 +255,7 @@ def measure_point(torch, library, store, point, rounds):
             if result["bar"]:
                 result["met"] = result["ratio"] >= result["bar"]
     finally:
-        kernel.close()
+        kernel.unload()
         torch.cuda.empty_cache()
     return result
 
@@ -261,31 +285,21 @@ def line(result):
         print(f"  {name} does not run: {why}", flush=True)
 
 
-def describe_points(library, points):
+def describe_points(points):
     """--dry-run: every point's kernel is checked; what it would take."""
     for point in points:
-        kernel, shapes = open_kernel(library, point)
-        work = kernel.work(kernel.describe([64] * len(shapes), shapes))
-        size = sum(SIZES[t[1]] * max(1, n) for t, n in zip(kernel.tensors, map(product, shapes)))
+        kernel, shapes = open_kernel(point)
+        work, size = work_of(kernel, shapes), bytes_of(kernel, shapes)
         print(f"{point['name']:42} {kernel.name:14} {(work.said or work.products) * 1e-12:7.3f} TFLOP "
               f"{work.products * 1e-12:7.3f} of products {size * 1e-9:6.2f} GB")
-        kernel.close()
 
 
-def product(shape):
-    n = 1
-    for extent in shape:
-        n *= extent
-    return n
+def bytes_of(kernel, shapes):
+    """Of inputs and outputs, each once."""
+    return sum(TYPES[tensor.type][1] * math.prod(shape) for tensor, shape in zip(kernel.tensors, shapes))
 
 
 # ---- the program
-
-def read_points(path, only):
-    """Points whose name matches."""
-    with open(path, encoding="utf-8") as file:
-        return [p for p in json.load(file)["points"] if not only or re.search(only, p["name"])]
-
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -294,30 +308,28 @@ def main():
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
     parser.add_argument("--out", metavar="FILE", help="write JSON")
     parser.add_argument("--rounds", type=int, help="of sustained turns (default: see above)")
-    parser.add_argument("--library", help="libschedc.so (default: build/release's)")
     parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
     args = parser.parse_args()
     os.chdir(os.path.dirname(here))
     points = read_points(args.points, args.only)
     if not points:
         parser.error("no such point")
-    library = Library(args.library)
     if args.dry_run:
-        describe_points(library, points)
+        describe_points(points)
         return 0
     torch = find("peers.py")
     if not torch:
         return 3
-    document = environment(torch, library)
+    document = environment(torch, schedc.__version__)
     print(f"{document['device']}, PyTorch {document['torch']}, cuDNN {document['cudnn']}; TFLOP/s, cold / sustained\n")
-    store = find_table(library, TABLES)
-    document["table"] = store and store.path
+    store = schedc.Store.shipped(document["device"])
+    document["table"] = store and os.path.basename(store.path)
     document["points"] = []
     head()
     for point in points:
         try:
-            result = measure_point(torch, library, store, point, args.rounds)
-        except Failed as error:
+            result = measure_point(torch, store, point, args.rounds)
+        except (schedc.Error, Wrong) as error:
             result = {"name": point["name"], "pass": False, "error": str(error).strip()}
         except Exception:  # of PyTorch's, CUDA's or this script's: the other points are measured all the same
             result = {"name": point["name"], "pass": False, "error": traceback.format_exc().strip()}

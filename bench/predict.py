@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How good is the cost model (schedc_predict)? Predictions beside what was measured.
+"""How good is the cost model (schedc_predict)? Predictions, by the Python package (find_schedc.py), beside what was
+measured.
 
   bench/predict.py [--results bench/results] [--out bench/results/predict.json] [--points]
   bench/predict.py --check         exit code 1 if the model no longer says, to the bit, what predict.json has
@@ -16,9 +17,9 @@ import os
 import statistics
 import sys
 
-from libschedc import Kernel, Library
+from calls import ROOT
+from find_schedc import schedc
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join("bench", "results", "predict.json")
 
 
@@ -54,12 +55,10 @@ def measured(results):
             yield of_variant("space " + entry["group"], v["variant"], v)
 
 
-def predict(library, point):
-    kernel = Kernel(library, point["file"], point["kernel"], point["params"])
-    said = kernel.predict(point["dims"])
-    kernel.close()
-    figures = {name: getattr(said, name) for name in ("ms", "cycles", "clock_mhz", "tensor_use", "waves")}
-    return {**point, "predicted": {**figures, "bound": said.bound.decode()}}
+def predict(point):
+    said = schedc.load(point["file"], point["kernel"], params=point["params"]).predict(**point["dims"])
+    figures = ("ms", "cycles", "clock_mhz", "tensor_use", "waves", "bound")
+    return {**point, "predicted": {name: getattr(said, name) for name in figures}}
 
 
 def ranks(values):
@@ -87,10 +86,10 @@ def judge(name, points):
 
 
 def compare(results):
-    library, groups = Library(), {}
+    groups = {}
     for point in measured(results):
         if os.path.exists(point["file"]) and not point["file"].startswith("build"):
-            groups.setdefault(point["group"], []).append(predict(library, point))
+            groups.setdefault(point["group"], []).append(predict(point))
     points = [p for group in groups.values() for p in group]
     return {"groups": [judge(name, group) for name, group in groups.items()] + [judge("all", points)], "points": points}
 

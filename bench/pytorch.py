@@ -1,4 +1,4 @@
-"""PyTorch beside libschedc: what peers.py and tests/gpu/launch.py share."""
+"""PyTorch beside schedc: what peers.py, memory.py and tests/gpu/launch.py share."""
 import datetime
 import sys
 
@@ -19,21 +19,15 @@ def find(program):
     return torch
 
 
-def environment(torch, library):
+def environment(torch, version):
+    """version: of schedc."""
     properties = torch.cuda.get_device_properties(0)
     return {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": command_line(),
             "device": properties.name, "multiprocessors": properties.multi_processor_count, "torch": torch.__version__,
-            "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "schedc": library.version}
+            "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "schedc": version}
 
 
-def launcher(torch, kernel, described, scalars=None):
-    """A function that launches on the current stream, or on the one that it is given, in a workspace that it keeps."""
-    room = kernel.workspace(described, scalars)
-    workspace = torch.empty(room + 256, dtype=torch.uint8, device="cuda")
-    at = (workspace.data_ptr() + 255) // 256 * 256
-
-    def run(stream=None):
-        stream = torch.cuda.current_stream().cuda_stream if stream is None else stream
-        kernel.launch(stream, described, at, room, scalars)
-    run.keeps = workspace
-    return run
+def workspace(torch, room):
+    """(what keeps so many bytes on the GPU, their address): it is a multiple of 256."""
+    kept = torch.empty(room + 256, dtype=torch.uint8, device="cuda")
+    return kept, (kept.data_ptr() + 255) // 256 * 256

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from tally import expect, tell
+from tally import expect, skip, tell
 
 FA3 = "schedules/fa3_fwd.sched"
 
@@ -229,39 +229,30 @@ def adversarial(schedc):
 
 
 def peers(schedc):
-    """bench/libschedc.py and the scripts above it, against the shared library beside the command."""
-    library = os.path.join(os.path.dirname(os.path.abspath(schedc)), "libschedc.so")
-    env = dict(os.environ, SCHEDC_LIBRARY=library)
-    done = subprocess.run([sys.executable, "bench/peers.py", "--dry-run"], stdout=subprocess.PIPE, env=env, timeout=120,
-                          encoding="utf-8", check=False)
+    """The scripts that run kernels through the Python package, on that beside the command; what they say without one."""
+    def call_it(script, package):
+        return subprocess.run([sys.executable, f"bench/{script}.py", "--dry-run"], capture_output=True, timeout=120,
+                              encoding="utf-8", check=False, env={**os.environ, "PYTHONPATH": package})
+    package = os.path.join(os.path.dirname(os.path.abspath(schedc)), "python")
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "schedc"))  # without what a build puts there
+        with open(os.path.join(folder, "schedc", "__init__.py"), "w", encoding="utf-8") as file:
+            file.write("from . import _core\n")
+        done = call_it("peers", folder)
+    expect("without the package", done.returncode == 1 and done.stderr.startswith("peers.py: the Python package")
+           and "-DSCHEDC_PYTHON=ON" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    if not os.path.exists(os.path.join(package, "schedc", "_core.abi3.so")):
+        skip("bench with the package", "it is not built beside the command")
+        return
+    done = call_it("peers", package)
     with open("bench/points.json", encoding="utf-8") as file:
         points = json.load(file)["points"]
-    expect("every point's kernel", done.returncode == 0 and all(p["name"] in done.stdout for p in points))
+    expect("every point's kernel", done.returncode == 0 and all(p["name"] in done.stdout for p in points), done.stderr)
     work = {name: float(n) for name, n in re.findall(r"^(.*?) +\w+ +([\d.]+) TFLOP", done.stdout, re.M)}
     pairs = [(name, name.replace("bwd", "fwd")) for name in work if name.startswith("bwd")]
     expect("gradients count 2.5 times", pairs and all(abs(work[b] / work[f] - 2.5) < 0.02 for b, f in pairs))
-    import numpy
-    from libschedc import Failed, Kernel, Library
-    opened = Library(library)
-    kernel = Kernel(opened, "schedules/gemm.sched", params={"stages": 2})
-    expect("params through ctypes", kernel.params()["stages"] == "2" and kernel.name == "gemm")
-    shapes = [kernel.shape(i, {"M": 70, "N": 40, "K": 24}) for i in range(3)]
-    expect("shapes through ctypes", shapes == [[70, 24], [40, 24], [70, 40]])
-    draw = numpy.random.default_rng(1)
-    a, b = (draw.standard_normal(s).astype(numpy.float16) for s in shapes[:2])
-    c = (a.astype(numpy.float64) @ b.astype(numpy.float64).T).astype(numpy.float16)
-    tensors = kernel.describe([x.ctypes.data for x in (a, b, c)], shapes)
-    expect("NumPy's product passes", [e.pass_ for e in kernel.compare(tensors)] == [1])
-    c[3, 5] += 1
-    (error,) = kernel.compare(tensors)
-    expect("a wrong one fails", not error.pass_ and list(error.worst[:2]) == [3, 5])
-    expect("work through ctypes", kernel.work(tensors).said == 2 * 70 * 40 * 24)
-    kernel.close()
-    try:
-        Kernel(opened, "schedules/gemm.sched", params={"stages": 99})
-        expect("a value outside the domain", False)
-    except Failed as report:
-        expect("a value outside the domain", "P.domain" in str(report))
+    done = call_it("memory", package)
+    expect("every point that moves memory", done.returncode == 0 and done.stdout.count(" GB, ") == 11, done.stderr)
 
 
 def ablation(schedc):

@@ -14,9 +14,9 @@ import tempfile
 
 import numpy
 
+from checks import Checks, Skip, expect
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "bench"))
-from checks import Checks, Skip, expect  # noqa: E402
 
 SCHEDULE = """kernel twice {
   in  X : f32[M, 64]

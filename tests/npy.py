@@ -13,8 +13,7 @@ import tempfile
 
 import numpy
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
-from libschedc import TYPES, Tensor  # noqa: E402
+from libschedc import TYPES, Tensor
 
 SCHEDULE = """kernel scale {
   param T = f16 in { f16, bf16, f32, e4m3 }

@@ -13,10 +13,9 @@ import glob
 import os
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "bench"))
-from libschedc import Failed, Kernel, Library  # noqa: E402
+from libschedc import Failed, Kernel, Library
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("schedules", "tests/corpus", "tests/unusual", "tests/gpu")
 LENGTHS = (0, 1, 64, 300, 1024, 4096)
 FEW = {"B": 2, "H": 4, "G": 4}  # dimensions that are never long

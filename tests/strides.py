@@ -11,12 +11,10 @@ import sys
 import numpy
 
 import layouts
+from libschedc import OUT, Failed, Kernel, Library
+from tally import expect, tell
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "bench"))
-from libschedc import OUT, Failed, Kernel, Library  # noqa: E402
-from tally import expect, tell  # noqa: E402
-
 TYPES = {"f32": numpy.float32, "f16": numpy.float16}
 
 

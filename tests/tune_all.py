@@ -15,7 +15,6 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(1, os.path.join(ROOT, "bench"))
 
 from checks import Checks, expect  # noqa: E402
 from tally import Folder  # noqa: E402

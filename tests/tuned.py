@@ -16,12 +16,11 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(1, os.path.join(os.path.dirname(HERE), "bench"))
+import header
+from checks import Checks, expect
+from libschedc import Library
 
-import header  # noqa: E402
-from checks import Checks, expect  # noqa: E402
-from libschedc import Kernel, Library, find_table  # noqa: E402
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 # What it writes tells with which A it was made. B is a param of the problem.
 TOLD = """kernel told {
@@ -250,24 +249,6 @@ def looks(s):
         shutil.rmtree(moved.folder)
 
 
-def measured(s):
-    """What bench/peers.py measures: kernels with params out of the GPU's table, by the dimensions."""
-    os.environ["SCHEDC_DRIVER"] = s.model
-    library = Library(os.path.join(os.path.dirname(s.schedc), "libschedc.so"))
-    expect(find_table(library, s.path("nowhere")) is None, "a table that is not there")
-    s.store(TABLE, s.right)
-    store = find_table(library, s.folder)
-    expect(store.path == s.path(TABLE), store.path)
-    for dims, params, want in (({"M": 64, "N": 3}, {}, "3"), ({"M": 64, "N": 2}, {}, "2"), ({"M": 65536, "N": 2}, {}, "1"),
-                               ({"M": 64, "N": 3}, {"A": 4}, "4")):
-        kernel = Kernel(library, s.right, params=params, store=store, dims=dims)
-        expect(kernel.params()["A"] == want, f"{dims}, {params}: {kernel.params()}")
-        kernel.close()
-    kernel = Kernel(library, s.right, dims={"M": 64, "N": 3})
-    expect(kernel.params()["A"] == "1", "without a store")
-    kernel.close()
-
-
 # ---- headers
 
 MAIN = """#include "told.h"
@@ -391,7 +372,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(args.schedc, folder)
         for name, check in (("run", runs), ("lines of other GPUs", gpus), ("bench", benches), ("refusals", refusals),
-                            ("names of tables", names), ("where stores are looked for", looks), ("for measurements", measured),
+                            ("names of tables", names), ("where stores are looked for", looks), 
                             ("a header's choice", chooses), ("a header's launches", launches),
                             ("headers without variants", small_stores)):
             checks.run(name, check, s)

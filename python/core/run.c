@@ -150,7 +150,8 @@ static PyObject *build(PyObject *module, PyObject *args) {
   Py_END_ALLOW_THREADS return written_bytes(&bytes, call_close(&call, core_of(module), status));
 }
 
-// predict(kernel, tensors, scalars or None) -> milliseconds, by the cost model
+// predict(kernel, tensors, scalars or None) -> (ms, cycles, clock in MHz, tensor cycles, tensor
+// use, waves, bytes, what is used most), by the cost model
 static PyObject *predict(PyObject *module, PyObject *args) {
   PyObject *kernel, *tensors, *scalars;
   schedc_prediction p = SCHEDC_PREDICTION_INIT;
@@ -166,7 +167,9 @@ static PyObject *predict(PyObject *module, PyObject *args) {
   schedc_status status = schedc_predict(call.context, given.kernel, given.views.tensor,
                                         given.views.count, given.scalar, given.scalars, NULL, &p);
   given_close(&given);
-  return call_close(&call, core_of(module), status) ? NULL : PyFloat_FromDouble(p.ms);
+  if (call_close(&call, core_of(module), status)) return NULL;
+  return Py_BuildValue("(ddddddds)", p.ms, p.cycles, p.clock_mhz, p.tensor_cycles, p.tensor_use,
+                       p.waves, p.bytes, p.bound);
 }
 
 // draw(kernel, tensors, index, kind or None, seed): inputs of a kind, or what outputs begin with

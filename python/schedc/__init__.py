@@ -13,7 +13,8 @@ from . import _core, _report, _views
 
 _core.connect(_report.report, _views.view)
 
-from ._kernel import (Binding, Certificate, Difference, Kernel, Param, Proof, Scalar, Tensor, Work)  # noqa: E402
+from ._kernel import (Binding, Certificate, Difference, Kernel, Param, Prediction, Proof, Scalar, Tensor,  # noqa: E402
+                      Work)
 from ._report import (Diagnostic, Error, FaultError, Note, Range, ScheduleError, ScheduleWarning,  # noqa: E402
                       UnavailableError)
 from ._source import SCHEDULES, Source, Unit, load  # noqa: E402
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 __version__ = _core.version()
 __all__ = ["Binding", "Candidate", "Certificate", "Diagnostic", "Difference", "Error", "FaultError", "Kernel", "Memory",
-           "Note", "Param", "Progress", "Proof", "Range", "Record", "SCHEDULES", "Scalar", "ScheduleError",
-           "ScheduleWarning", "Source", "Store", "Tensor", "Trial", "Tuning", "UnavailableError", "Unit", "Work", "explain",
-           "flash_attn_func", "flash_attn_varlen_func", "load", "tune"]
+           "Note", "Param", "Prediction", "Progress", "Proof", "Range", "Record", "SCHEDULES", "Scalar",
+           "ScheduleError", "ScheduleWarning", "Source", "Store", "Tensor", "Trial", "Tuning", "UnavailableError", "Unit",
+           "Work", "explain", "flash_attn_func", "flash_attn_varlen_func", "load", "tune"]
 
 
 def explain(code: str) -> Optional[str]:

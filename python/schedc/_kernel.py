@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 from . import _core
 from ._call import Binder, knows_stream
 from ._libraries import Library
+from ._views import Memory
 
 if TYPE_CHECKING:
     from ._store import Record
@@ -98,6 +99,18 @@ class Work(NamedTuple):
     products: float
     tensor_cycles: float
     bytes: float
+
+
+class Prediction(NamedTuple):
+    """What the cost model says of one launch (schedc_prediction of schedc.h)."""
+    ms: float
+    cycles: float
+    clock_mhz: float
+    tensor_cycles: float
+    tensor_use: float
+    waves: float
+    bytes: float
+    bound: str
 
 
 def text_of(value: Value) -> str:
@@ -327,6 +340,14 @@ class Kernel:
         """What one launch on such tensors in host memory takes; nothing runs."""
         call = self._binder.bind(arrays, named)
         return Work(*_core.work(self._handle, call.tensors, call.scalars))
+
+    def predict(self, **named: Union[int, float]) -> Prediction:
+        """What a launch for these dimensions and scalars would take on an H200, by the cost model. Nothing runs, and no GPU
+        is needed; but a kernel whose loops ask for elements of its inputs is refused."""
+        scalars = tuple(named.pop(s.name, None) for s in self.scalars)
+        dims = {name: int(value) for name, value in named.items()}
+        shaped = tuple(Memory(0, t.type, self.shape(t.name, **dims)) for t in self.tensors)
+        return Prediction(*_core.predict(self._handle, shaped, scalars))
 
     def __repr__(self) -> str:
         params = ", ".join(f"{p.name}={text_of(p.value)}" for p in self.params.values())

@@ -43,6 +43,12 @@ class Store:
         self.path = os.fspath(path)
         self._handle = _core.store_open(self.path)
 
+    @classmethod
+    def shipped(cls, gpu: Optional[str] = None) -> Optional["Store"]:
+        """The table that the package has of a GPU, by its name (None: the first CUDA device); None: it has none."""
+        path = TABLES / _core.table_name(_core.gpu_name(0) if gpu is None else gpu)
+        return cls(path) if path.exists() else None
+
     @property
     def records(self) -> Tuple[Record, ...]:
         """All of them, also those that were appended since it was opened; their line is 0."""
@@ -107,8 +113,7 @@ def table(gpu: Optional[str]) -> Optional[Store]:
     named = os.environ.get("SCHEDC_STORE")
     if named is not None:
         return Store(named) if named else None
-    path = TABLES / _core.table_name(gpu or "")
-    return Store(path) if gpu and path.exists() else None
+    return Store.shipped(gpu) if gpu else None
 
 
 def choose(store: Union[Store, str, "os.PathLike[str]", None], gpu: Optional[str]) -> Optional[Store]:

@@ -190,7 +190,7 @@ def _by_model(data: _Data, seed: int) -> Measure:
 
     def measure(kernel: Kernel, trial: Trial) -> Union[float, bool]:
         if not trial.verify:
-            return _core.predict(kernel._handle, data.tensors, data.scalars)
+            return _core.predict(kernel._handle, data.tensors, data.scalars)[0]
         small = _Data(kernel, *_of_case(kernel))
         small.fill("normal", seed)
         _core.run_cpu(kernel._handle, small.tensors, small.scalars, 0, seed, 0, 0, 0)

@@ -16,7 +16,7 @@ import sys
 import numpy
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "bench"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
 from libschedc import Failed, Gpu, Kernel, Library  # noqa: E402
 
 results = []

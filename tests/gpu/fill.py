@@ -15,9 +15,7 @@ sys.path += [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests")]
 import ablation  # noqa: E402
 import adversarial  # noqa: E402
 import configs  # noqa: E402
-from calls import build, setting  # noqa: E402
-from libschedc import Library, find_table  # noqa: E402
-from peers import TABLES, open_kernel, read_points  # noqa: E402
+from calls import build, read_points, setting  # noqa: E402
 
 POINTS = os.path.join("bench", "points.json")
 
@@ -30,12 +28,12 @@ def of_verify(schedc):
 
 
 def of_peers(_):
-    library = Library()
-    store = find_table(library, TABLES)
+    """By the Python package, which no other part needs."""
+    import peers
+    store = peers.schedc.Store.shipped()
     for point in read_points(POINTS, None):
-        kernel, _ = open_kernel(library, point, store)
-        yield point["schedule"], [setting(*p) for p in kernel.params().items()], *filter(None, [point.get("kernel")])
-        kernel.close()
+        params = peers.params_of(peers.open_kernel(point, store)[0])
+        yield point["schedule"], [setting(*p) for p in params.items()], *filter(None, [point.get("kernel")])
 
 
 def of_ablation(_):

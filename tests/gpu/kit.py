@@ -76,9 +76,15 @@ def describe(kernel, tensors):
 
 
 def prepare(kernel, tensors, scalars=None):
-    """A function that launches on the current stream, or on the one that it is given."""
-    run = pytorch.launcher(torch, kernel, describe(kernel, tensors), scalars)
-    run.keeps = run.keeps, tensors  # which must live as long as it
+    """A function that launches on the current stream, or on the one that it is given, in a workspace of its own."""
+    described = describe(kernel, tensors)
+    room = kernel.workspace(described, scalars)
+    kept, at = pytorch.workspace(torch, room)
+
+    def run(stream=None):
+        stream = torch.cuda.current_stream().cuda_stream if stream is None else stream
+        kernel.launch(stream, described, at, room, scalars)
+    run.keeps = kept, tensors  # which must live as long as it
     return run
 
 

@@ -37,7 +37,7 @@ def main():
     import streams
     torch.manual_seed(0)
     library = kit.Library()
-    checks, kernels = kit.Checks(out, environment(torch, library), args.only), kit.Kernels(library)
+    checks, kernels = kit.Checks(out, environment(torch, library.version), args.only), kit.Kernels(library)
     for part in (shapes, streams, headers, cost):
         part.run(checks, kernels)
     figures = [c for c in checks.document["checks"] if "driver_us" in c]

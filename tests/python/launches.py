@@ -93,6 +93,8 @@ def by_gpu(context):
         try:
             with kit.variable("SCHEDC_STORE", None):
                 expect(source.kernel(dims={"M": 100}).record.line == 2, "the table of the GPU")
+                expect(len(schedc.Store.shipped()) == 2, "the table of the first GPU")
+                expect(schedc.Store.shipped("a GPU") is None, "a GPU without a table")
                 expect(source.kernel(dims={"M": 100}, gpu="a GPU").record is None, "the table of another GPU")
                 expect(source.kernel().record is None and source.kernel(dims={"M": 100}, on="cpu").record is None, "no GPU is asked for")
         finally:

@@ -293,6 +293,22 @@ def texts(args):
     expect(kernel.emit("place").encode() == run("check", path, "-p", "BM=32", "--emit=place"), "emit")
 
 
+def predicted(args):
+    """As the command says it; with dimensions and scalars by name."""
+    path, dims = os.path.join(kit.ROOT, "schedules/gemm.sched"), {"M": 4096, "N": 2048, "K": 4096}
+    command = [args.schedc, "info", path, *(word for d, n in dims.items() for word in ("--set", f"{d}={n}"))]
+    told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    kernel = schedc.load(path, on="cpu")
+    said = kernel.predict(**dims)
+    expect(f"predicted on an H200: {said.ms:.3f} ms at {said.clock_mhz:.0f} MHz" in told, said)
+    expect(f"bound by {said.bound}" in told, said)
+    raises(ValueError, lambda: kernel.predict(M=64, N=64), "the shape of A")
+    expect(scale().predict(M=1000, n=3) == scale().predict(M=1000, n=3, a=1.5), "scalars change what is taken")
+    raises(schedc.ScheduleError, lambda: scale().predict(M=1000), "'n'")
+    lengths = {"B": 1, "TQ": 64, "TK": 64, "H": 1, "G": 1}
+    raises(schedc.ScheduleError, lambda: schedc.load("fa_varlen.sched", on="cpu").predict(**lengths, maxq=64), "cq")
+
+
 def compared():
     kernel, x = scale(), normal(100, 64)
     y = kernel(x, n=3)
@@ -495,7 +511,8 @@ def in_valgrind(args):
     in which the extension module takes part."""
     if not shutil.which("valgrind"):
         raise Skip("no valgrind")
-    calls = "by_position|into_given|with_names|refusals|of_params|warned|rejected|compared|stored|in_threads|texts"
+    calls = ("by_position|into_given|with_names|refusals|of_params|warned|rejected|compared|stored|in_threads|texts|"
+             "predicted")
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log.xml")
         done = subprocess.run(["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite", "--num-callers=40", "--xml=yes",
@@ -529,7 +546,7 @@ def main():
     for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals,
                      of_params, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
-    for function in (whole, diagnosed, told, texts, in_valgrind):
+    for function in (whole, diagnosed, told, texts, predicted, in_valgrind):
         checks.run(function.__name__, function, args)
     return checks.tell()
 

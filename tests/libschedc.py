@@ -1,15 +1,12 @@
-"""libschedc from Python: a kernel out of a .sched file, loaded on the current CUDA context, launched on a stream.
-
-Only what the measurements, and the tests of layouts, need of include/schedc.h, through ctypes; needs no package.
+"""libschedc from Python as it is, through ctypes: what tests of the binary interface need of include/schedc.h. Programs,
+and the scripts of bench, use the package (python/README.md), whose calls the C compiler checks.
 """
 import ctypes
 import os
 
 MAX_RANK = 6
 TYPES = ["f32", "f16", "bf16", "e4m3", "e5m2", "i32"]  # schedc_type
-SIZES = {"f32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1, "i32": 4}
-OUT = 2   # SCHEDC_OUT
-EARG = 6  # SCHEDC_EARG
+OUT = 2  # SCHEDC_OUT
 _size, _text, _at = ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p
 
 
@@ -62,11 +59,6 @@ class _CompareOptions(ctypes.Structure):
                 ("operations", ctypes.c_uint64), ("before", _at), ("before_count", _size)]
 
 
-class _Work(ctypes.Structure):
-    _fields_ = [("size", _size), ("said", ctypes.c_double), ("products", ctypes.c_double),
-                ("tensor_cycles", ctypes.c_double), ("bytes", ctypes.c_double)]
-
-
 class Prediction(ctypes.Structure):
     _fields_ = [("size", _size)] + [(name, ctypes.c_double) for name in (
         "ms", "cycles", "clock_mhz", "tensor_cycles", "tensor_use", "waves", "bytes")] + [("bound", _text)]
@@ -116,8 +108,7 @@ class Library:
     def __init__(self, path=None):
         self.so = ctypes.CDLL(path or find_library())
         for name, result in (("schedc_status_name", _text), ("schedc_kernel_name", _text), ("schedc_tensor_count", _size),
-                             ("schedc_scalar_count", _size), ("schedc_output_count", _size), ("schedc_version", _text),
-                             ("schedc_table_name", _size)):
+                             ("schedc_scalar_count", _size), ("schedc_output_count", _size), ("schedc_version", _text)):
             getattr(self.so, name).restype = result
         for name in ("schedc_close", "schedc_source_free", "schedc_kernel_free", "schedc_unload", "schedc_gpu_free"):
             getattr(self.so, name).restype = None
@@ -162,27 +153,6 @@ class Gpu:
         self.handle = _at()
 
 
-class Store:
-    """A store of measured points, of which those of one GPU count. It stays open."""
-
-    def __init__(self, library, path, gpu):
-        self.path, self.gpu, self.handle = path, gpu, _at()
-        library.check(library.so.schedc_store_open(ctypes.byref(self.handle), library.context, path.encode()))
-
-
-def find_table(library, folder):
-    """The table of the first GPU; None: there is none of it, or no GPU."""
-    try:
-        gpu = Gpu(library)
-        name, file = gpu.info().name, ctypes.create_string_buffer(256)
-        gpu.close()
-    except Failed:
-        return None
-    library.so.schedc_table_name(name, file, _size(256))
-    path = os.path.join(folder, file.value.decode())
-    return Store(library, path, name) if os.path.exists(path) else None
-
-
 def _named(kind, values):
     pairs = [(str(name).encode(), value) for name, value in values.items()]
     return (kind * max(1, len(pairs)))(*[kind(name, value) for name, value in pairs]), len(pairs)
@@ -208,10 +178,9 @@ def _scalars(values):
 
 
 class Kernel:
-    """A kernel or sequence under some params (and those of a case); with a store, those for tuning that are not given are its
-    for these dimensions."""
+    """A kernel or sequence under some params."""
 
-    def __init__(self, library, path, unit=None, params=None, case=None, store=None, dims=None):
+    def __init__(self, library, path, unit=None, params=None):
         self.library, self.so, self.path = library, library.so, path
         with open(path, "rb") as file:
             text = file.read()
@@ -219,27 +188,14 @@ class Kernel:
         self.so.schedc_parse.argtypes = [_at, _at, _text, _text, _size]
         library.check(self.so.schedc_parse(ctypes.byref(source), library.context, path.encode(), text, len(text)))
         given, n = _named(_Param, {k: _value(v).encode() for k, v in (params or {}).items()})
-        shape, rank = _named(_Dim, dims or {})
         try:
-            self.so.schedc_instantiate_tuned.argtypes = [_at, _at, _at, _text, _text, _at, _size, _at, _size, _at, _text, _at]
-            library.check(self.so.schedc_instantiate_tuned(
-                ctypes.byref(self.handle), library.context, source, unit and unit.encode(), case and case.encode(), given, n,
-                shape, rank, store and store.handle, store and store.gpu, None))
+            self.so.schedc_instantiate.argtypes = [_at, _at, _at, _text, _text, _at, _size]
+            library.check(self.so.schedc_instantiate(ctypes.byref(self.handle), library.context, source,
+                                                     unit and unit.encode(), None, given, n))
         finally:
             self.so.schedc_source_free(source)
         self.name = self.so.schedc_kernel_name(self.handle).decode()
         self.tensors = [self._tensor(i) for i in range(self.so.schedc_tensor_count(self.handle))]
-
-    def given(self):
-        """What this sequence is given, as a kernel on the same tensors; None: nothing. To be closed before this one."""
-        other = Kernel.__new__(Kernel)
-        other.library, other.so, other.path, other.handle, other.loaded = self.library, self.so, self.path, _at(), _at()
-        status = self.so.schedc_given(ctypes.byref(other.handle), self.library.context, self.handle)
-        if status == EARG:
-            return None
-        self.library.check(status)
-        other.name, other.tensors = self.name, [other._tensor(i) for i in range(len(self.tensors))]
-        return other
 
     def _tensor(self, i):
         info = _TensorInfo(ctypes.sizeof(_TensorInfo))
@@ -268,12 +224,6 @@ class Kernel:
                 t.shape[d], t.strides[d] = shape[d], n
         return all_
 
-    def work(self, tensors):
-        out = _Work(ctypes.sizeof(_Work))
-        self.library.check(self.so.schedc_count_work(self.library.context, self.handle, tensors, _size(len(self.tensors)),
-                                                     None, _size(0), ctypes.byref(out)))
-        return out
-
     def predict(self, dims):
         """What a launch would take by the cost model, for shapes under these dimensions, on an H200."""
         shapes = [self.shape(i, dims) for i in range(len(self.tensors))]
@@ -282,12 +232,12 @@ class Kernel:
                                                   _size(0), None, ctypes.byref(out)))
         return out
 
-    def compare(self, tensors, operations=0):
-        """Outputs in host memory against the specification, or what of it so many operations allow: a list of Error."""
+    def compare(self, tensors):
+        """Outputs in host memory against the specification: a list of Error."""
         n = self.so.schedc_output_count(self.handle)
         errors = (Error * max(1, n))()
         errors[0].size = ctypes.sizeof(Error)
-        options = _CompareOptions(ctypes.sizeof(_CompareOptions), 0, 0, operations, None, 0)
+        options = _CompareOptions(ctypes.sizeof(_CompareOptions), 0, 0, 0, None, 0)
         self.library.check(self.so.schedc_compare(self.library.context, self.handle, tensors, _size(len(self.tensors)),
                                                   None, _size(0), ctypes.byref(options), errors))
         return list(errors[:n])
