@@ -14,7 +14,10 @@ _EXCHANGE = "__dlpack_c_exchange_api__"
 
 def knows_stream(tensors: Tuple[Any, ...]) -> bool:
     """Does an array's type tell the extension module the current stream?"""
-    return any(hasattr(type(t), _EXCHANGE) for t in tensors)
+    for tensor in tensors:
+        if hasattr(type(tensor), _EXCHANGE):
+            return True
+    return False
 
 
 class Call:
@@ -40,7 +43,8 @@ class Binder:
         self._written = [i for i, t in enumerate(tensors) if t.direction != "in"]
         self._place = {t.name: i for i, t in enumerate(tensors)}
         self._scalar = {s.name: i for i, s in enumerate(scalars)}
-        self._made: Dict[object, List[Tuple[int, Tuple[int, ...]]]] = {}
+        self._asks = any(not s.has_default for s in scalars)
+        self._made: Dict[object, List[Tuple[int, Callable[[], Any]]]] = {}
         self._many = namedtuple(name, [tensors[i].name for i in self._written], rename=True)  # type: ignore[misc]
 
     def bind(self, arrays: Sequence[Any], named: Mapping[str, Any], make: bool = True) -> Call:
@@ -51,22 +55,31 @@ class Binder:
         for place, array in zip(self._read, arrays):
             given[place] = array
         scalars = self._by_name(given, named)
-        missing = [t.name for t, a in zip(self.tensors, given) if a is None and not (make and t.direction == "out")]
-        missing += [s.name for i, s in enumerate(self.scalars) if not s.has_default and (not scalars or scalars[i] is None)]
-        if missing:
-            raise TypeError(f"{self.name} is called without {', '.join(missing)}")
+        for place in self._read if make else range(len(given)):
+            if given[place] is None:
+                self._refuse(given, scalars, make)
+        if self._asks:
+            self._refuse(given, scalars, make)
         first = next((a for a in given if a is not None), None)
-        library = library_of(first)
-        key = tuple(None if a is None else self._shape_of(i, a) for i, a in enumerate(given))
+        library, key = library_of(first), self._shapes_of(given)
         if make and None in key:
             self._make(given, key, library, library.device(first))
         return Call(self, tuple(given), scalars, library, key)
 
-    def _shape_of(self, place: int, array: Any) -> Tuple[int, ...]:
+    def _refuse(self, given: List[Any], scalars: Optional[Tuple[Optional[float], ...]], make: bool) -> None:
+        """A call that lacks something, and outputs are no such thing if they are made."""
+        missing = [t.name for t, a in zip(self.tensors, given) if a is None and not (make and t.direction == "out")]
+        missing += [s.name for i, s in enumerate(self.scalars) if not s.has_default and (not scalars or scalars[i] is None)]
+        if missing:
+            raise TypeError(f"{self.name} is called without {', '.join(missing)}")
+
+    def _shapes_of(self, given: List[Any]) -> Tuple[Optional[Tuple[int, ...]], ...]:
         try:
-            return tuple(array.shape)
+            return tuple([None if array is None else tuple(array.shape) for array in given])
         except AttributeError:
-            raise TypeError(f"{self.tensors[place].name}: a tensor is wanted, not {type(array).__name__}") from None
+            place = next(i for i, array in enumerate(given) if array is not None and not hasattr(array, "shape"))
+            name, kind = self.tensors[place].name, type(given[place]).__name__
+            raise TypeError(f"{name}: a tensor is wanted, not {kind}") from None
 
     def _by_name(self, given: List[Any], named: Mapping[str, Any]) -> Optional[Tuple[Optional[float], ...]]:
         scalars: List[Optional[float]] = []
@@ -85,13 +98,15 @@ class Binder:
         return tuple(scalars) or None
 
     def _make(self, given: List[Any], key: Tuple[Optional[Tuple[int, ...]], ...], library: Library, device: Optional[int]) -> None:
-        made = self._made.get(key)
+        there = key, library, device
+        made = self._made.get(there)
         if made is None:
             if len(self._made) >= 4096:
                 self._made.clear()
-            made = self._made[key] = self._shapes(key)
-        for place, shape in made:
-            given[place] = library.empty(shape, self.tensors[place].type, device)
+            made = self._made[there] = [(place, library.maker(shape, self.tensors[place].type, device))
+                                        for place, shape in self._shapes(key)]
+        for place, make in made:
+            given[place] = make()
 
     def _shapes(self, key: Tuple[Optional[Tuple[int, ...]], ...]) -> List[Tuple[int, Tuple[int, ...]]]:
         """The shape of each tensor that is not given. Whether the given ones agree, the library checks."""

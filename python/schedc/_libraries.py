@@ -3,7 +3,8 @@ device of an array, and the current stream. A library is imported only once it w
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, Optional, Protocol, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, Optional, Protocol, Tuple
 
 from ._views import Memory
 
@@ -22,8 +23,19 @@ class Library(Protocol):
     def empty(self, shape: Tuple[int, ...], type_: str, device: Optional[int]) -> Any:
         """An array without contents, rows one after the other."""
 
+    def maker(self, shape: Tuple[int, ...], type_: str, device: Optional[int]) -> Callable[[], Any]:
+        """What makes such arrays, again and again."""
+
     def room(self, size: int, device: int) -> Tuple[object, int]:
         """That many bytes at a multiple of 256: what keeps them, and their address."""
+
+
+class _Plain:
+    """Of libraries for which all arrays are made in one way."""
+    empty: Callable[..., Any]
+
+    def maker(self, shape: Tuple[int, ...], type_: str, device: Optional[int]) -> Callable[[], Any]:
+        return partial(self.empty, shape, type_, device)
 
 
 class _Torch:
@@ -44,12 +56,18 @@ class _Torch:
     def empty(self, shape: Tuple[int, ...], type_: str, device: Optional[int]) -> Any:
         return self.torch.empty(shape, dtype=self.types[type_], device="cpu" if device is None else f"cuda:{device}")
 
+    def maker(self, shape: Tuple[int, ...], type_: str, device: Optional[int]) -> Callable[[], Any]:
+        """One is kept without its memory: `empty_like` is the fastest way to others."""
+        like = self.empty(shape, type_, device)
+        like.untyped_storage().resize_(0)
+        return partial(self.torch.empty_like, like)
+
     def room(self, size: int, device: int) -> Tuple[object, int]:
         held = self.torch.empty(size, dtype=self.torch.uint8, device=f"cuda:{device}")
         return held, int(held.data_ptr())
 
 
-class _CuPy:
+class _CuPy(_Plain):
     waits = False
 
     def __init__(self) -> None:
@@ -73,7 +91,7 @@ class _CuPy:
         return held, int(held.data.ptr)
 
 
-class _Jax:
+class _Jax(_Plain):
     """Its arrays are immutable to itself, and it has no current stream: outputs are new arrays, written on the default stream,
     and the call waits until they are there."""
     waits = True
@@ -100,7 +118,7 @@ class _Jax:
         return held, int(held.unsafe_buffer_pointer())
 
 
-class _NumPy:
+class _NumPy(_Plain):
     waits = False
 
     def device(self, array: Any) -> Optional[int]:
