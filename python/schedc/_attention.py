@@ -15,21 +15,22 @@ tensors of the same shapes share is looked up once (_Prepared).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 import torch
 from torch import Tensor
 
 from ._kernel import Kernel
 from ._libraries import library_of
-from ._source import load
+from ._source import Source, load
 from ._store import Store, table
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEADS = (64, 128, 256)
 _MOST = 4096  # shapes that are remembered
 _calls: Dict[object, _Prepared] = {}  # by all that a call may differ in
-_made: Dict[object, Kernel] = {}  # by their params: shapes share a kernel, and what is loaded of it
+_made: Dict[object, Kernel] = {}  # by their params, and by records: shapes share a kernel, and what is loaded of it
+_How = Tuple[Tuple[str, Any], ...]  # the params that are given
 
 
 class _Prepared:
@@ -61,27 +62,46 @@ def _store(gpu: Optional[str]) -> Optional[Store]:
     return table(gpu)
 
 
-@lru_cache(_MOST)
-def _tuned(schedule: str, on: str, gpu: Optional[str], how: Tuple[Tuple[str, Any], ...],
-           dims: Optional[Tuple[Tuple[str, int], ...]]) -> Kernel:
-    """With params for tuning by the dimensions, where they are given; else the schedule's own."""
-    if dims is None:
-        kernel = load(schedule, on=on, params=dict(how))
-    else:
-        kernel = load(schedule, on=on, params=dict(how), store=_store(gpu), dims=dict(dims), gpu=gpu)
-    return _made.setdefault((schedule, on, *((p.name, p.value) for p in kernel.params.values())), kernel)
+@lru_cache(None)
+def _usual(schedule: str, on: str, how: _How) -> Kernel:
+    """With the schedule's own params for tuning."""
+    return _shared(schedule, load(schedule, on=on, params=dict(how)))
+
+
+@lru_cache(None)
+def _problem(schedule: str, on: str, how: _How, gpu: Optional[str]) -> Optional[Mapping[str, Any]]:
+    """What to ask the store for, but the dimensions; None: it has no record of the schedule."""
+    store, kernel, hashed = _store(gpu), _usual(schedule, on, how), Source.read(schedule).schedule()
+    first = next((r for r in store or () if (r.schedule, r.unit) == (hashed, kernel.name)), None)
+    if first is None:
+        return None
+    params = kernel.params
+    problem = {name: params[name].value for name in first.problem}
+    return {"schedule": hashed, "unit": kernel.name, "problem": problem, "gpu": gpu}
+
+
+def _shared(schedule: str, kernel: Kernel) -> Kernel:
+    """It, or the one before with the same params."""
+    return _made.setdefault((schedule, kernel.on, *((p.name, p.value) for p in kernel.params.values())), kernel)
 
 
 def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -> Kernel:
     """The kernel for tensors like these; with params by their shape, if there is a store that knows it."""
     on, gpu = "cuda" if q.is_cuda else "cpu", _gpu(q.device)
     how = ("T", _TYPES[q.dtype]), ("D", q.shape[-1]), ("causal", causal)
-    kernel = _tuned(schedule, on, gpu, how, None)
-    if _store(gpu) is None:
-        return kernel
-    known = kernel.dims
-    dims = {name: size for t, x in zip(kernel.tensors, tensors) for name, size in zip(t.dims, x.shape) if name in known}
-    return _tuned(schedule, on, gpu, how, tuple(dims.items()))
+    usual, store, problem = _usual(schedule, on, how), _store(gpu), _problem(schedule, on, how, gpu)
+    if store is None or problem is None:
+        return usual
+    known = usual.dims
+    dims = {name: size for t, x in zip(usual.tensors, tensors) for name, size in zip(t.dims, x.shape) if name in known}
+    record = store.find(dims=dims, **problem)
+    if record is None:
+        return usual
+    key = schedule, on, how, gpu, record.line
+    if key not in _made:
+        tuned = load(schedule, on=on, params=dict(how), store=store, dims=dims, gpu=gpu)
+        _made[key] = _shared(schedule, tuned)
+    return _made[key]
 
 
 def _prepare(key: Tuple[Any, ...], q: Tensor, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...],

@@ -118,8 +118,8 @@ def by_shape():
         return made
 
     def fresh():
-        _attention._store.cache_clear()
-        _attention._tuned.cache_clear()
+        for known in (_attention._store, _attention._usual, _attention._problem):
+            known.cache_clear()
         _attention._calls.clear()
         _attention._made.clear()
     with tempfile.TemporaryDirectory() as folder:
