@@ -33,7 +33,7 @@ def command_line():
     return [told(word) for word in sys.argv]
 
 
-def build(schedc, configurations):
+def build(schedc, configurations, *options):
     """Fills the cache on all cores, so that the GPU does not wait for NVRTC; a configuration is a file, the settings of
     its params and, if the file's own choice is not meant, a kernel or sequence. What goes wrong is told by those that
     run it."""
@@ -41,7 +41,7 @@ def build(schedc, configurations):
         file, settings, *unit = configuration
         params = [word for s in settings for word in ("-p", s)]
         try:
-            subprocess.run([schedc, "build", file, *unit, *params, "--to", "cubin", "-o", "-"], check=False,
+            subprocess.run([schedc, "build", file, *unit, *params, *options, "--to", "cubin", "-o", "-"], check=False,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             pass

@@ -7,8 +7,9 @@ Every point's output is compared with its specification (a sample of it, in floa
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
 count. `sustained`: the median over rounds of turns of 400 ms of launches back to back, of which the first 150 do not count;
 before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
-up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times. A point may do `without` some
-peers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
+up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times.
+A point may do `without` some peers, and have inputs `filled` with a number. Kernels with 8-bit operands are measured beside
+16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
 through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
 and matmul (cuBLAS). Ours run through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a
 kernel does not build, or there is no package, 3 no GPU or no PyTorch.
@@ -116,12 +117,14 @@ def is_written(tensor):
     return tensor.direction != "in"
 
 
-def make_tensors(torch, kernel, shapes):
-    """Normal inputs, and outputs full of NaN, on the GPU."""
+def make_tensors(torch, kernel, shapes, filled={}):
+    """Normal inputs, or `filled` with a number, and outputs full of NaN, on the GPU."""
     torch.manual_seed(0)
     tensors = []
     for tensor, shape in zip(kernel.tensors, shapes):
-        if is_written(tensor):
+        if tensor.name in filled:
+            made = torch.full(shape, filled[tensor.name], device="cuda", dtype=torch.float32)
+        elif is_written(tensor):
             made = torch.full(shape, math.nan, device="cuda", dtype=torch.float32)
         else:
             made = torch.randn(shape, device="cuda", dtype=torch.float32)
@@ -172,6 +175,8 @@ def attention_peers(torch, kernel, point, tensors):
     from torch.nn.attention import SDPBackend, sdpa_kernel
     named = {tensor.name: t for tensor, t in zip(kernel.tensors, tensors)}
     q, k, v = (named[name].transpose(1, 2) for name in "QKV")
+    if q.element_size() == 1:  # cuDNN's attention through PyTorch takes 16 bits
+        q, k, v = (x.to(torch.float16) for x in (q, k, v))
     causal = bool(point["params"].get("causal", False))
 
     def through(backend):
@@ -228,7 +233,7 @@ def measure_point(torch, store, point, rounds):
     kernel, shapes = open_kernel(point, store)
     result["params"] = params_of(kernel)
     try:
-        tensors = make_tensors(torch, kernel, shapes)
+        tensors = make_tensors(torch, kernel, shapes, point.get("filled", {}))
         give(torch, kernel, tensors)
         ours = our_run(torch, kernel, tensors)
         ours()

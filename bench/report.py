@@ -65,8 +65,11 @@ def told(ratio, bar, unsure):
 
 def bars():
     """The ratio that each point is asked to reach today: a result keeps those of its own day."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "points.json"), encoding="utf-8") as file:
-        return {point["name"]: point["bar"] for point in json.load(file)["points"]}
+    found = {}
+    for name in ("points.json", "fp8_points.json"):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
+            found.update({point["name"]: point["bar"] for point in json.load(file)["points"]})
+    return found
 
 
 def peers(document):
@@ -198,7 +201,7 @@ def memory(document):
 
 
 TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy, "fa3_fp8": fp8_speed}
+          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fa3_fp8": fp8_speed}
 
 
 def page(text, read):

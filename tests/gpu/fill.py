@@ -17,7 +17,7 @@ import adversarial  # noqa: E402
 import configs  # noqa: E402
 from calls import build, read_points, setting  # noqa: E402
 
-POINTS = os.path.join("bench", "points.json")
+POINTS, FP8_POINTS = (os.path.join("bench", name) for name in ("points.json", "fp8_points.json"))
 
 
 def of_verify(schedc):
@@ -31,7 +31,7 @@ def of_peers(_):
     """By the Python package, which no other part needs."""
     import peers
     store = peers.schedc.Store.shipped()
-    for point in read_points(POINTS, None):
+    for point in read_points(POINTS, None) + read_points(FP8_POINTS, None):
         params = peers.params_of(peers.open_kernel(point, store)[0])
         yield point["schedule"], [setting(*p) for p in params.items()], *filter(None, [point.get("kernel")])
 
@@ -50,7 +50,7 @@ PARTS = {"verify": of_verify, "peers": of_peers, "ablation": of_ablation, "adver
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--schedc", default="build/release/schedc")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="nothing is built for others than " + ", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help="nothing is built for others than waits, " + ", ".join(PARTS))
     args = parser.parse_args()
     os.chdir(ROOT)
     found = {}
@@ -58,7 +58,9 @@ def main():
         for file, settings, *unit in PARTS.get(part, lambda _: [])(args.schedc):
             found[file, *unit, *sorted(settings)] = (file, settings, *unit)
     build(args.schedc, found.values())
-    print(f"{len(found)} configurations")
+    waits = list(of_verify(args.schedc)) if "waits" in args.parts else []
+    build(args.schedc, waits, "--debug-waits")
+    print(f"{len(found) + len(waits)} configurations")
 
 
 if __name__ == "__main__":
