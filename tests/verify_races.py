@@ -42,7 +42,8 @@ OPEN = {"word_of_two"}  # right, and not proved
 UNSHOWN = {"rows_by_tile_and_instance", "instances_told_by_data", "beyond_the_end_of_a_list",
            "turn_passed_on_before_the_read", "turn_passed_on_in_the_loop", "rounds_by_a_quotient",
            "range_without_numbers", "stored_before_one_arrival", "rows_of_a_surplus_tile",
-           "elements_not_asked_for", "changed_before_a_lone_arrival", "rows_by_two_lists"}
+           "elements_not_asked_for", "changed_before_a_lone_arrival", "rows_by_two_lists",
+           "copied_out_twice_in_its_turn", "overwritten_in_its_turn"}
 
 
 class Wrong(Exception):

@@ -123,13 +123,15 @@ static u32 place_of(const Kernel *k, const Turn *t, u32 role) {
   return SC_NONE;
 }
 
+// Has `from` the turn before `to` has it equally often? (Not if both are one instance: that has it
+// again only when it has passed it on.)
 static bool first_goes_before(const Order *o, u32 from, u32 to, bool *known) {
   *known = true;
   if (from != to) return from < to;
   for (u32 i = 0; i < o->p->vars; i++) {
     const PairVar *u = &o->p->var[i];
     if (u->op != X_INST || u->relation == REL_ANY) continue;
-    return (u->relation == REL_LESS) == !o->from.side;
+    return u->relation == (o->from.side ? REL_MORE : REL_LESS);
   }
   *known = false;
   return false;
