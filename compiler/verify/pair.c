@@ -224,9 +224,16 @@ static void say_meeting(Pair *p) {
   for (u32 d = 0; d < rank; d++) sc_pair_say(p, X_EQ, p->a_at[d], p->b_at[d]);
 }
 
+// Does a copy fill the stage? It has landed when the stage is full, and not before; where it is
+// multicast, others copy for it who know nothing of this CTA. So no order is shown to what else is
+// done to its part of the fill.
+static bool fills_by_copy(const Pair *p) {
+  return p->stage && (p->a->kind == ACCESS_PUT || p->b->kind == ACCESS_PUT);
+}
+
 static bool settled(Pair *p, bool last) {
   if (apart(p)) return true;
-  if (!p->thorough) return false;
+  if (!p->thorough || fills_by_copy(p)) return false;
   Facts *f = p->v->facts;
   u32 mark = sc_facts_mark(f);
   say_meeting(p);
