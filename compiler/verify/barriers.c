@@ -37,6 +37,9 @@ static void prove_arrivals(Verify *v, u32 ring) {
 }
 
 void sc_prove_barriers(Verify *v) {
-  for (u32 i = 0; i < v->k->ring.n; i++) prove_arrivals(v, i);
+  for (u32 i = 0; i < v->k->ring.n; i++) {
+    prove_arrivals(v, i);
+    if (v->k->ring.at[i].multicast && sc_cluster(v->k) > 1) sc_prove_shares(v, i);
+  }
   sc_prove_named(v);
 }

@@ -17,11 +17,19 @@ typedef struct Brackets {
   Tally fill, release;
   bool turns;
   bool unsure;  // something of it has been left open
+  u64 shared;   // parts that multicast copies bring in a fill
+  u32 unlike;   // … not in each: where they are others; 0: nowhere
+  u32 alone;    // a fill without any ends here; 0: there is none
 } Brackets;
 
 // brackets.c: what differs from path to path is reported, or leaves the proof incomplete.
 Brackets sc_ring_brackets(Verify *v, u32 role, u32 ring);
 Brackets sc_turn_brackets(Verify *v, u32 role, u32 turn);
+
+// shares.c
+void sc_prove_shares(Verify *v, u32 ring);
+// May the expression have another value in another CTA of the cluster?
+bool sc_reads_rank(Below *below, Xid x);
 
 // named.c
 void sc_prove_named(Verify *v);

@@ -17,6 +17,7 @@ typedef struct Bracket {
   bool open;
   u32 arrivals;
   i64 announced, landing;  // bytes
+  u64 shared;              // parts that multicast copies fill, as a set
   Xid key;  // of a turn: with which it was taken; SC_NONE: a loop has changed that since
 } Bracket;
 
@@ -89,7 +90,7 @@ static void same_each_time(Walk *w, u32 pc, Tally *t, u32 n, const char *what) {
 static void open_fill(Walk *w, u32 pc) {
   const Ins *ins = &w->code->at[pc];
   if (w->now.open) unsure(w, pc, "begin before the last one is over");
-  w->now = (Bracket){true, arrive(w, ins), ins->plan.bytes, 0, 0};
+  w->now = (Bracket){.open = true, .arrivals = arrive(w, ins), .announced = ins->plan.bytes};
 }
 
 // A copy brings the bytes of the whole part of a stage: a box that reaches past its tensor counts
@@ -110,6 +111,19 @@ static void land(Walk *w, u32 pc) {
     sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span,
                 "this CTA copies into '%s' of others, whose releases it does not hear of", name(w));
   w->now.landing += rows * row;
+  if (ctas == 1) return;
+  u32 number = k->view.at[ins->arg[0]].buf - w->ring->part0;
+  if (number >= 64) unsure(w, pc, "have more parts than this proof tells apart");
+  w->now.shared |= (u64)1 << number % 64;
+}
+
+// A CTA receives its shares of a multicast only if the others of its cluster send theirs in the
+// same fill.
+static void share_each_time(Walk *w, u32 pc, u64 shared) {
+  Brackets *seen = &w->seen;
+  if (seen->fill.any && seen->shared != shared && !seen->unlike) seen->unlike = pc;
+  if (!shared && !seen->alone) seen->alone = pc;
+  seen->shared = shared;
 }
 
 static void close_fill(Walk *w, u32 pc) {
@@ -124,6 +138,7 @@ static void close_fill(Walk *w, u32 pc) {
     sc_bad_plan(w->v, PROOF_ARRIVALS, ins->span,
                 "this fill of '%s' announces %lld bytes: a barrier counts fewer than %d", name(w),
                 (long long)b->announced, MAX_BYTES);
+  share_each_time(w, pc, b->shared);
   same_each_time(w, pc, &w->seen.fill, b->arrivals + arrive(w, ins), "fill");
   *b = (Bracket){0};
 }
@@ -156,7 +171,7 @@ static void step_turn(Walk *w, u32 pc) {
 
 static bool same(Bracket a, Bracket b) {
   return a.open == b.open && a.key == b.key && a.arrivals == b.arrivals &&
-         a.announced == b.announced && a.landing == b.landing;
+         a.announced == b.announced && a.landing == b.landing && a.shared == b.shared;
 }
 
 static void walk(Walk *w, u32 from, u32 to);
@@ -166,23 +181,32 @@ static void loop(Walk *w, u32 pc) {
   Bracket before = w->now;
   walk(w, pc + 1, ins->nest);
   i64 first, end, copied = w->now.landing - before.landing;
+  u64 shared = w->now.shared;
   w->now.landing = before.landing;
+  w->now.shared = before.shared;
   if (!same(before, w->now)) unsure(w, pc, "differ from round to round of a loop");
   w->now = before;
   if (!copied) return;
   if (ins->op != OP_FOR || !x_const_int(w->v->k, ins->arg[1], &first) ||
       !x_const_int(w->v->k, ins->arg[2], &end))
     unsure(w, pc, "get as many bytes as a loop runs often");
-  else if (end > first)
+  else if (end > first) {
     w->now.landing += end - first < MAX_BYTES ? (end - first) * copied : MAX_BYTES;
+    w->now.shared = shared;
+  }
 }
 
+// (Multicast copies are kept if both sides make some.)
 static void branch(Walk *w, u32 pc, u32 mid, u32 end) {
   Bracket before = w->now;
   walk(w, pc + 1, mid);
   Bracket yes = w->now;
   w->now = before;
   walk(w, mid + 1, end);
+  if (yes.shared != w->now.shared && !w->seen.unlike) w->seen.unlike = pc;
+  if (yes.shared && w->now.shared) w->now.shared |= yes.shared;
+  else w->now.shared = 0;
+  yes.shared = w->now.shared;
   if (!same(yes, w->now)) unsure(w, pc, "differ between the sides of a branch");
 }
 

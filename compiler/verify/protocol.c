@@ -4,6 +4,7 @@
 // The idea: the symbolic exploration is tried in several ways, the cheapest first. It over-
 // approximates, so a fault that it finds counts only if a concrete run shows it as well. Where
 // neither a proof nor such a run is found, the statement stays open.
+#include "compiler/verify/barriers.h"
 #include "compiler/verify/protocol.h"
 
 enum { BOUNDS = 4, MORE_BOUNDS = 24, STATES = 4000, ALL_STATES = 8000 };
@@ -24,16 +25,6 @@ static const Attempt attempts[] = {
     {{COUNT_VALUE, true}, EXPAND_ALL, MORE_BOUNDS}, {{COUNT_ON, false}, EXPAND_ALL, MORE_BOUNDS},
 };
 
-static bool reads_cluster_axis(Verify *v, Below *below, Xid x) {
-  x_begin(below, DEP_AXIS);
-  x_from(below, x);
-  for (Xid e; (e = x_next(below));) {
-    const Expr *of = &v->k->expr.at[e];
-    if (of->op == X_AXIS && v->k->axis.at[of->ref].cluster > 1) return true;
-  }
-  return false;
-}
-
 // CTAs of a cluster that share rings may count differently where a bound or a condition depends on
 // their place: then each has processes of its own.
 static u32 ranks_of(Verify *v) {
@@ -43,8 +34,7 @@ static u32 ranks_of(Verify *v) {
   for (u32 r = 0; r < v->k->role.n && shared; r++) {
     const Script *s = sc_script(v, r, (Way){0});
     for (u32 i = 0; i < s->step.n && !differ; i++)
-      differ = reads_cluster_axis(v, &below, s->step.at[i].x) ||
-               reads_cluster_axis(v, &below, s->step.at[i].y);
+      differ = sc_reads_rank(&below, s->step.at[i].x) || sc_reads_rank(&below, s->step.at[i].y);
   }
   return differ ? sc_cluster(v->k) : 1;
 }

@@ -1,0 +1,77 @@
+// shares.c - rings whose copies the CTAs of a cluster share. In: such a ring. Out: nothing, if the
+// CTAs make the same multicast copies in the same fills; else ARRIVALS, SHARED or PHASES stay open.
+//
+// In a multicast each CTA sends its share to all. So where one does not, the others lack bytes, and
+// what they send lands in a fill of it that does not expect it. That all CTAs fill the ring equally
+// often is COUNTS.
+//
+// A release goes to the empty barriers of all CTAs. That these have had all releases of the round
+// before is known to who has waited for a fill to which every CTA gave a share (M4).
+#include "compiler/verify/barriers.h"
+
+// Is it the index of a clustered axis divided by a multiple of the cluster's size?
+static bool of_clusters(const Kernel *k, const Expr *e) {
+  const Expr *a = &k->expr.at[e->a];
+  i64 by;
+  if (e->op != X_IDIV || a->op != X_AXIS || !x_const_int(k, e->b, &by)) return false;
+  return by > 0 && by % k->axis.at[a->ref].cluster == 0;
+}
+
+bool sc_reads_rank(Below *below, Xid x) {
+  x_begin(below, DEP_AXIS);
+  x_from(below, x);
+  for (Xid y; (y = x_next(below));) {
+    const Expr *e = &below->k->expr.at[y];
+    if (e->op == X_AXIS && below->k->axis.at[e->ref].cluster > 1) return true;
+    if (of_clusters(below->k, e)) x_skip(below);
+  }
+  return false;
+}
+
+static bool fills(const Kernel *k, const Ins *ins, u32 ring) {
+  if (ins->op == OP_ACQUIRE) return ins->arg[0] == ring;
+  return ins->op == OP_COPYIN && k->buf.at[k->view.at[ins->arg[0]].buf].ring == ring;
+}
+
+static bool block_reads_rank(Below *below, const Ins *ins) {
+  if (ins->op == OP_IF) return sc_reads_rank(below, ins->arg[0]);
+  if (ins->op != OP_FOR) return false;
+  return sc_reads_rank(below, ins->arg[1]) || sc_reads_rank(below, ins->arg[2]);
+}
+
+// Does no block around the role's fills of the ring depend on the CTA's place in its cluster?
+static bool alike_in_cluster(const Verify *v, const Code *code, u32 ring) {
+  Below below = x_below(v->sc, v->k);
+  for (u32 pc = 0; pc < code->n; pc++) {
+    for (u32 i = 0; i < pc && fills(v->k, &code->at[pc], ring); i++) {
+      bool around = sc_op[code->at[i].op].effects & OPENS && sc_closed_by(code, i) > pc;
+      if (around && block_reads_rank(&below, &code->at[i])) return false;
+    }
+  }
+  return true;
+}
+
+void sc_prove_shares(Verify *v, u32 ring) {
+  static const ProofId both[] = {PROOF_ARRIVALS, PROOF_SHARED};
+  const Kernel *k = v->k;
+  const char *name = k->ring.at[ring].name;
+  Span alone = k->ring.at[ring].span;
+  bool heard = false;
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    Brackets b = sc_ring_brackets(v, r, ring);
+    heard |= b.fill.any && !b.alone;
+    if (b.unlike && b.alone) alone = code->at[b.alone].span;
+    bool unlike = b.unlike && !alike_in_cluster(v, code, ring);
+    for (u32 i = 0; i < COUNT(both) && unlike; i++)
+      sc_incomplete(v, both[i], code->at[b.unlike].span,
+                    "a CTA may share its copies into '%s' in fills in which others of its cluster "
+                    "do not",
+                    name);
+  }
+  if (!heard)
+    sc_incomplete(v, PROOF_PHASES, alone,
+                  "nothing of this fill of '%s' comes from the other CTAs of the cluster, and they "
+                  "may not have had the releases of the round before it (M4)",
+                  name);
+}
