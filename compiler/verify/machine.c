@@ -53,11 +53,23 @@ bool sc_instances_apart(const Protocol *p, u32 role) {
   return false;
 }
 
+// The channel of a private ring whose copies are multicast: each instance shares it with those of
+// the same number in the other CTAs of the cluster. SC_NONE: none of them has one yet.
+static u32 channel_of_peers(const Protocol *p, u32 ring, u32 process) {
+  const Process *q = &p->process.at[process];
+  for (u32 i = 0; i < process && p->k->ring.at[ring].multicast; i++) {
+    const Process *o = &p->process.at[i];
+    if (o->role == q->role && o->instance == q->instance) return o->channel[ring];
+  }
+  return SC_NONE;
+}
+
 static u32 channel_of(Protocol *p, u32 ring, u32 process, u32 *shared) {
   const Ring *r = &p->k->ring.at[ring];
   u32 rank = p->process.at[process].rank,
       *known = &shared[ring * p->ranks + (r->multicast ? 0 : rank)];
-  if (r->owner == SC_NONE && *known != SC_NONE) return *known;
+  if (r->owner != SC_NONE) *known = channel_of_peers(p, ring, process);
+  if (*known != SC_NONE) return *known;
   PUSH(p->sc, &p->channel, ((Channel){.ring = ring, .stages = r->stages}));
   return *known = p->channel.n - 1;
 }

@@ -153,11 +153,10 @@ bool sc_issue_copy(Inst *in, const Ins *i) {
   }
   if (!sc_touch_slice(in, &e, G_LOAD, e.part->word, fill / r->stages + 1)) return false;
   if (!shares) return copy_to(in, &e, mine, part, fill, r->stages);
-  u32 index = fill % r->stages, pool = in->m->p->pool0[b->ring];
   for (u32 n = 0; n < ctas; n++) {
     Event one = e;
-    if (!copy_to(in, &one, &in->slot->cta[n].pool[pool][index], part, fill, r->stages))
-      return false;
+    Stage *its = sc_stage_of(in, &in->slot->cta[n], b->ring, fill);
+    if (!copy_to(in, &one, its, part, fill, r->stages)) return false;
   }
   return true;
 }

@@ -114,7 +114,7 @@ static bool ring_held_up(const Inst *in, const Inst *by) {
   const Ring *r = &in->env.k->ring.at[i->arg[0]];
   const Cursor *mine = &in->ring[i->arg[0]], *its = &by->ring[i->arg[0]];
   if (by->slot != in->slot || (by->cta != in->cta && !r->multicast)) return false;
-  if (r->owner != SC_NONE && by != in) return false;
+  if (r->owner != SC_NONE && (by->role != in->role || by->number != in->number)) return false;
   if (i->op == OP_WAIT) return r->fillers >> by->role & 1 && its->committed <= mine->waited;
   return r->drainers >> by->role & 1 && its->released + r->stages <= mine->filled;
 }

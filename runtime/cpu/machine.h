@@ -325,6 +325,8 @@ bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index);
 
 // view.c
 Stage *sc_stage(const Inst *in, u32 ring, u32 fill);
+// … of a private ring that of the instance with the same number in this CTA of the cluster.
+Stage *sc_stage_of(const Inst *in, const Cta *cta, u32 ring, u32 fill);
 typedef struct Spot {
   float *at;
   i64 stride[SC_MAX_VARS];

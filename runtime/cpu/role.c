@@ -293,12 +293,12 @@ static Step op_RELEASE(Inst *in, const Ins *i) {
   if (c->waited == c->released) return not_held(in, i, "held");
   if (!in->skips) {
     Stage *s = sc_stage(in, i->arg[0], c->released);
-    u32 index = c->released % r->stages, ctas = in->m->p->grid.ctas;
+    u32 ctas = in->m->p->grid.ctas;
     if (!sc_may_release(in, s, i->arg[0])) return STEP_FAULT;
     c->release_pc = in->at;
     meet_to_arrive(in, i);
     for (u32 n = 0; n < (r->multicast ? ctas : 1); n++) {
-      if (r->multicast) s = &in->slot->cta[n].pool[in->m->p->pool0[i->arg[0]]][index];
+      if (r->multicast) s = sc_stage_of(in, &in->slot->cta[n], i->arg[0], c->released);
       sc_arrive(in, &s->empty, i->plan.arrivals, i->plan.arrivals >= in->of->warps);
     }
   }

@@ -5,11 +5,13 @@
 
 #include <string.h>
 
-Stage *sc_stage(const Inst *in, u32 ring, u32 fill) {
+Stage *sc_stage_of(const Inst *in, const Cta *cta, u32 ring, u32 fill) {
   const Ring *r = &in->env.k->ring.at[ring];
   u32 pool = in->m->p->pool0[ring] + (r->owner == SC_NONE ? 0 : in->number);
-  return &in->cta->pool[pool][fill % r->stages];
+  return &cta->pool[pool][fill % r->stages];
 }
+
+Stage *sc_stage(const Inst *in, u32 ring, u32 fill) { return sc_stage_of(in, in->cta, ring, fill); }
 
 // ---- stages and registers
 
