@@ -80,6 +80,37 @@ u32 sc_form_atom(Facts *f, Atom a) {
   return *slot = f->atom.n - 1;
 }
 
+// ---- tiles past the grid's end, which fill up the last cluster
+//
+// What these read beyond a tensor is 0, and they may divide by it.
+
+static bool may_be_past(const Facts *f, u8 deps) {
+  bool clusters = false;
+  for (u32 i = 0; i < f->k->axis.n; i++) clusters |= f->k->axis.at[i].cluster > 1;
+  return clusters && deps & (DEP_AXIS | DEP_LOOP);  // (loops may go by the tile's place)
+}
+
+static bool form_may_be_past(const Facts *f, const Lin *x);
+
+static bool atom_may_be_past(const Facts *f, const Atom *a) {
+  if (a->op == X_AXIS) return may_be_past(f, DEP_AXIS);
+  if (a->op == X_LOOP) return may_be_past(f, DEP_LOOP);
+  if (a->op == X_LOAD || a->op == X_WHERE) {
+    bool known = a->ref < f->k->expr.n;
+    if (may_be_past(f, known ? f->k->expr.at[a->ref].deps : DEP_AXIS)) return true;
+  }
+  return (a->a && form_may_be_past(f, a->a)) || (a->b && form_may_be_past(f, a->b));
+}
+
+static bool form_may_be_past(const Facts *f, const Lin *x) {
+  for (u32 i = 0; i < x->n; i++)
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
+      if (atom_may_be_past(f, &f->atom.at[x->at[i].atom[j]])) return true;
+  return false;
+}
+
+bool sc_form_divides(const Facts *f, const Lin *x) { return !x->n || !form_may_be_past(f, x); }
+
 // ---- forms
 
 static Lin of_atom(Facts *f, ExprOp op, u32 ref, const Lin *a, const Lin *b) {
@@ -169,6 +200,28 @@ static const Buf *ranged(const Facts *f, const Expr *e) {
   return f->elements && b && b->end ? b : NULL;
 }
 
+// Is the form not negative, as no dimension is?
+static bool of_dimensions(const Facts *f, const Lin *x) {
+  bool ok = x->c >= 0;
+  for (u32 i = 0; i < x->n && ok; i++) {
+    ok = x->at[i].by > 0;
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j] && ok; j++) {
+      const Atom *a = &f->atom.at[x->at[i].atom[j]];
+      bool part = a->op == X_IDIV && !a->b->n && a->b->c > 0 && of_dimensions(f, a->a);
+      ok = a->op == X_DIM || part;
+    }
+  }
+  return ok;
+}
+
+// The end of a range (first, or last) with 0 in it.
+static void reach_zero(Facts *f, ExprOp op, Lin *end) {
+  Lin zero = sc_lin_int(0), over = zero;
+  bool fits = sc_lin_add(&over, end, op == X_MAX ? 1 : -1);
+  if (fits && of_dimensions(f, &over)) return;
+  *end = end->n ? sc_form_extreme(f, op, end, &zero) : zero;
+}
+
 static void leaf(Facts *f, Xid x, Lin *out) {
   const Expr *e = &f->k->expr.at[x];
   const Buf *b = ranged(f, e);
@@ -177,7 +230,13 @@ static void leaf(Facts *f, Xid x, Lin *out) {
   Atom a = {.op = named ? e->op : X_LOAD, .ref = named ? e->ref : x, .varies = e->deps & DEP_LOOP};
   Lin last = sc_lin_int(-1);
   if (b && sc_lin_add(&last, sc_form(f, b->end), 1)) {
-    a.a = sc_form(f, b->least);
+    Lin first = sc_lin_int(0);
+    sc_lin_copy(&first, sc_form(f, b->least));
+    if (may_be_past(f, e->deps)) {
+      reach_zero(f, X_MIN, &first);
+      reach_zero(f, X_MAX, &last);
+    }
+    a.a = sc_form_keep(f, &first);
     a.b = &last;
   }
   *out = sc_lin_atom(sc_form_atom(f, a));
@@ -223,6 +282,7 @@ Interval sc_atom_interval(Facts *f, u32 atom) {
            q = a.b ? sc_form_interval(f, a.b) : all;
   if (a.op == X_LOAD) now = (Interval){p.lo, q.hi};
   else if (a.op == X_WHERE) now = sc_interval_both(p, q);
+  else if (a.op == X_IDIV && !sc_form_divides(f, a.b)) now = all;
   else if (a.a) now = sc_interval(a.op, p, q);
   if (a.told.lo > now.lo) now.lo = a.told.lo;
   if (a.told.hi < now.hi) now.hi = a.told.hi;
@@ -265,7 +325,8 @@ u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
     return ok ? 2 : 0;
   }
   // What divides is not 0: so where it is not negative, it is positive.
-  if (a.op != X_IDIV || sc_form_interval(f, a.b).lo < 0 || !sc_lin_mul(&product, &x, a.b)) return 0;
+  if (a.op != X_IDIV || !sc_form_divides(f, a.b)) return 0;
+  if (sc_form_interval(f, a.b).lo < 0 || !sc_lin_mul(&product, &x, a.b)) return 0;
   sc_lin_copy(&out[0], a.a);
   sc_lin_copy(&out[1], &product);
   sc_lin_copy(&out[2], a.b);

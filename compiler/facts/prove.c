@@ -114,7 +114,8 @@ static bool by_divisor(Proof *q, const Lin *p, u32 i, u32 depth) {
   const Term t = p->at[i];
   const Atom a = q->f->atom.at[t.atom[0]];
   Lin rest, n, top, goal;
-  if (t.atom[1] || a.op != X_IDIV || sc_form_interval(q->f, a.b).lo < 0) return false;
+  if (t.atom[1] || a.op != X_IDIV || !sc_form_divides(q->f, a.b)) return false;
+  if (sc_form_interval(q->f, a.b).lo < 0) return false;
   sc_lin_copy(&rest, p);
   rest.n--;
   memmove(rest.at + i, rest.at + i + 1, (rest.n - i) * sizeof t);
@@ -171,7 +172,8 @@ static bool of_pair(Proof *q, const Lin *p, u32 i, u32 j, u32 depth) {
     if (t != i && t != j) rest.at[n++] = p->at[t];
   rest.n = n;
   if (x.op != y.op || !(quotients || x.op == X_MIN || x.op == X_MAX)) return false;
-  if (quotients && (!sc_lin_same(x.b, y.b) || sc_form_interval(q->f, x.b).lo < 0)) return false;
+  if (quotients && (!sc_lin_same(x.b, y.b) || !sc_form_divides(q->f, x.b))) return false;
+  if (quotients && sc_form_interval(q->f, x.b).lo < 0) return false;
   if (quotients && sc_form_interval(q->f, &rest).lo < 0) return false;
   if (quotients) rest = sc_lin_int(0);
   for (u32 cross = 0; cross < (quotients ? 1 : 2); cross++) {

@@ -40,19 +40,31 @@ bool sc_concrete_element(Concrete *c, u32 buf, const i64 *at, i64 *out) {
 
 static bool value(Concrete *c, Xid x, i64 *out, u32 depth);
 
+// Is this a CTA past the grid's end, which fills up the last cluster?
+static bool is_surplus(Concrete *c, u32 depth) {
+  for (u32 i = 0; i < c->p->k->axis.n; i++) {
+    const Axis *x = &c->p->k->axis.at[i];
+    i64 n;
+    if (x->cluster > 1 && value(c, x->extent, &n, depth) && c->s->axis[i] + c->rank >= n)
+      return true;
+  }
+  return false;
+}
+
 static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
   const View *v = &c->p->k->view.at[e->ref];
   const Buf *b = &c->p->k->buf.at[v->buf];
   i64 at[SC_MAX_RANK] = {0};
   if (b->space != SP_TENSOR || b->elem != EL_I32) return false;
-  bool inside = true;  // (a run that reads beyond a tensor ends there: X.value)
+  bool inside = true;  // (a run that reads beyond a tensor ends there, in a tile of the grid)
   for (u32 d = 0; d < v->rank; d++) {
     i64 extent;
     if (v->at[d].base && !value(c, v->at[d].base, &at[d], depth)) return false;
     if (!value(c, b->dim[d], &extent, depth)) return false;
     inside &= at[d] >= 0 && at[d] < extent;
   }
-  return inside && sc_concrete_element(c, v->buf, at, out);
+  if (inside) return sc_concrete_element(c, v->buf, at, out);
+  return *out = 0, is_surplus(c, depth);
 }
 
 static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {

@@ -139,9 +139,18 @@ static void say_rising(Pair *p, Xid x, Xid y) {
   sc_pair_say(p, X_LE, x, y);
 }
 
+// May one be in a tile past the grid's end, which fills up the last cluster? Such a tile writes to
+// no tensor. What it reads beyond a list is 0, which does not rise.
+static bool in_surplus(const Pair *p) {
+  bool clusters = false, writes = sc_access_writes(p->a) && sc_access_writes(p->b);
+  for (u32 i = 0; i < p->axes; i++) clusters |= p->v->k->axis.at[i].cluster > 1;
+  return clusters && (p->stage || !writes);
+}
+
 static void say_offsets(Pair *p) {
   const u32 rank = p->v->k->view.at[p->a->view].rank;
   p->offsets = 0;
+  if (in_surplus(p)) return;
   for (u32 d = 0; d < rank; d++) {
     gather(p, p->a_at[d]);
     gather(p, p->b_at[d]);
