@@ -24,14 +24,27 @@ static Trial *trial(Verify *v, const Protocol *p) {
   return t;
 }
 
+// So many CTAs of a cluster are run as one; where none depends on another, each by itself.
+static u32 together(const Trial *t, u32 axis) {
+  return t->p->ranks > 1 ? t->v->k->axis.at[axis].cluster : 1;
+}
+
+// How many CTAs lie along the axis, with those that fill up the last cluster. False: it is not
+// known.
+static bool places(Trial *t, u32 axis, i64 *n) {
+  const Axis *x = &t->v->k->axis.at[axis];
+  if (!sc_concrete_value(&t->c, x->extent, n) || *n > INT32_MAX) return false;
+  *n = (*n + x->cluster - 1) / x->cluster * x->cluster;
+  return true;
+}
+
 // Chooses the tile that is `quarter` quarters of the way along each axis; false: there is none.
 static bool set_tile(Trial *t, u32 quarter) {
-  const Kernel *k = t->v->k;
-  for (u32 a = 0; a < k->axis.n; a++) {
+  for (u32 a = 0; a < t->v->k->axis.n; a++) {
     i64 n;
-    if (!sc_concrete_value(&t->c, k->axis.at[a].extent, &n) || n < 1) return false;
+    if (!places(t, a, &n) || n < 1) return false;
     t->s->axis[a] = (n - 1) * quarter / 4;
-    if (k->axis.at[a].cluster > 1) t->s->axis[a] -= t->s->axis[a] % k->axis.at[a].cluster;
+    t->s->axis[a] -= t->s->axis[a] % together(t, a);
   }
   return true;
 }
@@ -82,15 +95,15 @@ static bool all_tiles(Trial *t) {
   const Kernel *k = t->v->k;
   i64 n[SC_MAX_AXES], tiles = 1;
   for (u32 a = 0; a < k->axis.n; a++) {
-    if (!sc_concrete_value(&t->c, k->axis.at[a].extent, &n[a])) return false;
+    if (!places(t, a, &n[a])) return false;
     if (n[a] < 1) return true;
     if (n[a] > ALL_RUNS || (tiles *= n[a]) > ALL_RUNS) return false;
   }
   for (i64 tile = 0; tile < tiles; tile++) {
     for (u32 a = 0, left = (u32)tile; a < k->axis.n; left /= (u32)n[a], a++)
       t->s->axis[a] = left % n[a];
-    bool first = true;  // of the cluster
-    for (u32 a = 0; a < k->axis.n; a++) first &= t->s->axis[a] % k->axis.at[a].cluster == 0;
+    bool first = true;  // of those that are run together
+    for (u32 a = 0; a < k->axis.n; a++) first &= t->s->axis[a] % together(t, a) == 0;
     if (first && try_tile(t) != OUT_DONE) return false;
     if (t->tried > ALL_RUNS) return false;
   }
