@@ -84,15 +84,6 @@ static bool told_to_all(const Order *o, Channel c) {
   return minded(k, to) || !sc_only_copies(k, to->role, c.ref) || sc_met_after(k, to, c.ref);
 }
 
-static bool through(Order *o, Channel c) {
-  const Kernel *k = o->p->v->k;
-  if (!does(k, o->from.role, c.gives, c.ref) || !does(k, o->to.role, c.takes, c.ref)) return false;
-  if (!sc_over_before(k, o->access, c.gives, c.ref) || !speaks_for_all(o, c)) return false;
-  if (!told_to_all(o, c)) return false;
-  return suffices(o, sc_pair_count(o->p, o->from, c.gives, c.ref), c.later,
-                  sc_pair_count(o->p, o->to, c.takes, c.ref));
-}
-
 // Do both operations belong to one instance? Only then is a private ring the same ring for both.
 static bool own(const Order *o) {
   bool one = o->from.side == o->to.side || sc_pair_one_execution(o->p);
@@ -109,6 +100,39 @@ static bool landed(Order *o) {
   if (!does(k, o->to.role, OP_WAIT, ring)) return false;
   return suffices(o, sc_pair_count(o->p, o->from, OP_ACQUIRE, ring), -1,
                   sc_pair_count(o->p, o->to, OP_WAIT, ring));
+}
+
+// The next time that the instance gives, in the block of the access; SC_NONE: that is not known.
+static u32 next_give(const Code *code, u32 pc, Channel c) {
+  u32 depth = 0;
+  while (++pc < code->n) {
+    const Ins *ins = &code->at[pc];
+    u8 effects = sc_op[ins->op].effects;
+    if (ins->op == c.gives && ins->arg[0] == c.ref) return depth ? SC_NONE : pc;
+    if (!depth && effects & (CLOSES | SPLITS)) return SC_NONE;
+    depth += (effects & OPENS) != 0;
+    depth -= (effects & CLOSES) != 0;
+  }
+  return SC_NONE;
+}
+
+// Is the access over when its own instance gives? (A copy in may be: the instance has waited for
+// the stage itself.)
+static bool over_when_given(const Order *o, Channel c) {
+  const Kernel *k = o->p->v->k;
+  if (sc_over_before(k, o->access, c.gives, c.ref)) return true;
+  u32 pc = next_give(&k->role.at[o->from.role].code, o->from.pc, c);
+  Order own = *o;
+  own.to = (Place){o->from.role, pc, o->from.side};
+  return pc != SC_NONE && landed(&own);
+}
+
+static bool through(Order *o, Channel c) {
+  const Kernel *k = o->p->v->k;
+  if (!does(k, o->from.role, c.gives, c.ref) || !does(k, o->to.role, c.takes, c.ref)) return false;
+  if (!over_when_given(o, c) || !speaks_for_all(o, c) || !told_to_all(o, c)) return false;
+  return suffices(o, sc_pair_count(o->p, o->from, c.gives, c.ref), c.later,
+                  sc_pair_count(o->p, o->to, c.takes, c.ref));
 }
 
 // ---- turns over instances
