@@ -44,7 +44,7 @@ UNSHOWN = {"rows_by_tile_and_instance", "instances_told_by_data", "beyond_the_en
            "range_without_numbers", "stored_before_one_arrival", "rows_of_a_surplus_tile",
            "elements_not_asked_for", "changed_before_a_lone_arrival", "rows_by_two_lists",
            "copied_out_twice_in_its_turn", "overwritten_in_its_turn", "zeroed_before_the_share_lands",
-           "ragged_cta_does_not_share", "pair_fills_by_its_words"}
+           "ragged_cta_does_not_share", "pair_fills_by_its_words", "offset_beyond_the_list"}
 
 
 class Wrong(Exception):
