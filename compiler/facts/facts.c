@@ -80,9 +80,14 @@ u32 sc_form_atom(Facts *f, Atom a) {
   return *slot = f->atom.n - 1;
 }
 
-// ---- tiles past the grid's end, which fill up the last cluster
+// ---- what may be 0, whatever is said
 //
-// What these read beyond a tensor is 0, and they may divide by it.
+// An element beyond its tensor is read as 0. Tiles past the grid's end, which fill up the last
+// cluster, compute with anything.
+
+static bool beyond(const Facts *f, const Expr *e) {
+  return e->op == X_LOAD && e->deps & DEP_FETCH && !f->k->view.at[e->ref].inside;
+}
 
 static bool may_be_past(const Facts *f, u8 deps) {
   bool clusters = false;
@@ -90,26 +95,26 @@ static bool may_be_past(const Facts *f, u8 deps) {
   return clusters && deps & (DEP_AXIS | DEP_LOOP);  // (loops may go by the tile's place)
 }
 
-static bool form_may_be_past(const Facts *f, const Lin *x);
+static bool form_may_be_0(const Facts *f, const Lin *x);
 
-static bool atom_may_be_past(const Facts *f, const Atom *a) {
+static bool atom_may_be_0(const Facts *f, const Atom *a) {
   if (a->op == X_AXIS) return may_be_past(f, DEP_AXIS);
   if (a->op == X_LOOP) return may_be_past(f, DEP_LOOP);
   if (a->op == X_LOAD || a->op == X_WHERE) {
-    bool known = a->ref < f->k->expr.n;
-    if (may_be_past(f, known ? f->k->expr.at[a->ref].deps : DEP_AXIS)) return true;
+    const Expr *e = a->ref < f->k->expr.n ? &f->k->expr.at[a->ref] : NULL;
+    if (!e || beyond(f, e) || may_be_past(f, e->deps)) return true;
   }
-  return (a->a && form_may_be_past(f, a->a)) || (a->b && form_may_be_past(f, a->b));
+  return (a->a && form_may_be_0(f, a->a)) || (a->b && form_may_be_0(f, a->b));
 }
 
-static bool form_may_be_past(const Facts *f, const Lin *x) {
+static bool form_may_be_0(const Facts *f, const Lin *x) {
   for (u32 i = 0; i < x->n; i++)
     for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
-      if (atom_may_be_past(f, &f->atom.at[x->at[i].atom[j]])) return true;
+      if (atom_may_be_0(f, &f->atom.at[x->at[i].atom[j]])) return true;
   return false;
 }
 
-bool sc_form_divides(const Facts *f, const Lin *x) { return !x->n || !form_may_be_past(f, x); }
+bool sc_form_divides(const Facts *f, const Lin *x) { return !x->n || !form_may_be_0(f, x); }
 
 // ---- forms
 
@@ -193,7 +198,7 @@ Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
 
 // The tensor that an expression reads, if its declaration says in which range its elements are, and
 // if that is believed. (What threads read element by element is 0 outside of the tensor, so it may
-// lie beyond the range. A value of a whole role is always read inside.)
+// lie beyond the range.)
 static const Buf *ranged(const Facts *f, const Expr *e) {
   bool inside = e->op == X_LOAD && e->deps & DEP_FETCH;
   const Buf *b = inside ? &f->k->buf.at[f->k->view.at[e->ref].buf] : NULL;
@@ -232,7 +237,7 @@ static void leaf(Facts *f, Xid x, Lin *out) {
   if (b && sc_lin_add(&last, sc_form(f, b->end), 1)) {
     Lin first = sc_lin_int(0);
     sc_lin_copy(&first, sc_form(f, b->least));
-    if (may_be_past(f, e->deps)) {
+    if (beyond(f, e)) {
       reach_zero(f, X_MIN, &first);
       reach_zero(f, X_MAX, &last);
     }

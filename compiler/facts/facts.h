@@ -27,6 +27,9 @@ void sc_facts_forget(Facts *f, u32 exprs);  // expressions from this one on are 
 // a GPU checks it: for proofs, not for what is emitted.
 void sc_facts_elements(Facts *f);
 
+// ---- inside.c
+void sc_mark_inside(Sc *sc, Kernel *k);  // sets View.inside
+
 // ---- prove.c
 void sc_facts_thorough(Facts *f);  // from now on more effort is made
 // Each is true only if it holds for all values that the facts allow. The effort is bounded: false

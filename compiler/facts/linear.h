@@ -94,8 +94,8 @@ const Lin *sc_form_keep(Facts *f, const Lin *x);  // stored, so that it stays wh
 u32 sc_form_atom(Facts *f, Atom a);               // the one that is equal
 Interval sc_form_interval(Facts *f, const Lin *x);
 Interval sc_atom_interval(Facts *f, u32 atom);
-// Is what divides never 0, because the kernel divides by it? (It may be in a tile past the grid's
-// end: what fills up the last cluster computes, and nobody promises what.)
+// Is what divides never 0, because the kernel divides by it? (It may be where an element beyond a
+// tensor is read, as 0, and in a tile past the grid's end, which fills up the last cluster.)
 bool sc_form_divides(const Facts *f, const Lin *x);
 bool sc_know(Facts *f, Lin *x);  // writes what is solved by what it is
 bool sc_form_divide(Facts *f, const Lin *x, i64 n, Lin *out);          // x / n rounded down, n > 0
@@ -114,6 +114,8 @@ enum { ATOM_FACTS = 3 };
 u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]);  // forms that are not negative
 
 // ---- said.c
+void sc_said_loop(Facts *f, const Ins *loop);  // what its range says of its variable
+void sc_said_axis(Facts *f, u32 axis);
 void sc_facts_assume(Facts *f, Xid cond, bool truth);  // a condition that holds, or does not
 
 #endif

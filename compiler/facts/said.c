@@ -69,7 +69,7 @@ static Lin leaf(Facts *f, ExprOp op, u32 ref) {
   return sc_lin_atom(sc_form_atom(f, (Atom){.op = op, .ref = ref}));
 }
 
-static void say_loop(Facts *f, const Ins *loop) {
+void sc_said_loop(Facts *f, const Ins *loop) {
   Lin v = leaf(f, X_LOOP, loop->arg[0]), low = v, high = sc_lin_int(-1), rounds = high;
   f->atom.at[v.at[0].atom[0]].varies = true;
   const Lin *from = sc_form(f, loop->arg[1]), *to = sc_form(f, loop->arg[2]);
@@ -81,7 +81,7 @@ static void say_loop(Facts *f, const Ins *loop) {
 }
 
 // In a tile; those that fill up the last cluster are past the end of an axis.
-static void say_axis(Facts *f, u32 axis) {
+void sc_said_axis(Facts *f, u32 axis) {
   const Axis *x = &f->k->axis.at[axis];
   const Lin *extent = sc_form(f, x->extent);
   Lin g = sc_lin_int(-1), v = leaf(f, X_AXIS, axis);
@@ -94,8 +94,8 @@ static void step(Facts *f, const Ins *ins) {
   u8 effects = sc_op[ins->op].effects;
   if (effects & OPENS) {
     PUSH(f->sc, &f->open, ((Block){f->fact.n, ins->op == OP_IF ? ins->arg[0] : 0}));
-    for (u32 i = 0; i < f->k->axis.n && ins->op == OP_TILE; i++) say_axis(f, i);
-    if (ins->op == OP_FOR) say_loop(f, ins);
+    for (u32 i = 0; i < f->k->axis.n && ins->op == OP_TILE; i++) sc_said_axis(f, i);
+    if (ins->op == OP_FOR) sc_said_loop(f, ins);
     if (ins->op == OP_IF) sc_facts_assume(f, ins->arg[0], true);
   } else if (effects & (SPLITS | CLOSES) && f->open.n) {
     const Block b = f->open.at[f->open.n - 1];

@@ -69,6 +69,7 @@ typedef struct View {
   u32 buf;
   u8 rank;
   bool fill;
+  bool inside;  // of an element that roles share: it is never read beyond its tensor
   Pos at[SC_MAX_RANK];
 } View;
 

@@ -129,28 +129,21 @@ static void say_rising(Pair *p, Xid x, Xid y) {
   const u32 buf = v->buf;
   const bool said = k->buf.at[buf].rising;
   if (buf != w->buf || !(said || may_never_fall(k, buf))) return;
-  Xid from = v->at[0].base, to = w->at[0].base;
+  Xid from = v->at[0].base, to = w->at[0].base, n = k->buf.at[buf].dim[0];
   Xid past = sc_pair_make(p, X_ADD, to ? to : sc_pair_int(p, 0), sc_pair_int(p, 1));
   u32 i = 0;
   if (!past || !sc_fact_less(p->v->facts, from, past)) return;
+  // what lies beyond the list is 0
+  if (!sc_fact_nonneg(p->v->facts, from) || !sc_fact_inside(p->v->facts, to, 1, n)) return;
   while (i < p->risings && !said && p->rising[i] != buf) i++;
   if (i == PAIR_OFFSETS) return;
   if (i == p->risings && !said) p->rising[p->risings++] = buf;
   sc_pair_say(p, X_LE, x, y);
 }
 
-// May one be in a tile past the grid's end, which fills up the last cluster? Such a tile writes to
-// no tensor. What it reads beyond a list is 0, which does not rise.
-static bool in_surplus(const Pair *p) {
-  bool clusters = false, writes = sc_access_writes(p->a) && sc_access_writes(p->b);
-  for (u32 i = 0; i < p->axes; i++) clusters |= p->v->k->axis.at[i].cluster > 1;
-  return clusters && (p->stage || !writes);
-}
-
 static void say_offsets(Pair *p) {
   const u32 rank = p->v->k->view.at[p->a->view].rank;
   p->offsets = 0;
-  if (in_surplus(p)) return;
   for (u32 d = 0; d < rank; d++) {
     gather(p, p->a_at[d]);
     gather(p, p->b_at[d]);
