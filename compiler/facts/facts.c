@@ -82,8 +82,9 @@ u32 sc_form_atom(Facts *f, Atom a) {
 
 // ---- what may be 0, whatever is said
 //
-// An element beyond its tensor is read as 0. Tiles past the grid's end, which fill up the last
-// cluster, compute with anything.
+// An element is, if its declaration does not exclude it: no launch looks at it. Beyond its tensor
+// it is read as 0. Tiles past the grid's end, which fill up the last cluster, compute with
+// anything.
 
 static bool beyond(const Facts *f, const Expr *e) {
   return e->op == X_LOAD && e->deps & DEP_FETCH && !f->k->view.at[e->ref].inside;
@@ -102,7 +103,9 @@ static bool atom_may_be_0(const Facts *f, const Atom *a) {
   if (a->op == X_LOOP) return may_be_past(f, DEP_LOOP);
   if (a->op == X_LOAD || a->op == X_WHERE) {
     const Expr *e = a->ref < f->k->expr.n ? &f->k->expr.at[a->ref] : NULL;
-    if (!e || beyond(f, e) || may_be_past(f, e->deps)) return true;
+    bool element = e && e->op == X_LOAD && e->deps & DEP_FETCH;
+    if (element && (!a->a || a->a->n || a->a->c < 1)) return true;
+    if (!e || may_be_past(f, e->deps)) return true;
   }
   return (a->a && form_may_be_0(f, a->a)) || (a->b && form_may_be_0(f, a->b));
 }
