@@ -80,45 +80,6 @@ u32 sc_form_atom(Facts *f, Atom a) {
   return *slot = f->atom.n - 1;
 }
 
-// ---- what may be 0, whatever is said
-//
-// An element is, if its declaration does not exclude it: no launch looks at it. Beyond its tensor
-// it is read as 0. Tiles past the grid's end, which fill up the last cluster, compute with
-// anything.
-
-static bool beyond(const Facts *f, const Expr *e) {
-  return e->op == X_LOAD && e->deps & DEP_FETCH && !f->k->view.at[e->ref].inside;
-}
-
-static bool may_be_past(const Facts *f, u8 deps) {
-  bool clusters = false;
-  for (u32 i = 0; i < f->k->axis.n; i++) clusters |= f->k->axis.at[i].cluster > 1;
-  return clusters && deps & (DEP_AXIS | DEP_LOOP);  // (loops may go by the tile's place)
-}
-
-static bool form_may_be_0(const Facts *f, const Lin *x);
-
-static bool atom_may_be_0(const Facts *f, const Atom *a) {
-  if (a->op == X_AXIS) return may_be_past(f, DEP_AXIS);
-  if (a->op == X_LOOP) return may_be_past(f, DEP_LOOP);
-  if (a->op == X_LOAD || a->op == X_WHERE) {
-    const Expr *e = a->ref < f->k->expr.n ? &f->k->expr.at[a->ref] : NULL;
-    bool element = e && e->op == X_LOAD && e->deps & DEP_FETCH;
-    if (element && (!a->a || a->a->n || a->a->c < 1)) return true;
-    if (!e || may_be_past(f, e->deps)) return true;
-  }
-  return (a->a && form_may_be_0(f, a->a)) || (a->b && form_may_be_0(f, a->b));
-}
-
-static bool form_may_be_0(const Facts *f, const Lin *x) {
-  for (u32 i = 0; i < x->n; i++)
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
-      if (atom_may_be_0(f, &f->atom.at[x->at[i].atom[j]])) return true;
-  return false;
-}
-
-bool sc_form_divides(const Facts *f, const Lin *x) { return !x->n || !form_may_be_0(f, x); }
-
 // ---- forms
 
 static Lin of_atom(Facts *f, ExprOp op, u32 ref, const Lin *a, const Lin *b) {
@@ -230,6 +191,11 @@ static void reach_zero(Facts *f, ExprOp op, Lin *end) {
   *end = end->n ? sc_form_extreme(f, op, end, &zero) : zero;
 }
 
+// May it be read beyond its tensor? There it is 0, whatever is said.
+static bool beyond(const Facts *f, const Expr *e) {
+  return e->op == X_LOAD && e->deps & DEP_FETCH && !f->k->view.at[e->ref].inside;
+}
+
 static void leaf(Facts *f, Xid x, Lin *out) {
   const Expr *e = &f->k->expr.at[x];
   const Buf *b = ranged(f, e);
@@ -314,6 +280,10 @@ Interval sc_form_interval(Facts *f, const Lin *x) {
 
 // ---- facts
 
+bool sc_form_divides(Facts *f, const Lin *x) {
+  return !x->n || sc_form_interval(f, x).lo > (f->elements ? 0 : -1);
+}
+
 u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
   const Atom a = f->atom.at[atom];
   const Lin x = sc_lin_atom(atom), one = sc_lin_int(-1);
@@ -332,7 +302,6 @@ u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
               sc_lin_add(&out[1], b, least || a.op == X_ABS ? 1 : -1);
     return ok ? 2 : 0;
   }
-  // What divides is not 0: so where it is not negative, it is positive.
   if (a.op != X_IDIV || !sc_form_divides(f, a.b)) return 0;
   if (sc_form_interval(f, a.b).lo < 0 || !sc_lin_mul(&product, &x, a.b)) return 0;
   sc_lin_copy(&out[0], a.a);

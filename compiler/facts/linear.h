@@ -94,9 +94,9 @@ const Lin *sc_form_keep(Facts *f, const Lin *x);  // stored, so that it stays wh
 u32 sc_form_atom(Facts *f, Atom a);               // the one that is equal
 Interval sc_form_interval(Facts *f, const Lin *x);
 Interval sc_atom_interval(Facts *f, u32 atom);
-// Is what divides never 0, because the kernel divides by it? (Elements of tensors may be, and
-// anything in a tile past the grid's end, which fills up the last cluster.)
-bool sc_form_divides(const Facts *f, const Lin *x);
+// Is what divides a constant, or known to be positive? That the kernel divides by it says so for
+// what is emitted, but not for proofs: a GPU divides by 0, and goes on.
+bool sc_form_divides(Facts *f, const Lin *x);
 bool sc_know(Facts *f, Lin *x);  // writes what is solved by what it is
 bool sc_form_divide(Facts *f, const Lin *x, i64 n, Lin *out);          // x / n rounded down, n > 0
 Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b);  // of MIN and MAX

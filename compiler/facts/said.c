@@ -122,11 +122,27 @@ void sc_facts_forget(Facts *f, u32 exprs) {
   sc_atoms_forget(f, exprs);
 }
 
+// A launch evaluates what the kernel requires, and is refused where that divides by 0. holds: the
+// condition does, so that all parts of an `and` are evaluated.
+static void say_divisors(Facts *f, Xid x, bool holds, u32 *steps) {
+  const Expr e = f->k->expr.at[x];
+  bool divides = e.op == X_IDIV || e.op == X_CDIV || e.op == X_MOD;
+  if (!*steps || !--*steps || !sc_xop[e.op].arity || e.op >= X_SUM) return;
+  say_divisors(f, e.a, holds && e.op == X_AND, steps);
+  if (e.op == X_OR || e.op == X_WHERE || (e.op == X_AND && !holds)) return;
+  if (e.b) say_divisors(f, e.b, holds && e.op == X_AND, steps);
+  if (divides && e.ty == TY_INT && sc_form_interval(f, sc_form(f, e.b)).lo == 0)
+    say_less(f, 0, e.b, 1);
+}
+
 Facts *sc_facts(Sc *sc, const Kernel *k) {
   Facts *f = NEW(sc, Facts);
   *f = (Facts){.sc = sc, .k = k, .epoch = 1};
   sc_atoms_begin(f);
-  for (u32 i = 0; i < k->require.n; i++) sc_facts_assume(f, k->require.at[i].cond, true);
+  for (u32 i = 0; i < k->require.n; i++) {
+    say_divisors(f, k->require.at[i].cond, true, &(u32){CONDITIONS});
+    sc_facts_assume(f, k->require.at[i].cond, true);
+  }
   f->always = f->fact.n;
   return f;
 }

@@ -342,6 +342,7 @@ static Brackets follow(Walk *w) {
     return w->seen;
   }
   w->asked = sc_path_facts(w->v->sc, w->v->k, w->code);
+  sc_facts_elements(w->asked->facts);
   w->ways = NEW(w->v->sc, Ways);
   w->ways->n = 1;
   walk_paths(w, 0, n);

@@ -276,6 +276,7 @@ static void prove_role(Verify *v, u32 role) {
   t.head = NEWS(v->sc, Ways *, r->code.n + 1);
   t.nothing = th_known(v->sc, k);
   if (r->by_paths) t.asked = sc_path_facts(v->sc, k, &r->code);
+  if (t.asked) sc_facts_elements(t.asked->facts);
   do {
     t.changed = false;
     walk(&t, 0, r->code.n);
