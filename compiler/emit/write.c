@@ -439,24 +439,10 @@ void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add) {
   cu_close(c);
 }
 
-// Opens the loop over a warp's batches of blocks, and returns what the lane is called in it. Many
-// are not unrolled, and what depends on the lane is worked out in each round: else the addresses of
-// all blocks take registers.
-static const char *open_batches(Cuda *c, const char *n, i64 batches) {
-  if (batches <= 2) {
-    cu_open_unrolled(c, n, batches);
-    return "$lane";
-  }
-  cu_remark(c, "#pragma unroll 1");
-  cu_open(c, "for (int %s = 0; %s < %lld; %s++)", n, n, (long long)batches, n);
-  const char *at = cu_temp(c, "at");
-  cu_var(c, "const int %s = sc_here($lane);", at);
-  return at;
-}
-
 // Transposes an 8-bit stage. A warp takes blocks of 32 rows and 16 columns of its source, four at a
-// time, or two, so that none has to wait for another. Two 8-row parts of a block come together in
-// four bytes of a lane: rows t, t + 1, t + 8 and t + 9 where the columns of an operand are permuted
+// time, so that none has to wait for another; of many it takes one at a time in a loop, for the
+// addresses of all would be kept in registers. Two 8-row parts of a block come together in four
+// bytes of a lane: rows t, t + 1, t + 8 and t + 9 where the columns of an operand are permuted
 // (sc_order8), four consecutive rows where they are not.
 void cu_turned(MapGen *g, const View *dst) {
   Cuda *c = g->c;
@@ -464,24 +450,28 @@ void cu_turned(MapGen *g, const View *dst) {
   i64 across = sc_extent(c->k, g->m, (i8)dst->at[0].var) / 16;
   i64 blocks = sc_extent(c->k, g->m, (i8)dst->at[1].var) / 32 * across;
   i64 warps = c->k->role.at[c->r].warps, rounds = (blocks + warps - 1) / warps;
-  i64 batch = rounds > 8 ? 2 : 4;
+  i64 batch = rounds > 8 ? 1 : 4;
   while (blocks % (warps * batch) && batch > 1) batch /= 2;
   const char *n = cu_temp(c, "n"), *i = cu_temp(c, "i"), *x = cu_temp(c, "x");
-  const char *lane = open_batches(c, n, rounds / batch);
   const char *block =
       cu_text(c, "($warp + %lld * (%lld * %s + %s))", (long long)warps, (long long)batch, n, i);
   Txt down = {cu_text(c, "%s / %lld * 32", block, (long long)across), P_MUL};
   Txt side = {cu_text(c, "%s %% %lld * 16", block, (long long)across), P_MUL};
   bool permuted = c->k->buf.at[dst->buf].permuted;
-  Txt row = cu_sum(c, down, (Txt){cu_text(c, permuted ? "%s" : "sc_order8(%s)", lane), P_ATOM});
-  Txt to = cu_sum(c, side, (Txt){cu_text(c, "sc_row_turned(%s)", lane), P_ATOM});
-  Txt at = cu_sum(c, down, (Txt){cu_text(c, "(%s & 16)", lane), P_ATOM});
+  Txt row = cu_sum(c, down, (Txt){permuted ? "$lane" : "sc_order8($lane)", P_ATOM});
+  Txt to = cu_sum(c, side, (Txt){"sc_row_turned($lane)", P_ATOM});
+  Txt at = cu_sum(c, down, (Txt){"($lane & 16)", P_ATOM});
+  if (rounds <= 8) cu_open_unrolled(c, n, rounds / batch);
+  else {
+    cu_remark(c, "#pragma unroll 1");
+    cu_open(c, "for (int %s = 0; %s < %lld; %s++)", n, n, (long long)(rounds / batch), n);
+  }
   cu_var(c, "u32 %s[%lld][4];", x, (long long)batch);
   for (int store = 0; store < 2; store++) {
     cu_open_unrolled(c, i, batch);
     if (blocks % warps) cu_open(c, "if (%s < %lld)", block, (long long)blocks);
     if (store) {
-      cu_line(c, "sc_bytes_turned(%s[%s], %s);", x, i, lane);
+      cu_line(c, "sc_bytes_turned(%s[%s], $lane);", x, i);
       cu_line(
           c, "sc_stmatrix(%s, %s[%s]);",
           cu_stage_elem(c, dst, cu_from(c, dst->at[0].base, to), cu_from(c, dst->at[1].base, at)),
