@@ -4,17 +4,7 @@
 // role's statements are the plan with its own side of each move. So the plan itself is an order in
 // which all can go on, and the program is right. Then some roles are rewritten into other words for
 // the same, and half of the programs are changed in one or two places, right or not.
-#include "program.h"
-
-typedef struct Plan {
-  Program *p;
-  bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
-  bool turns[MAX_ROLES][MAX_TURNS];
-  int loop[8], loops;                 // around the place
-  u32 busy;                           // rings that are filled or held around it
-  const Ex *bound[2], *condition[2];  // drawn before, and likely to be used again
-  int left;                           // statements that may still be drawn
-} Plan;
+#include "plan.h"
 
 // ---- expressions
 
@@ -107,8 +97,6 @@ static const Ex *condition(Plan *d) {
 
 // ---- the plan
 
-static St *plan(Plan *d, u32 most);
-
 static St *plan_loop(Plan *d) {
   Program *p = d->p;
   St *s = st(p, S_FOR, p->vars++, NULL);
@@ -116,7 +104,7 @@ static St *plan_loop(Plan *d) {
   s->y = bound(d);
   s->reversed = chance(p, 15);
   d->loop[d->loops++] = s->ref;
-  s->body = plan(d, 3);
+  s->body = plan_list(d, 3);
   d->loops--;
   return s;
 }
@@ -125,12 +113,12 @@ static St *around(Plan *d, SKind kind, int ring, u32 most) {
   bool filled = d->busy >> ring & 1;
   if (filled) return st(d->p, S_MOVE, ring, NULL);
   d->busy |= 1u << ring;
-  St *s = st(d->p, kind, ring, chance(d->p, 90) ? plan(d, most) : NULL);
+  St *s = st(d->p, kind, ring, chance(d->p, 90) ? plan_list(d, most) : NULL);
   d->busy ^= 1u << ring;
   return s;
 }
 
-static int free_ring(Plan *d) {
+int free_ring(Plan *d) {
   int ring = (int)draw(d->p, (u32)d->p->rings);
   for (u32 i = 0; i < 3 && d->busy >> ring & 1; i++) ring = (int)draw(d->p, (u32)d->p->rings);
   return ring;
@@ -141,21 +129,22 @@ static St *plan_one(Plan *d) {
   u32 what = draw(p, 100);
   int ring = free_ring(d);
   d->left--;
+  if (p->tensors && chance(p, 35)) return plan_touching(d);
   if (what < 30 && d->loops < 2 && p->vars < MAX_VARS / 2) return plan_loop(d);
   if (what < 45) {
     St *s = st(p, S_IF, 0, NULL);
     s->x = condition(d);
-    s->body = plan(d, 2);
-    if (chance(p, 40)) s->other = plan(d, 2);
+    s->body = plan_list(d, 2);
+    if (chance(p, 40)) s->other = plan_list(d, 2);
     return s;
   }
   if (what < 52) return around(d, S_OPEN, ring, 1);
   if (what < 60) return around(d, S_HOLD, ring, 2);
-  if (what < 70 && p->turns) return st(p, S_TURN, (int)draw(p, (u32)p->turns), plan(d, 2));
+  if (what < 70 && p->turns) return st(p, S_TURN, (int)draw(p, (u32)p->turns), plan_list(d, 2));
   return st(p, S_MOVE, ring, NULL);
 }
 
-static St *plan(Plan *d, u32 most) {
+St *plan_list(Plan *d, u32 most) {
   St *list = NULL;
   for (u32 n = 1 + draw(d->p, most); n > 0 && d->left > 0; n--) append(&list, plan_one(d));
   return list;
@@ -176,8 +165,16 @@ static St *bracket(const Plan *d, SKind kind, const St *s, int role, bool around
   return body;
 }
 
+static St *side_of_move(const Plan *d, int role, const St *s) {
+  bool fills = d->fills[role][s->ref], drains = d->drains[role][s->ref];
+  St *own = fills ? st(d->p, S_FILL, s->ref, side(d, role, s->body)) : NULL;
+  if (drains) append(&own, st(d->p, S_DRAIN, s->ref, side(d, role, s->other)));
+  return own;
+}
+
 static St *side_of_ring(const Plan *d, int role, const St *s) {
   bool fills = d->fills[role][s->ref], drains = d->drains[role][s->ref];
+  if (s->kind == S_MOVE) return side_of_move(d, role, s);
   if (fills && drains) {
     St *own = st(d->p, S_FILL, s->ref, NULL);
     own->next = st(d->p, S_DRAIN, s->ref, NULL);
@@ -192,7 +189,9 @@ static St *side_of_ring(const Plan *d, int role, const St *s) {
 static St *side_of(const Plan *d, int role, const St *s) {
   St *own = NULL;
   if (s->kind == S_MOVE || s->kind == S_OPEN || s->kind == S_HOLD) return side_of_ring(d, role, s);
+  if (s->kind == S_TOUCH) return s->who >> role & 1 ? copy_one(d->p, s) : NULL;
   St *body = side(d, role, s->body), *other = side(d, role, s->other);
+  if (s->kind == S_ORDER && !(s->who >> role & 1)) return body;
   if (s->kind == S_TURN) return d->turns[role][s->ref] ? st(d->p, S_TURN, s->ref, body) : body;
   if (!body && !other && chance(d->p, 95)) return NULL;
   own = st(d->p, s->kind, s->ref, body);
@@ -264,6 +263,7 @@ static void draw_frame(Plan *d) {
     p->role[r].dealt = p->role[r].instances > 1 && chance(p, 50);
   for (int i = 0; i < p->dims; i++) p->least[i] = chance(p, 20) ? 1 + (int)draw(p, 2) : 0;
   p->ordered = p->dims > 1 && chance(p, 15);
+  draw_tensors(p);
 }
 
 Program *sc_draw(Sc *sc, u64 seed) {
@@ -274,7 +274,7 @@ Program *sc_draw(Sc *sc, u64 seed) {
   draw_frame(&d);
   draw_rings(&d);
   draw_turns(&d);
-  St *all = plan(&d, 4);
+  St *all = plan_list(&d, 4);
   for (int r = 0; r < p->roles; r++) p->role[r].body = side(&d, r, all);
   for (u32 n = draw(p, 4); n > 0; n--) rewrite(p, (int)draw(p, (u32)p->roles));
   if (chance(p, 50))

@@ -1,5 +1,5 @@
 // experiment.c - the differential experiment: random programs, what the compiler's prover says of
-// deadlock and counts, and what an exhaustive search says (tests/experiment.md).
+// deadlock, counts and races, and what an exhaustive search says (tests/experiment.md).
 //
 //   experiment [FIRST [COUNT [-v | -f]]]
 //   experiment -w SEED
@@ -26,6 +26,8 @@ typedef struct Opinion {
   char code[24];    // REFUSED: the first error
   char why[160];    // INCOMPLETE
   char text[2000];  // REJECTED: the report's notes, or why it was refused
+  Said races;
+  char race[2000];  // … REJECTED: the report's notes
   u32 upto;         // OPEN: all dimensions up to it have been tried; 0: not all
   u32 states;
 } Opinion;
@@ -41,6 +43,13 @@ typedef enum Class {  // of a program
   FALSE_ALARM,
   ORDER_MATTERS,
   UNKNOWN_TRUTH,  // too long to be searched
+  FREE_PROVED,    // of races, where no role waits for ever
+  RACE_REJECTED,
+  FREE_OPEN,
+  RACE_OPEN,
+  RACE_PROVED_FREE,
+  FREE_REJECTED,
+  ORDER_CHANGES_RACES,
   CLASSES
 } Class;
 
@@ -48,7 +57,9 @@ static const char *const class_name[] = {
     "refused by another rule",       "proved, and right",       "rejected, and wrong",
     "rejected, and wrong elsewhere", "left open, though right", "left open, and wrong",
     "PROVED, THOUGH WRONG",          "REJECTED, THOUGH RIGHT",  "ORDER MATTERS",
-    "too long to be searched",
+    "too long to be searched",       "free of races, proved",   "races, and rejected",
+    "free of races, left open",      "races, left open",        "RACES, AND PROVED FREE",
+    "FREE OF RACES, AND REJECTED",   "ORDER CHANGES RACES",
 };
 
 typedef struct Tally {
@@ -68,7 +79,7 @@ typedef struct Bench {
   Truth *truth;
   Opinion opinion;
   Setting failing;  // REJECTED: the witness's; else the first that was found
-  Fate fate;
+  Outcome found;
   Class wanted;  // while reducing
 } Bench;
 
@@ -83,15 +94,19 @@ static double now(void) {
 static void put(char *to, size_t room, const char *text) { snprintf(to, room, "%s", text); }
 
 // (R6.dealt is about phases, and has a witness of its own.)
+static void read_report(const Diag *d, char *to, size_t room) {
+  size_t n = strlen(to);
+  if (n < room) n += (size_t)snprintf(to + n, room - n, "%s\n", d->text);
+  for (const Note *note = d->notes; note && n < room; note = note->next)
+    n += (size_t)snprintf(to + n, room - n, "%s\n", note->text);
+}
+
 static void read_reports(Sc *sc, Opinion *o) {
-  size_t n = 0;
   for (const Diag *d = sc->diags; d; d = d->next) {
     if (d->severity != SCHEDC_ERROR || d->id == D_R6_DEALT) continue;
-    if (!n) put(o->code, sizeof o->code, sc_diag_code(d->id));
-    n += (size_t)snprintf(o->text + n, sizeof o->text - n, "%s\n", d->text);
-    for (const Note *note = d->notes; note && n < sizeof o->text; note = note->next)
-      n += (size_t)snprintf(o->text + n, sizeof o->text - n, "%s\n", note->text);
-    if (n >= sizeof o->text) return;
+    if (!o->code[0]) put(o->code, sizeof o->code, sc_diag_code(d->id));
+    if (d->id == D_R10_RACE) read_report(d, o->race, sizeof o->race);
+    else read_report(d, o->text, sizeof o->text);
   }
 }
 
@@ -106,6 +121,10 @@ static void read_certificate(const Certificate *c, Opinion *o) {
     o->upto = p->upto;
     if (p->why && !o->why[0]) put(o->why, sizeof o->why, p->why);
   }
+  o->races = c->verdict == VERDICT_PROVED ? SAID_PROVED : SAID_OPEN;
+  if (c->proof[PROOF_GLOBAL].verdict == VERDICT_REJECTED) o->races = SAID_REJECTED;
+  for (u32 i = 0; i < PROOF_COUNT && !o->why[0]; i++)
+    if (c->proof[i].why) put(o->why, sizeof o->why, c->proof[i].why);
 }
 
 static void ask_compiler(const Program *p, Opinion *o) {
@@ -181,17 +200,17 @@ static bool read_witness(const char *text, const Program *p, Setting *s) {
 
 static Class of_search(Bench *b, const Program *p, Class right, Class wrong) {
   int most = p->dims + p->elements + p->table > 2 ? MOST_OF_THREE : MOST;
-  b->fate = truth_search(b->truth, p, most, &b->failing);
-  if (b->fate == FATE_LONG) return UNKNOWN_TRUTH;
-  return b->fate == FATE_FINE ? right : wrong;
+  b->found = truth_search(b->truth, p, most, &b->failing);
+  if (b->found.fate == FATE_LONG) return UNKNOWN_TRUTH;
+  return b->found.fate == FATE_FINE ? right : wrong;
 }
 
 // By the witness; where that is too long, by any other setting.
 static Class of_rejected(Bench *b, const Program *p) {
   if (!read_witness(b->opinion.text, p, &b->failing)) return FALSE_ALARM;
-  b->fate = truth_run(b->truth, p, &b->failing);
-  if (b->fate == FATE_STUCK || b->fate == FATE_UNEVEN) return REJECTED_WRONG;
-  if (b->fate != FATE_LONG) return FALSE_ALARM;
+  b->found = truth_run(b->truth, p, &b->failing);
+  if (b->found.fate == FATE_STUCK || b->found.fate == FATE_UNEVEN) return REJECTED_WRONG;
+  if (b->found.fate != FATE_LONG) return FALSE_ALARM;
   Class class = of_search(b, p, FALSE_ALARM, WRONG_ELSEWHERE);
   return class == WRONG_ELSEWHERE ? class : FALSE_ALARM;
 }
@@ -214,9 +233,35 @@ static bool order_matters(Bench *b, const Program *p) {
     Setting s = {.dim = {n, 3 - n, 1}, .element = {n, 2}};
     Fate all = truth_all_orders(b->truth, p, &s);
     if (all != FATE_FINE && all != FATE_STUCK && all != FATE_UNEVEN) continue;
-    if (all != truth_run(b->truth, p, &s)) return true;
+    if (all != truth_run(b->truth, p, &s).fate) return true;
   }
   return false;
+}
+
+static bool order_changes_races(Bench *b, const Program *p) {
+  for (int n = 0; n < 4 && p->tensors; n++) {
+    Setting s = {.dim = {n, 3 - n, 1}, .element = {n, 2}, .table = (u32)n};
+    Outcome one = truth_run(b->truth, p, &s), other = truth_run_back(b->truth, p, &s);
+    if (one.fate != other.fate || (one.fate == FATE_FINE && one.races != other.races)) return true;
+  }
+  return false;
+}
+
+// Of a program whose waits end, or are not said not to. CLASSES: it has no tensors. A witness that
+// is too long to be run says nothing.
+static Class compare_races(Bench *b, const Program *p) {
+  bool races = b->found.races, unknown = b->found.fate != FATE_FINE;
+  Setting s;
+  if (!p->tensors || b->opinion.said == SAID_REJECTED) return CLASSES;
+  if (b->opinion.races == SAID_REJECTED) {
+    if (!read_witness(b->opinion.race, p, &s)) return FREE_REJECTED;
+    Outcome o = truth_run(b->truth, p, &s);
+    if (o.fate == FATE_FINE && !o.races) b->failing = s;
+    return o.fate == FATE_FINE && !o.races ? FREE_REJECTED : RACE_REJECTED;
+  }
+  if (unknown && !races) return CLASSES;
+  if (b->opinion.races == SAID_PROVED) return races ? RACE_PROVED_FREE : FREE_PROVED;
+  return races ? RACE_OPEN : FREE_OPEN;
 }
 
 static Class compare(Bench *b, const Program *p) {
@@ -231,27 +276,37 @@ static Class compare(Bench *b, const Program *p) {
 
 // ---- told
 
+static bool is_bad(Class class) {
+  return class == UNSOUND || class == FALSE_ALARM || class == ORDER_MATTERS ||
+         class == RACE_PROVED_FREE || class == FREE_REJECTED || class == ORDER_CHANGES_RACES;
+}
+
 static bool is_alike(void *user, const Program *p) {
   Bench *b = user;
   Opinion was = b->opinion;
-  bool alike =
-      compare(b, p) == b->wanted && !strncmp(was.why, b->opinion.why, strcspn(was.why, ";"));
+  bool alike = compare(b, p) == b->wanted;
+  if (b->wanted >= FREE_PROVED) alike = !is_bad(compare(b, p)) && compare_races(b, p) == b->wanted;
+  alike &= !strncmp(was.why, b->opinion.why, strcspn(was.why, ";"));
   b->opinion = was;
   return alike;
 }
 
+static const char *const fate_name[] = {"fine", "stuck", "uneven", "excluded", "long"};
+
 static void tell(Bench *b, Program *p, u64 seed, Class class, Telling how) {
   Str text = {.sc = p->sc};
   b->wanted = class;
-  if (class != ORDER_MATTERS && how != TELL_FIRST) reduce(p, is_alike, b);
+  if (class != ORDER_MATTERS && class != ORDER_CHANGES_RACES && how != TELL_FIRST)
+    reduce(p, is_alike, b);
   compare(b, p);
+  compare_races(b, p);
   write_program(p, &text, "k");
   printf("seed %llu: %s: %s\n", (unsigned long long)seed, class_name[class], b->opinion.why);
-  if (b->fate == FATE_STUCK || b->fate == FATE_UNEVEN)
-    printf("%s with n0 = %d, n1 = %d, n2 = %d, s0 = %d, s1 = %d\n",
-           b->fate == FATE_STUCK ? "stuck" : "uneven", b->failing.dim[0], b->failing.dim[1],
-           b->failing.dim[2], b->failing.element[0], b->failing.element[1]);
-  printf("%s%s\n", b->opinion.text, text.at);
+  if (b->found.fate == FATE_STUCK || b->found.fate == FATE_UNEVEN || class >= FREE_PROVED)
+    printf("%s with n0 = %d, n1 = %d, n2 = %d, s0 = %d, s1 = %d\n", fate_name[b->found.fate],
+           b->failing.dim[0], b->failing.dim[1], b->failing.dim[2], b->failing.element[0],
+           b->failing.element[1]);
+  printf("%s%s%s\n", b->opinion.text, b->opinion.race, text.at);
   fflush(stdout);
 }
 
@@ -274,18 +329,24 @@ static void one(Tally *t, Truth *truth, u64 seed, Telling how) {
   sc_init(&sc, NULL);
   Program *p = sc_draw(&sc, seed);
   Class class = compare(&b, p);
+  Class races = class == REFUSED ? CLASSES : compare_races(&b, p);
   if (class != REFUSED && order_matters(&b, p)) class = ORDER_MATTERS;
+  if (races != CLASSES && order_changes_races(&b, p)) races = ORDER_CHANGES_RACES;
   t->n[class]++;
+  if (races != CLASSES) t->n[races]++;
   if (b.opinion.states > t->most_states) t->most_states = b.opinion.states;
-  bool why = class == OPEN_RIGHT || class == OPEN_WRONG;
-  b.opinion.why[strcspn(b.opinion.why, ";")] = 0;  // (numbers of runs are left out)
+  if (!is_bad(class) && class != OPEN_RIGHT && class != OPEN_WRONG && races != CLASSES)
+    class = races;
+  bool why = class == OPEN_RIGHT || class == OPEN_WRONG || class == FREE_OPEN || class == RACE_OPEN;
+  b.opinion.why[strcspn(b.opinion.why, ";")] = 0;  // (numbers of runs and lines are left out)
+  for (char *at = b.opinion.why; class >= FREE_PROVED && *at; at++)
+    if (*at >= '0' && *at <= '9') *at = '.';
   snprintf(reason, sizeof reason, "%s: %.120s", class_name[class],
            why                ? b.opinion.why
            : class == REFUSED ? b.opinion.code
                               : "");
   if (why || class == REFUSED) note_reason(t, reason, seed);
-  bool bad = class == UNSOUND || class == FALSE_ALARM || class == ORDER_MATTERS;
-  if (bad || (how == TELL_OPEN && why)) tell(&b, p, seed, class, how);
+  if (is_bad(class) || (how == TELL_OPEN && why)) tell(&b, p, seed, class, how);
   sc_free(&sc);
 }
 
@@ -299,7 +360,9 @@ static void write_one(u64 seed) {
 }
 
 static u32 disagreements(const Tally *t) {
-  return t->n[UNSOUND] + t->n[FALSE_ALARM] + t->n[ORDER_MATTERS];
+  u32 n = 0;
+  for (u32 i = 0; i < CLASSES; i++) n += is_bad((Class)i) ? t->n[i] : 0;
+  return n;
 }
 
 // Is too much of what is right left open? (Of a few programs that may be by chance.)

@@ -49,6 +49,12 @@ St *copy_list(Program *p, const St *s) {
   return first;
 }
 
+St *copy_one(Program *p, const St *s) {
+  St one = *s;
+  one.next = NULL;
+  return copy_list(p, &one);
+}
+
 void substitute(Program *p, St *s, int var, const Ex *by) {
   for (; s; s = s->next) {
     s->x = with_loop(p, s->x, var, by);

@@ -20,16 +20,20 @@ enum {
   MAX_VARS = 64,
   TABLES = 2,
   TABLE = 30,
-  TILES = 3  // of a program with a grid
+  TILES = 3,  // of a program with a grid
+  MAX_TENSORS = 2,
+  ROWS = 64,  // of a tensor that roles write
+  KEYS = 6    // of a turn over CTAs
 };
 
 typedef enum XKind {
   E_INT,
   E_DIM,
   E_TILE,
+  E_INSTANCE,  // of a role: in positions only
   E_LOOP,
   E_ELEMENT,  // of the tensor `A`
-  E_TABLE,    // element a of the tensor `B` or `C`
+  E_TABLE,    // element a of the tensor `B` or `C`; with b: of row a and column b of `M`
   E_ADD,
   E_SUB,
   E_MUL,  // by a constant
@@ -56,22 +60,29 @@ typedef enum SKind {
   S_FILL,   // acquire, body, commit
   S_DRAIN,  // wait, body, release
   S_TURN,   // take, body, pass
+  S_ORDER,  // the same of a turn over CTAs
   S_ACQUIRE,
   S_COMMIT,
   S_WAIT,
   S_RELEASE,
   S_FOR,
   S_IF,
-  S_MOVE,  // in the common plan of all roles: a fill by those who fill, a drain by those who drain
+  S_TOUCH,  // an access of a tensor
+  S_MOVE,  // in the common plan of all roles: a fill by those who fill, a drain by those who drain,
+           // with what each does in its bracket: `body` and `other`
   S_OPEN,  // … with the fill around the body
   S_HOLD   // … with the drain around it
 } SKind;
 
+typedef enum Touch { TOUCH_LOAD, TOUCH_STORE, TOUCH_ADD, TOUCHES } Touch;
+
 typedef struct St {
   SKind kind;
-  int ref;  // ring, turn, loop variable
+  int ref;  // ring, turn, loop variable, tensor
   bool reversed;
-  const Ex *x, *y;  // condition; bounds
+  Touch touch;
+  u32 who;          // TOUCH, ORDER, in the plan: a bit for each role that does it
+  const Ex *x, *y;  // condition; bounds; position; keys with which a turn is taken and passed on
   struct St *body, *other, *next;
 } St;
 
@@ -91,16 +102,24 @@ typedef struct Baton {  // a turn
   int member[MAX_ROLES];
 } Baton;
 
+typedef struct Tensor {
+  bool flat;  // its rows lie in one dimension, and an access touches two of them
+} Tensor;
+
 typedef struct Program {
   Sc *sc;
   u64 seed;  // of all further draws
   int roles, rings, turns, dims, elements, vars;
+  int tensors;   // that roles write
   bool tiles;    // there is a grid
+  bool ctas;     // … and each tile is a CTA of its own
+  bool order;    // … and there is a turn over CTAs
   bool scalars;  // elements are scalar arguments
   bool table;    // there are tensors that are read at places which loops tell
   Actor role[MAX_ROLES];
   Pipe ring[MAX_RINGS];
   Baton turn[MAX_TURNS];
+  Tensor tensor[MAX_TENSORS];
   int least[MAX_DIMS];  // what is required of each dimension
   bool ordered;         // dimension 0 <= dimension 1 is required
 } Program;
@@ -118,6 +137,7 @@ bool reads_loop(const Ex *x, int var);
 // ---- statements
 St *st(Program *p, SKind kind, int ref, St *body);
 St *copy_list(Program *p, const St *s);
+St *copy_one(Program *p, const St *s);
 void substitute(Program *p, St *s, int var, const Ex *by);
 bool list_reads_loop(const St *s, int var);
 int size(const St *s);  // statements, with those below
@@ -146,14 +166,20 @@ typedef struct Setting {
   int list[TABLES][TABLE];  // … or, if listed, these
 } Setting;
 typedef enum Fate { FATE_FINE, FATE_STUCK, FATE_UNEVEN, FATE_EXCLUDED, FATE_LONG } Fate;
+typedef struct Outcome {
+  Fate fate;
+  bool races;  // two accesses of one element have no order (if the fate is FINE)
+} Outcome;
 typedef struct Truth Truth;
 Truth *truth_open(Sc *sc);
 // One run of all tiles, from empty rings, with these values.
-Fate truth_run(Truth *t, const Program *p, const Setting *s);
+Outcome truth_run(Truth *t, const Program *p, const Setting *s);
+// The same with the instances in the opposite order.
+Outcome truth_run_back(Truth *t, const Program *p, const Setting *s);
 // The same by a search of all interleavings; FATE_LONG: there are too many.
 Fate truth_all_orders(Truth *t, const Program *p, const Setting *s);
-// All values up to `most`. Out: the first that fails.
-Fate truth_search(Truth *t, const Program *p, int most, Setting *failing);
+// All values up to `most`. Out: the first that fails, or else the first with a race.
+Outcome truth_search(Truth *t, const Program *p, int most, Setting *failing);
 
 // ---- reduce.c
 // The program made smaller, in place, as long as the test holds.

@@ -120,6 +120,7 @@ static void reduce_frame(Reducer *r) {
   reduce_bool(r, &p->scalars);
   reduce_int(r, &p->turns, 0);
   reduce_int(r, &p->elements, 0);
+  for (int i = 0; i < p->tensors; i++) reduce_bool(r, &p->tensor[i].flat);
 }
 
 void reduce(Program *p, bool (*test)(void *, const Program *), void *user) {

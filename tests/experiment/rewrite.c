@@ -181,7 +181,7 @@ void rewrite(Program *p, int role) {
 
 // ---- mistakes
 
-static bool is_bracket(const St *s) { return s->kind <= S_TURN; }
+static bool is_bracket(const St *s) { return s->kind <= S_ORDER; }
 
 // The next statement is drawn into the bracket, or what is inside comes out.
 static void widen(Program *p, St **at) {
@@ -283,11 +283,19 @@ static void change_step(Program *p, const Place *at) {
     case 3:
     case 4: swap(at->at); return;
     case 5:
-      if (is_bracket(s) && s->kind != S_TURN) s->ref = (int)draw(p, (u32)p->rings);
+      if (is_bracket(s) && s->kind < S_TURN) s->ref = (int)draw(p, (u32)p->rings);
       return;
     default:
       if (is_bracket(s)) widen(p, at->at);
       else swap(at->at);
+  }
+}
+
+static void change_touch(Program *p, St *s) {
+  switch (draw(p, 4)) {
+    case 0: s->touch = (Touch)draw(p, TOUCHES); return;
+    case 1: s->ref = (int)draw(p, (u32)p->tensors); return;
+    default: s->x = add(p, s->x, chance(p, 50) ? 1 : -1);
   }
 }
 
@@ -302,7 +310,8 @@ void mutate(Program *p) {
   if (!all->n) return;
   const Place *at = &all->place[draw(p, all->n)];
   const St *s = *at->at;
-  if (what < 4) change_step(p, at);
+  if (s->kind == S_TOUCH && what < 7) change_touch(p, *at->at);
+  else if (what < 4) change_step(p, at);
   else if (s->kind == S_FOR) change_loop(p, at);
   else if (s->kind == S_IF) change_if(p, at);
   else change_step(p, at);

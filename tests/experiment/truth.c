@@ -2,55 +2,11 @@
 // elements. Out: whether some role waits for ever, or the roles disagree in a tile.
 //
 // The idea: with all values given, what an instance does is a plain list of operations, whatever
-// the others do. The lists of all tiles are put one after the other, and then played: an instance
-// fills the n-th stage of a ring when all who drain it have released stage n - depth, and so on.
-// Whether the order in which instances go on matters is tried by a search of all orders. No part of
-// the compiler is used.
-#include "program.h"
+// the others do. The lists of all tiles are put one after the other, or each tile is a CTA of its
+// own, and then they are played (played.c). No part of the compiler is used.
+#include "truth.h"
 
 #include <string.h>
-
-enum { MOST_PROCESSES = MAX_ROLES * MAX_INSTANCES, MOST_OPS = 1 << 18, MOST_NUMBERS = 1 << 16 };
-enum { SEARCHED_OPS = 20000, SEARCHED_NUMBERS = 8000 };  // of the many runs of a search
-
-enum { OPS = 6 };  // acquire, commit, wait, release, take, pass
-typedef enum OpKind { ACQUIRE, COMMIT, WAIT, RELEASE, TAKE, PASS } OpKind;
-
-typedef struct Act {
-  u8 kind, ref;
-  u16 number;  // which fill of the ring
-} Act;
-
-typedef struct Player {
-  int role, instance;
-  Act op[MOST_OPS];
-  u32 n, at;
-  int seat[MAX_TURNS];  // -1: no member
-} Player;
-
-// By ring and role: how many instances have done it, for each fill by its number.
-typedef struct Done {
-  u8 by[MAX_RINGS][MAX_ROLES][MOST_NUMBERS];
-} Done;
-
-struct Truth {
-  const Program *p;
-  const Setting *s;
-  int tile;
-  i64 var[MAX_VARS];
-  bool wrong;  // a number does not fit, or a list is too long
-  bool many;   // this is one of many runs
-  Player player[MOST_PROCESSES];
-  int players;
-  // by ring (then turn) and operation, of one tile of one player
-  u32 count[MAX_RINGS + MAX_TURNS][OPS];
-  u32 number[MAX_ROLES][MAX_RINGS][OPS];  // of the next, over all tiles
-  bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
-  int seats[MAX_TURNS], token[MAX_TURNS];
-  bool taken[MAX_TURNS];  // by somebody, some time
-  Done committed, released;
-  u32 most_number;
-};
 
 Truth *truth_open(Sc *sc) { return NEW(sc, Truth); }
 
@@ -94,6 +50,7 @@ static i64 value(Truth *t, const Ex *x) {
     case E_INT: return x->n;
     case E_DIM: return t->s->dim[x->n];
     case E_TILE: return t->tile;
+    case E_INSTANCE: return t->instance;
     case E_LOOP: return t->var[x->n];
     case E_ELEMENT: return t->s->element[x->n];
     case E_TABLE: return of_table(t->s, x->n, value(t, x->a));
@@ -120,6 +77,26 @@ static void put(Truth *t, Player *q, OpKind kind, int ref) {
   q->op[q->n++] = (Act){(u8)kind, (u8)ref, (u16)number};
 }
 
+// What is outside of the tensor is not touched.
+static void touch(Truth *t, Player *q, const St *s) {
+  i64 row = value(t, s->x);
+  for (int i = 0; i <= t->p->tensor[s->ref].flat; i++) {
+    if (row + i < 0 || row + i >= ROWS) continue;
+    if (q->n == (t->many ? SEARCHED_OPS : MOST_OPS)) {
+      t->wrong = true;
+      return;
+    }
+    q->op[q->n++] = (Act){(u8)(ACCESS + s->touch), (u8)s->ref, (u16)(row + i)};
+  }
+}
+
+// (There are no keys beyond 16 bits.)
+static void put_key(Truth *t, Player *q, OpKind kind, const Ex *of) {
+  i64 key = value(t, of);
+  t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS);
+  if (!t->wrong) q->op[q->n++] = (Act){(u8)kind, 0, key < 0 || key > KEYS ? KEYS : (u16)key};
+}
+
 static void rounds(Truth *t, Player *q, const St *s) {
   i64 from = value(t, s->x), to = value(t, s->y), was = t->var[s->ref];
   for (i64 i = 0; i < to - from && !t->wrong; i++) {
@@ -137,6 +114,12 @@ static void list(Truth *t, Player *q, const St *s) {
       rounds(t, q, s);
     } else if (s->kind == S_IF) {
       list(t, q, value(t, s->x) ? s->body : s->other);
+    } else if (s->kind == S_TOUCH) {
+      touch(t, q, s);
+    } else if (s->kind == S_ORDER) {
+      put_key(t, q, TAKE_KEY, s->x);
+      list(t, q, s->body);
+      put_key(t, q, PASS_KEY, s->y);
     } else if (s->kind >= S_ACQUIRE) {
       put(t, q, alone[s->kind - S_ACQUIRE], s->ref);
     } else {
@@ -200,7 +183,7 @@ static void note_use(Truth *t, int role, const St *s) {
       note_use(t, role, x ? s->body : s->other);
       continue;
     }
-    bool ring = s->kind != S_FOR && s->kind != S_IF && s->kind != S_TURN;
+    bool ring = s->kind <= S_RELEASE && s->kind != S_TURN && s->kind != S_ORDER;
     bool fill = s->kind == S_FILL || s->kind == S_ACQUIRE, drain = s->kind == S_DRAIN;
     if (s->kind == S_TURN) t->taken[s->ref] = true;
     if (ring) t->fills[role][s->ref] |= fill;
@@ -210,12 +193,12 @@ static void note_use(Truth *t, int role, const St *s) {
   }
 }
 
-static void seat(Truth *t, int turn) {
+static void seat(Truth *t, int turn, int first) {
   const Program *p = t->p;
   t->seats[turn] = 0;
-  for (int i = 0; i < t->players; i++) t->player[i].seat[turn] = -1;
+  for (int i = first; i < t->players; i++) t->player[i].seat[turn] = -1;
   for (int m = 0; m < p->turn[turn].members; m++)
-    for (int i = 0; i < t->players; i++)
+    for (int i = first; i < t->players; i++)
       if (t->player[i].role == p->turn[turn].member[m]) t->player[i].seat[turn] = t->seats[turn]++;
 }
 
@@ -225,15 +208,19 @@ static void cast(Truth *t) {
   memset(t->fills, 0, sizeof t->fills);
   memset(t->drains, 0, sizeof t->drains);
   t->players = 0;
-  for (int r = 0; r < p->roles; r++) {
-    note_use(t, r, p->role[r].body);
-    for (int i = 0; i < p->role[r].instances; i++) {
-      Player *q = &t->player[t->players++];
-      q->role = r;
-      q->instance = i;
+  for (int r = 0; r < p->roles; r++) note_use(t, r, p->role[r].body);
+  for (int cta = 0; cta < (t->apart ? TILES : 1); cta++) {
+    int first = t->players;
+    for (int r = 0; r < p->roles; r++) {
+      for (int i = 0; i < p->role[r].instances; i++) {
+        Player *q = &t->player[t->players++];
+        q->role = r;
+        q->instance = i;
+        q->cta = cta;
+      }
     }
+    for (int i = 0; i < p->turns; i++) seat(t, i, first);
   }
-  for (int i = 0; i < p->turns; i++) seat(t, i);
 }
 
 // ---- do they agree in a tile?
@@ -260,10 +247,13 @@ static bool tile(Truth *t) {
   bool even = true;
   memset(ring, 0xff, sizeof ring);
   memset(turn, 0xff, sizeof turn);
+  if (t->apart) memset(t->number, 0, sizeof t->number);
   for (int i = 0; i < t->players; i++) {
     Player *q = &t->player[i];
     const Actor *a = &p->role[q->role];
-    if (a->dealt && t->tile % a->instances != q->instance) continue;
+    if (t->apart && q->cta != t->tile) continue;
+    if (a->dealt && (t->apart ? 0 : t->tile % a->instances) != q->instance) continue;
+    t->instance = q->instance;
     memset(t->count, 0, sizeof t->count);
     list(t, q, a->body);
     for (int r = 0; r < p->rings; r++)
@@ -294,152 +284,19 @@ static bool make_lists(Truth *t) {
   return even;
 }
 
-// ---- played
-
-static void begin(Truth *t) {
-  for (int i = 0; i < t->players; i++) t->player[i].at = 0;
-  memset(t->token, 0, sizeof t->token);
-  for (int ring = 0; ring < t->p->rings; ring++)
-    for (int role = 0; role < t->p->roles; role++) {
-      memset(t->committed.by[ring][role], 0, t->most_number);
-      memset(t->released.by[ring][role], 0, t->most_number);
-    }
-}
-
-// Have all roles of that side, all instances of them, done it with fill `number`?
-static bool all_have(const Truth *t, const Player *q, int ring, bool drains, const Done *done,
-                     u32 number) {
-  bool own = t->p->ring[ring].owner >= 0;
-  for (int r = 0; r < t->p->roles; r++) {
-    if (!(drains ? t->drains : t->fills)[r][ring]) continue;
-    int need = t->p->role[r].dealt ? 1 : t->p->role[r].instances;
-    if (own ? !(done->by[ring][r][number] >> q->instance & 1) : done->by[ring][r][number] < need)
-      return false;
-  }
-  return true;
-}
-
-static bool may(const Truth *t, const Player *q) {
-  const Act *a = &q->op[q->at];
-  u32 stages = (u32)t->p->ring[a->ref].stages;
-  if (a->kind == ACQUIRE)
-    return a->number < stages || all_have(t, q, a->ref, true, &t->released, a->number - stages);
-  if (a->kind == WAIT) return all_have(t, q, a->ref, false, &t->committed, a->number);
-  return a->kind != TAKE || t->token[a->ref] == q->seat[a->ref];
-}
-
-static void go(Truth *t, Player *q, int by) {
-  const Act *a = &q->op[q->at];
-  Done *done = a->kind == COMMIT ? &t->committed : a->kind == RELEASE ? &t->released : NULL;
-  int one = t->p->ring[a->ref % MAX_RINGS].owner >= 0 ? 1 << q->instance : 1;
-  if (done) done->by[a->ref][q->role][a->number] += (u8)(by * one);
-  if (a->kind == PASS)
-    t->token[a->ref] = (t->token[a->ref] + by + t->seats[a->ref]) % t->seats[a->ref];
-}
-
-// Everybody as far as possible. True: all have ended.
-static bool play(Truth *t) {
-  bool ended = false;
-  for (bool moved = true; moved;) {
-    moved = false;
-    ended = true;
-    for (int i = 0; i < t->players; i++) {
-      Player *q = &t->player[i];
-      for (; q->at < q->n && may(t, q); q->at++) {
-        go(t, q, 1);
-        moved = true;
-      }
-      ended &= q->at == q->n;
-    }
-  }
-  return ended;
-}
-
 static bool allowed(const Program *p, const Setting *s) {
   for (int i = 0; i < p->dims; i++)
     if (s->dim[i] < p->least[i]) return false;
   return !p->ordered || s->dim[0] <= s->dim[1];
 }
 
-static Fate prepare(Truth *t, const Program *p, const Setting *s) {
+Fate truth_prepare(Truth *t, const Program *p, const Setting *s) {
   if (!allowed(p, s)) return FATE_EXCLUDED;
   t->p = p;
   t->s = s;
   cast(t);
   bool even = make_lists(t);
+  t->wrong |= t->timed && t->most_number > TIMED_NUMBERS;
   if (t->wrong) return FATE_LONG;
-  begin(t);
   return even ? FATE_FINE : FATE_UNEVEN;
-}
-
-static Fate run(Truth *t, const Program *p, const Setting *s, bool many) {
-  t->many = many;
-  Fate f = prepare(t, p, s);
-  return f == FATE_EXCLUDED || f == FATE_LONG ? f : play(t) ? f : FATE_STUCK;
-}
-
-Fate truth_run(Truth *t, const Program *p, const Setting *s) { return run(t, p, s, false); }
-
-// ---- all orders
-
-enum { MOST_STATES = 1 << 14 };
-
-// Is there an order in which somebody is stuck? The state is where everybody is.
-static bool may_stick(Truth *t, u8 *met) {
-  u32 state = 0;
-  bool some = false, ended = true;
-  for (int i = 0; i < t->players; i++) state = state * (t->player[i].n + 1) + t->player[i].at;
-  if (met[state]) return false;
-  met[state] = 1;
-  for (int i = 0; i < t->players; i++) {
-    Player *q = &t->player[i];
-    ended &= q->at == q->n;
-    if (q->at == q->n || !may(t, q)) continue;
-    some = true;
-    go(t, q, 1);
-    q->at++;
-    bool stuck = may_stick(t, met);
-    q->at--;
-    go(t, q, -1);
-    if (stuck) return true;
-  }
-  return !some && !ended;
-}
-
-Fate truth_all_orders(Truth *t, const Program *p, const Setting *s) {
-  t->many = true;
-  Fate f = prepare(t, p, s);
-  u64 states = 1;
-  if (f != FATE_FINE && f != FATE_UNEVEN) return f;
-  for (int i = 0; i < t->players; i++)
-    if ((states *= t->player[i].n + 1) > MOST_STATES) return FATE_LONG;
-  u8 met[MOST_STATES] = {0};
-  return may_stick(t, met) ? FATE_STUCK : f;
-}
-
-// ---- all values
-
-enum { RULES = 12 };  // of tables that are tried
-
-static const int elements[] = {0, 1, 2, 3, 5, -1};
-
-Fate truth_search(Truth *t, const Program *p, int most, Setting *failing) {
-  u32 values = p->table ? RULES : 1, kinds = COUNT(elements), n = 0;
-  bool lengthy = false;
-  failing->listed = false;
-  for (int i = 0; i < p->dims; i++) values *= (u32)most + 1;
-  for (int i = 0; i < p->elements; i++) values *= kinds;
-  for (; n < values; n++) {
-    u32 rest = n;
-    failing->table = p->table ? rest % RULES : 0;
-    rest /= p->table ? RULES : 1;
-    for (int i = 0; i < p->elements; i++, rest /= kinds)
-      failing->element[i] = elements[rest % kinds];
-    for (int i = 0; i < p->dims; i++, rest /= (u32)most + 1)
-      failing->dim[i] = (int)(rest % ((u32)most + 1));
-    Fate f = run(t, p, failing, true);
-    if (f == FATE_STUCK || f == FATE_UNEVEN) return f;
-    lengthy |= f == FATE_LONG;
-  }
-  return lengthy ? FATE_LONG : FATE_FINE;
 }

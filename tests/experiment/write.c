@@ -11,6 +11,7 @@ static void write_ex(const Program *p, Str *out, const Ex *x) {
     case E_INT: str_printf(out, "%d", x->n); return;
     case E_DIM: str_printf(out, "n%d", x->n); return;
     case E_TILE: str_puts(out, "x"); return;
+    case E_INSTANCE: str_puts(out, "w"); return;
     case E_LOOP: str_printf(out, "t%d", x->n); return;
     case E_ELEMENT: str_printf(out, "s%d", x->n); return;
     case E_TABLE:
@@ -49,6 +50,17 @@ static void write_bracket(const Program *p, Str *out, const St *s, int depth) {
   line(out, depth, to[s->kind], of, s->ref);
 }
 
+static void write_touch(const Program *p, Str *out, const St *s, int depth) {
+  static const char *const form[] = {"s[d] = s[d] + ", "", ""};
+  bool flat = p->tensor[s->ref].flat;
+  str_printf(out, "%*s%sG%d[", 2 * depth, "", form[s->touch], s->ref);
+  write_ex(p, out, s->x);
+  str_puts(out, flat ? "*16 + d]" : ", d]");
+  str_puts(out, s->touch == TOUCH_LOAD    ? "\n"
+                : s->touch == TOUCH_STORE ? " = s[d]\n"
+                                          : " += s[d]\n");
+}
+
 static void write_loop(const Program *p, Str *out, const St *s, int depth) {
   str_printf(out, "%*sfor t%d in %s", 2 * depth, "", s->ref, s->reversed ? "reversed " : "");
   write_ex(p, out, s->x);
@@ -77,6 +89,7 @@ static void write_list(const Program *p, Str *out, const St *s, int depth) {
       case S_FILL:
       case S_DRAIN:
       case S_TURN: write_bracket(p, out, s, depth); break;
+      case S_TOUCH: write_touch(p, out, s, depth); break;
       case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
       case S_COMMIT: line(out, depth, "commit", "r", s->ref); break;
       case S_WAIT: line(out, depth, "wait", "r", s->ref); break;
@@ -95,6 +108,10 @@ static void write_inputs(const Program *p, Str *out) {
   for (int i = 0; i < p->elements && p->scalars; i++) str_printf(out, "  in  s%d : i32\n", i);
   if (p->elements && !p->scalars) str_printf(out, "  in  A : i32[%d]\n", MAX_ELEMENTS);
   if (p->table) str_printf(out, "  in  B, C : i32[%d]\n", TABLE);
+  for (int i = 0; i < p->tensors; i++) {
+    if (p->tensor[i].flat) str_printf(out, "  inout G%d : f32[%d]\n", i, 16 * ROWS);
+    else str_printf(out, "  inout G%d : f32[%d, 32]\n", i, ROWS);
+  }
   for (int i = 0; i < p->dims; i++)
     if (p->least[i]) str_printf(out, "  require n%d >= %d\n", i, p->least[i]);
   if (p->ordered) str_puts(out, "  require n0 <= n1\n");
@@ -108,10 +125,16 @@ static void write_rings(const Program *p, Str *out, int owner) {
                  p->ring[r].stages);
 }
 
+static bool touches(const St *s) {
+  for (; s; s = s->next)
+    if (s->kind == S_TOUCH || touches(s->body) || touches(s->other)) return true;
+  return false;
+}
+
 void write_program(const Program *p, Str *out, const char *name) {
   str_printf(out, "kernel %s {\n", name);
   write_inputs(p, out);
-  if (p->tiles) str_printf(out, "  grid (x : %d) persistent\n", TILES);
+  if (p->tiles) str_printf(out, "  grid (x : %d)%s\n", TILES, p->ctas ? "" : " persistent");
   write_rings(p, out, -1);
   for (int t = 0; t < p->turns; t++) {
     str_printf(out, "  turn u%d : ", t);
@@ -121,8 +144,9 @@ void write_program(const Program *p, Str *out, const char *name) {
   }
   for (int r = 0; r < p->roles; r++) {
     const Actor *a = &p->role[r];
-    str_printf(out, "  role p%d : %d warp%s%s {\n", r, a->instances, a->instances > 1 ? "s" : "",
-               a->dealt ? ", one tile each" : "");
+    str_printf(out, "  role p%d%s : %d warp%s%s {\n", r, p->tensors ? "[w]" : "", a->instances,
+               a->instances > 1 ? "s" : "", a->dealt ? ", one tile each" : "");
+    if (touches(a->body)) str_puts(out, "    reg s : f32[32] = 0\n");
     write_rings(p, out, r);
     write_list(p, out, a->body, 2);
     str_puts(out, "  }\n");

@@ -1,0 +1,26 @@
+// plan.h - the common plan of all roles while it is drawn: draw.c, touching.c.
+#ifndef EXPERIMENT_PLAN_H
+#define EXPERIMENT_PLAN_H
+
+#include "program.h"
+
+typedef struct Plan {
+  Program *p;
+  bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
+  bool turns[MAX_ROLES][MAX_TURNS];
+  int loop[8], loops;                 // around the place
+  u32 busy;                           // rings that are filled or held around it
+  const Ex *bound[2], *condition[2];  // drawn before, and likely to be used again
+  const Ex *place[MAX_TENSORS];       // … of tensors
+  int left;                           // statements that may still be drawn
+} Plan;
+
+// draw.c
+St *plan_list(Plan *d, u32 most);
+int free_ring(Plan *d);
+
+// touching.c: accesses of tensors that roles write.
+void draw_tensors(Program *p);
+St *plan_touching(Plan *d);
+
+#endif

@@ -1,0 +1,241 @@
+// played.c - lists of operations played against one another. In: the lists of truth.c. Out: whether
+// some instance waits for ever, and whether two accesses of a tensor race.
+//
+// The idea: an instance fills the n-th stage of a ring when all who drain it have released stage
+// n - depth, and so on. Each instance knows how far in its list each other has come, at least (a
+// vector clock): it learns that from those for whom it waits. An access whose list has not come so
+// far in what a later one knows is in no order with it. Whether the order in which instances go on
+// matters is tried by a search of all orders.
+#include "truth.h"
+
+#include <string.h>
+
+static void begin(Truth *t) {
+  t->races = false;
+  for (int i = 0; i < t->players; i++) {
+    t->player[i].at = 0;
+    memset(t->player[i].time, 0, sizeof t->player[i].time);
+  }
+  memset(t->token, 0, sizeof t->token);
+  memset(t->key, 0, sizeof t->key);
+  for (int cta = 0; cta < (t->apart ? TILES : 1); cta++)
+    for (int ring = 0; ring < t->p->rings; ring++)
+      for (int role = 0; role < t->p->roles; role++) {
+        memset(t->committed.by[cta][ring][role], 0, t->most_number);
+        memset(t->released.by[cta][ring][role], 0, t->most_number);
+      }
+  if (!t->timed) return;
+  memset(t->turn_time, 0, sizeof t->turn_time);
+  memset(t->key_time, 0, sizeof t->key_time);
+  memset(t->last, 0, sizeof t->last);
+  for (int cta = 0; cta < (t->apart ? TILES : 1); cta++)
+    for (int ring = 0; ring < t->p->rings; ring++) {
+      memset(t->filled.time[cta][ring], 0, t->most_number * sizeof *t->filled.time[cta][ring]);
+      memset(t->drained.time[cta][ring], 0, t->most_number * sizeof *t->drained.time[cta][ring]);
+    }
+}
+
+// ---- one operation
+
+// Have all roles of that side, all instances of them, done it with fill `number`?
+static bool all_have(const Truth *t, const Player *q, int ring, bool drains, const Done *done,
+                     u32 number) {
+  bool own = t->p->ring[ring].owner >= 0;
+  for (int r = 0; r < t->p->roles; r++) {
+    if (!(drains ? t->drains : t->fills)[r][ring]) continue;
+    int need = t->p->role[r].dealt ? 1 : t->p->role[r].instances;
+    u8 by = done->by[q->cta][ring][r][number];
+    if (own ? !(by >> q->instance & 1) : by < need) return false;
+  }
+  return true;
+}
+
+static bool may(const Truth *t, const Player *q) {
+  const Act *a = &q->op[q->at];
+  u32 stages = (u32)t->p->ring[a->ref].stages;
+  if (a->kind == ACQUIRE)
+    return a->number < stages || all_have(t, q, a->ref, true, &t->released, a->number - stages);
+  if (a->kind == WAIT) return all_have(t, q, a->ref, false, &t->committed, a->number);
+  if (a->kind == TAKE_KEY || a->kind == PASS_KEY)
+    return a->number < KEYS && (a->kind == PASS_KEY || t->key[a->number] == q->cta);
+  return a->kind != TAKE || t->token[q->cta][a->ref] == q->seat[a->ref];
+}
+
+static void go(Truth *t, Player *q, int by) {
+  const Act *a = &q->op[q->at];
+  Done *done = a->kind == COMMIT ? &t->committed : a->kind == RELEASE ? &t->released : NULL;
+  int one = t->p->ring[a->ref % MAX_RINGS].owner >= 0 ? 1 << q->instance : 1;
+  if (done) done->by[q->cta][a->ref][q->role][a->number] += (u8)(by * one);
+  if (a->kind == PASS_KEY) t->key[a->number] += by;
+  int *token = &t->token[q->cta][a->ref % MAX_TURNS], seats = t->seats[a->ref % MAX_TURNS];
+  if (a->kind == PASS) *token = (*token + by + seats) % seats;
+}
+
+// ---- what it tells
+
+static void join(const Truth *t, u32 *to, const u32 *from) {
+  for (int i = 0; i < t->players; i++)
+    if (to[i] < from[i]) to[i] = from[i];
+}
+
+// Sums are in no need of an order among themselves.
+static bool conflict(u32 a, u32 b) { return a != b || a == TOUCH_STORE; }
+
+static void access(Truth *t, const Player *q, int self) {
+  const Act *a = &q->op[q->at];
+  u32 touch = (u32)(a->kind - ACCESS);
+  for (u32 other = 0; other < TOUCHES; other++)
+    for (int i = 0; i < t->players && conflict(touch, other); i++)
+      t->races |= i != self && t->last[a->ref][a->number][other][i] > q->time[i];
+  t->last[a->ref][a->number][touch][self] = q->time[self];
+}
+
+// (A private ring tells its instance nothing that it does not know.)
+static void tell(Truth *t, Player *q) {
+  const Act *a = &q->op[q->at];
+  u32 number = a->number, stages = (u32)t->p->ring[a->ref % MAX_RINGS].stages;
+  int self = (int)(q - t->player), ring = a->ref % MAX_RINGS, turn = a->ref % MAX_TURNS;
+  bool own = a->kind < TAKE && t->p->ring[ring].owner >= 0;
+  q->time[self] = q->at + 1;
+  if (own) return;
+  switch (a->kind) {
+    case ACQUIRE:
+      if (number >= stages) join(t, q->time, t->drained.time[q->cta][ring][number - stages]);
+      break;
+    case COMMIT: join(t, t->filled.time[q->cta][ring][number], q->time); break;
+    case WAIT: join(t, q->time, t->filled.time[q->cta][ring][number]); break;
+    case RELEASE: join(t, t->drained.time[q->cta][ring][number], q->time); break;
+    case TAKE: join(t, q->time, t->turn_time[q->cta][turn]); break;
+    case PASS: join(t, t->turn_time[q->cta][turn], q->time); break;
+    case TAKE_KEY: join(t, q->time, t->key_time[number]); break;
+    case PASS_KEY: join(t, t->key_time[number], q->time); break;
+    default: access(t, q, self); break;
+  }
+}
+
+// ---- played
+
+bool truth_play(Truth *t) {
+  bool ended = false;
+  begin(t);
+  for (bool moved = true; moved;) {
+    moved = false;
+    ended = true;
+    for (int i = 0; i < t->players; i++) {
+      Player *q = &t->player[t->back ? t->players - 1 - i : i];
+      for (; q->at < q->n && may(t, q); q->at++) {
+        go(t, q, 1);
+        if (t->timed) tell(t, q);
+        moved = true;
+      }
+      ended &= q->at == q->n;
+    }
+  }
+  return ended;
+}
+
+static Fate run_once(Truth *t, const Program *p, const Setting *s, bool apart) {
+  t->apart = apart;
+  Fate f = truth_prepare(t, p, s);
+  if (f == FATE_EXCLUDED || f == FATE_LONG) return f;
+  return truth_play(t) ? f : FATE_STUCK;
+}
+
+// One CTA takes all tiles of a persistent grid, or each has its own: with several, or with all, of
+// what can go wrong in any launch, some happens in one of these.
+static Outcome run(Truth *t, const Program *p, const Setting *s, bool many, bool back) {
+  t->many = many;
+  t->back = back;
+  t->timed = p->tensors > 0;
+  t->races = false;
+  Outcome o = {.fate = run_once(t, p, s, p->ctas)};
+  o.races = t->races;
+  if (o.fate != FATE_FINE || !p->tiles || p->ctas || !t->timed) return o;
+  o.fate = run_once(t, p, s, true);
+  o.races |= t->races;
+  return o;
+}
+
+Outcome truth_run(Truth *t, const Program *p, const Setting *s) {
+  return run(t, p, s, false, false);
+}
+
+Outcome truth_run_back(Truth *t, const Program *p, const Setting *s) {
+  return run(t, p, s, false, true);
+}
+
+// ---- all orders
+
+enum { MOST_STATES = 1 << 14 };
+
+// Is there an order in which somebody is stuck? The state is where everybody is.
+static bool may_stick(Truth *t, u8 *met) {
+  u32 state = 0;
+  bool some = false, ended = true;
+  for (int i = 0; i < t->players; i++) state = state * (t->player[i].n + 1) + t->player[i].at;
+  if (met[state]) return false;
+  met[state] = 1;
+  for (int i = 0; i < t->players; i++) {
+    Player *q = &t->player[i];
+    ended &= q->at == q->n;
+    if (q->at == q->n || !may(t, q)) continue;
+    some = true;
+    go(t, q, 1);
+    q->at++;
+    bool stuck = may_stick(t, met);
+    q->at--;
+    go(t, q, -1);
+    if (stuck) return true;
+  }
+  return !some && !ended;
+}
+
+Fate truth_all_orders(Truth *t, const Program *p, const Setting *s) {
+  t->many = true;
+  t->timed = false;
+  t->apart = p->ctas;
+  Fate f = truth_prepare(t, p, s);
+  u64 states = 1;
+  if (f != FATE_FINE && f != FATE_UNEVEN) return f;
+  for (int i = 0; i < t->players; i++)
+    if ((states *= t->player[i].n + 1) > MOST_STATES) return FATE_LONG;
+  begin(t);
+  u8 met[MOST_STATES] = {0};
+  return may_stick(t, met) ? FATE_STUCK : f;
+}
+
+// ---- all values
+
+enum { RULES = 12 };  // of tables that are tried
+
+static const int elements[] = {0, 1, 2, 3, 5, -1};
+
+static void choose(const Program *p, int most, u32 rest, Setting *s) {
+  s->listed = false;
+  s->table = p->table ? rest % RULES : 0;
+  rest /= p->table ? RULES : 1;
+  for (int i = 0; i < p->elements; i++, rest /= COUNT(elements))
+    s->element[i] = elements[rest % COUNT(elements)];
+  for (int i = 0; i < p->dims; i++, rest /= (u32)most + 1)
+    s->dim[i] = (int)(rest % ((u32)most + 1));
+}
+
+Outcome truth_search(Truth *t, const Program *p, int most, Setting *failing) {
+  u32 values = p->table ? RULES : 1;
+  Outcome all = {.fate = FATE_FINE};
+  Setting s = {0}, racing = {0};
+  for (int i = 0; i < p->dims; i++) values *= (u32)most + 1;
+  for (int i = 0; i < p->elements; i++) values *= COUNT(elements);
+  for (u32 n = 0; n < values; n++) {
+    choose(p, most, n, &s);
+    Outcome o = run(t, p, &s, true, false);
+    if (o.races && !all.races) racing = s;
+    all.races |= o.races;
+    if (o.fate == FATE_LONG) all.fate = FATE_LONG;
+    if (o.fate != FATE_STUCK && o.fate != FATE_UNEVEN) continue;
+    *failing = s;
+    return (Outcome){.fate = o.fate};
+  }
+  *failing = all.races ? racing : s;
+  return all;
+}

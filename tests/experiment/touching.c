@@ -1,0 +1,137 @@
+// touching.c - accesses of tensors that roles write, in the common plan. In: a plan. Out:
+// statements of it: a word through a ring about what was stored, accesses in a turn, or alone.
+//
+// The plan says nothing of whether they race: mostly they do not, as positions are drawn again that
+// were drawn before, and what one role stores before it fills a stage another reads behind it.
+#include "plan.h"
+
+void draw_tensors(Program *p) {
+  if (!chance(p, 40)) return;
+  p->tensors = 1 + (int)draw(p, MAX_TENSORS);
+  for (int i = 0; i < p->tensors; i++) p->tensor[i].flat = chance(p, 25);
+}
+
+// ---- positions
+
+static bool in_scope(const Plan *d, const Ex *x) {
+  for (int v = 0; v < d->p->vars; v++) {
+    bool around = false;
+    for (int i = 0; i < d->loops; i++) around |= d->loop[i] == v;
+    if (!around && reads_loop(x, v)) return false;
+  }
+  return true;
+}
+
+static const Ex *times(Program *p, const Ex *x, int by) {
+  return by == 1 ? x : ex(p, E_MUL, by, x, NULL);
+}
+
+static const Ex *sum(Program *p, const Ex *x, const Ex *y) { return ex(p, E_ADD, 0, x, y); }
+
+static const Ex *base(Plan *d) {
+  Program *p = d->p;
+  if (d->loops && chance(p, 80))
+    return ex(p, E_LOOP, d->loop[chance(p, 70) ? d->loops - 1 : (int)draw(p, (u32)d->loops)], NULL,
+              NULL);
+  if (chance(p, 20)) return draw_bound(p, d->loop, d->loops);
+  return number(p, (int)draw(p, 3));
+}
+
+static const Ex *within_tile(Plan *d) {
+  Program *p = d->p;
+  const Ex *x = base(d);
+  switch (draw(p, 12)) {
+    case 0: return sum(p, x, number(p, 1 + (int)draw(p, 2)));
+    case 1: return ex(p, E_MOD, 2 + (int)draw(p, 2), x, NULL);
+    case 2: return ex(p, E_DIV, 2, x, NULL);
+    case 3: return sum(p, times(p, x, 2), number(p, (int)draw(p, 2)));
+    case 4: return ex(p, E_SUB, 0, draw_bound(p, d->loop, d->loops), x);
+    case 5: return sum(p, x, base(d));
+    case 6: return sum(p, times(p, x, 2 + (int)draw(p, 3)), base(d));
+    case 7: return draw_bound(p, d->loop, d->loops);
+    default: return x;
+  }
+}
+
+static const Ex *new_place(Plan *d, int tensor) {
+  Program *p = d->p;
+  const Ex *x = within_tile(d);
+  if (p->tensor[tensor].flat && chance(p, 80)) x = times(p, x, 2);
+  if (p->tiles && chance(p, 70))
+    x = sum(p, x, times(p, ex(p, E_TILE, 0, NULL, NULL), chance(p, 80) ? 20 : 1 + (int)draw(p, 4)));
+  return x;
+}
+
+static const Ex *place(Plan *d, int tensor) {
+  const Ex *was = d->place[tensor];
+  if (was && in_scope(d, was) && chance(d->p, 70)) return was;
+  return d->place[tensor] = new_place(d, tensor);
+}
+
+// ---- accesses
+
+static u32 several(const Program *p) {
+  u32 all = 0;
+  for (int r = 0; r < p->roles; r++)
+    all |= (u32)(p->role[r].instances > 1 && !p->role[r].dealt) << r;
+  return all;
+}
+
+static St *touch(Plan *d, int tensor, Touch how, u32 who) {
+  Program *p = d->p;
+  St *s = st(p, S_TOUCH, tensor, NULL);
+  s->touch = how;
+  s->who = who;
+  s->x = place(d, tensor);
+  if (who & several(p) && chance(p, how == TOUCH_STORE ? 80 : 40)) {
+    const Ex *w = ex(p, E_INSTANCE, 0, NULL, NULL);
+    s->x = chance(p, 70) ? sum(p, s->x, times(p, w, 10)) : sum(p, times(p, s->x, 2), w);
+  }
+  return s;
+}
+
+static Touch some_touch(Program *p) {
+  u32 what = draw(p, 10);
+  return what < 4 ? TOUCH_LOAD : what < 8 ? TOUCH_STORE : TOUCH_ADD;
+}
+
+static u32 members(const Plan *d, const bool (*of)[MAX_RINGS], int ring) {
+  u32 all = 0;
+  for (int r = 0; r < d->p->roles; r++) all |= (u32)of[r][ring] << r;
+  return all;
+}
+
+// Those who fill a ring store, those who drain it read, or the other way about.
+static St *word(Plan *d, int tensor) {
+  Program *p = d->p;
+  int ring = free_ring(d);
+  St *s = st(p, S_MOVE, ring, NULL);
+  Touch first = chance(p, 60) ? TOUCH_STORE : some_touch(p);
+  Touch second = chance(p, 60) ? TOUCH_LOAD : some_touch(p);
+  if (d->busy >> ring & 1) return s;
+  u32 fill = members(d, (const bool(*)[MAX_RINGS])d->fills, ring);
+  u32 drain = members(d, (const bool(*)[MAX_RINGS])d->drains, ring);
+  s->body = touch(d, tensor, first, fill);
+  if (chance(p, 25)) append(&s->body, touch(d, tensor, some_touch(p), fill));
+  if (chance(p, 85)) s->other = touch(d, tensor, second, drain);
+  return s;
+}
+
+static St *in_turn(Plan *d, int tensor) {
+  Program *p = d->p;
+  int turn = (int)draw(p, (u32)p->turns);
+  u32 who = 0;
+  for (int r = 0; r < p->roles; r++) who |= (u32)d->turns[r][turn] << r;
+  St *s = st(p, S_TURN, turn, touch(d, tensor, some_touch(p), who));
+  if (chance(p, 50)) append(&s->body, touch(d, tensor, some_touch(p), who));
+  return s;
+}
+
+St *plan_touching(Plan *d) {
+  Program *p = d->p;
+  int tensor = (int)draw(p, (u32)p->tensors);
+  u32 what = draw(p, 10);
+  if (what < 6) return word(d, tensor);
+  if (what < 8 && p->turns) return in_turn(d, tensor);
+  return touch(d, tensor, some_touch(p), 1u << draw(p, (u32)p->roles));
+}

@@ -1,0 +1,89 @@
+// truth.h - a program with all values given, as lists of operations: made by truth.c, played by
+// played.c.
+#ifndef EXPERIMENT_TRUTH_H
+#define EXPERIMENT_TRUTH_H
+
+#include "program.h"
+
+enum {
+  MOST_CTAS = TILES,
+  MOST_PLAYERS = MAX_ROLES * MAX_INSTANCES * MOST_CTAS,
+  MOST_OPS = 1 << 18,
+  MOST_NUMBERS = 1 << 16,
+  SEARCHED_OPS = 20000,  // of the many runs of a search
+  SEARCHED_NUMBERS = 8000,
+  TIMED_NUMBERS = 1 << 13  // of a run in which accesses are compared
+};
+
+enum { OPS = 6 };  // acquire, commit, wait, release, take, pass
+typedef enum OpKind {
+  ACQUIRE,
+  COMMIT,
+  WAIT,
+  RELEASE,
+  TAKE,
+  PASS,
+  TAKE_KEY,  // of a turn over CTAs
+  PASS_KEY,
+  ACCESS  // … and the kinds of Touch from here on
+} OpKind;
+
+typedef struct Act {
+  u8 kind, ref;
+  u16 number;  // which fill of the ring, key, row of a tensor
+} Act;
+
+// An instance of a role in a CTA.
+typedef struct Player {
+  int role, instance, cta;
+  Act op[MOST_OPS];
+  u32 n, at;
+  int seat[MAX_TURNS];     // -1: no member
+  u32 time[MOST_PLAYERS];  // how much it knows of each other's list
+} Player;
+
+// By ring and role: how many instances have done it, for each fill by its number.
+typedef struct Done {
+  u8 by[MOST_CTAS][MAX_RINGS][MAX_ROLES][MOST_NUMBERS];
+} Done;
+
+// What those who did it knew, for each fill by its number.
+typedef struct Told {
+  u32 time[MOST_CTAS][MAX_RINGS][TIMED_NUMBERS][MOST_PLAYERS];
+} Told;
+
+struct Truth {
+  const Program *p;
+  const Setting *s;
+  int tile, instance;
+  i64 var[MAX_VARS];
+  bool wrong;  // a number does not fit, or a list is too long
+  bool many;   // this is one of many runs
+  bool apart;  // each tile is another CTA's
+  bool timed;  // accesses are compared
+  bool back;   // the last player goes on first
+  Player player[MOST_PLAYERS];
+  int players;
+  // by ring (then turn) and operation, of one tile of one player
+  u32 count[MAX_RINGS + MAX_TURNS][OPS];
+  u32 number[MAX_ROLES][MAX_RINGS][OPS];  // of the next, over all tiles
+  bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
+  int seats[MAX_TURNS], token[MOST_CTAS][MAX_TURNS];
+  u32 turn_time[MOST_CTAS][MAX_TURNS][MOST_PLAYERS];
+  int key[KEYS];  // whose turn it is
+  u32 key_time[KEYS][MOST_PLAYERS];
+  bool taken[MAX_TURNS];  // by somebody, some time
+  Done committed, released;
+  Told filled, drained;
+  u32 most_number;
+  // Of each element, when each player has last touched it in each way.
+  u32 last[MAX_TENSORS][ROWS][TOUCHES][MOST_PLAYERS];
+  bool races;
+};
+
+// truth.c: makes the lists. FINE or UNEVEN; else the setting is not allowed, or they are too long.
+Fate truth_prepare(Truth *t, const Program *p, const Setting *s);
+// played.c: everybody as far as possible. True: all have ended. Out: t->races.
+bool truth_play(Truth *t);
+
+#endif
