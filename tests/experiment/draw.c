@@ -129,7 +129,7 @@ static St *plan_one(Plan *d) {
   u32 what = draw(p, 100);
   int ring = free_ring(d);
   d->left--;
-  if (p->tensors && chance(p, 35)) return plan_touching(d);
+  if (p->tensors && chance(p, p->order && !d->ordered ? 50 : 35)) return plan_touching(d);
   if (what < 30 && d->loops < 2 && p->vars < MAX_VARS / 2) return plan_loop(d);
   if (what < 45) {
     St *s = st(p, S_IF, 0, NULL);
@@ -186,12 +186,20 @@ static St *side_of_ring(const Plan *d, int role, const St *s) {
   return side(d, role, s->body);
 }
 
+static St *own_order(Program *p, const St *s, St *body) {
+  St *own = st(p, S_ORDER, 0, body);
+  own->x = s->x;
+  own->y = s->y;
+  return own;
+}
+
 static St *side_of(const Plan *d, int role, const St *s) {
   St *own = NULL;
   if (s->kind == S_MOVE || s->kind == S_OPEN || s->kind == S_HOLD) return side_of_ring(d, role, s);
   if (s->kind == S_TOUCH) return s->who >> role & 1 ? copy_one(d->p, s) : NULL;
   St *body = side(d, role, s->body), *other = side(d, role, s->other);
   if (s->kind == S_ORDER && !(s->who >> role & 1)) return body;
+  if (s->kind == S_ORDER) return own_order(d->p, s, body);
   if (s->kind == S_TURN) return d->turns[role][s->ref] ? st(d->p, S_TURN, s->ref, body) : body;
   if (!body && !other && chance(d->p, 95)) return NULL;
   own = st(d->p, s->kind, s->ref, body);
@@ -259,7 +267,8 @@ static void draw_frame(Plan *d) {
   p->tiles = chance(p, 25);
   p->table = chance(p, 15);
   for (int r = 0; r < p->roles; r++) p->role[r].instances = 1 + chance(p, 20);
-  for (int r = 0; r < p->roles && p->tiles; r++)
+  p->ctas = p->tiles && chance(p, 30);
+  for (int r = 0; r < p->roles && p->tiles && !p->ctas; r++)
     p->role[r].dealt = p->role[r].instances > 1 && chance(p, 50);
   for (int i = 0; i < p->dims; i++) p->least[i] = chance(p, 20) ? 1 + (int)draw(p, 2) : 0;
   p->ordered = p->dims > 1 && chance(p, 15);

@@ -12,6 +12,7 @@ typedef struct Plan {
   u32 busy;                           // rings that are filled or held around it
   const Ex *bound[2], *condition[2];  // drawn before, and likely to be used again
   const Ex *place[MAX_TENSORS];       // … of tensors
+  bool ordered;                       // a turn over CTAs has been taken
   int left;                           // statements that may still be drawn
 } Plan;
 
@@ -22,5 +23,6 @@ int free_ring(Plan *d);
 // touching.c: accesses of tensors that roles write.
 void draw_tensors(Program *p);
 St *plan_touching(Plan *d);
+St *plan_order(Plan *d);
 
 #endif

@@ -57,7 +57,7 @@ static bool may(const Truth *t, const Player *q) {
     return a->number < stages || all_have(t, q, a->ref, true, &t->released, a->number - stages);
   if (a->kind == WAIT) return all_have(t, q, a->ref, false, &t->committed, a->number);
   if (a->kind == TAKE_KEY || a->kind == PASS_KEY)
-    return a->number < KEYS && (a->kind == PASS_KEY || t->key[a->number] == q->cta);
+    return a->number < MOST_KEYS && (a->kind == PASS_KEY || t->key[a->number] == a->ref);
   return a->kind != TAKE || t->token[q->cta][a->ref] == q->seat[a->ref];
 }
 

@@ -22,8 +22,8 @@ enum {
   TABLE = 30,
   TILES = 3,  // of a program with a grid
   MAX_TENSORS = 2,
-  ROWS = 64,  // of a tensor that roles write
-  KEYS = 6    // of a turn over CTAs
+  MOST_KEYS = 512,  // of a turn over CTAs
+  ROWS = 64,        // of a tensor that roles write
 };
 
 typedef enum XKind {
@@ -110,12 +110,13 @@ typedef struct Program {
   Sc *sc;
   u64 seed;  // of all further draws
   int roles, rings, turns, dims, elements, vars;
-  int tensors;   // that roles write
-  bool tiles;    // there is a grid
-  bool ctas;     // … and each tile is a CTA of its own
-  bool order;    // … and there is a turn over CTAs
-  bool scalars;  // elements are scalar arguments
-  bool table;    // there are tensors that are read at places which loops tell
+  int tensors;     // that roles write
+  bool tiles;      // there is a grid
+  bool ctas;       // each tile is a CTA of its own
+  bool order;      // there is a turn over CTAs, …
+  const Ex *keys;  // with so many tokens; NULL: with one
+  bool scalars;    // elements are scalar arguments
+  bool table;      // there are tensors that are read at places which loops tell
   Actor role[MAX_ROLES];
   Pipe ring[MAX_RINGS];
   Baton turn[MAX_TURNS];

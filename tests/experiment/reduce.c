@@ -116,7 +116,7 @@ static void reduce_frame(Reducer *r) {
   for (int i = 0; i < p->rings; i++) reduce_int(r, &p->ring[i].stages, 1);
   for (int i = 0; i < p->dims; i++) reduce_int(r, &p->least[i], 0);
   reduce_bool(r, &p->ordered);
-  reduce_bool(r, &p->tiles);
+  if (!p->order) reduce_bool(r, &p->tiles);
   reduce_bool(r, &p->scalars);
   reduce_int(r, &p->turns, 0);
   reduce_int(r, &p->elements, 0);

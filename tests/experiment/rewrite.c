@@ -299,6 +299,13 @@ static void change_touch(Program *p, St *s) {
   }
 }
 
+static void change_key(Program *p, St *s) {
+  u32 what = draw(p, 3);
+  const Ex *by = add(p, s->x, chance(p, 50) ? 1 : -1);
+  if (what != 1) s->x = by;
+  if (what != 2) s->y = by;
+}
+
 void mutate(Program *p) {
   int role = (int)draw(p, (u32)p->roles), ring = (int)draw(p, (u32)p->rings);
   u32 what = draw(p, 10);
@@ -311,6 +318,7 @@ void mutate(Program *p) {
   const Place *at = &all->place[draw(p, all->n)];
   const St *s = *at->at;
   if (s->kind == S_TOUCH && what < 7) change_touch(p, *at->at);
+  else if (s->kind == S_ORDER && s->x && what < 4) change_key(p, *at->at);
   else if (what < 4) change_step(p, at);
   else if (s->kind == S_FOR) change_loop(p, at);
   else if (s->kind == S_IF) change_if(p, at);

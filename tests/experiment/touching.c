@@ -9,6 +9,9 @@ void draw_tensors(Program *p) {
   if (!chance(p, 40)) return;
   p->tensors = 1 + (int)draw(p, MAX_TENSORS);
   for (int i = 0; i < p->tensors; i++) p->tensor[i].flat = chance(p, 25);
+  p->order = p->tiles && chance(p, 50);
+  if (p->order && chance(p, 75))
+    p->keys = chance(p, 75) ? ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL) : number(p, 3);
 }
 
 // ---- positions
@@ -57,7 +60,7 @@ static const Ex *new_place(Plan *d, int tensor) {
   Program *p = d->p;
   const Ex *x = within_tile(d);
   if (p->tensor[tensor].flat && chance(p, 80)) x = times(p, x, 2);
-  if (p->tiles && chance(p, 70))
+  if (p->tiles && chance(p, p->order ? 40 : 70))
     x = sum(p, x, times(p, ex(p, E_TILE, 0, NULL, NULL), chance(p, 80) ? 20 : 1 + (int)draw(p, 4)));
   return x;
 }
@@ -127,10 +130,58 @@ static St *in_turn(Plan *d, int tensor) {
   return s;
 }
 
+// ---- turns over CTAs
+
+static int alone(Program *p) {
+  int role = (int)draw(p, (u32)p->roles);
+  for (int i = 0; i < p->roles && p->role[role].instances > 1; i++) role = (role + 1) % p->roles;
+  return role;
+}
+
+static const Ex *key(Plan *d) {
+  Program *p = d->p;
+  if (!p->keys) return NULL;
+  if (d->loops && chance(p, 80)) return ex(p, E_LOOP, d->loop[d->loops - 1], NULL, NULL);
+  return chance(p, 70) ? number(p, (int)draw(p, 2)) : draw_bound(p, d->loop, d->loops);
+}
+
+static St *with_key(Plan *d) {
+  Program *p = d->p;
+  int role = alone(p);
+  St *s = st(p, S_ORDER, 0, NULL);
+  s->who = 1u << role;
+  s->x = s->y = key(d);
+  for (u32 n = 1 + draw(p, 2); n > 0; n--) {
+    int tensor = (int)draw(p, (u32)p->tensors);
+    if (chance(p, 70)) d->place[tensor] = s->x ? s->x : number(p, 1);
+    append(&s->body, touch(d, tensor, some_touch(p), chance(p, 90) ? s->who : 1));
+  }
+  if (chance(p, 20)) append(&s->body, plan_list(d, 1));
+  return s;
+}
+
+// In a loop over all keys, or where the plan is.
+St *plan_order(Plan *d) {
+  Program *p = d->p;
+  d->ordered = true;
+  if (!p->keys || d->loops || chance(p, 25)) return with_key(d);
+  St *s = st(p, S_FOR, p->vars++, NULL);
+  s->x = number(p, 0);
+  s->y = p->keys;
+  s->reversed = chance(p, 15);
+  d->loop[d->loops++] = s->ref;
+  if (chance(p, 30)) s->body = plan_list(d, 1);
+  append(&s->body, with_key(d));
+  if (chance(p, 20)) append(&s->body, plan_list(d, 1));
+  d->loops--;
+  return s;
+}
+
 St *plan_touching(Plan *d) {
   Program *p = d->p;
   int tensor = (int)draw(p, (u32)p->tensors);
   u32 what = draw(p, 10);
+  if (p->order && chance(p, d->ordered ? 10 : 60)) return plan_order(d);
   if (what < 6) return word(d, tensor);
   if (what < 8 && p->turns) return in_turn(d, tensor);
   return touch(d, tensor, some_touch(p), 1u << draw(p, (u32)p->roles));

@@ -90,11 +90,13 @@ static void touch(Truth *t, Player *q, const St *s) {
   }
 }
 
-// (There are no keys beyond 16 bits.)
+// (Who takes a key that there is not waits for ever.)
 static void put_key(Truth *t, Player *q, OpKind kind, const Ex *of) {
-  i64 key = value(t, of);
+  const Ex *keys = t->p->keys;
+  i64 key = of ? value(t, of) : 0, n = keys ? value(t, keys) : 1;
+  bool exists = key >= 0 && key < n && key < MOST_KEYS;
   t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS);
-  if (!t->wrong) q->op[q->n++] = (Act){(u8)kind, 0, key < 0 || key > KEYS ? KEYS : (u16)key};
+  if (!t->wrong) q->op[q->n++] = (Act){(u8)kind, (u8)t->tile, exists ? (u16)key : MOST_KEYS};
 }
 
 static void rounds(Truth *t, Player *q, const St *s) {

@@ -70,8 +70,8 @@ struct Truth {
   bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
   int seats[MAX_TURNS], token[MOST_CTAS][MAX_TURNS];
   u32 turn_time[MOST_CTAS][MAX_TURNS][MOST_PLAYERS];
-  int key[KEYS];  // whose turn it is
-  u32 key_time[KEYS][MOST_PLAYERS];
+  int key[MOST_KEYS];  // whose turn it is
+  u32 key_time[MOST_KEYS][MOST_PLAYERS];
   bool taken[MAX_TURNS];  // by somebody, some time
   Done committed, released;
   Told filled, drained;

@@ -50,6 +50,16 @@ static void write_bracket(const Program *p, Str *out, const St *s, int depth) {
   line(out, depth, to[s->kind], of, s->ref);
 }
 
+static void write_key(const Program *p, Str *out, const char *word, const Ex *key, int depth) {
+  str_printf(out, "%*s%s v", 2 * depth, "", word);
+  if (key) {
+    str_puts(out, "[");
+    write_ex(p, out, key);
+    str_puts(out, "]");
+  }
+  str_puts(out, "\n");
+}
+
 static void write_touch(const Program *p, Str *out, const St *s, int depth) {
   static const char *const form[] = {"s[d] = s[d] + ", "", ""};
   bool flat = p->tensor[s->ref].flat;
@@ -89,6 +99,11 @@ static void write_list(const Program *p, Str *out, const St *s, int depth) {
       case S_FILL:
       case S_DRAIN:
       case S_TURN: write_bracket(p, out, s, depth); break;
+      case S_ORDER:
+        write_key(p, out, "acquire", s->x, depth);
+        write_list(p, out, s->body, depth);
+        write_key(p, out, "release", s->y, depth);
+        break;
       case S_TOUCH: write_touch(p, out, s, depth); break;
       case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
       case S_COMMIT: line(out, depth, "commit", "r", s->ref); break;
@@ -136,6 +151,11 @@ void write_program(const Program *p, Str *out, const char *name) {
   write_inputs(p, out);
   if (p->tiles) str_printf(out, "  grid (x : %d)%s\n", TILES, p->ctas ? "" : " persistent");
   write_rings(p, out, -1);
+  if (p->order) {
+    str_puts(out, p->keys ? "  turn v[y : " : "  turn v");
+    if (p->keys) write_ex(p, out, p->keys);
+    str_puts(out, p->keys ? "] : x\n" : " : x\n");
+  }
   for (int t = 0; t < p->turns; t++) {
     str_printf(out, "  turn u%d : ", t);
     for (int m = 0; m < p->turn[t].members; m++)
