@@ -8,10 +8,25 @@
 
 // ---- expressions
 
+// The other position of an element of `M`.
+static const Ex *other_position(Program *p, int loop) {
+  switch (draw(p, 5)) {
+    case 0: return ex(p, E_LOOP, loop, NULL, NULL);
+    case 1: return ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
+    case 2: return p->tiles ? ex(p, E_TILE, 0, NULL, NULL) : number(p, 2);
+    default: return number(p, (int)draw(p, 2));
+  }
+}
+
 // An element of a table, at a loop's round or a few behind it.
 static const Ex *of_table(Program *p, int loop) {
   const Ex *t = ex(p, E_LOOP, loop, NULL, NULL);
   if (chance(p, 25)) t = ex(p, E_ADD, 0, t, number(p, 1 + (int)draw(p, 2)));
+  if (p->square && chance(p, 60)) {
+    const Ex *u = other_position(p, loop);
+    bool row = chance(p, 50);
+    return ex(p, E_TABLE, 0, row ? t : u, row ? u : t);
+  }
   return ex(p, E_TABLE, (int)draw(p, TABLES), t, NULL);
 }
 
@@ -264,15 +279,17 @@ static void draw_frame(Plan *d) {
   p->turns = chance(p, 30) ? 1 + (int)draw(p, MAX_TURNS) : 0;
   p->elements = chance(p, 25) ? 1 + (int)draw(p, MAX_ELEMENTS) : 0;
   p->scalars = chance(p, 50);
-  p->tiles = chance(p, 25);
+  draw_tensors(p);
+  p->tiles = chance(p, p->tensors ? 40 : 20);
   p->table = chance(p, 15);
+  p->square = p->table && chance(p, 50);
   for (int r = 0; r < p->roles; r++) p->role[r].instances = 1 + chance(p, 20);
   p->ctas = p->tiles && chance(p, 30);
   for (int r = 0; r < p->roles && p->tiles && !p->ctas; r++)
     p->role[r].dealt = p->role[r].instances > 1 && chance(p, 50);
   for (int i = 0; i < p->dims; i++) p->least[i] = chance(p, 20) ? 1 + (int)draw(p, 2) : 0;
   p->ordered = p->dims > 1 && chance(p, 15);
-  draw_tensors(p);
+  if (p->tensors && p->tiles) draw_order(p);
 }
 
 Program *sc_draw(Sc *sc, u64 seed) {

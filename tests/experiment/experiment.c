@@ -195,6 +195,7 @@ static bool read_witness(const char *text, const Program *p, Setting *s) {
   if (p->elements && !p->scalars) all &= read_list(text, "A", s->element, MAX_ELEMENTS);
   for (int i = 0; i < TABLES && p->table; i++)
     all &= read_list(text, i ? "C" : "B", s->list[i], TABLE);
+  if (p->square) all &= read_list(text, "M", s->square, SIDE * SIDE);
   return all;
 }
 

@@ -22,6 +22,7 @@ int free_ring(Plan *d);
 
 // touching.c: accesses of tensors that roles write.
 void draw_tensors(Program *p);
+void draw_order(Program *p);
 St *plan_touching(Plan *d);
 St *plan_order(Plan *d);
 

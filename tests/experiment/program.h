@@ -20,6 +20,7 @@ enum {
   MAX_VARS = 64,
   TABLES = 2,
   TABLE = 30,
+  SIDE = 8,   // of the list `M` of two dimensions
   TILES = 3,  // of a program with a grid
   MAX_TENSORS = 2,
   MOST_KEYS = 512,  // of a turn over CTAs
@@ -116,6 +117,7 @@ typedef struct Program {
   bool order;      // there is a turn over CTAs, …
   const Ex *keys;  // with so many tokens; NULL: with one
   bool scalars;    // elements are scalar arguments
+  bool square;     // there is the list `M`
   bool table;      // there are tensors that are read at places which loops tell
   Actor role[MAX_ROLES];
   Pipe ring[MAX_RINGS];
@@ -165,6 +167,7 @@ typedef struct Setting {
   u32 table;  // a rule for the elements of tables
   bool listed;
   int list[TABLES][TABLE];  // … or, if listed, these
+  int square[SIDE * SIDE];
 } Setting;
 typedef enum Fate { FATE_FINE, FATE_STUCK, FATE_UNEVEN, FATE_EXCLUDED, FATE_LONG } Fate;
 typedef struct Outcome {

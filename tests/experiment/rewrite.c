@@ -235,8 +235,19 @@ static void change_loop(Program *p, const Place *at) {
   s->y = add(p, s->y, off);
 }
 
+// Elements of `M` with rows for columns.
+static const Ex *turned(Program *p, const Ex *x) {
+  if (!x) return NULL;
+  if (x->kind == E_TABLE && x->b) return ex(p, E_TABLE, 0, x->b, x->a);
+  return ex(p, x->kind, x->n, turned(p, x->a), turned(p, x->b));
+}
+
 static void change_if(Program *p, const Place *at) {
   St *s = *at->at;
+  if (p->square && chance(p, 30)) {
+    s->x = turned(p, s->x);
+    return;
+  }
   switch (draw(p, 4)) {
     case 0: s->x = opposite(p, s->x); return;
     case 1: put_in_place(at->at, s->body); return;

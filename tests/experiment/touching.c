@@ -9,7 +9,10 @@ void draw_tensors(Program *p) {
   if (!chance(p, 40)) return;
   p->tensors = 1 + (int)draw(p, MAX_TENSORS);
   for (int i = 0; i < p->tensors; i++) p->tensor[i].flat = chance(p, 25);
-  p->order = p->tiles && chance(p, 50);
+}
+
+void draw_order(Program *p) {
+  p->order = chance(p, 50);
   if (p->order && chance(p, 75))
     p->keys = chance(p, 75) ? ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL) : number(p, 3);
 }

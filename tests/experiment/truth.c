@@ -26,6 +26,13 @@ static i64 of_table(const Setting *s, int table, i64 at) {
   return (h >> 16) % (rule % 3 ? 2 : 8);
 }
 
+// … and of the list of two dimensions, whose rows differ.
+static i64 of_square(const Setting *s, i64 row, i64 column) {
+  if (row < 0 || row >= SIDE || column < 0 || column >= SIDE) return 0;
+  if (s->listed) return s->square[row * SIDE + column];
+  return (of_table(s, TABLES, column) + of_table(s, TABLES + 1, row) * (1 + column)) % 9;
+}
+
 static i64 combined(XKind kind, i64 a, i64 b) {
   switch (kind) {
     case E_ADD: return a + b;
@@ -53,7 +60,9 @@ static i64 value(Truth *t, const Ex *x) {
     case E_INSTANCE: return t->instance;
     case E_LOOP: return t->var[x->n];
     case E_ELEMENT: return t->s->element[x->n];
-    case E_TABLE: return of_table(t->s, x->n, value(t, x->a));
+    case E_TABLE:
+      if (x->b) return of_square(t->s, value(t, x->a), value(t, x->b));
+      return of_table(t->s, x->n, value(t, x->a));
     default: break;
   }
   return combined(x->kind, value(t, x->a), x->b ? value(t, x->b) : x->n);

@@ -15,8 +15,10 @@ static void write_ex(const Program *p, Str *out, const Ex *x) {
     case E_LOOP: str_printf(out, "t%d", x->n); return;
     case E_ELEMENT: str_printf(out, "s%d", x->n); return;
     case E_TABLE:
-      str_puts(out, x->n ? "C[" : "B[");
+      str_puts(out, x->b ? "M[" : x->n ? "C[" : "B[");
       write_ex(p, out, x->a);
+      if (x->b) str_puts(out, ", ");
+      if (x->b) write_ex(p, out, x->b);
       str_puts(out, "]");
       return;
     case E_NOT:
@@ -123,6 +125,7 @@ static void write_inputs(const Program *p, Str *out) {
   for (int i = 0; i < p->elements && p->scalars; i++) str_printf(out, "  in  s%d : i32\n", i);
   if (p->elements && !p->scalars) str_printf(out, "  in  A : i32[%d]\n", MAX_ELEMENTS);
   if (p->table) str_printf(out, "  in  B, C : i32[%d]\n", TABLE);
+  if (p->square) str_printf(out, "  in  M : i32[%d, %d]\n", SIDE, SIDE);
   for (int i = 0; i < p->tensors; i++) {
     if (p->tensor[i].flat) str_printf(out, "  inout G%d : f32[%d]\n", i, 16 * ROWS);
     else str_printf(out, "  inout G%d : f32[%d, 32]\n", i, ROWS);
