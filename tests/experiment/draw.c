@@ -14,7 +14,7 @@ static const Ex *other_position(Program *p, int loop) {
     case 0: return ex(p, E_LOOP, loop, NULL, NULL);
     case 1: return ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
     case 2: return p->tiles ? ex(p, E_TILE, 0, NULL, NULL) : number(p, 2);
-    default: return number(p, (int)draw(p, 2));
+    default: return number(p, chance(p, 75) ? 0 : 1);
   }
 }
 
@@ -275,14 +275,14 @@ static void draw_frame(Plan *d) {
   p->roles = 2 + (int)(draw(p, 5) * draw(p, 4) / 5);
   p->roles = p->roles > MAX_ROLES ? MAX_ROLES : p->roles;
   p->rings = 1 + (int)draw(p, MAX_RINGS);
+  draw_tensors(p);
   p->dims = 1 + (int)(draw(p, 6) * draw(p, 6) / 10);
-  p->turns = chance(p, 30) ? 1 + (int)draw(p, MAX_TURNS) : 0;
+  p->turns = chance(p, p->tensors ? 45 : 30) ? 1 + (int)draw(p, MAX_TURNS) : 0;
   p->elements = chance(p, 25) ? 1 + (int)draw(p, MAX_ELEMENTS) : 0;
   p->scalars = chance(p, 50);
-  draw_tensors(p);
   p->tiles = chance(p, p->tensors ? 40 : 20);
   p->table = chance(p, 15);
-  p->square = p->table && chance(p, 50);
+  p->square = p->table && chance(p, 60);
   for (int r = 0; r < p->roles; r++) p->role[r].instances = 1 + chance(p, 20);
   p->ctas = p->tiles && chance(p, 30);
   for (int r = 0; r < p->roles && p->tiles && !p->ctas; r++)

@@ -66,6 +66,8 @@ typedef enum SKind {
   S_COMMIT,
   S_WAIT,
   S_RELEASE,
+  S_TAKE_KEY,  // of a turn over CTAs, alone
+  S_PASS_KEY,
   S_FOR,
   S_IF,
   S_TOUCH,  // an access of a tensor

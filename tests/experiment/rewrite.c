@@ -4,14 +4,9 @@
 // taken out, cut in two, unrolled, turned round, shifted; conditions said twice or turned about.
 // Mutations are the slips of people: a step lost, doubled, moved, a bound off by one, a stage less,
 // another condition.
-#include "program.h"
+#include "edit.h"
 
 enum { MAX_PLACES = 200 };
-
-typedef struct Place {
-  St **at;
-  int loop[8], loops;  // around it
-} Place;
 
 typedef struct Places {
   Place place[MAX_PLACES];
@@ -38,7 +33,7 @@ static Places *places(Program *p, int role) {
 
 // ---- the same in other words
 
-static const Ex *add(Program *p, const Ex *x, int c) {
+const Ex *add(Program *p, const Ex *x, int c) {
   return c ? ex(p, c > 0 ? E_ADD : E_SUB, 0, x, number(p, c > 0 ? c : -c)) : x;
 }
 
@@ -58,7 +53,7 @@ static St *loop_like(Program *p, const St *s, const Ex *x, const Ex *y) {
   return l;
 }
 
-static St *when(Program *p, const Ex *c, St *body) {
+St *when(Program *p, const Ex *c, St *body) {
   St *s = st(p, S_IF, 0, body);
   s->x = c;
   return s;
@@ -158,7 +153,7 @@ static St *rewritten_if(Program *p, const St *s) {
   return first;
 }
 
-static void put_in_place(St **at, St *list) {
+void put_in_place(St **at, St *list) {
   St *next = (*at)->next;
   *at = list;
   append(at, next);
@@ -170,9 +165,10 @@ void rewrite(Program *p, int role) {
   for (u32 tries = 0; tries < 8 && all->n; tries++) {
     const Place *at = &all->place[draw(p, all->n)];
     const St *s = *at->at;
-    St *list = s->kind == S_FOR  ? rewritten_loop(p, s, at)
-               : s->kind == S_IF ? rewritten_if(p, s)
-                                 : NULL;
+    St *list = s->kind == S_FOR     ? rewritten_loop(p, s, at)
+               : s->kind == S_IF    ? rewritten_if(p, s)
+               : s->kind == S_ORDER ? order_into_loop(p, s, true)
+                                    : NULL;
     if (!list) continue;
     put_in_place(at->at, list);
     return;
@@ -235,19 +231,8 @@ static void change_loop(Program *p, const Place *at) {
   s->y = add(p, s->y, off);
 }
 
-// Elements of `M` with rows for columns.
-static const Ex *turned(Program *p, const Ex *x) {
-  if (!x) return NULL;
-  if (x->kind == E_TABLE && x->b) return ex(p, E_TABLE, 0, x->b, x->a);
-  return ex(p, x->kind, x->n, turned(p, x->a), turned(p, x->b));
-}
-
 static void change_if(Program *p, const Place *at) {
   St *s = *at->at;
-  if (p->square && chance(p, 30)) {
-    s->x = turned(p, s->x);
-    return;
-  }
   switch (draw(p, 4)) {
     case 0: s->x = opposite(p, s->x); return;
     case 1: put_in_place(at->at, s->body); return;
@@ -302,24 +287,13 @@ static void change_step(Program *p, const Place *at) {
   }
 }
 
-static void change_touch(Program *p, St *s) {
-  switch (draw(p, 4)) {
-    case 0: s->touch = (Touch)draw(p, TOUCHES); return;
-    case 1: s->ref = (int)draw(p, (u32)p->tensors); return;
-    default: s->x = add(p, s->x, chance(p, 50) ? 1 : -1);
-  }
-}
-
-static void change_key(Program *p, St *s) {
-  u32 what = draw(p, 3);
-  const Ex *by = add(p, s->x, chance(p, 50) ? 1 : -1);
-  if (what != 1) s->x = by;
-  if (what != 2) s->y = by;
-}
-
 void mutate(Program *p) {
   int role = (int)draw(p, (u32)p->roles), ring = (int)draw(p, (u32)p->rings);
   u32 what = draw(p, 10);
+  for (int r = 0; r < p->roles && p->order && chance(p, 60); r++)
+    if (slip_of_order(p, &p->role[r].body)) return;
+  for (int r = 0; r < p->roles && p->square && chance(p, 60); r++)
+    if (turn_square(p, p->role[r].body)) return;
   if (what == 0 && p->ring[ring].stages > 1) {
     p->ring[ring].stages--;
     return;

@@ -130,10 +130,13 @@ static St *in_turn(Plan *d, int tensor) {
   for (int r = 0; r < p->roles; r++) who |= (u32)d->turns[r][turn] << r;
   St *s = st(p, S_TURN, turn, touch(d, tensor, some_touch(p), who));
   if (chance(p, 50)) append(&s->body, touch(d, tensor, some_touch(p), who));
+  if (chance(p, 30)) append(&s, touch(d, tensor, some_touch(p), 1u << draw(p, (u32)p->roles)));
   return s;
 }
 
 // ---- turns over CTAs
+
+static const Ex *add_one(Program *p, const Ex *x) { return sum(p, x, number(p, 1)); }
 
 static int alone(Program *p) {
   int role = (int)draw(p, (u32)p->roles);
@@ -148,19 +151,45 @@ static const Ex *key(Plan *d) {
   return chance(p, 70) ? number(p, (int)draw(p, 2)) : draw_bound(p, d->loop, d->loops);
 }
 
+static St *touches_with_key(Plan *d, const St *order) {
+  Program *p = d->p;
+  St *all = NULL;
+  for (u32 n = 1 + draw(p, 2); n > 0; n--) {
+    int tensor = (int)draw(p, (u32)p->tensors);
+    if (chance(p, 70)) d->place[tensor] = order->x ? order->x : number(p, 1);
+    append(&all, touch(d, tensor, some_touch(p), chance(p, 90) ? order->who : 1));
+  }
+  return all;
+}
+
 static St *with_key(Plan *d) {
   Program *p = d->p;
   int role = alone(p);
   St *s = st(p, S_ORDER, 0, NULL);
   s->who = 1u << role;
   s->x = s->y = key(d);
-  for (u32 n = 1 + draw(p, 2); n > 0; n--) {
-    int tensor = (int)draw(p, (u32)p->tensors);
-    if (chance(p, 70)) d->place[tensor] = s->x ? s->x : number(p, 1);
-    append(&s->body, touch(d, tensor, some_touch(p), chance(p, 90) ? s->who : 1));
+  if (chance(p, 30)) {
+    s->body = st(p, S_FOR, p->vars++, NULL);
+    s->body->x = number(p, 0);
+    s->body->y = draw_bound(p, d->loop, d->loops);
+    s->body->body = touches_with_key(d, s);
+    return s;
   }
+  s->body = touches_with_key(d, s);
   if (chance(p, 20)) append(&s->body, plan_list(d, 1));
   return s;
+}
+
+// All keys, or as many as a tile has, or any number.
+static const Ex *last_key(Plan *d) {
+  Program *p = d->p;
+  const Ex *x = ex(p, E_TILE, 0, NULL, NULL);
+  switch (draw(p, 8)) {
+    case 0: return ex(p, E_SUB, 0, p->keys, x);
+    case 1: return ex(p, E_MIN, 0, p->keys, add_one(p, x));
+    case 2: return ex(p, E_MIN, 0, p->keys, draw_bound(p, d->loop, d->loops));
+    default: return p->keys;
+  }
 }
 
 // In a loop over all keys, or where the plan is.
@@ -170,7 +199,7 @@ St *plan_order(Plan *d) {
   if (!p->keys || d->loops || chance(p, 25)) return with_key(d);
   St *s = st(p, S_FOR, p->vars++, NULL);
   s->x = number(p, 0);
-  s->y = p->keys;
+  s->y = last_key(d);
   s->reversed = chance(p, 15);
   d->loop[d->loops++] = s->ref;
   if (chance(p, 30)) s->body = plan_list(d, 1);

@@ -131,6 +131,8 @@ static void list(Truth *t, Player *q, const St *s) {
       put_key(t, q, TAKE_KEY, s->x);
       list(t, q, s->body);
       put_key(t, q, PASS_KEY, s->y);
+    } else if (s->kind == S_TAKE_KEY || s->kind == S_PASS_KEY) {
+      put_key(t, q, s->kind == S_TAKE_KEY ? TAKE_KEY : PASS_KEY, s->x);
     } else if (s->kind >= S_ACQUIRE) {
       put(t, q, alone[s->kind - S_ACQUIRE], s->ref);
     } else {

@@ -106,6 +106,8 @@ static void write_list(const Program *p, Str *out, const St *s, int depth) {
         write_list(p, out, s->body, depth);
         write_key(p, out, "release", s->y, depth);
         break;
+      case S_TAKE_KEY: write_key(p, out, "acquire", s->x, depth); break;
+      case S_PASS_KEY: write_key(p, out, "release", s->x, depth); break;
       case S_TOUCH: write_touch(p, out, s, depth); break;
       case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
       case S_COMMIT: line(out, depth, "commit", "r", s->ref); break;

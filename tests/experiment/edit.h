@@ -1,0 +1,26 @@
+// edit.h - parts of edits of a role: rewrite.c, slips.c.
+#ifndef EXPERIMENT_EDIT_H
+#define EXPERIMENT_EDIT_H
+
+#include "program.h"
+
+typedef struct Place {
+  St **at;
+  int loop[8], loops;  // around it
+} Place;
+
+// rewrite.c
+const Ex *add(Program *p, const Ex *x, int c);
+St *when(Program *p, const Ex *c, St *body);
+void put_in_place(St **at, St *list);
+
+// slips.c: accesses, keys, lists of two dimensions. False: the slip does not apply.
+void change_touch(Program *p, St *s);
+void change_key(Program *p, St *s);
+bool turn_square(Program *p, St *list);
+bool slip_of_order(Program *p, St **list);
+// A turn over CTAs that is taken and passed on by conditions in the loop that it was around; right,
+// or passed on in another round. NULL: there is no loop.
+St *order_into_loop(Program *p, const St *s, bool right);
+
+#endif
