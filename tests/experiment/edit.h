@@ -22,5 +22,7 @@ bool slip_of_order(Program *p, St **list);
 // A turn over CTAs that is taken and passed on by conditions in the loop that it was around; right,
 // or passed on in another round. NULL: there is no loop.
 St *order_into_loop(Program *p, const St *s, bool right);
+// A loop around a turn, which is passed on in the next round; right, or with that round's key.
+St *order_lagged(Program *p, const St *s, bool right);
 
 #endif

@@ -165,10 +165,12 @@ void rewrite(Program *p, int role) {
   for (u32 tries = 0; tries < 8 && all->n; tries++) {
     const Place *at = &all->place[draw(p, all->n)];
     const St *s = *at->at;
-    St *list = s->kind == S_FOR     ? rewritten_loop(p, s, at)
-               : s->kind == S_IF    ? rewritten_if(p, s)
-               : s->kind == S_ORDER ? order_into_loop(p, s, true)
-                                    : NULL;
+    St *list = s->kind == S_FOR && p->order && chance(p, 40) ? order_lagged(p, s, true) : NULL;
+    if (!list)
+      list = s->kind == S_FOR     ? rewritten_loop(p, s, at)
+             : s->kind == S_IF    ? rewritten_if(p, s)
+             : s->kind == S_ORDER ? order_into_loop(p, s, true)
+                                  : NULL;
     if (!list) continue;
     put_in_place(at->at, list);
     return;

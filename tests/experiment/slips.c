@@ -47,17 +47,48 @@ static St *step_of_order(Program *p, SKind kind, const Ex *key) {
   return s;
 }
 
-St *order_into_loop(Program *p, const St *s, bool right) {
+static St *in_round(Program *p, const St *loop, const Ex *round, St *body) {
+  return when(p, ex(p, E_EQ, 0, ex(p, E_LOOP, loop->ref, NULL, NULL), round), body);
+}
+
+// What it is around is one loop, which its key does not depend on.
+static bool is_around_loop(const St *s) {
   const St *loop = s->body;
-  if (!loop || loop->kind != S_FOR || loop->next || (s->x && reads_loop(s->x, loop->ref)))
-    return NULL;
-  St *own = copy_list(p, loop), *body = own->body;
-  const Ex *t = ex(p, E_LOOP, loop->ref, NULL, NULL), *last = add(p, loop->y, -1);
-  const Ex *first = loop->reversed ? last : loop->x, *end = loop->reversed ? loop->x : last;
-  own->body = when(p, ex(p, E_EQ, 0, t, first), step_of_order(p, S_TAKE_KEY, s->x));
-  St *pass = when(p, ex(p, E_EQ, 0, t, right ? end : first), step_of_order(p, S_PASS_KEY, s->y));
+  return loop && loop->kind == S_FOR && !loop->next && !(s->x && reads_loop(s->x, loop->ref));
+}
+
+St *order_into_loop(Program *p, const St *s, bool right) {
+  if (!is_around_loop(s)) return NULL;
+  St *own = copy_list(p, s->body), *body = own->body;
+  const Ex *last = add(p, own->y, -1), *first = own->reversed ? last : own->x;
+  const Ex *end = own->reversed ? own->x : last;
+  own->body = in_round(p, own, first, step_of_order(p, S_TAKE_KEY, s->x));
   append(&own->body, body);
-  append(&own->body, pass);
+  append(&own->body, in_round(p, own, right ? end : first, step_of_order(p, S_PASS_KEY, s->y)));
+  return own;
+}
+
+// Taken before a loop that has a round, and passed on in its first or last.
+static St *passed_on_in_loop(Program *p, const St *s) {
+  if (!is_around_loop(s)) return NULL;
+  St *list = step_of_order(p, S_TAKE_KEY, s->x), *own = copy_list(p, s->body);
+  own->y = ex(p, E_MAX, 0, own->y, add(p, own->x, 1));
+  const Ex *round = chance(p, 50) ? own->x : add(p, own->y, -1);
+  append(&own->body, in_round(p, own, round, step_of_order(p, S_PASS_KEY, s->y)));
+  append(&list, own);
+  return list;
+}
+
+St *order_lagged(Program *p, const St *s, bool right) {
+  const St *order = s->body;
+  if (!order || order->kind != S_ORDER || order->next || s->reversed || !order->x) return NULL;
+  St *own = copy_list(p, s);
+  const Ex *t = ex(p, E_LOOP, s->ref, NULL, NULL);
+  const Ex *before = right ? with_loop(p, order->y, s->ref, add(p, t, -1)) : order->y;
+  own->body = when(p, ex(p, E_LT, 0, s->x, t), step_of_order(p, S_PASS_KEY, before));
+  append(&own->body, step_of_order(p, S_TAKE_KEY, order->x));
+  append(&own->body, copy_list(p, order->body));
+  append(&own->body, in_round(p, s, add(p, s->y, -1), step_of_order(p, S_PASS_KEY, order->y)));
   return own;
 }
 
@@ -83,22 +114,26 @@ static void beside(Program *p, St *s) {
 }
 
 static void one_slip_of_order(Program *p, St **at) {
-  St *s = *at, *loop;
-  switch (draw(p, 6)) {
+  St *s = *at, *loop = NULL;
+  switch (draw(p, 7)) {
     case 0:
-    case 1:
       if (s->x) change_key(p, s);
       return;
     case 2: put_in_place(at, apart(p, s)); return;
     case 3: beside(p, s); return;
-    default:
-      loop = order_into_loop(p, s, false);
-      if (loop) put_in_place(at, loop);
+    case 4: loop = order_into_loop(p, s, false); break;
+    default: loop = passed_on_in_loop(p, s);
   }
+  if (loop) put_in_place(at, loop);
 }
 
 bool slip_of_order(Program *p, St **list) {
   for (; *list; list = &(*list)->next) {
+    St *lagged = (*list)->kind == S_FOR && chance(p, 40) ? order_lagged(p, *list, false) : NULL;
+    if (lagged) {
+      put_in_place(list, lagged);
+      return true;
+    }
     if ((*list)->kind == S_ORDER) {
       one_slip_of_order(p, list);
       return true;
