@@ -280,7 +280,7 @@ static void draw_frame(Plan *d) {
   p->turns = chance(p, p->tensors ? 45 : 30) ? 1 + (int)draw(p, MAX_TURNS) : 0;
   p->elements = chance(p, 25) ? 1 + (int)draw(p, MAX_ELEMENTS) : 0;
   p->scalars = chance(p, 50);
-  p->tiles = chance(p, p->tensors ? 40 : 20);
+  p->tiles = chance(p, p->tensors ? 50 : 20);
   p->table = chance(p, 15);
   p->square = p->table && chance(p, 60);
   for (int r = 0; r < p->roles; r++) p->role[r].instances = 1 + chance(p, 20);
@@ -298,6 +298,7 @@ Program *sc_draw(Sc *sc, u64 seed) {
   p->sc = sc;
   p->seed = (seed + 1) * 0x9e3779b97f4a7c15ull;
   draw_frame(&d);
+  if (p->order) d.left = 5;
   draw_rings(&d);
   draw_turns(&d);
   St *all = plan_list(&d, 4);

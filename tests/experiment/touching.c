@@ -12,7 +12,7 @@ void draw_tensors(Program *p) {
 }
 
 void draw_order(Program *p) {
-  p->order = chance(p, 50);
+  p->order = chance(p, 60);
   if (p->order && chance(p, 75))
     p->keys = chance(p, 75) ? ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL) : number(p, 3);
 }
@@ -168,7 +168,7 @@ static St *with_key(Plan *d) {
   St *s = st(p, S_ORDER, 0, NULL);
   s->who = 1u << role;
   s->x = s->y = key(d);
-  if (chance(p, 30)) {
+  if (chance(p, 45)) {
     s->body = st(p, S_FOR, p->vars++, NULL);
     s->body->x = number(p, 0);
     s->body->y = draw_bound(p, d->loop, d->loops);
