@@ -233,6 +233,16 @@ static St *side(const Plan *d, int role, const St *s) {
 
 // ---- who takes part
 
+// Copies are one instance's.
+static void draw_copies(Plan *d, int ring) {
+  Program *p = d->p;
+  int fillers = 0;
+  for (int role = 0; role < p->roles; role++)
+    fillers += d->fills[role][ring] * p->role[role].instances;
+  p->ring[ring].copied = fillers == 1 && chance(p, p->cluster ? 70 : 10);
+  p->ring[ring].shared = p->ring[ring].copied && p->cluster && chance(p, 80);
+}
+
 static void draw_rings(Plan *d) {
   Program *p = d->p;
   for (int r = 0; r < p->rings; r++) {
@@ -247,6 +257,7 @@ static void draw_rings(Plan *d) {
       d->fills[role][r] |= other && chance(p, 12);
       d->drains[role][r] |= other && !d->fills[role][r] && chance(p, 25);
     }
+    draw_copies(d, r);
   }
 }
 
@@ -285,11 +296,12 @@ static void draw_frame(Plan *d) {
   p->square = p->table && chance(p, 60);
   for (int r = 0; r < p->roles; r++) p->role[r].instances = 1 + chance(p, 20);
   p->ctas = p->tiles && chance(p, 30);
+  p->cluster = p->tiles && chance(p, 20);
   for (int r = 0; r < p->roles && p->tiles && !p->ctas; r++)
     p->role[r].dealt = p->role[r].instances > 1 && chance(p, 50);
   for (int i = 0; i < p->dims; i++) p->least[i] = chance(p, 20) ? 1 + (int)draw(p, 2) : 0;
   p->ordered = p->dims > 1 && chance(p, 15);
-  if (p->tensors && p->tiles) draw_order(p);
+  if (p->tensors && p->tiles && !p->cluster) draw_order(p);
 }
 
 Program *sc_draw(Sc *sc, u64 seed) {

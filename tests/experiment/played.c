@@ -18,7 +18,7 @@ static void begin(Truth *t) {
   }
   memset(t->token, 0, sizeof t->token);
   memset(t->key, 0, sizeof t->key);
-  for (int cta = 0; cta < (t->apart ? TILES : 1); cta++)
+  for (int cta = 0; cta < t->ctas; cta++)
     for (int ring = 0; ring < t->p->rings; ring++)
       for (int role = 0; role < t->p->roles; role++) {
         memset(t->committed.by[cta][ring][role], 0, t->most_number);
@@ -28,7 +28,7 @@ static void begin(Truth *t) {
   memset(t->turn_time, 0, sizeof t->turn_time);
   memset(t->key_time, 0, sizeof t->key_time);
   memset(t->last, 0, sizeof t->last);
-  for (int cta = 0; cta < (t->apart ? TILES : 1); cta++)
+  for (int cta = 0; cta < t->ctas; cta++)
     for (int ring = 0; ring < t->p->rings; ring++) {
       memset(t->filled.time[cta][ring], 0, t->most_number * sizeof *t->filled.time[cta][ring]);
       memset(t->drained.time[cta][ring], 0, t->most_number * sizeof *t->drained.time[cta][ring]);
@@ -37,17 +37,23 @@ static void begin(Truth *t) {
 
 // ---- one operation
 
-// Have all roles of that side, all instances of them, done it with fill `number`?
-static bool all_have(const Truth *t, const Player *q, int ring, bool drains, const Done *done,
-                     u32 number) {
+// Have all roles of that side in a CTA, all instances of them, done it with fill `number`?
+static bool all_of(const Truth *t, const Player *q, int cta, int ring, bool drains,
+                   const Done *done, u32 number) {
   bool own = t->p->ring[ring].owner >= 0;
   for (int r = 0; r < t->p->roles; r++) {
     if (!(drains ? t->drains : t->fills)[r][ring]) continue;
     int need = t->p->role[r].dealt ? 1 : t->p->role[r].instances;
-    u8 by = done->by[q->cta][ring][r][number];
+    u8 by = done->by[cta][ring][r][number];
     if (own ? !(by >> q->instance & 1) : by < need) return false;
   }
   return true;
+}
+
+static bool all_have(const Truth *t, const Player *q, int ring, bool drains, const Done *done,
+                     u32 number) {
+  if (!all_of(t, q, q->cta, ring, drains, done, number)) return false;
+  return !t->p->ring[ring].shared || all_of(t, q, q->cta ^ 1, ring, drains, done, number);
 }
 
 static bool may(const Truth *t, const Player *q) {
@@ -90,18 +96,24 @@ static void access(Truth *t, const Player *q, int self) {
   t->last[a->ref][a->number][touch][self] = q->time[self];
 }
 
+// (What a filler in the other CTA knows does not come with its share.)
+static void hear_of_releases(Truth *t, Player *q, int ring, u32 number) {
+  const Pipe *of = &t->p->ring[ring];
+  u32 stages = (u32)of->stages;
+  for (int other = 0; other <= of->shared && number >= stages; other++)
+    join(t, q->time, t->drained.time[q->cta ^ other][ring][number - stages]);
+}
+
 // (A private ring tells its instance nothing that it does not know.)
 static void tell(Truth *t, Player *q) {
   const Act *a = &q->op[q->at];
-  u32 number = a->number, stages = (u32)t->p->ring[a->ref % MAX_RINGS].stages;
+  u32 number = a->number;
   int self = (int)(q - t->player), ring = a->ref % MAX_RINGS, turn = a->ref % MAX_TURNS;
   bool own = a->kind < TAKE && t->p->ring[ring].owner >= 0;
   q->time[self] = q->at + 1;
   if (own) return;
   switch (a->kind) {
-    case ACQUIRE:
-      if (number >= stages) join(t, q->time, t->drained.time[q->cta][ring][number - stages]);
-      break;
+    case ACQUIRE: hear_of_releases(t, q, ring, number); break;
     case COMMIT: join(t, t->filled.time[q->cta][ring][number], q->time); break;
     case WAIT: join(t, q->time, t->filled.time[q->cta][ring][number]); break;
     case RELEASE: join(t, t->drained.time[q->cta][ring][number], q->time); break;

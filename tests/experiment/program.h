@@ -91,7 +91,9 @@ typedef struct St {
 
 typedef struct Pipe {
   int stages;
-  int owner;  // a role: private to its instances; -1
+  int owner;    // a role: private to its instances; -1
+  bool copied;  // fills are copies of `X`
+  bool shared;  // … that each CTA of a cluster makes a share of, for all
 } Pipe;
 
 typedef struct Actor {
@@ -115,6 +117,7 @@ typedef struct Program {
   int roles, rings, turns, dims, elements, vars;
   int tensors;     // that roles write
   bool tiles;      // there is a grid
+  bool cluster;    // two tiles are a cluster
   bool ctas;       // each tile is a CTA of its own
   bool order;      // there is a turn over CTAs, …
   const Ex *keys;  // with so many tokens; NULL: with one

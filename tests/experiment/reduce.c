@@ -113,10 +113,17 @@ static void reduce_frame(Reducer *r) {
     reduce_bool(r, &p->role[i].dealt);
     if (!p->role[i].dealt) reduce_int(r, &p->role[i].instances, 1);
   }
+  for (int i = 0; i < p->rings; i++) {
+    reduce_bool(r, &p->ring[i].shared);
+    if (!p->ring[i].shared) reduce_bool(r, &p->ring[i].copied);
+  }
   for (int i = 0; i < p->rings; i++) reduce_int(r, &p->ring[i].stages, 1);
   for (int i = 0; i < p->dims; i++) reduce_int(r, &p->least[i], 0);
   reduce_bool(r, &p->ordered);
-  if (!p->order) reduce_bool(r, &p->tiles);
+  bool shared = false;
+  for (int i = 0; i < p->rings; i++) shared |= p->ring[i].shared;
+  if (!shared) reduce_bool(r, &p->cluster);
+  if (!p->order && !p->cluster) reduce_bool(r, &p->tiles);
   reduce_bool(r, &p->scalars);
   reduce_int(r, &p->turns, 0);
   reduce_int(r, &p->elements, 0);

@@ -74,7 +74,7 @@ static void list(Truth *t, Player *q, const St *s);
 
 static void put(Truth *t, Player *q, OpKind kind, int ref) {
   bool turn = kind >= TAKE;
-  u32 *n = turn ? NULL : &t->number[q->role][ref][kind];
+  u32 *n = turn ? NULL : &t->number[q->cta][q->role][ref][kind];
   u32 number = turn ? 0 : *n + t->count[ref][kind];
   t->count[turn ? MAX_RINGS + ref : ref][kind]++;
   if (q->n == (t->many ? SEARCHED_OPS : MOST_OPS) ||
@@ -86,9 +86,10 @@ static void put(Truth *t, Player *q, OpKind kind, int ref) {
   q->op[q->n++] = (Act){(u8)kind, (u8)ref, (u16)number};
 }
 
-// What is outside of the tensor is not touched.
+// What is outside of the tensor is not touched, and nothing by a tile that fills up a cluster.
 static void touch(Truth *t, Player *q, const St *s) {
   i64 row = value(t, s->x);
+  if (t->tile == TILES) return;
   for (int i = 0; i <= t->p->tensor[s->ref].flat; i++) {
     if (row + i < 0 || row + i >= ROWS) continue;
     if (q->n == (t->many ? SEARCHED_OPS : MOST_OPS)) {
@@ -222,7 +223,9 @@ static void cast(Truth *t) {
   memset(t->drains, 0, sizeof t->drains);
   t->players = 0;
   for (int r = 0; r < p->roles; r++) note_use(t, r, p->role[r].body);
-  for (int cta = 0; cta < (t->apart ? TILES : 1); cta++) {
+  t->tiles = !p->tiles ? 1 : TILES + p->cluster;
+  t->ctas = t->apart ? t->tiles : 1 + p->cluster;
+  for (int cta = 0; cta < t->ctas; cta++) {
     int first = t->players;
     for (int r = 0; r < p->roles; r++) {
       for (int i = 0; i < p->role[r].instances; i++) {
@@ -260,12 +263,11 @@ static bool tile(Truth *t) {
   bool even = true;
   memset(ring, 0xff, sizeof ring);
   memset(turn, 0xff, sizeof turn);
-  if (t->apart) memset(t->number, 0, sizeof t->number);
   for (int i = 0; i < t->players; i++) {
     Player *q = &t->player[i];
     const Actor *a = &p->role[q->role];
-    if (t->apart && q->cta != t->tile) continue;
-    if (a->dealt && (t->apart ? 0 : t->tile % a->instances) != q->instance) continue;
+    if (q->cta != t->tile % t->ctas) continue;
+    if (a->dealt && t->tile / t->ctas % a->instances != q->instance) continue;
     t->instance = q->instance;
     memset(t->count, 0, sizeof t->count);
     list(t, q, a->body);
@@ -281,8 +283,12 @@ static bool tile(Truth *t) {
     }
     bool last = a->dealt || q->instance == a->instances - 1;
     for (int r = 0; r < p->rings && last; r++)
-      for (int k = 0; k < TAKE; k++) t->number[q->role][r][k] += t->count[r][k];
+      for (int k = 0; k < TAKE; k++) t->number[q->cta][q->role][r][k] += t->count[r][k];
   }
+  bool second = p->cluster && t->tile % 2;
+  for (int r = 0; r < p->rings && second; r++)
+    even &= !p->ring[r].shared || ring[r] == t->fills_before[r];
+  memcpy(t->fills_before, ring, sizeof ring);
   return even;
 }
 
@@ -293,7 +299,7 @@ static bool make_lists(Truth *t) {
   memset(t->number, 0, sizeof t->number);
   t->wrong = false;
   t->most_number = 0;
-  for (t->tile = 0; t->tile < (t->p->tiles ? TILES : 1) && !t->wrong; t->tile++) even &= tile(t);
+  for (t->tile = 0; t->tile < t->tiles && !t->wrong; t->tile++) even &= tile(t);
   return even;
 }
 

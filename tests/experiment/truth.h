@@ -6,7 +6,7 @@
 #include "program.h"
 
 enum {
-  MOST_CTAS = TILES,
+  MOST_CTAS = TILES + 1,  // the last fills up a cluster
   MOST_PLAYERS = MAX_ROLES * MAX_INSTANCES * MOST_CTAS,
   MOST_OPS = 1 << 18,
   MOST_NUMBERS = 1 << 16,
@@ -59,14 +59,15 @@ struct Truth {
   i64 var[MAX_VARS];
   bool wrong;  // a number does not fit, or a list is too long
   bool many;   // this is one of many runs
-  bool apart;  // each tile is another CTA's
+  bool apart;  // each tile (or cluster of them) is other CTAs'
+  int tiles, ctas;
   bool timed;  // accesses are compared
   bool back;   // the last player goes on first
   Player player[MOST_PLAYERS];
   int players;
   // by ring (then turn) and operation, of one tile of one player
   u32 count[MAX_RINGS + MAX_TURNS][OPS];
-  u32 number[MAX_ROLES][MAX_RINGS][OPS];  // of the next, over all tiles
+  u32 number[MOST_CTAS][MAX_ROLES][MAX_RINGS][OPS];  // of the next, over all tiles
   bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
   int seats[MAX_TURNS], token[MOST_CTAS][MAX_TURNS];
   u32 turn_time[MOST_CTAS][MAX_TURNS][MOST_PLAYERS];
@@ -76,6 +77,7 @@ struct Truth {
   Done committed, released;
   Told filled, drained;
   u32 most_number;
+  u32 fills_before[MAX_RINGS];  // of the tile before, in the same cluster
   // Of each element, when each player has last touched it in each way.
   u32 last[MAX_TENSORS][ROWS][TOUCHES][MOST_PLAYERS];
   bool races;

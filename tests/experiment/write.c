@@ -43,12 +43,21 @@ static void line(Str *out, int depth, const char *word, const char *of, int ref)
   str_printf(out, "%*s%s %s%d\n", 2 * depth, "", word, of, ref);
 }
 
+// A ring that is filled by copies has them before the fill ends.
+static void write_copy(const Program *p, Str *out, const St *s, int depth) {
+  const Pipe *of = &p->ring[s->ref];
+  bool fills = s->kind == S_FILL || s->kind == S_COMMIT;
+  if (fills && of->copied)
+    str_printf(out, "%*sr%d <- X[0..]%s\n", 2 * depth, "", s->ref, of->shared ? " multicast" : "");
+}
+
 static void write_bracket(const Program *p, Str *out, const St *s, int depth) {
   static const char *const from[] = {"acquire", "wait", "acquire"};
   static const char *const to[] = {"commit", "release", "release"};
   const char *of = s->kind == S_TURN ? "u" : "r";
   line(out, depth, from[s->kind], of, s->ref);
   write_list(p, out, s->body, depth);
+  write_copy(p, out, s, depth);
   line(out, depth, to[s->kind], of, s->ref);
 }
 
@@ -110,7 +119,10 @@ static void write_list(const Program *p, Str *out, const St *s, int depth) {
       case S_PASS_KEY: write_key(p, out, "release", s->x, depth); break;
       case S_TOUCH: write_touch(p, out, s, depth); break;
       case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
-      case S_COMMIT: line(out, depth, "commit", "r", s->ref); break;
+      case S_COMMIT:
+        write_copy(p, out, s, depth);
+        line(out, depth, "commit", "r", s->ref);
+        break;
       case S_WAIT: line(out, depth, "wait", "r", s->ref); break;
       case S_RELEASE: line(out, depth, "release", "r", s->ref); break;
       case S_FOR: write_loop(p, out, s, depth); break;
@@ -127,6 +139,11 @@ static void write_inputs(const Program *p, Str *out) {
   for (int i = 0; i < p->elements && p->scalars; i++) str_printf(out, "  in  s%d : i32\n", i);
   if (p->elements && !p->scalars) str_printf(out, "  in  A : i32[%d]\n", MAX_ELEMENTS);
   if (p->table) str_printf(out, "  in  B, C : i32[%d]\n", TABLE);
+  for (int r = 0; r < p->rings; r++)
+    if (p->ring[r].copied) {
+      str_puts(out, "  in  X : f32[4, 64]\n");
+      break;
+    }
   if (p->square) str_printf(out, "  in  M : i32[%d, %d]\n", SIDE, SIDE);
   for (int i = 0; i < p->tensors; i++) {
     if (p->tensor[i].flat) str_printf(out, "  inout G%d : f32[%d]\n", i, 16 * ROWS);
@@ -141,8 +158,8 @@ static void write_inputs(const Program *p, Str *out) {
 static void write_rings(const Program *p, Str *out, int owner) {
   for (int r = 0; r < p->rings; r++)
     if (p->ring[r].owner == owner)
-      str_printf(out, "%sring r%d : f32[64] * %d\n", owner < 0 ? "  " : "    ", r,
-                 p->ring[r].stages);
+      str_printf(out, "%sring r%d : %s * %d\n", owner < 0 ? "  " : "    ", r,
+                 p->ring[r].copied ? "f32[4, 64]" : "f32[64]", p->ring[r].stages);
 }
 
 static bool touches(const St *s) {
@@ -154,7 +171,9 @@ static bool touches(const St *s) {
 void write_program(const Program *p, Str *out, const char *name) {
   str_printf(out, "kernel %s {\n", name);
   write_inputs(p, out);
-  if (p->tiles) str_printf(out, "  grid (x : %d)%s\n", TILES, p->ctas ? "" : " persistent");
+  if (p->tiles)
+    str_printf(out, "  grid (x : %d)%s%s\n", TILES, p->ctas ? "" : " persistent",
+               p->cluster ? " cluster (x : 2)" : "");
   write_rings(p, out, -1);
   if (p->order) {
     str_puts(out, p->keys ? "  turn v[y : " : "  turn v");
