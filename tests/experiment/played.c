@@ -149,7 +149,7 @@ bool truth_play(Truth *t) {
 static Fate run_once(Truth *t, const Program *p, const Setting *s, bool apart) {
   t->apart = apart;
   Fate f = truth_prepare(t, p, s);
-  if (f == FATE_EXCLUDED || f == FATE_LONG) return f;
+  if (f != FATE_FINE && f != FATE_UNEVEN) return f;
   return truth_play(t) ? f : FATE_STUCK;
 }
 

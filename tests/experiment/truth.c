@@ -106,6 +106,8 @@ static void put_key(Truth *t, Player *q, OpKind kind, const Ex *of) {
   i64 key = of ? value(t, of) : 0, n = keys ? value(t, keys) : 1;
   bool exists = key >= 0 && key < n && key < MOST_KEYS;
   t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS);
+  if (exists && kind == PASS_KEY && t->tile < t->tiles - 1)
+    t->twice |= t->passes[key][t->tile]++ > 0;
   if (!t->wrong) q->op[q->n++] = (Act){(u8)kind, (u8)t->tile, exists ? (u16)key : MOST_KEYS};
 }
 
@@ -297,7 +299,8 @@ static bool make_lists(Truth *t) {
   bool even = true;
   for (int i = 0; i < t->players; i++) t->player[i].n = 0;
   memset(t->number, 0, sizeof t->number);
-  t->wrong = false;
+  t->wrong = t->twice = false;
+  memset(t->passes, 0, sizeof t->passes);
   t->most_number = 0;
   for (t->tile = 0; t->tile < t->tiles && !t->wrong; t->tile++) even &= tile(t);
   return even;
@@ -317,5 +320,6 @@ Fate truth_prepare(Truth *t, const Program *p, const Setting *s) {
   bool even = make_lists(t);
   t->wrong |= t->timed && t->most_number > TIMED_NUMBERS;
   if (t->wrong) return FATE_LONG;
+  if (t->twice) return FATE_STUCK;
   return even ? FATE_FINE : FATE_UNEVEN;
 }

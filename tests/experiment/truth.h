@@ -71,6 +71,8 @@ struct Truth {
   bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
   int seats[MAX_TURNS], token[MOST_CTAS][MAX_TURNS];
   u32 turn_time[MOST_CTAS][MAX_TURNS][MOST_PLAYERS];
+  u8 passes[MOST_KEYS][MOST_CTAS];  // of each key, by tile
+  bool twice;  // a tile passes a key on twice: then it depends on the order who gets it next
   int key[MOST_KEYS];  // whose turn it is
   u32 key_time[MOST_KEYS][MOST_PLAYERS];
   bool taken[MAX_TURNS];  // by somebody, some time
