@@ -183,6 +183,10 @@ static St *bracket(const Plan *d, SKind kind, const St *s, int role, bool around
 static St *side_of_move(const Plan *d, int role, const St *s) {
   bool fills = d->fills[role][s->ref], drains = d->drains[role][s->ref];
   St *own = fills ? st(d->p, S_FILL, s->ref, side(d, role, s->body)) : NULL;
+  if (own && s->x) {
+    own->x = s->x;
+    own->with = s->with;
+  }
   if (drains) append(&own, st(d->p, S_DRAIN, s->ref, side(d, role, s->other)));
   return own;
 }
@@ -211,7 +215,8 @@ static St *own_order(Program *p, const St *s, St *body) {
 static St *side_of(const Plan *d, int role, const St *s) {
   St *own = NULL;
   if (s->kind == S_MOVE || s->kind == S_OPEN || s->kind == S_HOLD) return side_of_ring(d, role, s);
-  if (s->kind == S_TOUCH) return s->who >> role & 1 ? copy_one(d->p, s) : NULL;
+  if (s->kind == S_TOUCH || s->kind == S_SETTLE)
+    return s->who >> role & 1 ? copy_one(d->p, s) : NULL;
   St *body = side(d, role, s->body), *other = side(d, role, s->other);
   if (s->kind == S_ORDER && !(s->who >> role & 1)) return body;
   if (s->kind == S_ORDER) return own_order(d->p, s, body);
@@ -239,7 +244,7 @@ static void draw_copies(Plan *d, int ring) {
   int fillers = 0;
   for (int role = 0; role < p->roles; role++)
     fillers += d->fills[role][ring] * p->role[role].instances;
-  p->ring[ring].copied = fillers == 1 && chance(p, p->cluster ? 70 : 10);
+  p->ring[ring].copied = fillers == 1 && chance(p, p->cluster ? 70 : p->tensors ? 35 : 10);
   p->ring[ring].shared = p->ring[ring].copied && p->cluster && chance(p, 80);
 }
 

@@ -15,6 +15,8 @@ static void begin(Truth *t) {
   for (int i = 0; i < t->players; i++) {
     t->player[i].at = 0;
     memset(t->player[i].time, 0, sizeof t->player[i].time);
+    memset(t->player[i].puts, 0, sizeof t->player[i].puts);
+    memset(t->player[i].fills, 0, sizeof t->player[i].fills);
   }
   memset(t->token, 0, sizeof t->token);
   memset(t->key, 0, sizeof t->key);
@@ -58,7 +60,7 @@ static bool all_have(const Truth *t, const Player *q, int ring, bool drains, con
 
 static bool may(const Truth *t, const Player *q) {
   const Act *a = &q->op[q->at];
-  u32 stages = (u32)t->p->ring[a->ref].stages;
+  u32 stages = (u32)t->p->ring[a->ref % MAX_RINGS].stages;
   if (a->kind == ACQUIRE)
     return a->number < stages || all_have(t, q, a->ref, true, &t->released, a->number - stages);
   if (a->kind == WAIT) return all_have(t, q, a->ref, false, &t->committed, a->number);
@@ -80,20 +82,50 @@ static void go(Truth *t, Player *q, int by) {
 // ---- what it tells
 
 static void join(const Truth *t, u32 *to, const u32 *from) {
-  for (int i = 0; i < t->players; i++)
+  for (int i = 0; i < CLOCKS * t->players; i++)
     if (to[i] < from[i]) to[i] = from[i];
 }
 
-// Sums are in no need of an order among themselves.
-static bool conflict(u32 a, u32 b) { return a != b || a == TOUCH_STORE; }
+// Sums of one kind are in no need of an order among themselves.
+static bool conflict(u32 a, u32 b) {
+  bool reads = a == TOUCH_LOAD || a == TOUCH_GET, too = b == TOUCH_LOAD || b == TOUCH_GET;
+  if (reads && too) return false;
+  return a != b || a == TOUCH_STORE || a == TOUCH_PUT;
+}
 
-static void access(Truth *t, const Player *q, int self) {
+// Which clock says that an access is over.
+static int clock_of(int player, u32 touch, int tensor, int ring) {
+  int first = CLOCKS * player;
+  if (touch == TOUCH_PUT || touch == TOUCH_PUT_ADD) return first + 1 + tensor;
+  return touch == TOUCH_GET ? first + 1 + MAX_TENSORS + ring : first;
+}
+
+// (What one instance does by threads is in its own order.)
+static bool is_known(const Truth *t, const Player *q, int player, u32 touch, int tensor, u32 row) {
+  const Last *last = &t->last[tensor][row][touch][player];
+  if (&t->player[player] == q && touch < TOUCH_GET) return true;
+  return last->time <= q->time[clock_of(player, touch, tensor, last->ring)];
+}
+
+static void access(Truth *t, Player *q, int self) {
   const Act *a = &q->op[q->at];
-  u32 touch = (u32)(a->kind - ACCESS);
+  u32 touch = (u32)(a->kind - ACCESS), over = q->at + 1;
+  int tensor = a->ref % 4, ring = a->ref / 4;
   for (u32 other = 0; other < TOUCHES; other++)
     for (int i = 0; i < t->players && conflict(touch, other); i++)
-      t->races |= i != self && t->last[a->ref][a->number][other][i] > q->time[i];
-  t->last[a->ref][a->number][touch][self] = q->time[self];
+      t->races |= !is_known(t, q, i, other, tensor, a->number);
+  if (touch == TOUCH_PUT || touch == TOUCH_PUT_ADD) over = ++q->puts[tensor];
+  if (touch == TOUCH_GET) over = q->fills[ring] + 1;
+  t->last[tensor][a->number][touch][self] = (Last){over, ring};
+}
+
+// A stage is full when its copy has landed.
+static void fill(Truth *t, Player *q, int self, int ring, u32 number) {
+  u32 *told = t->filled.time[q->cta][ring][number];
+  int landed = clock_of(self, TOUCH_GET, 0, ring);
+  join(t, told, q->time);
+  q->fills[ring]++;
+  if (told[landed] < q->fills[ring]) told[landed] = q->fills[ring];
 }
 
 // (What a filler in the other CTA knows does not come with its share.)
@@ -104,23 +136,24 @@ static void hear_of_releases(Truth *t, Player *q, int ring, u32 number) {
     join(t, q->time, t->drained.time[q->cta ^ other][ring][number - stages]);
 }
 
-// (A private ring tells its instance nothing that it does not know.)
 static void tell(Truth *t, Player *q) {
   const Act *a = &q->op[q->at];
   u32 number = a->number;
   int self = (int)(q - t->player), ring = a->ref % MAX_RINGS, turn = a->ref % MAX_TURNS;
   bool own = a->kind < TAKE && t->p->ring[ring].owner >= 0;
-  q->time[self] = q->at + 1;
-  if (own) return;
+  q->time[CLOCKS * self] = q->at + 1;
+  bool copies = own && t->p->role[q->role].instances == 1;
+  if (own && !(copies && (a->kind == COMMIT || a->kind == WAIT))) return;
   switch (a->kind) {
     case ACQUIRE: hear_of_releases(t, q, ring, number); break;
-    case COMMIT: join(t, t->filled.time[q->cta][ring][number], q->time); break;
+    case COMMIT: fill(t, q, self, ring, number); break;
     case WAIT: join(t, q->time, t->filled.time[q->cta][ring][number]); break;
     case RELEASE: join(t, t->drained.time[q->cta][ring][number], q->time); break;
     case TAKE: join(t, q->time, t->turn_time[q->cta][turn]); break;
     case PASS: join(t, t->turn_time[q->cta][turn], q->time); break;
     case TAKE_KEY: join(t, q->time, t->key_time[number]); break;
     case PASS_KEY: join(t, t->key_time[number], q->time); break;
+    case SETTLE: q->time[clock_of(self, TOUCH_PUT, a->ref, 0)] = q->puts[a->ref]; break;
     default: access(t, q, self); break;
   }
 }

@@ -70,20 +70,30 @@ typedef enum SKind {
   S_PASS_KEY,
   S_FOR,
   S_IF,
-  S_TOUCH,  // an access of a tensor
+  S_TOUCH,   // an access of a tensor
+  S_SETTLE,  // a wait for all copies out to a tensor; reversed: until they have read their stages
   S_MOVE,  // in the common plan of all roles: a fill by those who fill, a drain by those who drain,
            // with what each does in its bracket: `body` and `other`
   S_OPEN,  // … with the fill around the body
   S_HOLD   // … with the drain around it
 } SKind;
 
-typedef enum Touch { TOUCH_LOAD, TOUCH_STORE, TOUCH_ADD, TOUCHES } Touch;
+typedef enum Touch {
+  TOUCH_LOAD,
+  TOUCH_STORE,
+  TOUCH_ADD,
+  TOUCH_GET,  // from here on by copies: into a stage
+  TOUCH_PUT,  // … out of one
+  TOUCH_PUT_ADD,
+  TOUCHES
+} Touch;
 
 typedef struct St {
   SKind kind;
   int ref;  // ring, turn, loop variable, tensor
   bool reversed;
   Touch touch;
+  int with;         // PUT: the ring; FILL with a position x: the tensor
   u32 who;          // TOUCH, ORDER, in the plan: a bit for each role that does it
   const Ex *x, *y;  // condition; bounds; position; keys with which a turn is taken and passed on
   struct St *body, *other, *next;

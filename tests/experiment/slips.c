@@ -4,7 +4,7 @@
 
 void change_touch(Program *p, St *s) {
   switch (draw(p, 4)) {
-    case 0: s->touch = (Touch)draw(p, TOUCHES); return;
+    case 0: s->touch = s->touch > TOUCH_GET ? TOUCH_PUT : (Touch)draw(p, TOUCH_GET); return;
     case 1: s->ref = (int)draw(p, (u32)p->tensors); return;
     default: s->x = add(p, s->x, chance(p, 50) ? 1 : -1);
   }

@@ -89,7 +89,7 @@ static St *touch(Plan *d, int tensor, Touch how, u32 who) {
   s->touch = how;
   s->who = who;
   s->x = place(d, tensor);
-  if (who & several(p) && chance(p, how == TOUCH_STORE ? 80 : 40)) {
+  if (who & several(p) && chance(p, how == TOUCH_STORE || how == TOUCH_PUT ? 80 : 40)) {
     const Ex *w = ex(p, E_INSTANCE, 0, NULL, NULL);
     s->x = chance(p, 70) ? sum(p, s->x, times(p, w, 10)) : sum(p, times(p, s->x, 2), w);
   }
@@ -107,6 +107,28 @@ static u32 members(const Plan *d, const bool (*of)[MAX_RINGS], int ring) {
   return all;
 }
 
+// The stage is a copy of rows that roles write.
+static void copy_in(Plan *d, St *s) {
+  s->with = (int)draw(d->p, (u32)d->p->tensors);
+  s->x = place(d, s->with);
+  if (chance(d->p, 50)) s->body = NULL;
+}
+
+static St *copies_out(Plan *d, int tensor, int ring, u32 who) {
+  Program *p = d->p;
+  St *all = touch(d, tensor, chance(p, 75) ? TOUCH_PUT : TOUCH_PUT_ADD, who);
+  all->with = ring;
+  if (chance(p, 15)) {
+    append(&all, touch(d, tensor, chance(p, 75) ? TOUCH_PUT : TOUCH_PUT_ADD, who));
+    all->next->with = ring;
+  }
+  St *settle = st(p, S_SETTLE, tensor, NULL);
+  settle->who = who;
+  settle->reversed = chance(p, 25);
+  append(&all, settle);
+  return all;
+}
+
 // Those who fill a ring store, those who drain it read, or the other way about.
 static St *word(Plan *d, int tensor) {
   Program *p = d->p;
@@ -119,7 +141,11 @@ static St *word(Plan *d, int tensor) {
   u32 drain = members(d, (const bool(*)[MAX_RINGS])d->drains, ring);
   s->body = touch(d, tensor, first, fill);
   if (chance(p, 25)) append(&s->body, touch(d, tensor, some_touch(p), fill));
-  if (chance(p, 85)) s->other = touch(d, tensor, second, drain);
+  const Pipe *of = &p->ring[ring];
+  bool copies = of->copied && !of->shared;
+  if (copies && chance(p, 60)) copy_in(d, s);
+  if (copies && chance(p, 60)) s->other = copies_out(d, tensor, ring, drain);
+  else if (chance(p, 85)) s->other = touch(d, tensor, second, drain);
   return s;
 }
 

@@ -87,16 +87,16 @@ static void put(Truth *t, Player *q, OpKind kind, int ref) {
 }
 
 // What is outside of the tensor is not touched, and nothing by a tile that fills up a cluster.
-static void touch(Truth *t, Player *q, const St *s) {
-  i64 row = value(t, s->x);
+static void touch(Truth *t, Player *q, Touch how, int tensor, int ring, const Ex *x) {
+  i64 row = value(t, x);
   if (t->tile == TILES) return;
-  for (int i = 0; i <= t->p->tensor[s->ref].flat; i++) {
+  for (int i = 0; i <= t->p->tensor[tensor].flat; i++) {
     if (row + i < 0 || row + i >= ROWS) continue;
     if (q->n == (t->many ? SEARCHED_OPS : MOST_OPS)) {
       t->wrong = true;
       return;
     }
-    q->op[q->n++] = (Act){(u8)(ACCESS + s->touch), (u8)s->ref, (u16)(row + i)};
+    q->op[q->n++] = (Act){(u8)(ACCESS + how), (u8)(tensor + 4 * ring), (u16)(row + i)};
   }
 }
 
@@ -109,6 +109,11 @@ static void put_key(Truth *t, Player *q, OpKind kind, const Ex *of) {
   if (exists && kind == PASS_KEY && t->tile < t->tiles - 1)
     t->twice |= t->passes[key][t->tile]++ > 0;
   if (!t->wrong) q->op[q->n++] = (Act){(u8)kind, (u8)t->tile, exists ? (u16)key : MOST_KEYS};
+}
+
+static void settle(Truth *t, Player *q, int tensor) {
+  t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS);
+  if (!t->wrong) q->op[q->n++] = (Act){SETTLE, (u8)tensor, 0};
 }
 
 static void rounds(Truth *t, Player *q, const St *s) {
@@ -129,7 +134,9 @@ static void list(Truth *t, Player *q, const St *s) {
     } else if (s->kind == S_IF) {
       list(t, q, value(t, s->x) ? s->body : s->other);
     } else if (s->kind == S_TOUCH) {
-      touch(t, q, s);
+      touch(t, q, s->touch, s->ref, s->with, s->x);
+    } else if (s->kind == S_SETTLE) {
+      if (!s->reversed) settle(t, q, s->ref);
     } else if (s->kind == S_ORDER) {
       put_key(t, q, TAKE_KEY, s->x);
       list(t, q, s->body);
@@ -141,6 +148,7 @@ static void list(Truth *t, Player *q, const St *s) {
     } else {
       put(t, q, begin[s->kind], s->ref);
       list(t, q, s->body);
+      if (s->kind == S_FILL && s->x) touch(t, q, TOUCH_GET, s->with, s->ref, s->x);
       put(t, q, end[s->kind], s->ref);
     }
   }

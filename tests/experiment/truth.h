@@ -12,7 +12,11 @@ enum {
   MOST_NUMBERS = 1 << 16,
   SEARCHED_OPS = 20000,  // of the many runs of a search
   SEARCHED_NUMBERS = 8000,
-  TIMED_NUMBERS = 1 << 13  // of a run in which accesses are compared
+  TIMED_NUMBERS = 1 << 11,  // of a run in which accesses are compared
+  // What is known of a player: how far it has come, how many of its copies out of each tensor are
+  // visible, how many of its copies into each ring have landed.
+  CLOCKS = 1 + MAX_TENSORS + MAX_RINGS,
+  TIMES = CLOCKS * MOST_PLAYERS
 };
 
 enum { OPS = 6 };  // acquire, commit, wait, release, take, pass
@@ -25,12 +29,13 @@ typedef enum OpKind {
   PASS,
   TAKE_KEY,  // of a turn over CTAs
   PASS_KEY,
+  SETTLE,
   ACCESS  // … and the kinds of Touch from here on
 } OpKind;
 
 typedef struct Act {
-  u8 kind, ref;
-  u16 number;  // which fill of the ring, key, row of a tensor
+  u8 kind, ref;  // (of a copy: the tensor, and 4 times the ring)
+  u16 number;    // which fill of the ring, key, row of a tensor
 } Act;
 
 // An instance of a role in a CTA.
@@ -38,8 +43,10 @@ typedef struct Player {
   int role, instance, cta;
   Act op[MOST_OPS];
   u32 n, at;
-  int seat[MAX_TURNS];     // -1: no member
-  u32 time[MOST_PLAYERS];  // how much it knows of each other's list
+  u32 puts[MAX_TENSORS];  // issued
+  u32 fills[MAX_RINGS];   // committed
+  int seat[MAX_TURNS];    // -1: no member
+  u32 time[TIMES];        // how much it knows of each other's list
 } Player;
 
 // By ring and role: how many instances have done it, for each fill by its number.
@@ -49,8 +56,13 @@ typedef struct Done {
 
 // What those who did it knew, for each fill by its number.
 typedef struct Told {
-  u32 time[MOST_CTAS][MAX_RINGS][TIMED_NUMBERS][MOST_PLAYERS];
+  u32 time[MOST_CTAS][MAX_RINGS][TIMED_NUMBERS][TIMES];
 } Told;
+
+typedef struct Last {  // when an access was over, by the clock of its kind
+  u32 time;
+  int ring;
+} Last;
 
 struct Truth {
   const Program *p;
@@ -70,18 +82,18 @@ struct Truth {
   u32 number[MOST_CTAS][MAX_ROLES][MAX_RINGS][OPS];  // of the next, over all tiles
   bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
   int seats[MAX_TURNS], token[MOST_CTAS][MAX_TURNS];
-  u32 turn_time[MOST_CTAS][MAX_TURNS][MOST_PLAYERS];
+  u32 turn_time[MOST_CTAS][MAX_TURNS][TIMES];
   u8 passes[MOST_KEYS][MOST_CTAS];  // of each key, by tile
   bool twice;  // a tile passes a key on twice: then it depends on the order who gets it next
   int key[MOST_KEYS];  // whose turn it is
-  u32 key_time[MOST_KEYS][MOST_PLAYERS];
+  u32 key_time[MOST_KEYS][TIMES];
   bool taken[MAX_TURNS];  // by somebody, some time
   Done committed, released;
   Told filled, drained;
   u32 most_number;
   u32 fills_before[MAX_RINGS];  // of the tile before, in the same cluster
   // Of each element, when each player has last touched it in each way.
-  u32 last[MAX_TENSORS][ROWS][TOUCHES][MOST_PLAYERS];
+  Last last[MAX_TENSORS][ROWS][TOUCHES][MOST_PLAYERS];
   bool races;
 };
 

@@ -43,12 +43,20 @@ static void line(Str *out, int depth, const char *word, const char *of, int ref)
   str_printf(out, "%*s%s %s%d\n", 2 * depth, "", word, of, ref);
 }
 
+static void write_slice(const Program *p, Str *out, int tensor, const Ex *x) {
+  str_printf(out, "G%d[", tensor);
+  write_ex(p, out, x);
+  str_puts(out, p->tensor[tensor].flat ? "*16..]" : "]");
+}
+
 // A ring that is filled by copies has them before the fill ends.
 static void write_copy(const Program *p, Str *out, const St *s, int depth) {
   const Pipe *of = &p->ring[s->ref];
-  bool fills = s->kind == S_FILL || s->kind == S_COMMIT;
-  if (fills && of->copied)
-    str_printf(out, "%*sr%d <- X[0..]%s\n", 2 * depth, "", s->ref, of->shared ? " multicast" : "");
+  if (!of->copied || (s->kind != S_FILL && s->kind != S_COMMIT)) return;
+  str_printf(out, "%*sr%d <- ", 2 * depth, "", s->ref);
+  if (s->x) write_slice(p, out, s->with, s->x);
+  else str_puts(out, of->shared ? "X[0..] multicast" : "Z[0]");
+  str_puts(out, "\n");
 }
 
 static void write_bracket(const Program *p, Str *out, const St *s, int depth) {
@@ -74,6 +82,12 @@ static void write_key(const Program *p, Str *out, const char *word, const Ex *ke
 static void write_touch(const Program *p, Str *out, const St *s, int depth) {
   static const char *const form[] = {"s[d] = s[d] + ", "", ""};
   bool flat = p->tensor[s->ref].flat;
+  if (s->touch > TOUCH_GET) {
+    str_printf(out, "%*s", 2 * depth, "");
+    write_slice(p, out, s->ref, s->x);
+    str_printf(out, " %s r%d\n", s->touch == TOUCH_PUT ? "<-" : "+=", s->with);
+    return;
+  }
   str_printf(out, "%*s%sG%d[", 2 * depth, "", form[s->touch], s->ref);
   write_ex(p, out, s->x);
   str_puts(out, flat ? "*16 + d]" : ", d]");
@@ -117,6 +131,9 @@ static void write_list(const Program *p, Str *out, const St *s, int depth) {
         break;
       case S_TAKE_KEY: write_key(p, out, "acquire", s->x, depth); break;
       case S_PASS_KEY: write_key(p, out, "release", s->x, depth); break;
+      case S_SETTLE:
+        str_printf(out, "%*swait G%d%s\n", 2 * depth, "", s->ref, s->reversed ? " read" : "");
+        break;
       case S_TOUCH: write_touch(p, out, s, depth); break;
       case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
       case S_COMMIT:
@@ -139,11 +156,9 @@ static void write_inputs(const Program *p, Str *out) {
   for (int i = 0; i < p->elements && p->scalars; i++) str_printf(out, "  in  s%d : i32\n", i);
   if (p->elements && !p->scalars) str_printf(out, "  in  A : i32[%d]\n", MAX_ELEMENTS);
   if (p->table) str_printf(out, "  in  B, C : i32[%d]\n", TABLE);
-  for (int r = 0; r < p->rings; r++)
-    if (p->ring[r].copied) {
-      str_puts(out, "  in  X : f32[4, 64]\n");
-      break;
-    }
+  bool copied = false;
+  for (int r = 0; r < p->rings; r++) copied |= p->ring[r].copied;
+  if (copied) str_puts(out, "  in  X : f32[4, 64], Z : f32[4, 32]\n");
   if (p->square) str_printf(out, "  in  M : i32[%d, %d]\n", SIDE, SIDE);
   for (int i = 0; i < p->tensors; i++) {
     if (p->tensor[i].flat) str_printf(out, "  inout G%d : f32[%d]\n", i, 16 * ROWS);
@@ -159,7 +174,10 @@ static void write_rings(const Program *p, Str *out, int owner) {
   for (int r = 0; r < p->rings; r++)
     if (p->ring[r].owner == owner)
       str_printf(out, "%sring r%d : %s * %d\n", owner < 0 ? "  " : "    ", r,
-                 p->ring[r].copied ? "f32[4, 64]" : "f32[64]", p->ring[r].stages);
+                 p->ring[r].shared   ? "f32[4, 64]"
+                 : p->ring[r].copied ? "f32[32]"
+                                     : "f32[64]",
+                 p->ring[r].stages);
 }
 
 static bool touches(const St *s) {
