@@ -92,11 +92,23 @@ St *order_lagged(Program *p, const St *s, bool right) {
   return own;
 }
 
+// Taken and passed on in one of two branches, with the accesses in both.
+static St *on_one_side(Program *p, const St *s, const Ex *c) {
+  St *list = when(p, c, step_of_order(p, S_TAKE_KEY, s->x));
+  append(&list->body, copy_list(p, s->body));
+  list->other = copy_list(p, s->body);
+  append(&list, when(p, c, step_of_order(p, S_PASS_KEY, s->y)));
+  return list;
+}
+
 // As steps of their own, passed on early on one of two ways.
 static St *apart(Program *p, const St *s) {
   St *list = step_of_order(p, S_TAKE_KEY, s->x), *pass = step_of_order(p, S_PASS_KEY, s->y);
-  u32 what = draw(p, 3);
-  const Ex *c = draw_condition(p, NULL, 0);
+  u32 what = draw(p, 4);
+  const Ex *x = ex(p, E_TILE, 0, NULL, NULL);
+  const Ex *c =
+      chance(p, 50) ? ex(p, E_LT, 0, x, draw_bound(p, NULL, 0)) : draw_condition(p, NULL, 0);
+  if (what == 3) return on_one_side(p, s, c);
   if (what == 0) append(&list, when(p, c, pass));
   append(&list, copy_list(p, s->body));
   append(&list, what == 0 ? when(p, ex(p, E_NOT, 0, c, NULL), copy_one(p, pass)) : pass);

@@ -108,10 +108,11 @@ static u32 members(const Plan *d, const bool (*of)[MAX_RINGS], int ring) {
 }
 
 // The stage is a copy of rows that roles write.
-static void copy_in(Plan *d, St *s) {
+static void copy_in(Plan *d, St *s, u32 who) {
   s->with = (int)draw(d->p, (u32)d->p->tensors);
   s->x = place(d, s->with);
   if (chance(d->p, 50)) s->body = NULL;
+  if (chance(d->p, 30)) s->next = touch(d, s->with, TOUCH_STORE, who);
 }
 
 static St *copies_out(Plan *d, int tensor, int ring, u32 who) {
@@ -143,7 +144,7 @@ static St *word(Plan *d, int tensor) {
   if (chance(p, 25)) append(&s->body, touch(d, tensor, some_touch(p), fill));
   const Pipe *of = &p->ring[ring];
   bool copies = of->copied && !of->shared;
-  if (copies && chance(p, 60)) copy_in(d, s);
+  if (copies && chance(p, 60)) copy_in(d, s, fill);
   if (copies && chance(p, 60)) s->other = copies_out(d, tensor, ring, drain);
   else if (chance(p, 85)) s->other = touch(d, tensor, second, drain);
   return s;
@@ -157,6 +158,23 @@ static St *in_turn(Plan *d, int tensor) {
   St *s = st(p, S_TURN, turn, touch(d, tensor, some_touch(p), who));
   if (chance(p, 50)) append(&s->body, touch(d, tensor, some_touch(p), who));
   if (chance(p, 30)) append(&s, touch(d, tensor, some_touch(p), 1u << draw(p, (u32)p->roles)));
+  return s;
+}
+
+// Who drains a ring tells others of what it does there by another ring, within the bracket or
+// behind it.
+static St *relay(Plan *d, int tensor) {
+  Program *p = d->p;
+  int from = free_ring(d), to = free_ring(d);
+  const bool(*fills)[MAX_RINGS] = (const bool(*)[MAX_RINGS])d->fills;
+  const bool(*drains)[MAX_RINGS] = (const bool(*)[MAX_RINGS])d->drains;
+  u32 middle = members(d, drains, from) & members(d, fills, to);
+  if (!middle || from == to || d->busy >> from & 1 || d->busy >> to & 1) return word(d, tensor);
+  bool copies = p->ring[from].copied && !p->ring[from].shared;
+  St *s = st(p, S_HOLD, from, NULL), *told = st(p, S_MOVE, to, NULL);
+  s->body = copies ? copies_out(d, tensor, from, middle) : touch(d, tensor, TOUCH_STORE, middle);
+  told->other = touch(d, tensor, TOUCH_LOAD, members(d, drains, to));
+  append(chance(p, 60) ? &s->body : &s, told);
   return s;
 }
 
@@ -240,6 +258,7 @@ St *plan_touching(Plan *d) {
   int tensor = (int)draw(p, (u32)p->tensors);
   u32 what = draw(p, 10);
   if (p->order && chance(p, d->ordered ? 10 : 60)) return plan_order(d);
+  if (what < 2) return relay(d, tensor);
   if (what < 6) return word(d, tensor);
   if (what < 8 && p->turns) return in_turn(d, tensor);
   return touch(d, tensor, some_touch(p), 1u << draw(p, (u32)p->roles));
