@@ -5,6 +5,8 @@
 // were drawn before, and what one role stores before it fills a stage another reads behind it.
 #include "plan.h"
 
+static const Ex *sum(Program *p, const Ex *x, const Ex *y) { return ex(p, E_ADD, 0, x, y); }
+
 void draw_tensors(Program *p) {
   if (!chance(p, 40)) return;
   p->tensors = 1 + (int)draw(p, MAX_TENSORS);
@@ -13,8 +15,9 @@ void draw_tensors(Program *p) {
 
 void draw_order(Program *p) {
   p->order = chance(p, 60);
-  if (p->order && chance(p, 75))
-    p->keys = chance(p, 75) ? ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL) : number(p, 3);
+  if (!p->order || chance(p, 35)) return;
+  const Ex *n = ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
+  p->keys = chance(p, 40) ? n : chance(p, 60) ? sum(p, n, number(p, 1)) : number(p, 3);
 }
 
 // ---- positions
@@ -31,8 +34,6 @@ static bool in_scope(const Plan *d, const Ex *x) {
 static const Ex *times(Program *p, const Ex *x, int by) {
   return by == 1 ? x : ex(p, E_MUL, by, x, NULL);
 }
-
-static const Ex *sum(Program *p, const Ex *x, const Ex *y) { return ex(p, E_ADD, 0, x, y); }
 
 static const Ex *base(Plan *d) {
   Program *p = d->p;
@@ -192,7 +193,7 @@ static const Ex *key(Plan *d) {
   Program *p = d->p;
   if (!p->keys) return NULL;
   if (d->loops && chance(p, 80)) return ex(p, E_LOOP, d->loop[d->loops - 1], NULL, NULL);
-  return chance(p, 70) ? number(p, (int)draw(p, 2)) : draw_bound(p, d->loop, d->loops);
+  return chance(p, 85) ? number(p, chance(p, 80) ? 0 : 1) : draw_bound(p, d->loop, d->loops);
 }
 
 static St *touches_with_key(Plan *d, const St *order) {
