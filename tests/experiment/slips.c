@@ -106,8 +106,8 @@ static St *apart(Program *p, const St *s) {
   St *list = step_of_order(p, S_TAKE_KEY, s->x), *pass = step_of_order(p, S_PASS_KEY, s->y);
   u32 what = draw(p, 4);
   const Ex *x = ex(p, E_TILE, 0, NULL, NULL);
-  const Ex *c =
-      chance(p, 50) ? ex(p, E_LT, 0, x, draw_bound(p, NULL, 0)) : draw_condition(p, NULL, 0);
+  const Ex *n = chance(p, 50) ? number(p, 1 + (int)draw(p, 2)) : draw_bound(p, NULL, 0);
+  const Ex *c = chance(p, 60) ? ex(p, E_LT, 0, x, n) : draw_condition(p, NULL, 0);
   if (what == 3) return on_one_side(p, s, c);
   if (what == 0) append(&list, when(p, c, pass));
   append(&list, copy_list(p, s->body));
@@ -127,10 +127,11 @@ static void beside(Program *p, St *s) {
 
 static void one_slip_of_order(Program *p, St **at) {
   St *s = *at, *loop = NULL;
-  switch (draw(p, 7)) {
+  switch (draw(p, 8)) {
     case 0:
       if (s->x) change_key(p, s);
       return;
+    case 1:
     case 2: put_in_place(at, apart(p, s)); return;
     case 3: beside(p, s); return;
     case 4: loop = order_into_loop(p, s, false); break;
