@@ -4,8 +4,8 @@
 //
 // It tries the kernel's cases, each of them also with one dimension changed, and of each the first
 // tiles. Only cases say what is in a tensor: executions that depend on other tensors are left out,
-// and so are executions in different tiles where CTAs take turns. The effort is bounded by counts
-// and not by time, so that the answer is the same on every machine.
+// and so are executions in different tiles where CTAs take turns, or share a ring. The effort is
+// bounded by counts and not by time, so that the answer is the same on every machine.
 #include "compiler/verify/replay.h"
 
 #include <string.h>
@@ -129,11 +129,22 @@ static bool in_one_tile(Search *s, const Deeds *all) {
   return false;
 }
 
+// In CTAs of one cluster that share a ring? Each waits for releases of the other.
+static bool may_have_met(const Search *s, const Deed *d, const Deed *e) {
+  const Kernel *k = s->v->k;
+  bool shared = false, one = true;
+  for (u32 i = 0; i < k->ring.n; i++) shared |= k->ring.at[i].multicast;
+  for (u32 i = 0; i < k->axis.n; i++)
+    one &= d->axis[i] / k->axis.at[i].cluster == e->axis[i] / k->axis.at[i].cluster;
+  return shared && one;
+}
+
 // Can the later execution know nothing of the earlier one, in another CTA? CTAs learn of others
 // only by turns, and only of those before them along an axis.
 static bool unheard(const Search *s, const Deed *early, const Deed *late) {
   bool before = true;
   for (u32 i = 0; i < s->v->k->axis.n; i++) before &= early->axis[i] <= late->axis[i];
+  if (may_have_met(s, early, late)) return false;
   return !late->turned && (before || !early->turned);
 }
 
