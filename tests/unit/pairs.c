@@ -196,10 +196,43 @@ static void effort_is_bounded(void **state) {
   has(cert.proof[PROOF_GLOBAL].why, "too many places");
 }
 
+// A role reads in one CTA what another role has added to in the other before it released a stage of
+// both: no race is to be told of it, though it is not proved.
+static void a_shared_ring_may_tell(void **state) {
+  Fixture *f = *state;
+  const Kernel *k = compile(f, "shared",
+                            "kernel k {\n"
+                            "  in X : f32[4, 64]\n"
+                            "  inout G : f32[64, 32]\n"
+                            "  grid (x : 2) cluster (x : 2)\n"
+                            "  ring r : f32[4, 64]\n"
+                            "  role load : 1 warp {\n"
+                            "    reg s : f32[32] = 0\n"
+                            "    r <- X[0..] multicast\n"
+                            "    acquire r\n"
+                            "    s[d] = s[d] + G[x, d]\n"
+                            "    r <- X[0..] multicast\n"
+                            "    commit r\n"
+                            "  }\n"
+                            "  role add : 1 warp {\n"
+                            "    reg s : f32[32] = 0\n"
+                            "    wait r\n"
+                            "    G[1 + x * 20, d] += s[d]\n"
+                            "    release r\n"
+                            "    wait r\n"
+                            "    release r\n"
+                            "  }\n"
+                            "}\n");
+  Certificate cert = {.kernel = k};
+  sc_prove_global(&(Verify){.sc = &f->sc, .k = k, .cert = &cert});
+  assert_int_equal(cert.proof[PROOF_GLOBAL].verdict, VERDICT_INCOMPLETE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_proved_does_not_overlap),
       TEST(effort_is_bounded),
+      TEST(a_shared_ring_may_tell),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
