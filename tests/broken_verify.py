@@ -187,7 +187,7 @@ BREAKAGES = [
              "return !loops || (loops == 1 && take->arg[1] && moves(t, take->arg[1], variable));", "return true;", []),
     Breakage("an access on either side of an if is under the turn", V + "handed.c",
              "if (of_turn(ins, turn)) return depth || ins->op == OP_PASS ? SC_NONE : pc;",
-             "if (of_turn(ins, turn)) return ins->op == OP_PASS ? SC_NONE : pc;", []),
+             "if (of_turn(ins, turn)) return ins->op == OP_PASS ? SC_NONE : pc;", LATE),
     Breakage("CTAs of a cluster do the same", V + "protocol.c", "return differ ? sc_cluster(v->k) : 1;", "return 1;", []),
     Breakage("a third role has always heard of the first access", V + "handed.c",
              "ok = before(&link);", "ok = true;", []),
