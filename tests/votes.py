@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Which inputs make the stale maximum's warps correct a tile, and that a run depends on each part of a correction.
 
-A copy of schedules/fa3_stale.sched counts for each row how often its warp did. `ramp-down` has to make nearly every warp
-take every tile with care, so that next to none is computed again; `normal` none. Without a part of it only the latter is
-still right.
+Copies of schedules/fa3_stale.sched and fa3_fp8.sched count for each row how often its warp did. `ramp-down` has to make nearly
+every warp take every tile with care, so that few are computed again. Without a part of a correction, kinds of input that need
+it are wrong, and no others.
 
   votes.py --schedc build/schedc
 """
@@ -17,52 +17,87 @@ import tempfile
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SIZES = {"full": {"M": 128, "N": 2048, "BN": 176, "causal": "false"},
-         "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
-
-EXPECTED = {"corrected": {"normal": (0, 0), "spike": (0.3, 0.8), "ramp": (0.3, 0.8), "ramp-down": (0.95, 1)},
-            "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
 
 
-def edited(text, *changes):
-    for old, new in changes:
-        assert text.count(old) == 1, f"schedules/fa3_stale.sched has changed: {old}"
-        text = text.replace(old, new)
-    return text
-
-
-CORRECTION = "        vote any(not (r[i] <= g[i])) { correct(t) }\n"
-AGAIN = """        vote any(not (r[i] <= 1e35)) {                   // f32 does not hold it
+class Stale:
+    """16 bits: no tile of normal numbers is corrected."""
+    kernel, case, outputs = "fa3_stale", "paper", {"O", "L"}
+    sizes = {"full": {"M": 128, "N": 2048, "BN": 176, "causal": "false"},
+             "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
+    expected = {"corrected": {"normal": (0, 0), "spike": (0.3, 0.8), "ramp": (0.3, 0.8), "ramp-down": (0.95, 1)},
+                "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
+    correction = "        vote any(not (r[i] <= g[i])) { correct(t) }\n"
+    again = """        vote any(not (r[i] <= 1e35)) {                   // f32 does not hold it
           s[i,j] = q[64*w + i, d] @ k[j,d]
           if causal { mask(t) }
           maximum();  weights(0, BN);  rescale()
         }
 """
-# What a correction has, each a way to lose it: the kinds of input that are wrong then.
-MUTANTS = {
-    "the correction": ((CORRECTION, ""), ("spike", "ramp", "ramp-down")),
-    "the rescaling of what came before a tile taken with care": (
-        ("      vote any(a[i] < 1) { rescale() } ", "                                       "), ("ramp", "ramp-down")),
-    "the tile computed again": ((AGAIN, ""), ("ramp-down",)),
-    "the higher reference": (("m[i] + log2(r[i]) / c, m[i])", "m[i], m[i])"), ("spike",)),
-}
+    counting = (("  out L : f32[B, H, M]\n", "  out L, votes : f32[B, H, M]\n"),
+                ("    Z[b,h,i]   = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z[b,h,i]   = "),
+                ("    reg g : f32[64] ", "    reg votes_of : f32[64] = 0\n    reg g : f32[64] "),
+                ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = votes_of[i]\n    L[b, h, x*BM"))
+    # What a correction has, each a way to lose it: the kinds of input that are wrong then.
+    mutants = {
+        "the correction": ((correction, ""), ("spike", "ramp", "ramp-down")),
+        "the rescaling of what came before a tile taken with care": (
+            ("      vote any(a[i] < 1) { rescale() } ", "                                       "), ("ramp", "ramp-down")),
+        "the tile computed again": ((again, ""), ("ramp-down",)),
+        "the higher reference": (("m[i] + log2(r[i]) / c, m[i])", "m[i], m[i])"), ("spike",)),
+    }
+
+    def part(self, text):
+        """Of the schedule's file: what is copied."""
+        return text
 
 
-def counting(text, what):
+class Fp8(Stale):
+    """8 bits: the sums of a row of normal numbers soon pass 448. A first correction gives the row room, and most need no other."""
+    kernel, case, outputs = "fa3_fp8", "long", {"O"}
+    sizes = {"full": {"M": 128, "N": 2048, "BN": 128, "causal": "false"},
+             "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
+    expected = {"corrected": {"normal": (0.05, 0.4), "spike": (0.3, 1), "ramp": (0.3, 1), "ramp-down": (0.9, 1)},
+                "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
+    correction = "        vote any(not (r[i] <= guard[i])) { correct(t) }\n"
+    again = """        vote any(not (r[i] <= 1e35)) {                // f32 does not hold it
+          s[i,j] = q[64*w + i, d] @ k[j,d]
+          mask(t)
+          maximum();  weights(0, BN);  rescale()
+        }
+"""
+    counting = (("  out O : TO[B, M, H, D]\n", "  out O : TO[B, M, H, D]\n  out votes : f32[B, H, M]\n"),
+                ("    Z : f32[b,h,i]    = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z : f32[b,h,i]    = "),
+                ("    reg guard : f32[64] ", "    reg votes_of : f32[64] = 0\n    reg guard : f32[64] "),
+                ("    if BM == 192 {\n      acquire tile", "    votes[b, h, x*BM + 64*w + i] = votes_of[i]\n    if BM == 192 {\n      acquire tile"))
+    mutants = {
+        "the correction": ((correction, ""), ("normal", "spike", "ramp", "ramp-down")),
+        "the rescaling of what came before a tile taken with care": (
+            ("      vote any(a[i] < 1) { rescale() } ", "                                       "), ("ramp", "ramp-down")),
+        "the tile computed again": ((again, ""), ("ramp-down",)),
+        "the higher reference": (("m[i] + log2(most[i]) - 8 + above(all[i] / most[i]), m[i])", "m[i], m[i])"), ("normal", "spike")),
+    }
+
+    def part(self, text):
+        return text[text.index("kernel fa3_fp8 {"):text.index("// From 16-bit tensors: quantized first")]
+
+
+def edited(text, *changes):
+    for old, new in changes:
+        assert text.count(old) == 1, f"a schedule has changed: {old}"
+        text = text.replace(old, new)
+    return text
+
+
+def counting(of, text, what):
     """Counts for each row how often its warp did it."""
-    place, again = {"corrected": (CORRECTION, CORRECTION.replace("correct(t) }", "correct(t);  n[i] = n[i] + 1 }")),
-                    "computed again": (AGAIN, AGAIN.replace("rescale()\n", "rescale();  n[i] = n[i] + 1\n"))}[what]
-    return edited(text,
-                  ("  out L : f32[B, H, M]\n", "  out L, votes : f32[B, H, M]\n"),
-                  ("    Z[b,h,i]   = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z[b,h,i]   = "),
-                  ("    reg g : f32[64] ", "    reg n : f32[64] = 0\n    reg g : f32[64] "),
-                  (place, again),
-                  ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = n[i]\n    L[b, h, x*BM"))
+    place, again = {"corrected": (of.correction, of.correction.replace("correct(t) }", "correct(t);  votes_of[i] = votes_of[i] + 1 }")),
+                    "computed again": (of.again, of.again.replace("rescale()\n", "rescale();  votes_of[i] = votes_of[i] + 1\n"))}[what]
+    return edited(text, *of.counting, (place, again))
 
 
-def run(schedc, path, inputs, size, *more):
+def run(schedc, of, path, inputs, size, *more):
     """Which outputs are within tolerance."""
-    command = [schedc, "run", "--on", "cpu", path, "--inputs", inputs, "--case", "paper", "--sample", "64",
+    command = [schedc, "run", "--on", "cpu", path, of.kernel, "--inputs", inputs, "--case", of.case, "--sample", "64",
                "--format", "json", *more]
     for name in ("BN", "causal"):
         command += ["-p", f"{name}={size[name]}"]
@@ -80,44 +115,58 @@ def opportunities(size):
     return np.array([-(-((i // 128 + 1) * 128 + n - m) // width) - 1 for i in range(m)])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "schedc"))
-    schedc = parser.parse_args().schedc
-    with open(os.path.join(ROOT, "schedules", "fa3_stale.sched"), encoding="utf-8") as file:
-        text = file.read()
+class Tally:
+    """What held, and what did not."""
     passed = failed = 0
 
-    def expect(what, holds):
-        nonlocal passed, failed
-        passed, failed = passed + bool(holds), failed + (not holds)
+    def expect(self, what, holds):
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
         if not holds:
             print("FAIL", what)
 
-    with tempfile.TemporaryDirectory() as folder:
-        counts, mutant, votes = (os.path.join(folder, name) for name in ("counting.sched", "mutant.sched", "votes.npy"))
 
-        def write(path, content):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(content)
+def write(path, content):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(content)
 
-        for what, kinds in EXPECTED.items():
-            write(counts, counting(text, what))
-            for name, size in SIZES.items():
-                for inputs, (least, most) in kinds.items():
-                    right = run(schedc, counts, inputs, size, "--out", f"votes={votes}")
-                    share = np.load(votes).sum() / opportunities(size).sum()
-                    print(f"{name:8} {inputs:10} {share:6.3f} of the tiles {what}")
-                    expect(f"{name}, {inputs}: {least} to {most} of the tiles {what}, not {share:.3f}", least <= share <= most)
-                    expect(f"{name}, {inputs}: right with counts", right.get("O") and right.get("L"))
-        for what, (change, kinds) in MUTANTS.items():
-            write(mutant, edited(text, change))
-            for name, size in SIZES.items():
-                for inputs in ("normal", *kinds):
-                    right = run(schedc, mutant, inputs, size)
-                    expect(f"{name}, {inputs}: without {what}", right and all(right.values()) == (inputs == "normal"))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+
+def try_counts(schedc, of, text, folder, tally):
+    path, votes = (os.path.join(folder, name) for name in ("counting.sched", "votes.npy"))
+    for what, kinds in of.expected.items():
+        write(path, counting(of, text, what))
+        for name, size in of.sizes.items():
+            for inputs, (least, most) in kinds.items():
+                right = run(schedc, of, path, inputs, size, "--out", f"votes={votes}")
+                share = np.load(votes).sum() / opportunities(size).sum()
+                print(f"{of.kernel:10} {name:8} {inputs:10} {share:6.3f} of the tiles {what}")
+                where = f"{of.kernel}, {name}, {inputs}"
+                tally.expect(f"{where}: {least} to {most} of the tiles {what}, not {share:.3f}", least <= share <= most)
+                tally.expect(f"{where}: right with counts", all(right.get(name) for name in of.outputs))
+
+
+def try_mutants(schedc, of, text, folder, tally):
+    path = os.path.join(folder, "mutant.sched")
+    for what, (change, kinds) in of.mutants.items():
+        write(path, edited(text, change))
+        for name, size in of.sizes.items():
+            for inputs in sorted({"normal", *kinds}):
+                right = run(schedc, of, path, inputs, size)
+                tally.expect(f"{of.kernel}, {name}, {inputs}: without {what}",
+                             right and all(right.values()) == (inputs not in kinds))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "schedc"))
+    schedc, tally = parser.parse_args().schedc, Tally()
+    for of in (Stale(), Fp8()):
+        with open(os.path.join(ROOT, "schedules", of.kernel + ".sched"), encoding="utf-8") as file:
+            text = of.part(file.read())
+        with tempfile.TemporaryDirectory() as folder:
+            try_counts(schedc, of, text, folder, tally)
+            try_mutants(schedc, of, text, folder, tally)
+    print(f"{tally.passed} passed, {tally.failed} failed, 0 skipped")
+    return tally.failed > 0
 
 
 if __name__ == "__main__":
