@@ -2,8 +2,8 @@
 // CTAs make the same multicast copies in the same fills; else ARRIVALS, SHARED or PHASES stay open.
 //
 // In a multicast each CTA sends its share to all. So where one does not, the others lack bytes, and
-// what they send lands in a fill of it that does not expect it. That all CTAs fill the ring equally
-// often is COUNTS.
+// what they send lands in a fill of it that does not expect it. Where one shares another slice, the
+// others get a stage of two slices. That all CTAs fill the ring equally often is COUNTS.
 //
 // A release goes to the empty barriers of all CTAs. That these have had all releases of the round
 // before is known to who has waited for a fill to which every CTA gave a share (M4).
@@ -62,11 +62,16 @@ void sc_prove_shares(Verify *v, u32 ring) {
     Brackets b = sc_ring_brackets(v, r, ring);
     heard |= b.fill.any && !b.alone;
     if (b.unlike && b.alone) alone = code->at[b.alone].span;
-    bool unlike = b.unlike && !alike_in_cluster(v, code, ring);
-    for (u32 i = 0; i < COUNT(both) && unlike; i++)
+    if (!b.fill.any || alike_in_cluster(v, code, ring)) continue;
+    for (u32 i = 0; i < COUNT(both) && b.unlike; i++)
       sc_incomplete(v, both[i], code->at[b.unlike].span,
                     "a CTA may share its copies into '%s' in fills in which others of its cluster "
                     "do not",
+                    name);
+    if (!b.unlike)
+      sc_incomplete(v, PROOF_SHARED, k->ring.at[ring].span,
+                    "a CTA may share another slice into '%s' than the others of its cluster in the "
+                    "same fill",
                     name);
   }
   if (!heard)
