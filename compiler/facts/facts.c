@@ -281,7 +281,8 @@ Interval sc_form_interval(Facts *f, const Lin *x) {
 // ---- facts
 
 bool sc_form_divides(Facts *f, const Lin *x) {
-  return !x->n || sc_form_interval(f, x).lo > (f->elements ? 0 : -1);
+  const i64 least = f->elements ? 1 : 0;
+  return x->n ? sc_form_interval(f, x).lo >= least : x->c < 0 || x->c >= least;
 }
 
 u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
