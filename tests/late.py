@@ -18,12 +18,14 @@ import sys
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "late")
 REPORTS = {"deadlock": {"X.deadlock", "X.left"}, "race": {"X.race"}, "stale phase": {"X.phase"},
-           "no such key": {"X.bounds"}, "mixed slices": {"-"}}  # -: other numbers than specified
+           "no such key": {"X.bounds"}, "outside": {"X.bounds"},
+           "mixed slices": {"-"}}  # -: other numbers than specified
 # What `check --emit=verify` says of it. Not all of these can be proved where there is the mistake.
 CLAIMS = {"deadlock": ["every wait ends", "equally often"],
           "no such key": ["every wait ends"],
           "race": ["two accesses of a stage", "two accesses of a tensor"],
           "stale phase": ["mistakes or misses a phase"],
+          "outside": ["shared memory, barriers or registers overlap"],
           "mixed slices": ["two accesses of a stage"]}
 
 

@@ -49,6 +49,7 @@ static Certificate *prove(Sc *sc, const Kernel *k, bool depths) {
   assume_requirements(&v);
   assume_elements(&v);
   sc_prove_resources(&v);
+  sc_prove_within(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);
   sc_prove_dealt(&v);
