@@ -100,13 +100,17 @@ static void gather(Pair *p, Xid x) {
   }
 }
 
-// Collects them in the conditions under which an access is reached.
+// Collects them in the conditions under which an access is reached, and in the bounds of the loops
+// around it.
 static void gather_conditions(Pair *p, u32 side) {
   const Place at = place_of(p, side);
   const Code *code = &p->v->k->role.at[at.role].code;
-  for (u32 pc = 0; pc < at.pc; pc++)
-    if (code->at[pc].op == OP_IF && sc_around(code, pc, at.pc))
-      gather(p, sc_restate(p, side, code->at[pc].arg[0]));
+  for (u32 pc = 0; pc < at.pc; pc++) {
+    const Ins *ins = &code->at[pc];
+    if (!sc_around(code, pc, at.pc)) continue;
+    if (ins->op == OP_IF) gather(p, sc_restate(p, side, ins->arg[0]));
+    for (u32 i = 1; i <= 2 && ins->op == OP_FOR; i++) gather(p, sc_restate(p, side, ins->arg[i]));
+  }
   gather(p, sc_restate(p, side, sc_access_cond(p->v->k, side ? p->b : p->a)));
 }
 
@@ -180,6 +184,8 @@ static bool add_ways(Pair *p, const PairVar *u, const Lin *by, u32 *ways) {
     bool of_second = has_atom(&by->at[i], second->at[0].atom[0]);
     if (!of_second && !has_atom(&by->at[i], first->at[0].atom[0])) continue;
     if (u->relation == REL_ANY && u->op == X_AXIS) return false;
+    // loops from offset to offset are apart as a whole
+    if (u->relation == REL_ANY && p->offsets) *ways = WAY_BOTH;
     bool rises = (by->at[i].by > 0) == of_second;
     if (u->relation == REL_LESS) *ways |= rises ? WAY_LESS : WAY_MORE;
     if (u->relation == REL_MORE) *ways |= rises ? WAY_MORE : WAY_LESS;
