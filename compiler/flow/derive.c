@@ -254,11 +254,18 @@ static bool same_place(const Diag *a, const Diag *b) {
   return a->id == b->id && a->at.lo == b->at.lo && a->at.hi == b->at.hi;
 }
 
+static u32 faults_from(const Diag *d) {
+  u32 n = 0;
+  for (; d; d = d->next) n += d->severity == SCHEDC_ERROR;
+  return n;
+}
+
 // A role with faults was walked again with its paths told apart (Role.by_paths). It stays so if it
 // has no faults then, or if the conditions on a path decided something and led to another fault
-// than before. Otherwise telling the paths apart would not explain the fault better.
+// than before, or to fewer. Otherwise telling the paths apart would not explain the fault better.
 static void choose(Role *r, const Diag *together, const Diag *apart, bool decided) {
-  if (apart && (!decided || same_place(together, apart))) r->by_paths = false;
+  bool alike = apart && same_place(together, apart) && faults_from(apart) >= faults_from(together);
+  if (apart && (!decided || alike)) r->by_paths = false;
 }
 
 bool sc_derive(Sc *sc, Kernel *k) {

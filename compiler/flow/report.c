@@ -156,7 +156,8 @@ void sc_report_nothing(Flow *f, const Ins *wait, u32 buf) {
       return;
     }
   }
-  if (wait->op == OP_MMAWAIT && f->now->waited != SC_NONE && issues(f, next_about(f, 0, buf))) {
+  bool issued = issues(f, next_about(f, 0, buf)) || issues(f, next);
+  if (wait->op == OP_MMAWAIT && f->now->waited != SC_NONE && issued) {
     const Ins *last = &f->r->code.at[f->now->waited];
     sc_note(f->sc, d, last->span,
             "the last wait for products: besides %s it covers all that was issued before",
