@@ -3,7 +3,8 @@
 // command that makes the interpreter fail in the same way.
 //
 // Where roles read elements of tensors, the command lists these, as a case of the kernel would; if
-// they are many, the note says what they are instead.
+// they are many, the note says what they are instead. A list of which something is promised is
+// listed, too, if the first case has it: what that brings may be too large for these dimensions.
 #include "compiler/verify/protocol.h"
 
 const char *sc_tile_text(Verify *v, const Sample *of) {
@@ -106,11 +107,22 @@ static bool put_elements(Str *s, Concrete *c, u32 buf) {
   return true;
 }
 
+// Does the first case list a tensor whose elements must be in a range?
+static bool promised_in_case(const Kernel *k, u32 buf) {
+  for (u32 i = 0; k->buf.at[buf].end && k->kase.n && i < k->kase.at[0].bind.n; i++) {
+    const CaseBind *b = &k->kase.at[0].bind.at[i];
+    if (b->kind == CASE_TENSOR && b->ref == buf) return true;
+  }
+  return false;
+}
+
 static bool put_tensors(Verify *v, Str *s, const Protocol *p, const Sample *of) {
   const bool *read = tensors_read(v, p);
   Concrete c = {.p = p, .s = of};
-  for (u32 b = 0; b < v->k->buf.n; b++)
-    if (read[b] && !put_elements(s, &c, b)) return false;
+  for (u32 b = 0; b < v->k->buf.n; b++) {
+    bool put = read[b] || promised_in_case(v->k, b);
+    if (put && !put_elements(s, &c, b) && read[b]) return false;
+  }
   return true;
 }
 
@@ -123,7 +135,7 @@ void sc_note_command(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
   str_printf(&s, "schedc run %s %s --on cpu", k->text ? k->text->name : "FILE", k->name);
   put_params(&s, k);
   put_values(&s, k, of);
-  if (!sc_reads_data(p) || put_tensors(v, &s, p, of))
+  if (put_tensors(v, &s, p, of))
     sc_note(v->sc, d, k->span, "to see it%s: %s", v->refused ? ", with all else mended" : "", s.at);
   else
     sc_note(v->sc, d, k->span, "this is so where the elements of the tensors that it depends on %s",
