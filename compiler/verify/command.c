@@ -54,6 +54,7 @@ static void put_values(Str *s, const Kernel *k, const Sample *of) {
     if (k->arg.at[i].elem == EL_I32)
       str_printf(s, " --set %s=%lld", k->arg.at[i].name, (long long)of->arg[i]);
   if (of->sms) str_printf(s, " --sms %u", of->sms);
+  if (of->early) str_puts(s, " --policy early");
 }
 
 // ---- elements of tensors

@@ -262,6 +262,7 @@ typedef struct Sample {
   i64 *dim, *arg;
   i64 axis[SC_MAX_AXES];  // cluster axes: of rank 0
   u32 sms;                // that the run has; 0: it does not matter
+  bool early;             // it shows where each goes on as far as it can
   u32 data;               // see DATA_RULES
   const bool *list;       // by buf: its elements name places in tensors, and are not negative
   u32 negative;           // … but those of this buf may be; SC_NONE: of none

@@ -140,6 +140,8 @@ void sc_report_standstill(Verify *v, const Crowd *c, const Standstill *why) {
   r.axis = &v->k->axis.at[r.turn->axis];
   r.counter = sc_crowd_counter(w->unit, w->process, r.take);
   r.index = sc_crowd_index(w->unit, w->process, r.turn->axis);
-  sc_note_command(v, c->p, c->s, say[why->cause](&r));
+  Sample shown = *c->s;
+  shown.early = why->cause == CAUSE_AGAIN;  // else two may take it before either passes it on
+  sc_note_command(v, c->p, &shown, say[why->cause](&r));
   sc_rejected(v, PROOF_ORDER);
 }
