@@ -49,13 +49,14 @@ static Certificate *prove(Sc *sc, const Kernel *k, bool depths) {
   assume_requirements(&v);
   assume_elements(&v);
   sc_prove_resources(&v);
-  sc_prove_within(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);
   sc_prove_dealt(&v);
   sc_prove_protocol(&v);
   sc_prove_shared(&v);
   sc_prove_global(&v);
+  // last: how far the others get depends on what was asked before them
+  sc_prove_within(&v);
   cert->verdict = worst(cert);
   return cert;
 }
