@@ -37,14 +37,20 @@ class Stale:
                 ("    Z[b,h,i]   = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z[b,h,i]   = "),
                 ("    reg g : f32[64] ", "    reg votes_of : f32[64] = 0\n    reg g : f32[64] "),
                 ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = votes_of[i]\n    L[b, h, x*BM"))
-    # What a correction has, each a way to lose it: the kinds of input that are wrong then.
-    mutants = {
-        "the correction": ((correction, ""), ("spike", "ramp", "ramp-down")),
-        "the rescaling of what came before a tile taken with care": (
-            ("      vote any(a[i] < 1) { rescale() } ", "                                       "), ("ramp", "ramp-down")),
-        "the tile computed again": ((again, ""), ("ramp-down",)),
-        "the higher reference": (("m[i] + log2(r[i]) / c, m[i])", "m[i], m[i])"), ("spike",)),
-    }
+    higher = "m[i] + log2(r[i]) / c, m[i])"
+    # The kinds of input that are wrong without each part of a correction.
+    wrong = {"the correction": ("spike", "ramp", "ramp-down"),
+             "the rescaling of what came before a tile taken with care": ("ramp", "ramp-down"),
+             "the tile computed again": ("ramp-down",),
+             "the higher reference": ("spike",)}
+
+    def change(self, part):
+        """How that part is lost."""
+        return {"the correction": (self.correction, ""),
+                "the rescaling of what came before a tile taken with care": (
+                    "      vote any(a[i] < 1) { rescale() } ", "                                       "),
+                "the tile computed again": (self.again, ""),
+                "the higher reference": (self.higher, "m[i], m[i])")}[part]
 
     def part(self, text):
         """Of the schedule's file: what is copied."""
@@ -69,13 +75,9 @@ class Fp8(Stale):
                 ("    Z : f32[b,h,i]    = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z : f32[b,h,i]    = "),
                 ("    reg guard : f32[64] ", "    reg votes_of : f32[64] = 0\n    reg guard : f32[64] "),
                 ("    if BM == 192 {\n      acquire tile", "    votes[b, h, x*BM + 64*w + i] = votes_of[i]\n    if BM == 192 {\n      acquire tile"))
-    mutants = {
-        "the correction": ((correction, ""), ("normal", "spike", "ramp", "ramp-down")),
-        "the rescaling of what came before a tile taken with care": (
-            ("      vote any(a[i] < 1) { rescale() } ", "                                       "), ("ramp", "ramp-down")),
-        "the tile computed again": ((again, ""), ("ramp-down",)),
-        "the higher reference": (("m[i] + log2(most[i]) - 8 + above(all[i] / most[i]), m[i])", "m[i], m[i])"), ("normal", "spike")),
-    }
+    higher = "m[i] + log2(most[i]) - 8 + above(all[i] / most[i]), m[i])"
+    wrong = {**Stale.wrong, "the correction": ("normal", "spike", "ramp", "ramp-down"),
+             "the higher reference": ("normal", "spike")}
 
     def part(self, text):
         return text[text.index("kernel fa3_fp8 {"):text.index("// From 16-bit tensors: quantized first")]
@@ -146,8 +148,8 @@ def try_counts(schedc, of, text, folder, tally):
 
 def try_mutants(schedc, of, text, folder, tally):
     path = os.path.join(folder, "mutant.sched")
-    for what, (change, kinds) in of.mutants.items():
-        write(path, edited(text, change))
+    for what, kinds in of.wrong.items():
+        write(path, edited(text, of.change(what)))
         for name, size in of.sizes.items():
             for inputs in sorted({"normal", *kinds}):
                 right = run(schedc, of, path, inputs, size)

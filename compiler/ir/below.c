@@ -46,3 +46,23 @@ Xid x_next(Below *b) {
   }
   return b->last;
 }
+
+// Is it the index of an axis divided by a multiple of the number of CTAs that a cluster has along
+// it?
+static bool of_clusters(const Kernel *k, const Expr *e) {
+  const Expr *a = &k->expr.at[e->a];
+  i64 by;
+  if (e->op != X_IDIV || a->op != X_AXIS || !x_const_int(k, e->b, &by)) return false;
+  return by > 0 && by % k->axis.at[a->ref].cluster == 0;
+}
+
+bool x_reads_rank(Below *b, Xid root) {
+  x_begin(b, DEP_AXIS);
+  x_from(b, root);
+  for (Xid x; (x = x_next(b));) {
+    const Expr *e = &b->k->expr.at[x];
+    if (e->op == X_AXIS && b->k->axis.at[e->ref].cluster > 1) return true;
+    if (of_clusters(b->k, e)) x_skip(b);
+  }
+  return false;
+}

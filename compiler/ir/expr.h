@@ -121,6 +121,8 @@ void x_from(Below *b, Xid root);  // … from here, too; 0: nothing
 Xid x_next(Below *b);             // 0: there is no more
 // nothing below what x_next gave last, unless another way leads there
 void x_skip(Below *b);
+// May it have another value in another CTA of the cluster?
+bool x_reads_rank(Below *b, Xid root);
 
 // arith.c: what operations on integers and truths, and on reals in f64, compute; comparisons are 0
 // or 1. False: overflow, division by zero, or no such operation on them.

@@ -139,22 +139,6 @@ static bool one_filler(Low *l, Span at, const Buf *stage) {
   return false;
 }
 
-// Does x mention an index of the grid along which the cluster's CTAs differ, other than divided by
-// their number?
-static bool differs(Low *l, Xid root) {
-  i64 by;
-  x_begin(&l->below, DEP_AXIS);
-  x_from(&l->below, root);
-  for (Xid x; (x = x_next(&l->below));) {
-    const Expr *e = low_at(l, x), *a = low_at(l, e->a);
-    if (e->op == X_AXIS && l->k->axis.at[e->ref].cluster > 1) return true;
-    if (e->op != X_IDIV || a->op != X_AXIS || !x_const_int(l->k, e->b, &by)) continue;
-    if (by % l->k->axis.at[a->ref].cluster) return true;
-    x_skip(&l->below);
-  }
-  return false;
-}
-
 // Each CTA brings its share of a stage to all. Its rows must divide, even where the shares will be
 // panels.
 static bool shared_evenly(Low *l, const Node *n, const Buf *stage) {
@@ -174,7 +158,7 @@ static bool multicast(Low *l, const Node *n, u32 from, const Buf *stage, u8 *fla
   if (*flags && !shared_evenly(l, n, stage)) return false;
   const View *v = &l->k->view.at[from];
   for (u32 i = 0; *flags && i < v->rank; i++) {
-    if (!differs(l, v->at[i].base)) continue;
+    if (!x_reads_rank(&l->below, v->at[i].base)) continue;
     Diag *d = low_error(l, D_R9_COPY, n->b->span,
                         "a multicast slice must be the same in all CTAs of the cluster");
     sc_help(l->sc, d, "an index x of 'cluster (x : n)' stands in it as x/n only");

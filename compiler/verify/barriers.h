@@ -28,8 +28,6 @@ Brackets sc_turn_brackets(Verify *v, u32 role, u32 turn);
 
 // shares.c
 void sc_prove_shares(Verify *v, u32 ring);
-// May the expression have another value in another CTA of the cluster?
-bool sc_reads_rank(Below *below, Xid x);
 
 // named.c
 void sc_prove_named(Verify *v);

@@ -4,7 +4,6 @@
 // The idea: the symbolic exploration is tried in several ways, the cheapest first. It over-
 // approximates, so a fault that it finds counts only if a concrete run shows it as well. Where
 // neither a proof nor such a run is found, the statement stays open.
-#include "compiler/verify/barriers.h"
 #include "compiler/verify/protocol.h"
 
 enum { BOUNDS = 4, MORE_BOUNDS = 24, STATES = 4000, ALL_STATES = 8000 };
@@ -34,7 +33,7 @@ static u32 ranks_of(Verify *v) {
   for (u32 r = 0; r < v->k->role.n && shared; r++) {
     const Script *s = sc_script(v, r, (Way){0});
     for (u32 i = 0; i < s->step.n && !differ; i++)
-      differ = sc_reads_rank(&below, s->step.at[i].x) || sc_reads_rank(&below, s->step.at[i].y);
+      differ = x_reads_rank(&below, s->step.at[i].x) || x_reads_rank(&below, s->step.at[i].y);
   }
   return differ ? sc_cluster(v->k) : 1;
 }

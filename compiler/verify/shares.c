@@ -9,34 +9,15 @@
 // before is known to who has waited for a fill to which every CTA gave a share (M4).
 #include "compiler/verify/barriers.h"
 
-// Is it the index of a clustered axis divided by a multiple of the cluster's size?
-static bool of_clusters(const Kernel *k, const Expr *e) {
-  const Expr *a = &k->expr.at[e->a];
-  i64 by;
-  if (e->op != X_IDIV || a->op != X_AXIS || !x_const_int(k, e->b, &by)) return false;
-  return by > 0 && by % k->axis.at[a->ref].cluster == 0;
-}
-
-bool sc_reads_rank(Below *below, Xid x) {
-  x_begin(below, DEP_AXIS);
-  x_from(below, x);
-  for (Xid y; (y = x_next(below));) {
-    const Expr *e = &below->k->expr.at[y];
-    if (e->op == X_AXIS && below->k->axis.at[e->ref].cluster > 1) return true;
-    if (of_clusters(below->k, e)) x_skip(below);
-  }
-  return false;
-}
-
 static bool fills(const Kernel *k, const Ins *ins, u32 ring) {
   if (ins->op == OP_ACQUIRE) return ins->arg[0] == ring;
   return ins->op == OP_COPYIN && k->buf.at[k->view.at[ins->arg[0]].buf].ring == ring;
 }
 
 static bool block_reads_rank(Below *below, const Ins *ins) {
-  if (ins->op == OP_IF) return sc_reads_rank(below, ins->arg[0]);
+  if (ins->op == OP_IF) return x_reads_rank(below, ins->arg[0]);
   if (ins->op != OP_FOR) return false;
-  return sc_reads_rank(below, ins->arg[1]) || sc_reads_rank(below, ins->arg[2]);
+  return x_reads_rank(below, ins->arg[1]) || x_reads_rank(below, ins->arg[2]);
 }
 
 // Does no block around the role's fills of the ring depend on the CTA's place in its cluster?
