@@ -32,10 +32,25 @@ void cu_cite(Cuda *c, Span at) {
   cu_remark(c, cited.at);
 }
 
+// Is the loop to be unrolled? If it has few rounds, whose number is constant, and does nothing but
+// compute values of rows, such as what several warps found: then the reads of all rounds overlap.
+static bool unrolled(const Cuda *c, const Ins *loop) {
+  enum { MOST_ROUNDS = 8 };
+  const Code *code = &c->k->role.at[c->r].code;
+  i64 from, to;
+  if (!x_const_int(c->k, loop->arg[1], &from) || !x_const_int(c->k, loop->arg[2], &to))
+    return false;
+  if (to - from > MOST_ROUNDS) return false;
+  for (const Ins *ins = loop + 1; ins < code->at + loop->nest; ins++) {
+    if (ins->op != OP_MAP || c->k->map.at[ins->arg[0]].move != MOVE_ROWS) return false;
+  }
+  return true;
+}
+
 void cu_open_for(Cuda *c, const Ins *ins) {
   const char *v = c->loop[ins->arg[0]];
   Txt lo = cu_uniform(c, ins->arg[1]), hi = cu_uniform(c, ins->arg[2]);
-  cu_remark(c, "#pragma unroll 1");
+  cu_remark(c, unrolled(c, ins) ? "#pragma unroll" : "#pragma unroll 1");
   if (ins->flags & INS_REVERSED)
     cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v,
             cu_paren(c, lo, P_SHIFT), v);

@@ -54,7 +54,8 @@ static void read_ahead(MapGen *g, const Ahead *y) {
     return;
   }
   Txt at = cu_from(c, v->at[0].base, (Txt){"8 * n + $col0", P_ADD});
-  cu_var(c, "const float2 %s = sc_lds64(%s);", y->name, cu_stage_elem(c, v, at, (Txt){0}));
+  cu_var(c, "const float2 %s = sc_pair_%s(%s);", y->name, sc_elem[c->k->buf.at[v->buf].elem].text,
+         cu_stage_elem(c, v, at, (Txt){0}));
 }
 
 void cu_open_elems(MapGen *g, Columns columns) {

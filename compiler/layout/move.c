@@ -135,9 +135,16 @@ static bool by_pairs(const Mover *s, const Map *m, const View *v) {
          multiple(s, v->at[1].base, SC_FRAGMENT_COLS);
 }
 
-// Read ahead, for four of a thread's elements: those of a stage, two of each row at once; an f32
-// vector of a stage along the columns, at places that come in aligned pairs, or a blocked
-// workspace. (An 8-bit register tile takes its columns in another order.)
+// Does the view name places of a vector in a stage that come in aligned pairs of the columns?
+static bool by_vector2(const Mover *s, const Map *m, const View *v) {
+  const Buf *b = &s->k->buf.at[v->buf];
+  bool read_as_pair = b->elem == EL_F32 || b->elem == EL_F16 || b->elem == EL_BF16;
+  return b->rank == 1 && read_as_pair && v->at[0].var == m->col && multiple(s, v->at[0].base, 2);
+}
+
+// Read ahead, for four of a thread's elements: those of a stage, two of each row at once; a vector
+// of a stage along the columns, two at once for both rows; or a blocked workspace. (An 8-bit
+// register tile takes its columns in another order.)
 static Move read_move(const Mover *s, const Map *m, u32 view) {
   const Buf *dst = m->dst == SC_NONE ? NULL : buf_at(s, m->dst), *b = buf_at(s, view);
   const View *v = view_at(s, view);
@@ -145,9 +152,7 @@ static Move read_move(const Mover *s, const Map *m, u32 view) {
   if (dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1) return MOVE_ELEMS;
   if (b->space == SP_TENSOR) return by_vector4(s, m, view) ? MOVE_VECTOR4 : MOVE_ELEMS;
   if (b->space == SP_STAGE && m->held && by_pairs(s, m, v)) return MOVE_PAIRS;
-  bool pairs = b->space == SP_STAGE && b->rank == 1 && b->elem == EL_F32 &&
-               v->at[0].var == m->col && multiple(s, v->at[0].base, 2);
-  return pairs ? MOVE_VECTOR2 : MOVE_ELEMS;
+  return b->space == SP_STAGE && by_vector2(s, m, v) ? MOVE_VECTOR2 : MOVE_ELEMS;
 }
 
 static Move write_move(const Mover *s, const Map *m, bool add) {

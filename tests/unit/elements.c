@@ -52,29 +52,61 @@ static void inside_by_their_form(void **state) {
 // A vector along the columns, in a stage: two elements a load, which serve both rows; one by one
 // from an odd place.
 static void pairs_along_columns(void **state) {
-  static const char *const from[] = {"", "2*w + ", "w + "};
-  for (u32 i = 0; i < COUNT(from); i++) {
+  static const struct {
+    const char *elem, *from;
+    bool pairs;
+  } tried[] = {{"f32", "", true},  {"f32", "2*w + ", true}, {"f32", "w + ", false},
+               {"f16", "", true},  {"bf16", "", true},      {"f16", "w + ", false},
+               {"e4m3", "", false}};
+  for (u32 i = 0; i < COUNT(tried); i++) {
     Fixture *f = *state;
+    const char *elem = tried[i].elem, *from = tried[i].from;
     const char *source =
         sc_printf(&f->sc,
-                  "kernel k {\n  in X : f32[M, 64], v : f32[68]\n  out Y : f16[M, 64]\n  grid (x : "
+                  "kernel k {\n  in X : f32[M, 64], v : %s[80]\n  out Y : f16[M, 64]\n  grid (x : "
                   "cdiv(M, 128))\n"
-                  "  ring r : f32[68]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
+                  "  ring r : %s[80]\n  role load : 1 warp, 24 regs { r <- v[0..] }\n"
                   "  role math[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64], b : f16[64, "
                   "64]\n    wait r\n"
                   "    a[i,j] = X[x*128 + 64*w + i, j] * r[%sj]\n    b[i,j] = a[i,j] + r[%sj]\n    "
                   "release r\n"
                   "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
-                  from[i], from[i]);
-    const char *t = emit(f, source);
-    if (i < 2) {
-      has(t, "const float2 pair = sc_lds64(smem + ");
+                  elem, elem, from, from);
+    const char *t = emit(f, source), *pair = sc_printf(&f->sc, "float2 pair = sc_pair_%s(", elem);
+    if (tried[i].pairs) {
+      has(t, pair);
       has(t, " * (e & 1 ? pair.y : pair.x);");
       has(t, "sc_pack_f16(a[e] + pair.x, a[e + 1] + pair.y);");
       lacks(t, "sc_lds32(smem");
+      lacks(t, "sc_lds16(smem");
     } else {
-      lacks(t, "sc_lds64(smem");
+      lacks(t, pair);
     }
+  }
+}
+
+// A loop of few rounds over values of rows, as where warps' results are joined, is unrolled, so
+// that its reads overlap; not one of many rounds, and not one that computes tiles.
+static void joins_unroll(void **state) {
+  static const struct {
+    const char *rounds, *body, *before;
+  } tried[] = {
+      {"8", "m[i] = m[i] + r[16*v + i]", "#pragma unroll for (int v = 0; v < 8; v++)"},
+      {"9", "m[i] = m[i] + r[16*v + i]", "#pragma unroll 1 for (int v = 0; v < 9; v++)"},
+      {"8", "a[i,j] = a[i,j] + r[16*v + i]", "#pragma unroll 1 for (int v = 0; v < 8; v++)"},
+      {"N", "m[i] = m[i] + r[i]", "#pragma unroll 1 for (int v = 0; v < args.N; v++)"}};
+  for (u32 i = 0; i < COUNT(tried); i++) {
+    Fixture *f = *state;
+    has(emit(f, sc_printf(&f->sc,
+                          "kernel k {\n  in v : f32[256], Z : f32[N]\n  out Y : f32[M, 8]\n"
+                          "  grid (x : cdiv(M, 64))\n  ring r : f32[256]\n"
+                          "  role load : 1 warp, 24 regs { r <- v[0..] }\n"
+                          "  role join : 4 warps, 128 regs {\n"
+                          "    reg a : f32[64, 8] = 0, m : f32[64] = 0\n    wait r\n"
+                          "    for v in 0 .. %s { %s }\n    release r\n"
+                          "    Y[x*64 + i, j] = a[i,j] + m[i]\n  }\n}\n",
+                          tried[i].rounds, tried[i].body)),
+        tried[i].before);
   }
 }
 
@@ -237,14 +269,10 @@ static void some_columns(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(columns_past_the_end),
-                                     TEST(inside_by_their_form),
-                                     TEST(pairs_along_columns),
-                                     TEST(bytes_from_pairs),
-                                     TEST(fragments),
-                                     TEST(added_to_rows),
-                                     TEST(blocked_workspaces),
-                                     TEST(sums_of_parts),
-                                     TEST(some_columns)};
+  const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
+                                     TEST(pairs_along_columns),  TEST(joins_unroll),
+                                     TEST(bytes_from_pairs),     TEST(fragments),
+                                     TEST(added_to_rows),        TEST(blocked_workspaces),
+                                     TEST(sums_of_parts),        TEST(some_columns)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }
