@@ -8,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SECONDS = 90  # for a call
+TUNED_POINTS = [os.path.join(ROOT, "bench", name) for name in ("points.json", "memory_points.json", "tuned.json")]  # of scripts/tune-all
 AS_WRITTEN = {**os.environ, "SCHEDC_STORE": ""}  # schedules with their own params, not with those of a table
 
 
 def setting(name, value):
     """NAME=VALUE, as the command line has it."""
+    if isinstance(value, list):
+        value = "[" + ", ".join(map(str, value)) + "]"
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 

@@ -15,6 +15,7 @@ import sys
 
 import ablation
 from adversarial import KINDS
+from calls import TUNED_POINTS, read_points
 
 PAGE = os.path.join("bench", "results", "README.md")
 # The first page: the point of each schedule, and its figures, which stand behind its name.
@@ -154,13 +155,11 @@ def tuned(document):
 def read_tables(folder):
     """All tables of tuned params, with the points that scripts/tune-all makes them of; None: there is none."""
     found = sorted(glob.glob(os.path.join(folder, "*.jsonl")))
-    tables, points = [], []
+    tables = []
     for path in found:
         with open(path, encoding="utf-8") as file:
             tables.append([json.loads(line) for line in file if line.strip()])
-    for name in ("points.json", "tuned.json"):
-        with open(os.path.join("bench", name), encoding="utf-8") as file:
-            points += json.load(file)["points"]
+    points = [point for path in TUNED_POINTS for point in read_points(path, None)]
     return {"tables": tables, "points": points} if found else None
 
 

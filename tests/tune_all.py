@@ -121,7 +121,7 @@ def told(s):
 def lists(s):
     """Every point of the project is one: its params are the problem's, it has all dimensions, its name is its own."""
     names = []
-    for name in ("points.json", "tuned.json"):
+    for name in ("points.json", "memory_points.json", "tuned.json"):
         with open(os.path.join(ROOT, "bench", name), encoding="utf-8") as file:
             points = json.load(file)["points"]
         for point in points:

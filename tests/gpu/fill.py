@@ -17,7 +17,8 @@ import adversarial  # noqa: E402
 import configs  # noqa: E402
 from calls import build, read_points, setting  # noqa: E402
 
-POINTS, FP8_POINTS = (os.path.join("bench", name) for name in ("points.json", "fp8_points.json"))
+POINTS, FP8_POINTS, MEMORY_POINTS = (os.path.join("bench", name)
+                                     for name in ("points.json", "fp8_points.json", "memory_points.json"))
 
 
 def of_verify(schedc):
@@ -27,13 +28,21 @@ def of_verify(schedc):
             yield path, options[1::2], unit
 
 
-def of_peers(_):
-    """By the Python package, which no other part needs."""
+def of_points(*paths):
+    """By the Python package."""
     import peers
     store = peers.schedc.Store.shipped()
-    for point in read_points(POINTS, None) + read_points(FP8_POINTS, None):
+    for point in (point for path in paths for point in read_points(path, None)):
         params = peers.params_of(peers.open_kernel(point, store)[0])
         yield point["schedule"], [setting(*p) for p in params.items()], *filter(None, [point.get("kernel")])
+
+
+def of_peers(_):
+    return of_points(POINTS, FP8_POINTS)
+
+
+def of_memory(_):
+    return of_points(MEMORY_POINTS)
 
 
 def of_ablation(_):
@@ -44,7 +53,7 @@ def of_adversarial(_):
     return [configuration for configuration, _ in adversarial.configurations(read_points(POINTS, None)).values()]
 
 
-PARTS = {"verify": of_verify, "peers": of_peers, "ablation": of_ablation, "adversarial": of_adversarial}
+PARTS = {"verify": of_verify, "peers": of_peers, "memory": of_memory, "ablation": of_ablation, "adversarial": of_adversarial}
 
 
 def main():
