@@ -1343,6 +1343,17 @@ SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *l
                                        const schedc_scalar *scalars, size_t scalar_count,
                                        void *workspace, size_t workspace_bytes);
 
+/* Are the elements of a launch's inputs what the schedule says of them (`in 0 .. n`, `rising`)? The
+ * proofs assume it, and a launch does not look: it would have to wait. Arguments are those of
+ * schedc_launch. Waits for the stream, and copies these inputs to host memory: to be called before
+ * the launches of a debug build, and not while the stream is being captured. What one kernel of a
+ * sequence makes for the next is not there yet, and is not looked at. SCHEDC_EINPUT: a diagnostic
+ * (T.element) names tensor, place and element; SCHEDC_EUNAVAIL: the driver refused. */
+SCHEDC_API schedc_status schedc_check_elements(schedc_context *context, schedc_loaded *loaded,
+                                               void *stream, const schedc_tensor *tensors,
+                                               size_t tensor_count, const schedc_scalar *scalars,
+                                               size_t scalar_count);
+
 /* Of what was loaded with debug_waits, once its launches have ended: SCHEDC_EFAULT if a wait took
  * more than two seconds, with diagnostics that name role, barrier, stage, generation and line.
  * Outputs then mean nothing. Without debug_waits: SCHEDC_OK. */

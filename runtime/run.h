@@ -58,8 +58,13 @@ Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, s
                          const schedc_scalar *scalar, size_t scalars);
 // The binding of one launch of a sequence; workspaces must be allocated in b->buf.
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
-// ranged.c: are the elements of inputs, in host memory, what their declarations say?
+// How many bytes a tensor takes where it lies, from its first element to its last; 0: it has none.
+size_t sc_tensor_bytes(const Buf *tensor, const TensorRef *at);
+// ranged.c: are the elements of inputs, in host memory, what their declarations say? (Those whose
+// address is NULL are left out.)
 bool sc_elements_fit(Sc *sc, const Binding *b);
+// … and, of a sequence, what those of its kernels say?
+bool sc_call_fits(Sc *sc, const Binding *b);
 // What drawn elements may be under these dimensions: as is declared; if nothing is, or if it takes
 // scalars to know, from 0 to 15.
 void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, u32 buf,

@@ -98,6 +98,34 @@ def by_name(s):
     call(order)
 
 
+LIST = "tests/unusual/from_offset_to_offset.sched"
+
+
+def check_list(s, begin, then=None):
+    """schedc_check_elements on a list of offsets, which `then` changes on a stream."""
+    kernel, p, rows = s.kernel(LIST), len(begin) - 1, 5
+    at, stream = [s.context.allocate(n) for n in (rows * 64 * 32 * 4, 4 * (p + 1), rows * 64 * 32 * 4)], s.context.stream()
+    s.context.put(at[1], numpy.array(begin, numpy.int32))
+    if then is not None:
+        s.driver.cuMemsetD8Async(ctypes.c_uint64(at[1]), ctypes.c_ubyte(then), size(4 * (p + 1)), pointer(stream))
+    tensors = kernel.describe(at, [(rows * 64, 32), (p + 1,), (rows * 64, 32)], [[32, 1], [1], [32, 1]])
+    s.library.check(s.library.so.schedc_check_elements(s.library.context, kernel.loaded, pointer(stream), tensors,
+                                                       size(len(tensors)), None, size(0)))
+
+
+def promised_elements(s):
+    """A launch does not look at lists on the GPU. Who asks is told of the first element that is not as declared, as it is once
+    the stream has ended."""
+    run_as()
+    for good in ([0, 2, 2, 5], [5, 5], [0]):
+        check_list(s, good)
+    check_list(s, [7, -1], then=0)
+    for bad, words in (([0, 2, 6], "element [2] of 'begin' is 6, but it is declared in 0 .. 6"),
+                       ([-1, 2], "element [0] of 'begin' is -1"), ([0, 3, 2], "element [2] of 'begin' is 2, less than")):
+        expect_failure(lambda: check_list(s, bad), "error[T.element]", words, "from_offset_to_offset.sched:")
+    expect_failure(lambda: check_list(s, [0, 0], then=1), "error[T.element]", "element [0] of 'begin' is 16843009")
+
+
 # ---- streams and events
 
 def in_order(s, seed):
@@ -503,6 +531,7 @@ def command_device(s):
 def run_all(checks, s):
     all_layouts(checks, s)
     checks.run("tensors by name and by place", by_name, s)
+    checks.run("promised elements", promised_elements, s)
     for seed in range(3):
         checks.run(f"a stream's order, seed {seed}", in_order, s, seed)
         checks.run(f"loaded behind work, seed {seed}", loaded_behind_work, s, seed)

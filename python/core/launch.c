@@ -169,6 +169,29 @@ static PyObject *wait(PyObject *module, PyObject *args) {
   return l ? waited(l, (void *)(uintptr_t)stream, 0) : NULL;
 }
 
+// check_elements(loaded, tensors, scalars or None, stream): raises if elements of inputs are not
+// what the schedule says. Once the stream has ended, it waits for no more than copies of these
+// inputs.
+static PyObject *check_elements(PyObject *module, PyObject *args) {
+  PyObject *handle, *tensors, *scalars;
+  unsigned long long stream;
+  Given given;
+  if (!PyArg_ParseTuple(args, "OOOK", &handle, &tensors, &scalars, &stream)) return NULL;
+  Loaded *l = loaded_of(handle);
+  if (open_there(&given, core_of(module), l, tensors, scalars)) return NULL;
+  schedc_status status = SCHEDC_OK;
+  const int entered = device_enter(&l->device);
+  if (entered >= 0) {
+    status =
+        schedc_check_elements(l->call.context, l->loaded, (void *)(uintptr_t)stream,
+                              given.views.tensor, given.views.count, given.scalar, given.scalars);
+    device_leave(&l->device, entered);
+  }
+  given_close(&given);
+  if (entered < 0 || call_report(&l->call, core_of(module), status)) return NULL;
+  Py_RETURN_NONE;
+}
+
 // check_waits(loaded): raises if a wait of one that was loaded with debug_waits took too long
 static PyObject *check_waits(PyObject *module, PyObject *handle) {
   Loaded *l = loaded_of(handle);
@@ -201,6 +224,7 @@ PyMethodDef LAUNCH_FUNCTIONS[] = {
     {"workspace", workspace, METH_VARARGS, NULL},
     {"launch", (PyCFunction)(void (*)(void))launch, METH_FASTCALL, NULL},
     {"wait", wait, METH_VARARGS, NULL},
+    {"check_elements", check_elements, METH_VARARGS, NULL},
     {"check_waits", check_waits, METH_O, NULL},
     {"unload", unload, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

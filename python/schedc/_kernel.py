@@ -314,6 +314,17 @@ class Kernel:
         """Bytes of workspace that `launch` needs for tensors of these shapes."""
         return _core.workspace(self._loaded.get(device) or self.load(device), tensors, scalars)
 
+    def check_elements(self, *arrays: Any, **named: Any) -> None:
+        """Raises ScheduleError if elements of inputs are not what the schedule says of them (`in 0 .. n`, `rising`), which its
+        proofs assume. Arguments are those of a call. A call on a GPU does not look, as this waits for the stream and copies
+        these inputs to host memory; on the CPU every call looks."""
+        call = self._binder.bind(arrays, named)
+        if self.on == "cuda":
+            device, loaded = self._there(call.tensors, call.library)
+            stream = call.library.stream(device) or 0
+            _core.wait(loaded, stream)
+            _core.check_elements(loaded, call.tensors, call.scalars, stream)
+
     def check_waits(self, device: int = 0) -> None:
         """Of a kernel loaded with `debug_waits`, once its launches have ended: raises FaultError if a wait took more than two
         seconds."""

@@ -168,6 +168,11 @@ static schedc_status launch(Sc *sc, void *arg) {
   return arrange(sc, j) ? sc_launch(sc, &j->l->loaded, &j->call) : SCHEDC_EINPUT;
 }
 
+static schedc_status check_elements(Sc *sc, void *arg) {
+  CallJob *j = arg;
+  return arrange(sc, j) ? sc_check_elements(sc, &j->l->loaded, &j->call) : SCHEDC_EINPUT;
+}
+
 static schedc_status check_waits(Sc *sc, void *arg) {
   CallJob *j = arg;
   return sc_report_waits(sc, &j->l->loaded);
@@ -210,6 +215,15 @@ schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void
                           .workspace = (u64)(uintptr_t)workspace,
                           .workspace_bytes = workspace_bytes}};
   return enter(context, &job, launch);
+}
+
+schedc_status schedc_check_elements(schedc_context *context, schedc_loaded *loaded, void *stream,
+                                    const schedc_tensor *tensors, size_t tensor_count,
+                                    const schedc_scalar *scalars, size_t scalar_count) {
+  if (!context || !loaded) return SCHEDC_EARG;
+  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
+  CallJob job = {loaded, tensors, tensor_count, scalars, scalar_count, .call.stream = stream};
+  return enter(context, &job, check_elements);
 }
 
 schedc_status schedc_check_waits(schedc_context *context, schedc_loaded *loaded) {

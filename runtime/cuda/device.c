@@ -29,14 +29,7 @@ static u64 address(const GpuJob *j, u32 tensor) {
 }
 
 static size_t storage(const GpuJob *j, u32 tensor) {
-  const Buf *b = buf_of(j, tensor);
-  const TensorRef *t = host_of(j, tensor);
-  i64 n = 1;
-  for (u32 d = 0; d < b->rank; d++) {
-    if (t->shape[d] <= 0) return 0;
-    n += (t->shape[d] - 1) * t->stride[d];
-  }
-  return (size_t)n * sc_elem[b->elem].bytes;
+  return sc_tensor_bytes(buf_of(j, tensor), host_of(j, tensor));
 }
 
 static bool is_written(const GpuJob *j, u32 tensor) {

@@ -154,6 +154,14 @@ typedef struct LaunchCall {
 // The plan for these shapes: remembered, or worked out after every check. NULL after reports.
 const SclPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call);
 schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call);
+// What is given, checked: shapes, strides and scalars. NULL after reports.
+Binding *sc_bind_call(Sc *sc, const Loaded *l, const LaunchCall *call);
+// SCHEDC_EINPUT, after a report: the context on which it was loaded is not current.
+schedc_status sc_check_context(Sc *sc, const Loaded *l);
+
+// elements.c: are the elements of inputs, on the GPU, what their declarations say? Waits for the
+// stream. SCHEDC_EINPUT, after a report: they are not.
+schedc_status sc_check_elements(Sc *sc, const Loaded *l, const LaunchCall *call);
 
 // refuse.c: why launcher.c launched nothing, as a report; and why it loaded nothing, as a text.
 schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *r);

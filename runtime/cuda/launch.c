@@ -52,7 +52,7 @@ static void remember(const Loaded *l, LaunchPlan *p, const LaunchCall *call) {
 
 // ---- a new plan
 
-static Binding *bind(Sc *sc, const Loaded *l, const LaunchCall *call) {
+Binding *sc_bind_call(Sc *sc, const Loaded *l, const LaunchCall *call) {
   schedc_tensor *tensor = NEWS(sc, schedc_tensor, l->tensors + 1);
   schedc_scalar *scalar = NEWS(sc, schedc_scalar, l->k->arg.n + 1);
   for (u32 i = 0; i < l->tensors; i++) {
@@ -68,7 +68,7 @@ static SclJob job_of(Loaded *l, const SclCall *call, SclPlan *plan) {
 }
 
 static bool fill(Sc *sc, Loaded *l, const LaunchCall *given, LaunchPlan *p) {
-  const Binding *b = bind(sc, l, given);
+  const Binding *b = sc_bind_call(sc, l, given);
   if (!b) return false;
   for (u32 i = 0; i < l->tensors; i++) l->given[i].stride = b->buf[l->tabled.tensor[i]].stride;
   const SclCall call = {.tensor = l->given, .dim = b->dim, .scalar = b->arg};
@@ -98,7 +98,7 @@ const SclPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call) { return find_
 
 // ---- a launch
 
-static schedc_status check_context(Sc *sc, const Loaded *l) {
+schedc_status sc_check_context(Sc *sc, const Loaded *l) {
   void *context = NULL;
   const SclRefusal r = {.why = SCL_DRIVER, .error = l->d->cuCtxGetCurrent(&context)};
   if (r.error) return sc_refuse(sc, l, NULL, &r);
@@ -109,7 +109,7 @@ static schedc_status check_context(Sc *sc, const Loaded *l) {
 }
 
 schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *given) {
-  schedc_status status = check_context(sc, l);
+  schedc_status status = sc_check_context(sc, l);
   if (status) return status;
   SclPlan *p = find_plan(sc, l, given);
   if (!p) return SCHEDC_EINPUT;

@@ -438,3 +438,12 @@ bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_kn
   }
   return true;
 }
+
+size_t sc_tensor_bytes(const Buf *tensor, const TensorRef *at) {
+  i64 n = 1;
+  for (u32 d = 0; d < tensor->rank; d++) {
+    if (at->shape[d] <= 0) return 0;
+    n += (at->shape[d] - 1) * at->stride[d];
+  }
+  return (size_t)n * sc_elem[tensor->elem].bytes;
+}

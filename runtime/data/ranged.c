@@ -1,7 +1,7 @@
 // ranged.c - what a schedule says of the elements of its inputs, `in 0 .. n` and `rising`, held
 // against tensors in host memory. In: a binding. Out: whether all elements are as declared, or a
-// report on the first one that is not. Proofs rely on this, and nothing checks it where tensors lie
-// in a GPU's memory.
+// report on the first one that is not. Proofs rely on this. (cuda/elements.c brings here what lies
+// in a GPU's memory, if a caller asks for that.)
 #include "runtime/run.h"
 #include "runtime/data/launchvalue.h"
 #include "compiler/passes.h"
@@ -80,6 +80,15 @@ bool sc_elements_fit(Sc *sc, const Binding *b) {
       return false;
     }
     if (!fits(&r)) return false;
+  }
+  return true;
+}
+
+bool sc_call_fits(Sc *sc, const Binding *b) {
+  if (!sc_elements_fit(sc, b)) return false;
+  for (u32 i = 0; i < b->k->launch.n; i++) {
+    const Binding *one = sc_bind_launch(sc, b, &b->k->launch.at[i]);
+    if (!one || !sc_elements_fit(sc, one)) return false;
   }
   return true;
 }

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-import kit  # noqa: F401
+import kit
 from checks import Checks, Skip, expect
 
 try:
@@ -163,6 +163,18 @@ def varlen():
     expect(not schedc.flash_attn_varlen_func(q.detach(), k.detach(), v.detach(), starts_q, starts_k, 150, 140).requires_grad,
            "no input wants a gradient, and the output has one")
     return found
+
+
+def promised():
+    """A list that is not as its schedule says is refused, on a GPU by who asks."""
+    kernel = schedc.load(os.path.join(kit.ROOT, "tests", "unusual", "from_offset_to_offset.sched"), on=WHERE)
+    x = draw(320, 32).float()
+    y = torch.empty_like(x)
+    good, bad = (torch.tensor(list_, dtype=torch.int32, device=WHERE) for list_ in ([0, 2, 5], [0, 2, 6]))
+    kernel.check_elements(x, good, Y=y)
+    expect(torch.equal(kernel(x, good, Y=y), 2 * x), "the blocks are not all doubled")
+    ask = kernel.check_elements if WHERE == "cuda" else kernel
+    refused(schedc.ScheduleError, lambda: ask(x, bad, Y=y), "element [2] of 'begin' is 6")
 
 
 def refused(kind, function, words):
@@ -370,8 +382,8 @@ def main():
         return 0
     WHERE = args.on or ("cuda" if torch.cuda.is_available() else "cpu")
     checks = Checks(args.only)
-    for function in (called, cost, results, gradients, layouts, by_shape, varlen, refusals, operators, intercepted, compiled, searched,
-                     streams, captured, cost_later):
+    for function in (called, cost, results, gradients, layouts, by_shape, varlen, promised, refusals, operators, intercepted,
+                     compiled, searched, streams, captured, cost_later):
         checks.run(function.__name__, function)
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:

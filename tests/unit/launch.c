@@ -429,6 +429,7 @@ static void loading_says_what_is_missing(void **state) {
   assert_int_equal(strncmp(code, "G.", 2), 0);
   assert_int_equal(schedc_launch(context, NULL, NULL, NULL, 0, NULL, 0, NULL, 0), SCHEDC_EARG);
   assert_int_equal(schedc_workspace_size(context, NULL, NULL, 0, NULL, 0, &bytes), SCHEDC_EARG);
+  assert_int_equal(schedc_check_elements(context, NULL, NULL, NULL, 0, NULL, 0), SCHEDC_EARG);
   assert_int_equal(schedc_check_waits(context, NULL), SCHEDC_EARG);
   schedc_build_options build = SCHEDC_BUILD_OPTIONS_INIT;
   build.debug_waits = 1;  // whom would a header tell?
