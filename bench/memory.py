@@ -15,11 +15,10 @@ not build, or there is no package, 3 no GPU or no PyTorch.
 import argparse
 import os
 import sys
-import traceback
 
-from calls import read_points, write
+from calls import read_points
 from find_schedc import schedc
-from peers import Wrong, bytes_of, make_tensors, measure, open_kernel, our_run, params_of, usable, verify
+from peers import bytes_of, make_tensors, measure, measure_all, open_kernel, our_run, params_of, usable, verify
 from pytorch import environment, find
 
 POINTS = os.path.join("bench", "memory_points.json")
@@ -101,25 +100,6 @@ def describe_points(points):
         print(f"{one['name']:32} {kernel.name:16} {size * 1e-9:6.2f} GB")
 
 
-def measured(torch, args, points):
-    document = {**environment(torch, schedc.__version__), "points": []}
-    print(f"{document['device']}, PyTorch {document['torch']}; GB/s, cold / sustained\n")
-    store = schedc.Store.shipped(document["device"])
-    document["table"] = store and os.path.basename(store.path)
-    for one in points:
-        try:
-            result = measure_point(torch, store, one, args.rounds)
-        except (schedc.Error, Wrong) as error:
-            result = {"name": one["name"], "pass": False, "error": str(error).strip()}
-        except Exception:  # of PyTorch's, CUDA's or this script's: the other points are measured all the same
-            result = {"name": one["name"], "pass": False, "error": traceback.format_exc().strip()}
-        document["points"].append(result)
-        beside_copy(result, document["points"])
-        line(result)
-        write(args.out, document)
-    return document
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
@@ -138,10 +118,13 @@ def main():
     torch = find("memory.py")
     if not torch:
         return 3
-    document = measured(torch, args, points)
-    wrong = sum(not p["pass"] for p in document["points"])
-    print(f"\n{len(points) - wrong} passed, {wrong} failed, 0 skipped")
-    return 1 if wrong else 0
+    document = environment(torch, schedc.__version__)
+    print(f"{document['device']}, PyTorch {document['torch']}; GB/s, cold / sustained\n")
+
+    def tell(result):
+        beside_copy(result, document["points"])
+        line(result)
+    return measure_all(document, points, lambda store, one: measure_point(torch, store, one, args.rounds), tell, args.out)
 
 
 if __name__ == "__main__":

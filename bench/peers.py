@@ -306,6 +306,26 @@ def bytes_of(kernel, shapes):
 
 # ---- the program
 
+def measure_all(document, points, measure_one, tell, out):
+    """Measures the points, with params for tuning from the GPU's table, tells of each and writes it as it comes. The exit code."""
+    store = schedc.Store.shipped(document["device"])
+    document["table"] = store and os.path.basename(store.path)
+    document["points"] = []
+    for point in points:
+        try:
+            result = measure_one(store, point)
+        except (schedc.Error, Wrong) as error:
+            result = {"name": point["name"], "pass": False, "error": str(error).strip()}
+        except Exception:  # of PyTorch's, CUDA's or this script's: the other points are measured all the same
+            result = {"name": point["name"], "pass": False, "error": traceback.format_exc().strip()}
+        document["points"].append(result)
+        tell(result)
+        write(out, document)
+    wrong = sum(not p["pass"] for p in document["points"])
+    print(f"\n{len(points) - wrong} passed, {wrong} failed, 0 skipped")
+    return 1 if wrong else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     here = os.path.dirname(os.path.abspath(__file__))
@@ -327,23 +347,8 @@ def main():
         return 3
     document = environment(torch, schedc.__version__)
     print(f"{document['device']}, PyTorch {document['torch']}, cuDNN {document['cudnn']}; TFLOP/s, cold / sustained\n")
-    store = schedc.Store.shipped(document["device"])
-    document["table"] = store and os.path.basename(store.path)
-    document["points"] = []
     head()
-    for point in points:
-        try:
-            result = measure_point(torch, store, point, args.rounds)
-        except (schedc.Error, Wrong) as error:
-            result = {"name": point["name"], "pass": False, "error": str(error).strip()}
-        except Exception:  # of PyTorch's, CUDA's or this script's: the other points are measured all the same
-            result = {"name": point["name"], "pass": False, "error": traceback.format_exc().strip()}
-        document["points"].append(result)
-        line(result)
-        write(args.out, document)
-    wrong = sum(not p["pass"] for p in document["points"])
-    print(f"\n{len(points) - wrong} passed, {wrong} failed, 0 skipped")
-    return 1 if wrong else 0
+    return measure_all(document, points, lambda store, point: measure_point(torch, store, point, args.rounds), line, args.out)
 
 
 if __name__ == "__main__":
