@@ -111,19 +111,17 @@ static bool nonneg(const Cuda *c, Xid x) {
   return c->sign[x] > 0;
 }
 
+enum { ROOM = 1 << 16 };  // what is added to a value that fits stays within 32 bits (launchrange.c)
+
+// Rounded up, of numbers that are not negative, by adding to the dividend: but not what may be
+// large, as the sum is no integer of the schedule, and no launch looks at it.
 static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
-  const Kernel *k = c->k;
   bool plain = nonneg(c, e->a) && nonneg(c, e->b);
-  if (e->op == X_CDIV) {
-    if (plain) {
-      i64 n;
-      Txt less =
-          x_const_int(k, e->b, &n) ? cu_int(c, n - 1) : infix(c, b, "-", cu_int(c, 1), P_ADD);
-      return infix(c, infix(c, a, "+", less, P_ADD), "/", b, P_MUL);
-    }
-    return call2(c, sc_xop[e->op].c_int, a, b);
-  }
-  return plain ? infix(c, a, sc_xop[e->op].text, b, P_MUL) : call2(c, sc_xop[e->op].c_int, a, b);
+  i64 n;
+  if (plain && e->op == X_CDIV && x_const_int(c->k, e->b, &n) && n <= ROOM)
+    return infix(c, infix(c, a, "+", cu_int(c, n - 1), P_ADD), "/", b, P_MUL);
+  if (plain && e->op != X_CDIV) return infix(c, a, sc_xop[e->op].text, b, P_MUL);
+  return call2(c, sc_xop[e->op].c_int, a, b);
 }
 
 const char *cu_axis_name(Cuda *c, u32 axis) {

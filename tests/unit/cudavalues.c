@@ -101,9 +101,16 @@ static void types_of_8_bits(void **state) {
   has(t->text.at, "sc_wgmma_e4m3_e5m2_n64_ss<0, 0>(s, a_desc, b_desc, 0);");
 }
 
+// A quotient that is rounded up is written as a sum only where that has 32 bits.
+static void rounded_up(void **state) {
+  has(emitted(state, "s[i,j] = s[i,j] + cdiv(M, 64)"), "(args.M + 63) / 64");
+  has(emitted(state, "s[i,j] = s[i,j] + cdiv(M, 100000)"), "sc_cdiv(args.M, 100000)");
+  has(emitted(state, "s[i,j] = s[i,j] + cdiv(M, M + 1)"), "sc_cdiv(args.M, args.M + 1)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(shifted_columns), TEST(others_elements),
                                      TEST(votes_of_blocks), TEST(rows_of_stages),
-                                     TEST(types_of_8_bits)};
+                                     TEST(types_of_8_bits), TEST(rounded_up)};
   return cmocka_run_group_tests_name("cudavalues", tests, NULL, NULL);
 }
