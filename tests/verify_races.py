@@ -101,7 +101,7 @@ def races():
     yield from sorted(glob.glob("tests/bad/R10.race*.sched", root_dir=ROOT))
     for path in sorted(glob.glob("tests/late/*.sched", root_dir=ROOT)):
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-            race = file.readline().startswith("// BAD: race")
+            race = file.readline().startswith("// BAD: race;")
         if race and os.path.basename(path)[:-6] not in UNSHOWN:
             yield path
 

@@ -403,5 +403,7 @@ bool sc_pair_safe(Pair *p) {
   say_all(p, 0, p->a_at);
   bool ok = solved(p);
   sc_facts_drop(f, mark);
+  for (u32 i = 0; i < p->risings && ok; i++)
+    sc_assume(p->v->proof, "the elements of '%s' never fall", p->v->k->buf.at[p->rising[i]].name);
   return ok;
 }

@@ -146,7 +146,8 @@ bool sc_pair_takes_turns(Pair *p);
 
 // ---- pair.c
 Pair sc_pair(Races *v, const Access *a, const Access *b, bool stage);
-// Can no two such executions meet in an element without an order between them?
+// Can no two such executions meet in an element without an order between them? What is assumed of
+// lists for that is noted in the certificate.
 bool sc_pair_safe(Pair *p);
 
 // ---- race.c
