@@ -349,6 +349,7 @@ static void prepare(const LaunchArgs *l) {
 }
 
 static void tidy(bool failed) {
+  md_trap(false);
   if (failed) md.event.n = 0;
   for (u32 i = 0; i < md.gangs; i++) {
     if (md.gang[i].busy) forget_gang(&md.gang[i]);
@@ -371,6 +372,7 @@ int md_launch(const LaunchArgs *l) {
   if (wrong) md_fault("model", NULL, "%s", wrong);
   prepare(l);
   md_refill();
+  md_trap(true);
   md_schedule();
   tidy(false);
   return 0;

@@ -22,6 +22,7 @@
 //   copy.c       the copy engine
 //   product.c    the tensor cores
 //   fault.c      what is wrong, in words
+//   trap.c       divisions by 0
 //
 // One launch runs at a time, on one thread of the host, and every choice comes from the policy and
 // its seed: a run can be repeated. Numbers in brackets, as [M6], are the rules of README.md.
@@ -492,5 +493,8 @@ const char *md_shared_name(const Cta *c, u32 at);
 const char *md_mbar_name(const Cta *c, u32 at, u32 generation);
 const char *md_global_name(u64 at);
 void md_deadlock(void) __attribute__((noreturn));
+
+// ---- trap.c
+void md_trap(bool on);  // from here on a division by 0 is a fault, or is no longer
 
 #endif

@@ -172,10 +172,10 @@ static bool put_kernel(Text *out, const char *at) {
     int m = (int)strcspn(p, " ");
     snprintf(line, sizeof line, "sizeof(%.*s), ", m, p);
     puts_to(&bytes, line);
-    snprintf(line, sizeof line, "%s*(const %.*s *)p[%u]", params ? ", " : "", m, p, params);
+    snprintf(line, sizeof line, "%s*(const %.*s *)md_p[%u]", params ? ", " : "", m, p, params);
     puts_to(&args, line);
   }
-  snprintf(line, sizeof line, "\nstatic void md_call_%.*s(void **p) { %.*s(", n, name, n, name);
+  snprintf(line, sizeof line, "\nstatic void md_call_%.*s(void **md_p) { %.*s(", n, name, n, name);
   puts_to(out, line);
   puts_to(out, args.at ? args.at : "");
   snprintf(line, sizeof line, "); }\nstatic const unsigned md_bytes_%.*s[] = {", n, name);

@@ -356,6 +356,7 @@ def given_code(s, name, unit, dims, other):
 RACE = r"s/^ *sc_mbar_wait\(smem \+ tile_full.*\);/;/"  # a copy out does not wait for what was copied in
 HANG = r"s/^ *sc_mbar_expect\(.*\);/;/"                 # nobody tells that it was
 ODD = r"s/u16 \*row_out = args\.C/u16 *row_out = (u16 *)((char *)args.C + 1)/"  # stores of 16 bits at odd addresses
+DIVIDED = r"s/x_tile \* 16,/x_tile * 16 \/ t,/"               # a copy's row is divided by the round, which begins with 0
 SHIFTED = r"s/(&A_map, .*, )t \* 64,/\1t * 64 + 4,/"       # boxes that begin 8 bytes off
 
 
@@ -512,6 +513,17 @@ def devices_of_a_machine(s):
     expect(done.returncode == 0 and done.stdout.endswith("11 passed, 0 failed, 0 skipped\n"), done.stdout)
 
 
+def any_name(s):
+    """A kernel may have a name that the model's own text has."""
+    path = os.path.join(s.folder, "p.sched")
+    with open("schedules/copy.sched", encoding="utf-8") as file:
+        text = file.read().replace("kernel copy {", "kernel p {")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    done = s.run("run", path, "p", "--on", "model", "--set", "M=70", "--set", "N=64")
+    expect(done.returncode == 0 and "PASS" in done.stdout, done.stdout)
+
+
 def command_device(s):
     """--device N of the command: a run there, what there is not, and with --on cpu."""
     gpu = {"SCHEDC_DRIVER": s.model, "SCHEDC_NVRTC": s.model, "SCHEDC_MODEL": "devices=2"}
@@ -552,6 +564,7 @@ def run_all(checks, s):
     checks.run("several devices", devices, s)
     checks.run("devices of a machine", devices_of_a_machine, s)
     checks.run("--device", command_device, s)
+    checks.run("a kernel named p", any_name, s)
     misuse.run(checks, s)
     s.close()
     checks.run("a launch that races", wrong_launch, s, RACE, "T2", ["shared memory"])
@@ -561,7 +574,8 @@ def run_all(checks, s):
     for name, dims, script, rule, words in (("copy", COPY, RACE, "T2", ["of 'tile'"]),
                                             ("copy", COPY, HANG, "deadlock", ["no thread can go on", "full barrier of 'tile'"]),
                                             ("gemm", GEMM, ODD, "T5", ["of tensor 'C'", "not aligned"]),
-                                            ("gemm", GEMM, SHIFTED, "T5", ["begins at element", "whole 16 bytes"])):
+                                            ("gemm", GEMM, SHIFTED, "T5", ["begins at element", "whole 16 bytes"]),
+                                            ("copy", COPY, DIVIDED, "division", ["divided by 0"])):
         checks.run(f"a run with a fault: {rule}", wrong_run, s, name, dims, script, rule, words)
 
 
