@@ -163,13 +163,16 @@ static const char *packed_values(MapGen *g, Elem elem) {
   return "x";
 }
 
-// Writes a vector along columns to a stage. Many threads hold each element; four of them write.
+// Writes a vector along columns to a stage, or to one row of it. Many threads hold each element;
+// four of them write.
 static void to_stage_vector(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   cu_open_elems(g, g->assigned);
   At at = cu_elem_at(g, -1);
+  Txt row = cu_position(c, &at, &dst->at[0]),
+      col = b->rank > 1 ? cu_position(c, &at, &dst->at[1]) : (Txt){0};
   cu_open(c, "if ((e & 2) == 0 && $thread < 4)");
-  cu_store(c, b, cu_stage_elem(c, dst, cu_position(c, &at, &dst->at[0]), (Txt){0}), value(g, &at));
+  cu_store(c, b, cu_stage_elem(c, dst, row, col), value(g, &at));
   cu_close(c);
   cu_close_elems(g);
 }

@@ -164,3 +164,16 @@ bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n,
     if (direction(m, v->at[d].var) != direction(n, w->at[d].var)) return false;
   return true;
 }
+
+bool sc_one_thread_writes(const Kernel *k, const Map *m) {
+  const View *dst = &k->view.at[m->dst];
+  bool chosen = m->move == MOVE_ROWS || m->move == MOVE_COLUMNS,
+       hands_on = m->move == MOVE_TURNED || hands(k, m, dst) != MOVE_ELEMS;
+  bool one = !m->held || chosen || one_thread_each(m, dst);
+  for (u32 i = 0; i < m->reads && one; i++) {
+    const MapRead *read = &k->read.at[m->read0 + i];
+    const View *v = &k->view.at[read->view];
+    if (v->buf == dst->buf && v->fill == dst->fill) one = !hands_on && read->move != MOVE_VECTOR2;
+  }
+  return one;
+}

@@ -63,6 +63,9 @@ i64 sc_extent(const Kernel *k, const Map *m,
 // Do two statements of an instance that touch the elements of a buf through these views, at equal
 // places, do so by the same threads?
 bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w);
+// Is each element that a statement writes to memory one thread's, which alone writes it, and alone
+// reads it if the statement does?
+bool sc_one_thread_writes(const Kernel *k, const Map *m);
 void sc_choose_moves(Sc *sc, Kernel *k);  // move.c: of each statement and its reads
 
 #endif

@@ -29,6 +29,17 @@ static bool inside(const Mover *s, const Map *m, const View *v, u32 d) {
   return sc_fact_inside(s->facts, v->at[d].base, n, s->k->buf.at[v->buf].dim[d]);
 }
 
+// Does the statement read the memory that it writes? Then each element stays with one thread: none
+// changes hands on its way, and none is read by threads that do not write it.
+static bool in_place(const Mover *s, const Map *m) {
+  if (m->dst == SC_NONE || buf_at(s, m->dst)->space == SP_REG) return false;
+  for (u32 i = 0; i < m->reads; i++) {
+    const View *to = view_at(s, m->dst), *from = view_at(s, s->k->read.at[m->read0 + i].view);
+    if (to->buf == from->buf && to->fill == from->fill) return true;
+  }
+  return false;
+}
+
 // Are the statement's rows and columns there 16 by 16 blocks of a 16-bit stage, as stmatrix and
 // ldmatrix take them?
 static bool by_fragments(const Mover *s, const Map *m, u32 view) {
@@ -68,8 +79,8 @@ static Move to_registers(const Mover *s, const Map *m) {
 static Move to_stage(const Mover *s, const Map *m) {
   const View *v = view_at(s, m->dst);
   if (!on(v, m->col)) return MOVE_ROWS;
-  if (buf_at(s, m->dst)->rank == 1) return MOVE_COLUMNS;
-  return by_fragments(s, m, m->dst) ? MOVE_FRAGMENT : MOVE_ELEMS;
+  if (m->row < 0) return MOVE_COLUMNS;
+  return by_fragments(s, m, m->dst) && !in_place(s, m) ? MOVE_FRAGMENT : MOVE_ELEMS;
 }
 
 static bool cond_on_columns(const Mover *s, const Map *m) {
@@ -117,7 +128,8 @@ static Move to_tensor(const Mover *s, const Map *m, bool add) {
   const Buf *b = buf_at(s, m->dst);
   if (!on(v, m->col)) return MOVE_ROWS;
   bool rows = !add && along_rows(s, m);
-  if (rows && by_16_bytes(s, m)) return lies_wide(s, m) ? MOVE_WIDE : MOVE_WIDE_TRIED;
+  if (rows && by_16_bytes(s, m) && !in_place(s, m))
+    return lies_wide(s, m) ? MOVE_WIDE : MOVE_WIDE_TRIED;
   if (rows && b->elem != EL_I32) return MOVE_PAIRS;
   if (!m->cond && by_vector4(s, m, m->dst)) return MOVE_VECTOR4;
   bool along = v->at[v->rank - 1].var == m->col && !cond_on_columns(s, m);
@@ -152,7 +164,8 @@ static Move read_move(const Mover *s, const Map *m, u32 view) {
   if (dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1) return MOVE_ELEMS;
   if (b->space == SP_TENSOR) return by_vector4(s, m, view) ? MOVE_VECTOR4 : MOVE_ELEMS;
   if (b->space == SP_STAGE && m->held && by_pairs(s, m, v)) return MOVE_PAIRS;
-  return b->space == SP_STAGE && by_vector2(s, m, v) ? MOVE_VECTOR2 : MOVE_ELEMS;
+  bool vector2 = b->space == SP_STAGE && by_vector2(s, m, v) && !in_place(s, m);
+  return vector2 ? MOVE_VECTOR2 : MOVE_ELEMS;
 }
 
 static Move write_move(const Mover *s, const Map *m, bool add) {

@@ -208,7 +208,19 @@ static void thread_tile(Threads *t, const ViewAccess *a) {
 
 // ---- operations
 
+// A statement's threads do not meet between what they read and what they write. So what it changes
+// in place must be each thread's own.
+static void want_own_elements(Threads *t, const Ins *ins) {
+  const Map *m = sc_on_map(ins->op) ? &t->k->map.at[ins->arg[0]] : NULL;
+  if (!m || m->dst == SC_NONE || buf_of(t, m->dst)->space == SP_REG) return;
+  if (sc_one_thread_writes(t->k, m)) return;
+  th_missing(t, PROOF_THREADS, ins->span,
+             "several threads write one element of '%s' here, or another one than has read it",
+             buf_of(t, m->dst)->name);
+}
+
 void th_by_threads(Threads *t, const Ins *ins) {
+  want_own_elements(t, ins);
   for (u32 i = 0; i < ins->accesses; i++) {
     const ViewAccess *a = sc_view_access(t->k, ins, i);
     const Buf *b = buf_of(t, a->view);

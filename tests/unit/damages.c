@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "compiler/layout/layout.h"
 #include "everykernel.h"
 
 // ---- damages
@@ -297,6 +298,21 @@ static const char *stage_has_room(const Kernel *k) {
   return "a vector in a stage with tiles has room behind it";
 }
 
+// A statement that changes a stage in place moves elements to other lanes on their way.
+static bool hands_on(Kernel *k) {
+  static Map all[256];
+  if (k->map.n > COUNT(all)) return false;
+  k->map.at = memcpy(all, k->map.at, k->map.n * sizeof *all);
+  for (Map *m = all; m < all + k->map.n; m++) {
+    bool to = m->dst != SC_NONE && k->buf.at[k->view.at[m->dst].buf].space != SP_REG;
+    if (!to || !m->held || m->move != MOVE_ELEMS) continue;
+    m->move = MOVE_FRAGMENT;
+    if (!sc_one_thread_writes(k, m)) return true;
+    m->move = MOVE_ELEMS;
+  }
+  return false;
+}
+
 static const Damage damages[] = {
     {"16 bytes more", more_bytes},
     {"16 bytes less", fewer_bytes},
@@ -339,6 +355,7 @@ static const Damage damages[] = {
     {"shared memory - 8 bytes", .kernel = less_memory},
     {"slots - 16 bytes", .kernel = slots_back},
     {"a warpgroup less", .kernel = fewer_threads},
+    {"elements change hands in place", .kernel = hands_on},
     {"warps further on", .role = warps_on, .harmless = warps_are_free},
     {"warps further back", .role = warps_back, .harmless = warps_are_free},
     {"8 registers more", .role = more_regs, .harmless = registers_suffice},
@@ -477,8 +494,6 @@ static void all_damages_show(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_damages_show),
-  };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_damages_show)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
