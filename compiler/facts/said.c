@@ -147,4 +147,17 @@ Facts *sc_facts(Sc *sc, const Kernel *k) {
   return f;
 }
 
-void sc_facts_elements(Facts *f) { f->elements = true; }
+// A tensor that has an element has one in its range: then the range is not empty.
+static void say_range(Facts *f, const Buf *b) {
+  bool some = b->end != 0;
+  for (u32 d = 0; d < b->rank && some; d++)
+    some = sc_form_interval(f, sc_form(f, b->dim[d])).lo > 0;
+  if (some) say_less(f, b->least, b->end, 1);
+}
+
+void sc_facts_elements(Facts *f) {
+  f->elements = true;
+  for (u32 i = 0; i < f->k->buf.n; i++)
+    if (f->k->buf.at[i].space == SP_TENSOR) say_range(f, &f->k->buf.at[i]);
+  f->always = f->fact.n;
+}

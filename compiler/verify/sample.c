@@ -89,6 +89,16 @@ static void obey(const Kernel *k, Concrete *c, Sample *s, Xid cond) {
   else if (b->op == X_DIM && sc_concrete_value(c, e->a, &value)) s->dim[b->ref] = value;
 }
 
+// Has the tensor no elements, or the range in which they are promised to be numbers?
+static bool has_elements(Concrete *c, const Buf *b) {
+  i64 least, end, n;
+  if (!b->end) return true;
+  for (u32 d = 0; d < b->rank; d++)
+    if (!sc_concrete_value(c, b->dim[d], &n) || n <= 0) return true;
+  return !sc_concrete_value(c, b->least, &least) || !sc_concrete_value(c, b->end, &end) ||
+         least < end;
+}
+
 bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s) {
   Concrete c = {.p = p, .s = s};
   for (u32 i = 0; i < v->k->require.n; i++) obey(v->k, &c, s, v->k->require.at[i].cond);
@@ -96,6 +106,8 @@ bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s) {
     i64 holds = 1;
     if (sc_concrete_value(&c, v->k->require.at[i].cond, &holds) && !holds) return false;
   }
+  for (u32 i = 0; i < v->k->buf.n; i++)
+    if (!has_elements(&c, &v->k->buf.at[i])) return false;
   return true;
 }
 
