@@ -282,8 +282,8 @@ static void fill_lists(Data *d, size_t kase, bool files) {
 void data_fill(Data *d, const Session *s, size_t kase, InputKind kind, uint64_t seed) {
   for (size_t t = 0; t < d->tensor_count; t++) {
     if (!(d->direction[t] & SCHEDC_IN) || d->file[t]) continue;
-    schedc_draw_input(s->context, d->kernel, t, d->dims, d->dim_count, &d->tensors[t],
-                      schedc_input_at(kind), seed * 1000 + t);
+    schedc_draw_input(s->context, d->kernel, t, d->dims, d->dim_count, d->scalars, d->scalar_count,
+                      &d->tensors[t], schedc_input_at(kind), seed * 1000 + t);
   }
   fill_lists(d, kase, true);
   for (size_t t = 0; t < d->tensor_count; t++)

@@ -712,10 +712,11 @@ SCHEDC_API schedc_status schedc_draw(const schedc_tensor *tensor, const char *ki
 
 /* The same for a tensor of a kernel, number `index` as schedc_tensor_at counts: of a tensor of i32
  * whose declaration says what its elements are (`in 0 .. n`, `rising`), such elements are drawn,
- * for these dimensions. (Where a range depends on scalars, it is not looked at.) SCHEDC_EARG: as
- * schedc_draw; no such tensor, an unknown dimension. */
+ * for these dimensions and scalars (those that are not given have their defaults). SCHEDC_EARG: as
+ * schedc_draw; no such tensor, an unknown dimension. SCHEDC_EINPUT: an unknown scalar. */
 SCHEDC_API schedc_status schedc_draw_input(schedc_context *context, const schedc_kernel *kernel,
                                            size_t index, const schedc_dim *dims, size_t dim_count,
+                                           const schedc_scalar *scalars, size_t scalar_count,
                                            const schedc_tensor *tensor, const char *kind,
                                            uint64_t seed);
 

@@ -65,10 +65,10 @@ size_t sc_tensor_bytes(const Buf *tensor, const TensorRef *at);
 bool sc_elements_fit(Sc *sc, const Binding *b);
 // … and, of a sequence, what those of its kernels say?
 bool sc_call_fits(Sc *sc, const Binding *b);
-// What drawn elements may be under these dimensions: as is declared; if nothing is, or if it takes
-// scalars to know, from 0 to 15.
-void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, u32 buf,
-                      i64 *least, i64 *end);
+// What drawn elements may be under these dimensions and scalars (NaN: the default, which is put in
+// its place): as is declared; if nothing is, or if it takes others to know, from 0 to 15.
+void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, double *arg,
+                      u32 buf, i64 *least, i64 *end);
 // The shape of a tensor under some dimensions; false if it needs others, or overflows.
 bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
                      i64 *shape);

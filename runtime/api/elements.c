@@ -76,6 +76,8 @@ typedef struct DrawJob {
   u32 buf;
   const schedc_dim *dims;
   size_t n;
+  const schedc_scalar *scalars;
+  size_t scalar_count;
   const schedc_tensor *tensor;
   u64 seed;
 } DrawJob;
@@ -88,17 +90,23 @@ static schedc_status draw_integers(Sc *sc, void *job) {
   bool *known;
   schedc_status status = sc_find_dims(sc, k, j->dims, j->n, &value, &known);
   if (status) return status;
-  sc_element_range(sc, k, value, known, j->buf, &least, &end);
+  double *scalar = NEWS(sc, double, k->arg.n + 1);
+  sc_given_scalars(sc, k, j->scalars, j->scalar_count, scalar);
+  if (sc->errors) return SCHEDC_EINPUT;
+  sc_element_range(sc, k, value, known, scalar, j->buf, &least, &end);
   sc_fill_integers(j->tensor->data, &extent, least, end, k->buf.at[j->buf].rising, j->seed);
   return SCHEDC_OK;
 }
 
 schedc_status schedc_draw_input(schedc_context *context, const schedc_kernel *kernel, size_t index,
                                 const schedc_dim *dims, size_t dim_count,
+                                const schedc_scalar *scalars, size_t scalar_count,
                                 const schedc_tensor *tensor, const char *kind, uint64_t seed) {
   if (!context || !kernel || index >= kernel->tensors || !sc_good_dims(dims, dim_count))
     return SCHEDC_EARG;
-  DrawJob job = {kernel, kernel->tensor[index], dims, dim_count, tensor, seed};
+  if (scalar_count && !scalars) return SCHEDC_EARG;
+  DrawJob job = {kernel,  kernel->tensor[index], dims,   dim_count,
+                 scalars, scalar_count,          tensor, seed};
   const Buf *b = &kernel->k->buf.at[job.buf];
   schedc_status status = schedc_draw(tensor, kind, seed);
   if (status || !(b->end || b->rising)) return status;

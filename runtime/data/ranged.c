@@ -6,6 +6,8 @@
 #include "runtime/data/launchvalue.h"
 #include "compiler/passes.h"
 
+#include <math.h>
+
 typedef struct Ranged {
   Sc *sc;
   const Kernel *k;
@@ -95,9 +97,24 @@ bool sc_call_fits(Sc *sc, const Binding *b) {
 
 enum { DRAWN = 16 };  // integers of which nothing is said are from 0 to 15
 
-void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, u32 buf,
-                      i64 *least, i64 *end) {
-  const LaunchKnown in = {dim, known, NULL, NEWS(sc, bool, k->arg.n + 1)};
+// Gives scalars their defaults, as far as these follow from what is known.
+static void take_defaults(Sc *sc, const Kernel *k, const LaunchKnown *in, double *arg,
+                          bool *known) {
+  for (u32 a = 0; a < k->arg.n; a++) {
+    const Xid init = k->arg.at[a].init;
+    known[a] = !isnan(arg[a]);
+    if (known[a] || !init) continue;
+    const SclValue v = values_of(sc, k, in)[init];
+    known[a] = v.known;
+    arg[a] = k->expr.at[init].ty == TY_REAL ? v.f : (double)v.i;
+  }
+}
+
+void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, double *arg,
+                      u32 buf, i64 *least, i64 *end) {
+  bool *told = NEWS(sc, bool, k->arg.n + 1);
+  const LaunchKnown in = {dim, known, arg, told};
+  take_defaults(sc, k, &in, arg, told);
   const SclValue *value = values_of(sc, k, &in);
   const Buf *b = &k->buf.at[buf];
   bool said = b->end && value[b->least].known && value[b->end].known;

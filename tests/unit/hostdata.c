@@ -115,7 +115,7 @@ static void drawn_lists(void **state) {
   schedc_source_free(source);
   for (size_t index = 0; index < 3; index++) {
     const schedc_tensor t = {NULL, v, SCHEDC_I32, 1, {B + !index}, {1}};
-    assert_int_equal(schedc_draw_input(context, kernel, index, dims, 2, &t, "normal", 7),
+    assert_int_equal(schedc_draw_input(context, kernel, index, dims, 2, NULL, 0, &t, "normal", 7),
                      SCHEDC_OK);
     for (int i = 0; i < B + !index; i++) {
       assert_in_range(v[i], index == 1 ? 3 : 0, index == 0 ? T : index == 1 ? T - 1 : 15);
@@ -126,8 +126,42 @@ static void drawn_lists(void **state) {
   }
   assert_true(idle);  // some sequences are empty
   const schedc_tensor t = {NULL, v, SCHEDC_I32, 1, {B}, {1}};
-  assert_int_equal(schedc_draw_input(context, kernel, 9, dims, 2, &t, "normal", 7), SCHEDC_EARG);
-  assert_int_equal(schedc_draw_input(context, NULL, 0, dims, 2, &t, "normal", 7), SCHEDC_EARG);
+  assert_int_equal(schedc_draw_input(context, kernel, 9, dims, 2, NULL, 0, &t, "normal", 7),
+                   SCHEDC_EARG);
+  assert_int_equal(schedc_draw_input(context, NULL, 0, dims, 2, NULL, 0, &t, "normal", 7),
+                   SCHEDC_EARG);
+  schedc_kernel_free(kernel);
+}
+
+// … which may name scalars: as given, or by default, also where that is made of others.
+static void drawn_by_scalars(void **state) {
+  (void)state;
+  static const char text[] =
+      "kernel k {\n  in  X : f32[T]\n  in s : i32, e : i32 = s + T\n  in idx : i32[T] in s .. e\n"
+      "  out Y : f32[T]\n  grid (x : cdiv(T, 64))\n  role r : 1 warpgroup {\n    reg s1 : f32[64]\n"
+      "    s1[i] = X[x*64 + i]\n    Y[x*64 + i] = s1[i]\n  }\n}\n";
+  enum { T = 60 };
+  static const schedc_dim dims[] = {{"T", T}};
+  static const schedc_scalar given[] = {{"s", 100}, {"e", 103}};
+  int32_t v[T];
+  const schedc_tensor t = {NULL, v, SCHEDC_I32, 1, {T}, {1}};
+  schedc_source *source;
+  schedc_kernel *kernel;
+  assert_int_equal(schedc_parse(&source, context, "t.sched", text, strlen(text)), SCHEDC_OK);
+  assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  schedc_source_free(source);
+  for (size_t n = 0; n <= 2; n++) {
+    assert_int_equal(schedc_draw_input(context, kernel, 1, dims, 1, given, n, &t, "normal", 7),
+                     SCHEDC_OK);
+    int beyond = 0;
+    for (int i = 0; i < T; i++) {
+      assert_in_range(v[i], n ? 100 : 0, n == 2 ? 102 : n ? 159 : 15);
+      beyond |= v[i] > 115;
+    }
+    assert_int_equal(beyond, n == 1);
+  }
+  assert_int_equal(schedc_draw_input(context, kernel, 1, dims, 1, NULL, 1, &t, "normal", 7),
+                   SCHEDC_EARG);
   schedc_kernel_free(kernel);
 }
 
@@ -392,9 +426,10 @@ int main(void) {
 #undef TEST
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
   const struct CMUnitTest tests[] = {
-      TEST(conversions),          TEST(drawn_inputs),   TEST(drawn_lists),
-      TEST(written_and_read),     TEST(wider_elements), TEST(files_that_are_none),
-      TEST(schedules_from_files), TEST(from_a_pipe),    TEST(nothing_is_left_open),
+      TEST(conversions),          TEST(drawn_inputs),         TEST(drawn_lists),
+      TEST(drawn_by_scalars),     TEST(written_and_read),     TEST(wider_elements),
+      TEST(files_that_are_none),  TEST(schedules_from_files), TEST(from_a_pipe),
+      TEST(nothing_is_left_open),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
