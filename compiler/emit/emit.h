@@ -379,7 +379,6 @@ void cu_skip_tile(Cuda *c);
 const char *cu_elected(const Cuda *c);   // stands before a line that one thread runs for the role
 void cu_sync(Cuda *c, const char *why);  // a sync of the instance's threads
 void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the sync before it
-u32 cu_members(const Kernel *k, const Turn *t);  // instances that take a turn over instances
 // … and the threads that arrive at a member's barrier
 u32 cu_turn_threads(const Kernel *k, const Turn *t);
 // Each wait in the form that the options ask for, what goes with it, and what the kernel

@@ -222,7 +222,7 @@ static void ring_offsets(Cuda *c, u32 ring) {
   }
   if (cu_used(c, bytes)) str_printf(&line, "%s = %u, ", bytes, r->stage_bytes);
   cu_var(c, "constexpr u32 %s%s_full = %u, %s_empty = %u;", line.n ? line.at : "", name, r->barrier,
-         name, r->barrier + 8 * r->stages);
+         name, sc_barriers_at(r, 0, false));
   cu_note(c, ring_type(c, r));
 }
 
@@ -253,8 +253,7 @@ static void barriers(Cuda *c) {
   for (u32 i = 0; i < c->tma.n; i++) cu_line(c, "sc_tma_prefetch(&%s);", cu_map_name(c, i));
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
-    u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
-    for (u32 n = 0; n < copies; n++) {
+    for (u32 n = 0; n < sc_ring_copies(k, r); n++) {
       const char *at = n ? cu_text(c, "%s_full + %u", c->ring[i], n * 16 * r->stages)
                          : cu_text(c, "%s_full", c->ring[i]);
       cu_line(c, "sc_ring_init($smem + %s, %u, %u, %u);", at, r->stages, r->full_count,

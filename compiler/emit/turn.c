@@ -7,13 +7,6 @@ static const Txt instance = {"$instance", P_NAME};
 // ---- turns over instances: a named barrier for each member, at which the member waits (bar.sync)
 // and the one before it arrives (bar.arrive)
 
-static u32 first_of(const Cuda *c, const Turn *t) {
-  u32 n = 0;
-  for (u32 i = 0; i < t->members && t->member[i] != c->r; i++)
-    n += c->k->role.at[t->member[i]].instances;
-  return n;
-}
-
 void cu_first_turns(Cuda *c) {
   for (u32 i = 0; i < c->k->turn.n; i++) {
     const Turn *t = &c->k->turn.at[i];
@@ -76,8 +69,9 @@ void cu_take(Cuda *c, const Ins *ins) {
     take_from_cta(c, ins);
     return;
   }
-  cu_bar_sync(c, cu_sum(c, cu_int(c, t->barrier + first_of(c, t)), instance),
-              cu_turn_threads(c->k, t), WAIT_TURN, ins->arg[0], cu_text(c, "take '%s'", t->name));
+  u32 first = t->barrier + sc_members_before(c->k, t, c->r);
+  cu_bar_sync(c, cu_sum(c, cu_int(c, first), instance), cu_turn_threads(c->k, t), WAIT_TURN,
+              ins->arg[0], cu_text(c, "take '%s'", t->name));
 }
 
 void cu_pass(Cuda *c, const Ins *ins) {
@@ -86,7 +80,7 @@ void cu_pass(Cuda *c, const Ins *ins) {
     pass_to_cta(c, ins);
     return;
   }
-  u32 n = cu_members(c->k, t), first = first_of(c, t);
+  u32 n = sc_members(c->k, t), first = sc_members_before(c->k, t, c->r);
   Txt next = first || n == 2
                  ? (Txt){cu_text(c, "($instance + %u) %% %u", first + 1, n), P_MUL}
                  : (Txt){cu_text(c, "($instance == %u ? 0 : $instance + 1)", n - 1), P_ATOM};

@@ -62,12 +62,6 @@ void cu_bar_arrive(Cuda *c, const char *condition, Txt id, u32 threads, const ch
   cu_note(c, why);
 }
 
-u32 cu_members(const Kernel *k, const Turn *t) {
-  u32 n = 0;
-  for (u32 i = 0; i < t->members; i++) n += k->role.at[t->member[i]].instances;
-  return n;
-}
-
 // How many threads arrive at a member's barrier: its own and those of the member before it, which
 // are as many.
 u32 cu_turn_threads(const Kernel *k, const Turn *t) { return 64u * k->role.at[t->member[0]].warps; }
@@ -87,7 +81,7 @@ void cu_init_named(Cuda *c) {
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
     if (t->active && t->axis == SC_NONE)
-      init_named(c, t->barrier, cu_members(k, t), cu_turn_threads(k, t), t->name);
+      init_named(c, t->barrier, sc_members(k, t), cu_turn_threads(k, t), t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];

@@ -387,6 +387,34 @@ static inline u32 sc_cluster(const Kernel *k) {
   return n;
 }
 
+// How many copies of a ring's stages and barriers a CTA has: each instance has one of a private
+// ring.
+static inline u32 sc_ring_copies(const Kernel *k, const Ring *r) {
+  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
+}
+// Byte offset of the barriers (full or empty) of one of these copies: that of stage 0, which those
+// of the other stages follow.
+static inline u32 sc_barriers_at(const Ring *r, u32 copy, bool full) {
+  return r->barrier + 8 * r->stages * (2 * copy + !full);
+}
+
+// How many instances stand before those of `role` among the members of a turn over instances, and
+// how many members it has in all.
+static inline u32 sc_members_before(const Kernel *k, const Turn *t, u32 role) {
+  u32 n = 0;
+  for (u32 i = 0; i < t->members && t->member[i] != role; i++)
+    n += k->role.at[t->member[i]].instances;
+  return n;
+}
+static inline u32 sc_members(const Kernel *k, const Turn *t) {
+  return sc_members_before(k, t, SC_NONE);
+}
+
+// `math[1]`, or `load` if it is the only one.
+static inline const char *sc_instance_name(Sc *sc, const Role *r, u32 instance) {
+  return r->instances > 1 ? sc_printf(sc, "%s[%u]", r->name, instance) : r->name;
+}
+
 static inline bool x_uniform(const Kernel *k, Xid e) {
   return !(k->expr.at[e].deps & (DEP_IDX | DEP_TILE));
 }

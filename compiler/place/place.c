@@ -51,12 +51,12 @@ static u64 place_stage(Kernel *k, const Ring *r) {
   return round_up(at, has_tile(k, r) ? TILE_ALIGN : VECTOR_ALIGN);
 }
 
-static u64 copies_of(const Kernel *k, const Ring *r) {  // of a private ring each instance has one
-  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
+static u64 all_stages(const Kernel *k, const Ring *r) {
+  return (u64)sc_ring_copies(k, r) * r->stages;
 }
 
 static u64 ring_bytes(const Kernel *k, const Ring *r) {
-  u64 n = copies_of(k, r) * r->stages;
+  u64 n = all_stages(k, r);
   return (n < HUGE_BYTES ? n : HUGE_BYTES) * r->stage_bytes;
 }
 
@@ -71,14 +71,14 @@ static void too_much_memory(Sc *sc, const Kernel *k, u64 want) {
                       (unsigned long long)want, SMEM_LIMIT);
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
-    u64 n = copies_of(k, r) * r->stages;
+    u64 n = all_stages(k, r);
     sc_note(sc, d, r->span, "'%s': %llu stage%s of %u bytes", r->name, (unsigned long long)n,
             n == 1 ? "" : "s", r->stage_bytes);
   }
   if (most && most->stages > 1) {
     sc_help(sc, d, "%llu bytes too many: one stage fewer of '%s' frees %llu",
             (unsigned long long)(want - SMEM_LIMIT), most->name,
-            (unsigned long long)copies_of(k, most) * most->stage_bytes);
+            (unsigned long long)sc_ring_copies(k, most) * most->stage_bytes);
   } else {
     sc_help(sc, d, "%llu bytes too many: make the tiles smaller, beginning with '%s'",
             (unsigned long long)(want - SMEM_LIMIT), most ? most->name : "");
@@ -100,7 +100,7 @@ static void place_memory(Sc *sc, Kernel *k) {
   for (u32 i = 0; i < k->ring.n; i++) {
     Ring *r = &k->ring.at[i];
     r->barrier = (u32)(at < HUGE_BYTES ? at : HUGE_BYTES);
-    at += copies_of(k, r) * r->stages * 16;
+    at += all_stages(k, r) * 16;
   }
   if (k->grid == GRID_DYNAMIC) {
     at = round_up(at, 16);
@@ -313,7 +313,7 @@ static void place_named(Sc *sc, Kernel *k) {
     Turn *t = &k->turn.at[i];
     if (!t->active || t->axis != SC_NONE) continue;
     t->barrier = id;
-    for (u32 m = 0; m < t->members; m++) id += k->role.at[t->member[m]].instances;
+    id += sc_members(k, t);
   }
   for (u32 i = 0; i < k->role.n; i++) {
     Role *r = &k->role.at[i];

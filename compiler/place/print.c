@@ -15,10 +15,6 @@ static int name_width(const Kernel *k) {
   return (int)(w < 40 ? w : 40);
 }
 
-static u32 ring_instances(const Kernel *k, const Ring *r) {
-  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
-}
-
 static void put_part(Str *out, const Ring *r, const Buf *b) {
   if (r->parts > 1) str_printf(out, "%s ", b->name);
   str_printf(out, "%s[", sc_elem[b->elem].text);
@@ -28,7 +24,7 @@ static void put_part(Str *out, const Ring *r, const Buf *b) {
 }
 
 static void put_ring(Str *out, const Kernel *k, const Ring *r, int width) {
-  u32 n = ring_instances(k, r);
+  u32 n = sc_ring_copies(k, r);
   str_printf(out, "%8u %8u  %-*s  %u stage%s of %u", r->offset, n * r->stages * r->stage_bytes,
              width, r->name, r->stages, r->stages == 1 ? "" : "s", r->stage_bytes);
   if (n > 1) str_printf(out, ", one set for each of %u '%s'", n, k->role.at[r->owner].name);
@@ -58,7 +54,7 @@ static void put_memory(Str *out, const Kernel *k, int width) {
   str_printf(out, "  offset    bytes  ring\n");
   for (const Ring *r = next_ring(k, NULL); r; r = next_ring(k, r)) {
     put_ring(out, k, r, width);
-    barriers += ring_instances(k, r) * r->stages * 2;
+    barriers += sc_ring_copies(k, r) * r->stages * 2;
     if (r->barrier < first) first = r->barrier;
   }
   if (barriers)
@@ -104,10 +100,8 @@ static void put_named(Str *out, const Kernel *k) {
   str_printf(out, "\nnamed barriers: %u of %d\n%-5s  the CTA\n", k->named, NAMED_LIMIT, "0");
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    u32 n = 0;
     if (!t->active || t->axis != SC_NONE) continue;
-    for (u32 m = 0; m < t->members; m++) n += k->role.at[t->member[m]].instances;
-    str_printf(out, "%-5s  the turn '%s'\n", ids(out, t->barrier, n), t->name);
+    str_printf(out, "%-5s  the turn '%s'\n", ids(out, t->barrier, sc_members(k, t)), t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];

@@ -106,7 +106,7 @@ static void plan_turns(Sc *sc, Program *p, Env *env) {
     const Turn *turn = &k->turn.at[t];
     p->token0[t] = p->tokens;
     if (turn->axis == SC_NONE) {
-      for (u32 i = 0; i < turn->members; i++) p->tokens += k->role.at[turn->member[i]].instances;
+      p->tokens += sc_members(k, turn);
       continue;
     }
     p->keys[t] = turn->keys ? env_int(env, turn->keys) : 1;
@@ -141,7 +141,7 @@ static void plan_sizes(Sc *sc, Program *p) {
   u64 words = 0;
   for (u32 r = 0; r < k->ring.n; r++) {
     const Ring *ring = &k->ring.at[r];
-    u32 n = ring->owner == SC_NONE ? 1 : k->role.at[ring->owner].instances;
+    u32 n = sc_ring_copies(k, ring);
     p->pool0[r] = p->pools;
     p->pools += n;
     words += (u64)n * ring->stages * (ring->parts + 2);

@@ -3,15 +3,9 @@
 // knows of the others.
 #include "runtime/cpu/machine.h"
 
-static u32 token_of(const Inst *in, u32 turn, u32 *count) {
-  const Turn *t = &in->env.k->turn.at[turn];
-  u32 mine = 0;
-  *count = 0;
-  for (u32 i = 0; i < t->members; i++) {
-    if (t->member[i] == in->role) mine = *count + in->number;
-    *count += in->env.k->role.at[t->member[i]].instances;
-  }
-  return mine;
+// The instance's place among the members of a turn over instances.
+static u32 place_in(const Inst *in, const Turn *t) {
+  return sc_members_before(in->env.k, t, in->role) + in->number;
 }
 
 bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index) {
@@ -32,7 +26,8 @@ bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index) {
 }
 
 Step sc_take_turn(Inst *in, const Ins *i) {
-  if (in->env.k->turn.at[i->arg[0]].axis != SC_NONE) {
+  const Turn *t = &in->env.k->turn.at[i->arg[0]];
+  if (t->axis != SC_NONE) {
     u32 *counter;
     i64 index;
     if (!sc_turn_counter(in, i, &counter, &index)) return STEP_FAULT;
@@ -41,7 +36,7 @@ Step sc_take_turn(Inst *in, const Ins *i) {
     sc_heard_take(in, i->arg[0], counter);
     return STEP_GO;
   }
-  u32 count, at = in->m->p->token0[i->arg[0]] + token_of(in, i->arg[0], &count);
+  u32 at = in->m->p->token0[i->arg[0]] + place_in(in, t);
   if (!in->cta->token[at]) return STEP_BLOCKED;
   in->cta->token[at]--;
   in->taken[i->arg[0]]++;
@@ -73,8 +68,8 @@ static Step pass_to_cta(Inst *in, const Ins *i) {
 Step sc_pass_turn(Inst *in, const Ins *i) {
   const Turn *t = &in->env.k->turn.at[i->arg[0]];
   if (t->axis != SC_NONE) return pass_to_cta(in, i);
-  u32 count, mine = token_of(in, i->arg[0], &count);
-  u32 next = in->m->p->token0[i->arg[0]] + (mine + 1) % count;
+  u32 after = (place_in(in, t) + 1) % sc_members(in->env.k, t);
+  u32 next = in->m->p->token0[i->arg[0]] + after;
   u32 *clock = in->cta->token_clock[next];
   sc_join(clock, in->clock, in->slot->words);
   if (clock[in->id * C_INST + C_TIME] < in->now) clock[in->id * C_INST + C_TIME] = in->now;

@@ -20,15 +20,10 @@ static const char *thread_name(const Naming *n, u32 cta, u32 thread) {
     const Role *r = &k->role.at[i];
     u32 warp = thread / 32, instance = (warp - r->first_warp) / r->warps;
     if (warp < r->first_warp || instance >= r->instances) continue;
-    return r->instances > 1
-               ? sc_printf(n->sc, "%s[%u] (CTA %u, thread %u)", r->name, instance, cta, thread)
-               : sc_printf(n->sc, "%s (CTA %u, thread %u)", r->name, cta, thread);
+    return sc_printf(n->sc, "%s (CTA %u, thread %u)", sc_instance_name(n->sc, r, instance), cta,
+                     thread);
   }
   return sc_printf(n->sc, "thread %u of CTA %u, which has no role,", thread, cta);
-}
-
-static u32 copies_of(const Kernel *k, const Ring *r) {
-  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
 }
 
 // "byte 512 of stage 1 of 'k' (CTA 0)"
@@ -36,7 +31,7 @@ static const char *shared_name(const Naming *n, u32 cta, u32 at) {
   const Kernel *k = n->k;
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
-    u32 all = copies_of(k, r) * r->stages * r->stage_bytes;
+    u32 all = sc_ring_copies(k, r) * r->stages * r->stage_bytes;
     if (at < r->offset || at - r->offset >= all) continue;
     u32 from = at - r->offset;
     return sc_printf(n->sc, "byte %u of stage %u of '%s' (CTA %u)", from % r->stage_bytes,
@@ -58,7 +53,7 @@ static const char *barrier_name(const Naming *n, u32 cta, u32 at, int generation
   const Kernel *k = n->k;
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
-    if (at < r->barrier || at - r->barrier >= copies_of(k, r) * r->stages * 16) continue;
+    if (at < r->barrier || at - r->barrier >= sc_ring_copies(k, r) * r->stages * 16) continue;
     u32 number = (at - r->barrier) % (16 * r->stages) / 8, stage = number % r->stages;
     const char *what = sc_printf(n->sc, "the %s barrier of '%s', stage %u",
                                  number < r->stages ? "full" : "empty", r->name, stage);

@@ -65,9 +65,8 @@ static const char *what(Sc *sc, const Waiter *w) {
 static void report(Sc *sc, const Waiter *w) {
   const Role *r = &w->k->role.at[w->site->role];
   u32 instance = (w->e.thread / 32 - r->first_warp) / r->warps;
-  const char *who = r->instances > 1 ? sc_printf(sc, "%s[%u]", r->name, instance) : r->name;
   Diag *d = sc_report(sc, D_G_WAIT, w->site->span, "'%s' (CTA %u, thread %u) waited in vain %s",
-                      who, w->e.cta - 1, w->e.thread, what(sc, w));
+                      sc_instance_name(sc, r, instance), w->e.cta - 1, w->e.thread, what(sc, w));
   sc_help(sc, d, "run the same case with '--on cpu': where it hangs, too, both sides are named");
 }
 

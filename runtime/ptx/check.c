@@ -65,7 +65,7 @@ static const char *whose(const Checker *c, const Wanted *w, u32 tid) {
   if (w->role == SC_NONE) return sc_printf(c->sc, "warp %u, which has no role", tid / 32);
   const Role *r = &c->k->role.at[w->role];
   u32 warp = tid / 32 - r->first_warp, lane = tid % 32;
-  const char *of = r->instances > 1 ? sc_printf(c->sc, "%s[%u]", r->name, w->instance) : r->name;
+  const char *of = sc_instance_name(c->sc, r, w->instance);
   return r->warps > 1 ? sc_printf(c->sc, "'%s', warp %u, lane %u", of, warp % r->warps, lane)
                       : sc_printf(c->sc, "'%s', lane %u", of, lane);
 }

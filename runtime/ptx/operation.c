@@ -10,8 +10,8 @@ enum { NO_MAP = -3 };
 
 static Barriers barriers(const Planner *p, u32 ring, bool full) {
   const Ring *r = &p->k->ring.at[ring];
-  u32 at = r->barrier + (r->owner == SC_NONE ? 0 : p->instance * 16 * r->stages);
-  return (Barriers){ring, at + (full ? 0 : 8 * r->stages), r->stages, full};
+  u32 copy = r->owner == SC_NONE ? 0 : p->instance;
+  return (Barriers){ring, sc_barriers_at(r, copy, full), r->stages, full};
 }
 
 // Does this thread arrive? Lane 0 of each warp does, or thread 0 alone.
@@ -154,18 +154,9 @@ static void product(Planner *p, const Product *m) {
 
 // ---- turns
 
-static u32 members(const Kernel *k, const Turn *t) {
-  u32 n = 0;
-  for (u32 i = 0; i < t->members; i++) n += k->role.at[t->member[i]].instances;
-  return n;
-}
-
 // This instance's number among them.
 static u32 place_in(const Planner *p, const Turn *t) {
-  u32 n = p->instance;
-  for (u32 i = 0; i < t->members && t->member[i] != p->r; i++)
-    n += p->k->role.at[t->member[i]].instances;
-  return n;
+  return sc_members_before(p->k, t, p->r) + p->instance;
 }
 
 // How many threads use a named barrier of a turn: those that wait there, and as many that pass it
@@ -186,7 +177,7 @@ static void take(Planner *p, const Turn *t) {
 
 static void pass(Planner *p, const Turn *t) {
   if (t->axis == SC_NONE) {
-    u32 next = (place_in(p, t) + 1) % members(p->k, t);
+    u32 next = (place_in(p, t) + 1) % sc_members(p->k, t);
     want_event(p, EV_BAR_ARRIVE, t->barrier + next, threads_of(p));
     return;
   }

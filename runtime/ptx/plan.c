@@ -139,10 +139,9 @@ static void barriers(Planner *p, u32 tid) {
   if (!has_barriers(k)) return;
   for (u32 i = 0; i < k->ring.n && !tid; i++) {
     const Ring *r = &k->ring.at[i];
-    u32 copies = r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
-    for (u32 n = 0; n < copies; n++) {
-      init(p, r->barrier + n * 16 * r->stages, r->stages, r->full_count);
-      init(p, r->barrier + n * 16 * r->stages + 8 * r->stages, r->stages, r->empty_count);
+    for (u32 n = 0; n < sc_ring_copies(k, r); n++) {
+      init(p, sc_barriers_at(r, n, true), r->stages, r->full_count);
+      init(p, sc_barriers_at(r, n, false), r->stages, r->empty_count);
     }
   }
   if (k->grid == GRID_DYNAMIC && want_readers(k) && !tid) {

@@ -89,18 +89,11 @@ static void send(Timeline *t, Agent *a, const Ins *ins) {
 
 // ---- turns over instances
 
-// Where an instance stands among the members of a turn.
-static u32 members_before(const Kernel *k, const Turn *turn, const Agent *a) {
-  u32 n = 0;
-  for (u32 i = 0; i < turn->members && turn->member[i] != a->role; i++)
-    n += k->role.at[turn->member[i]].instances;
-  return n + a->inst;
-}
-
 static bool has_turn(const Timeline *t, const Agent *a, u32 turn) {
   const Turn *u = &t->k->turn.at[turn];
   if (!u->active || u->axis != SC_NONE) return true;
-  u32 mine = a->taken[turn] * t->members[turn] + members_before(t->k, u, a);
+  u32 place = sc_members_before(t->k, u, a->role) + a->inst;
+  u32 mine = a->taken[turn] * t->members[turn] + place;
   return t->cta[a->cta].passed[turn] >= mine;
 }
 

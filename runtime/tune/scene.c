@@ -18,10 +18,6 @@ static u32 takers(const Kernel *k, u16 roles, bool private) {
   return n;
 }
 
-static u32 instances_of(const Kernel *k, const Ring *r) {
-  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
-}
-
 static u32 *counters(Timeline *t, u32 n) {
   u32 *at = t->count + t->counts;
   t->counts += n;
@@ -32,7 +28,7 @@ static u32 counters_wanted(const Timeline *t) {
   const Kernel *k = t->k;
   u32 n = t->agents * (1 + k->turn.n + 3 * k->ring.n) + t->scene->ctas * k->turn.n;
   for (u32 r = 0; r < k->ring.n; r++)
-    n += 2 * t->scene->ctas * instances_of(k, &k->ring.at[r]) * k->ring.at[r].stages;
+    n += 2 * t->scene->ctas * sc_ring_copies(k, &k->ring.at[r]) * k->ring.at[r].stages;
   return n;
 }
 
@@ -41,7 +37,7 @@ static void open_queues(Timeline *t) {
   t->first_queue = NEWS(t->sc, u32, k->ring.n + 1);
   for (u32 r = 0; r < k->ring.n; r++) {
     t->first_queue[r] = t->queues_of_cta;
-    t->queues_of_cta += instances_of(k, &k->ring.at[r]);
+    t->queues_of_cta += sc_ring_copies(k, &k->ring.at[r]);
   }
   t->queues = t->queues_of_cta * t->scene->ctas;
   t->queue = NEWS(t->sc, Queue, t->queues + 1);
@@ -49,7 +45,7 @@ static void open_queues(Timeline *t) {
     for (u32 r = 0; r < k->ring.n; r++) {
       const Ring *ring = &k->ring.at[r];
       bool private = ring->owner != SC_NONE, all = ring->multicast && t->scene->cluster;
-      for (u32 i = 0; i < instances_of(k, ring); i++) {
+      for (u32 i = 0; i < sc_ring_copies(k, ring); i++) {
         Queue *q = &t->queue[c * t->queues_of_cta + t->first_queue[r] + i];
         *q = (Queue){.stages = ring->stages,
                      .fills = takers(k, ring->fillers, private),
@@ -103,11 +99,7 @@ static void find_anchors(Timeline *t) {
 
 static void count_members(Timeline *t) {
   t->members = NEWS(t->sc, u32, t->k->turn.n + 1);
-  for (u32 u = 0; u < t->k->turn.n; u++) {
-    const Turn *turn = &t->k->turn.at[u];
-    for (u32 i = 0; i < turn->members; i++)
-      t->members[u] += t->k->role.at[turn->member[i]].instances;
-  }
+  for (u32 u = 0; u < t->k->turn.n; u++) t->members[u] = sc_members(t->k, &t->k->turn.at[u]);
 }
 
 Timeline *sc_open_timeline(Sc *sc, const Scene *scene) {
