@@ -28,15 +28,21 @@ double sc_get_elem(Elem elem, const void *at, i64 index);  // one element's valu
 void sc_set_elem(Elem elem, void *at, i64 index, double v);
 
 // ---- given.c
+// Tensors and scalars of a caller.
+typedef struct Arguments {
+  const schedc_tensor *tensor;
+  size_t tensors;
+  const schedc_scalar *scalar;
+  size_t scalars;
+} Arguments;
 // The buf of the tensor of this name, or, if that is NULL, at this place among the arguments;
 // SC_NONE: there is none.
 u32 sc_given_tensor(const Kernel *k, const char *name, size_t place);
 // By buf: which tensor is given for it, or SC_NONE. What is unknown, given twice or missing is
 // reported.
-void sc_given_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t n, u32 *which);
+void sc_given_tensors(Sc *sc, const Kernel *k, const Arguments *given, u32 *which);
 // By scalar argument: its value, or NaN: the default. What is unknown or given twice is reported.
-void sc_given_scalars(Sc *sc, const Kernel *k, const schedc_scalar *scalar, size_t n,
-                      double *value);
+void sc_given_scalars(Sc *sc, const Kernel *k, const Arguments *given, double *value);
 
 // ---- binding.c
 // Tensors and scalars as the caller gave them, matched to a kernel and checked: types, ranks,
@@ -54,8 +60,7 @@ typedef struct Binding {
   // what a specification reads, if that differs: inout tensors before the run; or NULL
   const TensorRef *before;
 } Binding;
-Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t tensors,
-                         const schedc_scalar *scalar, size_t scalars);
+Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const Arguments *given);
 // The binding of one launch of a sequence; workspaces must be allocated in b->buf.
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
 // How many bytes a tensor takes where it lies, from its first element to its last; 0: it has none.

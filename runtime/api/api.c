@@ -63,6 +63,22 @@ schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, 
   return status;
 }
 
+schedc_status sc_guard_once(const schedc_allocator *alloc, Step step, void *job) {
+  Sc sc;
+  sc_init(&sc, alloc);
+  schedc_status status = sc_guard(&sc, step, job);
+  sc_free(&sc);
+  return status;
+}
+
+schedc_status sc_enter_once(const schedc_context *context, const Text *text, Step step, void *job) {
+  Sc sc;
+  sc_init(&sc, &context->alloc);
+  schedc_status status = sc_enter(context, &sc, text, step, job);
+  sc_free(&sc);
+  return status;
+}
+
 schedc_status sc_write(schedc_writer writer, void *user, const Str *text) {
   return text->n && writer(user, text->at, text->n) ? SCHEDC_EIO : SCHEDC_OK;
 }
@@ -206,10 +222,5 @@ static schedc_status format(Sc *sc, void *job) {
 schedc_status schedc_format(schedc_context *context, const schedc_source *source,
                             schedc_writer writer, void *user) {
   if (!context || !source || !writer) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status =
-      sc_enter(context, &sc, source->text, format, &(FormatJob){source, writer, user});
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(context, source->text, format, &(FormatJob){source, writer, user});
 }

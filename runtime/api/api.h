@@ -73,6 +73,17 @@ schedc_status sc_guard(Sc *sc, Step step, void *job);
 schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, Step step,
                        void *job);
 
+// Each on memory of its own, which is freed when the step has ended.
+schedc_status sc_guard_once(const schedc_allocator *alloc, Step step, void *job);
+schedc_status sc_enter_once(const schedc_context *context, const Text *text, Step step, void *job);
+
+// What has been handed over is not handed over again.
+static inline void sc_forget_diags(Sc *sc) {
+  sc->diags = NULL;
+  sc->diag_end = &sc->diags;
+  sc->errors = 0;
+}
+
 // Takes options in over the defaults in `to`, as far as the caller's header knew them. False: they
 // do not say how far.
 #define TAKE_OPTIONS(to, from) \
@@ -91,10 +102,8 @@ static inline bool sc_take_options(void *to, size_t known, const void *from, siz
     memcpy((to), (from), had_ < sizeof *(from) ? had_ : sizeof *(from)); \
   } while (0)
 
-// Tensors and scalars of a caller.
-static inline bool sc_good_arguments(const schedc_tensor *tensors, size_t tensor_count,
-                                     const schedc_scalar *scalars, size_t scalar_count) {
-  return (tensors || !tensor_count) && (scalars || !scalar_count) && tensor_count < UINT32_MAX;
+static inline bool sc_good_arguments(const Arguments *a) {
+  return (a->tensor || !a->tensors) && (a->scalar || !a->scalars) && a->tensors < UINT32_MAX;
 }
 
 // elements.c: a tensor of the host that can be written, whatever its strides.

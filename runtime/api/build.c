@@ -129,10 +129,7 @@ schedc_status schedc_build(schedc_context *context, const schedc_kernel *kernel,
   if (name && (artifact != SCHEDC_C_HEADER || !is_identifier(name))) return SCHEDC_EARG;
   const schedc_variants *v = job.options.variants;
   if (v && (artifact != SCHEDC_C_HEADER || v->variant.at[0].kernel != kernel)) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, kernel->k->text, build, &job);
-  sc_free(&sc);
+  schedc_status status = sc_enter_once(context, kernel->k->text, build, &job);
   if (info) COPY_OUT(info, &job.info);
   return status;
 }

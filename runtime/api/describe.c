@@ -198,10 +198,6 @@ schedc_status schedc_describe(schedc_context *context, const schedc_kernel *kern
                               schedc_writer writer, void *user) {
   if (!context || !kernel || !writer || !sc_good_dims(dims, dim_count)) return SCHEDC_EARG;
   if (kind != SCHEDC_TEXT && kind != SCHEDC_JSON) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
   DescribeJob job = {kernel->k, dims, dim_count, kind, writer, user};
-  schedc_status status = sc_enter(context, &sc, kernel->k->text, describe, &job);
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(context, kernel->k->text, describe, &job);
 }

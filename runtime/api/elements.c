@@ -76,25 +76,24 @@ typedef struct DrawJob {
   u32 buf;
   const schedc_dim *dims;
   size_t n;
-  const schedc_scalar *scalars;
-  size_t scalar_count;
-  const schedc_tensor *tensor;
+  Arguments given;  // the tensor alone, and scalars
   u64 seed;
 } DrawJob;
 
 static schedc_status draw_integers(Sc *sc, void *job) {
   const DrawJob *j = job;
   const Kernel *k = j->kernel->k;
-  const Extent extent = {j->tensor->shape, j->tensor->strides, j->tensor->rank};
+  const schedc_tensor *t = j->given.tensor;
+  const Extent extent = {t->shape, t->strides, t->rank};
   i64 *value, least, end;
   bool *known;
   schedc_status status = sc_find_dims(sc, k, j->dims, j->n, &value, &known);
   if (status) return status;
   double *scalar = NEWS(sc, double, k->arg.n + 1);
-  sc_given_scalars(sc, k, j->scalars, j->scalar_count, scalar);
+  sc_given_scalars(sc, k, &j->given, scalar);
   if (sc->errors) return SCHEDC_EINPUT;
   sc_element_range(sc, k, value, known, scalar, j->buf, &least, &end);
-  sc_fill_integers(j->tensor->data, &extent, least, end, k->buf.at[j->buf].rising, j->seed);
+  sc_fill_integers(t->data, &extent, least, end, k->buf.at[j->buf].rising, j->seed);
   return SCHEDC_OK;
 }
 
@@ -102,18 +101,14 @@ schedc_status schedc_draw_input(schedc_context *context, const schedc_kernel *ke
                                 const schedc_dim *dims, size_t dim_count,
                                 const schedc_scalar *scalars, size_t scalar_count,
                                 const schedc_tensor *tensor, const char *kind, uint64_t seed) {
+  DrawJob job = {kernel, 0, dims, dim_count, {tensor, 1, scalars, scalar_count}, seed};
   if (!context || !kernel || index >= kernel->tensors || !sc_good_dims(dims, dim_count))
     return SCHEDC_EARG;
-  if (scalar_count && !scalars) return SCHEDC_EARG;
-  DrawJob job = {kernel,  kernel->tensor[index], dims,   dim_count,
-                 scalars, scalar_count,          tensor, seed};
+  if (!sc_good_arguments(&job.given)) return SCHEDC_EARG;
+  job.buf = kernel->tensor[index];
   const Buf *b = &kernel->k->buf.at[job.buf];
   schedc_status status = schedc_draw(tensor, kind, seed);
   if (status || !(b->end || b->rising)) return status;
   if (tensor->type != SCHEDC_I32) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  status = sc_enter(context, &sc, kernel->k->text, draw_integers, &job);
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(context, kernel->k->text, draw_integers, &job);
 }

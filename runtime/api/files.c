@@ -161,13 +161,9 @@ static schedc_status take(Sc *sc, void *arg) {
 schedc_status schedc_npy_read(schedc_context *context, const schedc_npy *npy,
                               const schedc_tensor *tensor) {
   if (!context || !npy || !sc_good_tensor(tensor)) return SCHEDC_EARG;
-  Sc sc;
   u32 line;
   Text text = text_of(npy->path, &line);
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, &text, take, &(TakeJob){&npy->npy, tensor});
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(context, &text, take, &(TakeJob){&npy->npy, tensor});
 }
 
 schedc_status schedc_npy_write(const schedc_tensor *tensor, schedc_writer writer, void *user) {

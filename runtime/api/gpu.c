@@ -110,17 +110,9 @@ static schedc_status count(Sc *sc, void *arg) {
   return sc_gpu_count(sc, &a->count) ? SCHEDC_EUNAVAIL : SCHEDC_OK;
 }
 
-static schedc_status guard(schedc_context *context, Step step, Ask *a) {
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_guard(&sc, step, a);
-  sc_free(&sc);
-  return status;
-}
-
 schedc_status schedc_gpu_available(schedc_context *context, int device, char *why, size_t room) {
   if (!context || device < 0) return SCHEDC_EARG;
-  return guard(context, ask, &(Ask){device, why, why ? room : 0, 0});
+  return sc_guard_once(&context->alloc, ask, &(Ask){device, why, why ? room : 0, 0});
 }
 
 schedc_status schedc_gpu_count(schedc_context *context, size_t *n) {
@@ -128,7 +120,7 @@ schedc_status schedc_gpu_count(schedc_context *context, size_t *n) {
   *n = 0;
   if (!context) return SCHEDC_EARG;
   Ask a = {0};
-  schedc_status status = guard(context, count, &a);
+  schedc_status status = sc_guard_once(&context->alloc, count, &a);
   if (!status) *n = (size_t)a.count;
   return status;
 }
@@ -156,9 +148,13 @@ typedef struct Batch {
   u32 which;
 } Batch;
 
+static Arguments arguments_of(const schedc_gpu_job *j) {
+  return (Arguments){j->tensors, j->tensor_count, j->scalars, j->scalar_count};
+}
+
 static bool good_job(const schedc_gpu_job *j) {
-  return j->kernel && !j->cubin == !j->cubin_bytes &&
-         sc_good_arguments(j->tensors, j->tensor_count, j->scalars, j->scalar_count);
+  const Arguments given = arguments_of(j);
+  return j->kernel && !j->cubin == !j->cubin_bytes && sc_good_arguments(&given);
 }
 
 static schedc_status bind(Sc *sc, void *arg) {
@@ -167,8 +163,8 @@ static schedc_status bind(Sc *sc, void *arg) {
   t->gpu.k = j->kernel->k;
   t->gpu.cubin = (Blob){j->cubin, j->cubin_bytes};
   t->gpu.unordered = j->kernel->unordered;
-  t->gpu.host =
-      sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars, j->scalar_count);
+  const Arguments given = arguments_of(j);
+  t->gpu.host = sc_bind_tensors(sc, j->kernel->k, &given);
   return t->gpu.host && sc_elements_fit(sc, t->gpu.host) ? SCHEDC_OK : SCHEDC_EINPUT;
 }
 
@@ -203,18 +199,12 @@ static schedc_status run(Sc *sc, void *arg) {
   return SCHEDC_OK;
 }
 
-// What has been handed over is not handed over again.
-static void forget(Sc *sc) {
-  sc->diags = NULL;
-  sc->diag_end = &sc->diags;
-}
-
 // A step of each task, its diagnostics handed over.
 static schedc_status each(Batch *b, Step step) {
   schedc_status status = SCHEDC_OK;
   for (u32 i = 0; i < b->n && !status; i++) {
     Task *t = &b->task[b->which = i];
-    forget(&t->sc);
+    sc_forget_diags(&t->sc);
     status = sc_enter(b->gpu->context, &t->sc, t->job.kernel->k->text, step, t);
   }
   return status;
@@ -233,7 +223,7 @@ static schedc_status run_batch(Batch *b) {
     Task *t = &b->task[b->which];
     t->wrong = b->wrong;
     t->reported = work.diags;
-    forget(&t->sc);
+    sc_forget_diags(&t->sc);
     status = sc_enter(context, &t->sc, t->job.kernel->k->text, report, t);
   }
   sc_free(&work);

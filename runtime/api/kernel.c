@@ -152,11 +152,7 @@ schedc_status schedc_emit(schedc_context *context, const schedc_source *source, 
                     .stage = stage,
                     .writer = writer,
                     .user = user};
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, source->text, emit, &job);
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(context, source->text, emit, &job);
 }
 
 // ---- what a kernel takes
@@ -430,12 +426,9 @@ schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *
   if (!context || !kernel || index >= kernel->tensors || !out || !sc_good_dims(dims, dim_count)) {
     return SCHEDC_EARG;
   }
-  Sc sc;
-  sc_init(&sc, &context->alloc);
   i64 found[SC_MAX_RANK] = {0};
   ShapeJob job = {kernel->k, kernel->tensor[index], dims, dim_count, found};
-  schedc_status status = sc_enter(context, &sc, kernel->k->text, shape, &job);
-  sc_free(&sc);
+  schedc_status status = sc_enter_once(context, kernel->k->text, shape, &job);
   if (status == SCHEDC_OK) memcpy(out, found, sizeof found);
   return status;
 }

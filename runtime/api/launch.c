@@ -96,8 +96,7 @@ schedc_status sc_loaded_build(schedc_loaded **out, schedc_context *context,
 
 schedc_status sc_loaded_start(schedc_context *context, schedc_loaded *l) {
   LoadJob job = {.l = l, .k = l->loaded.k};
-  l->sc.diags = NULL;  // those of the build have been handed over
-  l->sc.diag_end = &l->sc.diags;
+  sc_forget_diags(&l->sc);  // those of the build
   return sc_enter(context, &l->sc, l->text, start_built, &job);
 }
 
@@ -119,18 +118,15 @@ const char *schedc_loaded_log(const schedc_loaded *loaded) {
 
 typedef struct CallJob {
   schedc_loaded *l;
-  const schedc_tensor *tensors;
-  size_t tensor_count;
-  const schedc_scalar *scalars;
-  size_t scalar_count;
+  Arguments given;
   LaunchCall call;
   size_t bytes;
 } CallJob;
 
-static bool in_order(const Loaded *l, const CallJob *j) {
-  if (j->tensor_count != l->tensors) return false;
+static bool in_order(const Loaded *l, const Arguments *given) {
+  if (given->tensors != l->tensors) return false;
   for (u32 i = 0; i < l->tensors; i++) {
-    const char *name = j->tensors[i].name;
+    const char *name = given->tensor[i].name;
     if (name && strcmp(name, l->k->buf.at[l->tabled.tensor[i]].name) != 0) return false;
   }
   return true;
@@ -140,16 +136,17 @@ static bool in_order(const Loaded *l, const CallJob *j) {
 // compared, and no more. False after reports.
 static bool arrange(Sc *sc, CallJob *j) {
   const Loaded *l = &j->l->loaded;
-  j->call.tensor = j->tensors;
-  if (!in_order(l, j)) {
+  const Arguments *given = &j->given;
+  j->call.tensor = given->tensor;
+  if (!in_order(l, given)) {
     u32 *which = NEWS(sc, u32, l->k->buf.n + 1);
-    sc_given_tensors(sc, l->k, j->tensors, j->tensor_count, which);
+    sc_given_tensors(sc, l->k, given, which);
     for (u32 i = 0; i < l->tensors && !sc->errors; i++)
-      j->l->tensor[i] = j->tensors[which[l->tabled.tensor[i]]];
+      j->l->tensor[i] = given->tensor[which[l->tabled.tensor[i]]];
     j->call.tensor = j->l->tensor;
   }
-  if (j->scalar_count) {
-    sc_given_scalars(sc, l->k, j->scalars, j->scalar_count, j->l->scalar);
+  if (given->scalars) {
+    sc_given_scalars(sc, l->k, given, j->l->scalar);
     j->call.scalar = j->l->scalar;
   }
   return !sc->errors;
@@ -179,12 +176,9 @@ static schedc_status check_waits(Sc *sc, void *arg) {
 }
 
 static schedc_status enter(schedc_context *context, CallJob *j, Step step) {
-  Sc sc;
-  sc_init(&sc, &context->alloc);
   pthread_mutex_lock(&j->l->lock);
-  schedc_status status = sc_enter(context, &sc, j->l->text, step, j);
+  schedc_status status = sc_enter_once(context, j->l->text, step, j);
   pthread_mutex_unlock(&j->l->lock);
-  sc_free(&sc);
   return status;
 }
 
@@ -193,8 +187,8 @@ schedc_status schedc_workspace_size(schedc_context *context, schedc_loaded *load
                                     const schedc_scalar *scalars, size_t scalar_count,
                                     size_t *bytes) {
   if (!context || !loaded || !bytes) return SCHEDC_EARG;
-  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
-  CallJob job = {loaded, tensors, tensor_count, scalars, scalar_count, .bytes = 0};
+  CallJob job = {.l = loaded, .given = {tensors, tensor_count, scalars, scalar_count}};
+  if (!sc_good_arguments(&job.given)) return SCHEDC_EARG;
   schedc_status status = enter(context, &job, plan);
   *bytes = job.bytes;
   return status;
@@ -204,25 +198,21 @@ schedc_status schedc_launch(schedc_context *context, schedc_loaded *loaded, void
                             const schedc_tensor *tensors, size_t tensor_count,
                             const schedc_scalar *scalars, size_t scalar_count, void *workspace,
                             size_t workspace_bytes) {
-  if (!context || !loaded) return SCHEDC_EARG;
-  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
   CallJob job = {.l = loaded,
-                 .tensors = tensors,
-                 .tensor_count = tensor_count,
-                 .scalars = scalars,
-                 .scalar_count = scalar_count,
+                 .given = {tensors, tensor_count, scalars, scalar_count},
                  .call = {.stream = stream,
                           .workspace = (u64)(uintptr_t)workspace,
                           .workspace_bytes = workspace_bytes}};
+  if (!context || !loaded || !sc_good_arguments(&job.given)) return SCHEDC_EARG;
   return enter(context, &job, launch);
 }
 
 schedc_status schedc_check_elements(schedc_context *context, schedc_loaded *loaded, void *stream,
                                     const schedc_tensor *tensors, size_t tensor_count,
                                     const schedc_scalar *scalars, size_t scalar_count) {
-  if (!context || !loaded) return SCHEDC_EARG;
-  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
-  CallJob job = {loaded, tensors, tensor_count, scalars, scalar_count, .call.stream = stream};
+  CallJob job = {
+      .l = loaded, .given = {tensors, tensor_count, scalars, scalar_count}, .call.stream = stream};
+  if (!context || !loaded || !sc_good_arguments(&job.given)) return SCHEDC_EARG;
   return enter(context, &job, check_elements);
 }
 

@@ -140,10 +140,7 @@ bool sc_ledger_find(Ledger *l, const schedc_trial *trial, double reference_ms,
                     schedc_outcome *outcome) {
   FindJob job = {l, trial, reference_ms, outcome, false};
   if (!l->store || !l->resume || !l->meter->inputs.known) return false;
-  Sc sc;
-  sc_init(&sc, &l->meter->alloc);
-  schedc_status status = sc_guard(&sc, find, &job);
-  sc_free(&sc);
+  schedc_status status = sc_guard_once(&l->meter->alloc, find, &job);
   return !status && job.found;
 }
 
@@ -184,9 +181,5 @@ static schedc_status enter(Sc *sc, void *arg) {
 schedc_status sc_ledger_enter(schedc_context *context, Ledger *l, const Entered *what) {
   // (Without dimensions there is nothing yet that a line could be of.)
   if (!l->store || !l->meter->inputs.known) return SCHEDC_OK;
-  Sc sc;
-  sc_init(&sc, &l->meter->alloc);
-  schedc_status status = sc_guard(&sc, enter, &(EnterJob){l, what, context});
-  sc_free(&sc);
-  return status;
+  return sc_guard_once(&l->meter->alloc, enter, &(EnterJob){l, what, context});
 }

@@ -28,14 +28,9 @@ static schedc_status machine(Sc *sc, void *arg) {
 
 // The machine is at fault.
 static schedc_status unavailable(const MeterJob *j, const char *wrong) {
-  Sc sc;
   MeterJob job = *j;
   job.wrong = wrong;
-  sc_init(&sc, &j->m->alloc);
-  const Text *text = sc_space_source(j->m->space)->text;
-  schedc_status status = sc_enter(j->context, &sc, text, machine, &job);
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(j->context, sc_space_source(j->m->space)->text, machine, &job);
 }
 
 static schedc_status driver_failed(const MeterJob *j, const char *what, int e) {
@@ -124,7 +119,8 @@ static schedc_status open_meter(MeterJob *j, const schedc_build_options *build) 
 }
 
 static bool good_tensors(const schedc_meter_options *o) {
-  bool good = sc_good_arguments(o->tensors, o->tensor_count, o->scalars, o->scalar_count);
+  bool good =
+      sc_good_arguments(&(Arguments){o->tensors, o->tensor_count, o->scalars, o->scalar_count});
   for (size_t i = 0; good && i < o->tensor_count; i++)
     good = o->on_gpu ? o->tensors[i].rank <= SCHEDC_MAX_RANK : sc_good_tensor(&o->tensors[i]);
   return good;
@@ -180,8 +176,9 @@ static schedc_status learn(Sc *sc, void *arg) {
   MeterJob *j = arg;
   schedc_meter *m = j->m;
   const Kernel *k = j->kernel->k;
-  const Binding *b = sc_bind_tensors(sc, k, m->inputs.host, m->inputs.n, m->options.scalars,
-                                     m->options.scalar_count);
+  const Arguments given = {m->inputs.host, m->inputs.n, m->options.scalars,
+                           m->options.scalar_count};
+  const Binding *b = sc_bind_tensors(sc, k, &given);
   if (!b) return SCHEDC_EINPUT;
   m->dim_count = schedc_dim_count(j->kernel);
   m->dims = NEWS(sc, schedc_dim, m->dim_count + 1);
@@ -194,9 +191,7 @@ static schedc_status learn(Sc *sc, void *arg) {
 schedc_status sc_meter_know(schedc_meter *m, const schedc_kernel *kernel) {
   if (m->inputs.known) return SCHEDC_OK;
   MeterJob job = {.m = m, .kernel = kernel};
-  m->sc.diags = NULL;  // those of the kernel before have been handed over
-  m->sc.diag_end = &m->sc.diags;
-  m->sc.errors = 0;
+  sc_forget_diags(&m->sc);  // those of the kernel before
   return sc_enter(m->quiet, &m->sc, kernel->k->text, learn, &job);
 }
 
@@ -377,16 +372,12 @@ static schedc_status compare(Sc *sc, void *arg) {
 
 static schedc_status verify_kind(MeterJob *j) {
   schedc_meter *m = j->m;
-  Sc sc;
   schedc_status status = show(j);
   if (!status) status = run_once(j);
   if (status || j->outcome->status) return status;
   int e = sc_inputs_read(&m->inputs);
   if (e) return driver_failed(j, "the outputs are not read from the GPU", e);
-  sc_init(&sc, &m->alloc);
-  status = sc_guard(&sc, compare, j);
-  sc_free(&sc);
-  return status;
+  return sc_guard_once(&m->alloc, compare, j);
 }
 
 static schedc_status verify(MeterJob *j) {

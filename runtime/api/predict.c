@@ -5,10 +5,7 @@
 
 typedef struct PredictJob {
   const schedc_kernel *kernel;
-  const schedc_tensor *tensors;
-  size_t tensor_count;
-  const schedc_scalar *scalars;
-  size_t scalar_count;
+  Arguments given;
   schedc_machine machine;
   schedc_prediction out;
 } PredictJob;
@@ -16,12 +13,14 @@ typedef struct PredictJob {
 // Tensors without data get an address, which is taken back once they are bound.
 static Binding *bind(Sc *sc, const PredictJob *j) {
   static const char nothing[16];
-  schedc_tensor *t = NEWS(sc, schedc_tensor, j->tensor_count + 1);
-  for (size_t i = 0; i < j->tensor_count; i++) {
-    t[i] = j->tensors[i];
+  Arguments given = j->given;
+  schedc_tensor *t = NEWS(sc, schedc_tensor, given.tensors + 1);
+  for (size_t i = 0; i < given.tensors; i++) {
+    t[i] = given.tensor[i];
     if (!t[i].data) t[i].data = (void *)nothing;
   }
-  Binding *b = sc_bind_tensors(sc, j->kernel->k, t, j->tensor_count, j->scalars, j->scalar_count);
+  given.tensor = t;
+  Binding *b = sc_bind_tensors(sc, j->kernel->k, &given);
   for (u32 i = 0; b && i < j->kernel->k->buf.n; i++)
     if (b->buf[i].at == nothing) b->buf[i].at = NULL;
   return b;
@@ -56,20 +55,14 @@ schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kerne
                              const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_machine *machine, schedc_prediction *out) {
   PredictJob job = {.kernel = kernel,
-                    .tensors = tensors,
-                    .tensor_count = tensor_count,
-                    .scalars = scalars,
-                    .scalar_count = scalar_count,
+                    .given = {tensors, tensor_count, scalars, scalar_count},
                     .machine = SCHEDC_MACHINE_INIT,
                     .out = SCHEDC_PREDICTION_INIT};
   if (!context || !kernel || !out || out->size < sizeof out->size) return SCHEDC_EARG;
-  if (!sc_good_arguments(tensors, tensor_count, scalars, scalar_count)) return SCHEDC_EARG;
+  if (!sc_good_arguments(&job.given)) return SCHEDC_EARG;
   if (!TAKE_OPTIONS(&job.machine, machine)) return SCHEDC_EARG;
   if (!good_machine(&job.machine)) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, kernel->k->text, predict, &job);
+  schedc_status status = sc_enter_once(context, kernel->k->text, predict, &job);
   if (!status) COPY_OUT(out, &job.out);
-  sc_free(&sc);
   return status;
 }

@@ -8,10 +8,7 @@
 
 typedef struct RunJob {
   const schedc_kernel *kernel;
-  const schedc_tensor *tensors;
-  size_t tensor_count;
-  const schedc_scalar *scalars;
-  size_t scalar_count;
+  Arguments given;
   const schedc_tensor *before;  // compare
   size_t before_count;
   schedc_run_options options;
@@ -23,13 +20,7 @@ typedef struct RunJob {
 } RunJob;
 
 static bool good_arguments(const RunJob *j) {
-  return sc_good_arguments(j->tensors, j->tensor_count, j->scalars, j->scalar_count) &&
-         (j->before || !j->before_count);
-}
-
-static Binding *bind(Sc *sc, const RunJob *j) {
-  return sc_bind_tensors(sc, j->kernel->k, j->tensors, j->tensor_count, j->scalars,
-                         j->scalar_count);
+  return sc_good_arguments(&j->given) && (j->before || !j->before_count);
 }
 
 // Poisoned, unless they are declared zero.
@@ -59,7 +50,7 @@ static int report_part(void *user, double done) {
 
 static schedc_status run(Sc *sc, void *job) {
   RunJob *j = job;
-  Binding *b = bind(sc, j);
+  Binding *b = sc_bind_tensors(sc, j->kernel->k, &j->given);
   if (!b || !sc_elements_fit(sc, b)) return SCHEDC_EINPUT;
   const Kernel *k = j->kernel->k;
   if (!k->launch.n) return sc_interpret(sc, k, b, &j->options);
@@ -82,10 +73,10 @@ static schedc_status run(Sc *sc, void *job) {
 // The tensors, with those of `before` in the place of the same ones.
 static const schedc_tensor *before_run(Sc *sc, const RunJob *j) {
   const Kernel *k = j->kernel->k;
-  schedc_tensor *t = NEWS(sc, schedc_tensor, j->tensor_count + 1);
-  for (size_t i = 0; i < j->tensor_count; i++) {
-    u32 buf = sc_given_tensor(k, j->tensors[i].name, i);
-    t[i] = j->tensors[i];
+  schedc_tensor *t = NEWS(sc, schedc_tensor, j->given.tensors + 1);
+  for (size_t i = 0; i < j->given.tensors; i++) {
+    u32 buf = sc_given_tensor(k, j->given.tensor[i].name, i);
+    t[i] = j->given.tensor[i];
     for (size_t n = 0; n < j->before_count; n++)
       if (sc_given_tensor(k, j->before[n].name, n) == buf) t[i] = j->before[n];
     t[i].name = k->buf.at[buf].name;
@@ -95,10 +86,11 @@ static const schedc_tensor *before_run(Sc *sc, const RunJob *j) {
 
 static schedc_status compare(Sc *sc, void *job) {
   RunJob *j = job;
-  Binding *b = bind(sc, j), *old = b;
+  Binding *b = sc_bind_tensors(sc, j->kernel->k, &j->given), *old = b;
   if (b && j->before_count) {
-    old = sc_bind_tensors(sc, j->kernel->k, before_run(sc, j), j->tensor_count, j->scalars,
-                          j->scalar_count);
+    Arguments given = j->given;
+    given.tensor = before_run(sc, j);
+    old = sc_bind_tensors(sc, j->kernel->k, &given);
   }
   if (!b || !old) return SCHEDC_EINPUT;
   b->before = old->buf;
@@ -114,7 +106,7 @@ static schedc_status compare(Sc *sc, void *job) {
 
 static schedc_status count_fills(Sc *sc, void *job) {
   RunJob *j = job;
-  Binding *b = bind(sc, j);
+  Binding *b = sc_bind_tensors(sc, j->kernel->k, &j->given);
   size_t rings = schedc_ring_count(j->kernel), step = j->fills->size;
   schedc_fills *fills = NEWS(sc, schedc_fills, rings + 1);
   schedc_status status = b ? sc_count_fills(sc, j->kernel->k, b, fills) : SCHEDC_EINPUT;
@@ -128,16 +120,12 @@ static schedc_status count_fills(Sc *sc, void *job) {
 
 static schedc_status count_work(Sc *sc, void *job) {
   RunJob *j = job;
-  const Binding *b = bind(sc, j);
+  const Binding *b = sc_bind_tensors(sc, j->kernel->k, &j->given);
   return b ? sc_count_work(sc, j->kernel->k, b, &j->work) : SCHEDC_EINPUT;
 }
 
 static schedc_status enter(schedc_context *context, Step step, RunJob *job) {
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, job->kernel->k->text, step, job);
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(context, job->kernel->k->text, step, job);
 }
 
 schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kernel,
@@ -145,10 +133,7 @@ schedc_status schedc_run_cpu(schedc_context *context, const schedc_kernel *kerne
                              const schedc_scalar *scalars, size_t scalar_count,
                              const schedc_run_options *options) {
   RunJob job = {.kernel = kernel,
-                .tensors = tensors,
-                .tensor_count = tensor_count,
-                .scalars = scalars,
-                .scalar_count = scalar_count,
+                .given = {tensors, tensor_count, scalars, scalar_count},
                 .options = SCHEDC_RUN_OPTIONS_INIT};
   if (!context || !kernel || !good_arguments(&job)) return SCHEDC_EARG;
   if (!TAKE_OPTIONS(&job.options, options)) return SCHEDC_EARG;
@@ -160,12 +145,8 @@ schedc_status schedc_count_fills(schedc_context *context, const schedc_kernel *k
                                  const schedc_tensor *tensors, size_t tensor_count,
                                  const schedc_scalar *scalars, size_t scalar_count,
                                  schedc_fills *fills) {
-  RunJob job = {.kernel = kernel,
-                .tensors = tensors,
-                .tensor_count = tensor_count,
-                .scalars = scalars,
-                .scalar_count = scalar_count,
-                .fills = fills};
+  RunJob job = {
+      .kernel = kernel, .given = {tensors, tensor_count, scalars, scalar_count}, .fills = fills};
   if (!context || !kernel || !fills || fills->size < sizeof fills->size || !good_arguments(&job))
     return SCHEDC_EARG;
   return enter(context, count_fills, &job);
@@ -175,11 +156,7 @@ schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *ke
                                 const schedc_tensor *tensors, size_t tensor_count,
                                 const schedc_scalar *scalars, size_t scalar_count,
                                 schedc_work *work) {
-  RunJob job = {.kernel = kernel,
-                .tensors = tensors,
-                .tensor_count = tensor_count,
-                .scalars = scalars,
-                .scalar_count = scalar_count};
+  RunJob job = {.kernel = kernel, .given = {tensors, tensor_count, scalars, scalar_count}};
   if (!context || !kernel || !work || work->size < sizeof work->size || !good_arguments(&job))
     return SCHEDC_EARG;
   schedc_status status = enter(context, count_work, &job);
@@ -194,10 +171,7 @@ schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kerne
   schedc_compare_options known = SCHEDC_COMPARE_OPTIONS_INIT;
   if (!TAKE_OPTIONS(&known, options)) return SCHEDC_EARG;
   RunJob job = {.kernel = kernel,
-                .tensors = tensors,
-                .tensor_count = tensor_count,
-                .scalars = scalars,
-                .scalar_count = scalar_count,
+                .given = {tensors, tensor_count, scalars, scalar_count},
                 .before = known.before,
                 .before_count = known.before_count,
                 .threads = known.threads,

@@ -112,9 +112,5 @@ schedc_status schedc_report_sass(schedc_context *context, const schedc_kernel *k
                  .writer = writer,
                  .user = user};
   if (!TAKE_OPTIONS(&job.options, options)) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, kernel->k->text, report, &job);
-  sc_free(&sc);
-  return status;
+  return sc_enter_once(context, kernel->k->text, report, &job);
 }

@@ -308,9 +308,5 @@ schedc_status schedc_space_instantiate(schedc_kernel **out, schedc_context *cont
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !good_point(space, point)) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_guard(&sc, instantiate, &(MakeJob){out, context, space, point});
-  sc_free(&sc);
-  return status;
+  return sc_guard_once(&context->alloc, instantiate, &(MakeJob){out, context, space, point});
 }

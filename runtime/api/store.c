@@ -129,9 +129,7 @@ schedc_status schedc_store_append(schedc_context *context, schedc_store *store,
   u32 line = 0;
   Text unread = {.name = store->path, .at = "", .line = &line, .lines = 1, .unread = true};
   StoreJob job = {.store = store, .record = &known};
-  store->sc.diags = NULL;
-  store->sc.diag_end = &store->sc.diags;
-  store->sc.errors = 0;
+  sc_forget_diags(&store->sc);
   return sc_enter(context, &store->sc, &unread, append, &job);
 }
 
@@ -210,11 +208,8 @@ static schedc_status hash_unit(Sc *sc, void *arg) {
 schedc_status schedc_store_schedule(schedc_context *context, const schedc_source *source,
                                     const char *unit, char hash[33], const char **name) {
   if (!context || !source || !hash) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
   HashJob job = {source, {.unit = unit}, hash, NULL};
-  schedc_status status = sc_enter(context, &sc, source->text, hash_unit, &job);
-  sc_free(&sc);
+  schedc_status status = sc_enter_once(context, source->text, hash_unit, &job);
   if (!status && name) *name = job.name;
   return status;
 }
@@ -267,7 +262,6 @@ static schedc_status instantiate_best(Sc *sc, void *arg) {
 
 static schedc_status instantiate_tuned(TunedJob *j) {
   char hash[33];
-  Sc sc;
   schedc_space *space;
   const Choice *c = &j->choice;
   schedc_status status = schedc_store_schedule(j->context, j->source, c->unit, hash, &j->key.unit);
@@ -277,9 +271,7 @@ static schedc_status instantiate_tuned(TunedJob *j) {
       schedc_space_new(&space, j->context, j->source, c->unit, c->case_name, c->param, c->params);
   if (status) return status;
   j->space = space;
-  sc_init(&sc, &j->context->alloc);
-  status = sc_guard(&sc, instantiate_best, j);
-  sc_free(&sc);
+  status = sc_guard_once(&j->context->alloc, instantiate_best, j);
   schedc_space_free(space);
   return status;
 }

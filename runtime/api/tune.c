@@ -312,8 +312,6 @@ schedc_status schedc_tune(schedc_context *context, schedc_tuner *tuner, schedc_m
   if (known.elsewhere && !(others.take && others.collect && others.forget)) return SCHEDC_EARG;
   if (known.elsewhere) known.elsewhere = &others;
   if (meter && meter->space != sc_tuner_space(tuner)) return SCHEDC_EARG;
-  Sc sc;
-  sc_init(&sc, &context->alloc);
   Tuning *t = context->alloc.alloc(context->alloc.user, sizeof *t);
   if (!t) return SCHEDC_ENOMEM;
   *t = (Tuning){.context = context,
@@ -325,8 +323,7 @@ schedc_status schedc_tune(schedc_context *context, schedc_tuner *tuner, schedc_m
                            .meter = meter,
                            .resume = known.resume != 0},
                 .state = SCHEDC_TUNE_STATE_INIT};
-  schedc_status status = sc_guard(&sc, run, t);
-  sc_free(&sc);
+  schedc_status status = sc_guard_once(&context->alloc, run, t);
   context->alloc.free(context->alloc.user, t);
   return status;
 }

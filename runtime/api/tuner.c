@@ -289,7 +289,7 @@ static schedc_status make(Sc *sc, void *job) {
 static bool good_options(const schedc_tuner_options *o) {
   return (unsigned)o->strategy <= SCHEDC_MODEL && o->brief_ms > 0 && o->final_ms > 0 &&
          o->tie >= 0 && o->tie < 1 &&
-         sc_good_arguments(o->tensors, o->tensor_count, o->scalars, o->scalar_count);
+         sc_good_arguments(&(Arguments){o->tensors, o->tensor_count, o->scalars, o->scalar_count});
 }
 
 schedc_status schedc_tuner_new(schedc_tuner **out, schedc_context *context,

@@ -25,10 +25,7 @@ schedc_status schedc_verify(schedc_context *context, const schedc_kernel *kernel
                             schedc_verdict *verdict) {
   if (!context || !kernel) return SCHEDC_EARG;
   VerifyJob job = {kernel->k, VERDICT_PROVED};
-  Sc sc;
-  sc_init(&sc, &context->alloc);
-  schedc_status status = sc_enter(context, &sc, kernel->k->text, verify, &job);
-  sc_free(&sc);
+  schedc_status status = sc_enter_once(context, kernel->k->text, verify, &job);
   if (verdict) *verdict = (schedc_verdict)job.verdict;
   return status;
 }

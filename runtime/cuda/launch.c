@@ -60,7 +60,7 @@ Binding *sc_bind_call(Sc *sc, const Loaded *l, const LaunchCall *call) {
     tensor[i].name = NULL;
   }
   for (u32 i = 0; i < l->k->arg.n; i++) scalar[i] = (schedc_scalar){NULL, scalar_of(call, i)};
-  return sc_bind_tensors(sc, l->k, tensor, l->tensors, scalar, l->k->arg.n);
+  return sc_bind_tensors(sc, l->k, &(Arguments){tensor, l->tensors, scalar, l->k->arg.n});
 }
 
 static SclJob job_of(Loaded *l, const SclCall *call, SclPlan *plan) {

@@ -148,12 +148,12 @@ static void take_tensor(Binder *bd, u32 number, const schedc_tensor *t) {
   }
 }
 
-static void take_tensors(Binder *bd, const schedc_tensor *tensor, size_t n) {
+static void take_tensors(Binder *bd, const Arguments *given) {
   const Kernel *k = bd->k;
   u32 *which = NEWS(bd->sc, u32, k->buf.n + 1);
-  sc_given_tensors(bd->sc, k, tensor, n, which);
+  sc_given_tensors(bd->sc, k, given, which);
   for (u32 i = 0; i < k->buf.n; i++)
-    if (which[i] != SC_NONE) take_tensor(bd, i, &tensor[which[i]]);
+    if (which[i] != SC_NONE) take_tensor(bd, i, &given->tensor[which[i]]);
 }
 
 // ---- dimensions out of shapes
@@ -294,10 +294,10 @@ static void take_scalar(Binder *bd, u32 number, double v) {
   bd->arg_known[number] = true;
 }
 
-static void take_scalars(Binder *bd, const schedc_scalar *scalar, size_t n) {
+static void take_scalars(Binder *bd, const Arguments *given) {
   const Kernel *k = bd->k;
   double *value = NEWS(bd->sc, double, k->arg.n + 1);
-  sc_given_scalars(bd->sc, k, scalar, n, value);
+  sc_given_scalars(bd->sc, k, given, value);
   for (u32 i = 0; i < k->arg.n; i++)
     if (!isnan(value[i])) take_scalar(bd, i, value[i]);
 }
@@ -378,12 +378,11 @@ static Binder new_binder(Sc *sc, const Kernel *k) {
   return bd;
 }
 
-Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t tensors,
-                         const schedc_scalar *scalar, size_t scalars) {
+Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const Arguments *given) {
   u32 before = sc->errors;
   Binder bd = new_binder(sc, k);
-  take_tensors(&bd, tensor, tensors);
-  take_scalars(&bd, scalar, scalars);
+  take_tensors(&bd, given);
+  take_scalars(&bd, given);
   if (sc->errors != before) return NULL;
   evaluate(&bd);
   bind_dims(&bd);

@@ -32,12 +32,13 @@ static void report_unknown(Sc *sc, const Kernel *k, const char *name, size_t pla
   sc_help(sc, d, "its tensors are: %s", its.n ? its.at : "none");
 }
 
-void sc_given_tensors(Sc *sc, const Kernel *k, const schedc_tensor *tensor, size_t n, u32 *which) {
+void sc_given_tensors(Sc *sc, const Kernel *k, const Arguments *given, u32 *which) {
   for (u32 i = 0; i < k->buf.n; i++) which[i] = SC_NONE;
-  for (size_t i = 0; i < n; i++) {
-    u32 buf = sc_given_tensor(k, tensor[i].name, i);
+  for (size_t i = 0; i < given->tensors; i++) {
+    const char *name = given->tensor[i].name;
+    u32 buf = sc_given_tensor(k, name, i);
     if (buf == SC_NONE || !is_argument(&k->buf.at[buf]))
-      report_unknown(sc, k, tensor[i].name, i, buf != SC_NONE);
+      report_unknown(sc, k, name, i, buf != SC_NONE);
     else if (which[buf] != SC_NONE)
       sc_report(sc, D_T_TWICE, k->buf.at[buf].span, "tensor '%s' is given twice",
                 k->buf.at[buf].name);
@@ -67,14 +68,14 @@ static void report_no_scalar(Sc *sc, const Kernel *k, const char *name, size_t p
   sc_help(sc, d, "its scalars are: %s", its.n ? its.at : "none");
 }
 
-void sc_given_scalars(Sc *sc, const Kernel *k, const schedc_scalar *scalar, size_t n,
-                      double *value) {
+void sc_given_scalars(Sc *sc, const Kernel *k, const Arguments *given, double *value) {
   for (u32 i = 0; i < k->arg.n; i++) value[i] = (double)NAN;
-  for (size_t i = 0; i < n; i++) {
-    u32 a = find_scalar(k, scalar[i].name, i);
-    if (a == k->arg.n) report_no_scalar(sc, k, scalar[i].name, i);
+  for (size_t i = 0; i < given->scalars; i++) {
+    const schedc_scalar *scalar = &given->scalar[i];
+    u32 a = find_scalar(k, scalar->name, i);
+    if (a == k->arg.n) report_no_scalar(sc, k, scalar->name, i);
     else if (!isnan(value[a]))
       sc_report(sc, D_T_TWICE, k->arg.at[a].span, "scalar '%s' is given twice", k->arg.at[a].name);
-    else value[a] = scalar[i].value;
+    else value[a] = scalar->value;
   }
 }

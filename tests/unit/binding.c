@@ -82,7 +82,7 @@ static int teardown(void **state) {
 }
 
 static Binding *bind(Fixture *f) {
-  return sc_bind_tensors(&f->sc, f->k, f->tensor, f->tensors, f->scalar, f->scalars);
+  return sc_bind_tensors(&f->sc, f->k, &(Arguments){f->tensor, f->tensors, f->scalar, f->scalars});
 }
 
 // Binding fails, and the first report is this one.
