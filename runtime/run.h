@@ -221,6 +221,15 @@ size_t sc_run_length(const Extent *x);
 // Where element i is, in elements.
 i64 sc_where(const Extent *x, size_t i);
 
+// SplitMix64 (Steele, Lea and Flood, 2014).
+#define SC_RANDOM_STEP 0x9e3779b97f4a7c15u
+static inline u64 sc_random(u64 *state) {
+  u64 z = *state += SC_RANDOM_STEP;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
 // ---- input.c
 typedef enum InputKind {
   INPUT_NORMAL,

@@ -7,13 +7,6 @@ bool cu_on(const MapGen *g, Xid x, int var) {
   return var >= 0 && g->c->k->expr.at[x].vars >> var & 1;
 }
 
-bool cu_has_col(const MapGen *g, const View *v) {
-  for (u32 d = 0; d < v->rank; d++) {
-    if (v->at[d].var >= 0 && v->at[d].var == g->at.col) return true;
-  }
-  return false;
-}
-
 At cu_row_at(const MapGen *g, Txt r) {
   At at = g->at;
   at.r = r;

@@ -334,9 +334,8 @@ void cu_find_unfenced(Cuda *c);                   // sets Cuda.unfenced, for the
 void cu_fence_unfenced(Cuda *c, const Ins *ins);  // fences the tiles that the operation touches
 
 // elems.c
-bool cu_on(const MapGen *g, Xid x, int var);      // does it depend on the variable?
-bool cu_has_col(const MapGen *g, const View *v);  // does the view move with the columns?
-At cu_row_at(const MapGen *g, Txt r);             // a row of the thread
+bool cu_on(const MapGen *g, Xid x, int var);  // does it depend on the variable?
+At cu_row_at(const MapGen *g, Txt r);         // a row of the thread
 // in the loop over elements; `odd` picks one of a packed pair
 At cu_elem_at(const MapGen *g, int odd);
 // the loop over a thread's elements of a row pair

@@ -184,8 +184,8 @@ static void roles(Cuda *c) {
         else if (next < groups) cu_else(c, "else if (%s)", test);
         else cu_else(c, "else");
         if (ro->regs)
-          cu_line(c, "sc_setmaxnreg_%s<%u>();",
-                  ro->regs >= 65536 / k->threads / 8 * 8 ? "inc" : "dec", ro->regs);
+          cu_line(c, "sc_setmaxnreg_%s<%u>();", ro->regs >= sc_entry_registers(k) ? "inc" : "dec",
+                  ro->regs);
         opened = true;
       }
       if (ro->warps == 4) role(c, r);

@@ -290,7 +290,7 @@ static const char *row_value(MapGen *g, Xid x, bool elems) {
 static void prepare(MapGen *g, Xid x, bool elems) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
-  bool reduces = e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN;
+  bool reduces = x_reduces(e->op);
   Hoist *h = hoist_of(g, x);
   if (h->name || h->prepared >> elems & 1 || x_uniform(c->k, x)) return;
   h->prepared |= (u8)(1u << elems);
@@ -345,8 +345,8 @@ static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *
     g->at.block = (Txt){"b", P_NAME};
   }
   if (b->layout == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
-  prepare(g, g->assigned.value, cu_has_col(g, dst));
-  if (m->cond) prepare(g, m->cond, cu_has_col(g, dst));
+  prepare(g, g->assigned.value, sc_runs_over(dst, g->at.col));
+  if (m->cond) prepare(g, m->cond, sc_runs_over(dst, g->at.col));
   if (b->space == SP_REG) cu_to_registers(g, dst, b);
   else if (b->space == SP_STAGE) cu_to_stage(g, dst, b);
   else cu_to_tensor(g, dst, b, ins->op == OP_MAPADD);

@@ -52,8 +52,7 @@ static void count_parts(Cuda *c, Xid x) {
 }
 
 static bool may_trap(Cuda *c, const Expr *e) {
-  bool divides = e->op == X_IDIV || e->op == X_MOD || e->op == X_CDIV;
-  return divides && !sc_fact_less(c->always, 0, e->b);
+  return x_divides(e->op) && !sc_fact_less(c->always, 0, e->b);
 }
 
 // Measures the text that a use of x would be without a name, from its operands' measures.

@@ -13,7 +13,7 @@ static void look_into(Kernel *k, Below *below, Xid root) {
   for (Xid x; (x = x_next(below));) {
     const Expr *e = &k->expr.at[x];
     if (e->op == X_LOAD) PUSH(below->sc, &k->read, ((MapRead){.view = e->ref}));
-    if (e->op >= X_SUM) PUSH(below->sc, &k->fold, x);
+    if (x_reduces(e->op)) PUSH(below->sc, &k->fold, x);
   }
 }
 

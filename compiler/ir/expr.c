@@ -234,13 +234,13 @@ Xid x_make(Sc *sc, Kernel *k, ExprOp op, Xid a, Xid b, Xid c) {
   for (u32 i = 0; i < n; i++)
     if (!x[i]) return 0;
   Expr e = {.op = op};
-  if (!n || op >= X_SUM || !fit(sc, k, op, x, &e.ty)) return 0;
+  if (!n || x_reduces(op) || !fit(sc, k, op, x, &e.ty)) return 0;
   folded = fold_logic(sc, k, op, x[0], x[1], x[2]);
   if (folded) return folded;
   if (n <= 2 && k->expr.at[x[0]].ty == TY_INT) {
     Fold f = fold_constants(sc, k, op, e.ty, x[0], x[1], &folded);
     if (f != FOLD_NOT) return f == FOLD_DONE ? folded : 0;
-    if ((op == X_IDIV || op == X_MOD || op == X_CDIV) && is_int(k, x[1], 0)) return 0;
+    if (x_divides(op) && is_int(k, x[1], 0)) return 0;
     if ((folded = fold_ints(sc, k, op, x[0], x[1]))) return folded;
   }
   for (u32 i = 0; i < n; i++) {

@@ -410,6 +410,12 @@ static inline u32 sc_members(const Kernel *k, const Turn *t) {
   return sc_members_before(k, t, SC_NONE);
 }
 
+static inline bool sc_is_member(const Turn *t, u32 role) {
+  for (u32 i = 0; i < t->members; i++)
+    if (t->member[i] == role) return true;
+  return false;
+}
+
 // `math[1]`, or `load` if it is the only one.
 static inline const char *sc_instance_name(Sc *sc, const Role *r, u32 instance) {
   return r->instances > 1 ? sc_printf(sc, "%s[%u]", r->name, instance) : r->name;

@@ -253,7 +253,7 @@ static void put_leaf(Printer *p, const Expr *e) {
 static void put_call(Printer *p, const Expr *e) {
   const Xid x[3] = {e->a, e->b, e->c};
   str_printf(p->out, "%s(", sc_xop[e->op].text);
-  if (e->op >= X_SUM) str_printf(p->out, "%s, ", p->var[e->ref]);
+  if (x_reduces(e->op)) str_printf(p->out, "%s, ", p->var[e->ref]);
   for (u32 i = 0; i < sc_xop[e->op].arity; i++) {
     if (i) str_puts(p->out, ", ");
     sc_ir_expr(p, x[i], 0);

@@ -43,7 +43,7 @@ static void check_expr(Check *c, Xid x) {
       [X_DIM] = k->dim.n,     [X_ARG] = k->arg.n,    [X_AXIS] = k->axis.n, [X_INST] = k->role.n,
       [X_LOOP] = k->loop.n,   [X_IDX] = SC_MAX_VARS, [X_LOAD] = k->view.n, [X_SUM] = SC_MAX_VARS,
       [X_RMAX] = SC_MAX_VARS, [X_RMIN] = SC_MAX_VARS};
-  bool names = (e->op >= X_DIM && e->op <= X_LOAD) || e->op >= X_SUM;
+  bool names = (e->op >= X_DIM && e->op <= X_LOAD) || x_reduces(e->op);
   if (names && e->ref >= most[e->op]) {
     sc_bad(c, "expression %u: names a %s that does not exist", x, sc_xop[e->op].text);
     return;

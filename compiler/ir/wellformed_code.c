@@ -54,7 +54,7 @@ static void check_node(Check *c, Xid x) {
     sc_bad(c, "expression %u: a loop's variable outside the loop", x);
   if (e->op == X_AXIS && c->role == SC_NONE)
     sc_bad(c, "expression %u: a grid index in the specification", x);
-  if (e->op >= X_SUM && (!c->map || e->ref < c->map->outs || e->ref >= c->map->vars))
+  if (x_reduces(e->op) && (!c->map || e->ref < c->map->outs || e->ref >= c->map->vars))
     sc_bad(c, "expression %u: reduces a variable that is not the map's to reduce", x);
   if (e->op == X_LOAD) check_access(c, e->ref, false);
 }
@@ -246,9 +246,8 @@ static void check_turn_use(Check *c, const Ins *ins) {
     return;
   }
   const Turn *t = &c->k->turn.at[ins->arg[0]];
-  bool member = t->axis != SC_NONE;
-  for (u32 i = 0; i < t->members; i++) member |= t->member[i] == c->role;
-  if (!member) sc_bad(c, "turn '%s' is taken or passed by a role that is no member", t->name);
+  if (t->axis == SC_NONE && !sc_is_member(t, c->role))
+    sc_bad(c, "turn '%s' is taken or passed by a role that is no member", t->name);
   if (!t->active) sc_bad(c, "turn '%s' is taken or passed, but not active", t->name);
   if (ins->arg[1] && !t->keys) sc_bad(c, "turn '%s' has no keys", t->name);
 }

@@ -126,9 +126,9 @@ i64 sc_extent(const Kernel *k, const Map *m, i8 var) {
   return n;
 }
 
-static bool names(const View *v, i32 var) {
+bool sc_runs_over(const View *v, i8 var) {
   for (u32 d = 0; d < v->rank; d++)
-    if (v->at[d].var == var) return true;
+    if (var >= 0 && v->at[d].var == var) return true;
   return false;
 }
 
@@ -136,9 +136,9 @@ static bool names(const View *v, i32 var) {
 // statement has more elements than it names there, nor of vectors in registers: several threads
 // hold each of their elements, and one writes it.
 static bool one_thread_each(const Map *m, const View *v) {
-  if (m->held) return m->row >= 0 && m->col >= 0 && names(v, m->row) && names(v, m->col);
-  for (i32 var = 0; var < m->outs; var++)
-    if (!names(v, var)) return false;
+  if (m->held) return sc_runs_over(v, m->row) && sc_runs_over(v, m->col);
+  for (i8 var = 0; var < m->outs; var++)
+    if (!sc_runs_over(v, var)) return false;
   return m->vars == m->outs;
 }
 

@@ -58,6 +58,7 @@ bool sc_mn_major(const Kernel *k, u32 view);
 i8 sc_row_of(const Kernel *k,
              const View *v);  // the variable that runs over a register tile's rows, -1: none
 i8 sc_col_of(const Kernel *k, const View *v);
+bool sc_runs_over(const View *v, i8 var);  // does the variable move it? not if it is -1
 i64 sc_extent(const Kernel *k, const Map *m,
               i8 var);  // of a variable that is a constant; 0 of none (-1)
 // Do two statements of an instance that touch the elements of a buf through these views, at equal

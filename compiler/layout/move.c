@@ -13,12 +13,6 @@ typedef struct Mover {
 static const View *view_at(const Mover *s, u32 view) { return &s->k->view.at[view]; }
 static const Buf *buf_at(const Mover *s, u32 view) { return &s->k->buf.at[view_at(s, view)->buf]; }
 
-static bool on(const View *v, i8 var) {
-  for (u32 d = 0; d < v->rank; d++)
-    if (var >= 0 && v->at[d].var == var) return true;
-  return false;
-}
-
 static bool multiple(const Mover *s, Xid base, i64 n) {
   return sc_fact_multiple(s->facts, base, n);
 }
@@ -78,7 +72,7 @@ static Move to_registers(const Mover *s, const Map *m) {
 
 static Move to_stage(const Mover *s, const Map *m) {
   const View *v = view_at(s, m->dst);
-  if (!on(v, m->col)) return MOVE_ROWS;
+  if (!sc_runs_over(v, m->col)) return MOVE_ROWS;
   if (m->row < 0) return MOVE_COLUMNS;
   return by_fragments(s, m, m->dst) && !in_place(s, m) ? MOVE_FRAGMENT : MOVE_ELEMS;
 }
@@ -126,7 +120,7 @@ static bool by_vector4(const Mover *s, const Map *m, u32 view) {
 static Move to_tensor(const Mover *s, const Map *m, bool add) {
   const View *v = view_at(s, m->dst);
   const Buf *b = buf_at(s, m->dst);
-  if (!on(v, m->col)) return MOVE_ROWS;
+  if (!sc_runs_over(v, m->col)) return MOVE_ROWS;
   bool rows = !add && along_rows(s, m);
   if (rows && by_16_bytes(s, m) && !in_place(s, m))
     return lies_wide(s, m) ? MOVE_WIDE : MOVE_WIDE_TRIED;

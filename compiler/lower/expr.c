@@ -40,8 +40,7 @@ Xid low_make(Low *l, Span at, ExprOp op, Xid a, Xid b, Xid c) {
   Xid x = x_make(l->sc, l->k, op, a, b, c);
   if (!x) {
     i64 zero;
-    bool by_zero =
-        (op == X_IDIV || op == X_MOD || op == X_CDIV) && x_const_int(l->k, b, &zero) && !zero;
+    bool by_zero = x_divides(op) && x_const_int(l->k, b, &zero) && !zero;
     low_error(l, D_R9_RANGE, at, by_zero ? "division by zero" : "the value does not fit 64 bits");
   }
   return measured(l, at, x);

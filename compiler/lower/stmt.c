@@ -32,9 +32,7 @@ static void not_this(Low *l, const Node *n, const Name *name, const char *wanted
 static void use_turn(Low *l, const Node *n, const Name *name, bool take, Span at) {
   const Turn *t = &l->k->turn.at[name->ref];
   Xid key = 0;
-  bool member = t->axis != SC_NONE;
-  for (u32 i = 0; i < t->members; i++) member |= t->member[i] == l->role;
-  if (!member) {
+  if (t->axis == SC_NONE && !sc_is_member(t, l->role)) {
     Diag *d =
         low_error(l, D_R6_MEMBER, at, "this role does not take part in the turn '%s'", t->name);
     sc_note(l->sc, d, t->span, "declared here");

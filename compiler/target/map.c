@@ -127,15 +127,9 @@ static void check_overlap(Target *s, const Map *m) {
   }
 }
 
-static bool on(const View *v, i8 var) {
-  for (u32 d = 0; d < v->rank; d++)
-    if (var >= 0 && v->at[d].var == var) return true;
-  return false;
-}
-
 static void check_add(Target *s, const Map *m) {
   const Buf *b = tgt_buf(s, m->dst);
-  bool row = m->held & HELD_ROWS && on(view_at(s, m->dst), m->row);
+  bool row = m->held & HELD_ROWS && sc_runs_over(view_at(s, m->dst), m->row);
   if (b->elem != EL_F32 && b->elem != EL_I32) {
     tgt_cannot(s, m->span, "is added to, and has elements of less than 32 bits", b->name,
                "add in f32, and convert after");

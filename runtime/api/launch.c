@@ -127,7 +127,7 @@ static bool in_order(const Loaded *l, const Arguments *given) {
   if (given->tensors != l->tensors) return false;
   for (u32 i = 0; i < l->tensors; i++) {
     const char *name = given->tensor[i].name;
-    if (name && strcmp(name, l->k->buf.at[l->tabled.tensor[i]].name) != 0) return false;
+    if (name && strcmp(name, sc_tabled(l->k, &l->tabled, i)->name) != 0) return false;
   }
   return true;
 }

@@ -7,17 +7,12 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "compiler/lower/lower.h"
+
 static const char *value_in(const schedc_point *p, const char *name) {
   for (size_t i = 0; i < p->param_count; i++)
     if (!strcmp(p->params[i].name, name)) return p->params[i].value;
   return NULL;
-}
-
-static bool is_fixed(const schedc_space *space, const char *name) {
-  const Choice *c = sc_space_choice(space);
-  for (u32 i = 0; i < c->params; i++)
-    if (!strcmp(c->param[i].name, name)) return true;
-  return false;
 }
 
 // The params for tuning at a point, in order of declaration.
@@ -28,7 +23,8 @@ static size_t tuning_of(Sc *sc, const schedc_space *space, const schedc_point *p
   *out = NEWS(sc, schedc_param, all + 1);
   for (size_t i = 0; !schedc_space_param_at(space, i, &p); i++) {
     const char *value = value_in(point, p.name);
-    if (!value && (p.varies || is_fixed(space, p.name))) value = p.value;
+    bool fixed = low_caller_text(sc_space_choice(space), p.name);
+    if (!value && (p.varies || fixed)) value = p.value;
     if (p.kind == SCHEDC_TUNING && value) (*out)[n++] = (schedc_param){p.name, value};
   }
   return n;

@@ -225,12 +225,6 @@ typedef struct TunedJob {
   schedc_kernel **out;
 } TunedJob;
 
-static bool is_given(const Choice *c, const char *name) {
-  bool given = false;
-  for (u32 i = 0; i < c->params; i++) given |= !strcmp(c->param[i].name, name);
-  return given;
-}
-
 // The params of the problem, and those for tuning that the caller gives, as the space has them.
 static void fill_key(Sc *sc, TunedJob *j) {
   schedc_space_param_info p = SCHEDC_SPACE_PARAM_INFO_INIT;
@@ -239,7 +233,7 @@ static void fill_key(Sc *sc, TunedJob *j) {
   for (size_t i = 0; !schedc_space_param_at(j->space, i, &p); i++) {
     const schedc_param value = {p.name, p.value ? p.value : ""};
     if (p.kind == SCHEDC_PROBLEM) problem[j->key.problem_count++] = value;
-    else if (is_given(&j->choice, p.name)) tuning[j->key.tuning_count++] = value;
+    else if (low_caller_text(&j->choice, p.name)) tuning[j->key.tuning_count++] = value;
   }
   j->key.problem = problem;
   j->key.tuning = tuning;
@@ -255,7 +249,8 @@ static schedc_status instantiate_best(Sc *sc, void *arg) {
     if (c.params) memcpy(all, c.param, c.params * sizeof *all);
     c.param = all;
     for (size_t i = 0; i < j->found.tuning_count; i++)
-      if (!is_given(&j->choice, j->found.tuning[i].name)) all[c.params++] = j->found.tuning[i];
+      if (!low_caller_text(&j->choice, j->found.tuning[i].name))
+        all[c.params++] = j->found.tuning[i];
   }
   return schedc_instantiate(j->out, j->context, j->source, c.unit, c.case_name, c.param, c.params);
 }

@@ -26,12 +26,6 @@ typedef struct Tuning {
   schedc_tune_state state;
 } Tuning;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 // ---- progress
 
 static void find_best(Tuning *t) {
@@ -50,7 +44,7 @@ static bool tell_progress(Tuning *t, const schedc_trial *trial) {
   schedc_tuner_info info = SCHEDC_TUNER_INFO_INIT;
   schedc_tuner_get_info(t->tuner, &info);
   find_best(t);
-  t->state.seconds = now() - t->begin;
+  t->state.seconds = sc_now() - t->begin;
   t->state.left = info.left;
   t->state.is_final = trial && trial->is_final;
   t->state.is_verifying = trial && trial->kind == SCHEDC_TRIAL_VERIFY;
@@ -119,7 +113,7 @@ static void call_back(Tuning *t) {
 
 // Time is up: what was asked for on a rung, and is not measured yet, is not waited for.
 static void hurry(Tuning *t) {
-  if (t->state.hurried || !(t->options.seconds > 0) || now() - t->begin < t->latest) return;
+  if (t->state.hurried || !(t->options.seconds > 0) || sc_now() - t->begin < t->latest) return;
   t->state.hurried = 1;
   schedc_tuner_hurry(t->tuner);
   for (u32 i = t->n; i-- > 0;)
@@ -294,7 +288,7 @@ static schedc_status run(Sc *sc, void *arg) {
   t->ms = NEWS(sc, double, info.programs + 1);
   t->launches = NEWS(sc, u64, info.programs + 1);
   t->ahead = t->meter ? 2 * t->meter->builders.threads + 2 : 1;
-  t->begin = now();
+  t->begin = sc_now();
   t->latest = t->options.seconds - finals_need(t);
   if (!status) status = sc_ledger_open(t->context, &t->ledger);
   if (!status) status = search(t);

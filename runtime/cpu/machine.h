@@ -432,11 +432,5 @@ void sc_put_tile(const Kernel *k, const i64 *axis, char *to, size_t n);  // " in
 void sc_deadlock(Machine *m);
 
 static inline Span sc_here(const Inst *in) { return in->of->code.at[in->at].span; }
-static inline u64 sc_random(u64 *state) {  // splitmix64 (Steele, Lea, Flood 2014)
-  u64 z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
 
 #endif

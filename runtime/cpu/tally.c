@@ -59,16 +59,10 @@ static bool filled_as_waited(Inst *from, Inst *to) {
   return true;
 }
 
-static bool is_member(const Turn *t, u32 role) {
-  for (u32 i = 0; i < t->members; i++)
-    if (t->member[i] == role) return true;
-  return false;
-}
-
 static bool took_as_often(Inst *a, Inst *b, u32 turn) {
   const Turn *t = &a->env.k->turn.at[turn];
   u32 at = 2 * a->env.k->ring.n + turn, x = count_of(a, at), y = count_of(b, at);
-  if (t->axis != SC_NONE || !is_member(t, a->role) || !is_member(t, b->role)) return true;
+  if (t->axis != SC_NONE || !sc_is_member(t, a->role) || !sc_is_member(t, b->role)) return true;
   if (x == y && in_each_tile(a, at, b, at)) return true;
   char who[64];
   sc_fault(a, D_X_LEFT, t->span, "the members of the turn '%s' do not take it equally often%s",

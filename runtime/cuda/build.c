@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static double now(void) {
+double sc_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -141,7 +141,7 @@ static bool find(Sc *sc, const char *folder, Blob key[KEY_PARTS], const NvrtcFil
 schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target target,
                        const BuildOptions *options, Built *out) {
   *out = (Built){.code.log = ""};
-  double start = now();
+  double start = sc_now();
   const char *text = sc_cuda_lined(sc, cuda), *folder = NULL;
   NvrtcFile file = {0};
   Nvrtc nvrtc = {0};
@@ -164,7 +164,7 @@ schedc_status sc_build(Sc *sc, const Kernel *k, const CudaText *cuda, Target tar
     if (folder && planned)  // what is not, is reported each time
       store(sc, k, folder, options->cache_bytes, key, out);
   }
-  out->seconds = now() - start;
+  out->seconds = sc_now() - start;
   // (debug_waits looks for hangs, and what it builds may well be slow.)
   sc_report_log(sc, k, &out->log, options->lenient || options->emission.debug_waits);
   return sc->errors ? SCHEDC_EINPUT : SCHEDC_OK;

@@ -132,4 +132,6 @@ typedef struct Assembly {
 } Assembly;
 bool sc_assemble(Sc *sc, Compilation *c);
 
+double sc_now(void);  // seconds, on a clock that only goes forwards
+
 #endif

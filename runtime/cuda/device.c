@@ -15,7 +15,7 @@ schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
 }
 
 static const Buf *buf_of(const GpuJob *j, u32 tensor) {
-  return &j->k->buf.at[j->loaded.tabled.tensor[tensor]];
+  return sc_tabled(j->k, &j->loaded.tabled, tensor);
 }
 
 static TensorRef *host_of(const GpuJob *j, u32 tensor) {

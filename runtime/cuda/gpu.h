@@ -75,6 +75,9 @@ typedef struct Tabled {
   const TermOf *term_of;
 } Tabled;
 void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out);
+static inline const Buf *sc_tabled(const Kernel *k, const Tabled *t, u32 tensor) {
+  return &k->buf.at[t->tensor[tensor]];
+}
 // The kernel that step i launches, and its text.
 static inline const Kernel *sc_step_kernel(const Kernel *k, u32 i) {
   return k->launch.n ? k->launch.at[i].kernel : k;

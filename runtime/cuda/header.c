@@ -106,7 +106,7 @@ static void tensor_field(Header *h, const Buf *b) {
 }
 
 static const Buf *buf_of(const Header *h, u32 tensor) {
-  return &h->k->buf.at[h->tabled.tensor[tensor]];
+  return sc_tabled(h->k, &h->tabled, tensor);
 }
 
 static void args_type(Header *h, bool workspace) {

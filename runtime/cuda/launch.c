@@ -21,15 +21,11 @@ static double scalar_of(const LaunchCall *call, u32 i) {
   return call->scalar ? call->scalar[i] : (double)NAN;
 }
 
-static const Buf *buf_of(const Loaded *l, u32 tensor) {
-  return &l->k->buf.at[l->tabled.tensor[tensor]];
-}
-
 static bool same(const Loaded *l, const LaunchPlan *p, const LaunchCall *call) {
   if (!p->used) return false;
   for (u32 i = 0; i < l->tensors; i++) {
     const schedc_tensor *t = &call->tensor[i];
-    const Buf *b = buf_of(l, i);
+    const Buf *b = sc_tabled(l->k, &l->tabled, i);
     if (t->rank != b->rank || (int)t->type != (int)b->elem) return false;
     if (memcmp(p->shape + i * SC_MAX_RANK, t->shape, sizeof *t->shape * b->rank) != 0) return false;
     if (memcmp(p->stride + i * SC_MAX_RANK, t->strides, sizeof *t->strides * b->rank) != 0)

@@ -80,7 +80,7 @@ static const char *global_name(const Naming *n, u64 at) {
   for (u32 i = 0; l->last && i < l->tabled.table.tensors; i++) {
     u64 start = l->last->address[i];
     if (!start || start > at || start < from) continue;
-    best = &l->k->buf.at[l->tabled.tensor[i]];
+    best = sc_tabled(l->k, &l->tabled, i);
     from = start;
   }
   if (!best) return sc_printf(n->sc, "0x%llx in global memory", (unsigned long long)at);

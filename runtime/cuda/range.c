@@ -49,8 +49,10 @@ static SclTerm leaf(const Terms *t, const Expr *e, SclTerm term) {
 
 static SclTerm term_of(const Terms *t, const Expr *e) {
   SclTerm term = {.op = (SclOp)e->op, .integer = e->ty == TY_INT};
-  if (e->op >= X_SUM) term.op = SCL_LOAD;  // of elements, as one that names no place
-  if (e->op >= X_SUM) return term;
+  if (x_reduces(e->op)) {  // of elements, as one that names no place
+    term.op = SCL_LOAD;
+    return term;
+  }
   term.operands = sc_xop[e->op].arity;
   if (!term.operands) return leaf(t, e, term);
   term.a = t->made[e->a];

@@ -3,11 +3,7 @@
 #include "runtime/cuda/gpu.h"
 
 static const Buf *buf_of(const Loaded *l, u32 tensor) {
-  return &l->k->buf.at[l->tabled.tensor[tensor]];
-}
-
-static const char *driver_error(const Loaded *l, const SclRefusal *r) {
-  return sc_driver_error(l->d, r->error);
+  return sc_tabled(l->k, &l->tabled, tensor);
 }
 
 // ---- tensors
@@ -63,7 +59,7 @@ static void no_map(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *r
   const Buf *b = buf_of(l, tensor);
   Diag *d = sc_report(sc, D_T_STRIDE, b->span,
                       "the copy engine cannot be told of tensor '%s' as it is: %s", b->name,
-                      driver_error(l, r));
+                      sc_driver_error(l->d, r->error));
   for (u32 i = 0; i < b->rank; i++) {
     if (j->plan->stride[tensor * SCL_RANK + i]) continue;
     sc_help(sc, d, "this driver has no stride 0 (dimension %u): make a contiguous copy", i);
@@ -151,7 +147,8 @@ schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefus
                 SCL_ALIGN);
       break;
     default:
-      sc_report(sc, D_G_RUN, l->k->span, "'%s' does not start: %s", l->k->name, driver_error(l, r));
+      sc_report(sc, D_G_RUN, l->k->span, "'%s' does not start: %s", l->k->name,
+                sc_driver_error(l->d, r->error));
       return SCHEDC_EUNAVAIL;
   }
   return SCHEDC_EINPUT;
@@ -166,10 +163,11 @@ static const Kernel *kernel_of(const Loaded *l, u32 function) {
 const char *sc_not_loaded(const Loaded *l, const SclRefusal *r) {
   if (!r->why) return NULL;
   if (r->why == SCL_NO_MEMORY)
-    return sc_printf(l->sc, "no memory on the GPU: %s", driver_error(l, r));
+    return sc_printf(l->sc, "no memory on the GPU: %s", sc_driver_error(l->d, r->error));
   const Kernel *k = kernel_of(l, r->at);
   return r->why == SCL_NO_CLUSTER
              ? sc_printf(l->sc, "no cluster of kernel '%s', of %u CTAs, fits on this GPU", k->name,
                          sc_cluster(k))
-             : sc_printf(l->sc, "kernel '%s' cannot be loaded: %s", k->name, driver_error(l, r));
+             : sc_printf(l->sc, "kernel '%s' cannot be loaded: %s", k->name,
+                         sc_driver_error(l->d, r->error));
 }

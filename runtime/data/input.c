@@ -31,13 +31,8 @@ const char *const sc_input_what[INPUT_COUNT] = {
         "the same, times 32 to 1: for loops that go from the last tile to the first",
 };
 
-// SplitMix64 (Steele, Lea and Flood, 2014) of a counter: the n-th number of a stream.
-static u64 draw(u64 seed, u64 n) {
-  u64 z = seed + (n + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
+// The n-th number of the stream that begins with this seed.
+static u64 draw(u64 seed, u64 n) { return sc_random(&(u64){seed + n * SC_RANDOM_STEP}); }
 
 // Twelve uniform 16-bit numbers: mean 0, variance 1, |x| < 6.
 static double normal(u64 seed, u64 n) {

@@ -9,7 +9,7 @@ const char *const sc_launch_op[SCL_OPS] = {
 };
 
 SclNode sc_launch_node(const Kernel *k, const Expr *e) {
-  SclNode n = {.op = e->deps & ~DEP_DIM || e->op >= X_SUM ? SCL_LOAD : (SclOp)e->op};
+  SclNode n = {.op = e->deps & ~DEP_DIM || x_reduces(e->op) ? SCL_LOAD : (SclOp)e->op};
   if (n.op == SCL_LOAD) return n;
   if (n.op == SCL_REAL) n.real = e->num.f;
   if (n.op == SCL_INT || n.op == SCL_BOOL) n.number = e->num.i;

@@ -181,7 +181,7 @@ static void find_role(Planner *p, u32 tid) {
 
 // Asks for setmaxnreg, with the number of the roles that the thread's warpgroup has.
 static void registers(Planner *p, u32 tid) {
-  u32 group = tid / GROUP, entry = 65536 / p->k->threads / 8 * 8;
+  u32 group = tid / GROUP, entry = sc_entry_registers(p->k);
   for (u32 r = 0; r < p->k->role.n; r++) {
     const Role *ro = &p->k->role.at[r];
     u32 first = ro->first_warp / 4, last = (ro->first_warp + ro->warps * ro->instances - 1) / 4u;

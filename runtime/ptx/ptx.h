@@ -19,6 +19,8 @@
 #ifndef SC_PTX_H
 #define SC_PTX_H
 
+#include <string.h>
+
 #include "compiler/passes.h"
 
 typedef enum EventId {
@@ -38,6 +40,9 @@ typedef struct Words {  // a piece of the text
   const char *at;
   u32 n;
 } Words;
+static inline bool sc_words_are(Words a, const char *text) {
+  return a.n == strlen(text) && !memcmp(a.at, text, a.n);
+}
 
 typedef enum PtxOperandKind {
   OPND_OTHER,   // something of which nothing is known

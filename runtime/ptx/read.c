@@ -42,9 +42,6 @@ static void wrong(Reader *r, const char *why, Words at) {
 }
 
 static bool same(Words a, Words b) { return a.n == b.n && !memcmp(a.at, b.at, a.n); }
-static bool is(Words a, const char *text) {
-  return a.n == strlen(text) && !memcmp(a.at, text, a.n);
-}
 static bool begins(Words a, const char *text) {
   size_t n = strlen(text);
   return a.n >= n && !memcmp(a.at, text, n);
@@ -122,10 +119,10 @@ static u32 reg(Reader *r, Words w) {
 
 static PtxOperand special(Words w) {
   static const char *const of_no_number[] = {"%tid.y", "%tid.z"};  // a CTA is a row of threads
-  if (is(w, "%tid.x")) return (PtxOperand){.kind = OPND_TID};
-  if (is(w, "%laneid")) return (PtxOperand){.kind = OPND_LANE};
+  if (sc_words_are(w, "%tid.x")) return (PtxOperand){.kind = OPND_TID};
+  if (sc_words_are(w, "%laneid")) return (PtxOperand){.kind = OPND_LANE};
   for (u32 i = 0; i < COUNT(of_no_number); i++) {
-    if (is(w, of_no_number[i])) return (PtxOperand){.kind = OPND_NUM};
+    if (sc_words_are(w, of_no_number[i])) return (PtxOperand){.kind = OPND_NUM};
   }
   return (PtxOperand){.kind = OPND_OTHER};
 }
@@ -178,11 +175,11 @@ static PtxOperand named(Reader *r, const char **p) {
     return special(w);
   }
   *p += w.n;
-  if (is(w, "_")) return (PtxOperand){.kind = OPND_OTHER};
+  if (sc_words_are(w, "_")) return (PtxOperand){.kind = OPND_OTHER};
   if (is_parameter(r, w, &n)) return (PtxOperand){.kind = OPND_PARAM, .n = n};
   if (find_outward(r, r->scope, false, w)) return (PtxOperand){.kind = OPND_REG, .n = reg(r, w)};
   if (*w.at != '%')  // a variable: what a kernel has in shared memory, or what it knows nothing of
-    return (PtxOperand){.kind = is(w, "memory") ? OPND_SHARED : OPND_OTHER};
+    return (PtxOperand){.kind = sc_words_are(w, "memory") ? OPND_SHARED : OPND_OTHER};
   for (u32 i = 1; i < w.n; i++) {  // %r12; %laneid and the like are no registers of the function
     if (w.at[i] >= '0' && w.at[i] <= '9') return (PtxOperand){.kind = OPND_REG, .n = reg(r, w)};
   }
@@ -298,14 +295,14 @@ static void instruction(Reader *r) {
     r->p = blanks(w.at + w.n);
   }
   Words op = {r->p, (u32)strcspn(r->p, " \t\n;")};
-  if (is(op, "bra") || is(op, "bra.uni")) {
+  if (sc_words_are(op, "bra") || sc_words_are(op, "bra.uni")) {
     jump(r, op, guard, negated);
   } else if (begins(op, "brx")) {
     wrong(r, "a jump by a table", op);
   } else {
     u32 before = r->ptx->block.n - 1;
     if (guarded) end_block(r, guard, !negated), begin_block(r);
-    if (is(op, "ret") || is(op, "exit") || is(op, "trap")) leave(r);
+    if (sc_words_are(op, "ret") || sc_words_are(op, "exit") || sc_words_are(op, "trap")) leave(r);
     else plain(r, op);
     if (guarded) {
       if (block(r)->n) begin_block(r);

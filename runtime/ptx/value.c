@@ -25,13 +25,9 @@ static Parts split(Words op) {
   return parts;
 }
 
-static bool is(Words a, const char *text) {
-  return a.n == strlen(text) && !memcmp(a.at, text, a.n);
-}
-
 // The bits of an integer type; 1: a predicate; 0: a real type.
 static u8 bits_of(Words type) {
-  if (is(type, "pred")) return 1;
+  if (sc_words_are(type, "pred")) return 1;
   if (!type.n || !strchr("sub", *type.at)) return 0;
   u64 bits = strtoul(type.at + 1, NULL, 10);
   return bits == 16 || bits == 32 || bits == 64 ? (u8)bits : 0;
@@ -42,14 +38,17 @@ static u8 comparison(Words w) {
   static const char *const text[] = {"", "eq", "ne", "lt", "le", "gt", "ge"};
   static const char *const unsigned_text[] = {"", "", "", "lo", "ls", "hi", "hs"};
   for (u32 i = 1; i < COUNT(text); i++) {
-    if (is(w, text[i]) || is(w, unsigned_text[i])) return (u8)i;
+    if (sc_words_are(w, text[i]) || sc_words_are(w, unsigned_text[i])) return (u8)i;
   }
   return CMP_NONE;
 }
 
 typedef enum Also { ALSO_NONE, ALSO_AND, ALSO_OR, ALSO_XOR } Also;
 static u8 combination(Words w) {
-  return is(w, "and") ? ALSO_AND : is(w, "or") ? ALSO_OR : is(w, "xor") ? ALSO_XOR : ALSO_NONE;
+  return sc_words_are(w, "and")   ? ALSO_AND
+         : sc_words_are(w, "or")  ? ALSO_OR
+         : sc_words_are(w, "xor") ? ALSO_XOR
+                                  : ALSO_NONE;
 }
 
 // Does an instruction of this name set no register? (Events are not among these.)
@@ -58,14 +57,14 @@ static bool sets_nothing(Words mnemonic) {
                                       "stmatrix", "discard", "pmevent",   "brkpt",
                                       "call",     "cp",      "prefetchu", "applypriority"};
   for (u32 i = 0; i < COUNT(words); i++) {
-    if (is(mnemonic, words[i])) return true;
+    if (sc_words_are(mnemonic, words[i])) return true;
   }
   return false;
 }
 
 static u8 computes(const Parts *p) {
 #define COMPUTE(id, text, parts) \
-  if (p->n == (parts) && is(p->at[0], text)) return COMPUTE_##id;
+  if (p->n == (parts) && sc_words_are(p->at[0], text)) return COMPUTE_##id;
 #include "runtime/ptx/compute.def"
 #undef COMPUTE
   return COMPUTE_UNKNOWN;
@@ -81,14 +80,14 @@ static bool decode_more(PtxIns *ins, const Parts *p) {
       return ins->wide_from && ins->bits;
     case COMPUTE_MUL:
     case COMPUTE_MAD:
-      ins->wide_from = is(p->at[1], "wide") ? ins->bits : 0;
+      ins->wide_from = sc_words_are(p->at[1], "wide") ? ins->bits : 0;
       if (ins->wide_from) ins->bits = (u8)(2 * ins->bits);
-      return ins->wide_from || is(p->at[1], "lo");
+      return ins->wide_from || sc_words_are(p->at[1], "lo");
     case COMPUTE_SETP2: ins->also = combination(p->at[2]);  // fall through
     case COMPUTE_SETP:
       ins->compare = comparison(p->at[1]);
       return ins->compare && (ins->compute == COMPUTE_SETP || ins->also);
-    case COMPUTE_SHFL: return is(p->at[1], "sync") && is(p->at[2], "idx");
+    case COMPUTE_SHFL: return sc_words_are(p->at[1], "sync") && sc_words_are(p->at[2], "idx");
     default: return true;
   }
 }
@@ -102,7 +101,7 @@ void sc_ptx_decode(PtxIns *ins) {
   ins->compute = computes(&p);
   ins->bits = bits_of(type);
   ins->is_signed = *type.at == 's';
-  ins->compares_unequal = ins->compute == COMPUTE_SETP && is(p.at[1], "ne");
+  ins->compares_unequal = ins->compute == COMPUTE_SETP && sc_words_are(p.at[1], "ne");
   if (!ins->bits || !decode_more(ins, &p)) ins->compute = COMPUTE_UNKNOWN;
 }
 

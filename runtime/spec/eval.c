@@ -34,9 +34,7 @@ static i64 int_op(Env *e, const Expr *p) {
   i64 a = e->integer[p->a], b = e->integer[p->b], v;
   if (sc_int_op(p->op, a, b, &v)) return v;
   e->bad = true;
-  bool divides = p->op == X_IDIV || p->op == X_MOD || p->op == X_CDIV;
-  if (divides && b == 0) return 0;
-  if (p->op == X_MOD) return 0;
+  if (p->op == X_MOD || (x_divides(p->op) && b == 0)) return 0;
   bool down = p->op == X_ADD   ? a < 0
               : p->op == X_SUB ? b > 0
                                : p->op == X_MUL && (a < 0) != (b < 0);

@@ -188,7 +188,7 @@ static double operations(Spec *s, const Task *t) {
     x_from(&s->below, eq->m->root);
     for (Xid x; (x = x_next(&s->below));) {
       const Expr *p = &s->k->expr.at[x];
-      if (p->op >= X_SUM) n += 2 * extents(eq, t->depth, s->k->expr.at[p->a].vars);
+      if (x_reduces(p->op)) n += 2 * extents(eq, t->depth, s->k->expr.at[p->a].vars);
     }
     n += (eq->output ? ELEMENT : 2) * extents(eq, t->depth, (u8)((1u << eq->m->outs) - 1));
   }

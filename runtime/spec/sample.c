@@ -61,13 +61,8 @@ typedef struct Draw {
   size_t n, most;
 } Draw;
 
-// SplitMix64 (Steele, Lea and Flood, 2014): a number below n.
-static i64 below(Draw *d, i64 n) {
-  u64 z = d->state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return (i64)((z ^ z >> 31) % (u64)n);
-}
+// A number below n.
+static i64 below(Draw *d, i64 n) { return (i64)(sc_random(&d->state) % (u64)n); }
 
 // The value of index l on one side of the edge where tile t begins.
 static i64 beside(const Draw *d, u32 l, i64 t, bool after) {

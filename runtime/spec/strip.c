@@ -48,7 +48,7 @@ static bool *find_parted(Sc *sc, const Kernel *k) {
   for (Xid e = 1; e < k->expr.n; e++) {
     const Expr *p = &k->expr.at[e];
     if (p->op == X_LOAD) parted[e] = k->buf.at[k->view.at[p->ref].buf].partial;
-    else if (p->op >= X_SUM) parted[e] = p->op == X_SUM;
+    else if (x_reduces(p->op)) parted[e] = p->op == X_SUM;
     else parted[e] = parted[p->a] || parted[p->b] || parted[p->c];
   }
   return parted;
@@ -261,7 +261,7 @@ static u16 make_step(StripMaker *mk, Spot at, Xid e, bool total) {
     site.partial = site.partial && at.list != IN_PARTS;
     PUSH(mk->sc, &mk->s->site, site);
     t.ref = mk->s->site.n - 1;
-  } else if (p->op >= X_SUM) {
+  } else if (x_reduces(p->op)) {
     bool split = p->op == X_SUM && !total && at.scope == ROOT && mk->m->parts;
     planes = split ? PARTS : 1;
     t.ref = make_nest(mk, at.scope, e, at.x, split);
@@ -272,7 +272,7 @@ static u16 make_step(StripMaker *mk, Spot at, Xid e, bool total) {
     t.fn = fn_of(mk, p);
   }
   t.slot = new_slot(mk, at.x, value_bytes(mk, p->ty), planes);
-  if (p->op >= X_SUM) mk->s->nest.at[t.ref].slot = t.slot;
+  if (x_reduces(p->op)) mk->s->nest.at[t.ref].slot = t.slot;
   Steps *list = list_of(mk, at);
   PUSH(mk->sc, list, t);
   return t.slot;

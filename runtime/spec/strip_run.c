@@ -113,7 +113,7 @@ static void exec(Run *r, const Steps *list) {
     const Step *t = &list->at[i];
     if (t->op == X_LOAD) {
       sc_strip_load(r, t);
-    } else if (t->op >= X_SUM) {
+    } else if (x_reduces(t->op)) {
       reduce(r, &r->s->nest.at[t->ref]);
     } else if (t->op == X_IDX) {
       iota(r, t);

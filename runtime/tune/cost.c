@@ -162,10 +162,7 @@ static void fuse(Coster *c, const Expr *e, Xid operand) {
   if (o->op == X_MUL && o->ty == TY_REAL && (o->vars & e->vars) == e->vars) c->free[operand] = 1;
 }
 
-static bool folds(const Expr *e) {
-  bool divides = e->op == X_IDIV || e->op == X_MOD || e->op == X_CDIV;
-  return e->ty == TY_INT && !divides;
-}
+static bool folds(const Expr *e) { return e->ty == TY_INT && !x_divides(e->op); }
 
 // A sum, maximum or minimum: a chain for each of a thread's rows, then two steps among the four
 // threads of a row, each of which must wait for the other's value.
@@ -180,7 +177,7 @@ static void add_reduction(Coster *c, const Expr *e) {
 
 static void add_node(Coster *c, Xid x, double part) {
   const Expr *e = &c->k->expr.at[x];
-  bool reduces = e->op == X_SUM || e->op == X_RMAX || e->op == X_RMIN;
+  bool reduces = x_reduces(e->op);
   u32 vars = e->vars | (reduces ? 1u << e->ref | c->k->expr.at[e->a].vars : 0);
   bool columns = c->map->col >= 0 && vars >> c->map->col & 1;
   double n = times(c, vars) * (columns ? part : 1);

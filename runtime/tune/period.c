@@ -56,12 +56,6 @@ static void put_queue(Round *r, const Queue *q) {
   }
 }
 
-static bool takes_turn(const Turn *turn, u32 role) {
-  for (u32 i = 0; i < turn->members; i++)
-    if (turn->member[i] == role) return true;
-  return false;
-}
-
 // Is it one of a role whose tiles are dealt, and does it wait while another's tile is worked on?
 static bool stands_by(const Timeline *t, const Round *r, const Agent *a) {
   return t->k->role.at[a->role].one_tile && a->tile != r->tile && a->doing == DOING_NEXT;
@@ -90,7 +84,7 @@ static void put_agent(const Timeline *t, Round *r, const Agent *a) {
   put(r, a->products);
   for (u32 i = 0; i < a->products; i++) put_left(r, a->product[i].left);
   for (u32 u = 0; u < t->k->turn.n; u++)
-    if (takes_turn(&t->k->turn.at[u], a->role))
+    if (sc_is_member(&t->k->turn.at[u], a->role))
       put(r, (i64)t->cta[a->cta].passed[u] - (i64)a->taken[u] * t->members[u]);
   for (u32 i = 0; i < t->k->ring.n; i++) put_place(t, r, a, i);
 }
