@@ -73,42 +73,15 @@ static bool wants_name(const Use *u) { return u->times > 1 && u->size >= LONG &&
 
 // ---- uniform values
 
-static void from_view(Cuda *c, u32 view) {
-  const View *v = &c->k->view.at[view];
-  for (u32 i = 0; i < v->rank; i++) x_from(&c->below, v->at[i].base);
-}
-
-static void from_product(Cuda *c, const Product *p) {
-  from_view(c, p->dst);
-  from_view(c, p->a);
-  from_view(c, p->b);
-}
-
-static void from_map(Cuda *c, const Map *m) {
-  x_from(&c->below, m->root);
-  x_from(&c->below, m->cond);
-  if (m->dst != SC_NONE) from_view(c, m->dst);
-}
-
-static void from_operation(Cuda *c, const Ins *ins) {
-  const char *args = sc_op[ins->op].args;
-  for (u32 i = 0; args[i]; i++) {
-    u32 a = ins->arg[i];
-    if (args[i] == 'x') x_from(&c->below, a);
-    if (args[i] == 'v' || args[i] == 'w') from_view(c, a);
-    if (args[i] == 'p') from_product(c, &c->k->product.at[a]);
-    if (args[i] == 'm' || args[i] == 'c') from_map(c, &c->k->map.at[a]);
-  }
+static void from(void *below, Xid x, Span at) {
+  (void)at;
+  x_from(below, x);
 }
 
 // Adds the extents of axes and tensors, which tests of positions use.
 static void from_kernel(Cuda *c) {
   const Kernel *k = c->k;
-  for (u32 i = 0; i < k->axis.n; i++) {
-    x_from(&c->below, k->axis.at[i].extent);
-    x_from(&c->below, k->axis.at[i].section);
-  }
-  for (u32 i = 0; i < k->turn.n; i++) x_from(&c->below, k->turn.at[i].keys);
+  sc_grid_exprs(k, from, &c->below);
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     for (u32 d = 0; b->space == SP_TENSOR && d < b->rank; d++) x_from(&c->below, b->dim[d]);
@@ -198,7 +171,7 @@ void cu_share(Cuda *c) {
   const Code *code = &c->k->role.at[c->r].code;
   begin(c);
   for (u32 pc = 0; pc < code->n; pc++) {
-    from_operation(c, &code->at[pc]);
+    sc_ins_exprs(c->k, &code->at[pc], from, &c->below);
     if (code->at[pc].op == OP_FOR) c->opened[code->at[pc].arg[0]] = pc;
   }
   name_uniforms(c);

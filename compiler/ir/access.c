@@ -1,5 +1,6 @@
 // access.c - what maps read and reduce, what operations read and write and through which proxy, and
-// so in which ways each role uses each ring and tensor. The one place that knows. In: a kernel
+// so in which ways each role uses each ring and tensor; which expressions code evaluates. The one
+// place that knows. In: a kernel
 // whose code stands. Out: Kernel.read, fold, access, ring_use, tensor_use; linear in the code and
 // in the expressions of each map.
 #include <string.h>
@@ -125,4 +126,37 @@ bool sc_ring_async(const Kernel *k, u32 ring) {
   u8 all = 0;
   for (u32 r = 0; r < k->role.n; r++) all |= sc_ring_use(k, r, ring);
   return all & (USE_COPY | USE_ASYNC);
+}
+
+// ---- expressions
+
+void sc_grid_exprs(const Kernel *k, ExprVisit *visit, void *user) {
+  for (u32 i = 0; i < k->axis.n; i++) {
+    visit(user, k->axis.at[i].extent, k->axis.at[i].span);
+    visit(user, k->axis.at[i].section, k->axis.at[i].span);
+  }
+  for (u32 i = 0; i < k->turn.n; i++) visit(user, k->turn.at[i].keys, k->turn.at[i].span);
+}
+
+void sc_ins_exprs(const Kernel *k, const Ins *ins, ExprVisit *visit, void *user) {
+  u32 view[3], views = 0;
+  const char *args = sc_op[ins->op].args;
+  for (u32 i = 0; args[i]; i++) {
+    if (args[i] == 'x') visit(user, ins->arg[i], ins->span);
+    if (args[i] == 'v' || args[i] == 'w') view[views++] = ins->arg[i];
+  }
+  if (sc_on_map(ins->op)) {
+    const Map *m = &k->map.at[ins->arg[0]];
+    visit(user, m->root, ins->span);
+    visit(user, m->cond, ins->span);
+    if (m->dst != SC_NONE) view[views++] = m->dst;
+  }
+  if (sc_on_product(ins->op)) {
+    const Product *p = &k->product.at[ins->arg[0]];
+    view[views++] = p->dst, view[views++] = p->a, view[views++] = p->b;
+  }
+  for (u32 i = 0; i < views; i++) {
+    const View *v = &k->view.at[view[i]];
+    for (u32 d = 0; d < v->rank; d++) visit(user, v->at[d].base, ins->span);
+  }
 }

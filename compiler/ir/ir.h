@@ -442,6 +442,12 @@ bool sc_only_copies(const Kernel *k, u32 role, u32 ring);
 bool sc_warps_fill(const Kernel *k, u32 role, u32 ring);
 // Does any role read the ring's stages through the async proxy, or copy into them?
 bool sc_ring_async(const Kernel *k, u32 ring);
+// The expressions that a kernel evaluates, with the place that a report should point at: those of
+// the grid and of turns' keys, and those of an operation, with the positions in the views that it
+// names itself. 0 where there is none.
+typedef void ExprVisit(void *user, Xid x, Span at);
+void sc_grid_exprs(const Kernel *k, ExprVisit *visit, void *user);
+void sc_ins_exprs(const Kernel *k, const Ins *ins, ExprVisit *visit, void *user);
 // The views of a map: what it reads, and then what it writes.
 u32 sc_views_of(const Map *m);
 u32 sc_view_of(const Kernel *k, const Map *m, u32 i);

@@ -63,7 +63,8 @@ static SclTerm term_of(const Terms *t, const Expr *e) {
 }
 
 // Adds terms for all that the expression depends on, and then for the expression.
-static void need(Terms *t, Xid root, Span at) {
+static void need(void *terms, Xid root, Span at) {
+  Terms *t = terms;
   Xid on[SC_MAX_OPERANDS];
   if (root) PUSH(t->sc, &t->pending, root);
   while (t->pending.n) {
@@ -82,31 +83,7 @@ static void need(Terms *t, Xid root, Span at) {
 
 // ---- what the code evaluates
 
-static void need_view(Terms *t, u32 view, Span at) {
-  const View *v = &t->k->view.at[view];
-  for (u32 i = 0; i < v->rank; i++) need(t, v->at[i].base, at);
-}
-
-static void need_map(Terms *t, const Map *m, Span at) {
-  need(t, m->root, at);
-  need(t, m->cond, at);
-  if (m->dst != SC_NONE) need_view(t, m->dst, at);
-}
-
-static void need_ins(Terms *t, const Ins *ins) {
-  const char *args = sc_op[ins->op].args;
-  for (u32 i = 0; args[i]; i++) {
-    u32 a = ins->arg[i];
-    if (args[i] == 'x') need(t, a, ins->span);
-    if (args[i] == 'v' || args[i] == 'w') need_view(t, a, ins->span);
-  }
-  if (sc_on_map(ins->op)) need_map(t, &t->k->map.at[ins->arg[0]], ins->span);
-  if (!sc_on_product(ins->op)) return;
-  const Product *p = &t->k->product.at[ins->arg[0]];
-  need_view(t, p->dst, ins->span);
-  need_view(t, p->a, ins->span);
-  need_view(t, p->b, ins->span);
-}
+static void need_ins(Terms *t, const Ins *ins) { sc_ins_exprs(t->k, ins, need, t); }
 
 static void find_bounds(Terms *t, const Ins *ins) {
   if (ins->op == OP_FOR) {
@@ -134,10 +111,6 @@ void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, TermList *out) {
   t.from = NEWS(sc, u32, k->loop.n + 1);
   t.to = NEWS(sc, u32, k->loop.n + 1);
   each_ins(&t, find_bounds);
-  for (u32 i = 0; i < k->axis.n; i++) {
-    need(&t, k->axis.at[i].extent, k->axis.at[i].span);
-    need(&t, k->axis.at[i].section, k->axis.at[i].span);
-  }
-  for (u32 i = 0; i < k->turn.n; i++) need(&t, k->turn.at[i].keys, k->turn.at[i].span);
+  sc_grid_exprs(k, need, &t);
   each_ins(&t, need_ins);
 }

@@ -41,7 +41,8 @@ static void begin_values(Tabling *t, const Kernel *k, const Launch *launch) {
   t->made = NEWS(t->sc, u32, k->expr.n + 1);
 }
 
-static void need(Tabling *t, Xid x, Span at) {
+static void need(void *tabling, Xid x, Span at) {
+  Tabling *t = tabling;
   if (x && !t->needed[x].hi) t->needed[x] = at.hi ? at : (Span){0, 1};
 }
 
@@ -72,14 +73,6 @@ static void make_values(Tabling *t) {
     PUSH(t->sc, &t->node, node_of(t, &k->expr.at[x]));
     PUSH(t->sc, &t->where, t->needed[x]);
   }
-}
-
-static void need_grid(Tabling *t, const Kernel *k) {
-  for (u32 i = 0; i < k->axis.n; i++) {
-    need(t, k->axis.at[i].extent, k->axis.at[i].span);
-    need(t, k->axis.at[i].section, k->axis.at[i].span);
-  }
-  for (u32 i = 0; i < k->turn.n; i++) need(t, k->turn.at[i].keys, k->turn.at[i].span);
 }
 
 static void need_whole(Tabling *t) {
@@ -260,7 +253,7 @@ void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out) {
   PUSH(sc, &t.terms.of, ((TermOf){0}));
   begin_values(&t, k, NULL);
   need_whole(&t);
-  if (!k->launch.n) need_grid(&t, k);
+  if (!k->launch.n) sc_grid_exprs(k, need, &t);
   make_values(&t);
   for (u32 i = 0; i < k->require.n; i++) PUSH(sc, &t.require, t.made[k->require.at[i].cond]);
   add_tensors(&t, SCL_GIVEN);
@@ -268,7 +261,7 @@ void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out) {
   add_tensors(&t, SCL_WORKSPACE);
   for (u32 i = 0; i < k->launch.n; i++) {
     begin_values(&t, k->launch.at[i].kernel, &k->launch.at[i]);
-    need_grid(&t, t.of);
+    sc_grid_exprs(t.of, need, &t);
     make_values(&t);
     add_step(&t, t.of, text->step[i]);
   }
