@@ -61,6 +61,8 @@ typedef struct Binding {
   const TensorRef *before;
 } Binding;
 Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const Arguments *given);
+// Bytes of the elements of a tensor that is bound.
+double sc_element_bytes(const Binding *b, u32 buf);
 // The binding of one launch of a sequence; workspaces must be allocated in b->buf.
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
 // How many bytes a tensor takes where it lies, from its first element to its last; 0: it has none.
@@ -218,6 +220,8 @@ size_t sc_elements(const Extent *x);
 // How many elements, from each multiple of that number on, lie one behind the other: all of them,
 // those of a row, or one.
 size_t sc_run_length(const Extent *x);
+// From the first element to the last, with what lies between them, in elements.
+size_t sc_storage(const Extent *x);
 // Where element i is, in elements.
 i64 sc_where(const Extent *x, size_t i);
 

@@ -77,6 +77,8 @@ extern const ExprInfo sc_xop[X_COUNT];
 extern const ElemInfo sc_elem[EL_COUNT];
 // Is what C has for an operation a function, or an operator?
 static inline bool sc_is_function(const char *c) { return *c >= 'a' && *c <= 'z'; }
+// Of the values that elements of this type hold.
+static inline Ty sc_elem_ty(u8 elem) { return sc_elem[elem].flt ? TY_REAL : TY_INT; }
 // By operation: is it a division, which a divisor of 0 leaves without a value? Is it a reduction?
 static inline bool x_divides(u8 op) { return op == X_IDIV || op == X_MOD || op == X_CDIV; }
 static inline bool x_reduces(u8 op) { return op >= X_SUM; }

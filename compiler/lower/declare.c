@@ -58,7 +58,7 @@ static void scalar(Low *l, const Node *group, const Node *name, Elem elem, bool 
     return;
   PUSH(l->sc, &l->k->arg, ((Arg){name->name, name->span, (u8)elem, init}));
   n->kind = NM_VALUE;
-  n->x = x_leaf(l->sc, l->k, X_ARG, elem == EL_I32 ? TY_INT : TY_REAL, l->k->arg.n - 1);
+  n->x = x_leaf(l->sc, l->k, X_ARG, sc_elem_ty(elem), l->k->arg.n - 1);
 }
 
 // An integer of params and launch dimensions; 0: a report was made.

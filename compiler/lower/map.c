@@ -126,9 +126,8 @@ static u32 assignment(Low *l, const Node *n, const Node *left, const Node *right
                 b.name);
       root = 0;
     } else {
-      root =
-          low_make(l, n->span, X_ADD,
-                   x_leaf(l->sc, l->k, X_LOAD, b.elem == EL_I32 ? TY_INT : TY_REAL, dst), root, 0);
+      root = low_make(l, n->span, X_ADD, x_leaf(l->sc, l->k, X_LOAD, sc_elem_ty(b.elem), dst), root,
+                      0);
     }
   }
   if (cond && b.space != SP_TENSOR && c) {

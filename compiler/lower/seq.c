@@ -223,7 +223,7 @@ static void declare_united(Low *l) {
   }
   for (u32 i = 0; i < l->k->arg.n; i++) {
     const Arg *a = &l->k->arg.at[i];
-    Ty ty = a->elem == EL_I32 ? TY_INT : TY_REAL;
+    Ty ty = sc_elem_ty(a->elem);
     if (!low_find(l, a->name))
       low_declare(l, a->name, a->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_ARG, ty, i);
   }

@@ -290,7 +290,7 @@ Xid low_load(Low *l, const Node *n) {
   if (!low_buf(l, n->a, &buf) || !readable(l, n, buf)) return 0;
   u32 view = low_view(l, n, buf, false);
   if (view == SC_NONE) return 0;
-  return x_leaf(l->sc, l->k, X_LOAD, l->k->buf.at[buf].elem == EL_I32 ? TY_INT : TY_REAL, view);
+  return x_leaf(l->sc, l->k, X_LOAD, sc_elem_ty(l->k->buf.at[buf].elem), view);
 }
 
 // ---- extents

@@ -8,14 +8,8 @@
 
 static u64 address(const Inputs *in, u32 i) { return (u64)(uintptr_t)in->device[i].data; }
 
-// From the first element to the last, with what lies between them.
 static size_t storage(const schedc_tensor *t) {
-  i64 n = 1;
-  for (size_t d = 0; d < t->rank; d++) {
-    if (t->shape[d] <= 0) return 0;
-    n += (t->shape[d] - 1) * t->strides[d];
-  }
-  return (size_t)n * schedc_type_size(t->type);
+  return sc_storage(&(Extent){t->shape, t->strides, t->rank}) * schedc_type_size(t->type);
 }
 
 static bool is_read(const Inputs *in, u32 i) { return in->direction[i] & SCHEDC_IN; }

@@ -62,9 +62,8 @@ static double tensor_bytes(const Kernel *k, const Binding *b) {
   double all = 0;
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *buf = &k->buf.at[i];
-    double n = sc_elem[buf->elem].bytes;
     if (buf->space != SP_TENSOR || buf->workspace) continue;
-    for (u32 d = 0; d < buf->rank; d++) n *= (double)b->buf[i].shape[d];
+    double n = sc_element_bytes(b, i);
     all += buf->dir == (SCHEDC_IN | SCHEDC_OUT) ? 2 * n : n;
   }
   return all;

@@ -37,8 +37,7 @@ typedef struct Stage Stage;
 // A map, ready to run.
 typedef struct MapPlan {
   Strip *strip;
-  u32 *view, views;  // the views that it reads at varying places
-  bool global;       // it touches a tensor that the kernel writes
+  bool global;  // it touches a tensor that the kernel writes
   i64 ext[SC_MAX_VARS];
 } MapPlan;
 
@@ -378,7 +377,7 @@ bool sc_access(Inst *in, Part *p, AccessKind kind, u32 word, u32 value, Rect at)
 bool sc_may_release(Inst *in, const Stage *s, u32 ring);
 
 // touch.c: what an operation touches of tensors that the kernel writes; false: a race.
-bool sc_touch_map(Inst *in, const Map *m, const MapPlan *p, const i64 *from, const i64 *to);
+bool sc_touch_map(Inst *in, const Map *m, const i64 *from, const i64 *to);
 bool sc_touch_slice(Inst *in, const Event *e, DeedKind kind, u32 word, u32 value);
 // … of a map with a condition: those boxes that the strips make (a Watch's).
 typedef struct Gather {

@@ -35,40 +35,18 @@ void sc_grid(Sc *sc, Grid *g, const Kernel *k, Env *env) {
 typedef struct Finder {
   Env env;
   StripMaker *maker;
-  Below below;
-  u32 *listed;  // per view: the last map (from 1) that met it
-  VEC(u32) found;
 } Finder;
 
-// The views at varying places that a map reads.
-static void find_views(Sc *sc, Finder *f, const Kernel *k, u32 map, MapPlan *p) {
-  f->found.n = 0;
-  x_begin(&f->below, DEP_IDX | DEP_TILE);
-  x_from(&f->below, k->map.at[map].root);
-  x_from(&f->below, k->map.at[map].cond);
-  for (Xid x; (x = x_next(&f->below));) {
-    const Expr *e = &k->expr.at[x];
-    if (e->op != X_LOAD || f->listed[e->ref] == map + 1) continue;
-    f->listed[e->ref] = map + 1;
-    PUSH(sc, &f->found, e->ref);
-  }
-  p->views = f->found.n;
-  p->view = NEWS(sc, u32, p->views + 1);
-  if (p->views) memcpy(p->view, f->found.at, p->views * sizeof *p->view);
-}
-
 static bool tracked(const Program *p, u32 view) {
-  return view != SC_NONE && p->global.of[p->k->view.at[view].buf].cell;
+  return p->global.of[p->k->view.at[view].buf].cell;
 }
 
-static void plan_map(Sc *sc, Program *p, Finder *f, u32 number) {
+static void plan_map(Program *p, Finder *f, u32 number) {
   const Map *m = &p->k->map.at[number];
   MapPlan *to = &p->map[number];
   if (to->strip) return;
   to->strip = sc_strip(f->maker, m);
-  find_views(sc, f, p->k, number, to);
-  to->global = tracked(p, m->dst);
-  for (u32 i = 0; i < to->views; i++) to->global |= tracked(p, to->view[i]);
+  for (u32 i = 0; i < sc_views_of(m); i++) to->global |= tracked(p, sc_view_of(p->k, m, i));
   for (u32 v = 0; v < m->vars; v++) to->ext[v] = env_int(&f->env, m->var[v].extent);
   size_t need = sc_strip_scratch(to->strip);
   if (p->scratch < need) p->scratch = need;
@@ -81,11 +59,11 @@ static void plan_product(Program *p, const Ins *i) {
   if (i->op == OP_MMA) p->acc[p->k->view.at[x->dst].buf] = true;
 }
 
-static void plan_code(Sc *sc, Program *p, Finder *f, u32 role) {
+static void plan_code(Program *p, Finder *f, u32 role) {
   const Role *r = &p->k->role.at[role];
   for (u32 pc = 0; pc < r->code.n; pc++) {
     const Ins *i = &r->code.at[pc];
-    if (sc_on_map(i->op)) plan_map(sc, p, f, i->arg[0]);
+    if (sc_on_map(i->op)) plan_map(p, f, i->arg[0]);
     if (sc_on_product(i->op)) plan_product(p, i);
     if (i->op == OP_MAPADD || i->op == OP_COPYADD) p->talks = true;
     if (i->op == OP_TAKE && p->k->turn.at[i->arg[0]].axis != SC_NONE)
@@ -159,9 +137,7 @@ static void plan_jobs(Program *p) {
 
 Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_options *opt) {
   Program *p = NEW(sc, Program);
-  Finder f = {.maker = sc_strip_maker(sc, k),
-              .below = x_below(sc, k),
-              .listed = NEWS(sc, u32, k->view.n + 1)};
+  Finder f = {.maker = sc_strip_maker(sc, k)};
   env_init(sc, &f.env, k, b);
   p->sc = sc;
   p->k = k;
@@ -173,7 +149,7 @@ Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_
   plan_sizes(sc, p);
   plan_turns(sc, p, &f.env);
   sc_global(p);
-  for (u32 r = 0; r < k->role.n; r++) plan_code(sc, p, &f, r);
+  for (u32 r = 0; r < k->role.n; r++) plan_code(p, &f, r);
   if (p->loader == SC_NONE) p->loader = 0;
   plan_jobs(p);
   sc_product_kernel(p);

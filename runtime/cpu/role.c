@@ -198,7 +198,7 @@ static Step op_VOTE(Inst *in, const Ins *i) {
   const MapPlan *p = &in->m->p->map[i->arg[0]];
   if (!sc_operands(in, m, p)) return STEP_FAULT;
   const i64 from[SC_MAX_VARS] = {0};
-  if (p->global && !sc_touch_map(in, m, p, from, p->ext)) return STEP_FAULT;
+  if (p->global && !sc_touch_map(in, m, from, p->ext)) return STEP_FAULT;
   if (in->row1) {
     vote_again(in, i, p);
     return STEP_GO;
@@ -363,7 +363,7 @@ static Step run_map(Inst *in, const Ins *i, RunMap run) {
   i64 from[SC_MAX_VARS] = {row0}, to[SC_MAX_VARS];
   memcpy(to, p->ext, sizeof to);
   if (m->vars) to[0] = row1;
-  return go(sc_touch_map(in, m, p, from, to));
+  return go(sc_touch_map(in, m, from, to));
 }
 
 static Step op_MAP(Inst *in, const Ins *i) { return run_map(in, i, sc_strip_run); }

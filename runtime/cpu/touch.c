@@ -108,11 +108,13 @@ static bool touch_view(Inst *in, u32 view, DeedKind kind, const i64 *from, const
   return !box_of_view(in, view, from, to, &t.at) || tell(in, &t);
 }
 
-bool sc_touch_map(Inst *in, const Map *m, const MapPlan *p, const i64 *from, const i64 *to) {
-  for (u32 i = 0; i < p->views; i++)
-    if (!touch_view(in, p->view[i], G_READ, from, to)) return false;
-  bool adds = in->of->code.at[in->at].op == OP_MAPADD;
-  return m->dst == SC_NONE || touch_view(in, m->dst, adds ? G_ADD : G_STORE, from, to);
+bool sc_touch_map(Inst *in, const Map *m, const i64 *from, const i64 *to) {
+  DeedKind writes = in->of->code.at[in->at].op == OP_MAPADD ? G_ADD : G_STORE;
+  for (u32 i = 0; i < sc_views_of(m); i++) {
+    DeedKind kind = i == m->reads ? writes : G_READ;
+    if (!touch_view(in, sc_view_of(in->env.k, m, i), kind, from, to)) return false;
+  }
+  return true;
 }
 
 bool sc_touch_slice(Inst *in, const Event *e, DeedKind kind, u32 word, u32 value) {
@@ -154,7 +156,7 @@ bool sc_gathered(Gather *g) {
   memcpy(from, g->from, sizeof from);
   memcpy(to, g->to, sizeof to);
   for (u32 i = g->m->outs; i < g->m->vars; i++) from[i] = 0, to[i] = g->plan->ext[i];
-  if (g->any && g->fine) g->fine = sc_touch_map(g->in, g->m, g->plan, from, to);
+  if (g->any && g->fine) g->fine = sc_touch_map(g->in, g->m, from, to);
   g->any = false;
   return g->fine;
 }

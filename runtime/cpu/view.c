@@ -160,10 +160,9 @@ static bool operand(Inst *in, u32 view, const Map *m, const MapPlan *p, bool wri
 }
 
 bool sc_operands(Inst *in, const Map *m, const MapPlan *p) {
-  for (u32 i = 0; i < p->views; i++) {
-    if (!operand(in, p->view[i], m, p, false)) return false;
-  }
-  return m->dst == SC_NONE || operand(in, m->dst, m, p, true);
+  for (u32 i = 0; i < sc_views_of(m); i++)
+    if (!operand(in, sc_view_of(in->env.k, m, i), m, p, i == m->reads)) return false;
+  return true;
 }
 
 // ---- slices

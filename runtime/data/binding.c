@@ -399,6 +399,13 @@ Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const Arguments *given) {
   return sc->errors == before ? bd.b : NULL;
 }
 
+double sc_element_bytes(const Binding *b, u32 buf) {
+  const Buf *of = &b->k->buf.at[buf];
+  double n = sc_elem[of->elem].bytes;
+  for (u32 d = 0; d < of->rank; d++) n *= (double)b->buf[buf].shape[d];
+  return n;
+}
+
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l) {
   u32 before = sc->errors;
   const Kernel *k = l->kernel;
@@ -439,10 +446,5 @@ bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_kn
 }
 
 size_t sc_tensor_bytes(const Buf *tensor, const TensorRef *at) {
-  i64 n = 1;
-  for (u32 d = 0; d < tensor->rank; d++) {
-    if (at->shape[d] <= 0) return 0;
-    n += (at->shape[d] - 1) * at->stride[d];
-  }
-  return (size_t)n * sc_elem[tensor->elem].bytes;
+  return sc_storage(&(Extent){at->shape, at->stride, tensor->rank}) * sc_elem[tensor->elem].bytes;
 }

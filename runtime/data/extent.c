@@ -9,6 +9,15 @@ size_t sc_elements(const Extent *x) {
   return n;
 }
 
+size_t sc_storage(const Extent *x) {
+  i64 n = 1;
+  for (size_t d = 0; d < x->rank; d++) {
+    if (x->shape[d] <= 0) return 0;
+    n += (x->shape[d] - 1) * x->stride[d];
+  }
+  return (size_t)n;
+}
+
 size_t sc_run_length(const Extent *x) {
   i64 run = 1;
   if (!x->stride) return sc_elements(x);

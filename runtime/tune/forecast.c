@@ -11,10 +11,8 @@ static double seconds_to_clear(const Kernel *k, const Binding *b, const schedc_m
   double seconds = 0;
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *buf = &k->buf.at[i];
-    double n = sc_elem[buf->elem].bytes;
     if (!buf->workspace || !buf->zeroed) continue;
-    for (u32 d = 0; d < buf->rank; d++) n *= (double)b->buf[i].shape[d];
-    seconds += seconds_of_memory(m, n) + m->launch_us * 1e-6;
+    seconds += seconds_of_memory(m, sc_element_bytes(b, i)) + m->launch_us * 1e-6;
   }
   return seconds;
 }
