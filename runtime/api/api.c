@@ -79,6 +79,11 @@ schedc_status sc_enter_once(const schedc_context *context, const Text *text, Ste
   return status;
 }
 
+void *sc_zeroed(const schedc_context *context, size_t bytes) {
+  void *at = context->alloc.alloc(context->alloc.user, bytes);
+  return at ? memset(at, 0, bytes) : NULL;
+}
+
 schedc_status sc_write(schedc_writer writer, void *user, const Str *text) {
   return text->n && writer(user, text->at, text->n) ? SCHEDC_EIO : SCHEDC_OK;
 }
@@ -157,9 +162,8 @@ schedc_status schedc_parse(schedc_source **out, schedc_context *context, const c
   *out = NULL;
   if (!context || !name || (!text && length)) return SCHEDC_EARG;
   if (length >= (size_t)INT32_MAX) return SCHEDC_ELIMIT;
-  schedc_source *source = context->alloc.alloc(context->alloc.user, sizeof *source);
+  schedc_source *source = sc_zeroed(context, sizeof *source);
   if (!source) return SCHEDC_ENOMEM;
-  memset(source, 0, sizeof *source);
   atomic_init(&source->refs, 1);
   sc_init(&source->sc, &context->alloc);
   schedc_status status = parse_and_report(context, &(ParseJob){source, name, text, length});
@@ -187,8 +191,7 @@ const char *schedc_source_text(const schedc_source *source, size_t *length) {
 size_t schedc_unit_count(const schedc_source *source) { return source ? source->unit.n : 0; }
 
 schedc_status schedc_unit(const schedc_source *source, size_t index, schedc_unit_info *info) {
-  if (!source || !info || info->size < sizeof info->size || index >= source->unit.n)
-    return SCHEDC_EARG;
+  if (!source || !SAYS_SIZE(info) || index >= source->unit.n) return SCHEDC_EARG;
   const Unit *u = &source->unit.at[index];
   schedc_unit_info out = {0, u->name, u->is_sequence, u->params, u->cases};
   COPY_OUT(info, &out);

@@ -77,6 +77,9 @@ schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, 
 schedc_status sc_guard_once(const schedc_allocator *alloc, Step step, void *job);
 schedc_status sc_enter_once(const schedc_context *context, const Text *text, Step step, void *job);
 
+// Memory of the caller's allocator, which is 0; NULL: there is none.
+void *sc_zeroed(const schedc_context *context, size_t bytes);
+
 // What has been handed over is not handed over again.
 static inline void sc_forget_diags(Sc *sc) {
   sc->diags = NULL;
@@ -93,6 +96,9 @@ static inline bool sc_take_options(void *to, size_t known, const void *from, siz
   if (from) memcpy(to, from, size < known ? size : known);
   return true;
 }
+
+// Does a struct that is to be filled in say how far the caller's header knew it?
+#define SAYS_SIZE(to) ((to) && (to)->size >= sizeof(to)->size)
 
 // Copies a struct out that begins with the `size` that the caller's header knew.
 #define COPY_OUT(to, from)                                               \

@@ -107,7 +107,7 @@ void schedc_npy_close(schedc_npy *npy) {
 }
 
 schedc_status schedc_npy_get_info(const schedc_npy *npy, schedc_npy_info *info) {
-  if (!npy || !info || info->size < sizeof info->size) return SCHEDC_EARG;
+  if (!npy || !SAYS_SIZE(info)) return SCHEDC_EARG;
   schedc_npy_info out = {0, npy->npy.descr, npy->npy.bytes, npy->npy.rank, {0}};
   memcpy(out.shape, npy->npy.shape, sizeof out.shape);
   COPY_OUT(info, &out);

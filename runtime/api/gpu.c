@@ -66,7 +66,7 @@ void sc_gpu_shut(schedc_gpu *gpu) {
 
 schedc_status schedc_gpu_get_info(schedc_gpu *gpu, schedc_gpu_info *info) {
   const char *wrong;
-  if (!gpu || !info || info->size < sizeof info->size) return SCHEDC_EARG;
+  if (!gpu || !SAYS_SIZE(info)) return SCHEDC_EARG;
   schedc_status status = open_once(gpu, &wrong);
   if (status || wrong) return status ? status : SCHEDC_EUNAVAIL;
   const GpuFacts *f = &gpu->gpu.facts;

@@ -45,9 +45,8 @@ schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !source || !good_params(params, param_count)) return SCHEDC_EARG;
-  schedc_kernel *kernel = context->alloc.alloc(context->alloc.user, sizeof *kernel);
+  schedc_kernel *kernel = sc_zeroed(context, sizeof *kernel);
   if (!kernel) return SCHEDC_ENOMEM;
-  memset(kernel, 0, sizeof *kernel);
   sc_init(&kernel->sc, &context->alloc);
   sc_source_keep(source);
   kernel->source = (schedc_source *)source;
@@ -95,9 +94,8 @@ schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !sequence || !sequence->k->given.n) return SCHEDC_EARG;
-  schedc_kernel *kernel = context->alloc.alloc(context->alloc.user, sizeof *kernel);
+  schedc_kernel *kernel = sc_zeroed(context, sizeof *kernel);
   if (!kernel) return SCHEDC_ENOMEM;
-  memset(kernel, 0, sizeof *kernel);
   sc_init(&kernel->sc, &context->alloc);
   sc_source_keep(sequence->source);
   kernel->source = sequence->source;
@@ -297,8 +295,7 @@ size_t schedc_ring_count(const schedc_kernel *kernel) {
 
 schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
                                schedc_tensor_info *info) {
-  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->tensors)
-    return SCHEDC_EARG;
+  if (!kernel || !SAYS_SIZE(info) || index >= kernel->tensors) return SCHEDC_EARG;
   const Buf *buf = &kernel->k->buf.at[kernel->tensor[index]];
   schedc_tensor_info out = {0,
                             buf->name,
@@ -316,8 +313,7 @@ size_t schedc_scalar_count(const schedc_kernel *kernel) { return kernel ? kernel
 
 schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index,
                                schedc_scalar_info *info) {
-  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->k->arg.n)
-    return SCHEDC_EARG;
+  if (!kernel || !SAYS_SIZE(info) || index >= kernel->k->arg.n) return SCHEDC_EARG;
   const Arg *arg = &kernel->k->arg.at[index];
   schedc_scalar_info out = {0, arg->name, arg->elem, arg->init != 0};
   COPY_OUT(info, &out);
@@ -327,8 +323,7 @@ schedc_status schedc_scalar_at(const schedc_kernel *kernel, size_t index,
 size_t schedc_param_count(const schedc_kernel *kernel) { return kernel ? kernel->k->param.n : 0; }
 
 schedc_status schedc_param_at(const schedc_kernel *kernel, size_t index, schedc_param_info *info) {
-  if (!kernel || !info || info->size < sizeof info->size || index >= kernel->k->param.n)
-    return SCHEDC_EARG;
+  if (!kernel || !SAYS_SIZE(info) || index >= kernel->k->param.n) return SCHEDC_EARG;
   schedc_param_info out = kernel->param[index];
   COPY_OUT(info, &out);
   return SCHEDC_OK;
@@ -354,8 +349,7 @@ size_t schedc_bind_count(const schedc_kernel *kernel, size_t kase) {
 
 schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase, size_t index,
                              schedc_bind_info *info) {
-  if (!info || info->size < sizeof info->size || index >= schedc_bind_count(kernel, kase))
-    return SCHEDC_EARG;
+  if (!SAYS_SIZE(info) || index >= schedc_bind_count(kernel, kase)) return SCHEDC_EARG;
   schedc_bind_info out = kernel->bind[kase][index];
   COPY_OUT(info, &out);
   return SCHEDC_OK;

@@ -57,9 +57,8 @@ static schedc_status start_built(Sc *sc, void *arg) {
 }
 
 static schedc_loaded *make_loaded(const schedc_context *context, const schedc_kernel *kernel) {
-  schedc_loaded *l = context->alloc.alloc(context->alloc.user, sizeof *l);
+  schedc_loaded *l = sc_zeroed(context, sizeof *l);
   if (!l) return NULL;
-  memset(l, 0, sizeof *l);
   l->alloc = context->alloc;
   l->text = kernel->k->text;
   sc_init(&l->sc, &context->alloc);

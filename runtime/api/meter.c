@@ -136,9 +136,8 @@ schedc_status schedc_meter_new(schedc_meter **out, schedc_context *context,
   if (!context || !space || !gpu || !TAKE_OPTIONS(&known, options) || !good_tensors(&known) ||
       !TAKE_OPTIONS(&build, known.build))
     return SCHEDC_EARG;
-  schedc_meter *m = context->alloc.alloc(context->alloc.user, sizeof *m);
+  schedc_meter *m = sc_zeroed(context, sizeof *m);
   if (!m) return SCHEDC_ENOMEM;
-  memset(m, 0, sizeof *m);
   m->alloc = context->alloc;
   sc_init(&m->sc, &context->alloc);
   m->space = space;

@@ -58,7 +58,7 @@ schedc_status schedc_predict(schedc_context *context, const schedc_kernel *kerne
                     .given = {tensors, tensor_count, scalars, scalar_count},
                     .machine = SCHEDC_MACHINE_INIT,
                     .out = SCHEDC_PREDICTION_INIT};
-  if (!context || !kernel || !out || out->size < sizeof out->size) return SCHEDC_EARG;
+  if (!context || !kernel || !SAYS_SIZE(out)) return SCHEDC_EARG;
   if (!sc_good_arguments(&job.given)) return SCHEDC_EARG;
   if (!TAKE_OPTIONS(&job.machine, machine)) return SCHEDC_EARG;
   if (!good_machine(&job.machine)) return SCHEDC_EARG;

@@ -147,8 +147,7 @@ schedc_status schedc_count_fills(schedc_context *context, const schedc_kernel *k
                                  schedc_fills *fills) {
   RunJob job = {
       .kernel = kernel, .given = {tensors, tensor_count, scalars, scalar_count}, .fills = fills};
-  if (!context || !kernel || !fills || fills->size < sizeof fills->size || !good_arguments(&job))
-    return SCHEDC_EARG;
+  if (!context || !kernel || !SAYS_SIZE(fills) || !good_arguments(&job)) return SCHEDC_EARG;
   return enter(context, count_fills, &job);
 }
 
@@ -157,8 +156,7 @@ schedc_status schedc_count_work(schedc_context *context, const schedc_kernel *ke
                                 const schedc_scalar *scalars, size_t scalar_count,
                                 schedc_work *work) {
   RunJob job = {.kernel = kernel, .given = {tensors, tensor_count, scalars, scalar_count}};
-  if (!context || !kernel || !work || work->size < sizeof work->size || !good_arguments(&job))
-    return SCHEDC_EARG;
+  if (!context || !kernel || !SAYS_SIZE(work) || !good_arguments(&job)) return SCHEDC_EARG;
   schedc_status status = enter(context, count_work, &job);
   if (!status) COPY_OUT(work, &job.work);
   return status;
@@ -180,9 +178,8 @@ schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kerne
   size_t step = errors->size;  // of the caller's header
   if (step < sizeof errors->size || kernel->outputs == 0)
     return kernel->outputs ? SCHEDC_EARG : SCHEDC_OK;
-  job.errors = context->alloc.alloc(context->alloc.user, sizeof *job.errors * kernel->outputs);
+  job.errors = sc_zeroed(context, sizeof *job.errors * kernel->outputs);
   if (!job.errors) return SCHEDC_ENOMEM;
-  memset(job.errors, 0, sizeof *job.errors * kernel->outputs);
   schedc_status status = enter(context, compare, &job);
   for (u32 i = 0; i < kernel->outputs; i++) {
     schedc_error *to = (schedc_error *)((char *)errors + i * step);

@@ -92,9 +92,8 @@ schedc_status schedc_space_new(schedc_space **out, schedc_context *context,
     return SCHEDC_EARG;
   for (size_t i = 0; i < param_count; i++)
     if (!params[i].name) return SCHEDC_EARG;
-  schedc_space *space = context->alloc.alloc(context->alloc.user, sizeof *space);
+  schedc_space *space = sc_zeroed(context, sizeof *space);
   if (!space) return SCHEDC_ENOMEM;
-  memset(space, 0, sizeof *space);
   pthread_mutex_init(&space->lock, NULL);
   sc_init(&space->sc, &context->alloc);
   sc_source_keep(source);
@@ -125,8 +124,7 @@ size_t schedc_space_param_count(const schedc_space *space) {
 
 schedc_status schedc_space_param_at(const schedc_space *space, size_t index,
                                     schedc_space_param_info *info) {
-  if (!info || info->size < sizeof info->size || index >= schedc_space_param_count(space))
-    return SCHEDC_EARG;
+  if (!SAYS_SIZE(info) || index >= schedc_space_param_count(space)) return SCHEDC_EARG;
   schedc_space_param_info out = space->info[index];
   COPY_OUT(info, &out);
   return SCHEDC_OK;
@@ -274,8 +272,7 @@ static schedc_status probe(Sc *sc, void *job) {
 
 schedc_status schedc_space_probe(const schedc_space *space, schedc_context *context,
                                  const schedc_point *point, schedc_probe *out) {
-  if (!context || !out || out->size < sizeof out->size || !good_point(space, point))
-    return SCHEDC_EARG;
+  if (!context || !SAYS_SIZE(out) || !good_point(space, point)) return SCHEDC_EARG;
   ProbeJob job = {.space = space, .point = point};
   context->scratch.text = space->source->text;
   context->scratch.unverified = context->unverified;

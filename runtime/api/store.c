@@ -50,9 +50,8 @@ schedc_status schedc_store_open(schedc_store **out, schedc_context *context, con
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !path) return SCHEDC_EARG;
-  schedc_store *store = context->alloc.alloc(context->alloc.user, sizeof *store);
+  schedc_store *store = sc_zeroed(context, sizeof *store);
   if (!store) return SCHEDC_ENOMEM;
-  memset(store, 0, sizeof *store);
   sc_init(&store->sc, &context->alloc);
   StoreJob job = {store, path, sc_no_file(), NULL};
   u32 line = 0;
@@ -78,8 +77,7 @@ size_t schedc_store_count(const schedc_store *store) { return store ? store->all
 
 schedc_status schedc_store_at(const schedc_store *store, size_t index,
                               schedc_store_record *record) {
-  if (!record || record->size < sizeof record->size || index >= schedc_store_count(store))
-    return SCHEDC_EARG;
+  if (!SAYS_SIZE(record) || index >= schedc_store_count(store)) return SCHEDC_EARG;
   schedc_store_record out = store->all.record.at[index];
   COPY_OUT(record, &out);
   return SCHEDC_OK;
@@ -148,7 +146,7 @@ schedc_status schedc_store_find(const schedc_store *store, const schedc_store_re
                                 schedc_store_record *record) {
   schedc_store_record known = SCHEDC_STORE_RECORD_INIT;
   if (!store || !key || !TAKE_OPTIONS(&known, key) || !good_key(&known)) return SCHEDC_EARG;
-  if (!record || record->size < sizeof record->size) return SCHEDC_EARG;
+  if (!SAYS_SIZE(record)) return SCHEDC_EARG;
   const schedc_store_record *found = sc_store_find(&store->all, &known);
   if (!found) return SCHEDC_EARG;
   schedc_store_record out = *found;

@@ -299,9 +299,8 @@ schedc_status schedc_tuner_new(schedc_tuner **out, schedc_context *context,
   *out = NULL;
   if (!context || !space || !TAKE_OPTIONS(&known, options) || !good_options(&known))
     return SCHEDC_EARG;
-  schedc_tuner *t = context->alloc.alloc(context->alloc.user, sizeof *t);
+  schedc_tuner *t = sc_zeroed(context, sizeof *t);
   if (!t) return SCHEDC_ENOMEM;
-  memset(t, 0, sizeof *t);
   pthread_mutex_init(&t->lock, NULL);
   sc_init(&t->sc, &context->alloc);
   t->space = space;
@@ -478,7 +477,7 @@ static schedc_status tell_info(Sc *sc, void *job) {
 }
 
 schedc_status schedc_tuner_get_info(schedc_tuner *tuner, schedc_tuner_info *info) {
-  if (!tuner || !info || info->size < sizeof info->size) return SCHEDC_EARG;
+  if (!tuner || !SAYS_SIZE(info)) return SCHEDC_EARG;
   TrialJob job = {0};
   schedc_status status = locked(tuner, tell_info, &job);
   if (!status) COPY_OUT(info, &job.info);

@@ -133,9 +133,8 @@ schedc_status schedc_variants_new(schedc_variants **out, schedc_context *context
   if (!context || !source || param_count >= UINT32_MAX) return SCHEDC_EARG;
   schedc_status status = schedc_store_schedule(context, source, unit, hash, NULL);
   if (status) return status;
-  schedc_variants *v = context->alloc.alloc(context->alloc.user, sizeof *v);
+  schedc_variants *v = sc_zeroed(context, sizeof *v);
   if (!v) return SCHEDC_ENOMEM;
-  memset(v, 0, sizeof *v);
   sc_init(&v->sc, &context->alloc);
   NewJob job = {v, context, source, {unit, case_name, params, (u32)param_count}, store, gpu, hash};
   status = sc_guard(&v->sc, make_all, &job);
@@ -158,8 +157,7 @@ void schedc_variants_free(schedc_variants *v) {
 size_t schedc_variant_count(const schedc_variants *v) { return v ? v->variant.n : 0; }
 
 schedc_status schedc_variant_at(const schedc_variants *v, size_t index, schedc_variant_info *info) {
-  if (!info || info->size < sizeof info->size || index >= schedc_variant_count(v))
-    return SCHEDC_EARG;
+  if (!SAYS_SIZE(info) || index >= schedc_variant_count(v)) return SCHEDC_EARG;
   const Variant *at = &v->variant.at[index];
   schedc_variant_info out = {.kernel = at->kernel, .record = &at->record};
   COPY_OUT(info, &out);

@@ -155,7 +155,7 @@ typedef struct LaunchCall {
   size_t workspace_bytes;
 } LaunchCall;
 // The plan for these shapes: remembered, or worked out after every check. NULL after reports.
-const SclPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call);
+SclPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call);
 schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *call);
 // What is given, checked: shapes, strides and scalars. NULL after reports.
 Binding *sc_bind_call(Sc *sc, const Loaded *l, const LaunchCall *call);
@@ -232,7 +232,7 @@ const char *sc_gpu_run(Gpu *g, Sc *sc, GpuJob *job, u32 n, u64 repeats, u32 roun
 
 // A step of a job begins. False: progress has asked to stop, and `stopped` says so.
 bool sc_gpu_go_on(Gpu *g);
-// One launch of a job, asynchronous; and an error's text.
+// One launch of a job, asynchronous; and the text of an error, behind what failed.
 const char *sc_gpu_enqueue(Sc *sc, GpuJob *j);
 const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int error);
 

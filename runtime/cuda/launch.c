@@ -75,7 +75,7 @@ static bool fill(Sc *sc, Loaded *l, const LaunchCall *given, LaunchPlan *p) {
   return true;
 }
 
-static SclPlan *find_plan(Sc *sc, Loaded *l, const LaunchCall *call) {
+SclPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call) {
   LaunchPlan *oldest = &l->plan[0];
   for (u32 i = 0; i < PLANS; i++) {
     if (same(l, &l->plan[i], call)) {
@@ -89,8 +89,6 @@ static SclPlan *find_plan(Sc *sc, Loaded *l, const LaunchCall *call) {
   oldest->used = ++l->clock;
   return &oldest->plan;
 }
-
-const SclPlan *sc_plan(Sc *sc, Loaded *l, const LaunchCall *call) { return find_plan(sc, l, call); }
 
 // ---- a launch
 
@@ -107,7 +105,7 @@ schedc_status sc_check_context(Sc *sc, const Loaded *l) {
 schedc_status sc_launch(Sc *sc, Loaded *l, const LaunchCall *given) {
   schedc_status status = sc_check_context(sc, l);
   if (status) return status;
-  SclPlan *p = find_plan(sc, l, given);
+  SclPlan *p = sc_plan(sc, l, given);
   if (!p) return SCHEDC_EINPUT;
   for (u32 i = 0; i < l->tensors; i++)
     memcpy(&l->given[i].at, &given->tensor[i].data, sizeof l->given[i].at);
