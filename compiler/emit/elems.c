@@ -30,7 +30,7 @@ static void read_pairs(MapGen *g, const Ahead *y, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   At at = cu_row_at(g, cu_int(c, 0));
   const char *from = cu_stage_pair(c, v, cu_from(c, v->at[0].base, cu_row(c, &at)), "8 * n");
-  cu_var(c, "%s %s[4];", b->elem == EL_I32 ? "int" : "float", y->name);
+  cu_var(c, "%s %s[4];", cu_held(b->elem), y->name);
   cu_line(c, "sc_pairs_%s(%s, %u, %s);", sc_elem[b->elem].text, from, cu_rows_apart(b), y->name);
 }
 

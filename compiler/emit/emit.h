@@ -293,6 +293,10 @@ Txt cu_from(Cuda *c, Xid base, Txt x);                 // base + x; x where ther
 void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);
 const char *cu_of(Cuda *c, Elem elem, const char *bits);   // an element as float, from its bits
 const char *cu_to(Cuda *c, Elem elem, const char *value);  // and back
+// The name of a block of a register tile: that of the tile, if it has one block.
+const char *cu_block(Cuda *c, u32 buf, const char *block);
+// The type of the values that elements of this type hold.
+static inline const char *cu_held(u8 elem) { return sc_elem[elem].flt ? "float" : "int"; }
 u32 cu_array(const Cuda *c,
              u32 buf);  // elements of the C array for a block of a tile, or for a vector
 const char *cu_load(Cuda *c, const At *at, u32 view);  // one element, as a float, int

@@ -277,8 +277,7 @@ static void args(Cuda *c, Str *out) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR || !c->by_thread[i]) continue;
-    const char *type = b->elem == EL_F32             ? "float"
-                       : b->elem == EL_I32           ? "int"
+    const char *type = !sc_is_narrow(b->elem)        ? cu_held(b->elem)
                        : sc_elem[b->elem].bytes == 2 ? "u16"
                                                      : "unsigned char";
     str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, c->name[i],
@@ -288,7 +287,7 @@ static void args(Cuda *c, Str *out) {
     str_printf(out, "%s%s%s", i ? ", " : "  int ", sc_cuda_name(c->sc, k->dim.at[i].name),
                i + 1 < k->dim.n ? "" : ";\n");
   for (u32 i = 0; i < k->arg.n; i++)
-    str_printf(out, "  %s %s;\n", k->arg.at[i].elem == EL_I32 ? "int" : "float",
+    str_printf(out, "  %s %s;\n", cu_held(k->arg.at[i].elem),
                sc_cuda_name(c->sc, k->arg.at[i].name));
   if (k->grid == GRID_DYNAMIC)
     str_puts(out, "  int *counter;  // of drawn tiles; 0 between launches\n");

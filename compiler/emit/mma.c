@@ -140,9 +140,8 @@ static i64 advance(const Operand *o, i64 s, i64 other) {
 // Calls the function for each block of a register tile.
 static void each_block(Cuda *c, const char *function, u32 buf) {
   u32 blocks = sc_blocks(c->k, &c->k->buf.at[buf]);
-  if (blocks == 1) cu_line(c, "%s(%s);", function, c->name[buf]);
-  else
-    for (u32 i = 0; i < blocks; i++) cu_line(c, "%s(%s[%u]);", function, c->name[buf], i);
+  for (u32 i = 0; i < blocks; i++)
+    cu_line(c, "%s(%s);", function, cu_block(c, buf, cu_int(c, i).s));
 }
 
 void cu_compiler_fence(Cuda *c, u32 buf) { each_block(c, "sc_tie", buf); }
@@ -192,24 +191,20 @@ static i64 shift(Cuda *c, u32 view) {
   return n;
 }
 
-static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, const Buf *dst, u32 dst_buf) {
+static void issue(Cuda *c, const Product *p, Operand *a, Operand *b, u32 dst) {
   i64 slices = p->k * sc_elem[b->b->elem].bytes / 32, into = shift(c, p->dst) / 2,
       from = a->regs ? shift(c, p->a) * sc_elem[a->b->elem].bytes / 8 : 0;
   i64 blocks = p->m / 64, chunk = p->cols;
   for (i64 m = 0; m < blocks; m++) {
     for (i64 n0 = 0; n0 < p->n; n0 += chunk) {
       const char *f = instruction(c, a, b, (u32)chunk);
-      const char *d = sc_blocks(c->k, dst) > 1
-                          ? cu_text(c, "%s[%lld]", c->name[dst_buf], (long long)m)
-                          : c->name[dst_buf];
+      const char *d = cu_block(c, dst, cu_int(c, m).s);
       if (n0 + into) d = cu_text(c, "%s + %lld", d, (long long)(n0 / 2 + into));
       for (i64 s = 0; s < slices; s++) {
         const char *scale = s || p->acc ? "1" : "0";
         long long b_at = advance(b, s, n0);
         if (a->regs) {
-          const char *x = sc_blocks(c->k, a->b) > 1
-                              ? cu_text(c, "%s[%lld]", c->name[a->v->buf], (long long)m)
-                              : c->name[a->v->buf];
+          const char *x = cu_block(c, a->v->buf, cu_int(c, m).s);
           if (s * 4 + from) x = cu_text(c, "%s + %lld", x, (long long)(s * 4 + from));
           cu_line(c, "%s<%lld>(%s, %s, %s, %s);", f, b_at, d, x, b->desc, scale);
         } else {
@@ -232,7 +227,7 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_compiler_fence(c, dst);
   cu_order(c, ins, "what the other warps stored is there");
   cu_line(c, "sc_wgmma_fence();");
-  issue(c, p, &a, &b, &c->k->buf.at[dst], dst);
+  issue(c, p, &a, &b, dst);
   cu_line(c, "sc_wgmma_commit();");
   cu_close(c);
 }

@@ -69,9 +69,7 @@ static void place_declarations(Cuda *c) {
 static void declare(Cuda *c, u32 buf) {
   const Buf *b = &c->k->buf.at[buf];
   bool acc = b->layout == LAY_ACC;
-  const char *type = acc && sc_elem[b->elem].bytes < 4 ? "u32"
-                     : b->elem == EL_I32               ? "int"
-                                                       : "float";
+  const char *type = acc && sc_is_narrow(b->elem) ? "u32" : cu_held(b->elem);
   const char *blocks = acc && sc_blocks(c->k, b) > 1 ? cu_text(c, "[%u]", sc_blocks(c->k, b)) : "";
   const char *extents = acc ? cu_text(c, "%lld, %lld", (long long)b->ext[0], (long long)b->ext[1])
                             : cu_text(c, "%lld", (long long)b->ext[0]);

@@ -17,6 +17,11 @@ u32 cu_array(const Cuda *c, u32 buf) {
 
 // ---- where a thread's element is
 
+const char *cu_block(Cuda *c, u32 buf, const char *block) {
+  const char *name = c->name[buf];
+  return sc_blocks(c->k, &c->k->buf.at[buf]) > 1 ? cu_text(c, "%s[%s]", name, block) : name;
+}
+
 Txt cu_block_at(Cuda *c, const At *at) {
   if (at->block.known) return cu_int(c, cu_block_rows(c) * at->block.value);
   return (Txt){cu_text(c, "%u * %s", cu_block_rows(c), at->block.s), P_MUL};
@@ -36,19 +41,23 @@ Txt cu_col(Cuda *c, const At *at) {
 }
 
 const char *cu_of(Cuda *c, Elem elem, const char *bits) {
-  if (elem == EL_F32 || elem == EL_I32) return bits;
+  if (!sc_is_narrow(elem)) return bits;
   return cu_text(c, "sc_of_%s(%s)", sc_elem[elem].text, bits);
 }
 
 const char *cu_to(Cuda *c, Elem elem, const char *value) {
-  if (elem == EL_F32 || elem == EL_I32) return value;
+  if (!sc_is_narrow(elem)) return value;
   return cu_text(c, "sc_to_%s(%s)", sc_elem[elem].text, value);
 }
 
-void cu_store(Cuda *c, const Buf *b, const char *to, const char *value) {
+// How the functions end that load and store an element of a stage.
+static const char *width_of(const Buf *b) {
   u32 bytes = sc_elem[b->elem].bytes;
-  const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
-  cu_line(c, "sc_sts%s(%s, %s);", how, to, cu_to(c, (Elem)b->elem, value));
+  return b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
+}
+
+void cu_store(Cuda *c, const Buf *b, const char *to, const char *value) {
+  cu_line(c, "sc_sts%s(%s, %s);", width_of(b), to, cu_to(c, (Elem)b->elem, value));
 }
 
 static const char *reg_elem(Cuda *c, const At *at, const View *v) {
@@ -65,7 +74,7 @@ static const char *reg_elem(Cuda *c, const At *at, const View *v) {
   i64 shift = 0;
   if (v->at[1].base) x_const_int(c->k, v->at[1].base, &shift);
   const char *e = shift ? cu_text(c, "%s + %lld", at->e, (long long)shift / 2) : at->e;
-  if (sc_blocks(c->k, b) > 1) name = cu_text(c, "%s[%s]", name, at->block.s);
+  name = cu_block(c, v->buf, at->block.s);
   if (sc_elem[b->elem].bytes == 4) return cu_text(c, "%s[%s]", name, e);
   if (sc_elem[b->elem].bytes == 1) {
     return cu_of(
@@ -146,9 +155,7 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const char *addr =
       cu_stage_elem(c, v, cu_position(c, at, &v->at[0]), cu_position(c, at, &v->at[b->rank - 1]));
-  u32 bytes = sc_elem[b->elem].bytes;
-  const char *how = b->elem == EL_I32 ? "_i32" : bytes == 1 ? "8" : bytes == 2 ? "16" : "32";
-  return cu_of(c, (Elem)b->elem, cu_text(c, "sc_lds%s(%s)", how, addr));
+  return cu_of(c, (Elem)b->elem, cu_text(c, "sc_lds%s(%s)", width_of(b), addr));
 }
 
 // ---- tensors

@@ -110,7 +110,7 @@ static void elems_to_registers(MapGen *g, const Buf *b, const char *to, i64 shif
 // Writes a tile that the statement reads at other columns: all reads come before the first write.
 static void shifted_to_registers(MapGen *g, const Buf *b, const char *to, i64 shift) {
   Cuda *c = g->c;
-  const char *x = cu_temp(c, "x"), *type = b->elem == EL_I32 ? "int" : "float";
+  const char *x = cu_temp(c, "x"), *type = cu_held(b->elem);
   i64 bytes = sc_elem[b->elem].bytes;
   cu_var(c, "%s %s[%lld];", bytes == 2 ? "u32" : type, x, (long long)(g->cols * bytes / 8));
   elems_to_registers(g, b, x, 0);
@@ -266,18 +266,26 @@ static const char *open_whole_rows(MapGen *g, const View *dst, const char **when
   return cu_text(g->c, "args.%s + %s", g->c->name[dst->buf], cu_offset(g->c, &at, &first));
 }
 
-// Writes rows of 16-bit elements, in multiples of 32 columns, by 16-byte stores after a transpose
-// within each quad.
-static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
+// Opens the loops over rows of 16-bit elements and over their groups of 32 columns. `y` are then
+// the 16 bytes of a group that the thread writes, after a transpose within each quad. Returns the
+// condition under which the row is written.
+static const char *open_wide_rows(MapGen *g, const View *dst, const char *x) {
   Cuda *c = g->c;
-  const char *x = packed_values(g, b->elem);
-  c->wide[dst->buf] = true;
   const char *when, *to = open_whole_rows(g, dst, &when);
   cu_var(c, "u16 *row_out = %s;", to);
   cu_open_unrolled(c, "n", g->cols / 32);
   cu_var(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};",
          x, x, x, x);
   cu_line(c, "sc_quad_transpose(y, $lane & 3);");
+  return when;
+}
+
+// Writes rows of 16-bit elements, in multiples of 32 columns, by 16-byte stores.
+static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
+  Cuda *c = g->c;
+  const char *x = packed_values(g, b->elem);
+  c->wide[dst->buf] = true;
+  const char *when = open_wide_rows(g, dst, x);
   if (when) cu_open(c, "if (%s)", when);
   cu_line(c,
           "*(uint4 *)(row_out + 32 * n + 8 * ($lane & 3)) = make_uint4(y[0], y[1], y[2], y[3]);");
@@ -301,12 +309,7 @@ static void to_tensor_wide_tried(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
   cu_var(c, "const int left = %s;", columns_left(g, dst));
-  const char *when, *to = open_whole_rows(g, dst, &when);
-  cu_var(c, "u16 *row_out = %s;", to);
-  cu_open_unrolled(c, "n", g->cols / 32);
-  cu_var(c, "u32 y[4] = {%s[8 * n + r], %s[8 * n + 2 + r], %s[8 * n + 4 + r], %s[8 * n + 6 + r]};",
-         x, x, x, x);
-  cu_line(c, "sc_quad_transpose(y, $lane & 3);");
+  const char *when = open_wide_rows(g, dst, x);
   cu_var(c, "const int first = 32 * n + 8 * ($lane & 3);");
   cu_line(c, "%ssc_store_row16(row_out + first, y, left - first);",
           when ? cu_text(c, "if (%s) ", when) : "");
@@ -323,8 +326,7 @@ static const char *float_values(MapGen *g) {
     const View *v = &c->k->view.at[root->ref];
     const Buf *b = &c->k->buf.at[v->buf];
     if (b->layout == LAY_ACC && b->elem == EL_F32 && !v->at[1].base) {
-      return sc_blocks(c->k, b) > 1 ? cu_text(c, "%s[%s]", c->name[v->buf], g->at.block.s)
-                                    : c->name[v->buf];
+      return cu_block(c, v->buf, g->at.block.s);
     }
   }
   cu_var(c, "float x[%lld];", (long long)g->cols / 2);
