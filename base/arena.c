@@ -156,6 +156,11 @@ void str_put(Str *s, const char *bytes, size_t n) {
   s->at[s->n] = 0;
 }
 
+int str_write(void *str, const char *bytes, size_t n) {
+  str_put(str, bytes, n);
+  return 0;
+}
+
 void str_puts(Str *s, const char *text) { str_put(s, text, strlen(text)); }
 
 void str_printf(Str *s, const char *fmt, ...) {

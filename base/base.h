@@ -135,6 +135,7 @@ typedef struct Str {
   u32 n, cap;
 } Str;
 void str_put(Str *s, const char *bytes, size_t n);
+int str_write(void *str, const char *bytes, size_t n);  // the same, as a schedc_writer
 void str_puts(Str *s, const char *text);
 void str_printf(Str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 // Reals as text, the same in every locale. Printed: the fewest digits that read back as v, always

@@ -118,8 +118,8 @@ schedc_value_type sc_value_type(u8 kind);  // of a ValueKind
 
 void sc_source_keep(const schedc_source *source);
 
-// The values of the dimensions that the caller names, and which these are. SCHEDC_EARG: one is
-// none.
+// The values of the dimensions that the caller names, by number, and which these are. SCHEDC_EARG:
+// the kernel does not have all of them.
 schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
                            bool **known);
 bool sc_good_dims(const schedc_dim *dims, size_t n);

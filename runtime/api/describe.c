@@ -9,15 +9,9 @@
 
 static void evaluate(Describer *d) {
   const Kernel *k = d->k;
-  i64 *dim = NEWS(d->sc, i64, k->dim.n + 1);
-  bool *known = NEWS(d->sc, bool, k->dim.n + 1), *none = NEWS(d->sc, bool, k->arg.n + 1);
-  for (u32 i = 0; i < k->dim.n; i++) {
-    for (size_t j = 0; j < d->dim_count; j++) {
-      if (strcmp(k->dim.at[i].name, d->dims[j].name) != 0) continue;
-      dim[i] = d->dims[j].value;
-      known[i] = true;
-    }
-  }
+  i64 *dim;
+  bool *known, *none = NEWS(d->sc, bool, k->arg.n + 1);
+  sc_find_dims(d->sc, k, d->dims, d->dim_count, &dim, &known);  // a step has only some of them
   d->value = NEWS(d->sc, SclValue, k->expr.n + 1);
   LaunchKnown in = {dim, known, NULL, none};
   sc_launch_values(d->sc, k, &in, d->value);
@@ -168,16 +162,11 @@ typedef struct DescribeJob {
   void *user;
 } DescribeJob;
 
-static int into_str(void *user, const char *bytes, size_t n) {
-  str_put(user, bytes, n);
-  return 0;
-}
-
 // The kernel, then those that a sequence launches.
 static schedc_status describe(Sc *sc, void *job) {
   DescribeJob *job_ = job;
   Str out = {.sc = sc};
-  Json json = {.write = into_str, .user = &out};
+  Json json = {.write = str_write, .user = &out};
   bool text = job_->kind == SCHEDC_TEXT;
   if (!text) json_open(&json, '[');
   for (u32 i = 0; i <= job_->k->launch.n; i++) {

@@ -10,16 +10,6 @@ static void json_infix(Describer *d, const char *key, Xid x) {
   json_text(d->json, s.at);
 }
 
-static void json_member_int(Json *j, const char *key, i64 v) {
-  json_key(j, key);
-  json_int(j, v);
-}
-
-static void json_member_text(Json *j, const char *key, const char *v) {
-  json_key(j, key);
-  json_text(j, v);
-}
-
 static void json_value(Describer *d, const Value *v) {
   Str s = {.sc = d->sc};
   sc_put_value(&s, v);
@@ -32,8 +22,8 @@ static void json_arguments(Describer *d) {
   json_key(j, "parameters"), json_open(j, '[');
   for (u32 i = 0; i < k->param.n; i++) {
     json_open(j, '{');
-    json_member_text(j, "name", k->param.at[i].name);
-    json_member_text(j, "kind", k->param.at[i].problem ? "problem" : "tuning");
+    json_key(j, "name"), json_text(j, k->param.at[i].name);
+    json_key(j, "kind"), json_text(j, k->param.at[i].problem ? "problem" : "tuning");
     json_key(j, "value"), json_value(d, &k->param.at[i].value);
     json_key(j, "domain"), json_open(j, '[');
     for (u32 n = 0; n < k->param.at[i].domain.n; n++) json_value(d, &k->param.at[i].domain.at[n]);
@@ -46,9 +36,9 @@ static void json_arguments(Describer *d) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR) continue;
     json_open(j, '{');
-    json_member_text(j, "name", b->name);
-    json_member_text(j, "type", sc_elem[b->elem].text);
-    json_member_text(j, "direction", sc_direction_text(b));
+    json_key(j, "name"), json_text(j, b->name);
+    json_key(j, "type"), json_text(j, sc_elem[b->elem].text);
+    json_key(j, "direction"), json_text(j, sc_direction_text(b));
     json_key(j, "dims"), json_open(j, '[');
     for (u32 a = 0; a < b->rank; a++) {
       Str s = {.sc = d->sc};
@@ -58,7 +48,7 @@ static void json_arguments(Describer *d) {
     json_close(j, ']');
     Str elements = {.sc = d->sc};
     sc_print_elements(&elements, k, b);
-    if (elements.n) json_member_text(j, "elements", elements.at);
+    if (elements.n) json_key(j, "elements"), json_text(j, elements.at);
     json_close(j, '}');
   }
   json_close(j, ']');
@@ -68,11 +58,11 @@ static void json_role(Describer *d, const Role *r) {
   Json *j = d->json;
   Work all;
   json_open(j, '{');
-  json_member_text(j, "name", r->name);
-  json_member_int(j, "instances", r->instances);
-  json_member_int(j, "threads", r->warps * 32);
-  json_member_int(j, "registers", r->regs);
-  json_member_int(j, "registers_of_tiles", r->live);
+  json_key(j, "name"), json_text(j, r->name);
+  json_key(j, "instances"), json_int(j, r->instances);
+  json_key(j, "threads"), json_int(j, r->warps * 32);
+  json_key(j, "registers"), json_int(j, r->regs);
+  json_key(j, "registers_of_tiles"), json_int(j, r->live);
   json_key(j, "operations"), json_open(j, '[');
   for (u32 i = 0; i < r->code.n; i++) {
     Work w = sc_work_of(d->k, &r->code.at[i]);
@@ -80,20 +70,20 @@ static void json_role(Describer *d, const Role *r) {
     Str what = {.sc = d->sc};
     sc_put_operands(&what, d->k, &r->code.at[i]);
     json_open(j, '{');
-    json_member_text(j, "kind", w.what);
-    json_member_text(j, "text", what.at);
-    json_member_int(j, "line", sc_line_col(d->k->text, r->code.at[i].span.lo).line);
-    json_member_int(j, "bytes", w.bytes);
-    json_member_int(j, "flops", w.flops);
-    json_member_int(j, "elements", w.elements);
+    json_key(j, "kind"), json_text(j, w.what);
+    json_key(j, "text"), json_text(j, what.at);
+    json_key(j, "line"), json_int(j, sc_line_col(d->k->text, r->code.at[i].span.lo).line);
+    json_key(j, "bytes"), json_int(j, w.bytes);
+    json_key(j, "flops"), json_int(j, w.flops);
+    json_key(j, "elements"), json_int(j, w.elements);
     json_close(j, '}');
   }
   json_close(j, ']');
   if (sc_total_work(d, r, &all)) {
     json_key(j, "at_most"), json_open(j, '{');
-    json_member_int(j, "bytes", all.bytes);
-    json_member_int(j, "flops", all.flops);
-    json_member_int(j, "elements", all.elements);
+    json_key(j, "bytes"), json_int(j, all.bytes);
+    json_key(j, "flops"), json_int(j, all.flops);
+    json_key(j, "elements"), json_int(j, all.elements);
     json_close(j, '}');
   }
   json_close(j, '}');
@@ -101,18 +91,18 @@ static void json_role(Describer *d, const Role *r) {
 
 static void json_proof(Json *j, u32 id, const Proof *p) {
   json_open(j, '{');
-  json_member_text(j, "rules", sc_proof[id].rule);
-  json_member_text(j, "statement", sc_proof[id].statement);
-  json_member_text(j, "verdict", sc_verdict_text(p->verdict));
-  if (p->verdict == VERDICT_CHECKED) json_member_int(j, "up_to", p->upto);
-  if (p->why) json_member_text(j, "why", p->why);
+  json_key(j, "rules"), json_text(j, sc_proof[id].rule);
+  json_key(j, "statement"), json_text(j, sc_proof[id].statement);
+  json_key(j, "verdict"), json_text(j, sc_verdict_text(p->verdict));
+  if (p->verdict == VERDICT_CHECKED) json_key(j, "up_to"), json_int(j, p->upto);
+  if (p->why) json_key(j, "why"), json_text(j, p->why);
   json_close(j, '}');
 }
 
 static void json_certificate(Json *j, const Certificate *c) {
   json_key(j, "certificate");
   json_open(j, '{');
-  json_member_text(j, "verdict", sc_verdict_text(c->verdict));
+  json_key(j, "verdict"), json_text(j, sc_verdict_text(c->verdict));
   json_key(j, "proofs");
   json_open(j, '[');
   for (u32 i = 0; i < PROOF_COUNT; i++) json_proof(j, i, &c->proof[i]);
@@ -126,9 +116,9 @@ static void json_certificate(Json *j, const Certificate *c) {
   for (u32 i = 0; i < c->kernel->ring.n; i++) {
     const Ring *r = &c->kernel->ring.at[i];
     json_open(j, '{');
-    json_member_text(j, "name", r->name);
-    json_member_int(j, "stages", r->stages);
-    if (c->least[i]) json_member_int(j, "least_stages", c->least[i]);
+    json_key(j, "name"), json_text(j, r->name);
+    json_key(j, "stages"), json_int(j, r->stages);
+    if (c->least[i]) json_key(j, "least_stages"), json_int(j, c->least[i]);
     json_close(j, '}');
   }
   json_close(j, ']');
@@ -139,17 +129,17 @@ void sc_describe_json(Describer *d) {
   const Kernel *k = d->k;
   Json *j = d->json;
   json_open(j, '{');
-  json_member_text(j, "name", k->name);
-  json_member_text(j, "kind", k->launch.n ? "sequence" : "kernel");
+  json_key(j, "name"), json_text(j, k->name);
+  json_key(j, "kind"), json_text(j, k->launch.n ? "sequence" : "kernel");
   json_arguments(d);
   if (!k->launch.n) {
     json_key(j, "grid"), json_open(j, '[');
     for (u32 i = 0; i < k->axis.n; i++) {
       json_open(j, '{');
-      json_member_text(j, "name", k->axis.at[i].name);
+      json_key(j, "name"), json_text(j, k->axis.at[i].name);
       json_infix(d, "extent", k->axis.at[i].extent);
       if (d->value[k->axis.at[i].extent].known)
-        json_member_int(j, "value", d->value[k->axis.at[i].extent].i);
+        json_key(j, "value"), json_int(j, d->value[k->axis.at[i].extent].i);
       json_close(j, '}');
     }
     json_close(j, ']');
@@ -160,19 +150,19 @@ void sc_describe_json(Describer *d) {
     for (u32 i = 0; i < k->ring.n; i++) {
       const Ring *r = &k->ring.at[i];
       json_open(j, '{');
-      json_member_text(j, "name", r->name);
-      json_member_int(j, "stages", r->stages);
-      json_member_int(j, "offset", r->offset);
-      json_member_int(j, "stage_bytes", r->stage_bytes);
-      json_member_int(j, "barrier_offset", r->barrier);
-      json_member_int(j, "full_count", r->full_count);
-      json_member_int(j, "empty_count", r->empty_count);
+      json_key(j, "name"), json_text(j, r->name);
+      json_key(j, "stages"), json_int(j, r->stages);
+      json_key(j, "offset"), json_int(j, r->offset);
+      json_key(j, "stage_bytes"), json_int(j, r->stage_bytes);
+      json_key(j, "barrier_offset"), json_int(j, r->barrier);
+      json_key(j, "full_count"), json_int(j, r->full_count);
+      json_key(j, "empty_count"), json_int(j, r->empty_count);
       json_close(j, '}');
     }
     json_close(j, ']');
-    json_member_int(j, "shared_memory_bytes", k->smem);
-    json_member_int(j, "threads", k->threads);
-    json_member_int(j, "named_barriers", k->named);
+    json_key(j, "shared_memory_bytes"), json_int(j, k->smem);
+    json_key(j, "threads"), json_int(j, k->threads);
+    json_key(j, "named_barriers"), json_int(j, k->named);
     json_certificate(j, sc_certify(d->sc, k));
   }
   json_close(j, '}');

@@ -11,18 +11,11 @@ static i64 extents(const Kernel *k, const Map *m, u32 n) {
   return all;
 }
 
-static i64 stage_bytes(const Kernel *k, u32 view) {
-  const Buf *b = &k->buf.at[k->view.at[view].buf];
-  i64 n = sc_elem[b->elem].bytes;
-  for (u32 d = 0; d < b->rank; d++) n *= b->ext[d];
-  return n;
-}
-
 Work sc_work_of(const Kernel *k, const Ins *ins) {
   switch (ins->op) {
-    case OP_COPYIN: return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[0])};
+    case OP_COPYIN:
     case OP_COPYOUT:
-    case OP_COPYADD: return (Work){.what = "copy", .bytes = stage_bytes(k, ins->arg[1])};
+    case OP_COPYADD: return (Work){.what = "copy", .bytes = ins->plan.bytes};
     case OP_MMA:
     case OP_MMAWARP: {
       const Product *p = &k->product.at[ins->arg[0]];

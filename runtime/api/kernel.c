@@ -365,10 +365,9 @@ typedef struct ShapeJob {
   i64 *shape;
 } ShapeJob;
 
-// Values of the dimensions by number, in `sc`; SCHEDC_EARG for a name that the kernel does not
-// have.
 schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
                            bool **known) {
+  bool all = true;
   *value = NEWS(sc, i64, k->dim.n + 1);
   *known = NEWS(sc, bool, k->dim.n + 1);
   for (size_t i = 0; i < n; i++) {
@@ -376,11 +375,12 @@ schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size
     while (tried < k->dim.n && k->dim.at[d % k->dim.n].name != dims[i].name &&
            strcmp(k->dim.at[d % k->dim.n].name, dims[i].name))
       d++, tried++;
-    if (tried == k->dim.n) return SCHEDC_EARG;
+    all &= tried < k->dim.n;
+    if (tried == k->dim.n) continue;
     (*value)[d % k->dim.n] = dims[i].value;
     (*known)[d % k->dim.n] = true;
   }
-  return SCHEDC_OK;
+  return all ? SCHEDC_OK : SCHEDC_EARG;
 }
 
 bool sc_good_dims(const schedc_dim *dims, size_t n) {

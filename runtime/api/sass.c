@@ -67,14 +67,9 @@ static schedc_status report_all(const Reporting *r, const Kernel *k) {
   return status;
 }
 
-static int put(void *out, const char *bytes, size_t n) {
-  str_put(out, bytes, n);
-  return 0;
-}
-
 static schedc_status write_report(Sc *sc, const SassJob *j, const Kernel *k, Reporting *r) {
   Str out = {.sc = sc};
-  Json json = {.write = put, .user = &out};
+  Json json = {.write = str_write, .user = &out};
   if (j->kind == SCHEDC_JSON) {
     r->json = &json;
     json_open(&json, '[');

@@ -177,17 +177,13 @@ static bool more_along(StripMaker *mk, Xid e, i8 p, i8 r) {
   return score > 0;
 }
 
-static const Reals *kind_of(const StripMaker *mk, u8 ty) {
-  return ty == TY_INT ? &sc_ints : mk->s->reals;
-}
-
 // The element type of e, if e is an element of a tensor with 16 or 8 bits that depends on variable
 // r; else EL_COUNT.
 static Elem narrow_factor(const StripMaker *mk, Xid e, u32 r) {
   const Expr *x = expr(mk, e);
   if (x->op != X_LOAD || !has(x->vars, (i8)r)) return EL_COUNT;
   const Elem elem = mk->k->buf.at[mk->k->view.at[x->ref].buf].elem;
-  return sc_elem[elem].flt && sc_elem[elem].bytes < 4 ? elem : EL_COUNT;
+  return sc_is_narrow(elem) ? elem : EL_COUNT;
 }
 
 // Should the nest add as tensor cores do? A specification in f32 stands for what a kernel may
@@ -207,7 +203,7 @@ static void find_cores(const StripMaker *mk, Nest *t, const Expr *body) {
 static u32 make_nest(StripMaker *mk, u32 up, Xid e, i8 p, bool planes) {
   Strip *s = mk->s;
   const Expr *x = expr(mk, e);
-  u8 bytes = kind_of(mk, x->ty)->bytes;
+  u8 bytes = sc_reals(mk->s, x->ty)->bytes;
   Nest nest = {.op = x->op, .ty = x->ty, .r = (u8)x->ref, .p = p, .planes = planes};
   find_cores(mk, &nest, expr(mk, x->a));
   nest.dot = nest.cores || p < 0 || !more_along(mk, x->a, p, (i8)x->ref);
@@ -241,7 +237,7 @@ static u16 uniform_slot(StripMaker *mk, Xid e) {
 static StripFn *fn_of(const StripMaker *mk, const Expr *p) {
   if (p->op == X_TOREAL) return mk->s->reals->of_int;
   u8 from = expr(mk, p->op == X_WHERE ? p->b : p->a)->ty;
-  return from == TY_BOOL ? sc_truths[p->op] : kind_of(mk, from)->op[p->op];
+  return from == TY_BOOL ? sc_truths[p->op] : sc_reals(mk->s, from)->op[p->op];
 }
 
 // An operand as a step of list `at` reads it.
@@ -334,13 +330,10 @@ static bool same_place(const View *v, const View *w) {
 
 // Does the map read its destination at another place than it writes? Then it must write after all
 // reads.
-static bool reads_elsewhere(StripMaker *mk) {
+static bool reads_elsewhere(const StripMaker *mk) {
   const View *d = &mk->k->view.at[mk->m->dst];
-  x_begin(&mk->below, DEP_IDX | DEP_TILE);
-  x_from(&mk->below, mk->m->root);
-  for (Xid x; (x = x_next(&mk->below));) {
-    if (expr(mk, x)->op != X_LOAD) continue;
-    const View *v = &mk->k->view.at[expr(mk, x)->ref];
+  for (u32 i = 0; i < mk->m->reads; i++) {
+    const View *v = &mk->k->view.at[sc_view_of(mk->k, mk->m, i)];
     if (v->buf == d->buf && v->fill == d->fill && !same_place(v, d)) return true;
   }
   return false;

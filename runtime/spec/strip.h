@@ -131,6 +131,10 @@ struct Strip {
   u32 size;
 };
 
+static inline const Reals *sc_reals(const Strip *s, u8 ty) {
+  return ty == TY_INT ? &sc_ints : s->reals;
+}
+
 // A map of a specification: positions of views may be any integer expressions, reals are `wide` or
 // f32.
 Strip *sc_strip_spec(StripMaker *mk, const Map *m, bool wide);

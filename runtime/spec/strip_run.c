@@ -16,7 +16,7 @@ static void exec(Run *r, const Steps *list);
 // ---- reductions
 
 static void clear(const Run *r, const Nest *t, i64 n) {
-  const Reals *kind = kind_of(r, t->ty);
+  const Reals *kind = sc_reals(r->s, t->ty);
   char *acc = r->row[t->acc];
   if (t->ty == TY_INT && t->op == X_RMIN) {
     for (i64 i = 0; i < n; i++) ((i64 *)acc)[i] = INT64_MAX;
@@ -31,7 +31,7 @@ static void clear(const Run *r, const Nest *t, i64 n) {
 
 // One stretch of the innermost loop: `n` values into the accumulators at `acc`.
 static void accumulate(const Run *r, const Nest *t, char *acc, i64 n) {
-  const Reals *kind = kind_of(r, t->ty);
+  const Reals *kind = sc_reals(r->s, t->ty);
   const char *a = values(r, t->value), *b = t->factor.slot ? values(r, t->factor) : NULL;
   unsigned ones = (t->value.one ? 1u : 0) | (t->factor.one ? 2u : 0);
   if (t->cores) {
@@ -45,7 +45,7 @@ static void accumulate(const Run *r, const Nest *t, char *acc, i64 n) {
 
 // Reduces by strips over r, once for each value of p (once, if the value depends on no strip).
 static void reduce_dots(Run *r, const Nest *t) {
-  i64 n = length(r, t->p), bytes = kind_of(r, t->ty)->bytes;
+  i64 n = length(r, t->p), bytes = sc_reals(r->s, t->ty)->bytes;
   exec(r, &t->ahead);
   for (i64 i = 0; i < n; i++) {
     if (t->p >= 0) r->off[t->p] = i;
@@ -58,7 +58,7 @@ static void reduce_dots(Run *r, const Nest *t) {
 // Reduces by strips over p, once for each value of r. As in reduce_dots, value j goes to part j / 2
 // % 4.
 static void reduce_rows(Run *r, const Nest *t) {
-  i64 plane = r->s->cap[t->p] * kind_of(r, t->ty)->bytes;
+  i64 plane = r->s->cap[t->p] * sc_reals(r->s, t->ty)->bytes;
   exec(r, &t->ahead);
   for (i64 j = 0; j < r->len[t->r]; j++) {
     r->off[t->r] = j;
@@ -71,7 +71,7 @@ static void reduce_rows(Run *r, const Nest *t) {
 // Combines the accumulators to the result: one value for each element of the strip, or one for each
 // part.
 static void finish(Run *r, const Nest *t) {
-  const Reals *kind = kind_of(r, t->ty);
+  const Reals *kind = sc_reals(r->s, t->ty);
   i64 n = length(r, t->p), cap = t->p < 0 ? 1 : r->s->cap[t->p], bytes = kind->bytes;
   char *acc = r->row[t->acc], *to = r->row[t->slot];
   if (!t->dot && t->planes) {
@@ -134,7 +134,7 @@ static const char *root_values(Run *r, u8 *ty) {
   const Strip *s = r->s;
   const char *from = values(r, s->root);
   i64 n = length(r, s->v);
-  u8 bytes = kind_of(r, *ty)->bytes;
+  u8 bytes = sc_reals(r->s, *ty)->bytes;
   char *temp = r->base + s->slot.at[s->temp].offset;
   if (s->root.one && s->v >= 0) {
     for (i64 i = 0; i < n; i++) memcpy(temp + i * bytes, from, bytes);
@@ -185,7 +185,7 @@ static void stash(Run *r, u8 ty, const char *from, const u8 *mask, bool none) {
   i64 n = length(r, r->s->v), at = buffer_index(r), all = buffer_size(r);
   i64 parts = r->s->m->parts ? PARTS : 1;
   char *buffer = r->base + r->s->buffer;
-  memcpy(buffer + 8 * (r->q * all + at), from, (size_t)(n * kind_of(r, ty)->bytes));
+  memcpy(buffer + 8 * (r->q * all + at), from, (size_t)(n * sc_reals(r->s, ty)->bytes));
   u8 *masks = (u8 *)buffer + 8 * parts * all + at;
   if (mask) memcpy(masks, mask, (size_t)n);
   else memset(masks, !none, (size_t)n);

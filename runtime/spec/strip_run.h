@@ -36,10 +36,6 @@ static inline const char *values(const Run *r, Ref ref) {
 
 static inline i64 length(const Run *r, i8 x) { return x < 0 ? 1 : r->len[x]; }
 
-static inline const Reals *kind_of(const Run *r, u8 ty) {
-  return ty == TY_INT ? &sc_ints : r->s->reals;
-}
-
 // The elements that LOAD t reads, or a copy of them, become its slot's values.
 void sc_strip_load(Run *r, const Step *t);
 

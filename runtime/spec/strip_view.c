@@ -75,7 +75,7 @@ static char *scattered(const Run *r, const Site *site, const Window *w, i64 i) {
 // Copies the window's elements to `to`, and 0 for elements outside.
 static void copy_in(const Run *r, const Site *site, const Window *w, u8 ty, char *to, i64 n) {
   const Operand *o = &r->op[site->view];
-  const Reals *kind = kind_of(r, ty);
+  const Reals *kind = sc_reals(r->s, ty);
   if (w->lo > 0 || w->hi < n || w->scattered) kind->fill(to, 0, (size_t)n);
   if (!w->scattered) {
     if (w->hi > w->lo)
@@ -93,7 +93,7 @@ static void copy_in(const Run *r, const Site *site, const Window *w, u8 ty, char
 void sc_strip_load(Run *r, const Step *t) {
   const Site *site = &r->s->site.at[t->ref];
   const Operand *o = &r->op[site->view];
-  const Reals *kind = kind_of(r, t->ty);
+  const Reals *kind = sc_reals(r->s, t->ty);
   i64 n = length(r, t->x);
   Window w = window(r, site, t->x);
   char *to = r->base + r->s->slot.at[t->slot].offset;
@@ -119,7 +119,7 @@ void sc_strip_load(Run *r, const Step *t) {
 static void save(const Run *r, const Window *w, u8 ty, const char *from, i64 lo, i64 hi) {
   const Site *site = &r->s->dst;
   const Operand *o = &r->op[site->view];
-  const Reals *kind = kind_of(r, ty);
+  const Reals *kind = sc_reals(r->s, ty);
   if (!w->scattered) {
     kind->save(o->store, o->elem, w->at + lo * w->step * element_bytes(o->store), w->step,
                from + lo * kind->bytes, (size_t)(hi - lo));
@@ -151,7 +151,7 @@ void sc_strip_write(const Run *r, u8 ty, const char *from, const u8 *mask, u32 q
   u64 sum[STRIP];
   w.at += (i64)q * o->part * element_bytes(o->store);
   if (r->mode == ACCUMULATE) {
-    const Reals *kind = kind_of(r, ty);
+    const Reals *kind = sc_reals(r->s, ty);
     i64 n = length(r, r->s->v);
     StripFn *add = kind->op[X_ADD];
     u64 old[STRIP];

@@ -155,11 +155,6 @@ bool sc_store_read(Sc *sc, const Text *text, Records *out) {
 
 // ---- writing
 
-static int to_str(void *user, const char *bytes, size_t n) {
-  str_put(user, bytes, n);
-  return 0;
-}
-
 static void print_dims(Json *j, const schedc_store_record *r, bool buckets) {
   json_open(j, '{');
   for (size_t i = 0; i < r->dim_count; i++) {
@@ -195,7 +190,7 @@ static void print_member(Json *j, const schedc_store_record *r, const Member *m)
 }
 
 void sc_store_print(Str *out, const schedc_store_record *r) {
-  Json j = {.write = to_str, .user = out};
+  Json j = {.write = str_write, .user = out};
   json_open(&j, '{');
   json_key(&j, "store"), json_int(&j, FORMAT);
   for (u32 i = 0; i < COUNT(members); i++) print_member(&j, r, &members[i]);

@@ -64,6 +64,7 @@ static inline float *tile(Fix *f, u32 buf, Elem elem, i64 rows, i64 cols) {
 }
 
 static inline void run_rows(Fix *f, u32 map, i64 row0, i64 row1) {
+  sc_list_accesses(&f->sc, f->k);
   Strip *s = sc_strip(sc_strip_maker(&f->sc, f->k), &f->k->map.at[map]);
   Env env;
   env_init(&f->sc, &env, f->k, &f->b);
