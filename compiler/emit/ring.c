@@ -11,10 +11,6 @@
 static bool fills(const Cuda *c, const Ring *r) { return r->fillers >> c->r & 1; }
 static bool drains(const Cuda *c, const Ring *r) { return r->drainers >> c->r & 1; }
 
-static u32 most_held(const Kernel *k, u32 role, u32 ring) {
-  return k->most_held[role * k->ring.n + ring];
-}
-
 static const char *barrier(Cuda *c, const Ring *r, bool full, const char *stage) {
   const char *base =
       cu_text(c, "$smem + %s_%s", c->ring[r - c->k->ring.at], full ? "full" : "empty");
@@ -34,7 +30,7 @@ void cu_cursors(Cuda *c) {
       cu_var(c, "u32 %s_fill = 0, %s_fill_%s = %s;", name, name, phase, before);
     if (fills(c, r) && !many) cu_var(c, "u32 %s_fill_%s = %s;", name, phase, before);
     if (!drains(c, r)) continue;
-    if (many && most_held(c->k, c->r, i) > 1) {
+    if (many && sc_most_held(c->k, c->r, i) > 1) {
       cu_var(c, "u32 %s_next = 0, %s_held = 0, %s_oldest = 0, %s_%s = 0;", name, name, name, name,
              phase);
     } else if (many) {
@@ -164,7 +160,7 @@ void cu_skip_tile(Cuda *c) {
       skip(c, r, cu_text(c, "%s_fill", name), cu_text(c, "%s_fill_%s", name, cu_phase(c)),
            count_in_tile(c, OP_ACQUIRE, i));
     if (!drains(c, r)) continue;
-    bool many = r->stages > 1 && most_held(c->k, c->r, i) > 1;
+    bool many = r->stages > 1 && sc_most_held(c->k, c->r, i) > 1;
     Txt n = count_in_tile(c, OP_WAIT, i);
     skip(c, r, cu_text(c, many ? "%s_next" : "%s_held", name),
          cu_text(c, "%s_%s", name, cu_phase(c)), n);
@@ -236,7 +232,7 @@ void cu_commit(Cuda *c, const Ins *ins) {
 void cu_wait(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
-  bool many = r->stages > 1 && most_held(c->k, c->r, ring) > 1;
+  bool many = r->stages > 1 && sc_most_held(c->k, c->r, ring) > 1;
   const char *stage = cursor(c, ring, many ? "next" : "held");
   cu_mbar_wait(c, barrier(c, r, true, stage), cursor(c, ring, cu_phase(c)), WAIT_FULL, ring);
   if (!many) return;
@@ -247,7 +243,7 @@ void cu_wait(Cuda *c, const Ins *ins) {
 void cu_release(Cuda *c, const Ins *ins) {
   u32 ring = ins->arg[0];
   const Ring *r = &c->k->ring.at[ring];
-  bool many = r->stages > 1 && most_held(c->k, c->r, ring) > 1;
+  bool many = r->stages > 1 && sc_most_held(c->k, c->r, ring) > 1;
   const char *stage = cursor(c, ring, many ? "oldest" : "held");
   before_arrival(c, ins);
   u32 ctas = r->multicast ? sc_cluster(c->k) : 1;

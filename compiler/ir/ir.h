@@ -416,6 +416,16 @@ static inline bool sc_is_member(const Turn *t, u32 role) {
   return false;
 }
 
+// The role that a warp of a CTA runs, or SC_NONE, and in which of its instances.
+static inline u32 sc_role_of_warp(const Kernel *k, u32 warp, u32 *instance) {
+  for (u32 i = 0; i < k->role.n; i++) {
+    const Role *r = &k->role.at[i];
+    *instance = (warp - r->first_warp) / r->warps;
+    if (warp >= r->first_warp && *instance < r->instances) return i;
+  }
+  return SC_NONE;
+}
+
 // `math[1]`, or `load` if it is the only one.
 static inline const char *sc_instance_name(Sc *sc, const Role *r, u32 instance) {
   return r->instances > 1 ? sc_printf(sc, "%s[%u]", r->name, instance) : r->name;
@@ -429,6 +439,9 @@ static inline bool x_uniform(const Kernel *k, Xid e) {
 void sc_list_accesses(Sc *sc, Kernel *k);
 static inline u8 sc_ring_use(const Kernel *k, u32 role, u32 ring) {
   return k->ring_use[role * k->ring.n + ring];
+}
+static inline u32 sc_most_held(const Kernel *k, u32 role, u32 ring) {
+  return k->most_held[role * k->ring.n + ring];
 }
 static inline u8 sc_tensor_use(const Kernel *k, u32 role, u32 buf) {
   return k->tensor_use[role * k->buf.n + buf];

@@ -14,7 +14,6 @@ typedef struct SpaceParam {
   bool fixed;          // the caller says its value
   bool varies;         // it goes through its domain
   bool steady;         // … which is the same at all points
-  bool typed;          // the kind is known
   u8 kind;             // ValueKind
   const char *usual;   // its value where it does not vary: the caller's, the case's, the default;
                        // NULL: the expression fails

@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+static void swap(Reg *r) {
+  float *now = r->at;
+  r->at = r->aside;
+  r->aside = now;
+}
+
 // ---- landing
 
 static void finish_product(Event *e) {
@@ -18,11 +24,7 @@ static void finish_product(Event *e) {
               e->bk, e->m, e->n, e->k, e->acc);
   if (b->elem != EL_F32)
     sc_round_all((Elem)b->elem, dst->flying ? dst->aside : dst->at, in->m->p->elems[e->dst]);
-  if (dst->flying && --dst->flying == 0) {
-    float *now = dst->at;
-    dst->at = dst->aside;
-    dst->aside = now;
-  }
+  if (dst->flying && --dst->flying == 0) swap(dst);
   in->mma_done = e->group;
 }
 
@@ -234,9 +236,7 @@ bool sc_issue_product(Inst *in, const Product *p) {
     a.reg->read_pc = in->at;
   }
   if (in->m->p->opt->policy != SCHEDC_EARLY && dst.reg->flying++ == 0) {
-    float *now = dst.reg->at;
-    dst.reg->at = dst.reg->aside;
-    dst.reg->aside = now;
+    swap(dst.reg);
     sc_poison((Elem)k->buf.at[e.dst].elem, dst.reg->at, dst.count);
   }
   issue(in, &e);

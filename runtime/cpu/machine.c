@@ -27,6 +27,12 @@ static Inst *inst_at(const Machine *m, u32 i) {
   return &m->slot[m->order[i] / each].inst[m->order[i] % each];
 }
 
+static void tell_progress(Program *p) {
+  double done = (double)atomic_load(&p->tiles_done) / (double)p->grid.total;
+  if (p->opt->progress && p->opt->progress(p->opt->progress_user, done))
+    sc_give_up(p, SCHEDC_ECANCEL);
+}
+
 static void count_steps(Machine *m, u32 ran) {
   Program *p = m->p;
   m->steps += ran;
@@ -34,9 +40,7 @@ static void count_steps(Machine *m, u32 ran) {
   u64 steps = atomic_fetch_add(&p->steps, m->steps) + m->steps;
   m->steps = 0;
   if (p->opt->step_budget && steps > p->opt->step_budget) sc_give_up(p, SCHEDC_ELIMIT);
-  if (!m->caller || !p->opt->progress) return;
-  double done = (double)atomic_load(&p->tiles_done) / (double)p->grid.total;
-  if (p->opt->progress(p->opt->progress_user, done)) sc_give_up(p, SCHEDC_ECANCEL);
+  if (m->caller) tell_progress(p);
 }
 
 // Lets each instance run until it blocks; did any get on?
@@ -165,9 +169,7 @@ static void lead(Program *p, Worker *w, u32 n) {
     while (w[i].started && !atomic_load(&w[i].done)) {
       listen(p, &w[i].done);
       sc_enter_logs(p);
-      if (!p->opt->progress) continue;
-      double done = (double)atomic_load(&p->tiles_done) / (double)p->grid.total;
-      if (p->opt->progress(p->opt->progress_user, done)) sc_give_up(p, SCHEDC_ECANCEL);
+      tell_progress(p);
     }
   }
 }

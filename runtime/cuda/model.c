@@ -15,15 +15,11 @@ typedef struct Naming {
 
 // "math[1] (CTA 0, thread 140)"
 static const char *thread_name(const Naming *n, u32 cta, u32 thread) {
-  const Kernel *k = n->k;
-  for (u32 i = 0; i < k->role.n; i++) {
-    const Role *r = &k->role.at[i];
-    u32 warp = thread / 32, instance = (warp - r->first_warp) / r->warps;
-    if (warp < r->first_warp || instance >= r->instances) continue;
-    return sc_printf(n->sc, "%s (CTA %u, thread %u)", sc_instance_name(n->sc, r, instance), cta,
-                     thread);
-  }
-  return sc_printf(n->sc, "thread %u of CTA %u, which has no role,", thread, cta);
+  u32 instance, role = sc_role_of_warp(n->k, thread / 32, &instance);
+  if (role == SC_NONE)
+    return sc_printf(n->sc, "thread %u of CTA %u, which has no role,", thread, cta);
+  return sc_printf(n->sc, "%s (CTA %u, thread %u)",
+                   sc_instance_name(n->sc, &n->k->role.at[role], instance), cta, thread);
 }
 
 // "byte 512 of stage 1 of 'k' (CTA 0)"

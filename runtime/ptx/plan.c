@@ -164,19 +164,15 @@ static void neighbours(Planner *p) {
 }
 
 static void find_role(Planner *p, u32 tid) {
-  u32 warp = tid / WARP;
-  p->w.role = SC_NONE;
-  for (u32 r = 0; r < p->k->role.n; r++) {
-    const Role *ro = &p->k->role.at[r];
-    u32 n = warp - ro->first_warp;
-    if (warp < ro->first_warp || n >= ro->warps * ro->instances) continue;
-    p->w.role = p->r = r;
-    p->role = ro;
-    p->w.instance = p->instance = n / ro->warps;
-    p->warp = n % ro->warps;
-    p->alone = want_alone(p->k, ro);
-  }
+  u32 warp = tid / WARP, r = sc_role_of_warp(p->k, warp, &p->instance);
   p->lane = tid % WARP;
+  p->w.role = r;
+  if (r == SC_NONE) return;
+  p->r = r;
+  p->role = &p->k->role.at[r];
+  p->w.instance = p->instance;
+  p->warp = (warp - p->role->first_warp) % p->role->warps;
+  p->alone = want_alone(p->k, p->role);
 }
 
 // Asks for setmaxnreg, with the number of the roles that the thread's warpgroup has.

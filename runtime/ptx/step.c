@@ -17,8 +17,7 @@ Step *want_event(Planner *p, EventId id, i64 first, i64 second) {
 }
 
 bool want_more_held(const Planner *p, u32 ring) {
-  u32 rings = p->k->ring.n;
-  return ring < rings && p->k->most_held[p->r * rings + ring] > 1;
+  return ring < p->k->ring.n && sc_most_held(p->k, p->r, ring) > 1;
 }
 
 static Cursor cursor_of(const Planner *p, EventId id, Barriers of) {

@@ -304,32 +304,28 @@ void sc_strip_range(const Strip *s, Env *env, const Operand *op, const i64 *from
   run(&r, scratch);
 }
 
-// Sets the ranges of the output variables: [row0, row1) for variable 0, the whole extent for the
-// others.
-static void set_rows(Run *r, i64 row0, i64 row1) {
+// Runs over [row0, row1) of output variable 0, and over the whole extent of the others.
+static void run_rows(Run *r, i64 row0, i64 row1, void *scratch) {
   for (u32 v = 0; v < r->s->m->outs; v++) r->to[v] = env_int(r->env, r->s->m->var[v].extent);
-  if (!r->s->m->outs) return;
-  if (row0 > 0) r->from[0] = row0;
-  if (row1 < r->to[0]) r->to[0] = row1;
+  if (r->s->m->outs && row0 > 0) r->from[0] = row0;
+  if (r->s->m->outs && row1 < r->to[0]) r->to[0] = row1;
+  run(r, scratch);
 }
 
 void sc_strip_run(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
                   const Watch *watch) {
   Run r = {.s = s, .env = env, .op = op, .mode = WRITE, .watch = watch};
-  set_rows(&r, row0, row1);
-  run(&r, scratch);
+  run_rows(&r, row0, row1, scratch);
 }
 
 bool sc_strip_any(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch) {
   Run r = {.s = s, .env = env, .op = op, .mode = TEST};
-  set_rows(&r, row0, row1);
-  run(&r, scratch);
+  run_rows(&r, row0, row1, scratch);
   return r.found;
 }
 
 void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row1, void *scratch,
                   const Watch *watch) {
   Run r = {.s = s, .env = env, .op = op, .mode = ACCUMULATE, .watch = watch};
-  set_rows(&r, row0, row1);
-  run(&r, scratch);
+  run_rows(&r, row0, row1, scratch);
 }
