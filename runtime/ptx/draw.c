@@ -66,8 +66,7 @@ static void draw_or_expect(Planner *p, bool reads) {
   u32 fork = cluster ? want_fork(p) : SC_NONE;
   draw(p);
   if (!cluster) return;
-  u32 end = p->w.step.n;
-  want_goto(p, 0);
+  u32 end = want_goto(p);
   want_land(p, fork);
   want_at(p, EV_ARRIVE_EXPECT, want_slots(p->k, true), sc_slot_bytes(p->k));
   if (reads) read_slot(p);

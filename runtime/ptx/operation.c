@@ -103,8 +103,7 @@ static void copies(Planner *p, const Ins *ins, EventId id, u32 tensor, u32 stage
     u32 fork = i + 1 < fit.n ? want_fork(p) : SC_NONE;
     copies_by(p, ins, id, fit.at[i], ctas, fit.n == 1);
     if (fork == SC_NONE) break;
-    PUSH(p->sc, &ends, p->w.step.n);
-    want_goto(p, 0);
+    PUSH(p->sc, &ends, want_goto(p));
     want_land(p, fork);
   }
   for (u32 i = 0; i < ends.n; i++) want_land(p, ends.at[i]);

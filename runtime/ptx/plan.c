@@ -51,8 +51,7 @@ static void branch(Planner *p, const Ins *ins, u32 pc, u32 mid, u32 end) {
   }
   p->open[p->opens++] = want_fork(p);
   side(p, pc + 1, mid);
-  u32 over = p->w.step.n, fork = p->open[--p->opens];
-  if (end != mid) want_goto(p, 0);
+  u32 fork = p->open[--p->opens], over = end != mid ? want_goto(p) : SC_NONE;
   want_land(p, fork);
   if (end == mid) return;
   side(p, mid + 1, end);
@@ -91,8 +90,7 @@ static void code(Planner *p, u32 from, u32 to) {
 
 // Ends a tile. Here lands the fork that skips a tile of another instance.
 static void skip_tile(Planner *p, u32 fork) {
-  u32 own = p->w.step.n;
-  want_goto(p, 0);
+  u32 own = want_goto(p);
   want_land(p, fork);
   for (u32 i = 0; i < p->k->ring.n; i++) {
     bool own_ring = p->k->ring.at[i].owner != SC_NONE;

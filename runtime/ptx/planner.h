@@ -44,13 +44,13 @@ Barriers want_slots(const Kernel *k, bool full);
 // ---- step.c: each adds to the program
 // An event of the operation at p->span, whose numbers are these (ARG_ANY: any).
 Step *want_event(Planner *p, EventId id, i64 first, i64 second);
-// … at the barrier of the stage that the role's cursor stands at.
+// Such an event at the barrier of the stage that the role's cursor stands at.
 Step *want_at(Planner *p, EventId id, Barriers of, i64 number);
 bool want_more_held(const Planner *p, u32 ring);       // than one stage at once, by the role
 void want_stage(Planner *p, u32 ring, Cursor cursor);  // the cursor goes on
 u32 want_fork(Planner *p);                             // goes on, or to where want_land says
-void want_land(Planner *p, u32 step);                  // a fork, or a goto, leads here
-void want_goto(Planner *p, u32 step);
+u32 want_goto(Planner *p);                             // goes to where want_land says
+void want_land(Planner *p, u32 step);                  // that fork, or goto, leads here
 // The end of a loop's body, which began at that step; if it is not dead, it has other rounds.
 void want_round(Planner *p, u32 step);
 void want_meet(Planner *p);                   // the warps of the instance meet

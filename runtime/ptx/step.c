@@ -44,8 +44,9 @@ u32 want_fork(Planner *p) {
   return p->w.step.n - 1;
 }
 
-void want_goto(Planner *p, u32 step) {
-  PUSH(p->sc, &p->w.step, ((Step){.op = STEP_GOTO, .to = step}));
+u32 want_goto(Planner *p) {
+  PUSH(p->sc, &p->w.step, ((Step){.op = STEP_GOTO}));
+  return p->w.step.n - 1;
 }
 
 void want_round(Planner *p, u32 step) {
