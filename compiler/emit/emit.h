@@ -87,9 +87,9 @@ typedef struct Use {
   u32 size;          // operations and leaves of its text
   bool traps;        // it may divide by zero
   u32 loop;          // uniform: the innermost loop that it depends on, or SC_NONE
-  u32 let;           // … the first `let` that needs it, or SC_NONE
+  u32 let;           // uniform: the first `let` that needs it, or SC_NONE
   u32 values;        // the element (At.values) for which it has been given a name
-  const char *name;  // … which is this one
+  const char *name;  // that name
 } Use;
 
 // A name for what a partial vector's parts add up to, and the operation up to which it does.
@@ -105,10 +105,10 @@ typedef struct Cuda {
   // names that are declared only where they are used, which stand in texts as "$name": how often
   // each is used so far
   VEC(u32) counted;
-  Names in_kernel, in_role;  // … which of them has a name
+  Names in_kernel, in_role;  // the number of each such name: the kernel's names, the role's
   bool of_role;              // a name that is added is the role's
   u32 r;                     // the role being written
-  bool single;               // … is run by one thread: it only copies and hands over
+  bool single;               // one thread runs that role, as it only copies and hands over
   const char **name;         // of each buf, a C identifier
   const char **xname;    // of each expression that has one in the scope being written, else NULL
   const char **loop;     // of each loop
@@ -125,7 +125,7 @@ typedef struct Cuda {
   u32 line;               // of the last #line
   VEC(Named) named;       // names given in the role being written
   VEC(NameUse) name_use;  // from 1
-  Names use_of;           // … which of them a name has
+  Names use_of;           // the number of a name's entry there
   Scope *scope;           // of each register tile of that role
   // by operation: the number (from 1) of the first tile that is declared before it; and by tile, of
   // the next
@@ -139,13 +139,13 @@ typedef struct Cuda {
   // by expression, of what was asked: 1: it is not negative, wherever …; -1: it may be
   i8 *sign;
   VEC(Unfenced) unfenced;  // in the order of their operations
-  u32 fenced;              // … how many the operations before had
+  u32 fenced;              // how many of them are of operations that have been written
   QuadSum *sum;            // of each that is partial
   Use *use;                // by expression
   VEC(Xid) order;          // expressions in the order in which they are computed
   VEC(Kept) kept;          // uniform values with a name in the role being written
   u32 kept_of_tile;        // the last of them that are declared in the tile
-  u32 *kept_of;            // … in each loop
+  u32 *kept_of;            // by loop: the last of them that are declared in it
   u32 *opened;             // by loop: the operation that opens it
   u32 values;              // elements that have been written
   bool ordered;            // what the plan puts before the operation is written
@@ -180,7 +180,7 @@ typedef enum HoistKind {
   HOIST_ONE,      // one value: name
   HOIST_ROW,      // one a row: name[r]
   HOIST_BELOW,    // a comparison: the thread's column < name or name[r]
-  HOIST_ABOVE,    // … > …
+  HOIST_ABOVE,    // a comparison: the thread's column > name or name[r]
   HOIST_OVER,     // a quotient: its dividend * name[r], the divisor's inverse
   HOIST_VECTOR2,  // two columns' values: name.x, name.y
   HOIST_VECTOR4,  // those of four elements: name[e & 3]
@@ -251,19 +251,19 @@ void cu_name_role(Cuda *c);         // names and scopes of what the role has
 void cu_name_value(Cuda *c, Xid x, Sym sym);  // of a uniform value, in all of the role
 // a name for a value of the statement being written
 const char *cu_temp(Cuda *c, const char *stem);
-// … of what follows as long as `buf` is the same
+// a name for a value of the statements that follow, up to *to, as long as `buf` is the same
 const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to);
 // register tiles that begin with the operation being written
 void cu_declare(Cuda *c);
 // at the head of the block: the tile's place, as far as it is used
 void cu_declare_place(Cuda *c);
-// … what the role uses of what a thread knows of itself
+// behind statement `after`: what the role uses of what a thread knows of itself
 void cu_declare_thread(Cuda *c, Stmt *after);
 
 // share.c: uniform values that the role needs more than once, and others that have names; declared
 // where they are used, at the head of the block
 void cu_share(Cuda *c);
-void cu_share_extents(Cuda *c);  // … that the function of places does, outside of roles
+void cu_share_extents(Cuda *c);  // the same for the function that computes a tile's place
 void cu_declare_of_tile(Cuda *c);
 void cu_declare_of_loop(Cuda *c, u32 loop);
 // an expression for an element; variables for what it needs more than once go before it
@@ -309,7 +309,8 @@ const char *cu_col_step(
 const char *cu_stage(Cuda *c, const View *v);
 // an address; of a vector: row alone
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);
-// … of two columns beside each other: the thread's of the eight from column `eight` on, of a row
+// the address of two columns beside each other: the thread's two of the eight from column `eight`
+// on
 const char *cu_stage_pair(Cuda *c, const View *v, Txt row, const char *eight);
 u32 cu_rows_apart(const Buf *part);  // bytes from a row of a stage to the eighth below it
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
@@ -382,11 +383,10 @@ void cu_skip_tile(Cuda *c);
 const char *cu_elected(const Cuda *c);   // stands before a line that one thread runs for the role
 void cu_sync(Cuda *c, const char *why);  // a sync of the instance's threads
 void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the sync before it
-// … and the threads that arrive at a member's barrier
+// how many threads arrive at the barrier of a member of a turn over instances
 u32 cu_turn_threads(const Kernel *k, const Turn *t);
-// Each wait in the form that the options ask for, what goes with it, and what the kernel
-// has for that
-// how cursors tell a barrier's phases apart: names end in this …
+// Each wait in the form that the options ask for, with what it needs.
+// what the names of variables end in by which cursors tell a barrier's phases apart
 const char *cu_phase(const Cuda *c);
 const char *cu_next_phase(const Cuda *c);  // how cursors step to the next phase
 void cu_mbar_wait(Cuda *c, const char *bar, const char *phase, WaitKind kind, u32 ring);
@@ -396,7 +396,7 @@ void cu_bar_arrive(Cuda *c, const char *condition, Txt id, u32 threads, const ch
 void cu_turn_take(Cuda *c, const char *who, const char *counter, const char *mine, u32 turn);
 // what stands in for named barriers, initialised
 void cu_init_named(Cuda *c);
-// … and the role's counts of their generations, declared
+// the role's counts of the generations of these, declared
 void cu_count_named(Cuda *c);
 // leaves the loop over tiles once a wait was given up
 void cu_leave_tiles(Cuda *c);

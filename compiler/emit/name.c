@@ -29,7 +29,7 @@ static bool is_word(const char *name) {
       // CUDA, as far as emitted code calls it; so are the functions of expr.def
       "atomicAdd", "blockDim", "blockIdx", "float2", "float4", "gridDim", "half", "int4",
       "make_float4", "make_int4", "make_uint4", "threadIdx", "uint4", "warpSize",
-      // … and what NVRTC declares of itself
+      // what NVRTC declares itself
       "acos", "acosh", "asin", "asinh", "assert", "atan", "atan2", "atanh", "cbrt", "ceil", "clock",
       "clock64", "clock_t", "copysign", "cos", "cosh", "cospi", "dim3", "double2", "double4", "erf",
       "erfc", "erfcinv", "erfcx", "erfinv", "exp", "exp10", "exp2", "expm1", "fabs", "fdim",

@@ -130,7 +130,7 @@ typedef struct State {
   // by buf: UNSEEN_* of copies out to this tensor that may not be visible, and the turns held
   u32 *unseen;
   u32 *unseen_site;  // by buf: one of those copies, for messages
-  Path path;         // … of a role that is walked path by path: what is true
+  Path path;         // of a role that is walked path by path: what is true on this one
 } State;
 
 typedef struct Paths {
@@ -166,13 +166,13 @@ typedef struct Flow {
   Role *r;
   bool derive;   // write plans; else check them
   bool report;   // the last pass: say what is wrong
-  u32 errors;    // … there were so many before it
+  u32 errors;    // how many errors there were before the last pass
   bool changed;  // some loop's head learnt something in this pass
   bool decided;  // what is true on some path decided an `if`
   // By ring, turn and buf: something has been said about it, and what follows may only be its echo.
   bool *blamed_ring, *blamed_turn, *blamed_buf;
   State *now;    // of the path that is followed
-  bool first;    // … of those that lead to the operation
+  bool first;    // that path is the first of those that lead to the operation
   Paths paths;   // all of them
   Paths **head;  // by operation: what is known at a loop's head, over all paths seen
   Paths *
@@ -196,10 +196,11 @@ void sc_walk(Flow *f);
 void sc_step(Flow *f, Ins *ins);
 
 // order.c
-enum { NEED_FENCE = 1, NEED_SYNC = 2, NEED_GLOBAL = 4 };  // … a fence for global memory, too
+// NEED_GLOBAL, with NEED_FENCE: the fence is for global memory, too.
+enum { NEED_FENCE = 1, NEED_SYNC = 2, NEED_GLOBAL = 4 };
 void sc_want_order(Flow *f, Ins *ins, u32 need);  // plans or checks them, and has them take effect
 void sc_retire_products(Flow *f, u32 n);          // the n oldest are done
-void sc_fault_products(Flow *f, u32 n);           // … after a fault that has been reported
+void sc_fault_products(Flow *f, u32 n);           // the same after a fault that has been reported
 // The n oldest have read their source, or (seen) are visible.
 void sc_retire_copies(Flow *f, u32 n, bool seen);
 // The bit of a turn over CTAs among UNSEEN_*. The last bit is that of all turns which have none.

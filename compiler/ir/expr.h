@@ -122,7 +122,7 @@ typedef struct Below {
 // for any number of walks; the kernel may grow between them
 Below x_below(Sc *sc, const Kernel *k);
 void x_begin(Below *b, u8 deps);  // a new walk
-void x_from(Below *b, Xid root);  // … from here, too; 0: nothing
+void x_from(Below *b, Xid root);  // adds what the walk begins from; 0: nothing
 Xid x_next(Below *b);             // 0: there is no more
 // nothing below what x_next gave last, unless another way leads there
 void x_skip(Below *b);

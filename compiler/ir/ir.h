@@ -40,7 +40,7 @@ typedef struct Buf {
   bool partial;    // registers: each element is four parts, one a lane of a quad
   bool workspace;  // tensors of a sequence that only live inside it
   bool zeroed;     // workspaces: set to 0 before the sequence starts
-  // … : on a GPU, kept as warpgroups hold tiles: by blocks of 64 rows and 8 columns
+  // workspaces: a GPU keeps them as warpgroups hold tiles: by blocks of 64 rows and 8 columns
   bool blocked;
   // Inputs of integers: what the schedule says of their elements. No launch on a GPU checks it.
   bool rising;     // no element is less than the one before it
@@ -111,8 +111,8 @@ typedef struct MapRead {
 
 enum {
   HELD = 1,       // a register tile takes part: each thread runs the elements that it holds
-  HELD_ROWS = 2,  // … one that says which variable runs over its rows
-  HELD_COLS = 4
+  HELD_ROWS = 2,  // one of these tiles says which variable runs over rows
+  HELD_COLS = 4   // one of them says which variable runs over columns
 };
 
 // dst[m,n] (+)= a[..] @ b[..]: variables 0 = m, 1 = n, 2 = k, in all three views.
@@ -469,7 +469,7 @@ u32 sc_view_of(const Kernel *k, const Map *m, u32 i);
 void sc_print_ir(Str *out, const Kernel *k);
 // What is declared of a tensor's elements, "in 0 .. n rising"; nothing if nothing is (infix.c).
 void sc_print_elements(Str *out, const Kernel *k, const Buf *b);
-// … without params, specification and cases: the same text, the same program
+// The kernel as text without params, specification and cases: equal texts are equal programs.
 void sc_print_program(Str *out, const Kernel *k);
 void sc_put_value(Str *out, const Value *v);  // as `-p NAME=VALUE` takes it
 

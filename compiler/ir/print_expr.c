@@ -10,7 +10,7 @@
 
 enum {
   INLINE_SHARED = 6,  // an expression of at most so many nodes is written again rather than named
-  INLINE_SIZE = 60,   // … and one of more is named even if it is used once
+  INLINE_SIZE = 60,   // an expression of more nodes is named even if it is used once
   INLINE_DEPTH = 20   // what nests deeper is named: the printer recurses
 };
 

@@ -13,12 +13,12 @@ typedef struct SpaceParam {
   bool problem;        // tensors, scalars or the specification depend on it: what is computed
   bool fixed;          // the caller says its value
   bool varies;         // it goes through its domain
-  bool steady;         // … which is the same at all points
+  bool steady;         // its domain is the same at all points
   u8 kind;             // ValueKind
   const char *usual;   // its value where it does not vary: the caller's, the case's, the default;
                        // NULL: the expression fails
   Values domain;       // steady: each value once
-  const char **texts;  // … as text
+  const char **texts;  // the values of the domain as text
 } SpaceParam;
 
 // What is done in order to find a point: a param gets its value, a def is declared, a `require`

@@ -295,7 +295,8 @@ Xid low_load(Low *l, const Node *n) {
 
 // ---- extents
 
-// … and once more, for indices that have none: by those that do not stand alone.
+// Extents are looked for in so many rounds, by indices that stand alone. As many rounds follow for
+// indices that have none yet, by those that do not stand alone.
 enum { ROUNDS = 3 };
 
 // The extent that position `i` of view `n` gives its variable in round `round`; 0: none.

@@ -30,7 +30,8 @@ static bool fits_from(const Target *s, u32 view, i64 start, i64 bytes, i64 panel
   return !warp && within % SLICE_BYTES == 0 && !sc_mn_major(s->k, view);
 }
 
-// … that starts wherever `base` says, by the multiple of bytes that this is known to be?
+// Does a slice fit if it starts wherever `base` says? All that is known of `base` is which multiple
+// it is.
 static bool fits_anywhere(const Target *s, Xid base, i64 size, i64 bytes, i64 panel) {
   i64 aligned = panel;
   while (aligned >= ROW_BYTES && !sc_fact_multiple(s->facts, base, aligned / size)) aligned /= 2;

@@ -18,7 +18,7 @@ const Buf *tgt_buf(const Target *s, u32 view);
 
 void tgt_statement(Target *s, const Map *m, bool add);     // map.c
 void tgt_product(Target *s, const Product *p, bool warp);  // mma.c
-void tgt_permuted(Target *s);                              // … of all products
+void tgt_permuted(Target *s);                              // mma.c, once for all products
 void tgt_copy(Target *s, const Ins *ins);                  // copy.c
 
 #endif

@@ -15,8 +15,8 @@ struct schedc_loaded {
   const Text *text;
   pthread_mutex_t lock;
   Loaded loaded;
-  schedc_tensor *tensor;  // scratch of a launch: its tensors in the kernel's order …
-  double *scalar;         // … and its scalars
+  schedc_tensor *tensor;  // scratch of a launch: its tensors in the kernel's order
+  double *scalar;         // scratch of a launch: its scalars in the kernel's order
 };
 
 // ---- loading

@@ -75,18 +75,18 @@ typedef struct Program {
                    i64 rows, i64 cols, i64 k, bool acc);
   Global global;
   bool cta_turns;      // turns over CTAs order some of them
-  VEC(Passer) passer;  // … who passed them on so far
-  Known **left;        // … what was left with each, as counter
+  VEC(Passer) passer;  // turns over CTAs: who passed them on so far
+  Known **left;        // turns over CTAs: what was left with each, by the same indices as counter
   Machine **machine;   // all that run; the first one's thread called the library
   u32 machines;
   bool logs;             // they log what they touch, for the first one to enter
-  u64 pen;               // … the smallest job whose touches have not all been entered
-  atomic_uint crowded;   // … machines that wait for room in their log
-  pthread_mutex_t lock;  // … of `news`: that one of them does, or has run its last job
-  pthread_cond_t news;
-  atomic_ullong next;   // the next job that nobody has taken
-  atomic_ullong drawn;  // dynamic grids: the next tile
-  atomic_ullong worst;  // the smallest job with a fault; later ones are not run
+  u64 pen;               // logs: the smallest job whose touches have not all been entered
+  atomic_uint crowded;   // logs: how many machines wait for room in theirs
+  pthread_mutex_t lock;  // of `news`
+  pthread_cond_t news;   // a machine waits for room in its log, or has run its last job
+  atomic_ullong next;    // the next job that nobody has taken
+  atomic_ullong drawn;   // dynamic grids: the next tile
+  atomic_ullong worst;   // the smallest job with a fault; later ones are not run
   atomic_ullong steps, tiles_done;
   atomic_int stop;  // a schedc_status other than OK: give up
 } Program;
@@ -248,8 +248,8 @@ struct Slot {
   u32 insts, live;  // instances; those that have not ended
   Cta *cta;
   Inst *inst;
-  u64 draw[4], draws;  // dynamic: the last tiles drawn …
-  u32 *knew[4];        // … and what instances knew of stages when they began them
+  u64 draw[4], draws;  // dynamic: the last tiles drawn
+  u32 *knew[4];        // dynamic: what instances knew of stages when they began these
   Event event[EVENTS];
   u32 events;  // in order of issue
   u32 words;
@@ -324,7 +324,8 @@ bool sc_turn_counter(Inst *in, const Ins *i, u32 **counter, i64 *index);
 
 // view.c
 Stage *sc_stage(const Inst *in, u32 ring, u32 fill);
-// … of a private ring that of the instance with the same number in this CTA of the cluster.
+// The same in another CTA of the cluster; of a private ring, that of the instance of the same
+// number.
 Stage *sc_stage_of(const Inst *in, const Cta *cta, u32 ring, u32 fill);
 typedef struct Spot {
   float *at;
@@ -379,7 +380,7 @@ bool sc_may_release(Inst *in, const Stage *s, u32 ring);
 // touch.c: what an operation touches of tensors that the kernel writes; false: a race.
 bool sc_touch_map(Inst *in, const Map *m, const i64 *from, const i64 *to);
 bool sc_touch_slice(Inst *in, const Event *e, DeedKind kind, u32 word, u32 value);
-// … of a map with a condition: those boxes that the strips make (a Watch's).
+// What a map with a condition touches, in boxes that grow strip by strip (a Watch's).
 typedef struct Gather {
   Inst *in;
   const Map *m;

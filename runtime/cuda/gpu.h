@@ -109,8 +109,8 @@ bool sc_header(Str *out, const char *name, const HeaderPart *part, u32 parts,
 // launch.
 typedef struct LaunchPlan {
   u64 used;             // when last; 0: never filled
-  i64 *shape, *stride;  // the key: SC_MAX_RANK for each tensor …
-  double *scalar;       // … and the scalars (NaN: default)
+  i64 *shape, *stride;  // a part of the key: SC_MAX_RANK for each tensor
+  double *scalar;       // the other part: the scalars (NaN: default)
   SclPlan plan;
 } LaunchPlan;
 enum { PLANS = 8 };
@@ -139,7 +139,7 @@ typedef struct Loaded {
 bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
 // Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
 schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
-// … or, if `sealed` is not empty, has it from the caller.
+// The same, but if `sealed` is not empty, the caller has the machine code.
 schedc_status sc_make_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed,
                            Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.

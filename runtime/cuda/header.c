@@ -22,7 +22,7 @@ typedef struct Header {
   Sc *sc;
   Str *out;
   const char *name;  // what the names here begin with
-  const char *args;  // … that of the arguments
+  const char *args;  // what the name of the struct of arguments begins with
   const Kernel *k;
   Tabled tabled;
 } Header;

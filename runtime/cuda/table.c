@@ -29,7 +29,7 @@ typedef struct Tabling {
   const Kernel *of;
   const Launch *launch;
   Span *needed;  // by expression: for what; empty: it is not
-  u32 *made;     // … its node
+  u32 *made;     // by expression: its node
 } Tabling;
 
 // ---- values

@@ -16,8 +16,8 @@ struct Follower {
   const Thread *thread;
   const bool *event;  // by number: it is followed
   u32 *sets;          // by register: instructions that set it
-  u32 *number;        // … where it is kept in a state
-  u32 *reg, n;        // … and which are
+  u32 *number;        // by register: where a state keeps its value
+  u32 *reg, n;        // the registers that are kept, in that order
   bool *kept, *try;   // by register
   bool more;          // one was marked
   bool *decides;      // by block: its guard is kept, too

@@ -49,9 +49,9 @@ typedef enum PtxOperandKind {
   OPND_REG,     // register n
   OPND_NUM,     // the number n
   OPND_PARAM,   // the address of parameter n
-  OPND_SHARED,  // … of dynamic shared memory
+  OPND_SHARED,  // the address of dynamic shared memory
   OPND_TID,     // the thread's number in the CTA
-  OPND_LANE,    // … in the warp
+  OPND_LANE,    // the thread's number in its warp
   OPND_LIST,    // {…} or a|b: operands [first, first + n) of Ptx.list
   OPND_AT       // […]: what stands first in it, operand `first` of Ptx.list
 } PtxOperandKind;
@@ -86,7 +86,7 @@ typedef struct PtxBlock {
   u32 first, n;
   u32 next, jump;  // SC_NONE: the thread ends; there is no jump
   u32 guard;       // the register; SC_NONE: it jumps always
-  bool negated;    // … it jumps if that is false
+  bool negated;    // it jumps if the guard is false
   u8 back;         // loop.c: of GOES_NEXT, GOES_JUMP those that lead back
 } PtxBlock;
 
@@ -147,7 +147,7 @@ typedef struct Event {
   u8 id;  // EventId
   u32 line;
   i64 at;      // offset in shared memory, ARG_UNKNOWN
-  bool exact;  // … or its known part
+  bool exact;  // `at` is the whole offset; else a part of it that is known
   i64 arg[EVENT_ARGS];
 } Event;
 
@@ -160,8 +160,8 @@ typedef struct Thread {
   // what it does before the first branch that is not its own to decide, straight; EV_NONE: it goes
   // back
   VEC(Event) straight;
-  u32 last;    // … the block that ends in that branch, or the thread
-  u8 onwards;  // … and its ways out
+  u32 last;    // the block in which the straight part ends
+  u8 onwards;  // the ways out of that block
   // by block: reached, ways out; its events [event[b], event[b] + events of it)
   u8 *ways;
   Event *event;
@@ -227,8 +227,8 @@ typedef struct Step {
   u8 op;
   u32 to;
   Event want;        // STEP_EVENT
-  Barriers barrier;  // … the address is that of one of these; else its ring matters
-  u8 cursor;         // … of this one; STEP_STAGE: which goes on
+  Barriers barrier;  // STEP_EVENT: the address is that of one of these; else its ring matters
+  u8 cursor;         // STEP_EVENT: which cursor says of which one; STEP_STAGE: which goes on
   Span span;
   bool must;  // it, or another round, has to occur in the text
 } Step;

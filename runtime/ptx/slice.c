@@ -8,7 +8,7 @@
 typedef struct Slicer {
   Ptx *ptx;
   bool *wanted;  // by register
-  bool *known;   // … it may be a number of which something is known
+  bool *known;   // by register: it may be a number of which something is known
   bool more;     // one was found since the last pass
 } Slicer;
 

@@ -20,7 +20,7 @@ struct Tracer {
   Registers r;
   Known *entry;  // by block and register: what holds where it begins
   u8 *ways;
-  Event *event;  // … of the thread before
+  Event *event;  // by block: the events of the thread before
   VEC(Event) straight;
   VEC(u32) pending;
 };

@@ -13,7 +13,7 @@ typedef struct Block {
   u32 next[2];       // the block that the branch goes to, and the one below; SC_NONE: there is none
   u32 loop;          // innermost; SC_NONE: it is in none
   u32 taken;         // of a search: successors that were taken
-  bool seen, ended;  // … it has begun; it has ended
+  bool seen, ended;  // of a search: it has come to the block; it has left it for good
 } Block;
 
 typedef struct Natural {  // a loop: what leads back to its head without leaving it
@@ -27,7 +27,7 @@ typedef struct Graph {
   VEC(Block) block;
   VEC(Natural) loop;
   VEC(u32) way;    // of a search: from the entry to the block that is looked at
-  VEC(u32) ended;  // … blocks, as they ended
+  VEC(u32) ended;  // of a search: the blocks that it has left for good, in that order
 } Graph;
 
 static bool ends_block(const Sass *s) { return s->kind == SASS_BRANCH || s->kind == SASS_EXIT; }

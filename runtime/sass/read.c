@@ -31,8 +31,8 @@ typedef struct Reader {
   const char *source;  // the schedule's file, without folders
   SassText *out;
   SassFunction *function;  // that is being read
-  VEC(Label) label;        // … its labels
-  VEC(Label) branch;       // … and branches: where they go, and where they stand
+  VEC(Label) label;        // the labels of that function
+  VEC(Label) branch;       // its branches: where they go, and where they stand
   u32 line;
   bool places;  // the line before was a place
 } Reader;

@@ -51,7 +51,7 @@ typedef struct Spec {
   Store *input;    // by buf: tensors as they were given
   Env env;
   u32 *up;       // union-find over (equation, output variable)
-  bool *broken;  // … by representative: not usable as prefix
+  bool *broken;  // by representative of a set there: not usable as prefix
   size_t block;  // bytes of a worker's intermediates
   Below below;
   StripMaker *maker;

@@ -127,7 +127,7 @@ struct Strip {
   i64 cap[SC_MAX_VARS];    // the longest strip over each variable
   i64 whole[SC_MAX_VARS];  // buffered: extents
   u32 rows;                // offset of the table of slots in the scratch
-  u32 buffer;              // … of the buffer
+  u32 buffer;              // offset of the buffer in the scratch
   u32 size;
 };
 

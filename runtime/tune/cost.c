@@ -18,14 +18,14 @@ typedef struct MoveCost {
   double memory, shuffles, alu;
 } MoveCost;
 
-// The rows of cost.def by name …
+// The rows of cost.def by name.
 #define OP_COST(id, cycles) static const OpCost cost_##id = {cycles};
 #define EXPR_COST(id, fma, alu, mufu) static const ExprCost expr_##id = {fma, alu, mufu};
 #define MOVE_COST(id, memory, shuffles, alu) \
   static const MoveCost move_##id = {memory, shuffles, alu};
 #include "runtime/tune/cost.def"
 
-// … for each row of the tables.
+// For each row of the compiler's tables its row of cost.def.
 static const OpCost *const of_op[] = {
 #define OP(id, text, args, effects) &cost_##id,
 #include "compiler/ir/ops.def"

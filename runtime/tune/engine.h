@@ -127,7 +127,7 @@ bool sc_act(Timeline *t, Agent *a);
 // cycles of its products that must pass before all of their instructions are issued
 double sc_backlog(const Timeline *t, const Agent *a);
 void sc_enter_tile(const Timeline *t, Agent *a);
-// … what a copy brings, or an arrival
+// a copy has landed; a stage has been released
 void sc_copy_lands(Timeline *t, u32 cta, const Copy *c);
 void sc_released(Timeline *t, u32 queue, u32 stage);
 

@@ -19,7 +19,7 @@ schedc_store_record sc_store_copy(Sc *sc, const schedc_store_record *r);
 
 // The record that fits a key best, or NULL (the rule: README.md).
 const schedc_store_record *sc_store_find(const Records *all, const schedc_store_record *key);
-// … and of two that are equally near, whether `a`, which stands behind `b`, is taken.
+// Of two records that are equally near: is `a`, which stands behind `b`, taken?
 bool sc_store_rather(const schedc_store_record *a, const schedc_store_record *b);
 
 // schedule.c: 32 hexadecimal digits and a NUL: which schedule a unit is.

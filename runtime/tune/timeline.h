@@ -8,10 +8,10 @@
 // What work shares. The first four each quarter of a multiprocessor has for itself; a warpgroup has
 // a warp in each, so that they are counted once. The others are the multiprocessor's.
 typedef enum Pipe {
-  PIPE_ISSUE,   // instructions
-  PIPE_FMA,     // … of f32
-  PIPE_ALU,     // … of integers, comparisons, selections, conversions
-  PIPE_MUFU,    // … of exponentials and other functions
+  PIPE_ISSUE,   // instructions of all kinds
+  PIPE_FMA,     // arithmetic in f32
+  PIPE_ALU,     // integers, comparisons, selections, conversions
+  PIPE_MUFU,    // exponentials and other functions
   PIPE_SHARED,  // shared memory, also for operands of products and for what copies write
   PIPE_TENSOR,
   PIPE_LINK,  // to the L2 cache
@@ -33,7 +33,7 @@ typedef struct Cost {
 
 // cost.c: `share` and `pipes`, from the rest.
 void sc_share(Cost *cost);
-// … of each operation of a role.
+// The cost of each operation of a role.
 Cost *sc_costs(Sc *sc, const Kernel *k, u32 role, const schedc_machine *machine);
 
 // trace.c: the operations that a role instance runs in a tile, in order, as places in its code.
@@ -68,7 +68,7 @@ typedef struct Scene {
   const schedc_machine *machine;
   Cost *const *cost;  // by role
   u32 ctas;           // that run side by side
-  bool cluster;       // … as a cluster, each on a multiprocessor of its own
+  bool cluster;       // they are a cluster, each on a multiprocessor of its own
   double link;        // bytes of copies that a multiprocessor gets in a cycle, at most
   u32 tiles;
   const Trace *trace;  // of tile t, CTA c and agent a: [(t * ctas + c) * agents + a]
@@ -87,7 +87,7 @@ Ran sc_timeline(Sc *sc, const Scene *scene);
 typedef struct Forecast {
   double cycles;           // from its first to its last
   double ms;               // of a sequence's kernels
-  double use[PIPE_COUNT];  // … in which pipes are used, of all multiprocessors
+  double use[PIPE_COUNT];  // cycles in which pipes are used, of all multiprocessors
   double waves;
   double bytes;       // to and from the L2 cache
   double bytes_once;  // of its tensors
