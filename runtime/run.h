@@ -210,6 +210,8 @@ schedc_status sc_count_fills(Sc *sc, const Kernel *k, const Binding *b, schedc_f
 
 // work.c: what a launch of a kernel or sequence takes, but for `size`.
 schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_work *work);
+// Bytes that must be moved at least: those of the tensors, once to read and once to write them.
+double sc_moved_bytes(const Binding *b, bool workspaces);
 
 // ---- extent.c
 typedef struct Extent {

@@ -71,16 +71,16 @@ Xid low_real(Low *l, const Node *n, Xid x) {
 }
 
 // An intermediate of the specification from which this value comes; NULL: none.
-static const Buf *intermediate_in(Low *l, Xid x, u32 depth) {
-  enum { DEEP = 8 };  // operands share operands
-  const Expr *e = low_at(l, x);
-  const Buf *found = NULL;
-  if (e->op == X_LOAD) found = &l->k->buf.at[l->k->view.at[e->ref].buf];
-  if (found) return found->space == SP_SPEC ? found : NULL;
-  const Xid operand[] = {e->a, e->b, e->c};
-  for (u32 i = 0; i < sc_xop[e->op].arity && depth < DEEP && !found; i++)
-    found = intermediate_in(l, operand[i], depth + 1);
-  return found;
+static const Buf *intermediate_in(Low *l, Xid value) {
+  x_begin(&l->below, DEP_TILE);
+  x_from(&l->below, value);
+  for (Xid x; (x = x_next(&l->below));) {
+    if (low_at(l, x)->op != X_LOAD) continue;
+    const Buf *b = &l->k->buf.at[l->k->view.at[low_at(l, x)->ref].buf];
+    if (b->space == SP_SPEC) return b;
+    x_skip(&l->below);
+  }
+  return NULL;
 }
 
 static Xid need(Low *l, const Node *n, Ty ty) {
@@ -89,7 +89,7 @@ static Xid need(Low *l, const Node *n, Ty ty) {
   Diag *d = low_error(l, D_R9_TYPE, n->span, "%s is needed here, and this is %s", ty_text(ty),
                       ty_text(ty_of(l, x)));
   if (ty == TY_BOOL) sc_help(l->sc, d, "compare it: x != 0");
-  const Buf *from = ty == TY_INT ? intermediate_in(l, x, 0) : NULL;
+  const Buf *from = ty == TY_INT ? intermediate_in(l, x) : NULL;
   if (from)
     sc_help(l->sc, d, "the intermediate '%s' holds reals: write 'def %s(…) = …' instead",
             from->name, from->name);

@@ -128,26 +128,22 @@ static bool split(Low *l, Span at, Xid x, Pos *p) {
   return p->base != 0;
 }
 
-static u32 loop_in(const Low *l, Xid x, u32 *steps) {
-  const Expr *e = low_at(l, x);
-  if (!x || !(e->deps & DEP_LOOP) || ++*steps > 1000) return SC_NONE;
-  if (e->op == X_LOOP) return e->ref;
-  Xid all[3] = {e->a, e->b, e->c};
-  for (int i = 0; i < 3; i++) {
-    u32 loop = loop_in(l, all[i], steps);
-    if (loop != SC_NONE) return loop;
-  }
+// The first loop variable in a position; SC_NONE: there is none.
+static u32 loop_in(Low *l, Xid position) {
+  x_begin(&l->below, DEP_LOOP);
+  x_from(&l->below, position);
+  for (Xid x; (x = x_next(&l->below));)
+    if (low_at(l, x)->op == X_LOOP) return low_at(l, x)->ref;
   return SC_NONE;
 }
 
 // Registers have no addresses: an index alone, or behind a constant column offset in steps of 8.
 static bool register_position(Low *l, const Node *n, const Buf *b, u32 dim, Pos p) {
   i64 c;
-  u32 steps = 0;
   bool known = p.base && x_const_int(l->k, p.base, &c);
   if (p.var >= 0 && (!p.base || (known && dim + 1 == b->rank && dim && c >= 0 && c % 8 == 0)))
     return true;
-  u32 loop = known ? SC_NONE : loop_in(l, p.base, &steps);
+  u32 loop = known ? SC_NONE : loop_in(l, p.base);
   if (loop != SC_NONE) return l->unroll = loop, false;
   Diag *d = low_error(l, D_R9_TILE, n->span, "a register tile is indexed by plain indices");
   sc_note(l->sc, d, b->span, "'%s' is a register tile", b->name);

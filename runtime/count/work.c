@@ -58,11 +58,11 @@ static void walk_kernel(Sc *sc, const Kernel *k, const Binding *b, double *opera
   *cycles += c.cycles;
 }
 
-static double tensor_bytes(const Kernel *k, const Binding *b) {
+double sc_moved_bytes(const Binding *b, bool workspaces) {
   double all = 0;
-  for (u32 i = 0; i < k->buf.n; i++) {
-    const Buf *buf = &k->buf.at[i];
-    if (buf->space != SP_TENSOR || buf->workspace) continue;
+  for (u32 i = 0; i < b->k->buf.n; i++) {
+    const Buf *buf = &b->k->buf.at[i];
+    if (buf->space != SP_TENSOR || (buf->workspace && !workspaces)) continue;
     double n = sc_element_bytes(b, i);
     all += buf->dir == (SCHEDC_IN | SCHEDC_OUT) ? 2 * n : n;
   }
@@ -73,7 +73,7 @@ schedc_status sc_count_work(Sc *sc, const Kernel *k, const Binding *b, schedc_wo
   Env env;
   env_init(sc, &env, k, b);
   work->said = k->work ? (double)env_int(&env, k->work) : 0;
-  work->bytes = tensor_bytes(k, b);
+  work->bytes = sc_moved_bytes(b, false);
   if (!k->launch.n) walk_kernel(sc, k, b, &work->products, &work->tensor_cycles);
   for (u32 l = 0; l < k->launch.n; l++) {
     const Binding *one = sc_bind_launch(sc, b, &k->launch.at[l]);

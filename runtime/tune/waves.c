@@ -197,17 +197,6 @@ static double between(const Launcher *l, double length, u32 figure) {
 
 // ---- rates that all multiprocessors share
 
-static double tensor_bytes(const Kernel *k, const Binding *b) {
-  double all = 0;
-  for (u32 i = 0; i < k->buf.n; i++) {
-    const Buf *buf = &k->buf.at[i];
-    if (buf->space != SP_TENSOR) continue;
-    double n = sc_element_bytes(b, i);
-    all += buf->dir == (SCHEDC_IN | SCHEDC_OUT) ? 2 * n : n;
-  }
-  return all;
-}
-
 // Of a unit of this kind.
 static double bytes_of(Launcher *l, const Kind *kind) {
   u32 ctas = l->grid.ctas, n = 0;
@@ -239,7 +228,7 @@ static void find_link(Launcher *l) {
   const schedc_machine *m = l->m;
   const Kind *longest = l->probe[l->probes - 1].kind;
   double each = bytes_of(l, longest) * (longest->length ? mean_length(l) / longest->length : 1);
-  double all = each * (double)l->grid.total, once = tensor_bytes(l->k, l->b);
+  double all = each * (double)l->grid.total, once = sc_moved_bytes(l->b, true);
   double cycles = LOADED * m->clock_mhz * 1e6, ctas = (double)l->grid.total * l->grid.ctas;
   double busy = ctas < m->multiprocessors ? ctas : m->multiprocessors;
   double l2 = m->l2_gbs * 1e9 / busy / cycles, memory = m->memory_gbs * 1e9 / busy / cycles;
@@ -326,7 +315,7 @@ static void find_figures(Launcher *l) {
 bool sc_predict_kernel(Sc *sc, const Kernel *k, const Binding *b, const schedc_machine *m,
                        Forecast *out) {
   Launcher l = {.sc = sc, .k = k, .b = b, .m = m};
-  *out = (Forecast){.bytes_once = tensor_bytes(k, b)};
+  *out = (Forecast){.bytes_once = sc_moved_bytes(b, true)};
   l.cost = NEWS(sc, Cost *, k->role.n + 1);
   l.alike = NEWS(sc, bool, k->role.n + 1);
   for (u32 r = 0; r < k->role.n; r++) {
