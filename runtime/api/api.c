@@ -84,6 +84,18 @@ void *sc_zeroed(const schedc_context *context, size_t bytes) {
   return at ? memset(at, 0, bytes) : NULL;
 }
 
+void *sc_new_handle(const schedc_context *context, size_t bytes, size_t sc_at) {
+  char *handle = sc_zeroed(context, bytes);
+  if (handle) sc_init((Sc *)(void *)(handle + sc_at), &context->alloc);
+  return handle;
+}
+
+void sc_free_handle(Sc *sc, void *handle) {
+  schedc_allocator alloc = sc->alloc;
+  sc_free(sc);
+  alloc.free(alloc.user, handle);
+}
+
 schedc_status sc_write(schedc_writer writer, void *user, const Str *text) {
   return text->n && writer(user, text->at, text->n) ? SCHEDC_EIO : SCHEDC_OK;
 }
@@ -162,10 +174,9 @@ schedc_status schedc_parse(schedc_source **out, schedc_context *context, const c
   *out = NULL;
   if (!context || !name || (!text && length)) return SCHEDC_EARG;
   if (length >= (size_t)INT32_MAX) return SCHEDC_ELIMIT;
-  schedc_source *source = sc_zeroed(context, sizeof *source);
+  schedc_source *source = NEW_HANDLE(context, schedc_source);
   if (!source) return SCHEDC_ENOMEM;
   atomic_init(&source->refs, 1);
-  sc_init(&source->sc, &context->alloc);
   schedc_status status = parse_and_report(context, &(ParseJob){source, name, text, length});
   if (status == SCHEDC_OK) *out = source;
   else schedc_source_free(source);
@@ -178,9 +189,7 @@ void sc_source_keep(const schedc_source *source) {
 
 void schedc_source_free(schedc_source *source) {
   if (!source || atomic_fetch_sub_explicit(&source->refs, 1, memory_order_acq_rel) != 1) return;
-  schedc_allocator alloc = source->sc.alloc;
-  sc_free(&source->sc);
-  alloc.free(alloc.user, source);
+  sc_free_handle(&source->sc, source);
 }
 
 const char *schedc_source_text(const schedc_source *source, size_t *length) {

@@ -5,6 +5,7 @@
 #define SC_API_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "runtime/cuda/build.h"
@@ -79,6 +80,11 @@ schedc_status sc_enter_once(const schedc_context *context, const Text *text, Ste
 
 // Memory of the caller's allocator, which is 0; NULL: there is none.
 void *sc_zeroed(const schedc_context *context, size_t bytes);
+// A handle in such memory, which owns an Sc; and the end of both.
+#define NEW_HANDLE(context, type) \
+  ((type *)sc_new_handle((context), sizeof(type), offsetof(type, sc)))
+void *sc_new_handle(const schedc_context *context, size_t bytes, size_t sc_at);
+void sc_free_handle(Sc *sc, void *handle);
 
 // What has been handed over is not handed over again.
 static inline void sc_forget_diags(Sc *sc) {

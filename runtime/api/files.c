@@ -85,10 +85,9 @@ schedc_status schedc_npy_open(schedc_npy **out, schedc_context *context, const c
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !path) return SCHEDC_EARG;
-  schedc_npy *npy = context->alloc.alloc(context->alloc.user, sizeof *npy);
+  schedc_npy *npy = NEW_HANDLE(context, schedc_npy);
   if (!npy) return SCHEDC_ENOMEM;
-  *npy = (schedc_npy){.path = path};
-  sc_init(&npy->sc, &context->alloc);
+  npy->path = path;
   OpenJob job = {npy, path, sc_no_file()};
   u32 line;
   Text text = text_of(path, &line);
@@ -101,9 +100,7 @@ schedc_status schedc_npy_open(schedc_npy **out, schedc_context *context, const c
 
 void schedc_npy_close(schedc_npy *npy) {
   if (!npy) return;
-  schedc_allocator alloc = npy->sc.alloc;
-  sc_free(&npy->sc);
-  alloc.free(alloc.user, npy);
+  sc_free_handle(&npy->sc, npy);
 }
 
 schedc_status schedc_npy_get_info(const schedc_npy *npy, schedc_npy_info *info) {

@@ -45,9 +45,8 @@ schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !source || !good_params(params, param_count)) return SCHEDC_EARG;
-  schedc_kernel *kernel = sc_zeroed(context, sizeof *kernel);
+  schedc_kernel *kernel = NEW_HANDLE(context, schedc_kernel);
   if (!kernel) return SCHEDC_ENOMEM;
-  sc_init(&kernel->sc, &context->alloc);
   sc_source_keep(source);
   kernel->source = (schedc_source *)source;
   CompileJob job = {
@@ -94,9 +93,8 @@ schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !sequence || !sequence->k->given.n) return SCHEDC_EARG;
-  schedc_kernel *kernel = sc_zeroed(context, sizeof *kernel);
+  schedc_kernel *kernel = NEW_HANDLE(context, schedc_kernel);
   if (!kernel) return SCHEDC_ENOMEM;
-  sc_init(&kernel->sc, &context->alloc);
   sc_source_keep(sequence->source);
   kernel->source = sequence->source;
   kernel->k = sequence->k;
@@ -109,10 +107,8 @@ schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
 
 void schedc_kernel_free(schedc_kernel *kernel) {
   if (!kernel) return;
-  schedc_allocator alloc = kernel->sc.alloc;
   schedc_source *source = kernel->source;
-  sc_free(&kernel->sc);
-  alloc.free(alloc.user, kernel);
+  sc_free_handle(&kernel->sc, kernel);
   schedc_source_free(source);
 }
 

@@ -9,7 +9,6 @@
 #include "runtime/cuda/gpu.h"
 
 struct schedc_loaded {
-  schedc_allocator alloc;
   Sc sc;  // of what it is built to
   Driver driver;
   const Text *text;
@@ -57,11 +56,9 @@ static schedc_status start_built(Sc *sc, void *arg) {
 }
 
 static schedc_loaded *make_loaded(const schedc_context *context, const schedc_kernel *kernel) {
-  schedc_loaded *l = sc_zeroed(context, sizeof *l);
+  schedc_loaded *l = NEW_HANDLE(context, schedc_loaded);
   if (!l) return NULL;
-  l->alloc = context->alloc;
   l->text = kernel->k->text;
-  sc_init(&l->sc, &context->alloc);
   pthread_mutex_init(&l->lock, NULL);
   return l;
 }
@@ -101,12 +98,10 @@ schedc_status sc_loaded_start(schedc_context *context, schedc_loaded *l) {
 
 void schedc_unload(schedc_loaded *l) {
   if (!l) return;
-  schedc_allocator alloc = l->alloc;
   sc_unload(&l->loaded);
   sc_driver_close(&l->driver);
   pthread_mutex_destroy(&l->lock);
-  sc_free(&l->sc);
-  alloc.free(alloc.user, l);
+  sc_free_handle(&l->sc, l);
 }
 
 const char *schedc_loaded_log(const schedc_loaded *loaded) {

@@ -136,7 +136,7 @@ bool sc_ledger_find(Ledger *l, const schedc_trial *trial, double reference_ms,
                     schedc_outcome *outcome) {
   FindJob job = {l, trial, reference_ms, outcome, false};
   if (!l->store || !l->resume || !l->meter->inputs.known) return false;
-  schedc_status status = sc_guard_once(&l->meter->alloc, find, &job);
+  schedc_status status = sc_guard_once(&l->meter->sc.alloc, find, &job);
   return !status && job.found;
 }
 
@@ -177,5 +177,5 @@ static schedc_status enter(Sc *sc, void *arg) {
 schedc_status sc_ledger_enter(schedc_context *context, Ledger *l, const Entered *what) {
   // (Without dimensions there is nothing yet that a line could be of.)
   if (!l->store || !l->meter->inputs.known) return SCHEDC_OK;
-  return sc_guard_once(&l->meter->alloc, enter, &(EnterJob){l, what, context});
+  return sc_guard_once(&l->meter->sc.alloc, enter, &(EnterJob){l, what, context});
 }

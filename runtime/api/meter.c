@@ -101,7 +101,7 @@ static schedc_status fill(Sc *sc, void *arg) {
 static schedc_status open_meter(MeterJob *j, const schedc_build_options *build) {
   schedc_meter *m = j->m;
   schedc_options quiet = SCHEDC_OPTIONS_INIT;
-  quiet.allocator = &m->alloc;
+  quiet.allocator = &m->sc.alloc;
   quiet.sink = sc_hear;
   quiet.sink_user = &m->heard;
   quiet.unverified = j->context->unverified;
@@ -136,10 +136,8 @@ schedc_status schedc_meter_new(schedc_meter **out, schedc_context *context,
   if (!context || !space || !gpu || !TAKE_OPTIONS(&known, options) || !good_tensors(&known) ||
       !TAKE_OPTIONS(&build, known.build))
     return SCHEDC_EARG;
-  schedc_meter *m = sc_zeroed(context, sizeof *m);
+  schedc_meter *m = NEW_HANDLE(context, schedc_meter);
   if (!m) return SCHEDC_ENOMEM;
-  m->alloc = context->alloc;
-  sc_init(&m->sc, &context->alloc);
   m->space = space;
   m->gpu = gpu;
   m->options = known;
@@ -157,7 +155,6 @@ static void leave_device(schedc_meter *m) {
 
 void schedc_meter_free(schedc_meter *m) {
   if (!m) return;
-  schedc_allocator alloc = m->alloc;
   if (m->builders.threads) sc_builders_close(&m->builders);
   if (m->cuda && !m->d->cuCtxPushCurrent(m->cuda)) {
     if (m->options.on_gpu && m->inputs.known) sc_inputs_show(&m->inputs, 0);
@@ -165,8 +162,7 @@ void schedc_meter_free(schedc_meter *m) {
     m->d->cuCtxPopCurrent(&(void *){NULL});
   }
   schedc_close(m->quiet);
-  sc_free(&m->sc);
-  alloc.free(alloc.user, m);
+  sc_free_handle(&m->sc, m);
 }
 
 // ---- knowing what the tensors are
@@ -376,7 +372,7 @@ static schedc_status verify_kind(MeterJob *j) {
   if (status || j->outcome->status) return status;
   int e = sc_inputs_read(&m->inputs);
   if (e) return driver_failed(j, "the outputs are not read from the GPU", e);
-  return sc_guard_once(&m->alloc, compare, j);
+  return sc_guard_once(&m->sc.alloc, compare, j);
 }
 
 static schedc_status verify(MeterJob *j) {

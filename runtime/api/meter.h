@@ -101,7 +101,6 @@ int sc_inputs_read(Inputs *in);  // outputs to `host`
 // ---- meter.c
 
 struct schedc_meter {
-  schedc_allocator alloc;
   Sc sc;
   schedc_context *quiet;  // of launches and comparisons: what they say is the program's fault
   Heard heard;

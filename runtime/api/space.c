@@ -92,10 +92,9 @@ schedc_status schedc_space_new(schedc_space **out, schedc_context *context,
     return SCHEDC_EARG;
   for (size_t i = 0; i < param_count; i++)
     if (!params[i].name) return SCHEDC_EARG;
-  schedc_space *space = sc_zeroed(context, sizeof *space);
+  schedc_space *space = NEW_HANDLE(context, schedc_space);
   if (!space) return SCHEDC_ENOMEM;
   pthread_mutex_init(&space->lock, NULL);
-  sc_init(&space->sc, &context->alloc);
   sc_source_keep(source);
   space->source = (schedc_source *)source;
   SpaceJob job = {.space = space, .choice = {unit, case_name, params, (u32)param_count}};
@@ -107,11 +106,9 @@ schedc_status schedc_space_new(schedc_space **out, schedc_context *context,
 
 void schedc_space_free(schedc_space *space) {
   if (!space) return;
-  schedc_allocator alloc = space->sc.alloc;
   schedc_source *source = space->source;
   pthread_mutex_destroy(&space->lock);
-  sc_free(&space->sc);
-  alloc.free(alloc.user, space);
+  sc_free_handle(&space->sc, space);
   schedc_source_free(source);
 }
 

@@ -50,9 +50,8 @@ schedc_status schedc_store_open(schedc_store **out, schedc_context *context, con
   if (!out) return SCHEDC_EARG;
   *out = NULL;
   if (!context || !path) return SCHEDC_EARG;
-  schedc_store *store = sc_zeroed(context, sizeof *store);
+  schedc_store *store = NEW_HANDLE(context, schedc_store);
   if (!store) return SCHEDC_ENOMEM;
-  sc_init(&store->sc, &context->alloc);
   StoreJob job = {store, path, sc_no_file(), NULL};
   u32 line = 0;
   Text unread = {.name = path, .at = "", .line = &line, .lines = 1, .unread = true};
@@ -66,9 +65,7 @@ schedc_status schedc_store_open(schedc_store **out, schedc_context *context, con
 
 void schedc_store_close(schedc_store *store) {
   if (!store) return;
-  schedc_allocator alloc = store->sc.alloc;
-  sc_free(&store->sc);
-  alloc.free(alloc.user, store);
+  sc_free_handle(&store->sc, store);
 }
 
 // ---- records

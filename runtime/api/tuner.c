@@ -299,10 +299,9 @@ schedc_status schedc_tuner_new(schedc_tuner **out, schedc_context *context,
   *out = NULL;
   if (!context || !space || !TAKE_OPTIONS(&known, options) || !good_options(&known))
     return SCHEDC_EARG;
-  schedc_tuner *t = sc_zeroed(context, sizeof *t);
+  schedc_tuner *t = NEW_HANDLE(context, schedc_tuner);
   if (!t) return SCHEDC_ENOMEM;
   pthread_mutex_init(&t->lock, NULL);
-  sc_init(&t->sc, &context->alloc);
   t->space = space;
   t->options = known;
   schedc_status status = sc_guard(&t->sc, make, &(Making){.tuner = t, .context = context});
@@ -313,10 +312,8 @@ schedc_status schedc_tuner_new(schedc_tuner **out, schedc_context *context,
 
 void schedc_tuner_free(schedc_tuner *t) {
   if (!t) return;
-  schedc_allocator alloc = t->sc.alloc;
   pthread_mutex_destroy(&t->lock);
-  sc_free(&t->sc);
-  alloc.free(alloc.user, t);
+  sc_free_handle(&t->sc, t);
 }
 
 const schedc_tuner_options *sc_tuner_options(const schedc_tuner *t) { return &t->options; }

@@ -133,9 +133,8 @@ schedc_status schedc_variants_new(schedc_variants **out, schedc_context *context
   if (!context || !source || param_count >= UINT32_MAX) return SCHEDC_EARG;
   schedc_status status = schedc_store_schedule(context, source, unit, hash, NULL);
   if (status) return status;
-  schedc_variants *v = sc_zeroed(context, sizeof *v);
+  schedc_variants *v = NEW_HANDLE(context, schedc_variants);
   if (!v) return SCHEDC_ENOMEM;
-  sc_init(&v->sc, &context->alloc);
   NewJob job = {v, context, source, {unit, case_name, params, (u32)param_count}, store, gpu, hash};
   status = sc_guard(&v->sc, make_all, &job);
   if (status) schedc_variants_free(v);
@@ -145,11 +144,9 @@ schedc_status schedc_variants_new(schedc_variants **out, schedc_context *context
 
 void schedc_variants_free(schedc_variants *v) {
   if (!v) return;
-  schedc_allocator alloc = v->sc.alloc;
   for (u32 i = 0; i < v->variant.n; i++)
     if (v->variant.at[i].owned) schedc_kernel_free(v->variant.at[i].kernel);
-  sc_free(&v->sc);
-  alloc.free(alloc.user, v);
+  sc_free_handle(&v->sc, v);
 }
 
 // ---- asking
