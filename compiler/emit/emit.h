@@ -245,9 +245,8 @@ void cu_clear_numbers(Names *t);
 // scope.c
 // of the block that `pc` is in: the operation that closes or splits it
 u32 sc_block_end(const Code *code, u32 pc);
-bool cu_one_tile(const Kernel *k);  // has each CTA (or cluster) one tile, that of its number?
-void cu_forget_names(Cuda *c);      // of values
-void cu_name_role(Cuda *c);         // names and scopes of what the role has
+void cu_forget_names(Cuda *c);                // of values
+void cu_name_role(Cuda *c);                   // names and scopes of what the role has
 void cu_name_value(Cuda *c, Xid x, Sym sym);  // of a uniform value, in all of the role
 // a name for a value of the statement being written
 const char *cu_temp(Cuda *c, const char *stem);

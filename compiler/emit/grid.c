@@ -329,7 +329,7 @@ void cu_open_tile(Cuda *c) {
     tile_cursors(c);
     cu_var(c, "auto at = $%s_place_of(args, $tile0);", c->function);
   }
-  bool once = cu_one_tile(k);
+  bool once = sc_one_tile(k);
   if (!once) cu_remark(c, "#pragma unroll 1");
   if (once) {
     cu_open_scope(c);

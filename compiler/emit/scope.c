@@ -253,13 +253,6 @@ const char *cu_lasting(Cuda *c, const char *stem, u32 buf, u32 *to) {
 
 // ---- declarations of what is used, which is known at the end
 
-// Does each CTA (or cluster) have one tile, the one of its number?
-bool cu_one_tile(const Kernel *k) {
-  bool once = k->grid == GRID_PLAIN;
-  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
-  return once;
-}
-
 // Declares the tile's place along the axes.
 void cu_declare_place(Cuda *c) {
   const Kernel *k = c->k;
@@ -269,7 +262,7 @@ void cu_declare_place(Cuda *c) {
     if (!cu_used(c, name)) continue;
     if (!axes->first && k->grid != GRID_DYNAMIC)
       cu_var(c, "const auto at = $%s_place_of(args, %s);", c->function,
-             cu_one_tile(k) ? "$tile0" : "tile");
+             sc_one_tile(k) ? "$tile0" : "tile");
     cu_var(c, "const int %s = at.%s%s;", name, name,
            k->axis.at[i].cluster > 1 ? " + cta_rank" : "");
   }

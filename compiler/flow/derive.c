@@ -30,11 +30,6 @@
 // the machine (model/) reads the emitted text, and knows nothing of plans.
 #include "compiler/flow/flow.h"
 
-u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
-  const Role *r = &k->role.at[role];
-  return r->one_tile || k->ring.at[ring].owner != SC_NONE ? 1 : r->instances;
-}
-
 static u32 fill_arrivals(const Kernel *k, u32 role, u32 ring) {
   return sc_only_copies(k, role, ring) ? 1 : k->role.at[role].warps;
 }

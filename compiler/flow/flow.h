@@ -25,8 +25,6 @@ void sc_extents(const Kernel *k, const Ins *ins, i64 ext[SC_MAX_VARS]);  // of a
 bool sc_writes_all(const Kernel *k, const Ins *ins, const View *v);
 
 // ---- derive.c
-// How many instances of a role take part in each fill and each drain of a ring.
-u32 sc_takers(const Kernel *k, u32 role, u32 ring);
 // The bytes that copies bring to the fill opened by the acquire at `pc`.
 typedef enum FillKind { FILL_KNOWN, FILL_VARIES, FILL_SPLIT } FillKind;
 typedef struct Fill {

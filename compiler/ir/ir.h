@@ -380,6 +380,17 @@ extern const OpInfo sc_op[OP_COUNT];
 static inline bool sc_on_map(Op op) { return sc_op[op].args[0] == 'm' || sc_op[op].args[0] == 'c'; }
 static inline bool sc_on_product(Op op) { return sc_op[op].args[0] == 'p'; }
 
+// Has each CTA (or cluster) one tile, that of its number?
+static inline bool sc_one_tile(const Kernel *k) {
+  bool once = k->grid == GRID_PLAIN;
+  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
+  return once;
+}
+// Does an instance of the role work on the CTA's tile of this number?
+static inline bool sc_owns(const Role *r, u64 tile, u32 instance) {
+  return !r->one_tile || tile % r->instances == instance;
+}
+
 // CTAs of a cluster.
 static inline u32 sc_cluster(const Kernel *k) {
   u32 n = 1;
@@ -391,6 +402,11 @@ static inline u32 sc_cluster(const Kernel *k) {
 // ring.
 static inline u32 sc_ring_copies(const Kernel *k, const Ring *r) {
   return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
+}
+// How many instances of a role take part in each fill and each drain of a ring.
+static inline u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
+  const Role *r = &k->role.at[role];
+  return r->one_tile || k->ring.at[ring].owner != SC_NONE ? 1 : r->instances;
 }
 // Byte offset of the barriers (full or empty) of one of these copies: that of stage 0, which those
 // of the other stages follow.

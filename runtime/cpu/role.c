@@ -79,7 +79,7 @@ static Step op_TILE(Inst *in, const Ins *i) {
   sc_tile_axes(&p->grid, p->k, unit, in->cta->rank, in->env.axis);
   in->surplus = sc_surplus(&p->grid, in->env.axis);
   in->unit = unit;
-  in->skips = in->of->one_tile && in->iter % in->of->instances != in->number;
+  in->skips = !sc_owns(in->of, in->iter, in->number);
   in->iter++;
   env_touch(&in->env);
   if (!in->skips) forget_registers(in);

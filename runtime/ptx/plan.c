@@ -103,9 +103,7 @@ static void skip_tile(Planner *p, u32 fork) {
 static void tiles(Planner *p) {
   const Kernel *k = p->k;
   const Code *c = &p->role->code;
-  bool once = k->grid == GRID_PLAIN,
-       at_end = k->grid == GRID_DYNAMIC && want_draw_at(p) == c->n - 1;
-  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
+  bool once = sc_one_tile(k), at_end = k->grid == GRID_DYNAMIC && want_draw_at(p) == c->n - 1;
   u32 over = once ? SC_NONE : want_fork(p), again = p->w.step.n;
   u32 other = p->role->one_tile ? want_fork(p) : SC_NONE;  // it is another instance's
   code(p, 1, c->n - 1);

@@ -167,11 +167,6 @@ static void finish(Timeline *t, Agent *a) {
 
 // ---- tiles
 
-static bool owns(const Timeline *t, const Agent *a) {
-  const Role *r = &t->k->role.at[a->role];
-  return !r->one_tile || a->tile % r->instances == a->inst;
-}
-
 // The rounds of a tile that another instance takes. Rings of its own have none.
 static void pass_by(const Timeline *t, Agent *a) {
   const Trace *trace = sc_trace_of(t, a);
@@ -213,7 +208,7 @@ static void start(Agent *a, const Cost *cost, double cycles, Doing doing) {
 
 static bool next(Timeline *t, Agent *a) {
   if (*a->at == 0 && a->tile >= t->cta[a->cta].drawn) return false;
-  if (*a->at == 0 && !owns(t, a)) {
+  if (*a->at == 0 && !sc_owns(&t->k->role.at[a->role], a->tile, a->inst)) {
     pass_by(t, a);
     leave_tile(t, a);
     return true;

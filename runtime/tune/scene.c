@@ -8,13 +8,10 @@ u32 sc_agents(const Kernel *k) {
   return n;
 }
 
-// Of the roles, those that take part in a fill or a drain: each instance, or the tile's owner.
-static u32 takers(const Kernel *k, u16 roles, bool private) {
+// The instances of these roles that take part in each fill or drain of the ring.
+static u32 takers(const Kernel *k, u16 roles, u32 ring) {
   u32 n = 0;
-  for (u32 r = 0; r < k->role.n; r++) {
-    if (!(roles >> r & 1)) continue;
-    n += private || k->role.at[r].one_tile ? 1 : k->role.at[r].instances;
-  }
+  for (u32 r = 0; r < k->role.n; r++) n += roles >> r & 1 ? sc_takers(k, r, ring) : 0;
   return n;
 }
 
@@ -44,12 +41,12 @@ static void open_queues(Timeline *t) {
   for (u32 c = 0; c < t->scene->ctas; c++) {
     for (u32 r = 0; r < k->ring.n; r++) {
       const Ring *ring = &k->ring.at[r];
-      bool private = ring->owner != SC_NONE, all = ring->multicast && t->scene->cluster;
+      bool all = ring->multicast && t->scene->cluster;
       for (u32 i = 0; i < sc_ring_copies(k, ring); i++) {
         Queue *q = &t->queue[c * t->queues_of_cta + t->first_queue[r] + i];
         *q = (Queue){.stages = ring->stages,
-                     .fills = takers(k, ring->fillers, private),
-                     .drains = takers(k, ring->drainers, private) * (all ? t->scene->ctas : 1),
+                     .fills = takers(k, ring->fillers, r),
+                     .drains = takers(k, ring->drainers, r) * (all ? t->scene->ctas : 1),
                      .full = counters(t, ring->stages),
                      .empty = counters(t, ring->stages),
                      .commits = NEWS(t->sc, u32, ring->stages),
@@ -89,7 +86,7 @@ static void find_anchors(Timeline *t) {
     for (u32 i = 0; i < t->agents; i++) {
       const Role *r = &t->k->role.at[t->agent[i].role];
       const Trace *trace = &t->scene->trace[tile * t->agents + i];
-      if (r->one_tile && tile % r->instances != t->agent[i].inst) continue;
+      if (!sc_owns(r, tile, t->agent[i].inst)) continue;
       if (trace->n <= longest) continue;
       longest = trace->n;
       t->anchor[tile] = i;
