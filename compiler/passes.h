@@ -122,7 +122,6 @@ u32 sc_drawer(const Kernel *k);  // the role that draws the tiles of a dynamic g
 // Where the two slots' barriers are: two full, two empty.
 static inline u32 sc_slot_barriers(const Kernel *k) { return k->draw + 2 * sc_slot_bytes(k); }
 
-static inline bool sc_turn_over_ctas(const Turn *t) { return t->active && t->axis != SC_NONE; }
 // for NVRTC: with `#line` before every line of the kernel
 const char *sc_cuda_lined(Sc *sc, const CudaText *t);
 // an identifier of C++ for it, different ones for different names

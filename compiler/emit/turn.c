@@ -10,7 +10,7 @@ static const Txt instance = {"$instance", P_NAME};
 void cu_first_turns(Cuda *c) {
   for (u32 i = 0; i < c->k->turn.n; i++) {
     const Turn *t = &c->k->turn.at[i];
-    if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != c->r) continue;
+    if (!sc_turn_over_instances(t) || t->member[t->members - 1] != c->r) continue;
     cu_bar_arrive(c, cu_text(c, "if ($instance == %u) ", c->k->role.at[c->r].instances - 1),
                   cu_int(c, t->barrier), cu_turn_threads(c->k, t),
                   cu_text(c, "the first turn of '%s' is free", t->name));

@@ -80,7 +80,7 @@ void cu_init_named(Cuda *c) {
   if (!has_named(c)) return;
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (t->active && t->axis == SC_NONE)
+    if (sc_turn_over_instances(t))
       init_named(c, t->barrier, sc_members(k, t), cu_turn_threads(k, t), t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {
@@ -102,7 +102,7 @@ void cu_count_named(Cuda *c) {
   if (!has_named(c)) return;
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (!t->active || t->axis != SC_NONE || !takes(c, i)) continue;
+    if (!sc_turn_over_instances(t) || !takes(c, i)) continue;
     cu_var(c, "u32 turn%u_generation = 0;", i);
     cu_note(c, cu_text(c, "of %s", t->name));
   }

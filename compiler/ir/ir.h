@@ -380,73 +380,6 @@ extern const OpInfo sc_op[OP_COUNT];
 static inline bool sc_on_map(Op op) { return sc_op[op].args[0] == 'm' || sc_op[op].args[0] == 'c'; }
 static inline bool sc_on_product(Op op) { return sc_op[op].args[0] == 'p'; }
 
-// Has each CTA (or cluster) one tile, that of its number?
-static inline bool sc_one_tile(const Kernel *k) {
-  bool once = k->grid == GRID_PLAIN;
-  for (u32 r = 0; r < k->role.n; r++) once &= !k->role.at[r].one_tile;
-  return once;
-}
-// Does an instance of the role work on the CTA's tile of this number?
-static inline bool sc_owns(const Role *r, u64 tile, u32 instance) {
-  return !r->one_tile || tile % r->instances == instance;
-}
-
-// CTAs of a cluster.
-static inline u32 sc_cluster(const Kernel *k) {
-  u32 n = 1;
-  for (u32 i = 0; i < k->axis.n; i++) n *= k->axis.at[i].cluster;
-  return n;
-}
-
-// How many copies of a ring's stages and barriers a CTA has: each instance has one of a private
-// ring.
-static inline u32 sc_ring_copies(const Kernel *k, const Ring *r) {
-  return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
-}
-// How many instances of a role take part in each fill and each drain of a ring.
-static inline u32 sc_takers(const Kernel *k, u32 role, u32 ring) {
-  const Role *r = &k->role.at[role];
-  return r->one_tile || k->ring.at[ring].owner != SC_NONE ? 1 : r->instances;
-}
-// Byte offset of the barriers (full or empty) of one of these copies: that of stage 0, which those
-// of the other stages follow.
-static inline u32 sc_barriers_at(const Ring *r, u32 copy, bool full) {
-  return r->barrier + 8 * r->stages * (2 * copy + !full);
-}
-
-// How many instances stand before those of `role` among the members of a turn over instances, and
-// how many members it has in all.
-static inline u32 sc_members_before(const Kernel *k, const Turn *t, u32 role) {
-  u32 n = 0;
-  for (u32 i = 0; i < t->members && t->member[i] != role; i++)
-    n += k->role.at[t->member[i]].instances;
-  return n;
-}
-static inline u32 sc_members(const Kernel *k, const Turn *t) {
-  return sc_members_before(k, t, SC_NONE);
-}
-
-static inline bool sc_is_member(const Turn *t, u32 role) {
-  for (u32 i = 0; i < t->members; i++)
-    if (t->member[i] == role) return true;
-  return false;
-}
-
-// The role that a warp of a CTA runs, or SC_NONE, and in which of its instances.
-static inline u32 sc_role_of_warp(const Kernel *k, u32 warp, u32 *instance) {
-  for (u32 i = 0; i < k->role.n; i++) {
-    const Role *r = &k->role.at[i];
-    *instance = (warp - r->first_warp) / r->warps;
-    if (warp >= r->first_warp && *instance < r->instances) return i;
-  }
-  return SC_NONE;
-}
-
-// `math[1]`, or `load` if it is the only one.
-static inline const char *sc_instance_name(Sc *sc, const Role *r, u32 instance) {
-  return r->instances > 1 ? sc_printf(sc, "%s[%u]", r->name, instance) : r->name;
-}
-
 static inline bool x_uniform(const Kernel *k, Xid e) {
   return !(k->expr.at[e].deps & (DEP_IDX | DEP_TILE));
 }
@@ -493,5 +426,7 @@ void sc_put_value(Str *out, const Value *v);  // as `-p NAME=VALUE` takes it
 // where). After every pass in debug builds and in all tests; a broken one is a defect of schedc:
 // returns a description of the first, or NULL.
 const char *sc_wellformed(Sc *sc, const Kernel *k);
+
+#include "compiler/ir/roles.h"
 
 #endif

@@ -311,7 +311,7 @@ static void place_named(Sc *sc, Kernel *k) {
   u32 id = 1;
   for (u32 i = 0; i < k->turn.n; i++) {
     Turn *t = &k->turn.at[i];
-    if (!t->active || t->axis != SC_NONE) continue;
+    if (!sc_turn_over_instances(t)) continue;
     t->barrier = id;
     id += sc_members(k, t);
   }
@@ -328,7 +328,7 @@ static void place_named(Sc *sc, Kernel *k) {
                       "the kernel needs %u named barriers, but a CTA has %d", id, NAMED_LIMIT);
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (t->active && t->axis == SC_NONE)
+    if (sc_turn_over_instances(t))
       sc_note(sc, d, t->span, "one for each instance that takes '%s'", t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {

@@ -100,7 +100,7 @@ static void put_named(Str *out, const Kernel *k) {
   str_printf(out, "\nnamed barriers: %u of %d\n%-5s  the CTA\n", k->named, NAMED_LIMIT, "0");
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (!t->active || t->axis != SC_NONE) continue;
+    if (!sc_turn_over_instances(t)) continue;
     str_printf(out, "%-5s  the turn '%s'\n", ids(out, t->barrier, sc_members(k, t)), t->name);
   }
   for (u32 i = 0; i < k->role.n; i++) {

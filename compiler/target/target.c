@@ -27,7 +27,7 @@ static void check_tile(Target *s, const Buf *b) {
 
 // Instances meet at named barriers of as many threads each.
 static void check_turn(Target *s, const Turn *t) {
-  if (!t->active || t->axis != SC_NONE) return;
+  if (!sc_turn_over_instances(t)) return;
   const Role *role = s->k->role.at;
   for (u32 m = 1; m < t->members; m++) {
     if (role[t->member[m]].warps == role[t->member[0]].warps) continue;

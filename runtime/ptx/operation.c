@@ -190,7 +190,7 @@ static void pass(Planner *p, const Turn *t) {
 void want_first_turns(Planner *p) {
   for (u32 i = 0; i < p->k->turn.n; i++) {
     const Turn *t = &p->k->turn.at[i];
-    if (!t->active || t->axis != SC_NONE || t->member[t->members - 1] != p->r) continue;
+    if (!sc_turn_over_instances(t) || t->member[t->members - 1] != p->r) continue;
     if (p->instance + 1 == p->role->instances)
       want_event(p, EV_BAR_ARRIVE, t->barrier, threads_of(p));
   }

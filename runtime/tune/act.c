@@ -91,7 +91,7 @@ static void send(Timeline *t, Agent *a, const Ins *ins) {
 
 static bool has_turn(const Timeline *t, const Agent *a, u32 turn) {
   const Turn *u = &t->k->turn.at[turn];
-  if (!u->active || u->axis != SC_NONE) return true;
+  if (!sc_turn_over_instances(u)) return true;
   u32 place = sc_members_before(t->k, u, a->role) + a->inst;
   u32 mine = a->taken[turn] * t->members[turn] + place;
   return t->cta[a->cta].passed[turn] >= mine;
