@@ -225,7 +225,6 @@ KINDS = {
 LIMITS = [
     ("arrivals", "moved before its loop", "bar.warp.sync", "it is the only event of the loop, of which paths then show one round"),
     ("arrivals", "moved behind its loop", "bar.warp.sync", "the same"),
-    ("softmax_rows", "a loop that goes round once", "%p10 bra", "what follows it may have no rounds: the tile's rounds may be its"),
 ]
 
 

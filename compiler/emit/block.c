@@ -32,18 +32,24 @@ void cu_cite(Cuda *c, Span at) {
   cu_remark(c, cited.at);
 }
 
+// Does it compute values of rows in registers, with no sync or fence before it?
+static bool computes_rows(const Kernel *k, const Ins *ins) {
+  if (ins->op != OP_MAP || ins->plan.sync || ins->plan.fence) return false;
+  const Map *m = &k->map.at[ins->arg[0]];
+  return m->move == MOVE_ROWS && k->buf.at[k->view.at[m->dst].buf].space == SP_REG;
+}
+
 // Is the loop to be unrolled? If it has few rounds, whose number is constant, and does nothing but
 // compute values of rows, such as what several warps found: then the reads of all rounds overlap.
 static bool unrolled(const Cuda *c, const Ins *loop) {
   enum { MOST_ROUNDS = 8 };
   const Code *code = &c->k->role.at[c->r].code;
-  i64 from, to;
+  i64 from, to, rounds;
   if (!x_const_int(c->k, loop->arg[1], &from) || !x_const_int(c->k, loop->arg[2], &to))
     return false;
-  if (to - from > MOST_ROUNDS) return false;
-  for (const Ins *ins = loop + 1; ins < code->at + loop->nest; ins++) {
-    if (ins->op != OP_MAP || c->k->map.at[ins->arg[0]].move != MOVE_ROWS) return false;
-  }
+  if (__builtin_sub_overflow(to, from, &rounds) || rounds > MOST_ROUNDS) return false;
+  for (const Ins *ins = loop + 1; ins < code->at + loop->nest; ins++)
+    if (!computes_rows(c->k, ins)) return false;
   return true;
 }
 

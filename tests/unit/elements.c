@@ -86,7 +86,7 @@ static void pairs_along_columns(void **state) {
 }
 
 // A loop of few rounds over values of rows, as where warps' results are joined, is unrolled, so
-// that its reads overlap; not one of many rounds, and not one that computes tiles.
+// that its reads overlap; not one of many rounds, and not one that computes tiles or writes memory.
 static void joins_unroll(void **state) {
   static const struct {
     const char *rounds, *body, *before;
@@ -94,6 +94,7 @@ static void joins_unroll(void **state) {
       {"8", "m[i] = m[i] + r[16*v + i]", "#pragma unroll for (int v = 0; v < 8; v++)"},
       {"9", "m[i] = m[i] + r[16*v + i]", "#pragma unroll 1 for (int v = 0; v < 9; v++)"},
       {"8", "a[i,j] = a[i,j] + r[16*v + i]", "#pragma unroll 1 for (int v = 0; v < 8; v++)"},
+      {"8", "Y[x*64 + i, v] = m[i]", "#pragma unroll 1 for (int v = 0; v < 8; v++)"},
       {"N", "m[i] = m[i] + r[i]", "#pragma unroll 1 for (int v = 0; v < args.N; v++)"}};
   for (u32 i = 0; i < COUNT(tried); i++) {
     Fixture *f = *state;
