@@ -56,9 +56,10 @@ static Txt count_rounds(Cuda *c, u32 loop, Op op, u32 ring) {
   const Ins *ins = &c->k->role.at[c->r].code.at[loop];
   Txt inner = count(c, loop + 1, ins->nest, op, ring);
   if (cu_is(inner, 0)) return inner;
-  Txt rounds = cu_expr(c, NULL, ins->arg[2]);
-  if (ins->arg[1]) rounds = cu_binary(c, X_SUB, true, rounds, cu_expr(c, NULL, ins->arg[1]));
-  Txt all = {cu_text(c, "max(0, %s)", rounds.s), P_ATOM};
+  const char *to = cu_uniform(c, ins->arg[2]).s;
+  Txt all = {ins->arg[1] ? cu_text(c, "sc_rounds(%s, %s)", cu_uniform(c, ins->arg[1]).s, to)
+                         : cu_text(c, "max(0, %s)", to),
+             P_ATOM};
   if (cu_is(inner, 1)) return all;
   return (Txt){cu_text(c, "%s * %s", all.s, cu_paren(c, inner, P_NAME)), P_MUL};
 }

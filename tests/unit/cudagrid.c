@@ -122,7 +122,7 @@ static void places_of_tiles(void **state) {
   static const char *const once[] = {
       "const int x_count = (args.M + 63) / 64;", "const int rest0 = tile / x_count;",
       "return {x_count - 1 - (tile - rest0 * x_count), rest0};",
-      "sc_skip(r_held, r_parity, max(0, args.N - 1), 3);", "owner = owner == 1 ? 0 : owner + 1)"};
+      "sc_skip(r_held, r_parity, sc_rounds(1, args.N), 3);", "owner = owner == 1 ? 0 : owner + 1)"};
   each_once(t, once, COUNT(once));
   has(t, "smem + own_stage + instance * (2 * own_bytes) + own_fill * own_bytes");
 }
