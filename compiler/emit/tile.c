@@ -200,7 +200,7 @@ const char *cu_vector4(Cuda *c, const At *at, const View *v) {
       str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
   }
   if (row->base)
-    str_printf(&s, " + %s * %lld", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL),
+    str_printf(&s, " + %s * %lldll", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL),
                (long long)columns(c, b));
   if (col->base) str_printf(&s, " + %s * 64", cu_paren(c, cu_expr(c, NULL, col->base), P_MUL));
   if (!cu_is(at->block, 0))

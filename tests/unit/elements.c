@@ -187,10 +187,10 @@ static void blocked_workspaces(void **state) {
   has(t, "sc_load4(args.W + 4 * thread + x_tile * args.W_stride[0] + 512 * n, four);");
   has(t, "b_[e] = four[e & 3] + 1.0f;");
   t = passing(*state, tall, "W[x, 64*w + i, j] = a[i,j] * 3", "b[i,j] = W[x, 64 + i, j]");
-  has(t, "+ 64 * instance * 64;");
+  has(t, "+ 64 * instance * 64ll;");
   has(t, "x[e] = a[e] * 3.0f;");
   has(t, "sc_store4(out + 512 * n, x + 4 * n);");
-  has(t, "+ 64 * 64 + 512 * n, four);");
+  has(t, "+ 64 * 64ll + 512 * n, four);");
   // Elsewhere in it, elements are found one by one.
   t = passing(*state, tall, "W[x, 8*w + i, j] += a[i,j]", "b[i,j] = W[x, i, j]");
   has(t, "sc_add(&args.W[sc_block_at<64>(8 * instance + row0 + 8 * sc_row(e), col0 + sc_col(e)) +");
