@@ -41,6 +41,7 @@ static bool computes_rows(const Kernel *k, const Ins *ins) {
 
 // Is the loop to be unrolled? If it has few rounds, whose number is constant, and does nothing but
 // compute values of rows, such as what several warps found: then the reads of all rounds overlap.
+// (The check of the PTX wants a loop where threads meet in each round.)
 static bool unrolled(const Cuda *c, const Ins *loop) {
   enum { MOST_ROUNDS = 8 };
   const Code *code = &c->k->role.at[c->r].code;
