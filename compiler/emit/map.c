@@ -338,7 +338,6 @@ static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *
   Cuda *c = g->c;
   const Map *m = g->m;
   i64 blocks = blocks_of(g);
-  if (blocks == 1) add_parts(g);
   cu_open_scope(c);
   if (blocks > 1) {
     cu_open_unrolled(c, "b", blocks);
@@ -360,6 +359,7 @@ void cu_map(Cuda *c, const Ins *ins) {
   const Buf *b = &c->k->buf.at[dst->buf];
   MapGen g = begin(c, m, m->parts);
   const char *written = b->space == SP_TENSOR ? cu_in_grid(c, dst) : NULL;
+  if (m->held && blocks_of(&g) == 1) add_parts(&g);  // later statements use the sums, too
   if (written) cu_open(c, "if (%s)", written);
   if (m->held) in_registers(&g, ins, dst, b);
   else if (m->move == MOVE_TURNED) cu_turned(&g, dst);
