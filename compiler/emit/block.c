@@ -58,10 +58,11 @@ void cu_open_for(Cuda *c, const Ins *ins) {
   const char *v = c->loop[ins->arg[0]];
   Txt lo = cu_uniform(c, ins->arg[1]), hi = cu_uniform(c, ins->arg[2]);
   cu_remark(c, unrolled(c, ins) ? "#pragma unroll" : "#pragma unroll 1");
-  if (ins->flags & INS_REVERSED)
-    cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, cu_less(c, ins->arg[2], 1), v,
-            cu_paren(c, lo, P_SHIFT), v);
-  else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo.s, v, cu_paren(c, hi, P_SHIFT), v);
+  if (ins->flags & INS_REVERSED) {
+    const char *last = cu_any_int(c, ins->arg[2]) ? cu_text(c, "max(%s, -0x7fffffff) - 1", hi.s)
+                                                  : cu_less(c, ins->arg[2], 1);
+    cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, last, v, cu_paren(c, lo, P_SHIFT), v);
+  } else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo.s, v, cu_paren(c, hi, P_SHIFT), v);
 }
 
 void cu_open_if(Cuda *c, const Ins *ins) {

@@ -281,13 +281,16 @@ Txt cu_sum(Cuda *c, Txt a, Txt b);           // a + b; one of them where the oth
 Txt cu_uniform(Cuda *c, Xid x);              // uniform; 0 where there is none
 const char *cu_less(Cuda *c, Xid x, i64 n);  // x - n
 const char *cu_ctype(const Cuda *c, Xid x);  // int, float or bool
+bool cu_any_int(const Cuda *c, Xid x);       // may the value have no room in 32 bits?
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
 // tile.c
 // rows of a block, in the role being written
 u32 cu_block_rows(const Cuda *c);
-Txt cu_position(Cuda *c, const At *at, const Pos *p);  // a position of a view as an integer
-Txt cu_from(Cuda *c, Xid base, Txt x);                 // base + x; x where there is no base
+Txt cu_position(Cuda *c, const At *at, const Pos *p);    // a position of a view as an integer
+Txt cu_coordinate(Cuda *c, const At *at, const Pos *p);  // … of a tensor
+Txt cu_near(Cuda *c, Xid base);         // base, or what is outside of a tensor, too, and has room
+Txt cu_from(Cuda *c, Xid base, Txt x);  // base + x; x where there is no base
 // a line that stores one element in a stage
 void cu_store(Cuda *c, const Buf *b, const char *to, const char *value);
 const char *cu_of(Cuda *c, Elem elem, const char *bits);   // an element as float, from its bits

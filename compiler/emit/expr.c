@@ -111,14 +111,17 @@ static bool nonneg(const Cuda *c, Xid x) {
   return c->sign[x] > 0;
 }
 
-enum { ROOM = 1 << 16 };  // what is added to a value that fits stays within 32 bits (launchrange.c)
+// May the value be any of 32 bits? Those that are made of elements may, as no launch looks at them.
+// What is added to others, up to ROOM, stays within 32 bits (launchrange.c).
+bool cu_any_int(const Cuda *c, Xid x) { return c->k->expr.at[x].deps & (DEP_FETCH | DEP_TILE); }
+enum { ROOM = 1 << 16 };
 
 // Rounded up, of numbers that are not negative, by adding to the dividend: but not what may be
 // large, as the sum is no integer of the schedule, and no launch looks at it.
 static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
-  bool plain = nonneg(c, e->a) && nonneg(c, e->b);
+  bool plain = nonneg(c, e->a) && nonneg(c, e->b), room = !cu_any_int(c, e->a);
   i64 n;
-  if (plain && e->op == X_CDIV && x_const_int(c->k, e->b, &n) && n <= ROOM)
+  if (plain && room && e->op == X_CDIV && x_const_int(c->k, e->b, &n) && n <= ROOM)
     return infix(c, infix(c, a, "+", cu_int(c, n - 1), P_ADD), "/", b, P_MUL);
   if (plain && e->op != X_CDIV) return infix(c, a, sc_xop[e->op].text, b, P_MUL);
   return call2(c, sc_xop[e->op].c_int, a, b);

@@ -30,7 +30,7 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
     bool low = p->base && !sc_fact_nonneg(here(c), p->base);
     bool high = p->var >= 0 || !sc_fact_less(here(c), p->base, b->dim[d]);
     if (!low && !high) continue;
-    const char *pos = cu_paren(c, cu_position(c, at, p), P_ADD);
+    const char *pos = cu_paren(c, cu_coordinate(c, at, p), P_ADD);
     if (s.n) str_puts(&s, " && ");
     if (low) str_printf(&s, "%s >= 0%s", pos, high ? " && " : "");
     if (high) str_printf(&s, "%s < %s", pos, cu_paren(c, cu_expr(c, NULL, b->dim[d]), P_ADD));

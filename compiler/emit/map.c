@@ -146,6 +146,7 @@ static void reduction(MapGen *g, Xid x, Columns columns) {
 typedef struct Affine {
   Str added, taken;  // " + a + b", " - c"
   int rows, cols;
+  bool far;  // a term may be any of 32 bits, so that the sum has more
   // so far: expressions share their operands, and what takes too many is not of this form
   u32 steps;
 } Affine;
@@ -161,6 +162,7 @@ static bool affine(MapGen *g, Xid x, int sign, Affine *sum) {
   }
   if (x_uniform(g->c->k, x)) {
     if (e->op == X_INT && e->num.i == 0) return true;
+    sum->far |= cu_any_int(g->c, x);
     if (sign > 0) str_printf(&sum->added, " + %s", cu_paren(g->c, cu_expr(g->c, NULL, x), P_ADD));
     else str_printf(&sum->taken, " - %s", cu_paren(g->c, cu_expr(g->c, NULL, x), P_MUL));
     return true;
@@ -174,10 +176,11 @@ static bool affine(MapGen *g, Xid x, int sign, Affine *sum) {
 // col0.
 static const char *limit_of(Cuda *c, const Affine *sum, Txt row) {
   Str s = {.sc = c->sc};
-  if (sum->added.n) str_puts(&s, sum->added.at);
+  const char *added = sum->added.n ? sum->added.at : "", *taken = sum->taken.n ? sum->taken.at : "";
+  str_printf(&s, sum->far ? " + sc_limit(0ll%s%s)" : "%s", added, taken);
   if (sum->rows > 0) str_printf(&s, " + %s", cu_paren(c, row, P_ADD));
   if (!s.n) str_puts(&s, " + 0");
-  if (sum->taken.n) str_puts(&s, sum->taken.at);
+  if (!sum->far) str_puts(&s, taken);
   if (sum->rows < 0) str_printf(&s, " - %s", cu_paren(c, row, P_MUL));
   str_puts(&s, " - $col0");
   return s.at + strlen(" + ");

@@ -165,6 +165,20 @@ static const char *stage_load(Cuda *c, const At *at, const View *v) {
 // accumulator: four elements of a thread, then four of the next thread. So a warp that moves a
 // register tile accesses 512 consecutive bytes at a time.
 
+// What lies at FAR or beyond is outside of all tensors, as their dimensions have room in 32 bits
+// (launchrange.c). It stays there, and what is added to it fits.
+Txt cu_near(Cuda *c, Xid base) {
+  enum { FAR = 0x7ffe0000 };
+  Txt x = cu_uniform(c, base);
+  return cu_any_int(c, base) ? (Txt){cu_text(c, "min(%s, 0x%x)", x.s, FAR), P_ATOM} : x;
+}
+
+Txt cu_coordinate(Cuda *c, const At *at, const Pos *p) {
+  bool named = at->row_named && (int)p->var == at->row && p->base == at->row_base;
+  if (p->var < 0 || named || !cu_any_int(c, p->base)) return cu_position(c, at, p);
+  return cu_sum(c, cu_near(c, p->base), (int)p->var == at->row ? cu_row(c, at) : cu_col(c, at));
+}
+
 static i64 columns(Cuda *c, const Buf *b) {
   i64 n = 0;
   x_const_int(c->k, b->dim[b->rank - 1], &n);
@@ -175,12 +189,12 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
   const Buf *b = &c->k->buf.at[v->buf];
   if (b->blocked) {
-    const char *row = cu_position(c, at, &v->at[v->rank - 2]).s,
-               *col = cu_position(c, at, &v->at[v->rank - 1]).s;
+    const char *row = cu_coordinate(c, at, &v->at[v->rank - 2]).s,
+               *col = cu_coordinate(c, at, &v->at[v->rank - 1]).s;
     str_printf(&s, "sc_block_at<%lld>(%s, %s)", (long long)columns(c, b), row, col);
   }
   for (u32 d = 0; d + (b->blocked ? 2 : 0) < v->rank; d++) {
-    Txt p = cu_position(c, at, &v->at[d]);
+    Txt p = cu_coordinate(c, at, &v->at[d]);
     if (cu_is(p, 0)) continue;
     if (s.n) str_puts(&s, " + ");
     if (d + 1 == v->rank) str_puts(&s, cu_paren(c, p, P_ADD));
@@ -195,7 +209,7 @@ const char *cu_vector4(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
   str_printf(&s, "args.%s + 4 * $thread", c->name[v->buf]);
   for (u32 d = 0; d + 2 < v->rank; d++) {
-    Txt p = cu_position(c, at, &v->at[d]);
+    Txt p = cu_coordinate(c, at, &v->at[d]);
     if (!cu_is(p, 0))
       str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
   }

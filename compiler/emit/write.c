@@ -248,7 +248,7 @@ static At open_rows(MapGen *g, const View *dst) {
   cu_open_unrolled(c, "r", 2);
   for (u32 d = 0; d < dst->rank; d++) {
     if (dst->at[d].var < 0 || dst->at[d].var != at.row) continue;
-    cu_var(c, "const int row = %s;", cu_position(c, &at, &dst->at[d]).s);
+    cu_var(c, "const int row = %s;", cu_coordinate(c, &at, &dst->at[d]).s);
     at.row_named = true;
     at.row_base = dst->at[d].base;
     return at;
@@ -300,7 +300,7 @@ static const char *columns_left(MapGen *g, const View *dst) {
   const Pos *last = &dst->at[dst->rank - 1];
   const Buf *b = &c->k->buf.at[dst->buf];
   Txt all = cu_uniform(c, b->dim[b->rank - 1]);
-  return last->base ? cu_binary(c, X_SUB, true, all, cu_uniform(c, last->base)).s : all.s;
+  return last->base ? cu_binary(c, X_SUB, true, all, cu_near(c, last->base)).s : all.s;
 }
 
 // The same where rows may lie at no multiple of 16 bytes, or reach past the tensor: the emitted

@@ -105,6 +105,14 @@ static void each_ins(Terms *t, void (*visit)(Terms *, const Ins *)) {
   }
 }
 
+// Of tensors: positions are compared with them.
+static void need_dimensions(Terms *t) {
+  for (u32 i = 0; i < t->k->buf.n; i++) {
+    const Buf *b = &t->k->buf.at[i];
+    for (u32 d = 0; d < b->rank && b->space == SP_TENSOR; d++) need(t, b->dim[d], b->span);
+  }
+}
+
 void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, TermList *out) {
   Terms t = {.sc = sc, .k = k, .launch = launch, .out = out};
   t.made = NEWS(sc, u32, k->expr.n + 1);
@@ -112,5 +120,6 @@ void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, TermList *out) {
   t.to = NEWS(sc, u32, k->loop.n + 1);
   each_ins(&t, find_bounds);
   sc_grid_exprs(k, need, &t);
+  need_dimensions(&t);
   each_ins(&t, need_ins);
 }

@@ -108,9 +108,29 @@ static void rounded_up(void **state) {
   has(emitted(state, "s[i,j] = s[i,j] + cdiv(M, M + 1)"), "sc_cdiv(args.M, args.M + 1)");
 }
 
+// Elements may have any of 32 bits: what is added to them fits, whatever they are.
+static void made_of_elements(void **state) {
+  Fixture *f = *state;
+  const Kernel *k = compile(
+      f, "t.sched",
+      "kernel k {\n  in n : i32[M]\n  out Y : f32[M, 64]\n  grid (x : M)\n  role all : 1 warpgroup "
+      "{\n"
+      "    reg s : f32[64, 64] = 0\n    for t in reversed 0 .. n[x] { s[i,j] = s[i,j] + t }\n"
+      "    s[i,j] = where(j <= n[x] + i - M, s[i,j], cdiv(max(n[x], 0), 64))\n"
+      "    Y[max(n[x], 0) + i, max(n[x], 1) + j] = s[i,j]\n  }\n}\n");
+  const CudaText *t = sc_cuda(&f->sc, k, &(CudaOptions){0});
+  assert_non_null(t);
+  const char *text = one_line(&f->sc, t->text.at);
+  has(text, "for (int t = max(args.n_[x_tile], -0x7fffffff) - 1; t >= 0; t--)");
+  has(text, "{sc_limit(0ll + args.n_[x_tile] + 1 - args.M) + row0 - col0,");
+  has(text, "sc_cdiv(max(args.n_[x_tile], 0), 64)");
+  has(text, "const int left = 64 - min(max(args.n_[x_tile], 1), 0x7ffe0000);");
+  has(text, "const int row = min(max(args.n_[x_tile], 0), 0x7ffe0000) + row0 + 8 * r;");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(shifted_columns), TEST(others_elements),
-                                     TEST(votes_of_blocks), TEST(rows_of_stages),
-                                     TEST(types_of_8_bits), TEST(rounded_up)};
+  const struct CMUnitTest tests[] = {
+      TEST(shifted_columns), TEST(others_elements), TEST(votes_of_blocks), TEST(rows_of_stages),
+      TEST(types_of_8_bits), TEST(rounded_up),      TEST(made_of_elements)};
   return cmocka_run_group_tests_name("cudavalues", tests, NULL, NULL);
 }
