@@ -178,6 +178,26 @@ static void sections_are_numbered(void **state) {
   end(&f);
 }
 
+// Places are compared with the dimensions of tensors, also where no other code evaluates these.
+static void dimensions_stay_in_range(void **state) {
+  (void)state;
+  static Fixture f;
+  begin(&f,
+        "kernel k {\n  in X : f16[B * M], P : f16[B], Q : f16[M]\n  out Y : f16[64]\n"
+        "  role all : 1 warpgroup {\n    for t in 0 .. 64 { Y[t] = X[t] }\n  }\n}\n",
+        NULL, false);
+  schedc_tensor t[4];
+  for (u32 i = 0; i < 4; i++)
+    t[i] = (schedc_tensor){
+        .data = DATA(X_AT), .type = SCHEDC_F16, .rank = 1, .shape = {64}, .strides = {1}};
+  t[0].shape[0] = 64 * 64;
+  assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
+  t[1].shape[0] = t[2].shape[0] = 50000;
+  t[0].shape[0] = 2500000000;
+  refused(&f, t, D_T_RANGE, "B * M");
+  end(&f);
+}
+
 // However often an expression uses the same ones, all that is below it is looked at.
 static void deep_expressions_too(void **state) {
   (void)state;
@@ -461,6 +481,7 @@ int main(void) {
       cmocka_unit_test(broadcast_has_stride_zero),
       cmocka_unit_test(empty_tensors),
       cmocka_unit_test(integers_stay_in_range),
+      cmocka_unit_test(dimensions_stay_in_range),
       cmocka_unit_test(sections_are_numbered),
       cmocka_unit_test(deep_expressions_too),
       cmocka_unit_test(counters_differ),
