@@ -287,8 +287,9 @@ Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 // tile.c
 // rows of a block, in the role being written
 u32 cu_block_rows(const Cuda *c);
-Txt cu_position(Cuda *c, const At *at, const Pos *p);    // a position of a view as an integer
-Txt cu_coordinate(Cuda *c, const At *at, const Pos *p);  // … of a tensor
+Txt cu_position(Cuda *c, const At *at, const Pos *p);  // a position of a view as an integer
+// the same of a view of a tensor, which stays outside of it where the place has no room in 32 bits
+Txt cu_coordinate(Cuda *c, const At *at, const Pos *p);
 Txt cu_near(Cuda *c, Xid base);         // base, or what is outside of a tensor, too, and has room
 Txt cu_from(Cuda *c, Xid base, Txt x);  // base + x; x where there is no base
 // a line that stores one element in a stage
