@@ -61,7 +61,16 @@ static void put_values(Str *s, const Kernel *k, const Sample *of) {
 
 enum { MOST_ELEMENTS = 1 << 20, MOST_LISTED = 256 };
 
-// The tensors that conditions and bounds read.
+// The keys of turns over CTAs, of which scripts have no steps.
+static void keys_read(const Kernel *k, Below *below) {
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++)
+      if (code->at[i].op == OP_TAKE || code->at[i].op == OP_PASS) x_from(below, code->at[i].arg[1]);
+  }
+}
+
+// The tensors that conditions, bounds and keys read.
 static bool *tensors_read(Verify *v, const Protocol *p) {
   bool *read = NEWS(v->sc, bool, v->k->buf.n + 1);
   Below below = x_below(v->sc, v->k);
@@ -73,6 +82,7 @@ static bool *tensors_read(Verify *v, const Protocol *p) {
       x_from(&below, s->step.at[j].y);
     }
   }
+  keys_read(v->k, &below);
   for (Xid e; (e = x_next(&below));)
     if (v->k->expr.at[e].op == X_LOAD) read[v->k->view.at[v->k->expr.at[e].ref].buf] = true;
   return read;
