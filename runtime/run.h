@@ -70,7 +70,7 @@ size_t sc_tensor_bytes(const Buf *tensor, const TensorRef *at);
 // ranged.c: are the elements of inputs, in host memory, what their declarations say? (Those whose
 // address is NULL are left out.)
 bool sc_elements_fit(Sc *sc, const Binding *b);
-// … and, of a sequence, what those of its kernels say?
+// The same, and of a sequence also what its kernels say of their inputs.
 bool sc_call_fits(Sc *sc, const Binding *b);
 // What drawn elements may be under these dimensions and scalars (NaN: the default, which is put in
 // its place): as is declared; if nothing is, or if it takes others to know, from 0 to 15.

@@ -32,11 +32,10 @@ void cu_cite(Cuda *c, Span at) {
   cu_remark(c, cited.at);
 }
 
-// Does it compute values of rows in registers, with no sync or fence before it?
+// Does it compute values of rows, with no sync or fence before it?
 static bool computes_rows(const Kernel *k, const Ins *ins) {
   if (ins->op != OP_MAP || ins->plan.sync || ins->plan.fence) return false;
-  const Map *m = &k->map.at[ins->arg[0]];
-  return m->move == MOVE_ROWS && k->buf.at[k->view.at[m->dst].buf].space == SP_REG;
+  return k->map.at[ins->arg[0]].move == MOVE_ROWS;
 }
 
 // Is the loop to be unrolled? If it has few rounds, whose number is constant, and does nothing but

@@ -82,8 +82,8 @@ u32 sc_form_atom(Facts *f, Atom a) {
 
 // ---- forms
 
-static Lin of_atom(Facts *f, ExprOp op, u32 ref, const Lin *a, const Lin *b) {
-  return sc_lin_atom(sc_form_atom(f, (Atom){.op = op, .ref = ref, .a = a, .b = b}));
+static Lin of_atom(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
+  return sc_lin_atom(sc_form_atom(f, (Atom){.op = op, .a = a, .b = b}));
 }
 
 // (floor(a / m) + c) / n is (a + c m) / (m n).
@@ -118,7 +118,7 @@ static bool divide_by(Facts *f, const Lin *a, i64 n, Lin *out) {
     if (!divide_by(f, &inner, n, &q)) return false;
   } else {
     by = sc_lin_int(n);
-    q = of_atom(f, X_IDIV, 0, &rest, &by);
+    q = of_atom(f, X_IDIV, &rest, &by);
   }
   return sc_lin_add(out, &q, 1);
 }
@@ -127,7 +127,7 @@ bool sc_form_divide(Facts *f, const Lin *a, i64 n, Lin *out) { return divide_by(
 
 static bool quotient(Facts *f, const Lin *a, const Lin *b, Lin *out) {
   if (!b->n && b->c > 0) return divide_by(f, a, b->c, out);
-  *out = of_atom(f, X_IDIV, 0, a, b);
+  *out = of_atom(f, X_IDIV, a, b);
   return true;
 }
 
@@ -157,7 +157,7 @@ static Lin choice(Facts *f, Xid cond, const Lin *a, const Lin *b) {
 Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
   bool swap = hash_form(a) > hash_form(b);
   if (sc_lin_same(a, b)) return *a;
-  return of_atom(f, op, 0, swap ? b : a, swap ? a : b);
+  return of_atom(f, op, swap ? b : a, swap ? a : b);
 }
 
 // The tensor that an expression reads, if its declaration says in which range its elements are, and
@@ -232,7 +232,7 @@ static bool build(Facts *f, Xid x, Lin *out) {
     case X_IDIV: return quotient(f, &a, &b, out);
     case X_CDIV: return quotient_up(f, &a, &b, out);
     case X_MOD: return remainder_of(f, &a, &b, out);
-    case X_ABS: return *out = of_atom(f, X_ABS, 0, &a, NULL), true;
+    case X_ABS: return *out = of_atom(f, X_ABS, &a, NULL), true;
     case X_WHERE: return *out = choice(f, e->a, &a, &b), true;
     default: return *out = sc_form_extreme(f, e->op, &a, &b), true;
   }

@@ -204,10 +204,10 @@ PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code) {
 
 // ---- rounds of loops
 
-// x + by * y + c.
-static Lin sum(const Lin *x, i64 by, const Lin *y, i64 c) {
+// x - y + c.
+static Lin minus(const Lin *x, const Lin *y, i64 c) {
   Lin all = sc_lin_int(c);
-  bool ok = sc_lin_add(&all, x, 1) && sc_lin_add(&all, y, by);
+  bool ok = sc_lin_add(&all, x, 1) && sc_lin_add(&all, y, -1);
   return ok ? all : sc_lin_int(0);  // which says nothing
 }
 
@@ -236,15 +236,15 @@ static bool can_be_with(PathFacts *f, Path *p, Lin least0, u32 pc) {
 
 bool sc_path_enter(PathFacts *f, Path *p, u32 loop) {
   Range r = range_of(f, loop);
-  if (!can_be_with(f, p, sum(r.to, -1, r.from, -1), loop)) return false;
-  Lin first = r.reversed ? sum(&r.v, -1, r.to, 1) : sum(r.from, -1, &r.v, 0);
+  if (!can_be_with(f, p, minus(r.to, r.from, -1), loop)) return false;
+  Lin first = r.reversed ? minus(&r.v, r.to, 1) : minus(r.from, &r.v, 0);
   note_form(f, p, &first, NULL);
   return true;
 }
 
 bool sc_path_skip(PathFacts *f, Path *p, u32 loop) {
   Range r = range_of(f, loop);
-  Lin none = sum(r.from, -1, r.to, 0);
+  Lin none = minus(r.from, r.to, 0);
   note_form(f, p, &none, &(Truth){.site = loop});
   return can_be(f, p, loop);
 }
@@ -310,17 +310,17 @@ static void move(PathFacts *f, Path *p, u32 loop, Lin least0, const Lin *x, i64 
 
 bool sc_path_again(PathFacts *f, Path *p, u32 loop) {
   Range r = range_of(f, loop);
-  Lin more = r.reversed ? sum(&r.v, -1, r.from, -1) : sum(r.to, -1, &r.v, -2);
+  Lin more = r.reversed ? minus(&r.v, r.from, -1) : minus(r.to, &r.v, -2);
   if (!can_be_with(f, p, more, f->code->at[loop].nest)) return false;
-  Lin later = r.reversed ? sum(r.to, -1, &r.v, -2) : sum(&r.v, -1, r.from, -1);
+  Lin later = r.reversed ? minus(r.to, &r.v, -2) : minus(&r.v, r.from, -1);
   move(f, p, loop, later, &r.v, r.reversed ? 1 : -1);
   return true;
 }
 
 bool sc_path_leave(PathFacts *f, Path *p, u32 loop) {
   Range r = range_of(f, loop);
-  Lin over = r.reversed ? sum(r.from, -1, &r.v, 0) : sum(&r.v, -1, r.to, 1);
+  Lin over = r.reversed ? minus(r.from, &r.v, 0) : minus(&r.v, r.to, 1);
   if (!can_be_with(f, p, over, f->code->at[loop].nest)) return false;
-  move(f, p, loop, sum(r.to, -1, r.from, -1), r.reversed ? r.from : r.to, r.reversed ? 0 : -1);
+  move(f, p, loop, minus(r.to, r.from, -1), r.reversed ? r.from : r.to, r.reversed ? 0 : -1);
   return true;
 }

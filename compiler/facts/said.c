@@ -126,12 +126,11 @@ void sc_facts_forget(Facts *f, u32 exprs) {
 // condition does, so that all parts of an `and` are evaluated.
 static void say_divisors(Facts *f, Xid x, bool holds, u32 *steps) {
   const Expr e = f->k->expr.at[x];
-  bool divides = e.op == X_IDIV || e.op == X_CDIV || e.op == X_MOD;
   if (!*steps || !--*steps || !sc_xop[e.op].arity || e.op >= X_SUM) return;
   say_divisors(f, e.a, holds && e.op == X_AND, steps);
   if (e.op == X_OR || e.op == X_WHERE || (e.op == X_AND && !holds)) return;
   if (e.b) say_divisors(f, e.b, holds && e.op == X_AND, steps);
-  if (divides && e.ty == TY_INT && sc_form_interval(f, sc_form(f, e.b)).lo == 0)
+  if (x_divides(e.op) && e.ty == TY_INT && sc_form_interval(f, sc_form(f, e.b)).lo == 0)
     say_less(f, 0, e.b, 1);
 }
 

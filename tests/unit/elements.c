@@ -86,7 +86,8 @@ static void pairs_along_columns(void **state) {
 }
 
 // A loop of few rounds over values of rows, as where warps' results are joined, is unrolled, so
-// that its reads overlap; not one of many rounds, and not one that computes tiles or writes memory.
+// that its reads overlap; not one of many rounds, not one that computes tiles, and not one with a
+// sync in each round, as where memory is written.
 static void joins_unroll(void **state) {
   static const struct {
     const char *rounds, *body, *before;
