@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our kernels beside cuDNN, FlashAttention-2 and cuBLAS: one process, the same inputs, in turns.
+"""Our kernels beside cuDNN, FlashAttention-2 and -3, and cuBLAS: one process, the same inputs, in turns.
 
   bench/peers.py [--points bench/points.json] [--only REGEX] [--out bench/results/peers.json] [--rounds N] [--dry-run]
 
@@ -11,7 +11,8 @@ up to 6; but each of those that take turns begins one at least, and as many as t
 A point may do `without` some peers, and have inputs `filled` with a number. Kernels with 8-bit operands are measured beside
 16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
 through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
-and matmul (cuBLAS). Ours run through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a
+and matmul (cuBLAS). FlashAttention-3 takes part in forward passes, in 8 bits too, where its Python module
+flash_attn_interface can be imported. A peer whose O is not ours within a tenth has no figures. Ours run through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a
 kernel does not build, or there is no package, 3 no GPU or no PyTorch.
 """
 import argparse
@@ -182,9 +183,28 @@ def attention_peers(torch, kernel, point, tensors):
     def through(backend):
         def run():
             with sdpa_kernel(backend):
-                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
         return run
-    return {"cudnn": through(SDPBackend.CUDNN_ATTENTION), "flash2": through(SDPBackend.FLASH_ATTENTION)}
+    return {"cudnn": through(SDPBackend.CUDNN_ATTENTION), "flash2": through(SDPBackend.FLASH_ATTENTION),
+            **flash3(torch, named, causal)}
+
+
+def flash3(torch, named, causal):
+    """FlashAttention-3, if it is installed: 8-bit operands as they are, each (batch, group) with the scale 1."""
+    try:
+        from flash_attn_interface import flash_attn_func
+    except ImportError:
+        return {}
+    q, k, v = (named[name] for name in "QKV")
+    scales = {}
+    if q.element_size() == 1:
+        one = torch.ones(k.shape[0], k.shape[2], device="cuda", dtype=torch.float32)
+        scales = {"q_descale": one, "k_descale": one, "v_descale": one}
+
+    def run():
+        out = flash_attn_func(q, k, v, causal=causal, **scales)
+        return out[0] if isinstance(out, tuple) else out
+    return {"flash3": run}
 
 
 def backward_peers(torch, kernel, point, tensors):
@@ -213,13 +233,22 @@ PEERS = {"attention": (attention_peers, "cudnn"), "attention backward": (backwar
          "gemm": (gemm_peers, "cublas")}
 
 
-def usable(torch, peers, result):
-    """Those peers that run here; why the others do not."""
+def far_apart(made, ours):
+    """Whether a forward pass gave something else than ours did. Gradients and products are not looked at."""
+    if ours is None:
+        return False
+    made, ours = made.float(), ours.float()
+    return not float((made - ours).abs().mean()) < 0.1 * float(ours.abs().mean())
+
+
+def usable(torch, peers, ours, result):
+    """Those peers that run here; why the others do not. `ours`: O of a forward pass, or None."""
     runs = {}
     for name, run in peers.items():
         try:
             with torch.no_grad():
-                run()
+                if far_apart(run(), ours):
+                    raise Wrong("its O is not ours")
             torch.cuda.synchronize()
             runs[name] = run
         except Exception as error:  # whatever PyTorch raises
@@ -246,7 +275,8 @@ def measure_point(torch, store, point, rounds):
         peers = make_peers(torch, kernel, point, tensors)
         for name in point.get("without", []):
             del peers[name]
-        runs = {"schedc": ours, **usable(torch, peers, result)}
+        o = next((t for of, t in zip(kernel.tensors, tensors) if of.name == "O" and is_written(of)), None)
+        runs = {"schedc": ours, **usable(torch, peers, o, result)}
         with torch.no_grad():
             times, result["rounds"] = measure(torch, runs, rounds)
         result["operations"] = work.said or work.products
@@ -268,7 +298,7 @@ def measure_point(torch, store, point, rounds):
 # ---- what is printed
 
 def head():
-    print(f"{'':42} {'schedc':>15} {'cuDNN, cuBLAS':>15} {'flash-attn 2':>15}   ratio    bar")
+    print(f"{'':42} {'schedc':>15} {'cuDNN, cuBLAS':>15} {'flash-attn 2':>15} {'flash-attn 3':>15}   ratio    bar")
 
 
 def line(result):
@@ -284,7 +314,8 @@ def line(result):
         return "-"
     ratio = f"{result['ratio']:6.3f}" if "ratio" in result else "     -"
     bar = f"{result['bar']:6.2f} {'met' if result.get('met') else 'missed' if 'met' in result else ''}" if result["bar"] else ""
-    print(f"{result['name']:42} {cell('schedc'):>15} {cell('cudnn', 'cublas'):>15} {cell('flash2'):>15}  {ratio} {bar}",
+    print(f"{result['name']:42} {cell('schedc'):>15} {cell('cudnn', 'cublas'):>15} {cell('flash2'):>15} "
+          f"{cell('flash3'):>15}  {ratio} {bar}",
           flush=True)
     for name, why in result["unavailable"].items():
         print(f"  {name} does not run: {why}", flush=True)

@@ -82,10 +82,16 @@ def peers(document):
         unsure = noise(times["schedc"], other, point["rounds"]) if ratio else None
         schedule = os.path.basename(point.get("schedule", "")).removesuffix(".sched")
         lines.append([point["name"], schedule, rates(times.get("schedc")) or "wrong or not measured",
-                      rates(other), rates(times.get("flash2")),
+                      rates(other), rates(times.get("flash2")), rates(times.get("flash3")),
                       (f"{ratio:.3f}" + (f" ± {ratio * unsure:.3f}" if unsure else "")) if ratio else "",
-                      told(ratio, bar, unsure) if bar else ""])
-    return where(document) + rows(["point", "schedule", "schedc", "cuDNN, cuBLAS", "FlashAttention-2", "ratio", "bar"], lines)
+                      told(ratio, bar, unsure) if bar else "", over_flash3(times)])
+    return where(document) + rows(["point", "schedule", "schedc", "cuDNN, cuBLAS", "FlashAttention-2", "FlashAttention-3",
+                                   "ratio", "bar", "to FlashAttention-3"], lines)
+
+
+def over_flash3(times):
+    """FlashAttention-3's sustained time over ours, where it was measured."""
+    return f"{times['flash3']['sustained_ms'] / times['schedc']['sustained_ms']:.3f}" if "flash3" in times else ""
 
 
 def ablations(document):
