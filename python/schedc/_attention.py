@@ -35,19 +35,24 @@ _How = Tuple[Tuple[str, Any], ...]  # the params that are given
 
 class _Prepared:
     """Calls of a kernel with the same scalars, on tensors of the same shapes. Of outputs the shapes are kept, and no
-    memory: `empty_like` is the fastest way to others."""
-    __slots__ = ("kernel", "_launch", "_like")
+    memory."""
+    __slots__ = ("kernel", "_launch", "_like", "_forms", "_device")
 
     def __init__(self, kernel: Kernel, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...],
                  outputs: Tuple[Tensor, ...]) -> None:
         self.kernel, self._like = kernel, outputs
+        self._forms = [(tuple(x.shape), x.stride(), x.dtype) for x in outputs]
+        self._device = inputs[0].device.index if inputs[0].is_cuda and _empty_cuda else None
         self._launch = kernel.launcher(inputs + outputs, scalars, library_of(inputs[0]))
         for x in outputs:
             x.untyped_storage().resize_(0)
 
     def run(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        """The outputs, which are made."""
-        made = tuple(map(_empty_like, self._like))
+        """The outputs, which are made: on the current GPU without the dispatcher, which takes longer than the memory."""
+        if self._device is not None and self._device == _current_gpu():
+            made = tuple([_empty_cuda(shape, strides, dtype) for shape, strides, dtype in self._forms])
+        else:
+            made = tuple(map(_empty_like, self._like))
         self._launch(inputs + made)
         return made
 
@@ -213,6 +218,8 @@ _attention_varlen = torch.ops.schedc.attention_varlen.default
 _attention_varlen_backward = torch.ops.schedc.attention_varlen_backward.default
 _below = torch._C._AutoDispatchBelowAutograd
 _empty_like = torch.empty_like
+_empty_cuda = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)  # what torch.compile's code calls
+_current_gpu = getattr(torch._C, "_cuda_getDevice", None)  # PyTorch without CUDA has none
 _is_compiling, _intercepted = torch.compiler.is_compiling, torch._C._len_torch_dispatch_stack
 _transformed, _traced = torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state
 
