@@ -269,9 +269,10 @@ void cu_declare_of_loop(Cuda *c, u32 loop);
 Txt cu_value(Cuda *c, const At *at, Xid x);
 
 // expr.c
-const char *cu_axis(Cuda *c, u32 axis);       // the tile's place along an axis
-const char *cu_axis_name(Cuda *c, u32 axis);  // the variable that holds it
-Txt cu_clusters(Cuda *c, const Axis *x);      // the extent of an axis in clusters
+const char *cu_axis(Cuda *c, u32 axis);                 // the tile's place along an axis
+const char *cu_axis_name(Cuda *c, u32 axis);            // the variable that holds it
+const char *cu_stride_name(Cuda *c, u32 buf, u32 dim);  // likewise
+Txt cu_clusters(Cuda *c, const Axis *x);                // the extent of an axis in clusters
 const char *cu_text(Cuda *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *cu_paren(Cuda *c, Txt t, int prec);  // in parentheses if it binds less tightly
 Txt cu_expr(Cuda *c, const At *at, Xid x);       // at NULL: uniform

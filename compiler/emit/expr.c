@@ -131,6 +131,12 @@ const char *cu_axis_name(Cuda *c, u32 axis) {
   return cu_text(c, "%s_tile", c->k->axis.at[axis].name);
 }
 
+// A stride that a role keeps in a variable: `args` lies in memory, which NVRTC takes each wait to
+// change, so that it would multiply by args.X_stride[d] again in each round of a loop.
+const char *cu_stride_name(Cuda *c, u32 buf, u32 dim) {
+  return cu_text(c, "%s_stride_%u", c->name[buf], dim);
+}
+
 const char *cu_axis(Cuda *c, u32 axis) { return cu_text(c, "$%s", cu_axis_name(c, axis)); }
 
 Txt cu_clusters(Cuda *c, const Axis *x) {

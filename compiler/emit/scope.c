@@ -188,12 +188,21 @@ static bool has_name(const Kernel *k, const Let *l) {
   return !(e->deps & (DEP_LOOP | DEP_IDX | DEP_TILE)) && sc_xop[e->op].arity;
 }
 
+// Strides of a tensor; that of its last dimension is 1.
+static u32 strides(const Kernel *k, u32 buf) {
+  const Buf *b = &k->buf.at[buf];
+  return b->space == SP_TENSOR && b->rank ? b->rank - 1 : 0;
+}
+
 // Begins to count the uses of the names that a role declares only if it uses them.
 static void count_names(Cuda *c) {
   static const char *const own[] = {"instance", "thread", "warp", "lane", "row0", "col0"};
   cu_clear_numbers(&c->in_role);
   for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
   for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, cu_axis_name(c, i));
+  for (u32 i = 0; i < c->k->buf.n; i++) {
+    for (u32 d = 0; d < strides(c->k, i); d++) cu_name(c, cu_stride_name(c, i, d));
+  }
 }
 
 void cu_name_value(Cuda *c, Xid x, Sym sym) {
@@ -279,6 +288,13 @@ void cu_declare_thread(Cuda *c, Stmt *after) {
   if (cu_used(c, "instance"))
     cu_var(c, first ? "const int instance = %s - %u;" : "const int instance = %s;",
            group ? "$warpgroup" : "warp_of_cta", first);
+  for (u32 i = 0; i < c->k->buf.n; i++) {
+    for (u32 d = 0; d < strides(c->k, i); d++) {
+      const char *name = cu_stride_name(c, i, d);
+      if (cu_used(c, name))
+        cu_var(c, "const long long %s = args.%s_stride[%u];", name, c->name[i], d);
+    }
+  }
   if (cu_used(c, "thread")) cu_var(c, "const int thread = threadIdx.x & %u;", 32u * r->warps - 1);
   if (row || cu_used(c, "warp"))
     cu_var(c, group ? "const int warp = warp_of_cta & 3;" : "const int warp = 0;");

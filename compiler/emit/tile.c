@@ -185,6 +185,10 @@ static i64 columns(Cuda *c, const Buf *b) {
   return n;
 }
 
+static const char *stride(Cuda *c, u32 buf, u32 dim) {
+  return cu_text(c, "$%s", cu_stride_name(c, buf, dim));
+}
+
 const char *cu_offset(Cuda *c, const At *at, const View *v) {
   Str s = {.sc = c->sc};
   const Buf *b = &c->k->buf.at[v->buf];
@@ -198,7 +202,7 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
     if (cu_is(p, 0)) continue;
     if (s.n) str_puts(&s, " + ");
     if (d + 1 == v->rank) str_puts(&s, cu_paren(c, p, P_ADD));
-    else str_printf(&s, "%s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+    else str_printf(&s, "%s * %s", cu_paren(c, p, P_MUL), stride(c, v->buf, d));
   }
   return s.n ? s.at : "0";
 }
@@ -210,8 +214,7 @@ const char *cu_vector4(Cuda *c, const At *at, const View *v) {
   str_printf(&s, "args.%s + 4 * $thread", c->name[v->buf]);
   for (u32 d = 0; d + 2 < v->rank; d++) {
     Txt p = cu_coordinate(c, at, &v->at[d]);
-    if (!cu_is(p, 0))
-      str_printf(&s, " + %s * args.%s_stride[%u]", cu_paren(c, p, P_MUL), c->name[v->buf], d);
+    if (!cu_is(p, 0)) str_printf(&s, " + %s * %s", cu_paren(c, p, P_MUL), stride(c, v->buf, d));
   }
   if (row->base)
     str_printf(&s, " + %s * %lldll", cu_paren(c, cu_expr(c, NULL, row->base), P_MUL),

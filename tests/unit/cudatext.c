@@ -251,16 +251,14 @@ static void tested_places(void **state) {
       "    Y[h, i] = s[i]\n    Z[i] += s[i]\n  }\n}\n");
   t = one_line(&f->sc, t);
   has(t,
-      "s[r] = s[r] + (g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * "
-      "args.X_stride[1] + "
-      "t * args.X_stride[2] + row0 + 8 * r] : 0);");
-  has(t,
-      "(g_tile < args.G ? args.X[h_tile * args.X_stride[0] + g_tile * args.X_stride[1] + (t - 1) "
-      "*");
+      "s[r] = s[r] + (g_tile < args.G ? args.X[h_tile * X_stride_0 + g_tile * X_stride_1 + "
+      "t * X_stride_2 + row0 + 8 * r] : 0);");
+  has(t, "const long long X_stride_2 = args.X_stride[2];");
+  has(t, "(g_tile < args.G ? args.X[h_tile * X_stride_0 + g_tile * X_stride_1 + (t - 1) *");
   has(t, "(g_tile < args.G && t + 1 < args.M ? args.X[");
-  has(t, "(0 < args.G && 0 < args.M ? args.X[(q * m + p) * args.X_stride[0]");
+  has(t, "(0 < args.G && 0 < args.M ? args.X[(q * m + p) * X_stride_0");
   has(t, "if (g_tile < (args.G + 1) / 2) {");
-  has(t, "if ((lane & 3) == 0) args.Y[h_tile * args.Y_stride[0] + row] = s[r];");
+  has(t, "if ((lane & 3) == 0) args.Y[h_tile * Y_stride_0 + row] = s[r];");
 }
 
 // Vectors are rounded to their type; one along columns is written by one group of the threads that

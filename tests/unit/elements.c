@@ -155,7 +155,7 @@ static void added_to_rows(void **state) {
            "kernel k {\n  in X : f32[M, 60]\n  inout Y : f32[M, 60]\n  grid (x : cdiv(M, 64))\n"
            "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 64]\n"
            "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] += a[i,j]\n  }\n}\n");
-  has(t, "float *row_out = args.Y + row * args.Y_stride[0] + col0;");
+  has(t, "float *row_out = args.Y + row * Y_stride_0 + col0;");
   has(t, "if (row < args.M && col0 + sc_col(e) < 60) sc_add(row_out + sc_col(e), a[e]);");
   has(t,
       "if (row < args.M && col0 + sc_col(e + 1) < 60) sc_add(row_out + sc_col(e + 1), a[e + 1]);");
@@ -183,9 +183,9 @@ static void blocked_workspaces(void **state) {
   static const char tiles[] = "cdiv(M, 64), 64, 64", tall[] = "cdiv(M, 64), 128, 64";
   static const char adds[] = "W[x, i, 32*w + j] += a[i,j]", reads[] = "b[i,j] = W[x, i, j] + 1";
   const char *t = passing(*state, tiles, adds, reads);
-  has(t, "float *out = args.W + 4 * thread + x_tile * args.W_stride[0] + 32 * instance * 64;");
+  has(t, "float *out = args.W + 4 * thread + x_tile * W_stride_0 + 32 * instance * 64;");
   has(t, "sc_add4(out + 512 * n, a + 4 * n);");
-  has(t, "sc_load4(args.W + 4 * thread + x_tile * args.W_stride[0] + 512 * n, four);");
+  has(t, "sc_load4(args.W + 4 * thread + x_tile * W_stride_0 + 512 * n, four);");
   has(t, "b_[e] = four[e & 3] + 1.0f;");
   t = passing(*state, tall, "W[x, 64*w + i, j] = a[i,j] * 3", "b[i,j] = W[x, 64 + i, j]");
   has(t, "+ 64 * instance * 64ll;");
