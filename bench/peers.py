@@ -11,8 +11,8 @@ up to 6; but each of those that take turns begins one at least, and as many as t
 A point may do `without` some peers, and have inputs `filled` with a number. Kernels with 8-bit operands are measured beside
 16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
 through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
-and matmul (cuBLAS). FlashAttention-3 takes part in forward passes, in 8 bits too, where its Python module
-flash_attn_interface can be imported. A peer whose O is not ours within a tenth has no figures. Ours run through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a
+and matmul (cuBLAS). FlashAttention-3 takes part in forward passes, in 8 bits too, where it is installed (flash3.py). A peer
+whose O is not ours within a tenth has no figures. Ours run through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a
 kernel does not build, or there is no package, 3 no GPU or no PyTorch.
 """
 import argparse
@@ -23,6 +23,7 @@ import sys
 import time
 import traceback
 
+import flash3
 from calls import read_points, setting, write
 from find_schedc import schedc
 from pytorch import environment, find, workspace
@@ -186,25 +187,20 @@ def attention_peers(torch, kernel, point, tensors):
                 return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
         return run
     return {"cudnn": through(SDPBackend.CUDNN_ATTENTION), "flash2": through(SDPBackend.FLASH_ATTENTION),
-            **flash3(torch, named, causal)}
+            **with_flash3(torch, named, causal)}
 
 
-def flash3(torch, named, causal):
+def with_flash3(torch, named, causal):
     """FlashAttention-3, if it is installed: 8-bit operands as they are, each (batch, group) with the scale 1."""
-    try:
-        from flash_attn_interface import flash_attn_func
-    except ImportError:
+    found = flash3.find(torch)
+    if not found:
         return {}
     q, k, v = (named[name] for name in "QKV")
     scales = {}
     if q.element_size() == 1:
-        one = torch.ones(k.shape[0], k.shape[2], device="cuda", dtype=torch.float32)
+        one = torch.ones(q.shape[0], k.shape[2], device="cuda", dtype=torch.float32)
         scales = {"q_descale": one, "k_descale": one, "v_descale": one}
-
-    def run():
-        out = flash_attn_func(q, k, v, causal=causal, **scales)
-        return out[0] if isinstance(out, tuple) else out
-    return {"flash3": run}
+    return {"flash3": lambda: found[0](q, k, v, causal, **scales)}
 
 
 def backward_peers(torch, kernel, point, tensors):
@@ -377,6 +373,7 @@ def main():
     if not torch:
         return 3
     document = environment(torch, schedc.__version__)
+    document["flash3"] = (flash3.find(torch) or (None, None))[1]
     print(f"{document['device']}, PyTorch {document['torch']}, cuDNN {document['cudnn']}; TFLOP/s, cold / sustained\n")
     head()
     return measure_all(document, points, lambda store, point: measure_point(torch, store, point, args.rounds), line, args.out)

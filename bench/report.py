@@ -37,6 +37,8 @@ def where(document):
     if "torch" in document:
         cudnn = document["cudnn"]
         said += [f"PyTorch {document['torch']}", f"cuDNN {cudnn // 10000}.{cudnn % 10000 // 100}.{cudnn % 100}"]
+    if document.get("flash3"):
+        said.append(f"FlashAttention-3 of {document['flash3']}")
     return f"{', '.join(said)}; {document['date'][:10]}.\n\n"
 
 
