@@ -7,9 +7,9 @@
 // the earlier CTAs have begun is an assumption: a grid is started in order.
 //
 // A key comes to each CTA once. So it must be taken by one operation of one instance, at most once
-// in a tile: in no loop, or in one whose variable alone changes the key. The key must be below the
-// turn's number of keys. Where the CTAs of a cluster share a ring, a CTA that holds a turn could
-// wait for another one of its cluster: there this file proves nothing.
+// in a tile: in no loop, or in loops whose variables are the digits of the key, as r * end + t. The
+// key must be below the turn's number of keys. Where the CTAs of a cluster share a ring, a CTA that
+// holds a turn could wait for another one of its cluster: there this file proves nothing.
 #include "compiler/verify/barriers.h"
 #include "compiler/verify/crowd.h"
 
@@ -121,40 +121,84 @@ static u32 takes_of(const Kernel *k, u32 turn) {
   return n;
 }
 
-// x = n * variable + what does not depend on it, n != 0?
-static bool moves(Turns *t, Xid x, u32 variable) {
-  const Facts *f = t->v->facts;
-  const Lin *form = sc_form(t->v->facts, x);
-  bool moved = false;
-  for (u32 i = 0; i < form->n; i++) {
-    const u32 *atom = form->at[i].atom;
-    const Atom *a = &f->atom.at[atom[0]];
-    bool alone = !atom[1] && !a->a && a->op == X_LOOP && a->ref == variable;
-    bool plain = true;
-    for (u32 j = 0; j < LIN_DEGREE && atom[j]; j++) {
-      const Atom *b = &f->atom.at[atom[j]];
-      plain &= !b->a && b->op != X_LOAD && b->op != X_WHERE && (b->op != X_LOOP || alone);
-    }
-    if (!plain) return false;
-    moved |= alone && form->at[i].by != 0;
+// Is the atom the same in all rounds of all loops? An element of a tensor is not looked into.
+static bool keeps(const Turns *t, u32 atom);
+
+static bool all_keep(const Turns *t, const Lin *x) {
+  for (u32 i = 0; x && i < x->n; i++) {
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
+      if (!keeps(t, x->at[i].atom[j])) return false;
   }
-  return moved;
+  return true;
+}
+
+static bool keeps(const Turns *t, u32 atom) {
+  const Atom *a = &t->v->facts->atom.at[atom];
+  return a->op != X_LOOP && a->op != X_LOAD && a->op != X_WHERE && all_keep(t, a->a) &&
+         all_keep(t, a->b);
+}
+
+// How much a key grows from a round of the loop to the next; or falls, if the number is known.
+// False: it does not do so evenly, or other loops tell by how much.
+static bool step_of(const Turns *t, const Lin *key, u32 variable, Lin *step) {
+  Facts *f = t->v->facts;
+  u32 at = 0;
+  for (u32 i = 0; i < key->n; i++) {
+    for (u32 j = 0; j < LIN_DEGREE && key->at[i].atom[j]; j++) {
+      const Atom *a = &f->atom.at[key->at[i].atom[j]];
+      if (a->op != X_LOOP && !keeps(t, key->at[i].atom[j])) return false;
+      if (a->op == X_LOOP && a->ref == variable) at = key->at[i].atom[j];
+    }
+  }
+  if (!at) return false;
+  Lin next = sc_lin_atom(at);
+  next.c = 1;
+  *step = *key;
+  if (!sc_lin_replace(step, at, &next) || !sc_lin_add(step, key, -1) || !all_keep(t, step))
+    return false;
+  if (!step->n && step->c < 0) step->c = -step->c;
+  return true;
+}
+
+// Are the rounds of a loop, as it is at each of its ends, as many in all rounds of those around it?
+// Then *width becomes the range of keys of all its rounds.
+static bool widen(const Turns *t, const Ins *loop, const Lin *step, Lin *width) {
+  Lin rounds = *sc_form(t->v->facts, loop->arg[2]);
+  return sc_lin_add(&rounds, sc_form(t->v->facts, loop->arg[1]), -1) && all_keep(t, &rounds) &&
+         all_keep(t, sc_form(t->v->facts, loop->arg[1])) && sc_lin_mul(width, &rounds, step);
+}
+
+// Is the key another one in each round of the loops around the operation? From the innermost one
+// outwards: a round of a loop must move it beyond all keys of the loops within.
+static bool differs(Turns *t, const Role *r, u32 pc) {
+  Facts *f = t->v->facts;
+  Lin key, width = sc_lin_int(1), step, more;
+  bool within = false, ok = true;
+  sc_facts_at(f, &r->code, pc);
+  key = *sc_form(f, r->code.at[pc].arg[1]);
+  for (u32 i = pc, inner = SC_NONE; i-- > 1 && ok;) {
+    const Ins *loop = &r->code.at[i];
+    if (loop->op != OP_FOR || loop->nest < pc) continue;
+    if (within) ok = widen(t, &r->code.at[inner], &step, &width);
+    ok = ok && step_of(t, &key, loop->arg[0], &step);
+    more = step;
+    ok = ok && sc_lin_add(&more, &width, -1) && sc_form_nonneg(f, &more);
+    inner = i;
+    within = true;
+  }
+  return ok;
 }
 
 // Is each key taken once at most in a tile?
 static bool taken_once(Turns *t, const Role *r, u32 pc) {
   const Ins *take = &r->code.at[pc];
-  u32 loops = 0, variable = SC_NONE;
   if (r->instances > 1 && !r->one_tile) return false;
   if (takes_of(t->v->k, take->arg[0]) != 1) return false;
   for (u32 i = 1; i < pc; i++) {
     const Ins *ins = &r->code.at[i];
-    if (ins->op != OP_FOR || ins->nest < pc) continue;
-    loops++;
-    variable = ins->arg[0];
+    if (ins->op == OP_FOR && ins->nest > pc) return take->arg[1] && differs(t, r, pc);
   }
-  sc_facts_at(t->v->facts, &r->code, pc);
-  return !loops || (loops == 1 && take->arg[1] && moves(t, take->arg[1], variable));
+  return true;
 }
 
 // Is the key one of those that the turn has?
