@@ -2,7 +2,7 @@
 gradients, which torch.compile takes as they are.
 
     schedc::attention                   fa3_stale: (O, log-sum-exp)
-    schedc::attention_backward          fa3_bwd: (dQ, dK, dV)
+    schedc::attention_backward          fa3_bwd, or fa3_bwd_ordered: (dQ, dK, dV)
     schedc::attention_varlen            fa_varlen: (O, log-sum-exp)
     schedc::attention_varlen_backward   fa_varlen_bwd: (dQ, dK, dV)
 
@@ -131,7 +131,8 @@ def _rows(x: Tensor) -> Tensor:
 
 # ---- what the operators compute
 
-def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, ...]:
+def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, deterministic: bool = False) -> Tuple[Tensor, ...]:
+    """It has the same bits each time; its gradients are `deterministic` or not."""
     key = "fa3_stale.sched", causal, q.dtype, q.device, q.shape, k.shape, scale
     found = _calls.get(key) if k.dtype is v.dtype is q.dtype else None
     q, k, v = _rows(q), _rows(k), _rows(v)
@@ -141,23 +142,26 @@ def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tup
     return found.run(q, k, v)
 
 
-def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool,
+                  deterministic: bool = False) -> Tuple[Tensor, Tensor]:
     b, m, h, _ = q.shape
     return q.new_empty(q.shape), q.new_empty((b, h, m), dtype=torch.float32)
 
 
-def _backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float,
-              causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    key = "fa3_bwd.sched", causal, q.dtype, q.device, q.shape, k.shape, scale
+def _backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float, causal: bool,
+              deterministic: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
+    schedule = "fa3_bwd_ordered.sched" if deterministic else "fa3_bwd.sched"
+    key = schedule, causal, q.dtype, q.device, q.shape, k.shape, scale
     found, inputs = _calls.get(key), (o, _rows(grad), l, _rows(q), _rows(k), _rows(v))
     if found is None:
-        found = _prepare(key, q, inputs, (scale,), _keys_first(_backward_like(grad, q, k, v, o, l, scale, causal)))
+        like = _backward_like(grad, q, k, v, o, l, scale, causal, deterministic)
+        found = _prepare(key, q, inputs, (scale,), _keys_first(like))
     dk, dv, dq = found.run(*inputs)
     return dq, dk, dv
 
 
-def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float,
-                   causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
+def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float, causal: bool,
+                   deterministic: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
@@ -199,9 +203,9 @@ def _varlen_backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tens
 # ---- the operators, and their gradients
 
 _library = torch.library.Library("schedc", "DEF")
-_library.define("attention(Tensor q, Tensor k, Tensor v, float scale, bool causal) -> (Tensor, Tensor)")
-_library.define("attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, float scale, bool causal)"
-                " -> (Tensor, Tensor, Tensor)")
+_library.define("attention(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool deterministic=False) -> (Tensor, Tensor)")
+_library.define("attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, float scale, bool causal,"
+                " bool deterministic=False) -> (Tensor, Tensor, Tensor)")
 _library.define("attention_varlen(Tensor q, Tensor k, Tensor v, Tensor starts_q, Tensor starts_k, int longest_q,"
                 " int longest_k, float scale, bool causal) -> (Tensor, Tensor)")
 _library.define("attention_varlen_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, Tensor starts_q,"
@@ -218,8 +222,8 @@ _attention_varlen = torch.ops.schedc.attention_varlen.default
 _attention_varlen_backward = torch.ops.schedc.attention_varlen_backward.default
 _below = torch._C._AutoDispatchBelowAutograd
 _empty_like = torch.empty_like
-_empty_cuda = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)  # what torch.compile's code calls
-_current_gpu = getattr(torch._C, "_cuda_getDevice", None)  # PyTorch without CUDA has none
+_empty_cuda: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)  # what torch.compile's code calls
+_current_gpu: Any = getattr(torch._C, "_cuda_getDevice", None)  # PyTorch without CUDA has none
 _is_compiling, _intercepted = torch.compiler.is_compiling, torch._C._len_torch_dispatch_stack
 _transformed, _traced = torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state
 
@@ -232,14 +236,15 @@ def _alone(x: Tensor, y: Tensor, z: Tensor) -> bool:
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool,
+                deterministic: bool = False) -> Tuple[Tensor, Tensor]:
         if _alone(q, k, v):
             o, l = _forward(q, k, v, scale, causal)
         else:
             with _below():
-                o, l = _attention(q, k, v, scale, causal)
+                o, l = _attention(q, k, v, scale, causal, deterministic)
         ctx.save_for_backward(q, k, v, o, l)
-        ctx.given = scale, causal
+        ctx.given = scale, causal, deterministic
         ctx.mark_non_differentiable(l)
         ctx.set_materialize_grads(False)
         return o, l
@@ -247,10 +252,10 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Optional[Tensor], _: object) -> Tuple[Optional[Tensor], ...]:
         if grad is None:
-            return None, None, None, None, None
+            return (None,) * 6
         q, k, v, o, l = ctx.saved_tensors
         run = _backward if _alone(grad, q, k) and not torch.is_grad_enabled() else _attention_backward
-        return (*run(grad, q, k, v, o, l, *ctx.given), None, None)
+        return (*run(grad, q, k, v, o, l, *ctx.given), None, None, None)
 
 
 class _Varlen(torch.autograd.Function):
@@ -281,10 +286,10 @@ class _AttentionAlone(torch.autograd.Function):
     """Of plain tensors, and of O alone, which costs less."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, deterministic: bool) -> Tensor:
         o, l = _forward(q, k, v, scale, causal)
         ctx.save_for_backward(q, k, v, o, l)
-        ctx.given = scale, causal
+        ctx.given = scale, causal, deterministic
         return o
 
     @staticmethod
@@ -316,11 +321,11 @@ def _wants_gradient(q: Tensor, k: Tensor, v: Tensor) -> bool:
     return torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
 
 
-def _autograd(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Any:
+def _autograd(q: Tensor, k: Tensor, v: Tensor, *given: Any) -> Any:
     if _wants_gradient(q, k, v):
-        return _Attention.apply(q, k, v, scale, causal)
+        return _Attention.apply(q, k, v, *given)
     with _below():
-        return _attention(q, k, v, scale, causal)
+        return _attention(q, k, v, *given)
 
 
 def _autograd_backward(*given: Any) -> Any:
@@ -361,7 +366,7 @@ def _check(q: Tensor, k: Tensor, v: Tensor, rank: int) -> None:
 
 
 def _only_defaults(dropout_p: float, window_size: Tuple[int, int], softcap: float, alibi_slopes: Optional[Tensor],
-                   deterministic: bool, return_attn_probs: bool, block_table: Optional[Tensor] = None) -> None:
+                   return_attn_probs: bool, deterministic: bool = False, block_table: Optional[Tensor] = None) -> None:
     for name, given, default in (("dropout_p", dropout_p, 0.0), ("window_size", tuple(window_size), (-1, -1)),
                                  ("softcap", softcap, 0.0), ("alibi_slopes", alibi_slopes, None),
                                  ("deterministic", deterministic, False), ("return_attn_probs", return_attn_probs, False),
@@ -378,16 +383,19 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
     a multiple of groups, D is 64, 128 or 256, elements are float16 or bfloat16. Returned is O, like q.
 
     softmax_scale: 1 / sqrt(D) if None. causal: row i sees the keys up to i + keys - rows. Gradients of q, k and v are those of
-    the schedule fa3_bwd, which adds up dQ in no fixed order. What flash-attn has beyond this can be given by name if it is the
-    default, and else is a NotImplementedError."""
-    if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic or return_attn_probs:
-        _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    the schedule fa3_bwd, which adds up dQ in no fixed order; `deterministic`, those of fa3_bwd_ordered, with the same bits each
+    time, for D of 64 and 128. What flash-attn has beyond this can be given by name if it is the default, and else is a
+    NotImplementedError."""
+    if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or return_attn_probs:
+        _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs)
+    if deterministic and q.shape[-1] == 256:
+        raise NotImplementedError("deterministic: schedc's attention has it for 64 and 128 columns, and q has 256")
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     if not _alone(q, k, v):
         _check(q, k, v, 4)
-        out: Tensor = _attention(q, k, v, scale, causal)[0]
+        out: Tensor = _attention(q, k, v, scale, causal, deterministic)[0]
     elif _wants_gradient(q, k, v):
-        out = _apply_alone(q, k, v, float(scale), bool(causal))
+        out = _apply_alone(q, k, v, float(scale), bool(causal), deterministic)
     else:
         out = _forward(q, k, v, float(scale), bool(causal))[0]
     return out
@@ -404,7 +412,7 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     schedule fa_varlen_bwd, which adds up dQ in no fixed order."""
     if (dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic
             or return_attn_probs or block_table is not None):
-        _only_defaults(dropout_p, window_size, softcap, alibi_slopes, deterministic, return_attn_probs, block_table)
+        _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs, deterministic, block_table)
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     starts, longest = (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k)
     if not _alone(q, k, v):

@@ -53,9 +53,10 @@ def near(what, out, want, steps=4):
     return {f"{what}_error": worst}
 
 
-def both(q, k, v, **how):
+def both(q, k, v, deterministic=False, **how):
     """Results and gradients, with a gradient that lies differently in memory."""
-    o = schedc.flash_attn_func(q, k, v, **{{"scale": "softmax_scale"}.get(n, n): x for n, x in how.items()})
+    o = schedc.flash_attn_func(q, k, v, deterministic=deterministic,
+                               **{{"scale": "softmax_scale"}.get(n, n): x for n, x in how.items()})
     want = reference(q, k, v, **how)
     found = near("O", o, want)
     if q.requires_grad:
@@ -91,6 +92,25 @@ def gradients():
     with torch.no_grad():
         expect(not schedc.flash_attn_func(q, k, v).requires_grad, "under no_grad the output has a gradient")
     return found
+
+
+def deterministic():
+    """Gradients by fa3_bwd_ordered are right, and have the same bits each time; fa3_bwd's need not have."""
+    from schedc import _attention
+    for causal, d in ((False, 64), (True, 128)):
+        q, k, v = (draw(1, 300, heads, d, seed=s, grad=True) for s, heads in ((0, 4), (1, 2), (2, 2)))
+        both(q, k, v, causal=causal, deterministic=True)
+        runs = []
+        for _ in range(3):
+            o = schedc.flash_attn_func(q, k, v, causal=causal, deterministic=True)
+            runs.append(torch.autograd.grad(o, (q, k, v), torch.ones_like(o)))
+        expect(all(torch.equal(a, b) for run in runs[1:] for a, b in zip(run, runs[0])), f"causal {causal}: other bits")
+    used = [of for key, of in _attention._calls.items() if key[0] == "fa3_bwd_ordered.sched"]
+    expect(used and all(of.kernel.is_deterministic for of in used), "not by fa3_bwd_ordered")
+    o, l = torch.ops.schedc.attention.default(q.detach(), k.detach(), v.detach(), 0.125, True, True)
+    torch.library.opcheck(torch.ops.schedc.attention_backward.default,
+                          (o, q.detach(), k.detach(), v.detach(), o, l, 0.125, True, True),
+                          test_utils=("test_schema", "test_faketensor", "test_autograd_registration"))
 
 
 def layouts():
@@ -191,10 +211,12 @@ def refusals():
     starts = torch.tensor([0, 70], dtype=torch.int32, device=WHERE)
     for name, value in (("dropout_p", 0.1), ("window_size", (128, 0)), ("softcap", 30.0), ("deterministic", True),
                         ("alibi_slopes", draw(2)), ("return_attn_probs", True)):
-        refused(NotImplementedError, lambda: schedc.flash_attn_func(q, q, q, **{name: value}), name)
+        if name != "deterministic":
+            refused(NotImplementedError, lambda: schedc.flash_attn_func(q, q, q, **{name: value}), name)
         refused(NotImplementedError,
                 lambda: schedc.flash_attn_varlen_func(q[0], q[0], q[0], starts, starts, 70, 70, **{name: value}), name)
     schedc.flash_attn_func(q, q, q, dropout_p=0.0, window_size=(-1, -1), softcap=0, alibi_slopes=None, deterministic=False)
+    refused(NotImplementedError, lambda: schedc.flash_attn_func(*(draw(1, 9, 1, 256),) * 3, deterministic=True), "q has 256")
     refused(NotImplementedError, lambda: schedc.flash_attn_func(q[..., :32], q[..., :32], q[..., :32]), "64, 128, 256")
     refused(NotImplementedError, lambda: schedc.flash_attn_func(q[0], q[0], q[0]), "4 dimensions")
     refused(TypeError, lambda: schedc.flash_attn_func(q.float(), q.float(), q.float()), "bfloat16")
@@ -382,8 +404,8 @@ def main():
         return 0
     WHERE = args.on or ("cuda" if torch.cuda.is_available() else "cpu")
     checks = Checks(args.only)
-    for function in (called, cost, results, gradients, layouts, by_shape, varlen, promised, refusals, operators, intercepted,
-                     compiled, searched, streams, captured, cost_later):
+    for function in (called, cost, results, gradients, deterministic, layouts, by_shape, varlen, promised, refusals, operators,
+                     intercepted, compiled, searched, streams, captured, cost_later):
         checks.run(function.__name__, function)
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
