@@ -30,7 +30,7 @@ MENDS = {
                    ("    O[x*64..", "    wait done;  release done\n    O[x*64..")],
     "R10.race-6": [("    s[d] = G[d] + X[x,d]\n    acquire order\n",
                     "    acquire order\n    s[d] = G[d] + X[x,d]\n")],
-    "R10.race-7": [("= t[i,j]", "= t[i,j] if i < cu[b+1] - cu[b]")],
+    "R10.race-7": [("= t[i,j]", "= t[i,j] if i < cu[b+1] - cu[b]"), ("cu : i32[B+1]", "cu : i32[B+1] rising")],
     "R10.race-8": [("wait Y read", "wait Y")],
     "R10.race-9": [("* 3", "* 2")],
     "R10.race-10": [("x*32", "x*64")],
@@ -44,7 +44,8 @@ UNSHOWN = {"rows_by_tile_and_instance", "instances_told_by_data", "beyond_the_en
            "range_without_numbers", "stored_before_one_arrival", "rows_of_a_surplus_tile",
            "elements_not_asked_for", "changed_before_a_lone_arrival", "rows_by_two_lists",
            "copied_out_twice_in_its_turn", "overwritten_in_its_turn", "zeroed_before_the_share_lands",
-           "ragged_cta_does_not_share", "pair_fills_by_its_words", "offset_beyond_the_list"}
+           "ragged_cta_does_not_share", "pair_fills_by_its_words", "offset_beyond_the_list",
+           "rows_by_a_list_that_falls"}
 
 
 class Wrong(Exception):

@@ -17,12 +17,13 @@ static void unsure(Races *v, const Access *a, const Access *b) {
   u32 line = sc_line_col(text, at.lo).line, to = sc_line_col(text, other.lo).line;
   if (a == b || line == to)
     sc_incomplete(v->proof, PROOF_GLOBAL, at,
-                  "line %u may touch an element of '%s' in two tiles, instances or roles", line,
-                  name);
+                  "line %u may touch an element of '%s' in two tiles, instances or roles%s", line,
+                  name, sc_pair_remedy(v, a, b, false));
   else
-    sc_incomplete(v->proof, PROOF_GLOBAL, at,
-                  "lines %u and %u may touch one element of '%s' in two tiles, instances or roles",
-                  line, to, name);
+    sc_incomplete(
+        v->proof, PROOF_GLOBAL, at,
+        "lines %u and %u may touch one element of '%s' in two tiles, instances or roles%s", line,
+        to, name, sc_pair_remedy(v, a, b, false));
 }
 
 static void give_up(Races *v, u32 buf) {

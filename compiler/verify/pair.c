@@ -83,7 +83,7 @@ static void say_stage(Pair *p) {
   sc_pair_say(p, X_EQ, a, b);
 }
 
-// ---- offsets that never fall
+// ---- offsets that rise
 
 // Collects the elements of lists of integers that an expression contains. (Those of conditions may
 // not have been asked for.)
@@ -114,34 +114,17 @@ static void gather_conditions(Pair *p, u32 side) {
   gather(p, sc_restate(p, side, sc_access_cond(p->v->k, side ? p->b : p->a)));
 }
 
-// Can the elements of the list never fall? They can if they fall in no case of the kernel.
-static bool may_never_fall(const Kernel *k, u32 buf) {
-  for (u32 c = 0; c < k->kase.n; c++) {
-    for (u32 i = 0; i < k->kase.at[c].bind.n; i++) {
-      const CaseBind *b = &k->kase.at[c].bind.at[i];
-      if (b->kind != CASE_TENSOR || b->ref != buf) continue;
-      for (u32 n = 1; n < b->value.n; n++)
-        if (b->value.at[n].num.i < b->value.at[n - 1].num.i) return false;
-    }
-  }
-  return true;
-}
-
 static void say_rising(Pair *p, Xid x, Xid y) {
   const Kernel *k = p->v->k;
   const View *v = &k->view.at[k->expr.at[x].ref], *w = &k->view.at[k->expr.at[y].ref];
-  const u32 buf = v->buf;
-  const bool said = k->buf.at[buf].rising;
-  if (buf != w->buf || !(said || may_never_fall(k, buf))) return;
-  Xid from = v->at[0].base, to = w->at[0].base, n = k->buf.at[buf].dim[0];
+  const Buf *list = &k->buf.at[v->buf];
+  if (v->buf != w->buf || !(list->rising || p->supposes)) return;
+  Xid from = v->at[0].base, to = w->at[0].base, n = list->dim[0];
   Xid past = sc_pair_make(p, X_ADD, to ? to : sc_pair_int(p, 0), sc_pair_int(p, 1));
-  u32 i = 0;
   if (!past || !sc_fact_less(p->v->facts, from, past)) return;
   // what lies beyond the list is 0
   if (!sc_fact_nonneg(p->v->facts, from) || !sc_fact_inside(p->v->facts, to, 1, n)) return;
-  while (i < p->risings && !said && p->rising[i] != buf) i++;
-  if (i == PAIR_OFFSETS) return;
-  if (i == p->risings && !said) p->rising[p->risings++] = buf;
+  if (!list->rising) p->supposed = list;
   sc_pair_say(p, X_LE, x, y);
 }
 
@@ -403,7 +386,13 @@ bool sc_pair_safe(Pair *p) {
   say_all(p, 0, p->a_at);
   bool ok = solved(p);
   sc_facts_drop(f, mark);
-  for (u32 i = 0; i < p->risings && ok; i++)
-    sc_assume(p->v->proof, "the elements of '%s' never fall", p->v->k->buf.at[p->rising[i]].name);
   return ok;
+}
+
+const char *sc_pair_remedy(Races *v, const Access *a, const Access *b, bool stage) {
+  Pair p = sc_pair(v, a, b, stage);
+  p.thorough = p.supposes = true;
+  if (!sc_pair_safe(&p) || !p.supposed) return "";
+  return sc_printf(v->sc, "; not if the elements of '%s' never fall: declare it 'rising'",
+                   p.supposed->name);
 }

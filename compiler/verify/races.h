@@ -94,8 +94,10 @@ typedef struct Pair {
   const Access *a, *b;
   bool stage;  // of one fill or one hold of a stage
   // Look at all that may help: what rings and turns order, what is equal for one stage, that what
-  // is touched lies inside, remainders; and assume that offsets never fall.
+  // is touched lies inside, remainders; and that offsets rise.
   bool thorough;
+  bool supposes;  // that lists rise that are not declared so; the last of them:
+  const Buf *supposed;
   u32 steps;  // that are left
   u32 links;  // … for chains
   u32 vars, axes;
@@ -106,7 +108,6 @@ typedef struct Pair {
   Below below, inner;
   Xid offset[PAIR_OFFSETS];  // elements of lists of integers, in either execution
   u32 offsets;
-  u32 rising[PAIR_OFFSETS], risings;  // bufs: lists that were assumed never to fall
 } Pair;
 
 // An operation in an execution: *_SIDE.
@@ -146,9 +147,11 @@ bool sc_pair_takes_turns(Pair *p);
 
 // ---- pair.c
 Pair sc_pair(Races *v, const Access *a, const Access *b, bool stage);
-// Can no two such executions meet in an element without an order between them? What is assumed of
-// lists for that is noted in the certificate.
+// Can no two such executions meet in an element without an order between them?
 bool sc_pair_safe(Pair *p);
+// Of a pair that is not shown to be safe: what its reason ends in, if it would be with a list that
+// is declared `rising`; else "".
+const char *sc_pair_remedy(Races *v, const Access *a, const Access *b, bool stage);
 
 // ---- race.c
 // Looks for dimensions and two executions that touch one element with nothing between them;

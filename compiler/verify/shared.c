@@ -27,10 +27,11 @@ static void prove_pair(Races *v, const Access *a, const Access *b) {
   const Buf *part = &k->buf.at[k->view.at[a->view].buf];
   const Role *r = &k->role.at[a->role], *s = &k->role.at[b->role];
   sc_incomplete(v->proof, PROOF_SHARED, r->code.at[a->pc].span,
-                "'%s' and '%s' may touch one element of a stage of '%s' (lines %u and %u)", r->name,
-                s->name, k->ring.at[part->ring].name,
+                "'%s' and '%s' may touch one element of a stage of '%s' (lines %u and %u)%s",
+                r->name, s->name, k->ring.at[part->ring].name,
                 sc_line_col(v->sc->text, r->code.at[a->pc].span.lo).line,
-                sc_line_col(v->sc->text, s->code.at[b->pc].span.lo).line);
+                sc_line_col(v->sc->text, s->code.at[b->pc].span.lo).line,
+                sc_pair_remedy(v, a, b, true));
 }
 
 static bool one_instance(const Kernel *k, const Access *a, const Access *b) {
