@@ -46,6 +46,7 @@ enum {
   OPT_LENIENT,
   OPT_UNVERIFIED,
   OPT_NO_CACHE,
+  OPT_TRUST_ELEMENTS,
   OPT_DEBUG_WAITS,
   OPT_VARY,
   OPT_ROUNDS,
@@ -141,6 +142,8 @@ static const struct Option {
     {"unverified", OPT_UNVERIFIED, NULL, CHECK | BUILD | RUN | TEST | BENCH | TUNE,
      "what is rejected because it may race or hang, or may not be what was checked (G.ptx), is a "
      "warning"},
+    {"trust-elements", OPT_TRUST_ELEMENTS, NULL, BUILD | RUN | TEST | BENCH | TUNE,
+     "launches do not look whether lists are as the schedule says ('in 0 .. n', 'rising')"},
     {"no-cache", OPT_NO_CACHE, NULL, BUILD | RUN | TEST | BENCH | TUNE,
      "neither use the cache of machine code nor add to it"},
     {"check", OPT_CHECK, NULL, FMT, "write nothing; exit 1 if a file is not in canonical form"},
@@ -377,6 +380,7 @@ static bool *flag_of(Args *a, int val) {
     case OPT_LENIENT: return &a->lenient;
     case OPT_UNVERIFIED: return &a->unverified;
     case OPT_NO_CACHE: return &a->no_cache;
+    case OPT_TRUST_ELEMENTS: return &a->trust_elements;
     case OPT_CHECK: return &a->check;
     case OPT_ALL_PARAMS: return &a->all_params;
     case OPT_RESUME: return &a->resume;

@@ -23,6 +23,7 @@ schedc_build_options build_options(const Args *args) {
   options.lenient = args->lenient;
   options.no_cache = args->no_cache;
   options.debug_waits = args->debug_waits;
+  options.trust_elements = args->trust_elements;
   options.name = args->name;
   return options;
 }

@@ -57,7 +57,7 @@ typedef struct Args {
   unsigned jobs, top;  // 0: not given
   bool resume;
   bool check, all_params, in_place, quick, full;
-  bool lenient, no_cache, unverified;
+  bool lenient, no_cache, unverified, trust_elements;
   bool cuda, model, on_given, policy_given,  // model: cuda as well
       bench, dry_run, debug_waits, help;
   int device;
@@ -90,7 +90,7 @@ int command_test(const Args *args);
 int command_bench(const Args *args);
 int command_tune(const Args *args);
 int command_build(const Args *args);
-// what --lenient, --unverified, --no-cache and --debug-waits say
+// what --lenient, --no-cache, --debug-waits and --trust-elements say
 schedc_build_options build_options(const Args *args);
 int command_check(const Args *args);
 int command_fmt(const Args *args);

@@ -119,6 +119,15 @@ static inline u32 sc_slot_bytes(const Kernel *k) { return (k->axis.n + 4) / 4 * 
 
 u32 sc_drawer(const Kernel *k);  // the role that draws the tiles of a dynamic grid
 
+// The function that holds lists against what is promised of them (emit/lists.c), in the text of
+// each kernel or sequence that has such lists.
+#define CUDA_LISTS "sc_check_lists"
+enum { CUDA_LIST_THREADS = 256 };
+// Does the declaration say what the elements are?
+static inline bool sc_is_promised(const Buf *b) {
+  return b->space == SP_TENSOR && b->dir == F_IN && (b->end || b->rising);
+}
+
 // Where the two slots' barriers are: two full, two empty.
 static inline u32 sc_slot_barriers(const Kernel *k) { return k->draw + 2 * sc_slot_bytes(k); }
 

@@ -1069,7 +1069,8 @@ SCHEDC_API schedc_status schedc_tuner_refusal(const schedc_tuner *tuner, size_t 
  * for schedc_load), or a C header with the machine code and functions that load and launch it and
  * need the driver's cuda.h alone. Of a sequence, the first three have each kernel as an extern "C"
  * function of its own name; the header's launch runs all of them, in order, with one workspace of
- * the caller's. */
+ * the caller's. Where lists have promised elements (schedc_launch), the text has sc_check_lists,
+ * too: who launches the kernels without schedc has to see to that as well. */
 typedef enum schedc_artifact {
   SCHEDC_CUDA_C,
   SCHEDC_PTX,
@@ -1097,9 +1098,12 @@ typedef struct schedc_build_options {
                                       takes at each launch the one that schedc_instantiate_tuned
                                       would. SCHEDC_EARG for all but SCHEDC_C_HEADER, and if the
                                       kernel is not their number 0. */
+  int trust_elements; /* launches do not check the elements of lists (schedc_launch says how they
+                         do): the caller knows that they are as the schedule says. Machine code is
+                         the same with it; it concerns launches, also those of a C header. */
 } schedc_build_options;
 #define SCHEDC_BUILD_OPTIONS_INIT \
-  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_build_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct schedc_build_info {
   size_t size;
@@ -1326,6 +1330,15 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
  * ended) and for 3840 captured launches of kernels, those of a sequence one by one (another takes
  * that of the first, and must not overlap it).
  *
+ * Lists: where the schedule says of an input what its elements are (`in 0 .. n`, `rising`), the
+ * proof of the kernel relies on it. So a launch enqueues a small kernel in front (about 2
+ * microseconds), which looks at these elements in the stream's order; of a sequence, also at those
+ * that one kernel makes for the next. If an element is not as it says, this small kernel traps: the
+ * kernel itself never runs, calls that wait for the stream return CUDA_ERROR_LAUNCH_FAILED (719),
+ * and the context is lost, as after a failed assertion on the GPU. schedc_check_elements, called
+ * before, names tensor, place and element, and leaves the context whole. trust_elements of
+ * schedc_build_options leaves the small kernel out.
+ *
  * Errors: SCHEDC_EINPUT: the tensors, scalars, workspace or current context do not fit, and nothing
  * was enqueued; SCHEDC_EUNAVAIL: the driver refused, and a diagnostic has its words.
  *
@@ -1344,12 +1357,13 @@ SCHEDC_API schedc_status schedc_launch(schedc_context *context, schedc_loaded *l
                                        const schedc_scalar *scalars, size_t scalar_count,
                                        void *workspace, size_t workspace_bytes);
 
-/* Are the elements of a launch's inputs what the schedule says of them (`in 0 .. n`, `rising`)? The
- * proofs assume it, and a launch does not look: it would have to wait. Arguments are those of
- * schedc_launch. Waits for the stream, and copies these inputs to host memory: to be called before
- * the launches of a debug build, and not while the stream is being captured. What one kernel of a
- * sequence makes for the next is not there yet, and is not looked at. SCHEDC_EINPUT: a diagnostic
- * (T.element) names tensor, place and element; SCHEDC_EUNAVAIL: the driver refused. */
+/* Are the elements of a launch's inputs what the schedule says of them (`in 0 .. n`, `rising`)? A
+ * launch with elements that are not ends in an error that does not say which, and loses the
+ * context. This says which, and loses nothing. Arguments are those of schedc_launch. Waits for the
+ * stream, and copies these inputs to host memory: to be called before the launches of a debug
+ * build, and not while the stream is being captured. What one kernel of a sequence makes for the
+ * next is not there yet, and is not looked at. SCHEDC_EINPUT: a diagnostic (T.element) names
+ * tensor, place and element; SCHEDC_EUNAVAIL: the driver refused. */
 SCHEDC_API schedc_status schedc_check_elements(schedc_context *context, schedc_loaded *loaded,
                                                void *stream, const schedc_tensor *tensors,
                                                size_t tensor_count, const schedc_scalar *scalars,

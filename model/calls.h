@@ -40,6 +40,9 @@ void md_warp_sync(void);
 void md_grid_wait(void);
 void md_grid_go(void);
 
+// an element of a list is not in its range, or less than the one before it
+void md_not_promised(const int *at, long long least, long long end);
+
 // CTAs and clusters
 unsigned md_shared(void);
 void md_cta_sync(void);

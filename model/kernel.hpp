@@ -70,6 +70,9 @@ DEV u32 sc_shared(const void *) { return md_shared(); }
 DEV void sc_cta_sync() { md_cta_sync(); }
 DEV void sc_grid_wait() { md_grid_wait(); }
 DEV void sc_grid_go() { md_grid_go(); }
+DEV void sc_not_promised(const int *at, long long least, long long end) {
+  md_not_promised(at, least, end);
+}
 
 DEV u16 sc_to_f16(float x) { return md_to_f16(x); }
 DEV float sc_of_f16(u16 bits) { return md_of_f16(bits); }

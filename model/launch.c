@@ -60,6 +60,18 @@ void md_grid_wait(void) {
 
 void md_grid_go(void) { md.self->where = HERE; }
 
+// ---- lists
+
+void md_not_promised(const int *at, long long least, long long end) {
+  const char *name = md_global_name((uintptr_t)at);
+  if (*at >= least && *at < end)
+    md_fault("promise", HERE,
+             "the element at %s is %d, less than the one before, but it is declared rising", name,
+             *at);
+  md_fault("promise", HERE, "the element at %s is %d, but it is declared in %lld .. %lld", name,
+           *at, least, end);
+}
+
 // ---- from one CTA to another
 
 Cta *md_cta(Thread *t, int rank) {

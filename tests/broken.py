@@ -94,6 +94,14 @@ BREAKAGES = [
              "MOST, 13, 14);", "MOST, 13, 15);", ["unit tensorsum"]),
     Breakage("a list may fall though it is declared rising", "runtime/data/ranged.c",
              "r->buf->rising && element < last", "r->buf->rising && element < INT32_MIN", ["unit binding"]),
+    Breakage("the GPU looks at all of a list but its last element", "compiler/emit/lists.c",
+             "n < list.elements; n += step", "n < list.elements - 1; n += step", ["lists"]),
+    Breakage("a list need not rise where the GPU looks", "compiler/emit/lists.c",
+             "list.rising && n > 0", "list.rising && n > 0 && false", ["lists"]),
+    Breakage("a kernel begins beside the check of its lists", "runtime/cuda/launcher.c",
+             "if (check.from < check.to) overlaps = 0;", "", ["unit launcher"]),
+    Breakage("a list that a kernel has written is not looked at again", "runtime/cuda/table.c",
+             "if (b->dir & F_OUT) return false;", "", ["unit launcher"]),
     Breakage("a tolerance that knows nothing of what tensor cores cut off", "runtime/spec/strip.c",
              "t->cores = a != EL_COUNT &&", "t->cores = false && a != EL_COUNT &&", ["model fa_varlen_bwd"]),
     Breakage("a multicast that leaves out its own CTA", "compiler/emit/copy.c",
@@ -163,6 +171,8 @@ class Tree:
             return ["build/release/tests/unit_" + name]
         if kind == "verdicts":
             return [sys.executable, "tests/verdicts.py", "--schedc", schedc]
+        if kind == "lists":
+            return [sys.executable, "tests/device.py", "--schedc", schedc, "--only", "^lists"]
         path = f"schedules/{name}.sched"
         if not os.path.exists(os.path.join(self.folder, path)):
             path = f"tests/corpus/{name}.sched"
@@ -172,6 +182,8 @@ class Tree:
         """What a step says that fails, in brief; None if it passes."""
         if step.startswith("unit "):
             self.build("unit_" + step.split()[1])
+        if step == "lists":
+            self.build("schedc_cli", "schedc_model", "schedc")
         status, output = run(self.command(step), self.folder, SCHEDC_CACHE=os.path.join(self.folder, "cache"))
         if status == 0:
             return None
@@ -208,8 +220,8 @@ def notice(tree, breakage, steps):
 HEAD = """# Breakages made on purpose
 
 Each is a small edit of the compiler in a copy of the tree, and a step of scripts/test that runs something notices it:
-`unit`, a unit test; `model`, `schedc test --on model --quick`; `cpu`, `schedc test --quick`. Other steps may notice, too:
-the first is named. Written by `tests/broken.py --table tests/broken.md`.
+`unit`, a unit test; `lists`, `tests/device.py`; `model`, `schedc test --on model --quick`; `cpu`, `schedc test --quick`.
+Other steps may notice, too: the first is named. Written by `tests/broken.py --table tests/broken.md`.
 
 | breakage | file | noticed by | what it says |
 | --- | --- | --- | --- |

@@ -21,6 +21,7 @@ sys.path.insert(1, os.path.join(HERE, "gpu"))
 import numpy  # noqa: E402
 
 import layouts  # noqa: E402
+import lists  # noqa: E402
 import misuse  # noqa: E402
 import shims  # noqa: E402
 import strides  # noqa: E402
@@ -28,7 +29,7 @@ from checks import Wrong, expect, expect_failure  # noqa: E402
 from driver import LAUNCH_FAILED, NOT_READY, Context, CudaError, Launcher, Tensors, pointer, size  # noqa: E402
 from hang import make_editor  # noqa: E402
 from libschedc import Failed, Gpu, GpuInfo, Scalar, Tensor  # noqa: E402
-from setting import ATTENTION, COPY, GEMM, SHORT, SOURCE, Renewing, Setting, run_as  # noqa: E402
+from setting import ATTENTION, COPY, GEMM, SHORT, SOURCE, Renewing, Setting, load, run_as  # noqa: E402
 
 HEADERS = {  # those of shims.py, with dimensions for which the model needs a moment
     "fa3_stale": ATTENTION, "gemm_pingpong": GEMM, "a sequence": None, "a sequence that launches a kernel twice": None,
@@ -96,34 +97,6 @@ def by_name(s):
             (order, (), [Scalar(b"scale", 1)] * 2, ["T.twice", "'scale'"])):
         expect_failure(lambda: call(places, nameless, scalars), *words)
     call(order)
-
-
-LIST = "tests/unusual/from_offset_to_offset.sched"
-
-
-def check_list(s, begin, then=None):
-    """schedc_check_elements on a list of offsets, which `then` changes on a stream."""
-    kernel, p, rows = s.kernel(LIST), len(begin) - 1, 5
-    at, stream = [s.context.allocate(n) for n in (rows * 64 * 32 * 4, 4 * (p + 1), rows * 64 * 32 * 4)], s.context.stream()
-    s.context.put(at[1], numpy.array(begin, numpy.int32))
-    if then is not None:
-        s.driver.cuMemsetD8Async(ctypes.c_uint64(at[1]), ctypes.c_ubyte(then), size(4 * (p + 1)), pointer(stream))
-    tensors = kernel.describe(at, [(rows * 64, 32), (p + 1,), (rows * 64, 32)], [[32, 1], [1], [32, 1]])
-    s.library.check(s.library.so.schedc_check_elements(s.library.context, kernel.loaded, pointer(stream), tensors,
-                                                       size(len(tensors)), None, size(0)))
-
-
-def promised_elements(s):
-    """A launch does not look at lists on the GPU. Who asks is told of the first element that is not as declared, as it is once
-    the stream has ended."""
-    run_as()
-    for good in ([0, 2, 2, 5], [5, 5], [0]):
-        check_list(s, good)
-    check_list(s, [7, -1], then=0)
-    for bad, words in (([0, 2, 6], "element [2] of 'begin' is 6, but it is declared in 0 .. 6"),
-                       ([-1, 2], "element [0] of 'begin' is -1"), ([0, 3, 2], "element [2] of 'begin' is 2, less than")):
-        expect_failure(lambda: check_list(s, bad), "error[T.element]", words, "from_offset_to_offset.sched:")
-    expect_failure(lambda: check_list(s, [0, 0], then=1), "error[T.element]", "element [0] of 'begin' is 16843009")
 
 
 # ---- streams and events
@@ -360,13 +333,6 @@ DIVIDED = r"s/x_tile \* 16,/x_tile * 16 \/ t,/"               # a copy's row is 
 SHIFTED = r"s/(&A_map, .*, )t \* 64,/\1t * 64 + 4,/"       # boxes that begin 8 bytes off
 
 
-class BuildOptions(ctypes.Structure):
-    """schedc_build_options"""
-    _fields_ = [("size", ctypes.c_size_t), ("lenient", ctypes.c_int), ("no_cache", ctypes.c_int), ("cache", ctypes.c_char_p),
-                ("log", ctypes.c_void_p), ("log_user", ctypes.c_void_p), ("cache_bytes", ctypes.c_uint64),
-                ("debug_waits", ctypes.c_int)]
-
-
 def edited(s, script):
     """The library builds texts that `sed -E` has edited, from here on; None: as they are."""
     number = len(os.listdir(s.folder))
@@ -432,10 +398,8 @@ def bounded_waits(s, script):
     """With debug_waits a launch that hangs ends, and schedc_check_waits says who waited for what; if none hangs, nothing."""
     run_as()
     context, kernel = Context(s.driver), s.parsed("copy")
-    building = BuildOptions(size=ctypes.sizeof(BuildOptions), debug_waits=1)
-    options = (ctypes.c_size_t * 2)(16, ctypes.addressof(building))
     edited(s, script)
-    s.library.check(s.library.so.schedc_load(ctypes.byref(kernel.loaded), s.library.context, kernel.handle, options))
+    load(s, kernel, debug_waits=1)
     edited(s, None)
     tensors = Tensors(context, kernel, COPY)
     Launcher(tensors)()
@@ -543,7 +507,6 @@ def command_device(s):
 def run_all(checks, s):
     all_layouts(checks, s)
     checks.run("tensors by name and by place", by_name, s)
-    checks.run("promised elements", promised_elements, s)
     for seed in range(3):
         checks.run(f"a stream's order, seed {seed}", in_order, s, seed)
         checks.run(f"loaded behind work, seed {seed}", loaded_behind_work, s, seed)
@@ -567,6 +530,7 @@ def run_all(checks, s):
     checks.run("a kernel named p", any_name, s)
     misuse.run(checks, s)
     s.close()
+    lists.run(checks, s)
     checks.run("a launch that races", wrong_launch, s, RACE, "T2", ["shared memory"])
     checks.run("a launch that hangs", wrong_launch, s, HANG, "deadlock", ["no thread can go on"])
     checks.run("bounded waits", bounded_waits, s, None)

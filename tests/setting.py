@@ -1,4 +1,5 @@
 """What the checks of tests/device.py share: the library with the model of a GPU for its driver, and kernels that are loaded."""
+import ctypes
 import os
 import subprocess
 
@@ -14,6 +15,21 @@ SHORT = {"B": 1, "M": 70, "N": 190, "H": 2, "G": 1}
 GEMM = {"M": 70, "N": 136, "K": 72}
 COPY = {"M": 130, "N": 136}
 SOURCE = "schedules/{}.sched"
+
+
+class BuildOptions(ctypes.Structure):
+    """schedc_build_options"""
+    _fields_ = [("size", ctypes.c_size_t), ("lenient", ctypes.c_int), ("no_cache", ctypes.c_int), ("cache", ctypes.c_char_p),
+                ("log", ctypes.c_void_p), ("log_user", ctypes.c_void_p), ("cache_bytes", ctypes.c_uint64),
+                ("debug_waits", ctypes.c_int), ("name", ctypes.c_char_p), ("variants", ctypes.c_void_p),
+                ("trust_elements", ctypes.c_int)]
+
+
+def load(s, kernel, **options):
+    """By schedc_load, with options of building."""
+    building = BuildOptions(size=ctypes.sizeof(BuildOptions), **options)
+    how = (ctypes.c_size_t * 2)(16, ctypes.addressof(building))
+    s.library.check(s.library.so.schedc_load(ctypes.byref(kernel.loaded), s.library.context, kernel.handle, how))
 
 
 class Renewing(Checks):
@@ -32,11 +48,12 @@ class Renewing(Checks):
 
 class Setting:
     """The library, the model as its driver, a context that is current, and kernels that are loaded on it, once each."""
+    is_model = True
 
     def __init__(self, args, folder):
         self.schedc, self.folder = args.schedc, folder
         beside = os.path.dirname(args.schedc)
-        self.model = os.path.join(beside, "libschedc_model.so")
+        self.model = self.driver_path = os.path.join(beside, "libschedc_model.so")
         os.environ.update(SCHEDC_DRIVER=self.model, SCHEDC_NVRTC=self.model, SCHEDC_MODEL="sms=3")
         self.cache = os.environ.setdefault("SCHEDC_CACHE", os.path.join(folder, "cache"))
         self.library_path = os.path.join(beside, "libschedc.so")

@@ -68,12 +68,12 @@ int go(const int64_t *v, const double *s, uint64_t workspace, void *stream) {
 class Shim:
     """The header of a kernel or sequence, compiled in the folder; loaded when it is entered."""
 
-    def __init__(self, folder, schedc, driver, path, unit):
+    def __init__(self, folder, schedc, driver, path, unit, *flags):
         compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None)
         if not compiler:
             raise Skip("there is no C compiler")
         source, library, at = (os.path.join(folder, name) for name in ("shim.c", "shim.so", unit + ".h"))
-        succeed(schedc, "build", path, unit, "-o", at)
+        succeed(schedc, "build", path, unit, *flags, "-o", at)
         with open(at, encoding="utf-8") as file:
             text = file.read()
         self.tensors, self.dims, self.scalars = header.interface(text)

@@ -237,6 +237,7 @@ typedef struct MapGen {
 
 // name.c (and sc_cuda_name, … in passes.h)
 bool cu_is_formed(const char *name);                 // like a name that the emitter makes
+void cu_put_line(Str *out, const Kernel *k);         // `#line`, of the kernel; nothing without text
 const char *cu_next_name(const char *p, size_t *n);  // the next word of code; NULL at its end
 u32 cu_number_of(const Names *t, const char *name, size_t n);  // 0: it has none
 void cu_set_number(Cuda *c, Names *t, const char *name, u32 number);
@@ -439,6 +440,9 @@ void cu_insert(Cuda *c, Stmt *after, const Stmt *lines);
 void cu_put_block(Str *out, u32 depth, const Stmt *block);
 // words up to the width, the rest below
 void cu_put_remark(Str *out, u32 indent, const char *text);
+
+// lists.c
+void cu_put_lists(Str *out, const Kernel *k);
 
 // grid.c
 // run by one thread: it only copies and hands over

@@ -3,8 +3,8 @@
 // self-contained CUDA C for sm_90a, which NVRTC builds without any header. The text is meant to be
 // read beside the schedule: each statement cites its line.
 //
-// Calls the files of statements (grid.c, copy.c, ring.c, mma.c, map.c, compiler_fence.c), and those
-// below them.
+// Calls the files of statements (grid.c, copy.c, ring.c, mma.c, map.c, compiler_fence.c), lists.c,
+// and those below them.
 #include "compiler/emit/emit.h"
 #include "compiler/place/place.h"
 #include "compiler/flow/flow.h"
@@ -438,11 +438,7 @@ static bool function(Str *out, const Kernel *k, const CudaOptions *options, Wgmm
   str_puts(out, "\n");
   args(c, out);
   if (cu_used(c, cu_text(c, "%s_place_of", c->function))) cu_put_place(c, out);
-  if (k->text) {
-    str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
-    sc_cuda_string(out, k->text->name);
-    str_puts(out, "\n");
-  }
+  cu_put_line(out, k);
   signature(c, out);
   cu_put_block(out, 1, code);
   str_puts(out, "}\n");
@@ -471,6 +467,7 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options) {
   WgmmaSet wgmma = {0};
   Str out = {.sc = sc}, code = {.sc = sc};
   if (!(k->launch.n ? functions : function)(&code, k, options, &wgmma, t)) return NULL;
+  cu_put_lists(&code, k);
   head(&out, k);
   cu_put_prims(&out, code.at);
   cu_put_wgmma(&out, &wgmma);

@@ -43,11 +43,11 @@ static bool is_word(const char *name) {
       "size_t", "sqrt", "surfaceReference", "tan", "tanh", "textureReference", "tgamma", "trap",
       "trunc", "uint2", "uint3", "ullmax", "ullmin", "umax", "umin", "y0", "y1", "yn", "NULL", "_",
       // the emitter's own
-      "DEV", "SC_INF", "TensorMap", "a_desc", "args", "at", "b", "b_desc", "col", "col0", "counter",
-      "cta", "cta_rank", "e", "inside", "instance", "lane", "memory", "met", "n", "named_bars",
-      "next", "owner", "r", "row", "row0", "row_out", "slot", "smem", "thread", "tile", "tile0",
-      "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp", "warp_of_cta", "warpgroup",
-      "workspace", "x", "y"};
+      "DEV", "List", "Lists", "SC_INF", "TensorMap", "a_desc", "args", "at", "b", "b_desc", "col",
+      "col0", "counter", "cta", "cta_rank", "e", "inside", "instance", "lane", "memory", "met", "n",
+      "named_bars", "next", "owner", "r", "row", "row0", "row_out", "slot", "smem", "thread",
+      "tile", "tile0", "tile_step", "tiles", "u16", "u32", "u64", "waits", "warp", "warp_of_cta",
+      "warpgroup", "workspace", "x", "y"};
   for (u32 i = 0; i < COUNT(words); i++) {
     if (!strcmp(words[i], name)) return true;
   }
@@ -161,6 +161,13 @@ void sc_cuda_string(Str *out, const char *text) {
     else str_put(out, p, 1);
   }
   str_puts(out, "\"");
+}
+
+void cu_put_line(Str *out, const Kernel *k) {
+  if (!k->text) return;
+  str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
+  sc_cuda_string(out, k->text->name);
+  str_puts(out, "\n");
 }
 
 // "schedules/fa3_fwd.sched: T = f16, D = 128", as part of a comment.

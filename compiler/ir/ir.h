@@ -42,7 +42,7 @@ typedef struct Buf {
   bool zeroed;     // workspaces: set to 0 before the sequence starts
   // workspaces: a GPU keeps them as warpgroups hold tiles: by blocks of 64 rows and 8 columns
   bool blocked;
-  // Inputs of integers: what the schedule says of their elements. No launch on a GPU checks it.
+  // Inputs of integers: what the schedule says of their elements. A launch checks it.
   bool rising;     // no element is less than the one before it
   Xid least, end;  // elements are at least `least` and less than `end`; 0: nothing is said
   Xid dim[SC_MAX_RANK];

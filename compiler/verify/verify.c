@@ -22,15 +22,17 @@ static void assume_requirements(Verify *v) {
   }
 }
 
-// What nobody checks where tensors lie in a GPU's memory.
+// Notes as assumptions what a run or a launch holds lists against.
 static void assume_elements(Verify *v) {
   for (u32 i = 0; i < v->k->buf.n; i++) {
     const Buf *b = &v->k->buf.at[i];
     Str s = {.sc = v->sc};
     sc_print_elements(&s, v->k, b);
     if (s.n)
-      sc_assume(v, "the elements of '%s' are as declared, %s (a launch does not check it)", b->name,
-                s.at);
+      sc_assume(v,
+                "the elements of '%s' are as declared, %s (a launch checks it, if it is not told "
+                "to trust them)",
+                b->name, s.at);
   }
 }
 

@@ -50,7 +50,8 @@ BuildOptions sc_building(const schedc_build_options *options) {
                         .no_cache = options->no_cache != 0,
                         .cache = options->cache,
                         .cache_bytes = options->cache_bytes,
-                        .emission.debug_waits = options->debug_waits != 0};
+                        .emission.debug_waits = options->debug_waits != 0,
+                        .trust_elements = options->trust_elements != 0};
 }
 
 // Compiles a kernel; and builds it, unless CUDA C is all that is wanted. Figures and logs are added
@@ -95,7 +96,7 @@ static schedc_status build_header(Sc *sc, BuildJob *j) {
   Str out = {.sc = sc};
   const char *name = j->options.name ? j->options.name : part->text->name;
   const HeaderShapes shapes = {n - 1, v ? v->shape : NULL, at + 1};
-  bool ok = sc_header(&out, name, part, parts, &shapes);
+  bool ok = sc_header(&out, name, part, parts, &shapes, j->options.trust_elements != 0);
   return ok ? sc_write(j->writer, j->user, &out) : SCHEDC_EINPUT;
 }
 

@@ -110,6 +110,7 @@ typedef struct BuildOptions {
   const char *cache;     // folder, NULL: the usual one
   u64 cache_bytes;       // 0: the usual limit
   CudaOptions emission;  // of the text that is built
+  bool trust_elements;   // launches do not check lists
 } BuildOptions;
 typedef struct Built {
   Binary code;

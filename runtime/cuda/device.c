@@ -97,7 +97,15 @@ static void keep_before(Sc *sc, GpuJob *j) {
 static const char *finish(Gpu *g, Sc *sc, GpuJob *j) {
   int e = g->d.cuStreamSynchronize(NULL);
   if (sc_report_waits(sc, &j->loaded) || (e && sc_report_model(sc, &j->loaded))) return "";
-  return e ? sc_gpu_failed(g, sc, "the kernel did not finish", e) : NULL;
+  if (!e) return NULL;
+  // what comes from the host has been looked at there
+  const bool made =
+      e == CUDA_ERROR_LAUNCH_FAILED && j->loaded.tabled.table.checks && j->k->launch.n;
+  return sc_gpu_failed(g, sc,
+                       made ? "the kernel did not finish, or a list that a kernel of the sequence "
+                              "makes for another is not as that one declares it"
+                            : "the kernel did not finish",
+                       e);
 }
 
 static const char *once(Gpu *g, Sc *sc, GpuJob *j) {

@@ -31,6 +31,7 @@ typedef struct CUlaunchConfig {
 } CUlaunchConfig;
 enum {
   CUDA_SUCCESS = 0,
+  CUDA_ERROR_LAUNCH_FAILED = 719,
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
   CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
@@ -67,14 +68,14 @@ typedef struct TermList {
 } TermList;
 void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, TermList *out);
 
-// table.c: the table of a kernel or sequence, whose text this is.
+// table.c: the table of a kernel or sequence, whose text this is. trusts: no list is checked.
 typedef struct Tabled {
   SclTable table;
   const u32 *tensor;  // the bufs that its tensors are
   const Span *where;  // by node: what needs it
   const TermOf *term_of;
 } Tabled;
-void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out);
+void sc_table(Sc *sc, const Kernel *k, const CudaText *text, bool trusts, Tabled *out);
 static inline const Buf *sc_tabled(const Kernel *k, const Tabled *t, u32 tensor) {
   return &k->buf.at[t->tensor[tensor]];
 }
@@ -99,9 +100,13 @@ typedef struct HeaderShapes {
   const i64 *dim;
   const u32 *part;
 } HeaderShapes;
-// The first part is also for shapes that are near none. False after reports.
+// The first part is also for shapes that are near none. trusts: as of sc_table. False after
+// reports.
 bool sc_header(Str *out, const char *name, const HeaderPart *part, u32 parts,
-               const HeaderShapes *shapes);
+               const HeaderShapes *shapes, bool trusts);
+
+// headerops.c: what the operations of expressions compute, as C.
+void sc_header_ops(Str *out);
 
 // load.c: a kernel or sequence, built, and loaded on a CUDA context.
 

@@ -6,7 +6,6 @@
 // once in a program that includes several headers.
 #include "runtime/cuda/gpu.h"
 #include "runtime/data/launchvalue.h"
-#include "runtime/data/valueops.def"
 
 #include <string.h>
 
@@ -24,6 +23,7 @@ typedef struct Header {
   const char *name;  // what the names here begin with
   const char *args;  // what the name of the struct of arguments begins with
   const Kernel *k;
+  bool trusts;
   Tabled tabled;
 } Header;
 
@@ -88,8 +88,15 @@ static void comment(Header *h, u32 variants) {
       "schedule requires,\n"
       " * that all of its integers fit in 32 bits (CUDA_ERROR_INVALID_VALUE), and the alignment of "
       "tensors\n"
-      " * (CUDA_ERROR_MISALIGNED_ADDRESS). */\n",
+      " * (CUDA_ERROR_MISALIGNED_ADDRESS).",
       n, n, n, n, n);
+  if (h->tabled.table.checks)
+    put(h,
+        " Before a kernel that relies on lists, the GPU looks at\n"
+        " * their elements. If one is not as the schedule says, the kernel does not run: the next "
+        "call that waits\n"
+        " * returns CUDA_ERROR_LAUNCH_FAILED, and the context is lost.");
+  put(h, " */\n");
 }
 
 static void tensor_field(Header *h, const Buf *b) {
@@ -207,10 +214,18 @@ static void launches(Header *h, const SclTable *t, const SclStep *last) {
   put(h, "    {SCL_%s, %d, %d, %u, %u, %u, %u, INT64_C(%lld)},\n", sc_launch_op[r->op], r->integer,
       r->compares, r->operands, r->a, r->b, r->c, (long long)r->number);
   END(1);
+  EACH(SclCheck, check, t->checks) {
+    put(h, "    {%u, {", r->lists);
+    for (const SclPromise *p = r->list; p < r->list + SCL_LISTS; p++)
+      put(h, "{%u, %u, %u, %d}, ", p->tensor, p->least, p->end, p->rising);
+    put(h, "}},\n");
+  }
+  END(t->checks);
   EACH(SclStep, step, t->steps)
-  put(h, "    {%u, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, %u},\n", r->function,
-      r->use.from, r->use.to, r->map.from, r->map.to, r->slot.from, r->slot.to, r->axis.from,
-      r->axis.to, r->turn.from, r->turn.to, r->term.from, r->term.to, r->block);
+  put(h, "    {%u, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, {%u, %u}, %u},\n",
+      r->function, r->use.from, r->use.to, r->map.from, r->map.to, r->slot.from, r->slot.to,
+      r->axis.from, r->axis.to, r->turn.from, r->turn.to, r->term.from, r->term.to, r->check.from,
+      r->check.to, r->block);
   END(1);
 }
 
@@ -226,11 +241,11 @@ static void table(Header *h) {
   put(h,
       "static const SclTable %s_table = {\n"
       "    PART(node), %u, %u, PART(require), %u, PART(tensor), %u, %u, PART(use), PART(map),\n"
-      "    PART(slot), PART(axis), PART(turn), PART(function), %u, PART(term), %u, PART(step), %u, "
-      "%u, %u, %u, %d};\n"
+      "    PART(slot), PART(axis), PART(turn), PART(function), %u, PART(term), %u, "
+      "PART(check),\n    %u, %u, PART(step), %u, %u, %u, %u, %d};\n"
       "#undef PART\n\n",
-      n, t->nodes, t->dims, t->requires_, t->tensors, t->given, t->functions, t->terms, t->steps,
-      t->maps, t->turns, t->block_bytes, t->dynamic);
+      n, t->nodes, t->dims, t->requires_, t->tensors, t->given, t->functions, t->terms, t->checks,
+      t->checker, t->steps, t->maps, t->turns, t->block_bytes, t->dynamic);
 }
 
 // ---- functions
@@ -312,42 +327,9 @@ static void once(Header *h, const char *what, u64 version, const char *wrong) {
   put(h, "#ifndef SCHEDC_%s\n#define SCHEDC_%s 0x%llxu\n\n", what, what, v);
 }
 
-// Writes expr.def as C: what operations compute of integers, and, except for functions, of reals.
-#define TEXT_OF(...) #__VA_ARGS__
-#define PUT_CASE(id, ...) str_puts(out, "    case SCL_" #id ": return " TEXT_OF(__VA_ARGS__) ";\n");
-
-static void put_integer(Str *out) {
-  str_puts(out,
-           "static inline int64_t scl_add(int64_t x, int64_t y, int *fits);\n"
-           "static inline int64_t scl_sub(int64_t x, int64_t y, int *fits);\n"
-           "static inline int64_t scl_mul(int64_t x, int64_t y, int *fits);\n"
-           "static inline int scl_divides(int64_t x, int64_t y, int *fits);\n"
-           "static inline int64_t scl_integer(SclOp op, int64_t a, int64_t b, int *fits) {\n"
-           "  switch (op) {\n");
-#define NUMBER(id, text, binds, arity, f64, f32, integer, c, c_int) PUT_CASE(id, integer)
-#define INTEGERS(id, text, binds, integer, c) PUT_CASE(id, integer)
-#define COMPARES(id, text, binds, e) PUT_CASE(id, e)
-#define TRUTHS(id, text, binds, arity, e, c) PUT_CASE(id, e)
-#include "compiler/ir/expr.def"
-  str_puts(out, "    default: *fits = 0; return 0;\n  }\n}\n\n");
-}
-
-static void put_real(Str *out) {
-  str_puts(out,
-           "static inline double scl_fabs(double x);\n"
-           "static inline double scl_real(SclOp op, double a, double b) {\n  switch (op) {\n");
-#define NUMBER(id, text, binds, arity, f64, f32, integer, c, c_int) PUT_CASE(id, f64)
-#define REALS(id, text, binds, arity, f64, f32, error, c) \
-  if ((int)BIND_##binds < (int)BIND_CALL) PUT_CASE(id, f64)
-#define COMPARES(id, text, binds, e) PUT_CASE(id, e)
-#include "compiler/ir/expr.def"
-  str_puts(out, "    default: return 0;\n  }\n}\n\n");
-}
-
 static void put_launcher(Header *h) {
   Str ops = {.sc = h->sc};
-  put_integer(&ops);
-  put_real(&ops);
+  sc_header_ops(&ops);
   once(h, "LAUNCHER", sc_hash(launcher, sizeof launcher) ^ sc_hash(ops.at, ops.n),
        "a header is of another version of schedc: build all with one");
   put(h,
@@ -374,7 +356,7 @@ static Header part_of(const Set *s, u32 i) {
   Header h = s->h;
   h.k = s->part[i].k;
   if (s->parts > 1) h.name = sc_printf(h.sc, "%s_v%u", s->h.name, i);
-  sc_table(h.sc, h.k, s->part[i].text, &h.tabled);
+  sc_table(h.sc, h.k, s->part[i].text, h.trusts, &h.tabled);
   return h;
 }
 
@@ -473,9 +455,10 @@ static u64 identity(const Set *s) {
 }
 
 bool sc_header(Str *out, const char *name, const HeaderPart *part, u32 parts,
-               const HeaderShapes *shapes) {
-  Set s = {
-      {.sc = out->sc, .out = out, .name = name, .args = name, .k = part->k}, part, parts, shapes};
+               const HeaderShapes *shapes, bool trusts) {
+  const Header all = {
+      .sc = out->sc, .out = out, .name = name, .args = name, .k = part->k, .trusts = trusts};
+  Set s = {all, part, parts, shapes};
   Header *h = &s.h;
   bool workspace = false;
   for (u32 i = 0; i < parts; i++) {

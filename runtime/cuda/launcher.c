@@ -3,7 +3,8 @@
 // C++ with the toolkit's cuda.h. In: a constant table (SclTable) that says what a launch needs, and
 // the tensors and scalars of one launch. Out: a plan (SclPlan: tensor maps, blocks of arguments,
 // grids), which is given to the driver; or a reason to refuse (SclRefusal), before anything is
-// enqueued.
+// enqueued. What a schedule promises of lists is held against them on the GPU, in front of the
+// kernel that promises it.
 //
 // Nothing is allocated once a kernel is loaded, neither on the host nor on the device. The library
 // keeps its plans and changes the addresses in them; a header makes a new plan for each launch.
@@ -109,11 +110,18 @@ SCL_API SclRefusal scl_check_address(const SclJob *j, const SclUse *use) {
   return at % use->align ? scl_refuse(SCL_BAD_ADDRESS, 0, use->tensor, 0) : scl_fine();
 }
 
+static inline void scl_put_lists(const SclJob *j, unsigned check) {
+  const SclCheck *c = &j->table->check[check];
+  for (unsigned i = 0; i < c->lists; i++)
+    j->plan->lists[check].list[i].at = j->plan->address[c->list[i].tensor];
+}
+
 static inline SclRefusal scl_put_step(const SclJob *j, unsigned step) {
   const SclTable *t = j->table;
   const SclStep *s = &t->step[step];
   SclRefusal r = scl_fine();
   for (unsigned i = s->use.from; i < s->use.to && !r.why; i++) r = scl_check_address(j, &t->use[i]);
+  for (unsigned i = s->check.from; i < s->check.to; i++) scl_put_lists(j, i);
   for (unsigned i = s->slot.from; i < s->slot.to && !r.why && j->plan->tiles[step]; i++)
     r = scl_driver(SCL_DRIVER, 0, scl_put_slot(j, &t->slot[i], j->plan->block + s->block));
   for (unsigned i = s->map.from; i < s->map.to && !r.why && j->plan->tiles[step]; i++)
@@ -140,40 +148,64 @@ SCL_API SclRefusal scl_put_addresses(const SclJob *j) {
 // `overlaps`: it may begin while the launch before it, of the same call, still runs, for whose end
 // its threads wait themselves. What the stream had before the call is over then: that launch, or
 // the one before it, waited for it.
-static inline CUresult scl_start(const SclJob *j, unsigned step, int overlaps) {
-  const SclStep *s = &j->table->step[step];
-  const SclFunction *f = &j->table->function[s->function];
-  void **param = j->plan->param;
+static inline CUresult scl_start(const SclJob *j, unsigned function, unsigned ctas, void **param,
+                                 int overlaps) {
+  const SclFunction *f = &j->table->function[function];
   CUlaunchAttribute overlap;
   CUlaunchConfig launch;
-  unsigned n = 0;
-  for (unsigned i = s->map.from; i < s->map.to; i++) param[n++] = &j->plan->map[i];
-  param[n] = j->plan->block + s->block;
   memset(&overlap, 0, sizeof overlap);
   overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
   overlap.value.programmaticStreamSerializationAllowed = 1;
   memset(&launch, 0, sizeof launch);
-  launch.gridDimX = j->plan->ctas[step];
+  launch.gridDimX = ctas;
   launch.blockDimX = f->threads;
   launch.gridDimY = launch.gridDimZ = launch.blockDimY = launch.blockDimZ = 1;
   launch.sharedMemBytes = f->shared;
   launch.hStream = j->call->stream;
   launch.attrs = &overlap;
   launch.numAttrs = overlaps != 0;
-  return SCL_CU(j->kernel,
-                cuLaunchKernelEx(&launch, j->function[s->function].function, param, NULL));
+  return SCL_CU(j->kernel, cuLaunchKernelEx(&launch, j->function[function].function, param, NULL));
+}
+
+static inline CUresult scl_start_step(const SclJob *j, unsigned step, int overlaps) {
+  const SclStep *s = &j->table->step[step];
+  void **param = j->plan->param;
+  unsigned n = 0;
+  for (unsigned i = s->map.from; i < s->map.to; i++) param[n++] = &j->plan->map[i];
+  param[n] = j->plan->block + s->block;
+  return scl_start(j, s->function, j->plan->ctas[step], param, overlaps);
+}
+
+// It begins when all before it on the stream has ended, and ends before what is behind it begins:
+// so it sees what the launches before have made, and no kernel runs on elements that it has not
+// seen.
+static inline CUresult scl_start_check(const SclJob *j, unsigned check) {
+  SclLists *lists = &j->plan->lists[check];
+  const unsigned room = j->function[j->table->checker].room;
+  void *param[1];
+  int64_t ctas = 0;
+  for (int i = 0; i < lists->lists; i++) {
+    const int64_t parts = lists->list[i].elements / SCL_LIST_PART + (lists->list[i].elements > 0);
+    if (parts > ctas) ctas = parts;
+  }
+  param[0] = lists;
+  if (!ctas) return CUDA_SUCCESS;
+  return scl_start(j, j->table->checker, ctas < room ? (unsigned)ctas : room, param, 0);
 }
 
 SCL_API CUresult scl_enqueue(const SclJob *j) {
   const SclPlan *p = j->plan;
   CUresult e = CUDA_SUCCESS;
-  int started = 0;
+  int overlaps = 0;
   if (p->zeroed)
     e = SCL_CU(j->kernel, cuMemsetD8Async(j->call->workspace, 0, p->zeroed, j->call->stream));
   for (unsigned i = 0; i < j->table->steps && !e; i++) {
-    if (!p->tiles[i]) continue;
-    e = scl_start(j, i, started);
-    started = 1;
+    const SclSpan check = j->table->step[i].check;
+    for (unsigned c = check.from; c < check.to && !e; c++) e = scl_start_check(j, c);
+    if (check.from < check.to) overlaps = 0;
+    if (!p->tiles[i] || e) continue;
+    e = scl_start_step(j, i, overlaps);
+    overlaps = 1;
   }
   return e;
 }

@@ -21,7 +21,9 @@ enum {
   SCL_COUNTER_BYTES = 4,
   SCL_ZEROS_AT = 0,   // in the memory of a kernel: what stands for elements that are read, …
   SCL_SINK_AT = 256,  // … that are written, where a tensor has none
-  SCL_COUNTERS_AT = 512
+  SCL_COUNTERS_AT = 512,
+  SCL_LISTS = 4,        // that are checked by one launch, at most
+  SCL_LIST_PART = 1024  // elements for each of its CTAs, if there are multiprocessors enough
 };
 
 typedef struct SclSpan {
@@ -104,9 +106,31 @@ typedef struct SclRange {
   int64_t terms;
 } SclRange;
 
-typedef struct SclStep {  // a launch
+// What is promised of a list: elements from `least` on and below `end` (nodes; end 0: nothing is
+// said of that), each no less than the one before it.
+typedef struct SclPromise {
+  unsigned tensor, least, end;
+  int rising;
+} SclPromise;
+typedef struct SclCheck {  // a launch of the function that looks
+  unsigned lists;
+  SclPromise list[SCL_LISTS];
+} SclCheck;
+
+// Its argument, as compiler/emit/lists.c declares it.
+typedef struct SclList {
+  CUdeviceptr at;
+  int64_t elements, extent[SCL_RANK], stride[SCL_RANK], least, end;
+  int rank, rising;
+} SclList;
+typedef struct SclLists {
+  SclList list[SCL_LISTS];
+  int lists;
+} SclLists;
+
+typedef struct SclStep {  // a launch, behind those that check its lists
   unsigned function;
-  SclSpan use, map, slot, axis, turn, term;
+  SclSpan use, map, slot, axis, turn, term, check;
   unsigned block;  // where its arguments are in the blocks of all steps
 } SclStep;
 
@@ -126,6 +150,8 @@ typedef struct SclTable {
   unsigned functions;
   const SclTerm *term;  // 0 is none
   unsigned terms;
+  const SclCheck *check;
+  unsigned checks, checker;  // checker: the function
   const SclStep *step;
   unsigned steps, maps, turns, block_bytes;  // of all steps
   int dynamic;                               // some grid is
@@ -178,6 +204,7 @@ typedef struct SclPlan {
   size_t zeroed, bytes;      // the first part is set to 0 by each launch; all
   SclValue *value;           // of each node
   SclRange *range;           // of each term
+  SclLists *lists;           // of each check
   int64_t *tiles;            // of each step; 0: there is nothing to do
   void **param;              // of one step
   unsigned char *block;      // of all steps
@@ -204,7 +231,8 @@ typedef enum SclWhy {
   SCL_NEGATIVE_STRIDE,
   SCL_LAST_STRIDE,    // is not 1
   SCL_FAR_STRIDE,     // 2^40 bytes or more
-  SCL_NO_SIZE,        // a workspace is too large
+  SCL_NO_SIZE,        // a workspace, or a list that is checked, is too large
+  SCL_NO_RANGE,       // at: a tensor with elements, in whose range there are none
   SCL_NO_MAP,         // at: a map; error
   SCL_LARGE_GRID,     // step
   SCL_BAD_SECTION,    // at: an axis

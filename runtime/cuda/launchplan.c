@@ -28,6 +28,7 @@ SCL_API size_t scl_lay_out(const SclTable *t, SclPlan *p, void *room) {
   SCL_PART(room, size_t, t->tensors);
   SCL_PART(value, SclValue, t->nodes);
   SCL_PART(range, SclRange, t->terms);
+  SCL_PART(lists, SclLists, t->checks);
   SCL_PART(tiles, int64_t, t->steps);
   SCL_PART(param, void *, t->maps + 1);
   SCL_PART(block, unsigned char, t->block_bytes);
@@ -195,11 +196,46 @@ SCL_API SclRefusal scl_size(const SclJob *j) {
   return r;
 }
 
+// All but the address.
+static inline SclRefusal scl_describe_list(const SclJob *j, const SclPromise *promise,
+                                           SclList *list) {
+  const SclTensor *t = &j->table->tensor[promise->tensor];
+  const SclPlan *p = j->plan;
+  const SclValue *least = &p->value[promise->least], *end = &p->value[promise->end];
+  int fits = 1;
+  if (p->empty[promise->tensor]) return scl_fine();
+  list->elements = 1;
+  for (unsigned d = 0; d < t->rank; d++) {
+    list->extent[d] = p->extent[promise->tensor * SCL_RANK + d];
+    list->stride[d] = p->stride[promise->tensor * SCL_RANK + d];
+    list->elements = scl_mul(list->elements, list->extent[d], &fits);
+  }
+  list->least = promise->end ? least->i : INT32_MIN;
+  list->end = promise->end ? end->i : (int64_t)INT32_MAX + 1;
+  list->rank = (int)t->rank;
+  list->rising = promise->rising;
+  if (promise->end && !(least->known && end->known && least->i < end->i))
+    return scl_refuse(SCL_NO_RANGE, 0, promise->tensor, 0);
+  return fits ? scl_fine() : scl_refuse(SCL_NO_SIZE, 0, promise->tensor, 0);
+}
+
+static inline SclRefusal scl_describe_lists(const SclJob *j, unsigned check) {
+  const SclCheck *c = &j->table->check[check];
+  SclLists *lists = &j->plan->lists[check];
+  SclRefusal r = scl_fine();
+  memset(lists, 0, sizeof *lists);
+  lists->lists = (int)c->lists;
+  for (unsigned i = 0; i < c->lists && !r.why; i++)
+    r = scl_describe_list(j, &c->list[i], &lists->list[i]);
+  return r;
+}
+
 static inline SclRefusal scl_plan_step(const SclJob *j, unsigned step) {
   const SclTable *t = j->table;
   const SclStep *s = &t->step[step];
   SclRefusal r = scl_fine();
   for (unsigned i = s->use.from; i < s->use.to && !r.why; i++) r = scl_check_strides(j, &t->use[i]);
+  for (unsigned i = s->check.from; i < s->check.to && !r.why; i++) r = scl_describe_lists(j, i);
   r.step = step;
   if (r.why || !j->plan->tiles[step]) return r;
   for (unsigned i = 0; i < t->dims; i++) {

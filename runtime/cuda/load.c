@@ -37,7 +37,7 @@ bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l
   *l = (Loaded){.sc = sc, .k = k, .log = ""};
   if (!sc_compile(sc, &c, "place", "cuda")) return false;
   l->text = c.cuda;
-  sc_table(sc, k, l->text, &l->tabled);
+  sc_table(sc, k, l->text, options->trust_elements, &l->tabled);
   l->tensors = l->tabled.table.given;
   return true;
 }

@@ -124,12 +124,14 @@ static Span span_of(const Kernel *k, const ModelRemark *r) {
   return here ? sc_at_line(k, r->line) : k->span;
 }
 
-// Finds the step whose kernel failed. False: it is another kernel's launch that failed.
+// Finds the step whose kernel failed: the first, if it is what checks lists. False: it is another
+// kernel's launch that failed.
 static bool find_step(Naming *n, const ModelFault *f) {
+  const bool lists = n->l->tabled.table.checks && !strcmp(f->function, CUDA_LISTS);
   for (u32 i = 0; i < n->l->tabled.table.steps; i++) {
     n->k = sc_step_kernel(n->l->k, i);
     n->text = sc_step_text(n->l->text, i);
-    if (!strncmp(n->text->name, f->function, sizeof f->function - 1)) return true;
+    if (lists || !strncmp(n->text->name, f->function, sizeof f->function - 1)) return true;
   }
   return false;
 }

@@ -54,6 +54,11 @@ static void bad_tensors(Sc *sc, const Loaded *l, const SclJob *j, const SclRefus
   }
 }
 
+static void no_range(Sc *sc, const Buf *b) {
+  sc_report(sc, D_T_REQUIRE, b->span,
+            "'%s' has elements, but the range in which they are declared is empty here", b->name);
+}
+
 static void no_map(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *r) {
   u32 tensor = j->table->map[r->at].tensor;
   const Buf *b = buf_of(l, tensor);
@@ -120,6 +125,15 @@ static void large_term(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusa
   if (dims.n) sc_help(sc, d, "dimensions: %s", dims.at);
 }
 
+static void does_not_start(Sc *sc, const Loaded *l, int error) {
+  Diag *d = sc_report(sc, D_G_RUN, l->k->span, "'%s' does not start: %s", l->k->name,
+                      sc_driver_error(l->d, error));
+  if (error == CUDA_ERROR_LAUNCH_FAILED && l->tabled.table.checks)
+    sc_help(sc, d,
+            "an earlier launch has failed; if it found a list that is not as declared, "
+            "schedc_check_elements says which, before that launch in a new context");
+}
+
 schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefusal *r) {
   const Kernel *k = sc_step_kernel(l->k, r->step);
   switch (r->why) {
@@ -133,9 +147,10 @@ schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefus
                 "tensor '%s' has no data: its pointer is NULL", buf_of(l, r->at)->name);
       break;
     case SCL_NO_SIZE:
-      sc_report(sc, D_T_SHAPE, buf_of(l, r->at)->span, "workspace '%s' has no size here",
+      sc_report(sc, D_T_SHAPE, buf_of(l, r->at)->span, "'%s' has no size here",
                 buf_of(l, r->at)->name);
       break;
+    case SCL_NO_RANGE: no_range(sc, buf_of(l, r->at)); break;
     case SCL_NO_MAP: no_map(sc, l, j, r); break;
     case SCL_LARGE_GRID: large_grid(sc, k); break;
     case SCL_BAD_SECTION: bad_section(sc, k, j, r); break;
@@ -146,17 +161,14 @@ schedc_status sc_refuse(Sc *sc, const Loaded *l, const SclJob *j, const SclRefus
       sc_report(sc, D_T_ALIGN, l->k->span, "the workspace's address is not a multiple of %d bytes",
                 SCL_ALIGN);
       break;
-    default:
-      sc_report(sc, D_G_RUN, l->k->span, "'%s' does not start: %s", l->k->name,
-                sc_driver_error(l->d, r->error));
-      return SCHEDC_EUNAVAIL;
+    default: does_not_start(sc, l, r->error); return SCHEDC_EUNAVAIL;
   }
   return SCHEDC_EINPUT;
 }
 
 static const Kernel *kernel_of(const Loaded *l, u32 function) {
   u32 i = 0;
-  while (l->tabled.table.step[i].function != function) i++;
+  while (l->tabled.table.step[i].function != function && i + 1 < l->tabled.table.steps) i++;
   return sc_step_kernel(l->k, i);
 }
 

@@ -10,6 +10,7 @@
 typedef struct Tabling {
   Sc *sc;
   const Kernel *k;
+  bool trusts;
   VEC(SclNode) node;
   VEC(Span) where;
   VEC(unsigned) require;
@@ -22,8 +23,10 @@ typedef struct Tabling {
   VEC(SclTurn) turn;
   VEC(SclFunction) function;
   VEC(SclStep) step;
+  VEC(SclCheck) check;
   TermList terms;
-  u32 *number;  // of each buf that is a tensor: the tensor's
+  u32 *number;          // of each buf that is a tensor: the tensor's
+  SclPromise *promise;  // … and what is promised of it
   u32 block_bytes, waits;
   // the kernel whose values are being added, and what launches it: NULL of the whole
   const Kernel *of;
@@ -81,6 +84,8 @@ static void need_whole(Tabling *t) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     for (u32 d = 0; b->space == SP_TENSOR && d < b->rank; d++) need(t, b->dim[d], b->span);
+    need(t, b->least, b->span);
+    need(t, b->end, b->span);
   }
 }
 
@@ -94,6 +99,7 @@ static void add_tensors(Tabling *t, SclKind kind) {
     SclTensor tensor = {kind, b->rank, sc_elem[b->elem].bytes, {0}};
     for (u32 d = 0; d < b->rank; d++) tensor.dim[d] = t->made[b->dim[d]];
     t->number[i] = t->tensor.n;
+    t->promise[i] = (SclPromise){t->tensor.n, t->made[b->least], t->made[b->end], b->rising};
     PUSH(t->sc, &t->tensor, tensor);
     PUSH(t->sc, &t->buf, i);
   }
@@ -177,7 +183,7 @@ static void add_slots(Tabling *t, const Kernel *k, const CudaText *text, u32 tur
   t->block_bytes += (n + 15) / 16 * 16;
 }
 
-// ---- launches
+// ---- grids
 
 static void add_grid(Tabling *t, const Kernel *k) {
   u32 first = t->axis.n;
@@ -204,6 +210,46 @@ static u32 function_of(Tabling *t, const Kernel *k, const CudaText *text) {
   return t->function.n - 1;
 }
 
+// ---- lists
+
+// Has an earlier launch the same list checked, and has none written it since?
+static bool is_checked(const Kernel *k, u32 launch, u32 buf) {
+  while (launch-- > 0) {
+    const Launch *l = &k->launch.at[launch];
+    for (u32 i = 0; i < l->kernel->buf.n; i++) {
+      const Buf *b = &l->kernel->buf.at[i];
+      if (l->tensor[i] != buf) continue;
+      if (b->dir & F_OUT) return false;
+      if (sc_is_promised(b)) return true;
+    }
+  }
+  return false;
+}
+
+static void add_list(Tabling *t, u32 buf, u32 first_check) {
+  if (t->check.n == first_check || t->check.at[t->check.n - 1].lists == SCL_LISTS)
+    PUSH(t->sc, &t->check, ((SclCheck){0}));
+  SclCheck *c = &t->check.at[t->check.n - 1];
+  c->list[c->lists++] = t->promise[buf];
+}
+
+// Adds what is to be looked at before the kernel begins: first of all, the lists that no kernel
+// writes; then of each kernel those that others write.
+static void add_checks(Tabling *t, const Kernel *k, u32 launch, SclSpan *out) {
+  out->from = t->check.n;
+  for (u32 i = 0; i < t->k->buf.n && !launch; i++)
+    if (sc_is_promised(&t->k->buf.at[i])) add_list(t, i, out->from);
+  for (u32 i = 0; i < k->buf.n && t->launch; i++) {
+    const u32 buf = t->launch->tensor[i];
+    if (sc_is_promised(&k->buf.at[i]) && !sc_is_promised(&t->k->buf.at[buf]) &&
+        !is_checked(t->k, launch, buf))
+      add_list(t, buf, out->from);
+  }
+  out->to = t->check.n;
+}
+
+// ---- launches
+
 static void add_step(Tabling *t, const Kernel *k, const CudaText *text) {
   SclStep s = {.function = function_of(t, k, text), .block = t->block_bytes};
   s.use.from = t->use.n, s.map.from = t->map.n, s.slot.from = t->slot.n;
@@ -215,10 +261,14 @@ static void add_step(Tabling *t, const Kernel *k, const CudaText *text) {
   s.use.to = t->use.n, s.map.to = t->map.n, s.slot.to = t->slot.n;
   sc_terms(t->sc, k, t->launch, &t->terms);
   s.axis.to = t->axis.n, s.turn.to = t->turn.n, s.term.to = t->terms.term.n;
+  if (!t->trusts) add_checks(t, k, t->step.n, &s.check);
   PUSH(t->sc, &t->step, s);
 }
 
-static SclTable finished(const Tabling *t) {
+static SclTable finished(Tabling *t) {
+  const u32 checker = t->function.n;
+  const SclFunction lists = {CUDA_LISTS, CUDA_LIST_THREADS, 0, 1, 0};
+  if (t->check.n) PUSH(t->sc, &t->function, lists);
   SclTable table = {.node = t->node.at,
                     .nodes = t->node.n,
                     .dims = t->k->dim.n,
@@ -235,6 +285,9 @@ static SclTable finished(const Tabling *t) {
                     .functions = t->function.n,
                     .term = t->terms.term.at,
                     .terms = t->terms.term.n,
+                    .check = t->check.at,
+                    .checks = t->check.n,
+                    .checker = checker,
                     .step = t->step.at,
                     .steps = t->step.n,
                     .maps = t->map.n,
@@ -245,8 +298,9 @@ static SclTable finished(const Tabling *t) {
   return table;
 }
 
-void sc_table(Sc *sc, const Kernel *k, const CudaText *text, Tabled *out) {
-  Tabling t = {.sc = sc, .k = k, .number = NEWS(sc, u32, k->buf.n + 1)};
+void sc_table(Sc *sc, const Kernel *k, const CudaText *text, bool trusts, Tabled *out) {
+  Tabling t = {.sc = sc, .k = k, .trusts = trusts, .number = NEWS(sc, u32, k->buf.n + 1)};
+  t.promise = NEWS(sc, SclPromise, k->buf.n + 1);
   PUSH(sc, &t.node, ((SclNode){0}));
   PUSH(sc, &t.where, ((Span){0}));
   PUSH(sc, &t.terms.term, ((SclTerm){0}));

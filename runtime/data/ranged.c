@@ -73,7 +73,7 @@ bool sc_elements_fit(Sc *sc, const Binding *b) {
   const SclValue *value = NULL;
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *buf = &k->buf.at[i];
-    if (!(buf->end || buf->rising) || !b->buf[i].at || buf->dir != F_IN) continue;
+    if (!sc_is_promised(buf) || !b->buf[i].at) continue;
     if (!value) value = values_in(sc, b);
     Ranged r = {sc, k, buf, &b->buf[i], value[buf->least].i, value[buf->end].i};
     if (buf->end && !(value[buf->least].known && value[buf->end].known)) {

@@ -63,13 +63,14 @@ static int replace(void *map, void *at) { return memcpy(map, &at, sizeof at), 0;
 static const SclStep *step_of(const char *name) {
   const SclTable *t = &loaded.tabled.table;
   u32 i = 0;
-  while (strcmp(t->function[t->step[i].function].name, name)) i++;
-  return &t->step[i];
+  while (i < t->steps && strcmp(t->function[t->step[i].function].name, name)) i++;
+  return i < t->steps ? &t->step[i] : NULL;
 }
-// The number of tiles is last.
+// The number of tiles is last. NULL: the function that checks lists.
 static size_t block_bytes(const SclStep *s) {
-  return loaded.tabled.table.slot[s->slot.to - 1].offset + 4;
+  return s ? loaded.tabled.table.slot[s->slot.to - 1].offset + 4 : sizeof(SclLists);
 }
+static u32 maps(const SclStep *s) { return s ? s->map.to - s->map.from : 0; }
 static int launch(const CUlaunchConfig *l, void *f, void **param, void **extra) {
   const SclStep *s = step_of(f);
   const unsigned size[] = {l->gridDimX,  l->gridDimY,  l->gridDimZ,      l->blockDimX,
@@ -78,7 +79,7 @@ static int launch(const CUlaunchConfig *l, void *f, void **param, void **extra) 
   const int overlaps = l->numAttrs && a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
                            ? a->value.programmaticStreamSerializationAllowed
                            : 0;
-  say_launch(f, 0, overlaps, size, param, s->map.to - s->map.from, block_bytes(s), extra);
+  say_launch(f, 0, overlaps, size, param, maps(s), block_bytes(s), extra);
   return 0;
 }
 
@@ -120,8 +121,9 @@ static void say_functions(void) {
   const SclTable *t = &loaded.tabled.table;
   for (u32 i = 0; i < t->steps; i++) {
     const SclStep *s = &t->step[i];
-    printf("%s %zu %u ", t->function[s->function].name, block_bytes(s), s->map.to - s->map.from);
+    printf("%s %zu %u ", t->function[s->function].name, block_bytes(s), maps(s));
   }
+  if (t->checks) printf("%s %zu %u ", t->function[t->checker].name, block_bytes(NULL), 0u);
   printf("\n");
 }
 

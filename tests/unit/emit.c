@@ -275,7 +275,7 @@ static void what_a_header_cannot_say(void **state) {
   assert_non_null(t);
   Str out = {.sc = &f.sc};
   const HeaderPart part = {k, t, &(Binary){"x", 1, ""}};
-  assert_false(sc_header(&out, "k", &part, 1, &(HeaderShapes){0}));
+  assert_false(sc_header(&out, "k", &part, 1, &(HeaderShapes){0}, false));
   assert_int_equal(f.sc.diags->id, D_G_HEADER);
   assert_int_equal(sc_line_col(f.sc.text, f.sc.diags->at.lo).line, 4);
   assert_non_null(strstr(f.sc.diags->text, "function of reals"));

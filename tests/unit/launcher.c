@@ -83,11 +83,100 @@ static void tables_of_sequences(void **state) {
   end(&f);
 }
 
+// ---- lists
+
+static const char listed[] =
+    "kernel make {\n"
+    "  in n : i32[P]\n"
+    "  out at : i32[P]\n"
+    "  role a : 1 warpgroup, 64 regs { reg x : i32[64];  x[i] = n[i];  at[i] = x[i] }\n"
+    "}\n"
+    "kernel use {\n"
+    "  in at : i32[P] in 0 .. Q rising, p, q, r, s, u : i32[P] in 1 .. Q + 1, X : f32[Q]\n"
+    "  out Y : f32[P]\n"
+    "  role a : 1 warpgroup, 64 regs {\n"
+    "    reg y : f32[64]\n"
+    "    y[i] = where(at[i] + p[i] + q[i] + r[i] + s[i] + u[i] > 7, X[i], 0);  Y[i] = y[i]\n"
+    "  }\n"
+    "}\n"
+    "sequence all {\n"
+    "  workspace at : i32[P]\n"
+    "  make\n"
+    "  use\n"
+    "  use\n"
+    "  make\n"
+    "  use\n"
+    "}\n";
+
+enum { P = 3000, Q = 40 };
+
+static void give_lists(schedc_tensor *t, const Fixture *f, i64 q) {
+  for (u32 i = 0; i < f->l.tensors; i++) {
+    const Buf *b = sc_tabled(f->l.k, &f->l.tabled, i);
+    const i64 n = !strcmp(b->name, "X") ? q : P;
+    t[i] = (schedc_tensor){NULL, DATA(X_AT + 0x10000 * i), (schedc_type)b->elem, 1, {n}, {1}};
+  }
+}
+
+// Lists that no kernel writes are looked at first; others before a kernel that relies on them, and
+// again where one has written them since: four by one launch, at most.
+static void lists_of_sequences(void **state) {
+  (void)state;
+  static const u32 checks[] = {2, 1, 0, 0, 1}, lists[] = {4, 1, 1, 1};
+  static Fixture f;
+  begin(&f, listed, "all", false);
+  const SclTable *t = &f.l.tabled.table;
+  assert_int_equal(t->steps, COUNT(checks));
+  for (u32 i = 0; i < t->steps; i++)
+    assert_int_equal(t->step[i].check.to - t->step[i].check.from, checks[i]);
+  assert_int_equal(t->checks, COUNT(lists));
+  for (u32 i = 0; i < t->checks; i++) assert_int_equal(t->check[i].lists, lists[i]);
+  assert_string_equal(t->function[t->checker].name, "sc_check_lists");
+  const u32 again = t->check[3].list[0].tensor;
+  assert_string_equal(sc_tabled(f.l.k, &f.l.tabled, again)->name, "at");
+  assert_true(t->check[3].list[0].rising);
+  Tabled trusting;
+  sc_table(&f.sc, f.l.k, f.l.text, true, &trusting);
+  assert_int_equal(trusting.table.checks, 0);
+  assert_int_equal(trusting.table.functions, 2);
+  end(&f);
+}
+
+// A kernel that lists are checked for does not begin before that is over, nor the check before the
+// kernel in front of it has ended.
+static void lists_are_checked_in_order(void **state) {
+  (void)state;
+  static Fixture f;
+  schedc_tensor t[9];
+  begin(&f, listed, "all", false);
+  give_lists(t, &f, Q);
+  const LaunchCall call = {.tensor = t, .workspace = Y_AT, .workspace_bytes = 1 << 20};
+  assert_int_equal(sc_launch(&f.sc, &f.l, &call), SCHEDC_OK);
+  assert_int_equal(note.launches, 5 + 4);
+  assert_int_equal(note.overlapping, 2);  // the second `use`, and the `make` behind it
+  const SclLists *first = f.l.last->lists, *last = first + 3;
+  assert_int_equal(first->lists, 4);
+  assert_int_equal(last->lists, 1);
+  assert_int_equal(last->list[0].at, Y_AT);
+  assert_int_equal(last->list[0].elements, P);
+  assert_int_equal(last->list[0].stride[0], 1);
+  assert_int_equal(last->list[0].end, Q);
+  assert_int_equal(first->list[0].least, 1);
+  assert_int_equal(first->list[0].end, Q + 1);
+  assert_false(first->list[0].rising);
+  give_lists(t, &f, 0);  // no element may be in 1 .. 1
+  assert_int_equal(sc_launch(&f.sc, &f.l, &call), SCHEDC_EINPUT);
+  assert_string_equal(sc_diag_code(f.sc.diags->id), "T.require");
+  assert_non_null(strstr(f.sc.diags->text, "'p' has elements"));
+  assert_int_equal(note.launches, 5 + 4);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(integers_are_the_compilers),
-      cmocka_unit_test(overflow_saturates),
-      cmocka_unit_test(tables_of_sequences),
+      cmocka_unit_test(integers_are_the_compilers), cmocka_unit_test(overflow_saturates),
+      cmocka_unit_test(tables_of_sequences),        cmocka_unit_test(lists_of_sequences),
+      cmocka_unit_test(lists_are_checked_in_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
