@@ -7,6 +7,8 @@
 
 #include "core.h"
 
+enum { LAUNCH_FAILED = 719 };  // CUDA_ERROR_LAUNCH_FAILED
+
 typedef struct Loaded {
   PyObject *kernel;  // its handle
   schedc_loaded *loaded;
@@ -47,16 +49,16 @@ static int load_into(Loaded *l, Core *core, const schedc_load_options *options) 
   return -1;
 }
 
-// load(kernel, device, lenient, debug_waits, cubin or None, unverified) -> loaded
+// load(kernel, device, lenient, debug_waits, trust_elements, cubin or None, unverified) -> loaded
 static PyObject *load(PyObject *module, PyObject *args) {
   PyObject *kernel;
   const char *cubin;
   Py_ssize_t bytes;
-  int device, lenient, debug_waits, unverified;
+  int device, lenient, debug_waits, trust_elements, unverified;
   schedc_build_options build = SCHEDC_BUILD_OPTIONS_INIT;
   schedc_load_options options = SCHEDC_LOAD_OPTIONS_INIT;
-  if (!PyArg_ParseTuple(args, "Oippz#p", &kernel, &device, &lenient, &debug_waits, &cubin, &bytes,
-                        &unverified))
+  if (!PyArg_ParseTuple(args, "Oipppz#p", &kernel, &device, &lenient, &debug_waits, &trust_elements,
+                        &cubin, &bytes, &unverified))
     return NULL;
   Loaded *l = calloc(1, sizeof *l);
   PyObject *handle = l ? PyCapsule_New(l, LOADED, free_loaded) : PyErr_NoMemory();
@@ -69,6 +71,7 @@ static PyObject *load(PyObject *module, PyObject *args) {
   l->device.number = device;
   build.lenient = lenient;
   build.debug_waits = debug_waits;
+  build.trust_elements = trust_elements;
   options.build = &build;
   options.cubin = cubin;
   options.cubin_bytes = cubin ? (size_t)bytes : 0;
@@ -154,8 +157,11 @@ static PyObject *waited(const Loaded *l, void *stream, int for_all) {
       for_all ? l->device.driver.wait_for_all() : l->device.driver.synchronize(stream);
   Py_END_ALLOW_THREADS device_leave(&l->device, entered);
   if (!error) Py_RETURN_NONE;
-  PyErr_Format(PyExc_RuntimeError, "CUDA error %d on waiting for device %d", error,
-               l->device.number);
+  PyErr_Format(PyExc_RuntimeError, "CUDA error %d on waiting for device %d%s", error,
+               l->device.number,
+               error == LAUNCH_FAILED ? ": perhaps a list is not as its schedule declares it; "
+                                        "check_elements, before the launch, says which"
+                                      : "");
   return NULL;
 }
 

@@ -14,6 +14,7 @@ tensors of the same shapes share is looked up once (_Prepared).
 """
 from __future__ import annotations
 
+from copy import copy
 from functools import lru_cache
 from typing import Any, Dict, Mapping, Optional, Tuple
 
@@ -90,6 +91,14 @@ def _shared(schedule: str, kernel: Kernel) -> Kernel:
     return _made.setdefault((schedule, kernel.on, *((p.name, p.value) for p in kernel.params.values())), kernel)
 
 
+@lru_cache(None)
+def _trusting(kernel: Kernel) -> Kernel:
+    """The same, to be loaded another time: launches that do not check lists."""
+    other = copy(kernel)
+    other._loaded, other.trust_elements = {}, True
+    return other
+
+
 def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -> Kernel:
     """The kernel for tensors like these; with params by their shape, if there is a store that knows it."""
     on, gpu = "cuda" if q.is_cuda else "cpu", _gpu(q.device)
@@ -110,11 +119,12 @@ def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -
 
 
 def _prepare(key: Tuple[Any, ...], q: Tensor, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...],
-             outputs: Tuple[Tensor, ...]) -> _Prepared:
+             outputs: Tuple[Tensor, ...], trust_elements: bool = False) -> _Prepared:
     """For a key that begins with the schedule, and with whether there is a causal mask."""
     if len(_calls) >= _MOST:
         _calls.clear()
-    found = _calls[key] = _Prepared(_find(key[0], q, key[1], inputs + outputs), inputs, scalars, outputs)
+    kernel = _find(key[0], q, key[1], inputs + outputs)
+    found = _calls[key] = _Prepared(_trusting(kernel) if trust_elements else kernel, inputs, scalars, outputs)
     return found
 
 
@@ -166,37 +176,38 @@ def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: 
 
 
 def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
-            scale: float, causal: bool) -> Tuple[Tensor, ...]:
-    key = "fa_varlen.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, longest_q, scale
+            scale: float, causal: bool, trust_elements: bool = False) -> Tuple[Tensor, ...]:
+    key = "fa_varlen.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, longest_q, scale, trust_elements
     found = _calls.get(key) if k.dtype is v.dtype is q.dtype else None
     q, k, v = _rows(q), _rows(k), _rows(v)
     if found is None:
         _check(q, k, v, 3)
         found = _prepare(key, q, (q, k, v, starts_q, starts_k), (longest_q, scale),
-                         _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal))
+                         _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal), trust_elements)
     return found.run(q, k, v, starts_q, starts_k)
 
 
 def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
-                 scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+                 scale: float, causal: bool, trust_elements: bool = False) -> Tuple[Tensor, Tensor]:
     return q.new_empty(q.shape), q.new_empty((q.shape[1], q.shape[0]), dtype=torch.float32)
 
 
 def _varlen_backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, starts_q: Tensor, starts_k: Tensor,
-                     longest_q: int, longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
+                     longest_q: int, longest_k: int, scale: float, causal: bool,
+                     trust_elements: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
     scalars = longest_q, scale, longest_k
-    key = "fa_varlen_bwd.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, scalars
+    key = "fa_varlen_bwd.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, scalars, trust_elements
     found, inputs = _calls.get(key), (o, _rows(grad), l, starts_q, _rows(q), _rows(k), _rows(v), starts_k)
     if found is None:
         like = _varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)
-        found = _prepare(key, q, inputs, scalars, _keys_first(like))
+        found = _prepare(key, q, inputs, scalars, _keys_first(like), trust_elements)
     dk, dv, dq = found.run(*inputs)
     return dq, dk, dv
 
 
 def _varlen_backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, starts_q: Tensor,
-                          starts_k: Tensor, longest_q: int, longest_k: int, scale: float,
-                          causal: bool) -> Tuple[Tensor, Tensor, Tensor]:
+                          starts_k: Tensor, longest_q: int, longest_k: int, scale: float, causal: bool,
+                          trust_elements: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
@@ -207,9 +218,10 @@ _library.define("attention(Tensor q, Tensor k, Tensor v, float scale, bool causa
 _library.define("attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, float scale, bool causal,"
                 " bool deterministic=False) -> (Tensor, Tensor, Tensor)")
 _library.define("attention_varlen(Tensor q, Tensor k, Tensor v, Tensor starts_q, Tensor starts_k, int longest_q,"
-                " int longest_k, float scale, bool causal) -> (Tensor, Tensor)")
+                " int longest_k, float scale, bool causal, bool trust_elements=False) -> (Tensor, Tensor)")
 _library.define("attention_varlen_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, Tensor starts_q,"
-                " Tensor starts_k, int longest_q, int longest_k, float scale, bool causal) -> (Tensor, Tensor, Tensor)")
+                " Tensor starts_k, int longest_q, int longest_k, float scale, bool causal, bool trust_elements=False)"
+                " -> (Tensor, Tensor, Tensor)")
 for _name, _run, _like in (("attention", _forward, _forward_like), ("attention_backward", _backward, _backward_like),
                            ("attention_varlen", _varlen, _varlen_like),
                            ("attention_varlen_backward", _varlen_backward, _varlen_backward_like)):
@@ -260,15 +272,15 @@ class _Attention(torch.autograd.Function):
 
 class _Varlen(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int,
-                longest_k: int, scale: float, causal: bool) -> Tuple[Tensor, Tensor]:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor,
+                *given: Any) -> Tuple[Tensor, Tensor]:
         if _alone(q, k, v):
-            o, l = _varlen(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
+            o, l = _varlen(q, k, v, starts_q, starts_k, *given)
         else:
             with _below():
-                o, l = _attention_varlen(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal)
+                o, l = _attention_varlen(q, k, v, starts_q, starts_k, *given)
         ctx.save_for_backward(q, k, v, o, l, starts_q, starts_k)
-        ctx.given = longest_q, longest_k, scale, causal
+        ctx.given = given
         ctx.mark_non_differentiable(l)
         ctx.set_materialize_grads(False)
         return o, l
@@ -276,10 +288,10 @@ class _Varlen(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Optional[Tensor], _: object) -> Tuple[Optional[Tensor], ...]:
         if grad is None:
-            return (None,) * 9
+            return (None,) * 10
         q, k, v, o, l, starts_q, starts_k = ctx.saved_tensors
         run = _varlen_backward if _alone(grad, q, k) and not torch.is_grad_enabled() else _attention_varlen_backward
-        return (*run(grad, q, k, v, o, l, starts_q, starts_k, *ctx.given), *(None,) * 6)
+        return (*run(grad, q, k, v, o, l, starts_q, starts_k, *ctx.given), *(None,) * 7)
 
 
 class _AttentionAlone(torch.autograd.Function):
@@ -405,11 +417,16 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
                            max_seqlen_k: int, softmax_scale: Optional[float] = None, causal: bool = False, *,
                            dropout_p: float = 0.0, window_size: Tuple[int, int] = (-1, -1), softcap: float = 0.0,
                            alibi_slopes: Optional[Tensor] = None, deterministic: bool = False,
-                           return_attn_probs: bool = False, block_table: Optional[Tensor] = None) -> Tensor:
+                           return_attn_probs: bool = False, block_table: Optional[Tensor] = None,
+                           trust_elements: bool = False) -> Tensor:
     """flash_attn_func over sequences of different lengths, packed end to end: q (rows of all, heads, D), k and v (keys of all,
     groups, D). cu_seqlens: int32, the first row of each sequence, and the end. max_seqlen_q: rows of the longest sequence;
     rows beyond it are not written. max_seqlen_k: keys of the longest; those beyond it get no gradient. Gradients are those of the
-    schedule fa_varlen_bwd, which adds up dQ in no fixed order."""
+    schedule fa_varlen_bwd, which adds up dQ in no fixed order.
+
+    The kernels rely on cu_seqlens: no element is less than the one before, or outside of 0 … rows. On a GPU each launch has the
+    GPU look at that first, which costs some 2 µs; if it is not so, the kernel does not run, and whoever waits for the GPU gets
+    CUDA error 719. trust_elements: nothing looks; with other elements the kernels may hang, or write anywhere."""
     if (dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic
             or return_attn_probs or block_table is not None):
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs, deterministic, block_table)
@@ -417,8 +434,8 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     starts, longest = (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k)
     if not _alone(q, k, v):
         _check(q, k, v, 3)
-        out: Tensor = _attention_varlen(q, k, v, *starts, *longest, scale, causal)[0]
+        out: Tensor = _attention_varlen(q, k, v, *starts, *longest, scale, causal, trust_elements)[0]
         return out
-    given: Tuple[Any, ...] = *starts, *map(int, longest), float(scale), bool(causal)
+    given: Tuple[Any, ...] = *starts, *map(int, longest), float(scale), bool(causal), bool(trust_elements)
     out = _apply_varlen_alone(q, k, v, *given) if _wants_gradient(q, k, v) else _varlen(q, k, v, *given)[0]
     return out

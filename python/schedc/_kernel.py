@@ -141,6 +141,7 @@ class Kernel:
     seed = 0  # of policy "random"
     threads = 0  # of the interpreter; 0: one a core
     sms = 0  # multiprocessors that persistent grids see; 0: a small default
+    trust_elements = False  # launches do not check lists (`in 0 .. n`, `rising`), as of when it is loaded
 
     def __init__(self, handle: _core.Kernel, *, on: str, unverified: bool = False,
                  emit: Optional[Callable[[str], str]] = None, record: Optional[Record] = None) -> None:
@@ -297,8 +298,12 @@ class Kernel:
         called before a stream is captured. What it returns is for `launch`.
 
         lenient: spills and serialized products are warnings. debug_waits: waits are bounded, see `check_waits`.
+        A call looks at lists of which the schedule says what the elements are: a small kernel goes in front (some 2 µs). If an
+        element is not so, the kernel does not run, and whoever waits for the GPU gets CUDA error 719; the context is lost.
+        `check_elements`, called before, names the element. `trust_elements`, set before the kernel is loaded, leaves it out.
         cubin: its machine code, as `build` makes it: then neither NVRTC nor the cache is asked for."""
-        loaded = self._loaded[device] = _core.load(self._handle, device, lenient, debug_waits, cubin, self._unverified)
+        loaded = self._loaded[device] = _core.load(self._handle, device, lenient, debug_waits, self.trust_elements, cubin,
+                                                   self._unverified)
         return loaded
 
     def launch(self, tensors: Tuple[Any, ...], scalars: Scalars = None, *, device: int = 0,
@@ -315,9 +320,10 @@ class Kernel:
         return _core.workspace(self._loaded.get(device) or self.load(device), tensors, scalars)
 
     def check_elements(self, *arrays: Any, **named: Any) -> None:
-        """Raises ScheduleError if elements of inputs are not what the schedule says of them (`in 0 .. n`, `rising`), which its
-        proofs assume. Arguments are those of a call. A call on a GPU does not look, as this waits for the stream and copies
-        these inputs to host memory; on the CPU every call looks."""
+        """Raises ScheduleError if elements of inputs are not what the schedule says of them (`in 0 .. n`, `rising`), on which its
+        proofs rely: the report names tensor, place and element. Arguments are those of a call. A call on a GPU looks, too, but
+        ends in a CUDA error that names nothing (`load`); this waits for the stream, and copies these inputs to host memory. On
+        the CPU every call does this."""
         call = self._binder.bind(arrays, named)
         if self.on == "cuda":
             device, loaded = self._there(call.tensors, call.library)

@@ -292,6 +292,25 @@ def without_driver():
     expect(done.returncode and "OSError: no CUDA driver: /nowhere/libcuda.so" in done.stderr, done.stderr)
 
 
+def lists(model):
+    """A list that is not as promised ends in an error, unless the kernel trusts its lists; there it does no harm."""
+    path = os.path.join(kit.ROOT, "tests", "unusual", "from_offset_to_offset.sched")
+    for trusts in (True, False):
+        context, kernel = Context(Driver(model)), schedc.load(path)
+        kernel.trust_elements = trusts
+        x, begin = DRAW.standard_normal((320, 32)).astype(numpy.float32), numpy.array([0, 2, 2, 6], numpy.int32)
+        arrays = [Array(context, array) for array in (x, begin, numpy.zeros_like(x))]
+        kernel.launch(tuple(array.memory for array in arrays), stream=0)
+        try:
+            kernel.unload()  # which waits
+        except RuntimeError as error:
+            expect(not trusts and "719" in str(error) and "check_elements" in str(error), error)
+        else:
+            expect(trusts, "no error tells that the list is not as promised")
+            expect(numpy.array_equal(arrays[2].get(), 2 * x), "the blocks are not all doubled")
+        context.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True)
@@ -308,6 +327,7 @@ def main():
             checks.run(function.__name__, function, context)
         checks.run("without_driver", without_driver)
         context.close()
+        checks.run("lists", lists, model)
     return checks.tell()
 
 
