@@ -425,7 +425,7 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     schedule fa_varlen_bwd, which adds up dQ in no fixed order.
 
     The kernels rely on cu_seqlens: no element is less than the one before, or outside of 0 … rows. On a GPU each launch has the
-    GPU look at that first, which costs some 2 µs; if it is not so, the kernel does not run, and whoever waits for the GPU gets
+    GPU look at that first, which costs some 3 µs; if it is not so, the kernel does not run, and whoever waits for the GPU gets
     CUDA error 719. trust_elements: nothing looks; with other elements the kernels may hang, or write anywhere."""
     if (dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic
             or return_attn_probs or block_table is not None):

@@ -298,7 +298,7 @@ class Kernel:
         called before a stream is captured. What it returns is for `launch`.
 
         lenient: spills and serialized products are warnings. debug_waits: waits are bounded, see `check_waits`.
-        A call looks at lists of which the schedule says what the elements are: a small kernel goes in front (some 2 µs). If an
+        A call looks at lists of which the schedule says what the elements are: a small kernel goes in front (some 3 µs). If an
         element is not so, the kernel does not run, and whoever waits for the GPU gets CUDA error 719; the context is lost.
         `check_elements`, called before, names the element. `trust_elements`, set before the kernel is loaded, leaves it out.
         cubin: its machine code, as `build` makes it: then neither NVRTC nor the cache is asked for."""
