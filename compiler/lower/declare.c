@@ -40,6 +40,13 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
 
 // ---- tensors and scalars
 
+// Is what a launch works out made of what that knows?
+static bool known_at_launch(Low *l, const Node *n, Xid x, const char *what) {
+  if (!x || !(low_at(l, x)->deps & ~DEP_DIM)) return x;
+  low_error(l, D_R9_UNIFORM, n->span, "%s built from params, dimensions and scalars", what);
+  return false;
+}
+
 static void scalar(Low *l, const Node *group, const Node *name, Elem elem, bool input) {
   Name *n = low_declare(l, name->name, name->span, NM_BAD);
   if (!input) {
@@ -53,9 +60,10 @@ static void scalar(Low *l, const Node *group, const Node *name, Elem elem, bool 
     return;
   }
   Xid init = 0;
-  if (group->c && !(init = elem == EL_I32 ? low_int(l, group->c)
-                                          : low_real(l, group->c, low_uniform(l, group->c))))
-    return;
+  if (group->c) {
+    init = elem == EL_I32 ? low_int(l, group->c) : low_real(l, group->c, low_uniform(l, group->c));
+    if (!known_at_launch(l, group->c, init, "a scalar's default is")) return;
+  }
   PUSH(l->sc, &l->k->arg, ((Arg){name->name, name->span, (u8)elem, init}));
   n->kind = NM_VALUE;
   n->x = x_leaf(l->sc, l->k, X_ARG, sc_elem_ty(elem), l->k->arg.n - 1);
@@ -281,12 +289,8 @@ static void axis(Low *l, const Node *a) {
   bool ok = x.extent && (x.section || !a->b);
   const Node *part[2] = {a->a, a->b};
   const Xid value[2] = {x.extent, x.section};
-  for (int i = 0; i < 2; i++) {
-    if (!value[i] || !(low_at(l, value[i])->deps & ~DEP_DIM)) continue;
-    low_error(l, D_R9_UNIFORM, part[i]->span,
-              "the grid is built from params, dimensions and scalars");
-    ok = false;
-  }
+  for (int i = 0; i < 2; i++)
+    if (value[i]) ok &= known_at_launch(l, part[i], value[i], "the grid is");
   i64 known;
   if (ok && x.section && x_const_int(l->k, x.section, &known) && known < 1) {
     low_error(l, D_R9_RANGE, a->b->span, "a section has at least one element");
@@ -429,7 +433,7 @@ void low_turn(Low *l, const Node *item) {
     t.keys = low_int(l, item->c->a);
     if (t.axis == SC_NONE)
       low_error(l, D_N_KIND, item->c->span, "only turns over CTAs have keys"), ok = false;
-    ok &= t.keys != 0;
+    ok &= known_at_launch(l, item->c->a, t.keys, "the number of a turn's keys is");
   }
   ok = ok && guard(l, item->b, "turn", &t.active);
   if (t.axis == SC_NONE && instances < 2) t.active = false;
