@@ -242,7 +242,7 @@ typedef struct Role {
   u32 instances;
   u8 warps;        // of an instance: 4 or 1
   u16 regs;        // registers a thread (setmaxnreg); 0: not said
-  bool one_tile;   // instance n takes the CTA's tiles n, n + instances, …
+  bool one_tile;   // of several, instance n takes the CTA's tiles n, n + instances, …
   Code code;       // tile … endtile
   bool by_paths;   // derive: its paths disagree, and are told apart by what is true on each
   u16 live;        // place: estimate of the registers that its tiles take at the worst point

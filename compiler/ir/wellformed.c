@@ -85,13 +85,23 @@ static void check_rings(Check *c) {
   }
 }
 
+static void check_roles(Check *c) {
+  for (u32 i = 0; i < c->k->role.n; i++) {
+    const Role *r = &c->k->role.at[i];
+    if (r->one_tile && r->instances < 2) sc_bad(c, "role '%s' deals tiles to itself", r->name);
+  }
+}
+
 static void check_turns(Check *c) {
   const Kernel *k = c->k;
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
     if (t->axis != SC_NONE && t->axis >= k->axis.n) sc_bad(c, "turn '%s': no axis", t->name);
-    for (u32 m = 0; m < t->members; m++)
+    for (u32 m = 0; m < t->members; m++) {
       if (t->member[m] >= k->role.n) sc_bad(c, "turn '%s': a member is no role", t->name);
+      else if (t->active && t->members > 1 && k->role.at[t->member[m]].one_tile)
+        sc_bad(c, "turn '%s': a role that deals its tiles is one of several", t->name);
+    }
     sc_check_scalar(c, t->keys, TY_INT, DEP_DIM, "a turn's keys");
   }
 }
@@ -171,6 +181,7 @@ static void check_given(Check *c, const Launch *l) {
 static void check_tables(Check *c) {
   check_bufs(c);
   check_rings(c);
+  check_roles(c);
   check_turns(c);
   check_views(c);
   for (Xid x = 1; x < c->k->expr.n && !c->wrong; x++) check_expr(c, x);

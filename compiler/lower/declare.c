@@ -365,7 +365,7 @@ void low_declare_role(Low *l, const Node *item) {
             .instances = (u32)count,
             .warps = item->op == AST_WARP ? 1 : 4,
             .regs = (u16)regs,
-            .one_tile = item->flags & F_ONE_TILE};
+            .one_tile = item->flags & F_ONE_TILE && count > 1};
   PUSH(l->sc, &l->k->role, r);
 }
 
@@ -397,7 +397,7 @@ static bool turn_member(Low *l, const Node *m, Turn *t, u32 *instances) {
 static bool dealt_alone(Low *l, const Turn *t) {
   for (u32 m = 0; t->axis == SC_NONE && t->members > 1 && m < t->members; m++) {
     const Role *r = &l->k->role.at[t->member[m]];
-    if (!r->one_tile || r->instances < 2) continue;
+    if (!r->one_tile) continue;
     Diag *d = low_error(l, D_R5_TURN, t->span,
                         "the turn '%s' goes over '%s', whose tiles are dealt, and other roles",
                         t->name, r->name);
