@@ -1,7 +1,7 @@
 // participants.c - finds the roles that fill and that drain each ring, once the code of all roles
 // is complete. Out: Ring.fillers and Ring.drainers. An error: a ring that is only filled or only
 // drained, or a part of a stage that is read and never filled. A warning: a fill that puts nothing
-// into the stage. Called by bind.c.
+// into the stage. A turn that nobody takes vanishes. Called by bind.c.
 #include "compiler/lower/lower.h"
 
 // The ring whose stage a role touches through the view, if it is one; a held stage has been waited
@@ -102,10 +102,23 @@ static void empty_fill(Low *l, const Code *code, u32 pc, const Walk *w) {
       "copy or store into it; a stage that is a signal only belongs to a ring that nobody reads");
 }
 
+static bool is_taken(const Kernel *k, u32 turn) {
+  bool taken = false;
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) {
+      const Ins *ins = &code->at[i];
+      taken |= (ins->op == OP_TAKE || ins->op == OP_PASS) && ins->arg[0] == turn;
+    }
+  }
+  return taken;
+}
+
 void low_participants(Low *l) {
   Walk w = {.read = NEWS(l->sc, u32, l->k->buf.n + 1),
             .written = NEWS(l->sc, bool, l->k->buf.n + 1)};
   for (u32 i = 0; i < l->k->ring.n; i++) sides(l->k, &l->k->ring.at[i]);
+  for (u32 i = 0; i < l->k->turn.n; i++) l->k->turn.at[i].active &= is_taken(l->k, i);
   for (u32 r = 0; r < l->k->role.n; r++) {
     const Code *code = &l->k->role.at[r].code;
     for (u32 i = 0; i < code->n; i++) access(l, r, &code->at[i], &w);
