@@ -72,7 +72,7 @@ static void prove_turn(Ids *ids, u32 turn) {
     const Role *r = &k->role.at[t->member[i]];
     instances += r->instances;
     members |= 1u << t->member[i];
-    if (r->warps != warps)
+    if (t->active && r->warps != warps)
       sc_bad_plan(v, PROOF_NAMED, t->span,
                   "a barrier of '%s' counts %u threads, and an instance of '%s' has %u", t->name,
                   64 * warps, r->name, 32 * r->warps);
