@@ -87,6 +87,29 @@ static void check_waits(Cta *c, const Mbar *b, const Know *all, const void *wher
   }
 }
 
+// (Bytes that an engine brings come at any time after it was asked for them.)
+static void note_who_came(Mbar *b) {
+  Brings *came = &b->came[b->phase % 2];
+  bool engines = false;
+  came->n = 0;
+  for (u32 i = 0; i < b->brings.n; i++) {
+    const Bring *x = &b->brings.at[i];
+    engines |= x->causal;
+    APPEND(came, ((Bring){.comp = x->comp, .epoch = x->epoch}));
+  }
+  if (engines) came->n = 0;
+}
+
+// Does the thread know that so many phases are complete, of which the last is one of the two newest
+// ones? It has been told, or it knows of all who arrived in that.
+static bool has_heard(const Thread *t, const Mbar *b, u32 phases) {
+  if (md_knows(t->mind, b->comp, phases)) return true;
+  const Brings *came = &b->came[(phases - 1) % 2];
+  u32 known = 0;
+  for (u32 i = 0; i < came->n; i++) known += md_knows(t->mind, came->at[i].comp, came->at[i].epoch);
+  return known && known == came->n;
+}
+
 static void settle(Cta *c, Mbar *b, const void *where) {
   if (b->pending || b->tx) return;
   if (b->flying)
@@ -95,6 +118,7 @@ static void settle(Cta *c, Mbar *b, const void *where) {
         "%s is complete while %u cop%s to it %s on the way: fewer bytes are expected than come",
         md_mbar_name(c, b->at, b->phase), b->flying, b->flying == 1 ? "y" : "ies",
         b->flying == 1 ? "is" : "are");
+  note_who_came(b);
   Know *all = md_settle(&b->brings);
   check_waits(c, b, all, where);
   md_drop(b->done);
@@ -106,7 +130,7 @@ static void settle(Cta *c, Mbar *b, const void *where) {
 
 // A contribution to a phase comes after the phase before [M4].
 static void check_order(Thread *t, Cta *c, const Mbar *b) {
-  if (md.lenient || md_knows(t->mind, b->comp, b->phase)) return;
+  if (md.lenient || has_heard(t, b, b->phase)) return;
   md_fault("M4", t->where,
            "%s contributes to %s, and nothing tells it that generation %u is complete",
            md_thread_name(t), md_mbar_name(c, b->at, b->phase), b->phase - 1);
@@ -195,6 +219,8 @@ void md_mbar_free(Cta *c) {
     md_drop(b->done);
     c->mbar[b->at / MBAR_BYTES] = NULL;
     free(b->brings.at);
+    free(b->came[0].at);
+    free(b->came[1].at);
     free(b->waited);
     free(b);
   }
@@ -208,7 +234,7 @@ static bool passes(const Mbar *b, u32 parity) { return (b->phase ^ parity) & 1; 
 // The wait ends: which phase was it for, and was that the one that is meant?
 static void passed(Thread *t, Cta *c, Mbar *b) {
   u32 generation = b->phase - 1;
-  if (b->phase && !md.lenient && !md_knows(t->mind, b->comp, generation))
+  if (b->phase && !md.lenient && !has_heard(t, b, generation))
     md_fault("M5", t->where,
              "%s passes its wait for %s, and nothing tells it that generation %u is complete: the "
              "parity is that of "

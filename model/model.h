@@ -306,7 +306,7 @@ struct Mbar {
   u32 comp;
   u32 init_comp, init_epoch, fence_epoch;
   u32 flying, async_phase;  // copies on their way; the last phase that had bytes, + 1
-  Brings brings;
+  Brings brings, came[2];   // by parity of the phase who came; nobody if an engine did
   Know *done;
   // by thread: how many phases were complete when it last passed, + 1, and its epoch then
   u32 *waited, *epoch;

@@ -91,7 +91,7 @@ static u32 parties(const Rounds *r, u32 ring, u32 rank, bool fills) {
   return n;
 }
 
-static Barrier *barrier(Rounds *r, u32 ring, u32 rank, u32 number, bool full) {
+static Barrier *barrier(const Rounds *r, u32 ring, u32 rank, u32 number, bool full) {
   const u32 stages = r->k->ring.at[ring].stages;
   return &r->barrier.at[r->first[ring] + 2 * (rank * stages + number % stages) + !full];
 }
@@ -186,10 +186,24 @@ static bool await(Rounds *r, Walker *w, Barrier *b, u32 round) {
 
 // ---- operations
 
+// Stages are given back in their order, but by instances that deal tiles among them: who waits for
+// one has heard of those before it.
+static void hear_of_releases(const Rounds *r, Walker *w, u32 ring, u32 released) {
+  const u32 stages = r->k->ring.at[ring].stages;
+  for (u32 i = 0; i < r->k->role.n; i++)
+    if (r->k->ring.at[ring].drainers >> i & 1 && r->k->role.at[i].one_tile) return;
+  for (u32 n = released; n > 0 && n + stages > released; n--) {
+    const Barrier *b = barrier(r, ring, w->process->rank, n - 1, false);
+    u32 *rounds = &w->knows[b - r->barrier.at], over = (n - 1) / stages + 1;
+    if (*rounds < over) *rounds = over;
+  }
+}
+
 static bool acquire(Rounds *r, Walker *w, u32 ring) {
-  const u32 n = w->acquired[ring], round = n / r->k->ring.at[ring].stages;
+  const u32 stages = r->k->ring.at[ring].stages, n = w->acquired[ring], round = n / stages;
   Barrier *empty = barrier(r, ring, w->process->rank, n, false);
   if (!w->skips && round && !await(r, w, empty, round - 1)) return false;
+  if (!w->skips && round) hear_of_releases(r, w, ring, n - stages + 1);
   w->acquired[ring]++;
   return true;
 }

@@ -237,13 +237,28 @@ static Step await(Inst *in, const Ins *i, Barrier *b, u32 generation, u32 ring) 
   return STEP_GO;
 }
 
+// Each instance gives stages back in their order. So whoever waits until all have given one back
+// knows that they have given back those before it, too. (Instances that deal tiles among them are
+// in no order.)
+static void hear_of_releases(Inst *in, u32 ring, u32 released) {
+  const Kernel *k = in->env.k;
+  const u32 stages = k->ring.at[ring].stages;
+  for (u32 r = 0; r < k->role.n; r++)
+    if (k->ring.at[ring].drainers >> r & 1 && k->role.at[r].one_tile) return;
+  for (u32 n = released; n > 0 && n + stages > released; n--) {
+    u32 *rounds = &in->clock[sc_stage(in, ring, n - 1)->empty.word], over = (n - 1) / stages + 1;
+    if (*rounds < over) *rounds = over;
+  }
+}
+
 static Step op_ACQUIRE(Inst *in, const Ins *i) {
   Cursor *c = &in->ring[i->arg[0]];
-  u32 round = c->filled / in->env.k->ring.at[i->arg[0]].stages;
+  u32 stages = in->env.k->ring.at[i->arg[0]].stages, round = c->filled / stages;
   if (!in->skips) {
     Stage *s = sc_stage(in, i->arg[0], c->filled);
     Step step = await(in, i, &s->empty, round - 1, i->arg[0]);
     if (step != STEP_GO) return step;
+    if (round) hear_of_releases(in, i->arg[0], c->filled - stages + 1);
     sc_expect(in->slot, &s->full, i->plan.bytes);
     if (i->plan.arrivals)
       sc_arrive(in, &s->full, i->plan.arrivals, false);  // by the thread that issues the copies
