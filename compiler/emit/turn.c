@@ -80,10 +80,13 @@ void cu_pass(Cuda *c, const Ins *ins) {
     pass_to_cta(c, ins);
     return;
   }
-  u32 n = sc_members(c->k, t), first = sc_members_before(c->k, t, c->r);
-  Txt next = first || n == 2
-                 ? (Txt){cu_text(c, "($instance + %u) %% %u", first + 1, n), P_MUL}
-                 : (Txt){cu_text(c, "($instance == %u ? 0 : $instance + 1)", n - 1), P_ATOM};
+  u32 n = sc_members(c->k, t), first = sc_members_before(c->k, t, c->r),
+      last = c->k->role.at[c->r].instances - 1;
+  const char *after = first ? cu_text(c, "$instance + %u", first + 1) : "$instance + 1";
+  Txt next = {after, P_ADD};
+  if (n == 2) next = (Txt){cu_text(c, "(%s) %% 2", after), P_MUL};
+  else if (first + last + 1 == n)
+    next = (Txt){cu_text(c, "($instance == %u ? 0 : %s)", last, after), P_ATOM};
   cu_bar_arrive(c, "", cu_sum(c, cu_int(c, t->barrier), next), cu_turn_threads(c->k, t),
                 cu_text(c, "pass '%s' on", t->name));
 }
