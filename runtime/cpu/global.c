@@ -36,13 +36,11 @@ typedef struct Now {
 
 // Does `old` come before what is done now? As for stages: accesses by threads of one instance keep
 // the program's order, and between these and copies lies a fence, for global memory. Of another
-// CTA, also of the same cluster, it is what came along with a turn, whose passing on and taking
-// have fences of their own.
+// CTA, also of the same cluster, it is what came along with a turn over CTAs, whose passing on and
+// taking have fences of their own. (Instances of one CTA may have it from each other.)
 static bool before(const Deed *old, const Now *now) {
-  const u32 insts = now->m->p->insts;  // of a CTA
-  bool job = old->job == now->by->job, here = job && old->inst / insts == now->by->inst / insts;
-  if (!here && now->slot && sc_heard_of(now->slot, now->clock, old)) return true;
-  if (!job) return false;
+  if (now->slot && sc_heard_of(now->slot, now->clock, old)) return true;
+  if (old->job != now->by->job) return false;
   if (!is_generic(old->kind)) return sc_knows(now->clock, old);
   if (is_generic(now->by->kind)) return old->inst == now->by->inst || sc_knows(now->clock, old);
   return sc_knows(now->clock, old) && now->clock[old->word - C_TIME + C_GLOBAL] >= old->value;
