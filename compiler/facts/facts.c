@@ -281,8 +281,7 @@ Interval sc_form_interval(Facts *f, const Lin *x) {
 // ---- facts
 
 bool sc_form_divides(Facts *f, const Lin *x) {
-  const i64 least = f->elements ? 1 : 0;
-  return x->n ? sc_form_interval(f, x).lo >= least : x->c < 0 || x->c >= least;
+  return x->n ? sc_form_interval(f, x).lo > 0 : x->c != 0;
 }
 
 u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]) {
@@ -382,6 +381,8 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
   f->epoch++;
   if (follow) push_atoms(f, &g, follow);
   for (u32 i = 0; i < g.n; i++) narrow(f, &g, i);
+  // (of an atom that is solved its interval is asked as well)
+  for (u32 i = 0; i < least0->n; i++) narrow(f, least0, i);
 }
 
 void sc_fact_push(Facts *f, FactKind kind, const Lin *least0) { push(f, kind, least0, FOLLOW); }

@@ -94,8 +94,8 @@ const Lin *sc_form_keep(Facts *f, const Lin *x);  // stored, so that it stays wh
 u32 sc_form_atom(Facts *f, Atom a);               // the one that is equal
 Interval sc_form_interval(Facts *f, const Lin *x);
 Interval sc_atom_interval(Facts *f, u32 atom);
-// Is what divides a constant, or known to be positive? That the kernel divides by it says so for
-// what is emitted, but not for proofs: a GPU divides by 0, and goes on.
+// Is what divides a constant other than 0, or known to be positive? That the kernel divides by it
+// does not say so: a GPU divides by 0, and goes on.
 bool sc_form_divides(Facts *f, const Lin *x);
 bool sc_know(Facts *f, Lin *x);  // writes what is solved by what it is
 bool sc_form_divide(Facts *f, const Lin *x, i64 n, Lin *out);          // x / n rounded down, n > 0

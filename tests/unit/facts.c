@@ -29,7 +29,10 @@ static void quotients_and_remainders(void **state) {
   BELOW(MUL(up, INT(64)), ADD(f->n, INT(64)));
   BELOW(X(MOD, f->n, INT(64)), INT(64));
   NONNEG(X(MOD, f->s, INT(64)));
-  NONNEG(SUB(f->n, MUL(X(IDIV, f->n, f->m), f->m)));
+  Xid some = X(MAX, f->m, INT(1));
+  NONNEG(SUB(f->n, MUL(X(IDIV, f->n, some), some)));
+  NONNEG(X(IDIV, f->n, some));
+  assert_false(sc_fact_nonneg(f->facts, X(IDIV, f->n, f->m)));  // m may be 0
   assert_true(sc_fact_equal(f->facts, X(IDIV, ADD(f->n, INT(64)), INT(64)), ADD(down, INT(1))));
   assert_true(sc_fact_equal(f->facts, X(IDIV, X(IDIV, f->n, INT(4)), INT(16)), down));
   assert_true(sc_fact_equal(f->facts, X(IDIV, ADD(X(IDIV, f->n, INT(4)), INT(3)), INT(16)),
