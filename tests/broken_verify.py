@@ -53,6 +53,8 @@ BREAKAGES = [
              "e->mind.which < residues.cases && o == OUT_DONE", "e->mind.which < 1 && o == OUT_DONE", []),
     Breakage("an element is more than the least of its range", "compiler/facts/facts.c",
              "now = (Interval){p.lo, q.hi};", "now = (Interval){p.lo + 1, q.hi};", LATE),
+    Breakage("an index is never 0 where it divides", V + "divisors.c", "sc_fact_push(d->facts, FACT_SAID, &at);",
+             "sc_fact_push(d->facts, FACT_SAID, &(Lin){-1, 1, {at.at[0]}});", ["bad"]),
     Breakage("a turn that a loop passes on is held in all its rounds", V + "handed.c",
              "if (of_turn(&code->at[j], turn)) return true;",
              "if (code->at[j].op == OP_TAKE && of_turn(&code->at[j], turn)) return true;", RACES),

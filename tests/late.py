@@ -19,6 +19,7 @@ import sys
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "late")
 REPORTS = {"deadlock": {"X.deadlock", "X.left"}, "race": {"X.race"}, "stale phase": {"X.phase"},
            "no such key": {"X.bounds"}, "outside": {"X.bounds"},
+           "division": {"X.value"},
            "mixed slices": {"-"}}  # -: other numbers than specified
 # What `check --emit=verify` says of it. Not all of these can be proved where there is the mistake.
 CLAIMS = {"deadlock": ["every wait ends", "equally often"],
@@ -26,6 +27,7 @@ CLAIMS = {"deadlock": ["every wait ends", "equally often"],
           "race": ["two accesses of a stage", "two accesses of a tensor"],
           "stale phase": ["mistakes or misses a phase"],
           "outside": ["shared memory, barriers or registers overlap"],
+          "division": ["no integer is divided by 0"],
           "mixed slices": ["two accesses of a stage"]}
 
 

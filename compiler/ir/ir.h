@@ -85,7 +85,8 @@ typedef struct Map {
   Span span;
   u32 dst;  // view, or SC_NONE
   Xid root;
-  Xid cond;  // 0: always
+  Xid cond;   // 0: always
+  Xid fails;  // fails.c: where an integer is divided by 0; 0: nowhere
   u8 outs, vars;
   // dst is partial and root linear in partial values: computed part by part. Part q of sum(j) e
   // adds the columns j with (j / 2) % 4 == q, as the wgmma accumulator has them (PTX ISA 9.0, wgmma
@@ -386,6 +387,7 @@ static inline bool x_uniform(const Kernel *k, Xid e) {
 
 // access.c: what maps and operations read and write, once the code stands: filled in by `lower`.
 void sc_list_accesses(Sc *sc, Kernel *k);
+void sc_find_failures(Sc *sc, Kernel *k);  // fails.c: sets Map.fails
 static inline u8 sc_ring_use(const Kernel *k, u32 role, u32 ring) {
   return k->ring_use[role * k->ring.n + ring];
 }

@@ -203,6 +203,7 @@ Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   if (!l->k->role.n && !sc->errors)
     low_error(l, D_N_KIND, l->k->span, "the kernel '%s' has no role", unit->name);
   sc_list_accesses(sc, l->k);
+  if (!sc->errors) sc_find_failures(sc, l->k);
   if (!sc->errors) sc_mark_inside(sc, l->k);
   if (!sc->errors) low_participants(l);
   if (!g->seq) low_known_params(l, g->choice);

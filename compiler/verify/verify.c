@@ -59,6 +59,7 @@ static Certificate *prove(Sc *sc, const Kernel *k, bool depths) {
   sc_prove_global(&v);
   // last: how far the others get depends on what was asked before them
   sc_prove_within(&v);
+  sc_prove_divisors(&v);
   cert->verdict = worst(cert);
   return cert;
 }

@@ -99,5 +99,6 @@ void sc_prove_shared(Verify *v);
 void sc_prove_global(Verify *v);
 void sc_prove_resources(Verify *v);
 void sc_prove_within(Verify *v);
+void sc_prove_divisors(Verify *v);
 
 #endif

@@ -41,6 +41,22 @@ static bool tracked(const Program *p, u32 view) {
   return p->global.of[p->k->view.at[view].buf].cell;
 }
 
+// The condition that the map divides by 0.
+static Strip *failing(Program *p, Finder *f, const Map *m) {
+  Map *fails = NEW(p->sc, Map);
+  *fails = *m;
+  fails->root = m->fails;
+  fails->cond = 0;
+  fails->dst = SC_NONE;
+  fails->parts = false;
+  return sc_strip(f->maker, fails);
+}
+
+static void need_scratch(Program *p, const Strip *s) {
+  const size_t need = sc_strip_scratch(s);
+  if (p->scratch < need) p->scratch = need;
+}
+
 static void plan_map(Program *p, Finder *f, u32 number) {
   const Map *m = &p->k->map.at[number];
   MapPlan *to = &p->map[number];
@@ -48,8 +64,10 @@ static void plan_map(Program *p, Finder *f, u32 number) {
   to->strip = sc_strip(f->maker, m);
   for (u32 i = 0; i < sc_views_of(m); i++) to->global |= tracked(p, sc_view_of(p->k, m, i));
   for (u32 v = 0; v < m->vars; v++) to->ext[v] = env_int(&f->env, m->var[v].extent);
-  size_t need = sc_strip_scratch(to->strip);
-  if (p->scratch < need) p->scratch = need;
+  need_scratch(p, to->strip);
+  if (!m->fails) return;
+  to->fails = failing(p, f, m);
+  need_scratch(p, to->fails);
 }
 
 static void plan_product(Program *p, const Ins *i) {

@@ -171,6 +171,12 @@ static bool next_warp(Inst *in) {
   return true;
 }
 
+// Notes, for check_values, whether a map divides by 0 in these rows.
+static void try_division(Inst *in, const MapPlan *p, i64 row0, i64 row1) {
+  if (p->fails)
+    in->env.bad |= sc_strip_any(p->fails, &in->env, in->m->op, row0, row1, in->m->scratch);
+}
+
 // A warp votes on all its rows, of every block.
 static u32 ballot(Inst *in, const MapPlan *p) {
   Machine *m = in->m;
@@ -199,6 +205,7 @@ static Step op_VOTE(Inst *in, const Ins *i) {
   if (!sc_operands(in, m, p)) return STEP_FAULT;
   const i64 from[SC_MAX_VARS] = {0};
   if (p->global && !sc_touch_map(in, m, from, p->ext)) return STEP_FAULT;
+  try_division(in, p, in->row0, in->row1 ? in->row1 : m->vars ? p->ext[0] : 1);
   if (in->row1) {
     vote_again(in, i, p);
     return STEP_GO;
@@ -370,6 +377,7 @@ static Step run_map(Inst *in, const Ins *i, RunMap run) {
     row1 = in->row1 < rows ? in->row1 : rows;
   }
   if (!sc_operands(in, m, p)) return STEP_FAULT;
+  try_division(in, p, row0, row1);
   Gather g = {.in = in, .m = m, .plan = p, .fine = true};
   const Watch watch = {sc_gather, &g};
   run(p->strip, &in->env, in->m->op, row0, row1, in->m->scratch,
