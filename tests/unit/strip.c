@@ -186,18 +186,21 @@ static void nested_reductions(void **state) {
   check(f, count, 1e-5);
 }
 
-// s[i,j] = s[i,j] / sum(j) s[i,j], s[i,j] = s[j,i]: the right side is read whole first.
+// s[i,j] = s[i,j] / sum(j) s[i,j], s[i,j] = s[j,i], s[i,j] = -1 if s[j,i] > 0: what is read is read
+// whole first.
 static void reads_before_writes(void **state) {
   BEGIN;
   const Xid dim[] = {INT(300), INT(300), INT(300)};
   u32 s = km_buf(sc, k, SP_REG, EL_F32, 2, dim), sv = VIEW(s, 0, 1), tv = VIEW(s, 1, 0);
   u32 rv = VIEW(s, 0, 2);
-  u32 flip = km_map(sc, k, sv, LOADV(tv), 2, 2, dim);
+  u32 flip = km_map(sc, k, sv, LOADV(tv), 2, 2, dim), set = km_map(sc, k, sv, REAL(-1), 2, 2, dim);
   u32 norm = km_map(sc, k, sv, OP2(DIV, LOADV(sv), REDUCE(SUM, 2, LOADV(rv))), 2, 3, dim);
   float *at = tile(f, s, EL_F32, 300, 300);
   randomise(at, 90000, 11);
   k->map.at[flip].cond = OP2(NE, IDX(0), INT(5));
   check(f, flip, 0);
+  k->map.at[set].cond = OP2(LT, REAL(0), LOADV(tv));
+  check(f, set, 0);
   for (i64 i = 0; i < 90000; i++) at[i] = fabsf(at[i]) + 1;
   check(f, norm, 1e-5);
 }
