@@ -51,17 +51,16 @@ static void step(Cuda *c, const Ring *r, const char *stage, const char *phase) {
 
 static Txt count(Cuda *c, u32 from, u32 to, Op op, u32 ring);
 
-// How often all rounds of the loop do `op` on the ring, as an integer expression.
+// How often all rounds of the loop do `op` on the ring, as an expression of 64 bits.
 static Txt count_rounds(Cuda *c, u32 loop, Op op, u32 ring) {
   const Ins *ins = &c->k->role.at[c->r].code.at[loop];
   Txt inner = count(c, loop + 1, ins->nest, op, ring);
   if (cu_is(inner, 0)) return inner;
-  const char *to = cu_uniform(c, ins->arg[2]).s;
-  Txt all = {ins->arg[1] ? cu_text(c, "sc_rounds(%s, %s)", cu_uniform(c, ins->arg[1]).s, to)
-                         : cu_text(c, "max(0, %s)", to),
-             P_ATOM};
+  Txt all = {
+      cu_text(c, "sc_rounds(%s, %s)", cu_uniform(c, ins->arg[1]).s, cu_uniform(c, ins->arg[2]).s),
+      P_ATOM};
   if (cu_is(inner, 1)) return all;
-  return (Txt){cu_text(c, "%s * %s", all.s, cu_paren(c, inner, P_NAME)), P_MUL};
+  return (Txt){cu_text(c, "%s * %s", all.s, cu_paren(c, inner, P_ATOM)), P_MUL};
 }
 
 // How often the operations [from, to) of the role's code do `op` on the ring, as an integer
@@ -136,7 +135,7 @@ static Txt count_in_tile(Cuda *c, Op op, u32 ring) {
   bool does = false;
   if (!varies(c, 1, end, op, ring, &does)) return count(c, 1, end, op, ring);
   const char *sum = cu_temp(c, cu_text(c, "%s_skipped", c->ring[ring]));
-  cu_var(c, "u32 %s = 0;", sum);
+  cu_var(c, "u64 %s = 0;", sum);
   count_up(c, 1, end, op, ring, sum);
   return (Txt){sum, P_NAME};
 }

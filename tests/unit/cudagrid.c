@@ -114,16 +114,19 @@ static void places_of_tiles(void **state) {
       *state,
       "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64], D : f32[N, 64]\n"
       "  grid (reversed x : cdiv(M, 64), y : N) persistent\n  ring r : f32[64, 64] * 3\n"
-      "  role load : 1 warp, 24 regs { for t in 1 .. N { r <- A[x*64..] } }\n"
+      "  role load : 1 warp, 24 regs { for t in 1 .. N { for u in 0 .. M { r <- A[x*64..] } } }\n"
       "  role math[w] : 2 warpgroups, one tile each, 128 regs {\n    ring own : f32[64, 64] * 2\n"
-      "    reg c : f32[64, 64] = 0\n    for t in 1 .. N { wait r;  c[i,j] = r[i,j];  release r }\n"
+      "    reg c : f32[64, 64] = 0\n    for t in 1 .. N { for u in 0 .. M { wait r;  c[i,j] = "
+      "r[i,j];  release r } }\n"
       "    acquire own;  own[i,j] = c[i,j];  commit own\n    wait own;  C[x*64..] <- own\n"
       "    wait C read;  release own\n  }\n}\n");
   static const char *const once[] = {
       "const int x_count = (args.M + 63) / 64;", "const int rest0 = tile / x_count;",
       "return {x_count - 1 - (tile - rest0 * x_count), rest0};",
-      "sc_skip(r_held, r_parity, sc_rounds(1, args.N), 3);", "owner = owner == 1 ? 0 : owner + 1)"};
+      "sc_skip(r_held, r_parity, sc_rounds(1, args.N) * sc_rounds(0, args.M), 3);",
+      "owner = owner == 1 ? 0 : owner + 1)"};
   each_once(t, once, COUNT(once));
+  has(t, "DEV u64 sc_rounds(int from, int to)");
   has(t, "smem + own_stage + instance * (2 * own_bytes) + own_fill * own_bytes");
 }
 

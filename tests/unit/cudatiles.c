@@ -62,7 +62,7 @@ static void counted_in_loops(void **state) {
       "      } else {\n        for u in 2 .. t { wait c;  s[i,j] = c[i,j];  "
       "release c }\n      }\n    }\n"
       "    Y[x*64 + i, j] = s[i,j]\n  }\n}\n");
-  IN_ORDER(role_of(t, "role math"), "if (owner != instance) {", "u32 c_skipped = 0;",
+  IN_ORDER(role_of(t, "role math"), "if (owner != instance) {", "u64 c_skipped = 0;",
            "for (int t = 0; t < 4; t++) {", "if (t < 2) {", "c_skipped++;", "} else",
            "for (int u = 2; u < t; u++) c_skipped++;", "sc_skip(c_held, c_parity, c_skipped, 3);",
            "continue;");
