@@ -372,6 +372,8 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
   if (known && !step && g.c >= 0) return;
   if (!known || !step || f->fact.n > MOST) {  // too large, or it never holds
     sc_fact_vague(f, DEP_LOOP | DEP_INST);
+    f->fact.at[f->fact.n - 1].never = known && !step;
+    f->nevers += known && !step;
     return;
   }
   g.c = sc_floordiv(g.c, step);
@@ -418,6 +420,7 @@ void sc_fact_zero(Facts *f, const Lin *zero) {
 u32 sc_facts_mark(const Facts *f) { return f->fact.n; }
 
 void sc_facts_drop(Facts *f, u32 mark) {
+  for (u32 i = mark; i < f->fact.n && f->nevers; i++) f->nevers -= f->fact.at[i].never;
   f->fact.n = mark;
   while (f->solved.n && f->solved.at[f->solved.n - 1].facts > mark) f->solved.n--;
   while (f->narrowed.n && f->narrowed.at[f->narrowed.n - 1].facts > mark) {

@@ -50,8 +50,9 @@ typedef enum FactKind {
   FACT_VAGUE     // a condition that is no inequality: it says nothing here, but it says something
 } FactKind;
 typedef struct Fact {
-  u8 kind;  // FactKind
-  u8 deps;  // VAGUE: DEP_* of the condition
+  u8 kind;     // FactKind
+  u8 deps;     // VAGUE: DEP_* of the condition
+  bool never;  // VAGUE: it contradicts the facts before it
   Lin least0;
 } Fact;
 
@@ -84,6 +85,7 @@ struct Facts {
   VEC(Narrowed) narrowed;
   u32 epoch;         // counts changes of the stack
   u32 always;        // so many facts are of the kernel
+  u32 nevers;        // so many contradict others: no run comes here, and anything is true
   const Code *code;  // the place: before operation `pc`
   u32 pc;
   VEC(Block) open;  // the blocks around it

@@ -20,14 +20,23 @@ static void say_equal(Facts *f, Xid a, Xid b) {
   if (ok && sc_know(f, &zero)) sc_fact_zero(f, &zero);
 }
 
-// Of two of which one cannot be less than the other.
+// (The form of a remainder has more values than it.)
+static Interval values_of(Facts *f, Xid x) {
+  const Expr e = f->k->expr.at[x];
+  i64 n;
+  if (e.op == X_MOD && x_const_int(f->k, e.b, &n) && n > 0) return (Interval){0, n - 1};
+  return sc_form_interval(f, sc_form(f, x));
+}
+
+// Of two of which one cannot be less than the other: `t % 3 != 0` says that it is more.
 static void say_differ(Facts *f, Xid a, Xid b) {
   Lin difference = sc_lin_int(0);
+  const Interval x = values_of(f, a), y = values_of(f, b);
   if (!sc_lin_add(&difference, sc_form(f, a), 1) || !sc_lin_add(&difference, sc_form(f, b), -1))
     return;
   Interval by = sc_form_interval(f, &difference);
-  if (by.lo >= 0) say_less(f, b, a, 1);
-  else if (by.hi <= 0) say_less(f, a, b, 1);
+  if (by.lo >= 0 || x.lo >= y.hi) say_less(f, b, a, 1);
+  else if (by.hi <= 0 || x.hi <= y.lo) say_less(f, a, b, 1);
 }
 
 static void say_order(Facts *f, const Expr *e, bool truth) {  // LT, LE

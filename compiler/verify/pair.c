@@ -235,6 +235,7 @@ static bool settled(Pair *p, bool last) {
 
 // Do the facts say the contrary of a relation? Then there are no such executions.
 static bool never(Pair *p) {
+  if (p->v->facts->nevers) return true;
   for (u32 i = 0; i < p->vars; i++) {
     const PairVar *u = &p->var[i];
     if (u->relation == REL_LESS && sc_pair_at_most(p, u->second, u->first)) return true;
