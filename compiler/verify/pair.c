@@ -8,9 +8,10 @@
 // cases are made: for one variable after the other, its value in the first execution is less than
 // in the second, equal, or greater. (Numbers of several digits are compared in the same way: the
 // first digit that differs decides.)
-#include "compiler/verify/races.h"
+#include <string.h>
 
 #include "compiler/facts/linear.h"
+#include "compiler/verify/races.h"
 
 enum {
   STEPS = 600,        // cases that are looked at, a pair of accesses
@@ -85,18 +86,27 @@ static void say_stage(Pair *p) {
 
 // ---- offsets that rise
 
-// Collects the elements of lists of integers that an expression contains. (Those of conditions may
-// not have been asked for.)
+// An element of a list of integers, or a quotient of one: as the element does, it never falls.
+static bool is_offset(const Kernel *k, const Expr *e) {
+  i64 by;
+  if (e->op == X_IDIV || e->op == X_CDIV) return x_const_int(k, e->b, &by) && by > 0;
+  return fetched(e) && e->ty == TY_INT && k->view.at[e->ref].rank == 1;
+}
+
+// Collects the offsets that an expression contains, each behind those that it is made of. (Those of
+// conditions may not have been asked for.)
 static void gather(Pair *p, Xid x) {
   const Kernel *k = p->v->k;
   x_begin(&p->below, DEP_FETCH);
   x_from(&p->below, x);
   for (Xid y; (y = x_next(&p->below));) {
-    const Expr *e = &k->expr.at[y];
-    if (!fetched(e) || e->ty != TY_INT || k->view.at[e->ref].rank != 1) continue;
-    u32 i = 0;
-    while (i < p->offsets && p->offset[i] != y) i++;
-    if (i == p->offsets && i < PAIR_OFFSETS && sc_pair_defined(p, y)) p->offset[p->offsets++] = y;
+    if (!is_offset(k, &k->expr.at[y])) continue;
+    u32 i = p->offsets;
+    while (i && p->offset[i - 1] > y) i--;
+    if ((i && p->offset[i - 1] == y) || p->offsets == PAIR_OFFSETS || !sc_pair_defined(p, y))
+      continue;
+    memmove(&p->offset[i + 1], &p->offset[i], (p->offsets++ - i) * sizeof *p->offset);
+    p->offset[i] = y;
   }
 }
 
@@ -116,6 +126,7 @@ static void gather_conditions(Pair *p, u32 side) {
 
 static void say_rising(Pair *p, Xid x, Xid y) {
   const Kernel *k = p->v->k;
+  if (!fetched(&k->expr.at[x]) || !fetched(&k->expr.at[y])) return;  // quotients follow
   const View *v = &k->view.at[k->expr.at[x].ref], *w = &k->view.at[k->expr.at[y].ref];
   const Buf *list = &k->buf.at[v->buf];
   if (v->buf != w->buf || !(list->rising || p->supposes)) return;

@@ -68,7 +68,7 @@ Xid sc_count_before(Races *v, const Code *code, u32 pc, Op op, u32 ref, Xid *una
 
 // Two executions that differ in tile, instance or role, the first of access `a`, the second of `b`;
 // and those of other roles that hand on from the one to the other.
-enum { PAIR_VARS = 16, PAIR_OFFSETS = 12 };
+enum { PAIR_VARS = 16, PAIR_OFFSETS = 16 };
 // Odd ones are in the second's tile: itself, and roles that hand on; the others in the first's.
 enum {
   FIRST_SIDE,
@@ -106,7 +106,7 @@ typedef struct Pair {
   Restated restated[PAIR_SIDES];
   u32 epoch;  // counts changes of relations
   Below below, inner;
-  Xid offset[PAIR_OFFSETS];  // elements of lists of integers, in either execution
+  Xid offset[PAIR_OFFSETS];  // elements of lists, and quotients of them, in either execution
   u32 offsets;
 } Pair;
 
