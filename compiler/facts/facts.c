@@ -98,8 +98,20 @@ static bool in_quotient(Facts *f, Lin *a, i64 *n) {
   return true;
 }
 
+static bool divide_by(Facts *f, const Lin *a, i64 n, Lin *out);
+
+// floor(a / n) is -floor((n - 1 - a) / n): so what has minus signs alone is written without.
+static bool divide_negative(Facts *f, const Lin *a, i64 n, Lin *out) {
+  Lin minus = sc_lin_int(n - 1), q;
+  *out = sc_lin_int(0);
+  return sc_lin_add(&minus, a, -1) && divide_by(f, &minus, n, &q) && sc_lin_add(out, &q, -1);
+}
+
 // floor(a / n), n > 0: what divides is taken out, and what is common to all of the rest and n.
 static bool divide_by(Facts *f, const Lin *a, i64 n, Lin *out) {
+  u32 down = 0;
+  while (down < a->n && a->at[down].by < 0) down++;
+  if (down && down == a->n) return divide_negative(f, a, n, out);
   Lin rest = sc_lin_int(sc_floormod(a->c, n));
   *out = sc_lin_int(sc_floordiv(a->c, n));
   for (u32 i = 0; i < a->n; i++) {
