@@ -23,17 +23,17 @@ THREADS = ["unit verify", "bad", "unit damages"]
 LATE = ["late", "unusual"]
 PTX = ["unit ptx"]
 BREAKAGES = [
-    Breakage("a bound learnt is not carried on", V + "zone.c", "i16 to = sum(*at(z, a, i), (i16)c);",
-             "i16 to = a == i ? (i16)c : ZONE_NONE;", LATE),
+    Breakage("a bound learnt is not carried on", V + "zone.c", "i32 to = sum(*at(z, a, i), (i32)c);",
+             "i32 to = a == i ? (i32)c : ZONE_NONE;", LATE),
     Breakage("what just fits contradicts", V + "zone.c", "if (i == j || zone_implies(z, j, i, -c - 1))",
              "if (i == j || zone_implies(z, j, i, -c))", []),
     Breakage("at first all is equal", V + "zone.c", "*at(z, i, j) = i == j ? 0 : ZONE_NONE;", "*at(z, i, j) = 0;", []),
-    Breakage("a shift moves upper bounds only", V + "zone.c", "*at(z, j, i) = sum(*at(z, j, i), (i16)-c);",
+    Breakage("a shift moves upper bounds only", V + "zone.c", "*at(z, j, i) = sum(*at(z, j, i), (i32)-c);",
              "*at(z, j, i) = sum(*at(z, j, i), 0);", LATE),
     Breakage("a copy is not equal to what it is of", V + "zone.c", "*at(z, i, j) = *at(z, j, i) = 0;",
              "*at(z, i, j) = *at(z, j, i) = 1;", LATE),
-    Breakage("widening tightens", V + "zone.c", "if (was < -most) *b = (i16)-most;",
-             "if (was != ZONE_NONE && was > most / 2) *b = (i16)(most / 2);", LATE),
+    Breakage("widening tightens", V + "zone.c", "if (was < -most) *b = (i32)-most;",
+             "if (was != ZONE_NONE && was > most / 2) *b = (i32)(most / 2);", LATE),
     Breakage("a zone lies within one that is smaller", V + "zone.c", "if (a->bound[i] > b->bound[i]) return false;",
              "if (a->bound[i] > b->bound[i] + 1) return false;", []),
     Breakage("any state is one that was met", V + "explore.c",

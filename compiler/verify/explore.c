@@ -14,7 +14,7 @@ enum { RUN_STEPS = 1 << 22 };
 
 typedef struct State {
   u8 *key;  // the discrete part
-  i16 *bound;
+  i32 *bound;
   u32 ghosts;
   Ghost ghost[MAX_GHOSTS];
   u32 ask_i, ask_j;

@@ -1,20 +1,20 @@
 // zone.c - zones as difference-bound matrices: learning a bound closes the matrix again in
-// quadratic time, widening in cubic time. Bounds that do not fit 16 bits are dropped, which only
+// quadratic time, widening in cubic time. Bounds that do not fit 32 bits are dropped, which only
 // loses knowledge.
 #include "compiler/verify/zone.h"
 
 #include <string.h>
 
-static i16 *at(const Zone *z, u32 i, u32 j) { return &z->bound[i * z->n + j]; }
+static i32 *at(const Zone *z, u32 i, u32 j) { return &z->bound[i * z->n + j]; }
 
-static i16 sum(i16 a, i16 b) {
+static i32 sum(i32 a, i32 b) {
   if (a == ZONE_NONE || b == ZONE_NONE) return ZONE_NONE;
-  i32 c = (i32)a + b;
+  i64 c = (i64)a + b;
   if (c >= ZONE_NONE) return ZONE_NONE;
-  return c < -ZONE_NONE ? (i16)-ZONE_NONE : (i16)c;
+  return c < -ZONE_NONE ? -ZONE_NONE : (i32)c;
 }
 
-static void tighten(Zone *z, u32 i, u32 j, i16 c) {
+static void tighten(Zone *z, u32 i, u32 j, i32 c) {
   if (c < *at(z, i, j)) *at(z, i, j) = c;
 }
 
@@ -27,7 +27,7 @@ bool zone_learn(Zone *z, u32 i, u32 j, i64 c) {
   if (i == j || zone_implies(z, j, i, -c - 1)) return i == j && c >= 0;
   if (c >= ZONE_NONE || c < -ZONE_NONE || zone_implies(z, i, j, c)) return true;
   for (u32 a = 0; a < z->n; a++) {
-    i16 to = sum(*at(z, a, i), (i16)c);
+    i32 to = sum(*at(z, a, i), (i32)c);
     for (u32 b = 0; b < z->n && to != ZONE_NONE; b++) tighten(z, a, b, sum(to, *at(z, j, b)));
   }
   return true;
@@ -56,15 +56,15 @@ void zone_shift(Zone *z, u32 i, i64 c) {
   }
   for (u32 j = 0; j < z->n; j++) {
     if (j == i) continue;
-    *at(z, i, j) = sum(*at(z, i, j), (i16)c);
-    *at(z, j, i) = sum(*at(z, j, i), (i16)-c);
+    *at(z, i, j) = sum(*at(z, i, j), (i32)c);
+    *at(z, j, i) = sum(*at(z, j, i), (i32)-c);
   }
 }
 
 static void close_all(Zone *z) {
   for (u32 k = 0; k < z->n; k++) {
     for (u32 i = 0; i < z->n; i++) {
-      i16 to = *at(z, i, k);
+      i32 to = *at(z, i, k);
       for (u32 j = 0; j < z->n && to != ZONE_NONE; j++) tighten(z, i, j, sum(to, *at(z, k, j)));
     }
   }
@@ -74,9 +74,9 @@ void zone_widen(Zone *z, i64 most) {
   bool changed = false;
   for (u32 i = 0; i < z->n; i++) {
     for (u32 j = 0; j < z->n; j++) {
-      i16 *b = at(z, i, j), was = *b;
+      i32 *b = at(z, i, j), was = *b;
       if (was != ZONE_NONE && was > most) *b = ZONE_NONE;
-      if (was < -most) *b = (i16)-most;
+      if (was < -most) *b = (i32)-most;
       changed |= *b != was;
     }
   }

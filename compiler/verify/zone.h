@@ -5,16 +5,16 @@
 
 #include "base/base.h"
 
-enum { ZONE_VARS = 32, ZONE_NONE = INT16_MAX };
+enum { ZONE_VARS = 32, ZONE_NONE = INT32_MAX };
 
 // bound[i * n + j]: x_i - x_j is at most this; ZONE_NONE: there is no bound. Always closed: each
 // bound is the least that follows from all of them.
 typedef struct Zone {
   u32 n;
-  i16 *bound;
+  i32 *bound;
 } Zone;
 
-static inline size_t zone_bytes(u32 n) { return sizeof(i16) * n * n; }
+static inline size_t zone_bytes(u32 n) { return sizeof(i32) * n * n; }
 void zone_clear(Zone *z);  // nothing is known
 // x_i - x_j <= c is learnt. False: that cannot be.
 bool zone_learn(Zone *z, u32 i, u32 j, i64 c);
