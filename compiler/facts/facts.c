@@ -332,23 +332,29 @@ bool sc_know(Facts *f, Lin *x) {
   return true;
 }
 
-// The least or greatest value that a fact leaves an atom, from the interval of all else in it.
+static void tell(Facts *f, u32 atom, i64 lo, i64 hi) {
+  Atom *a = &f->atom.at[atom];
+  if (lo <= a->told.lo && hi >= a->told.hi) return;
+  PUSH(f->sc, &f->narrowed, ((Narrowed){f->fact.n, atom, a->told}));
+  if (lo > a->told.lo) a->told.lo = lo;
+  if (hi < a->told.hi) a->told.hi = hi;
+  f->epoch++;
+}
+
+// The least or greatest value that a fact leaves an atom, from the interval of all else in it. Of a
+// product that is positive no factor is 0: where there is a tile of M * N, there are rows and
+// columns.
 static void narrow(Facts *f, const Lin *least0, u32 term) {
   const Term *t = &least0->at[term];
   Lin rest = *least0;
-  if (t->atom[1]) return;
   rest.n--;
   memmove(rest.at + term, rest.at + term + 1, (rest.n - term) * sizeof *t);
   i64 hi = sc_form_interval(f, &rest).hi;
-  Atom *a = &f->atom.at[t->atom[0]];
-  Interval now = a->told;
   if (hi >= SC_FAR / 2 || hi <= -SC_FAR / 2) return;
-  if (t->by > 0 && -sc_floordiv(hi, t->by) > now.lo) now.lo = -sc_floordiv(hi, t->by);
-  if (t->by < 0 && sc_floordiv(hi, -t->by) < now.hi) now.hi = sc_floordiv(hi, -t->by);
-  if (now.lo == a->told.lo && now.hi == a->told.hi) return;
-  PUSH(f->sc, &f->narrowed, ((Narrowed){f->fact.n, t->atom[0], a->told}));
-  a->told = now;
-  f->epoch++;
+  if (!t->atom[1] && t->by > 0) tell(f, t->atom[0], -sc_floordiv(hi, t->by), SC_FAR);
+  if (!t->atom[1] && t->by < 0) tell(f, t->atom[0], -SC_FAR, sc_floordiv(hi, -t->by));
+  for (u32 j = 0; j < LIN_DEGREE && t->atom[j] && t->atom[1] && t->by > 0 && hi < 0; j++)
+    if (sc_atom_interval(f, t->atom[j]).lo == 0) tell(f, t->atom[j], 1, SC_FAR);
 }
 
 // FOLLOW: what follows from what a fact is made of, and from what that is. Of more facts than MOST
@@ -393,10 +399,10 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
   if (kind == FACT_FOLLOWS && known_already(f, &g)) return;
   PUSH(f->sc, &f->fact, ((Fact){.kind = kind, .least0 = g}));
   f->epoch++;
-  if (follow) push_atoms(f, &g, follow);
   for (u32 i = 0; i < g.n; i++) narrow(f, &g, i);
   // (of an atom that is solved its interval is asked as well)
   for (u32 i = 0; i < least0->n; i++) narrow(f, least0, i);
+  if (follow) push_atoms(f, &g, follow);
 }
 
 void sc_fact_push(Facts *f, FactKind kind, const Lin *least0) { push(f, kind, least0, FOLLOW); }
