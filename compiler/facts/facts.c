@@ -332,6 +332,12 @@ bool sc_know(Facts *f, Lin *x) {
   return true;
 }
 
+static void contradict(Facts *f) {
+  sc_fact_vague(f, DEP_LOOP | DEP_INST);
+  f->fact.at[f->fact.n - 1].never = true;
+  f->nevers++;
+}
+
 static void tell(Facts *f, u32 atom, i64 lo, i64 hi) {
   Atom *a = &f->atom.at[atom];
   if (lo <= a->told.lo && hi >= a->told.hi) return;
@@ -339,6 +345,7 @@ static void tell(Facts *f, u32 atom, i64 lo, i64 hi) {
   if (lo > a->told.lo) a->told.lo = lo;
   if (hi < a->told.hi) a->told.hi = hi;
   f->epoch++;
+  if (a->told.lo > a->told.hi) contradict(f);
 }
 
 // The least or greatest value that a fact leaves an atom, from the interval of all else in it. Of a
@@ -388,10 +395,12 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
   bool known = sc_know(f, &g);
   i64 step = sc_lin_step(&g);
   if (known && !step && g.c >= 0) return;
-  if (!known || !step || f->fact.n > MOST) {  // too large, or it never holds
+  if (known && !step) {
+    contradict(f);
+    return;
+  }
+  if (!known || f->fact.n > MOST) {  // too large
     sc_fact_vague(f, DEP_LOOP | DEP_INST);
-    f->fact.at[f->fact.n - 1].never = known && !step;
-    f->nevers += known && !step;
     return;
   }
   g.c = sc_floordiv(g.c, step);

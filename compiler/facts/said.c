@@ -72,6 +72,14 @@ void sc_facts_assume(Facts *f, Xid cond, bool truth) {
   say(f, cond, truth, &(u32){CONDITIONS});
 }
 
+bool sc_facts_refute(Facts *f, Xid cond, bool truth) {
+  const u32 mark = sc_facts_mark(f);
+  sc_facts_assume(f, cond, truth);
+  const bool never = f->nevers;
+  sc_facts_drop(f, mark);
+  return never;
+}
+
 // ---- places
 
 static Lin leaf(Facts *f, ExprOp op, u32 ref) {

@@ -21,6 +21,7 @@ static bool is_sure(const Search *s, Xid x, bool truth, u32 depth) {
   bool value;
   if (depth == DEEP) return false;
   if (x_const_bool(s->k, x, &value)) return value == truth;
+  if (sc_facts_refute(s->facts, x, !truth)) return true;
   switch ((ExprOp)e->op) {
     case X_NOT: return is_sure(s, e->a, !truth, depth + 1);
     case X_AND:

@@ -116,6 +116,24 @@ static void least_and_greatest(void **state) {
   NONNEG(chosen);
 }
 
+static bool refuted(Fix *f, Xid cond) { return sc_facts_refute(f->facts, cond, true); }
+
+// What contradicts itself is true of nothing; behind it all is as before.
+static void contradictions(void **state) {
+  Fix *f = *state;
+  Xid rest = X(MOD, f->s, INT(3)), odd = X(EQ, X(MOD, f->s, INT(2)), INT(1));
+  know(f);
+  assert_true(refuted(f, X(AND, X(LT, INT(5), f->s), X(LT, f->s, INT(3)))));
+  assert_true(refuted(f, X(AND, X(EQ, rest, INT(0)), X(EQ, rest, INT(1)))));
+  assert_true(refuted(f, X(AND, X(NE, rest, INT(0)), X(EQ, rest, INT(0)))));
+  assert_true(refuted(f, X(EQ, MUL(f->s, INT(2)), INT(5))));
+  assert_true(refuted(f, X(AND, X(EQ, f->n, INT(0)), X(LT, INT(0), MUL(f->n, f->m)))));
+  assert_false(refuted(f, X(AND, X(LT, INT(5), f->s), X(LT, f->s, INT(7)))));
+  assert_false(refuted(f, X(AND, X(EQ, rest, INT(0)), odd)));
+  assert_false(refuted(f, X(AND, X(NE, rest, INT(0)), X(NE, rest, INT(1)))));
+  assert_false(sc_fact_nonneg(f->facts, f->s));
+}
+
 static void conditions(void **state) {
   Fix *f = *state;
   axis(f, INT(1), 1);
@@ -228,6 +246,7 @@ int main(void) {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(quotients_and_remainders),
+      TEST(contradictions),
       TEST(tiles_of_the_grid),
       TEST(whole_tiles),
       TEST(shared_heads),
