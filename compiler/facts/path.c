@@ -5,7 +5,7 @@
 // tile, but for loop variables: so what it said stays true until its loop's next round. Then it is
 // true of the variable less 1, and behind the loop of the variable's last value. So `t > 0` tells
 // the first round from the others, `t < n - 1` the last one, and behind the loop each says
-// something of n.
+// something of n. Of a quotient, as in `t % 2 == 0`, the same is said of the quotient of t - 1.
 //
 // Invariant: a path cannot go on only if what is true on it contradicts itself, as prove.c shows.
 // So nothing that a run can do is left out. (Paths that are united only where they agree about what
@@ -31,7 +31,9 @@ static Truth *find(Path *p, const Truth *t) {
 static bool listed(const Path *p, const Truth *t) { return find((Path *)p, t) != NULL; }
 
 static void note(Path *p, Truth t) {
-  if (p->n < MAX_TRUTHS && !listed(p, &t)) p->at[p->n++] = t;
+  Truth *same = find(p, &t);
+  if (same && same->site == SC_NONE) same->site = t.site;
+  if (p->n < MAX_TRUTHS && !same) p->at[p->n++] = t;
 }
 
 // `by`: what says so, for messages, or NULL.
@@ -48,6 +50,21 @@ static void note_form(PathFacts *f, Path *p, const Lin *least0, const Truth *by)
   }
 }
 
+static bool has_quotient(const Facts *f, const Lin *x) {
+  for (u32 i = 0; i < LIN_DEGREE * x->n; i++) {
+    u32 atom = x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE];
+    if (atom && f->atom.at[atom].op == X_IDIV) return true;
+  }
+  return false;
+}
+
+// A form that is not negative is 0 if it cannot be positive: so `t % 2 <= 0` says what t is.
+static void suppose_zero(Facts *f, const Lin *least0) {
+  Lin minus = sc_lin_int(0), zero = *least0;
+  bool is = has_quotient(f, least0) && sc_lin_add(&minus, least0, -1) && sc_form_nonneg(f, &minus);
+  if (is && sc_know(f, &zero)) sc_fact_zero(f, &zero);
+}
+
 // The path's truths are among the facts until they are dropped.
 static u32 suppose(PathFacts *f, const Path *p, u32 pc) {
   sc_facts_at(f->facts, f->code, pc);
@@ -59,6 +76,7 @@ static u32 suppose(PathFacts *f, const Path *p, u32 pc) {
     if (t->cond) continue;
     sc_lin_copy(&least0, t->least0);
     sc_fact_push(f->facts, FACT_SAID, &least0);
+    suppose_zero(f->facts, &least0);
   }
   return mark;
 }
@@ -191,13 +209,19 @@ bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
   return less;
 }
 
+// A condition that is made of others, or compares a quotient. What others say stands in one form.
+static bool is_asked(const Kernel *k, Xid cond) {
+  const Expr *e = &k->expr.at[cond];
+  if (e->op == X_AND || e->op == X_OR) return true;
+  return x_divides(k->expr.at[e->a].op) || x_divides(k->expr.at[e->b].op);
+}
+
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code) {
   PathFacts *f = NEW(sc, PathFacts);
   *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = code, .below = x_below(sc, k)};
   for (u32 i = 0; i < code->n && f->asked.n < MAX_ASKED; i++) {
     Xid cond = code->at[i].op == OP_IF ? code->at[i].arg[0] : 0;
-    bool made = cond && (k->expr.at[cond].op == X_AND || k->expr.at[cond].op == X_OR);
-    if (made && x_uniform(k, cond)) PUSH(sc, &f->asked, cond);
+    if (cond && x_uniform(k, cond) && is_asked(k, cond)) PUSH(sc, &f->asked, cond);
   }
   return f;
 }
@@ -260,21 +284,40 @@ static bool mentions(PathFacts *f, Xid cond, u32 variable) {
   return found;
 }
 
-// Does the form hold something that varies with loops, in which their variables are not seen?
-static bool hides(const Facts *facts, const Lin *form) {
-  for (u32 i = 0; i < LIN_DEGREE * form->n; i++) {
-    const Atom *a = &facts->atom.at[form->at[i / LIN_DEGREE].atom[i % LIN_DEGREE]];
-    if (a->varies && a->op != X_LOOP) return true;
+static bool with_moved(Facts *f, const Lin *x, u32 atom, const Lin *by, u32 depth, Lin *out);
+
+// An atom with another value of the variable. False: it varies with loops, and their variables are
+// not seen in it. In a quotient by a constant they are.
+static bool moved_atom(Facts *f, u32 x, u32 atom, const Lin *by, u32 depth, Lin *out) {
+  const Atom a = f->atom.at[x];
+  Lin dividend;
+  *out = x == atom ? *by : sc_lin_atom(x);
+  if (!a.varies || a.op == X_LOOP) return true;
+  return depth && a.op == X_IDIV && !a.b->n && a.b->c > 0 &&
+         with_moved(f, a.a, atom, by, depth - 1, &dividend) &&
+         sc_form_divide(f, &dividend, a.b->c, out);
+}
+
+static bool with_moved(Facts *f, const Lin *x, u32 atom, const Lin *by, u32 depth, Lin *out) {
+  *out = sc_lin_int(x->c);
+  for (u32 i = 0; i < x->n; i++) {
+    Lin product = sc_lin_int(x->at[i].by), factor, next;
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
+      if (!moved_atom(f, x->at[i].atom[j], atom, by, depth, &factor)) return false;
+      if (!sc_lin_mul(&next, &product, &factor)) return false;
+      product = next;
+    }
+    if (!sc_lin_add(out, &product, 1)) return false;
   }
-  return false;
+  return true;
 }
 
 // What t says, as the form says it, of the variable before it was what `by` says.
 static void note_moved(PathFacts *f, Path *p, const Truth *t, const Lin *least0, u32 atom,
                        const Lin *by) {
+  enum { QUOTIENTS = 2 };  // one in another
   Lin moved;
-  sc_lin_copy(&moved, least0);
-  if (!hides(f->facts, &moved) && sc_lin_replace(&moved, atom, by)) note_form(f, p, &moved, t);
+  if (with_moved(f->facts, least0, atom, by, QUOTIENTS, &moved)) note_form(f, p, &moved, t);
 }
 
 // The same of the inequalities that a condition stands for.

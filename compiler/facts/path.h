@@ -25,7 +25,7 @@ typedef struct PathFacts {
   const Kernel *k;
   const Code *code;
   Below below;
-  VEC(Xid) asked;  // conditions of the code that are made of others
+  VEC(Xid) asked;  // conditions of the code that paths which are united may both have answered
 } PathFacts;
 
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code);
