@@ -189,19 +189,55 @@ static u32 asked_of(PathFacts *f, const Path *p) {
   return set;
 }
 
+static bool is_fixed(const Facts *f, const Lin *x) {
+  for (u32 i = 0; i < LIN_DEGREE * x->n; i++) {
+    const Atom *a = &f->atom.at[x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE]];
+    if (a->varies || a->op == X_MIN || a->op == X_MAX) return false;
+  }
+  return true;
+}
+
+// The two forms without their common loop variable, which is `t` in both. False: they have none, or
+// more that varies.
+static bool without_variable(const Facts *f, const Lin *x, const Lin *y, Lin *t, Lin *a, Lin *b) {
+  for (u32 i = 0; i < x->n; i++) {
+    if (f->atom.at[x->at[i].atom[0]].op != X_LOOP || x->at[i].atom[1]) continue;
+    *t = (Lin){.n = 1, .at = {x->at[i]}};
+    *a = *b = sc_lin_int(0);
+    bool ok =
+        sc_lin_add(a, x, 1) && sc_lin_add(a, t, -1) && sc_lin_add(b, y, 1) && sc_lin_add(b, t, -1);
+    if (ok && is_fixed(f, a) && is_fixed(f, b)) return true;
+  }
+  return false;
+}
+
+// Where t is at least a on one path, and at least b on the other, it is at least the lesser one.
+static void note_lesser(PathFacts *f, Path *into, const Truth *x, const Path *from) {
+  Lin t, a, b;
+  for (u32 i = 0; i < from->n && !x->cond; i++) {
+    if (from->at[i].cond || !without_variable(f->facts, x->least0, from->at[i].least0, &t, &a, &b))
+      continue;
+    Lin least0 = sc_form_extreme(f->facts, X_MAX, &a, &b);
+    if (sc_lin_add(&least0, &t, 1)) note_form(f, into, &least0, NULL);
+  }
+}
+
 // `u > 0 or t > 0` may hold on both, if `u > 0` does on one and `t > 0` on the other.
 bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
-  u32 kept = 0, mark = suppose(f, into, pc), both = asked_of(f, into);
+  u32 kept = 0, lost = 0, mark = suppose(f, into, pc), both = asked_of(f, into);
+  Truth less_known[MAX_TRUTHS];
   sc_facts_drop(f->facts, mark);
   mark = suppose(f, from, pc);
   both &= asked_of(f, from);
   for (u32 i = 0; i < into->n; i++) {
     Truth t = into->at[i];
     if (listed(from, &t) || truth_follows(f, from, &t)) into->at[kept++] = t;
+    else less_known[lost++] = t;
   }
   sc_facts_drop(f->facts, mark);
   bool less = kept < into->n;
   into->n = kept;
+  for (u32 i = 0; i < lost; i++) note_lesser(f, into, &less_known[i], from);
   for (u32 i = 0; i < 2 * f->asked.n && less; i++) {
     if (both >> i & 1)
       note(into, (Truth){.cond = f->asked.at[i / 2], .holds = !(i & 1), .site = SC_NONE});
