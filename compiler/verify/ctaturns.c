@@ -153,17 +153,18 @@ static bool step_of(const Turns *t, const Lin *key, u32 variable, Lin *step) {
   if (!at) return false;
   Lin next = sc_lin_atom(at);
   next.c = 1;
-  *step = *key;
+  sc_lin_copy(step, key);
   if (!sc_lin_replace(step, at, &next) || !sc_lin_add(step, key, -1) || !all_keep(t, step))
     return false;
   if (!step->n && step->c < 0) step->c = -step->c;
   return true;
 }
 
-// Are the rounds of a loop, as it is at each of its ends, as many in all rounds of those around it?
-// Then *width becomes the range of keys of all its rounds.
+// Are a loop's bounds the same in all rounds of the loops around it? Then *width becomes the range
+// of the keys of all its rounds.
 static bool widen(const Turns *t, const Ins *loop, const Lin *step, Lin *width) {
-  Lin rounds = *sc_form(t->v->facts, loop->arg[2]);
+  Lin rounds;
+  sc_lin_copy(&rounds, sc_form(t->v->facts, loop->arg[2]));
   return sc_lin_add(&rounds, sc_form(t->v->facts, loop->arg[1]), -1) && all_keep(t, &rounds) &&
          all_keep(t, sc_form(t->v->facts, loop->arg[1])) && sc_lin_mul(width, &rounds, step);
 }
@@ -175,13 +176,13 @@ static bool differs(Turns *t, const Role *r, u32 pc) {
   Lin key, width = sc_lin_int(1), step, more;
   bool within = false, ok = true;
   sc_facts_at(f, &r->code, pc);
-  key = *sc_form(f, r->code.at[pc].arg[1]);
+  sc_lin_copy(&key, sc_form(f, r->code.at[pc].arg[1]));
   for (u32 i = pc, inner = SC_NONE; i-- > 1 && ok;) {
     const Ins *loop = &r->code.at[i];
     if (loop->op != OP_FOR || loop->nest < pc) continue;
     if (within) ok = widen(t, &r->code.at[inner], &step, &width);
     ok = ok && step_of(t, &key, loop->arg[0], &step);
-    more = step;
+    if (ok) sc_lin_copy(&more, &step);
     ok = ok && sc_lin_add(&more, &width, -1) && sc_form_nonneg(f, &more);
     inner = i;
     within = true;
