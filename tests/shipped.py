@@ -48,8 +48,9 @@ def main():
     args = parser.parse_args()
     schedc = os.path.abspath(args.schedc)
     names = args.names or sorted(f.removesuffix(".sched") for f in os.listdir(os.path.join(ROOT, "schedules")) if f.endswith(".sched"))
-    turn, jobs = itertools.count(), []
+    jobs = []
     for name in names:
+        turn = itertools.count()  # a schedule's runs are the same whatever others there are
         for unit, options in shipped(schedc, os.path.join(ROOT, "schedules", name + ".sched")):
             jobs += [(schedc, name, unit, options, debug, next(turn)) for debug in ([], ["--debug-waits"])]
     passed = failed = 0
