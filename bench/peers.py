@@ -237,7 +237,7 @@ def far_apart(made, ours):
     return not float((made - ours).abs().mean()) < 0.1 * float(ours.abs().mean())
 
 
-def usable(torch, peers, ours, result):
+def usable(torch, peers, result, ours=None):
     """Those peers that run here; why the others do not. `ours`: O of a forward pass, or None."""
     runs = {}
     for name, run in peers.items():
@@ -272,7 +272,7 @@ def measure_point(torch, store, point, rounds):
         for name in point.get("without", []):
             del peers[name]
         o = next((t for of, t in zip(kernel.tensors, tensors) if of.name == "O" and is_written(of)), None)
-        runs = {"schedc": ours, **usable(torch, peers, o, result)}
+        runs = {"schedc": ours, **usable(torch, peers, result, o)}
         with torch.no_grad():
             times, result["rounds"] = measure(torch, runs, rounds)
         result["operations"] = work.said or work.products

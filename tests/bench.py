@@ -4,6 +4,7 @@
   bench.py --schedc build/schedc
 """
 import argparse
+import ast
 import glob
 import json
 import os
@@ -257,6 +258,31 @@ def peers(schedc):
     expect("every point that moves memory", done.returncode == 0 and all(p["name"] in done.stdout for p in points), done.stderr)
 
 
+def arguments(_):
+    """What scripts of bench/ call of each other takes what they give: most of it runs on a GPU only."""
+    trees = {}
+    for path in glob.glob("bench/*.py"):
+        with open(path, encoding="utf-8") as file:
+            trees[os.path.basename(path).removesuffix(".py")] = ast.parse(file.read())
+    takes = {(module, f.name): f.args for module, tree in trees.items() for f in tree.body if isinstance(f, ast.FunctionDef)}
+    wrong, looked_at = [], 0
+    for module, tree in trees.items():
+        known = {f: (module, f) for m, f in takes if m == module}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in trees:
+                known.update({name.asname or name.name: (node.module, name.name) for name in node.names})
+        for node in ast.walk(tree):
+            args = takes.get(known.get(node.func.id)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+            if not args or args.vararg or args.kwarg or any(isinstance(a, ast.Starred) for a in node.args):
+                continue
+            looked_at += 1
+            named = {k.arg for k in node.keywords}
+            wanted = [a.arg for a in args.args[len(node.args):len(args.args) - len(args.defaults)]]
+            if len(node.args) > len(args.args) or (None not in named and not named.issuperset(wanted)):
+                wrong.append(f"bench/{module}.py:{node.lineno}")
+    expect("calls between the scripts", looked_at > 50 and not wrong, wrong or looked_at)
+
+
 def ablation(schedc):
     """bench/ablation.py: its variants, and its tables for figures that are made up."""
     import report
@@ -348,7 +374,7 @@ def main():
     parser.add_argument("--schedc", required=True)
     schedc = parser.parse_args().schedc
     sys.path.insert(0, "bench")
-    for part in (variants, lengths, work, errors, sweep, samples, peers, ablation, adversarial, reported, paths):
+    for part in (variants, lengths, work, errors, sweep, samples, arguments, peers, ablation, adversarial, reported, paths):
         part(schedc)
     return tell()
 
