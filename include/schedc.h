@@ -1331,7 +1331,7 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
  * that of the first, and must not overlap it).
  *
  * Lists: where the schedule says of an input what its elements are (`in 0 .. n`, `rising`), the
- * proof of the kernel relies on it. So a launch enqueues a small kernel in front (about 2
+ * proof of the kernel relies on it. So a launch enqueues a small kernel in front (about 3
  * microseconds), which looks at these elements in the stream's order; of a sequence, also at those
  * that one kernel makes for the next. If an element is not as it says, this small kernel traps: the
  * kernel itself never runs, calls that wait for the stream return CUDA_ERROR_LAUNCH_FAILED (719),
