@@ -29,7 +29,7 @@ KERNELS = {
     "fa3_fwd": ("schedules/fa3_fwd.sched", "fa3_fwd", ["pair=2"]),
     "fa3_bwd": ("schedules/fa3_bwd.sched", "fa3_bwd", []),
     "fa3_stale": ("schedules/fa3_stale.sched", "fa3_stale", ["pair=2"]),
-    "bwd_ordered": ("tests/corpus/bwd_ordered.sched", "bwd_ordered", []),
+    "fa3_bwd_ordered": ("schedules/fa3_bwd_ordered.sched", "fa3_bwd_ordered", []),
     "slices": ("tests/corpus/slices.sched", "by_warp", []),
     "arrivals": ("tests/corpus/arrivals.sched", "read_tensor", []),
 }

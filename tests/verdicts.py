@@ -134,14 +134,14 @@ def unproven(checks, ssd):
 
 def tested(checks, ssd):
     """`test` fails where normal inputs, or the first that are asked for, prove nothing; others are counted."""
-    with open(os.path.join(ROOT, "tests/corpus/bwd_ordered.sched"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "schedules/fa3_bwd_ordered.sched"), encoding="utf-8") as file:
         ordered = file.read()
     untyped = edited(ssd, ("S : f32[g,i] = ", "S[g,i] = "), ("N in { 4, 64, 256 } }", "N = 1024 }"))
     code, said = checks.call("test", untyped, "ssd", "--quick", "--inputs", "normal,spike")
     checks.expect("test: normal inputs prove nothing", code == 1 and "FAIL Y: UNPROVEN, max error" in said, said)
-    code, said = checks.call("test", ordered, "bwd_ordered", "--quick", "--inputs", "normal,ramp")
+    code, said = checks.call("test", ordered, "fa3_bwd_ordered", "--quick", "--inputs", "normal,ramp")
     checks.expect("test: others are counted", code == 0 and " 0 failed" in said and "\n  unproven: " in said, said)
-    code, said = checks.call("test", ordered, "bwd_ordered", "--quick", "--inputs", "ramp", "--format", "json")
+    code, said = checks.call("test", ordered, "fa3_bwd_ordered", "--quick", "--inputs", "ramp", "--format", "json")
     got = json.loads(said)
     checks.expect("test: the first that are asked for", code == 1 and got["failed"] > 0 and got["unproven"] == 0, said)
 
