@@ -12,8 +12,8 @@ A point may do `without` some peers, and have inputs `filled` with a number. Ker
 16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
 through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
 and matmul (cuBLAS). FlashAttention-3 takes part in forward passes, in 8 bits too, where it is installed (flash3.py). A peer
-whose O is not ours within a tenth has no figures. Ours run through the Python package (find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a
-kernel does not build, or there is no package, 3 no GPU or no PyTorch.
+whose O is not ours within a tenth has no figures. Ours run through the Python package (find_schedc.py). Exit code: 0 all right,
+1 a result is wrong, a kernel does not build, or there is no package, 3 no GPU or no PyTorch.
 """
 import argparse
 import math

@@ -207,7 +207,8 @@ def memory(document):
     return where(document) + rows(["GB/s, cold / sustained", "schedc", "PyTorch", "ratio", "of its copy", "bar"], lines)
 
 
-TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "ablation": ablations, "adversarial": adversarial, "tuned": tuned,
+TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "ablation": ablations,
+          "adversarial": adversarial, "tuned": tuned,
           "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fa3_fp8": fp8_speed}
 
 

@@ -54,8 +54,8 @@ static u32 factor(Low *l, const Node *n, bool right) {
                             right ? "the right factor is a held stage of a ring"
                                   : "the left factor is a register tile or a held stage of a ring");
     sc_note(l->sc, d, b->span, "declared here");
-    sc_help(l->sc, d,
-            b->space == SP_TENSOR ? "copy it into a ring: r <- %s[…]" : "'%s' goes through a ring",
+    const bool tensor = b->space == SP_TENSOR;
+    sc_help(l->sc, d, tensor ? "copy it into a ring: r <- %s[…]" : "'%s' goes through a ring",
             b->name);
     return SC_NONE;
   }

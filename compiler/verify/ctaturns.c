@@ -163,10 +163,11 @@ static bool step_of(const Turns *t, const Lin *key, u32 variable, Lin *step) {
 // Are a loop's bounds the same in all rounds of the loops around it? Then *width becomes the range
 // of the keys of all its rounds.
 static bool widen(const Turns *t, const Ins *loop, const Lin *step, Lin *width) {
+  const Lin *from = sc_form(t->v->facts, loop->arg[1]);
   Lin rounds;
   sc_lin_copy(&rounds, sc_form(t->v->facts, loop->arg[2]));
-  return sc_lin_add(&rounds, sc_form(t->v->facts, loop->arg[1]), -1) && all_keep(t, &rounds) &&
-         all_keep(t, sc_form(t->v->facts, loop->arg[1])) && sc_lin_mul(width, &rounds, step);
+  return sc_lin_add(&rounds, from, -1) && all_keep(t, &rounds) && all_keep(t, from) &&
+         sc_lin_mul(width, &rounds, step);
 }
 
 // Is the key another one in each round of the loops around the operation? From the innermost one
@@ -174,18 +175,17 @@ static bool widen(const Turns *t, const Ins *loop, const Lin *step, Lin *width) 
 static bool differs(Turns *t, const Role *r, u32 pc) {
   Facts *f = t->v->facts;
   Lin key, width = sc_lin_int(1), step, more;
-  bool within = false, ok = true;
+  bool ok = true;
   sc_facts_at(f, &r->code, pc);
   sc_lin_copy(&key, sc_form(f, r->code.at[pc].arg[1]));
   for (u32 i = pc, inner = SC_NONE; i-- > 1 && ok;) {
     const Ins *loop = &r->code.at[i];
     if (loop->op != OP_FOR || loop->nest < pc) continue;
-    if (within) ok = widen(t, &r->code.at[inner], &step, &width);
+    if (inner != SC_NONE) ok = widen(t, &r->code.at[inner], &step, &width);
     ok = ok && step_of(t, &key, loop->arg[0], &step);
     if (ok) sc_lin_copy(&more, &step);
     ok = ok && sc_lin_add(&more, &width, -1) && sc_form_nonneg(f, &more);
     inner = i;
-    within = true;
   }
   return ok;
 }

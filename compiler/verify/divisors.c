@@ -39,8 +39,8 @@ static void give_up(Divisors *d, Xid divisor) {
                 !divisor ? "this is divided too often%s"
                 : s.n ? "'%s' may be 0: say that it is not (by a require, or a range of elements), "
                         "or divide by max(…, 1)"
-                      : "what this divides by may be 0: take max(…, 1) of it, or put the quotient "
-                        "into a where%s",
+                      : "what this divides by may be 0: take max(…, 1) of it, or put the "
+                        "quotient into a where%s",
                 s.n ? s.at : "");
 }
 

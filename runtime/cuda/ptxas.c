@@ -1,7 +1,7 @@
 // ptxas.c - reads what NVRTC and ptxas say about a build, and reports it in the schedule's terms.
 // In: the log. Out: a BuildLog, and diagnostics. NVRTC's messages have the form `FILE(LINE): error:
-// TEXT`, and #line made FILE and LINE the schedule's. ptxas names the function alone, `ptxas info
-// : (C7512) Potential Performance Loss: …`. So its remarks are reported at the role that they most
+// TEXT`, and #line made FILE and LINE the schedule's. ptxas names the function alone: `ptxas info
+// : (C7512) Potential Performance Loss`. So its remarks are reported at the role that they most
 // likely concern: the one with the largest products, or with the largest need of registers.
 #include "runtime/cuda/build.h"
 
