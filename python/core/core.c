@@ -56,9 +56,11 @@ static int execute(PyObject *module) {
       PyModule_AddFunctions(module, SOURCE_FUNCTIONS) ||
       PyModule_AddFunctions(module, STORE_FUNCTIONS) ||
       PyModule_AddFunctions(module, KERNEL_FUNCTIONS) ||
-      PyModule_AddFunctions(module, RUN_FUNCTIONS) || PyModule_AddFunctions(module, TUNE_FUNCTIONS))
+      PyModule_AddFunctions(module, RUN_FUNCTIONS) ||
+      PyModule_AddFunctions(module, TUNE_FUNCTIONS) ||
+      PyModule_AddFunctions(module, LAUNCH_FUNCTIONS))
     return -1;
-  return PyModule_AddFunctions(module, LAUNCH_FUNCTIONS);
+  return PyModule_AddFunctions(module, PREPARED_FUNCTIONS);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {

@@ -66,7 +66,10 @@ typedef struct Views {
   void *stream;     // the current one of whose tensors these are, where their library tells it
   int stream_is_known;
 } Views;
-// `tensors`: a tuple of arrays, as many as the kernel has. 0, or -1 with an exception set.
+// None yet, and room for so many; one more, of that name (NULL: none) in reports. `tensors`: a
+// tuple of arrays, as many as the kernel has. 0, or -1 with an exception set.
+int views_begin(Views *views, size_t room);
+int views_add(Views *views, Core *core, PyObject *array, const char *name, int is_written);
 int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *tensors);
 void views_close(Views *views);
 PyObject *core_decode(PyObject *module, PyObject *capsule);
@@ -84,6 +87,9 @@ typedef struct Given {
 } Given;
 int given_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors, PyObject *scalars);
 void given_close(Given *given);
+
+// A number, or None for the default. 0, or -1 with an exception set.
+int scalar_of(PyObject *number, schedc_scalar *out);
 
 // Params from a tuple of (name, value), dimensions from one of (name, number); to be freed by
 // PyMem_Free. The texts stay the tuple's. 0, or -1 with an exception set.
@@ -113,7 +119,17 @@ typedef struct Device {
 int device_open(Device *device, int number);
 // Makes the context current: 1 if that is to be undone, 0 if it was, -1 with an exception.
 int device_enter(const Device *device);
+int device_is_current(const Device *device);
 void device_leave(const Device *device, int entered);
+
+// ---- launch.c: kernels on a GPU
+
+// Is the context of its device current?
+int loaded_is_current(PyObject *loaded);
+// A launch on the stream that is current in the library whose tensors are given, if it tells which,
+// or else on the default one: 0, or -1 with an exception set.
+int launch_on_its_stream(PyObject *loaded, Core *core, const Given *given, void *workspace,
+                         size_t bytes);
 
 // ---- handles
 
@@ -124,10 +140,11 @@ Core *core_of(PyObject *module);
 PyObject *text_or_none(const char *text);
 
 // ---- the tables of functions, in the order of schedc.h
-extern PyMethodDef SOURCE_FUNCTIONS[];  // source.c
-extern PyMethodDef STORE_FUNCTIONS[];   // store.c
-extern PyMethodDef KERNEL_FUNCTIONS[];  // kernel.c
-extern PyMethodDef RUN_FUNCTIONS[];     // run.c
-extern PyMethodDef TUNE_FUNCTIONS[];    // tune.c
-extern PyMethodDef LAUNCH_FUNCTIONS[];  // launch.c
+extern PyMethodDef SOURCE_FUNCTIONS[];    // source.c
+extern PyMethodDef STORE_FUNCTIONS[];     // store.c
+extern PyMethodDef KERNEL_FUNCTIONS[];    // kernel.c
+extern PyMethodDef RUN_FUNCTIONS[];       // run.c
+extern PyMethodDef TUNE_FUNCTIONS[];      // tune.c
+extern PyMethodDef LAUNCH_FUNCTIONS[];    // launch.c
+extern PyMethodDef PREPARED_FUNCTIONS[];  // prepared.c
 #endif

@@ -48,9 +48,13 @@ int device_open(Device *d, int number) {
   return -1;
 }
 
-int device_enter(const Device *d) {
+int device_is_current(const Device *d) {
   void *current = NULL;
-  if (!d->driver.current(&current) && current == d->context) return 0;
+  return !d->driver.current(&current) && current == d->context;
+}
+
+int device_enter(const Device *d) {
+  if (device_is_current(d)) return 0;
   const int error = d->driver.push(d->context);
   if (!error) return 1;
   PyErr_Format(PyExc_OSError, "CUDA error %d on making device %d current", error, d->number);

@@ -118,23 +118,36 @@ static int stream_of(PyObject *stream, const Views *views, void **out) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
-static int enqueue(const Loaded *l, const Given *given, PyObject *const *rest,
-                   schedc_status *status) {
-  void *stream, *at = rest[0] == Py_None ? NULL : PyLong_AsVoidPtr(rest[0]);
-  const size_t bytes = PyLong_AsSize_t(rest[1]);
-  if (PyErr_Occurred() || stream_of(rest[2], &given->views, &stream)) return -1;
+// 0, or -1 with an exception set.
+static int enqueue(Loaded *l, Core *core, const Given *given, void *stream, void *workspace,
+                   size_t bytes) {
   const int entered = device_enter(&l->device);
   if (entered < 0) return -1;
-  *status = schedc_launch(l->call.context, l->loaded, stream, given->views.tensor,
-                          given->views.count, given->scalar, given->scalars, at, bytes);
+  const schedc_status status =
+      schedc_launch(l->call.context, l->loaded, stream, given->views.tensor, given->views.count,
+                    given->scalar, given->scalars, workspace, bytes);
   device_leave(&l->device, entered);
+  return call_report(&l->call, core, status);
+}
+
+int loaded_is_current(PyObject *handle) {
+  const Loaded *l = loaded_of(handle);
+  if (l) return device_is_current(&l->device);
+  PyErr_Clear();
   return 0;
+}
+
+int launch_on_its_stream(PyObject *handle, Core *core, const Given *given, void *workspace,
+                         size_t bytes) {
+  Loaded *l = loaded_of(handle);
+  if (!l || !on_its_device(l, &given->views)) return -1;
+  return enqueue(l, core, given, given->views.stream, workspace, bytes);
 }
 
 // launch(loaded, tensors, scalars or None, address of a workspace or None, its bytes, stream): a
 // stream of None is the one that is current in the library whose tensors these are.
 static PyObject *launch(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-  schedc_status status = SCHEDC_OK;
+  void *stream = NULL;
   Given given;
   if (count != 6) {
     PyErr_SetString(PyExc_TypeError, "launch takes 6 arguments");
@@ -142,9 +155,12 @@ static PyObject *launch(PyObject *module, PyObject *const *args, Py_ssize_t coun
   }
   Loaded *l = loaded_of(args[0]);
   if (open_there(&given, core_of(module), l, args[1], args[2])) return NULL;
-  const int failed = enqueue(l, &given, args + 3, &status);
+  void *workspace = args[3] == Py_None ? NULL : PyLong_AsVoidPtr(args[3]);
+  const size_t bytes = PyLong_AsSize_t(args[4]);
+  const int failed = PyErr_Occurred() || stream_of(args[5], &given.views, &stream) ||
+                     enqueue(l, core_of(module), &given, stream, workspace, bytes);
   given_close(&given);
-  if (failed || call_report(&l->call, core_of(module), status)) return NULL;
+  if (failed) return NULL;
   Py_RETURN_NONE;
 }
 

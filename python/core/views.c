@@ -178,6 +178,29 @@ static void name_error(const char *name) {
   }
 }
 
+int views_begin(Views *views, size_t room) {
+  memset(views, 0, sizeof *views);
+  views->tensor = PyMem_Malloc((room + 1) * sizeof *views->tensor);
+  views->keep = PyMem_Calloc(room + 1, sizeof *views->keep);
+  if (views->tensor && views->keep) return 0;
+  views_close(views);
+  PyErr_NoMemory();
+  return -1;
+}
+
+int views_add(Views *views, Core *core, PyObject *array, const char *name, int is_written) {
+  const size_t i = views->count;
+  const DlExchange *table = exchange_of(core, array);
+  views->tensor[i].name = name;
+  if (table ? from_exchange(views, i, table, array)
+            : from_package(views, i, core, array, is_written)) {
+    if (name) name_error(name);
+    return -1;
+  }
+  views->count++;
+  return 0;
+}
+
 int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *tensors) {
   const size_t count = schedc_tensor_count(kernel);
   memset(views, 0, sizeof *views);
@@ -186,26 +209,15 @@ int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *
                  count);
     return -1;
   }
-  views->tensor = PyMem_Malloc((count + 1) * sizeof *views->tensor);
-  views->keep = PyMem_Calloc(count + 1, sizeof *views->keep);
-  if (!views->tensor || !views->keep) {
-    views_close(views);
-    PyErr_NoMemory();
-    return -1;
-  }
-  for (; views->count < count; views->count++) {
-    const size_t i = views->count;
+  if (views_begin(views, count)) return -1;
+  for (size_t i = 0; i < count; i++) {
     schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
     schedc_tensor_at(kernel, i, &info);
-    views->tensor[i].name = info.name;
-    PyObject *object = PyTuple_GetItem(tensors, (Py_ssize_t)i);
-    const DlExchange *table = exchange_of(core, object);
-    if (table ? from_exchange(views, i, table, object)
-              : from_package(views, i, core, object, info.direction & SCHEDC_OUT)) {
-      name_error(info.name);
-      views_close(views);
-      return -1;
-    }
+    if (!views_add(views, core, PyTuple_GetItem(tensors, (Py_ssize_t)i), info.name,
+                   info.direction & SCHEDC_OUT))
+      continue;
+    views_close(views);
+    return -1;
   }
   return 0;
 }
@@ -215,6 +227,11 @@ void views_close(Views *views) {
   PyMem_Free(views->keep);
   PyMem_Free(views->tensor);
   memset(views, 0, sizeof *views);
+}
+
+int scalar_of(PyObject *number, schedc_scalar *out) {
+  out->value = number == Py_None ? Py_NAN : PyFloat_AsDouble(number);
+  return out->value == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
 static int scalars_of(PyObject *tuple, Given *given) {
@@ -232,9 +249,7 @@ static int scalars_of(PyObject *tuple, Given *given) {
   }
   for (; given->scalars < count; given->scalars++) {
     PyObject *number = PyTuple_GetItem(tuple, (Py_ssize_t)given->scalars);
-    const double value = number == Py_None ? Py_NAN : PyFloat_AsDouble(number);
-    if (value == -1 && PyErr_Occurred()) return -1;
-    given->scalar[given->scalars].value = value;
+    if (scalar_of(number, &given->scalar[given->scalars])) return -1;
   }
   return 0;
 }

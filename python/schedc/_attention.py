@@ -10,18 +10,19 @@ Tensors of the CPU go to the interpreter, which is exact and slow. Gradients are
 functions of autograd with one `forward(ctx, …)`: register_autograd costs 15 µs more a call that wants a gradient, and 2 µs one
 that wants none, and a `setup_context` of its own 20 µs. Where nobody looks on, the functions of flash-attn, and these functions
 of autograd, call what an operator computes and leave its dispatch out: each dispatch to Python is some 4 µs. What calls on
-tensors of the same shapes share is looked up once (_Prepared).
+tensors of the same shapes share is looked up once (_prepare), and in C then.
 """
 from __future__ import annotations
 
 from copy import copy
-from functools import lru_cache
-from typing import Any, Dict, Mapping, Optional, Tuple
+from functools import lru_cache, partial
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-from ._kernel import Kernel
+from . import _core
+from ._kernel import Kernel, Maker
 from ._libraries import library_of
 from ._source import Source, load
 from ._store import Store, table
@@ -29,33 +30,13 @@ from ._store import Store, table
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 _HEADS = (64, 128, 256)
 _MOST = 4096  # shapes that are remembered
-_calls: Dict[object, _Prepared] = {}  # by all that a call may differ in
+# What is called: one of these, 1 more with a causal mask, and 2 more if lists are trusted.
+_FORWARD, _BACKWARD, _ORDERED, _VARLEN, _VARLEN_BACKWARD = range(0, 20, 4)
+_SCHEDULES = "fa3_stale.sched", "fa3_bwd.sched", "fa3_bwd_ordered.sched", "fa_varlen.sched", "fa_varlen_bwd.sched"
+_CAUSAL, _TRUSTING = 1, 2
+_calls: Dict[bytes, _core.Prepared] = {}  # by all that a call may differ in
 _made: Dict[object, Kernel] = {}  # by their params, and by records: shapes share a kernel, and what is loaded of it
 _How = Tuple[Tuple[str, Any], ...]  # the params that are given
-
-
-class _Prepared:
-    """Calls of a kernel with the same scalars, on tensors of the same shapes. Of outputs the shapes are kept, and no
-    memory."""
-    __slots__ = ("kernel", "_launch", "_like", "_forms", "_device")
-
-    def __init__(self, kernel: Kernel, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...],
-                 outputs: Tuple[Tensor, ...]) -> None:
-        self.kernel, self._like = kernel, outputs
-        self._forms = [(tuple(x.shape), x.stride(), x.dtype) for x in outputs]
-        self._device = inputs[0].device.index if inputs[0].is_cuda and _empty_cuda else None
-        self._launch = kernel.launcher(inputs + outputs, scalars, library_of(inputs[0]))
-        for x in outputs:
-            x.untyped_storage().resize_(0)
-
-    def run(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        """The outputs, which are made: on the current GPU without the dispatcher, which takes longer than the memory."""
-        if self._device is not None and self._device == _current_gpu():
-            made = tuple([_empty_cuda(shape, strides, dtype) for shape, strides, dtype in self._forms])
-        else:
-            made = tuple(map(_empty_like, self._like))
-        self._launch(inputs + made)
-        return made
 
 
 @lru_cache(None)
@@ -118,14 +99,33 @@ def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -
     return _made[key]
 
 
-def _prepare(key: Tuple[Any, ...], q: Tensor, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...],
-             outputs: Tuple[Tensor, ...], trust_elements: bool = False) -> _Prepared:
-    """For a key that begins with the schedule, and with whether there is a causal mask."""
+def _prepare(what: int, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...], outputs: Tuple[Tensor, ...]) -> None:
+    """Of outputs the shapes are kept, and no memory. On the current GPU they are made without the dispatcher, which takes
+    longer than the memory."""
     if len(_calls) >= _MOST:
         _calls.clear()
-    kernel = _find(key[0], q, key[1], inputs + outputs)
-    found = _calls[key] = _Prepared(_trusting(kernel) if trust_elements else kernel, inputs, scalars, outputs)
-    return found
+    first, tensors = inputs[0], inputs + outputs
+    kernel = _find(_SCHEDULES[what // 4], first, bool(what & _CAUSAL), tensors)
+    here = tuple((_empty_cuda, (tuple(x.shape), x.stride(), x.dtype)) for x in outputs) if _empty_cuda else None
+    anywhere = tuple((torch.empty_like, (x,)) for x in outputs)
+
+    def room(size: int) -> Tuple[Optional[Maker], Maker]:
+        words = (size + 3) // 4
+        usual = partial(torch.empty, words, dtype=torch.float32, device=first.device)
+        return (_empty_cuda, ((words,), (1,), torch.float32)) if _empty_cuda else None, (usual, ())
+    kernel = _trusting(kernel) if what & _TRUSTING else kernel
+    prepared = kernel.prepared(tensors, scalars, library_of(first), here, anywhere, room)
+    _calls[_core.key(what, inputs, scalars)] = prepared
+    for x in outputs:
+        x.untyped_storage().resize_(0)
+
+
+def _run_first(what: int, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...], like: Callable[[], Tuple[Tensor, ...]]) -> Any:
+    """The outputs of a call that is not prepared, or of inputs whose elements of a row do not lie beside each other."""
+    inputs = tuple(map(_rows, inputs))
+    if _core.key(what, inputs, scalars) not in _calls:
+        _prepare(what, inputs, scalars, like())
+    return _core.call(_calls, what, inputs, scalars)
 
 
 def _keys_first(made: Tuple[Tensor, Tensor, Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
@@ -143,13 +143,11 @@ def _rows(x: Tensor) -> Tensor:
 
 def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, deterministic: bool = False) -> Tuple[Tensor, ...]:
     """It has the same bits each time; its gradients are `deterministic` or not."""
-    key = "fa3_stale.sched", causal, q.dtype, q.device, q.shape, k.shape, scale
-    found = _calls.get(key) if k.dtype is v.dtype is q.dtype else None
-    q, k, v = _rows(q), _rows(k), _rows(v)
-    if found is None:
+    made = _core.call(_calls, _FORWARD + causal, (q, k, v), (scale,))
+    if made is None:
         _check(q, k, v, 4)
-        found = _prepare(key, q, (q, k, v), (scale,), _forward_like(q, k, v, scale, causal))
-    return found.run(q, k, v)
+        made = _run_first(_FORWARD + causal, (q, k, v), (scale,), lambda: _forward_like(q, k, v, scale, causal))
+    return made
 
 
 def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool,
@@ -160,13 +158,9 @@ def _forward_like(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool,
 
 def _backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, scale: float, causal: bool,
               deterministic: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
-    schedule = "fa3_bwd_ordered.sched" if deterministic else "fa3_bwd.sched"
-    key = schedule, causal, q.dtype, q.device, q.shape, k.shape, scale
-    found, inputs = _calls.get(key), (o, _rows(grad), l, _rows(q), _rows(k), _rows(v))
-    if found is None:
-        like = _backward_like(grad, q, k, v, o, l, scale, causal, deterministic)
-        found = _prepare(key, q, inputs, (scale,), _keys_first(like))
-    dk, dv, dq = found.run(*inputs)
+    what, inputs = (_ORDERED if deterministic else _BACKWARD) + causal, (o, grad, l, q, k, v)
+    dk, dv, dq = _core.call(_calls, what, inputs, (scale,)) or _run_first(
+        what, inputs, (scale,), lambda: _keys_first(_backward_like(grad, q, k, v, o, l, scale, causal)))
     return dq, dk, dv
 
 
@@ -177,14 +171,13 @@ def _backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: 
 
 def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
             scale: float, causal: bool, trust_elements: bool = False) -> Tuple[Tensor, ...]:
-    key = "fa_varlen.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, longest_q, scale, trust_elements
-    found = _calls.get(key) if k.dtype is v.dtype is q.dtype else None
-    q, k, v = _rows(q), _rows(k), _rows(v)
-    if found is None:
+    what, inputs, scalars = _VARLEN + causal + _TRUSTING * trust_elements, (q, k, v, starts_q, starts_k), (longest_q, scale)
+    made = _core.call(_calls, what, inputs, scalars)
+    if made is None:
         _check(q, k, v, 3)
-        found = _prepare(key, q, (q, k, v, starts_q, starts_k), (longest_q, scale),
-                         _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal), trust_elements)
-    return found.run(q, k, v, starts_q, starts_k)
+        made = _run_first(what, inputs, scalars,
+                    lambda: _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal))
+    return made
 
 
 def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, longest_q: int, longest_k: int,
@@ -195,13 +188,10 @@ def _varlen_like(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Te
 def _varlen_backward(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, l: Tensor, starts_q: Tensor, starts_k: Tensor,
                      longest_q: int, longest_k: int, scale: float, causal: bool,
                      trust_elements: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
-    scalars = longest_q, scale, longest_k
-    key = "fa_varlen_bwd.sched", causal, q.dtype, q.device, q.shape, k.shape, starts_q.shape, scalars, trust_elements
-    found, inputs = _calls.get(key), (o, _rows(grad), l, starts_q, _rows(q), _rows(k), _rows(v), starts_k)
-    if found is None:
-        like = _varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)
-        found = _prepare(key, q, inputs, scalars, _keys_first(like), trust_elements)
-    dk, dv, dq = found.run(*inputs)
+    what, scalars = _VARLEN_BACKWARD + causal + _TRUSTING * trust_elements, (longest_q, scale, longest_k)
+    inputs = o, grad, l, starts_q, q, k, v, starts_k
+    dk, dv, dq = _core.call(_calls, what, inputs, scalars) or _run_first(what, inputs, scalars, lambda: _keys_first(
+        _varlen_backward_like(grad, q, k, v, o, l, starts_q, starts_k, longest_q, longest_k, scale, causal)))
     return dq, dk, dv
 
 
@@ -233,9 +223,7 @@ _attention_backward = torch.ops.schedc.attention_backward.default
 _attention_varlen = torch.ops.schedc.attention_varlen.default
 _attention_varlen_backward = torch.ops.schedc.attention_varlen_backward.default
 _below = torch._C._AutoDispatchBelowAutograd
-_empty_like = torch.empty_like
 _empty_cuda: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)  # what torch.compile's code calls
-_current_gpu: Any = getattr(torch._C, "_cuda_getDevice", None)  # PyTorch without CUDA has none
 _is_compiling, _intercepted = torch.compiler.is_compiling, torch._C._len_torch_dispatch_stack
 _transformed, _traced = torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state
 
@@ -295,25 +283,25 @@ class _Varlen(torch.autograd.Function):
 
 
 class _AttentionAlone(torch.autograd.Function):
-    """Of plain tensors, and of O alone, which costs less."""
+    """Of plain tensors, and of O alone; the rest is one argument. Each argument and each output costs time."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool, deterministic: bool) -> Tensor:
-        o, l = _forward(q, k, v, scale, causal)
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, given: Tuple[float, bool, bool]) -> Tensor:
+        o, l = _forward(q, k, v, *given)
         ctx.save_for_backward(q, k, v, o, l)
-        ctx.given = scale, causal, deterministic
+        ctx.given = given
         return o
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
-        return _Attention.backward(ctx, grad, None)
+        return _Attention.backward(ctx, grad, None)[:4]
 
 
 class _VarlenAlone(torch.autograd.Function):
     """Likewise."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, *given: Any) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor, given: Tuple[Any, ...]) -> Tensor:
         o, l = _varlen(q, k, v, starts_q, starts_k, *given)
         ctx.save_for_backward(q, k, v, o, l, starts_q, starts_k)
         ctx.given = given
@@ -321,7 +309,7 @@ class _VarlenAlone(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
-        return _Varlen.backward(ctx, grad, None)
+        return _Varlen.backward(ctx, grad, None)[:6]
 
 
 # Without what some versions of PyTorch do in Python for functorch, which does not look on where tensors are alone.
@@ -407,7 +395,7 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
         _check(q, k, v, 4)
         out: Tensor = _attention(q, k, v, scale, causal, deterministic)[0]
     elif _wants_gradient(q, k, v):
-        out = _apply_alone(q, k, v, float(scale), bool(causal), deterministic)
+        out = _apply_alone(q, k, v, (float(scale), bool(causal), deterministic))
     else:
         out = _forward(q, k, v, float(scale), bool(causal))[0]
     return out
@@ -436,6 +424,7 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
         _check(q, k, v, 3)
         out: Tensor = _attention_varlen(q, k, v, *starts, *longest, scale, causal, trust_elements)[0]
         return out
-    given: Tuple[Any, ...] = *starts, *map(int, longest), float(scale), bool(causal), bool(trust_elements)
-    out = _apply_varlen_alone(q, k, v, *given) if _wants_gradient(q, k, v) else _varlen(q, k, v, *given)[0]
+    given: Tuple[Any, ...] = *map(int, longest), float(scale), bool(causal), bool(trust_elements)
+    wants = _wants_gradient(q, k, v)
+    out = _apply_varlen_alone(q, k, v, *starts, given) if wants else _varlen(q, k, v, *starts, *given)[0]
     return out

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import _core
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Value = Union[int, float, bool, str]
 Scalars = Optional[Tuple[Optional[float], ...]]  # in order of declaration; None: the default
+Maker = Tuple[Callable[..., Any], Tuple[Any, ...]]  # a function that makes an array, and its arguments
 POLICIES = ("early", "late", "random")  # schedc_policy
 ARTIFACTS = ("cuda", "ptx", "cubin", "header")  # schedc_artifact
 _DIRECTIONS = {1: "in", 2: "out", 3: "inout"}
@@ -253,17 +255,22 @@ class Kernel:
         size = self._room(loaded, key, tensors, scalars)
         self._enqueue(loaded, device, size, library, knows_stream(tensors), tensors, scalars)
 
-    def launcher(self, tensors: Tuple[Any, ...], scalars: Scalars,
-                 library: Library) -> Callable[[Tuple[Any, ...]], None]:
-        """`run` with these scalars on tensors like these, of the same types and shapes and on the same device: what
-        they share is looked up once. Not to be called once the kernel is unloaded."""
+    def prepared(self, tensors: Tuple[Any, ...], scalars: Scalars, library: Library, here: Optional[Tuple[Maker, ...]],
+                 anywhere: Tuple[Maker, ...], room: Callable[[int], Tuple[Optional[Maker], Maker]]) -> _core.Prepared:
+        """For `_core.call`: calls with these scalars on tensors like these, inputs first, of the same types and shapes and on
+        the same device. here: what makes the outputs on the device that is current, if that is faster than what makes them
+        anywhere; room: the same for so many bytes of workspace. Not to be called once the kernel is unloaded."""
         if self.on == "cpu":
-            return lambda tensors: self.run(tensors, scalars, None, library)
+            return None, lambda tensors, scalars: self.run(tensors, scalars, None, library), None, anywhere, False, 0
         device, loaded = self._there(tensors, library)
         size, knows = _core.workspace(loaded, tensors, scalars), knows_stream(tensors)
-        if not size and knows and not library.waits:
-            return lambda tensors: _core.launch(loaded, tensors, scalars, None, 0, None)
-        return lambda tensors: self._enqueue(loaded, device, size, library, knows, tensors, scalars)
+        if not knows or library.waits:
+            run = partial(self._enqueue, loaded, device, size, library, knows)
+            return None, run, None, anywhere, False, 0
+        if size:
+            quick, usual = room(size)
+            here, anywhere = (*here, quick) if here and quick else None, (*anywhere, usual)
+        return loaded, None, here, anywhere, size > 0, size
 
     def _there(self, tensors: Tuple[Any, ...], library: Library) -> Tuple[int, _core.Loaded]:
         """The device of the tensors, and what is loaded there."""

@@ -21,6 +21,7 @@ from tune import SWEPT
 import numpy
 
 import schedc
+from schedc import _core
 from schedc._libraries import library_of
 
 DRAW = numpy.random.default_rng(3)
@@ -178,24 +179,127 @@ def called(context):
         raise Wrong("an output at an address is made")
 
 
+class Told:
+    """An Array whose type tells the extension module in C where it is, as PyTorch's tensors do."""
+
+    def __init__(self, array):
+        self.array, rank = array, len(array.shape)
+        self.shape = (ctypes.c_int64 * rank)(*array.shape)
+        self.strides = (ctypes.c_int64 * rank)(*(s // array.host.itemsize for s in array.host.strides))
+        self.bits = 8 * array.host.itemsize
+
+
+class DlTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32), ("rank", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p),
+                ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)]
+
+
+class DlExchange(ctypes.Structure):
+    _tensor = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DlTensor))
+    _stream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("older", ctypes.c_void_p),
+                ("functions", ctypes.c_void_p * 3), ("tensor", _tensor), ("stream", _stream)]
+
+
+def describe(told, out):
+    out[0] = DlTensor(told.array.at, 2, 0, len(told.shape), 2, told.bits, 1, ctypes.addressof(told.shape),
+                      ctypes.addressof(told.strides), 0)
+    return 0
+
+
+def tell(context):
+    """Gives the type its table, once, with a stream of its own as the current one."""
+    if hasattr(Told, "table"):
+        return
+    stream = context.stream()
+
+    def current(kind, device, out):
+        out[0] = stream if (kind, device) == (2, 0) else None
+        return 0
+    table = DlExchange(1, 3, None, (ctypes.c_void_p * 3)(), DlExchange._tensor(describe), DlExchange._stream(current))
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    Told.table, Told.__dlpack_c_exchange_api__ = table, capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
+
+
+class Library:
+    """As _libraries.py has of PyTorch."""
+    waits = False
+
+    @staticmethod
+    def device(_array):
+        return 0
+
+
+def zeros(context, told, made):
+    """What makes such arrays, and keeps them in `made`."""
+    def make(*shape):
+        made.append(Array(context, numpy.zeros(shape, numpy.float16)))
+        return Told(made[-1]) if told else made[-1].memory
+    return make, (100, 64)
+
+
+def no_room(size):
+    raise Wrong(f"a workspace of {size} bytes is asked for")
+
+
 def alike(context):
-    """What is looked up once serves tensors at other addresses, until the kernel is unloaded."""
-    kernel = schedc.Source(kit.SCALE).kernel()
-    pairs = [[Array(context, normal(100, 64)), Array(context, numpy.zeros((100, 64), numpy.float16))] for _ in range(2)]
-    first = tuple(a.memory for a in pairs[0])
-    launch = kernel.launcher(first, (None, 3), library_of(first[0]))
-    for x, y in pairs:
-        launch((x.memory, y.memory))
+    """What is looked up once serves tensors at other addresses, until the kernel is unloaded; outputs are made where it is
+    fastest. Arrays that do not tell their stream go another way."""
+    tell(context)
+    for told in (False, True):
+        kernel, calls, here, anywhere = schedc.Source(kit.SCALE).kernel(), {}, [], []
+        arrays = [Array(context, normal(100, 64)) for _ in range(3)]
+        inputs = [(Told(a) if told else a.memory,) for a in arrays]
+        expect(_core.call(calls, 7, inputs[0], (None, 3)) is None, "a call is found that was not prepared")
+        first = (*inputs[0], zeros(context, told, [])[0](100, 64))
+        library = Library if told else library_of(first[0])
+        calls[_core.key(7, inputs[0], (None, 3))] = kernel.prepared(first, (None, 3), library, (zeros(context, told, here),),
+                                                                    (zeros(context, told, anywhere),), no_room)
+        for array, given in zip(arrays, inputs):
+            expect(len(_core.call(calls, 7, given, (None, 3))) == 1, "another number of outputs")
+            context.synchronize()
+            near("Y", (here or anywhere)[-1].get(), 2.0 * array.host + 3.5, 0.01)
+        expect((len(here), len(anywhere)) == ((3, 0) if told else (0, 3)), f"made here {len(here)}, and anywhere {len(anywhere)}")
+        other = Array(context, normal(101, 64))
+        for what, given, scalars in ((8, inputs[0], (None, 3)), (7, inputs[0], (None, 4)), (7, inputs[0], (1, 3)),
+                                     (7, (Told(other) if told else other.memory,), (None, 3)), (7, (3,), (None, 3))):
+            expect(_core.call(calls, what, given, scalars) is None, f"{what}, {given}, {scalars} is taken for another call")
+        kernel.unload()
+        try:
+            _core.call(calls, 7, inputs[0], (None, 3))
+        except ValueError as error:
+            expect("unloaded" in str(error), error)
+        else:
+            raise Wrong("an unloaded kernel is launched")
+
+
+def in_a_workspace(context):
+    """A call that is prepared makes its workspace, too."""
+    tell(context)
+    q, k, v, go = (normal(1, 70, 1, 64) for _ in range(4))
+    o, l = kit.attention(q, k, v)
+    inputs = tuple(Told(Array(context, x)) for x in (o.astype(numpy.float16), go, l.astype(numpy.float32), q, k, v))
+    kernel, calls, sizes = schedc.load("fa3_bwd.sched", D=64), {}, []
+
+    def gradient():
+        return Told(Array(context, numpy.full((1, 70, 1, 64), numpy.nan, numpy.float16)))
+
+    def room(size):
+        def make():
+            sizes.append(size)
+            return Told(Array(context, numpy.full((size + 3) // 4, numpy.nan, numpy.float32)))
+        return None, (make, ())
+    makers = ((gradient, ()),) * 3
+    calls[_core.key(0, inputs, (0.125,))] = kernel.prepared(inputs + tuple(gradient() for _ in range(3)), (0.125,), Library, makers,
+                                                            makers, room)
+    made = _core.call(calls, 0, inputs, (0.125,))
     context.synchronize()
-    for x, y in pairs:
-        near("Y", y.get(), 2.0 * x.host + 3.5, 0.01)
-    kernel.unload()
-    try:
-        launch(first)
-    except ValueError as error:
-        expect("unloaded" in str(error), error)
-    else:
-        raise Wrong("an unloaded kernel is launched")
+    expect(len(sizes) == 1 and sizes[0] > 70 * 64 * 4, sizes)
+    got = {t.name: x.array.get() for t, x in zip(kernel.tensors, inputs + made)}
+    differences = schedc.load("fa3_bwd.sched", D=64, on="cpu").compare(**got)
+    expect(all(d.passed for d in differences) and len(differences) == 3, differences)
 
 
 def sequence(context):
@@ -322,8 +426,8 @@ def main():
         os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL="sms=3,devices=2")
         os.environ.setdefault("SCHEDC_CACHE", folder)
         context, checks = Context(Driver(model)), Checks(args.only)
-        for function in (attention, by_gpu, tuned, tuned_there, given, called, alike, sequence, captured, refusals,
-                         unloaded, machine_code, no_context):
+        for function in (attention, by_gpu, tuned, tuned_there, given, called, alike, in_a_workspace, sequence, captured,
+                         refusals, unloaded, machine_code, no_context):
             checks.run(function.__name__, function, context)
         checks.run("without_driver", without_driver)
         context.close()
