@@ -8,6 +8,7 @@ that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause
 count. `sustained`: the median over rounds of turns of 400 ms of launches back to back, of which the first 150 do not count;
 before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
 up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times.
+The clock of the multiprocessors and the board's power are means over the launches that count (sensors.py).
 A point may do `without` some peers, and have inputs `filled` with a number. Kernels with 8-bit operands are measured beside
 16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
 through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
@@ -27,6 +28,7 @@ import flash3
 from calls import read_points, setting, write
 from find_schedc import schedc
 from pytorch import environment, find, workspace
+from sensors import Sensors
 
 COLD_ROUNDS, WARM_UP, COLD = 3, 5, 20
 TURN_MS, SETTLING_MS, WARMING_MS, GROUPS = 400, 150, 700, 12  # of launches back to back, as runtime/cuda/measure.c has them
@@ -39,43 +41,52 @@ OPERATIONS = 2_500_000_000  # of a comparison: as many places of the specificati
 
 # ---- times
 
-def launches(torch, run, n):
-    """Milliseconds of each of n launches back to back."""
+def launches(torch, run, n, sensors=None, settled=0):
+    """Milliseconds of each of n launches back to back; what the sensors read from the launch `settled` on until the last ended."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(n + 1)]
     events[0].record()
     for event in events[1:]:
         run()
         event.record()
+    readings = []
+    while sensors and not events[-1].query():
+        if events[settled].query():
+            readings.append(sensors.read())
     torch.cuda.synchronize()
-    return [a.elapsed_time(b) for a, b in zip(events, events[1:])]
+    return [a.elapsed_time(b) for a, b in zip(events, events[1:])], [one for one in readings if one]
 
 
-def go_on_for(torch, run, budget, one):
+def go_on_for(torch, run, budget, one, sensors=None):
     """Launches back to back for so many ms, where one takes about `one`: the milliseconds of a launch in each of some groups,
-    without those in which the chip has not yet found the clock at which this program runs (runtime/cuda/duration.c)."""
+    without those in which the chip has not yet found the clock at which this program runs (runtime/cuda/duration.c); and what
+    the sensors read meanwhile."""
     each = max(1, round(budget / one / GROUPS))
 
     def group():
         for _ in range(each):
             run()
-    took = [ms / each for ms in launches(torch, group, max(1, min(GROUPS, round(budget / one / each))))]
-    return took[min(len(took) // 2, math.ceil(SETTLING_MS / (one * each))):]
+    groups = max(1, min(GROUPS, round(budget / one / each)))
+    settled = min(groups // 2, math.ceil(SETTLING_MS / (one * each)))
+    took, readings = launches(torch, group, groups, sensors, settled)
+    return [ms / each for ms in took[settled:]], readings
 
 
 def measure(torch, runs, rounds):
-    """For each of the named functions: its times in ms, and how many rounds were sustained. They take turns, each round
-    begun by another one: what ran before, and how warm it left the chip, is the same for all."""
+    """For each of the named functions: its times in ms, its clock and power; and how many rounds were sustained. They take turns,
+    each round begun by another one: what ran before, and how warm it left the chip, is the same for all."""
     def in_turns(n):
         order = list(runs.items())
         return order[n % len(order):] + order[:n % len(order)]
+    sensors = Sensors(torch.cuda.get_device_properties(0).uuid)
     cold = {name: [] for name in runs}
     sustained = {name: [] for name in runs}
     spread = {name: [] for name in runs}
+    readings = {name: [] for name in runs}
     for n in range(COLD_ROUNDS):
         for name, run in in_turns(n):
             time.sleep(0.15)
             launches(torch, run, WARM_UP)
-            cold[name] += launches(torch, run, COLD)
+            cold[name] += launches(torch, run, COLD)[0]
     if rounds is None:
         rounds = len(runs) * max(1, min(ROUNDS // len(runs), round(MILLISECONDS / TURN_MS / len(runs) ** 2)))
     one = {name: statistics.median(times) for name, times in cold.items()}
@@ -83,11 +94,17 @@ def measure(torch, runs, rounds):
         go_on_for(torch, run, WARMING_MS / len(runs), one[name])
     for n in range(rounds):
         for name, run in in_turns(n):
-            last = go_on_for(torch, run, TURN_MS, one[name])
+            last, read = go_on_for(torch, run, TURN_MS, one[name], sensors)
             sustained[name].append(statistics.median(last))
             spread[name] += last
+            readings[name] += read
     return {name: {"cold_ms": statistics.median(cold[name]), "sustained_ms": statistics.median(sustained[name]),
-                   "least_ms": min(spread[name]), "most_ms": max(spread[name])} for name in runs}, rounds
+                   "least_ms": min(spread[name]), "most_ms": max(spread[name]), **means(readings[name])} for name in runs}, rounds
+
+
+def means(readings):
+    """Nothing, if nothing was read."""
+    return {key: statistics.fmean(values) for key, values in zip(("clock_mhz", "power_w"), zip(*readings))}
 
 
 # ---- one point

@@ -75,6 +75,29 @@ def bars():
     return found
 
 
+def share(point, of, multiprocessors):
+    """How much of what tensor cores can do at the clock that was read is asked of them; None: no clock was read."""
+    times = point["times"][of]
+    each = 8192 if "fp8" in point["schedule"] else 4096  # operations of a multiprocessor in a cycle
+    mhz = times.get("clock_mhz")
+    return mhz and times["tflops_sustained"] * 1e6 / (multiprocessors * each * mhz)
+
+
+def missed(document):
+    """A line for each point that misses its bar: clock, power, how busy tensor cores are, and would have to be."""
+    lines, bar_of = [], bars()
+    for point in document["points"]:
+        bar, ratio, times = bar_of.get(point["name"]), point.get("ratio"), point.get("times", {})
+        busy = share(point, "schedc", document["multiprocessors"]) if ratio else None
+        other = next((times[name] for name in ("cudnn", "cublas") if name in times), None)
+        if busy and bar and ratio < bar:
+            lines.append([point["name"], f"{times['schedc']['clock_mhz']:.0f}", f"{times['schedc']['power_w']:.0f}",
+                          f"{100 * busy:.0f} %", f"{other['clock_mhz']:.0f}", f"{other['power_w']:.0f}", f"{ratio:.3f}", f"{bar:.2f}",
+                          f"{100 * busy * bar / ratio:.0f} %"])
+    head = ["misses its bar", "MHz", "W", "of the tensor cores", "theirs: MHz", "W", "ratio", "bar", "it would take"]
+    return "\n" + rows(head, lines) if lines else ""
+
+
 def peers(document):
     lines, bar_of = [], bars()
     for point in document["points"]:
@@ -88,7 +111,7 @@ def peers(document):
                       "ratio": (f"{ratio:.3f}" + (f" ± {ratio * unsure:.3f}" if unsure else "")) if ratio else "",
                       "bar": told(ratio, bar, unsure) if bar else "", "to FlashAttention-3": over_flash3(times)})
     head = [name for name in lines[0] if "Flash" not in name or any(line[name] for line in lines)]
-    return where(document) + rows(head, [[line[name] for name in head] for line in lines])
+    return where(document) + rows(head, [[line[name] for name in head] for line in lines]) + missed(document)
 
 
 def over_flash3(times):
