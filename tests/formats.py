@@ -106,6 +106,35 @@ REFUSED = """kernel k {
 """
 
 
+# Integers made of elements of `a`, in a bound, and of `b`, which are declared. Those of `c` are compared, picked and places, no more.
+ELEMENTS = """
+kernel k {
+  in  a, c : i32[n], b : i32[n] in 0 .. n, X : f32[64]
+  out Y : f32[64]
+  role all : 1 warpgroup {
+    reg y : f32[64]
+    y[i] = 0
+    for t in 0 .. n {
+      if a[t] + 1 > 2 and b[t] + 1 > 2 and min(c[t], 7) > 2 and (c[t] > 0 ? 1 : 0) + a[c[t]] > 1 { y[i] = y[i] + X[i] }
+    }
+    Y[i] = y[i]
+  }
+}
+"""
+
+
+def check_assumed(checks, schedc):
+    """The certificate says of which elements no launch can tell whether what is made of them has 32 bits."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "k.sched")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ELEMENTS)
+        code, text, _ = output(schedc, "info", "--format", "json", path)
+    assumed = json.loads(text)[0]["certificate"]["assumptions"]
+    fits = [a.split("'")[1] for a in assumed if "fit in 32 bits" in a]
+    checks.expect("info: what fits in 32 bits", code == 0 and fits == ["a"])
+
+
 def check_refused(checks, schedc):
     """What some combinations are refused for is said once, and the others are tested."""
     with tempfile.TemporaryDirectory() as folder:
@@ -166,6 +195,7 @@ def main():
     checks.expect("info: the certificate", info["certificate"]["verdict"] == "proved for all trip counts"
                   and len(proofs) >= 9 and all(p["verdict"] == "proved for all trip counts" for p in proofs)
                   and all(0 < r["least_stages"] <= r["stages"] for r in info["certificate"]["rings"]))
+    check_assumed(checks, schedc)
     checks.expect("info: shared memory", 0 < info["shared_memory_bytes"] <= 232448)
     code, text, _ = output(schedc, "run", "--format", "json", "schedules/copy.sched")
     result = json.loads(text)

@@ -36,6 +36,49 @@ static void assume_elements(Verify *v) {
   }
 }
 
+static void from(void *below, Xid root, Span at) {
+  (void)at;
+  x_from(below, root);
+}
+
+static bool may_grow(const Expr *e) {
+  const bool picks = e->op == X_MIN || e->op == X_MAX || e->op == X_WHERE || e->op == X_MOD;
+  const bool makes = sc_xop[e->op].arity || e->op == X_SUM;
+  return e->ty == TY_INT && e->deps & (DEP_FETCH | DEP_TILE) && makes && !picks;
+}
+
+static void assume_fits(Verify *v, const Expr *e) {
+  const Buf *b = &v->k->buf.at[v->k->view.at[e->ref].buf];
+  if (e->ty == TY_INT && !(b->least && b->end))
+    sc_assume(v,
+              "integers that are made of elements of '%s' fit in 32 bits (nothing is declared of "
+              "these, so no launch can tell)",
+              b->name);
+}
+
+// Notes as assumptions that integers fit which are made of elements that may be any. Of others a
+// launch checks it.
+static void assume_integers(Verify *v) {
+  const Kernel *k = v->k;
+  Below all = x_below(v->sc, k), made = x_below(v->sc, k);
+  x_begin(&all, DEP_FETCH | DEP_TILE);
+  sc_grid_exprs(k, from, &all);
+  for (u32 i = 0; i < k->role.n; i++)
+    for (u32 pc = 0; pc < k->role.at[i].code.n; pc++)
+      sc_ins_exprs(k, &k->role.at[i].code.at[pc], from, &all);
+  x_begin(&made, DEP_FETCH | DEP_TILE);
+  for (Xid x; (x = x_next(&all));) {
+    Xid operand[SC_MAX_OPERANDS];
+    const u32 n = may_grow(&k->expr.at[x]) ? x_operands(k, x, operand) : 0;
+    for (u32 i = 0; i < n; i++) x_from(&made, operand[i]);
+  }
+  for (Xid x; (x = x_next(&made));) {
+    const Expr *e = &k->expr.at[x];
+    if (e->op == X_LOAD) assume_fits(v, e);
+    if (e->op == X_LOAD || e->ty == TY_BOOL) x_skip(&made);
+  }
+}
+
 static Facts *facts_of(Sc *sc, const Kernel *k) {
   Facts *f = sc_facts(sc, k);
   sc_facts_thorough(f);
@@ -50,6 +93,7 @@ static Certificate *prove(Sc *sc, const Kernel *k, bool depths) {
   Verify v = {.sc = sc, .k = k, .facts = facts_of(sc, k), .cert = cert, .depths = depths};
   assume_requirements(&v);
   assume_elements(&v);
+  assume_integers(&v);
   sc_prove_resources(&v);
   sc_prove_barriers(&v);
   sc_prove_threads(&v);

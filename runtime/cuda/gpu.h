@@ -66,7 +66,8 @@ typedef struct TermList {
   VEC(SclTerm) term;
   VEC(TermOf) of;
 } TermList;
-void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, TermList *out);
+// node: by expression, the node of those that a launch evaluates
+void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, const u32 *node, TermList *out);
 
 // table.c: the table of a kernel or sequence, whose text this is. trusts: no list is checked.
 typedef struct Tabled {

@@ -211,8 +211,8 @@ static void launches(Header *h, const SclTable *t, const SclStep *last) {
   put(h, "    {\"%s\", %u, %u, %u, %d},\n", r->name, r->threads, r->shared, r->cluster, r->limited);
   END(1);
   EACH(SclTerm, term, t->terms)
-  put(h, "    {SCL_%s, %d, %d, %u, %u, %u, %u, INT64_C(%lld)},\n", sc_launch_op[r->op], r->integer,
-      r->compares, r->operands, r->a, r->b, r->c, (long long)r->number);
+  put(h, "    {SCL_%s, %d, %d, %d, %u, %u, %u, %u, INT64_C(%lld)},\n", sc_launch_op[r->op],
+      r->integer, r->compares, r->elements, r->operands, r->a, r->b, r->c, (long long)r->number);
   END(1);
   EACH(SclCheck, check, t->checks) {
     put(h, "    {%u, {", r->lists);

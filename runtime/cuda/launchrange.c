@@ -2,9 +2,10 @@
 // them? For the library and for C headers: a part of launcher.c, which see. In: a table's terms,
 // and what a launch knows. Out: an interval for each term, and the first term that may not fit. The
 // idea: dimensions and scalars are exact, tile indices, instances and loop variables are anywhere
-// in their ranges; a term comes behind all that its range depends on, so one walk does. What
-// depends on elements of tensors is not bounded, but for those that name places (`let n = len[b]`):
-// they are taken to be no larger than the largest extent.
+// in their ranges; a term comes behind all that its range depends on, so one walk does. Elements of
+// tensors are anywhere in the range that is declared of them, or 0, as those beyond the tensor are.
+// Where none is declared, uniform ones (`let n = len[b]`) are taken to be no larger than the
+// largest extent, and what is made of others is not bounded.
 #ifndef SCHEDC_LAUNCHER
 #include "runtime/cuda/gpu.h"
 #endif
@@ -43,6 +44,11 @@ static inline SclRange scl_loop_range(SclRange from, SclRange to) {
   return scl_range(from.is.lo, scl_larger(from.is.lo, to.is.hi - 1));
 }
 
+static inline SclRange scl_element_range(const SclValue *least, const SclValue *end) {
+  if (!least->known || !end->known) return scl_no_range();
+  return scl_range(-scl_larger(0, -least->i), scl_larger(0, end->i - 1));
+}
+
 static inline SclRange scl_leaf_range(const SclJob *j, const SclTerm *t, int64_t extent) {
   const SclRange *r = j->plan->range;
   switch (t->op) {
@@ -54,7 +60,9 @@ static inline SclRange scl_leaf_range(const SclJob *j, const SclTerm *t, int64_t
     case SCL_LOOP: return scl_loop_range(r[t->a], r[t->b]);
     case SCL_AXIS:
       return r[t->a].known ? scl_range(0, scl_larger(0, r[t->a].is.hi + t->number)) : r[t->a];
-    default: return t->number ? scl_range(-extent, extent) : scl_no_range();
+    default:
+      if (t->b) return scl_element_range(&j->plan->value[t->a], &j->plan->value[t->b]);
+      return t->number ? scl_range(-extent, extent) : scl_no_range();
   }
 }
 
@@ -70,11 +78,12 @@ static inline SclRange scl_term_range(const SclJob *j, const SclTerm *t, int64_t
 }
 
 // The largest that a sum of its terms may be, whatever their signs: comparisons are written as one
-// index against a sum of all other terms, in any order.
+// index against a sum of all other terms, in any order. What is made of elements may have any of 32
+// bits in the emitted code, so it is not among them.
 static inline int64_t scl_sum_of_terms(const SclJob *j, const SclTerm *t, const SclRange *r) {
   if (t->op == SCL_ADD || t->op == SCL_SUB)
     return scl_sum_of(j->plan->range[t->a].terms, j->plan->range[t->b].terms);
-  return r->known ? scl_larger(-r->is.lo, r->is.hi) : 0;
+  return r->known && !t->elements ? scl_larger(-r->is.lo, r->is.hi) : 0;
 }
 
 static inline int64_t scl_largest_extent(const SclJob *j, const SclStep *s) {
@@ -87,12 +96,17 @@ static inline int64_t scl_largest_extent(const SclJob *j, const SclStep *s) {
   return most;
 }
 
+static inline int scl_fits(const SclTerm *t, const SclRange *r) {
+  const int64_t room = t->elements ? 0 : INT32_MAX - SCL_LIMIT;
+  if (!t->integer || !r->known) return 1;
+  return r->is.lo >= INT32_MIN + room && r->is.hi <= INT32_MAX - room;
+}
+
 // Which term may not fit; 0: none.
 static inline unsigned scl_unfit(const SclJob *j, unsigned term) {
   const SclTerm *t = &j->table->term[term];
-  const SclRange *all = j->plan->range, *r = &all[term];
-  if (t->integer && r->known && (r->is.lo < -(int64_t)SCL_LIMIT || r->is.hi > SCL_LIMIT))
-    return term;
+  const SclRange *all = j->plan->range;
+  if (!scl_fits(t, &all[term])) return term;
   if (!t->compares || scl_sum_of(all[t->a].terms, all[t->b].terms) <= SCL_LIMIT) return 0;
   return all[t->a].terms > all[t->b].terms ? t->a : t->b;
 }

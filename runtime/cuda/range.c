@@ -8,6 +8,7 @@ typedef struct Terms {
   Sc *sc;
   const Kernel *k;
   const Launch *launch;  // NULL: the kernel is the whole
+  const u32 *node;       // by expression: what a launch evaluates of it
   TermList *out;
   u32 *made;             // by expression: its term; 0: it has none yet
   u32 *from, *to;        // by loop: its bounds
@@ -26,6 +27,16 @@ static u32 depends_on(const Terms *t, Xid x, Xid on[SC_MAX_OPERANDS]) {
   return n ? n : x_operands(t->k, x, on);
 }
 
+static SclTerm element(const Terms *t, const Expr *e, SclTerm term) {
+  const Buf *b = &t->k->buf.at[t->k->view.at[e->ref].buf];
+  term.number = !(e->deps & DEP_TILE);
+  if (b->least && b->end) {
+    term.a = t->node[b->least];
+    term.b = t->node[b->end];
+  }
+  return term;
+}
+
 static SclTerm leaf(const Terms *t, const Expr *e, SclTerm term) {
   const Launch *l = t->launch;
   switch (e->op) {
@@ -42,13 +53,15 @@ static SclTerm leaf(const Terms *t, const Expr *e, SclTerm term) {
       term.a = t->made[t->k->axis.at[e->ref].extent];
       term.number = (i64)t->k->axis.at[e->ref].cluster - 2;
       break;
-    default: term.number = !(e->deps & DEP_TILE);
+    case X_LOAD: return element(t, e, term);
+    default: break;  // a real or a truth
   }
   return term;
 }
 
 static SclTerm term_of(const Terms *t, const Expr *e) {
   SclTerm term = {.op = (SclOp)e->op, .integer = e->ty == TY_INT};
+  term.elements = (e->deps & (DEP_FETCH | DEP_TILE)) != 0;
   if (x_reduces(e->op)) {  // of elements, as one that names no place
     term.op = SCL_LOAD;
     return term;
@@ -113,8 +126,8 @@ static void need_dimensions(Terms *t) {
   }
 }
 
-void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, TermList *out) {
-  Terms t = {.sc = sc, .k = k, .launch = launch, .out = out};
+void sc_terms(Sc *sc, const Kernel *k, const Launch *launch, const u32 *node, TermList *out) {
+  Terms t = {.sc = sc, .k = k, .launch = launch, .node = node, .out = out};
   t.made = NEWS(sc, u32, k->expr.n + 1);
   t.from = NEWS(sc, u32, k->loop.n + 1);
   t.to = NEWS(sc, u32, k->loop.n + 1);

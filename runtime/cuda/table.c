@@ -84,6 +84,13 @@ static void need_whole(Tabling *t) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     for (u32 d = 0; b->space == SP_TENSOR && d < b->rank; d++) need(t, b->dim[d], b->span);
+  }
+}
+
+// The ranges that are declared of elements.
+static void need_ranges(Tabling *t) {
+  for (u32 i = 0; i < t->of->buf.n; i++) {
+    const Buf *b = &t->of->buf.at[i];
     need(t, b->least, b->span);
     need(t, b->end, b->span);
   }
@@ -259,7 +266,7 @@ static void add_step(Tabling *t, const Kernel *k, const CudaText *text) {
   add_grid(t, k);
   add_slots(t, k, text, s.turn.from);
   s.use.to = t->use.n, s.map.to = t->map.n, s.slot.to = t->slot.n;
-  sc_terms(t->sc, k, t->launch, &t->terms);
+  sc_terms(t->sc, k, t->launch, t->made, &t->terms);
   s.axis.to = t->axis.n, s.turn.to = t->turn.n, s.term.to = t->terms.term.n;
   if (!t->trusts) add_checks(t, k, t->step.n, &s.check);
   PUSH(t->sc, &t->step, s);
@@ -307,6 +314,7 @@ void sc_table(Sc *sc, const Kernel *k, const CudaText *text, bool trusts, Tabled
   PUSH(sc, &t.terms.of, ((TermOf){0}));
   begin_values(&t, k, NULL);
   need_whole(&t);
+  need_ranges(&t);
   if (!k->launch.n) sc_grid_exprs(k, need, &t);
   make_values(&t);
   for (u32 i = 0; i < k->require.n; i++) PUSH(sc, &t.require, t.made[k->require.at[i].cond]);
@@ -316,6 +324,7 @@ void sc_table(Sc *sc, const Kernel *k, const CudaText *text, bool trusts, Tabled
   for (u32 i = 0; i < k->launch.n; i++) {
     begin_values(&t, k->launch.at[i].kernel, &k->launch.at[i]);
     sc_grid_exprs(t.of, need, &t);
+    need_ranges(&t);
     make_values(&t);
     add_step(&t, t.of, text->step[i]);
   }

@@ -270,4 +270,13 @@ static const char ordered[] =
     "  part\n"
     "}\n";
 
+static inline void refused(Fixture *f, const schedc_tensor *t, DiagId id, const char *word) {
+  u32 before = note.launches;
+  assert_int_not_equal(launch(f, t, NULL), SCHEDC_OK);
+  assert_int_equal(note.launches, before);
+  assert_non_null(f->sc.diags);
+  assert_string_equal(sc_diag_code(f->sc.diags->id), sc_diag_code(id));
+  if (!strstr(f->sc.diags->text, word)) fail_msg("'%s' lacks '%s'", f->sc.diags->text, word);
+}
+
 #endif
