@@ -314,13 +314,15 @@ static Xid key_at(const Kernel *k, const Access *a, u32 take) {
 }
 
 // CTAs that take a turn with one key do so in the order of the axis, if all their other indices are
-// the same; and so do instances that deal tiles among them.
+// the same; and so do instances that deal tiles among them. (Of two executions that may be in one
+// tile the turn says nothing: both may stand within it.)
 static bool takes_turn(Pair *p, u32 turn) {
   const Kernel *k = p->v->k;
   const Turn *t = &k->turn.at[turn];
   const Role *r = &k->role.at[p->a->role];
   if (!t->active || t->axis == SC_NONE || p->a->role != p->b->role) return false;
   if (r->instances > 1 && !r->one_tile) return false;
+  if (p->var[t->axis].relation == REL_ANY) return false;
   for (u32 i = 0; i < p->axes; i++)
     if (i != t->axis && p->var[i].relation != REL_EQUAL) return false;
   u32 a = taken_at(p, p->a, 0, turn), b = taken_at(p, p->b, 1, turn);
