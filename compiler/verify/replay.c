@@ -184,7 +184,8 @@ static void touch(Replay *r, Proc *p) {
   }
 }
 
-// Notes which executions are over for the instance after a wait for products or copies out.
+// Notes which executions are over for the instance after a wait for products or copies out. (The
+// wait is counted behind this.)
 static void finish(Replay *r, const Proc *p, const Ins *wait) {
   u32 me = (u32)(p - r->proc);
   for (u32 i = 0; i < r->out->n; i++) {
@@ -196,7 +197,7 @@ static void finish(Replay *r, const Proc *p, const Ins *wait) {
     if (d->proc != me || d->over || memcmp(d->axis, r->w->axis, sizeof d->axis)) continue;
     if (wait->op == OP_MMAWAIT ? !product : !out || (read && sc_access_writes(a))) continue;
     d->over = true;
-    d->end = p->clock[me];
+    d->end = p->clock[me] + 1;
   }
 }
 
