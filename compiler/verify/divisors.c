@@ -4,7 +4,8 @@
 //
 // A value is computed where its operation is reached, an element's for all values of the indices,
 // also where it lies outside of its tensor. What a condition leaves out is not computed: the side
-// of a `where` that is not taken, and the second part of an `and` whose first is false.
+// of a `where` that is not taken, and the second part of an `and` whose first is false. (An extent
+// of a tensor has a value: a launch is refused where it has none.)
 #include "compiler/facts/linear.h"
 #include "compiler/verify/verify.h"
 

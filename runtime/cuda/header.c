@@ -184,7 +184,8 @@ static void tensors(Header *h, const SclTable *t, const SclStep *last) {
         r->bytes, d[0], d[1], d[2], d[3], d[4], d[5], buf_of(h, (u32)(r - t->tensor))->name);
   }
   END(t->tensors);
-  EACH(SclUse, use, last->use.to) put(h, "    {%u, %u, %d},\n", r->tensor, r->align, r->copied);
+  EACH(SclUse, use, last->use.to)
+  put(h, "    {%u, %u, %d, %d},\n", r->tensor, r->align, r->copied, r->written);
   END(last->use.to);
   EACH(SclMap, map, t->maps) {
     const int *d = r->dim;

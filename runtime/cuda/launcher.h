@@ -42,7 +42,7 @@ typedef struct SclTensor {
 // bytes.
 typedef struct SclUse {
   unsigned tensor, align;
-  int copied;  // by the copy engine
+  int copied, written;  // copied: by the copy engine
 } SclUse;
 
 // A tensor map: five dimensions, innermost first, each one of the tensor's or one of these.
@@ -227,20 +227,21 @@ typedef enum SclWhy {
   SCL_FINE,
   SCL_BAD_DIM,      // at: a dimension
   SCL_BAD_REQUIRE,  // at: a require
-  SCL_NO_DATA,      // at: a tensor, as in the next six
+  SCL_NO_DATA,      // at: a tensor, as in the next seven
   SCL_BAD_ADDRESS,  // … whose address is not aligned
   SCL_BAD_STRIDE,   // … whose stride along `dim` is not
   SCL_NEGATIVE_STRIDE,
-  SCL_LAST_STRIDE,    // is not 1
-  SCL_FAR_STRIDE,     // 2^40 bytes or more
-  SCL_NO_SIZE,        // a workspace, or a list that is checked, is too large
-  SCL_NO_RANGE,       // at: a tensor with elements, in whose range there are none
-  SCL_NO_MAP,         // at: a map; error
-  SCL_LARGE_GRID,     // step
-  SCL_BAD_SECTION,    // at: an axis
-  SCL_LARGE_TERM,     // at: a term, which may not fit in 32 bits
-  SCL_LARGE_TURN,     // at: a turn
-  SCL_NO_WORKSPACE,   // NULL, or too small
+  SCL_LAST_STRIDE,      // is not 1
+  SCL_FAR_STRIDE,       // 2^40 bytes or more
+  SCL_SHARED_ELEMENTS,  // it is written, and by its strides elements share memory
+  SCL_NO_SIZE,       // an extent has no value; a workspace, or a list that is checked, is too large
+  SCL_NO_RANGE,      // at: a tensor with elements, in whose range there are none
+  SCL_NO_MAP,        // at: a map; error
+  SCL_LARGE_GRID,    // step
+  SCL_BAD_SECTION,   // at: an axis
+  SCL_LARGE_TERM,    // at: a term, which may not fit in 32 bits
+  SCL_LARGE_TURN,    // at: a turn
+  SCL_NO_WORKSPACE,  // NULL, or too small
   SCL_BAD_WORKSPACE,  // not aligned
   SCL_NO_FUNCTION,    // at: a function; error, as from here on
   SCL_NO_CLUSTER,     // at: a function of which no cluster fits on the GPU

@@ -61,6 +61,7 @@ static inline SclRefusal scl_shape(const SclJob *j, unsigned tensor) {
   int64_t n = 0;
   p->empty[tensor] = 0;
   for (unsigned d = 0; d < t->rank; d++) {
+    if (!p->value[t->dim[d]].known) return scl_refuse(SCL_NO_SIZE, 0, tensor, 0);
     extent[d] = p->value[t->dim[d]].i;
     if (extent[d] <= 0) p->empty[tensor] = 1;
   }
@@ -86,6 +87,8 @@ SCL_API SclRefusal scl_check_strides(const SclJob *j, const SclUse *use) {
     else if (use->copied && ((uint64_t)stride[d] * t->bytes) >> 40) why = SCL_FAR_STRIDE;
     if (why) return scl_refuse(why, 0, use->tensor, d);
   }
+  if (use->written && !j->plan->empty[use->tensor] && !scl_apart(t->rank, extent, stride))
+    return scl_refuse(SCL_SHARED_ELEMENTS, 0, use->tensor, 0);
   return scl_fine();
 }
 

@@ -119,7 +119,8 @@ static u32 tensor_of(const Tabling *t, u32 buf) {
 static void add_uses(Tabling *t, const Kernel *k, const CudaText *text) {
   for (u32 i = 0; i < k->buf.n; i++) {
     if (k->buf.at[i].space != SP_TENSOR) continue;
-    SclUse use = {tensor_of(t, i), sc_elem[k->buf.at[i].elem].bytes, 0};
+    SclUse use = {tensor_of(t, i), sc_elem[k->buf.at[i].elem].bytes, 0, 0};
+    use.written = (k->buf.at[i].dir & F_OUT) != 0;
     for (u32 m = 0; m < text->maps; m++) use.copied |= text->map[m].tensor == i;
     if (use.copied || text->wide[i]) use.align = 16;
     PUSH(t->sc, &t->use, use);

@@ -65,24 +65,6 @@ static bool is_empty(const schedc_tensor *t) {
   return false;
 }
 
-// Do different indices of an output always mean different elements? Dimensions by rising stride:
-// each must step over all that the smaller ones reach.
-static bool disjoint(const schedc_tensor *t) {
-  i64 reach = 0;  // of the dimensions taken so far
-  bool taken[SC_MAX_RANK] = {false};
-  for (size_t n = 0; n < t->rank; n++) {
-    size_t best = SC_MAX_RANK;
-    for (size_t d = 0; d < t->rank; d++) {
-      if (!taken[d] && (best == SC_MAX_RANK || t->strides[d] < t->strides[best])) best = d;
-    }
-    taken[best] = true;
-    if (t->shape[best] <= 1) continue;
-    if (t->strides[best] <= reach) return false;
-    reach += (t->shape[best] - 1) * t->strides[best];
-  }
-  return true;
-}
-
 // The last element's distance in bytes fits in 63 bits.
 static bool addressable(const Buf *buf, const schedc_tensor *t) {
   i64 reach = 0, step;
@@ -128,7 +110,7 @@ static bool fits_layout(Sc *sc, const Buf *buf, const schedc_tensor *t) {
     sc_report(sc, D_T_SHAPE, buf->span, "tensor '%s' is larger than the address space", buf->name);
     return false;
   }
-  if ((buf->dir & F_OUT) && !disjoint(t)) {
+  if ((buf->dir & F_OUT) && !scl_apart(buf->rank, t->shape, t->strides)) {
     sc_report(sc, D_T_STRIDE, buf->span,
               "elements of output '%s' share memory: its strides overlap", buf->name);
     return false;

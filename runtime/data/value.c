@@ -3,7 +3,8 @@
 // behind value.h, and is compiled there as C99 or C++. In: nodes, dimensions and scalars. Out: for
 // each node its value, and whether it is known: what overflows 64 bits is the nearest that does
 // not, what is divided by zero is 0, and neither is known. Reals are double. The idea: operands
-// come before what is made from them, so one walk in order needs no recursion.
+// come before what is made from them, so one walk in order needs no recursion. (And whether a
+// tensor's strides keep its elements apart.)
 #ifndef SCHEDC_LAUNCHER
 #include "runtime/data/value.h"
 
@@ -92,4 +93,21 @@ SCL_API void scl_evaluate(const SclNode *node, unsigned nodes, const int64_t *di
       if (n->op == SCL_WHERE) v->known = v->known && a->known;
     }
   }
+}
+
+// Dimensions by rising stride: each must step over all that the smaller ones reach.
+SCL_API int scl_apart(unsigned rank, const int64_t *extent, const int64_t *stride) {
+  int64_t reach = 0;  // of the dimensions taken so far
+  unsigned taken = 0;
+  int fits = 1;
+  for (unsigned n = 0; n < rank && fits; n++) {
+    unsigned best = rank;
+    for (unsigned d = 0; d < rank; d++)
+      if (!(taken >> d & 1) && (best == rank || stride[d] < stride[best])) best = d;
+    taken |= 1u << best;
+    if (extent[best] <= 1) continue;
+    if (stride[best] <= reach) return 0;
+    reach = scl_add(reach, scl_mul(extent[best] - 1, stride[best], &fits), &fits);
+  }
+  return fits;
 }

@@ -40,5 +40,8 @@ SCL_API int64_t scl_mul(int64_t x, int64_t y, int *fits);
 // Node 0 is none, and never known.
 SCL_API void scl_evaluate(const SclNode *node, unsigned nodes, const int64_t *dim,
                           const double *scalar, SclValue *value);
+// Do different indices of a tensor always mean different elements? (No extent or stride is
+// negative.)
+SCL_API int scl_apart(unsigned rank, const int64_t *extent, const int64_t *stride);
 
 #endif

@@ -1,5 +1,6 @@
 // Tests of launcher.c by itself: values of launch time against the compiler's arithmetic, on what
-// is at the edges of 64 bits; and what a table has of a sequence.
+// is at the edges of 64 bits; what a table has of a sequence; and what is refused where no binding
+// has looked at it before.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,11 +173,54 @@ static void lists_are_checked_in_order(void **state) {
   end(&f);
 }
 
+// ---- what a C header's launch refuses: nobody has looked at extents and strides before
+
+static const char shared[] =
+    "kernel shared {\n"
+    "  in n : i32, X : f32[M / n, 64]\n"
+    "  out Y : f32[M / n, 64]\n"
+    "  role a : 1 warpgroup, 64 regs { reg s : f32[64, 64];  s[i,j] = X[i,j];  Y[i,j] = s[i,j] }\n"
+    "}\n";
+
+static SclWhy refusal(Fixture *f, i64 m, double n, i64 x_stride, i64 y_stride) {
+  static _Alignas(64) char room[1 << 14];
+  const i64 stride[2][2] = {{x_stride, 1}, {y_stride, 1}};
+  const SclGiven given[2] = {{X_AT, stride[0]}, {Y_AT, stride[1]}};
+  const SclCall call = {.tensor = given, .dim = &m, .scalar = &n};
+  SclPlan plan;
+  assert_true(scl_lay_out(&f->l.tabled.table, &plan, room) <= sizeof room);
+  return scl_make_plan(&(SclJob){&f->l.tabled.table, &f->l.kernel, f->l.function, &call, &plan})
+      .why;
+}
+
+static void written_elements_are_apart(void **state) {
+  (void)state;
+  static Fixture f;
+  begin(&f, shared, NULL, false);
+  assert_int_equal(refusal(&f, 64, 1, 64, 64), SCL_FINE);
+  assert_int_equal(refusal(&f, 64, 1, 0, 64), SCL_FINE);
+  assert_int_equal(refusal(&f, 64, 1, 64, 0), SCL_SHARED_ELEMENTS);
+  assert_int_equal(refusal(&f, 64, 1, 64, 63), SCL_SHARED_ELEMENTS);
+  assert_int_equal(refusal(&f, 1, 1, 64, 0), SCL_FINE);
+  assert_int_equal(refusal(&f, 64, 1, 64, INT64_MAX / 2), SCL_SHARED_ELEMENTS);
+  end(&f);
+}
+
+static void extents_have_values(void **state) {
+  (void)state;
+  static Fixture f;
+  begin(&f, shared, NULL, false);
+  assert_int_equal(refusal(&f, 64, 2, 64, 64), SCL_FINE);
+  assert_int_equal(refusal(&f, 64, 0, 64, 64), SCL_NO_SIZE);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(integers_are_the_compilers), cmocka_unit_test(overflow_saturates),
       cmocka_unit_test(tables_of_sequences),        cmocka_unit_test(lists_of_sequences),
-      cmocka_unit_test(lists_are_checked_in_order),
+      cmocka_unit_test(lists_are_checked_in_order), cmocka_unit_test(written_elements_are_apart),
+      cmocka_unit_test(extents_have_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
