@@ -77,7 +77,7 @@ Failure sc_find_failure(Verify *v, const Protocol *p, u32 negative) {
 
 // ---- all of them
 
-enum { ALL_RUNS = 4000, ALL_MOST = 1024, ALL_DIMS = 3 };
+enum { ALL_RUNS = 4000, ALL_MOST = 1024, ALL_DIMS = 3, ALL_SAMPLES = 1 << 18 };
 
 static void find_dims(Trial *t, Below *b, Xid x, bool *matters) {
   const Kernel *k = t->v->k;
@@ -110,16 +110,30 @@ static bool all_tiles(Trial *t) {
   return true;
 }
 
-// All values of the dimensions in `dim` up to the bound.
+// All values of the dimensions in `dim` up to the bound. False: a run fails, or there are too many.
 static bool all_up_to(Trial *t, const u32 *dim, u32 n, i64 bound) {
   i64 many = 1;
   for (u32 i = 0; i < n; i++) many *= bound + 1;
+  if (many > ALL_SAMPLES) return false;
   for (i64 of = 0; of < many; of++) {
     i64 left = of;
     for (u32 i = 0; i < n; left /= bound + 1, i++) t->s->dim[dim[i]] = left % (bound + 1);
     if (sc_sample_allowed(t->v, t->p, t->s) && !all_tiles(t)) return false;
   }
   return true;
+}
+
+// Those that decide which runs are allowed matter as well: with one value of theirs alone, runs
+// that a launch allows would be left out.
+static void find_required(Trial *t, Below *b, bool *matters) {
+  const Kernel *k = t->v->k;
+  for (u32 i = 0; i < k->require.n; i++) find_dims(t, b, k->require.at[i].cond, matters);
+  for (u32 i = 0; i < k->buf.n; i++) {
+    const Buf *list = &k->buf.at[i];
+    find_dims(t, b, list->least, matters);
+    find_dims(t, b, list->end, matters);
+    for (u32 d = 0; d < list->rank && list->end; d++) find_dims(t, b, list->dim[d], matters);
+  }
 }
 
 u32 sc_try_all(Verify *v, const Protocol *p) {
@@ -134,6 +148,7 @@ u32 sc_try_all(Verify *v, const Protocol *p) {
       find_dims(t, &b, s->step.at[j].y, matters);
     }
   }
+  find_required(t, &b, matters);
   for (u32 d = 0; d < v->k->dim.n; d++) {
     t->s->dim[d] = 1;
     if (matters[d] && n == ALL_DIMS) return 0;
@@ -146,5 +161,5 @@ u32 sc_try_all(Verify *v, const Protocol *p) {
     most = bound;
     if (bound == ALL_MOST) break;
   }
-  return most;
+  return t->tried ? most : 0;
 }
