@@ -1328,7 +1328,8 @@ SCHEDC_API schedc_status schedc_workspace_size(schedc_context *context, schedc_l
  * must not overlap itself, as two instances of one graph would. A dynamic grid has tile counters
  * for 256 streams (another takes that of the stream unused for longest, whose launches must have
  * ended) and for 3840 captured launches of kernels, those of a sequence one by one (another takes
- * that of the first, and must not overlap it).
+ * that of the first, and must not overlap it). A persistent or dynamic grid with turns over CTAs
+ * has all its CTAs on the GPU at once, or waits for ever: two such launches must not share a GPU.
  *
  * Lists: where the schedule says of an input what its elements are (`in 0 .. n`, `rising`), the
  * proof of the kernel relies on it. So a launch enqueues a small kernel in front (about 3

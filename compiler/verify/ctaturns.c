@@ -4,7 +4,8 @@
 // The idea: CTA z has the turn of a key once all CTAs before it have passed it on. So if CTA z + 1
 // takes the turn, CTA z must take it, too. A condition around the `take` must then be true at z
 // wherever it is true at z + 1, and a loop around it must have the same rounds at z, or more. That
-// the earlier CTAs have begun is an assumption: a grid is started in order.
+// the earlier CTAs have begun is an assumption: a grid is started in order. (Where CTAs take
+// tile after tile, the second one of a CTA comes after the first ones of all: so all have begun.)
 //
 // A key comes to each CTA once. So it must be taken by one operation of one instance, at most once
 // in a tile: in no loop, or in loops whose variables are the digits of the key, as r * end + t. The
@@ -264,6 +265,8 @@ void sc_prove_cta_turns(Verify *v) {
       const Turn *t = ins->op == OP_TAKE ? &v->k->turn.at[ins->arg[0]] : NULL;
       if (!t || !t->active || t->axis == SC_NONE) continue;
       sc_assume(v, "the CTAs of a grid begin in its order");
+      if (v->k->grid != GRID_PLAIN)
+        sc_assume(v, "all CTAs of a launch run at once (it has no more than an idle GPU holds)");
       const char *why = unproved(v, r, i);
       if (!why) continue;
       sc_incomplete(v, PROOF_ORDER, ins->span, "%s", why);
