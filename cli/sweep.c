@@ -246,12 +246,26 @@ static bool is_fixed(Sweeper *w, size_t dim) {
 
 // ---- all of them
 
+// Has no tensor a negative extent there? No launch has one.
+static bool has_shapes(Sweeper *w, size_t dim, int64_t value) {
+  int64_t shape[SCHEDC_MAX_RANK], was = w->base.dims[dim].value;
+  bool all = true;
+  w->base.dims[dim].value = value;
+  for (size_t t = 0; t < w->base.tensor_count; t++) {
+    all &= schedc_tensor_shape(w->s->context, w->kernel, t, w->base.dims, w->base.dim_count,
+                               shape) == SCHEDC_OK;
+    for (size_t i = 0; i < w->base.tensors[t].rank && all; i++) all = shape[i] >= 0;
+  }
+  w->base.dims[dim].value = was;
+  return all;
+}
+
 static void sweep_dims(Sweeper *w, bool persistent) {
   for (size_t i = 0; i < w->base.dim_count; i++) {
     w->name = w->base.dims[i].name;
     if (!is_fixed(w, i)) {
-      add_point(w, 0);
-      add_point(w, 1);
+      for (int64_t n = 0; n < 2; n++)
+        if (has_shapes(w, i, n)) add_point(w, n);
       explore(w);
       add_points(w, persistent);
     }

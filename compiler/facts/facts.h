@@ -25,8 +25,8 @@ void sc_facts_at(Facts *f, const Code *code, u32 pc);
 // Would the facts contradict themselves if the condition held too, or did not?
 bool sc_facts_refute(Facts *f, Xid cond, bool truth);
 void sc_facts_forget(Facts *f, u32 exprs);  // expressions from this one on are taken back
-// From now on what the schedule says of the elements of its inputs is believed, though no launch on
-// a GPU checks it: for proofs, not for what is emitted.
+// From now on what the schedule says of the shapes of tensors, and of the elements of its inputs,
+// is believed: for proofs, not for what is emitted.
 void sc_facts_elements(Facts *f);
 
 // ---- inside.c

@@ -171,8 +171,19 @@ static void say_range(Facts *f, const Buf *b) {
   if (some) say_less(f, b->least, b->end, 1);
 }
 
+// No tensor has a negative extent: a launch is refused where an expression for one is.
+static void say_extents(Facts *f, const Buf *b) {
+  for (u32 d = 0; d < b->rank; d++) {
+    Lin extent = sc_lin_int(0);
+    sc_lin_copy(&extent, sc_form(f, b->dim[d]));
+    if (sc_form_interval(f, &extent).lo < 0) sc_fact_push(f, FACT_SAID, &extent);
+  }
+}
+
 void sc_facts_elements(Facts *f) {
   f->elements = true;
+  for (u32 i = 0; i < f->k->buf.n; i++)
+    if (f->k->buf.at[i].space == SP_TENSOR) say_extents(f, &f->k->buf.at[i]);
   for (u32 i = 0; i < f->k->buf.n; i++)
     if (f->k->buf.at[i].space == SP_TENSOR) say_range(f, &f->k->buf.at[i]);
   f->always = f->fact.n;

@@ -89,9 +89,11 @@ static void obey(const Kernel *k, Concrete *c, Sample *s, Xid cond) {
   else if (b->op == X_DIM && sc_concrete_value(c, e->a, &value)) s->dim[b->ref] = value;
 }
 
-// Has the tensor no elements, or the range in which they are promised to be numbers?
+// Has the tensor a shape, and no elements, or the range in which they are promised to be numbers?
 static bool has_elements(Concrete *c, const Buf *b) {
   i64 least, end, n;
+  for (u32 d = 0; d < b->rank && b->space == SP_TENSOR; d++)
+    if (!sc_concrete_value(c, b->dim[d], &n) || n < 0) return false;
   if (!b->end) return true;
   for (u32 d = 0; d < b->rank; d++)
     if (!sc_concrete_value(c, b->dim[d], &n) || n <= 0) return true;
@@ -99,13 +101,21 @@ static bool has_elements(Concrete *c, const Buf *b) {
          least < end;
 }
 
+// May what is required hold? What divides by 0 has no value, and a launch is refused.
+static bool may_hold(Concrete *c, Xid cond) {
+  const Kernel *k = c->p->k;
+  const Expr *e = &k->expr.at[cond];
+  i64 holds;
+  if (e->op == X_AND) return may_hold(c, e->a) && may_hold(c, e->b);
+  if (sc_concrete_value(c, cond, &holds)) return holds;
+  return sc_is_beyond_search(k, cond, NULL);
+}
+
 bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s) {
   Concrete c = {.p = p, .s = s};
   for (u32 i = 0; i < v->k->require.n; i++) obey(v->k, &c, s, v->k->require.at[i].cond);
-  for (u32 i = 0; i < v->k->require.n; i++) {
-    i64 holds = 1;
-    if (sc_concrete_value(&c, v->k->require.at[i].cond, &holds) && !holds) return false;
-  }
+  for (u32 i = 0; i < v->k->require.n; i++)
+    if (!may_hold(&c, v->k->require.at[i].cond)) return false;
   for (u32 i = 0; i < v->k->buf.n; i++)
     if (!has_elements(&c, &v->k->buf.at[i])) return false;
   return true;

@@ -90,6 +90,10 @@ void sc_assume(Verify *v, const char *what, ...) __attribute__((format(printf, 2
 Diag *sc_bad_plan(Verify *v, ProofId id, Span span, const char *message, ...)
     __attribute__((format(printf, 4, 5)));
 
+// values.c: does a value depend on what searches do not know, a real, or a scalar that is not among
+// those `known`? (NULL: all are.)
+bool sc_is_beyond_search(const Kernel *k, Xid x, const bool *known);
+
 // The provers, each of the rows of proof.def that name its file.
 void sc_prove_protocol(Verify *v);
 void sc_prove_dealt(Verify *v);

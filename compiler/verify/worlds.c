@@ -33,13 +33,31 @@ static void solve(Trial *t, Xid cond, u32 changed) {
   }
 }
 
+// (As for a sample. Of a scalar that no case gives any value may do.)
+static bool may_hold(Trial *t, Xid cond) {
+  const Kernel *k = t->v->k;
+  const Expr *e = &k->expr.at[cond];
+  i64 holds;
+  if (e->op == X_AND) return may_hold(t, e->a) && may_hold(t, e->b);
+  if (sc_value(t->w, cond, &holds)) return holds;
+  return sc_is_beyond_search(k, cond, t->w->known);
+}
+
+static bool has_shape(Trial *t, const Buf *b) {
+  i64 n = 0;
+  bool all = true;
+  for (u32 d = 0; d < b->rank && b->space == SP_TENSOR && all; d++)
+    all = sc_value(t->w, b->dim[d], &n) ? n >= 0
+                                        : sc_is_beyond_search(t->v->k, b->dim[d], t->w->known);
+  return all;
+}
+
 static bool is_required(Trial *t) {
   const Kernel *k = t->v->k;
-  for (u32 i = 0; i < k->require.n; i++) {
-    i64 holds;
-    if (sc_value(t->w, k->require.at[i].cond, &holds) && !holds) return false;
-  }
-  return true;
+  bool all = true;
+  for (u32 i = 0; i < k->require.n && all; i++) all = may_hold(t, k->require.at[i].cond);
+  for (u32 i = 0; i < k->buf.n && all; i++) all = has_shape(t, &k->buf.at[i]);
+  return all;
 }
 
 static bool look(Trial *t, u32 changed) {

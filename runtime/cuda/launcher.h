@@ -234,14 +234,15 @@ typedef enum SclWhy {
   SCL_LAST_STRIDE,      // is not 1
   SCL_FAR_STRIDE,       // 2^40 bytes or more
   SCL_SHARED_ELEMENTS,  // it is written, and by its strides elements share memory
-  SCL_NO_SIZE,       // an extent has no value; a workspace, or a list that is checked, is too large
-  SCL_NO_RANGE,      // at: a tensor with elements, in whose range there are none
-  SCL_NO_MAP,        // at: a map; error
-  SCL_LARGE_GRID,    // step
-  SCL_BAD_SECTION,   // at: an axis
-  SCL_LARGE_TERM,    // at: a term, which may not fit in 32 bits
-  SCL_LARGE_TURN,    // at: a turn
-  SCL_NO_WORKSPACE,  // NULL, or too small
+  SCL_NO_SIZE,   // an extent has no value, or less than 0; a workspace, or a list that is checked,
+                 // is too large
+  SCL_NO_RANGE,  // at: a tensor with elements, in whose range there are none
+  SCL_NO_MAP,    // at: a map; error
+  SCL_LARGE_GRID,     // step
+  SCL_BAD_SECTION,    // at: an axis
+  SCL_LARGE_TERM,     // at: a term, which may not fit in 32 bits
+  SCL_LARGE_TURN,     // at: a turn
+  SCL_NO_WORKSPACE,   // NULL, or too small
   SCL_BAD_WORKSPACE,  // not aligned
   SCL_NO_FUNCTION,    // at: a function; error, as from here on
   SCL_NO_CLUSTER,     // at: a function of which no cluster fits on the GPU

@@ -61,9 +61,9 @@ static inline SclRefusal scl_shape(const SclJob *j, unsigned tensor) {
   int64_t n = 0;
   p->empty[tensor] = 0;
   for (unsigned d = 0; d < t->rank; d++) {
-    if (!p->value[t->dim[d]].known) return scl_refuse(SCL_NO_SIZE, 0, tensor, 0);
     extent[d] = p->value[t->dim[d]].i;
-    if (extent[d] <= 0) p->empty[tensor] = 1;
+    if (!p->value[t->dim[d]].known || extent[d] < 0) return scl_refuse(SCL_NO_SIZE, 0, tensor, 0);
+    if (extent[d] == 0) p->empty[tensor] = 1;
   }
   for (unsigned d = 0; d < t->rank && t->kind == SCL_GIVEN; d++)
     stride[d] = extent[d] <= 1 ? 1 : j->call->tensor[tensor].stride[d];

@@ -212,6 +212,7 @@ static void extents_have_values(void **state) {
   begin(&f, shared, NULL, false);
   assert_int_equal(refusal(&f, 64, 2, 64, 64), SCL_FINE);
   assert_int_equal(refusal(&f, 64, 0, 64, 64), SCL_NO_SIZE);
+  assert_int_equal(refusal(&f, 64, -2, 64, 64), SCL_NO_SIZE);
   end(&f);
 }
 
