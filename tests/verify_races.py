@@ -45,7 +45,8 @@ UNSHOWN = {"rows_by_tile_and_instance", "instances_told_by_data", "beyond_the_en
            "elements_not_asked_for", "changed_before_a_lone_arrival", "rows_by_two_lists",
            "copied_out_twice_in_its_turn", "overwritten_in_its_turn", "zeroed_before_the_share_lands",
            "ragged_cta_does_not_share", "pair_fills_by_its_words", "offset_beyond_the_list",
-           "rows_by_a_list_that_falls"}
+           "rows_by_a_list_that_falls", "stored_behind_its_turn",
+           "seen_behind_its_turn"}
 
 
 class Wrong(Exception):

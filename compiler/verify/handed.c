@@ -258,11 +258,11 @@ static bool of_later_round(const Code *code, u32 take, u32 pc, u32 turn) {
   return false;
 }
 
-// Does the instance know that the access is over when it comes to the `pass`?
-static bool over_at(Pair *p, const Access *a, u32 side, u32 pass) {
-  const u32 turn = p->v->k->role.at[a->role].code.at[pass].arg[0];
-  if (sc_over_before(p->v->k, a, OP_PASS, turn)) return true;
-  return before(&(Order){p, {a->role, a->pc, side}, {a->role, pass, side}, a, MOST_LINKS});
+// Does the instance know that the access is over when it comes to a `pass` or `take` behind it?
+static bool over_at(Pair *p, const Access *a, u32 side, u32 next) {
+  const Ins *ins = &p->v->k->role.at[a->role].code.at[next];
+  if (sc_over_before(p->v->k, a, ins->op, ins->arg[0])) return true;
+  return before(&(Order){p, {a->role, a->pc, side}, {a->role, next, side}, a, MOST_LINKS});
 }
 
 // The `take` before the access, in no block that is over by then, nor on the other side of an `if`
@@ -309,8 +309,58 @@ static u32 taken_at(Pair *p, const Access *a, u32 side, u32 turn) {
   return over_when_passed(p, a, side, turn) ? take : SC_NONE;
 }
 
-static Xid key_at(const Kernel *k, const Access *a, u32 take) {
-  return k->role.at[a->role].code.at[take].arg[1];
+// Are these the keys of one turn? (Each is an operation's in the execution of its side.)
+static bool one_key(Pair *p, const Ins *first, const Ins *second) {
+  Xid a = first->arg[1], b = second->arg[1];
+  if (!a || !b) return a == b;
+  b = sc_restate(p, SECOND_SIDE, b);
+  return b && sc_fact_equal(p->v->facts, a, b);
+}
+
+// Has an instance that comes to the access taken that turn? (It may have passed it on since.)
+static bool has_taken(Pair *p, const Access *a, u32 side, const Ins *take) {
+  const Code *code = &p->v->k->role.at[a->role].code;
+  u32 depth = 0;
+  for (u32 pc = a->pc; pc-- > 0;) {
+    const Ins *ins = &code->at[pc];
+    const u8 effects = sc_op[ins->op].effects;
+    bool takes = !depth && ins->op == OP_TAKE && ins->arg[0] == take->arg[0];
+    if (takes && (side ? one_key(p, take, ins) : one_key(p, ins, take))) return true;
+    depth += effects & CLOSES || (effects & SPLITS && !depth);
+    depth -= effects & OPENS && depth;
+  }
+  return false;
+}
+
+// Does the instance still take a turn, once the access is over, that the other one has taken when
+// it comes to its access?
+static bool takes_later(Pair *p, const Access *a, const Access *to, u32 side, u32 turn) {
+  const Code *code = &p->v->k->role.at[a->role].code;
+  u32 depth = 0;
+  for (u32 pc = a->pc + 1; pc < code->n; pc++) {
+    const Ins *ins = &code->at[pc];
+    const u8 effects = sc_op[ins->op].effects;
+    if (effects & SPLITS && !depth) pc = ins->nest;
+    if (effects & SPLITS) continue;
+    depth += (effects & OPENS) != 0;
+    depth -= effects & CLOSES && depth;
+    if (depth || ins->op != OP_TAKE || ins->arg[0] != turn) continue;
+    if (over_at(p, a, side, pc) && has_taken(p, to, !side, ins)) return true;
+  }
+  return false;
+}
+
+// What an instance does before it takes a turn is over when it passes that on; and whoever takes it
+// later knows of that from then on.
+static bool earlier_turn(Pair *p, u32 turn) {
+  const u8 relation = p->var[p->v->k->turn.at[turn].axis].relation;
+  if (relation != REL_LESS && relation != REL_MORE) return false;
+  const u32 side = relation == REL_LESS ? FIRST_SIDE : SECOND_SIDE;
+  const Access *from = side ? p->b : p->a, *to = side ? p->a : p->b;
+  u32 take = taken_at(p, from, side, turn);
+  const Code *code = &p->v->k->role.at[from->role].code;
+  bool has = take != SC_NONE && has_taken(p, to, !side, &code->at[take]);
+  return has || takes_later(p, from, to, side, turn);
 }
 
 // CTAs that take a turn with one key do so in the order of the axis, if all their other indices are
@@ -325,12 +375,9 @@ static bool takes_turn(Pair *p, u32 turn) {
   if (p->var[t->axis].relation == REL_ANY) return false;
   for (u32 i = 0; i < p->axes; i++)
     if (i != t->axis && p->var[i].relation != REL_EQUAL) return false;
+  if (earlier_turn(p, turn)) return true;
   u32 a = taken_at(p, p->a, 0, turn), b = taken_at(p, p->b, 1, turn);
-  if (a == SC_NONE || b == SC_NONE) return false;
-  Xid first = key_at(k, p->a, a), second = key_at(k, p->b, b);
-  if (!first || !second) return first == second;
-  second = sc_restate(p, 1, second);
-  return second && sc_fact_equal(p->v->facts, first, second);
+  return a != SC_NONE && b != SC_NONE && one_key(p, &r->code.at[a], &r->code.at[b]);
 }
 
 bool sc_pair_takes_turns(Pair *p) {
