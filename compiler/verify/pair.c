@@ -93,11 +93,11 @@ static bool is_offset(const Kernel *k, const Expr *e) {
   return fetched(e) && e->ty == TY_INT && k->view.at[e->ref].rank == 1;
 }
 
-// Collects the offsets that an expression contains, each behind those that it is made of. (Those of
-// conditions may not have been asked for.)
-static void gather(Pair *p, Xid x) {
+// Collects the offsets that an expression contains and that depend on any of `deps`, each behind
+// those that it is made of. (Those of conditions may not have been asked for.)
+static void gather(Pair *p, Xid x, u8 deps) {
   const Kernel *k = p->v->k;
-  x_begin(&p->below, DEP_FETCH);
+  x_begin(&p->below, deps);
   x_from(&p->below, x);
   for (Xid y; (y = x_next(&p->below));) {
     if (!is_offset(k, &k->expr.at[y])) continue;
@@ -118,15 +118,27 @@ static void gather_conditions(Pair *p, u32 side) {
   for (u32 pc = 0; pc < at.pc; pc++) {
     const Ins *ins = &code->at[pc];
     if (!sc_around(code, pc, at.pc)) continue;
-    if (ins->op == OP_IF) gather(p, sc_restate(p, side, ins->arg[0]));
-    for (u32 i = 1; i <= 2 && ins->op == OP_FOR; i++) gather(p, sc_restate(p, side, ins->arg[i]));
+    if (ins->op == OP_IF) gather(p, sc_restate(p, side, ins->arg[0]), DEP_FETCH);
+    for (u32 i = 1; i <= 2 && ins->op == OP_FOR; i++)
+      gather(p, sc_restate(p, side, ins->arg[i]), DEP_FETCH | DEP_AXIS | DEP_LOOP);
   }
-  gather(p, sc_restate(p, side, sc_access_cond(p->v->k, side ? p->b : p->a)));
+  gather(p, sc_restate(p, side, sc_access_cond(p->v->k, side ? p->b : p->a)), DEP_FETCH);
+}
+
+// Shares of a number: `n * x / 8` never falls with x. What follows from that takes too many steps
+// if it must be found each time.
+static void say_shares(Pair *p, Xid x, Xid y) {
+  const Expr *a = &p->v->k->expr.at[x], *b = &p->v->k->expr.at[y];
+  bool both = a->op == b->op && a->b == b->b && !((a->deps | b->deps) & DEP_FETCH);
+  if (both && sc_fact_at_most(p->v->facts, x, y)) sc_pair_say(p, X_LE, x, y);
 }
 
 static void say_rising(Pair *p, Xid x, Xid y) {
   const Kernel *k = p->v->k;
-  if (!fetched(&k->expr.at[x]) || !fetched(&k->expr.at[y])) return;  // quotients follow
+  if (!fetched(&k->expr.at[x]) || !fetched(&k->expr.at[y])) {  // quotients of elements follow
+    say_shares(p, x, y);
+    return;
+  }
   const View *v = &k->view.at[k->expr.at[x].ref], *w = &k->view.at[k->expr.at[y].ref];
   const Buf *list = &k->buf.at[v->buf];
   if (v->buf != w->buf || !(list->rising || p->supposes)) return;
@@ -143,8 +155,8 @@ static void say_offsets(Pair *p) {
   const u32 rank = p->v->k->view.at[p->a->view].rank;
   p->offsets = 0;
   for (u32 d = 0; d < rank; d++) {
-    gather(p, p->a_at[d]);
-    gather(p, p->b_at[d]);
+    gather(p, p->a_at[d], DEP_FETCH);
+    gather(p, p->b_at[d], DEP_FETCH);
   }
   for (u32 side = 0; side < 2; side++) gather_conditions(p, side);
   for (u32 i = 0; i < p->offsets; i++)
