@@ -154,8 +154,9 @@ static bool resume(Explorer *e, u32 pending) {
   memcpy(m->ghost, s.ghost, sizeof s.ghost);
   m->ghosts = s.ghosts;
   e->resumed = e->run.steps;
-  if (pending % 2) return zone_learn(&m->zone, s.ask_i, s.ask_j, s.ask_c);
-  return zone_learn(&m->zone, s.ask_j, s.ask_i, -s.ask_c - 1);
+  bool can = pending % 2 ? zone_learn(&m->zone, s.ask_i, s.ask_j, s.ask_c)
+                         : zone_learn(&m->zone, s.ask_j, s.ask_i, -s.ask_c - 1);
+  return can && sc_mind_tie(m);
 }
 
 // ---- exploring
