@@ -202,6 +202,8 @@ BREAKAGES = [
     Breakage("an access on either side of an if is under the turn", V + "handed.c",
              "if (of_turn(ins, turn)) return depth || ins->op == OP_PASS ? SC_NONE : pc;",
              "if (of_turn(ins, turn)) return ins->op == OP_PASS ? SC_NONE : pc;", LATE),
+    Breakage("a remainder says nothing of the quotient", V + "bounds.c",
+             "bound_family(m, &m->residues->family[i], rest % m->residues->family[i].parts);", "", []),
     Breakage("a difference has nothing to do with its terms", V + "explore.c",
              "return can && sc_mind_tie(m);", "return can;", []),
     Breakage("a copy out is over when a turn is taken behind it", V + "handed.c",

@@ -31,7 +31,24 @@ static i64 least_of(Mind *m, u32 a, u32 b) {
   return c;
 }
 
+// What the number that a family divides is at least, says more of its quotient in each case: of
+// n = 2 q - 1, which is the number's case in which q is (n + 1) / 2, n >= 0 says that q >= 1.
+static void bound_family(Mind *m, const Family *f, u32 rest) {
+  Lin x = *f->of;
+  x.c = f->at;
+  i64 c = sc_know(m->f, &x) ? least(m, &x) : -SC_FAR;
+  i64 least_q = -sc_floordiv(f->unit * rest + f->unit - 1 - c, f->unit * f->parts);
+  for (u32 i = 0; i < m->room; i++)
+    if (m->value[i] == f->q && c > -ZONE_NONE)
+      zone_learn(&m->zone, 0, mind_first_value(m) + i, -least_q);
+}
+
 void sc_mind_facts(Mind *m) {
+  u32 rest = m->which;
+  for (u32 i = 0; i < m->residues->n; i++) {
+    bound_family(m, &m->residues->family[i], rest % m->residues->family[i].parts);
+    rest /= m->residues->family[i].parts;
+  }
   for (u32 i = 0; i <= m->room; i++) {
     for (u32 j = 0; j <= m->room; j++) {
       if (i == j) continue;
