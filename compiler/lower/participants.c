@@ -1,7 +1,8 @@
 // participants.c - finds the roles that fill and that drain each ring, once the code of all roles
 // is complete. Out: Ring.fillers and Ring.drainers. An error: a ring that is only filled or only
 // drained, or a part of a stage that is read and never filled. A warning: a fill that puts nothing
-// into the stage. A turn that nobody takes vanishes. Called by bind.c.
+// into the stage, or rows or columns that are read and never filled. A turn that nobody takes
+// vanishes. Called by bind.c.
 #include "compiler/lower/lower.h"
 
 // The ring whose stage a role touches through the view, if it is one; a held stage has been waited
@@ -64,6 +65,66 @@ static void unfilled(Low *l, const Ring *r, const Walk *w) {
             "'%s <- G[…]' or '%s[…] = …' between 'acquire %s' and "
             "'commit %s'",
             name, name, r->name, r->name);
+  }
+}
+
+// The elements [from, end) along dimension d that an operation touches through a view: all, if it
+// depends on the run. (Of a product with a part of a stage the first is enough.)
+static void touches(const Kernel *k, const Ins *ins, const View *v, u32 d, i64 *from, i64 *end) {
+  const Pos pos = v->at[d];
+  const i64 all = k->buf.at[v->buf].ext[d];
+  i64 n = 1;
+  *from = 0;
+  *end = all;
+  if (pos.base && (!x_const_int(k, pos.base, from) || *from < 0)) return;
+  bool some = ins->op != OP_MAP || pos.var < 0;
+  if (ins->op != OP_MAP && !pos.base) return;
+  if (!some && !x_const_int(k, k->map.at[ins->arg[0]].var[pos.var].extent, &n)) n = all;
+  *end = *from + n < all ? *from + n : all;
+}
+
+// Goes through what is written to the tile, and marks it; or through what is read of it, and
+// returns the first view that reads along dimension d what nobody writes, in `gap`. SC_NONE: there
+// is none.
+static u32 covered(const Low *l, u32 buf, u32 d, bool *filled, bool write, i64 *gap) {
+  const Kernel *k = l->k;
+  for (u32 r = 0; r < k->role.n; r++) {
+    const Code *code = &k->role.at[r].code;
+    for (u32 i = 0; i < code->n; i++) {
+      for (u32 n = 0; n < code->at[i].accesses; n++) {
+        const ViewAccess *a = sc_view_access(k, &code->at[i], n);
+        const View *v = &k->view.at[a->view];
+        i64 from, end;
+        if (v->buf != buf || a->write != write) continue;
+        touches(k, &code->at[i], v, d, &from, &end);
+        for (i64 x = from; x < end; x++) {
+          if (write) filled[x] = true;
+          else if (!filled[x]) return *gap = x, a->view;
+        }
+      }
+    }
+  }
+  return SC_NONE;
+}
+
+// A tile of a ring's stages of which nobody fills some rows or columns, but somebody reads them.
+static void filled_in_part(Low *l, u32 buf, const Walk *w) {
+  const Buf *b = &l->k->buf.at[buf];
+  for (u32 d = 0; d < b->rank && w->read[buf] && w->written[buf]; d++) {
+    i64 gap = 0;
+    bool *filled = NEWS(l->sc, bool, (u32)b->ext[d]);
+    covered(l, buf, d, filled, true, &gap);
+    u32 view = covered(l, buf, d, filled, false, &gap);
+    if (view == SC_NONE) continue;
+    const Ring *r = &l->k->ring.at[b->ring];
+    const char *name = r->parts > 1 ? sc_printf(l->sc, "%s.%s", r->name, b->name) : b->name;
+    Diag *at =
+        low_error(l, D_R5_EMPTY, l->k->view.at[view].span,
+                  "'%s' is read here, and no fill brings what has index %lld in dimension %u", name,
+                  (long long)gap, d + 1);
+    sc_note(l->sc, at, r->span, "what was in its stages before is read");
+    sc_help(l->sc, at, "fill all that is read, or read no more than is filled");
+    return;
   }
 }
 
@@ -132,6 +193,7 @@ void low_participants(Low *l) {
   for (u32 i = 0; i < l->k->ring.n; i++) {
     const Ring *r = &l->k->ring.at[i];
     if (r->fillers && r->drainers) unfilled(l, r, &w);
+    for (u32 b = r->part0; b < r->part0 + r->parts; b++) filled_in_part(l, b, &w);
     if (!r->fillers == !r->drainers) continue;  // with neither, the stage in use is not held
     Diag *d = low_error(l, D_R5_UNUSED, r->span,
                         r->fillers ? "the ring '%s' is filled, and nobody waits for it"

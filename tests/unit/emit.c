@@ -74,7 +74,7 @@ static void what_cannot_be_written(void **state) {
           "vector along columns");
   refused("ring g : f32[4, 64, 64]\n" ROLE
           "reg s : f32[64, 64]\n acquire g\n g[0, i, j] = X[x*64 + i, j]\n commit g\n wait g\n "
-          "s[i,j] = g[1, i, j]\n release g\n Y[x*64 + i, j] = s[i,j] }\n",
+          "s[i,j] = g[0, i, j]\n release g\n Y[x*64 + i, j] = s[i,j] }\n",
           "more than two dimensions");
 }
 
