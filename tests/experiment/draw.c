@@ -4,6 +4,7 @@
 // role's statements are the plan with its own side of each move. So the plan itself is an order in
 // which all can go on, and the program is right. Then some roles are rewritten into other words for
 // the same, and half of the programs are changed in one or two places, right or not.
+#include "edit.h"
 #include "plan.h"
 
 // ---- expressions
@@ -13,7 +14,7 @@ static const Ex *other_position(Program *p, int loop) {
   switch (draw(p, 5)) {
     case 0: return ex(p, E_LOOP, loop, NULL, NULL);
     case 1: return ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
-    case 2: return p->tiles ? ex(p, E_TILE, 0, NULL, NULL) : number(p, 2);
+    case 2: return p->tiles ? some_axis(p) : number(p, 2);
     default: return number(p, chance(p, 75) ? 0 : 1);
   }
 }
@@ -34,7 +35,7 @@ static const Ex *leaf(Program *p, const int *loop, int loops) {
   u32 what = draw(p, 100);
   if (what < 60) return ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
   if (what < 70 && p->elements) return ex(p, E_ELEMENT, (int)draw(p, (u32)p->elements), NULL, NULL);
-  if (what < 78 && p->tiles) return ex(p, E_TILE, 0, NULL, NULL);
+  if (what < 78 && p->tiles) return some_axis(p);
   if (what < 86 && loops && p->table) return of_table(p, loop[draw(p, (u32)loops)]);
   if (what < 90 && loops) return ex(p, E_LOOP, loop[draw(p, (u32)loops)], NULL, NULL);
   return number(p, (int)draw(p, 5));
@@ -185,6 +186,7 @@ static St *side_of_move(const Plan *d, int role, const St *s) {
   St *own = fills ? st(d->p, S_FILL, s->ref, side(d, role, s->body)) : NULL;
   if (own && s->x) {
     own->x = s->x;
+    own->y = s->y;
     own->with = s->with;
   }
   if (drains) append(&own, st(d->p, S_DRAIN, s->ref, side(d, role, s->other)));
@@ -244,7 +246,7 @@ static void draw_copies(Plan *d, int ring) {
   int fillers = 0;
   for (int role = 0; role < p->roles; role++)
     fillers += d->fills[role][ring] * p->role[role].instances;
-  p->ring[ring].copied = fillers == 1 && chance(p, p->cluster ? 70 : p->tensors ? 35 : 10);
+  p->ring[ring].copied = fillers == 1 && chance(p, p->cluster ? 70 : p->tensors ? 45 : 10);
   p->ring[ring].shared = p->ring[ring].copied && p->cluster && chance(p, 80);
 }
 
@@ -301,12 +303,14 @@ static void draw_frame(Plan *d) {
   p->square = p->table && chance(p, 60);
   for (int r = 0; r < p->roles; r++) p->role[r].instances = 1 + chance(p, 20);
   p->ctas = p->tiles && chance(p, 30);
+  p->dynamic = !p->ctas && chance(p, 25);
   p->cluster = p->tiles && chance(p, 20);
+  draw_axes(p);
   for (int r = 0; r < p->roles && p->tiles && !p->ctas; r++)
     p->role[r].dealt = p->role[r].instances > 1 && chance(p, 50);
   for (int i = 0; i < p->dims; i++) p->least[i] = chance(p, 20) ? 1 + (int)draw(p, 2) : 0;
   p->ordered = p->dims > 1 && chance(p, 15);
-  if (p->tensors && p->tiles && !p->cluster) draw_order(p);
+  if (p->tensors && p->tiles) draw_order(p);
 }
 
 Program *sc_draw(Sc *sc, u64 seed) {
@@ -320,6 +324,7 @@ Program *sc_draw(Sc *sc, u64 seed) {
   draw_turns(&d);
   St *all = plan_list(&d, 4);
   for (int r = 0; r < p->roles; r++) p->role[r].body = side(&d, r, all);
+  for (int r = 0; r < p->roles && p->tensors; r++) settle_later(p, &p->role[r].body);
   for (u32 n = draw(p, 4); n > 0; n--) rewrite(p, (int)draw(p, (u32)p->roles));
   if (chance(p, 50))
     for (u32 n = 1 + draw(p, 2); n > 0; n--) mutate(p);

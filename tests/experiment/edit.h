@@ -14,8 +14,13 @@ const Ex *add(Program *p, const Ex *x, int c);
 St *when(Program *p, const Ex *c, St *body);
 void put_in_place(St **at, St *list);
 
-// slips.c: accesses, keys, lists of two dimensions. False: the slip does not apply.
+// slips.c: accesses, axes, keys, lists of two dimensions. False: the slip does not apply.
 void change_touch(Program *p, St *s);
+void change_settle(Program *p, St *s);
+// The same with copies out waited for in the next round of a loop. NULL: it is no such loop.
+St *settle_lagged(Program *p, const St *s);
+void settle_later(Program *p, St **list);  // … of some loops
+bool change_axis(Program *p, St *list);
 void change_key(Program *p, St *s);
 bool turn_square(Program *p, St *list);
 bool slip_of_order(Program *p, St **list);

@@ -11,7 +11,7 @@ typedef struct Plan {
   int loop[8], loops;                 // around the place
   u32 busy;                           // rings that are filled or held around it
   const Ex *bound[2], *condition[2];  // drawn before, and likely to be used again
-  const Ex *place[MAX_TENSORS];       // … of tensors
+  const Ex *place[MAX_TENSORS][2];    // … of tensors
   bool ordered;                       // a turn over CTAs has been taken
   int left;                           // statements that may still be drawn
 } Plan;
@@ -19,6 +19,14 @@ typedef struct Plan {
 // draw.c
 St *plan_list(Plan *d, u32 most);
 int free_ring(Plan *d);
+
+// places.c: axes of the grid, and positions.
+void draw_axes(Program *p);
+const Ex *some_axis(Program *p);
+const Ex *times(Program *p, const Ex *x, int by);
+const Ex *sum(Program *p, const Ex *x, const Ex *y);
+// Fills in the positions of an access, or of a copy into a stage (FILL).
+void draw_place(Plan *d, int tensor, St *of);
 
 // touching.c: accesses of tensors that roles write.
 void draw_tensors(Program *p);

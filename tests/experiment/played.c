@@ -28,8 +28,7 @@ static void begin(Truth *t) {
       }
   if (!t->timed) return;
   memset(t->turn_time, 0, sizeof t->turn_time);
-  memset(t->key_time, 0, sizeof t->key_time);
-  memset(t->last, 0, sizeof t->last);
+  t->runs++;
   for (int cta = 0; cta < t->ctas; cta++)
     for (int ring = 0; ring < t->p->rings; ring++) {
       memset(t->filled.time[cta][ring], 0, t->most_number * sizeof *t->filled.time[cta][ring]);
@@ -65,7 +64,7 @@ static bool may(const Truth *t, const Player *q) {
     return a->number < stages || all_have(t, q, a->ref, true, &t->released, a->number - stages);
   if (a->kind == WAIT) return all_have(t, q, a->ref, false, &t->committed, a->number);
   if (a->kind == TAKE_KEY || a->kind == PASS_KEY)
-    return a->number < MOST_KEYS && (a->kind == PASS_KEY || t->key[a->number] == a->ref);
+    return a->number < KEYS && (a->kind == PASS_KEY || t->key[a->number] == a->ref);
   return a->kind != TAKE || t->token[q->cta][a->ref] == q->seat[a->ref];
 }
 
@@ -107,16 +106,43 @@ static bool is_known(const Truth *t, const Player *q, int player, u32 touch, int
   return last->time <= q->time[clock_of(player, touch, tensor, last->ring)];
 }
 
-static void access(Truth *t, Player *q, int self) {
-  const Act *a = &q->op[q->at];
-  u32 touch = (u32)(a->kind - ACCESS), over = q->at + 1;
-  int tensor = a->ref % 4, ring = a->ref / 4;
+static void access_one(Truth *t, Player *q, int self, u32 touch, int tensor, u32 row, Last over) {
+  u32 *run = &t->touched[tensor][row];
+  if (*run != t->runs) memset(t->last[tensor][row], 0, sizeof t->last[tensor][row]);
+  *run = t->runs;
   for (u32 other = 0; other < TOUCHES; other++)
     for (int i = 0; i < t->players && conflict(touch, other); i++)
-      t->races |= !is_known(t, q, i, other, tensor, a->number);
-  if (touch == TOUCH_PUT || touch == TOUCH_PUT_ADD) over = ++q->puts[tensor];
-  if (touch == TOUCH_GET) over = q->fills[ring] + 1;
-  t->last[tensor][a->number][touch][self] = (Last){over, ring};
+      t->races |= !is_known(t, q, i, other, tensor, row);
+  t->last[tensor][row][touch][self] = over;
+}
+
+static void access(Truth *t, Player *q, int self) {
+  const Act *a = &q->op[q->at];
+  u32 touch = (u32)(a->kind - ACCESS), place = a->number;
+  int tensor = a->ref % 4, ring = a->ref / 4;
+  Last over = {q->at + 1, ring};
+  if (touch == TOUCH_PUT || touch == TOUCH_PUT_ADD) over.time = ++q->puts[tensor];
+  if (touch == TOUCH_GET) over.time = q->fills[ring] + 1;
+  bool crossed = t->p->tensor[tensor] == SHAPE_CROSSED, column = place >= CROSS;
+  for (u32 i = 0; i < CROSS && crossed; i++)
+    access_one(t, q, self, touch, tensor, column ? i * CROSS + place - CROSS : place * CROSS + i,
+               over);
+  if (!crossed) access_one(t, q, self, touch, tensor, place, over);
+}
+
+// All copies out of a tensor but the newest ones are visible.
+static void settle(Player *q, int self, int tensor, u32 keep) {
+  u32 *known = &q->time[clock_of(self, TOUCH_PUT, tensor, 0)];
+  if (q->puts[tensor] > keep && *known < q->puts[tensor] - keep) *known = q->puts[tensor] - keep;
+}
+
+static void hear_of_key(Truth *t, Player *q, u32 key) {
+  if (t->key[key]) join(t, q->time, t->key_time[key]);
+}
+
+static void tell_of_key(Truth *t, Player *q, u32 key) {
+  if (t->key[key] == 1) memset(t->key_time[key], 0, sizeof t->key_time[key]);
+  join(t, t->key_time[key], q->time);
 }
 
 // A stage is full when its copy has landed.
@@ -151,9 +177,9 @@ static void tell(Truth *t, Player *q) {
     case RELEASE: join(t, t->drained.time[q->cta][ring][number], q->time); break;
     case TAKE: join(t, q->time, t->turn_time[q->cta][turn]); break;
     case PASS: join(t, t->turn_time[q->cta][turn], q->time); break;
-    case TAKE_KEY: join(t, q->time, t->key_time[number]); break;
-    case PASS_KEY: join(t, t->key_time[number], q->time); break;
-    case SETTLE: q->time[clock_of(self, TOUCH_PUT, a->ref, 0)] = q->puts[a->ref]; break;
+    case TAKE_KEY: hear_of_key(t, q, number); break;
+    case PASS_KEY: tell_of_key(t, q, number); break;
+    case SETTLE: settle(q, self, a->ref, number); break;
     default: access(t, q, self); break;
   }
 }

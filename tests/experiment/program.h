@@ -20,17 +20,20 @@ enum {
   MAX_VARS = 64,
   TABLES = 2,
   TABLE = 30,
-  SIDE = 8,   // of the list `M` of two dimensions
-  TILES = 3,  // of a program with a grid
+  SIDE = 8,  // of the list `M` of two dimensions
+  MAX_AXES = 3,
+  MOST_TILES = 8,  // with those that fill up clusters
   MAX_TENSORS = 2,
-  MOST_KEYS = 512,  // of a turn over CTAs
-  ROWS = 64,        // of a tensor that roles write
+  MOST_KEYS = 256,  // of a turn over CTAs
+  ROWS = 64,        // of a tensor that roles write; if it is SQUARE, they are PLACES by PLACES
+  PLACES = 8,
+  CROSS = 16,  // rows and columns of a CROSSED tensor
 };
 
 typedef enum XKind {
   E_INT,
   E_DIM,
-  E_TILE,
+  E_TILE,      // its index along an axis
   E_INSTANCE,  // of a role: in positions only
   E_LOOP,
   E_ELEMENT,  // of the tensor `A`
@@ -71,7 +74,7 @@ typedef enum SKind {
   S_FOR,
   S_IF,
   S_TOUCH,   // an access of a tensor
-  S_SETTLE,  // a wait for all copies out to a tensor; reversed: until they have read their stages
+  S_SETTLE,  // a wait for the copies out to a tensor; reversed: until they have read their stages
   S_MOVE,  // in the common plan of all roles: a fill by those who fill, a drain by those who drain,
            // with what each does in its bracket: `body` and `other`
   S_OPEN,  // … with the fill around the body
@@ -93,9 +96,9 @@ typedef struct St {
   int ref;  // ring, turn, loop variable, tensor
   bool reversed;
   Touch touch;
-  int with;         // PUT: the ring; FILL with a position x: the tensor
+  int with;         // PUT: the ring; FILL with a position x: the tensor; SETTLE: keep so many
   u32 who;          // TOUCH, ORDER, in the plan: a bit for each role that does it
-  const Ex *x, *y;  // condition; bounds; position; keys with which a turn is taken and passed on
+  const Ex *x, *y;  // condition; bounds; positions; keys with which a turn is taken and passed on
   struct St *body, *other, *next;
 } St;
 
@@ -117,19 +120,32 @@ typedef struct Baton {  // a turn
   int member[MAX_ROLES];
 } Baton;
 
-typedef struct Tensor {
-  bool flat;  // its rows lie in one dimension, and an access touches two of them
-} Tensor;
+typedef enum Shape {
+  SHAPE_ROWS,
+  SHAPE_FLAT,    // its rows lie in one dimension, and an access touches two of them
+  SHAPE_SQUARE,  // they have positions x and y
+  SHAPE_CROSSED  // an access touches row x, or (reversed) column x
+} Shape;
+
+typedef struct Line {  // an axis of the grid
+  int extent;
+  bool reversed;
+  int by;  // sections; 0: none
+} Line;
 
 typedef struct Program {
   Sc *sc;
   u64 seed;  // of all further draws
   int roles, rings, turns, dims, elements, vars;
-  int tensors;     // that roles write
-  bool tiles;      // there is a grid
-  bool cluster;    // two tiles are a cluster
-  bool ctas;       // each tile is a CTA of its own
-  bool order;      // there is a turn over CTAs, …
+  int tensors;   // that roles write
+  bool tiles;    // there is a grid
+  int axes;      // … with so many
+  bool cluster;  // two tiles are a cluster, …
+  int cluster_axis;
+  bool ctas;     // each tile is a CTA of its own
+  bool dynamic;  // … or they are drawn
+  bool order;    // there is a turn over CTAs, …
+  int order_axis;
   const Ex *keys;  // with so many tokens; NULL: with one
   bool scalars;    // elements are scalar arguments
   bool square;     // there is the list `M`
@@ -137,7 +153,8 @@ typedef struct Program {
   Actor role[MAX_ROLES];
   Pipe ring[MAX_RINGS];
   Baton turn[MAX_TURNS];
-  Tensor tensor[MAX_TENSORS];
+  Line axis[MAX_AXES];
+  Shape tensor[MAX_TENSORS];
   int least[MAX_DIMS];  // what is required of each dimension
   bool ordered;         // dimension 0 <= dimension 1 is required
 } Program;

@@ -107,6 +107,22 @@ static void reduce_bool(Reducer *r, bool *at) {
   if (!holds(r)) *at = true;
 }
 
+static void flatten(Reducer *r, Shape *s) {
+  if (*s != SHAPE_FLAT) return;
+  *s = SHAPE_ROWS;
+  if (!holds(r)) *s = SHAPE_FLAT;
+}
+
+static void reduce_grid(Reducer *r) {
+  Program *p = r->p;
+  reduce_bool(r, &p->dynamic);
+  for (int a = 0; a < p->axes; a++) {
+    reduce_bool(r, &p->axis[a].reversed);
+    reduce_int(r, &p->axis[a].by, 0);
+    for (int n = 1; n < p->axis[a].extent; n++) reduce_int(r, &p->axis[a].extent, n);
+  }
+}
+
 static void reduce_frame(Reducer *r) {
   Program *p = r->p;
   for (int i = 0; i < p->roles; i++) {
@@ -123,11 +139,12 @@ static void reduce_frame(Reducer *r) {
   bool shared = false;
   for (int i = 0; i < p->rings; i++) shared |= p->ring[i].shared;
   if (!shared) reduce_bool(r, &p->cluster);
+  reduce_grid(r);
   if (!p->order && !p->cluster) reduce_bool(r, &p->tiles);
   reduce_bool(r, &p->scalars);
   reduce_int(r, &p->turns, 0);
   reduce_int(r, &p->elements, 0);
-  for (int i = 0; i < p->tensors; i++) reduce_bool(r, &p->tensor[i].flat);
+  for (int i = 0; i < p->tensors; i++) flatten(r, &p->tensor[i]);
 }
 
 void reduce(Program *p, bool (*test)(void *, const Program *), void *user) {

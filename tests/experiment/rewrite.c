@@ -166,6 +166,7 @@ void rewrite(Program *p, int role) {
     const Place *at = &all->place[draw(p, all->n)];
     const St *s = *at->at;
     St *list = s->kind == S_FOR && p->order && chance(p, 40) ? order_lagged(p, s, true) : NULL;
+    if (!list && s->kind == S_FOR && chance(p, 60)) list = settle_lagged(p, s);
     if (!list)
       list = s->kind == S_FOR     ? rewritten_loop(p, s, at)
              : s->kind == S_IF    ? rewritten_if(p, s)
@@ -296,6 +297,8 @@ void mutate(Program *p) {
     if (slip_of_order(p, &p->role[r].body)) return;
   for (int r = 0; r < p->roles && p->square && chance(p, 60); r++)
     if (turn_square(p, p->role[r].body)) return;
+  for (int r = 0; r < p->roles && p->axes > 1 && chance(p, 25); r++)
+    if (change_axis(p, p->role[r].body)) return;
   if (what == 0 && p->ring[ring].stages > 1) {
     p->ring[ring].stages--;
     return;
@@ -305,7 +308,7 @@ void mutate(Program *p) {
   const Place *at = &all->place[draw(p, all->n)];
   const St *s = *at->at;
   if (s->kind == S_TOUCH && what < 7) change_touch(p, *at->at);
-  else if (s->kind == S_SETTLE && what < 5) (*at->at)->reversed ^= true;
+  else if (s->kind == S_SETTLE && what < 5) change_settle(p, *at->at);
   else if (s->kind == S_ORDER && s->x && what < 4) change_key(p, *at->at);
   else if (what < 4) change_step(p, at);
   else if (s->kind == S_FOR) change_loop(p, at);

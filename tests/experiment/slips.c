@@ -2,11 +2,84 @@
 // In: a role's statements. Out: the same, edited in place.
 #include "edit.h"
 
+// Each axis taken for the next one.
+static const Ex *other_axis(Program *p, const Ex *x) {
+  if (!x) return NULL;
+  if (x->kind == E_TILE) return ex(p, E_TILE, (x->n + 1) % p->axes, NULL, NULL);
+  return ex(p, x->kind, x->n, other_axis(p, x->a), other_axis(p, x->b));
+}
+
+static void other_tensor(Program *p, St *s) {
+  int to = (int)draw(p, (u32)p->tensors);
+  bool square = p->tensor[to] == SHAPE_SQUARE, crossed = p->tensor[to] == SHAPE_CROSSED;
+  if (crossed && s->touch >= TOUCH_GET) return;
+  s->ref = to;
+  if (square != (s->y != NULL)) s->y = square ? number(p, 0) : NULL;
+  s->reversed = crossed && s->reversed;
+}
+
+static void other_place(Program *p, St *s) {
+  const Ex *x = s->x, **at = s->y && chance(p, 50) ? &s->y : &s->x;
+  u32 what = draw(p, 4);
+  if (what == 0 && s->y) {
+    s->x = s->y;
+    s->y = x;
+  } else if (what == 0 && p->tensor[s->ref] == SHAPE_CROSSED) {
+    s->reversed = !s->reversed;
+  } else if (what == 1 && p->axes > 1) {
+    *at = other_axis(p, *at);
+  } else {
+    *at = add(p, *at, chance(p, 50) ? 1 : -1);
+  }
+}
+
+void change_settle(Program *p, St *s) {
+  if (chance(p, 50)) s->with = !s->with;
+  else s->reversed = !s->reversed;
+}
+
 void change_touch(Program *p, St *s) {
   switch (draw(p, 4)) {
     case 0: s->touch = s->touch > TOUCH_GET ? TOUCH_PUT : (Touch)draw(p, TOUCH_GET); return;
-    case 1: s->ref = (int)draw(p, (u32)p->tensors); return;
-    default: s->x = add(p, s->x, chance(p, 50) ? 1 : -1);
+    case 1: other_tensor(p, s); return;
+    default: other_place(p, s);
+  }
+}
+
+static St *waited_for(Program *p, const St *settle, int keep, bool reads) {
+  St *s = copy_one(p, settle);
+  s->with = keep;
+  s->reversed = reads;
+  return s;
+}
+
+// for { wait; copy out; wait for it; release }: the last two a round later, with one copy kept.
+St *settle_lagged(Program *p, const St *s) {
+  const St *drain = s->body, *put = drain && drain->kind == S_DRAIN ? drain->body : NULL;
+  const St *last = put && put->kind == S_TOUCH && put->touch >= TOUCH_PUT ? put->next : NULL;
+  bool ok = last && last->kind == S_SETTLE && !last->next && !drain->next && !last->with;
+  if (!ok || p->ring[drain->ref].stages < 2) return NULL;
+  const Ex *t = ex(p, E_LOOP, s->ref, NULL, NULL);
+  bool reads = last->reversed || chance(p, 60);
+  St *own = copy_list(p, s), *give = waited_for(p, last, 1, reads);
+  append(&give, st(p, S_RELEASE, drain->ref, NULL));
+  own->body = st(p, S_WAIT, drain->ref, NULL);
+  append(&own->body, copy_one(p, put));
+  append(
+      &own->body,
+      when(p, s->reversed ? ex(p, E_LT, 0, t, add(p, s->y, -1)) : ex(p, E_LT, 0, s->x, t), give));
+  St *end = waited_for(p, last, 0, last->reversed);
+  append(&end, st(p, S_RELEASE, drain->ref, NULL));
+  own->next = when(p, ex(p, E_LT, 0, s->x, s->y), end);
+  return own;
+}
+
+void settle_later(Program *p, St **list) {
+  for (; *list; list = &(*list)->next) {
+    St *lagged = (*list)->kind == S_FOR && chance(p, 60) ? settle_lagged(p, *list) : NULL;
+    if (lagged) put_in_place(list, lagged);
+    settle_later(p, &(*list)->body);
+    settle_later(p, &(*list)->other);
   }
 }
 
@@ -20,6 +93,20 @@ static const Ex *turned(Program *p, const Ex *x) {
 
 static bool reads_square(const Ex *x) {
   return x && ((x->kind == E_TABLE && x->b) || reads_square(x->a) || reads_square(x->b));
+}
+
+static bool reads_tile(const Ex *x) {
+  return x && (x->kind == E_TILE || reads_tile(x->a) || reads_tile(x->b));
+}
+
+bool change_axis(Program *p, St *s) {
+  bool done = false;
+  for (; s && !done; s = s->next) {
+    done = reads_tile(s->x) && chance(p, 50);
+    if (done) s->x = other_axis(p, s->x);
+    else done = change_axis(p, s->body) || change_axis(p, s->other);
+  }
+  return done;
 }
 
 bool turn_square(Program *p, St *s) {
@@ -105,7 +192,7 @@ static St *on_one_side(Program *p, const St *s, const Ex *c) {
 static St *apart(Program *p, const St *s) {
   St *list = step_of_order(p, S_TAKE_KEY, s->x), *pass = step_of_order(p, S_PASS_KEY, s->y);
   u32 what = draw(p, 4);
-  const Ex *x = ex(p, E_TILE, 0, NULL, NULL);
+  const Ex *x = ex(p, E_TILE, p->order_axis, NULL, NULL);
   const Ex *n = chance(p, 50) ? number(p, 1 + (int)draw(p, 2)) : draw_bound(p, NULL, 0);
   const Ex *c = chance(p, 60) ? ex(p, E_LT, 0, x, n) : draw_condition(p, NULL, 0);
   if (what == 3) return on_one_side(p, s, c);

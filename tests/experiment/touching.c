@@ -5,74 +5,19 @@
 // were drawn before, and what one role stores before it fills a stage another reads behind it.
 #include "plan.h"
 
-static const Ex *sum(Program *p, const Ex *x, const Ex *y) { return ex(p, E_ADD, 0, x, y); }
-
 void draw_tensors(Program *p) {
   if (!chance(p, 40)) return;
   p->tensors = 1 + (int)draw(p, MAX_TENSORS);
-  for (int i = 0; i < p->tensors; i++) p->tensor[i].flat = chance(p, 25);
+  for (int i = 0; i < p->tensors; i++)
+    p->tensor[i] = chance(p, 55) ? SHAPE_ROWS : (Shape)draw(p, SHAPE_CROSSED + 1);
 }
 
 void draw_order(Program *p) {
-  p->order = chance(p, 60);
+  p->order = chance(p, p->cluster ? 40 : 60);
+  if (p->order && chance(p, 85)) p->axis[p->order_axis].reversed = false;
   if (!p->order || chance(p, 35)) return;
   const Ex *n = ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
   p->keys = chance(p, 40) ? n : chance(p, 60) ? sum(p, n, number(p, 1)) : number(p, 3);
-}
-
-// ---- positions
-
-static bool in_scope(const Plan *d, const Ex *x) {
-  for (int v = 0; v < d->p->vars; v++) {
-    bool around = false;
-    for (int i = 0; i < d->loops; i++) around |= d->loop[i] == v;
-    if (!around && reads_loop(x, v)) return false;
-  }
-  return true;
-}
-
-static const Ex *times(Program *p, const Ex *x, int by) {
-  return by == 1 ? x : ex(p, E_MUL, by, x, NULL);
-}
-
-static const Ex *base(Plan *d) {
-  Program *p = d->p;
-  if (d->loops && chance(p, 80))
-    return ex(p, E_LOOP, d->loop[chance(p, 70) ? d->loops - 1 : (int)draw(p, (u32)d->loops)], NULL,
-              NULL);
-  if (chance(p, 20)) return draw_bound(p, d->loop, d->loops);
-  return number(p, (int)draw(p, 3));
-}
-
-static const Ex *within_tile(Plan *d) {
-  Program *p = d->p;
-  const Ex *x = base(d);
-  switch (draw(p, 12)) {
-    case 0: return sum(p, x, number(p, 1 + (int)draw(p, 2)));
-    case 1: return ex(p, E_MOD, 2 + (int)draw(p, 2), x, NULL);
-    case 2: return ex(p, E_DIV, 2, x, NULL);
-    case 3: return sum(p, times(p, x, 2), number(p, (int)draw(p, 2)));
-    case 4: return ex(p, E_SUB, 0, draw_bound(p, d->loop, d->loops), x);
-    case 5: return sum(p, x, base(d));
-    case 6: return sum(p, times(p, x, 2 + (int)draw(p, 3)), base(d));
-    case 7: return draw_bound(p, d->loop, d->loops);
-    default: return x;
-  }
-}
-
-static const Ex *new_place(Plan *d, int tensor) {
-  Program *p = d->p;
-  const Ex *x = within_tile(d);
-  if (p->tensor[tensor].flat && chance(p, 80)) x = times(p, x, 2);
-  if (p->tiles && chance(p, p->order ? 40 : 70))
-    x = sum(p, x, times(p, ex(p, E_TILE, 0, NULL, NULL), chance(p, 80) ? 20 : 1 + (int)draw(p, 4)));
-  return x;
-}
-
-static const Ex *place(Plan *d, int tensor) {
-  const Ex *was = d->place[tensor];
-  if (was && in_scope(d, was) && chance(d->p, 70)) return was;
-  return d->place[tensor] = new_place(d, tensor);
 }
 
 // ---- accesses
@@ -89,10 +34,11 @@ static St *touch(Plan *d, int tensor, Touch how, u32 who) {
   St *s = st(p, S_TOUCH, tensor, NULL);
   s->touch = how;
   s->who = who;
-  s->x = place(d, tensor);
+  draw_place(d, tensor, s);
   if (who & several(p) && chance(p, how == TOUCH_STORE || how == TOUCH_PUT ? 80 : 40)) {
     const Ex *w = ex(p, E_INSTANCE, 0, NULL, NULL);
-    s->x = chance(p, 70) ? sum(p, s->x, times(p, w, 10)) : sum(p, times(p, s->x, 2), w);
+    if (s->y && chance(p, 60)) s->y = chance(p, 50) ? w : sum(p, s->y, times(p, w, 4));
+    else s->x = chance(p, 70) ? sum(p, s->x, times(p, w, 10)) : sum(p, times(p, s->x, 2), w);
   }
   return s;
 }
@@ -108,12 +54,25 @@ static u32 members(const Plan *d, const bool (*of)[MAX_RINGS], int ring) {
   return all;
 }
 
+static bool may_copy(const Program *p, int ring, int tensor) {
+  return p->ring[ring].copied && !p->ring[ring].shared && p->tensor[tensor] != SHAPE_CROSSED;
+}
+
 // The stage is a copy of rows that roles write.
 static void copy_in(Plan *d, St *s, u32 who) {
   s->with = (int)draw(d->p, (u32)d->p->tensors);
-  s->x = place(d, s->with);
+  if (d->p->tensor[s->with] == SHAPE_CROSSED) return;
+  draw_place(d, s->with, s);
   if (chance(d->p, 50)) s->body = NULL;
   if (chance(d->p, 30)) s->next = touch(d, s->with, TOUCH_STORE, who);
+}
+
+static St *settle(Program *p, int tensor, u32 who, int keep) {
+  St *s = st(p, S_SETTLE, tensor, NULL);
+  s->who = who;
+  s->reversed = chance(p, 25);
+  s->with = keep;
+  return s;
 }
 
 static St *copies_out(Plan *d, int tensor, int ring, u32 who) {
@@ -124,17 +83,14 @@ static St *copies_out(Plan *d, int tensor, int ring, u32 who) {
     append(&all, touch(d, tensor, chance(p, 75) ? TOUCH_PUT : TOUCH_PUT_ADD, who));
     all->next->with = ring;
   }
-  St *settle = st(p, S_SETTLE, tensor, NULL);
-  settle->who = who;
-  settle->reversed = chance(p, 25);
-  append(&all, settle);
+  if (chance(p, 15)) append(&all, settle(p, tensor, who, 1 + (int)draw(p, 2)));
+  append(&all, settle(p, tensor, who, 0));
   return all;
 }
 
 // Those who fill a ring store, those who drain it read, or the other way about.
-static St *word(Plan *d, int tensor) {
+static St *word_by(Plan *d, int tensor, int ring) {
   Program *p = d->p;
-  int ring = free_ring(d);
   St *s = st(p, S_MOVE, ring, NULL);
   Touch first = chance(p, 60) ? TOUCH_STORE : some_touch(p);
   Touch second = chance(p, 60) ? TOUCH_LOAD : some_touch(p);
@@ -143,13 +99,14 @@ static St *word(Plan *d, int tensor) {
   u32 drain = members(d, (const bool(*)[MAX_RINGS])d->drains, ring);
   s->body = touch(d, tensor, first, fill);
   if (chance(p, 25)) append(&s->body, touch(d, tensor, some_touch(p), fill));
-  const Pipe *of = &p->ring[ring];
-  bool copies = of->copied && !of->shared;
+  bool copies = may_copy(p, ring, tensor);
   if (copies && chance(p, 60)) copy_in(d, s, fill);
   if (copies && chance(p, 60)) s->other = copies_out(d, tensor, ring, drain);
   else if (chance(p, 85)) s->other = touch(d, tensor, second, drain);
   return s;
 }
+
+static St *word(Plan *d, int tensor) { return word_by(d, tensor, free_ring(d)); }
 
 static St *in_turn(Plan *d, int tensor) {
   Program *p = d->p;
@@ -171,7 +128,7 @@ static St *relay(Plan *d, int tensor) {
   const bool(*drains)[MAX_RINGS] = (const bool(*)[MAX_RINGS])d->drains;
   u32 middle = members(d, drains, from) & members(d, fills, to);
   if (!middle || from == to || d->busy >> from & 1 || d->busy >> to & 1) return word(d, tensor);
-  bool copies = p->ring[from].copied && !p->ring[from].shared;
+  bool copies = may_copy(p, from, tensor);
   St *s = st(p, S_HOLD, from, NULL), *told = st(p, S_MOVE, to, NULL);
   s->body = copies ? copies_out(d, tensor, from, middle) : touch(d, tensor, TOUCH_STORE, middle);
   told->other = touch(d, tensor, TOUCH_LOAD, members(d, drains, to));
@@ -201,7 +158,9 @@ static St *touches_with_key(Plan *d, const St *order) {
   St *all = NULL;
   for (u32 n = 1 + draw(p, 2); n > 0; n--) {
     int tensor = (int)draw(p, (u32)p->tensors);
-    if (chance(p, 70)) d->place[tensor] = order->x ? order->x : number(p, 1);
+    const Ex **last = d->place[tensor];
+    if (chance(p, 70)) last[0] = order->x ? order->x : number(p, 1);
+    if (p->tensor[tensor] == SHAPE_SQUARE && !last[1]) last[1] = number(p, 0);
     append(&all, touch(d, tensor, some_touch(p), chance(p, 90) ? order->who : 1));
   }
   return all;
@@ -228,7 +187,7 @@ static St *with_key(Plan *d) {
 // All keys, or as many as a tile has, or any number.
 static const Ex *last_key(Plan *d) {
   Program *p = d->p;
-  const Ex *x = ex(p, E_TILE, 0, NULL, NULL);
+  const Ex *x = ex(p, E_TILE, p->order_axis, NULL, NULL);
   switch (draw(p, 8)) {
     case 0: return ex(p, E_SUB, 0, p->keys, x);
     case 1: return ex(p, E_MIN, 0, p->keys, add_one(p, x));
@@ -254,13 +213,36 @@ St *plan_order(Plan *d) {
   return s;
 }
 
+// A word in each round of a loop of its own, where copies out may be waited for later (slips.c).
+static St *stream(Plan *d, int tensor) {
+  Program *p = d->p;
+  St *s = st(p, S_FOR, p->vars++, NULL);
+  s->x = number(p, chance(p, 80) ? 0 : 1);
+  s->y = draw_bound(p, d->loop, d->loops);
+  s->reversed = chance(p, 15);
+  d->loop[d->loops++] = s->ref;
+  int ring = free_ring(d);
+  for (int i = 0; i < p->rings && !(may_copy(p, ring, tensor) && p->ring[ring].stages > 1); i++)
+    ring = (ring + 1) % p->rings;
+  s->body = word_by(d, tensor, ring);
+  if (may_copy(p, ring, tensor) && s->body->body && chance(p, 80)) {
+    u32 drain = members(d, (const bool(*)[MAX_RINGS])d->drains, ring);
+    s->body->other = touch(d, tensor, TOUCH_PUT, drain);
+    s->body->other->with = ring;
+    s->body->other->next = settle(p, tensor, drain, 0);
+  }
+  d->loops--;
+  return s;
+}
+
 St *plan_touching(Plan *d) {
   Program *p = d->p;
   int tensor = (int)draw(p, (u32)p->tensors);
-  u32 what = draw(p, 10);
+  u32 what = draw(p, 12);
   if (p->order && chance(p, d->ordered ? 10 : 60)) return plan_order(d);
   if (what < 2) return relay(d, tensor);
   if (what < 6) return word(d, tensor);
   if (what < 8 && p->turns) return in_turn(d, tensor);
+  if (what < 10 && d->loops < 2 && p->vars < MAX_VARS / 2) return stream(d, tensor);
   return touch(d, tensor, some_touch(p), 1u << draw(p, (u32)p->roles));
 }

@@ -56,7 +56,7 @@ static i64 value(Truth *t, const Ex *x) {
   switch (x->kind) {
     case E_INT: return x->n;
     case E_DIM: return t->s->dim[x->n];
-    case E_TILE: return t->tile;
+    case E_TILE: return t->axis[x->n];
     case E_INSTANCE: return t->instance;
     case E_LOOP: return t->var[x->n];
     case E_ELEMENT: return t->s->element[x->n];
@@ -66,6 +66,57 @@ static i64 value(Truth *t, const Ex *x) {
     default: break;
   }
   return combined(x->kind, value(t, x->a), x->b ? value(t, x->b) : x->n);
+}
+
+// ---- the grid
+
+// With the tiles that fill up clusters.
+static int extent(const Program *p, int axis) {
+  int n = p->axis[axis].extent;
+  return p->cluster && axis == p->cluster_axis ? (n + 1) / 2 * 2 : n;
+}
+
+static int tiles(const Program *p) {
+  int n = 1;
+  for (int a = 0; a < p->axes; a++) n *= extent(p, a);
+  return n;
+}
+
+// Where tile number t->tile lies. Units (tiles, or clusters of them) come section by section, those
+// of the last axis slowest, and within a section the first axis is fastest.
+static void find_tile(Truth *t) {
+  const Program *p = t->p;
+  int units[MAX_AXES], first[MAX_AXES] = {0}, size[MAX_AXES];
+  int rest = t->tile / (1 + p->cluster), rank = t->tile % (1 + p->cluster);
+  for (int a = 0; a < p->axes; a++) {
+    bool wide = p->cluster && a == p->cluster_axis;
+    size[a] = units[a] = extent(p, a) / (1 + wide);
+  }
+  for (int a = p->axes - 1; a >= 0; a--) {
+    int by = p->axis[a].by, whole = by;
+    if (!by) continue;
+    for (int i = 0; i < p->axes; i++) whole *= i == a ? 1 : size[i];
+    first[a] = rest / whole * by;
+    rest %= whole;
+    if (size[a] = by, first[a] + by > units[a]) size[a] = units[a] - first[a];
+  }
+  t->surplus = false;
+  for (int a = 0; a < p->axes; a++) {
+    bool wide = p->cluster && a == p->cluster_axis;
+    int at = first[a] + rest % size[a];
+    rest /= size[a];
+    if (p->axis[a].reversed) at = units[a] - 1 - at;
+    t->axis[a] = wide ? 2 * at + rank : at;
+    t->surplus |= t->axis[a] >= p->axis[a].extent;
+  }
+}
+
+// The tile by all axes but that of the turn over CTAs.
+static int others(const Truth *t) {
+  int n = 0;
+  for (int a = 0; a < t->p->axes; a++)
+    if (a != t->p->order_axis) n = n * extent(t->p, a) + t->axis[a];
+  return n;
 }
 
 // ---- what each does
@@ -87,16 +138,20 @@ static void put(Truth *t, Player *q, OpKind kind, int ref) {
 }
 
 // What is outside of the tensor is not touched, and nothing by a tile that fills up a cluster.
-static void touch(Truth *t, Player *q, Touch how, int tensor, int ring, const Ex *x) {
-  i64 row = value(t, x);
-  if (t->tile == TILES) return;
-  for (int i = 0; i <= t->p->tensor[tensor].flat; i++) {
-    if (row + i < 0 || row + i >= ROWS) continue;
+static void touch(Truth *t, Player *q, Touch how, int tensor, int ring, const St *s) {
+  Shape shape = t->p->tensor[tensor];
+  i64 x = value(t, s->x), y = s->y ? value(t, s->y) : 0;
+  i64 rows = shape == SHAPE_SQUARE ? PLACES : shape == SHAPE_CROSSED ? CROSS : ROWS;
+  if (t->surplus || y < 0 || y >= PLACES) return;
+  for (int i = 0; i <= (shape == SHAPE_FLAT); i++) {
+    if (x + i < 0 || x + i >= rows) continue;
+    i64 place = shape == SHAPE_SQUARE ? x * PLACES + y : x + i;
+    if (shape == SHAPE_CROSSED && s->reversed) place += CROSS;
     if (q->n == (t->many ? SEARCHED_OPS : MOST_OPS)) {
       t->wrong = true;
       return;
     }
-    q->op[q->n++] = (Act){(u8)(ACCESS + how), (u8)(tensor + 4 * ring), (u16)(row + i)};
+    q->op[q->n++] = (Act){(u8)(ACCESS + how), (u8)(tensor + 4 * ring), (u16)place};
   }
 }
 
@@ -104,16 +159,19 @@ static void touch(Truth *t, Player *q, Touch how, int tensor, int ring, const Ex
 static void put_key(Truth *t, Player *q, OpKind kind, const Ex *of) {
   const Ex *keys = t->p->keys;
   i64 key = of ? value(t, of) : 0, n = keys ? value(t, keys) : 1;
-  bool exists = key >= 0 && key < n && key < MOST_KEYS;
-  t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS);
-  if (exists && kind == PASS_KEY && t->tile < t->tiles - 1)
+  bool exists = key >= 0 && key < n;
+  t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS) || (exists && key >= MOST_KEYS);
+  if (t->wrong) return;
+  key += (i64)others(t) * MOST_KEYS;
+  int at = t->axis[t->p->order_axis];
+  if (exists && kind == PASS_KEY && at < extent(t->p, t->p->order_axis) - 1)
     t->twice |= t->passes[key][t->tile]++ > 0;
-  if (!t->wrong) q->op[q->n++] = (Act){(u8)kind, (u8)t->tile, exists ? (u16)key : MOST_KEYS};
+  q->op[q->n++] = (Act){(u8)kind, (u8)at, exists ? (u16)key : KEYS};
 }
 
-static void settle(Truth *t, Player *q, int tensor) {
+static void settle(Truth *t, Player *q, int tensor, int keep) {
   t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS);
-  if (!t->wrong) q->op[q->n++] = (Act){SETTLE, (u8)tensor, 0};
+  if (!t->wrong) q->op[q->n++] = (Act){SETTLE, (u8)tensor, (u16)keep};
 }
 
 static void rounds(Truth *t, Player *q, const St *s) {
@@ -134,9 +192,9 @@ static void list(Truth *t, Player *q, const St *s) {
     } else if (s->kind == S_IF) {
       list(t, q, value(t, s->x) ? s->body : s->other);
     } else if (s->kind == S_TOUCH) {
-      touch(t, q, s->touch, s->ref, s->with, s->x);
+      touch(t, q, s->touch, s->ref, s->with, s);
     } else if (s->kind == S_SETTLE) {
-      if (!s->reversed) settle(t, q, s->ref);
+      if (!s->reversed) settle(t, q, s->ref, s->with);
     } else if (s->kind == S_ORDER) {
       put_key(t, q, TAKE_KEY, s->x);
       list(t, q, s->body);
@@ -148,7 +206,7 @@ static void list(Truth *t, Player *q, const St *s) {
     } else {
       put(t, q, begin[s->kind], s->ref);
       list(t, q, s->body);
-      if (s->kind == S_FILL && s->x) touch(t, q, TOUCH_GET, s->with, s->ref, s->x);
+      if (s->kind == S_FILL && s->x) touch(t, q, TOUCH_GET, s->with, s->ref, s);
       put(t, q, end[s->kind], s->ref);
     }
   }
@@ -233,7 +291,7 @@ static void cast(Truth *t) {
   memset(t->drains, 0, sizeof t->drains);
   t->players = 0;
   for (int r = 0; r < p->roles; r++) note_use(t, r, p->role[r].body);
-  t->tiles = !p->tiles ? 1 : TILES + p->cluster;
+  t->tiles = !p->tiles ? 1 : tiles(p);
   t->ctas = t->apart ? t->tiles : 1 + p->cluster;
   for (int cta = 0; cta < t->ctas; cta++) {
     int first = t->players;
@@ -271,6 +329,7 @@ static bool tile(Truth *t) {
   const Program *p = t->p;
   u32 ring[MAX_RINGS], turn[MAX_TURNS];
   bool even = true;
+  find_tile(t);
   memset(ring, 0xff, sizeof ring);
   memset(turn, 0xff, sizeof turn);
   for (int i = 0; i < t->players; i++) {

@@ -6,17 +6,19 @@
 #include "program.h"
 
 enum {
-  MOST_CTAS = TILES + 1,  // the last fills up a cluster
+  MOST_CTAS = MOST_TILES,
   MOST_PLAYERS = MAX_ROLES * MAX_INSTANCES * MOST_CTAS,
   MOST_OPS = 1 << 18,
   MOST_NUMBERS = 1 << 16,
   SEARCHED_OPS = 20000,  // of the many runs of a search
   SEARCHED_NUMBERS = 8000,
-  TIMED_NUMBERS = 1 << 11,  // of a run in which accesses are compared
+  TIMED_NUMBERS = 1 << 10,  // of a run in which accesses are compared
   // What is known of a player: how far it has come, how many of its copies out of each tensor are
   // visible, how many of its copies into each ring have landed.
   CLOCKS = 1 + MAX_TENSORS + MAX_RINGS,
-  TIMES = CLOCKS * MOST_PLAYERS
+  TIMES = CLOCKS * MOST_PLAYERS,
+  KEYS = MOST_KEYS * MOST_TILES / 2,  // over all axes but that of the turn
+  ELEMENTS = CROSS * CROSS            // of a tensor
 };
 
 enum { OPS = 6 };  // acquire, commit, wait, release, take, pass
@@ -35,7 +37,7 @@ typedef enum OpKind {
 
 typedef struct Act {
   u8 kind, ref;  // (of a copy: the tensor, and 4 times the ring)
-  u16 number;    // which fill of the ring, key, row of a tensor
+  u16 number;    // which fill of the ring, key, place in a tensor; SETTLE: keep so many
 } Act;
 
 // An instance of a role in a CTA.
@@ -68,6 +70,8 @@ struct Truth {
   const Program *p;
   const Setting *s;
   int tile, instance;
+  int axis[MAX_AXES];  // of the tile
+  bool surplus;        // it fills up a cluster
   i64 var[MAX_VARS];
   bool wrong;  // a number does not fit, or a list is too long
   bool many;   // this is one of many runs
@@ -83,17 +87,19 @@ struct Truth {
   bool fills[MAX_ROLES][MAX_RINGS], drains[MAX_ROLES][MAX_RINGS];
   int seats[MAX_TURNS], token[MOST_CTAS][MAX_TURNS];
   u32 turn_time[MOST_CTAS][MAX_TURNS][TIMES];
-  u8 passes[MOST_KEYS][MOST_CTAS];  // of each key, by tile
-  bool twice;  // a tile passes a key on twice: then it depends on the order who gets it next
-  int key[MOST_KEYS];  // whose turn it is
-  u32 key_time[MOST_KEYS][TIMES];
+  u8 passes[KEYS][MOST_CTAS];  // of each key, by tile
+  bool twice;     // a tile passes a key on twice: then it depends on the order who gets it next
+  int key[KEYS];  // whose turn it is
+  u32 key_time[KEYS][TIMES];
   bool taken[MAX_TURNS];  // by somebody, some time
   Done committed, released;
   Told filled, drained;
   u32 most_number;
   u32 fills_before[MAX_RINGS];  // of the tile before, in the same cluster
-  // Of each element, when each player has last touched it in each way.
-  Last last[MAX_TENSORS][ROWS][TOUCHES][MOST_PLAYERS];
+  // Of each element, when each player has last touched it in each way in this run.
+  Last last[MAX_TENSORS][ELEMENTS][TOUCHES][MOST_PLAYERS];
+  u32 touched[MAX_TENSORS][ELEMENTS];  // in which run
+  u32 runs;
   bool races;
 };
 

@@ -6,11 +6,13 @@ static const char *const infix[] = {
     [E_LE] = "<=", [E_EQ] = "==", [E_NE] = "!=", [E_AND] = "and", [E_OR] = "or",
 };
 
+static const char *const axis_name[MAX_AXES] = {"x", "y", "z"};
+
 static void write_ex(const Program *p, Str *out, const Ex *x) {
   switch (x->kind) {
     case E_INT: str_printf(out, "%d", x->n); return;
     case E_DIM: str_printf(out, "n%d", x->n); return;
-    case E_TILE: str_puts(out, "x"); return;
+    case E_TILE: str_puts(out, axis_name[x->n]); return;
     case E_INSTANCE: str_puts(out, "w"); return;
     case E_LOOP: str_printf(out, "t%d", x->n); return;
     case E_ELEMENT: str_printf(out, "s%d", x->n); return;
@@ -43,10 +45,22 @@ static void line(Str *out, int depth, const char *word, const char *of, int ref)
   str_printf(out, "%*s%s %s%d\n", 2 * depth, "", word, of, ref);
 }
 
-static void write_slice(const Program *p, Str *out, int tensor, const Ex *x) {
+static void write_slice(const Program *p, Str *out, int tensor, const St *s) {
   str_printf(out, "G%d[", tensor);
-  write_ex(p, out, x);
-  str_puts(out, p->tensor[tensor].flat ? "*16..]" : "]");
+  write_ex(p, out, s->x);
+  if (s->y) str_puts(out, ", ");
+  if (s->y) write_ex(p, out, s->y);
+  str_puts(out, p->tensor[tensor] == SHAPE_FLAT ? "*16..]" : "]");
+}
+
+static void write_elements(const Program *p, Str *out, const St *s) {
+  Shape shape = p->tensor[s->ref];
+  bool column = shape == SHAPE_CROSSED && s->reversed;
+  str_printf(out, "G%d[%s", s->ref, column ? "d, " : "");
+  write_ex(p, out, s->x);
+  if (s->y) str_puts(out, ", ");
+  if (s->y) write_ex(p, out, s->y);
+  str_puts(out, column ? "]" : shape == SHAPE_FLAT ? "*16 + d]" : ", d]");
 }
 
 // A ring that is filled by copies has them before the fill ends.
@@ -54,7 +68,7 @@ static void write_copy(const Program *p, Str *out, const St *s, int depth) {
   const Pipe *of = &p->ring[s->ref];
   if (!of->copied || (s->kind != S_FILL && s->kind != S_COMMIT)) return;
   str_printf(out, "%*sr%d <- ", 2 * depth, "", s->ref);
-  if (s->x) write_slice(p, out, s->with, s->x);
+  if (s->x) write_slice(p, out, s->with, s);
   else str_puts(out, of->shared ? "X[0..] multicast" : "Z[0]");
   str_puts(out, "\n");
 }
@@ -80,20 +94,18 @@ static void write_key(const Program *p, Str *out, const char *word, const Ex *ke
 }
 
 static void write_touch(const Program *p, Str *out, const St *s, int depth) {
-  static const char *const form[] = {"s[d] = s[d] + ", "", ""};
-  bool flat = p->tensor[s->ref].flat;
+  const char *of = p->tensor[s->ref] == SHAPE_CROSSED ? "c" : "s";
   if (s->touch > TOUCH_GET) {
     str_printf(out, "%*s", 2 * depth, "");
-    write_slice(p, out, s->ref, s->x);
+    write_slice(p, out, s->ref, s);
     str_printf(out, " %s r%d\n", s->touch == TOUCH_PUT ? "<-" : "+=", s->with);
     return;
   }
-  str_printf(out, "%*s%sG%d[", 2 * depth, "", form[s->touch], s->ref);
-  write_ex(p, out, s->x);
-  str_puts(out, flat ? "*16 + d]" : ", d]");
-  str_puts(out, s->touch == TOUCH_LOAD    ? "\n"
-                : s->touch == TOUCH_STORE ? " = s[d]\n"
-                                          : " += s[d]\n");
+  str_printf(out, "%*s", 2 * depth, "");
+  if (s->touch == TOUCH_LOAD) str_printf(out, "%s[d] = %s[d] + ", of, of);
+  write_elements(p, out, s);
+  if (s->touch != TOUCH_LOAD) str_printf(out, " %s %s[d]", s->touch == TOUCH_ADD ? "+=" : "=", of);
+  str_puts(out, "\n");
 }
 
 static void write_loop(const Program *p, Str *out, const St *s, int depth) {
@@ -132,7 +144,9 @@ static void write_list(const Program *p, Str *out, const St *s, int depth) {
       case S_TAKE_KEY: write_key(p, out, "acquire", s->x, depth); break;
       case S_PASS_KEY: write_key(p, out, "release", s->x, depth); break;
       case S_SETTLE:
-        str_printf(out, "%*swait G%d%s\n", 2 * depth, "", s->ref, s->reversed ? " read" : "");
+        str_printf(out, "%*swait G%d%s", 2 * depth, "", s->ref, s->reversed ? " read" : "");
+        if (s->with) str_printf(out, " keep %d", s->with);
+        str_puts(out, "\n");
         break;
       case S_TOUCH: write_touch(p, out, s, depth); break;
       case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
@@ -161,8 +175,14 @@ static void write_inputs(const Program *p, Str *out) {
   if (copied) str_puts(out, "  in  X : f32[4, 64], Z : f32[4, 32]\n");
   if (p->square) str_printf(out, "  in  M : i32[%d, %d]\n", SIDE, SIDE);
   for (int i = 0; i < p->tensors; i++) {
-    if (p->tensor[i].flat) str_printf(out, "  inout G%d : f32[%d]\n", i, 16 * ROWS);
-    else str_printf(out, "  inout G%d : f32[%d, 32]\n", i, ROWS);
+    switch (p->tensor[i]) {
+      case SHAPE_FLAT: str_printf(out, "  inout G%d : f32[%d]\n", i, 16 * ROWS); break;
+      case SHAPE_ROWS: str_printf(out, "  inout G%d : f32[%d, 32]\n", i, ROWS); break;
+      case SHAPE_SQUARE:
+        str_printf(out, "  inout G%d : f32[%d, %d, 32]\n", i, PLACES, PLACES);
+        break;
+      case SHAPE_CROSSED: str_printf(out, "  inout G%d : f32[%d, %d]\n", i, CROSS, CROSS); break;
+    }
   }
   for (int i = 0; i < p->dims; i++)
     if (p->least[i]) str_printf(out, "  require n%d >= %d\n", i, p->least[i]);
@@ -180,23 +200,36 @@ static void write_rings(const Program *p, Str *out, int owner) {
                  p->ring[r].stages);
 }
 
-static bool touches(const St *s) {
-  for (; s; s = s->next)
-    if (s->kind == S_TOUCH || touches(s->body) || touches(s->other)) return true;
+// Tensors that are crossed, or others.
+static bool touches(const Program *p, const St *s, bool crossed) {
+  for (; s; s = s->next) {
+    if (s->kind == S_TOUCH && (p->tensor[s->ref] == SHAPE_CROSSED) == crossed) return true;
+    if (touches(p, s->body, crossed) || touches(p, s->other, crossed)) return true;
+  }
   return false;
+}
+
+static void write_grid(const Program *p, Str *out) {
+  for (int a = 0; a < p->axes; a++) {
+    const Line *of = &p->axis[a];
+    str_printf(out, "%s%s%s : %d", a ? ", " : "  grid (", of->reversed ? "reversed " : "",
+               axis_name[a], of->extent);
+    if (of->by) str_printf(out, " by %d", of->by);
+  }
+  str_printf(out, ")%s", p->ctas ? "" : p->dynamic ? " dynamic" : " persistent");
+  if (p->cluster) str_printf(out, " cluster (%s : 2)", axis_name[p->cluster_axis]);
+  str_puts(out, "\n");
 }
 
 void write_program(const Program *p, Str *out, const char *name) {
   str_printf(out, "kernel %s {\n", name);
   write_inputs(p, out);
-  if (p->tiles)
-    str_printf(out, "  grid (x : %d)%s%s\n", TILES, p->ctas ? "" : " persistent",
-               p->cluster ? " cluster (x : 2)" : "");
+  if (p->tiles) write_grid(p, out);
   write_rings(p, out, -1);
   if (p->order) {
-    str_puts(out, p->keys ? "  turn v[y : " : "  turn v");
+    str_puts(out, p->keys ? "  turn v[q : " : "  turn v");
     if (p->keys) write_ex(p, out, p->keys);
-    str_puts(out, p->keys ? "] : x\n" : " : x\n");
+    str_printf(out, "%s : %s\n", p->keys ? "]" : "", axis_name[p->order_axis]);
   }
   for (int t = 0; t < p->turns; t++) {
     str_printf(out, "  turn u%d : ", t);
@@ -208,7 +241,8 @@ void write_program(const Program *p, Str *out, const char *name) {
     const Actor *a = &p->role[r];
     str_printf(out, "  role p%d%s : %d warp%s%s {\n", r, p->tensors ? "[w]" : "", a->instances,
                a->instances > 1 ? "s" : "", a->dealt ? ", one tile each" : "");
-    if (touches(a->body)) str_puts(out, "    reg s : f32[32] = 0\n");
+    if (touches(p, a->body, false)) str_puts(out, "    reg s : f32[32] = 0\n");
+    if (touches(p, a->body, true)) str_printf(out, "    reg c : f32[%d] = 0\n", CROSS);
     write_rings(p, out, r);
     write_list(p, out, a->body, 2);
     str_puts(out, "  }\n");
