@@ -125,12 +125,23 @@ static St *plan_loop(Plan *d) {
   return s;
 }
 
+static St *move(Plan *d, int ring) {
+  St *s = st(d->p, S_MOVE, ring, cells_of(d, ring, true));
+  s->other = cells_of(d, ring, false);
+  return s;
+}
+
 static St *around(Plan *d, SKind kind, int ring, u32 most) {
-  bool filled = d->busy >> ring & 1;
-  if (filled) return st(d->p, S_MOVE, ring, NULL);
+  bool filled = d->busy >> ring & 1, opens = kind == S_OPEN, own = d->p->ring[ring].owner >= 0;
+  if (filled) return move(d, ring);
+  St *first = own ? NULL : cells_of(d, ring, opens);
   d->busy |= 1u << ring;
-  St *s = st(d->p, kind, ring, chance(d->p, 90) ? plan_list(d, most) : NULL);
+  d->filled |= (u32)opens << ring;
+  St *s = st(d->p, kind, ring, first);
+  if (chance(d->p, 90)) append(&s->body, plan_list(d, most));
   d->busy ^= 1u << ring;
+  d->filled &= d->busy;
+  s->other = own ? NULL : cells_of(d, ring, !opens);
   return s;
 }
 
@@ -145,6 +156,8 @@ static St *plan_one(Plan *d) {
   u32 what = draw(p, 100);
   int ring = free_ring(d);
   d->left--;
+  St *cell = p->cells && d->busy && chance(p, 40) ? plan_cell(d) : NULL;
+  if (cell) return cell;
   if (p->tensors && chance(p, p->order && !d->ordered ? 50 : 35)) return plan_touching(d);
   if (what < 30 && d->loops < 2 && p->vars < MAX_VARS / 2) return plan_loop(d);
   if (what < 45) {
@@ -157,7 +170,7 @@ static St *plan_one(Plan *d) {
   if (what < 52) return around(d, S_OPEN, ring, 1);
   if (what < 60) return around(d, S_HOLD, ring, 2);
   if (what < 70 && p->turns) return st(p, S_TURN, (int)draw(p, (u32)p->turns), plan_list(d, 2));
-  return st(p, S_MOVE, ring, NULL);
+  return move(d, ring);
 }
 
 St *plan_list(Plan *d, u32 most) {
@@ -171,8 +184,9 @@ St *plan_list(Plan *d, u32 most) {
 static St *side(const Plan *d, int role, const St *s);
 
 static St *bracket(const Plan *d, SKind kind, const St *s, int role, bool around) {
-  St *body = side(d, role, s->body), *own = st(d->p, kind, s->ref, around ? body : NULL);
+  St *body = side(d, role, s->body), *own = st(d->p, kind, s->ref, body);
   if (around) return own;
+  own->body = side(d, role, s->other);
   if (kind == S_FILL) {
     own->next = body;
     return own;
@@ -217,7 +231,7 @@ static St *own_order(Program *p, const St *s, St *body) {
 static St *side_of(const Plan *d, int role, const St *s) {
   St *own = NULL;
   if (s->kind == S_MOVE || s->kind == S_OPEN || s->kind == S_HOLD) return side_of_ring(d, role, s);
-  if (s->kind == S_TOUCH || s->kind == S_SETTLE)
+  if (s->kind == S_TOUCH || s->kind == S_SETTLE || s->kind == S_CELL)
     return s->who >> role & 1 ? copy_one(d->p, s) : NULL;
   St *body = side(d, role, s->body), *other = side(d, role, s->other);
   if (s->kind == S_ORDER && !(s->who >> role & 1)) return body;
@@ -255,7 +269,8 @@ static void draw_rings(Plan *d) {
   for (int r = 0; r < p->rings; r++) {
     int filler = (int)draw(p, (u32)p->roles), drainer = (int)draw(p, (u32)p->roles - 1);
     drainer += drainer >= filler;
-    p->ring[r] = (Pipe){1 + (int)draw(p, 3), -1};
+    p->ring[r].stages = 1 + (int)draw(p, 3);
+    p->ring[r].owner = -1;
     if (chance(p, 8) && !p->role[filler].dealt) p->ring[r].owner = drainer = filler;
     d->fills[filler][r] = d->drains[drainer][r] = true;
     if (p->ring[r].owner >= 0) continue;
@@ -294,6 +309,7 @@ static void draw_frame(Plan *d) {
   p->roles = p->roles > MAX_ROLES ? MAX_ROLES : p->roles;
   p->rings = 1 + (int)draw(p, MAX_RINGS);
   draw_tensors(p);
+  draw_cells(p);
   p->dims = 1 + (int)(draw(p, 6) * draw(p, 6) / 10);
   p->turns = chance(p, p->tensors ? 45 : 30) ? 1 + (int)draw(p, MAX_TURNS) : 0;
   p->elements = chance(p, 25) ? 1 + (int)draw(p, MAX_ELEMENTS) : 0;

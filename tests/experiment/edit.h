@@ -17,6 +17,7 @@ void put_in_place(St **at, St *list);
 // slips.c: accesses, axes, keys, lists of two dimensions. False: the slip does not apply.
 void change_touch(Program *p, St *s);
 void change_settle(Program *p, St *s);
+void change_cell(Program *p, St *s, const int *loop, int loops);
 // The same with copies out waited for in the next round of a loop. NULL: it is no such loop.
 St *settle_lagged(Program *p, const St *s);
 void settle_later(Program *p, St **list);  // … of some loops

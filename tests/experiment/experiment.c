@@ -122,7 +122,9 @@ static void read_certificate(const Certificate *c, Opinion *o) {
     if (p->why && !o->why[0]) put(o->why, sizeof o->why, p->why);
   }
   o->races = c->verdict == VERDICT_PROVED ? SAID_PROVED : SAID_OPEN;
-  if (c->proof[PROOF_GLOBAL].verdict == VERDICT_REJECTED) o->races = SAID_REJECTED;
+  bool races = c->proof[PROOF_GLOBAL].verdict == VERDICT_REJECTED;
+  races |= c->proof[PROOF_SHARED].verdict == VERDICT_REJECTED;
+  if (races) o->races = SAID_REJECTED;
   for (u32 i = 0; i < PROOF_COUNT && !o->why[0]; i++)
     if (c->proof[i].why) put(o->why, sizeof o->why, c->proof[i].why);
 }
@@ -240,7 +242,7 @@ static bool order_matters(Bench *b, const Program *p) {
 }
 
 static bool order_changes_races(Bench *b, const Program *p) {
-  for (int n = 0; n < 4 && p->tensors; n++) {
+  for (int n = 0; n < 4 && (p->tensors || p->cells); n++) {
     Setting s = {.dim = {n, 3 - n, 1}, .element = {n, 2}, .table = (u32)n};
     Outcome one = truth_run(b->truth, p, &s), other = truth_run_back(b->truth, p, &s);
     if (one.fate != other.fate || (one.fate == FATE_FINE && one.races != other.races)) return true;
@@ -248,12 +250,12 @@ static bool order_changes_races(Bench *b, const Program *p) {
   return false;
 }
 
-// Of a program whose waits end, or are not said not to. CLASSES: it has no tensors. A witness that
-// is too long to be run says nothing.
+// Of a program whose waits end, or are not said not to. CLASSES: there is nothing to race for. A
+// witness that is too long to be run says nothing.
 static Class compare_races(Bench *b, const Program *p) {
   bool races = b->found.races, unknown = b->found.fate != FATE_FINE;
   Setting s;
-  if (!p->tensors || b->opinion.said == SAID_REJECTED) return CLASSES;
+  if ((!p->tensors && !p->cells) || b->opinion.said == SAID_REJECTED) return CLASSES;
   if (b->opinion.races == SAID_REJECTED) {
     if (!read_witness(b->opinion.race, p, &s)) return FREE_REJECTED;
     Outcome o = truth_run(b->truth, p, &s);

@@ -27,6 +27,7 @@ static void begin(Truth *t) {
         memset(t->released.by[cta][ring][role], 0, t->most_number);
       }
   if (!t->timed) return;
+  memset(t->stage, 0, (size_t)t->ctas * sizeof *t->stage);
   memset(t->turn_time, 0, sizeof t->turn_time);
   t->runs++;
   for (int cta = 0; cta < t->ctas; cta++)
@@ -99,11 +100,16 @@ static int clock_of(int player, u32 touch, int tensor, int ring) {
   return touch == TOUCH_GET ? first + 1 + MAX_TENSORS + ring : first;
 }
 
+// … that a copy out has read its stage.
+static int read_clock(int player, int tensor) {
+  return CLOCKS * player + 1 + MAX_TENSORS + MAX_RINGS + tensor;
+}
+
 // (What one instance does by threads is in its own order.)
 static bool is_known(const Truth *t, const Player *q, int player, u32 touch, int tensor, u32 row) {
   const Last *last = &t->last[tensor][row][touch][player];
   if (&t->player[player] == q && touch < TOUCH_GET) return true;
-  return last->time <= q->time[clock_of(player, touch, tensor, last->ring)];
+  return last->time <= q->time[clock_of(player, touch, tensor, last->of)];
 }
 
 static void access_one(Truth *t, Player *q, int self, u32 touch, int tensor, u32 row, Last over) {
@@ -121,7 +127,7 @@ static void access(Truth *t, Player *q, int self) {
   u32 touch = (u32)(a->kind - ACCESS), place = a->number;
   int tensor = a->ref % 4, ring = a->ref / 4;
   Last over = {q->at + 1, ring};
-  if (touch == TOUCH_PUT || touch == TOUCH_PUT_ADD) over.time = ++q->puts[tensor];
+  if (touch == TOUCH_PUT || touch == TOUCH_PUT_ADD) over.time = q->puts[tensor];
   if (touch == TOUCH_GET) over.time = q->fills[ring] + 1;
   bool crossed = t->p->tensor[tensor] == SHAPE_CROSSED, column = place >= CROSS;
   for (u32 i = 0; i < CROSS && crossed; i++)
@@ -130,10 +136,43 @@ static void access(Truth *t, Player *q, int self) {
   if (!crossed) access_one(t, q, self, touch, tensor, place, over);
 }
 
-// All copies out of a tensor but the newest ones are visible.
-static void settle(Player *q, int self, int tensor, u32 keep) {
-  u32 *known = &q->time[clock_of(self, TOUCH_PUT, tensor, 0)];
-  if (q->puts[tensor] > keep && *known < q->puts[tensor] - keep) *known = q->puts[tensor] - keep;
+static void at_least(u32 *known, u32 n) {
+  if (*known < n) *known = n;
+}
+
+// All copies out of a tensor but the newest ones have read their stages, or are visible.
+static void settle(Player *q, int self, const Act *a) {
+  u32 over = q->puts[a->ref] > a->number ? q->puts[a->ref] - a->number : 0;
+  at_least(&q->time[read_clock(self, a->ref)], over);
+  if (a->kind == SETTLE) at_least(&q->time[clock_of(self, TOUCH_PUT, a->ref, 0)], over);
+}
+
+// ---- stages
+
+static bool is_over(const Last *last, const Player *q, int way, int player) {
+  if (way == STAGE_FILL) return last->time <= q->time[clock_of(player, TOUCH_GET, 0, last->of)];
+  return last->time <= q->time[way == STAGE_READ ? read_clock(player, last->of) : CLOCKS * player];
+}
+
+static void use_stage(Truth *t, Player *q, int self, int ring, int cell, int way, Last over) {
+  Last(*last)[MOST_PLAYERS] = t->stage[q->cta][ring][cell];
+  bool writes = way == STAGE_STORE || way == STAGE_FILL;
+  if (t->p->ring[ring].owner >= 0 || t->p->ring[ring].shared) return;
+  for (int other = 0; other < STAGE_WAYS; other++) {
+    if (!writes && other != STAGE_STORE && other != STAGE_FILL) continue;
+    for (int i = 0; i < t->players; i++)
+      t->races |= !(i == self && other < STAGE_FILL) && !is_over(&last[other][i], q, other, i);
+  }
+  last[way][self] = over;
+}
+
+static int stage_of(const Truth *t, int ring, u32 number) {
+  return (int)(number % (u32)t->p->ring[ring].stages) * CELLS;
+}
+
+static void issue(Truth *t, Player *q, int self, int tensor, int ring) {
+  Last over = {++q->puts[tensor], tensor};
+  use_stage(t, q, self, ring, stage_of(t, ring, q->held[ring]), STAGE_READ, over);
 }
 
 static void hear_of_key(Truth *t, Player *q, u32 key) {
@@ -147,11 +186,14 @@ static void tell_of_key(Truth *t, Player *q, u32 key) {
 
 // A stage is full when its copy has landed.
 static void fill(Truth *t, Player *q, int self, int ring, u32 number) {
+  Last over = {q->fills[ring] + 1, ring};
+  if (t->p->ring[ring].copied)
+    use_stage(t, q, self, ring, stage_of(t, ring, number), STAGE_FILL, over);
   u32 *told = t->filled.time[q->cta][ring][number];
   int landed = clock_of(self, TOUCH_GET, 0, ring);
   join(t, told, q->time);
   q->fills[ring]++;
-  if (told[landed] < q->fills[ring]) told[landed] = q->fills[ring];
+  at_least(&told[landed], q->fills[ring]);
 }
 
 // (What a filler in the other CTA knows does not come with its share.)
@@ -168,6 +210,7 @@ static void tell(Truth *t, Player *q) {
   int self = (int)(q - t->player), ring = a->ref % MAX_RINGS, turn = a->ref % MAX_TURNS;
   bool own = a->kind < TAKE && t->p->ring[ring].owner >= 0;
   q->time[CLOCKS * self] = q->at + 1;
+  if (a->kind == WAIT) q->held[ring] = number;
   bool copies = own && t->p->role[q->role].instances == 1;
   if (own && !(copies && (a->kind == COMMIT || a->kind == WAIT))) return;
   switch (a->kind) {
@@ -179,7 +222,14 @@ static void tell(Truth *t, Player *q) {
     case PASS: join(t, t->turn_time[q->cta][turn], q->time); break;
     case TAKE_KEY: hear_of_key(t, q, number); break;
     case PASS_KEY: tell_of_key(t, q, number); break;
-    case SETTLE: settle(q, self, a->ref, number); break;
+    case SETTLE:
+    case SETTLE_READ: settle(q, self, a); break;
+    case ISSUE: issue(t, q, self, a->ref % 4, a->ref / 4); break;
+    case CELL_LOAD:
+    case CELL_STORE:
+      use_stage(t, q, self, ring, (int)number, a->kind == CELL_LOAD ? STAGE_LOAD : STAGE_STORE,
+                (Last){q->at + 1, 0});
+      break;
     default: access(t, q, self); break;
   }
 }
@@ -217,7 +267,7 @@ static Fate run_once(Truth *t, const Program *p, const Setting *s, bool apart) {
 static Outcome run(Truth *t, const Program *p, const Setting *s, bool many, bool back) {
   t->many = many;
   t->back = back;
-  t->timed = p->tensors > 0;
+  t->timed = p->tensors > 0 || p->cells;
   t->races = false;
   Outcome o = {.fate = run_once(t, p, s, p->ctas)};
   o.races = t->races;

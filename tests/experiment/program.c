@@ -78,6 +78,10 @@ int size(const St *s) {
   return n;
 }
 
+int cells_in(const Program *p, int ring) {
+  return p->ring[ring].copied || p->ring[ring].narrow ? 1 : CELLS;
+}
+
 void append(St **list, St *s) {
   while (*list) list = &(*list)->next;
   *list = s;

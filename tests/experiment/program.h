@@ -28,6 +28,7 @@ enum {
   ROWS = 64,        // of a tensor that roles write; if it is SQUARE, they are PLACES by PLACES
   PLACES = 8,
   CROSS = 16,  // rows and columns of a CROSSED tensor
+  CELLS = 2,   // of a stage, at most
 };
 
 typedef enum XKind {
@@ -75,6 +76,7 @@ typedef enum SKind {
   S_IF,
   S_TOUCH,   // an access of a tensor
   S_SETTLE,  // a wait for the copies out to a tensor; reversed: until they have read their stages
+  S_CELL,    // an access of a stage by threads: cell x, or all; of a stage that is filled or held
   S_MOVE,  // in the common plan of all roles: a fill by those who fill, a drain by those who drain,
            // with what each does in its bracket: `body` and `other`
   S_OPEN,  // … with the fill around the body
@@ -107,6 +109,8 @@ typedef struct Pipe {
   int owner;    // a role: private to its instances; -1
   bool copied;  // fills are copies of `X`
   bool shared;  // … that each CTA of a cluster makes a share of, for all
+  bool cells;   // threads read and write its stages
+  bool narrow;  // which are as large as those that are copied
 } Pipe;
 
 typedef struct Actor {
@@ -138,6 +142,7 @@ typedef struct Program {
   u64 seed;  // of all further draws
   int roles, rings, turns, dims, elements, vars;
   int tensors;   // that roles write
+  bool cells;    // there are stages that threads read and write
   bool tiles;    // there is a grid
   int axes;      // … with so many
   bool cluster;  // two tiles are a cluster, …
@@ -177,11 +182,15 @@ void substitute(Program *p, St *s, int var, const Ex *by);
 bool list_reads_loop(const St *s, int var);
 int size(const St *s);  // statements, with those below
 void append(St **list, St *s);
+int cells_in(const Program *p, int ring);  // one, where a copy fills the stage
 
 // ---- draw.c
 Program *sc_draw(Sc *sc, u64 seed);
 const Ex *draw_condition(Program *p, const int *loop, int loops);
 const Ex *draw_bound(Program *p, const int *loop, int loops);
+
+// ---- cells.c
+const Ex *draw_cell(Program *p, const int *loop, int loops);
 
 // ---- rewrite.c
 // The same sequence of operations, said otherwise.

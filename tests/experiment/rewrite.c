@@ -308,6 +308,7 @@ void mutate(Program *p) {
   const Place *at = &all->place[draw(p, all->n)];
   const St *s = *at->at;
   if (s->kind == S_TOUCH && what < 7) change_touch(p, *at->at);
+  else if (s->kind == S_CELL && what < 7) change_cell(p, *at->at, at->loop, at->loops);
   else if (s->kind == S_SETTLE && what < 5) change_settle(p, *at->at);
   else if (s->kind == S_ORDER && s->x && what < 4) change_key(p, *at->at);
   else if (what < 4) change_step(p, at);

@@ -33,6 +33,15 @@ static void other_place(Program *p, St *s) {
   }
 }
 
+// (What holds is that a cell is within its stage.)
+void change_cell(Program *p, St *s, const int *loop, int loops) {
+  u32 what = draw(p, 4);
+  if (what == 0) s->touch = (Touch)draw(p, TOUCH_GET);
+  else if (what == 1) s->ref = (int)draw(p, (u32)p->rings);
+  else s->x = draw_cell(p, loop, loops);
+  if (cells_in(p, s->ref) == 1) s->x = NULL;
+}
+
 void change_settle(Program *p, St *s) {
   if (chance(p, 50)) s->with = !s->with;
   else s->reversed = !s->reversed;

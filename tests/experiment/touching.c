@@ -55,7 +55,7 @@ static u32 members(const Plan *d, const bool (*of)[MAX_RINGS], int ring) {
 }
 
 static bool may_copy(const Program *p, int ring, int tensor) {
-  return p->ring[ring].copied && !p->ring[ring].shared && p->tensor[tensor] != SHAPE_CROSSED;
+  return cells_in(p, ring) == 1 && !p->ring[ring].shared && p->tensor[tensor] != SHAPE_CROSSED;
 }
 
 // The stage is a copy of rows that roles write.
@@ -97,12 +97,14 @@ static St *word_by(Plan *d, int tensor, int ring) {
   if (d->busy >> ring & 1) return s;
   u32 fill = members(d, (const bool(*)[MAX_RINGS])d->fills, ring);
   u32 drain = members(d, (const bool(*)[MAX_RINGS])d->drains, ring);
-  s->body = touch(d, tensor, first, fill);
+  s->body = cells_of(d, ring, true);
+  append(&s->body, touch(d, tensor, first, fill));
   if (chance(p, 25)) append(&s->body, touch(d, tensor, some_touch(p), fill));
   bool copies = may_copy(p, ring, tensor);
-  if (copies && chance(p, 60)) copy_in(d, s, fill);
+  if (copies && p->ring[ring].copied && chance(p, 60)) copy_in(d, s, fill);
   if (copies && chance(p, 60)) s->other = copies_out(d, tensor, ring, drain);
   else if (chance(p, 85)) s->other = touch(d, tensor, second, drain);
+  append(&s->other, cells_of(d, ring, false));
   return s;
 }
 

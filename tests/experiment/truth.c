@@ -142,15 +142,14 @@ static void touch(Truth *t, Player *q, Touch how, int tensor, int ring, const St
   Shape shape = t->p->tensor[tensor];
   i64 x = value(t, s->x), y = s->y ? value(t, s->y) : 0;
   i64 rows = shape == SHAPE_SQUARE ? PLACES : shape == SHAPE_CROSSED ? CROSS : ROWS;
-  if (t->surplus || y < 0 || y >= PLACES) return;
+  t->wrong |= q->n + 3 > (t->many ? SEARCHED_OPS : MOST_OPS);
+  if (t->surplus || t->wrong) return;
+  if (how > TOUCH_GET) q->op[q->n++] = (Act){ISSUE, (u8)(tensor + 4 * ring), 0};
+  if (y < 0 || y >= PLACES) return;
   for (int i = 0; i <= (shape == SHAPE_FLAT); i++) {
     if (x + i < 0 || x + i >= rows) continue;
     i64 place = shape == SHAPE_SQUARE ? x * PLACES + y : x + i;
     if (shape == SHAPE_CROSSED && s->reversed) place += CROSS;
-    if (q->n == (t->many ? SEARCHED_OPS : MOST_OPS)) {
-      t->wrong = true;
-      return;
-    }
     q->op[q->n++] = (Act){(u8)(ACCESS + how), (u8)(tensor + 4 * ring), (u16)place};
   }
 }
@@ -169,9 +168,23 @@ static void put_key(Truth *t, Player *q, OpKind kind, const Ex *of) {
   q->op[q->n++] = (Act){(u8)kind, (u8)at, exists ? (u16)key : KEYS};
 }
 
-static void settle(Truth *t, Player *q, int tensor, int keep) {
+static void settle(Truth *t, Player *q, OpKind kind, int tensor, int keep) {
   t->wrong |= q->n == (t->many ? SEARCHED_OPS : MOST_OPS);
-  if (!t->wrong) q->op[q->n++] = (Act){SETTLE, (u8)tensor, (u16)keep};
+  if (!t->wrong) q->op[q->n++] = (Act){(u8)kind, (u8)tensor, (u16)keep};
+}
+
+// Of the newest stage that is filled or held. (What is outside of a stage is not looked at.)
+static void cell(Truth *t, Player *q, const St *s) {
+  const u32 *n = t->count[s->ref], *before = t->number[q->cta][q->role][s->ref];
+  OpKind begun = n[ACQUIRE] > n[COMMIT] ? ACQUIRE : WAIT;
+  u32 number = before[begun] + n[begun] - 1;
+  int cells = cells_in(t->p, s->ref), stages = t->p->ring[s->ref].stages;
+  i64 x = s->x ? value(t, s->x) : 0;
+  if (before[begun] + n[begun] == 0 || t->p->ring[s->ref].shared) return;
+  t->wrong |= x < 0 || x >= cells || q->n + CELLS > (t->many ? SEARCHED_OPS : MOST_OPS);
+  for (int i = 0; i < (s->x ? 1 : cells) && !t->wrong; i++)
+    q->op[q->n++] = (Act){s->touch == TOUCH_LOAD ? CELL_LOAD : CELL_STORE, (u8)s->ref,
+                          (u16)(number % (u32)stages * CELLS + (u32)(x + i))};
 }
 
 static void rounds(Truth *t, Player *q, const St *s) {
@@ -194,7 +207,9 @@ static void list(Truth *t, Player *q, const St *s) {
     } else if (s->kind == S_TOUCH) {
       touch(t, q, s->touch, s->ref, s->with, s);
     } else if (s->kind == S_SETTLE) {
-      if (!s->reversed) settle(t, q, s->ref, s->with);
+      settle(t, q, s->reversed ? SETTLE_READ : SETTLE, s->ref, s->with);
+    } else if (s->kind == S_CELL) {
+      cell(t, q, s);
     } else if (s->kind == S_ORDER) {
       put_key(t, q, TAKE_KEY, s->x);
       list(t, q, s->body);

@@ -14,14 +14,18 @@ enum {
   SEARCHED_NUMBERS = 8000,
   TIMED_NUMBERS = 1 << 10,  // of a run in which accesses are compared
   // What is known of a player: how far it has come, how many of its copies out of each tensor are
-  // visible, how many of its copies into each ring have landed.
-  CLOCKS = 1 + MAX_TENSORS + MAX_RINGS,
+  // visible, how many of its copies into each ring have landed, how many of its copies out have
+  // read their stages.
+  CLOCKS = 1 + 2 * MAX_TENSORS + MAX_RINGS,
   TIMES = CLOCKS * MOST_PLAYERS,
   KEYS = MOST_KEYS * MOST_TILES / 2,  // over all axes but that of the turn
   ELEMENTS = CROSS * CROSS            // of a tensor
 };
 
-enum { OPS = 6 };  // acquire, commit, wait, release, take, pass
+// What is done to a stage: by threads, by copies into it, by copies out of it.
+enum { STAGE_LOAD, STAGE_STORE, STAGE_FILL, STAGE_READ, STAGE_WAYS };
+enum { MOST_CELLS = 3 * CELLS };  // of a ring
+enum { OPS = 6 };                 // acquire, commit, wait, release, take, pass
 typedef enum OpKind {
   ACQUIRE,
   COMMIT,
@@ -32,12 +36,17 @@ typedef enum OpKind {
   TAKE_KEY,  // of a turn over CTAs
   PASS_KEY,
   SETTLE,
+  SETTLE_READ,
+  ISSUE,  // of a copy out
+  CELL_LOAD,
+  CELL_STORE,
   ACCESS  // … and the kinds of Touch from here on
 } OpKind;
 
 typedef struct Act {
   u8 kind, ref;  // (of a copy: the tensor, and 4 times the ring)
-  u16 number;    // which fill of the ring, key, place in a tensor; SETTLE: keep so many
+  u16 number;  // CELL: which cell of the ring; else which fill of the ring, key, place in a tensor;
+               // SETTLE: keep so many
 } Act;
 
 // An instance of a role in a CTA.
@@ -47,6 +56,7 @@ typedef struct Player {
   u32 n, at;
   u32 puts[MAX_TENSORS];  // issued
   u32 fills[MAX_RINGS];   // committed
+  u32 held[MAX_RINGS];    // the newest fill that was waited for
   int seat[MAX_TURNS];    // -1: no member
   u32 time[TIMES];        // how much it knows of each other's list
 } Player;
@@ -63,7 +73,7 @@ typedef struct Told {
 
 typedef struct Last {  // when an access was over, by the clock of its kind
   u32 time;
-  int ring;
+  int of;  // the ring; of a copy out's read of a stage: the tensor
 } Last;
 
 struct Truth {
@@ -99,6 +109,8 @@ struct Truth {
   // Of each element, when each player has last touched it in each way in this run.
   Last last[MAX_TENSORS][ELEMENTS][TOUCHES][MOST_PLAYERS];
   u32 touched[MAX_TENSORS][ELEMENTS];  // in which run
+  // … of each cell of a stage.
+  Last stage[MOST_CTAS][MAX_RINGS][MOST_CELLS][STAGE_WAYS][MOST_PLAYERS];
   u32 runs;
   bool races;
 };

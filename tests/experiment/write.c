@@ -108,6 +108,26 @@ static void write_touch(const Program *p, Str *out, const St *s, int depth) {
   str_puts(out, "\n");
 }
 
+static void write_stage(const Program *p, Str *out, const St *s) {
+  str_printf(out, "r%d[", s->ref);
+  if (s->x) str_puts(out, "32*");
+  if (s->x) write_ex(p, out, s->x);
+  str_puts(out, s->x ? " + d]" : "d]");
+}
+
+static bool is_wide(const Program *p, const St *s) { return !s->x && cells_in(p, s->ref) > 1; }
+
+static void write_cell(const Program *p, Str *out, const St *s, int depth) {
+  const char *of = is_wide(p, s) ? "u" : "s";
+  str_printf(out, "%*s", 2 * depth, "");
+  if (s->touch == TOUCH_LOAD) str_printf(out, "%s[d]", of);
+  else write_stage(p, out, s);
+  str_printf(out, " = %s[d]", of);
+  if (s->touch != TOUCH_STORE) str_puts(out, " + ");
+  if (s->touch != TOUCH_STORE) write_stage(p, out, s);
+  str_puts(out, "\n");
+}
+
 static void write_loop(const Program *p, Str *out, const St *s, int depth) {
   str_printf(out, "%*sfor t%d in %s", 2 * depth, "", s->ref, s->reversed ? "reversed " : "");
   write_ex(p, out, s->x);
@@ -149,6 +169,7 @@ static void write_list(const Program *p, Str *out, const St *s, int depth) {
         str_puts(out, "\n");
         break;
       case S_TOUCH: write_touch(p, out, s, depth); break;
+      case S_CELL: write_cell(p, out, s, depth); break;
       case S_ACQUIRE: line(out, depth, "acquire", "r", s->ref); break;
       case S_COMMIT:
         write_copy(p, out, s, depth);
@@ -194,18 +215,21 @@ static void write_rings(const Program *p, Str *out, int owner) {
   for (int r = 0; r < p->rings; r++)
     if (p->ring[r].owner == owner)
       str_printf(out, "%sring r%d : %s * %d\n", owner < 0 ? "  " : "    ", r,
-                 p->ring[r].shared   ? "f32[4, 64]"
-                 : p->ring[r].copied ? "f32[32]"
-                                     : "f32[64]",
+                 p->ring[r].shared     ? "f32[4, 64]"
+                 : cells_in(p, r) == 1 ? "f32[32]"
+                                       : "f32[64]",
                  p->ring[r].stages);
 }
 
-// Tensors that are crossed, or others.
-static bool touches(const Program *p, const St *s, bool crossed) {
-  for (; s; s = s->next) {
-    if (s->kind == S_TOUCH && (p->tensor[s->ref] == SHAPE_CROSSED) == crossed) return true;
-    if (touches(p, s->body, crossed) || touches(p, s->other, crossed)) return true;
-  }
+// How many elements an access by threads has.
+static int elements(const Program *p, const St *s) {
+  if (s->kind == S_TOUCH) return p->tensor[s->ref] == SHAPE_CROSSED ? CROSS : 32;
+  return s->kind == S_CELL ? is_wide(p, s) ? 64 : 32 : 0;
+}
+
+static bool uses(const Program *p, const St *s, int n) {
+  for (; s; s = s->next)
+    if (elements(p, s) == n || uses(p, s->body, n) || uses(p, s->other, n)) return true;
   return false;
 }
 
@@ -239,10 +263,11 @@ void write_program(const Program *p, Str *out, const char *name) {
   }
   for (int r = 0; r < p->roles; r++) {
     const Actor *a = &p->role[r];
-    str_printf(out, "  role p%d%s : %d warp%s%s {\n", r, p->tensors ? "[w]" : "", a->instances,
-               a->instances > 1 ? "s" : "", a->dealt ? ", one tile each" : "");
-    if (touches(p, a->body, false)) str_puts(out, "    reg s : f32[32] = 0\n");
-    if (touches(p, a->body, true)) str_printf(out, "    reg c : f32[%d] = 0\n", CROSS);
+    str_printf(out, "  role p%d%s : %d warp%s%s {\n", r, p->tensors || p->cells ? "[w]" : "",
+               a->instances, a->instances > 1 ? "s" : "", a->dealt ? ", one tile each" : "");
+    if (uses(p, a->body, 32)) str_puts(out, "    reg s : f32[32] = 0\n");
+    if (uses(p, a->body, 64)) str_puts(out, "    reg u : f32[64] = 0\n");
+    if (uses(p, a->body, CROSS)) str_printf(out, "    reg c : f32[%d] = 0\n", CROSS);
     write_rings(p, out, r);
     write_list(p, out, a->body, 2);
     str_puts(out, "  }\n");
