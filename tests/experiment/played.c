@@ -10,6 +10,11 @@
 
 #include <string.h>
 
+static void forget(Truth *t, u32 (*told)[TIMES]) {
+  size_t bytes = (size_t)(CLOCKS * t->players) * sizeof(u32);
+  for (u32 n = 0; n < t->most_number; n++) memset(told[n], 0, bytes);
+}
+
 static void begin(Truth *t) {
   t->races = false;
   for (int i = 0; i < t->players; i++) {
@@ -27,13 +32,12 @@ static void begin(Truth *t) {
         memset(t->released.by[cta][ring][role], 0, t->most_number);
       }
   if (!t->timed) return;
-  memset(t->stage, 0, (size_t)t->ctas * sizeof *t->stage);
-  memset(t->turn_time, 0, sizeof t->turn_time);
+  memset(t->turn_time, 0, (size_t)t->ctas * sizeof *t->turn_time);
   t->runs++;
   for (int cta = 0; cta < t->ctas; cta++)
     for (int ring = 0; ring < t->p->rings; ring++) {
-      memset(t->filled.time[cta][ring], 0, t->most_number * sizeof *t->filled.time[cta][ring]);
-      memset(t->drained.time[cta][ring], 0, t->most_number * sizeof *t->drained.time[cta][ring]);
+      forget(t, t->filled.time[cta][ring]);
+      forget(t, t->drained.time[cta][ring]);
     }
 }
 
@@ -157,7 +161,10 @@ static bool is_over(const Last *last, const Player *q, int way, int player) {
 static void use_stage(Truth *t, Player *q, int self, int ring, int cell, int way, Last over) {
   Last(*last)[MOST_PLAYERS] = t->stage[q->cta][ring][cell];
   bool writes = way == STAGE_STORE || way == STAGE_FILL;
+  u32 *run = &t->used[q->cta][ring][cell];
   if (t->p->ring[ring].owner >= 0 || t->p->ring[ring].shared) return;
+  if (*run != t->runs) memset(last, 0, sizeof t->stage[0][0][0]);
+  *run = t->runs;
   for (int other = 0; other < STAGE_WAYS; other++) {
     if (!writes && other != STAGE_STORE && other != STAGE_FILL) continue;
     for (int i = 0; i < t->players; i++)

@@ -111,6 +111,7 @@ struct Truth {
   u32 touched[MAX_TENSORS][ELEMENTS];  // in which run
   // … of each cell of a stage.
   Last stage[MOST_CTAS][MAX_RINGS][MOST_CELLS][STAGE_WAYS][MOST_PLAYERS];
+  u32 used[MOST_CTAS][MAX_RINGS][MOST_CELLS];
   u32 runs;
   bool races;
 };
