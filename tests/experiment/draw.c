@@ -320,7 +320,7 @@ static void draw_frame(Plan *d) {
   for (int r = 0; r < p->roles; r++) p->role[r].instances = 1 + chance(p, 20);
   p->ctas = p->tiles && chance(p, 30);
   p->dynamic = !p->ctas && chance(p, 25);
-  p->cluster = p->tiles && chance(p, 20);
+  p->cluster = p->tiles && chance(p, p->tensors ? 30 : 20);
   draw_axes(p);
   for (int r = 0; r < p->roles && p->tiles && !p->ctas; r++)
     p->role[r].dealt = p->role[r].instances > 1 && chance(p, 50);

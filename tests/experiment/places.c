@@ -36,7 +36,8 @@ void draw_axes(Program *p) {
   if (p->axes) p->cluster_axis = some_long_axis(p);
   for (int a = 0; a < p->axes; a++)
     if (tiles(p) > MOST_TILES && p->axis[a].extent > 2) p->axis[a].extent = 2;
-  if (p->axes) p->order_axis = some_long_axis(p);
+  p->order_axis = p->cluster_axis;
+  if (p->axes && !(p->cluster && chance(p, 75))) p->order_axis = some_long_axis(p);
   for (int a = 0; a < p->axes; a++) {
     if (chance(p, 15)) p->axis[a].by = 1 + (int)draw(p, 2);
     p->axis[a].reversed = chance(p, 15);

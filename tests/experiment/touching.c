@@ -13,7 +13,7 @@ void draw_tensors(Program *p) {
 }
 
 void draw_order(Program *p) {
-  p->order = chance(p, p->cluster ? 40 : 60);
+  p->order = chance(p, 60);
   if (p->order && chance(p, 85)) p->axis[p->order_axis].reversed = false;
   if (!p->order || chance(p, 35)) return;
   const Ex *n = ex(p, E_DIM, (int)draw(p, (u32)p->dims), NULL, NULL);
@@ -168,6 +168,19 @@ static St *touches_with_key(Plan *d, const St *order) {
   return all;
 }
 
+// Some rounds of a ring that the CTAs of a cluster share: too many of them, if a CTA waits for the
+// turn while another one waits for its release. NULL: there is no such ring.
+static St *shared_rounds(Plan *d) {
+  Program *p = d->p;
+  int ring = 0;
+  while (ring < p->rings && (!p->ring[ring].shared || d->busy >> ring & 1)) ring++;
+  if (ring == p->rings) return NULL;
+  St *s = st(p, S_FOR, p->vars++, st(p, S_MOVE, ring, NULL));
+  s->x = number(p, 0);
+  s->y = chance(p, 50) ? number(p, 1 + (int)draw(p, 3)) : draw_bound(p, d->loop, d->loops);
+  return s;
+}
+
 static St *with_key(Plan *d) {
   Program *p = d->p;
   int role = alone(p);
@@ -182,6 +195,7 @@ static St *with_key(Plan *d) {
     return s;
   }
   s->body = touches_with_key(d, s);
+  if (p->cluster && chance(p, 50)) append(&s->body, shared_rounds(d));
   if (chance(p, 20)) append(&s->body, plan_list(d, 1));
   return s;
 }
