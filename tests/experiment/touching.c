@@ -75,15 +75,27 @@ static St *settle(Program *p, int tensor, u32 who, int keep) {
   return s;
 }
 
+static St *copy_out(Plan *d, int tensor, int ring, u32 who, Touch how) {
+  St *s = touch(d, tensor, how, who);
+  s->with = ring;
+  return s;
+}
+
+// Some wait for all but the newest one or two before they copy again to where they did.
 static St *copies_out(Plan *d, int tensor, int ring, u32 who) {
   Program *p = d->p;
-  St *all = touch(d, tensor, chance(p, 75) ? TOUCH_PUT : TOUCH_PUT_ADD, who);
-  all->with = ring;
-  if (chance(p, 15)) {
-    append(&all, touch(d, tensor, chance(p, 75) ? TOUCH_PUT : TOUCH_PUT_ADD, who));
-    all->next->with = ring;
+  Touch how = chance(p, 75) ? TOUCH_PUT : TOUCH_PUT_ADD, other = chance(p, 85) ? how : TOUCH_PUT;
+  St *all = copy_out(d, tensor, ring, who, how);
+  bool keep = chance(p, 20);
+  if (chance(p, keep ? 60 : 15)) {
+    if (keep) d->place[tensor][0] = NULL;
+    append(&all, copy_out(d, tensor, ring, who, other));
   }
-  if (chance(p, 15)) append(&all, settle(p, tensor, who, 1 + (int)draw(p, 2)));
+  if (keep) {
+    St *again = all->next && chance(p, 40) ? copy_one(p, all->next) : copy_one(p, all);
+    append(&all, settle(p, tensor, who, 1 + chance(p, 20)));
+    append(&all, again);
+  }
   append(&all, settle(p, tensor, who, 0));
   return all;
 }
