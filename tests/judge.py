@@ -66,6 +66,7 @@ RUNS = {
                       ("fa_varlen_bwd -p D=64", SHORT), ("fa_varlen_bwd -p D=256", SHORT)],
     "gemm": [("", "M=128 N=256 K=640"), ("", "M=65 N=136 K=0")],
     "gemm_bias_gelu": [("", "M=320 N=704 K=576"), ("-p stages=2", "M=65 N=136 K=200")],
+    "gemm_fp8": [("", "M=300 N=528 K=912"), ("-p levels=2 -p T=e5m2 -p TO=f16", "M=65 N=144 K=208")],
     "gemm_cooperative": [("", "M=300 N=1104 K=448"), ("-p stages=2", "M=65 N=136 K=200")],
     "gemm_pingpong": [("", "M=400 N=704 K=448"), ("-p stages=2", "M=200 N=136 K=200")],
     "gemm_roles": [("", "M=300 N=400 K=704"), ("-p stages=2", "M=65 N=136 K=200")],

@@ -212,6 +212,7 @@ static Class of_search(Bench *b, const Program *p, Class right, Class wrong) {
 static Class of_rejected(Bench *b, const Program *p) {
   if (!read_witness(b->opinion.text, p, &b->failing)) return FALSE_ALARM;
   b->found = truth_run(b->truth, p, &b->failing);
+  if (b->found.fate == FATE_LONG) b->found.fate = truth_fate(b->truth, p, &b->failing);
   if (b->found.fate == FATE_STUCK || b->found.fate == FATE_UNEVEN) return REJECTED_WRONG;
   if (b->found.fate != FATE_LONG) return FALSE_ALARM;
   Class class = of_search(b, p, FALSE_ALARM, WRONG_ELSEWHERE);

@@ -271,10 +271,8 @@ static Fate run_once(Truth *t, const Program *p, const Setting *s, bool apart) {
 
 // One CTA takes all tiles of a persistent grid, or each has its own: with several, or with all, of
 // what can go wrong in any launch, some happens in one of these.
-static Outcome run(Truth *t, const Program *p, const Setting *s, bool many, bool back) {
-  t->many = many;
-  t->back = back;
-  t->timed = p->tensors > 0 || p->cells;
+static Outcome run(Truth *t, const Program *p, const Setting *s, bool timed) {
+  t->timed = timed;
   t->races = false;
   Outcome o = {.fate = run_once(t, p, s, p->ctas)};
   o.races = t->races;
@@ -284,12 +282,22 @@ static Outcome run(Truth *t, const Program *p, const Setting *s, bool many, bool
   return o;
 }
 
+static bool may_race(const Program *p) { return p->tensors > 0 || p->cells; }
+
 Outcome truth_run(Truth *t, const Program *p, const Setting *s) {
-  return run(t, p, s, false, false);
+  t->many = t->back = false;
+  return run(t, p, s, may_race(p));
 }
 
 Outcome truth_run_back(Truth *t, const Program *p, const Setting *s) {
-  return run(t, p, s, false, true);
+  t->many = false;
+  t->back = true;
+  return run(t, p, s, may_race(p));
+}
+
+Fate truth_fate(Truth *t, const Program *p, const Setting *s) {
+  t->many = t->back = false;
+  return run(t, p, s, false).fate;
 }
 
 // ---- all orders
@@ -356,7 +364,9 @@ Outcome truth_search(Truth *t, const Program *p, int most, Setting *failing) {
   for (int i = 0; i < p->elements; i++) values *= COUNT(elements);
   for (u32 n = 0; n < values; n++) {
     choose(p, most, n, &s);
-    Outcome o = run(t, p, &s, true, false);
+    t->many = true;
+    t->back = false;
+    Outcome o = run(t, p, &s, may_race(p));
     if (o.races && !all.races) racing = s;
     all.races |= o.races;
     if (o.fate == FATE_LONG) all.fate = FATE_LONG;

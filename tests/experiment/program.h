@@ -219,9 +219,11 @@ typedef struct Truth Truth;
 Truth *truth_open(Sc *sc);
 // One run of all tiles, from empty rings, with these values.
 Outcome truth_run(Truth *t, const Program *p, const Setting *s);
-// The same with the instances in the opposite order.
+// The same without races, so that it may be longer.
+Fate truth_fate(Truth *t, const Program *p, const Setting *s);
+// The same as truth_run with the instances in the opposite order.
 Outcome truth_run_back(Truth *t, const Program *p, const Setting *s);
-// The same by a search of all interleavings; FATE_LONG: there are too many.
+// The same as truth_fate by a search of all interleavings; FATE_LONG: there are too many.
 Fate truth_all_orders(Truth *t, const Program *p, const Setting *s);
 // All values up to `most`. Out: the first that fails, or else the first with a race.
 Outcome truth_search(Truth *t, const Program *p, int most, Setting *failing);
