@@ -171,9 +171,11 @@ static void say_range(Facts *f, const Buf *b) {
   if (some) say_less(f, b->least, b->end, 1);
 }
 
-// No tensor has a negative extent: a launch is refused where an expression for one is.
+// No tensor has a negative extent: a launch is refused where an expression for one is. (That no
+// dimension is negative is known.)
 static void say_extents(Facts *f, const Buf *b) {
   for (u32 d = 0; d < b->rank; d++) {
+    if (!sc_xop[f->k->expr.at[b->dim[d]].op].arity) continue;
     Lin extent = sc_lin_int(0);
     sc_lin_copy(&extent, sc_form(f, b->dim[d]));
     if (sc_form_interval(f, &extent).lo < 0) sc_fact_push(f, FACT_SAID, &extent);
