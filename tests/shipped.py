@@ -25,7 +25,8 @@ ATTENTION = "B=1 M=203 N=329 H=2 G=1"
 LENGTHS = {
     "copy": "M=203 N=136", "softmax_rows": "M=67 N=328", "layernorm_rows": "M=67 N=328", "argmax_rows": "M=67 N=328",
     "gemm": "M=203 N=136 K=200", "gemm_roles": "M=203 N=136 K=200", "gemm_pingpong": "M=203 N=328 K=200",
-    "gemm_cooperative": "M=203 N=328 K=200", "gemm_bias_gelu": "M=203 N=136 K=200", "mlp": "M=203 F=200",
+    "gemm_cooperative": "M=203 N=328 K=200", "gemm_fp8": "M=203 N=328 K=208", "gemm_bias_gelu": "M=203 N=136 K=200",
+    "mlp": "M=203 F=200",
     "fa_varlen": "", "fa_varlen_bwd": "",  # their cases have the lengths in a tensor
 }
 
