@@ -279,19 +279,28 @@ static u32 last_take(const Code *code, u32 pc, u32 turn) {
   return SC_NONE;
 }
 
+// The next operation behind an access, past the other side of an `if` around it; NULL: there is
+// none. depth: of blocks that began behind the access, which may be left out.
+static const Ins *next_behind(const Code *code, u32 *pc, u32 *depth) {
+  while (++*pc < code->n) {
+    const Ins *ins = &code->at[*pc];
+    const u8 effects = sc_op[ins->op].effects;
+    if (effects & SPLITS && !*depth) *pc = ins->nest;
+    if (effects & SPLITS) continue;
+    *depth += (effects & OPENS) != 0;
+    *depth -= effects & CLOSES && *depth;
+    return ins;
+  }
+  return NULL;
+}
+
 // Wherever the turn may be passed on next, is the access over? What stands in a block may be left
 // out, so all is looked at up to what does not.
 static bool over_when_passed(Pair *p, const Access *a, u32 side, u32 turn) {
   const Code *code = &p->v->k->role.at[a->role].code;
-  u32 depth = 0;
+  u32 depth = 0, pc = a->pc;
   bool some = false;
-  for (u32 pc = a->pc + 1; pc < code->n; pc++) {
-    const Ins *ins = &code->at[pc];
-    const u8 effects = sc_op[ins->op].effects;
-    if (effects & SPLITS && !depth) pc = ins->nest;
-    if (effects & SPLITS) continue;
-    depth += (effects & OPENS) != 0;
-    depth -= effects & CLOSES && depth;
+  for (const Ins *ins; (ins = next_behind(code, &pc, &depth));) {
     if (!of_turn(ins, turn)) continue;
     if (ins->op == OP_TAKE || !over_at(p, a, side, pc)) return false;
     some = true;
@@ -336,14 +345,8 @@ static bool has_taken(Pair *p, const Access *a, u32 side, const Ins *take) {
 // it comes to its access?
 static bool takes_later(Pair *p, const Access *a, const Access *to, u32 side, u32 turn) {
   const Code *code = &p->v->k->role.at[a->role].code;
-  u32 depth = 0;
-  for (u32 pc = a->pc + 1; pc < code->n; pc++) {
-    const Ins *ins = &code->at[pc];
-    const u8 effects = sc_op[ins->op].effects;
-    if (effects & SPLITS && !depth) pc = ins->nest;
-    if (effects & SPLITS) continue;
-    depth += (effects & OPENS) != 0;
-    depth -= effects & CLOSES && depth;
+  u32 depth = 0, pc = a->pc;
+  for (const Ins *ins; (ins = next_behind(code, &pc, &depth));) {
     if (depth || ins->op != OP_TAKE || ins->arg[0] != turn) continue;
     if (over_at(p, a, side, pc) && has_taken(p, to, !side, ins)) return true;
   }

@@ -79,7 +79,11 @@ static int prepared_of(PyObject *tuple, Prepared *p) {
                         &p->has_workspace, &bytes))
     return -1;
   p->bytes = (size_t)bytes;
-  return 0;
+  const Py_ssize_t made = PyTuple_Check(p->anywhere) ? PyTuple_Size(p->anywhere) : MOST + 1;
+  const Py_ssize_t same = p->here == Py_None ? made : PyTuple_Size(p->here);
+  if (made >= p->has_workspace && made <= MOST && same == made) return 0;
+  PyErr_Format(PyExc_TypeError, "a prepared call makes at most %d tensors", MOST);
+  return -1;
 }
 
 static PyObject *make(PyObject *maker) {

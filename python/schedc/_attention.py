@@ -10,7 +10,7 @@ Tensors of the CPU go to the interpreter, which is exact and slow. Gradients are
 functions of autograd with one `forward(ctx, …)`: register_autograd costs 15 µs more a call that wants a gradient, and 2 µs one
 that wants none, and a `setup_context` of its own 20 µs. Where nobody looks on, the functions of flash-attn, and these functions
 of autograd, call what an operator computes and leave its dispatch out: each dispatch to Python is some 4 µs. What calls on
-tensors of the same shapes share is looked up once (_prepare), and in C then.
+tensors of the same shapes share is prepared once (_prepare); each of them is one call of C then (_core.call).
 """
 from __future__ import annotations
 

@@ -266,6 +266,15 @@ def alike(context):
         for what, given, scalars in ((8, inputs[0], (None, 3)), (7, inputs[0], (None, 4)), (7, inputs[0], (1, 3)),
                                      (7, (Told(other) if told else other.memory,), (None, 3)), (7, (3,), (None, 3))):
             expect(_core.call(calls, what, given, scalars) is None, f"{what}, {given}, {scalars} is taken for another call")
+        many = dict(calls)
+        for key, (loaded, run_it, _, makers, *rest) in calls.items():
+            many[key] = (loaded, run_it, None, makers * 17, *rest)
+        try:
+            _core.call(many, 7, inputs[0], (None, 3))
+        except TypeError as error:
+            expect("at most 16 tensors" in str(error), error)
+        else:
+            raise Wrong("17 outputs are made")
         kernel.unload()
         try:
             _core.call(calls, 7, inputs[0], (None, 3))
