@@ -15,6 +15,7 @@ typedef struct Trial {
   Sample *s;
   Outcome outcome;
   u32 tried;
+  bool decided[SC_MAX_AXES];  // by axis: all values of what its length depends on are tried
 } Trial;
 
 static Trial *trial(Verify *v, const Protocol *p) {
@@ -96,7 +97,8 @@ static bool all_tiles(Trial *t) {
   i64 n[SC_MAX_AXES], tiles = 1;
   for (u32 a = 0; a < k->axis.n; a++) {
     if (!places(t, a, &n[a])) return false;
-    if (n[a] < 1) return true;
+    if (n[a] < 1 && t->decided[a]) return true;
+    if (n[a] < 1) n[a] = 1;
     if (n[a] > ALL_RUNS || (tiles *= n[a]) > ALL_RUNS) return false;
   }
   for (i64 tile = 0; tile < tiles; tile++) {
@@ -130,10 +132,26 @@ static void find_required(Trial *t, Below *b, bool *matters) {
   for (u32 i = 0; i < k->require.n; i++) find_dims(t, b, k->require.at[i].cond, matters);
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *list = &k->buf.at[i];
+    if (list->space != SP_TENSOR) continue;
     find_dims(t, b, list->least, matters);
     find_dims(t, b, list->end, matters);
-    for (u32 d = 0; d < list->rank && list->end; d++) find_dims(t, b, list->dim[d], matters);
+    for (u32 d = 0; d < list->rank; d++) {
+      bool decides = list->end || sc_xop[k->expr.at[list->dim[d]].op].arity;  // it may be negative
+      if (decides) find_dims(t, b, list->dim[d], matters);
+    }
   }
+}
+
+// Where not all values are tried, the axis may have a tile although it has none with those that
+// are; no step asks which tile it is.
+static bool is_decided(const Trial *t, Below *b, Xid extent, const bool *matters) {
+  const Kernel *k = t->v->k;
+  bool all = true;
+  x_begin(b, DEP_DIM);
+  x_from(b, extent);
+  for (Xid e; (e = x_next(b));)
+    if (k->expr.at[e].op == X_DIM) all &= matters[k->expr.at[e].ref];
+  return all;
 }
 
 u32 sc_try_all(Verify *v, const Protocol *p) {
@@ -149,6 +167,8 @@ u32 sc_try_all(Verify *v, const Protocol *p) {
     }
   }
   find_required(t, &b, matters);
+  for (u32 a = 0; a < v->k->axis.n; a++)
+    t->decided[a] = is_decided(t, &b, v->k->axis.at[a].extent, matters);
   for (u32 d = 0; d < v->k->dim.n; d++) {
     t->s->dim[d] = 1;
     if (matters[d] && n == ALL_DIMS) return 0;
