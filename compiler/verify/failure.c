@@ -130,6 +130,7 @@ static bool all_up_to(Trial *t, const u32 *dim, u32 n, i64 bound) {
 static void find_required(Trial *t, Below *b, bool *matters) {
   const Kernel *k = t->v->k;
   for (u32 i = 0; i < k->require.n; i++) find_dims(t, b, k->require.at[i].cond, matters);
+  for (u32 i = 0; i < k->axis.n; i++) find_dims(t, b, k->axis.at[i].section, matters);
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *list = &k->buf.at[i];
     if (list->space != SP_TENSOR) continue;

@@ -101,6 +101,13 @@ static bool has_elements(Concrete *c, const Buf *b) {
          least < end;
 }
 
+// (A launch is refused where a section of the axis is not at least 1 wide.)
+static bool has_sections(Concrete *c, const Axis *x) {
+  i64 wide;
+  return !x->section || (sc_concrete_value(c, x->section, &wide) && wide > 0) ||
+         sc_is_beyond_search(c->p->k, x->section, NULL);
+}
+
 // May what is required hold? What divides by 0 has no value, and a launch is refused.
 static bool may_hold(Concrete *c, Xid cond) {
   const Kernel *k = c->p->k;
@@ -114,10 +121,14 @@ static bool may_hold(Concrete *c, Xid cond) {
 bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s) {
   Concrete c = {.p = p, .s = s};
   for (u32 i = 0; i < v->k->require.n; i++) obey(v->k, &c, s, v->k->require.at[i].cond);
+  for (u32 i = 0; i < v->k->dim.n; i++)
+    if (s->dim[i] < 0) return false;  // an equation gave it such a value
   for (u32 i = 0; i < v->k->require.n; i++)
     if (!may_hold(&c, v->k->require.at[i].cond)) return false;
   for (u32 i = 0; i < v->k->buf.n; i++)
     if (!has_elements(&c, &v->k->buf.at[i])) return false;
+  for (u32 i = 0; i < v->k->axis.n; i++)
+    if (!has_sections(&c, &v->k->axis.at[i])) return false;
   return true;
 }
 

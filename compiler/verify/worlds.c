@@ -52,11 +52,19 @@ static bool has_shape(Trial *t, const Buf *b) {
   return all;
 }
 
+static bool has_sections(Trial *t, const Axis *x) {
+  i64 wide;
+  if (!x->section) return true;
+  return sc_value(t->w, x->section, &wide) ? wide > 0
+                                           : sc_is_beyond_search(t->v->k, x->section, t->w->known);
+}
+
 static bool is_required(Trial *t) {
   const Kernel *k = t->v->k;
   bool all = true;
   for (u32 i = 0; i < k->require.n && all; i++) all = may_hold(t, k->require.at[i].cond);
   for (u32 i = 0; i < k->buf.n && all; i++) all = has_shape(t, &k->buf.at[i]);
+  for (u32 i = 0; i < k->axis.n && all; i++) all = has_sections(t, &k->axis.at[i]);
   return all;
 }
 

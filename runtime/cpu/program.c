@@ -24,7 +24,7 @@ void sc_grid(Sc *sc, Grid *g, const Kernel *k, Env *env) {
     g->tiles[i] = n < 0 ? 0 : n;
     g->units[i] = g->tiles[i] / c + (g->tiles[i] % c != 0);
     i64 s = a->section ? env_int(env, a->section) : 0;
-    if (s > 0) g->section[i] = s / c > 1 ? s / c : 1;
+    if (a->section) g->section[i] = s / c > 1 ? s / c : 1;
     g->total = times(sc, g->total, g->units[i]);
   }
 }

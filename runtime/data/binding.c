@@ -322,6 +322,16 @@ static void check_requires(const Binder *bd) {
   }
 }
 
+// Tiles are numbered by sections that are at least 1 wide.
+static void check_sections(const Binder *bd) {
+  for (u32 i = 0; i < bd->k->axis.n; i++) {
+    const Axis *x = &bd->k->axis.at[i];
+    if (x->section && bd->value[x->section].i < 1)
+      sc_report(bd->sc, D_T_RANGE, x->span, "the sections of axis '%s' are %lld wide here", x->name,
+                (long long)bd->value[x->section].i);
+  }
+}
+
 // Workspaces are contiguous but for their rows, which start at multiples of 16 bytes.
 static void shape_workspace(Binder *bd, u32 number) {
   const Buf *buf = &bd->k->buf.at[number];
@@ -378,6 +388,7 @@ Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const Arguments *given) {
     if (k->buf.at[i].workspace) shape_workspace(&bd, i);
   }
   check_requires(&bd);
+  check_sections(&bd);
   return sc->errors == before ? bd.b : NULL;
 }
 
@@ -411,6 +422,7 @@ Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l) {
     if (k->buf.at[i].space == SP_TENSOR) check_shape(&bd, i);
   }
   check_requires(&bd);
+  check_sections(&bd);
   return sc->errors == before ? bd.b : NULL;
 }
 
