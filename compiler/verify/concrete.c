@@ -85,6 +85,7 @@ static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {
 static bool value(Concrete *c, Xid x, i64 *out, u32 depth) {
   const Expr *e = &c->p->k->expr.at[x];
   i64 a = 0, b = 0;
+  if (!depth) c->deep = true;
   if (!depth--) return false;
   if (!sc_xop[e->op].arity) return leaf(c, e, out, depth);
   if (e->ty == TY_REAL || e->op >= X_SUM || e->op == X_TOREAL) return false;

@@ -112,7 +112,8 @@ static bool all_tiles(Trial *t) {
   return true;
 }
 
-// All values of the dimensions in `dim` up to the bound. False: a run fails, or there are too many.
+// All values of the dimensions in `dim` up to the bound. False: a run fails, there are too many, or
+// it is not known of one whether a launch allows it.
 static bool all_up_to(Trial *t, const u32 *dim, u32 n, i64 bound) {
   i64 many = 1;
   for (u32 i = 0; i < n; i++) many *= bound + 1;
@@ -120,7 +121,8 @@ static bool all_up_to(Trial *t, const u32 *dim, u32 n, i64 bound) {
   for (i64 of = 0; of < many; of++) {
     i64 left = of;
     for (u32 i = 0; i < n; left /= bound + 1, i++) t->s->dim[dim[i]] = left % (bound + 1);
-    if (sc_sample_allowed(t->v, t->p, t->s) && !all_tiles(t)) return false;
+    if (sc_sample_allowed(t->p, t->s) && !all_tiles(t)) return false;
+    if (t->s->deep) return false;
   }
   return true;
 }

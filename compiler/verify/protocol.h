@@ -269,6 +269,7 @@ typedef struct Sample {
   u32 data;               // see DATA_RULES
   const bool *list;       // by buf: its elements name places in tensors, and are not negative
   u32 negative;           // … but those of this buf may be; SC_NONE: of none
+  bool deep;              // whether it is allowed is not known: what says so has too many levels
 } Sample;
 
 // Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
@@ -284,6 +285,7 @@ typedef struct Concrete {
   i64 *now;      // the loops of the process that asks
   u32 rank;      // of that process
   bool unknown;  // a value that cannot be told was asked for
+  bool deep;     // … because it has too many levels
 } Concrete;
 void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sample *s);
 // Integers and truths; false: there is no value.
@@ -297,7 +299,7 @@ Sample *sc_sample(Verify *v);
 // By buf: do its elements name places in tensors, as those of X[idx[t]*64..] do?
 const bool *sc_lists(Verify *v);
 // What does `require` say of such dimensions? (Those that it decides are set.)
-bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s);
+bool sc_sample_allowed(const Protocol *p, Sample *s);
 // Sets the dimensions, scalars and rule of `s`, to what is allowed, until `look` is true of them;
 // then makes them small. False: it never is.
 bool sc_search(Verify *v, const Protocol *p, Sample *s, bool (*look)(void *user), void *user);

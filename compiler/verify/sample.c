@@ -118,18 +118,25 @@ static bool may_hold(Concrete *c, Xid cond) {
   return sc_is_beyond_search(k, cond, NULL);
 }
 
-bool sc_sample_allowed(Verify *v, const Protocol *p, Sample *s) {
-  Concrete c = {.p = p, .s = s};
-  for (u32 i = 0; i < v->k->require.n; i++) obey(v->k, &c, s, v->k->require.at[i].cond);
-  for (u32 i = 0; i < v->k->dim.n; i++)
+static bool is_allowed(Concrete *c, Sample *s) {
+  const Kernel *k = c->p->k;
+  for (u32 i = 0; i < k->require.n; i++) obey(k, c, s, k->require.at[i].cond);
+  for (u32 i = 0; i < k->dim.n; i++)
     if (s->dim[i] < 0) return false;  // an equation gave it such a value
-  for (u32 i = 0; i < v->k->require.n; i++)
-    if (!may_hold(&c, v->k->require.at[i].cond)) return false;
-  for (u32 i = 0; i < v->k->buf.n; i++)
-    if (!has_elements(&c, &v->k->buf.at[i])) return false;
-  for (u32 i = 0; i < v->k->axis.n; i++)
-    if (!has_sections(&c, &v->k->axis.at[i])) return false;
+  for (u32 i = 0; i < k->require.n; i++)
+    if (!may_hold(c, k->require.at[i].cond)) return false;
+  for (u32 i = 0; i < k->buf.n; i++)
+    if (!has_elements(c, &k->buf.at[i])) return false;
+  for (u32 i = 0; i < k->axis.n; i++)
+    if (!has_sections(c, &k->axis.at[i])) return false;
   return true;
+}
+
+bool sc_sample_allowed(const Protocol *p, Sample *s) {
+  Concrete c = {.p = p, .s = s};
+  const bool allowed = is_allowed(&c, s);
+  s->deep = c.deep;
+  return allowed;
 }
 
 // Integer scalars have their defaults, or (strange) what is near them, or near a dimension; those
@@ -149,9 +156,7 @@ static void set_scalars(Search *q, u32 most, bool strange) {
   }
 }
 
-static bool try_sample(Search *q) {
-  return sc_sample_allowed(q->v, q->p, q->s) && q->look(q->user);
-}
+static bool try_sample(Search *q) { return sc_sample_allowed(q->p, q->s) && q->look(q->user); }
 
 // ---- the search
 
