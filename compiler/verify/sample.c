@@ -97,8 +97,9 @@ static bool has_elements(Concrete *c, const Buf *b) {
   if (!b->end) return true;
   for (u32 d = 0; d < b->rank; d++)
     if (!sc_concrete_value(c, b->dim[d], &n) || n <= 0) return true;
-  return !sc_concrete_value(c, b->least, &least) || !sc_concrete_value(c, b->end, &end) ||
-         least < end;
+  if (sc_concrete_value(c, b->least, &least) && sc_concrete_value(c, b->end, &end))
+    return least < end;
+  return sc_is_beyond_search(c->p->k, b->least, NULL) || sc_is_beyond_search(c->p->k, b->end, NULL);
 }
 
 // (A launch is refused where a section of the axis is not at least 1 wide.)

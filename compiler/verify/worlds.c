@@ -52,6 +52,18 @@ static bool has_shape(Trial *t, const Buf *b) {
   return all;
 }
 
+// Of a list that has elements: is the range in which they are promised to be not empty?
+static bool has_range(Trial *t, const Buf *b) {
+  const Kernel *k = t->v->k;
+  i64 n, least, end;
+  for (u32 d = 0; d < b->rank && b->end; d++)
+    if (!sc_value(t->w, b->dim[d], &n) || n <= 0) return true;
+  if (!b->end) return true;
+  if (sc_value(t->w, b->least, &least) && sc_value(t->w, b->end, &end)) return least < end;
+  return sc_is_beyond_search(k, b->least, t->w->known) ||
+         sc_is_beyond_search(k, b->end, t->w->known);
+}
+
 static bool has_sections(Trial *t, const Axis *x) {
   i64 wide;
   if (!x->section) return true;
@@ -63,7 +75,8 @@ static bool is_required(Trial *t) {
   const Kernel *k = t->v->k;
   bool all = true;
   for (u32 i = 0; i < k->require.n && all; i++) all = may_hold(t, k->require.at[i].cond);
-  for (u32 i = 0; i < k->buf.n && all; i++) all = has_shape(t, &k->buf.at[i]);
+  for (u32 i = 0; i < k->buf.n && all; i++)
+    all = has_shape(t, &k->buf.at[i]) && has_range(t, &k->buf.at[i]);
   for (u32 i = 0; i < k->axis.n && all; i++) all = has_sections(t, &k->axis.at[i]);
   return all;
 }
