@@ -285,11 +285,15 @@ static Range range_of(PathFacts *f, u32 loop) {
                  ins->flags & INS_REVERSED};
 }
 
-// Could this be true besides? It is not noted.
+// Could this be true besides? It is not noted, but what then follows of parts of conditions is: of
+// `t % 2 == 1 or t == n - 1` the first holds if another round comes.
 static bool can_be_with(PathFacts *f, Path *p, Lin least0, u32 pc) {
   u32 n = p->n;
   note_form(f, p, &least0, NULL);
+  u32 with = p->n;
+  note_all_parts(f, p, pc);
   bool can = can_be(f, p, pc);
+  for (u32 i = with; i < p->n; i++) p->at[n++] = p->at[i];
   p->n = n;
   return can;
 }
