@@ -214,36 +214,6 @@ Lin sc_value_form(const Mind *m, u32 atom) {
   return x;
 }
 
-// The zone variable of a value; 0: there is none.
-static u32 known_value(const Mind *m, u32 atom) {
-  for (u32 i = 0; i < m->room; i++)
-    if (m->value[i] == atom) return mind_first_value(m) + i;
-  return 0;
-}
-
-// x_i - x_j is at most what x_k - x_l is.
-static bool as_little(Zone *z, u32 i, u32 j, u32 k, u32 l) {
-  i32 most = z->bound[k * z->n + l];
-  return most == ZONE_NONE || zone_learn(z, i, j, most);
-}
-
-bool sc_mind_tie(Mind *m) {
-  bool ok = true;
-  for (u32 i = 0; i < m->room && ok; i++) {
-    const Lin x = sc_value_form(m, m->value[i]);
-    if (x.n != 2 || !plain(&x.at[0]) || !plain(&x.at[1]) || x.at[0].by != -x.at[1].by) continue;
-    if (x.at[0].by != 1 && x.at[0].by != -1) continue;
-    bool first = x.at[0].by == 1;
-    u32 v = mind_first_value(m) + i, a = known_value(m, x.at[!first].atom[0]),
-        b = known_value(m, x.at[first].atom[0]);
-    Zone *z = &m->zone;
-    ok = !a || !b ||
-         (as_little(z, v, 0, a, b) && as_little(z, 0, v, b, a) && as_little(z, a, b, v, 0) &&
-          as_little(z, b, a, 0, v));
-  }
-  return ok;
-}
-
 // Is the form without its constant the difference of two values that have zone variables?
 static bool difference_of(Mind *m, const Lin *x, u32 *a, u32 *b) {
   for (u32 i = 0; i < m->room; i++) {

@@ -225,8 +225,10 @@ static inline u32 mind_vars(const Mind *m) {
   return mind_ghost_var(m, m->haunted ? MAX_GHOSTS : 0);
 }
 Answer sc_mind_ask(Run *r, u32 process, const Step *s);
-// Where one value is the difference of two others, what is known of it and of them is learnt of
-// both. False: they contradict each other.
+
+// ---- ties.c
+// Where one value is the difference of two others, or a quotient of another, what is known of it
+// and of them is learnt of both. False: they contradict each other.
 bool sc_mind_tie(Mind *m);
 
 // ---- atoms.c
