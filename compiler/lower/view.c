@@ -316,6 +316,12 @@ static bool agree(const Low *l, Xid have, Xid other, bool same_round) {
   return !same_round && sc_fact_at_most(sc_facts(l->sc, l->k), have, other);
 }
 
+// How a message says that an index may run over a part.
+static const char *part_of_stage(const Low *l, const char *index) {
+  if (l->spec) return "";
+  return sc_printf(l->sc, "; for the first part of a longer stage write '0 + %s' there", index);
+}
+
 static bool extents_of_round(Low *l, Stmt *s, int round) {
   u8 found = 0;
   for (u32 n = s->view0; n < l->k->view.n; n++) {
@@ -338,7 +344,8 @@ static bool extents_of_round(Low *l, Stmt *s, int round) {
         Diag *d = low_error(l, D_R9_EXTENT, v->span,
                             "the index '%s' runs over %s in '%s', but over %s in '%s'",
                             s->var[var].name, was.at, name, is.at, b->name);
-        sc_help(l->sc, d, "declare both alike, or give each dimension an index of its own");
+        sc_help(l->sc, d, "declare both alike, or give each dimension an index of its own%s",
+                part_of_stage(l, s->var[var].name));
         sc_note(l->sc, d, other->span, "'%s' is %s", name, low_dims_text(l, other->buf));
         sc_note(l->sc, d, b->span, "'%s' is %s", b->name, low_dims_text(l, v->buf));
         return false;
@@ -406,7 +413,7 @@ static bool extents(Low *l, Stmt *s) {
             l->spec
                 ? "let it stand alone in a position of a tensor"
                 : "an index takes its extent from a register tile or a whole dimension of a stage: "
-                  "go through one");
+                  "go through one, as 'reg v : f32[64]'");
     return false;
   }
   settle(l, s);
