@@ -58,11 +58,13 @@ static bool has_quotient(const Facts *f, const Lin *x) {
   return false;
 }
 
-// A form that is not negative is 0 if it cannot be positive: so `t % 2 <= 0` says what t is.
+// A form that is not negative is 0 if it cannot be positive: so `t % 2 <= 0` says what t is. (If it
+// must be negative, the path cannot be: with 0 in its place that would not show any more.)
 static void suppose_zero(Facts *f, const Lin *least0) {
-  Lin minus = sc_lin_int(0), zero = *least0;
+  Lin minus = sc_lin_int(0), below = sc_lin_int(-1), zero = *least0;
   bool is = has_quotient(f, least0) && sc_lin_add(&minus, least0, -1) && sc_form_nonneg(f, &minus);
-  if (is && sc_know(f, &zero)) sc_fact_zero(f, &zero);
+  if (!is || !sc_lin_add(&below, least0, -1) || sc_form_nonneg(f, &below)) return;
+  if (sc_know(f, &zero)) sc_fact_zero(f, &zero);
 }
 
 // The path's truths are among the facts until they are dropped.

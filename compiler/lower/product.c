@@ -100,7 +100,9 @@ static bool types_fit(Low *l, const Node *n, const View *a, const View *b) {
   if (p->space == SP_REG && (where(a, 0) != 0 || where(a, 2) != 1 || a->at[1].base)) {
     Diag *d = product_error(
         l, a->span, "a register tile as left factor is read as it lies: [row, contracted index]");
-    sc_help(l->sc, d, "a transpose goes through a ring");
+    sc_help(l->sc, d,
+            a->at[1].base ? "for a part of it take a tile of its own: 'h[i,j] = x[i, 64 + j]'"
+                          : "a transpose goes through a ring");
     return false;
   }
   if (sc_elem[p->elem].bytes != 1) return true;
