@@ -138,9 +138,14 @@ static bool put_tensors(Verify *v, Str *s, const Protocol *p, const Sample *of) 
 }
 
 void sc_note_command(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
-  static const char *const data[DATA_RULES] = {
-      "are 0",           "rise by 1 from 0", "rise by 64 from 0", "rise by up to 200 from 0",
-      "are from 0 to 7", "are -1",           "are from -4 to 3"};
+  static const char *const data[DATA_RULES] = {"are 0",
+                                               "rise by 1 from 0",
+                                               "rise by 64 from 0",
+                                               "rise by up to 200 from 0",
+                                               "are from 0 to 7",
+                                               "are -1",
+                                               "are from -4 to 3",
+                                               "are 600, or as many as are promised"};
   const Kernel *k = v->k;
   Str s = {.sc = v->sc};
   str_printf(&s, "schedc run %s %s --on cpu", k->text ? k->text->name : "FILE", k->name);

@@ -275,10 +275,10 @@ typedef struct Sample {
 } Sample;
 
 // Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
-// to 7; -1; from -4 to 3. An element is kept within the range that its declaration gives, and what
-// is declared `rising` rises. What names a place in a tensor is not negative where no range is
-// declared: no `require` can say so.
-enum { DATA_RULES = 7, RISING_RULES = 4 };
+// to 7; -1; from -4 to 3; 600, which makes long loops. An element is kept within the range that its
+// declaration gives, and what is declared `rising` rises. What names a place in a tensor is not
+// negative where no range is declared: no `require` can say so.
+enum { DATA_RULES = 8, RISING_RULES = 4 };
 
 typedef struct Concrete {
   const Protocol *p;

@@ -51,7 +51,8 @@ const bool *sc_lists(Verify *v) {
   return list;
 }
 
-// Notes the divisor of each quotient for all dimensions that its dividend contains.
+// Notes the divisor of each quotient for all dimensions that its dividend contains, or the range in
+// which elements that it reads are promised to be.
 static void find_divisors(Search *q) {
   const Kernel *k = q->v->k;
   Below below = x_below(q->v->sc, k);
@@ -60,10 +61,13 @@ static void find_divisors(Search *q) {
     i64 n;
     bool divides = e->op == X_IDIV || e->op == X_CDIV || e->op == X_MOD;
     if (!divides || e->deps & (DEP_IDX | DEP_TILE) || !x_const_int(k, e->b, &n) || n < 2) continue;
-    x_begin(&below, DEP_DIM);
+    x_begin(&below, DEP_DIM | DEP_FETCH);
     x_from(&below, e->a);
-    for (Xid d; (d = x_next(&below));)
-      if (k->expr.at[d].op == X_DIM) note_divisor(q, k->expr.at[d].ref, n);
+    for (Xid d; (d = x_next(&below));) {
+      const Expr *of = &k->expr.at[d];
+      if (of->op == X_DIM) note_divisor(q, of->ref, n);
+      if (of->op == X_LOAD) x_from(&below, k->buf.at[k->view.at[of->ref].buf].end);
+    }
   }
 }
 
@@ -183,7 +187,7 @@ static bool at_random(Search *q) {
       if (!q->divisor[d * DIVISORS + which]) which = 0;
       q->s->dim[d] = about(q, d, draw(q, most), which, (i64)draw(q, 3) - 1);
     }
-    q->s->data = draw(q, DATA_RULES);
+    q->s->data = draw(q, DATA_RULES - 1);  // of long loops few are enough
     set_scalars(q, most, i % 2);
     if (try_sample(q)) return true;
   }
