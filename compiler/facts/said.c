@@ -182,18 +182,21 @@ static void say_extents(Facts *f, const Buf *b) {
   }
 }
 
-// A launch is refused where a section of an axis is not at least 1 wide.
+// A launch is refused where a section of an axis is not at least 1 wide. (Whether its form says so
+// is asked of facts of its own: atoms that nothing else has make proofs longer.)
 static void say_section(Facts *f, const Axis *x) {
   i64 known;
-  if (x->section && !x_const_int(f->k, x->section, &known)) say_less(f, 0, x->section, 1);
+  if (!x->section || x_const_int(f->k, x->section, &known)) return;
+  Facts *alone = sc_facts(f->sc, f->k);
+  if (sc_form_interval(alone, sc_form(alone, x->section)).lo < 1) say_less(f, 0, x->section, 1);
 }
 
 void sc_facts_elements(Facts *f) {
   f->elements = true;
-  for (u32 i = 0; i < f->k->axis.n; i++) say_section(f, &f->k->axis.at[i]);
   for (u32 i = 0; i < f->k->buf.n; i++)
     if (f->k->buf.at[i].space == SP_TENSOR) say_extents(f, &f->k->buf.at[i]);
   for (u32 i = 0; i < f->k->buf.n; i++)
     if (f->k->buf.at[i].space == SP_TENSOR) say_range(f, &f->k->buf.at[i]);
+  for (u32 i = 0; i < f->k->axis.n; i++) say_section(f, &f->k->axis.at[i]);
   f->always = f->fact.n;
 }
