@@ -113,12 +113,13 @@ static void read_reports(Sc *sc, Opinion *o) {
 static void read_certificate(const Certificate *c, Opinion *o) {
   static const ProofId ids[] = {PROOF_ORDER, PROOF_COUNTS};
   o->said = SAID_PROVED;
+  o->upto = UINT32_MAX;
   o->states = c->states;
   for (u32 i = 0; i < COUNT(ids); i++) {
     const Proof *p = &c->proof[ids[i]];
     if (p->verdict == VERDICT_REJECTED) o->said = SAID_REJECTED;
     else if (p->verdict != VERDICT_PROVED && o->said != SAID_REJECTED) o->said = SAID_OPEN;
-    o->upto = p->upto;
+    if (p->verdict != VERDICT_PROVED && p->upto < o->upto) o->upto = p->upto;
     if (p->why && !o->why[0]) put(o->why, sizeof o->why, p->why);
   }
   o->races = c->verdict == VERDICT_PROVED ? SAID_PROVED : SAID_OPEN;
