@@ -36,7 +36,7 @@ SHORT = "B=2 H=2 G=1 TQ=300 TK=110 maxq=170 maxk=60 cq=[0,130,300] ck=[0,50,110]
 # CTA, a ragged end each way, a sequence without keys, rings of one stage where it may have them; and what other branches
 # and roles need.
 RUNS = {
-    "copy": [("", "M=320 N=512"), ("-p stages=1", "M=100 N=200")],
+    "copy": [("", "M=320 N=512"), ("-p stages=2 -p BN=64", "M=100 N=200")],
     "fa3_alg1": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true -p stages=1", "B=1 H=1 G=1 M=200 N=300")],
     "fa3_alone": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
     "fa3_bwd": [("attention -p D=64", "B=1 H=2 G=1 M=300 N=200"), ("attention -p D=64 -p stages=1", "B=1 H=1 G=1 M=300 N=200"),
