@@ -26,16 +26,18 @@ class Stale:
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
     expected = {"corrected": {"normal": (0, 0), "spike": (0.3, 0.8), "ramp": (0.3, 0.8), "ramp-down": (0.95, 1)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
-    correction = "        vote any(not (r[i] <= g[i])) { correct(t) }\n"
-    again = """        vote any(not (r[i] <= 1e35)) {                   // f32 does not hold it
-          s[i,j] = q[64*w + i, d] @ k[j,d]
-          if causal { mask(t) }
-          maximum();  weights(0, BN);  rescale()
-        }
+    correction = "          vote any(not (r[i] <= 61440)) { correct(t) }   // f16 holds less than 65520; NaN votes too\n"
+    careful = "        vote any(n[i] > 0) { careful() }\n"  # where a tile is taken with care, if not by the correction
+    rescaling = ("      rescale()\n      vote any(a[i] < 0.01) ", "      vote any(a[i] < 0.01) ")
+    again = """      vote any(not (r[i] <= 1e35)) {                     // f32 does not hold it
+        s[i,j] = q[64*w + i, d] @ k[j,d]
+        if causal { mask(t) }
+        maximum();  weights(0, BN);  rescale()
+      }
 """
     counting = (("  out L : f32[B, H, M]\n", "  out L, votes : f32[B, H, M]\n"),
                 ("    Z[b,h,i]   = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z[b,h,i]   = "),
-                ("    reg g : f32[64] ", "    reg votes_of : f32[64] = 0\n    reg g : f32[64] "),
+                ("    reg n : f32[64] ", "    reg votes_of : f32[64] = 0\n    reg n : f32[64] "),
                 ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = votes_of[i]\n    L[b, h, x*BM"))
     higher = "m[i] + log2(r[i]) / c, m[i])"
     # The kinds of input that are wrong without each part of a correction.
@@ -47,8 +49,7 @@ class Stale:
     def change(self, part):
         """How that part is lost."""
         return {"the correction": (self.correction, ""),
-                "the rescaling of what came before a tile taken with care": (
-                    "      vote any(a[i] < 1) { rescale() } ", "                                       "),
+                "the rescaling of what came before a tile taken with care": self.rescaling,
                 "the tile computed again": (self.again, ""),
                 "the higher reference": (self.higher, "m[i], m[i])")}[part]
 
@@ -64,7 +65,8 @@ class Fp8(Stale):
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
     expected = {"corrected": {"normal": (0.05, 0.4), "spike": (0.3, 1), "ramp": (0.3, 1), "ramp-down": (0.9, 1)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
-    correction = "        vote any(not (r[i] <= guard[i])) { correct(t) }\n"
+    correction, careful = "        vote any(not (r[i] <= guard[i])) { correct(t) }\n", ""
+    rescaling = ("      vote any(a[i] < 1) { rescale() } ", "                                       ")
     again = """        vote any(not (r[i] <= 1e35)) {                // f32 does not hold it
           s[i,j] = q[64*w + i, d] @ k[j,d]
           mask(t)
@@ -92,9 +94,10 @@ def edited(text, *changes):
 
 def counting(of, text, what):
     """Counts for each row how often its warp did it."""
-    place, again = {"corrected": (of.correction, of.correction.replace("correct(t) }", "correct(t);  votes_of[i] = votes_of[i] + 1 }")),
-                    "computed again": (of.again, of.again.replace("rescale()\n", "rescale();  votes_of[i] = votes_of[i] + 1\n"))}[what]
-    return edited(text, *of.counting, (place, again))
+    one = "votes_of[i] = votes_of[i] + 1"
+    places = {"corrected": [(old, old.replace(" }", f";  {one} }}", 1)) for old in (of.correction, of.careful) if old],
+              "computed again": [(of.again, of.again.replace("rescale()\n", f"rescale();  {one}\n"))]}[what]
+    return edited(text, *of.counting, *places)
 
 
 def run(schedc, of, path, inputs, size, *more):
