@@ -230,9 +230,9 @@ def memory(document):
     return where(document) + rows(["GB/s, cold / sustained", "schedc", "PyTorch", "ratio", "of its copy", "bar"], lines)
 
 
-TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "ablation": ablations,
+TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
           "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fa3_fp8": fp8_speed}
+          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_gemm": peers, "fa3_fp8": fp8_speed}
 
 
 def page(text, read):
@@ -251,7 +251,7 @@ def first_page(text, document):
     points = {p["name"]: p for p in document["points"] if "ratio" in p} if document else {}
     for name in FIRST.values():
         if name not in points:
-            raise SystemExit(f"report.py: no figures of '{name}' in peers.json")
+            raise SystemExit(f"report.py: no figures of '{name}' in peers_h100.json")
     if sorted(m[2] for m in FIGURES.finditer(text)) != sorted(FIRST):
         raise SystemExit("report.py: README.md has no 'N TFLOP/s sustained on an X, N times cuDNN' behind the name of each of "
                          + ", ".join(FIRST) + ", once")
@@ -281,7 +281,7 @@ def main():
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     other = []
-    makers = {PAGE: lambda text: page(text, read), "README.md": lambda text: first_page(text, read("peers"))}
+    makers = {PAGE: lambda text: page(text, read), "README.md": lambda text: first_page(text, read("peers_h100"))}
     for path, make in makers.items():
         with open(path, encoding="utf-8") as file:
             text = file.read()

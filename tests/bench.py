@@ -321,9 +321,9 @@ def reported(_):
         return done.returncode, done.stdout
     expect("figures of the pages: bench/report.py writes them", call_it() == (0, ""))
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("peers", "ablation", "adversarial"):
+        for name in ("peers_h100", "ablation", "adversarial"):
             shutil.copy(f"bench/results/{name}.json", folder)
-        path = os.path.join(folder, "peers.json")
+        path = os.path.join(folder, "peers_h100.json")
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
         document["points"] = [p for p in document["points"] if "times" in p]

@@ -1,7 +1,8 @@
 // trace.c - what role instances run in a tile: their loops and branches are run, which depend on
 // dimensions, scalars, the tile and elements of tensors that nothing writes. Out: the operations in
-// order, without those that cost nothing. What a vote decides on is seldom, and left out. A loop
-// whose rounds do not differ is run once and repeated.
+// order, without those that cost nothing. What a vote decides on is seldom, and left out; but
+// `any(x[i] == 0)`, where a count has run out, is usual. A loop whose rounds do not differ is run
+// once and repeated.
 #include "runtime/tune/timeline.h"
 
 #include <string.h>
@@ -92,6 +93,12 @@ static u32 branch(Tracer *t, u32 at, u32 *from, u32 *to) {
   return last;
 }
 
+static bool is_usual(const Kernel *k, const Ins *vote) {
+  const Expr *e = &k->expr.at[k->map.at[vote->arg[0]].root];
+  const Expr *zero = &k->expr.at[e->b];
+  return e->op == X_EQ && zero->op == X_REAL && zero->num.f == 0;
+}
+
 // Nesting is limited (SC_MAX_NEST), and so is the recursion.
 static void walk(Tracer *t, u32 at, u32 end) {
   for (; at < end; at++) {
@@ -106,7 +113,9 @@ static void walk(Tracer *t, u32 at, u32 end) {
       walk(t, from, to);
     } else {
       put(t, at);
-      if (ins->op == OP_VOTE) at = ins->nest;
+      if (ins->op != OP_VOTE) continue;
+      if (is_usual(t->env.k, ins)) walk(t, at + 1, ins->nest);
+      at = ins->nest;
     }
   }
 }
@@ -153,6 +162,7 @@ static double length(Tracer *t, Op op, u32 at, u32 end) {
       at = branch(t, at, &from, &to);
       all += length(t, op, from, to);
     } else if (ins->op == OP_VOTE) {
+      if (is_usual(t->env.k, ins)) all += length(t, op, at + 1, ins->nest);
       at = ins->nest;
     }
   }

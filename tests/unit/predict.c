@@ -171,6 +171,31 @@ static void exponentials_share(void **state) {
   near(of_exponentials(*state, "3", &m), 300 * 64 * 8, 0.06);
 }
 
+static double of_vote(Fixture *f, const char *asks) {
+  static char text[512];
+  static const char asked[] =
+      "kernel asked {\n"
+      "  in X : f16[M, 64]\n"
+      "  role math : 1 warpgroup {\n"
+      "    reg s : f32[64, 128] = 1, n : f32[64] = 0\n"
+      "    for t in 0 .. M { vote any(%s) { s[i,j] = exp2(s[i,j]) } }\n"
+      "  }\n"
+      "}\n";
+  schedc_machine m = machine_of(1);
+  m.warp_rate = 1;
+  const schedc_dim dim = {"M", 100};
+  snprintf(text, sizeof text, asked, asks);
+  return predicted(f, &(Question){text, NULL, 0, &dim, 1, &m, NULL}).cycles;
+}
+
+// What a vote decides on is seldom, unless it asks whether a count has run out.
+static void votes(void **state) {
+  near(of_vote(*state, "n[i] == 0"), 100 * 64 * 8, 0.1);
+  const char *const seldom[] = {"n[i] > 0", "n[i] == 1", "n[i] == -inf"};
+  for (size_t i = 0; i < sizeof seldom / sizeof *seldom; i++)
+    assert_true(of_vote(*state, seldom[i]) < 100 * 64);
+}
+
 // M rounds of a product of 4 instructions of 128 cycles, and then %s.
 static const char products[] =
     "kernel products {\n"
@@ -435,11 +460,19 @@ static void wrong_calls(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(stages_overlap),     TEST(bytes_take_time),     TEST(waves),
-      TEST(exponentials_share), TEST(products_take_turns), TEST(order_of_tiles),
-      TEST(tiles_overlap),      TEST(issue_holds_a_warp),  TEST(clusters),
-      TEST(long_loops),         TEST(data_decides),        TEST(power_lowers_the_clock),
-      TEST(wrong_calls)};
+  const struct CMUnitTest tests[] = {TEST(stages_overlap),
+                                     TEST(bytes_take_time),
+                                     TEST(waves),
+                                     TEST(votes),
+                                     TEST(exponentials_share),
+                                     TEST(products_take_turns),
+                                     TEST(order_of_tiles),
+                                     TEST(tiles_overlap),
+                                     TEST(issue_holds_a_warp),
+                                     TEST(clusters),
+                                     TEST(long_loops),
+                                     TEST(data_decides),
+                                     TEST(wrong_calls),
+                                     TEST(power_lowers_the_clock)};
   return cmocka_run_group_tests_name("predict", tests, NULL, NULL);
 }
