@@ -36,7 +36,8 @@ SHORT = "B=2 H=2 G=1 TQ=300 TK=110 maxq=170 maxk=60 cq=[0,130,300] ck=[0,50,110]
 # CTA, a ragged end each way, a sequence without keys, rings of one stage where it may have them; and what other branches
 # and roles need.
 RUNS = {
-    "copy": [("", "M=320 N=512"), ("-p stages=2 -p BN=64", "M=100 N=200")],
+    "copy": [("", "M=320 N=512"), ("-p stages=2 -p BN=64", "M=100 N=200"),
+             ("-p stages=2 -p BN=64", "M=700 N=56")],
     "fa3_alg1": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true -p stages=1", "B=1 H=1 G=1 M=200 N=300")],
     "fa3_alone": [("-p D=64", "B=1 H=2 G=1 M=300 N=500"), ("-p D=64 -p causal=true", "B=1 H=1 G=1 M=200 N=130")],
     "fa3_bwd": [("attention -p D=64", "B=1 H=2 G=1 M=300 N=200"), ("attention -p D=64 -p stages=1", "B=1 H=1 G=1 M=300 N=200"),
@@ -57,6 +58,7 @@ RUNS = {
                   ("-p D=64", "B=1 H=1 G=1 M=200 N=130 scale=4")],
     "fa3_fp8": [("fa3_fp8 --case small -p D=64", ""), ("fa3_fp8 --case causal -p D=64 -p stages=1", "M=250 N=400"),
                 ("fa3_fp8 --case lengths -p pingpong=false", ""), ("fa3_fp8 --case d256", "M=100 N=150"),
+                ("fa3_fp8 --case small -p D=64 -p levels=2", ""),
                 ("fa3_fp8_from16 --case small -p D=64", ""), ("fa3_fp8_from16 --case plain -p D=64", "M=70 N=200")],
     "fa_varlen": [("--case tiles", ""), ("--case long", ""), ("--case empty", ""), ("--case long -p stages=1", "")],
     "fa_varlen_bwd": [("forward --case small -p D=64", ""), ("forward --case small -p D=64 -p causal=true", ""),
