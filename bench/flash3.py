@@ -1,36 +1,53 @@
-"""FlashAttention-3 for peers.py: its own module, flash_attn_interface, or the one in vLLM, which has kernels for packed
-sequences alone and adds 8-bit products in two levels."""
+"""FlashAttention-3 for peers.py: the operators that it registers with PyTorch, from its own package or from wheels that carry
+its kernels. Of these only the library with the kernels is loaded, as the rest of a wheel wants one version of PyTorch. Tensors
+are [batch, rows, heads, D]."""
+import collections
 import functools
+import glob
+import importlib.metadata
+import importlib.util
+import os
 
-
-def find(torch):
-    """(attention of q, k, v [batch, rows, heads, D], a mask or not, and scales by name; what it is), or None."""
-    try:
-        from flash_attn_interface import flash_attn_func
-        return functools.partial(own, flash_attn_func), "flash_attn_interface"
-    except ImportError:
-        pass
-    try:
-        import vllm
-        from vllm.vllm_flash_attn import flash_attn_varlen_func
-        return functools.partial(packed, torch, flash_attn_varlen_func), f"vLLM {vllm.__version__}"
-    except ImportError:
-        return None
-
-
-def own(attention, q, k, v, causal, **scales):
-    out = attention(q, k, v, causal=causal, **scales)
-    return out[0] if isinstance(out, tuple) else out
-
-
-def packed(torch, attention, q, k, v, causal, **scales):
-    def starts(x):
-        return first_rows(torch, x.shape[0], x.shape[1])
-    flat = [x.reshape(-1, *x.shape[2:]) for x in (q, k, v)]
-    out = attention(*flat, q.shape[1], starts(q), k.shape[1], starts(k), causal=causal, num_splits=1, fa_version=3, **scales)
-    return out.view(*q.shape[:-1], v.shape[-1])
+# A package, where its library is, the operators that this registers, and the bits of operands that it has kernels for.
+Wheel = collections.namedtuple("Wheel", "package library operators bits")
+WHEELS = [
+    Wheel("flash_attn_3", "_C*.so", "flash_attn_3", (16, 8)),
+    Wheel("xformers", "flash_attn_3/_C*.so", "flash_attn_3", (16,)),
+    Wheel("fa3_fwd", "_C*.so", "fa3_fwd", (8,)),  # in 16 bits bf16 alone
+]
 
 
 @functools.lru_cache(None)
-def first_rows(torch, batch, rows):
-    return torch.arange(0, (batch + 1) * rows, rows, dtype=torch.int32, device="cuda")
+def find(torch, bits):
+    """(The operators for operands of so many bits, whose they are), or None."""
+    for wheel in WHEELS:
+        found = importlib.util.find_spec(wheel.package) if bits in wheel.bits else None
+        for folder in found.submodule_search_locations if found else []:
+            for library in glob.glob(os.path.join(folder, wheel.library)):
+                torch.ops.load_library(library)
+                return getattr(torch.ops, wheel.operators), f"{wheel.package} {importlib.metadata.version(wheel.package)}"
+    return None
+
+
+def told(torch):
+    """Whose FlashAttention-3 takes part, or None."""
+    whose = dict.fromkeys(found[1] for found in (find(torch, bits) for bits in (16, 8)) if found)
+    return ", in 8 bits of ".join(whose) or None
+
+
+def forward(ops, q, k, v, causal, **scales):
+    """(O, the log-sum-exp)"""
+    return ops.fwd(q, k, v, softmax_scale=q.shape[-1] ** -0.5, is_causal=causal, num_splits=1, **scales)[:2]
+
+
+def gradients(torch, ops, q, k, v, gradient, causal):
+    """A function that gives dQ, dK and dV alone, each time in the same memory; the forward runs once, by the first call."""
+    made = []
+
+    def run():
+        if not made:
+            made.append((*forward(ops, q, k, v, causal), [torch.empty_like(x) for x in (q, k, v)]))
+        out, sums, results = made[0]
+        ops.bwd(gradient, q, k, v, out, sums, *results, softmax_scale=q.shape[-1] ** -0.5, is_causal=causal)
+        return results
+    return run

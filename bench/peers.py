@@ -12,9 +12,10 @@ The clock of the multiprocessors and the board's power are means over the launch
 A point may do `without` some peers, and have inputs `filled` with a number. Kernels with 8-bit operands are measured beside
 16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
 through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
-and matmul (cuBLAS). FlashAttention-3 takes part in forward passes, in 8 bits too, where it is installed (flash3.py). A peer
-whose O is not ours within a tenth has no figures. Ours run through the Python package (find_schedc.py). Exit code: 0 all right,
-1 a result is wrong, a kernel does not build, or there is no package, 3 no GPU or no PyTorch.
+and matmul (cuBLAS). FlashAttention-3 takes part where it is installed (flash3.py): in forward passes, in 8 bits too, and in
+backward passes. A peer whose O or gradients are not ours within a tenth has no figures. Ours run through the Python package
+(find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a kernel does not build, or there is no package, 3 no GPU or no
+PyTorch.
 """
 import argparse
 import math
@@ -209,15 +210,15 @@ def attention_peers(torch, kernel, point, tensors):
 
 def with_flash3(torch, named, causal):
     """FlashAttention-3, if it is installed: 8-bit operands as they are, each (batch, group) with the scale 1."""
-    found = flash3.find(torch)
+    q, k, v = (named[name] for name in "QKV")
+    found = flash3.find(torch, 8 * q.element_size())
     if not found:
         return {}
-    q, k, v = (named[name] for name in "QKV")
     scales = {}
     if q.element_size() == 1:
         one = torch.ones(q.shape[0], k.shape[2], device="cuda", dtype=torch.float32)
         scales = {"q_descale": one, "k_descale": one, "v_descale": one}
-    return {"flash3": lambda: found[0](q, k, v, causal, **scales)}
+    return {"flash3": lambda: flash3.forward(found[0], q, k, v, causal, **scales)[0]}
 
 
 def backward_peers(torch, kernel, point, tensors):
@@ -232,8 +233,11 @@ def backward_peers(torch, kernel, point, tensors):
         if not outputs:
             with torch.enable_grad(), sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
                 outputs.append(torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=causal))
-        return torch.autograd.grad(outputs, inputs, gradient, retain_graph=True)
-    return {"cudnn": run}
+        return [of.transpose(1, 2) for of in torch.autograd.grad(outputs, inputs, gradient, retain_graph=True)]
+    theirs = flash3.find(torch, 16)
+    if not theirs:
+        return {"cudnn": run}
+    return {"cudnn": run, "flash3": flash3.gradients(torch, theirs[0], *(named[name] for name in "QKV"), named["dO"], causal)}
 
 
 def gemm_peers(torch, kernel, point, tensors):
@@ -253,21 +257,20 @@ PEERS = {"attention": (attention_peers, "cudnn"), "attention backward": (backwar
 
 
 def far_apart(made, ours):
-    """Whether a forward pass gave something else than ours did. Gradients and products are not looked at."""
-    if ours is None:
-        return False
     made, ours = made.float(), ours.float()
     return not float((made - ours).abs().mean()) < 0.1 * float(ours.abs().mean())
 
 
-def usable(torch, peers, result, ours=None):
-    """Those peers that run here; why the others do not. `ours`: O of a forward pass, or None."""
+def usable(torch, peers, result, ours=()):
+    """Those peers that run here; why the others do not. `ours`: O of a forward pass, or the gradients; products are not
+    looked at."""
     runs = {}
     for name, run in peers.items():
         try:
             with torch.no_grad():
-                if far_apart(run(), ours):
-                    raise Wrong("its O is not ours")
+                made = run()
+                if any(map(far_apart, made if isinstance(made, list) else [made], ours)):
+                    raise Wrong("its results are not ours")
             torch.cuda.synchronize()
             runs[name] = run
         except Exception as error:  # whatever PyTorch raises
@@ -294,8 +297,9 @@ def measure_point(torch, store, point, rounds):
         peers = make_peers(torch, kernel, point, tensors)
         for name in point.get("without", []):
             del peers[name]
-        o = next((t for of, t in zip(kernel.tensors, tensors) if of.name == "O" and is_written(of)), None)
-        runs = {"schedc": ours, **usable(torch, peers, result, o)}
+        written = {of.name: t for of, t in zip(kernel.tensors, tensors) if is_written(of)}
+        results = [written[name] for name in ("O", "dQ", "dK", "dV") if name in written]
+        runs = {"schedc": ours, **usable(torch, peers, result, results)}
         with torch.no_grad():
             times, result["rounds"] = measure(torch, runs, rounds)
         result["operations"] = work.said or work.products
@@ -396,7 +400,7 @@ def main():
     if not torch:
         return 3
     document = environment(torch, schedc.__version__)
-    document["flash3"] = (flash3.find(torch) or (None, None))[1]
+    document["flash3"] = flash3.told(torch)
     print(f"{document['device']}, PyTorch {document['torch']}, cuDNN {document['cudnn']}; TFLOP/s, cold / sustained\n")
     head()
     return measure_all(document, points, lambda store, point: measure_point(torch, store, point, args.rounds), line, args.out)
