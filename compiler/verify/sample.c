@@ -93,48 +93,14 @@ static void obey(const Kernel *k, Concrete *c, Sample *s, Xid cond) {
   else if (b->op == X_DIM && sc_concrete_value(c, e->a, &value)) s->dim[b->ref] = value;
 }
 
-// Has the tensor a shape, and no elements, or the range in which they are promised to be numbers?
-static bool has_elements(Concrete *c, const Buf *b) {
-  i64 least, end, n;
-  for (u32 d = 0; d < b->rank && b->space == SP_TENSOR; d++)
-    if (!sc_concrete_value(c, b->dim[d], &n) || n < 0) return false;
-  if (!b->end) return true;
-  for (u32 d = 0; d < b->rank; d++)
-    if (!sc_concrete_value(c, b->dim[d], &n) || n <= 0) return true;
-  if (sc_concrete_value(c, b->least, &least) && sc_concrete_value(c, b->end, &end))
-    return least < end;
-  return sc_is_beyond_search(c->p->k, b->least, NULL) || sc_is_beyond_search(c->p->k, b->end, NULL);
-}
-
-// (A launch is refused where a section of the axis is not at least 1 wide.)
-static bool has_sections(Concrete *c, const Axis *x) {
-  i64 wide;
-  return !x->section || (sc_concrete_value(c, x->section, &wide) && wide > 0) ||
-         sc_is_beyond_search(c->p->k, x->section, NULL);
-}
-
-// May what is required hold? What divides by 0 has no value, and a launch is refused.
-static bool may_hold(Concrete *c, Xid cond) {
-  const Kernel *k = c->p->k;
-  const Expr *e = &k->expr.at[cond];
-  i64 holds;
-  if (e->op == X_AND) return may_hold(c, e->a) && may_hold(c, e->b);
-  if (sc_concrete_value(c, cond, &holds)) return holds;
-  return sc_is_beyond_search(k, cond, NULL);
-}
+static bool value_in(void *c, Xid x, i64 *out) { return sc_concrete_value(c, x, out); }
 
 static bool is_allowed(Concrete *c, Sample *s) {
   const Kernel *k = c->p->k;
   for (u32 i = 0; i < k->require.n; i++) obey(k, c, s, k->require.at[i].cond);
   for (u32 i = 0; i < k->dim.n; i++)
     if (s->dim[i] < 0) return false;  // an equation gave it such a value
-  for (u32 i = 0; i < k->require.n; i++)
-    if (!may_hold(c, k->require.at[i].cond)) return false;
-  for (u32 i = 0; i < k->buf.n; i++)
-    if (!has_elements(c, &k->buf.at[i])) return false;
-  for (u32 i = 0; i < k->axis.n; i++)
-    if (!has_sections(c, &k->axis.at[i])) return false;
-  return true;
+  return sc_is_allowed(&(Numbers){k, value_in, c, NULL});
 }
 
 bool sc_sample_allowed(const Protocol *p, Sample *s) {

@@ -71,20 +71,3 @@ bool sc_value(World *w, Xid x, i64 *out) {
   if (!sc_value(w, e->a, &a) || (sc_xop[e->op].arity == 2 && !sc_value(w, e->b, &b))) return false;
   return sc_int_op((ExprOp)e->op, a, b, out);
 }
-
-// ---- what has no value
-
-static bool is_beyond(const Kernel *k, Xid x, const bool *known, u32 *steps) {
-  const Expr *e = &k->expr.at[x];
-  Xid operand[SC_MAX_OPERANDS];
-  if (!*steps || !--*steps || e->ty == TY_REAL) return true;
-  if (e->op == X_ARG) return known && !known[e->ref];
-  bool beyond = false;
-  for (u32 n = x_operands(k, x, operand); n-- > 0 && !beyond;)
-    beyond = is_beyond(k, operand[n], known, steps);
-  return beyond;
-}
-
-bool sc_is_beyond_search(const Kernel *k, Xid x, const bool *known) {
-  return is_beyond(k, x, known, &(u32){1000});
-}

@@ -90,9 +90,15 @@ void sc_assume(Verify *v, const char *what, ...) __attribute__((format(printf, 2
 Diag *sc_bad_plan(Verify *v, ProofId id, Span span, const char *message, ...)
     __attribute__((format(printf, 4, 5)));
 
-// values.c: does a value depend on what searches do not know, a real, or a scalar that is not among
-// those `known`? (NULL: all are.)
-bool sc_is_beyond_search(const Kernel *k, Xid x, const bool *known);
+// allowed.c: the integers of a run that is tried.
+typedef struct Numbers {
+  const Kernel *k;
+  bool (*value)(void *of, Xid x, i64 *out);  // false: it is not known
+  void *of;
+  const bool *known;  // by argument: has it a value? NULL: all have
+} Numbers;
+// May a launch have them? What is beyond the search may be anything.
+bool sc_is_allowed(const Numbers *n);
 
 // The provers, each of the rows of proof.def that name its file.
 void sc_prove_protocol(Verify *v);

@@ -33,60 +33,15 @@ static void solve(Trial *t, Xid cond, u32 changed) {
   }
 }
 
-// (As for a sample. Of a scalar that no case gives any value may do.)
-static bool may_hold(Trial *t, Xid cond) {
-  const Kernel *k = t->v->k;
-  const Expr *e = &k->expr.at[cond];
-  i64 holds;
-  if (e->op == X_AND) return may_hold(t, e->a) && may_hold(t, e->b);
-  if (sc_value(t->w, cond, &holds)) return holds;
-  return sc_is_beyond_search(k, cond, t->w->known);
-}
-
-static bool has_shape(Trial *t, const Buf *b) {
-  i64 n = 0;
-  bool all = true;
-  for (u32 d = 0; d < b->rank && b->space == SP_TENSOR && all; d++)
-    all = sc_value(t->w, b->dim[d], &n) ? n >= 0
-                                        : sc_is_beyond_search(t->v->k, b->dim[d], t->w->known);
-  return all;
-}
-
-// Of a list that has elements: is the range in which they are promised to be not empty?
-static bool has_range(Trial *t, const Buf *b) {
-  const Kernel *k = t->v->k;
-  i64 n, least, end;
-  for (u32 d = 0; d < b->rank && b->end; d++)
-    if (!sc_value(t->w, b->dim[d], &n) || n <= 0) return true;
-  if (!b->end) return true;
-  if (sc_value(t->w, b->least, &least) && sc_value(t->w, b->end, &end)) return least < end;
-  return sc_is_beyond_search(k, b->least, t->w->known) ||
-         sc_is_beyond_search(k, b->end, t->w->known);
-}
-
-static bool has_sections(Trial *t, const Axis *x) {
-  i64 wide;
-  if (!x->section) return true;
-  return sc_value(t->w, x->section, &wide) ? wide > 0
-                                           : sc_is_beyond_search(t->v->k, x->section, t->w->known);
-}
-
-static bool is_required(Trial *t) {
-  const Kernel *k = t->v->k;
-  bool all = true;
-  for (u32 i = 0; i < k->require.n && all; i++) all = may_hold(t, k->require.at[i].cond);
-  for (u32 i = 0; i < k->buf.n && all; i++)
-    all = has_shape(t, &k->buf.at[i]) && has_range(t, &k->buf.at[i]);
-  for (u32 i = 0; i < k->axis.n && all; i++) all = has_sections(t, &k->axis.at[i]);
-  return all;
-}
+static bool value_in(void *w, Xid x, i64 *out) { return sc_value(w, x, out); }
 
 static bool look(Trial *t, u32 changed) {
   const Kernel *k = t->v->k;
   t->w->steps = VALUES;
   for (u32 i = 0; i < k->require.n && changed != SC_NONE; i++)
     solve(t, k->require.at[i].cond, changed);
-  if (!t->left || !is_required(t)) return false;
+  const bool allowed = t->left && sc_is_allowed(&(Numbers){k, value_in, t->w, t->w->known});
+  if (!allowed) return false;
   t->left--;
   return t->look(t->user);
 }

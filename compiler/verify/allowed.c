@@ -1,0 +1,58 @@
+// allowed.c - may a launch have these numbers? In: a kernel, and integers of a run that is tried.
+// Out: whether a launch could refuse them: for what is required, for a tensor's shape, for the
+// range that is promised of its elements, or for a section of an axis.
+#include "compiler/verify/verify.h"
+
+// Does it depend on what searches do not know: a real, or a scalar without a value?
+static bool depends(const Numbers *n, Xid x, u32 *steps) {
+  const Expr *e = &n->k->expr.at[x];
+  Xid operand[SC_MAX_OPERANDS];
+  if (!*steps || !--*steps || e->ty == TY_REAL) return true;
+  if (e->op == X_ARG) return n->known && !n->known[e->ref];
+  bool found = false;
+  for (u32 i = x_operands(n->k, x, operand); i-- > 0 && !found;)
+    found = depends(n, operand[i], steps);
+  return found;
+}
+
+static bool is_beyond(const Numbers *n, Xid x) { return depends(n, x, &(u32){1000}); }
+
+// What divides by 0 has no value, and a launch is refused.
+static bool may_hold(const Numbers *n, Xid cond) {
+  const Expr *e = &n->k->expr.at[cond];
+  i64 holds;
+  if (e->op == X_AND) return may_hold(n, e->a) && may_hold(n, e->b);
+  return n->value(n->of, cond, &holds) ? holds : is_beyond(n, cond);
+}
+
+static bool is_at_least(const Numbers *n, Xid x, i64 least) {
+  i64 is;
+  return n->value(n->of, x, &is) ? is >= least : is_beyond(n, x);
+}
+
+static bool has_shape(const Numbers *n, const Buf *b) {
+  for (u32 d = 0; d < b->rank && b->space == SP_TENSOR; d++)
+    if (!is_at_least(n, b->dim[d], 0)) return false;
+  return true;
+}
+
+// Of a list that has elements: is the range in which they are promised to be not empty?
+static bool has_range(const Numbers *n, const Buf *b) {
+  i64 size, least, end;
+  if (!b->end) return true;
+  for (u32 d = 0; d < b->rank; d++)
+    if (!n->value(n->of, b->dim[d], &size) || size <= 0) return true;
+  if (n->value(n->of, b->least, &least) && n->value(n->of, b->end, &end)) return least < end;
+  return is_beyond(n, b->least) || is_beyond(n, b->end);
+}
+
+bool sc_is_allowed(const Numbers *n) {
+  const Kernel *k = n->k;
+  bool all = true;
+  for (u32 i = 0; i < k->require.n && all; i++) all = may_hold(n, k->require.at[i].cond);
+  for (u32 i = 0; i < k->buf.n && all; i++)
+    all = has_shape(n, &k->buf.at[i]) && has_range(n, &k->buf.at[i]);
+  for (u32 i = 0; i < k->axis.n && all; i++)
+    all = !k->axis.at[i].section || is_at_least(n, k->axis.at[i].section, 1);
+  return all;
+}
