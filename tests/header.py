@@ -135,7 +135,9 @@ def check(args, folder, path, kernel, golden):
     name_of_all, digest = f"{os.path.relpath(path, ROOT)} {kernel}", hashlib.sha256("".join(expected).encode()).hexdigest()[:16]
     if args.update:
         golden[name_of_all] = digest
-    elif golden.get(name_of_all, digest) != digest:
+    elif name_of_all not in golden:
+        return "what it asks the driver for is not in tests/golden/launches.txt (--update puts it there)"
+    elif golden[name_of_all] != digest:
         return "it asks the driver for something else than before (--update, if that is meant)"
     with open(source, "w", encoding="utf-8") as f:
         counters = COUNTERS.replace("NAME", name) if "{SCL_PUT_COUNTER" in text else ""
