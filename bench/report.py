@@ -12,6 +12,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 
 import ablation
 from adversarial import KINDS
@@ -39,7 +40,7 @@ def where(document):
         said += [f"PyTorch {document['torch']}", f"cuDNN {cudnn // 10000}.{cudnn % 10000 // 100}.{cudnn % 100}"]
     if document.get("flash3"):
         said.append(f"FlashAttention-3 of {document['flash3']}")
-    return f"{', '.join(said)}; {document['date'][:10]}.\n\n"
+    return textwrap.fill(f"{', '.join(said)}; {document['date'][:10]}.", 120) + "\n\n"
 
 
 def rates(measured):
@@ -108,15 +109,22 @@ def peers(document):
         lines.append({"point": point["name"], "schedule": os.path.basename(point.get("schedule", "")).removesuffix(".sched"),
                       "schedc": rates(times.get("schedc")) or "wrong or not measured", "cuDNN, cuBLAS": rates(other),
                       "FlashAttention-2": rates(times.get("flash2")), "FlashAttention-3": rates(times.get("flash3")),
-                      "ratio": (f"{ratio:.3f}" + (f" ± {ratio * unsure:.3f}" if unsure else "")) if ratio else "",
-                      "bar": told(ratio, bar, unsure) if bar else "", "to FlashAttention-3": over_flash3(times)})
+                      "ratio": with_noise(ratio, unsure) if ratio else "",
+                      "bar": told(ratio, bar, unsure) if bar else "", "to FlashAttention-3": over_flash3(times, point.get("rounds"))})
     head = [name for name in lines[0] if "Flash" not in name or any(line[name] for line in lines)]
     return where(document) + rows(head, [[line[name] for name in head] for line in lines]) + missed(document)
 
 
-def over_flash3(times):
+def over_flash3(times, rounds):
     """FlashAttention-3's sustained time over ours, where it was measured."""
-    return f"{times['flash3']['sustained_ms'] / times['schedc']['sustained_ms']:.3f}" if "flash3" in times else ""
+    if "flash3" not in times:
+        return ""
+    ratio = times["flash3"]["sustained_ms"] / times["schedc"]["sustained_ms"]
+    return with_noise(ratio, noise(times["schedc"], times["flash3"], rounds))
+
+
+def with_noise(ratio, unsure):
+    return f"{ratio:.3f}" + (f" ± {ratio * unsure:.3f}" if unsure else "")
 
 
 def ablations(document):
@@ -232,7 +240,7 @@ def memory(document):
 
 TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
           "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_gemm": peers, "fa3_fp8": fp8_speed}
+          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fa3_fp8": fp8_speed}
 
 
 def page(text, read):

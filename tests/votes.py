@@ -28,7 +28,7 @@ class Stale:
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
     correction = "          vote any(not (r[i] <= 61440)) { correct(t) }   // f16 holds less than 65520; NaN votes too\n"
     careful = "        vote any(n[i] > 0) { careful() }\n"  # where a tile is taken with care, if not by the correction
-    rescaling = ("      rescale()\n      vote any(a[i] < 0.01) ", "      vote any(a[i] < 0.01) ")
+    rescaling = ("      rescale()\n      vote any(a[i] < 0.01 or ", "      vote any(a[i] < 0.01 or ")
     again = """      vote any(not (r[i] <= 1e35)) {                     // f32 does not hold it
         s[i,j] = q[64*w + i, d] @ k[j,d]
         if causal { mask(t) }
