@@ -7,6 +7,7 @@ import glob
 import importlib.metadata
 import importlib.util
 import os
+import sys
 
 # A package, where its library is, the operators that this registers, and the bits of operands that it has kernels for.
 Wheel = collections.namedtuple("Wheel", "package library operators bits")
@@ -19,20 +20,34 @@ WHEELS = [
 
 @functools.lru_cache(None)
 def find(torch, bits):
-    """(The operators for operands of so many bits, whose they are), or None."""
+    """(The operators for operands of so many bits, whose they are), or None. A wheel that does not load is told of, and passed
+    over: most want one version of PyTorch or CUDA."""
     for wheel in WHEELS:
-        found = importlib.util.find_spec(wheel.package) if bits in wheel.bits else None
-        for folder in found.submodule_search_locations if found else []:
-            for library in glob.glob(os.path.join(folder, wheel.library)):
-                torch.ops.load_library(library)
-                return getattr(torch.ops, wheel.operators), f"{wheel.package} {importlib.metadata.version(wheel.package)}"
+        if bits not in wheel.bits:
+            continue
+        try:
+            found = load(torch, wheel)
+        except Exception as error:  # whatever the loader or PyTorch raises
+            print(f"FlashAttention-3 of the wheel {wheel.package} does not load: {error}", file=sys.stderr)
+            continue
+        if found:
+            return found
+    return None
+
+
+def load(torch, wheel):
+    spec = importlib.util.find_spec(wheel.package)
+    for folder in spec and spec.submodule_search_locations or []:
+        for library in glob.glob(os.path.join(folder, wheel.library)):
+            torch.ops.load_library(library)
+            return getattr(torch.ops, wheel.operators), f"the wheel {wheel.package} {importlib.metadata.version(wheel.package)}"
     return None
 
 
 def told(torch):
     """Whose FlashAttention-3 takes part, or None."""
-    whose = dict.fromkeys(found[1] for found in (find(torch, bits) for bits in (16, 8)) if found)
-    return ", in 8 bits of ".join(whose) or None
+    whose = [f"{found[1]} ({bits} bits)" for bits in (16, 8) if (found := find(torch, bits))]
+    return ", ".join(whose) or None
 
 
 def forward(ops, q, k, v, causal, **scales):

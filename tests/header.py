@@ -280,7 +280,12 @@ def main():
                 passed, failed, skipped = passed + (wrong == ""), failed + bool(wrong), skipped + (wrong is None)
                 if wrong:
                     print(f"FAIL {os.path.basename(path)} {kernel}: {wrong}")
+    gone = [name for name in golden if not os.path.exists(os.path.join(ROOT, name.split()[0]))]
+    if gone and not args.update:
+        failed += 1
+        print(f"FAIL launches.txt has schedules that are gone: {', '.join(gone)}")
     if args.update:
+        golden = {name: digest for name, digest in golden.items() if name not in gone}
         with open(GOLDEN, "w", encoding="utf-8") as f:
             f.write("".join(f"{name} {digest}\n" for name, digest in sorted(golden.items())))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")

@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 class Stale:
     """16 bits: no tile of normal numbers is corrected."""
     kernel, case, outputs = "fa3_stale", "paper", {"O", "L"}
-    sizes = {"full": {"M": 128, "N": 2048, "BN": 176, "causal": "false"},
+    sizes = {"full": {"M": 192, "N": 2048, "BN": 80, "causal": "false"},
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
     expected = {"corrected": {"normal": (0, 0), "spike": (0.3, 0.8), "ramp": (0.3, 0.8), "ramp-down": (0.95, 1)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}

@@ -1,6 +1,6 @@
 // allowed.c - may a launch have these numbers? In: a kernel, and integers of a run that is tried.
-// Out: whether a launch could refuse them: for what is required, for a tensor's shape, for the
-// range that is promised of its elements, or for a section of an axis.
+// Out: whether what is required holds, tensors have a shape, the ranges that are promised of
+// elements are not empty, and sections of axes are not. What a search does not know may be so.
 #include "compiler/verify/verify.h"
 
 // Does it depend on what searches do not know: a real, or a scalar without a value?
