@@ -83,6 +83,37 @@ static u32 suppose(PathFacts *f, const Path *p, u32 pc) {
   return mark;
 }
 
+// ---- questions
+
+typedef enum Question { CAN_BE, FOLLOWS, ASKED } Question;
+
+static u32 write_truth(u64 *out, const Truth *t) {
+  u32 n = 0;
+  out[n++] = (u64)t->cond << 32 | t->holds;
+  if (t->cond) return n;
+  out[0] = t->least0->n;
+  out[n++] = (u64)t->least0->c;
+  for (u32 i = 0; i < t->least0->n; i++) {
+    const Term *m = &t->least0->at[i];
+    out[n++] = (u64)m->by;
+    out[n++] = (u64)m->atom[0] << 32 | m->atom[1];
+    out[n++] = m->atom[2];
+  }
+  return n;
+}
+
+// The passes of a walk ask the same of the same paths again, and what is not so takes the longest
+// to find out. So an answer is kept beside the whole question.
+static Answer *answer_of(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *t) {
+  enum { WORDS = 2 + 3 * LIN_TERMS };
+  u64 words[(MAX_TRUTHS + 1) * WORDS + 1];
+  u32 n = 0;
+  words[n++] = (u64)pc << 32 | (u64)p->n << 8 | q;
+  if (t) n += write_truth(words + n, t);
+  for (u32 i = 0; i < p->n; i++) n += write_truth(words + n, &p->at[i]);
+  return sc_answer(f->answers, words, n);
+}
+
 enum { CONDITIONS = 64 };
 
 static bool follows(PathFacts *f, const Path *p, Xid cond, bool holds, u32 *steps);
@@ -130,11 +161,15 @@ static bool refuted(PathFacts *f, const Path *p, const Truth *t) {
 }
 
 static bool can_be(PathFacts *f, const Path *p, u32 pc) {
-  u32 mark = suppose(f, p, pc);
-  bool can = true;
-  for (u32 i = p->n; i > 0 && can; i--) can = !refuted(f, p, &p->at[i - 1]);
-  sc_facts_drop(f->facts, mark);
-  return can;
+  Answer *known = answer_of(f, p, pc, CAN_BE, NULL);
+  if (!known->given) {
+    u32 mark = suppose(f, p, pc);
+    bool can = true;
+    for (u32 i = p->n; i > 0 && can; i--) can = !refuted(f, p, &p->at[i - 1]);
+    sc_facts_drop(f->facts, mark);
+    *known = (Answer){true, can};
+  }
+  return known->says;
 }
 
 // ---- conditions
@@ -158,7 +193,17 @@ static void note_parts(PathFacts *f, Path *p, const Truth *t) {
   }
 }
 
+static bool has_parts(const PathFacts *f, const Path *p) {
+  bool has = false;
+  for (u32 i = 0; i < p->n && !has; i++) {
+    u8 op = f->k->expr.at[p->at[i].cond].op;
+    has = p->at[i].cond && (op == X_AND || op == X_OR || op == X_NOT);
+  }
+  return has;
+}
+
 static void note_all_parts(PathFacts *f, Path *p, u32 pc) {
+  if (!has_parts(f, p)) return;
   u32 mark = suppose(f, p, pc);
   for (u32 i = 0; i < p->n; i++) {
     Truth t = p->at[i];
@@ -189,6 +234,27 @@ static u32 asked_of(PathFacts *f, const Path *p) {
     }
   }
   return set;
+}
+
+static u32 asked_on(PathFacts *f, const Path *p, u32 pc) {
+  if (!f->asked.n) return 0;
+  Answer *known = answer_of(f, p, pc, ASKED, NULL);
+  if (!known->given) {
+    u32 mark = suppose(f, p, pc);
+    *known = (Answer){true, asked_of(f, p)};
+    sc_facts_drop(f->facts, mark);
+  }
+  return known->says;
+}
+
+static bool true_on(PathFacts *f, const Path *p, u32 pc, const Truth *t) {
+  Answer *known = answer_of(f, p, pc, FOLLOWS, t);
+  if (!known->given) {
+    u32 mark = suppose(f, p, pc);
+    *known = (Answer){true, truth_follows(f, p, t)};
+    sc_facts_drop(f->facts, mark);
+  }
+  return known->says;
 }
 
 static bool is_fixed(const Facts *f, const Lin *x) {
@@ -226,17 +292,13 @@ static void note_lesser(PathFacts *f, Path *into, const Truth *x, const Path *fr
 
 // `u > 0 or t > 0` may hold on both, if `u > 0` does on one and `t > 0` on the other.
 bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
-  u32 kept = 0, lost = 0, mark = suppose(f, into, pc), both = asked_of(f, into);
+  u32 kept = 0, lost = 0, both = asked_on(f, into, pc) & asked_on(f, from, pc);
   Truth less_known[MAX_TRUTHS];
-  sc_facts_drop(f->facts, mark);
-  mark = suppose(f, from, pc);
-  both &= asked_of(f, from);
   for (u32 i = 0; i < into->n; i++) {
     Truth t = into->at[i];
-    if (listed(from, &t) || truth_follows(f, from, &t)) into->at[kept++] = t;
+    if (listed(from, &t) || true_on(f, from, pc, &t)) into->at[kept++] = t;
     else less_known[lost++] = t;
   }
-  sc_facts_drop(f->facts, mark);
   bool less = kept < into->n;
   into->n = kept;
   for (u32 i = 0; i < lost; i++) note_lesser(f, into, &less_known[i], from);
@@ -257,6 +319,7 @@ static bool is_asked(const Kernel *k, Xid cond) {
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code) {
   PathFacts *f = NEW(sc, PathFacts);
   *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = code, .below = x_below(sc, k)};
+  f->answers = sc_answers(sc);
   for (u32 i = 0; i < code->n && f->asked.n < MAX_ASKED; i++) {
     Xid cond = code->at[i].op == OP_IF ? code->at[i].arg[0] : 0;
     if (cond && x_uniform(k, cond) && is_asked(k, cond)) PUSH(sc, &f->asked, cond);

@@ -26,8 +26,20 @@ typedef struct PathFacts {
   const Code *code;
   Below below;
   VEC(Xid) asked;  // conditions of the code that paths which are united may both have answered
+  struct Answers *answers;
 } PathFacts;
 
+// ---- answers.c: what has been asked before, and what was answered
+typedef struct Answer {
+  bool given;
+  u32 says;
+} Answer;
+struct Answers *sc_answers(Sc *sc);
+// The place of the answer to a question, which is so many words; not given the first time. It stays
+// where it is until the next question.
+Answer *sc_answer(struct Answers *a, const u64 *words, u32 n);
+
+// ---- path.c
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code);
 
 // Can the path go on like this? Then it says what is true there, else it is of no more use.

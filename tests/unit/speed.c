@@ -19,6 +19,7 @@ enum { OPTIMISED = 1 };
 enum { OPTIMISED = 0 };
 #endif
 enum { REPEATS = 25 };
+static const char FWD[] = "schedules/fa3_fwd.sched";
 
 static double now(void) {
   struct timespec t;
@@ -31,8 +32,8 @@ static void judge(const char *what, double ms, double limit) {
   if (OPTIMISED) assert_true(ms < limit);
 }
 
-static size_t read_schedule(char *to, size_t room) {
-  FILE *f = fopen("schedules/fa3_fwd.sched", "rb");
+static size_t read_schedule(const char *path, char *to, size_t room) {
+  FILE *f = fopen(path, "rb");
   assert_non_null(f);
   size_t n = fread(to, 1, room, f);
   fclose(f);
@@ -42,7 +43,7 @@ static size_t read_schedule(char *to, size_t room) {
 // All of it: parse, lower, check, place, emit.
 static const CudaText *compile(Sc *sc, const Kernel **k) {
   static char source[1 << 16];
-  size_t n = read_schedule(source, sizeof source);
+  size_t n = read_schedule(FWD, source, sizeof source);
   sc->text = sc_text(sc, "fa3_fwd.sched", source, n);
   Compilation c = {.text = sc->text};
   *k = sc_compile(sc, &c, NULL, "place") ? c.k : NULL;
@@ -78,7 +79,7 @@ static double to_prediction(const char *causal) {
   schedc_kernel *kernel = NULL;
   schedc_tensor tensor[8] = {0};
   double least = 1e9;
-  size_t n = read_schedule(text, sizeof text), tensors;
+  size_t n = read_schedule(FWD, text, sizeof text), tensors;
   assert_int_equal(schedc_open(&context, NULL), SCHEDC_OK);
   assert_int_equal(schedc_parse(&source, context, "fa3_fwd.sched", text, n), SCHEDC_OK);
   assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, &param, 1), SCHEDC_OK);
@@ -107,6 +108,31 @@ static void to_predictions(void **state) {
   (void)state;
   judge("a prediction of fa3_fwd", to_prediction("false"), 1);
   judge("… with a mask", to_prediction("true"), 1);
+}
+
+// A role that keeps a stage too long: its paths are told apart, 16 at a time, until nothing
+// changes.
+static void to_refusal(void **state) {
+  (void)state;
+  static char text[1 << 16];
+  static const schedc_param params[] = {{"causal", "true"}, {"pair", "2"}, {"BN", "80"}};
+  static const char kept[] = "wait k;  release k;  wait v;  release v";
+  schedc_context *context = NULL;
+  schedc_source *source = NULL;
+  schedc_kernel *kernel = NULL;
+  if (!OPTIMISED) skip();
+  size_t n = read_schedule("schedules/fa3_stale.sched", text, sizeof text - 1);
+  char *at = strstr(text, kept);
+  assert_non_null(at);
+  memset(at + strlen("wait k;"), ' ', strlen("  release k;"));
+  assert_int_equal(schedc_open(&context, NULL), SCHEDC_OK);
+  assert_int_equal(schedc_parse(&source, context, "kept.sched", text, n), SCHEDC_OK);
+  double start = now();
+  assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, params, COUNT(params)),
+                   SCHEDC_EINPUT);
+  judge("a stage of fa3_stale that is kept, to R5.depth", now() - start, 60000);
+  schedc_source_free(source);
+  schedc_close(context);
 }
 
 static void from_cache(void **state) {
@@ -145,6 +171,6 @@ static void from_cache(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(to_cuda), cmocka_unit_test(to_predictions),
-                                     cmocka_unit_test(from_cache)};
+                                     cmocka_unit_test(to_refusal), cmocka_unit_test(from_cache)};
   return cmocka_run_group_tests_name("speed", tests, NULL, NULL);
 }
