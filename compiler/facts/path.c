@@ -83,37 +83,6 @@ static u32 suppose(PathFacts *f, const Path *p, u32 pc) {
   return mark;
 }
 
-// ---- questions
-
-typedef enum Question { CAN_BE, FOLLOWS, ASKED } Question;
-
-static u32 write_truth(u64 *out, const Truth *t) {
-  u32 n = 0;
-  out[n++] = (u64)t->cond << 32 | t->holds;
-  if (t->cond) return n;
-  out[0] = t->least0->n;
-  out[n++] = (u64)t->least0->c;
-  for (u32 i = 0; i < t->least0->n; i++) {
-    const Term *m = &t->least0->at[i];
-    out[n++] = (u64)m->by;
-    out[n++] = (u64)m->atom[0] << 32 | m->atom[1];
-    out[n++] = m->atom[2];
-  }
-  return n;
-}
-
-// The passes of a walk ask the same of the same paths again, and what is not so takes the longest
-// to find out. So an answer is kept beside the whole question.
-static Answer *answer_of(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *t) {
-  enum { WORDS = 2 + 3 * LIN_TERMS };
-  u64 words[(MAX_TRUTHS + 1) * WORDS + 1];
-  u32 n = 0;
-  words[n++] = (u64)pc << 32 | (u64)p->n << 8 | q;
-  if (t) n += write_truth(words + n, t);
-  for (u32 i = 0; i < p->n; i++) n += write_truth(words + n, &p->at[i]);
-  return sc_answer(f->answers, words, n);
-}
-
 enum { CONDITIONS = 64 };
 
 static bool follows(PathFacts *f, const Path *p, Xid cond, bool holds, u32 *steps);
@@ -160,17 +129,68 @@ static bool refuted(PathFacts *f, const Path *p, const Truth *t) {
   return sc_lin_add(&below, t->least0, -1) && sc_form_nonneg(f->facts, &below);
 }
 
-static bool can_be(PathFacts *f, const Path *p, u32 pc) {
-  Answer *known = answer_of(f, p, pc, CAN_BE, NULL);
+// ---- questions
+
+enum { MAX_ASKED = 8 };
+
+// Which of the conditions that are made of others hold (bit 2 i for the i-th), and which do not?
+static u32 asked_of(PathFacts *f, const Path *p) {
+  u32 set = 0;
+  for (u32 i = 0; i < f->asked.n; i++) {
+    for (u32 holds = 0; holds < 2; holds++) {
+      u32 steps = CONDITIONS;
+      set |= (u32)follows(f, p, f->asked.at[i], holds, &steps) << (2 * i + !holds);
+    }
+  }
+  return set;
+}
+
+// CAN_BE: is the path free of contradictions? FOLLOWS: is a truth one of it? ASKED: asked_of.
+typedef enum Question { CAN_BE, FOLLOWS, ASKED } Question;
+
+// While the path is supposed.
+static u32 work_out(PathFacts *f, const Path *p, Question q, const Truth *t) {
+  if (q == FOLLOWS) return truth_follows(f, p, t);
+  if (q == ASKED) return asked_of(f, p);
+  bool can = true;
+  for (u32 i = p->n; i > 0 && can; i--) can = !refuted(f, p, &p->at[i - 1]);
+  return can;
+}
+
+static u32 write_truth(u64 *out, const Truth *t) {
+  u32 n = 0;
+  out[n++] = (u64)t->cond << 32 | t->holds;
+  if (t->cond) return n;
+  out[0] = t->least0->n;
+  out[n++] = (u64)t->least0->c;
+  for (u32 i = 0; i < t->least0->n; i++) {
+    const Term *m = &t->least0->at[i];
+    out[n++] = (u64)m->by;
+    out[n++] = (u64)m->atom[0] << 32 | m->atom[1];
+    out[n++] = m->atom[2];
+  }
+  return n;
+}
+
+// The passes of a walk ask the same of the same paths again, and what is not so takes the longest
+// to find out. So an answer is kept beside the whole question.
+static u32 answer(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *t) {
+  enum { WORDS = 2 + 3 * LIN_TERMS };
+  u64 words[(MAX_TRUTHS + 1) * WORDS + 1];
+  u32 n = 0;
+  words[n++] = (u64)pc << 32 | (u64)p->n << 8 | q;
+  if (t) n += write_truth(words + n, t);
+  for (u32 i = 0; i < p->n; i++) n += write_truth(words + n, &p->at[i]);
+  Answer *known = sc_answer(f->answers, words, n);
   if (!known->given) {
     u32 mark = suppose(f, p, pc);
-    bool can = true;
-    for (u32 i = p->n; i > 0 && can; i--) can = !refuted(f, p, &p->at[i - 1]);
+    *known = (Answer){true, work_out(f, p, q, t)};
     sc_facts_drop(f->facts, mark);
-    *known = (Answer){true, can};
   }
   return known->says;
 }
+
+static bool can_be(PathFacts *f, const Path *p, u32 pc) { return answer(f, p, pc, CAN_BE, NULL); }
 
 // ---- conditions
 
@@ -222,41 +242,6 @@ bool sc_path_if(PathFacts *f, Path *p, u32 pc, bool holds) {
 
 // ---- two paths
 
-enum { MAX_ASKED = 8 };
-
-// Which of the conditions that are made of others hold (bit 2 i for the i-th), and which do not?
-static u32 asked_of(PathFacts *f, const Path *p) {
-  u32 set = 0;
-  for (u32 i = 0; i < f->asked.n; i++) {
-    for (u32 holds = 0; holds < 2; holds++) {
-      u32 steps = CONDITIONS;
-      set |= (u32)follows(f, p, f->asked.at[i], holds, &steps) << (2 * i + !holds);
-    }
-  }
-  return set;
-}
-
-static u32 asked_on(PathFacts *f, const Path *p, u32 pc) {
-  if (!f->asked.n) return 0;
-  Answer *known = answer_of(f, p, pc, ASKED, NULL);
-  if (!known->given) {
-    u32 mark = suppose(f, p, pc);
-    *known = (Answer){true, asked_of(f, p)};
-    sc_facts_drop(f->facts, mark);
-  }
-  return known->says;
-}
-
-static bool true_on(PathFacts *f, const Path *p, u32 pc, const Truth *t) {
-  Answer *known = answer_of(f, p, pc, FOLLOWS, t);
-  if (!known->given) {
-    u32 mark = suppose(f, p, pc);
-    *known = (Answer){true, truth_follows(f, p, t)};
-    sc_facts_drop(f->facts, mark);
-  }
-  return known->says;
-}
-
 static bool is_fixed(const Facts *f, const Lin *x) {
   for (u32 i = 0; i < LIN_DEGREE * x->n; i++) {
     const Atom *a = &f->atom.at[x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE]];
@@ -292,11 +277,12 @@ static void note_lesser(PathFacts *f, Path *into, const Truth *x, const Path *fr
 
 // `u > 0 or t > 0` may hold on both, if `u > 0` does on one and `t > 0` on the other.
 bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
-  u32 kept = 0, lost = 0, both = asked_on(f, into, pc) & asked_on(f, from, pc);
+  u32 kept = 0, lost = 0, both = 0;
+  if (f->asked.n) both = answer(f, into, pc, ASKED, NULL) & answer(f, from, pc, ASKED, NULL);
   Truth less_known[MAX_TRUTHS];
   for (u32 i = 0; i < into->n; i++) {
     Truth t = into->at[i];
-    if (listed(from, &t) || true_on(f, from, pc, &t)) into->at[kept++] = t;
+    if (listed(from, &t) || answer(f, from, pc, FOLLOWS, &t)) into->at[kept++] = t;
     else less_known[lost++] = t;
   }
   bool less = kept < into->n;

@@ -97,7 +97,7 @@ typedef struct Numbers {
   void *of;
   const bool *known;  // by argument: has it a value? NULL: all have
 } Numbers;
-// May a launch have them? What is beyond the search may be anything.
+// May a launch have them? What depends on reals, or on scalars without a value, may be anything.
 bool sc_is_allowed(const Numbers *n);
 
 // The provers, each of the rows of proof.def that name its file.
