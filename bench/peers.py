@@ -9,7 +9,8 @@ count. `sustained`: the median over rounds of turns of 400 ms of launches back t
 before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
 up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times.
 The clock of the multiprocessors and the board's power are means over the launches that count (sensors.py).
-A point may do `without` some peers, and have inputs `filled` with a number. Kernels with 8-bit operands are measured beside
+A point may do `without` some peers, and have inputs `filled` with a number, or all of a kind that `schedc bench --help` lists
+(`inputs`). Kernels with 8-bit operands are measured beside
 16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
 through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
 and matmul (cuBLAS). FlashAttention-3 takes part where it is installed (flash3.py): in forward passes, in 8 bits too, and in
@@ -137,8 +138,12 @@ def is_written(tensor):
     return tensor.direction != "in"
 
 
-def make_tensors(torch, kernel, shapes, filled={}):
-    """Normal inputs, or `filled` with a number, and outputs full of NaN, on the GPU."""
+def make_tensors(torch, kernel, shapes, filled={}, inputs=None):
+    """Normal inputs, those of a kind, or `filled` with a number, and outputs full of NaN, on the GPU."""
+    if inputs:
+        drawn = [torch.empty(shape, dtype=getattr(torch, TYPES[tensor.type][0])) for tensor, shape in zip(kernel.tensors, shapes)]
+        kernel.draw(**{tensor.name: made for tensor, made in zip(kernel.tensors, drawn)}, kind=inputs)
+        return [made.cuda() for made in drawn]
     torch.manual_seed(0)
     tensors = []
     for tensor, shape in zip(kernel.tensors, shapes):
@@ -284,7 +289,7 @@ def measure_point(torch, store, point, rounds):
     kernel, shapes = open_kernel(point, store)
     result["params"] = params_of(kernel)
     try:
-        tensors = make_tensors(torch, kernel, shapes, point.get("filled", {}))
+        tensors = make_tensors(torch, kernel, shapes, point.get("filled", {}), point.get("inputs"))
         give(torch, kernel, tensors)
         ours = our_run(torch, kernel, tensors)
         ours()

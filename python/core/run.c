@@ -2,12 +2,14 @@
 // work, times by the cost model, and building.
 #include "core.h"
 
+#define ON_A_GPU "the tensors are on a GPU: here they must be in host memory"
+
 // For those that read the tensors here.
 static int host_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors,
                      PyObject *scalars) {
   if (given_open(given, core, kernel, tensors, scalars)) return -1;
   if (given->views.device_type != DL_CUDA) return 0;
-  PyErr_SetString(PyExc_ValueError, "the tensors are on a GPU: here they must be in host memory");
+  PyErr_SetString(PyExc_ValueError, ON_A_GPU);
   given_close(given);
   return -1;
 }
@@ -182,6 +184,11 @@ static PyObject *draw(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OOkzK", &kernel, &tensors, &index, &kind, &seed)) return NULL;
   const schedc_kernel *of = kernel_of(kernel);
   if (!of || views_open(&views, core_of(module), of, tensors)) return NULL;
+  if (views.device_type == DL_CUDA) {
+    views_close(&views);
+    PyErr_SetString(PyExc_ValueError, ON_A_GPU);
+    return NULL;
+  }
   schedc_status status = index >= views.count ? SCHEDC_EARG
                          : kind               ? schedc_draw(&views.tensor[index], kind, seed)
                                               : schedc_poison(&views.tensor[index]);

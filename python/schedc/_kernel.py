@@ -350,6 +350,18 @@ class Kernel:
 
     # ---- the specification
 
+    def draw(self, *arrays: Any, kind: str = "normal", seed: int = 0, **named: Any) -> None:
+        """Fills arrays in host memory, which are all tensors of the kernel: inputs of floating-point numbers as `schedc run
+        --inputs KIND --seed N` draws them, and outputs with NaN. Inputs of integers keep what they hold."""
+        call = self._binder.bind(arrays, named, make=False)
+        for index, tensor in enumerate(self.tensors):
+            if tensor.direction == "out" or tensor.type != "i32":
+                self._draw(call.tensors, index, kind, seed)
+
+    def _draw(self, tensors: Tuple[Any, ...], index: int, kind: str, seed: int) -> None:
+        drawn = None if self.tensors[index].direction == "out" else kind
+        _core.draw(self._handle, tensors, index, drawn, seed * 1000 + index)
+
     def compare(self, *arrays: Any, before: Optional[Mapping[str, Any]] = None, places: int = 0, operations: int = 0,
                 **named: Any) -> List[Difference]:
         """Evaluates the specification in float64 on arrays in host memory, and compares every output. All tensors are given,

@@ -158,8 +158,7 @@ class _Data:
         """Inputs that are not given are drawn, as by `schedc run --seed`."""
         for index, tensor in enumerate(self.kernel.tensors):
             if tensor.name not in self.given and self.device is None:
-                drawn = None if tensor.direction == "out" else kind
-                _core.draw(self.kernel._handle, self.tensors, index, drawn, seed * 1000 + index)
+                self.kernel._draw(self.tensors, index, kind, seed)
 
     def complete(self, device: int) -> None:
         """Makes what a sequence is `given`, from the others; what the caller gives stays."""

@@ -324,6 +324,23 @@ def compared():
 
 # ---- threads, signals, memory
 
+def drawn(args):
+    """`schedc run` writes what a copy has of the input that it draws."""
+    path = os.path.join(kit.ROOT, "schedules/copy.sched")
+    kernel = schedc.load(path, T="f32", on="cpu")
+    x, y = normal(70, 64, dtype=numpy.float32), normal(70, 64, dtype=numpy.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "y.npy")
+        subprocess.run([args.schedc, "run", path, "-p", "T=f32", "--set", "M=70", "--set", "N=64", "--on", "cpu", "--inputs", "spike",
+                        "--seed", "7", "--out", f"Y={out}"], check=True, stdout=subprocess.DEVNULL)
+        kernel.draw(x, Y=y, kind="spike", seed=7)
+        expect((x == numpy.load(out)).all() and numpy.isnan(y).all(), "not what the command draws")
+    raises(ValueError, lambda: kernel.draw(x, Y=y, kind="nice"), "nice")
+    raises(TypeError, lambda: kernel.draw(x), "without Y")
+    on_a_gpu = [schedc.Memory(a.ctypes.data, "f32", a.shape, device=0) for a in (x, y)]
+    raises(ValueError, lambda: kernel.draw(on_a_gpu[0], Y=on_a_gpu[1]), "host memory")
+
+
 def stored():
     """Records as the file has them; kernels with the params of the one that fits, over which those go that are given."""
     source, problem = schedc.Source(kit.SCALE, "scale.sched"), {"T": "f16", "offset": "0.5"}
@@ -546,7 +563,7 @@ def main():
     for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals,
                      of_params, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
-    for function in (whole, diagnosed, told, texts, predicted, in_valgrind):
+    for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)
     return checks.tell()
 
