@@ -111,7 +111,7 @@ def peers(document):
                       "FlashAttention-2": rates(times.get("flash2")), "FlashAttention-3": rates(times.get("flash3")),
                       "ratio": with_noise(ratio, unsure) if ratio else "",
                       "bar": told(ratio, bar, unsure) if bar else "", "to FlashAttention-3": over_flash3(times, point.get("rounds"))})
-    head = [name for name in lines[0] if "Flash" not in name or any(line[name] for line in lines)]
+    head = [name for name in lines[0] if not ("Flash" in name or name == "bar") or any(line[name] for line in lines)]
     return where(document) + rows(head, [[line[name] for name in head] for line in lines]) + missed(document)
 
 
@@ -240,7 +240,7 @@ def memory(document):
 
 TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
           "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fa3_fp8": fp8_speed}
+          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "hard_peers": peers, "fa3_fp8": fp8_speed}
 
 
 def page(text, read):
