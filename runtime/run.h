@@ -91,12 +91,16 @@ typedef struct Env {
   u32 *stamp;  // per expression: the epoch of its memo
   double *real;
   i64 *integer;  // integers and truths
+  u8 *fails;     // FAILS_*: of the value, and of those that it is made of
   Xid *path;     // scratch of the evaluation
   u32 epoch;
   bool wide;  // reals in f64: the exact specification
   // an integer overflowed, was divided by zero, or an element outside its tensor was read
   bool bad;
+  // … but of what is divided by zero others know where it is needed (Map.fails)
+  bool divides;
 } Env;
+enum { FAILS_DIVISION = 1, FAILS_OTHERWISE = 2 };
 void env_init(Sc *sc, Env *e, const Kernel *k, const Binding *b);
 void env_touch(Env *e);  // a loop variable, the tile or the instance changed
 // Integer overflow saturates, division by zero gives 0, an element outside gives 0; each sets

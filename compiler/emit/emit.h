@@ -149,9 +149,12 @@ typedef struct Cuda {
   u32 *opened;             // by loop: the operation that opens it
   u32 values;              // elements that have been written
   bool ordered;            // what the plan puts before the operation is written
-  u32 pc;                  // the operation being written
-  u32 votes;               // for names of votes' outcomes
-  size_t written;          // bytes of all texts, CU_MAX_TEXT at most
+  // what is written may be computed where the schedule does not compute it, so that it must not
+  // divide by 0
+  bool unasked;
+  u32 pc;          // the operation being written
+  u32 votes;       // for names of votes' outcomes
+  size_t written;  // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
 
 // An expression as C text, with its precedence (higher binds tighter); or the integer `value`.
@@ -284,6 +287,8 @@ Txt cu_uniform(Cuda *c, Xid x);              // uniform; 0 where there is none
 const char *cu_less(Cuda *c, Xid x, i64 n);  // x - n
 const char *cu_ctype(const Cuda *c, Xid x);  // int, float or bool
 bool cu_any_int(const Cuda *c, Xid x);       // may the value have no room in 32 bits?
+bool cu_may_divide_by_0(Cuda *c, const Expr *e);
+Facts *cu_here(Cuda *c);  // what holds where the operation being written is
 Txt cu_binary(Cuda *c, ExprOp op, bool integer, Txt a, Txt b);
 
 // tile.c

@@ -116,11 +116,23 @@ static bool nonneg(const Cuda *c, Xid x) {
 bool cu_any_int(const Cuda *c, Xid x) { return c->k->expr.at[x].deps & (DEP_FETCH | DEP_TILE); }
 enum { ROOM = 1 << 16 };
 
+Facts *cu_here(Cuda *c) {
+  sc_facts_at(c->here, &c->k->role.at[c->r].code, c->pc);
+  return c->here;
+}
+
+// Is it a quotient, of which not all that holds everywhere says that its divisor is positive?
+bool cu_may_divide_by_0(Cuda *c, const Expr *e) {
+  return x_divides(e->op) && !sc_fact_less(c->always, 0, e->b);
+}
+
 // Rounded up, of numbers that are not negative, by adding to the dividend: but not what may be
 // large, as the sum is no integer of the schedule, and no launch looks at it.
 static Txt quotient(Cuda *c, const Expr *e, Txt a, Txt b) {
   bool plain = nonneg(c, e->a) && nonneg(c, e->b), room = !cu_any_int(c, e->a);
   i64 n;
+  if (c->unasked && cu_may_divide_by_0(c, e) && !sc_fact_less(cu_here(c), 0, e->b))
+    b = call1(c, "sc_nonzero", b);
   if (plain && room && e->op == X_CDIV && x_const_int(c->k, e->b, &n) && n <= ROOM)
     return infix(c, infix(c, a, "+", cu_int(c, n - 1), P_ADD), "/", b, P_MUL);
   if (plain && e->op != X_CDIV) return infix(c, a, sc_xop[e->op].text, b, P_MUL);

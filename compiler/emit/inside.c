@@ -5,18 +5,13 @@
 // Called by the files of statements and by tile.c; calls tile.c and expr.c for positions.
 #include "compiler/emit/emit.h"
 
-static Facts *here(Cuda *c) {
-  sc_facts_at(c->here, &c->k->role.at[c->r].code, c->pc);
-  return c->here;
-}
-
-bool cu_multiple(Cuda *c, Xid x, i64 n) { return sc_fact_multiple(here(c), x, n); }
+bool cu_multiple(Cuda *c, Xid x, i64 n) { return sc_fact_multiple(cu_here(c), x, n); }
 
 // Do all places of a position lie inside a dimension, whatever value the map's variable has?
 static bool inside_whole(Cuda *c, const At *at, const Pos *p, Xid dim) {
   i64 extent;
   if (!at->map || !x_const_int(c->k, at->map->var[p->var].extent, &extent)) return false;
-  return sc_fact_inside(here(c), p->base, extent, dim);
+  return sc_fact_inside(cu_here(c), p->base, extent, dim);
 }
 
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols) {
@@ -27,8 +22,8 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
     bool is_row = p->var >= 0 && p->var == at->row, is_col = p->var >= 0 && p->var == at->col;
     if ((is_row && !rows) || (is_col && !cols)) continue;
     if ((is_row || is_col) && inside_whole(c, at, p, b->dim[d])) continue;
-    bool low = p->base && !sc_fact_nonneg(here(c), p->base);
-    bool high = p->var >= 0 || !sc_fact_less(here(c), p->base, b->dim[d]);
+    bool low = p->base && !sc_fact_nonneg(cu_here(c), p->base);
+    bool high = p->var >= 0 || !sc_fact_less(cu_here(c), p->base, b->dim[d]);
     if (!low && !high) continue;
     const char *pos = cu_paren(c, cu_coordinate(c, at, p), P_ADD);
     if (s.n) str_puts(&s, " && ");
@@ -43,7 +38,7 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
 // Is the view outside of its tensor wherever the axis is past its end?
 static bool leaves(Cuda *c, const View *v, u32 axis) {
   for (u32 d = 0; d < v->rank; d++) {
-    if (v->at[d].base && sc_fact_past(here(c), axis, v->at[d].base, c->k->buf.at[v->buf].dim[d]))
+    if (v->at[d].base && sc_fact_past(cu_here(c), axis, v->at[d].base, c->k->buf.at[v->buf].dim[d]))
       return true;
   }
   return false;

@@ -288,6 +288,23 @@ static const char *row_value(MapGen *g, Xid x, bool elems) {
   return elems && sc_xop[e->op].slow ? "row_value" : NULL;
 }
 
+static void prepare(MapGen *g, Xid x, bool elems);
+
+// The same of what a condition may leave out: what is computed once is computed all the same.
+static void prepare_unasked(MapGen *g, Xid x, bool elems) {
+  const bool before = g->c->unasked;
+  g->c->unasked = true;
+  prepare(g, x, elems);
+  g->c->unasked = before;
+}
+
+static void prepare_operands(MapGen *g, const Expr *e, Xid first, bool elems) {
+  const bool chooses = e->op == X_WHERE || e->op == X_AND || e->op == X_OR;
+  if (e->a) prepare(g, first, elems || x_reduces(e->op));
+  if (e->b) (chooses ? prepare_unasked : prepare)(g, e->b, elems);
+  if (e->c) (chooses ? prepare_unasked : prepare)(g, e->c, elems);
+}
+
 // Walks the expression from the leaves up. `elems`: it is computed for each element, not for each
 // row.
 static void prepare(MapGen *g, Xid x, bool elems) {
@@ -306,9 +323,7 @@ static void prepare(MapGen *g, Xid x, bool elems) {
     return;
   }
   Columns columns = e->op == X_SUM ? columns_of(g, e->a, is_zero) : (Columns){0, g->cols, e->a};
-  if (e->a) prepare(g, columns.value, elems || reduces);
-  if (e->b) prepare(g, e->b, elems);
-  if (e->c) prepare(g, e->c, elems);
+  prepare_operands(g, e, columns.value, elems);
   const char *stem = row_value(g, x, elems);
   if (reduces) reduction(g, x, columns);
   else if (stem) per_row(g, x, x, stem, "%s", HOIST_ROW);
@@ -347,7 +362,7 @@ static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *
     g->at.block = (Txt){"b", P_NAME};
   }
   if (b->layout == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
-  prepare(g, g->assigned.value, sc_runs_over(dst, g->at.col));
+  (m->cond ? prepare_unasked : prepare)(g, g->assigned.value, sc_runs_over(dst, g->at.col));
   if (m->cond) prepare(g, m->cond, sc_runs_over(dst, g->at.col));
   if (b->space == SP_REG) cu_to_registers(g, dst, b);
   else if (b->space == SP_STAGE) cu_to_stage(g, dst, b);

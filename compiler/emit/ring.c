@@ -150,8 +150,10 @@ static void skip(Cuda *c, const Ring *r, const char *stage, const char *phase, T
 }
 
 // Moves this instance's cursors past a tile of another instance, for all shared rings that the tile
-// uses. A private ring is not moved, as each instance has its own.
+// uses. A private ring is not moved, as each instance has its own. (How often a loop's rounds do
+// something is written out also where it has none.)
 void cu_skip_tile(Cuda *c) {
+  c->unasked = true;
   for (u32 i = 0; i < c->k->ring.n; i++) {
     const Ring *r = &c->k->ring.at[i];
     const char *name = c->ring[i];
@@ -166,6 +168,7 @@ void cu_skip_tile(Cuda *c) {
          cu_text(c, "%s_%s", name, cu_phase(c)), n);
     if (many && !cu_is(n, 0)) cu_line(c, "%s_oldest = %s_next;", name, name);
   }
+  c->unasked = false;
 }
 
 static const char *cursor(Cuda *c, u32 ring, const char *what) {

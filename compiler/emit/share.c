@@ -51,17 +51,13 @@ static void count_parts(Cuda *c, Xid x) {
   for (u32 i = 0; i < n; i++) c->use[part[i]].times += times;
 }
 
-static bool may_trap(Cuda *c, const Expr *e) {
-  return x_divides(e->op) && !sc_fact_less(c->always, 0, e->b);
-}
-
 // Measures the text that a use of x would be without a name, from its operands' measures.
 static void measure(Cuda *c, Xid x) {
   Use *u = &c->use[x];
   Xid part[SC_MAX_OPERANDS];
   u32 n = parts(c, x, part);
   u->size = 1;
-  u->traps = may_trap(c, &c->k->expr.at[x]);
+  u->traps = cu_may_divide_by_0(c, &c->k->expr.at[x]);
   for (u32 i = 0; i < n; i++) {
     u->size += c->use[part[i]].size;
     u->traps |= c->use[part[i]].traps;
@@ -189,7 +185,9 @@ static void declare(Cuda *c, u32 kept) {
     if (!cu_used(c, name)) continue;
     Stmt *value = cu_begin(c);
     c->xname[x] = NULL;
+    c->unasked = true;
     cu_var(c, "const %s %s = %s;", cu_ctype(c, x), name, cu_uniform(c, x).s);
+    c->unasked = false;
     cu_close(c);
     cu_insert(c, NULL, value);
   }

@@ -1,6 +1,6 @@
 // fails.c - where an element-wise statement divides an integer by 0. In: a kernel whose code
 // stands. Out: Map.fails: a truth over the statement's indices, for the interpreter, which computes
-// elements by strips. (Uniform values it computes one by one, and looks at each.)
+// elements by strips, and what is uniform before all elements.
 //
 // What a condition leaves out is not computed: so `where(j > 0, 6 / j, 0)` does not fail. Each
 // value below the statement's is looked at once, operands first.
@@ -35,10 +35,17 @@ static Xid somewhere(Finder *f, u32 var, Xid b) {
   return x_make(f->sc, f->k, X_LT, zero, times, 0);
 }
 
+// In the places that an element is read from.
+static Xid fails_in_place(Finder *f, const View *v) {
+  Xid some = 0;
+  for (u32 d = 0; d < v->rank; d++) some = either(f, some, f->fails[v->at[d].base]);
+  return some;
+}
+
 static Xid fails_at(Finder *f, const Expr *e) {
   Xid a = f->fails[e->a], b = f->fails[e->b], c = f->fails[e->c];
   i64 by;
-  if (e->op == X_LOAD) return 0;
+  if (e->op == X_LOAD) return fails_in_place(f, &f->k->view.at[e->ref]);
   if (x_reduces(e->op)) return somewhere(f, e->ref, a);
   if (e->op == X_AND || e->op == X_WHERE) b = where(f, e->a, true, b);
   if (e->op == X_OR) b = where(f, e->a, false, b);
@@ -57,12 +64,13 @@ static int by_number(const void *a, const void *b) {
 // divided?
 static bool meet(Finder *f, const Map *m) {
   bool divides = false;
+  i64 by;
   f->order.n = 0;
-  x_begin(&f->below, DEP_IDX | DEP_TILE);
+  x_begin(&f->below, 0);
   x_from(&f->below, m->root);
   x_from(&f->below, m->cond);
   for (Xid x; (x = x_next(&f->below));) {
-    divides |= x_divides(f->k->expr.at[x].op);
+    divides |= x_divides(f->k->expr.at[x].op) && !x_const_int(f->k, f->k->expr.at[x].b, &by);
     PUSH(f->sc, &f->order, x);
   }
   if (divides) qsort(f->order.at, f->order.n, sizeof *f->order.at, by_number);

@@ -171,10 +171,20 @@ static bool next_warp(Inst *in) {
   return true;
 }
 
-// Notes, for check_values, whether a map divides by 0 in these rows.
+// Notes, for check_values, whether a map divides by 0 in these rows. Until that is known for its
+// elements, divisions that a condition may leave out are no mistake; those in the place to which
+// it writes are.
 static void try_division(Inst *in, const MapPlan *p, i64 row0, i64 row1) {
   if (p->fails)
     in->env.bad |= sc_strip_any(p->fails, &in->env, in->m->op, row0, row1, in->m->scratch);
+}
+
+static bool operands(Inst *in, const Map *m, const MapPlan *p) {
+  const View *dst = m->dst == SC_NONE ? NULL : &in->env.k->view.at[m->dst];
+  for (u32 d = 0; dst && d < dst->rank; d++)
+    if (dst->at[d].base) env_int(&in->env, dst->at[d].base);
+  in->env.divides = true;
+  return sc_operands(in, m, p);
 }
 
 // A warp votes on all its rows, of every block.
@@ -202,7 +212,7 @@ static void vote_again(Inst *in, const Ins *i, const MapPlan *p) {
 static Step op_VOTE(Inst *in, const Ins *i) {
   const Map *m = &in->env.k->map.at[i->arg[0]];
   const MapPlan *p = &in->m->p->map[i->arg[0]];
-  if (!sc_operands(in, m, p)) return STEP_FAULT;
+  if (!operands(in, m, p)) return STEP_FAULT;
   const i64 from[SC_MAX_VARS] = {0};
   if (p->global && !sc_touch_map(in, m, from, p->ext)) return STEP_FAULT;
   try_division(in, p, in->row0, in->row1 ? in->row1 : m->vars ? p->ext[0] : 1);
@@ -376,7 +386,7 @@ static Step run_map(Inst *in, const Ins *i, RunMap run) {
     row0 = in->row0;
     row1 = in->row1 < rows ? in->row1 : rows;
   }
-  if (!sc_operands(in, m, p)) return STEP_FAULT;
+  if (!operands(in, m, p)) return STEP_FAULT;
   try_division(in, p, row0, row1);
   Gather g = {.in = in, .m = m, .plan = p, .fine = true};
   const Watch watch = {sc_gather, &g};
@@ -441,6 +451,7 @@ u32 sc_role_run(Inst *in, u32 limit) {
         break;
       }
     }
+    in->env.divides = false;
     if (in->env.bad) check_values(in, i);
     ran++;
   }

@@ -16,6 +16,7 @@ void env_init(Sc *sc, Env *e, const Kernel *k, const Binding *b) {
   e->stamp = NEWS(sc, u32, n);
   e->real = NEWS(sc, double, n);
   e->integer = NEWS(sc, i64, n);
+  e->fails = NEWS(sc, u8, n);
   e->path = NEWS(sc, Xid, n + 1);
 }
 
@@ -30,10 +31,10 @@ static bool known(const Env *e, Xid x) {
   return !x || e->stamp[x] == e->epoch || e->stamp[x] == TIMELESS;
 }
 
-static i64 int_op(Env *e, const Expr *p) {
+static i64 int_op(Env *e, Xid x, const Expr *p) {
   i64 a = e->integer[p->a], b = e->integer[p->b], v;
   if (sc_int_op(p->op, a, b, &v)) return v;
-  e->bad = true;
+  e->fails[x] |= x_divides(p->op) && b == 0 ? FAILS_DIVISION : FAILS_OTHERWISE;
   if (p->op == X_MOD || (x_divides(p->op) && b == 0)) return 0;
   bool down = p->op == X_ADD   ? a < 0
               : p->op == X_SUB ? b > 0
@@ -50,7 +51,7 @@ static float narrow_op(const Env *e, const Expr *p) {
 
 // An element of an `in` tensor at a uniform place. Outside of it a real is 0, as in statements; an
 // integer, on which loops and positions may depend, has no value.
-static double fetch(Env *e, const View *v) {
+static double fetch(Env *e, Xid x, const View *v) {
   const TensorRef *t = &e->b->buf[v->buf];
   i64 at = 0;
   bool inside = true;
@@ -61,7 +62,7 @@ static double fetch(Env *e, const View *v) {
   }
   u8 elem = e->k->buf.at[v->buf].elem;
   if (inside && t->at) return sc_get_elem(elem, t->at, at);
-  e->bad |= inside || !sc_elem[elem].flt;
+  if (inside || !sc_elem[elem].flt) e->fails[x] |= FAILS_OTHERWISE;
   return 0;
 }
 
@@ -79,7 +80,7 @@ static void set_real(Env *e, Xid x, double v) {
 static void operate(Env *e, Xid x, const Expr *p) {
   double v = 0;
   if (e->k->expr.at[p->a].ty != TY_REAL) {
-    set_int(e, x, int_op(e, p));
+    set_int(e, x, int_op(e, x, p));
   } else if (p->ty == TY_REAL && !e->wide) {
     set_real(e, x, narrow_op(e, p));
   } else {
@@ -89,9 +90,22 @@ static void operate(Env *e, Xid x, const Expr *p) {
   }
 }
 
+// Of the operands that a node has needed, how they fail.
+static u8 failures_below(const Env *e, const Expr *p) {
+  const bool a = e->integer[p->a], skips = (p->op == X_AND && !a) || (p->op == X_OR && a);
+  u8 fails = e->fails[p->a];
+  if (p->op == X_WHERE) return fails | e->fails[a ? p->b : p->c];
+  if (!skips) fails |= e->fails[p->b] | e->fails[p->c];
+  if (p->op != X_LOAD) return fails;
+  const View *v = &e->k->view.at[p->ref];
+  for (u32 i = 0; i < v->rank; i++) fails |= e->fails[v->at[i].base];
+  return fails;
+}
+
 // The value of a node whose operands are known.
 static void compute(Env *e, Xid x) {
   const Expr *p = &e->k->expr.at[x];
+  e->fails[x] = failures_below(e, p);
   switch ((ExprOp)p->op) {
     case X_INT:
     case X_BOOL: set_int(e, x, p->num.i); break;
@@ -105,8 +119,8 @@ static void compute(Env *e, Xid x) {
     case X_INST: set_int(e, x, e->inst); break;
     case X_LOOP: set_int(e, x, e->loop[p->ref]); break;
     case X_LOAD:
-      if (p->ty == TY_REAL) set_real(e, x, fetch(e, &e->k->view.at[p->ref]));
-      else set_int(e, x, (i64)fetch(e, &e->k->view.at[p->ref]));
+      if (p->ty == TY_REAL) set_real(e, x, fetch(e, x, &e->k->view.at[p->ref]));
+      else set_int(e, x, (i64)fetch(e, x, &e->k->view.at[p->ref]));
       break;
     case X_TOREAL: set_real(e, x, (double)e->integer[p->a]); break;
     case X_WHERE: {
@@ -150,6 +164,7 @@ static void need(Env *e, Xid root) {
     e->stamp[x] = varies ? e->epoch : TIMELESS;
     n--;
   }
+  e->bad |= (e->fails[root] & (e->divides ? FAILS_OTHERWISE : ~0)) != 0;
 }
 
 i64 env_int(Env *e, Xid x) { return need(e, x), e->integer[x]; }
