@@ -97,10 +97,11 @@ typedef struct Env {
   bool wide;  // reals in f64: the exact specification
   // an integer overflowed, was divided by zero, or an element outside its tensor was read
   bool bad;
-  // … but of what is divided by zero others know where it is needed (Map.fails)
-  bool divides;
+  // … but of a statement's elements others know which of them need what was divided or read
+  // (Map.fails)
+  bool of_elements;
 } Env;
-enum { FAILS_DIVISION = 1, FAILS_OTHERWISE = 2 };
+enum { FAILS_IF_NEEDED = 1, FAILS_ALWAYS = 2 };
 void env_init(Sc *sc, Env *e, const Kernel *k, const Binding *b);
 void env_touch(Env *e);  // a loop variable, the tile or the instance changed
 // Integer overflow saturates, division by zero gives 0, an element outside gives 0; each sets

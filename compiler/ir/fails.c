@@ -1,6 +1,7 @@
-// fails.c - where an element-wise statement divides an integer by 0. In: a kernel whose code
-// stands. Out: Map.fails: a truth over the statement's indices, for the interpreter, which computes
-// elements by strips, and what is uniform before all elements.
+// fails.c - where an element-wise statement divides an integer by 0, or reads an integer that is
+// the same for all elements outside of its list. In: a kernel whose code stands. Out: Map.fails: a
+// truth over the statement's indices, for the interpreter, which computes elements by strips, and
+// what is uniform before all elements.
 //
 // What a condition leaves out is not computed: so `where(j > 0, 6 / j, 0)` does not fail. Each
 // value below the statement's is looked at once, operands first.
@@ -35,17 +36,29 @@ static Xid somewhere(Finder *f, u32 var, Xid b) {
   return x_make(f->sc, f->k, X_LT, zero, times, 0);
 }
 
-// In the places that an element is read from.
-static Xid fails_in_place(Finder *f, const View *v) {
-  Xid some = 0;
-  for (u32 d = 0; d < v->rank; d++) some = either(f, some, f->fails[v->at[d].base]);
+static bool reads_list(const Expr *e) {
+  return e->op == X_LOAD && e->deps & DEP_FETCH && e->ty == TY_INT;
+}
+
+// In the places that an element is read from; and of a list, outside of it.
+static Xid fails_to_read(Finder *f, const Expr *e) {
+  const View *v = &f->k->view.at[e->ref];
+  const Xid *dim = f->k->buf.at[v->buf].dim;
+  Xid some = 0, zero = x_int(f->sc, f->k, 0);
+  for (u32 d = 0; d < v->rank; d++) {
+    Xid at = v->at[d].base ? v->at[d].base : zero;
+    some = either(f, some, f->fails[v->at[d].base]);
+    if (!reads_list(e)) continue;
+    some = either(f, some, x_make(f->sc, f->k, X_LT, at, zero, 0));
+    some = either(f, some, x_make(f->sc, f->k, X_LE, dim[d], at, 0));
+  }
   return some;
 }
 
 static Xid fails_at(Finder *f, const Expr *e) {
   Xid a = f->fails[e->a], b = f->fails[e->b], c = f->fails[e->c];
   i64 by;
-  if (e->op == X_LOAD) return fails_in_place(f, &f->k->view.at[e->ref]);
+  if (e->op == X_LOAD) return fails_to_read(f, e);
   if (x_reduces(e->op)) return somewhere(f, e->ref, a);
   if (e->op == X_AND || e->op == X_WHERE) b = where(f, e->a, true, b);
   if (e->op == X_OR) b = where(f, e->a, false, b);
@@ -61,20 +74,24 @@ static int by_number(const void *a, const void *b) {
 }
 
 // Lists what is below the statement in the order in which it is computed. Is something of it
-// divided?
+// divided, or read where a condition may leave it out?
 static bool meet(Finder *f, const Map *m) {
-  bool divides = false;
+  bool divides = false, reads = false, chooses = false;
   i64 by;
   f->order.n = 0;
   x_begin(&f->below, 0);
   x_from(&f->below, m->root);
   x_from(&f->below, m->cond);
   for (Xid x; (x = x_next(&f->below));) {
-    divides |= x_divides(f->k->expr.at[x].op) && !x_const_int(f->k, f->k->expr.at[x].b, &by);
+    const Expr *e = &f->k->expr.at[x];
+    divides |= x_divides(e->op) && !x_const_int(f->k, e->b, &by);
+    reads |= reads_list(e);
+    chooses |= !x_uniform(f->k, x) && (e->op == X_WHERE || e->op == X_AND || e->op == X_OR);
     PUSH(f->sc, &f->order, x);
   }
-  if (divides) qsort(f->order.at, f->order.n, sizeof *f->order.at, by_number);
-  return divides;
+  const bool may = divides || (reads && (chooses || m->cond));
+  if (may) qsort(f->order.at, f->order.n, sizeof *f->order.at, by_number);
+  return may;
 }
 
 static void find(Finder *f, Map *m) {

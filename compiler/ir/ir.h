@@ -85,8 +85,9 @@ typedef struct Map {
   Span span;
   u32 dst;  // view, or SC_NONE
   Xid root;
-  Xid cond;   // 0: always
-  Xid fails;  // fails.c: where an integer is divided by 0; 0: nowhere
+  Xid cond;  // 0: always
+  // fails.c: where an integer is divided by 0, or read outside of a list; 0: nowhere
+  Xid fails;
   u8 outs, vars;
   // dst is partial and root linear in partial values: computed part by part. Part q of sum(j) e
   // adds the columns j with (j / 2) % 4 == q, as the wgmma accumulator has them (PTX ISA 9.0, wgmma

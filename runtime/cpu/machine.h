@@ -37,7 +37,7 @@ typedef struct Stage Stage;
 // A map, ready to run.
 typedef struct MapPlan {
   Strip *strip;
-  Strip *fails;  // where it divides by 0, or NULL
+  Strip *fails;  // Map.fails, or NULL
   bool global;   // it touches a tensor that the kernel writes
   i64 ext[SC_MAX_VARS];
 } MapPlan;

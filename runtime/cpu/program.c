@@ -41,7 +41,7 @@ static bool tracked(const Program *p, u32 view) {
   return p->global.of[p->k->view.at[view].buf].cell;
 }
 
-// The condition that the map divides by 0.
+// The condition that the map divides by 0, or reads outside of a list.
 static Strip *failing(Program *p, Finder *f, const Map *m) {
   Map *fails = NEW(p->sc, Map);
   *fails = *m;

@@ -171,19 +171,19 @@ static bool next_warp(Inst *in) {
   return true;
 }
 
-// Notes, for check_values, whether a map divides by 0 in these rows. Until that is known for its
-// elements, divisions that a condition may leave out are no mistake; those in the place to which
-// it writes are.
-static void try_division(Inst *in, const MapPlan *p, i64 row0, i64 row1) {
+// Notes, for check_values, whether a map divides by 0 in these rows, or reads outside of a list.
+static void try_values(Inst *in, const MapPlan *p, i64 row0, i64 row1) {
   if (p->fails)
     in->env.bad |= sc_strip_any(p->fails, &in->env, in->m->op, row0, row1, in->m->scratch);
 }
 
+// What fails is no mistake until it is known that an element needs it, but in the place to which
+// the map writes.
 static bool operands(Inst *in, const Map *m, const MapPlan *p) {
   const View *dst = m->dst == SC_NONE ? NULL : &in->env.k->view.at[m->dst];
   for (u32 d = 0; dst && d < dst->rank; d++)
     if (dst->at[d].base) env_int(&in->env, dst->at[d].base);
-  in->env.divides = true;
+  in->env.of_elements = p->fails != NULL;
   return sc_operands(in, m, p);
 }
 
@@ -215,7 +215,7 @@ static Step op_VOTE(Inst *in, const Ins *i) {
   if (!operands(in, m, p)) return STEP_FAULT;
   const i64 from[SC_MAX_VARS] = {0};
   if (p->global && !sc_touch_map(in, m, from, p->ext)) return STEP_FAULT;
-  try_division(in, p, in->row0, in->row1 ? in->row1 : m->vars ? p->ext[0] : 1);
+  try_values(in, p, in->row0, in->row1 ? in->row1 : m->vars ? p->ext[0] : 1);
   if (in->row1) {
     vote_again(in, i, p);
     return STEP_GO;
@@ -387,7 +387,7 @@ static Step run_map(Inst *in, const Ins *i, RunMap run) {
     row1 = in->row1 < rows ? in->row1 : rows;
   }
   if (!operands(in, m, p)) return STEP_FAULT;
-  try_division(in, p, row0, row1);
+  try_values(in, p, row0, row1);
   Gather g = {.in = in, .m = m, .plan = p, .fine = true};
   const Watch watch = {sc_gather, &g};
   run(p->strip, &in->env, in->m->op, row0, row1, in->m->scratch,
@@ -451,7 +451,7 @@ u32 sc_role_run(Inst *in, u32 limit) {
         break;
       }
     }
-    in->env.divides = false;
+    in->env.of_elements = false;
     if (in->env.bad) check_values(in, i);
     ran++;
   }

@@ -34,7 +34,7 @@ static bool known(const Env *e, Xid x) {
 static i64 int_op(Env *e, Xid x, const Expr *p) {
   i64 a = e->integer[p->a], b = e->integer[p->b], v;
   if (sc_int_op(p->op, a, b, &v)) return v;
-  e->fails[x] |= x_divides(p->op) && b == 0 ? FAILS_DIVISION : FAILS_OTHERWISE;
+  e->fails[x] |= x_divides(p->op) && b == 0 ? FAILS_IF_NEEDED : FAILS_ALWAYS;
   if (p->op == X_MOD || (x_divides(p->op) && b == 0)) return 0;
   bool down = p->op == X_ADD   ? a < 0
               : p->op == X_SUB ? b > 0
@@ -62,7 +62,7 @@ static double fetch(Env *e, Xid x, const View *v) {
   }
   u8 elem = e->k->buf.at[v->buf].elem;
   if (inside && t->at) return sc_get_elem(elem, t->at, at);
-  if (inside || !sc_elem[elem].flt) e->fails[x] |= FAILS_OTHERWISE;
+  if (inside || !sc_elem[elem].flt) e->fails[x] |= FAILS_IF_NEEDED;
   return 0;
 }
 
@@ -164,7 +164,7 @@ static void need(Env *e, Xid root) {
     e->stamp[x] = varies ? e->epoch : TIMELESS;
     n--;
   }
-  e->bad |= (e->fails[root] & (e->divides ? FAILS_OTHERWISE : ~0)) != 0;
+  e->bad |= (e->fails[root] & (e->of_elements ? FAILS_ALWAYS : ~0)) != 0;
 }
 
 i64 env_int(Env *e, Xid x) { return need(e, x), e->integer[x]; }
