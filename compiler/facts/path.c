@@ -131,27 +131,29 @@ static bool refuted(PathFacts *f, const Path *p, const Truth *t) {
 
 // ---- questions
 
-enum { MAX_ASKED = 8 };
+enum { MAX_ASKED = 8, MAX_APART = 16 };
 
-// Which of the conditions that are made of others hold (bit 2 i for the i-th), and which do not?
-static u32 asked_of(PathFacts *f, const Path *p) {
+// Which of the conditions hold (bit 2 i for the i-th), and which do not?
+static u32 known_of(PathFacts *f, const Path *p, const Xid *cond, u32 n) {
   u32 set = 0;
-  for (u32 i = 0; i < f->asked.n; i++) {
+  for (u32 i = 0; i < n; i++) {
     for (u32 holds = 0; holds < 2; holds++) {
       u32 steps = CONDITIONS;
-      set |= (u32)follows(f, p, f->asked.at[i], holds, &steps) << (2 * i + !holds);
+      set |= (u32)follows(f, p, cond[i], holds, &steps) << (2 * i + !holds);
     }
   }
   return set;
 }
 
-// CAN_BE: is the path free of contradictions? FOLLOWS: is a truth one of it? ASKED: asked_of.
-typedef enum Question { CAN_BE, FOLLOWS, ASKED } Question;
+// CAN_BE: is the path free of contradictions? FOLLOWS: is a truth one of it? ASKED, APART:
+// known_of.
+typedef enum Question { CAN_BE, FOLLOWS, ASKED, APART } Question;
 
 // While the path is supposed.
 static u32 work_out(PathFacts *f, const Path *p, Question q, const Truth *t) {
   if (q == FOLLOWS) return truth_follows(f, p, t);
-  if (q == ASKED) return asked_of(f, p);
+  if (q == ASKED) return known_of(f, p, f->asked.at, f->asked.n);
+  if (q == APART) return known_of(f, p, f->apart.at, f->apart.n);
   bool can = true;
   for (u32 i = p->n; i > 0 && can; i--) can = !refuted(f, p, &p->at[i - 1]);
   return can;
@@ -275,8 +277,15 @@ static void note_lesser(PathFacts *f, Path *into, const Truth *x, const Path *fr
   }
 }
 
+bool sc_path_alike(PathFacts *f, const Path *a, const Path *b, u32 pc) {
+  if (!f->apart.n) return true;
+  const u32 x = answer(f, a, pc, APART, NULL), y = answer(f, b, pc, APART, NULL);
+  const u32 contrary = (y & 0x55555555) << 1 | (y & 0xaaaaaaaa) >> 1;
+  return !(x & contrary);
+}
+
 // `u > 0 or t > 0` may hold on both, if `u > 0` does on one and `t > 0` on the other.
-bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
+static bool unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
   u32 kept = 0, lost = 0, both = 0;
   if (f->asked.n) both = answer(f, into, pc, ASKED, NULL) & answer(f, from, pc, ASKED, NULL);
   Truth less_known[MAX_TRUTHS];
@@ -295,6 +304,14 @@ bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
   return less;
 }
 
+void sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc, bool *changed) {
+  Path other = *from;
+  if (!changed) unite(f, &other, into, pc);
+  const bool less = unite(f, into, from, pc);
+  if (changed) *changed |= less;
+  for (u32 i = 0; i < other.n && !changed; i++) note(into, other.at[i]);
+}
+
 // A condition that is made of others, or compares a quotient. What others say stands in one form.
 static bool is_asked(const Kernel *k, Xid cond) {
   const Expr *e = &k->expr.at[cond];
@@ -302,13 +319,16 @@ static bool is_asked(const Kernel *k, Xid cond) {
   return x_divides(k->expr.at[e->a].op) || x_divides(k->expr.at[e->b].op);
 }
 
-PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code) {
+PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role) {
+  const Code *code = &role->code;
   PathFacts *f = NEW(sc, PathFacts);
   *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = code, .below = x_below(sc, k)};
   f->answers = sc_answers(sc);
-  for (u32 i = 0; i < code->n && f->asked.n < MAX_ASKED; i++) {
+  for (u32 i = 0; i < code->n; i++) {
     Xid cond = code->at[i].op == OP_IF ? code->at[i].arg[0] : 0;
-    if (cond && x_uniform(k, cond) && is_asked(k, cond)) PUSH(sc, &f->asked, cond);
+    if (!cond || !x_uniform(k, cond)) continue;
+    if (f->asked.n < MAX_ASKED && is_asked(k, cond)) PUSH(sc, &f->asked, cond);
+    if (f->apart.n < MAX_APART && role->by_paths == PATHS_BY_CONDITIONS) PUSH(sc, &f->apart, cond);
   }
   return f;
 }

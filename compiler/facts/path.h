@@ -26,6 +26,7 @@ typedef struct PathFacts {
   const Code *code;
   Below below;
   VEC(Xid) asked;  // conditions of the code that paths which are united may both have answered
+  VEC(Xid) apart;  // … of which paths that are united do not know the contrary
   struct Answers *answers;
 } PathFacts;
 
@@ -40,7 +41,7 @@ struct Answers *sc_answers(Sc *sc);
 Answer *sc_answer(struct Answers *a, const u64 *words, u32 n);
 
 // ---- path.c
-PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Code *code);
+PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role);
 
 // Can the path go on like this? Then it says what is true there, else it is of no more use.
 bool sc_path_if(PathFacts *f, Path *p, u32 pc, bool holds);  // into a side of the `if` at pc
@@ -48,7 +49,11 @@ bool sc_path_enter(PathFacts *f, Path *p, u32 loop);         // into a loop, for
 bool sc_path_skip(PathFacts *f, Path *p, u32 loop);          // … past it
 bool sc_path_again(PathFacts *f, Path *p, u32 loop);  // from the loop's end to its next round
 bool sc_path_leave(PathFacts *f, Path *p, u32 loop);  // … out of it
-// What is true on both, before operation pc, remains in `into`. Did something go?
-bool sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc);
+// May the paths be united before operation pc, for all that their conditions say?
+bool sc_path_alike(PathFacts *f, const Path *a, const Path *b, u32 pc);
+// What is true on both, before operation pc, remains in `into`. changed: did something go? NULL:
+// nobody asks, as no loop begins here. (Then more remains: of a loop's head less must be true each
+// time, and what is true must not be written in other words.)
+void sc_path_unite(PathFacts *f, Path *into, const Path *from, u32 pc, bool *changed);
 
 #endif

@@ -258,16 +258,36 @@ static u32 faults_from(const Diag *d) {
 // A role with faults was walked again with its paths told apart (Role.by_paths). It stays so if it
 // has no faults then, or if the conditions on a path decided something and led to another fault
 // than before, or to fewer. Otherwise telling the paths apart would not explain the fault better.
-static void choose(Role *r, const Diag *together, const Diag *apart, bool decided) {
+static u8 choose(const Diag *together, const Diag *apart, bool decided) {
   bool alike = apart && same_place(together, apart) && faults_from(apart) >= faults_from(together);
-  if (apart && (!decided || alike)) r->by_paths = false;
+  return apart && (!decided || alike) ? 0 : PATHS_BY_STATE;
+}
+
+// What of a role is tried next, when the walk has found this first fault, or none (NULL).
+typedef struct Trial {
+  const Diag *fault;  // of all paths together
+  u8 best;            // what is used if nothing better is found
+} Trial;
+
+// First all paths together; then, if there was a fault, told apart by what is under way on them;
+// and then by what their conditions say as well, which counts only if there is no fault.
+static void try_next(Role *r, Trial *t, u32 time, const Diag *found, bool decided) {
+  if (time == 0) {
+    t->fault = found;
+    r->by_paths = found ? PATHS_BY_STATE : 0;
+  } else if (time == 1 && r->by_paths) {
+    t->best = choose(t->fault, found, decided);
+    r->by_paths = found ? PATHS_BY_CONDITIONS : PATHS_BY_STATE;
+  } else if (time == 2 && r->by_paths == PATHS_BY_CONDITIONS && found) {
+    r->by_paths = t->best;
+  }
 }
 
 bool sc_derive(Sc *sc, Kernel *k) {
   Facts *facts = sc_facts(sc, k);
-  const Diag **fault = NEWS(sc, const Diag *, k->role.n + 1);
+  Trial *trial = NEWS(sc, Trial, k->role.n + 1);
   k->most_held = NEWS(sc, u8, k->role.n * k->ring.n + 1);
-  for (u32 i = 0; i < k->role.n; i++) k->role.at[i].by_paths = false;
+  for (u32 i = 0; i < k->role.n; i++) k->role.at[i].by_paths = 0;
   bool again = true;
   for (u32 time = 0; again; time++) {
     again = false;
@@ -275,10 +295,10 @@ bool sc_derive(Sc *sc, Kernel *k) {
     if (!plan_all(sc, k, facts)) return false;
     for (u32 i = 0; i < k->role.n; i++) {
       Role *r = &k->role.at[i];
-      bool decided, before = r->by_paths;
+      const u8 before = r->by_paths;
+      bool decided;
       const Diag *found = plan_by_flow(sc, k, facts, i, &decided);
-      if (!time) fault[i] = found, r->by_paths = found;
-      else if (time == 1 && before) choose(r, fault[i], found, decided);
+      try_next(r, &trial[i], time, found, decided);
       again |= r->by_paths != before;
     }
   }

@@ -7,7 +7,9 @@
 // In a role whose paths do not agree (Role.by_paths), paths that differ are followed side by side.
 // Each has a list of what is true on it (facts/path.c), which decides conditions that are asked
 // again, and tells first and last rounds from the others. A loop's head then keeps a state for each
-// way in which a round may begin. More than MAX_PATHS of them are an error.
+// way in which a round may begin. More than MAX_PATHS of them are an error. If the role has faults
+// then (PATHS_BY_CONDITIONS), paths on which the same is under way are followed side by side as
+// well, if a condition holds on one and not on the other, and there is room.
 #include "compiler/flow/flow.h"
 
 // PASSES: then what is true on a path only gets less.
@@ -30,28 +32,28 @@ static void copy_paths(Flow *f, Paths *to, const Paths *from) {
 
 // The path whose exact state is that of s. If paths are told apart and there is room, the same
 // tiles must be defined, too.
-static State *like(Flow *f, const Paths *p, const State *s) {
+static State *like(Flow *f, const Paths *p, const State *s, u32 pc) {
   State *found = NULL;
   for (u32 i = 0; i < p->n; i++) {
     if (!sc_state_same(p->at[i], s, f->k)) continue;
     found = p->at[i];
-    if (!f->asked || sc_state_same_tiles(found, s, f->k)) return found;
+    if (!f->asked) return found;
+    if (sc_state_same_tiles(found, s, f->k) && sc_path_alike(f->asked, &found->path, &s->path, pc))
+      return found;
   }
   return p->n < MAX_PATHS ? NULL : found;
 }
 
 // Joins s into the path that it agrees with, or adds it as a path of its own, before operation pc.
-// False: there is no room. changed: whether less is known now.
+// False: there is no room. changed: whether less is known now (NULL: no loop begins here).
 static bool add_path(Flow *f, Paths *to, const State *s, u32 pc, bool *changed) {
-  State *same = like(f, to, s);
+  State *same = like(f, to, s, pc);
   if (!same && to->n == (f->asked ? MAX_PATHS : 1)) return false;
-  if (!same) {
-    push_path(f, to, s);
-    *changed = true;
-    return true;
-  }
-  *changed |= sc_state_join(same, s, f->k);
-  if (f->asked) *changed |= sc_path_unite(f->asked, &same->path, &s->path, pc);
+  bool less = !same;
+  if (!same) push_path(f, to, s);
+  else less = sc_state_join(same, s, f->k);
+  if (same && f->asked) sc_path_unite(f->asked, &same->path, &s->path, pc, changed);
+  if (changed) *changed |= less;
   return true;
 }
 
@@ -105,7 +107,7 @@ static void enter_loop(Flow *f) {
 // round would begin in another state than those before.
 static bool end_round(Flow *f, u32 loop, State *s) {
   Paths *head = f->head[loop], *out = saved(f, 0), *next = saved(f, 1);
-  bool fits = true, ignored = false;
+  bool fits = true;
   next->n = 0;
   State *again = push_path(f, next, s);
   if (!f->asked || may_go_on(f, s, sc_path_again(f->asked, &again->path, loop)))
@@ -113,7 +115,7 @@ static bool end_round(Flow *f, u32 loop, State *s) {
   if (!fits && f->report && !(f->asked && f->sc->errors > f->errors))
     sc_report_loop(f, head->at[0], s, f->r->code.at[loop].span);
   if (!f->asked || may_go_on(f, s, sc_path_leave(f->asked, &s->path, loop)))
-    fits &= add_path(f, out, s, f->pc + 1, &ignored);
+    fits &= add_path(f, out, s, f->pc + 1, NULL);
   return fits;
 }
 
@@ -184,9 +186,8 @@ static void disagree(Flow *f, const State *other) {
 static void leave_branch(Flow *f) {
   f->depth--;
   Paths *other = saved(f, f->in_else[f->depth] ? 1 : 0);
-  bool ignored = false;
   for (u32 i = 0; i < other->n; i++) {
-    if (!add_path(f, &f->paths, other->at[i], f->pc + 1, &ignored)) disagree(f, other->at[i]);
+    if (!add_path(f, &f->paths, other->at[i], f->pc + 1, NULL)) disagree(f, other->at[i]);
   }
 }
 
@@ -307,9 +308,9 @@ void sc_walk(Flow *f) {
   f->in_else = NEWS(f->sc, bool, deepest + 1);
   f->report = false;
   if (f->r->by_paths && cost(f->k, blocks) * MAX_PATHS < MAX_WORK)
-    f->asked = sc_path_facts(f->sc, f->k, &f->r->code);
+    f->asked = sc_path_facts(f->sc, f->k, f->r);
   for (u32 n = 0; !n || f->changed; n++) {
-    if (n == MAX_PASSES && f->asked) f->asked->asked.n = 0;
+    if (n == MAX_PASSES && f->asked) f->asked->asked.n = f->asked->apart.n = 0;
     pass(f);
   }
   f->report = report;

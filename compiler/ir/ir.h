@@ -238,6 +238,9 @@ static inline u32 sc_closed_by(const Code *code, u32 open) {
   return code->at[end].op == OP_ELSE ? code->at[end].nest : end;
 }
 
+// By what is under way on them, and what is true on each of those; or also by what their conditions
+// say, where the same is under way.
+enum { PATHS_BY_STATE = 1, PATHS_BY_CONDITIONS = 2 };
 typedef struct Role {
   Sym name;
   Span span;
@@ -246,7 +249,7 @@ typedef struct Role {
   u16 regs;        // registers a thread (setmaxnreg); 0: not said
   bool one_tile;   // of several, instance n takes the CTA's tiles n, n + instances, …
   Code code;       // tile … endtile
-  bool by_paths;   // derive: its paths disagree, and are told apart by what is true on each
+  u8 by_paths;     // derive: PATHS_*: its paths disagree, and are told apart
   u16 live;        // place: estimate of the registers that its tiles take at the worst point
   u16 first_warp;  // place: the first warp of instance 0
   u16 barrier;     // place: named barrier of instance 0's warps, the others' follow; 0: none

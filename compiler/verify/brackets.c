@@ -233,16 +233,27 @@ static void walk(Walk *w, u32 from, u32 to) {
 
 // ---- path by path
 
+// The way that is like this one; if there is room, one whose conditions say nothing contrary.
+static Way *like(Walk *w, Ways *to, const Way *way, u32 pc) {
+  Way *found = NULL;
+  for (u32 i = 0; i < to->n; i++) {
+    if (!same(to->at[i].bracket, way->bracket)) continue;
+    found = &to->at[i];
+    if (sc_path_alike(w->asked, &found->path, &way->path, pc)) return found;
+  }
+  return to->n < MAX_WAYS ? NULL : found;
+}
+
+// changed: NULL: no loop begins here.
 static void join(Walk *w, Ways *to, const Way *way, u32 pc, bool *changed) {
-  u32 i = 0;
-  while (i < to->n && !same(to->at[i].bracket, way->bracket)) i++;
-  if (i == MAX_WAYS) {
+  Way *into = like(w, to, way, pc);
+  if (into) {
+    sc_path_unite(w->asked, &into->path, &way->path, pc, changed);
+  } else if (to->n == MAX_WAYS) {
     unsure(w, pc - 1, "differ on too many paths");
-  } else if (i < to->n) {
-    *changed |= sc_path_unite(w->asked, &to->at[i].path, &way->path, pc);
   } else {
     to->at[to->n++] = *way;
-    *changed = true;
+    if (changed) *changed = true;
   }
 }
 
@@ -270,11 +281,11 @@ static void end_round(Walk *w, u32 loop, Bracket *b) {
 // Walks the loop's body until no round begins with a bracket that no earlier round began with.
 static void loop_paths(Walk *w, u32 pc, u32 end) {
   Ways *head = NEW(w->v->sc, Ways), *past = NEW(w->v->sc, Ways);
-  bool changed = true, ignored = false;
+  bool changed = true;
   for (u32 i = 0; i < w->ways->n; i++) {
     Way skip = w->ways->at[i], *enter = &w->ways->at[i];
-    if (sc_path_skip(w->asked, &skip.path, pc)) join(w, past, &skip, end + 1, &ignored);
-    if (sc_path_enter(w->asked, &enter->path, pc)) join(w, head, enter, pc + 1, &ignored);
+    if (sc_path_skip(w->asked, &skip.path, pc)) join(w, past, &skip, end + 1, NULL);
+    if (sc_path_enter(w->asked, &enter->path, pc)) join(w, head, enter, pc + 1, &changed);
   }
   while (changed) {
     changed = false;
@@ -284,7 +295,7 @@ static void loop_paths(Walk *w, u32 pc, u32 end) {
       end_round(w, pc, &w->ways->at[i].bracket);
       Way again = w->ways->at[i], *leave = &w->ways->at[i];
       if (sc_path_again(w->asked, &again.path, pc)) join(w, head, &again, end, &changed);
-      if (sc_path_leave(w->asked, &leave->path, pc)) join(w, past, leave, end + 1, &ignored);
+      if (sc_path_leave(w->asked, &leave->path, pc)) join(w, past, leave, end + 1, NULL);
     }
   }
   *w->ways = *past;
@@ -300,14 +311,13 @@ static void take_side(Walk *w, Ways *ways, u32 pc, bool holds) {
 
 static void branch_paths(Walk *w, u32 pc, u32 mid, u32 end) {
   Ways *other = copy(w);
-  bool ignored = false;
   take_side(w, w->ways, pc, true);
   take_side(w, other, pc, false);
   walk_paths(w, pc + 1, mid);
   Ways *yes = copy(w);
   *w->ways = *other;
   walk_paths(w, mid + 1, end);
-  for (u32 i = 0; i < yes->n; i++) join(w, w->ways, &yes->at[i], end + 1, &ignored);
+  for (u32 i = 0; i < yes->n; i++) join(w, w->ways, &yes->at[i], end + 1, NULL);
 }
 
 static void step_paths(Walk *w, u32 pc) {
@@ -341,7 +351,7 @@ static Brackets follow(Walk *w) {
     walk(w, 0, n);
     return w->seen;
   }
-  w->asked = sc_path_facts(w->v->sc, w->v->k, w->code);
+  w->asked = sc_path_facts(w->v->sc, w->v->k, w->role);
   sc_facts_elements(w->asked->facts);
   w->ways = NEW(w->v->sc, Ways);
   w->ways->n = 1;

@@ -94,28 +94,29 @@ static Ways *made(Threads *t, Ways **at) {
 
 // The way that `known` is to be joined with; NULL: it becomes a way of its own. If there is room,
 // ways that have issued the same in another order are not joined.
-static Known *joins(Threads *t, const Ways *ways, const Known *known) {
+static Known *joins(Threads *t, const Ways *ways, const Known *known, u32 pc) {
   u32 most = t->asked ? MAX_WAYS : 1;
   for (u32 aged = 2; aged-- > 0;) {
     for (u32 i = 0; i < ways->n; i++) {
-      if (th_known_alike(ways->at[i], known, t->k, aged)) return ways->at[i];
+      Known *at = ways->at[i];
+      bool alike = !t->asked || !aged || sc_path_alike(t->asked, &at->path, &known->path, pc);
+      if (alike && th_known_alike(at, known, t->k, aged)) return at;
     }
     if (ways->n < most) return NULL;
   }
   return ways->at[0];
 }
 
-// Joins `known` into the ways before operation pc. changed: whether less is known now.
+// Joins `known` into the ways before operation pc. changed: whether less is known now (NULL: no
+// loop begins here).
 static void join(Threads *t, Ways *ways, const Known *known, u32 pc, bool *changed) {
-  Known *into = joins(t, ways, known);
-  if (!into) {
-    push(t, ways, known);
-    *changed = true;
-    return;
-  }
-  if (!th_known_join(into, known, t->k, changed))
+  Known *into = joins(t, ways, known, pc);
+  bool less = !into;
+  if (!into) push(t, ways, known);
+  else if (!th_known_join(into, known, t->k, &less))
     th_unsure(t, "the stages that are held depend on the path in", t->k->name);
-  if (t->asked) *changed |= sc_path_unite(t->asked, &into->path, &known->path, pc);
+  if (into && t->asked) sc_path_unite(t->asked, &into->path, &known->path, pc, changed);
+  if (changed) *changed |= less;
 }
 
 static void on_each(Threads *t, u32 pc) {
@@ -139,7 +140,6 @@ static bool may_skip(Threads *t, u32 pc, Known *known) {
 // A loop may run any number of times. `past` collects the ways that skip it and those that leave
 // it.
 static void loop(Threads *t, u32 pc, u32 end) {
-  bool ignored = false;
   Ways *head = made(t, &t->head[pc]), *past = made(t, &t->saved[2 * t->depth]),
        *next = made(t, &t->saved[2 * t->depth + 1]);
   past->n = 0;
@@ -160,8 +160,7 @@ static void loop(Threads *t, u32 pc, u32 end) {
     again = push(t, next, known);
     if (!t->asked || sc_path_again(t->asked, &again->path, pc))
       join(t, head, again, end, &t->changed);
-    if (!t->asked || sc_path_leave(t->asked, &known->path, pc))
-      join(t, past, known, end + 1, &ignored);
+    if (!t->asked || sc_path_leave(t->asked, &known->path, pc)) join(t, past, known, end + 1, NULL);
   }
   copy(t, &t->ways, past);
 }
@@ -188,7 +187,6 @@ static void take_side(Threads *t, Ways *ways, u32 pc, bool holds) {
 }
 
 static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
-  bool ignored = false;
   Ways *no = made(t, &t->saved[2 * t->depth]), *yes = made(t, &t->saved[2 * t->depth + 1]);
   copy(t, no, &t->ways);
   if (t->asked) take_side(t, &t->ways, pc, true);
@@ -200,11 +198,10 @@ static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
   walk(t, mid + 1, end);
   t->depth--;
   t->pc = end;
-  for (u32 i = 0; i < yes->n; i++) join(t, &t->ways, yes->at[i], end + 1, &ignored);
+  for (u32 i = 0; i < yes->n; i++) join(t, &t->ways, yes->at[i], end + 1, NULL);
 }
 
 static void vote(Threads *t, u32 pc, u32 end) {
-  bool ignored = false;
   Ways *before = made(t, &t->saved[2 * t->depth++]);
   copy(t, before, &t->ways);
   t->votes++;
@@ -212,7 +209,7 @@ static void vote(Threads *t, u32 pc, u32 end) {
   on_each(t, end);
   t->votes--;
   t->depth--;
-  for (u32 i = 0; i < before->n; i++) join(t, &t->ways, before->at[i], end + 1, &ignored);
+  for (u32 i = 0; i < before->n; i++) join(t, &t->ways, before->at[i], end + 1, NULL);
 }
 
 static void walk(Threads *t, u32 from, u32 to) {
@@ -275,7 +272,7 @@ static void prove_role(Verify *v, u32 role) {
   t.saved = NEWS(v->sc, Ways *, 2 * deepest(&r->code) + 2);
   t.head = NEWS(v->sc, Ways *, r->code.n + 1);
   t.nothing = th_known(v->sc, k);
-  if (r->by_paths) t.asked = sc_path_facts(v->sc, k, &r->code);
+  if (r->by_paths) t.asked = sc_path_facts(v->sc, k, r);
   if (t.asked) sc_facts_elements(t.asked->facts);
   do {
     t.changed = false;
