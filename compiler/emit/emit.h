@@ -138,6 +138,7 @@ typedef struct Cuda {
   Facts *always, *here;
   // by expression, of what was asked: 1: it is not negative, wherever …; -1: it may be
   i8 *sign;
+  const bool *compared;    // by expression: a truth that is the same for all roles is made of it
   VEC(Unfenced) unfenced;  // in the order of their operations
   u32 fenced;              // how many of them are of operations that have been written
   QuadSum *sum;            // of each that is partial
@@ -273,6 +274,7 @@ void cu_declare_of_loop(Cuda *c, u32 loop);
 Txt cu_value(Cuda *c, const At *at, Xid x);
 
 // expr.c
+const bool *cu_find_compared(Sc *sc, const Kernel *k);
 const char *cu_axis(Cuda *c, u32 axis);                 // the tile's place along an axis
 const char *cu_axis_name(Cuda *c, u32 axis);            // the variable that holds it
 const char *cu_stride_name(Cuda *c, u32 buf, u32 dim);  // likewise

@@ -158,6 +158,24 @@ Txt cu_clusters(Cuda *c, const Axis *x) {
                P_MUL};
 }
 
+// (Operands have smaller numbers.)
+const bool *cu_find_compared(Sc *sc, const Kernel *k) {
+  bool *compared = NEWS(sc, bool, k->expr.n + 1);
+  Xid operand[SC_MAX_OPERANDS];
+  for (Xid x = k->expr.n; x-- > 1;) {
+    if (!x_uniform(k, x) || !(compared[x] || k->expr.at[x].ty == TY_BOOL)) continue;
+    for (u32 i = x_operands(k, x, operand); i-- > 0;) compared[operand[i]] = true;
+  }
+  return compared;
+}
+
+// A sum of reals, or a difference, of which a truth is made. All roles that ask for it must get the
+// same answer. (The C compiler makes one operation of a product and a sum, or does not, by what
+// else each role does with the product.)
+static Txt compared_sum(Cuda *c, ExprOp op, Txt a, Txt b) {
+  return call2(c, "sc_plus", a, op == X_SUB ? unary(c, X_NEG, "-", b) : b);
+}
+
 static Txt leaf(Cuda *c, const At *at, const Expr *e) {
   const Kernel *k = c->k;
   switch (e->op) {
@@ -216,6 +234,8 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
                            cu_paren(c, d, P_COND)),
                    P_COND};
     default:
+      if (!integer && (e->op == X_ADD || e->op == X_SUB) && c->compared[x])
+        return compared_sum(c, e->op, a, b);
       if (arity == 1) return unary(c, e->op, text_of(e->op, integer), a);
       return cu_binary(c, e->op, integer, a, b);
   }

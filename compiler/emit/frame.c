@@ -355,6 +355,7 @@ static Cuda *open_cuda(Sc *sc, const Kernel *k, const CudaOptions *options, Wgmm
   c->always = sc_facts(sc, k);
   c->here = sc_facts(sc, k);
   c->sign = NEWS(sc, i8, k->expr.n + 1);
+  c->compared = cu_find_compared(sc, k);
   names(c);
   return c;
 }

@@ -128,9 +128,30 @@ static void made_of_elements(void **state) {
   has(text, "const int row = min(max(args.n_[x_tile], 0), 0x7ffe0000) + row0 + 8 * r;");
 }
 
+// Two roles that ask one condition of reals get one answer: a product in a sum is no part of one
+// operation in one of them and not in the other.
+static void asked_of_reals(void **state) {
+  Fixture *f = *state;
+  const Kernel *k =
+      compile(f, "t.sched",
+              "kernel k {\n  in a, b, c : f32, X : f32[64]\n  out Y : f32[64]\n  ring r : f32[64]\n"
+              "  role load : 1 warp { if a * 3.0 + b > c { r <- X[0..] } }\n"
+              "  role math : 1 warpgroup {\n    reg s : f32[64] = 0\n"
+              "    if a * 3.0 + b > c { wait r;  s[i] = r[i];  release r }\n"
+              "    if a * 3.0 - b > c { s[i] = s[i] + (a * 3.0 + c) }\n    Y[i] = s[i]\n  }\n}\n");
+  const CudaText *t = sc_cuda(&f->sc, k, &(CudaOptions){0});
+  assert_non_null(t);
+  const char *text = one_line(&f->sc, t->text.at), *asked = "if (args.c < sc_plus(args.a * 3.0f, ";
+  const char *first = strstr(text, asked);
+  assert_non_null(first);
+  assert_non_null(strstr(first + 1, asked));
+  has(text, "if (args.c < sc_plus(args.a * 3.0f, -args.b_))");
+  has(text, "+ (args.a * 3.0f + args.c)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(shifted_columns), TEST(others_elements), TEST(votes_of_blocks), TEST(rows_of_stages),
-      TEST(types_of_8_bits), TEST(rounded_up),      TEST(made_of_elements)};
+      TEST(shifted_columns), TEST(others_elements), TEST(votes_of_blocks),  TEST(rows_of_stages),
+      TEST(types_of_8_bits), TEST(rounded_up),      TEST(made_of_elements), TEST(asked_of_reals)};
   return cmocka_run_group_tests_name("cudavalues", tests, NULL, NULL);
 }
