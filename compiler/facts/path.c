@@ -153,6 +153,7 @@ typedef enum Question { CAN_BE, FOLLOWS, ASKED, APART } Question;
 static u32 work_out(PathFacts *f, const Path *p, Question q, const Truth *t) {
   if (q == FOLLOWS) return truth_follows(f, p, t);
   if (q == ASKED) return known_of(f, p, f->asked.at, f->asked.n);
+  f->left -= q == APART;
   if (q == APART) return known_of(f, p, f->apart.at, f->apart.n);
   bool can = true;
   for (u32 i = p->n; i > 0 && can; i--) can = !refuted(f, p, &p->at[i - 1]);
@@ -278,8 +279,8 @@ static void note_lesser(PathFacts *f, Path *into, const Truth *x, const Path *fr
 }
 
 bool sc_path_alike(PathFacts *f, const Path *a, const Path *b, u32 pc) {
-  if (!f->apart.n) return true;
-  const u32 x = answer(f, a, pc, APART, NULL), y = answer(f, b, pc, APART, NULL);
+  if (!f->apart.n || !f->left) return true;
+  const u32 x = answer(f, a, pc, APART, NULL), y = f->left ? answer(f, b, pc, APART, NULL) : 0;
   const u32 contrary = (y & 0x55555555) << 1 | (y & 0xaaaaaaaa) >> 1;
   return !(x & contrary);
 }
@@ -324,6 +325,7 @@ PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role) {
   PathFacts *f = NEW(sc, PathFacts);
   *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = code, .below = x_below(sc, k)};
   f->answers = sc_answers(sc);
+  f->left = PATHS_TRIED;
   for (u32 i = 0; i < code->n; i++) {
     Xid cond = code->at[i].op == OP_IF ? code->at[i].arg[0] : 0;
     if (!cond || !x_uniform(k, cond)) continue;

@@ -27,6 +27,7 @@ typedef struct PathFacts {
   Below below;
   VEC(Xid) asked;  // conditions of the code that paths which are united may both have answered
   VEC(Xid) apart;  // … of which paths that are united do not know the contrary
+  u32 left;        // so many paths may still be asked for that: then they are united
   struct Answers *answers;
 } PathFacts;
 
@@ -41,6 +42,8 @@ struct Answers *sc_answers(Sc *sc);
 Answer *sc_answer(struct Answers *a, const u64 *words, u32 n);
 
 // ---- path.c
+// The effort of a plan that is tried; and of the proof of one, which goes other ways than it did.
+enum { PATHS_TRIED = 150, PATHS_PROVED = 4 * PATHS_TRIED };
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role);
 
 // Can the path go on like this? Then it says what is true there, else it is of no more use.

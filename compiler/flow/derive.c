@@ -220,8 +220,9 @@ static bool **find_lagging(Sc *sc, Kernel *k, Facts *facts) {
   bool **lagging = NEWS(sc, bool *, k->role.n + 1);
   for (u32 i = 0; i < k->role.n; i++) {
     lagging[i] = NEWS(sc, bool, k->role.at[i].code.n + 1);
-    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .lagging = lagging[i]};
+    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .lagging = lagging[i], .trial = true};
     sc_walk(&f);
+    for (u32 pc = 0; pc < k->role.at[i].code.n; pc++) lagging[i][pc] |= f.gave_up;
   }
   return lagging;
 }
@@ -236,13 +237,16 @@ static bool plan_all(Sc *sc, Kernel *k, Facts *facts) {
 }
 
 // Lets the data flow plan the role. Returns the first fault that it finds, without reporting it:
-// the pass `flow` does that.
-static const Diag *plan_by_flow(Sc *sc, Kernel *k, Facts *facts, u32 role, bool *decided) {
-  Flow f = {.sc = sc, .k = k, .facts = facts, .role = role, .derive = true, .report = true};
+// the pass `flow` does that. (If it gives up: the one of all paths together.)
+static const Diag *plan_by_flow(Sc *sc, Kernel *k, Facts *facts, u32 role, const Diag *together,
+                                bool *decided) {
+  Flow f = {.sc = sc, .k = k, .facts = facts, .role = role};
+  f.derive = f.report = f.trial = true;
   Reports said = sc_said(sc);
   sc_walk(&f);
   *decided = f.decided;
-  return sc_unsay(sc, said);
+  const Diag *fault = sc_unsay(sc, said);
+  return f.gave_up ? together : fault;
 }
 
 static bool same_place(const Diag *a, const Diag *b) {
@@ -297,7 +301,7 @@ bool sc_derive(Sc *sc, Kernel *k) {
       Role *r = &k->role.at[i];
       const u8 before = r->by_paths;
       bool decided;
-      const Diag *found = plan_by_flow(sc, k, facts, i, &decided);
+      const Diag *found = plan_by_flow(sc, k, facts, i, trial[i].fault, &decided);
       try_next(r, &trial[i], time, found, decided);
       again |= r->by_paths != before;
     }

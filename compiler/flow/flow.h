@@ -164,6 +164,8 @@ typedef struct Flow {
   Role *r;
   bool derive;   // write plans; else check them
   bool report;   // the last pass: say what is wrong
+  bool trial;    // a walk that takes long is given up,
+  bool gave_up;  // … and has been
   u32 errors;    // how many errors there were before the last pass
   bool changed;  // some loop's head learnt something in this pass
   bool decided;  // what is true on some path decided an `if`

@@ -311,6 +311,8 @@ void sc_walk(Flow *f) {
     f->asked = sc_path_facts(f->sc, f->k, f->r);
   for (u32 n = 0; !n || f->changed; n++) {
     if (n == MAX_PASSES && f->asked) f->asked->asked.n = f->asked->apart.n = 0;
+    f->gave_up = f->trial && f->asked && f->asked->apart.n && !f->asked->left;
+    if (f->gave_up) return;
     pass(f);
   }
   f->report = report;

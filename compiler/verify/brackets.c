@@ -353,6 +353,7 @@ static Brackets follow(Walk *w) {
   }
   w->asked = sc_path_facts(w->v->sc, w->v->k, w->role);
   sc_facts_elements(w->asked->facts);
+  w->asked->left = PATHS_PROVED;
   w->ways = NEW(w->v->sc, Ways);
   w->ways->n = 1;
   walk_paths(w, 0, n);

@@ -274,6 +274,7 @@ static void prove_role(Verify *v, u32 role) {
   t.nothing = th_known(v->sc, k);
   if (r->by_paths) t.asked = sc_path_facts(v->sc, k, r);
   if (t.asked) sc_facts_elements(t.asked->facts);
+  if (t.asked) t.asked->left = PATHS_PROVED;
   do {
     t.changed = false;
     walk(&t, 0, r->code.n);
