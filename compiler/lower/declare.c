@@ -40,6 +40,23 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
 
 // ---- tensors and scalars
 
+// What a launch works out, and the kernel as well, is made of integers: the launch has reals of
+// more digits, so that a comparison of them may have another answer.
+static bool of_integers(Low *l, const Node *n, Xid x) {
+  Below below = x_below(l->sc, l->k);
+  x_begin(&below, DEP_DIM);
+  x_from(&below, x);
+  for (Xid y; (y = x_next(&below));) {
+    if (low_at(l, y)->ty != TY_REAL) continue;
+    Diag *d = low_error(l, D_R9_UNIFORM, n->span,
+                        "a launch works this out, and so does the kernel: of reals they may get "
+                        "different answers");
+    sc_help(l->sc, d, "let the caller give an i32 scalar for what the reals decide");
+    return false;
+  }
+  return true;
+}
+
 // Is what a launch works out made of what that knows?
 static bool known_at_launch(Low *l, const Node *n, Xid x, const char *what) {
   if (!x || !(low_at(l, x)->deps & ~DEP_DIM)) return x;
@@ -74,7 +91,8 @@ static Xid extent(Low *l, const Node *n, const char *what) {
   l->dims = true;
   Xid x = low_int(l, n);
   l->dims = false;
-  if (!x || !(low_at(l, x)->deps & ~DEP_DIM)) return x;
+  if (!x) return 0;
+  if (!(low_at(l, x)->deps & ~DEP_DIM)) return of_integers(l, n, x) ? x : 0;
   low_error(l, D_R9_UNIFORM, n->span, "%s is built from params and launch dimensions", what);
   return 0;
 }
@@ -290,7 +308,9 @@ static void axis(Low *l, const Node *a) {
   const Node *part[2] = {a->a, a->b};
   const Xid value[2] = {x.extent, x.section};
   for (int i = 0; i < 2; i++)
-    if (value[i]) ok &= known_at_launch(l, part[i], value[i], "the grid is");
+    if (value[i])
+      ok &=
+          known_at_launch(l, part[i], value[i], "the grid is") && of_integers(l, part[i], value[i]);
   i64 known;
   if (ok && x.section && x_const_int(l->k, x.section, &known) && known < 1) {
     low_error(l, D_R9_RANGE, a->b->span, "a section has at least one element");
@@ -433,7 +453,8 @@ void low_turn(Low *l, const Node *item) {
     t.keys = low_int(l, item->c->a);
     if (t.axis == SC_NONE)
       low_error(l, D_N_KIND, item->c->span, "only turns over CTAs have keys"), ok = false;
-    ok &= known_at_launch(l, item->c->a, t.keys, "the number of a turn's keys is");
+    ok &= known_at_launch(l, item->c->a, t.keys, "the number of a turn's keys is") &&
+          of_integers(l, item->c->a, t.keys);
   }
   ok = ok && guard(l, item->b, "turn", &t.active);
   if (t.axis == SC_NONE && instances < 2) t.active = false;
