@@ -84,4 +84,15 @@ static inline bool sc_is_member(const Turn *t, u32 role) {
   return false;
 }
 
+// Does it go over instances of the role, or (the second) over those of a role whose tiles are
+// dealt? Then each tile's owner has it once, and it goes from tile to tile.
+static inline bool sc_turn_goes_over(const Turn *t, u32 role) {
+  return sc_turn_over_instances(t) && sc_is_member(t, role);
+}
+static inline bool sc_turn_is_dealt(const Kernel *k, const Turn *t) {
+  for (u32 i = 0; i < t->members; i++)
+    if (k->role.at[t->member[i]].one_tile) return true;
+  return false;
+}
+
 #endif

@@ -250,8 +250,7 @@ static void look_for_witness(Verify *v) {
 static bool are_passed_on(Verify *v, u32 role) {
   bool all = true;
   for (u32 i = 0; i < v->k->turn.n; i++)
-    if (v->k->turn.at[i].active && v->k->turn.at[i].axis != SC_NONE)
-      all &= !sc_turn_brackets(v, role, i).unsure;
+    if (sc_turn_over_ctas(&v->k->turn.at[i])) all &= !sc_turn_brackets(v, role, i).unsure;
   return all;
 }
 
@@ -263,7 +262,7 @@ void sc_prove_cta_turns(Verify *v) {
     for (u32 i = 0; i < code->n; i++) {
       const Ins *ins = &code->at[i];
       const Turn *t = ins->op == OP_TAKE ? &v->k->turn.at[ins->arg[0]] : NULL;
-      if (!t || !t->active || t->axis == SC_NONE) continue;
+      if (!t || !sc_turn_over_ctas(t)) continue;
       sc_assume(v, "the CTAs of a grid begin in its order");
       if (v->k->grid != GRID_PLAIN)
         sc_assume(v, "all CTAs of a launch run at once (it has no more than an idle GPU holds)");

@@ -83,7 +83,7 @@ static bool within_turn(const Role *r, u32 turn, Op op, u32 ring) {
 static bool within_some_turn(const Kernel *k, const Role *r, Op op, u32 ring) {
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (t->active && t->axis == SC_NONE && within_turn(r, i, op, ring)) return true;
+    if (sc_turn_over_instances(t) && within_turn(r, i, op, ring)) return true;
   }
   return false;
 }

@@ -137,16 +137,6 @@ static bool through(Order *o, Channel c) {
 
 // ---- turns over instances
 
-// The place of a role's first instance in the turn; SC_NONE: it is no member.
-static u32 place_of(const Kernel *k, const Turn *t, u32 role) {
-  u32 place = 0;
-  for (u32 i = 0; i < t->members; i++) {
-    if (t->member[i] == role) return place;
-    place += k->role.at[t->member[i]].instances;
-  }
-  return SC_NONE;
-}
-
 // Has `from` the turn before `to` has it equally often? (Not if both are one instance: that has it
 // again only when it has passed it on.)
 static bool first_goes_before(const Order *o, u32 from, u32 to, bool *known) {
@@ -165,10 +155,10 @@ static bool by_turn(Order *o, u32 turn) {
   if (o->from.side + o->to.side != 1) return false;
   const Kernel *k = o->p->v->k;
   const Turn *t = &k->turn.at[turn];
-  u32 from = place_of(k, t, o->from.role), to = place_of(k, t, o->to.role);
-  bool known, dealt = k->role.at[o->from.role].one_tile || k->role.at[o->to.role].one_tile;
-  if (!t->active || t->axis != SC_NONE || from == SC_NONE || to == SC_NONE || dealt) return false;
-  bool before = first_goes_before(o, from, to, &known);
+  bool known, both = sc_turn_goes_over(t, o->from.role) && sc_turn_goes_over(t, o->to.role);
+  if (!both || sc_turn_is_dealt(k, t)) return false;
+  bool before = first_goes_before(o, sc_members_before(k, t, o->from.role),
+                                  sc_members_before(k, t, o->to.role), &known);
   return known && through(o, (Channel){OP_PASS, OP_TAKE, turn, !before});
 }
 
@@ -373,7 +363,7 @@ static bool takes_turn(Pair *p, u32 turn) {
   const Kernel *k = p->v->k;
   const Turn *t = &k->turn.at[turn];
   const Role *r = &k->role.at[p->a->role];
-  if (!t->active || t->axis == SC_NONE || p->a->role != p->b->role) return false;
+  if (!sc_turn_over_ctas(t) || p->a->role != p->b->role) return false;
   if (r->instances > 1 && !r->one_tile) return false;
   if (p->var[t->axis].relation == REL_ANY) return false;
   for (u32 i = 0; i < p->axes; i++)

@@ -9,16 +9,9 @@
 
 // ---- processes and channels
 
-bool sc_turn_has(const Kernel *k, u32 turn, u32 role) {
-  const Turn *t = &k->turn.at[turn];
-  for (u32 m = 0; t->active && t->axis == SC_NONE && m < t->members; m++)
-    if (t->member[m] == role) return true;
-  return false;
-}
-
 static bool takes_turns(const Kernel *k, u32 role) {
   for (u32 t = 0; t < k->turn.n; t++)
-    if (sc_turn_has(k, t, role)) return true;
+    if (sc_turn_goes_over(&k->turn.at[t], role)) return true;
   return false;
 }
 
@@ -92,17 +85,11 @@ static void connect(Protocol *p, u32 process, u32 *shared) {
   }
 }
 
-static bool dealt(const Kernel *k, const Turn *t) {
-  for (u32 m = 0; m < t->members; m++)
-    if (k->role.at[t->member[m]].one_tile) return true;
-  return false;
-}
-
 // Numbers the turn's members in their order. A turn over CTAs, or from tile to tile, gets none:
 // within a tile nobody waits for it.
 static void seat(Protocol *p, u32 turn) {
   const Turn *t = &p->k->turn.at[turn];
-  if (!t->active || t->axis != SC_NONE || dealt(p->k, t)) return;
+  if (!sc_turn_over_instances(t) || sc_turn_is_dealt(p->k, t)) return;
   for (u32 m = 0; m < t->members; m++) {
     for (u32 i = 0; i < p->process.n; i++) {
       Process *q = &p->process.at[i];
@@ -255,11 +242,11 @@ static bool uneven(const Run *r, const Channel *c) {
 static bool uneven_turn(const Run *r, u32 turn, u32 rank) {
   const Kernel *k = r->p->k;
   const Turn *t = &k->turn.at[turn];
-  u32 n = dealt(k, t) ? 1 : UINT32_MAX;
+  u32 n = sc_turn_is_dealt(k, t) ? 1 : UINT32_MAX;
   for (u32 i = 0; r->p->used[turn] && i < r->p->process.n; i++) {
     const Process *q = &r->p->process.at[i];
     u32 taken = r->taken[i * k->turn.n + turn];
-    if (q->rank != rank || !sc_turn_has(k, turn, q->role)) continue;
+    if (q->rank != rank || !sc_turn_goes_over(t, q->role)) continue;
     if (n != UINT32_MAX && taken != n) return true;
     n = taken;
   }

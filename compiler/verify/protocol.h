@@ -101,8 +101,6 @@ typedef struct Protocol {
 } Protocol;
 
 bool sc_instances_apart(const Protocol *p, u32 role);  // is each instance a process of its own?
-// Is the role a member of the turn, and does the turn go over instances?
-bool sc_turn_has(const Kernel *k, u32 turn, u32 role);
 Protocol *sc_protocol(Verify *v, Way way, u32 ranks);
 // Do bounds or conditions depend on elements of tensors?
 bool sc_reads_data(const Protocol *p);

@@ -209,7 +209,7 @@ static const char *other_axis(const Kernel *k, const Race *r) {
 static void help_tiles(Races *v, Diag *d, const Race *r) {
   const Kernel *k = v->k;
   for (u32 i = 0; i < k->turn.n; i++) {
-    if (!k->turn.at[i].active || k->turn.at[i].axis == SC_NONE) continue;
+    if (!sc_turn_over_ctas(&k->turn.at[i])) continue;
     sc_help(v->sc, d, "take the turn '%s' before it, and pass it on after it", k->turn.at[i].name);
     return;
   }

@@ -112,25 +112,18 @@ static bool wait_for(Replay *r, Proc *p, u32 ring) {
 
 // The number of the instance's next take, counted over all takes of the turn.
 static u32 due(const Replay *r, const Turn *t, const Proc *p, u32 turn) {
-  u32 place = 0, round = 0;
-  for (u32 i = 0; i < t->members; i++) {
-    if (t->member[i] == p->role) place = round + p->inst;
-    round += r->k->role.at[t->member[i]].instances;
-  }
-  return p->taken[turn] * round + place;
+  return p->taken[turn] * sc_members(r->k, t) + sc_members_before(r->k, t, p->role) + p->inst;
 }
 
 // Is the turn free within a tile? It is where tiles are dealt out, as each tile's owner has it
 // once, and if it goes over CTAs.
 static bool is_free(const Replay *r, const Turn *t) {
-  for (u32 i = 0; i < t->members; i++)
-    if (r->k->role.at[t->member[i]].one_tile) return true;
-  return !t->active || t->axis != SC_NONE;
+  return !sc_turn_over_instances(t) || sc_turn_is_dealt(r->k, t);
 }
 
 static bool take(Replay *r, Proc *p, u32 turn) {
   const Turn *t = &r->k->turn.at[turn];
-  if (t->active && t->axis != SC_NONE) p->clock[r->words - 1] = 1;
+  if (sc_turn_over_ctas(t)) p->clock[r->words - 1] = 1;
   if (is_free(r, t)) return true;
   u32 n = due(r, t, p, turn);
   if (n >= FILLS) r->failed = true;

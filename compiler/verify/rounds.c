@@ -36,7 +36,7 @@ typedef struct Walker {
 } Walker;
 
 typedef struct Token {
-  u32 at, members;
+  u32 at;
   u32 *told;
 } Token;
 
@@ -114,16 +114,6 @@ static void count_parties(Rounds *r) {
     for (u32 n = 0; n < 2 * cluster(r) * stages; n++)
       r->barrier.at[r->first[i] + n].need = parties(r, i, n / 2 / stages, n % 2 == 0);
   }
-}
-
-static u32 seat(const Kernel *k, const Turn *t, u32 role, u32 instance, u32 *members) {
-  u32 mine = 0;
-  *members = 0;
-  for (u32 i = 0; i < t->members; i++) {
-    if (t->member[i] == role) mine = *members + instance;
-    *members += k->role.at[t->member[i]].instances;
-  }
-  return mine;
 }
 
 static Rounds *make(Verify *v, const Protocol *p, Sample *s, Mistake *mistake) {
@@ -228,13 +218,13 @@ static void hand_on(Rounds *r, Walker *w, u32 ring, bool fills) {
 static bool turn(Rounds *r, Walker *w, u32 number, bool take) {
   const Turn *t = &r->k->turn.at[number];
   Token *token = &r->token[number * cluster(r) + w->process->rank];
-  u32 mine = seat(r->k, t, w->process->role, w->instance, &token->members);
+  u32 mine = sc_members_before(r->k, t, w->process->role) + w->instance;
   if (t->axis != SC_NONE || w->skips) return true;
   if (take && token->at != mine) return false;
   if (take) join(r, w->knows, token->told);
   else {
     join(r, token->told, w->knows);
-    token->at = (mine + 1) % token->members;
+    token->at = (mine + 1) % sc_members(r->k, t);
   }
   return true;
 }

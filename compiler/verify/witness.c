@@ -103,7 +103,7 @@ static void report_turns(Witness *w, u32 turn) {
   for (u32 i = 0; i < p->process.n; i++) {
     const Process *q = &p->process.at[i];
     const Step *s = first_step(q, STEP_TAKE, turn);
-    if (!sc_turn_has(p->k, turn, q->role)) continue;
+    if (!sc_turn_goes_over(&p->k->turn.at[turn], q->role)) continue;
     const char *n = times(w, w->alone.taken[i * p->k->turn.n + turn]);
     Span at = s ? span(w, i, s) : p->k->role.at[q->role].span;
     if (d) sc_note(w->v->sc, d, at, "%s takes it %s", role(w, i), n);
