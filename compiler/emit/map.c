@@ -33,11 +33,7 @@ static void hoist(MapGen *g, Xid x, const char *name, HoistKind kind, bool by_ro
 static bool is_itself(const MapGen *g, Xid x) {
   const Kernel *k = g->c->k;
   const View *dst = &k->view.at[g->m->dst], *v = &k->view.at[k->expr.at[x].ref];
-  if (k->expr.at[x].op != X_LOAD || v->buf != dst->buf) return false;
-  for (u32 d = 0; d < dst->rank; d++) {
-    if (v->at[d].var != dst->at[d].var || v->at[d].base != dst->at[d].base) return false;
-  }
-  return true;
+  return k->expr.at[x].op == X_LOAD && v->buf == dst->buf && sc_same_place(v, dst);
 }
 
 static bool is_zero(const MapGen *g, Xid x) {

@@ -386,17 +386,6 @@ bool sc_path_skip(PathFacts *f, Path *p, u32 loop) {
   return can_be(f, p, loop);
 }
 
-static bool mentions(PathFacts *f, Xid cond, u32 variable) {
-  bool found = false;
-  x_begin(&f->below, DEP_LOOP);
-  x_from(&f->below, cond);
-  for (Xid x; (x = x_next(&f->below));) {
-    const Expr *e = &f->k->expr.at[x];
-    found |= e->op == X_LOOP && e->ref == variable;
-  }
-  return found;
-}
-
 static bool with_moved(Facts *f, const Lin *x, u32 atom, const Lin *by, u32 depth, Lin *out);
 
 // An atom with another value of the variable. False: it varies with loops, and their variables are
@@ -459,7 +448,8 @@ static void move(PathFacts *f, Path *p, u32 loop, Lin least0, const Lin *x, i64 
   note_form(f, p, &least0, NULL);
   for (u32 i = 0; i < n && known; i++) {
     if (!old[i].cond) note_moved(f, p, &old[i], old[i].least0, r.atom, &by);
-    else if (mentions(f, old[i].cond, variable)) note_moved_condition(f, p, &old[i], r.atom, &by);
+    else if (x_names_loop(&f->below, old[i].cond, variable))
+      note_moved_condition(f, p, &old[i], r.atom, &by);
     else note(p, old[i]);
   }
 }

@@ -66,3 +66,11 @@ bool x_reads_rank(Below *b, Xid root) {
   }
   return false;
 }
+
+bool x_names_loop(Below *b, Xid root, u32 loop) {
+  x_begin(b, DEP_LOOP);
+  x_from(b, root);
+  for (Xid x; (x = x_next(b));)
+    if (b->k->expr.at[x].op == X_LOOP && b->k->expr.at[x].ref == loop) return true;
+  return false;
+}

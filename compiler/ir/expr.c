@@ -41,19 +41,13 @@ static u64 hash_of(const Kernel *k, const Expr *e) {
   return h;
 }
 
-static bool same_place(const View *p, const View *q) {
-  if (p->buf != q->buf || p->rank != q->rank) return false;
-  for (u32 i = 0; i < p->rank; i++)
-    if (p->at[i].base != q->at[i].base) return false;
-  return true;
-}
-
 static bool same(const Kernel *k, const Expr *p, const Expr *q) {
   if (p->op != q->op || p->ty != q->ty || p->deps != q->deps || p->a != q->a || p->b != q->b ||
       p->c != q->c || memcmp(&p->num, &q->num, sizeof p->num))
     return false;
-  return p->ref == q->ref ||
-         (by_content(p) && same_place(&k->view.at[p->ref], &k->view.at[q->ref]));
+  if (p->ref == q->ref || !by_content(p)) return p->ref == q->ref;
+  const View *v = &k->view.at[p->ref], *w = &k->view.at[q->ref];
+  return v->buf == w->buf && sc_same_place(v, w);
 }
 
 // Where the node is in the table, or the free slot where it belongs.

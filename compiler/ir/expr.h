@@ -128,6 +128,7 @@ Xid x_next(Below *b);             // 0: there is no more
 void x_skip(Below *b);
 // May it have another value in another CTA of the cluster?
 bool x_reads_rank(Below *b, Xid root);
+bool x_names_loop(Below *b, Xid root, u32 loop);  // is the loop's variable in it?
 
 // arith.c: what operations on integers and truths, and on reals in f64, compute; comparisons are 0
 // or 1. False: overflow, division by zero, or no such operation on them.

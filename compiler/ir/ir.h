@@ -389,6 +389,13 @@ static inline bool x_uniform(const Kernel *k, Xid e) {
   return !(k->expr.at[e].deps & (DEP_IDX | DEP_TILE));
 }
 
+// Do two views of one buf name the same place?
+static inline bool sc_same_place(const View *v, const View *w) {
+  for (u32 i = 0; i < v->rank; i++)
+    if (v->at[i].base != w->at[i].base || v->at[i].var != w->at[i].var) return false;
+  return true;
+}
+
 // access.c: what maps and operations read and write, once the code stands: filled in by `lower`.
 void sc_list_accesses(Sc *sc, Kernel *k);
 void sc_find_failures(Sc *sc, Kernel *k);  // fails.c: sets Map.fails

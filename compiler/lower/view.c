@@ -188,18 +188,11 @@ static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
   return b->space != SP_REG || register_position(l, n, b, dim, *p);
 }
 
-static bool same_view(const View *a, const View *b) {
-  if (a->buf != b->buf || a->fill != b->fill) return false;
-  for (u32 i = 0; i < a->rank; i++) {
-    if (a->at[i].base != b->at[i].base || a->at[i].var != b->at[i].var) return false;
-  }
-  return true;
-}
-
 // Equal places of one statement are one view, so that loads of them are equal expressions.
 static u32 intern(Low *l, const View *v) {
   for (u32 i = l->stmt ? l->stmt->view0 : l->k->view.n; i < l->k->view.n; i++) {
-    if (same_view(&l->k->view.at[i], v)) return i;
+    const View *w = &l->k->view.at[i];
+    if (w->buf == v->buf && w->fill == v->fill && sc_same_place(w, v)) return i;
   }
   u32 places = l->stmt ? l->k->view.n - l->stmt->view0 : 0;
   if (!low_spend(l, &places, LOW_MAX_PLACES, "elements in one statement", v->span)) return SC_NONE;

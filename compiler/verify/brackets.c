@@ -268,14 +268,8 @@ static void walk_paths(Walk *w, u32 from, u32 to);
 // A turn is held at the end of a loop's round: where its key names the loop's variable, that is
 // another key from here on.
 static void end_round(Walk *w, u32 loop, Bracket *b) {
-  Below *below = &w->asked->below;
-  if (!b->key || b->key == SC_NONE) return;
-  x_begin(below, DEP_LOOP);
-  x_from(below, b->key);
-  for (Xid x; b->key != SC_NONE && (x = x_next(below));) {
-    const Expr *e = &w->v->k->expr.at[x];
-    if (e->op == X_LOOP && e->ref == w->code->at[loop].arg[0]) b->key = SC_NONE;
-  }
+  if (b->key != SC_NONE && x_names_loop(&w->asked->below, b->key, w->code->at[loop].arg[0]))
+    b->key = SC_NONE;
 }
 
 // Walks the loop's body until no round begins with a bracket that no earlier round began with.

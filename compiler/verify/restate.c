@@ -196,8 +196,7 @@ bool sc_pair_defined(Pair *p, Xid x) {
   for (Xid y; ok && (y = x_next(&p->inner));) {
     const Expr e = k->expr.at[y];
     const Buf *list = e.op == X_LOAD ? &k->buf.at[k->view.at[e.ref].buf] : NULL;
-    bool divides = e.op == X_IDIV || e.op == X_CDIV || e.op == X_MOD;
-    if (divides) ok = sc_fact_less(p->v->facts, 0, e.b);
+    if (x_divides(e.op)) ok = sc_fact_less(p->v->facts, 0, e.b);
     if (list && list->end) ok = sc_fact_less(p->v->facts, list->least, list->end);
   }
   return ok;

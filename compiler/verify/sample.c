@@ -59,8 +59,8 @@ static void find_divisors(Search *q) {
   for (Xid x = 1; x < k->expr.n; x++) {
     const Expr *e = &k->expr.at[x];
     i64 n;
-    bool divides = e->op == X_IDIV || e->op == X_CDIV || e->op == X_MOD;
-    if (!divides || e->deps & (DEP_IDX | DEP_TILE) || !x_const_int(k, e->b, &n) || n < 2) continue;
+    if (!x_divides(e->op) || e->deps & (DEP_IDX | DEP_TILE) || !x_const_int(k, e->b, &n) || n < 2)
+      continue;
     x_begin(&below, DEP_DIM | DEP_FETCH);
     x_from(&below, e->a);
     for (Xid d; (d = x_next(&below));) {

@@ -322,19 +322,13 @@ static i8 pick_vector(StripMaker *mk) {
   return best;
 }
 
-static bool same_place(const View *v, const View *w) {
-  for (u32 i = 0; i < v->rank; i++)
-    if (v->at[i].base != w->at[i].base || v->at[i].var != w->at[i].var) return false;
-  return true;
-}
-
 // Does the map read its destination at another place than it writes? Then it must write after all
 // reads.
 static bool reads_elsewhere(const StripMaker *mk) {
   const View *d = &mk->k->view.at[mk->m->dst];
   for (u32 i = 0; i < mk->m->reads; i++) {
     const View *v = &mk->k->view.at[sc_view_of(mk->k, mk->m, i)];
-    if (v->buf == d->buf && v->fill == d->fill && !same_place(v, d)) return true;
+    if (v->buf == d->buf && v->fill == d->fill && !sc_same_place(v, d)) return true;
   }
   return false;
 }
