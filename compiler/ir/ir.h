@@ -278,6 +278,10 @@ typedef struct Value {
 
 typedef VEC(Value) Values;
 
+static inline bool sc_same_value(Value a, Value b) {
+  return a.kind == b.kind && (a.kind == VAL_REAL ? a.num.f == b.num.f : a.num.i == b.num.i);
+}
+
 typedef struct Param {
   Sym name;
   Span span;
@@ -313,13 +317,20 @@ typedef struct CaseBind {
   u8 kind;
   u32 ref;   // the dimension, argument, tensor (buf) or parameter
   bool set;  // a choice of values, else a tuple (tensors) or one value
-  VEC(Value) value;
+  Values value;
 } CaseBind;
 typedef struct Case {
   Sym name;
   Span span;
   VEC(CaseBind) bind;
 } Case;
+
+// What a case says of one of these; NULL: nothing, or there is no case.
+static inline const CaseBind *sc_case_bind(const Case *c, CaseKind kind, u32 ref) {
+  for (u32 i = 0; c && i < c->bind.n; i++)
+    if (c->bind.at[i].kind == kind && c->bind.at[i].ref == ref) return &c->bind.at[i];
+  return NULL;
+}
 
 // A step of a sequence. tensor[i], dim[i], arg[i]: which of the sequence's is the kernel's i-th
 // (tensor: indexed by the kernel's buf number, SC_NONE for bufs that are no tensors).
@@ -433,7 +444,10 @@ void sc_print_ir(Str *out, const Kernel *k);
 void sc_print_elements(Str *out, const Kernel *k, const Buf *b);
 // The kernel as text without params, specification and cases: equal texts are equal programs.
 void sc_print_program(Str *out, const Kernel *k);
-void sc_put_value(Str *out, const Value *v);  // as `-p NAME=VALUE` takes it
+// A value as `-p NAME=VALUE` takes it; several.
+void sc_put_value(Str *out, const Value *v);
+const char *sc_value_text(Sc *sc, const Value *v);
+const char *const *sc_value_texts(Sc *sc, const Values *v);
 
 // wellformed.c: structural invariants of the IR (ids in range, types, block nesting, who may appear
 // where). After every pass in debug builds and in all tests; a broken one is a defect of schedc:

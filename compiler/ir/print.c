@@ -184,6 +184,18 @@ void sc_put_value(Str *out, const Value *v) {
   }
 }
 
+const char *sc_value_text(Sc *sc, const Value *v) {
+  Str s = {.sc = sc};
+  sc_put_value(&s, v);
+  return s.at;
+}
+
+const char *const *sc_value_texts(Sc *sc, const Values *v) {
+  const char **text = NEWS(sc, const char *, v->n + 1);
+  for (u32 i = 0; i < v->n; i++) text[i] = sc_value_text(sc, &v->at[i]);
+  return text;
+}
+
 static void put_values(Printer *p, const char *open, const Value *v, u32 n, const char *close) {
   str_puts(p->out, open);
   for (u32 i = 0; i < n; i++) {

@@ -53,7 +53,7 @@ void low_require(Low *l, const Node *item) {
     Str s = {.sc = l->sc};
     for (u32 i = 0; i < l->k->param.n; i++) {
       str_printf(&s, "%s%s = %s", i ? ", " : "", l->k->param.at[i].name,
-                 low_value_text(l, l->k->param.at[i].value));
+                 sc_value_text(l->sc, &l->k->param.at[i].value));
     }
     sc_help(l->sc, d, "they are %s", s.at ? s.at : "none");
   }

@@ -245,8 +245,7 @@ typedef struct Given {
 const Node *low_unit(Sc *sc, const Ast *ast, Given *g);
 const Node *low_kernel_named(Low *l, const Node *launch);  // of a sequence; NULL: a report was made
 const char *low_caller_text(const Choice *c, const char *name);  // the value given; NULL: none is
-const char *low_value_text(Low *l, Value v);
-const char *low_kind_of(u8 kind);               // "an integer"
+const char *low_kind_of(u8 kind);                                // "an integer"
 bool low_fits(Value *v, u8 kind);               // v as a value of the kind; false: it is none
 void low_bind_param(Low *l, Name *n, Value v);  // gives a declared param its value
 // The values of a param's domain, which are of its kind. False: a report was made.

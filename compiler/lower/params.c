@@ -7,16 +7,6 @@
 
 // ---- values
 
-const char *low_value_text(Low *l, Value v) {
-  Str s = {.sc = l->sc};
-  sc_put_value(&s, &v);
-  return s.at;
-}
-
-static bool equal(Value a, Value b) {
-  return a.kind == b.kind && (a.kind == VAL_REAL ? a.num.f == b.num.f : a.num.i == b.num.i);
-}
-
 const char *low_kind_of(u8 kind) {
   return kind == VAL_INT    ? "an integer"
          : kind == VAL_REAL ? "a real"
@@ -70,7 +60,7 @@ void low_bind_param(Low *l, Name *n, Value v) {
 
 static bool holds(const Values *domain, Value v) {
   for (u32 i = 0; i < domain->n; i++) {
-    if (equal(domain->at[i], v)) return true;
+    if (sc_same_value(domain->at[i], v)) return true;
   }
   return false;
 }
@@ -122,7 +112,7 @@ bool low_domain(Low *l, const Node *def, u8 kind, Values *out) {
 static const char *domain_text(Low *l, const Values *domain) {
   Str s = {.sc = l->sc};
   for (u32 i = 0; i < domain->n; i++)
-    str_printf(&s, "%s%s", i ? ", " : "", low_value_text(l, domain->at[i]));
+    str_printf(&s, "%s%s", i ? ", " : "", sc_value_text(l->sc, &domain->at[i]));
   return s.at ? s.at : "empty";
 }
 
@@ -153,7 +143,7 @@ bool low_chosen(Low *l, const Given *g, const Node *def, Value *v) {
     Diag *d =
         low_error(l, D_P_VALUE, def->name_span, "'%s' is no value for the param '%s': %s is needed",
                   text, def->name, low_kind_of(kind));
-    sc_help(l->sc, d, "its default is %s", low_value_text(l, *v));
+    sc_help(l->sc, d, "its default is %s", sc_value_text(l->sc, v));
     return false;
   }
   if (bind) {
@@ -179,10 +169,11 @@ bool low_chosen(Low *l, const Given *g, const Node *def, Value *v) {
 static void same_default(Low *l, const Given *g, const Node *def, Value standard) {
   for (u32 i = 0; g->seq && i < g->seq->param.n; i++) {
     const Param *p = &g->seq->param.at[i];
-    if (p->name != def->name || i >= g->standard.n || equal(g->standard.at[i], standard)) continue;
+    if (p->name != def->name || i >= g->standard.n || sc_same_value(g->standard.at[i], standard))
+      continue;
     Diag *d = low_error(l, D_P_DEFAULT, def->name_span,
                         "'%s' is %s here, and %s in another kernel of the sequence", def->name,
-                        low_value_text(l, standard), low_value_text(l, g->standard.at[i]));
+                        sc_value_text(l->sc, &standard), sc_value_text(l->sc, &g->standard.at[i]));
     sc_note(l->sc, d, p->span, "the other one");
     sc_help(l->sc, d,
             "give both the same default, or rename one: params of the same name are the same");
@@ -191,7 +182,7 @@ static void same_default(Low *l, const Given *g, const Node *def, Value standard
 
 static void outside(Low *l, const Given *g, const Param *p) {
   Diag *d = low_error(l, D_P_DOMAIN, p->span, "%s%s = %s is outside of its domain",
-                      p->given ? "" : "the default ", p->name, low_value_text(l, p->value));
+                      p->given ? "" : "the default ", p->name, sc_value_text(l->sc, &p->value));
   const Node *bind = low_caller_text(g->choice, p->name) ? NULL : case_bind(g, p->name);
   if (bind) sc_note(l->sc, d, bind->span, "the case says so");
   sc_help(l->sc, d, "the domain is %s", domain_text(l, &p->domain));

@@ -55,10 +55,6 @@ static bool usual_value(Walk *w, Low *l, const Node *def, Value *v) {
   return !sc_unsay(l->sc, before);
 }
 
-static bool same_value(Value a, Value b) {
-  return a.kind == VAL_REAL ? a.num.f == b.num.f : a.num.i == b.num.i;
-}
-
 // The domain, each value once. Its kind is the default's; where that fails, its first value's.
 static bool find_domain(Low *l, const Node *def, Values *out) {
   Value v;
@@ -69,7 +65,7 @@ static bool find_domain(Low *l, const Node *def, Values *out) {
   if (!low_domain(l, def, v.kind, &all)) return false;
   for (u32 i = 0; i < all.n; i++) {
     bool have = false;
-    for (u32 j = 0; j < out->n; j++) have |= same_value(out->at[j], all.at[i]);
+    for (u32 j = 0; j < out->n; j++) have |= sc_same_value(out->at[j], all.at[i]);
     if (!have) PUSH(l->sc, out, all.at[i]);
   }
   return true;
@@ -198,16 +194,10 @@ u64 sc_space_count(Sc *sc, const ParamSpace *s) { return below(open_walk(sc, s),
 
 // ---- what is known beforehand
 
-static const char **texts_of(Low *l, const Values *values) {
-  const char **text = NEWS(l->sc, const char *, values->n + 1);
-  for (u32 i = 0; i < values->n; i++) text[i] = low_value_text(l, values->at[i]);
-  return text;
-}
-
 // The domain of a param, with reports.
 static void settle_domain(Low *l, SpaceParam *p, const Node *def) {
   if (!find_domain(l, def, &p->domain)) return;
-  p->texts = texts_of(l, &p->domain);
+  p->texts = sc_value_texts(l->sc, &p->domain);
   if (p->domain.n) p->kind = p->domain.at[0].kind;
   if (p->domain.n) return;
   low_error(l, D_P_DOMAIN, def->b->span, "the domain of '%s' is empty", p->name);
@@ -233,7 +223,7 @@ void sc_space_values(Sc *sc, ParamSpace *s) {
     if (p->fixed && !w->known[step->param]) complain(w, l, step->node);
     if (w->known[step->param]) {
       p->kind = w->value[step->param].kind;
-      p->usual = low_value_text(l, w->value[step->param]);
+      p->usual = sc_value_text(l->sc, &w->value[step->param]);
     }
     if (p->steady) settle_domain(l, p, step->node);
   }

@@ -9,16 +9,16 @@
 
 typedef struct SpaceParam {
   Sym name;
-  const Node *def;     // of a sequence's param: the first declaration
-  bool problem;        // tensors, scalars or the specification depend on it: what is computed
-  bool fixed;          // the caller says its value
-  bool varies;         // it goes through its domain
-  bool steady;         // its domain is the same at all points
-  u8 kind;             // ValueKind
-  const char *usual;   // its value where it does not vary: the caller's, the case's, the default;
-                       // NULL: the expression fails
-  Values domain;       // steady: each value once
-  const char **texts;  // the values of the domain as text
+  const Node *def;    // of a sequence's param: the first declaration
+  bool problem;       // tensors, scalars or the specification depend on it: what is computed
+  bool fixed;         // the caller says its value
+  bool varies;        // it goes through its domain
+  bool steady;        // its domain is the same at all points
+  u8 kind;            // ValueKind
+  const char *usual;  // its value where it does not vary: the caller's, the case's, the default;
+                      // NULL: the expression fails
+  Values domain;      // steady: each value once
+  const char *const *texts;  // the values of the domain as text
 } SpaceParam;
 
 // What is done in order to find a point: a param gets its value, a def is declared, a `require`

@@ -31,17 +31,13 @@ const char *sc_sample_text(Verify *v, const Sample *of) {
   return s.at;
 }
 
-static bool of_first_case(const Kernel *k, Sym param) {
-  for (u32 i = 0; k->kase.n && i < k->kase.at[0].bind.n; i++)
-    if (k->kase.at[0].bind.at[i].kind == CASE_PARAM && k->kase.at[0].bind.at[i].name == param)
-      return true;
-  return false;
-}
+// The case that a command without `--case` runs.
+static const Case *first_case(const Kernel *k) { return k->kase.n ? &k->kase.at[0] : NULL; }
 
 static void put_params(Str *s, const Kernel *k) {
   for (u32 i = 0; i < k->param.n; i++) {
     const Param *param = &k->param.at[i];
-    if (!param->given && !of_first_case(k, param->name)) continue;
+    if (!param->given && !sc_case_bind(first_case(k), CASE_PARAM, i)) continue;
     str_printf(s, " -p %s=", param->name);
     sc_put_value(s, &param->value);
   }
@@ -120,11 +116,7 @@ static bool put_elements(Str *s, Concrete *c, u32 buf) {
 
 // Does the first case list a tensor whose elements must be in a range?
 static bool promised_in_case(const Kernel *k, u32 buf) {
-  for (u32 i = 0; k->buf.at[buf].end && k->kase.n && i < k->kase.at[0].bind.n; i++) {
-    const CaseBind *b = &k->kase.at[0].bind.at[i];
-    if (b->kind == CASE_TENSOR && b->ref == buf) return true;
-  }
-  return false;
+  return k->buf.at[buf].end && sc_case_bind(first_case(k), CASE_TENSOR, buf);
 }
 
 static bool put_tensors(Verify *v, Str *s, const Protocol *p, const Sample *of) {

@@ -59,35 +59,22 @@ static const char *what_does(const Kernel *k, const Access *a) {
 // Where CTAs take tile after tile, so many multiprocessors that two tiles are of different CTAs.
 enum { CTAS_APART = 132 };
 
-static const CaseBind *bound(const Case *c, u8 kind, u32 ref) {
-  for (u32 i = 0; c && i < c->bind.n; i++)
-    if (c->bind.at[i].kind == kind && c->bind.at[i].ref == ref) return &c->bind.at[i];
-  return NULL;
-}
-
-static void put_value(Str *s, const Value *v) {
-  if (v->kind == VAL_REAL) str_real(s, v->num.f);
-  else if (v->kind == VAL_BOOL) str_puts(s, v->num.i ? "true" : "false");
-  else if (v->kind == VAL_ELEM) str_puts(s, sc_elem[v->num.i].text);
-  else str_printf(s, "%lld", (long long)v->num.i);
-}
-
 static const char *command(Sc *sc, const Kernel *k, const World *w) {
   Str s = {.sc = sc};
   str_printf(&s, "schedc run %s %s --on cpu", sc->text->name, k->name);
   if (w->kase) str_printf(&s, " --case %s", w->kase->name);
   for (u32 i = 0; i < k->param.n; i++) {
-    if (bound(w->kase, CASE_PARAM, i)) continue;
+    if (sc_case_bind(w->kase, CASE_PARAM, i)) continue;
     str_printf(&s, " -p %s=", k->param.at[i].name);
-    put_value(&s, &k->param.at[i].value);
+    sc_put_value(&s, &k->param.at[i].value);
   }
   for (u32 i = 0; i < k->dim.n; i++) {
-    const CaseBind *b = bound(w->kase, CASE_DIM, i);
+    const CaseBind *b = sc_case_bind(w->kase, CASE_DIM, i);
     if (!b || b->set || b->value.at[0].num.i != w->dim[i])
       str_printf(&s, " --set %s=%lld", k->dim.at[i].name, (long long)w->dim[i]);
   }
   for (u32 i = 0; i < k->arg.n; i++) {
-    const CaseBind *b = bound(w->kase, CASE_ARG, i);
+    const CaseBind *b = sc_case_bind(w->kase, CASE_ARG, i);
     if (w->known[i] && (!b || b->set || b->value.at[0].num.i != w->arg[i]))
       str_printf(&s, " --set %s=%lld", k->arg.at[i].name, (long long)w->arg[i]);
     else if (!w->known[i] && !b && !k->arg.at[i].init)  // any value will do

@@ -3,20 +3,12 @@
 // that no case gives.
 #include "compiler/verify/replay.h"
 
-static const CaseBind *listed(const World *w, u32 buf) {
-  for (u32 i = 0; w->kase && i < w->kase->bind.n; i++) {
-    const CaseBind *b = &w->kase->bind.at[i];
-    if (b->kind == CASE_TENSOR && b->ref == buf) return b;
-  }
-  return NULL;
-}
-
 // An element of a tensor that the case lists. Elements past the end of the list are like its last.
 static bool element(World *w, const Expr *e, i64 *out) {
   const Kernel *k = w->v->k;
   const View *v = &k->view.at[e->ref];
   const Buf *b = &k->buf.at[v->buf];
-  const CaseBind *list = e->deps & DEP_FETCH ? listed(w, v->buf) : NULL;
+  const CaseBind *list = e->deps & DEP_FETCH ? sc_case_bind(w->kase, CASE_TENSOR, v->buf) : NULL;
   i64 at = 0;
   for (u32 d = 0; d < v->rank; d++) {
     i64 base = 0, n;

@@ -48,11 +48,6 @@ static bool look(Trial *t, u32 changed) {
 
 // ---- cases
 
-static bool same_value(const Value *a, const Value *b) {
-  if (a->kind != b->kind) return false;
-  return a->kind == VAL_REAL ? a->num.f == b->num.f : a->num.i == b->num.i;
-}
-
 // Takes a value from the case. False: the case is for other parameters.
 static bool take_bind(Trial *t, const CaseBind *b) {
   const Kernel *k = t->v->k;
@@ -64,7 +59,7 @@ static bool take_bind(Trial *t, const CaseBind *b) {
   }
   if (b->kind != CASE_PARAM) return true;
   for (u32 i = 0; i < b->value.n; i++)
-    if (same_value(&b->value.at[i], &k->param.at[b->ref].value)) return true;
+    if (sc_same_value(b->value.at[i], k->param.at[b->ref].value)) return true;
   return false;
 }
 

@@ -11,9 +11,7 @@ static void json_infix(Describer *d, const char *key, Xid x) {
 }
 
 static void json_value(Describer *d, const Value *v) {
-  Str s = {.sc = d->sc};
-  sc_put_value(&s, v);
-  json_text(d->json, s.at);
+  json_text(d->json, sc_value_text(d->sc, v));
 }
 
 static void json_arguments(Describer *d) {

@@ -151,26 +151,8 @@ schedc_status schedc_emit(schedc_context *context, const schedc_source *source, 
 
 // ---- what a kernel takes
 
-static const char *value_text(Sc *sc, const Value *v) {
-  switch (v->kind) {
-    case VAL_INT: return sc_printf(sc, "%lld", (long long)v->num.i);
-    case VAL_BOOL: return v->num.i ? "true" : "false";
-    case VAL_ELEM: return sc_elem[v->num.i].text;
-    default: break;
-  }
-  Str s = {.sc = sc};
-  str_real(&s, v->num.f);
-  return s.at;
-}
-
 static double value_number(const Value *v) {
   return v->kind == VAL_REAL ? v->num.f : v->kind == VAL_ELEM ? (double)NAN : (double)v->num.i;
-}
-
-static const char *const *value_texts(Sc *sc, const Value *v, u32 n) {
-  const char **text = NEWS(sc, const char *, n + 1);
-  for (u32 i = 0; i < n; i++) text[i] = value_text(sc, &v[i]);
-  return text;
 }
 
 static void index_tensors(Sc *sc, schedc_kernel *kernel) {
@@ -212,7 +194,7 @@ static void index_cases(Sc *sc, schedc_kernel *kernel) {
                                               .is_choice = b->set,
                                               .count = b->value.n,
                                               .values = number,
-                                              .texts = value_texts(sc, b->value.at, b->value.n)};
+                                              .texts = sc_value_texts(sc, &b->value)};
     }
   }
 }
@@ -228,9 +210,9 @@ schedc_value_type sc_value_type(u8 kind) {
 static schedc_param_info param_info(Sc *sc, const Param *p) {
   schedc_param_info info = {.name = p->name,
                             .type = sc_value_type(p->value.kind),
-                            .value = value_text(sc, &p->value),
+                            .value = sc_value_text(sc, &p->value),
                             .domain_count = p->domain.n,
-                            .domain = value_texts(sc, p->domain.at, p->domain.n),
+                            .domain = sc_value_texts(sc, &p->domain),
                             .least = (double)NAN,
                             .most = (double)NAN,
                             .kind = p->problem ? SCHEDC_PROBLEM : SCHEDC_TUNING};

@@ -184,9 +184,7 @@ static schedc_status keep_text(Sc *sc, void *job) {
 
 static schedc_status text_of(Sc *sc, schedc_space *space, u32 param, const Value *v,
                              const char **out) {
-  Str text = {.sc = sc};
-  sc_put_value(&text, v);
-  KeepJob job = {space, {param, text.at}};
+  KeepJob job = {space, {param, sc_value_text(sc, v)}};
   pthread_mutex_lock(&space->lock);
   schedc_status status = sc_guard(&space->sc, keep_text, &job);
   pthread_mutex_unlock(&space->lock);

@@ -32,13 +32,6 @@ static inline void forget_reports(Sc *sc) {
 
 typedef void With(Sc *sc, Kernel *k, void *user);
 
-static inline const char *value_text(Sc *sc, const Value *v) {
-  if (v->kind == VAL_ELEM) return sc_elem[v->num.i].text;
-  if (v->kind == VAL_BOOL) return v->num.i ? "true" : "false";
-  if (v->kind == VAL_REAL) return sc_printf(sc, "%.17g", v->num.f);
-  return sc_printf(sc, "%lld", (long long)v->num.i);
-}
-
 // The kernel with each value of each parameter's domain, the others as they are, where they fit.
 static inline u32 with_params(Sc *sc, Compilation c, With *with, void *user) {
   const Kernel *k = c.k;
@@ -46,7 +39,7 @@ static inline u32 with_params(Sc *sc, Compilation c, With *with, void *user) {
   for (u32 i = 0; i < k->param.n; i++) {
     const Param *p = &k->param.at[i];
     for (u32 v = 0; v < p->domain.n; v++) {
-      schedc_param other = {p->name, value_text(sc, &p->domain.at[v])};
+      schedc_param other = {p->name, sc_value_text(sc, &p->domain.at[v])};
       c.choice.param = &other;
       c.choice.params = 1;
       forget_reports(sc);
