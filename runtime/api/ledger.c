@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "compiler/lower/lower.h"
+#include "runtime/tune/store.h"
 
 static const char *value_in(const schedc_point *p, const char *name) {
   for (size_t i = 0; i < p->param_count; i++)
@@ -15,33 +16,25 @@ static const char *value_in(const schedc_point *p, const char *name) {
   return NULL;
 }
 
-// The params for tuning at a point, in order of declaration.
-static size_t tuning_of(Sc *sc, const schedc_space *space, const schedc_point *point,
-                        schedc_param **out) {
+// The params of a record at a point, in order of declaration: those of the problem all, as in the
+// key of a kernel that is to be had from a store.
+static void take_params(Sc *sc, const schedc_space *space, const schedc_point *point,
+                        schedc_store_record *r) {
   schedc_space_param_info p = SCHEDC_SPACE_PARAM_INFO_INIT;
-  size_t n = 0, all = schedc_space_param_count(space);
-  *out = NEWS(sc, schedc_param, all + 1);
+  const size_t all = schedc_space_param_count(space);
+  schedc_param *tuning = NEWS(sc, schedc_param, all + 1),
+               *problem = NEWS(sc, schedc_param, all + 1);
+  r->tuning_count = r->problem_count = 0;
   for (size_t i = 0; !schedc_space_param_at(space, i, &p); i++) {
     const char *value = value_in(point, p.name);
-    bool fixed = low_caller_text(sc_space_choice(space), p.name);
-    if (!value && (p.varies || fixed)) value = p.value;
-    if (p.kind == SCHEDC_TUNING && value) (*out)[n++] = (schedc_param){p.name, value};
+    bool said = p.varies || low_caller_text(sc_space_choice(space), p.name);
+    if (!value && (said || p.kind == SCHEDC_PROBLEM)) value = p.value;
+    if (p.kind == SCHEDC_PROBLEM)
+      problem[r->problem_count++] = (schedc_param){p.name, value ? value : ""};
+    else if (value) tuning[r->tuning_count++] = (schedc_param){p.name, value};
   }
-  return n;
-}
-
-// The same as in the key of a kernel that is to be had from a store.
-static size_t problem_of(Sc *sc, const schedc_space *space, const schedc_point *point,
-                         schedc_param **out) {
-  schedc_space_param_info p = SCHEDC_SPACE_PARAM_INFO_INIT;
-  size_t n = 0, all = schedc_space_param_count(space);
-  *out = NEWS(sc, schedc_param, all + 1);
-  for (size_t i = 0; !schedc_space_param_at(space, i, &p); i++) {
-    const char *value = value_in(point, p.name);
-    if (p.kind != SCHEDC_PROBLEM) continue;
-    (*out)[n++] = (schedc_param){p.name, value ? value : p.value ? p.value : ""};
-  }
-  return n;
+  r->tuning = tuning;
+  r->problem = problem;
 }
 
 schedc_status sc_ledger_open(schedc_context *context, Ledger *l) {
@@ -63,16 +56,6 @@ schedc_status sc_ledger_open(schedc_context *context, Ledger *l) {
 }
 
 // ---- an earlier search
-
-static bool same_params(const schedc_param *a, size_t n, const schedc_param *b, size_t m) {
-  bool same = n == m;
-  for (size_t i = 0; same && i < n; i++) {
-    same = false;
-    for (size_t k = 0; k < m; k++)
-      same |= !strcmp(a[i].name, b[k].name) && !strcmp(a[i].value, b[k].value);
-  }
-  return same;
-}
 
 static bool same_dims(const schedc_store_record *r, const schedc_meter *m) {
   bool same = r->dim_count == m->dim_count;
@@ -120,14 +103,12 @@ static void answer(FindJob *j, const schedc_store_record *r) {
 
 static schedc_status find(Sc *sc, void *arg) {
   FindJob *j = arg;
-  schedc_store_record r = SCHEDC_STORE_RECORD_INIT;
-  schedc_param *tuning, *problem;
-  size_t n = tuning_of(sc, j->l->space, &j->trial->point, &tuning);
-  size_t m = problem_of(sc, j->l->space, &j->trial->point, &problem);
+  schedc_store_record r = SCHEDC_STORE_RECORD_INIT, key = r;
+  take_params(sc, j->l->space, &j->trial->point, &key);
   for (size_t i = 0; i < j->l->earlier && !schedc_store_at(j->l->store, i, &r); i++)
-    if (same_params(r.tuning, r.tuning_count, tuning, n) &&
-        same_params(r.problem, r.problem_count, problem, m) && same_surroundings(&r, j->l) &&
-        answers(&r, j->trial))
+    if (sc_same_params(r.tuning, r.tuning_count, key.tuning, key.tuning_count) &&
+        sc_same_params(r.problem, r.problem_count, key.problem, key.problem_count) &&
+        same_surroundings(&r, j->l) && answers(&r, j->trial))
       answer(j, &r);
   return SCHEDC_OK;
 }
@@ -155,12 +136,8 @@ static schedc_status enter(Sc *sc, void *arg) {
   char date[32];
   time_t now = time(NULL);
   struct tm utc;
-  schedc_param *tuning, *problem;
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-  r.tuning_count = tuning_of(sc, j->l->space, what->point, &tuning);
-  r.problem_count = problem_of(sc, j->l->space, what->point, &problem);
-  r.tuning = tuning;
-  r.problem = problem;
+  take_params(sc, j->l->space, what->point, &r);
   r.dims = j->l->meter->dims;
   r.dim_count = j->l->meter->dim_count;
   r.status = what->status;

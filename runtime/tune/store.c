@@ -252,27 +252,19 @@ schedc_store_record sc_store_copy(Sc *sc, const schedc_store_record *r) {
 
 // ---- finding
 
-static bool same_problem(const schedc_store_record *a, const schedc_store_record *b) {
-  bool same = a->problem_count == b->problem_count;
-  for (size_t i = 0; same && i < a->problem_count; i++) {
-    same = false;
-    for (size_t k = 0; k < b->problem_count; k++)
-      same |= !strcmp(a->problem[i].name, b->problem[k].name) &&
-              !strcmp(a->problem[i].value, b->problem[k].value);
+// Has each of the n params its value among the m others?
+static bool are_among(const schedc_param *a, size_t n, const schedc_param *b, size_t m) {
+  bool found = true;
+  for (size_t i = 0; found && i < n; i++) {
+    found = false;
+    for (size_t k = 0; k < m; k++)
+      found |= !strcmp(a[i].name, b[k].name) && !strcmp(a[i].value, b[k].value);
   }
-  return same;
+  return found;
 }
 
-// A param that the key fixes has this value in the record.
-static bool as_fixed(const schedc_store_record *r, const schedc_store_record *key) {
-  for (size_t k = 0; k < key->tuning_count; k++) {
-    bool found = false;
-    for (size_t i = 0; i < r->tuning_count; i++)
-      found |= !strcmp(r->tuning[i].name, key->tuning[k].name) &&
-               !strcmp(r->tuning[i].value, key->tuning[k].value);
-    if (!found) return false;
-  }
-  return true;
+bool sc_same_params(const schedc_param *a, size_t n, const schedc_param *b, size_t m) {
+  return n == m && are_among(a, n, b, m);
 }
 
 // By nearest.c; UINT32_MAX: they do not have the same dimensions.
@@ -291,7 +283,8 @@ static u32 distance(const schedc_store_record *r, const schedc_store_record *key
 static bool fits(const schedc_store_record *r, const schedc_store_record *key) {
   return !strcmp(r->status, "verified") && !strcmp(r->schedule, key->schedule) &&
          !strcmp(r->unit, key->unit) && (!key->gpu || !strcmp(r->gpu, key->gpu)) &&
-         same_problem(r, key) && as_fixed(r, key);
+         sc_same_params(r->problem, r->problem_count, key->problem, key->problem_count) &&
+         are_among(key->tuning, key->tuning_count, r->tuning, r->tuning_count);
 }
 
 bool sc_store_rather(const schedc_store_record *a, const schedc_store_record *b) {

@@ -17,6 +17,9 @@ void sc_store_print(Str *out, const schedc_store_record *r);
 bool sc_store_whole(const schedc_store_record *r);
 schedc_store_record sc_store_copy(Sc *sc, const schedc_store_record *r);
 
+// Are the same params given the same values, in whichever order?
+bool sc_same_params(const schedc_param *a, size_t n, const schedc_param *b, size_t m);
+
 // The record that fits a key best, or NULL (the rule: README.md).
 const schedc_store_record *sc_store_find(const Records *all, const schedc_store_record *key);
 // Of two records that are equally near: is `a`, which stands behind `b`, taken?
