@@ -37,7 +37,7 @@ typedef struct Text {
   const char *name;  // as the user gave it
   const char *at;    // `len` bytes, followed by a NUL (the lexer's sentinel)
   u32 len;
-  u32 *line;  // byte offset of each line's start
+  const u32 *line;  // byte offset of each line's start
   u32 lines;
   bool unread;  // what stands for a file of which no line can be shown
 } Text;
@@ -148,6 +148,7 @@ bool sc_read_real(Sc *sc, const char *at, size_t n, double *out);
 // ---- text.c
 // copies; n < 2^31 checked by the caller
 Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n);
+Text sc_unread(const char *name);  // stands for a file of which no line can be shown
 typedef struct LineCol {
   u32 line, col;  // from 1; columns in bytes
 } LineCol;

@@ -16,11 +16,17 @@ Text *sc_text(Sc *sc, const char *name, const char *bytes, size_t n) {
   t->len = (u32)n;
   t->lines = 1;
   for (size_t i = 0; i < n; i++) t->lines += at[i] == '\n';
-  t->line = NEWS(sc, u32, t->lines);
-  for (u32 i = 0, line = 1; i < n; i++) {
-    if (at[i] == '\n') t->line[line++] = i + 1;
+  u32 *line = NEWS(sc, u32, t->lines);
+  t->line = line;
+  for (u32 i = 0; i < n; i++) {
+    if (at[i] == '\n') *++line = i + 1;
   }
   return t;
+}
+
+Text sc_unread(const char *name) {
+  static const u32 first = 0;
+  return (Text){.name = name, .at = "", .line = &first, .lines = 1, .unread = true};
 }
 
 u32 sc_slips(const char *written) {

@@ -128,7 +128,9 @@ void sc_source_keep(const schedc_source *source);
 // the kernel does not have all of them.
 schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
                            bool **known);
+// Has each a name, and a param a value?
 bool sc_good_dims(const schedc_dim *dims, size_t n);
+bool sc_good_params(const schedc_param *params, size_t n);
 
 // A caller's build options, taken in, as the library's.
 BuildOptions sc_building(const schedc_build_options *options);

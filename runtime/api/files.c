@@ -5,11 +5,6 @@
 
 enum { SOURCE_LIMIT = 64 << 20, HEAD = 1 << 16 };
 
-static Text text_of(const char *path, u32 *first_line) {
-  *first_line = 0;
-  return (Text){.name = path, .at = "", .line = first_line, .lines = 1, .unread = true};
-}
-
 // ---- schedules
 
 typedef struct ReadJob {
@@ -31,8 +26,7 @@ schedc_status schedc_parse_file(schedc_source **out, schedc_context *context, co
   if (!context || !path) return SCHEDC_EARG;
   Sc sc;
   ReadJob job = {path, sc_no_file(), {0}};
-  u32 line;
-  Text text = text_of(path, &line);
+  Text text = sc_unread(path);
   sc_init(&sc, &context->alloc);
   schedc_status status = sc_enter(context, &sc, &text, read_source, &job);
   sc_file_close(&job.file);
@@ -89,8 +83,7 @@ schedc_status schedc_npy_open(schedc_npy **out, schedc_context *context, const c
   if (!npy) return SCHEDC_ENOMEM;
   npy->path = path;
   OpenJob job = {npy, path, sc_no_file()};
-  u32 line;
-  Text text = text_of(path, &line);
+  Text text = sc_unread(path);
   schedc_status status = sc_enter(context, &npy->sc, &text, open_npy, &job);
   sc_file_close(&job.file);
   if (status) schedc_npy_close(npy);
@@ -158,8 +151,7 @@ static schedc_status take(Sc *sc, void *arg) {
 schedc_status schedc_npy_read(schedc_context *context, const schedc_npy *npy,
                               const schedc_tensor *tensor) {
   if (!context || !npy || !sc_good_tensor(tensor)) return SCHEDC_EARG;
-  u32 line;
-  Text text = text_of(npy->path, &line);
+  Text text = sc_unread(npy->path);
   return sc_enter_once(context, &text, take, &(TakeJob){&npy->npy, tensor});
 }
 

@@ -30,7 +30,7 @@ static schedc_status compile(Sc *sc, void *job) {
   return SCHEDC_OK;
 }
 
-static bool good_params(const schedc_param *params, size_t n) {
+bool sc_good_params(const schedc_param *params, size_t n) {
   if (n && !params) return false;
   for (size_t i = 0; i < n; i++) {
     if (!params[i].name || !params[i].value) return false;
@@ -44,7 +44,7 @@ schedc_status schedc_instantiate(schedc_kernel **out, schedc_context *context,
                                  size_t param_count) {
   if (!out) return SCHEDC_EARG;
   *out = NULL;
-  if (!context || !source || !good_params(params, param_count)) return SCHEDC_EARG;
+  if (!context || !source || !sc_good_params(params, param_count)) return SCHEDC_EARG;
   schedc_kernel *kernel = NEW_HANDLE(context, schedc_kernel);
   if (!kernel) return SCHEDC_ENOMEM;
   sc_source_keep(source);
@@ -139,7 +139,7 @@ static schedc_status emit(Sc *sc, void *job) {
 schedc_status schedc_emit(schedc_context *context, const schedc_source *source, const char *unit,
                           const char *case_name, const schedc_param *params, size_t param_count,
                           const char *stage, schedc_writer writer, void *user) {
-  if (!context || !source || !good_params(params, param_count) || !writer) return SCHEDC_EARG;
+  if (!context || !source || !sc_good_params(params, param_count) || !writer) return SCHEDC_EARG;
   if (!schedc_stage_summary(stage)) return SCHEDC_EARG;
   CompileJob job = {.ast = source->ast,
                     .choice = {unit, case_name, params, (u32)param_count},

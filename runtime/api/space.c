@@ -236,11 +236,9 @@ typedef struct ProbeJob {
 } ProbeJob;
 
 static bool good_point(const schedc_space *space, const schedc_point *point) {
-  if (!space || !point || point->size < sizeof *point || point->param_count > SCHEDC_MAX_VARIED)
-    return false;
-  for (size_t i = 0; i < point->param_count; i++)
-    if (!point->params[i].name || !point->params[i].value) return false;
-  return true;
+  return space && point && point->size >= sizeof *point &&
+         point->param_count <= SCHEDC_MAX_VARIED &&
+         sc_good_params(point->params, point->param_count);
 }
 
 // The fixed params, and then the point's.

@@ -53,8 +53,7 @@ schedc_status schedc_store_open(schedc_store **out, schedc_context *context, con
   schedc_store *store = NEW_HANDLE(context, schedc_store);
   if (!store) return SCHEDC_ENOMEM;
   StoreJob job = {store, path, sc_no_file(), NULL};
-  u32 line = 0;
-  Text unread = {.name = path, .at = "", .line = &line, .lines = 1, .unread = true};
+  Text unread = sc_unread(path);
   schedc_status status = sc_enter(context, &store->sc, &unread, read_file, &job);
   sc_file_close(&job.file);
   if (!status) status = sc_enter(context, &store->sc, store->text, read_records, &job);
@@ -121,22 +120,15 @@ schedc_status schedc_store_append(schedc_context *context, schedc_store *store,
   if (!context || !store || !record || !TAKE_OPTIONS(&known, record)) return SCHEDC_EARG;
   known.size = sizeof known;
   if (!sc_store_whole(&known)) return SCHEDC_EARG;
-  u32 line = 0;
-  Text unread = {.name = store->path, .at = "", .line = &line, .lines = 1, .unread = true};
+  Text unread = sc_unread(store->path);
   StoreJob job = {.store = store, .record = &known};
   sc_forget_diags(&store->sc);
   return sc_enter(context, &store->sc, &unread, append, &job);
 }
 
 static bool good_key(const schedc_store_record *key) {
-  bool good = key->schedule && key->unit && (key->problem || !key->problem_count) &&
-              (key->dims || !key->dim_count) && (key->tuning || !key->tuning_count);
-  for (size_t i = 0; good && i < key->problem_count; i++)
-    good = key->problem[i].name && key->problem[i].value;
-  for (size_t i = 0; good && i < key->tuning_count; i++)
-    good = key->tuning[i].name && key->tuning[i].value;
-  for (size_t i = 0; good && i < key->dim_count; i++) good = key->dims[i].name != NULL;
-  return good;
+  return key->schedule && key->unit && sc_good_params(key->problem, key->problem_count) &&
+         sc_good_params(key->tuning, key->tuning_count) && sc_good_dims(key->dims, key->dim_count);
 }
 
 schedc_status schedc_store_find(const schedc_store *store, const schedc_store_record *key,
@@ -274,9 +266,8 @@ schedc_status schedc_instantiate_tuned(schedc_kernel **out, schedc_context *cont
                                        schedc_store_record *used) {
   if (!out) return SCHEDC_EARG;
   *out = NULL;
-  bool good = context && source && (params || !param_count) && param_count < UINT32_MAX &&
-              (dims || !dim_count) && (!used || used->size >= sizeof used->size);
-  for (size_t i = 0; good && i < param_count; i++) good = params[i].name && params[i].value;
+  bool good = context && source && sc_good_params(params, param_count) && (dims || !dim_count) &&
+              (!used || SAYS_SIZE(used));
   if (!good) return SCHEDC_EARG;
   TunedJob job = {.context = context,
                   .source = source,
