@@ -159,6 +159,10 @@ LineCol sc_line_col(const Text *text, u32 offset);
 u32 sc_slips(const char *written);
 bool sc_nearer(const char *written, const char *name, u32 *slips);
 
+// ---- numbers.c
+void sc_sort(double *v, u32 n);      // the smallest first
+double sc_median(double *v, u32 n);  // sorts them; 0 if there are none
+
 // ---- diag.c
 // Each appends to sc->diags and returns the report, so that notes and a help line can follow. After
 // SC_MAX_ERRORS errors further ones are counted, cost nothing and are all &sc->dropped.

@@ -238,18 +238,13 @@ static schedc_status predict(Sc *sc, Making *m) {
 
 // ---- strategies
 
-static int by_double(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // By the cost model alone: what it does not have among the first does not take part.
 static void keep_predicted(Sc *sc, schedc_tuner *t, u32 keep) {
   u32 n = t->entry.n;
   if (n <= keep) return;
   double *v = NEWS(sc, double, n);
   for (u32 i = 0; i < n; i++) v[i] = t->program[i].predicted;
-  qsort(v, n, sizeof *v, by_double);
+  sc_sort(v, n);
   for (u32 i = 0, kept = 0; i < n; i++) {
     bool stays = i == t->first || (t->program[i].predicted <= v[keep - 1] && kept < keep);
     kept += stays;

@@ -8,19 +8,8 @@
 #include "runtime/cuda/gpu.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { GROUPS = 12, MOST = 1 << 16 };
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *v, u32 n) {
-  qsort(v, n, sizeof *v, by_value);
-  return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
 
 static bool good(const Duration *t) { return !t->status && !t->error; }
 
@@ -28,11 +17,11 @@ static void enqueue(Duration *t, u64 n) {
   for (u64 i = 0; i < n && !t->status; i++) t->status = t->launch(t->user);
 }
 
-// Measures the milliseconds of a launch in each of `groups` groups of n launches. Those from
-// `first` on count.
-static void clock_groups(Duration *t, u32 groups, u64 n, u32 first, double *ms) {
+bool sc_gpu_clock(Duration *t, u32 groups, u64 n, u32 first, double *ms) {
   const Driver *d = t->d;
-  void *event[GROUPS + 1] = {0};
+  void *event[SC_CLOCKED + 1] = {0};
+  t->status = SCHEDC_OK;
+  t->error = 0;
   for (u32 i = 0; i <= groups && good(t); i++) t->error = d->cuEventCreate(&event[i], 0);
   if (good(t)) t->error = d->cuEventRecord(event[0], t->stream);
   for (u32 i = 0; i < groups && good(t); i++) {
@@ -49,6 +38,7 @@ static void clock_groups(Duration *t, u32 groups, u64 n, u32 first, double *ms) 
   }
   for (u32 i = 0; i <= groups; i++)
     if (event[i]) d->cuEventDestroy(event[i]);
+  return good(t);
 }
 
 bool sc_gpu_duration(Duration *t) {
@@ -57,8 +47,7 @@ bool sc_gpu_duration(Duration *t) {
   t->status = SCHEDC_OK;
   t->error = 0;
   enqueue(t, 1);
-  if (good(t)) clock_groups(t, 1, 1, 0, ms);
-  if (!good(t)) return false;
+  if (!good(t) || !sc_gpu_clock(t, 1, 1, 0, ms)) return false;
   double one = ms[0] > least ? ms[0] : least, many = t->budget_ms / one;
   u64 n = many > MOST ? MOST : (u64)many;
   t->ms = t->least = t->most = one;
@@ -67,10 +56,9 @@ bool sc_gpu_duration(Duration *t) {
   u64 each = (n + GROUPS - 1) / GROUPS;
   u32 groups = (u32)(n / each), first = groups > 2;
   if (t->settle) first = (u32)fmin(groups / 2, ceil(SETTLING_MS / (one * (double)each)));
-  clock_groups(t, groups, each, first, ms);
-  if (!good(t)) return false;
+  if (!sc_gpu_clock(t, groups, each, first, ms)) return false;
   t->launches = each * (groups - first);
-  t->ms = fmax(median(ms + first, groups - first), least);  // and sorts them
+  t->ms = fmax(sc_median(ms + first, groups - first), least);  // and sorts them
   t->least = ms[first];
   t->most = ms[groups - 1];
   return true;

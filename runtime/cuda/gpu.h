@@ -265,6 +265,9 @@ typedef struct Duration {
 } Duration;
 // False: `status` or `error` says why. All that was enqueued has ended.
 bool sc_gpu_duration(Duration *t);
+// The milliseconds of a launch in each of some groups of n launches. Those from `first` on count.
+enum { SC_CLOCKED = 20 };  // groups, at most
+bool sc_gpu_clock(Duration *t, u32 groups, u64 n, u32 first, double *ms);
 
 // nvml.c: NVIDIA's management library, opened if it is there.
 typedef struct Nvml {

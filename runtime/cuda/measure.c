@@ -6,33 +6,21 @@
 // the chip has cooled in the pauses. Jobs take turns, round by round, and each round begins with
 // another job, so that what changes with time (heat, clocks, neighbours) changes for all of them.
 // Figures are medians over the rounds.
-#include <stdlib.h>
 #include <time.h>
 
 #include "runtime/cuda/gpu.h"
 
-enum { COLD_ROUNDS = 3, WARM_UP = 5, COLD = 20, MAX_ROUNDS = 16 };
+enum { COLD_ROUNDS = 3, WARM_UP = 5, COLD = SC_CLOCKED, MAX_ROUNDS = 16 };
 enum { TURN_MS = 400, WARMING_MS = 700 };
 enum { NOT_READY = 600 };  // CUDA_ERROR_NOT_READY
 
 // The measurements of a job, over its rounds.
 typedef struct Samples {
-  float cold[COLD_ROUNDS * COLD];
-  float sustained[MAX_ROUNDS];
+  double cold[COLD_ROUNDS * COLD], sustained[MAX_ROUNDS];
   double least, most;
   double clocks, watts;  // sums of the readings
   u32 readings;
 } Samples;
-
-static int by_value(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
-
-static float median(float *v, u32 n) {
-  qsort(v, n, sizeof *v, by_value);
-  return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
 
 static u32 common_divisor(u32 a, u32 b) { return b ? common_divisor(b, a % b) : a; }
 
@@ -75,42 +63,26 @@ const char *sc_gpu_enqueue(Sc *sc, GpuJob *j) {
   return sc_launch(sc, &j->loaded, &j->call) ? "" : NULL;
 }
 
-// Milliseconds of each of n launches back to back.
-static const char *clock_launches(Gpu *g, Sc *sc, GpuJob *j, u32 n, float *ms) {
-  const Driver *d = &g->d;
-  void *event[COLD + 1] = {0};
-  const char *wrong = NULL;
-  int e = 0;
-  for (u32 i = 0; i <= n && !e; i++) e = d->cuEventCreate(&event[i], 0);
-  if (!e) e = d->cuEventRecord(event[0], NULL);
-  for (u32 i = 0; i < n && !wrong && !e; i++) {
-    wrong = sc_gpu_enqueue(sc, j);
-    e = d->cuEventRecord(event[i + 1], NULL);
-  }
-  int end = d->cuStreamSynchronize(NULL);
-  if (!e) e = end;
-  for (u32 i = 0; i < n && !wrong && !e; i++) {
-    e = d->cuEventElapsedTime(&ms[i], event[i], event[i + 1]);
-  }
-  for (u32 i = 0; i <= n; i++)
-    if (event[i]) d->cuEventDestroy(event[i]);
-  return wrong ? wrong : e ? sc_gpu_failed(g, sc, "the kernel did not finish", e) : NULL;
-}
-
-static const char *cold_round(Gpu *g, Sc *sc, GpuJob *j, u32 round, Samples *s) {
-  float ms[WARM_UP];
-  nanosleep(&(struct timespec){0, 150000000}, NULL);
-  const char *wrong = clock_launches(g, sc, j, WARM_UP, ms);
-  return wrong ? wrong : clock_launches(g, sc, j, COLD, s->cold + COLD * round);
-}
-
 static schedc_status launch(void *turn) {
   const JobTurn *t = turn;
   return sc_gpu_enqueue(t->sc, t->job) ? SCHEDC_EIO : SCHEDC_OK;
 }
 
-// Launches back to back for so many milliseconds. Returns NULL, or what is wrong; "": a launch was
-// refused, and a diagnostic says why.
+// What is wrong; "": a launch was refused, and a diagnostic says why.
+static const char *failed(JobTurn *turn, const Duration *t) {
+  return t->status ? "" : sc_gpu_failed(turn->g, turn->sc, "the kernel did not finish", t->error);
+}
+
+static const char *cold_round(JobTurn *turn, u32 round) {
+  Duration t = {.d = &turn->g->d, .launch = launch, .user = turn};
+  double ms[WARM_UP];
+  nanosleep(&(struct timespec){0, 150000000}, NULL);
+  bool good = sc_gpu_clock(&t, WARM_UP, 1, 0, ms) &&
+              sc_gpu_clock(&t, COLD, 1, 0, turn->samples->cold + COLD * round);
+  return good ? NULL : failed(turn, &t);
+}
+
+// Launches back to back for so many milliseconds. Returns NULL, or what is wrong.
 static const char *go_on_for(JobTurn *turn, double ms, bool counts, Duration *t) {
   *t = (Duration){.d = &turn->g->d,
                   .launch = launch,
@@ -119,8 +91,7 @@ static const char *go_on_for(JobTurn *turn, double ms, bool counts, Duration *t)
                   .settle = counts,
                   .watch = counts ? watch : NULL,
                   .watcher = turn};
-  if (sc_gpu_duration(t)) return NULL;
-  return t->status ? "" : sc_gpu_failed(turn->g, turn->sc, "the kernel did not finish", t->error);
+  return sc_gpu_duration(t) ? NULL : failed(turn, t);
 }
 
 static const char *sustained_round(JobTurn *turn, u32 round) {
@@ -128,7 +99,7 @@ static const char *sustained_round(JobTurn *turn, u32 round) {
   Duration t;
   const char *wrong = go_on_for(turn, TURN_MS, true, &t);
   if (wrong) return wrong;
-  s->sustained[round] = (float)t.ms;
+  s->sustained[round] = t.ms;
   if (!round || t.least < s->least) s->least = t.least;
   if (!round || t.most > s->most) s->most = t.most;
   return NULL;
@@ -159,13 +130,13 @@ const char *sc_gpu_measure(Gpu *g, Sc *sc, GpuJob *job, u32 n, u32 rounds, u32 *
   for (u32 r = 0; r < COLD_ROUNDS && !wrong; r++)
     for (u32 k = 0; k < n && !wrong; k++) {
       u32 i = *which = sc_gpu_turn(r, k, n);
-      wrong = sc_gpu_go_on(g) ? cold_round(g, sc, &job[i], r, &s[i]) : "";
+      wrong = sc_gpu_go_on(g) ? cold_round(&(JobTurn){g, sc, &job[i], NULL, &s[i]}, r) : "";
     }
   if (!wrong) wrong = sustain(g, sc, job, n, rounds, which, s);
   for (u32 i = 0; i < n && !wrong; i++) {
     schedc_cuda_times *to = &job[i].times;
-    to->cold_ms = median(s[i].cold, COLD_ROUNDS * COLD);
-    to->sustained_ms = median(s[i].sustained, rounds);
+    to->cold_ms = sc_median(s[i].cold, COLD_ROUNDS * COLD);
+    to->sustained_ms = sc_median(s[i].sustained, rounds);
     to->least_ms = s[i].least;
     to->most_ms = s[i].most;
     to->clock_mhz = s[i].readings ? s[i].clocks / s[i].readings : 0;

@@ -45,16 +45,6 @@ static void sort(Search *s, u32 *list, u32 n, double (*value)(const Program *p))
 
 static double ratio(const Program *p) { return p->ratio; }
 
-static double median(double *v, u32 n) {
-  for (u32 i = 1; i < n; i++)
-    for (u32 j = i; j > 0 && v[j] < v[j - 1]; j--) {
-      double t = v[j];
-      v[j] = v[j - 1];
-      v[j - 1] = t;
-    }
-  return !n ? 0 : n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 // ---- the reference
 
 // The default, as long as it works; then what should be best.
@@ -162,7 +152,7 @@ static double reference_turn(const Search *s, u32 turn) {
 // the deviation over sqrt(n). A turn that is far off alone does not matter.
 static double uncertainty(double *v, u32 n, double middle) {
   for (u32 i = 0; i < n; i++) v[i] = fabs(v[i] - middle);
-  return 2 * 1.2533 * 1.4826 * median(v, n) / sqrt(n);
+  return 2 * 1.2533 * 1.4826 * sc_median(v, n) / sqrt(n);
 }
 
 static void rate(Search *s, Program *p) {
@@ -172,8 +162,8 @@ static void rate(Search *s, Program *p) {
     v[i] = reference > 0 ? p->turn[i] / reference : 1;
     ms[i] = p->turn[i];
   }
-  p->ratio = median(v, p->turns);
-  p->ms = median(ms, p->turns);
+  p->ratio = sc_median(v, p->turns);
+  p->ms = sc_median(ms, p->turns);
   p->spread = uncertainty(v, p->turns, p->ratio);
 }
 
@@ -324,7 +314,7 @@ double sc_search_noise(const Search *s) {
   u32 n = 0;
   for (u32 i = 0; i < s->n; i++)
     if (s->at[i].turns > 1 && i != s->first) v[n++] = s->at[i].spread;
-  return median(v, n);
+  return sc_median(v, n);
 }
 
 static bool has_finished(const Program *p) { return p->verified && !p->failed && p->turns; }
