@@ -58,16 +58,6 @@ typedef struct NameUse {
   u32 next;
 } NameUse;
 
-// Numbers, by name (name.c).
-typedef struct Numbered {
-  const char *name;  // NULL: free
-  u32 number;
-} Numbered;
-typedef struct Names {
-  Numbered *at;
-  u32 slots, n;
-} Names;
-
 // A tile that an operation touches, into which a product has ended, and which has not been fenced
 // since.
 typedef struct Unfenced {
@@ -105,17 +95,17 @@ typedef struct Cuda {
   // names that are declared only where they are used, which stand in texts as "$name": how often
   // each is used so far
   VEC(u32) counted;
-  Names in_kernel, in_role;  // the number of each such name: the kernel's names, the role's
-  bool of_role;              // a name that is added is the role's
-  u32 r;                     // the role being written
-  bool single;               // one thread runs that role, as it only copies and hands over
-  const char **name;         // of each buf, a C identifier
-  const char **xname;    // of each expression that has one in the scope being written, else NULL
-  const char **loop;     // of each loop
-  const char **ring;     // of each ring
-  bool *by_thread;       // tensors that threads read or write: they need a pointer
-  const char *function;  // its name
-  WgmmaSet *wgmma;       // of the file
+  Keys in_kernel, in_role;  // the number of each such name: the kernel's names, the role's
+  bool of_role;             // a name that is added is the role's
+  u32 r;                    // the role being written
+  bool single;              // one thread runs that role, as it only copies and hands over
+  const char **name;        // of each buf, a C identifier
+  const char **xname;       // of each expression that has one in the scope being written, else NULL
+  const char **loop;        // of each loop
+  const char **ring;        // of each ring
+  bool *by_thread;          // tensors that threads read or write: they need a pointer
+  const char *function;     // its name
+  WgmmaSet *wgmma;          // of the file
   VEC(TmaMap) tma;
   bool *wide;     // tensors that threads access by 16 bytes
   u8 *read_move;  // of each view that the statement being written reads
@@ -125,7 +115,7 @@ typedef struct Cuda {
   u32 line;               // of the last #line
   VEC(Named) named;       // names given in the role being written
   VEC(NameUse) name_use;  // from 1
-  Names use_of;           // the number of a name's entry there
+  Keys use_of;            // the number of a name's entry there
   Scope *scope;           // of each register tile of that role
   // by operation: the number (from 1) of the first tile that is declared before it; and by tile, of
   // the next
@@ -243,9 +233,6 @@ typedef struct MapGen {
 bool cu_is_formed(const char *name);                 // like a name that the emitter makes
 void cu_put_line(Str *out, const Kernel *k);         // `#line`, of the kernel; nothing without text
 const char *cu_next_name(const char *p, size_t *n);  // the next word of code; NULL at its end
-u32 cu_number_of(const Names *t, const char *name, size_t n);  // 0: it has none
-void cu_set_number(Cuda *c, Names *t, const char *name, u32 number);
-void cu_clear_numbers(Names *t);
 
 // scope.c
 // of the block that `pc` is in: the operation that closes or splits it

@@ -100,41 +100,6 @@ const char *cu_next_name(const char *p, size_t *n) {
   return *n ? p : NULL;
 }
 
-// ---- numbers by name
-
-static Numbered *slot_of(const Names *t, const char *name, size_t n) {
-  u64 h = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < n; i++) h = (h ^ (u8)name[i]) * 0x100000001b3u;
-  for (u32 i = (u32)(h ^ h >> 32) & (t->slots - 1);; i = (i + 1) & (t->slots - 1)) {
-    const char *known = t->at[i].name;
-    if (!known || (!strncmp(known, name, n) && !known[n])) return &t->at[i];
-  }
-}
-
-u32 cu_number_of(const Names *t, const char *name, size_t n) {
-  return t->slots ? slot_of(t, name, n)->number : 0;
-}
-
-void cu_set_number(Cuda *c, Names *t, const char *name, u32 number) {
-  if (t->n >= t->slots / 2) {
-    Names wide = {.slots = t->slots ? t->slots * 2 : 64, .n = t->n};
-    wide.at = NEWS(c->sc, Numbered, wide.slots);
-    for (u32 i = 0; i < t->slots; i++) {
-      const Numbered *old = &t->at[i];
-      if (old->name) *slot_of(&wide, old->name, strlen(old->name)) = *old;
-    }
-    *t = wide;
-  }
-  Numbered *slot = slot_of(t, name, strlen(name));
-  t->n += !slot->name;
-  *slot = (Numbered){name, number};
-}
-
-void cu_clear_numbers(Names *t) {
-  t->n = 0;
-  if (t->slots) memset(t->at, 0, sizeof *t->at * t->slots);
-}
-
 // ---- comments and literals
 
 // Puts bytes of the schedule or of its name into a comment. None of them may end the comment or

@@ -129,16 +129,17 @@ static bool may_share_name(Scope a, Scope b) {
 }
 
 static u32 use_of(const Cuda *c, const char *name) {
-  return cu_number_of(&c->use_of, name, strlen(name));
+  return sc_key_number(&c->use_of, 0, name, strlen(name));
 }
 
 static NameUse *make_use(Cuda *c, const char *name) {
-  u32 n = use_of(c, name);
-  if (n) return &c->name_use.at[n];
+  u32 *n = sc_key(c->sc, &c->use_of, 0, name, strlen(name));
   if (!c->name_use.n) PUSH(c->sc, &c->name_use, (NameUse){0});
-  cu_set_number(c, &c->use_of, name, c->name_use.n);
-  PUSH(c->sc, &c->name_use, (NameUse){0});
-  return &c->name_use.at[c->name_use.n - 1];
+  if (!*n) {
+    *n = c->name_use.n;
+    PUSH(c->sc, &c->name_use, (NameUse){0});
+  }
+  return &c->name_use.at[*n];
 }
 
 static bool taken(const Cuda *c, const char *name, Scope scope) {
@@ -197,7 +198,7 @@ static u32 strides(const Kernel *k, u32 buf) {
 // Begins to count the uses of the names that a role declares only if it uses them.
 static void count_names(Cuda *c) {
   static const char *const own[] = {"instance", "thread", "warp", "lane", "row0", "col0"};
-  cu_clear_numbers(&c->in_role);
+  sc_keys_clear(&c->in_role);
   for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
   for (u32 i = 0; i < c->k->axis.n; i++) cu_name(c, cu_axis_name(c, i));
   for (u32 i = 0; i < c->k->buf.n; i++) {
@@ -214,7 +215,7 @@ void cu_name_value(Cuda *c, Xid x, Sym sym) {
 
 void cu_forget_names(Cuda *c) {
   c->named.n = c->name_use.n = 0;
-  cu_clear_numbers(&c->use_of);
+  sc_keys_clear(&c->use_of);
   memset(c->xname, 0, sizeof *c->xname * c->k->expr.n);
 }
 

@@ -14,13 +14,13 @@
 
 void cu_name(Cuda *c, const char *name) {
   PUSH(c->sc, &c->counted, 0);
-  cu_set_number(c, c->of_role ? &c->in_role : &c->in_kernel, name, c->counted.n);
+  *sc_key(c->sc, c->of_role ? &c->in_role : &c->in_kernel, 0, name, strlen(name)) = c->counted.n;
 }
 
 // How often a name is used.
 static u32 *uses_of(const Cuda *c, const char *name, size_t n) {
-  u32 number = cu_number_of(&c->in_role, name, n);
-  if (!number) number = cu_number_of(&c->in_kernel, name, n);
+  u32 number = sc_key_number(&c->in_role, 0, name, n);
+  if (!number) number = sc_key_number(&c->in_kernel, 0, name, n);
   assert(number);  // else it is never declared
   return &c->counted.at[number - 1];
 }

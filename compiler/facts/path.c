@@ -184,13 +184,13 @@ static u32 answer(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *
   words[n++] = (u64)pc << 32 | (u64)p->n << 8 | q;
   if (t) n += write_truth(words + n, t);
   for (u32 i = 0; i < p->n; i++) n += write_truth(words + n, &p->at[i]);
-  Answer *known = sc_answer(f->answers, words, n);
-  if (!known->given) {
+  u32 *known = sc_key(f->facts->sc, &f->answers, 0, words, n * sizeof *words);
+  if (!*known) {
     u32 mark = suppose(f, p, pc);
-    *known = (Answer){true, work_out(f, p, q, t)};
+    *known = work_out(f, p, q, t) + 1;
     sc_facts_drop(f->facts, mark);
   }
-  return known->says;
+  return *known - 1;
 }
 
 static bool can_be(PathFacts *f, const Path *p, u32 pc) { return answer(f, p, pc, CAN_BE, NULL); }
@@ -324,7 +324,6 @@ PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role) {
   const Code *code = &role->code;
   PathFacts *f = NEW(sc, PathFacts);
   *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = code, .below = x_below(sc, k)};
-  f->answers = sc_answers(sc);
   f->left = PATHS_TRIED;
   for (u32 i = 0; i < code->n; i++) {
     Xid cond = code->at[i].op == OP_IF ? code->at[i].arg[0] : 0;

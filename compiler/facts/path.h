@@ -28,20 +28,9 @@ typedef struct PathFacts {
   VEC(Xid) asked;  // conditions of the code that paths which are united may both have answered
   VEC(Xid) apart;  // … of which paths that are united do not know the contrary
   u32 left;        // so many paths may still be asked for that: then they are united
-  struct Answers *answers;
+  Keys answers;    // by question: what was answered, + 1
 } PathFacts;
 
-// ---- answers.c: what has been asked before, and what was answered
-typedef struct Answer {
-  bool given;
-  u32 says;
-} Answer;
-struct Answers *sc_answers(Sc *sc);
-// The place of the answer to a question, which is so many words; not given the first time. It stays
-// where it is until the next question.
-Answer *sc_answer(struct Answers *a, const u64 *words, u32 n);
-
-// ---- path.c
 // The effort of a plan that is tried; and of the proof of one, which goes other ways than it did.
 enum { PATHS_TRIED = 150, PATHS_PROVED = 4 * PATHS_TRIED };
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role);

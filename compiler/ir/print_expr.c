@@ -16,31 +16,17 @@ enum {
 
 // ---- names
 
-static Taken *find_name(const Names *n, const char *name) {
-  u32 h = 2166136261u;
-  for (const char *c = name; *c; c++) h = (h ^ (u8)*c) * 16777619u;
-  u32 i = h & (n->cap - 1);
-  while (n->at[i].name && strcmp(n->at[i].name, name)) i = (i + 1) & (n->cap - 1);
-  return &n->at[i];
+// The last suffix that a name was given; 0: it is not taken.
+static u32 suffix_of(const Keys *n, const char *name) {
+  return sc_key_number(n, 0, name, strlen(name));
 }
 
-static Names new_names(Sc *sc, u32 cap) { return (Names){NEWS(sc, Taken, cap), cap, 0}; }
-
-static void take_name(Sc *sc, Names *n, const char *name) {
-  if (n->n * 2 >= n->cap) {
-    Names wide = new_names(sc, n->cap * 2);
-    wide.n = n->n;
-    for (u32 i = 0; i < n->cap; i++)
-      if (n->at[i].name) *find_name(&wide, n->at[i].name) = n->at[i];
-    *n = wide;
-  }
-  *find_name(n, name) = (Taken){name, 1};
-  n->n++;
+static void take_name(Printer *p, Keys *n, const char *name, u32 suffix) {
+  *sc_key(p->sc, n, 0, name, strlen(name)) = suffix;
 }
 
-static bool is_seen(const Printer *p, const Names *n, const char *name) {
-  bool seen = find_name(n, name)->name != NULL;
-  if (n == &p->tiles) seen |= find_name(&p->stores, name)->name != NULL;
+static bool is_seen(const Printer *p, const Keys *n, const char *name) {
+  bool seen = suffix_of(n, name) || (n == &p->tiles && suffix_of(&p->stores, name));
   if (n != &p->values) return seen;
   for (u32 i = 0; i < p->around.n; i++) seen |= !strcmp(p->around.at[i], name);
   for (u32 i = 0; i < p->vars; i++) seen |= !strcmp(p->var[i], name);
@@ -49,17 +35,18 @@ static bool is_seen(const Printer *p, const Names *n, const char *name) {
 
 // The name itself, or with the first suffix after `last` that makes it differ from all that are
 // seen.
-static const char *differing(Printer *p, const Names *n, const char *name, u32 *last) {
+static const char *differing(Printer *p, const Keys *n, const char *name, u32 *last) {
   const char *got = name;
   while (is_seen(p, n, got)) got = sc_printf(p->sc, "%s.%u", name, ++*last);
   return got;
 }
 
-static const char *unique(Printer *p, Names *n, const char *name) {
-  u32 first = 1;
-  Taken *taken = find_name(n, name);
-  const char *got = differing(p, n, name, taken->name ? &taken->suffix : &first);
-  take_name(p->sc, n, got);
+static const char *unique(Printer *p, Keys *n, const char *name) {
+  const u32 known = suffix_of(n, name);
+  u32 last = known ? known : 1;
+  const char *got = differing(p, n, name, &last);
+  if (known) take_name(p, n, name, last);
+  take_name(p, n, got, 1);
   return got;
 }
 
@@ -71,7 +58,7 @@ static void name_ring(Printer *p, u32 ring) {
   if (r->parts == 1) p->buf[r->part0] = p->ring[ring];
 }
 
-static void name_bufs(Printer *p, Names *n, Space space, u32 role) {
+static void name_bufs(Printer *p, Keys *n, Space space, u32 role) {
   const Kernel *k = p->k;
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
@@ -82,8 +69,6 @@ static void name_bufs(Printer *p, Names *n, Space space, u32 role) {
 // Of storage, turns and roles, in the order of print. Values are named where they are declared.
 void sc_ir_names(Printer *p) {
   const Kernel *k = p->k;
-  p->values = new_names(p->sc, 64);
-  p->stores = new_names(p->sc, 64);
   p->buf = NEWS(p->sc, const char *, k->buf.n);
   p->ring = NEWS(p->sc, const char *, k->ring.n);
   p->turn = NEWS(p->sc, const char *, k->turn.n);
@@ -98,7 +83,7 @@ void sc_ir_names(Printer *p) {
   for (u32 i = 0; i < k->turn.n; i++) p->turn[i] = unique(p, &p->stores, k->turn.at[i].name);
   for (u32 i = 0; i < k->role.n; i++) p->role[i] = unique(p, &p->stores, k->role.at[i].name);
   for (u32 r = 0; r < k->role.n; r++) {
-    p->tiles = new_names(p->sc, 64);
+    sc_keys_clear(&p->tiles);
     name_bufs(p, &p->tiles, SP_REG, r);
   }
 }

@@ -69,16 +69,6 @@ typedef struct Step {
   u32 next;
 } Step;
 
-typedef struct Taken {
-  const char *name;
-  u32 suffix;
-} Taken;
-
-typedef struct Names {
-  Taken *at;
-  u32 cap, n;
-} Names;
-
 // One kernel being printed. A name is unique where it is read: of a dimension, axis or let, a
 // tensor, ring, turn or role in the kernel; of a tile in its role; of a loop's variable inside the
 // loop; of an index variable in its statement.
@@ -94,7 +84,7 @@ typedef struct Printer {
   VEC(const char *) around;  // the loops that are open
   VEC(Xid) local;            // the map's own `let`s, operands first
   // names in use: scalars; tensors, rings, turns, roles; a role's tiles
-  Names values, stores, tiles;
+  Keys values, stores, tiles;
   Mark *mark;
   u32 epoch, lets;
   VEC(Step) stack;

@@ -8,12 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Name {
-  Words text;
-  u32 scope, value;  // a label: its block; a register: its number
-  bool label;
-} Name;
-
 typedef struct Loc {
   u32 file, line, col;
 } Loc;
@@ -30,8 +24,7 @@ typedef struct Reader {
   const char *p, *function;
   VEC(u32) outer;  // scopes: the one around each
   u32 scope;
-  VEC(Name) name;
-  u32 *table, room;  // hash -> name + 1
+  Keys name;         // of registers: their numbers, + 1; of labels: their blocks, + 1
   VEC(Loc) inlined;  // the last `.loc` and what it was inlined at, outermost first
   VEC(Jump) jump;
 } Reader;
@@ -41,7 +34,6 @@ static void wrong(Reader *r, const char *why, Words at) {
     r->ptx->wrong = sc_printf(r->sc, "%s: '%.*s'", why, (int)(at.n < 60 ? at.n : 60), at.at);
 }
 
-static bool same(Words a, Words b) { return a.n == b.n && !memcmp(a.at, b.at, a.n); }
 static bool begins(Words a, const char *text) {
   size_t n = strlen(text);
   return a.n >= n && !memcmp(a.at, text, n);
@@ -68,51 +60,27 @@ static const char *blanks(const char *p) {
 
 // ---- names
 
-static u32 hash(u32 scope, bool label, Words w) {
-  u32 h = 2166136261u ^ scope * 2 ^ label;
-  for (u32 i = 0; i < w.n; i++) h = (h ^ (u8)w.at[i]) * 16777619u;
-  return h;
+// A name is its scope's, and of a register or a label.
+static u32 find(const Reader *r, u32 scope, bool label, Words w) {
+  return sc_key_number(&r->name, 2 * scope + label, w.at, w.n);
 }
 
-static void enter(Reader *r, u32 name) {
-  const Name *n = &r->name.at[name];
-  u32 i = hash(n->scope, n->label, n->text) & (r->room - 1);
-  while (r->table[i]) i = (i + 1) & (r->room - 1);
-  r->table[i] = name + 1;
-}
-
-static Name *find(Reader *r, u32 scope, bool label, Words w) {
-  u32 i = hash(scope, label, w) & (r->room - 1);
-  for (; r->table[i]; i = (i + 1) & (r->room - 1)) {
-    Name *n = &r->name.at[r->table[i] - 1];
-    if (n->scope == scope && n->label == label && same(n->text, w)) return n;
-  }
-  return NULL;
-}
-
-static Name *find_outward(Reader *r, u32 scope, bool label, Words w) {
-  Name *n = NULL;
+static u32 find_outward(const Reader *r, u32 scope, bool label, Words w) {
+  u32 n = 0;
   for (; scope != SC_NONE && !n; scope = r->outer.at[scope]) n = find(r, scope, label, w);
   return n;
 }
 
-static Name *declare(Reader *r, u32 scope, bool label, Words w, u32 value) {
-  PUSH(r->sc, &r->name, ((Name){w, scope, value, label}));
-  if (2 * r->name.n > r->room) {
-    r->room *= 2;
-    r->table = NEWS(r->sc, u32, r->room);
-    for (u32 i = 0; i + 1 < r->name.n; i++) enter(r, i);
-  }
-  enter(r, r->name.n - 1);
-  return &r->name.at[r->name.n - 1];
+static u32 declare(Reader *r, u32 scope, bool label, Words w, u32 value) {
+  return *sc_key(r->sc, &r->name, 2 * scope + label, w.at, w.n) = value + 1;
 }
 
 // The number of a register. Those that a function declares by the hundred (%r<224>) are numbered
 // where they are first used.
 static u32 reg(Reader *r, Words w) {
-  Name *n = find_outward(r, r->scope, false, w);
+  u32 n = find_outward(r, r->scope, false, w);
   if (!n) n = declare(r, 0, false, w, r->ptx->regs++);
-  return n->value;
+  return n - 1;
 }
 
 // ---- operands
@@ -386,16 +354,15 @@ static const char *body(const char *text, const char *function) {
 static void resolve(Reader *r) {
   for (u32 i = 0; i < r->jump.n; i++) {
     const Jump *j = &r->jump.at[i];
-    const Name *to = find_outward(r, j->scope, true, j->label);
+    u32 to = find_outward(r, j->scope, true, j->label);
     if (!to) wrong(r, "a jump to nowhere", j->label);
-    else r->ptx->block.at[j->block].jump = to->value;
+    else r->ptx->block.at[j->block].jump = to - 1;
   }
 }
 
 Ptx sc_ptx_read(Sc *sc, const char *text, const char *function) {
   Ptx ptx = {0};
-  Reader r = {.sc = sc, .ptx = &ptx, .function = function, .scope = SC_NONE, .room = 1024};
-  r.table = NEWS(sc, u32, r.room);
+  Reader r = {.sc = sc, .ptx = &ptx, .function = function, .scope = SC_NONE};
   r.p = body(text, function);
   if (!r.p) {
     ptx.wrong = sc_printf(sc, "it has no function '%s'", function);

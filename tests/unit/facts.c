@@ -243,23 +243,6 @@ static void sums_of_many_terms(void **state) {
   assert_false(sc_fact_nonneg(f->facts, SUB(all, some)));
 }
 
-// Questions that begin alike, and differ in a word or in their length, have answers of their own.
-static void answers_to_questions(void **state) {
-  enum { QUESTIONS = 3000, WORDS = 7 };
-  Fix *f = *state;
-  struct Answers *answers = sc_answers(&f->sc);
-  for (u32 round = 0; round < 2; round++) {
-    for (u32 i = 0; i < QUESTIONS; i++) {
-      u64 words[WORDS] = {1, 2, 0, 0, 0, 0, i / WORDS};
-      Answer *answer = sc_answer(answers, words, 1 + i % WORDS);
-      const u32 expected = i % WORDS == WORDS - 1 ? i : i % WORDS;
-      assert_int_equal(answer->given, round || i > expected);
-      if (!answer->given) *answer = (Answer){true, expected};
-      assert_int_equal(answer->says, expected);
-    }
-  }
-}
-
 int main(void) {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -278,7 +261,6 @@ int main(void) {
       TEST(deep_expressions),
       TEST(deep_conditions),
       TEST(sums_of_many_terms),
-      TEST(answers_to_questions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,8 +97,35 @@ static void reals(void **state) {
   sc_free(&sc);
 }
 
+// Keys that begin alike, and differ in a word, in their length or in their kind, have numbers of
+// their own, also when there is new room for them, and none once they are cleared.
+static void keys(void **state) {
+  enum { KEYS = 3000, WORDS = 7 };
+  (void)state;
+  Sc sc;
+  Keys all = {0};
+  sc_init(&sc, NULL);
+  for (u32 round = 0; round < 2; round++) {
+    for (u32 i = 0; i < KEYS; i++) {
+      u64 words[WORDS] = {1, 2, 0, 0, 0, 0, i / WORDS};
+      size_t bytes = (1 + i % WORDS) * sizeof *words;
+      const u32 expected = 1 + (i % WORDS == WORDS - 1 ? i : i % WORDS);
+      assert_int_equal(sc_key_number(&all, 1, words, bytes), 0);
+      u32 *number = sc_key(&sc, &all, 0, words, bytes);
+      assert_int_equal(*number != 0, round || i >= expected);
+      *number = expected;
+      assert_int_equal(sc_key_number(&all, 0, words, bytes), expected);
+    }
+  }
+  sc_keys_clear(&all);
+  assert_int_equal(sc_key_number(&all, 0, &(u64){1}, 8), 0);
+  assert_int_equal(*sc_key(&sc, &all, 0, "", 0), 0);
+  sc_free(&sc);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(lines_and_columns),
-                                     cmocka_unit_test(misspelt), cmocka_unit_test(reals)};
+                                     cmocka_unit_test(misspelt), cmocka_unit_test(reals),
+                                     cmocka_unit_test(keys)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
