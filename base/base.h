@@ -173,8 +173,16 @@ u32 *sc_key(Sc *sc, Keys *keys, u32 kind, const void *at, size_t n);
 u32 sc_key_number(const Keys *keys, u32 kind, const void *at, size_t n);  // 0: it has none
 void sc_keys_clear(Keys *keys);
 
+// ---- threads.c
+enum { SC_MAX_THREADS = 64 };
+u32 sc_threads(u32 wanted, u32 most);  // how many there are to be; 0: one for each core, 1 at least
+// Runs `work` on each of at most SC_MAX_THREADS jobs, the first on this thread, and waits for all.
+// Jobs for which no thread can be had are done behind the first.
+void sc_on_threads(u32 n, void *(*work)(void *), void *jobs, size_t bytes);
+
 // ---- numbers.c
-void sc_sort(double *v, u32 n);      // the smallest first
+void sc_sort(double *v, u32 n);  // the smallest first
+void sc_sort_u32(u32 *v, u32 n);
 double sc_median(double *v, u32 n);  // sorts them; 0 if there are none
 
 // ---- diag.c

@@ -18,15 +18,8 @@ enum { LONG = 24, TOO_LONG = 1 << 20 };
 
 // ---- what is below an expression, in the order in which it is computed
 
-static int by_number(const void *a, const void *b) {
-  Xid x = *(const Xid *)a, y = *(const Xid *)b;
-  return x < y ? -1 : x > y;
-}
-
 // An operand has a smaller number than what it is an operand of.
-static void sort(Cuda *c) {
-  if (c->order.n) qsort(c->order.at, c->order.n, sizeof *c->order.at, by_number);
-}
+static void sort(Cuda *c) { sc_sort_u32(c->order.at, c->order.n); }
 
 // What stands for the expression in the statement being written, or NULL.
 static const Hoist *stands_for(const Cuda *c, Xid x) {
@@ -69,15 +62,10 @@ static bool wants_name(const Use *u) { return u->times > 1 && u->size >= LONG &&
 
 // ---- uniform values
 
-static void from(void *below, Xid x, Span at) {
-  (void)at;
-  x_from(below, x);
-}
-
 // Adds the extents of axes and tensors, which tests of positions use.
 static void from_kernel(Cuda *c) {
   const Kernel *k = c->k;
-  sc_grid_exprs(k, from, &c->below);
+  sc_grid_exprs(k, x_visit, &c->below);
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     for (u32 d = 0; b->space == SP_TENSOR && d < b->rank; d++) x_from(&c->below, b->dim[d]);
@@ -167,7 +155,7 @@ void cu_share(Cuda *c) {
   const Code *code = &c->k->role.at[c->r].code;
   begin(c);
   for (u32 pc = 0; pc < code->n; pc++) {
-    sc_ins_exprs(c->k, &code->at[pc], from, &c->below);
+    sc_ins_exprs(c->k, &code->at[pc], x_visit, &c->below);
     if (code->at[pc].op == OP_FOR) c->opened[code->at[pc].arg[0]] = pc;
   }
   name_uniforms(c);

@@ -68,11 +68,6 @@ static Xid fails_at(Finder *f, const Expr *e) {
   return either(f, a, either(f, b, c));
 }
 
-static int by_number(const void *a, const void *b) {
-  Xid x = *(const Xid *)a, y = *(const Xid *)b;
-  return x < y ? -1 : x > y;
-}
-
 // Lists what is below the statement in the order in which it is computed. Is something of it
 // divided, or read where a condition may leave it out?
 static bool meet(Finder *f, const Map *m) {
@@ -90,7 +85,7 @@ static bool meet(Finder *f, const Map *m) {
     PUSH(f->sc, &f->order, x);
   }
   const bool may = divides || (reads && (chooses || m->cond));
-  if (may) qsort(f->order.at, f->order.n, sizeof *f->order.at, by_number);
+  if (may) sc_sort_u32(f->order.at, f->order.n);
   return may;
 }
 

@@ -432,6 +432,7 @@ bool sc_ring_async(const Kernel *k, u32 ring);
 // the grid and of turns' keys, and those of an operation, with the positions in the views that it
 // names itself. 0 where there is none.
 typedef void ExprVisit(void *user, Xid x, Span at);
+ExprVisit x_visit;  // adds each to what a walk (Below) begins from
 void sc_grid_exprs(const Kernel *k, ExprVisit *visit, void *user);
 void sc_ins_exprs(const Kernel *k, const Ins *ins, ExprVisit *visit, void *user);
 // The views of a map: what it reads, and then what it writes.

@@ -36,11 +36,6 @@ static void assume_elements(Verify *v) {
   }
 }
 
-static void from(void *below, Xid root, Span at) {
-  (void)at;
-  x_from(below, root);
-}
-
 static bool may_grow(const Expr *e) {
   const bool picks = e->op == X_MIN || e->op == X_MAX || e->op == X_WHERE || e->op == X_MOD;
   const bool makes = sc_xop[e->op].arity || e->op == X_SUM;
@@ -62,10 +57,10 @@ static void assume_integers(Verify *v) {
   const Kernel *k = v->k;
   Below all = x_below(v->sc, k), made = x_below(v->sc, k);
   x_begin(&all, DEP_FETCH | DEP_TILE);
-  sc_grid_exprs(k, from, &all);
+  sc_grid_exprs(k, x_visit, &all);
   for (u32 i = 0; i < k->role.n; i++)
     for (u32 pc = 0; pc < k->role.at[i].code.n; pc++)
-      sc_ins_exprs(k, &k->role.at[i].code.at[pc], from, &all);
+      sc_ins_exprs(k, &k->role.at[i].code.at[pc], x_visit, &all);
   x_begin(&made, DEP_FETCH | DEP_TILE);
   for (Xid x; (x = x_next(&all));) {
     Xid operand[SC_MAX_OPERANDS];

@@ -6,7 +6,6 @@
 #include "runtime/api/meter.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 // What a measurement or verification needs.
 typedef struct MeterJob {
@@ -108,13 +107,10 @@ static schedc_status open_meter(MeterJob *j, const schedc_build_options *build) 
   schedc_status status = schedc_open(&m->quiet, &quiet);
   if (!status) status = sc_guard(&m->sc, fill, j);
   if (status) return status;
-  long cores = m->options.jobs ? (long)m->options.jobs : sysconf(_SC_NPROCESSORS_ONLN);
   m->builders.space = m->space;
   m->builders.building = sc_building(build);
   m->builders.unverified = j->context->unverified;
-  bool threads = sc_builders_open(&m->builders, cores < 1              ? 1
-                                                : cores > MAX_BUILDERS ? MAX_BUILDERS
-                                                                       : (u32)cores);
+  bool threads = sc_builders_open(&m->builders, sc_threads(m->options.jobs, MAX_BUILDERS));
   return threads ? SCHEDC_OK : unavailable(j, "no thread can be started");
 }
 

@@ -9,9 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-enum { BATCH = 2048, MAX_THREADS = 64 };
+enum { BATCH = 2048 };
 
 // A program: the first of the points that mean it.
 typedef struct Entry {
@@ -67,19 +66,9 @@ static void *work(void *arg) {
 }
 
 static schedc_status each(u32 n, u32 threads, bool unverified, Item item, void *job) {
-  pthread_t id[MAX_THREADS];
   Crew crew = {.item = item, .job = job, .n = n, .unverified = unverified};
-  u32 more = 0;
-  while (more + 1 < threads && more + 1 < n && !pthread_create(&id[more], NULL, work, &crew))
-    more++;
-  work(&crew);
-  while (more) pthread_join(id[--more], NULL);
+  sc_on_threads(threads < n ? threads : n ? n : 1, work, &crew, 0);
   return (schedc_status)atomic_load(&crew.status);
-}
-
-static u32 thread_count(const schedc_tuner_options *o) {
-  long cores = o->threads ? (long)o->threads : sysconf(_SC_NPROCESSORS_ONLN);
-  return cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (u32)cores;
 }
 
 // ---- points to programs
@@ -115,8 +104,8 @@ static void enter(Sc *sc, schedc_tuner *t, const schedc_point *p, const schedc_p
 
 static schedc_status take_batch(Sc *sc, Making *m) {
   schedc_tuner *t = m->tuner;
-  schedc_status status =
-      each(m->n, thread_count(&t->options), m->context->unverified, probe_one, m);
+  schedc_status status = each(m->n, sc_threads(t->options.threads, SC_MAX_THREADS),
+                              m->context->unverified, probe_one, m);
   for (u32 i = 0; i < m->n && !status; i++) {
     t->legal += m->probe[i].legal != 0;
     if (m->probe[i].legal) enter(sc, t, &m->point[i], &m->probe[i]);
@@ -230,7 +219,8 @@ static schedc_status predict(Sc *sc, Making *m) {
   schedc_status status = SCHEDC_OK;
   m->predicted = NEWS(sc, double, n + 1);
   if (t->options.tensor_count)
-    status = each(n, thread_count(&t->options), m->context->unverified, predict_one, m);
+    status = each(n, sc_threads(t->options.threads, SC_MAX_THREADS), m->context->unverified,
+                  predict_one, m);
   t->program = NEWS(sc, Program, n + 1);
   for (u32 i = 0; i < n; i++) t->program[i].predicted = m->predicted[i];
   return status;

@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { QUANTUM = 4096, RANDOM_QUANTUM = 8, REPORT_EVERY = 1 << 14, BUDGET_EVERY = 64 };
 
@@ -154,11 +153,9 @@ static void listen(Program *p, const atomic_bool *done) {
 }
 
 static u32 worker_count(const Program *p) {
-  long cores = p->opt->threads ? (long)p->opt->threads : sysconf(_SC_NPROCESSORS_ONLN);
-  u64 n = cores < 1 ? 1 : (u64)cores;
-  if (n > 256) n = 256;
+  const u32 n = sc_threads(p->opt->threads, 256);
   if (p->talks) return 1;
-  return (u32)(n < p->jobs ? n : p->jobs ? p->jobs : 1);
+  return n < p->jobs ? n : p->jobs ? (u32)p->jobs : 1;
 }
 
 // The caller's thread works too; then it waits, enters what the others log, and goes on telling how
@@ -228,21 +225,13 @@ static schedc_status outcome(Sc *sc, const Program *p, const Worker *w, u32 n) {
 
 // ---- tensors
 
-// Fills what the kernel only writes with poison, line by line: a caller's padding stays as it is.
-static void poison_tensor(const Buf *b, const TensorRef *t, u32 d, i64 at) {
-  i64 bytes = sc_elem[b->elem].bytes;
-  if (d + 1 >= b->rank || d + 1 >= SC_MAX_RANK) {
-    sc_fill_nan((Elem)b->elem, t->at + at * bytes, b->rank ? (size_t)t->shape[d] : 1);
-    return;
-  }
-  for (i64 i = 0; i < t->shape[d]; i++) poison_tensor(b, t, d + 1, at + i * t->stride[d]);
-}
-
+// Fills what the kernel only writes with poison: a caller's padding stays as it is.
 static void poison_outputs(const Binding *b) {
   for (u32 i = 0; i < b->k->buf.n; i++) {
     const Buf *buf = &b->k->buf.at[i];
     if (buf->space == SP_TENSOR && buf->dir == SCHEDC_OUT && !buf->workspace && b->buf[i].at) {
-      poison_tensor(buf, &b->buf[i], 0, 0);
+      const Extent extent = {b->buf[i].shape, b->buf[i].stride, buf->rank};
+      sc_fill_all_nan((Elem)buf->elem, b->buf[i].at, &extent);
     }
   }
 }

@@ -3,9 +3,7 @@
 // index alone, so that they are the same on every machine. Normal numbers are sums of uniform ones
 // (Irwin-Hall), not libm's logarithms.
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/run.h"
 
@@ -87,27 +85,17 @@ static void *fill(void *arg) {
   return NULL;
 }
 
-// A thread that cannot be had is done without.
 static void fill_in_parallel(const Fill *all) {
-  Fill part[MAX_THREADS];
-  pthread_t id[MAX_THREADS];
-  bool started[MAX_THREADS] = {false};
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  size_t n = all->to / WORTH_A_THREAD, most = cores < 1             ? 1
-                                              : cores > MAX_THREADS ? MAX_THREADS
-                                                                    : (size_t)cores;
+  Fill part[SC_MAX_THREADS];
+  size_t n = all->to / WORTH_A_THREAD, most = sc_threads(0, SC_MAX_THREADS);
   if (n > most) n = most;
   if (n < 1) n = 1;
   for (size_t t = 0; t < n; t++) {
     part[t] = *all;
     part[t].from = all->to / n * t;
     if (t + 1 < n) part[t].to = all->to / n * (t + 1);
-    started[t] = t && !pthread_create(&id[t], NULL, fill, &part[t]);
   }
-  for (size_t t = 0; t < n; t++)
-    if (!started[t]) fill(&part[t]);
-  for (size_t t = 0; t < n; t++)
-    if (started[t]) pthread_join(id[t], NULL);
+  sc_on_threads((u32)n, fill, part, sizeof *part);
 }
 
 // The dimension along which rows are counted, if not all of them are: of INPUT_SINK the second (the

@@ -9,13 +9,9 @@
 // the loop; if only a sample of its iterations runs, they are converted where they are read.
 // tolerance.c calls this twice, for the exact values and for `pt`.
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/spec/spec.h"
-
-enum { MAX_THREADS = 64 };
 
 typedef struct Worker {
   Task *task;
@@ -224,17 +220,9 @@ static Worker *make_workers(Spec *s, u32 threads) {
   return w;
 }
 
-// Runs a group's loop on the calling thread and others. Threads that cannot be created are done
-// without.
 static void run_group(Task *t, Worker *w, u32 threads) {
-  pthread_t id[MAX_THREADS];
-  u32 started = 1;
   for (u32 i = 0; i < threads; i++) w[i].task = t;
-  while (started < threads && started < t->total &&
-         !pthread_create(&id[started], NULL, work, &w[started]))
-    started++;
-  work(&w[0]);
-  while (--started) pthread_join(id[started], NULL);
+  sc_on_threads(threads < t->total ? threads : (u32)t->total, work, w, sizeof *w);
 }
 
 // Makes a task for the loop of each group. Groups that others depend on come first.
@@ -286,9 +274,6 @@ schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, uns
   Sc own;  // what it allocates is gone when it returns
   jmp_buf home, *outside = sc->unwind;
   if (!k->spec.n) return SCHEDC_EARG;
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  if (!threads) threads = cores > 0 ? (unsigned)cores : 1;
-  if (threads > MAX_THREADS) threads = MAX_THREADS;
   sc_init(&own, &sc->alloc);
   own.unwind = &home;
   sc->unwind = &home;
@@ -299,7 +284,7 @@ schedc_status sc_spec(Sc *sc, const Kernel *k, const Binding *b, bool exact, uns
     return why;
   }
   Spec s = {.sc = &own, .k = k, .b = b, .exact = exact, .sample = sample, .keep = sc, .out = out};
-  evaluate(&s, threads);
+  evaluate(&s, sc_threads(threads, SC_MAX_THREADS));
   if (longest) *longest = longest_sum(&s);
   sc->unwind = outside;
   sc_free(&own);
