@@ -97,3 +97,10 @@ void sc_print_certificate(Str *out, const Certificate *c) {
                c->least[i], r->stages - c->least[i]);
   }
 }
+
+const char *sc_tile_text(Sc *sc, const Kernel *k, const i64 *axis) {
+  Str s = {.sc = sc};
+  for (u32 i = 0; i < k->axis.n; i++)
+    str_printf(&s, "%s%s = %lld", i ? ", " : "tile ", k->axis.at[i].name, (long long)axis[i]);
+  return k->axis.n ? s.at : "the only tile";
+}

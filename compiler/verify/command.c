@@ -7,14 +7,6 @@
 // listed, too, if the first case has it: what that brings may be too large for these dimensions.
 #include "compiler/verify/protocol.h"
 
-const char *sc_tile_text(Verify *v, const Sample *of) {
-  const Kernel *k = v->k;
-  Str s = {.sc = v->sc};
-  for (u32 i = 0; i < k->axis.n; i++)
-    str_printf(&s, "%s%s = %lld", i ? ", " : "tile ", k->axis.at[i].name, (long long)of->axis[i]);
-  return k->axis.n ? s.at : "the only tile";
-}
-
 const char *sc_sample_text(Verify *v, const Sample *of) {
   const Kernel *k = v->k;
   Str s = {.sc = v->sc};
@@ -27,7 +19,7 @@ const char *sc_sample_text(Verify *v, const Sample *of) {
     some = true;
   }
   if (!some) str_puts(&s, "any shape");
-  if (k->axis.n) str_printf(&s, " (%s)", sc_tile_text(v, of));
+  if (k->axis.n) str_printf(&s, " (%s)", sc_tile_text(v->sc, k, of->axis));
   return s.at;
 }
 

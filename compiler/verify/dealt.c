@@ -126,7 +126,7 @@ static void report(Verify *v, const Protocol *p, const Sample *s, const Mistake 
     Sample then = *s;
     memcpy(then.axis, m->ends.axis, sizeof then.axis);
     sc_note(v->sc, d, other->code.at[m->ends.pc].span, "'%s' ends that round here, in %s",
-            other->name, sc_tile_text(v, &then));
+            other->name, sc_tile_text(v->sc, v->k, then.axis));
   }
   sc_note(v->sc, d, r->span, "its instances take the tiles in turn");
   sc_note(v->sc, d, ring->span, "and a stage is now one's and now another's");

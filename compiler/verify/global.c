@@ -26,34 +26,8 @@ static void unsure(Races *v, const Access *a, const Access *b) {
         to, name, sc_pair_remedy(v, a, b, false));
 }
 
-static void give_up(Races *v, u32 buf) {
-  const Buf *b = &v->k->buf.at[buf];
-  sc_incomplete(v->proof, PROOF_GLOBAL, b->span, "'%s' is accessed in too many places", b->name);
-}
-
-static void prove_pair(Races *v, const Access *a, const Access *b) {
-  Pair p = sc_pair(v, a, b, false), again = p;
-  again.thorough = true;
-  if (sc_pair_safe(&p) || sc_pair_safe(&again)) return;
-  if (!v->cases) give_up(v, v->k->view.at[a->view].buf);
-  else if (!sc_find_race(v, a, b)) unsure(v, a, b);
-}
-
-static void prove_tensor(Races *v, u32 buf) {
-  Accesses all = sc_accesses(v, buf, false);
-  bool written = false;
-  for (u32 i = 0; i < all.n; i++) written |= sc_access_writes(&all.at[i]);
-  for (u32 i = 0; written && i < all.n; i++) {
-    for (u32 j = i; j < all.n; j++) {
-      if (sc_races_rejected(v)) return;
-      if (!v->cases) give_up(v, buf);
-      else if (sc_accesses_conflict(&all.at[i], &all.at[j])) prove_pair(v, &all.at[i], &all.at[j]);
-    }
-  }
-}
-
 void sc_prove_global(Verify *proof) {
   Races v = sc_races(proof, PROOF_GLOBAL);
   for (u32 i = 0; i < v.k->buf.n; i++)
-    if (v.k->buf.at[i].space == SP_TENSOR) prove_tensor(&v, i);
+    if (v.k->buf.at[i].space == SP_TENSOR) sc_prove_accesses(&v, i, false, unsure);
 }

@@ -323,7 +323,6 @@ u32 sc_try_all(Verify *v, const Protocol *p);
 void sc_prove_cta_turns(Verify *v);
 
 // ---- command.c
-const char *sc_tile_text(Verify *v, const Sample *s);
 const char *sc_sample_text(Verify *v, const Sample *s);  // dimensions and the tile
 // A note with a command that shows it.
 void sc_note_command(Verify *v, const Protocol *p, const Sample *s, Diag *d);

@@ -206,3 +206,42 @@ bool sc_find_race(Races *v, const Access *a, const Access *b) {
   s.all = (Deeds){NEWS(v->sc, Deed, TILES * DEEDS), 0, TILES * DEEDS};
   return sc_each_world(v, &s.w, in_tiles, &s);
 }
+
+// ---- all pairs
+
+static void give_up(Races *v, u32 buf) {
+  const Buf *b = &v->k->buf.at[buf];
+  const Ring *r = b->space == SP_STAGE ? &v->k->ring.at[b->ring] : NULL;
+  if (r)
+    sc_incomplete(v->proof, v->id, r->span, "stages of '%s' are accessed in too many places",
+                  r->name);
+  else sc_incomplete(v->proof, v->id, b->span, "'%s' is accessed in too many places", b->name);
+}
+
+static void prove_pair(Races *v, const Access *a, const Access *b, bool stage, Unsure *unsure) {
+  Pair p = sc_pair(v, a, b, stage), again = p;
+  again.thorough = true;
+  if (sc_pair_safe(&p) || sc_pair_safe(&again)) return;
+  if (!v->cases) give_up(v, v->k->view.at[a->view].buf);
+  else if (!sc_find_race(v, a, b)) unsure(v, a, b);
+}
+
+// Do both belong to one instance, in each tile?
+static bool by_one(const Kernel *k, const Access *a, const Access *b) {
+  const Role *r = &k->role.at[a->role];
+  return a->role == b->role && (r->instances == 1 || r->one_tile);
+}
+
+void sc_prove_accesses(Races *v, u32 buf, bool fill, Unsure *unsure) {
+  const bool stage = v->k->buf.at[buf].space == SP_STAGE;
+  Accesses all = sc_accesses(v, buf, fill);
+  for (u32 i = 0; i < all.n; i++) {
+    for (u32 j = i; j < all.n; j++) {
+      const Access *a = &all.at[i], *b = &all.at[j];
+      if (sc_races_rejected(v)) return;
+      if ((stage && by_one(v->k, a, b)) || !sc_accesses_conflict(a, b)) continue;
+      if (v->cases) prove_pair(v, a, b, stage, unsure);
+      else give_up(v, buf);
+    }
+  }
+}

@@ -28,17 +28,12 @@ static void put_dims(Str *s, const Kernel *k, const Race *r) {
   }
 }
 
-static void put_tile(Str *s, const Kernel *k, const Deed *d) {
-  for (u32 i = 0; i < k->axis.n; i++)
-    str_printf(s, "%s%s = %lld", i ? ", " : "tile ", k->axis.at[i].name, (long long)d->axis[i]);
-}
-
 // "instance 1 of 'math', tile x = 0"
 static void put_who(Str *s, const Kernel *k, const Access *a, const Deed *d) {
   const Role *r = &k->role.at[a->role];
   if (r->instances > 1) str_printf(s, "instance %lld of ", (long long)d->inst);
-  str_printf(s, "'%s'%s", r->name, k->axis.n ? ", " : "");
-  put_tile(s, k, d);
+  str_printf(s, "'%s'", r->name);
+  if (k->axis.n) str_printf(s, ", %s", sc_tile_text(s->sc, k, d->axis));
 }
 
 static const char *what_does(const Kernel *k, const Access *a) {
@@ -241,7 +236,7 @@ static void help(Races *v, Diag *d, const Race *r) {
 // What the other one is called, where it differs: by its tile, role or instance.
 static void put_other(Str *s, const Kernel *k, const Race *r) {
   if (is_own(r)) str_puts(s, "an earlier copy of its own");
-  else if (!r->one_tile) put_tile(s, k, r->first);
+  else if (!r->one_tile) str_puts(s, sc_tile_text(s->sc, k, r->first->axis));
   else if (r->a->role == r->b->role) str_printf(s, "instance %lld", (long long)r->first->inst);
   else str_printf(s, "'%s'", k->role.at[r->a->role].name);
 }

@@ -157,5 +157,9 @@ const char *sc_pair_remedy(Races *v, const Access *a, const Access *b, bool stag
 // Looks for dimensions and two executions that touch one element with nothing between them;
 // reports them. False: there are none among those that were tried.
 bool sc_find_race(Races *v, const Access *a, const Access *b);
+// Proves that no two accesses of the buf race (fill: as in sc_accesses), or finds two that do. Of
+// two of which neither is shown, `unsure` says so.
+typedef void Unsure(Races *v, const Access *a, const Access *b);
+void sc_prove_accesses(Races *v, u32 buf, bool fill, Unsure *unsure);
 
 #endif

@@ -77,7 +77,9 @@ static inline u64 sc_copy_bit(const Code *code, u32 pc) {
 const char *sc_verdict_text(Verdict verdict);
 void sc_report_open(Sc *sc, const Certificate *certificate);  // a warning, if something is
 
-// certificate.c: what provers say. The worst verdict on a statement stays, and of equals the first.
+// certificate.c: "tile x = 0, y = 1"
+const char *sc_tile_text(Sc *sc, const Kernel *k, const i64 *axis);
+// What provers say. The worst verdict on a statement stays, and of equals the first.
 void sc_incomplete(Verify *v, ProofId id, Span span, const char *why, ...)
     __attribute__((format(printf, 4, 5)));
 void sc_checked(Verify *v, ProofId id, u32 upto, Span span, const char *why, ...)
