@@ -103,18 +103,40 @@ bool sc_lin_mul(Lin *out, const Lin *a, const Lin *b) {
   return true;
 }
 
-bool sc_lin_replace(Lin *p, u32 atom, const Lin *by) {
-  Lin from = *p;
-  *p = sc_lin_int(from.c);
-  for (u32 i = 0; i < from.n; i++) {
-    Lin term = sc_lin_int(from.at[i].by), factor, product;
-    for (u32 j = 0; j < LIN_DEGREE && from.at[i].atom[j]; j++) {
-      if (from.at[i].atom[j] == atom) sc_lin_copy(&factor, by);
-      else factor = sc_lin_atom(from.at[i].atom[j]);
-      if (!sc_lin_mul(&product, &term, &factor)) return false;
+// (What is behind a form's terms need not be set.)
+static void set_int(Lin *x, i64 c) {
+  x->c = c;
+  x->n = 0;
+}
+
+bool sc_lin_map(const Lin *x, LinOf *of, void *user, Lin *out) {
+  Lin term, factor, product;
+  set_int(out, x->c);
+  for (u32 i = 0; i < x->n; i++) {
+    set_int(&term, x->at[i].by);
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
+      if (!of(user, x->at[i].atom[j], &factor) || !sc_lin_mul(&product, &term, &factor))
+        return false;
       sc_lin_copy(&term, &product);
     }
-    if (!sc_lin_add(p, &term, 1)) return false;
+    if (!sc_lin_add(out, &term, 1)) return false;
   }
   return true;
+}
+
+typedef struct Replacing {
+  u32 atom;
+  const Lin *by;
+} Replacing;
+
+static bool replaced(void *user, u32 atom, Lin *out) {
+  const Replacing *r = user;
+  if (atom == r->atom) sc_lin_copy(out, r->by);
+  else *out = sc_lin_atom(atom);
+  return true;
+}
+
+bool sc_lin_replace(Lin *p, u32 atom, const Lin *by) {
+  const Lin from = *p;
+  return sc_lin_map(&from, replaced, &(Replacing){atom, by}, p);
 }

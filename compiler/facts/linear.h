@@ -21,6 +21,9 @@ typedef struct Lin {
 // False: it has too many terms, factors or digits; then what is written to is of no use.
 bool sc_lin_add(Lin *to, const Lin *x, i64 by);         // to += by * x
 bool sc_lin_mul(Lin *out, const Lin *a, const Lin *b);  // out is neither
+// x with what `of` says in the place of each atom. False: that fails, or a number is too large.
+typedef bool LinOf(void *user, u32 atom, Lin *out);
+bool sc_lin_map(const Lin *x, LinOf *of, void *user, Lin *out);
 bool sc_lin_replace(Lin *p, u32 atom, const Lin *by);
 void sc_lin_copy(Lin *to, const Lin *from);
 bool sc_lin_same(const Lin *a, const Lin *b);

@@ -385,32 +385,26 @@ bool sc_path_skip(PathFacts *f, Path *p, u32 loop) {
   return can_be(f, p, loop);
 }
 
-static bool with_moved(Facts *f, const Lin *x, u32 atom, const Lin *by, u32 depth, Lin *out);
+// A variable that has moved to another value. Seen in so many quotients in each other.
+typedef struct Moved {
+  Facts *f;
+  u32 atom;
+  const Lin *by;
+  u32 depth;
+} Moved;
 
 // An atom with another value of the variable. False: it varies with loops, and their variables are
 // not seen in it. In a quotient by a constant they are.
-static bool moved_atom(Facts *f, u32 x, u32 atom, const Lin *by, u32 depth, Lin *out) {
-  const Atom a = f->atom.at[x];
+static bool moved_atom(void *user, u32 x, Lin *out) {
+  const Moved *m = user;
+  const Atom a = m->f->atom.at[x];
+  Moved below = {m->f, m->atom, m->by, m->depth - 1};
   Lin dividend;
-  *out = x == atom ? *by : sc_lin_atom(x);
+  *out = x == m->atom ? *m->by : sc_lin_atom(x);
   if (!a.varies || a.op == X_LOOP) return true;
-  return depth && a.op == X_IDIV && !a.b->n && a.b->c > 0 &&
-         with_moved(f, a.a, atom, by, depth - 1, &dividend) &&
-         sc_form_divide(f, &dividend, a.b->c, out);
-}
-
-static bool with_moved(Facts *f, const Lin *x, u32 atom, const Lin *by, u32 depth, Lin *out) {
-  *out = sc_lin_int(x->c);
-  for (u32 i = 0; i < x->n; i++) {
-    Lin product = sc_lin_int(x->at[i].by), factor, next;
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
-      if (!moved_atom(f, x->at[i].atom[j], atom, by, depth, &factor)) return false;
-      if (!sc_lin_mul(&next, &product, &factor)) return false;
-      product = next;
-    }
-    if (!sc_lin_add(out, &product, 1)) return false;
-  }
-  return true;
+  return m->depth && a.op == X_IDIV && !a.b->n && a.b->c > 0 &&
+         sc_lin_map(a.a, moved_atom, &below, &dividend) &&
+         sc_form_divide(m->f, &dividend, a.b->c, out);
 }
 
 // What t says, as the form says it, of the variable before it was what `by` says.
@@ -418,7 +412,8 @@ static void note_moved(PathFacts *f, Path *p, const Truth *t, const Lin *least0,
                        const Lin *by) {
   enum { QUOTIENTS = 2 };  // one in another
   Lin moved;
-  if (with_moved(f->facts, least0, atom, by, QUOTIENTS, &moved)) note_form(f, p, &moved, t);
+  Moved m = {f->facts, atom, by, QUOTIENTS};
+  if (sc_lin_map(least0, moved_atom, &m, &moved)) note_form(f, p, &moved, t);
 }
 
 // The same of the inequalities that a condition stands for.

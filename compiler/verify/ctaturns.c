@@ -21,9 +21,8 @@ typedef struct Turns {
 
 // ---- one place further along the axis
 
-static bool further(Turns *t, const Lin *x, Lin *out);
-
-static bool further_atom(Turns *t, u32 atom, Lin *out) {
+static bool further(void *turns, u32 atom, Lin *out) {
+  const Turns *t = turns;
   Facts *f = t->v->facts;
   const Atom a = f->atom.at[atom];
   Lin x, y, one = sc_lin_int(1);
@@ -32,32 +31,19 @@ static bool further_atom(Turns *t, u32 atom, Lin *out) {
   if (a.op == X_LOAD || a.op == X_WHERE)
     if (t->v->k->expr.at[a.ref].deps & DEP_AXIS) return false;
   if (!a.a) return true;
-  if (!further(t, a.a, &x) || (a.b && !further(t, a.b, &y))) return false;
+  if (!sc_lin_map(a.a, further, turns, &x) || (a.b && !sc_lin_map(a.b, further, turns, &y)))
+    return false;
   if (a.op == X_IDIV && !y.n && y.c > 0) return sc_form_divide(f, &x, y.c, out);
   *out =
       sc_lin_atom(sc_form_atom(f, (Atom){.op = a.op, .ref = a.ref, .a = &x, .b = a.b ? &y : NULL}));
   return true;
 }
 
-static bool further(Turns *t, const Lin *x, Lin *out) {
-  *out = sc_lin_int(x->c);
-  for (u32 i = 0; i < x->n; i++) {
-    Lin product = sc_lin_int(x->at[i].by), factor, next;
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
-      if (!further_atom(t, x->at[i].atom[j], &factor) || !sc_lin_mul(&next, &product, &factor))
-        return false;
-      product = next;
-    }
-    if (!sc_lin_add(out, &product, 1)) return false;
-  }
-  return true;
-}
-
 // Is x at no place of the axis less than at the next one? sign -1: at none greater.
 static bool falls(Turns *t, const Lin *x, i64 sign) {
   Lin next, less = sc_lin_int(0);
-  return further(t, x, &next) && sc_lin_add(&less, x, sign) && sc_lin_add(&less, &next, -sign) &&
-         sc_form_nonneg(t->v->facts, &less);
+  return sc_lin_map(x, further, t, &next) && sc_lin_add(&less, x, sign) &&
+         sc_lin_add(&less, &next, -sign) && sc_form_nonneg(t->v->facts, &less);
 }
 
 // Is x the same one place further?
@@ -65,7 +51,7 @@ static bool stays(Turns *t, Xid x) {
   Lin next;
   if (!(t->v->k->expr.at[x].deps & DEP_AXIS)) return true;
   const Lin *form = sc_form(t->v->facts, x);
-  return further(t, form, &next) && sc_lin_same(&next, form);
+  return sc_lin_map(form, further, t, &next) && sc_lin_same(&next, form);
 }
 
 // ---- conditions and bounds

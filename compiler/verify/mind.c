@@ -146,30 +146,25 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   return YES;
 }
 
-// Makes x a constant. (A form is large, and this is run for every question: its terms are not
-// cleared.)
-static void set_int(Lin *x, i64 c) {
-  x->c = c;
-  x->n = 0;
+typedef struct Resolving {
+  Mind *m;
+  u32 process;
+  Answer got;  // of the last atom
+} Resolving;
+
+static bool resolved(void *user, u32 atom, Lin *out) {
+  Resolving *r = user;
+  r->got = resolve_atom(r->m, r->process, atom, out);
+  return r->got == YES;
 }
 
 static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out) {
-  Lin known, product, factor, next;
-  set_int(out, x->c);
+  Resolving r = {m, process, YES};
+  Lin known;
   sc_lin_copy(&known, x);
   if (!sc_know(m->f, &known)) return UNKNOWN;
-  out->c = known.c;
-  for (u32 i = 0; i < known.n; i++) {
-    set_int(&product, known.at[i].by);
-    for (u32 j = 0; j < LIN_DEGREE && known.at[i].atom[j]; j++) {
-      Answer got = resolve_atom(m, process, known.at[i].atom[j], &factor);
-      if (got != YES) return got;
-      if (!sc_lin_mul(&next, &product, &factor)) return UNKNOWN;
-      sc_lin_copy(&product, &next);
-    }
-    if (!sc_lin_add(out, &product, 1)) return UNKNOWN;
-  }
-  return YES;
+  if (sc_lin_map(&known, resolved, &r, out)) return YES;
+  return r.got == YES ? UNKNOWN : r.got;
 }
 
 // ---- questions
