@@ -176,22 +176,21 @@ static bool same(Bracket a, Bracket b) {
 
 static void walk(Walk *w, u32 from, u32 to);
 
-static void loop(Walk *w, u32 pc) {
+static void loop(Walk *w, u32 pc, u32 end) {
   const Ins *ins = &w->code->at[pc];
   Bracket before = w->now;
-  walk(w, pc + 1, ins->nest);
-  i64 first, end, copied = w->now.landing - before.landing;
+  walk(w, pc + 1, end);
+  i64 first, last, copied = w->now.landing - before.landing;
   u64 shared = w->now.shared;
   w->now.landing = before.landing;
   w->now.shared = before.shared;
   if (!same(before, w->now)) unsure(w, pc, "differ from round to round of a loop");
   w->now = before;
   if (!copied) return;
-  if (ins->op != OP_FOR || !x_const_int(w->v->k, ins->arg[1], &first) ||
-      !x_const_int(w->v->k, ins->arg[2], &end))
+  if (!x_const_int(w->v->k, ins->arg[1], &first) || !x_const_int(w->v->k, ins->arg[2], &last))
     unsure(w, pc, "get as many bytes as a loop runs often");
-  else if (end > first) {
-    w->now.landing += end - first < MAX_BYTES ? (end - first) * copied : MAX_BYTES;
+  else if (last > first) {
+    w->now.landing += last - first < MAX_BYTES ? (last - first) * copied : MAX_BYTES;
     w->now.shared = shared;
   }
 }
@@ -208,27 +207,6 @@ static void branch(Walk *w, u32 pc, u32 mid, u32 end) {
   else w->now.shared = 0;
   yes.shared = w->now.shared;
   if (!same(yes, w->now)) unsure(w, pc, "differ between the sides of a branch");
-}
-
-static void step(Walk *w, u32 pc) {
-  if (w->ring) step_ring(w, pc);
-  else step_turn(w, pc);
-}
-
-static void walk(Walk *w, u32 from, u32 to) {
-  for (u32 pc = from; pc < to; pc++) {
-    const Ins *ins = &w->code->at[pc];
-    if (ins->op == OP_IF) {
-      u32 mid = ins->nest, end = sc_closed_by(w->code, pc);
-      branch(w, pc, mid, end);
-      pc = end;
-    } else if (sc_op[ins->op].effects & OPENS) {
-      loop(w, pc);
-      pc = ins->nest;
-    } else {
-      step(w, pc);
-    }
-  }
 }
 
 // ---- path by path
@@ -263,8 +241,6 @@ static Ways *copy(Walk *w) {
   return all;
 }
 
-static void walk_paths(Walk *w, u32 from, u32 to);
-
 // A turn is held at the end of a loop's round: where its key names the loop's variable, that is
 // another key from here on.
 static void end_round(Walk *w, u32 loop, Bracket *b) {
@@ -284,7 +260,7 @@ static void loop_paths(Walk *w, u32 pc, u32 end) {
   while (changed) {
     changed = false;
     *w->ways = *head;
-    walk_paths(w, pc + 1, end);
+    walk(w, pc + 1, end);
     for (u32 i = 0; i < w->ways->n; i++) {
       end_round(w, pc, &w->ways->at[i].bracket);
       Way again = w->ways->at[i], *leave = &w->ways->at[i];
@@ -307,11 +283,16 @@ static void branch_paths(Walk *w, u32 pc, u32 mid, u32 end) {
   Ways *other = copy(w);
   take_side(w, w->ways, pc, true);
   take_side(w, other, pc, false);
-  walk_paths(w, pc + 1, mid);
+  walk(w, pc + 1, mid);
   Ways *yes = copy(w);
   *w->ways = *other;
-  walk_paths(w, mid + 1, end);
+  walk(w, mid + 1, end);
   for (u32 i = 0; i < yes->n; i++) join(w, w->ways, &yes->at[i], end + 1, NULL);
+}
+
+static void step(Walk *w, u32 pc) {
+  if (w->ring) step_ring(w, pc);
+  else step_turn(w, pc);
 }
 
 static void step_paths(Walk *w, u32 pc) {
@@ -322,38 +303,38 @@ static void step_paths(Walk *w, u32 pc) {
   }
 }
 
+// ---- the code
+
 // (A vote's block has no brackets in it.)
-static void walk_paths(Walk *w, u32 from, u32 to) {
+static void walk(Walk *w, u32 from, u32 to) {
   for (u32 pc = from; pc < to; pc++) {
     const Ins *ins = &w->code->at[pc];
     if (ins->op == OP_IF) {
-      u32 mid = ins->nest, end = sc_closed_by(w->code, pc);
-      branch_paths(w, pc, mid, end);
+      u32 end = sc_closed_by(w->code, pc);
+      (w->asked ? branch_paths : branch)(w, pc, ins->nest, end);
       pc = end;
     } else if (ins->op == OP_FOR) {
-      loop_paths(w, pc, ins->nest);
+      (w->asked ? loop_paths : loop)(w, pc, ins->nest);
       pc = ins->nest;
     } else {
-      step_paths(w, pc);
+      (w->asked ? step_paths : step)(w, pc);
     }
   }
 }
 
 static Brackets follow(Walk *w) {
-  u32 n = w->role->code.n;
-  if (!w->role->by_paths) {
-    walk(w, 0, n);
-    return w->seen;
+  const u32 n = w->role->code.n;
+  bool open = false;
+  if (w->role->by_paths) {
+    w->asked = sc_path_facts(w->v->sc, w->v->k, w->role);
+    sc_facts_elements(w->asked->facts);
+    w->asked->left = PATHS_PROVED;
+    w->ways = NEW(w->v->sc, Ways);
+    w->ways->n = 1;
   }
-  w->asked = sc_path_facts(w->v->sc, w->v->k, w->role);
-  sc_facts_elements(w->asked->facts);
-  w->asked->left = PATHS_PROVED;
-  w->ways = NEW(w->v->sc, Ways);
-  w->ways->n = 1;
-  walk_paths(w, 0, n);
-  for (u32 i = 0; i < w->ways->n; i++) {
-    if (w->ways->at[i].bracket.open) unsure(w, n - 1, "are open where the tile ends");
-  }
+  walk(w, 0, n);
+  for (u32 i = 0; w->asked && i < w->ways->n; i++) open |= w->ways->at[i].bracket.open;
+  if (open || (!w->asked && w->now.open)) unsure(w, n - 1, "are open where the tile ends");
   return w->seen;
 }
 
