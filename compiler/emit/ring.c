@@ -95,11 +95,10 @@ static bool varies(const Cuda *c, u32 from, u32 to, Op op, u32 ring, bool *does)
     const Ins *ins = &code->at[i];
     any |= ins->op == op && ins->arg[0] == ring;
     if (ins->op != OP_FOR && ins->op != OP_IF) continue;
-    u32 end = sc_closed_by(code, i), deps = 0;
+    u32 end = sc_closed_by(code, i);
     bool inside = false;
-    for (u32 a = ins->op == OP_FOR; a < (ins->op == OP_FOR ? 3 : 1); a++)
-      deps |= c->k->expr.at[ins->arg[a]].deps;
-    found |= varies(c, i + 1, end, op, ring, &inside) || (inside && deps & DEP_LOOP);
+    found |= varies(c, i + 1, end, op, ring, &inside) ||
+             (inside && sc_control_deps(c->k, ins) & DEP_LOOP);
     any |= inside;
     i = end;
   }

@@ -89,20 +89,12 @@ void cu_init_named(Cuda *c) {
   }
 }
 
-static bool takes(const Cuda *c, u32 turn) {
-  const Code *code = &c->k->role.at[c->r].code;
-  for (u32 i = 0; i < code->n; i++) {
-    if (code->at[i].op == OP_TAKE && code->at[i].arg[0] == turn) return true;
-  }
-  return false;
-}
-
 void cu_count_named(Cuda *c) {
   const Kernel *k = c->k;
   if (!has_named(c)) return;
   for (u32 i = 0; i < k->turn.n; i++) {
     const Turn *t = &k->turn.at[i];
-    if (!sc_turn_over_instances(t) || !takes(c, i)) continue;
+    if (!sc_turn_over_instances(t) || sc_first_op(c->k, c->r, OP_TAKE, i, 0) == SC_NONE) continue;
     cu_var(c, "u32 turn%u_generation = 0;", i);
     cu_note(c, cu_text(c, "of %s", t->name));
   }

@@ -407,6 +407,21 @@ static inline bool sc_same_place(const View *v, const View *w) {
   return true;
 }
 
+// The first operation of a role, from `from` on, that does `op` to a ring or turn; SC_NONE: there
+// is none.
+static inline u32 sc_first_op(const Kernel *k, u32 role, Op op, u32 ref, u32 from) {
+  const Code *code = &k->role.at[role].code;
+  for (u32 pc = from; pc < code->n; pc++)
+    if (code->at[pc].op == op && code->at[pc].arg[0] == ref) return pc;
+  return SC_NONE;
+}
+// What the condition of an `if` or the bounds of a loop depend on; 0: it is another operation.
+static inline u8 sc_control_deps(const Kernel *k, const Ins *ins) {
+  if (ins->op == OP_IF) return k->expr.at[ins->arg[0]].deps;
+  if (ins->op != OP_FOR) return 0;
+  return k->expr.at[ins->arg[1]].deps | k->expr.at[ins->arg[2]].deps;
+}
+
 // access.c: what maps and operations read and write, once the code stands: filled in by `lower`.
 void sc_list_accesses(Sc *sc, Kernel *k);
 void sc_find_failures(Sc *sc, Kernel *k);  // fails.c: sets Map.fails

@@ -46,10 +46,7 @@ static Op arrives_by(const Kernel *k, u32 role, u32 ring) {
 }
 
 static bool does(const Kernel *k, u32 role, Op op, u32 ref) {
-  const Code *code = &k->role.at[role].code;
-  for (u32 pc = 0; pc < code->n; pc++)
-    if (code->at[pc].op == op && code->at[pc].arg[0] == ref) return true;
-  return false;
+  return sc_first_op(k, role, op, ref, 0) != SC_NONE;
 }
 
 // ---- threads

@@ -81,13 +81,6 @@ static const char *command(Sc *sc, const Kernel *k, const World *w) {
 
 // ---- the remedy
 
-static u32 first_of(const Kernel *k, u32 role, Op op, u32 ring, u32 from) {
-  const Code *code = &k->role.at[role].code;
-  for (u32 pc = from; pc < code->n; pc++)
-    if (code->at[pc].op == op && code->at[pc].arg[0] == ring) return pc;
-  return SC_NONE;
-}
-
 static const char *doing(const Access *a) {
   switch ((AccessKind)a->kind) {
     case ACCESS_READ: return "reading";
@@ -102,15 +95,15 @@ static const char *doing(const Access *a) {
 // SC_NONE: there is none.
 static u32 signal_ring(const Kernel *k, const Access *from, const Access *to) {
   for (u32 i = 0; i < k->ring.n; i++) {
-    u32 tells = first_of(k, from->role, OP_COMMIT, i, from->pc);
-    u32 hears = first_of(k, to->role, OP_WAIT, i, to->pc);
+    u32 tells = sc_first_op(k, from->role, OP_COMMIT, i, from->pc);
+    u32 hears = sc_first_op(k, to->role, OP_WAIT, i, to->pc);
     if (k->ring.at[i].owner == SC_NONE && tells != SC_NONE && hears != SC_NONE) return i;
   }
   return SC_NONE;
 }
 
 static bool done_before(const Kernel *k, u32 role, Op op, u32 ring, u32 pc) {
-  return first_of(k, role, op, ring, 0) < pc;
+  return sc_first_op(k, role, op, ring, 0) < pc;
 }
 
 // A ring that `from` acquires before its access and commits after it, and that `to` waits for
@@ -118,7 +111,7 @@ static bool done_before(const Kernel *k, u32 role, Op op, u32 ring, u32 pc) {
 static u32 ring_of_words(const Kernel *k, const Access *from, const Access *to) {
   for (u32 i = 0; i < k->ring.n; i++) {
     bool given = done_before(k, from->role, OP_ACQUIRE, i, from->pc) &&
-                 first_of(k, from->role, OP_COMMIT, i, from->pc) != SC_NONE &&
+                 sc_first_op(k, from->role, OP_COMMIT, i, from->pc) != SC_NONE &&
                  !done_before(k, from->role, OP_COMMIT, i, from->pc);
     bool heard = done_before(k, to->role, OP_WAIT, i, to->pc) &&
                  !done_before(k, to->role, OP_RELEASE, i, to->pc);

@@ -64,14 +64,8 @@ static void hand_on(Replay *r, Hands *h, u32 number, const Proc *p) {
 // How many take part in each fill (or drain) of the ring in one tile.
 static u32 parties(const Replay *r, u32 ring, Op op) {
   u32 n = 0;
-  for (u32 i = 0; i < r->procs; i++) {
-    const Code *code = &r->k->role.at[r->proc[i].role].code;
-    for (u32 pc = 0; pc < code->n; pc++) {
-      if (code->at[pc].op != op || code->at[pc].arg[0] != ring) continue;
-      n++;
-      break;
-    }
-  }
+  for (u32 i = 0; i < r->procs; i++)
+    n += sc_first_op(r->k, r->proc[i].role, op, ring, 0) != SC_NONE;
   return n;
 }
 

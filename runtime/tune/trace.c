@@ -9,15 +9,12 @@
 
 enum { MOST_LOOKS = 256 };
 
-static bool in_loops(const Kernel *k, Xid x) { return x && k->expr.at[x].deps & DEP_LOOP; }
-
 // Which blocks hold a bound or a condition that depends on a loop's variable?
 static void find_varying(const Kernel *k, const Code *code, bool *varies) {
   u32 open[SC_MAX_NEST + 8], depth = 0;
   for (u32 i = 0; i < code->n; i++) {
     const Ins *ins = &code->at[i];
-    bool here = (ins->op == OP_IF && in_loops(k, ins->arg[0])) ||
-                (ins->op == OP_FOR && (in_loops(k, ins->arg[1]) || in_loops(k, ins->arg[2])));
+    bool here = sc_control_deps(k, ins) & DEP_LOOP;
     for (u32 d = 0; d < depth; d++) varies[open[d]] |= here;
     if (sc_op[ins->op].effects & OPENS) open[depth++] = i;
     if (sc_op[ins->op].effects & CLOSES) depth--;
@@ -35,13 +32,8 @@ void sc_tracer(Sc *sc, Tracer *t, const Kernel *k, const Binding *b) {
 
 bool sc_instances_alike(const Kernel *k, u32 role) {
   const Code *code = &k->role.at[role].code;
-  for (u32 i = 0; i < code->n; i++) {
-    const Ins *ins = &code->at[i];
-    u32 deps = 0;
-    if (ins->op == OP_IF) deps = k->expr.at[ins->arg[0]].deps;
-    if (ins->op == OP_FOR) deps = k->expr.at[ins->arg[1]].deps | k->expr.at[ins->arg[2]].deps;
-    if (deps & DEP_INST) return false;
-  }
+  for (u32 i = 0; i < code->n; i++)
+    if (sc_control_deps(k, &code->at[i]) & DEP_INST) return false;
   return true;
 }
 
