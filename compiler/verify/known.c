@@ -164,50 +164,41 @@ bool th_known_join(Known *into, const Known *from, const Kernel *k, bool *change
 
 // ---- what threads learn together
 
-// Calls `with` on all stages that are held or open.
-static void each_stage(Threads *t, void (*with)(Stage *s, u32 n), u32 n) {
-  for (u32 r = 0; r < t->k->ring.n; r++) {
-    for (u32 h = 0; h < t->now->held[r]; h++) with(th_stage(t->now, r, h), n);
-    if (t->now->open[r]) with(th_fill(t->now, r), n);
+// The first stage that is held or open of those with number *i and up; NULL: there is none.
+static Stage *stage_from(const Threads *t, u32 *i) {
+  for (; *i < t->k->ring.n * (MOST_HOLDS + 1); ++*i) {
+    u32 ring = *i / (MOST_HOLDS + 1), hold = *i % (MOST_HOLDS + 1);
+    if (hold == MOST_HOLDS ? t->now->open[ring] : hold < t->now->held[ring])
+      return &t->now->stage[*i];
   }
+  return NULL;
 }
-
 static void meet_at(Place *p) {
   p->apart = 0;
   p->elect = p->heard = false;
 }
 
-static void meet_stage(Stage *s, u32 n) {
-  (void)n;
-  meet_at(&s->at);
-  s->past = true;
-  s->elected = false;
-}
-
 void th_met(Threads *t) {
+  Stage *s;
   t->now->heard = false;
-  each_stage(t, meet_stage, 0);
+  for (u32 i = 0; (s = stage_from(t, &i)); i++) {
+    meet_at(&s->at);
+    s->past = true;
+    s->elected = false;
+  }
   for (u32 b = 0; b < t->k->buf.n; b++) meet_at(&t->now->tensor[b].at);
 }
 
-static void hear_stage(Stage *s, u32 n) {
-  (void)n;
-  s->at.heard = true;
-}
-
 void th_heard(Threads *t) {
+  Stage *s;
   t->now->heard = true;
-  each_stage(t, hear_stage, 0);
+  for (u32 i = 0; (s = stage_from(t, &i)); i++) s->at.heard = true;
   for (u32 b = 0; b < t->k->buf.n; b++) t->now->tensor[b].at.heard = true;
 }
 
-static void fence_stage(Stage *s, u32 n) {
-  (void)n;
-  s->at.raw = 0;
-}
-
 void th_fenced(Threads *t, bool global) {
-  each_stage(t, fence_stage, 0);
+  Stage *s;
+  for (u32 i = 0; (s = stage_from(t, &i)); i++) s->at.raw = 0;
   for (u32 b = 0; b < t->k->buf.n && global; b++) t->now->tensor[b].at.raw = 0;
 }
 
@@ -219,14 +210,12 @@ static void end(u8 *age, u32 keep) {
   if (*age != LANDED && *age >= keep) *age = LANDED;
 }
 
-static void product_after(Stage *s, u32 n) {
-  (void)n;
-  older(&s->product);
-  s->issued += s->issued < OLDEST;
-}
-
 void th_product_issued(Threads *t) {
-  each_stage(t, product_after, 0);
+  Stage *s;
+  for (u32 i = 0; (s = stage_from(t, &i)); i++) {
+    older(&s->product);
+    s->issued += s->issued < OLDEST;
+  }
   for (u32 b = 0; b < t->k->buf.n; b++) {
     older(&t->now->tile[b].into);
     older(&t->now->tile[b].from);
@@ -236,26 +225,21 @@ void th_product_issued(Threads *t) {
 // All warps issue a product together. So a thread that knows that the product has ended knows that
 // all warps are past their waits before its issue. (CUTLASS's pipelines rely on this; PTX does not
 // say it.)
-static void product_ended(Stage *s, u32 keep) {
-  end(&s->product, keep);
-  s->past |= s->issued > keep;
-}
-
 void th_products_waited(Threads *t, u32 keep) {
-  each_stage(t, product_ended, keep);
+  Stage *s;
+  for (u32 i = 0; (s = stage_from(t, &i)); i++) {
+    end(&s->product, keep);
+    s->past |= s->issued > keep;
+  }
   for (u32 b = 0; b < t->k->buf.n; b++) {
     end(&t->now->tile[b].into, keep);
     end(&t->now->tile[b].from, keep);
   }
 }
 
-static void copy_after(Stage *s, u32 n) {
-  (void)n;
-  older(&s->copy);
-}
-
 void th_copy_issued(Threads *t) {
-  each_stage(t, copy_after, 0);
+  Stage *s;
+  for (u32 i = 0; (s = stage_from(t, &i)); i++) older(&s->copy);
   for (u32 b = 0; b < t->k->buf.n; b++) {
     older(&t->now->tensor[b].store);
     older(&t->now->tensor[b].add);
@@ -264,14 +248,13 @@ void th_copy_issued(Threads *t) {
 
 // Bulk groups belong to the thread that committed them: it alone waits for them and knows that they
 // have ended.
-static void copy_read(Stage *s, u32 keep) {
-  u8 before = s->copy;
-  end(&s->copy, keep);
-  s->at.elect |= s->copy != before;
-}
-
 void th_copies_waited(Threads *t, u32 keep, bool read) {
-  each_stage(t, copy_read, keep);
+  Stage *s;
+  for (u32 i = 0; (s = stage_from(t, &i)); i++) {
+    const u8 before = s->copy;
+    end(&s->copy, keep);
+    s->at.elect |= s->copy != before;
+  }
   for (u32 b = 0; b < t->k->buf.n && !read; b++) {
     Tensor *x = &t->now->tensor[b];
     u8 store = x->store, add = x->add;
