@@ -25,6 +25,16 @@ static inline bool sc_owns(const Role *r, u64 tile, u32 instance) {
   return !r->one_tile || tile % r->instances == instance;
 }
 
+// The next tile of a grid with such extents, the first axis fastest. False: that was the last, and
+// it is the first again.
+static inline bool sc_next_tile(const Kernel *k, const i64 *extent, i64 *axis) {
+  for (u32 i = 0; i < k->axis.n; i++) {
+    if (++axis[i] < extent[i]) return true;
+    axis[i] = 0;
+  }
+  return false;
+}
+
 // ---- roles
 
 // `math[1]`, or `load` if it is the only one.

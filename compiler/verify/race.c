@@ -159,32 +159,19 @@ static bool in_two_tiles(Search *s, const Deeds *all, u32 from) {
 
 // ---- tiles
 
-// The next tile of those in the grid, the first axis fastest; false: that was the last.
-static bool next_tile(Search *s, i64 *axis) {
-  const Kernel *k = s->v->k;
-  for (u32 i = 0; i < k->axis.n; i++) {
-    i64 n;
-    if (!sc_value(&s->w, k->axis.at[i].extent, &n)) return false;
-    if (++axis[i] < n) return true;
-    axis[i] = 0;
-  }
-  return false;
-}
-
-static bool no_tiles(Search *s) {
-  for (u32 i = 0; i < s->v->k->axis.n; i++) {
-    i64 n;
-    if (!sc_value(&s->w, s->v->k->axis.at[i].extent, &n) || n < 1) return true;
-  }
-  return false;
+// The extents of the grid. False: they are not known, or there is no tile.
+static bool has_tiles(Search *s, i64 *extent) {
+  for (u32 i = 0; i < s->v->k->axis.n; i++)
+    if (!sc_value(&s->w, s->v->k->axis.at[i].extent, &extent[i]) || extent[i] < 1) return false;
+  return true;
 }
 
 static bool in_tiles(void *search) {
   Search *s = search;
-  i64 axis[SC_MAX_AXES] = {0};
+  i64 axis[SC_MAX_AXES] = {0}, extent[SC_MAX_AXES];
   Deeds *all = &s->all, *now = &s->now;
   bool apart = s->v->id == PROOF_GLOBAL;
-  if (no_tiles(s)) return false;
+  if (!has_tiles(s, extent)) return false;
   all->n = 0;
   for (u32 n = 0; n < TILES; n++) {
     u32 from = all->n;
@@ -193,7 +180,7 @@ static bool in_tiles(void *search) {
     if (!sc_replay(&s->w, s->a, s->b, now)) return false;
     for (u32 i = 0; i < now->n && i < DEEDS; i++) all->at[all->n++] = now->at[i];
     if (in_one_tile(s, now) || (apart && in_two_tiles(s, all, from))) return true;
-    if (!next_tile(s, axis)) return false;
+    if (!sc_next_tile(s->v->k, extent, axis)) return false;
   }
   return false;
 }

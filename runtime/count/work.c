@@ -24,14 +24,6 @@ static void add_product(void *user, const Ins *ins) {
   c->cycles += n / rate(c->k, p);
 }
 
-static bool next_tile(Env *env, const i64 *extent) {
-  for (u32 a = 0; a < env->k->axis.n; a++) {
-    if (++env->axis[a] < extent[a]) return true;
-    env->axis[a] = 0;
-  }
-  return false;
-}
-
 static void walk_kernel(Sc *sc, const Kernel *k, const Binding *b, double *operations,
                         double *cycles) {
   Counter c = {.k = k};
@@ -52,7 +44,7 @@ static void walk_kernel(Sc *sc, const Kernel *k, const Binding *b, double *opera
         w.env.inst = i;
         sc_walk_tile(&w);
       }
-    } while (next_tile(&w.env, extent));
+    } while (sc_next_tile(k, extent, w.env.axis));
   }
   *operations += c.operations;
   *cycles += c.cycles;
