@@ -311,9 +311,6 @@ typedef struct TrialJob {
   schedc_tuner *tuner;
   Order order;
   schedc_outcome outcome;
-  size_t rank;
-  u32 program;
-  schedc_tuner_info info;
 } TrialJob;
 
 static schedc_status locked(schedc_tuner *t, Step step, TrialJob *job) {
@@ -397,20 +394,6 @@ void schedc_tuner_hurry(schedc_tuner *tuner) {
 
 // ---- what is known
 
-static schedc_status rank(Sc *sc, void *job) {
-  (void)sc;
-  TrialJob *j = job;
-  j->program = sc_search_ranked(&j->tuner->search, (u32)j->rank);
-  return SCHEDC_OK;
-}
-
-static schedc_status best(Sc *sc, void *job) {
-  (void)sc;
-  TrialJob *j = job;
-  j->program = sc_search_best(&j->tuner->search);
-  return j->program == SC_NO_PROGRAM ? SCHEDC_EARG : SCHEDC_OK;
-}
-
 static void describe(const schedc_tuner *t, u32 program, schedc_candidate *to) {
   const Program *p = &t->program[program];
   schedc_candidate out = {.program = program,
@@ -428,42 +411,36 @@ static void describe(const schedc_tuner *t, u32 program, schedc_candidate *to) {
   COPY_OUT(to, &out);
 }
 
-static schedc_status candidate(schedc_tuner *t, Step step, size_t place, schedc_candidate *out) {
-  if (!t || !out || out->size < sizeof *out) return SCHEDC_EARG;
-  TrialJob job = {.rank = place};
-  schedc_status status = locked(t, step, &job);
-  if (!status) describe(t, job.program, out);
-  return status;
-}
-
 schedc_status schedc_tuner_at(schedc_tuner *tuner, size_t place, schedc_candidate *out) {
-  if (tuner && place >= tuner->entry.n) return SCHEDC_EARG;
-  return candidate(tuner, rank, place, out);
+  if (!tuner || place >= tuner->entry.n || !out || out->size < sizeof *out) return SCHEDC_EARG;
+  pthread_mutex_lock(&tuner->lock);
+  describe(tuner, sc_search_ranked(&tuner->search, (u32)place), out);
+  pthread_mutex_unlock(&tuner->lock);
+  return SCHEDC_OK;
 }
 
 schedc_status schedc_tuner_best(schedc_tuner *tuner, schedc_candidate *out) {
-  return candidate(tuner, best, 0, out);
-}
-
-static schedc_status tell_info(Sc *sc, void *job) {
-  (void)sc;
-  TrialJob *j = job;
-  const schedc_tuner *t = j->tuner;
-  j->info = (schedc_tuner_info){.points = t->points,
-                                .legal = t->legal,
-                                .programs = t->entry.n,
-                                .left = sc_search_left(&t->search),
-                                .noise = sc_search_noise(&t->search),
-                                .done = t->search.phase == PHASE_DONE};
-  return SCHEDC_OK;
+  if (!tuner || !out || out->size < sizeof *out) return SCHEDC_EARG;
+  pthread_mutex_lock(&tuner->lock);
+  const u32 program = sc_search_best(&tuner->search);
+  if (program != SC_NO_PROGRAM) describe(tuner, program, out);
+  pthread_mutex_unlock(&tuner->lock);
+  return program == SC_NO_PROGRAM ? SCHEDC_EARG : SCHEDC_OK;
 }
 
 schedc_status schedc_tuner_get_info(schedc_tuner *tuner, schedc_tuner_info *info) {
   if (!tuner || !SAYS_SIZE(info)) return SCHEDC_EARG;
-  TrialJob job = {0};
-  schedc_status status = locked(tuner, tell_info, &job);
-  if (!status) COPY_OUT(info, &job.info);
-  return status;
+  pthread_mutex_lock(&tuner->lock);
+  const Search *s = &tuner->search;
+  schedc_tuner_info out = {.points = tuner->points,
+                           .legal = tuner->legal,
+                           .programs = tuner->entry.n,
+                           .left = sc_search_left(s),
+                           .noise = sc_search_noise(s),
+                           .done = s->phase == PHASE_DONE};
+  pthread_mutex_unlock(&tuner->lock);
+  COPY_OUT(info, &out);
+  return SCHEDC_OK;
 }
 
 schedc_status schedc_tuner_refusal(const schedc_tuner *tuner, size_t index, const char **code,
