@@ -275,8 +275,6 @@ typedef struct Npy {
 // or what is wrong.
 const char *sc_npy_head(Npy *out, const void *image, size_t n);
 extern const char sc_npy_short[];  // what is wrong if the data that it tells of is not all there
-// A whole file's image; the data points into it.
-const char *sc_npy_parse(Npy *out, const void *image, size_t n);
 // Into a tensor of the same shape, whose elements are as wide, or f32 for f64, i32 for i64.
 void sc_npy_copy(const Npy *npy, Elem elem, void *to, const Extent *extent);
 bool sc_npy_fits_i32(const Npy *npy);  // all integers of 64 bits?

@@ -143,13 +143,6 @@ const char *sc_npy_head(Npy *out, const void *image, size_t n) {
   return NULL;
 }
 
-const char *sc_npy_parse(Npy *out, const void *image, size_t n) {
-  const char *wrong = sc_npy_head(out, image, n);
-  if (wrong) return wrong;
-  size_t before = (size_t)((const u8 *)out->data - (const u8 *)image);
-  return out->size > n - before ? sc_npy_short : NULL;
-}
-
 bool sc_npy_fits_i32(const Npy *npy) {
   for (size_t i = 0; i < npy->size / 8; i++) {
     i64 v;

@@ -3,13 +3,13 @@
 //   runtime/data/npy.c
 #include <stdlib.h>
 
-#include "runtime/run.h"
+#include "tests/unit/npy_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   Npy npy;
-  if (sc_npy_parse(&npy, bytes, n)) return -1;
+  if (parse_image(&npy, bytes, n)) return -1;
   const uint8_t *data = npy.data;
   if (data < bytes || data + npy.size > bytes + n) abort();
   char header[1024];

@@ -13,9 +13,10 @@
 
 #include "runtime/run.h"
 
+#include "npy_image.h"
 #include "npy_oracle.h"
 
-#define PARSE(npy, image) sc_npy_parse(npy, image, sizeof image)
+#define PARSE(npy, image) parse_image(npy, image, sizeof image)
 
 static void what_numpy_writes(void **state) {
   (void)state;
@@ -53,7 +54,7 @@ static const char *parse_text(Npy *n, const char *text, size_t data) {
   image[8] = (u8)len;
   image[9] = (u8)(len >> 8);
   memcpy(image + 10, text, len);
-  return sc_npy_parse(n, image, 10 + len + data);
+  return parse_image(n, image, 10 + len + data);
 }
 
 static void hostile_headers(void **state) {
@@ -87,7 +88,7 @@ static void damaged_files(void **state) {
   for (size_t cut = 0; cut < sizeof f32_2x3; cut++) {
     u8 *image = malloc(cut + 1);
     memcpy(image, f32_2x3, cut);
-    assert_non_null(sc_npy_parse(&n, image, cut));
+    assert_non_null(parse_image(&n, image, cut));
     free(image);
   }
   u8 image[sizeof i32_4_v3];
@@ -95,7 +96,7 @@ static void damaged_files(void **state) {
     for (u32 byte = 0; byte < 256; byte++) {
       memcpy(image, i32_4_v3, sizeof image);
       image[at] = (u8)byte;
-      if (sc_npy_parse(&n, image, sizeof image)) continue;
+      if (parse_image(&n, image, sizeof image)) continue;
       const u8 *data = n.data;
       assert_true(data >= image && data + n.size <= image + sizeof image);
     }
@@ -112,7 +113,7 @@ static void our_headers(void **state) {
     char *image = calloc(1, len + 1440);
     memcpy(image, at, len);
     Npy n;
-    assert_null(sc_npy_parse(&n, image, len + 1440));
+    assert_null(parse_image(&n, image, len + 1440));
     assert_true(n.descr == 'f' && n.bytes == 2 && n.rank == ranks[i] && n.data == image + len);
     for (size_t d = 0; d < n.rank; d++) assert_true(n.shape[d] == shapes[i][d]);
     free(image);
