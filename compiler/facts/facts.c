@@ -54,10 +54,8 @@ const Lin *sc_form_keep(Facts *f, const Lin *x) {
   return kept;
 }
 
-static bool form_varies(const Facts *f, const Lin *x) {
-  for (u32 i = 0; x && i < LIN_DEGREE * x->n; i++)
-    if (f->atom.at[x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE]].varies) return true;
-  return false;
+static bool varies(const void *facts, u32 atom) {
+  return ((const Facts *)facts)->atom.at[atom].varies;
 }
 
 u32 sc_form_atom(Facts *f, Atom a) {
@@ -70,7 +68,7 @@ u32 sc_form_atom(Facts *f, Atom a) {
     make_slots(f, f->slots * 2);
     slot = slot_of(f, &a);
   }
-  a.varies |= form_varies(f, a.a) || form_varies(f, a.b);
+  a.varies |= sc_lin_any(a.a, varies, f) || sc_lin_any(a.b, varies, f);
   a.a = a.a ? sc_form_keep(f, a.a) : NULL;
   a.b = a.b ? sc_form_keep(f, a.b) : NULL;
   a.told = all;

@@ -103,6 +103,13 @@ bool sc_lin_mul(Lin *out, const Lin *a, const Lin *b) {
   return true;
 }
 
+bool sc_lin_any(const Lin *x, LinIs *is, const void *user) {
+  for (u32 i = 0; x && i < x->n; i++)
+    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
+      if (is(user, x->at[i].atom[j])) return true;
+  return false;
+}
+
 // (What is behind a form's terms need not be set.)
 static void set_int(Lin *x, i64 c) {
   x->c = c;

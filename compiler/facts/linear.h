@@ -21,6 +21,9 @@ typedef struct Lin {
 // False: it has too many terms, factors or digits; then what is written to is of no use.
 bool sc_lin_add(Lin *to, const Lin *x, i64 by);         // to += by * x
 bool sc_lin_mul(Lin *out, const Lin *a, const Lin *b);  // out is neither
+// Is one of the atoms so? NULL, which is no form, has none.
+typedef bool LinIs(const void *user, u32 atom);
+bool sc_lin_any(const Lin *x, LinIs *is, const void *user);
 // x with what `of` says in the place of each atom. False: that fails, or a number is too large.
 typedef bool LinOf(void *user, u32 atom, Lin *out);
 bool sc_lin_map(const Lin *x, LinOf *of, void *user, Lin *out);

@@ -50,19 +50,16 @@ static void note_form(PathFacts *f, Path *p, const Lin *least0, const Truth *by)
   }
 }
 
-static bool has_quotient(const Facts *f, const Lin *x) {
-  for (u32 i = 0; i < LIN_DEGREE * x->n; i++) {
-    u32 atom = x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE];
-    if (atom && f->atom.at[atom].op == X_IDIV) return true;
-  }
-  return false;
+static bool is_quotient(const void *facts, u32 atom) {
+  return ((const Facts *)facts)->atom.at[atom].op == X_IDIV;
 }
 
 // A form that is not negative is 0 if it cannot be positive: so `t % 2 <= 0` says what t is. (If it
 // must be negative, the path cannot be: with 0 in its place that would not show any more.)
 static void suppose_zero(Facts *f, const Lin *least0) {
   Lin minus = sc_lin_int(0), below = sc_lin_int(-1), zero = *least0;
-  bool is = has_quotient(f, least0) && sc_lin_add(&minus, least0, -1) && sc_form_nonneg(f, &minus);
+  bool is = sc_lin_any(least0, is_quotient, f) && sc_lin_add(&minus, least0, -1) &&
+            sc_form_nonneg(f, &minus);
   if (!is || !sc_lin_add(&below, least0, -1) || sc_form_nonneg(f, &below)) return;
   if (sc_know(f, &zero)) sc_fact_zero(f, &zero);
 }
@@ -245,12 +242,9 @@ bool sc_path_if(PathFacts *f, Path *p, u32 pc, bool holds) {
 
 // ---- two paths
 
-static bool is_fixed(const Facts *f, const Lin *x) {
-  for (u32 i = 0; i < LIN_DEGREE * x->n; i++) {
-    const Atom *a = &f->atom.at[x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE]];
-    if (a->varies || a->op == X_MIN || a->op == X_MAX) return false;
-  }
-  return true;
+static bool is_loose(const void *facts, u32 atom) {
+  const Atom *a = &((const Facts *)facts)->atom.at[atom];
+  return a->varies || a->op == X_MIN || a->op == X_MAX;
 }
 
 // The two forms without their common loop variable, which is `t` in both. False: they have none, or
@@ -262,7 +256,7 @@ static bool without_variable(const Facts *f, const Lin *x, const Lin *y, Lin *t,
     *a = *b = sc_lin_int(0);
     bool ok =
         sc_lin_add(a, x, 1) && sc_lin_add(a, t, -1) && sc_lin_add(b, y, 1) && sc_lin_add(b, t, -1);
-    if (ok && is_fixed(f, a) && is_fixed(f, b)) return true;
+    if (ok && !sc_lin_any(a, is_loose, f) && !sc_lin_any(b, is_loose, f)) return true;
   }
   return false;
 }

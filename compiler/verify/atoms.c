@@ -18,8 +18,6 @@ static bool of_rank(const Mind *m, const Atom *a) {
   return a->op == X_AXIS && m->p->ranks > 1 && m->p->k->axis.at[a->ref].cluster > 1;
 }
 
-static bool below_moves(const Mind *m, const Lin *x);
-
 // Is the atom an index of a clustered axis divided by the cluster's size? All CTAs of the cluster
 // have the same value of that.
 static bool of_cluster(const Mind *m, const Atom *a) {
@@ -34,39 +32,26 @@ static bool element_moves(const Mind *m, Xid x) {
   const View *v = e->op == X_LOAD ? &m->p->k->view.at[e->ref] : NULL;
   if (!v) return true;
   for (u32 d = 0; d < v->rank; d++)
-    if (v->at[d].base && below_moves(m, sc_form(m->f, v->at[d].base))) return true;
+    if (v->at[d].base && sc_lin_any(sc_form(m->f, v->at[d].base), sc_mind_moves, m)) return true;
   return false;
 }
 
 // Has the atom another value in another round of a loop, or in another CTA of the cluster?
-bool sc_mind_moves(const Mind *m, u32 atom) {
+bool sc_mind_moves(const void *mind, u32 atom) {
+  const Mind *m = mind;
   const Atom *a = &m->f->atom.at[atom];
   if (of_cluster(m, a)) return false;
   u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
   return a->op == X_LOOP || of_rank(m, a) || deps & DEP_LOOP ||
-         (deps & DEP_AXIS && m->p->ranks > 1 && element_moves(m, a->ref)) || below_moves(m, a->a) ||
-         below_moves(m, a->b);
+         (deps & DEP_AXIS && m->p->ranks > 1 && element_moves(m, a->ref)) ||
+         sc_lin_any(a->a, sc_mind_moves, m) || sc_lin_any(a->b, sc_mind_moves, m);
 }
-
-static bool below_turns(const Mind *m, const Lin *x);
 
 // Has the atom another value in another round of a loop?
-bool sc_mind_turns(const Mind *m, u32 atom) {
+bool sc_mind_turns(const void *mind, u32 atom) {
+  const Mind *m = mind;
   const Atom *a = &m->f->atom.at[atom];
   u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
-  return a->op == X_LOOP || deps & DEP_LOOP || below_turns(m, a->a) || below_turns(m, a->b);
-}
-
-static bool below_turns(const Mind *m, const Lin *x) {
-  for (u32 i = 0; x && i < x->n; i++)
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
-      if (sc_mind_turns(m, x->at[i].atom[j])) return true;
-  return false;
-}
-
-static bool below_moves(const Mind *m, const Lin *x) {
-  for (u32 i = 0; x && i < x->n; i++)
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
-      if (sc_mind_moves(m, x->at[i].atom[j])) return true;
-  return false;
+  return a->op == X_LOOP || deps & DEP_LOOP || sc_lin_any(a->a, sc_mind_turns, m) ||
+         sc_lin_any(a->b, sc_mind_turns, m);
 }

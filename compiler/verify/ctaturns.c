@@ -108,21 +108,11 @@ static u32 takes_of(const Kernel *k, u32 turn) {
   return n;
 }
 
-// Is the atom the same in all rounds of all loops? An element of a tensor is not looked into.
-static bool keeps(const Turns *t, u32 atom);
-
-static bool all_keep(const Turns *t, const Lin *x) {
-  for (u32 i = 0; x && i < x->n; i++) {
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++)
-      if (!keeps(t, x->at[i].atom[j])) return false;
-  }
-  return true;
-}
-
-static bool keeps(const Turns *t, u32 atom) {
-  const Atom *a = &t->v->facts->atom.at[atom];
-  return a->op != X_LOOP && a->op != X_LOAD && a->op != X_WHERE && all_keep(t, a->a) &&
-         all_keep(t, a->b);
+// May the atom change from round to round of a loop? An element of a tensor is not looked into.
+static bool changes(const void *turns, u32 atom) {
+  const Atom *a = &((const Turns *)turns)->v->facts->atom.at[atom];
+  return a->op == X_LOOP || a->op == X_LOAD || a->op == X_WHERE ||
+         sc_lin_any(a->a, changes, turns) || sc_lin_any(a->b, changes, turns);
 }
 
 // How much a key grows from a round of the loop to the next; or falls, if the number is known.
@@ -133,7 +123,7 @@ static bool step_of(const Turns *t, const Lin *key, u32 variable, Lin *step) {
   for (u32 i = 0; i < key->n; i++) {
     for (u32 j = 0; j < LIN_DEGREE && key->at[i].atom[j]; j++) {
       const Atom *a = &f->atom.at[key->at[i].atom[j]];
-      if (a->op != X_LOOP && !keeps(t, key->at[i].atom[j])) return false;
+      if (a->op != X_LOOP && changes(t, key->at[i].atom[j])) return false;
       if (a->op == X_LOOP && a->ref == variable) at = key->at[i].atom[j];
     }
   }
@@ -141,7 +131,8 @@ static bool step_of(const Turns *t, const Lin *key, u32 variable, Lin *step) {
   Lin next = sc_lin_atom(at);
   next.c = 1;
   sc_lin_copy(step, key);
-  if (!sc_lin_replace(step, at, &next) || !sc_lin_add(step, key, -1) || !all_keep(t, step))
+  if (!sc_lin_replace(step, at, &next) || !sc_lin_add(step, key, -1) ||
+      sc_lin_any(step, changes, t))
     return false;
   if (!step->n && step->c < 0) step->c = -step->c;
   return true;
@@ -153,8 +144,8 @@ static bool widen(const Turns *t, const Ins *loop, const Lin *step, Lin *width) 
   const Lin *from = sc_form(t->v->facts, loop->arg[1]);
   Lin rounds;
   sc_lin_copy(&rounds, sc_form(t->v->facts, loop->arg[2]));
-  return sc_lin_add(&rounds, from, -1) && all_keep(t, &rounds) && all_keep(t, from) &&
-         sc_lin_mul(width, &rounds, step);
+  return sc_lin_add(&rounds, from, -1) && !sc_lin_any(&rounds, changes, t) &&
+         !sc_lin_any(from, changes, t) && sc_lin_mul(width, &rounds, step);
 }
 
 // Is the key another one in each round of the loops around the operation? From the innermost one

@@ -45,10 +45,8 @@ static bool loop_value(Mind *m, u32 ghost, u32 process, u32 loop, Lin *out) {
   const Step *step = &s->step.at[s->loop_head[loop]];
   if (step->count != COUNT_BACK) return *out = count, true;
   sc_lin_copy(out, sc_form(m->f, step->y));
-  for (u32 i = 0; i < out->n; i++)
-    for (u32 j = 0; j < LIN_DEGREE && out->at[i].atom[j]; j++)
-      if (sc_mind_moves(m, out->at[i].atom[j])) return false;
-  return sc_lin_add(out, &count, -1) && sc_lin_add(out, &one, -1);
+  return !sc_lin_any(out, sc_mind_moves, m) && sc_lin_add(out, &count, -1) &&
+         sc_lin_add(out, &one, -1);
 }
 
 // A place as a form over zone variables and what is the same for a whole tile.
@@ -60,8 +58,7 @@ static bool place(Mind *m, u32 ghost, u32 process, Xid x, Lin *out) {
     const Atom *a = &m->f->atom.at[form.at[i].atom[0]];
     bool alone = !form.at[i].atom[1] && a->op == X_LOOP;
     Lin value = {.n = 1, .at = {form.at[i]}};
-    for (u32 j = 0; j < LIN_DEGREE && form.at[i].atom[j] && !alone; j++)
-      if (sc_mind_moves(m, form.at[i].atom[j])) return false;
+    if (!alone && sc_lin_any(&value, sc_mind_moves, m)) return false;
     if (alone && !loop_value(m, ghost, process, a->ref, &value)) return false;
     if (!sc_lin_add(out, &value, alone ? form.at[i].by : 1)) return false;
   }

@@ -12,7 +12,7 @@ static bool plain(const Term *t) { return !t->atom[1]; }
 
 // ---- zone variables as atoms of forms
 
-static bool is_zone(const Mind *m, u32 atom) { return sc_zone_of(m, atom) != SC_NONE; }
+static bool is_zone(const void *mind, u32 atom) { return sc_zone_of(mind, atom) != SC_NONE; }
 
 // The count of a loop, as a form over its zone variable.
 static Lin counted(Mind *m, u32 var) {
@@ -38,9 +38,7 @@ static u32 var_of_form(Mind *m, const Lin *x) {
   Lin sum = *x;
   sum.c = 0;
   if (sum.n == 1 && sum.at[0].by == 1 && !sum.at[0].atom[1]) return var_of(m, sum.at[0].atom[0]);
-  for (u32 i = 0; i < sum.n; i++)
-    for (u32 j = 0; j < LIN_DEGREE && sum.at[i].atom[j]; j++)
-      if (is_zone(m, sum.at[i].atom[j])) return SC_NONE;
+  if (sc_lin_any(&sum, is_zone, m)) return SC_NONE;
   return var_of(m, sc_form_atom(m->f, (Atom){.op = X_SUM, .a = &sum}));
 }
 
@@ -85,14 +83,10 @@ static Answer choice(Mind *m, u32 process, const Atom *a, Lin *out) {
   return resolve(m, process, cond == YES ? a->a : a->b, out);
 }
 
-static bool has_zone(const Mind *m, const Lin *x) {
-  for (u32 i = 0; x && i < x->n; i++) {
-    for (u32 j = 0; j < LIN_DEGREE && x->at[i].atom[j]; j++) {
-      const Atom *a = &m->f->atom.at[x->at[i].atom[j]];
-      if (is_zone(m, x->at[i].atom[j]) || has_zone(m, a->a) || has_zone(m, a->b)) return true;
-    }
-  }
-  return false;
+static bool has_zone(const void *mind, u32 atom) {
+  const Atom *a = &((const Mind *)mind)->f->atom.at[atom];
+  return is_zone(mind, atom) || sc_lin_any(a->a, has_zone, mind) ||
+         sc_lin_any(a->b, has_zone, mind);
 }
 
 // The quotient as a form, if the dividend can be divided by a constant. (No quotient of loop
@@ -105,7 +99,7 @@ static Answer quotient(Mind *m, u32 process, const Atom *a, Lin *out) {
   if (got != YES) return got;
   if (y.n || y.c <= 0 || !sc_form_divide(m->f, &x, y.c, out)) return UNKNOWN;
   for (u32 i = 0; i < out->n; i++)
-    if (has_zone(m, m->f->atom.at[out->at[i].atom[0]].a)) return UNKNOWN;
+    if (sc_lin_any(m->f->atom.at[out->at[i].atom[0]].a, has_zone, m)) return UNKNOWN;
   return YES;
 }
 

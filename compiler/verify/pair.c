@@ -199,12 +199,8 @@ static bool add_ways(Pair *p, const PairVar *u, const Lin *by, u32 *ways) {
   return true;
 }
 
-static bool only_leaves(const Facts *f, const Lin *x) {
-  for (u32 i = 0; i < LIN_DEGREE * x->n; i++) {
-    u32 atom = x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE];
-    if (atom && f->atom.at[atom].op >= X_LOAD) return false;
-  }
-  return true;
+static bool is_no_leaf(const void *facts, u32 atom) {
+  return ((const Facts *)facts)->atom.at[atom].op >= X_LOAD;
 }
 
 // Which of the two ways to prove a and b different can succeed? (Most would fail, and this question
@@ -214,7 +210,7 @@ static u32 ways_apart(Pair *p, Xid a, Xid b) {
   Lin by = sc_lin_int(0);
   u32 ways = 0;
   bool known = sc_lin_add(&by, sc_form(f, b), 1) && sc_lin_add(&by, sc_form(f, a), -1);
-  if (!known || !sc_know(f, &by) || !only_leaves(f, &by)) return WAY_BOTH;
+  if (!known || !sc_know(f, &by) || sc_lin_any(&by, is_no_leaf, f)) return WAY_BOTH;
   for (u32 i = 0; i < p->vars; i++)
     if (!add_ways(p, &p->var[i], &by, &ways)) return 0;
   return ways || p->a == p->b ? ways : WAY_BOTH;

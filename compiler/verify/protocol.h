@@ -232,9 +232,9 @@ bool sc_mind_tie(Mind *m);
 // ---- atoms.c
 Lin sc_zone_form(Mind *m, u32 var);       // a zone variable
 u32 sc_zone_of(const Mind *m, u32 atom);  // … that the atom is; SC_NONE: it is none
-// Has the atom another value in another round of a loop, or in another CTA of the cluster?
-bool sc_mind_moves(const Mind *m, u32 atom);
-bool sc_mind_turns(const Mind *m, u32 atom);  // … in another round of a loop?
+// For a Mind: has the atom another value in another round of a loop, or in another CTA of the
+// cluster; has it one in another round?
+LinIs sc_mind_moves, sc_mind_turns;
 
 // ---- ghost.c
 // The zone variable that has the value of x for the process; SC_NONE: it cannot be kept.
