@@ -287,14 +287,11 @@ static void report_cost(Flow *f, u32 blocks) {
 
 void sc_walk(Flow *f) {
   bool report = f->report;
-  u32 deepest = 0, depth = 0, blocks = 0;
   f->r = &f->k->role.at[f->role];
-  for (u32 i = 0; i < f->r->code.n; i++) {
-    const OpInfo *op = &sc_op[f->r->code.at[i].op];
-    if (op->effects & OPENS && ++depth > deepest) deepest = depth;
-    if (op->effects & CLOSES) depth--;
-    blocks += (op->effects & OPENS) != 0;
-  }
+  const u32 deepest = sc_deepest(&f->r->code);
+  u32 blocks = 0;
+  for (u32 i = 0; i < f->r->code.n; i++)
+    blocks += (sc_op[f->r->code.at[i].op].effects & OPENS) != 0;
   if (cost(f->k, blocks) >= MAX_WORK) {
     report_cost(f, blocks);
     return;

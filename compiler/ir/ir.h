@@ -407,6 +407,17 @@ static inline bool sc_same_place(const View *v, const View *w) {
   return true;
 }
 
+// The most blocks that are open at once.
+static inline u32 sc_deepest(const Code *code) {
+  u32 depth = 0, most = 0;
+  for (u32 i = 0; i < code->n; i++) {
+    const u8 effects = sc_op[code->at[i].op].effects;
+    if (effects & OPENS && ++depth > most) most = depth;
+    if (effects & CLOSES) depth--;
+  }
+  return most;
+}
+
 // The first operation of a role, from `from` on, that does `op` to a ring or turn; SC_NONE: there
 // is none.
 static inline u32 sc_first_op(const Kernel *k, u32 role, Op op, u32 ref, u32 from) {

@@ -145,11 +145,7 @@ static void keep_until(void *user, u32 pc, const Flight *flight) {
 
 Worst sc_worst(Sc *sc, Kernel *k, Facts *facts, u32 role) {
   const Role *r = &k->role.at[role];
-  u32 n = r->code.n, deepest = 0, depth = 0;
-  for (u32 i = 0; i < n; i++) {
-    if (sc_op[r->code.at[i].op].effects & OPENS && ++depth > deepest) deepest = depth;
-    if (sc_op[r->code.at[i].op].effects & CLOSES) depth--;
-  }
+  const u32 n = r->code.n, deepest = sc_deepest(&r->code);
   Live l = {.sc = sc, .k = k, .code = &r->code, .words = k->buf.n / 64 + 1};
   l.now = new_set(&l);
   l.worst.live = new_set(&l);

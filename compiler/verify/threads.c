@@ -253,23 +253,13 @@ static bool warps_fill(const Role *r, u32 ring) {
   return fills;
 }
 
-static u32 deepest(const Code *code) {
-  u32 depth = 0, most = 0;
-  for (u32 i = 0; i < code->n; i++) {
-    u8 effects = sc_op[code->at[i].op].effects;
-    if (effects & OPENS && ++depth > most) most = depth;
-    if (effects & CLOSES) depth--;
-  }
-  return most;
-}
-
 static void prove_role(Verify *v, u32 role) {
   const Kernel *k = v->k;
   const Role *r = &k->role.at[role];
   Threads t = {.v = v, .k = k, .role = role, .r = r, .single = is_single(k, r)};
   t.warps_fill = NEWS(v->sc, bool, k->ring.n + 1);
   for (u32 i = 0; i < k->ring.n; i++) t.warps_fill[i] = warps_fill(r, i);
-  t.saved = NEWS(v->sc, Ways *, 2 * deepest(&r->code) + 2);
+  t.saved = NEWS(v->sc, Ways *, 2 * sc_deepest(&r->code) + 2);
   t.head = NEWS(v->sc, Ways *, r->code.n + 1);
   t.nothing = th_known(v->sc, k);
   if (r->by_paths) t.asked = sc_path_facts(v->sc, k, r);
