@@ -209,7 +209,6 @@ typedef struct Mind {
   Ghost ghost[MAX_GHOSTS];
   bool renumbered;   // ghosts, since the question was asked
   u32 past;          // loops have the values that this ghost remembers; SC_NONE: those of now
-  bool still;        // no ghost is made
   u32 ask_i, ask_j;  // OPEN: does x_i - x_j <= ask_c hold?
   i64 ask_c;
   u32 who, why;  // UNKNOWN: the process and its operation
@@ -281,11 +280,10 @@ enum { DATA_RULES = 8, RISING_RULES = 4 };
 typedef struct Concrete {
   const Protocol *p;
   const Sample *s;
-  i64 *loop;     // by process and loop
-  i64 *now;      // the loops of the process that asks
-  u32 rank;      // of that process
-  bool unknown;  // a value that cannot be told was asked for
-  bool deep;     // … because it has too many levels
+  i64 *loop;  // by process and loop
+  i64 *now;   // the loops of the process that asks
+  u32 rank;   // of that process
+  bool deep;  // a value that has too many levels was asked for
 } Concrete;
 void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sample *s);
 // Integers and truths; false: there is no value.
