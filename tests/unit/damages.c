@@ -408,6 +408,15 @@ static const Spared spared[] = {
     {"round_trip", "one thread releases", 1, "they met at the fill"},
     {"turned", "one thread releases", 1, "they met at the copy out"},
     {"handed_by_copy", "one thread releases", 1, "they met at the acquire"},
+    {"word_behind_pairs_and_one", "only the source is waited for", 1, "nobody reads Y"},
+    {"rounds_that_never_come", "16 bytes more", 1, "the loop has no round"},
+    {"rounds_that_never_come", "16 bytes less", 1, "the same"},
+    {"rounds_that_never_come", "no arrival", 3, "the same"},
+    {"rounds_that_never_come", "an arrival more", 4, "the same"},
+    {"rounds_that_never_come", "full count + 1", 1, "nobody uses it but in loops without rounds"},
+    {"rounds_that_never_come", "full count - 1", 1, "the same"},
+    {"rounds_that_never_come", "empty count + 1", 1, "the same"},
+    {"rounds_that_never_come", "empty count - 1", 1, "the same"},
 };
 
 typedef struct Toll {
