@@ -1,6 +1,4 @@
-// npy.c - libFuzzer target: any bytes as an .npy file. An accepted image's data lies inside it.
-//   clang -fsanitize=fuzzer,address,undefined -Iinclude -Icompiler -Iruntime tests/fuzz/npy.c
-//   runtime/data/npy.c
+// npy.c - fuzz target: any bytes as an .npy file. An accepted image's data lies inside it.
 #include <stdlib.h>
 
 #include "tests/unit/npy_image.h"
