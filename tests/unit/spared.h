@@ -2,7 +2,7 @@
 #ifndef SPARED_H
 #define SPARED_H
 
-// What survives without such a rule: in so many places of a kernel.
+// What survives though no rule of its damage (`harmless`) says why: in so many places of a kernel.
 typedef struct Spared {
   const char *kernel, *damage;
   u32 places;
