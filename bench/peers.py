@@ -9,14 +9,13 @@ count. `sustained`: the median over rounds of turns of 400 ms of launches back t
 before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
 up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times.
 The clock of the multiprocessors and the board's power are means over the launches that count (sensors.py).
-A point may do `without` some peers, and have inputs `filled` with a number, or all of a kind that `schedc bench --help` lists
-(`inputs`). Kernels with 8-bit operands are measured beside
-16-bit peers, on the same numbers. Params for tuning are those of the package's table of the GPU for the dimensions, where it has any. The peers run
-through PyTorch: scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's,
-and matmul (cuBLAS). FlashAttention-3 takes part where it is installed (flash3.py): in forward passes, in 8 bits too, and in
-backward passes. A peer whose O or gradients are not ours within a tenth has no figures. Ours run through the Python package
-(find_schedc.py). Exit code: 0 all right, 1 a result is wrong, a kernel does not build, or there is no package, 3 no GPU or no
-PyTorch.
+A point may do `without` some peers, and have inputs `filled` with a number, or all `inputs` of a kind that `schedc bench
+--help` lists. Kernels with 8-bit operands are measured beside 16-bit peers, on the same numbers. Params for tuning are those
+of the package's table of the GPU for the dimensions, where it has any. The peers run through PyTorch:
+scaled_dot_product_attention with its cuDNN and FlashAttention-2 backends, its gradients with cuDNN's, and matmul (cuBLAS).
+FlashAttention-3 takes part where it is installed (flash3.py): in forward passes, in 8 bits too, and in backward passes. A
+peer whose O or gradients are not ours within a tenth has no figures. Ours run through the Python package (find_schedc.py).
+Exit code: 0 all right, 1 a result is wrong, a kernel does not build, or there is no package, 3 no GPU or no PyTorch.
 """
 import argparse
 import math
