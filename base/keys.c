@@ -4,14 +4,18 @@
 
 #include <string.h>
 
+static u64 mixed(u64 h) {
+  h *= 0x9e3779b97f4a7c15u;
+  return h ^ h >> 32;
+}
+
 static u32 hash_of(u32 kind, const u8 *at, size_t n) {
-  u64 h = (u64)kind << 32 | n, word;
+  u64 h = mixed((u64)kind << 32 | n), word;
   for (size_t step; n; at += step, n -= step) {
     step = n < sizeof word ? n : sizeof word;
     word = 0;
     memcpy(&word, at, step);
-    h = (h ^ word) * 0x9e3779b97f4a7c15u;
-    h ^= h >> 32;
+    h = mixed(h ^ word);
   }
   return (u32)h;
 }

@@ -123,9 +123,45 @@ static void keys(void **state) {
   sc_free(&sc);
 }
 
+// Of so many keys some have one hash, and many stand where others would: of numbers that differ in
+// their bytes, and of no bytes in kinds that differ. Each number was new when it was given.
+static void keys_of_one_hash(void **state) {
+  enum { KEYS = 200000 };
+  (void)state;
+  Sc sc;
+  Keys all = {0};
+  sc_init(&sc, NULL);
+  for (u32 i = 0; i < KEYS; i++) {
+    u32 *of_bytes = sc_key(&sc, &all, 0, &(u64){i}, sizeof(u64));
+    assert_int_equal(*of_bytes, 0);
+    *of_bytes = 2 * i + 1;
+    u32 *of_kind = sc_key(&sc, &all, i, "", 0);
+    assert_int_equal(*of_kind, 0);
+    *of_kind = 2 * i + 2;
+  }
+  for (u32 i = 0; i < KEYS; i++) {
+    assert_int_equal(sc_key_number(&all, 0, &(u64){i}, sizeof(u64)), 2 * i + 1);
+    assert_int_equal(sc_key_number(&all, i, "", 0), 2 * i + 2);
+  }
+  sc_free(&sc);
+}
+
+static void numbers_in_order(void **state) {
+  (void)state;
+  u32 whole[] = {7, 4000000000u, 0, 7};
+  sc_sort_u32(whole, 4);
+  assert_true(whole[0] == 0 && whole[1] == 7 && whole[2] == 7 && whole[3] == 4000000000u);
+  assert_true(sc_median((double[]){5, -1, 2}, 3) == 2);
+  assert_true(sc_median((double[]){8, 1, 2, 4}, 4) == 3);
+  assert_true(sc_median(NULL, 0) == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(lines_and_columns),
-                                     cmocka_unit_test(misspelt), cmocka_unit_test(reals),
-                                     cmocka_unit_test(keys)};
+                                     cmocka_unit_test(misspelt),
+                                     cmocka_unit_test(reals),
+                                     cmocka_unit_test(keys),
+                                     cmocka_unit_test(keys_of_one_hash),
+                                     cmocka_unit_test(numbers_in_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
