@@ -18,7 +18,7 @@ import sys
 
 from calls import read_points
 from find_schedc import schedc
-from peers import bytes_of, make_tensors, measure, measure_all, open_kernel, our_run, params_of, usable, verify
+from peers import ROUNDS, bytes_of, make_tensors, measure, measure_all, open_kernel, our_run, params_of, usable, verify
 from pytorch import environment, find
 
 POINTS = os.path.join("bench", "memory_points.json")
@@ -57,7 +57,7 @@ def measure_point(torch, store, one, rounds):
         result["bytes"] = bytes_of(kernel, shapes)
         runs = {"schedc": ours, **usable(torch, {"torch": peer_of(torch, one, kernel, tensors)}, result)}
         with torch.no_grad():
-            times, result["rounds"] = measure(torch, runs, rounds)
+            times, result["rounds"] = measure(torch, runs, rounds), rounds
         for each in times.values():
             each["gb_cold"] = result["bytes"] / each["cold_ms"] * 1e-6
             each["gb_sustained"] = result["bytes"] / each["sustained_ms"] * 1e-6
@@ -104,7 +104,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
     parser.add_argument("--out", metavar="FILE", help="write JSON")
-    parser.add_argument("--rounds", type=int, help="of sustained turns (default: as peers.py has it)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of sustained turns (default: %(default)s)")
     parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
     args = parser.parse_args()
     args.out = args.out and os.path.abspath(args.out)

@@ -5,10 +5,10 @@
 
 Every point's output is compared with its specification (a sample of it, in float64, and all of it for NaN); a point
 that is wrong has no figures. `cold`: the median over 3 rounds of a 150 ms pause, 5 launches to warm up and 20 that
-count. `sustained`: the median over rounds of turns of 400 ms of launches back to back, of which the first 150 do not count;
-before them all together run for 700 ms, as the chip has cooled in the pauses. There are as many rounds as take about 3 s,
-up to 6; but each of those that take turns begins one at least, and as many as the others. The ratio is of sustained times.
-The clock of the multiprocessors and the board's power are means over the launches that count (sensors.py).
+count. `sustained`: the mean of launches back to back for 2 s, of which the first second does not count, and of these means
+the median over the rounds; before the first round all together run for 3 s (runtime/cuda/measure.c says why so long). The
+ratio is of sustained times. The clock of the multiprocessors and the board's power are means over the launches that count
+(sensors.py).
 A point may do `without` some peers, and have inputs `filled` with a number, or all `inputs` of a kind that `schedc bench
 --help` lists. Kernels with 8-bit operands are measured beside 16-bit peers, on the same numbers. Params for tuning are those
 of the package's table of the GPU for the dimensions, where it has any. The peers run through PyTorch:
@@ -32,8 +32,8 @@ from pytorch import environment, find, workspace
 from sensors import Sensors
 
 COLD_ROUNDS, WARM_UP, COLD = 3, 5, 20
-TURN_MS, SETTLING_MS, WARMING_MS, GROUPS = 400, 150, 700, 12  # of launches back to back, as runtime/cuda/measure.c has them
-ROUNDS, MILLISECONDS = 6, 3000  # the most sustained rounds of a point, and about how long they may take
+TURN_MS, SETTLING_MS, WARMING_MS, GROUPS = 2000, 1000, 3000, 12  # of launches back to back, as runtime/cuda/measure.c has them
+ROUNDS = 2  # sustained
 TYPES = {"f32": ("float32", 4), "f16": ("float16", 2), "bf16": ("bfloat16", 2), "i32": ("int32", 4),
          "e4m3": ("float8_e4m3fn", 1), "e5m2": ("float8_e5m2", 1)}  # PyTorch's, and the bytes of an element
 ALIGNED = 64  # an address that any tensor may have
@@ -58,49 +58,45 @@ def launches(torch, run, n, sensors=None, settled=0):
 
 
 def go_on_for(torch, run, budget, one, sensors=None):
-    """Launches back to back for so many ms, where one takes about `one`: the milliseconds of a launch in each of some groups,
-    without those in which the chip has not yet found the clock at which this program runs (runtime/cuda/duration.c); and what
-    the sensors read meanwhile."""
-    each = max(1, round(budget / one / GROUPS))
+    """Launches back to back for so many ms, where one takes about `one`: the mean milliseconds of a launch, without those of the
+    time in which the chip finds the clock at which this program runs; and what the sensors read meanwhile."""
+    each = math.ceil(budget / one / GROUPS)
 
     def group():
         for _ in range(each):
             run()
-    groups = max(1, min(GROUPS, round(budget / one / each)))
-    settled = min(groups // 2, math.ceil(SETTLING_MS / (one * each)))
+    settling = min(SETTLING_MS, budget / 2)
+    settled = math.ceil(settling / (one * each))
+    groups = settled + math.ceil((budget - settling) / (one * each))
     took, readings = launches(torch, group, groups, sensors, settled)
-    return [ms / each for ms in took[settled:]], readings
+    return statistics.fmean(took[settled:]) / each, readings
 
 
 def measure(torch, runs, rounds):
-    """For each of the named functions: its times in ms, its clock and power; and how many rounds were sustained. They take turns,
-    each round begun by another one: what ran before, and how warm it left the chip, is the same for all."""
+    """For each of the named functions: its times in ms, its clock and power. They take turns, each round begun by another one: what
+    ran before, and how warm it left the chip, is the same for all."""
     def in_turns(n):
         order = list(runs.items())
         return order[n % len(order):] + order[:n % len(order)]
     sensors = Sensors(torch.cuda.get_device_properties(0).uuid)
     cold = {name: [] for name in runs}
     sustained = {name: [] for name in runs}
-    spread = {name: [] for name in runs}
     readings = {name: [] for name in runs}
     for n in range(COLD_ROUNDS):
         for name, run in in_turns(n):
             time.sleep(0.15)
             launches(torch, run, WARM_UP)
             cold[name] += launches(torch, run, COLD)[0]
-    if rounds is None:
-        rounds = len(runs) * max(1, min(ROUNDS // len(runs), round(MILLISECONDS / TURN_MS / len(runs) ** 2)))
     one = {name: statistics.median(times) for name, times in cold.items()}
     for name, run in runs.items():  # the chip has cooled in the pauses
         go_on_for(torch, run, WARMING_MS / len(runs), one[name])
     for n in range(rounds):
         for name, run in in_turns(n):
-            last, read = go_on_for(torch, run, TURN_MS, one[name], sensors)
-            sustained[name].append(statistics.median(last))
-            spread[name] += last
+            ms, read = go_on_for(torch, run, TURN_MS, one[name], sensors)
+            sustained[name].append(ms)
             readings[name] += read
     return {name: {"cold_ms": statistics.median(cold[name]), "sustained_ms": statistics.median(sustained[name]),
-                   "least_ms": min(spread[name]), "most_ms": max(spread[name]), **means(readings[name])} for name in runs}, rounds
+                   "least_ms": min(sustained[name]), "most_ms": max(sustained[name]), **means(readings[name])} for name in runs}
 
 
 def means(readings):
@@ -305,7 +301,7 @@ def measure_point(torch, store, point, rounds):
         results = [written[name] for name in ("O", "dQ", "dK", "dV") if name in written]
         runs = {"schedc": ours, **usable(torch, peers, result, results)}
         with torch.no_grad():
-            times, result["rounds"] = measure(torch, runs, rounds)
+            times, result["rounds"] = measure(torch, runs, rounds), rounds
         result["operations"] = work.said or work.products
         for one in times.values():
             one["tflops_cold"] = result["operations"] / one["cold_ms"] * 1e-9
@@ -390,7 +386,7 @@ def main():
     parser.add_argument("--points", default=os.path.join(here, "points.json"))
     parser.add_argument("--only", metavar="REGEX", help="points whose name matches")
     parser.add_argument("--out", metavar="FILE", help="write JSON")
-    parser.add_argument("--rounds", type=int, help="of sustained turns (default: see above)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of sustained turns (default: %(default)s)")
     parser.add_argument("--dry-run", action="store_true", help="check every point's kernel; needs no GPU")
     args = parser.parse_args()
     os.chdir(os.path.dirname(here))

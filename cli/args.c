@@ -106,7 +106,7 @@ static const struct Option {
     {"debug-waits", OPT_DEBUG_WAITS, NULL, RUN | TEST | BUILD,
      "bound each wait on a GPU; run and test say which did not end"},
     {"time", OPT_TIME, NULL, RUN, "with --on cuda: measure, cold and sustained"},
-    {"rounds", OPT_ROUNDS, "N", BENCH, "of 0.4 s of each variant (0: none; default: 3)"},
+    {"rounds", OPT_ROUNDS, "N", BENCH, "of 2 s of each variant (0: none; default: 3)"},
     {"repeat", OPT_REPEAT, "N", TEST | BENCH,
      "on the GPU: runs that must give the same bits (default: test 3, bench 1)"},
     {"dry-run", OPT_DRY_RUN, NULL, BENCH, "say what would be measured; needs no GPU"},

@@ -95,8 +95,7 @@ static void text_result(const Session *s, const schedc_error *errors, size_t n,
   printf(", specification in %.2f s\n", times->compare);
   if (s->args->not_cuda) printf("  on the CPU: %s\n", s->args->not_cuda);
   if (!s->args->cuda || !s->args->bench) return;
-  printf("  %.4f ms cold, %.4f ms sustained (%.4f to %.4f)\n", times->cuda.cold_ms,
-         times->cuda.sustained_ms, times->cuda.least_ms, times->cuda.most_ms);
+  printf("  %.4f ms cold, %.4f ms sustained\n", times->cuda.cold_ms, times->cuda.sustained_ms);
 }
 
 static void json_result(const Session *s, const Data *d, const Tuned *tuned, const char *kase,

@@ -961,7 +961,7 @@ typedef struct schedc_tuner_options {
   void *progress_user;
 } schedc_tuner_options;
 #define SCHEDC_TUNER_OPTIONS_INIT \
-  { sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 5, 20, 300, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 2, 20, 1150, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Looks at every point of the space: refuses those that are not legal, folds those that mean the
  * same program, and predicts the others. The default, the point at which every param has its usual
@@ -1161,8 +1161,9 @@ SCHEDC_API schedc_status schedc_report_sass(schedc_context *context, const sched
 /* ---- running on a GPU ---------------------------------------------------------------------- */
 
 /* Milliseconds of a launch, by CUDA events. cold: the median over 3 rounds of a 150 ms pause, 5
- * launches to warm up and 20 that count; sustained: of launches back to back for 400 ms, of which
- * the first 150 do not count, the median of groups of some launches each; least and most: of those.
+ * launches to warm up and 20 that count; sustained: the mean of launches back to back for 2 s, of
+ * which the first second does not count, and of these means the median over the rounds; least and
+ * most: of the rounds.
  */
 typedef struct schedc_cuda_times {
   size_t size;
@@ -1231,8 +1232,8 @@ typedef struct schedc_gpu_job {
 
 /* Runs the jobs one after the other; then all again until each has run `repeats` times on the same
  * inputs, comparing outputs with those of the first run (which are handed back); then measures them
- * if rounds is not 0: in turns, so that they meet the same clocks. cold is as in schedc_cuda_times,
- * sustained the median of `rounds` rounds, after the chip was warmed up by all of them for 700 ms.
+ * if rounds is not 0: in turns, so that they meet the same clocks, after the chip was warmed up by
+ * all of them for 3 s.
  * Before anything runs, all tensors are checked, and each job's kernel is built, or taken from the
  * cache of machine code. SCHEDC_EUNAVAIL: no such device, no NVRTC where it is needed, not enough
  * memory on the GPU; a diagnostic at the job's kernel says which. SCHEDC_EFAULT: a wait was given

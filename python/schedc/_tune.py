@@ -250,8 +250,8 @@ def _shown(progress: Optional[Callable[[Progress], Any]]) -> Optional[Callable[.
 def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = None, *, dims: Optional[Mapping[str, int]] = None,
          arrays: Optional[Mapping[str, Any]] = None, case: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
          on: str = "cuda", device: int = 0, seconds: float = 0, store: Union[Store, str, "os.PathLike[str]", None] = None,
-         resume: bool = False, strategy: str = "halving", top: int = 8, turns: int = 5, brief_ms: float = 20,
-         final_ms: float = 300, jobs: int = 0, inputs: Sequence[str] = ("normal", "outliers", "ramp"), seed: int = 0,
+         resume: bool = False, strategy: str = "halving", top: int = 8, turns: int = 2, brief_ms: float = 20,
+         final_ms: float = 1150, jobs: int = 0, inputs: Sequence[str] = ("normal", "outliers", "ramp"), seed: int = 0,
          measure: Optional[Measure] = None, progress: Optional[Callable[[Progress], Any]] = None, **more: Value) -> Tuning:
     """Searches for the fastest params for tuning of a kernel or sequence, at one shape.
 

@@ -1,10 +1,9 @@
 // duration.c - measures how long a launch takes, by launches back to back for about as long as is
 // allowed. One launch warms up, and a second one tells how many there is time for. These are
-// enqueued in groups, with an event between two groups. The time is the median of the groups, so
-// that a moment in which the host is slow does not matter.
-//
-// Settling: a chip at its power limit needs 100 to 130 ms to find the clock for another program
-// (measured on an H200). So the first 150 ms are not counted, or the first half, if that is less.
+// enqueued in groups, with an event between two groups. Of a short measurement the time is the
+// median of the groups, so that a moment in which the host is slow does not matter. Where launches
+// are to settle first, the time is the mean of all that count, for the clock moves meanwhile:
+// measure.c says how. Those that settle are at most half of all.
 #include "runtime/cuda/gpu.h"
 
 #include <math.h>
@@ -41,25 +40,33 @@ bool sc_gpu_clock(Duration *t, u32 groups, u64 n, u32 first, double *ms) {
   return good(t);
 }
 
+static double mean(double *v, u32 n) {
+  double sum = 0;
+  for (u32 i = 0; i < n; i++) sum += v[i];
+  return sum / n;
+}
+
 bool sc_gpu_duration(Duration *t) {
-  enum { NO_TIME_MS = 1000000, SETTLING_MS = 150 };
-  double ms[GROUPS] = {0}, least = 1.0 / NO_TIME_MS;
+  enum { NO_TIME_MS = 1000000 };
+  double ms[GROUPS + 1] = {0}, least = 1.0 / NO_TIME_MS;
   t->status = SCHEDC_OK;
   t->error = 0;
   enqueue(t, 1);
   if (!good(t) || !sc_gpu_clock(t, 1, 1, 0, ms)) return false;
   double one = ms[0] > least ? ms[0] : least, many = t->budget_ms / one;
   u64 n = many > MOST ? MOST : (u64)many;
-  t->ms = t->least = t->most = one;
+  t->ms = one;
   t->launches = 1;
   if (n < 2) return true;
   u64 each = (n + GROUPS - 1) / GROUPS;
   u32 groups = (u32)(n / each), first = groups > 2;
-  if (t->settle) first = (u32)fmin(groups / 2, ceil(SETTLING_MS / (one * (double)each)));
+  if (t->settle_ms > 0) {
+    double group = one * (double)each, settling = fmin(t->settle_ms, t->budget_ms / 2);
+    first = (u32)ceil(settling / group);
+    groups = first + (u32)ceil((t->budget_ms - settling) / group);
+  }
   if (!sc_gpu_clock(t, groups, each, first, ms)) return false;
   t->launches = each * (groups - first);
-  t->ms = fmax(sc_median(ms + first, groups - first), least);  // and sorts them
-  t->least = ms[first];
-  t->most = ms[groups - 1];
+  t->ms = fmax((t->settle_ms > 0 ? mean : sc_median)(ms + first, groups - first), least);
   return true;
 }

@@ -254,11 +254,11 @@ typedef struct Duration {
   schedc_status (*launch)(void *user);  // enqueues one
   void *user;
   double budget_ms;  // of all launches together; at least one is measured
-  bool settle;       // the first 150 ms are not counted, but half of all at most
+  double settle_ms;  // of these launches the first do not count, but half of all at most
   void (*watch)(void *watcher, void *settled, void *last);  // NULL, or called while they run: the
   void *watcher;                                            // events before and behind what counts
   // out
-  double ms, least, most;  // of a launch: the median of what counts, and its ends
+  double ms;  // of a launch: the median of what counts, or the mean, if any were to settle
   u64 launches;
   schedc_status status;  // of a launch that was not enqueued
   int error;             // the driver's

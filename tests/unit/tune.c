@@ -74,6 +74,7 @@ static Setting open_setting(Fixture *f, World *w) {
   Setting s = {.options = SCHEDC_TUNE_OPTIONS_INIT};
   schedc_tuner_options search = SCHEDC_TUNER_OPTIONS_INIT;
   search.top = 8;
+  search.turns = 5;
   search.threads = 1;
   search.final_ms = 1;
   s.space = open_space(f, SPACE, NULL, NULL, NULL, 0);

@@ -54,6 +54,7 @@ static schedc_tuner *open_tuner(Fixture *f, schedc_space **space, schedc_strateg
   schedc_tuner_options options = SCHEDC_TUNER_OPTIONS_INIT;
   options.strategy = strategy;
   options.top = 3;
+  options.turns = 5;
   options.threads = 2;
   *space = open_space(f, SPACE, NULL, NULL, NULL, 0);
   assert_int_equal(schedc_tuner_new(&tuner, f->context, *space, &options), SCHEDC_OK);
