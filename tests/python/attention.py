@@ -24,7 +24,7 @@ except ImportError:
 
 import schedc
 
-BOUND = 15.0  # µs that a call may cost beyond the C launch
+BOUND, SHARE = 15.0, 3  # µs that a call may cost beyond the C launch; on a slow host, so many times a function of PyTorch's own
 WHERE = "cpu"
 
 
@@ -377,6 +377,20 @@ def microseconds(function, turns=20, calls=500):
     return min(best)
 
 
+class Keeps(torch.autograd.Function if torch else object):
+    """PyTorch's part of a call with a gradient: two outputs are made, and five tensors are kept."""
+
+    @staticmethod
+    def forward(kept, q, k, v):
+        o, l = torch.empty_like(q), q.new_empty((q.shape[0], q.shape[2], q.shape[1]))
+        kept.save_for_backward(q, k, v, o, l)
+        return o, l
+
+    @staticmethod
+    def backward(kept, *_):
+        return kept.saved_tensors[:3]
+
+
 def costs():
     """What a call costs the host beyond schedc_launch with everything given."""
     only_on_a_gpu()
@@ -391,7 +405,8 @@ def costs():
              "flash_attn_func_us": microseconds(lambda: schedc.flash_attn_func(q, k, v)),
              "flash_attn_func_with_gradient_us": microseconds(lambda: schedc.flash_attn_func(grad, k, v)),
              "kernel_outputs_given_us": microseconds(lambda: kernel(q, k, v, O=o, L=l)),
-             "kernel_outputs_made_us": microseconds(lambda: kernel(q, k, v))}
+             "kernel_outputs_made_us": microseconds(lambda: kernel(q, k, v)),
+             "pytorch_function_us": microseconds(lambda: Keeps.apply(grad, k, v))}
     print(" ".join(f"{n} {x:.1f}" for n, x in found.items()))
     return found
 
@@ -399,8 +414,9 @@ def costs():
 def cost():
     """In a process that has done little else."""
     found = costs()
+    bound = max(BOUND, SHARE * found["pytorch_function_us"])
     for name, us in found.items():
-        expect(us - found["launch_us"] < BOUND, f"{name}: {us:.1f} µs, and a launch {found['launch_us']:.1f}")
+        expect(us - found["launch_us"] < bound, f"{name}: {us:.1f} µs, a launch {found['launch_us']:.1f}, and {bound:.1f} is allowed")
     return found
 
 
