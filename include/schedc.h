@@ -960,8 +960,11 @@ typedef struct schedc_tuner_options {
   schedc_progress progress;      /* of schedc_tuner_new, which looks at every point */
   void *progress_user;
 } schedc_tuner_options;
-#define SCHEDC_TUNER_OPTIONS_INIT \
-  { sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 2, 20, 1150, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define SCHEDC_TUNER_OPTIONS_INIT                                                                 \
+  {                                                                                               \
+    sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 2, 20, 1150, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, \
+        0                                                                                         \
+  }
 
 /* Looks at every point of the space: refuses those that are not legal, folds those that mean the
  * same program, and predicts the others. The default, the point at which every param has its usual
