@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { GROUPS = 12, MOST = 1 << 16 };
+enum { GROUPS = 12, MOST = 1 << 19 };
 
 static bool good(const Duration *t) { return !t->status && !t->error; }
 
@@ -61,9 +61,10 @@ bool sc_gpu_duration(Duration *t) {
   u64 each = (n + GROUPS - 1) / GROUPS;
   u32 groups = (u32)(n / each), first = groups > 2;
   if (t->settle_ms > 0) {
-    double group = one * (double)each, settling = fmin(t->settle_ms, t->budget_ms / 2);
+    double all = one * (double)n, group = one * (double)each,
+           settling = fmin(t->settle_ms, all / 2);
     first = (u32)ceil(settling / group);
-    groups = first + (u32)ceil((t->budget_ms - settling) / group);
+    groups = first + (u32)ceil((all - settling) / group);
   }
   if (!sc_gpu_clock(t, groups, each, first, ms)) return false;
   t->launches = each * (groups - first);

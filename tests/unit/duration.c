@@ -104,6 +104,14 @@ static void the_chip_finds_its_clock(void **state) {
   assert_true(t.launches > 90 && t.launches < 110);
 }
 
+// Of very short launches there is time for more than are made.
+static void no_more_than_can_be_made(void **state) {
+  (void)state;
+  Duration t = measure((Clock){.first = 0.0001, .later = 0.0001}, 2000, 1000);
+  assert_true(t.ms > 0.000099 && t.ms < 0.000101);
+  assert_true(t.launches > the.launched / 3 && t.launches < the.launched);
+}
+
 // A fifth of the launches that count is twice as fast as the others: the mean has its share, where
 // a median would have none.
 static void the_clock_moves(void **state) {
@@ -126,11 +134,9 @@ static void what_fails(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(for_about_so_long),
-      cmocka_unit_test(the_host_is_slow_once),
-      cmocka_unit_test(the_chip_finds_its_clock),
-      cmocka_unit_test(the_clock_moves),
-      cmocka_unit_test(what_fails),
+      cmocka_unit_test(for_about_so_long),        cmocka_unit_test(the_host_is_slow_once),
+      cmocka_unit_test(the_chip_finds_its_clock), cmocka_unit_test(no_more_than_can_be_made),
+      cmocka_unit_test(the_clock_moves),          cmocka_unit_test(what_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
