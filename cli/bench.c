@@ -3,6 +3,7 @@
 // refuses it or it cannot be built or run, is a row that says so; one that is wrong has no figures.
 #include "cli/bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -105,7 +106,7 @@ typedef struct Figures {
   double cold, sustained;  // TFLOP/s
   double bytes;            // GB/s, sustained
   double tensor;           // ideal cycles of the tensor cores over measured ones; 0: not known
-  double spread;           // of the sustained launches
+  double spread;           // of the sustained rounds; NaN: there was one
 } Figures;
 
 static Figures figures(const Bench *b, size_t i) {
@@ -117,7 +118,7 @@ static Figures figures(const Bench *b, size_t i) {
   f.sustained = t->sustained_ms > 0 ? f.operations / t->sustained_ms * 1e-9 : 0;
   f.bytes = t->sustained_ms > 0 ? w->bytes / t->sustained_ms * 1e-6 : 0;
   f.tensor = cycles > 0 ? w->tensor_cycles / cycles : 0;
-  f.spread = t->sustained_ms > 0 ? (t->most_ms - t->least_ms) / t->sustained_ms : 0;
+  f.spread = b->args->rounds > 1 ? (t->most_ms - t->least_ms) / t->sustained_ms : (double)NAN;
   return f;
 }
 
@@ -166,8 +167,10 @@ static void text_result(const Bench *b) {
            f.sustained, f.bytes, t->clock_mhz, t->power_w);
     if (f.tensor > 0) printf(" %4.1f %%", f.tensor * 100);
     else printf(" %6s", "-");
+    if (f.spread >= 0) printf("  %4.1f %%", f.spread * 100);
+    else printf("  %6s", "-");
     double first = figures(b, base).sustained;
-    printf("  %4.1f %%  %5.3f\n", f.spread * 100, first > 0 ? f.sustained / first : 0);
+    printf("  %5.3f\n", first > 0 ? f.sustained / first : 0);
   }
 }
 
@@ -228,7 +231,8 @@ static void json_figures(Json *j, const Bench *b, size_t i) {
   key_real(j, "tflops_cold", f.cold), key_real(j, "tflops_sustained", f.sustained);
   key_real(j, "gb_per_second", f.bytes), key_real(j, "clock_mhz", t->clock_mhz);
   key_real(j, "power_w", t->power_w);
-  key_real(j, "tensor_utilisation", f.tensor), key_real(j, "spread", f.spread);
+  key_real(j, "tensor_utilisation", f.tensor);
+  if (!isnan(f.spread)) key_real(j, "spread", f.spread);
 }
 
 static void json_variant(Json *j, const Bench *b, size_t i, bool right) {

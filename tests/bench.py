@@ -136,7 +136,7 @@ def sweep(schedc):
         path = os.path.join(folder, "swept.sched")
         with open(path, "w", encoding="utf-8") as file:
             file.write(SWEPT)
-        model = [schedc, "bench", path, "--on", "model", "--rounds", "1"]
+        model = [schedc, "bench", path, "--on", "model", "--rounds", "2"]
         code, out, err = call(*model, "--vary", "B=5,3,1,4,2")
         expect("a sweep with a wrong variant", code == 1 and not err and "\nFAIL\n" in out, out, err)
         rows = {n: [line for line in out.splitlines() if f" B={n} " in line] for n in range(1, 6)}
