@@ -157,7 +157,7 @@ BREAKAGES = [
     Breakage("a copy out of a later round comes first", V + "lingers.c",
              "case FIRST_EARLIER: return !first;", "case FIRST_EARLIER: return true;", RACES),
     Breakage("a copy out that has been waited for once is never overtaken", V + "known.c",
-             "changed |= grow_parts(&into->stores, from->stores);", "", RACES),
+             "changed |= grow_set(&into->stores, from->stores);", "", RACES),
     Breakage("sums of threads and of engines commute", V + "touches.c",
              "bool sums = a->kind == b->kind && (a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD);",
              "bool sums = (a->kind == ACCESS_ADD || a->kind == ACCESS_PUT_ADD) && b->kind >= ACCESS_ADD;", RACES),

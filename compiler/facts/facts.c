@@ -174,8 +174,7 @@ Lin sc_form_extreme(Facts *f, ExprOp op, const Lin *a, const Lin *b) {
 // if that is believed. (What threads read element by element is 0 outside of the tensor, so it may
 // lie beyond the range.)
 static const Buf *ranged(const Facts *f, const Expr *e) {
-  bool inside = e->op == X_LOAD && e->deps & DEP_FETCH;
-  const Buf *b = inside ? &f->k->buf.at[f->k->view.at[e->ref].buf] : NULL;
+  const Buf *b = x_fetches(e) ? &f->k->buf.at[f->k->view.at[e->ref].buf] : NULL;
   return f->elements && b && b->end ? b : NULL;
 }
 
@@ -203,7 +202,7 @@ static void reach_zero(Facts *f, ExprOp op, Lin *end) {
 
 // May it be read beyond its tensor? There it is 0, whatever is said.
 static bool beyond(const Facts *f, const Expr *e) {
-  return e->op == X_LOAD && e->deps & DEP_FETCH && !f->k->view.at[e->ref].inside;
+  return x_fetches(e) && !f->k->view.at[e->ref].inside;
 }
 
 static void leaf(Facts *f, Xid x, Lin *out) {
@@ -414,12 +413,6 @@ static void push(Facts *f, FactKind kind, const Lin *least0, u32 follow) {
 
 void sc_fact_push(Facts *f, FactKind kind, const Lin *least0) { push(f, kind, least0, FOLLOW); }
 
-static bool mentions(const Lin *x, u32 atom) {
-  for (u32 i = 0; i < LIN_DEGREE * x->n; i++)
-    if (x->at[i / LIN_DEGREE].atom[i % LIN_DEGREE] == atom) return true;
-  return false;
-}
-
 // x is 0: an atom in it that stands alone is written as the rest, here and in what is known.
 void sc_fact_zero(Facts *f, const Lin *zero) {
   for (u32 i = 0; i < zero->n; i++) {
@@ -427,14 +420,16 @@ void sc_fact_zero(Facts *f, const Lin *zero) {
     Lin is = sc_lin_int(0);
     if ((t.by != 1 && t.by != -1) || t.atom[1]) continue;
     Lin self = sc_lin_atom(t.atom[0]);
-    if (!sc_lin_add(&is, zero, -t.by) || !sc_lin_add(&is, &self, 1) || mentions(&is, t.atom[0]))
+    if (!sc_lin_add(&is, zero, -t.by) || !sc_lin_add(&is, &self, 1) ||
+        sc_lin_mentions(&is, t.atom[0]))
       continue;
     u32 n = f->fact.n;
     Interval told = f->atom.at[t.atom[0]].told;
     PUSH(f->sc, &f->solved, ((Solved){f->fact.n, t.atom[0], is}));
     for (u32 j = 0; j < n; j++) {
       Lin g = f->fact.at[j].least0;
-      if (f->fact.at[j].kind != FACT_VAGUE && mentions(&g, t.atom[0])) push(f, FACT_FOLLOWS, &g, 0);
+      if (f->fact.at[j].kind != FACT_VAGUE && sc_lin_mentions(&g, t.atom[0]))
+        push(f, FACT_FOLLOWS, &g, 0);
     }
     Lin lo = sc_lin_int(-told.lo);
     if (told.lo > -SC_FAR / 2 && sc_lin_add(&lo, &is, 1)) push(f, FACT_FOLLOWS, &lo, 0);

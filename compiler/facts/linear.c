@@ -110,6 +110,10 @@ bool sc_lin_any(const Lin *x, LinIs *is, const void *user) {
   return false;
 }
 
+static bool is_same(const void *atom, u32 other) { return *(const u32 *)atom == other; }
+
+bool sc_lin_mentions(const Lin *x, u32 atom) { return sc_lin_any(x, is_same, &atom); }
+
 // (What is behind a form's terms need not be set.)
 static void set_int(Lin *x, i64 c) {
   x->c = c;

@@ -24,6 +24,7 @@ bool sc_lin_mul(Lin *out, const Lin *a, const Lin *b);  // out is neither
 // Is one of the atoms so? NULL, which is no form, has none.
 typedef bool LinIs(const void *user, u32 atom);
 bool sc_lin_any(const Lin *x, LinIs *is, const void *user);
+bool sc_lin_mentions(const Lin *x, u32 atom);  // is it one of them?
 // x with what `of` says in the place of each atom. False: that fails, or a number is too large.
 typedef bool LinOf(void *user, u32 atom, Lin *out);
 bool sc_lin_map(const Lin *x, LinOf *of, void *user, Lin *out);

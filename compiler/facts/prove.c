@@ -362,14 +362,6 @@ bool sc_fact_past(Facts *f, u32 axis, Xid x, Xid bound) {
   return past;
 }
 
-static bool in_fact(const Lin *x, u32 atom) {
-  for (u32 i = 0; i < x->n; i++) {
-    if (x->at[i].atom[0] == atom || x->at[i].atom[1] == atom || x->at[i].atom[2] == atom)
-      return true;
-  }
-  return false;
-}
-
 enum { HIDDEN_DEPTH = 6 };
 
 // May the atom, which is no leaf, change with the loop variable or (X_INST) the instance? `len[t]`,
@@ -410,7 +402,7 @@ static bool is_free(Facts *f, u32 atom) {
     if (fact->kind == FACT_VAGUE && fact->deps & (a->op == X_LOOP ? DEP_LOOP : DEP_INST))
       return false;
     if (fact->kind != FACT_FOLLOWS && may_hide(f, &fact->least0, a->op)) return false;
-    if (in_fact(&fact->least0, atom) && (fact->least0.n > 1 || fact->least0.at[0].atom[1]))
+    if (sc_lin_mentions(&fact->least0, atom) && (fact->least0.n > 1 || fact->least0.at[0].atom[1]))
       return false;
   }
   Interval in = sc_atom_interval(f, atom);

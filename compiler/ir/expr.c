@@ -28,13 +28,11 @@ static u64 mix(u64 h, u64 v) {
 
 // A fetched element is the same whichever of two equal views names it; other loads keep their own
 // view, whose span reports point at.
-static bool by_content(const Expr *e) { return e->op == X_LOAD && e->deps & DEP_FETCH; }
-
 static u64 hash_of(const Kernel *k, const Expr *e) {
   u64 bits;
   memcpy(&bits, &e->num, sizeof bits);
   u64 h = mix(mix(mix(e->op + 31u * e->ty, e->a), (u64)e->b << 32 | e->c), bits);
-  if (!by_content(e)) return mix(h, e->ref);
+  if (!x_fetches(e)) return mix(h, e->ref);
   const View *v = &k->view.at[e->ref];
   h = mix(h, v->buf);
   for (u32 i = 0; i < v->rank; i++) h = mix(h, v->at[i].base);
@@ -45,7 +43,7 @@ static bool same(const Kernel *k, const Expr *p, const Expr *q) {
   if (p->op != q->op || p->ty != q->ty || p->deps != q->deps || p->a != q->a || p->b != q->b ||
       p->c != q->c || memcmp(&p->num, &q->num, sizeof p->num))
     return false;
-  if (p->ref == q->ref || !by_content(p)) return p->ref == q->ref;
+  if (p->ref == q->ref || !x_fetches(p)) return p->ref == q->ref;
   const View *v = &k->view.at[p->ref], *w = &k->view.at[q->ref];
   return v->buf == w->buf && sc_same_place(v, w);
 }

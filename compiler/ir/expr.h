@@ -82,6 +82,8 @@ static inline Ty sc_elem_ty(u8 elem) { return sc_elem[elem].flt ? TY_REAL : TY_I
 // By operation: is it a division, which a divisor of 0 leaves without a value? Is it a reduction?
 static inline bool x_divides(u8 op) { return op == X_IDIV || op == X_MOD || op == X_CDIV; }
 static inline bool x_reduces(u8 op) { return op >= X_SUM; }
+// Is it an element of a tensor that is the same in every role?
+static inline bool x_fetches(const Expr *e) { return e->op == X_LOAD && e->deps & DEP_FETCH; }
 static inline bool sc_is_narrow(u8 elem) { return sc_elem[elem].bytes < 4; }
 
 // expr.c: constructors find an equal node or make one; integers and truths fold, reals never do

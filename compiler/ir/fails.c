@@ -36,9 +36,7 @@ static Xid somewhere(Finder *f, u32 var, Xid b) {
   return x_make(f->sc, f->k, X_LT, zero, times, 0);
 }
 
-static bool reads_list(const Expr *e) {
-  return e->op == X_LOAD && e->deps & DEP_FETCH && e->ty == TY_INT;
-}
+static bool reads_list(const Expr *e) { return x_fetches(e) && e->ty == TY_INT; }
 
 // In the places that an element is read from; and of a list, outside of it.
 static Xid fails_to_read(Finder *f, const Expr *e) {

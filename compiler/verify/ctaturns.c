@@ -88,11 +88,11 @@ static bool taken_before(Turns *t, const Code *code, u32 pc) {
   sc_facts_at(t->v->facts, code, 1);
   for (u32 i = 0; i < pc && ok; i++) {
     const Ins *ins = &code->at[i];
-    u32 mid = ins->nest, end = mid;
-    if (ins->op == OP_IF && code->at[mid].op == OP_ELSE) end = code->at[mid].nest;
-    if ((ins->op == OP_IF || ins->op == OP_FOR) && end < pc) i = end;
-    else if (ins->op == OP_IF) ok = holds_before(t, ins->arg[0], pc < mid);
-    else if (ins->op == OP_FOR) ok = same_range_before(t, ins);
+    if (ins->op != OP_IF && ins->op != OP_FOR) continue;
+    u32 end = sc_closed_by(code, i);
+    if (end < pc) i = end;
+    else if (ins->op == OP_IF) ok = holds_before(t, ins->arg[0], pc < ins->nest);
+    else ok = same_range_before(t, ins);
   }
   return ok && stays(t, code->at[pc].arg[1]);
 }

@@ -56,7 +56,7 @@ static bool grow(u8 *into, u8 from) {
   return more;
 }
 
-static bool grow_parts(u64 *into, u64 from) {
+static bool grow_set(u64 *into, u64 from) {
   bool more = (from & ~*into) != 0;
   *into |= from;
   return more;
@@ -99,8 +99,8 @@ static bool join_stage(Stage *into, const Stage *from) {
   changed |= least(&into->issued, from->issued);
   changed |= both(&into->past, from->past);
   changed |= either(&into->elected, from->elected);
-  changed |= grow_parts(&into->landing, from->landing);
-  changed |= grow_parts(&into->stored, from->stored);
+  changed |= grow_set(&into->landing, from->landing);
+  changed |= grow_set(&into->stored, from->stored);
   return either(&into->told, from->told) || changed;
 }
 
@@ -110,13 +110,11 @@ static bool join_tile(Tile *into, const Tile *from) {
 }
 
 static bool join_tensor(Tensor *into, const Tensor *from) {
-  u64 turns = into->turns;
   bool changed = join_place(&into->at, &from->at);
   changed |= newest(&into->store, from->store, &into->by_copy, from->by_copy);
   changed |= newest(&into->add, from->add, &into->by_copy, from->by_copy);
-  into->turns |= from->turns;
-  changed |= grow_parts(&into->stores, from->stores);
-  return into->turns != turns || changed;
+  changed |= grow_set(&into->stores, from->stores);
+  return grow_set(&into->turns, from->turns) || changed;
 }
 
 static bool holds_same(const Known *a, const Known *b, const Kernel *k) {

@@ -90,12 +90,11 @@ static void connect(Protocol *p, u32 process, u32 *shared) {
 static void seat(Protocol *p, u32 turn) {
   const Turn *t = &p->k->turn.at[turn];
   if (!sc_turn_over_instances(t) || sc_turn_is_dealt(p->k, t)) return;
-  for (u32 m = 0; m < t->members; m++) {
-    for (u32 i = 0; i < p->process.n; i++) {
-      Process *q = &p->process.at[i];
-      if (q->role == t->member[m]) q->member[turn] = p->members[turn] + q->instance;
-    }
-    p->members[turn] += p->k->role.at[t->member[m]].instances;
+  p->members[turn] = sc_members(p->k, t);
+  for (u32 i = 0; i < p->process.n; i++) {
+    Process *q = &p->process.at[i];
+    if (sc_is_member(t, q->role))
+      q->member[turn] = sc_members_before(p->k, t, q->role) + q->instance;
   }
 }
 
@@ -205,6 +204,17 @@ static void act(Run *r, u32 process, const Process *q, const Step *s) {
   if (turn && r->turned && r->p->k->turn.at[s->ref].axis != SC_NONE) r->turned(r, process, s);
 }
 
+Answer sc_run_step(Run *r, u32 process) {
+  const Process *q = &r->p->process.at[process];
+  const Step *s = &q->script->step.at[r->at[process]];
+  Answer a = s->kind == STEP_GO ? NO : s->kind >= STEP_IF ? r->ask(r, process, s) : YES;
+  if (a == OPEN || a == UNKNOWN) return a;
+  r->steps++;
+  act(r, process, q, s);
+  r->at[process] = a == NO ? s->to : r->at[process] + 1;
+  return YES;
+}
+
 // As far as the process can go. YES: it has gone on.
 static Answer advance(Run *r, u32 process) {
   const Process *q = &r->p->process.at[process];
@@ -213,11 +223,8 @@ static Answer advance(Run *r, u32 process) {
     const Step *s = &q->script->step.at[r->at[process]];
     if (s->kind == STEP_END || sc_run_blocked(r, process)) return moved;
     if (r->steps >= r->most) return moved;
-    Answer a = s->kind == STEP_GO ? NO : s->kind >= STEP_IF ? r->ask(r, process, s) : YES;
-    if (a == OPEN || a == UNKNOWN) return moved == YES && a == OPEN ? YES : a;
-    r->steps++;
-    act(r, process, q, s);
-    r->at[process] = a == NO ? s->to : r->at[process] + 1;
+    Answer a = sc_run_step(r, process);
+    if (a != YES) return moved == YES && a == OPEN ? YES : a;
     moved = YES;
   }
 }

@@ -19,8 +19,6 @@ enum {
   MOST_QUOTIENTS = 3  // of which positions are made
 };
 
-static bool fetched(const Expr *e) { return e->op == X_LOAD && e->deps & DEP_FETCH; }
-
 static Place place_of(const Pair *p, u32 side) {
   const Access *a = side ? p->b : p->a;
   return (Place){a->role, a->pc, side};
@@ -90,7 +88,7 @@ static void say_stage(Pair *p) {
 static bool is_offset(const Kernel *k, const Expr *e) {
   i64 by;
   if (e->op == X_IDIV || e->op == X_CDIV) return x_const_int(k, e->b, &by) && by > 0;
-  return fetched(e) && e->ty == TY_INT && k->view.at[e->ref].rank == 1;
+  return x_fetches(e) && e->ty == TY_INT && k->view.at[e->ref].rank == 1;
 }
 
 // Collects the offsets that an expression contains and that depend on any of `deps`, each behind
@@ -135,7 +133,7 @@ static void say_shares(Pair *p, Xid x, Xid y) {
 
 static void say_rising(Pair *p, Xid x, Xid y) {
   const Kernel *k = p->v->k;
-  if (!fetched(&k->expr.at[x]) || !fetched(&k->expr.at[y])) {  // quotients of elements follow
+  if (!x_fetches(&k->expr.at[x]) || !x_fetches(&k->expr.at[y])) {  // quotients of elements follow
     say_shares(p, x, y);
     return;
   }
@@ -143,8 +141,7 @@ static void say_rising(Pair *p, Xid x, Xid y) {
   const Buf *list = &k->buf.at[v->buf];
   if (v->buf != w->buf || !(list->rising || p->supposes)) return;
   Xid from = v->at[0].base, to = w->at[0].base, n = list->dim[0];
-  Xid past = sc_pair_make(p, X_ADD, to ? to : sc_pair_int(p, 0), sc_pair_int(p, 1));
-  if (!past || !sc_fact_less(p->v->facts, from, past)) return;
+  if (!sc_fact_at_most(p->v->facts, from, to)) return;
   // what lies beyond the list is 0
   if (!sc_fact_nonneg(p->v->facts, from) || !sc_fact_inside(p->v->facts, to, 1, n)) return;
   if (!list->rising) p->supposed = list;
@@ -170,7 +167,7 @@ static void say_offsets(Pair *p) {
 static bool less(Pair *p, Xid a, Xid b) {
   if (sc_fact_less(p->v->facts, a, b)) return true;
   for (u32 i = 0; p->thorough && i < p->offsets; i++)
-    if (sc_fact_less(p->v->facts, a, p->offset[i]) && sc_pair_at_most(p, p->offset[i], b))
+    if (sc_fact_less(p->v->facts, a, p->offset[i]) && sc_fact_at_most(p->v->facts, p->offset[i], b))
       return true;
   return false;
 }
@@ -257,8 +254,8 @@ static bool never(Pair *p) {
   if (p->v->facts->nevers) return true;
   for (u32 i = 0; i < p->vars; i++) {
     const PairVar *u = &p->var[i];
-    if (u->relation == REL_LESS && sc_pair_at_most(p, u->second, u->first)) return true;
-    if (u->relation == REL_MORE && sc_pair_at_most(p, u->first, u->second)) return true;
+    if (u->relation == REL_LESS && sc_fact_at_most(p->v->facts, u->second, u->first)) return true;
+    if (u->relation == REL_MORE && sc_fact_at_most(p->v->facts, u->first, u->second)) return true;
   }
   return false;
 }

@@ -136,6 +136,9 @@ typedef enum Outcome {
 
 void sc_run_begin(Run *r, Sc *sc, const Protocol *p);
 void sc_run_again(Run *r);  // from the beginning
+// One step of a process that is not at its end, as if it need not wait. YES: it has been taken;
+// OPEN, UNKNOWN: a condition has no answer.
+Answer sc_run_step(Run *r, u32 process);
 // Everybody goes on as far as possible.
 Outcome sc_run_on(Run *r);
 // Why can the process not go on? The channel or turn that it waits for is given by its step.

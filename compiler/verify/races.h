@@ -121,7 +121,6 @@ Xid sc_pair_fresh(Pair *p, ExprOp op, u32 ref);  // a variable of the second exe
 Xid sc_pair_slice(Pair *p, u32 side, u32 d);     // … of an element of a slice
 Xid sc_pair_make(Pair *p, ExprOp op, Xid a, Xid b);
 Xid sc_pair_int(Pair *p, i64 n);
-bool sc_pair_at_most(Pair *p, Xid a, Xid b);         // do the facts say that a <= b?
 void sc_pair_say(Pair *p, ExprOp op, Xid a, Xid b);  // it holds, until the facts are dropped
 void sc_pair_say_range(Pair *p, Xid x, Xid from, Xid end);
 bool sc_around(const Code *code, u32 pc, u32 at);  // is operation `at` in the block that pc opens?

@@ -26,15 +26,13 @@ typedef struct Finder {
 
 // ---- what is compared
 
-static bool same_form(const Lin *a, const Lin *b) { return a->n == b->n && sc_lin_same(a, b); }
-
 static void note(Finder *d, const Lin *of, i64 at, i64 div) {
   Member m = {.at = at, .div = div};
   sc_lin_copy(&m.of, of);
   m.of.c = 0;
   for (u32 i = 0; i < d->member.n; i++) {
     const Member *o = &d->member.at[i];
-    if (o->at == at && o->div == div && same_form(&o->of, &m.of)) return;
+    if (o->at == at && o->div == div && sc_lin_same(&o->of, &m.of)) return;
   }
   if (d->member.n < MEMBERS) PUSH(d->p->sc, &d->member, m);
 }
@@ -138,7 +136,7 @@ static bool make(Finder *d, u32 first, bool *used, Family *out) {
   i64 unit = m->div, whole = m->div;
   for (u32 i = first; i < d->member.n; i++) {
     const Member *o = &d->member.at[i];
-    if (used[i] || !same_form(&o->of, &m->of)) continue;
+    if (used[i] || !sc_lin_same(&o->of, &m->of)) continue;
     used[i] = true;
     unit = sc_gcd(sc_gcd(unit, o->div), o->at - m->at);
     whole = lcm(whole, o->div);
@@ -175,7 +173,7 @@ bool sc_in_family(Facts *f, const Residues *r, u32 which, u32 atom, Lin *out) {
   for (u32 i = 0; i < r->n; which /= r->family[i].parts, i++) {
     const Family *of = &r->family[i];
     i64 off = m.at - of->at, rest = which % of->parts;
-    if (!same_form(&m.of, of->of) || m.div % of->unit || off % of->unit) continue;
+    if (!sc_lin_same(&m.of, of->of) || m.div % of->unit || off % of->unit) continue;
     if (of->parts * of->unit % m.div) continue;
     Lin q = sc_lin_atom(of->q);
     *out = sc_lin_int(sc_floordiv(rest + off / of->unit, m.div / of->unit));

@@ -21,8 +21,6 @@ Xid sc_pair_fresh(Pair *p, ExprOp op, u32 ref) {
 
 Xid sc_pair_slice(Pair *p, u32 side, u32 d) { return fresh(p, side, OF_SLICE, d); }
 
-static bool fetched(const Expr *e) { return e->op == X_LOAD && e->deps & DEP_FETCH; }
-
 static Xid leaf(Pair *p, u32 side, Xid x) {
   const Expr e = p->v->k->expr.at[x];
   for (u32 i = 0; i < p->vars; i++) {
@@ -67,7 +65,7 @@ static Xid restated(Pair *p, u32 side, Xid x) {
   u8 moves = DEP_AXIS | DEP_INST | DEP_LOOP | DEP_IDX | DEP_TILE;
   if (found(p->v->k, &e)) return fresh(p, side, OF_LOAD, x);
   if (!(e.deps & moves) || e.op >= X_SUM) return x;
-  if (fetched(&e)) return element(p, side, x);
+  if (x_fetches(&e)) return element(p, side, x);
   if (!sc_xop[e.op].arity) return leaf(p, side, x);
   Xid all[3] = {e.a, e.b, e.c};
   for (u32 i = 0; i < sc_xop[e.op].arity; i++)
@@ -138,9 +136,7 @@ static void say_block(Pair *p, u32 side, const Code *code, u32 pc, u32 at) {
 }
 
 bool sc_around(const Code *code, u32 pc, u32 at) {
-  u32 end = code->at[pc].nest;
-  if (code->at[pc].op == OP_IF && code->at[end].op == OP_ELSE) end = code->at[end].nest;
-  return sc_op[code->at[pc].op].effects & OPENS && pc < at && at < end;
+  return sc_op[code->at[pc].op].effects & OPENS && pc < at && at < sc_closed_by(code, pc);
 }
 
 void sc_pair_say_place(Pair *p, Place at, bool writes) {
@@ -155,19 +151,15 @@ void sc_pair_say_place(Pair *p, Place at, bool writes) {
 
 // ---- counts
 
-bool sc_pair_at_most(Pair *p, Xid a, Xid b) {
-  Xid past = sc_pair_make(p, X_ADD, b, sc_pair_int(p, 1));
-  return past && sc_fact_less(p->v->facts, a, past);
-}
-
 static Xid plainer(Pair *p, Xid x, u32 depth);
 
 static Xid chosen(Pair *p, Xid x, u32 depth) {
   const Expr e = p->v->k->expr.at[x], c = p->v->k->expr.at[e.a];
   if ((c.op != X_LT && c.op != X_LE) || p->v->k->expr.at[c.a].ty != TY_INT) return x;
-  if (c.op == X_LE ? sc_pair_at_most(p, c.a, c.b) : sc_fact_less(p->v->facts, c.a, c.b))
+  if (c.op == X_LE ? sc_fact_at_most(p->v->facts, c.a, c.b) : sc_fact_less(p->v->facts, c.a, c.b))
     return plainer(p, e.b, depth);
-  bool never = c.op == X_LE ? sc_fact_less(p->v->facts, c.b, c.a) : sc_pair_at_most(p, c.b, c.a);
+  bool never =
+      c.op == X_LE ? sc_fact_less(p->v->facts, c.b, c.a) : sc_fact_at_most(p->v->facts, c.b, c.a);
   return never ? plainer(p, e.c, depth) : x;
 }
 
@@ -179,8 +171,8 @@ static Xid plainer(Pair *p, Xid x, u32 depth) {
   if (e.op != X_ADD && e.op != X_SUB && e.op != X_MUL && e.op != X_MAX && e.op != X_MIN) return x;
   Xid a = plainer(p, e.a, depth), b = plainer(p, e.b, depth);
   if (e.op == X_MAX || e.op == X_MIN) {
-    if (sc_pair_at_most(p, a, b)) return e.op == X_MAX ? b : a;
-    if (sc_pair_at_most(p, b, a)) return e.op == X_MAX ? a : b;
+    if (sc_fact_at_most(p->v->facts, a, b)) return e.op == X_MAX ? b : a;
+    if (sc_fact_at_most(p->v->facts, b, a)) return e.op == X_MAX ? a : b;
   }
   Xid y = sc_pair_make(p, (ExprOp)e.op, a, b);
   return y ? y : x;

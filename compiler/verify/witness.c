@@ -30,28 +30,16 @@ static const char *role(const Witness *w, u32 process) {
 
 // ---- counted differently
 
+enum { ALONE_STEPS = 1 << 20 };  // of a process
+
 // Runs each process to its end as if nobody had to wait. (Conditions are the same for all.)
 static void run_alone(Witness *w) {
   const Protocol *p = w->p;
   sc_concrete_begin(&w->c, &w->alone, w->v->sc, p, &w->f->s);
   for (u32 i = 0; i < p->process.n; i++) {
-    const Process *q = &p->process.at[i];
-    for (u32 steps = 0; steps < 1u << 20; steps++) {
-      const Step *s = &q->script->step.at[w->alone.at[i]];
-      Answer a = YES;
-      if (s->kind == STEP_END) break;
-      if (s->kind == STEP_GO) a = NO;
-      else if (s->kind >= STEP_IF) a = w->alone.ask(&w->alone, i, s);
-      if (s->kind == STEP_COMMIT) w->alone.count[q->fill[s->ref]]++;
-      if (s->kind == STEP_WAIT) w->alone.count[q->drain[s->ref]]++;
-      if (s->kind == STEP_RELEASE) w->alone.count[q->drain[s->ref] + 1]++;
-      if (s->kind == STEP_TAKE) w->alone.taken[i * p->k->turn.n + s->ref]++;
-      if (s->kind == STEP_PASS && p->members[s->ref]) {
-        u8 *t = &w->alone.turn[s->ref * p->ranks + q->rank];
-        *t = (u8)((*t + 1u) % p->members[s->ref]);
-      }
-      w->alone.at[i] = a == NO ? s->to : w->alone.at[i] + 1;
-    }
+    const Script *s = p->process.at[i].script;
+    for (u32 steps = 0; steps < ALONE_STEPS; steps++)
+      if (s->step.at[w->alone.at[i]].kind == STEP_END || sc_run_step(&w->alone, i) != YES) break;
   }
 }
 
