@@ -2,25 +2,14 @@
 // copied panel by panel; in a cluster, each CTA copies its share of a stage.
 #include "compiler/target/target.h"
 
-enum { BOX = 256, MAP_RANK = 5, ROW_BYTES = 16, SWIZZLED_ROWS = 8, TARGET_BYTES = 128 };
+enum { BOX = 256, ROW_BYTES = 16, SWIZZLED_ROWS = 8, TARGET_BYTES = 128 };
 
 static void check_box(Target *s, u32 tensor, u32 stage) {
   Span at = s->k->view.at[tensor].span;
-  const Buf *t = tgt_buf(s, tensor), *part = tgt_buf(s, stage);
-  u32 bytes = sc_panel_bytes(part);
-  if (t->rank > MAP_RANK)
-    tgt_cannot(s, at, "has more than five dimensions, and is copied", t->name, NULL);
-  if (bytes % ROW_BYTES) {
-    tgt_cannot(s, at, "is copied into, and its rows are no multiple of 16 bytes", part->name, NULL);
-  }
-  if (bytes / sc_elem[part->elem].bytes > BOX) {
+  const Buf *part = tgt_buf(s, stage);
+  if (sc_panel_bytes(part) / sc_elem[part->elem].bytes > BOX) {
     tgt_cannot(s, at, "is copied into, and its rows are too long for one copy", part->name,
                "at most 256 elements, or rows of whole 128 bytes");
-  }
-  for (u32 d = 0; d + 1 < part->rank; d++) {
-    if (part->ext[d] <= BOX) continue;
-    tgt_cannot(s, at, "is copied into, and has more than 256 rows", part->name,
-               "copy it in two slices");
   }
   if (part->permuted) {
     tgt_cannot(s, at,

@@ -5,27 +5,15 @@
 
 static const View *view_at(const Target *s, u32 view) { return &s->k->view.at[view]; }
 
-static void element_of_a_tile(Target *s, const View *v, const Buf *b) {
-  if (v->at[0].var < 0 || v->at[1].var < 0) {
-    tgt_cannot(s, v->span, "is a register tile, and one row or column of it is named", b->name,
-               "put it through a ring");
-  }
-  if (sc_elem[b->elem].bytes == 1 && v->at[1].base) {
-    tgt_cannot(s, v->span, "is an 8-bit register tile, and some of its columns are named", b->name,
-               NULL);
-  }
-}
-
 static void check_view(Target *s, u32 view) {
   const View *v = view_at(s, view);
   const Buf *b = tgt_buf(s, view);
   if (b->space == SP_STAGE && b->rank > 2) {
     tgt_cannot(s, v->span, "has more than two dimensions, and threads access it", b->name, NULL);
   }
-  if (b->layout == LAY_ACC) element_of_a_tile(s, v, b);
-  if (b->space == SP_REG && b->rank == 1 && v->at[0].var < 0) {
-    tgt_cannot(s, v->span, "is in registers, and one element of it is named", b->name,
-               "put it through a ring");
+  if (b->layout == LAY_ACC && sc_elem[b->elem].bytes == 1 && v->at[1].base) {
+    tgt_cannot(s, v->span, "is an 8-bit register tile, and some of its columns are named", b->name,
+               NULL);
   }
 }
 
@@ -130,10 +118,6 @@ static void check_overlap(Target *s, const Map *m) {
 static void check_add(Target *s, const Map *m) {
   const Buf *b = tgt_buf(s, m->dst);
   bool row = m->held & HELD_ROWS && sc_runs_over(view_at(s, m->dst), m->row);
-  if (b->elem != EL_F32 && b->elem != EL_I32) {
-    tgt_cannot(s, m->span, "is added to, and has elements of less than 32 bits", b->name,
-               "add in f32, and convert after");
-  }
   if (m->held && !row) {
     tgt_cannot(s, m->span, "is added to from a vector along columns, which many threads hold",
                b->name, "put it through a ring");
@@ -143,10 +127,6 @@ static void check_add(Target *s, const Map *m) {
 static void check_destination(Target *s, const Map *m, bool add) {
   check_overlap(s, m);
   if (add) check_add(s, m);
-  if (m->cond && tgt_buf(s, m->dst)->space != SP_TENSOR) {
-    tgt_cannot(s, m->span, "a condition on a write into registers or a stage", NULL,
-               "select with where()");
-  }
 }
 
 void tgt_statement(Target *s, const Map *m, bool add) {

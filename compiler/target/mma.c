@@ -2,7 +2,7 @@
 // layout that they have (PTX ISA 9.0, wgmma.mma_async, mma)?
 #include "compiler/target/target.h"
 
-enum { WGMMA_COLUMNS = 256, SLICE_BYTES = 32, ROW_BYTES = 16 };
+enum { SLICE_BYTES = 32, ROW_BYTES = 16 };
 
 static void check_operand(Target *s, u32 view, bool warp) {
   const View *v = &s->k->view.at[view];
@@ -14,10 +14,6 @@ static void check_operand(Target *s, u32 view, bool warp) {
   if (b->space == SP_REG && warp) {
     tgt_cannot(s, v->span, "is the operand of a product by warps, and in registers", b->name,
                "put it through a ring");
-  }
-  if (b->space == SP_REG && sc_elem[b->elem].bytes == 4) {
-    tgt_cannot(s, v->span, "is an operand, and has 32-bit elements", b->name,
-               "convert it into a tile of 16 bits");
   }
 }
 
@@ -57,13 +53,6 @@ static void check_slice(Target *s, u32 view, i64 extent, bool warp) {
   tgt_cannot(s, v->span, what, b->name, help);
 }
 
-static void check_warpgroup(Target *s, const Product *p) {
-  i64 chunks = (p->n + WGMMA_COLUMNS - 1) / WGMMA_COLUMNS;
-  if (p->n % 8 == 0 && p->n % chunks == 0 && p->n / chunks % 8 == 0) return;
-  tgt_cannot(s, p->span, "a product of this width", NULL,
-             "take a multiple of 8 columns (above 256: that divides into equal parts of them)");
-}
-
 static void check_warp(Target *s, const Product *p) {
   const View *a = &s->k->view.at[p->a], *b = &s->k->view.at[p->b];
   if (tgt_buf(s, p->a)->elem != tgt_buf(s, p->b)->elem)
@@ -82,22 +71,11 @@ static void check_warp(Target *s, const Product *p) {
 }
 
 void tgt_product(Target *s, const Product *p, bool warp) {
-  const Buf *a = tgt_buf(s, p->a), *b = tgt_buf(s, p->b), *dst = tgt_buf(s, p->dst);
-  i64 bytes = sc_elem[b->elem].bytes;
   check_operand(s, p->a, warp);
   check_operand(s, p->b, warp);
   check_slice(s, p->a, sc_mn_major(s->k, p->a) ? p->m : p->k, warp);
   check_slice(s, p->b, sc_mn_major(s->k, p->b) ? p->n : p->k, warp);
-  if (a->elem != b->elem && (bytes != 1 || sc_elem[a->elem].bytes != 1))
-    tgt_cannot(s, p->span, "a product of different element types", NULL, NULL);
-  if (dst->elem != EL_F32)
-    tgt_cannot(s, p->span, "is the result of a product, and not f32", dst->name, NULL);
-  if (p->k * bytes % SLICE_BYTES) {
-    tgt_cannot(s, p->span, "a product whose contracted index is no multiple of 32 bytes", NULL,
-               NULL);
-  }
   if (warp) check_warp(s, p);
-  else check_warpgroup(s, p);
 }
 
 static bool bytes_in_registers(const Buf *b) {

@@ -1,7 +1,7 @@
 // target.c - reports what the instructions of sm_90a cannot carry, or not in the layout that it
 // has: statements, products by wgmma and mma.sync, boxes of the copy engine. In: a kernel with
 // layouts that `flow` has accepted. Out: reports (G.emit); a kernel without them can be written for
-// the GPU.
+// the GPU. (What `lower` refuses in every layout, by R9, is not asked again here.)
 #include "compiler/target/target.h"
 #include "compiler/passes.h"
 
