@@ -136,7 +136,6 @@ const char *sc_cuda_lined(Sc *sc, const CudaText *t);
 // an identifier of C++ for it, different ones for different names
 const char *sc_cuda_name(Sc *sc, Sym name);
 void sc_cuda_comment(Str *out, const char *at, size_t n);  // inside a comment, of either kind
-void sc_cuda_string(Str *out, const char *text);           // as a string literal
 void sc_cuda_origin(Str *out, const Kernel *k);            // file and parameters, inside a comment
 // The dimensions of a tensor map, innermost first, as the tensor's dimensions or these two:
 enum { MAP_PANEL_COL = -1, MAP_PANEL = -2 };

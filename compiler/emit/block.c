@@ -6,7 +6,7 @@
 // Cites the line of the role: the code that follows belongs to the role as a whole.
 void cu_cite_role(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
-  if (!c->k->text || role->span.hi <= role->span.lo) return;
+  if (role->span.hi <= role->span.lo) return;
   c->line = sc_line_col(c->k->text, role->span.lo).line;
   cu_remark(c, cu_text(c, "#line %u  // role %s", c->line, role->name));
 }
@@ -15,7 +15,7 @@ void cu_cite_role(Cuda *c) {
 // for the reader.
 void cu_cite(Cuda *c, Span at) {
   const Text *text = c->k->text;
-  if (!text || at.hi <= at.lo) return;
+  if (at.hi <= at.lo) return;
   u32 line = sc_line_col(text, at.lo).line;
   if (line == c->line) return;
   c->line = line;

@@ -231,7 +231,7 @@ typedef struct MapGen {
 
 // name.c (and sc_cuda_name, … in passes.h)
 bool cu_is_formed(const char *name);                 // like a name that the emitter makes
-void cu_put_line(Str *out, const Kernel *k);         // `#line`, of the kernel; nothing without text
+void cu_put_line(Str *out, const Kernel *k);         // `#line`, of the kernel
 const char *cu_next_name(const char *p, size_t *n);  // the next word of code; NULL at its end
 
 // scope.c

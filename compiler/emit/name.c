@@ -118,7 +118,7 @@ void sc_cuda_comment(Str *out, const char *at, size_t n) {
 
 // A string literal. Octal escapes have three digits, so that what follows is never taken for a
 // fourth.
-void sc_cuda_string(Str *out, const char *text) {
+static void put_string(Str *out, const char *text) {
   str_puts(out, "\"");
   for (const char *p = text; *p; p++) {
     u8 c = (u8)*p;
@@ -129,16 +129,14 @@ void sc_cuda_string(Str *out, const char *text) {
 }
 
 void cu_put_line(Str *out, const Kernel *k) {
-  if (!k->text) return;
   str_printf(out, "#line %u ", sc_line_col(k->text, k->span.lo).line);
-  sc_cuda_string(out, k->text->name);
+  put_string(out, k->text->name);
   str_puts(out, "\n");
 }
 
 // "schedules/fa3_fwd.sched: T = f16, D = 128", as part of a comment.
 void sc_cuda_origin(Str *out, const Kernel *k) {
-  if (k->text) sc_cuda_comment(out, k->text->name, strlen(k->text->name));
-  else str_puts(out, "IR");
+  sc_cuda_comment(out, k->text->name, strlen(k->text->name));
   for (u32 i = 0; i < k->param.n; i++) {
     const Value *v = &k->param.at[i].value;
     str_printf(out, i ? ", %s = " : ": %s = ", k->param.at[i].name);

@@ -132,7 +132,7 @@ void sc_note_command(Verify *v, const Protocol *p, const Sample *of, Diag *d) {
                                                "are 600, or as many as are promised"};
   const Kernel *k = v->k;
   Str s = {.sc = v->sc};
-  str_printf(&s, "schedc run %s %s --on cpu", k->text ? k->text->name : "FILE", k->name);
+  str_printf(&s, "schedc run %s %s --on cpu", k->text->name, k->name);
   put_params(&s, k);
   put_values(&s, k, of);
   if (put_tensors(v, &s, p, of))

@@ -54,8 +54,9 @@ static void comments(void **state) {
 static void paths(void **state) {
   Fixture *f = *state;
   Str s = {.sc = &f->sc};
-  sc_cuda_string(&s, "a\"b\\c\n?/\303\2441.sched");
-  assert_string_equal(s.at, "\"a\\042b\\134c\\012\\077/\\303\\2441.sched\"");
+  const Kernel k = {.text = sc_text(&f->sc, "a\"b\\c\n?/\303\2441.sched", "", 0)};
+  cu_put_line(&s, &k);
+  assert_string_equal(s.at, "#line 1 \"a\\042b\\134c\\012\\077/\\303\\2441.sched\"\n");
 }
 
 // A schedule whose every name means something to C++ or to the emitter, from a file with a name
