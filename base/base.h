@@ -161,15 +161,15 @@ bool sc_nearer(const char *written, const char *name, u32 *slips);
 
 // ---- keys.c: numbers of keys, which are bytes, and of which there may be several kinds
 typedef struct Key {
-  const void *at;  // NULL: free
+  const void *at;  // a copy of the bytes, followed by a NUL; NULL: free
   u32 n, kind, hash, number;
 } Key;
 typedef struct Keys {  // {0}: none
   Key *at;
   u32 n, room;
 } Keys;
-// The place of a key's number, until the next key comes; 0 where the key is new.
-u32 *sc_key(Sc *sc, Keys *keys, u32 kind, const void *at, size_t n);
+// The place of a key, until the next one comes; its number is 0 if it is new.
+Key *sc_key(Sc *sc, Keys *keys, u32 kind, const void *at, size_t n);
 u32 sc_key_number(const Keys *keys, u32 kind, const void *at, size_t n);  // 0: it has none
 void sc_keys_clear(Keys *keys);
 

@@ -37,7 +37,7 @@ static void make_room(Sc *sc, Keys *keys) {
   *keys = more;
 }
 
-u32 *sc_key(Sc *sc, Keys *keys, u32 kind, const void *at, size_t n) {
+Key *sc_key(Sc *sc, Keys *keys, u32 kind, const void *at, size_t n) {
   if (keys->n >= keys->room / 2) make_room(sc, keys);
   const Key key = {at, (u32)n, kind, hash_of(kind, at, n), 0};
   Key *slot = slot_of(keys, &key);
@@ -48,7 +48,7 @@ u32 *sc_key(Sc *sc, Keys *keys, u32 kind, const void *at, size_t n) {
     slot->at = kept;
     keys->n++;
   }
-  return &slot->number;
+  return slot;
 }
 
 u32 sc_key_number(const Keys *keys, u32 kind, const void *at, size_t n) {

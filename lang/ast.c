@@ -2,49 +2,16 @@
 // (--emit=ast).
 #include "lang/parser.h"
 
-#include <string.h>
-
 #include "parse.h"
 
 // ---- names
 
-static u32 hash(const char *at, u32 n) {
-  u32 h = 2166136261u;  // FNV-1a
-  for (u32 i = 0; i < n; i++) h = (h ^ (u8)at[i]) * 16777619u;
-  return h;
-}
-
-// The slot of a word: its own, or the empty one where it belongs.
-static Word *slot(Word *words, u32 cap, const char *at, u32 n) {
-  u32 i = hash(at, n) & (cap - 1);
-  while (words[i].name && (strncmp(words[i].name, at, n) != 0 || words[i].name[n]))
-    i = (i + 1) & (cap - 1);
-  return &words[i];
-}
-
-static void grow_words(Parser *p) {
-  u32 cap = p->word_cap ? p->word_cap * 2 : 512;
-  Word *words = NEWS(p->sc, Word, cap);
-  for (u32 i = 0; i < p->word_cap; i++) {
-    Sym name = p->words[i].name;
-    if (name) *slot(words, cap, name, (u32)strlen(name)) = p->words[i];
-  }
-  p->words = words;
-  p->word_cap = cap;
-}
-
 // The one copy of a word. *kind: in, what the word is if it is new; out, what it is.
 Sym sc_intern(Parser *p, const char *at, u32 n, int *kind) {
-  if (p->word_count >= p->word_cap / 2) grow_words(p);
-  Word *w = slot(p->words, p->word_cap, at, n);
-  if (!w->name) {
-    char *copy = sc_new(p->sc, (size_t)n + 1);
-    memcpy(copy, at, n);
-    *w = (Word){copy, kind ? *kind : T_NAME};
-    p->word_count++;
-  }
-  if (kind) *kind = w->kind;
-  return w->name;
+  Key *word = sc_key(p->sc, &p->words, 0, at, n);
+  if (!word->number) word->number = (u32)(kind ? *kind : T_NAME);
+  if (kind) *kind = (int)word->number;
+  return word->at;
 }
 
 // ---- nodes

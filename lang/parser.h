@@ -46,11 +46,6 @@ typedef struct Open {
   bool block;
 } Open;
 
-typedef struct Word {
-  Sym name;
-  int kind;
-} Word;
-
 // Everything between sc_parse's entry and return. No part of it is in the tree.
 typedef struct Parser {
   Sc *sc;
@@ -59,8 +54,7 @@ typedef struct Parser {
   const char *at, *end;
   bool line_start;   // no token yet on this line
   bool in_brackets;  // the innermost open bracket is ( or [
-  Word *words;       // interned words, open addressing
-  u32 word_count, word_cap;
+  Keys words;        // interned, each with the kind of its token
   // parse.c, driven by drive.c
   void *lalr;
   Token last;  // given to the grammar last, T_NL excepted: its end is the end of what is reduced

@@ -85,7 +85,7 @@ static void declare(Cuda *c, u32 buf) {
 static u32 declared_at(const Cuda *c, u32 buf, const u32 *line, u32 head) {
   const Scope *s = &c->scope[buf];
   u32 lo = s->from, hi = s->first < head ? s->first : head;
-  if (!c->k->text || hi < lo) return lo;
+  if (hi < lo) return lo;
   while (lo < hi) {  // the first whose line is not before the tile's
     u32 mid = lo + (hi - lo) / 2;
     if (line[mid] < c->k->buf.at[buf].span.lo) lo = mid + 1;
@@ -133,7 +133,7 @@ static u32 use_of(const Cuda *c, const char *name) {
 }
 
 static NameUse *make_use(Cuda *c, const char *name) {
-  u32 *n = sc_key(c->sc, &c->use_of, 0, name, strlen(name));
+  u32 *n = &sc_key(c->sc, &c->use_of, 0, name, strlen(name))->number;
   if (!c->name_use.n) PUSH(c->sc, &c->name_use, (NameUse){0});
   if (!*n) {
     *n = c->name_use.n;

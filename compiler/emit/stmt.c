@@ -14,7 +14,8 @@
 
 void cu_name(Cuda *c, const char *name) {
   PUSH(c->sc, &c->counted, 0);
-  *sc_key(c->sc, c->of_role ? &c->in_role : &c->in_kernel, 0, name, strlen(name)) = c->counted.n;
+  sc_key(c->sc, c->of_role ? &c->in_role : &c->in_kernel, 0, name, strlen(name))->number =
+      c->counted.n;
 }
 
 // How often a name is used.

@@ -181,7 +181,7 @@ static u32 answer(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *
   words[n++] = (u64)pc << 32 | (u64)p->n << 8 | q;
   if (t) n += write_truth(words + n, t);
   for (u32 i = 0; i < p->n; i++) n += write_truth(words + n, &p->at[i]);
-  u32 *known = sc_key(f->facts->sc, &f->answers, 0, words, n * sizeof *words);
+  u32 *known = &sc_key(f->facts->sc, &f->answers, 0, words, n * sizeof *words)->number;
   if (!*known) {
     u32 mark = suppose(f, p, pc);
     *known = work_out(f, p, q, t) + 1;

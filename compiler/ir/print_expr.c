@@ -22,7 +22,7 @@ static u32 suffix_of(const Keys *n, const char *name) {
 }
 
 static void take_name(Printer *p, Keys *n, const char *name, u32 suffix) {
-  *sc_key(p->sc, n, 0, name, strlen(name)) = suffix;
+  sc_key(p->sc, n, 0, name, strlen(name))->number = suffix;
 }
 
 static bool is_seen(const Printer *p, const Keys *n, const char *name) {

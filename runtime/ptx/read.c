@@ -72,7 +72,7 @@ static u32 find_outward(const Reader *r, u32 scope, bool label, Words w) {
 }
 
 static u32 declare(Reader *r, u32 scope, bool label, Words w, u32 value) {
-  return *sc_key(r->sc, &r->name, 2 * scope + label, w.at, w.n) = value + 1;
+  return sc_key(r->sc, &r->name, 2 * scope + label, w.at, w.n)->number = value + 1;
 }
 
 // The number of a register. Those that a function declares by the hundred (%r<224>) are numbered
