@@ -15,6 +15,19 @@ const char *sc_gpu_failed(Gpu *g, Sc *sc, const char *what, int e) {
   return sc_printf(sc, "%s: %s", what, sc_driver_error(&g->d, e));
 }
 
+int sc_capability(const Driver *d, int device, int *major, int *minor) {
+  enum { ATTR_MAJOR = 75, ATTR_MINOR = 76 };
+  int e = d->cuDeviceGetAttribute(major, ATTR_MAJOR, device);
+  return e ? e : d->cuDeviceGetAttribute(minor, ATTR_MINOR, device);
+}
+
+const char *sc_no_hopper(Sc *sc, const Driver *d, int device) {
+  int major = 0, minor = 0, e = sc_capability(d, device, &major, &minor);
+  if (e) return sc_printf(sc, "the CUDA device does not answer: %s", sc_driver_error(d, e));
+  if (major == 9 && minor == 0) return NULL;
+  return sc_printf(sc, "the GPU has compute capability %d.%d, not 9.0 (Hopper)", major, minor);
+}
+
 static const char *resolve(Sc *sc, Driver *d) {
 #define CU(name, symbol, params)                                                                 \
   {                                                                                              \

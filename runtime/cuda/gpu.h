@@ -54,6 +54,9 @@ typedef struct Driver {
 const char *sc_driver_open(Sc *sc, Driver *d);
 void sc_driver_close(Driver *d);
 const char *sc_driver_error(const Driver *d, int error);
+int sc_capability(const Driver *d, int device, int *major, int *minor);  // the driver's error, or 0
+// NULL, or why emitted code does not run on the device.
+const char *sc_no_hopper(Sc *sc, const Driver *d, int device);
 
 #include "runtime/cuda/launcher.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ATTR_MAJOR = 75, ATTR_MINOR = 76, HOST_PORTABLE_MAPPED = 3 };
+enum { HOST_PORTABLE_MAPPED = 3 };
 
 static const char *failed(Loaded *l, const char *what, int e) {
   return sc_printf(l->sc, "%s: %s", what, sc_driver_error(l->d, e));
@@ -14,22 +14,13 @@ static const char *failed(Loaded *l, const char *what, int e) {
 // The current context, which must be on a Hopper GPU.
 static const char *find_device(Loaded *l) {
   const Driver *d = l->d;
-  int device, major = 0, minor = 0, e = d->cuCtxGetCurrent(&l->context);
+  int device, e = d->cuCtxGetCurrent(&l->context);
   if (e) return failed(l, "the CUDA context cannot be asked for", e);
   if (!l->context)
     return "no CUDA context is current: make one first (cuCtxSetCurrent, cudaFree(0), "
            "torch.cuda.init())";
-  if ((e = d->cuCtxGetDevice(&device)) ||
-      (e = d->cuDeviceGetAttribute(&major, ATTR_MAJOR, device)) ||
-      (e = d->cuDeviceGetAttribute(&minor, ATTR_MINOR, device))) {
-    return failed(l, "the GPU cannot be asked what it is", e);
-  }
-  if (major != 9 || minor != 0) {
-    return sc_printf(l->sc,
-                     "this GPU has compute capability %d.%d: emitted code is for 9.0 (Hopper)",
-                     major, minor);
-  }
-  return NULL;
+  e = d->cuCtxGetDevice(&device);
+  return e ? failed(l, "the CUDA context has no device", e) : sc_no_hopper(l->sc, d, device);
 }
 
 bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {

@@ -9,9 +9,7 @@
 enum {
   ATTR_CLOCK = 13,  // kHz
   ATTR_SMS = 16,
-  ATTR_L2 = 38,
-  ATTR_MAJOR = 75,
-  ATTR_MINOR = 76
+  ATTR_L2 = 38
 };
 
 static const char *find(Sc *sc, const Driver *d, int ordinal, int *device) {
@@ -45,8 +43,7 @@ static int ask(const Driver *d, int device, GpuFacts *f) {
   if (!e) e = d->cuDeviceGetUuid(uuid, device);
   if (!e) e = d->cuDeviceTotalMem(&f->memory, device);
   if (!e) e = d->cuDeviceGetAttribute(&f->sms, ATTR_SMS, device);
-  if (!e) e = d->cuDeviceGetAttribute(&f->major, ATTR_MAJOR, device);
-  if (!e) e = d->cuDeviceGetAttribute(&f->minor, ATTR_MINOR, device);
+  if (!e) e = sc_capability(d, device, &f->major, &f->minor);
   if (!e) e = d->cuDeviceGetAttribute(&f->clock_khz, ATTR_CLOCK, device);
   if (!e) e = d->cuDeviceGetAttribute(&f->l2, ATTR_L2, device);
   if (!e) e = d->cuDriverGetVersion(&f->version);
@@ -69,23 +66,14 @@ void sc_gpu_close(Gpu *g) {
   sc_driver_close(&g->d);
 }
 
-static const char *no_hopper(Sc *sc, const Driver *d, int ordinal) {
-  int device, major = 0, minor = 0;
-  const char *wrong = find(sc, d, ordinal, &device);
-  if (wrong) return wrong;
-  int e = d->cuDeviceGetAttribute(&major, ATTR_MAJOR, device);
-  if (!e) e = d->cuDeviceGetAttribute(&minor, ATTR_MINOR, device);
-  if (e) return sc_printf(sc, "the CUDA device does not answer: %s", sc_driver_error(d, e));
-  if (major == 9 && minor == 0) return NULL;
-  return sc_printf(sc, "the GPU has compute capability %d.%d, not 9.0 (Hopper)", major, minor);
-}
-
 const char *sc_gpu_missing(Sc *sc, int ordinal) {
   Driver d;
   NvrtcFile file;
+  int device;
   const char *wrong = sc_driver_open(sc, &d);
   if (wrong) return wrong;
-  wrong = no_hopper(sc, &d, ordinal);
+  wrong = find(sc, &d, ordinal, &device);
+  if (!wrong) wrong = sc_no_hopper(sc, &d, device);
   sc_driver_close(&d);
   return wrong ? wrong : sc_nvrtc_find(sc, &file);
 }
