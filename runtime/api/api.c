@@ -50,17 +50,21 @@ static schedc_status deliver(Sc *sc, void *job) {
   return SCHEDC_OK;
 }
 
+// Hands all diagnostics over; `status`, unless that fails. text NULL: no text was made.
+static schedc_status delivered(const schedc_context *context, Sc *sc, const Text *text,
+                               schedc_status status) {
+  if (!context->sink || !sc->diags || !text) return status;
+  schedc_status failed = sc_guard(sc, deliver, &(Delivery){context, text});
+  return failed ? failed : status;
+}
+
 schedc_status sc_enter(const schedc_context *context, Sc *sc, const Text *text, Step step,
                        void *job) {
   sc->text = text;
   sc->unverified = context->unverified;
   schedc_status status = sc_guard(sc, step, job);
   if (status == SCHEDC_OK && sc->errors) status = SCHEDC_EINPUT;
-  if (context->sink && sc->diags && text) {
-    schedc_status delivered = sc_guard(sc, deliver, &(Delivery){context, text});
-    if (delivered) status = delivered;
-  }
-  return status;
+  return delivered(context, sc, text, status);
 }
 
 schedc_status sc_guard_once(const schedc_allocator *alloc, Step step, void *job) {
@@ -157,17 +161,6 @@ static schedc_status parse(Sc *sc, void *job) {
   return SCHEDC_OK;
 }
 
-// sc_enter with a text that the step itself makes.
-static schedc_status parse_and_report(const schedc_context *context, ParseJob *job) {
-  Sc *sc = &job->source->sc;
-  schedc_status status = sc_guard(sc, parse, job);
-  if (context->sink && sc->diags && job->source->text) {
-    schedc_status delivered = sc_guard(sc, deliver, &(Delivery){context, job->source->text});
-    if (delivered) status = delivered;
-  }
-  return status;
-}
-
 schedc_status schedc_parse(schedc_source **out, schedc_context *context, const char *name,
                            const char *text, size_t length) {
   if (!out) return SCHEDC_EARG;
@@ -177,7 +170,9 @@ schedc_status schedc_parse(schedc_source **out, schedc_context *context, const c
   schedc_source *source = NEW_HANDLE(context, schedc_source);
   if (!source) return SCHEDC_ENOMEM;
   atomic_init(&source->refs, 1);
-  schedc_status status = parse_and_report(context, &(ParseJob){source, name, text, length});
+  // sc_enter, but with a text that the step itself makes
+  schedc_status status = sc_guard(&source->sc, parse, &(ParseJob){source, name, text, length});
+  status = delivered(context, &source->sc, source->text, status);
   if (status == SCHEDC_OK) *out = source;
   else schedc_source_free(source);
   return status;
