@@ -56,6 +56,12 @@ bool sc_trips(const Describer *d, const Ins *ins, i64 *n) {
   return true;
 }
 
+// *total += each * times. False: that does not fit.
+static bool add_times(i64 *total, i64 each, i64 times) {
+  return !__builtin_mul_overflow(each, times, &each) &&
+         !__builtin_add_overflow(*total, each, total);
+}
+
 bool sc_total_work(const Describer *d, const Role *r, Work *total) {
   i64 times[SC_MAX_NEST + 8] = {1}, n;
   u32 depth = 0;
@@ -73,14 +79,9 @@ bool sc_total_work(const Describer *d, const Role *r, Work *total) {
     Work w = sc_work_of(d->k, ins);
     i64 t = times[depth];
     if (!w.what) continue;
-    if (__builtin_mul_overflow(w.bytes, t, &w.bytes) ||
-        __builtin_add_overflow(total->bytes, w.bytes, &total->bytes) ||
-        __builtin_mul_overflow(w.flops, t, &w.flops) ||
-        __builtin_add_overflow(total->flops, w.flops, &total->flops) ||
-        __builtin_mul_overflow(w.elements, t, &w.elements) ||
-        __builtin_add_overflow(total->elements, w.elements, &total->elements)) {
+    if (!add_times(&total->bytes, w.bytes, t) || !add_times(&total->flops, w.flops, t) ||
+        !add_times(&total->elements, w.elements, t))
       return false;
-    }
   }
   return true;
 }
