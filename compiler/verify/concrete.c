@@ -106,7 +106,7 @@ bool sc_concrete_value(Concrete *c, Xid x, i64 *out) {
 }
 
 static Answer ask(Run *r, u32 process, const Step *s) {
-  Concrete *c = r->mind;
+  Concrete *c = r->evaluator;
   i64 x = 0, y = 0, *it;
   c->now = c->loop + (size_t)process * c->p->k->loop.n;
   c->rank = c->p->process.at[process].rank;
@@ -127,5 +127,5 @@ void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sam
   c->loop = NEWS(sc, i64, p->process.n * p->k->loop.n + 1);
   sc_run_begin(r, sc, p);
   r->ask = ask;
-  r->mind = c;
+  r->evaluator = c;
 }

@@ -17,8 +17,8 @@ const Step *sc_crowd_step(const Unit *u, u32 process) {
   return &u->crowd->p->process.at[process].script->step.at[u->run.at[process]];
 }
 
-static Concrete *mind_of(const Unit *u, u32 process) {
-  Concrete *c = u->run.mind;
+static Concrete *concrete_of(const Unit *u, u32 process) {
+  Concrete *c = u->run.evaluator;
   c->now = c->loop + (size_t)process * c->p->k->loop.n;
   c->rank = c->p->process.at[process].rank;
   return c;
@@ -28,7 +28,7 @@ i64 sc_crowd_key(const Unit *u, u32 process, const Step *s) {
   const Protocol *p = u->crowd->p;
   i64 key = 0;
   Xid x = p->k->role.at[p->process.at[process].role].code.at[s->pc].arg[1];
-  if (!sc_concrete_value(mind_of(u, process), x, &key)) u->crowd->unknown = true;
+  if (!sc_concrete_value(concrete_of(u, process), x, &key)) u->crowd->unknown = true;
   return key;
 }
 
@@ -89,11 +89,11 @@ static void add_unit(Crowd *c) {
 // False: there are too many, or it is not known how many.
 static bool count_units(Crowd *c) {
   const Kernel *k = c->p->k;
-  Concrete mind = {.p = c->p, .s = c->s};
+  Concrete concrete = {.p = c->p, .s = c->s};
   i64 units = 1, ctas = 1;
   for (u32 i = 0; i < k->axis.n; i++) {
     i64 n, by = k->axis.at[i].cluster;
-    if (!sc_concrete_value(&mind, k->axis.at[i].extent, &n) || n < 1 || n > CROWD_PLACES)
+    if (!sc_concrete_value(&concrete, k->axis.at[i].extent, &n) || n < 1 || n > CROWD_PLACES)
       return false;
     c->ctas[i] = (n + by - 1) / by * by;
     units *= c->ctas[i] / by;

@@ -25,7 +25,7 @@ typedef struct State {
 typedef struct Explorer {
   Sc *sc;
   Run run;
-  Mind mind;
+  Symbolic symbolic;
   i64 most;
   u32 states;  // of a case, at most
   u32 key_bytes;
@@ -87,18 +87,18 @@ static void write_key(const Explorer *e, u8 *key) {
   memcpy(at += p->process.n, r->count, sizeof(u32) * p->counts);
   memcpy(at += p->counts, r->taken, sizeof(u32) * turns);
   at += turns;
-  *at++ = e->mind.ghosts;
+  *at++ = e->symbolic.ghosts;
   for (u32 g = 0; g < MAX_GHOSTS; g++, at += 3) {
-    const Ghost *ghost = &e->mind.ghost[g];
-    if (g >= e->mind.ghosts) continue;
+    const Ghost *ghost = &e->symbolic.ghost[g];
+    if (g >= e->symbolic.ghosts) continue;
     at[0] = ghost->x;
     memcpy(&at[1], ghost->modulus, sizeof ghost->modulus);
     memcpy(&at[2], ghost->remainder, sizeof ghost->remainder);
   }
   u8 *rest = (u8 *)at;
   memcpy(rest, r->turn, turn_bytes(p));
-  memcpy(rest += turn_bytes(p), e->mind.modulus, loop_bytes(p));
-  memcpy(rest + loop_bytes(p), e->mind.remainder, loop_bytes(p));
+  memcpy(rest += turn_bytes(p), e->symbolic.modulus, loop_bytes(p));
+  memcpy(rest + loop_bytes(p), e->symbolic.remainder, loop_bytes(p));
 }
 
 static void read_key(Explorer *e, const u8 *key) {
@@ -111,8 +111,8 @@ static void read_key(Explorer *e, const u8 *key) {
   memcpy(r->taken, at += p->counts, sizeof(u32) * turns);
   const u8 *rest = (const u8 *)(at + turns + 1 + 3 * MAX_GHOSTS);
   memcpy(r->turn, rest, turn_bytes(p));
-  memcpy(e->mind.modulus, rest += turn_bytes(p), loop_bytes(p));
-  memcpy(e->mind.remainder, rest + loop_bytes(p), loop_bytes(p));
+  memcpy(e->symbolic.modulus, rest += turn_bytes(p), loop_bytes(p));
+  memcpy(e->symbolic.remainder, rest + loop_bytes(p), loop_bytes(p));
 }
 
 static u32 hash(const u8 *key, u32 n) {
@@ -125,14 +125,14 @@ static u32 hash(const u8 *key, u32 n) {
 static bool met(const Explorer *e, const u8 *key, u32 h) {
   for (u32 i = e->bucket[h]; i; i = e->state.at[i - 1].next) {
     const State *s = &e->state.at[i - 1];
-    Zone was = {e->mind.zone.n, s->bound};
-    if (!memcmp(s->key, key, e->key_bytes) && zone_within(&e->mind.zone, &was)) return true;
+    Zone was = {e->symbolic.zone.n, s->bound};
+    if (!memcmp(s->key, key, e->key_bytes) && zone_within(&e->symbolic.zone, &was)) return true;
   }
   return false;
 }
 
 static void keep(Explorer *e, u8 *key, u32 h) {
-  const Mind *m = &e->mind;
+  const Symbolic *m = &e->symbolic;
   State s = {.key = key, .ghosts = m->ghosts, .next = e->bucket[h]};
   s.ask_i = m->ask_i;
   s.ask_j = m->ask_j;
@@ -148,7 +148,7 @@ static void keep(Explorer *e, u8 *key, u32 h) {
 // Restores a state, and answers its question. False: the question cannot have this answer.
 static bool resume(Explorer *e, u32 pending) {
   const State s = e->state.at[pending / 2];
-  Mind *m = &e->mind;
+  Symbolic *m = &e->symbolic;
   read_key(e, s.key);
   memcpy(m->zone.bound, s.bound, zone_bytes(m->zone.n));
   memcpy(m->ghost, s.ghost, sizeof s.ghost);
@@ -156,7 +156,7 @@ static bool resume(Explorer *e, u32 pending) {
   e->resumed = e->run.steps;
   bool can = pending % 2 ? zone_learn(&m->zone, s.ask_i, s.ask_j, s.ask_c)
                          : zone_learn(&m->zone, s.ask_j, s.ask_i, -s.ask_c - 1);
-  return can && sc_mind_tie(m);
+  return can && sc_symbolic_tie(m);
 }
 
 // ---- exploring
@@ -170,7 +170,7 @@ static bool branch(Explorer *e) {
     settle(&e->run);
     settle_turns(&e->run);
     sc_ghosts_tidy(&e->run);
-    zone_widen(&e->mind.zone, e->most);
+    zone_widen(&e->symbolic.zone, e->most);
     if (sc_run_on(&e->run) != OUT_OPEN) return false;  // widening opens questions, and closes none
   }
   u8 *key = sc_new(e->sc, e->key_bytes);
@@ -181,14 +181,14 @@ static bool branch(Explorer *e) {
 }
 
 static void start(Explorer *e, const Protocol *p) {
-  Mind *m = &e->mind;
+  Symbolic *m = &e->symbolic;
   sc_run_begin(&e->run, e->sc, p);
   e->run.most = RUN_STEPS;
-  m->zone.n = mind_vars(m);
+  m->zone.n = symbolic_vars(m);
   m->zone.bound = sc_new(e->sc, zone_bytes(m->zone.n));
   m->ghosts = 0;
   zone_clear(&m->zone);
-  sc_mind_facts(m);
+  sc_symbolic_facts(m);
   memset(m->modulus, 1, loop_bytes(p));
   memset(m->remainder, 0, loop_bytes(p));
   e->state.n = e->pending.n = 0;
@@ -211,7 +211,7 @@ static Outcome explore(Explorer *e) {
 // Proves one case. It begins again, with more room, when a value that has no zone variable turned
 // out to matter.
 static Outcome prove_case(Explorer *e, const Protocol *p) {
-  Mind *m = &e->mind;
+  Symbolic *m = &e->symbolic;
   for (;;) {
     m->room = m->values;
     start(e, p);
@@ -227,20 +227,21 @@ Explored sc_explore(Verify *v, const Protocol *p, Expand expand, i64 most, u32 b
   *e = (Explorer){.sc = v->sc, .most = most};
   sc_facts_at(v->facts, &v->k->role.at[0].code, 1);
   Residues residues = sc_residues(v, p);
-  e->mind =
-      (Mind){.v = v, .sc = v->sc, .f = v->facts, .p = p, .residues = &residues, .expand = expand};
-  e->mind.below = x_below(v->sc, v->k);
-  e->mind.modulus = NEWS(v->sc, u8, loop_bytes(p));
-  e->mind.remainder = NEWS(v->sc, u8, loop_bytes(p));
-  e->run.ask = sc_mind_ask;
-  e->run.mind = &e->mind;
+  e->symbolic = (Symbolic){
+      .v = v, .sc = v->sc, .f = v->facts, .p = p, .residues = &residues, .expand = expand};
+  e->symbolic.below = x_below(v->sc, v->k);
+  e->symbolic.modulus = NEWS(v->sc, u8, loop_bytes(p));
+  e->symbolic.remainder = NEWS(v->sc, u8, loop_bytes(p));
+  e->run.ask = sc_symbolic_ask;
+  e->run.evaluator = &e->symbolic;
   e->key_bytes = (u32)sizeof(u32) * key_words(p) + turn_bytes(p) + 2 * loop_bytes(p);
   Outcome o = OUT_DONE;
   u32 states = 0;
-  for (e->mind.which = 0; e->mind.which < residues.cases && o == OUT_DONE; e->mind.which++) {
+  for (e->symbolic.which = 0; e->symbolic.which < residues.cases && o == OUT_DONE;
+       e->symbolic.which++) {
     e->states = budget - states;
     o = prove_case(e, p);
     states += e->state.n;
   }
-  return (Explored){o, states, e->mind.who, e->mind.why};
+  return (Explored){o, states, e->symbolic.who, e->symbolic.why};
 }

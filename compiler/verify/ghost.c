@@ -21,14 +21,14 @@ typedef struct Shift {
 
 // The loop's variable as a form: the one that the ghost remembers, or (ghost SC_NONE) the present
 // one. False: the ghost remembers none for this loop.
-static bool count_of(Mind *m, u32 ghost, u32 process, u32 loop, Lin *out) {
+static bool count_of(Symbolic *m, u32 ghost, u32 process, u32 loop, Lin *out) {
   u32 var = m->p->slot[process] + m->p->process.at[process].script->loop_depth[loop], i = 0;
   u8 modulus = m->modulus[var], remainder = m->remainder[var];
   if (ghost != SC_NONE) {
     const Ghost *g = &m->ghost[ghost];
     while (i < g->args && g->loop[i] != loop) i++;
     if (i == g->args) return false;
-    var = mind_ghost_var(m, ghost) + 1 + i;
+    var = symbolic_ghost_var(m, ghost) + 1 + i;
     modulus = g->modulus[i];
     remainder = g->remainder[i];
   }
@@ -38,19 +38,19 @@ static bool count_of(Mind *m, u32 ghost, u32 process, u32 loop, Lin *out) {
   return true;
 }
 
-static bool loop_value(Mind *m, u32 ghost, u32 process, u32 loop, Lin *out) {
+static bool loop_value(Symbolic *m, u32 ghost, u32 process, u32 loop, Lin *out) {
   const Script *s = m->p->process.at[process].script;
   Lin count, one = sc_lin_int(1);
   if (s->loop_head[loop] == SC_NONE || !count_of(m, ghost, process, loop, &count)) return false;
   const Step *step = &s->step.at[s->loop_head[loop]];
   if (step->count != COUNT_BACK) return *out = count, true;
   sc_lin_copy(out, sc_form(m->f, step->y));
-  return !sc_lin_any(out, sc_mind_moves, m) && sc_lin_add(out, &count, -1) &&
+  return !sc_lin_any(out, sc_symbolic_moves, m) && sc_lin_add(out, &count, -1) &&
          sc_lin_add(out, &one, -1);
 }
 
 // A place as a form over zone variables and what is the same for a whole tile.
-static bool place(Mind *m, u32 ghost, u32 process, Xid x, Lin *out) {
+static bool place(Symbolic *m, u32 ghost, u32 process, Xid x, Lin *out) {
   Lin form;
   sc_lin_copy(&form, sc_form(m->f, x));
   *out = sc_lin_int(form.c);
@@ -58,19 +58,19 @@ static bool place(Mind *m, u32 ghost, u32 process, Xid x, Lin *out) {
     const Atom *a = &m->f->atom.at[form.at[i].atom[0]];
     bool alone = !form.at[i].atom[1] && a->op == X_LOOP;
     Lin value = {.n = 1, .at = {form.at[i]}};
-    if (!alone && sc_lin_any(&value, sc_mind_moves, m)) return false;
+    if (!alone && sc_lin_any(&value, sc_symbolic_moves, m)) return false;
     if (alone && !loop_value(m, ghost, process, a->ref, &value)) return false;
     if (!sc_lin_add(out, &value, alone ? form.at[i].by : 1)) return false;
   }
   return true;
 }
 
-static u32 zone_var(const Mind *m, const Lin *x, u32 term) {
+static u32 zone_var(const Symbolic *m, const Lin *x, u32 term) {
   return x->n == 2 && !x->at[term].atom[1] ? sc_zone_of(m, x->at[term].atom[0]) : SC_NONE;
 }
 
 // The difference of the ghost's place x and the process's place y. False: it has no such form.
-static bool shifted(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out) {
+static bool shifted(Symbolic *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out) {
   Lin d, now;
   *out = (Shift){SC_NONE, SC_NONE, 1, 0};
   if (!place(m, ghost, m->ghost[ghost].process, x, &d) || !place(m, SC_NONE, process, y, &now))
@@ -80,13 +80,13 @@ static bool shifted(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out) {
   if (!d.n) return true;
   u32 a = zone_var(m, &d, 0), b = zone_var(m, &d, 1);
   if (a == SC_NONE || b == SC_NONE || d.at[0].by + d.at[1].by) return false;
-  bool first = a >= mind_ghost_var(m, 0);
+  bool first = a >= symbolic_ghost_var(m, 0);
   i64 by = d.at[!first].by;
   *out = (Shift){first ? a : b, first ? b : a, by < 0 ? -by : by, by < 0 ? -d.c : d.c};
   return true;
 }
 
-static bool same_place(Mind *m, u32 ghost, u32 process, Xid x, Xid y) {
+static bool same_place(Symbolic *m, u32 ghost, u32 process, Xid x, Xid y) {
   Shift d;
   if (!shifted(m, ghost, process, x, y, &d) || d.c % d.by) return false;
   if (d.its == SC_NONE) return !d.c;
@@ -95,7 +95,7 @@ static bool same_place(Mind *m, u32 ghost, u32 process, Xid x, Xid y) {
 }
 
 // May x and y have the same value for some values of the loops?
-static bool may_meet(const Mind *m, Xid x, Xid y) {
+static bool may_meet(const Symbolic *m, Xid x, Xid y) {
   u8 a = m->p->k->expr.at[x].deps, b = m->p->k->expr.at[y].deps;
   return a & DEP_LOOP && b & DEP_LOOP;
 }
@@ -105,7 +105,7 @@ static bool may_meet(const Mind *m, Xid x, Xid y) {
 // Do equal counts of the two loops mean equal variables? Of loops that run backwards they do if
 // both have the same end and count from it, and if that end is no other one in another round of a
 // loop around.
-static bool same_count(const Mind *m, const Ghost *g, u32 arg, const Step *s) {
+static bool same_count(const Symbolic *m, const Ghost *g, u32 arg, const Step *s) {
   const Script *of = m->p->process.at[g->process].script;
   const Step *t = &of->step.at[of->loop_head[g->loop[arg]]];
   bool same_end = s->y == t->y && !(m->p->k->expr.at[s->y].deps & DEP_LOOP);
@@ -113,12 +113,12 @@ static bool same_count(const Mind *m, const Ghost *g, u32 arg, const Step *s) {
          (s->count != COUNT_BACK || same_end);
 }
 
-static bool same_loop(const Mind *m, const Ghost *g, u32 ghost, u32 process, u32 loop, u32 of) {
+static bool same_loop(const Symbolic *m, const Ghost *g, u32 ghost, u32 process, u32 loop, u32 of) {
   const Script *s = m->p->process.at[process].script;
   u32 var = m->p->slot[process] + s->loop_depth[loop];
   for (u32 i = 0; i < g->args; i++) {
     if (g->loop[i] != of) continue;
-    u32 arg = mind_ghost_var(m, ghost) + 1 + i;
+    u32 arg = symbolic_ghost_var(m, ghost) + 1 + i;
     if (s->loop_head[loop] == SC_NONE || !same_count(m, g, i, &s->step.at[s->loop_head[loop]]))
       return false;
     if (g->modulus[i] != m->modulus[var] || g->remainder[i] != m->remainder[var]) return false;
@@ -136,7 +136,7 @@ static bool same_dimensions(const View *v, const View *w) {
 
 // Has y the same value for the process as x has for the ghost? ghost SC_NONE: are they the same
 // function, whatever values the loops have?
-static bool same(Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
+static bool same(Symbolic *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
   const Kernel *k = m->p->k;
   const Expr *a = &k->expr.at[x], *b = &k->expr.at[y];
   Xid of_a[SC_MAX_OPERANDS], of_b[SC_MAX_OPERANDS];
@@ -161,7 +161,7 @@ static bool same(Mind *m, u32 ghost, u32 process, Xid x, Xid y, u32 *steps) {
   return true;
 }
 
-static bool list_loops(Mind *m, Xid x, Ghost *g) {
+static bool list_loops(Symbolic *m, Xid x, Ghost *g) {
   x_begin(&m->below, DEP_LOOP);
   x_from(&m->below, x);
   for (Xid e; (e = x_next(&m->below));) {
@@ -172,29 +172,29 @@ static bool list_loops(Mind *m, Xid x, Ghost *g) {
   return true;
 }
 
-static void drop(Mind *m, u32 ghost) {
+static void drop(Symbolic *m, u32 ghost) {
   m->renumbered = true;
   m->ghosts--;
   for (u32 g = ghost; g < m->ghosts; g++) {
     m->ghost[g] = m->ghost[g + 1];
     for (u32 v = 0; v < GHOST_VARS; v++)
-      zone_copy(&m->zone, mind_ghost_var(m, g) + v, mind_ghost_var(m, g + 1) + v, 0);
+      zone_copy(&m->zone, symbolic_ghost_var(m, g) + v, symbolic_ghost_var(m, g + 1) + v, 0);
   }
-  for (u32 v = 0; v < GHOST_VARS; v++) zone_forget(&m->zone, mind_ghost_var(m, m->ghosts) + v);
+  for (u32 v = 0; v < GHOST_VARS; v++) zone_forget(&m->zone, symbolic_ghost_var(m, m->ghosts) + v);
 }
 
-u32 sc_ghost(Mind *m, u32 process, Xid x) {
+u32 sc_ghost(Symbolic *m, u32 process, Xid x) {
   const Script *s = m->p->process.at[process].script;
   Ghost g = {.x = x, .process = process};
   for (u32 i = 0; i < m->ghosts; i++)
-    if (same(m, i, process, m->ghost[i].x, x, &(u32){SAME_STEPS})) return mind_ghost_var(m, i);
+    if (same(m, i, process, m->ghost[i].x, x, &(u32){SAME_STEPS})) return symbolic_ghost_var(m, i);
   if (m->p->ranks > 1 || !list_loops(m, x, &g)) return SC_NONE;
   for (u32 i = 0; i < g.args; i++)
     if (s->loop_head[g.loop[i]] == SC_NONE) return SC_NONE;
   m->wants |= !m->haunted;
   if (!m->haunted) return SC_NONE;
   if (m->ghosts == MAX_GHOSTS) drop(m, 0);
-  u32 var = mind_ghost_var(m, m->ghosts);
+  u32 var = symbolic_ghost_var(m, m->ghosts);
   for (u32 i = 0; i < g.args; i++) {
     u32 of = m->p->slot[process] + s->loop_depth[g.loop[i]];
     zone_copy(&m->zone, var + 1 + i, of, 0);
@@ -213,7 +213,7 @@ u32 sc_ghost(Mind *m, u32 process, Xid x) {
 
 // Finds how far apart the places are at which the ghost's expression x and the process's y read a
 // tensor.
-static bool find_shift(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out, u32 *steps) {
+static bool find_shift(Symbolic *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out, u32 *steps) {
   const Kernel *k = m->p->k;
   Xid of_x[SC_MAX_OPERANDS], of_y[SC_MAX_OPERANDS];
   u32 n = x_operands(k, x, of_x);
@@ -229,7 +229,7 @@ static bool find_shift(Mind *m, u32 ghost, u32 process, Xid x, Xid y, Shift *out
 
 // Can the process still come to the step in the round that the ghost's value belongs to?
 static bool may_come(const Run *r, u32 process, u32 step, u32 loop, const Shift *d) {
-  const Mind *m = r->mind;
+  const Symbolic *m = r->evaluator;
   const Script *s = m->p->process.at[process].script;
   u32 head = s->loop_head[loop], at = r->at[process], end = s->step.at[head].to;
   if (at < head) return true;
@@ -243,7 +243,7 @@ static bool may_come(const Run *r, u32 process, u32 step, u32 loop, const Shift 
 
 // Does the process's step use the ghost's function? Then: in which loop, and at which distance from
 // the ghost's place.
-static bool asks(Mind *m, u32 ghost, u32 process, const Step *s, u32 *loop, Shift *d) {
+static bool asks(Symbolic *m, u32 ghost, u32 process, const Step *s, u32 *loop, Shift *d) {
   const Ghost *g = &m->ghost[ghost];
   const Script *of = m->p->process.at[process].script;
   Xid found = 0;
@@ -258,12 +258,12 @@ static bool asks(Mind *m, u32 ghost, u32 process, const Step *s, u32 *loop, Shif
   u32 own = m->p->slot[process] + of->loop_depth[*loop];
   if (of->loop_head[*loop] == SC_NONE) return false;
   if (!find_shift(m, ghost, process, g->x, found, d, &(u32){SAME_STEPS}) || d->own != own)
-    *d = (Shift){mind_ghost_var(m, ghost) + 1, own, 1, 0};
+    *d = (Shift){symbolic_ghost_var(m, ghost) + 1, own, 1, 0};
   return true;
 }
 
 static bool needed(Run *r, u32 ghost) {
-  Mind *m = r->mind;
+  Symbolic *m = r->evaluator;
   for (u32 p = 0; p < m->p->process.n; p++) {
     const Script *s = m->p->process.at[p].script;
     for (u32 i = 0; i < s->step.n; i++) {
@@ -278,7 +278,7 @@ static bool needed(Run *r, u32 ghost) {
 }
 
 void sc_ghosts_tidy(Run *r) {
-  Mind *m = r->mind;
+  Symbolic *m = r->evaluator;
   for (u32 g = m->ghosts; g-- > 0;)
     if (!needed(r, g)) drop(m, g);
 }

@@ -270,7 +270,7 @@ u32 sc_run_uneven(const Run *r, u32 *turn) {
   return SC_NONE;
 }
 
-// Asks the process with the first open condition again, so that the mind keeps its question.
+// Asks the process with the first open condition again, so that the evaluator keeps its question.
 static Outcome ask_again(Run *r, u32 process) {
   const Process *q = &r->p->process.at[process];
   r->ask(r, process, &q->script->step.at[r->at[process]]);

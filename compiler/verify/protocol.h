@@ -3,8 +3,8 @@
 //
 // The idea (see compiler/verify/README.md): of a role only its protocol counts, the operations that
 // wait for others or that others wait for, with the loops and conditions around them. A protocol is
-// run with conditions answered by a mind: a concrete one, which knows all dimensions, or a symbolic
-// one, which knows bounds on differences, and branches where they do not decide.
+// run with conditions answered by an evaluator: a concrete one, which knows all dimensions, or a
+// symbolic one, which knows bounds on differences; the run branches where they do not decide.
 #ifndef SC_PROTOCOL_H
 #define SC_PROTOCOL_H
 
@@ -105,7 +105,7 @@ Protocol *sc_protocol(Verify *v, Way way, u32 ranks);
 // Do bounds or conditions depend on elements of tensors?
 bool sc_reads_data(const Protocol *p);
 
-typedef enum Answer { NO, YES, OPEN, UNKNOWN } Answer;  // UNKNOWN: the mind cannot tell at all
+typedef enum Answer { NO, YES, OPEN, UNKNOWN } Answer;  // UNKNOWN: it cannot be told at all
 
 typedef struct Run Run;
 struct Run {
@@ -118,7 +118,7 @@ struct Run {
   u64 most;    // … at most
   // Answers a STEP_IF or a loop's step. NO: to `to`.
   Answer (*ask)(Run *r, u32 process, const Step *s);
-  void *mind;
+  void *evaluator;  // … by this: a Concrete, or a Symbolic
   // Turns over CTAs: may the process take it, and it has taken it or passed it on. NULL: taking
   // them is free.
   bool (*may_take)(const Run *r, u32 process, const Step *s);
@@ -129,7 +129,7 @@ typedef enum Outcome {
   OUT_DONE,      // all processes are at their end, and agree
   OUT_STUCK,     // nobody can go on
   OUT_UNEVEN,    // all are at their end, and have counted differently
-  OUT_OPEN,      // a condition is not decided: Run.mind knows which
+  OUT_OPEN,      // a condition is not decided: Run.evaluator knows which
   OUT_UNKNOWN,   // … and cannot be
   OUT_EXHAUSTED  // too many steps
 } Outcome;
@@ -169,7 +169,7 @@ Residues sc_residues(Verify *v, const Protocol *p);
 // The atom as a form over the q of its family, in this case. False: it is in none.
 bool sc_in_family(Facts *f, const Residues *r, u32 which, u32 atom, Lin *out);
 
-// ---- mind.c: answers from a zone
+// ---- symbolic.c: answers from a zone
 //
 // Zone variables: 0; those of loops, by process; values that are the same for the whole tile;
 // ghosts. A loop's variable is its zone variable, or (residue.c) a multiple of it and a known
@@ -191,7 +191,7 @@ enum { MAX_GHOSTS = 4, GHOST_VARS = 3, MAX_VALUES = 16 };  // of a ghost: its va
 // their own, of which is known what the facts say.
 typedef enum Expand { EXPAND_NONE, EXPAND_BOUNDS, EXPAND_ALL } Expand;
 
-typedef struct Mind {
+typedef struct Symbolic {
   Verify *v;
   Sc *sc;
   Facts *f;
@@ -215,40 +215,40 @@ typedef struct Mind {
   u32 ask_i, ask_j;  // OPEN: does x_i - x_j <= ask_c hold?
   i64 ask_c;
   u32 who, why;  // UNKNOWN: the process and its operation
-} Mind;
+} Symbolic;
 
-static inline u32 mind_first_value(const Mind *m) { return 1 + m->p->loops; }
-static inline u32 mind_ghost_var(const Mind *m, u32 ghost) {
-  return mind_first_value(m) + m->room + GHOST_VARS * ghost;
+static inline u32 symbolic_first_value(const Symbolic *m) { return 1 + m->p->loops; }
+static inline u32 symbolic_ghost_var(const Symbolic *m, u32 ghost) {
+  return symbolic_first_value(m) + m->room + GHOST_VARS * ghost;
 }
-static inline u32 mind_vars(const Mind *m) {
-  return mind_ghost_var(m, m->haunted ? MAX_GHOSTS : 0);
+static inline u32 symbolic_vars(const Symbolic *m) {
+  return symbolic_ghost_var(m, m->haunted ? MAX_GHOSTS : 0);
 }
-Answer sc_mind_ask(Run *r, u32 process, const Step *s);
+Answer sc_symbolic_ask(Run *r, u32 process, const Step *s);
 
 // ---- ties.c
 // Where one value is the difference of two others, or a quotient of another, what is known of it
 // and of them is learnt of both. False: they contradict each other.
-bool sc_mind_tie(Mind *m);
+bool sc_symbolic_tie(Symbolic *m);
 
 // ---- atoms.c
-Lin sc_zone_form(Mind *m, u32 var);       // a zone variable
-u32 sc_zone_of(const Mind *m, u32 atom);  // … that the atom is; SC_NONE: it is none
-// For a Mind: has the atom another value in another round of a loop, or in another CTA of the
+Lin sc_zone_form(Symbolic *m, u32 var);       // a zone variable
+u32 sc_zone_of(const Symbolic *m, u32 atom);  // … that the atom is; SC_NONE: it is none
+// For a Symbolic: has the atom another value in another round of a loop, or in another CTA of the
 // cluster; has it one in another round?
-LinIs sc_mind_moves, sc_mind_turns;
+LinIs sc_symbolic_moves, sc_symbolic_turns;
 
 // ---- ghost.c
 // The zone variable that has the value of x for the process; SC_NONE: it cannot be kept.
-u32 sc_ghost(Mind *m, u32 process, Xid x);
+u32 sc_ghost(Symbolic *m, u32 process, Xid x);
 // Ghosts that nobody asks for again are forgotten; the others keep their order.
 void sc_ghosts_tidy(Run *r);
 
-Lin sc_value_form(const Mind *m, u32 atom);  // what a value is
+Lin sc_value_form(const Symbolic *m, u32 atom);  // what a value is
 
 // ---- bounds.c
 // What the facts say of the values, as bounds of the zone.
-void sc_mind_facts(Mind *m);
+void sc_symbolic_facts(Symbolic *m);
 
 // ---- explore.c: all runs of a tile
 

@@ -4,9 +4,9 @@
 #include "compiler/verify/protocol.h"
 
 // The zone variable of a value; 0: there is none.
-static u32 known_value(const Mind *m, u32 atom) {
+static u32 known_value(const Symbolic *m, u32 atom) {
   for (u32 i = 0; i < m->room; i++)
-    if (m->value[i] == atom) return mind_first_value(m) + i;
+    if (m->value[i] == atom) return symbolic_first_value(m) + i;
   return 0;
 }
 
@@ -16,7 +16,7 @@ static bool as_little(Zone *z, u32 i, u32 j, u32 k, u32 l) {
   return most == ZONE_NONE || zone_learn(z, i, j, most);
 }
 
-static bool tie_difference(Mind *m, u32 v, const Lin *x) {
+static bool tie_difference(Symbolic *m, u32 v, const Lin *x) {
   const Term *s = &x->at[0], *t = &x->at[1];
   bool two = x->n == 2 && !s->atom[1] && !t->atom[1] && (s->by == 1 || s->by == -1);
   if (!two || t->by != -s->by) return true;
@@ -40,23 +40,23 @@ static bool tie_quotient(Zone *z, u32 q, u32 x, i64 c, i64 n) {
 }
 
 // Ties a value that is a quotient by a constant to the number that it divides.
-static bool tie_to_number(Mind *m, u32 v, const Atom *a) {
+static bool tie_to_number(Symbolic *m, u32 v, const Atom *a) {
   bool small = a->op == X_IDIV && !a->b->n && a->b->c > 0 && a->b->c < ZONE_NONE &&
                a->a->c < ZONE_NONE && a->a->c > -ZONE_NONE;
   for (u32 i = 0; i < m->room && small; i++) {
     Lin x = sc_value_form(m, m->value[i]);
     x.c = a->a->c;
     if (sc_lin_same(&x, a->a))
-      return tie_quotient(&m->zone, v, mind_first_value(m) + i, a->a->c, a->b->c);
+      return tie_quotient(&m->zone, v, symbolic_first_value(m) + i, a->a->c, a->b->c);
   }
   return true;
 }
 
-bool sc_mind_tie(Mind *m) {
+bool sc_symbolic_tie(Symbolic *m) {
   bool ok = true;
   for (u32 i = 0; i < m->room && ok; i++) {
     const Lin x = sc_value_form(m, m->value[i]);
-    u32 v = mind_first_value(m) + i;
+    u32 v = symbolic_first_value(m) + i;
     ok = tie_difference(m, v, &x) && tie_to_number(m, v, &m->f->atom.at[m->value[i]]);
   }
   return ok;

@@ -117,9 +117,9 @@ static u32 enough_stages(Witness *w, u32 channel) {
   u32 had = c->stages, enough = 0;
   for (u32 n = had + 1; n <= had + 8 && !enough; n++) {
     Run r;
-    Concrete mind;
+    Concrete concrete;
     c->stages = n;
-    sc_concrete_begin(&mind, &r, w->v->sc, p, &w->f->s);
+    sc_concrete_begin(&concrete, &r, w->v->sc, p, &w->f->s);
     r.most = 1u << 20;
     if (sc_run_on(&r) == OUT_DONE) enough = n;
   }

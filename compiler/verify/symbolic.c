@@ -1,5 +1,5 @@
-// mind.c - conditions and loops of a protocol answered from a zone. In: a step of a process. Out:
-// yes, no, or the difference of two zone variables on which the answer depends.
+// symbolic.c - conditions and loops of a protocol answered from a zone. In: a step of a process.
+// Out: yes, no, or the difference of two zone variables on which the answer depends.
 //
 // The idea: an integer expression is a linear form over atoms (facts/). Loop variables are zone
 // variables, and so is each atom, or sum of atoms, that has one value in a tile. A comparison then
@@ -12,10 +12,12 @@ static bool plain(const Term *t) { return !t->atom[1]; }
 
 // ---- zone variables as atoms of forms
 
-static bool is_zone(const void *mind, u32 atom) { return sc_zone_of(mind, atom) != SC_NONE; }
+static bool is_zone(const void *symbolic, u32 atom) {
+  return sc_zone_of(symbolic, atom) != SC_NONE;
+}
 
 // The count of a loop, as a form over its zone variable.
-static Lin counted(Mind *m, u32 var) {
+static Lin counted(Symbolic *m, u32 var) {
   Lin x = sc_zone_form(m, var);
   x.at[0].by = m->modulus[var];
   x.c = m->remainder[var];
@@ -23,10 +25,10 @@ static Lin counted(Mind *m, u32 var) {
 }
 
 // The zone variable of an atom; a new one is asked for if there is none yet.
-static u32 var_of(Mind *m, u32 atom) {
+static u32 var_of(Symbolic *m, u32 atom) {
   if (sc_zone_of(m, atom) != SC_NONE) return sc_zone_of(m, atom);
   for (u32 i = 0; i < m->values; i++)
-    if (m->value[i] == atom) return i < m->room ? mind_first_value(m) + i : SC_NONE;
+    if (m->value[i] == atom) return i < m->room ? symbolic_first_value(m) + i : SC_NONE;
   if (m->values == MAX_VALUES) return SC_NONE;
   m->value[m->values++] = atom;
   m->wants = true;
@@ -34,7 +36,7 @@ static u32 var_of(Mind *m, u32 atom) {
 }
 
 // The zone variable whose value is the form without its constant; SC_NONE: there is none.
-static u32 var_of_form(Mind *m, const Lin *x) {
+static u32 var_of_form(Symbolic *m, const Lin *x) {
   Lin sum = *x;
   sum.c = 0;
   if (sum.n == 1 && sum.at[0].by == 1 && !sum.at[0].atom[1]) return var_of(m, sum.at[0].atom[0]);
@@ -44,12 +46,12 @@ static u32 var_of_form(Mind *m, const Lin *x) {
 
 // ---- a form in zone variables
 
-static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out);
-static Answer not_negative(Mind *m, const Lin *x);
-static Answer truth(Mind *m, u32 process, Xid x);
+static Answer resolve(Symbolic *m, u32 process, const Lin *x, Lin *out);
+static Answer not_negative(Symbolic *m, const Lin *x);
+static Answer truth(Symbolic *m, u32 process, Xid x);
 
 // The variable of a loop.
-static Answer of_loop(Mind *m, u32 process, u32 loop, Lin *out) {
+static Answer of_loop(Symbolic *m, u32 process, u32 loop, Lin *out) {
   const Script *s = m->p->process.at[process].script;
   u32 var = m->p->slot[process] + s->loop_depth[loop];
   if (s->loop_head[loop] == SC_NONE) return UNKNOWN;
@@ -63,7 +65,7 @@ static Answer of_loop(Mind *m, u32 process, u32 loop, Lin *out) {
 }
 
 // The smaller of two forms, or the larger one.
-static Answer extreme(Mind *m, const Lin *a, const Lin *b, bool smaller, Lin *out) {
+static Answer extreme(Symbolic *m, const Lin *a, const Lin *b, bool smaller, Lin *out) {
   Lin apart = *b;
   if (!sc_lin_add(&apart, a, -1)) return UNKNOWN;
   Answer first = not_negative(m, &apart);
@@ -71,27 +73,27 @@ static Answer extreme(Mind *m, const Lin *a, const Lin *b, bool smaller, Lin *ou
   return first == NO ? YES : first;
 }
 
-static Answer operands(Mind *m, u32 process, const Atom *a, Lin *x, Lin *y) {
+static Answer operands(Symbolic *m, u32 process, const Atom *a, Lin *x, Lin *y) {
   Answer first = resolve(m, process, a->a, x);
   if (first != YES || !a->b) return first;
   return resolve(m, process, a->b, y);
 }
 
-static Answer choice(Mind *m, u32 process, const Atom *a, Lin *out) {
+static Answer choice(Symbolic *m, u32 process, const Atom *a, Lin *out) {
   Answer cond = truth(m, process, a->ref);
   if (cond != YES && cond != NO) return cond;
   return resolve(m, process, cond == YES ? a->a : a->b, out);
 }
 
-static bool has_zone(const void *mind, u32 atom) {
-  const Atom *a = &((const Mind *)mind)->f->atom.at[atom];
-  return is_zone(mind, atom) || sc_lin_any(a->a, has_zone, mind) ||
-         sc_lin_any(a->b, has_zone, mind);
+static bool has_zone(const void *symbolic, u32 atom) {
+  const Atom *a = &((const Symbolic *)symbolic)->f->atom.at[atom];
+  return is_zone(symbolic, atom) || sc_lin_any(a->a, has_zone, symbolic) ||
+         sc_lin_any(a->b, has_zone, symbolic);
 }
 
 // The quotient as a form, if the dividend can be divided by a constant. (No quotient of loop
 // variables may remain in it.)
-static Answer quotient(Mind *m, u32 process, const Atom *a, Lin *out) {
+static Answer quotient(Symbolic *m, u32 process, const Atom *a, Lin *out) {
   Lin x, y;
   m->asking++;
   Answer got = operands(m, process, a, &x, &y);
@@ -105,7 +107,7 @@ static Answer quotient(Mind *m, u32 process, const Atom *a, Lin *out) {
 
 // An index along a clustered axis: the cluster's place, which all its CTAs share, times the number
 // of its CTAs, plus this CTA's rank.
-static Answer in_cluster(Mind *m, u32 process, u32 atom, u32 axis, Lin *out) {
+static Answer in_cluster(Symbolic *m, u32 process, u32 atom, u32 axis, Lin *out) {
   u32 n = m->p->k->axis.at[axis].cluster;
   Lin x = sc_lin_atom(atom), place, rank = sc_lin_int(m->p->process.at[process].rank);
   *out = sc_lin_int(0);
@@ -114,9 +116,10 @@ static Answer in_cluster(Mind *m, u32 process, u32 atom, u32 axis, Lin *out) {
   return ok ? YES : UNKNOWN;
 }
 
-static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
+static Answer resolve_atom(Symbolic *m, u32 process, u32 atom, Lin *out) {
   const Atom a = m->f->atom.at[atom];
-  bool moving = sc_mind_moves(m, atom), chosen = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE;
+  bool moving = sc_symbolic_moves(m, atom),
+       chosen = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE;
   u32 var;
   *out = sc_lin_atom(atom);
   if (!moving && sc_in_family(m->f, m->residues, m->which, atom, out)) return YES;
@@ -135,13 +138,13 @@ static Answer resolve_atom(Mind *m, u32 process, u32 atom, Lin *out) {
   if (!chosen) return UNKNOWN;
   Answer got = operands(m, process, &a, &x, &y);
   if (got != YES) return got;
-  if (expand || sc_mind_turns(m, atom)) return extreme(m, &x, &y, a.op == X_MIN, out);
+  if (expand || sc_symbolic_turns(m, atom)) return extreme(m, &x, &y, a.op == X_MIN, out);
   *out = sc_form_extreme(m->f, a.op, &x, &y);
   return YES;
 }
 
 typedef struct Resolving {
-  Mind *m;
+  Symbolic *m;
   u32 process;
   Answer got;  // of the last atom
 } Resolving;
@@ -152,7 +155,7 @@ static bool resolved(void *user, u32 atom, Lin *out) {
   return r->got == YES;
 }
 
-static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out) {
+static Answer resolve(Symbolic *m, u32 process, const Lin *x, Lin *out) {
   Resolving r = {m, process, YES};
   Lin known;
   sc_lin_copy(&known, x);
@@ -163,7 +166,7 @@ static Answer resolve(Mind *m, u32 process, const Lin *x, Lin *out) {
 
 // ---- questions
 
-static Answer at_most(Mind *m, u32 i, u32 j, i64 c) {  // x_i - x_j <= c?
+static Answer at_most(Symbolic *m, u32 i, u32 j, i64 c) {  // x_i - x_j <= c?
   if (i == SC_NONE || j == SC_NONE) return UNKNOWN;
   if (i == j) return c >= 0 ? YES : NO;
   if (zone_implies(&m->zone, i, j, c)) return YES;
@@ -176,7 +179,7 @@ static Answer at_most(Mind *m, u32 i, u32 j, i64 c) {  // x_i - x_j <= c?
 
 // Is by * x + rest >= 0, where x is the only zone variable of a loop or ghost? That compares x with
 // the rest divided by its factor.
-static Answer compare(Mind *m, const Term *t, const Lin *rest) {
+static Answer compare(Symbolic *m, const Term *t, const Lin *rest) {
   u32 var = var_of(m, t->atom[0]);
   i64 n = t->by < 0 ? -t->by : t->by;
   Lin bound = sc_lin_int(0), q;
@@ -190,13 +193,13 @@ static Answer compare(Mind *m, const Term *t, const Lin *rest) {
   return t->by < 0 ? at_most(m, var, other, bound.c) : at_most(m, other, var, -bound.c);
 }
 
-static Answer of_two(Mind *m, const Lin *x) {  // a - b + c >= 0
+static Answer of_two(Symbolic *m, const Lin *x) {  // a - b + c >= 0
   bool first = x->at[0].by > 0;
   u32 a = var_of(m, x->at[!first].atom[0]), b = var_of(m, x->at[first].atom[0]);
   return at_most(m, b, a, x->c);
 }
 
-Lin sc_value_form(const Mind *m, u32 atom) {
+Lin sc_value_form(const Symbolic *m, u32 atom) {
   const Atom *a = &m->f->atom.at[atom];
   Lin x = sc_lin_atom(atom);
   if (a->op == X_SUM) sc_lin_copy(&x, a->a);
@@ -204,7 +207,7 @@ Lin sc_value_form(const Mind *m, u32 atom) {
 }
 
 // Is the form without its constant the difference of two values that have zone variables?
-static bool difference_of(Mind *m, const Lin *x, u32 *a, u32 *b) {
+static bool difference_of(Symbolic *m, const Lin *x, u32 *a, u32 *b) {
   for (u32 i = 0; i < m->room; i++) {
     Lin sum = *x, minus = sc_value_form(m, m->value[i]);
     if (!sc_lin_add(&sum, &minus, 1)) continue;
@@ -212,15 +215,15 @@ static bool difference_of(Mind *m, const Lin *x, u32 *a, u32 *b) {
       Lin plus = sc_value_form(m, m->value[j]);
       plus.c = sum.c;
       if (i == j || !sc_lin_same(&sum, &plus)) continue;
-      *a = mind_first_value(m) + j;
-      *b = mind_first_value(m) + i;
+      *a = symbolic_first_value(m) + j;
+      *b = symbolic_first_value(m) + i;
       return true;
     }
   }
   return false;
 }
 
-static Answer of_value(Mind *m, const Lin *x) {
+static Answer of_value(Symbolic *m, const Lin *x) {
   u32 a, b;
   if (x->n > 1 && difference_of(m, x, &a, &b)) return at_most(m, b, a, x->c);
   if (x->n == 1 && x->at[0].by == -1 && plain(&x->at[0]))
@@ -228,7 +231,7 @@ static Answer of_value(Mind *m, const Lin *x) {
   return at_most(m, 0, var_of_form(m, x), x->c);
 }
 
-static Answer not_negative(Mind *m, const Lin *x) {
+static Answer not_negative(Symbolic *m, const Lin *x) {
   Lin p = *x;
   i64 step = sc_lin_step(&p);
   if (!step) return p.c >= 0 ? YES : NO;
@@ -254,7 +257,7 @@ static Answer not_negative(Mind *m, const Lin *x) {
 }
 
 // a + by <= b?
-static Answer less(Mind *m, u32 process, Xid a, Xid b, i64 by) {
+static Answer less(Symbolic *m, u32 process, Xid a, Xid b, i64 by) {
   Lin x, y;
   Answer got = resolve(m, process, sc_form(m->f, a), &x);
   if (got == YES) got = resolve(m, process, sc_form(m->f, b), &y);
@@ -265,21 +268,21 @@ static Answer less(Mind *m, u32 process, Xid a, Xid b, i64 by) {
 
 static Answer inverse(Answer a) { return a == YES ? NO : a == NO ? YES : a; }
 
-static Answer equal(Mind *m, u32 process, Xid a, Xid b) {
+static Answer equal(Symbolic *m, u32 process, Xid a, Xid b) {
   Answer below = less(m, process, a, b, 0);
   return below == YES ? less(m, process, b, a, 0) : below;
 }
 
 // Answers a condition that cannot be taken apart: it is a value of its own, 0 or 1, the same for
 // everybody who asks for the same expression.
-static Answer whole(Mind *m, u32 process, Xid x) {
+static Answer whole(Symbolic *m, u32 process, Xid x) {
   const Expr *e = &m->p->k->expr.at[x];
   u32 atom = sc_form_atom(m->f, (Atom){.op = X_LOAD, .ref = x, .varies = e->deps & DEP_LOOP});
-  u32 var = sc_mind_moves(m, atom) ? sc_ghost(m, process, x) : var_of(m, atom);
+  u32 var = sc_symbolic_moves(m, atom) ? sc_ghost(m, process, x) : var_of(m, atom);
   return at_most(m, 0, var, -1);
 }
 
-static Answer compared(Mind *m, u32 process, Xid x) {
+static Answer compared(Symbolic *m, u32 process, Xid x) {
   const Expr *e = &m->p->k->expr.at[x];
   switch (e->op) {
     case X_LT: return less(m, process, e->a, e->b, 1);
@@ -290,7 +293,7 @@ static Answer compared(Mind *m, u32 process, Xid x) {
   }
 }
 
-static Answer truth(Mind *m, u32 process, Xid x) {
+static Answer truth(Symbolic *m, u32 process, Xid x) {
   const Expr *e = &m->p->k->expr.at[x];
   bool decided;
   if (x_const_bool(m->p->k, x, &decided)) return decided ? YES : NO;
@@ -318,7 +321,7 @@ static u32 modulus_of(const Lin *first, const Lin *bound, u32 asked) {
 }
 
 // The variable becomes x.
-static Answer set(Mind *m, u32 var, const Lin *x) {
+static Answer set(Symbolic *m, u32 var, const Lin *x) {
   u8 n = m->modulus[var];
   Lin whole = *x;
   if (n > 1 && whole.n) whole.at[0].by = 1;
@@ -331,7 +334,7 @@ static Answer set(Mind *m, u32 var, const Lin *x) {
 
 // Adds one form to both ends of a loop's range, so that no variable of a loop around it has a
 // negative factor in the bound: 0 to n - u becomes u to n.
-static bool lift(const Mind *m, Lin *from, Lin *to) {
+static bool lift(const Symbolic *m, Lin *from, Lin *to) {
   Lin more = sc_lin_int(0);
   for (u32 i = 0; i < to->n; i++) {
     const Term t = to->at[i];
@@ -343,7 +346,7 @@ static bool lift(const Mind *m, Lin *from, Lin *to) {
 }
 
 // The values of the loop's count when it begins and when it ends.
-static Answer range(Mind *m, u32 process, const Step *s, Lin *from, Lin *to) {
+static Answer range(Symbolic *m, u32 process, const Step *s, Lin *from, Lin *to) {
   const Script *of = m->p->process.at[process].script;
   Lin start = sc_lin_int(0), ignored;
   Answer got = resolve(m, process, sc_form(m->f, s->y), to);
@@ -358,7 +361,7 @@ static Answer range(Mind *m, u32 process, const Step *s, Lin *from, Lin *to) {
   return got == YES && !fits ? UNKNOWN : got;
 }
 
-static Answer enter(Mind *m, u32 process, const Step *s, u32 var) {
+static Answer enter(Symbolic *m, u32 process, const Step *s, u32 var) {
   Lin from, to;
   Answer got = range(m, process, s, &from, &to);
   if (got != YES) return got;
@@ -370,7 +373,7 @@ static Answer enter(Mind *m, u32 process, const Step *s, u32 var) {
 }
 
 // Is there another round?
-static Answer head(Mind *m, u32 process, const Step *s, u32 var) {
+static Answer head(Symbolic *m, u32 process, const Step *s, u32 var) {
   Lin from, to, count = counted(m, var), one = sc_lin_int(1);
   Answer got = range(m, process, s, &from, &to);
   if (got != YES) return got;
@@ -379,19 +382,19 @@ static Answer head(Mind *m, u32 process, const Step *s, u32 var) {
   return fits ? not_negative(m, s->count == COUNT_DOWN ? &count : &to) : UNKNOWN;
 }
 
-static void next(Mind *m, const Step *s, u32 var) {
+static void next(Symbolic *m, const Step *s, u32 var) {
   bool over = m->remainder[var] + 1 == m->modulus[var];
   m->remainder[var] = over ? 0 : m->remainder[var] + 1;
   if (over) zone_shift(&m->zone, var, s->count == COUNT_DOWN ? -1 : 1);
 }
 
-static void leave(Mind *m, u32 var) {
+static void leave(Symbolic *m, u32 var) {
   zone_forget(&m->zone, var);
   m->modulus[var] = 1;
   m->remainder[var] = 0;
 }
 
-static Answer ask_once(Mind *m, u32 process, const Step *s, u32 var) {
+static Answer ask_once(Symbolic *m, u32 process, const Step *s, u32 var) {
   m->wants = m->renumbered = false;
   switch (s->kind) {
     case STEP_IF: return truth(m, process, s->x);
@@ -404,14 +407,14 @@ static Answer ask_once(Mind *m, u32 process, const Step *s, u32 var) {
 // A question may need a new ghost, for which an old one is forgotten, and all ghosts behind that
 // get other numbers. Forms that were made before then mean other values. So the question is asked
 // again, until all its ghosts are there; if there is no room for them, there is no answer.
-static Answer ask(Mind *m, u32 process, const Step *s, u32 var) {
+static Answer ask(Symbolic *m, u32 process, const Step *s, u32 var) {
   Answer a = ask_once(m, process, s, var);
   for (u32 i = 0; i < MAX_GHOSTS && m->renumbered; i++) a = ask_once(m, process, s, var);
   return m->renumbered ? UNKNOWN : a;
 }
 
-Answer sc_mind_ask(Run *r, u32 process, const Step *s) {
-  Mind *m = r->mind;
+Answer sc_symbolic_ask(Run *r, u32 process, const Step *s) {
+  Symbolic *m = r->evaluator;
   u32 var = m->p->slot[process] + s->depth;
   Answer a = ask(m, process, s, var);
   if (s->kind == STEP_HEAD && a == NO) leave(m, var);
