@@ -12,7 +12,7 @@
 
 enum {
   TILES = 12,       // of a grid, its first
-  DEEDS = 60,       // … of each, to be compared with other tiles
+  EXECUTIONS = 60,  // … of each, to be compared with other tiles
   MANY = 400,       // … with each other
   ELEMENTS = 4096,  // of those that both may touch
 };
@@ -21,7 +21,7 @@ typedef struct Search {
   Races *v;
   const Access *a, *b;
   World w;
-  Deeds now, all;  // executions in the tile that is looked at; in all tiles
+  Executions now, all;  // executions in the tile that is looked at; in all tiles
 } Search;
 
 // ---- elements
@@ -36,10 +36,12 @@ static i64 reach(const Kernel *k, const Access *a, u32 d) {
   return p->var >= 0 ? sc_access_extent(k, a, (u32)p->var) : 1;
 }
 
-static const Access *access_of(const Search *s, const Deed *d) { return d->second ? s->b : s->a; }
+static const Access *access_of(const Search *s, const Execution *d) {
+  return d->second ? s->b : s->a;
+}
 
 // The box of elements that both may touch. False: it is empty.
-static bool meet(Search *s, const Deed *d, const Deed *e, Box *out) {
+static bool meet(Search *s, const Execution *d, const Execution *e, Box *out) {
   const Kernel *k = s->v->k;
   const View *v = &k->view.at[s->a->view];
   const Buf *b = &k->buf.at[v->buf];
@@ -57,7 +59,7 @@ static bool meet(Search *s, const Deed *d, const Deed *e, Box *out) {
 }
 
 // Is it certain that the execution touches this element?
-static bool touches(Search *s, const Deed *d, const i64 *at) {
+static bool touches(Search *s, const Execution *d, const i64 *at) {
   const Kernel *k = s->v->k;
   const Access *a = access_of(s, d);
   const View *v = &k->view.at[a->view];
@@ -78,7 +80,7 @@ static bool touches(Search *s, const Deed *d, const i64 *at) {
   return !cond || (sc_value(w, cond, &holds) && holds);
 }
 
-static bool one_element(Search *s, const Deed *d, const Deed *e, i64 *at) {
+static bool one_element(Search *s, const Execution *d, const Execution *e, i64 *at) {
   Box box;
   const u32 rank = s->v->k->view.at[s->a->view].rank;
   if (!meet(s, d, e, &box)) return false;
@@ -94,7 +96,7 @@ static bool one_element(Search *s, const Deed *d, const Deed *e, i64 *at) {
 
 // ---- pairs of executions
 
-static bool tell(Search *s, const Deed *d, const Deed *e, bool one_tile) {
+static bool tell(Search *s, const Execution *d, const Execution *e, bool one_tile) {
   Race r = {.a = access_of(s, d), .b = access_of(s, e), .world = &s->w};
   r.first = d;
   r.second = e;
@@ -105,24 +107,24 @@ static bool tell(Search *s, const Deed *d, const Deed *e, bool one_tile) {
   return true;
 }
 
-static bool different(const Search *s, const Deed *d, const Deed *e) {
+static bool different(const Search *s, const Execution *d, const Execution *e) {
   return d->second != e->second || s->a == s->b;
 }
 
 // Can the first access still be under way when the second begins? (Executions of one instance are
 // listed in their order.)
-static bool lingers(const Search *s, const Deed *d, const Deed *e) {
+static bool lingers(const Search *s, const Execution *d, const Execution *e) {
   return sc_access_lingers(access_of(s, d), access_of(s, e));
 }
 
-static bool in_one_tile(Search *s, const Deeds *all) {
+static bool in_one_tile(Search *s, const Executions *all) {
   bool stage = s->v->k->buf.at[s->v->k->view.at[s->a->view].buf].space == SP_STAGE;
   for (u32 i = 0; i < all->n; i++) {
     for (u32 j = i + 1; j < all->n; j++) {
-      const Deed *d = &all->at[i], *e = &all->at[j];
+      const Execution *d = &all->at[i], *e = &all->at[j];
       if (!different(s, d, e) || (stage && d->fill != e->fill)) continue;
       if (d->proc == e->proc && (stage || !lingers(s, d, e))) continue;
-      if (sc_deed_known(d->clock, e) || sc_deed_known(e->clock, d)) continue;
+      if (sc_execution_known(d->clock, e) || sc_execution_known(e->clock, d)) continue;
       if (tell(s, d, e, true)) return true;
     }
   }
@@ -130,7 +132,7 @@ static bool in_one_tile(Search *s, const Deeds *all) {
 }
 
 // In CTAs of one cluster that share a ring? Each waits for releases of the other.
-static bool may_have_met(const Search *s, const Deed *d, const Deed *e) {
+static bool may_have_met(const Search *s, const Execution *d, const Execution *e) {
   const Kernel *k = s->v->k;
   bool shared = false, one = true;
   for (u32 i = 0; i < k->ring.n; i++) shared |= k->ring.at[i].multicast;
@@ -141,14 +143,14 @@ static bool may_have_met(const Search *s, const Deed *d, const Deed *e) {
 
 // Can the later execution know nothing of the earlier one, in another CTA? CTAs learn of others
 // only by turns, and only of those before them along an axis.
-static bool unheard(const Search *s, const Deed *early, const Deed *late) {
+static bool unheard(const Search *s, const Execution *early, const Execution *late) {
   bool before = true;
   for (u32 i = 0; i < s->v->k->axis.n; i++) before &= early->axis[i] <= late->axis[i];
   if (may_have_met(s, early, late)) return false;
   return !late->turned && (before || !early->turned);
 }
 
-static bool in_two_tiles(Search *s, const Deeds *all, u32 from) {
+static bool in_two_tiles(Search *s, const Executions *all, u32 from) {
   for (u32 i = 0; i < from; i++)
     for (u32 j = from; j < all->n; j++)
       if (different(s, &all->at[i], &all->at[j]) && unheard(s, &all->at[i], &all->at[j]) &&
@@ -169,7 +171,7 @@ static bool has_tiles(Search *s, i64 *extent) {
 static bool in_tiles(void *search) {
   Search *s = search;
   i64 axis[SC_MAX_AXES] = {0}, extent[SC_MAX_AXES];
-  Deeds *all = &s->all, *now = &s->now;
+  Executions *all = &s->all, *now = &s->now;
   bool apart = s->v->id == PROOF_GLOBAL;
   if (!has_tiles(s, extent)) return false;
   all->n = 0;
@@ -178,7 +180,7 @@ static bool in_tiles(void *search) {
     now->n = 0;
     memcpy(s->w.axis, axis, sizeof axis);
     if (!sc_replay(&s->w, s->a, s->b, now)) return false;
-    for (u32 i = 0; i < now->n && i < DEEDS; i++) all->at[all->n++] = now->at[i];
+    for (u32 i = 0; i < now->n && i < EXECUTIONS; i++) all->at[all->n++] = now->at[i];
     if (in_one_tile(s, now) || (apart && in_two_tiles(s, all, from))) return true;
     if (!sc_next_tile(s->v->k, extent, axis)) return false;
   }
@@ -189,8 +191,8 @@ bool sc_find_race(Races *v, const Access *a, const Access *b) {
   Search s = {.v = v, .a = a, .b = b};
   if (!v->searches) return false;
   v->searches--;
-  s.now = (Deeds){NEWS(v->sc, Deed, MANY), 0, MANY};
-  s.all = (Deeds){NEWS(v->sc, Deed, TILES * DEEDS), 0, TILES * DEEDS};
+  s.now = (Executions){NEWS(v->sc, Execution, MANY), 0, MANY};
+  s.all = (Executions){NEWS(v->sc, Execution, TILES * EXECUTIONS), 0, TILES * EXECUTIONS};
   return sc_each_world(v, &s.w, in_tiles, &s);
 }
 

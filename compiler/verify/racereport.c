@@ -29,7 +29,7 @@ static void put_dims(Str *s, const Kernel *k, const Race *r) {
 }
 
 // "instance 1 of 'math', tile x = 0"
-static void put_who(Str *s, const Kernel *k, const Access *a, const Deed *d) {
+static void put_who(Str *s, const Kernel *k, const Access *a, const Execution *d) {
   const Role *r = &k->role.at[a->role];
   if (r->instances > 1) str_printf(s, "instance %lld of ", (long long)d->inst);
   str_printf(s, "'%s'", r->name);
@@ -135,7 +135,7 @@ static bool help_ahead(Races *v, Diag *d, const Access *from, const Access *to) 
 
 // The execution's round of the outermost loop around it, as a number that grows; 0: there is no
 // loop.
-static i64 round_of(const Kernel *k, const Access *a, const Deed *d) {
+static i64 round_of(const Kernel *k, const Access *a, const Execution *d) {
   const Code *code = &k->role.at[a->role].code;
   for (u32 pc = 0; pc < a->pc; pc++) {
     const Ins *ins = &code->at[pc];

@@ -33,7 +33,7 @@ struct Replay {
   World *w;
   const Kernel *k;
   const Access *a, *b;
-  Deeds *out;
+  Executions *out;
   Proc proc[MAX_PROCS];
   u32 procs, words, steps;
   Hands *full, *empty;  // by ring
@@ -140,8 +140,8 @@ static void note(Replay *r, Proc *p, const Access *a, bool second) {
   const View *v = &r->k->view.at[a->view];
   const Buf *b = &r->k->buf.at[v->buf];
   if (r->out->n == r->out->most) return;
-  Deed *out = &r->out->at[r->out->n++];
-  Deed d = {.second = second, .proc = (u32)(p - r->proc), .inst = p->inst, .landing = SC_NONE};
+  Execution *out = &r->out->at[r->out->n++];
+  Execution d = {.second = second, .proc = (u32)(p - r->proc), .inst = p->inst, .landing = SC_NONE};
   for (u32 i = 0; i < v->rank; i++)
     if (v->at[i].base && !sc_value(r->w, v->at[i].base, &d.base[i])) r->failed = true;
   memcpy(d.axis, r->w->axis, sizeof d.axis);
@@ -176,7 +176,7 @@ static void touch(Replay *r, Proc *p) {
 static void finish(Replay *r, const Proc *p, const Ins *wait) {
   u32 me = (u32)(p - r->proc);
   for (u32 i = 0; i < r->out->n; i++) {
-    Deed *d = &r->out->at[i];
+    Execution *d = &r->out->at[i];
     const Access *a = d->second ? r->b : r->a;
     const Ins *ins = &r->k->role.at[a->role].code.at[a->pc];
     bool product = ins->op == OP_MMA, out = ins->op == OP_COPYOUT || ins->op == OP_COPYADD;
@@ -188,7 +188,7 @@ static void finish(Replay *r, const Proc *p, const Ins *wait) {
   }
 }
 
-bool sc_deed_known(const u32 *clock, const Deed *d) {
+bool sc_execution_known(const u32 *clock, const Execution *d) {
   if (d->landing != SC_NONE) return clock[d->landing] >= d->fill;
   return d->over && clock[d->proc] >= d->end;
 }
@@ -322,7 +322,7 @@ static void begin(Replay *r) {
   for (u32 i = 0; i < turns; i++) forget(&r->passed[i]);
 }
 
-bool sc_replay(World *w, const Access *a, const Access *b, Deeds *out) {
+bool sc_replay(World *w, const Access *a, const Access *b, Executions *out) {
   if (!w->replay) w->replay = make(w);
   Replay *r = w->replay;
   if (r->procs > MAX_PROCS) return false;

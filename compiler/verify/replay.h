@@ -27,7 +27,7 @@ bool sc_each_world(Races *v, World *w, bool (*look)(void *user), void *user);
 
 // ---- replay.c
 // An execution of one of the two accesses that are looked at.
-typedef struct Deed {
+typedef struct Execution {
   bool second;  // of access b
   bool over;
   bool turned;          // the instance had heard of a turn over CTAs, in this tile
@@ -36,26 +36,26 @@ typedef struct Deed {
   u32 fill;             // … from this value on. Of a stage: the number of the fill or hold
   u32 *clock;           // what the instance knew at its issue
   i64 axis[SC_MAX_AXES], inst, base[SC_MAX_RANK], loop[REPLAY_LOOPS];
-} Deed;
+} Execution;
 
 // The first executions, as many as there is room for: others are not looked at. What `clock` points
 // at is kept for the next ones.
-typedef struct Deeds {
-  Deed *at;
+typedef struct Executions {
+  Execution *at;
   u32 n, most;
-} Deeds;
+} Executions;
 
 // All roles in the tile that `w` names, from empty rings. False: it is not known what they do, or
 // they cannot go on.
-bool sc_replay(World *w, const Access *a, const Access *b, Deeds *out);
-// Does an instance with this clock know that the deed is over?
-bool sc_deed_known(const u32 *clock, const Deed *d);
+bool sc_replay(World *w, const Access *a, const Access *b, Executions *out);
+// Does an instance with this clock know that the execution is over?
+bool sc_execution_known(const u32 *clock, const Execution *d);
 
 // ---- racereport.c
 typedef struct Race {
   const Access *a, *b;
   const World *world;  // dimensions and the case
-  const Deed *first, *second;
+  const Execution *first, *second;
   i64 at[SC_MAX_RANK];  // the element
   bool one_tile;
 } Race;
