@@ -4,20 +4,6 @@
 // are events, which land when the policy says so. Everything a worker thread touches is allocated
 // before it starts: only the thread that called the library allocates while others run, for what
 // global.c and heard.c keep in mind.
-//
-//   program.c  what is worked out once a kernel: strips, sizes, the grid; allocates slots
-//   machine.c  sc_interpret, worker threads, the scheduler
-//   role.c     one operation of a role
-//   view.c     where a view's elements are
-//   async.c    events: copies, products, copies out
-//   clock.c    barriers, vector clocks, races
-//   touch.c    which elements of tensors are touched (global.h)
-//   global.c   races on tensors, between CTAs as well
-//   heard.c    what a CTA has heard of others, by turns
-//   tally.c    fills and turns, counted
-//   product.c  the matrix kernel
-//   report.c   faults, in words
-//   deadlock.c which role a deadlock is told of, and what each waits for
 #ifndef SC_MACHINE_H
 #define SC_MACHINE_H
 

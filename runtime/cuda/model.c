@@ -120,7 +120,7 @@ static bool ends_with(const char *text, const char *end) {
 
 // The compiler of the host has made the file's name absolute.
 static Span span_of(const Kernel *k, const ModelRemark *r) {
-  bool here = k->text && *r->file && ends_with(r->file, k->text->name);
+  bool here = *r->file && ends_with(r->file, k->text->name);
   return here ? sc_at_line(k, r->line) : k->span;
 }
 

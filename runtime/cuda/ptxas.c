@@ -157,7 +157,7 @@ Span sc_at_line(const Kernel *k, u32 line) {
 }
 
 static Span at_line(const Kernel *k, const Remark *r) {
-  bool here = k->text && r->file && !strcmp(r->file, k->text->name);
+  bool here = r->file && !strcmp(r->file, k->text->name);
   return here ? sc_at_line(k, r->line) : k->span;
 }
 

@@ -1,10 +1,5 @@
-// planner.h - shared by the parts of plan.c: where in the program of what is wanted they are, and
-// for whom.
-//
-//   plan.c       the frame: barriers, registers, tiles, blocks
-//   operation.c  what an operation asks of the thread
-//   draw.c       tiles of a dynamic grid
-//   step.c       steps of the program; what the instance decides
+// planner.h - shared by plan.c, operation.c, draw.c and step.c, which make the program of what is
+// wanted: where in it they are, and for whom.
 #ifndef SC_PLANNER_H
 #define SC_PLANNER_H
 

@@ -3,19 +3,6 @@
 // kernel after `place` with its plan (Ins.plan, Ring, Turn, Role), and the text that NVRTC handed
 // to ptxas. It knows nothing of how CUDA C is emitted; what it takes from CudaText is what a launch
 // goes by: the functions' names and their tensor maps.
-//
-//   read.c     text -> blocks of instructions, each with the schedule's line
-//   spin.c     waits that are loops become one event
-//   loop.c     which ways lead back, to another round of a loop
-//   slice.c    … those that decide branches and events' numbers are left
-//   value.c    what an instruction computes of numbers that depend on the thread alone
-//   thread.c   the blocks that one thread can reach, and its events there with their numbers
-//   dead.c     what no launch enters, and may be left out
-//   plan.c     kernel and thread -> the events that are wanted, as a program with choices
-//   follow.c   what the addresses and parities of a ring are along one path
-//   automaton.c  that program as an automaton, and the set of its steps that may come next
-//   match.c    is every path of the thread a path of that program, and nothing of it missing?
-//   check.c    all threads of all kernels, and the report
 #ifndef SC_PTX_H
 #define SC_PTX_H
 

@@ -6,10 +6,9 @@
 
 Step *want_event(Planner *p, EventId id, i64 first, i64 second) {
   Step s = {.op = STEP_EVENT, .span = p->span, .must = !p->dead};
-  const Text *text = p->k->text;
-  bool placed = text && p->span.hi > p->span.lo;
+  bool placed = p->span.hi > p->span.lo;
   s.want = (Event){.id = (u8)id,
-                   .line = placed ? sc_line_col(text, p->span.lo).line : 0,
+                   .line = placed ? sc_line_col(p->k->text, p->span.lo).line : 0,
                    .at = ARG_ANY,
                    .arg = {first, second, ARG_ANY, ARG_ANY}};
   PUSH(p->sc, &p->w.step, s);
