@@ -134,6 +134,13 @@ def doubled_extents(n):
         "y : cdiv(N, 64)", f"y : cdiv(N + d{n}(7 * N), 64)")
 
 
+def doubled_rounds(n):
+    """What is not proved is searched for, by runs with concrete numbers: these roles may disagree."""
+    return kernel(items="let a0 = N\n" + repeat(n, "let a{1} = min(a{0}, 1000) * 3 % 977 + a{0}"),
+                  load=f"for t in 0 .. a{n} {{ acquire z; z[i] = 0; commit z }}",
+                  math=f"for t in 0 .. a{n} + 1 {{ wait z; release z }}")
+
+
 def doubled_in_loop(n):
     return kernel(math="for t in 0 .. 3 {\nlet a0 = t\n" + repeat(n, "let a{1} = min(a{0}, 7) * (a{0} % 5)") +
                   f"if a{n} < 0 {{ o[i,j] = 0 }} }}\n")
@@ -242,6 +249,7 @@ INPUTS = [
     (doubled_rows, 15, (*ALL, "model"), 0),
     (doubled_columns, 15, (*ALL, "model"), 0),
     (doubled_extents, 15, (*ALL, "model"), 0),
+    (doubled_rounds, 25, ("check",), 0),
     (doubled_in_loop, 15, (*ALL, "model"), 0),
     (let_later, 15, ("build", "model"), 0),
     (params, 1000, FRONT, 0),

@@ -1,6 +1,7 @@
-// allowed.c - may a launch have these numbers? In: a kernel, and integers of a run that is tried.
+// allowed.c - which numbers a launch may have. In: a kernel, and integers of a run that is tried.
 // Out: whether what is required holds, tensors have a shape, the ranges that are promised of
-// elements are not empty, and sections of axes are not. What a search does not know may be so.
+// elements are not empty, and sections of axes are not. What a search does not know may be so. And
+// what a required equation says of a dimension.
 #include "compiler/verify/verify.h"
 
 // Does it depend on what searches do not know: a real, or a scalar without a value?
@@ -22,12 +23,12 @@ static bool may_hold(const Numbers *n, Xid cond) {
   const Expr *e = &n->k->expr.at[cond];
   i64 holds;
   if (e->op == X_AND) return may_hold(n, e->a) && may_hold(n, e->b);
-  return n->value(n->of, cond, &holds) ? holds : is_beyond(n, cond);
+  return sc_number(n, cond, &holds) ? holds : is_beyond(n, cond);
 }
 
 static bool is_at_least(const Numbers *n, Xid x, i64 least) {
   i64 is;
-  return n->value(n->of, x, &is) ? is >= least : is_beyond(n, x);
+  return sc_number(n, x, &is) ? is >= least : is_beyond(n, x);
 }
 
 static bool has_shape(const Numbers *n, const Buf *b) {
@@ -41,9 +42,29 @@ static bool has_range(const Numbers *n, const Buf *b) {
   i64 size, least, end;
   if (!b->end) return true;
   for (u32 d = 0; d < b->rank; d++)
-    if (!n->value(n->of, b->dim[d], &size) || size <= 0) return true;
-  if (n->value(n->of, b->least, &least) && n->value(n->of, b->end, &end)) return least < end;
+    if (!sc_number(n, b->dim[d], &size) || size <= 0) return true;
+  if (sc_number(n, b->least, &least) && sc_number(n, b->end, &end)) return least < end;
   return is_beyond(n, b->least) || is_beyond(n, b->end);
+}
+
+// `M == H + 64`; and so of the parts of an `and`.
+static void solve(const Numbers *n, Xid cond, u32 kept, i64 *dim) {
+  const Expr *e = &n->k->expr.at[cond];
+  i64 value;
+  if (e->op == X_AND) {
+    solve(n, e->a, kept, dim);
+    solve(n, e->b, kept, dim);
+  }
+  for (u32 i = 0; e->op == X_EQ && i < 2; i++) {
+    const Expr *side = &n->k->expr.at[i ? e->b : e->a];
+    if (side->op != X_DIM || side->ref == kept || !sc_number(n, i ? e->a : e->b, &value)) continue;
+    if (value >= 0) dim[side->ref] = value;
+    return;
+  }
+}
+
+void sc_solve(const Numbers *n, u32 kept, i64 *dim) {
+  for (u32 i = 0; i < n->k->require.n; i++) solve(n, n->k->require.at[i].cond, kept, dim);
 }
 
 bool sc_is_allowed(const Numbers *n) {

@@ -2,6 +2,8 @@
 // for the elements of tensors. Out: the answers to conditions and loops, by plain evaluation.
 #include "compiler/verify/protocol.h"
 
+enum { VALUE_STEPS = 20000 };  // of a question
+
 static u32 scrambled(u32 buf, i64 at) {
   u32 h = (u32)at * 2654435761u ^ buf * 40503u;
   return (h ^ h >> 13) * 2246822519u >> 8;
@@ -26,33 +28,37 @@ static i64 by_rule(u32 rule, u32 buf, const i64 *at, u32 rank) {
   }
 }
 
-bool sc_concrete_element(Concrete *c, u32 buf, const i64 *at, i64 *out) {
+// As a part of the question that is being answered.
+static bool value(Concrete *c, Xid x, i64 *out) {
+  const Numbers n = sc_concrete_numbers(c);
+  return sc_number(&n, x, out);
+}
+
+// An element of a tensor, by the sample's rule.
+static bool by_sample(Concrete *c, u32 buf, const i64 *at, i64 *out) {
   const Buf *b = &c->p->k->buf.at[buf];
   u32 rule = b->rising && c->s->data >= RISING_RULES ? RISING_RULES - 1 : c->s->data;
   bool names = c->s->list && c->s->list[buf] && c->s->negative != buf;
   i64 least, end;
   *out = by_rule(rule, buf, at, b->rank);
   if (!b->end) return *out = names ? at_least_0(*out) : *out, true;
-  if (!sc_concrete_value(c, b->least, &least) || !sc_concrete_value(c, b->end, &end)) return false;
+  if (!value(c, b->least, &least) || !value(c, b->end, &end)) return false;
   if (*out >= end) *out = end - 1;
   if (*out < least) *out = least;
   return least < end;
 }
 
-static bool value(Concrete *c, Xid x, i64 *out, u32 depth);
-
 // Is this a CTA past the grid's end, which fills up the last cluster?
-static bool is_surplus(Concrete *c, u32 depth) {
+static bool is_surplus(Concrete *c) {
   for (u32 i = 0; i < c->p->k->axis.n; i++) {
     const Axis *x = &c->p->k->axis.at[i];
     i64 n;
-    if (x->cluster > 1 && value(c, x->extent, &n, depth) && c->s->axis[i] + c->rank >= n)
-      return true;
+    if (x->cluster > 1 && value(c, x->extent, &n) && c->s->axis[i] + c->rank >= n) return true;
   }
   return false;
 }
 
-static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
+static bool element(Concrete *c, const Expr *e, i64 *out) {
   const View *v = &c->p->k->view.at[e->ref];
   const Buf *b = &c->p->k->buf.at[v->buf];
   i64 at[SC_MAX_RANK] = {0};
@@ -60,49 +66,48 @@ static bool element(Concrete *c, const Expr *e, i64 *out, u32 depth) {
   bool inside = true;  // (a run that reads beyond a tensor ends there, in a tile of the grid)
   for (u32 d = 0; d < v->rank; d++) {
     i64 extent;
-    if (v->at[d].base && !value(c, v->at[d].base, &at[d], depth)) return false;
-    if (!value(c, b->dim[d], &extent, depth)) return false;
+    if (v->at[d].base && !value(c, v->at[d].base, &at[d])) return false;
+    if (!value(c, b->dim[d], &extent)) return false;
     inside &= at[d] >= 0 && at[d] < extent;
   }
-  if (inside) return sc_concrete_element(c, v->buf, at, out);
-  return *out = 0, is_surplus(c, depth);
+  if (inside) return by_sample(c, v->buf, at, out);
+  return *out = 0, is_surplus(c);
 }
 
-static bool leaf(Concrete *c, const Expr *e, i64 *out, u32 depth) {
+static bool leaf(void *concrete, const Expr *e, i64 *out) {
+  Concrete *c = concrete;
   const Axis *x = e->op == X_AXIS ? &c->p->k->axis.at[e->ref] : NULL;
   switch (e->op) {
     case X_INT:
     case X_BOOL: *out = e->num.i; return true;
     case X_DIM: *out = c->s->dim[e->ref]; return true;
-    case X_ARG: *out = c->s->arg[e->ref]; return e->ty == TY_INT;
+    case X_ARG: *out = c->s->arg[e->ref]; return true;
     case X_AXIS: *out = c->s->axis[e->ref] + (x->cluster > 1 ? c->rank : 0); return true;
     case X_LOOP: *out = c->now ? c->now[e->ref] : 0; return c->now != NULL;
-    case X_LOAD: return element(c, e, out, depth);
+    case X_LOAD: return element(c, e, out);
     default: return false;
   }
 }
 
-// Evaluates x. An operand that its condition makes irrelevant need not have a value.
-static bool value(Concrete *c, Xid x, i64 *out, u32 depth) {
-  const Expr *e = &c->p->k->expr.at[x];
-  i64 a = 0, b = 0;
-  if (!depth) c->deep = true;
-  if (!depth--) return false;
-  if (!sc_xop[e->op].arity) return leaf(c, e, out, depth);
-  if (e->ty == TY_REAL || e->op >= X_SUM || e->op == X_TOREAL) return false;
-  if (c->p->k->expr.at[e->a].ty == TY_REAL) return false;
-  if (!value(c, e->a, &a, depth)) return false;
-  if (e->op == X_WHERE) return value(c, a ? e->b : e->c, out, depth);
-  if ((e->op == X_AND && !a) || (e->op == X_OR && a)) return *out = a, true;
-  if (e->b && !value(c, e->b, &b, depth)) return false;
-  return sc_int_op(e->op, a, b, out);
+Numbers sc_concrete_numbers(Concrete *c) { return (Numbers){c->p->k, leaf, c, NULL, &c->effort}; }
+
+bool sc_concrete_element(Concrete *c, u32 buf, const i64 *at, i64 *out) {
+  c->effort.steps = VALUE_STEPS;
+  return by_sample(c, buf, at, out);
 }
 
-enum { VALUE_DEPTH = 200 };
-
 bool sc_concrete_value(Concrete *c, Xid x, i64 *out) {
-  *out = 0;
-  return !x || value(c, x, out, VALUE_DEPTH);
+  c->effort.steps = VALUE_STEPS;
+  bool known = value(c, x, out);
+  c->spent += VALUE_STEPS - c->effort.steps;
+  return known;
+}
+
+bool sc_concrete_ctas(Concrete *c, u32 axis, i64 most, i64 *n) {
+  const Axis *x = &c->p->k->axis.at[axis];
+  if (!sc_concrete_value(c, x->extent, n) || *n > most) return false;
+  *n = (*n + x->cluster - 1) / x->cluster * x->cluster;
+  return true;
 }
 
 static Answer ask(Run *r, u32 process, const Step *s) {

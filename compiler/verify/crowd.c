@@ -92,11 +92,8 @@ static bool count_units(Crowd *c) {
   Concrete concrete = {.p = c->p, .s = c->s};
   i64 units = 1, ctas = 1;
   for (u32 i = 0; i < k->axis.n; i++) {
-    i64 n, by = k->axis.at[i].cluster;
-    if (!sc_concrete_value(&concrete, k->axis.at[i].extent, &n) || n < 1 || n > CROWD_PLACES)
-      return false;
-    c->ctas[i] = (n + by - 1) / by * by;
-    units *= c->ctas[i] / by;
+    if (!sc_concrete_ctas(&concrete, i, CROWD_PLACES, &c->ctas[i]) || c->ctas[i] < 1) return false;
+    units *= c->ctas[i] / k->axis.at[i].cluster;
     ctas *= c->ctas[i];
     if (units > CROWD_UNITS || ctas > CROWD_PLACES) return false;
   }

@@ -5,7 +5,7 @@
 // some between are run. Where there are few dimensions that matter, all their values are tried.
 #include "compiler/verify/protocol.h"
 
-enum { RUN_STEPS = 20000 };
+enum { RUN_STEPS = 20000, ALL_VALUES = 200000000 };
 
 typedef struct Trial {
   Verify *v;
@@ -30,20 +30,11 @@ static u32 together(const Trial *t, u32 axis) {
   return t->p->ranks > 1 ? t->v->k->axis.at[axis].cluster : 1;
 }
 
-// How many CTAs lie along the axis, with those that fill up the last cluster. False: it is not
-// known.
-static bool places(Trial *t, u32 axis, i64 *n) {
-  const Axis *x = &t->v->k->axis.at[axis];
-  if (!sc_concrete_value(&t->c, x->extent, n) || *n > INT32_MAX) return false;
-  *n = (*n + x->cluster - 1) / x->cluster * x->cluster;
-  return true;
-}
-
 // Chooses the tile that is `quarter` quarters of the way along each axis; false: there is none.
 static bool set_tile(Trial *t, u32 quarter) {
   for (u32 a = 0; a < t->v->k->axis.n; a++) {
     i64 n;
-    if (!places(t, a, &n) || n < 1) return false;
+    if (!sc_concrete_ctas(&t->c, a, INT32_MAX, &n) || n < 1) return false;
     t->s->axis[a] = (n - 1) * quarter / 4;
     t->s->axis[a] -= t->s->axis[a] % together(t, a);
   }
@@ -60,6 +51,7 @@ static Outcome try_tile(Trial *t) {
 static bool some_tile_fails(void *trial) {
   Trial *t = trial;
   t->c.now = NULL;
+  if (t->c.spent > ALL_VALUES) return false;
   for (u32 quarter = 0; quarter <= 4; quarter += 1 + (quarter == 1)) {
     if (!set_tile(t, quarter)) return false;
     t->outcome = try_tile(t);
@@ -96,7 +88,7 @@ static bool all_tiles(Trial *t) {
   const Kernel *k = t->v->k;
   i64 n[SC_MAX_AXES], tiles = 1;
   for (u32 a = 0; a < k->axis.n; a++) {
-    if (!places(t, a, &n[a])) return false;
+    if (!sc_concrete_ctas(&t->c, a, INT32_MAX, &n[a])) return false;
     if (n[a] < 1 && t->decided[a]) return true;
     if (n[a] < 1) n[a] = 1;
     if (n[a] > ALL_RUNS || (tiles *= n[a]) > ALL_RUNS) return false;
@@ -107,7 +99,7 @@ static bool all_tiles(Trial *t) {
     bool first = true;  // of those that are run together
     for (u32 a = 0; a < k->axis.n; a++) first &= t->s->axis[a] % together(t, a) == 0;
     if (first && try_tile(t) != OUT_DONE) return false;
-    if (t->tried > ALL_RUNS) return false;
+    if (t->tried > ALL_RUNS || t->c.spent > ALL_VALUES) return false;
   }
   return true;
 }
@@ -122,7 +114,7 @@ static bool all_up_to(Trial *t, const u32 *dim, u32 n, i64 bound) {
     i64 left = of;
     for (u32 i = 0; i < n; left /= bound + 1, i++) t->s->dim[dim[i]] = left % (bound + 1);
     if (sc_sample_allowed(t->p, t->s) && !all_tiles(t)) return false;
-    if (t->s->deep) return false;
+    if (t->s->unclear) return false;
   }
   return true;
 }

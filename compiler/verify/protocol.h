@@ -271,7 +271,7 @@ typedef struct Sample {
   u32 data;               // see DATA_RULES
   const bool *list;       // by buf: its elements name places in tensors, and are not negative
   u32 negative;           // … but those of this buf may be; SC_NONE: of none
-  bool deep;              // whether it is allowed is not known: what says so has too many levels
+  bool unclear;           // whether it is allowed is not known: what says so takes too long
 } Sample;
 
 // Rules for an element of a tensor: 0; rising by 1, by 64, by 0 to 200 from one to the next; from 0
@@ -283,14 +283,19 @@ enum { DATA_RULES = 8, RISING_RULES = 4 };
 typedef struct Concrete {
   const Protocol *p;
   const Sample *s;
-  i64 *loop;  // by process and loop
-  i64 *now;   // the loops of the process that asks
-  u32 rank;   // of that process
-  bool deep;  // a value that has too many levels was asked for
+  i64 *loop;      // by process and loop
+  i64 *now;       // the loops of the process that asks
+  u32 rank;       // of that process
+  Effort effort;  // of the question that is asked
+  u64 spent;      // steps, for all questions
 } Concrete;
 void sc_concrete_begin(Concrete *c, Run *r, Sc *sc, const Protocol *p, const Sample *s);
-// Integers and truths; false: there is no value.
+Numbers sc_concrete_numbers(Concrete *c);
+// Integers and truths; false: there is no value, or it takes too long.
 bool sc_concrete_value(Concrete *c, Xid x, i64 *out);
+// How many CTAs lie along an axis, with those that fill up the last cluster. False: that is not
+// known, or more than `most`.
+bool sc_concrete_ctas(Concrete *c, u32 axis, i64 most, i64 *n);
 // An element of a tensor, by the sample's rule. False: its range is empty, or cannot be told.
 bool sc_concrete_element(Concrete *c, u32 buf, const i64 *at, i64 *out);
 

@@ -15,11 +15,11 @@ typedef struct World {
   bool *known;  // by argument
   i64 axis[SC_MAX_AXES], inst, index[SC_MAX_VARS];
   i64 loop[REPLAY_LOOPS];
-  u32 steps;       // that are left
+  Effort effort;   // that is left
   Replay *replay;  // room for sc_replay
 } World;
-// False: it is not known.
-bool sc_value(World *w, Xid x, i64 *out);
+Numbers sc_numbers(World *w);
+bool sc_value(World *w, Xid x, i64 *out);  // false: it is not known
 
 // ---- worlds.c
 // Fills `w` with dimensions and scalars that are allowed, and looks at them, until `look` is true.

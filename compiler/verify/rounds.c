@@ -254,9 +254,8 @@ static bool step(Rounds *r, Walker *w) {
 // How many units (CTAs, or clusters of them) the grid has along an axis. False: it is not known.
 static bool units(Rounds *r, u32 axis, i64 *n) {
   Concrete c = {.p = r->p, .s = r->s};
-  const i64 by = r->k->axis.at[axis].cluster;
-  if (!sc_concrete_value(&c, r->k->axis.at[axis].extent, n) || *n > MANY) return false;
-  *n = (*n + by - 1) / by;
+  if (!sc_concrete_ctas(&c, axis, MANY, n)) return false;
+  *n /= r->k->axis.at[axis].cluster;
   return true;
 }
 

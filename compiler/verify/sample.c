@@ -8,6 +8,7 @@
 #include "compiler/verify/protocol.h"
 
 enum { EVEN = 24, RANDOM = 1500, TRIP_MOST = 40, DIVISORS = 4, SMALL = 16 };
+enum { ALLOWED_STEPS = 20000 };  // nodes of expressions, of all that says which numbers are allowed
 
 typedef struct Search {
   Verify *v;
@@ -79,34 +80,12 @@ static i64 about(Search *q, u32 dim, i64 trips, u32 which, i64 off) {
   return value < 0 ? 0 : value;
 }
 
-// `require d == e` decides d, if e has a value by now.
-static void obey(const Kernel *k, Concrete *c, Sample *s, Xid cond) {
-  const Expr *e = &k->expr.at[cond];
-  i64 value;
-  if (e->op == X_AND) {
-    obey(k, c, s, e->a);
-    obey(k, c, s, e->b);
-  }
-  if (e->op != X_EQ) return;
-  const Expr *a = &k->expr.at[e->a], *b = &k->expr.at[e->b];
-  if (a->op == X_DIM && sc_concrete_value(c, e->b, &value)) s->dim[a->ref] = value;
-  else if (b->op == X_DIM && sc_concrete_value(c, e->a, &value)) s->dim[b->ref] = value;
-}
-
-static bool value_in(void *c, Xid x, i64 *out) { return sc_concrete_value(c, x, out); }
-
-static bool is_allowed(Concrete *c, Sample *s) {
-  const Kernel *k = c->p->k;
-  for (u32 i = 0; i < k->require.n; i++) obey(k, c, s, k->require.at[i].cond);
-  for (u32 i = 0; i < k->dim.n; i++)
-    if (s->dim[i] < 0) return false;  // an equation gave it such a value
-  return sc_is_allowed(&(Numbers){k, value_in, c, NULL});
-}
-
 bool sc_sample_allowed(const Protocol *p, Sample *s) {
-  Concrete c = {.p = p, .s = s};
-  const bool allowed = is_allowed(&c, s);
-  s->deep = c.deep;
+  Concrete c = {.p = p, .s = s, .effort.steps = ALLOWED_STEPS};
+  const Numbers numbers = sc_concrete_numbers(&c);
+  sc_solve(&numbers, SC_NONE, s->dim);
+  const bool allowed = sc_is_allowed(&numbers);
+  s->unclear = c.effort.spent;
   return allowed;
 }
 

@@ -22,7 +22,8 @@ static bool element(World *w, const Expr *e, i64 *out) {
   return true;
 }
 
-static bool leaf(World *w, const Expr *e, i64 *out) {
+static bool leaf(void *world, const Expr *e, i64 *out) {
+  World *w = world;
   switch (e->op) {
     case X_INT:
     case X_BOOL: return *out = e->num.i, true;
@@ -39,27 +40,34 @@ static bool leaf(World *w, const Expr *e, i64 *out) {
   }
 }
 
-static bool choose(World *w, const Expr *e, i64 *out) {
-  i64 c;
-  return sc_value(w, e->a, &c) && sc_value(w, c ? e->b : e->c, out);
+enum { LEVELS = 200 };  // recursion is bounded: a call of the library has a small stack
+
+static bool evaluate(const Numbers *n, const Expr *e, i64 *out) {
+  i64 a = 0, b = 0;
+  if (e->ty == TY_REAL) return false;
+  if (!sc_xop[e->op].arity) return n->leaf(n->of, e, out);
+  if (x_reduces(e->op) || n->k->expr.at[e->a].ty == TY_REAL) return false;
+  if (!sc_number(n, e->a, &a)) return false;
+  if (e->op == X_WHERE) return sc_number(n, a ? e->b : e->c, out);
+  if ((e->op == X_AND && !a) || (e->op == X_OR && a)) return *out = a, true;
+  return sc_number(n, e->b, &b) && sc_int_op((ExprOp)e->op, a, b, out);
 }
 
-static bool logic(World *w, const Expr *e, i64 *out) {
-  if (!sc_value(w, e->a, out)) return false;
-  if (e->op == X_NOT) return *out = !*out, true;
-  return *out == (e->op == X_OR) || sc_value(w, e->b, out);
+bool sc_number(const Numbers *n, Xid x, i64 *out) {
+  Effort *effort = n->effort;
+  *out = 0;
+  if (!x) return true;
+  if (!effort->steps || effort->levels == LEVELS) return effort->spent = true, false;
+  effort->steps--;
+  effort->levels++;
+  bool known = evaluate(n, &n->k->expr.at[x], out);
+  effort->levels--;
+  return known;
 }
+
+Numbers sc_numbers(World *w) { return (Numbers){w->v->k, leaf, w, w->known, &w->effort}; }
 
 bool sc_value(World *w, Xid x, i64 *out) {
-  const Expr *e = &w->v->k->expr.at[x];
-  i64 a, b = 0;
-  if (!w->steps) return false;
-  w->steps--;
-  if (e->ty == TY_REAL) return false;
-  if (!sc_xop[e->op].arity) return leaf(w, e, out);
-  if (e->op == X_WHERE) return choose(w, e, out);
-  if (e->op == X_AND || e->op == X_OR || e->op == X_NOT) return logic(w, e, out);
-  if (e->op >= X_SUM || w->v->k->expr.at[e->a].ty != TY_INT) return false;
-  if (!sc_value(w, e->a, &a) || (sc_xop[e->op].arity == 2 && !sc_value(w, e->b, &b))) return false;
-  return sc_int_op((ExprOp)e->op, a, b, out);
+  const Numbers n = sc_numbers(w);
+  return sc_number(&n, x, out);
 }

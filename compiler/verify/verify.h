@@ -92,14 +92,28 @@ void sc_assume(Verify *v, const char *what, ...) __attribute__((format(printf, 2
 Diag *sc_bad_plan(Verify *v, ProofId id, Span span, const char *message, ...)
     __attribute__((format(printf, 4, 5)));
 
-// allowed.c: the integers of a run that is tried.
+// values.c: the integers of a run that is tried, and how much may still be spent on them.
+// Expressions share their operands, and a question meets these as often as they are written.
+typedef struct Effort {
+  u32 steps;   // nodes of expressions that may still be met
+  u32 levels;  // of an expression that are being evaluated
+  bool spent;  // one was not evaluated: it took too many of either
+} Effort;
 typedef struct Numbers {
   const Kernel *k;
-  bool (*value)(void *of, Xid x, i64 *out);  // false: it is not known
+  bool (*leaf)(void *of, const Expr *e, i64 *out);  // false: it is not known
   void *of;
   const bool *known;  // by argument: has it a value? NULL: all have
+  Effort *effort;
 } Numbers;
-// May a launch have them? What depends on reals, or on scalars without a value, may be anything.
+// An integer or a truth; 0 stands for zero. False: there is no value. (An operand that its
+// condition makes irrelevant need not have one.)
+bool sc_number(const Numbers *n, Xid x, i64 *out);
+// allowed.c: a required equation gives a dimension, which is one of its sides alone, the value of
+// the other side. `kept` stays as it is; SC_NONE: none does.
+void sc_solve(const Numbers *n, u32 kept, i64 *dim);
+// May a launch have them? What depends on reals, or on scalars without a value, may be
+// anything.
 bool sc_is_allowed(const Numbers *n);
 
 // The provers, each of the rows of proof.def that name its file.

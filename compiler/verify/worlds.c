@@ -14,33 +14,11 @@ typedef struct Trial {
   u32 left;
 } Trial;
 
-// ---- what is required
-
-// `M == H + 64`, of which one side is a dimension alone: not the one that has just been changed.
-static void solve(Trial *t, Xid cond, u32 changed) {
-  const Kernel *k = t->v->k;
-  const Expr *e = &k->expr.at[cond];
-  i64 n;
-  if (e->op == X_AND) {
-    solve(t, e->a, changed);
-    solve(t, e->b, changed);
-  }
-  for (u32 i = 0; e->op == X_EQ && i < 2; i++) {
-    const Expr *dim = &k->expr.at[i ? e->b : e->a];
-    if (dim->op != X_DIM || dim->ref == changed || !sc_value(t->w, i ? e->a : e->b, &n)) continue;
-    if (n >= 0) t->w->dim[dim->ref] = n;
-    return;
-  }
-}
-
-static bool value_in(void *w, Xid x, i64 *out) { return sc_value(w, x, out); }
-
 static bool look(Trial *t, u32 changed) {
-  const Kernel *k = t->v->k;
-  t->w->steps = VALUES;
-  for (u32 i = 0; i < k->require.n && changed != SC_NONE; i++)
-    solve(t, k->require.at[i].cond, changed);
-  const bool allowed = t->left && sc_is_allowed(&(Numbers){k, value_in, t->w, t->w->known});
+  const Numbers numbers = sc_numbers(t->w);
+  t->w->effort.steps = VALUES;
+  if (changed != SC_NONE) sc_solve(&numbers, changed, t->w->dim);
+  const bool allowed = t->left && sc_is_allowed(&numbers);
   if (!allowed) return false;
   t->left--;
   return t->look(t->user);
@@ -73,7 +51,7 @@ static bool take_case(Trial *t, const Case *c) {
 static void begin(Trial *t) {
   const Kernel *k = t->v->k;
   Sc *sc = t->v->sc;
-  *t->w = (World){.v = t->v, .steps = VALUES, .replay = t->w->replay};
+  *t->w = (World){.v = t->v, .effort.steps = VALUES, .replay = t->w->replay};
   t->w->dim = NEWS(sc, i64, k->dim.n + 1);
   t->w->arg = NEWS(sc, i64, k->arg.n + 1);
   t->w->known = NEWS(sc, bool, k->arg.n + 1);
