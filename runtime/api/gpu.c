@@ -170,7 +170,9 @@ static schedc_status bind(Sc *sc, void *arg) {
 
 static schedc_status build(Sc *sc, void *arg) {
   Task *t = arg;
-  return sc_gpu_go_on(t->on) ? sc_gpu_build(sc, &t->gpu) : SCHEDC_ECANCEL;
+  GpuJob *j = &t->gpu;
+  if (!sc_gpu_go_on(t->on)) return SCHEDC_ECANCEL;
+  return sc_make_code(sc, j->k, &j->building, j->cubin, &j->loaded);
 }
 
 // What went wrong in the job, or what has been reported already.

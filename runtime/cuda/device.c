@@ -1,4 +1,4 @@
-// device.c - runs kernels on the GPU from tensors in host memory: build, copy in, launch, copy out,
+// device.c - runs kernels on the GPU from tensors in host memory: load, copy in, launch, copy out,
 // and again, to see whether the bits are the same. In: an open GPU and jobs. Out: their outputs,
 // and times. Each call of the library makes the device's primary context current, and restores the
 // context before it when it returns.
@@ -9,10 +9,6 @@
 enum { NAN_BYTE = 0xff };
 
 // ---- a job's tensors
-
-schedc_status sc_gpu_build(Sc *sc, GpuJob *j) {
-  return sc_make_code(sc, j->k, &j->building, j->cubin, &j->loaded);
-}
 
 static const Buf *buf_of(const GpuJob *j, u32 tensor) {
   return sc_tabled(j->k, &j->loaded.tabled, tensor);

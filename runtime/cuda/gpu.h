@@ -146,9 +146,8 @@ typedef struct Loaded {
 
 // Everything but machine code: the text, the table. False after reports.
 bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
-// Builds it; needs no GPU. What goes wrong is reported in `sc`, which the result lives in.
-schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *out);
-// The same, but if `sealed` is not empty, the caller has the machine code.
+// Builds it, or (sealed is not empty) takes the machine code that the caller has; needs no GPU.
+// What goes wrong is reported in `sc`, which the result lives in.
 schedc_status sc_make_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed,
                            Loaded *out);
 // On the current context. NULL, or what went wrong; sc_unload it in both cases.
@@ -230,9 +229,6 @@ typedef struct GpuJob {
   void **before;  // by tensor: what is written was this before the first run
   bool ran;       // once, and its outputs are with the caller
 } GpuJob;
-
-// Builds the job's kernels, or takes their code; needs no GPU. What goes wrong is reported.
-schedc_status sc_gpu_build(Sc *sc, GpuJob *j);
 
 // Runs the jobs one after the other; then all of them again, `repeats - 1` times, with the same
 // inputs, and counts the outputs with other bits; then measures, interleaved, in `rounds`. Returns

@@ -33,22 +33,19 @@ bool sc_emit_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l
   return true;
 }
 
-schedc_status sc_build_all(Sc *sc, const Kernel *k, const BuildOptions *options, Loaded *l) {
+static schedc_status build_code(Sc *sc, const BuildOptions *options, Loaded *l) {
   Built built;
-  if (!sc_emit_all(sc, k, options, l)) return SCHEDC_EINPUT;
-  schedc_status status = sc_build(sc, k, l->text, TARGET_CUBIN, options, &built);
+  schedc_status status = sc_build(sc, l->k, l->text, TARGET_CUBIN, options, &built);
   l->code = built.code.at;
   l->log = built.code.log;
   return status;
 }
 
-static schedc_status take_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed,
-                               Loaded *l) {
-  if (!sc_emit_all(sc, k, options, l)) return SCHEDC_EINPUT;
+static schedc_status take_code(Sc *sc, Blob sealed, Loaded *l) {
   const char *wrong = sc_unseal(sc, l->text, sealed, &l->code);
   if (!wrong) return SCHEDC_OK;
-  Diag *d = sc_report(sc, D_G_CUBIN, k->span,
-                      "the machine code that is given is not that of '%s': %s", k->name, wrong);
+  Diag *d = sc_report(sc, D_G_CUBIN, l->k->span,
+                      "the machine code that is given is not that of '%s': %s", l->k->name, wrong);
   sc_help(sc, d, "build it anew: the same file, kernel, parameters and options, by schedc %s",
           schedc_version());
   return SCHEDC_EINPUT;
@@ -56,7 +53,8 @@ static schedc_status take_code(Sc *sc, const Kernel *k, const BuildOptions *opti
 
 schedc_status sc_make_code(Sc *sc, const Kernel *k, const BuildOptions *options, Blob sealed,
                            Loaded *l) {
-  return sealed.n ? take_code(sc, k, options, sealed, l) : sc_build_all(sc, k, options, l);
+  if (!sc_emit_all(sc, k, options, l)) return SCHEDC_EINPUT;
+  return sealed.n ? take_code(sc, sealed, l) : build_code(sc, options, l);
 }
 
 // ---- loading

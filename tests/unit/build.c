@@ -62,7 +62,7 @@ static void a_cached_cubin_needs_no_nvrtc(void **state) {
   const BuildOptions options = {.cache = folder};
   Loaded l;
   f.sc.errors = 0;
-  assert_int_equal(sc_build_all(&f.sc, f.l.k, &options, &l), SCHEDC_OK);
+  assert_int_equal(sc_make_code(&f.sc, f.l.k, &options, (Blob){0}, &l), SCHEDC_OK);
   assert_null(sc_load(&l, &fake));
   sc_unload(&l);
   end(&f);
