@@ -55,6 +55,9 @@ typedef struct Buf {
   u32 offset;     // stages (place): bytes from the start of the stage, a multiple of 1024 for tiles
 } Buf;
 
+// Does a caller give it?
+static inline bool sc_is_argument(const Buf *b) { return b->space == SP_TENSOR && !b->workspace; }
+
 // One position of a view. In kernels `base` is uniform and the element is base + variable; in
 // specifications `var` is -1 and `base` may be any integer expression of index variables.
 typedef struct Pos {

@@ -160,7 +160,7 @@ static void index_tensors(Sc *sc, schedc_kernel *kernel) {
   kernel->tensor = NEWS(sc, u32, k->buf.n + 1);
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *buf = &k->buf.at[i];
-    if (buf->space != SP_TENSOR || buf->workspace) continue;
+    if (!sc_is_argument(buf)) continue;
     kernel->tensor[kernel->tensors++] = i;
     kernel->outputs += (buf->dir & F_OUT) != 0;
   }

@@ -20,8 +20,6 @@ typedef struct Binder {
   bool stale;  // a dimension is known that `value` was worked out without
 } Binder;
 
-static bool wanted(const Buf *buf) { return buf->space == SP_TENSOR && !buf->workspace; }
-
 static void evaluate(Binder *bd) {
   LaunchKnown known = {bd->b->dim, bd->dim_known, bd->b->arg, bd->arg_known};
   sc_launch_values(bd->sc, bd->k, &known, bd->value);
@@ -181,7 +179,7 @@ static void bind_dims(Binder *bd) {
   for (bool again = true; again;) {
     again = false;
     for (u32 i = 0; i < k->buf.n; i++) {
-      if (!wanted(&k->buf.at[i])) continue;
+      if (!sc_is_argument(&k->buf.at[i])) continue;
       for (u32 d = 0; d < k->buf.at[i].rank; d++) {
         again |= solve(bd, k->buf.at[i].dim[d], bd->b->buf[i].shape[d], i);
       }
@@ -380,7 +378,7 @@ Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const Arguments *given) {
   bind_dims(&bd);
   if (sc->errors != before) return NULL;
   for (u32 i = 0; i < k->buf.n; i++) {
-    if (wanted(&k->buf.at[i])) check_shape(&bd, i);
+    if (sc_is_argument(&k->buf.at[i])) check_shape(&bd, i);
   }
   default_scalars(&bd);
   if (sc->errors != before) return NULL;

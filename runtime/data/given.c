@@ -8,13 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_argument(const Buf *buf) { return buf->space == SP_TENSOR && !buf->workspace; }
-
 u32 sc_given_tensor(const Kernel *k, const char *name, size_t place) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *buf = &k->buf.at[i];
     if (name && buf->space == SP_TENSOR && strcmp(buf->name, name) == 0) return i;
-    if (!name && is_argument(buf) && !place--) return i;
+    if (!name && sc_is_argument(buf) && !place--) return i;
   }
   return SC_NONE;
 }
@@ -23,7 +21,8 @@ static void report_unknown(Sc *sc, const Kernel *k, const char *name, size_t pla
                            bool workspace) {
   Str its = {.sc = sc};
   for (u32 i = 0; i < k->buf.n; i++)
-    if (is_argument(&k->buf.at[i])) str_printf(&its, "%s%s", its.n ? ", " : "", k->buf.at[i].name);
+    if (sc_is_argument(&k->buf.at[i]))
+      str_printf(&its, "%s%s", its.n ? ", " : "", k->buf.at[i].name);
   Diag *d =
       name ? sc_report(sc, D_T_UNKNOWN, k->span, "'%s' is %s of '%s'", name,
                        workspace ? "a workspace, not an argument," : "not a tensor", k->name)
@@ -37,7 +36,7 @@ void sc_given_tensors(Sc *sc, const Kernel *k, const Arguments *given, u32 *whic
   for (size_t i = 0; i < given->tensors; i++) {
     const char *name = given->tensor[i].name;
     u32 buf = sc_given_tensor(k, name, i);
-    if (buf == SC_NONE || !is_argument(&k->buf.at[buf]))
+    if (buf == SC_NONE || !sc_is_argument(&k->buf.at[buf]))
       report_unknown(sc, k, name, i, buf != SC_NONE);
     else if (which[buf] != SC_NONE)
       sc_report(sc, D_T_TWICE, k->buf.at[buf].span, "tensor '%s' is given twice",
@@ -45,7 +44,7 @@ void sc_given_tensors(Sc *sc, const Kernel *k, const Arguments *given, u32 *whic
     else which[buf] = (u32)i;
   }
   for (u32 i = 0; i < k->buf.n; i++) {
-    if (is_argument(&k->buf.at[i]) && which[i] == SC_NONE)
+    if (sc_is_argument(&k->buf.at[i]) && which[i] == SC_NONE)
       sc_report(sc, D_T_MISSING, k->buf.at[i].span, "tensor '%s' is not given", k->buf.at[i].name);
   }
 }

@@ -34,7 +34,7 @@ static u8 rounding(const Kernel *k, const Map *m) {
   const Buf *to = &k->buf.at[k->view.at[m->dst].buf];
   u32 steps = 0;
   if (!sc_is_narrow(to->elem) || selects(k, m->root, to->elem, &steps)) return 0;
-  bool seen = to->space == SP_TENSOR && !to->workspace;
+  bool seen = sc_is_argument(to);
   u8 overflow = to->elem == EL_F16 && !seen ? MAY_OVERFLOW : 0;
   return ROUNDED_BY_KERNEL | ROUNDED_BY_SPEC | overflow;
 }
