@@ -58,12 +58,6 @@ void sc_report_read(Flow *f, const ViewAccess *a, const Flight *x) {
 void sc_report_operand(Flow *f, u32 tile, const Flight *x) {
   const char *name = sc_buf_name(f, tile), *to = sc_buf_name(f, x->dst);
   if (said(f, D_R2_OPERAND, site(f, f->pc))) return;
-  if (x->dst == tile) {
-    Diag *d = sc_report(f->sc, D_R2_OPERAND, site(f, f->pc),
-                        "'%s' is an operand of the product that writes it", name);
-    sc_help(f->sc, d, "copy '%s' to another tile first, and multiply that", name);
-    return;
-  }
   Diag *d = sc_report(f->sc, D_R2_OPERAND, site(f, f->pc),
                       "'%s' is written while a product in flight may still read it", name);
   note_flight(f, d, x, sc_printf(f->sc, "the product into '%s' reads '%s' from here on", to, name));

@@ -227,16 +227,6 @@ static void step_threads(Flow *f, Ins *ins) {
 
 // What is needed before an engine reads a stage that this instance's threads may have written.
 static u32 engine_reads(Flow *f, const Ins *ins, const ViewAccess *a) {
-  const View *v = &f->k->view.at[a->view];
-  if (v->fill) {
-    if (f->report) {
-      Diag *d =
-          sc_report(f->sc, D_R5_HOLD, ins->span, "a stage of '%s' that is being filled is read",
-                    f->k->ring.at[f->k->buf.at[v->buf].ring].name);
-      sc_help(f->sc, d, "commit it and wait for it first");
-    }
-    return 0;
-  }
   u8 unordered = stage_of(f, ins, a)->unordered.set;
   bool unsynced = unordered & UNSYNCED_WRITE ||
                   (ins->op == OP_MMA && f->now->elected && sc_others_matter(f, a));
@@ -282,7 +272,6 @@ static void step_product(Flow *f, Ins *ins) {
   if (p->acc && !sc_flight_to(&f->now->product, tile, 0)) want_defined(f, ins, &dst);
   if (!p->acc) want_landed(f, &dst);
   want_free(f, tile);
-  if (left == tile && f->report) sc_report_operand(f, tile, &flight);
   sc_want_order(f, ins, need);
   flight.ref[0] = ref_of(f, p->a);
   flight.ref[1] = ref_of(f, p->b);

@@ -166,19 +166,6 @@ static u32 regs_of(const Kernel *k, u32 role, u32 entry) {
   return k->role.at[role].regs ? k->role.at[role].regs : entry;
 }
 
-static bool regs_valid(Sc *sc, const Role *r) {
-  if (!r->regs || (r->regs % 8 == 0 && r->regs >= SETMAXNREG_LO && r->regs <= SETMAXNREG_HI))
-    return true;
-  Diag *d = sc_report(sc, D_R8_REGS, r->span,
-                      "'%s' asks for %u registers: the hardware takes multiples of 8 from %d to %d",
-                      r->name, r->regs, SETMAXNREG_LO, SETMAXNREG_HI);
-  sc_help(sc, d, "%u, for instance",
-          r->regs < SETMAXNREG_LO   ? SETMAXNREG_LO
-          : r->regs > SETMAXNREG_HI ? SETMAXNREG_HI
-                                    : r->regs / 8 * 8);
-  return false;
-}
-
 static void check_pool(Sc *sc, const Kernel *k, const Groups *groups, u32 entry) {
   u32 sum = 0, most = 0, of_most = 0, pool = entry * k->threads;
   bool said = false;
@@ -209,7 +196,6 @@ static void check_pool(Sc *sc, const Kernel *k, const Groups *groups, u32 entry)
 static void place_warps(Sc *sc, Kernel *k) {
   Groups groups = {0};
   u32 pack = SC_NONE;
-  bool ok = true;
   u64 warps = 0;
   for (u32 i = 0; i < k->role.n; i++) warps += (u64)k->role.at[i].instances * k->role.at[i].warps;
   if (warps * 32 <= THREADS_LIMIT) {
@@ -227,8 +213,7 @@ static void place_warps(Sc *sc, Kernel *k) {
     sc_help(sc, d, "use fewer instances, or smaller tiles in more CTAs");
     return;
   }
-  for (u32 i = 0; i < k->role.n; i++) ok &= regs_valid(sc, &k->role.at[i]);
-  if (ok && k->threads) check_pool(sc, k, &groups, entry_regs(k->threads));
+  if (k->threads) check_pool(sc, k, &groups, entry_regs(k->threads));
 }
 
 static const char *tile_text(Sc *sc, const Buf *b) {
