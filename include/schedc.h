@@ -298,7 +298,7 @@ typedef struct schedc_tensor_info {
   size_t size;
   const char *name;
   schedc_type type;
-  int direction;
+  int direction; /* SCHEDC_IN, SCHEDC_OUT or SCHEDC_INOUT */
   size_t rank;
   const char *dims[SCHEDC_MAX_RANK];
   int is_deterministic; /* nonzero: no sums in arbitrary order are in it, so always the same bits */
@@ -801,16 +801,15 @@ SCHEDC_API schedc_status schedc_run_cpu(schedc_context *context, const schedc_ke
                                         const schedc_scalar *scalars, size_t scalar_count,
                                         const schedc_run_options *options);
 
-/* How often a ring is filled: in that of up to 64 tiles of the grid in which it is least, and most
- * often, and in these together. Of a tile that takes more than 16384 operations the first are
- * counted. */
+/* How often a ring is filled in the tiles that are looked at, up to 64 of the grid. Of a tile that
+ * takes more than 16384 operations the first are counted. */
 typedef struct schedc_fills {
   size_t size;
   const char *kernel; /* whose ring it is: a sequence has those of all its kernels */
   const char *ring;
   unsigned stages;
-  uint64_t least, most, all;
-  uint64_t tiles; /* of the grid */
+  uint64_t least, most, all; /* in one of these tiles at least, and at most; in all of them */
+  uint64_t tiles;            /* of the grid */
 } schedc_fills;
 #define SCHEDC_FILLS_INIT \
   { sizeof(schedc_fills), 0, 0, 0, 0, 0, 0, 0 }
