@@ -122,6 +122,9 @@ static const char *help(Parser *p, Token t) {
   if (!start && sc_accepts(p, T_NL) && class & OPENS) {
     return "a statement ends with a newline or ';'";
   }
+  if (t.kind == T_DEF && start && sc_accepts(p, T_NAME) && !sc_accepts(p, T_WAIT)) {
+    return "a 'def' stands in the kernel: the specification may call it";
+  }
   if (!start) return NULL;
   if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
     return "statements and 'reg' stand inside a role";

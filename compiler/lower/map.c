@@ -83,12 +83,32 @@ static u32 left_view(Low *l, const Node *left) {
   return view;
 }
 
+// Registers of reals from which this value comes; NULL: none.
+static const Buf *reals_in(Low *l, Xid value) {
+  x_begin(&l->below, DEP_TILE);
+  x_from(&l->below, value);
+  for (Xid x; (x = x_next(&l->below));) {
+    const Expr *e = low_at(l, x);
+    if (e->ty == TY_BOOL) x_skip(&l->below);
+    else if (e->op == X_LOAD && e->ty == TY_REAL) {
+      const Buf *b = &l->k->buf.at[l->k->view.at[e->ref].buf];
+      if (b->space == SP_REG) return b;
+    }
+  }
+  return NULL;
+}
+
 // x, which n says, as what is kept in elements of type `elem`.
 static Xid converted(Low *l, const Node *n, Xid x, Elem elem) {
   if (!x || elem != EL_I32) return low_real(l, n, x);
   if (low_at(l, x)->ty == TY_INT) return x;
-  low_error(l, D_R9_TYPE, n->span, "an i32 holds integers, and this is %s",
-            low_at(l, x)->ty == TY_REAL ? "a real" : "a truth");
+  Diag *d = low_error(l, D_R9_TYPE, n->span, "an i32 holds integers, and this is %s",
+                      low_at(l, x)->ty == TY_REAL ? "a real" : "a truth");
+  const Buf *reals = reals_in(l, x);
+  if (!reals) return 0;
+  sc_note(l->sc, d, reals->span, "'%s' holds reals", reals->name);
+  sc_help(l->sc, d, "integers are kept by 'reg %s : i32[…]'; a vector of 'let' holds reals",
+          reals->name);
   return 0;
 }
 

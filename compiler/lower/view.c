@@ -182,7 +182,11 @@ static bool position(Low *l, const Node *n, u32 buf, u32 dim, Pos *p) {
   if (!split(l, n->span, x, p)) {
     Diag *d = low_error(l, D_N_POSITION, n->span,
                         "a position is a uniform value, an index, or the sum of both");
-    sc_help(l->sc, d, "an index has the factor 1; two indices cannot share a position");
+    sc_help(l->sc, d,
+            low_at(l, x)->deps & DEP_TILE
+                ? "what differs from element to element is no position: compare it with an index "
+                  "that runs over all of them, as in 'sum(j) where(j == place[i], x[i,j], 0)'"
+                : "an index has the factor 1; two indices cannot share a position");
     return false;
   }
   return b->space != SP_REG || register_position(l, n, b, dim, *p);
@@ -404,7 +408,8 @@ static bool extents(Low *l, Stmt *s) {
                         s->var[v].name);
     sc_help(l->sc, d,
             l->spec
-                ? "let it stand alone in a position of a tensor"
+                ? "let it stand alone in a position of a tensor; of a place that is told by two "
+                  "numbers each has an index: page[b,n] and n*64 + r, not page[b, j/64]"
                 : "an index takes its extent from a register tile or a whole dimension of a stage: "
                   "go through one, as 'reg v : f32[64]'");
     return false;
