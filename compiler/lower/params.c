@@ -143,7 +143,8 @@ bool low_chosen(Low *l, const Given *g, const Node *def, Value *v) {
     Diag *d =
         low_error(l, D_P_VALUE, def->name_span, "'%s' is no value for the param '%s': %s is needed",
                   text, def->name, low_kind_of(kind));
-    sc_help(l->sc, d, "its default is %s", sc_value_text(l->sc, v));
+    sc_help(l->sc, d, "its default is %s%s", sc_value_text(l->sc, v),
+            kind == VAL_ELEM ? "; element types are f32, f16, bf16, e4m3, e5m2 and i32" : "");
     return false;
   }
   if (bind) {
@@ -196,7 +197,10 @@ void low_param(Low *l, const Node *def, Given *g) {
   same_default(l, g, def, standard);
   p.given = low_chosen(l, g, def, &p.value);
   if (!low_domain(l, def, p.value.kind, &p.domain)) return;
-  if (def->b && !holds(&p.domain, p.value)) outside(l, g, &p);
+  if (def->b && !holds(&p.domain, p.value)) {
+    outside(l, g, &p);
+    p.value = standard;  // what follows from a wrong value is no news
+  }
   low_bind_param(l, n, p.value);
   bool shared = false;
   for (u32 i = 0; g->seq && i < g->seq->param.n; i++) shared |= g->seq->param.at[i].name == p.name;
