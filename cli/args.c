@@ -55,6 +55,7 @@ enum {
   OPT_REPORT,
   OPT_DEVICE,
   OPT_ALL_PARAMS,
+  OPT_ALL_CASES,
   OPT_SHAPES,
   OPT_BUDGET,
   OPT_STRATEGY,
@@ -117,6 +118,7 @@ static const struct Option {
     {"emit", OPT_EMIT, "STAGE", CHECK, "write what the compiler knows after a stage"},
     {"all-params", OPT_ALL_PARAMS, NULL, CHECK,
      "every point of the domains of the params that -p does not give"},
+    {"all-cases", OPT_ALL_CASES, NULL, CHECK, "the default params, and those of every case"},
     {"shapes", OPT_SHAPES, "FILE", TUNE,
      "tune each line's shape in turn: [CASE] [NAME=VALUE]..., as --case, --set and -p"},
     {"budget", OPT_BUDGET, "TIME", TUNE,
@@ -383,6 +385,7 @@ static bool *flag_of(Args *a, int val) {
     case OPT_TRUST_ELEMENTS: return &a->trust_elements;
     case OPT_CHECK: return &a->check;
     case OPT_ALL_PARAMS: return &a->all_params;
+    case OPT_ALL_CASES: return &a->all_cases;
     case OPT_RESUME: return &a->resume;
     case 'i': return &a->in_place;
     default: return &a->help;

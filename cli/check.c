@@ -1,5 +1,5 @@
 // check.c - `schedc check`: every kernel and sequence of a file is instantiated, which checks it;
-// or every point of its params' domains is (points.c).
+// or every point of its params' domains is, or those of its cases are (points.c).
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -8,7 +8,8 @@
 
 static schedc_status check_unit(Session *s, const char *unit, Buffer *points) {
   const Args *args = s->args;
-  if (args->all_params) return points_check(s, unit, points);
+  session_next(s);
+  if (args->all_params || args->all_cases) return points_check(s, unit, points);
   schedc_kernel *kernel;
   schedc_status status = schedc_instantiate(&kernel, s->context, s->source, unit, args->case_name,
                                             args->param.at, args->param.n);
@@ -53,13 +54,17 @@ static int emit(Session *s) {
 int command_check(const Args *args) {
   Session s;
   if (args->output && !args->emit) return cli_usage(args, "-o is where --emit=STAGE writes to");
-  if (args->all_params && args->emit) return cli_usage(args, "--emit is of one point");
+  bool many = args->all_params || args->all_cases;
+  if (many && args->emit) return cli_usage(args, "--emit is of one point");
+  if (args->all_cases && (args->all_params || args->case_name))
+    return cli_usage(args, "--all-cases looks at each case: leave '--%s' out",
+                     args->case_name ? "case" : "all-params");
   Buffer points = {0};
   int code = session_open(&s, args, 0);
   if (code == EXIT_GOOD) {
     code = args->emit ? emit(&s) : session_status(&s, check_all(&s, &points));
   }
-  bool object = args->all_params && args->format == FORMAT_JSON && (s.source || s.errors);
+  bool object = many && args->format == FORMAT_JSON && (s.source || s.errors);
   if (object) printf("{\"units\":[%s],\"diagnostics\":", points.n ? points.at : "");
   if (s.source || s.errors) session_print_reports(&s);
   if (object) puts("}");

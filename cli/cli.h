@@ -56,7 +56,7 @@ typedef struct Args {
   schedc_strategy strategy;
   unsigned jobs, top;  // 0: not given
   bool resume;
-  bool check, all_params, in_place, quick, full;
+  bool check, all_params, all_cases, in_place, quick, full;
   bool lenient, no_cache, unverified, trust_elements;
   bool cuda, model, on_given, policy_given,  // model: cuda as well
       bench, dry_run, debug_waits, help;
@@ -136,7 +136,9 @@ typedef struct Session {
   Buffer reports;  // JSON and SARIF: the elements, comma-separated; text: if `quiet`
   size_t *start;   // where each of them begins
   size_t count;
-  Buffer seen;        // what was reported, to report it once
+  Buffer seen;     // what was reported, to report it once,
+  Buffer places;   // … and where, by code: later kernels and points do not report it there again
+  size_t earlier;  // so much of `places` is of kernels and points before this one
   Buffer first_code;  // of the first error: its code, and its sentence
   Buffer first_text;
   size_t errors;           // reported so far
@@ -156,7 +158,8 @@ int session_kernel(Session *s, schedc_kernel **kernel, size_t *kase);
 // The case that it means, or NULL; and its number in a kernel, or SIZE_MAX.
 const char *session_case(Session *s);
 size_t session_case_number(const schedc_kernel *kernel, const char *name);
-void session_forget(Session *s);                       // drops what was reported
+void session_forget(Session *s);  // drops what was reported
+void session_next(Session *s);    // another kernel, or other params, of the same file follow
 char *session_report(const Session *s, size_t index);  // one of the collected reports, a copy
 // Prints the collected reports as JSON array or SARIF log; text: nothing.
 void session_print_reports(const Session *s);
@@ -242,8 +245,8 @@ typedef struct Sweep {
 void sweep_open(Sweep *w, Session *s, const schedc_kernel *kernel, size_t kase, uint64_t limit);
 void sweep_close(Sweep *w);
 
-// ---- points.c: --all-params
-// Every point of a unit. JSON is added to `json`, an element of a list.
+// ---- points.c: --all-params, --all-cases
+// Every point of a unit, or those of its cases. JSON is added to `json`, an element of a list.
 schedc_status points_check(Session *s, const char *unit, Buffer *json);
 
 // ---- cover.c

@@ -102,6 +102,7 @@ static const Command commands[] = {
      "Checks every kernel and sequence of the file, or only KERNEL. With --emit=STAGE writes what "
      "the compiler\n"
      "knows after that stage instead; the stages are listed below.\n"
+     "Params have their defaults, or what -p and --case say.\n"
      "With --all-params, at every point of the params' domains: it counts what is refused, by "
      "code, "
      "and\n"

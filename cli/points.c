@@ -1,5 +1,6 @@
 // points.c - `schedc check --all-params`: every point of the domains of a unit's params, those of
-// the problem too. Each is probed; of those that make the same program one is proved. Refusals are
+// the problem too; and `--all-cases`: the defaults, and what each case says with each combination
+// of its choices. Each is probed; of those that make the same program one is proved. Refusals are
 // counted by code; a program that is not proved is named by the first point that makes it.
 #include "cli/cli.h"
 
@@ -26,7 +27,9 @@ typedef struct Points {
   Session *s;
   const char *unit;
   schedc_space *space;
-  uint64_t all, points, legal;
+  uint64_t all, points, legal, cases;
+  Buffer label;         // of a case and its choices, as options
+  const char *refusal;  // of the point looked at last; NULL: it is legal
   Tallies refused, verdict;
   Programs programs;
   Buffer open;  // the points whose programs are not proved, and their verdicts
@@ -76,12 +79,14 @@ static void name_point(Buffer *to, const schedc_point *point) {
 static schedc_status prove(Points *p, const schedc_point *point) {
   schedc_kernel *kernel = NULL;
   schedc_verdict verdict = SCHEDC_REJECTED;
+  session_next(p->s);
   schedc_status status = schedc_space_instantiate(&kernel, p->s->context, p->space, point);
   if (!status) status = schedc_verify(p->s->context, kernel, &verdict);
   if (!status || status == SCHEDC_EINPUT) {
     count(&p->verdict, schedc_verdict_text(verdict), 1);
     if (verdict != SCHEDC_PROVED) {
-      buffer_printf(&p->open, "  %s:", schedc_verdict_text(verdict));
+      buffer_printf(&p->open, "  %s:%s", schedc_verdict_text(verdict),
+                    p->label.n ? p->label.at : "");
       name_point(&p->open, point);
       buffer_puts(&p->open, "\n");
     }
@@ -96,6 +101,7 @@ static schedc_status look_at(Points *p, const schedc_point *point) {
   p->points++;
   if (status) return status;
   p->legal += probe.legal != 0;
+  p->refusal = probe.legal ? NULL : probe.refusal;
   if (!probe.legal) count(&p->refused, probe.refusal, 1);
   else if (is_new(&p->programs, probe.meaning)) return prove(p, point);
   return SCHEDC_OK;
@@ -146,11 +152,90 @@ static schedc_status open_all(Points *p) {
   return status;
 }
 
+// ---- those of the cases
+
+// The params of a case (NULL: the defaults), over which there are some given ones. What is refused
+// is reported, as by `check`, but for a requirement that choices do not meet.
+static schedc_status look_at_case(Points *p, const char *name, const schedc_param *given,
+                                  size_t n) {
+  const schedc_point point = SCHEDC_POINT_INIT;
+  schedc_kernel *kernel = NULL;
+  p->label.n = 0;
+  if (name) buffer_printf(&p->label, " --case %s", name);
+  for (size_t i = p->s->args->param.n; i < n; i++)
+    buffer_printf(&p->label, " -p %s=%s", given[i].name, given[i].value);
+  schedc_status status =
+      schedc_space_new(&p->space, p->s->context, p->s->source, p->unit, name, given, n);
+  if (!status) status = look_at(p, &point);
+  if (!status && p->refusal && strcmp(p->refusal, "P.require") != 0)
+    status = schedc_instantiate(&kernel, p->s->context, p->s->source, p->unit, name, given, n);
+  schedc_kernel_free(kernel);
+  schedc_space_free(p->space);
+  p->space = NULL;
+  p->all++;
+  return status;
+}
+
+// Every combination of a case's choices of params. `like`: a kernel that has the case.
+static schedc_status walk_choices(Points *p, const schedc_kernel *like, const char *name) {
+  const Pairs *fixed = &p->s->args->param;
+  size_t kase = session_case_number(like, name), lines = schedc_bind_count(like, kase);
+  schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
+  schedc_status worst = SCHEDC_OK;
+  schedc_param *given = need(calloc(fixed->n + lines + 1, sizeof *given));
+  size_t *counts = need(calloc(lines + 1, sizeof *counts)),
+         *choice = need(calloc(lines + 1, sizeof *choice));
+  if (fixed->n) memcpy(given, fixed->at, fixed->n * sizeof *given);
+  for (size_t i = 0; i < lines; i++) {
+    schedc_bind_at(like, kase, i, &line);
+    bool chosen = line.kind == SCHEDC_BIND_PARAM && line.is_choice && line.count;
+    for (size_t j = 0; j < fixed->n; j++) chosen &= strcmp(fixed->at[j].name, line.name) != 0;
+    counts[i] = chosen ? line.count : 1;
+  }
+  Cover cover;
+  cover_start(&cover, counts, lines, true);
+  while (cover_next(&cover, choice)) {
+    size_t n = fixed->n;
+    for (size_t i = 0; i < lines; i++) {
+      schedc_bind_at(like, kase, i, &line);
+      if (counts[i] > 1) given[n++] = (schedc_param){line.name, line.texts[choice[i]]};
+    }
+    schedc_status status = look_at_case(p, name, given, n);
+    if (status > worst) worst = status;
+  }
+  cover_end(&cover);
+  free(given);
+  free(counts);
+  free(choice);
+  return worst;
+}
+
+static schedc_status walk_cases(Points *p) {
+  const Pairs *fixed = &p->s->args->param;
+  const char *name;
+  schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
+  size_t unit = 0;
+  schedc_status worst = look_at_case(p, NULL, fixed->at, fixed->n);
+  while (!schedc_unit(p->s->source, unit, &info) && strcmp(info.name, p->unit) != 0) unit++;
+  for (size_t i = 0; !schedc_case_name(p->s->source, unit, i, &name); i++, p->cases++) {
+    schedc_kernel *like = NULL;
+    session_next(p->s);
+    schedc_status status =
+        schedc_instantiate(&like, p->s->context, p->s->source, p->unit, name, fixed->at, fixed->n);
+    if (!status) status = walk_choices(p, like, name);
+    if (status > worst) worst = status;
+    schedc_kernel_free(like);
+  }
+  return worst;
+}
+
 // ---- the report
 
 static void put_text(const Points *p) {
-  printf("%s: %llu points, %llu legal, %zu programs\n", p->unit, (unsigned long long)p->all,
-         (unsigned long long)p->legal, p->programs.n);
+  printf("%s: %llu points", p->unit, (unsigned long long)p->all);
+  if (p->s->args->all_cases)
+    printf(" of the defaults and %llu cases", (unsigned long long)p->cases);
+  printf(", %llu legal, %zu programs\n", (unsigned long long)p->legal, p->programs.n);
   for (size_t i = 0; i < p->verdict.n; i++)
     printf("  %8llu programs %s\n", (unsigned long long)p->verdict.at[i].n, p->verdict.at[i].what);
   for (size_t i = 0; i < p->refused.n; i++)
@@ -171,6 +256,7 @@ static void put_json(const Points *p, Buffer *to) {
   json_open(&j, '{');
   json_key(&j, "unit"), json_text(&j, p->unit);
   json_key(&j, "points"), json_uint(&j, p->all);
+  if (p->s->args->all_cases) json_key(&j, "cases"), json_uint(&j, p->cases);
   json_key(&j, "legal"), json_uint(&j, p->legal);
   json_key(&j, "programs"), json_uint(&j, p->programs.n);
   json_tallies(&j, "verdicts", &p->verdict);
@@ -184,6 +270,7 @@ static void close_points(Points *p) {
   free(p->verdict.at);
   free(p->programs.at);
   free(p->open.at);
+  free(p->label.at);
 }
 
 // No point is legal: the reports of the one that has all defaults.
@@ -198,11 +285,13 @@ static schedc_status why_none(Points *p) {
 
 schedc_status points_check(Session *s, const char *unit, Buffer *json) {
   Points p = {.s = s, .unit = unit};
-  schedc_status status = open_all(&p);
-  if (!status) status = walk(&p);
-  if (p.space && s->args->format == FORMAT_TEXT) put_text(&p);
-  if (p.space && s->args->format == FORMAT_JSON) put_json(&p, json);
-  if (!status && !p.legal) status = why_none(&p);
+  bool cases = s->args->all_cases;
+  schedc_status status = cases ? walk_cases(&p) : open_all(&p);
+  if (!cases && !status) status = walk(&p);
+  bool begun = cases ? p.points > 0 : p.space != NULL;
+  if (begun && s->args->format == FORMAT_TEXT) put_text(&p);
+  if (begun && s->args->format == FORMAT_JSON) put_json(&p, json);
+  if (!cases && !status && !p.legal) status = why_none(&p);
   close_points(&p);
   return status;
 }

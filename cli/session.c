@@ -7,12 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Kernels of a sequence are checked alone and in it: the same report twice helps nobody.
+// Kernels of a sequence are checked alone and in it, and some with many params: the same report
+// twice helps nobody, with other dimensions neither.
 static bool seen_before(Session *s, const schedc_diagnostic *d) {
+  char place[64];
+  snprintf(place, sizeof place, "\n%.32s %u %u\n", d->code, d->where.offset, d->where.length);
+  const char *found = s->places.n ? strstr(s->places.at, place) : NULL;
+  if (found && (size_t)(found - s->places.at) < s->earlier) return true;
+  if (!found) buffer_puts(&s->places, place);
   if (s->seen.n && strstr(s->seen.at, d->rendered)) return true;
   buffer_puts(&s->seen, d->rendered);
   return false;
 }
+
+void session_next(Session *s) { s->earlier = s->places.n; }
 
 static void begin_report(Session *s) {
   s->start = need(realloc(s->start, (s->count + 1) * sizeof *s->start));
@@ -80,13 +88,15 @@ void session_close(Session *s) {
   if (s->bytes) fclose(s->bytes);
   free(s->reports.at);
   free(s->seen.at);
+  free(s->places.at);
   free(s->first_code.at);
   free(s->first_text.at);
   free(s->start);
 }
 
 void session_forget(Session *s) {
-  s->reports.n = s->seen.n = s->count = s->first_code.n = s->first_text.n = 0;
+  s->reports.n = s->seen.n = s->places.n = s->earlier = s->count = s->first_code.n =
+      s->first_text.n = 0;
   s->errors = s->unmet = s->misaligned = 0;
 }
 

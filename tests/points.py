@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`schedc check --all-params`, and what `schedc info` says of params.
+"""`schedc check --all-params` and `--all-cases`, and what `schedc info` says of params.
 
 The counts are held against one `schedc check -p …` a point. A program that is rejected at some points is named by one of
 them; where no point is legal the reports say why. The params that bench/points.json gives are points of the spaces.
@@ -93,7 +93,7 @@ def hold_wrong(schedc, path):
     expect("a program is counted once", unit["programs"] == legal / 2, unit)
     expect("refused", unit["refused"] == {"P.require": 20, "R8.smem": 8}, unit["refused"])
     expect("verdicts", sorted(unit["verdicts"].values()) == [4, 12] and code == 1, unit["verdicts"], code)
-    expect("the reports", {d["code"] for d in report["diagnostics"]} == {"R5.agree"}, report["diagnostics"])
+    expect("one report for all points", [d["code"] for d in report["diagnostics"]] == ["R5.agree"], report["diagnostics"])
     code, out, err = run(schedc, "check", "--all-params", path)
     expect("text", "some: 60 points, 32 legal, 16 programs" in out and code == 1, out)
     expect("the point is named", "rejected: -p W=32 -p A=1 -p B=3 -p C=0\n" in out, out)
@@ -104,6 +104,38 @@ def hold_wrong(schedc, path):
     code, out, err = run(schedc, "check", "--all-params", path, "-p", "A=2")
     expect("no point is legal", code == 1 and "20 points, 0 legal" in out and "error[P.require]" in err, out, err)
     expect("one point has no stage", run(schedc, "check", "--all-params", "--emit=place", path)[0] == 2)
+
+
+def hold_cases(schedc, path):
+    """Of three cases one says by a choice that B is 3, and one by another that A is 2."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(SCHEDULE.replace("A = 2 in", "A = 1 in").replace("  grid", """  case right { M = 5 }
+  case wrong { B in { 1, 3 }, M = 5 }
+  case unmet { A in { 1, 2 }, M = 5 }
+  grid"""))
+    code, out, err = run(schedc, "check", path)
+    expect("the defaults are right", code == 0 and out == "some: proved for all trip counts\n", out, err)
+    code, out, err = run(schedc, "check", "--all-cases", path)
+    expect("cases", "some: 6 points of the defaults and 3 cases, 5 legal, 2 programs\n" in out and code == 1, out)
+    expect("the case is named", "  rejected: --case wrong -p B=3\n" in out and "error[R5.agree]" in err, out, err)
+    code, out, err = run(schedc, "check", "--all-cases", path, "-p", "B=2")
+    expect("what is given is fixed", code == 0 and "5 points of" in out and "4 legal, 1 programs" in out, out, err)
+    code, out, err = run(schedc, "check", "--all-cases", path, "-p", "B=5")
+    expect("what is refused is reported", code == 1 and err.count("error[R8.smem]") == 1, out, err)
+    unit, = json.loads(run(schedc, "check", "--all-cases", "--format", "json", path)[1])["units"]
+    expect("JSON", unit["cases"] == 3 and unit["points"] == 6 and unit["verdicts"]["rejected"] == 1, unit)
+    for more in (["--all-params"], ["--case", "right"], ["--emit=place"]):
+        expect(f"not with {more[0]}", run(schedc, "check", "--all-cases", path, *more)[0] == 2)
+
+
+def hold_sequence(schedc, path):
+    """A kernel that is wrong, alone and in a sequence, where its report says a param that the first kernel gives it."""
+    first = SCHEDULE.replace("A = 2 in", "A = 1 in")
+    some = first.replace("B == 3", "B == 1")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(first.replace("kernel some", "kernel first").replace("Y", "Z") + some + "sequence all {\n  first\n  some\n}\n")
+    code, _, err = run(schedc, "check", path)
+    expect("one report for kernel and sequence", code == 1 and err.count("error[") == 1, err)
 
 
 def hold_info(schedc, path):
@@ -138,6 +170,8 @@ def main():
             file.write(SCHEDULE)
         hold_wrong(schedc, path)
         hold_info(schedc, path)
+        hold_cases(schedc, path)
+        hold_sequence(schedc, path)
     hold_counts(schedc, os.path.join(ROOT, "schedules/copy.sched"))
     hold_counts(schedc, os.path.join(ROOT, "schedules/gemm_roles.sched"))
     hold_bench(schedc)
