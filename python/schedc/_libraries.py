@@ -83,7 +83,7 @@ class _CuPy(_Plain):
 
     def empty(self, shape: Tuple[int, ...], type_: str, device: Optional[int]) -> Any:
         with self.cupy.cuda.Device(device):
-            return self.cupy.empty(shape, dtype=_numpy_type(type_))
+            return self.cupy.empty(shape, dtype=numpy_type(type_))
 
     def room(self, size: int, device: int) -> Tuple[object, int]:
         with self.cupy.cuda.Device(device):
@@ -110,7 +110,7 @@ class _Jax(_Plain):
     def empty(self, shape: Tuple[int, ...], type_: str, device: Optional[int]) -> Any:
         where = self.jax.devices("cpu")[0] if device is None else self.jax.devices("cuda")[device]
         # Of arrays that are made on the device; one made of a constant might share its memory with others.
-        made = self.jax.device_put(self.jax.numpy.zeros(shape, _numpy_type(type_)), where)
+        made = self.jax.device_put(self.jax.numpy.zeros(shape, numpy_type(type_)), where)
         return self.jax.block_until_ready(self.jax.numpy.array(made, copy=True))
 
     def room(self, size: int, device: int) -> Tuple[object, int]:
@@ -131,13 +131,13 @@ class _NumPy(_Plain):
         if device is not None:
             raise TypeError("outputs at addresses on a GPU are not made here: give them")
         import numpy
-        return numpy.empty(shape, _numpy_type(type_))
+        return numpy.empty(shape, numpy_type(type_))
 
     def room(self, size: int, device: int) -> Tuple[object, int]:
         raise TypeError("a workspace for tensors at addresses is not made here: `launch` takes one")
 
 
-def _numpy_type(type_: str) -> Any:
+def numpy_type(type_: str) -> Any:
     """NumPy's dtype; of bf16, e4m3 and e5m2 that of the package ml_dtypes."""
     import numpy
     if type_ in ("f32", "f16", "i32"):

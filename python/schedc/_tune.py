@@ -9,7 +9,7 @@ import numpy
 
 from . import _core
 from ._kernel import Kernel, Scalars, Tensor, Value, text_of
-from ._libraries import library_of
+from ._libraries import library_of, numpy_type
 from ._report import Error, UnavailableError
 from ._source import Source
 from ._store import Store
@@ -201,16 +201,20 @@ def _of_case(kernel: Kernel) -> Tuple[Dict[str, Any], Dict[str, int]]:
     """Tensors and scalars, and dimensions, of the first case: of each choice the first value."""
     if not kernel.cases or kernel.given() is not None:
         raise ValueError(f"{kernel.name} has no case at which the interpreter could verify it: give a measure")
-    arrays: Dict[str, Any] = {}
-    dims = {}
-    for bound in next(iter(kernel.cases.values())):
-        if bound.kind == "dim":
-            dims[bound.name] = int(bound.values[0])
-        elif bound.kind == "scalar":
-            arrays[bound.name] = float(bound.values[0])
-        elif bound.kind == "tensor":
-            arrays[bound.name] = numpy.array([int(v) for v in bound.values], numpy.int32)
+    bound = next(iter(kernel.cases.values()))
+    dims = {b.name: int(b.values[0]) for b in bound if b.kind == "dim"}
+    arrays: Dict[str, Any] = {b.name: float(b.values[0]) for b in bound if b.kind == "scalar"}
+    types = {t.name: t.type for t in kernel.tensors}
+    for b in bound:
+        if b.kind == "tensor":
+            arrays[b.name] = _listed([float(v) for v in b.values], types[b.name], kernel.shape(b.name, **dims))
     return arrays, dims
+
+
+def _listed(values: List[float], type_: str, shape: Tuple[int, ...]) -> Any:
+    """The elements that a case lists, the last dimension fastest; if there are more, they are like the last."""
+    count = int(numpy.prod(shape, dtype=numpy.int64))
+    return numpy.array(values[:count] + values[-1:] * (count - len(values)), numpy_type(type_)).reshape(shape)
 
 
 def _asked(measure: Measure, make: Callable[[Mapping[str, str]], Kernel]) -> Callable[..., Tuple[bool, float, Optional[str]]]:
