@@ -40,6 +40,12 @@ def explain(code: str) -> Optional[str]:
 def __getattr__(name: str) -> Any:
     """What needs PyTorch is imported when it is asked for."""
     if name in ("flash_attn_func", "flash_attn_varlen_func"):
-        from . import _attention
+        try:
+            from . import _attention
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ModuleNotFoundError(f"schedc.{name} is called on PyTorch's tensors, and PyTorch is not installed; schedc.load(…, "
+                                      "on='cpu') runs a schedule on NumPy's arrays", name="torch") from None
         return getattr(_attention, name)
     raise AttributeError(f"module 'schedc' has no attribute '{name}'")

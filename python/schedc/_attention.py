@@ -121,7 +121,10 @@ def _prepare(what: int, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...], 
 
 
 def _run_first(what: int, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...], like: Callable[[], Tuple[Tensor, ...]]) -> Any:
-    """The outputs of a call that is not prepared, or of inputs whose elements of a row do not lie beside each other."""
+    """The outputs of a call that is not prepared, or of inputs whose elements of a row do not lie beside each other. Tensors
+    without memory have outputs without memory."""
+    if inputs[0].is_meta:
+        return like()
     inputs = tuple(map(_rows, inputs))
     if _core.key(what, inputs, scalars) not in _calls:
         _prepare(what, inputs, scalars, like())
@@ -175,6 +178,7 @@ def _varlen(q: Tensor, k: Tensor, v: Tensor, starts_q: Tensor, starts_k: Tensor,
     made = _core.call(_calls, what, inputs, scalars)
     if made is None:
         _check(q, k, v, 3)
+        _check_starts(starts_q, starts_k)
         made = _run_first(what, inputs, scalars,
                     lambda: _varlen_like(q, k, v, starts_q, starts_k, longest_q, longest_k, scale, causal))
     return made
@@ -358,11 +362,25 @@ _library.impl("attention_varlen_backward", _autograd_varlen_backward, "Autograd"
 # ---- flash-attn's signatures
 
 def _check(q: Tensor, k: Tensor, v: Tensor, rank: int) -> None:
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: a tensor of PyTorch is wanted, not {type(x).__name__}")
+    if k.device != q.device or v.device != q.device:
+        raise TypeError(f"q, k and v are on one device, not on {q.device}, {k.device}, {v.device}")
     if q.dtype not in _TYPES or k.dtype != q.dtype or v.dtype != q.dtype:
         raise TypeError(f"q, k and v are all float16 or all bfloat16, not {q.dtype}, {k.dtype}, {v.dtype}")
     if q.dim() != rank or q.shape[-1] not in _HEADS:
         raise NotImplementedError(f"q has the shape {tuple(q.shape)}: {rank} dimensions are wanted, the last of "
                                   f"{', '.join(map(str, _HEADS))}")
+
+
+def _check_starts(starts_q: Tensor, starts_k: Tensor) -> None:
+    for name, x in (("cu_seqlens_q", starts_q), ("cu_seqlens_k", starts_k)):
+        if not isinstance(x, Tensor) or x.dtype != torch.int32 or x.dim() != 1:
+            what = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise TypeError(f"{name}: a tensor of torch.int32 with one dimension is wanted, not {what}")
+    if len(starts_q) != len(starts_k):
+        raise ValueError(f"cu_seqlens_q and cu_seqlens_k have the same length, not {len(starts_q)} and {len(starts_k)}")
 
 
 def _only_defaults(dropout_p: float, window_size: Tuple[int, int], softcap: float, alibi_slopes: Optional[Tensor],
@@ -388,11 +406,13 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
     NotImplementedError."""
     if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or return_attn_probs:
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs)
+    alone = _alone(q, k, v)
+    if not alone:
+        _check(q, k, v, 4)
     if deterministic and q.shape[-1] == 256:
         raise NotImplementedError("deterministic: schedc's attention has it for 64 and 128 columns, and q has 256")
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    if not _alone(q, k, v):
-        _check(q, k, v, 4)
+    if not alone:
         out: Tensor = _attention(q, k, v, scale, causal, deterministic)[0]
     elif _wants_gradient(q, k, v):
         out = _apply_alone(q, k, v, (float(scale), bool(causal), deterministic))
@@ -418,10 +438,15 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     if (dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or deterministic
             or return_attn_probs or block_table is not None):
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs, deterministic, block_table)
+    alone = _alone(q, k, v)
+    if not alone:
+        _check(q, k, v, 3)
+        _check_starts(cu_seqlens_q, cu_seqlens_k)
+    if max_seqlen_q is None or max_seqlen_k is None:
+        raise TypeError("max_seqlen_q and max_seqlen_k: the rows of the longest sequences are wanted, not None")
     scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     starts, longest = (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k)
-    if not _alone(q, k, v):
-        _check(q, k, v, 3)
+    if not alone:
         out: Tensor = _attention_varlen(q, k, v, *starts, *longest, scale, causal, trust_elements)[0]
         return out
     given: Tuple[Any, ...] = *map(int, longest), float(scale), bool(causal), bool(trust_elements)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
@@ -19,6 +20,7 @@ Scalars = Optional[Tuple[Optional[float], ...]]  # in order of declaration; None
 Maker = Tuple[Callable[..., Any], Tuple[Any, ...]]  # a function that makes an array, and its arguments
 POLICIES = ("early", "late", "random")  # schedc_policy
 ARTIFACTS = ("cuda", "ptx", "cubin", "header")  # schedc_artifact
+_ELEMENTS = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int32": "i32"}
 _DIRECTIONS = {1: "in", 2: "out", 3: "inout"}
 _KINDS = ("integer", "real", "truth", "element")
 _BOUND = ("dim", "scalar", "tensor", "param")
@@ -115,9 +117,14 @@ class Prediction(NamedTuple):
     bound: str
 
 
-def text_of(value: Value) -> str:
-    """A param's value as a schedule would have it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def text_of(value: Any) -> str:
+    """A param's value as a schedule would have it; of a type of elements also as PyTorch and NumPy name it."""
+    if isinstance(value, str):
+        return value
+    if type(value).__name__.startswith("bool"):  # NumPy's, too
+        return str(value).lower()
+    name = getattr(value, "__name__", None) or getattr(value, "name", None) or str(value).rpartition(".")[2]
+    return _ELEMENTS.get(str(name), str(value))
 
 
 def _value(kind: str, text: str) -> Value:
@@ -233,7 +240,9 @@ class Kernel:
             raise KeyError(f"{self.name} has no tensor {tensor}")
         shape = self._shape(index, dims)
         if shape is None:
-            raise ValueError(f"the shape of {tensor} depends on other dimensions than {', '.join(dims)}")
+            words = re.findall(r"\w+", " ".join(self.tensors[index].dims))
+            missing = ", ".join(d for d in self.dims if d in words and d not in dims)
+            raise ValueError(f"the shape of {tensor} does not follow from the dimensions given: {missing} are not")
         return shape
 
     def _shape(self, index: int, dims: Mapping[str, int]) -> Optional[Tuple[int, ...]]:
@@ -249,6 +258,8 @@ class Kernel:
     def run(self, tensors: Tuple[Any, ...], scalars: Scalars, key: object, library: Library) -> None:
         """A call with all tensors and scalars given in order of declaration, for which `key` has all shapes."""
         if self.on == "cpu":
+            if self.policy not in POLICIES:
+                raise ValueError(f"policy={self.policy!r}: it is one of {', '.join(map(repr, POLICIES))}")
             _core.run_cpu(self._handle, tensors, scalars, POLICIES.index(self.policy), self.seed, self.threads, self.sms, 0)
             return
         device, loaded = self._there(tensors, library)

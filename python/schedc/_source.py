@@ -1,6 +1,7 @@
 """Sources of schedules, and kernels made of them."""
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,10 @@ class Source:
         """Of a file. A name without a folder that is no file here is that of a schedule of the package's."""
         name = os.fspath(path)
         shipped = SCHEDULES / name
-        if not os.path.dirname(name) and not os.path.exists(name) and shipped.exists():
+        if not os.path.dirname(name) and not os.path.exists(name):
+            if not shipped.exists():
+                known = ", ".join(sorted(path.name for path in SCHEDULES.glob("*.sched")))
+                raise FileNotFoundError(errno.ENOENT, f"No such file, and the package has only {known}", name)
             name = str(shipped)
         with open(name, "rb") as file:
             return cls(file.read(), name)

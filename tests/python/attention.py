@@ -241,6 +241,25 @@ def refusals():
     refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, q, q[:, :9]), "'V'")
     refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, draw(1, 70, 4, 64), draw(1, 70, 4, 64)), "H % G")
     refused(schedc.ScheduleError, lambda: schedc.flash_attn_func(q, q, q, 0.0), "scale")
+    refused(TypeError, lambda: schedc.flash_attn_func(q, q, [1.0]), "v: a tensor of PyTorch is wanted, not list")
+    refused(TypeError, lambda: schedc.flash_attn_func(q.cpu().numpy(), q, q), "q: a tensor of PyTorch is wanted, not ndarray")
+    refused(TypeError, lambda: schedc.flash_attn_func(q, q.to("meta"), q), f"not on {q.device}, meta, {q.device}")
+
+    def varlen(starts_q, starts_k, longest=70):
+        return schedc.flash_attn_varlen_func(q[0], q[0], q[0], starts_q, starts_k, longest, 70)
+    refused(TypeError, lambda: varlen(starts, starts.long()), "cu_seqlens_k: a tensor of torch.int32 with one dimension is wanted")
+    refused(TypeError, lambda: varlen([0, 70], starts), "cu_seqlens_q: a tensor of torch.int32 with one dimension is wanted, not list")
+    refused(ValueError, lambda: varlen(starts, starts[:1]), "have the same length, not 2 and 1")
+    refused(TypeError, lambda: varlen(starts, starts, None), "max_seqlen_q and max_seqlen_k")
+
+
+def without_memory():
+    """Tensors of the device meta have shapes alone, and so has what is made of them."""
+    q, starts = draw(1, 70, 2, 64).to("meta").requires_grad_(), torch.empty(2, dtype=torch.int32, device="meta")
+    o = schedc.flash_attn_func(q, q, q)
+    o.sum().backward()
+    expect(o.is_meta and o.shape == q.shape and q.grad.is_meta and q.grad.shape == q.shape, o)
+    expect(schedc.flash_attn_varlen_func(q[0], q[0], q[0], starts, starts, 70, 70).shape == q[0].shape, "varlen")
 
 
 def operators():
@@ -437,7 +456,7 @@ def main():
         return 0
     WHERE = args.on or ("cuda" if torch.cuda.is_available() else "cpu")
     checks = Checks(args.only)
-    for function in (called, cost, results, gradients, deterministic, layouts, by_shape, varlen, promised, refusals, operators,
+    for function in (called, cost, results, gradients, deterministic, layouts, by_shape, varlen, promised, refusals, without_memory, operators,
                      intercepted, compiled, searched, streams, captured, cost_later):
         checks.run(function.__name__, function)
     if args.out:

@@ -175,17 +175,28 @@ def refusals():
     raises(TypeError, lambda: kernel(x.astype(numpy.float64), n=1), "X:", "float64")
     raises(TypeError, lambda: kernel(x.astype(">f2"), n=1), "X:", ">f2")
     raises(TypeError, lambda: kernel(x[0], n=1), "X", "(64,)")
-    raises(TypeError, lambda: kernel(x, n="one"))
+    raises(TypeError, lambda: kernel(x, n="one"), "n: a number is wanted, not str")
+    early = scale()
+    early.policy = "soon"
+    raises(ValueError, lambda: early(x, n=1), "policy='soon'", "'early', 'late', 'random'")
+    raises(ValueError, lambda: scale().shape("X"), "M are not")
     raises(schedc.ScheduleError, lambda: kernel(x[:, :32], n=1), "T.shape")
     raises(schedc.ScheduleError, lambda: kernel(x.astype(numpy.float32), n=1), "'X'")
     y = numpy.zeros((100, 64), numpy.float16)
     y.flags.writeable = False
     raises(ValueError, lambda: kernel(x, n=1, Y=y), "Y:", "may not be written")
     raises(ValueError, lambda: schedc.load("fa3_stale.sched", on="gpu"), "'gpu'")
-    raises(FileNotFoundError, lambda: schedc.load("nothing.sched"), "nothing.sched")
+    raises(FileNotFoundError, lambda: schedc.load("nothing.sched"), "nothing.sched", "the package has only fa3_bwd.sched, ")
     raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(x, x, x), "Q has the dimensions [B, M, H, 64]")
     q = normal(1, 64, 1, 64)
     raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(q, q, q), "host memory", "on='cpu'")
+
+
+def without_torch():
+    """What needs PyTorch says so where there is none."""
+    code = "import sys, schedc; sys.modules['torch'] = None; schedc.flash_attn_func"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=60)
+    expect("ModuleNotFoundError: schedc.flash_attn_func is called on PyTorch's tensors" in done.stderr, done.stderr)
 
 
 def diagnosed(args):
@@ -214,6 +225,15 @@ def of_params():
     raises(schedc.ScheduleError, lambda: scale(BM=96), "BM", "scale.sched")
     raises(schedc.ScheduleError, lambda: scale(colour="red"), "colour")
     raises(schedc.ScheduleError, lambda: schedc.Source("kernel {", "half.sched"), "half.sched:1:8")
+
+
+def as_libraries_name_them():
+    """Element types, truths and integers of NumPy's as values of params."""
+    for value in (numpy.float32, numpy.dtype("float32"), "f32"):
+        expect(scale(T=value, BM=numpy.int64(128)).params["T"].value == "f32", value)
+    stale = schedc.load("fa3_stale.sched", on="cpu", causal=numpy.bool_(True))
+    expect(stale.params["causal"].value is True, stale)
+    raises(schedc.ScheduleError, lambda: scale(T=numpy.float64), "element types are f32, f16, bf16, e4m3, e5m2 and i32")
 
 
 def warned():
@@ -264,7 +284,7 @@ def told(args):
     expect(kernel.params["causal"].value is False and kernel.params["D"].value == 64, kernel.params)
     expect(kernel.scalars == (schedc.Scalar("scale", "f32", True),) and kernel.dims == ("B", "M", "H", "N", "G"), kernel.dims)
     expect(kernel.shape("L", B=2, H=3, M=5) == (2, 3, 5), "shape")
-    raises(ValueError, lambda: kernel.shape("L", B=2), "other dimensions")
+    raises(ValueError, lambda: kernel.shape("L", B=2), "given: M, H are not")
     whole_text = kernel.describe(B=1, M=64, N=64, H=1, G=1)[0]
     expect(whole_text["grid"][1]["value"] == 1, whole_text["grid"])
 
@@ -416,6 +436,10 @@ def searched():
     expect(all(abs(c.ms - c.predicted_ms) < 1e-9 for c in found.candidates if c.rungs), "another time than the cost model's")
     expect(found.kernel().on == "cpu" and {n: str(p.value) for n, p in found.kernel().params.items() if n in found.best.params}
            == found.best.params, found.kernel())
+    listed = schedc.Source(kit.SCALE.replace("in n : i32", "in n : i32, f : f32[2, M]").replace("n = 3 }", "n = 3, f = [0.5, 2] }")
+                           .replace("offset + n", "f[0, i]", 1).replace("offset + n", "f[0, x*BM + i]"), "listed.sched")
+    found = schedc.tune(listed, on="cpu", dims={"M": 4096}, arrays={"n": 1}, turns=1)
+    expect(found.best is not None and found.best.verified, f"a case that lists reals of two dimensions: {found}")
     source, trials = schedc.Source(SWEPT, "swept.sched"), []
 
     def measure(kernel, trial):
@@ -560,8 +584,8 @@ def main():
     if args.count_leaks:
         return count_leaks()
     checks = Checks(args.only)
-    for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals,
-                     of_params, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
+    for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals, without_torch,
+                     of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)
