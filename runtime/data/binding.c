@@ -233,6 +233,20 @@ static void note_origin(const Binder *bd, Diag *report, Xid x, u32 not_here) {
           bd->k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref], bd->k->buf.at[from].name);
 }
 
+// Where a param of the problem decided an extent, and may have the value that the tensor has.
+static void help_param(const Binder *bd, Diag *report, i64 is, i64 got) {
+  for (u32 i = 0; i < bd->k->param.n; i++) {
+    const Param *p = &bd->k->param.at[i];
+    bool fits = !p->domain.n;
+    if (!p->problem || p->value.kind != VAL_INT || p->value.num.i != is) continue;
+    for (u32 j = 0; j < p->domain.n; j++) fits |= p->domain.at[j].num.i == got;
+    if (!fits) continue;
+    sc_help(bd->sc, report, "the param %s is %lld: with %s = %lld it fits", p->name, (long long)is,
+            p->name, (long long)got);
+    return;
+  }
+}
+
 static void check_shape(const Binder *bd, u32 number) {
   const Kernel *k = bd->k;
   const Buf *buf = &k->buf.at[number];
@@ -256,6 +270,7 @@ static void check_shape(const Binder *bd, u32 number) {
                               "tensor '%s' has extent %lld in dimension %u, but %s is %lld",
                               buf->name, (long long)got, d, dim.at, (long long)want.i);
     note_origin(bd, r, buf->dim[d], number);
+    if (constant) help_param(bd, r, want.i, got);
   }
 }
 

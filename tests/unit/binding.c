@@ -248,6 +248,21 @@ static void code_shape_constant(void **state) {
   Fixture *f = *state;
   f->tensor[0].shape[2] = 7;
   refused(f, D_T_SHAPE, "tensor 'Q' has extent 7 in dimension 2, where 8 is declared");
+  assert_null(f->sc.diags->help);
+}
+
+// A param of the problem may be the cause, if its domain has the other value.
+static void code_shape_of_param(void **state) {
+  Fixture *f = *state;
+  Param p = {.name = "D", .value = {VAL_INT, {.i = 8}}, .problem = true};
+  PUSH(&f->sc, &p.domain, ((Value){VAL_INT, {.i = 16}}));
+  PUSH(&f->sc, &f->k->param, p);
+  p.name = "E";
+  PUSH(&f->sc, &p.domain, ((Value){VAL_INT, {.i = 7}}));
+  PUSH(&f->sc, &f->k->param, p);
+  f->tensor[0].shape[2] = 7;
+  refused(f, D_T_SHAPE, "tensor 'Q' has extent 7 in dimension 2, where 8 is declared");
+  assert_string_equal(f->sc.diags->help, "the param E is 8: with E = 7 it fits");
 }
 
 static void code_shape_huge(void **state) {
@@ -391,6 +406,7 @@ int main(void) {
       TEST(code_shape),
       TEST(code_shape_expression),
       TEST(code_shape_constant),
+      TEST(code_shape_of_param),
       TEST(code_shape_huge),
       TEST(code_shape_negative),
       TEST(code_stride),
