@@ -54,6 +54,55 @@ const Node *low_unit(Sc *sc, const Ast *ast, Given *g) {
   return NULL;
 }
 
+// ---- dimensions
+
+static bool has_unknown(Below *below, const bool *known, Xid x) {
+  x_begin(below, DEP_DIM);
+  x_from(below, x);
+  for (Xid y; (y = x_next(below));) {
+    const Expr *e = &below->k->expr.at[y];
+    if (e->op == X_DIM && !known[e->ref]) return true;
+  }
+  return false;
+}
+
+// The dimension that an extent tells, as the library solves for it (binding.c); SC_NONE: none.
+static u32 told_by(Below *below, const bool *known, Xid x) {
+  for (;;) {
+    const Expr *e = &below->k->expr.at[x];
+    if (e->op == X_DIM) return known[e->ref] ? SC_NONE : e->ref;
+    if (e->op != X_ADD && e->op != X_SUB && e->op != X_MUL) return SC_NONE;
+    bool a = has_unknown(below, known, e->a), b = has_unknown(below, known, e->b);
+    if (a == b) return SC_NONE;
+    x = a ? e->a : e->b;
+  }
+}
+
+// The tensors that a caller brings tell every dimension of a sequence. (Those of a kernel need not:
+// a sequence may launch it where other kernels' tensors tell them.)
+static void dimensions_told(Sc *sc, const Kernel *k) {
+  Below below = x_below(sc, k);
+  bool *known = NEWS(sc, bool, k->dim.n + 1);
+  for (bool again = true; again;) {
+    again = false;
+    for (u32 i = 0; i < k->buf.n; i++) {
+      const Buf *b = &k->buf.at[i];
+      for (u32 d = 0; b->space == SP_TENSOR && !b->workspace && d < b->rank; d++) {
+        u32 dim = told_by(&below, known, b->dim[d]);
+        if (dim != SC_NONE) again = known[dim] = true;
+      }
+    }
+  }
+  for (u32 i = 0; i < k->dim.n && !sc_at_limit(sc); i++) {
+    if (known[i]) continue;
+    Diag *d = sc_report(sc, D_T_SHAPE, k->dim.at[i].span, "no tensor's shape says what '%s' is",
+                        k->dim.at[i].name);
+    sc_help(sc, d,
+            "make it a param, or an extent of a tensor that the caller brings: a workspace tells "
+            "nothing");
+  }
+}
+
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
   static const Choice none;
   u32 errors = sc->errors;
@@ -62,5 +111,6 @@ Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
   if (!unit) return NULL;
   Kernel *k =
       unit->kind == ND_SEQUENCE ? low_sequence(sc, ast, unit, &g) : low_kernel(sc, ast, unit, &g);
+  if (sc->errors == errors && k->launch.n) dimensions_told(sc, k);
   return sc->errors > errors ? NULL : k;
 }

@@ -201,7 +201,7 @@ static void blocked_workspaces(void **state) {
         "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 64, 60", adds, reads), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 60, 64", adds, reads), "sc_add4");
-  lacks(passing(*state, "cdiv(M, 64), 64, N", adds, reads), "sc_add4");
+  lacks(passing(*state, "cdiv(M, 64), 64, M", adds, reads), "sc_add4");
 }
 
 // What a partial vector's parts add up to is found once for statements that follow each other, and
