@@ -279,14 +279,17 @@ static void compare_queues(Flow *f, const Queue *a, const Queue *b, const Join *
   if (!x && !y) report_order(f, a, b, m);
 }
 
-static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, const Join *m) {
+static void report_hold(Flow *f, u32 ring, const RingState *more, const RingState *less,
+                        const Join *m) {
   const char *name = f->k->ring.at[ring].name;
   if (!sc_blame(f, &f->blamed_ring[ring])) return;
   Diag *d =
       sc_report(f->sc, m->ring, site(f, more->hold[more->held - 1].site),
                 "%u stage%s of '%s' %s held %s, but %u %s", more->held, more->held == 1 ? "" : "s",
-                name, more->held == 1 ? "is" : "are", m->more, less, m->less);
+                name, more->held == 1 ? "is" : "are", m->more, less->held, m->less);
   sc_note(f->sc, d, m->at, "%s", m->label);
+  if (m->turned && m->ring == D_R5_LOOP && less->gave)
+    sc_note(f->sc, d, site(f, less->gave - 1), "the body gives one back here");
   if (m->ring == D_R5_BRANCH)
     sc_help(f->sc, d,
             "every path needs as many 'release %s' as 'wait %s': where one depends on a condition, "
@@ -294,8 +297,9 @@ static void report_hold(Flow *f, u32 ring, const RingState *more, u32 less, cons
             name, name);
   else if (m->turned)
     sc_help(f->sc, d,
-            "the body gives back more than it takes: as many 'wait %s' as 'release %s' in it", name,
-            name);
+            "the body gives back more than it takes: let 'release %s' follow the loop, or the body "
+            "take as many by 'wait %s'",
+            name, name);
   else
     sc_help(f->sc, d,
             "as many 'release %s' as 'wait %s' in the body: if each round keeps a stage, %s soon "
@@ -328,8 +332,8 @@ static void compare(Flow *f, const State *a, const State *b, const Join *m) {
   back.turned = true;
   for (u32 r = 0; r < f->k->ring.n; r++) {
     const RingState *x = &a->ring[r], *y = &b->ring[r];
-    if (x->held > y->held) report_hold(f, r, x, y->held, m);
-    if (y->held > x->held) report_hold(f, r, y, x->held, &back);
+    if (x->held > y->held) report_hold(f, r, x, y, m);
+    if (y->held > x->held) report_hold(f, r, y, x, &back);
     if (x->open && !y->open) report_fill(f, r, x, m);
     if (y->open && !x->open) report_fill(f, r, y, &back);
   }

@@ -58,6 +58,7 @@ void sc_prove_shares(Verify *v, u32 ring) {
   if (!heard)
     sc_incomplete(v, PROOF_PHASES, alone,
                   "nothing of this fill of '%s' comes from the other CTAs of the cluster, and they "
-                  "may not have had the releases of the round before it (M4)",
-                  name);
+                  "may not have had the releases of the round before it (M4); where other fills "
+                  "of '%s' are copies by 'multicast', let this be one, too",
+                  name, name);
 }
