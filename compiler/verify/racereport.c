@@ -59,7 +59,9 @@ static const char *command(Sc *sc, const Kernel *k, const World *w) {
   str_printf(&s, "schedc run %s %s --on cpu", sc->text->name, k->name);
   if (w->kase) str_printf(&s, " --case %s", w->kase->name);
   for (u32 i = 0; i < k->param.n; i++) {
-    if (sc_case_bind(w->kase, CASE_PARAM, i)) continue;
+    bool usual = !k->param.at[i].given &&  // nor said by the case that is run without --case
+                 !(k->kase.n && sc_case_bind(&k->kase.at[0], CASE_PARAM, i));
+    if (usual || sc_case_bind(w->kase, CASE_PARAM, i)) continue;
     str_printf(&s, " -p %s=", k->param.at[i].name);
     sc_put_value(&s, &k->param.at[i].value);
   }
