@@ -142,7 +142,9 @@ static const Command commands[] = {
     {"info", "FILE [KERNEL]",
      "show parameters, tensors, roles, shared memory, barriers, work of a tile", "", 1, 2,
      command_info},
-    {"explain", "[CODE]", "explain a diagnostic, or list all", "", 0, 1, command_explain},
+    {"explain", "[CODE]", "explain a diagnostic, or list all",
+     "CODE is one such as R3.release, or a rule: R3 lists what is reported of it.\n", 0, 1,
+     command_explain},
 };
 
 static void message(const Args *args, const char *fmt, va_list ap) {

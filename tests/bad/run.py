@@ -42,13 +42,24 @@ def failures(schedc, name, update):
         yield f"{name}: does not report {rule}"
 
 
+def listed(schedc, *rule):
+    return subprocess.run([schedc, "explain", *rule], stdout=subprocess.PIPE, encoding="utf-8").stdout.splitlines()
+
+
+def unlisted(schedc):
+    """Rules of which `schedc explain RULE` does not list the codes."""
+    everything = listed(schedc)
+    for rule in sorted({line.split(".")[0] for line in everything}):
+        if listed(schedc, rule) != [line for line in everything if line.startswith(rule + ".")]:
+            yield rule
+
+
 def untested(schedc, pairs):
     """Codes without a pair and without mention in tests/unit."""
     have = {re.sub(r"-\d+$", "", name) for name in pairs}
     unit = os.path.join(HERE, "..", "unit")
     tests = "".join(open(os.path.join(unit, f), encoding="utf-8").read() for f in os.listdir(unit) if f.endswith(".c"))
-    listed = subprocess.run([schedc, "explain"], stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
-    for code in (line.split()[0] for line in listed.splitlines()):
+    for code in (line.split()[0] for line in listed(schedc)):
         enumerator = "D_" + code.replace(".", "_").upper()
         if not code.endswith(".internal") and code not in have and code not in tests and not re.search(enumerator + r"\b", tests, re.I):
             yield code
@@ -70,6 +81,9 @@ def main():
     if not args.names:
         for code in untested(schedc, everything):
             print(f"{code}: has neither a pair in tests/bad nor a unit test")
+            failed += 1
+        for rule in unlisted(schedc):
+            print(f"{rule}: is not listed")
             failed += 1
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed != 0
