@@ -154,22 +154,35 @@ static schedc_status open_all(Points *p) {
 
 // ---- those of the cases
 
-// The params of a case (NULL: the defaults), over which there are some given ones. What is refused
-// is reported, as by `check`, but for a requirement that choices do not meet.
+// A point of a case was refused. It is named, and the first of each code is reported, as by
+// `check`; but a requirement that choices do not meet is none of its faults.
+static schedc_status tell_refusal(Points *p, const char *name, const schedc_param *given,
+                                  size_t n) {
+  char code[64];
+  schedc_kernel *kernel = NULL;
+  if (strcmp(p->refusal, "P.require") == 0) return SCHEDC_OK;
+  buffer_printf(&p->open, "  %s:%s\n", p->refusal, p->label.at);
+  snprintf(code, sizeof code, "\n%.32s ", p->refusal);
+  if (p->s->places.n && strstr(p->s->places.at, code)) return SCHEDC_EINPUT;
+  schedc_status status =
+      schedc_instantiate(&kernel, p->s->context, p->s->source, p->unit, name, given, n);
+  schedc_kernel_free(kernel);
+  return status;
+}
+
+// The params of a case (NULL: the defaults), over which there are some given ones.
 static schedc_status look_at_case(Points *p, const char *name, const schedc_param *given,
                                   size_t n) {
   const schedc_point point = SCHEDC_POINT_INIT;
-  schedc_kernel *kernel = NULL;
   p->label.n = 0;
   if (name) buffer_printf(&p->label, " --case %s", name);
+  else buffer_puts(&p->label, " the defaults");
   for (size_t i = p->s->args->param.n; i < n; i++)
     buffer_printf(&p->label, " -p %s=%s", given[i].name, given[i].value);
   schedc_status status =
       schedc_space_new(&p->space, p->s->context, p->s->source, p->unit, name, given, n);
   if (!status) status = look_at(p, &point);
-  if (!status && p->refusal && strcmp(p->refusal, "P.require") != 0)
-    status = schedc_instantiate(&kernel, p->s->context, p->s->source, p->unit, name, given, n);
-  schedc_kernel_free(kernel);
+  if (!status && p->refusal) status = tell_refusal(p, name, given, n);
   schedc_space_free(p->space);
   p->space = NULL;
   p->all++;
@@ -223,6 +236,7 @@ static schedc_status walk_cases(Points *p) {
     schedc_status status =
         schedc_instantiate(&like, p->s->context, p->s->source, p->unit, name, fixed->at, fixed->n);
     if (!status) status = walk_choices(p, like, name);
+    else buffer_printf(&p->open, "  refused: --case %s\n", name);
     if (status > worst) worst = status;
     schedc_kernel_free(like);
   }

@@ -122,6 +122,7 @@ def hold_cases(schedc, path):
     expect("what is given is fixed", code == 0 and "5 points of" in out and "4 legal, 1 programs" in out, out, err)
     code, out, err = run(schedc, "check", "--all-cases", path, "-p", "B=5")
     expect("what is refused is reported", code == 1 and err.count("error[R8.smem]") == 1, out, err)
+    expect("… and named", "  R8.smem: the defaults\n" in out and "  refused: --case wrong\n" in out, out)
     unit, = json.loads(run(schedc, "check", "--all-cases", "--format", "json", path)[1])["units"]
     expect("JSON", unit["cases"] == 3 and unit["points"] == 6 and unit["verdicts"]["rejected"] == 1, unit)
     for more in (["--all-params"], ["--case", "right"], ["--emit=place"]):
