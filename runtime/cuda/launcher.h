@@ -91,8 +91,9 @@ typedef struct SclFunction {
 
 // An integer of a kernel's code, or what compares two; it comes behind its operands. AXIS: `a` is
 // its extent, `number` what a tile's place may be more than that; LOOP: `a` and `b` are its bounds;
-// INST and IDX: `number` is the largest; LOAD: an element, which is at least `a` and less than `b`
-// if that is declared (else both are 0), and is uniform if `number` is 1.
+// INST and IDX: `number` is the largest; SUM: it is how many are added; LOAD: an element, which is
+// at least `a` and less than `b` if that is declared (else both are 0), and is uniform if `number`
+// is 1.
 typedef struct SclTerm {
   SclOp op;
   int integer, compares;  // it is one; it compares two

@@ -66,6 +66,21 @@ static inline SclRange scl_leaf_range(const SclJob *j, const SclTerm *t, int64_t
   }
 }
 
+// What an operation makes of its operands. A sum has no more terms than its variable has values,
+// also on its way; an extremum is one of them.
+static inline SclInterval scl_made(const SclTerm *t, SclInterval a, SclInterval b, SclInterval c) {
+  SclInterval times;
+  times.lo = 0;
+  times.hi = t->number;
+  switch (t->op) {
+    case SCL_WHERE: return scl_interval_both(b, c);
+    case SCL_SUM: return scl_interval(SCL_MUL, a, times);
+    case SCL_RMAX:
+    case SCL_RMIN: return a;
+    default: return scl_interval(t->op, a, b);
+  }
+}
+
 static inline SclRange scl_term_range(const SclJob *j, const SclTerm *t, int64_t extent) {
   const SclRange a = j->plan->range[t->a], b = j->plan->range[t->b], c = j->plan->range[t->c];
   SclInterval is;
@@ -73,7 +88,7 @@ static inline SclRange scl_term_range(const SclJob *j, const SclTerm *t, int64_t
     return t->integer ? scl_leaf_range(j, t, extent) : scl_no_range();
   if (t->op == SCL_WHERE ? !b.known || !c.known : !a.known || (t->operands > 1 && !b.known))
     return scl_no_range();
-  is = t->op == SCL_WHERE ? scl_interval_both(b.is, c.is) : scl_interval(t->op, a.is, b.is);
+  is = scl_made(t, a.is, b.is, c.is);
   return scl_range(is.lo, is.hi);
 }
 

@@ -62,12 +62,9 @@ static SclTerm leaf(const Terms *t, const Expr *e, SclTerm term) {
 static SclTerm term_of(const Terms *t, const Expr *e) {
   SclTerm term = {.op = (SclOp)e->op, .integer = e->ty == TY_INT};
   term.elements = (e->deps & (DEP_FETCH | DEP_TILE)) != 0;
-  if (x_reduces(e->op)) {  // of elements, as one that names no place
-    term.op = SCL_LOAD;
-    return term;
-  }
   term.operands = sc_xop[e->op].arity;
   if (!term.operands) return leaf(t, e, term);
+  if (x_reduces(e->op)) term.number = t->var[e->ref];
   term.a = t->made[e->a];
   term.b = t->made[e->b];
   term.c = t->made[e->c];

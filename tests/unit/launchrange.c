@@ -75,6 +75,33 @@ static void elements_stay_in_range(void **state) {
   end(&f);
 }
 
+// Sums of integers have 32 bits, and so has what is made of extrema: the terms may be scalars, or
+// elements in a range that is declared.
+static void reductions_stay_in_range(void **state) {
+  (void)state;
+  static Fixture f;
+  begin(&f,
+        "kernel k {\n  in X : f32[64, 64], w, v : i32, e : i32[64] in 0 .. v\n"
+        "  out Y, Z : f32[64]\n  role all : 1 warpgroup {\n    reg a : f32[64, 64]\n"
+        "    a[i,j] = X[i,j]\n    Y[i] = 1.0 * (sum(j) where(a[i,j] > 0, w, 0))\n"
+        "    Z[i] = 1.0 * ((max(j) where(a[i,j] > 0, e[j], 0)) * 3)\n  }\n}\n",
+        NULL, false);
+  schedc_tensor t[4];
+  for (u32 i = 0; i < 4; i++)
+    t[i] = (schedc_tensor){
+        .data = DATA(X_AT), .type = SCHEDC_F32, .rank = 1, .shape = {64}, .strides = {1}};
+  t[0] = (schedc_tensor){
+      .data = DATA(X_AT), .type = SCHEDC_F32, .rank = 2, .shape = {64, 64}, .strides = {64, 1}};
+  t[1].type = SCHEDC_I32;
+  assert_int_equal(launch(&f, t, (double[]){30000000, 700000000}), SCHEDC_OK);
+  assert_int_equal(launch(&f, t, (double[]){40000000, 700000000}), SCHEDC_EINPUT);
+  assert_int_equal(f.sc.diags->id, D_T_RANGE);
+  assert_non_null(strstr(f.sc.diags->text, "sum"));
+  assert_int_equal(launch(&f, t, (double[]){-30000000, 800000000}), SCHEDC_EINPUT);
+  assert_non_null(strstr(f.sc.diags->text, "max"));
+  end(&f);
+}
+
 // Places are compared with the dimensions of tensors, also where no other code evaluates these.
 static void dimensions_stay_in_range(void **state) {
   (void)state;
@@ -125,9 +152,9 @@ static void deep_expressions_too(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(integers_stay_in_range), cmocka_unit_test(sections_are_numbered),
-      cmocka_unit_test(elements_stay_in_range), cmocka_unit_test(dimensions_stay_in_range),
-      cmocka_unit_test(deep_expressions_too),
+      cmocka_unit_test(integers_stay_in_range),   cmocka_unit_test(sections_are_numbered),
+      cmocka_unit_test(elements_stay_in_range),   cmocka_unit_test(reductions_stay_in_range),
+      cmocka_unit_test(dimensions_stay_in_range), cmocka_unit_test(deep_expressions_too),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
