@@ -39,6 +39,18 @@ void low_known_params(Low *l, const Choice *c) {
 
 // ---- requirements and cases
 
+// A launch alone asks for what is required, and proofs take it for known: so reals decide none of
+// its integers. (Of what it says of reals themselves nothing follows.)
+static bool has_sure_integers(Low *l, const Node *n, Xid cond) {
+  Below below = x_below(l->sc, l->k);
+  x_begin(&below, DEP_DIM);
+  x_from(&below, cond);
+  for (Xid x; (x = x_next(&below));) {
+    if (low_at(l, x)->ty == TY_INT && !low_of_integers(l, n, x)) return false;
+  }
+  return true;
+}
+
 void low_require(Low *l, const Node *item) {
   Xid c = low_bool(l, item->a);
   bool known;
@@ -47,6 +59,7 @@ void low_require(Low *l, const Node *item) {
     low_error(l, D_R9_UNIFORM, item->a->span,
               "a requirement is about params, dimensions and scalars");
   } else if (!x_const_bool(l->k, c, &known)) {
+    if (!has_sure_integers(l, item->a, c)) return;
     PUSH(l->sc, &l->k->require, ((Require){c, item->a->span}));
   } else if (!known) {
     Diag *d = low_error(l, D_P_REQUIRE, item->a->span, "these params do not meet this requirement");

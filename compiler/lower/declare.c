@@ -40,9 +40,7 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
 
 // ---- tensors and scalars
 
-// What a launch works out, and the kernel as well, is made of integers: the launch has reals of
-// more digits, so that a comparison of them may have another answer.
-static bool of_integers(Low *l, const Node *n, Xid x) {
+bool low_of_integers(Low *l, const Node *n, Xid x) {
   Below below = x_below(l->sc, l->k);
   x_begin(&below, DEP_DIM);
   x_from(&below, x);
@@ -92,7 +90,7 @@ static Xid extent(Low *l, const Node *n, const char *what) {
   Xid x = low_int(l, n);
   l->dims = false;
   if (!x) return 0;
-  if (!(low_at(l, x)->deps & ~DEP_DIM)) return of_integers(l, n, x) ? x : 0;
+  if (!(low_at(l, x)->deps & ~DEP_DIM)) return low_of_integers(l, n, x) ? x : 0;
   low_error(l, D_R9_UNIFORM, n->span, "%s is built from params and launch dimensions", what);
   return 0;
 }
@@ -309,8 +307,8 @@ static void axis(Low *l, const Node *a) {
   const Xid value[2] = {x.extent, x.section};
   for (int i = 0; i < 2; i++)
     if (value[i])
-      ok &=
-          known_at_launch(l, part[i], value[i], "the grid is") && of_integers(l, part[i], value[i]);
+      ok &= known_at_launch(l, part[i], value[i], "the grid is") &&
+            low_of_integers(l, part[i], value[i]);
   i64 known;
   if (ok && x.section && x_const_int(l->k, x.section, &known) && known < 1) {
     low_error(l, D_R9_RANGE, a->b->span, "a section has at least one element");
@@ -454,7 +452,7 @@ void low_turn(Low *l, const Node *item) {
     if (t.axis == SC_NONE)
       low_error(l, D_N_KIND, item->c->span, "only turns over CTAs have keys"), ok = false;
     ok &= known_at_launch(l, item->c->a, t.keys, "the number of a turn's keys is") &&
-          of_integers(l, item->c->a, t.keys);
+          low_of_integers(l, item->c->a, t.keys);
   }
   ok = ok && guard(l, item->b, "turn", &t.active);
   if (t.axis == SC_NONE && instances < 2) t.active = false;
