@@ -112,9 +112,24 @@ static Xid converted(Low *l, const Node *n, Xid x, Elem elem) {
   return 0;
 }
 
+// How many of its variables the statement runs over: those of the left side, and those over which
+// something is reduced that has not been folded away.
+static u8 variables(Low *l, u8 outs, Xid root, Xid cond) {
+  u8 n = outs;
+  x_begin(&l->below, DEP_TILE);
+  x_from(&l->below, root);
+  x_from(&l->below, cond);
+  for (Xid x; (x = x_next(&l->below));) {
+    const Expr *e = low_at(l, x);
+    if (x_reduces(e->op) && e->ref >= n) n = (u8)(e->ref + 1);
+  }
+  return n;
+}
+
 static u32 put_map(Low *l, const Stmt *s, u8 outs, u32 dst, Xid root, Xid cond) {
-  Map m = {.span = s->span, .dst = dst, .root = root, .cond = cond, .outs = outs, .vars = s->n};
-  for (u32 v = 0; v < s->n; v++) m.var[v] = (Var){s->var[v].name, s->var[v].extent};
+  Map m = {.span = s->span, .dst = dst, .root = root, .cond = cond, .outs = outs};
+  m.vars = variables(l, outs, root, cond);
+  for (u32 v = 0; v < m.vars; v++) m.var[v] = (Var){s->var[v].name, s->var[v].extent};
   if (dst != SC_NONE && l->k->buf.at[l->k->view.at[dst].buf].partial) m.parts = by_parts(l, root);
   PUSH(l->sc, &l->k->map, m);
   return l->k->map.n - 1;
