@@ -58,6 +58,24 @@ static bool varies(const void *facts, u32 atom) {
   return ((const Facts *)facts)->atom.at[atom].varies;
 }
 
+static u8 named(const Facts *f, const Atom *a) {
+  switch (a->op) {
+    case X_AXIS: return DEP_AXIS;
+    case X_LOOP: return DEP_LOOP;
+    case X_IDX: return DEP_IDX;
+    case X_LOAD:
+    case X_WHERE: return f->k->expr.at[a->ref].deps;
+    default: return 0;
+  }
+}
+
+static u8 named_below(const Facts *f, const Lin *x) {
+  u8 deps = 0;
+  for (u32 i = 0; x && i < x->n; i++)
+    for (u32 j = 0; j < LIN_DEGREE; j++) deps |= f->atom.at[x->at[i].atom[j]].deps;
+  return deps;
+}
+
 u32 sc_form_atom(Facts *f, Atom a) {
   u32 *slot = slot_of(f, &a);
   if (*slot) {
@@ -69,6 +87,7 @@ u32 sc_form_atom(Facts *f, Atom a) {
     slot = slot_of(f, &a);
   }
   a.varies |= sc_lin_any(a.a, varies, f) || sc_lin_any(a.b, varies, f);
+  a.deps = named(f, &a) | named_below(f, a.a) | named_below(f, a.b);
   a.a = a.a ? sc_form_keep(f, a.a) : NULL;
   a.b = a.b ? sc_form_keep(f, a.b) : NULL;
   a.told = all;

@@ -41,18 +41,15 @@ static bool element_moves(const Symbolic *m, Xid x) {
 bool sc_symbolic_moves(const void *symbolic, u32 atom) {
   const Symbolic *m = symbolic;
   const Atom *a = &m->f->atom.at[atom];
-  if (of_cluster(m, a)) return false;
-  u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
-  return a->op == X_LOOP || of_rank(m, a) || deps & DEP_LOOP ||
-         (deps & DEP_AXIS && m->p->ranks > 1 && element_moves(m, a->ref)) ||
+  if (sc_symbolic_turns(m, atom)) return true;
+  if (m->p->ranks == 1 || !(a->deps & DEP_AXIS) || of_cluster(m, a)) return false;
+  bool element = a->op == X_LOAD || a->op == X_WHERE;
+  return of_rank(m, a) ||
+         (element && m->p->k->expr.at[a->ref].deps & DEP_AXIS && element_moves(m, a->ref)) ||
          sc_lin_any(a->a, sc_symbolic_moves, m) || sc_lin_any(a->b, sc_symbolic_moves, m);
 }
 
 // Has the atom another value in another round of a loop?
 bool sc_symbolic_turns(const void *symbolic, u32 atom) {
-  const Symbolic *m = symbolic;
-  const Atom *a = &m->f->atom.at[atom];
-  u8 deps = a->op == X_LOAD || a->op == X_WHERE ? m->p->k->expr.at[a->ref].deps : 0;
-  return a->op == X_LOOP || deps & DEP_LOOP || sc_lin_any(a->a, sc_symbolic_turns, m) ||
-         sc_lin_any(a->b, sc_symbolic_turns, m);
+  return ((const Symbolic *)symbolic)->f->atom.at[atom].deps & DEP_LOOP;
 }

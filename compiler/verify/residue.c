@@ -21,6 +21,7 @@ typedef struct Finder {
   Facts *f;
   const Protocol *p;
   VEC(Member) member;
+  VEC(bool) met;  // by atom: forms share them
   u32 *modulus;
 } Finder;
 
@@ -68,6 +69,9 @@ static void find_modulus(Finder *d, const Atom *a) {
 static void find_in_atom(Finder *d, u32 atom) {
   const Atom a = d->f->atom.at[atom];
   Member m;
+  while (d->met.n <= atom) PUSH(d->p->sc, &d->met, false);
+  if (d->met.at[atom]) return;
+  d->met.at[atom] = true;
   bool inside = a.op == X_MIN || a.op == X_MAX || a.op == X_WHERE || (a.varies && a.op == X_IDIV);
   if (a.op == X_IDIV && a.varies) find_modulus(d, &a);
   if (inside && a.a) find_in_form(d, a.a);

@@ -86,9 +86,7 @@ static Answer choice(Symbolic *m, u32 process, const Atom *a, Lin *out) {
 }
 
 static bool has_zone(const void *symbolic, u32 atom) {
-  const Atom *a = &((const Symbolic *)symbolic)->f->atom.at[atom];
-  return is_zone(symbolic, atom) || sc_lin_any(a->a, has_zone, symbolic) ||
-         sc_lin_any(a->b, has_zone, symbolic);
+  return ((const Symbolic *)symbolic)->f->atom.at[atom].deps & DEP_IDX;
 }
 
 // The quotient as a form, if the dividend can be divided by a constant. (No quotient of loop
