@@ -43,7 +43,7 @@ void low_known_params(Low *l, const Choice *c) {
 // its integers. (Of what it says of reals themselves nothing follows.)
 static bool has_sure_integers(Low *l, const Node *n, Xid cond) {
   Below below = x_below(l->sc, l->k);
-  x_begin(&below, DEP_DIM);
+  x_begin(&below, 0);
   x_from(&below, cond);
   for (Xid x; (x = x_next(&below));) {
     if (low_at(l, x)->ty == TY_INT && !low_of_integers(l, n, x)) return false;

@@ -42,7 +42,7 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
 
 bool low_of_integers(Low *l, const Node *n, Xid x) {
   Below below = x_below(l->sc, l->k);
-  x_begin(&below, DEP_DIM);
+  x_begin(&below, 0);
   x_from(&below, x);
   for (Xid y; (y = x_next(&below));) {
     if (low_at(l, y)->ty != TY_REAL) continue;
