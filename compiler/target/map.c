@@ -42,6 +42,25 @@ static bool check_layouts(Target *s, const Map *m) {
   return !two_reductions && !other;
 }
 
+// A launch leaves room in 32 bits for an index that is added to a place (launchrange.c), and the
+// elements of a statement are counted with 32 bits, too.
+static void check_extents(Target *s, const Map *m) {
+  enum { MAX_EXTENT = 1 << 16, MAX_ELEMENTS = 1 << 30 };
+  i64 elements = 1;
+  for (i8 var = 0; var < m->vars; var++) {
+    i64 n = sc_extent(s->k, m, var);
+    if (n <= MAX_EXTENT && (elements *= n) <= MAX_ELEMENTS) continue;
+    const char *what = sc_printf(s->sc, "a statement over %lld elements", (long long)elements);
+    if (n > MAX_EXTENT)
+      what = sc_printf(s->sc, "a statement in which '%s' runs over %lld", m->var[var].name,
+                       (long long)n);
+    tgt_cannot(s, m->span, what, NULL,
+               "let a loop take parts of it: an index runs over 65536 at most, and a statement "
+               "over 2^30 elements");
+    return;
+  }
+}
+
 // A thread's elements are of whole blocks of rows and columns, whatever they are for.
 static void check_blocks(Target *s, const Map *m) {
   for (i8 var = 0; var < m->outs; var++) {
@@ -133,6 +152,7 @@ void tgt_statement(Target *s, const Map *m, bool add) {
   if (m->dst != SC_NONE) check_view(s, m->dst);
   for (u32 i = 0; i < m->reads; i++) check_view(s, sc_view_of(s->k, m, i));
   if (!check_layouts(s, m)) return;
+  check_extents(s, m);
   if (m->held) check_blocks(s, m);
   u32 errors = s->sc->errors;
   for (u32 i = 0; i < m->folds; i++)
