@@ -62,9 +62,10 @@ const char *cu_ctype(const Cuda *c, Xid x) {
 }
 
 static const char *real_text(Cuda *c, double v) {
-  if (isinf(v)) return v > 0 ? "SC_INF" : "-SC_INF";
+  const float f = (float)v;
+  if (isinf(f)) return f > 0 ? "SC_INF" : "-SC_INF";
   Str s = {.sc = c->sc};
-  str_float(&s, (float)v);
+  str_float(&s, f);
   return cu_text(c, "%sf", s.at);
 }
 
