@@ -940,7 +940,8 @@ typedef enum schedc_strategy {
 typedef struct schedc_tuner_options {
   size_t size;
   schedc_strategy strategy;
-  unsigned top;    /* how many get into the finals, besides the default */
+  unsigned top;    /* how many get into the finals, besides the default: fewer, if a search has so
+                      little time that they would take more than half of it */
   unsigned turns;  /* of the finals; at least 1 */
   double brief_ms; /* of launches on the first rung; each further one has four times as much */
   double

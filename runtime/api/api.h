@@ -149,6 +149,8 @@ const Choice *sc_space_choice(const schedc_space *space);  // with the params th
 const schedc_tuner_options *sc_tuner_options(const schedc_tuner *tuner);
 const schedc_space *sc_tuner_space(const schedc_tuner *tuner);
 uint32_t sc_tuner_default(const schedc_tuner *tuner);  // its program; UINT32_MAX: there is none
+// So many get into the finals, besides the default.
+void sc_tuner_finalists(schedc_tuner *tuner, uint32_t most);
 
 schedc_status sc_write(schedc_writer writer, void *user, const Str *text);
 

@@ -1,6 +1,7 @@
 // tune.c - the driver of a search: asks the tuner for trials, ahead of the one that is measured, so
 // that their programs are built meanwhile; has the first that is built measured; tells. In: a
 // tuner, and a meter or an objective of the caller's. Invariant: when it ends, nothing is out.
+#include <math.h>
 #include <time.h>
 
 #include "runtime/api/ledger.h"
@@ -270,12 +271,18 @@ static schedc_status enter_finals(Tuning *t) {
   return status;
 }
 
-// Seconds that are kept back for them: launches, with as much again for what lies between; and
-// comparisons, which take a good third of a second.
-static double finals_need(const Tuning *t) {
+// Keeps time back for the finals. A finalist needs it for its launches, with a fifth of that for
+// what lies between, and for comparisons, which take a good third of a second each. Of a search
+// that has little time half is for the finals, with as many in them as that allows; but one is, at
+// least.
+static void plan_finals(Tuning *t) {
   const schedc_tuner_options *o = sc_tuner_options(t->tuner);
-  double finalists = o->top + 1, kinds = t->meter ? t->meter->inputs.kinds : 0;
-  return finalists * (o->turns * o->final_ms * 1e-3 * 1.2 + kinds * 0.4);
+  double kinds = t->meter ? t->meter->inputs.kinds : 0;
+  double each = o->turns * o->final_ms * 1e-3 * 1.2 + kinds * 0.4;
+  double most = o->top ? o->top : 1, room = t->options.seconds / 2 / each - 1;
+  if (t->options.seconds > 0 && room < most) most = room > 1 ? floor(room) : 1;
+  sc_tuner_finalists(t->tuner, (u32)most);
+  t->latest = t->options.seconds - (most + 1) * each;
 }
 
 static schedc_status run(Sc *sc, void *arg) {
@@ -289,7 +296,7 @@ static schedc_status run(Sc *sc, void *arg) {
   t->launches = NEWS(sc, u64, info.programs + 1);
   t->ahead = t->meter ? 2 * t->meter->builders.threads + 2 : 1;
   t->begin = sc_now();
-  t->latest = t->options.seconds - finals_need(t);
+  plan_finals(t);
   if (!status) status = sc_ledger_open(t->context, &t->ledger);
   if (!status) status = search(t);
   schedc_status entered = status && status != SCHEDC_ECANCEL ? SCHEDC_OK : enter_finals(t);

@@ -304,6 +304,7 @@ void schedc_tuner_free(schedc_tuner *t) {
 const schedc_tuner_options *sc_tuner_options(const schedc_tuner *t) { return &t->options; }
 const schedc_space *sc_tuner_space(const schedc_tuner *t) { return t->space; }
 uint32_t sc_tuner_default(const schedc_tuner *t) { return t->first; }
+void sc_tuner_finalists(schedc_tuner *t, uint32_t most) { t->search.rungs.top = most; }
 
 // ---- trials
 

@@ -145,6 +145,23 @@ static void time_is_up(void **state) {
   close_setting(&s);
 }
 
+// Nine finalists would take 54 ms: of 40 ms half are for the finals, so the default and two are in
+// them.
+static void few_finalists_of_little_time(void **state) {
+  World w = {.slow_ms = 1};
+  Setting s = open_setting(*state, &w);
+  s.options.seconds = 0.04;
+  assert_int_equal(tune(*state, &s), SCHEDC_OK);
+  schedc_candidate c = SCHEDC_CANDIDATE_INIT;
+  unsigned measured = 0, finalists = 0;
+  for (size_t i = 0; !schedc_tuner_at(s.tuner, i, &c); i++) {
+    measured += c.rungs > 0;
+    finalists += c.turns > 0;
+  }
+  assert_true(measured > 1 && finalists > 0 && finalists <= 3);
+  close_setting(&s);
+}
+
 // A machine elsewhere, three times as slow, which has up to four trials at a time, gives one of
 // seven back, and answers the last first.
 typedef struct Machine {
@@ -259,13 +276,9 @@ static void arguments(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(the_fastest_that_is_right),
-      TEST(stopped_and_gone_on),
-      TEST(time_is_up),
-      TEST(errors_of_the_objective),
-      TEST(arguments),
-      TEST(measured_elsewhere_too),
-      TEST(not_waited_for),
+      TEST(the_fastest_that_is_right),    TEST(stopped_and_gone_on),     TEST(time_is_up),
+      TEST(few_finalists_of_little_time), TEST(errors_of_the_objective), TEST(arguments),
+      TEST(measured_elsewhere_too),       TEST(not_waited_for),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
