@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Those of a rule ("R3"; NULL: all). Returns how many there are.
+// Prints a line for each code of a rule ("R3"; NULL: of all). Returns how many there are.
 static size_t list(const char *rule) {
   size_t listed = 0, length = rule ? strlen(rule) : 0;
   for (size_t i = 0; schedc_code_at(i); i++) {

@@ -1490,13 +1490,13 @@ SCHEDC_API void schedc_meter_free(schedc_meter *meter);
 SCHEDC_API schedc_status schedc_meter_prepare(schedc_meter *meter, const schedc_trial *trial);
 
 /* Does what a trial to measure or verify asks for: waits until its program is built; launches it
- * for about as long as the trial says (of the finals the first 150 ms are not counted, or half of
- * all: the chip finds its clock),
- * and has the median of groups of launches; or runs it once on each kind of inputs, and compares
- * with the specification. What goes wrong with the program is in the outcome, whose code lives
- * until the next call: that of a diagnostic, or "wrong". A program that ends in a fault costs the
- * GPU's context: it is made anew; but SCHEDC_EFAULT if it is the caller's. SCHEDC_EUNAVAIL: no
- * NVRTC, no memory; a diagnostic says which. */
+ * for about as long as the trial says, and has the median of groups of launches, or of the finals
+ * the mean of all (without the first 150 ms, or half of them: the chip finds its clock); or runs it
+ * once on each kind of inputs, and compares with the specification. What goes wrong with the
+ * program is in the outcome, whose code lives until the next call: that of a diagnostic, or
+ * "wrong". A program that ends in a fault costs the GPU's context: it is made anew; but
+ * SCHEDC_EFAULT if it is the caller's. SCHEDC_EUNAVAIL: no NVRTC, no memory; a diagnostic says
+ * which. */
 SCHEDC_API schedc_status schedc_meter_run(schedc_context *context, schedc_meter *meter,
                                           const schedc_trial *trial, schedc_outcome *outcome);
 

@@ -155,6 +155,14 @@ def params(n):
     return kernel(items=repeat(n, "param P{0} = 1 in {{ 1, 2 }}") + repeat(n, "require M < 10000 + {0}"))
 
 
+def wide_require(n):
+    """A sum of n quotients, as a tree."""
+    terms = [f"M / {i + 1}" for i in range(n)]
+    while len(terms) > 1:
+        terms = ["(" + " + ".join(terms[i:i + 2]) + ")" for i in range(0, len(terms), 2)]
+    return kernel(items=f"require {terms[0]} < 100000000")
+
+
 def cases(n):
     return kernel(case=repeat(n, "case c{0} {{ M = 64, N = 64 }}"))
 
@@ -253,6 +261,7 @@ INPUTS = [
     (doubled_in_loop, 15, (*ALL, "model"), 0),
     (let_later, 15, ("build", "model"), 0),
     (params, 1000, FRONT, 0),
+    (wide_require, 1000, ("check",), 0),
     (cases, 1000, FRONT, 0),
     (tensors, 1000, FRONT, 0),
     (tiles, 1000, FRONT, 0),

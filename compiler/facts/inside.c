@@ -52,7 +52,7 @@ void sc_mark_inside(Sc *sc, Kernel *k) {
   Marker m = {.k = k, .facts = NULL, .below = x_below(sc, k)};
   for (Xid x = 1; x < k->expr.n; x++) {
     const Expr e = k->expr.at[x];
-    if (e.op != X_LOAD || !(e.deps & DEP_FETCH)) continue;
+    if (!x_fetches(&e)) continue;
     if (!m.facts) {
       find_loops(sc, &m);
       m.facts = sc_facts(sc, k);

@@ -43,7 +43,7 @@ i64 sc_gcd(i64 a, i64 b);
 typedef struct Atom {
   u8 op;             // ExprOp
   bool varies;       // from one round of a loop to the next
-  u8 deps;           // DEP_*: what it, or what it is made of, names
+  u8 deps;           // of DEP_AXIS, DEP_LOOP and DEP_IDX: what it, or what it is made of, names
   u32 ref;           // leaf: what it names; WHERE: the condition
   const Lin *a, *b;  // forms of the operands, or NULL
   Interval told;     // by the facts

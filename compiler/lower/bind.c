@@ -11,7 +11,7 @@ void low_open(Low *l, Sc *sc, const Ast *ast, const Node *unit) {
   l->k->name = unit->name;
   l->k->span = unit->name_span.hi ? unit->name_span : unit->span;
   l->k->text = ast->text;
-  l->below = x_below(sc, l->k);
+  l->below = l->integers = x_below(sc, l->k);
   low_push(l);
   l->base = l->scope;
   low_push(l);
@@ -42,13 +42,15 @@ void low_known_params(Low *l, const Choice *c) {
 // A launch alone asks for what is required, and proofs take it for known: so reals decide none of
 // its integers. (Of what it says of reals themselves nothing follows.)
 static bool has_sure_integers(Low *l, const Node *n, Xid cond) {
-  Below below = x_below(l->sc, l->k);
-  x_begin(&below, 0);
-  x_from(&below, cond);
-  for (Xid x; (x = x_next(&below));) {
-    if (low_at(l, x)->ty == TY_INT && !low_of_integers(l, n, x)) return false;
+  x_begin(&l->below, 0);
+  x_begin(&l->integers, 0);
+  x_from(&l->integers, cond);
+  for (Xid x; (x = x_next(&l->integers));) {
+    if (low_at(l, x)->ty != TY_INT) continue;
+    x_from(&l->below, x);
+    x_skip(&l->integers);
   }
-  return true;
+  return low_integers_below(l, n);
 }
 
 void low_require(Low *l, const Node *item) {

@@ -41,11 +41,14 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
 // ---- tensors and scalars
 
 bool low_of_integers(Low *l, const Node *n, Xid x) {
-  Below below = x_below(l->sc, l->k);
-  x_begin(&below, 0);
-  x_from(&below, x);
-  for (Xid y; (y = x_next(&below));) {
-    if (low_at(l, y)->ty != TY_REAL) continue;
+  x_begin(&l->below, 0);
+  x_from(&l->below, x);
+  return low_integers_below(l, n);
+}
+
+bool low_integers_below(Low *l, const Node *n) {
+  for (Xid x; (x = x_next(&l->below));) {
+    if (low_at(l, x)->ty != TY_REAL) continue;
     Diag *d = low_error(l, D_R9_UNIFORM, n->span,
                         "a launch works this out, and so does the kernel: of reals they may get "
                         "different answers");

@@ -117,11 +117,11 @@ typedef struct Low {
   Span call[LOW_MAX_NEST];  // the defs being expanded
   u32 calls;
   u32 nest, stmts, exprs;
-  bool dead;       // a limit was passed: nothing more is reported
-  VEC(u16) depth;  // of each expression's graph
-  Below below;
-  VEC(u32) stated;  // intermediates of the specification whose equation says their type
-  VEC(u32) done;    // tensors that the specification has given a value so far
+  bool dead;              // a limit was passed: nothing more is reported
+  VEC(u16) depth;         // of each expression's graph
+  Below below, integers;  // two walks, the second for requirements
+  VEC(u32) stated;        // intermediates of the specification whose equation says their type
+  VEC(u32) done;          // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;
 } Low;
 
@@ -227,6 +227,7 @@ void low_grid(Low *l, const Node *item);
 // What a launch works out, and the kernel as well, is made of integers: the launch has reals of
 // more digits, so that a comparison of them may have another answer. False: a report was made.
 bool low_of_integers(Low *l, const Node *n, Xid x);
+bool low_integers_below(Low *l, const Node *n);  // the same of all that l->below is to walk
 void low_turn(Low *l, const Node *item);
 void low_declare_role(Low *l, const Node *item);
 

@@ -87,7 +87,7 @@ static void dimensions_told(Sc *sc, const Kernel *k) {
     again = false;
     for (u32 i = 0; i < k->buf.n; i++) {
       const Buf *b = &k->buf.at[i];
-      for (u32 d = 0; b->space == SP_TENSOR && !b->workspace && d < b->rank; d++) {
+      for (u32 d = 0; sc_is_argument(b) && d < b->rank; d++) {
         u32 dim = told_by(&below, known, b->dim[d]);
         if (dim != SC_NONE) again = known[dim] = true;
       }

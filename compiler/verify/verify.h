@@ -106,8 +106,8 @@ typedef struct Numbers {
   const bool *known;  // by argument: has it a value? NULL: all have
   Effort *effort;
 } Numbers;
-// An integer or a truth; 0 stands for zero. False: there is no value. (An operand that its
-// condition makes irrelevant need not have one.)
+// An integer or a truth; no expression (0) is the number 0. False: there is no value. (An operand
+// that its condition makes irrelevant need not have one.)
 bool sc_number(const Numbers *n, Xid x, i64 *out);
 // allowed.c: a required equation gives a dimension, which is one of its sides alone, the value of
 // the other side. `kept` stays as it is; SC_NONE: none does.

@@ -90,7 +90,7 @@ class Binder:
                     raise TypeError(f"{self.name} is given {name} twice")
                 given[place] = value
             elif name in self._scalar:
-                if not hasattr(value, "__float__"):
+                if value is not None and not hasattr(value, "__float__"):
                     raise TypeError(f"{name}: a number is wanted, not {type(value).__name__}")
                 scalars = scalars or [None] * len(self.scalars)
                 scalars[self._scalar[name]] = value

@@ -256,7 +256,7 @@ static schedc_status prepare(MeterJob *j, bool *ready) {
 // The chip has idled while results were compared: before the first turn of the finals, launches of
 // its program warm it up, for some seconds (measure.c says why).
 static schedc_status measure(MeterJob *j) {
-  enum { WARMING_TURNS = 3, SETTLING_MS = 150 };
+  enum { SETTLING_MS = 150 };
   schedc_meter *m = j->m;
   int e = m->inputs.now ? sc_inputs_show(&m->inputs, 0) : 0;
   if (e) return driver_failed(j, "a tensor is not put on the GPU", e);

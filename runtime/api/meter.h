@@ -68,6 +68,7 @@ void sc_hear(void *heard, const schedc_diagnostic *d);  // a schedc_sink
 // ---- inputs.c
 
 enum { MAX_KINDS = 16 };
+enum { WARMING_TURNS = 3 };  // before the finals, so many times as long as one of their turns
 
 typedef struct Inputs {
   const Driver *d;

@@ -271,18 +271,19 @@ static schedc_status enter_finals(Tuning *t) {
   return status;
 }
 
-// Keeps time back for the finals. A finalist needs it for its launches, with a fifth of that for
-// what lies between, and for comparisons, which take a good third of a second each. Of a search
-// that has little time half is for the finals, with as many in them as that allows; but one is, at
-// least.
+// Keeps time back for the finals: for what warms the chip up, and for each finalist, whose launches
+// take a fifth more with what lies between, and whose comparisons a good third of a second each. Of
+// a search that has little time half is for the finals, with as many in them as that allows. But
+// one is in them beside the default, and a quarter of the time is for what comes before.
 static void plan_finals(Tuning *t) {
   const schedc_tuner_options *o = sc_tuner_options(t->tuner);
-  double kinds = t->meter ? t->meter->inputs.kinds : 0;
-  double each = o->turns * o->final_ms * 1e-3 * 1.2 + kinds * 0.4;
-  double most = o->top ? o->top : 1, room = t->options.seconds / 2 / each - 1;
-  if (t->options.seconds > 0 && room < most) most = room > 1 ? floor(room) : 1;
+  double turn = o->final_ms * 1e-3, all = t->options.seconds;
+  double each = o->turns * turn * 1.2 + (t->meter ? t->meter->inputs.kinds * 0.4 : 0);
+  double warming = t->meter ? WARMING_TURNS * turn : 0;
+  double most = o->top ? o->top : 1, room = (all / 2 - warming) / each - 1;
+  if (all > 0 && room < most) most = room > 1 ? floor(room) : 1;
   sc_tuner_finalists(t->tuner, (u32)most);
-  t->latest = t->options.seconds - (most + 1) * each;
+  t->latest = fmax(all - warming - (most + 1) * each, all / 4);
 }
 
 static schedc_status run(Sc *sc, void *arg) {

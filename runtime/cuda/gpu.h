@@ -253,7 +253,7 @@ typedef struct Duration {
   schedc_status (*launch)(void *user);  // enqueues one
   void *user;
   double budget_ms;  // of all launches together; at least one is measured
-  double settle_ms;  // of these launches the first do not count, but half of all at most
+  double settle_ms;  // so long at the beginning launches do not count; at most half of all
   void (*watch)(void *watcher, void *settled, void *last);  // NULL, or called while they run: the
   void *watcher;                                            // events before and behind what counts
   // out

@@ -8,9 +8,9 @@
 //
 // Why seconds: the limit of power holds for the mean of a second, and its control overshoots. On an
 // H100 at its limit, after a pause or another program, the time of one and the same launch swings
-// by up to 20 % with a period of one second, and by 5 % after eight such periods. Means over a
-// quarter of a second differ by 2 to 2.7 % (standard deviation), over a whole one by 0.1 to 0.3 %.
-// So before the sustained rounds all jobs together run for three seconds.
+// by a fifth, with a period of one second, and goes on to for more than eight of them. So means over
+// whole seconds count, and before the sustained rounds all jobs together run for three seconds.
+// bench/results/README.md has what was measured ("How a figure moves").
 #include <time.h>
 
 #include "runtime/cuda/gpu.h"

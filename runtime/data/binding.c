@@ -233,7 +233,7 @@ static void note_origin(const Binder *bd, Diag *report, Xid x, u32 not_here) {
           bd->k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref], bd->k->buf.at[from].name);
 }
 
-// Where a param of the problem decided an extent, and may have the value that the tensor has.
+// A param of the problem that may be the extent, and may have the value that the tensor has.
 static void help_param(const Binder *bd, Diag *report, i64 is, i64 got) {
   for (u32 i = 0; i < bd->k->param.n; i++) {
     const Param *p = &bd->k->param.at[i];
@@ -241,8 +241,8 @@ static void help_param(const Binder *bd, Diag *report, i64 is, i64 got) {
     if (!p->problem || p->value.kind != VAL_INT || p->value.num.i != is) continue;
     for (u32 j = 0; j < p->domain.n; j++) fits |= p->domain.at[j].num.i == got;
     if (!fits) continue;
-    sc_help(bd->sc, report, "the param %s is %lld: with %s = %lld it fits", p->name, (long long)is,
-            p->name, (long long)got);
+    sc_help(bd->sc, report, "the param %s is %lld, too: if it is this extent, let %s = %lld",
+            p->name, (long long)is, p->name, (long long)got);
     return;
   }
 }

@@ -262,7 +262,7 @@ static void code_shape_of_param(void **state) {
   PUSH(&f->sc, &f->k->param, p);
   f->tensor[0].shape[2] = 7;
   refused(f, D_T_SHAPE, "tensor 'Q' has extent 7 in dimension 2, where 8 is declared");
-  assert_string_equal(f->sc.diags->help, "the param E is 8: with E = 7 it fits");
+  assert_string_equal(f->sc.diags->help, "the param E is 8, too: if it is this extent, let E = 7");
 }
 
 static void code_shape_huge(void **state) {

@@ -70,13 +70,13 @@ typedef struct Setting {
   schedc_tune_options options;
 } Setting;
 
-static Setting open_setting(Fixture *f, World *w) {
+static Setting open_timed(Fixture *f, World *w, double final_ms) {
   Setting s = {.options = SCHEDC_TUNE_OPTIONS_INIT};
   schedc_tuner_options search = SCHEDC_TUNER_OPTIONS_INIT;
   search.top = 8;
   search.turns = 5;
   search.threads = 1;
-  search.final_ms = 1;
+  search.final_ms = final_ms;
   s.space = open_space(f, SPACE, NULL, NULL, NULL, 0);
   assert_int_equal(schedc_tuner_new(&s.tuner, f->context, s.space, &search), SCHEDC_OK);
   s.options.progress = progress;
@@ -85,6 +85,8 @@ static Setting open_setting(Fixture *f, World *w) {
   s.options.measure_user = w;
   return s;
 }
+
+static Setting open_setting(Fixture *f, World *w) { return open_timed(f, w, 1); }
 
 static schedc_status tune(Fixture *f, const Setting *s) {
   return schedc_tune(f->context, s->tuner, NULL, &s->options);
@@ -145,12 +147,12 @@ static void time_is_up(void **state) {
   close_setting(&s);
 }
 
-// Nine finalists would take 54 ms: of 40 ms half are for the finals, so the default and two are in
+// Nine finalists would take 1.08 s: of 0.8 s half are for the finals, so the default and two are in
 // them.
 static void few_finalists_of_little_time(void **state) {
   World w = {.slow_ms = 1};
-  Setting s = open_setting(*state, &w);
-  s.options.seconds = 0.04;
+  Setting s = open_timed(*state, &w, 20);
+  s.options.seconds = 0.8;
   assert_int_equal(tune(*state, &s), SCHEDC_OK);
   schedc_candidate c = SCHEDC_CANDIDATE_INIT;
   unsigned measured = 0, finalists = 0;
