@@ -155,12 +155,12 @@ static schedc_status open_all(Points *p) {
 // ---- those of the cases
 
 // A point of a case was refused. It is named, and the first of each code is reported, as by
-// `check`; but a requirement that choices do not meet is none of its faults.
+// `check`; but that some choices of a case do not meet a requirement is none of its faults.
 static schedc_status tell_refusal(Points *p, const char *name, const schedc_param *given,
                                   size_t n) {
   char code[64];
   schedc_kernel *kernel = NULL;
-  if (strcmp(p->refusal, "P.require") == 0) return SCHEDC_OK;
+  if (strcmp(p->refusal, "P.require") == 0 && n > p->s->args->param.n) return SCHEDC_OK;
   buffer_printf(&p->open, "  %s:%s\n", p->refusal, p->label.at);
   snprintf(code, sizeof code, "\n%.32s ", p->refusal);
   if (p->s->places.n && strstr(p->s->places.at, code)) return SCHEDC_EINPUT;
@@ -229,17 +229,25 @@ static schedc_status walk_cases(Points *p) {
   schedc_unit_info info = SCHEDC_UNIT_INFO_INIT;
   size_t unit = 0;
   schedc_status worst = look_at_case(p, NULL, fixed->at, fixed->n);
+  schedc_context *quiet = NULL;
+  schedc_kernel *usual = NULL;  // it knows every case, whatever the first choices of one are
+  if (!schedc_open(&quiet, NULL))
+    schedc_instantiate(&usual, quiet, p->s->source, p->unit, NULL, fixed->at, fixed->n);
   while (!schedc_unit(p->s->source, unit, &info) && strcmp(info.name, p->unit) != 0) unit++;
   for (size_t i = 0; !schedc_case_name(p->s->source, unit, i, &name); i++, p->cases++) {
-    schedc_kernel *like = NULL;
+    schedc_kernel *own = NULL;
+    schedc_status status = SCHEDC_OK;
     session_next(p->s);
-    schedc_status status =
-        schedc_instantiate(&like, p->s->context, p->s->source, p->unit, name, fixed->at, fixed->n);
-    if (!status) status = walk_choices(p, like, name);
+    if (!usual)
+      status =
+          schedc_instantiate(&own, p->s->context, p->s->source, p->unit, name, fixed->at, fixed->n);
+    if (!status) status = walk_choices(p, usual ? usual : own, name);
     else buffer_printf(&p->open, "  refused: --case %s\n", name);
     if (status > worst) worst = status;
-    schedc_kernel_free(like);
+    schedc_kernel_free(own);
   }
+  schedc_kernel_free(usual);
+  schedc_close(quiet);
   return worst;
 }
 

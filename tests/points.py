@@ -111,7 +111,7 @@ def hold_cases(schedc, path):
     with open(path, "w", encoding="utf-8") as file:
         file.write(SCHEDULE.replace("A = 2 in", "A = 1 in").replace("  grid", """  case right { M = 5 }
   case wrong { B in { 1, 3 }, M = 5 }
-  case unmet { A in { 1, 2 }, M = 5 }
+  case unmet { A in { 2, 1 }, M = 5 }
   grid"""))
     code, out, err = run(schedc, "check", path)
     expect("the defaults are right", code == 0 and out == "some: proved for all trip counts\n", out, err)
@@ -123,6 +123,8 @@ def hold_cases(schedc, path):
     code, out, err = run(schedc, "check", "--all-cases", path, "-p", "B=5")
     expect("what is refused is reported", code == 1 and err.count("error[R8.smem]") == 1, out, err)
     expect("… and named", "  R8.smem: the defaults\n" in out and "  refused: --case wrong\n" in out, out)
+    code, out, err = run(schedc, "check", "--all-cases", path, "-p", "A=2")
+    expect("defaults that meet no requirement", code == 1 and err.count("error[P.require]") == 1, out, err)
     unit, = json.loads(run(schedc, "check", "--all-cases", "--format", "json", path)[1])["units"]
     expect("JSON", unit["cases"] == 3 and unit["points"] == 6 and unit["verdicts"]["rejected"] == 1, unit)
     for more in (["--all-params"], ["--case", "right"], ["--emit=place"]):
