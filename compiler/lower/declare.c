@@ -40,12 +40,6 @@ static bool rank_of(Low *l, const Node *type, u8 *rank) {
 
 // ---- tensors and scalars
 
-bool low_of_integers(Low *l, const Node *n, Xid x) {
-  x_begin(&l->below, 0);
-  x_from(&l->below, x);
-  return low_integers_below(l, n);
-}
-
 bool low_integers_below(Low *l, const Node *n) {
   for (Xid x; (x = x_next(&l->below));) {
     if (low_at(l, x)->ty != TY_REAL) continue;
@@ -56,6 +50,12 @@ bool low_integers_below(Low *l, const Node *n) {
     return false;
   }
   return true;
+}
+
+static bool of_integers(Low *l, const Node *n, Xid x) {
+  x_begin(&l->below, 0);
+  x_from(&l->below, x);
+  return low_integers_below(l, n);
 }
 
 // Is what a launch works out made of what that knows?
@@ -93,7 +93,7 @@ static Xid extent(Low *l, const Node *n, const char *what) {
   Xid x = low_int(l, n);
   l->dims = false;
   if (!x) return 0;
-  if (!(low_at(l, x)->deps & ~DEP_DIM)) return low_of_integers(l, n, x) ? x : 0;
+  if (!(low_at(l, x)->deps & ~DEP_DIM)) return of_integers(l, n, x) ? x : 0;
   low_error(l, D_R9_UNIFORM, n->span, "%s is built from params and launch dimensions", what);
   return 0;
 }
@@ -310,8 +310,8 @@ static void axis(Low *l, const Node *a) {
   const Xid value[2] = {x.extent, x.section};
   for (int i = 0; i < 2; i++)
     if (value[i])
-      ok &= known_at_launch(l, part[i], value[i], "the grid is") &&
-            low_of_integers(l, part[i], value[i]);
+      ok &=
+          known_at_launch(l, part[i], value[i], "the grid is") && of_integers(l, part[i], value[i]);
   i64 known;
   if (ok && x.section && x_const_int(l->k, x.section, &known) && known < 1) {
     low_error(l, D_R9_RANGE, a->b->span, "a section has at least one element");
@@ -455,7 +455,7 @@ void low_turn(Low *l, const Node *item) {
     if (t.axis == SC_NONE)
       low_error(l, D_N_KIND, item->c->span, "only turns over CTAs have keys"), ok = false;
     ok &= known_at_launch(l, item->c->a, t.keys, "the number of a turn's keys is") &&
-          low_of_integers(l, item->c->a, t.keys);
+          of_integers(l, item->c->a, t.keys);
   }
   ok = ok && guard(l, item->b, "turn", &t.active);
   if (t.axis == SC_NONE && instances < 2) t.active = false;

@@ -225,9 +225,9 @@ void low_rings(Low *l, const Node *item, u32 owner);
 bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);
 void low_grid(Low *l, const Node *item);
 // What a launch works out, and the kernel as well, is made of integers: the launch has reals of
-// more digits, so that a comparison of them may have another answer. False: a report was made.
-bool low_of_integers(Low *l, const Node *n, Xid x);
-bool low_integers_below(Low *l, const Node *n);  // the same of all that l->below is to walk
+// more digits, so that a comparison of them may have another answer. Are they all that l->below
+// walks over? False: a report was made.
+bool low_integers_below(Low *l, const Node *n);
 void low_turn(Low *l, const Node *item);
 void low_declare_role(Low *l, const Node *item);
 
