@@ -61,10 +61,9 @@ bool sc_gpu_duration(Duration *t) {
   u64 each = (n + GROUPS - 1) / GROUPS;
   u32 groups = (u32)(n / each), first = groups > 2;
   if (t->settle_ms > 0) {
-    double all = one * (double)n, group = one * (double)each,
-           settling = fmin(t->settle_ms, all / 2);
-    first = (u32)ceil(settling / group);
-    groups = first + (u32)ceil((all - settling) / group);
+    u64 settling = (u64)fmin(ceil(t->settle_ms / one), (double)(n / 2));
+    first = (u32)((settling + each - 1) / each);
+    groups = first + (u32)((n - settling + each - 1) / each);
   }
   if (!sc_gpu_clock(t, groups, each, first, ms)) return false;
   t->launches = each * (groups - first);
