@@ -57,7 +57,8 @@ def measure_point(torch, store, one, rounds):
         result["bytes"] = bytes_of(kernel, shapes)
         runs = {"schedc": ours, **usable(torch, {"torch": peer_of(torch, one, kernel, tensors)}, result)}
         with torch.no_grad():
-            times, result["rounds"] = measure(torch, runs, rounds), rounds
+            times = measure(torch, runs, rounds)
+        result["rounds"] = rounds
         for each in times.values():
             each["gb_cold"] = result["bytes"] / each["cold_ms"] * 1e-6
             each["gb_sustained"] = result["bytes"] / each["sustained_ms"] * 1e-6

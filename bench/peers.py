@@ -301,7 +301,8 @@ def measure_point(torch, store, point, rounds):
         results = [written[name] for name in ("O", "dQ", "dK", "dV") if name in written]
         runs = {"schedc": ours, **usable(torch, peers, result, results)}
         with torch.no_grad():
-            times, result["rounds"] = measure(torch, runs, rounds), rounds
+            times = measure(torch, runs, rounds)
+        result["rounds"] = rounds
         result["operations"] = work.said or work.products
         for one in times.values():
             one["tflops_cold"] = result["operations"] / one["cold_ms"] * 1e-9

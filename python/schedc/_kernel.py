@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 from . import _core
 from ._call import Binder, knows_stream
 from ._libraries import Library
-from ._views import Memory
+from ._views import NUMBERS, TYPES, Memory
 
 if TYPE_CHECKING:
     from ._store import Record
@@ -20,7 +20,6 @@ Scalars = Optional[Tuple[Optional[float], ...]]  # in order of declaration; None
 Maker = Tuple[Callable[..., Any], Tuple[Any, ...]]  # a function that makes an array, and its arguments
 POLICIES = ("early", "late", "random")  # schedc_policy
 ARTIFACTS = ("cuda", "ptx", "cubin", "header")  # schedc_artifact
-_ELEMENTS = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "int32": "i32"}
 _DIRECTIONS = {1: "in", 2: "out", 3: "inout"}
 _KINDS = ("integer", "real", "truth", "element")
 _BOUND = ("dim", "scalar", "tensor", "param")
@@ -124,7 +123,8 @@ def text_of(value: Any) -> str:
     if type(value).__name__.startswith("bool"):  # NumPy's, too
         return str(value).lower()
     name = getattr(value, "__name__", None) or getattr(value, "name", None) or str(value).rpartition(".")[2]
-    return _ELEMENTS.get(str(name), str(value))
+    number = NUMBERS.get(str(name))
+    return str(value) if number is None else TYPES[number]
 
 
 def _value(kind: str, text: str) -> Value:

@@ -9,7 +9,8 @@ from . import _core
 
 TYPES = ("f32", "f16", "bf16", "e4m3", "e5m2", "i32")  # in the order of schedc_type
 SIZES = {"f32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1, "i32": 4}
-_NUMPY = {"float32": 0, "float16": 1, "bfloat16": 2, "float8_e4m3fn": 3, "float8_e5m2": 4, "int32": 5}
+# The same, as NumPy and PyTorch name them.
+NUMBERS = {"float32": 0, "float16": 1, "bfloat16": 2, "float8_e4m3fn": 3, "float8_e5m2": 4, "int32": 5}
 _CPU, _CUDA = 1, 2  # DLPack's kinds of devices
 _NO_WAIT, _DEFAULT_STREAM = -1, 1  # of DLPack's argument `stream`
 
@@ -44,13 +45,13 @@ def view(array: Any) -> Described:
 
 def _numpy(array: Any) -> Described:
     name = array.dtype.name
-    if name not in _NUMPY or not array.dtype.isnative:
-        raise TypeError(f"elements of dtype {array.dtype}: schedc's types are {', '.join(_NUMPY)}")
+    if name not in NUMBERS or not array.dtype.isnative:
+        raise TypeError(f"elements of dtype {array.dtype}: schedc's types are {', '.join(NUMBERS)}")
     size = array.dtype.itemsize
     if any(step % size for step in array.strides):
         raise TypeError("strides that are no multiples of an element")
     address, readonly = array.__array_interface__["data"]
-    return (address, _NUMPY[name], array.shape, tuple(step // size for step in array.strides), _CPU, 0, readonly, array)
+    return (address, NUMBERS[name], array.shape, tuple(step // size for step in array.strides), _CPU, 0, readonly, array)
 
 
 def _capsule(array: Any) -> object:

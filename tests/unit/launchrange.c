@@ -48,6 +48,13 @@ static void sections_are_numbered(void **state) {
   end(&f);
 }
 
+// Vectors of so many elements, which lie in the same place.
+static void set_vectors(schedc_tensor *t, u32 n, schedc_type type, int64_t elements) {
+  for (u32 i = 0; i < n; i++)
+    t[i] = (schedc_tensor){
+        .data = DATA(X_AT), .type = type, .rank = 1, .shape = {elements}, .strides = {1}};
+}
+
 // Elements are anywhere in the range that is declared of them, and what is made of them has 32
 // bits.
 static void elements_stay_in_range(void **state) {
@@ -62,9 +69,7 @@ static void elements_stay_in_range(void **state) {
         "    Y[i] = y[i]\n  }\n}\n",
         NULL, false);
   schedc_tensor t[5];
-  for (u32 i = 0; i < 5; i++)
-    t[i] = (schedc_tensor){
-        .data = DATA(X_AT), .type = SCHEDC_I32, .rank = 1, .shape = {10}, .strides = {1}};
+  set_vectors(t, 5, SCHEDC_I32, 10);
   t[0] = (schedc_tensor){
       .data = DATA(X_AT), .type = SCHEDC_F16, .rank = 2, .shape = {9, 64}, .strides = {64, 1}};
   t[4] = (schedc_tensor){
@@ -87,9 +92,7 @@ static void reductions_stay_in_range(void **state) {
         "    Z[i] = 1.0 * ((max(j) where(a[i,j] > 0, e[j], 0)) * 3)\n  }\n}\n",
         NULL, false);
   schedc_tensor t[4];
-  for (u32 i = 0; i < 4; i++)
-    t[i] = (schedc_tensor){
-        .data = DATA(X_AT), .type = SCHEDC_F32, .rank = 1, .shape = {64}, .strides = {1}};
+  set_vectors(t, 4, SCHEDC_F32, 64);
   t[0] = (schedc_tensor){
       .data = DATA(X_AT), .type = SCHEDC_F32, .rank = 2, .shape = {64, 64}, .strides = {64, 1}};
   t[1].type = SCHEDC_I32;
@@ -111,9 +114,7 @@ static void dimensions_stay_in_range(void **state) {
         "  role all : 1 warpgroup {\n    for t in 0 .. 64 { Y[t] = X[t] }\n  }\n}\n",
         NULL, false);
   schedc_tensor t[4];
-  for (u32 i = 0; i < 4; i++)
-    t[i] = (schedc_tensor){
-        .data = DATA(X_AT), .type = SCHEDC_F16, .rank = 1, .shape = {64}, .strides = {1}};
+  set_vectors(t, 4, SCHEDC_F16, 64);
   t[0].shape[0] = 64 * 64;
   assert_int_equal(launch(&f, t, NULL), SCHEDC_OK);
   t[1].shape[0] = t[2].shape[0] = 50000;
