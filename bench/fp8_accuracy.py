@@ -57,8 +57,9 @@ def run(args, folder, variant, width, inputs):
     for x in params + [f"D={width}"] + (["TO=f16"] if fp8 else []):
         command += ["-p", x]
     for name, path in inputs.items():
-        if fp8 or name != "signs":
-            command += ["--in", f"{name}{'16' if fp8 and name != 'signs' else ''}={path}"]
+        if name == "signs" and "incoherent=true" not in params:
+            continue
+        command += ["--in", f"{name}{'16' if fp8 and name != 'signs' else ''}={path}"]
     done = subprocess.run(command + ["--out", f"O={out}"], capture_output=True, encoding="utf-8", check=False, env=AS_WRITTEN)
     if not os.path.exists(out):
         sys.exit(f"fp8_accuracy: {' '.join(command)} has ended with {done.returncode}:\n{done.stdout}{done.stderr}")

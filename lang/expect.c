@@ -7,7 +7,7 @@
 
 #include "parse.h"
 
-enum { MAX_NAMED = 4, MAX_QUOTED = 24 };  // alternatives worth listing; bytes of a quoted token
+enum { MAX_NAMED = 5, MAX_QUOTED = 24 };  // alternatives worth listing; bytes of a quoted token
 
 static const u8 kinds[] = {
 #define TOK(id, text, class) T_##id,

@@ -66,17 +66,20 @@ step_list(L) ::= step_list(M) NL(S) step(A). { L = sc_append_after(M, S, A); }
 
 // ---- what a sequence holds
 
-step(A) ::= WORKSPACE(K) tensors(L). { A = MAKE(p, WORKSPACE, K.span.lo, .a = L.first); }
-step(A) ::= NAME(N). { A = MAKE(p, LAUNCH, N.span.lo, NAMED(N)); }
+step(A) ::= WORKSPACE(K) tensors(L) guard(C). {
+  A = MAKE(p, WORKSPACE, K.span.lo, .a = L.first, .b = C);
+}
+step(A) ::= NAME(N) guard(C). { A = MAKE(p, LAUNCH, N.span.lo, NAMED(N), .a = C); }
 step(A) ::= GIVEN(K) NAME(N). { A = MAKE(p, LAUNCH, K.span.lo, NAMED(N), .flags = F_GIVEN); }
+step(A) ::= def(B). { A = B; }
 step(A) ::= goal(B). { A = B; }
 step(A) ::= error. { A = MAKE(p, ERROR, p->last.span.lo); }
 
 // ---- what a kernel holds
 
 item(A) ::= PARAM(K) params(L). { A = MAKE(p, PARAM, K.span.lo, .a = L.first); }
-item(A) ::= IN|OUT|INOUT(K) tensors(L). {
-  A = MAKE(p, TENSOR, K.span.lo, .a = L.first, .flags = sc_direction(K));
+item(A) ::= IN|OUT|INOUT(K) tensors(L) guard(C). {
+  A = MAKE(p, TENSOR, K.span.lo, .a = L.first, .b = C, .flags = sc_direction(K));
 }
 item(A) ::= goal(B). { A = B; }
 item(A) ::= grid(B). { A = B; }
@@ -184,7 +187,7 @@ limits(R) ::= COMMA one_each(F) COMMA regs(E). { R = (Limits){E, F}; }
 one_each(F) ::= ONE TILE EACH. { F = F_ONE_TILE; }
 regs(A) ::= expr(E) REGS. { A = E; }
 
-// Whether there is the ring, turn or role; of an assignment, where it is made.
+// Whether there is the tensor, ring, turn, role or launch; of an assignment, where it is made.
 guard(A) ::= . { A = NULL; }
 guard(A) ::= IF expr(E). { A = E; }
 
@@ -241,11 +244,12 @@ part(A) ::= names(N) COLON type(T). { A = MAKE(p, GROUP, LO(N.first), .a = N.fir
 
 local(A) ::= RING(K) rings(L) guard(C). { A = MAKE(p, RING, K.span.lo, .a = L.first, .b = C); }
 local(A) ::= LET(K) binds(L). { A = MAKE(p, LET, K.span.lo, .a = L.first); }
-local(A) ::= DEF(K) NAME(N) LP formals(L) RP SET expr(E). {
-  A = MAKE(p, DEF, K.span.lo, NAMED(N), .a = L.first, .b = E);
-}
+local(A) ::= def(B). { A = B; }
 local(A) ::= DEF(K) NAME(N) LP formals(L) RP block(B). {
   A = MAKE(p, DEF, K.span.lo, NAMED(N), .a = L.first, .b = B);
+}
+def(A) ::= DEF(K) NAME(N) LP formals(L) RP SET expr(E). {
+  A = MAKE(p, DEF, K.span.lo, NAMED(N), .a = L.first, .b = E);
 }
 %type formals {List}
 formals(L) ::= . { L = (List){0}; }

@@ -347,6 +347,7 @@ static void tensor(Printer *p, const Node *n) {
   pr_put(p, n->flags & F_IN ? n->flags & F_OUT ? "inout " : "in " : "out ");
   pr_mark(p, RUN_TENSOR);
   groups(p, n->a, RUN_NONE);
+  guard(p, n->b);
 }
 
 static void vote(Printer *p, const Node *n) {
@@ -373,7 +374,10 @@ static void line_of(Printer *p, const Node *n) {
     case ND_REQUIRE: words(p, "require ", n->a); break;
     case ND_WORK: words(p, "work ", n->a); break;
     case ND_TENSOR: tensor(p, n); break;
-    case ND_WORKSPACE: declaration(p, "workspace ", n->a, RUN_NONE); break;
+    case ND_WORKSPACE:
+      declaration(p, "workspace ", n->a, RUN_NONE);
+      guard(p, n->b);
+      break;
     case ND_RING:
       declaration(p, "ring ", n->a, RUN_RING);
       guard(p, n->b);
@@ -394,6 +398,7 @@ static void line_of(Printer *p, const Node *n) {
     case ND_LAUNCH:
       if (n->flags & F_GIVEN) pr_put(p, "given ");
       pr_put(p, n->name);
+      guard(p, n->a);
       break;
     case ND_COPY: copy(p, n); break;
     case ND_ACQUIRE: words(p, "acquire ", n->a); break;

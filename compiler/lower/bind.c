@@ -111,7 +111,7 @@ static bool case_target(Low *l, const Node *b, CaseBind *c) {
   for (c->ref = 0; c->ref < k->param.n; c->ref++)
     if (k->param.at[c->ref].name == b->name) return c->kind = CASE_PARAM, true;
   const Name *n = low_find(l, b->name);
-  if (n && n->kind == NM_BAD) return false;
+  if (n && (n->kind == NM_BAD || n->kind == NM_ABSENT)) return false;  // not needed by this case
   Diag *d = low_error(l, D_P_CASE, b->name_span, "'%s' is no dimension, scalar, tensor or param",
                       b->name);
   Str s = {.sc = l->sc};
@@ -183,6 +183,9 @@ static void declarations(Low *l, Given *g) {
     if (i->kind == ND_TENSOR) low_tensors(l, i, false);
   }
   for (const Node *i = items; i && !l->dead; i = i->next) {
+    if (i->kind == ND_TENSOR) low_absent_tensors(l, i);
+  }
+  for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_REQUIRE) low_require(l, i);
     else if (i->kind == ND_WORK) low_work(l, i);
     else if (i->kind == ND_CASE) low_case(l, i);
@@ -222,5 +225,6 @@ Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   if (!sc->errors) sc_mark_inside(sc, l->k);
   if (!sc->errors) low_participants(l);
   if (!g->seq) low_known_params(l, g->choice);
+  for (u32 i = 0; g->seq && i < l->absent.n; i++) PUSH(sc, &g->absent, l->absent.at[i]);
   return l->k;
 }

@@ -16,11 +16,11 @@ bool low_element_type(Low *l, const Node *type, Elem *out) {
   return false;
 }
 
-// The guard `if e` of a ring, turn or role. False: a report was made.
-static bool guard(Low *l, const Node *n, const char *what, bool *holds) {
+bool low_guard(Low *l, const Node *n, const char *what, bool *holds) {
   *holds = true;
   Xid c = n ? low_bool(l, n) : 0;
   if (!n || (c && x_const_bool(l->k, c, holds))) return true;
+  *holds = true;
   if (!c) return false;
   Diag *d =
       low_error(l, D_P_CONST, n->span, "whether there is a %s must be known at compile time", what);
@@ -146,7 +146,9 @@ static void tensor(Low *l, const Node *group, const Node *name, Buf b) {
 }
 
 void low_tensors(Low *l, const Node *item, bool workspace) {
-  for (const Node *g = item->a; g; g = g->next) {
+  bool there;
+  low_guard(l, item->b, "tensor", &there);
+  for (const Node *g = item->a; g && there; g = g->next) {
     if (g->kind != ND_GROUP || g->b->kind != ND_TYPE) continue;
     Buf b = {.space = SP_TENSOR,
              .dir = (u8)(workspace ? F_IN | F_OUT : item->flags & (F_IN | F_OUT)),
@@ -170,6 +172,33 @@ void low_tensors(Low *l, const Node *item, bool workspace) {
       else if (b.rank) tensor(l, g, n, b);
       else scalar(l, g, n, elem, !workspace && item->flags == (item->flags & ~F_OUT));
     }
+  }
+}
+
+static void absent(Low *l, const Node *n, const char *what, Span guard) {
+  PUSH(l->sc, &l->absent, low_declare_absent(l, n->name, n->span, what, guard));
+}
+
+// Free names among the extents of what is not there.
+static void absent_dimensions(Low *l, const Node *n, Span guard, u32 depth) {
+  double value;
+  for (; n && depth < LOW_MAX_NEST; n = n->next) {
+    if (n->kind == ND_NAME && !low_find(l, n->name) && !low_constant_named(n->name, &value))
+      absent(l, n, "dimension", guard);
+    absent_dimensions(l, n->a, guard, depth + 1);
+    absent_dimensions(l, n->b, guard, depth + 1);
+    absent_dimensions(l, n->c, guard, depth + 1);
+  }
+}
+
+void low_absent_tensors(Low *l, const Node *item) {
+  bool there;
+  if (!low_guard(l, item->b, "tensor", &there) || there) return;
+  for (const Node *g = item->a; g; g = g->next) {
+    if (g->kind != ND_GROUP) continue;
+    for (const Node *n = g->a; n; n = n->next)
+      absent(l, n, g->b->a ? "tensor" : "scalar", item->b->span);
+    absent_dimensions(l, g->b->a, item->b->span, 0);
   }
 }
 
@@ -248,19 +277,16 @@ static RingDecl *ring_decl(Low *l, const Node *g, const Node *name, u32 owner) {
   return d;
 }
 
-// What a false guard excludes is not looked at: extents may make sense only where it is true.
-static RingDecl *no_ring(Low *l, const Node *name, Span guard) {
-  RingDecl *d = NEW(l->sc, RingDecl);
-  *d = (RingDecl){.ring = {.name = name->name, .span = name->span}, .id = SC_NONE, .guard = guard};
-  return d;
-}
-
 void low_rings(Low *l, const Node *item, u32 owner) {
-  bool there, ok = guard(l, item->b, "ring", &there);
+  bool there, ok = low_guard(l, item->b, "ring", &there);
   for (const Node *g = item->a; g; g = g->next) {
     if (g->kind != ND_GROUP) continue;
     for (const Node *n = g->a; n; n = n->next) {
-      RingDecl *d = !ok ? NULL : there ? ring_decl(l, g, n, owner) : no_ring(l, n, item->b->span);
+      if (ok && !there) {  // not looked at: extents may make sense only where it is
+        low_declare_absent(l, n->name, n->span, "ring", item->b->span);
+        continue;
+      }
+      RingDecl *d = ok ? ring_decl(l, g, n, owner) : NULL;
       low_declare(l, n->name, n->span, d ? NM_RING : NM_BAD)->ring = d;
     }
   }
@@ -361,7 +387,7 @@ void low_grid(Low *l, const Node *item) {
 void low_declare_role(Low *l, const Node *item) {
   Span at = item->name_span.hi ? item->name_span : item->span;
   i64 count = 1, regs = 0;
-  bool there, ok = guard(l, item->c, "role", &there);
+  bool there, ok = low_guard(l, item->c, "role", &there);
   if (ok && !there) {
     low_declare(l, item->name, at, NM_ROLE);
     return;
@@ -457,7 +483,7 @@ void low_turn(Low *l, const Node *item) {
     ok &= known_at_launch(l, item->c->a, t.keys, "the number of a turn's keys is") &&
           of_integers(l, item->c->a, t.keys);
   }
-  ok = ok && guard(l, item->b, "turn", &t.active);
+  ok = ok && low_guard(l, item->b, "turn", &t.active);
   if (t.axis == SC_NONE && instances < 2) t.active = false;
   ok = ok && (!t.active || dealt_alone(l, &t));
   Name *n = low_declare(l, item->name, t.span, ok ? NM_TURN : NM_BAD);

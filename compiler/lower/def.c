@@ -88,7 +88,7 @@ static Name *def_named(Low *l, const Node *n) {
     return NULL;
   }
   if (def->kind == NM_DEF) return def;
-  if (def->kind != NM_BAD) {
+  if (low_is_there(l, def, n->span)) {
     Diag *d = low_error(l, D_N_KIND, n->span, "'%s' is %s, not a def or function", n->name,
                         low_kind_text(l, def));
     sc_note(l->sc, d, def->span, "declared here");

@@ -126,8 +126,8 @@ bool low_const(Low *l, const Node *n, const char *what, i64 lo, i64 hi, i64 *out
 
 // ---- names
 
-static Xid wrong_kind(Low *l, const Node *n, const Name *name) {
-  if (name->kind == NM_BAD) return 0;
+static Xid wrong_kind(Low *l, const Node *n, Name *name) {
+  if (!low_is_there(l, name, n->span)) return 0;
   Diag *d =
       low_error(l, D_N_KIND, n->span, "'%s' is %s, not a value", n->name, low_kind_text(l, name));
   sc_note(l->sc, d, name->span, "declared here");
@@ -138,7 +138,7 @@ static Xid wrong_kind(Low *l, const Node *n, const Name *name) {
 }
 
 static Xid name_value(Low *l, const Node *n) {
-  const Name *name = low_find(l, n->name);
+  Name *name = low_find(l, n->name);
   double c;
   Elem elem;
   if (!name) {

@@ -19,10 +19,11 @@ enum {
 };
 
 typedef enum NameKind {
-  NM_BAD,    // its declaration was wrong: uses are quiet
-  NM_VALUE,  // params, dimensions, scalars, lets, grid indices, loop variables, instance
-  NM_ELEM,   // a param that is an element type
-  NM_BUF,    // tensor, register tile, intermediate of the specification, part of a ring
+  NM_BAD,     // its declaration was wrong: uses are quiet
+  NM_ABSENT,  // its guard is false: uses are reported
+  NM_VALUE,   // params, dimensions, scalars, lets, grid indices, loop variables, instance
+  NM_ELEM,    // a param that is an element type
+  NM_BUF,     // tensor, register tile, intermediate of the specification, part of a ring
   NM_RING,
   NM_TURN,
   NM_ROLE,
@@ -38,8 +39,6 @@ typedef struct RingDecl {
   Buf *part;   // ring.parts of them
   u32 number;  // bit in Low.filling
   u32 id;      // in Kernel.ring; SC_NONE until used
-  Span guard;  // the one that is false, so that there is no such ring: only its name; hi 0: none
-  bool told;   // a use was reported although there is no such ring
 } RingDecl;
 
 typedef struct Scope Scope;
@@ -50,6 +49,9 @@ typedef struct Name {
   u8 kind;           // NameKind
   u8 elem;           // NM_ELEM
   bool open;         // NM_DEF: being expanded
+  bool told;         // NM_ABSENT: a use was reported
+  Span guard;        // NM_ABSENT: the guard that is false
+  const char *what;  // NM_ABSENT: "ring", "tensor", "scalar" or "dimension"
   Xid x;             // NM_VALUE
   u32 ref;           // buf, turn, role (SC_NONE: its guard is false), variable
   RingDecl *ring;    // NM_RING
@@ -123,6 +125,7 @@ typedef struct Low {
   VEC(u32) stated;        // intermediates of the specification whose equation says their type
   VEC(u32) done;          // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;
+  VEC(Name *) absent;  // tensors and scalars, and the dimensions that only they have
 } Low;
 
 static inline const Expr *low_at(const Low *l, Xid x) { return &l->k->expr.at[x]; }
@@ -141,14 +144,17 @@ void low_push(Low *l);  // a scope inside the present one
 void low_pop(Low *l);
 Name *low_declare(Low *l, Sym name, Span at, NameKind kind);  // in l->scope; reports a second one
 Name *low_find(Low *l, Sym name);                             // NULL: free
-void low_unbound(Low *l, Sym name, Span at);                  // reports, with what may be meant
-void low_unbound_call(Low *l, Sym name, Span at);             // the same of a def or function
-const char *low_kind_text(const Low *l, const Name *n);       // "a ring"
+// Declares what is not there, as its guard is false.
+Name *low_declare_absent(Low *l, Sym name, Span at, const char *what, Span guard);
+// Is it there? If not, because its guard is false, reports that, once for each name.
+bool low_is_there(Low *l, Name *n, Span at);
+void low_unbound(Low *l, Sym name, Span at);             // reports, with what may be meant
+void low_unbound_call(Low *l, Sym name, Span at);        // the same of a def or function
+const char *low_kind_text(const Low *l, const Name *n);  // "a ring"
 bool low_elem_named(const char *name, Elem *out);
 bool low_constant_named(const char *name, double *out);  // inf, log2e, …
 ExprOp low_function(const char *name);                   // the function of that name; X_COUNT: none
-// Enters a ring into the kernel's tables; false: there is no such ring.
-bool low_use_ring(Low *l, RingDecl *d, Span at);
+void low_use_ring(Low *l, RingDecl *d);                  // enters it into the kernel's tables
 
 // ---- code.c
 
@@ -220,7 +226,12 @@ void low_role(Low *l, const Node *n, u32 role);
 // ---- declare.c
 
 bool low_element_type(Low *l, const Node *type, Elem *out);  // reports what is none
+// The guard `if e` of a tensor, ring, turn, role or launch. False: a report was made.
+bool low_guard(Low *l, const Node *n, const char *what, bool *holds);
+// Tensors and scalars, or workspaces, whose guard is not false.
 void low_tensors(Low *l, const Node *item, bool workspace);
+// The names of those whose guard is false, and of dimensions that no others have.
+void low_absent_tensors(Low *l, const Node *item);
 void low_rings(Low *l, const Node *item, u32 owner);
 bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);
 void low_grid(Low *l, const Node *item);
@@ -244,6 +255,7 @@ typedef struct Given {
   const Node *kase;
   Kernel *seq;          // the sequence around: its params so far
   VEC(Value) standard;  // defaults of seq's params, by number
+  VEC(Name *) absent;   // what seq's kernels lack, as guards are false
 } Given;
 // The unit that is chosen, and its case, if one is. NULL: a report was made.
 const Node *low_unit(Sc *sc, const Ast *ast, Given *g);

@@ -208,6 +208,7 @@ void low_unbound_call(Low *l, Sym name, Span at) { unbound(l, name, at, true); }
 const char *low_kind_text(const Low *l, const Name *n) {
   switch (n->kind) {
     case NM_ELEM: return "an element type";
+    case NM_ABSENT: return sc_printf(l->sc, "a %s", n->what);
     case NM_RING: return "a ring";
     case NM_TURN: return "a turn";
     case NM_ROLE: return "a role";
@@ -225,26 +226,41 @@ const char *low_kind_text(const Low *l, const Name *n) {
   }
 }
 
-// ---- rings enter the kernel's tables when they are first used
+// ---- what a false guard leaves out
 
-// One report a ring: what uses it usually stands together.
-static void report_absent(Low *l, RingDecl *d, Span at) {
-  if (d->told) return;
-  d->told = true;
-  const char *text = l->ast->text->at + d->guard.lo,
-             *end = memchr(text, '\n', d->guard.hi - d->guard.lo);
-  int length = (int)(end ? end - text : d->guard.hi - d->guard.lo);
-  const char *condition = sc_printf(l->sc, "%.*s%s", length, text, end ? " …" : "");
-  Diag *e = low_error(l, D_N_ABSENT, at, "the ring '%s' is not there: its guard '%s' is false",
-                      d->ring.name, condition);
-  sc_note(l->sc, e, span_to(d->ring.span, d->guard), "declared here");
-  sc_help(l->sc, e, "put this, and all else that uses '%s', under 'if %s'", d->ring.name,
-          condition);
+Name *low_declare_absent(Low *l, Sym name, Span at, const char *what, Span guard) {
+  Name *n = low_declare(l, name, at, NM_ABSENT);
+  n->what = what;
+  n->guard = guard;
+  return n;
 }
 
-bool low_use_ring(Low *l, RingDecl *d, Span at) {
-  if (d->guard.hi) return report_absent(l, d, at), false;
-  if (d->id != SC_NONE) return true;
+// One report a name: what uses it usually stands together.
+static void report_absent(Low *l, Name *n, Span at) {
+  if (n->told) return;
+  n->told = true;
+  const char *text = l->ast->text->at + n->guard.lo,
+             *end = memchr(text, '\n', n->guard.hi - n->guard.lo);
+  int length = (int)(end ? end - text : n->guard.hi - n->guard.lo);
+  const char *condition = sc_printf(l->sc, "%.*s%s", length, text, end ? " …" : "");
+  Diag *e = low_error(l, D_N_ABSENT, at, "the %s '%s' is not there: its guard '%s' is false",
+                      n->what, n->name, condition);
+  sc_note(l->sc, e, span_to(n->span, n->guard), "left out here");
+  sc_help(l->sc, e,
+          l->code ? "put this, and all else that uses '%s', under 'if %s'"
+                  : "let 'c ? a : b' choose: it does not look at the arm that is not taken",
+          n->name, condition);
+}
+
+bool low_is_there(Low *l, Name *n, Span at) {
+  if (n->kind == NM_ABSENT) report_absent(l, n, at);
+  return n->kind != NM_ABSENT && n->kind != NM_BAD;
+}
+
+// ---- rings enter the kernel's tables when they are first used
+
+void low_use_ring(Low *l, RingDecl *d) {
+  if (d->id != SC_NONE) return;
   d->id = l->k->ring.n;
   d->ring.part0 = l->k->buf.n;
   for (u32 i = 0; i < d->ring.parts; i++) {
@@ -252,5 +268,4 @@ bool low_use_ring(Low *l, RingDecl *d, Span at) {
     PUSH(l->sc, &l->k->buf, d->part[i]);
   }
   PUSH(l->sc, &l->k->ring, d->ring);
-  return true;
 }

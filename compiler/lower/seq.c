@@ -233,6 +233,17 @@ static void declare_united(Low *l) {
   }
 }
 
+// And of what they lack.
+static void declare_absent(Low *l, const Node *unit, const Given *g) {
+  for (const Node *i = unit->a; i; i = i->next) {
+    if (i->kind == ND_WORKSPACE) low_absent_tensors(l, i);
+  }
+  for (u32 i = 0; i < g->absent.n; i++) {
+    const Name *n = g->absent.at[i];
+    if (!low_find(l, n->name)) low_declare_absent(l, n->name, n->span, n->what, n->guard);
+  }
+}
+
 static void declare_param(Low *l, const Param *p) {
   if (low_find(l, p->name)) return;
   low_bind_param(l, low_declare(l, p->name, p->span, NM_BAD), p->value);
@@ -255,12 +266,29 @@ static Kernel *lower_step(Low *l, const Node *step, Kernel *const *kernel, u32 k
   return unit ? low_kernel(l->sc, l->ast, unit, g) : NULL;
 }
 
+static void lacks(Low *l, const Node *item, Sym name, const char *what, Given *g) {
+  Name *n = NEW(l->sc, Name);
+  *n = (Name){.name = name, .span = item->span, .what = what, .guard = item->a->span};
+  PUSH(l->sc, &g->absent, n);
+}
+
+// What a kernel that is not launched would have taken and made.
+static void leave_out(Low *l, const Node *item, const Kernel *k, Given *g) {
+  for (u32 i = 0; i < k->buf.n; i++)
+    if (k->buf.at[i].space == SP_TENSOR) lacks(l, item, k->buf.at[i].name, "tensor", g);
+  for (u32 i = 0; i < k->arg.n; i++) lacks(l, item, k->arg.at[i].name, "scalar", g);
+  for (u32 i = 0; i < k->dim.n; i++) lacks(l, item, k->dim.at[i].name, "dimension", g);
+}
+
 // Of its steps those that are launched, or those that are given.
-static void unite_kernels(Low *l, const Node *unit, Kernel *const *kernel, u32 flag) {
+static void unite_kernels(Low *l, const Node *unit, Kernel *const *kernel, u32 flag, Given *g) {
   for (const Node *i = unit->a; i && !l->sc->errors; i = i->next) {
+    bool there;
     if (i->kind != ND_LAUNCH) continue;
-    if ((i->flags & F_GIVEN) == flag) unite_kernel(l, i, *kernel);
-    kernel++;
+    Kernel *k = *kernel++;
+    if ((i->flags & F_GIVEN) != flag || !low_guard(l, i->a, "launch", &there)) continue;
+    if (there) unite_kernel(l, i, k);
+    else leave_out(l, i, k, g);
   }
 }
 
@@ -294,11 +322,15 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_WORKSPACE) low_tensors(l, i, true);
   }
-  unite_kernels(l, unit, kernel.at, 0);
-  unite_kernels(l, unit, kernel.at, F_GIVEN);
+  unite_kernels(l, unit, kernel.at, 0, g);
+  unite_kernels(l, unit, kernel.at, F_GIVEN, g);
   choose_blocked(l);
   tell_neighbours(l);
   declare_united(l);
+  declare_absent(l, unit, g);
+  for (const Node *i = unit->a; i; i = i->next) {
+    if (i->kind == ND_DEF) low_def(l, i, l->base, l->base);
+  }
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_REQUIRE) low_require(l, i);
     else if (i->kind == ND_WORK) low_work(l, i);

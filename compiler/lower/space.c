@@ -153,6 +153,7 @@ static void gather_arguments(Names *w, const ParamSpace *s) {
       for (const Node *n = g->a; n; n = n->next)
         outer |= s->unit->kind == ND_KERNEL || !is_workspace(s->unit, n);
       if (!outer) continue;
+      if (i->b) gather_one(w, i->b);
       if (g->b) gather_one(w, g->b);
       if (g->c) gather_one(w, g->c);
     }
@@ -164,6 +165,8 @@ static void gather_problem(Names *w, const ParamSpace *s) {
   for (const Node *i = s->unit->a; i; i = i->next) {
     bool mine = (s->unit->kind == ND_SEQUENCE) == (w->kernel == SC_NONE);
     if (i->kind == ND_SPEC && mine) gather(w, i->a, NULL, 0);
+    if (i->kind == ND_LAUNCH && mine && i->a) gather_one(w, i->a);
+    if (i->kind == ND_DEF && mine && s->unit->kind == ND_SEQUENCE) gather(w, i->b, i->a, 0);
   }
 }
 

@@ -19,7 +19,7 @@ static Name *named(Low *l, const Node *n) {
   }
   Name *name = low_find(l, base->name);
   if (!name) low_unbound(l, base->name, base->span);
-  return name && name->kind != NM_BAD ? name : NULL;
+  return name && low_is_there(l, name, n->span) ? name : NULL;
 }
 
 static void not_this(Low *l, const Node *n, const Name *name, const char *wanted) {
@@ -61,7 +61,8 @@ static void use_turn(Low *l, const Node *n, const Name *name, bool take, Span at
 
 // One element of acquire, commit, release, or a ring in wait.
 static void use_ring(Low *l, Op op, const Name *name, Span at) {
-  if (!low_ordered(l, at, "a ring operation") || !low_use_ring(l, name->ring, at)) return;
+  if (!low_ordered(l, at, "a ring operation")) return;
+  low_use_ring(l, name->ring);
   u64 bit = 1ull << name->ring->number;
   if (op == OP_ACQUIRE) l->filling |= bit;
   if (op == OP_COMMIT) l->filling &= ~bit;

@@ -60,7 +60,7 @@ void low_begin(Low *l, Stmt *s, Span at) {
 // ---- what an INDEX stands on
 
 static bool ring_part(Low *l, const Node *at, RingDecl *d, Sym part, u32 *buf) {
-  if (!low_use_ring(l, d, at->span)) return false;
+  low_use_ring(l, d);
   const Ring *r = &l->k->ring.at[d->id];
   for (u32 i = 0; i < r->parts; i++) {
     if (part ? l->k->buf.at[r->part0 + i].name == part : r->parts == 1)
@@ -79,12 +79,12 @@ bool low_buf(Low *l, const Node *base, u32 *buf) {
     if (named->kind != ND_ERROR) low_error(l, D_N_KIND, named->span, "a name is needed here");
     return false;
   }
-  const Name *n = low_find(l, named->name);
+  Name *n = low_find(l, named->name);
   if (!n) return low_unbound(l, named->name, named->span), false;
+  if (!low_is_there(l, n, base->span)) return false;
   bool field = base->kind == ND_FIELD;
   if (n->kind == NM_RING) return ring_part(l, base, n->ring, field ? base->name : NULL, buf);
   if (n->kind == NM_BUF && !field) return *buf = n->ref, true;
-  if (n->kind == NM_BAD) return false;
   Diag *d = low_error(l, D_N_KIND, base->span,
                       field ? "'%s' is %s: it has no parts" : "'%s' is %s: it has no elements",
                       named->name, low_kind_text(l, n));

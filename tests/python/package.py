@@ -101,6 +101,33 @@ def in_place():
     expect(not any(d.passed for d in kernel.compare(x, y)), "the comparison takes the result for what was before")
 
 
+def left_out():
+    """Tensors and scalars whose guard is false are none of the kernel's."""
+    text = """kernel affine {
+  param biased = false in { false, true }
+  in  X : f32[M, N]
+  in  bias : f32[R, N], gain : f32 = 2 if biased
+  out Y : f32[M, N]
+  require biased ? R > 1 : true
+  role all : 1 warpgroup, 128 regs {
+    reg a : f32[64, 64]
+    a[i,j] = X[i,j]
+    if biased { a[i,j] = gain * a[i,j] + bias[1, j] }
+    Y[i,j] = a[i,j]
+  }
+}
+"""
+    source = schedc.Source(text, "affine.sched")
+    x, bias = normal(64, 64, dtype=numpy.float32), normal(3, 64, dtype=numpy.float32)
+    plain, biased = source.kernel(on="cpu"), source.kernel(on="cpu", biased=True)
+    near("Y", plain(x), x, 1e-6)
+    near("Y", biased(x, bias, gain=3), 3 * x + bias[1], 1e-5)
+    raises(TypeError, lambda: plain(x, bias=bias), "no tensor or scalar bias")
+    raises(TypeError, lambda: biased(x), "bias")
+    raises(schedc.Error, lambda: biased(x, bias[:1]), "R > 1")
+    expect([t.name for t in plain.tensors] == ["X", "Y"] and not plain.scalars, f"{plain.tensors}, {plain.scalars}")
+
+
 def bfloat16():
     try:
         import ml_dtypes
@@ -584,7 +611,7 @@ def main():
     if args.count_leaks:
         return count_leaks()
     checks = Checks(args.only)
-    for function in (by_position, into_given, with_names, in_place, bfloat16, empty, policies, packed, at_an_address, refusals, without_torch,
+    for function in (by_position, into_given, with_names, in_place, left_out, bfloat16, empty, policies, packed, at_an_address, refusals, without_torch,
                      of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):

@@ -58,7 +58,8 @@ static uint64_t count(Fixture *f, const schedc_space *space) {
 
 // ---- what params are for
 
-// Tensors, scalars' defaults, the specification, defs that it uses, and defaults of such params.
+// Tensors, whether they are there, scalars' defaults, the specification, defs that it uses, and
+// defaults of such params.
 static void kinds_are_inferred(void **state) {
   schedc_space *space = open_space(*state,
                                    "kernel k {\n"
@@ -68,20 +69,24 @@ static void kinds_are_inferred(void **state) {
                                    "  param S = 2\n"
                                    "  param A = 1, B = 3, g = 1, BM = 64 in { 64, 128 }\n"
                                    "  param early = W in { 0, 32 }\n"
+                                   "  param more = false in { false, true }\n"
                                    "  def twice(g) = g * A\n"
                                    "  def thrice(x) = x * B\n"
                                    "  in X : T[M, W]\n"
                                    "  in a : f32 = 1.0 / S\n"
+                                   "  in Z : f32[M] if more\n"
                                    "  out Y : f32[M, W]\n"
                                    "  spec { Y[i,j] = twice(X[i,j]) }\n"
                                    "  grid (x : cdiv(M, BM))\n"
                                    "  role r : 1 warp { }\n"
                                    "}\n",
                                    NULL, NULL, NULL, 0);
-  static const char *const problem[] = {"T", "base", "W", "S", "A"};
+  static const char *const problem[] = {"T", "base", "W", "S", "A", "more"};
   static const char *const tuning[] = {"B", "g", "BM", "early"};
-  for (size_t i = 0; i < 5; i++) assert_int_equal(info_of(space, problem[i]).kind, SCHEDC_PROBLEM);
-  for (size_t i = 0; i < 4; i++) assert_int_equal(info_of(space, tuning[i]).kind, SCHEDC_TUNING);
+  for (size_t i = 0; i < sizeof problem / sizeof *problem; i++)
+    assert_int_equal(info_of(space, problem[i]).kind, SCHEDC_PROBLEM);
+  for (size_t i = 0; i < sizeof tuning / sizeof *tuning; i++)
+    assert_int_equal(info_of(space, tuning[i]).kind, SCHEDC_TUNING);
   assert_false(info_of(space, "W").varies);
   assert_false(info_of(space, "B").varies);  // it has no domain
   assert_true(info_of(space, "BM").varies);
@@ -134,6 +139,34 @@ static void sequences_unite_params(void **state) {
   space = open_space(f, pair_of_kernels, "first", NULL, NULL, 0);
   assert_int_equal(info_of(space, "BM").kind, SCHEDC_PROBLEM);  // P is its caller's
   assert_string_equal(walk(f, space, false, NULL), "");
+  schedc_space_free(space);
+}
+
+// Which kernels a sequence launches, and what its own defs say, is its caller's business.
+static void guards_and_defs_of_sequences(void **state) {
+  schedc_space *space =
+      open_space(*state,
+                 "kernel k {\n"
+                 "  param A = 1 in { 1, 2 }, B = 1 in { 1, 2 }, C = 1 in { 1, 2 }\n"
+                 "  in X : f32[M]\n"
+                 "  out Y : f32[M]\n"
+                 "  role r : 1 warp { }\n"
+                 "}\n"
+                 "kernel l {\n"
+                 "  in X : f32[M], g : f32\n"
+                 "  out Z : f32[M]\n"
+                 "  role r : 1 warp { }\n"
+                 "}\n"
+                 "sequence s {\n"
+                 "  k\n"
+                 "  l if A > 1\n"
+                 "  def more(x) = x + B\n"
+                 "  spec { Y[i] = more(X[i]) }\n"
+                 "}\n",
+                 NULL, NULL, NULL, 0);
+  assert_int_equal(info_of(space, "A").kind, SCHEDC_PROBLEM);
+  assert_int_equal(info_of(space, "B").kind, SCHEDC_PROBLEM);
+  assert_int_equal(info_of(space, "C").kind, SCHEDC_TUNING);
   schedc_space_free(space);
 }
 
@@ -344,15 +377,11 @@ static void wrong_calls_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(kinds_are_inferred),
-      TEST(sequences_unite_params),
-      TEST(domains_may_be_ranges),
-      TEST(domains_may_depend_on_params),
-      TEST(wrong_domains_are_told),
-      TEST(requirements_prune),
-      TEST(requirements_prune_early),
-      TEST(cursors_are_values),
-      TEST(params_of_the_problem_vary_when_told),
+      TEST(kinds_are_inferred),           TEST(sequences_unite_params),
+      TEST(guards_and_defs_of_sequences), TEST(domains_may_be_ranges),
+      TEST(domains_may_depend_on_params), TEST(wrong_domains_are_told),
+      TEST(requirements_prune),           TEST(requirements_prune_early),
+      TEST(cursors_are_values),           TEST(params_of_the_problem_vary_when_told),
       TEST(wrong_calls_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
