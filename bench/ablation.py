@@ -46,11 +46,11 @@ FULL = [
     Row("+ clusters of 2", FWD, ["pingpong=true", "pair=2"]),
     stale("both products waited for at once",
           ("Algorithm 2, persistent, no ping-pong, wait left to ptxas, 16-byte stores", "650", 89),
-          BN=176, stale="false", staged="false", pair=1, pingpong="false"),
+          BN=176, stale="false", early=0, staged="false", pair=1, pingpong="false"),
     stale("the same, O stored by 2 bytes", edit=NARROW,
-          BN=176, stale="false", staged="false", pair=1, pingpong="false"),
+          BN=176, stale="false", early=0, staged="false", pair=1, pingpong="false"),
     stale("+ clusters of 2", ("+ cluster of 2 with K/V multicast", "660", 89),
-          BN=176, stale="false", staged="false", pair=2, pingpong="false"),
+          BN=176, stale="false", early=0, staged="false", pair=2, pingpong="false"),
     stale("guarded stale maximum, no clusters, key tiles of 160",  # of 176: registers spill
           ("guarded stale maximum, one block for exp, convert, rescale", "668", 93),
           BN=160, early=0, staged="false", pair=1, pingpong="false"),
@@ -73,7 +73,7 @@ CAUSAL = [
     stale("the same with key tiles of 144, O stored by the copy engine", ("+ cluster of 2 + ping-pong (BN 144, Q in registers)", "674-683", None),
           BN=144, early=144, pair=2, pingpong="true"),
     stale("the same with the exact maximum", ("the same with exact softmax", "617", None),
-          BN=144, stale="false", pair=2, pingpong="true"),
+          BN=144, stale="false", early=0, pair=2, pingpong="true"),
     stale("key tiles of 128, exponentials of 48 columns beside P V", BN=128, early=48, pair=2, pingpong="true"),
     stale("the same without clusters, of 32 columns", BN=128, early=32, pair=1, pingpong="true"),
 ]

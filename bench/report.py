@@ -240,7 +240,7 @@ def memory(document):
 
 TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
           "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "hard_peers": peers, "fa3_fp8": fp8_speed}
+          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_levels": peers, "hard_peers": peers, "fa3_fp8": fp8_speed}
 
 
 def page(text, read):
