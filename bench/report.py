@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the tables of bench/results/README.md, and the figures on the first page, from the JSON of measurements and the tables
+"""Writes the tables of bench/results/README.md, and the one on the first page, from the JSON of measurements and the tables
 of tuned params.
 
-  bench/report.py [--results bench/results]    rewrites what stands between the marks, and the figures
+  bench/report.py [--results bench/results]    rewrites what stands between the marks
   bench/report.py --check                      exit code 1 if they are not what the JSON says
 """
 import argparse
@@ -19,9 +19,15 @@ from adversarial import KINDS
 from calls import TUNED_POINTS, read_points
 
 PAGE = os.path.join("bench", "results", "README.md")
-# The first page: the point of each schedule, and its figures, which stand behind its name.
-FIRST = {"fa3_fwd": "fwd d128 s8448 full, as the paper has it", "fa3_stale": "fwd d128 s8448 full"}
-FIGURES = re.compile(r"(`schedules/(\w+)\.sched`[^`]*? )(\d+)( TFLOP/s sustained\s+on an )(\w+)(, )([\d.]+)(\s+times cuDNN)")
+# The table of the first page: what a line is called, its JSON, and the points that it is of.
+FIRST = [("forward, `fa3_stale`, d128, 8448 tokens", "peers_h100", "^fwd d128 s8448 full$"),
+         ("forward, FlashAttention-3's algorithm `fa3_fwd`, the same", "peers_h100", "^fwd d128 s8448 full, as the paper has it$"),
+         ("forward, `fa3_stale`, 14 points of d64 to d256, 1024 to 16384 tokens", "peers_h100", "^fwd (?!.* as the paper has it)"),
+         ("forward in 8 bits, `fa3_fp8`, a scale for each head, d128, 16384 tokens", "fp8_peers", "^fp8 d128 s16384 full, a scale for a head$"),
+         ("the same, six points", "fp8_peers", "^fp8 d.*, a scale for a head$"),
+         ("backward, `fa3_bwd`, d128, 16384 tokens", "peers_h100_bwd", "^bwd d128 s16384 full$"),
+         ("the same, 8 points", "peers_h100_bwd", "^bwd ")]
+FIGURES = re.compile(r"^(<!-- figures -->\n)(.*?)^(<!-- end -->)$", re.M | re.S)
 PART = re.compile(r"^(<!-- (\w+)\.json -->\n)(.*?)^(<!-- end -->)$", re.M | re.S)
 
 
@@ -255,20 +261,30 @@ def page(text, read):
     return PART.sub(part, text)
 
 
-def first_page(text, document):
-    points = {p["name"]: p for p in document["points"] if "ratio" in p} if document else {}
-    for name in FIRST.values():
-        if name not in points:
-            raise SystemExit(f"report.py: no figures of '{name}' in peers_h100.json")
-    if sorted(m[2] for m in FIGURES.finditer(text)) != sorted(FIRST):
-        raise SystemExit("report.py: README.md has no 'N TFLOP/s sustained on an X, N times cuDNN' behind the name of each of "
-                         + ", ".join(FIRST) + ", once")
-    card = document["device"].replace("NVIDIA ", "").split()[0]
+def spread(ratios):
+    """A ratio, or the least and the most of several."""
+    least, most = (f"{x:.2f}" for x in (min(ratios), max(ratios)))
+    return least if least == most else f"{least} to {most}"
 
-    def figures(m):
-        point = points[FIRST[m[2]]]
-        return f"{m[1]}{point['times']['schedc']['tflops_sustained']:.0f}{m[4]}{card}{m[6]}{point['ratio']:.2f}{m[8]}"
-    return FIGURES.sub(figures, text)
+
+def first_line(what, document, pattern):
+    """A line of the first page's table: rates of a single point, ratios of all."""
+    points = [p for p in document["points"] if re.search(pattern, p["name"]) and "ratio" in p] if document else []
+    if not points:
+        raise SystemExit(f"report.py: no figures of '{what}' ({pattern})")
+    times = [p["times"] for p in points]
+    rate = [f"{times[0][of]['tflops_sustained']:.0f}" if len(points) == 1 else "" for of in ("schedc", "cudnn", "flash3")]
+    over = [spread([t[of]["sustained_ms"] / t["schedc"]["sustained_ms"] for t in times]) for of in ("cudnn", "flash3")]
+    return [what, *rate, *over]
+
+
+def first_page(text, read):
+    documents = {name: read(name) for name in {name for _, name, _ in FIRST}}
+    lines = [first_line(what, documents[name], pattern) for what, name, pattern in FIRST]
+    if len(FIGURES.findall(text)) != 1:
+        raise SystemExit("report.py: README.md has no '<!-- figures -->' with an '<!-- end -->' behind it")
+    head = [f"TFLOP/s sustained, {documents['peers_h100']['device']}", "schedc", "cuDNN", "FlashAttention-3", "to cuDNN", "to FlashAttention-3"]
+    return FIGURES.sub(lambda m: m[1] + rows(head, lines) + m[3], text)
 
 
 def main():
@@ -289,7 +305,7 @@ def main():
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     other = []
-    makers = {PAGE: lambda text: page(text, read), "README.md": lambda text: first_page(text, read("peers_h100"))}
+    makers = {PAGE: lambda text: page(text, read), "README.md": lambda text: first_page(text, read)}
     for path, make in makers.items():
         with open(path, encoding="utf-8") as file:
             text = file.read()

@@ -313,6 +313,7 @@ def ablation(schedc):
 
 def reported(_):
     """bench/report.py: the pages are what the JSON beside them says, and other JSON is told."""
+    import calls
     import report
 
     def call_it(*arguments):
@@ -321,7 +322,7 @@ def reported(_):
         return done.returncode, done.stdout
     expect("figures of the pages: bench/report.py writes them", call_it() == (0, ""))
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("peers_h100", "ablation", "adversarial"):
+        for name in ("peers_h100", "peers_h100_bwd", "fp8_peers", "ablation", "adversarial"):
             shutil.copy(f"bench/results/{name}.json", folder)
         path = os.path.join(folder, "peers_h100.json")
         with open(path, encoding="utf-8") as file:
@@ -329,11 +330,13 @@ def reported(_):
         document["points"] = [p for p in document["points"] if "times" in p]
         document["points"][0]["times"]["schedc"]["tflops_sustained"] += 10
         for p in document["points"]:
-            if p["name"] not in report.FIRST.values():
+            if not p["name"].startswith("fwd d128 s8448 full"):
                 p.clear()
                 p.update({"name": "a point", "pass": False, "error": "why"})
         with open(path, "w", encoding="utf-8") as file:
             json.dump(document, file)
+        everything = {"device": "a GPU", "points": [p for name in ("peers_h100", "peers_h100_bwd", "fp8_peers")
+                                                     for p in calls.read_points(os.path.join(folder, name + ".json"), None)]}
         code, text = call_it("--results", folder)
         expect("figures of another run", code == 1 and
                [line.split()[0] for line in text.splitlines()] == ["bench/results/README.md", "README.md"])
@@ -347,7 +350,7 @@ def reported(_):
                "| fwd d128 s2048 causal | fa3_stale | pair=1 BM=128 | 0.2000 | 0.2100 | 5.0 % |\n| B = 8, M = 7 |" in said, said)
         expect("no table", report.read_tables(os.path.join(folder, "none")) is None)
     for what, make in (("a table", lambda: report.page("no marks", None)),
-                       ("the figures", lambda: report.first_page("no figures", document))):
+                       ("the figures", lambda: report.first_page("no figures", lambda name: everything))):
         try:
             make()
             expect(f"a page without {what} is told", False)
