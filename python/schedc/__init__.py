@@ -24,12 +24,13 @@ from ._views import Memory  # noqa: E402
 
 if TYPE_CHECKING:
     from ._attention import flash_attn_func, flash_attn_varlen_func
+    from ._fp8 import flash_attn_fp8_func
 
 __version__ = _core.version()
 __all__ = ["Binding", "Candidate", "Certificate", "Diagnostic", "Difference", "Error", "FaultError", "Kernel", "Memory",
            "Note", "Param", "Prediction", "Progress", "Proof", "Range", "Record", "SCHEDULES", "Scalar",
            "ScheduleError", "ScheduleWarning", "Source", "Store", "Tensor", "Trial", "Tuning", "UnavailableError", "Unit",
-           "Work", "explain", "flash_attn_func", "flash_attn_varlen_func", "load", "tune"]
+           "Work", "explain", "flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func", "load", "tune"]
 
 
 def explain(code: str) -> Optional[str]:
@@ -39,13 +40,13 @@ def explain(code: str) -> Optional[str]:
 
 def __getattr__(name: str) -> Any:
     """What needs PyTorch is imported when it is asked for."""
-    if name in ("flash_attn_func", "flash_attn_varlen_func"):
+    if name in ("flash_attn_fp8_func", "flash_attn_func", "flash_attn_varlen_func"):
         try:
-            from . import _attention
+            from . import _attention, _fp8
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             raise ModuleNotFoundError(f"schedc.{name} is called on PyTorch's tensors, and PyTorch is not installed; schedc.load(…, "
                                       "on='cpu') runs a schedule on NumPy's arrays", name="torch") from None
-        return getattr(_attention, name)
+        return getattr(_fp8 if name == "flash_attn_fp8_func" else _attention, name)
     raise AttributeError(f"module 'schedc' has no attribute '{name}'")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import lru_cache, partial
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -28,15 +28,31 @@ from ._source import Source, load
 from ._store import Store, table
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16"}
+_EIGHT = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
 _HEADS = (64, 128, 256)
 _MOST = 4096  # shapes that are remembered
 # What is called: one of these, 1 more with a causal mask, and 2 more if lists are trusted.
 _FORWARD, _BACKWARD, _ORDERED, _VARLEN, _VARLEN_BACKWARD = range(0, 20, 4)
-_SCHEDULES = "fa3_stale.sched", "fa3_bwd.sched", "fa3_bwd_ordered.sched", "fa_varlen.sched", "fa_varlen_bwd.sched"
 _CAUSAL, _TRUSTING = 1, 2
 _calls: Dict[bytes, _core.Prepared] = {}  # by all that a call may differ in
 _made: Dict[object, Kernel] = {}  # by their params, and by records: shapes share a kernel, and what is loaded of it
 _How = Tuple[Tuple[str, Any], ...]  # the params that are given
+
+
+class _Unit(NamedTuple):
+    """A schedule of the package's, and the params of a call on tensors like these, but for `causal`."""
+    file: str
+    unit: Optional[str]
+    params: Callable[[Tuple[Tensor, ...]], _How]
+
+
+def _sixteen(inputs: Tuple[Tensor, ...]) -> _How:
+    return ("T", _TYPES[inputs[0].dtype]), ("D", inputs[0].shape[-1])
+
+
+# What is called as n is number n / 4 of these; _fp8 adds its own.
+_UNITS: List[_Unit] = [_Unit(name + ".sched", None, _sixteen)
+                       for name in ("fa3_stale", "fa3_bwd", "fa3_bwd_ordered", "fa_varlen", "fa_varlen_bwd")]
 
 
 @lru_cache(None)
@@ -50,15 +66,15 @@ def _store(gpu: Optional[str]) -> Optional[Store]:
 
 
 @lru_cache(None)
-def _usual(schedule: str, on: str, how: _How) -> Kernel:
+def _usual(unit: _Unit, on: str, how: _How) -> Kernel:
     """With the schedule's own params for tuning."""
-    return _shared(schedule, load(schedule, on=on, params=dict(how)))
+    return _shared(unit, load(unit.file, unit.unit, on=on, params=dict(how)))
 
 
 @lru_cache(None)
-def _problem(schedule: str, on: str, how: _How, gpu: Optional[str]) -> Optional[Mapping[str, Any]]:
+def _problem(unit: _Unit, on: str, how: _How, gpu: Optional[str]) -> Optional[Mapping[str, Any]]:
     """What to ask the store for, but the dimensions; None: it has no record of the schedule."""
-    store, kernel, hashed = _store(gpu), _usual(schedule, on, how), Source.read(schedule).schedule()
+    store, kernel, hashed = _store(gpu), _usual(unit, on, how), Source.read(unit.file).schedule(unit.unit)
     first = next((r for r in store or () if (r.schedule, r.unit) == (hashed, kernel.name)), None)
     if first is None:
         return None
@@ -67,9 +83,9 @@ def _problem(schedule: str, on: str, how: _How, gpu: Optional[str]) -> Optional[
     return {"schedule": hashed, "unit": kernel.name, "problem": problem, "gpu": gpu}
 
 
-def _shared(schedule: str, kernel: Kernel) -> Kernel:
+def _shared(unit: _Unit, kernel: Kernel) -> Kernel:
     """It, or the one before with the same params."""
-    return _made.setdefault((schedule, kernel.on, *((p.name, p.value) for p in kernel.params.values())), kernel)
+    return _made.setdefault((unit.file, kernel.name, kernel.on, *((p.name, p.value) for p in kernel.params.values())), kernel)
 
 
 @lru_cache(None)
@@ -80,11 +96,12 @@ def _trusting(kernel: Kernel) -> Kernel:
     return other
 
 
-def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -> Kernel:
+def _find(unit: _Unit, inputs: Tuple[Tensor, ...], causal: bool, tensors: Tuple[Tensor, ...]) -> Kernel:
     """The kernel for tensors like these; with params by their shape, if there is a store that knows it."""
-    on, gpu = "cuda" if q.is_cuda else "cpu", _gpu(q.device)
-    how = ("T", _TYPES[q.dtype]), ("D", q.shape[-1]), ("causal", causal)
-    usual, store, problem = _usual(schedule, on, how), _store(gpu), _problem(schedule, on, how, gpu)
+    first = inputs[0]
+    on, gpu = "cuda" if first.is_cuda else "cpu", _gpu(first.device)
+    how = *unit.params(inputs), ("causal", causal)
+    usual, store, problem = _usual(unit, on, how), _store(gpu), _problem(unit, on, how, gpu)
     if store is None or problem is None:
         return usual
     known = usual.dims
@@ -92,10 +109,10 @@ def _find(schedule: str, q: Tensor, causal: bool, tensors: Tuple[Tensor, ...]) -
     record = store.find(dims=dims, **problem)
     if record is None:
         return usual
-    key = schedule, on, how, gpu, record.line
+    key = unit, on, how, gpu, record.line
     if key not in _made:
-        tuned = load(schedule, on=on, params=dict(how), store=store, dims=dims, gpu=gpu)
-        _made[key] = _shared(schedule, tuned)
+        tuned = load(unit.file, unit.unit, on=on, params=dict(how), store=store, dims=dims, gpu=gpu)
+        _made[key] = _shared(unit, tuned)
     return _made[key]
 
 
@@ -105,7 +122,7 @@ def _prepare(what: int, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...], 
     if len(_calls) >= _MOST:
         _calls.clear()
     first, tensors = inputs[0], inputs + outputs
-    kernel = _find(_SCHEDULES[what // 4], first, bool(what & _CAUSAL), tensors)
+    kernel = _find(_UNITS[what // 4], inputs, bool(what & _CAUSAL), tensors)
     here = tuple((_empty_cuda, (tuple(x.shape), x.stride(), x.dtype)) for x in outputs) if _empty_cuda else None
     anywhere = tuple((torch.empty_like, (x,)) for x in outputs)
 
@@ -361,14 +378,15 @@ _library.impl("attention_varlen_backward", _autograd_varlen_backward, "Autograd"
 
 # ---- flash-attn's signatures
 
-def _check(q: Tensor, k: Tensor, v: Tensor, rank: int) -> None:
+def _check(q: Tensor, k: Tensor, v: Tensor, rank: int, types: Mapping[torch.dtype, str] = _TYPES) -> None:
     for name, x in (("q", q), ("k", k), ("v", v)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: a tensor of PyTorch is wanted, not {type(x).__name__}")
     if k.device != q.device or v.device != q.device:
         raise TypeError(f"q, k and v are on one device, not on {q.device}, {k.device}, {v.device}")
-    if q.dtype not in _TYPES or k.dtype != q.dtype or v.dtype != q.dtype:
-        raise TypeError(f"q, k and v are all float16 or all bfloat16, not {q.dtype}, {k.dtype}, {v.dtype}")
+    if q.dtype not in types or k.dtype != q.dtype or v.dtype != q.dtype:
+        known = " or all ".join(str(dtype).removeprefix("torch.") for dtype in types)
+        raise TypeError(f"q, k and v are all {known}, not {q.dtype}, {k.dtype}, {v.dtype}")
     if q.dim() != rank or q.shape[-1] not in _HEADS:
         raise NotImplementedError(f"q has the shape {tuple(q.shape)}: {rank} dimensions are wanted, the last of "
                                   f"{', '.join(map(str, _HEADS))}")
@@ -395,10 +413,15 @@ def _only_defaults(dropout_p: float, window_size: Tuple[int, int], softcap: floa
 
 def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[float] = None, causal: bool = False, *,
                     dropout_p: float = 0.0, window_size: Tuple[int, int] = (-1, -1), softcap: float = 0.0,
-                    alibi_slopes: Optional[Tensor] = None, deterministic: bool = False,
-                    return_attn_probs: bool = False) -> Tensor:
+                    alibi_slopes: Optional[Tensor] = None, deterministic: bool = False, return_attn_probs: bool = False,
+                    q_descale: Optional[Tensor] = None, k_descale: Optional[Tensor] = None,
+                    v_descale: Optional[Tensor] = None) -> Tensor:
     """softmax(scale * Q Kᵀ) V, with flash-attn's layouts: q (batch, rows, heads, D), k and v (batch, keys, groups, D); heads are
     a multiple of groups, D is 64, 128 or 256, elements are float16 or bfloat16. Returned is O, like q.
+
+    Elements may also be float8_e4m3fn or float8_e5m2, as with FlashAttention-3. Then O is bfloat16, and there are no gradients.
+    q_descale (batch, heads or groups), k_descale and v_descale (batch, groups): what Q, K and V of a head are multiplied by;
+    float32, 1 if None.
 
     softmax_scale: 1 / sqrt(D) if None. causal: row i sees the keys up to i + keys - rows. Gradients of q, k and v are those of
     the schedule fa3_bwd, which adds up dQ in no fixed order; `deterministic`, those of fa3_bwd_ordered, with the same bits each
@@ -406,6 +429,11 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
     NotImplementedError."""
     if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or return_attn_probs:
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs)
+    if getattr(q, "dtype", None) in _EIGHT:
+        from ._fp8 import attention_by_heads
+        return attention_by_heads(q, k, v, q_descale, k_descale, v_descale, softmax_scale, causal)
+    if q_descale is not None or k_descale is not None or v_descale is not None:
+        raise TypeError("q_descale, k_descale and v_descale are for tensors of 8 bits")
     alone = _alone(q, k, v)
     if not alone:
         _check(q, k, v, 4)

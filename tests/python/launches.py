@@ -77,6 +77,28 @@ def attention(context):
     near("L", got["L"], l, 1e-3)
 
 
+def in_eight_bits(context):
+    """A sequence that leaves out a kernel, its tensors and a workspace, or has them; with tables of angles, or without."""
+    q, k, v = normal(1, 70, 2, 64), normal(1, 190, 1, 64), normal(1, 190, 1, 64)
+    angle = numpy.arange(190)[:, None] * 10000.0 ** (-numpy.arange(32) / 32)
+    cos, sin = numpy.cos(angle).astype(numpy.float16), numpy.sin(angle).astype(numpy.float16)
+
+    def turned(x, at):
+        a, b, c, s = *numpy.split(x.astype(float), 2, 3), *(t[at:at + x.shape[1], None].astype(float) for t in (cos, sin))
+        return numpy.concatenate((a * c - b * s, b * c + a * s), 3)
+    dims = {"B": 1, "M": 70, "H": 2, "N": 190, "G": 1}
+    for rotary in (False, True):
+        o = kit.attention(*(turned(q, 120), turned(k, 0)) if rotary else (q, k), v)[0]
+        for incoherent in (False, True):
+            given = {"Q16": q, "K16": k, "V16": v, **({"cos": cos, "sin": sin} if rotary else {}),
+                     **({"signs": DRAW.choice((-1, 1), 64).astype(numpy.float32)} if incoherent else {})}
+            kernel = schedc.load("fa3_fp8.sched", TO="f16", D=64, rotary=rotary, incoherent=incoherent)
+            expect(sorted(given) == sorted(t.name for t in kernel.tensors if t.name != "O"), f"{kernel.tensors}")
+            error = run(context, kernel, dims, given)["O"] - o
+            off = numpy.sqrt((error**2).mean() / (o**2).mean())
+            expect(off <= 0.08, f"O is off by {off} of its size, rotary {rotary}, incoherent {incoherent}")
+
+
 def by_gpu(context):
     """A store's record is of the GPU that there is, unless another is named."""
     source, problem = schedc.Source(kit.SCALE, "scale.sched"), {"T": "f16", "offset": "0.5"}
@@ -435,7 +457,7 @@ def main():
         os.environ.update(SCHEDC_DRIVER=model, SCHEDC_NVRTC=model, SCHEDC_MODEL="sms=3,devices=2")
         os.environ.setdefault("SCHEDC_CACHE", folder)
         context, checks = Context(Driver(model)), Checks(args.only)
-        for function in (attention, by_gpu, tuned, tuned_there, given, called, alike, in_a_workspace, sequence, captured,
+        for function in (attention, in_eight_bits, by_gpu, tuned, tuned_there, given, called, alike, in_a_workspace, sequence, captured,
                          refusals, unloaded, machine_code, no_context):
             checks.run(function.__name__, function, context)
         checks.run("without_driver", without_driver)
