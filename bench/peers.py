@@ -191,6 +191,11 @@ def verify(torch, kernel, tensors):
              "mean_allowed": d.mean_allowed, "pass": d.passed} for d in differences]
 
 
+def sdpa(torch, q, k, v, causal):
+    """PyTorch's attention of heads before rows; of grouped heads, if there are fewer of keys than of queries."""
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
+
+
 def attention_peers(torch, kernel, point, tensors):
     from torch.nn.attention import SDPBackend, sdpa_kernel
     named = {tensor.name: t for tensor, t in zip(kernel.tensors, tensors)}
@@ -202,7 +207,7 @@ def attention_peers(torch, kernel, point, tensors):
     def through(backend):
         def run():
             with sdpa_kernel(backend):
-                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2)
+                return sdpa(torch, q, k, v, causal).transpose(1, 2)
         return run
     return {"cudnn": through(SDPBackend.CUDNN_ATTENTION), "flash2": through(SDPBackend.FLASH_ATTENTION),
             **with_flash3(torch, named, causal)}
@@ -232,7 +237,7 @@ def backward_peers(torch, kernel, point, tensors):
     def run():
         if not outputs:
             with torch.enable_grad(), sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-                outputs.append(torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=causal))
+                outputs.append(sdpa(torch, *inputs, causal))
         return [of.transpose(1, 2) for of in torch.autograd.grad(outputs, inputs, gradient, retain_graph=True)]
     theirs = flash3.find(torch, 16)
     if not theirs:
