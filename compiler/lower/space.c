@@ -165,6 +165,7 @@ static void gather_problem(Names *w, const ParamSpace *s) {
   for (const Node *i = s->unit->a; i; i = i->next) {
     bool mine = (s->unit->kind == ND_SEQUENCE) == (w->kernel == SC_NONE);
     if (i->kind == ND_SPEC && mine) gather(w, i->a, NULL, 0);
+      if (g->d) gather_one(w, g->d);
     if (i->kind == ND_LAUNCH && mine && i->a) gather_one(w, i->a);
     if (i->kind == ND_DEF && mine && s->unit->kind == ND_SEQUENCE) gather(w, i->b, i->a, 0);
   }

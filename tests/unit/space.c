@@ -58,8 +58,8 @@ static uint64_t count(Fixture *f, const schedc_space *space) {
 
 // ---- what params are for
 
-// Tensors, whether they are there, scalars' defaults, the specification, defs that it uses, and
-// defaults of such params.
+// Tensors, whether they are there, their elements, scalars' defaults, the specification, defs that
+// it uses, and defaults of such params.
 static void kinds_are_inferred(void **state) {
   schedc_space *space = open_space(*state,
                                    "kernel k {\n"
@@ -69,19 +69,20 @@ static void kinds_are_inferred(void **state) {
                                    "  param S = 2\n"
                                    "  param A = 1, B = 3, g = 1, BM = 64 in { 64, 128 }\n"
                                    "  param early = W in { 0, 32 }\n"
-                                   "  param more = false in { false, true }\n"
+                                   "  param more = false in { false, true }, end = 1 in { 1, 2 }\n"
                                    "  def twice(g) = g * A\n"
                                    "  def thrice(x) = x * B\n"
                                    "  in X : T[M, W]\n"
                                    "  in a : f32 = 1.0 / S\n"
                                    "  in Z : f32[M] if more\n"
+                                   "  in L : i32[M] in 0 .. end\n"
                                    "  out Y : f32[M, W]\n"
                                    "  spec { Y[i,j] = twice(X[i,j]) }\n"
                                    "  grid (x : cdiv(M, BM))\n"
                                    "  role r : 1 warp { }\n"
                                    "}\n",
                                    NULL, NULL, NULL, 0);
-  static const char *const problem[] = {"T", "base", "W", "S", "A", "more"};
+  static const char *const problem[] = {"T", "base", "W", "S", "A", "more", "end"};
   static const char *const tuning[] = {"B", "g", "BM", "early"};
   for (size_t i = 0; i < sizeof problem / sizeof *problem; i++)
     assert_int_equal(info_of(space, problem[i]).kind, SCHEDC_PROBLEM);
