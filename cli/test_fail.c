@@ -12,6 +12,7 @@ static void put_choices(const Tester *t, const schedc_kernel *like, bool all, Bu
   schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; like && schedc_bind_at(like, t->kase, i, &line) == SCHEDC_OK; i++) {
     bool param = line.kind == SCHEDC_BIND_PARAM;
+    if (line.kind == SCHEDC_BIND_ABSENT) continue;
     if (!line.is_choice || line.count < 2 || (!param && !all)) continue;
     buffer_printf(b, " %s %s=%s", param ? "-p" : "--set", line.name, line.texts[t->choice[i]]);
   }

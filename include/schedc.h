@@ -374,7 +374,8 @@ typedef enum schedc_bind_kind {
   SCHEDC_BIND_DIM,
   SCHEDC_BIND_SCALAR,
   SCHEDC_BIND_TENSOR,
-  SCHEDC_BIND_PARAM
+  SCHEDC_BIND_PARAM,
+  SCHEDC_BIND_ABSENT /* what is not there under these parameters: the lines are the same for all */
 } schedc_bind_kind;
 typedef struct schedc_bind_info {
   size_t size;

@@ -312,13 +312,14 @@ typedef struct Require {
 } Require;
 
 // `M = 64`, `M in { 63, 64 }` or `cu = [0, 64]` of a case: values for a dimension, scalar or
-// tensor. (Parameters of a case are applied when a kernel is instantiated.)
-typedef enum CaseKind { CASE_DIM, CASE_ARG, CASE_TENSOR, CASE_PARAM } CaseKind;
+// tensor. (Parameters of a case are applied when a kernel is instantiated.) A case has the same
+// lines whatever the params are: what a false guard leaves out stays, as nothing's.
+typedef enum CaseKind { CASE_DIM, CASE_ARG, CASE_TENSOR, CASE_PARAM, CASE_ABSENT } CaseKind;
 typedef struct CaseBind {
   Sym name;
   Span span;
   u8 kind;
-  u32 ref;   // the dimension, argument, tensor (buf) or parameter
+  u32 ref;   // the dimension, argument, tensor (buf) or parameter; CASE_ABSENT: 0
   bool set;  // a choice of values, else a tuple (tensors) or one value
   Values value;
 } CaseBind;

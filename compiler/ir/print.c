@@ -332,7 +332,7 @@ static void put_case(Printer *p, const Case *c) {
   str_printf(p->out, "case %s {", c->name);
   for (u32 i = 0; i < c->bind.n; i++) {
     const CaseBind *b = &c->bind.at[i];
-    bool tuple = b->kind == CASE_TENSOR && !b->set;
+    bool tuple = !b->set && (b->kind == CASE_TENSOR || b->value.n != 1);
     str_printf(p->out, "%s %s", i ? "," : "", b->name);
     put_values(p,
                b->set  ? " in { "

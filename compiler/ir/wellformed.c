@@ -129,7 +129,8 @@ static void check_cases(Check *c) {
   const u32 most[] = {[CASE_DIM] = k->dim.n,
                       [CASE_ARG] = k->arg.n,
                       [CASE_TENSOR] = k->buf.n,
-                      [CASE_PARAM] = k->param.n};
+                      [CASE_PARAM] = k->param.n,
+                      [CASE_ABSENT] = 1};
   for (u32 i = 0; i < k->kase.n; i++) {
     for (u32 j = 0; j < k->kase.at[i].bind.n; j++) {
       const CaseBind *b = &k->kase.at[i].bind.at[j];

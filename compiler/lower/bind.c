@@ -111,7 +111,8 @@ static bool case_target(Low *l, const Node *b, CaseBind *c) {
   for (c->ref = 0; c->ref < k->param.n; c->ref++)
     if (k->param.at[c->ref].name == b->name) return c->kind = CASE_PARAM, true;
   const Name *n = low_find(l, b->name);
-  if (n && (n->kind == NM_BAD || n->kind == NM_ABSENT)) return false;  // not needed by this case
+  if (n && n->kind == NM_ABSENT) return c->ref = 0, c->kind = CASE_ABSENT, true;
+  if (n && n->kind == NM_BAD) return false;
   Diag *d = low_error(l, D_P_CASE, b->name_span, "'%s' is no dimension, scalar, tensor or param",
                       b->name);
   Str s = {.sc = l->sc};
@@ -126,7 +127,8 @@ static bool case_value(Low *l, const Node *n, CaseBind *c) {
   Value v;
   if (!low_value(l, n, &v)) return false;
   u8 kind =
-      c->kind == CASE_DIM     ? VAL_INT
+      c->kind == CASE_ABSENT  ? v.kind
+      : c->kind == CASE_DIM   ? VAL_INT
       : c->kind == CASE_PARAM ? l->k->param.at[c->ref].value.kind
       : (c->kind == CASE_ARG ? l->k->arg.at[c->ref].elem : l->k->buf.at[c->ref].elem) == EL_I32
           ? VAL_INT
@@ -152,7 +154,7 @@ void low_case(Low *l, const Node *item) {
     if (b->kind != ND_BIND) continue;
     CaseBind c = {.name = b->name, .span = b->span, .set = b->a->kind == ND_SET};
     bool list = b->a->kind == ND_SET || b->a->kind == ND_TUPLE, ok = case_target(l, b, &c);
-    if (ok && (b->a->kind == ND_TUPLE) != (c.kind == CASE_TENSOR)) {
+    if (ok && c.kind != CASE_ABSENT && (b->a->kind == ND_TUPLE) != (c.kind == CASE_TENSOR)) {
       low_error(l, D_P_CASE, b->span,
                 c.kind == CASE_TENSOR
                     ? "the elements of a tensor are given as [a, b, …]"

@@ -22,7 +22,7 @@ POLICIES = ("early", "late", "random")  # schedc_policy
 ARTIFACTS = ("cuda", "ptx", "cubin", "header")  # schedc_artifact
 _DIRECTIONS = {1: "in", 2: "out", 3: "inout"}
 _KINDS = ("integer", "real", "truth", "element")
-_BOUND = ("dim", "scalar", "tensor", "param")
+_BOUND = ("dim", "scalar", "tensor", "param", "absent")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Scalar:
 class Binding:
     """What a case says of one name; `is_choice`: any one of the values, else all, in order."""
     name: str
-    kind: str  # "dim", "scalar", "tensor" or "param"
+    kind: str  # "dim", "scalar", "tensor", "param", or "absent": not there under these parameters
     is_choice: bool
     values: Tuple[str, ...]
 

@@ -179,7 +179,8 @@ static void index_cases(Sc *sc, schedc_kernel *kernel) {
   static const u8 kind[] = {[CASE_DIM] = SCHEDC_BIND_DIM,
                             [CASE_ARG] = SCHEDC_BIND_SCALAR,
                             [CASE_TENSOR] = SCHEDC_BIND_TENSOR,
-                            [CASE_PARAM] = SCHEDC_BIND_PARAM};
+                            [CASE_PARAM] = SCHEDC_BIND_PARAM,
+                            [CASE_ABSENT] = SCHEDC_BIND_ABSENT};
   const Kernel *k = kernel->k;
   kernel->bind = NEWS(sc, schedc_bind_info *, k->kase.n + 1);
   for (u32 c = 0; c < k->kase.n; c++) {

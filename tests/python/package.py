@@ -109,6 +109,7 @@ def left_out():
   in  bias : f32[R, N], gain : f32 = 2 if biased
   out Y : f32[M, N]
   require biased ? R > 1 : true
+  case both { M = 64, R in { 2, 3 }, biased in { false, true } }
   role all : 1 warpgroup, 128 regs {
     reg a : f32[64, 64]
     a[i,j] = X[i,j]
@@ -125,6 +126,8 @@ def left_out():
     raises(TypeError, lambda: plain(x, bias=bias), "no tensor or scalar bias")
     raises(TypeError, lambda: biased(x), "bias")
     raises(schedc.Error, lambda: biased(x, bias[:1]), "R > 1")
+    expect([b.kind for b in plain.cases["both"]] == ["dim", "absent", "param"], f"{plain.cases}")
+    expect([b.kind for b in biased.cases["both"]] == ["dim", "dim", "param"], f"{biased.cases}")
     expect([t.name for t in plain.tensors] == ["X", "Y"] and not plain.scalars, f"{plain.tensors}, {plain.scalars}")
 
 

@@ -166,6 +166,41 @@ static void a_kernel_tells(void **state) {
   schedc_kernel_free(kernel);
 }
 
+// What a false guard leaves out keeps its line, so that the same choice means the same.
+static void cases_keep_their_lines(void **state) {
+  Fixture *f = *state;
+  static const char text[] =
+      "kernel k {\n  param more = false in { false, true }\n  in X : f32[M]\n"
+      "  in Z : f32[R], s : i32 if more\n  out Y : f32[M]\n"
+      "  case c { R in { 1, 2 }, M in { 3, 4, 5 }, Z = [7, 8], s = 9 }\n"
+      "  role r : 1 warp { reg v : f32[32]\n v[i] = X[i]\n Y[i] = v[i] }\n}\n";
+  static const struct {
+    const char *more;
+    schedc_bind_kind kind[4];
+  } form[] = {
+      {"false", {SCHEDC_BIND_ABSENT, SCHEDC_BIND_DIM, SCHEDC_BIND_ABSENT, SCHEDC_BIND_ABSENT}},
+      {"true", {SCHEDC_BIND_DIM, SCHEDC_BIND_DIM, SCHEDC_BIND_TENSOR, SCHEDC_BIND_SCALAR}},
+  };
+  static const size_t count[] = {2, 3, 2, 1};
+  schedc_source *source = parse(f, text);
+  for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+    schedc_kernel *kernel;
+    const schedc_param more = {"more", form[i].more};
+    assert_int_equal(schedc_instantiate(&kernel, f->context, source, NULL, NULL, &more, 1),
+                     SCHEDC_OK);
+    assert_int_equal(schedc_bind_count(kernel, 0), 4);
+    for (size_t line = 0; line < 4; line++) {
+      schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
+      assert_int_equal(schedc_bind_at(kernel, 0, line, &b), SCHEDC_OK);
+      assert_int_equal(b.kind, form[i].kind[line]);
+      assert_int_equal(b.count, count[line]);
+      assert_int_equal(b.is_choice, line < 2);
+    }
+    schedc_kernel_free(kernel);
+  }
+  schedc_source_free(source);
+}
+
 static const char with_given[] =
     "kernel sums {\n  in X : f32[M, 64]\n  inout A : f32[64]\n  out Y : f32[M, 64]\n"
     "  spec {\n    Y[i,j] = X[i,j] + 0 * A[j]\n    A[j] = A[j] + sum(i) X[i,j]\n  }\n  grid (x : "
@@ -409,11 +444,11 @@ static void threads_share_a_kernel(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(statuses_have_names), TEST(codes_are_explained),    TEST(null_is_refused),
-      TEST(older_headers),       TEST(faults_are_reported),    TEST(a_kernel_tells),
-      TEST(given_kernels),       TEST(every_stage_is_written), TEST(runs_and_compares),
-      TEST(counts_fills),        TEST(no_specification),       TEST(cuda_runs_or_says_why),
-      TEST(size_of_ptx),         TEST(threads_share_a_kernel),
+      TEST(statuses_have_names),    TEST(codes_are_explained), TEST(null_is_refused),
+      TEST(older_headers),          TEST(faults_are_reported), TEST(a_kernel_tells),
+      TEST(cases_keep_their_lines), TEST(given_kernels),       TEST(every_stage_is_written),
+      TEST(runs_and_compares),      TEST(counts_fills),        TEST(no_specification),
+      TEST(cuda_runs_or_says_why),  TEST(size_of_ptx),         TEST(threads_share_a_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
