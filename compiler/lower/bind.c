@@ -172,21 +172,12 @@ void low_case(Low *l, const Node *item) {
 
 // Items of one kind, in the order of the file. Which kinds come first does not depend on the file's
 // order.
-static void declarations(Low *l, Given *g) {
+static void declarations(Low *l) {
   const Node *items = l->unit->a;
-  for (const Node *i = items; i && !l->dead; i = i->next) {
-    if (i->kind == ND_PARAM) {
-      for (const Node *d = i->a; d; d = d->next) {
-        if (d->kind == ND_PARAMDEF) low_param(l, d, g);
-      }
-    } else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
-  }
   for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_TENSOR) low_tensors(l, i, false);
   }
-  for (const Node *i = items; i && !l->dead; i = i->next) {
-    if (i->kind == ND_TENSOR) low_absent_tensors(l, i);
-  }
+  low_absent_tensors(l);
   for (const Node *i = items; i && !l->dead; i = i->next) {
     if (i->kind == ND_REQUIRE) low_require(l, i);
     else if (i->kind == ND_WORK) low_work(l, i);
@@ -206,10 +197,23 @@ static void declarations(Low *l, Given *g) {
   }
 }
 
-Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
+Low *low_kernel_params(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   Low *l = NEW(sc, Low);
   low_open(l, sc, ast, unit);
-  declarations(l, g);
+  for (const Node *i = unit->a; i && !l->dead; i = i->next) {
+    if (i->kind == ND_PARAM) {
+      for (const Node *d = i->a; d; d = d->next) {
+        if (d->kind == ND_PARAMDEF) low_param(l, d, g);
+      }
+    } else if (i->kind == ND_DEF) low_def(l, i, l->base, l->top);
+  }
+  return l;
+}
+
+Kernel *low_kernel(Low *l, Given *g) {
+  Sc *sc = l->sc;
+  const Node *unit = l->unit;
+  declarations(l);
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_SPEC && l->k->spec.n)
       sc_note(sc, low_error(l, D_N_TWICE, i->span, "there are two specifications"),

@@ -16,18 +16,6 @@ bool low_element_type(Low *l, const Node *type, Elem *out) {
   return false;
 }
 
-bool low_guard(Low *l, const Node *n, const char *what, bool *holds) {
-  *holds = true;
-  Xid c = n ? low_bool(l, n) : 0;
-  if (!n || (c && x_const_bool(l->k, c, holds))) return true;
-  *holds = true;
-  if (!c) return false;
-  Diag *d =
-      low_error(l, D_P_CONST, n->span, "whether there is a %s must be known at compile time", what);
-  sc_help(l->sc, d, "use params and literals; launch dimensions and scalars are not known yet");
-  return false;
-}
-
 static bool rank_of(Low *l, const Node *type, u8 *rank) {
   u32 n = 0;
   for (const Node *d = type->a; d; d = d->next) n++;
@@ -148,6 +136,7 @@ static void tensor(Low *l, const Node *group, const Node *name, Buf b) {
 void low_tensors(Low *l, const Node *item, bool workspace) {
   bool there;
   low_guard(l, item->b, "tensor", &there);
+  if (!there) low_leave_out(l, item, NULL);
   for (const Node *g = item->a; g && there; g = g->next) {
     if (g->kind != ND_GROUP || g->b->kind != ND_TYPE) continue;
     Buf b = {.space = SP_TENSOR,
@@ -172,33 +161,6 @@ void low_tensors(Low *l, const Node *item, bool workspace) {
       else if (b.rank) tensor(l, g, n, b);
       else scalar(l, g, n, elem, !workspace && item->flags == (item->flags & ~F_OUT));
     }
-  }
-}
-
-static void absent(Low *l, const Node *n, const char *what, Span guard) {
-  PUSH(l->sc, &l->absent, low_declare_absent(l, n->name, n->span, what, guard));
-}
-
-// Free names among the extents of what is not there.
-static void absent_dimensions(Low *l, const Node *n, Span guard, u32 depth) {
-  double value;
-  for (; n && depth < LOW_MAX_NEST; n = n->next) {
-    if (n->kind == ND_NAME && !low_find(l, n->name) && !low_constant_named(n->name, &value))
-      absent(l, n, "dimension", guard);
-    absent_dimensions(l, n->a, guard, depth + 1);
-    absent_dimensions(l, n->b, guard, depth + 1);
-    absent_dimensions(l, n->c, guard, depth + 1);
-  }
-}
-
-void low_absent_tensors(Low *l, const Node *item) {
-  bool there;
-  if (!low_guard(l, item->b, "tensor", &there) || there) return;
-  for (const Node *g = item->a; g; g = g->next) {
-    if (g->kind != ND_GROUP) continue;
-    for (const Node *n = g->a; n; n = n->next)
-      absent(l, n, g->b->a ? "tensor" : "scalar", item->b->span);
-    absent_dimensions(l, g->b->a, item->b->span, 0);
   }
 }
 

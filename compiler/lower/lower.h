@@ -93,6 +93,11 @@ typedef struct Stmt {
   } var[SC_MAX_VARS];
 } Stmt;
 
+// A declaration of tensors that a false guard leaves out: its own, or that of a sequence's step.
+typedef struct LeftOut {
+  const Node *item, *step;
+} LeftOut;
+
 typedef struct Low {
   Sc *sc;
   const Ast *ast;
@@ -104,6 +109,7 @@ typedef struct Low {
   Stmt *stmt;    // NULL outside of one
   bool dims;     // a free name is a new launch dimension
   bool spec;
+  bool guard;  // whether something is there is looked at: nobody knows a launch yet
   // the role at hand
   u32 role;  // SC_NONE outside of roles
   Code *code;
@@ -125,6 +131,7 @@ typedef struct Low {
   VEC(u32) stated;        // intermediates of the specification whose equation says their type
   VEC(u32) done;          // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;
+  VEC(LeftOut) left_out;
   VEC(Name *) absent;  // tensors and scalars, and the dimensions that only they have
 } Low;
 
@@ -155,6 +162,15 @@ bool low_elem_named(const char *name, Elem *out);
 bool low_constant_named(const char *name, double *out);  // inf, log2e, …
 ExprOp low_function(const char *name);                   // the function of that name; X_COUNT: none
 void low_use_ring(Low *l, RingDecl *d);                  // enters it into the kernel's tables
+
+// ---- absent.c
+
+// The guard `if e` of a tensor, ring, turn, role or launch. False: a report was made.
+bool low_guard(Low *l, const Node *n, const char *what, bool *holds);
+// Tensors and scalars, or workspaces: as their own guard is false, or that of a step (NULL: none).
+void low_leave_out(Low *l, const Node *item, const Node *step);
+// Once all that is there is declared: the rest of the names, and dimensions that nothing else has.
+void low_absent_tensors(Low *l);
 
 // ---- code.c
 
@@ -226,12 +242,8 @@ void low_role(Low *l, const Node *n, u32 role);
 // ---- declare.c
 
 bool low_element_type(Low *l, const Node *type, Elem *out);  // reports what is none
-// The guard `if e` of a tensor, ring, turn, role or launch. False: a report was made.
-bool low_guard(Low *l, const Node *n, const char *what, bool *holds);
 // Tensors and scalars, or workspaces, whose guard is not false.
 void low_tensors(Low *l, const Node *item, bool workspace);
-// The names of those whose guard is false, and of dimensions that no others have.
-void low_absent_tensors(Low *l, const Node *item);
 void low_rings(Low *l, const Node *item, u32 owner);
 bool low_regs(Low *l, const Node *group, u32 *first, u32 *count);
 void low_grid(Low *l, const Node *item);
@@ -274,7 +286,9 @@ void low_known_params(Low *l, const Choice *choice);
 void low_require(Low *l, const Node *item);
 void low_work(Low *l, const Node *item);
 void low_case(Low *l, const Node *item);
-Kernel *low_kernel(Sc *sc, const Ast *ast, const Node *unit, Given *g);
+// A kernel as far as its params and defs; then the rest of it.
+Low *low_kernel_params(Sc *sc, const Ast *ast, const Node *unit, Given *g);
+Kernel *low_kernel(Low *l, Given *g);
 Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g);
 
 #endif

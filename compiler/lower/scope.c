@@ -193,6 +193,10 @@ static void unbound(Low *l, Sym name, Span at, bool call) {
     sc_help(l->sc, d, "did you mean '%s'?", near->name);
   } else if (call) {
     sc_help(l->sc, d, "there is no def of this name here; the functions are %s", functions(l->sc));
+  } else if (l->guard) {
+    sc_help(
+        l->sc, d,
+        "a guard is made of params and literals: launch dimensions and scalars are not known yet");
   } else if (l->spec) {
     sc_help(
         l->sc, d,

@@ -214,30 +214,34 @@ static void choose_blocked(Low *l) {
 
 // ---- the sequence
 
+// A name of the sequence for what its kernels bring, unless it is there. A def says something else.
+static Name *name_united(Low *l, Sym name, Span at, NameKind kind) {
+  const Name *old = low_find(l, name);
+  return old && old->kind != NM_DEF ? NULL : low_declare(l, name, at, kind);
+}
+
 // Names of what the kernels brought, for the specification and cases.
 static void declare_united(Low *l) {
   for (u32 i = 0; i < l->k->dim.n; i++) {
     const Dim *d = &l->k->dim.at[i];
-    if (!low_find(l, d->name))
-      low_declare(l, d->name, d->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, i);
+    Name *n = name_united(l, d->name, d->span, NM_VALUE);
+    if (n) n->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, i);
   }
   for (u32 i = 0; i < l->k->arg.n; i++) {
     const Arg *a = &l->k->arg.at[i];
-    Ty ty = sc_elem_ty(a->elem);
-    if (!low_find(l, a->name))
-      low_declare(l, a->name, a->span, NM_VALUE)->x = x_leaf(l->sc, l->k, X_ARG, ty, i);
+    Name *n = name_united(l, a->name, a->span, NM_VALUE);
+    if (n) n->x = x_leaf(l->sc, l->k, X_ARG, sc_elem_ty(a->elem), i);
   }
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
-    if (!low_find(l, b->name)) low_declare(l, b->name, b->span, NM_BUF)->ref = i;
+    Name *n = name_united(l, b->name, b->span, NM_BUF);
+    if (n) n->ref = i;
   }
 }
 
 // And of what they lack.
-static void declare_absent(Low *l, const Node *unit, const Given *g) {
-  for (const Node *i = unit->a; i; i = i->next) {
-    if (i->kind == ND_WORKSPACE) low_absent_tensors(l, i);
-  }
+static void declare_absent(Low *l, const Given *g) {
+  low_absent_tensors(l);
   for (u32 i = 0; i < g->absent.n; i++) {
     const Name *n = g->absent.at[i];
     if (!low_find(l, n->name)) low_declare_absent(l, n->name, n->span, n->what, n->guard);
@@ -252,43 +256,61 @@ static void declare_param(Low *l, const Param *p) {
 const Node *low_kernel_named(Low *l, const Node *launch) {
   const Node *unit = sc_unit(l->ast, launch->name);
   if (unit && unit->kind == ND_KERNEL) return unit;
-  Diag *d = low_error(l, D_N_UNBOUND, launch->span, "there is no kernel '%s'", launch->name);
+  Diag *d = low_error(l, D_N_UNBOUND, launch->name_span, "there is no kernel '%s'", launch->name);
   sc_help(l->sc, d, "a sequence lists kernels of this file, one a line");
   return NULL;
 }
 
-// The kernel of a step: one that is launched again is the same.
-static Kernel *lower_step(Low *l, const Node *step, Kernel *const *kernel, u32 kernels, Given *g) {
-  const Node *unit = low_kernel_named(l, step);
-  for (u32 i = 0; i < kernels; i++) {
-    if (unit && kernel[i]->name == unit->name) return kernel[i];
-  }
-  return unit ? low_kernel(l->sc, l->ast, unit, g) : NULL;
-}
+// A step launches a kernel, or is given it; its guard may leave it out.
+typedef struct Step {
+  const Node *item;
+  Low *kernel;  // as far as its params: those of all are known before any guard is looked at
+} Step;
+typedef VEC(Step) Steps;
 
-static void lacks(Low *l, const Node *item, Sym name, const char *what, Given *g) {
-  Name *n = NEW(l->sc, Name);
-  *n = (Name){.name = name, .span = item->span, .what = what, .guard = item->a->span};
-  PUSH(l->sc, &g->absent, n);
-}
-
-// What a kernel that is not launched would have taken and made.
-static void leave_out(Low *l, const Node *item, const Kernel *k, Given *g) {
-  for (u32 i = 0; i < k->buf.n; i++)
-    if (k->buf.at[i].space == SP_TENSOR) lacks(l, item, k->buf.at[i].name, "tensor", g);
-  for (u32 i = 0; i < k->arg.n; i++) lacks(l, item, k->arg.at[i].name, "scalar", g);
-  for (u32 i = 0; i < k->dim.n; i++) lacks(l, item, k->dim.at[i].name, "dimension", g);
-}
-
-// Of its steps those that are launched, or those that are given.
-static void unite_kernels(Low *l, const Node *unit, Kernel *const *kernel, u32 flag, Given *g) {
+static void find_steps(Low *l, const Node *unit, Given *g, Steps *steps) {
   for (const Node *i = unit->a; i && !l->sc->errors; i = i->next) {
-    bool there;
+    Step s = {.item = i};
     if (i->kind != ND_LAUNCH) continue;
-    Kernel *k = *kernel++;
-    if ((i->flags & F_GIVEN) != flag || !low_guard(l, i->a, "launch", &there)) continue;
-    if (there) unite_kernel(l, i, k);
-    else leave_out(l, i, k, g);
+    const Node *kernel = low_kernel_named(l, i);
+    for (u32 n = 0; n < steps->n; n++)
+      if (steps->at[n].kernel->unit == kernel) s.kernel = steps->at[n].kernel;
+    if (kernel && !s.kernel) s.kernel = low_kernel_params(l->sc, l->ast, kernel, g);
+    if (kernel) PUSH(l->sc, steps, s);
+  }
+}
+
+// What the kernel would have taken and made is left out with it.
+static void without(Low *l, const Step *s) {
+  for (const Node *i = s->kernel->unit->a; i; i = i->next)
+    if (i->kind == ND_TENSOR) low_leave_out(l, i, s->item);
+}
+
+// Of the steps, those whose guard is not false. Kernels that are left out are not looked at.
+static void choose_steps(Low *l, Steps *steps) {
+  u32 left = 0;
+  for (u32 i = 0; i < steps->n; i++) {
+    bool there;
+    low_guard(l, steps->at[i].item->a, "launch", &there);
+    if (there) steps->at[left++] = steps->at[i];
+    else without(l, &steps->at[i]);
+  }
+  steps->n = left;
+}
+
+static void lower_steps(Sc *sc, Steps *steps, Given *g) {
+  for (u32 i = 0; i < steps->n && !sc->errors; i++) {
+    bool again = false;
+    for (u32 n = 0; n < i; n++) again |= steps->at[n].kernel == steps->at[i].kernel;
+    if (!again) low_kernel(steps->at[i].kernel, g);
+  }
+}
+
+// Of the steps those that are launched, or those that are given.
+static void unite_kernels(Low *l, const Steps *steps, u32 flag) {
+  for (u32 i = 0; i < steps->n && !l->sc->errors; i++) {
+    const Step *s = &steps->at[i];
+    if ((s->item->flags & F_GIVEN) == flag) unite_kernel(l, s->item, s->kernel->k);
   }
 }
 
@@ -304,40 +326,46 @@ static void tell_neighbours(Low *l) {
 
 static void nothing_launched(Low *l) {
   if (l->k->launch.n || l->sc->errors) return;
-  low_error(l, D_P_SEQUENCE, l->k->span, "this sequence launches nothing");
+  Diag *d = low_error(l, D_P_SEQUENCE, l->k->span, "this sequence launches nothing");
+  if (l->left_out.n) sc_help(l->sc, d, "with these params, guards leave out what it could launch");
 }
 
-Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
-  Low *l = NEW(sc, Low);
-  low_open(l, sc, ast, unit);
-  g->seq = l->k;
-  VEC(Kernel *) kernel = {0};
-  for (const Node *i = unit->a; i && !sc->errors; i = i->next) {
-    if (i->kind != ND_LAUNCH) continue;
-    Kernel *step = lower_step(l, i, kernel.at, kernel.n, g);
-    PUSH(sc, &kernel, step);
-  }
-  if (sc->errors) return l->k;
-  for (u32 i = 0; i < l->k->param.n; i++) declare_param(l, &l->k->param.at[i]);
-  for (const Node *i = unit->a; i; i = i->next) {
-    if (i->kind == ND_WORKSPACE) low_tensors(l, i, true);
-  }
-  unite_kernels(l, unit, kernel.at, 0, g);
-  unite_kernels(l, unit, kernel.at, F_GIVEN, g);
-  choose_blocked(l);
-  tell_neighbours(l);
-  declare_united(l);
-  declare_absent(l, unit, g);
-  for (const Node *i = unit->a; i; i = i->next) {
-    if (i->kind == ND_DEF) low_def(l, i, l->base, l->base);
-  }
+// What its caller sees of it.
+static void goals(Low *l, const Node *unit) {
   for (const Node *i = unit->a; i; i = i->next) {
     if (i->kind == ND_REQUIRE) low_require(l, i);
     else if (i->kind == ND_WORK) low_work(l, i);
     else if (i->kind == ND_CASE) low_case(l, i);
     else if (i->kind == ND_SPEC) low_spec(l, i);
   }
+}
+
+Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
+  Low *l = NEW(sc, Low);
+  Steps steps = {0};
+  low_open(l, sc, ast, unit);
+  g->seq = l->k;
+  find_steps(l, unit, g, &steps);
+  if (sc->errors) return l->k;
+  for (u32 i = 0; i < l->k->param.n; i++) declare_param(l, &l->k->param.at[i]);
+  for (const Node *i = unit->a; i; i = i->next) {
+    if (i->kind == ND_DEF) low_def(l, i, l->base, l->base);
+  }
+  choose_steps(l, &steps);
+  lower_steps(sc, &steps, g);
+  if (sc->errors) return l->k;
+  for (const Node *i = unit->a; i; i = i->next) {
+    if (i->kind == ND_WORKSPACE) low_tensors(l, i, true);
+  }
+  unite_kernels(l, &steps, 0);
+  unite_kernels(l, &steps, F_GIVEN);
+  choose_blocked(l);
+  tell_neighbours(l);
+  declare_united(l);
+  declare_absent(l, g);
   nothing_launched(l);
+  if (sc->errors) return l->k;
+  goals(l, unit);
   low_known_params(l, g->choice);
   sc_list_accesses(sc, l->k);
   return l->k;

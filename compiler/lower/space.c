@@ -110,13 +110,21 @@ static bool add_kernels(Low *l, ParamSpace *s) {
   return true;
 }
 
+// Is the kernel launched, whatever the params are? Else nobody may ask for what it requires.
+static bool is_sure(const ParamSpace *s, u32 kernel) {
+  bool sure = s->unit->kind == ND_KERNEL;
+  for (const Node *i = s->unit->a; i && !sure; i = i->next)
+    sure = i->kind == ND_LAUNCH && !i->a && i->name == s->kernel.at[kernel]->name;
+  return sure;
+}
+
 // A `require` of a kernel over params is a step behind the last of them.
 static void add_requires(Sc *sc, ParamSpace *s) {
   VEC(SpaceStep) after = {0};
   VEC(u32) behind = {0};
   for (u32 k = 0; k < s->kernel.n; k++) {
     for (const Node *i = s->kernel.at[k]->a; i; i = i->next) {
-      if (i->kind != ND_REQUIRE) continue;
+      if (i->kind != ND_REQUIRE || !is_sure(s, k)) continue;
       Names names = no_names(sc, s, k);
       gather_one(&names, i->a);
       if (names.other) continue;
@@ -136,9 +144,10 @@ static void add_requires(Sc *sc, ParamSpace *s) {
 
 // ---- what they are for
 
+// Always one? Where a guard leaves it out, what the kernels use is the caller's.
 static bool is_workspace(const Node *unit, const Node *tensors) {
   for (const Node *i = unit->a; i; i = i->next) {
-    for (const Node *g = i->kind == ND_WORKSPACE ? i->a : NULL; g; g = g->next) {
+    for (const Node *g = i->kind == ND_WORKSPACE && !i->b ? i->a : NULL; g; g = g->next) {
       for (const Node *n = g->a; n; n = n->next)
         if (n->name == tensors->name) return true;
     }
@@ -156,6 +165,7 @@ static void gather_arguments(Names *w, const ParamSpace *s) {
       if (i->b) gather_one(w, i->b);
       if (g->b) gather_one(w, g->b);
       if (g->c) gather_one(w, g->c);
+      if (g->d) gather_one(w, g->d);
     }
   }
 }
@@ -165,8 +175,8 @@ static void gather_problem(Names *w, const ParamSpace *s) {
   for (const Node *i = s->unit->a; i; i = i->next) {
     bool mine = (s->unit->kind == ND_SEQUENCE) == (w->kernel == SC_NONE);
     if (i->kind == ND_SPEC && mine) gather(w, i->a, NULL, 0);
-      if (g->d) gather_one(w, g->d);
     if (i->kind == ND_LAUNCH && mine && i->a) gather_one(w, i->a);
+    if (i->kind == ND_WORKSPACE && mine && i->b) gather_one(w, i->b);
     if (i->kind == ND_DEF && mine && s->unit->kind == ND_SEQUENCE) gather(w, i->b, i->a, 0);
   }
 }

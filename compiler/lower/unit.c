@@ -109,8 +109,8 @@ Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
   Given g = {.choice = choice ? choice : &none};
   const Node *unit = low_unit(sc, ast, &g);
   if (!unit) return NULL;
-  Kernel *k =
-      unit->kind == ND_SEQUENCE ? low_sequence(sc, ast, unit, &g) : low_kernel(sc, ast, unit, &g);
+  Kernel *k = unit->kind == ND_SEQUENCE ? low_sequence(sc, ast, unit, &g)
+                                        : low_kernel(low_kernel_params(sc, ast, unit, &g), &g);
   if (sc->errors == errors && k->launch.n) dimensions_told(sc, k);
   return sc->errors > errors ? NULL : k;
 }

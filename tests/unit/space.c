@@ -171,6 +171,46 @@ static void guards_and_defs_of_sequences(void **state) {
   schedc_space_free(space);
 }
 
+static const char guarded_kernels[] =
+    "kernel k {\n"
+    "  param A = 1 in { 1, 2 }, B = 1 in { 1, 2 }, C = 1 in { 1, 2 }\n"
+    "  in X : f32[M]\n"
+    "  out Y : f32[M, B]\n"
+    "  require A == 1\n"
+    "  role r : 1 warp { }\n"
+    "}\n"
+    "kernel l {\n"
+    "  in X : f32[M]\n"
+    "  out Z : f32[M]\n"
+    "  role r : 1 warp { }\n"
+    "}\n"
+    "sequence s {\n"
+    "  workspace Y : f32[M, B] if C == 1\n"
+    "  k if true\n"
+    "  l\n"
+    "}\n"
+    "sequence sure {\n"
+    "  k\n"
+    "  k if true\n"
+    "}\n";
+
+// What a kernel requires is asked where it is launched. A workspace that is not always one may be
+// its caller's.
+static void guarded_kernels_refuse_nothing(void **state) {
+  Fixture *f = *state;
+  uint64_t refused;
+  schedc_space *space = open_space(f, guarded_kernels, "s", NULL, NULL, 0);
+  assert_int_equal(info_of(space, "A").kind, SCHEDC_TUNING);
+  assert_int_equal(info_of(space, "B").kind, SCHEDC_PROBLEM);
+  assert_int_equal(info_of(space, "C").kind, SCHEDC_PROBLEM);
+  assert_string_equal(walk(f, space, false, &refused), "1 2");
+  assert_int_equal(refused, 0);
+  schedc_space_free(space);
+  space = open_space(f, guarded_kernels, "sure", NULL, NULL, 0);
+  assert_string_equal(walk(f, space, false, &refused), "1.1 1.2");
+  schedc_space_free(space);
+}
+
 // ---- domains
 
 static const char ranges[] =
@@ -378,11 +418,17 @@ static void wrong_calls_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(kinds_are_inferred),           TEST(sequences_unite_params),
-      TEST(guards_and_defs_of_sequences), TEST(domains_may_be_ranges),
-      TEST(domains_may_depend_on_params), TEST(wrong_domains_are_told),
-      TEST(requirements_prune),           TEST(requirements_prune_early),
-      TEST(cursors_are_values),           TEST(params_of_the_problem_vary_when_told),
+      TEST(kinds_are_inferred),
+      TEST(sequences_unite_params),
+      TEST(guarded_kernels_refuse_nothing),
+      TEST(guards_and_defs_of_sequences),
+      TEST(domains_may_be_ranges),
+      TEST(domains_may_depend_on_params),
+      TEST(wrong_domains_are_told),
+      TEST(requirements_prune),
+      TEST(requirements_prune_early),
+      TEST(cursors_are_values),
+      TEST(params_of_the_problem_vary_when_told),
       TEST(wrong_calls_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
