@@ -31,9 +31,12 @@ static void absent(Low *l, const Node *n, const char *what, LeftOut out) {
 
 // `again`: but for what is there, or said already.
 static void absent_names(Low *l, LeftOut out, bool again) {
+  bool made = out.item->kind == ND_WORKSPACE || out.item->flags & F_OUT;
   for (const Node *g = out.item->a; g; g = g->next) {
-    for (const Node *n = g->kind == ND_GROUP ? g->a : NULL; n; n = n->next)
+    for (const Node *n = g->kind == ND_GROUP ? g->a : NULL; n; n = n->next) {
       if (!again || !low_find(l, n->name)) absent(l, n, g->b->a ? "tensor" : "scalar", out);
+      low_find(l, n->name)->made |= made;
+    }
   }
 }
 

@@ -50,6 +50,7 @@ typedef struct Name {
   u8 elem;           // NM_ELEM
   bool open;         // NM_DEF: being expanded
   bool told;         // NM_ABSENT: a use was reported
+  bool made;         // NM_ABSENT: an output or workspace: its equation is passed by
   Span guard;        // NM_ABSENT: the guard that is false
   const char *what;  // NM_ABSENT: "ring", "tensor", "scalar" or "dimension"
   Xid x;             // NM_VALUE

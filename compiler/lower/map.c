@@ -400,7 +400,7 @@ static void equation(Low *l, const Node *n) {
     output_equation(l, n, old->ref);
     return;
   }
-  if (old->kind == NM_BAD) return;
+  if (old->kind == NM_BAD || (old->kind == NM_ABSENT && old->made)) return;
   Diag *d =
       low_error(l, D_N_SPEC, n->a->span, "'%s' is %s already", old->name, low_kind_text(l, old));
   sc_note(l->sc, d, old->span, "declared here");

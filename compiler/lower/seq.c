@@ -1,7 +1,8 @@
-// seq.c - a sequence: kernels launched one after the other, called as one. Each is lowered by
-// itself, once, with the sequence's parameters; then dimensions, scalars and tensors of the same
-// name become one, and must agree. What only passes between the kernels is a workspace. Kernels
-// that it is given have run before: they are lowered alike, and may take and make its inputs alone.
+// seq.c - a sequence: kernels launched one after the other, called as one. The params of all come
+// first, as guards choose by them which kernels there are. Each of these is lowered by itself,
+// once; then dimensions, scalars and tensors of the same name become one, and must agree. What only
+// passes between the kernels is a workspace. Kernels that it is given have run before: they are
+// lowered alike, and may take and make its inputs alone.
 // Called by unit.c; calls bind.c for its kernels, and the files of declarations and of maps.
 #include "compiler/lower/lower.h"
 
@@ -245,6 +246,7 @@ static void declare_absent(Low *l, const Given *g) {
   for (u32 i = 0; i < g->absent.n; i++) {
     const Name *n = g->absent.at[i];
     if (!low_find(l, n->name)) low_declare_absent(l, n->name, n->span, n->what, n->guard);
+    low_find(l, n->name)->made |= n->made;
   }
 }
 
