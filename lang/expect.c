@@ -126,6 +126,10 @@ static const char *help(Parser *p, Token t) {
     return "a 'def' stands in the kernel: the specification may call it";
   }
   if (!start) return NULL;
+  if (t.kind == T_IF && sc_accepts(p, T_WORKSPACE)) return "a guard ends its step: scale if e";
+  if (t.kind == T_IF && sc_accepts(p, T_ROLE)) {
+    return "a guard ends its declaration: in x : f32[N] if e; an 'if' { … } stands inside a role";
+  }
   if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
     return "statements and 'reg' stand inside a role";
   }
