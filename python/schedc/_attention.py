@@ -224,25 +224,29 @@ def _varlen_backward_like(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tens
 
 # ---- the operators, and their gradients
 
+def _operator(library: torch.library.Library, schema: str, run: Callable[..., Any], like: Callable[..., Any]) -> Any:
+    """An operator on tensors of GPUs and of the CPU, and its stand-in on tensors without data."""
+    name = schema.partition("(")[0]
+    library.define(schema)
+    for where in ("CUDA", "CPU"):
+        library.impl(name, run, where)
+    torch.library.register_fake(f"schedc::{name}", like, lib=library)
+    return getattr(torch.ops.schedc, name).default
+
+
 _library = torch.library.Library("schedc", "DEF")
-_library.define("attention(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool deterministic=False) -> (Tensor, Tensor)")
-_library.define("attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, float scale, bool causal,"
-                " bool deterministic=False) -> (Tensor, Tensor, Tensor)")
-_library.define("attention_varlen(Tensor q, Tensor k, Tensor v, Tensor starts_q, Tensor starts_k, int longest_q,"
-                " int longest_k, float scale, bool causal, bool trust_elements=False) -> (Tensor, Tensor)")
-_library.define("attention_varlen_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, Tensor starts_q,"
-                " Tensor starts_k, int longest_q, int longest_k, float scale, bool causal, bool trust_elements=False)"
-                " -> (Tensor, Tensor, Tensor)")
-for _name, _run, _like in (("attention", _forward, _forward_like), ("attention_backward", _backward, _backward_like),
-                           ("attention_varlen", _varlen, _varlen_like),
-                           ("attention_varlen_backward", _varlen_backward, _varlen_backward_like)):
-    for _where in ("CUDA", "CPU"):
-        _library.impl(_name, _run, _where)
-    torch.library.register_fake(f"schedc::{_name}", _like, lib=_library)
-_attention = torch.ops.schedc.attention.default
-_attention_backward = torch.ops.schedc.attention_backward.default
-_attention_varlen = torch.ops.schedc.attention_varlen.default
-_attention_varlen_backward = torch.ops.schedc.attention_varlen_backward.default
+_attention = _operator(_library, "attention(Tensor q, Tensor k, Tensor v, float scale, bool causal, bool deterministic=False)"
+                       " -> (Tensor, Tensor)", _forward, _forward_like)
+_attention_backward = _operator(
+    _library, "attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, float scale, bool causal,"
+    " bool deterministic=False) -> (Tensor, Tensor, Tensor)", _backward, _backward_like)
+_attention_varlen = _operator(
+    _library, "attention_varlen(Tensor q, Tensor k, Tensor v, Tensor starts_q, Tensor starts_k, int longest_q, int longest_k,"
+    " float scale, bool causal, bool trust_elements=False) -> (Tensor, Tensor)", _varlen, _varlen_like)
+_attention_varlen_backward = _operator(
+    _library, "attention_varlen_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor o, Tensor l, Tensor starts_q,"
+    " Tensor starts_k, int longest_q, int longest_k, float scale, bool causal, bool trust_elements=False)"
+    " -> (Tensor, Tensor, Tensor)", _varlen_backward, _varlen_backward_like)
 _below = torch._C._AutoDispatchBelowAutograd
 _empty_cuda: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", None)  # what torch.compile's code calls
 _is_compiling, _intercepted = torch.compiler.is_compiling, torch._C._len_torch_dispatch_stack

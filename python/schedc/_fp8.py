@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from . import _core
-from ._attention import (_CAUSAL, _EIGHT, _TYPES, _UNITS, _alone, _calls, _check, _How, _run_first, _Unit,
+from ._attention import (_CAUSAL, _EIGHT, _TYPES, _UNITS, _alone, _calls, _check, _How, _operator, _run_first, _Unit,
                          _wants_gradient)
 
 _BLOCKS = (0, 128, 256, 384, 640)  # rows that have a scale in common; 0: all of a head
@@ -76,16 +76,10 @@ def _quantized_like(q: Tensor, k: Tensor, v: Tensor, signs: Optional[Tensor], co
 
 
 _library = torch.library.Library("schedc", "FRAGMENT")
-_library.define("attention_fp8(Tensor q, Tensor k, Tensor v, Tensor fq, Tensor fk, Tensor fv, float scale, bool causal) -> Tensor")
-_library.define("attention_fp8_from16(Tensor q, Tensor k, Tensor v, Tensor? signs, Tensor? cos, Tensor? sin, float scale,"
-                " bool causal, int block) -> Tensor")
-for _name, _run, _like in (("attention_fp8", _attention, _attention_like),
-                           ("attention_fp8_from16", _quantized, _quantized_like)):
-    for _where in ("CUDA", "CPU"):
-        _library.impl(_name, _run, _where)
-    torch.library.register_fake(f"schedc::{_name}", _like, lib=_library)
-_attention_operator = torch.ops.schedc.attention_fp8.default
-_quantized_operator = torch.ops.schedc.attention_fp8_from16.default
+_attention_operator = _operator(_library, "attention_fp8(Tensor q, Tensor k, Tensor v, Tensor fq, Tensor fk, Tensor fv, float scale,"
+                                " bool causal) -> Tensor", _attention, _attention_like)
+_quantized_operator = _operator(_library, "attention_fp8_from16(Tensor q, Tensor k, Tensor v, Tensor? signs, Tensor? cos, Tensor? sin,"
+                                " float scale, bool causal, int block) -> Tensor", _quantized, _quantized_like)
 
 
 # ---- for users
