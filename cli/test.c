@@ -137,7 +137,8 @@ static int test_case(Tester *t) {
   schedc_bind_info line = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; i < lines; i++) {
     schedc_bind_at(like, t->kase, i, &line);
-    counts[i] = line.is_choice && line.count && !is_given(args, line.name) ? line.count : 1;
+    bool chosen = line.is_choice && line.count && line.kind != SCHEDC_BIND_ABSENT;
+    counts[i] = chosen && !is_given(args, line.name) ? line.count : 1;
   }
   if (args->model) test_ways(args, counts + lines);
   t->lines = lines;

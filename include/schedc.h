@@ -331,8 +331,8 @@ typedef enum schedc_value_type {
   SCHEDC_VALUE_ELEMENT  /* an element type, as schedc_type_name writes it: "f16" */
 } schedc_value_type;
 
-/* What a param is for: the problem's say what is computed, as the types and shapes of tensors,
- * scalars or the specification depend on them. */
+/* What a param is for: the problem's say what is computed, as the types, shapes and guards of
+ * tensors, scalars or the specification depend on them. */
 typedef enum schedc_param_kind { SCHEDC_PROBLEM, SCHEDC_TUNING } schedc_param_kind;
 
 /* A parameter as instantiated, and its tuning domain (may be empty), as text in order of
@@ -375,7 +375,7 @@ typedef enum schedc_bind_kind {
   SCHEDC_BIND_SCALAR,
   SCHEDC_BIND_TENSOR,
   SCHEDC_BIND_PARAM,
-  SCHEDC_BIND_ABSENT /* what is not there under these parameters: the lines are the same for all */
+  SCHEDC_BIND_ABSENT /* not there under these parameters; a case has the same lines under all */
 } schedc_bind_kind;
 typedef struct schedc_bind_info {
   size_t size;

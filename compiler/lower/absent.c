@@ -23,10 +23,11 @@ bool low_guard(Low *l, const Node *n, const char *what, bool *holds) {
 
 // ---- tensors, scalars and dimensions
 
-static void absent(Low *l, const Node *n, const char *what, LeftOut out) {
+static Name *absent(Low *l, const Node *n, const char *what, LeftOut out) {
   const Node *guard = out.step ? out.step->a : out.item->b;
   Name *name = low_declare_absent(l, n->name, (out.step ? out.step : n)->span, what, guard->span);
   PUSH(l->sc, &l->absent, name);
+  return name;
 }
 
 // `again`: but for what is there, or said already.
@@ -34,8 +35,9 @@ static void absent_names(Low *l, LeftOut out, bool again) {
   bool made = out.item->kind == ND_WORKSPACE || out.item->flags & F_OUT;
   for (const Node *g = out.item->a; g; g = g->next) {
     for (const Node *n = g->kind == ND_GROUP ? g->a : NULL; n; n = n->next) {
-      if (!again || !low_find(l, n->name)) absent(l, n, g->b->a ? "tensor" : "scalar", out);
-      low_find(l, n->name)->made |= made;
+      Name *name = again ? low_find(l, n->name) : NULL;
+      if (!name) name = absent(l, n, g->b->a ? "tensor" : "scalar", out);
+      if (name->kind == NM_ABSENT) name->made |= made;
     }
   }
 }

@@ -250,8 +250,10 @@ static void report_absent(Low *l, Name *n, Span at) {
   Diag *e = low_error(l, D_N_ABSENT, at, "the %s '%s' is not there: its guard '%s' is false",
                       n->what, n->name, condition);
   sc_note(l->sc, e, span_to(n->span, n->guard), "left out here");
+  bool index = l->spec && l->stmt && l->stmt->pos && !strcmp(n->what, "dimension");
   sc_help(l->sc, e,
           l->code ? "put this, and all else that uses '%s', under 'if %s'"
+          : index ? "an index needs another name"
                   : "let 'c ? a : b' choose: it does not look at the arm that is not taken",
           n->name, condition);
 }

@@ -245,8 +245,9 @@ static void declare_absent(Low *l, const Given *g) {
   low_absent_tensors(l);
   for (u32 i = 0; i < g->absent.n; i++) {
     const Name *n = g->absent.at[i];
-    if (!low_find(l, n->name)) low_declare_absent(l, n->name, n->span, n->what, n->guard);
-    low_find(l, n->name)->made |= n->made;
+    Name *mine = low_find(l, n->name);
+    if (!mine) mine = low_declare_absent(l, n->name, n->span, n->what, n->guard);
+    if (mine->kind == NM_ABSENT) mine->made |= n->made;
   }
 }
 
@@ -327,9 +328,11 @@ static void tell_neighbours(Low *l) {
 }
 
 static void nothing_launched(Low *l) {
+  bool guarded = false;
   if (l->k->launch.n || l->sc->errors) return;
   Diag *d = low_error(l, D_P_SEQUENCE, l->k->span, "this sequence launches nothing");
-  if (l->left_out.n) sc_help(l->sc, d, "with these params, guards leave out what it could launch");
+  for (u32 i = 0; i < l->left_out.n; i++) guarded |= l->left_out.at[i].step != NULL;
+  if (guarded) sc_help(l->sc, d, "with these params, guards leave out what it could launch");
 }
 
 // What its caller sees of it.

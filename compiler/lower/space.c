@@ -11,16 +11,19 @@
 
 // The names that some nodes use.
 typedef struct Names {
+  Sc *sc;
   const ParamSpace *s;
-  u32 kernel;   // whose they are; SC_NONE: a sequence's, which are all its kernels'
-  bool *param;  // by param: is it used, by itself or through a def?
-  bool *def;    // by step: has this def been looked into?
-  bool other;   // something else is used than params, defs, functions and constants
-  u32 last;     // the last step that has one of them
+  u32 kernel;             // whose they are; SC_NONE: a sequence's, which are all its kernels'
+  bool *param;            // by param: is it used, by itself or through a def?
+  bool *def;              // by step: has this def been looked into?
+  VEC(const Node *) own;  // the sequence's own defs that have been
+  bool other;             // something else is used than params, defs, functions and constants
+  u32 last;               // the last step that has one of them
 } Names;
 
 static Names no_names(Sc *sc, const ParamSpace *s, u32 kernel) {
-  return (Names){.s = s,
+  return (Names){.sc = sc,
+                 .s = s,
                  .kernel = kernel,
                  .param = NEWS(sc, bool, s->param.n + 1),
                  .def = NEWS(sc, bool, s->step.n + 1)};
@@ -33,6 +36,19 @@ static bool predefined(const Node *n) {
   Elem elem;
   if (n->kind == ND_APPLY) return low_function(n->name) < X_COUNT;
   return low_constant_named(n->name, &value) || low_elem_named(n->name, &elem);
+}
+
+// Is it a def of the sequence?
+static bool gather_own(Names *w, const Node *n, u32 depth) {
+  const Node *def = w->kernel == SC_NONE ? w->s->unit->a : NULL;
+  while (def && !(def->kind == ND_DEF && def->name == n->name)) def = def->next;
+  bool seen = !def;
+  for (u32 i = 0; i < w->own.n; i++) seen |= w->own.at[i] == def;
+  if (!seen) {
+    PUSH(w->sc, &w->own, def);
+    gather(w, def->b, def->a, depth + 1);
+  }
+  return def;
 }
 
 static void gather_name(Names *w, const Node *n, const Node *formals, u32 depth) {
@@ -51,7 +67,7 @@ static void gather_name(Names *w, const Node *n, const Node *formals, u32 depth)
     }
     return;
   }
-  w->other |= !predefined(n);
+  w->other |= !gather_own(w, n, depth) && !predefined(n);
 }
 
 static void gather(Names *w, const Node *n, const Node *formals, u32 depth) {
@@ -177,7 +193,6 @@ static void gather_problem(Names *w, const ParamSpace *s) {
     if (i->kind == ND_SPEC && mine) gather(w, i->a, NULL, 0);
     if (i->kind == ND_LAUNCH && mine && i->a) gather_one(w, i->a);
     if (i->kind == ND_WORKSPACE && mine && i->b) gather_one(w, i->b);
-    if (i->kind == ND_DEF && mine && s->unit->kind == ND_SEQUENCE) gather(w, i->b, i->a, 0);
   }
 }
 

@@ -142,6 +142,8 @@ def _run_first(what: int, inputs: Tuple[Tensor, ...], scalars: Tuple[float, ...]
     without memory have outputs without memory."""
     if inputs[0].is_meta:
         return like()
+    if any(x != x for x in scalars):  # to a launch it would mean the default
+        raise ValueError("softmax_scale is NaN")
     inputs = tuple(map(_rows, inputs))
     if _core.key(what, inputs, scalars) not in _calls:
         _prepare(what, inputs, scalars, like())
@@ -425,7 +427,7 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
 
     Elements may also be float8_e4m3fn or float8_e5m2, as with FlashAttention-3. Then O is bfloat16, and there are no gradients.
     q_descale (batch, heads or groups), k_descale and v_descale (batch, groups): what Q, K and V of a head are multiplied by;
-    float32, 1 if None.
+    float32, 1 if None. They are above 0: with others the result is NaN or wrong, and nothing looks.
 
     softmax_scale: 1 / sqrt(D) if None. causal: row i sees the keys up to i + keys - rows. Gradients of q, k and v are those of
     the schedule fa3_bwd, which adds up dQ in no fixed order; `deterministic`, those of fa3_bwd_ordered, with the same bits each

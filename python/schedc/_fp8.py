@@ -7,15 +7,13 @@ Calls are prepared and made as those of _attention.
 """
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Dict, Optional, Tuple
 
 import torch
 from torch import Tensor
 
 from . import _core
-from ._attention import (_CAUSAL, _EIGHT, _TYPES, _UNITS, _alone, _calls, _check, _How, _operator, _run_first, _Unit,
-                         _wants_gradient)
+from ._attention import (_CAUSAL, _EIGHT, _TYPES, _UNITS, _alone, _calls, _check, _How, _operator, _run_first, _Unit)
 
 _BLOCKS = (0, 128, 256, 384, 640)  # rows that have a scale in common; 0: all of a head
 
@@ -61,6 +59,8 @@ def _attention_like(q: Tensor, k: Tensor, v: Tensor, fq: Tensor, fk: Tensor, fv:
 
 def _quantized(q: Tensor, k: Tensor, v: Tensor, signs: Optional[Tensor], cos: Optional[Tensor], sin: Optional[Tensor],
                scale: float, causal: bool, block: int) -> Tensor:
+    if block not in _BLOCKS:
+        raise ValueError(f"block is one of {', '.join(map(str, _BLOCKS))}, not {block}")
     what = _FROM16[block, signs is not None, cos is not None] + _CAUSAL * causal
     inputs = tuple(x for x in (signs, q, k, v, cos, sin) if x is not None)
     made = _core.call(_calls, what, inputs, (scale,))
@@ -84,34 +84,53 @@ _quantized_operator = _operator(_library, "attention_fp8_from16(Tensor q, Tensor
 
 # ---- for users
 
-@lru_cache(None)
-def _one(device: torch.device) -> Tensor:
-    return torch.ones((1, 1, 1), dtype=torch.float32, device=device)
+_ones: Dict[torch.device, Tensor] = {}
 
 
-def _scales(name: str, given: Optional[Tensor], q: Tensor, heads: int) -> Tensor:
-    """(batch, heads, 1) in f32, of (batch, heads) or, as FlashAttention-3 has them for Q, of fewer heads that are groups."""
+def _one(q: Tensor, alone: bool) -> Tensor:
+    """(1, 1, 1) of 1, kept for later calls unless it is no plain tensor, or is only filled when a graph is replayed."""
+    made = _ones.get(q.device) if alone else None
+    if made is None:
+        made = torch.ones((1, 1, 1), dtype=torch.float32, device=q.device)
+        if alone and not (q.is_cuda and torch.cuda.is_current_stream_capturing()):
+            if q.is_cuda:
+                torch.cuda.current_stream(q.device).synchronize()  # other streams will read it
+            _ones[q.device] = made
+    return made
+
+
+def _beside(first: Tensor, **given: Optional[Tensor]) -> None:
+    """Are all of them tensors, where the first is, and does none want a gradient?"""
+    for name, x in given.items():
+        if x is not None and not isinstance(x, Tensor):
+            raise TypeError(f"{name}: a tensor of PyTorch is wanted, not {type(x).__name__}")
+        if x is not None and x.device != first.device:
+            raise TypeError(f"{name} is on {x.device}, and q on {first.device}")
+        if x is not None and x.requires_grad and torch.is_grad_enabled():
+            raise NotImplementedError("schedc has no gradients of attention in 8 bits: call it under torch.no_grad()")
+
+
+def _scales(name: str, given: Optional[Tensor], q: Tensor, alone: bool, *heads: int) -> Tensor:
+    """(batch, heads, 1), of (batch, one of these numbers of heads): the first is how many there are, others are their groups."""
     batch = q.shape[0]
     if given is None:
-        return _one(q.device).expand(batch, heads, 1)
-    if not isinstance(given, Tensor) or given.dtype != torch.float32 or given.dim() != 2 or given.shape[0] != batch:
-        what = f"{given.dtype} of shape {tuple(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
-        raise TypeError(f"{name}: float32 of shape ({batch}, heads) is wanted, not {what}")
-    groups = given.shape[1]
-    if groups != heads and (not groups or heads % groups):
-        raise ValueError(f"{name} has {groups} heads, and there are {heads}")
-    return given.repeat_interleave(heads // groups, 1)[..., None] if groups != heads else given[..., None]
+        return _one(q, alone).expand(batch, heads[0], 1)
+    if given.dtype != torch.float32 or given.dim() != 2 or given.shape[0] != batch or given.shape[1] not in heads:
+        wanted = " or ".join(f"({batch}, {n})" for n in dict.fromkeys(heads))
+        raise TypeError(f"{name}: float32 of shape {wanted} is wanted, not {given.dtype} of shape {tuple(given.shape)}")
+    return (given if given.shape[1] == heads[0] else given.repeat_interleave(heads[0] // given.shape[1], 1))[..., None]
 
 
 def attention_by_heads(q: Tensor, k: Tensor, v: Tensor, q_descale: Optional[Tensor], k_descale: Optional[Tensor],
                        v_descale: Optional[Tensor], scale: Optional[float], causal: bool) -> Tensor:
     """flash_attn_func on tensors of 8 bits."""
     _check(q, k, v, 4, _EIGHT)
-    fq = _scales("q_descale", q_descale, q, q.shape[2])
-    fk, fv = (_scales(name, given, q, k.shape[2]) for name, given in (("k_descale", k_descale), ("v_descale", v_descale)))
-    given = float(q.shape[-1] ** -0.5 if scale is None else scale), bool(causal)
-    run = _attention if _alone(q, k, v) else _attention_operator
-    return run(q, k, v, fq, fk, fv, *given)
+    _beside(q, q=q, k=k, v=v, q_descale=q_descale, k_descale=k_descale, v_descale=v_descale)
+    alone, heads, groups = _alone(q, k, v), q.shape[2], k.shape[2]
+    fq = _scales("q_descale", q_descale, q, alone, heads, *((groups,) if groups and heads % groups == 0 else ()))
+    fk, fv = _scales("k_descale", k_descale, q, alone, groups), _scales("v_descale", v_descale, q, alone, groups)
+    run = _attention if alone else _attention_operator
+    return run(q, k, v, fq, fk, fv, float(q.shape[-1] ** -0.5 if scale is None else scale), bool(causal))
 
 
 def flash_attn_fp8_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[float] = None, causal: bool = False, *,
@@ -120,18 +139,16 @@ def flash_attn_fp8_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional
     """flash_attn_func on tensors of 16 bits, computed in 8 (e4m3): Q, K and V are quantized first, with a scale for each `block`
     rows of a head (0: one for each head; else 128, 256, 384 or 640). Returned is O, like q. There are no gradients.
 
-    signs: D numbers of float32, 1 or -1 at random. Q and K are multiplied by a Hadamard matrix with these signs of its rows and
-    columns (incoherent processing): S is the same, and an outlier's share is in all elements of its row, so that less is lost.
-    rotary_cos, rotary_sin: (keys, D / 2), of the type of q: Q and K are rotated first, elements d and d + D / 2 by the angle of
-    the row's position; the last query has the position of the last key."""
-    if not _alone(q, k, v):
-        _check(q, k, v, 4)
-    if _wants_gradient(q, k, v):
-        raise NotImplementedError("schedc has no gradients of attention in 8 bits: call it under torch.no_grad()")
-    if block not in _BLOCKS:
-        raise ValueError(f"block is one of {', '.join(map(str, _BLOCKS))}, not {block!r}")
+    signs: D numbers of float32, 1 or -1 at random; that they are is not checked. Q and K are multiplied by a Hadamard matrix with
+    these signs of its rows and columns (incoherent processing): S is the same, and an outlier's share is in all elements of its
+    row, so that less is lost.
+    rotary_cos, rotary_sin: (keys, D / 2), of the type of q; longer tables have to be cut. Q and K are rotated first, elements d and
+    d + D / 2 by the angle of the row's position. The last query has the position of the last key, so there are at least as many
+    keys as rows."""
+    _check(q, k, v, 4)
+    _beside(q, q=q, k=k, v=v, signs=signs, rotary_cos=rotary_cos, rotary_sin=rotary_sin)
     if (rotary_cos is None) != (rotary_sin is None):
         raise TypeError("rotary_cos and rotary_sin are given together")
     scale = float(q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale)
     run = _quantized if _alone(q, k, v) else _quantized_operator
-    return run(q, k, v, signs, rotary_cos, rotary_sin, scale, bool(causal), block)
+    return run(q, k, v, signs, rotary_cos, rotary_sin, scale, bool(causal), int(block))

@@ -378,6 +378,19 @@ static void limits(void **state) {
   lower(&r, text, NULL);
   assert_string_equal(r.code.at, "P.limit ");
   sc_free(&r.sc);
+  // More names that are not there than a scope holds, of a kernel and of what a sequence lacks.
+  for (int kept = 0; kept < 2; kept++) {
+    n = (size_t)snprintf(text, sizeof text, "kernel k {\n  in A : f32[M]\n  in a");
+    for (int i = 0; i < 5000; i++) n += (size_t)snprintf(text + n, sizeof text - n, ", a%d", i);
+    n += (size_t)snprintf(text + n, sizeof text - n,
+                          " : f32[1]%s\n  out O : f32[M]\n  grid (x : M)\n"
+                          "  role r : 1 warp { reg s : f32[16]\n s[i] = A[i];  O[i] = s[i] }\n}\n",
+                          kept ? "" : " if false");
+    if (kept) snprintf(text + n, sizeof text - n, "sequence s {\n  k if false\n}\n");
+    lower(&r, text, NULL);
+    assert_non_null(strstr(r.code.at, "P.limit "));
+    sc_free(&r.sc);
+  }
 }
 
 // An intermediate has the type that its equation states, else the kernel's narrow one; integers

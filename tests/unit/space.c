@@ -162,6 +162,8 @@ static void guards_and_defs_of_sequences(void **state) {
                  "  k\n"
                  "  l if A > 1\n"
                  "  def more(x) = x + B\n"
+                 "  def fits(n) = C * n < 9\n"
+                 "  require fits(M)\n"
                  "  spec { Y[i] = more(X[i]) }\n"
                  "}\n",
                  NULL, NULL, NULL, 0);
