@@ -47,7 +47,7 @@ def units(path):
     starts = list(re.finditer(r"^(kernel|sequence)\s+(\w+)", text, re.M))
     found = [(this.group(1), this.group(2), text[this.start() : after.start() if after else len(text)])
              for this, after in zip(starts, starts[1:] + [None])]
-    launched = {name for kind, _, body in found if kind == "sequence" for name in re.findall(r"^\s*(\w+)\s*$", body, re.M)}
+    launched = {name for kind, _, body in found if kind == "sequence" for name in re.findall(r"^\s*(\w+)(?: if [^\n]*)?\s*$", body, re.M)}
     return [(name, body, kind == "kernel" and name in launched) for kind, name, body in found]
 
 
