@@ -349,6 +349,9 @@ def reported(_):
         expect("what is tuned", said.startswith("a GPU, driver for CUDA 13.0, NVRTC 12.9; 2026-11-24.\n\n") and
                "| fwd d128 s2048 causal | fa3_stale | pair=1 BM=128 | 0.2000 | 0.2100 | 5.0 % |\n| B = 8, M = 7 |" in said, said)
         expect("no table", report.read_tables(os.path.join(folder, "none")) is None)
+        lost = {**everything, "points": [*everything["points"], {"name": "bwd d64 s1", "pass": False, "error": "why"}]}
+        expect("a point without figures is told", report.first_line("{} points", lost, "^bwd ")[0] ==
+               "8 points; 1 more are wrong, or were not measured")
     for what, make in (("a table", lambda: report.page("no marks", None)),
                        ("the figures", lambda: report.first_page("no figures", lambda name: everything))):
         try:

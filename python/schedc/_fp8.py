@@ -66,7 +66,7 @@ def _quantized(q: Tensor, k: Tensor, v: Tensor, signs: Optional[Tensor], cos: Op
     made = _core.call(_calls, what, inputs, (scale,))
     if made is None:
         _check(q, k, v, 4)
-        made = _run_first(what, inputs, (scale,), lambda: (torch.empty_like(q, memory_format=torch.contiguous_format),))
+        made = _run_first(what, inputs, (scale,), lambda: (_quantized_like(q, k, v, signs, cos, sin, scale, causal, block),))
     return made[0]
 
 
