@@ -25,6 +25,7 @@ Row = collections.namedtuple("Row", "what file settings hand paper edit", defaul
 
 # A condition on columns: the emitter then stores element by element instead of by 16 bytes.
 NARROW = ("where(l[i] == 0, 0, o[i,d] / l[i])\n", "where(l[i] == 0, 0, o[i,d] / l[i]) if d < D\n")
+STRIDE = ("b : B) dynamic", "b : B) persistent")
 
 
 def stale(what, hand=None, edit=None, **params):
@@ -65,8 +66,9 @@ FULL = [
     stale("+ exponentials of 32 columns beside P V", BN=128, early=32, pair=1, pingpong="true"),
 ]
 CAUSAL = [
-    Row("Algorithm 2, tiles by a fixed stride", FWD, ["pingpong=true"]),
-    stale("stale maximum, tiles drawn, longest first, aligned",
+    Row("Algorithm 2, tiles by a fixed stride", FWD, ["pingpong=true"], edit=STRIDE),
+    Row("the same, tiles drawn", FWD, ["pingpong=true"]),
+    stale("stale maximum, key tiles aligned",
           ("persistent CTAs with an atomic tile counter", "660-667", None), BN=176, early=176, pair=1, pingpong="false"),
     stale("+ ping-pong", BN=176, early=176, pair=1, pingpong="true"),
     stale("+ clusters of 2", BN=176, early=176, pair=2, pingpong="true"),

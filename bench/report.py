@@ -49,6 +49,10 @@ def where(document):
     return textwrap.fill(f"{', '.join(said)}; {document['date'][:10]}.", 120) + "\n\n"
 
 
+def durations(measured):
+    return f"{1e3 * measured['cold_ms']:.0f} / {1e3 * measured['sustained_ms']:.0f}" if measured else ""
+
+
 def rates(measured):
     return f"{measured['tflops_cold']:.0f} / {measured['tflops_sustained']:.0f}" if measured else ""
 
@@ -76,7 +80,7 @@ def told(ratio, bar, unsure):
 def bars():
     """The ratio that each point is asked to reach today: a result keeps those of its own day."""
     found = {}
-    for name in ("points.json", "fp8_points.json"):
+    for name in ("points.json", "fp8_points.json", "small_points.json"):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
             found.update({point["name"]: point["bar"] for point in json.load(file)["points"]})
     return found
@@ -105,7 +109,7 @@ def missed(document):
     return "\n" + rows(head, lines) if lines else ""
 
 
-def peers(document):
+def peers(document, figures=rates):
     lines, bar_of = [], bars()
     for point in document["points"]:
         times, bar = point.get("times", {}), bar_of.get(point["name"])
@@ -113,8 +117,8 @@ def peers(document):
         other = times.get("cudnn") or times.get("cublas")
         unsure = noise(times["schedc"], other, point["rounds"]) if ratio else None
         lines.append({"point": point["name"], "schedule": os.path.basename(point.get("schedule", "")).removesuffix(".sched"),
-                      "schedc": rates(times.get("schedc")) or "wrong or not measured", "cuDNN, cuBLAS": rates(other),
-                      "FlashAttention-2": rates(times.get("flash2")), "FlashAttention-3": rates(times.get("flash3")),
+                      "schedc": figures(times.get("schedc")) or "wrong or not measured", "cuDNN, cuBLAS": figures(other),
+                      "FlashAttention-2": figures(times.get("flash2")), "FlashAttention-3": figures(times.get("flash3")),
                       "ratio": with_noise(ratio, unsure) if ratio else "",
                       "bar": told(ratio, bar, unsure) if bar else "", "to FlashAttention-3": over_flash3(times, point.get("rounds"))})
     head = [name for name in lines[0] if not ("Flash" in name or name == "bar") or any(line[name] for line in lines)]
@@ -246,7 +250,8 @@ def memory(document):
 
 TABLES = {"run": run, "memory": memory, "predict": predictions, "peers": peers, "peers_h100": peers, "peers_h100_bwd": peers, "ablation": ablations,
           "adversarial": adversarial, "tuned": tuned,
-          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_levels": peers, "hard_peers": peers, "fa3_fp8": fp8_speed}
+          "fp8_accuracy": fp8_accuracy, "fp8_peers": peers, "fp8_levels": peers, "hard_peers": peers, "fa3_fp8": fp8_speed,
+          "small_peers": lambda document: peers(document, durations)}
 
 
 def page(text, read):
