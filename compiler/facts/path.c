@@ -50,32 +50,65 @@ static void note_form(PathFacts *f, Path *p, const Lin *least0, const Truth *by)
   }
 }
 
+// ---- keys: what is asked, and of what
+
+// CAN_BE: is the path free of contradictions? FOLLOWS: is a truth one of it? ASKED, APART:
+// known_of. ZERO: must the last form of the path be 0, if it is not negative?
+typedef enum Question { CAN_BE, FOLLOWS, ASKED, APART, ZERO } Question;
+
+enum { TRUTH_WORDS = 2 + 3 * LIN_TERMS, WORDS = (MAX_TRUTHS + 1) * TRUTH_WORDS + 1 };
+
+static u32 write_truth(u64 *out, const Truth *t) {
+  u32 n = 0;
+  out[n++] = (u64)t->cond << 32 | t->holds;
+  if (t->cond) return n;
+  out[0] = t->least0->n;
+  out[n++] = (u64)t->least0->c;
+  for (u32 i = 0; i < t->least0->n; i++) {
+    const Term *m = &t->least0->at[i];
+    out[n++] = (u64)m->by;
+    out[n++] = (u64)m->atom[0] << 32 | m->atom[1];
+    out[n++] = m->atom[2];
+  }
+  return n;
+}
+
 static bool is_quotient(const void *facts, u32 atom) {
   return ((const Facts *)facts)->atom.at[atom].op == X_IDIV;
 }
 
 // A form that is not negative is 0 if it cannot be positive: so `t % 2 <= 0` says what t is. (If it
 // must be negative, the path cannot be: with 0 in its place that would not show any more.)
-static void suppose_zero(Facts *f, const Lin *least0) {
-  Lin minus = sc_lin_int(0), below = sc_lin_int(-1), zero = *least0;
-  bool is = sc_lin_any(least0, is_quotient, f) && sc_lin_add(&minus, least0, -1) &&
-            sc_form_nonneg(f, &minus);
-  if (!is || !sc_lin_add(&below, least0, -1) || sc_form_nonneg(f, &below)) return;
-  if (sc_know(f, &zero)) sc_fact_zero(f, &zero);
+static bool must_be_zero(Facts *f, const Lin *least0) {
+  Lin minus = sc_lin_int(0), below = sc_lin_int(-1);
+  return sc_lin_add(&minus, least0, -1) && sc_form_nonneg(f, &minus) &&
+         sc_lin_add(&below, least0, -1) && !sc_form_nonneg(f, &below);
+}
+
+// key: the path's truths up to this one, whose answer is kept.
+static void suppose_zero(PathFacts *f, const Lin *least0, const u64 *key, u32 n) {
+  Lin zero = *least0;
+  if (!sc_lin_any(least0, is_quotient, f->facts)) return;
+  u32 *known = &sc_key(f->facts->sc, &f->answers, 0, key, n * sizeof *key)->number;
+  if (!*known) *known = must_be_zero(f->facts, least0) + 1;
+  if (*known == 2 && sc_know(f->facts, &zero)) sc_fact_zero(f->facts, &zero);
 }
 
 // The path's truths are among the facts until they are dropped.
 static u32 suppose(PathFacts *f, const Path *p, u32 pc) {
   sc_facts_at(f->facts, f->code, pc);
-  u32 mark = sc_facts_mark(f->facts);
+  u32 mark = sc_facts_mark(f->facts), n = 0;
+  u64 words[WORDS];
+  words[n++] = (u64)pc << 32 | ZERO;
   for (u32 i = 0; i < p->n; i++) {
     const Truth *t = &p->at[i];
     Lin least0;  // whole: of what is stored only the terms that it has are there
+    n += write_truth(words + n, t);
     if (t->cond) sc_facts_assume(f->facts, t->cond, t->holds);
     if (t->cond) continue;
     sc_lin_copy(&least0, t->least0);
     sc_fact_push(f->facts, FACT_SAID, &least0);
-    suppose_zero(f->facts, &least0);
+    suppose_zero(f, &least0, words, n);
   }
   return mark;
 }
@@ -142,10 +175,6 @@ static u32 known_of(PathFacts *f, const Path *p, const Xid *cond, u32 n) {
   return set;
 }
 
-// CAN_BE: is the path free of contradictions? FOLLOWS: is a truth one of it? ASKED, APART:
-// known_of.
-typedef enum Question { CAN_BE, FOLLOWS, ASKED, APART } Question;
-
 // While the path is supposed.
 static u32 work_out(PathFacts *f, const Path *p, Question q, const Truth *t) {
   if (q == FOLLOWS) return truth_follows(f, p, t);
@@ -157,37 +186,31 @@ static u32 work_out(PathFacts *f, const Path *p, Question q, const Truth *t) {
   return can;
 }
 
-static u32 write_truth(u64 *out, const Truth *t) {
-  u32 n = 0;
-  out[n++] = (u64)t->cond << 32 | t->holds;
-  if (t->cond) return n;
-  out[0] = t->least0->n;
-  out[n++] = (u64)t->least0->c;
-  for (u32 i = 0; i < t->least0->n; i++) {
-    const Term *m = &t->least0->at[i];
-    out[n++] = (u64)m->by;
-    out[n++] = (u64)m->atom[0] << 32 | m->atom[1];
-    out[n++] = m->atom[2];
-  }
-  return n;
-}
-
 // The passes of a walk ask the same of the same paths again, and what is not so takes the longest
-// to find out. So an answer is kept beside the whole question.
-static u32 answer(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *t) {
-  enum { WORDS = 2 + 3 * LIN_TERMS };
-  u64 words[(MAX_TRUTHS + 1) * WORDS + 1];
+// to find out. So an answer is kept beside the whole question. One of several questions of a path:
+// it stays supposed until they are `answered`.
+static u32 answer_one(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *t) {
+  u64 words[WORDS];
   u32 n = 0;
   words[n++] = (u64)pc << 32 | (u64)p->n << 8 | q;
   if (t) n += write_truth(words + n, t);
   for (u32 i = 0; i < p->n; i++) n += write_truth(words + n, &p->at[i]);
   u32 *known = &sc_key(f->facts->sc, &f->answers, 0, words, n * sizeof *words)->number;
-  if (!*known) {
-    u32 mark = suppose(f, p, pc);
-    *known = work_out(f, p, q, t) + 1;
-    sc_facts_drop(f->facts, mark);
-  }
-  return *known - 1;
+  if (*known) return *known - 1;
+  if (!f->supposed) f->mark = suppose(f, p, pc);
+  f->supposed = true;
+  return (*known = work_out(f, p, q, t) + 1) - 1;
+}
+
+static void answered(PathFacts *f) {
+  if (f->supposed) sc_facts_drop(f->facts, f->mark);
+  f->supposed = false;
+}
+
+static u32 answer(PathFacts *f, const Path *p, u32 pc, Question q, const Truth *t) {
+  const u32 known = answer_one(f, p, pc, q, t);
+  answered(f);
+  return known;
 }
 
 static bool can_be(PathFacts *f, const Path *p, u32 pc) { return answer(f, p, pc, CAN_BE, NULL); }
@@ -286,9 +309,10 @@ static bool unite(PathFacts *f, Path *into, const Path *from, u32 pc) {
   Truth less_known[MAX_TRUTHS];
   for (u32 i = 0; i < into->n; i++) {
     Truth t = into->at[i];
-    if (listed(from, &t) || answer(f, from, pc, FOLLOWS, &t)) into->at[kept++] = t;
+    if (listed(from, &t) || answer_one(f, from, pc, FOLLOWS, &t)) into->at[kept++] = t;
     else less_known[lost++] = t;
   }
+  answered(f);
   bool less = kept < into->n;
   into->n = kept;
   for (u32 i = 0; i < lost; i++) note_lesser(f, into, &less_known[i], from);
@@ -314,17 +338,22 @@ static bool is_asked(const Kernel *k, Xid cond) {
   return x_divides(k->expr.at[e->a].op) || x_divides(k->expr.at[e->b].op);
 }
 
-PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role) {
-  const Code *code = &role->code;
-  PathFacts *f = NEW(sc, PathFacts);
-  *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = code, .below = x_below(sc, k)};
-  f->left = PATHS_TRIED;
-  for (u32 i = 0; i < code->n; i++) {
-    Xid cond = code->at[i].op == OP_IF ? code->at[i].arg[0] : 0;
-    if (!cond || !x_uniform(k, cond)) continue;
-    if (f->asked.n < MAX_ASKED && is_asked(k, cond)) PUSH(sc, &f->asked, cond);
+void sc_path_ask(PathFacts *f, const Role *role) {
+  Sc *sc = f->facts->sc;
+  f->asked.n = f->apart.n = 0;
+  for (u32 i = 0; i < f->code->n; i++) {
+    Xid cond = f->code->at[i].op == OP_IF ? f->code->at[i].arg[0] : 0;
+    if (!cond || !x_uniform(f->k, cond)) continue;
+    if (f->asked.n < MAX_ASKED && is_asked(f->k, cond)) PUSH(sc, &f->asked, cond);
     if (f->apart.n < MAX_APART && role->by_paths == PATHS_BY_CONDITIONS) PUSH(sc, &f->apart, cond);
   }
+}
+
+PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role) {
+  PathFacts *f = NEW(sc, PathFacts);
+  *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = &role->code, .below = x_below(sc, k)};
+  f->left = PATHS_TRIED;
+  sc_path_ask(f, role);
   return f;
 }
 

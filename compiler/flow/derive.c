@@ -216,11 +216,13 @@ static void forget_plans(Kernel *k) {
 }
 
 // By role and operation: the releases at which a warp may not be past its wait yet.
-static bool **find_lagging(Sc *sc, Kernel *k, Facts *facts) {
+static bool **find_lagging(Sc *sc, Kernel *k, Facts *facts, PathFacts **kept) {
   bool **lagging = NEWS(sc, bool *, k->role.n + 1);
   for (u32 i = 0; i < k->role.n; i++) {
     lagging[i] = NEWS(sc, bool, k->role.at[i].code.n + 1);
-    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .lagging = lagging[i], .trial = true};
+    Flow f = {.sc = sc, .k = k, .facts = facts, .role = i, .kept = &kept[i]};
+    f.lagging = lagging[i];
+    f.trial = true;
     sc_walk(&f);
     for (u32 pc = 0; pc < k->role.at[i].code.n; pc++) lagging[i][pc] |= f.gave_up;
   }
@@ -228,9 +230,9 @@ static bool **find_lagging(Sc *sc, Kernel *k, Facts *facts) {
 }
 
 // Plans all roles. False after an error.
-static bool plan_all(Sc *sc, Kernel *k, Facts *facts) {
+static bool plan_all(Sc *sc, Kernel *k, Facts *facts, PathFacts **kept) {
   u32 before = sc->errors;
-  bool ok = true, **lagging = find_lagging(sc, k, facts);
+  bool ok = true, **lagging = find_lagging(sc, k, facts, kept);
   for (u32 i = 0; i < k->ring.n; i++) count_arrivals(k, i, lagging);
   for (u32 i = 0; i < k->role.n; i++) ok &= plan_role(sc, k, i, lagging[i]);
   return ok && sc->errors == before;
@@ -238,9 +240,9 @@ static bool plan_all(Sc *sc, Kernel *k, Facts *facts) {
 
 // Lets the data flow plan the role. Returns the first fault that it finds, without reporting it:
 // the pass `flow` does that. (If it gives up: the one of all paths together.)
-static const Diag *plan_by_flow(Sc *sc, Kernel *k, Facts *facts, u32 role, const Diag *together,
-                                bool *decided) {
-  Flow f = {.sc = sc, .k = k, .facts = facts, .role = role};
+static const Diag *plan_by_flow(Sc *sc, Kernel *k, Facts *facts, PathFacts **kept, u32 role,
+                                const Diag *together, bool *decided) {
+  Flow f = {.sc = sc, .k = k, .facts = facts, .role = role, .kept = &kept[role]};
   f.derive = f.report = f.trial = true;
   Reports said = sc_said(sc);
   sc_walk(&f);
@@ -290,18 +292,19 @@ static void try_next(Role *r, Trial *t, u32 time, const Diag *found, bool decide
 bool sc_derive(Sc *sc, Kernel *k) {
   Facts *facts = sc_facts(sc, k);
   Trial *trial = NEWS(sc, Trial, k->role.n + 1);
+  PathFacts **kept = NEWS(sc, PathFacts *, k->role.n + 1);  // by role: its plans share its answers
   k->most_held = NEWS(sc, u8, k->role.n * k->ring.n + 1);
   for (u32 i = 0; i < k->role.n; i++) k->role.at[i].by_paths = 0;
   bool again = true;
   for (u32 time = 0; again; time++) {
     again = false;
     forget_plans(k);
-    if (!plan_all(sc, k, facts)) return false;
+    if (!plan_all(sc, k, facts, kept)) return false;
     for (u32 i = 0; i < k->role.n; i++) {
       Role *r = &k->role.at[i];
       const u8 before = r->by_paths;
       bool decided;
-      const Diag *found = plan_by_flow(sc, k, facts, i, trial[i].fault, &decided);
+      const Diag *found = plan_by_flow(sc, k, facts, kept, i, trial[i].fault, &decided);
       try_next(r, &trial[i], time, found, decided);
       again |= r->by_paths != before;
     }

@@ -285,6 +285,13 @@ static void report_cost(Flow *f, u32 blocks) {
   sc_help(f->sc, d, "loops that index register tiles are unrolled: make them shorter");
 }
 
+static void tell_paths_apart(Flow *f) {
+  if (f->kept) f->asked = *f->kept;
+  if (f->asked) sc_path_ask(f->asked, f->r);
+  else f->asked = sc_path_facts(f->sc, f->k, f->r);
+  if (f->kept) *f->kept = f->asked;
+}
+
 void sc_walk(Flow *f) {
   bool report = f->report;
   f->r = &f->k->role.at[f->role];
@@ -304,8 +311,7 @@ void sc_walk(Flow *f) {
   f->open = NEWS(f->sc, u32, deepest + 1);
   f->in_else = NEWS(f->sc, bool, deepest + 1);
   f->report = false;
-  if (f->r->by_paths && cost(f->k, blocks) * MAX_PATHS < MAX_WORK)
-    f->asked = sc_path_facts(f->sc, f->k, f->r);
+  if (f->r->by_paths && cost(f->k, blocks) * MAX_PATHS < MAX_WORK) tell_paths_apart(f);
   for (u32 n = 0; !n || f->changed; n++) {
     if (n == MAX_PASSES && f->asked) f->asked->asked.n = f->asked->apart.n = 0;
     f->gave_up = f->trial && f->asked && f->asked->apart.n && !f->asked->left;

@@ -130,7 +130,7 @@ static void to_refusal(void **state) {
   double start = now();
   assert_int_equal(schedc_instantiate(&kernel, context, source, NULL, NULL, params, COUNT(params)),
                    SCHEDC_EINPUT);
-  judge("a stage of fa3_stale that is kept, to R5.depth", now() - start, 60000);
+  judge("a stage of fa3_stale that is kept, to R5.depth", now() - start, 20000);
   schedc_source_free(source);
   schedc_close(context);
 }
