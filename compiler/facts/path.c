@@ -195,11 +195,13 @@ static u32 answer_one(PathFacts *f, const Path *p, u32 pc, Question q, const Tru
   words[n++] = (u64)pc << 32 | (u64)p->n << 8 | q;
   if (t) n += write_truth(words + n, t);
   for (u32 i = 0; i < p->n; i++) n += write_truth(words + n, &p->at[i]);
-  u32 *known = &sc_key(f->facts->sc, &f->answers, 0, words, n * sizeof *words)->number;
-  if (*known) return *known - 1;
-  if (!f->supposed) f->mark = suppose(f, p, pc);
+  u32 known = sc_key(f->facts->sc, &f->answers, 0, words, n * sizeof *words)->number;
+  if (known) return known - 1;
+  if (!f->supposed) f->mark = suppose(f, p, pc);  // which keeps answers of its own
   f->supposed = true;
-  return (*known = work_out(f, p, q, t) + 1) - 1;
+  known = work_out(f, p, q, t);
+  sc_key(f->facts->sc, &f->answers, 0, words, n * sizeof *words)->number = known + 1;
+  return known;
 }
 
 static void answered(PathFacts *f) {
@@ -352,7 +354,6 @@ void sc_path_ask(PathFacts *f, const Role *role) {
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role) {
   PathFacts *f = NEW(sc, PathFacts);
   *f = (PathFacts){.facts = sc_facts(sc, k), .k = k, .code = &role->code, .below = x_below(sc, k)};
-  f->left = PATHS_TRIED;
   sc_path_ask(f, role);
   return f;
 }

@@ -27,7 +27,7 @@ typedef struct PathFacts {
   Below below;
   VEC(Xid) asked;  // conditions of the code that paths which are united may both have answered
   VEC(Xid) apart;  // … of which paths that are united do not know the contrary
-  u32 left;        // so many paths may still be asked for that: then they are united
+  u32 left;        // who asks sets it: so many paths may be asked for that, then they are united
   Keys answers;    // by question: what was answered, + 1
   bool supposed;   // a path's truths are among the facts, from `mark` on
   u32 mark;
@@ -36,7 +36,8 @@ typedef struct PathFacts {
 // The effort of a plan that is tried; and of the proof of one, which goes other ways than it did.
 enum { PATHS_TRIED = 150, PATHS_PROVED = 4 * PATHS_TRIED };
 PathFacts *sc_path_facts(Sc *sc, const Kernel *k, const Role *role);
-// … of a role whose paths are told apart in another way now. What was answered stays so.
+// … of a role whose paths are told apart in another way now. What was answered stays so: `asked`
+// and `apart` are each what the code has, or empty, so no answer is of another list.
 void sc_path_ask(PathFacts *f, const Role *role);
 
 // Can the path go on like this? Then it says what is true there, else it is of no more use.

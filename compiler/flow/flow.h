@@ -178,7 +178,7 @@ typedef struct Flow {
   Paths *
       *saved;  // two for each nesting depth: before the block, and at the end of its first branch
   PathFacts *asked;  // NULL, or paths that disagree are told apart
-  PathFacts **kept;  // NULL, or what earlier walks of the role were answered
+  PathFacts **kept;  // NULL, or the answers that earlier walks of the role got
   u32 *open;         // by depth: the operation that opened the block
   bool *in_else;     // by depth: the walk is past its `else`
   u32 depth;         // open blocks

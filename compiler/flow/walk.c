@@ -285,11 +285,13 @@ static void report_cost(Flow *f, u32 blocks) {
   sc_help(f->sc, d, "loops that index register tiles are unrolled: make them shorter");
 }
 
+// A plan's trial may have kept answers, which cost nothing; its proof starts with none.
 static void tell_paths_apart(Flow *f) {
   if (f->kept) f->asked = *f->kept;
   if (f->asked) sc_path_ask(f->asked, f->r);
   else f->asked = sc_path_facts(f->sc, f->k, f->r);
   if (f->kept) *f->kept = f->asked;
+  f->asked->left = f->trial ? PATHS_TRIED : PATHS_PROVED;
 }
 
 void sc_walk(Flow *f) {
