@@ -512,7 +512,7 @@ def run_all(checks, s):
         checks.run(f"loaded behind work, seed {seed}", loaded_behind_work, s, seed)
     checks.run("events", events, s)
     checks.run("three streams", side_by_side, s, "fa3_stale", {"causal": True}, 1)
-    checks.run("three streams, plain grid", side_by_side, s, "fa3_alg1", {}, 2)
+    checks.run("three streams, tiles by a fixed stride", side_by_side, s, "fa3_alg1", {}, 2)
     checks.run("four threads", host_threads, s)
     checks.run("jobs", jobs, s)
     checks.run("contexts", contexts, s)
