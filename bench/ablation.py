@@ -25,6 +25,7 @@ Row = collections.namedtuple("Row", "what file settings hand paper edit", defaul
 
 # A condition on columns: the emitter then stores element by element instead of by 16 bytes.
 NARROW = ("where(l[i] == 0, 0, o[i,d] / l[i])\n", "where(l[i] == 0, 0, o[i,d] / l[i]) if d < D\n")
+# Each CTA takes every n-th tile, and draws none. The order of the tiles stays.
 STRIDE = ("b : B) dynamic", "b : B) persistent")
 
 
