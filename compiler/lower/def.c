@@ -59,6 +59,9 @@ static bool bind_argument(Low *l, Scope *to, const Node *param, const Node *arg)
     } else if (low_elem_named(arg->name, &elem)) {
       n.kind = NM_ELEM;
       n.elem = elem;
+    } else if (l->dims) {
+      n.kind = NM_VALUE;
+      n.x = low_expr(l, arg);
     } else {
       n.kind = NM_INDEXNAME;
       n.index = arg->name;

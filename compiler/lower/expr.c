@@ -137,6 +137,16 @@ static Xid wrong_kind(Low *l, const Node *n, Name *name) {
   return 0;
 }
 
+// A launch dimension is the unit's, also where the body of a def is the first to name it.
+static Xid new_dimension(Low *l, const Node *n) {
+  Scope *user = l->scope;
+  l->scope = l->base;
+  Name *d = low_declare(l, n->name, n->span, NM_VALUE);
+  l->scope = user;
+  PUSH(l->sc, &l->k->dim, ((Dim){n->name, n->span}));
+  return d->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, l->k->dim.n - 1);
+}
+
 static Xid name_value(Low *l, const Node *n) {
   Name *name = low_find(l, n->name);
   double c;
@@ -147,11 +157,7 @@ static Xid name_value(Low *l, const Node *n) {
       low_error(l, D_N_KIND, n->span, "'%s' is an element type, not a value", n->name);
       return 0;
     }
-    if (l->dims) {
-      Name *d = low_declare(l, n->name, n->span, NM_VALUE);
-      PUSH(l->sc, &l->k->dim, ((Dim){n->name, n->span}));
-      return d->x = x_leaf(l->sc, l->k, X_DIM, TY_INT, l->k->dim.n - 1);
-    }
+    if (l->dims) return new_dimension(l, n);
     return low_index(l, n->name, n->span);
   }
   switch (name->kind) {

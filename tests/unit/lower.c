@@ -58,6 +58,22 @@ static void role(Run *r, const char *items, const char *body) {
   lower(r, text, NULL);
 }
 
+// A def may be the first to name a dimension, in its body or in what it is given: it is one all the
+// same.
+static void dimensions_of_defs(void **state) {
+  (void)state;
+  Run r;
+  lower(&r,
+        "kernel k {\n  def half(n) = n / 2 + P\n  in A : f16[half(M), N]\n  out O : f32[M, P]\n"
+        "  grid (x : cdiv(M, 64))\n  role all : 1 warpgroup {\n    reg s : f32[64, 64]\n"
+        "    s[i,j] = A[x*64 + i, j]\n    O[x*64 + i, j] = s[i,j]\n  }\n}\n",
+        NULL);
+  has(&r, "A : f16[M / 2 + P, N]");
+  has(&r, "O : f32[M, P]");
+  assert_int_equal(r.k->dim.n, 3);
+  sc_free(&r.sc);
+}
+
 static const char *const params =
     "kernel k {\n"
     "  param D = 128 in { 64, 128 }, W = D == 128 ? 176 : 80, T = f16 in { f16, bf16 }, fast = "
@@ -416,6 +432,7 @@ static void types_of_intermediates(void **state) {
 
 int main(void) {
   const struct CMUnitTest test[] = {
+      cmocka_unit_test(dimensions_of_defs),
       cmocka_unit_test(params_by_caller_case_and_default),
       cmocka_unit_test(params_refused),
       cmocka_unit_test(partial_vectors),
