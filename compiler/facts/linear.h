@@ -77,7 +77,8 @@ typedef struct Narrowed {
 
 typedef struct Block {
   u32 mark;
-  Xid cond;  // of an `if`, else 0
+  Xid cond;        // of an `if`, else 0
+  bool otherwise;  // behind its `else`: the condition does not hold
 } Block;
 
 struct Facts {
@@ -127,5 +128,6 @@ u32 sc_atom_facts(Facts *f, u32 atom, Lin out[ATOM_FACTS]);  // forms that are n
 void sc_said_loop(Facts *f, const Ins *loop);  // what its range says of its variable
 void sc_said_axis(Facts *f, u32 axis);
 void sc_facts_assume(Facts *f, Xid cond, bool truth);  // a condition that holds, or does not
+bool sc_facts_decided(const Facts *f, Xid cond, bool *truth);  // by an `if` around, which asks it
 
 #endif

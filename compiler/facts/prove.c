@@ -130,7 +130,9 @@ static bool by_divisor(Proof *q, const Lin *p, u32 i, u32 depth) {
 
 static bool of_both(Proof *q, const Lin *p, u32 atom, u32 depth) {
   const Atom a = q->f->atom.at[atom];
+  bool first, decided = a.op == X_WHERE && sc_facts_decided(q->f, a.ref, &first);
   for (u32 second = 0; second < 2; second++) {
+    if (decided && first == (second == 1)) continue;  // this one is not taken here
     u32 mark = sc_facts_mark(q->f);
     Lin of, it, less = sc_lin_int(0);
     sc_lin_copy(&of, p);

@@ -72,6 +72,13 @@ void sc_facts_assume(Facts *f, Xid cond, bool truth) {
   say(f, cond, truth, &(u32){CONDITIONS});
 }
 
+bool sc_facts_decided(const Facts *f, Xid cond, bool *truth) {
+  u32 i = f->open.n;
+  while (i && f->open.at[i - 1].cond != cond) i--;
+  if (i) *truth = !f->open.at[i - 1].otherwise;
+  return i > 0;
+}
+
 bool sc_facts_refute(Facts *f, Xid cond, bool truth) {
   const u32 mark = sc_facts_mark(f);
   sc_facts_assume(f, cond, truth);
@@ -110,15 +117,16 @@ void sc_said_axis(Facts *f, u32 axis) {
 static void step(Facts *f, const Ins *ins) {
   u8 effects = sc_op[ins->op].effects;
   if (effects & OPENS) {
-    PUSH(f->sc, &f->open, ((Block){f->fact.n, ins->op == OP_IF ? ins->arg[0] : 0}));
+    PUSH(f->sc, &f->open, ((Block){.mark = f->fact.n, .cond = ins->op == OP_IF ? ins->arg[0] : 0}));
     for (u32 i = 0; i < f->k->axis.n && ins->op == OP_TILE; i++) sc_said_axis(f, i);
     if (ins->op == OP_FOR) sc_said_loop(f, ins);
     if (ins->op == OP_IF) sc_facts_assume(f, ins->arg[0], true);
   } else if (effects & (SPLITS | CLOSES) && f->open.n) {
-    const Block b = f->open.at[f->open.n - 1];
-    sc_facts_drop(f, b.mark);
+    Block *b = &f->open.at[f->open.n - 1];
+    sc_facts_drop(f, b->mark);
+    b->otherwise = true;
     if (effects & CLOSES) f->open.n--;
-    else sc_facts_assume(f, b.cond, false);
+    else sc_facts_assume(f, b->cond, false);
   }
 }
 

@@ -152,6 +152,26 @@ static void conditions(void **state) {
   assert_true(sc_fact_equal(f->facts, f->s, INT(7)));
 }
 
+// An extent chosen by the condition of an `if` around is known there, in both of its parts.
+static void choices_that_are_made(void **state) {
+  Fix *f = *state;
+  axis(f, INT(1), 1);
+  axis(f, INT(1), 1);
+  Xid same = X(EQ, f->n, f->m), rest = X(MIN, f->m, INT(9));
+  Xid extent = x_make(&f->sc, f->k, X_WHERE, same, INT(0), f->n);
+  ins(f, OP_IF, same, 0, 0);
+  know(f);
+  NONNEG(SUB(INT(0), extent));
+  assert_false(sc_fact_at_most(f->facts, rest, extent));
+  ins(f, OP_ELSE, 0, 0, 0);
+  know(f);
+  NONNEG(SUB(extent, f->n));
+  assert_false(sc_fact_at_most(f->facts, f->m, extent));
+  ins(f, OP_ENDIF, 0, 0, 0);
+  know(f);
+  assert_false(sc_fact_at_most(f->facts, f->n, extent));
+}
+
 static void multiples_and_rounds(void **state) {
   Fix *f = *state;
   axis(f, INT(1), 1);
@@ -255,6 +275,7 @@ int main(void) {
       TEST(parts_of_unknown_number),
       TEST(least_and_greatest),
       TEST(conditions),
+      TEST(choices_that_are_made),
       TEST(multiples_and_rounds),
       TEST(expressions_taken_back),
       TEST(what_a_loop_reaches),
