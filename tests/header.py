@@ -51,7 +51,12 @@ def extents(shape, dims):
 
     def cdiv(a, b):
         return -(-a // b)
-    return [int(eval(e.replace("/", "//"), {"cdiv": cdiv}, dims)) for e in re.split(r",\s*(?![^()]*\))", shape)]
+
+    def where(cond, a, b):
+        return a if cond else b
+
+    known = {"cdiv": cdiv, "where": where}
+    return [int(eval(e.replace("/", "//"), known, dims)) for e in re.split(r",\s*(?![^()]*\))", shape)]
 
 
 def strides(extent, pad):

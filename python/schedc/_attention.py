@@ -430,7 +430,7 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
     float32, 1 if None. They are above 0: with others the result is NaN or wrong, and nothing looks.
 
     softmax_scale: 1 / sqrt(D) if None. causal: row i sees the keys up to i + keys - rows. Gradients of q, k and v are those of
-    the schedule fa3_bwd, which adds up dQ in no fixed order; `deterministic`, those of fa3_bwd_ordered, with the same bits each
+    the schedule fa3_bwd, which adds up dQ (with grouped heads dK and dV, too) in no fixed order; `deterministic`, those of fa3_bwd_ordered, with the same bits each
     time, for D of 64 and 128. What flash-attn has beyond this can be given by name if it is the default, and else is a
     NotImplementedError."""
     if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or return_attn_probs:
@@ -464,7 +464,7 @@ def flash_attn_varlen_func(q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor
     """flash_attn_func over sequences of different lengths, packed end to end: q (rows of all, heads, D), k and v (keys of all,
     groups, D). cu_seqlens: int32, the first row of each sequence, and the end. max_seqlen_q: rows of the longest sequence;
     rows beyond it are not written. max_seqlen_k: keys of the longest; those beyond it get no gradient. Gradients are those of the
-    schedule fa_varlen_bwd, which adds up dQ in no fixed order.
+    schedule fa_varlen_bwd, which adds up dQ (with grouped heads dK and dV, too) in no fixed order.
 
     The kernels rely on cu_seqlens: no element is less than the one before, or outside of 0 … rows. On a GPU each launch has the
     GPU look at that first, which costs some 3 µs; if it is not so, the kernel does not run, and whoever waits for the GPU gets
