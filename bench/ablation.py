@@ -65,6 +65,7 @@ FULL = [
     stale("key tiles of 128", BN=128, early=0, pair=2, pingpong="true"),
     stale("the same without clusters", BN=128, early=0, pair=1, pingpong="true"),
     stale("+ exponentials of 32 columns beside P V", BN=128, early=32, pair=1, pingpong="true"),
+    stale("as shipped: 3 math warpgroups, key tiles of 80, all exponentials beside P V"),
 ]
 CAUSAL = [
     Row("Algorithm 2, tiles by a fixed stride", FWD, ["pingpong=true"], edit=STRIDE),
@@ -79,6 +80,7 @@ CAUSAL = [
           BN=144, stale="false", early=0, pair=2, pingpong="true"),
     stale("key tiles of 128, exponentials of 48 columns beside P V", BN=128, early=48, pair=2, pingpong="true"),
     stale("the same without clusters, of 32 columns", BN=128, early=32, pair=1, pingpong="true"),
+    stale("as shipped: no ping-pong, of 48 columns"),
 ]
 
 

@@ -430,9 +430,9 @@ def flash_attn_func(q: Tensor, k: Tensor, v: Tensor, softmax_scale: Optional[flo
     float32, 1 if None. They are above 0: with others the result is NaN or wrong, and nothing looks.
 
     softmax_scale: 1 / sqrt(D) if None. causal: row i sees the keys up to i + keys - rows. Gradients of q, k and v are those of
-    the schedule fa3_bwd, which adds up dQ (with grouped heads dK and dV, too) in no fixed order; `deterministic`, those of fa3_bwd_ordered, with the same bits each
-    time, for D of 64 and 128. What flash-attn has beyond this can be given by name if it is the default, and else is a
-    NotImplementedError."""
+    the schedule fa3_bwd, which adds up dQ (with grouped heads dK and dV, too) in no fixed order; `deterministic`, those of
+    fa3_bwd_ordered, with the same bits each time, for D of 64 and 128. What flash-attn has beyond this can be given by name if
+    it is the default, and else is a NotImplementedError."""
     if dropout_p or window_size != (-1, -1) or softcap or alibi_slopes is not None or return_attn_probs:
         _only_defaults(dropout_p, window_size, softcap, alibi_slopes, return_attn_probs)
     if getattr(q, "dtype", None) in _EIGHT:
