@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every shipped configuration through NVRTC and ptxas: each kernel and sequence of schedules/ with its defaults, with
-the parameters of each of its cases, and as the ablation has it, each code once; the defaults with --debug-waits, too.
+the parameters of each of its cases, these in bf16, too, and as the ablation has it, each code once; the defaults with
+--debug-waits, too.
 No spills (but --debug-waits may), no stack frame, no serialized products, no ignored setmaxnreg; registers at entry,
 shared memory and barriers as schedc predicts them, and each role's tiles within the registers that it asks for.
 Those of tests/corpus/ go through NVRTC alone, with their defaults, with and without --debug-waits.
@@ -61,11 +62,13 @@ def choices(case, params):
 
 
 def settings(schedc, path, kernel, text):
-    """Options for schedc, each once: the defaults, then the parameters of each case."""
-    params = {p["name"] for p in info(schedc, path, kernel)["parameters"]}
+    """Options for schedc, each once: the defaults, then the parameters of each case, then the same in bf16."""
+    params = {p["name"]: p.get("domain") or [] for p in info(schedc, path, kernel)["parameters"]}
     found = [()]
     for case in re.findall(r"\bcase\s+\w+\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text):
         found += choices(case, params)
+    if "bf16" in params.get("T", []):
+        found += [(("T", "bf16"), *given) for given in found if "T" not in dict(given)]
     return [[word for name, value in given for word in ("-p", f"{name}={value}")] for given in dict.fromkeys(found)]
 
 
