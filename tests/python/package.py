@@ -330,7 +330,7 @@ def cases_and_units():
     before = {t.name: t.direction for t in schedc.load("fa3_bwd.sched").given().tensors}
     expect(before["O"] == before["L"] == "out" and before["Q"] == before["dQ"] == "in", before)
     expect(schedc.load("fa3_stale.sched").given() is None, "given")
-    expect(set(schedc.load("fa3_bwd.sched").certificates) == {"prepare", "backward", "convert"}, "certificates")
+    expect(set(schedc.load("fa3_bwd.sched").certificates) == {"prepare", "backward", "convert", "convert_keys"}, "certificates")
 
 
 def texts(args):
