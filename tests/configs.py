@@ -62,13 +62,11 @@ def choices(case, params):
 
 
 def settings(schedc, path, kernel, text):
-    """Options for schedc, each once: the defaults, then the parameters of each case, then the same in bf16."""
-    params = {p["name"]: p.get("domain") or [] for p in info(schedc, path, kernel)["parameters"]}
+    """Options for schedc, each once: the defaults, then the parameters of each case."""
+    params = {p["name"] for p in info(schedc, path, kernel)["parameters"]}
     found = [()]
     for case in re.findall(r"\bcase\s+\w+\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text):
         found += choices(case, params)
-    if "bf16" in params.get("T", []):
-        found += [(("T", "bf16"), *given) for given in found if "T" not in dict(given)]
     return [[word for name, value in given for word in ("-p", f"{name}={value}")] for given in dict.fromkeys(found)]
 
 
@@ -76,6 +74,13 @@ def shipped(schedc, path):
     """(kernel, options) of what a caller may launch."""
     return [(kernel, options) for kernel, text, launched in units(path) if not launched
             for options in settings(schedc, path, kernel, text)]
+
+
+def in_bf16(schedc, path, kernel, options):
+    """The same with bf16, where the kernel has it and the options name no type."""
+    domains = {p["name"]: p.get("domain") or [] for p in info(schedc, path, kernel)["parameters"]}
+    named = any(word.startswith("T=") for word in options)
+    return [] if named or "bf16" not in domains.get("T", []) else [(path, kernel, ["-p", "T=bf16", *options])]
 
 
 def of_ablation(root):
@@ -159,6 +164,7 @@ def main():
     args.schedc = os.path.abspath(args.schedc)
     files = args.files or sorted(glob.glob(os.path.join(root, "schedules", "*.sched")))
     found = [(path, *of) for path in files for of in shipped(args.schedc, path)]
+    found += [other for of in found for other in in_bf16(args.schedc, *of)]
     jobs, seen, waits = [], set(), ["--debug-waits"]
     for path, kernel, options in found if args.files else found + of_ablation(root):
         text = run(args.schedc, "build", path, kernel, *options, "--to", "cu", "-o", "-")

@@ -47,7 +47,7 @@ RUNS = [
      ["M=700 N=600", "M=500 N=300 H=4", "M=1000 N=100", "M=700 N=0"]),
     ("fa_varlen", "fa_varlen", ["fa_varlen"], "", ["case=tiles", "case=long"]),
     ("gqa_fwd_2wg", "gqa_fwd_2wg", ["gqa_fwd_2wg"], "--case small -p D=64", ["M=200 N=900", "M=300 N=70", "M=300 N=0"]),
-    ("fa3_bwd", "fa3_bwd", ["prepare", "backward", "convert"], "--case small -p D=64", ["M=400 N=500", "M=0 N=500"]),
+    ("fa3_bwd", "fa3_bwd", ["prepare", "backward", "convert", "convert_keys"], "--case small -p D=64", ["M=900 N=200", "M=0 N=500"]),
 ]
 CALLS = ("cta_sync cluster_sync warp_sync bar_sync bar_arrive ring_init mbar_init_fence mbar_arrive_cta mbar_arrive mbar_expect_only "
          "mbar_expect mbar_wait fence_async_all fence_async wgmma_fence wgmma_commit wgmma_wait tma_commit tma_wait_read tma_wait "
