@@ -29,7 +29,9 @@ static void read_pairs(MapGen *g, const Ahead *y, const View *v) {
   Cuda *c = g->c;
   const Buf *b = &c->k->buf.at[v->buf];
   At at = cu_row_at(g, cu_int(c, 0));
-  const char *from = cu_stage_pair(c, v, cu_from(c, v->at[0].base, cu_row(c, &at)), "8 * n");
+  const char *from = cu_stage_lane(c, v, cu_from(c, v->at[0].base, cu_row(c, &at)),
+                                   cu_from(c, v->at[1].base, (Txt){"8 * n", P_MUL}),
+                                   (Txt){"$col0", P_NAME});
   cu_var(c, "%s %s[4];", cu_held(b->elem), y->name);
   cu_line(c, "sc_pairs_%s(%s, %u, %s);", sc_elem[b->elem].text, from, cu_rows_apart(b), y->name);
 }

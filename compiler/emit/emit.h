@@ -144,6 +144,7 @@ typedef struct Cuda {
   // divide by 0
   bool unasked;
   u32 pc;          // the operation being written
+  u32 loops;       // of the schedule, around it
   u32 votes;       // for names of votes' outcomes
   size_t written;  // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
@@ -308,9 +309,9 @@ const char *cu_col_step(
 const char *cu_stage(Cuda *c, const View *v);
 // an address; of a vector: row alone
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col);
-// the address of two columns beside each other: the thread's two of the eight from column `eight`
-// on
-const char *cu_stage_pair(Cuda *c, const View *v, Txt row, const char *eight);
+// the address of column first + mine; `mine` is the lane's part, and has no bit in common with
+// `first`
+const char *cu_stage_lane(Cuda *c, const View *v, Txt row, Txt first, Txt mine);
 u32 cu_rows_apart(const Buf *part);  // bytes from a row of a stage to the eighth below it
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
 // where the thread's first four elements of a tile lie side by side, 512 from one four to the next;

@@ -57,7 +57,10 @@ static bool orders_itself(Op op) { return op == OP_MMA || op == OP_COMMIT || op 
 static void operation(Cuda *c, const Ins *ins) {
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
-    case OP_FOR: cu_open_for(c, ins); break;
+    case OP_FOR:
+      c->loops++;
+      cu_open_for(c, ins);
+      break;
     case OP_IF:
       cu_mma_early(c, ins);
       cu_open_if(c, ins);
@@ -68,6 +71,7 @@ static void operation(Cuda *c, const Ins *ins) {
       cu_close_tile(c);
       break;
     case OP_ENDFOR:
+      c->loops--;
       cu_declare_of_loop(c, c->k->role.at[c->r].code.at[ins->nest].arg[0]);
       cu_close(c);
       break;

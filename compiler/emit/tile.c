@@ -121,17 +121,17 @@ const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {
 
 u32 cu_rows_apart(const Buf *part) { return 8 * sc_panel_bytes(part); }
 
-// The address of two columns of a stage. Lane and row decide one part of it, which is the same for
-// all columns of a panel; the columns decide other bits.
-const char *cu_stage_pair(Cuda *c, const View *v, Txt row, const char *eight) {
+// The address of columns of a stage of which a lane has those from `mine` on, in each group of
+// columns that begins at `first`; the two have no bit in common. Lane and row decide one part of
+// the address, which is the same for all groups of a panel; `first` decides other bits.
+const char *cu_stage_lane(Cuda *c, const View *v, Txt row, Txt first, Txt mine) {
   const Buf *b = &c->k->buf.at[v->buf];
   u32 bytes = sc_elem[b->elem].bytes;
-  Txt first = cu_from(c, v->at[1].base, (Txt){eight, P_MUL});
   if (!b->swizzle || sc_stage_rows(b) * b->swizzle % 1024)
-    return cu_stage_elem(c, v, row, cu_sum(c, first, (Txt){"$col0", P_NAME}));
-  return cu_text(c, "sc_at_pair<%u, %lld>(%s, %s, %u * $col0, %u * %s)", b->swizzle,
-                 (long long)sc_stage_rows(b), cu_stage(c, v), row.s, bytes, bytes,
-                 cu_paren(c, first, P_MUL + 1));
+    return cu_stage_elem(c, v, row, cu_sum(c, first, mine));
+  return cu_text(c, "sc_at_lane<%u, %lld>(%s, %s, %u * %s, %u * %s)", b->swizzle,
+                 (long long)sc_stage_rows(b), cu_stage(c, v), row.s, bytes,
+                 cu_paren(c, mine, P_MUL + 1), bytes, cu_paren(c, first, P_MUL + 1));
 }
 
 // base + x, or x alone if there is no base.

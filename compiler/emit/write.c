@@ -33,12 +33,25 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
 }
 
 // The address that stmatrix and ldmatrix take from this lane: a row of block n, of 16 rows and 16
-// columns, of a 16-bit stage.
+// columns, of a 16-bit stage. In a loop the lane's part of it may wait in a register. Elsewhere it
+// is worked out anew, as ptxas would keep it, in memory if need be, through the loops of a tile.
+// (Panels of 32 bytes are as wide as a block: no two blocks have a part in common.)
 static const char *fragment_at(MapGen *g, const View *v) {
   Cuda *c = g->c;
-  Txt row = cu_sum(c, cu_block_at(c, &g->at), (Txt){"16 * $warp + ($lane & 15)", P_ADD});
-  Txt col = {"16 * n + 8 * ($lane >> 4)", P_ADD};
-  return cu_stage_elem(c, v, cu_from(c, v->at[0].base, row), cu_from(c, v->at[1].base, col));
+  bool common = c->k->buf.at[v->buf].swizzle > 32 && cu_multiple(c, v->at[1].base, 16);
+  const char *warp = "$warp", *lane = "$lane";
+  if (common && !c->loops) {
+    const char *at = cu_temp(c, "at");
+    cu_var(c, "const int %s = sc_here(32 * $warp + $lane);", at);
+    warp = cu_text(c, "(%s >> 5)", at);
+    lane = cu_text(c, "(%s & 31)", at);
+  }
+  Txt row = cu_sum(c, cu_block_at(c, &g->at),
+                   (Txt){cu_text(c, "16 * %s + (%s & 15)", warp, lane), P_ADD});
+  Txt cols = {"16 * n", P_MUL}, mine = {cu_text(c, "8 * (%s >> 4)", lane), P_MUL};
+  row = cu_from(c, v->at[0].base, row);
+  if (common) return cu_stage_lane(c, v, row, cu_from(c, v->at[1].base, cols), mine);
+  return cu_stage_elem(c, v, row, cu_from(c, v->at[1].base, cu_sum(c, cols, mine)));
 }
 
 // Reads a 16-bit tile from a stage by ldmatrix.

@@ -72,7 +72,7 @@ static void votes_of_blocks(void **state) {
 // Rows of a stage are reduced into a vector in registers, whose threads they then are.
 static void rows_of_stages(void **state) {
   const char *t = emitted(state, "m[i] = m[i] + sum(j) r[i,j]");
-  has(t, "sc_pairs_f32(sc_at_pair<128, 64>(");
+  has(t, "sc_pairs_f32(sc_at_lane<128, 64>(");
   has(t, "for (int e = 4 * n; e < 4 * n + 4; e++) sum_j[sc_row(e)] += four[e & 3];");
   has(t, "m[r] = m[r] + sum_j[r];");
   has(emitted(state, "m[i] = m[i] + sum(j) c[i,j]"),
