@@ -206,10 +206,11 @@ typedef struct At {
 } At;
 
 // What the loop over elements reads at its head, for four of them: two elements of a vector in a
-// stage, along the columns (VECTOR2); two of each of the thread's rows of a stage (PAIRS); or the
-// four of a blocked workspace (VECTOR4), whose address is `at`.
+// stage, along the columns (VECTOR2); two of each of the thread's rows of a stage (PAIRS); the four
+// of a blocked workspace (VECTOR4), whose address is `at`; or of `rows` of a tensor (PAIRS,
+// WIDE, WIDE_TRIED), whose elements the array `at` has for several times.
 typedef struct Ahead {
-  const char *name, *at;
+  const char *name, *at, *rows;
   u32 view;
   u8 move;
 } Ahead;
@@ -297,6 +298,11 @@ const char *cu_to(Cuda *c, Elem elem, const char *value);  // and back
 const char *cu_block(Cuda *c, u32 buf, const char *block);
 // The type of the values that elements of this type hold.
 static inline const char *cu_held(u8 elem) { return sc_elem[elem].flt ? "float" : "int"; }
+// The type of such elements in a tensor.
+static inline const char *cu_kept(u8 elem) {
+  if (!sc_is_narrow(elem)) return cu_held(elem);
+  return sc_elem[elem].bytes == 2 ? "u16" : "unsigned char";
+}
 u32 cu_array(const Cuda *c,
              u32 buf);  // elements of the C array for a block of a tile, or for a vector
 const char *cu_load(Cuda *c, const At *at, u32 view);  // one element, as a float, int
@@ -316,12 +322,14 @@ u32 cu_rows_apart(const Buf *part);  // bytes from a row of a stage to the eight
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
 // where the thread's first four elements of a tile lie side by side, 512 from one four to the next;
 // NULL: they do not
-const char *cu_vector4(Cuda *c, const At *at, const View *v);
+const char *cu_vector4(Cuda *c, const At *at, const View *v, const char *thread);
 
 // inside.c
 bool cu_multiple(Cuda *c, Xid x, i64 n);
 // bounds test, or NULL; rows, cols: of these, too
 const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols);
+// how many columns the tensor has from the view's first on
+const char *cu_columns_left(Cuda *c, const View *v);
 // is this a tile of the grid? NULL if writes there cannot matter
 const char *cu_in_grid(Cuda *c, const View *v);
 
@@ -346,6 +354,9 @@ At cu_elem_at(const MapGen *g, int odd);
 // the loop over a thread's elements of a row pair
 void cu_open_elems(MapGen *g, Columns columns);
 void cu_close_elems(MapGen *g);
+i64 cu_read_at_once(const MapGen *g);  // groups of eight columns of a tensor's rows
+// what stmatrix and ldmatrix take of block n of a stage
+const char *cu_fragment_at(const MapGen *g, const View *v);
 
 // write.c: what the statement assigns
 void cu_to_registers(MapGen *g, const View *dst, const Buf *b);

@@ -281,11 +281,8 @@ static void args(Cuda *c, Str *out) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     if (b->space != SP_TENSOR || !c->by_thread[i]) continue;
-    const char *type = !sc_is_narrow(b->elem)        ? cu_held(b->elem)
-                       : sc_elem[b->elem].bytes == 2 ? "u16"
-                                                     : "unsigned char";
-    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", type, c->name[i],
-               sc_elem[b->elem].text, c->name[i], b->rank);
+    str_printf(out, "  %s *%s;  // %s\n  long long %s_stride[%u];  // elements\n", cu_kept(b->elem),
+               c->name[i], sc_elem[b->elem].text, c->name[i], b->rank);
   }
   for (u32 i = 0; i < k->dim.n; i++)
     str_printf(out, "%s%s%s", i ? ", " : "  int ", sc_cuda_name(c->sc, k->dim.at[i].name),

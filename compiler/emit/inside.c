@@ -33,6 +33,13 @@ const char *cu_inside(Cuda *c, const At *at, const View *v, bool rows, bool cols
   return s.n ? s.at : NULL;
 }
 
+const char *cu_columns_left(Cuda *c, const View *v) {
+  const Pos *last = &v->at[v->rank - 1];
+  const Buf *b = &c->k->buf.at[v->buf];
+  Txt all = cu_uniform(c, b->dim[b->rank - 1]);
+  return last->base ? cu_binary(c, X_SUB, true, all, cu_near(c, last->base)).s : all.s;
+}
+
 // ---- CTAs past the end of the grid, which fill up its last cluster: they do all but write
 
 // Is the view outside of its tensor wherever the axis is past its end?

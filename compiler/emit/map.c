@@ -5,8 +5,8 @@
 // What can be computed once is computed before the loop: reductions, values that are the same along
 // a row, and the limits of comparisons with a column. (For `t*BN + j < N` the limit is N - t*BN, in
 // a register; the column j is a constant in each unrolled step.) At the head of each step of the
-// loop, the elements of a vector that lies along the columns in a stage are read, two at once, for
-// both rows of the thread.
+// loop, what can be read ahead of its elements is: of a vector that lies along the columns in a
+// stage, two at once for both rows of the thread; of a stage, a tensor or a workspace, four.
 //
 // Called by frame.c; calls write.c for what is assigned, elems.c for the loop, and tile.c.
 #include "compiler/emit/emit.h"
@@ -228,18 +228,54 @@ static void per_row(MapGen *g, Xid x, Xid value, const char *stem, const char *f
   hoist(g, x, name, kind, true);
 }
 
+// Declares what rows of a tensor are read from, and into: for each of the thread's two the address
+// from which the thread reads it, and how many columns there are from there on: none, if the row is
+// outside. (Of whole rows it only says whether they are inside.)
+static Ahead rows_ahead(MapGen *g, u32 view, u8 move) {
+  Cuda *c = g->c;
+  const View *v = &c->k->view.at[view];
+  const Buf *b = &c->k->buf.at[v->buf];
+  const char *rows = cu_temp(c, "rows"), *into = cu_temp(c, "read"), *at[2], *left[2];
+  const char *mine = move == MOVE_PAIRS ? "$col0" : "8 * ($lane & 3)";
+  c->wide[v->buf] |= move == MOVE_WIDE;
+  View first = *v;
+  first.at[first.rank - 1].var = -1;
+  for (int r = 0; r < 2; r++) {
+    At row = cu_row_at(g, cu_int(c, r));
+    const char *in = cu_inside(c, &row, v, true, false);
+    at[r] = cu_text(c, "args.%s + %s + %s", c->name[v->buf], cu_offset(c, &row, &first), mine);
+    left[r] = move == MOVE_WIDE ? "1" : cu_text(c, "%s - %s", cu_columns_left(c, v), mine);
+    if (in) left[r] = cu_text(c, "%s ? %s : 0", in, left[r]);
+  }
+  cu_var(c, "const sc_rows<%s> %s = {{%s, %s}, {%s, %s}};", cu_kept(b->elem), rows, at[0], at[1],
+         left[0], left[1]);
+  i64 n = cu_read_at_once(g);
+  cu_var(c, "%s %s[%lld][4];", cu_held(b->elem), into, (long long)n);
+  c->by_thread[v->buf] = true;
+  const char *name = cu_text(c, n == 1 ? "%s[0]" : "%s[n %% %lld]", into, (long long)n);
+  return (Ahead){name, into, rows, view, move};
+}
+
 // Does the load belong to those that are read ahead, together with neighbours? Then it is.
 static bool ahead(MapGen *g, Xid x) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
   if (e->op != X_LOAD || c->read_move[e->ref] == MOVE_ELEMS) return false;
-  const View *v = &c->k->view.at[e->ref];
   u8 move = c->read_move[e->ref];
-  const char *at = move == MOVE_VECTOR4 ? cu_vector4(c, &g->at, v) : NULL;
-  const char *name = cu_temp(c, move == MOVE_VECTOR2 ? "pair" : "four");
-  if (at) c->by_thread[v->buf] = true;
-  PUSH(c->sc, &g->ahead, ((Ahead){name, at, e->ref, move}));
-  hoist(g, x, name, move == MOVE_VECTOR2 ? HOIST_VECTOR2 : HOIST_VECTOR4, false);
+  const View *v = &c->k->view.at[e->ref];
+  Ahead read = {.view = e->ref, .move = move};
+  if (move == MOVE_VECTOR4) {
+    read.at = cu_vector4(c, &g->at, v, "$thread");
+    c->by_thread[v->buf] = true;
+  }
+  if (c->k->buf.at[v->buf].space == SP_TENSOR && move != MOVE_VECTOR4) {
+    if (c->unasked) return false;  // it may be that nobody asks for any of it
+    read = rows_ahead(g, e->ref, move);
+  } else {
+    read.name = cu_temp(c, move == MOVE_VECTOR2 ? "pair" : "four");
+  }
+  PUSH(c->sc, &g->ahead, read);
+  hoist(g, x, read.name, move == MOVE_VECTOR2 ? HOIST_VECTOR2 : HOIST_VECTOR4, false);
   return true;
 }
 

@@ -207,11 +207,11 @@ const char *cu_offset(Cuda *c, const At *at, const View *v) {
   return s.n ? s.at : "0";
 }
 
-const char *cu_vector4(Cuda *c, const At *at, const View *v) {
+const char *cu_vector4(Cuda *c, const At *at, const View *v, const char *thread) {
   const Buf *b = &c->k->buf.at[v->buf];
   const Pos *row = &v->at[v->rank - 2], *col = row + 1;
   Str s = {.sc = c->sc};
-  str_printf(&s, "args.%s + 4 * $thread", c->name[v->buf]);
+  str_printf(&s, "args.%s + 4 * %s", c->name[v->buf], thread);
   for (u32 d = 0; d + 2 < v->rank; d++) {
     Txt p = cu_coordinate(c, at, &v->at[d]);
     if (!cu_is(p, 0)) str_printf(&s, " + %s * %s", cu_paren(c, p, P_MUL), stride(c, v->buf, d));

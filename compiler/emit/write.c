@@ -32,33 +32,11 @@ static void bytes_to_registers(MapGen *g, const char *name, const Buf *b, bool b
   cu_close(c);
 }
 
-// The address that stmatrix and ldmatrix take from this lane: a row of block n, of 16 rows and 16
-// columns, of a 16-bit stage. In a loop the lane's part of it may wait in a register. Elsewhere it
-// is worked out anew, as ptxas would keep it, in memory if need be, through the loops of a tile.
-// (Panels of 32 bytes are as wide as a block: no two blocks have a part in common.)
-static const char *fragment_at(MapGen *g, const View *v) {
-  Cuda *c = g->c;
-  bool common = c->k->buf.at[v->buf].swizzle > 32 && cu_multiple(c, v->at[1].base, 16);
-  const char *warp = "$warp", *lane = "$lane";
-  if (common && !c->loops) {
-    const char *at = cu_temp(c, "at");
-    cu_var(c, "const int %s = sc_here(32 * $warp + $lane);", at);
-    warp = cu_text(c, "(%s >> 5)", at);
-    lane = cu_text(c, "(%s & 31)", at);
-  }
-  Txt row = cu_sum(c, cu_block_at(c, &g->at),
-                   (Txt){cu_text(c, "16 * %s + (%s & 15)", warp, lane), P_ADD});
-  Txt cols = {"16 * n", P_MUL}, mine = {cu_text(c, "8 * (%s >> 4)", lane), P_MUL};
-  row = cu_from(c, v->at[0].base, row);
-  if (common) return cu_stage_lane(c, v, row, cu_from(c, v->at[1].base, cols), mine);
-  return cu_stage_elem(c, v, row, cu_from(c, v->at[1].base, cu_sum(c, cols, mine)));
-}
-
 // Reads a 16-bit tile from a stage by ldmatrix.
 static void by_fragments(MapGen *g, const char *to) {
   Cuda *c = g->c;
   const View *from = &c->k->view.at[c->k->expr.at[g->m->root].ref];
-  const char *at = fragment_at(g, from);
+  const char *at = cu_fragment_at(g, from);
   cu_open_unrolled(c, "n", g->cols / 16);
   cu_line(c, "sc_ldmatrix(%s, %s + 4 * n);", at, to);
   cu_close(c);
@@ -204,7 +182,7 @@ static void to_stage_rows(MapGen *g, const View *dst, const Buf *b) {
 
 static void to_stage_fragments(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
-  const char *fragment = fragment_at(g, dst), *x = packed_values(g, b->elem);
+  const char *fragment = cu_fragment_at(g, dst), *x = packed_values(g, b->elem);
   cu_open_unrolled(c, "n", g->cols / 16);
   cu_line(c, "sc_stmatrix(%s, %s + 4 * n);", fragment, x);
   cu_close(c);
@@ -307,21 +285,12 @@ static void to_tensor_wide(MapGen *g, const View *dst, const Buf *b) {
   cu_close(c);
 }
 
-// How many columns the tensor has from the first one that the statement writes on.
-static const char *columns_left(MapGen *g, const View *dst) {
-  Cuda *c = g->c;
-  const Pos *last = &dst->at[dst->rank - 1];
-  const Buf *b = &c->k->buf.at[dst->buf];
-  Txt all = cu_uniform(c, b->dim[b->rank - 1]);
-  return last->base ? cu_binary(c, X_SUB, true, all, cu_near(c, last->base)).s : all.s;
-}
-
 // The same where rows may lie at no multiple of 16 bytes, or reach past the tensor: the emitted
 // code tests that, and else writes element by element.
 static void to_tensor_wide_tried(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = packed_values(g, b->elem);
-  cu_var(c, "const int left = %s;", columns_left(g, dst));
+  cu_var(c, "const int left = %s;", cu_columns_left(c, dst));
   const char *when = open_wide_rows(g, dst, x);
   cu_var(c, "const int first = 32 * n + 8 * ($lane & 3);");
   cu_line(c, "%ssc_store_row16(row_out + first, y, left - first);",
@@ -356,7 +325,7 @@ static const char *float_values(MapGen *g) {
 static void to_tensor_pairs(MapGen *g, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const char *x = float_values(g);
-  cu_var(c, "const int left = %s;", columns_left(g, dst));
+  cu_var(c, "const int left = %s;", cu_columns_left(c, dst));
   const char *when, *to = open_whole_rows(g, dst, &when);
   cu_var(c, "auto *row_out = %s + $col0;", to);
   cu_open_unrolled(c, "n", g->cols / 8);
@@ -366,9 +335,19 @@ static void to_tensor_pairs(MapGen *g, const View *dst, const Buf *b) {
   cu_close(c);
 }
 
-static void to_tensor_vector4(MapGen *g, const char *to, bool add) {
+// Does the statement come directly after a wait for all products, but for releases?
+static bool after_products(const Cuda *c) {
+  const Ins *first = c->k->role.at[c->r].code.at, *i = first + c->pc;
+  while (i > first && i[-1].op == OP_RELEASE) i--;
+  return i > first && i[-1].op == OP_MMAWAIT && !i[-1].plan.keep;
+}
+
+// Where products have just ended, the address is worked out after the wait for them: ptxas would
+// put that between their instructions, which would begin later.
+static void to_tensor_vector4(MapGen *g, const View *dst, bool add) {
   Cuda *c = g->c;
   const char *x = float_values(g);
+  const char *to = cu_vector4(c, &g->at, dst, after_products(c) ? "sc_here($thread)" : "$thread");
   cu_var(c, "float *out = %s;", to);
   cu_open_unrolled(c, "n", g->cols / 8);
   cu_line(c, "sc_%s4(out + 512 * n, %s + 4 * n);", add ? "add" : "store", x);
@@ -428,7 +407,7 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add) {
     case MOVE_WIDE: to_tensor_wide(g, dst, b); break;
     case MOVE_WIDE_TRIED: to_tensor_wide_tried(g, dst, b); break;
     case MOVE_PAIRS: to_tensor_pairs(g, dst, b); break;
-    case MOVE_VECTOR4: to_tensor_vector4(g, cu_vector4(g->c, &g->at, dst), add); break;
+    case MOVE_VECTOR4: to_tensor_vector4(g, dst, add); break;
     case MOVE_ADD_ROWS: add_to_rows(g, dst); break;
     default: to_tensor_elems(g, dst, b, add);
   }

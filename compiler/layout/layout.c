@@ -148,7 +148,8 @@ static i32 direction(const Map *m, i8 var) {
 }
 
 // How the statement accesses what the view names: fragments and wide rows change hands within a
-// warp on their way between registers and memory, each in its own way.
+// warp on their way between registers and memory, each in its own way. (Wide rows that are read do
+// not matter: the kernel does not write their tensor.)
 static Move hands(const Kernel *k, const Map *m, const View *v) {
   bool moved = m->move == MOVE_FRAGMENT || m->move == MOVE_WIDE || m->move == MOVE_WIDE_TRIED;
   if (m->dst == SC_NONE || !moved) return MOVE_ELEMS;

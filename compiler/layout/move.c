@@ -3,6 +3,7 @@
 // move, and the moves of its reads. If no move fits, `target` reports that.
 #include "compiler/facts/facts.h"
 #include "compiler/layout/layout.h"
+#include "lang/ast.h"
 
 typedef struct Mover {
   Kernel *k;
@@ -97,9 +98,8 @@ static bool by_16_bytes(const Mover *s, const Map *m) {
 }
 
 // Is it known that each row's part begins at a multiple of 16 bytes and ends inside the tensor?
-static bool lies_wide(const Mover *s, const Map *m) {
-  const View *v = view_at(s, m->dst);
-  const Buf *b = buf_at(s, m->dst);
+static bool lies_wide(const Mover *s, const Map *m, const View *v) {
+  const Buf *b = &s->k->buf.at[v->buf];
   i64 known;
   return x_const_int(s->k, b->dim[b->rank - 1], &known) && known % 8 == 0 &&
          inside(s, m, v, v->rank - 1) && multiple(s, v->at[v->rank - 1].base, 8);
@@ -123,7 +123,7 @@ static Move to_tensor(const Mover *s, const Map *m, bool add) {
   if (!sc_runs_over(v, m->col)) return MOVE_ROWS;
   bool rows = !add && along_rows(s, m);
   if (rows && by_16_bytes(s, m) && !in_place(s, m))
-    return lies_wide(s, m) ? MOVE_WIDE : MOVE_WIDE_TRIED;
+    return lies_wide(s, m, v) ? MOVE_WIDE : MOVE_WIDE_TRIED;
   if (rows && b->elem != EL_I32) return MOVE_PAIRS;
   if (!m->cond && by_vector4(s, m, m->dst)) return MOVE_VECTOR4;
   bool along = v->at[v->rank - 1].var == m->col && !cond_on_columns(s, m);
@@ -148,15 +148,38 @@ static bool by_vector2(const Mover *s, const Map *m, const View *v) {
   return b->rank == 1 && read_as_pair && v->at[0].var == m->col && multiple(s, v->at[0].base, 2);
 }
 
-// Read ahead, for four of a thread's elements: those of a stage, two of each row at once; a vector
-// of a stage along the columns, two at once for both rows; or a blocked workspace. (An 8-bit
-// register tile takes its columns in another order.)
+// Are rows of a tensor read along their columns, from one in the tensor on? The kernel must not
+// write the tensor, as these elements may change hands on their way. (A vector along the columns
+// takes half as many loads as it is, as both rows take the same.)
+static bool reads_rows(const Mover *s, const Map *m, const View *v) {
+  const Buf *b = &s->k->buf.at[v->buf];
+  const Pos *last = &v->at[v->rank - 1];
+  if (b->dir != F_IN || b->blocked || m->row < 0 || last->var != m->col) return false;
+  if (!sc_runs_over(v, m->row)) return false;
+  for (u32 d = 0; d + 1 < v->rank; d++)
+    if (v->at[d].var >= 0 && v->at[d].var != m->row) return false;
+  return !last->base || sc_fact_nonneg(s->facts, last->base);
+}
+
+static Move from_tensor(const Mover *s, const Map *m, u32 view) {
+  const View *v = view_at(s, view);
+  if (by_vector4(s, m, view)) return MOVE_VECTOR4;
+  if (!reads_rows(s, m, v)) return MOVE_ELEMS;
+  bool wide = sc_elem[buf_at(s, view)->elem].bytes == 2 && sc_extent(s->k, m, m->col) % 32 == 0;
+  if (!wide) return MOVE_PAIRS;
+  return lies_wide(s, m, v) ? MOVE_WIDE : MOVE_WIDE_TRIED;
+}
+
+// Read ahead, for four of a thread's elements: those of a stage or of a tensor, two of each row at
+// once; a vector of a stage along the columns, two at once for both rows; or a blocked workspace.
+// Rows of 16 bits of a tensor are read by 16 bytes. (An 8-bit register tile takes its columns in
+// another order.)
 static Move read_move(const Mover *s, const Map *m, u32 view) {
   const Buf *dst = m->dst == SC_NONE ? NULL : buf_at(s, m->dst), *b = buf_at(s, view);
   const View *v = view_at(s, view);
   if (m->col < 0 || sc_extent(s->k, m, m->col) % SC_FRAGMENT_COLS) return MOVE_ELEMS;
   if (dst && dst->space == SP_REG && sc_elem[dst->elem].bytes == 1) return MOVE_ELEMS;
-  if (b->space == SP_TENSOR) return by_vector4(s, m, view) ? MOVE_VECTOR4 : MOVE_ELEMS;
+  if (b->space == SP_TENSOR) return m->held ? from_tensor(s, m, view) : MOVE_ELEMS;
   if (b->space == SP_STAGE && m->held && by_pairs(s, m, v)) return MOVE_PAIRS;
   bool vector2 = b->space == SP_STAGE && by_vector2(s, m, v) && !in_place(s, m);
   return vector2 ? MOVE_VECTOR2 : MOVE_ELEMS;

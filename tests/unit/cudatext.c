@@ -190,8 +190,8 @@ static void lets_of_defs(void **state) {
   assert_int_equal(count(t, "const int first = x_tile * args.M;"), 1);
   assert_int_equal(count(t, "const int first_2 = (x_tile + 1) * args.M;"), 1);
   assert_int_equal(count(t, "const int first = "), 1);
-  has(t, "args.A[(first + ");
-  has(t, "args.A[(first_2 + ");
+  has(t, "args.A + (first + ");
+  has(t, "args.A + (first_2 + ");
 }
 
 // Names of places in shared memory and of tensor maps, which the schedule has too: nothing has two

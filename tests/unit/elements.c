@@ -28,7 +28,9 @@ static void columns_past_the_end(void **state) {
            "kernel k {\n  in X : f32[M, 100]\n  out Y : f32[M, 100]\n  grid (x : cdiv(M, 64))\n"
            "  role r : 1 warpgroup, 128 regs {\n    reg a : f32[64, 128]\n"
            "    a[i,j] = X[x*64 + i, j]\n    Y[x*64 + i, j] = a[i,j]\n  }\n}\n");
-  has(t, "args.M && col0 + sc_col(e) < 100 ? args.X[");
+  has(t, "sc_rows<float> rows = {{args.X + (x_tile * 64 + row0) * X_stride_0 + col0, ");
+  has(t, "{x_tile * 64 + row0 < args.M ? 100 - col0 : 0, ");
+  has(t, "if (n % 8 == 0) sc_load_pairs_f32(rows, 8 * n, read);");
   has(t, "const int left = 100;");
   has(t, "if (row < args.M) sc_store_pair_f32(row_out + 8 * n, a + 4 * n + 2 * r, left - 8 * n");
 }
@@ -45,8 +47,44 @@ static void inside_by_their_form(void **state) {
            "kernel k {\n  in X : f32[120, 64]\n  out Y : f32[120, 64]\n"
            "  role r[w] : 2 warpgroups, 128 regs {\n    reg a : f32[64, 64]\n"
            "    a[i,j] = X[64*w + i, j]\n    Y[64*w + i, j] = a[i,j]\n  }\n}\n");
-  has(t, "< 120 ? args.X[");
+  has(t, "+ row0 < 120 ? 64 - col0 : 0, ");
   has(t, "if (row < 120) sc_store_pair_f32(");
+}
+
+// Rows of a tensor that is only read: by 16 bytes where 16-bit rows are known to lie so, or where
+// the emitted code finds that they do; else in pairs. Not so if nobody may ask for them, nor what
+// the kernel also writes, nor a vector along the columns.
+static void rows_of_tensors(void **state) {
+  static const struct {
+    const char *in, *statement, *has, *lacks;
+  } tried[] = {
+      {"in X : f16[M, 64]", "s[i,j] = X[x*64 + i, j]",
+       "if (n % 8 == 0) sc_load_wide_f16<false>(rows, 8 * n, lane & 3, read);", "args.X["},
+      {"in X : bf16[M, N]", "s[i,j] = X[x*64 + i, j]",
+       "sc_load_wide_bf16<true>(rows, 8 * n, lane & 3, read);", "args.X["},
+      {"in X : f16[M, N]", "s[i,j] = X[j, x*64 + i]", "args.X[", "sc_rows"},
+      {"in X : e4m3[M, N]", "s[i,j] = X[x*64 + i, j]", "sc_load_pairs_e4m3(rows, 8 * n, read);",
+       "args.X["},
+      {"in X : f16[M, 64]", "s[i,j] = where(40 <= j and j < 56, X[x*64 + i, j], s[i,j])",
+       "if (n % 8 == 0 || n == 5) sc_load_wide_f16<false>(rows, 8 * (n - n % 8), ", "args.X["},
+      {"in X : f16[M, 64]", "s[i,j] = where(N > 5, X[x*64 + i, j], s[i,j])", "args.X[", "sc_rows"},
+      {"in X : f16[M, N]", "s[i,j] = X[x*64 + i, j - 2]", "args.X[", "sc_rows"},
+      {"in X : f16[M, N]", "s[i,j] = X[j, j]", "args.X[", "sc_rows"},
+      {"in X : f32[N]", "s[i,j] = X[j]", "args.X[", "sc_rows"},
+      {"inout X : f16[M, 64]", "s[i,j] = X[x*64 + i, j];  X[x*64 + i, j] = s[i,j]", "args.X[",
+       "sc_rows"},
+  };
+  for (u32 i = 0; i < COUNT(tried); i++) {
+    Fixture *f = *state;
+    const char *t = emit(
+        f, sc_printf(&f->sc,
+                     "kernel k {\n  %s\n  out Y : f32[M, N]\n  grid (x : cdiv(M, 64))\n"
+                     "  role r : 1 warpgroup, 200 regs {\n    reg s : f32[64, 64] = 0\n    %s\n"
+                     "    Y[x*64 + i, j] = s[i,j]\n  }\n}\n",
+                     tried[i].in, tried[i].statement));
+    has(t, tried[i].has);
+    lacks(t, tried[i].lacks);
+  }
 }
 
 // A vector along the columns, in a stage: two elements a load, which serve both rows; one by one
@@ -140,12 +178,30 @@ static void fragments(void **state) {
         "    Y[x*128 + 64*w + i, j] = b[i,j]\n  }\n}\n",
         from[i], from[i]);
     const char *t = emit(f, source);
-    bool whole = strcmp(from[i], "4 + ");
-    (whole ? has : lacks)(t, "sc_ldmatrix(sc_at<128, 128>(smem + r_stage, ");
-    (whole ? has : lacks)(t, "sc_stmatrix(sc_at<128, 64>(smem + ");
+    bool whole = strcmp(from[i], "4 + "), blocks = whole && strcmp(from[i], "8 + ");
+    (whole ? has : lacks)(t, "sc_ldmatrix(sc_at");
+    (whole ? has : lacks)(t, "sc_stmatrix(sc_at");
+    // the blocks of a panel have the lane's part of the address in common
+    (blocks ? has : lacks)(t, "sc_ldmatrix(sc_at_lane<128, 128>(smem + r_stage, ");
+    (blocks ? has : lacks)(t, "sc_stmatrix(sc_at_lane<128, 64>(smem + ");
+    (blocks ? has : lacks)(t, "= sc_here(32 * warp + lane);");
     has(t, "sc_pairs_f16(");  // what is more than a tile of a stage is read in pairs, …
     (whole ? lacks : has)(t, "sc_of_f16(sc_lds16(");  // … from odd places one by one
   }
+}
+
+// In a loop the lane's part of such an address may wait in a register, so it is not worked out
+// anew.
+static void fragments_in_loops(void **state) {
+  const char *t = emit(*state,
+                       "kernel k {\n  in X : f16[M, 64]\n  out Y : f16[64, 64]\n"
+                       "  ring r : f16[64, 64]\n"
+                       "  role load : 1 warp, 24 regs { for t in 0 .. M/64 { r <- X[t*64..] } }\n"
+                       "  role math : 1 warpgroup, 128 regs {\n    reg a : f16[64, 64] = 0\n"
+                       "    for t in 0 .. M/64 { wait r;  a[i,j] = r[i,j];  release r }\n"
+                       "    Y[i,j] = a[i,j]\n  }\n}\n");
+  has(t, "sc_ldmatrix(sc_at_lane<128, 64>(smem + r_stage, 16 * warp + (lane & 15), ");
+  lacks(t, "sc_here(");
 }
 
 // What is added along a tensor's rows has addresses that differ by constants.
@@ -202,6 +258,35 @@ static void blocked_workspaces(void **state) {
   lacks(passing(*state, "cdiv(M, 64), 64, 60", adds, reads), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 60, 64", adds, reads), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 64, M", adds, reads), "sc_add4");
+}
+
+// The address of what is added is worked out after a wait for all products, not between them.
+// Beside other products it may be worked out anywhere.
+static void addresses_of_sums(void **state) {
+  static const struct {
+    const char *beside, *then;
+    bool after;
+  } row[] = {{"", "", true}, {"async b[i,j] = r[i,d] @ r[j,d]", "wait b", false}};
+  for (u32 i = 0; i < COUNT(row); i++) {
+    Fixture *f = *state;
+    const char *t = emit(
+        f,
+        sc_printf(
+            &f->sc,
+            "kernel add {\n  in X : f16[M, 64]\n  inout W : f32[cdiv(M, 64), 64, 64]\n"
+            "  grid (x : cdiv(M, 64))\n  ring r : f16[64, 64]\n"
+            "  role load : 1 warp, 24 regs { r <- X[x*64..] }\n  role math : 1 warpgroup, 240 regs "
+            "{\n    reg a, b : f32[64, 64]\n    wait r\n    async a[i,j] = r[i,d] @ r[j,d]\n    "
+            "%s\n"
+            "    wait a\n    W[x,i,j] += a[i,j]\n    %s\n    release r\n  }\n}\n"
+            "kernel read {\n  in W : f32[cdiv(M, 64), 64, 64]\n  out Y : f32[M, 64]\n"
+            "  grid (x : cdiv(M, 64))\n  role all : 1 warpgroup {\n    reg a : f32[64, 64]\n"
+            "    a[i,j] = W[x,i,j]\n    Y[x*64 + i, j] = a[i,j]\n  }\n}\n"
+            "sequence both {\n  workspace W : f32[cdiv(M, 64), 64, 64] = 0\n  add\n  read\n}\n",
+            row[i].beside, row[i].then));
+    (row[i].after ? has : lacks)(t, "float *out = args.W + 4 * sc_here(thread) + ");
+    (row[i].after ? lacks : has)(t, "float *out = args.W + 4 * thread + ");
+  }
 }
 
 // What a partial vector's parts add up to is found once for statements that follow each other, and
@@ -271,10 +356,18 @@ static void some_columns(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(columns_past_the_end), TEST(inside_by_their_form),
-                                     TEST(pairs_along_columns),  TEST(joins_unroll),
-                                     TEST(bytes_from_pairs),     TEST(fragments),
-                                     TEST(added_to_rows),        TEST(blocked_workspaces),
-                                     TEST(sums_of_parts),        TEST(some_columns)};
+  const struct CMUnitTest tests[] = {TEST(columns_past_the_end),
+                                     TEST(inside_by_their_form),
+                                     TEST(rows_of_tensors),
+                                     TEST(pairs_along_columns),
+                                     TEST(joins_unroll),
+                                     TEST(bytes_from_pairs),
+                                     TEST(fragments),
+                                     TEST(fragments_in_loops),
+                                     TEST(added_to_rows),
+                                     TEST(blocked_workspaces),
+                                     TEST(addresses_of_sums),
+                                     TEST(sums_of_parts),
+                                     TEST(some_columns)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
 }
