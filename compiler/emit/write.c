@@ -335,19 +335,12 @@ static void to_tensor_pairs(MapGen *g, const View *dst, const Buf *b) {
   cu_close(c);
 }
 
-// Does the statement come directly after a wait for all products, but for releases?
-static bool after_products(const Cuda *c) {
-  const Ins *first = c->k->role.at[c->r].code.at, *i = first + c->pc;
-  while (i > first && i[-1].op == OP_RELEASE) i--;
-  return i > first && i[-1].op == OP_MMAWAIT && !i[-1].plan.keep;
-}
-
-// Where products have just ended, the address is worked out after the wait for them: ptxas would
-// put that between their instructions, which would begin later.
+// What is added comes from a product as a rule. The address is worked out at the statement, as
+// ptxas would else put that between instructions of products, which then begin later.
 static void to_tensor_vector4(MapGen *g, const View *dst, bool add) {
   Cuda *c = g->c;
   const char *x = float_values(g);
-  const char *to = cu_vector4(c, &g->at, dst, after_products(c) ? "sc_here($thread)" : "$thread");
+  const char *to = cu_vector4(c, &g->at, dst, add ? "sc_here($thread)" : "$thread");
   cu_var(c, "float *out = %s;", to);
   cu_open_unrolled(c, "n", g->cols / 8);
   cu_line(c, "sc_%s4(out + 512 * n, %s + 4 * n);", add ? "add" : "store", x);

@@ -239,12 +239,13 @@ static void blocked_workspaces(void **state) {
   static const char tiles[] = "cdiv(M, 64), 64, 64", tall[] = "cdiv(M, 64), 128, 64";
   static const char adds[] = "W[x, i, 32*w + j] += a[i,j]", reads[] = "b[i,j] = W[x, i, j] + 1";
   const char *t = passing(*state, tiles, adds, reads);
-  has(t, "float *out = args.W + 4 * thread + x_tile * W_stride_0 + 32 * instance * 64;");
+  // The address of what is added is worked out there, not between products before it.
+  has(t, "float *out = args.W + 4 * sc_here(thread) + x_tile * W_stride_0 + 32 * instance * 64;");
   has(t, "sc_add4(out + 512 * n, a + 4 * n);");
   has(t, "sc_load4(args.W + 4 * thread + x_tile * W_stride_0 + 512 * n, four);");
   has(t, "b_[e] = four[e & 3] + 1.0f;");
   t = passing(*state, tall, "W[x, 64*w + i, j] = a[i,j] * 3", "b[i,j] = W[x, 64 + i, j]");
-  has(t, "+ 64 * instance * 64ll;");
+  has(t, "float *out = args.W + 4 * thread + x_tile * W_stride_0 + 64 * instance * 64ll;");
   has(t, "x[e] = a[e] * 3.0f;");
   has(t, "sc_store4(out + 512 * n, x + 4 * n);");
   has(t, "+ 64 * 64ll + 512 * n, four);");
@@ -258,35 +259,6 @@ static void blocked_workspaces(void **state) {
   lacks(passing(*state, "cdiv(M, 64), 64, 60", adds, reads), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 60, 64", adds, reads), "sc_add4");
   lacks(passing(*state, "cdiv(M, 64), 64, M", adds, reads), "sc_add4");
-}
-
-// The address of what is added is worked out after a wait for all products, not between them.
-// Beside other products it may be worked out anywhere.
-static void addresses_of_sums(void **state) {
-  static const struct {
-    const char *beside, *then;
-    bool after;
-  } row[] = {{"", "", true}, {"async b[i,j] = r[i,d] @ r[j,d]", "wait b", false}};
-  for (u32 i = 0; i < COUNT(row); i++) {
-    Fixture *f = *state;
-    const char *t = emit(
-        f,
-        sc_printf(
-            &f->sc,
-            "kernel add {\n  in X : f16[M, 64]\n  inout W : f32[cdiv(M, 64), 64, 64]\n"
-            "  grid (x : cdiv(M, 64))\n  ring r : f16[64, 64]\n"
-            "  role load : 1 warp, 24 regs { r <- X[x*64..] }\n  role math : 1 warpgroup, 240 regs "
-            "{\n    reg a, b : f32[64, 64]\n    wait r\n    async a[i,j] = r[i,d] @ r[j,d]\n    "
-            "%s\n"
-            "    wait a\n    W[x,i,j] += a[i,j]\n    %s\n    release r\n  }\n}\n"
-            "kernel read {\n  in W : f32[cdiv(M, 64), 64, 64]\n  out Y : f32[M, 64]\n"
-            "  grid (x : cdiv(M, 64))\n  role all : 1 warpgroup {\n    reg a : f32[64, 64]\n"
-            "    a[i,j] = W[x,i,j]\n    Y[x*64 + i, j] = a[i,j]\n  }\n}\n"
-            "sequence both {\n  workspace W : f32[cdiv(M, 64), 64, 64] = 0\n  add\n  read\n}\n",
-            row[i].beside, row[i].then));
-    (row[i].after ? has : lacks)(t, "float *out = args.W + 4 * sc_here(thread) + ");
-    (row[i].after ? lacks : has)(t, "float *out = args.W + 4 * thread + ");
-  }
 }
 
 // What a partial vector's parts add up to is found once for statements that follow each other, and
@@ -366,7 +338,7 @@ int main(void) {
                                      TEST(fragments_in_loops),
                                      TEST(added_to_rows),
                                      TEST(blocked_workspaces),
-                                     TEST(addresses_of_sums),
+
                                      TEST(sums_of_parts),
                                      TEST(some_columns)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
