@@ -8,6 +8,10 @@
 #define __shared__
 #define __grid_constant__
 #define __forceinline__ inline
+// GCC reads 16 bytes at once then, as a GPU does; as words they would want a word's alignment only.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-sra")
+#endif
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(threads, ctas)
 #define __cluster_dims__(x, y, z)

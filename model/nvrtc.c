@@ -280,11 +280,9 @@ static int build_in(Program *p, const char *folder, const Text *text) {
   snprintf(log, sizeof log, "%s/log", folder);
   if (!dladdr((void *)(uintptr_t)build_in, &self) || !write_file(source, text->at, text->n))
     return INTERNAL;
-  // Without -fno-tree-sra 16 bytes are read as words, for which a word's alignment does.
   char *const compile[] = {(char *)compiler(),
                            "-std=c++17",
                            "-O1",
-                           "-fno-tree-sra",
                            "-g1",
                            "-fPIC",
                            "-w",
