@@ -321,7 +321,7 @@ const char *cu_stage_lane(Cuda *c, const View *v, Txt row, Txt first, Txt mine);
 u32 cu_rows_apart(const Buf *part);  // bytes from a row of a stage to the eighth below it
 const char *cu_offset(Cuda *c, const At *at, const View *v);  // tensor element offset, 64-bit
 // where the thread's first four elements of a tile lie side by side, 512 from one four to the next;
-// NULL: they do not
+// NULL: they do not. `thread`: the text for the thread's number
 const char *cu_vector4(Cuda *c, const At *at, const View *v, const char *thread);
 
 // inside.c

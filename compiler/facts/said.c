@@ -72,11 +72,44 @@ void sc_facts_assume(Facts *f, Xid cond, bool truth) {
   say(f, cond, truth, &(u32){CONDITIONS});
 }
 
+// A condition as one of few: of integers `a < b` or `a == b`, or itself; and whether it says that
+// this holds, or that it does not.
+typedef struct Asked {
+  ExprOp op;
+  Xid a, b;
+  bool holds;
+} Asked;
+
+static Asked asked_by(const Facts *f, Xid cond) {
+  const Expr *e = &f->k->expr.at[cond];
+  bool holds = true;
+  for (; e->op == X_NOT; e = &f->k->expr.at[cond]) {
+    cond = e->a;
+    holds = !holds;
+  }
+  bool integers = f->k->expr.at[e->a].ty == TY_INT;
+  if (integers && e->op == X_LT) return (Asked){X_LT, e->a, e->b, holds};
+  if (integers && e->op == X_LE) return (Asked){X_LT, e->b, e->a, !holds};
+  if (!integers || (e->op != X_EQ && e->op != X_NE)) return (Asked){e->op, cond, 0, holds};
+  bool in_order = e->a < e->b;
+  return (Asked){X_EQ, in_order ? e->a : e->b, in_order ? e->b : e->a, holds == (e->op == X_EQ)};
+}
+
+// (Of two integers of which one is less, the two are not equal.)
 bool sc_facts_decided(const Facts *f, Xid cond, bool *truth) {
-  u32 i = f->open.n;
-  while (i && f->open.at[i - 1].cond != cond) i--;
-  if (i) *truth = !f->open.at[i - 1].otherwise;
-  return i > 0;
+  const Asked asked = asked_by(f, cond);
+  for (u32 i = f->open.n; i-- > 0;) {
+    if (!f->open.at[i].cond) continue;
+    const Asked open = asked_by(f, f->open.at[i].cond);
+    const bool holds = open.holds != f->open.at[i].otherwise;
+    const bool alike = open.a == asked.a && open.b == asked.b;
+    const bool turned = open.a == asked.b && open.b == asked.a;
+    const bool less = open.op == X_LT && asked.op == X_EQ && holds && (alike || turned);
+    if (!less && (open.op != asked.op || !alike)) continue;
+    *truth = asked.holds == (holds && !less);
+    return true;
+  }
+  return false;
 }
 
 bool sc_facts_refute(Facts *f, Xid cond, bool truth) {

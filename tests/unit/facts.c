@@ -172,6 +172,46 @@ static void choices_that_are_made(void **state) {
   assert_false(sc_fact_at_most(f->facts, f->n, extent));
 }
 
+// So are those that say the same, or the contrary, in other words.
+static void choices_in_other_words(void **state) {
+  Fix *f = *state;
+  axis(f, INT(1), 1);
+  axis(f, INT(1), 1);
+  static const struct {
+    ExprOp outside, choice;
+    bool turned;  // the choice has its operands the other way round
+    bool truth;   // what it is where the condition outside holds
+    bool either;  // and elsewhere it may be either
+  } row[] = {
+      {X_NE, X_EQ, false, false, false}, {X_EQ, X_EQ, true, true, false},
+      {X_NE, X_EQ, true, false, false},  {X_LT, X_LE, true, false, false},
+      {X_LE, X_LT, true, false, false},  {X_EQ, X_NE, false, false, false},
+      {X_LT, X_EQ, false, false, true},  {X_LT, X_NE, true, true, true},
+  };
+  for (u32 i = 0; i < COUNT(row); i++) {
+    Xid a = row[i].turned ? f->m : f->n, b = row[i].turned ? f->n : f->m;
+    Xid outside = x_make(&f->sc, f->k, row[i].outside, f->n, f->m, 0);
+    Xid choice = x_make(&f->sc, f->k, row[i].choice, a, b, 0);
+    Xid extent = x_make(&f->sc, f->k, X_WHERE, choice, INT(7), INT(9));
+    ins(f, OP_IF, outside, 0, 0);
+    know(f);
+    NONNEG(SUB(extent, INT(row[i].truth ? 7 : 9)));
+    NONNEG(SUB(INT(row[i].truth ? 7 : 9), extent));
+    ins(f, OP_ELSE, 0, 0, 0);
+    know(f);
+    if (row[i].either) {
+      assert_false(sc_fact_at_most(f->facts, extent, INT(8)));
+    } else {
+      NONNEG(SUB(extent, INT(row[i].truth ? 9 : 7)));
+      NONNEG(SUB(INT(row[i].truth ? 9 : 7), extent));
+    }
+    ins(f, OP_ENDIF, 0, 0, 0);
+    know(f);
+    assert_false(sc_fact_at_most(f->facts, extent, INT(8)));
+    assert_false(sc_fact_at_most(f->facts, INT(8), extent));
+  }
+}
+
 static void multiples_and_rounds(void **state) {
   Fix *f = *state;
   axis(f, INT(1), 1);
@@ -276,6 +316,7 @@ int main(void) {
       TEST(least_and_greatest),
       TEST(conditions),
       TEST(choices_that_are_made),
+      TEST(choices_in_other_words),
       TEST(multiples_and_rounds),
       TEST(expressions_taken_back),
       TEST(what_a_loop_reaches),
