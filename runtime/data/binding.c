@@ -211,9 +211,12 @@ static void put_values(const Binder *bd, Str *out, Xid root) {
     if (!used[x] || (e->op != X_DIM && e->op != X_ARG)) continue;
     if (!first) str_puts(out, ", ");
     first = false;
-    if (e->op == X_DIM)
-      str_printf(out, "%s = %lld", k->dim.at[e->ref].name, (long long)bd->b->dim[e->ref]);
-    else str_printf(out, "%s = ", k->arg.at[e->ref].name), str_real(out, bd->b->arg[e->ref]);
+    const Arg *scalar = e->op == X_ARG ? &k->arg.at[e->ref] : NULL;
+    str_printf(out, "%s = ", scalar ? scalar->name : k->dim.at[e->ref].name);
+    if (scalar && scalar->elem != EL_I32) str_real(out, bd->b->arg[e->ref]);
+    else
+      str_printf(out, "%lld",
+                 scalar ? (long long)bd->b->arg[e->ref] : (long long)bd->b->dim[e->ref]);
   }
 }
 

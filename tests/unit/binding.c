@@ -163,6 +163,16 @@ static void code_require(void **state) {
   assert_int_equal(f->sc.diags->at.lo, 15);
 }
 
+// The value of an i32 scalar is an integer in what is said, too.
+static void code_require_scalar(void **state) {
+  Fixture *f = *state;
+  Xid m = x_leaf(&f->sc, f->k, X_DIM, TY_INT, DIM_M), n = x_leaf(&f->sc, f->k, X_ARG, TY_INT, 1);
+  PUSH(&f->sc, &f->k->require, ((Require){x_make(&f->sc, f->k, X_LT, n, m, 0), {15, 22}}));
+  f->scalar[0] = (schedc_scalar){"n", 7};
+  f->scalars = 1;
+  refused(f, D_T_REQUIRE, "'kern' requires what does not hold here: M = 4, n = 7");
+}
+
 // cu : i32[B + 1] in 0 .. M + 1 rising, in host memory.
 static bool elements_fit(Fixture *f, i32 first, i32 second, i32 third) {
   i32 cu[] = {first, second, third};
@@ -396,6 +406,7 @@ int main(void) {
       TEST(code_align),
       TEST(code_rank),
       TEST(code_require),
+      TEST(code_require_scalar),
       TEST(elements_in_their_range),
       TEST(code_element_beyond),
       TEST(code_element_below),
