@@ -263,17 +263,15 @@ static bool ahead(MapGen *g, Xid x) {
   if (e->op != X_LOAD || c->read_move[e->ref] == MOVE_ELEMS) return false;
   u8 move = c->read_move[e->ref];
   const View *v = &c->k->view.at[e->ref];
+  bool rows = c->k->buf.at[v->buf].space == SP_TENSOR && move != MOVE_VECTOR4;
+  if (rows && c->unasked) return false;  // it may be that nobody asks for any of it
   Ahead read = {.view = e->ref, .move = move};
   if (move == MOVE_VECTOR4) {
     read.at = cu_vector4(c, &g->at, v, "$thread");
     c->by_thread[v->buf] = true;
   }
-  if (c->k->buf.at[v->buf].space == SP_TENSOR && move != MOVE_VECTOR4) {
-    if (c->unasked) return false;  // it may be that nobody asks for any of it
-    read = rows_ahead(g, e->ref, move);
-  } else {
-    read.name = cu_temp(c, move == MOVE_VECTOR2 ? "pair" : "four");
-  }
+  if (rows) read = rows_ahead(g, e->ref, move);
+  else read.name = cu_temp(c, move == MOVE_VECTOR2 ? "pair" : "four");
   PUSH(c->sc, &g->ahead, read);
   hoist(g, x, read.name, move == MOVE_VECTOR2 ? HOIST_VECTOR2 : HOIST_VECTOR4, false);
   return true;

@@ -338,7 +338,6 @@ int main(void) {
                                      TEST(fragments_in_loops),
                                      TEST(added_to_rows),
                                      TEST(blocked_workspaces),
-
                                      TEST(sums_of_parts),
                                      TEST(some_columns)};
   return cmocka_run_group_tests_name("elements", tests, NULL, NULL);
