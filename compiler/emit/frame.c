@@ -43,6 +43,7 @@ static void names(Cuda *c) {
     }
     stage_names(c, i);
     cu_name(c, cu_text(c, "%s_bytes", c->ring[i]));
+    cu_name(c, cu_text(c, "%s_vectors", c->ring[i]));
   }
   static const char *const own[] = {"smem", "warpgroup", "tile0", "tile_step"};
   for (u32 i = 0; i < COUNT(own); i++) cu_name(c, own[i]);
@@ -218,13 +219,15 @@ static const char *ring_type(Cuda *c, const Ring *r) {
 
 static void ring_offsets(Cuda *c, u32 ring) {
   const Ring *r = &c->k->ring.at[ring];
-  const char *name = c->ring[ring], *bytes = cu_text(c, "%s_bytes", name);
+  const char *name = c->ring[ring], *bytes = cu_text(c, "%s_bytes", name),
+             *vectors = cu_text(c, "%s_vectors", name);
   Str line = {.sc = c->sc};
   for (u32 i = r->part0; i < r->part0 + r->parts; i++) {
     if (cu_used(c, c->name[i]))
       str_printf(&line, "%s = %u, ", c->name[i], r->offset + c->k->buf.at[i].offset);
   }
   if (cu_used(c, bytes)) str_printf(&line, "%s = %u, ", bytes, r->stage_bytes);
+  if (cu_used(c, vectors)) str_printf(&line, "%s = %u, ", vectors, r->vector_bytes);
   cu_var(c, "constexpr u32 %s%s_full = %u, %s_empty = %u;", line.n ? line.at : "", name, r->barrier,
          name, sc_barriers_at(r, 0, false));
   cu_note(c, ring_type(c, r));

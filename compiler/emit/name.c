@@ -60,10 +60,10 @@ static bool is_word(const char *name) {
 
 // Names that the emitter forms: k_fill, x_tile, Q_stride, old_19.
 bool cu_is_formed(const char *name) {
-  static const char *const ends[] = {"_",       "_args",       "_bytes", "_empty",    "_fill",
-                                     "_full",   "_generation", "_held",  "_map",      "_next",
-                                     "_oldest", "_parity",     "_place", "_place_of", "_stage",
-                                     "_stride", "_tile"};
+  static const char *const ends[] = {"_",       "_args",       "_bytes",  "_empty",    "_fill",
+                                     "_full",   "_generation", "_held",   "_map",      "_next",
+                                     "_oldest", "_parity",     "_place",  "_place_of", "_stage",
+                                     "_stride", "_tile",       "_vectors"};
   static const char *const stems[] = {"next", "rest", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {

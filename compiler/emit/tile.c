@@ -95,14 +95,15 @@ const char *cu_stage(Cuda *c, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const Ring *r = &c->k->ring.at[b->ring];
   const char *base = cu_text(c, "$smem + $%s", c->name[v->buf]);
+  const char *apart =
+      cu_text(c, b->rank == 1 && r->vector_bytes ? "$%s_vectors" : "$%s_bytes", c->ring[b->ring]);
   if (r->owner != SC_NONE) {
-    const char *each = cu_text(c, "$%s_bytes", c->ring[b->ring]);
+    const char *each = apart;
     if (r->stages > 1) each = cu_text(c, "(%u * %s)", r->stages, each);
     base = cu_text(c, "%s + $instance * %s", base, each);
   }
   if (r->stages == 1) return base;
-  return cu_text(c, "%s + %s_%s * $%s_bytes", base, c->ring[b->ring], v->fill ? "fill" : "held",
-                 c->ring[b->ring]);
+  return cu_text(c, "%s + %s_%s * %s", base, c->ring[b->ring], v->fill ? "fill" : "held", apart);
 }
 
 const char *cu_stage_elem(Cuda *c, const View *v, Txt row, Txt col) {

@@ -138,12 +138,13 @@ typedef struct Ring {
   u32 owner;              // a private ring's role (one ring an instance); else SC_NONE
   u16 fillers, drainers;  // roles, bit r for role r
   bool multicast;
-  u32 full_count;   // derive: arrivals that complete the full barrier, a generation
-  u32 empty_count;  // derive: arrivals that complete the empty barrier
-  u32 bytes;        // derive: bytes that the copies of one fill bring (expect_tx)
-  u32 offset;       // place: byte offset of stage 0 (of instance 0) in shared memory
-  u32 stage_bytes;  // place: distance between stages
-  u32 barrier;      // place: byte offset of the first full barrier; the empty ones follow
+  u32 full_count;    // derive: arrivals that complete the full barrier, a generation
+  u32 empty_count;   // derive: arrivals that complete the empty barrier
+  u32 bytes;         // derive: bytes that the copies of one fill bring (expect_tx)
+  u32 offset;        // place: byte offset of stage 0 (of instance 0) in shared memory
+  u32 stage_bytes;   // place: distance between stages
+  u32 vector_bytes;  // place: of vectors beside tiles, which lie behind all stages of these; else 0
+  u32 barrier;       // place: byte offset of the first full barrier; the empty ones follow
 } Ring;
 
 // A token passed round: over instances (members in order), or over the CTAs of a grid axis.

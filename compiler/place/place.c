@@ -6,10 +6,12 @@
 // Kernel.
 //
 // A tile in a stage is stored as panels as wide as its swizzle, [panel][row][swizzle bytes]. It
-// begins at a multiple of 1024 bytes (TMA and wgmma descriptors, PTX ISA 9.0). Of a thread's
-// registers, matrices may take all but 32, matrices and vectors together all but 24: beyond that
-// ptxas 13.0 begins to spill, or to serialize products. tests/unit/place.c has kernels on both
-// sides of the line.
+// begins at a multiple of 1024 bytes (TMA and wgmma descriptors, PTX ISA 9.0). Vectors beside tiles
+// therefore lie behind all stages of these: a vector in each stage would take 1024 bytes.
+//
+// Of a thread's registers, matrices may take all but 32, matrices and vectors together all but 24:
+// beyond that ptxas 13.0 begins to spill, or to serialize products. tests/unit/place.c has kernels
+// on both sides of the line.
 #include "compiler/layout/layout.h"
 #include "compiler/place/place.h"
 
@@ -35,29 +37,33 @@ static bool has_tile(const Kernel *k, const Ring *r) {
   return false;
 }
 
-// Lays out the parts of one stage, tiles before vectors; returns its size.
-static u64 place_stage(Kernel *k, const Ring *r) {
-  u64 at = 0;
-  for (u32 vectors = 0; vectors < 2; vectors++) {
-    for (u32 p = 0; p < r->parts; p++) {
-      Buf *b = &k->buf.at[r->part0 + p];
-      if ((b->rank < 2) != vectors) continue;
-      at = round_up(at, vectors ? VECTOR_ALIGN : TILE_ALIGN);
-      b->offset = (u32)at;
-      at += buf_bytes(b);
-      if (at > HUGE_BYTES) at = HUGE_BYTES;
-    }
+static u32 huge_at_most(u64 n) { return (u32)(n < HUGE_BYTES ? n : HUGE_BYTES); }
+
+// Lays out the tiles, or the vectors, of one stage of a ring, of which stage 0 has its first at
+// `first`; returns how many bytes they take.
+static u32 place_parts(Kernel *k, const Ring *r, bool vectors, u64 first) {
+  u64 at = 0, align = vectors ? VECTOR_ALIGN : TILE_ALIGN;
+  for (u32 p = 0; p < r->parts; p++) {
+    Buf *b = &k->buf.at[r->part0 + p];
+    if ((b->rank < 2) != vectors) continue;
+    b->offset = huge_at_most(first + at);
+    at = huge_at_most(at + round_up(buf_bytes(b), align));
   }
-  return round_up(at, has_tile(k, r) ? TILE_ALIGN : VECTOR_ALIGN);
+  return (u32)at;
 }
 
 static u64 all_stages(const Kernel *k, const Ring *r) {
-  return (u64)sc_ring_copies(k, r) * r->stages;
+  return huge_at_most((u64)sc_ring_copies(k, r) * r->stages);
 }
 
 static u64 ring_bytes(const Kernel *k, const Ring *r) {
-  u64 n = all_stages(k, r);
-  return (n < HUGE_BYTES ? n : HUGE_BYTES) * r->stage_bytes;
+  return all_stages(k, r) * ((u64)r->stage_bytes + r->vector_bytes);
+}
+
+static void place_stages(Kernel *k, Ring *r) {
+  r->vector_bytes = 0;
+  r->stage_bytes = place_parts(k, r, !has_tile(k, r), 0);
+  if (has_tile(k, r)) r->vector_bytes = place_parts(k, r, true, ring_bytes(k, r));
 }
 
 static void too_much_memory(Sc *sc, const Kernel *k, u64 want) {
@@ -73,12 +79,12 @@ static void too_much_memory(Sc *sc, const Kernel *k, u64 want) {
     const Ring *r = &k->ring.at[i];
     u64 n = all_stages(k, r);
     sc_note(sc, d, r->span, "'%s': %llu stage%s of %u bytes", r->name, (unsigned long long)n,
-            n == 1 ? "" : "s", r->stage_bytes);
+            n == 1 ? "" : "s", r->stage_bytes + r->vector_bytes);
   }
   if (most && most->stages > 1) {
     sc_help(sc, d, "%llu bytes too many: one stage fewer of '%s' frees %llu",
             (unsigned long long)(want - SMEM_LIMIT), most->name,
-            (unsigned long long)sc_ring_copies(k, most) * most->stage_bytes);
+            (unsigned long long)(ring_bytes(k, most) / most->stages));
   } else {
     sc_help(sc, d, "%llu bytes too many: make the tiles smaller, beginning with '%s'",
             (unsigned long long)(want - SMEM_LIMIT), most ? most->name : "");
@@ -92,23 +98,23 @@ static void place_memory(Sc *sc, Kernel *k) {
       Ring *r = &k->ring.at[i];
       if (has_tile(k, r) == vectors) continue;
       at = round_up(at, vectors ? VECTOR_ALIGN : TILE_ALIGN);
-      r->offset = (u32)(at < HUGE_BYTES ? at : HUGE_BYTES);
-      r->stage_bytes = (u32)place_stage(k, r);
+      r->offset = huge_at_most(at);
+      place_stages(k, r);
       at += ring_bytes(k, r);
     }
   }
   for (u32 i = 0; i < k->ring.n; i++) {
     Ring *r = &k->ring.at[i];
-    r->barrier = (u32)(at < HUGE_BYTES ? at : HUGE_BYTES);
+    r->barrier = huge_at_most(at);
     at += all_stages(k, r) * 16;
   }
   if (k->grid == GRID_DYNAMIC) {
     at = round_up(at, 16);
-    k->draw = (u32)(at < HUGE_BYTES ? at : HUGE_BYTES);
+    k->draw = huge_at_most(at);
     at += 2 * sc_slot_bytes(k) + 4 * 8;
   }
   if (at > SMEM_LIMIT) too_much_memory(sc, k, at);
-  k->smem = (u32)(at < HUGE_BYTES ? at : HUGE_BYTES);
+  k->smem = huge_at_most(at);
 }
 
 // ---- warps and registers

@@ -25,8 +25,9 @@ static void put_part(Str *out, const Ring *r, const Buf *b) {
 
 static void put_ring(Str *out, const Kernel *k, const Ring *r, int width) {
   u32 n = sc_ring_copies(k, r);
-  str_printf(out, "%8u %8u  %-*s  %u stage%s of %u", r->offset, n * r->stages * r->stage_bytes,
-             width, r->name, r->stages, r->stages == 1 ? "" : "s", r->stage_bytes);
+  u32 bytes = r->stage_bytes + r->vector_bytes;
+  str_printf(out, "%8u %8u  %-*s  %u stage%s of %u", r->offset, n * r->stages * bytes, width,
+             r->name, r->stages, r->stages == 1 ? "" : "s", bytes);
   if (n > 1) str_printf(out, ", one set for each of %u '%s'", n, k->role.at[r->owner].name);
   str_puts(out, ": ");
   for (u32 p = 0; p < r->parts; p++) {

@@ -51,20 +51,24 @@ static u64 part_align(const Buf *part) {
   return pattern > 128 ? pattern : 128;
 }
 
-// Claims the parts of a stage, and checks that they are aligned in every stage.
-static void claim_parts(Verify *v, const Ring *r) {
+// Claims the parts of a stage, and checks that they are aligned in every stage. Each lies within
+// its own stage: of vectors beside tiles these are the ranges behind the tiles' stages, `stages` in
+// all.
+static void claim_parts(Verify *v, const Ring *r, u64 stages) {
   Regions parts = {0};
   for (u32 i = 0; i < r->parts; i++) {
     const Buf *b = &v->k->buf.at[r->part0 + i];
-    u64 from = (u64)r->offset + b->offset;
+    bool behind = b->rank == 1 && r->vector_bytes;
+    u64 first = behind ? stages * r->stage_bytes : 0, from = (u64)r->offset + b->offset;
+    u32 apart = behind ? r->vector_bytes : r->stage_bytes;
     i64 bytes = sc_stage_rows(b) * b->ext[b->rank - 1] * sc_elem[b->elem].bytes;
     claim(v, &parts, (Region){"bytes", b->name, b->span, from, from + (u64)bytes}, part_align(b));
-    if (b->offset + (u64)bytes > r->stage_bytes)
-      sc_bad_plan(v, PROOF_MEMORY, b->span, "'%s' ends past the %u bytes of its stage", b->name,
-                  r->stage_bytes);
-    if (r->stage_bytes % part_align(b))
+    if (b->offset < first || b->offset + (u64)bytes > first + apart)
+      sc_bad_plan(v, PROOF_MEMORY, b->span, "'%s' lies outside of the %u bytes of its stage",
+                  b->name, apart);
+    if (apart % part_align(b))
       sc_bad_plan(v, PROOF_MEMORY, b->span,
-                  "stages of '%s' are %u bytes apart, no multiple of %llu", r->name, r->stage_bytes,
+                  "stages of '%s' are %u bytes apart, no multiple of %llu", b->name, apart,
                   (unsigned long long)part_align(b));
   }
 }
@@ -73,9 +77,9 @@ static void claim_parts(Verify *v, const Ring *r) {
 static void claim_ring(Verify *v, Regions *all, const Ring *r) {
   u64 stages = r->stages;
   if (r->owner != SC_NONE) stages *= v->k->role.at[r->owner].instances;
-  claim_parts(v, r);
-  claim(v, all,
-        (Region){"stages", r->name, r->span, r->offset, r->offset + stages * r->stage_bytes}, 128);
+  claim_parts(v, r, stages);
+  u64 to = r->offset + stages * ((u64)r->stage_bytes + r->vector_bytes);
+  claim(v, all, (Region){"stages", r->name, r->span, r->offset, to}, 128);
   claim(v, all, (Region){"barriers", r->name, r->span, r->barrier, r->barrier + stages * 16}, 8);
 }
 

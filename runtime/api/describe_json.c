@@ -152,6 +152,7 @@ void sc_describe_json(Describer *d) {
       json_key(j, "stages"), json_int(j, r->stages);
       json_key(j, "offset"), json_int(j, r->offset);
       json_key(j, "stage_bytes"), json_int(j, r->stage_bytes);
+      json_key(j, "vector_bytes"), json_int(j, r->vector_bytes);
       json_key(j, "barrier_offset"), json_int(j, r->barrier);
       json_key(j, "full_count"), json_int(j, r->full_count);
       json_key(j, "empty_count"), json_int(j, r->empty_count);

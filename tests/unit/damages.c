@@ -150,12 +150,18 @@ static bool stages_first(Ring *r) {
   return has;
 }
 static bool stages_closer(Ring *r) { return r->stage_bytes -= 128, true; }
+static bool vectors_closer(Ring *r) { return r->vector_bytes && (r->vector_bytes -= 128, true); }
 static bool barriers_on(Ring *r) { return r->barrier += 8, true; }
 static bool barriers_back(Ring *r) { return r->barrier -= 8, true; }
 static bool barriers_crooked(Ring *r) { return r->barrier -= 4, true; }
 static bool part_on(Buf *b) {
   bool has = b->space == SP_STAGE;
   if (has) b->offset += 128;
+  return has;
+}
+static bool part_back(Buf *b) {
+  bool has = b->space == SP_STAGE && b->offset;
+  if (has) b->offset -= 128;
   return has;
 }
 static bool less_memory(Kernel *k) { return k->ring.n && (k->smem -= 8, true); }
@@ -279,26 +285,6 @@ static const char *registers_suffice(const Kernel *k) {
   return sum <= 256 * groups && sum <= entry * groups ? "the CTA has the registers" : NULL;
 }
 
-static const char *stage_has_room(const Kernel *k) {
-  for (u32 i = 0; i < k->ring.n; i++) {
-    const Ring *r = &k->ring.at[i];
-    unsigned char *used = calloc(r->stage_bytes, 1);
-    for (u32 p = r->part0; p < r->part0 + r->parts; p++) {
-      const Buf *b = &k->buf.at[p];
-      i64 bytes = sc_elem[b->elem].bytes;
-      for (u32 d = 0; d < b->rank; d++) bytes *= b->ext[d];
-      for (i64 at = b->offset; at < b->offset + bytes; at++)
-        if (at >= r->stage_bytes || used[at]++ || (b->rank > 1 && b->offset % 256)) goto broken;
-    }
-    free(used);
-    continue;
-  broken:
-    free(used);
-    return NULL;
-  }
-  return "a vector in a stage with tiles has room behind it";
-}
-
 // A statement that changes a stage in place moves elements to other lanes on their way.
 static bool hands_on(Kernel *k) {
   static Map all[256];
@@ -349,10 +335,12 @@ static const Damage damages[] = {
     {"stages - 128 bytes", .ring = stages_back},
     {"stages at 0", .ring = stages_first},
     {"a stage's bytes - 128", .ring = stages_closer},
+    {"a stage's vectors - 128 bytes", .ring = vectors_closer},
     {"barriers + 8 bytes", .ring = barriers_on},
     {"barriers - 8 bytes", .ring = barriers_back},
     {"barriers - 4 bytes", .ring = barriers_crooked},
-    {"a part + 128 bytes", .buf = part_on, .harmless = stage_has_room},
+    {"a part + 128 bytes", .buf = part_on},
+    {"a part - 128 bytes", .buf = part_back},
     {"shared memory - 8 bytes", .kernel = less_memory},
     {"slots - 16 bytes", .kernel = slots_back},
     {"a warpgroup less", .kernel = fewer_threads},

@@ -17,13 +17,14 @@ static const ModelFault *fake_fault(void) { return faulty ? &fault : NULL; }
 static const char pair[] =
     "kernel k {\n"
     "  in X : f16[M, 64]\n"
-    "  out Y : f16[M, 64]\n"
+    "  out Y : f16[M, 64];  in S : f32[M]\n"
     "  grid (x : cdiv(M, 128)) dynamic\n"
-    "  ring r : f16[128, 64] * 2\n"
-    "  role load : 1 warp, 40 regs { r <- X[x*128..] }\n"
+    "  ring r : { x : f16[128, 64], s : f32[128] } * 2\n"
+    "  role load : 1 warp, 40 regs { acquire r;  r.x <- X[x*128..];  r.s <- S[x*128..];  commit r "
+    "}\n"
     "  role math[w] : 2 warpgroups, 128 regs {\n"
     "    reg t : f16[64, 64]\n"
-    "    wait r;  t[i,k] = r[64*w + i, k];  release r\n"
+    "    wait r;  t[i,k] = r.x[64*w + i, k] * r.s[64*w + i];  release r\n"
     "    Y[x*128 + 64*w + i, k] = t[i,k]\n"
     "  }\n"
     "}\n";
@@ -66,6 +67,8 @@ static void names(void **state) {
   expect(&f, "{t:0:40}", "thread 40 of CTA 0, which has no role, (M6)");
   expect(&f, sc_printf(&f.sc, "{s:1:%u}", r->offset + r->stage_bytes + 12),
          "byte 12 of stage 1 of 'r' (CTA 1) (M6)");
+  expect(&f, sc_printf(&f.sc, "{s:1:%u}", r->offset + 2 * r->stage_bytes + r->vector_bytes + 12),
+         sc_printf(&f.sc, "byte %u of stage 1 of 'r' (CTA 1) (M6)", r->stage_bytes + 12));
   expect(&f, sc_printf(&f.sc, "{s:1:%u}", slots),
          sc_printf(&f.sc, "byte %u of shared memory (CTA 1) (M6)", slots));
   expect(&f, sc_printf(&f.sc, "{b:0:%u:3}", r->barrier + 8),
@@ -76,7 +79,7 @@ static void names(void **state) {
          "the phase before the first of the full barrier of 'r', stage 0 (CTA 0) (M6)");
   expect(&f, sc_printf(&f.sc, "{b:0:%u:2}", slots + 24),
          "generation 2 of the empty barrier of the next tile, slot 1 (CTA 0, draw 5) (M6)");
-  CUdeviceptr address[] = {X_AT, Y_AT};
+  CUdeviceptr address[] = {X_AT, Y_AT, 0x60000000};
   f.l.last = &(SclPlan){.address = address};
   expect(&f, sc_printf(&f.sc, "{g:%llx}", (unsigned long long)Y_AT + 6),
          "byte 6 of tensor 'Y' (M6)");

@@ -133,13 +133,15 @@ static void parts_and_private_rings(void **state) {
       ""));
   const Ring *ab = &f.k->ring.at[0], *mine = &f.k->ring.at[1];
   const Buf *b = &f.k->buf.at[ab->part0], *a = b + 1, *m = &f.k->buf.at[mine->part0];
-  assert_int_equal(a->offset, 0);  // tiles before vectors
-  assert_int_equal(b->offset, 64 * 48 * 4);
-  assert_int_equal(a->swizzle, 64);  // rows of 192 bytes
+  assert_int_equal(a->offset, 0);                // tiles before vectors
+  assert_int_equal(b->offset, 2 * 64 * 48 * 4);  // behind those of all stages
+  assert_int_equal(a->swizzle, 64);              // rows of 192 bytes
   assert_int_equal(m->swizzle, 32);
-  assert_int_equal(ab->stage_bytes, 13 * 1024);
-  assert_int_equal(mine->offset, 2 * 13 * 1024);
+  assert_int_equal(ab->stage_bytes, 64 * 48 * 4);
+  assert_int_equal(ab->vector_bytes, 64 * 4);
+  assert_int_equal(mine->offset, 25 * 1024);  // 24.5 KB, rounded up
   assert_int_equal(mine->stage_bytes, 2048);
+  assert_int_equal(mine->vector_bytes, 0);
   assert_int_equal(ab->barrier, mine->offset + 2 * 2 * 2048);  // one set an instance
   assert_int_equal(mine->barrier, ab->barrier + 32);
   assert_int_equal(f.k->smem, mine->barrier + 2 * 32);
