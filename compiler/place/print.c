@@ -49,9 +49,25 @@ static const Ring *next_ring(const Kernel *k, const Ring *last) {
   return next;
 }
 
+// What one CTA on a multiprocessor leaves to the L1 cache. The two divide 256 KB in these steps
+// (CUDA C++ Programming Guide, Compute Capability 9.0), and CUDA takes 1 KB of each CTA's memory.
+// Of smaller CTAs a multiprocessor runs several, and their number decides.
+static void put_cache(Str *out, const Kernel *k) {
+  enum { KB = 1024, ALL = 256, TWO_CTAS = 228 / 2 };
+  static const u32 step[] = {TWO_CTAS, 132, 164, 196, 228};
+  u32 i = 0, taken = k->smem + KB;
+  while (i < COUNT(step) && taken > step[i] * KB) i++;
+  if (!i || i == COUNT(step)) return;
+  str_printf(out, ", which leave %u KB to the L1 cache", ALL - step[i]);
+  if (i > 1)
+    str_printf(out, " (%u bytes less: %u KB)", taken - step[i - 1] * KB, ALL - step[i - 1]);
+}
+
 static void put_memory(Str *out, const Kernel *k, int width) {
   u32 barriers = 0, first = k->smem;
-  str_printf(out, "shared memory: %u of %d bytes\n", k->smem, SMEM_LIMIT);
+  str_printf(out, "shared memory: %u of %d bytes", k->smem, SMEM_LIMIT);
+  put_cache(out, k);
+  str_puts(out, "\n");
   str_printf(out, "  offset    bytes  ring\n");
   for (const Ring *r = next_ring(k, NULL); r; r = next_ring(k, r)) {
     put_ring(out, k, r, width);

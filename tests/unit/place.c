@@ -268,12 +268,33 @@ static void map_for_people(void **state) {
   sc_free(&f.sc);
 }
 
+static void expect_cache(Fixture *f, u32 smem, const char *want) {
+  Str out = {.sc = &f->sc};
+  f->k->smem = smem;
+  sc_print_place(&out, f->k);
+  *strchr(out.at, '\n') = 0;
+  assert_string_equal(out.at, sc_printf(&f->sc, "shared memory: %u of 232448 bytes%s", smem, want));
+}
+
+static void cache_for_people(void **state) {
+  (void)state;
+  Fixture f;
+  assert_true(begin(&f, attention, "BN=128"));
+  expect_cache(&f, 113 * 1024, "");  // two CTAs fit
+  expect_cache(&f, 113 * 1024 + 1, ", which leave 124 KB to the L1 cache");
+  expect_cache(&f, 131 * 1024, ", which leave 124 KB to the L1 cache");
+  expect_cache(&f, 131 * 1024 + 16, ", which leave 92 KB to the L1 cache (16 bytes less: 124 KB)");
+  expect_cache(&f, 195 * 1024, ", which leave 60 KB to the L1 cache (32768 bytes less: 92 KB)");
+  expect_cache(&f, 227 * 1024, ", which leave 28 KB to the L1 cache (32768 bytes less: 60 KB)");
+  sc_free(&f.sc);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shared_memory),  cmocka_unit_test(parts_and_private_rings),
       cmocka_unit_test(warps),          cmocka_unit_test(named_barriers),
       cmocka_unit_test(registers),      cmocka_unit_test(columns_of_products),
-      cmocka_unit_test(map_for_people),
+      cmocka_unit_test(map_for_people), cmocka_unit_test(cache_for_people),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
