@@ -86,6 +86,14 @@ static bool read_list(struct List *list, const char *text) {
   return list->n && text[-1] == ']' && !*text;
 }
 
+// No dimension, scalar or tensor has the name (`what` says which of these were asked for).
+static int no_such(const Data *d, const Args *args, const char *name, const char *what) {
+  const char *absent = schedc_why_absent(d->kernel, name);
+  if (absent) return cli_usage(args, "%s", absent);
+  return cli_usage(args, "'%s' is not a %s of '%s'%s", name, what, schedc_kernel_name(d->kernel),
+                   strcmp(what, "tensor") ? " (parameters are set by -p)" : "");
+}
+
 static size_t find_tensor(const Data *d, const char *name) {
   size_t i = 0;
   while (i < d->tensor_count && strcmp(d->tensors[i].name, name) != 0) i++;
@@ -119,10 +127,7 @@ static int take_settings(Data *d, const Args *args, const Pairs *set) {
       int code = take_list(d, args, p);
       if (code) return code;
     } else {
-      return cli_usage(args,
-                       "'%s' is not a dimension, scalar or tensor of '%s' (parameters are set by "
-                       "-p)",
-                       p->name, schedc_kernel_name(d->kernel));
+      return no_such(d, args, p->name, "dimension, scalar or tensor");
     }
   }
   return EXIT_GOOD;
@@ -135,7 +140,7 @@ static int read_files(Data *d, Session *s) {
   for (size_t i = 0; i < args->in.n; i++) {
     const schedc_param *p = &args->in.at[i];
     size_t t = find_tensor(d, p->name);
-    if (t == d->tensor_count) return cli_usage(args, "'%s' is not a tensor of the kernel", p->name);
+    if (t == d->tensor_count) return no_such(d, args, p->name, "tensor");
     if (!(d->direction[t] & SCHEDC_IN)) return cli_usage(args, "'%s' is not an input", p->name);
     schedc_npy_close(d->file[t]);
     const char *path = strcmp(p->value, "-") == 0 ? "/dev/stdin" : p->value;
@@ -171,7 +176,8 @@ int data_save(const Data *d, Session *s) {
 static int check_out_names(const Data *d, const Args *args) {
   for (size_t i = 0; i < args->out.n; i++) {
     size_t t = find_tensor(d, args->out.at[i].name);
-    if (t == d->tensor_count || !(d->direction[t] & SCHEDC_OUT))
+    if (t == d->tensor_count) return no_such(d, args, args->out.at[i].name, "tensor");
+    if (!(d->direction[t] & SCHEDC_OUT))
       return cli_usage(args, "'%s' is not an output", args->out.at[i].name);
   }
   return EXIT_GOOD;

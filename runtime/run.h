@@ -38,6 +38,8 @@ typedef struct Arguments {
 // The buf of the tensor of this name, or, if that is NULL, at this place among the arguments;
 // SC_NONE: there is none.
 u32 sc_given_tensor(const Kernel *k, const char *name, size_t place);
+// Why a launch takes nothing of that name; NULL: no guard leaves it out.
+const char *sc_why_absent(const Kernel *k, const char *name);
 // By buf: which tensor is given for it, or SC_NONE. What is unknown, given twice or missing is
 // reported.
 void sc_given_tensors(Sc *sc, const Kernel *k, const Arguments *given, u32 *which);

@@ -16,10 +16,12 @@ import numpy
 from libschedc import TYPES, Tensor
 
 SCHEDULE = """kernel scale {
-  param T = f16 in { f16, bf16, f32, e4m3 }
+  param T = f16 in { f16, bf16, f32, e4m3 }, narrow = false
   in X : T[M, 64]
   in n : f32 = 1
+  in W : f32[R], s : f32 if narrow
   out Y : T[M, 64]
+  out Z : f32[M] if narrow
   spec { Y[i,j] = n * X[i,j] }
   grid (x : cdiv(M, 64))
   role math : 1 warpgroup, 128 regs {
@@ -109,6 +111,13 @@ def main():
             expect(f"--set X={value} is refused", code == 2 and "wants a list of elements" in text, text)
         code, text, _ = run(schedc, folder, x.astype("f4"), "-p", "T=f32", "--set", "Y=[1]")
         expect("--set of an output is refused", code == 2 and "'Y' is not an input" in text, text)
+        for option, value in (("--set", "R=3"), ("--set", "s=1"), ("--set", "W=[1]"), ("--in", "W=-"), ("--out", "Z=z.npy")):
+            code, text, _ = run(schedc, folder, x.astype("f4"), "-p", "T=f32", option, value)
+            what = {"R": "dimension", "s": "scalar"}.get(value[0], "tensor")
+            said = f"the {what} '{value[0]}' is not there: its guard 'narrow' is false"
+            expect(f"{option} {value}: the guard is named", code == 2 and said in text, text)
+        code, text, _ = run(schedc, folder, x.astype("f4"), "-p", "T=f32", "--in", "Q=-")
+        expect("a name that the kernel has not", code == 2 and "'Q' is not a tensor of 'scale'" in text, text)
         numpy.save(os.path.join(folder, "do.npy"), numpy.ones((1, 100, 2, 64), "f2"))
         code, text, y = gradient(schedc, folder, "--in", f"dO={folder}/do.npy")
         expect("what a sequence is given is made", code == 0 and numpy.allclose(y.astype("f4").sum((1, 2)), 200, 0.01), text)

@@ -307,6 +307,12 @@ typedef struct Arg {
   Xid init;  // default, 0: none
 } Arg;
 
+// A tensor, scalar or dimension that a false guard leaves out of what a launch takes.
+typedef struct Absent {
+  Sym name;
+  const char *why;  // "the tensor 'W' is not there: its guard 'narrow' is false"
+} Absent;
+
 typedef struct Require {
   Xid cond;
   Span span;
@@ -373,6 +379,7 @@ struct Kernel {
   VEC(Let) let;
   VEC(Axis) axis;
   VEC(Role) role;
+  VEC(Absent) absent;
   VEC(Require) require;
   Xid work;       // operations that a user would count; 0: not said
   VEC(u32) spec;  // maps, in order

@@ -62,6 +62,13 @@ static void absent_dimensions(Low *l, const Node *n, LeftOut out, u32 depth) {
   }
 }
 
+void low_list_absent(Low *l) {
+  for (u32 i = 0; i < l->absent.n; i++) {
+    const Name *n = l->absent.at[i];
+    PUSH(l->sc, &l->k->absent, ((Absent){n->name, low_why_absent(l, n)}));
+  }
+}
+
 void low_absent_tensors(Low *l) {
   for (u32 i = 0; i < l->left_out.n; i++) {
     LeftOut out = l->left_out.at[i];

@@ -154,6 +154,7 @@ Name *low_declare(Low *l, Sym name, Span at, NameKind kind);  // in l->scope; re
 Name *low_find(Low *l, Sym name);                             // NULL: free
 // Declares what is not there, as its guard is false.
 Name *low_declare_absent(Low *l, Sym name, Span at, const char *what, Span guard);
+const char *low_why_absent(Low *l, const Name *n);
 // Is it there? If not, because its guard is false, reports that, once for each name.
 bool low_is_there(Low *l, Name *n, Span at);
 void low_unbound(Low *l, Sym name, Span at);             // reports, with what may be meant
@@ -172,6 +173,7 @@ bool low_guard(Low *l, const Node *n, const char *what, bool *holds);
 void low_leave_out(Low *l, const Node *item, const Node *step);
 // Once all that is there is declared: the rest of the names, and dimensions that nothing else has.
 void low_absent_tensors(Low *l);
+void low_list_absent(Low *l);  // in the kernel, for who calls it
 
 // ---- code.c
 

@@ -239,16 +239,25 @@ Name *low_declare_absent(Low *l, Sym name, Span at, const char *what, Span guard
   return n;
 }
 
+// The guard's first line.
+static const char *guard_text(Low *l, const Name *n) {
+  const char *text = l->ast->text->at + n->guard.lo,
+             *end = memchr(text, '\n', n->guard.hi - n->guard.lo);
+  int length = (int)(end ? end - text : n->guard.hi - n->guard.lo);
+  return sc_printf(l->sc, "%.*s%s", length, text, end ? " …" : "");
+}
+
+const char *low_why_absent(Low *l, const Name *n) {
+  return sc_printf(l->sc, "the %s '%s' is not there: its guard '%s' is false", n->what, n->name,
+                   guard_text(l, n));
+}
+
 // One report a name: what uses it usually stands together.
 static void report_absent(Low *l, Name *n, Span at) {
   if (n->told) return;
   n->told = true;
-  const char *text = l->ast->text->at + n->guard.lo,
-             *end = memchr(text, '\n', n->guard.hi - n->guard.lo);
-  int length = (int)(end ? end - text : n->guard.hi - n->guard.lo);
-  const char *condition = sc_printf(l->sc, "%.*s%s", length, text, end ? " …" : "");
-  Diag *e = low_error(l, D_N_ABSENT, at, "the %s '%s' is not there: its guard '%s' is false",
-                      n->what, n->name, condition);
+  const char *condition = guard_text(l, n);
+  Diag *e = low_error(l, D_N_ABSENT, at, "%s", low_why_absent(l, n));
   sc_note(l->sc, e, span_to(n->span, n->guard), "left out here");
   bool index = l->spec && l->stmt && l->stmt->pos && !strcmp(n->what, "dimension");
   sc_help(l->sc, e,

@@ -246,9 +246,13 @@ static void declare_absent(Low *l, const Given *g) {
   for (u32 i = 0; i < g->absent.n; i++) {
     const Name *n = g->absent.at[i];
     Name *mine = low_find(l, n->name);
-    if (!mine) mine = low_declare_absent(l, n->name, n->span, n->what, n->guard);
+    if (!mine) {
+      mine = low_declare_absent(l, n->name, n->span, n->what, n->guard);
+      PUSH(l->sc, &l->absent, mine);
+    }
     if (mine->kind == NM_ABSENT) mine->made |= n->made;
   }
+  low_list_absent(l);
 }
 
 static void declare_param(Low *l, const Param *p) {

@@ -248,6 +248,9 @@ size_t schedc_type_size(schedc_type type) { return elem_of(type) ? elem_of(type)
 const char *schedc_kernel_name(const schedc_kernel *kernel) {
   return kernel ? kernel->k->name : NULL;
 }
+const char *schedc_why_absent(const schedc_kernel *kernel, const char *name) {
+  return kernel && name ? sc_why_absent(kernel->k, name) : NULL;
+}
 size_t schedc_tensor_count(const schedc_kernel *kernel) { return kernel ? kernel->tensors : 0; }
 size_t schedc_output_count(const schedc_kernel *kernel) { return kernel ? kernel->outputs : 0; }
 int schedc_is_deterministic(const schedc_kernel *kernel) {

@@ -17,6 +17,18 @@ u32 sc_given_tensor(const Kernel *k, const char *name, size_t place) {
   return SC_NONE;
 }
 
+const char *sc_why_absent(const Kernel *k, const char *name) {
+  for (u32 i = 0; i < k->absent.n; i++)
+    if (strcmp(k->absent.at[i].name, name) == 0) return k->absent.at[i].why;
+  return NULL;
+}
+
+// Of a name that the kernel has not: what it has, or the guard that leaves it out.
+static void help_names(Sc *sc, Diag *d, const Kernel *k, const char *name, const char *its) {
+  const char *absent = name ? sc_why_absent(k, name) : NULL;
+  sc_help(sc, d, "%s", absent ? absent : its);
+}
+
 static void report_unknown(Sc *sc, const Kernel *k, const char *name, size_t place,
                            bool workspace) {
   Str its = {.sc = sc};
@@ -28,7 +40,7 @@ static void report_unknown(Sc *sc, const Kernel *k, const char *name, size_t pla
                        workspace ? "a workspace, not an argument," : "not a tensor", k->name)
            : sc_report(sc, D_T_UNKNOWN, k->span,
                        "tensor %zu has no name, and '%s' has not so many (from 0)", place, k->name);
-  sc_help(sc, d, "its tensors are: %s", its.n ? its.at : "none");
+  help_names(sc, d, k, name, sc_printf(sc, "its tensors are: %s", its.n ? its.at : "none"));
 }
 
 void sc_given_tensors(Sc *sc, const Kernel *k, const Arguments *given, u32 *which) {
@@ -64,7 +76,7 @@ static void report_no_scalar(Sc *sc, const Kernel *k, const char *name, size_t p
       name ? sc_report(sc, D_T_UNKNOWN, k->span, "'%s' is not a scalar of '%s'", name, k->name)
            : sc_report(sc, D_T_UNKNOWN, k->span,
                        "scalar %zu has no name, and '%s' has not so many (from 0)", place, k->name);
-  sc_help(sc, d, "its scalars are: %s", its.n ? its.at : "none");
+  help_names(sc, d, k, name, sc_printf(sc, "its scalars are: %s", its.n ? its.at : "none"));
 }
 
 void sc_given_scalars(Sc *sc, const Kernel *k, const Arguments *given, double *value) {

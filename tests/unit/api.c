@@ -266,6 +266,49 @@ static void given_kernels(void **state) {
   schedc_source_free(source);
 }
 
+static const char guarded[] =
+    "kernel k {\n"
+    "  param narrow = false\n"
+    "  in X : f32[M, 64]\n"
+    "  in W : f32[R, M], s : f32 if narrow\n"
+    "  out Y : f32[M, 64]\n"
+    "  grid (x : cdiv(M, 64))\n"
+    "  role all : 1 warpgroup {\n"
+    "    reg v : f32[64, 64]\n"
+    "    v[i,j] = X[x*64 + i, j]\n"
+    "    Y[x*64 + i, j] = v[i,j]\n"
+    "  }\n"
+    "}\n"
+    "sequence all { k }\n";
+
+// A caller who gives what a guard leaves out is told of the guard.
+static void absent_names_are_told(void **state) {
+  Fixture *f = *state;
+  schedc_source *source = parse(f, guarded);
+  const char *const unit[] = {"k", "all"}, *const absent[] = {"W", "s", "R"},
+                    *const there[] = {"M", "X", "nothing", NULL};
+  schedc_tensor tensors[] = {{"X", .rank = 2}, {"Y", .rank = 2}, {"W", .rank = 2}};
+  schedc_scalar scalar = {"s", 1};
+  for (int i = 0; i < 3; i++) {
+    schedc_kernel *kernel = NULL;
+    schedc_param narrow = {"narrow", i == 2 ? "true" : "false"};
+    assert_int_equal(schedc_instantiate(&kernel, f->context, source, unit[i % 2], NULL, &narrow, 1),
+                     SCHEDC_OK);
+    for (int n = 0; n < 4; n++) assert_null(schedc_why_absent(kernel, there[n]));
+    for (int n = 0; n < 3; n++) assert_true(!schedc_why_absent(kernel, absent[n]) == (i == 2));
+    for (int n = 2; i < 2 && n < 4; n++) {
+      assert_int_equal(
+          schedc_run_cpu(f->context, kernel, tensors, (size_t)(5 - n), &scalar, n == 3, NULL),
+          SCHEDC_EINPUT);
+      assert_string_equal(f->heard.code, "T.unknown");
+      assert_non_null(strstr(f->heard.rendered, schedc_why_absent(kernel, absent[n - 2])));
+    }
+    schedc_kernel_free(kernel);
+  }
+  assert_null(schedc_why_absent(NULL, "W"));
+  schedc_source_free(source);
+}
+
 static int refuse(void *user, const char *bytes, size_t n) {
   (void)user;
   (void)bytes;
@@ -444,11 +487,12 @@ static void threads_share_a_kernel(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(statuses_have_names),    TEST(codes_are_explained), TEST(null_is_refused),
-      TEST(older_headers),          TEST(faults_are_reported), TEST(a_kernel_tells),
-      TEST(cases_keep_their_lines), TEST(given_kernels),       TEST(every_stage_is_written),
-      TEST(runs_and_compares),      TEST(counts_fills),        TEST(no_specification),
-      TEST(cuda_runs_or_says_why),  TEST(size_of_ptx),         TEST(threads_share_a_kernel),
+      TEST(statuses_have_names),    TEST(codes_are_explained),   TEST(null_is_refused),
+      TEST(older_headers),          TEST(faults_are_reported),   TEST(a_kernel_tells),
+      TEST(cases_keep_their_lines), TEST(given_kernels),         TEST(absent_names_are_told),
+      TEST(every_stage_is_written), TEST(runs_and_compares),     TEST(counts_fills),
+      TEST(no_specification),       TEST(cuda_runs_or_says_why), TEST(size_of_ptx),
+      TEST(threads_share_a_kernel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
