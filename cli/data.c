@@ -86,12 +86,13 @@ static bool read_list(struct List *list, const char *text) {
   return list->n && text[-1] == ']' && !*text;
 }
 
-// No dimension, scalar or tensor has the name (`what` says which of these were asked for).
-static int no_such(const Data *d, const Args *args, const char *name, const char *what) {
+// The kernel has no `what` of that name: why, or what else may be meant.
+static int no_such(const Data *d, const Args *args, const char *name, const char *what,
+                   const char *hint) {
   const char *absent = schedc_why_absent(d->kernel, name);
   if (absent) return cli_usage(args, "%s", absent);
   return cli_usage(args, "'%s' is not a %s of '%s'%s", name, what, schedc_kernel_name(d->kernel),
-                   strcmp(what, "tensor") ? " (parameters are set by -p)" : "");
+                   hint);
 }
 
 static size_t find_tensor(const Data *d, const char *name) {
@@ -127,7 +128,8 @@ static int take_settings(Data *d, const Args *args, const Pairs *set) {
       int code = take_list(d, args, p);
       if (code) return code;
     } else {
-      return no_such(d, args, p->name, "dimension, scalar or tensor");
+      return no_such(d, args, p->name, "dimension, scalar or tensor",
+                     " (parameters are set by -p)");
     }
   }
   return EXIT_GOOD;
@@ -140,7 +142,7 @@ static int read_files(Data *d, Session *s) {
   for (size_t i = 0; i < args->in.n; i++) {
     const schedc_param *p = &args->in.at[i];
     size_t t = find_tensor(d, p->name);
-    if (t == d->tensor_count) return no_such(d, args, p->name, "tensor");
+    if (t == d->tensor_count) return no_such(d, args, p->name, "tensor", "");
     if (!(d->direction[t] & SCHEDC_IN)) return cli_usage(args, "'%s' is not an input", p->name);
     schedc_npy_close(d->file[t]);
     const char *path = strcmp(p->value, "-") == 0 ? "/dev/stdin" : p->value;
@@ -176,7 +178,7 @@ int data_save(const Data *d, Session *s) {
 static int check_out_names(const Data *d, const Args *args) {
   for (size_t i = 0; i < args->out.n; i++) {
     size_t t = find_tensor(d, args->out.at[i].name);
-    if (t == d->tensor_count) return no_such(d, args, args->out.at[i].name, "tensor");
+    if (t == d->tensor_count) return no_such(d, args, args->out.at[i].name, "tensor", "");
     if (!(d->direction[t] & SCHEDC_OUT))
       return cli_usage(args, "'%s' is not an output", args->out.at[i].name);
   }

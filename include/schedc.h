@@ -306,14 +306,14 @@ typedef struct schedc_tensor_info {
 #define SCHEDC_TENSOR_INFO_INIT \
   { sizeof(schedc_tensor_info), 0, SCHEDC_F32, 0, 0, {0}, 0 }
 SCHEDC_API const char *schedc_kernel_name(const schedc_kernel *kernel);
-
-/* Why a launch takes no tensor, scalar or dimension of that name, though the schedule has one: "the
- * tensor 'W' is not there: its guard 'narrow' is false". NULL: no guard leaves one out. The
- * kernel's. */
-SCHEDC_API const char *schedc_why_absent(const schedc_kernel *kernel, const char *name);
 SCHEDC_API size_t schedc_tensor_count(const schedc_kernel *kernel);
 SCHEDC_API schedc_status schedc_tensor_at(const schedc_kernel *kernel, size_t index,
                                           schedc_tensor_info *info);
+
+/* Why a launch takes no tensor, scalar or dimension of that name, though the schedule has one: "the
+ * tensor 'W' is not there: its guard 'narrow' is false". NULL if no guard leaves one out, or if an
+ * argument is NULL. The text belongs to the kernel, and lives as long as it. */
+SCHEDC_API const char *schedc_why_absent(const schedc_kernel *kernel, const char *name);
 
 /* A scalar that a kernel takes; how many there are, in order of declaration, and what one is. */
 typedef struct schedc_scalar_info {

@@ -95,8 +95,8 @@ const char *cu_stage(Cuda *c, const View *v) {
   const Buf *b = &c->k->buf.at[v->buf];
   const Ring *r = &c->k->ring.at[b->ring];
   const char *base = cu_text(c, "$smem + $%s", c->name[v->buf]);
-  const char *apart =
-      cu_text(c, b->rank == 1 && r->vector_bytes ? "$%s_vectors" : "$%s_bytes", c->ring[b->ring]);
+  const char *apart = cu_text(
+      c, sc_stages_apart(r, b) == r->stage_bytes ? "$%s_bytes" : "$%s_vectors", c->ring[b->ring]);
   if (r->owner != SC_NONE) {
     const char *each = apart;
     if (r->stages > 1) each = cu_text(c, "(%u * %s)", r->stages, each);

@@ -52,7 +52,7 @@ typedef struct Buf {
   u8 layout;      // registers (layout): LayoutId
   u8 swizzle;     // stages (layout): 0, 32, 64 or 128 bytes
   bool permuted;  // stages (layout): 8-bit columns in the order of a register operand's
-  u32 offset;     // stages (place): bytes from the start of the stage, a multiple of 1024 for tiles
+  u32 offset;     // stages (place): of stage 0, from the ring's offset; of tiles 1024 divides it
 } Buf;
 
 // Does a caller give it?
@@ -142,8 +142,8 @@ typedef struct Ring {
   u32 empty_count;   // derive: arrivals that complete the empty barrier
   u32 bytes;         // derive: bytes that the copies of one fill bring (expect_tx)
   u32 offset;        // place: byte offset of stage 0 (of instance 0) in shared memory
-  u32 stage_bytes;   // place: distance between stages
-  u32 vector_bytes;  // place: of vectors beside tiles, which lie behind all stages of these; else 0
+  u32 stage_bytes;   // place: distance between stages: of the tiles; without tiles, of the vectors
+  u32 vector_bytes;  // place: distance between stages of the vectors beside tiles; 0: none are
   u32 barrier;       // place: byte offset of the first full barrier; the empty ones follow
 } Ring;
 

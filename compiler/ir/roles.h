@@ -66,6 +66,20 @@ static inline u32 sc_ring_copies(const Kernel *k, const Ring *r) {
   return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
 }
 
+// How far apart the stages of one of its parts are (place), in bytes.
+static inline u32 sc_stages_apart(const Ring *r, const Buf *part) {
+  return part->rank == 1 && r->vector_bytes ? r->vector_bytes : r->stage_bytes;
+}
+
+// Where the vectors beside its tiles begin (place), from its offset; and how many bytes all its
+// stages take.
+static inline u64 sc_vectors_at(const Kernel *k, const Ring *r) {
+  return (u64)sc_ring_copies(k, r) * r->stages * r->stage_bytes;
+}
+static inline u64 sc_ring_bytes(const Kernel *k, const Ring *r) {
+  return sc_vectors_at(k, r) + (u64)sc_ring_copies(k, r) * r->stages * r->vector_bytes;
+}
+
 // Where the full (or empty) barriers of one of these copies begin (place), in bytes: with that of
 // stage 0.
 static inline u32 sc_barriers_at(const Ring *r, u32 copy, bool full) {

@@ -5,6 +5,8 @@
 // seq.c; calls expr.c for guards, and scope.c.
 #include "compiler/lower/lower.h"
 
+#include <string.h>
+
 // ---- guards
 
 bool low_guard(Low *l, const Node *n, const char *what, bool *holds) {
@@ -30,13 +32,17 @@ static Name *absent(Low *l, const Node *n, const char *what, LeftOut out) {
   return name;
 }
 
+static const char *what_is(const Node *item, const Node *group) {
+  return item->kind == ND_WORKSPACE ? "workspace" : group->b->a ? "tensor" : "scalar";
+}
+
 // `again`: but for what is there, or said already.
 static void absent_names(Low *l, LeftOut out, bool again) {
   bool made = out.item->kind == ND_WORKSPACE || out.item->flags & F_OUT;
   for (const Node *g = out.item->a; g; g = g->next) {
     for (const Node *n = g->kind == ND_GROUP ? g->a : NULL; n; n = n->next) {
       Name *name = again ? low_find(l, n->name) : NULL;
-      if (!name) name = absent(l, n, g->b->a ? "tensor" : "scalar", out);
+      if (!name) name = absent(l, n, what_is(out.item, g), out);
       if (name->kind == NM_ABSENT) name->made |= made;
     }
   }
@@ -65,7 +71,8 @@ static void absent_dimensions(Low *l, const Node *n, LeftOut out, u32 depth) {
 void low_list_absent(Low *l) {
   for (u32 i = 0; i < l->absent.n; i++) {
     const Name *n = l->absent.at[i];
-    PUSH(l->sc, &l->k->absent, ((Absent){n->name, low_why_absent(l, n)}));
+    bool taken = strcmp(n->what, "workspace") != 0;  // that, no launch takes
+    if (taken) PUSH(l->sc, &l->k->absent, ((Absent){n->name, low_why_absent(l, n)}));
   }
 }
 

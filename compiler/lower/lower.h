@@ -52,7 +52,7 @@ typedef struct Name {
   bool told;         // NM_ABSENT: a use was reported
   bool made;         // NM_ABSENT: an output or workspace: its equation is passed by
   Span guard;        // NM_ABSENT: the guard that is false
-  const char *what;  // NM_ABSENT: "ring", "tensor", "scalar" or "dimension"
+  const char *what;  // NM_ABSENT: "ring", "workspace", "tensor", "scalar" or "dimension"
   Xid x;             // NM_VALUE
   u32 ref;           // buf, turn, role (SC_NONE: its guard is false), variable
   RingDecl *ring;    // NM_RING

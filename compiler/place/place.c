@@ -39,8 +39,8 @@ static bool has_tile(const Kernel *k, const Ring *r) {
 
 static u32 huge_at_most(u64 n) { return (u32)(n < HUGE_BYTES ? n : HUGE_BYTES); }
 
-// Lays out the tiles, or the vectors, of one stage of a ring, of which stage 0 has its first at
-// `first`; returns how many bytes they take.
+// Lays out a ring's tiles, or its vectors: those of stage 0 begin at `first`. Returns how many
+// bytes a stage of them takes.
 static u32 place_parts(Kernel *k, const Ring *r, bool vectors, u64 first) {
   u64 at = 0, align = vectors ? VECTOR_ALIGN : TILE_ALIGN;
   for (u32 p = 0; p < r->parts; p++) {
@@ -56,21 +56,51 @@ static u64 all_stages(const Kernel *k, const Ring *r) {
   return huge_at_most((u64)sc_ring_copies(k, r) * r->stages);
 }
 
-static u64 ring_bytes(const Kernel *k, const Ring *r) {
-  return all_stages(k, r) * ((u64)r->stage_bytes + r->vector_bytes);
-}
-
 static void place_stages(Kernel *k, Ring *r) {
   r->vector_bytes = 0;
   r->stage_bytes = place_parts(k, r, !has_tile(k, r), 0);
-  if (has_tile(k, r)) r->vector_bytes = place_parts(k, r, true, ring_bytes(k, r));
+  if (has_tile(k, r)) r->vector_bytes = place_parts(k, r, true, sc_vectors_at(k, r));
 }
 
-static void too_much_memory(Sc *sc, const Kernel *k, u64 want) {
-  const Ring *most = NULL;
+// Lays out all rings, and what a dynamic grid hands tiles on by; returns how many bytes they take.
+static u64 lay_out_memory(Kernel *k) {
+  u64 at = 0;
+  for (u32 vectors = 0; vectors < 2; vectors++) {  // rings of vectors after those with tiles
+    for (u32 i = 0; i < k->ring.n; i++) {
+      Ring *r = &k->ring.at[i];
+      if (has_tile(k, r) == vectors) continue;
+      at = round_up(at, vectors ? VECTOR_ALIGN : TILE_ALIGN);
+      r->offset = huge_at_most(at);
+      place_stages(k, r);
+      at = huge_at_most(at + sc_ring_bytes(k, r));
+    }
+  }
   for (u32 i = 0; i < k->ring.n; i++) {
-    const Ring *r = &k->ring.at[i];
-    if (!most || ring_bytes(k, r) > ring_bytes(k, most)) most = r;
+    Ring *r = &k->ring.at[i];
+    r->barrier = huge_at_most(at);
+    at += all_stages(k, r) * 16;
+  }
+  if (k->grid == GRID_DYNAMIC) {
+    at = round_up(at, 16);
+    k->draw = huge_at_most(at);
+    at += 2 * sc_slot_bytes(k) + 4 * 8;
+  }
+  return at;
+}
+
+// What a stage fewer of the ring frees.
+static u64 freed_by_a_stage(Kernel *k, Ring *r) {
+  r->stages--;
+  u64 without = lay_out_memory(k);
+  r->stages++;
+  return lay_out_memory(k) - without;
+}
+
+static void too_much_memory(Sc *sc, Kernel *k, u64 want) {
+  Ring *most = NULL;
+  for (u32 i = 0; i < k->ring.n; i++) {
+    Ring *r = &k->ring.at[i];
+    if (!most || sc_ring_bytes(k, r) > sc_ring_bytes(k, most)) most = r;
   }
   Diag *d = sc_report(sc, D_R8_SMEM, most ? most->span : k->span,
                       "the rings need %llu bytes of shared memory, but a CTA has %d",
@@ -84,7 +114,7 @@ static void too_much_memory(Sc *sc, const Kernel *k, u64 want) {
   if (most && most->stages > 1) {
     sc_help(sc, d, "%llu bytes too many: one stage fewer of '%s' frees %llu",
             (unsigned long long)(want - SMEM_LIMIT), most->name,
-            (unsigned long long)(ring_bytes(k, most) / most->stages));
+            (unsigned long long)freed_by_a_stage(k, most));
   } else {
     sc_help(sc, d, "%llu bytes too many: make the tiles smaller, beginning with '%s'",
             (unsigned long long)(want - SMEM_LIMIT), most ? most->name : "");
@@ -92,29 +122,9 @@ static void too_much_memory(Sc *sc, const Kernel *k, u64 want) {
 }
 
 static void place_memory(Sc *sc, Kernel *k) {
-  u64 at = 0;
-  for (u32 vectors = 0; vectors < 2; vectors++) {  // rings of vectors after those with tiles
-    for (u32 i = 0; i < k->ring.n; i++) {
-      Ring *r = &k->ring.at[i];
-      if (has_tile(k, r) == vectors) continue;
-      at = round_up(at, vectors ? VECTOR_ALIGN : TILE_ALIGN);
-      r->offset = huge_at_most(at);
-      place_stages(k, r);
-      at += ring_bytes(k, r);
-    }
-  }
-  for (u32 i = 0; i < k->ring.n; i++) {
-    Ring *r = &k->ring.at[i];
-    r->barrier = huge_at_most(at);
-    at += all_stages(k, r) * 16;
-  }
-  if (k->grid == GRID_DYNAMIC) {
-    at = round_up(at, 16);
-    k->draw = huge_at_most(at);
-    at += 2 * sc_slot_bytes(k) + 4 * 8;
-  }
-  if (at > SMEM_LIMIT) too_much_memory(sc, k, at);
-  k->smem = huge_at_most(at);
+  u64 want = lay_out_memory(k);
+  if (want > SMEM_LIMIT) too_much_memory(sc, k, want);
+  k->smem = huge_at_most(want);
 }
 
 // ---- warps and registers

@@ -25,15 +25,17 @@ static void put_part(Str *out, const Ring *r, const Buf *b) {
 
 static void put_ring(Str *out, const Kernel *k, const Ring *r, int width) {
   u32 n = sc_ring_copies(k, r);
-  u32 bytes = r->stage_bytes + r->vector_bytes;
-  str_printf(out, "%8u %8u  %-*s  %u stage%s of %u", r->offset, n * r->stages * bytes, width,
-             r->name, r->stages, r->stages == 1 ? "" : "s", bytes);
+  str_printf(out, "%8u %8llu  %-*s  %u stage%s of %u", r->offset,
+             (unsigned long long)sc_ring_bytes(k, r), width, r->name, r->stages,
+             r->stages == 1 ? "" : "s", r->stage_bytes);
+  if (r->vector_bytes) str_printf(out, " + %u", r->vector_bytes);
   if (n > 1) str_printf(out, ", one set for each of %u '%s'", n, k->role.at[r->owner].name);
   str_puts(out, ": ");
   for (u32 p = 0; p < r->parts; p++) {
     const Buf *b = &k->buf.at[r->part0 + p];
     if (p) str_printf(out, "\n%*s+%u ", width + 20, "", b->offset);
     put_part(out, r, b);
+    if (b->rank == 1 && r->vector_bytes) str_puts(out, ", behind the tiles of all stages");
   }
   str_puts(out, "\n");
 }
@@ -51,16 +53,16 @@ static const Ring *next_ring(const Kernel *k, const Ring *last) {
 
 // What one CTA on a multiprocessor leaves to the L1 cache. The two divide 256 KB in these steps
 // (CUDA C++ Programming Guide, Compute Capability 9.0), and CUDA takes 1 KB of each CTA's memory.
-// Of smaller CTAs a multiprocessor runs several, and their number decides.
+// For a smaller CTA the driver may leave room for several, and nothing is said.
 static void put_cache(Str *out, const Kernel *k) {
-  enum { KB = 1024, ALL = 256, TWO_CTAS = 228 / 2 };
-  static const u32 step[] = {TWO_CTAS, 132, 164, 196, 228};
+  enum { KB = 1024, ALL = 256, MOST = 228 };
+  static const u32 step[] = {132, 164, 196, MOST};
   u32 i = 0, taken = k->smem + KB;
+  if (2 * taken <= MOST * KB) return;
   while (i < COUNT(step) && taken > step[i] * KB) i++;
-  if (!i || i == COUNT(step)) return;
+  if (i == COUNT(step)) return;
   str_printf(out, ", which leave %u KB to the L1 cache", ALL - step[i]);
-  if (i > 1)
-    str_printf(out, " (%u bytes less: %u KB)", taken - step[i - 1] * KB, ALL - step[i - 1]);
+  if (i) str_printf(out, " (%u bytes less: %u KB)", taken - step[i - 1] * KB, ALL - step[i - 1]);
 }
 
 static void put_memory(Str *out, const Kernel *k, int width) {

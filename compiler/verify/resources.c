@@ -51,9 +51,9 @@ static u64 part_align(const Buf *part) {
   return pattern > 128 ? pattern : 128;
 }
 
-// Claims the parts of a stage, and checks that they are aligned in every stage. Each lies within
-// its own stage: of vectors beside tiles these are the ranges behind the tiles' stages, `stages` in
-// all.
+// Claims the parts of a stage, and checks that they are aligned in every stage. Vectors beside
+// tiles have stages of their own, `vector_bytes` apart, which begin behind all `stages` stages of
+// the tiles. (That is worked out here anew, and not asked of roles.h.)
 static void claim_parts(Verify *v, const Ring *r, u64 stages) {
   Regions parts = {0};
   for (u32 i = 0; i < r->parts; i++) {

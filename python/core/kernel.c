@@ -23,6 +23,16 @@ static PyObject *name(PyObject *module, PyObject *handle) {
   return kernel ? PyUnicode_FromString(schedc_kernel_name(kernel)) : NULL;
 }
 
+// why_absent(kernel, name) -> text, or None: no guard leaves it out
+static PyObject *why_absent(PyObject *module, PyObject *args) {
+  (void)module;
+  PyObject *handle;
+  const char *text;
+  if (!PyArg_ParseTuple(args, "Os", &handle, &text)) return NULL;
+  const schedc_kernel *kernel = kernel_of(handle);
+  return kernel ? Py_BuildValue("z", schedc_why_absent(kernel, text)) : NULL;
+}
+
 // tensors(kernel) -> [(name, type, direction, dims, is_deterministic)]
 static PyObject *tensors(PyObject *module, PyObject *handle) {
   (void)module;
@@ -206,6 +216,7 @@ static PyObject *is_deterministic(PyObject *module, PyObject *handle) {
 }
 
 PyMethodDef KERNEL_FUNCTIONS[] = {{"name", name, METH_O, NULL},
+                                  {"why_absent", why_absent, METH_VARARGS, NULL},
                                   {"tensors", tensors, METH_O, NULL},
                                   {"scalars", scalars, METH_O, NULL},
                                   {"params", params, METH_O, NULL},

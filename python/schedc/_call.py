@@ -37,8 +37,9 @@ class Binder:
     """How arguments go to a kernel's tensors and scalars."""
 
     def __init__(self, name: str, tensors: Sequence["Tensor"], scalars: Sequence["Scalar"],
-                 shape: Callable[[int, Mapping[str, int]], Optional[Tuple[int, ...]]]) -> None:
-        self.name, self.tensors, self.scalars, self._shape = name, tensors, scalars, shape
+                 shape: Callable[[int, Mapping[str, int]], Optional[Tuple[int, ...]]],
+                 why_absent: Callable[[str], Optional[str]]) -> None:
+        self.name, self.tensors, self.scalars, self._shape, self._why_absent = name, tensors, scalars, shape, why_absent
         self._read = [i for i, t in enumerate(tensors) if t.direction != "out"]
         self._written = [i for i, t in enumerate(tensors) if t.direction != "in"]
         self._place = {t.name: i for i, t in enumerate(tensors)}
@@ -96,7 +97,7 @@ class Binder:
                 scalars[self._scalar[name]] = value
             else:
                 known = ", ".join([*self._place, *self._scalar])
-                raise TypeError(f"{self.name} has no tensor or scalar {name}, only {known}")
+                raise TypeError(self._why_absent(name) or f"{self.name} has no tensor or scalar {name}, only {known}")
         return tuple(scalars) or None
 
     def _make(self, given: List[Any], key: Tuple[Optional[Tuple[int, ...]], ...], library: Library, device: Optional[int]) -> None:

@@ -163,7 +163,7 @@ class Kernel:
         self.tensors = tuple(Tensor(name, type_, _DIRECTIONS[way], dims, fixed)
                              for name, type_, way, dims, fixed in _core.tensors(handle))
         self.scalars = tuple(Scalar(*one) for one in _core.scalars(handle))
-        self._binder = Binder(self.name, self.tensors, self.scalars, self._shape)
+        self._binder = Binder(self.name, self.tensors, self.scalars, self._shape, self._why_absent)
         self._loaded: Dict[int, _core.Loaded] = {}
         self._rooms: Dict[object, int] = {}
 
@@ -233,11 +233,15 @@ class Kernel:
         kernel._of = self  # type: ignore[attr-defined]  # which must outlive it
         return kernel
 
+    def _why_absent(self, name: str) -> Optional[str]:
+        """The guard that leaves a tensor, scalar or dimension out. None: there is none such."""
+        return _core.why_absent(self._handle, name)
+
     def shape(self, tensor: str, **dims: int) -> Tuple[int, ...]:
         """The shape of a tensor under some dimensions."""
         index = next((i for i, t in enumerate(self.tensors) if t.name == tensor), None)
         if index is None:
-            raise KeyError(f"{self.name} has no tensor {tensor}")
+            raise KeyError(self._why_absent(tensor) or f"{self.name} has no tensor {tensor}")
         shape = self._shape(index, dims)
         if shape is None:
             words = re.findall(r"\w+", " ".join(self.tensors[index].dims))

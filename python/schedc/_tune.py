@@ -125,7 +125,8 @@ class _Data:
             elif name in names:
                 self.dims.update({d: n for d, n in zip(names[name].dims, value.shape) if d.isidentifier()})
             else:
-                raise TypeError(f"{self.kernel.name} has no tensor or scalar {name}, only {', '.join([*names, *scalars])}")
+                only = ', '.join([*names, *scalars])
+                raise TypeError(self.kernel._why_absent(name) or f"{self.kernel.name} has no tensor or scalar {name}, only {only}")
         missing = [s.name for s, v in zip(self.kernel.scalars, values) if v is None and not s.has_default]
         if missing:
             raise TypeError(f"arrays: the values of {', '.join(missing)} are missing")

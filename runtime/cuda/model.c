@@ -27,10 +27,10 @@ static const char *shared_name(const Naming *n, u32 cta, u32 at) {
   const Kernel *k = n->k;
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
-    u32 stages = sc_ring_copies(k, r) * r->stages, tiles = stages * r->stage_bytes;
-    if (at < r->offset || at - r->offset >= tiles + stages * r->vector_bytes) continue;
-    u32 from = at - r->offset, first = 0, apart = r->stage_bytes;
-    if (from >= tiles) from -= tiles, first = r->stage_bytes, apart = r->vector_bytes;
+    if (at < r->offset || at - r->offset >= sc_ring_bytes(k, r)) continue;
+    u32 from = at - r->offset, first = 0, apart = r->stage_bytes,
+        vectors = (u32)sc_vectors_at(k, r);
+    if (from >= vectors) from -= vectors, first = r->stage_bytes, apart = r->vector_bytes;
     return sc_printf(n->sc, "byte %u of stage %u of '%s' (CTA %u)", first + from % apart,
                      from / apart % r->stages, r->name, cta);
   }

@@ -123,7 +123,11 @@ def left_out():
     plain, biased = source.kernel(on="cpu"), source.kernel(on="cpu", biased=True)
     near("Y", plain(x), x, 1e-6)
     near("Y", biased(x, bias, gain=3), 3 * x + bias[1], 1e-5)
-    raises(TypeError, lambda: plain(x, bias=bias), "no tensor or scalar bias")
+    for name in ("bias", "gain"):
+        raises(TypeError, lambda: plain(x, **{name: bias}), f"'{name}' is not there: its guard 'biased' is false")
+    raises(TypeError, lambda: plain(x, other=bias), "no tensor or scalar other")
+    raises(KeyError, lambda: plain.shape("bias"), "its guard 'biased' is false")
+    raises(TypeError, lambda: schedc.tune(source, on="cpu", arrays={"bias": bias}), "its guard 'biased' is false")
     raises(TypeError, lambda: biased(x), "bias")
     raises(schedc.Error, lambda: biased(x, bias[:1]), "R > 1")
     expect([b.kind for b in plain.cases["both"]] == ["dim", "absent", "param"], f"{plain.cases}")

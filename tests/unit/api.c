@@ -275,18 +275,19 @@ static const char guarded[] =
     "  grid (x : cdiv(M, 64))\n"
     "  role all : 1 warpgroup {\n"
     "    reg v : f32[64, 64]\n"
-    "    v[i,j] = X[x*64 + i, j]\n"
-    "    Y[x*64 + i, j] = v[i,j]\n"
+    "    v[i,j] = X[x*64 + i, j];  Y[x*64 + i, j] = v[i,j]\n"
     "  }\n"
     "}\n"
-    "sequence all { k }\n";
+    "kernel j { out Q : f32[64];  role all : 1 warpgroup {\n"
+    "  reg v : f32[64] = 0;  Q[i] = v[i] } }\n"
+    "sequence all { workspace U : f32[64] if narrow;  j if narrow;  k }\n";
 
 // A caller who gives what a guard leaves out is told of the guard.
 static void absent_names_are_told(void **state) {
   Fixture *f = *state;
   schedc_source *source = parse(f, guarded);
   const char *const unit[] = {"k", "all"}, *const absent[] = {"W", "s", "R"},
-                    *const there[] = {"M", "X", "nothing", NULL};
+                    *const there[] = {"M", "X", "U", "no", NULL};
   schedc_tensor tensors[] = {{"X", .rank = 2}, {"Y", .rank = 2}, {"W", .rank = 2}};
   schedc_scalar scalar = {"s", 1};
   for (int i = 0; i < 3; i++) {
@@ -294,7 +295,8 @@ static void absent_names_are_told(void **state) {
     schedc_param narrow = {"narrow", i == 2 ? "true" : "false"};
     assert_int_equal(schedc_instantiate(&kernel, f->context, source, unit[i % 2], NULL, &narrow, 1),
                      SCHEDC_OK);
-    for (int n = 0; n < 4; n++) assert_null(schedc_why_absent(kernel, there[n]));
+    for (int n = 0; n < 5; n++) assert_null(schedc_why_absent(kernel, there[n]));
+    assert_true(!schedc_why_absent(kernel, "Q") == (i != 1));  // of a kernel that is left out
     for (int n = 0; n < 3; n++) assert_true(!schedc_why_absent(kernel, absent[n]) == (i == 2));
     for (int n = 2; i < 2 && n < 4; n++) {
       assert_int_equal(
