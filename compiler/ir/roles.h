@@ -66,6 +66,11 @@ static inline u32 sc_ring_copies(const Kernel *k, const Ring *r) {
   return r->owner == SC_NONE ? 1 : k->role.at[r->owner].instances;
 }
 
+// How many stages of a ring a CTA has, in all copies.
+static inline u32 sc_all_stages(const Kernel *k, const Ring *r) {
+  return sc_ring_copies(k, r) * r->stages;
+}
+
 // How far apart the stages of one of its parts are (place), in bytes.
 static inline u32 sc_stages_apart(const Ring *r, const Buf *part) {
   return part->rank == 1 && r->vector_bytes ? r->vector_bytes : r->stage_bytes;
@@ -74,10 +79,10 @@ static inline u32 sc_stages_apart(const Ring *r, const Buf *part) {
 // Where the vectors beside its tiles begin (place), from its offset; and how many bytes all its
 // stages take.
 static inline u64 sc_vectors_at(const Kernel *k, const Ring *r) {
-  return (u64)sc_ring_copies(k, r) * r->stages * r->stage_bytes;
+  return (u64)sc_all_stages(k, r) * r->stage_bytes;
 }
 static inline u64 sc_ring_bytes(const Kernel *k, const Ring *r) {
-  return sc_vectors_at(k, r) + (u64)sc_ring_copies(k, r) * r->stages * r->vector_bytes;
+  return sc_vectors_at(k, r) + (u64)sc_all_stages(k, r) * r->vector_bytes;
 }
 
 // Where the full (or empty) barriers of one of these copies begin (place), in bytes: with that of

@@ -52,10 +52,6 @@ static u32 place_parts(Kernel *k, const Ring *r, bool vectors, u64 first) {
   return (u32)at;
 }
 
-static u64 all_stages(const Kernel *k, const Ring *r) {
-  return huge_at_most((u64)sc_ring_copies(k, r) * r->stages);
-}
-
 static void place_stages(Kernel *k, Ring *r) {
   r->vector_bytes = 0;
   r->stage_bytes = place_parts(k, r, !has_tile(k, r), 0);
@@ -78,7 +74,7 @@ static u64 lay_out_memory(Kernel *k) {
   for (u32 i = 0; i < k->ring.n; i++) {
     Ring *r = &k->ring.at[i];
     r->barrier = huge_at_most(at);
-    at += all_stages(k, r) * 16;
+    at += sc_all_stages(k, r) * 16;
   }
   if (k->grid == GRID_DYNAMIC) {
     at = round_up(at, 16);
@@ -88,7 +84,7 @@ static u64 lay_out_memory(Kernel *k) {
   return at;
 }
 
-// What a stage fewer of the ring frees.
+// What a stage fewer of the ring frees. It is laid out without that stage, and then as it was.
 static u64 freed_by_a_stage(Kernel *k, Ring *r) {
   r->stages--;
   u64 without = lay_out_memory(k);
@@ -107,9 +103,9 @@ static void too_much_memory(Sc *sc, Kernel *k, u64 want) {
                       (unsigned long long)want, SMEM_LIMIT);
   for (u32 i = 0; i < k->ring.n; i++) {
     const Ring *r = &k->ring.at[i];
-    u64 n = all_stages(k, r);
-    sc_note(sc, d, r->span, "'%s': %llu stage%s of %u bytes", r->name, (unsigned long long)n,
-            n == 1 ? "" : "s", r->stage_bytes + r->vector_bytes);
+    u32 n = sc_all_stages(k, r);
+    sc_note(sc, d, r->span, "'%s': %u stage%s of %u bytes", r->name, n, n == 1 ? "" : "s",
+            r->stage_bytes + r->vector_bytes);
   }
   if (most && most->stages > 1) {
     sc_help(sc, d, "%llu bytes too many: one stage fewer of '%s' frees %llu",

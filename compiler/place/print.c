@@ -73,7 +73,7 @@ static void put_memory(Str *out, const Kernel *k, int width) {
   str_printf(out, "  offset    bytes  ring\n");
   for (const Ring *r = next_ring(k, NULL); r; r = next_ring(k, r)) {
     put_ring(out, k, r, width);
-    barriers += sc_ring_copies(k, r) * r->stages * 2;
+    barriers += sc_all_stages(k, r) * 2;
     if (r->barrier < first) first = r->barrier;
   }
   if (barriers)
