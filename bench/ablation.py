@@ -68,8 +68,8 @@ FULL = [
     stale("as shipped: 3 math warpgroups, key tiles of 80, all exponentials beside P V"),
 ]
 CAUSAL = [
-    Row("Algorithm 2, tiles by a fixed stride", FWD, ["pingpong=true"], edit=STRIDE),
-    Row("the same, tiles drawn", FWD, ["pingpong=true"]),
+    Row("Algorithm 2, tiles by a fixed stride", FWD, ["pingpong=true", "pair=1"], edit=STRIDE),
+    Row("the same, tiles drawn", FWD, ["pingpong=true", "pair=1"]),
     stale("stale maximum, key tiles aligned",
           ("persistent CTAs with an atomic tile counter", "660-667", None), BN=176, early=176, pair=1, pingpong="false"),
     stale("+ ping-pong", BN=176, early=176, pair=1, pingpong="true"),
