@@ -69,8 +69,7 @@ static void to_cuda(void **state) {
   judge("fa3_fwd.sched to CUDA C", least, 5);
 }
 
-// A prediction of attention with 16 k keys: with tiles of one length, and of 128. Limits are three
-// times what each takes on a quiet machine: beside others it takes up to twice that.
+// A prediction of attention with 16 k keys. Without a mask tiles have one length, and with one 128.
 static double to_prediction(const char *causal, const char *pair) {
   static const schedc_dim dims[] = {{"B", 1}, {"M", 16384}, {"N", 16384}, {"H", 16}, {"G", 16}};
   static char text[1 << 16];
@@ -106,6 +105,8 @@ static double to_prediction(const char *causal, const char *pair) {
   return least;
 }
 
+// Each limit is three times what a quiet machine takes. Beside other work it takes up to twice as
+// long.
 static void to_predictions(void **state) {
   (void)state;
   judge("a prediction of fa3_fwd", to_prediction("false", "2"), 3);
