@@ -129,6 +129,7 @@ typedef struct Low {
   bool dead;              // a limit was passed: nothing more is reported
   VEC(u16) depth;         // of each expression's graph
   Below below, integers;  // two walks, the second for requirements
+  Elem narrow;            // the kernel's narrow type, while its specification is read
   VEC(u32) stated;        // intermediates of the specification whose equation says their type
   VEC(u32) done;          // tensors that the specification has given a value so far
   VEC(RingDecl *) ring;
@@ -229,6 +230,7 @@ void low_spec(Low *l, const Node *spec);
 
 // ---- round.c
 
+Elem low_narrow_type(const Kernel *k);  // that of the first narrow input
 // The type that an intermediate is rounded to: `type`, if its equation states one (NULL: it does
 // not).
 bool low_value_type(Low *l, const Node *type, Xid root, u8 *elem);

@@ -436,16 +436,17 @@ void low_spec(Low *l, const Node *spec) {
   l->scope = l->base;
   low_push(l);
   l->spec = true;
+  l->narrow = low_narrow_type(l->k);
   for (const Node *n = spec->a; n && !l->dead; n = n->next) equation(l, n);
   l->spec = false;
   l->scope = back;
   if (!l->sc->errors) low_warn_exponents(l);
   if (!l->sc->errors) unsettled(l);  // an equation that is at fault may have been what says it
+  bool *done = NEWS(l->sc, bool, l->k->buf.n);
+  for (u32 j = 0; j < l->done.n; j++) done[l->done.at[j]] = true;
   for (u32 i = 0; i < l->k->buf.n; i++) {
     const Buf *b = &l->k->buf.at[i];
-    bool done = b->space != SP_TENSOR || !(b->dir & F_OUT) || b->workspace;
-    for (u32 j = 0; j < l->done.n; j++) done |= l->done.at[j] == i;
-    if (done) continue;
+    if (done[i] || b->space != SP_TENSOR || !(b->dir & F_OUT) || b->workspace) continue;
     Diag *d =
         low_error(l, D_N_SPEC, spec->span, "the specification does not say what '%s' is", b->name);
     sc_note(l->sc, d, b->span, "an output");

@@ -13,8 +13,7 @@
 
 #include <string.h>
 
-// The kernel's narrow type: that of the first narrow input.
-static Elem narrow_type(const Kernel *k) {
+Elem low_narrow_type(const Kernel *k) {
   for (u32 i = 0; i < k->buf.n; i++) {
     const Buf *b = &k->buf.at[i];
     if (b->space == SP_TENSOR && b->dir & F_IN && sc_is_narrow(b->elem)) return b->elem;
@@ -24,7 +23,7 @@ static Elem narrow_type(const Kernel *k) {
 
 bool low_value_type(Low *l, const Node *type, Xid root, u8 *elem) {
   // Integers are not rounded: they say which elements belong together.
-  *elem = low_at(l, root)->op == X_TOREAL ? EL_F32 : narrow_type(l->k);
+  *elem = low_at(l, root)->op == X_TOREAL ? EL_F32 : l->narrow;
   if (!type) return true;
   Elem stated;
   if (!low_element_type(l, type, &stated)) return false;
@@ -159,8 +158,15 @@ static void read_equation(Feeds *f, u32 e, u8 *fed) {
   f->definer[f->l->k->view.at[m->dst].buf] = e;
 }
 
+static bool has_exponentials(const Low *l) {
+  for (Xid x = 1; x < l->k->expr.n; x++)
+    if (is_exponential(l, x)) return true;
+  return false;
+}
+
 void low_warn_exponents(Low *l) {
   u32 n = l->k->spec.n;
+  if (!has_exponentials(l)) return;
   Feeds f = {.l = l,
              .eqs = n,
              .how = NEWS(l->sc, u8, (size_t)n * n),
