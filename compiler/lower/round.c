@@ -158,6 +158,7 @@ static void read_equation(Feeds *f, u32 e, u8 *fed) {
   f->definer[f->l->k->view.at[m->dst].buf] = e;
 }
 
+// Without one there is nothing to warn of, and no table of pairs is made.
 static bool has_exponentials(const Low *l) {
   for (Xid x = 1; x < l->k->expr.n; x++)
     if (is_exponential(l, x)) return true;
