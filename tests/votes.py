@@ -20,13 +20,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Stale:
-    """16 bits: no tile of normal numbers is corrected."""
-    kernel, case, outputs = "fa3_stale", "paper", {"O", "L"}
+    """f16: no tile of normal numbers is corrected."""
+    kernel, case, type, outputs = "fa3_stale", "paper", "f16", {"O", "L"}
     sizes = {"full": {"M": 192, "N": 2048, "BN": 80, "causal": "false"},
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
     expected = {"corrected": {"normal": (0, 0), "spike": (0.3, 0.8), "ramp": (0.3, 0.8), "ramp-down": (0.95, 1)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
-    correction = "          vote any(not (r[i] <= 61440)) { correct(t) }   // f16 holds less than 65520; NaN votes too\n"
+    correction = "          vote any(not (r[i] <= most)) { correct(t) }    // NaN votes too\n"
     careful = "        vote any(n[i] > 0) { careful() }\n"  # where a tile is taken with care, if not by the correction
     rescaling = ("      rescale()\n      vote any(a[i] < 0.01 or ", "      vote any(a[i] < 0.01 or ")
     again = """      vote any(not (r[i] <= 1e35)) {                     // f32 does not hold it
@@ -58,9 +58,19 @@ class Stale:
         return text
 
 
+class Bf16(Stale):
+    """P may be far above 1, so that a spike needs no correction."""
+    type = "bf16"
+    expected = {"corrected": {"normal": (0, 0), "spike": (0, 0), "ramp": (0.3, 0.8), "ramp-down": (0.9, 1)},
+                "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
+    wrong = {"the correction": ("ramp", "ramp-down"),
+             "the rescaling of what came before a tile taken with care": ("ramp", "ramp-down"),
+             "the tile computed again": ("ramp-down",)}  # a higher reference only leaves room for O
+
+
 class Fp8(Stale):
     """8 bits: the sums of a row of normal numbers soon pass 448. A first correction gives the row room, and most need no other."""
-    kernel, case, outputs = "fa3_fp8", "long", {"O"}
+    kernel, case, type, outputs = "fa3_fp8", "long", "e4m3", {"O"}
     sizes = {"full": {"M": 128, "N": 2048, "BN": 128, "causal": "false"},
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
     expected = {"corrected": {"normal": (0.05, 0.4), "spike": (0.3, 1), "ramp": (0.3, 1), "ramp-down": (0.9, 1)},
@@ -106,6 +116,8 @@ def run(schedc, of, path, inputs, size, *more):
                "--format", "json", *more]
     for name in ("BN", "causal"):
         command += ["-p", f"{name}={size[name]}"]
+    if of.type == "bf16":
+        command += ["-p", "T=bf16"]
     for name, value in {"B": 1, "H": 1, "G": 1, "M": size["M"], "N": size["N"]}.items():
         command += ["--set", f"{name}={value}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, timeout=300, encoding="utf-8")
@@ -143,8 +155,8 @@ def try_counts(schedc, of, text, folder, tally):
             for inputs, (least, most) in kinds.items():
                 right = run(schedc, of, path, inputs, size, "--out", f"votes={votes}")
                 share = np.load(votes).sum() / opportunities(size).sum()
-                print(f"{of.kernel:10} {name:8} {inputs:10} {share:6.3f} of the tiles {what}")
-                where = f"{of.kernel}, {name}, {inputs}"
+                print(f"{of.kernel:10} {of.type:5} {name:8} {inputs:10} {share:6.3f} of the tiles {what}")
+                where = f"{of.kernel}, {of.type}, {name}, {inputs}"
                 tally.expect(f"{where}: {least} to {most} of the tiles {what}, not {share:.3f}", least <= share <= most)
                 tally.expect(f"{where}: right with counts", all(right.get(name) for name in of.outputs))
 
@@ -156,7 +168,7 @@ def try_mutants(schedc, of, text, folder, tally):
         for name, size in of.sizes.items():
             for inputs in sorted({"normal", *kinds}):
                 right = run(schedc, of, path, inputs, size)
-                tally.expect(f"{of.kernel}, {name}, {inputs}: without {what}",
+                tally.expect(f"{of.kernel}, {of.type}, {name}, {inputs}: without {what}",
                              right and all(right.values()) == (inputs not in kinds))
 
 
@@ -164,7 +176,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--schedc", default=os.path.join(ROOT, "build", "schedc"))
     schedc, tally = parser.parse_args().schedc, Tally()
-    for of in (Stale(), Fp8()):
+    for of in (Stale(), Bf16(), Fp8()):
         with open(os.path.join(ROOT, "schedules", of.kernel + ".sched"), encoding="utf-8") as file:
             text = of.part(file.read())
         with tempfile.TemporaryDirectory() as folder:
