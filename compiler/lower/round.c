@@ -11,7 +11,7 @@
 // Called by map.c; calls declare.c for a type that is stated.
 #include "compiler/lower/lower.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 Elem low_narrow_type(const Kernel *k) {
   for (u32 i = 0; i < k->buf.n; i++) {
@@ -40,14 +40,24 @@ bool low_value_type(Low *l, const Node *type, Xid root, u8 *elem) {
 // How the value of an equation feeds another: as it is, or as the largest or smallest of many.
 enum { DIRECT = 1, EXTREME = 2 };
 
+// An equation whose value is read, and how it feeds what reads it.
+typedef struct Feed {
+  u32 eq;
+  u8 how;
+} Feed;
+typedef VEC(Feed) FeedList;
+
 typedef struct Feeds {
   Low *l;
-  u32 eqs;
-  u8 *how;       // [e * eqs + d]: how equation d feeds the value of equation e
-  bool *sums;    // by equation: its value comes of a sum
-  u32 *definer;  // by buf: the latest equation so far that defines it, or SC_NONE
-  u32 *seen;     // [3 * x + kind of visit]: the scan that has been there
+  FeedList read;  // by equation, one after the other: what its value is made of
+  u32 *read0;     // by equation: its first in `read`; those of the next one end it
+  bool *sums;     // by equation: its value comes of a sum
+  u32 *definer;   // by buf: the latest equation so far that defines it, or SC_NONE
+  u32 *seen;      // [3 * x + kind of visit]: the scan that has been there
   u32 scan;
+  FeedList pending;  // what the exponentials at hand are taken of, on the way back
+  u8 *fed;           // by equation: how it feeds these exponentials
+  VEC(u32) met;      // those of which `fed` is not 0
 } Feeds;
 
 static const Map *equation(const Feeds *f, u32 e) { return &f->l->k->map.at[f->l->k->spec.at[e]]; }
@@ -59,28 +69,19 @@ static bool is_new(Feeds *f, Xid x, u32 visit) {
   return new;
 }
 
-// Equation d, and all that feeds it, feeds the value of which `to` tells.
-static void add_read(const Feeds *f, u32 d, u8 how, u8 *to) {
-  if (d == SC_NONE || to[d] & how) return;
-  to[d] |= how;
-  for (u32 i = 0; i < f->eqs; i++) {
-    u8 through = f->how[(size_t)d * f->eqs + i];
-    to[i] |= how == EXTREME && through ? EXTREME : through;
-  }
-}
-
-// What the value of x comes of, for `to`; *sums: a sum is among it. Nothing is followed where an
+// Lists what the value of x is made of; *sums: a sum is among it. Nothing is followed where an
 // error of the operand stays small: logarithms and bounded functions, comparisons, integers; nor
 // through exponentials, which are looked at by themselves.
-static void follow(Feeds *f, Xid x, u8 how, u8 *to, bool *sums) {
+static void follow(Feeds *f, Xid x, u8 how, FeedList *to, bool *sums) {
   const Expr *p = low_at(f->l, x);
   if (!x || p->ty != TY_REAL || !is_new(f, x, how)) return;
   if (sc_xop[p->op].error != ERROR_PASSES) return;
   u32 d = p->op == X_LOAD ? f->definer[f->l->k->view.at[p->ref].buf] : SC_NONE;
   switch (p->op) {
     case X_LOAD:
-      add_read(f, d, how, to);
-      *sums |= how == DIRECT && d != SC_NONE && f->sums[d];
+      if (d == SC_NONE) return;
+      PUSH(f->l->sc, to, ((Feed){d, how}));
+      *sums |= how == DIRECT && f->sums[d];
       return;
     case X_RMAX:
     case X_RMIN: follow(f, p->a, EXTREME, to, sums); return;
@@ -105,20 +106,20 @@ static Xid logistic(const Low *l, Xid x) {
   return is_exponential(l, e) && low_at(l, one)->op == X_REAL && low_at(l, one)->num.f > 0 ? e : 0;
 }
 
-// What the exponentials in x are taken of.
-static void find_exponentials(Feeds *f, Xid x, u8 *to) {
+// Lists what the exponentials in x are taken of.
+static void find_exponentials(Feeds *f, Xid x) {
   bool sums = false;
   if (!x || !is_new(f, x, 0)) return;
   const Expr *p = low_at(f->l, x);
-  if (is_exponential(f->l, x)) follow(f, p->a, DIRECT, to, &sums);
+  if (is_exponential(f->l, x)) follow(f, p->a, DIRECT, &f->pending, &sums);
   Xid harmless = logistic(f->l, x);
   if (harmless) {
-    find_exponentials(f, p->a, to);
-    find_exponentials(f, low_at(f->l, harmless)->a, to);
+    find_exponentials(f, p->a);
+    find_exponentials(f, low_at(f->l, harmless)->a);
     return;
   }
   const Xid operand[] = {p->a, p->b, p->c};
-  for (u32 i = 0; i < sc_xop[p->op].arity; i++) find_exponentials(f, operand[i], to);
+  for (u32 i = 0; i < sc_xop[p->op].arity; i++) find_exponentials(f, operand[i]);
 }
 
 static bool is_stated(const Low *l, u32 buf) {
@@ -145,36 +146,56 @@ static void warn(const Feeds *f, u32 d, u32 e) {
           b->name, b->name, narrow);
 }
 
-// One equation more, after all before it.
-static void read_equation(Feeds *f, u32 e, u8 *fed) {
-  const Map *m = equation(f, e);
-  f->scan++;
-  follow(f, m->root, DIRECT, &f->how[(size_t)e * f->eqs], &f->sums[e]);
-  f->scan++;
-  memset(fed, 0, f->eqs);
-  find_exponentials(f, m->root, fed);
-  for (u32 d = 0; d < e; d++)
-    if (fed[d] == DIRECT) warn(f, d, e);
-  f->definer[f->l->k->view.at[m->dst].buf] = e;
+// Walks back from what exponentials are taken of to all that feeds it. What goes through an extreme
+// is one from there on.
+static void walk_back(Feeds *f) {
+  while (f->pending.n) {
+    Feed at = f->pending.at[--f->pending.n];
+    u8 *fed = &f->fed[at.eq];
+    if (*fed & at.how) continue;
+    if (!*fed) PUSH(f->l->sc, &f->met, at.eq);
+    *fed |= at.how;
+    for (u32 i = f->read0[at.eq]; i < f->read0[at.eq + 1]; i++) {
+      Feed from = f->read.at[i];
+      if (at.how == EXTREME) from.how = EXTREME;
+      PUSH(f->l->sc, &f->pending, from);
+    }
+  }
 }
 
-// Without one there is nothing to warn of, and no table of pairs is made.
-static bool has_exponentials(const Low *l) {
-  for (Xid x = 1; x < l->k->expr.n; x++)
-    if (is_exponential(l, x)) return true;
-  return false;
+static int by_number(const void *a, const void *b) {
+  u32 x = *(const u32 *)a, y = *(const u32 *)b;
+  return (x > y) - (x < y);
+}
+
+// One equation more, after all before it.
+static void read_equation(Feeds *f, u32 e) {
+  const Map *m = equation(f, e);
+  f->scan++;
+  f->read0[e] = f->read.n;
+  follow(f, m->root, DIRECT, &f->read, &f->sums[e]);
+  f->read0[e + 1] = f->read.n;
+  f->scan++;
+  find_exponentials(f, m->root);
+  walk_back(f);
+  if (f->met.n) qsort(f->met.at, f->met.n, sizeof *f->met.at, by_number);
+  for (u32 i = 0; i < f->met.n; i++) {
+    u8 *fed = &f->fed[f->met.at[i]];
+    if (*fed == DIRECT) warn(f, f->met.at[i], e);
+    *fed = 0;
+  }
+  f->met.n = 0;
+  f->definer[f->l->k->view.at[m->dst].buf] = e;
 }
 
 void low_warn_exponents(Low *l) {
   u32 n = l->k->spec.n;
-  if (!has_exponentials(l)) return;
   Feeds f = {.l = l,
-             .eqs = n,
-             .how = NEWS(l->sc, u8, (size_t)n * n),
+             .read0 = NEWS(l->sc, u32, n + 1),
              .sums = NEWS(l->sc, bool, n),
              .definer = NEWS(l->sc, u32, l->k->buf.n),
-             .seen = NEWS(l->sc, u32, (size_t)3 * l->k->expr.n)};
-  u8 *fed = NEWS(l->sc, u8, n);
+             .seen = NEWS(l->sc, u32, (size_t)3 * l->k->expr.n),
+             .fed = NEWS(l->sc, u8, n)};
   for (u32 b = 0; b < l->k->buf.n; b++) f.definer[b] = SC_NONE;
-  for (u32 e = 0; e < n; e++) read_equation(&f, e, fed);
+  for (u32 e = 0; e < n; e++) read_equation(&f, e);
 }
