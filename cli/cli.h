@@ -144,6 +144,7 @@ typedef struct Session {
   size_t errors;           // reported so far
   size_t unmet;            // of these, requirements that do not hold
   size_t misaligned;       // … and rows that the copy engine cannot address
+  size_t unlike;           // … and elements that are not as their list is declared
   bool quiet;              // collect text reports instead of printing them
   FILE *bytes;             // where an output goes that is written to standard output; NULL: none is
   const char *usual_case;  // without --case, once known

@@ -15,10 +15,13 @@ static int put(const Args *args, const char *path, const Session *s, const Buffe
     return same ? EXIT_GOOD : EXIT_BAD;
   }
   if (args->in_place && same) return EXIT_GOOD;
-  const char *to = args->in_place ? path : args->output ? args->output : "-";
-  return file_replace(to, text->at, text->n)
-             ? EXIT_GOOD
-             : cli_fail(args, "cannot write '%s': %s", to, strerror(errno));
+  // In place a link stays, and what it names is formatted.
+  char *behind = args->in_place ? realpath(path, NULL) : NULL;
+  const char *to = args->in_place ? (behind ? behind : path) : args->output ? args->output : "-";
+  bool good = file_replace(to, text->at, text->n);
+  int code = good ? EXIT_GOOD : cli_fail(args, "cannot write '%s': %s", to, strerror(errno));
+  free(behind);
+  return code;
 }
 
 static int format_one(const Args *args, int index) {

@@ -42,6 +42,7 @@ static void on_report(void *user, const schedc_diagnostic *d) {
   }
   s->unmet += kind && strcmp(kind, ".require") == 0;
   s->misaligned += strcmp(d->code, "T.align") == 0;
+  s->unlike += strcmp(d->code, "T.element") == 0;
   if (seen_before(s, d)) return;
   if (s->args->format == FORMAT_SARIF) {
     schedc_sarif_result(d, s->reports.n == 0, buffer_write, &s->reports);
@@ -97,7 +98,7 @@ void session_close(Session *s) {
 void session_forget(Session *s) {
   s->reports.n = s->seen.n = s->places.n = s->earlier = s->count = s->first_code.n =
       s->first_text.n = 0;
-  s->errors = s->unmet = s->misaligned = 0;
+  s->errors = s->unmet = s->misaligned = s->unlike = 0;
 }
 
 void session_print_reports(const Session *s) {

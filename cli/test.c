@@ -228,7 +228,8 @@ static void summary(const Tester *t, double took) {
   if (n->unproven)
     printf("  unproven: %zu, on inputs that leave less of an output than rounding may take away\n",
            n->unproven);
-  if (n->unmet) printf("  skipped: %zu whose `require` does not hold\n", n->unmet);
+  if (n->unmet)
+    printf("  skipped: %zu whose `require`, or range of a list, does not hold\n", n->unmet);
   if (n->misaligned)
     printf("  skipped: %zu whose rows are not a multiple of 16 bytes\n", n->misaligned);
   if (n->too_large)

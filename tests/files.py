@@ -76,12 +76,16 @@ class Place:
 
 def any_byte_in_a_name(place):
     """The path stands in a comment of the text that NVRTC reads."""
-    for first in range(0x80, 0x100, 16):
-        name = b"".join(bytes([b]) for b in range(first, first + 16)) + b".sched"
+    names = [bytes(range(first, first + 16)) for first in range(0x80, 0x100, 16)]
+    for name in [b"\"quoted\"", *names]:
+        name += b".sched"
         with open(os.path.join(os.fsencode(place.folder), name), "wb") as file:
             file.write(SCHEDULE.encode())
         place.good("build", name, "-o", "any.ptx", "--no-cache")
-        expect(b".entry twice" in place.read("any.ptx"), f"{name} makes machine code without a kernel")
+        expect(b".entry twice" in place.read("any.ptx"), f"{name} makes PTX without a kernel")
+        if b'"' in name:
+            code, _, said = place.run("build", name, "-o", "any.cubin", "--no-cache")
+            expect(code == 0, f"{name} makes no machine code: {said}")
 
 
 def an_output_takes_a_link_s_place(place):
@@ -92,6 +96,14 @@ def an_output_takes_a_link_s_place(place):
         place.good(*command[:-1], command[-1], f"Y={name}" if command[0] == "run" else name)
         expect(not os.path.islink(place.path(name)), f"{name} is a link still")
         expect(place.read("kept.txt") == b"kept", f"{command}: what the link names is written")
+
+
+def a_link_is_formatted_in_place(place):
+    place.put("behind.sched", SCHEDULE.replace("  in", "    in"))
+    os.symlink("behind.sched", place.path("before.sched"))
+    place.good("fmt", "-i", "before.sched")
+    expect(os.path.islink(place.path("before.sched")), "fmt -i replaces a link")
+    place.good("fmt", "--check", "behind.sched")
 
 
 def nobody_s_temporary_is_written(place):
@@ -170,7 +182,7 @@ def escapes_do_not_reach_a_terminal(place):
     expect(b"\x1b" not in out and "\x1b" not in said and b"u001b" in out, "an escape code is written as it is")
 
 
-CHECKS = (any_byte_in_a_name, an_output_takes_a_link_s_place, nobody_s_temporary_is_written, permissions_are_kept,
+CHECKS = (any_byte_in_a_name, an_output_takes_a_link_s_place, a_link_is_formatted_in_place, nobody_s_temporary_is_written, permissions_are_kept,
           what_fails_leaves_the_old_file, an_output_on_standard_output, a_limit_that_is_no_size,
           nvrtc_without_its_other_library, no_schedule_at_all, escapes_do_not_reach_a_terminal)
 

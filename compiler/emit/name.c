@@ -117,12 +117,13 @@ void sc_cuda_comment(Str *out, const char *at, size_t n) {
 }
 
 // A string literal. Octal escapes have three digits, so that what follows is never taken for a
-// fourth.
+// fourth. A quote in a file's name would reach the PTX, where ptxas cannot read it.
 static void put_string(Str *out, const char *text) {
   str_puts(out, "\"");
   for (const char *p = text; *p; p++) {
     u8 c = (u8)*p;
-    if (c < 32 || c >= 127 || c == '"' || c == '\\' || c == '?') str_printf(out, "\\%03o", c);
+    if (c == '"') str_puts(out, "'");
+    else if (c < 32 || c >= 127 || c == '\\' || c == '?') str_printf(out, "\\%03o", c);
     else str_put(out, p, 1);
   }
   str_puts(out, "\"");

@@ -85,8 +85,8 @@ static Diag *say_again(const Report *r) {
   note_passes(r, d, r->index);
   sc_help(
       r->v->sc, d,
-      "take it once in a tile, by one instance of one role, around all that is to be done in it%s",
-      r->turn->keys ? "; or let each have a key of its own" : "");
+      "take it once in a tile, by one instance of one role, around all that is to be done in it; "
+      "or let each role have a turn of its own");
   return d;
 }
 
@@ -94,8 +94,9 @@ static Diag *say_twice(const Report *r) {
   i64 index = twice(r);
   Diag *d = error(r, sc_printf(r->v->sc, "%s passes it on more than once", cta(r, index)));
   note_passes(r, d, index);
-  sc_help(r->v->sc, d, "let one instance of one role take it, once in a tile%s",
-          r->turn->keys ? ", or let each have a key of its own" : "");
+  sc_help(r->v->sc, d,
+          "let one instance of one role take it, once in a tile; or let each role have a turn of "
+          "its own");
   return d;
 }
 

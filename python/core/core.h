@@ -66,11 +66,14 @@ typedef struct Views {
   void *stream;     // the current one of whose tensors these are, where their library tells it
   int stream_is_known;
 } Views;
+// Which tensors a call writes, so that their arrays must allow it; else the index of the only one.
+enum { WRITES_OUTPUTS = -1, WRITES_NOTHING = -2 };
 // None yet, and room for so many; one more, of that name (NULL: none) in reports. `tensors`: a
 // tuple of arrays, as many as the kernel has. 0, or -1 with an exception set.
 int views_begin(Views *views, size_t room);
 int views_add(Views *views, Core *core, PyObject *array, const char *name, int is_written);
-int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *tensors);
+int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *tensors,
+               long written);
 void views_close(Views *views);
 PyObject *core_decode(PyObject *module, PyObject *capsule);
 
@@ -85,7 +88,8 @@ typedef struct Given {
   schedc_scalar *scalar;
   size_t scalars;
 } Given;
-int given_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors, PyObject *scalars);
+int given_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors, PyObject *scalars,
+               long written);
 void given_close(Given *given);
 
 // A number, or None for the default. 0, or -1 with an exception set.

@@ -90,7 +90,7 @@ static int on_its_device(const Loaded *l, const Views *views) {
 
 static int open_there(Given *given, Core *core, const Loaded *l, PyObject *tensors,
                       PyObject *scalars) {
-  if (!l || given_open(given, core, l->kernel, tensors, scalars)) return -1;
+  if (!l || given_open(given, core, l->kernel, tensors, scalars, WRITES_OUTPUTS)) return -1;
   if (on_its_device(l, &given->views)) return 0;
   given_close(given);
   return -1;

@@ -6,8 +6,8 @@
 
 // For those that read the tensors here.
 static int host_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors,
-                     PyObject *scalars) {
-  if (given_open(given, core, kernel, tensors, scalars)) return -1;
+                     PyObject *scalars, long written) {
+  if (given_open(given, core, kernel, tensors, scalars, written)) return -1;
   if (given->views.device_type != DL_CUDA) return 0;
   PyErr_SetString(PyExc_ValueError, ON_A_GPU);
   given_close(given);
@@ -38,7 +38,7 @@ static PyObject *run_cpu(PyObject *module, PyObject *args) {
   options.seed = seed;
   options.step_budget = steps;
   options.progress = core_interrupted;
-  if (host_open(&given, core_of(module), handle, tensors, scalars)) return NULL;
+  if (host_open(&given, core_of(module), handle, tensors, scalars, WRITES_OUTPUTS)) return NULL;
   if (call_open(&call, core_of(module), 0)) {
     given_close(&given);
     return NULL;
@@ -88,13 +88,14 @@ static PyObject *compare(PyObject *module, PyObject *args) {
   Call call;
   if (!PyArg_ParseTuple(args, "OOOOKK", &handle, &tensors, &scalars, &earlier, &places,
                         &operations) ||
-      host_open(&given, core_of(module), handle, tensors, scalars))
+      host_open(&given, core_of(module), handle, tensors, scalars, WRITES_NOTHING))
     return NULL;
   const size_t count = schedc_output_count(given.kernel);
   schedc_error *errors = PyMem_Calloc(count + 1, sizeof *errors);
   PyObject *list = NULL;
   if (!errors) PyErr_NoMemory();
-  else if ((earlier == Py_None || !views_open(&before, core_of(module), given.kernel, earlier)) &&
+  else if ((earlier == Py_None ||
+            !views_open(&before, core_of(module), given.kernel, earlier, WRITES_NOTHING)) &&
            !call_open(&call, core_of(module), 0)) {
     errors[0] = (schedc_error)SCHEDC_ERROR_INIT;
     options.places = places;
@@ -120,7 +121,7 @@ static PyObject *work(PyObject *module, PyObject *args) {
   Given given;
   Call call;
   if (!PyArg_ParseTuple(args, "OOO", &handle, &tensors, &scalars) ||
-      host_open(&given, core_of(module), handle, tensors, scalars))
+      host_open(&given, core_of(module), handle, tensors, scalars, WRITES_NOTHING))
     return NULL;
   if (call_open(&call, core_of(module), 0)) {
     given_close(&given);
@@ -160,7 +161,7 @@ static PyObject *predict(PyObject *module, PyObject *args) {
   Given given;
   Call call;
   if (!PyArg_ParseTuple(args, "OOO", &kernel, &tensors, &scalars) ||
-      given_open(&given, core_of(module), kernel, tensors, scalars))
+      given_open(&given, core_of(module), kernel, tensors, scalars, WRITES_NOTHING))
     return NULL;
   if (call_open(&call, core_of(module), 0)) {
     given_close(&given);
@@ -183,7 +184,7 @@ static PyObject *draw(PyObject *module, PyObject *args) {
   Views views;
   if (!PyArg_ParseTuple(args, "OOkzK", &kernel, &tensors, &index, &kind, &seed)) return NULL;
   const schedc_kernel *of = kernel_of(kernel);
-  if (!of || views_open(&views, core_of(module), of, tensors)) return NULL;
+  if (!of || views_open(&views, core_of(module), of, tensors, (long)index)) return NULL;
   if (views.device_type == DL_CUDA) {
     views_close(&views);
     PyErr_SetString(PyExc_ValueError, ON_A_GPU);
@@ -208,7 +209,7 @@ static PyObject *run_gpu(PyObject *module, PyObject *args) {
   Given given;
   Call call;
   if (!PyArg_ParseTuple(args, "OOOi", &kernel, &tensors, &scalars, &device) ||
-      given_open(&given, core_of(module), kernel, tensors, scalars))
+      given_open(&given, core_of(module), kernel, tensors, scalars, WRITES_OUTPUTS))
     return NULL;
   if (call_open(&call, core_of(module), 0)) {
     given_close(&given);

@@ -94,7 +94,8 @@ static PyObject *tuner(PyObject *module, PyObject *args) {
                         &o.turns, &o.brief_ms, &o.final_ms))
     return NULL;
   const schedc_space *of = PyCapsule_GetPointer(from, SPACE);
-  if (!of || given_open(&given, core_of(module), kernel, tensors, scalars)) return NULL;
+  if (!of || given_open(&given, core_of(module), kernel, tensors, scalars, WRITES_NOTHING))
+    return NULL;
   const int failed = call_open(&call, core_of(module), 0);
   o.strategy = (schedc_strategy)strategy;
   o.tensors = given.views.tensor;
@@ -312,7 +313,8 @@ static PyObject *search(PyObject *module, PyObject *args) {
   m.stream = (void *)(uintptr_t)stream;
   m.seed = seed;
   o.store = store == Py_None ? NULL : PyCapsule_GetPointer(store, STORE);
-  if (PyErr_Occurred() || given_open(&given, core_of(module), kernel, tensors, scalars))
+  if (PyErr_Occurred() ||
+      given_open(&given, core_of(module), kernel, tensors, scalars, WRITES_OUTPUTS))
     return NULL;
   const int failed = search_inside(&s, core_of(module), handle, &given, device, &m, &o);
   given_close(&given);

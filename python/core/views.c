@@ -125,7 +125,7 @@ static int from_package(Views *views, size_t i, Core *core, PyObject *object, in
                         &readonly, &keep))
     return -1;
   if (readonly && is_written) {
-    PyErr_SetString(PyExc_ValueError, "an output that may not be written");
+    PyErr_SetString(PyExc_ValueError, "an array that may not be written");
     return -1;
   }
   const Py_ssize_t rank = PyTuple_Check(shape) ? PyTuple_Size(shape) : -1;
@@ -201,7 +201,8 @@ int views_add(Views *views, Core *core, PyObject *array, const char *name, int i
   return 0;
 }
 
-int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *tensors) {
+int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *tensors,
+               long written) {
   const size_t count = schedc_tensor_count(kernel);
   memset(views, 0, sizeof *views);
   if (!PyTuple_Check(tensors) || (size_t)PyTuple_Size(tensors) != count) {
@@ -213,8 +214,9 @@ int views_open(Views *views, Core *core, const schedc_kernel *kernel, PyObject *
   for (size_t i = 0; i < count; i++) {
     schedc_tensor_info info = SCHEDC_TENSOR_INFO_INIT;
     schedc_tensor_at(kernel, i, &info);
-    if (!views_add(views, core, PyTuple_GetItem(tensors, (Py_ssize_t)i), info.name,
-                   info.direction & SCHEDC_OUT))
+    const int is_written =
+        written == WRITES_OUTPUTS ? (info.direction & SCHEDC_OUT) != 0 : written == (long)i;
+    if (!views_add(views, core, PyTuple_GetItem(tensors, (Py_ssize_t)i), info.name, is_written))
       continue;
     views_close(views);
     return -1;
@@ -254,10 +256,11 @@ static int scalars_of(PyObject *tuple, Given *given) {
   return 0;
 }
 
-int given_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors, PyObject *scalars) {
+int given_open(Given *given, Core *core, PyObject *kernel, PyObject *tensors, PyObject *scalars,
+               long written) {
   memset(given, 0, sizeof *given);
   given->kernel = kernel_of(kernel);
-  if (!given->kernel || views_open(&given->views, core, given->kernel, tensors)) return -1;
+  if (!given->kernel || views_open(&given->views, core, given->kernel, tensors, written)) return -1;
   if (!scalars_of(scalars, given)) return 0;
   given_close(given);
   return -1;

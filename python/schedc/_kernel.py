@@ -222,6 +222,8 @@ class Kernel:
 
     def build(self, artifact: str = "cubin", *, lenient: bool = False, name: Optional[str] = None) -> bytes:
         """CUDA C ("cuda"), "ptx", machine code ("cubin") or a C header ("header"). All but CUDA C need NVRTC."""
+        if artifact not in ARTIFACTS:
+            raise ValueError(f"{artifact!r} is none of {', '.join(ARTIFACTS)}")
         return _core.build(self._handle, ARTIFACTS.index(artifact), lenient, name, self._unverified)
 
     def given(self) -> Optional["Kernel"]:

@@ -52,6 +52,10 @@ class Error(Exception):
         super().__init__("\n".join(str(d) for d in diagnostics) or text)
         self.status = status
         self.diagnostics = tuple(diagnostics)
+        self._text = text
+
+    def __reduce__(self) -> Tuple[object, ...]:  # so that a pool of processes hands it on
+        return type(self), (self.status, self._text, self.diagnostics)
 
 
 class ScheduleError(Error):

@@ -35,6 +35,8 @@ def view(array: Any) -> Described:
     """What the extension module needs to know of an array; its memory is shared, not copied."""
     if isinstance(array, Memory):
         kind = _CPU if array.device is None else _CUDA
+        if array.type not in TYPES:
+            raise TypeError(f"{array.type!r} is none of schedc's types, which are {', '.join(TYPES)}")
         return (array.address, TYPES.index(array.type), tuple(array.shape), array.strides, kind, array.device or 0, False, array)
     if hasattr(array, "__array_interface__") and hasattr(array, "dtype"):
         return _numpy(array)

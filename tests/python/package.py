@@ -10,6 +10,7 @@ import dataclasses
 import gc
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -219,7 +220,19 @@ def refusals():
     y = numpy.zeros((100, 64), numpy.float16)
     y.flags.writeable = False
     raises(ValueError, lambda: kernel(x, n=1, Y=y), "Y:", "may not be written")
+    kernel.compare(x, n=1, Y=y)  # is only read there
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    raises(ValueError, lambda: kernel.draw(fixed, n=1, Y=y.copy()), "X:", "may not be written")
+    near("X", fixed, x, 0)
     raises(ValueError, lambda: schedc.load("fa3_stale.sched", on="gpu"), "'gpu'")
+    for refused in (lambda: schedc.load("fa3_stale.sched", BM=7), lambda: schedc.Source("kernel k {", "open.sched").kernel()):
+        error = raises(schedc.ScheduleError, refused, "")
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.status, again.diagnostics) == \
+            (type(error), str(error), error.status, error.diagnostics)
+    raises(ValueError, lambda: kernel.build("object"), "'object'", "cubin")
+    raises(TypeError, lambda: kernel(schedc.Memory(x.ctypes.data, "f17", x.shape), n=1), "f17", "bf16")
     raises(FileNotFoundError, lambda: schedc.load("nothing.sched"), "nothing.sched", "the package has only fa3_bwd.sched, ")
     raises(TypeError, lambda: schedc.load("fa3_stale.sched", D=64)(x, x, x), "Q has the dimensions [B, M, H, 64]")
     q = normal(1, 64, 1, 64)
