@@ -95,6 +95,26 @@ static void text_lets(Describer *d) {
   }
 }
 
+const char *sc_heading(Describer *d, const Ins *ins) {
+  Str s = {.sc = d->sc};
+  switch (ins->op) {
+    case OP_FOR:
+      str_printf(&s, "for %s in %s", d->k->loop.at[ins->arg[0]].name,
+                 ins->flags & INS_REVERSED ? "reversed " : "");
+      sc_print_named(&s, d->k, ins->arg[1]);
+      str_puts(&s, " .. ");
+      sc_print_named(&s, d->k, ins->arg[2]);
+      return s.at;
+    case OP_IF:
+      str_puts(&s, "if ");
+      sc_print_named(&s, d->k, ins->arg[0]);
+      return s.at;
+    case OP_ELSE: return "else";
+    case OP_VOTE: return "vote";
+    default: return NULL;
+  }
+}
+
 static void text_role_work(Describer *d, const Role *r) {
   const Kernel *k = d->k;
   int indent = 2;
@@ -103,21 +123,13 @@ static void text_role_work(Describer *d, const Role *r) {
     const Ins *ins = &r->code.at[i];
     u32 effects = sc_op[ins->op].effects;
     if (effects & CLOSES || ins->op == OP_ELSE) indent -= 2;
-    if (ins->op == OP_FOR) {
-      i64 n;
-      str_printf(d->out, "%*sfor %s%s in ", indent, "", k->loop.at[ins->arg[0]].name,
-                 ins->flags & INS_REVERSED ? " reversed" : "");
-      sc_print_named(d->out, k, ins->arg[1]);
-      str_puts(d->out, " .. ");
-      sc_print_named(d->out, k, ins->arg[2]);
-      if (sc_trips(d, ins, &n)) str_printf(d->out, "  (%lld times)", (long long)n);
+    const char *heading = sc_heading(d, ins);
+    i64 n;
+    if (heading) {
+      str_printf(d->out, "%*s%s", indent, "", heading);
+      if (ins->op == OP_FOR && sc_trips(d, ins, &n))
+        str_printf(d->out, "  (%lld times)", (long long)n);
       str_puts(d->out, "\n");
-    } else if (ins->op == OP_IF) {
-      str_printf(d->out, "%*sif ", indent, "");
-      sc_print_named(d->out, k, ins->arg[0]);
-      str_puts(d->out, "\n");
-    } else if (ins->op == OP_ELSE || ins->op == OP_VOTE) {
-      str_printf(d->out, "%*s%s\n", indent, "", ins->op == OP_ELSE ? "else" : "vote");
     }
     if (effects & OPENS || ins->op == OP_ELSE) indent += 2;
     Work w = sc_work_of(k, ins);

@@ -10,6 +10,16 @@ static void json_infix(Describer *d, const char *key, Xid x) {
   json_text(d->json, s.at);
 }
 
+static void json_infixes(Describer *d, const char *key, const Xid *x, u32 n) {
+  json_key(d->json, key), json_open(d->json, '[');
+  for (u32 i = 0; i < n; i++) {
+    Str s = {.sc = d->sc};
+    sc_print_infix(&s, d->k, x[i]);
+    json_text(d->json, s.at);
+  }
+  json_close(d->json, ']');
+}
+
 static void json_value(Describer *d, const Value *v) {
   json_text(d->json, sc_value_text(d->sc, v));
 }
@@ -37,16 +47,60 @@ static void json_arguments(Describer *d) {
     json_key(j, "name"), json_text(j, b->name);
     json_key(j, "type"), json_text(j, sc_elem[b->elem].text);
     json_key(j, "direction"), json_text(j, sc_direction_text(b));
-    json_key(j, "dims"), json_open(j, '[');
-    for (u32 a = 0; a < b->rank; a++) {
-      Str s = {.sc = d->sc};
-      sc_print_infix(&s, k, b->dim[a]);
-      json_text(j, s.at);
-    }
-    json_close(j, ']');
+    json_infixes(d, "dims", b->dim, b->rank);
     Str elements = {.sc = d->sc};
     sc_print_elements(&elements, k, b);
     if (elements.n) json_key(j, "elements"), json_text(j, elements.at);
+    json_close(j, '}');
+  }
+  json_close(j, ']');
+  json_key(j, "scalars"), json_open(j, '[');
+  for (u32 i = 0; i < k->arg.n; i++) {
+    const Arg *a = &k->arg.at[i];
+    json_open(j, '{');
+    json_key(j, "name"), json_text(j, a->name);
+    json_key(j, "type"), json_text(j, sc_elem[a->elem].text);
+    if (a->init) json_infix(d, "default", a->init);
+    json_close(j, '}');
+  }
+  json_close(j, ']');
+  VEC(Xid) condition = {0};
+  for (u32 i = 0; i < k->require.n; i++) PUSH(d->sc, &condition, k->require.at[i].cond);
+  json_infixes(d, "requires", condition.at, condition.n);
+}
+
+static void json_grid(Describer *d) {
+  static const char *const kind[] = {"plain", "persistent", "dynamic"};
+  const Kernel *k = d->k;
+  Json *j = d->json;
+  json_key(j, "grid_kind"), json_text(j, kind[k->grid]);
+  json_key(j, "grid"), json_open(j, '[');
+  for (u32 i = 0; i < k->axis.n; i++) {
+    const Axis *a = &k->axis.at[i];
+    json_open(j, '{');
+    json_key(j, "name"), json_text(j, a->name);
+    json_infix(d, "extent", a->extent);
+    if (d->value[a->extent].known) json_key(j, "value"), json_int(j, d->value[a->extent].i);
+    json_key(j, "reversed"), json_bool(j, a->reversed);
+    if (a->section) json_infix(d, "section", a->section);
+    json_key(j, "cluster"), json_int(j, a->cluster);
+    json_close(j, '}');
+  }
+  json_close(j, ']');
+}
+
+// The blocks that an operation stands in, outermost first.
+static void json_inside(Describer *d, const Code *code, const u32 *open, u32 n) {
+  Json *j = d->json;
+  json_key(j, "inside"), json_open(j, '[');
+  for (u32 i = 0; i < n; i++) {
+    const Ins *ins = &code->at[open[i]];
+    const char *heading = sc_heading(d, ins);
+    i64 times;
+    if (!heading) continue;
+    json_open(j, '{');
+    json_key(j, "text"), json_text(j, heading);
+    if (ins->op == OP_FOR && sc_trips(d, ins, &times)) json_key(j, "times"), json_int(j, times);
     json_close(j, '}');
   }
   json_close(j, ']');
@@ -54,6 +108,7 @@ static void json_arguments(Describer *d) {
 
 static void json_role(Describer *d, const Role *r) {
   Json *j = d->json;
+  VEC(u32) open = {0};
   Work all;
   json_open(j, '{');
   json_key(j, "name"), json_text(j, r->name);
@@ -63,6 +118,9 @@ static void json_role(Describer *d, const Role *r) {
   json_key(j, "registers_of_tiles"), json_int(j, r->live);
   json_key(j, "operations"), json_open(j, '[');
   for (u32 i = 0; i < r->code.n; i++) {
+    u8 effects = sc_op[r->code.at[i].op].effects;
+    if (effects & (CLOSES | SPLITS)) open.n--;
+    if (effects & (OPENS | SPLITS)) PUSH(d->sc, &open, i);
     Work w = sc_work_of(d->k, &r->code.at[i]);
     if (!w.what) continue;
     Str what = {.sc = d->sc};
@@ -74,6 +132,7 @@ static void json_role(Describer *d, const Role *r) {
     json_key(j, "bytes"), json_int(j, w.bytes);
     json_key(j, "flops"), json_int(j, w.flops);
     json_key(j, "elements"), json_int(j, w.elements);
+    json_inside(d, &r->code, open.at, open.n);
     json_close(j, '}');
   }
   json_close(j, ']');
@@ -131,16 +190,7 @@ void sc_describe_json(Describer *d) {
   json_key(j, "kind"), json_text(j, k->launch.n ? "sequence" : "kernel");
   json_arguments(d);
   if (!k->launch.n) {
-    json_key(j, "grid"), json_open(j, '[');
-    for (u32 i = 0; i < k->axis.n; i++) {
-      json_open(j, '{');
-      json_key(j, "name"), json_text(j, k->axis.at[i].name);
-      json_infix(d, "extent", k->axis.at[i].extent);
-      if (d->value[k->axis.at[i].extent].known)
-        json_key(j, "value"), json_int(j, d->value[k->axis.at[i].extent].i);
-      json_close(j, '}');
-    }
-    json_close(j, ']');
+    json_grid(d);
     json_key(j, "roles"), json_open(j, '[');
     for (u32 i = 0; i < k->role.n; i++) json_role(d, &k->role.at[i]);
     json_close(j, ']');

@@ -334,6 +334,12 @@ def told(args):
     raises(ValueError, lambda: kernel.shape("L", B=2), "given: M, H are not")
     whole_text = kernel.describe(B=1, M=64, N=64, H=1, G=1)[0]
     expect(whole_text["grid"][1]["value"] == 1, whole_text["grid"])
+    longer = kernel.describe(B=1, M=640, N=640, H=1, G=1)[0]
+    expect([s["name"] for s in longer["scalars"]] == ["scale"] and "sqrt" in longer["scalars"][0]["default"], longer["scalars"])
+    expect("H % G == 0" in longer["requires"], longer["requires"])
+    expect(longer["grid_kind"] == "dynamic" and [a["reversed"] for a in longer["grid"]] == [False, True, False], longer["grid"])
+    blocks = [b for r in longer["roles"] if r["name"] == "math" for o in r["operations"] for b in o["inside"]]
+    expect({b["text"]: b["times"] for b in blocks if "times" in b} == {"for t in reversed 0 .. last - 1": 4}, blocks)
 
 
 def cases_and_units():
