@@ -1424,9 +1424,11 @@ typedef struct schedc_compare_options {
   const schedc_tensor *before; /* the tensors that are inout, as they were before the run; by the
                                   same rule */
   size_t before_count;
+  schedc_progress progress; /* nonzero from it: SCHEDC_ECANCEL, and `errors` mean nothing */
+  void *progress_user;
 } schedc_compare_options;
 #define SCHEDC_COMPARE_OPTIONS_INIT \
-  { sizeof(schedc_compare_options), 0, 0, 0, 0, 0 }
+  { sizeof(schedc_compare_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /* Evaluates the kernel's specification on the same tensors and compares every output, in order of
  * declaration. `errors` has room for schedc_output_count(kernel) entries, the first of which is set
@@ -1438,7 +1440,7 @@ typedef struct schedc_compare_options {
  * others drawn at random, always the same. Every element of the outputs is searched for NaN.
  *
  * SCHEDC_OK says that there was something to compare with; `pass` of each error is the verdict.
- * SCHEDC_EINPUT (T.spec): the kernel has no specification.
+ * SCHEDC_EINPUT (T.spec): the kernel has no specification. SCHEDC_ECANCEL: the progress callback.
  *
  * Example:
  *

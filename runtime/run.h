@@ -159,6 +159,8 @@ void sc_strip_add(const Strip *s, Env *env, const Operand *op, i64 row0, i64 row
 typedef struct Sample {
   u64 places;      // passes
   u64 operations;  // if all of it would take more than these: as many passes as fit in them
+  schedc_progress progress;  // NULL: it is not told of
+  void *user;
 } Sample;
 // An output's values: `n` boxes of `extent` elements each, row-major; box i begins at the element
 // origin[i]. A whole output is one box.

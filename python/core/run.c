@@ -102,6 +102,7 @@ static PyObject *compare(PyObject *module, PyObject *args) {
     options.operations = operations;
     options.before = before.tensor;
     options.before_count = before.count;
+    options.progress = core_interrupted;
     Py_BEGIN_ALLOW_THREADS status =
         schedc_compare(call.context, given.kernel, given.views.tensor, given.views.count,
                        given.scalar, given.scalars, &options, errors);

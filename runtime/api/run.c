@@ -173,7 +173,7 @@ schedc_status schedc_compare(schedc_context *context, const schedc_kernel *kerne
                 .before = known.before,
                 .before_count = known.before_count,
                 .threads = known.threads,
-                .sample = {known.places, known.operations}};
+                .sample = {known.places, known.operations, known.progress, known.progress_user}};
   if (!context || !kernel || !errors || !good_arguments(&job)) return SCHEDC_EARG;
   size_t step = errors->size;  // of the caller's header
   if (step < sizeof errors->size || kernel->outputs == 0)

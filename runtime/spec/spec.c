@@ -10,11 +10,14 @@
 // tolerance.c calls this twice, for the exact values and for `pt`.
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/spec/spec.h"
 
 typedef struct Worker {
   Task *task;
+  bool caller;  // it runs on the thread that called the library
+  double told;  // when it told of its progress last
   Env env;
   char *block, *scratch;
   Operand *op;  // by view: each is one equation's
@@ -175,11 +178,29 @@ static void move_outputs(Worker *w, i64 n, bool before) {
   }
 }
 
+// Tells the caller how far it is, and stops all workers if the caller says so.
+static void tell_progress(Worker *w, i64 n) {
+  static const double every = 0.05;
+  Task *t = w->task;
+  const Sample *sample = t->spec->sample;
+  struct timespec now;
+  if (!w->caller || !sample || !sample->progress) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  if (seconds - w->told < every) return;
+  w->told = seconds;
+  // The exact values are the first half, `pt` the second.
+  double half = 0.5 * (double)n / (double)t->total;
+  t->stopped = sample->progress(sample->user, t->spec->exact ? half : 0.5 + half) != 0;
+  if (t->stopped) atomic_store(&t->next, t->total);
+}
+
 static void *work(void *arg) {
   Worker *w = arg;
   Task *t = w->task;
   for (i64 n; (n = atomic_fetch_add(&t->next, 1)) < t->total;) {
     i64 at[SC_MAX_VARS];
+    tell_progress(w, n);
     place_of(t, n, at);
     if (t->pass) move_outputs(w, n, true);
     for (u32 e = 0; e < t->spec->eqs; e++)
@@ -202,6 +223,7 @@ static Worker *make_workers(Spec *s, u32 threads) {
     if (n > scratch) scratch = n;
   }
   for (u32 i = 0; i < threads; i++) {
+    w[i].caller = i == 0;
     env_init(s->sc, &w[i].env, s->k, s->b);
     w[i].env.wide = s->exact;
     w[i].block = aligned(s->sc, s->block);
@@ -257,7 +279,10 @@ static void evaluate(Spec *s, u32 threads) {
       if (r->def == SC_NONE) need_input(s, k->view.at[r->view].buf);
     }
   Worker *w = make_workers(s, threads);
-  for (u32 i = 0; i < tasks; i++) run_group(&task[i], w, threads);
+  for (u32 i = 0; i < tasks; i++) {
+    run_group(&task[i], w, threads);
+    if (task[i].stopped) sc_unwind(s->sc, SCHEDC_ECANCEL);
+  }
 }
 
 static i64 longest_sum(const Spec *s) {

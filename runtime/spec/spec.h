@@ -65,6 +65,7 @@ typedef struct Task {
   i64 total;          // iterations to be run
   const i64 *pass;    // the numbers of those; NULL: all of them
   atomic_llong next;  // the first that no worker has taken
+  bool stopped;       // by the caller, whose thread alone writes it
 } Task;
 
 // Fills s->eq: what each equation reads, its group, and which groups are run before the others.

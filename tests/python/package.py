@@ -532,16 +532,20 @@ def in_threads():
 
 
 def interrupted():
-    """Ctrl-C ends a run, and Python sees it."""
+    """Ctrl-C ends a run and a comparison, and Python sees it."""
     q = normal(1, 8000, 8, 64)  # a minute, if nothing ends it
-    kernel, begun = schedc.load("fa3_stale.sched", D=64, on="cpu"), time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    o, l = numpy.empty_like(q), numpy.empty((1, 8, 8000), numpy.float32)
+    kernel = schedc.load("fa3_stale.sched", D=64, on="cpu")
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        raises(KeyboardInterrupt, lambda: kernel(q, q, q))
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    expect(time.monotonic() - begun < 5, "the run goes on for seconds")
+    for what, call in (("run", lambda: kernel(q, q, q)), ("comparison", lambda: kernel.compare(q, q, q, O=o, L=l))):
+        begun = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            raises(KeyboardInterrupt, call)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        expect(time.monotonic() - begun < 5, f"the {what} goes on for seconds")
+    signal.signal(signal.SIGALRM, before)
 
 
 class InUse(ctypes.Structure):
