@@ -46,6 +46,7 @@ typedef struct Tester {
   schedc_kernel *kernel;
   Data data;
   void **kept;  // outputs of the first policy
+  bool kept_any, kept_right;
   schedc_error *errors;
   Progress progress;
   Buffer failures;  // JSON

@@ -76,9 +76,17 @@ static void not_proved(Verify *v, const Protocol *p, Explored e, u32 tried) {
 
 // Finds for each ring the fewest stages with which the proof still succeeds in the same way, while
 // all other rings keep theirs.
+// Do instances that take tiles in turn use it? How many stages these need, waits alone do not tell.
+static bool is_dealt(const Kernel *k, const Ring *r) {
+  for (u32 i = 0; i < k->role.n; i++)
+    if ((r->fillers | r->drainers) >> i & 1 && k->role.at[i].one_tile) return true;
+  return false;
+}
+
 static void find_depths(Verify *v, const Attempt *a, u32 ranks) {
   for (u32 r = 0; r < v->k->ring.n; r++) {
     Outcome o = OUT_DONE;
+    if (is_dealt(v->k, &v->k->ring.at[r])) continue;
     for (u32 n = v->k->ring.at[r].stages; n && o == OUT_DONE; n--) {
       Protocol *p = sc_protocol(v, a->way, ranks);
       for (u32 c = 0; c < p->channel.n; c++)

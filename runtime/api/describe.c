@@ -95,26 +95,6 @@ static void text_lets(Describer *d) {
   }
 }
 
-const char *sc_heading(Describer *d, const Ins *ins) {
-  Str s = {.sc = d->sc};
-  switch (ins->op) {
-    case OP_FOR:
-      str_printf(&s, "for %s in %s", d->k->loop.at[ins->arg[0]].name,
-                 ins->flags & INS_REVERSED ? "reversed " : "");
-      sc_print_named(&s, d->k, ins->arg[1]);
-      str_puts(&s, " .. ");
-      sc_print_named(&s, d->k, ins->arg[2]);
-      return s.at;
-    case OP_IF:
-      str_puts(&s, "if ");
-      sc_print_named(&s, d->k, ins->arg[0]);
-      return s.at;
-    case OP_ELSE: return "else";
-    case OP_VOTE: return "vote";
-    default: return NULL;
-  }
-}
-
 static void text_role_work(Describer *d, const Role *r) {
   const Kernel *k = d->k;
   int indent = 2;

@@ -28,10 +28,9 @@ static inline const char *sc_direction_text(const Buf *b) {
   return b->workspace ? "workspace" : b->dir == F_IN ? "in" : b->dir == F_OUT ? "out" : "inout";
 }
 
-// describe.c: "for t in 0 .. n", "if c", "else", "vote"; NULL: it begins no block that is told of
-const char *sc_heading(Describer *d, const Ins *ins);
-
 // describe_work.c
+// "for t in 0 .. n", "if c", "else", "vote"; NULL: it begins no block that is told of
+const char *sc_heading(const Describer *d, const Ins *ins);
 Work sc_work_of(const Kernel *k, const Ins *ins);
 // Work of a role's tile, all ifs taken; false: some trip count is not known.
 bool sc_total_work(const Describer *d, const Role *r, Work *total);

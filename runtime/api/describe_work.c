@@ -85,3 +85,23 @@ bool sc_total_work(const Describer *d, const Role *r, Work *total) {
   }
   return true;
 }
+
+const char *sc_heading(const Describer *d, const Ins *ins) {
+  Str s = {.sc = d->sc};
+  switch (ins->op) {
+    case OP_FOR:
+      str_printf(&s, "for %s in %s", d->k->loop.at[ins->arg[0]].name,
+                 ins->flags & INS_REVERSED ? "reversed " : "");
+      sc_print_named(&s, d->k, ins->arg[1]);
+      str_puts(&s, " .. ");
+      sc_print_named(&s, d->k, ins->arg[2]);
+      return s.at;
+    case OP_IF:
+      str_puts(&s, "if ");
+      sc_print_named(&s, d->k, ins->arg[0]);
+      return s.at;
+    case OP_ELSE: return "else";
+    case OP_VOTE: return "vote";
+    default: return NULL;
+  }
+}
