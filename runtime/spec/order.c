@@ -17,47 +17,114 @@ static bool reads(const Kernel *k, u32 buf) {
 
 // ---- turns that order sums
 
+typedef VEC(u32) U32s;
+
 // How often each turn is held, and the key that it was taken with last.
 typedef struct Held {
   int *times;
   Xid *key;
 } Held;
 
-// Does x tell the axis, or the loop's variable? Other values of it may give one quotient.
-static bool tells(const Kernel *k, Xid x, ExprOp leaf, u32 ref) {
-  const Expr *e = &k->expr.at[x];
-  if (e->op == leaf) return e->ref == ref;
-  if (e->op != X_ADD && e->op != X_SUB && e->op != X_MUL && e->op != X_NEG) return false;
-  return tells(k, e->a, leaf, ref) || (e->b && tells(k, e->b, leaf, ref));
+// Where operations of a role add: of the one at hand a view, and for each of its positions how many
+// elements one CTA has there.
+typedef struct Places {
+  const Kernel *k;
+  Xid *from, *to;  // by loop
+  const View *view;
+  i64 room[SC_MAX_RANK];
+} Places;
+
+// What differs from CTA to CTA, from instance to instance or from round to round.
+enum { VARIES = DEP_AXIS | DEP_INST | DEP_LOOP | DEP_FETCH };
+
+static bool varies(const Kernel *k, Xid x) { return x && k->expr.at[x].deps & VARIES; }
+
+// Is y the last digit of x * radix + y: a number from 0 to below the radix?
+static bool is_digit(const Places *p, Xid y, Xid radix) {
+  const Expr *e = &p->k->expr.at[y];
+  i64 from = 0;
+  if (e->op == X_AXIS) return p->k->axis.at[e->ref].extent == radix;
+  return e->op == X_LOOP && x_const_int(p->k, p->from[e->ref], &from) && from == 0 &&
+         p->to[e->ref] == radix;
 }
 
-static bool place_tells(const Kernel *k, const View *place, ExprOp leaf, u32 ref) {
-  for (u32 i = 0; i < place->rank; i++)
-    if (place->at[i].base && tells(k, place->at[i].base, leaf, ref)) return true;
+// Of x = a * radix + y with such a y: the sum's operand y, and a; 0: x is no such sum.
+static Xid last_digit(const Places *p, Xid x, Xid *a) {
+  const Expr *sum = &p->k->expr.at[x];
+  for (u32 side = 0; side < 2; side++) {
+    Xid y = side ? sum->a : sum->b, product = side ? sum->b : sum->a;
+    const Expr *m = &p->k->expr.at[product];
+    if (m->op != X_MUL) continue;
+    *a = varies(p->k, m->a) ? m->a : m->b;
+    if (is_digit(p, y, *a == m->a ? m->b : m->a)) return y;
+  }
+  return 0;
+}
+
+// How far apart x is, at least, for two values of the axis, or of the loop's variable; 0: two may
+// give the same x, or it is not plain to see that they do not.
+static i64 distance(const Places *p, Xid x, ExprOp leaf, u32 ref) {
+  const Kernel *k = p->k;
+  i64 all = 1, factor;
+  while (varies(k, x)) {
+    const Expr *e = &k->expr.at[x];
+    bool a = varies(k, e->a), b = varies(k, e->b);
+    Xid upper;
+    if (e->op == leaf && e->ref == ref) return all < 0 ? -all : all;
+    if (e->op == X_ADD && a && b) {
+      Xid y = last_digit(p, x, &upper);
+      if (!y) return 0;
+      x = k->expr.at[y].op == leaf && k->expr.at[y].ref == ref ? y : upper;
+      continue;
+    }
+    if (a == b || (e->op != X_ADD && e->op != X_SUB && e->op != X_MUL && e->op != X_NEG)) return 0;
+    if (e->op == X_MUL &&
+        (!x_const_int(k, a ? e->b : e->a, &factor) || __builtin_mul_overflow(all, factor, &all)))
+      return 0;
+    x = a ? e->a : e->b;
+  }
+  return 0;
+}
+
+// Do no two values of the axis, or of the loop's variable, add to one element?
+static bool tells(const Places *p, ExprOp leaf, u32 ref) {
+  for (u32 i = 0; i < p->view->rank; i++) {
+    i64 apart = distance(p, p->view->at[i].base, leaf, ref);
+    if (apart && apart >= p->room[i]) return true;
+  }
   return false;
 }
 
-// Have all that add to one element the turn with one key? Then each axis but the turn's, and all
-// that the key is made of, can be told from the place.
-static bool orders(Below *below, const Turn *t, Xid key, const View *place) {
-  const Kernel *k = below->k;
-  i64 one;
-  for (u32 a = 0; a < k->axis.n; a++) {
-    if (a == t->axis || (x_const_int(k, k->axis.at[a].extent, &one) && one == 1)) continue;
-    if (!place_tells(k, place, X_AXIS, a)) return false;
-  }
-  x_begin(below, DEP_LOOP);
+// The loops' variables that a key is made of; false: it is not the same along the turn's axis.
+static bool loops_of(Sc *sc, Below *below, const Turn *t, Xid key, U32s *loop) {
+  x_begin(below, DEP_LOOP | DEP_AXIS);
   x_from(below, key);
   for (Xid x; (x = x_next(below));) {
-    const Expr *e = &k->expr.at[x];
-    if (e->op == X_LOOP && !place_tells(k, place, X_LOOP, e->ref)) return false;
+    const Expr *e = &below->k->expr.at[x];
+    if (e->op == X_AXIS && e->ref == t->axis) return false;
+    if (e->op == X_LOOP) PUSH(sc, loop, e->ref);
   }
   return true;
 }
 
-static bool is_ordered(Below *below, const Held *h, const View *place) {
+// Have all that add to one element the turn with one key? Then each axis but the turn's, and all
+// that the key is made of, can be told from the place.
+static bool orders(Sc *sc, Below *below, const Turn *t, Xid key, const Places *place) {
+  const Kernel *k = below->k;
+  U32s loop = {0};
+  i64 one;
+  for (u32 a = 0; a < k->axis.n; a++) {
+    if (a == t->axis || (x_const_int(k, k->axis.at[a].extent, &one) && one == 1)) continue;
+    if (!tells(place, X_AXIS, a)) return false;
+  }
+  bool all = loops_of(sc, below, t, key, &loop);
+  for (u32 i = 0; i < loop.n && all; i++) all = tells(place, X_LOOP, loop.at[i]);
+  return all;
+}
+
+static bool is_ordered(Sc *sc, Below *below, const Held *h, const Places *place) {
   for (u32 t = 0; t < below->k->turn.n; t++)
-    if (h->times[t] > 0 && orders(below, &below->k->turn.at[t], h->key[t], place)) return true;
+    if (h->times[t] > 0 && orders(sc, below, &below->k->turn.at[t], h->key[t], place)) return true;
   return false;
 }
 
@@ -67,24 +134,50 @@ static int *copied(Sc *sc, const int *times, u32 n) {
   return to;
 }
 
-// Behind an `if` a turn is held that is held at the end of either branch. before: at its beginning,
+// Behind an `if` a turn is held that is held at the end of both branches. before: at its beginning,
 // or at the end of its first branch.
 static void join(Held *h, const int *before, u32 n) {
   for (u32 i = 0; i < n; i++)
     if (before[i] < h->times[i]) h->times[i] = before[i];
 }
 
+// The loops of a role.
+static Places places_of(Sc *sc, const Kernel *k, const Code *code) {
+  Places p = {.k = k, .from = NEWS(sc, Xid, k->loop.n + 1), .to = NEWS(sc, Xid, k->loop.n + 1)};
+  for (u32 i = 0; i < code->n; i++) {
+    const Ins *ins = &code->at[i];
+    if (ins->op != OP_FOR) continue;
+    p.from[ins->arg[0]] = ins->arg[1];
+    p.to[ins->arg[0]] = ins->arg[2];
+  }
+  return p;
+}
+
+// Does the operation add? Then `p` has where.
+static bool adds(Places *p, const Ins *ins) {
+  const Kernel *k = p->k;
+  if (ins->op != OP_MAPADD && ins->op != OP_COPYADD) return false;
+  const Map *m = ins->op == OP_MAPADD ? &k->map.at[ins->arg[0]] : NULL;
+  const Buf *stage = m ? NULL : &k->buf.at[k->view.at[ins->arg[1]].buf];
+  p->view = &k->view.at[m ? m->dst : ins->arg[0]];
+  for (u32 i = 0, slices = 0; i < p->view->rank; i++) {
+    const Pos *at = &p->view->at[i];
+    p->room[i] = 1;
+    if (m && at->var >= 0) x_const_int(k, m->var[at->var].extent, &p->room[i]);
+    if (!m && at->slice) x_const_int(k, stage->dim[slices++], &p->room[i]);
+  }
+  return true;
+}
+
 // Marks the tensors to which a role adds without a turn that orders it.
 static void mark_role(Sc *sc, Below *below, const Code *code, bool *mark) {
   const Kernel *k = below->k;
+  Places p = places_of(sc, k, code);
   Held h = {NEWS(sc, int, k->turn.n + 1), NEWS(sc, Xid, k->turn.n + 1)};
   VEC(int *) open = {0};
   for (u32 i = 0; i < code->n; i++) {
     const Ins *ins = &code->at[i];
-    const View *place = ins->op == OP_MAPADD    ? &k->view.at[k->map.at[ins->arg[0]].dst]
-                        : ins->op == OP_COPYADD ? &k->view.at[ins->arg[0]]
-                                                : NULL;
-    if (place && !is_ordered(below, &h, place)) mark[place->buf] = true;
+    if (adds(&p, ins) && !is_ordered(sc, below, &h, &p)) mark[p.view->buf] = true;
     u32 turn = ins->arg[0];
     bool moves = ins->op == OP_TAKE || ins->op == OP_PASS;
     if (moves && k->turn.at[turn].axis != SC_NONE) {
