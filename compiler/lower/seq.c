@@ -331,6 +331,32 @@ static void tell_neighbours(Low *l) {
   }
 }
 
+// A workspace holds nothing before the sequence begins, unless it is set to 0: a kernel that reads
+// it, or adds to it, comes behind one that has it as an output.
+static void read_behind_writers(Low *l) {
+  bool *known = NEWS(l->sc, bool, l->k->buf.n + 1);
+  for (u32 i = 0; i < l->k->buf.n; i++)
+    known[i] = !l->k->buf.at[i].workspace || l->k->buf.at[i].zeroed;
+  for (u32 n = 0; n < l->k->launch.n; n++) {
+    const Launch *step = &l->k->launch.at[n];
+    for (u32 i = 0; i < step->kernel->buf.n; i++) {
+      const Buf *b = &step->kernel->buf.at[i];
+      u32 at = step->tensor[i];
+      if (at == SC_NONE || known[at]) continue;
+      known[at] = true;  // one report a workspace
+      if (!(b->dir & F_IN)) continue;
+      const Buf *w = &l->k->buf.at[at];
+      Diag *d = low_error(l, D_N_READ, step->span,
+                          "'%s' takes the workspace '%s', which holds nothing yet",
+                          step->kernel->name, w->name);
+      sc_note(l->sc, d, w->span, "declared here");
+      sc_note(l->sc, d, b->span, "%s", b->dir & F_OUT ? "an inout" : "an input");
+      sc_help(l->sc, d,
+              "set it to 0 where it is declared ('= 0'), or launch a kernel before that writes it");
+    }
+  }
+}
+
 static void nothing_launched(Low *l) {
   bool guarded = false;
   if (l->k->launch.n || l->sc->errors) return;
@@ -373,6 +399,7 @@ Kernel *low_sequence(Sc *sc, const Ast *ast, const Node *unit, Given *g) {
   declare_united(l);
   declare_absent(l, g);
   nothing_launched(l);
+  read_behind_writers(l);
   if (sc->errors) return l->k;
   goals(l, unit);
   low_known_params(l, g->choice);
