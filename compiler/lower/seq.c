@@ -335,6 +335,7 @@ static void tell_neighbours(Low *l) {
 // it, or adds to it, comes behind one that has it as an output.
 static void read_behind_writers(Low *l) {
   bool *known = NEWS(l->sc, bool, l->k->buf.n + 1);
+  if (l->sc->errors) return;
   for (u32 i = 0; i < l->k->buf.n; i++)
     known[i] = !l->k->buf.at[i].workspace || l->k->buf.at[i].zeroed;
   for (u32 n = 0; n < l->k->launch.n; n++) {
