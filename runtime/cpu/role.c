@@ -430,9 +430,8 @@ static void check_values(Inst *in, const Ins *i) {
   if (in->env.bad && !in->surplus) {
     sc_fault(in, D_X_VALUE, i->span,
              "an integer overflows, is divided by zero, or is read outside its tensor");
-    sc_fault_help(in,
-                  "it may come from a 'let' above: bound it there, as by 'c ? idx[…] : 0' or a "
-                  "'min'");
+    sc_fault_help(
+        in, "bound what it is made of, also in a 'let' above: by 'c ? idx[…] : 0', 'min', 'max'");
   }
   in->env.bad = false;
 }
