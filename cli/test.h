@@ -45,8 +45,8 @@ typedef struct Tester {
   Buffer left, parameters;  // lines of what is not swept; parameters that have been, each in a line
   schedc_kernel *kernel;
   Data data;
-  void **kept;  // outputs of the first policy
-  bool kept_any, kept_right;
+  void **kept;                // outputs of the first policy
+  bool kept_any, kept_right;  // has the first policy left outputs; were they right
   schedc_error *errors;
   Progress progress;
   Buffer failures;  // JSON

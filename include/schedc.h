@@ -405,7 +405,8 @@ SCHEDC_API schedc_status schedc_bind_at(const schedc_kernel *kernel, size_t kase
 SCHEDC_API schedc_status schedc_given(schedc_kernel **out, schedc_context *context,
                                       const schedc_kernel *sequence);
 
-/* Nonzero if every run gives the same bits in all tensors: a turn orders each `+=` into one. */
+/* Nonzero if every run gives the same bits in all tensors: a turn orders all that add to an
+ * element. 0 also where that is not plain to see. */
 SCHEDC_API int schedc_is_deterministic(const schedc_kernel *kernel);
 
 /* Writes what the compiler worked out: parameters, tensors, roles with registers, shared-memory

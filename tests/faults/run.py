@@ -17,6 +17,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+# Runs that are to pass of what is wrong in every run: those of no rows, which have nothing that could be wrong.
+PASSED = {"wrong_values": 3}
+
 
 def run(*command):
     done = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
@@ -41,6 +44,9 @@ def failures(schedc, name, update):
     code, checked = run(schedc, "check", name + ".sched")
     code, text = run(schedc, "test", "--quick", name + ".sched")
     found, left = blocks(text)
+    passed = re.search(r"^\S+\.sched: (\d+) passed", text, re.M)
+    if name in PASSED and (not passed or int(passed.group(1)) != PASSED[name]):
+        yield f"{name}: {PASSED[name]} runs are to pass\n{text}"
     if code != 1 or not found:
         yield f"{name}: exit code {code}, {len(found)} failures\n{text}"
         return

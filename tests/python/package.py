@@ -334,6 +334,8 @@ def told(args):
     raises(ValueError, lambda: kernel.shape("L", B=2), "given: M, H are not")
     whole_text = kernel.describe(B=1, M=64, N=64, H=1, G=1)[0]
     expect(whole_text["grid"][1]["value"] == 1, whole_text["grid"])
+    dealt = schedc.load(os.path.join(kit.ROOT, "schedules/gemm_pingpong.sched")).describe()[0]["certificate"]["rings"]
+    expect([(r["name"], "least_stages" in r) for r in dealt][-1] == ("c", False), f"of tiles dealt, no wait tells the depth: {dealt}")
     longer = kernel.describe(B=1, M=640, N=640, H=1, G=1)[0]
     expect([s["name"] for s in longer["scalars"]] == ["scale"] and "sqrt" in longer["scalars"][0]["default"], longer["scalars"])
     expect("H % G == 0" in longer["requires"], longer["requires"])
