@@ -196,7 +196,7 @@ def unordered(n):
     return f"""kernel k {{
   in    X : f32[N, 32]
   inout G : f32[K, 32]
-  out   Y : f32[T]
+  inout Y : f32[T]
   case small {{ N = 4, K = 12, T = 6 }}
   grid (x : T)
   turn o[k : K] : x

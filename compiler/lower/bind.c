@@ -230,6 +230,7 @@ Kernel *low_kernel(Low *l, Given *g) {
   if (!sc->errors) sc_find_failures(sc, l->k);
   if (!sc->errors) sc_mark_inside(sc, l->k);
   if (!sc->errors) low_participants(l);
+  if (!sc->errors) low_outputs(l);
   if (!g->seq) low_known_params(l, g->choice);
   low_list_absent(l);
   for (u32 i = 0; g->seq && i < l->absent.n; i++) PUSH(sc, &g->absent, l->absent.at[i]);

@@ -262,6 +262,7 @@ void low_declare_role(Low *l, const Node *item);
 // ---- participants.c
 
 void low_participants(Low *l);  // who fills and drains each ring, once all roles are lowered
+void low_outputs(Low *l);       // what they do to outputs
 
 // ---- params.c, bind.c, seq.c, unit.c
 

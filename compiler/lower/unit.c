@@ -103,42 +103,6 @@ static void dimensions_told(Sc *sc, const Kernel *k) {
   }
 }
 
-// What an operation adds to, or stores to, in a tensor; NULL: nothing.
-static const View *added(const Kernel *k, const Ins *ins) {
-  if (ins->op == OP_MAPADD) return &k->view.at[k->map.at[ins->arg[0]].dst];
-  return ins->op == OP_COPYADD ? &k->view.at[ins->arg[0]] : NULL;
-}
-
-static const View *stored(const Kernel *k, const Ins *ins) {
-  if (ins->op == OP_MAP) return &k->view.at[k->map.at[ins->arg[0]].dst];
-  return ins->op == OP_COPYOUT ? &k->view.at[ins->arg[0]] : NULL;
-}
-
-// An output holds nothing before the kernel runs: what is added to it must be stored to first.
-static void added_to_something(Sc *sc, const Kernel *k) {
-  bool *stores = NEWS(sc, bool, k->buf.n + 1);
-  for (u32 r = 0; r < k->role.n; r++) {
-    const Code *code = &k->role.at[r].code;
-    for (u32 i = 0; i < code->n; i++) {
-      const View *to = stored(k, &code->at[i]);
-      if (to) stores[to->buf] = true;
-    }
-  }
-  for (u32 r = 0; r < k->role.n; r++) {
-    const Code *code = &k->role.at[r].code;
-    for (u32 i = 0; i < code->n && !sc_at_limit(sc); i++) {
-      const View *to = added(k, &code->at[i]);
-      const Buf *b = to ? &k->buf.at[to->buf] : NULL;
-      if (!b || b->dir != F_OUT || stores[to->buf]) continue;
-      stores[to->buf] = true;  // one report a tensor
-      Diag *d = sc_report(sc, D_N_READ, code->at[i].span,
-                          "this adds to '%s', an output that nothing has been stored to", b->name);
-      sc_note(sc, d, b->span, "declared here");
-      sc_help(sc, d, "declare it 'inout', so that the caller says what it begins with");
-    }
-  }
-}
-
 Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
   static const Choice none;
   u32 errors = sc->errors;
@@ -148,6 +112,5 @@ Kernel *sc_lower(Sc *sc, const Ast *ast, const Choice *choice) {
   Kernel *k = unit->kind == ND_SEQUENCE ? low_sequence(sc, ast, unit, &g)
                                         : low_kernel(low_kernel_params(sc, ast, unit, &g), &g);
   if (sc->errors == errors && k->launch.n) dimensions_told(sc, k);
-  if (sc->errors == errors) added_to_something(sc, k);
   return sc->errors > errors ? NULL : k;
 }

@@ -112,7 +112,7 @@ static void place_without_lets(void **state) {
 static void places_of_tiles(void **state) {
   const char *t = text_of(
       *state,
-      "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64], D : f32[N, 64]\n"
+      "kernel k {\n  in A : f32[M, 64]\n  inout C : f32[M, 64], D : f32[N, 64]\n"
       "  grid (reversed x : cdiv(M, 64), y : N) persistent\n  ring r : f32[64, 64] * 3\n"
       "  role load : 1 warp, 24 regs { for t in 1 .. N { for u in 0 .. M { r <- A[x*64..] } } }\n"
       "  role math[w] : 2 warpgroups, one tile each, 128 regs {\n    ring own : f32[64, 64] * 2\n"

@@ -41,12 +41,13 @@ static void refused(const char *body, const char *word) {
   Fixture f;
   const Kernel *k;
   char source[4096];
-  snprintf(source, sizeof source,
-           "kernel k {\n  in X : f32[M, 64], H : f16[M, 64], S : f32[M, 40], I : i32[M, 64], V : "
-           "f32[64], T : f32[M, 4, 64]\n"
-           "  out Y : f32[M, 64]\n  out Z : f32[M]\n  inout W : f16[M, 64]\n  inout A : f32[64]\n  "
-           "grid (x : cdiv(M, 64))\n  %s}\n",
-           body);
+  snprintf(
+      source, sizeof source,
+      "kernel k {\n  in X : f32[M, 64], H : f16[M, 64], S : f32[M, 40], I : i32[M, 64], V : "
+      "f32[64], T : f32[M, 4, 64]\n"
+      "  inout Y : f32[M, 64]\n  inout Z : f32[M]\n  inout W : f16[M, 64]\n  inout A : f32[64]\n  "
+      "grid (x : cdiv(M, 64))\n  %s}\n",
+      body);
   const CudaText *t = try_emit(&f, "test.sched", source, NULL, false, &k);
   if (t) fail_msg("emitted, where '%s' is expected", word);
   assert_int_equal(f.sc.diags->id, D_G_EMIT);
@@ -318,7 +319,7 @@ static void what_runs_meanwhile(void **state) {
 
 #define ROUND                                                           \
   "kernel k {\n  in X : f32[M, 64], H : f16[64, 64]\n"                  \
-  "  inout Y : f32[M, 64]\n  out Z : f32[M, 64], V : f32[M]\n"          \
+  "  inout Y : f32[M, 64]\n  inout Z : f32[M, 64], V : f32[M]\n"        \
   "  grid (x : cdiv(M, 64))\n  ring r : f32[64, 64], h : f16[64, 64]\n" \
   "  role load : 1 warp, 40 regs { r <- X[x*64..];  h <- H[0..] }\n"
 #define MATH "  role math : 1 warpgroup, 128 regs { reg s : f32[64, 64]\n    wait r, h\n    "
@@ -385,7 +386,7 @@ static void order_in_global_memory(void **state) {
          "(lane & 3) == 0", "// s[i,j] = s[i,j] + Y[x*64 + i, 0]", "sc_bar_sync(1, 128);");
   // One thread that arrives for all hands over what they stored.
   WRITES(
-      "kernel k {\n  in H : f16[64, 64]\n  inout Y : f32[M, 64]\n  out Z : f32[M, 64]\n"
+      "kernel k {\n  in H : f16[64, 64]\n  inout Y : f32[M, 64]\n  inout Z : f32[M, 64]\n"
       "  grid (x : cdiv(M, 64))\n  ring h : f16[64, 64], r : f32[64, 64]\n"
       "  role load : 1 warp, 40 regs { h <- H[0..];  acquire h;  h <- H[0..];  commit h;  r <- "
       "Y[x*64..] }\n"

@@ -125,7 +125,7 @@ static void own_writes(void **state) {
 // means than its own release: engines of others read it.
 static const char in_place[] =
     "kernel test {\n"
-    "  in A : f16[M, 64], B : f16[64, 64]\n  inout Y : f32[M, 64]\n  out Z : f32[M, 64]\n"
+    "  in A : f16[M, 64], B : f16[64, 64]\n  inout Y : f32[M, 64]\n  inout Z : f32[M, 64]\n"
     "  grid (x : cdiv(M, 64))\n"
     "  ring a : f16[64, 64], b : f16[64, 64], sig : f32[64], y : f32[64, 64]\n"
     "  turn go : prep, math\n"
@@ -156,12 +156,12 @@ static void hand_over(void **state) {
   sc_free(&f.sc);
 }
 
-#define OUT(body)                                                                             \
-  "kernel test {\n  in X : f32[M, 64], G : f16[M, 64]\n  inout Y : f32[M, 64], H : f16[M, "   \
-  "64]\n"                                                                                     \
-  "  out Z : f32[M, 64]\n  grid (x : cdiv(M, 64))\n  ring r : f32[64, 64], c : f32[64, 64]\n" \
-  "  role load : 1 warp, 40 regs { r <- X[x*64..] }\n"                                        \
-  "  role math : 1 warpgroup, 200 regs { reg s : f32[64, 64] = 0, t : f32[64, 64] = 0\n"      \
+#define OUT(body)                                                                               \
+  "kernel test {\n  in X : f32[M, 64], G : f16[M, 64]\n  inout Y : f32[M, 64], H : f16[M, "     \
+  "64]\n"                                                                                       \
+  "  inout Z : f32[M, 64]\n  grid (x : cdiv(M, 64))\n  ring r : f32[64, 64], c : f32[64, 64]\n" \
+  "  role load : 1 warp, 40 regs { r <- X[x*64..] }\n"                                          \
+  "  role math : 1 warpgroup, 200 regs { reg s : f32[64, 64] = 0, t : f32[64, 64] = 0\n"        \
   "    wait r\n    " body "\n    release r }\n}\n"
 
 // Where the n-th operation of a kind stands in math, and what goes before it.

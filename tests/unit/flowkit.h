@@ -72,7 +72,7 @@ static inline void rejected(const char *source, const char *code) {
   "kernel test {\n"                     \
   "  param D = 64, BM = 64, BN = 64\n"  \
   "  in Q : f16[M, D], K : f16[N, D]\n" \
-  "  out O : f32[M, D]\n"               \
+  "  inout O : f32[M, D]\n"             \
   "  grid (x : cdiv(M, BM))\n"          \
   "  let n = cdiv(N, BN)\n"
 

@@ -70,7 +70,7 @@ static void parts(void **state) {
 // ---- of a kernel
 
 static const char frame[] =
-    "kernel k {\n  in X : f16[M, 64]\n  out Y : f32[M, 64], H : f16[M, 64], V : f32[M]\n"
+    "kernel k {\n  in X : f16[M, 64]\n  inout Y : f32[M, 64], H : f16[M, 64], V : f32[M]\n"
     "  grid (x : cdiv(M, 128))\n  ring r : f16[128, 64], g : f32[64], f : f32[128, 64]\n"
     "  role load : 1 warp { r <- X[x*128..] }\n"
     "  role pad : 1 warp { acquire g, f;  g[j] = 0;  f[i,j] = 0;  commit g, f }\n"

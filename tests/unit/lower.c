@@ -50,11 +50,11 @@ static void has_not(const Run *r, const char *part) {
 // A kernel of one warpgroup role with the given declarations and body.
 static void role(Run *r, const char *items, const char *body) {
   static char text[4096];
-  snprintf(
-      text, sizeof text,
-      "kernel k {\n  in A : f16[M, N], cu : i32[B + 1]\n  out O : f32[M]\n  inout S : f32[M, 64]\n"
-      "  grid (x : cdiv(M, 64), b : B)\n  %s\n  role all[w] : 1 warpgroup {\n    %s\n  }\n}\n",
-      items, body);
+  snprintf(text, sizeof text,
+           "kernel k {\n  in A : f16[M, N], cu : i32[B + 1]\n  inout O : f32[M]\n  inout S : "
+           "f32[M, 64]\n"
+           "  grid (x : cdiv(M, 64), b : B)\n  %s\n  role all[w] : 1 warpgroup {\n    %s\n  }\n}\n",
+           items, body);
   lower(r, text, NULL);
 }
 
@@ -64,7 +64,7 @@ static void dimensions_of_defs(void **state) {
   (void)state;
   Run r;
   lower(&r,
-        "kernel k {\n  def half(n) = n / 2 + P\n  in A : f16[half(M), N]\n  out O : f32[M, P]\n"
+        "kernel k {\n  def half(n) = n / 2 + P\n  in A : f16[half(M), N]\n  inout O : f32[M, P]\n"
         "  grid (x : cdiv(M, 64))\n  role all : 1 warpgroup {\n    reg s : f32[64, 64]\n"
         "    s[i,j] = A[x*64 + i, j]\n    O[x*64 + i, j] = s[i,j]\n  }\n}\n",
         NULL);
@@ -239,7 +239,7 @@ static void guards(void **state) {
   (void)state;
   static const char *const text =
       "kernel k {\n  param staged = true, n = staged ? 2 : 0\n  in A : f32[M, 64]\n"
-      "  out O : f32[M, 64]\n  grid (x : M)\n"
+      "  inout O : f32[M, 64]\n  grid (x : M)\n"
       "  ring c : f32[64 / n, 64] * n if staged\n  turn t : main, store\n"
       "  turn no : main, store if n > 5\n"
       "  role main : 1 warpgroup {\n    acquire t;  release t;  acquire no;  release no\n    reg s "
@@ -370,13 +370,42 @@ static void sequences(void **state) {
   sc_free(&r.sc);
 }
 
+// A sequence holds its kernels to what they do to outputs, as each alone is.
+static void outputs_of_kernels(void **state) {
+  (void)state;
+  static const struct {
+    const char *body, *code;
+  } row[] = {
+      {"W[x*64 + i] = v[i]", ""},
+      {"if M < 0 { W[x*64 + i] = v[i] }", ""},
+      {"for t in 0 .. M { W[x*64 + i] = v[i] }", ""},
+      {"W[x*64 + i] = v[i] if x*64 + i < M", ""},
+      {"W[x*64 + i] = v[i];  W[x*64 + i] += v[i]", ""},
+      {"W[x*64 + i] += v[i]", "N.read "},
+      {"v[i] = 1", "N.unwritten "},
+      {"if 1 < 0 { W[x*64 + i] = v[i] }", "N.unwritten "},
+  };
+  for (size_t i = 0; i < COUNT(row); i++) {
+    char text[1024];
+    Run r;
+    snprintf(text, sizeof text,
+             "kernel k {\n  in A : f32[M]\n  out W : f32[M], E : f32[0, M]\n"
+             "  grid (x : cdiv(M, 64))\n"
+             "  role r : 1 warpgroup { reg v : f32[64] = 1\n %s }\n}\nsequence s {\n  k\n}\n",
+             row[i].body);
+    lower(&r, text, NULL);
+    assert_string_equal(r.code.at, row[i].code);
+    sc_free(&r.sc);
+  }
+}
+
 static void limits(void **state) {
   (void)state;
   static char text[200000];
   Run r;
   // A chain of values, each computed from the one before.
   size_t n = (size_t)snprintf(text, sizeof text,
-                              "kernel k {\n  in A : f32[M]\n  out O : f32[M]\n  let v0 = M\n");
+                              "kernel k {\n  in A : f32[M]\n  inout O : f32[M]\n  let v0 = M\n");
   for (int i = 1; i < 2000; i++)
     n += (size_t)snprintf(text + n, sizeof text - n, "  let v%d = v%d * 3 + 1\n", i, i - 1);
   snprintf(text + n, sizeof text - n, "  grid (x : M)\n  role r : 1 warp { }\n}\n");
@@ -385,7 +414,7 @@ static void limits(void **state) {
   sc_free(&r.sc);
   // Defs in defs, each of which uses the next twice.
   n = (size_t)snprintf(text, sizeof text,
-                       "kernel k {\n  in A : f32[M]\n  out O : f32[M]\n  grid (x : M)\n");
+                       "kernel k {\n  in A : f32[M]\n  inout O : f32[M]\n  grid (x : M)\n");
   for (int i = 0; i < 60; i++)
     n += (size_t)snprintf(text + n, sizeof text - n, "  def g%d(a) = g%d(a) + g%d(a)\n", i, i + 1,
                           i + 1);
@@ -399,7 +428,7 @@ static void limits(void **state) {
     n = (size_t)snprintf(text, sizeof text, "kernel k {\n  in A : f32[M]\n  in a");
     for (int i = 0; i < 5000; i++) n += (size_t)snprintf(text + n, sizeof text - n, ", a%d", i);
     n += (size_t)snprintf(text + n, sizeof text - n,
-                          " : f32[1]%s\n  out O : f32[M]\n  grid (x : M)\n"
+                          " : f32[1]%s\n  inout O : f32[M]\n  grid (x : M)\n"
                           "  role r : 1 warp { reg s : f32[16]\n s[i] = A[i];  O[i] = s[i] }\n}\n",
                           kept ? "" : " if false");
     if (kept) snprintf(text + n, sizeof text - n, "sequence s {\n  k if false\n}\n");
@@ -415,7 +444,7 @@ static void types_of_intermediates(void **state) {
   (void)state;
   Run r;
   static const char *const text =
-      "kernel k {\n  param T = bf16\n  in X : f32[M], A : f16[M], cu : i32[B]\n  out O : f32[M]\n"
+      "kernel k {\n  param T = bf16\n  in X : f32[M], A : f16[M], cu : i32[B]\n  inout O : f32[M]\n"
       "  spec {\n    Y[i] = X[i]\n    Z : f32[i] = X[i]\n    U : T[i] = X[i]\n"
       "    V : e4m3[i] = X[i]\n    W[i] = sum(b) where(cu[b] <= i, 1, 0)\n"
       "    O[i] = Y[i] + Z[i] + U[i] + V[i] + W[i]\n  }\n"
@@ -445,6 +474,7 @@ int main(void) {
       cmocka_unit_test(integers),
       cmocka_unit_test(types_of_intermediates),
       cmocka_unit_test(sequences),
+      cmocka_unit_test(outputs_of_kernels),
       cmocka_unit_test(limits),
   };
   return cmocka_run_group_tests(test, NULL, NULL);

@@ -45,7 +45,7 @@ static void check_rows(const Row *row, size_t n) {
     snprintf(
         text, sizeof text,
         "kernel k {\n  in A : f16[M, N], cu : i32[B + 1], E : f16[M, N, 8, 8, 8, 8]\n"
-        "  in alpha : f32 = 2\n  out O : f32[M]\n  inout S : f32[M, 64], H : f16[M, 64]\n"
+        "  in alpha : f32 = 2\n  inout O : f32[M]\n  inout S : f32[M, 64], H : f16[M, 64]\n"
         "  grid (x : cdiv(M, 64), b : B) cluster (x : 2)\n  %s\n"
         "  role all[w] : 1 warpgroup {\n    reg s : f32[64], t : f32[64, 64], p : f16[64, 64]\n"
         "    %s\n  }\n}\n",
@@ -55,6 +55,7 @@ static void check_rows(const Row *row, size_t n) {
   assert_int_equal(wrong, 0);
 }
 
+#define OTHERS "S[i,j] = 1;  H[i,j] = 1 }"
 #define RING "ring r : f16[64, 64]\n"
 #define OTHER_ROWS "this statement does not run over the 64 rows that were voted on"
 #define FILL "acquire r;  r <- A[x*64.., 0..];  commit r;  wait r\n"
@@ -224,7 +225,7 @@ static void specifications(void **state) {
        "an equation says every element: the left side names plain indices"},
       {"spec { O[i] = 1;  S[i,j] = 1;  H[i,j] = 1;  alpha[i] = O[i] }", "",
        "'alpha' is a value already"},
-      {"spec { Z[i] = O[i];  O[i] = Z[i];  S[i,j] = 1;  H[i,j] = 1 }", "", "'O' has no value yet"},
+      {"out P : f32[M]\n spec { O[i] = P[i]; P[i] = 1; " OTHERS, "", "'P' has no value yet"},
       {"spec { Z[i] = 1;  Y[i] = Z[i];  O[i] = 1;  S[i,j] = 1;  H[i,j] = 1 }", "",
        "nothing says how far the index 'i' runs"},
       {"spec { Z[i] = 1;  O[i] = Z[i];  S[i,j] = 1;  H[i,j] = 1 }", "", ""},
@@ -235,7 +236,6 @@ static void specifications(void **state) {
   check_rows(row, COUNT(row));
 }
 
-#define OTHERS "S[i,j] = 1;  H[i,j] = 1 }"
 #define PREFIX "sum(k) where(k <= i, A[k,0], 0);  "
 #define COUNTED(name) \
   "the tolerance counts the sum '" name "' as rounded to f16, and it feeds an exponential"
@@ -444,7 +444,7 @@ static void products(void **state) {
 static void whole_files(void **state) {
   (void)state;
   static const char *const kernel =
-      "kernel k {\n  in A : f32[M], s : f32\n  out O : f32[M]\n  role r : 1 warp { reg v : "
+      "kernel k {\n  in A : f32[M], s : f32\n  inout O : f32[M]\n  role r : 1 warp { reg v : "
       "f32[32]\n v[i] = A[i]\n O[i] = v[i] }\n}\n";
   static const struct {
     const char *more, *text;
@@ -467,13 +467,13 @@ static void whole_files(void **state) {
        "'k' is given, but 'A' is no input of the kernels that are launched"},
       {"sequence z { given k\n  k }",
        "'k' is given, but 'O' is no input of the kernels that are launched"},
-      {"kernel j { in O : f32[M], A : f32[M]\n  out P : f32[M]\n  role r : 1 warp { } }\n"
+      {"kernel j { in O, A : f32[M]\n  role r : 1 warp { } }\n"
        "sequence z { given k\n  j }",
        "'k' is given, but 's' is no input of the kernels that are launched"},
-      {"kernel j { in O : f32[M], A : f32[M], s : f32\n  out P : f32[M]\n  role r : 1 warp { } }\n"
+      {"kernel j { in O, A : f32[M], s : f32\n  role r : 1 warp { } }\n"
        "sequence z { workspace O : f32[M]\n  given k\n  j }",
        "'k' is given, but 'O' is no input of the kernels that are launched"},
-      {"kernel j { in O : f32[M], A : f32[M], s : f32\n  out P : f32[M]\n  role r : 1 warp { } }\n"
+      {"kernel j { in O, A : f32[M], s : f32\n  role r : 1 warp { } }\n"
        "sequence z { j\n  given k }",
        ""},
       {"sequence z { k\n  spec { O[i] = 2*A[i] }\n  case c { M = 4, s = 1.5 } }", ""},

@@ -81,7 +81,7 @@ static void put_store(Str *to, const Store *s, const char *tensor) {
 // Tensors of one name and different ranks are different ones: O0 has one dimension.
 static const char *source(Sc *sc, const Stores *c) {
   Str s = {.sc = sc};
-  str_puts(&s, "kernel k {\n  in X : f32[P, Q, R]\n  out O0 : f32[L], O1, O2, O3 : f32[K, L]\n");
+  str_puts(&s, "kernel k {\n  in X : f32[P, Q, R]\n  inout O0 : f32[L], O1, O2, O3 : f32[K, L]\n");
   str_printf(&s, "  grid (%sx : P, y : Q)\n", c->reversed ? "reversed " : "");
   str_printf(&s, "  role r[w] : %d warps, 64 regs {\n    reg a : f32[16] = 0\n", c->instances);
   for (int i = 0; i < c->stores; i++) put_store(&s, &c->store[i], "O");

@@ -78,7 +78,7 @@ static const char through_ring[] =
     "kernel through {\n"
     "  param stages = 1\n"
     "  in X : f16[M, 64]\n"
-    "  out Y : f16[M, 64]\n"
+    "  inout Y : f16[M, 64]\n"
     "  ring r : f16[64, 64] * stages\n"
     "  role load : 1 warp { for t in 0 .. M / 64 { r <- X[t*64..] } }\n"
     "  role drop : 1 warp { for t in 0 .. M / 64 { wait r;  release r } }\n"
@@ -114,7 +114,7 @@ static void bytes_take_time(void **state) {
 static const char tiles[] =
     "kernel tiles {\n"
     "  in X : f16[M, 64]\n"
-    "  out Y : f16[M, 64]\n"
+    "  inout Y : f16[M, 64]\n"
     "  grid (x : M / 64)%s\n"
     "  ring r : f16[64, 64]\n"
     "  role load : 1 warp { r <- X[x*64..] }\n"

@@ -41,7 +41,7 @@ static const char hands_on[] =
     "kernel hands_on {\n"
     "  in X : f32[M, 64]\n"
     "  inout G : f32[M, 64]\n"
-    "  out Y : f32[M, 64]\n"
+    "  inout Y : f32[M, 64]\n"
     "  grid (x : cdiv(M, 64))\n"
     "  ring sig : f32[64], c : f32[64, 64]\n"
     "  role a : 1 warpgroup, 104 regs {\n"
