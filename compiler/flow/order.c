@@ -4,6 +4,31 @@
 // report.c and state.c.
 #include "compiler/flow/flow.h"
 
+// What the operation touches that others of the threads touched before: a tensor, else a stage. A
+// vote's block has no other operations that are ordered.
+static const Buf *shared_buf(const Flow *f, const Ins *ins) {
+  const Buf *shared = NULL;
+  for (u32 i = 0; i < ins->accesses; i++) {
+    const ViewAccess *a = sc_view_access(f->k, ins, i);
+    u32 buf = f->k->view.at[a->view].buf;
+    const Buf *b = &f->k->buf.at[buf];
+    u8 met = UNSYNCED_WRITE | UNSYNCED_ADD | UNSYNCED_COPY | (a->write ? UNSYNCED_READ : 0);
+    if (b->space == SP_TENSOR && f->now->tensor[buf].set & met) return b;
+    if (b->space == SP_STAGE || (b->space == SP_TENSOR && !shared)) shared = b;
+  }
+  return shared;
+}
+
+static void report_vote(Flow *f, const Ins *ins) {
+  const Buf *b = shared_buf(f, ins);
+  Diag *d = sc_report(
+      f->sc, D_R7_VOTE, ins->span,
+      "here the role's warps would have to synchronize, but a vote's block is run by some of "
+      "them only");
+  sc_help(f->sc, d, "move it, or the other statement that accesses %s'%s', out of the 'vote'",
+          b->space == SP_STAGE ? "the stage of " : "", sc_buf_name(f, (u32)(b - f->k->buf.at)));
+}
+
 void sc_want_order(Flow *f, Ins *ins, u32 need) {
   bool fence = need & NEED_FENCE, sync = need & NEED_SYNC, global = need & NEED_GLOBAL;
   if (f->derive) {
@@ -36,16 +61,8 @@ void sc_want_order(Flow *f, Ins *ins, u32 need) {
   }
   if (ins->plan.fence) sc_state_fence(f->now, f->k, ins->plan.global);
   if (!ins->plan.sync) return;
+  if (f->votes && f->report) report_vote(f, ins);
   sc_state_sync(f->now, f->k);
-  if (f->votes && f->report) {
-    Diag *d = sc_report(
-        f->sc, D_R7_VOTE, ins->span,
-        "here the role's warps would have to synchronize, but a vote's block is run by some of "
-        "them only");
-    sc_help(
-        f->sc, d,
-        "move the statement that writes the stage, or the one that reads it, out of the 'vote'");
-  }
 }
 
 // All warps of the instance issue a product together. So a thread that has waited for it knows that
