@@ -99,6 +99,7 @@ typedef struct Env {
   bool wide;  // reals in f64: the exact specification
   // an integer overflowed, was divided by zero, or an element outside its tensor was read
   bool bad;
+  Xid failed;  // in this value, if it is none of an element
   // … but of a statement's elements others know which of them need what was divided or read
   // (Map.fails)
   bool of_elements;
@@ -111,6 +112,8 @@ void env_touch(Env *e);  // a loop variable, the tile or the instance changed
 i64 env_int(Env *e, Xid x);
 double env_real(Env *e, Xid x);  // f32 arithmetic, widened (e->wide: f64)
 bool env_bool(Env *e, Xid x);
+// The innermost `let`, of the kernel or the role, that has made e->failed fail; NULL: none has.
+const Let *env_failed_let(const Env *e, u32 role);
 
 // ---- strip.c
 // A map compiled to a program over strips: each node of its expression works on a run of

@@ -166,12 +166,13 @@ typedef struct Loop {
   Span span;
 } Loop;
 
-// `let v = e` of a scalar, for the names in what is printed; the value itself is an expression like
-// any other.
+// `let v = e` of a scalar, for the names in what is printed and reported; the value itself is an
+// expression like any other.
 typedef struct Let {
   Sym name;
   u32 role;  // SC_NONE: of the kernel
   Xid value;
+  Span span;
 } Let;
 
 enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };

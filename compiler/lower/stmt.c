@@ -308,7 +308,7 @@ void low_let(Low *l, const Node *n) {
       Xid x = low_uniform(l, b->a);
       if (l->unroll != SC_NONE) return;
       low_declare(l, b->name, b->name_span, x ? NM_VALUE : NM_BAD)->x = x;
-      if (x) PUSH(l->sc, &l->k->let, ((Let){b->name, l->role, x}));
+      if (x) PUSH(l->sc, &l->k->let, ((Let){b->name, l->role, x, b->span}));
     }
   }
 }

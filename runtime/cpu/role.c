@@ -428,12 +428,15 @@ static bool skipped(Inst *in, const Ins *i) {
 // tensors.)
 static void check_values(Inst *in, const Ins *i) {
   if (in->env.bad && !in->surplus) {
+    const Let *let = env_failed_let(&in->env, in->role);
     sc_fault(in, D_X_VALUE, i->span,
              "an integer overflows, is divided by zero, or is read outside its tensor");
-    sc_fault_help(
-        in, "bound what it is made of, also in a 'let' above: by 'c ? idx[…] : 0', 'min', 'max'");
+    if (let) sc_fault_note(in, let->span, "'%s' is that integer, or made of it", let->name);
+    sc_fault_help(in, "bound what it is made of%s: by 'c ? idx[…] : 0', 'min', 'max'",
+                  let ? "" : ", also in a 'let' above");
   }
   in->env.bad = false;
+  in->env.failed = 0;
 }
 
 u32 sc_role_run(Inst *in, u32 limit) {

@@ -90,16 +90,42 @@ static void operate(Env *e, Xid x, const Expr *p) {
   }
 }
 
-// Of the operands that a node has needed, how they fail.
-static u8 failures_below(const Env *e, const Expr *p) {
+// The operands that a node has needed; how many.
+static u32 needed(const Env *e, const Expr *p, Xid out[3 + SC_MAX_RANK]) {
   const bool a = e->integer[p->a], skips = (p->op == X_AND && !a) || (p->op == X_OR && a);
-  u8 fails = e->fails[p->a];
-  if (p->op == X_WHERE) return fails | e->fails[a ? p->b : p->c];
-  if (!skips) fails |= e->fails[p->b] | e->fails[p->c];
-  if (p->op != X_LOAD) return fails;
+  u32 n = 0;
+  out[n++] = p->a;
+  if (p->op == X_WHERE) {
+    out[n++] = a ? p->b : p->c;
+    return n;
+  }
+  if (!skips) out[n++] = p->b, out[n++] = p->c;
+  if (p->op != X_LOAD) return n;
   const View *v = &e->k->view.at[p->ref];
-  for (u32 i = 0; i < v->rank; i++) fails |= e->fails[v->at[i].base];
+  for (u32 i = 0; i < v->rank; i++) out[n++] = v->at[i].base;
+  return n;
+}
+
+static u8 failures_below(const Env *e, const Expr *p) {
+  Xid operand[3 + SC_MAX_RANK];
+  u8 fails = 0;
+  for (u32 n = needed(e, p, operand); n > 0; n--) fails |= e->fails[operand[n - 1]];
   return fails;
+}
+
+const Let *env_failed_let(const Env *e, u32 role) {
+  const Let *found = NULL;
+  for (Xid x = e->failed, next; x; x = next) {
+    Xid operand[3 + SC_MAX_RANK];
+    for (u32 i = 0; i < e->k->let.n; i++) {
+      const Let *l = &e->k->let.at[i];
+      if (l->value == x && (l->role == SC_NONE || l->role == role)) found = l;
+    }
+    next = 0;
+    for (u32 n = needed(e, &e->k->expr.at[x], operand); n > 0; n--)
+      if (e->fails[operand[n - 1]]) next = operand[n - 1];
+  }
+  return found;
 }
 
 // The value of a node whose operands are known.
@@ -164,7 +190,9 @@ static void need(Env *e, Xid root) {
     e->stamp[x] = varies ? e->epoch : TIMELESS;
     n--;
   }
-  e->bad |= (e->fails[root] & (e->of_elements ? FAILS_ALWAYS : ~0)) != 0;
+  if (!(e->fails[root] & (e->of_elements ? FAILS_ALWAYS : ~0))) return;
+  e->bad = true;
+  e->failed = root;
 }
 
 i64 env_int(Env *e, Xid x) { return need(e, x), e->integer[x]; }
