@@ -84,10 +84,11 @@ static const struct Option {
      "an input from a file; its shape sets dimensions"},
     {"out", OPT_OUT, "TENSOR=FILE.npy", RUN,
      "write an output to a file ('-': standard output; the report goes to standard error)"},
-    {"on", OPT_ON, "cpu|cuda|model", RUN | TEST | BENCH | TUNE,
+    {"on", OPT_ON, "cpu|cuda|model", RUN | TEST,
      "where to run: interpreted, on a GPU, or as emitted, on a model of one (default: cuda\n"
-     "                                 where there is a Hopper GPU, else cpu; test: cpu; bench, "
-     "tune: cuda)"},
+     "                                 where there is a Hopper GPU, else cpu; test: cpu)"},
+    {"on", OPT_ON, "cuda|model", BENCH | TUNE,
+     "where to run: on a GPU, or as emitted, on a model of one (default: cuda)"},
     {"device", OPT_DEVICE, "N", RUN | TEST | BENCH | TUNE,
      "which CUDA device, counted from 0 (default: 0); without --on it asks for cuda"},
     {"policy", OPT_POLICY, "POLICY", RUN | TEST,

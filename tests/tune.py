@@ -253,6 +253,9 @@ def wrong_uses(s):
             (["nokernel"], 1, "P.unit"), (["--out", "/nowhere/store"], 3, "F.store"), (["--out", s.file], 1, "F.store")):
         got, out, err = s.call(*arguments)
         expect(f"{arguments}: {code}, {says}", got == code and says in err, got, out, err)
+    for command in ("tune", "bench"):
+        said = subprocess.run([s.schedc, command, "--help"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+        expect(f"{command} --help offers what is taken", "--on cuda|model " in said and "cpu|" not in said, said)
     done = subprocess.run([s.schedc, "tune", s.file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                           env={**s.env, "SCHEDC_DRIVER": s.path("none")})
     expect("without a GPU", done.returncode == 3 and not done.stdout and done.stderr, done)
