@@ -236,9 +236,12 @@ int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
               const Pairs *set) {
   int code = data_dims(d, s, kernel, kase, choice, set);
   for (size_t i = 0; !code && i < schedc_dim_count(kernel); i++) {
-    if (find_dim(d, schedc_dim_at(kernel, i), i) == d->dim_count)
-      code = cli_usage(s->args, "dimension '%s' has no value: give --case or --set",
-                       schedc_dim_at(kernel, i));
+    const char *dim = schedc_dim_at(kernel, i);
+    if (find_dim(d, dim, i) == d->dim_count)
+      code = cli_usage(s->args,
+                       "dimension '%s' has no value: name a case that gives one (--case), or give "
+                       "it: --set %s=100",
+                       dim, dim);
   }
   for (size_t t = 0; !code && t < d->tensor_count; t++) code = shape_tensor(d, s, t);
   return code;

@@ -118,6 +118,9 @@ static const char *help(Parser *p, Token t) {
   if (p->last.kind == T_RP && t.kind == T_NAME && operand) {
     return "an operator is missing; reductions are sum(…), max(…) and min(…)";
   }
+  if (p->last.kind == T_DOTDOT && sc_accepts(p, T_RK)) {
+    return "a slice 'e..' is as long as the stage: it has no end of its own";
+  }
   if (t.kind == T_ELSE) return "'else' follows the '}' of an 'if'";
   if (!start && sc_accepts(p, T_NL) && class & OPENS) {
     return "a statement ends with a newline or ';'";
@@ -129,6 +132,10 @@ static const char *help(Parser *p, Token t) {
   if (t.kind == T_IF && sc_accepts(p, T_WORKSPACE)) return "a guard ends its step: scale if e";
   if (t.kind == T_IF && sc_accepts(p, T_ROLE)) {
     return "a guard ends its declaration: in x : f32[N] if e; an 'if' { … } stands inside a role";
+  }
+  if (sc_accepts(p, T_WORKSPACE) && (t.kind == T_IN || t.kind == T_OUT || t.kind == T_INOUT)) {
+    return "a sequence takes and makes what its kernels do; one that no caller sees is a "
+           "'workspace'";
   }
   if (sc_accepts(p, T_ROLE) && (t.kind == T_NAME || class & OPENS)) {
     return "statements and 'reg' stand inside a role";

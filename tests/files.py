@@ -137,6 +137,19 @@ def what_fails_leaves_the_old_file(place):
     place.fails(3, ("run", "twice.sched", "--out", "Y=."), "cannot write '.'")
 
 
+def a_file_of_another_rank(place):
+    for shape, more in (((64,), True), ((64, 64, 2), True), ((64, 65), False)):
+        numpy.save(place.path("other.npy"), numpy.zeros(shape, numpy.float32))
+        said = place.fails(3, ("run", "twice.sched", "--in", "X=other.npy"), "F.npy", "but 'X' is (64, 64)")
+        expect(("an array of 2 dimensions: reshape it" in said) == more, f"{shape}: {said}")
+
+
+def a_case_without_a_dimension(place):
+    place.put("open.sched", SCHEDULE.replace("{ M = 100 }", "{ }"))
+    place.fails(2, ("run", "open.sched", "--on", "cpu"), "dimension 'M' has no value", "--set M=100")
+    place.good("run", "open.sched", "--on", "cpu", "--set", "M=100")
+
+
 def an_output_on_standard_output(place):
     out, said = place.good("run", "twice.sched", "--out", "Y=-", "--out", "Z=z.npy")
     y, z = numpy.load(io.BytesIO(out)), numpy.load(place.path("z.npy"))
@@ -183,7 +196,8 @@ def escapes_do_not_reach_a_terminal(place):
 
 
 CHECKS = (any_byte_in_a_name, an_output_takes_a_link_s_place, a_link_is_formatted_in_place, nobody_s_temporary_is_written, permissions_are_kept,
-          what_fails_leaves_the_old_file, an_output_on_standard_output, a_limit_that_is_no_size,
+          what_fails_leaves_the_old_file, a_file_of_another_rank, a_case_without_a_dimension, an_output_on_standard_output,
+          a_limit_that_is_no_size,
           nvrtc_without_its_other_library, no_schedule_at_all, escapes_do_not_reach_a_terminal)
 
 

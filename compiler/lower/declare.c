@@ -8,7 +8,7 @@ bool low_element_type(Low *l, const Node *type, Elem *out) {
   if (n && n->kind == NM_ELEM) return *out = (Elem)n->elem, true;
   if (!n && low_elem_named(type->name, out)) return true;
   Span at = type->name_span.hi ? type->name_span : type->span;
-  if (!n) return low_unbound(l, type->name, at), false;
+  if (!n) return low_unbound_type(l, type->name, at), false;
   if (n->kind == NM_BAD) return false;
   Diag *d = low_error(l, D_N_KIND, at, "'%s' is %s, not an element type", type->name,
                       low_kind_text(l, n));

@@ -160,6 +160,7 @@ const char *low_why_absent(Low *l, const Name *n);
 bool low_is_there(Low *l, Name *n, Span at);
 void low_unbound(Low *l, Sym name, Span at);             // reports, with what may be meant
 void low_unbound_call(Low *l, Sym name, Span at);        // the same of a def or function
+void low_unbound_type(Low *l, Sym name, Span at);        // … by the name of an element type
 const char *low_kind_text(const Low *l, const Name *n);  // "a ring"
 bool low_elem_named(const char *name, Elem *out);
 bool low_constant_named(const char *name, double *out);  // inf, log2e, …

@@ -147,16 +147,18 @@ Name *low_find(Low *l, Sym name) {
   return NULL;
 }
 
+typedef enum Missed { A_VALUE, A_CALL, A_TYPE } Missed;
+
 // The predefined name that is nearer than so many slips, or NULL.
-static const char *predefined(Sym name, bool call, u32 *slips) {
+static const char *predefined(Sym name, Missed what, u32 *slips) {
   static const char *const truth[] = {"true", "false"};
   const char *found = NULL;
-  for (u32 i = 0; call && i < X_COUNT; i++)
+  for (u32 i = 0; what == A_CALL && i < X_COUNT; i++)
     if (is_function(i) && sc_nearer(name, sc_xop[i].text, slips)) found = sc_xop[i].text;
-  if (call) return found;
-  for (u32 i = 0; i < COUNT(truth); i++)
+  if (what == A_CALL) return found;
+  for (u32 i = 0; what == A_VALUE && i < COUNT(truth); i++)
     if (sc_nearer(name, truth[i], slips)) found = truth[i];
-  for (u32 i = 0; i < COUNT(constant); i++)
+  for (u32 i = 0; what == A_VALUE && i < COUNT(constant); i++)
     if (sc_nearer(name, constant[i].name, slips)) found = constant[i].name;
   for (u32 i = 0; i < EL_COUNT; i++)
     if (sc_nearer(name, sc_elem[i].text, slips)) found = sc_elem[i].text;
@@ -175,7 +177,38 @@ static const char *functions(Sc *sc) {
   return sc_printf(sc, "%s and %s", all.at, last);
 }
 
-static void unbound(Low *l, Sym name, Span at, bool call) {
+static const char *types(Sc *sc) {
+  Str all = {.sc = sc};
+  for (u32 i = 0; i < EL_COUNT; i++)
+    str_printf(&all, "%s%s", !i ? "" : i + 1 < EL_COUNT ? ", " : " and ", sc_elem[i].text);
+  return all.at;
+}
+
+// Where a name of which nothing is near would be declared.
+static void help_declare(Low *l, Diag *d, Missed what) {
+  Sc *sc = l->sc;
+  if (what == A_CALL)
+    sc_help(sc, d, "there is no def of this name here; the functions are %s", functions(sc));
+  else if (what == A_TYPE)
+    sc_help(sc, d, "the element types are %s; a param may be one: 'param T = f16'", types(sc));
+  else if (l->guard)
+    sc_help(
+        sc, d,
+        "a guard is made of params and literals: launch dimensions and scalars are not known yet");
+  else if (l->spec)
+    sc_help(
+        sc, d,
+        "a specification sees params, dimensions, scalars, tensors and its own earlier equations");
+  else if (l->calls)
+    sc_help(sc, d, "a def sees the names of the place where it is declared, and its parameters");
+  else if (l->role != SC_NONE && !l->stmt)
+    sc_help(sc, d,
+            "a 'let', a 'param' or a loop makes a value; what holds for some elements only stands "
+            "in their statement: 'a[i] = where(i < 3, …)'");
+  else sc_help(sc, d, "declare it: as a 'let' or 'param', or by the extent of a tensor");
+}
+
+static void unbound(Low *l, Sym name, Span at, Missed what) {
   if (l->dead) return;
   const Name *near = NULL;
   u32 slips = sc_slips(name);
@@ -184,30 +217,21 @@ static void unbound(Low *l, Sym name, Span at, bool call) {
       if (sc_nearer(name, n->name, &slips)) near = n;
     }
   }
-  const char *word = predefined(name, call, &slips);
+  const char *word = predefined(name, what, &slips);
   Diag *d = low_error(l, D_N_UNBOUND, at, "'%s' is not declared", name);
   if (word) {
     sc_help(l->sc, d, "did you mean '%s'?", word);
   } else if (near) {
     sc_note(l->sc, d, near->span, "%s", low_kind_text(l, near));
     sc_help(l->sc, d, "did you mean '%s'?", near->name);
-  } else if (call) {
-    sc_help(l->sc, d, "there is no def of this name here; the functions are %s", functions(l->sc));
-  } else if (l->guard) {
-    sc_help(
-        l->sc, d,
-        "a guard is made of params and literals: launch dimensions and scalars are not known yet");
-  } else if (l->spec) {
-    sc_help(
-        l->sc, d,
-        "a specification sees params, dimensions, scalars, tensors and its own earlier equations");
-  } else if (l->calls) {
-    sc_help(l->sc, d, "a def sees the names of the place where it is declared, and its parameters");
+  } else {
+    help_declare(l, d, what);
   }
 }
 
-void low_unbound(Low *l, Sym name, Span at) { unbound(l, name, at, false); }
-void low_unbound_call(Low *l, Sym name, Span at) { unbound(l, name, at, true); }
+void low_unbound(Low *l, Sym name, Span at) { unbound(l, name, at, A_VALUE); }
+void low_unbound_call(Low *l, Sym name, Span at) { unbound(l, name, at, A_CALL); }
+void low_unbound_type(Low *l, Sym name, Span at) { unbound(l, name, at, A_TYPE); }
 
 const char *low_kind_text(const Low *l, const Name *n) {
   switch (n->kind) {

@@ -124,8 +124,12 @@ static schedc_status other_shape(Sc *sc, const TakeJob *j) {
     str_printf(&has, "%s%lld", d ? ", " : "", (long long)j->npy->shape[d]);
   for (size_t d = 0; d < j->tensor->rank; d++)
     str_printf(&wants, "%s%lld", d ? ", " : "", (long long)j->tensor->shape[d]);
-  return unfit(sc, sc_printf(sc, "it holds a tensor of shape (%s), but %s is (%s)",
-                             has.n ? has.at : "", name_of(sc, j->tensor), wants.n ? wants.at : ""));
+  Diag *d = sc_report(sc, D_F_NPY, (Span){0, 0}, "it holds a tensor of shape (%s), but %s is (%s)",
+                      has.n ? has.at : "", name_of(sc, j->tensor), wants.n ? wants.at : "");
+  if (j->npy->rank != j->tensor->rank)
+    sc_help(sc, d, "save an array of %u dimension%s: reshape it, or add dimensions of length 1",
+            (u32)j->tensor->rank, j->tensor->rank == 1 ? "" : "s");
+  return SCHEDC_EIO;
 }
 
 static schedc_status take(Sc *sc, void *arg) {
