@@ -2,12 +2,19 @@
 // model's time of a large launch; and what gets into the finals is run by the interpreter on a
 // small one, and compared with the specification.
 //
-//   cc tune_model.c $(pkg-config --cflags --libs schedc)
-//   ./a.out schedules/gemm.sched
+//   folder=$(pkg-config --variable=schedules schedc)
+//   cc -DSCHEDULES="\"$folder\"" tune_model.c $(pkg-config --cflags --libs schedc)
+//   ./a.out
+//
+// It takes another file's name as well. Without SCHEDULES it looks into the folder that it runs in.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <schedc.h>
+
+#ifndef SCHEDULES
+#define SCHEDULES "schedules"
+#endif
 
 enum { MOST_TENSORS = 8, OUTPUTS = MOST_TENSORS };
 
@@ -107,7 +114,7 @@ int main(int argc, char **argv) {
   schedc_status status = schedc_open(&objective.context, &options);
   if (!status)
     status =
-        schedc_parse_file(&source, objective.context, argc > 1 ? argv[1] : "schedules/gemm.sched");
+        schedc_parse_file(&source, objective.context, argc > 1 ? argv[1] : SCHEDULES "/gemm.sched");
   if (!status) status = schedc_space_new(&space, objective.context, source, NULL, NULL, NULL, 0);
   if (!status) status = schedc_tuner_new(&tuner, objective.context, space, &search);
   objective.space = space;

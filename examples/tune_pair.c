@@ -5,12 +5,19 @@
 // what gets into the finals is run by the interpreter on a small launch, and compared with the
 // sequence's specification.
 //
-//   cc tune_pair.c $(pkg-config --cflags --libs schedc)
-//   ./a.out schedules/fa3_bwd.sched
+//   folder=$(pkg-config --variable=schedules schedc)
+//   cc -DSCHEDULES="\"$folder\"" tune_pair.c $(pkg-config --cflags --libs schedc)
+//   ./a.out
+//
+// It takes another file's name as well. Without SCHEDULES it looks into the folder that it runs in.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <schedc.h>
+
+#ifndef SCHEDULES
+#define SCHEDULES "schedules"
+#endif
 
 enum { MOST_TENSORS = 16, DIMS = 5 };
 
@@ -111,7 +118,7 @@ int main(int argc, char **argv) {
   how.tie = 0;  // and a small gain is one
   schedc_status status = schedc_open(&context, &options);
   if (!status)
-    status = schedc_parse_file(&source, context, argc > 1 ? argv[1] : "schedules/fa3_bwd.sched");
+    status = schedc_parse_file(&source, context, argc > 1 ? argv[1] : SCHEDULES "/fa3_bwd.sched");
   if (!status) status = schedc_space_new(&space, context, source, "fa3_bwd", NULL, &fixed, 1);
   if (!status) status = schedc_tuner_new(&tuner, context, space, &how);
   if (!status) status = play(context, space, tuner);
