@@ -792,9 +792,9 @@ typedef struct schedc_run_options {
 /* Interprets the kernel on the CPU, with real concurrency between its roles. Races, deadlocks and
  * reads in flight are reported with both source lines and the seed (SCHEDC_EFAULT); but not what
  * tensors do to each other that share memory. Before the run each output (not an inout) is filled
- * with NaN, so that what is never written shows: it must share no memory with another tensor.
- * Outputs are undefined after an error. options: NULL,
- * or copied. SCHEDC_ELIMIT: the step budget; SCHEDC_ECANCEL: the progress callback.
+ * with NaN, so that what is never written shows. One that shares elements with another tensor is
+ * refused (SCHEDC_EINPUT, T.overlap). Outputs are undefined after an error. options: NULL, or
+ * copied. SCHEDC_ELIMIT: the step budget; SCHEDC_ECANCEL: the progress callback.
  *
  * Example:
  *

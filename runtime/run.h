@@ -69,6 +69,8 @@ double sc_element_bytes(const Binding *b, u32 buf);
 Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l);
 // How many bytes a tensor takes where it lies, from its first element to its last; 0: it has none.
 size_t sc_tensor_bytes(const Buf *tensor, const TensorRef *at);
+// apart.c: does no output of the caller's, in host memory, share elements with another tensor?
+bool sc_outputs_apart(Sc *sc, const Binding *b);
 // ranged.c: are the elements of inputs, in host memory, what their declarations say? (Those whose
 // address is NULL are left out.)
 bool sc_elements_fit(Sc *sc, const Binding *b);

@@ -51,7 +51,7 @@ static int report_part(void *user, double done) {
 static schedc_status run(Sc *sc, void *job) {
   RunJob *j = job;
   Binding *b = sc_bind_tensors(sc, j->kernel->k, &j->given);
-  if (!b || !sc_elements_fit(sc, b)) return SCHEDC_EINPUT;
+  if (!b || !sc_outputs_apart(sc, b) || !sc_elements_fit(sc, b)) return SCHEDC_EINPUT;
   const Kernel *k = j->kernel->k;
   if (!k->launch.n) return sc_interpret(sc, k, b, &j->options);
   make_workspaces(sc, b);

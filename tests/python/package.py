@@ -102,6 +102,16 @@ def in_place():
     expect(not any(d.passed for d in kernel.compare(x, y)), "the comparison takes the result for what was before")
 
 
+def no_memory_is_shared():
+    copy = schedc.Source.read(os.path.join(kit.ROOT, "schedules/copy.sched")).kernel(on="cpu")
+    both = normal(64, 128)
+    x, y = both[:, :64], both[:, 64:]
+    before = x.copy()
+    raises(schedc.ScheduleError, lambda: copy(x, Y=x), "T.overlap", "shares memory with 'X'")
+    copy(x, Y=y)
+    expect((x == before).all() and (y == before).all(), "columns of one array")
+
+
 def left_out():
     """Tensors and scalars whose guard is false are none of the kernel's."""
     text = """kernel affine {
@@ -643,8 +653,8 @@ def main():
     if args.count_leaks:
         return count_leaks()
     checks = Checks(args.only)
-    for function in (by_position, into_given, with_names, in_place, left_out, bfloat16, empty, policies, packed, at_an_address, refusals, without_torch,
-                     of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
+    for function in (by_position, into_given, with_names, in_place, no_memory_is_shared, left_out, bfloat16, empty, policies, packed, at_an_address, refusals,
+                     without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)

@@ -165,8 +165,35 @@ static void before_a_run_too(void **state) {
   schedc_source_free(source);
 }
 
+// An output is refused where it shares an element with another tensor, and not where it has the
+// other columns of one array.
+static void outputs_apart(void **state) {
+  Fixture *f = *state;
+  schedc_kernel *k = instantiate(f);
+  static uint16_t both[2 * M * 64];
+  static const struct {
+    size_t at;
+    int64_t stride;
+    const char *code;
+  } row[] = {{0, 64, "T.overlap"},  {M * 64 - 1, 64, "T.overlap"}, {M * 64, 64, ""},
+             {64, 128, ""},         {63, 128, "T.overlap"},        {1, 128, "T.overlap"},
+             {128, 64, "T.overlap"}};
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    Call c = call_of("XcY");
+    if (row[i].at + (M - 1) * (size_t)row[i].stride + 64 > 2 * M * 64) fail();
+    c.tensor[0].data = both;
+    c.tensor[0].strides[0] = row[i].stride;
+    c.tensor[2].data = both + row[i].at;
+    c.tensor[2].strides[0] = row[i].stride;
+    f->heard.code[0] = 0;
+    assert_int_equal(run_cpu(f->context, k, &c), row[i].code[0] ? SCHEDC_EINPUT : SCHEDC_OK);
+    assert_string_equal(f->heard.code, row[i].code);
+  }
+  schedc_kernel_free(k);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(by_name_or_by_place), TEST(scalars_too),
-                                     TEST(before_a_run_too)};
+                                     TEST(before_a_run_too), TEST(outputs_apart)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
