@@ -106,7 +106,9 @@ void md_turn_pass(int *turn) {
   Know *k = md_settle(&mine);
   free(mine.at);
   Turn *x = turn_of(turn);
-  tell(x, t->cta->gang->id, k);
+  Know *own = md_of_own(k);
+  tell(x, t->cta->gang->id, own);
+  md_drop(own);
   for (u32 i = 0; i < k->foreigners; i++) tell(x, k->foreign[i].gang, k->foreign[i].know);
   md_drop(k);
   ++*turn;

@@ -71,6 +71,8 @@ static Know *remember(Join *j, Know *a, Know *b, Know *both) {
 
 // ---- other clusters
 
+// `of` has no foreigners: what it knew of further clusters is told beside it. Else each would hold
+// those before it, and all that they held.
 static void put_foreign(Know *k, u32 gang, Know *of) {
   u32 i = 0;
   while (i < k->foreigners && k->foreign[i].gang < gang) i++;
@@ -86,7 +88,12 @@ static void put_foreign(Know *k, u32 gang, Know *of) {
   k->foreigners++;
 }
 
-// What is known of cluster `gang`, and what that knew of others, by somebody in cluster `own`.
+Know *md_of_own(const Know *k) {
+  Know *own = new_know();
+  memcpy(own->at, k->at, clocks_bytes());
+  return own;
+}
+
 void md_meet_gang(Mind *m, u32 own, u32 gang, Know *k) {
   if (gang == own) {
     md_learn(m, k);
@@ -96,10 +103,6 @@ void md_meet_gang(Mind *m, u32 own, u32 gang, Know *k) {
   md_drop(m->know);
   m->know = mine;
   put_foreign(mine, gang, k);
-  for (u32 i = 0; i < k->foreigners; i++) {
-    if (k->foreign[i].gang == own) md_learn(m, k->foreign[i].know);
-    else put_foreign(m->know, k->foreign[i].gang, k->foreign[i].know);
-  }
 }
 
 // ---- joining

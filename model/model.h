@@ -112,7 +112,7 @@ enum {
   CAUSED,
   CLOCKS
 };
-typedef struct Foreign {  // what is known of another cluster
+typedef struct Foreign {  // what is known of another cluster: it has no foreigners itself
   u32 gang;
   Know *know;
 } Foreign;
@@ -150,8 +150,8 @@ Know *md_noted(Know *k, u32 comp, u32 value);
 Know *md_both(Know *a, Know *b);  // new reference
 void md_fence(Mind *m, bool global);
 bool md_knows(const Mind *m, u32 comp, u32 value);  // CAUSED
-// learns what is known of another cluster
-void md_meet_gang(Mind *m, u32 own_gang, u32 gang, Know *k);
+Know *md_of_own(const Know *k);  // what it says of its own cluster; new reference
+void md_meet_gang(Mind *m, u32 own, u32 gang, Know *k);  // learns what is known of another cluster
 void md_forget_joins(void);
 
 // ---- shadow.c: who touched each word

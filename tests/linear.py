@@ -212,6 +212,27 @@ def unordered(n):
 """
 
 
+def turn_over_ctas(n):
+    """What each CTA knows when it takes the turn is what all before it knew."""
+    return f"""kernel k {{
+  in    X : f32[M, 64]
+  inout Y : f32[64]
+  spec {{ Y[j] = Y[j] + sum(i) X[i,j] }}
+  case small {{ M = {n} }}
+  grid (x : M)
+  turn o[t : 1] : x
+  role a : 1 warp, 64 regs {{
+    reg s : f32[64]
+    s[j] = X[x,j]
+    acquire o[0]
+    s[j] = s[j] + Y[j]
+    Y[j] = s[j]
+    release o[0]
+  }}
+}}
+"""
+
+
 def unknown_names(n):
     return kernel(items=repeat(n, "let a{0} = b{0}"))
 
@@ -270,6 +291,7 @@ INPUTS = [
     (equations, 900, FRONT, 0),
     (equations, 100, ("test",), 0),
     (unordered, 3, ("check",), 0),
+    (turn_over_ctas, 24, ("model",), 0),
     (unknown_names, 1000, ("check",), 1),
     (same_names, 500, ("check",), 1),
     (comments, 20000, ("check", "fmt"), 0),
