@@ -194,6 +194,8 @@ int data_dims(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, con
               const Pairs *set);
 int data_open(Data *d, Session *s, const schedc_kernel *kernel, size_t kase, const size_t *choice,
               const Pairs *set);
+// The shape of a tensor under the dimensions and scalars so far; false: they do not say it.
+bool data_shape(const Data *d, schedc_context *context, size_t t, int64_t *shape);
 uint64_t data_elements(const Data *d);
 int data_allocate(Data *d, Session *s);
 // Instead of data_allocate and data_fill: zeros, and what the case says. For counting, which

@@ -49,6 +49,14 @@ static bool is_scalar(const schedc_kernel *k, const char *name) {
   return false;
 }
 
+static bool is_integer(const schedc_kernel *k, const char *name) {
+  schedc_scalar_info info = SCHEDC_SCALAR_INFO_INIT;
+  for (size_t i = 0; schedc_scalar_at(k, i, &info) == SCHEDC_OK; i++) {
+    if (strcmp(info.name, name) == 0) return info.type == SCHEDC_I32;
+  }
+  return false;
+}
+
 static void take_case(Data *d, size_t kase, const size_t *choice) {
   schedc_bind_info b = SCHEDC_BIND_INFO_INIT;
   for (size_t i = 0; schedc_bind_at(d->kernel, kase, i, &b) == SCHEDC_OK; i++) {
@@ -187,9 +195,22 @@ static int check_out_names(const Data *d, const Args *args) {
 
 // ---- the whole
 
+bool data_shape(const Data *d, schedc_context *context, size_t t, int64_t *shape) {
+  schedc_dim *all = need(calloc(d->dim_count + d->scalar_count + 1, sizeof *all));
+  size_t n = d->dim_count;
+  if (n) memcpy(all, d->dims, n * sizeof *all);
+  for (size_t i = 0; i < d->scalar_count; i++) {
+    const schedc_scalar *s = &d->scalars[i];
+    if (is_integer(d->kernel, s->name)) all[n++] = (schedc_dim){s->name, (int64_t)s->value};
+  }
+  bool known = schedc_tensor_shape(context, d->kernel, t, all, n, shape) == SCHEDC_OK;
+  free(all);
+  return known;
+}
+
 static int shape_tensor(Data *d, Session *s, size_t t) {
   schedc_tensor *x = &d->tensors[t];
-  if (schedc_tensor_shape(s->context, d->kernel, t, d->dims, d->dim_count, x->shape) != SCHEDC_OK) {
+  if (!data_shape(d, s->context, t, x->shape)) {
     return cli_usage(s->args, "the shape of '%s' is not known: give --case or --set", x->name);
   }
   int64_t n = 1;

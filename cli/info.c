@@ -12,8 +12,7 @@ static bool shapes_of(schedc_context *context, const schedc_kernel *kernel, cons
     int64_t step = 1;
     schedc_tensor_at(kernel, i, &info);
     tensor[i] = (schedc_tensor){.name = info.name, .type = info.type, .rank = info.rank};
-    if (schedc_tensor_shape(context, kernel, i, d->dims, d->dim_count, tensor[i].shape))
-      return false;
+    if (!data_shape(d, context, i, tensor[i].shape)) return false;
     for (size_t n = info.rank; n-- > 0; step *= tensor[i].shape[n]) tensor[i].strides[n] = step;
   }
   return true;
@@ -26,7 +25,8 @@ static void say_prediction(const schedc_kernel *kernel, const Data *d) {
   size_t n = schedc_tensor_count(kernel);
   schedc_tensor *tensor = need(calloc(n + 1, sizeof *tensor));
   if (!schedc_open(&context, NULL) && shapes_of(context, kernel, d, tensor) &&
-      !schedc_predict(context, kernel, tensor, n, NULL, 0, NULL, &said) && said.ms > 0)
+      !schedc_predict(context, kernel, tensor, n, d->scalars, d->scalar_count, NULL, &said) &&
+      said.ms > 0)
     printf("\npredicted on an H200: %.3f ms at %.0f MHz, tensor cores busy %.0f %%, bound by %s\n",
            said.ms, said.clock_mhz, 100 * said.tensor_use, said.bound);
   schedc_close(context);

@@ -36,8 +36,7 @@ static bool elements_fit(const Sweeper *w, const Data *d) {
   uint64_t all = 0;
   for (size_t t = 0; t < d->tensor_count; t++) {
     int64_t shape[SCHEDC_MAX_RANK], n = 1;
-    if (schedc_tensor_shape(w->s->context, w->kernel, t, d->dims, d->dim_count, shape))
-      return false;
+    if (!data_shape(d, w->s->context, t, shape)) return false;
     for (size_t i = 0; i < d->tensors[t].rank; i++)
       if (shape[i] < 0 || __builtin_mul_overflow(n, shape[i], &n)) return false;
     all += (uint64_t)n;
@@ -189,12 +188,10 @@ static bool grows(Sweeper *w, size_t t, size_t dim, int64_t *length) {
   int64_t shape[SCHEDC_MAX_RANK];
   const schedc_tensor *x = &w->base.tensors[t];
   w->base.dims[dim].value++;
-  schedc_status status =
-      schedc_tensor_shape(w->s->context, w->kernel, t, w->base.dims, w->base.dim_count, shape);
+  bool known = data_shape(&w->base, w->s->context, t, shape), changes = !known;
   w->base.dims[dim].value--;
-  bool changes = status != SCHEDC_OK;
-  for (size_t i = 0; i < x->rank && !status; i++) changes |= shape[i] != x->shape[i];
-  *length = changes && !status && x->rank == 1 ? shape[0] : 0;
+  for (size_t i = 0; i < x->rank && known; i++) changes |= shape[i] != x->shape[i];
+  *length = changes && known && x->rank == 1 ? shape[0] : 0;
   return changes;
 }
 
@@ -252,8 +249,7 @@ static bool has_shapes(Sweeper *w, size_t dim, int64_t value) {
   bool all = true;
   w->base.dims[dim].value = value;
   for (size_t t = 0; t < w->base.tensor_count; t++) {
-    all &= schedc_tensor_shape(w->s->context, w->kernel, t, w->base.dims, w->base.dim_count,
-                               shape) == SCHEDC_OK;
+    all &= data_shape(&w->base, w->s->context, t, shape);
     for (size_t i = 0; i < w->base.tensors[t].rank && all; i++) all = shape[i] >= 0;
   }
   w->base.dims[dim].value = was;

@@ -368,8 +368,9 @@ typedef struct schedc_dim {
   int64_t value;
 } schedc_dim;
 
-/* The shape of tensor `index` under some dimensions: as many extents as it has dimensions, of the
- * SCHEDC_MAX_RANK for which `shape` has room. SCHEDC_EARG: it depends on others, or overflows. */
+/* The shape of tensor `index` under some dimensions, and i32 scalars, which stand among them by
+ * name: as many extents as it has dimensions, of the SCHEDC_MAX_RANK for which `shape` has room.
+ * SCHEDC_EARG: it depends on others, or overflows. */
 SCHEDC_API schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *kernel,
                                              size_t index, const schedc_dim *dims, size_t dim_count,
                                              int64_t *shape);

@@ -80,9 +80,10 @@ bool sc_call_fits(Sc *sc, const Binding *b);
 // its place): as is declared; if nothing is, or if it takes others to know, from 0 to 15.
 void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, double *arg,
                       u32 buf, i64 *least, i64 *end);
-// The shape of a tensor under some dimensions; false if it needs others, or overflows.
-bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
-                     i64 *shape);
+// The shape of a tensor under these dimensions and scalars, as above; false if it needs others, or
+// overflows.
+bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, double *arg,
+                     u32 buf, i64 *shape);
 
 // ---- eval.c
 // Uniform expressions. Values are memoised until what they depend on changes (env_touch).

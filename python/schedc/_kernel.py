@@ -240,14 +240,15 @@ class Kernel:
         return _core.why_absent(self._handle, name)
 
     def shape(self, tensor: str, **dims: int) -> Tuple[int, ...]:
-        """The shape of a tensor under some dimensions."""
+        """The shape of a tensor under some dimensions, and scalars of i32 that extents are made of."""
         index = next((i for i, t in enumerate(self.tensors) if t.name == tensor), None)
         if index is None:
             raise KeyError(self._why_absent(tensor) or f"{self.name} has no tensor {tensor}")
         shape = self._shape(index, dims)
         if shape is None:
             words = re.findall(r"\w+", " ".join(self.tensors[index].dims))
-            missing = ", ".join(d for d in self.dims if d in words and d not in dims)
+            names = (*self.dims, *(s.name for s in self.scalars))
+            missing = ", ".join(d for d in names if d in words and d not in dims)
             raise ValueError(f"the shape of {tensor} does not follow from the dimensions given: {missing} are not")
         return shape
 
@@ -397,8 +398,9 @@ class Kernel:
     def predict(self, **named: Union[int, float]) -> Prediction:
         """What a launch for these dimensions and scalars would take on an H200, by the cost model. Nothing runs, and no GPU
         is needed; but a kernel whose loops ask for elements of its inputs is refused."""
-        scalars = tuple(named.pop(s.name, None) for s in self.scalars)
-        dims = {name: int(value) for name, value in named.items()}
+        scalars = tuple(named.get(s.name) for s in self.scalars)
+        reals = {s.name for s in self.scalars if s.type != "i32"}
+        dims = {name: int(value) for name, value in named.items() if name not in reals}
         shaped = tuple(Memory(0, t.type, self.shape(t.name, **dims)) for t in self.tensors)
         return Prediction(*_core.predict(self._handle, shaped, scalars))
 

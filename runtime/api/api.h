@@ -124,10 +124,11 @@ schedc_value_type sc_value_type(u8 kind);  // of a ValueKind
 
 void sc_source_keep(const schedc_source *source);
 
-// The values of the dimensions that the caller names, by number, and which these are. SCHEDC_EARG:
-// the kernel does not have all of them.
+// The values of the dimensions that the caller names, by number, and which these are. arg: i32
+// scalars may stand among them, and their values go there; else NULL. SCHEDC_EARG: the kernel does
+// not have all of them.
 schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
-                           bool **known);
+                           bool **known, double *arg);
 // Has each a name, and a param a value?
 bool sc_good_dims(const schedc_dim *dims, size_t n);
 bool sc_good_params(const schedc_param *params, size_t n);

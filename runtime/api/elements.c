@@ -87,7 +87,7 @@ static schedc_status draw_integers(Sc *sc, void *job) {
   const Extent extent = {t->shape, t->strides, t->rank};
   i64 *value, least, end;
   bool *known;
-  schedc_status status = sc_find_dims(sc, k, j->dims, j->n, &value, &known);
+  schedc_status status = sc_find_dims(sc, k, j->dims, j->n, &value, &known, NULL);
   if (status) return status;
   double *scalar = NEWS(sc, double, k->arg.n + 1);
   sc_given_scalars(sc, k, &j->given, scalar);

@@ -347,8 +347,15 @@ typedef struct ShapeJob {
   i64 *shape;
 } ShapeJob;
 
+// The i32 scalar of that name, or k->arg.n.
+static u32 find_integer(const Kernel *k, const char *name) {
+  u32 a = 0;
+  while (a < k->arg.n && (k->arg.at[a].elem != EL_I32 || strcmp(k->arg.at[a].name, name))) a++;
+  return a;
+}
+
 schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size_t n, i64 **value,
-                           bool **known) {
+                           bool **known, double *arg) {
   bool all = true;
   *value = NEWS(sc, i64, k->dim.n + 1);
   *known = NEWS(sc, bool, k->dim.n + 1);
@@ -357,7 +364,9 @@ schedc_status sc_find_dims(Sc *sc, const Kernel *k, const schedc_dim *dims, size
     while (tried < k->dim.n && k->dim.at[d % k->dim.n].name != dims[i].name &&
            strcmp(k->dim.at[d % k->dim.n].name, dims[i].name))
       d++, tried++;
-    all &= tried < k->dim.n;
+    u32 a = arg && tried == k->dim.n ? find_integer(k, dims[i].name) : k->arg.n;
+    if (a < k->arg.n) arg[a] = (double)dims[i].value;
+    all &= tried < k->dim.n || a < k->arg.n;
     if (tried == k->dim.n) continue;
     (*value)[d % k->dim.n] = dims[i].value;
     (*known)[d % k->dim.n] = true;
@@ -391,9 +400,11 @@ static schedc_status shape(Sc *sc, void *job) {
   if (plain_shape(j)) return SCHEDC_OK;
   i64 *value;
   bool *known;
-  schedc_status status = sc_find_dims(sc, j->k, j->dims, j->n, &value, &known);
+  double *arg = NEWS(sc, double, j->k->arg.n + 1);
+  for (u32 a = 0; a < j->k->arg.n; a++) arg[a] = NAN;
+  schedc_status status = sc_find_dims(sc, j->k, j->dims, j->n, &value, &known, arg);
   if (status) return status;
-  return sc_tensor_shape(sc, j->k, value, known, j->buf, j->shape) ? SCHEDC_OK : SCHEDC_EARG;
+  return sc_tensor_shape(sc, j->k, value, known, arg, j->buf, j->shape) ? SCHEDC_OK : SCHEDC_EARG;
 }
 
 schedc_status schedc_tensor_shape(schedc_context *context, const schedc_kernel *kernel,

@@ -395,10 +395,10 @@ Binding *sc_bind_tensors(Sc *sc, const Kernel *k, const Arguments *given) {
   evaluate(&bd);
   bind_dims(&bd);
   if (sc->errors != before) return NULL;
+  default_scalars(&bd);
   for (u32 i = 0; i < k->buf.n; i++) {
     if (sc_is_argument(&k->buf.at[i])) check_shape(&bd, i);
   }
-  default_scalars(&bd);
   if (sc->errors != before) return NULL;
   for (u32 i = 0; i < k->buf.n; i++) {
     if (k->buf.at[i].workspace) shape_workspace(&bd, i);
@@ -440,19 +440,6 @@ Binding *sc_bind_launch(Sc *sc, const Binding *b, const Launch *l) {
   check_requires(&bd);
   check_sections(&bd);
   return sc->errors == before ? bd.b : NULL;
-}
-
-bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *dim_known, u32 buf,
-                     i64 *shape) {
-  bool *arg_known = NEWS(sc, bool, k->arg.n + 1);
-  SclValue *value = NEWS(sc, SclValue, k->expr.n + 1);
-  LaunchKnown known = {dim, dim_known, NULL, arg_known};
-  sc_launch_values(sc, k, &known, value);
-  for (u32 d = 0; d < k->buf.at[buf].rank; d++) {
-    if (!value[k->buf.at[buf].dim[d]].known) return false;
-    shape[d] = value[k->buf.at[buf].dim[d]].i;
-  }
-  return true;
 }
 
 size_t sc_tensor_bytes(const Buf *tensor, const TensorRef *at) {

@@ -1,7 +1,8 @@
 // ranged.c - what a schedule says of the elements of its inputs, `in 0 .. n` and `rising`, held
 // against tensors in host memory. In: a binding. Out: whether all elements are as declared, or a
 // report on the first one that is not. Proofs rely on this. (cuda/elements.c brings here what lies
-// in a GPU's memory, if a caller asks for that.)
+// in a GPU's memory, if a caller asks for that.) And before there are tensors: what is said of
+// elements and of shapes under some dimensions and scalars.
 #include "runtime/run.h"
 #include "runtime/data/launchvalue.h"
 #include "compiler/passes.h"
@@ -110,14 +111,30 @@ static void take_defaults(Sc *sc, const Kernel *k, const LaunchKnown *in, double
   }
 }
 
-void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, double *arg,
-                      u32 buf, i64 *least, i64 *end) {
+// Of each expression, with scalars that are NaN at their defaults.
+static const SclValue *values_with(Sc *sc, const Kernel *k, const i64 *dim, const bool *known,
+                                   double *arg) {
   bool *told = NEWS(sc, bool, k->arg.n + 1);
   const LaunchKnown in = {dim, known, arg, told};
   take_defaults(sc, k, &in, arg, told);
-  const SclValue *value = values_of(sc, k, &in);
+  return values_of(sc, k, &in);
+}
+
+void sc_element_range(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, double *arg,
+                      u32 buf, i64 *least, i64 *end) {
+  const SclValue *value = values_with(sc, k, dim, known, arg);
   const Buf *b = &k->buf.at[buf];
   bool said = b->end && value[b->least].known && value[b->end].known;
   *least = said ? value[b->least].i : 0;
   *end = said ? value[b->end].i : DRAWN;
+}
+
+bool sc_tensor_shape(Sc *sc, const Kernel *k, const i64 *dim, const bool *known, double *arg,
+                     u32 buf, i64 *shape) {
+  const SclValue *value = values_with(sc, k, dim, known, arg);
+  for (u32 d = 0; d < k->buf.at[buf].rank; d++) {
+    if (!value[k->buf.at[buf].dim[d]].known) return false;
+    shape[d] = value[k->buf.at[buf].dim[d]].i;
+  }
+  return true;
 }

@@ -112,6 +112,13 @@ def no_memory_is_shared():
     expect((x == before).all() and (y == before).all(), "columns of one array")
 
 
+def scalars_in_extents():
+    kernel = schedc.Source.read(os.path.join(kit.ROOT, "tests/unusual/scalar_extents.sched")).kernel(on="cpu")
+    expect(kernel.shape("X", n=5, H=2) == (69, 64) and kernel.shape("X", n=5, H=2, rows=7) == (7, 64), "shapes")
+    raises(ValueError, lambda: kernel.shape("X", H=2), "rows")
+    expect(kernel.predict(n=100, H=2).ms > 0, "a prediction")
+
+
 def left_out():
     """Tensors and scalars whose guard is false are none of the kernel's."""
     text = """kernel affine {
@@ -653,8 +660,8 @@ def main():
     if args.count_leaks:
         return count_leaks()
     checks = Checks(args.only)
-    for function in (by_position, into_given, with_names, in_place, no_memory_is_shared, left_out, bfloat16, empty, policies, packed, at_an_address, refusals,
-                     without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
+    for function in (by_position, into_given, with_names, in_place, no_memory_is_shared, scalars_in_extents, left_out, bfloat16, empty, policies,
+                     packed, at_an_address, refusals, without_torch, of_params, as_libraries_name_them, warned, rejected, cases_and_units, compared, stored, extended, by_default, searched, in_threads, interrupted, without_leaks, typed):
         checks.run(function.__name__, function)
     for function in (whole, diagnosed, told, texts, predicted, drawn, in_valgrind):
         checks.run(function.__name__, function, args)

@@ -192,8 +192,40 @@ static void outputs_apart(void **state) {
   schedc_kernel_free(k);
 }
 
+// Integer scalars stand among the dimensions that a shape is asked for with.
+static void scalars_in_shapes(void **state) {
+  Fixture *f = *state;
+  schedc_source *source =
+      parse(f,
+            "kernel k {\n  in X : f32[M]\n  in n : i32, s : f32 = 1\n  in m : i32 = n + M\n"
+            "  out Y : f32[m]\n  grid (x : 1)\n"
+            "  role r : 1 warp, 64 regs { reg v : f32[32] = 1\n Y[i] = v[i] }\n}\n");
+  schedc_kernel *k;
+  assert_int_equal(schedc_instantiate(&k, f->context, source, NULL, NULL, NULL, 0), SCHEDC_OK);
+  static const struct {
+    schedc_dim dims[3];
+    size_t n;
+    int64_t extent;  // 0: it does not follow
+  } row[] = {{{{"M", 4}, {"n", 5}}, 2, 9},
+             {{{"n", 5}, {"M", 4}}, 2, 9},
+             {{{"m", 7}}, 1, 7},
+             {{{"M", 4}}, 1, 0},
+             {{{"n", 4}}, 1, 0},
+             {{{"m", 7}, {"s", 1}}, 2, 0},
+             {{{"m", 7}, {"other", 1}}, 2, 0}};
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    int64_t shape[SCHEDC_MAX_RANK] = {0};
+    schedc_status status = schedc_tensor_shape(f->context, k, 1, row[i].dims, row[i].n, shape);
+    assert_int_equal(status, row[i].extent ? SCHEDC_OK : SCHEDC_EARG);
+    assert_int_equal(shape[0], row[i].extent);
+  }
+  schedc_kernel_free(k);
+  schedc_source_free(source);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(by_name_or_by_place), TEST(scalars_too),
-                                     TEST(before_a_run_too), TEST(outputs_apart)};
+                                     TEST(before_a_run_too), TEST(outputs_apart),
+                                     TEST(scalars_in_shapes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
