@@ -53,6 +53,7 @@ enum {
   F_PAREN = 1024,  // an expression written in parentheses (kept for the printer)
   F_GIVEN = 4096,
   F_RISING = 8192,
+  F_TOGETHER = 16384,
   F_SAME_LINE = 2048  // the statement stands on its predecessor's line, after `;` (for the printer)
 };
 

@@ -27,7 +27,7 @@
 %stack_overflow { sc_too_deep(p, p->last.span); }
 
 %token BAD SEMI.
-%fallback NAME CLUSTER DYNAMIC EACH KEEP MULTICAST ONE PERSISTENT READ REVERSED TILE WORK.
+%fallback NAME CLUSTER DYNAMIC EACH KEEP MULTICAST ONE PERSISTENT READ REVERSED TILE TOGETHER WORK.
 
 // ---- units
 
@@ -288,8 +288,8 @@ statement(A) ::= RELEASE(K) holds(L). { A = MAKE(p, RELEASE, K.span.lo, .a = L.f
 statement(A) ::= assign(B). { A = B; }
 statement(A) ::= ASYNC(K) assign(B). { A = sc_async(B, K); }
 statement(A) ::= NAME(N) LP args(L) RP. { A = MAKE(p, CALLST, N.span.lo, NAMED(N), .a = L.first); }
-statement(A) ::= VOTE(K) ANY LP expr(C) RP block(B). {
-  A = MAKE(p, VOTE, K.span.lo, .a = C, .b = B);
+statement(A) ::= VOTE(K) together(F) ANY LP expr(C) RP block(B). {
+  A = MAKE(p, VOTE, K.span.lo, .a = C, .b = B, .flags = F);
 }
 statement(A) ::= FOR(K) NAME(N) IN order(F) expr(X) DOTDOT expr(Y) block(B). {
   A = MAKE(p, FOR, K.span.lo, NAMED(N), .a = X, .b = Y, .d = B, .flags = F);
@@ -314,6 +314,9 @@ order(F) ::= REVERSED. { F = F_REVERSED; }
 %type multicast {u16}
 multicast(F) ::= . { F = 0; }
 multicast(F) ::= MULTICAST. { F = F_MULTICAST; }
+%type together {u16}
+together(F) ::= . { F = 0; }
+together(F) ::= TOGETHER. { F = F_TOGETHER; }
 %type source {u16}
 source(F) ::= . { F = 0; }
 source(F) ::= READ. { F = F_READ; }

@@ -351,7 +351,7 @@ static void tensor(Printer *p, const Node *n) {
 }
 
 static void vote(Printer *p, const Node *n) {
-  pr_put(p, "vote any(");
+  pr_put(p, n->flags & F_TOGETHER ? "vote together any(" : "vote any(");
   pr_expr(p, n->a, LOOSE);
   pr_put(p, ") ");
   block(p, n->b);

@@ -78,6 +78,11 @@ void md_bar_sync(unsigned id, unsigned threads) {
   sync(md.self, id, threads, false);
 }
 
+int md_any_together(int x, unsigned id, unsigned threads) {
+  md.self->where = HERE;
+  return (int)sync(md.self, id, threads, x != 0);
+}
+
 void md_bar_arrive(unsigned id, unsigned threads) {
   md.self->where = HERE;
   warp_arrives(md.self, id, threads, MEET_BAR_ARRIVE, false);

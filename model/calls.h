@@ -63,6 +63,7 @@ int md_any_gave_up(const unsigned *waits, unsigned barrier);
 
 // named barriers
 void md_bar_sync(unsigned id, unsigned threads);
+int md_any_together(int x, unsigned id, unsigned threads);
 void md_bar_arrive(unsigned id, unsigned threads);
 
 // turns over CTAs, draws, additions

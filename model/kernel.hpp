@@ -128,6 +128,7 @@ DEV void sc_send_int4(u32 to, u32 bar, int4 x, u32 cta) {
 
 DEV void sc_fence_async() { md_fence_async(0); }
 DEV void sc_fence_async_all() { md_fence_async(1); }
+DEV bool sc_any_together(bool x, u32 id, u32 threads) { return md_any_together(x, id, threads); }
 DEV void sc_bar_sync(u32 id, u32 threads) { md_bar_sync(id, threads); }
 DEV void sc_bar_arrive(u32 id, u32 threads) { md_bar_arrive(id, threads); }
 

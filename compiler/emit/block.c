@@ -53,15 +53,22 @@ static bool unrolled(const Cuda *c, const Ins *loop) {
   return true;
 }
 
-void cu_open_for(Cuda *c, const Ins *ins) {
+LoopHead cu_loop_head(Cuda *c, const Ins *ins) {
   const char *v = c->loop[ins->arg[0]];
   Txt lo = cu_uniform(c, ins->arg[1]), hi = cu_uniform(c, ins->arg[2]);
+  if (!(ins->flags & INS_REVERSED))
+    return (LoopHead){lo.s, cu_text(c, "%s < %s", v, cu_paren(c, hi, P_SHIFT)),
+                      cu_text(c, "%s++", v)};
+  const char *last = cu_any_int(c, ins->arg[2]) ? cu_text(c, "max(%s, -0x7fffffff) - 1", hi.s)
+                                                : cu_less(c, ins->arg[2], 1);
+  return (LoopHead){last, cu_text(c, "%s >= %s", v, cu_paren(c, lo, P_SHIFT)),
+                    cu_text(c, "%s--", v)};
+}
+
+void cu_open_for(Cuda *c, const Ins *ins) {
+  LoopHead h = cu_loop_head(c, ins);
   cu_remark(c, unrolled(c, ins) ? "#pragma unroll" : "#pragma unroll 1");
-  if (ins->flags & INS_REVERSED) {
-    const char *last = cu_any_int(c, ins->arg[2]) ? cu_text(c, "max(%s, -0x7fffffff) - 1", hi.s)
-                                                  : cu_less(c, ins->arg[2], 1);
-    cu_open(c, "for (int %s = %s; %s >= %s; %s--)", v, last, v, cu_paren(c, lo, P_SHIFT), v);
-  } else cu_open(c, "for (int %s = %s; %s < %s; %s++)", v, lo.s, v, cu_paren(c, hi, P_SHIFT), v);
+  cu_open(c, "for (int %s = %s; %s; %s)", c->loop[ins->arg[0]], h.first, h.more, h.next);
 }
 
 void cu_open_if(Cuda *c, const Ins *ins) {

@@ -33,6 +33,7 @@ typedef struct Stmt Stmt;
 struct Stmt {
   u8 kind;
   const char *text;    // of a block: what stands before its '{', or ""
+  const char *tail;    // of a block: what stands behind its '}', or NULL
   const char *note;    // a comment at the line's end, or NULL
   Stmt *next;          // in the block `around`
   Stmt *around;        // NULL: of a block that is not placed yet, of all code
@@ -143,10 +144,12 @@ typedef struct Cuda {
   // what is written may be computed where the schedule does not compute it, so that it must not
   // divide by 0
   bool unasked;
-  u32 pc;          // the operation being written
-  u32 loops;       // of the schedule, around it
-  u32 votes;       // for names of votes' outcomes
-  size_t written;  // bytes of all texts, CU_MAX_TEXT at most
+  u32 pc;             // the operation being written
+  u32 loops;          // of the schedule, around it
+  u32 votes;          // for names of votes' outcomes
+  u32 rounds;         // for names of the rounds of loops that are split
+  const char *first;  // in such a round: the name of what tells of which kind it is
+  size_t written;     // bytes of all texts, CU_MAX_TEXT at most
 } Cuda;
 
 // An expression as C text, with its precedence (higher binds tighter); or the integer `value`.
@@ -366,10 +369,20 @@ void cu_to_tensor(MapGen *g, const View *dst, const Buf *b, bool add);
 void cu_linear(MapGen *g, const View *dst, const Buf *b, bool add);
 void cu_turned(MapGen *g, const View *dst);
 
+// vote.c
+void cu_vote(Cuda *c, const Ins *ins);
+void cu_open_loop(Cuda *c, const Ins *loop);
+void cu_close_loop(Cuda *c, const Ins *loop);
+
+// map.c, for vote.c: begins a statement; computes what an expression needs before the loop over
+// elements (`elems`: for each of them); how many blocks of rows its tiles have.
+MapGen cu_map_gen(Cuda *c, const Map *m, bool parts);
+void cu_prepare(MapGen *g, Xid x, bool elems);
+i64 cu_blocks_of(const MapGen *g);
+
 // map.c, mma.c, copy.c, ring.c: one function an operation
 void cu_map(Cuda *c, const Ins *ins);
 void cu_mma(Cuda *c, const Ins *ins);
-void cu_vote(Cuda *c, const Ins *ins);
 void cu_mma_wait(Cuda *c, const Ins *ins);
 void cu_mma_early(Cuda *c, const Ins *branch);
 void cu_mma_warp(Cuda *c, const Ins *ins);
@@ -391,8 +404,10 @@ const char *cu_landing(Cuda *c, u32 ring);
 void cu_skip_tile(Cuda *c);
 
 // wait.c. why: a comment, or NULL
-const char *cu_elected(const Cuda *c);   // stands before a line that one thread runs for the role
-void cu_sync(Cuda *c, const char *why);  // a sync of the instance's threads
+const char *cu_elected(const Cuda *c);  // stands before a line that one thread runs for the role
+// The barrier of the hardware at which the instance's warps vote together.
+Txt cu_meeting(Cuda *c);
+void cu_sync(Cuda *c, const char *why);                   // a sync of the instance's threads
 void cu_order(Cuda *c, const Ins *ins, const char *why);  // the fence and the sync before it
 // how many threads arrive at the barrier of a member of a turn over instances
 u32 cu_turn_threads(const Kernel *k, const Turn *t);
@@ -465,6 +480,11 @@ void cu_close_tile(Cuda *c);
 void cu_cite(Cuda *c, Span at);  // the schedule's line, where it is another
 void cu_cite_role(Cuda *c);
 void cu_open_if(Cuda *c, const Ins *ins);
+// What stands in the head of a loop: "last - 1", "t >= 0", "t--".
+typedef struct LoopHead {
+  const char *first, *more, *next;
+} LoopHead;
+LoopHead cu_loop_head(Cuda *c, const Ins *loop);
 void cu_open_for(Cuda *c, const Ins *ins);
 
 #endif

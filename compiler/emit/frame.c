@@ -53,14 +53,16 @@ static void names(Cuda *c) {
 
 // ---- statements
 
-static bool orders_itself(Op op) { return op == OP_MMA || op == OP_COMMIT || op == OP_RELEASE; }
+static bool orders_itself(Op op) {
+  return op == OP_MMA || op == OP_COMMIT || op == OP_RELEASE || op == OP_VOTE;
+}
 
 static void operation(Cuda *c, const Ins *ins) {
   switch ((Op)ins->op) {
     case OP_TILE: cu_open_tile(c); break;
     case OP_FOR:
       c->loops++;
-      cu_open_for(c, ins);
+      cu_open_loop(c, ins);
       break;
     case OP_IF:
       cu_mma_early(c, ins);
@@ -73,8 +75,7 @@ static void operation(Cuda *c, const Ins *ins) {
       break;
     case OP_ENDFOR:
       c->loops--;
-      cu_declare_of_loop(c, c->k->role.at[c->r].code.at[ins->nest].arg[0]);
-      cu_close(c);
+      cu_close_loop(c, &c->k->role.at[c->r].code.at[ins->nest]);
       break;
     case OP_ENDIF:
     case OP_ENDVOTE: cu_close(c); break;

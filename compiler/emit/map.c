@@ -318,26 +318,24 @@ static const char *row_value(MapGen *g, Xid x, bool elems) {
   return elems && sc_xop[e->op].slow ? "row_value" : NULL;
 }
 
-static void prepare(MapGen *g, Xid x, bool elems);
-
 // The same of what a condition may leave out: what is computed once is computed all the same.
 static void prepare_unasked(MapGen *g, Xid x, bool elems) {
   const bool before = g->c->unasked;
   g->c->unasked = true;
-  prepare(g, x, elems);
+  cu_prepare(g, x, elems);
   g->c->unasked = before;
 }
 
 static void prepare_operands(MapGen *g, const Expr *e, Xid first, bool elems) {
   const bool chooses = e->op == X_WHERE || e->op == X_AND || e->op == X_OR;
-  if (e->a) prepare(g, first, elems || x_reduces(e->op));
-  if (e->b) (chooses ? prepare_unasked : prepare)(g, e->b, elems);
-  if (e->c) (chooses ? prepare_unasked : prepare)(g, e->c, elems);
+  if (e->a) cu_prepare(g, first, elems || x_reduces(e->op));
+  if (e->b) (chooses ? prepare_unasked : cu_prepare)(g, e->b, elems);
+  if (e->c) (chooses ? prepare_unasked : cu_prepare)(g, e->c, elems);
 }
 
 // Walks the expression from the leaves up. `elems`: it is computed for each element, not for each
 // row.
-static void prepare(MapGen *g, Xid x, bool elems) {
+void cu_prepare(MapGen *g, Xid x, bool elems) {
   Cuda *c = g->c;
   const Expr *e = &c->k->expr.at[x];
   bool reduces = x_reduces(e->op);
@@ -347,8 +345,8 @@ static void prepare(MapGen *g, Xid x, bool elems) {
   if (limit(g, x) || ahead(g, x) || added(g, x)) return;
   if (e->op == X_DIV && cu_on(g, x, g->at.col) && !cu_on(g, e->b, g->at.col) &&
       !x_uniform(c->k, e->b) && g->rows) {
-    prepare(g, e->a, elems);
-    prepare(g, e->b, elems);
+    cu_prepare(g, e->a, elems);
+    cu_prepare(g, e->b, elems);
     per_row(g, x, e->b, "inverse", "1.0f / %s", HOIST_OVER);
     return;
   }
@@ -361,7 +359,7 @@ static void prepare(MapGen *g, Xid x, bool elems) {
 
 // ---- the statement
 
-static MapGen begin(Cuda *c, const Map *m, bool parts) {
+MapGen cu_map_gen(Cuda *c, const Map *m, bool parts) {
   MapGen g = {.c = c, .m = m};
   g.at = (At){
       .map = m, .row = m->row, .col = m->col, .odd = -1, .block = cu_int(c, 0), .parts = parts};
@@ -377,7 +375,7 @@ static MapGen begin(Cuda *c, const Map *m, bool parts) {
   return g;
 }
 
-static i64 blocks_of(const MapGen *g) {
+i64 cu_blocks_of(const MapGen *g) {
   return (g->rows + cu_block_rows(g->c) - 1) / cu_block_rows(g->c);
 }
 
@@ -385,15 +383,15 @@ static i64 blocks_of(const MapGen *g) {
 static void in_registers(MapGen *g, const Ins *ins, const View *dst, const Buf *b) {
   Cuda *c = g->c;
   const Map *m = g->m;
-  i64 blocks = blocks_of(g);
+  i64 blocks = cu_blocks_of(g);
   cu_open_scope(c);
   if (blocks > 1) {
     cu_open_unrolled(c, "b", blocks);
     g->at.block = (Txt){"b", P_NAME};
   }
   if (b->layout == LAY_ACC && b->elem == EL_F32) g->assigned = columns_of(g, m->root, is_itself);
-  (m->cond ? prepare_unasked : prepare)(g, g->assigned.value, sc_runs_over(dst, g->at.col));
-  if (m->cond) prepare(g, m->cond, sc_runs_over(dst, g->at.col));
+  (m->cond ? prepare_unasked : cu_prepare)(g, g->assigned.value, sc_runs_over(dst, g->at.col));
+  if (m->cond) cu_prepare(g, m->cond, sc_runs_over(dst, g->at.col));
   if (b->space == SP_REG) cu_to_registers(g, dst, b);
   else if (b->space == SP_STAGE) cu_to_stage(g, dst, b);
   else cu_to_tensor(g, dst, b, ins->op == OP_MAPADD);
@@ -405,62 +403,12 @@ void cu_map(Cuda *c, const Ins *ins) {
   const Map *m = &c->k->map.at[ins->arg[0]];
   const View *dst = &c->k->view.at[m->dst];
   const Buf *b = &c->k->buf.at[dst->buf];
-  MapGen g = begin(c, m, m->parts);
+  MapGen g = cu_map_gen(c, m, m->parts);
   const char *written = b->space == SP_TENSOR ? cu_in_grid(c, dst) : NULL;
-  if (m->held && blocks_of(&g) == 1) add_parts(&g);  // later statements use the sums, too
+  if (m->held && cu_blocks_of(&g) == 1) add_parts(&g);  // later statements use the sums, too
   if (written) cu_open(c, "if (%s)", written);
   if (m->held) in_registers(&g, ins, dst, b);
   else if (m->move == MOVE_TURNED) cu_turned(&g, dst);
   else cu_linear(&g, dst, b, ins->op == OP_MAPADD);
   if (written) cu_close(c);
-}
-
-// The vote's condition, for the two rows of a thread in a block.
-static const char *for_either_row(MapGen *g) {
-  Cuda *c = g->c;
-  At r0 = cu_row_at(g, cu_int(c, 0)), r1 = cu_row_at(g, cu_int(c, 1));
-  return cu_text(c, "%s || %s", cu_paren(c, cu_value(c, &r0, g->m->root), P_OR),
-                 cu_paren(c, cu_value(c, &r1, g->m->root), P_OR));
-}
-
-// Writes the vote for a tile of several blocks: each warp has rows in all of them.
-static void vote_of_blocks(MapGen *g, i64 blocks) {
-  Cuda *c = g->c;
-  const char *name = cu_text(c, "vote%u", ++c->votes);
-  cu_var(c, "bool %s = false;", name);
-  cu_open_unrolled(c, "b", blocks);
-  g->at.block = (Txt){"b", P_NAME};
-  prepare(g, g->m->root, false);
-  const char *row = for_either_row(g);
-  cu_line(c, "%s |= %s;", name, row);
-  cu_close(c);
-  cu_open(c, "if (sc_any(%s))", name);
-}
-
-// Does the condition hold for any row of this warp? The block that follows is run by the warps
-// where it does.
-void cu_vote(Cuda *c, const Ins *ins) {
-  const Map *m = &c->k->map.at[ins->arg[0]];
-  MapGen g = begin(c, m, true);
-  i64 blocks = blocks_of(&g);
-  if (blocks > 1) {
-    vote_of_blocks(&g, blocks);
-    return;
-  }
-  Stmt *values = cu_begin(c);
-  prepare(&g, m->root, false);
-  const char *any = cu_text(c, "sc_any(%s)", for_either_row(&g));
-  if (!values->first) {
-    cu_close(c);
-    cu_open(c, "if (%s)", any);
-    return;
-  }
-  // The vote needs values of its own: they and it are put in a block, from which its outcome
-  // leaves.
-  const char *name = cu_text(c, "vote%u", ++c->votes);
-  cu_line(c, "%s = %s;", name, any);
-  cu_close(c);
-  cu_var(c, "bool %s;", name);
-  cu_place(c, values);
-  cu_open(c, "if (%s)", name);
 }

@@ -232,6 +232,12 @@ void cu_mma(Cuda *c, const Ins *ins) {
   cu_close(c);
 }
 
+// Does it begin or end a block that is always or never run where it stands, in a loop that is
+// split?
+static bool is_settled(const Ins *code, const Ins *ins) {
+  return code[ins->op == OP_ENDVOTE ? ins->nest : (u32)(ins - code)].plan.side;
+}
+
 // Does element-wise work stand directly before the wait in its block, which is meant to run beside
 // the products? ptxas moves a wait as early as it can, and the work would then begin only when the
 // products are done.
@@ -239,7 +245,7 @@ static bool works_meanwhile(const Cuda *c, const Ins *wait) {
   const Ins *first = c->k->role.at[c->r].code.at;
   bool work = false;
   for (const Ins *i = wait - 1 - wait[-1].plan.early; i > first; i--) {
-    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES);
+    bool edge = sc_op[i->op].effects & (OPENS | SPLITS | CLOSES) && !is_settled(first, i);
     // for a barrier: nothing from before it comes after it
     bool loop = i->op == OP_ACQUIRE || i->op == OP_WAIT;
     if (edge || loop || i->op == OP_MMA || i->op == OP_MMAWAIT) break;

@@ -64,7 +64,7 @@ bool cu_is_formed(const char *name) {
                                      "_full",   "_generation", "_held",   "_map",      "_next",
                                      "_oldest", "_parity",     "_place",  "_place_of", "_stage",
                                      "_stride", "_tile",       "_vectors"};
-  static const char *const stems[] = {"next", "rest", "turn", "vote"};
+  static const char *const stems[] = {"next", "rest", "round", "turn", "vote"};
   size_t n = strlen(name), digits = n;
   for (u32 i = 0; i < COUNT(ends); i++) {
     size_t m = strlen(ends[i]);

@@ -116,7 +116,7 @@ static bool needs_braces(const Stmt *block, bool alone) {
 static bool put_unbraced(Str *out, u32 depth, const Stmt *block) {
   const Stmt *body = block->first;
   bool one = body && !body->next && (body->kind == ST_CODE || body->kind == ST_VARIABLE);
-  if (!one || body->note || block->otherwise || !*block->text) return false;
+  if (!one || body->note || block->otherwise || block->tail || !*block->text) return false;
   const char *line = sc_printf(out->sc, "%s %s", block->text, body->text);
   if (STEP * depth + strlen(line) <= WIDTH) {
     put_code(out, STEP * depth, line);
@@ -138,7 +138,7 @@ static void put_block(Str *out, u32 depth, const Stmt *block, bool alone) {
     put_code(out, STEP * depth, sc_printf(out->sc, "%s%s%s{", before, b->text, space));
     cu_put_block(out, depth + 1, b);
   }
-  put(out, STEP * depth, "}", 1);
+  put_code(out, STEP * depth, block->tail ? sc_printf(out->sc, "}%s", block->tail) : "}");
 }
 
 void cu_put_block(Str *out, u32 depth, const Stmt *block) {

@@ -107,16 +107,21 @@ u32 cu_smem(const Cuda *c) { return has_named(c) ? cu_named(c->k) + 8 * c->k->na
 
 // ---- the threads of an instance
 
-void cu_sync(Cuda *c, const char *why) {
+static Txt own_barrier(Cuda *c) {
   const Role *role = &c->k->role.at[c->r];
-  if (c->single) return;
-  if (role->warps == 1) {
-    cu_line(c, "sc_warp_sync();");
-    return;
-  }
   Txt id = cu_int(c, role->barrier);
-  if (role->instances > 1) id = cu_sum(c, id, (Txt){"$instance", P_NAME});
-  cu_bar_sync(c, id, 128, WAIT_SYNC, SC_NONE, why);
+  return role->instances > 1 ? cu_sum(c, id, (Txt){"$instance", P_NAME}) : id;
+}
+
+void cu_sync(Cuda *c, const char *why) {
+  if (c->single) return;
+  if (c->k->role.at[c->r].warps == 1) cu_line(c, "sc_warp_sync();");
+  else cu_bar_sync(c, own_barrier(c), 128, WAIT_SYNC, SC_NONE, why);
+}
+
+// Where waits are bounded, all barriers of the hardware but 0 are free for this.
+Txt cu_meeting(Cuda *c) {
+  return c->options.debug_waits ? (Txt){"1 + $warpgroup", P_ADD} : own_barrier(c);
 }
 
 // Writes the fence and the sync that the plan puts before an operation. They are written once for

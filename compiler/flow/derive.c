@@ -187,6 +187,7 @@ static bool plan_role(Sc *sc, Kernel *k, u32 role, const bool *lagging) {
   Role *r = &k->role.at[role];
   bool ok = true;
   u32 *arrivals = NEWS(sc, u32, k->ring.n + 1);  // by ring: of each release; 0: not worked out yet
+  sc_plan_votes(sc, k, role);
   for (u32 i = 0; i < r->code.n; i++) {
     Ins *ins = &r->code.at[i];
     u32 *each = ins->op == OP_RELEASE ? &arrivals[ins->arg[0]] : NULL;

@@ -37,6 +37,9 @@ typedef struct Fill {
 enum { SC_MAX_TX = 1 << 20 };  // an mbarrier's transaction count stays below this
 Fill sc_fill(const Kernel *k, const Code *code, u32 pc);
 
+// ---- alike.c
+void sc_plan_votes(Sc *sc, Kernel *k, u32 role);  // those that warps take together
+
 // ---- state.c
 enum { MAX_FLIGHT = 32, MAX_HOLDS = 16, MAX_PATHS = 16 };
 
@@ -182,7 +185,7 @@ typedef struct Flow {
   u32 *open;         // by depth: the operation that opened the block
   bool *in_else;     // by depth: the walk is past its `else`
   u32 depth;         // open blocks
-  u32 votes;         // of them votes
+  u32 votes;         // of them votes that each warp takes by itself
   bool *lagging;  // NULL, or by operation: a release at which, on some path, a warp may not be past
                   // its wait yet
   // NULL, or told each product that a wait ends

@@ -251,13 +251,13 @@ static void step(Flow *f, Ins *ins) {
     case OP_VOTE:
       on_each(f, ins, sc_step);
       enter_branch(f);
-      f->votes++;
+      f->votes += !(ins->flags & INS_TOGETHER);
       break;
     case OP_IF: enter_branch(f); break;
     case OP_ELSE: other_branch(f); break;
     case OP_ENDVOTE:
       on_each(f, ins, sc_step_endvote);
-      f->votes--;
+      f->votes -= !(f->r->code.at[ins->nest].flags & INS_TOGETHER);
       leave_branch(f);
       break;
     case OP_ENDIF: leave_branch(f); break;

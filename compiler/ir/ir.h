@@ -51,6 +51,7 @@ typedef struct Buf {
   u32 role;       // registers and parts of private rings: the owner; else SC_NONE
   u8 layout;      // registers (layout): LayoutId
   u8 swizzle;     // stages (layout): 0, 32, 64 or 128 bytes
+  bool alike;     // registers (derive): one value in all rows, which ptxas keeps once
   bool permuted;  // stages (layout): 8-bit columns in the order of a register operand's
   u32 offset;     // stages (place): of stage 0, from the ring's offset; of tiles 1024 divides it
 } Buf;
@@ -166,8 +167,7 @@ typedef struct Loop {
   Span span;
 } Loop;
 
-// `let v = e` of a scalar, for the names in what is printed and reported; the value itself is an
-// expression like any other.
+// `let v = e` of a scalar, for its name where it is printed or reported; e is like any expression.
 typedef struct Let {
   Sym name;
   u32 role;  // SC_NONE: of the kernel
@@ -175,10 +175,10 @@ typedef struct Let {
   Span span;
 } Let;
 
-enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4 };
+enum { INS_REVERSED = 1, INS_MULTICAST = 2, INS_READ = 4, INS_TOGETHER = 8 };
+enum { SIDE_FIRST = 1, SIDE_LAST = 2 };
 
-// What `derive` worked out for an operation, and `flow` works out again to check it. A field is
-// zero where the operation needs no such thing.
+// What `derive` worked out for an operation, and `flow` checks. 0: it needs no such thing.
 typedef struct Plan {
   u32 bytes;  // acquire: expect_tx of the copies that follow; copies: their own bytes
   u16 keep;   // mma.wait, copy.wait: groups that may stay in flight (wait_group N)
@@ -191,6 +191,7 @@ typedef struct Plan {
   // `if`: the wait for products with which its block begins goes before it. Where the block is
   // skipped none is in flight, but ptxas does not tell paths apart
   bool early;
+  u8 side;  // SIDE_*: a loop has rounds of two kinds; a vote's block is run in those of one
 } Plan;
 
 // A view that an operation reads or writes, and through which proxy: threads (generic), or an

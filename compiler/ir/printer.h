@@ -8,7 +8,10 @@
 static const struct {
   u8 bit;
   const char *word;
-} ins_flag[] = {{INS_REVERSED, "reversed"}, {INS_MULTICAST, "multicast"}, {INS_READ, "read"}};
+} ins_flag[] = {{INS_REVERSED, "reversed"},
+                {INS_MULTICAST, "multicast"},
+                {INS_READ, "read"},
+                {INS_TOGETHER, "together"}};
 
 // Members that are written as `, word` (truths) or `, word number`, and left out when they are 0.
 typedef struct Attr {
@@ -38,7 +41,7 @@ static const Attr role_attr[] = {NUM(Role, regs, "regs"), FLAG(Role, one_tile, "
 static const Attr plan_attr[] = {
     NUM(Plan, bytes, "bytes"),  NUM(Plan, keep, "keep"),      NUM(Plan, arrivals, "arrivals"),
     FLAG(Plan, fence, "fence"), FLAG(Plan, global, "global"), FLAG(Plan, sync, "sync"),
-    FLAG(Plan, early, "early"),
+    FLAG(Plan, early, "early"), NUM(Plan, side, "side"),
 };
 #undef NUM
 #undef FLAG

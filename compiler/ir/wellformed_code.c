@@ -323,6 +323,9 @@ void sc_check_role(Check *c, u32 role) {
     x_begin(&c->below, 0);
     if (vote != SC_NONE && sc_op[ins->op].effects & COLLECTIVE)
       sc_bad(c, "'%s' under a vote", sc_op[ins->op].text);
+    if (vote != SC_NONE && ins->op == OP_VOTE && ins->flags & INS_TOGETHER &&
+        !(code->at[vote].flags & INS_TOGETHER))
+      sc_bad(c, "a vote together under one of each warp");
     from = check_nest(c, code, i, from, outer);
     if (ins->op == OP_VOTE && vote == SC_NONE) vote = i;
     if (ins->op == OP_ENDVOTE && ins->nest == vote) vote = SC_NONE;

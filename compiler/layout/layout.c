@@ -89,7 +89,7 @@ u32 sc_block_elems(const Kernel *k, const Buf *tile) {
 // A matrix of narrow elements is packed into words. A vector's elements are floats, whatever its
 // type.
 u32 sc_tile_regs(const Kernel *k, const Buf *tile) {
-  if (!tile->rank) return 1;
+  if (!tile->rank || tile->alike) return 1;
   u32 bytes = tile->rank == 2 ? sc_elem[tile->elem].bytes : 4;
   return sc_blocks(k, tile) * sc_block_elems(k, tile) * bytes / 4;
 }

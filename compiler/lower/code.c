@@ -23,8 +23,10 @@ bool low_ordered(Low *l, Span at, const char *what) {
   if (l->vote) {
     Diag *d = low_error(l, D_R9_VOTE, at, "%s stands in a vote's block", what);
     sc_help(l->sc, d,
-            "each warp decides for itself whether it runs the block: no ring, turn or async "
-            "product inside");
+            l->apart ? "each warp decides for itself whether it runs the block: no ring, turn or "
+                       "async product inside"
+                     : "what registers hold decides whether the block is run: no ring, turn or "
+                       "async product inside");
     return false;
   }
   if (!l->undecided.hi) return true;

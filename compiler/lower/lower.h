@@ -119,6 +119,7 @@ typedef struct Low {
   u64 filling;     // rings between acquire and commit
   Span undecided;  // the innermost condition or bound that the roles cannot agree on; hi 0: none
   u32 vote;        // rows of the vote around; 0: none
+  bool apart;      // one that each warp takes by itself is around
   bool told;       // a report about the condition or vote around was made
   u32 unroll;      // loop that must be unrolled: everything returns to it; SC_NONE: none
   VEC(const Node *) unrolled;  // loops that had to be, which need not be tried again
@@ -224,7 +225,7 @@ const char *low_dims_text(Low *l, u32 buf);  // "[64, 128]"
 // ---- map.c
 
 void low_assign(Low *l, const Node *n);
-u32 low_condition(Low *l, const Node *n);                    // of a vote
+u32 low_condition(Low *l, const Node *n, bool together);     // of a vote
 void low_init(Low *l, u32 buf, const Node *value, Span at);  // reg x = e
 void low_vector(Low *l, const Node *bind);                   // let v[i] = e
 void low_spec(Low *l, const Node *spec);

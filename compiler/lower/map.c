@@ -295,7 +295,28 @@ static bool in_one_block(Low *l, const Node *n) {
   return false;
 }
 
-u32 low_condition(Low *l, const Node *n) {
+// All warps of the instance meet in a vote together. It asks registers alone: what other threads
+// write is theirs only behind the vote.
+static bool may_vote_together(Low *l, const Node *n, u32 view0) {
+  if (l->apart) {
+    Diag *d = low_error(l, D_R9_VOTE, n->span,
+                        "the warps vote together here, in the block of a vote of each warp");
+    sc_help(l->sc, d, "not all warps run the block: move this vote out of it");
+    return false;
+  }
+  for (u32 v = view0; v < l->k->view.n; v++) {
+    const Buf *b = &l->k->buf.at[l->k->view.at[v].buf];
+    if (b->space == SP_REG) continue;
+    Diag *d = low_error(l, D_R9_VOTE, l->k->view.at[v].span,
+                        "warps vote together on what their registers hold, and '%s' is %s", b->name,
+                        b->space == SP_STAGE ? "a stage" : "a tensor");
+    sc_help(l->sc, d, "take it into a vector first: let v[i] = …");
+    return false;
+  }
+  return true;
+}
+
+u32 low_condition(Low *l, const Node *n, bool together) {
   Stmt s;
   low_begin(l, &s, n->span);
   s.make = true;
@@ -313,7 +334,8 @@ u32 low_condition(Low *l, const Node *n) {
                     : "use 'if' for a condition that is the same for all");
     return SC_NONE;
   }
-  if (!rows_of_vote(l, &s, s.n) || !in_one_block(l, n)) return SC_NONE;
+  if (!rows_of_vote(l, &s, s.n) || (!together && !in_one_block(l, n))) return SC_NONE;
+  if (together && !may_vote_together(l, n, view0)) return SC_NONE;
   u32 map = put_map(l, &s, s.n, SC_NONE, root, 0);
   for (u32 v = view0; v < l->k->view.n; v++)
     l->k->map.at[map].parts |= l->k->buf.at[l->k->view.at[v].buf].partial;

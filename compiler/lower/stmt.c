@@ -186,15 +186,18 @@ static void conditional(Low *l, const Node *n) {
 }
 
 static void vote(Low *l, const Node *n) {
-  u32 map = low_condition(l, n->a), outer = l->vote;
+  bool together = n->flags & F_TOGETHER, apart = l->apart;
+  u32 map = low_condition(l, n->a, together), outer = l->vote;
   if (map == SC_NONE) return;
   i64 rows = 0;
   x_const_int(l->k, l->k->map.at[map].var[0].extent, &rows);
-  low_emit(l, OP_VOTE, 0, map, 0, 0, span_to(n->span, n->a->span));
+  low_emit(l, OP_VOTE, together ? INS_TOGETHER : 0, map, 0, 0, span_to(n->span, n->a->span));
   l->vote = (u32)rows;
+  l->apart |= !together;
   l->told = false;
   block(l, n->b);
   l->vote = outer;
+  l->apart = apart;
   if (!stopped(l)) low_emit(l, OP_ENDVOTE, 0, 0, 0, 0, n->span);
 }
 

@@ -29,6 +29,9 @@ Brackets sc_turn_brackets(Verify *v, u32 role, u32 turn);
 // shares.c
 void sc_prove_shares(Verify *v, u32 ring);
 
+// together.c
+void sc_prove_together(Verify *v, u32 role);
+
 // named.c
 void sc_prove_named(Verify *v);
 

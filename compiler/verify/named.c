@@ -49,14 +49,14 @@ static bool meets(Verify *v, const Role *r) {
   u32 votes = 0;
   for (u32 i = 0; i < r->code.n && r->warps > 1; i++) {
     const Ins *ins = &r->code.at[i];
-    votes += ins->op == OP_VOTE;
     bool meet = ins->plan.sync || over_ctas(v->k, ins);
-    if (meet && votes && ins->op != OP_VOTE)
+    if (meet && votes)
       sc_bad_plan(v, PROOF_NAMED, ins->span,
                   "the warps of '%s' would meet here, in a block that some of them leave out",
                   r->name);
     any |= meet;
-    votes -= ins->op == OP_ENDVOTE;
+    votes += ins->op == OP_VOTE && !(ins->flags & INS_TOGETHER);
+    votes -= ins->op == OP_ENDVOTE && !(r->code.at[ins->nest].flags & INS_TOGETHER);
   }
   return any;
 }
@@ -96,5 +96,6 @@ void sc_prove_named(Verify *v) {
   for (u32 i = 0; i < k->role.n; i++) {
     const Role *r = &k->role.at[i];
     if (meets(v, r)) claim(&ids, r->span, r->name, r->barrier, r->instances);
+    sc_prove_together(v, i);
   }
 }

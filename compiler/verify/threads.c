@@ -204,10 +204,11 @@ static void branch(Threads *t, u32 pc, u32 mid, u32 end) {
 static void vote(Threads *t, u32 pc, u32 end) {
   Ways *before = made(t, &t->saved[2 * t->depth++]);
   copy(t, before, &t->ways);
-  t->votes++;
+  bool apart = !(t->r->code.at[pc].flags & INS_TOGETHER);
+  t->votes += apart;
   walk(t, pc + 1, end);
   on_each(t, end);
-  t->votes--;
+  t->votes -= apart;
   t->depth--;
   for (u32 i = 0; i < before->n; i++) join(t, &t->ways, before->at[i], end + 1, NULL);
 }

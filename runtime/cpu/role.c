@@ -215,18 +215,24 @@ static Step op_VOTE(Inst *in, const Ins *i) {
   if (!operands(in, m, p)) return STEP_FAULT;
   const i64 from[SC_MAX_VARS] = {0};
   if (p->global && !sc_touch_map(in, m, from, p->ext)) return STEP_FAULT;
-  try_values(in, p, in->row0, in->row1 ? in->row1 : m->vars ? p->ext[0] : 1);
+  i64 rows = m->vars ? p->ext[0] : 1;
+  try_values(in, p, in->row0, in->row1 ? in->row1 : rows);
+  if (i->flags & INS_TOGETHER) {
+    if (!sc_strip_any(p->strip, &in->env, in->m->op, 0, rows, in->m->scratch)) in->pc = i->nest + 1;
+    return STEP_GO;
+  }
   if (in->row1) {
     vote_again(in, i, p);
     return STEP_GO;
   }
-  in->rows = m->vars ? p->ext[0] : 1;
+  in->rows = rows;
   in->warps = ballot(in, p);
   if (!next_warp(in)) in->pc = i->nest + 1;
   return STEP_GO;
 }
 
 static Step op_ENDVOTE(Inst *in, const Ins *i) {
+  if (in->of->code.at[i->nest].flags & INS_TOGETHER) return STEP_GO;
   if (in->inner) in->inner--;
   else if (next_warp(in)) in->pc = i->nest + 1;
   return STEP_GO;

@@ -214,11 +214,18 @@ static void pass(Matcher *m) {
   while (m->pending.n && !m->wrong.any) walk(m, m->pending.at[--m->pending.n]);
 }
 
+static u32 other_half(u32 half) { return half % 2 ? half + 1 : half - 1; }
+
 static void find_missing(Matcher *m) {
   const Wanted *w = m->automaton.wanted;
+  bool *any = NEWS(m->sc, bool, w->halves + 1);  // by half: some of it was met
+  for (u32 i = 0; i < w->step.n; i++)
+    any[w->step.at[i].half] |= w->step.at[i].must && m->automaton.met[i];
   for (u32 i = 0; i < w->step.n && !m->wrong.any; i++) {
     const Step *at = &w->step.at[i];
-    if (at->must && !m->automaton.met[i]) m->wrong = (Mismatch){true, NULL, NULL, at, true};
+    bool left_out = at->half && !any[at->half] && any[other_half(at->half)];
+    if (at->must && !m->automaton.met[i] && !left_out)
+      m->wrong = (Mismatch){true, NULL, NULL, at, true};
   }
 }
 

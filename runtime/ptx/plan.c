@@ -22,10 +22,11 @@ static void close_block(Planner *p, u32 pc) {
 
 static void code(Planner *p, u32 from, u32 to);
 
-static void loop(Planner *p, u32 pc) {
+static void rounds(Planner *p, u32 pc) {
   const Ins *ins = &p->role->code.at[pc];
   i64 first, end;
-  bool known = want_sure(p, ins->arg[1], &first) && want_sure(p, ins->arg[2], &end);
+  bool known =
+      !ins->plan.side && want_sure(p, ins->arg[1], &first) && want_sure(p, ins->arg[2], &end);
   if (known && first >= end) return;
   u32 over = known ? SC_NONE : want_fork(p), again = p->w.step.n;
   code(p, pc + 1, ins->nest);
@@ -36,6 +37,20 @@ static void loop(Planner *p, u32 pc) {
   if (!known) want_land(p, over);
 }
 
+// A loop whose rounds are of two kinds is two loops, each of which may have no round.
+static void loop(Planner *p, u32 pc) {
+  u8 *split = &p->role->code.at[pc].plan.side;
+  for (u8 kind = *split; kind && kind <= SIDE_LAST; kind++) {
+    u32 first = p->w.step.n;
+    p->kind = kind;
+    rounds(p, pc);
+    p->w.halves++;
+    while (first < p->w.step.n) p->w.step.at[first++].half = p->w.halves;
+  }
+  p->kind = 0;
+  if (!*split) rounds(p, pc);
+}
+
 static void side(Planner *p, u32 from, u32 end) {
   code(p, from, end);
   close_block(p, end);
@@ -43,6 +58,10 @@ static void side(Planner *p, u32 from, u32 end) {
 
 static void branch(Planner *p, const Ins *ins, u32 pc, u32 mid, u32 end) {
   i64 holds = 0;
+  if (ins->plan.side) {  // of a vote: it is no branch in rounds of one kind
+    if (ins->plan.side == p->kind) side(p, pc + 1, mid);
+    return;
+  }
   bool known = ins->op == OP_IF && want_sure(p, ins->arg[0], &holds);
   if (known) {
     if (holds) side(p, pc + 1, mid);

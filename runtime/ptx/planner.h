@@ -16,6 +16,7 @@ typedef struct Planner {
   u32 r, instance, warp, lane;  // the warp of its instance
   bool alone;                   // lane 0 is the role
   bool dead;                    // no launch gets here
+  u8 kind;                      // SIDE_*: of the rounds of a loop that is split; 0: outside of one
   u8 *const *all_dead;
   u32 open[SC_MAX_NEST], opens;  // `if`s that a draw may leave: their forks
   Span span;

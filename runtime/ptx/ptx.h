@@ -218,10 +218,14 @@ typedef struct Step {
   u8 cursor;         // STEP_EVENT: which cursor says of which one; STEP_STAGE: which goes on
   Span span;
   bool must;  // it, or another round, has to occur in the text
+  // Of a loop that is split: 2 n + 1 in the first loop and 2 n + 2 in the second, where n counts
+  // such loops; else 0. The C compiler may know that one has no round, and leave it out.
+  u32 half;
 } Step;
 typedef struct Wanted {
   VEC(Step) step;
-  u32 role;  // SC_NONE: the thread's warp belongs to none
+  u32 halves;  // of loops that are split
+  u32 role;    // SC_NONE: the thread's warp belongs to none
   u32 instance;
 } Wanted;
 // dead: sc_ptx_dead's.

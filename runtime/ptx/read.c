@@ -1,6 +1,6 @@
 // read.c - reads PTX text into blocks of instructions (PTX ISA 9.0, 4 and 5). In: the text, and the
 // name of a function. Out: a Ptx whose instructions have the schedule's lines. An instruction that
-// was inlined has the line of the outermost call. Registers and labels that inline assembly
+// was inlined has the line of the call in the schedule. Registers and labels that inline assembly
 // declares belong to its braces. An instruction under a predicate becomes a block of its own, which
 // a jump skips.
 #include "runtime/ptx/ptx.h"
@@ -238,8 +238,16 @@ static void leave(Reader *r) {
   begin_block(r);
 }
 
+// The schedule's line: of the file of the outermost call, the innermost place. (The rounds of a
+// loop that is split are a function, too.)
+static u32 line_of(const Reader *r) {
+  u32 i = r->inlined.n;
+  while (i > 1 && r->inlined.at[i - 1].file != r->inlined.at[0].file) i--;
+  return i ? r->inlined.at[i - 1].line : 0;
+}
+
 static void plain(Reader *r, Words op) {
-  PtxIns ins = {.op = op, .line = r->inlined.n ? r->inlined.at[0].line : 0, .event = event_of(op)};
+  PtxIns ins = {.op = op, .line = line_of(r), .event = event_of(op)};
   const char *p = blanks(op.at + op.n);
   while (*p && *p != ';') {
     PtxOperand o = operand(r, &p);

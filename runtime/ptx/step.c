@@ -68,7 +68,10 @@ void want_meet(Planner *p) {
 void want_order(Planner *p, const Ins *ins) {
   if (ins->plan.fence)
     want_event(p, ins->plan.global ? EV_FENCE : EV_FENCE_SHARED, ARG_ANY, ARG_ANY);
-  if (ins->plan.sync) want_meet(p);
+  if (!ins->plan.sync) return;
+  if (ins->op == OP_VOTE && ins->flags & INS_TOGETHER)
+    want_event(p, EV_BAR_RED, p->role->barrier + p->instance, WARP * p->role->warps);
+  else want_meet(p);
 }
 
 // ---- values that the instance decides

@@ -1,7 +1,7 @@
 // read.c - what nvdisasm writes (-c -gi), as instructions. In: its text, and the schedule's file.
 // Out: functions with their instructions up to the last exit. Before an instruction at another line
-// stand comments, `//## File "F", line N`, the innermost function's place first and the schedule's,
-// where it was called, last.
+// stand comments, `//## File "F", line N`: the innermost function's place, then where it was
+// called, and so on.
 #include "runtime/sass/sass.h"
 
 #include <stdlib.h>
@@ -59,8 +59,9 @@ static u32 last_number(const char *text) {
   return at ? (u32)strtoul(at, NULL, 16) : 0;
 }
 
-// `//## File "F", line N`, with or without ` inlined at "F", line N`: the last of a run counts. The
-// code cites the schedule as it was named when it was built, which may have been elsewhere.
+// `//## File "F", line N`, with or without ` inlined at "F", line N`: the first of a run that is in
+// the schedule counts. The code cites the schedule as it was named when it was built, which may
+// have been elsewhere.
 static void read_place(Reader *r, const char *text) {
   const char *file = strchr(text, '"'), *end = file ? strstr(file, "\", line ") : NULL;
   if (!end) return;
@@ -69,7 +70,8 @@ static void read_place(Reader *r, const char *text) {
     if (*p == '/') base = p + 1;
   bool ours =
       strlen(r->source) == (size_t)(end - base) && !strncmp(base, r->source, (size_t)(end - base));
-  r->line = ours ? (u32)strtoul(end + strlen("\", line "), NULL, 10) : 0;
+  if (!r->places) r->line = 0;
+  if (ours && !r->line) r->line = (u32)strtoul(end + strlen("\", line "), NULL, 10);
 }
 
 // "/*0e00*/ @!P0 BRA `(.L_x_7) ;"
@@ -125,6 +127,7 @@ static void read_line(Reader *r, const char *line) {
     Label l = {word(r->sc, line, ":"), r->function->code.n};
     PUSH(r->sc, &r->label, l);
   }
+  r->places = place;
 }
 
 void sc_read_sass(Sc *sc, const char *text, const char *source, SassText *out) {

@@ -86,6 +86,7 @@ static u32 branch(Tracer *t, u32 at, u32 *from, u32 *to) {
 }
 
 static bool is_usual(const Kernel *k, const Ins *vote) {
+  if (vote->plan.side) return vote->plan.side == SIDE_FIRST;
   const Expr *e = &k->expr.at[k->map.at[vote->arg[0]].root];
   const Expr *zero = &k->expr.at[e->b];
   return e->op == X_EQ && zero->op == X_REAL && zero->num.f == 0;
@@ -104,7 +105,7 @@ static void walk(Tracer *t, u32 at, u32 end) {
       at = branch(t, at, &from, &to);
       walk(t, from, to);
     } else {
-      put(t, at);
+      if (!ins->plan.side) put(t, at);  // else it is no branch
       if (ins->op != OP_VOTE) continue;
       if (is_usual(t->env.k, ins)) walk(t, at + 1, ins->nest);
       at = ins->nest;

@@ -244,8 +244,24 @@ static bool sync_in_vote(Kernel *k, u32 role, u32 pc) {
   while (before > 0 && r->code.at[before - 1].op != OP_VOTE) {
     if (r->code.at[--before].op == OP_ENDVOTE) return false;
   }
-  if (!before || r->warps == 1) return false;
+  if (!before || r->warps == 1 || r->code.at[before - 1].flags & INS_TOGETHER) return false;
   r->code.at[pc].plan.sync = true;
+  return true;
+}
+
+// A vote that belongs to the other kind of a loop's rounds.
+static bool other_side(Kernel *k, u32 role, u32 pc) {
+  Ins *ins = &k->role.at[role].code.at[pc];
+  if (ins->op != OP_VOTE || !ins->plan.side) return false;
+  ins->plan.side = SIDE_FIRST + SIDE_LAST - ins->plan.side;
+  return true;
+}
+
+// A loop that is split and should not be, or the other way round.
+static bool wrong_split(Kernel *k, u32 role, u32 pc) {
+  Ins *ins = &k->role.at[role].code.at[pc];
+  if (ins->op != OP_FOR) return false;
+  ins->plan.side = SIDE_FIRST - ins->plan.side;
   return true;
 }
 
@@ -321,6 +337,8 @@ static const Damage damages[] = {
     {"two copies into one part", .code = one_part_twice},
     {"a sync one operation later", .code = late_sync},
     {"a sync in a vote's block", .code = sync_in_vote},
+    {"the other kind of rounds", .code = other_side},
+    {"a loop split wrongly", .code = wrong_split},
     {"a fence one operation later", .code = late_fence},
     {"full count + 1", .ring = full_more},
     {"full count - 1", .ring = full_less},

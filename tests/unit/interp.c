@@ -167,6 +167,26 @@ static void test_vote(void **state) {
   close_kit(&t);
 }
 
+// All warps of an instance run the block, or none does; in it each may vote by itself.
+static void test_vote_together(void **state) {
+  (void)state;
+  static const char together[] =
+      "vote together any(m[i] > 1000) {\n s[i,j] = s[i,j] + 100\n"
+      "vote any(m[i] > 1000) { s[i,j] = s[i,j] + 7 }\n }";
+  Kit t;
+  open_kit(&t);
+  const char *at = strstr(votes, "vote any"), *after = strchr(at, '\n');
+  load(&t, sc_printf(&t.sc, "%.*s%s%s", (int)(at - votes), votes, together, after));
+  bind(&t, (i64[]){150});
+  t.data[buf_of(&t, "X")][37 * 32 + 5] = 2000;  // rows 0 to 63 belong to the instance that sees it
+  expect_same(&t);
+  for (i64 i = 0; i < 150; i++) {
+    double more = (i < 64 ? 100 : 0) + (i / 16 == 2 ? 7 : 0);
+    assert_float_equal(at2(&t, "Y", i, 9), at2(&t, "X", i, 9) + more, 0);
+  }
+  close_kit(&t);
+}
+
 static int count_calls(void *user, double done) {
   assert_true(done >= 0 && done <= 1);
   return ++*(int *)user > 3;
@@ -198,7 +218,8 @@ int main(void) {
       cmocka_unit_test(test_multicast),     cmocka_unit_test(test_copy_out),
       cmocka_unit_test(test_order_of_ctas), cmocka_unit_test(test_one_tile_each),
       cmocka_unit_test(test_ordered),       cmocka_unit_test(test_vote),
-      cmocka_unit_test(test_limits),        cmocka_unit_test(test_private_rings),
+      cmocka_unit_test(test_vote_together), cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_private_rings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
