@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Which inputs make the stale maximum's warps correct a tile, and that a run depends on each part of a correction.
 
-Copies of schedules/fa3_stale.sched and fa3_fp8.sched count for each row how often its warp did. `ramp-down` has to make nearly
-every warp take every tile with care, so that few are computed again. Without a part of a correction, kinds of input that need
+Copies of schedules/fa3_stale.sched and fa3_fp8.sched count for each row how often its warp did, or took a hard tile. `ramp-down`
+has to make nearly every tile hard, so that few are computed again. Without a part of a correction, kinds of input that need
 it are wrong, and no others.
 
   votes.py --schedc build/schedc
@@ -24,32 +24,32 @@ class Stale:
     kernel, case, type, outputs = "fa3_stale", "paper", "f16", {"O", "L"}
     sizes = {"full": {"M": 192, "N": 2048, "BN": 80, "causal": "false"},
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
-    expected = {"corrected": {"normal": (0, 0), "spike": (0.3, 0.8), "ramp": (0.3, 0.8), "ramp-down": (0.95, 1)},
-                "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
+    expected = {"corrected": {"normal": (0, 0), "spike": (0.9, 1), "ramp": (0.9, 1), "ramp-down": (0.95, 1)},
+                "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.3)}}
     correction = "          vote any(not (r[i] <= most)) { correct(t) }    // NaN votes too\n"
-    careful = "        vote any(n[i] > 0) { careful() }\n"  # where a tile is taken with care, if not by the correction
-    rescaling = ("      rescale()\n      vote any(a[i] < 0.01 or ", "      vote any(a[i] < 0.01 or ")
+    hard = "          weights(slow, BN)\n"  # where a hard tile is taken
+    rescaling = ("          rescale()\n        }\n        if D == 64", "        }\n        if D == 64")
     again = """      vote any(not (r[i] <= 1e35)) {                     // f32 does not hold it
         s[i,j] = q[64*w + i, d] @ k[j,d]
-        if causal { mask(t) }
+        left(t)
         maximum();  weights(0, BN);  rescale()
       }
 """
     counting = (("  out L : f32[B, H, M]\n", "  out L, votes : f32[B, H, M]\n"),
                 ("    Z[b,h,i]   = ", "    votes[b,h,i] = 0 * X[b,h,i]\n    Z[b,h,i]   = "),
-                ("    reg n : f32[64] ", "    reg votes_of : f32[64] = 0\n    reg n : f32[64] "),
+                ("    reg hard : f32[64], ", "    reg votes_of : f32[64] = 0\n    reg hard : f32[64], "),
                 ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = votes_of[i]\n    L[b, h, x*BM"))
     higher = "m[i] + log2(r[i]) / c, m[i])"
     # The kinds of input that are wrong without each part of a correction.
     wrong = {"the correction": ("spike", "ramp", "ramp-down"),
-             "the rescaling of what came before a tile taken with care": ("ramp", "ramp-down"),
+             "the rescaling of what came before a hard tile": ("ramp-down",),
              "the tile computed again": ("ramp-down",),
              "the higher reference": ("spike",)}
 
     def change(self, part):
         """How that part is lost."""
         return {"the correction": (self.correction, ""),
-                "the rescaling of what came before a tile taken with care": self.rescaling,
+                "the rescaling of what came before a hard tile": self.rescaling,
                 "the tile computed again": (self.again, ""),
                 "the higher reference": (self.higher, "m[i], m[i])")}[part]
 
@@ -61,10 +61,10 @@ class Stale:
 class Bf16(Stale):
     """P may be far above 1, so that a spike needs no correction."""
     type = "bf16"
-    expected = {"corrected": {"normal": (0, 0), "spike": (0, 0), "ramp": (0.3, 0.8), "ramp-down": (0.9, 1)},
-                "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
+    expected = {"corrected": {"normal": (0, 0), "spike": (0, 0), "ramp": (0.9, 1), "ramp-down": (0.9, 1)},
+                "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.3)}}
     wrong = {"the correction": ("ramp", "ramp-down"),
-             "the rescaling of what came before a tile taken with care": ("ramp", "ramp-down"),
+             "the rescaling of what came before a hard tile": ("ramp-down",),
              "the tile computed again": ("ramp-down",)}  # a higher reference only leaves room for O
 
 
@@ -75,7 +75,7 @@ class Fp8(Stale):
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
     expected = {"corrected": {"normal": (0.05, 0.4), "spike": (0.3, 1), "ramp": (0.3, 1), "ramp-down": (0.9, 1)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
-    correction, careful = "        vote any(not (r[i] <= guard[i])) { correct(t) }\n", ""
+    correction, hard = "        vote any(not (r[i] <= guard[i])) { correct(t) }\n", ""
     rescaling = ("      vote any(a[i] < 1) { rescale() } ", "                                       ")
     again = """        vote any(not (r[i] <= 1e35)) {                // f32 does not hold it
           s[i,j] = q[64*w + i, d] @ k[j,d]
@@ -105,7 +105,8 @@ def edited(text, *changes):
 def counting(of, text, what):
     """Counts for each row how often its warp did it."""
     one = "votes_of[i] = votes_of[i] + 1"
-    places = {"corrected": [(old, old.replace(" }", f";  {one} }}", 1)) for old in (of.correction, of.careful) if old],
+    hard = [(of.hard, of.hard.replace("\n", f";  {one}\n"))] if of.hard else []
+    places = {"corrected": [(of.correction, of.correction.replace(" }", f";  {one} }}", 1)), *hard],
               "computed again": [(of.again, of.again.replace("rescale()\n", f"rescale();  {one}\n"))]}[what]
     return edited(text, *of.counting, *places)
 
