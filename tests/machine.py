@@ -42,8 +42,8 @@ def rows(table):
 
 
 def words_of_cuda(model):
-    """Those that stand for nothing: the model's `#define __device__`, and so on."""
-    return set(re.findall(r"^#define (__\w+)", model, re.M))
+    """Those that stand for nothing, the model's `#define __device__` and so on, or for the same in the model."""
+    return {*re.findall(r"^#define (__\w+)", model, re.M), "__attribute__"}
 
 
 def stray(text, table, allowed):

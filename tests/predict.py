@@ -37,6 +37,11 @@ def wrong_of(library, path):
     fault."""
     kernel, before, made, wrong = Kernel(library, path), 0, 0, []
     names = dims_of(library, kernel)
+    try:
+        for i in range(len(kernel.tensors)):
+            kernel.shape(i, dict.fromkeys(names, 1))
+    except Failed:  # a scalar without a default says an extent
+        return 0, []
     for length in LENGTHS:
         try:
             ms = kernel.predict({name: min(length, FEW.get(name, length)) for name in names}).ms
