@@ -189,7 +189,7 @@ BREAKAGES = [
     Breakage("a cluster's releases count once", V + "barriers.c", "if (r->multicast) empty *= sc_cluster(k);", "", THREADS),
     Breakage("warps meet though some have left", V + "named.c", "if (meet && votes)", "if (0)", THREADS),
     Breakage("warps vote together on what they do not know", V + "together.c", "!is_one_value(s, s->k->map.at[ins->arg[0]].root))", "false)", THREADS),
-    Breakage("a round of the last kind may set its vector", V + "together.c", "if (!ok || buf == SC_NONE || (set && side == SIDE_LAST))", "if (buf == SC_NONE)", THREADS),
+    Breakage("a round of the last kind may set its vector", V + "together.c", "return !set || side == SIDE_FIRST;", "return true;", THREADS),
     Breakage("registers are not added up", V + "resources.c", "if (sum > entry * k->threads)", "if (0)", THREADS),
     Breakage("a loop's end may grow from CTA to CTA", V + "ctaturns.c",
              "falls(t, sc_form(t->v->facts, loop->arg[2]), 1);", "true;", LATE),

@@ -125,14 +125,19 @@ static void walk(Same *s, u32 from, u32 to, bool apart) {
 
 // ---- rounds of two kinds
 
-// The vector that a vote compares with a constant; SC_NONE: it asks something else.
-static u32 compared(const Kernel *k, const Ins *vote, double *with, bool *equal) {
+// What a vote asks of a vector: is it equal to the constant, or is it not?
+typedef struct Asked {
+  u32 buf;  // SC_NONE: something else
+  double than;
+  bool equal;
+} Asked;
+
+static Asked asked(const Kernel *k, const Ins *vote) {
   const Expr *e = &k->expr.at[k->map.at[vote->arg[0]].root];
   const Expr *a = &k->expr.at[e->a], *b = &k->expr.at[e->b];
-  *equal = e->op == X_EQ;
-  *with = b->num.f;
   bool is = (e->op == X_EQ || e->op == X_NE) && a->op == X_LOAD && b->op == X_REAL;
-  return is && vote->flags & INS_TOGETHER ? k->view.at[a->ref].buf : SC_NONE;
+  if (!is || !(vote->flags & INS_TOGETHER)) return (Asked){.buf = SC_NONE};
+  return (Asked){k->view.at[a->ref].buf, b->num.f, e->op == X_EQ};
 }
 
 static bool sets(const Kernel *k, const Ins *ins, u32 buf) {
@@ -143,28 +148,33 @@ static bool sets(const Kernel *k, const Ins *ins, u32 buf) {
   return false;
 }
 
-// Goes through a round of the kind `side`.
-static void round_of(Same *s, const Ins *loop, u32 from, u32 side) {
-  const Kernel *k = s->k;
-  u32 buf = SC_NONE;
-  bool set = false, first = false, ok = true;
-  double than = 0;
-  for (u32 pc = from; pc < loop->nest && ok; pc++) {
+// Goes through a round of the kind `side`, [from, to), of a loop that asks for the vector of
+// `first`. Does each vote that is passed find the answer of that kind?
+static bool goes_through(Same *s, u32 from, u32 to, const Ins *first, u8 side) {
+  Asked is = asked(s->k, first);
+  bool equal = is.equal == (first->plan.side == SIDE_FIRST), set = false;  // … in the first kind
+  for (u32 pc = from; pc < to; pc++) {
     const Ins *ins = &s->r->code.at[pc];
-    ok = ins->op != OP_FOR && !(set && side == SIDE_LAST);
-    set |= buf != SC_NONE && sets(k, ins, buf);
+    if (ins->op == OP_FOR) return false;
+    set |= sets(s->k, ins, is.buf);
     if (ins->op != OP_VOTE || !ins->plan.side) continue;
-    double with = 0;
-    bool equal = false;
-    u32 asks = compared(k, ins, &with, &equal);
-    if (buf == SC_NONE) buf = asks, than = with, first = equal == (ins->plan.side == SIDE_FIRST);
-    ok &= asks != SC_NONE && asks == buf && with == than && !set &&
-          (equal == first) == (ins->plan.side == SIDE_FIRST);
+    Asked here = asked(s->k, ins);
+    if (set || here.buf != is.buf || here.than != is.than) return false;
+    if ((here.equal == equal) != (ins->plan.side == SIDE_FIRST)) return false;
     if (ins->plan.side != side) pc = ins->nest;
   }
-  if (!ok || buf == SC_NONE || (set && side == SIDE_LAST))
-    sc_bad_plan(s->v, PROOF_NAMED, loop->span,
-                "this loop is split, but its rounds are not of two kinds of which one comes last");
+  return !set || side == SIDE_FIRST;
+}
+
+static void check_split(Same *s, u32 pc) {
+  const Ins *loop = &s->r->code.at[pc], *first = loop + 1, *end = &s->r->code.at[loop->nest];
+  while (first < end && (first->op != OP_VOTE || !first->plan.side)) first++;
+  if (first < end && asked(s->k, first).buf != SC_NONE &&
+      goes_through(s, pc + 1, loop->nest, first, SIDE_FIRST) &&
+      goes_through(s, pc + 1, loop->nest, first, SIDE_LAST))
+    return;
+  sc_bad_plan(s->v, PROOF_NAMED, loop->span,
+              "this loop is split, but its rounds are not of two kinds of which one comes last");
 }
 
 static void check_sides(Same *s) {
@@ -173,8 +183,7 @@ static void check_sides(Same *s) {
     const Ins *ins = &s->r->code.at[pc];
     if (ins->op == OP_FOR && ins->plan.side) {
       inside = ins->nest;
-      round_of(s, ins, pc + 1, SIDE_FIRST);
-      round_of(s, ins, pc + 1, SIDE_LAST);
+      check_split(s, pc);
     } else if (ins->plan.side && pc >= inside) {
       sc_bad_plan(s->v, PROOF_NAMED, ins->span,
                   "a vote is of a kind of rounds, and no loop has it");

@@ -11,8 +11,8 @@ static void evaluate(Describer *d) {
   const Kernel *k = d->k;
   i64 *dim;
   bool *known, *none = NEWS(d->sc, bool, k->arg.n + 1);
-  sc_find_dims(d->sc, k, d->dims, d->dim_count, &dim, &known,
-               NULL);  // a step has only some of them
+  // a step has only some of them
+  sc_find_dims(d->sc, k, d->dims, d->dim_count, &dim, &known, NULL);
   d->value = NEWS(d->sc, SclValue, k->expr.n + 1);
   LaunchKnown in = {dim, known, NULL, none};
   sc_launch_values(d->sc, k, &in, d->value);

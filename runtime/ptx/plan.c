@@ -39,8 +39,8 @@ static void rounds(Planner *p, u32 pc) {
 
 // A loop whose rounds are of two kinds is two loops, each of which may have no round.
 static void loop(Planner *p, u32 pc) {
-  u8 *split = &p->role->code.at[pc].plan.side;
-  for (u8 kind = *split; kind && kind <= SIDE_LAST; kind++) {
+  bool split = p->role->code.at[pc].plan.side;
+  for (u8 kind = SIDE_FIRST; split && kind <= SIDE_LAST; kind++) {
     u32 first = p->w.step.n;
     p->kind = kind;
     rounds(p, pc);
@@ -48,7 +48,7 @@ static void loop(Planner *p, u32 pc) {
     while (first < p->w.step.n) p->w.step.at[first++].half = p->w.halves;
   }
   p->kind = 0;
-  if (!*split) rounds(p, pc);
+  if (!split) rounds(p, pc);
 }
 
 static void side(Planner *p, u32 from, u32 end) {

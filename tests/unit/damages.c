@@ -265,6 +265,22 @@ static bool wrong_split(Kernel *k, u32 role, u32 pc) {
   return true;
 }
 
+// A loop that is not split, split by all its votes that could tell its rounds apart.
+static bool split_anyway(Kernel *k, u32 role, u32 pc) {
+  Ins *at = k->role.at[role].code.at, *loop = &at[pc];
+  bool any = false;
+  if (loop->op != OP_FOR || loop->plan.side) return false;
+  for (Ins *ins = loop + 1; ins < at + loop->nest; ins++) {
+    if (ins->op != OP_VOTE || !(ins->flags & INS_TOGETHER)) continue;
+    u8 asks = k->expr.at[k->map.at[ins->arg[0]].root].op;
+    if (asks != X_EQ && asks != X_NE) continue;
+    ins->plan.side = asks == X_EQ ? SIDE_FIRST : SIDE_LAST;
+    any = true;
+  }
+  loop->plan.side = any;
+  return any;
+}
+
 static bool late_fence(Kernel *k, u32 role, u32 pc) {
   Ins *ins = &k->role.at[role].code.at[pc];
   if (!ins->plan.fence) return false;
@@ -339,6 +355,7 @@ static const Damage damages[] = {
     {"a sync in a vote's block", .code = sync_in_vote},
     {"the other kind of rounds", .code = other_side},
     {"a loop split wrongly", .code = wrong_split},
+    {"a loop split though it may not be", .code = split_anyway},
     {"a fence one operation later", .code = late_fence},
     {"full count + 1", .ring = full_more},
     {"full count - 1", .ring = full_less},
