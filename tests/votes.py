@@ -2,8 +2,9 @@
 """Which inputs make the stale maximum's warps correct a tile, and that a run depends on each part of a correction.
 
 Copies of schedules/fa3_stale.sched and fa3_fp8.sched count for each row how often its warp did, or took a hard tile. `ramp-down`
-has to make nearly every tile hard, so that few are computed again. Without a part of a correction, kinds of input that need
-it are wrong, and no others.
+has to make nearly every tile hard, so that few are computed again. `ramp`, whose last keys are the largest, has to make them
+hard from the start, so that none is corrected. Without a part of a correction, kinds of input that need it are wrong, and no
+others.
 
   votes.py --schedc build/schedc
 """
@@ -24,7 +25,10 @@ class Stale:
     kernel, case, type, outputs = "fa3_stale", "paper", "f16", {"O", "L"}
     sizes = {"full": {"M": 192, "N": 2048, "BN": 80, "causal": "false"},
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
-    expected = {"corrected": {"normal": (0, 0), "spike": (0.9, 1), "ramp": (0.9, 1), "ramp-down": (0.95, 1)},
+    # The first tile has 4 keys, too few to tell.
+    short = {"short": {"M": 192, "N": 2004, "BN": 80, "causal": "false"}}
+    expected = {"corrected or hard": {"normal": (0, 0), "spike": (0.9, 1), "ramp": (0.9, 1), "ramp-down": (0.95, 1)},
+                "corrected": {"ramp": (0, 0), "ramp-down": (0.03, 0.3)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.3)}}
     correction = "          vote any(not (r[i] <= most)) { correct(t) }    // NaN votes too\n"
     hard = "          weights(slow, BN)\n"  # where a hard tile is taken
@@ -41,7 +45,7 @@ class Stale:
                 ("    L[b, h, x*BM", "    votes[b, h, x*BM + 64*w + i] = votes_of[i]\n    L[b, h, x*BM"))
     higher = "m[i] + log2(r[i]) / c, m[i])"
     # The kinds of input that are wrong without each part of a correction.
-    wrong = {"the correction": ("spike", "ramp", "ramp-down"),
+    wrong = {"the correction": ("spike", "ramp-down"),
              "the rescaling of what came before a hard tile": ("ramp-down",),
              "the tile computed again": ("ramp-down",),
              "the higher reference": ("spike",)}
@@ -61,9 +65,10 @@ class Stale:
 class Bf16(Stale):
     """P may be far above 1, so that a spike needs no correction."""
     type = "bf16"
-    expected = {"corrected": {"normal": (0, 0), "spike": (0, 0), "ramp": (0.9, 1), "ramp-down": (0.9, 1)},
+    expected = {"corrected or hard": {"normal": (0, 0), "spike": (0, 0), "ramp": (0.9, 1), "ramp-down": (0.9, 1)},
+                "corrected": {"ramp": (0, 0), "ramp-down": (0.03, 0.3)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.3)}}
-    wrong = {"the correction": ("ramp", "ramp-down"),
+    wrong = {"the correction": ("ramp-down",),
              "the rescaling of what came before a hard tile": ("ramp-down",),
              "the tile computed again": ("ramp-down",)}  # a higher reference only leaves room for O
 
@@ -75,7 +80,8 @@ class Fp8(Stale):
              "causal": {"M": 384, "N": 1536, "BN": 128, "causal": "true"}}
     expected = {"corrected": {"normal": (0.05, 0.4), "spike": (0.3, 1), "ramp": (0.3, 1), "ramp-down": (0.9, 1)},
                 "computed again": {"normal": (0, 0), "ramp-down": (0.001, 0.2)}}
-    correction, hard = "        vote any(not (r[i] <= guard[i])) { correct(t) }\n", ""
+    correction = "        vote any(not (r[i] <= guard[i])) { correct(t) }\n"
+    short = {}
     rescaling = ("      vote any(a[i] < 1) { rescale() } ", "                                       ")
     again = """        vote any(not (r[i] <= 1e35)) {                // f32 does not hold it
           s[i,j] = q[64*w + i, d] @ k[j,d]
@@ -105,8 +111,9 @@ def edited(text, *changes):
 def counting(of, text, what):
     """Counts for each row how often its warp did it."""
     one = "votes_of[i] = votes_of[i] + 1"
-    hard = [(of.hard, of.hard.replace("\n", f";  {one}\n"))] if of.hard else []
-    places = {"corrected": [(of.correction, of.correction.replace(" }", f";  {one} }}", 1)), *hard],
+    corrected = (of.correction, of.correction.replace(" }", f";  {one} }}", 1))
+    places = {"corrected": [corrected],
+              "corrected or hard": [corrected, (of.hard, of.hard.replace("\n", f";  {one}\n"))],
               "computed again": [(of.again, of.again.replace("rescale()\n", f"rescale();  {one}\n"))]}[what]
     return edited(text, *of.counting, *places)
 
@@ -152,7 +159,8 @@ def try_counts(schedc, of, text, folder, tally):
     path, votes = (os.path.join(folder, name) for name in ("counting.sched", "votes.npy"))
     for what, kinds in of.expected.items():
         write(path, counting(of, text, what))
-        for name, size in of.sizes.items():
+        sizes = of.sizes if what == "corrected" else {**of.sizes, **of.short}
+        for name, size in sizes.items():
             for inputs, (least, most) in kinds.items():
                 right = run(schedc, of, path, inputs, size, "--out", f"votes={votes}")
                 share = np.load(votes).sum() / opportunities(size).sum()
