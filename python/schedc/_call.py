@@ -44,6 +44,7 @@ class Binder:
         self._written = [i for i, t in enumerate(tensors) if t.direction != "in"]
         self._place = {t.name: i for i, t in enumerate(tensors)}
         self._scalar = {s.name: i for i, s in enumerate(scalars)}
+        self._whole = [(i, s.name) for i, s in enumerate(scalars) if s.type == "i32"]  # extents may be made of them
         self._asks = any(not s.has_default for s in scalars)
         self._made: Dict[object, List[Tuple[int, Callable[[], Any]]]] = {}
         self._many = namedtuple(name, [tensors[i].name for i in self._written], rename=True)  # type: ignore[misc]
@@ -64,7 +65,7 @@ class Binder:
         first = next((a for a in given if a is not None), None)
         library, key = library_of(first), self._shapes_of(given)
         if make and None in key:
-            self._make(given, key, library, library.device(first))
+            self._make(given, key, scalars, library, library.device(first))
         return Call(self, tuple(given), scalars, library, key)
 
     def _refuse(self, given: List[Any], scalars: Optional[Tuple[Optional[float], ...]], make: bool) -> None:
@@ -100,20 +101,22 @@ class Binder:
                 raise TypeError(self._why_absent(name) or f"{self.name} has no tensor or scalar {name}, only {known}")
         return tuple(scalars) or None
 
-    def _make(self, given: List[Any], key: Tuple[Optional[Tuple[int, ...]], ...], library: Library, device: Optional[int]) -> None:
-        there = key, library, device
+    def _make(self, given: List[Any], key: Tuple[Optional[Tuple[int, ...]], ...], scalars: Optional[Tuple[Optional[float], ...]],
+              library: Library, device: Optional[int]) -> None:
+        whole = tuple([(name, int(value)) for i, name in self._whole if (value := scalars[i]) is not None]) if scalars else ()
+        there = key, whole, library, device
         made = self._made.get(there)
         if made is None:
             if len(self._made) >= 4096:
                 self._made.clear()
             made = self._made[there] = [(place, library.maker(shape, self.tensors[place].type, device))
-                                        for place, shape in self._shapes(key)]
+                                        for place, shape in self._shapes(key, dict(whole))]
         for place, make in made:
             given[place] = make()
 
-    def _shapes(self, key: Tuple[Optional[Tuple[int, ...]], ...]) -> List[Tuple[int, Tuple[int, ...]]]:
-        """The shape of each tensor that is not given. Whether the given ones agree, the library checks."""
-        dims: Dict[str, int] = {}
+    def _shapes(self, key: Tuple[Optional[Tuple[int, ...]], ...], dims: Dict[str, int]) -> List[Tuple[int, Tuple[int, ...]]]:
+        """The shape of each tensor that is not given, from the given ones and these scalars. Whether they agree, the library
+        checks."""
         for tensor, shape in zip(self.tensors, key):
             if shape is None:
                 continue

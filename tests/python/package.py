@@ -117,6 +117,11 @@ def scalars_in_extents():
     expect(kernel.shape("X", n=5, H=2) == (69, 64) and kernel.shape("X", n=5, H=2, rows=7) == (7, 64), "shapes")
     raises(ValueError, lambda: kernel.shape("X", H=2), "rows")
     expect(kernel.predict(n=100, H=2).ms > 0, "a prediction")
+    heads, rows = numpy.ones(2, numpy.float32), numpy.arange(164 * 64, dtype=numpy.float32).reshape(164, 64)
+    taken = kernel(heads, rows, n=100)
+    expect((taken.Y == rows[2:102]).all() and (taken.S == heads).all(), "an output with as many rows as a scalar says")
+    expect(kernel(heads, rows, n=64, rows=164).Y.shape == (64, 64), "outputs of another call, with another scalar")
+    raises(TypeError, lambda: kernel(heads, rows), "called without n")
 
 
 def left_out():
