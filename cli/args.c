@@ -64,7 +64,8 @@ enum {
   OPT_STORE,
   OPT_TUNED,
   OPT_GPU,
-  OPT_RESUME
+  OPT_RESUME,
+  OPT_WINNERS
 };
 
 static const struct Option {
@@ -134,6 +135,8 @@ static const struct Option {
     {"gpu", OPT_GPU, "NAME", BUILD,
      "a C header with params by the shape as measured on GPUs of this name"},
     {"resume", OPT_RESUME, NULL, TUNE, "what --out has already is not measured again"},
+    {"winners", OPT_WINNERS, "FILE.jsonl", TUNE,
+     "what won there, also in another form of the schedule or at another shape, is measured first"},
     {"output", 'o', "FILE", CHECK | FMT | BUILD, "where it goes ('-': standard output)"},
     {"to", OPT_TO, "cu|ptx|cubin|h", BUILD, "what to build, where FILE's ending does not say it"},
     {"name", OPT_NAME, "NAME", BUILD,
@@ -280,6 +283,7 @@ static const char **text_of(Args *a, int val) {
     case OPT_SHAPES: return &a->shapes;
     case OPT_STORE: return &a->store;
     case OPT_TUNED: return &a->tuned;
+    case OPT_WINNERS: return &a->winners;
     case OPT_GPU: return &a->gpu;
     default: return NULL;
   }

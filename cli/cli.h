@@ -39,7 +39,8 @@ typedef struct Args {
   const Command *command;
   char **operand;
   int operands;
-  const char *case_name, *emit, *output, *to, *name, *report, *shapes, *store, *tuned, *gpu;
+  const char *case_name, *emit, *output, *to, *name, *report, *shapes, *store, *tuned, *winners,
+      *gpu;
   Pairs param, set, vary, in, out;
   Policy policy;
   uint64_t seed, inputs_seed;

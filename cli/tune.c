@@ -118,6 +118,7 @@ static int make_tuner(Tune *t) {
   o.progress = while_looking;
   o.progress_user = &looking;
   if (t->args->model) o.brief_ms = o.final_ms = 1, o.turns = 3;  // times there mean nothing
+  o.winners = t->winners;
   progress_start(&looking.progress, "looking at points");
   schedc_status status = schedc_tuner_new(&t->tuner, t->session.context, t->space, &o);
   progress_end(&looking.progress);
@@ -183,11 +184,19 @@ int tune_open(Tune *t) {
   return code ? code : make_data(t);
 }
 
+static int open_winners(Tune *t) {
+  const char *path = t->args->winners;
+  if (access(path, R_OK) != 0)
+    return cli_fail(t->args, "%s cannot be read: '--winners' wants a store that is there", path);
+  return session_status(&t->session, schedc_store_open(&t->winners, t->session.context, path));
+}
+
 static int tune_shape(Tune *t, Lead *lead, size_t shape) {
   Session *s = &t->session;
   int code = tune_open(t);
   if (!code && t->args->store)
     code = session_status(s, schedc_store_open(&t->store, s->context, t->args->store));
+  if (!code && t->args->winners) code = open_winners(t);
   if (!code) code = make_tuner(t);
   if (!code) code = tune_meter(t);
   return code ? code : search(t, lead, shape);
@@ -196,6 +205,7 @@ static int tune_shape(Tune *t, Lead *lead, size_t shape) {
 void tune_close(Tune *t) {
   schedc_meter_free(t->meter);
   schedc_tuner_free(t->tuner);
+  schedc_store_close(t->winners);
   schedc_store_close(t->store);
   schedc_gpu_free(t->gpu);
   data_close(&t->data);

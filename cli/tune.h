@@ -22,7 +22,7 @@ typedef struct Tune {
   Data data;
   schedc_gpu *gpu;
   schedc_gpu_info about;
-  schedc_store *store;
+  schedc_store *store, *winners;
   schedc_tuner *tuner;
   schedc_meter *meter;
   schedc_tune_state state;  // the last that was told

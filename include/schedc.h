@@ -969,11 +969,14 @@ typedef struct schedc_tuner_options {
   const schedc_machine *machine; /* NULL: an H200 */
   schedc_progress progress;      /* of schedc_tuner_new, which looks at every point */
   void *progress_user;
+  const schedc_store *winners; /* NULL, or what won there (rank 1) with this problem is measured
+                                  first: in whichever form of the schedule, shape and GPU. It is
+                                  read by schedc_tuner_new alone */
 } schedc_tuner_options;
 #define SCHEDC_TUNER_OPTIONS_INIT                                                                 \
   {                                                                                               \
     sizeof(schedc_tuner_options), SCHEDC_HALVING, 8, 2, 20, 1150, 16, 0.003, 0, 0, 0, 0, 0, 0, 0, \
-        0                                                                                         \
+        0, 0                                                                                      \
   }
 
 /* Looks at every point of the space: refuses those that are not legal, folds those that mean the

@@ -244,9 +244,23 @@ def callers(s):
         expect(f"tuners.c, {policy}", done.returncode == 0 and "trials by hand" in done.stdout, done.returncode, done.stdout)
 
 
+def winners_first(s):
+    """Of a store with another form of the schedule, at another shape, on another GPU."""
+    line = next(line for line in s.lines("store") if line["rank"] == 1)
+    won = {**line, "schedule": "0" * 32, "dims": {"M": 7}, "bucket": {"M": 8}, "gpu": "another", "tuning": {"B": "6"}}
+    path = s.write("won.jsonl", json.dumps(won) + "\n")
+    for given, first in ((["--winners", path], "6"), ([], "4")):
+        if os.path.exists(s.path("order")):
+            os.remove(s.path("order"))
+        code, (got,) = s.json("--jobs", "1", "--out", s.path("order"), *given)
+        order = [line["tuning"].get("B", "1") for line in s.lines("order") if line["status"] == "measured"]
+        expect(f"first with {given}", code == 0 and next(b for b in order if b != "1") == first, order)
+
+
 def wrong_uses(s):
     for arguments, code, says in (
-            (["--resume"], 2, "--resume"), (["--budget", "soon"], 2, "wants a time"), (["--budget", "0"], 2, "wants a time"),
+            (["--resume"], 2, "--resume"), (["--winners", s.path("nothing")], 3, "'--winners' wants a store that is there"),
+            (["--budget", "soon"], 2, "wants a time"), (["--budget", "0"], 2, "wants a time"),
             (["--budget", "5min"], 2, "wants a time"), (["--on", "cpu"], 2, "leave '--on cpu' out"),
             (["--strategy", "luck"], 2, "halving, exhaustive, model"), (["--jobs", "65"], 2, "--jobs is 64 at most"),
             (["--inputs", "normal,hill"], 2, "'hill'"), (["--case", "none"], 1, "P.case"), (["-p", "B=9"], 1, "P.domain"),
@@ -268,7 +282,8 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
     with tempfile.TemporaryDirectory() as folder:
         s = Setting(args.schedc, folder)
-        for test in (chooses, needs_no_case, resumes, without_a_legal_default, faults, tells, is_interrupted, has_a_budget, strategies, shapes,
+        for test in (chooses, needs_no_case, resumes, without_a_legal_default, winners_first, faults, tells, is_interrupted,
+                     has_a_budget, strategies, shapes,
                      callers, wrong_uses):
             test(s)
     return tell()

@@ -80,19 +80,21 @@ static PyObject *some_kernel(PyObject *module, PyObject *handle) {
 
 // ---- the tuner
 
-// tuner(space, kernel, tensors, scalars or None, strategy, top, turns, brief ms, final ms) ->
-// tuner: tensors for the cost model, of which only the shapes are looked at
+// tuner(space, kernel, tensors, scalars or None, strategy, top, turns, brief ms, final ms, store or
+// None) -> tuner: tensors for the cost model, of which only the shapes are looked at; the store has
+// winners
 static PyObject *tuner(PyObject *module, PyObject *args) {
-  PyObject *from, *kernel, *tensors, *scalars, *handle;
+  PyObject *from, *kernel, *tensors, *scalars, *winners, *handle;
   int strategy;
   schedc_tuner_options o = SCHEDC_TUNER_OPTIONS_INIT;
   schedc_tuner *made = NULL;
   schedc_status status;
   Given given;
   Call call;
-  if (!PyArg_ParseTuple(args, "OOOOiIIdd", &from, &kernel, &tensors, &scalars, &strategy, &o.top,
-                        &o.turns, &o.brief_ms, &o.final_ms))
+  if (!PyArg_ParseTuple(args, "OOOOiIIddO", &from, &kernel, &tensors, &scalars, &strategy, &o.top,
+                        &o.turns, &o.brief_ms, &o.final_ms, &winners))
     return NULL;
+  if (winners != Py_None && !(o.winners = PyCapsule_GetPointer(winners, STORE))) return NULL;
   const schedc_space *of = PyCapsule_GetPointer(from, SPACE);
   if (!of || given_open(&given, core_of(module), kernel, tensors, scalars, WRITES_NOTHING))
     return NULL;

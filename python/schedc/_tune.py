@@ -255,8 +255,9 @@ def _shown(progress: Optional[Callable[[Progress], Any]]) -> Optional[Callable[.
 def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = None, *, dims: Optional[Mapping[str, int]] = None,
          arrays: Optional[Mapping[str, Any]] = None, case: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
          on: str = "cuda", device: int = 0, seconds: float = 0, store: Union[Store, str, "os.PathLike[str]", None] = None,
-         resume: bool = False, strategy: str = "halving", top: int = 8, turns: int = 2, brief_ms: float = 20,
-         final_ms: float = 1150, jobs: int = 0, inputs: Sequence[str] = ("normal", "outliers", "ramp"), seed: int = 0,
+         resume: bool = False, winners: Union[Store, str, "os.PathLike[str]", None] = None, strategy: str = "halving",
+         top: int = 8, turns: int = 2, brief_ms: float = 20, final_ms: float = 1150, jobs: int = 0,
+         inputs: Sequence[str] = ("normal", "outliers", "ramp"), seed: int = 0,
          measure: Optional[Measure] = None, progress: Optional[Callable[[Progress], Any]] = None, **more: Value) -> Tuning:
     """Searches for the fastest params for tuning of a kernel or sequence, at one shape.
 
@@ -267,7 +268,8 @@ def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = Non
     compared with the specification on all `inputs`. "cpu": the cost model's times; finalists are interpreted at the kernel's
     first case. measure: a function of the caller's in place of both, of a kernel and a Trial.
     seconds: about so long; 0: until it is done. store: gets a line for each measurement; resume: what it has is not measured
-    again, but for the finals. strategy: "halving", "exhaustive" or "model". top: how many get into the finals, besides the
+    again, but for the finals. winners: what won in that store, before the schedule was changed or at other shapes, is measured
+    first. strategy: "halving", "exhaustive" or "model". top: how many get into the finals, besides the
     default, with `turns` of `final_ms` each; brief_ms: of the first rung.
     progress: called with a Progress before each trial; a true result ends the search, and so does Ctrl-C: what was found until
     then is returned.
@@ -284,9 +286,9 @@ def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = Non
         measure = _by_model(data, seed)
     if measure is not None and store is not None:
         raise ValueError("a store has what was measured on a GPU by the library: leave store= or measure= out")
+    kept, won = (Store(s) if isinstance(s, (str, os.PathLike)) else s for s in (store, winners))
     tuner = _core.tuner(space, data.kernel._handle, data.for_model(), data.scalars, STRATEGIES.index(strategy), top, turns, brief_ms,
-                        final_ms)
-    kept = Store(store) if isinstance(store, (str, os.PathLike)) else store
+                        final_ms, None if won is None else won._handle)
 
     def make(tuned: Mapping[str, str], where: str = on) -> Kernel:
         return source.kernel(unit, case=case, params={**fixed, **tuned}, on=where)

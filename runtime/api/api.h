@@ -145,6 +145,8 @@ schedc_status sc_loaded_start(schedc_context *context, schedc_loaded *l);
 // space.c: of what it is the space.
 const schedc_source *sc_space_source(const schedc_space *space);
 const Choice *sc_space_choice(const schedc_space *space);  // with the params that are fixed
+// Are these the space's params of the problem, with its values?
+bool sc_space_is_problem(const schedc_space *space, const schedc_param *params, size_t n);
 
 // tuner.c: as it was made.
 const schedc_tuner_options *sc_tuner_options(const schedc_tuner *tuner);

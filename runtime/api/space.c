@@ -127,6 +127,18 @@ schedc_status schedc_space_param_at(const schedc_space *space, size_t index,
   return SCHEDC_OK;
 }
 
+bool sc_space_is_problem(const schedc_space *space, const schedc_param *params, size_t n) {
+  schedc_space_param_info p = SCHEDC_SPACE_PARAM_INFO_INIT;
+  size_t all = 0, same = 0;
+  for (size_t i = 0; !schedc_space_param_at(space, i, &p); i++) {
+    if (p.kind != SCHEDC_PROBLEM) continue;
+    all++;
+    for (size_t k = 0; k < n; k++)
+      same += !strcmp(p.name, params[k].name) && !strcmp(p.value, params[k].value);
+  }
+  return same == n && all == n;
+}
+
 // ---- points
 
 typedef struct PointJob {

@@ -242,6 +242,48 @@ static void keep_predicted(Sc *sc, schedc_tuner *t, u32 keep) {
   }
 }
 
+// ---- what won before
+
+// The program that a record's params mean here; the number of entries: none.
+static u32 program_of(const Making *m, const schedc_store_record *r) {
+  const schedc_tuner *t = m->tuner;
+  schedc_point point = SCHEDC_POINT_INIT;
+  schedc_probe probe = SCHEDC_PROBE_INIT;
+  u32 i = 0;
+  if (r->tuning_count > sizeof point.params / sizeof *point.params) return t->entry.n;
+  point.index = UINT64_MAX;
+  point.param_count = r->tuning_count;
+  memcpy(point.params, r->tuning, r->tuning_count * sizeof *r->tuning);
+  if (schedc_space_probe(t->space, m->context, &point, &probe) || !probe.legal) return t->entry.n;
+  while (i < t->entry.n && memcmp(t->entry.at[i].meaning, probe.meaning, sizeof probe.meaning)) i++;
+  return i;
+}
+
+// The winners for this problem, of whichever form of the schedule, shape and GPU, in the order of
+// the store. They take part under each strategy.
+static schedc_status find_winners(Sc *sc, const Making *m, u32 *winner, u32 *n) {
+  const schedc_tuner *t = m->tuner;
+  const schedc_store *store = t->options.winners;
+  schedc_store_record r = SCHEDC_STORE_RECORD_INIT;
+  char hash[33];
+  const char *unit;
+  bool *taken = NEWS(sc, bool, t->entry.n + 1);
+  if (!store) return SCHEDC_OK;
+  schedc_status status = schedc_store_schedule(m->context, sc_space_source(t->space),
+                                               sc_space_choice(t->space)->unit, hash, &unit);
+  for (size_t i = 0; !status && !schedc_store_at(store, i, &r); i++) {
+    if (r.rank != 1 || strcmp(r.unit, unit) != 0 ||
+        !sc_space_is_problem(t->space, r.problem, r.problem_count))
+      continue;
+    u32 p = program_of(m, &r);
+    if (p == t->entry.n || taken[p]) continue;
+    taken[p] = true;
+    t->program[p].passed_over = false;
+    winner[(*n)++] = p;
+  }
+  return status;
+}
+
 static Rungs rungs_of(const schedc_tuner_options *o) {
   bool exhaustive = o->strategy == SCHEDC_EXHAUSTIVE;
   return (Rungs){.n = exhaustive ? 1 : 3,
@@ -267,7 +309,10 @@ static schedc_status make(Sc *sc, void *job) {
     return status ? status : SCHEDC_ECANCEL;
   if ((status = predict(sc, m)) || is_cancelled(t, 1)) return status ? status : SCHEDC_ECANCEL;
   if (t->options.strategy == SCHEDC_MODEL) keep_predicted(sc, t, 3 * rungs.top);
+  u32 winners = 0, *winner = NEWS(sc, u32, t->entry.n + 1);
+  if ((status = find_winners(sc, m, winner, &winners))) return status;
   sc_search_begin(&t->search, sc, t->program, t->entry.n, t->first, &rungs);
+  while (winners--) sc_search_first(&t->search, winner[winners]);
   return SCHEDC_OK;
 }
 

@@ -206,6 +206,14 @@ void sc_search_begin(Search *s, Sc *sc, Program *programs, u32 n, u32 first, con
   begin_phase(s, taking ? PHASE_RUNG : PHASE_DONE, taking);
 }
 
+void sc_search_first(Search *s, u32 program) {
+  u32 to = s->first != SC_NO_PROGRAM && s->queued, at = to;
+  while (at < s->queued && s->queue[at] != program) at++;
+  if (at >= s->queued) return;
+  memmove(s->queue + to + 1, s->queue + to, (at - to) * sizeof *s->queue);
+  s->queue[to] = program;
+}
+
 // ---- orders
 
 static double rung_ms(const Search *s) {

@@ -84,6 +84,9 @@ typedef struct Search {
 
 // first: the default's number, or SC_NO_PROGRAM. Programs are as new, with their predictions.
 void sc_search_begin(Search *s, Sc *sc, Program *programs, u32 n, u32 first, const Rungs *rungs);
+// Before the first order: this program is the first to be measured beside the default, if it takes
+// part.
+void sc_search_first(Search *s, u32 program);
 Order sc_search_ask(Search *s);
 // What came of an order: its time in ms, or (ok false) nothing. Of an order to verify, whether the
 // results were right. beside: the default's time on the machine that measured it, if that is not

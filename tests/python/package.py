@@ -529,6 +529,13 @@ def searched():
     expect(found.best.params == {"B": "4"} and found.best.ms == 2.5 and found.best.ratio == 0.25, found)
     expect({c.params["B"]: c.failed for c in found.candidates if c.failed} == {"6": "wrong", "3": "R5.agree"}, found)
     expect(any(t.is_reference for t in trials) and any(t.is_final for t in trials), trials)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "won.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(kit.line(source, {"B": "6"}, {"M": 8}, "swept", schedule="0" * 32))
+        trials.clear()
+        schedc.tune(source, on="cpu", dims={"M": 64}, measure=measure, winners=path)
+        expect([t.params["B"] for t in trials[:2]] == ["1", "6"], trials[:4])
     for wrong, kind in ((lambda k, t: 1 / 0, ZeroDivisionError), (lambda k, t: 0.0, ValueError), (lambda k, t: "fast", TypeError)):
         raises(kind, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, measure=wrong))
     told = []

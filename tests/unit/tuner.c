@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "spacekit.h"
 
@@ -315,6 +316,74 @@ static void hurried(void **state) {
   schedc_space_free(space);
 }
 
+// A line of a store: of another form of the schedule, at another shape, on another GPU.
+static void won(Fixture *f, schedc_store *store, const char *unit, unsigned rank,
+                const schedc_param *tuning, size_t n) {
+  const schedc_dim shape = {"M", 4096};
+  schedc_store_record r = SCHEDC_STORE_RECORD_INIT;
+  r.schedule = "0123456789abcdef0123456789abcdef";
+  r.unit = unit;
+  r.dims = &shape;
+  r.dim_count = 1;
+  r.gpu = "another";
+  r.schedc = "0.1.0";
+  r.tuning = tuning;
+  r.tuning_count = n;
+  r.status = "verified";
+  r.inputs = "normal";
+  r.sustained_ms = 1;
+  r.rank = rank;
+  r.date = "2026-01-01T00:00:00Z";
+  assert_int_equal(schedc_store_append(f->context, store, &r), SCHEDC_OK);
+}
+
+// Behind the default comes what a store names as winners, in the order of the store, under each
+// strategy; each program once, and what is none here not at all.
+static void winners_are_first(void **state) {
+  Fixture *f = *state;
+  char path[] = "/tmp/winners.XXXXXX";
+  const schedc_param best[] = {{"a", "4"}, {"b", "5"}, {"dead", "1"}}, other[] = {{"b", "6"}},
+                     gone[] = {{"a", "4"}, {"c", "5"}}, refused[] = {{"a", "1"}, {"b", "6"}},
+                     usual[] = {{"a", "2"}};
+  close(mkstemp(path));
+  for (schedc_strategy s = SCHEDC_HALVING; s <= SCHEDC_MODEL; s++) {
+    schedc_store *store;
+    schedc_tuner *tuner;
+    schedc_tuner_options options = SCHEDC_TUNER_OPTIONS_INIT;
+    schedc_space *space = open_space(f, SPACE, NULL, NULL, NULL, 0);
+    assert_int_equal(schedc_store_open(&store, f->context, path), SCHEDC_OK);
+    if (s == SCHEDC_HALVING) {
+      won(f, store, "k", 1, gone, 2);
+      won(f, store, "k", 2, (const schedc_param[]){{"a", "5"}}, 1);
+      won(f, store, "another", 1, (const schedc_param[]){{"a", "5"}}, 1);
+      won(f, store, "k", 1, refused, 2);
+      won(f, store, "k", 1, usual, 1);
+      won(f, store, "k", 1, best, 3);
+      won(f, store, "k", 1, other, 1);
+      won(f, store, "k", 1, best, 2);
+    }
+    options.strategy = s;
+    options.top = 3;
+    options.between = 0;
+    options.winners = store;
+    assert_int_equal(schedc_tuner_new(&tuner, f->context, space, &options), SCHEDC_OK);
+    const int expected[3][2] = {{2, 1}, {4, 5}, {2, 6}};
+    for (int i = 0; i < 3; i++) {
+      schedc_trial t = SCHEDC_TRIAL_INIT;
+      schedc_outcome out = SCHEDC_OUTCOME_INIT;
+      out.ms = 1;
+      assert_int_equal(schedc_tuner_ask(tuner, &t), SCHEDC_OK);
+      assert_int_equal(value(&t.point, "a", 2), expected[i][0]);
+      assert_int_equal(value(&t.point, "b", 1), expected[i][1]);
+      assert_int_equal(schedc_tuner_tell(tuner, &t, &out), SCHEDC_OK);
+    }
+    schedc_tuner_free(tuner);
+    schedc_store_close(store);
+    schedc_space_free(space);
+  }
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(points_are_folded_and_refused),
@@ -328,6 +397,7 @@ int main(void) {
       TEST(what_is_lost_is_asked_for_again),
       TEST(trials_may_be_out_together),
       TEST(hurried),
+      TEST(winners_are_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
