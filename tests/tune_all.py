@@ -144,7 +144,7 @@ def lists(s):
 
 
 def refused(s):
-    for arguments in (["--points", s.path("nothing")], ["--only", "xyz"], ["--on", "cpu"]):
+    for arguments in (["--points", s.path("nothing")], ["--winners", s.path("nothing")], ["--only", "xyz"], ["--on", "cpu"]):
         code, _, err = s.call(*arguments)
         expect(code == 2 and "usage" in err, f"{arguments}: {code}, {err}")
 

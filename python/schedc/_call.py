@@ -103,7 +103,8 @@ class Binder:
 
     def _make(self, given: List[Any], key: Tuple[Optional[Tuple[int, ...]], ...], scalars: Optional[Tuple[Optional[float], ...]],
               library: Library, device: Optional[int]) -> None:
-        whole = tuple([(name, int(value)) for i, name in self._whole if (value := scalars[i]) is not None]) if scalars else ()
+        said = [(name, scalars[i]) for i, name in self._whole] if scalars else []
+        whole = tuple([(name, int(value) if abs(value) < 2**31 else 0) for name, value in said if value is not None])
         there = key, whole, library, device
         made = self._made.get(there)
         if made is None:
@@ -115,8 +116,8 @@ class Binder:
             given[place] = make()
 
     def _shapes(self, key: Tuple[Optional[Tuple[int, ...]], ...], dims: Dict[str, int]) -> List[Tuple[int, Tuple[int, ...]]]:
-        """The shape of each tensor that is not given, from the given ones and these scalars. Whether they agree, the library
-        checks."""
+        """The shape of each tensor that is not given, from the given ones and these scalars. Whether they agree, and are such at
+        all, the library checks."""
         for tensor, shape in zip(self.tensors, key):
             if shape is None:
                 continue
@@ -130,7 +131,7 @@ class Binder:
             shape = self._shape(place, dims)
             if shape is None:
                 raise TypeError(f"the shape of {self.tensors[place].name} does not follow from the tensors that are given: give it")
-            made.append((place, shape))
+            made.append((place, tuple([max(0, extent) for extent in shape])))
         return made
 
     def result(self, tensors: Tuple[Any, ...]) -> Any:
