@@ -458,16 +458,24 @@ static void damage_one(Sc *sc, Kernel *k, void *toll) {
   for (u32 i = 0; i < COUNT(damages); i++) damage(sc, k, &damages[i], toll);
 }
 
+// With sanitizers a part will do: they look at memory, and a build without them at every damage.
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { SANITIZED = true };
+#else
+enum { SANITIZED = false };
+#endif
+
 static void all_damages_show(void **state) {
   (void)state;
   Toll toll = {0};
-  with_folder("schedules", damage_one, &toll, false);
   with_folder("tests/corpus", damage_one, &toll, false);
-  with_folder("tests/unusual", damage_one, &toll, false);
+  if (!SANITIZED) with_folder("schedules", damage_one, &toll, false);
+  if (!SANITIZED) with_folder("tests/unusual", damage_one, &toll, false);
   print_message("%u damages, %u do no harm, %u survive\n", toll.done, toll.harmless, toll.survived);
   assert_true(toll.done >= 1000);
   assert_int_equal(toll.survived, 0);
-  for (u32 i = 0; i < COUNT(spared); i++) assert_int_equal(toll.spared[i], spared[i].places);
+  for (u32 i = 0; i < COUNT(spared) && !SANITIZED; i++)
+    assert_int_equal(toll.spared[i], spared[i].places);
 }
 
 int main(void) {
