@@ -159,6 +159,7 @@ def try_counts(schedc, of, text, folder, tally):
     path, votes = (os.path.join(folder, name) for name in ("counting.sched", "votes.npy"))
     for what, kinds in of.expected.items():
         write(path, counting(of, text, what))
+        # (With a short first tile some are corrected before it is known that all are hard.)
         sizes = of.sizes if what == "corrected" else {**of.sizes, **of.short}
         for name, size in sizes.items():
             for inputs, (least, most) in kinds.items():

@@ -286,6 +286,8 @@ def tune(path: Union[Source, str, "os.PathLike[str]"], unit: Optional[str] = Non
         measure = _by_model(data, seed)
     if measure is not None and store is not None:
         raise ValueError("a store has what was measured on a GPU by the library: leave store= or measure= out")
+    if isinstance(winners, (str, os.PathLike)) and not os.path.exists(winners):
+        raise FileNotFoundError(f"winners: there is no {os.fspath(winners)}")
     kept, won = (Store(s) if isinstance(s, (str, os.PathLike)) else s for s in (store, winners))
     tuner = _core.tuner(space, data.kernel._handle, data.for_model(), data.scalars, STRATEGIES.index(strategy), top, turns, brief_ms,
                         final_ms, None if won is None else won._handle)

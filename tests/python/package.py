@@ -538,6 +538,7 @@ def searched():
         trials.clear()
         schedc.tune(source, on="cpu", dims={"M": 64}, measure=measure, winners=path)
         expect([t.params["B"] for t in trials[:2]] == ["1", "6"], trials[:4])
+    raises(FileNotFoundError, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, measure=measure, winners=path), "won.jsonl")
     for wrong, kind in ((lambda k, t: 1 / 0, ZeroDivisionError), (lambda k, t: 0.0, ValueError), (lambda k, t: "fast", TypeError)):
         raises(kind, lambda: schedc.tune(source, on="cpu", dims={"M": 64}, measure=wrong))
     told = []
