@@ -582,6 +582,9 @@ def interrupted():
     signal.signal(signal.SIGALRM, before)
 
 
+KEPT = 150  # bytes a round of `all_of_it` may keep
+
+
 class InUse(ctypes.Structure):
     """What mallinfo2 of glibc returns."""
     _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "free", "fast", "mapped", "mapped_bytes", "most", "fast_bytes",
@@ -589,7 +592,8 @@ class InUse(ctypes.Structure):
 
 
 def count_leaks():
-    """Bytes that calls and errors keep, of one round, after others that fill what is kept on purpose."""
+    """Bytes that calls and errors keep, of one round. Caches of Python and NumPy fill in the first hundreds of rounds, so
+    rounds are counted until they keep next to nothing, or never do."""
     count, path = ctypes.CDLL(None).mallinfo2, os.path.join(kit.ROOT, "tests/bad/R3.release.sched")
     count.restype, core = InUse, schedc._core
     kernel, x = scale(), normal(100, 64)
@@ -619,15 +623,16 @@ def count_leaks():
         raises(schedc.ScheduleError, lambda: kernel(x[:, :32], n=1))
         raises(TypeError, lambda: kernel(x.astype(numpy.float64), n=1))
         gc.collect()
-    kept = []
-    for _ in range(4):
+    for batch in range(16):
         before = count()
-        for _ in range(30):
+        for _ in range(60):
             all_of_it()
         after = count()
-        kept.append((after.bytes + after.mapped_bytes - before.bytes - before.mapped_bytes) // 30)
+        kept = (after.bytes + after.mapped_bytes - before.bytes - before.mapped_bytes) // 60
+        if batch and kept < KEPT:
+            break
     shutil.rmtree(folder)
-    print(min(kept[1:]))
+    print(kept)
 
 
 def without_leaks():
@@ -635,7 +640,7 @@ def without_leaks():
     done = subprocess.run([sys.executable, __file__, "--schedc", "", "--count-leaks"], capture_output=True, encoding="utf-8",
                           env={**os.environ, "PYTHONMALLOC": "malloc"}, check=False)
     expect(done.returncode == 0, done.stderr)
-    expect(int(done.stdout) < 600, f"a round keeps {done.stdout.strip()} bytes")
+    expect(int(done.stdout) < KEPT, f"a round keeps {done.stdout.strip()} bytes")
 
 
 def in_valgrind(args):
