@@ -46,30 +46,12 @@ static void put_message(Json *j, const char *text) {
   json_close(j, '}');
 }
 
-// A file name as a URI reference (RFC 3986): what may not stand in a path is percent-encoded.
-static void put_uri(Json *j, const char *file) {
-  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-  static const char hex[] = "0123456789ABCDEF";
-  char uri[1024];
-  size_t n = 0;
-  for (; *file && n + 4 < sizeof uri; file++) {
-    unsigned char c = (unsigned char)*file;
-    if (strchr(plain, c)) {
-      uri[n++] = (char)c;
-    } else {
-      uri[n++] = '%', uri[n++] = hex[c >> 4], uri[n++] = hex[c & 15];
-    }
-  }
-  uri[n] = 0;
-  json_text(j, uri);
-}
-
 // A SARIF location: where, and what is there.
 static void put_location(Json *j, const char *file, const schedc_range *r, const char *text) {
   json_open(j, '{');
   json_key(j, "physicalLocation"), json_open(j, '{');
   json_key(j, "artifactLocation"), json_open(j, '{');
-  json_key(j, "uri"), put_uri(j, file);
+  json_key(j, "uri"), json_uri(j, file);
   json_close(j, '}');
   json_key(j, "region"), json_open(j, '{');
   json_key(j, "startLine"), json_uint(j, r->line);
@@ -92,6 +74,7 @@ schedc_status schedc_sarif_begin(schedc_writer writer, void *user) {
   json_key(&j, "version"), json_text(&j, "2.1.0");
   json_key(&j, "runs"), json_open(&j, '[');
   json_open(&j, '{');
+  // Columns count bytes. Of a schedule's text only comments hold other than ASCII, behind all else.
   json_key(&j, "columnKind"), json_text(&j, "unicodeCodePoints");
   json_key(&j, "tool"), json_open(&j, '{');
   json_key(&j, "driver"), json_open(&j, '{');

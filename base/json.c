@@ -1,5 +1,6 @@
 // json.c - writes JSON through a writer callback, in pieces. In: calls in the order of the text.
 // Out: valid JSON in any locale, whatever bytes the strings hold. Nothing is allocated.
+#include "base/base.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -83,6 +84,18 @@ void json_text(Json *j, const char *text) {
   else json_raw(j, "null");
 }
 
+void json_uri(Json *j, const char *file) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  char hex[4];
+  element(j);
+  put(j, "\"", 1);
+  for (; *file; file++) {
+    if (strchr(plain, *file)) put(j, file, 1);
+    else put(j, hex, (size_t)snprintf(hex, sizeof hex, "%%%02X", (unsigned char)*file));
+  }
+  put(j, "\"", 1);
+}
+
 void json_int(Json *j, int64_t value) {
   char digits[32];
   element(j);
@@ -96,17 +109,15 @@ void json_uint(Json *j, uint64_t value) {
 }
 
 void json_real(Json *j, double value) {
-  char digits[40];
+  char digits[48];
   if (isnan(value) || isinf(value)) {
     json_text(j, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
     return;
   }
   element(j);
-  int n = snprintf(digits, sizeof digits, "%.17g", value);
-  for (int i = 0; i < n; i++) {
-    if (!strchr("0123456789+-e", digits[i])) digits[i] = '.';  // the caller's locale
-  }
-  put(j, digits, (size_t)n);
+  snprintf(digits, sizeof digits, "%.17g", value);
+  sc_dotted(digits);
+  json_raw(j, digits);
 }
 
 void json_bool(Json *j, bool value) {

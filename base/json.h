@@ -21,6 +21,8 @@ void json_close(Json *j, char bracket);
 void json_key(Json *j, const char *key);
 // Any bytes: what is not UTF-8 becomes U+FFFD. NULL is written as null.
 void json_text(Json *j, const char *text);
+// A file name as a URI reference (RFC 3986): what may not stand in a path is percent-encoded.
+void json_uri(Json *j, const char *file);
 void json_int(Json *j, int64_t value);
 void json_uint(Json *j, uint64_t value);
 void json_real(Json *j, double value);  // infinities and NaN, which JSON lacks, as strings

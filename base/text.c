@@ -79,27 +79,31 @@ static size_t decimal_point(char point[8]) {
   return n;
 }
 
+bool sc_dotted(char *text) {
+  char point[8];
+  size_t n = decimal_point(point);
+  char *at = strstr(text, (point[n] = 0, point));
+  if (!at) return false;
+  *at = '.';
+  memmove(at + 1, at + n, strlen(at + n) + 1);
+  return true;
+}
+
 // Fewest digits, `most` at most; f32: v is one, and that is what must come back.
 static void put_real(Str *s, double v, int most, bool f32) {
   if (!isfinite(v)) {
     str_puts(s, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
     return;
   }
-  char text[40], point[8];
+  char text[48];
   double back;
   int digits = 1;
   do {
     snprintf(text, sizeof text, "%.*g", digits, v);
     back = f32 ? (double)strtof(text, NULL) : strtod(text, NULL);
   } while (back != v && digits++ < most);
-  size_t n = decimal_point(point);
-  char *at = strstr(text, (point[n] = 0, point));
-  if (at) {
-    str_put(s, text, (size_t)(at - text));
-    str_printf(s, ".%s", at + n);
-  } else {
-    str_printf(s, strchr(text, 'e') ? "%s" : "%s.0", text);
-  }
+  bool whole = !sc_dotted(text) && !strchr(text, 'e');
+  str_printf(s, whole ? "%s.0" : "%s", text);
 }
 
 void str_real(Str *s, double v) { put_real(s, v, 17, false); }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the library writes and reads is the same in every locale: the command, made to run in a German one, where a comma stands
-between the digits of 0.5, says in JSON, SARIF, CUDA C and text of the library's what it says in C's.
+"""What the library writes and reads is the same in every locale: the command, made to run where a comma stands between the digits
+of 0.5 (German), or a character of two bytes (Pashto), says in JSON, SARIF, CUDA C and text of the library's what it says in C's.
 
   locales.py --schedc build/release/schedc
 """
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LOCALE = "de_DE.UTF-8"
+LOCALES = {"de_DE": ",", "ps_AF": "\u066b"}  # and what stands between the digits of 0.5
 # A program that embeds the library may have done this.
 SHIM = """#include <locale.h>
 #include <stdio.h>
@@ -57,18 +57,23 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         subprocess.run(["cc", "-shared", "-fPIC", source, "-o", shim], check=True)
-        made = subprocess.run(["localedef", "-c", "-i", "de_DE", "-f", "UTF-8", os.path.join(folder, LOCALE)], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, encoding="utf-8")
-        if not os.path.isdir(os.path.join(folder, LOCALE)):
-            print(f"there is no German locale to be had: {made.stdout}0 passed, 0 failed, 1 skipped")
-            return 0
-        german = {"LOCPATH": folder, "LC_ALL": LOCALE, "LD_PRELOAD": shim}
-        said = subprocess.run(["printf", "%.1f", "0,5"], env={**os.environ, **german}, stdout=subprocess.PIPE, encoding="utf-8").stdout
-        cases = [("the locale has a comma", said == "0,5", said)]
-        for command in COMMANDS:
-            command = command.format(scaled=scaled)
-            plain, there = run(schedc, command, {}), run(schedc, command, german)
-            cases.append((command, plain == there and "." in plain[1], there[1][:2000]))
+        cases = []
+        for name, point in LOCALES.items():
+            locale = os.path.join(folder, name + ".UTF-8")
+            made = subprocess.run(["localedef", "-c", "-i", name, "-f", "UTF-8", locale], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, encoding="utf-8")
+            if not os.path.isdir(locale):
+                print(f"there is no locale {name} to be had: {made.stdout}0 passed, 0 failed, 1 skipped")
+                return 0
+            there = {"LOCPATH": folder, "LC_ALL": os.path.basename(locale), "LD_PRELOAD": shim}
+            asked = "import locale; locale.setlocale(locale.LC_ALL, ''); print(locale.localeconv()['decimal_point'])"
+            said = subprocess.run([sys.executable, "-c", asked], env={**os.environ, **there, "PYTHONIOENCODING": "utf-8"},
+                                  stdout=subprocess.PIPE, encoding="utf-8").stdout.strip()
+            cases.append((f"{name} has its own decimal point", said == point, said))
+            for command in COMMANDS:
+                command = command.format(scaled=scaled)
+                plain, other = run(schedc, command, {}), run(schedc, command, there)
+                cases.append((f"{name}: {command}", plain == other and "." in plain[1], other[1][:2000]))
     for name, good, seen in cases:
         passed, failed = passed + bool(good), failed + (not good)
         if not good:
