@@ -117,8 +117,6 @@ CudaText *sc_cuda(Sc *sc, const Kernel *k, const CudaOptions *options);
 // 16 bytes.
 static inline u32 sc_slot_bytes(const Kernel *k) { return (k->axis.n + 4) / 4 * 16; }
 
-u32 sc_drawer(const Kernel *k);  // the role that draws the tiles of a dynamic grid
-
 // The function that holds lists against what is promised of them (emit/lists.c), in the text of
 // each kernel or sequence that has such lists.
 #define CUDA_LISTS "sc_check_lists"

@@ -466,8 +466,6 @@ void cu_put_remark(Str *out, u32 indent, const char *text);
 void cu_put_lists(Str *out, const Kernel *k);
 
 // grid.c
-// run by one thread: it only copies and hands over
-bool cu_single(const Kernel *k, const Role *r);
 u32 cu_warps(const Role *r);  // of all instances
 u32 cu_slot_readers(const Kernel *k);
 void cu_put_place(Cuda *c, Str *out);

@@ -125,7 +125,7 @@ static void role(Cuda *c, u32 r) {
   const Role *role = &c->k->role.at[r];
   c->r = r;
   c->pc = 0;
-  c->single = cu_single(c->k, role);
+  c->single = sc_is_single(c->k, role);
   cu_cite_role(c);
   if (multiplies(role)) {
     cu_var(c, "const u32 smem = sc_of_lane0(sc_shared(memory));");
@@ -150,7 +150,7 @@ static void role(Cuda *c, u32 r) {
 static void warp_role(Cuda *c, u32 r) {
   const Role *ro = &c->k->role.at[r];
   u32 first = ro->first_warp, last = first + cu_warps(ro) - 1;
-  const char *lane = cu_single(c->k, ro) ? " && (threadIdx.x & 31) == 0" : "";
+  const char *lane = sc_is_single(c->k, ro) ? " && (threadIdx.x & 31) == 0" : "";
   if (ro->instances == 1) cu_open(c, "if (warp_of_cta == %u%s)", first, lane);
   else cu_open(c, "if (warp_of_cta >= %u && warp_of_cta <= %u%s)", first, last, lane);
   role(c, r);

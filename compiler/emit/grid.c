@@ -7,16 +7,6 @@
 
 // ---- roles by their form
 
-// Is the role run by one thread? It is if it only copies, waits and arrives.
-bool cu_single(const Kernel *k, const Role *r) {
-  for (u32 i = 0; i < r->code.n; i++) {
-    u8 op = r->code.at[i].op;
-    if (sc_on_map(op) || sc_on_product(op)) return false;
-    if (op == OP_TAKE && k->turn.at[r->code.at[i].arg[0]].axis == SC_NONE) return false;
-  }
-  return r->warps == 1;
-}
-
 u32 cu_warps(const Role *r) { return r->warps * r->instances; }
 
 // ---- tiles
@@ -140,22 +130,12 @@ void cu_put_place(Cuda *c, Str *out) {
 // ---- dynamic grids: the role that draws tiles hands each to the others through a hidden ring of
 // two slots
 
-static bool one_thread(const Kernel *k, u32 role) {
-  return k->role.at[role].instances == 1 && cu_single(k, &k->role.at[role]);
-}
-
-// The role that draws tiles: the first one that is run by one thread; if there is none, the first
-// role, of which the first thread draws.
-u32 sc_drawer(const Kernel *k) {
-  for (u32 r = 0; r < k->role.n; r++) {
-    if (one_thread(k, r)) return r;
-  }
-  return 0;
-}
-
 // Does the drawing role read its own slots? One thread knows what it drew; the other threads of a
 // larger role must read it.
-static bool drawer_reads(const Kernel *k) { return !one_thread(k, sc_drawer(k)); }
+static bool drawer_reads(const Kernel *k) {
+  const Role *r = &k->role.at[sc_drawer(k)];
+  return r->instances > 1 || !sc_is_single(k, r);
+}
 
 // How many arrivals free a slot: one of each warp of every role that reads it, in a cluster from
 // all CTAs. 0: there is no role but the one that draws.

@@ -20,6 +20,31 @@ static inline bool sc_one_tile(const Kernel *k) {
   return once;
 }
 
+// Is the role run by one thread? It is if it only copies, waits and arrives.
+static inline bool sc_is_single(const Kernel *k, const Role *r) {
+  for (u32 i = 0; i < r->code.n; i++) {
+    u8 op = r->code.at[i].op;
+    if (sc_on_map(op) || sc_on_product(op)) return false;
+    if (op == OP_TAKE && k->turn.at[r->code.at[i].arg[0]].axis == SC_NONE) return false;
+  }
+  return r->warps == 1;
+}
+
+// The role that draws the tiles of a dynamic grid: the first one that is run by one thread and
+// loads, so that loads run ahead into the next tile; else the first that is run by one thread; else
+// the first role, of which the first thread draws.
+static inline u32 sc_drawer(const Kernel *k) {
+  u32 found = SC_NONE;
+  for (u32 n = 0; n < k->role.n; n++) {
+    const Role *r = &k->role.at[n];
+    if (r->instances > 1 || !sc_is_single(k, r)) continue;
+    for (u32 i = 0; i < r->code.n; i++)
+      if (r->code.at[i].op == OP_COPYIN) return n;
+    if (found == SC_NONE) found = n;
+  }
+  return found == SC_NONE ? 0 : found;
+}
+
 // Does an instance of the role work on the CTA's tile of this number?
 static inline bool sc_owns(const Role *r, u64 tile, u32 instance) {
   return !r->one_tile || tile % r->instances == instance;

@@ -119,13 +119,13 @@ static bool ring_held_up(const Inst *in, const Inst *by) {
   return r->drainers >> by->role & 1 && its->released + r->stages <= mine->filled;
 }
 
-// A tile is drawn by the loader, and not before the slowest role has begun the one before the last.
+// A tile is drawn by one role, and not before the slowest role has begun the one before the last.
 static bool draw_held_up(const Inst *in, const Inst *by) {
   const Program *p = in->m->p;
   if (by->slot != in->slot) return false;
-  bool loads = in->role == p->loader && !in->number && !in->cta->rank;
-  if (loads) return by->iter + 1 < in->iter;
-  return by->role == p->loader && !by->number && !by->cta->rank;
+  bool draws = in->role == p->drawer && !in->number && !in->cta->rank;
+  if (draws) return by->iter + 1 < in->iter;
+  return by->role == p->drawer && !by->number && !by->cta->rank;
 }
 
 static bool held_up(Inst *in, const Inst *by) {

@@ -48,7 +48,7 @@ typedef struct Program {
   u32 resident;  // slots of a machine
   u32 insts;     // role instances of a CTA
   u32 *inst0;    // per role: its first instance
-  u32 loader;    // the role that draws tiles (dynamic grids)
+  u32 drawer;    // the role that draws tiles (dynamic grids)
   MapPlan *map;
   u64 *elems;             // per stage part or register tile: elements
   bool *acc;              // per register tile: a product may write it asynchronously

@@ -86,7 +86,6 @@ static void plan_code(Program *p, Finder *f, u32 role) {
     if (i->op == OP_MAPADD || i->op == OP_COPYADD) p->talks = true;
     if (i->op == OP_TAKE && p->k->turn.at[i->arg[0]].axis != SC_NONE)
       p->talks = p->cta_turns = true;
-    if (i->op == OP_COPYIN && p->loader == SC_NONE) p->loader = role;
   }
 }
 
@@ -161,14 +160,13 @@ Program *sc_program(Sc *sc, const Kernel *k, const Binding *b, const schedc_run_
   p->k = k;
   p->b = b;
   p->opt = opt;
-  p->loader = SC_NONE;
+  p->drawer = sc_drawer(k);
   p->map = NEWS(sc, MapPlan, k->map.n + 1);
   sc_grid(sc, &p->grid, p->k, &f.env);
   plan_sizes(sc, p);
   plan_turns(sc, p, &f.env);
   sc_global(p);
   for (u32 r = 0; r < k->role.n; r++) plan_code(p, &f, r);
-  if (p->loader == SC_NONE) p->loader = 0;
   plan_jobs(p);
   sc_product_kernel(p);
   atomic_store(&p->worst, UINT64_MAX);

@@ -14,7 +14,7 @@ static Step go(bool fine) { return fine ? STEP_GO : STEP_FAULT; }
 // slowest role.
 static bool may_draw(const Inst *in) {
   const Slot *s = in->slot;
-  if (in->role != in->m->p->loader || in->number || in->cta->rank) return false;
+  if (in->role != in->m->p->drawer || in->number || in->cta->rank) return false;
   for (u32 i = 0; i < s->insts; i++) {
     if (s->inst[i].iter + 1 < in->iter) return false;
   }

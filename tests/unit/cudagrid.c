@@ -34,6 +34,21 @@ static void in_order(const char *text, const char *const *what, u32 n) {
   }
 }
 
+// The role that loads draws tiles, wherever it stands in the file: a role that only stores would
+// draw when its tile is over.
+static void drawn_by_the_loader(void **state) {
+  const char *t = text_of(
+      *state,
+      "kernel k {\n  in A : f32[M, 64]\n  out C : f32[M, 64]\n  grid (x : cdiv(M, 64)) dynamic\n"
+      "  ring a : f32[64, 64], c : f32[64, 64]\n"
+      "  role store : 1 warp, 24 regs { wait c;  C[x*64..] <- c;  wait C read;  release c }\n"
+      "  role load : 1 warp, 24 regs { a <- A[x*64..] }\n"
+      "  role math : 1 warpgroup, 128 regs {\n    wait a;  acquire c\n"
+      "    c[i,j] = a[i,j]\n    release a;  commit c\n  }\n}\n");
+  in_order(t, (const char *[]){"role store", "role load", "sc_draw(args", "role math"}, 4);
+  assert_int_equal(count(t, "sc_draw(args"), 1);
+}
+
 // One thread draws before its last copy, if nothing but an `if` is around that; else, and in
 // clusters, at the end.
 static void drawn_before_the_last_copy(void **state) {
@@ -161,8 +176,9 @@ static void shares(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(drawn_once),      TEST(drawn_before_the_last_copy),
-                                     TEST(next_tiles_line), TEST(place_without_lets),
-                                     TEST(places_of_tiles), TEST(shares)};
+  const struct CMUnitTest tests[] = {
+      TEST(drawn_once),      TEST(drawn_before_the_last_copy), TEST(drawn_by_the_loader),
+      TEST(next_tiles_line), TEST(place_without_lets),         TEST(places_of_tiles),
+      TEST(shares)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
