@@ -224,23 +224,33 @@ static bool read_by(const Flow *f, u32 roles, u32 buf) {
   return false;
 }
 
+// The last copy in flight to the tensor that is not visible yet, from 1; 0: there is none.
+static u32 unseen_flight(const Queue *q, u32 tensor) {
+  u32 i = q->n;
+  while (i && (q->at[i - 1].dst != tensor || !(q->at[i - 1].unseen & UNSEEN_ANY))) i--;
+  return i;
+}
+
 // A copy out of which only the source has been waited for may not be visible yet: those who are
 // told to go on must not read the tensor.
 static void want_told(Flow *f, const Ins *ins) {
   u32 told = told_by(f, ins);
   for (u32 b = 0; b < f->k->buf.n; b++) {
-    u32 in_flight = sc_flight_to(&f->now->copy, b, 0);
+    Queue *q = &f->now->copy;
+    u32 in_flight = unseen_flight(q, b);
     if ((!(f->now->unseen[b] & UNSEEN_ANY) && !in_flight) || !read_by(f, told, b)) continue;
     if (f->report) {
       Diag *d = sc_report(
           f->sc, D_R3_VISIBLE, ins->span,
           "others are told to go on, and read '%s', while copies out to it may not be visible yet",
           sc_buf_name(f, b));
-      u32 site = in_flight ? f->now->copy.at[in_flight - 1].site : f->now->unseen_site[b];
+      u32 site = in_flight ? q->at[in_flight - 1].site : f->now->unseen_site[b];
       sc_note(f->sc, d, f->r->code.at[site].span, "copied out here");
       sc_help(f->sc, d, "'wait %s' before it (not 'read', which only says that the stage is free)",
               sc_buf_name(f, b));
     }
+    for (u32 i = 0; i < in_flight; i++)
+      if (q->at[i].dst == b) q->at[i].unseen = 0;  // that has been reported
     f->now->unseen[b] = 0;
   }
 }

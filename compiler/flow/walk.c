@@ -203,11 +203,9 @@ static void note_truth(Flow *f, Diag *d, const Truth *t) {
 }
 
 // Notes the conditions on the way to a fault, and how they were answered.
-static void note_path(Flow *f) {
+static void note_path(Flow *f, Diag *d) {
   const Path *p = &f->now->path;
-  Diag *d = f->sc->diags;
-  while (d && d->next) d = d->next;
-  for (u32 i = 0; i < p->n && d; i++) {
+  for (u32 i = 0; i < p->n; i++) {
     u32 before = 0;
     while (p->at[before].site != p->at[i].site) before++;
     if (p->at[i].site != SC_NONE && before == i) note_truth(f, d, &p->at[i]);
@@ -219,11 +217,12 @@ static void on_each(Flow *f, Ins *ins, void step(Flow *, Ins *)) {
   bool report = f->report;
   for (u32 i = 0; i < f->paths.n; i++) {
     u32 before = f->sc->errors;
+    Diag **said = f->sc->diag_end;  // NULL stands there until something is said and not dropped
     f->now = f->paths.at[i];
     f->first = !i;
     step(f, ins);
-    if (f->sc->errors == before) continue;
-    note_path(f);
+    if (!*said && f->sc->errors == before) continue;
+    for (Diag *d = *said; d; d = d->next) note_path(f, d);
     f->report = false;
   }
   f->report = report;

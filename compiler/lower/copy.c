@@ -6,10 +6,14 @@
 // Called by stmt.c and map.c; calls view.c for buffers, expr.c for positions, and code.c.
 #include "compiler/lower/lower.h"
 
+// What a name, or the name before a part's, stands for; NULL: it is no name, or not declared.
+static const Name *named(Low *l, const Node *n) {
+  const Node *at = n->kind == ND_FIELD ? n->a : n;
+  return at->kind == ND_NAME ? low_find(l, at->name) : NULL;
+}
+
 static RingDecl *ring_of(Low *l, const Node *n) {
-  const Node *named = n->kind == ND_FIELD ? n->a : n;
-  if (named->kind != ND_NAME) return NULL;
-  const Name *name = low_find(l, named->name);
+  const Name *name = named(l, n);
   return name && name->kind == NM_RING ? name->ring : NULL;
 }
 
@@ -236,6 +240,8 @@ void low_copy(Low *l, const Node *n) {
   } else {
     u32 buf;
     if (!low_buf(l, n->a->kind == ND_INDEX ? n->a->a : n->a, &buf)) return;
+    const Name *from = named(l, n->b);
+    if (from && from->kind == NM_BAD) return;  // whose declaration was reported
     Diag *d = low_error(l, D_N_KIND, n->span,
                         "a copy is between a ring and a tensor, and there is no ring here");
     sc_help(l->sc, d, "elements are assigned with '='; r <- G[…] fills a stage of ring r");

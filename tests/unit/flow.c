@@ -436,6 +436,45 @@ static void bytes_of_a_fill(void **state) {
   }
 }
 
+static u32 notes_of(const Diag *d) {
+  u32 n = 0;
+  for (const Note *note = d->notes; note; note = note->next)
+    n += strstr(note->text, "on a path") != NULL;
+  return n;
+}
+
+// A report names the path of its own fault: past the limit of reports none adds to the last one.
+// A fault that the caller wants as a warning is reported for one path, too.
+static void paths_are_noted_once(void **state) {
+  (void)state;
+  Sc text;
+  sc_init(&text, NULL);
+  jmp_buf home;
+  text.unwind = &home;
+  if (setjmp(home)) fail();
+  Str s = {.sc = &text};
+  for (u32 i = 0; i < SC_MAX_ERRORS + 5; i++)
+    str_printf(&s,
+               "reg r%u : f32[BM, BN]\nasync r%u[i,j] = q[i,d] @ q[j,d]\n"
+               "if N > %u { wait r%u }\nr%u[i,j] = r%u[i,j] + 1\n",
+               i, i, i, i, i, i);
+  str_puts(&s, "release q\n}\n}\n");
+  const char *source = sc_printf(&text,
+                                 HEAD
+                                 "ring q : f16[BM, D]\n"
+                                 "role load : 1 warp, 24 regs { q <- Q[x*BM..] }\n"
+                                 "role math : 1 warpgroup, 240 regs {\nwait q\n%s",
+                                 s.at);
+  Fixture f;
+  assert_true(begin(&f, source));
+  assert_false(sc_flow(&f.sc, f.k));
+  assert_true(f.sc.errors > SC_MAX_ERRORS);
+  for (const Diag *d = f.sc.diags; d; d = d->next)
+    if (d->id == D_R1_FLIGHT) assert_int_equal(notes_of(d), 1);
+  sc_free(&f.sc);
+  sc_free(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keep_numbers),
@@ -454,6 +493,7 @@ int main(void) {
       cmocka_unit_test(plans_are_checked),
       cmocka_unit_test(nested_loops),
       cmocka_unit_test(bytes_of_a_fill),
+      cmocka_unit_test(paths_are_noted_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
