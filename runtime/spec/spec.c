@@ -190,7 +190,7 @@ static void tell_progress(Worker *w, i64 n) {
   if (seconds - w->told < every) return;
   w->told = seconds;
   // The exact values are the first half, `pt` the second.
-  double half = 0.5 * (double)n / (double)t->total;
+  double half = 0.5 * (t->spec->done + (double)n) / t->spec->all;
   t->stopped = sample->progress(sample->user, t->spec->exact ? half : 0.5 + half) != 0;
   if (t->stopped) atomic_store(&t->next, t->total);
 }
@@ -279,8 +279,10 @@ static void evaluate(Spec *s, u32 threads) {
       if (r->def == SC_NONE) need_input(s, k->view.at[r->view].buf);
     }
   Worker *w = make_workers(s, threads);
+  for (u32 i = 0; i < tasks; i++) s->all += (double)task[i].total;
   for (u32 i = 0; i < tasks; i++) {
     run_group(&task[i], w, threads);
+    s->done += (double)task[i].total;
     if (task[i].stopped) sc_unwind(s->sc, SCHEDC_ECANCEL);
   }
 }

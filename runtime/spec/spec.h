@@ -55,6 +55,7 @@ typedef struct Spec {
   size_t block;  // bytes of a worker's intermediates
   Below below;
   StripMaker *maker;
+  double done, all;  // iterations of the tasks that have ended, and of all
 } Spec;
 
 // A group's loop, shared by its workers.

@@ -211,6 +211,33 @@ static void test_limits(void **state) {
   close_kit(&t);
 }
 
+static int goes_on(void *user, double done) {
+  double *last = user;
+  assert_true(done >= *last && done <= 0.5);  // the exact values are the first half
+  *last = done;
+  return 0;
+}
+
+// Of a specification whose outputs share no loop, too, what is done grows.
+static void test_progress_of_specification(void **state) {
+  (void)state;
+  Kit t;
+  double last = 0;
+  Sample sample = {.progress = goes_on, .user = &last};
+  open_kit(&t);
+  load(&t,
+       "kernel k {\n  in A : f32[M, N]\n  out B : f32[M, M], C : f32[M], D : f32[M, M]\n"
+       "  spec {\n    B[i,j] = sum(k) A[i,k] * A[j,k]\n    C[i] = max(j) A[i,j]\n"
+       "    D[i,j] = sum(k) max(A[i,k], A[j,k])\n  }\n"
+       "  grid (x : M)\n  role all : 1 warp, 64 regs {\n    reg z : f32[16] = 0\n"
+       "    B[i, 0] = z[i]\n    C[i] = z[i]\n    D[i, 0] = z[i]\n  }\n}\n");
+  bind(&t, (i64[]){700, 700});
+  Boxes *out = NEWS(&t.sc, Boxes, t.k->buf.n);
+  assert_int_equal(sc_spec(&t.sc, t.k, &t.b, true, 1, &sample, out, NULL), SCHEDC_OK);
+  assert_true(last > 0.25);
+  close_kit(&t);
+}
+
 int main(void) {
   if (setjmp(unwound)) return 1;
   const struct CMUnitTest tests[] = {
@@ -219,7 +246,7 @@ int main(void) {
       cmocka_unit_test(test_order_of_ctas), cmocka_unit_test(test_one_tile_each),
       cmocka_unit_test(test_ordered),       cmocka_unit_test(test_vote),
       cmocka_unit_test(test_vote_together), cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_private_rings),
+      cmocka_unit_test(test_private_rings), cmocka_unit_test(test_progress_of_specification),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
