@@ -373,7 +373,8 @@ static int take_value(Args *a, int val, const char *name, const char *text) {
       return read_number(a, name, text, UINT64_MAX, &a->inputs_seed);
     case OPT_SEED: return read_number(a, name, text, UINT64_MAX, &a->seed);
     case OPT_THREADS: return take_count(a, name, text, 4096, &a->threads);
-    default: return take_count(a, name, text, 65536, &a->sms);
+    case OPT_SMS: return take_count(a, name, text, 65536, &a->sms);
+    default: abort();  // an option of the table that is not read
   }
 }
 
@@ -393,7 +394,8 @@ static bool *flag_of(Args *a, int val) {
     case OPT_ALL_CASES: return &a->all_cases;
     case OPT_RESUME: return &a->resume;
     case 'i': return &a->in_place;
-    default: return &a->help;
+    case 'h': return &a->help;
+    default: abort();  // a flag of the table that is not read
   }
 }
 

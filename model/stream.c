@@ -347,9 +347,11 @@ int cuStreamEndCapture(Stream *s, Graph **graph) {
 }
 
 int cuGraphInstantiateWithFlags(Graph **exec, Graph *graph, u64 flags) {
-  if (flags) return dr_refuse("the model instantiates graphs without flags");
+  DR_ENTER;
+  if (flags) return dr_leave(dr_refuse("the model instantiates graphs without flags"));
   graph->refs++;
-  return *exec = graph, 0;
+  *exec = graph;
+  return dr_leave(0);
 }
 
 int cuGraphLaunch(Graph *exec, Stream *stream) {
@@ -360,17 +362,20 @@ int cuGraphLaunch(Graph *exec, Stream *stream) {
     if (w.block && !(w.block = copy_params(w.launch.f->kernel, exec->work.at[i].launch.param,
                                            &w.launch.param)))
       return dr_leave(OUT_OF_MEMORY);
-    enqueue(w);
+    int e = enqueue(w);
+    if (e) return dr_leave(e);
   }
   return dr_leave(0);
 }
 
 int cuGraphDestroy(Graph *graph) {
-  if (--graph->refs) return 0;
-  for (u32 i = 0; i < graph->work.n; i++) free(graph->work.at[i].block);
-  free(graph->work.at);
-  free(graph);
-  return 0;
+  dr_enter();
+  if (!--graph->refs) {
+    for (u32 i = 0; i < graph->work.n; i++) free(graph->work.at[i].block);
+    free(graph->work.at);
+    free(graph);
+  }
+  return dr_leave(0);
 }
 
 int cuGraphExecDestroy(Graph *exec) { return cuGraphDestroy(exec); }

@@ -75,6 +75,18 @@ static schedc_status open_device(MeterJob *j) {
   return schedc_gpu_get_info(m->gpu, &m->about);
 }
 
+// Makes the context current; leave() takes it back, if it is.
+static int enter(schedc_meter *m) {
+  int e = m->d->cuCtxPushCurrent(m->cuda);
+  m->entered = !e;
+  return e;
+}
+
+static void leave(schedc_meter *m) {
+  if (m->entered) m->d->cuCtxPopCurrent(&(void *){NULL});
+  m->entered = false;
+}
+
 static schedc_status fill(Sc *sc, void *arg) {
   MeterJob *j = arg;
   schedc_meter *m = j->m;
@@ -90,10 +102,10 @@ static schedc_status fill(Sc *sc, void *arg) {
   schedc_status status = open_device(j);
   if (status) return status;
   m->nvrtc = sc_nvrtc_version(sc);
-  m->d->cuCtxPushCurrent(m->cuda);
-  int e = sc_inputs_open(sc, in, m->options.tensors);
+  int e = enter(m);
+  if (!e) e = sc_inputs_open(sc, in, m->options.tensors);
   if (!e) e = sc_inputs_place(in);
-  m->d->cuCtxPopCurrent(&(void *){NULL});
+  leave(m);
   return e ? driver_failed(j, "the tensors are not put on the GPU", e) : SCHEDC_OK;
 }
 
@@ -152,10 +164,10 @@ static void leave_device(schedc_meter *m) {
 void schedc_meter_free(schedc_meter *m) {
   if (!m) return;
   if (m->builders.threads) sc_builders_close(&m->builders);
-  if (m->cuda && !m->d->cuCtxPushCurrent(m->cuda)) {
+  if (m->cuda && !enter(m)) {
     if (m->options.on_gpu && m->inputs.known) sc_inputs_show(&m->inputs, 0);
     leave_device(m);
-    m->d->cuCtxPopCurrent(&(void *){NULL});
+    leave(m);
   }
   schedc_close(m->quiet);
   sc_free_handle(&m->sc, m);
@@ -195,12 +207,13 @@ static schedc_status begin_anew(MeterJob *j) {
   sc_builders_forget(&m->builders, true);
   j->made = NULL;
   leave_device(m);
-  m->d->cuCtxPopCurrent(&(void *){NULL});
+  leave(m);
   sc_gpu_shut(m->gpu);
+  m->cuda = NULL;
   schedc_status status = open_device(j);
   if (status) return status;
-  m->d->cuCtxPushCurrent(m->cuda);
-  int e = sc_inputs_place(&m->inputs);
+  int e = enter(m);
+  if (!e) e = sc_inputs_place(&m->inputs);
   return e ? driver_failed(j, "the tensors are not put on the GPU again", e) : SCHEDC_OK;
 }
 
@@ -383,11 +396,12 @@ static schedc_status verify(MeterJob *j) {
 static schedc_status run(MeterJob *j) {
   schedc_meter *m = j->m;
   bool ready;
-  int e = m->d->cuCtxPushCurrent(m->cuda);
+  if (!m->cuda) return unavailable(j, "the GPU was lost in a trial before");
+  int e = enter(m);
   if (e) return driver_failed(j, "the CUDA context cannot be made current", e);
   schedc_status status = prepare(j, &ready);
   if (!status && ready) status = j->trial->kind == SCHEDC_TRIAL_VERIFY ? verify(j) : measure(j);
-  m->d->cuCtxPopCurrent(&(void *){NULL});
+  leave(m);
   return status;
 }
 

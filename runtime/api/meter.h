@@ -107,7 +107,8 @@ struct schedc_meter {
   Heard heard;
   schedc_gpu *gpu;
   const Driver *d;
-  void *cuda;  // the CUDA context
+  void *cuda;    // the CUDA context; NULL: it was lost
+  bool entered;  // the context is current
   schedc_meter_options options;
   const schedc_space *space;
   Inputs inputs;

@@ -266,8 +266,8 @@ schedc_status schedc_instantiate_tuned(schedc_kernel **out, schedc_context *cont
                                        schedc_store_record *used) {
   if (!out) return SCHEDC_EARG;
   *out = NULL;
-  bool good = context && source && sc_good_params(params, param_count) && (dims || !dim_count) &&
-              (!used || SAYS_SIZE(used));
+  bool good = context && source && sc_good_params(params, param_count) &&
+              sc_good_dims(dims, dim_count) && (!used || SAYS_SIZE(used));
   if (!good) return SCHEDC_EARG;
   TunedJob job = {.context = context,
                   .source = source,

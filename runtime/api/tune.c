@@ -280,7 +280,7 @@ static void plan_finals(Tuning *t) {
   double turn = o->final_ms * 1e-3, all = t->options.seconds;
   double each = o->turns * turn * 1.2 + (t->meter ? t->meter->inputs.kinds * 0.4 : 0);
   double warming = t->meter ? WARMING_TURNS * turn : 0;
-  double most = o->top ? o->top : 1, room = (all / 2 - warming) / each - 1;
+  double most = o->top, room = (all / 2 - warming) / each - 1;
   if (all > 0 && room < most) most = room > 1 ? floor(room) : 1;
   sc_tuner_finalists(t->tuner, (u32)most);
   t->latest = fmax(all - warming - (most + 1) * each, all / 4);

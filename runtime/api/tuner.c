@@ -289,8 +289,8 @@ static Rungs rungs_of(const schedc_tuner_options *o) {
   return (Rungs){.n = exhaustive ? 1 : 3,
                  .ms = exhaustive ? o->brief_ms * 16 : o->brief_ms,
                  .keep = 4,
-                 .top = o->top ? o->top : 1,
-                 .turns = o->turns ? o->turns : 1,
+                 .top = o->top,
+                 .turns = o->turns,
                  .final_ms = o->final_ms,
                  .between = o->between,
                  .tie = o->tie};
@@ -333,6 +333,8 @@ schedc_status schedc_tuner_new(schedc_tuner **out, schedc_context *context,
   if (!t) return SCHEDC_ENOMEM;
   pthread_mutex_init(&t->lock, NULL);
   t->space = space;
+  if (!known.top) known.top = 1;
+  if (!known.turns) known.turns = 1;
   t->options = known;
   schedc_status status = sc_guard(&t->sc, make, &(Making){.tuner = t, .context = context});
   if (status == SCHEDC_OK) *out = t;

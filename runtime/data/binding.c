@@ -71,7 +71,8 @@ static bool addressable(const Buf *buf, const schedc_tensor *t) {
     if (__builtin_mul_overflow(t->shape[d] - 1, t->strides[d], &step)) return false;
     if (__builtin_add_overflow(reach, step, &reach)) return false;
   }
-  return !__builtin_mul_overflow(reach + 1, (i64)sc_elem[buf->elem].bytes, &reach);
+  return !__builtin_add_overflow(reach, 1, &reach) &&
+         !__builtin_mul_overflow(reach, (i64)sc_elem[buf->elem].bytes, &reach);
 }
 
 static bool fits_layout(Sc *sc, const Buf *buf, const schedc_tensor *t) {
