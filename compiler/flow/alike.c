@@ -126,6 +126,20 @@ static bool settles(const Alike *a, u32 from, u32 to, Question q, bool first) {
   return true;
 }
 
+// Is the vector set on every way to the operation `at`, whatever conditions say? The loop's head
+// asks it in every round, also where no vote is reached.
+static bool is_set_before(const Alike *a, u32 at, u32 buf) {
+  for (u32 pc = 0; pc < at; pc++) {
+    const Ins *ins = &a->code->at[pc];
+    if (writes(a, ins, buf)) return true;
+    if (!(sc_op[ins->op].effects & OPENS)) continue;
+    u32 end = sc_closed_by(a->code, pc);
+    if (end < at) pc = end;
+    else if (ins->op == OP_IF && ins->nest < at) pc = ins->nest;
+  }
+  return false;
+}
+
 static void split(Alike *a, Ins *loop, u32 from, Question q, bool first) {
   loop->plan.side = SIDE_FIRST;
   for (u32 pc = from; pc < loop->nest; pc++) {
@@ -142,7 +156,7 @@ static void split_loop(Alike *a, u32 pc) {
     if (a->code->at[i].op == OP_FOR) return;
     if (q.buf == SC_NONE) q = asked(a, &a->code->at[i]);
   }
-  if (q.buf == SC_NONE) return;
+  if (q.buf == SC_NONE || !is_set_before(a, pc, q.buf)) return;
   if (settles(a, pc + 1, loop->nest, q, q.equal)) split(a, loop, pc + 1, q, q.equal);
   else if (settles(a, pc + 1, loop->nest, q, !q.equal)) split(a, loop, pc + 1, q, !q.equal);
 }

@@ -136,9 +136,29 @@ static void whole(void **state) {
         SPLIT);
 }
 
+// The head of a loop asks the vector in every round: it must be set there, whatever conditions say.
+static void unset_at_the_head(void **state) {
+  static const char text[] =
+      "kernel k {\n  in X : f32[M, 64], n : i32\n  out Y : f32[M, 64]\n  grid (x : cdiv(M, 64))\n"
+      "  role math : 1 warp, 64 regs {\n    reg s : f32[16, 64] = 0, u : f32[16]\n    %s\n"
+      "    for t in 0 .. 4 { if n > 0 {\n"
+      "      vote together any(u[i] == 0) { s[i,j] = s[i,j] + 1;  u[i] = 1 }\n    } }\n"
+      "    Y[x*64 + i, j] = s[i,j]\n  }\n}\n";
+  static const char *const set[] = {"if n > 0 { u[i] = 0 }",
+                                    "if n > 0 { u[i] = 0 } else { u[i] = 1 }", "u[i] = 0"};
+  for (u32 i = 0; i < COUNT(set); i++) {
+    Fixture *f = *state;
+    end(state), begin(state);
+    const Kernel *k = try_compile(f, "t.sched", sc_printf(&f->sc, text, set[i]));
+    const CudaText *t = k ? sc_cuda(&f->sc, k, &(CudaOptions){0}) : NULL;
+    assert_non_null(t);
+    (i == 2 ? has : lacks)(t->text.at, SPLIT);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(barriers), TEST(bounded), TEST(alike), TEST(split), TEST(whole),
+      TEST(barriers), TEST(bounded), TEST(alike), TEST(split), TEST(whole), TEST(unset_at_the_head),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
