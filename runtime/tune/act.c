@@ -112,7 +112,7 @@ static bool may(const Timeline *t, const Agent *a, const Ins *ins) {
       return q->full[n % q->stages] > n / q->stages;
     }
     case OP_TAKE: return has_turn(t, a, ins->arg[0]);
-    case OP_MMA: return a->products < MAX_FLIGHT;
+    case OP_MMA: return a->products < MAX_QUEUED;
     case OP_MMAWAIT: return a->products <= ins->plan.keep;
     case OP_COPYWAIT: return a->out <= ins->plan.keep;
     case OP_COPYIN: return has_room(t, a, true);

@@ -5,7 +5,10 @@
 
 #include "runtime/tune/timeline.h"
 
-enum { MAX_FLIGHT = 16, MAX_COPIES = 32 };
+// MAX_QUEUED: products of an agent that are issued and not yet done. An agent goes on from one only
+// when no more than `wgmma_queue` of their instructions are left: 2 by SCHEDC_MACHINE_INIT, so 16
+// is enough. If a caller's machine has a far longer queue, the next product waits.
+enum { MAX_QUEUED = 16, MAX_COPIES = 32 };
 
 // Something that takes time: cost.alone cycles, or more while others need the same pipes.
 typedef struct Job {
@@ -31,7 +34,7 @@ typedef struct Agent {
   Doing doing;
   u32 seen;  // the news when it last found that it must wait
   Job job;
-  Job product[MAX_FLIGHT];  // in flight, oldest first; the first is with the tensor cores
+  Job product[MAX_QUEUED];  // in flight, oldest first; the first is with the tensor cores
   u32 products;
   double since;                     // when its products began to wait for the tensor cores
   u32 out;                          // copies that leave and have not read their stage

@@ -28,7 +28,7 @@ struct Period {
 
 static u32 state_room(const Timeline *t) {
   u32 n =
-      SC_MAX_CTAS + t->agents * (8 + MAX_FLIGHT + t->k->turn.n + 3 * t->k->ring.n) + 2 * MAX_COPIES;
+      SC_MAX_CTAS + t->agents * (8 + MAX_QUEUED + t->k->turn.n + 3 * t->k->ring.n) + 2 * MAX_COPIES;
   for (u32 i = 0; i < t->queues; i++) n += 2 + 5 * t->queue[i].stages;
   return n + 4 * MAX_COPIES * t->scene->ctas;
 }
