@@ -58,7 +58,7 @@ BREAKAGES = [
     Breakage("a product that is older than a wait tells who is past it", "compiler/flow/order.c",
              "h->all_past |= retired > h->older;", "h->all_past |= retired >= h->older;", ["model arrivals"]),
     Breakage("narrow elements do not change hands on their way to a tensor", "compiler/layout/layout.c",
-             "if (hands(k, m, v) != hands(k, n, w)) return false;", "(void)hands;",
+             "if (exchange_of(k, m, v) != exchange_of(k, n, w)) return false;", "(void)exchange_of;",
              ["model inplace"]),
     Breakage("one thread hands over a held stage that all have written", "compiler/flow/tensor.c",
              "if (one && unordered & (UNFENCED_WRITE | UNSYNCED_WRITE) && use & (USE_THREADS | USE_ASYNC))", "if (0)",

@@ -252,7 +252,7 @@ static const Diag *plan_by_flow(Sc *sc, Kernel *k, Facts *facts, PathFacts **kep
   return f.gave_up ? together : fault;
 }
 
-static bool same_place(const Diag *a, const Diag *b) {
+static bool same_span(const Diag *a, const Diag *b) {
   return a->id == b->id && a->at.lo == b->at.lo && a->at.hi == b->at.hi;
 }
 
@@ -265,8 +265,8 @@ static u32 faults_from(const Diag *d) {
 // A role with faults was walked again with its paths told apart (Role.by_paths). It stays so if it
 // has no faults then, or if the conditions on a path decided something and led to another fault
 // than before, or to fewer. Otherwise telling the paths apart would not explain the fault better.
-static u8 choose(const Diag *together, const Diag *apart, bool decided) {
-  bool alike = apart && same_place(together, apart) && faults_from(apart) >= faults_from(together);
+static u8 paths_kept(const Diag *together, const Diag *apart, bool decided) {
+  bool alike = apart && same_span(together, apart) && faults_from(apart) >= faults_from(together);
   return apart && (!decided || alike) ? 0 : PATHS_BY_STATE;
 }
 
@@ -278,14 +278,14 @@ typedef struct Trial {
 
 // First all paths together; then, if there was a fault, told apart by what is under way on them;
 // and then by what their conditions say as well, which counts only if there is no fault.
-static void try_next(Role *r, Trial *t, u32 time, const Diag *found, bool decided) {
-  if (time == 0) {
+static void try_next(Role *r, Trial *t, u32 attempt, const Diag *found, bool decided) {
+  if (attempt == 0) {
     t->fault = found;
     r->by_paths = found ? PATHS_BY_STATE : 0;
-  } else if (time == 1 && r->by_paths) {
-    t->best = choose(t->fault, found, decided);
+  } else if (attempt == 1 && r->by_paths) {
+    t->best = paths_kept(t->fault, found, decided);
     r->by_paths = found ? PATHS_BY_CONDITIONS : PATHS_BY_STATE;
-  } else if (time == 2 && r->by_paths == PATHS_BY_CONDITIONS && found) {
+  } else if (attempt == 2 && r->by_paths == PATHS_BY_CONDITIONS && found) {
     r->by_paths = t->best;
   }
 }
@@ -297,7 +297,7 @@ bool sc_derive(Sc *sc, Kernel *k) {
   k->most_held = NEWS(sc, u8, k->role.n * k->ring.n + 1);
   for (u32 i = 0; i < k->role.n; i++) k->role.at[i].by_paths = 0;
   bool again = true;
-  for (u32 time = 0; again; time++) {
+  for (u32 attempt = 0; again; attempt++) {
     again = false;
     forget_plans(k);
     if (!plan_all(sc, k, facts, kept)) return false;
@@ -306,7 +306,7 @@ bool sc_derive(Sc *sc, Kernel *k) {
       const u8 before = r->by_paths;
       bool decided;
       const Diag *found = plan_by_flow(sc, k, facts, kept, i, trial[i].fault, &decided);
-      try_next(r, &trial[i], time, found, decided);
+      try_next(r, &trial[i], attempt, found, decided);
       again |= r->by_paths != before;
     }
   }

@@ -150,7 +150,7 @@ static i32 direction(const Map *m, i8 var) {
 // How the statement accesses what the view names: fragments and wide rows change hands within a
 // warp on their way between registers and memory, each in its own way. (Wide rows that are read do
 // not matter: the kernel does not write their tensor.)
-static Move hands(const Kernel *k, const Map *m, const View *v) {
+static Move exchange_of(const Kernel *k, const Map *m, const View *v) {
   bool moved = m->move == MOVE_FRAGMENT || m->move == MOVE_WIDE || m->move == MOVE_WIDE_TRIED;
   if (m->dst == SC_NONE || !moved) return MOVE_ELEMS;
   const View *dst = &k->view.at[m->dst];
@@ -160,7 +160,7 @@ static Move hands(const Kernel *k, const Map *m, const View *v) {
 bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n, const View *w) {
   if (m->move == MOVE_TURNED || n->move == MOVE_TURNED) return false;
   if (!m->held != !n->held || !one_thread_each(m, v) || !one_thread_each(n, w)) return false;
-  if (hands(k, m, v) != hands(k, n, w)) return false;
+  if (exchange_of(k, m, v) != exchange_of(k, n, w)) return false;
   for (u32 d = 0; d < v->rank; d++)
     if (direction(m, v->at[d].var) != direction(n, w->at[d].var)) return false;
   return true;
@@ -169,7 +169,7 @@ bool sc_same_threads(const Kernel *k, const Map *m, const View *v, const Map *n,
 bool sc_one_thread_writes(const Kernel *k, const Map *m) {
   const View *dst = &k->view.at[m->dst];
   bool chosen = m->move == MOVE_ROWS || m->move == MOVE_COLUMNS,
-       hands_on = m->move == MOVE_TURNED || hands(k, m, dst) != MOVE_ELEMS;
+       hands_on = m->move == MOVE_TURNED || exchange_of(k, m, dst) != MOVE_ELEMS;
   bool one = !m->held || chosen || one_thread_each(m, dst);
   for (u32 i = 0; i < m->reads && one; i++) {
     const MapRead *read = &k->read.at[m->read0 + i];
