@@ -79,7 +79,7 @@ typedef struct Use {
   bool traps;        // it may divide by zero
   u32 loop;          // uniform: the innermost loop that it depends on, or SC_NONE
   u32 let;           // uniform: the first `let` that needs it, or SC_NONE
-  u32 values;        // the element (At.values) for which it has been given a name
+  u32 element;       // the element (At.element) for which it has been given a name
   const char *name;  // that name
 } Use;
 
@@ -139,7 +139,7 @@ typedef struct Cuda {
   u32 kept_of_tile;        // the last of them that are declared in the tile
   u32 *kept_of;            // by loop: the last of them that are declared in it
   u32 *opened;             // by loop: the operation that opens it
-  u32 values;              // elements that have been written
+  u32 elements;            // so many have been written
   bool ordered;            // what the plan puts before the operation is written
   // what is written may be computed where the schedule does not compute it, so that it must not
   // divide by 0
@@ -204,8 +204,8 @@ typedef struct At {
   // the variable "row" has the position of the row whose base is `row_base`
   bool row_named;
   Xid row_base;
-  bool parts;  // partial tiles are read part by part
-  u32 values;  // the number of this element, if some of its values have names (share.c)
+  bool parts;   // partial tiles are read part by part
+  u32 element;  // its number, if some of its values have names (share.c)
 } At;
 
 // What the loop over elements reads at its head, for four of them: two elements of a vector in a

@@ -218,7 +218,7 @@ Txt cu_expr(Cuda *c, const At *at, Xid x) {
   const Hoist *h = &c->hoist[x];
   if (at && h->name && h->statement == c->statement) return hoisted(c, at, e, h);
   if (c->xname[x]) return (Txt){c->xname[x], P_NAME};
-  if (at && at->values && c->use[x].values == at->values) return (Txt){c->use[x].name, P_NAME};
+  if (at && at->element && c->use[x].element == at->element) return (Txt){c->use[x].name, P_NAME};
   u8 arity = sc_xop[e->op].arity;
   if (arity == 0) return leaf(c, at, e);
   Txt a = cu_expr(c, at, e->a), b = {0}, d = {0};

@@ -204,7 +204,7 @@ static void meet_written(Cuda *c, Xid root) {
 
 Txt cu_value(Cuda *c, const At *at, Xid root) {
   At here = *at;
-  here.values = ++c->values;
+  here.element = ++c->elements;
   meet_written(c, root);
   for (u32 i = c->order.n; i-- > 0;) count_parts(c, c->order.at[i]);
   for (u32 i = 0; i < c->order.n; i++) {
@@ -214,7 +214,7 @@ Txt cu_value(Cuda *c, const At *at, Xid root) {
     if (!wants_name(u)) continue;
     const char *name = cu_temp(c, "value");
     cu_var(c, "const %s %s = %s;", cu_ctype(c, x), name, cu_expr(c, &here, x).s);
-    *u = (Use){.size = 1, .values = here.values, .name = name};
+    *u = (Use){.size = 1, .element = here.element, .name = name};
   }
   return cu_expr(c, &here, root);
 }
